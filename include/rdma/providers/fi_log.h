@@ -83,8 +83,7 @@ void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log
 #define FI_INFO(prov, subsystem, ...)  FI_LOG(prov, FI_LOG_INFO, subsystem, __VA_ARGS__)
 
 #if defined(ENABLE_DEBUG) && ENABLE_DEBUG
-#define FI_DBG(prov, subsystem, ...)	   FI_LOG(prov, FI_LOG_DEBUG, subsystem, __VA_ARGS__)
-#define FI_DBG_TRACE(prov, subsystem, ...) FI_LOG(prov, FI_LOG_TRACE, subsystem, __VA_ARGS__)
+#define FI_DBG(prov, subsystem, ...) FI_LOG(prov, FI_LOG_DEBUG, subsystem, __VA_ARGS__)
 #else
 /* Checked by the compiler, never written */
 #define FI_DBG(prov, subsystem, ...)                                                            \
@@ -92,7 +91,6 @@ void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log
 		if (0)                                                                          \
 			fi_log(prov, FI_LOG_DEBUG, subsystem, __func__, __LINE__, __VA_ARGS__); \
 	} while (0)
-#define FI_DBG_TRACE(prov, subsystem, ...) FI_DBG(prov, subsystem, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus
