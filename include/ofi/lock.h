@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A mutex of one word whose uncontended lock and unlock are a handful of inlined instructions.
+ * A contended lock sleeps in the kernel, so an oversubscribed host does not spin.
+ */
+#ifndef OFI_LOCK_H
+#define OFI_LOCK_H
+
+#include <stdbool.h>
+
+struct ofi_lock {
+	int word; /* 0 free, 1 held, 2 held with sleepers */
+};
+
+void ofi_lock_slow(struct ofi_lock *lock);
+void ofi_unlock_slow(struct ofi_lock *lock);
+
+static inline void ofi_lock_init(struct ofi_lock *lock)
+{
+	__atomic_store_n(&lock->word, 0, __ATOMIC_RELAXED);
+}
+
+static inline bool ofi_trylock(struct ofi_lock *lock)
+{
+	int free = 0;
+
+	return __atomic_compare_exchange_n(&lock->word, &free, 1, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static inline void ofi_lock(struct ofi_lock *lock)
+{
+	if (__builtin_expect(!ofi_trylock(lock), 0))
+		ofi_lock_slow(lock);
+}
+
+static inline void ofi_unlock(struct ofi_lock *lock)
+{
+	if (__builtin_expect(__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) != 1, 0))
+		ofi_unlock_slow(lock);
+}
+
+#endif

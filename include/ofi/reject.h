@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The core's side of explain.h: the candidates rejected during one fi_getinfo call of this thread. */
+#ifndef OFI_REJECT_H
+#define OFI_REJECT_H
+
+#include <stddef.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_explain.h>
+#include <rdma/providers/fi_log.h>
+
+struct ofi_reject; /* a copy of one entry, private to explain.c */
+
+struct ofi_rejects {
+	struct ofi_reject *entry;
+	size_t count;
+	size_t total;		   /* including those that were not kept */
+	struct ofi_rejects *outer; /* of a fi_getinfo call that this one is nested in */
+};
+
+/* What a provider calls, by way of ofi_explain(). */
+void ofi_reject(const struct fi_explain_entry *entry);
+
+void ofi_rejects_begin(struct ofi_rejects *rejects);
+void ofi_rejects_end(struct ofi_rejects *rejects);
+/* Logs the nearest `near` at warn level, the others at info level. */
+void ofi_rejects_log(struct ofi_rejects *rejects, size_t near);
+
+/* fi_open("explain") */
+int ofi_explain_open(void *attr, size_t attr_len, uint64_t flags, struct fid **fid, void *context);
+
+#endif

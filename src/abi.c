@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Older and shorter structures. Each is a prefix of today's, so one routine widens them by a table
+ * of sizes. An older caller gets today's structures, whose tails, which he cannot see, own nothing.
+ */
+#include <ofi/abi.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/info.h>
+#include <rdma/fi_errno.h>
+
+enum part { PART_INFO, PART_TX, PART_RX, PART_EP, PART_DOMAIN, PART_FABRIC, PART_COUNT };
+
+static const size_t sizes[][PART_COUNT] = {
+	/* fi_info, tx_attr, rx_attr, ep_attr, domain_attr, fabric_attr */
+	[OFI_ABI_1_0] = { 112, 72, 64, 80, 120, 32 },
+	[OFI_ABI_1_1] = { 112, 72, 64, 96, 184, 32 },
+	[OFI_ABI_1_2] = { 120, 72, 64, 96, 184, 32 },
+	[OFI_ABI_1_3] = { 120, 80, 64, 96, 192, 32 },
+	[OFI_ABI_1_7] = { 120, 80, 64, 96, 200, 32 },
+	[OFI_ABI_1_8] = { 120, 80, 64, 96, 208, 32 },
+	[OFI_ABI_1_9] = { 120, 80, 64, 96, 224, 32 },
+	[OFI_ABI_1_10] = { 120, 80, 64, 104, 232, 32 },
+};
+
+_Static_assert(sizeof(struct fi_info) == 120 && sizeof(struct fi_tx_attr) == 80 &&
+		       sizeof(struct fi_rx_attr) == 64 && sizeof(struct fi_ep_attr) == 104 &&
+		       sizeof(struct fi_domain_attr) == 232 && sizeof(struct fi_fabric_attr) == 32,
+	       "a structure grew: it needs a new symbol version and a new row of sizes");
+
+/* Today's form of an older fi_info: the structures are copies, what they point to is not. */
+struct wide {
+	struct fi_info info;
+	struct fi_tx_attr tx;
+	struct fi_rx_attr rx;
+	struct fi_ep_attr ep;
+	struct fi_domain_attr domain;
+	struct fi_fabric_attr fabric;
+};
+
+static void *widen_part(void *to, size_t to_size, const void *from, size_t from_size)
+{
+	memset(to, 0, to_size);
+	if (!from)
+		return NULL;
+	memcpy(to, from, from_size < to_size ? from_size : to_size);
+	return to;
+}
+
+static void widen(enum ofi_abi_node node, const struct fi_info *from, struct wide *to)
+{
+	const size_t *size = sizes[node];
+	struct fi_info *info = &to->info;
+
+	widen_part(info, sizeof(*info), from, size[PART_INFO]);
+	info->tx_attr = widen_part(&to->tx, sizeof(to->tx), from->tx_attr, size[PART_TX]);
+	info->rx_attr = widen_part(&to->rx, sizeof(to->rx), from->rx_attr, size[PART_RX]);
+	info->ep_attr = widen_part(&to->ep, sizeof(to->ep), from->ep_attr, size[PART_EP]);
+	info->domain_attr =
+		widen_part(&to->domain, sizeof(to->domain), from->domain_attr, size[PART_DOMAIN]);
+	info->fabric_attr =
+		widen_part(&to->fabric, sizeof(to->fabric), from->fabric_attr, size[PART_FABRIC]);
+	/* Padding at first, so it may hold anything. */
+	if (node == OFI_ABI_1_0)
+		to->fabric.api_version = 0;
+}
+
+static void clear_tail(void *attr, size_t full, size_t seen)
+{
+	if (attr && seen < full)
+		memset((char *)attr + seen, 0, full - seen);
+}
+
+/* Takes from today's fi_info all that the older caller cannot see and so could not free. */
+static void narrow(enum ofi_abi_node node, struct fi_info *info)
+{
+	const size_t *size = sizes[node];
+	struct fi_info own = *info;
+	struct wide seen;
+
+	widen(node, info, &seen);
+	if (own.ep_attr && !seen.ep.auth_key)
+		free(own.ep_attr->auth_key);
+	if (own.domain_attr && !seen.domain.auth_key)
+		free(own.domain_attr->auth_key);
+	if (!seen.info.nic)
+		ofi_nic_free(own.nic);
+	clear_tail(own.tx_attr, sizeof(*own.tx_attr), size[PART_TX]);
+	clear_tail(own.rx_attr, sizeof(*own.rx_attr), size[PART_RX]);
+	clear_tail(own.ep_attr, sizeof(*own.ep_attr), size[PART_EP]);
+	clear_tail(own.domain_attr, sizeof(*own.domain_attr), size[PART_DOMAIN]);
+	clear_tail(own.fabric_attr, sizeof(*own.fabric_attr), size[PART_FABRIC]);
+	clear_tail(info, sizeof(*info), size[PART_INFO]);
+}
+
+int ofi_abi_getinfo(enum ofi_abi_node node, uint32_t version, const char *node_name,
+		    const char *service, uint64_t flags, const struct fi_info *hints,
+		    struct fi_info **info)
+{
+	struct fi_info *each;
+	struct wide wide;
+	int ret;
+
+	if (hints)
+		widen(node, hints, &wide);
+	ret = fi_getinfo(version, node_name, service, flags, hints ? &wide.info : NULL, info);
+	if (!ret) {
+		for (each = *info; each; each = each->next)
+			narrow(node, each);
+	}
+	return ret;
+}
+
+struct fi_info *ofi_abi_dupinfo(enum ofi_abi_node node, const struct fi_info *info)
+{
+	struct wide wide;
+
+	if (!info)
+		return fi_dupinfo(NULL);
+	widen(node, info, &wide);
+	return fi_dupinfo(&wide.info);
+}
+
+void ofi_abi_freeinfo(enum ofi_abi_node node, struct fi_info *info)
+{
+	struct fi_info *next;
+	struct wide wide;
+
+	for (; info; info = next) {
+		next = info->next;
+		widen(node, info, &wide);
+		ofi_info_release(&wide.info);
+		free(info->tx_attr);
+		free(info->rx_attr);
+		free(info->ep_attr);
+		free(info->domain_attr);
+		free(info->fabric_attr);
+		free(info);
+	}
+}
+
+/* Which API releases grew the structures after 1.17 is not recorded: take the shorter ones. */
+static enum ofi_abi_node node_of(uint32_t fi_version)
+{
+	if (FI_VERSION_LT(fi_version, FI_VERSION(1, 5)))
+		return OFI_ABI_1_0;
+	if (FI_VERSION_LT(fi_version, FI_VERSION(1, 7)))
+		return OFI_ABI_1_1;
+	if (FI_VERSION_LT(fi_version, FI_VERSION(1, 9)))
+		return OFI_ABI_1_2;
+	if (FI_VERSION_LT(fi_version, FI_VERSION(2, 6)))
+		return OFI_ABI_1_3;
+	return OFI_ABI_1_10;
+}
+
+int ofi_abi_import(uint32_t fi_version, struct fi_info **list)
+{
+	enum ofi_abi_node node = node_of(fi_version);
+	struct fi_info *head = NULL, **tail = &head, *from;
+
+	if (node == OFI_ABI_1_10)
+		return 0;
+	for (from = *list; from; from = from->next) {
+		*tail = ofi_abi_dupinfo(node, from);
+		if (!*tail)
+			break;
+		tail = &(*tail)->next;
+	}
+	ofi_abi_freeinfo(node, *list);
+	*list = head;
+	return from ? -FI_ENOMEM : 0;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Lists of names, and layered provider names. */
+#include <ofi/filter.h>
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+enum { WORD_LEN = 128 };
+
+bool ofi_word_next(const char **list, const char *seps, char *word, size_t len)
+{
+	size_t n;
+
+	while (*list && **list) {
+		while (isspace((unsigned char)**list))
+			(*list)++;
+		n = strcspn(*list, seps);
+		if (n >= len)
+			memcpy(word, *list, len - 1);
+		else
+			memcpy(word, *list, n);
+		word[n < len ? n : len - 1] = '\0';
+		*list += n + ((*list)[n] != '\0');
+		for (n = strlen(word); n && isspace((unsigned char)word[n - 1]); n--)
+			word[n - 1] = '\0';
+		if (*word)
+			return true;
+	}
+	return false;
+}
+
+bool ofi_filter_pass(const char *list, const char *name)
+{
+	bool negated, listed = false, any = false;
+	char word[WORD_LEN];
+
+	negated = list && *list == '^';
+	if (negated)
+		list++;
+	while (ofi_word_next(&list, ",", word, sizeof(word))) {
+		any = true;
+		listed |= !strcasecmp(word, name);
+	}
+	return !any || listed != negated;
+}
+
+bool ofi_prov_is_utility(const char *name)
+{
+	return !strncasecmp(name, "ofi_", 4);
+}
+
+bool ofi_prov_name_pass(const char *request, const char *name)
+{
+	bool named = false, excluded = false, any = false;
+	char word[WORD_LEN];
+
+	while (ofi_word_next(&request, ";", word, sizeof(word))) {
+		if (*word == '^') {
+			excluded |= !strcasecmp(word + 1, name);
+			continue;
+		}
+		any = true;
+		if (!strcasecmp(word, name))
+			named = true;
+		else if (!ofi_prov_is_utility(word))
+			return false;
+	}
+	return !excluded && (named || !any);
+}
+
+bool ofi_prov_filter_pass(const char *list, const char *name)
+{
+	bool negated, listed = false, any = false;
+	char word[WORD_LEN];
+
+	negated = list && *list == '^';
+	if (negated)
+		list++;
+	while (ofi_word_next(&list, ",", word, sizeof(word))) {
+		any = true;
+		/* "^verbs;ofi_rxm" takes the layered provider away, not verbs itself. */
+		listed |= negated ? !strcasecmp(word, name) : ofi_prov_name_pass(word, name);
+	}
+	return !any || listed != negated;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_getinfo: asks the providers in their order and joins what they offer. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/abi.h>
+#include <ofi/export.h>
+#include <ofi/filter.h>
+#include <ofi/log.h>
+#include <ofi/provider.h>
+#include <ofi/reject.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+
+enum { NEAREST = 5 };
+
+#define GETINFO_FLAGS (FI_SOURCE | FI_NUMERICHOST | FI_PROV_ATTR_ONLY | FI_RESCAN)
+
+struct request {
+	uint32_t version;
+	const char *node;
+	const char *service;
+	uint64_t flags;
+	const struct fi_info *hints;
+	const char *prov_name; /* of the hints, may be NULL */
+};
+
+/* What was found so far. */
+struct found {
+	struct fi_info *head;
+	struct fi_info **tail;
+	int error; /* the first that says more than "no data" */
+};
+
+static int check_request(const struct request *req)
+{
+	if (FI_VERSION_LT(fi_version(), req->version) ||
+	    FI_VERSION_LT(req->version, FI_VERSION(1, 0))) {
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"fi_getinfo: API version %u.%u requested, this library has 1.0 to %u.%u\n",
+			FI_MAJOR(req->version), FI_MINOR(req->version), FI_MAJOR(fi_version()),
+			FI_MINOR(fi_version()));
+		return -FI_ENOSYS;
+	}
+	if (req->flags & ~GETINFO_FLAGS) {
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "fi_getinfo: unknown flags 0x%llx\n",
+			(unsigned long long)(req->flags & ~GETINFO_FLAGS));
+		return -FI_EBADFLAGS;
+	}
+	if ((req->flags & FI_SOURCE) && !req->node && !req->service) {
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"fi_getinfo: FI_SOURCE needs a node or a service\n");
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static void reject(const struct fi_provider *prov, const char *attr, const char *asked,
+		   const char *has)
+{
+	struct fi_explain_entry entry = {
+		.prov_name = prov->name,
+		.misses = UINT32_MAX, /* not looked into: farther than any other */
+		.attr = attr,
+		.asked = asked,
+		.has = has,
+	};
+
+	ofi_reject(&entry);
+}
+
+/* Whether to ask a provider at all. */
+static bool wanted(const struct request *req, const struct ofi_provider *entry)
+{
+	const struct fi_provider *prov = entry->prov;
+
+	if (req->prov_name && !ofi_prov_name_pass(req->prov_name, prov->name)) {
+		reject(prov, "fabric_attr->prov_name", req->prov_name, prov->name);
+		return false;
+	}
+	if (entry->excluded) {
+		reject(prov, "FI_PROVIDER", getenv("FI_PROVIDER"), prov->name);
+		return false;
+	}
+	if (FI_VERSION_LT(prov->fi_version, req->version)) {
+		reject(prov, "version", "an API newer than its own", "an older one");
+		return false;
+	}
+	return true;
+}
+
+static int name_infos(const struct request *req, const struct fi_provider *prov,
+		      struct fi_info *info)
+{
+	struct fi_fabric_attr *attr;
+
+	for (; info; info = info->next) {
+		if (!info->fabric_attr)
+			info->fabric_attr = calloc(1, sizeof(*info->fabric_attr));
+		attr = info->fabric_attr;
+		if (attr && !attr->prov_name)
+			attr->prov_name = strdup(prov->name);
+		if (!attr || !attr->prov_name)
+			return -FI_ENOMEM;
+		attr->prov_version = prov->version;
+		attr->api_version = req->version;
+	}
+	return 0;
+}
+
+/* The provider sees its own name in the hints, whatever layers the caller put around it. */
+static int ask(const struct request *req, struct fi_provider *prov, struct fi_info **info)
+{
+	struct fi_fabric_attr fabric_attr;
+	struct fi_info hints;
+	int ret;
+
+	*info = NULL;
+	if (req->prov_name) {
+		fabric_attr = *req->hints->fabric_attr;
+		fabric_attr.prov_name = (char *)prov->name;
+		hints = *req->hints;
+		hints.fabric_attr = &fabric_attr;
+	}
+	ret = prov->getinfo(req->version, req->node, req->service, req->flags,
+			    req->prov_name ? &hints : req->hints, info);
+	if (!ret && *info)
+		ret = ofi_abi_import(prov->fi_version, info);
+	if (!ret)
+		ret = name_infos(req, prov, *info);
+	if (!ret)
+		return *info ? 0 : -FI_ENODATA;
+	fi_freeinfo(*info);
+	*info = NULL;
+	return ret;
+}
+
+/* FI_PROV_ATTR_ONLY: one empty info that names the provider. */
+static int name_only(const struct request *req, struct fi_provider *prov, struct fi_info **info)
+{
+	int ret;
+
+	*info = fi_dupinfo(NULL);
+	if (!*info)
+		return -FI_ENOMEM;
+	ret = name_infos(req, prov, *info);
+	if (ret) {
+		fi_freeinfo(*info);
+		*info = NULL;
+	}
+	return ret;
+}
+
+static bool is_no_data(int ret)
+{
+	return ret == -FI_ENODATA || ret == -FI_ENOSYS;
+}
+
+static void add(struct found *found, const struct fi_provider *prov, int ret, struct fi_info *info)
+{
+	if (ret) {
+		FI_INFO(&ofi_core_prov, FI_LOG_CORE, "fi_getinfo: provider %s: %s\n", prov->name,
+			fi_strerror(-ret));
+		if (!found->error && !is_no_data(ret))
+			found->error = ret;
+		return;
+	}
+	*found->tail = info;
+	while (*found->tail)
+		found->tail = &(*found->tail)->next;
+}
+
+static void ask_all(const struct request *req, struct found *found)
+{
+	bool names = req->flags & FI_PROV_ATTR_ONLY;
+	struct ofi_provider *entry;
+	struct fi_info *info;
+	int ret;
+
+	TAILQ_FOREACH (entry, ofi_providers(), link) {
+		if (!wanted(req, entry))
+			continue;
+		ret = names ? name_only(req, entry->prov, &info) : ask(req, entry->prov, &info);
+		add(found, entry->prov, ret, info);
+	}
+}
+
+static void explain(const struct found *found, struct ofi_rejects *rejects)
+{
+	int all = 0;
+
+	fi_param_get(NULL, "getinfo_explain", &all);
+	if (all) {
+		ofi_rejects_log(rejects, SIZE_MAX);
+		return;
+	}
+	if (found->head) {
+		ofi_rejects_log(rejects, 0);
+		return;
+	}
+	if (rejects->total && !found->error)
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"fi_getinfo: nothing matches what was asked for; of %zu candidates these "
+			"came nearest:\n",
+			rejects->total);
+	ofi_rejects_log(rejects, NEAREST);
+}
+
+OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+			  const struct fi_info *hints, struct fi_info **info)
+{
+	struct request req = { version, node, service, flags, hints, NULL };
+	struct found found = { .tail = &found.head };
+	struct ofi_rejects rejects;
+	int ret;
+
+	if (!info)
+		return -FI_EINVAL;
+	*info = NULL;
+	ret = check_request(&req);
+	if (ret)
+		return ret;
+	if (hints && hints->fabric_attr)
+		req.prov_name = hints->fabric_attr->prov_name;
+	ofi_rejects_begin(&rejects);
+	ask_all(&req, &found);
+	explain(&found, &rejects);
+	ofi_rejects_end(&rejects);
+	*info = found.head;
+	if (found.head)
+		return 0;
+	return found.error ? found.error : -FI_ENODATA;
+}

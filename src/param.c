@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Run-time parameters: what providers and the core define, and their values from the environment. */
+#include <ofi/param.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/queue.h>
+#include <unistd.h>
+#include <ofi/export.h>
+#include <ofi/log.h>
+#include <ofi/provider.h>
+#include <ofi/suggest.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_prov.h>
+
+enum { ENV_LEN = 256 };
+
+struct param {
+	STAILQ_ENTRY(param) link;
+	char *env;
+	char *help;
+	enum fi_param_type type;
+	bool warned; /* a bad value has been reported */
+};
+
+static STAILQ_HEAD(param_list, param) params = STAILQ_HEAD_INITIALIZER(params);
+static size_t param_count;
+static pthread_mutex_t params_lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
+
+static const struct {
+	const char *name;
+	enum fi_param_type type;
+	const char *help;
+} core_params[] = {
+	{ "log_level", FI_PARAM_STRING,
+	  "Messages to log: warn, trace, info or debug, each includes those before it; "
+	  "none for no messages (default: warn)" },
+	{ "log_prov", FI_PARAM_STRING,
+	  "Providers whose messages are logged, a comma separated list; with a leading ^ all but "
+	  "those (default: all)" },
+	{ "log_subsys", FI_PARAM_STRING,
+	  "Subsystems whose messages are logged: core, fabric, domain, ep_ctrl, ep_data, av, cq, "
+	  "eq, mr, cntr, a comma separated list; with a leading ^ all but those (default: all)" },
+	{ "log_interval", FI_PARAM_INT,
+	  "Milliseconds before a message that repeats is logged again (default: 2000)" },
+	{ "log_location", FI_PARAM_STRING,
+	  "Where messages go: stderr, stdout, a file that does not exist yet, or a directory for "
+	  "a file ofi_<pid>.log in it (default: stderr)" },
+	{ "log_location_mode", FI_PARAM_STRING,
+	  "Octal permissions of the file that log_location makes (default: 0600)" },
+	{ "provider", FI_PARAM_STRING,
+	  "Providers to use, a comma separated list; with a leading ^ all but those "
+	  "(default: all)" },
+	{ "provider_path", FI_PARAM_STRING,
+	  "Directories to search for plug-in providers (*-fi.so) before the installed ones, "
+	  "separated by colons. A leading @ takes the first of several providers with one name "
+	  "instead of the newest. +/path/to/x-fi.so prefers this file to all others "
+	  "(default: " PROVDLDIR ")" },
+	{ "getinfo_explain", FI_PARAM_BOOL,
+	  "Log for each fi_getinfo why candidates were not offered (default: no)" },
+};
+
+#define CORE_COUNT (sizeof(core_params) / sizeof(core_params[0]))
+
+static int env_name(const struct fi_provider *prov, const char *name, char env[ENV_LEN])
+{
+	bool core = !prov || !prov->name || prov == &ofi_core_prov;
+	int len, i;
+
+	len = snprintf(env, ENV_LEN, "FI_%s%s%s", core ? "" : prov->name, core ? "" : "_", name);
+	if (len < 0 || len >= ENV_LEN)
+		return -FI_EINVAL;
+	for (i = 0; i < len; i++)
+		env[i] = (char)toupper((unsigned char)env[i]);
+	return 0;
+}
+
+static struct param *param_find(const char *env)
+{
+	struct param *param;
+
+	STAILQ_FOREACH (param, &params, link) {
+		if (!strcmp(param->env, env))
+			return param;
+	}
+	return NULL;
+}
+
+static void param_free(struct param *param)
+{
+	if (!param)
+		return;
+	free(param->env);
+	free(param->help);
+	free(param);
+}
+
+static int param_add(const char *env, enum fi_param_type type, const char *fmt, va_list args)
+{
+	struct param *param;
+
+	param = calloc(1, sizeof(*param));
+	if (!param)
+		return -FI_ENOMEM;
+	param->type = type;
+	param->env = strdup(env);
+	if (vasprintf(&param->help, fmt, args) < 0)
+		param->help = NULL;
+	if (!param->env || !param->help) {
+		param_free(param);
+		return -FI_ENOMEM;
+	}
+	STAILQ_INSERT_TAIL(&params, param, link);
+	param_count++;
+	return 0;
+}
+
+OFI_EXPORT int fi_param_define(const struct fi_provider *provider, const char *param_name,
+			       enum fi_param_type type, const char *help_string_fmt, ...)
+{
+	struct param *param;
+	char env[ENV_LEN];
+	va_list args;
+	int ret;
+
+	if (!param_name || !*param_name || !help_string_fmt || !*help_string_fmt ||
+	    (unsigned)type > FI_PARAM_SIZE_T || env_name(provider, param_name, env)) {
+		FI_WARN(provider, FI_LOG_CORE,
+			"fi_param_define(%s): needs a name, a type and a help text\n",
+			param_name ? param_name : "NULL");
+		return -FI_EINVAL;
+	}
+	pthread_mutex_lock(&params_lock);
+	param = param_find(env);
+	if (param) {
+		ret = param->type == type ? 0 : -FI_EINVAL;
+	} else {
+		va_start(args, help_string_fmt);
+		ret = param_add(env, type, help_string_fmt, args);
+		va_end(args);
+	}
+	pthread_mutex_unlock(&params_lock);
+	if (ret)
+		FI_WARN(provider, FI_LOG_CORE, "fi_param_define(%s): %s\n", env,
+			ret == -FI_EINVAL ? "defined before with another type" : "out of memory");
+	return ret;
+}
+
+static int parse_bool(const char *text, int *value)
+{
+	static const char *const words[] = { "0", "1", "no", "yes", "false", "true", "off", "on" };
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strcasecmp(text, words[i])) {
+			*value = i & 1;
+			return 0;
+		}
+	}
+	return -FI_EINVAL;
+}
+
+static int parse_int(const char *text, int *value)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 0);
+	if (errno || end == text || *end || n < INT_MIN || n > INT_MAX)
+		return -FI_EINVAL;
+	*value = (int)n;
+	return 0;
+}
+
+static int parse_size(const char *text, size_t *value)
+{
+	unsigned long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(text, &end, 0);
+	if (errno || end == text || *end || strchr(text, '-') || n > SIZE_MAX)
+		return -FI_EINVAL;
+	*value = (size_t)n;
+	return 0;
+}
+
+static int parse(enum fi_param_type type, char *text, void *value)
+{
+	switch (type) {
+	case FI_PARAM_STRING:
+		*(char **)value = text;
+		return 0;
+	case FI_PARAM_INT:
+		return parse_int(text, value);
+	case FI_PARAM_BOOL:
+		return parse_bool(text, value);
+	case FI_PARAM_SIZE_T:
+		return parse_size(text, value);
+	}
+	return -FI_EINVAL;
+}
+
+static const char *type_takes(enum fi_param_type type)
+{
+	switch (type) {
+	case FI_PARAM_INT:
+		return "an integer";
+	case FI_PARAM_BOOL:
+		return "0, 1, no, yes, false, true, off or on";
+	case FI_PARAM_SIZE_T:
+		return "a number that is not negative";
+	default:
+		return "a text";
+	}
+}
+
+OFI_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name, void *value)
+{
+	enum fi_param_type type = FI_PARAM_STRING;
+	bool known = false, warn = false;
+	struct param *param;
+	char env[ENV_LEN];
+	char *text;
+	int ret;
+
+	if (!param_name || !value || env_name(provider, param_name, env))
+		return -FI_EINVAL;
+	text = getenv(env);
+	pthread_mutex_lock(&params_lock);
+	param = param_find(env);
+	if (param) {
+		known = true;
+		type = param->type;
+		warn = text && !param->warned && parse(type, text, &(char *[2]){ NULL }) != 0;
+		param->warned |= warn;
+	}
+	pthread_mutex_unlock(&params_lock);
+	if (!known)
+		return -FI_ENOENT;
+	if (!text)
+		return -FI_ENODATA;
+	ret = parse(type, text, value);
+	if (warn)
+		FI_WARN(provider, FI_LOG_CORE, "%s=%s: takes %s, the default is used\n", env, text,
+			type_takes(type));
+	return ret;
+}
+
+/* The array and, behind it, the strings: one allocation, so that freeing needs no count. */
+static struct fi_param *params_copy(void)
+{
+	struct fi_param *copy, *to;
+	struct param *param;
+	size_t bytes = (param_count + 1) * sizeof(*copy);
+	const char *value;
+	char *text;
+
+	STAILQ_FOREACH (param, &params, link) {
+		value = getenv(param->env);
+		bytes += strlen(param->env) + strlen(param->help) + 2;
+		bytes += value ? strlen(value) + 1 : 0;
+	}
+	copy = calloc(1, bytes);
+	if (!copy)
+		return NULL;
+	to = copy;
+	text = (char *)(copy + param_count + 1);
+	STAILQ_FOREACH (param, &params, link) {
+		value = getenv(param->env);
+		to->type = param->type;
+		to->name = text;
+		text = stpcpy(text, param->env) + 1;
+		to->help_string = text;
+		text = stpcpy(text, param->help) + 1;
+		if (value) {
+			to->value = text;
+			text = stpcpy(text, value) + 1;
+		}
+		to++;
+	}
+	return copy;
+}
+
+OFI_EXPORT int fi_getparams(struct fi_param **list, int *count)
+{
+	struct fi_param *copy;
+	size_t n;
+
+	if (!list || !count)
+		return -FI_EINVAL;
+	ofi_providers(); /* each defines its parameters when it starts */
+	pthread_mutex_lock(&params_lock);
+	copy = params_copy();
+	n = param_count;
+	pthread_mutex_unlock(&params_lock);
+	if (!copy)
+		return -FI_ENOMEM;
+	*list = copy;
+	*count = (int)n;
+	return 0;
+}
+
+OFI_EXPORT void fi_freeparams(struct fi_param *list)
+{
+	free(list);
+}
+
+/* Is this variable one of a provider's, which its own table checks? */
+static bool defined(const char *env)
+{
+	bool found;
+
+	pthread_mutex_lock(&params_lock);
+	found = param_find(env) != NULL;
+	pthread_mutex_unlock(&params_lock);
+	return found;
+}
+
+static void warn_unknown(void)
+{
+	char names[CORE_COUNT][ENV_LEN], env[ENV_LEN];
+	const char *list[CORE_COUNT], *nearest;
+	size_t i, len;
+	char **var;
+
+	for (i = 0; i < CORE_COUNT; i++) {
+		env_name(NULL, core_params[i].name, names[i]);
+		list[i] = names[i];
+	}
+	for (var = environ; var && *var; var++) {
+		len = strcspn(*var, "=");
+		if (strncmp(*var, "FI_", 3) || len >= ENV_LEN)
+			continue;
+		memcpy(env, *var, len);
+		env[len] = '\0';
+		nearest = defined(env) ? NULL : ofi_suggest_within(env, list, CORE_COUNT, 2);
+		if (nearest)
+			FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+				"%s is set, but there is no such parameter; did you mean %s?\n",
+				env, nearest);
+	}
+}
+
+void ofi_param_init(void)
+{
+	size_t i;
+
+	for (i = 0; i < CORE_COUNT; i++)
+		fi_param_define(NULL, core_params[i].name, core_params[i].type, "%s",
+				core_params[i].help);
+	warn_unknown();
+}
+
+void ofi_param_fini(void)
+{
+	struct param *param;
+
+	pthread_mutex_lock(&params_lock);
+	while ((param = STAILQ_FIRST(&params))) {
+		STAILQ_REMOVE_HEAD(&params, link);
+		param_free(param);
+	}
+	param_count = 0;
+	pthread_mutex_unlock(&params_lock);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The registry of this process: started once on first use, ended when the library is unloaded. */
+#include <ofi/provider.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <ofi/explain.h>
+#include <ofi/filter.h>
+#include <ofi/log.h>
+#include <ofi/param.h>
+#include <ofi/reject.h>
+#include <ofi/suggest.h>
+
+#define OFI_BUILTIN(name) struct fi_provider *fi_##name##_ini(void);
+#include "ofi_builtin.h"
+#undef OFI_BUILTIN
+
+static const struct {
+	const char *name;
+	struct fi_provider *(*ini)(void);
+} builtin[] = {
+#define OFI_BUILTIN(name) { #name, fi_##name##_ini },
+#include "ofi_builtin.h"
+#undef OFI_BUILTIN
+	{ NULL, NULL },
+};
+
+enum { RANK_OTHERS = 1000 };
+
+static struct ofi_registry registry = { .list = TAILQ_HEAD_INITIALIZER(registry.list) };
+static pthread_once_t registry_once = PTHREAD_ONCE_INIT;
+static char *filter;
+
+static int rank_of(const char *name)
+{
+	int i;
+
+	for (i = 0; builtin[i].name; i++) {
+		if (!strcasecmp(builtin[i].name, name))
+			return 1 + i;
+	}
+	return RANK_OTHERS;
+}
+
+static void load_builtin(void)
+{
+	struct ofi_provider offer = { .origin = "built in" };
+	int i;
+
+	for (i = 0; builtin[i].name; i++) {
+		offer.prov = builtin[i].ini();
+		offer.rank = 1 + i;
+		if (offer.prov)
+			ofi_registry_add(&registry, &offer);
+		else
+			FI_INFO(&ofi_core_prov, FI_LOG_CORE, "provider %s declined to start\n",
+				builtin[i].name);
+	}
+}
+
+static void give_context(void)
+{
+	struct ofi_prov_context context = { .magic = OFI_PROV_CONTEXT_MAGIC, .reject = ofi_reject };
+	struct ofi_provider *entry;
+
+	TAILQ_FOREACH (entry, &registry.list, link)
+		memcpy(&entry->prov->context, &context, sizeof(context));
+}
+
+static bool names_any(const char *request)
+{
+	struct ofi_provider *entry;
+
+	TAILQ_FOREACH (entry, &registry.list, link) {
+		if (ofi_prov_name_pass(request, entry->prov->name))
+			return true;
+	}
+	return ofi_prov_is_utility(request);
+}
+
+/* A word of FI_PROVIDER that names nothing is most likely a mistake. */
+static void check_filter(void)
+{
+	const char *names[16], *list = filter, *nearest;
+	struct ofi_provider *entry;
+	char word[128];
+	size_t count = 0;
+	bool negated;
+
+	TAILQ_FOREACH (entry, &registry.list, link) {
+		if (count < sizeof(names) / sizeof(names[0]))
+			names[count++] = entry->prov->name;
+	}
+	negated = list && *list == '^';
+	if (negated)
+		list++;
+	while (ofi_word_next(&list, ",", word, sizeof(word))) {
+		nearest = ofi_suggest(word, names, count);
+		if (names_any(word) || (negated && !nearest))
+			continue;
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"FI_PROVIDER=%s: there is no provider %s%s%s%s; fi_info -l lists those "
+			"there are\n",
+			filter, word, nearest ? ", did you mean " : "", nearest ? nearest : "",
+			nearest ? "?" : "");
+	}
+}
+
+static void start(void)
+{
+	const char *path = secure_getenv("FI_PROVIDER_PATH"), *list = getenv("FI_PROVIDER");
+
+	ofi_param_init();
+	filter = list && *list ? strdup(list) : NULL;
+	ofi_registry_init(&registry, filter, ofi_plugin_first_wins(path));
+	ofi_plugin_load(&registry, path, PROVDLDIR, rank_of);
+	load_builtin();
+	give_context();
+	check_filter();
+}
+
+const struct ofi_provider_list *ofi_providers(void)
+{
+	pthread_once(&registry_once, start);
+	return &registry.list;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	ofi_registry_fini(&registry);
+	free(filter);
+	filter = NULL;
+	ofi_param_fini();
+	ofi_log_fini();
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which providers are taken: their version, their name, FI_PROVIDER, and which of two wins. */
+#include <ofi/registry.h>
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <ofi/explain.h>
+#include <ofi/filter.h>
+#include <ofi/log.h>
+#include <rdma/fi_errno.h>
+
+/* Older ones hand out attribute structures that cannot be widened reliably. */
+#define OLDEST_FI_VERSION FI_VERSION(1, 9)
+
+_Static_assert(sizeof(struct ofi_prov_context) <= sizeof(struct fi_context),
+	       "the core's use of fi_provider.context has to fit");
+
+void ofi_registry_init(struct ofi_registry *reg, const char *filter, bool first_wins)
+{
+	TAILQ_INIT(&reg->list);
+	reg->filter = filter;
+	reg->first_wins = first_wins;
+}
+
+static void entry_free(struct ofi_provider *entry)
+{
+	if (!entry)
+		return;
+	if (entry->prov && entry->prov->cleanup)
+		entry->prov->cleanup();
+	if (entry->handle)
+		dlclose(entry->handle);
+	free(entry);
+}
+
+static int check(const struct ofi_provider *offer)
+{
+	const struct fi_provider *prov = offer->prov;
+
+	if (!prov->name || !*prov->name || !prov->getinfo || !prov->fabric) {
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "provider %s (%s) is incomplete, not loaded\n",
+			prov->name ? prov->name : "without a name", offer->origin);
+		return -FI_EINVAL;
+	}
+	if (FI_VERSION_LT(fi_version(), prov->fi_version) ||
+	    FI_VERSION_LT(prov->fi_version, OLDEST_FI_VERSION)) {
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"provider %s (%s) is made for libfabric %u.%u, this is %u.%u: not loaded, "
+			"rebuild it\n",
+			prov->name, offer->origin, FI_MAJOR(prov->fi_version),
+			FI_MINOR(prov->fi_version), FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+		return -FI_ENOSYS;
+	}
+	return 0;
+}
+
+static struct ofi_provider *find(struct ofi_registry *reg, const char *name)
+{
+	struct ofi_provider *entry;
+
+	TAILQ_FOREACH (entry, &reg->list, link) {
+		if (!strcasecmp(entry->prov->name, name))
+			return entry;
+	}
+	return NULL;
+}
+
+static bool beats(const struct ofi_registry *reg, const struct ofi_provider *offer,
+		  const struct ofi_provider *old)
+{
+	if (offer->preferred != old->preferred)
+		return offer->preferred;
+	if (reg->first_wins || offer->preferred)
+		return false;
+	return FI_VERSION_LT(old->prov->version, offer->prov->version);
+}
+
+static void insert(struct ofi_registry *reg, struct ofi_provider *entry)
+{
+	struct ofi_provider *next;
+
+	TAILQ_FOREACH (next, &reg->list, link) {
+		if (next->rank > entry->rank) {
+			TAILQ_INSERT_BEFORE(next, entry, link);
+			return;
+		}
+	}
+	TAILQ_INSERT_TAIL(&reg->list, entry, link);
+}
+
+static void log_taken(const struct ofi_provider *entry)
+{
+	FI_INFO(&ofi_core_prov, FI_LOG_CORE, "provider %s %u.%u (%s)%s\n", entry->prov->name,
+		FI_MAJOR(entry->prov->version), FI_MINOR(entry->prov->version), entry->origin,
+		entry->excluded ? " excluded by FI_PROVIDER" : "");
+}
+
+int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
+{
+	struct ofi_provider *entry, *old;
+	int ret;
+
+	entry = malloc(sizeof(*entry));
+	if (!entry) {
+		if (offer->handle)
+			dlclose(offer->handle);
+		return -FI_ENOMEM;
+	}
+	*entry = *offer;
+	ret = check(entry);
+	old = ret ? NULL : find(reg, entry->prov->name);
+	/* The same object offered again by another path. */
+	if (old && old->prov == entry->prov) {
+		if (entry->handle)
+			dlclose(entry->handle);
+		free(entry);
+		return -FI_EALREADY;
+	}
+	if (old && !beats(reg, entry, old)) {
+		FI_INFO(&ofi_core_prov, FI_LOG_CORE, "provider %s (%s) gives way to that of %s\n",
+			entry->prov->name, entry->origin, old->origin);
+		ret = -FI_EALREADY;
+	}
+	if (ret) {
+		entry_free(entry);
+		return ret;
+	}
+	if (old) {
+		TAILQ_REMOVE(&reg->list, old, link);
+		entry_free(old);
+	}
+	entry->excluded = !ofi_prov_filter_pass(reg->filter, entry->prov->name);
+	insert(reg, entry);
+	log_taken(entry);
+	return 0;
+}
+
+void ofi_registry_fini(struct ofi_registry *reg)
+{
+	struct ofi_provider *entry;
+
+	while ((entry = TAILQ_LAST(&reg->list, ofi_provider_list))) {
+		TAILQ_REMOVE(&reg->list, entry, link);
+		entry_free(entry);
+	}
+}
