@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The control connection of fi_pingpong, a TCP stream beside the fabric. On the wire:
+ *
+ *	name	u32 length (network order), u32 address format (host order), the raw address
+ *	sync	client "q\0", server "a\0", before each size
+ *	count	client 10 bytes of decimal text padded with NUL, server "cnt ok\0", after each size
+ */
+#ifndef PP_CTRL_H
+#define PP_CTRL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pp_options.h"
+
+#define PP_NAME_MAX 512
+
+struct pp_ctrl {
+	int fd;	      /* -1: not open */
+	int listener; /* -1: not open */
+	bool client;
+};
+
+struct pp_name {
+	uint32_t format; /* FI_SOCKADDR_IN ... */
+	uint32_t len;
+	unsigned char addr[PP_NAME_MAX] __attribute__((aligned(8)));
+};
+
+/* Server: from here on clients can connect. Nothing to do for a client. */
+int pp_ctrl_listen(struct pp_ctrl *ctrl, const struct pp_options *opts);
+/* The server waits here for its client. */
+int pp_ctrl_open(struct pp_ctrl *ctrl, const struct pp_options *opts);
+/* Accepts one that is not open. */
+void pp_ctrl_close(struct pp_ctrl *ctrl);
+
+int pp_ctrl_send_name(struct pp_ctrl *ctrl, const struct pp_name *name);
+int pp_ctrl_recv_name(struct pp_ctrl *ctrl, struct pp_name *name);
+int pp_ctrl_sync(struct pp_ctrl *ctrl);
+/* Server: *peer is what the client counted. */
+int pp_ctrl_count(struct pp_ctrl *ctrl, unsigned int mine, unsigned int *peer);
+bool pp_ctrl_peer_gone(const struct pp_ctrl *ctrl);
+
+#endif

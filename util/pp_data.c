@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The data path of fi_pingpong: receives are posted ahead, small messages are injected. */
+#include "pp_data.h"
+
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+#include "pp_log.h"
+
+#define PP_TAG	     1234
+#define PP_SPINS     (1u << 16)
+#define PP_GRACE_SEC 1 /* for what is still on its way from a peer that has ended */
+#define PP_DGRAM_SEC 5
+
+static const char pp_fin[] = "fin";
+static const char pp_alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+#define PP_LETTERS (sizeof(pp_alphabet) - 1)
+
+struct pp_wait {
+	unsigned int spins;
+	time_t start;
+	time_t gone; /* when the peer was first seen to have ended, 0 before */
+};
+
+static time_t pp_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+static int pp_wait_check(struct pp_ep *ep, struct pp_wait *wait)
+{
+	time_t now = pp_now();
+
+	wait->spins = 0;
+	if (!wait->start)
+		wait->start = now;
+	if (!wait->gone && pp_ctrl_peer_gone(ep->ctrl))
+		wait->gone = now;
+	if (wait->gone && now - wait->gone > PP_GRACE_SEC) {
+		pp_error("the peer has gone away during the test");
+		return -FI_ECONNABORTED;
+	}
+	if (ep->opts->ep_type == FI_EP_DGRAM && now - wait->start > PP_DGRAM_SEC) {
+		pp_error("no message for %d seconds: a datagram was lost", PP_DGRAM_SEC);
+		return -FI_ETIMEDOUT;
+	}
+	return 0;
+}
+
+static int pp_cq_error(struct fid_cq *cq, const char *what)
+{
+	struct fi_cq_err_entry entry = { 0 };
+	char text[256] = "";
+	const char *detail;
+	ssize_t got;
+
+	got = fi_cq_readerr(cq, &entry, 0);
+	if (got < 0)
+		return pp_failed("fi_cq_readerr", (int)got);
+	detail = fi_cq_strerror(cq, entry.prov_errno, entry.err_data, text, sizeof(text));
+	pp_error("%s failed: %s (%s)", what, fi_strerror(entry.err), detail ? detail : "");
+	return entry.err ? -entry.err : -FI_EIO;
+}
+
+static int pp_cq_wait(struct pp_ep *ep, struct fid_cq *cq, const char *what,
+		      struct fi_cq_msg_entry *entry)
+{
+	struct pp_wait wait = { 0 };
+	ssize_t got;
+	int ret;
+
+	for (;;) {
+		got = fi_cq_read(cq, entry, 1);
+		if (got == 1)
+			return 0;
+		if (got == -FI_EAVAIL)
+			return pp_cq_error(cq, what);
+		if (got != -FI_EAGAIN && got)
+			return pp_failed("fi_cq_read", (int)got);
+		if (++wait.spins == PP_SPINS) {
+			ret = pp_wait_check(ep, &wait);
+			if (ret)
+				return ret;
+		}
+	}
+}
+
+/* A full queue: let the provider move on, as FI_PROGRESS_MANUAL asks for. */
+static int pp_progress(struct pp_ep *ep, struct pp_wait *wait)
+{
+	ssize_t got;
+
+	got = fi_cq_read(ep->txcq, NULL, 0);
+	if (got == -FI_EAVAIL)
+		return pp_cq_error(ep->txcq, "send");
+	got = fi_cq_read(ep->rxcq, NULL, 0);
+	if (got == -FI_EAVAIL)
+		return pp_cq_error(ep->rxcq, "receive");
+	return ++wait->spins == PP_SPINS ? pp_wait_check(ep, wait) : 0;
+}
+
+static inline ssize_t pp_recv_once(struct pp_ep *ep)
+{
+	if (ep->opts->caps == FI_TAGGED)
+		return fi_trecv(ep->ep, ep->rx_buf, ep->buf_size, ep->mr_desc, FI_ADDR_UNSPEC,
+				PP_TAG, 0, &ep->rx_context);
+	return fi_recv(ep->ep, ep->rx_buf, ep->buf_size, ep->mr_desc, FI_ADDR_UNSPEC,
+		       &ep->rx_context);
+}
+
+static inline ssize_t pp_inject_once(struct pp_ep *ep, size_t len)
+{
+	if (ep->opts->caps == FI_TAGGED)
+		return fi_tinject(ep->ep, ep->tx_buf, len, ep->peer, PP_TAG);
+	return fi_inject(ep->ep, ep->tx_buf, len, ep->peer);
+}
+
+static inline ssize_t pp_send_once(struct pp_ep *ep, size_t len)
+{
+	if (ep->opts->caps == FI_TAGGED)
+		return fi_tsend(ep->ep, ep->tx_buf, len, ep->mr_desc, ep->peer, PP_TAG,
+				&ep->tx_context);
+	return fi_send(ep->ep, ep->tx_buf, len, ep->mr_desc, ep->peer, &ep->tx_context);
+}
+
+int pp_post_recv(struct pp_ep *ep)
+{
+	struct pp_wait wait = { 0 };
+	ssize_t ret;
+
+	while ((ret = pp_recv_once(ep)) == -FI_EAGAIN) {
+		ret = pp_progress(ep, &wait);
+		if (ret)
+			return (int)ret;
+	}
+	return ret ? pp_failed("fi_recv", (int)ret) : 0;
+}
+
+static int pp_inject(struct pp_ep *ep, size_t len)
+{
+	struct pp_wait wait = { 0 };
+	ssize_t ret;
+
+	while ((ret = pp_inject_once(ep, len)) == -FI_EAGAIN) {
+		ret = pp_progress(ep, &wait);
+		if (ret)
+			return (int)ret;
+	}
+	return ret ? pp_failed("fi_inject", (int)ret) : 0;
+}
+
+int pp_tx(struct pp_ep *ep, size_t size)
+{
+	struct fi_cq_msg_entry entry;
+	struct pp_wait wait = { 0 };
+	size_t len = size + ep->prefix;
+	ssize_t ret;
+
+	if (len <= ep->info->tx_attr->inject_size)
+		return pp_inject(ep, len);
+	while ((ret = pp_send_once(ep, len)) == -FI_EAGAIN) {
+		ret = pp_progress(ep, &wait);
+		if (ret)
+			return (int)ret;
+	}
+	if (ret)
+		return pp_failed("fi_send", (int)ret);
+	return pp_cq_wait(ep, ep->txcq, "send", &entry);
+}
+
+int pp_rx(struct pp_ep *ep, size_t size)
+{
+	struct fi_cq_msg_entry entry;
+	int ret;
+
+	ret = pp_cq_wait(ep, ep->rxcq, "receive", &entry);
+	if (ret)
+		return ret;
+	if (ep->opts->check && entry.len != size && entry.len != size + ep->prefix) {
+		pp_error("data check error: message of %zu bytes, expected %zu", entry.len, size);
+		return -FI_EIO;
+	}
+	return pp_post_recv(ep);
+}
+
+static ssize_t pp_send_fin(struct pp_ep *ep, size_t len)
+{
+	struct iovec iov = { .iov_base = ep->tx_buf, .iov_len = len };
+	uint64_t flags = FI_COMPLETION | FI_TRANSMIT_COMPLETE;
+	struct fi_msg msg = { 0 };
+	struct fi_msg_tagged tmsg = { 0 };
+
+	if (ep->opts->caps == FI_TAGGED) {
+		tmsg.msg_iov = &iov;
+		tmsg.desc = &ep->mr_desc;
+		tmsg.iov_count = 1;
+		tmsg.addr = ep->peer;
+		tmsg.tag = PP_TAG;
+		tmsg.context = &ep->tx_context;
+		return fi_tsendmsg(ep->ep, &tmsg, flags);
+	}
+	msg.msg_iov = &iov;
+	msg.desc = &ep->mr_desc;
+	msg.iov_count = 1;
+	msg.addr = ep->peer;
+	msg.context = &ep->tx_context;
+	return fi_sendmsg(ep->ep, &msg, flags);
+}
+
+int pp_finish(struct pp_ep *ep)
+{
+	struct fi_cq_msg_entry entry;
+	struct pp_wait wait = { 0 };
+	ssize_t ret;
+
+	memcpy(ep->tx_buf + ep->prefix, pp_fin, sizeof(pp_fin));
+	while ((ret = pp_send_fin(ep, sizeof(pp_fin) + ep->prefix)) == -FI_EAGAIN) {
+		ret = pp_progress(ep, &wait);
+		if (ret)
+			return (int)ret;
+	}
+	if (ret)
+		return pp_failed("fi_sendmsg", (int)ret);
+	ret = pp_cq_wait(ep, ep->txcq, "send", &entry);
+	if (!ret)
+		ret = pp_cq_wait(ep, ep->rxcq, "receive", &entry);
+	if (ret)
+		return (int)ret;
+	if (memcmp(ep->rx_buf + ep->prefix, pp_fin, sizeof(pp_fin))) {
+		pp_error("unexpected closing message from the peer");
+		return -FI_EOTHER;
+	}
+	return 0;
+}
+
+void pp_fill(struct pp_ep *ep, size_t size, unsigned int iteration)
+{
+	size_t letter = 7ul * iteration % PP_LETTERS;
+	char *data = ep->tx_buf + ep->prefix;
+	size_t i;
+
+	for (i = 0; i < size; i++) {
+		data[i] = pp_alphabet[letter];
+		letter = letter + 1 == PP_LETTERS ? 0 : letter + 1;
+	}
+}
+
+int pp_verify(const struct pp_ep *ep, size_t size, unsigned int iteration)
+{
+	size_t letter = 7ul * iteration % PP_LETTERS;
+	const char *data = ep->rx_buf + ep->prefix;
+	size_t i;
+
+	for (i = 0; i < size; i++) {
+		if (data[i] != pp_alphabet[letter]) {
+			pp_error("data check error at byte %zu of %zu, iteration %u: "
+				 "expected '%c', got 0x%02x",
+				 i, size, iteration, pp_alphabet[letter], (unsigned char)data[i]);
+			return -FI_EIO;
+		}
+		letter = letter + 1 == PP_LETTERS ? 0 : letter + 1;
+	}
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* One message there, one message back. */
+#ifndef PP_DATA_H
+#define PP_DATA_H
+
+#include <stddef.h>
+
+#include "pp_ep.h"
+
+int pp_post_recv(struct pp_ep *ep);
+/* Sends size bytes of the transmit buffer; the buffer is free again on return. */
+int pp_tx(struct pp_ep *ep, size_t size);
+/* Waits for a message of size bytes and posts the next receive. */
+int pp_rx(struct pp_ep *ep, size_t size);
+/* Tells the peer that this side is done and waits for the same from it. */
+int pp_finish(struct pp_ep *ep);
+
+/* The message of one iteration, for -c. Iterations are counted from the first size on. */
+void pp_fill(struct pp_ep *ep, size_t size, unsigned int iteration);
+int pp_verify(const struct pp_ep *ep, size_t size, unsigned int iteration);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The libfabric objects of fi_pingpong: one endpoint, its queues and two buffers. */
+#ifndef PP_EP_H
+#define PP_EP_H
+
+#include <stddef.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+
+#include "pp_ctrl.h"
+#include "pp_options.h"
+
+struct pp_ep {
+	const struct pp_options *opts;
+	struct pp_ctrl *ctrl;
+	struct fi_info *hints;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_eq *eq;
+	struct fid_pep *pep;
+	struct fid_domain *domain;
+	struct fid_cq *txcq;
+	struct fid_cq *rxcq;
+	struct fid_av *av;
+	struct fid_ep *ep;
+	struct fid_mr *mr;
+	void *mr_desc;
+	fi_addr_t peer;
+	size_t prefix;	 /* bytes of the provider's before each message */
+	size_t buf_size; /* of one buffer, prefix included */
+	char *buf;	 /* both buffers */
+	char *tx_buf;
+	char *rx_buf;
+	struct fi_context2 tx_context;
+	struct fi_context2 rx_context;
+};
+
+/* Finds out whether anything matches the options, before a peer is involved. */
+int pp_ep_probe(struct pp_ep *ep, const struct pp_options *opts);
+/* From there to an endpoint that can send, with one receive posted. */
+int pp_ep_open(struct pp_ep *ep, struct pp_ctrl *ctrl);
+/* Accepts one that is half open or all zero. */
+void pp_ep_close(struct pp_ep *ep);
+
+#endif

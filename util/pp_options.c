@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The command line of fi_pingpong: every value is checked before anything is opened. */
+#include "pp_options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rdma/fi_endpoint.h>
+
+static const struct {
+	const char *option;
+	const char *help;
+} pp_help[] = {
+	{ "-B <src_port>", "source control port number (server: 47592, client: auto)" },
+	{ "-P <dst_port>", "destination control port number (client: 47592)" },
+	{ "-d <domain>", "domain name" },
+	{ "-p <provider>", "specific provider name eg verbs, sockets" },
+	{ "-e <ep_type>", "endpoint type: msg|rdm|dgram (dgram)" },
+	{ "-I <number>", "number of iterations (10)" },
+	{ "-S <size>", "specific transfer size or 'all' (64 256 1k 4k 64k 1m)" },
+	{ "-c", "enables data_integrity checks" },
+	{ "-m <transmit mode>", "transmit mode type: msg|tagged (msg)" },
+	{ "-h", "display this help output" },
+	{ "-v", "enable debugging output" },
+	{ "-6", "use IPv6 address" },
+};
+
+void pp_options_init(struct pp_options *opts)
+{
+	memset(opts, 0, sizeof(*opts));
+	opts->ep_type = FI_EP_DGRAM;
+	opts->caps = FI_MSG;
+	opts->iterations = 10;
+	opts->sizes = PP_SIZES_DEFAULT;
+}
+
+void pp_options_usage(const char *name)
+{
+	size_t i;
+
+	fprintf(stderr, "Usage:\n");
+	fprintf(stderr, "  %s [OPTIONS]\t\tstart server\n", name);
+	fprintf(stderr, "  %s [OPTIONS] <srv_addr>\tconnect to server\n", name);
+	fprintf(stderr, "\nPing pong client and server\n\nOptions:\n");
+	for (i = 0; i < sizeof(pp_help) / sizeof(pp_help[0]); i++)
+		fprintf(stderr, " %-20s %s\n", pp_help[i].option, pp_help[i].help);
+}
+
+static int pp_parse_number(int option, const char *text, unsigned long min, unsigned long max,
+			   unsigned long *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoul(text, &end, 0);
+	if (end == text || *end) {
+		errno = EINVAL;
+	} else if (!errno && (strchr(text, '-') || *value < min || *value > max)) {
+		errno = ERANGE;
+	}
+	if (!errno)
+		return 0;
+	fprintf(stderr, "Error parsing \"%s\": %s (-%c takes %lu to %lu)\n", text, strerror(errno),
+		option, min, max);
+	return -1;
+}
+
+static int pp_parse_port(int option, const char *text, uint16_t *port)
+{
+	unsigned long value;
+
+	if (pp_parse_number(option, text, 1, UINT16_MAX, &value))
+		return -1;
+	*port = (uint16_t)value;
+	return 0;
+}
+
+static int pp_parse_iterations(const char *text, unsigned int *iterations)
+{
+	unsigned long value;
+
+	if (pp_parse_number('I', text, 1, PP_MAX_ITERATIONS, &value))
+		return -1;
+	*iterations = (unsigned int)value;
+	return 0;
+}
+
+static int pp_parse_size(struct pp_options *opts, const char *text)
+{
+	unsigned long value;
+
+	if (!strcasecmp(text, "all")) {
+		opts->sizes = PP_SIZES_ALL;
+		return 0;
+	}
+	if (pp_parse_number('S', text, 0, SIZE_MAX / 8, &value))
+		return -1;
+	opts->sizes = PP_SIZES_ONE;
+	opts->size = value;
+	return 0;
+}
+
+static int pp_parse_ep_type(const char *text, enum fi_ep_type *type)
+{
+	if (!strcasecmp(text, "msg"))
+		*type = FI_EP_MSG;
+	else if (!strcasecmp(text, "rdm"))
+		*type = FI_EP_RDM;
+	else if (!strcasecmp(text, "dgram"))
+		*type = FI_EP_DGRAM;
+	else {
+		fprintf(stderr, "Unknown endpoint : %s (-e takes msg, rdm or dgram)\n", text);
+		return -1;
+	}
+	return 0;
+}
+
+static int pp_parse_mode(const char *text, uint64_t *caps)
+{
+	if (!strcasecmp(text, "msg"))
+		*caps = FI_MSG;
+	else if (!strcasecmp(text, "tagged"))
+		*caps = FI_TAGGED;
+	else {
+		fprintf(stderr, "Unknown transmit mode : %s (-m takes msg or tagged)\n", text);
+		return -1;
+	}
+	return 0;
+}
+
+static int pp_parse_option(struct pp_options *opts, int option, const char *arg)
+{
+	switch (option) {
+	case 'B':
+		return pp_parse_port(option, arg, &opts->src_port);
+	case 'P':
+		return pp_parse_port(option, arg, &opts->dst_port);
+	case 'I':
+		return pp_parse_iterations(arg, &opts->iterations);
+	case 'S':
+		return pp_parse_size(opts, arg);
+	case 'e':
+		return pp_parse_ep_type(arg, &opts->ep_type);
+	case 'm':
+		return pp_parse_mode(arg, &opts->caps);
+	case 'd':
+		opts->domain = arg;
+		return 0;
+	case 'p':
+		opts->provider = arg;
+		return 0;
+	case 'c':
+		opts->check = true;
+		return 0;
+	case 'v':
+		opts->verbose = true;
+		return 0;
+	case '6':
+		opts->ipv6 = true;
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+int pp_options_parse(struct pp_options *opts, int argc, char **argv, bool *help)
+{
+	int option;
+
+	*help = false;
+	while ((option = getopt(argc, argv, "B:P:d:p:e:I:S:cm:hv6")) != -1) {
+		*help = option == 'h' || option == '?';
+		if (*help || pp_parse_option(opts, option, optarg))
+			return -1;
+	}
+	if (argc - optind > 1) {
+		fprintf(stderr, "Error: more than one server address: %s\n", argv[optind + 1]);
+		return -1;
+	}
+	opts->dst_addr = argv[optind]; /* NULL at the end of argv */
+	return 0;
+}

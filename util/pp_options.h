@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The command line of fi_pingpong. */
+#ifndef PP_OPTIONS_H
+#define PP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+
+#define PP_CTRL_PORT	  47592
+#define PP_MAX_ITERATIONS 999999999u
+
+enum pp_sizes {
+	PP_SIZES_DEFAULT,
+	PP_SIZES_ALL,
+	PP_SIZES_ONE,
+};
+
+struct pp_options {
+	uint16_t src_port; /* 0: the default of the side */
+	uint16_t dst_port;
+	const char *dst_addr; /* NULL: this is the server */
+	const char *domain;
+	const char *provider;
+	enum fi_ep_type ep_type;
+	uint64_t caps; /* FI_MSG or FI_TAGGED */
+	unsigned int iterations;
+	enum pp_sizes sizes;
+	size_t size;
+	bool check;
+	bool ipv6;
+	bool verbose;
+};
+
+void pp_options_init(struct pp_options *opts);
+/* 0, or -1 after it has said what is wrong; *help when the user asked for help. */
+int pp_options_parse(struct pp_options *opts, int argc, char **argv, bool *help);
+void pp_options_usage(const char *name);
+
+#endif
