@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Hints against what a provider has: one check per attribute, each able to say what was asked
+ * and what there is, and the narrowing of a match to what the caller asked for.
+ */
+#ifndef OFI_ATTR_H
+#define OFI_ATTR_H
+
+#include <stdint.h>
+#include <rdma/fabric.h>
+
+struct ofi_miss {
+	const char *attr; /* "domain_attr->mr_mode" */
+	char asked[160];
+	char has[160];
+};
+
+/*
+ * Number of hints that `have` cannot satisfy; the first of them is described in *first when that is
+ * not NULL. Sizes in `have` are the largest there are, flags are all that there are. Addresses and
+ * the object fields (domain, fabric, handle) are for the caller to check.
+ */
+unsigned ofi_attr_misses(uint32_t version, const struct fi_info *have, const struct fi_info *hints,
+			 struct ofi_miss *first);
+/*
+ * Makes a matching info say what the caller will get: capabilities, modes, flags and models by
+ * the hints. Sizes are left to the caller, who knows the defaults.
+ */
+void ofi_attr_narrow(uint32_t version, struct fi_info *info, const struct fi_info *hints);
+
+#endif

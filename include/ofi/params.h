@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Run-time parameters: one table per provider, from which defining, reading and checking derive. */
+#ifndef OFI_PARAMS_H
+#define OFI_PARAMS_H
+
+#include <stddef.h>
+#include <rdma/providers/fi_prov.h>
+
+struct ofi_param {
+	const char *name; /* "tx_size", in the environment FI_VERBS_TX_SIZE */
+	enum fi_param_type type;
+	long def, min, max; /* of integers, booleans and sizes */
+	const char *doc;    /* one sentence with the unit */
+	size_t offset;	    /* of the int, size_t or const char * field in the values */
+};
+
+/*
+ * Defines every row with the core and stores its value. A value out of range or not of its type
+ * warns and leaves the default. A FI_<PROVIDER>_* variable of the environment that is no row warns:
+ * that it has no effect when it is one of the retired names (NULL at the end, may be NULL), else
+ * with the nearest name.
+ */
+int ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, size_t count,
+		    const char *const *retired, void *values);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Loads a provider's parameter table and looks for variables of its prefix that nobody reads. */
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/params.h>
+#include <ofi/suggest.h>
+
+#define NAME_LEN 128
+
+/* "verbs", "tx_size" -> "FI_VERBS_TX_SIZE" */
+static void env_name(char *buf, const char *prov, const char *param)
+{
+	snprintf(buf, NAME_LEN, "FI_%s_%s", prov, param);
+	for (; *buf; buf++)
+		*buf = toupper((unsigned char)*buf);
+}
+
+static int param_define(const struct fi_provider *prov, const struct ofi_param *row)
+{
+	switch (row->type) {
+	case FI_PARAM_STRING:
+		return fi_param_define(prov, row->name, row->type, "%s (default: none)", row->doc);
+	case FI_PARAM_BOOL:
+		return fi_param_define(prov, row->name, row->type, "%s (default: %s)", row->doc,
+				       row->def ? "yes" : "no");
+	default:
+		return fi_param_define(prov, row->name, row->type, "%s (%ld to %ld, default: %ld)",
+				       row->doc, row->min, row->max, row->def);
+	}
+}
+
+static void warn_range(struct fi_provider *prov, const struct ofi_param *row)
+{
+	char name[NAME_LEN];
+	const char *set;
+
+	env_name(name, prov->name, row->name);
+	set = getenv(name);
+	FI_WARN(prov, FI_LOG_CORE, "%s=%s: takes %ld to %ld, the default of %ld is used\n", name,
+		set ? set : "", row->min, row->max, row->def);
+}
+
+/* fi_param_get has warned of a value that is not of the type. */
+static void load_int(struct fi_provider *prov, const struct ofi_param *row, int *value)
+{
+	int set = row->def;
+
+	*value = row->def;
+	if (fi_param_get(prov, row->name, &set))
+		return;
+	if (set < row->min || set > row->max)
+		warn_range(prov, row);
+	else
+		*value = set;
+}
+
+static void load_size(struct fi_provider *prov, const struct ofi_param *row, size_t *value)
+{
+	size_t set = row->def;
+
+	*value = row->def;
+	if (fi_param_get(prov, row->name, &set))
+		return;
+	if (set < (size_t)row->min || set > (size_t)row->max)
+		warn_range(prov, row);
+	else
+		*value = set;
+}
+
+static void load_bool(struct fi_provider *prov, const struct ofi_param *row, int *value)
+{
+	int set = row->def;
+
+	*value = fi_param_get(prov, row->name, &set) ? row->def : set;
+}
+
+static void load_string(struct fi_provider *prov, const struct ofi_param *row, const char **value)
+{
+	char *set = NULL;
+	int ret = fi_param_get(prov, row->name, &set);
+
+	*value = !ret && set && *set ? set : NULL;
+}
+
+static void param_load(struct fi_provider *prov, const struct ofi_param *row, void *values)
+{
+	void *field = (char *)values + row->offset;
+
+	switch (row->type) {
+	case FI_PARAM_STRING:
+		load_string(prov, row, field);
+		break;
+	case FI_PARAM_INT:
+		load_int(prov, row, field);
+		break;
+	case FI_PARAM_BOOL:
+		load_bool(prov, row, field);
+		break;
+	case FI_PARAM_SIZE_T:
+		load_size(prov, row, field);
+		break;
+	}
+}
+
+static bool is_row(const struct ofi_param *table, size_t count, const char *name)
+{
+	while (count--) {
+		if (!strcasecmp(table[count].name, name))
+			return true;
+	}
+	return false;
+}
+
+static bool is_retired(const char *const *retired, const char *name)
+{
+	for (; retired && *retired; retired++) {
+		if (!strcasecmp(*retired, name))
+			return true;
+	}
+	return false;
+}
+
+static void warn_unknown(struct fi_provider *prov, const struct ofi_param *table, size_t count,
+			 const char *env, const char *name)
+{
+	const char *names[count];
+	char nearest[NAME_LEN];
+	const char *suggestion;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		names[i] = table[i].name;
+	suggestion = ofi_suggest(name, names, count);
+	if (!suggestion) {
+		FI_WARN(prov, FI_LOG_CORE, "%s is no parameter of %s: fi_info -e lists them\n", env,
+			prov->name);
+		return;
+	}
+	env_name(nearest, prov->name, suggestion);
+	FI_WARN(prov, FI_LOG_CORE, "%s is no parameter of %s, did you mean %s?\n", env, prov->name,
+		nearest);
+}
+
+static void check_environment(struct fi_provider *prov, const struct ofi_param *table, size_t count,
+			      const char *const *retired)
+{
+	char prefix[NAME_LEN], env[NAME_LEN];
+	size_t len;
+	char **var;
+
+	env_name(prefix, prov->name, "");
+	len = strlen(prefix);
+	for (var = environ; var && *var; var++) {
+		if (strncmp(*var, prefix, len))
+			continue;
+		snprintf(env, sizeof(env), "%.*s", (int)strcspn(*var, "="), *var);
+		if (is_row(table, count, env + len))
+			continue;
+		if (is_retired(retired, env + len))
+			FI_WARN(prov, FI_LOG_CORE, "%s has no effect here\n", env);
+		else
+			warn_unknown(prov, table, count, env, env + len);
+	}
+}
+
+int ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, size_t count,
+		    const char *const *retired, void *values)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < count; i++) {
+		ret = param_define(prov, &table[i]);
+		if (ret)
+			return ret;
+		param_load(prov, &table[i], values);
+	}
+	check_environment(prov, table, count, retired);
+	return 0;
+}

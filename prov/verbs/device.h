@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the machine has: a snapshot of its RDMA devices, their ports, GIDs and addresses. */
+#ifndef VRB_DEVICE_H
+#define VRB_DEVICE_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <infiniband/verbs.h>
+#include <rdma/fabric.h>
+#include <ofi/attr.h>
+
+#define VRB_ADDRSTR_LEN 64
+
+struct vrb_port_addr {
+	STAILQ_ENTRY(vrb_port_addr) next;
+	struct sockaddr_storage addr;	 /* IPv4, IPv6 or AF_IB */
+	char netdev[IBV_SYSFS_NAME_MAX]; /* "" for AF_IB */
+};
+STAILQ_HEAD(vrb_port_addrs, vrb_port_addr);
+
+struct vrb_port {
+	uint8_t num;
+	struct ibv_port_attr attr;
+	union ibv_gid gid; /* the one that would be used, all zero when there is none */
+	int gid_index;	   /* -1 when there is none */
+	uint16_t pkey;	   /* first of the table, host order */
+	char link_addr[VRB_ADDRSTR_LEN]; /* MAC of the interface, or the GID */
+	struct vrb_port_addrs addrs;	 /* the nearest first */
+};
+
+struct vrb_device {
+	STAILQ_ENTRY(vrb_device) next;
+	char name[IBV_SYSFS_NAME_MAX];
+	__be64 guid;
+	enum ibv_transport_type transport;
+	struct ibv_device_attr attr;
+	uint32_t max_inline;		 /* of an RC queue pair, probed */
+	char driver[IBV_SYSFS_NAME_MAX]; /* "" when unknown */
+	bool on_pci;
+	struct fi_pci_attr pci;
+	int num_ports;
+	struct vrb_port *ports;
+	int err; /* FI_E*: of no use, what follows says why and there are no ports */
+	struct ofi_miss why;
+};
+
+STAILQ_HEAD(vrb_snapshot, vrb_device);
+
+/*
+ * Takes a snapshot. A device that cannot be used is in it with its err set; the first time there is
+ * a log line saying why. 0 or -FI_E*.
+ */
+int vrb_snapshot_take(struct vrb_snapshot *snapshot);
+void vrb_snapshot_free(struct vrb_snapshot *snapshot);
+/* Opens the device of a domain name. NULL with *err = -FI_E* on failure, logged. */
+struct ibv_context *vrb_device_open(const char *name, int *err);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reads GID tables and chooses from them. */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include "gid.h"
+
+int vrb_gid_table_read(struct ibv_context *ctx, size_t slots, struct vrb_gid_table *table)
+{
+	ssize_t count;
+
+	table->count = 0;
+	table->entries = NULL;
+	if (!slots)
+		return 0;
+	table->entries = calloc(slots, sizeof(*table->entries));
+	if (!table->entries)
+		return ENOMEM;
+	count = ibv_query_gid_table(ctx, table->entries, slots, 0);
+	if (count < 0) {
+		vrb_gid_table_free(table);
+		return (int)-count;
+	}
+	table->count = (size_t)count;
+	return 0;
+}
+
+void vrb_gid_table_free(struct vrb_gid_table *table)
+{
+	free(table->entries);
+	table->entries = NULL;
+	table->count = 0;
+}
+
+static bool is_zero(const union ibv_gid *gid)
+{
+	return !gid->global.subnet_prefix && !gid->global.interface_id;
+}
+
+/* How far an address of this kind reaches. */
+static unsigned scope(const union ibv_gid *gid)
+{
+	const struct in6_addr *addr = (const void *)gid;
+
+	if (IN6_IS_ADDR_V4MAPPED(addr)) {
+		if (gid->raw[12] == 127)
+			return 0;
+		return gid->raw[12] == 169 && gid->raw[13] == 254 ? 1 : 3;
+	}
+	return IN6_IS_ADDR_LINKLOCAL(addr) ? 1 : 2;
+}
+
+static unsigned rank(const struct ibv_gid_entry *entry)
+{
+	switch (entry->gid_type) {
+	case IBV_GID_TYPE_ROCE_V2:
+		return 20 + scope(&entry->gid);
+	case IBV_GID_TYPE_ROCE_V1:
+		return 10 + scope(&entry->gid);
+	default:
+		return 10; /* on InfiniBand and iWARP all entries serve alike */
+	}
+}
+
+const struct ibv_gid_entry *vrb_gid_choose(const struct vrb_gid_table *table, uint32_t port,
+					   int pinned)
+{
+	const struct ibv_gid_entry *best = NULL, *entry;
+	size_t i;
+
+	for (i = 0; i < table->count; i++) {
+		entry = &table->entries[i];
+		if (entry->port_num != port || is_zero(&entry->gid))
+			continue;
+		if (pinned >= 0) {
+			if (entry->gid_index == (uint32_t)pinned)
+				return entry;
+			continue;
+		}
+		if (!best || rank(entry) > rank(best) ||
+		    (rank(entry) == rank(best) && entry->gid_index < best->gid_index))
+			best = entry;
+	}
+	return best;
+}
+
+const char *vrb_gid_str(const union ibv_gid *gid, char *buf, size_t len)
+{
+	if (!inet_ntop(AF_INET6, gid->raw, buf, (socklen_t)len))
+		buf[0] = '\0';
+	return buf;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_info from a snapshot: a pure function of the devices and the parameters. */
+#ifndef VRB_INFO_H
+#define VRB_INFO_H
+
+#include <stdbool.h>
+#include <rdma/fabric.h>
+#include "device.h"
+
+#define VRB_CQ_DATA_SIZE 4
+#define VRB_CM_DATA_SIZE 56 /* private data that an IB connect request leaves to the application */
+
+/*
+ * Everything a port can do as FI_EP_MSG, before hints: all flags, and of sizes the largest. It has
+ * no address yet. NULL when out of memory.
+ */
+struct fi_info *vrb_info_msg(const struct vrb_device *dev, const struct vrb_port *port);
+/* Takes remote CQ data away from a caller whose RMA may not consume receives (FI_RX_CQ_DATA). */
+void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints);
+/* From the largest sizes to what a caller gets: the defaults, or more when the hints say so. */
+void vrb_info_settle(struct fi_info *info, const struct fi_info *hints);
+/* Can the port be used at all? Else *why says what stands against it. */
+bool vrb_port_usable(const struct vrb_port *port, struct ofi_miss *why);
+
+int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info);
+
+#endif

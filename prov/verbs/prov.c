@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The provider's entry point, built in or as a plug-in. */
+
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+#include <pthread.h>
+#include <string.h>
+#include <infiniband/verbs.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/ops.h>
+#include "conn.h"
+#include "fabric.h"
+#include "info.h"
+#include "ops.h"
+#include "pep.h"
+#include "prov.h"
+
+static void cleanup(void)
+{
+}
+
+struct fi_provider vrb_prov = {
+	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.name = "verbs",
+	.getinfo = vrb_getinfo,
+	.fabric = vrb_fabric_open,
+	.cleanup = cleanup,
+};
+
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/* Kernels that copy pinned pages at fork need no help; elsewhere it has to be asked for early. */
+static void fork_init(void)
+{
+	int unsafe = 0, err;
+
+	fi_param_define(NULL, "fork_unsafe", FI_PARAM_BOOL,
+			"Do not protect memory that devices use from being lost to the parent when "
+			"the process forks (default: no)");
+	fi_param_get_bool(NULL, "fork_unsafe", &unsafe);
+	if (unsafe || ibv_is_fork_initialized() != IBV_FORK_DISABLED)
+		return;
+	err = ibv_fork_init();
+	if (err)
+		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
+			"ibv_fork_init failed: %s: a child process may take registered memory away "
+			"from this one; set RDMAV_FORK_SAFE=1 before it starts, or "
+			"FI_FORK_UNSAFE=1 "
+			"when it does not fork\n",
+			strerror(err));
+}
+
+void vrb_fork_init(void)
+{
+	pthread_once(&fork_once, fork_init);
+}
+
+static struct fi_provider *start(void)
+{
+	if (vrb_params_init())
+		return NULL;
+	ofi_ops_init();
+	vrb_domain_ops_init();
+	vrb_ep_ops_init();
+	vrb_cq_ops_init();
+	vrb_mr_ops_init();
+	vrb_cm_ops_init();
+	vrb_pep_ops_init();
+	return &vrb_prov;
+}
+
+#ifdef VERBS_DL
+FI_EXT_INI
+{
+	return start();
+}
+#else
+struct fi_provider *fi_verbs_ini(void);
+
+struct fi_provider *fi_verbs_ini(void)
+{
+	return start();
+}
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The provider's identity, and its run-time parameters. */
+#ifndef VRB_PROV_H
+#define VRB_PROV_H
+
+#include <stddef.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+
+extern struct fi_provider vrb_prov;
+
+/* Values of FI_VERBS_*; documented row by row in param.c. Constant once the provider is loaded. */
+struct vrb_params {
+	int tx_size, rx_size;		  /* default queue depths */
+	int tx_iov_limit, rx_iov_limit;	  /* default scatter/gather entries */
+	int inline_size;		  /* default inject size, 0 is the device's maximum */
+	int min_rnr_timer;		  /* 0..31, IB encoding */
+	int rnr_retry_count, retry_count; /* 0..7 */
+	int ack_timeout;       /* 0..31 IB encoding, 0 is what the connection manager computes */
+	int resolve_timeout;   /* ms, address and route resolution */
+	int cqread_bunch_size; /* completions taken from the device at once */
+	int gid_idx;	       /* -1 is chosen by type and scope */
+	const char *device_name, *iface; /* NULL is all */
+};
+
+extern struct vrb_params vrb_params;
+int vrb_params_init(void);
+/* Sees once to it that memory stays whole when the process forks; before a device is opened. */
+void vrb_fork_init(void);
+
+#endif
