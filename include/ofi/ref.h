@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Counts the children of an object: a parent that still has some cannot be closed. */
+#ifndef OFI_REF_H
+#define OFI_REF_H
+
+#include <rdma/fi_errno.h>
+
+struct ofi_ref {
+	int children;
+};
+
+static inline void ofi_ref_get(struct ofi_ref *ref)
+{
+	__atomic_add_fetch(&ref->children, 1, __ATOMIC_RELAXED);
+}
+
+static inline void ofi_ref_put(struct ofi_ref *ref)
+{
+	__atomic_sub_fetch(&ref->children, 1, __ATOMIC_RELEASE);
+}
+
+static inline int ofi_ref_busy(const struct ofi_ref *ref)
+{
+	return __atomic_load_n(&ref->children, __ATOMIC_ACQUIRE) ? -FI_EBUSY : 0;
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Batches of work requests under FI_MORE. */
+#include <stdlib.h>
+#include <string.h>
+#include "batch.h"
+#include "cq.h"
+#include "err.h"
+#include "ep.h"
+#include "qp.h"
+
+struct vrb_batch {
+	size_t iov_limit, inline_size;
+	struct ibv_sge *sge; /* iov_limit of each work request */
+	uint8_t *data;	     /* inline_size of each */
+	struct ibv_send_wr wr[VRB_BATCH_MAX];
+};
+
+struct vrb_batch *vrb_batch_new(size_t iov_limit, size_t inline_size)
+{
+	size_t sges = VRB_BATCH_MAX * iov_limit * sizeof(struct ibv_sge);
+	struct vrb_batch *batch;
+
+	batch = malloc(sizeof(*batch) + sges + VRB_BATCH_MAX * inline_size);
+	if (!batch)
+		return NULL;
+	batch->iov_limit = iov_limit;
+	batch->inline_size = inline_size;
+	batch->sge = (struct ibv_sge *)(batch + 1);
+	batch->data = (uint8_t *)batch->sge + sges;
+	return batch;
+}
+
+void vrb_batch_free(struct vrb_batch *batch)
+{
+	free(batch);
+}
+
+static void copy_inline(struct ibv_send_wr *to, const struct ibv_send_wr *from, uint8_t *data)
+{
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < from->num_sge; i++) {
+		memcpy(data + len, (void *)(uintptr_t)from->sg_list[i].addr, from->sg_list[i].length);
+		len += from->sg_list[i].length;
+	}
+	to->num_sge = len ? 1 : 0;
+	to->sg_list[0] = (struct ibv_sge){ .addr = (uintptr_t)data, .length = len };
+}
+
+void vrb_batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr)
+{
+	struct vrb_batch *batch = ep->batch;
+	uint32_t n = ep->sq->held++;
+	struct ibv_send_wr *held = &batch->wr[n];
+
+	*held = *wr;
+	held->sg_list = &batch->sge[n * batch->iov_limit];
+	if (wr->send_flags & IBV_SEND_INLINE)
+		copy_inline(held, wr, batch->data + n * batch->inline_size);
+	else
+		memcpy(held->sg_list, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
+	if (n)
+		batch->wr[n - 1].next = held;
+}
+
+/*
+ * The first n refused work requests were accepted from the application: they go through the queue pair once
+ * more, in error, so that they complete in their place. Where even that fails, the device is gone.
+ */
+static void give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, uint32_t n)
+{
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	struct vrb_wq *sq = ep->sq;
+	int err = 0;
+
+	__atomic_store_n(&ep->down_err, -FI_EIO, __ATOMIC_RELAXED);
+	vrb_wq_set_limit(sq, 0);
+	vrb_qp_flush(ep);
+	for (; n && !err; n--, refused++) {
+		wr.wr_id = refused->wr_id;
+		err = ibv_post_send(sq->qp, &wr, &bad);
+	}
+	if (err)
+		vrb_cq_lose(sq);
+}
+
+ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine)
+{
+	struct vrb_batch *batch = ep->batch;
+	uint32_t refused, count = ep->sq->held;
+	struct ibv_send_wr *bad = NULL;
+	int err;
+
+	if (!count)
+		return 0;
+	ep->sq->held = 0;
+	err = ibv_post_send(ep->sq->qp, batch->wr, &bad);
+	if (!err)
+		return 0;
+	refused = bad ? count - (bad - batch->wr) : count;
+	vrb_wq_unpublish(ep->sq, mine);
+	if (refused > mine)
+		give_up(ep, &batch->wr[count - refused], refused - mine);
+	return vrb_errno(err);
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues: opening and closing, room for the queues attached, and what is kept for later reads. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/ops.h>
+#include <rdma/providers/fi_log.h>
+#include "cq.h"
+#include "ep.h"
+#include "err.h"
+#include "ops.h"
+#include "prov.h"
+
+#define CQ_DEFAULT_SIZE 1024
+
+void vrb_cq_untake(struct vrb_cq *cq, const struct ibv_wc *wc, int n)
+{
+	if (cq->stash_count) {
+		cq->stash_first -= n;
+	} else {
+		cq->stash_first = 0;
+		memcpy(cq->stash, wc, n * sizeof(*wc));
+	}
+	cq->stash_count += n;
+}
+
+void vrb_cq_lose(struct vrb_wq *wq)
+{
+	if (__atomic_exchange_n(&wq->lost, true, __ATOMIC_ACQ_REL))
+		return;
+	__atomic_add_fetch(&wq->cq->lost, 1, __ATOMIC_RELEASE);
+	if (wq->cq->channel)
+		vrb_cq_signal(&wq->cq->fid);
+}
+
+static int take_stash(struct vrb_cq *cq, struct ibv_wc *wc, int want)
+{
+	int n = want < (int)cq->stash_count ? want : (int)cq->stash_count;
+
+	memcpy(wc, &cq->stash[cq->stash_first], n * sizeof(*wc));
+	cq->stash_first += n;
+	cq->stash_count -= n;
+	return n;
+}
+
+/* From the device, but nothing of a queue that the library completes itself. */
+static int take_polled(struct vrb_cq *cq, struct ibv_wc *wc, int want)
+{
+	int n, i, kept = 0;
+
+	do {
+		n = ibv_poll_cq(cq->ibv, want, wc);
+		for (i = 0; i < n; i++)
+			if (!((struct vrb_slot *)(uintptr_t)wc[i].wr_id)->wq->lost)
+				wc[kept++] = wc[i];
+	} while (n == want && !kept);
+	return kept;
+}
+
+static int take_lost(struct vrb_cq *cq, struct ibv_wc *wc)
+{
+	struct vrb_wq *wq;
+
+	LIST_FOREACH(wq, &cq->wqs, siblings) {
+		if (!wq->lost || __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE) == wq->tail)
+			continue;
+		*wc = (struct ibv_wc){
+			.wr_id = (uintptr_t)&wq->slots[wq->tail & wq->mask],
+			.status = IBV_WC_WR_FLUSH_ERR,
+			.qp_num = wq->ep->qp->qp_num,
+		};
+		return 1;
+	}
+	return 0;
+}
+
+int vrb_cq_take_rare(struct vrb_cq *cq, struct ibv_wc *wc, int want)
+{
+	int n;
+
+	if (cq->stash_count)
+		return take_stash(cq, wc, want);
+	n = take_polled(cq, wc, want);
+	return n || !want ? n : take_lost(cq, wc);
+}
+
+void vrb_cq_reap(struct vrb_cq *cq)
+{
+	struct vrb_wq *wq;
+
+	if (cq->stash_count)
+		return;
+	while ((wq = LIST_FIRST(&cq->closed))) {
+		LIST_REMOVE(wq, siblings);
+		vrb_wq_free(wq);
+	}
+}
+
+/* Grows the device's CQ so that it holds `entries`. */
+static bool grow(struct vrb_cq *cq, uint64_t entries)
+{
+	if (entries <= cq->capacity)
+		return true;
+	if (entries > (uint64_t)cq->domain->attr.max_cqe || ibv_resize_cq(cq->ibv, (int)entries))
+		return false;
+	cq->capacity = cq->ibv->cqe;
+	return true;
+}
+
+/* The first queue that finds no room turns what is left into the pool, the last quarter of a CQ at least. */
+static int share(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	if (!cq->shared && cq->reserved == cq->capacity) {
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_enable: completion queue of %u entries is full and the device allows no more than %d; "
+			"open more completion queues\n",
+			cq->capacity, cq->domain->attr.max_cqe);
+		return -FI_ENOSPC;
+	}
+	__atomic_add_fetch(&cq->pool, (int)(cq->capacity - cq->reserved), __ATOMIC_RELEASE);
+	cq->reserved = cq->capacity;
+	cq->shared = true;
+	wq->pool = &cq->pool;
+	return 0;
+}
+
+int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
+{
+	uint32_t reservable = cq->domain->attr.max_cqe / 4 * 3;
+	uint64_t need = (uint64_t)cq->reserved + size;
+	int ret = 0;
+
+	ofi_lock(&cq->domain->lock);
+	if (!cq->shared && need <= reservable && grow(cq, need)) {
+		cq->reserved = need;
+	} else {
+		grow(cq, cq->domain->attr.max_cqe);
+		ret = share(cq, wq);
+	}
+	ofi_unlock(&cq->domain->lock);
+	if (ret)
+		return ret;
+	vrb_cq_lock(cq);
+	wq->cq = cq;
+	LIST_INSERT_HEAD(&cq->wqs, wq, siblings);
+	vrb_cq_unlock(cq);
+	return 0;
+}
+
+/* Gives back the credits of what is outstanding, or the reservation. */
+static void release(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
+{
+	if (wq->pool) {
+		vrb_wq_give_pool(wq, (int)(wq->head - wq->tail));
+		wq->pool = NULL;
+		return;
+	}
+	ofi_lock(&cq->domain->lock);
+	if (cq->shared)
+		__atomic_add_fetch(&cq->pool, (int)size, __ATOMIC_RELEASE);
+	else
+		cq->reserved -= size;
+	ofi_unlock(&cq->domain->lock);
+}
+
+void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
+{
+	uint32_t i;
+
+	vrb_cq_lock(cq);
+	LIST_REMOVE(wq, siblings);
+	if (wq->lost)
+		__atomic_sub_fetch(&cq->lost, 1, __ATOMIC_RELEASE);
+	release(cq, wq, size);
+	wq->closed = true;
+	for (i = 0; i <= wq->mask; i++)
+		wq->slots[i].flags |= VRB_SILENT;
+	LIST_INSERT_HEAD(&cq->closed, wq, siblings);
+	vrb_cq_unlock(cq);
+}
+
+/* Drops failed completions of closed endpoints from the head of the stash. True when an error is there to read. */
+static bool stashed_error(struct vrb_cq *cq)
+{
+	const struct ibv_wc *wc;
+
+	for (; cq->stash_count; cq->stash_first++, cq->stash_count--) {
+		wc = &cq->stash[cq->stash_first];
+		if (wc->status == IBV_WC_SUCCESS)
+			return false;
+		if (!((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->closed)
+			return true;
+	}
+	return false;
+}
+
+/* The structure grew: err_data_size came with API 1.5, src_addr with 1.20. */
+static void copy_error(const struct vrb_cq *cq, struct fi_cq_err_entry *to, const struct fi_cq_err_entry *from)
+{
+	uint32_t version = cq->domain->info->fabric_attr->api_version;
+	void *data = to->err_data;
+	size_t room = 0;
+
+	if (FI_VERSION_GE(version, FI_VERSION(1, 5)))
+		room = to->err_data_size;
+	memcpy(to, from, offsetof(struct fi_cq_err_entry, err_data));
+	if (room) {
+		room = room < sizeof(cq->detail) ? 0 : sizeof(cq->detail);
+		memcpy(data, &cq->detail, room);
+	} else {
+		to->err_data = (void *)&cq->detail;
+		room = sizeof(cq->detail);
+	}
+	if (FI_VERSION_GE(version, FI_VERSION(1, 5)))
+		to->err_data_size = room;
+	if (FI_VERSION_GE(version, FI_VERSION(1, 20)))
+		to->src_addr = FI_ADDR_NOTAVAIL;
+}
+
+ssize_t vrb_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	struct vrb_cq *cq = vrb_cq(fid);
+	struct fi_cq_err_entry error;
+	struct vrb_slot *slot;
+	struct ibv_wc *wc;
+	ssize_t ret = -FI_EAGAIN;
+
+	if (!entry)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	vrb_cq_lock(cq);
+	if (stashed_error(cq)) {
+		wc = &cq->stash[cq->stash_first++];
+		cq->stash_count--;
+		vrb_wc_error(wc, &error);
+		vrb_wc_detail(wc, &cq->detail);
+		copy_error(cq, entry, &error);
+		slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
+		vrb_wq_retire(slot->wq, slot);
+		ret = 1;
+	}
+	vrb_cq_unlock(cq);
+	return ret;
+}
+
+const char *vrb_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
+{
+	const struct vrb_wc_detail *detail = err_data;
+	static __thread char text[256];
+
+	(void)fid;
+	if (detail && detail->size != sizeof(*detail))
+		detail = NULL;
+	if (!buf || !len)
+		return vrb_wc_text(prov_errno, detail, text, sizeof(text));
+	return vrb_wc_text(prov_errno, detail, buf, len);
+}
+
+static int check_attr(const struct vrb_domain *domain, const struct fi_cq_attr *attr)
+{
+	if (attr->flags & ~FI_AFFINITY)
+		return -FI_EBADFLAGS;
+	if (attr->format > FI_CQ_FORMAT_TAGGED)
+		return -FI_EINVAL;
+	if ((attr->flags & FI_AFFINITY) &&
+	    (attr->signaling_vector < 0 || attr->signaling_vector >= domain->ctx->num_comp_vectors)) {
+		FI_WARN(&vrb_prov, FI_LOG_CQ, "fi_cq_open: signaling_vector %d, %s has vectors 0 to %d\n",
+			attr->signaling_vector, ibv_get_device_name(domain->ctx->device),
+			domain->ctx->num_comp_vectors - 1);
+		return -FI_EINVAL;
+	}
+	if (attr->size > (size_t)domain->attr.max_cqe) {
+		FI_WARN(&vrb_prov, FI_LOG_CQ, "fi_cq_open: size %zu, %s allows at most %d entries\n", attr->size,
+			ibv_get_device_name(domain->ctx->device), domain->attr.max_cqe);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int create(struct vrb_cq *cq, const struct fi_cq_attr *attr)
+{
+	struct vrb_domain *domain = cq->domain;
+	int vector = attr->flags & FI_AFFINITY ? attr->signaling_vector : 0;
+	int err, size = attr->size ? (int)attr->size : CQ_DEFAULT_SIZE;
+
+	if (size > domain->attr.max_cqe)
+		size = domain->attr.max_cqe;
+	cq->ibv = ibv_create_cq(domain->ctx, size, cq, cq->channel, vector);
+	if (!cq->ibv) {
+		err = errno;
+		FI_WARN(&vrb_prov, FI_LOG_CQ, "fi_cq_open: ibv_create_cq of %d entries on %s: %s%s\n", size,
+			ibv_get_device_name(domain->ctx->device), strerror(err), vrb_remedy(err));
+		return vrb_errno(err);
+	}
+	cq->capacity = cq->ibv->cqe;
+	return 0;
+}
+
+static void cq_free(struct vrb_cq *cq)
+{
+	if (!cq)
+		return;
+	cq->stash_count = 0;
+	vrb_cq_reap(cq);
+	if (cq->ibv) {
+		ibv_ack_cq_events(cq->ibv, cq->unacked);
+		ibv_destroy_cq(cq->ibv);
+	}
+	vrb_cq_wait_close(cq);
+	free(cq);
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct vrb_cq *cq = vrb_cq((struct fid_cq *)fid);
+	struct vrb_domain *domain = cq->domain;
+
+	if (ofi_ref_busy(&cq->ref))
+		return -FI_EBUSY;
+	ofi_lock(&domain->lock);
+	LIST_REMOVE(cq, siblings);
+	ofi_unlock(&domain->lock);
+	cq_free(cq);
+	ofi_ref_put(&domain->ref);
+	return 0;
+}
+
+static struct fi_ops cq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cq_close,
+	.control = vrb_cq_control,
+};
+
+void vrb_cq_ops_init(void)
+{
+	int i;
+
+	ofi_ops_fill(&cq_fid_ops);
+	for (i = FI_CQ_FORMAT_CONTEXT; i <= FI_CQ_FORMAT_TAGGED; i++)
+		ofi_ops_fill(&vrb_cq_ops[i]);
+}
+
+int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_fid, void *context)
+{
+	struct vrb_domain *domain = vrb_domain(fid);
+	struct vrb_cq *cq;
+	int ret;
+
+	if (!attr || !cq_fid)
+		return -FI_EINVAL;
+	ret = check_attr(domain, attr);
+	if (ret)
+		return ret;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->domain = domain;
+	cq->locked = domain->lock_polls;
+	cq->bunch = vrb_params.cqread_bunch_size < VRB_CQ_BUNCH_MAX ? vrb_params.cqread_bunch_size : VRB_CQ_BUNCH_MAX;
+	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
+	ret = vrb_cq_wait_open(cq, attr);
+	if (!ret)
+		ret = create(cq, attr);
+	if (ret) {
+		cq_free(cq);
+		return ret;
+	}
+	cq->fid = (struct fid_cq){
+		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops },
+		.ops = &vrb_cq_ops[cq->format],
+	};
+	ofi_ref_get(&domain->ref);
+	ofi_lock(&domain->lock);
+	LIST_INSERT_HEAD(&domain->cqs, cq, siblings);
+	ofi_unlock(&domain->lock);
+	*cq_fid = &cq->fid;
+	return 0;
+}

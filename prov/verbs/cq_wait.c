@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Waiting on a completion queue. The descriptor of FI_GETWAIT is an epoll over the device's completion
+ * channel and an eventfd, so that fi_cq_signal and a lost device wake sleepers too.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <ofi/wait.h>
+#include <rdma/providers/fi_log.h>
+#include "cq.h"
+#include "err.h"
+#include "prov.h"
+
+#define ACK_BATCH 64
+
+static bool has_fd(enum fi_wait_obj obj)
+{
+	return obj == FI_WAIT_FD || obj == FI_WAIT_POLLFD || obj == FI_WAIT_UNSPEC;
+}
+
+static int watch(int epfd, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int open_fds(struct vrb_cq *cq)
+{
+	cq->channel = ibv_create_comp_channel(cq->domain->ctx);
+	if (!cq->channel)
+		return -1;
+	cq->signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (cq->signal_fd < 0 || cq->epfd < 0 || fcntl(cq->channel->fd, F_SETFL, O_NONBLOCK))
+		return -1;
+	if (watch(cq->epfd, cq->channel->fd) || watch(cq->epfd, cq->signal_fd))
+		return -1;
+	return 0;
+}
+
+int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr)
+{
+	int err;
+
+	cq->wait_obj = attr->wait_obj;
+	cq->wait_cond = attr->wait_cond;
+	cq->signal_fd = cq->epfd = -1;
+	if (attr->wait_obj == FI_WAIT_NONE || attr->wait_obj == FI_WAIT_YIELD)
+		return 0;
+	if (!has_fd(attr->wait_obj)) {
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, YIELD, UNSPEC or NONE\n",
+			attr->wait_obj);
+		return -FI_ENOSYS;
+	}
+	if (!open_fds(cq))
+		return 0;
+	err = errno;
+	FI_WARN(&vrb_prov, FI_LOG_CQ, "fi_cq_open: wait object: %s%s\n", strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+void vrb_cq_wait_close(struct vrb_cq *cq)
+{
+	if (cq->epfd >= 0)
+		close(cq->epfd);
+	if (cq->signal_fd >= 0)
+		close(cq->signal_fd);
+	if (cq->channel)
+		ibv_destroy_comp_channel(cq->channel);
+}
+
+int vrb_cq_signal(struct fid_cq *fid)
+{
+	struct vrb_cq *cq = vrb_cq(fid);
+	uint64_t one = 1;
+
+	if (cq->wait_obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	if (cq->wait_obj == FI_WAIT_YIELD) {
+		__atomic_store_n(&cq->signalled, true, __ATOMIC_RELEASE);
+		return 0;
+	}
+	return write(cq->signal_fd, &one, sizeof(one)) == sizeof(one) || errno == EAGAIN ? 0 : vrb_errno(errno);
+}
+
+/* Takes the channel's events back, with the lock held; they are acknowledged in bunches, each costs a mutex. */
+static void drain_channel(struct vrb_cq *cq)
+{
+	struct ibv_cq *ibv;
+	void *context;
+
+	while (!ibv_get_cq_event(cq->channel, &ibv, &context))
+		cq->unacked++;
+	if (cq->unacked >= ACK_BATCH) {
+		ibv_ack_cq_events(cq->ibv, cq->unacked);
+		cq->unacked = 0;
+	}
+}
+
+/* Something to read: kept in the stash, where the next read looks first. */
+static bool anything(struct vrb_cq *cq)
+{
+	struct ibv_wc wc;
+
+	if (!cq->stash_count && vrb_cq_take_rare(cq, &wc, 1) > 0)
+		vrb_cq_untake(cq, &wc, 1);
+	return cq->stash_count;
+}
+
+int vrb_cq_trywait(struct vrb_cq *cq)
+{
+	int err = 0, ret = 0;
+
+	if (!cq->channel)
+		return cq->wait_obj == FI_WAIT_NONE ? -FI_EINVAL : 0;
+	vrb_cq_lock(cq);
+	drain_channel(cq);
+	if (!anything(cq))
+		err = ibv_req_notify_cq(cq->ibv, 0);
+	if (err)
+		ret = vrb_errno(err);
+	else if (anything(cq))
+		ret = -FI_EAGAIN;
+	vrb_cq_unlock(cq);
+	return ret;
+}
+
+/* Takes back a signal. True when there was one. */
+static bool take_signal(struct vrb_cq *cq)
+{
+	uint64_t count;
+
+	if (cq->signal_fd < 0)
+		return __atomic_exchange_n(&cq->signalled, false, __ATOMIC_ACQUIRE);
+	return read(cq->signal_fd, &count, sizeof(count)) == sizeof(count);
+}
+
+/* Sleeps until something may be there. 0, or -FI_EAGAIN when a signal, an interrupt or the time-out ends the wait. */
+static int wait_once(struct vrb_cq *cq, uint64_t start, int timeout)
+{
+	struct pollfd fd = { .fd = cq->epfd, .events = POLLIN };
+	int left = ofi_wait_left(start, timeout);
+	int ret;
+
+	if (take_signal(cq) || !left)
+		return -FI_EAGAIN;
+	if (cq->wait_obj == FI_WAIT_YIELD) {
+		sched_yield();
+		return 0;
+	}
+	ret = vrb_cq_trywait(cq);
+	if (ret)
+		return ret == -FI_EAGAIN ? 0 : ret;
+	ret = poll(&fd, 1, left);
+	if (ret < 0)
+		return errno == EINTR ? -FI_EAGAIN : vrb_errno(errno);
+	return ret ? 0 : -FI_EAGAIN;
+}
+
+/* Entries wanted before the wait ends: one, or the threshold of the condition. */
+static size_t threshold(const struct vrb_cq *cq, const void *cond, size_t count)
+{
+	size_t want = 1;
+
+	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond)
+		memcpy(&want, &cond, sizeof(want));
+	return want < 1 ? 1 : want < count ? want : count;
+}
+
+static size_t entry_size(enum fi_cq_format format)
+{
+	static const size_t sizes[] = {
+		[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
+		[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
+		[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
+		[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
+	};
+
+	return sizes[format];
+}
+
+ssize_t vrb_cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
+{
+	struct vrb_cq *cq = vrb_cq(fid);
+	size_t done = 0, want = threshold(cq, cond, count);
+	uint64_t start = ofi_now_ms();
+	ssize_t ret;
+
+	if (cq->wait_obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	for (;;) {
+		ret = cq->fid.ops->read(fid, (char *)buf + done * entry_size(cq->format), count - done);
+		if (ret > 0)
+			done += ret;
+		if (done >= want || (ret < 0 && ret != -FI_EAGAIN))
+			break;
+		ret = wait_once(cq, start, timeout);
+		if (ret)
+			break;
+	}
+	return done ? (ssize_t)done : ret;
+}
+
+ssize_t vrb_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src, const void *cond, int timeout)
+{
+	ssize_t i, n = vrb_cq_sread(fid, buf, count, cond, timeout);
+
+	for (i = 0; src && i < n; i++)
+		src[i] = FI_ADDR_NOTAVAIL;
+	return n;
+}
+
+int vrb_cq_control(struct fid *fid, int command, void *arg)
+{
+	struct vrb_cq *cq = vrb_cq((struct fid_cq *)fid);
+	struct ofi_wait wait = { .obj = cq->wait_obj, .fd = cq->epfd };
+
+	return ofi_wait_control(&wait, command, arg);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Domains: opening a device, its protection domain and its asynchronous events. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/ops.h>
+#include <rdma/providers/fi_log.h>
+#include "async.h"
+#include "atomic.h"
+#include "cq.h"
+#include "device.h"
+#include "domain.h"
+#include "ep.h"
+#include "err.h"
+#include "ops.h"
+#include "prov.h"
+
+static void domain_free(struct vrb_domain *domain)
+{
+	if (!domain)
+		return;
+	if (domain->scratch_mr)
+		ibv_dereg_mr(domain->scratch_mr);
+	if (domain->pd)
+		ibv_dealloc_pd(domain->pd);
+	if (domain->ctx)
+		ibv_close_device(domain->ctx);
+	fi_freeinfo(domain->info);
+	free(domain);
+}
+
+static int domain_close(struct fid *fid)
+{
+	struct vrb_domain *domain = (struct vrb_domain *)fid;
+	struct vrb_fabric *fabric = domain->fabric;
+
+	if (ofi_ref_busy(&domain->ref))
+		return -FI_EBUSY;
+	vrb_async_close(domain);
+	if (domain->eq)
+		ofi_ref_put(&domain->eq->ref);
+	domain_free(domain);
+	ofi_ref_put(&fabric->ref);
+	return 0;
+}
+
+static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct vrb_domain *domain = (struct vrb_domain *)fid;
+
+	if (!bfid || bfid->fclass != FI_CLASS_EQ) {
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind: only an event queue can be bound\n");
+		return -FI_EINVAL;
+	}
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (domain->eq)
+		return -FI_EBUSY;
+	domain->eq = (struct ofi_eq *)bfid;
+	ofi_ref_get(&domain->eq->ref);
+	return 0;
+}
+
+static struct fi_ops domain_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = domain_close,
+	.bind = domain_bind,
+};
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.cq_open = vrb_cq_open,
+	.endpoint = vrb_ep_open,
+	.query_atomic = vrb_query_atomic,
+};
+
+void vrb_domain_ops_init(void)
+{
+	ofi_ops_fill(&domain_fid_ops);
+	ofi_ops_fill(&domain_ops);
+}
+
+static int failed(const char *call, const struct vrb_domain *domain)
+{
+	int err = errno;
+
+	FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "fi_domain: %s on %s: %s%s\n", call, domain->info->domain_attr->name,
+		strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+static int open_device(struct vrb_domain *domain)
+{
+	int err;
+
+	domain->ctx = vrb_device_open(domain->info->domain_attr->name, &err);
+	if (!domain->ctx)
+		return err;
+	err = ibv_query_device(domain->ctx, &domain->attr);
+	if (err) {
+		errno = err;
+		return failed("ibv_query_device", domain);
+	}
+	domain->pd = ibv_alloc_pd(domain->ctx);
+	if (!domain->pd)
+		return failed("ibv_alloc_pd", domain);
+	if (domain->attr.atomic_cap == IBV_ATOMIC_NONE)
+		return 0;
+	domain->scratch_mr =
+		ibv_reg_mr(domain->pd, &domain->scratch, sizeof(domain->scratch), IBV_ACCESS_LOCAL_WRITE);
+	return domain->scratch_mr ? 0 : failed("ibv_reg_mr", domain);
+}
+
+static void set_threading(struct vrb_domain *domain)
+{
+	enum fi_threading threading = domain->info->domain_attr->threading;
+
+	domain->lock_posts = threading == FI_THREAD_SAFE || threading == FI_THREAD_UNSPEC;
+	domain->lock_polls = threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION;
+}
+
+int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain_fid, void *context)
+{
+	struct vrb_fabric *fabric = vrb_fabric(fabric_fid);
+	struct vrb_domain *domain;
+	int ret;
+
+	if (!info || !info->domain_attr || !info->domain_attr->name || !info->fabric_attr || !domain_fid)
+		return -FI_EINVAL;
+	domain = calloc(1, sizeof(*domain));
+	if (!domain)
+		return -FI_ENOMEM;
+	domain->fabric = fabric;
+	domain->info = fi_dupinfo(info);
+	ret = domain->info ? open_device(domain) : -FI_ENOMEM;
+	if (!ret)
+		ret = vrb_async_open(domain);
+	if (ret) {
+		domain_free(domain);
+		return ret;
+	}
+	set_threading(domain);
+	ofi_lock_init(&domain->lock);
+	LIST_INIT(&domain->eps);
+	LIST_INIT(&domain->cqs);
+	domain->fid = (struct fid_domain){
+		.fid = { .fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_fid_ops },
+		.ops = &domain_ops,
+		.mr = &vrb_mr_ops,
+	};
+	ofi_ref_get(&fabric->ref);
+	*domain_fid = &domain->fid;
+	return 0;
+}

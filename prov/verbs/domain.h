@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The domain object: one opened device, its protection domain, and what hangs from it. */
+#ifndef VRB_DOMAIN_H
+#define VRB_DOMAIN_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+#include <infiniband/verbs.h>
+#include <rdma/fi_domain.h>
+#include <ofi/eq.h>
+#include <ofi/lock.h>
+#include <ofi/ref.h>
+#include "fabric.h"
+
+struct vrb_ep;
+struct vrb_cq;
+
+struct vrb_domain {
+	struct fid_domain fid;
+	struct ofi_ref ref;
+	struct vrb_fabric *fabric;
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_device_attr attr;
+	uint64_t scratch;	/* where the device puts results that nobody asked for */
+	struct ibv_mr *scratch_mr; /* NULL where there are no atomics */
+	struct fi_info *info;	/* what it was opened with */
+	struct ofi_eq *eq;	/* bound with fi_domain_bind, default of its endpoints */
+	bool lock_posts;	/* FI_THREAD_SAFE: several threads may post to one endpoint */
+	bool lock_polls;	/* also FI_THREAD_FID: an endpoint may close while another thread polls */
+	bool dead;		/* the device is gone; atomic */
+	struct vrb_source async; /* the device's asynchronous events */
+	struct ofi_lock lock;	/* guards the lists */
+	LIST_HEAD(, vrb_ep) eps;
+	LIST_HEAD(, vrb_cq) cqs;
+};
+
+static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)
+{
+	return (struct vrb_domain *)fid;
+}
+
+int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connected endpoints: opening, enabling, what their connection asks of them, closing. */
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/ops.h>
+#include <rdma/fi_cm.h>
+#include <rdma/providers/fi_log.h>
+#include "batch.h"
+#include "cq.h"
+#include "ep.h"
+#include "ep_bind.h"
+#include "ops.h"
+#include "prov.h"
+#include "qp.h"
+
+static uint32_t tx_size(const struct vrb_ep *ep)
+{
+	return ep->info->tx_attr->size;
+}
+
+static uint32_t rx_size(const struct vrb_ep *ep)
+{
+	return ep->info->rx_attr->size;
+}
+
+void vrb_ep_ready(struct vrb_ep *ep)
+{
+	vrb_wq_set_limit(ep->sq, tx_size(ep));
+}
+
+void vrb_ep_down(struct vrb_ep *ep, int err)
+{
+	int none = 0;
+
+	__atomic_compare_exchange_n(&ep->down_err, &none, err, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	vrb_wq_set_limit(ep->sq, 0);
+	vrb_wq_set_limit(ep->rq, 0);
+	vrb_qp_flush(ep);
+	if (err == -FI_ENODEV && ep->enabled) {
+		vrb_cq_lose(ep->sq);
+		vrb_cq_lose(ep->rq);
+	}
+}
+
+static int missing(const struct vrb_ep *ep)
+{
+	uint64_t caps = ep->info->caps;
+
+	if (!ep->eq) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: no event queue; bind one to the endpoint or to its domain\n");
+		return -FI_ENOEQ;
+	}
+	if (!ep->tx_cq && (caps & (FI_SEND | FI_READ | FI_WRITE))) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: no completion queue is bound with FI_TRANSMIT\n");
+		return -FI_ENOCQ;
+	}
+	if (!ep->rx_cq && (caps & FI_RECV)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: no completion queue is bound with FI_RECV\n");
+		return -FI_ENOCQ;
+	}
+	return ep->tx_cq || ep->rx_cq ? 0 : -FI_ENOCQ;
+}
+
+/* Room in the CQs for all that can be outstanding, so that they never overrun. */
+static int attach(struct vrb_ep *ep)
+{
+	struct vrb_cq *tx = ep->tx_cq ? ep->tx_cq : ep->rx_cq;
+	struct vrb_cq *rx = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
+	int ret;
+
+	ret = vrb_cq_attach(tx, ep->sq, tx_size(ep));
+	if (ret)
+		return ret;
+	ret = vrb_cq_attach(rx, ep->rq, rx_size(ep));
+	if (ret)
+		vrb_cq_detach(tx, ep->sq, tx_size(ep));
+	return ret;
+}
+
+/* The queues outlive the endpoint where they are attached: the CQ frees them. */
+static void free_queues(struct vrb_ep *ep)
+{
+	if (ep->sq && ep->sq->cq)
+		vrb_cq_detach(ep->sq->cq, ep->sq, tx_size(ep));
+	else
+		vrb_wq_free(ep->sq);
+	if (ep->rq && ep->rq->cq)
+		vrb_cq_detach(ep->rq->cq, ep->rq, rx_size(ep));
+	else
+		vrb_wq_free(ep->rq);
+	ep->sq = ep->rq = NULL;
+}
+
+static int new_queues(struct vrb_ep *ep)
+{
+	bool lock = ep->domain->lock_posts;
+
+	ep->sq = vrb_wq_new(ep, tx_size(ep), lock);
+	ep->rq = vrb_wq_new(ep, rx_size(ep), lock);
+	return ep->sq && ep->rq ? 0 : -FI_ENOMEM;
+}
+
+int vrb_ep_enable(struct vrb_ep *ep)
+{
+	int ret;
+
+	if (ep->enabled)
+		return 0;
+	if (!ep->eq)
+		vrb_ep_use_domain_eq(ep);
+	ret = missing(ep);
+	if (ret)
+		return ret;
+	ret = vrb_qp_create(ep);
+	if (ret)
+		return ret;
+	ret = attach(ep);
+	if (ret) {
+		vrb_qp_destroy(ep);
+		return ret;
+	}
+	ep->sq->qp = ep->rq->qp = ep->qp;
+	ep->enabled = true;
+	vrb_wq_set_limit(ep->rq, rx_size(ep));
+	return 0;
+}
+
+static void ep_free(struct vrb_ep *ep)
+{
+	struct vrb_domain *domain = ep->domain;
+
+	vrb_conn_fini(ep);
+	ofi_lock(&domain->lock);
+	if (ep->listed)
+		LIST_REMOVE(ep, siblings);
+	ofi_unlock(&domain->lock);
+	vrb_qp_destroy(ep);
+	free_queues(ep);
+	vrb_ep_unbind(ep);
+	vrb_batch_free(ep->batch);
+	fi_freeinfo(ep->info);
+	free(ep);
+}
+
+static int ep_close(struct fid *fid)
+{
+	struct vrb_ep *ep = (struct vrb_ep *)fid;
+	struct vrb_domain *domain = ep->domain;
+
+	ep_free(ep);
+	ofi_ref_put(&domain->ref);
+	return 0;
+}
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = vrb_ep_bind,
+	.control = vrb_ep_control,
+};
+
+void vrb_ep_ops_init(void)
+{
+	ofi_ops_fill(&ep_fid_ops);
+	ofi_ops_fill(&vrb_ep_ops);
+	ofi_ops_fill(&vrb_msg_ops);
+	ofi_ops_fill(&vrb_rma_ops);
+	ofi_ops_fill(&vrb_atomic_ops);
+}
+
+static int check_info(const struct vrb_domain *domain, const struct fi_info *info)
+{
+	const char *device = domain->info->domain_attr->name;
+
+	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->domain_attr)
+		return -FI_EINVAL;
+	if (info->ep_attr->type != FI_EP_MSG) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: type %d; this domain has FI_EP_MSG\n", info->ep_attr->type);
+		return -FI_EINVAL;
+	}
+	if (info->domain_attr->name && strcmp(info->domain_attr->name, device)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: the fi_info is of domain %s, the domain is %s\n",
+			info->domain_attr->name, device);
+		return -FI_EINVAL;
+	}
+	if (!info->tx_attr->size || !info->rx_attr->size || info->tx_attr->size > (size_t)domain->attr.max_qp_wr ||
+	    info->rx_attr->size > (size_t)domain->attr.max_qp_wr || info->tx_attr->iov_limit > VRB_IOV_MAX ||
+	    info->rx_attr->iov_limit > VRB_IOV_MAX) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: sizes %zu and %zu, iov limits %zu and %zu; %s allows 1 to %d and %d\n",
+			info->tx_attr->size, info->rx_attr->size, info->tx_attr->iov_limit, info->rx_attr->iov_limit,
+			device, domain->attr.max_qp_wr, domain->attr.max_sge);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+/* Only what the endpoint was asked to do has a table that does something. */
+static void set_tables(struct vrb_ep *ep, void *context)
+{
+	uint64_t caps = ep->info->caps;
+	bool atomics = (caps & FI_ATOMIC) && ep->domain->scratch_mr;
+
+	ep->fid = (struct fid_ep){
+		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = &ep_fid_ops },
+		.ops = &vrb_ep_ops,
+		.cm = &vrb_ep_cm_ops,
+		.msg = caps & FI_MSG ? &vrb_msg_ops : &ofi_no_msg_ops,
+		.rma = caps & FI_RMA ? &vrb_rma_ops : &ofi_no_rma_ops,
+		.tagged = &ofi_no_tagged_ops,
+		.atomic = atomics ? &vrb_atomic_ops : &ofi_no_atomic_ops,
+		.collective = &ofi_no_collective_ops,
+	};
+}
+
+static int setup(struct vrb_ep *ep, const struct fi_info *info)
+{
+	int ret;
+
+	ep->info = fi_dupinfo(info);
+	if (!ep->info)
+		return -FI_ENOMEM;
+	ep->inject_size = info->tx_attr->inject_size;
+	ep->max_msg_size = info->ep_attr->max_msg_size;
+	ep->tx_op_flags = info->tx_attr->op_flags;
+	ep->rx_op_flags = info->rx_attr->op_flags;
+	vrb_ep_set_modes(ep);
+	ret = new_queues(ep);
+	if (ret)
+		return ret;
+	ep->batch = vrb_batch_new(info->tx_attr->iov_limit ? info->tx_attr->iov_limit : 1, ep->inject_size);
+	if (!ep->batch)
+		return -FI_ENOMEM;
+	return vrb_conn_init(ep, info);
+}
+
+int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)
+{
+	struct vrb_domain *domain = vrb_domain(domain_fid);
+	struct vrb_ep *ep;
+	int ret;
+
+	ret = ep_fid ? check_info(domain, info) : -FI_EINVAL;
+	if (ret)
+		return ret;
+	if (__atomic_load_n(&domain->dead, __ATOMIC_ACQUIRE))
+		return -FI_ENODEV;
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ep->domain = domain;
+	ret = setup(ep, info);
+	if (ret) {
+		ep_free(ep);
+		return ret;
+	}
+	set_tables(ep, context);
+	ofi_ref_get(&domain->ref);
+	ofi_lock(&domain->lock);
+	LIST_INSERT_HEAD(&domain->eps, ep, siblings);
+	ep->listed = true;
+	ofi_unlock(&domain->lock);
+	*ep_fid = &ep->fid;
+	return 0;
+}

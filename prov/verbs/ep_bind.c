@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Endpoint bindings, options and default operation flags. */
+#include <string.h>
+#include <rdma/fi_cm.h>
+#include <rdma/providers/fi_log.h>
+#include "cm_wire.h"
+#include "cq.h"
+#include "ep.h"
+#include "ep_bind.h"
+#include "post.h"
+#include "prov.h"
+
+#define CQ_FLAGS (FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)
+
+void vrb_ep_set_modes(struct vrb_ep *ep)
+{
+	bool tx_silent = ep->tx_selective && !(ep->tx_op_flags & FI_COMPLETION);
+	bool rx_silent = ep->rx_selective && !(ep->rx_op_flags & FI_COMPLETION);
+
+	ep->tx_op_flags &= VRB_TX_FLAGS & ~(FI_REMOTE_CQ_DATA | FI_MORE);
+	ep->rx_op_flags &= VRB_RX_FLAGS & ~FI_MORE;
+	ep->tx_silent = tx_silent ? VRB_SILENT : 0;
+	ep->rx_silent = rx_silent ? VRB_SILENT : 0;
+	ep->tx_wr_flags = (tx_silent ? 0 : IBV_SEND_SIGNALED) | (ep->tx_op_flags & FI_FENCE ? IBV_SEND_FENCE : 0);
+	ep->send_max = ep->tx_op_flags & FI_INJECT ? ep->inject_size : ep->max_msg_size;
+}
+
+static int bind_eq(struct vrb_ep *ep, struct ofi_eq *eq, uint64_t flags)
+{
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (ep->eq)
+		return -FI_EBUSY;
+	ep->eq = eq;
+	ofi_ref_get(&eq->ref);
+	return 0;
+}
+
+void vrb_ep_use_domain_eq(struct vrb_ep *ep)
+{
+	if (ep->domain->eq)
+		bind_eq(ep, ep->domain->eq, 0);
+}
+
+static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
+{
+	bool selective = flags & FI_SELECTIVE_COMPLETION;
+
+	if ((flags & ~CQ_FLAGS) || !(flags & (FI_TRANSMIT | FI_RECV))) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: flags 0x%llx; bind a completion queue with FI_TRANSMIT, FI_RECV or both, and "
+			"FI_SELECTIVE_COMPLETION if wanted\n",
+			(unsigned long long)flags);
+		return -FI_EBADFLAGS;
+	}
+	if (cq->domain != ep->domain) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind: the completion queue is of another domain\n");
+		return -FI_EINVAL;
+	}
+	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
+		return -FI_EBUSY;
+	if (flags & FI_TRANSMIT) {
+		ep->tx_cq = cq;
+		ep->tx_selective = selective;
+		ofi_ref_get(&cq->ref);
+	}
+	if (flags & FI_RECV) {
+		ep->rx_cq = cq;
+		ep->rx_selective = selective;
+		ofi_ref_get(&cq->ref);
+	}
+	vrb_ep_set_modes(ep);
+	return 0;
+}
+
+int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct vrb_ep *ep = (struct vrb_ep *)fid;
+
+	if (!bfid)
+		return -FI_EINVAL;
+	if (ep->enabled) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind: the endpoint is enabled; bind before fi_enable\n");
+		return -FI_EOPBADSTATE;
+	}
+	switch (bfid->fclass) {
+	case FI_CLASS_EQ:
+		return bind_eq(ep, (struct ofi_eq *)bfid, flags);
+	case FI_CLASS_CQ:
+		return bind_cq(ep, (struct vrb_cq *)bfid, flags);
+	case FI_CLASS_CNTR:
+	case FI_CLASS_SRX_CTX:
+	case FI_CLASS_STX_CTX:
+		return -FI_ENOSYS;
+	default:
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: object of class %zu; a connected endpoint takes event and completion queues\n",
+			bfid->fclass);
+		return -FI_EINVAL;
+	}
+}
+
+void vrb_ep_unbind(struct vrb_ep *ep)
+{
+	if (ep->eq)
+		ofi_ref_put(&ep->eq->ref);
+	if (ep->tx_cq)
+		ofi_ref_put(&ep->tx_cq->ref);
+	if (ep->rx_cq)
+		ofi_ref_put(&ep->rx_cq->ref);
+}
+
+static int get_op_flags(const struct vrb_ep *ep, uint64_t *flags)
+{
+	switch (*flags & (FI_TRANSMIT | FI_RECV)) {
+	case FI_TRANSMIT:
+		*flags = ep->tx_op_flags;
+		return 0;
+	case FI_RECV:
+		*flags = ep->rx_op_flags;
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static int set_op_flags(struct vrb_ep *ep, uint64_t flags)
+{
+	uint64_t which = flags & (FI_TRANSMIT | FI_RECV);
+
+	flags &= ~which;
+	if (which == FI_TRANSMIT) {
+		if (flags & ~(VRB_TX_FLAGS & ~(FI_REMOTE_CQ_DATA | FI_MORE)))
+			return -FI_EBADFLAGS;
+		ep->tx_op_flags = flags;
+	} else if (which == FI_RECV) {
+		if (flags & ~(VRB_RX_FLAGS & ~FI_MORE))
+			return -FI_EBADFLAGS;
+		ep->rx_op_flags = flags;
+	} else {
+		return -FI_EINVAL;
+	}
+	vrb_ep_set_modes(ep);
+	return 0;
+}
+
+int vrb_ep_control(struct fid *fid, int command, void *arg)
+{
+	struct vrb_ep *ep = (struct vrb_ep *)fid;
+
+	switch (command) {
+	case FI_ENABLE:
+		return vrb_ep_enable(ep);
+	case FI_GETOPSFLAG:
+		return arg ? get_op_flags(ep, arg) : -FI_EINVAL;
+	case FI_SETOPSFLAG:
+		return arg ? set_op_flags(ep, *(uint64_t *)arg) : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+/* Options are size_t; all are read-only. */
+static int option(const struct vrb_ep *ep, int name, size_t *value)
+{
+	switch (name) {
+	case FI_OPT_CM_DATA_SIZE:
+		*value = VRB_CM_DATA_MAX;
+		return 0;
+	case FI_OPT_TX_SIZE:
+		*value = ep->info->tx_attr->size;
+		return 0;
+	case FI_OPT_RX_SIZE:
+		*value = ep->info->rx_attr->size;
+		return 0;
+	case FI_OPT_MAX_MSG_SIZE:
+	case FI_OPT_MAX_RMA_SIZE:
+		*value = ep->max_msg_size;
+		return 0;
+	case FI_OPT_MAX_ATOMIC_SIZE:
+		*value = sizeof(uint64_t);
+		return 0;
+	case FI_OPT_INJECT_MSG_SIZE:
+	case FI_OPT_INJECT_RMA_SIZE:
+		*value = ep->inject_size;
+		return 0;
+	case FI_OPT_INJECT_ATOMIC_SIZE:
+		*value = ep->inject_size < sizeof(uint64_t) ? 0 : sizeof(uint64_t);
+		return 0;
+	default:
+		return -FI_ENOPROTOOPT;
+	}
+}
+
+static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	size_t found;
+	int ret;
+
+	if (level != FI_OPT_ENDPOINT || !value || !len)
+		return -FI_EINVAL;
+	ret = option((struct vrb_ep *)fid, name, &found);
+	if (ret)
+		return ret;
+	if (*len < sizeof(found)) {
+		*len = sizeof(found);
+		return -FI_ETOOSMALL;
+	}
+	*len = sizeof(found);
+	memcpy(value, &found, sizeof(found));
+	return 0;
+}
+
+static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	size_t found;
+	int ret;
+
+	if (level != FI_OPT_ENDPOINT || !value || len != sizeof(found))
+		return -FI_EINVAL;
+	ret = option((struct vrb_ep *)fid, name, &found);
+	return ret ? ret : -FI_EOPNOTSUPP;
+}
+
+static ssize_t ep_tx_size_left(struct fid_ep *fid)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+
+	return ep->enabled ? (ssize_t)vrb_wq_left(ep->sq) : -FI_EOPBADSTATE;
+}
+
+static ssize_t ep_rx_size_left(struct fid_ep *fid)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+
+	return ep->enabled ? (ssize_t)vrb_wq_left(ep->rq) : -FI_EOPBADSTATE;
+}
+
+struct fi_ops_ep vrb_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+	.rx_size_left = ep_rx_size_left,
+	.tx_size_left = ep_tx_size_left,
+};

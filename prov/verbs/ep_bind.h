@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What an application sets on an endpoint: bindings, options, default operation flags. */
+#ifndef VRB_EP_BIND_H
+#define VRB_EP_BIND_H
+
+#include <stdint.h>
+
+struct fid;
+struct fi_ops_ep;
+struct vrb_ep;
+
+extern struct fi_ops_ep vrb_ep_ops;
+
+int vrb_ep_bind(struct fid *ep, struct fid *bfid, uint64_t flags);
+void vrb_ep_unbind(struct vrb_ep *ep);
+/* The event queue of the domain serves an endpoint that has none of its own. */
+void vrb_ep_use_domain_eq(struct vrb_ep *ep);
+int vrb_ep_control(struct fid *ep, int command, void *arg);
+/* Derives what the posting calls look at from the operation flags and bindings. */
+void vrb_ep_set_modes(struct vrb_ep *ep);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Errors of libibverbs and librdmacm as FI_E* and text. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fabric.h>
+#include "err.h"
+
+/* FI_E* up to 255 have the values of errno. */
+int vrb_errno(int err)
+{
+	if (err < 0)
+		err = -err;
+	return err ? -err : -FI_EIO;
+}
+
+int vrb_wc_err(enum ibv_wc_status status, bool receive)
+{
+	switch (status) {
+	case IBV_WC_SUCCESS:
+		return 0;
+	case IBV_WC_LOC_LEN_ERR:
+		return receive ? FI_ETRUNC : FI_EMSGSIZE;
+	case IBV_WC_LOC_QP_OP_ERR:
+		return FI_EINVAL;
+	case IBV_WC_LOC_PROT_ERR:
+		return FI_EFAULT;
+	case IBV_WC_WR_FLUSH_ERR:
+		return FI_ECANCELED;
+	case IBV_WC_MW_BIND_ERR:
+	case IBV_WC_LOC_ACCESS_ERR:
+		return FI_EACCES;
+	case IBV_WC_BAD_RESP_ERR:
+	case IBV_WC_REM_INV_REQ_ERR:
+	case IBV_WC_REM_OP_ERR:
+		return FI_EREMOTEIO;
+	case IBV_WC_REM_ACCESS_ERR:
+		return FI_EKEYREJECTED;
+	case IBV_WC_RETRY_EXC_ERR:
+	case IBV_WC_RESP_TIMEOUT_ERR:
+		return FI_ETIMEDOUT;
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		return FI_ENORX;
+	case IBV_WC_REM_ABORT_ERR:
+		return FI_ECONNABORTED;
+	case IBV_WC_FATAL_ERR:
+		return FI_ENODEV;
+	default:
+		return FI_EIO;
+	}
+}
+
+/* librdmacm's status is a negative errno where the kernel had one, else an IB reason or 0. */
+static int status_or(int status, int err)
+{
+	return status < 0 ? -status : err;
+}
+
+int vrb_cm_err(enum rdma_cm_event_type event, int status)
+{
+	switch (event) {
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		return status_or(status, FI_EADDRNOTAVAIL);
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		return status_or(status, FI_ENETUNREACH);
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		return FI_ECONNABORTED;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		return status == -ETIMEDOUT ? FI_ETIMEDOUT : FI_EHOSTUNREACH;
+	case RDMA_CM_EVENT_REJECTED:
+		return FI_ECONNREFUSED;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return FI_ENODEV;
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+		return status_or(status, FI_EIO);
+	default:
+		return FI_EIO;
+	}
+}
+
+const char *vrb_remedy(int err)
+{
+	switch (err) {
+	case ENOMEM:
+		return "; the device has no more of it, or the locked-memory limit is too low (ulimit -l)";
+	case EACCES:
+	case EPERM:
+		return "; check the permissions of /dev/infiniband/*";
+	case EMFILE:
+	case ENFILE:
+		return "; raise the limit of open files (ulimit -n)";
+	case ENODEV:
+	case EIO:
+		return "; has the device been removed?";
+	case EADDRINUSE:
+		return "; choose another port or 0 for any";
+	case EADDRNOTAVAIL:
+		return "; no RDMA device has this address";
+	default:
+		return "";
+	}
+}
+
+/* Reasons of a CM reject message, IBA volume 1, 12.6.7.2. */
+static const char *reject_reason(int reason)
+{
+	switch (reason) {
+	case 6:
+		return "stale connection";
+	case 8:
+		return "nobody listens at that service";
+	case 10:
+		return "duplicate connection or peer not ready";
+	case 28:
+		return "rejected by the peer's application";
+	default:
+		return "rejected by the peer";
+	}
+}
+
+const char *vrb_eq_strerror(int prov_errno, const void *err_data, size_t size, char *buf, size_t len)
+{
+	static __thread char text[128];
+
+	(void)err_data;
+	(void)size;
+	if (!buf || !len) {
+		buf = text;
+		len = sizeof(text);
+	}
+	if (prov_errno > 0)
+		snprintf(buf, len, "%s (reason %d)", reject_reason(prov_errno), prov_errno);
+	else
+		snprintf(buf, len, "%s (%d)", fi_strerror(-prov_errno), prov_errno);
+	return buf;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory regions: one ibv_mr each. The descriptor is the lkey, the key is the rkey. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/ops.h>
+#include <rdma/fi_domain.h>
+#include <rdma/providers/fi_log.h>
+#include "domain.h"
+#include "err.h"
+#include "ops.h"
+#include "prov.h"
+
+#define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+struct vrb_mr {
+	struct fid_mr fid;
+	struct ibv_mr *ibv;
+	struct vrb_domain *domain;
+};
+
+/* Remote write includes atomics where the device has them, and needs local write. An iWARP read lands as a write. */
+static int ibv_access(const struct vrb_domain *domain, uint64_t access)
+{
+	int flags = 0;
+
+	if (access & (FI_RECV | FI_READ | FI_REMOTE_WRITE))
+		flags |= IBV_ACCESS_LOCAL_WRITE;
+	if ((access & FI_READ) && domain->ctx->device->transport_type == IBV_TRANSPORT_IWARP)
+		flags |= IBV_ACCESS_REMOTE_WRITE;
+	if (access & FI_REMOTE_READ)
+		flags |= IBV_ACCESS_REMOTE_READ;
+	if (access & FI_REMOTE_WRITE) {
+		flags |= IBV_ACCESS_REMOTE_WRITE;
+		if (domain->attr.atomic_cap != IBV_ATOMIC_NONE)
+			flags |= IBV_ACCESS_REMOTE_ATOMIC;
+	}
+	return flags;
+}
+
+static int mr_close(struct fid *fid)
+{
+	struct vrb_mr *mr = (struct vrb_mr *)fid;
+	int err = ibv_dereg_mr(mr->ibv);
+
+	if (err) {
+		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_close: ibv_dereg_mr of key 0x%x: %s%s\n", mr->ibv->rkey, strerror(err),
+			vrb_remedy(err));
+		return vrb_errno(err);
+	}
+	ofi_ref_put(&mr->domain->ref);
+	free(mr);
+	return 0;
+}
+
+static struct fi_ops mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+};
+
+static int check(const struct iovec *iov, size_t count, uint64_t access, uint64_t offset, uint64_t flags)
+{
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (!iov || count != 1 || offset || (!iov[0].iov_base && iov[0].iov_len)) {
+		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: needs one buffer (mr_iov_limit 1) and offset 0\n");
+		return -FI_EINVAL;
+	}
+	if (!access || (access & ~ACCESS)) {
+		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: access 0x%llx: give FI_SEND, FI_RECV, FI_[REMOTE_]READ or WRITE\n",
+			(unsigned long long)access);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access, struct fid_mr **mr_fid,
+	       void *context)
+{
+	struct vrb_mr *mr = calloc(1, sizeof(*mr));
+	int err;
+
+	if (!mr)
+		return -FI_ENOMEM;
+	mr->ibv = ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, ibv_access(domain, access));
+	if (!mr->ibv) {
+		err = errno;
+		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n", iov->iov_len,
+			iov->iov_base, strerror(err), vrb_remedy(err));
+		free(mr);
+		return vrb_errno(err);
+	}
+	mr->domain = domain;
+	mr->fid = (struct fid_mr){
+		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = &mr_fid_ops },
+		.mem_desc = (void *)(uintptr_t)mr->ibv->lkey,
+		.key = mr->ibv->rkey,
+	};
+	ofi_ref_get(&domain->ref);
+	*mr_fid = &mr->fid;
+	return 0;
+}
+
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access, uint64_t offset,
+		   uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+	int ret = check(iov, count, access, offset, flags);
+
+	(void)requested_key; /* FI_MR_PROV_KEY: the device chooses */
+	if (ret)
+		return ret;
+	return mr ? reg((struct vrb_domain *)fid, iov, access, mr, context) : -FI_EINVAL;
+}
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		  uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
+
+	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
+}
+
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
+{
+	struct vrb_domain *domain = (struct vrb_domain *)fid;
+
+	if (!attr)
+		return -FI_EINVAL;
+	/* The iface field came with API 1.10; an older caller's structure ends before it. */
+	if (FI_VERSION_GE(domain->info->fabric_attr->api_version, FI_VERSION(1, 10)) && attr->iface != FI_HMEM_SYSTEM) {
+		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_regattr: memory of iface %d; only FI_HMEM_SYSTEM is supported\n",
+			attr->iface);
+		return -FI_ENOSYS;
+	}
+	return mr_regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset, attr->requested_key, flags, mr,
+		       attr->context);
+}
+
+struct fi_ops_mr vrb_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = mr_reg,
+	.regv = mr_regv,
+	.regattr = mr_regattr,
+};
+
+void vrb_mr_ops_init(void)
+{
+	ofi_ops_fill(&mr_fid_ops);
+	ofi_ops_fill(&vrb_mr_ops);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Messages: fi_send and fi_recv in all their forms. */
+#include "ops.h"
+#include "post.h"
+
+#define MSG_SEND (FI_MSG | FI_SEND)
+#define MSG_RECV (FI_MSG | FI_RECV)
+
+VRB_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc, enum ibv_wr_opcode opcode,
+			    uint64_t data, void *context)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	if (vrb_unlikely(len > ep->send_max))
+		return -FI_EMSGSIZE;
+	if (vrb_unlikely(vrb_no_buf(buf, len)))
+		return -FI_EINVAL;
+	vrb_sge_set(&sge, buf, len, desc);
+	wr.sg_list = &sge;
+	wr.num_sge = len != 0;
+	wr.opcode = opcode;
+	wr.imm_data = htonl((uint32_t)data);
+	wr.send_flags = ep->tx_wr_flags | vrb_inline_flag(ep, len);
+	return vrb_sq_post(ep, &wr, context, MSG_SEND | ep->tx_silent, len, false);
+}
+
+VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len, enum ibv_wr_opcode opcode,
+			      uint64_t data)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	if (vrb_unlikely(len > ep->inject_size))
+		return -FI_EMSGSIZE;
+	if (vrb_unlikely(vrb_no_buf(buf, len)))
+		return -FI_EINVAL;
+	vrb_sge_set(&sge, buf, len, NULL);
+	wr.sg_list = &sge;
+	wr.num_sge = len != 0;
+	wr.opcode = opcode;
+	wr.imm_data = htonl((uint32_t)data);
+	wr.send_flags = IBV_SEND_INLINE;
+	return vrb_sq_post(ep, &wr, NULL, MSG_SEND | VRB_SILENT, len, false);
+}
+
+static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest, void *context)
+{
+	(void)dest;
+	return send_one(ep, buf, len, desc, IBV_WR_SEND, 0, context);
+}
+
+static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t dest,
+			    void *context)
+{
+	(void)dest;
+	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	return send_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, context);
+}
+
+static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
+{
+	(void)dest;
+	return inject_one(ep, buf, len, IBV_WR_SEND, 0);
+}
+
+static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest)
+{
+	(void)dest;
+	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data);
+}
+
+static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct ibv_sge sge[VRB_IOV_MAX];
+	struct vrb_tx_mode mode;
+	struct ibv_send_wr wr;
+	size_t len;
+	ssize_t ret;
+
+	if (vrb_unlikely(!msg || msg->iov_count > ep->info->tx_attr->iov_limit))
+		return -FI_EINVAL;
+	if (vrb_unlikely((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	len = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count);
+	ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode);
+	if (vrb_unlikely(ret))
+		return ret;
+	wr.sg_list = sge;
+	wr.num_sge = len ? (int)msg->iov_count : 0;
+	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	wr.imm_data = htonl((uint32_t)msg->data);
+	wr.send_flags = mode.wr_flags | vrb_inline_flag(ep, len);
+	return vrb_sq_post(ep, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE);
+}
+
+static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t dest,
+			 void *context)
+{
+	struct fi_msg msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = dest,
+		.context = context,
+	};
+
+	return msg_sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
+}
+
+static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, void *context)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct ibv_sge sge;
+
+	(void)src;
+	if (vrb_unlikely(len > UINT32_MAX))
+		return -FI_EMSGSIZE;
+	vrb_sge_set(&sge, buf, len, desc);
+	return vrb_rq_post(ep, &sge, len != 0, context, MSG_RECV | ep->rx_silent, len);
+}
+
+static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct ibv_sge sge[VRB_IOV_MAX];
+	uint64_t silent;
+	size_t len;
+
+	if (vrb_unlikely(!msg || msg->iov_count > ep->info->rx_attr->iov_limit))
+		return -FI_EINVAL;
+	if (vrb_unlikely(flags & ~VRB_RX_FLAGS))
+		return -FI_EBADFLAGS;
+	len = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count);
+	if (vrb_unlikely(len > UINT32_MAX))
+		return -FI_EMSGSIZE;
+	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
+	return vrb_rq_post(ep, sge, len ? (int)msg->iov_count : 0, msg->context, MSG_RECV | silent, len);
+}
+
+static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t src,
+			 void *context)
+{
+	struct fi_msg msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = src,
+		.context = context,
+	};
+
+	return msg_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
+}
+
+struct fi_ops_msg vrb_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = msg_recv,
+	.recvv = msg_recvv,
+	.recvmsg = msg_recvmsg,
+	.send = msg_send,
+	.sendv = msg_sendv,
+	.sendmsg = msg_sendmsg,
+	.inject = msg_inject,
+	.senddata = msg_senddata,
+	.injectdata = msg_injectdata,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The ops tables of the data path. Written only at provider start, when empty slots get their defaults. */
+#ifndef VRB_OPS_H
+#define VRB_OPS_H
+
+struct fi_ops_msg;
+struct fi_ops_rma;
+struct fi_ops_atomic;
+struct fi_ops_mr;
+
+extern struct fi_ops_msg vrb_msg_ops;
+extern struct fi_ops_rma vrb_rma_ops;
+extern struct fi_ops_atomic vrb_atomic_ops;
+extern struct fi_ops_mr vrb_mr_ops;
+
+void vrb_ep_ops_init(void);
+void vrb_domain_ops_init(void);
+void vrb_cq_ops_init(void);
+void vrb_mr_ops_init(void);
+
+#endif

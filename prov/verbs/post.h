@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The way of a work request to the device, inlined into each posting call: take a slot and a credit,
+ * remember the operation, publish, post. What is rare is out of line in post.c.
+ */
+#ifndef VRB_POST_H
+#define VRB_POST_H
+
+#include <arpa/inet.h>
+#include <rdma/fi_errno.h>
+#include "ep.h"
+
+#define VRB_INLINE static inline __attribute__((always_inline))
+
+/* Flags that a transmit call may carry; others give -FI_EBADFLAGS. */
+#define VRB_TX_FLAGS                                                                               \
+	(FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+#define VRB_RX_FLAGS (FI_COMPLETION | FI_MORE)
+
+/* With the lock held: no slot, or work requests are held back, or this one is to be. */
+ssize_t vrb_sq_post_rare(struct vrb_ep *ep, struct ibv_send_wr *wr, struct vrb_slot *slot, bool more);
+/* With the lock held: the post failed with errno err; takes the slot back. */
+ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err);
+/* Why the receive queue takes nothing: -FI_EAGAIN, -FI_EOPBADSTATE or what ended the connection. */
+ssize_t vrb_rq_blocked(struct vrb_ep *ep);
+
+VRB_INLINE struct vrb_slot *vrb_slot_fill(struct vrb_slot *slot, void *context, uint64_t flags, size_t len)
+{
+	slot->context = context;
+	slot->flags = flags;
+	slot->len = len;
+	return slot;
+}
+
+/* flags: what the completion will report, with VRB_SILENT where it will not. */
+VRB_INLINE ssize_t vrb_sq_post(struct vrb_ep *ep, struct ibv_send_wr *wr, void *context, uint64_t flags, size_t len,
+			       bool more)
+{
+	struct vrb_wq *sq = ep->sq;
+	struct ibv_send_wr *bad;
+	struct vrb_slot *slot;
+	ssize_t ret;
+
+	vrb_wq_lock(sq);
+	slot = vrb_wq_next(sq);
+	if (vrb_likely(slot)) {
+		vrb_slot_fill(slot, context, flags, len);
+		wr->wr_id = (uintptr_t)slot;
+		wr->next = NULL;
+		if ((flags & VRB_SILENT) && !((sq->head + 1) & sq->signal_mask))
+			wr->send_flags |= IBV_SEND_SIGNALED;
+	}
+	if (vrb_likely(slot && !sq->held && !more)) {
+		vrb_wq_publish(sq);
+		ret = ibv_post_send(sq->qp, wr, &bad);
+		if (vrb_unlikely(ret))
+			ret = vrb_wq_post_failed(sq, ret);
+	} else {
+		ret = vrb_sq_post_rare(ep, wr, slot, more);
+	}
+	vrb_wq_unlock(sq);
+	return ret;
+}
+
+VRB_INLINE ssize_t vrb_rq_post(struct vrb_ep *ep, struct ibv_sge *sge, int count, void *context, uint64_t flags,
+			       size_t len)
+{
+	struct ibv_recv_wr wr, *bad;
+	struct vrb_wq *rq = ep->rq;
+	struct vrb_slot *slot;
+	ssize_t ret;
+
+	vrb_wq_lock(rq);
+	slot = vrb_wq_next(rq);
+	if (vrb_likely(slot)) {
+		wr.wr_id = (uintptr_t)vrb_slot_fill(slot, context, flags, len);
+		wr.next = NULL;
+		wr.sg_list = sge;
+		wr.num_sge = count;
+		vrb_wq_publish(rq);
+		ret = ibv_post_recv(rq->qp, &wr, &bad);
+		if (vrb_unlikely(ret))
+			ret = vrb_wq_post_failed(rq, ret);
+	} else {
+		ret = vrb_rq_blocked(ep);
+	}
+	vrb_wq_unlock(rq);
+	return ret;
+}
+
+VRB_INLINE void vrb_sge_set(struct ibv_sge *sge, const void *buf, size_t len, void *desc)
+{
+	sge->addr = (uintptr_t)buf;
+	sge->length = (uint32_t)len;
+	sge->lkey = (uint32_t)(uintptr_t)desc;
+}
+
+/* A buffer that is missing: inline data would be copied from it. */
+VRB_INLINE bool vrb_no_buf(const void *buf, size_t len)
+{
+	return !buf && len;
+}
+
+/*
+ * Fills sge from an iov and returns the sum of the lengths, SIZE_MAX (more than any limit) when a buffer is
+ * missing or the sum overflows. The caller has checked the count.
+ */
+static inline size_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov, void **desc, size_t count)
+{
+	size_t i, len = 0;
+
+	for (i = 0; i < count; i++) {
+		vrb_sge_set(&sge[i], iov[i].iov_base, iov[i].iov_len, desc ? desc[i] : NULL);
+		if (__builtin_add_overflow(len, iov[i].iov_len, &len) || vrb_no_buf(iov[i].iov_base, iov[i].iov_len))
+			return SIZE_MAX;
+	}
+	return len;
+}
+
+/* IBV_SEND_INLINE where the data fits: it saves the device a read, and the buffer is free at return. */
+VRB_INLINE unsigned int vrb_inline_flag(const struct vrb_ep *ep, size_t len)
+{
+	return len <= ep->inject_size ? IBV_SEND_INLINE : 0;
+}
+
+/* What a transmit call with flags of its own asks of the work request and of the completion. */
+struct vrb_tx_mode {
+	unsigned int wr_flags;
+	uint64_t silent;
+};
+
+/* 0, -FI_EBADFLAGS or -FI_EMSGSIZE. */
+static inline ssize_t vrb_tx_mode(const struct vrb_ep *ep, uint64_t flags, uint64_t allowed, size_t len,
+				  struct vrb_tx_mode *mode)
+{
+	if (vrb_unlikely(flags & ~allowed))
+		return -FI_EBADFLAGS;
+	if (vrb_unlikely(len > ep->max_msg_size || ((flags & FI_INJECT) && len > ep->inject_size)))
+		return -FI_EMSGSIZE;
+	mode->silent = ep->tx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
+	mode->wr_flags = mode->silent ? 0 : IBV_SEND_SIGNALED;
+	if (flags & FI_FENCE)
+		mode->wr_flags |= IBV_SEND_FENCE;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Queue pairs: creation, the way to RTS, flushing. */
+#include <errno.h>
+#include <string.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/rdma_cma.h>
+#include "cq.h"
+#include "ep.h"
+#include "err.h"
+#include "prov.h"
+#include "qp.h"
+
+static int failed(const struct vrb_ep *ep, const char *call, const char *what, int err)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s %s on %s: %s%s\n", call, what,
+		ibv_get_device_name(ep->domain->ctx->device), strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+/* The lowest port that is up; the connection's own is set when its address is resolved. */
+static uint8_t first_port(const struct vrb_domain *domain)
+{
+	struct ibv_port_attr attr;
+	uint8_t port;
+
+	for (port = 1; port < domain->attr.phys_port_cnt; port++)
+		if (!ibv_query_port(domain->ctx, port, &attr) && attr.state == IBV_PORT_ACTIVE)
+			return port;
+	return port;
+}
+
+static int to_init(struct vrb_ep *ep)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = first_port(ep->domain),
+		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+	};
+	int err;
+
+	if (ep->domain->attr.atomic_cap != IBV_ATOMIC_NONE)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
+	ep->qp_access = attr.qp_access_flags;
+	err = ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	return err ? failed(ep, "fi_enable: ibv_modify_qp to", "INIT", err) : 0;
+}
+
+int vrb_qp_create(struct vrb_ep *ep)
+{
+	const struct fi_info *info = ep->info;
+	struct vrb_cq *tx = ep->tx_cq ? ep->tx_cq : ep->rx_cq;
+	struct vrb_cq *rx = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
+	struct ibv_qp_init_attr attr = {
+		.qp_context = ep,
+		.send_cq = tx->ibv,
+		.recv_cq = rx->ibv,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = info->tx_attr->size,
+			.max_recv_wr = info->rx_attr->size,
+			.max_send_sge = info->tx_attr->iov_limit,
+			.max_recv_sge = info->rx_attr->iov_limit,
+			.max_inline_data = info->tx_attr->inject_size,
+		},
+	};
+	int ret;
+
+	ep->qp = ibv_create_qp(ep->domain->pd, &attr);
+	if (!ep->qp)
+		return failed(ep, "fi_enable:", "ibv_create_qp", errno);
+	ret = to_init(ep);
+	if (ret)
+		vrb_qp_destroy(ep);
+	return ret;
+}
+
+void vrb_qp_destroy(struct vrb_ep *ep)
+{
+	int err;
+
+	if (!ep->qp)
+		return;
+	err = ibv_destroy_qp(ep->qp);
+	if (err)
+		failed(ep, "fi_close:", "ibv_destroy_qp", err);
+	ep->qp = NULL;
+}
+
+/*
+ * The connection manager leaves min_rnr_timer at 0, which means 655 ms. A time-out of the
+ * parameter replaces the one it computed.
+ */
+static void set_timers(struct ibv_qp_attr *attr, int *mask)
+{
+	if (*mask & IBV_QP_MIN_RNR_TIMER)
+		attr->min_rnr_timer = vrb_params.min_rnr_timer;
+	if (*mask & IBV_QP_RETRY_CNT)
+		attr->retry_cnt = vrb_params.retry_count;
+	if (*mask & IBV_QP_RNR_RETRY)
+		attr->rnr_retry = vrb_params.rnr_retry_count;
+	if ((*mask & IBV_QP_TIMEOUT) && vrb_params.ack_timeout)
+		attr->timeout = vrb_params.ack_timeout;
+}
+
+static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state state, const char *name)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int err, mask = 0;
+
+	if (rdma_init_qp_attr(id, &attr, &mask))
+		return failed(ep, "connecting: rdma_init_qp_attr for", name, errno);
+	set_timers(&attr, &mask);
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		attr.qp_access_flags = ep->qp_access;
+	if (mask & IBV_QP_DEST_QPN)
+		ep->peer_qp_num = attr.dest_qp_num;
+	err = ibv_modify_qp(ep->qp, &attr, mask);
+	return err ? failed(ep, "connecting: ibv_modify_qp to", name, err) : 0;
+}
+
+int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id)
+{
+	int ret;
+
+	ret = modify(ep, id, IBV_QPS_INIT, "INIT");
+	if (!ret)
+		ret = modify(ep, id, IBV_QPS_RTR, "RTR");
+	if (!ret)
+		ret = modify(ep, id, IBV_QPS_RTS, "RTS");
+	return ret;
+}
+
+void vrb_qp_flush(struct vrb_ep *ep)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (ep->qp)
+		ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE);
+}

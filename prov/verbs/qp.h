@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Queue pair life: creation, the way to RTS with timers set on purpose, and flushing. */
+#ifndef VRB_QP_H
+#define VRB_QP_H
+
+struct vrb_ep;
+struct rdma_cm_id;
+
+int vrb_qp_create(struct vrb_ep *ep);	/* in INIT, receives can be posted */
+void vrb_qp_destroy(struct vrb_ep *ep); /* NULL-safe */
+/* INIT to RTR to RTS with the attributes of the id's connection and vrb_params' timers. 0 or -FI_E*. */
+int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id);
+void vrb_qp_flush(struct vrb_ep *ep); /* to ERR: all that is outstanding completes */
+
+#endif
