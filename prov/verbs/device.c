@@ -161,6 +161,7 @@ static int read_port(struct vrb_device *dev, struct vrb_port *port, struct ibv_c
 	if (gid) {
 		port->gid = gid->gid;
 		port->gid_index = (int)gid->gid_index;
+		port->gid_type = gid->gid_type;
 	}
 	port->pkey = ibv_query_pkey(ctx, port->num, 0, &pkey) ? 0xffff : be16toh(pkey);
 	return -vrb_port_addrs_find(port, dev->transport, gids, ifaddrs);

@@ -87,6 +87,18 @@ const struct ibv_gid_entry *vrb_gid_choose(const struct vrb_gid_table *table, ui
 	return best;
 }
 
+bool vrb_gid_is_addr(const union ibv_gid *gid, const struct sockaddr *sa)
+{
+	const struct in6_addr *addr = (const void *)gid;
+	const struct sockaddr_in *in = (const void *)sa;
+	const struct sockaddr_in6 *in6 = (const void *)sa;
+
+	if (sa->sa_family == AF_INET)
+		return IN6_IS_ADDR_V4MAPPED(addr) &&
+		       !memcmp(gid->raw + 12, &in->sin_addr, sizeof(in->sin_addr));
+	return sa->sa_family == AF_INET6 && !memcmp(gid, &in6->sin6_addr, sizeof(*gid));
+}
+
 const char *vrb_gid_str(const union ibv_gid *gid, char *buf, size_t len)
 {
 	if (!inet_ntop(AF_INET6, gid->raw, buf, (socklen_t)len))

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <infiniband/verbs.h>
 
 struct vrb_gid_table {
@@ -21,6 +22,8 @@ void vrb_gid_table_free(struct vrb_gid_table *table);
  */
 const struct ibv_gid_entry *vrb_gid_choose(const struct vrb_gid_table *table, uint32_t port,
 					   int pinned);
+/* Is it the GID of this IPv4 or IPv6 address? */
+bool vrb_gid_is_addr(const union ibv_gid *gid, const struct sockaddr *sa);
 /* "fe80::1" or "::ffff:10.0.0.1" */
 const char *vrb_gid_str(const union ibv_gid *gid, char *buf, size_t len);
 

@@ -201,6 +201,15 @@ static bool port_miss(struct ofi_miss *why, const char *attr, const char *asked,
 	return false;
 }
 
+static const char *no_address(void)
+{
+	if (vrb_params.iface)
+		return "none that FI_VERBS_IFACE lets pass";
+	if (vrb_params.gid_idx >= 0)
+		return "none that belongs to the GID of FI_VERBS_GID_IDX";
+	return "none: give its network interface an IP address";
+}
+
 bool vrb_port_usable(const struct vrb_port *port, struct ofi_miss *why)
 {
 	char index[24];
@@ -215,8 +224,6 @@ bool vrb_port_usable(const struct vrb_port *port, struct ofi_miss *why)
 		return port_miss(why, "port GID", "one GID", "none");
 	if (STAILQ_EMPTY(&port->addrs))
 		return port_miss(why, "port address", "an address of an interface that is up",
-				 vrb_params.iface
-					 ? "none that FI_VERBS_IFACE lets pass"
-					 : "none: give its network interface an IP address");
+				 no_address());
 	return true;
 }

@@ -112,13 +112,23 @@ static bool is_of(const struct ifaddrs *ifa, const char *netdev)
 	return !strncmp(ifa->ifa_name, netdev, len) && !netdev[len];
 }
 
+/*
+ * The connection manager takes the GID of the address an endpoint is bound to, so a GID is pinned
+ * by leaving out the addresses of others. On InfiniBand and iWARP a GID is none of these.
+ */
+static bool is_pinned_away(const struct vrb_port *port, const struct sockaddr *sa)
+{
+	return vrb_params.gid_idx >= 0 && port->attr.link_layer == IBV_LINK_LAYER_ETHERNET &&
+	       port->gid_type != IBV_GID_TYPE_IB && !vrb_gid_is_addr(&port->gid, sa);
+}
+
 static int add_addrs_of(struct vrb_port *port, const char *netdev, const struct ifaddrs *all)
 {
 	const struct ifaddrs *ifa;
 	int ret = 0;
 
 	for (ifa = all; ifa && !ret; ifa = ifa->ifa_next) {
-		if (!ifa->ifa_addr || !is_of(ifa, netdev))
+		if (!ifa->ifa_addr || !is_of(ifa, netdev) || is_pinned_away(port, ifa->ifa_addr))
 			continue;
 		if (ifa->ifa_addr->sa_family == AF_INET)
 			ret = add_addr(port, ifa->ifa_addr, sizeof(struct sockaddr_in), netdev);
