@@ -7,14 +7,18 @@
 #include <pthread.h>
 #include <string.h>
 #include <infiniband/verbs.h>
+#include <ofi/ops.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/ops.h>
+#include "conn.h"
 #include "conn.h"
 #include "fabric.h"
 #include "info.h"
 #include "ops.h"
+#include "ops.h"
 #include "pep.h"
 #include "prov.h"
+#include "req.h"
 
 static void cleanup(void)
 {
@@ -68,6 +72,8 @@ static struct fi_provider *start(void)
 	vrb_mr_ops_init();
 	vrb_cm_ops_init();
 	vrb_pep_ops_init();
+	vrb_req_ops_init();
+	vrb_fabric_ops_init();
 	return &vrb_prov;
 }
 

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Event queues: an ordered list of events and errors, and a wait object. */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/eq.h>
+#include <ofi/ops.h>
+
+struct ofi_eq_item {
+	TAILQ_ENTRY(ofi_eq_item) link;
+	bool is_err;
+	bool ours; /* not from fi_eq_write: begins with a fid, owns the fi_info of an FI_CONNREQ */
+	uint32_t event;
+	struct fi_eq_err_entry err; /* err_data points to data */
+	size_t len;
+	_Alignas(max_align_t) uint8_t data[]; /* the entry, or the error's err_data */
+};
+
+static struct ofi_eq_item *item_new(uint32_t event, const void *data, size_t len)
+{
+	struct ofi_eq_item *item = malloc(sizeof(*item) + len);
+
+	if (!item)
+		return NULL;
+	memset(item, 0, sizeof(*item));
+	item->event = event;
+	item->len = len;
+	if (len)
+		memcpy(item->data, data, len);
+	return item;
+}
+
+/* Appends; NULL stands for an event for which there was no memory. Takes the lock. */
+static int item_queue(struct ofi_eq *eq, struct ofi_eq_item *item)
+{
+	bool overrun;
+
+	ofi_lock(&eq->lock);
+	overrun = eq->overrun || !item;
+	if (overrun)
+		eq->overrun = true;
+	else
+		TAILQ_INSERT_TAIL(&eq->items, item, link);
+	ofi_unlock(&eq->lock);
+	ofi_wait_signal(&eq->wait);
+
+	if (!overrun)
+		return 0;
+	FI_WARN_ONCE(eq->prov, FI_LOG_EQ,
+		     "event queue %p: out of memory, event lost; close it and the endpoints "
+		     "bound to it\n",
+		     (void *)eq);
+	free(item);
+	return -FI_EOVERRUN;
+}
+
+int ofi_eq_post(struct ofi_eq *eq, uint32_t event, const void *entry, size_t len)
+{
+	struct ofi_eq_item *item = item_new(event, entry, len);
+
+	if (item)
+		item->ours = true;
+	return item_queue(eq, item);
+}
+
+int ofi_eq_post_err(struct ofi_eq *eq, const struct fi_eq_err_entry *entry)
+{
+	size_t len = entry->err_data ? entry->err_data_size : 0;
+	struct ofi_eq_item *item = item_new(0, entry->err_data, len);
+
+	if (item) {
+		item->is_err = true;
+		item->err = *entry;
+		item->err.err_data = len ? item->data : NULL;
+		item->err.err_data_size = len;
+	}
+	return item_queue(eq, item);
+}
+
+static bool is_cm_event(const struct ofi_eq_item *item)
+{
+	return item->ours && item->event >= FI_CONNREQ && item->event <= FI_SHUTDOWN &&
+	       item->len >= sizeof(struct fi_eq_cm_entry);
+}
+
+/* An unread connection request goes with its fi_info: the peer is refused. */
+static void item_drop(struct ofi_eq_item *item)
+{
+	struct fi_eq_cm_entry *entry = (void *)item->data;
+
+	if (is_cm_event(item) && entry->info) {
+		if (entry->info->handle)
+			fi_close(entry->info->handle);
+		fi_freeinfo(entry->info);
+	}
+	free(item);
+}
+
+static const struct fid *item_fid(const struct ofi_eq_item *item)
+{
+	if (item->is_err)
+		return item->err.fid;
+	return item->ours ? *(const fid_t *)item->data : NULL;
+}
+
+/* Moves what belongs to fid, or everything when fid is NULL, out of the reach of readers. */
+static void take_items(struct ofi_eq *eq, const struct fid *fid, struct ofi_eq_list *taken)
+{
+	struct ofi_eq_item *item, *next;
+
+	TAILQ_INIT(taken);
+	ofi_lock(&eq->lock);
+	for (item = TAILQ_FIRST(&eq->items); item; item = next) {
+		next = TAILQ_NEXT(item, link);
+		if (fid && item_fid(item) != fid)
+			continue;
+		TAILQ_REMOVE(&eq->items, item, link);
+		TAILQ_INSERT_TAIL(taken, item, link);
+	}
+	if (TAILQ_EMPTY(&eq->items) && !eq->overrun)
+		ofi_wait_clear(&eq->wait);
+	ofi_unlock(&eq->lock);
+}
+
+static void drop_items(struct ofi_eq_list *items)
+{
+	struct ofi_eq_item *item;
+
+	while ((item = TAILQ_FIRST(items))) {
+		TAILQ_REMOVE(items, item, link);
+		item_drop(item);
+	}
+}
+
+void ofi_eq_forget(struct ofi_eq *eq, const struct fid *fid)
+{
+	struct ofi_eq_list taken;
+
+	take_items(eq, fid, &taken);
+	drop_items(&taken);
+}
+
+int ofi_eq_trywait(struct ofi_eq *eq)
+{
+	int ret = 0;
+
+	ofi_lock(&eq->lock);
+	if (!TAILQ_EMPTY(&eq->items) || eq->overrun)
+		ret = -FI_EAGAIN;
+	else
+		ofi_wait_clear(&eq->wait);
+	ofi_unlock(&eq->lock);
+	return ret;
+}
+
+/* Bytes of an item that go into len bytes. Data behind a CM entry is cut to the room there is. */
+static ssize_t item_fit(const struct ofi_eq_item *item, size_t len)
+{
+	if (len >= item->len)
+		return (ssize_t)item->len;
+	if (is_cm_event(item) && len >= sizeof(struct fi_eq_cm_entry))
+		return (ssize_t)len;
+	return -FI_ETOOSMALL;
+}
+
+static void item_remove(struct ofi_eq *eq, struct ofi_eq_item *item)
+{
+	TAILQ_REMOVE(&eq->items, item, link);
+	if (TAILQ_EMPTY(&eq->items) && !eq->overrun)
+		ofi_wait_clear(&eq->wait);
+}
+
+/* With the lock held. A consumed item is left in *done, for the caller to free. */
+static ssize_t read_head(struct ofi_eq *eq, uint32_t *event, void *buf, size_t len, bool peek,
+			 struct ofi_eq_item **done)
+{
+	struct ofi_eq_item *item = TAILQ_FIRST(&eq->items);
+	ssize_t ret;
+
+	if (!item) {
+		if (eq->overrun)
+			return -FI_EAVAIL;
+		ofi_wait_clear(&eq->wait);
+		return -FI_EAGAIN;
+	}
+	if (item->is_err)
+		return -FI_EAVAIL;
+	ret = item_fit(item, len);
+	if (ret < 0)
+		return ret;
+
+	*event = item->event;
+	if (ret)
+		memcpy(buf, item->data, (size_t)ret);
+	if (!peek) {
+		item_remove(eq, item);
+		*done = item;
+	}
+	return ret;
+}
+
+/* err_data of an earlier readerr is valid until the next read. */
+static struct ofi_eq_item *forget_last_err(struct ofi_eq *eq)
+{
+	struct ofi_eq_item *last = eq->last_err;
+
+	eq->last_err = NULL;
+	return last;
+}
+
+static int check_read(const struct ofi_eq *eq, const char *call, const void *out, uint64_t flags)
+{
+	if (!out) {
+		FI_WARN(eq->prov, FI_LOG_EQ, "%s: a pointer for the result is NULL\n", call);
+		return -FI_EINVAL;
+	}
+	if (flags & ~FI_PEEK) {
+		FI_WARN(eq->prov, FI_LOG_EQ, "%s: flags 0x%llx: only FI_PEEK is known\n", call,
+			(unsigned long long)flags);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, uint64_t flags)
+{
+	struct ofi_eq *eq = ofi_eq(fid);
+	struct ofi_eq_item *done = NULL, *last;
+	ssize_t ret = check_read(eq, "fi_eq_read", event && (buf || !len) ? event : NULL, flags);
+
+	if (ret)
+		return ret;
+	ofi_lock(&eq->lock);
+	last = forget_last_err(eq);
+	ret = read_head(eq, event, buf, len, flags & FI_PEEK, &done);
+	ofi_unlock(&eq->lock);
+	free(done);
+	free(last);
+	return ret;
+}
+
+static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, int timeout,
+			uint64_t flags)
+{
+	struct ofi_eq *eq = ofi_eq(fid);
+	uint64_t start = ofi_now_ms();
+	ssize_t ret;
+
+	if (eq->wait.obj == FI_WAIT_NONE) {
+		FI_WARN(eq->prov, FI_LOG_EQ,
+			"fi_eq_sread: the event queue was opened with FI_WAIT_NONE; open it with "
+			"FI_WAIT_UNSPEC or FI_WAIT_FD to wait\n");
+		return -FI_EINVAL;
+	}
+	for (;;) {
+		ret = eq_read(fid, event, buf, len, flags);
+		if (ret != -FI_EAGAIN)
+			return ret;
+		/* The man page: a time-out and a signal both give -FI_EAGAIN. */
+		if (ofi_wait_sleep(&eq->wait, ofi_wait_left(start, timeout)))
+			return eq_read(fid, event, buf, len, flags);
+	}
+}
+
+/* Fills the caller's entry; true when err_data points into the item, which must be kept then. */
+static bool copy_err(const struct ofi_eq *eq, struct ofi_eq_item *item, struct fi_eq_err_entry *buf)
+{
+	bool sized = FI_VERSION_GE(eq->api_version, FI_VERSION(1, 5));
+	size_t room = sized && buf->err_data ? buf->err_data_size : 0;
+	void *dst = buf->err_data;
+
+	memcpy(buf, &item->err, offsetof(struct fi_eq_err_entry, err_data));
+	if (room) {
+		buf->err_data_size = room < item->len ? room : item->len;
+		if (buf->err_data_size)
+			memcpy(dst, item->data, buf->err_data_size);
+		return false;
+	}
+	buf->err_data = item->err.err_data;
+	if (sized)
+		buf->err_data_size = item->len;
+	return buf->err_data;
+}
+
+static struct ofi_eq_item *first_err(const struct ofi_eq *eq)
+{
+	struct ofi_eq_item *item;
+
+	TAILQ_FOREACH (item, &eq->items, link)
+		if (item->is_err)
+			return item;
+	return NULL;
+}
+
+static ssize_t readerr_locked(struct ofi_eq *eq, struct fi_eq_err_entry *buf, bool peek,
+			      struct ofi_eq_item **done)
+{
+	struct ofi_eq_item overrun = {
+		.is_err = true,
+		.err = { .fid = &eq->fid.fid, .context = eq->fid.fid.context, .err = FI_EOVERRUN },
+	};
+	struct ofi_eq_item *item = first_err(eq);
+
+	if (!item) {
+		if (!eq->overrun || !TAILQ_EMPTY(&eq->items))
+			return -FI_EAGAIN;
+		copy_err(eq, &overrun, buf);
+		return sizeof(*buf);
+	}
+	if (copy_err(eq, item, buf) && !peek)
+		eq->last_err = item;
+	if (!peek) {
+		item_remove(eq, item);
+		if (eq->last_err != item)
+			*done = item;
+	}
+	return sizeof(*buf);
+}
+
+static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint64_t flags)
+{
+	struct ofi_eq *eq = ofi_eq(fid);
+	struct ofi_eq_item *done = NULL, *last;
+	ssize_t ret = check_read(eq, "fi_eq_readerr", buf, flags);
+
+	if (ret)
+		return ret;
+	ofi_lock(&eq->lock);
+	last = forget_last_err(eq);
+	ret = readerr_locked(eq, buf, flags & FI_PEEK, &done);
+	ofi_unlock(&eq->lock);
+	free(done);
+	free(last);
+	return ret;
+}
+
+static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len,
+			uint64_t flags)
+{
+	struct ofi_eq *eq = ofi_eq(fid);
+	struct ofi_eq_item *item;
+	int ret;
+
+	if (!eq->writable) {
+		FI_WARN(eq->prov, FI_LOG_EQ,
+			"fi_eq_write: the event queue was opened without FI_WRITE\n");
+		return -FI_EINVAL;
+	}
+	if (flags || (!buf && len) || len > INT32_MAX) {
+		FI_WARN(eq->prov, FI_LOG_EQ, "fi_eq_write: %s\n",
+			flags ? "flags must be 0" : "no data at buf, or too much of it");
+		return -FI_EINVAL;
+	}
+	item = item_new(event, buf, len);
+	if (!item)
+		return -FI_ENOMEM;
+	ret = item_queue(eq, item);
+	return ret ? ret : (ssize_t)len;
+}
+
+static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf,
+			       size_t len)
+{
+	struct ofi_eq *eq = ofi_eq(fid);
+	static __thread char text[256];
+	size_t err_len = 0;
+
+	if (!buf || !len) {
+		buf = text;
+		len = sizeof(text);
+	}
+	ofi_lock(&eq->lock);
+	if (eq->last_err && err_data == eq->last_err->data)
+		err_len = eq->last_err->len;
+	ofi_unlock(&eq->lock);
+	if (eq->strerror)
+		return eq->strerror(prov_errno, err_data, err_len, buf, len);
+	snprintf(buf, len, "%s", fi_strerror(prov_errno));
+	return buf;
+}
+
+static int eq_close(struct fid *fid)
+{
+	struct ofi_eq *eq = ofi_eq((struct fid_eq *)fid);
+	struct ofi_eq_list taken;
+	int ret = ofi_ref_busy(&eq->ref);
+
+	if (ret) {
+		FI_WARN(eq->prov, FI_LOG_EQ,
+			"fi_close: event queue %p is still bound; close its endpoints first\n",
+			(void *)eq);
+		return ret;
+	}
+	take_items(eq, NULL, &taken);
+	drop_items(&taken);
+	free(eq->last_err);
+	ofi_wait_fini(&eq->wait);
+	ofi_ref_put(eq->parent);
+	free(eq);
+	return 0;
+}
+
+static int eq_control(struct fid *fid, int command, void *arg)
+{
+	struct ofi_eq *eq = ofi_eq((struct fid_eq *)fid);
+	int ret = ofi_wait_control(&eq->wait, command, arg);
+
+	if (ret)
+		FI_WARN(eq->prov, FI_LOG_EQ,
+			"fi_control: command %d: %s; an event queue knows FI_GETWAIT, unless it "
+			"was opened with FI_WAIT_NONE or FI_WAIT_YIELD, and FI_GETWAITOBJ\n",
+			command, fi_strerror(-ret));
+	return ret;
+}
+
+static struct fi_ops eq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = eq_close,
+	.control = eq_control,
+};
+
+static struct fi_ops_eq eq_ops = {
+	.size = sizeof(struct fi_ops_eq),
+	.read = eq_read,
+	.readerr = eq_readerr,
+	.write = eq_write,
+	.sread = eq_sread,
+	.strerror = eq_strerror,
+};
+
+static void fill_ops(void)
+{
+	ofi_ops_fill(&eq_fid_ops);
+}
+
+static int check_attr(const struct fi_provider *prov, const struct fi_eq_attr *attr)
+{
+	/* FI_AFFINITY is a hint, and software has no interrupt to place. */
+	const uint64_t known = FI_WRITE | FI_AFFINITY;
+
+	if (attr && (attr->flags & ~known)) {
+		FI_WARN(prov, FI_LOG_EQ,
+			"fi_eq_open: flags 0x%llx: only FI_WRITE and FI_AFFINITY are known\n",
+			(unsigned long long)attr->flags);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi_ref *parent,
+		const struct fi_eq_attr *attr, ofi_eq_strerror_fn *strerror, struct fid_eq **fid,
+		void *context)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	enum fi_wait_obj obj = attr ? attr->wait_obj : FI_WAIT_NONE;
+	struct ofi_eq *eq;
+	int ret = check_attr(prov, attr);
+
+	if (ret)
+		return ret;
+	pthread_once(&once, fill_ops);
+	eq = calloc(1, sizeof(*eq));
+	if (!eq)
+		return -FI_ENOMEM;
+	ret = ofi_wait_init(&eq->wait, obj);
+	if (ret) {
+		FI_WARN(prov, FI_LOG_EQ, "fi_eq_open: wait object %d: %s; use FI_WAIT_FD\n",
+			(int)obj, fi_strerror(-ret));
+		ofi_wait_fini(&eq->wait);
+		free(eq);
+		return ret;
+	}
+
+	eq->fid.fid.fclass = FI_CLASS_EQ;
+	eq->fid.fid.context = context;
+	eq->fid.fid.ops = &eq_fid_ops;
+	eq->fid.ops = &eq_ops;
+	eq->prov = prov;
+	eq->api_version = api_version;
+	eq->parent = parent;
+	eq->strerror = strerror;
+	eq->writable = attr && (attr->flags & FI_WRITE);
+	ofi_lock_init(&eq->lock);
+	TAILQ_INIT(&eq->items);
+	ofi_ref_get(parent);
+	*fid = &eq->fid;
+	return 0;
+}

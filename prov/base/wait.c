@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A wait object that software signals: a file descriptor, a mutex and condition, or yielding. */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <ofi/wait.h>
+
+uint64_t ofi_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int ofi_wait_left(uint64_t start, int timeout)
+{
+	uint64_t spent;
+
+	if (timeout < 0)
+		return timeout;
+	spent = ofi_now_ms() - start;
+	return spent >= (uint64_t)timeout ? 0 : timeout - (int)spent;
+}
+
+int ofi_wait_init(struct ofi_wait *wait, enum fi_wait_obj obj)
+{
+	*wait = (struct ofi_wait){ .obj = obj, .fd = -1 };
+	pthread_mutex_init(&wait->mutex, NULL);
+	pthread_cond_init(&wait->cond, NULL);
+	switch (obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_YIELD:
+	case FI_WAIT_MUTEX_COND:
+		return 0;
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_POLLFD:
+		wait->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		return wait->fd < 0 ? -errno : 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+void ofi_wait_fini(struct ofi_wait *wait)
+{
+	if (wait->fd >= 0)
+		close(wait->fd);
+	wait->fd = -1;
+	pthread_cond_destroy(&wait->cond);
+	pthread_mutex_destroy(&wait->mutex);
+}
+
+void ofi_wait_signal(struct ofi_wait *wait)
+{
+	const uint64_t one = 1;
+
+	if (wait->fd >= 0) {
+		/* Only a counter at its limit makes this fail: it is readable then. */
+		(void)!write(wait->fd, &one, sizeof(one));
+		__atomic_store_n(&wait->signalled, true, __ATOMIC_RELEASE);
+	} else if (wait->obj == FI_WAIT_MUTEX_COND) {
+		pthread_mutex_lock(&wait->mutex);
+		__atomic_store_n(&wait->signalled, true, __ATOMIC_RELEASE);
+		pthread_cond_broadcast(&wait->cond);
+		pthread_mutex_unlock(&wait->mutex);
+	}
+}
+
+void ofi_wait_clear(struct ofi_wait *wait)
+{
+	uint64_t count;
+
+	if (!__atomic_load_n(&wait->signalled, __ATOMIC_ACQUIRE))
+		return;
+	__atomic_store_n(&wait->signalled, false, __ATOMIC_RELAXED);
+	if (wait->fd >= 0)
+		(void)!read(wait->fd, &count, sizeof(count));
+}
+
+static int sleep_fd(struct ofi_wait *wait, int timeout)
+{
+	struct pollfd pfd = { .fd = wait->fd, .events = POLLIN };
+	int ret = poll(&pfd, 1, timeout);
+
+	if (ret < 0)
+		return -errno;
+	return ret ? 0 : -FI_ETIMEDOUT;
+}
+
+static int sleep_cond(struct ofi_wait *wait, int timeout)
+{
+	struct timespec until;
+	int err = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += timeout / 1000;
+	until.tv_nsec += (long)(timeout % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+
+	pthread_mutex_lock(&wait->mutex);
+	while (!__atomic_load_n(&wait->signalled, __ATOMIC_ACQUIRE) && !err) {
+		if (timeout < 0)
+			err = pthread_cond_wait(&wait->cond, &wait->mutex);
+		else
+			err = pthread_cond_clockwait(&wait->cond, &wait->mutex, CLOCK_MONOTONIC,
+						     &until);
+	}
+	pthread_mutex_unlock(&wait->mutex);
+	return -err;
+}
+
+int ofi_wait_sleep(struct ofi_wait *wait, int timeout)
+{
+	switch (wait->obj) {
+	case FI_WAIT_NONE:
+		return -FI_EINVAL;
+	case FI_WAIT_YIELD:
+		sched_yield();
+		return timeout ? 0 : -FI_ETIMEDOUT;
+	case FI_WAIT_MUTEX_COND:
+		return sleep_cond(wait, timeout);
+	default:
+		return sleep_fd(wait, timeout);
+	}
+}
+
+static int get_pollfd(const struct ofi_wait *wait, struct fi_wait_pollfd *arg)
+{
+	size_t room = arg->nfds;
+
+	arg->nfds = 1;
+	if (room < 1 || !arg->fd)
+		return -FI_ETOOSMALL;
+	arg->change_index = 1;
+	arg->fd[0] = (struct pollfd){ .fd = wait->fd, .events = POLLIN };
+	return 0;
+}
+
+static int get_wait(struct ofi_wait *wait, void *arg)
+{
+	switch (wait->obj) {
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+		*(int *)arg = wait->fd;
+		return 0;
+	case FI_WAIT_POLLFD:
+		return get_pollfd(wait, arg);
+	case FI_WAIT_MUTEX_COND:
+		*(struct fi_mutex_cond *)arg =
+			(struct fi_mutex_cond){ .mutex = &wait->mutex, .cond = &wait->cond };
+		return 0;
+	default:
+		return -FI_ENODATA;
+	}
+}
+
+int ofi_wait_control(struct ofi_wait *wait, int command, void *arg)
+{
+	if (!arg)
+		return -FI_EINVAL;
+	switch (command) {
+	case FI_GETWAIT:
+		return get_wait(wait, arg);
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *)arg = wait->obj == FI_WAIT_UNSPEC ? FI_WAIT_FD : wait->obj;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Asynchronous events of an opened device, as errors and notifications of event queues. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "async.h"
+#include "cq.h"
+#include "domain.h"
+#include "ep.h"
+#include "fsm.h"
+#include "prov.h"
+
+#define ASYNC_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
+
+/* Only who bound an EQ to the domain asked for these: others would not know what to do with them. */
+static void notify(struct vrb_domain *domain, const struct ibv_async_event *event, int port)
+{
+	struct fi_eq_entry entry = {
+		.fid = &domain->fid.fid,
+		.context = domain->fid.fid.context,
+		.data = (uint64_t)event->event_type << 32 | (uint32_t)port,
+	};
+
+	FI_INFO(&vrb_prov, FI_LOG_DOMAIN, "%s: %s, port %d\n",
+		ibv_get_device_name(domain->ctx->device), ibv_event_type_str(event->event_type),
+		port);
+	if (domain->eq)
+		ofi_eq_post(domain->eq, FI_NOTIFY, &entry, sizeof(entry));
+}
+
+static void fatal(struct vrb_ep *ep, int err)
+{
+	struct vrb_step_arg arg = { .err = err, .prov_errno = -err };
+
+	vrb_fsm_step(ep, VRB_STEP_FATAL, &arg);
+}
+
+/*
+ * The queue pair's own endpoint: both are there until the event is acknowledged, which
+ * ibv_destroy_qp() waits for.
+ */
+static void qp_event(const struct ibv_async_event *event)
+{
+	struct vrb_ep *ep = event->element.qp->qp_context;
+
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "endpoint %p: %s\n", (void *)ep,
+		ibv_event_type_str(event->event_type));
+	switch (event->event_type) {
+	case IBV_EVENT_QP_FATAL:
+		fatal(ep, FI_EIO);
+		break;
+	case IBV_EVENT_QP_REQ_ERR:
+		fatal(ep, FI_EREMOTEIO);
+		break;
+	case IBV_EVENT_QP_ACCESS_ERR:
+		fatal(ep, FI_EKEYREJECTED);
+		break;
+	case IBV_EVENT_COMM_EST:
+		vrb_fsm_step(ep, VRB_STEP_COMM_EST, NULL);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Endpoints of a CQ, or of the whole domain when cq is NULL. */
+static void fatal_all(struct vrb_domain *domain, const struct vrb_cq *cq, int err)
+{
+	struct vrb_ep *ep;
+
+	ofi_lock(&domain->lock);
+	LIST_FOREACH (ep, &domain->eps, siblings)
+		if (!cq || ep->tx_cq == cq || ep->rx_cq == cq)
+			fatal(ep, err);
+	ofi_unlock(&domain->lock);
+}
+
+static void cq_event(struct vrb_domain *domain, const struct ibv_async_event *event)
+{
+	const struct vrb_cq *cq = event->element.cq->cq_context;
+
+	FI_WARN(&vrb_prov, FI_LOG_CQ,
+		"%s: completion queue %p of %d entries overran; its endpoints are lost\n",
+		ibv_get_device_name(domain->ctx->device), (const void *)cq, event->element.cq->cqe);
+	fatal_all(domain, cq, FI_EOVERRUN);
+}
+
+static void device_event(struct vrb_domain *domain)
+{
+	struct fi_eq_err_entry entry = {
+		.fid = &domain->fid.fid,
+		.context = domain->fid.fid.context,
+		.err = FI_ENODEV,
+		.prov_errno = -FI_ENODEV,
+	};
+
+	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+		"%s has failed or is being removed; close what was opened on it\n",
+		ibv_get_device_name(domain->ctx->device));
+	__atomic_store_n(&domain->dead, true, __ATOMIC_RELEASE);
+	if (domain->eq)
+		ofi_eq_post_err(domain->eq, &entry);
+	fatal_all(domain, NULL, FI_ENODEV);
+}
+
+static void async_event(struct vrb_domain *domain, const struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		qp_event(event);
+		break;
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		notify(domain, event, 0);
+		break;
+	case IBV_EVENT_CQ_ERR:
+		cq_event(domain, event);
+		break;
+	case IBV_EVENT_DEVICE_FATAL:
+		device_event(domain);
+		break;
+	default:
+		notify(domain, event, event->element.port_num);
+		break;
+	}
+}
+
+static void async_ready(struct vrb_source *source)
+{
+	struct vrb_domain *domain =
+		(struct vrb_domain *)((char *)source - offsetof(struct vrb_domain, async));
+	struct ibv_async_event event;
+	int i;
+
+	for (i = 0; i < ASYNC_EVENTS_AT_ONCE; i++) {
+		if (ibv_get_async_event(domain->ctx, &event))
+			return;
+		async_event(domain, &event);
+		ibv_ack_async_event(&event);
+	}
+}
+
+int vrb_async_open(struct vrb_domain *domain)
+{
+	int fd = domain->ctx->async_fd;
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -errno;
+	domain->async = (struct vrb_source){ .fd = fd, .ready = async_ready };
+	return vrb_loop_add(&domain->fabric->loop, &domain->async);
+}
+
+void vrb_async_close(struct vrb_domain *domain)
+{
+	vrb_loop_remove(&domain->fabric->loop, &domain->async);
+}

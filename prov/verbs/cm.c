@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reads a fabric's connection manager events and gives each to its owner. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/addr.h>
+#include "cm.h"
+#include "conn.h"
+#include "err.h"
+#include "fabric.h"
+#include "pep.h"
+#include "prov.h"
+#include "req.h"
+
+#define CM_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
+
+#define owner_of(owner, type) ((type *)((char *)(owner)-offsetof(type, owner)))
+
+/* Returns an id to be destroyed after the event is acknowledged, or NULL. */
+static struct rdma_cm_id *cm_deliver(struct vrb_cm *cm, const struct rdma_cm_event *event)
+{
+	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+	enum vrb_owner_kind kind;
+	struct vrb_owner *owner;
+
+	ofi_lock(&cm->lock);
+	owner = (request ? event->listen_id : event->id)->context;
+	kind = owner->kind;
+	if (kind == VRB_OWNER_REQ)
+		vrb_req_event(owner_of(owner, struct vrb_req), event);
+	ofi_unlock(&cm->lock);
+
+	if (kind == VRB_OWNER_PEP)
+		return vrb_pep_event(owner_of(owner, struct vrb_pep), event);
+	if (kind == VRB_OWNER_CONN)
+		vrb_conn_event(owner_of(owner, struct vrb_conn), event);
+	return NULL;
+}
+
+static void cm_ready(struct vrb_source *source)
+{
+	struct vrb_cm *cm = (struct vrb_cm *)((char *)source - offsetof(struct vrb_cm, source));
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *refused;
+	int i;
+
+	for (i = 0; i < CM_EVENTS_AT_ONCE && !rdma_get_cm_event(cm->channel, &event); i++) {
+		refused = cm_deliver(cm, event);
+		rdma_ack_cm_event(event);
+		if (refused)
+			vrb_req_reject(refused, NULL, 0);
+	}
+}
+
+void vrb_cm_init(struct vrb_cm *cm, struct vrb_fabric *fabric)
+{
+	*cm = (struct vrb_cm){ .fabric = fabric };
+	ofi_lock_init(&cm->lock);
+	LIST_INIT(&cm->reqs);
+}
+
+void vrb_cm_fini(struct vrb_cm *cm)
+{
+	struct vrb_req *req;
+
+	while ((req = LIST_FIRST(&cm->reqs)))
+		fi_close(&req->fid);
+	if (!cm->channel)
+		return;
+	vrb_loop_remove(&cm->fabric->loop, &cm->source);
+	rdma_destroy_event_channel(cm->channel);
+	cm->channel = NULL;
+}
+
+static int channel_watch(struct vrb_cm *cm, struct rdma_event_channel *channel)
+{
+	int flags = fcntl(channel->fd, F_GETFL);
+
+	if (flags < 0 || fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -errno;
+	cm->channel = channel;
+	cm->source = (struct vrb_source){ .fd = channel->fd, .ready = cm_ready };
+	return vrb_loop_add(&cm->fabric->loop, &cm->source);
+}
+
+/* With the lock held. */
+static int channel_open(struct vrb_cm *cm)
+{
+	struct rdma_event_channel *channel;
+	int ret;
+
+	if (cm->channel)
+		return 0;
+	channel = rdma_create_event_channel();
+	if (!channel)
+		return vrb_errno(errno);
+	ret = channel_watch(cm, channel);
+	if (ret) {
+		cm->channel = NULL;
+		rdma_destroy_event_channel(channel);
+	}
+	return ret;
+}
+
+int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
+		     struct rdma_cm_id **id)
+{
+	int ret;
+
+	ofi_lock(&cm->lock);
+	ret = channel_open(cm);
+	ofi_unlock(&cm->lock);
+	if (!ret && rdma_create_id(cm->channel, id, owner, RDMA_PS_TCP))
+		ret = vrb_errno(errno);
+	if (ret)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"%s: rdma_create_id: %s%s (is the kernel module rdma_ucm loaded?)\n", call,
+			fi_strerror(-ret), vrb_remedy(-ret));
+	return ret;
+}
+
+int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
+		   const struct sockaddr_storage *ss, struct rdma_cm_id **id)
+{
+	char text[OFI_ADDR_STRLEN];
+	int on = 1, ret;
+
+	ret = vrb_cm_create_id(cm, call, owner, id);
+	if (ret)
+		return ret;
+	/* A restarted server gets its port while connections of the old one linger. */
+	rdma_set_option(*id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on));
+	if (!rdma_bind_addr(*id, (struct sockaddr *)ss))
+		return 0;
+	ret = vrb_errno(errno);
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: rdma_bind_addr to %s: %s%s\n", call,
+		ofi_addr_str((struct sockaddr *)ss, text, sizeof(text)), fi_strerror(-ret),
+		vrb_remedy(-ret));
+	rdma_destroy_id(*id);
+	*id = NULL;
+	return ret;
+}
+
+void vrb_cm_copy_addr(struct sockaddr_storage *ss, const struct sockaddr *sa)
+{
+	size_t size = sa ? ofi_addr_size(sa) : 0;
+
+	memset(ss, 0, sizeof(*ss));
+	if (size)
+		memcpy(ss, sa, size);
+}

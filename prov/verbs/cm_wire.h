@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The private data of connection manager messages. The messages have a fixed size and are padded
+ * with zeros, so the first byte says how many bytes of the application's follow. The same in
+ * requests, replies and rejects, as libfabric's verbs provider has always sent it.
+ */
+#ifndef VRB_CM_WIRE_H
+#define VRB_CM_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define VRB_CM_WIRE_MAX 56 /* private data that a connect request leaves us, the least of all */
+#define VRB_CM_DATA_MAX (VRB_CM_WIRE_MAX - 1) /* FI_OPT_CM_DATA_SIZE */
+
+/* Puts len <= VRB_CM_DATA_MAX bytes into wire. Returns the bytes to send. */
+static inline uint8_t vrb_cm_pack(uint8_t *wire, const void *data, size_t len)
+{
+	wire[0] = (uint8_t)len;
+	if (len)
+		memcpy(wire + 1, data, len);
+	return (uint8_t)(len + 1);
+}
+
+/* The application's data in private data as received, which may be missing or lie about its length. */
+static inline const uint8_t *vrb_cm_unpack(const void *wire, size_t wire_len, size_t *len)
+{
+	const uint8_t *bytes = wire;
+
+	*len = 0;
+	if (!bytes || !wire_len)
+		return NULL;
+	*len = bytes[0] < wire_len ? bytes[0] : wire_len - 1;
+	return bytes + 1;
+}
+
+#endif

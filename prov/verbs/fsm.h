@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The connection state machine: the only writer of conn.state. */
+#ifndef VRB_FSM_H
+#define VRB_FSM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct vrb_ep;
+
+enum vrb_step {
+	/* Calls of the application: an error is returned to it and changes nothing. */
+	VRB_STEP_CONNECT,
+	VRB_STEP_ACCEPT,
+	VRB_STEP_SHUTDOWN,
+	VRB_STEP_TAKE, /* the endpoint is made from a connection request */
+	VRB_STEP_CLOSE,
+	/* Events: an error is reported by the EQ, and ends the connection. */
+	VRB_STEP_ADDR,
+	VRB_STEP_ROUTE,
+	VRB_STEP_RESPONSE,
+	VRB_STEP_ESTABLISHED,
+	VRB_STEP_COMM_EST, /* data came before the peer's last CM message did */
+	VRB_STEP_FAILED,   /* the CM says it won't be */
+	VRB_STEP_DISCONNECTED,
+	VRB_STEP_FATAL, /* the queue pair or the device is broken */
+	VRB_STEPS
+};
+
+struct vrb_step_arg {
+	const uint8_t *data; /* the application's private data, ours or the peer's */
+	size_t len;
+	const struct sockaddr *addr; /* CONNECT */
+	int err;		     /* FAILED, FATAL: FI_E* */
+	int prov_errno;
+};
+
+/* 0 or -FI_E*. Takes conn.lock. */
+int vrb_fsm_step(struct vrb_ep *ep, enum vrb_step step, const struct vrb_step_arg *arg);
+
+#endif

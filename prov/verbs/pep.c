@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Passive endpoints: listening, and connect requests as FI_CONNREQ events. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/addr.h>
+#include <ofi/ops.h>
+#include "cm_wire.h"
+#include "err.h"
+#include "info.h"
+#include "name.h"
+#include "pep.h"
+#include "prov.h"
+#include "req.h"
+
+#define PEP_BACKLOG 256
+
+static struct vrb_pep *vrb_pep(struct fid *fid)
+{
+	return (struct vrb_pep *)fid;
+}
+
+/* The request's fi_info when it came in through another device than the one of the PEP's fi_info. */
+static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *device)
+{
+	struct fi_info *hints = fi_dupinfo(pep->info), *info = NULL;
+	int ret;
+
+	if (!hints)
+		return NULL;
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = strdup(device);
+	free(hints->src_addr);
+	free(hints->dest_addr);
+	hints->src_addr = hints->dest_addr = NULL;
+	hints->src_addrlen = hints->dest_addrlen = 0;
+	ret = vrb_getinfo(pep->fabric->fid.api_version, NULL, NULL, 0, hints, &info);
+	fi_freeinfo(hints);
+	if (ret)
+		return NULL;
+	fi_freeinfo(info->next);
+	info->next = NULL;
+	return info;
+}
+
+static int set_addr(const struct fi_info *info, void **addr, size_t *len, const struct sockaddr *sa)
+{
+	struct sockaddr_storage ss;
+	char text[OFI_ADDR_STRLEN];
+	size_t size = sizeof(text);
+
+	vrb_cm_copy_addr(&ss, sa);
+	free(*addr);
+	*addr = NULL;
+	*len = 0;
+	if (vrb_name_out("connection request", info->addr_format, &ss, text, &size))
+		return -FI_EINVAL;
+	*addr = malloc(size);
+	if (!*addr)
+		return -FI_ENOMEM;
+	memcpy(*addr, text, size);
+	*len = size;
+	return 0;
+}
+
+static struct fi_info *request_info(const struct vrb_pep *pep, struct rdma_cm_id *id)
+{
+	const char *device = ibv_get_device_name(id->verbs->device);
+	const char *ours = pep->info->domain_attr->name;
+	struct fi_info *info;
+
+	info = ours && !strcmp(ours, device) ? fi_dupinfo(pep->info) : info_for_device(pep, device);
+	if (!info)
+		return NULL;
+	if (set_addr(info, &info->src_addr, &info->src_addrlen, rdma_get_local_addr(id)) ||
+	    set_addr(info, &info->dest_addr, &info->dest_addrlen, rdma_get_peer_addr(id))) {
+		fi_freeinfo(info);
+		return NULL;
+	}
+	return info;
+}
+
+static int post_request(struct vrb_pep *pep, struct fi_info *info,
+			const struct rdma_cm_event *event)
+{
+	struct {
+		struct fi_eq_cm_entry entry;
+		uint8_t data[UINT8_MAX];
+	} post = { .entry = { .fid = &pep->fid.fid, .info = info } };
+	const struct rdma_conn_param *param = &event->param.conn;
+	const uint8_t *data;
+	size_t len;
+
+	data = vrb_cm_unpack(param->private_data, param->private_data_len, &len);
+	if (len)
+		memcpy(post.data, data, len);
+	return ofi_eq_post(pep->eq, FI_CONNREQ, &post, sizeof(post.entry) + len);
+}
+
+struct rdma_cm_id *vrb_pep_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
+{
+	struct fi_info *info;
+	struct vrb_req *req;
+
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
+		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "passive endpoint %p: %s\n", (void *)pep,
+			rdma_event_str(event->event));
+		return NULL;
+	}
+	info = request_info(pep, event->id);
+	req = info ? vrb_req_new(&pep->fabric->cm, event) : NULL;
+	if (!req) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"passive endpoint %p: a connection request through device %s is refused: "
+			"no memory, or the device can't do what the endpoint's fi_info says\n",
+			(void *)pep, ibv_get_device_name(event->id->verbs->device));
+		fi_freeinfo(info);
+		return event->id;
+	}
+	info->handle = &req->fid;
+	if (!post_request(pep, info, event))
+		return NULL;
+	fi_freeinfo(info);
+	vrb_req_forget(req);
+	return event->id;
+}
+
+struct rdma_cm_id *vrb_pep_take(struct vrb_pep *pep, struct vrb_owner *owner)
+{
+	struct vrb_cm *cm = &pep->fabric->cm;
+	struct rdma_cm_id *id = NULL;
+
+	ofi_lock(&pep->lock);
+	if (!pep->listening && pep->id) {
+		id = pep->id;
+		pep->id = NULL;
+		ofi_lock(&cm->lock);
+		id->context = owner;
+		ofi_unlock(&cm->lock);
+	}
+	ofi_unlock(&pep->lock);
+	return id;
+}
+
+/* A fresh id takes the name, so it can be changed; the old one goes when no lock is held. */
+static int pep_name(struct vrb_pep *pep, const char *call, const struct sockaddr_storage *ss)
+{
+	struct rdma_cm_id *id, *old;
+	int ret;
+
+	ret = vrb_cm_bind_id(&pep->fabric->cm, call, &pep->owner, ss, &id);
+	if (ret)
+		return ret;
+	ofi_lock(&pep->lock);
+	if (pep->listening) {
+		old = id;
+		ret = -FI_EOPBADSTATE;
+	} else {
+		old = pep->id;
+		pep->id = id;
+		vrb_cm_copy_addr(&pep->local, rdma_get_local_addr(id));
+	}
+	ofi_unlock(&pep->lock);
+	if (old)
+		rdma_destroy_id(old);
+	if (ret)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"%s: passive endpoint %p is listening; name it before\n", call,
+			(void *)pep);
+	return ret;
+}
+
+static int pep_setname(fid_t fid, void *addr, size_t len)
+{
+	struct vrb_pep *pep = vrb_pep(fid);
+	struct sockaddr_storage ss;
+	int ret = vrb_name_in("fi_setname", pep->info->addr_format, addr, len, &ss);
+
+	return ret ? ret : pep_name(pep, "fi_setname", &ss);
+}
+
+static int pep_getname(fid_t fid, void *addr, size_t *len)
+{
+	struct vrb_pep *pep = vrb_pep(fid);
+	struct sockaddr_storage local;
+
+	ofi_lock(&pep->lock);
+	local = pep->local;
+	ofi_unlock(&pep->lock);
+	return vrb_name_out("fi_getname", pep->info->addr_format, &local, addr, len);
+}
+
+/* Without an address: any address, a port that is free. */
+static int name_any(struct vrb_pep *pep)
+{
+	struct sockaddr_storage ss = { .ss_family = AF_INET };
+
+	if (pep->info->addr_format == FI_SOCKADDR_IN6)
+		ss.ss_family = AF_INET6;
+	return pep_name(pep, "fi_listen", &ss);
+}
+
+static int listen_locked(struct vrb_pep *pep)
+{
+	char text[OFI_ADDR_STRLEN];
+	int ret;
+
+	if (pep->listening)
+		return -FI_EALREADY;
+	if (!pep->id)
+		return -FI_EOPBADSTATE;
+	pep->listening = true;
+	if (!rdma_listen(pep->id, pep->backlog)) {
+		vrb_cm_copy_addr(&pep->local, rdma_get_local_addr(pep->id));
+		return 0;
+	}
+	ret = vrb_errno(errno);
+	pep->listening = false;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_listen: rdma_listen on %s: %s%s\n",
+		ofi_addr_str((struct sockaddr *)&pep->local, text, sizeof(text)), fi_strerror(-ret),
+		vrb_remedy(-ret));
+	return ret;
+}
+
+static int pep_listen(struct fid_pep *fid)
+{
+	struct vrb_pep *pep = vrb_pep(&fid->fid);
+	int ret = 0;
+
+	if (!pep->eq) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_listen: no event queue is bound to passive endpoint %p; use "
+			"fi_pep_bind\n",
+			(void *)pep);
+		return -FI_ENOEQ;
+	}
+	if (!pep->local.ss_family)
+		ret = name_any(pep);
+	if (ret)
+		return ret;
+	ofi_lock(&pep->lock);
+	ret = listen_locked(pep);
+	ofi_unlock(&pep->lock);
+	if (ret == -FI_EALREADY || ret == -FI_EOPBADSTATE)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_listen: passive endpoint %p %s\n",
+			(void *)pep,
+			ret == -FI_EALREADY ? "is listening"
+					    : "has given its address to an endpoint");
+	return ret;
+}
+
+static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t len)
+{
+	struct vrb_pep *pep = vrb_pep(&fid->fid);
+	int ret;
+
+	if (len > VRB_CM_DATA_MAX || (len && !param)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_reject: param %p of %zu bytes; at most %d (FI_OPT_CM_DATA_SIZE)\n",
+			param, len, VRB_CM_DATA_MAX);
+		return -FI_EINVAL;
+	}
+	ret = vrb_req_reject_handle(&pep->fabric->cm, handle, param, len);
+	if (ret == -FI_EINVAL)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_reject: handle %p is no connection request that waits for an answer\n",
+			(void *)handle);
+	return ret;
+}
+
+static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct vrb_pep *pep = vrb_pep(fid);
+
+	if (!bfid || bfid->fclass != FI_CLASS_EQ || flags) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_pep_bind: a passive endpoint is bound to an event queue, flags 0\n");
+		return -FI_EINVAL;
+	}
+	if (pep->eq) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_pep_bind: passive endpoint %p has an event queue\n", (void *)pep);
+		return -FI_EINVAL;
+	}
+	pep->eq = (struct ofi_eq *)bfid;
+	ofi_ref_get(&pep->eq->ref);
+	return 0;
+}
+
+static int pep_control(struct fid *fid, int command, void *arg)
+{
+	struct vrb_pep *pep = vrb_pep(fid);
+	int ret = 0;
+
+	if (command != FI_BACKLOG || !arg || *(int *)arg < 0) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_control: command %d: a passive endpoint knows FI_BACKLOG with an int, "
+			"not negative\n",
+			command);
+		return command == FI_BACKLOG ? -FI_EINVAL : -FI_ENOSYS;
+	}
+	ofi_lock(&pep->lock);
+	if (pep->listening)
+		ret = -FI_EOPBADSTATE;
+	else
+		pep->backlog = *(int *)arg;
+	ofi_unlock(&pep->lock);
+	if (ret)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_control: FI_BACKLOG: passive endpoint %p is listening\n", (void *)pep);
+	return ret;
+}
+
+static int pep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	(void)fid;
+	if (!optval || !optlen)
+		return -FI_EINVAL;
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_CM_DATA_SIZE)
+		return -FI_ENOPROTOOPT;
+	if (*optlen < sizeof(size_t)) {
+		*optlen = sizeof(size_t);
+		return -FI_ETOOSMALL;
+	}
+	*(size_t *)optval = VRB_CM_DATA_MAX;
+	*optlen = sizeof(size_t);
+	return 0;
+}
+
+static void pep_free(struct vrb_pep *pep)
+{
+	if (pep->id)
+		rdma_destroy_id(pep->id);
+	if (pep->eq) {
+		ofi_eq_forget(pep->eq, &pep->fid.fid);
+		ofi_ref_put(&pep->eq->ref);
+	}
+	fi_freeinfo(pep->info);
+	free(pep);
+}
+
+static int pep_close(struct fid *fid)
+{
+	struct vrb_pep *pep = vrb_pep(fid);
+	struct vrb_fabric *fabric = pep->fabric;
+
+	pep_free(pep);
+	ofi_ref_put(&fabric->ref);
+	return 0;
+}
+
+static struct fi_ops pep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = pep_close,
+	.bind = pep_bind,
+	.control = pep_control,
+};
+
+static struct fi_ops_ep pep_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.getopt = pep_getopt,
+};
+
+static struct fi_ops_cm pep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = pep_setname,
+	.getname = pep_getname,
+	.listen = pep_listen,
+	.reject = pep_reject,
+};
+
+void vrb_pep_ops_init(void)
+{
+	ofi_ops_fill(&pep_fid_ops);
+	ofi_ops_fill(&pep_ep_ops);
+	ofi_ops_fill(&pep_cm_ops);
+}
+
+static int check_info(const struct fi_info *info)
+{
+	if (info && info->domain_attr && info->ep_attr && info->ep_attr->type == FI_EP_MSG)
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_passive_ep: the fi_info is not one of fi_getinfo for FI_EP_MSG\n");
+	return -FI_EINVAL;
+}
+
+static int name_by_info(struct vrb_pep *pep)
+{
+	const struct fi_info *info = pep->info;
+	struct sockaddr_storage ss;
+	int ret;
+
+	if (!info->src_addr)
+		return 0;
+	ret = vrb_name_in("fi_passive_ep", info->addr_format, info->src_addr, info->src_addrlen,
+			  &ss);
+	return ret ? ret : pep_name(pep, "fi_passive_ep", &ss);
+}
+
+int vrb_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_pep **fid,
+		 void *context)
+{
+	struct vrb_fabric *fabric = vrb_fabric(fabric_fid);
+	struct vrb_pep *pep;
+	int ret = fid ? check_info(info) : -FI_EINVAL;
+
+	if (ret)
+		return ret;
+	pep = calloc(1, sizeof(*pep));
+	if (!pep)
+		return -FI_ENOMEM;
+	pep->fid = (struct fid_pep){
+		.fid = { .fclass = FI_CLASS_PEP, .context = context, .ops = &pep_fid_ops },
+		.ops = &pep_ep_ops,
+		.cm = &pep_cm_ops,
+	};
+	pep->owner.kind = VRB_OWNER_PEP;
+	pep->fabric = fabric;
+	pep->backlog = PEP_BACKLOG;
+	ofi_lock_init(&pep->lock);
+	pep->info = fi_dupinfo(info);
+	ret = pep->info ? name_by_info(pep) : -FI_ENOMEM;
+	if (ret) {
+		pep_free(pep);
+		return ret;
+	}
+	ofi_ref_get(&fabric->ref);
+	*fid = &pep->fid;
+	return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The passive endpoint: a listening id whose connect requests become FI_CONNREQ events. */
+#ifndef VRB_PEP_H
+#define VRB_PEP_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/fi_endpoint.h>
+#include <ofi/eq.h>
+#include <ofi/lock.h>
+#include "cm.h"
+#include "fabric.h"
+
+struct vrb_pep {
+	struct fid_pep fid;
+	struct vrb_owner owner;
+	struct vrb_fabric *fabric;
+	struct fi_info *info;	       /* what it was opened with */
+	struct ofi_lock lock;	       /* guards what follows */
+	struct ofi_eq *eq;	       /* constant once listening */
+	struct rdma_cm_id *id;	       /* NULL once an endpoint has taken the address over */
+	struct sockaddr_storage local; /* family 0 while not bound */
+	int backlog;
+	bool listening;
+};
+
+int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+		 void *context);
+/* A connect request. Returns an id to be destroyed when it can't be passed on, else NULL. */
+struct rdma_cm_id *vrb_pep_event(struct vrb_pep *pep, const struct rdma_cm_event *event);
+/* Gives the bound, not listening id to an endpoint made from the passive one. NULL when it has none. */
+struct rdma_cm_id *vrb_pep_take(struct vrb_pep *pep, struct vrb_owner *owner);
+void vrb_pep_ops_init(void);
+
+#endif
