@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The names that fi_info takes on its command line. */
+#ifndef INFO_NAMES_H
+#define INFO_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct info_names {
+	const char *what;
+	const struct info_name {
+		const char *name;
+		uint64_t value;
+	} * list;
+	size_t count;
+};
+
+extern const struct info_names info_caps;
+extern const struct info_names info_modes;
+extern const struct info_names info_ep_types;
+extern const struct info_names info_addr_formats;
+
+/* Case does not matter. 0, or -1 after it has said on standard error which names there are. */
+int info_names_find(const struct info_names *names, const char *text, uint64_t *value);
+/* Names joined by '|'; their values are or'ed. */
+int info_names_parse(const struct info_names *names, const char *text, uint64_t *value);
+
+#endif

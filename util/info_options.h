@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The command line of fi_info. */
+#ifndef INFO_OPTIONS_H
+#define INFO_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <rdma/fabric.h>
+
+enum info_action {
+	INFO_QUERY,
+	INFO_LIST,
+	INFO_ENV,
+	INFO_VERSION,
+	INFO_HELP,
+};
+
+struct info_options {
+	enum info_action action;
+	struct fi_info *hints;
+	bool filtered; /* else fi_getinfo is called without hints */
+	const char *node;
+	const char *service;
+	const char *source;
+	const char *info_substr; /* only fi_info structures that contain it */
+	const char *env_substr;	 /* only variables whose name contains it */
+	uint64_t flags;		 /* of fi_getinfo */
+	bool verbose;
+	bool json;
+	bool why;
+};
+
+/* 0, or the exit status after it has said what is wrong. In both cases release what it holds. */
+int info_options_parse(struct info_options *opts, int argc, char **argv);
+void info_options_release(struct info_options *opts);
+void info_options_usage(FILE *out);
+
+#endif
