@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef HAVE_CONFIG_H
 #include <config.h>
+#endif
 
 const char *info_tool_version(void)
 {
