@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Every error number has a text of its own. */
+#include "unit.h"
+
+#include <limits.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+
+static void test_fabric(void **state)
+{
+	int a, b;
+
+	(void)state;
+	for (a = FI_ERRNO_OFFSET; a < FI_ERRNO_MAX; a++) {
+		assert_non_null(fi_strerror(a));
+		assert_string_not_equal(fi_strerror(a), "Unknown error");
+		assert_ptr_equal(fi_strerror(a), fi_strerror(-a));
+		for (b = FI_ERRNO_OFFSET; b < a; b++)
+			assert_string_not_equal(fi_strerror(a), fi_strerror(b));
+	}
+}
+
+static void test_system(void **state)
+{
+	(void)state;
+	assert_string_equal(fi_strerror(FI_SUCCESS), "Success");
+	assert_string_equal(fi_strerror(FI_ENOMEM), strerror(ENOMEM));
+	assert_string_equal(fi_strerror(-FI_ENODATA), strerror(ENODATA));
+	assert_string_equal(fi_strerror(FI_EKEYREJECTED), strerror(EKEYREJECTED));
+}
+
+static void test_unknown(void **state)
+{
+	(void)state;
+	assert_string_equal(fi_strerror(FI_ERRNO_MAX), "Unknown error");
+	assert_string_equal(fi_strerror(FI_ERRNO_OFFSET - 1), "Unknown error");
+	assert_string_equal(fi_strerror(INT_MIN), "Unknown error");
+	assert_string_equal(fi_strerror(INT_MAX), "Unknown error");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fabric),
+		cmocka_unit_test(test_system),
+		cmocka_unit_test(test_unknown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
