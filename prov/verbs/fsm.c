@@ -37,9 +37,9 @@ static const char *const call_names[VRB_STEPS] = {
 
 static void post_cm(struct vrb_ep *ep, uint32_t event, const struct vrb_step_arg *arg)
 {
-	struct {
+	union {
 		struct fi_eq_cm_entry entry;
-		uint8_t data[UINT8_MAX];
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + UINT8_MAX];
 	} post = { .entry.fid = &ep->fid.fid };
 	struct ofi_eq *eq = vrb_conn_eq(ep);
 	size_t len = arg && arg->data ? arg->len : 0;
@@ -47,7 +47,7 @@ static void post_cm(struct vrb_ep *ep, uint32_t event, const struct vrb_step_arg
 	if (!eq)
 		return;
 	if (len)
-		memcpy(post.data, arg->data, len);
+		memcpy(post.entry.data, arg->data, len);
 	ofi_eq_post(eq, event, &post, sizeof(post.entry) + len);
 }
 
@@ -199,25 +199,22 @@ static int act_notify(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return 0;
 }
 
-static int act_shutdown(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+static int act_end(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	(void)arg;
 	vrb_ep_down(ep, -FI_ENOTCONN);
-	/* It fails when the peer was faster; then its event is on the way. */
+	/* It fails when the peer was faster. */
 	rdma_disconnect(ep->conn.id);
 	return 0;
 }
 
-static int act_disconnected(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+/*
+ * Both sides hear of the end, whoever began. The side that calls fi_shutdown hears of it at once:
+ * a peer that is stuck would let it wait for the time-outs of the CM.
+ */
+static int act_disconnect(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
-	act_shutdown(ep, arg);
-	post_shutdown(ep);
-	return 0;
-}
-
-static int act_gone(struct vrb_ep *ep, const struct vrb_step_arg *arg)
-{
-	(void)arg;
+	act_end(ep, arg);
 	post_shutdown(ep);
 	return 0;
 }
@@ -315,24 +312,22 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
 		[VRB_STEP_ESTABLISHED] = { conn_up, VRB_CONN_UP },
 		[VRB_STEP_COMM_EST] = { act_notify, VRB_CONN_ACCEPTING },
-		[VRB_STEP_CLOSE] = { act_shutdown, VRB_CONN_CLOSED },
+		[VRB_STEP_CLOSE] = { act_end, VRB_CONN_CLOSED },
 		BROKEN,
 	},
 	[VRB_CONN_UP] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EISCONN),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EISCONN),
-		[VRB_STEP_SHUTDOWN] = { act_shutdown, VRB_CONN_DOWN },
-		[VRB_STEP_CLOSE] = { act_shutdown, VRB_CONN_CLOSED },
+		[VRB_STEP_SHUTDOWN] = { act_disconnect, VRB_CONN_DOWN },
+		[VRB_STEP_CLOSE] = { act_end, VRB_CONN_CLOSED },
 		[VRB_STEP_FAILED] = { act_fatal, VRB_CONN_DOWN },
-		[VRB_STEP_DISCONNECTED] = { act_disconnected, VRB_CONN_DOWN },
+		[VRB_STEP_DISCONNECTED] = { act_disconnect, VRB_CONN_DOWN },
 		[VRB_STEP_FATAL] = { act_fatal, VRB_CONN_DOWN },
 	},
 	[VRB_CONN_DOWN] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_ECONNABORTED),
 		[VRB_STEP_CLOSE] = { NULL, VRB_CONN_CLOSED },
-		[VRB_STEP_DISCONNECTED] = { act_gone, VRB_CONN_DOWN },
-		[VRB_STEP_FATAL] = { act_gone, VRB_CONN_DOWN },
 	},
 	[VRB_CONN_CLOSED] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),

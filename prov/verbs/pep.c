@@ -86,9 +86,9 @@ static struct fi_info *request_info(const struct vrb_pep *pep, struct rdma_cm_id
 static int post_request(struct vrb_pep *pep, struct fi_info *info,
 			const struct rdma_cm_event *event)
 {
-	struct {
+	union {
 		struct fi_eq_cm_entry entry;
-		uint8_t data[UINT8_MAX];
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + UINT8_MAX];
 	} post = { .entry = { .fid = &pep->fid.fid, .info = info } };
 	const struct rdma_conn_param *param = &event->param.conn;
 	const uint8_t *data;
@@ -96,7 +96,7 @@ static int post_request(struct vrb_pep *pep, struct fi_info *info,
 
 	data = vrb_cm_unpack(param->private_data, param->private_data_len, &len);
 	if (len)
-		memcpy(post.data, data, len);
+		memcpy(post.entry.data, data, len);
 	return ofi_eq_post(pep->eq, FI_CONNREQ, &post, sizeof(post.entry) + len);
 }
 
