@@ -34,9 +34,15 @@ static inline void ofi_lock(struct ofi_lock *lock)
 		ofi_lock_slow(lock);
 }
 
+/* Lets go of it; false when there are sleepers for ofi_unlock_slow() to wake. */
+static inline bool ofi_release(struct ofi_lock *lock)
+{
+	return __atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 1;
+}
+
 static inline void ofi_unlock(struct ofi_lock *lock)
 {
-	if (__builtin_expect(__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) != 1, 0))
+	if (__builtin_expect(!ofi_release(lock), 0))
 		ofi_unlock_slow(lock);
 }
 

@@ -8,30 +8,10 @@
 #include "ops.h"
 #include "post.h"
 
-#define WORD sizeof(uint64_t)
-#define ATOMIC_FLAGS                                                                        \
-	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
-	 FI_DELIVERY_COMPLETE)
-
-static bool is_word(enum fi_datatype datatype)
-{
-	return datatype == FI_INT64 || datatype == FI_UINT64;
-}
-
-static bool write_op(enum fi_op op)
-{
-	return op == FI_ATOMIC_WRITE || op == FI_SUM;
-}
-
-static bool fetch_op(enum fi_op op)
-{
-	return op == FI_ATOMIC_READ || op == FI_SUM;
-}
-
-static bool compare_op(enum fi_op op)
-{
-	return op == FI_CSWAP;
-}
+#define WORD VRB_ATOMIC_SIZE
+#define ATOMIC_FLAGS                                                           \
+	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
 /* What a call has in common, whatever its operation. */
 struct target {
@@ -41,7 +21,7 @@ struct target {
 
 VRB_INLINE ssize_t check(const struct target *to, bool known_op, size_t count)
 {
-	if (vrb_unlikely(!is_word(to->datatype) || !known_op))
+	if (vrb_unlikely(!vrb_atomic_is_word(to->datatype) || !known_op))
 		return -FI_EOPNOTSUPP;
 	if (vrb_unlikely(count != 1 || to->addr % WORD))
 		return -FI_EINVAL;
@@ -56,7 +36,8 @@ static uint64_t load(const void *buf)
 	return word;
 }
 
-VRB_INLINE void fill_atomic(struct ibv_send_wr *wr, const struct target *to, uint64_t compare_add, uint64_t swap)
+VRB_INLINE void fill_atomic(struct ibv_send_wr *wr, const struct target *to, uint64_t compare_add,
+			    uint64_t swap)
 {
 	wr->wr.atomic.remote_addr = to->addr;
 	wr->wr.atomic.rkey = (uint32_t)to->key;
@@ -70,12 +51,13 @@ VRB_INLINE void fill_rdma(struct ibv_send_wr *wr, const struct target *to)
 	wr->wr.rdma.rkey = (uint32_t)to->key;
 }
 
-VRB_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, void *desc, const struct target *to,
-			    enum fi_op op, void *context, const struct vrb_tx_mode *mode, bool more)
+VRB_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, void *desc,
+			    const struct target *to, enum fi_op op, void *context,
+			    const struct vrb_tx_mode *mode, bool more)
 {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	ssize_t ret = check(to, write_op(op), count);
+	ssize_t ret = check(to, vrb_atomic_write_op(op), count);
 
 	if (vrb_unlikely(ret))
 		return ret;
@@ -87,7 +69,8 @@ VRB_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, vo
 	if (op == FI_SUM) {
 		wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 		fill_atomic(&wr, to, load(buf), 0);
-		vrb_sge_set(&sge, &ep->domain->scratch, WORD, (void *)(uintptr_t)ep->domain->scratch_mr->lkey);
+		vrb_sge_set(&sge, &ep->domain->scratch, WORD,
+			    (void *)(uintptr_t)ep->domain->scratch_mr->lkey);
 	} else {
 		wr.opcode = IBV_WR_RDMA_WRITE;
 		wr.send_flags |= vrb_inline_flag(ep, WORD);
@@ -97,13 +80,13 @@ VRB_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, vo
 	return vrb_sq_post(ep, &wr, context, FI_ATOMIC | FI_WRITE | mode->silent, WORD, more);
 }
 
-VRB_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, void *result, void *result_desc,
-			    const struct target *to, enum fi_op op, void *context, const struct vrb_tx_mode *mode,
-			    bool more)
+VRB_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, void *result,
+			    void *result_desc, const struct target *to, enum fi_op op,
+			    void *context, const struct vrb_tx_mode *mode, bool more)
 {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	ssize_t ret = check(to, fetch_op(op), count);
+	ssize_t ret = check(to, vrb_atomic_fetch_op(op), count);
 
 	if (vrb_unlikely(ret))
 		return ret;
@@ -123,13 +106,14 @@ VRB_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, vo
 	return vrb_sq_post(ep, &wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more);
 }
 
-VRB_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, const void *compare, void *result,
-			      void *result_desc, const struct target *to, enum fi_op op, void *context,
-			      const struct vrb_tx_mode *mode, bool more)
+VRB_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, const void *compare,
+			      void *result, void *result_desc, const struct target *to,
+			      enum fi_op op, void *context, const struct vrb_tx_mode *mode,
+			      bool more)
 {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	ssize_t ret = check(to, compare_op(op), count);
+	ssize_t ret = check(to, vrb_atomic_compare_op(op), count);
 
 	if (vrb_unlikely(ret))
 		return ret;
@@ -149,8 +133,9 @@ VRB_INLINE struct vrb_tx_mode default_mode(const struct vrb_ep *ep)
 	return (struct vrb_tx_mode){ .wr_flags = ep->tx_wr_flags, .silent = ep->tx_silent };
 }
 
-static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc, fi_addr_t dest,
-			    uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			    fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			    enum fi_op op, void *context)
 {
 	struct target to = { addr, key, datatype };
 	struct vrb_tx_mode mode = default_mode(vrb_ep(fid));
@@ -159,8 +144,8 @@ static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, v
 	return do_write(vrb_ep(fid), buf, count, desc, &to, op, context, &mode, false);
 }
 
-static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t dest, uint64_t addr,
-			     uint64_t key, enum fi_datatype datatype, enum fi_op op)
+static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t dest,
+			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
 {
 	struct target to = { addr, key, datatype };
 	struct vrb_tx_mode mode = { .silent = VRB_SILENT };
@@ -171,21 +156,23 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, 
 	return do_write(vrb_ep(fid), buf, count, NULL, &to, op, NULL, &mode, false);
 }
 
-static ssize_t atomic_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
-			    void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-			    enum fi_op op, void *context)
+static ssize_t atomic_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			    void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
+			    uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct target to = { addr, key, datatype };
 	struct vrb_tx_mode mode = default_mode(vrb_ep(fid));
 
 	(void)desc;
 	(void)dest;
-	return do_fetch(vrb_ep(fid), buf, count, result, result_desc, &to, op, context, &mode, false);
+	return do_fetch(vrb_ep(fid), buf, count, result, result_desc, &to, op, context, &mode,
+			false);
 }
 
-static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count, void *desc, const void *compare,
-			      void *compare_desc, void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
-			      uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			      const void *compare, void *compare_desc, void *result,
+			      void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
+			      enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	struct target to = { addr, key, datatype };
 	struct vrb_tx_mode mode = default_mode(vrb_ep(fid));
@@ -193,7 +180,8 @@ static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count,
 	(void)desc;
 	(void)compare_desc;
 	(void)dest;
-	return do_compare(vrb_ep(fid), buf, count, compare, result, result_desc, &to, op, context, &mode, false);
+	return do_compare(vrb_ep(fid), buf, count, compare, result, result_desc, &to, op, context,
+			  &mode, false);
 }
 
 /* One local vector of one element. Its address, NULL for none. */
@@ -207,8 +195,8 @@ static void *first_desc(void **desc)
 	return desc ? desc[0] : NULL;
 }
 
-static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags, struct target *to,
-			   struct vrb_tx_mode *mode)
+static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags,
+			   struct target *to, struct vrb_tx_mode *mode)
 {
 	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov || msg->rma_iov[0].count != 1)
 		return -FI_EINVAL;
@@ -225,12 +213,13 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 
 	if (ret)
 		return ret;
-	return do_write(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1, first_desc(msg->desc), &to, msg->op,
-			msg->context, &mode, flags & FI_MORE);
+	return do_write(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1, first_desc(msg->desc), &to,
+			msg->op, msg->context, &mode, flags & FI_MORE);
 }
 
-static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, struct fi_ioc *resultv,
-			       void **result_desc, size_t result_count, uint64_t flags)
+static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+			       struct fi_ioc *resultv, void **result_desc, size_t result_count,
+			       uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_tx_mode mode;
@@ -239,13 +228,15 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 
 	if (ret)
 		return ret;
-	return do_fetch(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1, ioc_addr(resultv, result_count),
-			first_desc(result_desc), &to, msg->op, msg->context, &mode, flags & FI_MORE);
+	return do_fetch(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1,
+			ioc_addr(resultv, result_count), first_desc(result_desc), &to, msg->op,
+			msg->context, &mode, flags & FI_MORE);
 }
 
-static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, const struct fi_ioc *comparev,
-				 void **compare_desc, size_t compare_count, struct fi_ioc *resultv,
-				 void **result_desc, size_t result_count, uint64_t flags)
+static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				 const struct fi_ioc *comparev, void **compare_desc,
+				 size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+				 size_t result_count, uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_tx_mode mode;
@@ -255,38 +246,45 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 	(void)compare_desc;
 	if (ret)
 		return ret;
-	return do_compare(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1, ioc_addr(comparev, compare_count),
-			  ioc_addr(resultv, result_count), first_desc(result_desc), &to, msg->op, msg->context, &mode,
+	return do_compare(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1,
+			  ioc_addr(comparev, compare_count), ioc_addr(resultv, result_count),
+			  first_desc(result_desc), &to, msg->op, msg->context, &mode,
 			  flags & FI_MORE);
 }
 
-static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t count, fi_addr_t dest,
-			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			     size_t count, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_write(fid, ioc_addr(iov, count), 1, first_desc(desc), dest, addr, key, datatype, op, context);
+	return atomic_write(fid, ioc_addr(iov, count), 1, first_desc(desc), dest, addr, key,
+			    datatype, op, context);
 }
 
-static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t count,
-			     struct fi_ioc *resultv, void **result_desc, size_t result_count, fi_addr_t dest,
-			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			     size_t count, struct fi_ioc *resultv, void **result_desc,
+			     size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_fetch(fid, ioc_addr(iov, count), 1, first_desc(desc), ioc_addr(resultv, result_count),
-			    first_desc(result_desc), dest, addr, key, datatype, op, context);
+	return atomic_fetch(fid, ioc_addr(iov, count), 1, first_desc(desc),
+			    ioc_addr(resultv, result_count), first_desc(result_desc), dest, addr,
+			    key, datatype, op, context);
 }
 
-static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t count,
-			       const struct fi_ioc *comparev, void **compare_desc, size_t compare_count,
-			       struct fi_ioc *resultv, void **result_desc, size_t result_count, fi_addr_t dest,
-			       uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			       size_t count, const struct fi_ioc *comparev, void **compare_desc,
+			       size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+			       size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
+			       enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_compare(fid, ioc_addr(iov, count), 1, first_desc(desc), ioc_addr(comparev, compare_count),
-			      first_desc(compare_desc), ioc_addr(resultv, result_count), first_desc(result_desc),
-			      dest, addr, key, datatype, op, context);
+	return atomic_compare(fid, ioc_addr(iov, count), 1, first_desc(desc),
+			      ioc_addr(comparev, compare_count), first_desc(compare_desc),
+			      ioc_addr(resultv, result_count), first_desc(result_desc), dest, addr,
+			      key, datatype, op, context);
 }
 
 static int valid(bool known, enum fi_datatype datatype, size_t *count)
 {
-	if (!known || !is_word(datatype))
+	if (!known || !vrb_atomic_is_word(datatype))
 		return -FI_EOPNOTSUPP;
 	if (count)
 		*count = 1;
@@ -296,44 +294,22 @@ static int valid(bool known, enum fi_datatype datatype, size_t *count)
 static int write_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
 {
 	(void)ep;
-	return valid(write_op(op), datatype, count);
+	return valid(vrb_atomic_write_op(op), datatype, count);
 }
 
 static int fetch_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
 {
 	(void)ep;
-	return valid(fetch_op(op), datatype, count);
+	return valid(vrb_atomic_fetch_op(op), datatype, count);
 }
 
 static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
 {
 	(void)ep;
-	return valid(compare_op(op), datatype, count);
+	return valid(vrb_atomic_compare_op(op), datatype, count);
 }
 
-int vrb_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr,
-		     uint64_t flags)
-{
-	struct vrb_domain *domain = vrb_domain(fid);
-	bool known;
-
-	if (!attr)
-		return -FI_EINVAL;
-	if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED))
-		return -FI_EBADFLAGS;
-	if ((flags & FI_TAGGED) || domain->attr.atomic_cap == IBV_ATOMIC_NONE)
-		return -FI_EOPNOTSUPP;
-	if ((flags & FI_FETCH_ATOMIC) && (flags & FI_COMPARE_ATOMIC))
-		return -FI_EINVAL;
-	known = flags & FI_FETCH_ATOMIC ? fetch_op(op) : flags & FI_COMPARE_ATOMIC ? compare_op(op) : write_op(op);
-	if (!known || !is_word(datatype))
-		return -FI_EOPNOTSUPP;
-	attr->count = 1;
-	attr->size = WORD;
-	return 0;
-}
-
-struct fi_ops_atomic vrb_atomic_ops = {
+struct fi_ops_atomic VRB_TABLE(atomic) = {
 	.size = sizeof(struct fi_ops_atomic),
 	.write = atomic_write,
 	.writev = atomic_writev,

@@ -3,12 +3,36 @@
 #ifndef VRB_ATOMIC_H
 #define VRB_ATOMIC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <rdma/fi_atomic.h>
 
+#define VRB_ATOMIC_SIZE sizeof(uint64_t)
+
 struct fid_domain;
 
-int vrb_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr,
-		     uint64_t flags);
+static inline bool vrb_atomic_is_word(enum fi_datatype datatype)
+{
+	return datatype == FI_INT64 || datatype == FI_UINT64;
+}
+
+/* Operations of fi_atomic, fi_fetch_atomic and fi_compare_atomic. */
+static inline bool vrb_atomic_write_op(enum fi_op op)
+{
+	return op == FI_ATOMIC_WRITE || op == FI_SUM;
+}
+
+static inline bool vrb_atomic_fetch_op(enum fi_op op)
+{
+	return op == FI_ATOMIC_READ || op == FI_SUM;
+}
+
+static inline bool vrb_atomic_compare_op(enum fi_op op)
+{
+	return op == FI_CSWAP;
+}
+
+int vrb_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+		     struct fi_atomic_attr *attr, uint64_t flags);
 
 #endif

@@ -41,7 +41,8 @@ static void copy_inline(struct ibv_send_wr *to, const struct ibv_send_wr *from, 
 	int i;
 
 	for (i = 0; i < from->num_sge; i++) {
-		memcpy(data + len, (void *)(uintptr_t)from->sg_list[i].addr, from->sg_list[i].length);
+		memcpy(data + len, (void *)(uintptr_t)from->sg_list[i].addr,
+		       from->sg_list[i].length);
 		len += from->sg_list[i].length;
 	}
 	to->num_sge = len ? 1 : 0;
@@ -51,9 +52,10 @@ static void copy_inline(struct ibv_send_wr *to, const struct ibv_send_wr *from, 
 void vrb_batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr)
 {
 	struct vrb_batch *batch = ep->batch;
-	uint32_t n = ep->sq->held++;
+	uint32_t n = vrb_wq_held(ep->sq);
 	struct ibv_send_wr *held = &batch->wr[n];
 
+	ep->sq->special++;
 	*held = *wr;
 	held->sg_list = &batch->sge[n * batch->iov_limit];
 	if (wr->send_flags & IBV_SEND_INLINE)
@@ -88,13 +90,13 @@ static void give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, uint32
 ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine)
 {
 	struct vrb_batch *batch = ep->batch;
-	uint32_t refused, count = ep->sq->held;
+	uint32_t refused, count = vrb_wq_held(ep->sq);
 	struct ibv_send_wr *bad = NULL;
 	int err;
 
 	if (!count)
 		return 0;
-	ep->sq->held = 0;
+	ep->sq->special -= count;
 	err = ibv_post_send(ep->sq->qp, batch->wr, &bad);
 	if (!err)
 		return 0;

@@ -13,87 +13,106 @@
 
 #define CQ_DEFAULT_SIZE 1024
 
-void vrb_cq_untake(struct vrb_cq *cq, const struct ibv_wc *wc, int n)
+static void set_special(struct vrb_cq *cq, uint32_t bits, bool on)
 {
-	if (cq->stash_count) {
-		cq->stash_first -= n;
-	} else {
-		cq->stash_first = 0;
-		memcpy(cq->stash, wc, n * sizeof(*wc));
-	}
-	cq->stash_count += n;
+	if (on)
+		__atomic_or_fetch(&cq->special, bits, __ATOMIC_RELEASE);
+	else
+		__atomic_and_fetch(&cq->special, ~bits, __ATOMIC_RELEASE);
+}
+
+void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end)
+{
+	if (from == end)
+		return;
+	cq->first = from;
+	cq->kept = end - from;
+	set_special(cq, VRB_CQ_KEPT, true);
 }
 
 void vrb_cq_lose(struct vrb_wq *wq)
 {
-	if (__atomic_exchange_n(&wq->lost, true, __ATOMIC_ACQ_REL))
-		return;
-	__atomic_add_fetch(&wq->cq->lost, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&wq->lost, true, __ATOMIC_RELEASE);
+	set_special(wq->cq, VRB_CQ_LOST, true);
 	if (wq->cq->channel)
 		vrb_cq_signal(&wq->cq->fid);
 }
 
-static int take_stash(struct vrb_cq *cq, struct ibv_wc *wc, int want)
+/* What was kept goes first. Nothing is kept afterwards. */
+static int take_kept(struct vrb_cq *cq)
 {
-	int n = want < (int)cq->stash_count ? want : (int)cq->stash_count;
+	int n = (int)cq->kept;
 
-	memcpy(wc, &cq->stash[cq->stash_first], n * sizeof(*wc));
-	cq->stash_first += n;
-	cq->stash_count -= n;
+	cq->kept = 0;
+	set_special(cq, VRB_CQ_KEPT, false);
 	return n;
 }
 
-/* From the device, but nothing of a queue that the library completes itself. */
-static int take_polled(struct vrb_cq *cq, struct ibv_wc *wc, int want)
+static bool is_lost(const struct ibv_wc *wc)
 {
-	int n, i, kept = 0;
-
-	do {
-		n = ibv_poll_cq(cq->ibv, want, wc);
-		for (i = 0; i < n; i++)
-			if (!((struct vrb_slot *)(uintptr_t)wc[i].wr_id)->wq->lost)
-				wc[kept++] = wc[i];
-	} while (n == want && !kept);
-	return kept;
+	return __atomic_load_n(&((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->lost,
+			       __ATOMIC_ACQUIRE);
 }
 
-static int take_lost(struct vrb_cq *cq, struct ibv_wc *wc)
+/* From the device, but nothing of a queue that the library completes itself. */
+static int take_polled(struct vrb_cq *cq, int want)
+{
+	int n, i, taken;
+
+	do {
+		n = ibv_poll_cq(cq->ibv, want, cq->wc);
+		for (i = taken = 0; i < n; i++)
+			if (!is_lost(&cq->wc[i]))
+				cq->wc[taken++] = cq->wc[i];
+	} while (n == want && !taken);
+	return n < 0 ? n : taken;
+}
+
+static int take_lost(struct vrb_cq *cq)
 {
 	struct vrb_wq *wq;
 
-	LIST_FOREACH(wq, &cq->wqs, siblings) {
-		if (!wq->lost || __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE) == wq->tail)
+	LIST_FOREACH (wq, &cq->wqs, siblings) {
+		if (!__atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE))
 			continue;
-		*wc = (struct ibv_wc){
+		if (__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE) == wq->tail)
+			continue;
+		cq->wc[0] = (struct ibv_wc){
 			.wr_id = (uintptr_t)&wq->slots[wq->tail & wq->mask],
 			.status = IBV_WC_WR_FLUSH_ERR,
-			.qp_num = wq->ep->qp->qp_num,
 		};
 		return 1;
 	}
 	return 0;
 }
 
-int vrb_cq_take_rare(struct vrb_cq *cq, struct ibv_wc *wc, int want)
-{
-	int n;
-
-	if (cq->stash_count)
-		return take_stash(cq, wc, want);
-	n = take_polled(cq, wc, want);
-	return n || !want ? n : take_lost(cq, wc);
-}
-
-void vrb_cq_reap(struct vrb_cq *cq)
+/* Frees the queues of closed endpoints: the device was seen to have no more of them. */
+static void reap(struct vrb_cq *cq)
 {
 	struct vrb_wq *wq;
 
-	if (cq->stash_count)
-		return;
 	while ((wq = LIST_FIRST(&cq->closed))) {
 		LIST_REMOVE(wq, siblings);
 		vrb_wq_free(wq);
 	}
+	set_special(cq, VRB_CQ_CLOSED, false);
+}
+
+int vrb_cq_poll(struct vrb_cq *cq, size_t count)
+{
+	int n, want = vrb_cq_want(cq, count);
+
+	if (!want)
+		return 0;
+	if (cq->kept)
+		return take_kept(cq);
+	cq->first = 0;
+	n = take_polled(cq, want);
+	if (!n)
+		reap(cq);
+	if (n <= 0 && (__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
+		n = take_lost(cq);
+	return n < 0 ? -FI_EIO : n;
 }
 
 /* Grows the device's CQ so that it holds `entries`. */
@@ -112,7 +131,8 @@ static int share(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	if (!cq->shared && cq->reserved == cq->capacity) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_enable: completion queue of %u entries is full and the device allows no more than %d; "
+			"fi_enable: completion queue of %u entries is full and the device allows "
+			"no more than %d; "
 			"open more completion queues\n",
 			cq->capacity, cq->domain->attr.max_cqe);
 		return -FI_ENOSPC;
@@ -121,6 +141,7 @@ static int share(struct vrb_cq *cq, struct vrb_wq *wq)
 	cq->reserved = cq->capacity;
 	cq->shared = true;
 	wq->pool = &cq->pool;
+	wq->special |= VRB_WQ_SHARES;
 	return 0;
 }
 
@@ -150,9 +171,9 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 /* Gives back the credits of what is outstanding, or the reservation. */
 static void release(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 {
-	if (wq->pool) {
+	if (wq->special & VRB_WQ_SHARES) {
 		vrb_wq_give_pool(wq, (int)(wq->head - wq->tail));
-		wq->pool = NULL;
+		wq->special &= ~VRB_WQ_SHARES;
 		return;
 	}
 	ofi_lock(&cq->domain->lock);
@@ -169,33 +190,34 @@ void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 
 	vrb_cq_lock(cq);
 	LIST_REMOVE(wq, siblings);
-	if (wq->lost)
-		__atomic_sub_fetch(&cq->lost, 1, __ATOMIC_RELEASE);
 	release(cq, wq, size);
 	wq->closed = true;
 	for (i = 0; i <= wq->mask; i++)
 		wq->slots[i].flags |= VRB_SILENT;
 	LIST_INSERT_HEAD(&cq->closed, wq, siblings);
+	set_special(cq, VRB_CQ_CLOSED, true);
 	vrb_cq_unlock(cq);
 }
 
-/* Drops failed completions of closed endpoints from the head of the stash. True when an error is there to read. */
-static bool stashed_error(struct vrb_cq *cq)
+/* The error that a read stopped at, NULL when there is none. What closed endpoints left is dropped. */
+static const struct ibv_wc *kept_error(struct vrb_cq *cq)
 {
 	const struct ibv_wc *wc;
 
-	for (; cq->stash_count; cq->stash_first++, cq->stash_count--) {
-		wc = &cq->stash[cq->stash_first];
+	for (; cq->kept; cq->first++, cq->kept--) {
+		wc = &cq->wc[cq->first];
 		if (wc->status == IBV_WC_SUCCESS)
-			return false;
+			return NULL;
 		if (!((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->closed)
-			return true;
+			return wc;
 	}
-	return false;
+	set_special(cq, VRB_CQ_KEPT, false);
+	return NULL;
 }
 
 /* The structure grew: err_data_size came with API 1.5, src_addr with 1.20. */
-static void copy_error(const struct vrb_cq *cq, struct fi_cq_err_entry *to, const struct fi_cq_err_entry *from)
+static void copy_error(const struct vrb_cq *cq, struct fi_cq_err_entry *to,
+		       const struct fi_cq_err_entry *from)
 {
 	uint32_t version = cq->domain->info->fabric_attr->api_version;
 	void *data = to->err_data;
@@ -217,34 +239,47 @@ static void copy_error(const struct vrb_cq *cq, struct fi_cq_err_entry *to, cons
 		to->src_addr = FI_ADDR_NOTAVAIL;
 }
 
+static void take_error(struct vrb_cq *cq, const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
+{
+	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
+	struct fi_cq_err_entry error;
+
+	vrb_wc_error(wc, &error);
+	vrb_wc_detail(wc, &cq->detail);
+	copy_error(cq, entry, &error);
+	vrb_wq_retire(slot->wq, slot);
+	vrb_cq_keep(cq, cq->first + 1, cq->first + take_kept(cq));
+}
+
 ssize_t vrb_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
 {
 	struct vrb_cq *cq = vrb_cq(fid);
-	struct fi_cq_err_entry error;
-	struct vrb_slot *slot;
-	struct ibv_wc *wc;
-	ssize_t ret = -FI_EAGAIN;
+	const struct ibv_wc *wc;
 
 	if (!entry)
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;
 	vrb_cq_lock(cq);
-	if (stashed_error(cq)) {
-		wc = &cq->stash[cq->stash_first++];
-		cq->stash_count--;
-		vrb_wc_error(wc, &error);
-		vrb_wc_detail(wc, &cq->detail);
-		copy_error(cq, entry, &error);
-		slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
-		vrb_wq_retire(slot->wq, slot);
-		ret = 1;
-	}
+	wc = kept_error(cq);
+	if (wc)
+		take_error(cq, wc, entry);
 	vrb_cq_unlock(cq);
-	return ret;
+	return wc ? 1 : -FI_EAGAIN;
 }
 
-const char *vrb_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
+/* A connected endpoint has one source, which is in no address vector. */
+ssize_t vrb_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	ssize_t i, n = cq->ops->read(cq, buf, count);
+
+	for (i = 0; src && i < n; i++)
+		src[i] = FI_ADDR_NOTAVAIL;
+	return n;
+}
+
+const char *vrb_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
+			    size_t len)
 {
 	const struct vrb_wc_detail *detail = err_data;
 	static __thread char text[256];
@@ -264,14 +299,17 @@ static int check_attr(const struct vrb_domain *domain, const struct fi_cq_attr *
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_EINVAL;
 	if ((attr->flags & FI_AFFINITY) &&
-	    (attr->signaling_vector < 0 || attr->signaling_vector >= domain->ctx->num_comp_vectors)) {
-		FI_WARN(&vrb_prov, FI_LOG_CQ, "fi_cq_open: signaling_vector %d, %s has vectors 0 to %d\n",
+	    (attr->signaling_vector < 0 ||
+	     attr->signaling_vector >= domain->ctx->num_comp_vectors)) {
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_cq_open: signaling_vector %d, %s has vectors 0 to %d\n",
 			attr->signaling_vector, ibv_get_device_name(domain->ctx->device),
 			domain->ctx->num_comp_vectors - 1);
 		return -FI_EINVAL;
 	}
 	if (attr->size > (size_t)domain->attr.max_cqe) {
-		FI_WARN(&vrb_prov, FI_LOG_CQ, "fi_cq_open: size %zu, %s allows at most %d entries\n", attr->size,
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_cq_open: size %zu, %s allows at most %d entries\n", attr->size,
 			ibv_get_device_name(domain->ctx->device), domain->attr.max_cqe);
 		return -FI_EINVAL;
 	}
@@ -289,7 +327,8 @@ static int create(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 	cq->ibv = ibv_create_cq(domain->ctx, size, cq, cq->channel, vector);
 	if (!cq->ibv) {
 		err = errno;
-		FI_WARN(&vrb_prov, FI_LOG_CQ, "fi_cq_open: ibv_create_cq of %d entries on %s: %s%s\n", size,
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_cq_open: ibv_create_cq of %d entries on %s: %s%s\n", size,
 			ibv_get_device_name(domain->ctx->device), strerror(err), vrb_remedy(err));
 		return vrb_errno(err);
 	}
@@ -301,8 +340,7 @@ static void cq_free(struct vrb_cq *cq)
 {
 	if (!cq)
 		return;
-	cq->stash_count = 0;
-	vrb_cq_reap(cq);
+	reap(cq);
 	if (cq->ibv) {
 		ibv_ack_cq_events(cq->ibv, cq->unacked);
 		ibv_destroy_cq(cq->ibv);
@@ -337,11 +375,14 @@ void vrb_cq_ops_init(void)
 	int i;
 
 	ofi_ops_fill(&cq_fid_ops);
-	for (i = FI_CQ_FORMAT_CONTEXT; i <= FI_CQ_FORMAT_TAGGED; i++)
+	for (i = FI_CQ_FORMAT_CONTEXT; i <= FI_CQ_FORMAT_TAGGED; i++) {
 		ofi_ops_fill(&vrb_cq_ops[i]);
+		ofi_ops_fill(&vrb_cq_bare_ops[i]);
+	}
 }
 
-int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_fid, void *context)
+int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_fid,
+		void *context)
 {
 	struct vrb_domain *domain = vrb_domain(fid);
 	struct vrb_cq *cq;
@@ -357,7 +398,8 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 		return -FI_ENOMEM;
 	cq->domain = domain;
 	cq->locked = domain->lock_polls;
-	cq->bunch = vrb_params.cqread_bunch_size < VRB_CQ_BUNCH_MAX ? vrb_params.cqread_bunch_size : VRB_CQ_BUNCH_MAX;
+	cq->bunch = vrb_params.cqread_bunch_size < VRB_CQ_BUNCH_MAX ? vrb_params.cqread_bunch_size
+								    : VRB_CQ_BUNCH_MAX;
 	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
 	ret = vrb_cq_wait_open(cq, attr);
 	if (!ret)
@@ -368,7 +410,7 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 	}
 	cq->fid = (struct fid_cq){
 		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops },
-		.ops = &vrb_cq_ops[cq->format],
+		.ops = cq->locked ? &vrb_cq_ops[cq->format] : &vrb_cq_bare_ops[cq->format],
 	};
 	ofi_ref_get(&domain->ref);
 	ofi_lock(&domain->lock);

@@ -15,18 +15,24 @@
 
 #define VRB_CQ_BUNCH_MAX 32
 
+#define VRB_CQ_KEPT   1u /* completions are kept */
+#define VRB_CQ_LOST   2u /* queues have work requests that only the library can complete */
+#define VRB_CQ_CLOSED 4u /* queues of closed endpoints wait to be freed */
+
 struct vrb_cq {
 	struct fid_cq fid;
 	struct ofi_lock lock; /* guards polling: what follows up to the next remark */
 	bool locked;	      /* the domain's threading asks for the lock; constant */
-	int bunch;	      /* completions taken from the device at once; constant */
+	uint32_t bunch;	      /* completions taken from the device at once; constant */
+	uint32_t special;     /* VRB_CQ_*: what a read has to see to besides polling; atomic */
 	struct ibv_cq *ibv;
-	/* Completions taken from the device and not yet handed out: an error and what came behind it. */
-	uint32_t stash_first, stash_count;
-	struct ibv_wc stash[VRB_CQ_BUNCH_MAX];
-	int lost; /* queues with work requests that only the library can complete; atomic */
+	/* Taken from the device: wc[first..first+kept) is still to be handed out, an error or what came after it. */
+	uint32_t first, kept;
+	struct ibv_wc wc[VRB_CQ_BUNCH_MAX];
+	void *out; /* the array of the read at work, and its length in entries */
+	size_t room;
 	LIST_HEAD(, vrb_wq) wqs;
-	LIST_HEAD(, vrb_wq) closed; /* kept until the device can't mention them any more */
+	LIST_HEAD(, vrb_wq) closed;  /* kept until the device can't mention them any more */
 	struct vrb_wc_detail detail; /* err_data of the last error read */
 
 	/* Credits, under domain->lock. */
@@ -52,7 +58,8 @@ static inline struct vrb_cq *vrb_cq(struct fid_cq *fid)
 	return (struct vrb_cq *)fid;
 }
 
-int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		void *context);
 /* -FI_SUCCESS when armed and empty: the caller may sleep; -FI_EAGAIN when there is something to read. */
 int vrb_cq_trywait(struct vrb_cq *cq);
 
@@ -62,23 +69,33 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size);
 void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size);
 /* The device completes nothing more for the queue: the CQ reports what is outstanding as flushed. */
 void vrb_cq_lose(struct vrb_wq *wq);
-/* Takes up to want completions, with the lock held, where there is a stash or a lost queue. */
-int vrb_cq_take_rare(struct vrb_cq *cq, struct ibv_wc *wc, int want);
-/* Puts n completions, just taken, back in front of the stash. */
-void vrb_cq_untake(struct vrb_cq *cq, const struct ibv_wc *wc, int n);
-/* Frees the queues of closed endpoints: nothing the device said earlier is left unread. */
-void vrb_cq_reap(struct vrb_cq *cq);
+/*
+ * With the lock held: takes completions, those kept or up to count from the device, into wc from first on.
+ * Their number, or -FI_EIO.
+ */
+int vrb_cq_poll(struct vrb_cq *cq, size_t count);
+/* Of those taken, keeps wc[from..end) for later. */
+void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end);
 
-/* fi_cq_read and the like, by format (cq_read.c); ready to use after vrb_cq_ops_init(). */
+static inline int vrb_cq_want(const struct vrb_cq *cq, size_t count)
+{
+	return (int)(count < cq->bunch ? count : cq->bunch);
+}
+
+/* By format, with locks and without (cq_read.c). */
 extern struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1];
+extern struct fi_ops_cq vrb_cq_bare_ops[FI_CQ_FORMAT_TAGGED + 1];
+ssize_t vrb_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src);
 ssize_t vrb_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags);
-const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf, size_t len);
+const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
+			    size_t len);
 /* Blocking reads and their wait objects (cq_wait.c). */
 int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr);
 void vrb_cq_wait_close(struct vrb_cq *cq);
 int vrb_cq_signal(struct fid_cq *cq);
 ssize_t vrb_cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout);
-ssize_t vrb_cq_sreadfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src, const void *cond, int timeout);
+ssize_t vrb_cq_sreadfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src,
+			 const void *cond, int timeout);
 int vrb_cq_control(struct fid *fid, int command, void *arg);
 
 static inline void vrb_cq_lock(struct vrb_cq *cq)

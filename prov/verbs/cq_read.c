@@ -18,15 +18,17 @@ union entries {
 };
 
 /* What one completion reports; constants of the format drop what is not asked. */
-VRB_INLINE void put(enum fi_cq_format format, union entries out, size_t i, void *context, uint64_t flags,
-		    const struct ibv_wc *wc)
+VRB_INLINE void put(enum fi_cq_format format, union entries out, size_t i, void *context,
+		    uint64_t flags, const struct ibv_wc *wc)
 {
 	size_t len = wc->opcode & IBV_WC_RECV ? wc->byte_len : 0;
 	uint64_t data = flags & FI_REMOTE_CQ_DATA ? ntohl(wc->imm_data) : 0;
 
 	switch (format) {
 	case FI_CQ_FORMAT_MSG:
-		out.msg[i] = (struct fi_cq_msg_entry){ .op_context = context, .flags = flags, .len = len };
+		out.msg[i] = (struct fi_cq_msg_entry){ .op_context = context,
+						       .flags = flags,
+						       .len = len };
 		break;
 	case FI_CQ_FORMAT_DATA:
 		out.data[i] = (struct fi_cq_data_entry){
@@ -47,7 +49,8 @@ VRB_INLINE void put(enum fi_cq_format format, union entries out, size_t i, void 
 /* With immediate data the flags depend on what arrived; an RMA write with data is always reported. */
 VRB_INLINE uint64_t arrived(const struct vrb_wq *wq, uint64_t flags, const struct ibv_wc *wc)
 {
-	if (vrb_likely(!(wc->wc_flags & IBV_WC_WITH_IMM) || !(wc->opcode & IBV_WC_RECV)) || wq->closed)
+	if (vrb_likely(!(wc->wc_flags & IBV_WC_WITH_IMM) || !(wc->opcode & IBV_WC_RECV)) ||
+	    wq->closed)
 		return flags;
 	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
 		return FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
@@ -55,7 +58,8 @@ VRB_INLINE uint64_t arrived(const struct vrb_wq *wq, uint64_t flags, const struc
 }
 
 /* Retires what the completion stands for. Returns the entries written, 0 or 1. */
-VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i, const struct ibv_wc *wc)
+VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i,
+			   const struct ibv_wc *wc)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct vrb_wq *wq = slot->wq;
@@ -73,79 +77,164 @@ VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i
 	return 1;
 }
 
-VRB_INLINE int take(struct vrb_cq *cq, struct ibv_wc *wc, int want)
+/*
+ * Hands out the completions taken, wc[first..first+n), and polls for more while there is room. An error
+ * stays behind, with what came after it, for the reads that follow.
+ */
+VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
 {
-	if (vrb_unlikely(cq->stash_count || __atomic_load_n(&cq->lost, __ATOMIC_ACQUIRE)))
-		return vrb_cq_take_rare(cq, wc, want);
-	return ibv_poll_cq(cq->ibv, want, wc);
+	union entries out = { .any = cq->out };
+	size_t done = 0, count = cq->room;
+	uint32_t i, end;
+
+	for (; n > 0; n = vrb_cq_poll(cq, count - done)) {
+		for (i = cq->first, end = i + n; i < end && done < count; i++) {
+			if (vrb_unlikely(cq->wc[i].status != IBV_WC_SUCCESS)) {
+				vrb_cq_keep(cq, i, end);
+				return done ? (ssize_t)done : -FI_EAVAIL;
+			}
+			done += take_one(format, out, done, &cq->wc[i]);
+		}
+		vrb_cq_keep(cq, i, end);
+	}
+	return done ? (ssize_t)done : n ? -FI_EIO : -FI_EAGAIN;
 }
 
-VRB_INLINE ssize_t read_format(enum fi_cq_format format, struct vrb_cq *cq, void *buf, size_t count)
+static __attribute__((noinline)) void wake(struct vrb_cq *cq)
 {
-	union entries out = { .any = buf };
-	struct ibv_wc wc[VRB_CQ_BUNCH_MAX];
-	size_t done = 0;
-	int i, n, want;
+	ofi_unlock_slow(&cq->lock);
+}
 
-	vrb_cq_lock(cq);
-	do {
-		want = count - done < (size_t)cq->bunch ? (int)(count - done) : cq->bunch;
-		n = take(cq, wc, want);
-		for (i = 0; i < n; i++) {
-			if (vrb_unlikely(wc[i].status != IBV_WC_SUCCESS)) {
-				vrb_cq_untake(cq, &wc[i], n - i);
-				n = -FI_EAVAIL;
-				break;
-			}
-			done += take_one(format, out, done, &wc[i]);
-		}
-	} while (n == want && done < count);
-	if (vrb_unlikely(!LIST_EMPTY(&cq->closed)) && n >= 0 && n < want)
-		vrb_cq_reap(cq);
-	vrb_cq_unlock(cq);
-	if (done)
-		return done;
-	return n >= 0 ? -FI_EAGAIN : n == -FI_EAVAIL ? -FI_EAVAIL : -FI_EIO;
+/* Seen through the barrier, the lock's address costs one addition here instead of a saved register. */
+VRB_INLINE void leave(struct vrb_cq *cq)
+{
+	__asm__("" : "+r"(cq));
+	if (VRB_LOCKS && vrb_unlikely(!ofi_release(&cq->lock)))
+		wake(cq);
+}
+
+/* Any number of completions. Lets go of the lock. */
+static __attribute__((noinline)) ssize_t read_many(struct vrb_cq *cq, int n)
+{
+	ssize_t ret;
+
+	switch (cq->format) {
+	case FI_CQ_FORMAT_MSG:
+		ret = read_on(FI_CQ_FORMAT_MSG, cq, n);
+		break;
+	case FI_CQ_FORMAT_DATA:
+		ret = read_on(FI_CQ_FORMAT_DATA, cq, n);
+		break;
+	case FI_CQ_FORMAT_TAGGED:
+		ret = read_on(FI_CQ_FORMAT_TAGGED, cq, n);
+		break;
+	default:
+		ret = read_on(FI_CQ_FORMAT_CONTEXT, cq, n);
+		break;
+	}
+	leave(cq);
+	return ret;
+}
+
+/* The device had n completions; mostly it is one that succeeded. Lets go of the lock. */
+VRB_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n)
+{
+	union entries out = { .any = cq->out };
+
+	cq->first = 0;
+	if (vrb_unlikely(n != 1 || cq->wc[0].status != IBV_WC_SUCCESS))
+		return read_many(cq, n);
+	if (vrb_unlikely(!take_one(format, out, 0, &cq->wc[0])))
+		return read_many(cq, vrb_cq_poll(cq, cq->room));
+	leave(cq);
+	return 1;
+}
+
+static __attribute__((noinline)) ssize_t found_context(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_CONTEXT, cq, n);
+}
+
+static __attribute__((noinline)) ssize_t found_msg(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_MSG, cq, n);
+}
+
+static __attribute__((noinline)) ssize_t found_data(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_DATA, cq, n);
+}
+
+static __attribute__((noinline)) ssize_t found_tagged(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_TAGGED, cq, n);
+}
+
+/* With something kept, lost or closed. Lets go of the lock. */
+static __attribute__((noinline)) ssize_t read_special(struct vrb_cq *cq, void *buf, size_t count)
+{
+	cq->out = buf;
+	cq->room = count;
+	return read_many(cq, vrb_cq_poll(cq, count));
+}
+
+static __attribute__((noinline)) ssize_t read_contended(struct vrb_cq *cq, void *buf, size_t count)
+{
+	ofi_lock(&cq->lock);
+	return read_special(cq, buf, count);
+}
+
+/*
+ * An empty CQ is what a polling application mostly finds, so that way is kept short: what is not needed
+ * on it leaves by a tail call, and the caller's array waits in the CQ instead of in saved registers.
+ */
+VRB_INLINE ssize_t read_format(ssize_t (*found_format)(struct vrb_cq *, int), struct fid_cq *fid,
+			       void *buf, size_t count)
+{
+	struct vrb_cq *cq = vrb_cq(fid);
+	int n;
+
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&cq->lock)))
+		return read_contended(cq, buf, count);
+	if (vrb_unlikely(__atomic_load_n(&cq->special, __ATOMIC_RELAXED)))
+		return read_special(cq, buf, count);
+	cq->out = buf;
+	cq->room = count;
+	n = ibv_poll_cq(cq->ibv, vrb_cq_want(cq, count), cq->wc);
+	if (vrb_unlikely(n))
+		return found_format(cq, n);
+	leave(cq);
+	return -FI_EAGAIN;
 }
 
 static ssize_t read_context(struct fid_cq *cq, void *buf, size_t count)
 {
-	return read_format(FI_CQ_FORMAT_CONTEXT, vrb_cq(cq), buf, count);
+	return read_format(found_context, cq, buf, count);
 }
 
 static ssize_t read_msg(struct fid_cq *cq, void *buf, size_t count)
 {
-	return read_format(FI_CQ_FORMAT_MSG, vrb_cq(cq), buf, count);
+	return read_format(found_msg, cq, buf, count);
 }
 
 static ssize_t read_data(struct fid_cq *cq, void *buf, size_t count)
 {
-	return read_format(FI_CQ_FORMAT_DATA, vrb_cq(cq), buf, count);
+	return read_format(found_data, cq, buf, count);
 }
 
 static ssize_t read_tagged(struct fid_cq *cq, void *buf, size_t count)
 {
-	return read_format(FI_CQ_FORMAT_TAGGED, vrb_cq(cq), buf, count);
+	return read_format(found_tagged, cq, buf, count);
 }
 
-/* A connected endpoint has one source, which is in no address vector. */
-static ssize_t cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
-{
-	ssize_t i, n = cq->ops->read(cq, buf, count);
-
-	for (i = 0; src && i < n; i++)
-		src[i] = FI_ADDR_NOTAVAIL;
-	return n;
-}
-
-#define READER(fn)                                                                                     \
-	{                                                                                              \
-		.size = sizeof(struct fi_ops_cq), .read = (fn), .readfrom = cq_readfrom,               \
-		.readerr = vrb_cq_readerr, .sread = vrb_cq_sread, .sreadfrom = vrb_cq_sreadfrom,       \
-		.signal = vrb_cq_signal, .strerror = vrb_cq_strerror,                                  \
+#define READER(fn)                                                                               \
+	{                                                                                        \
+		.size = sizeof(struct fi_ops_cq), .read = (fn), .readfrom = vrb_cq_readfrom,     \
+		.readerr = vrb_cq_readerr, .sread = vrb_cq_sread, .sreadfrom = vrb_cq_sreadfrom, \
+		.signal = vrb_cq_signal, .strerror = vrb_cq_strerror,                            \
 	}
 
-struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1] = {
+struct fi_ops_cq VRB_TABLE(cq)[FI_CQ_FORMAT_TAGGED + 1] = {
 	[FI_CQ_FORMAT_CONTEXT] = READER(read_context),
 	[FI_CQ_FORMAT_MSG] = READER(read_msg),
 	[FI_CQ_FORMAT_DATA] = READER(read_data),

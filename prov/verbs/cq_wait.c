@@ -56,14 +56,16 @@ int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 		return 0;
 	if (!has_fd(attr->wait_obj)) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, YIELD, UNSPEC or NONE\n",
+			"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, YIELD, "
+			"UNSPEC or NONE\n",
 			attr->wait_obj);
 		return -FI_ENOSYS;
 	}
 	if (!open_fds(cq))
 		return 0;
 	err = errno;
-	FI_WARN(&vrb_prov, FI_LOG_CQ, "fi_cq_open: wait object: %s%s\n", strerror(err), vrb_remedy(err));
+	FI_WARN(&vrb_prov, FI_LOG_CQ, "fi_cq_open: wait object: %s%s\n", strerror(err),
+		vrb_remedy(err));
 	return vrb_errno(err);
 }
 
@@ -88,7 +90,9 @@ int vrb_cq_signal(struct fid_cq *fid)
 		__atomic_store_n(&cq->signalled, true, __ATOMIC_RELEASE);
 		return 0;
 	}
-	return write(cq->signal_fd, &one, sizeof(one)) == sizeof(one) || errno == EAGAIN ? 0 : vrb_errno(errno);
+	return write(cq->signal_fd, &one, sizeof(one)) == sizeof(one) || errno == EAGAIN
+		       ? 0
+		       : vrb_errno(errno);
 }
 
 /* Takes the channel's events back, with the lock held; they are acknowledged in bunches, each costs a mutex. */
@@ -105,14 +109,14 @@ static void drain_channel(struct vrb_cq *cq)
 	}
 }
 
-/* Something to read: kept in the stash, where the next read looks first. */
+/* Something to read: kept, where the next read looks first. */
 static bool anything(struct vrb_cq *cq)
 {
-	struct ibv_wc wc;
+	int n = cq->kept ? 0 : vrb_cq_poll(cq, 1);
 
-	if (!cq->stash_count && vrb_cq_take_rare(cq, &wc, 1) > 0)
-		vrb_cq_untake(cq, &wc, 1);
-	return cq->stash_count;
+	if (n > 0)
+		vrb_cq_keep(cq, cq->first, cq->first + n);
+	return cq->kept;
 }
 
 int vrb_cq_trywait(struct vrb_cq *cq)
@@ -197,7 +201,8 @@ ssize_t vrb_cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *co
 	if (cq->wait_obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
 	for (;;) {
-		ret = cq->fid.ops->read(fid, (char *)buf + done * entry_size(cq->format), count - done);
+		ret = cq->fid.ops->read(fid, (char *)buf + done * entry_size(cq->format),
+					count - done);
 		if (ret > 0)
 			done += ret;
 		if (done >= want || (ret < 0 && ret != -FI_EAGAIN))
@@ -209,7 +214,8 @@ ssize_t vrb_cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *co
 	return done ? (ssize_t)done : ret;
 }
 
-ssize_t vrb_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src, const void *cond, int timeout)
+ssize_t vrb_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
+			 const void *cond, int timeout)
 {
 	ssize_t i, n = vrb_cq_sread(fid, buf, count, cond, timeout);
 

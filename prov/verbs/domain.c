@@ -49,7 +49,8 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
 
 	if (!bfid || bfid->fclass != FI_CLASS_EQ) {
-		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind: only an event queue can be bound\n");
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+			"fi_domain_bind: only an event queue can be bound\n");
 		return -FI_EINVAL;
 	}
 	if (flags)
@@ -84,8 +85,8 @@ static int failed(const char *call, const struct vrb_domain *domain)
 {
 	int err = errno;
 
-	FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "fi_domain: %s on %s: %s%s\n", call, domain->info->domain_attr->name,
-		strerror(err), vrb_remedy(err));
+	FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "fi_domain: %s on %s: %s%s\n", call,
+		domain->info->domain_attr->name, strerror(err), vrb_remedy(err));
 	return vrb_errno(err);
 }
 
@@ -106,8 +107,8 @@ static int open_device(struct vrb_domain *domain)
 		return failed("ibv_alloc_pd", domain);
 	if (domain->attr.atomic_cap == IBV_ATOMIC_NONE)
 		return 0;
-	domain->scratch_mr =
-		ibv_reg_mr(domain->pd, &domain->scratch, sizeof(domain->scratch), IBV_ACCESS_LOCAL_WRITE);
+	domain->scratch_mr = ibv_reg_mr(domain->pd, &domain->scratch, sizeof(domain->scratch),
+					IBV_ACCESS_LOCAL_WRITE);
 	return domain->scratch_mr ? 0 : failed("ibv_reg_mr", domain);
 }
 
@@ -119,13 +120,15 @@ static void set_threading(struct vrb_domain *domain)
 	domain->lock_polls = threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION;
 }
 
-int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_domain **domain_fid, void *context)
+int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
+		    struct fid_domain **domain_fid, void *context)
 {
 	struct vrb_fabric *fabric = vrb_fabric(fabric_fid);
 	struct vrb_domain *domain;
 	int ret;
 
-	if (!info || !info->domain_attr || !info->domain_attr->name || !info->fabric_attr || !domain_fid)
+	if (!info || !info->domain_attr || !info->domain_attr->name || !info->fabric_attr ||
+	    !domain_fid)
 		return -FI_EINVAL;
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)

@@ -22,15 +22,15 @@ struct vrb_domain {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_device_attr attr;
-	uint64_t scratch;	/* where the device puts results that nobody asked for */
+	uint64_t scratch;	   /* where the device puts results that nobody asked for */
 	struct ibv_mr *scratch_mr; /* NULL where there are no atomics */
-	struct fi_info *info;	/* what it was opened with */
-	struct ofi_eq *eq;	/* bound with fi_domain_bind, default of its endpoints */
-	bool lock_posts;	/* FI_THREAD_SAFE: several threads may post to one endpoint */
-	bool lock_polls;	/* also FI_THREAD_FID: an endpoint may close while another thread polls */
-	bool dead;		/* the device is gone; atomic */
+	struct fi_info *info;	   /* what it was opened with */
+	struct ofi_eq *eq;	   /* bound with fi_domain_bind, default of its endpoints */
+	bool lock_posts;	   /* FI_THREAD_SAFE: several threads may post to one endpoint */
+	bool lock_polls; /* also FI_THREAD_FID: an endpoint may close while another thread polls */
+	bool dead;	 /* the device is gone; atomic */
 	struct vrb_source async; /* the device's asynchronous events */
-	struct ofi_lock lock;	/* guards the lists */
+	struct ofi_lock lock;	 /* guards the lists */
 	LIST_HEAD(, vrb_ep) eps;
 	LIST_HEAD(, vrb_cq) cqs;
 };
@@ -40,6 +40,7 @@ static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)
 	return (struct vrb_domain *)fid;
 }
 
-int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
+int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+		    void *context);
 
 #endif

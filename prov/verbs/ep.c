@@ -32,7 +32,8 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 {
 	int none = 0;
 
-	__atomic_compare_exchange_n(&ep->down_err, &none, err, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&ep->down_err, &none, err, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
 	vrb_wq_set_limit(ep->sq, 0);
 	vrb_wq_set_limit(ep->rq, 0);
 	vrb_qp_flush(ep);
@@ -52,11 +53,13 @@ static int missing(const struct vrb_ep *ep)
 		return -FI_ENOEQ;
 	}
 	if (!ep->tx_cq && (caps & (FI_SEND | FI_READ | FI_WRITE))) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: no completion queue is bound with FI_TRANSMIT\n");
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: no completion queue is bound with FI_TRANSMIT\n");
 		return -FI_ENOCQ;
 	}
 	if (!ep->rx_cq && (caps & FI_RECV)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: no completion queue is bound with FI_RECV\n");
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: no completion queue is bound with FI_RECV\n");
 		return -FI_ENOCQ;
 	}
 	return ep->tx_cq || ep->rx_cq ? 0 : -FI_ENOCQ;
@@ -94,10 +97,8 @@ static void free_queues(struct vrb_ep *ep)
 
 static int new_queues(struct vrb_ep *ep)
 {
-	bool lock = ep->domain->lock_posts;
-
-	ep->sq = vrb_wq_new(ep, tx_size(ep), lock);
-	ep->rq = vrb_wq_new(ep, rx_size(ep), lock);
+	ep->sq = vrb_wq_new(ep, tx_size(ep));
+	ep->rq = vrb_wq_new(ep, rx_size(ep));
 	return ep->sq && ep->rq ? 0 : -FI_ENOMEM;
 }
 
@@ -164,9 +165,6 @@ void vrb_ep_ops_init(void)
 {
 	ofi_ops_fill(&ep_fid_ops);
 	ofi_ops_fill(&vrb_ep_ops);
-	ofi_ops_fill(&vrb_msg_ops);
-	ofi_ops_fill(&vrb_rma_ops);
-	ofi_ops_fill(&vrb_atomic_ops);
 }
 
 static int check_info(const struct vrb_domain *domain, const struct fi_info *info)
@@ -176,21 +174,26 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->domain_attr)
 		return -FI_EINVAL;
 	if (info->ep_attr->type != FI_EP_MSG) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: type %d; this domain has FI_EP_MSG\n", info->ep_attr->type);
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: type %d; this domain has FI_EP_MSG\n", info->ep_attr->type);
 		return -FI_EINVAL;
 	}
 	if (info->domain_attr->name && strcmp(info->domain_attr->name, device)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: the fi_info is of domain %s, the domain is %s\n",
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: the fi_info is of domain %s, the domain is %s\n",
 			info->domain_attr->name, device);
 		return -FI_EINVAL;
 	}
-	if (!info->tx_attr->size || !info->rx_attr->size || info->tx_attr->size > (size_t)domain->attr.max_qp_wr ||
-	    info->rx_attr->size > (size_t)domain->attr.max_qp_wr || info->tx_attr->iov_limit > VRB_IOV_MAX ||
-	    info->rx_attr->iov_limit > VRB_IOV_MAX) {
+	if (!info->tx_attr->size || !info->rx_attr->size ||
+	    info->tx_attr->size > (size_t)domain->attr.max_qp_wr ||
+	    info->rx_attr->size > (size_t)domain->attr.max_qp_wr ||
+	    info->tx_attr->iov_limit > VRB_IOV_MAX || info->rx_attr->iov_limit > VRB_IOV_MAX) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: sizes %zu and %zu, iov limits %zu and %zu; %s allows 1 to %d and %d\n",
-			info->tx_attr->size, info->rx_attr->size, info->tx_attr->iov_limit, info->rx_attr->iov_limit,
-			device, domain->attr.max_qp_wr, domain->attr.max_sge);
+			"fi_endpoint: sizes %zu and %zu, iov limits %zu and %zu; %s allows 1 to %d "
+			"and %d\n",
+			info->tx_attr->size, info->rx_attr->size, info->tx_attr->iov_limit,
+			info->rx_attr->iov_limit, device, domain->attr.max_qp_wr,
+			domain->attr.max_sge);
 		return -FI_EINVAL;
 	}
 	return 0;
@@ -199,19 +202,25 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 /* Only what the endpoint was asked to do has a table that does something. */
 static void set_tables(struct vrb_ep *ep, void *context)
 {
+	bool lock = ep->domain->lock_posts;
 	uint64_t caps = ep->info->caps;
-	bool atomics = (caps & FI_ATOMIC) && ep->domain->scratch_mr;
 
 	ep->fid = (struct fid_ep){
 		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = &ep_fid_ops },
 		.ops = &vrb_ep_ops,
 		.cm = &vrb_ep_cm_ops,
-		.msg = caps & FI_MSG ? &vrb_msg_ops : &ofi_no_msg_ops,
-		.rma = caps & FI_RMA ? &vrb_rma_ops : &ofi_no_rma_ops,
+		.msg = &ofi_no_msg_ops,
+		.rma = &ofi_no_rma_ops,
 		.tagged = &ofi_no_tagged_ops,
-		.atomic = atomics ? &vrb_atomic_ops : &ofi_no_atomic_ops,
+		.atomic = &ofi_no_atomic_ops,
 		.collective = &ofi_no_collective_ops,
 	};
+	if (caps & FI_MSG)
+		ep->fid.msg = lock ? &vrb_msg_ops : &vrb_msg_bare_ops;
+	if (caps & FI_RMA)
+		ep->fid.rma = lock ? &vrb_rma_ops : &vrb_rma_bare_ops;
+	if ((caps & FI_ATOMIC) && ep->domain->scratch_mr)
+		ep->fid.atomic = lock ? &vrb_atomic_ops : &vrb_atomic_bare_ops;
 }
 
 static int setup(struct vrb_ep *ep, const struct fi_info *info)
@@ -229,13 +238,15 @@ static int setup(struct vrb_ep *ep, const struct fi_info *info)
 	ret = new_queues(ep);
 	if (ret)
 		return ret;
-	ep->batch = vrb_batch_new(info->tx_attr->iov_limit ? info->tx_attr->iov_limit : 1, ep->inject_size);
+	ep->batch = vrb_batch_new(info->tx_attr->iov_limit ? info->tx_attr->iov_limit : 1,
+				  ep->inject_size);
 	if (!ep->batch)
 		return -FI_ENOMEM;
 	return vrb_conn_init(ep, info);
 }
 
-int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid, void *context)
+int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid,
+		void *context)
 {
 	struct vrb_domain *domain = vrb_domain(domain_fid);
 	struct vrb_ep *ep;

@@ -11,7 +11,7 @@
 #include "domain.h"
 #include "wq.h"
 
-#define VRB_IOV_MAX 64		     /* scatter/gather entries that a posting call has room for */
+#define VRB_IOV_MAX	64	   /* scatter/gather entries that a posting call has room for */
 #define VRB_CQ_DATA_MAX UINT32_MAX /* immediate data is 4 bytes */
 
 struct vrb_batch;
@@ -21,23 +21,23 @@ struct vrb_ep {
 	struct vrb_wq *sq;
 	struct vrb_wq *rq;
 	size_t inject_size;
-	size_t send_max;	   /* largest send or RMA: inject_size where tx op_flags hold FI_INJECT */
-	uint64_t tx_silent;	   /* VRB_SILENT where an operation without flags gets no entry, else 0 */
+	size_t send_max;    /* largest send or RMA: inject_size where tx op_flags hold FI_INJECT */
+	uint64_t tx_silent; /* VRB_SILENT where an operation without flags gets no entry, else 0 */
 	uint64_t rx_silent;
-	unsigned int tx_wr_flags;  /* IBV_SEND_* of an operation without flags */
-	struct vrb_batch *batch;   /* work requests that FI_MORE holds back; guarded by sq->lock */
+	unsigned int tx_wr_flags; /* IBV_SEND_* of an operation without flags */
+	struct vrb_batch *batch;  /* work requests that FI_MORE holds back; guarded by sq->lock */
 	size_t max_msg_size;
 	uint64_t tx_op_flags, rx_op_flags;
 	bool tx_selective, rx_selective; /* completions only where FI_COMPLETION asks */
 	bool enabled;
-	int down_err;		   /* what posting gives once the connection is over; atomic */
+	int down_err;		      /* what posting gives once the connection is over; atomic */
 	struct vrb_cq *tx_cq, *rx_cq; /* bound */
 	struct vrb_domain *domain;
 	struct ofi_eq *eq;
-	struct ibv_qp *qp;	   /* from fi_enable on */
-	int qp_access;		   /* IBV_ACCESS_* of the queue pair */
-	uint32_t peer_qp_num;	   /* for error texts; set before the endpoint is ready */
-	struct fi_info *info;	   /* what it was opened with */
+	struct ibv_qp *qp;    /* from fi_enable on */
+	int qp_access;	      /* IBV_ACCESS_* of the queue pair */
+	uint32_t peer_qp_num; /* for error texts; set before the endpoint is ready */
+	struct fi_info *info; /* what it was opened with */
 	struct vrb_conn conn;
 	bool listed;
 	LIST_ENTRY(vrb_ep) siblings; /* domain->eps */
@@ -52,7 +52,9 @@ int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 
 int vrb_ep_enable(struct vrb_ep *ep);
 /* What the connection asks of the endpoint; called from any thread. */
-void vrb_ep_ready(struct vrb_ep *ep);	      /* connected: sending is allowed */
-void vrb_ep_down(struct vrb_ep *ep, int err); /* over: posting gives err (-FI_ENOTCONN, -FI_ENODEV), the queues flush */
+void vrb_ep_ready(struct vrb_ep *ep); /* connected: sending is allowed */
+void vrb_ep_down(
+	struct vrb_ep *ep,
+	int err); /* over: posting gives err (-FI_ENOTCONN, -FI_ENODEV), the queues flush */
 
 #endif

@@ -21,7 +21,8 @@ void vrb_ep_set_modes(struct vrb_ep *ep)
 	ep->rx_op_flags &= VRB_RX_FLAGS & ~FI_MORE;
 	ep->tx_silent = tx_silent ? VRB_SILENT : 0;
 	ep->rx_silent = rx_silent ? VRB_SILENT : 0;
-	ep->tx_wr_flags = (tx_silent ? 0 : IBV_SEND_SIGNALED) | (ep->tx_op_flags & FI_FENCE ? IBV_SEND_FENCE : 0);
+	ep->tx_wr_flags = (tx_silent ? 0 : IBV_SEND_SIGNALED) |
+			  (ep->tx_op_flags & FI_FENCE ? IBV_SEND_FENCE : 0);
 	ep->send_max = ep->tx_op_flags & FI_INJECT ? ep->inject_size : ep->max_msg_size;
 }
 
@@ -48,13 +49,15 @@ static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
 
 	if ((flags & ~CQ_FLAGS) || !(flags & (FI_TRANSMIT | FI_RECV))) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: flags 0x%llx; bind a completion queue with FI_TRANSMIT, FI_RECV or both, and "
+			"fi_ep_bind: flags 0x%llx; bind a completion queue with FI_TRANSMIT, "
+			"FI_RECV or both, and "
 			"FI_SELECTIVE_COMPLETION if wanted\n",
 			(unsigned long long)flags);
 		return -FI_EBADFLAGS;
 	}
 	if (cq->domain != ep->domain) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind: the completion queue is of another domain\n");
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: the completion queue is of another domain\n");
 		return -FI_EINVAL;
 	}
 	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
@@ -80,7 +83,8 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	if (!bfid)
 		return -FI_EINVAL;
 	if (ep->enabled) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind: the endpoint is enabled; bind before fi_enable\n");
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: the endpoint is enabled; bind before fi_enable\n");
 		return -FI_EOPBADSTATE;
 	}
 	switch (bfid->fclass) {
@@ -94,7 +98,8 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return -FI_ENOSYS;
 	default:
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: object of class %zu; a connected endpoint takes event and completion queues\n",
+			"fi_ep_bind: object of class %zu; a connected endpoint takes event and "
+			"completion queues\n",
 			bfid->fclass);
 		return -FI_EINVAL;
 	}

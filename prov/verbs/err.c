@@ -83,7 +83,8 @@ const char *vrb_remedy(int err)
 {
 	switch (err) {
 	case ENOMEM:
-		return "; the device has no more of it, or the locked-memory limit is too low (ulimit -l)";
+		return "; the device has no more of it, or the locked-memory limit is too low "
+		       "(ulimit -l)";
 	case EACCES:
 	case EPERM:
 		return "; check the permissions of /dev/infiniband/*";
@@ -119,7 +120,8 @@ static const char *reject_reason(int reason)
 	}
 }
 
-const char *vrb_eq_strerror(int prov_errno, const void *err_data, size_t size, char *buf, size_t len)
+const char *vrb_eq_strerror(int prov_errno, const void *err_data, size_t size, char *buf,
+			    size_t len)
 {
 	static __thread char text[128];
 

@@ -17,6 +17,7 @@ int vrb_cm_err(enum rdma_cm_event_type event, int status);
 /* What to try, for a log line; "" when there is nothing to say. */
 const char *vrb_remedy(int err);
 /* Text of prov_errno in an EQ error: an IB reject reason or an errno. */
-const char *vrb_eq_strerror(int prov_errno, const void *err_data, size_t len, char *buf, size_t buflen);
+const char *vrb_eq_strerror(int prov_errno, const void *err_data, size_t len, char *buf,
+			    size_t buflen);
 
 #endif

@@ -44,8 +44,8 @@ static int mr_close(struct fid *fid)
 	int err = ibv_dereg_mr(mr->ibv);
 
 	if (err) {
-		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_close: ibv_dereg_mr of key 0x%x: %s%s\n", mr->ibv->rkey, strerror(err),
-			vrb_remedy(err));
+		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_close: ibv_dereg_mr of key 0x%x: %s%s\n",
+			mr->ibv->rkey, strerror(err), vrb_remedy(err));
 		return vrb_errno(err);
 	}
 	ofi_ref_put(&mr->domain->ref);
@@ -58,24 +58,28 @@ static struct fi_ops mr_fid_ops = {
 	.close = mr_close,
 };
 
-static int check(const struct iovec *iov, size_t count, uint64_t access, uint64_t offset, uint64_t flags)
+static int check(const struct iovec *iov, size_t count, uint64_t access, uint64_t offset,
+		 uint64_t flags)
 {
 	if (flags)
 		return -FI_EBADFLAGS;
 	if (!iov || count != 1 || offset || (!iov[0].iov_base && iov[0].iov_len)) {
-		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: needs one buffer (mr_iov_limit 1) and offset 0\n");
+		FI_WARN(&vrb_prov, FI_LOG_MR,
+			"fi_mr_reg: needs one buffer (mr_iov_limit 1) and offset 0\n");
 		return -FI_EINVAL;
 	}
 	if (!access || (access & ~ACCESS)) {
-		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: access 0x%llx: give FI_SEND, FI_RECV, FI_[REMOTE_]READ or WRITE\n",
+		FI_WARN(&vrb_prov, FI_LOG_MR,
+			"fi_mr_reg: access 0x%llx: give FI_SEND, FI_RECV, FI_[REMOTE_]READ or "
+			"WRITE\n",
 			(unsigned long long)access);
 		return -FI_EINVAL;
 	}
 	return 0;
 }
 
-static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access, struct fid_mr **mr_fid,
-	       void *context)
+static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access,
+	       struct fid_mr **mr_fid, void *context)
 {
 	struct vrb_mr *mr = calloc(1, sizeof(*mr));
 	int err;
@@ -85,8 +89,8 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t acce
 	mr->ibv = ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, ibv_access(domain, access));
 	if (!mr->ibv) {
 		err = errno;
-		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n", iov->iov_len,
-			iov->iov_base, strerror(err), vrb_remedy(err));
+		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
+			iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
 		free(mr);
 		return vrb_errno(err);
 	}
@@ -101,8 +105,9 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t acce
 	return 0;
 }
 
-static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access, uint64_t offset,
-		   uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
+		   uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
+		   void *context)
 {
 	int ret = check(iov, count, access, offset, flags);
 
@@ -120,20 +125,23 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
 }
 
-static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		      struct fid_mr **mr)
 {
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
 
 	if (!attr)
 		return -FI_EINVAL;
 	/* The iface field came with API 1.10; an older caller's structure ends before it. */
-	if (FI_VERSION_GE(domain->info->fabric_attr->api_version, FI_VERSION(1, 10)) && attr->iface != FI_HMEM_SYSTEM) {
-		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_regattr: memory of iface %d; only FI_HMEM_SYSTEM is supported\n",
+	if (FI_VERSION_GE(domain->info->fabric_attr->api_version, FI_VERSION(1, 10)) &&
+	    attr->iface != FI_HMEM_SYSTEM) {
+		FI_WARN(&vrb_prov, FI_LOG_MR,
+			"fi_mr_regattr: memory of iface %d; only FI_HMEM_SYSTEM is supported\n",
 			attr->iface);
 		return -FI_ENOSYS;
 	}
-	return mr_regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset, attr->requested_key, flags, mr,
-		       attr->context);
+	return mr_regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset,
+		       attr->requested_key, flags, mr, attr->context);
 }
 
 struct fi_ops_mr vrb_mr_ops = {

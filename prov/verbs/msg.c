@@ -6,8 +6,8 @@
 #define MSG_SEND (FI_MSG | FI_SEND)
 #define MSG_RECV (FI_MSG | FI_RECV)
 
-VRB_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc, enum ibv_wr_opcode opcode,
-			    uint64_t data, void *context)
+VRB_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			    enum ibv_wr_opcode opcode, uint64_t data, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct ibv_send_wr wr;
@@ -26,8 +26,8 @@ VRB_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, voi
 	return vrb_sq_post(ep, &wr, context, MSG_SEND | ep->tx_silent, len, false);
 }
 
-VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len, enum ibv_wr_opcode opcode,
-			      uint64_t data)
+VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
+			      enum ibv_wr_opcode opcode, uint64_t data)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct ibv_send_wr wr;
@@ -46,14 +46,15 @@ VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len, e
 	return vrb_sq_post(ep, &wr, NULL, MSG_SEND | VRB_SILENT, len, false);
 }
 
-static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest, void *context)
+static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
+			void *context)
 {
 	(void)dest;
 	return send_one(ep, buf, len, desc, IBV_WR_SEND, 0, context);
 }
 
-static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t dest,
-			    void *context)
+static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			    uint64_t data, fi_addr_t dest, void *context)
 {
 	(void)dest;
 	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
@@ -67,7 +68,8 @@ static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len, fi_add
 	return inject_one(ep, buf, len, IBV_WR_SEND, 0);
 }
 
-static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest)
+static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t dest)
 {
 	(void)dest;
 	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
@@ -100,8 +102,8 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	return vrb_sq_post(ep, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE);
 }
 
-static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t dest,
-			 void *context)
+static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t dest, void *context)
 {
 	struct fi_msg msg = {
 		.msg_iov = iov,
@@ -114,7 +116,8 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return msg_sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
 }
 
-static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, void *context)
+static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct ibv_sge sge;
@@ -141,11 +144,12 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	if (vrb_unlikely(len > UINT32_MAX))
 		return -FI_EMSGSIZE;
 	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
-	return vrb_rq_post(ep, sge, len ? (int)msg->iov_count : 0, msg->context, MSG_RECV | silent, len);
+	return vrb_rq_post(ep, sge, len ? (int)msg->iov_count : 0, msg->context, MSG_RECV | silent,
+			   len);
 }
 
-static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t src,
-			 void *context)
+static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t src, void *context)
 {
 	struct fi_msg msg = {
 		.msg_iov = iov,
@@ -158,7 +162,7 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return msg_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
 }
 
-struct fi_ops_msg vrb_msg_ops = {
+struct fi_ops_msg VRB_TABLE(msg) = {
 	.size = sizeof(struct fi_ops_msg),
 	.recv = msg_recv,
 	.recvv = msg_recvv,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The ops tables of the data path. Written only at provider start, when empty slots get their defaults. */
+/*
+ * The ops tables of the data path, chosen when an endpoint is opened: those that take the queues' locks, and
+ * the bare ones of FI_THREAD_DOMAIN, COMPLETION and FID, which are the same sources compiled without.
+ */
 #ifndef VRB_OPS_H
 #define VRB_OPS_H
 
@@ -11,6 +14,9 @@ struct fi_ops_mr;
 extern struct fi_ops_msg vrb_msg_ops;
 extern struct fi_ops_rma vrb_rma_ops;
 extern struct fi_ops_atomic vrb_atomic_ops;
+extern struct fi_ops_msg vrb_msg_bare_ops;
+extern struct fi_ops_rma vrb_rma_bare_ops;
+extern struct fi_ops_atomic vrb_atomic_bare_ops;
 extern struct fi_ops_mr vrb_mr_ops;
 
 void vrb_ep_ops_init(void);

@@ -17,15 +17,14 @@ static ssize_t sq_blocked(struct vrb_ep *ep)
 	return vrb_wq_limit(ep->sq) ? -FI_EAGAIN : down_err(ep);
 }
 
-ssize_t vrb_sq_post_rare(struct vrb_ep *ep, struct ibv_send_wr *wr, struct vrb_slot *slot, bool more)
+/* One credit of the shared pool, where the queue has none of its own. */
+static bool take_pool(struct vrb_wq *wq)
 {
-	if (!slot)
-		return sq_blocked(ep);
-	vrb_wq_publish(ep->sq);
-	vrb_batch_add(ep, wr);
-	if (more && ep->sq->held < VRB_BATCH_MAX)
-		return 0;
-	return vrb_batch_ring(ep, 1);
+	if (!(wq->special & VRB_WQ_SHARES) ||
+	    __atomic_sub_fetch(wq->pool, 1, __ATOMIC_ACQUIRE) >= 0)
+		return true;
+	vrb_wq_give_pool(wq, 1);
+	return false;
 }
 
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err)
@@ -34,7 +33,36 @@ ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err)
 	return vrb_errno(err);
 }
 
-ssize_t vrb_rq_blocked(struct vrb_ep *ep)
+ssize_t vrb_sq_post_rare(struct vrb_ep *ep, struct ibv_send_wr *wr, void *context, uint64_t flags,
+			 size_t len, bool more)
 {
-	return vrb_wq_limit(ep->rq) ? -FI_EAGAIN : down_err(ep);
+	struct vrb_wq *sq = ep->sq;
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (vrb_wq_blocked(sq) || !take_pool(sq))
+		return sq_blocked(ep);
+	vrb_sq_fill(sq, wr, context, flags, len);
+	if (vrb_wq_held(sq) || more) {
+		vrb_batch_add(ep, wr);
+		return more && vrb_wq_held(sq) < VRB_BATCH_MAX ? 0 : vrb_batch_ring(ep, 1);
+	}
+	err = ibv_post_send(sq->qp, wr, &bad);
+	return err ? vrb_wq_post_failed(sq, err) : 0;
+}
+
+ssize_t vrb_rq_post_rare(struct vrb_ep *ep, struct ibv_recv_wr *wr, void *context, uint64_t flags,
+			 size_t len)
+{
+	struct vrb_wq *rq = ep->rq;
+	struct ibv_recv_wr *bad;
+	int err;
+
+	if (vrb_wq_blocked(rq))
+		return vrb_wq_limit(rq) ? -FI_EAGAIN : down_err(ep);
+	if (!take_pool(rq))
+		return -FI_EAGAIN;
+	wr->wr_id = vrb_wq_take(rq, context, flags, len);
+	err = ibv_post_recv(rq->qp, wr, &bad);
+	return err ? vrb_wq_post_failed(rq, err) : 0;
 }

@@ -18,74 +18,91 @@
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define VRB_RX_FLAGS (FI_COMPLETION | FI_MORE)
 
-/* With the lock held: no slot, or work requests are held back, or this one is to be. */
-ssize_t vrb_sq_post_rare(struct vrb_ep *ep, struct ibv_send_wr *wr, struct vrb_slot *slot, bool more);
+/* A source compiled with VRB_BARE takes no locks, and its tables are the bare ones. */
+#ifdef VRB_BARE
+#define VRB_TABLE(name) vrb_##name##_bare_ops
+#define VRB_LOCKS	false
+#else
+#define VRB_TABLE(name) vrb_##name##_ops
+#define VRB_LOCKS	true
+#endif
+
+/* With the lock held: the queue is full or closed, shares credits, or work requests are or will be held back. */
+ssize_t vrb_sq_post_rare(struct vrb_ep *ep, struct ibv_send_wr *wr, void *context, uint64_t flags,
+			 size_t len, bool more);
+ssize_t vrb_rq_post_rare(struct vrb_ep *ep, struct ibv_recv_wr *wr, void *context, uint64_t flags,
+			 size_t len);
 /* With the lock held: the post failed with errno err; takes the slot back. */
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err);
-/* Why the receive queue takes nothing: -FI_EAGAIN, -FI_EOPBADSTATE or what ended the connection. */
-ssize_t vrb_rq_blocked(struct vrb_ep *ep);
 
-VRB_INLINE struct vrb_slot *vrb_slot_fill(struct vrb_slot *slot, void *context, uint64_t flags, size_t len)
+/*
+ * Takes the next slot and returns the wr_id. The head moves after the slot is filled and before the post:
+ * whoever polls the completion and then looks at the head sees what is in the slot.
+ */
+VRB_INLINE uint64_t vrb_wq_take(struct vrb_wq *wq, void *context, uint64_t flags, size_t len)
 {
+	uint32_t head = wq->head;
+	struct vrb_slot *slot = &wq->slots[head & wq->mask];
+
 	slot->context = context;
 	slot->flags = flags;
 	slot->len = len;
-	return slot;
+	__atomic_store_n(&wq->head, head + 1, __ATOMIC_RELEASE);
+	return (uintptr_t)slot;
+}
+
+/* Silent work requests ask for a completion now and then, so that the queue retires. */
+VRB_INLINE void vrb_sq_fill(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context,
+			    uint64_t flags, size_t len)
+{
+	wr->wr_id = vrb_wq_take(sq, context, flags, len);
+	wr->next = NULL;
+	if ((flags & VRB_SILENT) && !(sq->head & sq->signal_mask))
+		wr->send_flags |= IBV_SEND_SIGNALED;
 }
 
 /* flags: what the completion will report, with VRB_SILENT where it will not. */
-VRB_INLINE ssize_t vrb_sq_post(struct vrb_ep *ep, struct ibv_send_wr *wr, void *context, uint64_t flags, size_t len,
-			       bool more)
+VRB_INLINE ssize_t vrb_sq_post(struct vrb_ep *ep, struct ibv_send_wr *wr, void *context,
+			       uint64_t flags, size_t len, bool more)
 {
 	struct vrb_wq *sq = ep->sq;
 	struct ibv_send_wr *bad;
-	struct vrb_slot *slot;
 	ssize_t ret;
+	int err;
 
-	vrb_wq_lock(sq);
-	slot = vrb_wq_next(sq);
-	if (vrb_likely(slot)) {
-		vrb_slot_fill(slot, context, flags, len);
-		wr->wr_id = (uintptr_t)slot;
-		wr->next = NULL;
-		if ((flags & VRB_SILENT) && !((sq->head + 1) & sq->signal_mask))
-			wr->send_flags |= IBV_SEND_SIGNALED;
-	}
-	if (vrb_likely(slot && !sq->held && !more)) {
-		vrb_wq_publish(sq);
-		ret = ibv_post_send(sq->qp, wr, &bad);
-		if (vrb_unlikely(ret))
-			ret = vrb_wq_post_failed(sq, ret);
+	if (VRB_LOCKS)
+		ofi_lock(&sq->lock);
+	if (vrb_likely(!vrb_wq_blocked(sq) && !sq->special && !more)) {
+		vrb_sq_fill(sq, wr, context, flags, len);
+		err = ibv_post_send(sq->qp, wr, &bad);
+		ret = vrb_likely(!err) ? 0 : vrb_wq_post_failed(sq, err);
 	} else {
-		ret = vrb_sq_post_rare(ep, wr, slot, more);
+		ret = vrb_sq_post_rare(ep, wr, context, flags, len, more);
 	}
-	vrb_wq_unlock(sq);
+	if (VRB_LOCKS)
+		ofi_unlock(&sq->lock);
 	return ret;
 }
 
-VRB_INLINE ssize_t vrb_rq_post(struct vrb_ep *ep, struct ibv_sge *sge, int count, void *context, uint64_t flags,
-			       size_t len)
+VRB_INLINE ssize_t vrb_rq_post(struct vrb_ep *ep, struct ibv_sge *sge, int count, void *context,
+			       uint64_t flags, size_t len)
 {
-	struct ibv_recv_wr wr, *bad;
+	struct ibv_recv_wr *bad, wr = { .sg_list = sge, .num_sge = count };
 	struct vrb_wq *rq = ep->rq;
-	struct vrb_slot *slot;
 	ssize_t ret;
+	int err;
 
-	vrb_wq_lock(rq);
-	slot = vrb_wq_next(rq);
-	if (vrb_likely(slot)) {
-		wr.wr_id = (uintptr_t)vrb_slot_fill(slot, context, flags, len);
-		wr.next = NULL;
-		wr.sg_list = sge;
-		wr.num_sge = count;
-		vrb_wq_publish(rq);
-		ret = ibv_post_recv(rq->qp, &wr, &bad);
-		if (vrb_unlikely(ret))
-			ret = vrb_wq_post_failed(rq, ret);
+	if (VRB_LOCKS)
+		ofi_lock(&rq->lock);
+	if (vrb_likely(!vrb_wq_blocked(rq) && !rq->special)) {
+		wr.wr_id = vrb_wq_take(rq, context, flags, len);
+		err = ibv_post_recv(rq->qp, &wr, &bad);
+		ret = vrb_likely(!err) ? 0 : vrb_wq_post_failed(rq, err);
 	} else {
-		ret = vrb_rq_blocked(ep);
+		ret = vrb_rq_post_rare(ep, &wr, context, flags, len);
 	}
-	vrb_wq_unlock(rq);
+	if (VRB_LOCKS)
+		ofi_unlock(&rq->lock);
 	return ret;
 }
 
@@ -106,13 +123,15 @@ VRB_INLINE bool vrb_no_buf(const void *buf, size_t len)
  * Fills sge from an iov and returns the sum of the lengths, SIZE_MAX (more than any limit) when a buffer is
  * missing or the sum overflows. The caller has checked the count.
  */
-static inline size_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov, void **desc, size_t count)
+static inline size_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov, void **desc,
+				  size_t count)
 {
 	size_t i, len = 0;
 
 	for (i = 0; i < count; i++) {
 		vrb_sge_set(&sge[i], iov[i].iov_base, iov[i].iov_len, desc ? desc[i] : NULL);
-		if (__builtin_add_overflow(len, iov[i].iov_len, &len) || vrb_no_buf(iov[i].iov_base, iov[i].iov_len))
+		if (__builtin_add_overflow(len, iov[i].iov_len, &len) ||
+		    vrb_no_buf(iov[i].iov_base, iov[i].iov_len))
 			return SIZE_MAX;
 	}
 	return len;
@@ -131,8 +150,8 @@ struct vrb_tx_mode {
 };
 
 /* 0, -FI_EBADFLAGS or -FI_EMSGSIZE. */
-static inline ssize_t vrb_tx_mode(const struct vrb_ep *ep, uint64_t flags, uint64_t allowed, size_t len,
-				  struct vrb_tx_mode *mode)
+static inline ssize_t vrb_tx_mode(const struct vrb_ep *ep, uint64_t flags, uint64_t allowed,
+				  size_t len, struct vrb_tx_mode *mode)
 {
 	if (vrb_unlikely(flags & ~allowed))
 		return -FI_EBADFLAGS;

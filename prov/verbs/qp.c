@@ -34,14 +34,16 @@ static int to_init(struct vrb_ep *ep)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = first_port(ep->domain),
-		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+		.qp_access_flags =
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
 	};
 	int err;
 
 	if (ep->domain->attr.atomic_cap != IBV_ATOMIC_NONE)
 		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	ep->qp_access = attr.qp_access_flags;
-	err = ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	err = ibv_modify_qp(ep->qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	return err ? failed(ep, "fi_enable: ibv_modify_qp to", "INIT", err) : 0;
 }
 
@@ -102,7 +104,8 @@ static void set_timers(struct ibv_qp_attr *attr, int *mask)
 		attr->timeout = vrb_params.ack_timeout;
 }
 
-static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state state, const char *name)
+static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state state,
+		  const char *name)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int err, mask = 0;

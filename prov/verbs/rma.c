@@ -5,8 +5,10 @@
 #include "post.h"
 
 #define RMA_WRITE (FI_RMA | FI_WRITE)
-#define RMA_READ (FI_RMA | FI_READ)
-#define READ_FLAGS (FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+#define RMA_READ  (FI_RMA | FI_READ)
+#define READ_FLAGS                                                                        \
+	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+	 FI_DELIVERY_COMPLETE)
 
 /* A key of more than 32 bits is none that this provider gave out. */
 VRB_INLINE ssize_t check(const void *buf, size_t len, size_t max, uint64_t key)
@@ -24,8 +26,9 @@ VRB_INLINE void remote(struct ibv_send_wr *wr, uint64_t addr, uint64_t key)
 	wr->wr.rdma.rkey = (uint32_t)key;
 }
 
-VRB_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, void *desc, enum ibv_wr_opcode opcode,
-			     uint64_t data, uint64_t addr, uint64_t key, void *context)
+VRB_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			     enum ibv_wr_opcode opcode, uint64_t data, uint64_t addr, uint64_t key,
+			     void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct ibv_send_wr wr;
@@ -44,8 +47,8 @@ VRB_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, vo
 	return vrb_sq_post(ep, &wr, context, RMA_WRITE | ep->tx_silent, len, false);
 }
 
-VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len, enum ibv_wr_opcode opcode,
-			      uint64_t data, uint64_t addr, uint64_t key)
+VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
+			      enum ibv_wr_opcode opcode, uint64_t data, uint64_t addr, uint64_t key)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct ibv_send_wr wr;
@@ -64,15 +67,16 @@ VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len, e
 	return vrb_sq_post(ep, &wr, NULL, RMA_WRITE | VRB_SILENT, len, false);
 }
 
-static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest, uint64_t addr,
-			 uint64_t key, void *context)
+static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
+			 uint64_t addr, uint64_t key, void *context)
 {
 	(void)dest;
 	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE, 0, addr, key, context);
 }
 
-static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
-			     fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			     uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     void *context)
 {
 	(void)dest;
 	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
@@ -80,14 +84,15 @@ static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, voi
 	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key, context);
 }
 
-static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest, uint64_t addr, uint64_t key)
+static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
+			  uint64_t addr, uint64_t key)
 {
 	(void)dest;
 	return inject_one(ep, buf, len, IBV_WR_RDMA_WRITE, 0, addr, key);
 }
 
-static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest,
-			      uint64_t addr, uint64_t key)
+static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t dest, uint64_t addr, uint64_t key)
 {
 	(void)dest;
 	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
@@ -95,8 +100,8 @@ static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, ui
 	return inject_one(ep, buf, len, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key);
 }
 
-static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t addr,
-			uint64_t key, void *context)
+static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			uint64_t addr, uint64_t key, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct ibv_send_wr wr;
@@ -116,12 +121,14 @@ static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 }
 
 /* The one remote range of an fi_msg_rma; it must be as long as the local side. */
-static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint64_t flags, uint64_t allowed,
-			   struct ibv_send_wr *wr, size_t *len, struct vrb_tx_mode *mode)
+static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
+			   uint64_t allowed, struct ibv_send_wr *wr, size_t *len,
+			   struct vrb_tx_mode *mode)
 {
 	ssize_t ret;
 
-	if (!msg || msg->iov_count > ep->info->tx_attr->iov_limit || msg->rma_iov_count != 1 || !msg->rma_iov)
+	if (!msg || msg->iov_count > ep->info->tx_attr->iov_limit || msg->rma_iov_count != 1 ||
+	    !msg->rma_iov)
 		return -FI_EINVAL;
 	*len = vrb_sge_fill(wr->sg_list, msg->msg_iov, msg->desc, msg->iov_count);
 	ret = vrb_tx_mode(ep, flags, allowed, *len, mode);
@@ -183,8 +190,8 @@ static size_t iov_len(const struct iovec *iov, size_t count, size_t limit)
 	return len;
 }
 
-static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t dest,
-			  uint64_t addr, uint64_t key, void *context)
+static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			  fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct fi_rma_iov target = { addr, iov_len(iov, count, ep->info->tx_attr->iov_limit), key };
@@ -201,8 +208,8 @@ static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **de
 	return rma_writemsg(fid, &msg, ep->tx_op_flags);
 }
 
-static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t src,
-			 uint64_t addr, uint64_t key, void *context)
+static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t src, uint64_t addr, uint64_t key, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct fi_rma_iov target = { addr, iov_len(iov, count, ep->info->tx_attr->iov_limit), key };
@@ -219,7 +226,7 @@ static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return rma_readmsg(fid, &msg, ep->tx_op_flags & READ_FLAGS);
 }
 
-struct fi_ops_rma vrb_rma_ops = {
+struct fi_ops_rma VRB_TABLE(rma) = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = rma_read,
 	.readv = rma_readv,

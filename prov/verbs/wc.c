@@ -39,7 +39,7 @@ void vrb_wc_detail(const struct ibv_wc *wc, struct vrb_wc_detail *detail)
 		.vendor_err = wc->vendor_err,
 		.flags = slot->flags & ~VRB_SILENT,
 		.len = slot->len,
-		.qp_num = ep->qp->qp_num,
+		.qp_num = ep->qp ? ep->qp->qp_num : 0,
 		.peer_qp_num = ep->peer_qp_num,
 	};
 	if (ep->conn.peer.ss_family)
@@ -62,7 +62,8 @@ static const char *meaning(int status)
 	case IBV_WC_LOC_LEN_ERR:
 		return "receive buffer too small for the message, or message above max_msg_size";
 	case IBV_WC_LOC_QP_OP_ERR:
-		return "the queue pair can't do this: too many segments, or RMA reads above the negotiated depth";
+		return "the queue pair can't do this: too many segments, or RMA reads above the "
+		       "negotiated depth";
 	case IBV_WC_LOC_PROT_ERR:
 		return "the local descriptor does not cover the buffer or lacks the access";
 	case IBV_WC_WR_FLUSH_ERR:
@@ -70,7 +71,8 @@ static const char *meaning(int status)
 	case IBV_WC_LOC_ACCESS_ERR:
 		return "an incoming write hit a local protection error";
 	case IBV_WC_REM_INV_REQ_ERR:
-		return "the peer's receive buffer is too small, or it does not accept this operation";
+		return "the peer's receive buffer is too small, or it does not accept this "
+		       "operation";
 	case IBV_WC_REM_ACCESS_ERR:
 		return "the key, the remote range or its access rights do not fit";
 	case IBV_WC_REM_OP_ERR:
@@ -93,9 +95,10 @@ const char *vrb_wc_text(int status, const struct vrb_wc_detail *detail, char *bu
 	if (!detail)
 		snprintf(buf, len, "%s (%d)%s%s", name, status, colon, why);
 	else
-		snprintf(buf, len, "%s (%d), vendor 0x%x: %s of %llu B to %s, QP 0x%x to 0x%x%s%s", name, status,
-			 detail->vendor_err, operation(detail->flags), (unsigned long long)detail->len,
-			 detail->peer[0] ? detail->peer : "unknown peer", detail->qp_num, detail->peer_qp_num, colon,
-			 why);
+		snprintf(buf, len, "%s (%d), vendor 0x%x: %s of %llu B to %s, QP 0x%x to 0x%x%s%s",
+			 name, status, detail->vendor_err, operation(detail->flags),
+			 (unsigned long long)detail->len,
+			 detail->peer[0] ? detail->peer : "unknown peer", detail->qp_num,
+			 detail->peer_qp_num, colon, why);
 	return buf;
 }

@@ -9,12 +9,12 @@
 
 /* fi_cq_err_entry.err_data: what fi_cq_strerror needs to name the operation. */
 struct vrb_wc_detail {
-	uint32_t size;	   /* of this structure, so that a reader can tell what it was given */
+	uint32_t size; /* of this structure, so that a reader can tell what it was given */
 	uint32_t vendor_err;
-	uint64_t flags;	   /* FI_MSG | FI_SEND and the like */
-	uint64_t len;	   /* bytes of the operation */
+	uint64_t flags; /* FI_MSG | FI_SEND and the like */
+	uint64_t len;	/* bytes of the operation */
 	uint32_t qp_num, peer_qp_num;
-	char peer[64];	   /* address, "" when unknown */
+	char peer[64]; /* address, "" when unknown */
 };
 
 /* Fills entry from a failed completion; its err_data is left to the caller. */

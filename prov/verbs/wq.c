@@ -8,7 +8,7 @@ static uint32_t pow2_at_least(uint32_t n)
 	return n <= 1 ? 1 : 1u << (32 - __builtin_clz(n - 1));
 }
 
-struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size, bool locked)
+struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size)
 {
 	uint32_t slots = pow2_at_least(size), i;
 	struct vrb_wq *wq;
@@ -16,7 +16,7 @@ struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size, bool locked)
 	wq = aligned_alloc(VRB_CACHELINE, sizeof(*wq));
 	if (!wq)
 		return NULL;
-	*wq = (struct vrb_wq){ .ep = ep, .locked = locked, .mask = slots - 1 };
+	*wq = (struct vrb_wq){ .ep = ep, .mask = slots - 1 };
 	/* At least two of size slots ask for a completion, so that the ring can always be retired. */
 	wq->signal_mask = pow2_at_least(size / 2 + 1) / 2;
 	wq->signal_mask = wq->signal_mask ? wq->signal_mask - 1 : 0;

@@ -16,7 +16,7 @@
 
 #define VRB_CACHELINE 64
 
-#define vrb_likely(x) __builtin_expect(!!(x), 1)
+#define vrb_likely(x)	__builtin_expect(!!(x), 1)
 #define vrb_unlikely(x) __builtin_expect(!!(x), 0)
 
 /* In vrb_slot.flags: no entry for the application unless the operation fails. */
@@ -25,6 +25,9 @@
 struct vrb_ep;
 struct vrb_cq;
 struct vrb_wq;
+
+/* In vrb_wq.special; the rest of it counts the work requests in ep->batch, published but not posted. */
+#define VRB_WQ_SHARES (1u << 31) /* takes its credits from a pool; set when enabled */
 
 struct vrb_slot {
 	void *context;
@@ -36,39 +39,35 @@ struct vrb_slot {
 struct vrb_wq {
 	/* Of the posting side, guarded by lock where the domain takes locks. */
 	struct ofi_lock lock;
-	bool locked;	      /* the domain's threading asks for the lock; constant */
-	uint32_t held;	      /* work requests in ep->batch, published but not posted */
-	uint32_t head;	      /* work requests ever posted; published before the post, for the poller */
-	uint32_t mask;	      /* slots - 1 */
-	uint32_t limit;	      /* outstanding work requests allowed now, 0 before connecting and after; atomic */
-	uint32_t signal_mask; /* a silent slot whose number + 1 has none of these bits asks for a completion */
+	uint32_t
+		special; /* why a post needs more than a slot: VRB_WQ_SHARES, and the requests held back */
+	uint32_t head; /* work requests ever posted; published before the post, for the poller */
+	uint32_t mask; /* slots - 1 */
+	uint32_t
+		limit; /* outstanding work requests allowed now, 0 before connecting and after; atomic */
+	uint32_t
+		signal_mask; /* a silent slot whose number + 1 has none of these bits asks for a completion */
 	struct ibv_qp *qp;
 	struct vrb_slot *slots;
-	int *pool; /* shared credits of a CQ that could not grow for this queue, else NULL; atomic */
+	int *pool; /* credits of a CQ that could not grow for this queue; atomic */
 	struct vrb_ep *ep;
 	struct vrb_cq *cq;
 
 	/* Of the polling side, guarded by the CQ's lock. */
-	uint32_t tail __attribute__((aligned(VRB_CACHELINE))); /* retired; read by the posting side */
+	uint32_t tail
+		__attribute__((aligned(VRB_CACHELINE))); /* retired; read by the posting side */
 	bool lost;   /* the device is gone: the library completes what is outstanding; atomic */
 	bool closed; /* the endpoint is gone; what completes still is dropped */
 	LIST_ENTRY(vrb_wq) siblings; /* cq->wqs, or cq->closed until the CQ was seen empty */
 };
 
 /* A ring for size outstanding work requests. NULL when out of memory. */
-struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size, bool locked);
+struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size);
 void vrb_wq_free(struct vrb_wq *wq);
 
-static inline void vrb_wq_lock(struct vrb_wq *wq)
+static inline uint32_t vrb_wq_held(const struct vrb_wq *wq)
 {
-	if (wq->locked)
-		ofi_lock(&wq->lock);
-}
-
-static inline void vrb_wq_unlock(struct vrb_wq *wq)
-{
-	if (wq->locked)
-		ofi_unlock(&wq->lock);
+	return wq->special & ~VRB_WQ_SHARES;
 }
 
 static inline uint32_t vrb_wq_tail(const struct vrb_wq *wq)
@@ -95,38 +94,16 @@ static inline uint32_t vrb_wq_left(const struct vrb_wq *wq)
 	return used < limit ? limit - used : 0;
 }
 
-static inline bool vrb_wq_take_pool(struct vrb_wq *wq)
-{
-	if (vrb_likely(!wq->pool))
-		return true;
-	if (__atomic_sub_fetch(wq->pool, 1, __ATOMIC_ACQUIRE) >= 0)
-		return true;
-	__atomic_add_fetch(wq->pool, 1, __ATOMIC_RELEASE);
-	return false;
-}
-
 static inline void vrb_wq_give_pool(struct vrb_wq *wq, int credits)
 {
-	if (vrb_unlikely(wq->pool))
+	if (vrb_unlikely(wq->special & VRB_WQ_SHARES))
 		__atomic_add_fetch(wq->pool, credits, __ATOMIC_RELEASE);
 }
 
-/*
- * The slot for the next work request, or NULL when the queue is full or not open. The head is published
- * here, with what the caller stored in the slot visible to the thread that polls: vrb_wq_publish().
- */
-static inline struct vrb_slot *vrb_wq_next(struct vrb_wq *wq)
+/* Full or not open. */
+static inline bool vrb_wq_blocked(const struct vrb_wq *wq)
 {
-	uint32_t head = wq->head;
-
-	if (vrb_unlikely(head - vrb_wq_tail(wq) >= vrb_wq_limit(wq)) || !vrb_wq_take_pool(wq))
-		return NULL;
-	return &wq->slots[head & wq->mask];
-}
-
-static inline void vrb_wq_publish(struct vrb_wq *wq)
-{
-	__atomic_store_n(&wq->head, wq->head + 1, __ATOMIC_RELEASE);
+	return wq->head - vrb_wq_tail(wq) >= vrb_wq_limit(wq);
 }
 
 /* Takes the last n publications back: their work requests were not posted. */
