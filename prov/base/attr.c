@@ -433,7 +433,8 @@ static const void *part_of(const struct fi_info *info, enum part part)
  */
 static bool legacy_local_mr(const struct ask *ask, struct ofi_miss *miss)
 {
-	if (ask->hints->domain_attr || FI_VERSION_GE(ask->version, FI_VERSION(1, 5)))
+	if (ask->hints->domain_attr || !ask->have->domain_attr ||
+	    FI_VERSION_GE(ask->version, FI_VERSION(1, 5)))
 		return true;
 	miss->attr = "domain_attr->mr_mode";
 	return mr_mode_legacy(ask, mr_required(ask->have, ask->hints->caps), FI_MR_UNSPEC, miss);

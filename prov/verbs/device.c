@@ -49,6 +49,18 @@ static bool report_once(const char *name, int err)
 	return true;
 }
 
+void vrb_device_forget(void)
+{
+	struct report *report;
+
+	pthread_mutex_lock(&reports_lock);
+	while ((report = SLIST_FIRST(&reports))) {
+		SLIST_REMOVE_HEAD(&reports, next);
+		free(report);
+	}
+	pthread_mutex_unlock(&reports_lock);
+}
+
 static void remedy(int err, const struct ibv_device *dev, char *buf, size_t len)
 {
 	switch (err) {

@@ -54,6 +54,8 @@ STAILQ_HEAD(vrb_snapshot, vrb_device);
  */
 int vrb_snapshot_take(struct vrb_snapshot *snapshot);
 void vrb_snapshot_free(struct vrb_snapshot *snapshot);
+/* Forgets which devices have been logged. */
+void vrb_device_forget(void);
 /* Opens the device of a domain name. NULL with *err = -FI_E* on failure, logged. */
 struct ibv_context *vrb_device_open(const char *name, int *err);
 

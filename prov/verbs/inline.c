@@ -138,3 +138,15 @@ int vrb_inline_max(struct ibv_context *ctx, const char **call, uint32_t *max)
 	pthread_mutex_unlock(&limits_lock);
 	return err;
 }
+
+void vrb_inline_forget(void)
+{
+	struct limit *limit;
+
+	pthread_mutex_lock(&limits_lock);
+	while ((limit = SLIST_FIRST(&limits))) {
+		SLIST_REMOVE_HEAD(&limits, next);
+		free(limit);
+	}
+	pthread_mutex_unlock(&limits_lock);
+}

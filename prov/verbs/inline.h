@@ -8,5 +8,7 @@
 
 /* Probes at most once per device and process. 0 or errno, of the call named in *call. */
 int vrb_inline_max(struct ibv_context *ctx, const char **call, uint32_t *max);
+/* Forgets what was found. */
+void vrb_inline_forget(void);
 
 #endif

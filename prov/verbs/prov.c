@@ -7,14 +7,13 @@
 #include <pthread.h>
 #include <string.h>
 #include <infiniband/verbs.h>
-#include <ofi/ops.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/ops.h>
 #include "conn.h"
-#include "conn.h"
+#include "device.h"
 #include "fabric.h"
 #include "info.h"
-#include "ops.h"
+#include "inline.h"
 #include "ops.h"
 #include "pep.h"
 #include "prov.h"
@@ -22,6 +21,8 @@
 
 static void cleanup(void)
 {
+	vrb_inline_forget();
+	vrb_device_forget();
 }
 
 struct fi_provider vrb_prov = {

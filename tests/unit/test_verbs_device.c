@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Snapshots of machines that are well, ill, and empty. */
+#include "unit.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <infiniband/ib.h>
+#include <ofi/addr.h>
+#include <rdma/fi_errno.h>
+#include "capture.h"
+#include "mock_device.h"
+#include "prov/verbs/device.h"
+#include "prov/verbs/prov.h"
+
+static const uint8_t mac[6] = { 0x52, 0x54, 0, 0x12, 0x34, 0x56 };
+static const uint8_t other_mac[6] = { 0x52, 0x54, 0, 0, 0, 1 };
+
+static struct vrb_snapshot snapshot;
+static const char *log_text;
+
+static int setup(void **state)
+{
+	(void)state;
+	mock_reset();
+	STAILQ_INIT(&snapshot);
+	vrb_params = (struct vrb_params){ .gid_idx = -1 };
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vrb_snapshot_free(&snapshot);
+	return 0;
+}
+
+/* Each test has a device of another name, since limits and warnings are remembered by name. */
+static struct mock_device *roce(const char *name)
+{
+	struct mock_device *device = mock_add_device(name);
+
+	mock_add_gid(device, 1, 0, IBV_GID_TYPE_ROCE_V2, "fe80::5054:ff:fe12:3456", 2);
+	mock_add_gid(device, 1, 1, IBV_GID_TYPE_ROCE_V2, "::ffff:10.0.0.1", 2);
+	mock_add_if("lo", 1, IFF_LOOPBACK, mac, 6);
+	mock_add_if("eth0", 2, 0, mac, 6);
+	mock_add_if("eth1", 3, 0, other_mac, 6);
+	mock_add_ip("lo", "127.0.0.1");
+	mock_add_ip("eth0", "fe80::5054:ff:fe12:3456");
+	mock_add_ip("eth0", "2001:db8::1");
+	mock_add_ip("eth0", "169.254.1.1");
+	mock_add_ip("eth0:1", "10.0.0.1");
+	mock_add_ip("eth1", "10.0.1.1");
+	return device;
+}
+
+static struct vrb_device *take(void)
+{
+	int ret;
+
+	vrb_snapshot_free(&snapshot);
+	capture_start();
+	ret = vrb_snapshot_take(&snapshot);
+	log_text = capture_stop();
+	assert_int_equal(ret, 0);
+	return STAILQ_FIRST(&snapshot);
+}
+
+static void expect_addrs(const struct vrb_port *port, const char *expected)
+{
+	const struct vrb_port_addr *addr;
+	char text[512] = "", one[OFI_ADDR_STRLEN];
+
+	STAILQ_FOREACH (addr, &port->addrs, next) {
+		ofi_addr_str((const struct sockaddr *)&addr->addr, one, sizeof(one));
+		strcat(text, strstr(one, "//") + 2);
+		strcat(text, " ");
+	}
+	assert_string_equal(text, expected);
+}
+
+static void test_no_device(void **state)
+{
+	(void)state;
+	assert_null(take());
+	mock_fail("ibv_get_device_list", ENOSYS);
+	assert_null(take());
+	assert_string_equal(log_text, "");
+}
+
+static void test_list_shortage(void **state)
+{
+	(void)state;
+	mock_fail("ibv_get_device_list", EMFILE);
+	assert_int_equal(vrb_snapshot_take(&snapshot), -FI_EMFILE);
+}
+
+static void test_roce(void **state)
+{
+	struct mock_device *device = roce("roce0");
+	struct vrb_device *dev = take();
+
+	(void)state;
+	assert_int_equal(dev->err, 0);
+	assert_string_equal(dev->name, "roce0");
+	assert_int_equal(dev->max_inline, 972);
+	assert_int_equal(dev->num_ports, 1);
+	assert_int_equal(dev->ports[0].gid_index, 1);
+	assert_string_equal(dev->ports[0].link_addr, "52:54:00:12:34:56");
+	expect_addrs(&dev->ports[0],
+		     "10.0.0.1:0 [2001:db8::1]:0 169.254.1.1:0 [fe80::5054:ff:fe12:3456]:0 ");
+	assert_string_equal(STAILQ_FIRST(&dev->ports[0].addrs)->netdev, "eth0");
+	assert_int_equal(device->alive, 0);
+}
+
+static void test_probe_once(void **state)
+{
+	struct mock_device *device = roce("probed0");
+	unsigned qps;
+
+	(void)state;
+	take();
+	qps = device->qps;
+	assert_in_range(qps, 1, 16);
+	take();
+	assert_int_equal(device->qps, qps);
+	assert_int_equal(STAILQ_FIRST(&snapshot)->max_inline, 972);
+}
+
+static void test_tiny(void **state)
+{
+	struct mock_device *device = roce("tiny0");
+
+	(void)state;
+	device->max_inline = 0;
+	assert_int_equal(take()->max_inline, 0);
+}
+
+static void test_pinned_gid(void **state)
+{
+	(void)state;
+	roce("pinned0");
+	vrb_params.gid_idx = 0;
+	expect_addrs(&take()->ports[0], "[fe80::5054:ff:fe12:3456]:0 ");
+	vrb_params.gid_idx = 1;
+	expect_addrs(&take()->ports[0], "10.0.0.1:0 ");
+	vrb_params.gid_idx = 9;
+	assert_int_equal(take()->ports[0].gid_index, -1);
+}
+
+static void test_iface(void **state)
+{
+	(void)state;
+	roce("iface0");
+	vrb_params.iface = "ib,eth";
+	assert_false(STAILQ_EMPTY(&take()->ports[0].addrs));
+	vrb_params.iface = "eth1";
+	assert_true(STAILQ_EMPTY(&take()->ports[0].addrs));
+}
+
+static void test_device_name(void **state)
+{
+	struct mock_device *device = roce("name0");
+	struct vrb_device *dev;
+
+	(void)state;
+	vrb_params.device_name = "mlx5_0,na";
+	assert_int_equal(take()->err, 0);
+	vrb_params.device_name = "mlx5";
+	dev = take();
+	assert_int_equal(dev->err, FI_ENODEV);
+	assert_string_equal(dev->why.attr, "FI_VERBS_DEVICE_NAME");
+	assert_string_equal(dev->why.asked, "mlx5");
+	assert_string_equal(dev->why.has, "name0");
+	assert_int_equal(device->opens, 1);
+	assert_string_equal(log_text, "");
+}
+
+static void test_infiniband(void **state)
+{
+	static const uint8_t hw[20] = { 0x80, 0, 2, 8, 0xfe, 0x80, 0, 0, 0, 0,
+					0,    0, 0, 2, 0xc9, 3,	   0, 1, 2, 3 };
+	struct mock_device *device = mock_add_device("ib0");
+	const struct vrb_port_addr *addr;
+	const struct sockaddr_ib *ib;
+	struct vrb_port *port;
+
+	(void)state;
+	device->port[0].link_layer = IBV_LINK_LAYER_INFINIBAND;
+	mock_add_gid(device, 1, 0, IBV_GID_TYPE_IB, "fe80::2:c903:1:203", 0);
+	mock_add_if("ib0", 5, 0, hw, sizeof(hw));
+	mock_add_ip("ib0", "192.168.7.1");
+	port = &take()->ports[0];
+	addr = STAILQ_FIRST(&port->addrs);
+	assert_int_equal(addr->addr.ss_family, AF_INET);
+	addr = STAILQ_NEXT(addr, next);
+	assert_non_null(addr);
+	ib = (const void *)&addr->addr;
+	assert_int_equal(ib->sib_family, AF_IB);
+	assert_int_equal(ib->sib_pkey, 0xffff);
+	assert_memory_equal(&ib->sib_addr, &port->gid, sizeof(port->gid));
+	assert_string_equal(port->link_addr, "fe80::2:c903:1:203");
+}
+
+static void test_iwarp(void **state)
+{
+	struct mock_device *device = mock_add_device("siw0");
+	struct ibv_gid_entry *gid = &device->gid[0];
+
+	(void)state;
+	device->dev.node_type = IBV_NODE_RNIC;
+	device->dev.transport_type = IBV_TRANSPORT_IWARP;
+	mock_add_gid(device, 1, 0, IBV_GID_TYPE_IB, "::", 0);
+	memcpy(gid->gid.raw, mac, sizeof(mac));
+	mock_add_if("eth0", 2, 0, mac, 6);
+	mock_add_ip("eth0", "10.0.0.1");
+	vrb_params.gid_idx = 0;
+	expect_addrs(&take()->ports[0], "10.0.0.1:0 ");
+}
+
+static void test_permission(void **state)
+{
+	struct mock_device *device = roce("secret0");
+	struct vrb_device *dev;
+
+	(void)state;
+	device->open_errno = EACCES;
+	dev = take();
+	assert_int_equal(dev->err, FI_EACCES);
+	assert_int_equal(dev->num_ports, 0);
+	assert_string_equal(dev->why.attr, "device");
+	assert_string_equal(dev->why.has,
+			    "Permission denied: give this user access to /dev/infiniband/uverbs0");
+	assert_non_null(strstr(log_text, "secret0: ibv_open_device failed: Permission denied"));
+	take();
+	assert_string_equal(log_text, "");
+}
+
+static void expect_failure(const char *name, const char *call, int err, const char *text)
+{
+	struct mock_device *device;
+	struct vrb_device *dev;
+
+	mock_reset();
+	device = roce(name);
+	mock_fail(call, err);
+	dev = take();
+	assert_int_equal(dev->err, err);
+	assert_string_equal(dev->why.asked, call);
+	assert_non_null(strstr(dev->why.has, text));
+	assert_non_null(strstr(log_text, text));
+	assert_int_equal(dev->num_ports, 0);
+	assert_int_equal(device->alive, 0);
+}
+
+static void test_failures(void **state)
+{
+	(void)state;
+	expect_failure("f0", "ibv_query_device", EIO, "Input/output error");
+	expect_failure("f1", "ibv_alloc_pd", ENOMEM,
+		       "raise the limit of locked memory (ulimit -l)");
+	expect_failure("f2", "ibv_create_cq", ENOMEM, "(ulimit -l)");
+	expect_failure("f3", "ibv_create_qp", EOPNOTSUPP, "no reliable connected queue pairs");
+	expect_failure("f4", "ibv_query_port", ENODEV, "load the module ib_uverbs");
+	expect_failure("f5", "ibv_query_gid_table", EMFILE, "limit of open files (ulimit -n)");
+}
+
+static void test_getifaddrs(void **state)
+{
+	(void)state;
+	roce("noif0");
+	mock_fail("getifaddrs", ENOBUFS);
+	capture_start();
+	assert_int_equal(vrb_snapshot_take(&snapshot), -ENOBUFS);
+	assert_non_null(strstr(capture_stop(), "getifaddrs failed"));
+	assert_true(STAILQ_EMPTY(&snapshot));
+}
+
+static void test_sysfs(void **state)
+{
+	char dir[] = "/tmp/test_verbs_device.XXXXXX", path[64];
+	struct mock_device *device = roce("pci0");
+	struct vrb_device *dev;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(device->dev.ibdev_path, sizeof(device->dev.ibdev_path), "%s", dir);
+	snprintf(path, sizeof(path), "%s/device", dir);
+	assert_int_equal(symlink("../0000:3b:00.1", path), 0);
+	dev = take();
+	assert_true(dev->on_pci);
+	assert_int_equal(dev->pci.domain_id, 0);
+	assert_int_equal(dev->pci.bus_id, 0x3b);
+	assert_int_equal(dev->pci.device_id, 0);
+	assert_int_equal(dev->pci.function_id, 1);
+	assert_string_equal(dev->driver, "");
+	unlink(path);
+	rmdir(dir);
+}
+
+static void test_open(void **state)
+{
+	struct mock_device *device = roce("open0");
+	struct ibv_context *ctx;
+	int err;
+
+	(void)state;
+	ctx = vrb_device_open("open0", &err);
+	assert_non_null(ctx);
+	assert_int_equal(err, 0);
+	ibv_close_device(ctx);
+	capture_start();
+	assert_null(vrb_device_open("gone0", &err));
+	log_text = capture_stop();
+	assert_int_equal(err, -FI_ENODEV);
+	assert_non_null(strstr(log_text, "gone0: there is no such device"));
+	device->open_errno = EACCES;
+	capture_start();
+	assert_null(vrb_device_open("open0", &err));
+	log_text = capture_stop();
+	assert_int_equal(err, -FI_EACCES);
+	assert_non_null(strstr(log_text, "give this user access to /dev/infiniband/uverbs0"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_no_device),  TEST(test_list_shortage), TEST(test_roce),
+		TEST(test_probe_once), TEST(test_tiny),		 TEST(test_pinned_gid),
+		TEST(test_iface),      TEST(test_device_name),	 TEST(test_infiniband),
+		TEST(test_iwarp),      TEST(test_permission),	 TEST(test_failures),
+		TEST(test_getifaddrs), TEST(test_sysfs),	 TEST(test_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

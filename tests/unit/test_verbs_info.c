@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* From a device and a port to fi_info: nothing constant that the device knows. */
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/info.h"
+#include "prov/verbs/nic.h"
+#include "prov/verbs/prov.h"
+
+static struct vrb_device dev;
+static struct vrb_port port;
+static struct vrb_port_addr addr;
+static struct fi_info *info, *hints;
+
+static int setup(void **state)
+{
+	(void)state;
+	vrb_params = (struct vrb_params){ .tx_size = 384,
+					  .rx_size = 384,
+					  .tx_iov_limit = 4,
+					  .rx_iov_limit = 4,
+					  .inline_size = 256,
+					  .gid_idx = -1 };
+	memset(&dev, 0, sizeof(dev));
+	strcpy(dev.name, "mlx5_0");
+	strcpy(dev.driver, "mlx5_core");
+	strcpy(dev.attr.fw_ver, "16.35.2000");
+	dev.transport = IBV_TRANSPORT_IB;
+	dev.attr.vendor_id = 0x15b3;
+	dev.attr.vendor_part_id = 0x1017;
+	dev.attr.max_qp = 1000;
+	dev.attr.max_qp_wr = 4096;
+	dev.attr.max_sge = 30;
+	dev.attr.max_cq = 2000;
+	dev.attr.max_mr = 3000;
+	dev.attr.atomic_cap = IBV_ATOMIC_HCA;
+	dev.max_inline = 972;
+	dev.on_pci = true;
+	dev.pci.bus_id = 0x3b;
+	memset(&port, 0, sizeof(port));
+	port.num = 1;
+	port.attr.state = IBV_PORT_ACTIVE;
+	port.attr.max_msg_sz = 1 << 30;
+	port.attr.active_mtu = IBV_MTU_4096;
+	port.attr.active_width = 2;
+	port.attr.active_speed = 32;
+	port.attr.link_layer = IBV_LINK_LAYER_INFINIBAND;
+	port.gid.global.subnet_prefix = htobe64(0xfe80000000000000);
+	strcpy(port.link_addr, "fe80::1");
+	STAILQ_INIT(&port.addrs);
+	STAILQ_INSERT_TAIL(&port.addrs, &addr, next);
+	hints = fi_allocinfo();
+	return hints ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+	info = NULL;
+	return 0;
+}
+
+static void make(void)
+{
+	fi_freeinfo(info);
+	info = vrb_info_msg(&dev, &port);
+	assert_non_null(info);
+}
+
+static void test_infiniband(void **state)
+{
+	(void)state;
+	make();
+	assert_int_equal(info->caps, FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ |
+					     FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |
+					     FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM);
+	assert_int_equal(info->mode, FI_RX_CQ_DATA);
+	assert_string_equal(info->fabric_attr->name, "IB-0xfe80000000000000");
+	assert_string_equal(info->domain_attr->name, "mlx5_0");
+	assert_int_equal(info->ep_attr->type, FI_EP_MSG);
+	assert_int_equal(info->ep_attr->protocol, FI_PROTO_RDMA_CM_IB_RC);
+	assert_int_equal(info->ep_attr->max_msg_size, 1 << 30);
+	assert_int_equal(info->ep_attr->max_order_raw_size, 1 << 30);
+	assert_int_equal(info->ep_attr->max_order_waw_size, 1 << 30);
+	assert_int_equal(info->ep_attr->max_order_war_size, 0);
+	assert_int_equal(info->domain_attr->cq_data_size, 4);
+	assert_int_equal(info->domain_attr->mr_key_size, 4);
+	assert_int_equal(info->domain_attr->cq_cnt, 2000);
+	assert_int_equal(info->domain_attr->ep_cnt, 1000);
+	assert_int_equal(info->domain_attr->mr_cnt, 3000);
+	assert_int_equal(info->tx_attr->size, 4096);
+	assert_int_equal(info->tx_attr->iov_limit, 30);
+	assert_int_equal(info->tx_attr->inject_size, 972);
+	assert_int_equal(info->tx_attr->rma_iov_limit, 1);
+}
+
+/* Neither a write nor a send waits for an earlier read. */
+static void test_order(void **state)
+{
+	uint64_t order = FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_WAS |
+			 FI_ORDER_SAW | FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW |
+			 FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW |
+			 FI_ORDER_ATOMIC_WAW;
+
+	(void)state;
+	make();
+	assert_int_equal(info->tx_attr->msg_order, order);
+	assert_int_equal(info->rx_attr->msg_order, order);
+	assert_int_equal(info->tx_attr->comp_order, FI_ORDER_STRICT);
+	assert_int_equal(info->rx_attr->comp_order, FI_ORDER_STRICT | FI_ORDER_DATA);
+}
+
+static void test_no_atomics(void **state)
+{
+	(void)state;
+	dev.attr.atomic_cap = IBV_ATOMIC_NONE;
+	make();
+	assert_false(info->caps & FI_ATOMIC);
+	assert_false(info->tx_attr->caps & FI_ATOMIC);
+	assert_false(info->tx_attr->msg_order & FI_ORDER_ATOMIC_RAR);
+	assert_int_equal(info->domain_attr->cq_data_size, 4);
+}
+
+static void test_iwarp(void **state)
+{
+	(void)state;
+	dev.transport = IBV_TRANSPORT_IWARP;
+	port.attr.link_layer = IBV_LINK_LAYER_ETHERNET;
+	make();
+	assert_int_equal(info->ep_attr->protocol, FI_PROTO_IWARP);
+	assert_false(info->caps & FI_ATOMIC);
+	assert_int_equal(info->domain_attr->cq_data_size, 0);
+	assert_int_equal(info->mode, 0);
+	assert_false(info->tx_attr->op_flags & FI_REMOTE_CQ_DATA);
+	assert_string_equal(info->fabric_attr->name, "Ethernet");
+}
+
+static void test_mode(void **state)
+{
+	(void)state;
+	make();
+	vrb_info_offer_mode(info, NULL);
+	assert_int_equal(info->mode, FI_RX_CQ_DATA);
+	hints->mode = FI_RX_CQ_DATA;
+	vrb_info_offer_mode(info, hints);
+	assert_int_equal(info->domain_attr->cq_data_size, 4);
+	hints->mode = 0;
+	hints->caps = FI_MSG; /* without RMA nothing unexpected consumes a receive */
+	vrb_info_offer_mode(info, hints);
+	assert_int_equal(info->mode, 0);
+	assert_int_equal(info->domain_attr->cq_data_size, 4);
+	make();
+	hints->caps = FI_MSG | FI_RMA;
+	vrb_info_offer_mode(info, hints);
+	assert_int_equal(info->mode | info->rx_attr->mode, 0);
+	assert_int_equal(info->domain_attr->cq_data_size, 0);
+}
+
+static void test_default_sizes(void **state)
+{
+	(void)state;
+	make();
+	vrb_info_settle(info, NULL);
+	assert_int_equal(info->tx_attr->size, 384);
+	assert_int_equal(info->rx_attr->size, 384);
+	assert_int_equal(info->tx_attr->iov_limit, 4);
+	assert_int_equal(info->rx_attr->iov_limit, 4);
+	assert_int_equal(info->tx_attr->inject_size, 256);
+}
+
+static void test_asked_sizes(void **state)
+{
+	(void)state;
+	make();
+	hints->tx_attr->size = 4096;
+	hints->tx_attr->inject_size = 900;
+	hints->tx_attr->iov_limit = 1;
+	hints->rx_attr->size = 1;
+	hints->rx_attr->iov_limit = 30;
+	vrb_info_settle(info, hints);
+	assert_int_equal(info->tx_attr->size, 4096);
+	assert_int_equal(info->tx_attr->inject_size, 900);
+	assert_int_equal(info->tx_attr->iov_limit, 4);
+	assert_int_equal(info->rx_attr->size, 384);
+	assert_int_equal(info->rx_attr->iov_limit, 30);
+}
+
+static void test_tiny_limits(void **state)
+{
+	(void)state;
+	dev.attr.max_qp_wr = 16;
+	dev.attr.max_sge = 1;
+	dev.max_inline = 0;
+	make();
+	vrb_info_settle(info, NULL);
+	assert_int_equal(info->tx_attr->size, 16);
+	assert_int_equal(info->rx_attr->size, 16);
+	assert_int_equal(info->tx_attr->iov_limit, 1);
+	assert_int_equal(info->rx_attr->iov_limit, 1);
+	assert_int_equal(info->tx_attr->inject_size, 0);
+}
+
+static void test_inline_maximum(void **state)
+{
+	(void)state;
+	vrb_params.inline_size = 0;
+	make();
+	vrb_info_settle(info, NULL);
+	assert_int_equal(info->tx_attr->inject_size, 972);
+}
+
+static void expect_unusable(const char *attr, const char *asked, const char *has)
+{
+	struct ofi_miss why;
+
+	assert_false(vrb_port_usable(&port, &why));
+	assert_string_equal(why.attr, attr);
+	assert_string_equal(why.asked, asked);
+	assert_string_equal(why.has, has);
+}
+
+static void test_usable(void **state)
+{
+	struct ofi_miss why;
+
+	(void)state;
+	assert_true(vrb_port_usable(&port, &why));
+	STAILQ_INIT(&port.addrs);
+	expect_unusable("port address", "an address of an interface that is up",
+			"none: give its network interface an IP address");
+	vrb_params.iface = "ib";
+	expect_unusable("port address", "an address of an interface that is up",
+			"none that FI_VERBS_IFACE lets pass");
+	vrb_params.iface = NULL;
+	port.gid_index = -1;
+	expect_unusable("port GID", "one GID", "none");
+	vrb_params.gid_idx = 7;
+	expect_unusable("FI_VERBS_GID_IDX", "7", "no GID at this index");
+	port.attr.state = IBV_PORT_DOWN;
+	expect_unusable("port state", "ACTIVE", "DOWN");
+	port.attr.state = IBV_PORT_INIT;
+	expect_unusable("port state", "ACTIVE", "INIT");
+	port.attr.state = 42;
+	expect_unusable("port state", "ACTIVE", "unknown");
+}
+
+static void expect_nic(const struct fid_nic *nic)
+{
+	assert_string_equal(nic->device_attr->name, "mlx5_0");
+	assert_string_equal(nic->device_attr->vendor_id, "0x15b3");
+	assert_string_equal(nic->device_attr->device_id, "0x1017");
+	assert_string_equal(nic->device_attr->driver, "mlx5_core");
+	assert_string_equal(nic->device_attr->firmware, "16.35.2000");
+	assert_int_equal(nic->bus_attr->bus_type, FI_BUS_PCI);
+	assert_int_equal(nic->bus_attr->attr.pci.bus_id, 0x3b);
+	assert_string_equal(nic->link_attr->address, "fe80::1");
+	assert_string_equal(nic->link_attr->network_type, "InfiniBand");
+	assert_int_equal(nic->link_attr->mtu, 4096);
+	assert_true(nic->link_attr->speed == 100000000000);
+	assert_int_equal(nic->link_attr->state, FI_LINK_UP);
+}
+
+static void test_nic(void **state)
+{
+	struct fi_info *copy;
+
+	(void)state;
+	make();
+	expect_nic(info->nic);
+	copy = fi_dupinfo(info);
+	assert_non_null(copy);
+	assert_ptr_not_equal(copy->nic, info->nic);
+	fi_freeinfo(info);
+	info = NULL;
+	expect_nic(copy->nic);
+	assert_int_equal(fi_control(&copy->nic->fid, FI_ENABLE, NULL), -FI_ENOSYS);
+	fi_freeinfo(copy);
+}
+
+static void test_link(void **state)
+{
+	(void)state;
+	port.attr.state = IBV_PORT_DOWN;
+	port.attr.link_layer = IBV_LINK_LAYER_ETHERNET;
+	port.attr.active_speed = 0;
+	port.attr.active_mtu = 0;
+	dev.on_pci = false;
+	dev.driver[0] = '\0';
+	make();
+	assert_int_equal(info->nic->link_attr->state, FI_LINK_DOWN);
+	assert_string_equal(info->nic->link_attr->network_type, "Ethernet");
+	assert_int_equal(info->nic->link_attr->speed, 0);
+	assert_int_equal(info->nic->link_attr->mtu, 0);
+	assert_int_equal(info->nic->bus_attr->bus_type, FI_BUS_UNSPEC);
+	assert_null(info->nic->device_attr->driver);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_infiniband),	TEST(test_order),	TEST(test_no_atomics),
+		TEST(test_iwarp),	TEST(test_mode),	TEST(test_default_sizes),
+		TEST(test_asked_sizes), TEST(test_tiny_limits), TEST(test_inline_maximum),
+		TEST(test_usable),	TEST(test_nic),		TEST(test_link),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
