@@ -2,6 +2,7 @@
 /* fi_info: what fi_getinfo offers, and with --why what it does not offer and for what reason. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
@@ -37,7 +38,44 @@ static void say_json(void *context, const char *text)
 	json_string(context, NULL, text);
 }
 
-static void why_text(const struct info_why *why, const struct fi_info *list)
+/* Is the provider that the user asked for there at all? */
+static void check_providers(const struct info_options *opts,
+			    void (*say)(void *context, const char *text), void *context)
+{
+	const char *wanted = opts->hints->fabric_attr->prov_name;
+	struct fi_info *list = NULL;
+	struct fi_info *info;
+	bool found = false;
+	char names[256] = "";
+	char text[512];
+	size_t len = 0;
+
+	fi_getinfo(api_version(), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list);
+	for (info = list; info && len < sizeof(names); info = info->next) {
+		len += (size_t)snprintf(names + len, sizeof(names) - len, " %s",
+					info->fabric_attr->prov_name);
+		found |= wanted && !strcasecmp(wanted, info->fabric_attr->prov_name);
+	}
+	if (!list)
+		say(context, "libfabric has no provider: none was built in, no plug-in was found "
+			     "in FI_PROVIDER_PATH, or FI_PROVIDER excludes all");
+	else if (wanted && !found) {
+		snprintf(text, sizeof(text), "there is no provider %s; there are:%s", wanted,
+			 names);
+		say(context, text);
+	}
+	fi_freeinfo(list);
+}
+
+static void check(const struct info_options *opts, void (*say)(void *context, const char *text),
+		  void *context)
+{
+	check_providers(opts, say, context);
+	info_system_check("", say, context);
+}
+
+static void why_text(const struct info_options *opts, const struct info_why *why,
+		     const struct fi_info *list)
 {
 	if (list)
 		putchar('\n');
@@ -48,17 +86,18 @@ static void why_text(const struct info_why *why, const struct fi_info *list)
 			  : "No candidate was found, so none was rejected.");
 	if (!list && !info_why_reached_device(why)) {
 		puts("\nNo device was reached. Check:");
-		info_system_check("", say_text, stdout);
+		check(opts, say_text, stdout);
 	}
 }
 
-static void why_json(const struct info_why *why, const struct fi_info *list, struct json *json)
+static void why_json(const struct info_options *opts, const struct info_why *why,
+		     const struct fi_info *list, struct json *json)
 {
 	info_why_json(why, json, "rejected");
 	if (list || info_why_reached_device(why))
 		return;
 	json_array(json, "check");
-	info_system_check("", say_json, json);
+	check(opts, say_json, json);
 	json_array_end(json);
 }
 
@@ -70,13 +109,13 @@ static void print_query(const struct info_options *opts, const struct fi_info *l
 	if (!opts->json) {
 		info_text_query(stdout, opts, list);
 		if (opts->why)
-			why_text(why, list);
+			why_text(opts, why, list);
 		return;
 	}
 	json_object(&json, NULL);
 	info_json_query(&json, opts, list);
 	if (opts->why)
-		why_json(why, list, &json);
+		why_json(opts, why, list, &json);
 	if (ret)
 		info_json_error(&json, ret);
 	json_object_end(&json);

@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Exit statuses and messages of the tools that need no device; run in the build directory.
+
+set -u
+failed=0
+
+# expect STATUS PATTERN COMMAND...: the exit status, and a line of the output that matches.
+expect()
+{
+	local want=$1 pattern=$2 output status
+
+	shift 2
+	output=$(timeout 20 util/"$@" 2>&1 </dev/null)
+	status=$?
+	if [ $status -eq "$want" ] && grep -qE -- "$pattern" <<<"$output"; then
+		return
+	fi
+	echo "FAIL $*: exit status $status, expected $want and a line like: $pattern"
+	echo "$output"
+	failed=1
+}
+
+[ -x util/fi_info ] || { echo "no util/fi_info here"; exit 77; }
+
+# A variable of the user's must not choose for the tests.
+unset FI_PROVIDER FI_LOG_LEVEL
+
+for code in 61 -61 0x3d -0x3d 075 -075; do
+	expect 0 '^No data available$' fi_strerror $code
+done
+expect 0 '^Success$' fi_strerror 0
+expect 0 '^Usage: ' fi_strerror -h
+expect 1 "^ERROR: unable to parse 'abc'" fi_strerror abc
+expect 1 "^ERROR: unable to parse '12x'" fi_strerror 12x
+expect 1 "^ERROR: unable to parse ''" fi_strerror ''
+expect 1 'out of range' fi_strerror 4294967296
+expect 1 'out of range' fi_strerror 99999999999999999999
+expect 1 '^Usage: ' fi_strerror
+expect 1 '^Usage: ' fi_strerror 1 2
+
+expect 0 '^libfabric api: 2\.' fi_info --version
+expect 0 '^Usage: ' fi_info --help
+expect 0 '^# FI_LOG_LEVEL: String$' fi_info -e
+expect 0 '^# FI_LOG_LEVEL: String$' fi_info -g fi_log_l
+FI_LOG_LEVEL=warn expect 0 '^FI_LOG_LEVEL=warn$' fi_info -g FI_LOG_LEVEL
+FI_LOG_LEVEL=warn expect 0 '^# from: environment$' fi_info -g FI_LOG_LEVEL
+expect 61 '^fi_getinfo: -61 \(No data available\)$' fi_info -p nosuchprovider
+expect 61 'there is no provider nosuchprovider|libfabric has no provider' \
+	fi_info --why -p nosuchprovider
+expect 61 '"code": -61' fi_info --json -p nosuchprovider
+expect 22 '^error: Unrecognized capability: FI_FOO$' fi_info -c 'FI_MSG|FI_FOO'
+expect 22 '^error: Unrecognized endpoint type: FI_FOO$' fi_info -t FI_FOO
+expect 22 '^error: Unrecognized mode: FI_FOO$' fi_info -m FI_FOO
+expect 22 '^error: Unrecognized address format: FI_FOO$' fi_info -a FI_FOO
+expect 1 '^Usage: ' fi_info --nonsense
+expect 1 'unexpected argument: stray' fi_info stray
+expect 1 'explains a query' fi_info --why -l
+
+expect 1 '^ -I <number>' fi_pingpong -h
+expect 1 'Unknown endpoint : foo' fi_pingpong -e foo
+expect 1 'Unknown transmit mode : foo' fi_pingpong -m foo
+expect 1 'Error parsing "foo"' fi_pingpong -S foo
+expect 1 'Error parsing "0"' fi_pingpong -I 0
+expect 1 'Error parsing "65536"' fi_pingpong -P 65536
+expect 1 'more than one server address' fi_pingpong a b
+expect 61 'fi_getinfo.*No data available' fi_pingpong -p nosuchprovider -B 47594
+expect 61 'fi_info --why -p nosuchprovider -t FI_EP_MSG' \
+	fi_pingpong -p nosuchprovider -e msg 127.0.0.1
+
+if command -v python3 >/dev/null; then
+	for options in '' -e -l --version --why '-p nosuchprovider --why'; do
+		# shellcheck disable=SC2086
+		if ! util/fi_info --json $options 2>/dev/null | python3 -m json.tool >/dev/null; then
+			echo "FAIL fi_info --json $options: no valid JSON"
+			failed=1
+		fi
+	done
+fi
+exit $failed
