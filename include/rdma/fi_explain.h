@@ -23,8 +23,9 @@ struct fi_explain_entry {
 	const char *domain_name; /* NULL when no device was reached */
 	uint32_t port;		 /* device port, 0 when unknown */
 	uint32_t ep_type;	 /* enum fi_ep_type, FI_EP_UNSPEC when not reached */
-	uint32_t misses;	 /* number of attributes that did not match; the nearest miss has 1 */
-	const char *attr;	 /* first that did not match, e.g. "domain_attr->mr_mode" */
+	/* Attributes that did not match: 1 is the nearest, UINT32_MAX was not looked into. */
+	uint32_t misses;
+	const char *attr; /* first that did not match, e.g. "domain_attr->mr_mode" */
 	const char *asked;
 	const char *has;
 };

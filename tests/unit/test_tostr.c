@@ -262,8 +262,8 @@ static void test_info(void **state)
 		"    addr_format: FI_SOCKADDR_IN\n    src_addrlen: 16\n    dest_addrlen: 0\n"
 		"    src_addr: fi_sockaddr_in://10.0.0.1:7\n    dest_addr: (null)\n"
 		"    handle: (nil)\n    fi_tx_attr:\n        caps: [ FI_SEND ]\n",
-		"    fi_ep_attr:\n        type: FI_EP_MSG\n        protocol: "
-		"FI_PROTO_RDMA_CM_IB_RC\n",
+		"    fi_ep_attr:\n        type: FI_EP_MSG\n",
+		"        protocol: FI_PROTO_RDMA_CM_IB_RC\n",
 		"        name: rxe0\n",
 		"        mr_mode: [ FI_MR_LOCAL ]\n",
 		"        prov_name: verbs\n",

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The start of the registry: by any thread once, by FI_PROVIDER, with words about mistakes. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <ofi/explain.h>
+#include <ofi/provider.h>
+
+enum { THREADS = 8 };
+
+struct fi_provider *fi_verbs_ini(void);
+
+static char dir[] = "/tmp/test_provider_XXXXXX";
+
+/* In the place of the provider that is built in: a machine without devices. */
+struct fi_provider *fi_verbs_ini(void)
+{
+	return NULL;
+}
+
+static void list(void)
+{
+	struct ofi_provider *entry;
+
+	TAILQ_FOREACH (entry, ofi_providers(), link)
+		dprintf(STDERR_FILENO, "%s%s ", entry->prov->name, entry->excluded ? "(off)" : "");
+}
+
+/* What a child with this FI_PROVIDER writes; it ends by way of the library's destructor. */
+static const char *listed(const char *filter)
+{
+	static char text[4096];
+	int pipefd[2], status;
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	assert_int_equal(pipe(pipefd), 0);
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(pipefd[1], STDERR_FILENO);
+		setenv("FI_PROVIDER_PATH", dir, 1);
+		if (filter)
+			setenv("FI_PROVIDER", filter, 1);
+		list();
+		exit(0);
+	}
+	close(pipefd[1]);
+	while ((n = read(pipefd[0], text + len, sizeof(text) - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	close(pipefd[0]);
+	waitpid(pid, &status, 0);
+	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+	return text;
+}
+
+static void test_filter(void **state)
+{
+	(void)state;
+	assert_string_equal(listed(NULL), "alpha beta ");
+	assert_string_equal(listed("beta"), "alpha(off) beta ");
+	assert_string_equal(listed("^beta"), "alpha beta(off) ");
+	assert_string_equal(listed("ofi_rxm;alpha"), "alpha beta(off) ");
+	assert_string_equal(listed("^ofi_rxm,efa"), "alpha beta ");
+}
+
+static void test_unknown_names(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(listed("alpah"), "FI_PROVIDER=alpah: there is no provider alpah, "
+						"did you mean alpha?"));
+	assert_non_null(strstr(listed("beta,efa"), "there is no provider efa; fi_info -l"));
+	assert_non_null(strstr(listed("^bta"), "did you mean beta?"));
+	assert_non_null(strstr(listed("efa;ofi_rxm"), "there is no provider efa;ofi_rxm"));
+}
+
+static void *start_one(void *arg)
+{
+	*(const struct ofi_provider_list **)arg = ofi_providers();
+	return NULL;
+}
+
+static void race(void)
+{
+	const struct ofi_provider_list *lists[THREADS] = { NULL };
+	const struct ofi_prov_context *context;
+	pthread_t threads[THREADS];
+	struct ofi_provider *entry;
+	int i, count = 0;
+
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, start_one, &lists[i]);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (i = 0; i < THREADS; i++)
+		assert_ptr_equal(lists[i], lists[0]);
+	TAILQ_FOREACH (entry, lists[0], link) {
+		context = (const void *)&entry->prov->context;
+		assert_ptr_equal(context->magic, OFI_PROV_CONTEXT_MAGIC);
+		assert_non_null(context->reject);
+		count++;
+	}
+	assert_int_equal(count, 2);
+}
+
+static void test_threads(void **state)
+{
+	(void)state;
+	setenv("FI_PROVIDER_PATH", dir, 1);
+	race();
+}
+
+static int make_dir(void **state)
+{
+	char line[512];
+
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(line, sizeof(line), "cp %s %s/alpha_1_0-fi.so && cp %s %s/beta_1_0-fi.so", PLUGIN,
+		 dir, PLUGIN, dir);
+	return system(line);
+}
+
+static int remove_dir(void **state)
+{
+	char line[128];
+
+	(void)state;
+	snprintf(line, sizeof(line), "rm -r %s", dir);
+	return system(line);
+}
+
+int main(void)
+{
+	/* The threads come last: they start the registry of this process. */
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_unknown_names),
+		cmocka_unit_test(test_threads),
+	};
+
+	unsetenv("FI_PROVIDER");
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
