@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* librdmacm as the provider sees it. */
+#include "unit.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <prov/verbs/cq.h>
+#include <prov/verbs/info.h>
+#include <prov/verbs/pep.h>
+#include <prov/verbs/prov.h>
+#include <prov/verbs/qp.h>
+#include <prov/verbs/req.h>
+#include "fake_cm.h"
+
+struct fake_cm fake;
+struct fi_provider vrb_prov = { .name = "verbs", .fi_version = FI_VERSION(1, 17) };
+struct vrb_params vrb_params = { .resolve_timeout = 2000, .retry_count = 7, .rnr_retry_count = 6 };
+
+struct fake_id {
+	struct rdma_cm_id id;
+	int unacked; /* events read and not acknowledged */
+};
+
+struct fake_event {
+	struct rdma_cm_event event;
+	struct fake_id *counted; /* id that the event pins */
+	uint8_t data[256];
+	TAILQ_ENTRY(fake_event) link;
+};
+
+/* All under the mutex, as is fake. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t acked = PTHREAD_COND_INITIALIZER;
+static TAILQ_HEAD(, fake_event) queue = TAILQ_HEAD_INITIALIZER(queue);
+static struct rdma_event_channel *channel;
+
+static int called(const char *name)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&mutex);
+	if (strlen(fake.calls) + strlen(name) + 2 < sizeof(fake.calls))
+		strcat(strcat(fake.calls, name), " ");
+	if (fake.fail && !strcmp(fake.fail, name)) {
+		errno = fake.err;
+		ret = -1;
+	}
+	pthread_mutex_unlock(&mutex);
+	return ret;
+}
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	if (called("create_event_channel"))
+		return NULL;
+	channel = calloc(1, sizeof(*channel));
+	channel->fd = eventfd(0, EFD_CLOEXEC);
+	fake.channels++;
+	return channel;
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *ch)
+{
+	assert_ptr_equal(ch, channel);
+	close(ch->fd);
+	free(ch);
+	channel = NULL;
+	fake.channels--;
+}
+
+static struct fake_id *id_new(void *context)
+{
+	struct fake_id *id = calloc(1, sizeof(*id));
+
+	id->id.channel = channel;
+	id->id.context = context;
+	pthread_mutex_lock(&mutex);
+	fake.ids++;
+	fake.last_id = &id->id;
+	pthread_mutex_unlock(&mutex);
+	return id;
+}
+
+int rdma_create_id(struct rdma_event_channel *ch, struct rdma_cm_id **id, void *context,
+		   enum rdma_port_space ps)
+{
+	assert_ptr_equal(ch, channel);
+	assert_int_equal(ps, RDMA_PS_TCP);
+	if (called("create_id"))
+		return -1;
+	*id = &id_new(context)->id;
+	return 0;
+}
+
+static void drop_events(struct fake_id *id)
+{
+	struct fake_event *event, *next;
+
+	for (event = TAILQ_FIRST(&queue); event; event = next) {
+		next = TAILQ_NEXT(event, link);
+		if (event->counted != id)
+			continue;
+		TAILQ_REMOVE(&queue, event, link);
+		fake.events--;
+		free(event);
+	}
+}
+
+int rdma_destroy_id(struct rdma_cm_id *cm_id)
+{
+	struct fake_id *id = (struct fake_id *)cm_id;
+
+	called("destroy_id");
+	pthread_mutex_lock(&mutex);
+	drop_events(id);
+	while (id->unacked)
+		pthread_cond_wait(&acked, &mutex);
+	fake.ids--;
+	pthread_mutex_unlock(&mutex);
+	free(id);
+	return 0;
+}
+
+static void queue_event(struct fake_event *event)
+{
+	const uint64_t one = 1;
+
+	pthread_mutex_lock(&mutex);
+	TAILQ_INSERT_TAIL(&queue, event, link);
+	fake.events++;
+	(void)!write(channel->fd, &one, sizeof(one));
+	pthread_mutex_unlock(&mutex);
+}
+
+int rdma_get_cm_event(struct rdma_event_channel *ch, struct rdma_cm_event **out)
+{
+	struct fake_event *event;
+	uint64_t count;
+
+	pthread_mutex_lock(&mutex);
+	event = TAILQ_FIRST(&queue);
+	if (event) {
+		TAILQ_REMOVE(&queue, event, link);
+		event->counted->unacked++;
+		*out = &event->event;
+	} else {
+		(void)!read(ch->fd, &count, sizeof(count));
+	}
+	pthread_mutex_unlock(&mutex);
+	if (event)
+		return 0;
+	errno = EAGAIN;
+	return -1;
+}
+
+int rdma_ack_cm_event(struct rdma_cm_event *cm_event)
+{
+	struct fake_event *event = (struct fake_event *)cm_event;
+
+	pthread_mutex_lock(&mutex);
+	event->counted->unacked--;
+	fake.events--;
+	pthread_cond_broadcast(&acked);
+	pthread_mutex_unlock(&mutex);
+	memset(event, 0xa5, sizeof(*event));
+	free(event);
+	return 0;
+}
+
+static struct fake_event *event_new(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status)
+{
+	struct fake_event *event = calloc(1, sizeof(*event));
+
+	event->event.id = id;
+	event->event.event = type;
+	event->event.status = status;
+	event->counted = (struct fake_id *)id;
+	return event;
+}
+
+void fake_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status)
+{
+	queue_event(event_new(id, type, status));
+}
+
+/* Messages are padded with zeros to their fixed size. */
+static void set_text(struct fake_event *event, const char *text)
+{
+	event->data[0] = (uint8_t)strlen(text);
+	memcpy(event->data + 1, text, strlen(text));
+	event->event.param.conn.private_data = event->data;
+	event->event.param.conn.private_data_len = 148;
+}
+
+void fake_event_data(struct rdma_cm_id *id, enum rdma_cm_event_type type, const char *text)
+{
+	struct fake_event *event = event_new(id, type, type == RDMA_CM_EVENT_REJECTED ? 28 : 0);
+
+	set_text(event, text);
+	queue_event(event);
+}
+
+static void set_addr(struct sockaddr *sa, const char *host, int port)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)sa;
+
+	sin->sin_family = AF_INET;
+	sin->sin_port = htons((uint16_t)port);
+	inet_pton(AF_INET, host, &sin->sin_addr);
+}
+
+struct rdma_cm_id *fake_request(struct fake_bed *bed, struct rdma_cm_id *listener, const char *text)
+{
+	struct fake_event *event;
+	struct fake_id *id = id_new(listener->context);
+
+	id->id.verbs = &bed->ctx;
+	set_addr(rdma_get_local_addr(&id->id), "10.0.0.1", 7471);
+	set_addr(rdma_get_peer_addr(&id->id), "10.0.0.2", 40000);
+	event = event_new(&id->id, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	event->event.listen_id = listener;
+	event->counted = (struct fake_id *)listener;
+	event->event.param.conn.responder_resources = 4;
+	event->event.param.conn.initiator_depth = 200;
+	set_text(event, text);
+	queue_event(event);
+	return &id->id;
+}
+
+void fake_settle(void)
+{
+	int left = 1, i;
+
+	for (i = 0; i < 5000 && left; i++) {
+		pthread_mutex_lock(&mutex);
+		left = fake.events;
+		pthread_mutex_unlock(&mutex);
+		usleep(left ? 1000 : 0);
+	}
+	assert_int_equal(left, 0);
+}
+
+int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)rdma_get_local_addr(id);
+
+	if (called("bind_addr"))
+		return -1;
+	memcpy(sin, addr, sizeof(*sin));
+	if (!sin->sin_port)
+		sin->sin_port = htons(1234);
+	return 0;
+}
+
+int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t len)
+{
+	(void)id;
+	(void)level;
+	(void)name;
+	(void)value;
+	(void)len;
+	return 0;
+}
+
+int rdma_listen(struct rdma_cm_id *id, int backlog)
+{
+	(void)id;
+	assert_true(backlog > 0);
+	return called("listen");
+}
+
+int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
+		      int timeout)
+{
+	(void)src;
+	assert_int_equal(timeout, vrb_params.resolve_timeout);
+	memcpy(rdma_get_peer_addr(id), dst, sizeof(struct sockaddr_in));
+	return called("resolve_addr");
+}
+
+int rdma_resolve_route(struct rdma_cm_id *id, int timeout)
+{
+	(void)id;
+	assert_int_equal(timeout, vrb_params.resolve_timeout);
+	return called("resolve_route");
+}
+
+static void keep_param(const struct rdma_conn_param *param)
+{
+	fake.param = *param;
+	memcpy(fake.data, param->private_data, param->private_data_len);
+}
+
+int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	(void)id;
+	keep_param(param);
+	return called("connect");
+}
+
+int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	(void)id;
+	keep_param(param);
+	return called("accept");
+}
+
+int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t len)
+{
+	struct rdma_conn_param param = { .private_data = data, .private_data_len = len };
+
+	(void)id;
+	keep_param(&param);
+	return called("reject");
+}
+
+int rdma_establish(struct rdma_cm_id *id)
+{
+	(void)id;
+	return called("establish");
+}
+
+int rdma_disconnect(struct rdma_cm_id *id)
+{
+	(void)id;
+	return called("disconnect");
+}
+
+int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
+{
+	(void)id;
+	assert_int_equal(event, IBV_EVENT_COMM_EST);
+	return called("notify");
+}
+
+/* The rest of the provider. */
+
+void vrb_ep_ready(struct vrb_ep *ep)
+{
+	(void)ep;
+	fake.ready++;
+}
+
+void vrb_ep_down(struct vrb_ep *ep, int err)
+{
+	(void)ep;
+	fake.down++;
+	fake.down_err = err;
+}
+
+int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id)
+{
+	(void)ep;
+	(void)id;
+	return called("qp_connect") ? -errno : 0;
+}
+
+int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+		    void *context)
+{
+	(void)fabric;
+	(void)info;
+	(void)domain;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+int vrb_cq_trywait(struct vrb_cq *cq)
+{
+	(void)cq;
+	return -FI_EAGAIN;
+}
+
+static struct fi_info *new_info(const char *device)
+{
+	struct fi_info *info = fi_allocinfo();
+
+	info->ep_attr->type = FI_EP_MSG;
+	info->addr_format = FI_SOCKADDR_IN;
+	info->domain_attr->name = strdup(device);
+	info->fabric_attr->name = strdup("IB-0xfe80000000000000");
+	return info;
+}
+
+/* One device rxe0 and one rxe1, on the same fabric. */
+int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info)
+{
+	(void)version;
+	(void)node;
+	(void)service;
+	(void)flags;
+	if (called("getinfo"))
+		return -errno;
+	if (hints && hints->domain_attr->name && strncmp(hints->domain_attr->name, "rxe", 3))
+		return -FI_ENODATA;
+	*info = new_info(hints && hints->domain_attr->name ? hints->domain_attr->name : "rxe0");
+	(*info)->next = new_info("rxe1");
+	return 0;
+}
+
+void fake_init(struct fake_bed *bed)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_FD };
+
+	memset(&fake, 0, sizeof(fake));
+	memset(bed, 0, sizeof(*bed));
+	vrb_cm_ops_init();
+	vrb_pep_ops_init();
+	vrb_req_ops_init();
+	vrb_fabric_ops_init();
+	assert_int_equal(vrb_loop_init(&bed->fabric.loop), 0);
+	vrb_cm_init(&bed->fabric.cm, &bed->fabric);
+	strcpy(bed->device.name, "rxe0");
+	bed->ctx.device = &bed->device;
+	bed->domain.fabric = &bed->fabric;
+	bed->domain.ctx = &bed->ctx;
+	bed->domain.attr.max_qp_rd_atom = 16;
+	bed->domain.attr.max_qp_init_rd_atom = 8;
+	LIST_INIT(&bed->domain.eps);
+	bed->info = new_info("rxe0");
+	assert_int_equal(ofi_eq_open(&vrb_prov, FI_VERSION(1, 17), &bed->fabric.ref, &attr, NULL,
+				     &bed->eq, NULL),
+			 0);
+}
+
+void fake_fini(struct fake_bed *bed)
+{
+	fake.fail = NULL;
+	fi_freeinfo(bed->info);
+	assert_int_equal(fi_close(&bed->eq->fid), 0);
+	assert_int_equal(bed->fabric.ref.children, 0);
+	vrb_cm_fini(&bed->fabric.cm);
+	vrb_loop_fini(&bed->fabric.loop);
+	assert_int_equal(fake.ids, 0);
+	assert_int_equal(fake.events, 0);
+	assert_int_equal(fake.channels, 0);
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	struct vrb_ep *ep = (struct vrb_ep *)fid;
+
+	(void)arg;
+	assert_int_equal(command, FI_ENABLE);
+	ep->enabled = true;
+	return called("enable") ? -errno : 0;
+}
+
+static struct fi_ops ep_ops = { .size = sizeof(ep_ops), .control = ep_control };
+
+struct vrb_ep *fake_ep(struct fake_bed *bed)
+{
+	struct vrb_ep *ep = calloc(1, sizeof(*ep));
+
+	ep->fid.fid = (struct fid){ .fclass = FI_CLASS_EP, .ops = &ep_ops };
+	ep->fid.cm = &vrb_ep_cm_ops;
+	ep->domain = &bed->domain;
+	ep->eq = ofi_eq(bed->eq);
+	ep->info = fi_dupinfo(bed->info);
+	ep->qp = calloc(1, sizeof(*ep->qp));
+	ep->qp->qp_num = 0x11;
+	ep->qp->qp_context = ep;
+	return ep;
+}
+
+void fake_ep_close(struct vrb_ep *ep)
+{
+	vrb_conn_fini(ep);
+	fi_freeinfo(ep->info);
+	free(ep->qp);
+	free(ep);
+}
+
+int fake_read(struct fid_eq *eq, char *text, struct fi_info **info)
+{
+	uint8_t buf[512] = { 0 };
+	struct fi_eq_cm_entry *entry = (void *)buf;
+	struct fi_eq_err_entry err = { 0 };
+	uint32_t event = 0;
+	ssize_t len = fi_eq_read(eq, &event, buf, sizeof(buf) - 1, 0);
+
+	if (text)
+		*text = '\0';
+	if (info)
+		*info = len > 0 ? entry->info : NULL;
+	if (len == -FI_EAVAIL) {
+		assert_int_equal(fi_eq_readerr(eq, &err, 0), sizeof(err));
+		if (text)
+			snprintf(text, 256, "%.*s", (int)err.err_data_size, (char *)err.err_data);
+		return -err.err;
+	}
+	if (len == -FI_EAGAIN)
+		return 0;
+	assert_true(len >= (ssize_t)sizeof(*entry));
+	if (text)
+		strcpy(text, (char *)entry->data);
+	return (int)event;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Wait objects: each kind sleeps, wakes and tells what it is. */
+#include "unit.h"
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <ofi/wait.h>
+
+static void refuses_unknown_kinds(void **state)
+{
+	struct ofi_wait wait;
+
+	(void)state;
+	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_SET), -FI_ENOSYS);
+	ofi_wait_fini(&wait);
+	assert_int_equal(ofi_wait_init(&wait, (enum fi_wait_obj)99), -FI_ENOSYS);
+	ofi_wait_fini(&wait);
+}
+
+static void none_does_not_sleep(void **state)
+{
+	struct ofi_wait wait;
+	int fd;
+
+	(void)state;
+	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_NONE), 0);
+	assert_int_equal(ofi_wait_sleep(&wait, -1), -FI_EINVAL);
+	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &fd), -FI_ENODATA);
+	ofi_wait_signal(&wait);
+	ofi_wait_clear(&wait);
+	ofi_wait_fini(&wait);
+}
+
+static int readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0);
+}
+
+static void descriptor_follows_signals(void **state)
+{
+	struct ofi_wait wait;
+	enum fi_wait_obj obj;
+	int fd = -1;
+
+	(void)state;
+	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_UNSPEC), 0);
+	assert_int_equal(ofi_wait_control(&wait, FI_GETWAITOBJ, &obj), 0);
+	assert_int_equal(obj, FI_WAIT_FD);
+	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &fd), 0);
+	assert_int_equal(readable(fd), 0);
+	assert_int_equal(ofi_wait_sleep(&wait, 0), -FI_ETIMEDOUT);
+	assert_int_equal(ofi_wait_sleep(&wait, 5), -FI_ETIMEDOUT);
+	ofi_wait_signal(&wait);
+	ofi_wait_signal(&wait);
+	assert_int_equal(readable(fd), 1);
+	assert_int_equal(ofi_wait_sleep(&wait, -1), 0);
+	ofi_wait_clear(&wait);
+	ofi_wait_clear(&wait);
+	assert_int_equal(readable(fd), 0);
+	ofi_wait_fini(&wait);
+}
+
+static void pollfd_says_how_much_room_it_needs(void **state)
+{
+	struct pollfd pfd;
+	struct fi_wait_pollfd arg = { .nfds = 0 };
+	struct ofi_wait wait;
+
+	(void)state;
+	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_POLLFD), 0);
+	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &arg), -FI_ETOOSMALL);
+	assert_int_equal(arg.nfds, 1);
+	arg.fd = &pfd;
+	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &arg), 0);
+	assert_int_equal(pfd.events, POLLIN);
+	ofi_wait_signal(&wait);
+	assert_int_equal(poll(&pfd, 1, 0), 1);
+	ofi_wait_fini(&wait);
+}
+
+static void *signal_soon(void *arg)
+{
+	usleep(20000);
+	ofi_wait_signal(arg);
+	return NULL;
+}
+
+static void sleepers_wake(void **state)
+{
+	static const enum fi_wait_obj kinds[] = { FI_WAIT_FD, FI_WAIT_MUTEX_COND };
+	struct ofi_wait wait;
+	pthread_t thread;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(ofi_wait_init(&wait, kinds[i]), 0);
+		pthread_create(&thread, NULL, signal_soon, &wait);
+		assert_int_equal(ofi_wait_sleep(&wait, i ? 10000 : -1), 0);
+		pthread_join(thread, NULL);
+		ofi_wait_clear(&wait);
+		assert_int_equal(ofi_wait_sleep(&wait, 1), -FI_ETIMEDOUT);
+		ofi_wait_fini(&wait);
+	}
+}
+
+static void mutex_and_cond_are_handed_out(void **state)
+{
+	struct fi_mutex_cond mc = { NULL, NULL };
+	struct ofi_wait wait;
+
+	(void)state;
+	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_MUTEX_COND), 0);
+	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &mc), 0);
+	assert_ptr_equal(mc.mutex, &wait.mutex);
+	assert_ptr_equal(mc.cond, &wait.cond);
+	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_wait_control(&wait, FI_BACKLOG, &mc), -FI_ENOSYS);
+	ofi_wait_fini(&wait);
+}
+
+static void yield_ends_with_the_time(void **state)
+{
+	struct ofi_wait wait;
+
+	(void)state;
+	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_YIELD), 0);
+	assert_int_equal(ofi_wait_sleep(&wait, -1), 0);
+	assert_int_equal(ofi_wait_sleep(&wait, 1), 0);
+	assert_int_equal(ofi_wait_sleep(&wait, 0), -FI_ETIMEDOUT);
+	ofi_wait_fini(&wait);
+}
+
+static void time_left(void **state)
+{
+	uint64_t now = ofi_now_ms();
+
+	(void)state;
+	assert_int_equal(ofi_wait_left(now, -1), -1);
+	assert_int_equal(ofi_wait_left(now - 50, 20), 0);
+	assert_in_range(ofi_wait_left(now, 10000), 9000, 10000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refuses_unknown_kinds),
+		cmocka_unit_test(none_does_not_sleep),
+		cmocka_unit_test(descriptor_follows_signals),
+		cmocka_unit_test(pollfd_says_how_much_room_it_needs),
+		cmocka_unit_test(sleepers_wake),
+		cmocka_unit_test(mutex_and_cond_are_handed_out),
+		cmocka_unit_test(yield_ends_with_the_time),
+		cmocka_unit_test(time_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
