@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Repeats single operations for callgrind, which collects during the repetitions only. Each row gives
+ * a dump named ROW.THREADING.RUN.OPERATIONS; tests/bench/count attributes it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+#include "pair.h"
+
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else /* the rows run, nothing is counted */
+#define CALLGRIND_ZERO_STATS
+#define CALLGRIND_TOGGLE_COLLECT
+#define CALLGRIND_DUMP_STATS_AT(name) (void)(name)
+#endif
+
+#define REPEAT	  64
+#define BATCH	  16
+#define STRETCH	  32 /* sends of which one is signalled */
+#define SIZE	  8
+#define RUNS	  2
+#define TRIES	  5
+#define SETTLE_MS 10 /* at first */
+
+struct row {
+	const char *name;
+	bool selective;
+	int operations;
+	void (*prepare)(struct pair *pair);
+	/* The part that counts. False when the completions were not all there. */
+	bool (*measure)(struct pair *pair);
+	void (*finish)(struct pair *pair);
+};
+
+static struct fi_context contexts[REPEAT];
+static int settle_ms;
+
+static void collect(struct pair *pair, struct fid_cq *cq, int count)
+{
+	struct fi_cq_data_entry entries[BATCH];
+	ssize_t n;
+
+	while (count > 0) {
+		n = fi_cq_read(cq, entries, BATCH);
+		if (n == -FI_EAGAIN)
+			continue;
+		count -= (int)bench_check(pair->lib, n, "fi_cq_read");
+	}
+}
+
+/* Lets the device finish what it does asynchronously. */
+static void settle(void)
+{
+	usleep(settle_ms * 1000);
+}
+
+static bool post_recvs(struct pair *pair)
+{
+	struct side *b = &pair->b;
+	ssize_t ret = 0;
+	int i;
+
+	for (i = 0; i < REPEAT; i++)
+		ret |= fi_recv(b->ep, b->buf, 64, b->desc, 0, &contexts[i]);
+	bench_check(pair->lib, ret, "fi_recv");
+	return true;
+}
+
+static bool post_sends(struct pair *pair)
+{
+	struct side *a = &pair->a;
+	ssize_t ret = 0;
+	int i;
+
+	for (i = 0; i < REPEAT; i++)
+		ret |= fi_send(a->ep, a->buf, SIZE, a->desc, 0, &contexts[i]);
+	bench_check(pair->lib, ret, "fi_send");
+	return true;
+}
+
+static bool post_injects(struct pair *pair)
+{
+	struct side *a = &pair->a;
+	ssize_t ret = 0;
+	int i;
+
+	for (i = 0; i < REPEAT; i++)
+		ret |= fi_inject(a->ep, a->buf, SIZE, 0);
+	bench_check(pair->lib, ret, "fi_inject");
+	return true;
+}
+
+static bool post_writes(struct pair *pair)
+{
+	struct side *a = &pair->a, *b = &pair->b;
+	ssize_t ret = 0;
+	int i;
+
+	for (i = 0; i < REPEAT; i++)
+		ret |= fi_write(a->ep, a->buf, SIZE, a->desc, 0, (uintptr_t)b->buf, b->key,
+				&contexts[i]);
+	bench_check(pair->lib, ret, "fi_write");
+	return true;
+}
+
+static bool post_fetch_adds(struct pair *pair)
+{
+	struct side *a = &pair->a, *b = &pair->b;
+	ssize_t ret = 0;
+	int i;
+
+	for (i = 0; i < REPEAT; i++)
+		ret |= fi_fetch_atomic(a->ep, a->buf, 1, a->desc, a->buf + 64, a->desc, 0,
+				       (uintptr_t)b->buf, b->key, FI_UINT64, FI_SUM, &contexts[i]);
+	bench_check(pair->lib, ret, "fi_fetch_atomic");
+	return true;
+}
+
+static void post_signalled(struct pair *pair)
+{
+	struct side *a = &pair->a;
+	struct iovec iov = { a->buf, SIZE };
+	struct fi_msg msg = {
+		.msg_iov = &iov,
+		.desc = &a->desc,
+		.iov_count = 1,
+		.context = &contexts[0],
+	};
+
+	bench_check(pair->lib, fi_sendmsg(a->ep, &msg, FI_COMPLETION), "fi_sendmsg");
+}
+
+static bool post_stretches(struct pair *pair)
+{
+	struct side *a = &pair->a;
+	ssize_t ret = 0;
+	int i, j;
+
+	for (i = 0; i < REPEAT / STRETCH; i++) {
+		for (j = 0; j < STRETCH - 1; j++)
+			ret |= fi_send(a->ep, a->buf, SIZE, a->desc, 0, &contexts[j]);
+		post_signalled(pair);
+	}
+	bench_check(pair->lib, ret, "fi_send");
+	return true;
+}
+
+static void prepare_recvs(struct pair *pair)
+{
+	post_recvs(pair);
+}
+
+static void prepare_tx(struct pair *pair)
+{
+	post_recvs(pair);
+	post_sends(pair);
+	collect(pair, pair->b.rx, REPEAT);
+	settle();
+}
+
+static void prepare_rx(struct pair *pair)
+{
+	post_recvs(pair);
+	post_sends(pair);
+	collect(pair, pair->a.tx, REPEAT);
+	settle();
+}
+
+static void prepare_stretches(struct pair *pair)
+{
+	post_recvs(pair);
+	post_stretches(pair);
+	collect(pair, pair->b.rx, REPEAT);
+	settle();
+}
+
+static bool read_cq(struct fid_cq *cq, int total, int count)
+{
+	struct fi_cq_data_entry entries[BATCH];
+	bool ok = true;
+	int i;
+
+	for (i = 0; i < total; i += count)
+		ok &= fi_cq_read(cq, entries, count) == count;
+	return ok;
+}
+
+static bool read_tx(struct pair *pair)
+{
+	return read_cq(pair->a.tx, REPEAT, 1);
+}
+
+static bool read_rx(struct pair *pair)
+{
+	return read_cq(pair->b.rx, REPEAT, 1);
+}
+
+static bool read_tx_batch(struct pair *pair)
+{
+	return read_cq(pair->a.tx, REPEAT, BATCH);
+}
+
+static bool read_rx_batch(struct pair *pair)
+{
+	return read_cq(pair->b.rx, REPEAT, BATCH);
+}
+
+static bool read_stretches(struct pair *pair)
+{
+	return read_cq(pair->a.tx, REPEAT / STRETCH, 1);
+}
+
+static bool read_empty(struct pair *pair)
+{
+	struct fi_cq_data_entry entries[BATCH];
+	bool ok = true;
+	int i;
+
+	for (i = 0; i < REPEAT; i++)
+		ok &= fi_cq_read(pair->a.tx, entries, 1) == -FI_EAGAIN;
+	return ok;
+}
+
+static void finish_sends(struct pair *pair)
+{
+	collect(pair, pair->b.rx, REPEAT);
+	collect(pair, pair->a.tx, REPEAT);
+}
+
+static void finish_injects(struct pair *pair)
+{
+	collect(pair, pair->b.rx, REPEAT);
+	fi_recv(pair->b.ep, pair->b.buf, SIZE, pair->b.desc, 0, &contexts[0]);
+	fi_send(pair->a.ep, pair->a.buf, SIZE, pair->a.desc, 0, &contexts[0]);
+	collect(pair, pair->b.rx, 1);
+	collect(pair, pair->a.tx, 1);
+}
+
+static void finish_tx(struct pair *pair)
+{
+	collect(pair, pair->a.tx, REPEAT);
+}
+
+static void finish_recvs(struct pair *pair)
+{
+	post_sends(pair);
+	finish_sends(pair);
+}
+
+static void finish_stretches(struct pair *pair)
+{
+	collect(pair, pair->b.rx, REPEAT);
+	collect(pair, pair->a.tx, REPEAT / STRETCH);
+}
+
+static void nothing(struct pair *pair)
+{
+	(void)pair;
+}
+
+static const struct row rows[] = {
+	{ "send", false, REPEAT, prepare_recvs, post_sends, finish_sends },
+	{ "write", false, REPEAT, nothing, post_writes, finish_tx },
+	{ "inject", false, REPEAT, prepare_recvs, post_injects, finish_injects },
+	{ "recv", false, REPEAT, nothing, post_recvs, finish_recvs },
+	{ "read_tx", false, REPEAT, prepare_tx, read_tx, nothing },
+	{ "read_rx", false, REPEAT, prepare_rx, read_rx, nothing },
+	{ "batch_tx", false, REPEAT, prepare_tx, read_tx_batch, nothing },
+	{ "batch_rx", false, REPEAT, prepare_rx, read_rx_batch, nothing },
+	{ "empty", false, REPEAT, nothing, read_empty, nothing },
+	{ "fetch_add", false, REPEAT, nothing, post_fetch_adds, finish_tx },
+	{ "silent_send", true, REPEAT, prepare_recvs, post_stretches, finish_stretches },
+	{ "silent_read", true, REPEAT / STRETCH, prepare_stretches, read_stretches, nothing },
+};
+
+/* Throws away what an incomplete measurement left in the queues. */
+static void drain(struct pair *pair)
+{
+	struct fi_cq_data_entry entries[BATCH];
+
+	settle();
+	while (fi_cq_read(pair->a.tx, entries, BATCH) > 0 ||
+	       fi_cq_read(pair->b.rx, entries, BATCH) > 0)
+		;
+}
+
+static bool measure_once(const struct row *row, struct pair *pair)
+{
+	bool ok;
+
+	row->prepare(pair);
+	CALLGRIND_ZERO_STATS;
+	CALLGRIND_TOGGLE_COLLECT;
+	ok = row->measure(pair);
+	CALLGRIND_TOGGLE_COLLECT;
+	return ok;
+}
+
+/* The first round after a dump warms up the caches of the library, and callgrind's own. */
+static void measure_run(const struct row *row, struct pair *pair, const char *name)
+{
+	int round, try;
+
+	for (round = 0; round < 2; round++) {
+		for (try = 0; !measure_once(row, pair); try++) {
+			if (try == TRIES)
+				bench_die(row->name, "completions do not arrive");
+			drain(pair);
+			settle_ms *= 2;
+		}
+		if (round)
+			CALLGRIND_DUMP_STATS_AT(name);
+		row->finish(pair);
+	}
+}
+
+static void measure_row(const struct row *row, struct pair *pair, const char *threading)
+{
+	char name[64];
+	int run;
+
+	settle_ms = SETTLE_MS;
+	for (run = 1; run <= RUNS; run++) {
+		snprintf(name, sizeof(name), "%s.%s.%d.%d", row->name, threading, run,
+			 row->operations);
+		measure_run(row, pair, name);
+	}
+}
+
+static void measure_rows(const struct lib *lib, struct pair_options *options, const char *threading,
+			 const char *only)
+{
+	struct pair pair;
+	size_t i;
+
+	pair_open(&pair, lib, options);
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].selective == options->selective &&
+		    (!only || !strcmp(only, rows[i].name)))
+			measure_row(&rows[i], &pair, threading);
+	}
+	pair_close(&pair);
+}
+
+int main(int argc, char **argv)
+{
+	struct pair_options options = { .depth = 2 * REPEAT };
+	const char *path = "libfabric.so.1", *only = NULL;
+	struct lib lib;
+	int option;
+
+	while ((option = getopt(argc, argv, "l:r:")) != -1) {
+		switch (option) {
+		case 'l':
+			path = optarg;
+			break;
+		case 'r':
+			only = optarg;
+			break;
+		default:
+			optind = argc + 1;
+		}
+	}
+	if (optind != argc - 1) {
+		fprintf(stderr, "Usage: %s [-l LIBFABRIC] [-r ROW] ADDRESS\n", argv[0]);
+		return 2;
+	}
+	options.address = argv[optind];
+	lib_load(&lib, path);
+	printf("%d.%d\n", FI_MAJOR(lib.version()), FI_MINOR(lib.version()));
+	for (options.selective = false;; options.selective = true) {
+		options.threading = FI_THREAD_SAFE;
+		measure_rows(&lib, &options, "safe", only);
+		options.threading = FI_THREAD_DOMAIN;
+		measure_rows(&lib, &options, "domain", only);
+		if (options.selective)
+			return 0;
+	}
+}

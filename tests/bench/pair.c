@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Two connected endpoints of one process. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_cm.h>
+#include "pair.h"
+
+#define EVENT_TIMEOUT 10000 /* ms */
+
+struct fi_info *pair_hints(const struct lib *lib, const struct pair_options *options)
+{
+	struct fi_info *hints = lib->dupinfo(NULL);
+
+	if (!hints)
+		bench_die("fi_allocinfo", "out of memory");
+	hints->caps = FI_MSG | FI_RMA | FI_ATOMIC;
+	hints->mode = FI_CONTEXT | FI_RX_CQ_DATA;
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->fabric_attr->prov_name = strdup("verbs");
+	hints->domain_attr->threading = options->threading;
+	hints->domain_attr->mr_mode =
+		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->tx_attr->size = options->depth;
+	hints->rx_attr->size = options->depth;
+	return hints;
+}
+
+static struct fi_info *get_info(const struct lib *lib, const struct pair_options *options,
+				const char *service, uint64_t flags)
+{
+	struct fi_info *hints = pair_hints(lib, options);
+	struct fi_info *info = NULL;
+
+	bench_check(lib, lib->getinfo(BENCH_API, options->address, service, flags, hints, &info),
+		    "fi_getinfo");
+	lib->freeinfo(hints);
+	return info;
+}
+
+static void open_cq(struct pair *pair, size_t size, struct fid_cq **cq)
+{
+	struct fi_cq_attr attr = {
+		.size = size,
+		.format = FI_CQ_FORMAT_DATA,
+		.wait_obj = FI_WAIT_NONE,
+	};
+
+	bench_check(pair->lib, fi_cq_open(pair->domain, &attr, cq, NULL), "fi_cq_open");
+}
+
+static void open_side(struct pair *pair, struct side *side, struct fi_info *info,
+		      const struct pair_options *options)
+{
+	const struct lib *lib = pair->lib;
+	uint64_t tx_flags = FI_TRANSMIT | (options->selective ? FI_SELECTIVE_COMPLETION : 0);
+
+	open_cq(pair, options->depth, &side->tx);
+	open_cq(pair, options->depth, &side->rx);
+	side->buf = aligned_alloc(4096, PAIR_BUF_SIZE);
+	if (!side->buf)
+		bench_die("buffer", "out of memory");
+	memset(side->buf, 0, PAIR_BUF_SIZE);
+	bench_check(
+		lib,
+		fi_mr_reg(pair->domain, side->buf, PAIR_BUF_SIZE,
+			  FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE,
+			  0, 0, 0, &side->mr, NULL),
+		"fi_mr_reg");
+	side->desc = fi_mr_desc(side->mr);
+	side->key = fi_mr_key(side->mr);
+	bench_check(lib, fi_endpoint(pair->domain, info, &side->ep, NULL), "fi_endpoint");
+	bench_check(lib, fi_ep_bind(side->ep, &pair->eq->fid, 0), "fi_ep_bind(eq)");
+	bench_check(lib, fi_ep_bind(side->ep, &side->tx->fid, tx_flags), "fi_ep_bind(tx)");
+	bench_check(lib, fi_ep_bind(side->ep, &side->rx->fid, FI_RECV), "fi_ep_bind(rx)");
+	bench_check(lib, fi_enable(side->ep), "fi_enable");
+}
+
+/* The info of a connection request, else NULL. */
+static struct fi_info *wait_event(struct pair *pair, uint32_t wanted)
+{
+	struct fi_eq_cm_entry entry;
+	struct fi_eq_err_entry error = { 0 };
+	uint32_t event = 0;
+	ssize_t ret;
+
+	memset(&entry, 0, sizeof(entry));
+	ret = fi_eq_sread(pair->eq, &event, &entry, sizeof(entry), EVENT_TIMEOUT, 0);
+	if (ret == -FI_EAVAIL) {
+		fi_eq_readerr(pair->eq, &error, 0);
+		ret = -error.err;
+	}
+	bench_check(pair->lib, ret, "fi_eq_sread");
+	if (event != wanted)
+		bench_die("fi_eq_sread", "not the event that was due");
+	return event == FI_CONNREQ ? entry.info : NULL;
+}
+
+/* Listens on any port of the address, and tells the port. */
+static struct fid_pep *listen_at(struct pair *pair, struct fi_info *info, char *service,
+				 size_t size)
+{
+	const struct lib *lib = pair->lib;
+	struct sockaddr_in name;
+	size_t len = sizeof(name);
+	struct fid_pep *pep;
+
+	bench_check(lib, fi_passive_ep(pair->fabric, info, &pep, NULL), "fi_passive_ep");
+	bench_check(lib, fi_pep_bind(pep, &pair->eq->fid, 0), "fi_pep_bind");
+	bench_check(lib, fi_listen(pep), "fi_listen");
+	bench_check(lib, fi_getname(&pep->fid, &name, &len), "fi_getname");
+	snprintf(service, size, "%u", ntohs(name.sin_port));
+	return pep;
+}
+
+static void open_domain(struct pair *pair, struct fi_info *info)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_UNSPEC };
+	const struct lib *lib = pair->lib;
+
+	bench_check(lib, lib->fabric(info->fabric_attr, &pair->fabric, NULL), "fi_fabric");
+	bench_check(lib, fi_eq_open(pair->fabric, &attr, &pair->eq, NULL), "fi_eq_open");
+	bench_check(lib, fi_domain(pair->fabric, info, &pair->domain, NULL), "fi_domain");
+}
+
+void pair_open(struct pair *pair, const struct lib *lib, const struct pair_options *options)
+{
+	struct fi_info *listening, *request;
+	struct fid_pep *pep;
+	char service[16];
+
+	memset(pair, 0, sizeof(*pair));
+	pair->lib = lib;
+	listening = get_info(lib, options, NULL, FI_SOURCE);
+	open_domain(pair, listening);
+	pep = listen_at(pair, listening, service, sizeof(service));
+	pair->info = get_info(lib, options, service, 0);
+	open_side(pair, &pair->a, pair->info, options);
+	bench_check(lib, fi_connect(pair->a.ep, pair->info->dest_addr, NULL, 0), "fi_connect");
+	request = wait_event(pair, FI_CONNREQ);
+	open_side(pair, &pair->b, request, options);
+	bench_check(lib, fi_accept(pair->b.ep, NULL, 0), "fi_accept");
+	wait_event(pair, FI_CONNECTED);
+	wait_event(pair, FI_CONNECTED);
+	fi_close(&pep->fid);
+	lib->freeinfo(request);
+	lib->freeinfo(listening);
+}
+
+static void close_side(struct pair *pair, struct side *side)
+{
+	const struct lib *lib = pair->lib;
+
+	bench_check(lib, fi_close(&side->ep->fid), "fi_close(ep)");
+	bench_check(lib, fi_close(&side->mr->fid), "fi_close(mr)");
+	bench_check(lib, fi_close(&side->tx->fid), "fi_close(cq)");
+	bench_check(lib, fi_close(&side->rx->fid), "fi_close(cq)");
+	free(side->buf);
+}
+
+void pair_close(struct pair *pair)
+{
+	const struct lib *lib = pair->lib;
+
+	close_side(pair, &pair->a);
+	close_side(pair, &pair->b);
+	bench_check(lib, fi_close(&pair->domain->fid), "fi_close(domain)");
+	bench_check(lib, fi_close(&pair->eq->fid), "fi_close(eq)");
+	bench_check(lib, fi_close(&pair->fabric->fid), "fi_close(fabric)");
+	lib->freeinfo(pair->info);
+}

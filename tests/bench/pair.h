@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Two connected endpoints of one process on one device, each with its CQs and registered memory. */
+#ifndef BENCH_PAIR_H
+#define BENCH_PAIR_H
+
+#include <stdbool.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include "lib.h"
+
+#define PAIR_BUF_SIZE (1 << 17)
+
+struct side {
+	struct fid_ep *ep;
+	struct fid_cq *tx, *rx;
+	struct fid_mr *mr;
+	void *desc;
+	uint64_t key;
+	char *buf; /* PAIR_BUF_SIZE */
+};
+
+struct pair {
+	const struct lib *lib;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_eq *eq;
+	struct side a, b; /* a has connected to b */
+};
+
+struct pair_options {
+	const char *address; /* of the device */
+	enum fi_threading threading;
+	bool selective; /* FI_SELECTIVE_COMPLETION on the transmit CQs */
+	size_t depth;	/* of the queues */
+};
+
+/* Hints for a connected endpoint of the verbs provider; lib->freeinfo() frees them. */
+struct fi_info *pair_hints(const struct lib *lib, const struct pair_options *options);
+/* They end the program when something fails. */
+void pair_open(struct pair *pair, const struct lib *lib, const struct pair_options *options);
+void pair_close(struct pair *pair);
+
+#endif
