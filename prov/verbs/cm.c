@@ -60,6 +60,7 @@ void vrb_cm_init(struct vrb_cm *cm, struct vrb_fabric *fabric)
 	*cm = (struct vrb_cm){ .fabric = fabric };
 	ofi_lock_init(&cm->lock);
 	LIST_INIT(&cm->reqs);
+	LIST_INIT(&cm->peps);
 }
 
 void vrb_cm_fini(struct vrb_cm *cm)

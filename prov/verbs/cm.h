@@ -22,6 +22,7 @@
 #include "loop.h"
 
 struct vrb_fabric;
+struct vrb_pep;
 struct vrb_req;
 
 enum vrb_owner_kind { VRB_OWNER_PEP, VRB_OWNER_REQ, VRB_OWNER_CONN };
@@ -37,6 +38,7 @@ struct vrb_cm {
 	struct rdma_event_channel *channel; /* opened at first use */
 	struct vrb_source source;
 	LIST_HEAD(, vrb_req) reqs; /* requests not yet accepted, rejected or closed */
+	LIST_HEAD(, vrb_pep) peps;
 };
 
 void vrb_cm_init(struct vrb_cm *cm, struct vrb_fabric *fabric);

@@ -129,8 +129,8 @@ static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 	ret = vrb_req_take(&ep->domain->fabric->cm, info->handle, &conn->owner, &conn->id, &req);
 	if (ret) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: info->handle %p is no connection request that waits for an "
-			"answer\n",
+			"fi_endpoint: info->handle %p is neither a connection request that waits "
+			"for an answer nor a passive endpoint\n",
 			(void *)info->handle);
 		return ret;
 	}
@@ -184,13 +184,15 @@ static int new_id(struct vrb_ep *ep, const struct fi_info *info)
 
 int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info)
 {
+	struct vrb_pep *pep;
+
 	ep->conn = (struct vrb_conn){ .owner.kind = VRB_OWNER_CONN };
 	ofi_lock_init(&ep->conn.lock);
 	if (!info->handle)
 		return new_id(ep, info);
-	if (info->handle->fclass == FI_CLASS_PEP)
-		return take_pep(ep, (struct vrb_pep *)info->handle);
-	return take_request(ep, info);
+	/* A handle is looked up, not looked into: one that was used before is gone. */
+	pep = vrb_pep_find(&ep->domain->fabric->cm, info->handle);
+	return pep ? take_pep(ep, pep) : take_request(ep, info);
 }
 
 void vrb_conn_fini(struct vrb_ep *ep)

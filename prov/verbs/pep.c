@@ -128,6 +128,18 @@ struct rdma_cm_id *vrb_pep_event(struct vrb_pep *pep, const struct rdma_cm_event
 	return event->id;
 }
 
+struct vrb_pep *vrb_pep_find(struct vrb_cm *cm, const struct fid *handle)
+{
+	struct vrb_pep *pep;
+
+	ofi_lock(&cm->lock);
+	LIST_FOREACH (pep, &cm->peps, link)
+		if (&pep->fid.fid == handle)
+			break;
+	ofi_unlock(&cm->lock);
+	return pep;
+}
+
 struct rdma_cm_id *vrb_pep_take(struct vrb_pep *pep, struct vrb_owner *owner)
 {
 	struct vrb_cm *cm = &pep->fabric->cm;
@@ -347,6 +359,9 @@ static int pep_close(struct fid *fid)
 	struct vrb_pep *pep = vrb_pep(fid);
 	struct vrb_fabric *fabric = pep->fabric;
 
+	ofi_lock(&fabric->cm.lock);
+	LIST_REMOVE(pep, link);
+	ofi_unlock(&fabric->cm.lock);
 	pep_free(pep);
 	ofi_ref_put(&fabric->ref);
 	return 0;
@@ -428,6 +443,9 @@ int vrb_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 		pep_free(pep);
 		return ret;
 	}
+	ofi_lock(&fabric->cm.lock);
+	LIST_INSERT_HEAD(&fabric->cm.peps, pep, link);
+	ofi_unlock(&fabric->cm.lock);
 	ofi_ref_get(&fabric->ref);
 	*fid = &pep->fid;
 	return 0;

@@ -4,6 +4,7 @@
 #define VRB_PEP_H
 
 #include <stdbool.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/fi_endpoint.h>
@@ -23,12 +24,15 @@ struct vrb_pep {
 	struct sockaddr_storage local; /* family 0 while not bound */
 	int backlog;
 	bool listening;
+	LIST_ENTRY(vrb_pep) link; /* cm->peps, under cm->lock */
 };
 
 int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
 		 void *context);
 /* A connect request. Returns an id to be destroyed when it can't be passed on, else NULL. */
 struct rdma_cm_id *vrb_pep_event(struct vrb_pep *pep, const struct rdma_cm_event *event);
+/* The passive endpoint of a handle, NULL when it is none of the fabric's. */
+struct vrb_pep *vrb_pep_find(struct vrb_cm *cm, const struct fid *handle);
 /* Gives the bound, not listening id to an endpoint made from the passive one. NULL when it has none. */
 struct rdma_cm_id *vrb_pep_take(struct vrb_pep *pep, struct vrb_owner *owner);
 void vrb_pep_ops_init(void);

@@ -107,6 +107,11 @@ static void drop_events(struct fake_id *id)
 			continue;
 		TAILQ_REMOVE(&queue, event, link);
 		fake.events--;
+		/* A connect request that nobody has read takes its id along. */
+		if (event->event.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			free(event->event.id);
+			fake.ids--;
+		}
 		free(event);
 	}
 }
@@ -293,7 +298,8 @@ int rdma_resolve_route(struct rdma_cm_id *id, int timeout)
 static void keep_param(const struct rdma_conn_param *param)
 {
 	fake.param = *param;
-	memcpy(fake.data, param->private_data, param->private_data_len);
+	if (param->private_data_len)
+		memcpy(fake.data, param->private_data, param->private_data_len);
 }
 
 int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections from the calls of fi_cm to the events of the event queue, over the event thread. */
+#include "unit.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <prov/verbs/cm_wire.h>
+#include <prov/verbs/name.h>
+#include "fake_cm.h"
+
+static struct fake_bed bed;
+static struct vrb_ep *ep;
+static struct sockaddr_in dest;
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_init(&bed);
+	dest = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(7471) };
+	inet_pton(AF_INET, "10.0.0.2", &dest.sin_addr);
+	ep = fake_ep(&bed);
+	assert_int_equal(vrb_conn_init(ep, ep->info), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_ep_close(ep);
+	fake_fini(&bed);
+	return 0;
+}
+
+/* The next event, waited for. */
+static int next_event(char *text)
+{
+	fake_settle();
+	return fake_read(bed.eq, text, NULL);
+}
+
+static void resolve(void)
+{
+	ep->conn.id->verbs = &bed.ctx;
+	fake_event(ep->conn.id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	fake_event(ep->conn.id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	fake_settle();
+}
+
+static void connects_and_disconnects(void **state)
+{
+	struct sockaddr_in peer;
+	size_t len = sizeof(peer);
+	char text[256];
+
+	(void)state;
+	assert_int_equal(fi_getpeer(&ep->fid, &peer, &len), -FI_ENOTCONN);
+	assert_int_equal(fi_connect(&ep->fid, &dest, "hi", 2), 0);
+	resolve();
+	assert_non_null(strstr(fake.calls, "enable resolve_addr resolve_route connect "));
+	assert_memory_equal(fake.data, "\2hi", 3);
+	fake_event_data(ep->conn.id, RDMA_CM_EVENT_CONNECT_RESPONSE, "welcome");
+	assert_int_equal(next_event(text), FI_CONNECTED);
+	assert_string_equal(text, "welcome");
+	assert_int_equal(fi_connect(&ep->fid, &dest, NULL, 0), -FI_EISCONN);
+	assert_int_equal(fi_getpeer(&ep->fid, &peer, &len), 0);
+	assert_int_equal(len, sizeof(peer));
+	assert_memory_equal(&peer, &dest, sizeof(dest));
+	fake_event(ep->conn.id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	assert_int_equal(next_event(NULL), FI_SHUTDOWN);
+	assert_int_equal(fake.down, 1);
+	assert_int_equal(fi_shutdown(&ep->fid, 0), 0);
+	fake_event(ep->conn.id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+	assert_int_equal(next_event(NULL), 0);
+}
+
+static void bad_arguments(void **state)
+{
+	uint8_t data[VRB_CM_DATA_MAX + 1] = { 0 };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+	struct sockaddr odd = { .sa_family = AF_UNIX };
+
+	(void)state;
+	assert_int_equal(fi_connect(&ep->fid, NULL, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_connect(&ep->fid, &six, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_connect(&ep->fid, &odd, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_connect(&ep->fid, &dest, NULL, 1), -FI_EINVAL);
+	assert_int_equal(fi_connect(&ep->fid, &dest, data, sizeof(data)), -FI_EINVAL);
+	assert_int_equal(fi_accept(&ep->fid, data, sizeof(data)), -FI_EINVAL);
+	assert_int_equal(fi_accept(&ep->fid, NULL, 0), -FI_EOPBADSTATE);
+	assert_int_equal(fi_shutdown(&ep->fid, 1), -FI_EINVAL);
+	assert_int_equal(fi_shutdown(&ep->fid, 0), -FI_ENOTCONN);
+	assert_int_equal(fi_listen((struct fid_pep *)ep), -FI_ENOSYS);
+	ep->eq = NULL;
+	assert_int_equal(fi_connect(&ep->fid, &dest, NULL, 0), -FI_ENOEQ);
+	assert_int_equal(fi_accept(&ep->fid, NULL, 0), -FI_ENOEQ);
+	assert_null(strstr(fake.calls, "resolve_addr"));
+	assert_null(strstr(fake.calls, "enable"));
+}
+
+static void the_domain_lends_its_queue(void **state)
+{
+	(void)state;
+	ep->eq = NULL;
+	bed.domain.eq = ofi_eq(bed.eq);
+	assert_int_equal(fi_connect(&ep->fid, &dest, NULL, 0), 0);
+	fake_event(ep->conn.id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
+	assert_int_equal(next_event(NULL), -FI_ENODEV);
+	fake_event(ep->conn.id, RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	fake_settle();
+}
+
+static void enabling_may_fail(void **state)
+{
+	(void)state;
+	fake.fail = "enable";
+	fake.err = ENOMEM;
+	assert_int_equal(fi_connect(&ep->fid, &dest, NULL, 0), -FI_ENOMEM);
+	assert_int_equal(ep->conn.state, VRB_CONN_IDLE);
+}
+
+static void errors_keep_their_reason(void **state)
+{
+	static const struct {
+		enum rdma_cm_event_type type;
+		int status, err;
+	} rows[] = {
+		{ RDMA_CM_EVENT_ADDR_ERROR, 0, FI_EADDRNOTAVAIL },
+		{ RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT, FI_ETIMEDOUT },
+		{ RDMA_CM_EVENT_ROUTE_ERROR, 0, FI_ENETUNREACH },
+		{ RDMA_CM_EVENT_CONNECT_ERROR, 0, FI_ECONNABORTED },
+		{ RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, FI_ETIMEDOUT },
+		{ RDMA_CM_EVENT_UNREACHABLE, 0, FI_EHOSTUNREACH },
+		{ RDMA_CM_EVENT_REJECTED, 8, FI_ECONNREFUSED },
+		{ RDMA_CM_EVENT_DEVICE_REMOVAL, 0, FI_ENODEV },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		ep->conn.state = VRB_CONN_CONNECTING;
+		fake_event(ep->conn.id, rows[i].type, rows[i].status);
+		assert_int_equal(next_event(NULL), -rows[i].err);
+		assert_int_equal(next_event(NULL), 0);
+		assert_int_equal(ep->conn.state, VRB_CONN_DOWN);
+	}
+}
+
+static void refusal_has_data(void **state)
+{
+	char text[256];
+
+	(void)state;
+	ep->conn.state = VRB_CONN_CONNECTING;
+	fake_event_data(ep->conn.id, RDMA_CM_EVENT_REJECTED, "no room");
+	assert_int_equal(next_event(text), -FI_ECONNREFUSED);
+	assert_string_equal(text, "no room");
+}
+
+static void names(void **state)
+{
+	struct sockaddr_in name = dest, got;
+	size_t len = sizeof(got);
+
+	(void)state;
+	assert_int_equal(fi_getname(&ep->fid.fid, &got, &len), -FI_EADDRNOTAVAIL);
+	assert_int_equal(fi_setname(&ep->fid.fid, &name, sizeof(name) - 1), -FI_EINVAL);
+	name.sin_port = 0;
+	assert_int_equal(fi_setname(&ep->fid.fid, &name, sizeof(name)), 0);
+	assert_int_equal(fi_setname(&ep->fid.fid, &name, sizeof(name)), 0);
+	assert_int_equal(fi_getname(&ep->fid.fid, &got, &len), 0);
+	assert_int_equal(got.sin_port, htons(1234));
+	len = 4;
+	memset(&got, 0, sizeof(got));
+	assert_int_equal(fi_getname(&ep->fid.fid, &got, &len), -FI_ETOOSMALL);
+	assert_int_equal(len, sizeof(got));
+	assert_int_equal(got.sin_port, htons(1234));
+	assert_int_equal(got.sin_addr.s_addr, 0);
+	len = 0;
+	assert_int_equal(fi_getname(&ep->fid.fid, NULL, &len), -FI_ETOOSMALL);
+	assert_int_equal(len, sizeof(got));
+	assert_int_equal(fi_getname(&ep->fid.fid, &got, NULL), -FI_EINVAL);
+	fake.fail = "bind_addr";
+	fake.err = EADDRINUSE;
+	assert_int_equal(fi_setname(&ep->fid.fid, &name, sizeof(name)), -FI_EADDRINUSE);
+	fake.fail = NULL;
+	ep->conn.state = VRB_CONN_UP;
+	assert_int_equal(fi_setname(&ep->fid.fid, &name, sizeof(name)), -FI_EOPBADSTATE);
+}
+
+static void names_as_text(void **state)
+{
+	const char *text = "fi_sockaddr_in://10.0.0.2:7471";
+	char buf[64];
+	size_t len = 5;
+
+	(void)state;
+	ep->info->addr_format = FI_ADDR_STR;
+	assert_int_equal(fi_connect(&ep->fid, "nonsense", NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_connect(&ep->fid, text, NULL, 0), 0);
+	assert_int_equal(fi_getpeer(&ep->fid, buf, &len), -FI_ETOOSMALL);
+	assert_int_equal(len, strlen(text) + 1);
+	assert_int_equal(fi_getpeer(&ep->fid, buf, &len), 0);
+	assert_string_equal(buf, text);
+}
+
+static void wire_format(void **state)
+{
+	uint8_t wire[VRB_CM_WIRE_MAX], lie[3] = { 200, 'a', 'b' };
+	size_t len;
+
+	(void)state;
+	assert_int_equal(vrb_cm_pack(wire, "abc", 3), 4);
+	assert_memory_equal(vrb_cm_unpack(wire, sizeof(wire), &len), "abc", 3);
+	assert_int_equal(len, 3);
+	assert_int_equal(vrb_cm_pack(wire, NULL, 0), 1);
+	vrb_cm_unpack(wire, sizeof(wire), &len);
+	assert_int_equal(len, 0);
+	vrb_cm_unpack(lie, sizeof(lie), &len);
+	assert_int_equal(len, 2);
+	assert_null(vrb_cm_unpack(NULL, 0, &len));
+	assert_int_equal(len, 0);
+	assert_null(vrb_cm_unpack(wire, 0, &len));
+}
+
+/* Every call of opening fails in turn; fake_fini finds what would be left over. */
+static void no_id(void **state)
+{
+	static const char *const calls[] = { "create_id", "create_event_channel" };
+	struct fake_bed other;
+	struct vrb_ep *second;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		fake_ep_close(ep);
+		fake_fini(&bed);
+		fake_init(&other);
+		second = fake_ep(&other);
+		fake.fail = calls[i];
+		fake.err = EMFILE;
+		assert_int_equal(vrb_conn_init(second, second->info), -FI_EMFILE);
+		fake_ep_close(second);
+		fake_fini(&other);
+		setup(NULL);
+	}
+}
+
+static void *bombard(void *arg)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		fake_event(arg, RDMA_CM_EVENT_DISCONNECTED, 0);
+	return NULL;
+}
+
+static void closing_while_events_come(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 500; i++) {
+		ep->conn.state = VRB_CONN_UP;
+		ep->conn.shutdown_due = true;
+		bombard(ep->conn.id);
+		if (i % 3)
+			usleep((useconds_t)(i % 50));
+		fake_ep_close(ep);
+		assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
+		ep = fake_ep(&bed);
+		assert_int_equal(vrb_conn_init(ep, ep->info), 0);
+	}
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(connects_and_disconnects),
+		test(bad_arguments),
+		test(the_domain_lends_its_queue),
+		test(enabling_may_fail),
+		test(errors_keep_their_reason),
+		test(refusal_has_data),
+		test(names),
+		test(names_as_text),
+		test(wire_format),
+		test(no_id),
+		test(closing_while_events_come),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Passive endpoints and connection requests: accepted, rejected, given up and never answered. */
+#include "unit.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <prov/verbs/cm_wire.h>
+#include <prov/verbs/pep.h>
+#include "fake_cm.h"
+
+static struct fake_bed bed;
+static struct fid_pep *pep;
+static struct rdma_cm_id *listener;
+
+static void open_pep(void)
+{
+	struct sockaddr_in src = { .sin_family = AF_INET, .sin_port = htons(7471) };
+
+	bed.info->src_addr = malloc(sizeof(src));
+	memcpy(bed.info->src_addr, &src, sizeof(src));
+	bed.info->src_addrlen = sizeof(src);
+	assert_int_equal(vrb_pep_open(&bed.fabric.fid, bed.info, &pep, NULL), 0);
+	listener = fake.last_id;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_init(&bed);
+	open_pep();
+	assert_int_equal(fi_pep_bind(pep, &bed.eq->fid, 0), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	if (pep)
+		assert_int_equal(fi_close(&pep->fid), 0);
+	pep = NULL;
+	fake_fini(&bed);
+	return 0;
+}
+
+static struct fi_info *request(const char *sent)
+{
+	struct fi_info *info;
+	char text[256];
+
+	fake_request(&bed, listener, sent);
+	fake_settle();
+	assert_int_equal(fake_read(bed.eq, text, &info), FI_CONNREQ);
+	assert_string_equal(text, sent);
+	assert_non_null(info);
+	return info;
+}
+
+static void listening(void **state)
+{
+	struct sockaddr_in name;
+	size_t len = sizeof(name);
+	int backlog = 7, none = -1;
+
+	(void)state;
+	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &backlog), 0);
+	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &none), -FI_EINVAL);
+	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, NULL), -FI_EINVAL);
+	assert_int_equal(fi_control(&pep->fid, FI_ENABLE, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_listen(pep), 0);
+	assert_int_equal(fi_listen(pep), -FI_EALREADY);
+	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &backlog), -FI_EOPBADSTATE);
+	assert_int_equal(fi_getname(&pep->fid, &name, &len), 0);
+	assert_int_equal(ntohs(name.sin_port), 7471);
+	assert_int_equal(fi_setname(&pep->fid, &name, len), -FI_EOPBADSTATE);
+	assert_int_equal(fi_connect((struct fid_ep *)pep, &name, NULL, 0), -FI_ENOSYS);
+}
+
+static void opening_checks_what_it_gets(void **state)
+{
+	struct fi_info *rdm = fi_dupinfo(bed.info);
+	struct fid_pep *other = NULL;
+
+	(void)state;
+	assert_int_equal(vrb_pep_open(&bed.fabric.fid, NULL, &other, NULL), -FI_EINVAL);
+	assert_int_equal(vrb_pep_open(&bed.fabric.fid, bed.info, NULL, NULL), -FI_EINVAL);
+	rdm->ep_attr->type = FI_EP_RDM;
+	assert_int_equal(vrb_pep_open(&bed.fabric.fid, rdm, &other, NULL), -FI_EINVAL);
+	fi_freeinfo(rdm);
+	fake.fail = "bind_addr";
+	fake.err = EADDRINUSE;
+	assert_int_equal(vrb_pep_open(&bed.fabric.fid, bed.info, &other, NULL), -FI_EADDRINUSE);
+	assert_null(other);
+}
+
+static void listening_needs_a_queue(void **state)
+{
+	struct fid_pep *other;
+
+	(void)state;
+	assert_int_equal(fi_pep_bind(pep, &bed.eq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_pep_bind(pep, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_pep_bind(pep, &pep->fid, 0), -FI_EINVAL);
+	assert_int_equal(vrb_pep_open(&bed.fabric.fid, bed.info, &other, NULL), 0);
+	assert_int_equal(fi_listen(other), -FI_ENOEQ);
+	assert_int_equal(fi_close(&other->fid), 0);
+}
+
+static void without_a_name_any_will_do(void **state)
+{
+	struct fi_info *info = fi_dupinfo(bed.info);
+	struct sockaddr_in name = { 0 };
+	size_t len = sizeof(name);
+	struct fid_pep *other;
+
+	(void)state;
+	free(info->src_addr);
+	info->src_addr = NULL;
+	assert_int_equal(vrb_pep_open(&bed.fabric.fid, info, &other, NULL), 0);
+	fi_freeinfo(info);
+	assert_int_equal(fi_getname(&other->fid, &name, &len), -FI_EADDRNOTAVAIL);
+	assert_int_equal(fi_pep_bind(other, &bed.eq->fid, 0), 0);
+	assert_int_equal(fi_listen(other), 0);
+	len = sizeof(name);
+	assert_int_equal(fi_getname(&other->fid, &name, &len), 0);
+	assert_int_equal(ntohs(name.sin_port), 1234);
+	assert_int_equal(fi_close(&other->fid), 0);
+}
+
+static void the_port_is_taken(void **state)
+{
+	(void)state;
+	fake.fail = "listen";
+	fake.err = EADDRINUSE;
+	assert_int_equal(fi_listen(pep), -FI_EADDRINUSE);
+	fake.fail = NULL;
+	assert_int_equal(fi_listen(pep), 0);
+}
+
+static void options(void **state)
+{
+	size_t size = 0, len = 1;
+
+	(void)state;
+	assert_int_equal(fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len),
+			 -FI_ETOOSMALL);
+	assert_int_equal(len, sizeof(size));
+	assert_int_equal(fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len),
+			 0);
+	assert_int_equal(size, VRB_CM_DATA_MAX);
+	assert_int_equal(fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &size, &len),
+			 -FI_ENOPROTOOPT);
+}
+
+static void a_request_becomes_an_endpoint(void **state)
+{
+	struct fi_info *info;
+	struct vrb_ep *ep = fake_ep(&bed), *again = fake_ep(&bed);
+	struct sockaddr_in *peer;
+
+	(void)state;
+	assert_int_equal(fi_listen(pep), 0);
+	info = request("hello");
+	assert_int_equal(info->handle->fclass, FI_CLASS_CONNREQ);
+	peer = info->dest_addr;
+	assert_int_equal(ntohs(peer->sin_port), 40000);
+	assert_string_equal(info->domain_attr->name, "rxe0");
+
+	assert_int_equal(vrb_conn_init(ep, info), 0);
+	assert_int_equal(vrb_conn_init(again, info), -FI_EINVAL);
+	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), -FI_EINVAL);
+	fi_freeinfo(info);
+	assert_int_equal(fi_accept(&ep->fid, "yes", 3), 0);
+	assert_non_null(strstr(fake.calls, "enable qp_connect accept "));
+	assert_memory_equal(fake.data, "\3yes", 4);
+	assert_int_equal(fake.param.responder_resources, 4);
+	assert_int_equal(fake.param.initiator_depth, 8);
+	fake_event(ep->conn.id, RDMA_CM_EVENT_ESTABLISHED, 0);
+	fake_settle();
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), FI_CONNECTED);
+	fake_ep_close(again);
+	fake_ep_close(ep);
+}
+
+static void a_request_is_rejected(void **state)
+{
+	uint8_t data[VRB_CM_DATA_MAX + 1] = { 0 };
+	struct fi_info *info;
+
+	(void)state;
+	assert_int_equal(fi_listen(pep), 0);
+	info = request("");
+	assert_int_equal(fi_reject(pep, info->handle, data, sizeof(data)), -FI_EINVAL);
+	assert_int_equal(fi_reject(pep, NULL, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_reject(pep, info->handle, "no", 2), 0);
+	assert_memory_equal(fake.data, "\2no", 3);
+	assert_int_equal(fi_reject(pep, info->handle, "no", 2), -FI_EINVAL);
+	fi_freeinfo(info);
+}
+
+static void a_handle_can_be_closed(void **state)
+{
+	struct fi_info *info;
+
+	(void)state;
+	assert_int_equal(fi_listen(pep), 0);
+	info = request("");
+	assert_int_equal(fi_close(info->handle), 0);
+	assert_non_null(strstr(fake.calls, "reject destroy_id "));
+	fi_freeinfo(info);
+}
+
+static void the_peer_gives_up(void **state)
+{
+	struct vrb_ep *ep = fake_ep(&bed);
+	struct fi_info *info;
+
+	(void)state;
+	assert_int_equal(fi_listen(pep), 0);
+	info = request("");
+	fake_event(fake.last_id, RDMA_CM_EVENT_REJECTED, 0);
+	fake_settle();
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
+	assert_int_equal(vrb_conn_init(ep, info), -FI_ECONNABORTED);
+	fake_ep_close(ep);
+	fi_freeinfo(info);
+}
+
+static void the_peer_gives_up_before_accept(void **state)
+{
+	struct vrb_ep *ep = fake_ep(&bed);
+	struct fi_info *info;
+
+	(void)state;
+	assert_int_equal(fi_listen(pep), 0);
+	info = request("");
+	assert_int_equal(vrb_conn_init(ep, info), 0);
+	fi_freeinfo(info);
+	fake_event(ep->conn.id, RDMA_CM_EVENT_REJECTED, 0);
+	fake_settle();
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), -FI_ECONNREFUSED);
+	assert_int_equal(fi_accept(&ep->fid, NULL, 0), -FI_ECONNABORTED);
+	fake_ep_close(ep);
+}
+
+static void another_device(void **state)
+{
+	static struct ibv_device other = { .name = "rxe1" }, odd = { .name = "mlx9" };
+	struct ibv_context ctx = { .device = &other };
+	struct vrb_ep *ep = fake_ep(&bed);
+	struct fi_info *info;
+
+	(void)state;
+	assert_int_equal(fi_listen(pep), 0);
+	bed.ctx.device = &other;
+	info = request("");
+	assert_string_equal(info->domain_attr->name, "rxe1");
+	assert_null(info->next);
+	bed.ctx.device = &bed.device;
+	(void)ctx;
+	fi_freeinfo(info);
+
+	bed.ctx.device = &odd;
+	fake_request(&bed, listener, "");
+	fake_settle();
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
+	assert_non_null(strstr(fake.calls, "reject"));
+	bed.ctx.device = &bed.device;
+	fake_ep_close(ep);
+}
+
+static void nobody_answers(void **state)
+{
+	int i;
+
+	(void)state;
+	assert_int_equal(fi_listen(pep), 0);
+	fi_freeinfo(request("read and forgotten"));
+	for (i = 0; i < 3; i++)
+		fake_request(&bed, listener, "not even read");
+	fake_settle();
+	assert_int_equal(fake.ids, 5);
+	assert_int_equal(fi_close(&pep->fid), 0);
+	pep = NULL;
+	assert_int_equal(fake.ids, 1);
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
+}
+
+static void an_endpoint_takes_the_name_over(void **state)
+{
+	struct fi_info *info = fi_dupinfo(bed.info);
+	struct vrb_ep *ep = fake_ep(&bed), *late = fake_ep(&bed);
+	struct sockaddr_in name;
+	size_t len = sizeof(name);
+
+	(void)state;
+	info->handle = &pep->fid;
+	assert_int_equal(vrb_conn_init(ep, info), 0);
+	assert_ptr_equal(ep->conn.id, listener);
+	assert_int_equal(fi_getname(&ep->fid.fid, &name, &len), 0);
+	assert_int_equal(ntohs(name.sin_port), 7471);
+	assert_int_equal(vrb_conn_init(late, info), -FI_EOPBADSTATE);
+	assert_int_equal(fi_listen(pep), -FI_EOPBADSTATE);
+	fake_ep_close(ep);
+	fake_ep_close(late);
+	info->handle = NULL;
+	fi_freeinfo(info);
+}
+
+static void closing_while_requests_come(void **state)
+{
+	int i, j;
+
+	(void)state;
+	for (i = 0; i < 200; i++) {
+		assert_int_equal(fi_listen(pep), 0);
+		for (j = 0; j < 3; j++)
+			fake_request(&bed, listener, "hello");
+		assert_int_equal(fi_close(&pep->fid), 0);
+		assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
+		free(bed.info->src_addr);
+		open_pep();
+		assert_int_equal(fi_pep_bind(pep, &bed.eq->fid, 0), 0);
+	}
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(listening),
+		test(opening_checks_what_it_gets),
+		test(listening_needs_a_queue),
+		test(without_a_name_any_will_do),
+		test(the_port_is_taken),
+		test(options),
+		test(a_request_becomes_an_endpoint),
+		test(a_request_is_rejected),
+		test(a_handle_can_be_closed),
+		test(the_peer_gives_up),
+		test(the_peer_gives_up_before_accept),
+		test(another_device),
+		test(nobody_answers),
+		test(an_endpoint_takes_the_name_over),
+		test(closing_while_requests_come),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
