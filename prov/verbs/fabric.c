@@ -53,6 +53,14 @@ static int fabric_trywait(struct fid_fabric *fid, struct fid **fids, int count)
 	return ret;
 }
 
+static void fabric_free(struct vrb_fabric *fabric)
+{
+	if (!fabric)
+		return;
+	free(fabric->name);
+	free(fabric);
+}
+
 static int fabric_close(struct fid *fid)
 {
 	struct vrb_fabric *fabric = (struct vrb_fabric *)fid;
@@ -66,7 +74,7 @@ static int fabric_close(struct fid *fid)
 	}
 	vrb_cm_fini(&fabric->cm);
 	vrb_loop_fini(&fabric->loop);
-	free(fabric);
+	fabric_free(fabric);
 	return 0;
 }
 
@@ -140,9 +148,10 @@ int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return -FI_ENOMEM;
-	ret = vrb_loop_init(&fabric->loop);
+	fabric->name = strdup(attr->name);
+	ret = fabric->name ? vrb_loop_init(&fabric->loop) : -FI_ENOMEM;
 	if (ret) {
-		free(fabric);
+		fabric_free(fabric);
 		return ret;
 	}
 	vrb_cm_init(&fabric->cm, fabric);

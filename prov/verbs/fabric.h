@@ -11,6 +11,7 @@
 struct vrb_fabric {
 	struct fid_fabric fid;
 	struct ofi_ref ref;
+	char *name;
 	struct vrb_loop loop;
 	struct vrb_cm cm;
 };

@@ -11,6 +11,8 @@
 #include <ofi/attr.h>
 #include <ofi/explain.h>
 #include "domain.h"
+#include "ep.h"
+#include "fabric.h"
 #include "info.h"
 #include "netdev.h"
 #include "prov.h"
@@ -165,6 +167,50 @@ static int try_addr(struct search *search, const struct vrb_device *dev,
 	return ret;
 }
 
+static bool is_shortage(int err)
+{
+	return err == FI_ENOMEM || err == FI_EMFILE || err == ENFILE || err == FI_EAGAIN;
+}
+
+static bool object_miss(struct ofi_miss *miss, const char *attr, const char *asked, const char *has)
+{
+	miss->attr = attr;
+	snprintf(miss->asked, sizeof(miss->asked), "one of %s", asked);
+	snprintf(miss->has, sizeof(miss->has), "%s", has);
+	return false;
+}
+
+/* hints->domain_attr->domain stands for the device it is open on; it may be another provider's. */
+static bool is_domain(const struct search *search, const struct vrb_device *dev,
+		      struct ofi_miss *miss)
+{
+	const struct fi_domain_attr *attr = search->hints ? search->hints->domain_attr : NULL;
+	struct fid_domain *fid = attr ? attr->domain : NULL;
+	const char *name;
+
+	if (!fid)
+		return true;
+	name = fid->ops->endpoint == vrb_ep_open ? vrb_domain(fid)->info->domain_attr->name
+						 : "another provider";
+	return !strcmp(name, dev->name) ||
+	       object_miss(miss, "domain_attr->domain", name, dev->name);
+}
+
+/* hints->fabric_attr->fabric stands for the name it was opened with. */
+static bool is_fabric(const struct search *search, const struct fi_info *info,
+		      struct ofi_miss *miss)
+{
+	const struct fi_fabric_attr *attr = search->hints ? search->hints->fabric_attr : NULL;
+	struct fid_fabric *fid = attr ? attr->fabric : NULL;
+	const char *name;
+
+	if (!fid)
+		return true;
+	name = fid->ops->domain == vrb_domain_open ? vrb_fabric(fid)->name : "another provider";
+	return !strcmp(name, info->fabric_attr->name) ||
+	       object_miss(miss, "fabric_attr->fabric", name, info->fabric_attr->name);
+}
+
 static int try_port(struct search *search, const struct vrb_device *dev,
 		    const struct vrb_port *port)
 {
@@ -179,6 +225,8 @@ static int try_port(struct search *search, const struct vrb_device *dev,
 		return -FI_ENOMEM;
 	vrb_info_offer_mode(info, search->hints);
 	misses = ofi_attr_misses(search->version, info, search->hints, &miss);
+	if (!is_fabric(search, info, misses ? &unusable : &miss))
+		misses++;
 	if (!vrb_port_usable(port, &unusable))
 		reject(dev->name, port->num, misses + 1, &unusable);
 	else if (misses)
@@ -191,26 +239,6 @@ static int try_port(struct search *search, const struct vrb_device *dev,
 		}
 	fi_freeinfo(info);
 	return ret;
-}
-
-static bool is_shortage(int err)
-{
-	return err == FI_ENOMEM || err == FI_EMFILE || err == ENFILE || err == FI_EAGAIN;
-}
-
-/* hints->domain_attr->domain stands for the device it is open on. */
-static bool is_domain(const struct search *search, const struct vrb_device *dev,
-		      struct ofi_miss *miss)
-{
-	const struct fi_domain_attr *attr = search->hints ? search->hints->domain_attr : NULL;
-	const struct vrb_domain *domain = attr ? (const void *)attr->domain : NULL;
-
-	if (!domain || !strcmp(domain->info->domain_attr->name, dev->name))
-		return true;
-	miss->attr = "domain_attr->domain";
-	snprintf(miss->asked, sizeof(miss->asked), "one on %s", domain->info->domain_attr->name);
-	snprintf(miss->has, sizeof(miss->has), "%s", dev->name);
-	return false;
 }
 
 static int try_device(struct search *search, const struct vrb_device *dev)

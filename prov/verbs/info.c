@@ -11,6 +11,7 @@
 #include "info.h"
 #include "nic.h"
 #include "prov.h"
+#include "wc.h"
 
 #define TX_CAPS	  (FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
 #define RX_CAPS	  (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -99,7 +100,9 @@ static void set_domain(struct fi_domain_attr *domain, const struct vrb_device *d
 	domain->max_ep_rx_ctx = 1;
 	domain->mr_iov_limit = 1;
 	domain->mr_cnt = (size_t)dev->attr.max_mr;
-	domain->max_err_data = VRB_CM_DATA_MAX;
+	domain->max_err_data = sizeof(struct vrb_wc_detail) > VRB_CM_DATA_MAX
+				       ? sizeof(struct vrb_wc_detail)
+				       : VRB_CM_DATA_MAX;
 }
 
 /* Immediate data of an RDMA write consumes a receive; iWARP has none. */

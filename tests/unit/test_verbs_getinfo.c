@@ -13,6 +13,8 @@
 #include <rdma/fi_errno.h>
 #include "capture.h"
 #include "mock_device.h"
+#include "prov/verbs/ep.h"
+#include "prov/verbs/fabric.h"
 #include "prov/verbs/info.h"
 #include "prov/verbs/prov.h"
 
@@ -374,6 +376,51 @@ static void test_handle(void **state)
 	assert_ptr_equal(info->handle, &fid);
 }
 
+static void test_domain_object(void **state)
+{
+	struct fi_ops_domain ops = { .endpoint = vrb_ep_open }, foreign = { 0 };
+	struct vrb_domain domain = { .fid = { .ops = &ops } };
+
+	(void)state;
+	two_devices();
+	domain.info = fi_allocinfo();
+	domain.info->domain_attr->name = strdup("rxe1");
+	hints->domain_attr->domain = &domain.fid;
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	expect("rxe1 10.0.1.1:0\n");
+	assert_ptr_equal(info->domain_attr->domain, &domain.fid);
+	assert_string_equal(
+		why, "rxe0 port 0 misses 1: domain_attr->domain: asked one of rxe1, has rxe0\n");
+	domain.fid.ops = &foreign;
+	assert_int_equal(get(NULL, NULL, 0, hints), -FI_ENODATA);
+	assert_non_null(strstr(why, "asked one of another provider, has rxe0\n"));
+	fi_freeinfo(domain.info);
+}
+
+static void test_fabric_object(void **state)
+{
+	struct fi_ops_fabric ops = { .domain = vrb_domain_open }, foreign = { 0 };
+	struct vrb_fabric fabric = { .fid = { .ops = &ops } };
+
+	(void)state;
+	two_devices();
+	fabric.name = "IB-0x0";
+	hints->fabric_attr->fabric = &fabric.fid;
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	assert_ptr_equal(info->fabric_attr->fabric, &fabric.fid);
+	fabric.name = "IB-0x1";
+	hints->tx_attr->size = SIZE_MAX;
+	assert_int_equal(get(NULL, NULL, 0, hints), -FI_ENODATA);
+	assert_non_null(strstr(why, "rxe0 port 1 misses 2: tx_attr->size"));
+	hints->tx_attr->size = 0;
+	assert_int_equal(get(NULL, NULL, 0, hints), -FI_ENODATA);
+	expect_none("rxe0 port 1 misses 1: fabric_attr->fabric: asked one of IB-0x1, has IB-0x0\n"
+		    "rxe1 port 1 misses 1: fabric_attr->fabric: asked one of IB-0x1, has IB-0x0\n");
+	fabric.fid.ops = &foreign;
+	assert_int_equal(get(NULL, NULL, 0, hints), -FI_ENODATA);
+	assert_non_null(strstr(why, "asked one of another provider"));
+}
+
 static void test_attr_only(void **state)
 {
 	(void)state;
@@ -394,7 +441,7 @@ int main(void)
 		TEST(test_attr_misses),	       TEST(test_device_limits), TEST(test_dead_port),
 		TEST(test_two_ports),	       TEST(test_no_permission), TEST(test_shortage),
 		TEST(test_route_shortage),     TEST(test_legacy),	 TEST(test_handle),
-		TEST(test_attr_only),
+		TEST(test_domain_object),      TEST(test_fabric_object), TEST(test_attr_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
