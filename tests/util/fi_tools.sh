@@ -11,7 +11,7 @@ expect()
 	local want=$1 pattern=$2 output status
 
 	shift 2
-	output=$(timeout 20 util/"$@" 2>&1 </dev/null)
+	output=$(timeout 20 "util/$1" "${@:2}" 2>&1 </dev/null)
 	status=$?
 	if [ $status -eq "$want" ] && grep -qE -- "$pattern" <<<"$output"; then
 		return
