@@ -115,6 +115,35 @@ int vrb_cq_poll(struct vrb_cq *cq, size_t count)
 	return n < 0 ? -FI_EIO : n;
 }
 
+/* Retires a silent success. False for what the application is to read. */
+static bool retire_silent(const struct ibv_wc *wc)
+{
+	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
+
+	(void)__atomic_load_n(&slot->wq->head, __ATOMIC_ACQUIRE);
+	if (wc->status != IBV_WC_SUCCESS || (wc->opcode & IBV_WC_RECV) ||
+	    !(slot->flags & VRB_SILENT))
+		return false;
+	vrb_wq_retire(slot->wq, slot);
+	return true;
+}
+
+void vrb_cq_reclaim(struct vrb_cq *cq)
+{
+	int n, i, left = 0;
+
+	if (cq->locked && !ofi_trylock(&cq->lock))
+		return;
+	if (!cq->kept) {
+		n = vrb_cq_poll(cq, cq->bunch);
+		for (i = 0; i < n; i++)
+			if (!retire_silent(&cq->wc[i]))
+				cq->wc[left++] = cq->wc[i];
+		vrb_cq_keep(cq, 0, left);
+	}
+	vrb_cq_unlock(cq);
+}
+
 /* Grows the device's CQ so that it holds `entries`. */
 static bool grow(struct vrb_cq *cq, uint64_t entries)
 {

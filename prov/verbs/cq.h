@@ -77,6 +77,12 @@ int vrb_cq_poll(struct vrb_cq *cq, size_t count);
 /* Of those taken, keeps wc[from..end) for later. */
 void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end);
 
+/*
+ * For a full send queue whose owner may never read this CQ, since its operations are silent: retires what
+ * completed silently, keeps the rest.
+ */
+void vrb_cq_reclaim(struct vrb_cq *cq);
+
 static inline int vrb_cq_want(const struct vrb_cq *cq, size_t count)
 {
 	return (int)(count < cq->bunch ? count : cq->bunch);

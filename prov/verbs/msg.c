@@ -86,12 +86,14 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	size_t len;
 	ssize_t ret;
 
-	if (vrb_unlikely(!msg || msg->iov_count > ep->info->tx_attr->iov_limit))
+	if (vrb_unlikely(!msg))
 		return -FI_EINVAL;
 	if (vrb_unlikely((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX))
 		return -FI_EINVAL;
-	len = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count);
-	ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode);
+	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
+			   ep->info->tx_attr->iov_limit, &len);
+	if (vrb_likely(!ret))
+		ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode);
 	if (vrb_unlikely(ret))
 		return ret;
 	wr.sg_list = sge;
@@ -125,6 +127,8 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 	(void)src;
 	if (vrb_unlikely(len > UINT32_MAX))
 		return -FI_EMSGSIZE;
+	if (vrb_unlikely(vrb_no_buf(buf, len)))
+		return -FI_EINVAL;
 	vrb_sge_set(&sge, buf, len, desc);
 	return vrb_rq_post(ep, &sge, len != 0, context, MSG_RECV | ep->rx_silent, len);
 }
@@ -135,12 +139,16 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	struct ibv_sge sge[VRB_IOV_MAX];
 	uint64_t silent;
 	size_t len;
+	ssize_t ret;
 
-	if (vrb_unlikely(!msg || msg->iov_count > ep->info->rx_attr->iov_limit))
+	if (vrb_unlikely(!msg))
 		return -FI_EINVAL;
 	if (vrb_unlikely(flags & ~VRB_RX_FLAGS))
 		return -FI_EBADFLAGS;
-	len = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count);
+	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
+			   ep->info->rx_attr->iov_limit, &len);
+	if (vrb_unlikely(ret))
+		return ret;
 	if (vrb_unlikely(len > UINT32_MAX))
 		return -FI_EMSGSIZE;
 	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The rare ways of posting: full or closed queues, failed posts, and the batches of FI_MORE. */
 #include "batch.h"
+#include "cq.h"
 #include "err.h"
 #include "post.h"
 
@@ -27,6 +28,19 @@ static bool take_pool(struct vrb_wq *wq)
 	return false;
 }
 
+/* A slot and a credit are free, perhaps after a look at what completed silently. */
+static bool sq_has_room(struct vrb_wq *sq)
+{
+	if (vrb_wq_blocked(sq) && vrb_wq_limit(sq))
+		vrb_cq_reclaim(sq->cq);
+	if (vrb_wq_blocked(sq))
+		return false;
+	if (take_pool(sq))
+		return true;
+	vrb_cq_reclaim(sq->cq);
+	return take_pool(sq);
+}
+
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err)
 {
 	vrb_wq_unpublish(wq, 1);
@@ -40,7 +54,7 @@ ssize_t vrb_sq_post_rare(struct vrb_ep *ep, struct ibv_send_wr *wr, void *contex
 	struct ibv_send_wr *bad;
 	int err;
 
-	if (vrb_wq_blocked(sq) || !take_pool(sq))
+	if (!sq_has_room(sq))
 		return sq_blocked(ep);
 	vrb_sq_fill(sq, wr, context, flags, len);
 	if (vrb_wq_held(sq) || more) {

@@ -120,21 +120,25 @@ VRB_INLINE bool vrb_no_buf(const void *buf, size_t len)
 }
 
 /*
- * Fills sge from an iov and returns the sum of the lengths, SIZE_MAX (more than any limit) when a buffer is
- * missing or the sum overflows. The caller has checked the count.
+ * Fills sge from an iov, of at most limit buffers, and *len with the sum of the lengths. -FI_EINVAL when
+ * a buffer is missing or there are too many, -FI_EMSGSIZE when the sum overflows.
  */
-static inline size_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov, void **desc,
-				  size_t count)
+static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov, void **desc,
+				   size_t count, size_t limit, size_t *len)
 {
-	size_t i, len = 0;
+	size_t i;
 
+	*len = 0;
+	if (vrb_unlikely(count > limit || (count && !iov)))
+		return -FI_EINVAL;
 	for (i = 0; i < count; i++) {
 		vrb_sge_set(&sge[i], iov[i].iov_base, iov[i].iov_len, desc ? desc[i] : NULL);
-		if (__builtin_add_overflow(len, iov[i].iov_len, &len) ||
-		    vrb_no_buf(iov[i].iov_base, iov[i].iov_len))
-			return SIZE_MAX;
+		if (vrb_unlikely(vrb_no_buf(iov[i].iov_base, iov[i].iov_len)))
+			return -FI_EINVAL;
+		if (vrb_unlikely(__builtin_add_overflow(*len, iov[i].iov_len, len)))
+			return -FI_EMSGSIZE;
 	}
-	return len;
+	return 0;
 }
 
 /* IBV_SEND_INLINE where the data fits: it saves the device a read, and the buffer is free at return. */

@@ -127,11 +127,12 @@ static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint
 {
 	ssize_t ret;
 
-	if (!msg || msg->iov_count > ep->info->tx_attr->iov_limit || msg->rma_iov_count != 1 ||
-	    !msg->rma_iov)
+	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov)
 		return -FI_EINVAL;
-	*len = vrb_sge_fill(wr->sg_list, msg->msg_iov, msg->desc, msg->iov_count);
-	ret = vrb_tx_mode(ep, flags, allowed, *len, mode);
+	ret = vrb_sge_fill(wr->sg_list, msg->msg_iov, msg->desc, msg->iov_count,
+			   ep->info->tx_attr->iov_limit, len);
+	if (!ret)
+		ret = vrb_tx_mode(ep, flags, allowed, *len, mode);
 	if (ret)
 		return ret;
 	if (msg->rma_iov[0].len != *len)
