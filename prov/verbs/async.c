@@ -87,7 +87,7 @@ static void cq_event(struct vrb_domain *domain, const struct ibv_async_event *ev
 	fatal_all(domain, cq, FI_EOVERRUN);
 }
 
-static void device_event(struct vrb_domain *domain)
+void vrb_async_lost(struct vrb_domain *domain)
 {
 	struct fi_eq_err_entry entry = {
 		.fid = &domain->fid.fid,
@@ -96,10 +96,11 @@ static void device_event(struct vrb_domain *domain)
 		.prov_errno = -FI_ENODEV,
 	};
 
+	if (__atomic_exchange_n(&domain->dead, true, __ATOMIC_ACQ_REL))
+		return;
 	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
 		"%s has failed or is being removed; close what was opened on it\n",
 		ibv_get_device_name(domain->ctx->device));
-	__atomic_store_n(&domain->dead, true, __ATOMIC_RELEASE);
 	if (domain->eq)
 		ofi_eq_post_err(domain->eq, &entry);
 	fatal_all(domain, NULL, FI_ENODEV);
@@ -126,7 +127,7 @@ static void async_event(struct vrb_domain *domain, const struct ibv_async_event 
 		cq_event(domain, event);
 		break;
 	case IBV_EVENT_DEVICE_FATAL:
-		device_event(domain);
+		vrb_async_lost(domain);
 		break;
 	default:
 		notify(domain, event, event->element.port_num);
@@ -141,11 +142,14 @@ static void async_ready(struct vrb_source *source)
 	struct ibv_async_event event;
 	int i;
 
-	for (i = 0; i < ASYNC_EVENTS_AT_ONCE; i++) {
-		if (ibv_get_async_event(domain->ctx, &event))
-			return;
+	for (i = 0; i < ASYNC_EVENTS_AT_ONCE && !ibv_get_async_event(domain->ctx, &event); i++) {
 		async_event(domain, &event);
 		ibv_ack_async_event(&event);
+	}
+	if (i < ASYNC_EVENTS_AT_ONCE && errno != EAGAIN && errno != EINTR) {
+		/* The kernel cut the device off: there is nothing more to come. */
+		vrb_loop_remove(&domain->fabric->loop, source);
+		vrb_async_lost(domain);
 	}
 }
 

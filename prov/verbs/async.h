@@ -12,5 +12,7 @@ struct vrb_domain;
 int vrb_async_open(struct vrb_domain *domain);
 /* Afterwards nothing is delivered. Safe when not open. Not with a lock held that an event takes. */
 void vrb_async_close(struct vrb_domain *domain);
+/* The device is gone: its domain and endpoints hear of it, once. From the event thread. */
+void vrb_async_lost(struct vrb_domain *domain);
 
 #endif

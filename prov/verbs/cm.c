@@ -47,12 +47,17 @@ static void cm_ready(struct vrb_source *source)
 	struct rdma_cm_id *refused;
 	int i;
 
-	for (i = 0; i < CM_EVENTS_AT_ONCE && !rdma_get_cm_event(cm->channel, &event); i++) {
+	for (i = 0; i < CM_EVENTS_AT_ONCE; i++) {
+		if (rdma_get_cm_event(cm->channel, &event))
+			break;
 		refused = cm_deliver(cm, event);
 		rdma_ack_cm_event(event);
 		if (refused)
 			vrb_req_reject(refused, NULL, 0);
 	}
+	if (i < CM_EVENTS_AT_ONCE && errno != EAGAIN && errno != EINTR)
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "rdma_get_cm_event: %s%s\n",
+			       fi_strerror(errno), vrb_remedy(errno));
 }
 
 void vrb_cm_init(struct vrb_cm *cm, struct vrb_fabric *fabric)

@@ -6,6 +6,7 @@
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
 #include <ofi/ops.h>
+#include "async.h"
 #include "conn.h"
 #include "ep.h"
 #include "err.h"
@@ -108,6 +109,7 @@ void vrb_conn_event(struct vrb_conn *conn, const struct rdma_cm_event *event)
 		vrb_fsm_step(ep, VRB_STEP_DISCONNECTED, &arg);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		vrb_async_lost(ep->domain);
 		step_failed(ep, VRB_STEP_FATAL, event);
 		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE:

@@ -100,14 +100,27 @@ static int post_request(struct vrb_pep *pep, struct fi_info *info,
 	return ofi_eq_post(pep->eq, FI_CONNREQ, &post, sizeof(post.entry) + len);
 }
 
+static void other_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
+{
+	struct fi_eq_err_entry entry = {
+		.fid = &pep->fid.fid,
+		.err = FI_ENODEV,
+		.prov_errno = -FI_ENODEV,
+	};
+
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "passive endpoint %p: %s\n", (void *)pep,
+		rdma_event_str(event->event));
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL && pep->eq)
+		ofi_eq_post_err(pep->eq, &entry);
+}
+
 struct rdma_cm_id *vrb_pep_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
 {
 	struct fi_info *info;
 	struct vrb_req *req;
 
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
-		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "passive endpoint %p: %s\n", (void *)pep,
-			rdma_event_str(event->event));
+		other_event(pep, event);
 		return NULL;
 	}
 	info = request_info(pep, event->id);
