@@ -66,7 +66,7 @@ VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i
 	uint64_t flags;
 	void *context;
 
-	/* Pairs with vrb_wq_publish: what the poster stored in the slot is visible from here on. */
+	/* Pairs with vrb_wq_take: what the poster stored in the slot is visible from here on. */
 	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
 	context = slot->context;
 	flags = arrived(wq, slot->flags, wc);
@@ -77,6 +77,13 @@ VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i
 	return 1;
 }
 
+/* Of a closed endpoint's the failed ones are dropped too. */
+VRB_INLINE bool is_error(const struct ibv_wc *wc)
+{
+	return vrb_unlikely(wc->status != IBV_WC_SUCCESS) &&
+	       !((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->closed;
+}
+
 /*
  * Hands out the completions taken, wc[first..first+n), and polls for more while there is room. An error
  * stays behind, with what came after it, for the reads that follow.
@@ -85,17 +92,17 @@ VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
 {
 	union entries out = { .any = cq->out };
 	size_t done = 0, count = cq->room;
-	uint32_t i, end;
+	const struct ibv_wc *wc, *end;
 
 	for (; n > 0; n = vrb_cq_poll(cq, count - done)) {
-		for (i = cq->first, end = i + n; i < end && done < count; i++) {
-			if (vrb_unlikely(cq->wc[i].status != IBV_WC_SUCCESS)) {
-				vrb_cq_keep(cq, i, end);
+		for (wc = &cq->wc[cq->first], end = wc + n; wc < end && done < count; wc++) {
+			if (vrb_unlikely(wc->status != IBV_WC_SUCCESS)) {
+				vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
 				return done ? (ssize_t)done : -FI_EAVAIL;
 			}
-			done += take_one(format, out, done, &cq->wc[i]);
+			done += take_one(format, out, done, wc);
 		}
-		vrb_cq_keep(cq, i, end);
+		vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
 	}
 	return done ? (ssize_t)done : n ? -FI_EIO : -FI_EAGAIN;
 }

@@ -25,7 +25,7 @@ static uint32_t rx_size(const struct vrb_ep *ep)
 
 void vrb_ep_ready(struct vrb_ep *ep)
 {
-	vrb_wq_set_limit(ep->sq, tx_size(ep));
+	vrb_wq_clear(ep->sq, VRB_WQ_SHUT);
 }
 
 void vrb_ep_down(struct vrb_ep *ep, int err)
@@ -34,8 +34,8 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 
 	__atomic_compare_exchange_n(&ep->down_err, &none, err, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
-	vrb_wq_set_limit(ep->sq, 0);
-	vrb_wq_set_limit(ep->rq, 0);
+	vrb_wq_set(ep->sq, VRB_WQ_SHUT);
+	vrb_wq_set(ep->rq, VRB_WQ_SHUT);
 	vrb_qp_flush(ep);
 	if (err == -FI_ENODEV && ep->enabled) {
 		vrb_cq_lose(ep->sq);
@@ -65,19 +65,20 @@ static int missing(const struct vrb_ep *ep)
 	return ep->tx_cq || ep->rx_cq ? 0 : -FI_ENOCQ;
 }
 
-/* Room in the CQs for all that can be outstanding, so that they never overrun. */
+/*
+ * Room in the CQs for all that can be outstanding, so that they never overrun. A queue stays attached when
+ * enabling fails, until it is tried again or the endpoint closes.
+ */
 static int attach(struct vrb_ep *ep)
 {
 	struct vrb_cq *tx = ep->tx_cq ? ep->tx_cq : ep->rx_cq;
 	struct vrb_cq *rx = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
-	int ret;
+	int ret = 0;
 
-	ret = vrb_cq_attach(tx, ep->sq, tx_size(ep));
-	if (ret)
-		return ret;
-	ret = vrb_cq_attach(rx, ep->rq, rx_size(ep));
-	if (ret)
-		vrb_cq_detach(tx, ep->sq, tx_size(ep));
+	if (!ep->sq->cq)
+		ret = vrb_cq_attach(tx, ep->sq, tx_size(ep));
+	if (!ret && !ep->rq->cq)
+		ret = vrb_cq_attach(rx, ep->rq, rx_size(ep));
 	return ret;
 }
 
@@ -102,6 +103,13 @@ static int new_queues(struct vrb_ep *ep)
 	return ep->sq && ep->rq ? 0 : -FI_ENOMEM;
 }
 
+static void set_templates(struct vrb_ep *ep)
+{
+	ep->sq->qp = ep->rq->qp = ep->qp;
+	ep->sq->send = (struct ibv_send_wr){ .sg_list = &ep->sq->sge };
+	ep->rq->recv = (struct ibv_recv_wr){ .sg_list = &ep->rq->sge };
+}
+
 int vrb_ep_enable(struct vrb_ep *ep)
 {
 	int ret;
@@ -121,9 +129,9 @@ int vrb_ep_enable(struct vrb_ep *ep)
 		vrb_qp_destroy(ep);
 		return ret;
 	}
-	ep->sq->qp = ep->rq->qp = ep->qp;
+	set_templates(ep);
 	ep->enabled = true;
-	vrb_wq_set_limit(ep->rq, rx_size(ep));
+	vrb_wq_clear(ep->rq, VRB_WQ_SHUT);
 	return 0;
 }
 
