@@ -134,6 +134,9 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	if (!domain)
 		return -FI_ENOMEM;
 	domain->fabric = fabric;
+	ofi_lock_init(&domain->lock);
+	LIST_INIT(&domain->eps);
+	LIST_INIT(&domain->cqs);
 	domain->info = fi_dupinfo(info);
 	ret = domain->info ? open_device(domain) : -FI_ENOMEM;
 	if (!ret)
@@ -143,9 +146,6 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		return ret;
 	}
 	set_threading(domain);
-	ofi_lock_init(&domain->lock);
-	LIST_INIT(&domain->eps);
-	LIST_INIT(&domain->cqs);
 	domain->fid = (struct fid_domain){
 		.fid = { .fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_fid_ops },
 		.ops = &domain_ops,

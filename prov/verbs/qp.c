@@ -104,6 +104,17 @@ static void set_timers(struct ibv_qp_attr *attr, int *mask)
 		attr->timeout = vrb_params.ack_timeout;
 }
 
+/* What the peer asks for may be more than this device has. */
+static void limit_depths(const struct vrb_ep *ep, struct ibv_qp_attr *attr)
+{
+	const struct ibv_device_attr *device = &ep->domain->attr;
+
+	if (attr->max_dest_rd_atomic > device->max_qp_rd_atom)
+		attr->max_dest_rd_atomic = (uint8_t)device->max_qp_rd_atom;
+	if (attr->max_rd_atomic > device->max_qp_init_rd_atom)
+		attr->max_rd_atomic = (uint8_t)device->max_qp_init_rd_atom;
+}
+
 static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state state,
 		  const char *name)
 {
@@ -113,6 +124,7 @@ static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state st
 	if (rdma_init_qp_attr(id, &attr, &mask))
 		return failed(ep, "connecting: rdma_init_qp_attr for", name, errno);
 	set_timers(&attr, &mask);
+	limit_depths(ep, &attr);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags = ep->qp_access;
 	if (mask & IBV_QP_DEST_QPN)

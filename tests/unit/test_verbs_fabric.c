@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Fabrics: names, children, waiting. */
+#include "unit.h"
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <prov/verbs/cq.h>
+#include <prov/verbs/fabric.h>
+#include "fake_cm.h"
+
+static struct fid_fabric *fabric;
+
+static int setup(void **state)
+{
+	struct fi_fabric_attr attr = { .name = "IB-0xfe80000000000000",
+				       .api_version = FI_VERSION(1, 17) };
+
+	(void)state;
+	fake = (struct fake_cm){ 0 };
+	vrb_fabric_ops_init();
+	assert_int_equal(vrb_fabric_open(&attr, &fabric, &fake), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(fi_close(&fabric->fid), 0);
+	return 0;
+}
+
+static void names(void **state)
+{
+	struct fi_fabric_attr attr = { .name = "IB-0xfe80000000000001" };
+	struct fid_fabric *other = NULL;
+
+	(void)state;
+	assert_int_equal(vrb_fabric_open(&attr, &other, NULL), -FI_ENODATA);
+	attr.name = "something else";
+	assert_int_equal(vrb_fabric_open(&attr, &other, NULL), -FI_ENODATA);
+	attr.name = NULL;
+	assert_int_equal(vrb_fabric_open(&attr, &other, NULL), -FI_EINVAL);
+	assert_int_equal(vrb_fabric_open(NULL, &other, NULL), -FI_EINVAL);
+	attr.name = "IB-0xfe80000000000000";
+	assert_int_equal(vrb_fabric_open(&attr, NULL, NULL), -FI_EINVAL);
+	fake.fail = "getinfo";
+	fake.err = ENOMEM;
+	assert_int_equal(vrb_fabric_open(&attr, &other, NULL), -FI_ENOMEM);
+	assert_null(other);
+}
+
+static void what_it_is(void **state)
+{
+	struct fid_wait *wait;
+
+	(void)state;
+	assert_int_equal(fabric->fid.fclass, FI_CLASS_FABRIC);
+	assert_ptr_equal(fabric->fid.context, &fake);
+	assert_int_equal(fabric->api_version, FI_VERSION(1, 17));
+	assert_int_equal(fabric->ops->wait_open(fabric, NULL, &wait), -FI_ENOSYS);
+}
+
+static void children_keep_it_open(void **state)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_FD };
+	struct fid_eq *eq;
+
+	(void)state;
+	assert_int_equal(fi_eq_open(fabric, &attr, NULL, NULL), -FI_EINVAL);
+	assert_int_equal(fi_eq_open(fabric, &attr, &eq, NULL), 0);
+	assert_int_equal(fi_close(&fabric->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
+static void waiting(void **state)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_FD };
+	struct fi_eq_entry entry = { 0 };
+	struct vrb_cq cq = { .fid.fid.fclass = FI_CLASS_CQ };
+	struct fid *fids[2];
+	struct fid_eq *eq;
+
+	(void)state;
+	assert_int_equal(fi_eq_open(fabric, &attr, &eq, NULL), 0);
+	fids[0] = &eq->fid;
+	fids[1] = &cq.fid.fid;
+	assert_int_equal(fi_trywait(fabric, fids, 0), 0);
+	assert_int_equal(fi_trywait(fabric, fids, 1), 0);
+	assert_int_equal(fi_trywait(fabric, fids, 2), -FI_EAGAIN);
+	assert_int_equal(ofi_eq_post(ofi_eq(eq), FI_NOTIFY, &entry, sizeof(entry)), 0);
+	assert_int_equal(fi_trywait(fabric, fids, 1), -FI_EAGAIN);
+	fids[0] = &fabric->fid;
+	assert_int_equal(fi_trywait(fabric, fids, 1), -FI_EINVAL);
+	fids[0] = NULL;
+	assert_int_equal(fi_trywait(fabric, fids, 1), -FI_EINVAL);
+	assert_int_equal(fi_trywait(fabric, NULL, 1), -FI_EINVAL);
+	assert_int_equal(fi_trywait(fabric, fids, -1), -FI_EINVAL);
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(names),
+		test(what_it_is),
+		test(children_keep_it_open),
+		test(waiting),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
