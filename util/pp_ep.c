@@ -56,16 +56,18 @@ static int pp_hints(struct pp_ep *ep)
 
 static int pp_getinfo(struct pp_ep *ep)
 {
+	char type[32], caps[32];
 	int ret;
 
 	fi_freeinfo(ep->info);
 	ep->info = NULL;
 	ret = fi_getinfo(pp_version(), NULL, NULL, 0, ep->hints, &ep->info);
 	if (ret == -FI_ENODATA)
-		pp_error("nothing matches these options; fi_info --why%s%s -t %s says why",
+		pp_error("nothing matches these options; fi_info --why%s%s -t %s -c %s says why",
 			 ep->opts->provider ? " -p " : "",
 			 ep->opts->provider ? ep->opts->provider : "",
-			 fi_tostr(&ep->opts->ep_type, FI_TYPE_EP_TYPE));
+			 fi_tostr_r(type, sizeof(type), &ep->opts->ep_type, FI_TYPE_EP_TYPE),
+			 fi_tostr_r(caps, sizeof(caps), &ep->opts->caps, FI_TYPE_CAPS));
 	return ret ? pp_failed("fi_getinfo", ret) : 0;
 }
 

@@ -65,7 +65,7 @@ expect 1 'Error parsing "0"' fi_pingpong -I 0
 expect 1 'Error parsing "65536"' fi_pingpong -P 65536
 expect 1 'more than one server address' fi_pingpong a b
 expect 61 'fi_getinfo.*No data available' fi_pingpong -p nosuchprovider -B 47594
-expect 61 'fi_info --why -p nosuchprovider -t FI_EP_MSG' \
+expect 61 'fi_info --why -p nosuchprovider -t FI_EP_MSG -c FI_MSG says' \
 	fi_pingpong -p nosuchprovider -e msg 127.0.0.1
 
 if command -v python3 >/dev/null; then
