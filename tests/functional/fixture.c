@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Ends: discovery, opening, connecting, closing. */
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "fixture.h"
+
+#define ANY_ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define EVENT_DATA 256
+
+const char *local_addr(void)
+{
+	return need_env("WEFT_ADDR");
+}
+
+struct fi_info *hints_for(const struct setup *setup)
+{
+	struct fi_info *hints = fi_allocinfo();
+	const char *device = getenv("WEFT_DEVICE");
+
+	CHECK(hints);
+	hints->caps = setup->caps ? setup->caps : FI_MSG | FI_RMA | FI_ATOMIC;
+	hints->mode = FI_RX_CQ_DATA | FI_CONTEXT;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->domain_attr->mr_mode =
+		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->threading = setup->threading;
+	hints->domain_attr->name = device ? strdup(device) : NULL;
+	hints->fabric_attr->prov_name = strdup("verbs");
+	hints->tx_attr->size = setup->tx_size;
+	hints->rx_attr->size = setup->rx_size;
+	return hints;
+}
+
+struct fi_info *info_for(const struct setup *setup, const char *node, const char *service,
+			 uint64_t flags)
+{
+	struct fi_info *hints = hints_for(setup), *info;
+	int ret;
+
+	ret = fi_getinfo(FI_VERSION(2, 0), node, service, flags, hints, &info);
+	fi_freeinfo(hints);
+	if (ret == -FI_ENODATA && !getenv("WEFT_DEVICE"))
+		skip("no verbs device: run this with tests/vm/run");
+	RETURNS(ret, 0);
+	info->tx_attr->op_flags |= setup->tx_op_flags;
+	return info;
+}
+
+struct fid_cq *end_cq(struct end *end, const struct fi_cq_attr *attr)
+{
+	struct fi_cq_attr copy = *attr;
+	struct fid_cq *cq;
+
+	OK(fi_cq_open(end->domain, &copy, &cq, end));
+	return cq;
+}
+
+void end_reg(struct end *end, void *buf, size_t len, uint64_t access, struct fid_mr **mr)
+{
+	OK(fi_mr_reg(end->domain, buf, len, access, 0, 0, 0, mr, NULL));
+}
+
+static void open_buf(struct end *end)
+{
+	size_t size = end->setup->buf_size;
+
+	end->buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(end->buf != MAP_FAILED);
+	end_reg(end, end->buf, size, ANY_ACCESS, &end->mr);
+	end->desc = fi_mr_desc(end->mr);
+}
+
+void end_open(struct end *end, struct fi_info *info)
+{
+	const struct setup *setup = end->setup;
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_FD };
+	struct fi_cq_attr cq_attr = {
+		.size = setup->cq_size,
+		.format = setup->format,
+		.wait_obj = setup->wait_obj,
+	};
+
+	end->info = info;
+	OK(fi_fabric(info->fabric_attr, &end->fabric, end));
+	OK(fi_eq_open(end->fabric, &eq_attr, &end->eq, end));
+	OK(fi_domain(end->fabric, info, &end->domain, end));
+	if (setup->domain_eq)
+		OK(fi_domain_bind(end->domain, &end->eq->fid, 0));
+	end->cq = end_cq(end, &cq_attr);
+	end->rxcq = setup->one_cq ? end->cq : end_cq(end, &cq_attr);
+	open_buf(end);
+}
+
+struct fid_ep *end_ep(struct end *end, struct fi_info *info)
+{
+	const struct setup *setup = end->setup;
+	struct fid_ep *ep;
+
+	OK(fi_endpoint(end->domain, info, &ep, end));
+	OK(fi_ep_bind(ep, &end->eq->fid, 0));
+	OK(fi_ep_bind(ep, &end->cq->fid, FI_TRANSMIT | setup->tx_bind));
+	OK(fi_ep_bind(ep, &end->rxcq->fid, FI_RECV | setup->rx_bind));
+	OK(fi_enable(ep));
+	return ep;
+}
+
+/* Closes what may be there; every object begins with its fid. */
+static void *closed(void *object)
+{
+	if (object)
+		OK(fi_close(object));
+	return NULL;
+}
+
+void end_close(struct end *end)
+{
+	end->ep = closed(end->ep);
+	end->pep = closed(end->pep);
+	end->mr = closed(end->mr);
+	if (end->rxcq != end->cq)
+		end->rxcq = closed(end->rxcq);
+	end->cq = closed(end->cq);
+	end->domain = closed(end->domain);
+	end->eq = closed(end->eq);
+	end->fabric = closed(end->fabric);
+	if (end->buf)
+		munmap(end->buf, end->setup->buf_size);
+	fi_freeinfo(end->info);
+	end->buf = NULL;
+	end->info = NULL;
+	end->rxcq = NULL;
+}
+
+static void name_place(struct fid *fid, struct place *place)
+{
+	struct sockaddr_storage addr = { 0 };
+	size_t len = sizeof(addr);
+	char node[NI_MAXHOST], service[NI_MAXSERV];
+
+	OK(fi_getname(fid, &addr, &len));
+	EQUAL(getnameinfo((struct sockaddr *)&addr, (socklen_t)len, node, sizeof(node), service,
+			  sizeof(service), NI_NUMERICHOST | NI_NUMERICSERV),
+	      0);
+	CHECK(strlen(node) < sizeof(place->node) && strlen(service) < sizeof(place->service));
+	strcpy(place->node, node);
+	strcpy(place->service, service);
+}
+
+void end_listen(struct end *end, const char *node, struct place *place)
+{
+	if (!end->fabric)
+		end_open(end, info_for(end->setup, node, NULL, FI_SOURCE));
+	OK(fi_passive_ep(end->fabric, end->info, &end->pep, end));
+	OK(fi_pep_bind(end->pep, &end->eq->fid, 0));
+	OK(fi_listen(end->pep));
+	name_place(&end->pep->fid, place);
+}
+
+void end_aim(struct end *end, const struct place *place)
+{
+	end_open(end, info_for(end->setup, place->node, place->service, 0));
+	end->ep = end_ep(end, end->info);
+}
+
+struct wide_entry {
+	struct fi_eq_cm_entry entry;
+	uint8_t data[EVENT_DATA];
+};
+
+static void fail_event_error(struct fid_eq *eq, uint32_t event)
+{
+	struct fi_eq_err_entry entry = { 0 };
+	char text[256];
+
+	RETURNS(fi_eq_readerr(eq, &entry, 0), sizeof(entry));
+	fi_eq_strerror(eq, entry.prov_errno, entry.err_data, text, sizeof(text));
+	FAIL("instead of %s there is the error %d (%s): %s", fi_tostr(&event, FI_TYPE_EQ_EVENT),
+	     entry.err, fi_strerror(entry.err), text);
+}
+
+static size_t read_event(struct fid_eq *eq, uint32_t event, struct wide_entry *wide)
+{
+	uint64_t end = deadline();
+	uint32_t found;
+	ssize_t ret;
+
+	for (;;) {
+		ret = fi_eq_sread(eq, &found, wide, sizeof(*wide), 1000, 0);
+		if (ret != -FI_EAGAIN)
+			break;
+		pause_until(end, fi_tostr(&event, FI_TYPE_EQ_EVENT));
+	}
+	if (ret == -FI_EAVAIL)
+		fail_event_error(eq, event);
+	if (ret < 0)
+		RETURNS(ret, 0);
+	CHECK((size_t)ret >= sizeof(wide->entry));
+	if (found != event)
+		FAIL("event %u instead of %s", found, fi_tostr(&event, FI_TYPE_EQ_EVENT));
+	return (size_t)ret - sizeof(wide->entry);
+}
+
+size_t wait_event(struct fid_eq *eq, uint32_t event, const struct fid *fid, void *data, size_t len)
+{
+	struct wide_entry wide;
+	size_t got = read_event(eq, event, &wide);
+
+	CHECK(wide.entry.fid == fid);
+	CHECK(got <= len || !data);
+	if (data)
+		memcpy(data, wide.data, got);
+	return got;
+}
+
+struct fi_info *end_request(struct end *end, void *data, size_t *len)
+{
+	struct wide_entry wide;
+	size_t got = read_event(end->eq, FI_CONNREQ, &wide);
+
+	CHECK(wide.entry.fid == &end->pep->fid);
+	CHECK(wide.entry.info);
+	if (data) {
+		CHECK(got <= *len);
+		memcpy(data, wide.data, got);
+		*len = got;
+	}
+	return wide.entry.info;
+}
+
+void wait_event_error(struct fid_eq *eq, struct fi_eq_err_entry *entry)
+{
+	uint64_t end = deadline();
+	struct wide_entry wide;
+	uint32_t event;
+	ssize_t ret;
+
+	for (;;) {
+		ret = fi_eq_sread(eq, &event, &wide, sizeof(wide), 1000, 0);
+		if (ret == -FI_EAVAIL)
+			break;
+		if (ret >= 0)
+			FAIL("event %s instead of an error", fi_tostr(&event, FI_TYPE_EQ_EVENT));
+		RETURNS(ret, -FI_EAGAIN);
+		pause_until(end, "an error on the event queue");
+	}
+	*entry = (struct fi_eq_err_entry){ 0 };
+	RETURNS(fi_eq_readerr(eq, entry, 0), sizeof(*entry));
+}
+
+void no_event(struct fid_eq *eq, int ms)
+{
+	struct wide_entry wide;
+	uint32_t event = UINT32_MAX;
+	ssize_t ret = fi_eq_sread(eq, &event, &wide, sizeof(wide), ms, 0);
+
+	if (ret >= 0)
+		FAIL("one event too many: %s", fi_tostr(&event, FI_TYPE_EQ_EVENT));
+	if (ret == -FI_EAVAIL)
+		fail_event_error(eq, FI_NOTIFY);
+	RETURNS(ret, -FI_EAGAIN);
+}

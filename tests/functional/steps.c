@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Common steps. */
+#include <stdio.h>
+#include <string.h>
+#include "steps.h"
+
+static void fail_comp(struct fid_cq *cq)
+{
+	struct fi_cq_err_entry entry = { 0 };
+	char text[256];
+
+	RETURNS(fi_cq_readerr(cq, &entry, 0), 1);
+	fi_cq_strerror(cq, entry.prov_errno, entry.err_data, text, sizeof(text));
+	FAIL("instead of a completion there is the error %d (%s): %s", entry.err,
+	     fi_strerror(entry.err), text);
+}
+
+void wait_comp(struct fid_cq *cq, struct fi_cq_tagged_entry *entry)
+{
+	uint64_t end = deadline();
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(cq, entry, 1)) == -FI_EAGAIN)
+		pause_until(end, "a completion");
+	if (ret == -FI_EAVAIL)
+		fail_comp(cq);
+	RETURNS(ret, 1);
+}
+
+void wait_context(struct fid_cq *cq, void *context)
+{
+	struct fi_cq_tagged_entry entry;
+
+	wait_comp(cq, &entry);
+	EQUAL(entry.op_context, context);
+}
+
+void wait_error(struct fid_cq *cq, struct fi_cq_err_entry *entry)
+{
+	struct fi_cq_tagged_entry success;
+	uint64_t end = deadline();
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(cq, &success, 1)) == -FI_EAGAIN)
+		pause_until(end, "an error");
+	RETURNS(ret, -FI_EAVAIL);
+	*entry = (struct fi_cq_err_entry){ 0 };
+	RETURNS(fi_cq_readerr(cq, entry, 0), 1);
+}
+
+void no_comp(struct fid_cq *cq, int ms)
+{
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = now_ms() + (uint64_t)ms;
+
+	do {
+		RETURNS(fi_cq_read(cq, &entry, 1), -FI_EAGAIN);
+		sleep_ms(1);
+	} while (now_ms() < end);
+}
+
+bool again_at(const char *file, int line, const char *call, ssize_t ret, uint64_t end)
+{
+	if (ret != -FI_EAGAIN) {
+		returns_at(file, line, call, ret, 0);
+		return false;
+	}
+	pause_until(end, call);
+	return true;
+}
+
+bool on_soft_roce(const struct end *end)
+{
+	return !strncmp(end->info->domain_attr->name, "rxe", 3);
+}
+
+void post_recv(struct end *end, void *arg)
+{
+	const struct part *part = arg;
+	uint64_t limit = deadline();
+
+	while (AGAIN(limit, fi_recv(end->ep, end->buf + part->off, part->len, end->desc,
+				    FI_ADDR_UNSPEC, (void *)(uintptr_t)part->context)))
+		;
+}
+
+void post_send(struct end *end, void *arg)
+{
+	const struct part *part = arg;
+	uint64_t limit = deadline();
+
+	while (AGAIN(limit, fi_send(end->ep, end->buf + part->off, part->len, end->desc,
+				    FI_ADDR_UNSPEC, (void *)(uintptr_t)part->context)))
+		;
+}
+
+void fill_part(struct end *end, void *arg)
+{
+	const struct part *part = arg;
+
+	fill(end->buf + part->off, part->len, part->seed);
+}
+
+void clear_part(struct end *end, void *arg)
+{
+	const struct part *part = arg;
+
+	memset(end->buf + part->off, 0, part->len);
+}
+
+void check_part(struct end *end, void *arg)
+{
+	const struct part *part = arg;
+
+	CHECK_FILLED(end->buf + part->off, part->len, part->seed);
+}
+
+void check_zero(struct end *end, void *arg)
+{
+	const struct part *part = arg;
+	const uint8_t *bytes = end->buf + part->off;
+
+	if (part->len)
+		CHECK(!bytes[0] && !memcmp(bytes, bytes + 1, part->len - 1));
+}
+
+void reap_recv(struct end *end, void *arg)
+{
+	const struct part *part = arg;
+	struct fi_cq_tagged_entry entry;
+
+	wait_comp(end->rxcq, &entry);
+	EQUAL(entry.op_context, part->context);
+	EQUAL(entry.len, part->len);
+	EQUAL(entry.flags & ~FI_REMOTE_CQ_DATA, FI_MSG | FI_RECV);
+	CHECK_FILLED(end->buf + part->off, part->len, part->seed);
+}
+
+void next_recv(struct end *end, void *arg)
+{
+	wait_comp(end->rxcq, arg);
+}
+
+void no_recv(struct end *end, void *arg)
+{
+	no_comp(end->rxcq, *(int *)arg);
+}
+
+void next_recv_error(struct end *end, void *arg)
+{
+	wait_error(end->rxcq, arg);
+}
+
+void at_part(struct end *end, step_fn *step, size_t off, size_t len, unsigned int seed)
+{
+	struct part part = { .off = off, .len = len, .seed = seed, .context = seed };
+
+	at(end, step, &part, sizeof(part));
+}
