@@ -82,6 +82,7 @@ void end_open(struct end *end, struct fi_info *info)
 		.size = setup->cq_size,
 		.format = setup->format,
 		.wait_obj = setup->wait_obj,
+		.wait_cond = setup->wait_cond,
 	};
 
 	end->info = info;

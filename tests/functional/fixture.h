@@ -26,6 +26,7 @@ struct setup {
 	size_t cq_size;
 	enum fi_cq_format format;  /* FI_CQ_FORMAT_TAGGED */
 	enum fi_wait_obj wait_obj; /* of the CQs: FI_WAIT_NONE */
+	enum fi_cq_wait_cond wait_cond;
 	uint64_t tx_bind, rx_bind; /* with FI_TRANSMIT and FI_RECV */
 	uint64_t tx_op_flags;
 	size_t buf_size;		/* 64 KiB */
@@ -90,6 +91,7 @@ struct fid_cq *end_cq(struct end *end, const struct fi_cq_attr *attr);
 struct fid_ep *end_ep(struct end *end, struct fi_info *info); /* opened, bound and enabled */
 void end_reg(struct end *end, void *buf, size_t len, uint64_t access, struct fid_mr **mr);
 void end_close(struct end *end);
+step_fn step_end_close;
 
 /* Where a passive endpoint listens. */
 struct place {

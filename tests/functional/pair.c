@@ -161,7 +161,7 @@ static void step_aim(struct end *end, void *arg)
 	end->peer = *(struct target *)arg;
 }
 
-static void step_close(struct end *end, void *arg)
+void step_end_close(struct end *end, void *arg)
 {
 	(void)arg;
 	end_close(end);
@@ -191,7 +191,7 @@ void pair_open(struct pair *pair)
 void pair_close(struct pair *pair)
 {
 	end_close(&pair->client);
-	at(&pair->server, step_close, NULL, 0);
+	at(&pair->server, step_end_close, NULL, 0);
 }
 
 static void run_plan(void *arg)

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Many endpoints on one CQ, together larger than the device's largest CQ: they share what there is. All of them
+ * together never overrun it, and none of them is stuck.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "steps.h"
+
+#define EPS 6
+
+/* Pairs of endpoints of one end with itself. */
+struct link {
+	struct fid_ep *from, *to;
+};
+
+static struct setup setup = { .format = FI_CQ_FORMAT_TAGGED, .buf_size = 4096, .one_cq = true };
+
+static void connect_link(struct end *end, const struct place *place, struct link *link)
+{
+	struct fi_info *info = info_for(&setup, place->node, place->service, 0), *request;
+	struct fid_ep *pending;
+	uint32_t event;
+	struct fi_eq_cm_entry entry;
+	uint64_t limit = deadline();
+	int up = 0;
+
+	link->from = end_ep(end, info);
+	OK(fi_connect(link->from, info->dest_addr, NULL, 0));
+	request = end_request(end, NULL, NULL);
+	link->to = pending = end_ep(end, request);
+	OK(fi_accept(pending, NULL, 0));
+	while (up < 2) {
+		pause_until(limit, "the connection");
+		if (fi_eq_sread(end->eq, &event, &entry, sizeof(entry), 100, 0) < 0)
+			continue;
+		EQUAL(event, FI_CONNECTED);
+		up++;
+	}
+	fi_freeinfo(request);
+	fi_freeinfo(info);
+}
+
+/* Posts receives, then as many sends as will go, at every link in turn. Returns how many. */
+static size_t post_all(struct end *end, struct link *links)
+{
+	size_t i, posted = 0, before;
+	ssize_t ret;
+
+	do {
+		before = posted;
+		for (i = 0; i < EPS; i++) {
+			ret = fi_recv(links[i].to, end->buf, 8, end->desc, 0, NULL);
+			if (ret == -FI_EAGAIN)
+				continue;
+			RETURNS(ret, 0);
+			ret = fi_send(links[i].from, end->buf, 8, end->desc, 0, NULL);
+			if (ret == -FI_EAGAIN)
+				continue;
+			RETURNS(ret, 0);
+			posted++;
+		}
+	} while (posted > before);
+	printf("%zu sends outstanding\n", posted);
+	CHECK(posted);
+	return posted;
+}
+
+static void test(void)
+{
+	struct end end = { .setup = &setup, .sock = -1 };
+	struct fi_cq_tagged_entry entries[32];
+	size_t i, round, sent, recvs = 0, sends;
+	struct link links[EPS];
+	struct place place;
+	uint64_t limit;
+	ssize_t k, n;
+
+	end_listen(&end, local_addr(), &place);
+	for (i = 0; i < EPS; i++)
+		connect_link(&end, &place, &links[i]);
+	for (round = 0; round < 3; round++) {
+		sent = post_all(&end, links);
+		for (sends = 0, limit = deadline(); sends < sent || recvs < sent;) {
+			n = fi_cq_read(end.cq, entries, ARRAY_SIZE(entries));
+			if (n == -FI_EAGAIN) {
+				pause_until(limit, "completions");
+				continue;
+			}
+			CHECK(n > 0);
+			for (k = 0; k < n; k++)
+				*(entries[k].flags & FI_SEND ? &sends : &recvs) += 1;
+		}
+		EQUAL(sends, sent);
+		EQUAL(recvs, sent);
+		recvs = 0;
+	}
+	no_event(end.eq, 0);
+	for (i = 0; i < EPS; i++) {
+		OK(fi_close(&links[i].from->fid));
+		OK(fi_close(&links[i].to->fid));
+	}
+	end_close(&end);
+}
+
+int main(void)
+{
+	/* The queues of all ask for more than the 32767 entries that soft-RoCE allows a CQ. */
+	setenv("FI_VERBS_TX_SIZE", "6000", 1);
+	setenv("FI_VERBS_RX_SIZE", "6000", 1);
+	return run_test(test);
+}
