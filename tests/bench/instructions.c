@@ -121,7 +121,7 @@ static bool post_fetch_adds(struct pair *pair)
 	return true;
 }
 
-static void post_signalled(struct pair *pair)
+static void post_msg(struct pair *pair, uint64_t flags)
 {
 	struct side *a = &pair->a;
 	struct iovec iov = { a->buf, SIZE };
@@ -132,7 +132,16 @@ static void post_signalled(struct pair *pair)
 		.context = &contexts[0],
 	};
 
-	bench_check(pair->lib, fi_sendmsg(a->ep, &msg, FI_COMPLETION), "fi_sendmsg");
+	bench_check(pair->lib, fi_sendmsg(a->ep, &msg, flags), "fi_sendmsg");
+}
+
+static bool post_batches(struct pair *pair)
+{
+	int i;
+
+	for (i = 1; i <= REPEAT; i++)
+		post_msg(pair, FI_COMPLETION | (i % BATCH ? FI_MORE : 0));
+	return true;
 }
 
 static bool post_stretches(struct pair *pair)
@@ -144,7 +153,7 @@ static bool post_stretches(struct pair *pair)
 	for (i = 0; i < REPEAT / STRETCH; i++) {
 		for (j = 0; j < STRETCH - 1; j++)
 			ret |= fi_send(a->ep, a->buf, SIZE, a->desc, 0, &contexts[j]);
-		post_signalled(pair);
+		post_msg(pair, FI_COMPLETION);
 	}
 	bench_check(pair->lib, ret, "fi_send");
 	return true;
@@ -265,6 +274,7 @@ static void nothing(struct pair *pair)
 
 static const struct row rows[] = {
 	{ "send", false, REPEAT, prepare_recvs, post_sends, finish_sends },
+	{ "more", false, REPEAT, prepare_recvs, post_batches, finish_sends },
 	{ "write", false, REPEAT, nothing, post_writes, finish_tx },
 	{ "inject", false, REPEAT, prepare_recvs, post_injects, finish_injects },
 	{ "recv", false, REPEAT, nothing, post_recvs, finish_recvs },
@@ -332,53 +342,54 @@ static void measure_row(const struct row *row, struct pair *pair, const char *th
 	}
 }
 
-static void measure_rows(const struct lib *lib, struct pair_options *options, const char *threading,
-			 const char *only)
+static void measure_rows(const struct lib *lib, struct pair_options *options, const char *threading)
 {
 	struct pair pair;
 	size_t i;
 
 	pair_open(&pair, lib, options);
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (rows[i].selective == options->selective &&
-		    (!only || !strcmp(only, rows[i].name)))
+		if (rows[i].selective == options->selective)
 			measure_row(&rows[i], &pair, threading);
 	}
 	pair_close(&pair);
 }
+
+static const struct {
+	const char *name;
+	enum fi_threading threading;
+} threadings[] = {
+	{ "safe", FI_THREAD_SAFE },
+	{ "domain", FI_THREAD_DOMAIN },
+};
 
 int main(int argc, char **argv)
 {
 	struct pair_options options = { .depth = 2 * REPEAT };
 	const char *path = "libfabric.so.1", *only = NULL;
 	struct lib lib;
-	int option;
+	int option, i;
 
-	while ((option = getopt(argc, argv, "l:r:")) != -1) {
-		switch (option) {
-		case 'l':
+	while ((option = getopt(argc, argv, "l:t:")) != -1) {
+		if (option == 'l')
 			path = optarg;
-			break;
-		case 'r':
+		else if (option == 't')
 			only = optarg;
-			break;
-		default:
+		else
 			optind = argc + 1;
-		}
 	}
 	if (optind != argc - 1) {
-		fprintf(stderr, "Usage: %s [-l LIBFABRIC] [-r ROW] ADDRESS\n", argv[0]);
+		fprintf(stderr, "Usage: %s [-l LIBFABRIC] [-t safe|domain] ADDRESS\n", argv[0]);
 		return 2;
 	}
 	options.address = argv[optind];
 	lib_load(&lib, path);
 	printf("%d.%d\n", FI_MAJOR(lib.version()), FI_MINOR(lib.version()));
-	for (options.selective = false;; options.selective = true) {
-		options.threading = FI_THREAD_SAFE;
-		measure_rows(&lib, &options, "safe", only);
-		options.threading = FI_THREAD_DOMAIN;
-		measure_rows(&lib, &options, "domain", only);
-		if (options.selective)
-			return 0;
+	for (i = 0; i < 4; i++) {
+		options.selective = i & 1;
+		options.threading = threadings[i / 2].threading;
+		if (!only || !strcmp(only, threadings[i / 2].name))
+			measure_rows(&lib, &options, threadings[i / 2].name);
 	}
+	return 0;
 }

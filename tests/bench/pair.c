@@ -52,68 +52,98 @@ static void open_cq(struct pair *pair, size_t size, struct fid_cq **cq)
 	bench_check(pair->lib, fi_cq_open(pair->domain, &attr, cq, NULL), "fi_cq_open");
 }
 
-static void open_side(struct pair *pair, struct side *side, struct fi_info *info,
-		      const struct pair_options *options)
+static void open_side(struct pair *pair, struct side *side, size_t depth)
 {
-	const struct lib *lib = pair->lib;
-	uint64_t tx_flags = FI_TRANSMIT | (options->selective ? FI_SELECTIVE_COMPLETION : 0);
+	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-	open_cq(pair, options->depth, &side->tx);
-	open_cq(pair, options->depth, &side->rx);
+	open_cq(pair, depth, &side->tx);
+	open_cq(pair, depth, &side->rx);
 	side->buf = aligned_alloc(4096, PAIR_BUF_SIZE);
 	if (!side->buf)
 		bench_die("buffer", "out of memory");
 	memset(side->buf, 0, PAIR_BUF_SIZE);
 	bench_check(
-		lib,
-		fi_mr_reg(pair->domain, side->buf, PAIR_BUF_SIZE,
-			  FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE,
-			  0, 0, 0, &side->mr, NULL),
+		pair->lib,
+		fi_mr_reg(pair->domain, side->buf, PAIR_BUF_SIZE, access, 0, 0, 0, &side->mr, NULL),
 		"fi_mr_reg");
 	side->desc = fi_mr_desc(side->mr);
 	side->key = fi_mr_key(side->mr);
+}
+
+static void open_ep(struct pair *pair, struct side *side, struct fi_info *info)
+{
+	const struct lib *lib = pair->lib;
+
 	bench_check(lib, fi_endpoint(pair->domain, info, &side->ep, NULL), "fi_endpoint");
 	bench_check(lib, fi_ep_bind(side->ep, &pair->eq->fid, 0), "fi_ep_bind(eq)");
-	bench_check(lib, fi_ep_bind(side->ep, &side->tx->fid, tx_flags), "fi_ep_bind(tx)");
+	bench_check(lib, fi_ep_bind(side->ep, &side->tx->fid, pair->tx_flags), "fi_ep_bind(tx)");
 	bench_check(lib, fi_ep_bind(side->ep, &side->rx->fid, FI_RECV), "fi_ep_bind(rx)");
 	bench_check(lib, fi_enable(side->ep), "fi_enable");
 }
 
-/* The info of a connection request, else NULL. */
-static struct fi_info *wait_event(struct pair *pair, uint32_t wanted)
+static uint32_t next_event(struct pair *pair, struct fi_eq_cm_entry *entry)
 {
-	struct fi_eq_cm_entry entry;
 	struct fi_eq_err_entry error = { 0 };
 	uint32_t event = 0;
 	ssize_t ret;
 
-	memset(&entry, 0, sizeof(entry));
-	ret = fi_eq_sread(pair->eq, &event, &entry, sizeof(entry), EVENT_TIMEOUT, 0);
+	memset(entry, 0, sizeof(*entry));
+	ret = fi_eq_sread(pair->eq, &event, entry, sizeof(*entry), EVENT_TIMEOUT, 0);
 	if (ret == -FI_EAVAIL) {
 		fi_eq_readerr(pair->eq, &error, 0);
 		ret = -error.err;
 	}
 	bench_check(pair->lib, ret, "fi_eq_sread");
+	return event;
+}
+
+/* The info of a connection request, else NULL. Shutdowns are of endpoints that are gone. */
+static struct fi_info *wait_event(struct pair *pair, uint32_t wanted)
+{
+	struct fi_eq_cm_entry entry;
+	uint32_t event;
+
+	do {
+		event = next_event(pair, &entry);
+	} while (event == FI_SHUTDOWN);
 	if (event != wanted)
 		bench_die("fi_eq_sread", "not the event that was due");
 	return event == FI_CONNREQ ? entry.info : NULL;
 }
 
+void pair_connect(struct pair *pair)
+{
+	const struct lib *lib = pair->lib;
+	struct fi_info *request;
+
+	open_ep(pair, &pair->a, pair->info);
+	bench_check(lib, fi_connect(pair->a.ep, pair->info->dest_addr, NULL, 0), "fi_connect");
+	request = wait_event(pair, FI_CONNREQ);
+	open_ep(pair, &pair->b, request);
+	bench_check(lib, fi_accept(pair->b.ep, NULL, 0), "fi_accept");
+	wait_event(pair, FI_CONNECTED);
+	wait_event(pair, FI_CONNECTED);
+	lib->freeinfo(request);
+}
+
+void pair_disconnect(struct pair *pair)
+{
+	bench_check(pair->lib, fi_close(&pair->a.ep->fid), "fi_close(ep)");
+	bench_check(pair->lib, fi_close(&pair->b.ep->fid), "fi_close(ep)");
+}
+
 /* Listens on any port of the address, and tells the port. */
-static struct fid_pep *listen_at(struct pair *pair, struct fi_info *info, char *service,
-				 size_t size)
+static void open_listener(struct pair *pair, struct fi_info *info, char *service, size_t size)
 {
 	const struct lib *lib = pair->lib;
 	struct sockaddr_in name;
 	size_t len = sizeof(name);
-	struct fid_pep *pep;
 
-	bench_check(lib, fi_passive_ep(pair->fabric, info, &pep, NULL), "fi_passive_ep");
-	bench_check(lib, fi_pep_bind(pep, &pair->eq->fid, 0), "fi_pep_bind");
-	bench_check(lib, fi_listen(pep), "fi_listen");
-	bench_check(lib, fi_getname(&pep->fid, &name, &len), "fi_getname");
+	bench_check(lib, fi_passive_ep(pair->fabric, info, &pair->pep, NULL), "fi_passive_ep");
+	bench_check(lib, fi_pep_bind(pair->pep, &pair->eq->fid, 0), "fi_pep_bind");
+	bench_check(lib, fi_listen(pair->pep), "fi_listen");
+	bench_check(lib, fi_getname(&pair->pep->fid, &name, &len), "fi_getname");
 	snprintf(service, size, "%u", ntohs(name.sin_port));
-	return pep;
 }
 
 static void open_domain(struct pair *pair, struct fi_info *info)
@@ -128,33 +158,26 @@ static void open_domain(struct pair *pair, struct fi_info *info)
 
 void pair_open(struct pair *pair, const struct lib *lib, const struct pair_options *options)
 {
-	struct fi_info *listening, *request;
-	struct fid_pep *pep;
+	struct fi_info *listening;
 	char service[16];
 
 	memset(pair, 0, sizeof(*pair));
 	pair->lib = lib;
+	pair->tx_flags = FI_TRANSMIT | (options->selective ? FI_SELECTIVE_COMPLETION : 0);
 	listening = get_info(lib, options, NULL, FI_SOURCE);
 	open_domain(pair, listening);
-	pep = listen_at(pair, listening, service, sizeof(service));
-	pair->info = get_info(lib, options, service, 0);
-	open_side(pair, &pair->a, pair->info, options);
-	bench_check(lib, fi_connect(pair->a.ep, pair->info->dest_addr, NULL, 0), "fi_connect");
-	request = wait_event(pair, FI_CONNREQ);
-	open_side(pair, &pair->b, request, options);
-	bench_check(lib, fi_accept(pair->b.ep, NULL, 0), "fi_accept");
-	wait_event(pair, FI_CONNECTED);
-	wait_event(pair, FI_CONNECTED);
-	fi_close(&pep->fid);
-	lib->freeinfo(request);
+	open_listener(pair, listening, service, sizeof(service));
 	lib->freeinfo(listening);
+	pair->info = get_info(lib, options, service, 0);
+	open_side(pair, &pair->a, options->depth);
+	open_side(pair, &pair->b, options->depth);
+	pair_connect(pair);
 }
 
 static void close_side(struct pair *pair, struct side *side)
 {
 	const struct lib *lib = pair->lib;
 
-	bench_check(lib, fi_close(&side->ep->fid), "fi_close(ep)");
 	bench_check(lib, fi_close(&side->mr->fid), "fi_close(mr)");
 	bench_check(lib, fi_close(&side->tx->fid), "fi_close(cq)");
 	bench_check(lib, fi_close(&side->rx->fid), "fi_close(cq)");
@@ -165,8 +188,10 @@ void pair_close(struct pair *pair)
 {
 	const struct lib *lib = pair->lib;
 
+	pair_disconnect(pair);
 	close_side(pair, &pair->a);
 	close_side(pair, &pair->b);
+	bench_check(lib, fi_close(&pair->pep->fid), "fi_close(pep)");
 	bench_check(lib, fi_close(&pair->domain->fid), "fi_close(domain)");
 	bench_check(lib, fi_close(&pair->eq->fid), "fi_close(eq)");
 	bench_check(lib, fi_close(&pair->fabric->fid), "fi_close(fabric)");

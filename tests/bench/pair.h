@@ -26,7 +26,9 @@ struct pair {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_eq *eq;
-	struct side a, b; /* a has connected to b */
+	struct fid_pep *pep;
+	uint64_t tx_flags; /* of binding a transmit CQ */
+	struct side a, b;  /* a has connected to b */
 };
 
 struct pair_options {
@@ -41,5 +43,8 @@ struct fi_info *pair_hints(const struct lib *lib, const struct pair_options *opt
 /* They end the program when something fails. */
 void pair_open(struct pair *pair, const struct lib *lib, const struct pair_options *options);
 void pair_close(struct pair *pair);
+/* The endpoints alone: pair_open() has connected them, pair_close() disconnects. */
+void pair_connect(struct pair *pair);
+void pair_disconnect(struct pair *pair);
 
 #endif

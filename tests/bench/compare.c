@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Times libraries against raw verbs, in turns within one process, so that what else the machine does
+ * meets all alike. Prints "TEST NAME MEDIAN RATIO": microseconds, and the ratio of the medians to raw's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "pair.h"
+#include "transport.h"
+
+#define MAX_CONTENDERS 4
+#define MAX_ROUNDS     1000
+#define GETINFO_ROUNDS 20
+
+struct test {
+	const char *name;
+	/* The time of one message, microseconds. */
+	double (*once)(const struct transport *transport, const struct test *test);
+	size_t size;
+	int count; /* ping-pong: iterations; burst: messages for a doorbell */
+	int share; /* of the rounds that were asked for, per cent */
+};
+
+struct contender {
+	const char *name;
+	struct lib lib;
+	struct transport transport;
+	double times[MAX_ROUNDS];
+};
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
+static double time_pingpong(const struct transport *transport, const struct test *test)
+{
+	double start = now_us();
+
+	transport->pingpong(transport->pair, test->size, test->count);
+	return (now_us() - start) / (2 * test->count);
+}
+
+static double time_burst(const struct transport *transport, const struct test *test)
+{
+	double start;
+
+	transport->ready(transport->pair, test->size);
+	start = now_us();
+	transport->burst(transport->pair, test->size, test->count);
+	return (now_us() - start) / WINDOW;
+}
+
+static double time_reconnect(const struct transport *transport, const struct test *test)
+{
+	double start = now_us();
+
+	(void)test;
+	transport->reconnect(transport->pair);
+	return now_us() - start;
+}
+
+static const struct test tests[] = {
+	{ "latency-8", time_pingpong, 8, 10, 100 },
+	{ "latency-64", time_pingpong, 64, 10, 100 },
+	{ "latency-4096", time_pingpong, 4096, 10, 100 },
+	{ "latency-65536", time_pingpong, 65536, 2, 50 },
+	{ "burst-1", time_burst, 64, 1, 50 },
+	{ "burst-16", time_burst, 64, 16, 50 },
+	{ "reconnect", time_reconnect, 0, 0, 5 },
+};
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, int count)
+{
+	qsort(values, count, sizeof(*values), by_value);
+	return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+/* Each round begins with another contender. */
+static void run_test(const struct test *test, struct contender *contenders, int count, int rounds)
+{
+	struct contender *contender;
+	double raw = 0, value;
+	int i, round;
+
+	for (i = 0; i < count; i++)
+		test->once(&contenders[i].transport, test);
+	for (round = 0; round < rounds; round++) {
+		for (i = 0; i < count; i++) {
+			contender = &contenders[(round + i) % count];
+			contender->times[round] = test->once(&contender->transport, test);
+		}
+	}
+	for (i = 0; i < count; i++) {
+		value = median(contenders[i].times, rounds);
+		if (i == 0)
+			raw = value;
+		printf("%s %s %.2f %.4f\n", test->name, contenders[i].name, value, value / raw);
+	}
+	fflush(stdout);
+}
+
+static void time_getinfo(struct contender *contender, const char *address)
+{
+	struct pair_options options = { .address = address };
+	struct fi_info *hints = pair_hints(&contender->lib, &options), *info;
+	double start;
+	int i;
+
+	for (i = 0; i < GETINFO_ROUNDS; i++) {
+		start = now_us();
+		bench_check(&contender->lib,
+			    contender->lib.getinfo(BENCH_API, address, "1", 0, hints, &info),
+			    "fi_getinfo");
+		contender->times[i] = now_us() - start;
+		contender->lib.freeinfo(info);
+	}
+	contender->lib.freeinfo(hints);
+	printf("getinfo %s %.2f -\n", contender->name, median(contender->times, GETINFO_ROUNDS));
+}
+
+/* text: NAME=LIBRARY */
+static void open_contender(struct contender *contender, char *text, const char *address)
+{
+	char *path = strchr(text, '=');
+
+	if (!path)
+		bench_die(text, "not NAME=LIBRARY");
+	*path++ = '\0';
+	contender->name = text;
+	lib_load(&contender->lib, path);
+	transport_open_fabric(&contender->transport, &contender->lib, address);
+}
+
+int main(int argc, char **argv)
+{
+	static struct contender contenders[MAX_CONTENDERS] = { { .name = "raw" } };
+	int i, option, rounds = 400, count = 1;
+	const char *address;
+
+	while ((option = getopt(argc, argv, "n:")) == 'n')
+		rounds = bench_number("-n", optarg);
+	if (option != -1 || argc - optind < 2 || argc - optind > MAX_CONTENDERS ||
+	    rounds > MAX_ROUNDS) {
+		fprintf(stderr, "Usage: %s [-n ROUNDS] ADDRESS NAME=LIBRARY...\n", argv[0]);
+		return 2;
+	}
+	address = argv[optind++];
+	transport_open_raw(&contenders[0].transport, address);
+	for (; optind < argc; optind++)
+		open_contender(&contenders[count++], argv[optind], address);
+	for (i = 0; i < (int)(sizeof(tests) / sizeof(tests[0])); i++)
+		run_test(&tests[i], contenders, count, (rounds * tests[i].share + 99) / 100);
+	for (i = 1; i < count; i++)
+		time_getinfo(&contenders[i], address);
+	return 0;
+}

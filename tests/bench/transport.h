@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The same exchanges over a library and over raw verbs, with the same buffers, receives and polling. One
+ * thread serves both ends, so that nothing but the path of an operation is measured.
+ */
+#ifndef BENCH_TRANSPORT_H
+#define BENCH_TRANSPORT_H
+
+#include <stddef.h>
+#include "lib.h"
+
+#define WINDOW 64 /* messages of a burst */
+
+struct transport {
+	void *pair;
+	/* count messages there and back. */
+	void (*pingpong)(void *pair, size_t size, int count);
+	/* Posts the receives of a burst. */
+	void (*ready)(void *pair, size_t size);
+	/* WINDOW messages one way, batch of them for each doorbell, and all their completions. */
+	void (*burst)(void *pair, size_t size, int batch);
+	/* Disconnects the two endpoints and connects new ones. */
+	void (*reconnect)(void *pair);
+};
+
+void transport_open_fabric(struct transport *transport, const struct lib *lib, const char *address);
+void transport_open_raw(struct transport *transport, const char *address);
+
+#endif
