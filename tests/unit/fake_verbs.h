@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A device without hardware: libibverbs' calls as far as the data path uses them. It records what is
+ * posted and completes it as the test says; every call that creates something can be made to fail.
+ */
+#ifndef FAKE_VERBS_H
+#define FAKE_VERBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#define FAKE_SGE  64
+#define FAKE_DATA 256
+
+/* A work request as the device got it. */
+struct fake_post {
+	struct ibv_send_wr wr; /* of receives only wr_id, num_sge and sg_list */
+	struct ibv_sge sge[FAKE_SGE];
+	uint8_t data[FAKE_DATA]; /* what IBV_SEND_INLINE copied */
+	size_t len;		 /* sum of the segments */
+};
+
+/* What is posted and not completed; last is the newest, also when it has completed. */
+struct fake_queue {
+	struct fake_post *posts, last;
+	unsigned int first, count, room;
+	unsigned long total;
+};
+
+struct fake_qp {
+	struct ibv_qp ibv;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr; /* what ibv_modify_qp set last */
+	struct fake_queue sends, recvs;
+	unsigned int doorbells; /* calls of ibv_post_send */
+	int post_err;		/* of the next ibv_post_send or ibv_post_recv, once */
+	unsigned int post_good; /* work requests of a chain taken before post_err */
+	bool deaf;		/* refuses all once it is in error, flushes nothing */
+};
+
+struct fake_cq {
+	struct ibv_cq ibv;
+	struct ibv_wc *wc;
+	unsigned int first, count;
+	unsigned int vector, requested;
+	bool armed;
+	unsigned int events, acked;
+};
+
+struct fake_device {
+	struct ibv_device device;
+	struct ibv_context ctx;
+	struct ibv_device_attr attr;
+	struct ibv_port_attr ports[3];		    /* by number, 0 is not used */
+	int contexts, pds, mrs, cqs, qps, channels; /* live */
+	struct ibv_mr *mr;			    /* registered last */
+	int mr_access;
+	int dereg_err, poll_err, resize_err, notify_err; /* of each such call while set */
+	unsigned int polls, resizes;
+	uint8_t timers; /* values that rdma_init_qp_attr leaves in the timers */
+	/* The call number fail_at, counted by calls from 1, fails with fail_errno. */
+	unsigned int calls, fail_at;
+	int fail_errno;
+	const char *failed; /* its name */
+};
+
+extern struct fake_device fake;
+
+/* A fresh device; each test begins with it. */
+void fake_reset(void);
+/* Fails the test when something of libibverbs is still open. */
+void fake_all_closed(void);
+
+static inline struct fake_qp *fake_qp(struct ibv_qp *qp)
+{
+	return (struct fake_qp *)qp;
+}
+
+static inline struct fake_cq *fake_cq(struct ibv_cq *cq)
+{
+	return (struct fake_cq *)cq;
+}
+
+/* Completes the n oldest, in order. Those not signalled leave no trace unless they fail. */
+void fake_complete_sends(struct ibv_qp *qp, unsigned int n, enum ibv_wc_status status);
+/* Completes the oldest receive; opcode IBV_WC_RECV or IBV_WC_RECV_RDMA_WITH_IMM. */
+void fake_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, enum ibv_wc_opcode opcode,
+			uint32_t len, const uint32_t *imm);
+/* All that is outstanding, as when a queue pair enters the error state. */
+void fake_flush(struct ibv_qp *qp);
+
+#endif

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues: opening, formats, order of successes and errors, closed endpoints, credits. */
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+#include "prov/verbs/prov.h"
+#include "verbs_rig.h"
+
+static char context[64];
+
+static void post_sends(struct rig *rig, int first, int count)
+{
+	int i;
+
+	for (i = first; i < first + count; i++)
+		assert_int_equal(rig_send(rig->ep, &context[i]), 0);
+}
+
+static void post_recv(struct fid_ep *ep, void *to)
+{
+	assert_int_equal(fi_recv(ep, NULL, 0, NULL, 0, to), 0);
+}
+
+static void arrive(struct rig *rig, enum ibv_wc_opcode opcode, const uint32_t *imm)
+{
+	fake_complete_recv(rig_qp(rig), IBV_WC_SUCCESS, opcode, 77, imm);
+}
+
+/* Formats: every field, and not a byte behind the entry. */
+
+union any_entry {
+	struct fi_cq_tagged_entry tagged;
+	struct fi_cq_data_entry data;
+	struct fi_cq_msg_entry msg;
+	struct fi_cq_entry context;
+};
+
+static void check_format(struct rig *rig, enum fi_cq_format format, size_t size)
+{
+	const uint32_t imm = 0xdeadbeef;
+	union any_entry entries[3];
+	const unsigned char *bytes = (const unsigned char *)entries;
+	size_t i;
+
+	memset(entries, 0x5a, sizeof(entries));
+	rig->cq_attr.format = format;
+	rig_connect(rig);
+	post_recv(rig->ep, &context[1]);
+	post_recv(rig->ep, &context[2]);
+	arrive(rig, IBV_WC_RECV, NULL);
+	arrive(rig, IBV_WC_RECV, &imm);
+	assert_int_equal(fi_cq_read(rig->cq[1], entries, 1), 1);
+	for (i = size; i < sizeof(entries); i++)
+		assert_int_equal(bytes[i], 0x5a);
+	assert_ptr_equal(entries[0].context.op_context, &context[1]);
+	if (size >= sizeof(struct fi_cq_msg_entry)) {
+		assert_int_equal(entries[0].msg.flags, FI_MSG | FI_RECV);
+		assert_int_equal(entries[0].msg.len, 77);
+	}
+	if (size >= sizeof(struct fi_cq_data_entry)) {
+		assert_null(entries[0].data.buf);
+		assert_int_equal(entries[0].data.data, 0);
+	}
+
+	memset(entries, 0x5a, sizeof(entries));
+	assert_int_equal(fi_cq_read(rig->cq[1], entries, 3), 1);
+	for (i = size; i < sizeof(entries); i++)
+		assert_int_equal(bytes[i], 0x5a);
+	if (size >= sizeof(struct fi_cq_msg_entry))
+		assert_int_equal(entries[0].msg.flags, FI_MSG | FI_RECV | FI_REMOTE_CQ_DATA);
+	if (size >= sizeof(struct fi_cq_data_entry))
+		assert_int_equal(entries[0].data.data, imm);
+	if (size >= sizeof(struct fi_cq_tagged_entry))
+		assert_int_equal(entries[0].tagged.tag, 0);
+}
+
+static void test_format_unspec(void **state)
+{
+	check_format(*state, FI_CQ_FORMAT_UNSPEC, sizeof(struct fi_cq_entry));
+}
+
+static void test_format_context(void **state)
+{
+	check_format(*state, FI_CQ_FORMAT_CONTEXT, sizeof(struct fi_cq_entry));
+}
+
+static void test_format_msg(void **state)
+{
+	check_format(*state, FI_CQ_FORMAT_MSG, sizeof(struct fi_cq_msg_entry));
+}
+
+static void test_format_data(void **state)
+{
+	check_format(*state, FI_CQ_FORMAT_DATA, sizeof(struct fi_cq_data_entry));
+}
+
+static void test_format_tagged(void **state)
+{
+	check_format(*state, FI_CQ_FORMAT_TAGGED, sizeof(struct fi_cq_tagged_entry));
+}
+
+/* An RMA write with data consumes a receive and is reported whatever that receive asked. */
+static void test_remote_write(void **state)
+{
+	struct fi_msg msg = { .context = &context[3] };
+	struct fi_cq_data_entry entry;
+	const uint32_t imm = 9;
+	struct rig *rig = *state;
+
+	rig->rx_bind = FI_SELECTIVE_COMPLETION;
+	rig_connect(rig);
+	assert_int_equal(fi_recvmsg(rig->ep, &msg, 0), 0);
+	arrive(rig, IBV_WC_RECV_RDMA_WITH_IMM, &imm);
+	entry = rig_entry(rig->cq[1]);
+	assert_int_equal(entry.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
+	assert_int_equal(entry.data, 9);
+	assert_int_equal(entry.len, 77);
+}
+
+static void test_readfrom(void **state)
+{
+	struct fi_cq_data_entry entries[4];
+	fi_addr_t from[4] = { 1, 1, 1, 1 };
+	struct rig *rig = *state;
+
+	rig_connect(rig);
+	assert_int_equal(fi_cq_readfrom(rig->cq[0], entries, 4, from), -FI_EAGAIN);
+	post_sends(rig, 0, 3);
+	fake_complete_sends(rig_qp(rig), 3, IBV_WC_SUCCESS);
+	assert_int_equal(fi_cq_readfrom(rig->cq[0], entries, 2, from), 2);
+	assert_true(from[1] == FI_ADDR_NOTAVAIL && from[2] == 1);
+	assert_int_equal(fi_cq_readfrom(rig->cq[0], entries, 2, NULL), 1);
+}
+
+/* Any number of entries at once, whatever the device is asked for at a time. */
+static void test_counts(void **state)
+{
+	struct fi_cq_data_entry entries[64];
+	struct rig *rig = *state;
+	int bunch, count, i, n;
+
+	for (bunch = 1; bunch <= 64; bunch *= 2) {
+		rig->info->tx_attr->size = 64;
+		vrb_params.cqread_bunch_size = bunch;
+		rig_connect(rig);
+		for (count = 1; count <= 64; count = count * 3 / 2 + 1) {
+			post_sends(rig, 0, count);
+			fake_complete_sends(rig_qp(rig), count, IBV_WC_SUCCESS);
+			assert_int_equal(fi_cq_read(rig->cq[0], entries, 0), -FI_EAGAIN);
+			assert_int_equal(fi_cq_read(rig->cq[0], entries, 1), 1);
+			for (i = 1; i < count; i += n) {
+				n = (int)fi_cq_read(rig->cq[0], entries + i, 64 - i);
+				assert_in_range(n, bunch < count - i ? bunch : 1, count - i);
+			}
+			for (i = 0; i < count; i++)
+				assert_ptr_equal(entries[i].op_context, &context[i]);
+			rig_no_entry(rig->cq[0]);
+		}
+		rig_close(rig);
+		rig_init(rig);
+	}
+}
+
+/* An error in the middle: the successes before it, the error, the rest. Wherever it is. */
+static void check_error_at(struct rig *rig, int total, int at, int second, size_t count)
+{
+	struct fi_cq_data_entry entries[16];
+	struct fi_cq_err_entry error = { 0 };
+	int next = 0, i;
+	ssize_t n;
+
+	post_sends(rig, 0, total);
+	for (i = 0; i < total; i++)
+		fake_complete_sends(rig_qp(rig), 1,
+				    i == at || i == second ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS);
+	while (next < total) {
+		n = fi_cq_read(rig->cq[0], entries, count);
+		if (n == -FI_EAVAIL) {
+			assert_true(next == at || next == second);
+			assert_int_equal(fi_cq_read(rig->cq[0], entries, count), -FI_EAVAIL);
+			assert_int_equal(fi_cq_readerr(rig->cq[0], &error, 0), 1);
+			assert_ptr_equal(error.op_context, &context[next++]);
+			error.err_data_size = 0;
+			continue;
+		}
+		assert_in_range(n, 1, count);
+		for (i = 0; i < n; i++, next++) {
+			assert_true(next != at && next != second);
+			assert_ptr_equal(entries[i].op_context, &context[next]);
+		}
+	}
+	rig_no_entry(rig->cq[0]);
+}
+
+static void test_error_order(void **state)
+{
+	struct rig *rig = *state;
+	int at, second;
+	size_t count;
+
+	rig->info->tx_attr->size = 16;
+	rig_connect(rig);
+	for (count = 1; count <= 16; count += 5)
+		for (at = 0; at < 13; at += 3)
+			for (second = at; second < 13; second += 4)
+				check_error_at(rig, 13, at, second, count);
+}
+
+/* What completes without an entry does not end a read. */
+static void test_silent(void **state)
+{
+	struct fi_cq_data_entry entries[8];
+	struct fi_msg msg = { .context = &context[5] };
+	struct rig *rig = *state;
+	int i;
+
+	rig->tx_bind = FI_SELECTIVE_COMPLETION;
+	rig->info->tx_attr->size = 64;
+	vrb_params.cqread_bunch_size = 1;
+	rig_connect(rig);
+	for (i = 0; i < 40; i++)
+		assert_int_equal(rig_send(rig->ep, NULL), 0);
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_COMPLETION), 0);
+	fake_complete_sends(rig_qp(rig), 41, IBV_WC_SUCCESS);
+	assert_int_equal(fi_cq_read(rig->cq[0], entries, 8), 1);
+	assert_ptr_equal(entries[0].op_context, &context[5]);
+	assert_int_equal(fi_tx_size_left(rig->ep), 64);
+}
+
+static void test_poll_fails(void **state)
+{
+	struct fi_cq_data_entry entry;
+	struct rig *rig = *state;
+
+	rig_connect(rig);
+	fake.poll_err = 1;
+	assert_int_equal(fi_cq_read(rig->cq[0], &entry, 1), -FI_EIO);
+	fake.poll_err = 0;
+	rig_no_entry(rig->cq[0]);
+}
+
+/* Closing an endpoint leaves completions of it in the CQ: they are dropped, with no word. */
+static void test_closed(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	int i;
+
+	rig->one_cq = true;
+	rig_connect(rig);
+	other = rig_another_ep(rig);
+	post_sends(rig, 0, 4);
+	for (i = 0; i < 8; i++)
+		post_recv(other, &context[20]);
+	assert_int_equal(rig_send(other, &context[21]), 0);
+	fake_complete_sends(rig_qp(rig), 2, IBV_WC_SUCCESS);
+	fake_complete_sends(vrb_ep(other)->qp, 1, IBV_WC_SUCCESS);
+	fake_flush(vrb_ep(other)->qp);
+	assert_int_equal(fi_close(&other->fid), 0);
+	fake_complete_sends(rig_qp(rig), 2, IBV_WC_SUCCESS);
+	for (i = 0; i < 4; i++)
+		assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[i]);
+	rig_no_entry(rig->cq[0]);
+	assert_true(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
+}
+
+/* The same where an error was found and not read when the endpoint closed. */
+static void test_closed_unread(void **state)
+{
+	struct fi_cq_data_entry entry;
+	struct rig *rig = *state;
+	struct fid_ep *other;
+
+	rig->one_cq = true;
+	rig_connect(rig);
+	other = rig_another_ep(rig);
+	post_recv(other, &context[20]);
+	post_recv(other, &context[21]);
+	fake_flush(vrb_ep(other)->qp);
+	post_sends(rig, 0, 1);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	assert_int_equal(fi_cq_read(rig->cq[0], &entry, 1), -FI_EAVAIL);
+	assert_int_equal(rig_send(other, &context[22]), 0);
+	fake_complete_sends(vrb_ep(other)->qp, 1, IBV_WC_SUCCESS);
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[0]);
+	rig_no_entry(rig->cq[0]);
+}
+
+/* Its memory stays for as long as the device may speak of it. */
+static void test_closed_kept(void **state)
+{
+	struct fi_cq_err_entry error = { 0 };
+	struct fi_cq_data_entry entries[8];
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	int i;
+
+	rig->one_cq = true;
+	vrb_params.cqread_bunch_size = 4;
+	rig_connect(rig);
+	other = rig_another_ep(rig);
+	for (i = 0; i < 8; i++)
+		post_recv(other, &context[20]);
+	post_sends(rig, 0, 4);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_REM_OP_ERR);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	fake_flush(vrb_ep(other)->qp);
+	assert_int_equal(fi_cq_read(rig->cq[0], entries, 8), 1);
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_int_equal(fi_cq_readerr(rig->cq[0], &error, 0), 1);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[2]);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[3]);
+	rig_no_entry(rig->cq[0]);
+}
+
+/* An endpoint that closed while the CQ is never read again. */
+static void test_closed_cq(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->one_cq = true;
+	rig_connect(rig);
+	post_sends(rig, 0, 4);
+	post_recv(rig->ep, NULL);
+	fake_flush(rig_qp(rig));
+}
+
+/* The device is gone: each operation comes back once, what the device still says is not counted twice. */
+static void test_lost(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	int i;
+
+	rig->one_cq = true;
+	rig_connect(rig);
+	other = rig_another_ep(rig);
+	fake_qp(rig_qp(rig))->deaf = true;
+	post_sends(rig, 0, 8);
+	post_recv(rig->ep, &context[8]);
+	fake_complete_sends(rig_qp(rig), 2, IBV_WC_SUCCESS);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[0]);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENODEV);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENODEV);
+	assert_int_equal(rig_send(rig->ep, NULL), -FI_ENODEV);
+	fake_flush(rig_qp(rig));
+	for (i = 0; i < 8; i++)
+		assert_int_equal(rig_error(rig->cq[0]).err, FI_ECANCELED);
+	rig_no_entry(rig->cq[0]);
+
+	/* Others on the same CQ go on. */
+	assert_int_equal(rig_send(other, &context[9]), 0);
+	fake_complete_sends(vrb_ep(other)->qp, 1, IBV_WC_SUCCESS);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[9]);
+	assert_int_equal(fi_close(&other->fid), 0);
+}
+
+static void test_lost_poll_fails(void **state)
+{
+	struct rig *rig = *state;
+	struct fi_cq_err_entry error;
+
+	rig_connect(rig);
+	fake_qp(rig_qp(rig))->deaf = true;
+	post_sends(rig, 0, 1);
+	fake.poll_err = 1;
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENODEV);
+	error = rig_error(rig->cq[0]);
+	assert_ptr_equal(error.op_context, &context[0]);
+	fake.poll_err = 0;
+}
+
+static void test_open_attr(void **state)
+{
+	struct fi_cq_attr attr = { 0 };
+	struct rig *rig = *state;
+	struct fid_cq *cq = NULL;
+
+	rig_open_domain(rig);
+	assert_int_equal(fi_cq_open(rig->domain, NULL, &cq, NULL), -FI_EINVAL);
+	assert_int_equal(fi_cq_open(rig->domain, &attr, NULL, NULL), -FI_EINVAL);
+	attr.flags = FI_MORE;
+	assert_int_equal(fi_cq_open(rig->domain, &attr, &cq, NULL), -FI_EBADFLAGS);
+	attr.flags = 0;
+	attr.format = FI_CQ_FORMAT_TAGGED + 1;
+	assert_int_equal(fi_cq_open(rig->domain, &attr, &cq, NULL), -FI_EINVAL);
+	attr.format = 0;
+	attr.size = fake.attr.max_cqe + 1;
+	assert_int_equal(fi_cq_open(rig->domain, &attr, &cq, NULL), -FI_EINVAL);
+	attr.size = SIZE_MAX;
+	assert_int_equal(fi_cq_open(rig->domain, &attr, &cq, NULL), -FI_EINVAL);
+	attr.size = 0;
+	attr.flags = FI_AFFINITY;
+	attr.signaling_vector = 4;
+	assert_int_equal(fi_cq_open(rig->domain, &attr, &cq, NULL), -FI_EINVAL);
+	attr.signaling_vector = -1;
+	assert_int_equal(fi_cq_open(rig->domain, &attr, &cq, NULL), -FI_EINVAL);
+	assert_null(cq);
+
+	attr.signaling_vector = 3;
+	assert_int_equal(fi_cq_open(rig->domain, &attr, &cq, rig), 0);
+	assert_ptr_equal(cq->fid.context, rig);
+	assert_int_equal(cq->fid.fclass, FI_CLASS_CQ);
+	assert_int_equal(fake_cq(vrb_cq(cq)->ibv)->vector, 3);
+	assert_int_equal(fi_close(&rig->domain->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	attr = (struct fi_cq_attr){ .signaling_vector = 77, .size = 1 };
+	assert_int_equal(fi_cq_open(rig->domain, &attr, &cq, rig), 0);
+	assert_int_equal(fake_cq(vrb_cq(cq)->ibv)->vector, 0);
+	assert_int_equal(fake_cq(vrb_cq(cq)->ibv)->requested, 1);
+	assert_int_equal(fi_close(&cq->fid), 0);
+}
+
+/* Every call of the opening fails in turn. */
+static void test_open_fails(void **state)
+{
+	struct fi_cq_attr attr = { .wait_obj = FI_WAIT_FD };
+	struct fid_cq *cq = NULL;
+	struct rig *rig = *state;
+	int ret, n = 0;
+
+	rig_open_domain(rig);
+	do {
+		fake.fail_at = fake.calls + ++n;
+		fake.fail_errno = EMFILE;
+		fake.failed = NULL;
+		ret = fi_cq_open(rig->domain, &attr, &cq, NULL);
+		assert_int_equal(ret, fake.failed ? -FI_EMFILE : 0);
+		assert_int_equal(fake.cqs, !ret);
+		assert_int_equal(fake.channels, !ret);
+	} while (ret);
+	assert_int_equal(n, 3);
+	assert_int_equal(fi_close(&cq->fid), 0);
+}
+
+static void test_busy(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_ep(rig);
+	assert_int_equal(fi_close(&rig->cq[0]->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&rig->cq[1]->fid), -FI_EBUSY);
+}
+
+/* The CQ grows with the queues attached to it, and shrinks its promises when they close. */
+static void test_grows(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *eps[8];
+	struct vrb_cq *cq;
+	int i, round;
+
+	rig->one_cq = true;
+	rig->cq_attr.size = 1;
+	rig_enable(rig);
+	cq = vrb_cq(rig->cq[0]);
+	assert_int_equal(cq->reserved, 16);
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 8; i++)
+			eps[i] = rig_another_ep(rig);
+		assert_int_equal(cq->reserved, 9 * 16);
+		assert_true(cq->capacity >= cq->reserved);
+		assert_int_equal(cq->capacity, cq->ibv->cqe);
+		assert_false(cq->shared);
+		for (i = 0; i < 8; i++)
+			assert_int_equal(fi_close(&eps[i]->fid), 0);
+		assert_int_equal(cq->reserved, 16);
+	}
+	assert_in_range(fake.resizes, 1, 18);
+}
+
+/* Above three quarters of what the device allows, queues share; when not one entry is left, an error. */
+static void test_max(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *eps[8];
+	struct vrb_cq *cq;
+	int i, total = 0;
+
+	fake.attr.max_cqe = 64;
+	rig->one_cq = true;
+	rig->cq_attr.size = 8;
+	rig_connect(rig);
+	cq = vrb_cq(rig->cq[0]);
+	for (i = 0; i < 8; i++)
+		eps[i] = rig_another_ep(rig);
+	assert_true(cq->shared);
+	assert_int_equal(cq->capacity, 64);
+	for (i = 0; i < 8; i++) {
+		while (!rig_send(eps[i], NULL))
+			total++;
+		while (!fi_recv(eps[i], NULL, 0, NULL, 0, NULL))
+			total++;
+	}
+	assert_int_equal(total, 64 - 16);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(fi_close(&eps[i]->fid), 0);
+	assert_int_equal(fi_tx_size_left(rig->ep), 8);
+	while (fake_cq(cq->ibv)->count)
+		rig_no_entry(rig->cq[0]);
+	assert_int_equal(cq->pool, 64 - 16);
+}
+
+static void test_no_room(void **state)
+{
+	struct fid_ep *ep = NULL;
+	struct rig *rig = *state;
+
+	fake.attr.max_cqe = 16;
+	fake.resize_err = ENOMEM;
+	rig->info->tx_attr->size = rig->info->rx_attr->size = 6;
+	rig->one_cq = true;
+	rig->cq_attr.size = 5; /* the device makes it 12, which is reserved by the first */
+	rig_connect(rig);
+	assert_int_equal(fake_cq(vrb_cq(rig->cq[0])->ibv)->ibv.cqe, 12);
+	assert_int_equal(fi_endpoint(rig->domain, rig->info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &rig_eq.fid.fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &rig->cq[0]->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(ep), -FI_ENOSPC);
+	assert_int_equal(fake.qps, 1);
+	assert_int_equal(rig_send(ep, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_enable(ep), -FI_ENOSPC);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	post_sends(rig, 0, 6);
+	fake_complete_sends(rig_qp(rig), 6, IBV_WC_SUCCESS);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[0]);
+}
+
+/* Room for the transmit queue but none for receives: nothing is left half attached. */
+static void test_no_room_rx(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+
+	fake.attr.max_cqe = 24;
+	fake.resize_err = ENOMEM;
+	rig->cq_attr.size = 9; /* 16 */
+	rig_connect(rig);
+	/* The receive CQ is full: 8 + 8 of 16. */
+	vrb_cq(rig->cq[1])->reserved = 16;
+	assert_int_equal(fi_endpoint(rig->domain, rig->info, &other, NULL), 0);
+	assert_int_equal(fi_ep_bind(other, &rig_eq.fid.fid, 0), 0);
+	assert_int_equal(fi_ep_bind(other, &rig->cq[0]->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_ep_bind(other, &rig->cq[1]->fid, FI_RECV), 0);
+	assert_int_equal(fi_enable(other), -FI_ENOSPC);
+	rig_no_entry(rig->cq[0]);
+	vrb_cq(rig->cq[1])->reserved = 8;
+	assert_int_equal(fi_enable(other), 0);
+	vrb_ep_ready(vrb_ep(other));
+	assert_int_equal(rig_send(other, &context[1]), 0);
+	fake_complete_sends(vrb_ep(other)->qp, 1, IBV_WC_SUCCESS);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[1]);
+	assert_int_equal(vrb_cq(rig->cq[0])->reserved, 16);
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_int_equal(vrb_cq(rig->cq[0])->reserved, 8);
+	assert_int_equal(vrb_cq(rig->cq[1])->reserved, 8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_TEST(test_format_unspec), RIG_TEST(test_format_context),
+		RIG_TEST(test_format_msg),    RIG_TEST(test_format_data),
+		RIG_TEST(test_format_tagged), RIG_TEST(test_remote_write),
+		RIG_TEST(test_readfrom),      RIG_TEST(test_counts),
+		RIG_TEST(test_error_order),   RIG_TEST(test_silent),
+		RIG_TEST(test_poll_fails),    RIG_TEST(test_closed),
+		RIG_TEST(test_closed_unread), RIG_TEST(test_closed_kept),
+		RIG_TEST(test_closed_cq),     RIG_TEST(test_lost),
+		RIG_TEST(test_open_attr),     RIG_TEST(test_lost_poll_fails),
+		RIG_TEST(test_open_fails),    RIG_TEST(test_busy),
+		RIG_TEST(test_grows),	      RIG_TEST(test_max),
+		RIG_TEST(test_no_room),	      RIG_TEST(test_no_room_rx),
+	};
+
+	return RIG_RUN("verbs_cq", tests);
+}

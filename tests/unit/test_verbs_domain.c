@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Domains: opening with every call failing in turn, threading and locks, binding, closing. */
+#include "unit.h"
+
+#include <errno.h>
+#include "prov/verbs/ops.h"
+#include "verbs_rig.h"
+
+static void test_open(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_domain(rig);
+	assert_int_equal(rig->domain->fid.fclass, FI_CLASS_DOMAIN);
+	assert_int_equal(rig_fabric.ref.children, 1);
+	assert_int_equal(fake.pds, 1);
+	assert_int_equal(fake.mrs, 1);
+	assert_ptr_equal(fake.mr->addr, &vrb_domain(rig->domain)->scratch);
+	assert_int_equal(fake.mr_access, IBV_ACCESS_LOCAL_WRITE);
+	/* The caller's info may go. */
+	assert_ptr_not_equal(vrb_domain(rig->domain)->info, rig->info);
+}
+
+static void test_no_atomics(void **state)
+{
+	struct rig *rig = *state;
+
+	fake.attr.atomic_cap = IBV_ATOMIC_NONE;
+	rig_open_domain(rig);
+	assert_int_equal(fake.mrs, 0);
+}
+
+static void test_bad_info(void **state)
+{
+	struct fid_domain *domain = NULL;
+	struct rig *rig = *state;
+	struct fi_info info = *rig->info;
+	struct fi_domain_attr attr = *info.domain_attr;
+	struct fid_fabric *fabric = &rig_fabric.fid;
+
+	assert_int_equal(vrb_domain_open(fabric, NULL, &domain, NULL), -FI_EINVAL);
+	assert_int_equal(vrb_domain_open(fabric, rig->info, NULL, NULL), -FI_EINVAL);
+	info.domain_attr = NULL;
+	assert_int_equal(vrb_domain_open(fabric, &info, &domain, NULL), -FI_EINVAL);
+	info.domain_attr = &attr;
+	attr.name = NULL;
+	assert_int_equal(vrb_domain_open(fabric, &info, &domain, NULL), -FI_EINVAL);
+	info.domain_attr = rig->info->domain_attr;
+	info.fabric_attr = NULL;
+	assert_int_equal(vrb_domain_open(fabric, &info, &domain, NULL), -FI_EINVAL);
+	assert_null(domain);
+	assert_int_equal(fake.calls, 0);
+}
+
+/* Every call fails in turn: its error comes back and nothing stays open. */
+static void test_open_fails(void **state)
+{
+	struct fid_domain *domain = NULL;
+	struct rig *rig = *state;
+	int ret;
+
+	rig_device_err = -FI_ENODEV;
+	assert_int_equal(vrb_domain_open(&rig_fabric.fid, rig->info, &domain, NULL), -FI_ENODEV);
+	rig_device_err = 0;
+	rig_async_err = -FI_EMFILE;
+	assert_int_equal(vrb_domain_open(&rig_fabric.fid, rig->info, &domain, NULL), -FI_EMFILE);
+	rig_async_err = 0;
+	fake_all_closed();
+
+	for (fake.fail_at = 1;; fake.fail_at++) {
+		fake.calls = 0;
+		fake.fail_errno = 20 + (int)fake.fail_at;
+		fake.failed = NULL;
+		ret = vrb_domain_open(&rig_fabric.fid, rig->info, &domain, NULL);
+		if (!fake.failed)
+			break;
+		assert_int_equal(ret, -fake.fail_errno);
+		assert_null(domain);
+		assert_int_equal(rig_fabric.ref.children, 0);
+		fake_all_closed();
+	}
+	assert_int_equal(ret, 0);
+	assert_in_range(fake.fail_at, 4, 10);
+	assert_int_equal(fi_close(&domain->fid), 0);
+}
+
+static void check_threading(struct rig *rig, enum fi_threading threading, bool posts, bool polls)
+{
+	struct vrb_cq *cq;
+
+	rig->info->domain_attr->threading = threading;
+	rig_open_ep(rig);
+	cq = vrb_cq(rig->cq[0]);
+	assert_int_equal(vrb_domain(rig->domain)->lock_posts, posts);
+	assert_int_equal(vrb_domain(rig->domain)->lock_polls, polls);
+	assert_ptr_equal(rig->ep->msg, posts ? &vrb_msg_ops : &vrb_msg_bare_ops);
+	assert_ptr_equal(rig->ep->rma, posts ? &vrb_rma_ops : &vrb_rma_bare_ops);
+	assert_ptr_equal(rig->ep->atomic, posts ? &vrb_atomic_ops : &vrb_atomic_bare_ops);
+	assert_int_equal(cq->locked, polls);
+	assert_ptr_equal(rig->cq[0]->ops, &(polls ? vrb_cq_ops : vrb_cq_bare_ops)[cq->format]);
+	rig_close(rig);
+	rig_init(rig);
+}
+
+static void test_threading(void **state)
+{
+	struct rig *rig = *state;
+
+	check_threading(rig, FI_THREAD_SAFE, true, true);
+	check_threading(rig, FI_THREAD_UNSPEC, true, true);
+	check_threading(rig, FI_THREAD_FID, false, true);
+	check_threading(rig, FI_THREAD_COMPLETION, false, false);
+	check_threading(rig, FI_THREAD_DOMAIN, false, false);
+}
+
+static void test_bind(void **state)
+{
+	struct fid other = { .fclass = FI_CLASS_CQ };
+	struct rig *rig = *state;
+
+	rig_open_domain(rig);
+	assert_int_equal(fi_domain_bind(rig->domain, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_domain_bind(rig->domain, &other, 0), -FI_EINVAL);
+	assert_int_equal(fi_domain_bind(rig->domain, &rig_eq.fid.fid, FI_MORE), -FI_EBADFLAGS);
+	assert_int_equal(fi_domain_bind(rig->domain, &rig_eq.fid.fid, 0), 0);
+	assert_int_equal(rig_eq.ref.children, 1);
+	assert_int_equal(fi_domain_bind(rig->domain, &rig_eq.fid.fid, 0), -FI_EBUSY);
+	assert_int_equal(rig_eq.ref.children, 1);
+}
+
+static void test_busy(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_ep(rig);
+	assert_int_equal(fi_close(&rig->domain->fid), -FI_EBUSY);
+}
+
+/* Calls that this domain does not serve. */
+static void test_not_served(void **state)
+{
+	struct fi_av_attr av_attr = { .type = FI_AV_MAP };
+	struct rig *rig = *state;
+	struct fid_stx *stx;
+	struct fid_ep *ep;
+	struct fid_av *av;
+
+	rig_open_domain(rig);
+	assert_int_equal(fi_av_open(rig->domain, &av_attr, &av, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_stx_context(rig->domain, NULL, &stx, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_srx_context(rig->domain, NULL, &ep, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_scalable_ep(rig->domain, rig->info, &ep, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_control(&rig->domain->fid, FI_ENABLE, NULL), -FI_ENOSYS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_TEST(test_open),	  RIG_TEST(test_no_atomics), RIG_TEST(test_bad_info),
+		RIG_TEST(test_threading), RIG_TEST(test_open_fails), RIG_TEST(test_bind),
+		RIG_TEST(test_busy),	  RIG_TEST(test_not_served),
+	};
+
+	return cmocka_run_group_tests_name("verbs_domain", tests, NULL, NULL);
+}

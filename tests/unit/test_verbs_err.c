@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The tables of errors. */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/err.h"
+
+static void test_errno(void **state)
+{
+	int err;
+
+	(void)state;
+	assert_int_equal(vrb_errno(0), -FI_EIO);
+	for (err = 1; err < 134; err++) {
+		assert_int_equal(vrb_errno(err), -err);
+		assert_int_equal(vrb_errno(-err), -err);
+	}
+}
+
+static void test_wc(void **state)
+{
+	static const struct {
+		enum ibv_wc_status status;
+		int send, recv;
+	} table[] = {
+		{ IBV_WC_SUCCESS, 0, 0 },
+		{ IBV_WC_LOC_LEN_ERR, FI_EMSGSIZE, FI_ETRUNC },
+		{ IBV_WC_LOC_QP_OP_ERR, FI_EINVAL, FI_EINVAL },
+		{ IBV_WC_LOC_EEC_OP_ERR, FI_EIO, FI_EIO },
+		{ IBV_WC_LOC_PROT_ERR, FI_EFAULT, FI_EFAULT },
+		{ IBV_WC_WR_FLUSH_ERR, FI_ECANCELED, FI_ECANCELED },
+		{ IBV_WC_MW_BIND_ERR, FI_EACCES, FI_EACCES },
+		{ IBV_WC_BAD_RESP_ERR, FI_EREMOTEIO, FI_EREMOTEIO },
+		{ IBV_WC_LOC_ACCESS_ERR, FI_EACCES, FI_EACCES },
+		{ IBV_WC_REM_INV_REQ_ERR, FI_EREMOTEIO, FI_EREMOTEIO },
+		{ IBV_WC_REM_ACCESS_ERR, FI_EKEYREJECTED, FI_EKEYREJECTED },
+		{ IBV_WC_REM_OP_ERR, FI_EREMOTEIO, FI_EREMOTEIO },
+		{ IBV_WC_RETRY_EXC_ERR, FI_ETIMEDOUT, FI_ETIMEDOUT },
+		{ IBV_WC_RNR_RETRY_EXC_ERR, FI_ENORX, FI_ENORX },
+		{ IBV_WC_LOC_RDD_VIOL_ERR, FI_EIO, FI_EIO },
+		{ IBV_WC_REM_INV_RD_REQ_ERR, FI_EIO, FI_EIO },
+		{ IBV_WC_REM_ABORT_ERR, FI_ECONNABORTED, FI_ECONNABORTED },
+		{ IBV_WC_INV_EECN_ERR, FI_EIO, FI_EIO },
+		{ IBV_WC_INV_EEC_STATE_ERR, FI_EIO, FI_EIO },
+		{ IBV_WC_FATAL_ERR, FI_ENODEV, FI_ENODEV },
+		{ IBV_WC_RESP_TIMEOUT_ERR, FI_ETIMEDOUT, FI_ETIMEDOUT },
+		{ IBV_WC_GENERAL_ERR, FI_EIO, FI_EIO },
+		{ 1000, FI_EIO, FI_EIO },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		assert_int_equal(vrb_wc_err(table[i].status, false), table[i].send);
+		assert_int_equal(vrb_wc_err(table[i].status, true), table[i].recv);
+	}
+}
+
+static void test_cm(void **state)
+{
+	static const struct {
+		enum rdma_cm_event_type event;
+		int status, err;
+	} table[] = {
+		{ RDMA_CM_EVENT_ADDR_ERROR, 0, FI_EADDRNOTAVAIL },
+		{ RDMA_CM_EVENT_ADDR_ERROR, -EHOSTUNREACH, FI_EHOSTUNREACH },
+		{ RDMA_CM_EVENT_ROUTE_ERROR, 0, FI_ENETUNREACH },
+		{ RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT, FI_ETIMEDOUT },
+		{ RDMA_CM_EVENT_CONNECT_ERROR, 0, FI_ECONNABORTED },
+		{ RDMA_CM_EVENT_CONNECT_ERROR, -EINVAL, FI_ECONNABORTED },
+		{ RDMA_CM_EVENT_UNREACHABLE, 0, FI_EHOSTUNREACH },
+		{ RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, FI_ETIMEDOUT },
+		{ RDMA_CM_EVENT_REJECTED, 8, FI_ECONNREFUSED },
+		{ RDMA_CM_EVENT_REJECTED, 28, FI_ECONNREFUSED },
+		{ RDMA_CM_EVENT_DEVICE_REMOVAL, 0, FI_ENODEV },
+		{ RDMA_CM_EVENT_MULTICAST_ERROR, -ENOMEM, FI_ENOMEM },
+		{ RDMA_CM_EVENT_MULTICAST_ERROR, 0, FI_EIO },
+		{ RDMA_CM_EVENT_TIMEWAIT_EXIT, 0, FI_EIO },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		assert_int_equal(vrb_cm_err(table[i].event, table[i].status), table[i].err);
+}
+
+/* A remedy starts where the text of the errno ended. */
+static void test_remedy(void **state)
+{
+	int err;
+
+	(void)state;
+	for (err = 0; err < 134; err++) {
+		assert_non_null(vrb_remedy(err));
+		if (*vrb_remedy(err))
+			assert_memory_equal(vrb_remedy(err), "; ", 2);
+	}
+	assert_non_null(strstr(vrb_remedy(ENOMEM), "ulimit -l"));
+	assert_non_null(strstr(vrb_remedy(EMFILE), "ulimit -n"));
+	assert_non_null(strstr(vrb_remedy(EADDRINUSE), "port"));
+	assert_string_equal(vrb_remedy(EINVAL), "");
+}
+
+static void test_eq_strerror(void **state)
+{
+	char text[128], small[8];
+
+	(void)state;
+	assert_ptr_equal(vrb_eq_strerror(8, NULL, 0, text, sizeof(text)), text);
+	assert_non_null(strstr(text, "nobody listens"));
+	vrb_eq_strerror(28, NULL, 0, text, sizeof(text));
+	assert_non_null(strstr(text, "application"));
+	assert_non_null(strstr(text, "28"));
+	vrb_eq_strerror(-ETIMEDOUT, NULL, 0, text, sizeof(text));
+	assert_non_null(strstr(text, fi_strerror(FI_ETIMEDOUT)));
+	assert_non_null(strstr(vrb_eq_strerror(8, NULL, 0, NULL, 0), "nobody listens"));
+	vrb_eq_strerror(8, NULL, 0, small, sizeof(small));
+	assert_int_equal(strlen(small), sizeof(small) - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_errno),	    cmocka_unit_test(test_wc),
+		cmocka_unit_test(test_cm),	    cmocka_unit_test(test_remedy),
+		cmocka_unit_test(test_eq_strerror),
+	};
+
+	return cmocka_run_group_tests_name("verbs_err", tests, NULL, NULL);
+}

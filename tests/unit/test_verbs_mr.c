@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory regions: access bits, keys and descriptors, what is refused. */
+#include "unit.h"
+
+#include <errno.h>
+#include "verbs_rig.h"
+
+#define LOCAL	     IBV_ACCESS_LOCAL_WRITE
+#define REMOTE_READ  IBV_ACCESS_REMOTE_READ
+#define REMOTE_WRITE IBV_ACCESS_REMOTE_WRITE
+#define ATOMIC	     IBV_ACCESS_REMOTE_ATOMIC
+
+static char buf[4096];
+
+static struct fid_mr *reg(struct rig *rig, uint64_t access)
+{
+	struct fid_mr *mr;
+
+	assert_int_equal(fi_mr_reg(rig->domain, buf, sizeof(buf), access, 0, 0, 0, &mr, rig), 0);
+	return mr;
+}
+
+static void check_access(struct rig *rig, uint64_t access, int expected)
+{
+	struct fid_mr *mr = reg(rig, access);
+
+	assert_int_equal(fake.mr_access, expected);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
+static void test_access(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_domain(rig);
+	check_access(rig, FI_SEND, 0);
+	check_access(rig, FI_WRITE, 0);
+	check_access(rig, FI_RECV, LOCAL);
+	check_access(rig, FI_READ, LOCAL);
+	check_access(rig, FI_REMOTE_READ, REMOTE_READ);
+	check_access(rig, FI_REMOTE_WRITE, LOCAL | REMOTE_WRITE | ATOMIC);
+	check_access(rig, FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE,
+		     LOCAL | REMOTE_READ | REMOTE_WRITE | ATOMIC);
+}
+
+static void test_access_no_atomics(void **state)
+{
+	struct rig *rig = *state;
+
+	fake.attr.atomic_cap = IBV_ATOMIC_NONE;
+	rig_open_domain(rig);
+	check_access(rig, FI_REMOTE_WRITE, LOCAL | REMOTE_WRITE);
+}
+
+/* An iWARP read arrives as a write of the peer. */
+static void test_access_iwarp(void **state)
+{
+	struct rig *rig = *state;
+
+	fake.device.transport_type = IBV_TRANSPORT_IWARP;
+	rig_open_domain(rig);
+	check_access(rig, FI_READ, LOCAL | REMOTE_WRITE);
+	check_access(rig, FI_RECV, LOCAL);
+}
+
+static void test_keys(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_mr *mr;
+
+	rig_open_domain(rig);
+	mr = reg(rig, FI_SEND);
+	assert_ptr_equal(fake.mr->addr, buf);
+	assert_int_equal(fake.mr->length, sizeof(buf));
+	assert_true(fi_mr_key(mr) == fake.mr->rkey);
+	assert_true(fi_mr_desc(mr) == (void *)(uintptr_t)fake.mr->lkey);
+	assert_int_equal(mr->fid.fclass, FI_CLASS_MR);
+	assert_ptr_equal(mr->fid.context, rig);
+	assert_int_equal(fi_mr_bind(mr, &rig_eq.fid.fid, 0), -FI_ENOSYS);
+	assert_int_equal(fi_close(&rig->domain->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
+static void test_refused(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_mr *mr = NULL;
+	struct fid_domain *domain;
+	struct iovec iov[2] = { { buf, 1 }, { buf, 1 } };
+	struct fid *fid;
+
+	rig_open_domain(rig);
+	domain = rig->domain;
+	fid = &domain->fid;
+	fake.calls = 0;
+	assert_int_equal(fi_mr_reg(domain, buf, 1, 0, 0, 0, 0, &mr, NULL), -FI_EINVAL);
+	assert_int_equal(fi_mr_reg(domain, buf, 1, FI_MULTICAST, 0, 0, 0, &mr, 0), -FI_EINVAL);
+	assert_int_equal(fi_mr_reg(domain, buf, 1, FI_SEND, 1, 0, 0, &mr, 0), -FI_EINVAL);
+	assert_int_equal(fi_mr_reg(domain, buf, 1, FI_SEND, 0, 0, FI_MORE, &mr, 0), -FI_EBADFLAGS);
+	assert_int_equal(fi_mr_reg(domain, NULL, 1, FI_SEND, 0, 0, 0, &mr, 0), -FI_EINVAL);
+	assert_int_equal(fi_mr_reg(domain, buf, 1, FI_SEND, 0, 0, 0, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_mr_regv(domain, iov, 2, FI_SEND, 0, 0, 0, &mr, 0), -FI_EINVAL);
+	assert_int_equal(fi_mr_regv(domain, iov, 0, FI_SEND, 0, 0, 0, &mr, 0), -FI_EINVAL);
+	assert_int_equal(fi_mr_regv(domain, NULL, 1, FI_SEND, 0, 0, 0, &mr, 0), -FI_EINVAL);
+	assert_int_equal(fi_mr_regattr(domain, NULL, 0, &mr), -FI_EINVAL);
+	assert_int_equal(domain->mr->regattr(fid, NULL, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fake.calls, 0);
+	assert_null(mr);
+}
+
+/* The kind of memory is a field of API 1.10: older callers' structures end before it. */
+static void test_regattr(void **state)
+{
+	struct iovec iov = { buf, 64 };
+	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .access = FI_RECV };
+	struct rig *rig = *state;
+	struct fid_mr *mr;
+
+	rig_open_domain(rig);
+	attr.context = buf;
+	assert_int_equal(fi_mr_regattr(rig->domain, &attr, 0, &mr), 0);
+	assert_int_equal(fake.mr->length, 64);
+	assert_ptr_equal(mr->fid.context, buf);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	attr.iface = FI_HMEM_CUDA;
+	assert_int_equal(fi_mr_regattr(rig->domain, &attr, 0, &mr), -FI_ENOSYS);
+	assert_int_equal(fi_mr_regattr(rig->domain, &attr, FI_MR_DMABUF, &mr) < 0, 1);
+	rig_close(rig);
+	rig_init(rig);
+
+	rig->info->fabric_attr->api_version = FI_VERSION(1, 9);
+	rig_open_domain(rig);
+	assert_int_equal(fi_mr_regattr(rig->domain, &attr, 0, &mr), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
+static void test_device_refuses(void **state)
+{
+	static const int errors[] = { ENOMEM, EFAULT, EPERM, EINVAL };
+	struct rig *rig = *state;
+	struct fid_mr *mr = NULL;
+	unsigned int i;
+
+	rig_open_domain(rig);
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		fake.fail_at = fake.calls + 1;
+		fake.fail_errno = errors[i];
+		assert_int_equal(fi_mr_reg(rig->domain, buf, 1, FI_SEND, 0, 0, 0, &mr, NULL),
+				 -errors[i]);
+		assert_null(mr);
+	}
+	assert_int_equal(fake.mrs, 1); /* the domain's own */
+}
+
+/* A region that cannot be deregistered stays a region. */
+static void test_close_fails(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_mr *mr;
+
+	rig_open_domain(rig);
+	mr = reg(rig, FI_SEND);
+	fake.dereg_err = EBUSY;
+	assert_int_equal(fi_close(&mr->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&rig->domain->fid), -FI_EBUSY);
+	fake.dereg_err = 0;
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_TEST(test_access),	       RIG_TEST(test_access_no_atomics),
+		RIG_TEST(test_access_iwarp),   RIG_TEST(test_keys),
+		RIG_TEST(test_refused),	       RIG_TEST(test_regattr),
+		RIG_TEST(test_device_refuses), RIG_TEST(test_close_fails),
+	};
+
+	return cmocka_run_group_tests_name("verbs_mr", tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Posting as far as it is the same for all operations: states, full queues, failed posts, credits. */
+#include "unit.h"
+
+#include <errno.h>
+#include "verbs_rig.h"
+
+#define SIZE 8 /* of the rig's queues */
+
+static ssize_t recv_one(struct fid_ep *ep, void *context)
+{
+	return fi_recv(ep, NULL, 0, NULL, FI_ADDR_UNSPEC, context);
+}
+
+/* Receives may be posted once the endpoint is enabled, sends once it is connected. */
+static void test_states(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_ep(rig);
+	assert_int_equal(rig_send(rig->ep, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(recv_one(rig->ep, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_tx_size_left(rig->ep), -FI_EOPBADSTATE);
+	assert_int_equal(fi_rx_size_left(rig->ep), -FI_EOPBADSTATE);
+
+	assert_int_equal(fi_enable(rig->ep), 0);
+	assert_int_equal(rig_send(rig->ep, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_inject(rig->ep, NULL, 0, 0), -FI_EOPBADSTATE);
+	assert_int_equal(recv_one(rig->ep, NULL), 0);
+	assert_int_equal(fi_tx_size_left(rig->ep), 0);
+	assert_int_equal(fi_rx_size_left(rig->ep), SIZE - 1);
+
+	vrb_ep_ready(vrb_ep(rig->ep));
+	assert_int_equal(rig_send(rig->ep, NULL), 0);
+	assert_int_equal(fi_tx_size_left(rig->ep), SIZE - 1);
+}
+
+/* Afterwards a call says why, and what was outstanding completes once. */
+static void test_down(void **state)
+{
+	struct rig *rig = *state;
+	struct fi_cq_err_entry error;
+
+	rig_connect(rig);
+	assert_int_equal(rig_send(rig->ep, &error), 0);
+	assert_int_equal(recv_one(rig->ep, rig), 0);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENOTCONN);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENODEV); /* the first reason stays */
+	assert_int_equal(rig_send(rig->ep, NULL), -FI_ENOTCONN);
+	assert_int_equal(fi_inject(rig->ep, NULL, 0, 0), -FI_ENOTCONN);
+	assert_int_equal(recv_one(rig->ep, NULL), -FI_ENOTCONN);
+	assert_int_equal(fi_tx_size_left(rig->ep), 0);
+
+	error = rig_error(rig->cq[0]);
+	assert_int_equal(error.err, FI_ECANCELED);
+	assert_ptr_equal(rig_error(rig->cq[1]).op_context, rig);
+	rig_no_entry(rig->cq[0]);
+	rig_no_entry(rig->cq[1]);
+}
+
+static void test_full(void **state)
+{
+	struct rig *rig = *state;
+	int i, round;
+
+	rig_connect(rig);
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < SIZE; i++) {
+			assert_int_equal(fi_tx_size_left(rig->ep), SIZE - i);
+			assert_int_equal(rig_send(rig->ep, &rig[i]), 0);
+			assert_int_equal(recv_one(rig->ep, &rig[i]), 0);
+		}
+		assert_int_equal(rig_send(rig->ep, NULL), -FI_EAGAIN);
+		assert_int_equal(fi_inject(rig->ep, NULL, 0, 0), -FI_EAGAIN);
+		assert_int_equal(recv_one(rig->ep, NULL), -FI_EAGAIN);
+		assert_int_equal(fake_qp(rig_qp(rig))->sends.total, (round + 1) * SIZE);
+
+		/* A completion that was not read frees nothing. */
+		fake_complete_sends(rig_qp(rig), SIZE, IBV_WC_SUCCESS);
+		assert_int_equal(rig_send(rig->ep, NULL), -FI_EAGAIN);
+		for (i = 0; i < SIZE; i++) {
+			fake_complete_recv(rig_qp(rig), IBV_WC_SUCCESS, IBV_WC_RECV, 0, NULL);
+			assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &rig[i]);
+			assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &rig[i]);
+		}
+	}
+}
+
+/* The device's own error, and the slot is free again. */
+static void test_failed(void **state)
+{
+	static const int errors[] = { ENOMEM, EINVAL, EIO, -EFAULT };
+	struct rig *rig = *state;
+	struct fake_qp *qp;
+	unsigned int i;
+	int expected;
+
+	rig_connect(rig);
+	qp = fake_qp(rig_qp(rig));
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		expected = errors[i] < 0 ? errors[i] : -errors[i];
+		qp->post_err = errors[i];
+		assert_int_equal(rig_send(rig->ep, NULL), expected);
+		qp->post_err = errors[i];
+		assert_int_equal(recv_one(rig->ep, NULL), expected);
+		assert_int_equal(fi_tx_size_left(rig->ep), SIZE);
+		assert_int_equal(fi_rx_size_left(rig->ep), SIZE);
+	}
+	assert_int_equal(rig_send(rig->ep, qp), 0);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, qp);
+	rig_no_entry(rig->cq[0]);
+}
+
+/* Silent operations ask the device often enough, and free their slots when it answers. */
+static void test_silent(void **state)
+{
+	struct rig *rig = *state;
+	int i, round, signalled;
+
+	rig->tx_bind = FI_SELECTIVE_COMPLETION;
+	rig_connect(rig);
+	for (round = 0; round < 10; round++) {
+		for (i = signalled = 0; i < SIZE; i++) {
+			assert_int_equal(rig_send(rig->ep, NULL), 0);
+			signalled += !!(rig_sent(rig)->wr.send_flags & IBV_SEND_SIGNALED);
+		}
+		assert_int_equal(signalled, 2);
+		assert_int_equal(rig_send(rig->ep, NULL), -FI_EAGAIN);
+		fake_complete_sends(rig_qp(rig), SIZE, IBV_WC_SUCCESS);
+		rig_no_entry(rig->cq[0]);
+		assert_int_equal(fi_tx_size_left(rig->ep), SIZE);
+	}
+	assert_int_equal(fi_inject(rig->ep, NULL, 0, 0), 0);
+	assert_int_equal(rig_send(rig->ep, rig), 0);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_RETRY_EXC_ERR);
+	assert_ptr_equal(rig_error(rig->cq[0]).op_context, rig);
+}
+
+/* Endpoints whose CQ could not grow for them never get more completions than it holds. */
+static void test_pool(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	int posted;
+
+	fake.attr.max_cqe = 20;
+	rig->one_cq = true;
+	rig->cq_attr.size = 10;
+	fake.resize_err = ENOMEM;
+	rig_connect(rig); /* 8 reserved of 17, the rest is shared */
+	other = rig_another_ep(rig);
+
+	for (posted = 0; !recv_one(other, NULL); posted++)
+		;
+	assert_in_range(posted, 1, SIZE);
+	while (!rig_send(other, NULL) || !recv_one(rig->ep, NULL))
+		posted++;
+	while (!rig_send(rig->ep, NULL))
+		posted++;
+	assert_int_equal(posted, fake_cq(vrb_cq(rig->cq[0])->ibv)->ibv.cqe);
+	assert_int_equal(recv_one(other, NULL), -FI_EAGAIN);
+
+	fake_flush(vrb_ep(other)->qp);
+	fake_flush(rig_qp(rig));
+	for (; posted; posted--)
+		assert_int_equal(rig_error(rig->cq[0]).err, FI_ECANCELED);
+	rig_no_entry(rig->cq[0]);
+	assert_int_equal(recv_one(other, NULL), 0);
+
+	/* A post that fails takes nothing from the pool. */
+	for (posted = 0; posted < 40; posted++) {
+		fake_qp(vrb_ep(other)->qp)->post_err = EINVAL;
+		assert_int_equal(recv_one(other, NULL), -FI_EINVAL);
+	}
+	assert_int_equal(recv_one(other, NULL), 0);
+	assert_int_equal(fi_close(&other->fid), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_TEST(test_states), RIG_TEST(test_down),   RIG_TEST(test_full),
+		RIG_TEST(test_failed), RIG_TEST(test_silent), RIG_TEST(test_pool),
+	};
+
+	return RIG_RUN("verbs_post", tests);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Objects of the provider on the fake device: a domain, completion queues and endpoints. What belongs to
+ * discovery and connections is replaced by the least that the data path needs.
+ */
+#ifndef VERBS_RIG_H
+#define VERBS_RIG_H
+
+#include <stdbool.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/cq.h"
+#include "prov/verbs/ep.h"
+#include "fake_verbs.h"
+
+/* What to open; changed by the test between rig_init() and the opening. */
+struct rig {
+	struct fi_info *info;
+	struct fi_cq_attr cq_attr; /* of both CQs */
+	uint64_t tx_bind, rx_bind; /* flags beside FI_TRANSMIT and FI_RECV */
+	bool one_cq;		   /* cq[1] is cq[0] */
+
+	struct fid_domain *domain;
+	struct fid_cq *cq[2]; /* transmit, receive */
+	struct fid_ep *ep;
+};
+
+/* Of vrb_async_open, vrb_conn_init and vrb_device_open, until reset. */
+extern int rig_async_err, rig_conn_err, rig_device_err;
+extern struct ofi_eq rig_eq;
+extern struct vrb_fabric rig_fabric;
+
+/* A fresh device, and an info with small sizes: queues of 8, inject 64, 4 buffers, messages up to 1 MiB. */
+void rig_init(struct rig *rig);
+/* Each opens what it needs before. */
+void rig_open_domain(struct rig *rig);
+void rig_open_cqs(struct rig *rig);
+void rig_open_ep(struct rig *rig); /* bound */
+void rig_enable(struct rig *rig);
+void rig_connect(struct rig *rig); /* ready to send */
+/* An endpoint beside rig->ep, on the same CQs, connected. */
+struct fid_ep *rig_another_ep(struct rig *rig);
+/* Closes what is open, everything has to close; nothing may be left of it. */
+void rig_close(struct rig *rig);
+
+static inline struct ibv_qp *rig_qp(const struct rig *rig)
+{
+	return vrb_ep(rig->ep)->qp;
+}
+
+static inline const struct fake_post *rig_sent(const struct rig *rig)
+{
+	return &fake_qp(rig_qp(rig))->sends.last;
+}
+
+/* Posts one send of 0 bytes. */
+ssize_t rig_send(struct fid_ep *ep, void *context);
+/* The next entry of a CQ of FI_CQ_FORMAT_DATA, which must be there. */
+struct fi_cq_data_entry rig_entry(struct fid_cq *cq);
+/* The CQ is empty. */
+void rig_no_entry(struct fid_cq *cq);
+/* The next of a CQ must be an error; *context of its operation. */
+struct fi_cq_err_entry rig_error(struct fid_cq *cq);
+
+/* Setup and teardown of a test: state is a rig, initialized. */
+int rig_setup(void **state);
+int rig_teardown(void **state);
+#define RIG_TEST(test) cmocka_unit_test_setup_teardown(test, rig_setup, rig_teardown)
+
+/* Runs the tests with locks and without: FI_THREAD_SAFE, FI_THREAD_DOMAIN. */
+int rig_with_locks(void **state);
+int rig_without_locks(void **state);
+#define RIG_RUN(name, tests)                                                            \
+	(cmocka_run_group_tests_name(name " with locks", tests, rig_with_locks, NULL) + \
+	 cmocka_run_group_tests_name(name " without locks", tests, rig_without_locks, NULL))
+
+#endif
