@@ -55,55 +55,51 @@ VRB_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, vo
 			    const struct target *to, enum fi_op op, void *context,
 			    const struct vrb_tx_mode *mode, bool more)
 {
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
+	struct ibv_send_wr *wr;
 	ssize_t ret = check(to, vrb_atomic_write_op(op), count);
 
 	if (vrb_unlikely(ret))
 		return ret;
 	if (vrb_unlikely(!buf))
 		return -FI_EINVAL;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.send_flags = mode->wr_flags;
+	vrb_wq_enter(ep->sq);
 	if (op == FI_SUM) {
-		wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-		fill_atomic(&wr, to, load(buf), 0);
-		vrb_sge_set(&sge, &ep->domain->scratch, WORD,
-			    (void *)(uintptr_t)ep->domain->scratch_mr->lkey);
+		wr = vrb_sq_wr(ep->sq, &ep->domain->scratch, WORD,
+			       (void *)(uintptr_t)ep->domain->scratch_mr->lkey);
+		wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+		wr->send_flags = mode->wr_flags;
+		fill_atomic(wr, to, load(buf), 0);
 	} else {
-		wr.opcode = IBV_WR_RDMA_WRITE;
-		wr.send_flags |= vrb_inline_flag(ep, WORD);
-		fill_rdma(&wr, to);
-		vrb_sge_set(&sge, buf, WORD, desc);
+		wr = vrb_sq_wr(ep->sq, buf, WORD, desc);
+		wr->opcode = IBV_WR_RDMA_WRITE;
+		wr->send_flags = mode->wr_flags | vrb_inline_flag(ep, WORD);
+		fill_rdma(wr, to);
 	}
-	return vrb_sq_post(ep, &wr, context, FI_ATOMIC | FI_WRITE | mode->silent, WORD, more);
+	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_WRITE | mode->silent, WORD, more);
 }
 
 VRB_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, void *result,
 			    void *result_desc, const struct target *to, enum fi_op op,
 			    void *context, const struct vrb_tx_mode *mode, bool more)
 {
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
+	struct ibv_send_wr *wr;
 	ssize_t ret = check(to, vrb_atomic_fetch_op(op), count);
 
 	if (vrb_unlikely(ret))
 		return ret;
 	if (vrb_unlikely(!result || (op == FI_SUM && !buf)))
 		return -FI_EINVAL;
-	vrb_sge_set(&sge, result, WORD, result_desc);
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.send_flags = mode->wr_flags;
+	vrb_wq_enter(ep->sq);
+	wr = vrb_sq_wr(ep->sq, result, WORD, result_desc);
+	wr->send_flags = mode->wr_flags;
 	if (op == FI_SUM) {
-		wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-		fill_atomic(&wr, to, load(buf), 0);
+		wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+		fill_atomic(wr, to, load(buf), 0);
 	} else {
-		wr.opcode = IBV_WR_RDMA_READ;
-		fill_rdma(&wr, to);
+		wr->opcode = IBV_WR_RDMA_READ;
+		fill_rdma(wr, to);
 	}
-	return vrb_sq_post(ep, &wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more);
+	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more);
 }
 
 VRB_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, const void *compare,
@@ -111,21 +107,19 @@ VRB_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, 
 			      enum fi_op op, void *context, const struct vrb_tx_mode *mode,
 			      bool more)
 {
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
+	struct ibv_send_wr *wr;
 	ssize_t ret = check(to, vrb_atomic_compare_op(op), count);
 
 	if (vrb_unlikely(ret))
 		return ret;
 	if (vrb_unlikely(!buf || !compare || !result))
 		return -FI_EINVAL;
-	vrb_sge_set(&sge, result, WORD, result_desc);
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
-	wr.send_flags = mode->wr_flags;
-	fill_atomic(&wr, to, load(compare), load(buf));
-	return vrb_sq_post(ep, &wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more);
+	vrb_wq_enter(ep->sq);
+	wr = vrb_sq_wr(ep->sq, result, WORD, result_desc);
+	wr->opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+	wr->send_flags = mode->wr_flags;
+	fill_atomic(wr, to, load(compare), load(buf));
+	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more);
 }
 
 VRB_INLINE struct vrb_tx_mode default_mode(const struct vrb_ep *ep)

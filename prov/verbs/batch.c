@@ -55,12 +55,12 @@ void vrb_batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr)
 	uint32_t n = vrb_wq_held(ep->sq);
 	struct ibv_send_wr *held = &batch->wr[n];
 
-	ep->sq->special++;
+	__atomic_add_fetch(&ep->sq->special, 1, __ATOMIC_RELAXED);
 	*held = *wr;
 	held->sg_list = &batch->sge[n * batch->iov_limit];
 	if (wr->send_flags & IBV_SEND_INLINE)
 		copy_inline(held, wr, batch->data + n * batch->inline_size);
-	else
+	else if (wr->num_sge)
 		memcpy(held->sg_list, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
 	if (n)
 		batch->wr[n - 1].next = held;
@@ -77,7 +77,7 @@ static void give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, uint32
 	int err = 0;
 
 	__atomic_store_n(&ep->down_err, -FI_EIO, __ATOMIC_RELAXED);
-	vrb_wq_set_limit(sq, 0);
+	vrb_wq_shut(sq, false);
 	vrb_qp_flush(ep);
 	for (; n && !err; n--, refused++) {
 		wr.wr_id = refused->wr_id;
@@ -96,12 +96,12 @@ ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine)
 
 	if (!count)
 		return 0;
-	ep->sq->special -= count;
+	__atomic_sub_fetch(&ep->sq->special, count, __ATOMIC_RELAXED);
 	err = ibv_post_send(ep->sq->qp, batch->wr, &bad);
 	if (!err)
 		return 0;
 	refused = bad ? count - (bad - batch->wr) : count;
-	vrb_wq_unpublish(ep->sq, mine);
+	vrb_wq_untake(ep->sq, mine);
 	if (refused > mine)
 		give_up(ep, &batch->wr[count - refused], refused - mine);
 	return vrb_errno(err);

@@ -61,11 +61,13 @@ static int take_polled(struct vrb_cq *cq, int want)
 
 	do {
 		n = ibv_poll_cq(cq->ibv, want, cq->wc);
+		if (n <= 0 || !(__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
+			return n;
 		for (i = taken = 0; i < n; i++)
 			if (!is_lost(&cq->wc[i]))
 				cq->wc[taken++] = cq->wc[i];
-	} while (n == want && !taken);
-	return n < 0 ? n : taken;
+	} while (!taken);
+	return taken;
 }
 
 static int take_lost(struct vrb_cq *cq)
@@ -75,10 +77,10 @@ static int take_lost(struct vrb_cq *cq)
 	LIST_FOREACH (wq, &cq->wqs, siblings) {
 		if (!__atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE))
 			continue;
-		if (__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE) == wq->tail)
+		if (!vrb_wq_used(wq))
 			continue;
 		cq->wc[0] = (struct ibv_wc){
-			.wr_id = (uintptr_t)&wq->slots[wq->tail & wq->mask],
+			.wr_id = (uintptr_t)wq->tail,
 			.status = IBV_WC_WR_FLUSH_ERR,
 		};
 		return 1;
@@ -170,7 +172,7 @@ static int share(struct vrb_cq *cq, struct vrb_wq *wq)
 	cq->reserved = cq->capacity;
 	cq->shared = true;
 	wq->pool = &cq->pool;
-	wq->special |= VRB_WQ_SHARES;
+	vrb_wq_set(wq, VRB_WQ_SHARES);
 	return 0;
 }
 
@@ -200,9 +202,9 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 /* Gives back the credits of what is outstanding, or the reservation. */
 static void release(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 {
-	if (wq->special & VRB_WQ_SHARES) {
-		vrb_wq_give_pool(wq, (int)(wq->head - wq->tail));
-		wq->special &= ~VRB_WQ_SHARES;
+	if (vrb_wq_special(wq) & VRB_WQ_SHARES) {
+		vrb_wq_give_pool(wq, vrb_wq_used(wq));
+		vrb_wq_clear(wq, VRB_WQ_SHARES);
 		return;
 	}
 	ofi_lock(&cq->domain->lock);
@@ -221,7 +223,7 @@ void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 	LIST_REMOVE(wq, siblings);
 	release(cq, wq, size);
 	wq->closed = true;
-	for (i = 0; i <= wq->mask; i++)
+	for (i = 0; i <= wq->size; i++)
 		wq->slots[i].flags |= VRB_SILENT;
 	LIST_INSERT_HEAD(&cq->closed, wq, siblings);
 	set_special(cq, VRB_CQ_CLOSED, true);
@@ -252,7 +254,7 @@ static void copy_error(const struct vrb_cq *cq, struct fi_cq_err_entry *to,
 	void *data = to->err_data;
 	size_t room = 0;
 
-	if (FI_VERSION_GE(version, FI_VERSION(1, 5)))
+	if (data && FI_VERSION_GE(version, FI_VERSION(1, 5)))
 		room = to->err_data_size;
 	memcpy(to, from, offsetof(struct fi_cq_err_entry, err_data));
 	if (room) {

@@ -96,7 +96,7 @@ VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
 
 	for (; n > 0; n = vrb_cq_poll(cq, count - done)) {
 		for (wc = &cq->wc[cq->first], end = wc + n; wc < end && done < count; wc++) {
-			if (vrb_unlikely(wc->status != IBV_WC_SUCCESS)) {
+			if (is_error(wc)) {
 				vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
 				return done ? (ssize_t)done : -FI_EAVAIL;
 			}
@@ -107,7 +107,7 @@ VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
 	return done ? (ssize_t)done : n ? -FI_EIO : -FI_EAGAIN;
 }
 
-static __attribute__((noinline)) void wake(struct vrb_cq *cq)
+static VRB_OUTLINE void wake(struct vrb_cq *cq)
 {
 	ofi_unlock_slow(&cq->lock);
 }
@@ -121,7 +121,7 @@ VRB_INLINE void leave(struct vrb_cq *cq)
 }
 
 /* Any number of completions. Lets go of the lock. */
-static __attribute__((noinline)) ssize_t read_many(struct vrb_cq *cq, int n)
+static VRB_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
 {
 	ssize_t ret;
 
@@ -157,35 +157,35 @@ VRB_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n)
 	return 1;
 }
 
-static __attribute__((noinline)) ssize_t found_context(struct vrb_cq *cq, int n)
+static VRB_OUTLINE ssize_t found_context(struct vrb_cq *cq, int n)
 {
 	return found(FI_CQ_FORMAT_CONTEXT, cq, n);
 }
 
-static __attribute__((noinline)) ssize_t found_msg(struct vrb_cq *cq, int n)
+static VRB_OUTLINE ssize_t found_msg(struct vrb_cq *cq, int n)
 {
 	return found(FI_CQ_FORMAT_MSG, cq, n);
 }
 
-static __attribute__((noinline)) ssize_t found_data(struct vrb_cq *cq, int n)
+static VRB_OUTLINE ssize_t found_data(struct vrb_cq *cq, int n)
 {
 	return found(FI_CQ_FORMAT_DATA, cq, n);
 }
 
-static __attribute__((noinline)) ssize_t found_tagged(struct vrb_cq *cq, int n)
+static VRB_OUTLINE ssize_t found_tagged(struct vrb_cq *cq, int n)
 {
 	return found(FI_CQ_FORMAT_TAGGED, cq, n);
 }
 
 /* With something kept, lost or closed. Lets go of the lock. */
-static __attribute__((noinline)) ssize_t read_special(struct vrb_cq *cq, void *buf, size_t count)
+static VRB_OUTLINE ssize_t read_special(struct vrb_cq *cq, void *buf, size_t count)
 {
 	cq->out = buf;
 	cq->room = count;
 	return read_many(cq, vrb_cq_poll(cq, count));
 }
 
-static __attribute__((noinline)) ssize_t read_contended(struct vrb_cq *cq, void *buf, size_t count)
+static VRB_OUTLINE ssize_t read_contended(struct vrb_cq *cq, void *buf, size_t count)
 {
 	ofi_lock(&cq->lock);
 	return read_special(cq, buf, count);

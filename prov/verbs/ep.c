@@ -34,8 +34,8 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 
 	__atomic_compare_exchange_n(&ep->down_err, &none, err, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
-	vrb_wq_set(ep->sq, VRB_WQ_SHUT);
-	vrb_wq_set(ep->rq, VRB_WQ_SHUT);
+	vrb_wq_shut(ep->sq, ep->domain->lock_posts);
+	vrb_wq_shut(ep->rq, ep->domain->lock_posts);
 	vrb_qp_flush(ep);
 	if (err == -FI_ENODEV && ep->enabled) {
 		vrb_cq_lose(ep->sq);
@@ -106,8 +106,8 @@ static int new_queues(struct vrb_ep *ep)
 static void set_templates(struct vrb_ep *ep)
 {
 	ep->sq->qp = ep->rq->qp = ep->qp;
-	ep->sq->send = (struct ibv_send_wr){ .sg_list = &ep->sq->sge };
-	ep->rq->recv = (struct ibv_recv_wr){ .sg_list = &ep->rq->sge };
+	ep->sq->send = (struct ibv_send_wr){ .sg_list = &ep->sq->sge, .num_sge = 1 };
+	ep->rq->recv = (struct ibv_recv_wr){ .sg_list = &ep->rq->sge, .num_sge = 1 };
 }
 
 int vrb_ep_enable(struct vrb_ep *ep)
@@ -175,6 +175,16 @@ void vrb_ep_ops_init(void)
 	ofi_ops_fill(&vrb_ep_ops);
 }
 
+static int check_lengths(const struct fi_info *info)
+{
+	if (info->tx_attr->inject_size <= UINT32_MAX && info->ep_attr->max_msg_size <= UINT32_MAX)
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_endpoint: inject_size %zu, max_msg_size %zu; a length has 32 bits\n",
+		info->tx_attr->inject_size, info->ep_attr->max_msg_size);
+	return -FI_EINVAL;
+}
+
 static int check_info(const struct vrb_domain *domain, const struct fi_info *info)
 {
 	const char *device = domain->info->domain_attr->name;
@@ -204,7 +214,7 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 			domain->attr.max_sge);
 		return -FI_EINVAL;
 	}
-	return 0;
+	return check_lengths(info);
 }
 
 /* Only what the endpoint was asked to do has a table that does something. */

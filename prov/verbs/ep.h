@@ -23,7 +23,7 @@ struct vrb_ep {
 	size_t inject_size;
 	size_t send_max;    /* largest send or RMA: inject_size where tx op_flags hold FI_INJECT */
 	uint64_t tx_silent; /* VRB_SILENT where an operation without flags gets no entry, else 0 */
-	uint64_t rx_silent;
+	uint64_t rx_flags;  /* of a receive without flags: FI_MSG | FI_RECV, VRB_SILENT */
 	unsigned int tx_wr_flags; /* IBV_SEND_* of an operation without flags */
 	struct vrb_batch *batch;  /* work requests that FI_MORE holds back; guarded by sq->lock */
 	size_t max_msg_size;

@@ -20,7 +20,7 @@ void vrb_ep_set_modes(struct vrb_ep *ep)
 	ep->tx_op_flags &= VRB_TX_FLAGS & ~(FI_REMOTE_CQ_DATA | FI_MORE);
 	ep->rx_op_flags &= VRB_RX_FLAGS & ~FI_MORE;
 	ep->tx_silent = tx_silent ? VRB_SILENT : 0;
-	ep->rx_silent = rx_silent ? VRB_SILENT : 0;
+	ep->rx_flags = FI_MSG | FI_RECV | (rx_silent ? VRB_SILENT : 0);
 	ep->tx_wr_flags = (tx_silent ? 0 : IBV_SEND_SIGNALED) |
 			  (ep->tx_op_flags & FI_FENCE ? IBV_SEND_FENCE : 0);
 	ep->send_max = ep->tx_op_flags & FI_INJECT ? ep->inject_size : ep->max_msg_size;

@@ -4,46 +4,60 @@
 #include "post.h"
 
 #define MSG_SEND (FI_MSG | FI_SEND)
-#define MSG_RECV (FI_MSG | FI_RECV)
+
+/* A send without data, or what is wrong with it. */
+static VRB_OUTLINE ssize_t send_odd(struct vrb_ep *ep, size_t len, bool inject,
+				    enum ibv_wr_opcode opcode, uint64_t data, void *context)
+{
+	struct ibv_send_wr wr = {
+		.opcode = opcode,
+		.imm_data = htonl((uint32_t)data),
+		.send_flags = inject ? 0 : ep->tx_wr_flags,
+	};
+
+	if (len > (inject ? ep->inject_size : ep->send_max))
+		return -FI_EMSGSIZE;
+	if (len)
+		return -FI_EINVAL;
+	vrb_wq_enter(ep->sq);
+	return vrb_sq_post(ep->sq, &wr, context, MSG_SEND | (inject ? VRB_SILENT : ep->tx_silent),
+			   0, false);
+}
 
 VRB_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			    enum ibv_wr_opcode opcode, uint64_t data, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
+	struct vrb_wq *sq = ep->sq;
+	struct ibv_send_wr *wr;
 
-	if (vrb_unlikely(len > ep->send_max))
-		return -FI_EMSGSIZE;
-	if (vrb_unlikely(vrb_no_buf(buf, len)))
-		return -FI_EINVAL;
-	vrb_sge_set(&sge, buf, len, desc);
-	wr.sg_list = &sge;
-	wr.num_sge = len != 0;
-	wr.opcode = opcode;
-	wr.imm_data = htonl((uint32_t)data);
-	wr.send_flags = ep->tx_wr_flags | vrb_inline_flag(ep, len);
-	return vrb_sq_post(ep, &wr, context, MSG_SEND | ep->tx_silent, len, false);
+	if (!vrb_plain(buf, len, ep->send_max))
+		return send_odd(ep, len, false, opcode, data, context);
+	vrb_wq_enter(sq);
+	wr = vrb_sq_wr(sq, buf, len, desc);
+	wr->opcode = opcode;
+	if (opcode == IBV_WR_SEND_WITH_IMM)
+		wr->imm_data = htonl((uint32_t)data);
+	wr->send_flags = ep->tx_wr_flags | vrb_inline_flag(ep, len);
+	return vrb_sq_post(sq, wr, context, MSG_SEND | ep->tx_silent, len, false);
 }
 
 VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
 			      enum ibv_wr_opcode opcode, uint64_t data)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
+	struct vrb_wq *sq = ep->sq;
+	struct ibv_send_wr *wr;
 
-	if (vrb_unlikely(len > ep->inject_size))
-		return -FI_EMSGSIZE;
-	if (vrb_unlikely(vrb_no_buf(buf, len)))
-		return -FI_EINVAL;
-	vrb_sge_set(&sge, buf, len, NULL);
-	wr.sg_list = &sge;
-	wr.num_sge = len != 0;
-	wr.opcode = opcode;
-	wr.imm_data = htonl((uint32_t)data);
-	wr.send_flags = IBV_SEND_INLINE;
-	return vrb_sq_post(ep, &wr, NULL, MSG_SEND | VRB_SILENT, len, false);
+	if (!vrb_plain(buf, len, ep->inject_size))
+		return send_odd(ep, len, true, opcode, data, NULL);
+	vrb_wq_enter(sq);
+	wr = vrb_sq_wr(sq, buf, len, NULL);
+	wr->opcode = opcode;
+	if (opcode == IBV_WR_SEND_WITH_IMM)
+		wr->imm_data = htonl((uint32_t)data);
+	wr->send_flags = IBV_SEND_INLINE;
+	return vrb_sq_post(sq, wr, NULL, MSG_SEND | VRB_SILENT, len, false);
 }
 
 static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
@@ -81,8 +95,8 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct ibv_sge sge[VRB_IOV_MAX];
+	struct ibv_send_wr wr = { .sg_list = sge };
 	struct vrb_tx_mode mode;
-	struct ibv_send_wr wr;
 	size_t len;
 	ssize_t ret;
 
@@ -96,12 +110,12 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 		ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode);
 	if (vrb_unlikely(ret))
 		return ret;
-	wr.sg_list = sge;
 	wr.num_sge = len ? (int)msg->iov_count : 0;
 	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	wr.imm_data = htonl((uint32_t)msg->data);
 	wr.send_flags = mode.wr_flags | vrb_inline_flag(ep, len);
-	return vrb_sq_post(ep, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE);
+	vrb_wq_enter(ep->sq);
+	return vrb_sq_post(ep->sq, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE);
 }
 
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -118,25 +132,63 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return msg_sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
 }
 
+/* A receive without room, or what is wrong with it. */
+static VRB_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				    fi_addr_t src, void *context)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct ibv_recv_wr wr = { .num_sge = 0 };
+
+	(void)buf;
+	(void)desc;
+	(void)src;
+	if (len > UINT32_MAX)
+		return -FI_EMSGSIZE;
+	if (len)
+		return -FI_EINVAL;
+	vrb_wq_enter(ep->rq);
+	return vrb_rq_post(ep->rq, &wr, context, ep->rx_flags, 0);
+}
+
+VRB_INLINE ssize_t recv_entered(struct vrb_wq *rq, void *buf, size_t len, void *desc, void *context,
+				uint64_t flags)
+{
+	vrb_sge_set(&rq->sge, buf, len, desc);
+	return vrb_rq_post(rq, &rq->recv, context, flags, len);
+}
+
+static VRB_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t len, void *desc,
+					  fi_addr_t src, void *context)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+
+	(void)src;
+	vrb_wq_enter(ep->rq);
+	return recv_entered(ep->rq, buf, len, desc, context, ep->rx_flags);
+}
+
+/*
+ * Receives are many and do little: what is rare leaves by a tail call with the same arguments, so that
+ * no register is saved for it.
+ */
 static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
 			void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	struct ibv_sge sge;
+	struct vrb_wq *rq = ep->rq;
 
-	(void)src;
-	if (vrb_unlikely(len > UINT32_MAX))
-		return -FI_EMSGSIZE;
-	if (vrb_unlikely(vrb_no_buf(buf, len)))
-		return -FI_EINVAL;
-	vrb_sge_set(&sge, buf, len, desc);
-	return vrb_rq_post(ep, &sge, len != 0, context, MSG_RECV | ep->rx_silent, len);
+	if (vrb_unlikely(!buf || (len - 1) >> 32))
+		return recv_odd(fid, buf, len, desc, src, context);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&rq->lock)))
+		return recv_contended(fid, buf, len, desc, src, context);
+	return recv_entered(rq, buf, len, desc, context, ep->rx_flags);
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct ibv_sge sge[VRB_IOV_MAX];
+	struct ibv_recv_wr wr = { .sg_list = sge };
 	uint64_t silent;
 	size_t len;
 	ssize_t ret;
@@ -152,8 +204,9 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	if (vrb_unlikely(len > UINT32_MAX))
 		return -FI_EMSGSIZE;
 	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
-	return vrb_rq_post(ep, sge, len ? (int)msg->iov_count : 0, msg->context, MSG_RECV | silent,
-			   len);
+	wr.num_sge = len ? (int)msg->iov_count : 0;
+	vrb_wq_enter(ep->rq);
+	return vrb_rq_post(ep->rq, &wr, msg->context, FI_MSG | FI_RECV | silent, len);
 }
 
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,

@@ -12,71 +12,94 @@ static int down_err(const struct vrb_ep *ep)
 	return err ? err : -FI_EOPBADSTATE;
 }
 
-static ssize_t sq_blocked(struct vrb_ep *ep)
+/* Why a queue takes nothing. */
+static ssize_t blocked(const struct vrb_wq *wq)
 {
-	vrb_batch_ring(ep, 0);
-	return vrb_wq_limit(ep->sq) ? -FI_EAGAIN : down_err(ep);
+	return vrb_wq_special(wq) & VRB_WQ_SHUT ? down_err(wq->ep) : -FI_EAGAIN;
 }
 
 /* One credit of the shared pool, where the queue has none of its own. */
 static bool take_pool(struct vrb_wq *wq)
 {
-	if (!(wq->special & VRB_WQ_SHARES) ||
+	if (!(vrb_wq_special(wq) & VRB_WQ_SHARES) ||
 	    __atomic_sub_fetch(wq->pool, 1, __ATOMIC_ACQUIRE) >= 0)
 		return true;
 	vrb_wq_give_pool(wq, 1);
 	return false;
 }
 
-/* A slot and a credit are free, perhaps after a look at what completed silently. */
+static bool has_room(struct vrb_wq *wq)
+{
+	return !(vrb_wq_special(wq) & VRB_WQ_SHUT) && vrb_wq_refresh(wq) && take_pool(wq);
+}
+
+/* Perhaps after a look at what completed silently. */
 static bool sq_has_room(struct vrb_wq *sq)
 {
-	if (vrb_wq_blocked(sq) && vrb_wq_limit(sq))
-		vrb_cq_reclaim(sq->cq);
-	if (vrb_wq_blocked(sq))
-		return false;
-	if (take_pool(sq))
+	if (has_room(sq))
 		return true;
+	if (vrb_wq_special(sq) & VRB_WQ_SHUT)
+		return false;
 	vrb_cq_reclaim(sq->cq);
-	return take_pool(sq);
+	return has_room(sq);
 }
 
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err)
 {
-	vrb_wq_unpublish(wq, 1);
+	vrb_wq_untake(wq, 1);
 	return vrb_errno(err);
 }
 
-ssize_t vrb_sq_post_rare(struct vrb_ep *ep, struct ibv_send_wr *wr, void *context, uint64_t flags,
-			 size_t len, bool more)
+/* With a slot and a credit. */
+static ssize_t sq_post_taken(struct vrb_wq *sq, struct ibv_send_wr *wr, bool more)
 {
-	struct vrb_wq *sq = ep->sq;
-	struct ibv_send_wr *bad;
 	int err;
 
-	if (!sq_has_room(sq))
-		return sq_blocked(ep);
-	vrb_sq_fill(sq, wr, context, flags, len);
-	if (vrb_wq_held(sq) || more) {
-		vrb_batch_add(ep, wr);
-		return more && vrb_wq_held(sq) < VRB_BATCH_MAX ? 0 : vrb_batch_ring(ep, 1);
+	if (!vrb_wq_held(sq) && !more) {
+		err = ibv_post_send(sq->qp, wr, &sq->bad_send);
+		return err ? vrb_wq_post_failed(sq, err) : 0;
 	}
-	err = ibv_post_send(sq->qp, wr, &bad);
-	return err ? vrb_wq_post_failed(sq, err) : 0;
+	vrb_batch_add(sq->ep, wr);
+	return more && vrb_wq_held(sq) < VRB_BATCH_MAX ? 0 : vrb_batch_ring(sq->ep, 1);
 }
 
-ssize_t vrb_rq_post_rare(struct vrb_ep *ep, struct ibv_recv_wr *wr, void *context, uint64_t flags,
+ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
+			 size_t len, bool more)
+{
+	ssize_t ret;
+
+	if (sq_has_room(sq)) {
+		wr->send_flags |= sq->head->signal;
+		wr->wr_id = vrb_wq_take(sq, context, flags, len);
+		ret = sq_post_taken(sq, wr, more);
+	} else {
+		vrb_batch_ring(sq->ep, 0);
+		ret = blocked(sq);
+	}
+	vrb_wq_guard(sq);
+	return ret;
+}
+
+ssize_t vrb_rq_post_rare(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,
 			 size_t len)
 {
-	struct vrb_wq *rq = ep->rq;
-	struct ibv_recv_wr *bad;
+	ssize_t ret = 0;
 	int err;
 
-	if (vrb_wq_blocked(rq))
-		return vrb_wq_limit(rq) ? -FI_EAGAIN : down_err(ep);
-	if (!take_pool(rq))
-		return -FI_EAGAIN;
-	wr->wr_id = vrb_wq_take(rq, context, flags, len);
-	err = ibv_post_recv(rq->qp, wr, &bad);
-	return err ? vrb_wq_post_failed(rq, err) : 0;
+	if (has_room(rq)) {
+		wr->wr_id = vrb_wq_take(rq, context, flags, len);
+		err = ibv_post_recv(rq->qp, wr, &rq->bad_recv);
+		if (err)
+			ret = vrb_wq_post_failed(rq, err);
+	} else {
+		ret = blocked(rq);
+	}
+	vrb_wq_guard(rq);
+	return ret;
+}
+
+ssize_t vrb_wq_wake(struct vrb_wq *wq, ssize_t ret)
+{
+	ofi_unlock_slow(&wq->lock);
+	return ret;
 }

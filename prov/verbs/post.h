@@ -27,83 +27,72 @@
 #define VRB_LOCKS	true
 #endif
 
-/* With the lock held: the queue is full or closed, shares credits, or work requests are or will be held back. */
-ssize_t vrb_sq_post_rare(struct vrb_ep *ep, struct ibv_send_wr *wr, void *context, uint64_t flags,
+VRB_INLINE void vrb_wq_enter(struct vrb_wq *wq)
+{
+	if (VRB_LOCKS)
+		ofi_lock(&wq->lock);
+}
+
+/* Wakes who waits for the queue's lock. Returns ret, so that it can end a call. */
+ssize_t vrb_wq_wake(struct vrb_wq *wq, ssize_t ret);
+
+VRB_INLINE ssize_t vrb_wq_leave(struct vrb_wq *wq, ssize_t ret)
+{
+	if (VRB_LOCKS && vrb_unlikely(!ofi_release(&wq->lock)))
+		return vrb_wq_wake(wq, ret);
+	return ret;
+}
+
+/* The queue is full or shut, shares credits, or work requests are or will be held back. */
+ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
 			 size_t len, bool more);
-ssize_t vrb_rq_post_rare(struct vrb_ep *ep, struct ibv_recv_wr *wr, void *context, uint64_t flags,
+ssize_t vrb_rq_post_rare(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,
 			 size_t len);
-/* With the lock held: the post failed with errno err; takes the slot back. */
+/* The post failed with errno err; takes the slot back. */
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err);
 
+VRB_INLINE bool vrb_wq_usual(const struct vrb_wq *wq)
+{
+	return vrb_likely(wq->head != __atomic_load_n(&wq->stop, __ATOMIC_RELAXED));
+}
+
 /*
- * Takes the next slot and returns the wr_id. The head moves after the slot is filled and before the post:
- * whoever polls the completion and then looks at the head sees what is in the slot.
+ * Posts a work request and leaves the queue, which the caller has entered. flags: what the completion
+ * will report, with VRB_SILENT where it will not.
  */
-VRB_INLINE uint64_t vrb_wq_take(struct vrb_wq *wq, void *context, uint64_t flags, size_t len)
-{
-	uint32_t head = wq->head;
-	struct vrb_slot *slot = &wq->slots[head & wq->mask];
-
-	slot->context = context;
-	slot->flags = flags;
-	slot->len = len;
-	__atomic_store_n(&wq->head, head + 1, __ATOMIC_RELEASE);
-	return (uintptr_t)slot;
-}
-
-/* Silent work requests ask for a completion now and then, so that the queue retires. */
-VRB_INLINE void vrb_sq_fill(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context,
-			    uint64_t flags, size_t len)
-{
-	wr->wr_id = vrb_wq_take(sq, context, flags, len);
-	wr->next = NULL;
-	if ((flags & VRB_SILENT) && !(sq->head & sq->signal_mask))
-		wr->send_flags |= IBV_SEND_SIGNALED;
-}
-
-/* flags: what the completion will report, with VRB_SILENT where it will not. */
-VRB_INLINE ssize_t vrb_sq_post(struct vrb_ep *ep, struct ibv_send_wr *wr, void *context,
+VRB_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context,
 			       uint64_t flags, size_t len, bool more)
 {
-	struct vrb_wq *sq = ep->sq;
-	struct ibv_send_wr *bad;
-	ssize_t ret;
+	ssize_t ret = 0;
 	int err;
 
-	if (VRB_LOCKS)
-		ofi_lock(&sq->lock);
-	if (vrb_likely(!vrb_wq_blocked(sq) && !sq->special && !more)) {
-		vrb_sq_fill(sq, wr, context, flags, len);
-		err = ibv_post_send(sq->qp, wr, &bad);
-		ret = vrb_likely(!err) ? 0 : vrb_wq_post_failed(sq, err);
+	if (vrb_wq_usual(sq) && !more) {
+		wr->send_flags |= sq->head->signal;
+		wr->wr_id = vrb_wq_take(sq, context, flags, len);
+		err = ibv_post_send(sq->qp, wr, &sq->bad_send);
+		if (vrb_unlikely(err))
+			ret = vrb_wq_post_failed(sq, err);
 	} else {
-		ret = vrb_sq_post_rare(ep, wr, context, flags, len, more);
+		ret = vrb_sq_post_rare(sq, wr, context, flags, len, more);
 	}
-	if (VRB_LOCKS)
-		ofi_unlock(&sq->lock);
-	return ret;
+	return vrb_wq_leave(sq, ret);
 }
 
-VRB_INLINE ssize_t vrb_rq_post(struct vrb_ep *ep, struct ibv_sge *sge, int count, void *context,
+VRB_INLINE ssize_t vrb_rq_post(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context,
 			       uint64_t flags, size_t len)
 {
-	struct ibv_recv_wr *bad, wr = { .sg_list = sge, .num_sge = count };
-	struct vrb_wq *rq = ep->rq;
-	ssize_t ret;
+	ssize_t ret = 0;
 	int err;
 
-	if (VRB_LOCKS)
-		ofi_lock(&rq->lock);
-	if (vrb_likely(!vrb_wq_blocked(rq) && !rq->special)) {
-		wr.wr_id = vrb_wq_take(rq, context, flags, len);
-		err = ibv_post_recv(rq->qp, &wr, &bad);
-		ret = vrb_likely(!err) ? 0 : vrb_wq_post_failed(rq, err);
+	if (vrb_wq_usual(rq)) {
+		wr->wr_id = vrb_wq_take(rq, context, flags, len);
+		err = ibv_post_recv(rq->qp, wr, &rq->bad_recv);
+		if (vrb_unlikely(err))
+			ret = vrb_wq_post_failed(rq, err);
 	} else {
-		ret = vrb_rq_post_rare(ep, &wr, context, flags, len);
+		ret = vrb_rq_post_rare(rq, wr, context, flags, len);
 	}
-	if (VRB_LOCKS)
-		ofi_unlock(&rq->lock);
-	return ret;
+	return vrb_wq_leave(rq, ret);
 }
 
 VRB_INLINE void vrb_sge_set(struct ibv_sge *sge, const void *buf, size_t len, void *desc)
@@ -139,6 +128,19 @@ static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov,
 			return -FI_EMSGSIZE;
 	}
 	return 0;
+}
+
+/* One buffer with data in it. Without, a call takes the way of its fi_...msg form, which checks everything. */
+VRB_INLINE bool vrb_plain(const void *buf, size_t len, size_t max)
+{
+	return vrb_likely(buf && len - 1 < max);
+}
+
+/* The queue's own work request with its one segment filled; its flags and operation are left. */
+VRB_INLINE struct ibv_send_wr *vrb_sq_wr(struct vrb_wq *sq, const void *buf, size_t len, void *desc)
+{
+	vrb_sge_set(&sq->sge, buf, len, desc);
+	return &sq->send;
 }
 
 /* IBV_SEND_INLINE where the data fits: it saves the device a read, and the buffer is free at return. */

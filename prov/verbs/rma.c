@@ -10,20 +10,31 @@
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE)
 
-/* A key of more than 32 bits is none that this provider gave out. */
-VRB_INLINE ssize_t check(const void *buf, size_t len, size_t max, uint64_t key)
-{
-	if (vrb_unlikely(len > max))
-		return -FI_EMSGSIZE;
-	if (vrb_unlikely(vrb_no_buf(buf, len)))
-		return -FI_EINVAL;
-	return vrb_unlikely(key >> 32) ? -FI_EKEYREJECTED : 0;
-}
-
 VRB_INLINE void remote(struct ibv_send_wr *wr, uint64_t addr, uint64_t key)
 {
 	wr->wr.rdma.remote_addr = addr;
 	wr->wr.rdma.rkey = (uint32_t)key;
+}
+
+/* A key of more than 32 bits is none that this provider gave out. */
+VRB_INLINE bool plain(const void *buf, size_t len, size_t max, uint64_t key)
+{
+	return vrb_plain(buf, len, max) && vrb_likely(!(key >> 32));
+}
+
+/* A transfer without data, or what is wrong with it. */
+static VRB_OUTLINE ssize_t rma_odd(struct vrb_ep *ep, size_t len, size_t max, struct ibv_send_wr wr,
+				   uint64_t key, void *context, uint64_t flags)
+{
+	if (len > max)
+		return -FI_EMSGSIZE;
+	if (key >> 32)
+		return -FI_EKEYREJECTED;
+	if (len)
+		return -FI_EINVAL;
+	wr.wr.rdma.rkey = (uint32_t)key;
+	vrb_wq_enter(ep->sq);
+	return vrb_sq_post(ep->sq, &wr, context, flags, 0, false);
 }
 
 VRB_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -31,40 +42,48 @@ VRB_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, vo
 			     void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
-	ssize_t ret = check(buf, len, ep->send_max, key);
+	uint64_t flags = RMA_WRITE | ep->tx_silent;
+	struct vrb_wq *sq = ep->sq;
+	struct ibv_send_wr *wr;
 
-	if (vrb_unlikely(ret))
-		return ret;
-	vrb_sge_set(&sge, buf, len, desc);
-	wr.sg_list = &sge;
-	wr.num_sge = len != 0;
-	wr.opcode = opcode;
-	wr.imm_data = htonl((uint32_t)data);
-	wr.send_flags = ep->tx_wr_flags | vrb_inline_flag(ep, len);
-	remote(&wr, addr, key);
-	return vrb_sq_post(ep, &wr, context, RMA_WRITE | ep->tx_silent, len, false);
+	if (!plain(buf, len, ep->send_max, key))
+		return rma_odd(ep, len, ep->send_max,
+			       (struct ibv_send_wr){ .opcode = opcode,
+						     .imm_data = htonl((uint32_t)data),
+						     .send_flags = ep->tx_wr_flags,
+						     .wr.rdma.remote_addr = addr },
+			       key, context, flags);
+	vrb_wq_enter(sq);
+	wr = vrb_sq_wr(sq, buf, len, desc);
+	wr->opcode = opcode;
+	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		wr->imm_data = htonl((uint32_t)data);
+	wr->send_flags = ep->tx_wr_flags | vrb_inline_flag(ep, len);
+	remote(wr, addr, key);
+	return vrb_sq_post(sq, wr, context, flags, len, false);
 }
 
 VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
 			      enum ibv_wr_opcode opcode, uint64_t data, uint64_t addr, uint64_t key)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
-	ssize_t ret = check(buf, len, ep->inject_size, key);
+	struct vrb_wq *sq = ep->sq;
+	struct ibv_send_wr *wr;
 
-	if (vrb_unlikely(ret))
-		return ret;
-	vrb_sge_set(&sge, buf, len, NULL);
-	wr.sg_list = &sge;
-	wr.num_sge = len != 0;
-	wr.opcode = opcode;
-	wr.imm_data = htonl((uint32_t)data);
-	wr.send_flags = IBV_SEND_INLINE;
-	remote(&wr, addr, key);
-	return vrb_sq_post(ep, &wr, NULL, RMA_WRITE | VRB_SILENT, len, false);
+	if (!plain(buf, len, ep->inject_size, key))
+		return rma_odd(ep, len, ep->inject_size,
+			       (struct ibv_send_wr){ .opcode = opcode,
+						     .imm_data = htonl((uint32_t)data),
+						     .wr.rdma.remote_addr = addr },
+			       key, NULL, RMA_WRITE | VRB_SILENT);
+	vrb_wq_enter(sq);
+	wr = vrb_sq_wr(sq, buf, len, NULL);
+	wr->opcode = opcode;
+	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		wr->imm_data = htonl((uint32_t)data);
+	wr->send_flags = IBV_SEND_INLINE;
+	remote(wr, addr, key);
+	return vrb_sq_post(sq, wr, NULL, RMA_WRITE | VRB_SILENT, len, false);
 }
 
 static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
@@ -104,20 +123,23 @@ static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 			uint64_t addr, uint64_t key, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	struct ibv_send_wr wr;
-	struct ibv_sge sge;
-	ssize_t ret = check(buf, len, ep->max_msg_size, key);
+	uint64_t flags = RMA_READ | ep->tx_silent;
+	struct vrb_wq *sq = ep->sq;
+	struct ibv_send_wr *wr;
 
 	(void)src;
-	if (vrb_unlikely(ret))
-		return ret;
-	vrb_sge_set(&sge, buf, len, desc);
-	wr.sg_list = &sge;
-	wr.num_sge = len != 0;
-	wr.opcode = IBV_WR_RDMA_READ;
-	wr.send_flags = ep->tx_wr_flags;
-	remote(&wr, addr, key);
-	return vrb_sq_post(ep, &wr, context, RMA_READ | ep->tx_silent, len, false);
+	if (!plain(buf, len, ep->max_msg_size, key))
+		return rma_odd(ep, len, ep->max_msg_size,
+			       (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_READ,
+						     .send_flags = ep->tx_wr_flags,
+						     .wr.rdma.remote_addr = addr },
+			       key, context, flags);
+	vrb_wq_enter(sq);
+	wr = vrb_sq_wr(sq, buf, len, desc);
+	wr->opcode = IBV_WR_RDMA_READ;
+	wr->send_flags = ep->tx_wr_flags;
+	remote(wr, addr, key);
+	return vrb_sq_post(sq, wr, context, flags, len, false);
 }
 
 /* The one remote range of an fi_msg_rma; it must be as long as the local side. */
@@ -162,7 +184,9 @@ static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, ui
 	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
 	wr.imm_data = htonl((uint32_t)msg->data);
 	wr.send_flags |= vrb_inline_flag(ep, len);
-	return vrb_sq_post(ep, &wr, msg->context, RMA_WRITE | mode.silent, len, flags & FI_MORE);
+	vrb_wq_enter(ep->sq);
+	return vrb_sq_post(ep->sq, &wr, msg->context, RMA_WRITE | mode.silent, len,
+			   flags & FI_MORE);
 }
 
 static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
@@ -177,7 +201,8 @@ static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 	ret = msg_prepare(ep, msg, flags, READ_FLAGS, &wr, &len, &mode);
 	if (ret)
 		return ret;
-	return vrb_sq_post(ep, &wr, msg->context, RMA_READ | mode.silent, len, flags & FI_MORE);
+	vrb_wq_enter(ep->sq);
+	return vrb_sq_post(ep->sq, &wr, msg->context, RMA_READ | mode.silent, len, flags & FI_MORE);
 }
 
 /* Bytes of an iov, for the remote range of the calls that give none; an overflow fails the length checks. */

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Work queue rings: allocation. */
+/* Work queue rings: making them, and what is not needed at every post. */
 #include <stdlib.h>
 #include "wq.h"
 
-static uint32_t pow2_at_least(uint32_t n)
+/* Every half queue one slot asks for a completion, so a full queue has always asked for one. */
+static void link_slots(struct vrb_wq *wq)
 {
-	return n <= 1 ? 1 : 1u << (32 - __builtin_clz(n - 1));
+	uint32_t i, period = wq->size < 2 ? 1 : wq->size / 2;
+
+	for (i = 0; i <= wq->size; i++)
+		wq->slots[i] = (struct vrb_slot){
+			.wq = wq,
+			.next = &wq->slots[i < wq->size ? i + 1 : 0],
+			.signal = i % period == period - 1 ? IBV_SEND_SIGNALED : 0,
+		};
 }
 
 struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size)
 {
-	uint32_t slots = pow2_at_least(size), i;
-	struct vrb_wq *wq;
+	struct vrb_wq *wq = aligned_alloc(VRB_CACHELINE, sizeof(*wq));
 
-	wq = aligned_alloc(VRB_CACHELINE, sizeof(*wq));
 	if (!wq)
 		return NULL;
-	*wq = (struct vrb_wq){ .ep = ep, .mask = slots - 1 };
-	/* At least two of size slots ask for a completion, so that the ring can always be retired. */
-	wq->signal_mask = pow2_at_least(size / 2 + 1) / 2;
-	wq->signal_mask = wq->signal_mask ? wq->signal_mask - 1 : 0;
-	wq->slots = calloc(slots, sizeof(*wq->slots));
+	*wq = (struct vrb_wq){ .special = VRB_WQ_SHUT, .size = size, .ep = ep };
+	wq->slots = calloc((size_t)size + 1, sizeof(*wq->slots));
 	if (!wq->slots) {
 		free(wq);
 		return NULL;
 	}
-	for (i = 0; i < slots; i++)
-		wq->slots[i].wq = wq;
+	link_slots(wq);
+	wq->head = wq->tail = wq->slots;
+	wq->stop = wq->head;
 	return wq;
 }
 
@@ -36,4 +40,47 @@ void vrb_wq_free(struct vrb_wq *wq)
 		return;
 	free(wq->slots);
 	free(wq);
+}
+
+uint32_t vrb_wq_left(const struct vrb_wq *wq)
+{
+	return vrb_wq_special(wq) & VRB_WQ_SHUT ? 0 : wq->size - vrb_wq_used(wq);
+}
+
+bool vrb_wq_refresh(struct vrb_wq *wq)
+{
+	struct vrb_slot *tail = __atomic_load_n(&wq->tail, __ATOMIC_ACQUIRE);
+
+	tail = tail == wq->slots ? &wq->slots[wq->size] : tail - 1;
+	__atomic_store_n(&wq->stop, tail, __ATOMIC_RELAXED);
+	return wq->head != tail;
+}
+
+void vrb_wq_guard(struct vrb_wq *wq)
+{
+	if (vrb_wq_special(wq))
+		__atomic_store_n(&wq->stop, __atomic_load_n(&wq->head, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
+}
+
+/*
+ * Without locks a post may be under way and pass the guard; what it and those after it post is flushed,
+ * until the ring is full.
+ */
+void vrb_wq_shut(struct vrb_wq *wq, bool lock)
+{
+	if (lock)
+		ofi_lock(&wq->lock);
+	vrb_wq_set(wq, VRB_WQ_SHUT);
+	vrb_wq_guard(wq);
+	if (lock)
+		ofi_unlock(&wq->lock);
+}
+
+void vrb_wq_untake(struct vrb_wq *wq, uint32_t n)
+{
+	ptrdiff_t at = wq->head - wq->slots - (ptrdiff_t)n;
+
+	__atomic_store_n(&wq->head, &wq->slots[at < 0 ? at + wq->size + 1 : at], __ATOMIC_RELEASE);
+	vrb_wq_give_pool(wq, n);
 }

@@ -3,6 +3,11 @@
  * A work queue's ring of slots: what the library remembers of each work request until it completes.
  * Queue pairs retire in order, so the completion of a slot retires every slot before it: work
  * requests that ask for no completion need no list. The address of a slot is its wr_id.
+ *
+ * The ring has one slot more than the queue holds; head == tail is an empty queue. The posting side
+ * moves head up to stop, which it derives from where the polling side's tail was. Whatever makes a post
+ * special (the queue is shut, work requests are held back ...) puts stop at the head: one comparison
+ * tells the common case.
  */
 #ifndef VRB_WQ_H
 #define VRB_WQ_H
@@ -19,6 +24,13 @@
 #define vrb_likely(x)	__builtin_expect(!!(x), 1)
 #define vrb_unlikely(x) __builtin_expect(!!(x), 0)
 
+/* Kept out of line with its arguments where they are, so that a tail call to it moves nothing. */
+#if __has_attribute(noipa)
+#define VRB_OUTLINE __attribute__((noinline, noipa))
+#else
+#define VRB_OUTLINE __attribute__((noinline))
+#endif
+
 /* In vrb_slot.flags: no entry for the application unless the operation fails. */
 #define VRB_SILENT (1ULL << 63)
 
@@ -26,101 +38,127 @@ struct vrb_ep;
 struct vrb_cq;
 struct vrb_wq;
 
-/* In vrb_wq.special; the rest of it counts the work requests in ep->batch, published but not posted. */
-#define VRB_WQ_SHARES (1u << 31) /* takes its credits from a pool; set when enabled */
-
 struct vrb_slot {
 	void *context;
-	struct vrb_wq *wq;
 	uint64_t flags; /* FI_MSG | FI_SEND and the like, and VRB_SILENT */
 	size_t len;
+	/* Constant: */
+	struct vrb_wq *wq;
+	struct vrb_slot *next;
+	unsigned int
+		signal; /* IBV_SEND_SIGNALED in a few slots, so that silent queues retire too */
 };
+
+/* In vrb_wq.special: why a post needs more than a slot. The rest counts what ep->batch holds back. */
+#define VRB_WQ_SHUT   (1u << 31) /* not enabled, not connected, or over */
+#define VRB_WQ_SHARES (1u << 30) /* takes its credits from a pool */
 
 struct vrb_wq {
 	/* Of the posting side, guarded by lock where the domain takes locks. */
 	struct ofi_lock lock;
-	uint32_t
-		special; /* why a post needs more than a slot: VRB_WQ_SHARES, and the requests held back */
-	uint32_t head; /* work requests ever posted; published before the post, for the poller */
-	uint32_t mask; /* slots - 1 */
-	uint32_t
-		limit; /* outstanding work requests allowed now, 0 before connecting and after; atomic */
-	uint32_t
-		signal_mask; /* a silent slot whose number + 1 has none of these bits asks for a completion */
+	uint32_t special;      /* atomic */
+	struct vrb_slot *head; /* next to use; published before the post, for the poller */
+	struct vrb_slot *stop; /* not to be used without a closer look; atomic */
 	struct ibv_qp *qp;
+	union { /* templates: next, sg_list and the like are set once */
+		struct ibv_send_wr send;
+		struct ibv_recv_wr recv;
+	};
+	struct ibv_sge sge;
+	union { /* where a failed post says how far it came */
+		struct ibv_send_wr *bad_send;
+		struct ibv_recv_wr *bad_recv;
+	};
 	struct vrb_slot *slots;
-	int *pool; /* credits of a CQ that could not grow for this queue; atomic */
+	uint32_t size; /* work requests it holds */
+	int *pool;     /* credits of a CQ that could not grow for this queue; atomic */
 	struct vrb_ep *ep;
 	struct vrb_cq *cq;
 
 	/* Of the polling side, guarded by the CQ's lock. */
-	uint32_t tail
-		__attribute__((aligned(VRB_CACHELINE))); /* retired; read by the posting side */
+	struct vrb_slot *tail __attribute__((aligned(VRB_CACHELINE))); /* oldest not retired */
 	bool lost;   /* the device is gone: the library completes what is outstanding; atomic */
 	bool closed; /* the endpoint is gone; what completes still is dropped */
 	LIST_ENTRY(vrb_wq) siblings; /* cq->wqs, or cq->closed until the CQ was seen empty */
 };
 
-/* A ring for size outstanding work requests. NULL when out of memory. */
+/* A ring for size outstanding work requests, shut. NULL when out of memory. */
 struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size);
 void vrb_wq_free(struct vrb_wq *wq);
+/* Work requests that could be posted now. */
+uint32_t vrb_wq_left(const struct vrb_wq *wq);
+/* Looks where the tail is. False when the queue is full. */
+bool vrb_wq_refresh(struct vrb_wq *wq);
+/* Sends the next post the rare way if something makes it special. */
+void vrb_wq_guard(struct vrb_wq *wq);
+/* From any thread: nothing is posted any more. `lock` where posts take locks. */
+void vrb_wq_shut(struct vrb_wq *wq, bool lock);
+/* Takes the last n slots back: their work requests were not posted. */
+void vrb_wq_untake(struct vrb_wq *wq, uint32_t n);
+
+static inline uint32_t vrb_wq_special(const struct vrb_wq *wq)
+{
+	return __atomic_load_n(&wq->special, __ATOMIC_RELAXED);
+}
+
+static inline void vrb_wq_set(struct vrb_wq *wq, uint32_t bits)
+{
+	__atomic_or_fetch(&wq->special, bits, __ATOMIC_RELAXED);
+}
+
+static inline void vrb_wq_clear(struct vrb_wq *wq, uint32_t bits)
+{
+	__atomic_and_fetch(&wq->special, ~bits, __ATOMIC_RELAXED);
+}
 
 static inline uint32_t vrb_wq_held(const struct vrb_wq *wq)
 {
-	return wq->special & ~VRB_WQ_SHARES;
+	return vrb_wq_special(wq) & ~(VRB_WQ_SHUT | VRB_WQ_SHARES);
 }
 
-static inline uint32_t vrb_wq_tail(const struct vrb_wq *wq)
+/* Slots from one to another. */
+static inline uint32_t vrb_wq_distance(const struct vrb_wq *wq, const struct vrb_slot *from,
+				       const struct vrb_slot *to)
 {
-	return __atomic_load_n(&wq->tail, __ATOMIC_ACQUIRE);
+	return (uint32_t)(to >= from ? to - from : to - from + wq->size + 1);
 }
 
-static inline uint32_t vrb_wq_limit(const struct vrb_wq *wq)
+/* Slots taken and not retired. */
+static inline uint32_t vrb_wq_used(const struct vrb_wq *wq)
 {
-	return __atomic_load_n(&wq->limit, __ATOMIC_RELAXED);
+	return vrb_wq_distance(wq, __atomic_load_n(&wq->tail, __ATOMIC_ACQUIRE),
+			       __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE));
 }
 
-static inline void vrb_wq_set_limit(struct vrb_wq *wq, uint32_t limit)
+static inline void vrb_wq_give_pool(struct vrb_wq *wq, uint32_t credits)
 {
-	__atomic_store_n(&wq->limit, limit, __ATOMIC_RELAXED);
+	if (vrb_unlikely(vrb_wq_special(wq) & VRB_WQ_SHARES))
+		__atomic_add_fetch(wq->pool, (int)credits, __ATOMIC_RELEASE);
 }
 
-/* Work requests that could be posted now. */
-static inline uint32_t vrb_wq_left(const struct vrb_wq *wq)
+/*
+ * Takes the slot at the head and returns its wr_id. The head moves after the slot is filled and before
+ * the post: whoever polls the completion and then looks at the head sees what is in the slot.
+ */
+static inline uint64_t vrb_wq_take(struct vrb_wq *wq, void *context, uint64_t flags, size_t len)
 {
-	uint32_t used = __atomic_load_n(&wq->head, __ATOMIC_RELAXED) - vrb_wq_tail(wq);
-	uint32_t limit = vrb_wq_limit(wq);
+	struct vrb_slot *slot = wq->head;
 
-	return used < limit ? limit - used : 0;
-}
-
-static inline void vrb_wq_give_pool(struct vrb_wq *wq, int credits)
-{
-	if (vrb_unlikely(wq->special & VRB_WQ_SHARES))
-		__atomic_add_fetch(wq->pool, credits, __ATOMIC_RELEASE);
-}
-
-/* Full or not open. */
-static inline bool vrb_wq_blocked(const struct vrb_wq *wq)
-{
-	return wq->head - vrb_wq_tail(wq) >= vrb_wq_limit(wq);
-}
-
-/* Takes the last n publications back: their work requests were not posted. */
-static inline void vrb_wq_unpublish(struct vrb_wq *wq, uint32_t n)
-{
-	__atomic_store_n(&wq->head, wq->head - n, __ATOMIC_RELEASE);
-	vrb_wq_give_pool(wq, n);
+	slot->context = context;
+	slot->flags = flags;
+	slot->len = len;
+	__atomic_store_n(&wq->head, slot->next, __ATOMIC_RELEASE);
+	return (uintptr_t)slot;
 }
 
 /* Retires everything up to the slot. */
 static inline void vrb_wq_retire(struct vrb_wq *wq, const struct vrb_slot *slot)
 {
-	uint32_t tail = wq->tail;
-	uint32_t done = (((uint32_t)(slot - wq->slots) - tail) & wq->mask) + 1;
+	struct vrb_slot *tail = slot->next;
 
-	vrb_wq_give_pool(wq, done);
-	__atomic_store_n(&wq->tail, tail + done, __ATOMIC_RELEASE);
+	if (vrb_unlikely(vrb_wq_special(wq) & VRB_WQ_SHARES))
+		vrb_wq_give_pool(wq, vrb_wq_distance(wq, wq->tail, tail));
+	__atomic_store_n(&wq->tail, tail, __ATOMIC_RELEASE);
 }
 
 #endif
