@@ -118,9 +118,9 @@ int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owne
 
 	ofi_lock(&cm->lock);
 	ret = channel_open(cm);
-	ofi_unlock(&cm->lock);
 	if (!ret && rdma_create_id(cm->channel, id, owner, RDMA_PS_TCP))
 		ret = vrb_errno(errno);
+	ofi_unlock(&cm->lock);
 	if (ret)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"%s: rdma_create_id: %s%s (is the kernel module rdma_ucm loaded?)\n", call,

@@ -188,7 +188,8 @@ static int act_accept(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	ret = vrb_qp_connect(ep, conn->id);
 	if (!ret && rdma_accept(conn->id, &param))
 		ret = cm_failed(ep, "fi_accept: rdma_accept");
-	return ret;
+	/* The kernel reports nothing of a peer that gives up before: its request is just no good. */
+	return ret == -FI_EINVAL ? -FI_ECONNABORTED : ret;
 }
 
 /* The peer's last message may be lost, but its data proves that it was sent. */

@@ -173,6 +173,8 @@ static void a_call_that_fails_changes_nothing(void **state)
 	fake.fail = "qp_connect";
 	assert_int_equal(step(VRB_STEP_ACCEPT), -FI_ENOMEM);
 	assert_int_equal(ep->conn.state, VRB_CONN_REQUESTED);
+	fake.err = EINVAL;
+	assert_int_equal(step(VRB_STEP_ACCEPT), -FI_ECONNABORTED);
 	expect_events("");
 }
 
