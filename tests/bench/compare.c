@@ -132,17 +132,20 @@ static void time_getinfo(struct contender *contender, const char *address)
 	printf("getinfo %s %.2f -\n", contender->name, median(contender->times, GETINFO_ROUNDS));
 }
 
-/* text: NAME=LIBRARY */
+/* text: NAME=LIBRARY, or NAME.domain=LIBRARY for FI_THREAD_DOMAIN */
 static void open_contender(struct contender *contender, char *text, const char *address)
 {
+	enum fi_threading threading = FI_THREAD_SAFE;
 	char *path = strchr(text, '=');
 
 	if (!path)
 		bench_die(text, "not NAME=LIBRARY");
 	*path++ = '\0';
 	contender->name = text;
+	if (strstr(text, ".domain"))
+		threading = FI_THREAD_DOMAIN;
 	lib_load(&contender->lib, path);
-	transport_open_fabric(&contender->transport, &contender->lib, address);
+	transport_open_fabric(&contender->transport, &contender->lib, address, threading);
 }
 
 int main(int argc, char **argv)
@@ -155,7 +158,8 @@ int main(int argc, char **argv)
 		rounds = bench_number("-n", optarg);
 	if (option != -1 || argc - optind < 2 || argc - optind > MAX_CONTENDERS ||
 	    rounds > MAX_ROUNDS) {
-		fprintf(stderr, "Usage: %s [-n ROUNDS] ADDRESS NAME=LIBRARY...\n", argv[0]);
+		fprintf(stderr, "Usage: %s [-n ROUNDS] ADDRESS NAME[.domain]=LIBRARY...\n",
+			argv[0]);
 		return 2;
 	}
 	address = argv[optind++];

@@ -23,7 +23,8 @@ struct transport {
 	void (*reconnect)(void *pair);
 };
 
-void transport_open_fabric(struct transport *transport, const struct lib *lib, const char *address);
+void transport_open_fabric(struct transport *transport, const struct lib *lib, const char *address,
+			   enum fi_threading threading);
 void transport_open_raw(struct transport *transport, const char *address);
 
 #endif

@@ -98,11 +98,12 @@ static void reconnect(void *data)
 	pair_connect(data);
 }
 
-void transport_open_fabric(struct transport *transport, const struct lib *lib, const char *address)
+void transport_open_fabric(struct transport *transport, const struct lib *lib, const char *address,
+			   enum fi_threading threading)
 {
 	struct pair_options options = {
 		.address = address,
-		.threading = FI_THREAD_SAFE,
+		.threading = threading,
 		.depth = 2 * WINDOW,
 	};
 	struct pair *pair = malloc(sizeof(*pair));
