@@ -177,7 +177,7 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_wq *rq = ep->rq;
 
-	if (vrb_unlikely(!buf || (len - 1) >> 32))
+	if (vrb_unlikely(!buf || len - 1 >= UINT32_MAX))
 		return recv_odd(fid, buf, len, desc, src, context);
 	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&rq->lock)))
 		return recv_contended(fid, buf, len, desc, src, context);
