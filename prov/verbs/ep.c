@@ -37,6 +37,10 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 	vrb_wq_shut(ep->sq, ep->domain->lock_posts);
 	vrb_wq_shut(ep->rq, ep->domain->lock_posts);
 	vrb_qp_flush(ep);
+	/* What FI_MORE holds back was accepted, so it completes. */
+	ofi_lock(&ep->sq->lock);
+	vrb_batch_ring(ep, 0);
+	ofi_unlock(&ep->sq->lock);
 	if (err == -FI_ENODEV && ep->enabled) {
 		vrb_cq_lose(ep->sq);
 		vrb_cq_lose(ep->rq);

@@ -64,10 +64,12 @@ static ssize_t sq_post_taken(struct vrb_wq *sq, struct ibv_send_wr *wr, bool mor
 }
 
 ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
-			 size_t len, bool more)
+			 size_t len, bool more, bool locked)
 {
 	ssize_t ret;
 
+	if (!locked)
+		ofi_lock(&sq->lock);
 	if (sq_has_room(sq)) {
 		wr->send_flags |= sq->head->signal;
 		wr->wr_id = vrb_wq_take(sq, context, flags, len);
@@ -77,6 +79,8 @@ ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *contex
 		ret = blocked(sq);
 	}
 	vrb_wq_guard(sq);
+	if (!locked)
+		ofi_unlock(&sq->lock);
 	return ret;
 }
 

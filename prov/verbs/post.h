@@ -43,9 +43,12 @@ VRB_INLINE ssize_t vrb_wq_leave(struct vrb_wq *wq, ssize_t ret)
 	return ret;
 }
 
-/* The queue is full or shut, shares credits, or work requests are or will be held back. */
+/*
+ * The queue is full or shut, shares credits, or work requests are or will be held back. They are another
+ * thread's when the connection ends, so this way takes the lock, unless it is held already.
+ */
 ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
-			 size_t len, bool more);
+			 size_t len, bool more, bool locked);
 ssize_t vrb_rq_post_rare(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,
 			 size_t len);
 /* The post failed with errno err; takes the slot back. */
@@ -73,7 +76,7 @@ VRB_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *
 		if (vrb_unlikely(err))
 			ret = vrb_wq_post_failed(sq, err);
 	} else {
-		ret = vrb_sq_post_rare(sq, wr, context, flags, len, more);
+		ret = vrb_sq_post_rare(sq, wr, context, flags, len, more, VRB_LOCKS);
 	}
 	return vrb_wq_leave(sq, ret);
 }
