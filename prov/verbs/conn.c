@@ -239,6 +239,18 @@ static int enable_for(struct vrb_ep *ep, enum vrb_conn_state expected)
 	return now ? fi_enable(&ep->fid) : 0;
 }
 
+static int check_dest(const struct sockaddr *dest)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	if (!ofi_addr_is_any(dest) && (ofi_addr_port(dest) || dest->sa_family == AF_IB))
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_connect: %s names no peer: a host and a port are needed\n",
+		ofi_addr_str(dest, text, sizeof(text)));
+	return -FI_EINVAL;
+}
+
 static int conn_connect(struct fid_ep *fid, const void *addr, const void *param, size_t len)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
@@ -249,6 +261,8 @@ static int conn_connect(struct fid_ep *fid, const void *addr, const void *param,
 	if (!ret)
 		ret = vrb_name_in("fi_connect", ep->info->addr_format, addr, VRB_NAME_LEN_UNKNOWN,
 				  &dest);
+	if (!ret)
+		ret = check_dest(arg.addr);
 	if (!ret)
 		ret = enable_for(ep, VRB_CONN_IDLE);
 	if (!ret)

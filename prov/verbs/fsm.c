@@ -254,6 +254,10 @@ static int act_refuse(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return 0;
 }
 
+#define GO(action, to)                        \
+	{                                     \
+		.act = (action), .next = (to) \
+	}
 /* Calls in a state where they make no sense. */
 #define REFUSED(err)            \
 	{                       \
@@ -261,74 +265,74 @@ static int act_refuse(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	}
 /* Steps that end a connection that was never up. */
 #define BROKEN                                                  \
-	[VRB_STEP_FAILED] = { act_fail, VRB_CONN_DOWN },        \
-	[VRB_STEP_DISCONNECTED] = { act_abort, VRB_CONN_DOWN }, \
-	[VRB_STEP_FATAL] = { act_fatal, VRB_CONN_DOWN }
+	[VRB_STEP_FAILED] = GO(act_fail, VRB_CONN_DOWN),        \
+	[VRB_STEP_DISCONNECTED] = GO(act_abort, VRB_CONN_DOWN), \
+	[VRB_STEP_FATAL] = GO(act_fatal, VRB_CONN_DOWN)
 
 static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 	[VRB_CONN_IDLE] = {
-		[VRB_STEP_CONNECT] = { act_resolve, VRB_CONN_ADDR },
+		[VRB_STEP_CONNECT] = GO(act_resolve, VRB_CONN_ADDR),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EOPBADSTATE),
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
-		[VRB_STEP_TAKE] = { NULL, VRB_CONN_REQUESTED },
-		[VRB_STEP_CLOSE] = { NULL, VRB_CONN_CLOSED },
+		[VRB_STEP_TAKE] = GO(NULL, VRB_CONN_REQUESTED),
+		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
 		BROKEN,
 	},
 	[VRB_CONN_REQUESTED] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),
-		[VRB_STEP_ACCEPT] = { act_accept, VRB_CONN_ACCEPTING },
+		[VRB_STEP_ACCEPT] = GO(act_accept, VRB_CONN_ACCEPTING),
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
-		[VRB_STEP_CLOSE] = { act_refuse, VRB_CONN_CLOSED },
+		[VRB_STEP_CLOSE] = GO(act_refuse, VRB_CONN_CLOSED),
 		BROKEN,
 	},
 	[VRB_CONN_ADDR] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EALREADY),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EOPBADSTATE),
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
-		[VRB_STEP_ADDR] = { act_route, VRB_CONN_ROUTE },
-		[VRB_STEP_CLOSE] = { NULL, VRB_CONN_CLOSED },
+		[VRB_STEP_ADDR] = GO(act_route, VRB_CONN_ROUTE),
+		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
 		BROKEN,
 	},
 	[VRB_CONN_ROUTE] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EALREADY),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EOPBADSTATE),
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
-		[VRB_STEP_ROUTE] = { act_request, VRB_CONN_CONNECTING },
-		[VRB_STEP_CLOSE] = { NULL, VRB_CONN_CLOSED },
+		[VRB_STEP_ROUTE] = GO(act_request, VRB_CONN_CONNECTING),
+		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
 		BROKEN,
 	},
 	[VRB_CONN_CONNECTING] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EALREADY),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EOPBADSTATE),
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
-		[VRB_STEP_RESPONSE] = { act_establish, VRB_CONN_UP },
+		[VRB_STEP_RESPONSE] = GO(act_establish, VRB_CONN_UP),
 		/* iWARP: the kernel moves the queue pair, there is no response to confirm. */
-		[VRB_STEP_ESTABLISHED] = { conn_up, VRB_CONN_UP },
-		[VRB_STEP_CLOSE] = { NULL, VRB_CONN_CLOSED },
+		[VRB_STEP_ESTABLISHED] = GO(conn_up, VRB_CONN_UP),
+		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
 		BROKEN,
 	},
 	[VRB_CONN_ACCEPTING] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EALREADY),
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
-		[VRB_STEP_ESTABLISHED] = { conn_up, VRB_CONN_UP },
-		[VRB_STEP_COMM_EST] = { act_notify, VRB_CONN_ACCEPTING },
-		[VRB_STEP_CLOSE] = { act_end, VRB_CONN_CLOSED },
+		[VRB_STEP_ESTABLISHED] = GO(conn_up, VRB_CONN_UP),
+		[VRB_STEP_COMM_EST] = GO(act_notify, VRB_CONN_ACCEPTING),
+		[VRB_STEP_CLOSE] = GO(act_end, VRB_CONN_CLOSED),
 		BROKEN,
 	},
 	[VRB_CONN_UP] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EISCONN),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EISCONN),
-		[VRB_STEP_SHUTDOWN] = { act_disconnect, VRB_CONN_DOWN },
-		[VRB_STEP_CLOSE] = { act_end, VRB_CONN_CLOSED },
-		[VRB_STEP_FAILED] = { act_fatal, VRB_CONN_DOWN },
-		[VRB_STEP_DISCONNECTED] = { act_disconnect, VRB_CONN_DOWN },
-		[VRB_STEP_FATAL] = { act_fatal, VRB_CONN_DOWN },
+		[VRB_STEP_SHUTDOWN] = GO(act_disconnect, VRB_CONN_DOWN),
+		[VRB_STEP_CLOSE] = GO(act_end, VRB_CONN_CLOSED),
+		[VRB_STEP_FAILED] = GO(act_fatal, VRB_CONN_DOWN),
+		[VRB_STEP_DISCONNECTED] = GO(act_disconnect, VRB_CONN_DOWN),
+		[VRB_STEP_FATAL] = GO(act_fatal, VRB_CONN_DOWN),
 	},
 	[VRB_CONN_DOWN] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_ECONNABORTED),
-		[VRB_STEP_CLOSE] = { NULL, VRB_CONN_CLOSED },
+		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
 	},
 	[VRB_CONN_CLOSED] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),

@@ -8,7 +8,6 @@
 #include "device.h"
 
 #define VRB_CQ_DATA_SIZE 4
-#define VRB_CM_DATA_SIZE 56 /* private data that an IB connect request leaves to the application */
 
 /*
  * Everything a port can do as FI_EP_MSG, before hints: all flags, and of sizes the largest. It has

@@ -79,6 +79,7 @@ static void bad_arguments(void **state)
 {
 	uint8_t data[VRB_CM_DATA_MAX + 1] = { 0 };
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(7471) };
 	struct sockaddr odd = { .sa_family = AF_UNIX };
 
 	(void)state;
@@ -86,6 +87,10 @@ static void bad_arguments(void **state)
 	assert_int_equal(fi_connect(&ep->fid, &six, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_connect(&ep->fid, &odd, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_connect(&ep->fid, &dest, NULL, 1), -FI_EINVAL);
+	assert_int_equal(fi_connect(&ep->fid, &any, NULL, 0), -FI_EINVAL);
+	any.sin_addr = dest.sin_addr;
+	any.sin_port = 0;
+	assert_int_equal(fi_connect(&ep->fid, &any, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_connect(&ep->fid, &dest, data, sizeof(data)), -FI_EINVAL);
 	assert_int_equal(fi_accept(&ep->fid, data, sizeof(data)), -FI_EINVAL);
 	assert_int_equal(fi_accept(&ep->fid, NULL, 0), -FI_EOPBADSTATE);
