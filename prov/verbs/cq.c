@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completion queues: opening and closing, room for the queues attached, and what is kept for later reads. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,19 @@ int vrb_cq_poll(struct vrb_cq *cq, size_t count)
 	if (n <= 0 && (__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
 		n = take_lost(cq);
 	return n < 0 ? -FI_EIO : n;
+}
+
+/* An RMA write with data is always reported, but for what belongs to a closed endpoint. */
+uint64_t vrb_cq_arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data)
+{
+	const struct vrb_slot *slot = (const struct vrb_slot *)(uintptr_t)wc->wr_id;
+
+	if (!(wc->opcode & IBV_WC_RECV) || slot->wq->closed)
+		return flags;
+	*data = ntohl(wc->imm_data);
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		return FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+	return flags | FI_REMOTE_CQ_DATA;
 }
 
 /* Retires a silent success. False for what the application is to read. */

@@ -77,6 +77,8 @@ int vrb_cq_poll(struct vrb_cq *cq, size_t count);
 /* Of those taken, keeps wc[from..end) for later. */
 void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end);
 
+/* Flags and data of a completion that came with immediate data, from the flags of its slot. */
+uint64_t vrb_cq_arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data);
 /*
  * For a full send queue whose owner may never read this CQ, since its operations are silent: retires what
  * completed silently, keeps the rest.

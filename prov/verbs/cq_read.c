@@ -3,7 +3,6 @@
  * Reading completions: polled in batches from the device and formatted into the caller's array.
  * Each format has its own reader, chosen when the CQ is opened.
  */
-#include <arpa/inet.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include "cq.h"
@@ -19,26 +18,17 @@ union entries {
 
 /* What one completion reports; constants of the format drop what is not asked. */
 VRB_INLINE void put(enum fi_cq_format format, union entries out, size_t i, void *context,
-		    uint64_t flags, const struct ibv_wc *wc)
+		    uint64_t flags, size_t len, uint64_t data)
 {
-	size_t len = wc->opcode & IBV_WC_RECV ? wc->byte_len : 0;
-	uint64_t data = flags & FI_REMOTE_CQ_DATA ? ntohl(wc->imm_data) : 0;
-
 	switch (format) {
 	case FI_CQ_FORMAT_MSG:
-		out.msg[i] = (struct fi_cq_msg_entry){ .op_context = context,
-						       .flags = flags,
-						       .len = len };
+		out.msg[i] = (struct fi_cq_msg_entry){ context, flags, len };
 		break;
 	case FI_CQ_FORMAT_DATA:
-		out.data[i] = (struct fi_cq_data_entry){
-			.op_context = context, .flags = flags, .len = len, .data = data
-		};
+		out.data[i] = (struct fi_cq_data_entry){ context, flags, len, NULL, data };
 		break;
 	case FI_CQ_FORMAT_TAGGED:
-		out.tagged[i] = (struct fi_cq_tagged_entry){
-			.op_context = context, .flags = flags, .len = len, .data = data
-		};
+		out.tagged[i] = (struct fi_cq_tagged_entry){ context, flags, len, NULL, data, 0 };
 		break;
 	default:
 		out.context[i].op_context = context;
@@ -46,34 +36,25 @@ VRB_INLINE void put(enum fi_cq_format format, union entries out, size_t i, void 
 	}
 }
 
-/* With immediate data the flags depend on what arrived; an RMA write with data is always reported. */
-VRB_INLINE uint64_t arrived(const struct vrb_wq *wq, uint64_t flags, const struct ibv_wc *wc)
-{
-	if (vrb_likely(!(wc->wc_flags & IBV_WC_WITH_IMM) || !(wc->opcode & IBV_WC_RECV)) ||
-	    wq->closed)
-		return flags;
-	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-		return FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
-	return flags | FI_REMOTE_CQ_DATA;
-}
-
 /* Retires what the completion stands for. Returns the entries written, 0 or 1. */
 VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i,
-			   const struct ibv_wc *wc)
+			   const struct ibv_wc *wc, bool may_have_data)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct vrb_wq *wq = slot->wq;
-	uint64_t flags;
+	uint64_t flags, data = 0;
 	void *context;
 
 	/* Pairs with vrb_wq_take: what the poster stored in the slot is visible from here on. */
 	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
 	context = slot->context;
-	flags = arrived(wq, slot->flags, wc);
+	flags = slot->flags;
+	if (may_have_data && vrb_unlikely(wc->wc_flags & IBV_WC_WITH_IMM))
+		flags = vrb_cq_arrived(wc, flags, &data);
 	vrb_wq_retire(wq, slot);
 	if (vrb_unlikely(flags & VRB_SILENT))
 		return 0;
-	put(format, out, i, context, flags, wc);
+	put(format, out, i, context, flags, wc->opcode & IBV_WC_RECV ? wc->byte_len : 0, data);
 	return 1;
 }
 
@@ -90,17 +71,20 @@ VRB_INLINE bool is_error(const struct ibv_wc *wc)
  */
 VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
 {
+	const struct ibv_wc *wc, *end, *stop;
 	union entries out = { .any = cq->out };
-	size_t done = 0, count = cq->room;
-	const struct ibv_wc *wc, *end;
+	size_t done = 0, room;
 
-	for (; n > 0; n = vrb_cq_poll(cq, count - done)) {
-		for (wc = &cq->wc[cq->first], end = wc + n; wc < end && done < count; wc++) {
+	for (; n > 0; n = vrb_cq_poll(cq, cq->room - done)) {
+		wc = &cq->wc[cq->first];
+		end = wc + n;
+		room = cq->room - done;
+		for (stop = (size_t)n < room ? end : wc + room; wc < stop; wc++) {
 			if (is_error(wc)) {
 				vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
 				return done ? (ssize_t)done : -FI_EAVAIL;
 			}
-			done += take_one(format, out, done, wc);
+			done += take_one(format, out, done, wc, true);
 		}
 		vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
 	}
@@ -143,15 +127,15 @@ static VRB_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
 	return ret;
 }
 
-/* The device had n completions; mostly it is one that succeeded. Lets go of the lock. */
+/* The device had n completions; mostly it is one, good and without data. Lets go of the lock. */
 VRB_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n)
 {
 	union entries out = { .any = cq->out };
 
 	cq->first = 0;
-	if (vrb_unlikely(n != 1 || cq->wc[0].status != IBV_WC_SUCCESS))
+	if (vrb_unlikely(n != 1 || cq->wc[0].status || (cq->wc[0].wc_flags & IBV_WC_WITH_IMM)))
 		return read_many(cq, n);
-	if (vrb_unlikely(!take_one(format, out, 0, &cq->wc[0])))
+	if (vrb_unlikely(!take_one(format, out, 0, &cq->wc[0], false)))
 		return read_many(cq, vrb_cq_poll(cq, cq->room));
 	leave(cq);
 	return 1;

@@ -132,39 +132,41 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return msg_sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
 }
 
-/* A receive without room, or what is wrong with it. */
+/* A receive without room or with very much, or what is wrong with it. */
 static VRB_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				    fi_addr_t src, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	struct ibv_recv_wr wr = { .num_sge = 0 };
+	struct ibv_sge sge;
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = len != 0 };
 
-	(void)buf;
-	(void)desc;
 	(void)src;
 	if (len > UINT32_MAX)
 		return -FI_EMSGSIZE;
-	if (len)
+	if (vrb_no_buf(buf, len))
 		return -FI_EINVAL;
+	vrb_sge_set(&sge, buf, len, desc);
 	vrb_wq_enter(ep->rq);
-	return vrb_rq_post(ep->rq, &wr, context, ep->rx_flags, 0);
+	return vrb_rq_post(ep->rq, &wr, context, ep->rx_flags, len);
 }
 
-VRB_INLINE ssize_t recv_entered(struct vrb_wq *rq, void *buf, size_t len, void *desc, void *context,
-				uint64_t flags)
+/* The queue is entered, and does not take the common way. */
+static VRB_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t len, void *desc,
+					fi_addr_t src, void *context)
 {
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_wq *rq = ep->rq;
+
+	(void)src;
 	vrb_sge_set(&rq->sge, buf, len, desc);
-	return vrb_rq_post(rq, &rq->recv, context, flags, len);
+	return vrb_rq_post(rq, &rq->recv, context, ep->rx_flags, len);
 }
 
 static VRB_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t len, void *desc,
 					  fi_addr_t src, void *context)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
-
-	(void)src;
-	vrb_wq_enter(ep->rq);
-	return recv_entered(ep->rq, buf, len, desc, context, ep->rx_flags);
+	vrb_wq_enter(vrb_ep(fid)->rq);
+	return recv_special(fid, buf, len, desc, src, context);
 }
 
 /*
@@ -176,12 +178,18 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_wq *rq = ep->rq;
+	int err;
 
-	if (vrb_unlikely(!buf || len - 1 >= UINT32_MAX))
+	if (vrb_unlikely(!buf || (len - 1) >> 31))
 		return recv_odd(fid, buf, len, desc, src, context);
 	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&rq->lock)))
 		return recv_contended(fid, buf, len, desc, src, context);
-	return recv_entered(rq, buf, len, desc, context, ep->rx_flags);
+	if (!vrb_wq_usual(rq))
+		return recv_special(fid, buf, len, desc, src, context);
+	vrb_sge_set(&rq->sge, buf, len, desc);
+	rq->recv.wr_id = vrb_wq_take(rq, context, ep->rx_flags, len);
+	err = ibv_post_recv(rq->qp, &rq->recv, &rq->bad_recv);
+	return vrb_wq_leave(rq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(rq, err));
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
