@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The connection state machine: one table, and what each step does. Only this file writes conn.state. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -88,6 +89,16 @@ static int cm_failed(struct vrb_ep *ep, const char *call)
 	return ret;
 }
 
+static bool is_loopback(const struct sockaddr *sa)
+{
+	const struct sockaddr_in *in = (const void *)sa;
+	const struct sockaddr_in6 *in6 = (const void *)sa;
+
+	if (sa->sa_family == AF_INET)
+		return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return sa->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
 static int act_resolve(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	struct vrb_conn *conn = &ep->conn;
@@ -95,7 +106,9 @@ static int act_resolve(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 
 	vrb_cm_copy_addr(&ep->conn.peer, arg->addr);
 	conn->wire_len = vrb_cm_pack(conn->wire, arg->data, arg->len);
-	if (!conn->bound && conn->local.ss_family == arg->addr->sa_family)
+	/* No packet from a device's address to a loopback one would arrive anywhere. */
+	if (!conn->bound && conn->local.ss_family == arg->addr->sa_family &&
+	    !is_loopback(arg->addr))
 		src = (struct sockaddr *)&conn->local;
 	if (rdma_resolve_addr(conn->id, src, (struct sockaddr *)&ep->conn.peer,
 			      vrb_params.resolve_timeout))
