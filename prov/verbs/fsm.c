@@ -99,16 +99,26 @@ static bool is_loopback(const struct sockaddr *sa)
 	return sa->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
+/* As in discovery, this host by a loopback address is this host by the device's own. */
+static void set_peer(struct vrb_conn *conn, const struct sockaddr *sa)
+{
+	const struct sockaddr *local = (struct sockaddr *)&conn->local;
+
+	vrb_cm_copy_addr(&conn->peer, sa);
+	if (!is_loopback(sa) || local->sa_family != sa->sa_family || ofi_addr_is_any(local))
+		return;
+	conn->peer = conn->local;
+	ofi_addr_set_port((struct sockaddr *)&conn->peer, ofi_addr_port(sa));
+}
+
 static int act_resolve(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	struct vrb_conn *conn = &ep->conn;
 	struct sockaddr *src = NULL;
 
-	vrb_cm_copy_addr(&ep->conn.peer, arg->addr);
+	set_peer(conn, arg->addr);
 	conn->wire_len = vrb_cm_pack(conn->wire, arg->data, arg->len);
-	/* No packet from a device's address to a loopback one would arrive anywhere. */
-	if (!conn->bound && conn->local.ss_family == arg->addr->sa_family &&
-	    !is_loopback(arg->addr))
+	if (!conn->bound && conn->local.ss_family == arg->addr->sa_family)
 		src = (struct sockaddr *)&conn->local;
 	if (rdma_resolve_addr(conn->id, src, (struct sockaddr *)&ep->conn.peer,
 			      vrb_params.resolve_timeout))

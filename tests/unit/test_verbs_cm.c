@@ -163,6 +163,21 @@ static void refusal_has_data(void **state)
 	assert_string_equal(text, "no room");
 }
 
+static void this_host_is_the_device(void **state)
+{
+	struct sockaddr_in local = { .sin_family = AF_INET }, peer;
+	size_t len = sizeof(peer);
+
+	(void)state;
+	inet_pton(AF_INET, "10.0.0.1", &local.sin_addr);
+	inet_pton(AF_INET, "127.0.0.1", &dest.sin_addr);
+	assert_int_equal(fi_setname(&ep->fid.fid, &local, sizeof(local)), 0);
+	assert_int_equal(fi_connect(&ep->fid, &dest, NULL, 0), 0);
+	assert_int_equal(fi_getpeer(&ep->fid, &peer, &len), 0);
+	assert_int_equal(peer.sin_addr.s_addr, local.sin_addr.s_addr);
+	assert_int_equal(peer.sin_port, dest.sin_port);
+}
+
 static void names(void **state)
 {
 	struct sockaddr_in name = dest, got;
@@ -290,6 +305,7 @@ int main(void)
 		test(enabling_may_fail),
 		test(errors_keep_their_reason),
 		test(refusal_has_data),
+		test(this_host_is_the_device),
 		test(names),
 		test(names_as_text),
 		test(wire_format),
