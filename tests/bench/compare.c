@@ -13,7 +13,7 @@
 
 #define MAX_CONTENDERS 4
 #define MAX_ROUNDS     1000
-#define GETINFO_ROUNDS 20
+#define GETINFO_ROUNDS 5
 
 struct test {
 	const char *name;
@@ -70,7 +70,7 @@ static const struct test tests[] = {
 	{ "latency-8", time_pingpong, 8, 10, 100 },
 	{ "latency-64", time_pingpong, 64, 10, 100 },
 	{ "latency-4096", time_pingpong, 4096, 10, 100 },
-	{ "latency-65536", time_pingpong, 65536, 2, 50 },
+	{ "latency-65536", time_pingpong, 65536, 2, 40 },
 	{ "burst-1", time_burst, 64, 1, 50 },
 	{ "burst-16", time_burst, 64, 16, 50 },
 	{ "reconnect", time_reconnect, 0, 0, 5 },
@@ -132,40 +132,54 @@ static void time_getinfo(struct contender *contender, const char *address)
 	printf("getinfo %s %.2f -\n", contender->name, median(contender->times, GETINFO_ROUNDS));
 }
 
-/* text: NAME=LIBRARY, or NAME.domain=LIBRARY for FI_THREAD_DOMAIN */
+/* text: "raw", NAME=LIBRARY, or NAME.domain=LIBRARY for FI_THREAD_DOMAIN */
 static void open_contender(struct contender *contender, char *text, const char *address)
 {
 	enum fi_threading threading = FI_THREAD_SAFE;
 	char *path = strchr(text, '=');
 
-	if (!path)
-		bench_die(text, "not NAME=LIBRARY");
-	*path++ = '\0';
 	contender->name = text;
+	if (!path) {
+		transport_open_raw(&contender->transport, address);
+		return;
+	}
+	*path++ = '\0';
 	if (strstr(text, ".domain"))
 		threading = FI_THREAD_DOMAIN;
 	lib_load(&contender->lib, path);
 	transport_open_fabric(&contender->transport, &contender->lib, address, threading);
 }
 
+/* Who is opened first and who gets which memory changes from one process to the next. */
+static int open_contenders(struct contender *contenders, char **names, int count,
+			   const char *address)
+{
+	static char raw[] = "raw";
+	int i, first = getpid() % (count + 1), opened;
+
+	for (i = 0; i <= count; i++) {
+		opened = (first + i) % (count + 1);
+		open_contender(&contenders[opened], opened ? names[opened - 1] : raw, address);
+	}
+	return count + 1;
+}
+
 int main(int argc, char **argv)
 {
-	static struct contender contenders[MAX_CONTENDERS] = { { .name = "raw" } };
-	int i, option, rounds = 400, count = 1;
+	static struct contender contenders[MAX_CONTENDERS];
+	int i, option, count, rounds = 100;
 	const char *address;
 
 	while ((option = getopt(argc, argv, "n:")) == 'n')
 		rounds = bench_number("-n", optarg);
-	if (option != -1 || argc - optind < 2 || argc - optind > MAX_CONTENDERS ||
-	    rounds > MAX_ROUNDS) {
+	count = argc - optind - 1;
+	if (option != -1 || count < 1 || count >= MAX_CONTENDERS || rounds > MAX_ROUNDS) {
 		fprintf(stderr, "Usage: %s [-n ROUNDS] ADDRESS NAME[.domain]=LIBRARY...\n",
 			argv[0]);
 		return 2;
 	}
-	address = argv[optind++];
-	transport_open_raw(&contenders[0].transport, address);
-	for (; optind < argc; optind++)
-		open_contender(&contenders[count++], argv[optind], address);
+	address = argv[optind];
+	count = open_contenders(contenders, argv + optind + 1, count, address);
 	for (i = 0; i < (int)(sizeof(tests) / sizeof(tests[0])); i++)
 		run_test(&tests[i], contenders, count, (rounds * tests[i].share + 99) / 100);
 	for (i = 1; i < count; i++)

@@ -12,13 +12,6 @@ void bench_die(const char *what, const char *why)
 	exit(1);
 }
 
-ssize_t bench_check(const struct lib *lib, ssize_t ret, const char *what)
-{
-	if (ret < 0)
-		bench_die(what, lib->strerror((int)-ret));
-	return ret;
-}
-
 int bench_number(const char *what, const char *text)
 {
 	char *end;

@@ -26,7 +26,13 @@ void lib_load(struct lib *lib, const char *path);
 /* Prints "error: what: why" and ends the program with status 1. */
 void bench_die(const char *what, const char *why) __attribute__((noreturn));
 /* Ends the program when ret, of a call of the library, is negative. Returns ret. */
-ssize_t bench_check(const struct lib *lib, ssize_t ret, const char *what);
+static inline ssize_t bench_check(const struct lib *lib, ssize_t ret, const char *what)
+{
+	if (ret < 0)
+		bench_die(what, lib->strerror((int)-ret));
+	return ret;
+}
+
 /* A number greater than 0 from the command line. */
 int bench_number(const char *what, const char *text);
 
