@@ -128,7 +128,7 @@ int run_apart(const char *name, void (*test)(void *arg), void *arg)
 	int status;
 	pid_t pid;
 
-	fflush(stdout);
+	setvbuf(stdout, NULL, _IOLBF, 0); /* what a killed test has said is worth having */
 	pid = fork();
 	if (pid < 0)
 		FAIL("fork: %s", strerror(errno));

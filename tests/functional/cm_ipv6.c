@@ -2,7 +2,6 @@
 /* Connections to each IPv6 address of the device's interface, global and link-local. */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,27 +14,12 @@ struct nodes {
 	size_t count;
 };
 
-/* The interface that has WEFT_ADDR. */
-static const char *interface(const struct ifaddrs *list)
-{
-	struct in_addr own;
-
-	if (inet_pton(AF_INET, local_addr(), &own) != 1)
-		skip("WEFT_ADDR is no IPv4 address");
-	for (; list; list = list->ifa_next)
-		if (list->ifa_addr && list->ifa_addr->sa_family == AF_INET &&
-		    !memcmp(&((struct sockaddr_in *)list->ifa_addr)->sin_addr, &own, sizeof(own)))
-			return list->ifa_name;
-	skip("no interface has WEFT_ADDR");
-}
-
 static void find_nodes(struct nodes *nodes)
 {
 	struct ifaddrs *list, *at;
-	const char *name;
+	const char *name = local_interface();
 
 	CHECK(!getifaddrs(&list));
-	name = interface(list);
 	for (at = list; at && nodes->count < NODES; at = at->ifa_next) {
 		if (!at->ifa_addr || at->ifa_addr->sa_family != AF_INET6 ||
 		    strcmp(at->ifa_name, name))

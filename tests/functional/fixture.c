@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Ends: discovery, opening, connecting, closing. */
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,25 @@
 const char *local_addr(void)
 {
 	return need_env("WEFT_ADDR");
+}
+
+const char *local_interface(void)
+{
+	static char name[IF_NAMESIZE];
+	struct ifaddrs *list, *item;
+	struct in_addr own;
+
+	if (inet_pton(AF_INET, local_addr(), &own) != 1)
+		skip("WEFT_ADDR is no IPv4 address");
+	CHECK(!getifaddrs(&list));
+	for (item = list; item; item = item->ifa_next)
+		if (item->ifa_addr && item->ifa_addr->sa_family == AF_INET &&
+		    !memcmp(&((struct sockaddr_in *)item->ifa_addr)->sin_addr, &own, sizeof(own)))
+			snprintf(name, sizeof(name), "%s", item->ifa_name);
+	freeifaddrs(list);
+	if (!name[0])
+		skip("no interface has the address WEFT_ADDR");
+	return name;
 }
 
 struct fi_info *hints_for(const struct setup *setup)

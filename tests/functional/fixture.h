@@ -70,6 +70,8 @@ int run_pair(int argc, char **argv, const struct setup *setup, void (*test)(stru
 /* The same, but the pair is not connected: nothing is open. */
 int run_unconnected(int argc, char **argv, const struct setup *setup,
 		    void (*test)(struct pair *pair));
+/* The same, and only as two processes. */
+int run_two_processes(const struct setup *setup, void (*test)(struct pair *pair));
 void pair_open(struct pair *pair);
 void pair_close(struct pair *pair);
 
@@ -83,7 +85,8 @@ bool two_processes(const struct pair *pair);
 struct fi_info *hints_for(const struct setup *setup);
 struct fi_info *info_for(const struct setup *setup, const char *node, const char *service,
 			 uint64_t flags);
-const char *local_addr(void); /* an address of the device */
+const char *local_addr(void);	   /* an address of the device */
+const char *local_interface(void); /* the network interface that has it */
 
 /* The parts of an end, each of which ends the test when it fails. */
 void end_open(struct end *end, struct fi_info *info); /* takes info: fabric, domain, EQ, CQs, buf */

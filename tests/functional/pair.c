@@ -244,3 +244,10 @@ int run_unconnected(int argc, char **argv, const struct setup *setup,
 
 	return run_both(argc, argv, &plan);
 }
+
+int run_two_processes(const struct setup *setup, void (*test)(struct pair *pair))
+{
+	char *argv[] = { "", "-2" };
+
+	return run_unconnected(ARRAY_SIZE(argv), argv, setup, test);
+}
