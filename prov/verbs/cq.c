@@ -229,16 +229,35 @@ static void release(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 	ofi_unlock(&cq->domain->lock);
 }
 
-void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
+static void silence(struct vrb_wq *wq)
 {
 	uint32_t i;
 
+	for (i = 0; i <= wq->size; i++)
+		wq->slots[i].flags |= VRB_SILENT;
+}
+
+bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	bool blocked;
+
+	vrb_cq_lock(cq);
+	silence(wq);
+	vrb_cq_unlock(cq);
+	vrb_cq_reclaim(cq);
+	vrb_cq_lock(cq);
+	blocked = cq->kept;
+	vrb_cq_unlock(cq);
+	return vrb_wq_used(wq) && !blocked;
+}
+
+void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
+{
 	vrb_cq_lock(cq);
 	LIST_REMOVE(wq, siblings);
 	release(cq, wq, size);
 	wq->closed = true;
-	for (i = 0; i <= wq->size; i++)
-		wq->slots[i].flags |= VRB_SILENT;
+	silence(wq);
 	LIST_INSERT_HEAD(&cq->closed, wq, siblings);
 	set_special(cq, VRB_CQ_CLOSED, true);
 	vrb_cq_unlock(cq);

@@ -65,6 +65,11 @@ int vrb_cq_trywait(struct vrb_cq *cq);
 
 /* Makes room for a queue's completions, by growing the CQ or, failing that, by sharing its pool. 0 or -FI_ENOSPC. */
 int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size);
+/*
+ * The queue's endpoint is about to close: none of its completions is reported any more, but those that
+ * succeed are retired. True while some are outstanding and there is a point in waiting.
+ */
+bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq);
 /* The queue's endpoint closes, its queue pair is destroyed: the CQ drops what still completes, and frees the queue. */
 void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size);
 /* The device completes nothing more for the queue: the CQ reports what is outstanding as flushed. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connected endpoints: opening, enabling, what their connection asks of them, closing. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/ops.h>
+#include <ofi/wait.h>
 #include <rdma/fi_cm.h>
 #include <rdma/providers/fi_log.h>
 #include "batch.h"
@@ -12,6 +14,8 @@
 #include "ops.h"
 #include "prov.h"
 #include "qp.h"
+
+#define DRAIN_MS 100
 
 static uint32_t tx_size(const struct vrb_ep *ep)
 {
@@ -37,10 +41,12 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 	vrb_wq_shut(ep->sq, ep->domain->lock_posts);
 	vrb_wq_shut(ep->rq, ep->domain->lock_posts);
 	vrb_qp_flush(ep);
-	/* What FI_MORE holds back was accepted, so it completes. */
-	ofi_lock(&ep->sq->lock);
-	vrb_batch_ring(ep, 0);
-	ofi_unlock(&ep->sq->lock);
+	/* What FI_MORE holds back was accepted, so it completes. Without locks, the next post sees to that. */
+	if (ep->domain->lock_posts) {
+		ofi_lock(&ep->sq->lock);
+		vrb_batch_ring(ep, 0);
+		ofi_unlock(&ep->sq->lock);
+	}
 	if (err == -FI_ENODEV && ep->enabled) {
 		vrb_cq_lose(ep->sq);
 		vrb_cq_lose(ep->rq);
@@ -156,11 +162,44 @@ static void ep_free(struct vrb_ep *ep)
 	free(ep);
 }
 
+/* A silent work request at the end of the queue whose completion says that the peer has all before it. */
+static bool post_marker(struct vrb_ep *ep)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
+	struct vrb_wq *sq = ep->sq;
+
+	vrb_batch_ring(ep, 0);
+	if (!vrb_wq_refresh(sq))
+		return true;
+	wr.wr_id = vrb_wq_take(sq, NULL, FI_RMA | FI_WRITE | VRB_SILENT, 0);
+	if (!ibv_post_send(sq->qp, &wr, &sq->bad_send))
+		return true;
+	vrb_wq_untake(sq, 1);
+	return false;
+}
+
+/*
+ * An application can't wait for what it injected last, so closing does, for a moment: otherwise the
+ * last message of a program that ends would be lost.
+ */
+static void drain(struct vrb_ep *ep)
+{
+	uint64_t end = ofi_now_ms() + DRAIN_MS;
+	struct vrb_wq *sq = ep->sq;
+
+	if (vrb_wq_special(sq) & VRB_WQ_SHUT || !vrb_wq_used(sq) || !post_marker(ep))
+		return;
+	while (vrb_cq_drain(sq->cq, sq) && !(vrb_wq_special(sq) & VRB_WQ_SHUT) &&
+	       ofi_now_ms() < end)
+		sched_yield();
+}
+
 static int ep_close(struct fid *fid)
 {
 	struct vrb_ep *ep = (struct vrb_ep *)fid;
 	struct vrb_domain *domain = ep->domain;
 
+	drain(ep);
 	ep_free(ep);
 	ofi_ref_put(&domain->ref);
 	return 0;
