@@ -67,8 +67,8 @@ static double time_reconnect(const struct transport *transport, const struct tes
 }
 
 static const struct test tests[] = {
-	{ "latency-8", time_pingpong, 8, 10, 100 },
-	{ "latency-64", time_pingpong, 64, 10, 100 },
+	{ "latency-8", time_pingpong, 8, 10, 200 },
+	{ "latency-64", time_pingpong, 64, 10, 200 },
 	{ "latency-4096", time_pingpong, 4096, 10, 100 },
 	{ "latency-65536", time_pingpong, 65536, 2, 40 },
 	{ "burst-1", time_burst, 64, 1, 50 },
