@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Puts a parameter table into a manual page: awk -v prefix=FI_VERBS_ -f params.awk TABLE.c PAGE.md
+# The line @PARAMETERS@ becomes a definition list of the table's rows, @RETIRED@ in a line the names that
+# the source calls retired.
+
+function fail(text)
+{
+	print FILENAME ": " text >"/dev/stderr"
+	failed = 1
+	exit 1
+}
+
+# The next token of the table: a word or number, a string with its quotes, or one character.
+function token(t)
+{
+	sub(/^[ \t]+/, "", source)
+	if (match(source, /^"([^"\\]|\\.)*"/) || match(source, /^[A-Za-z0-9_-]+/) ||
+	    match(source, /^./)) {
+		t = substr(source, 1, RLENGTH)
+		source = substr(source, RLENGTH + 1)
+		return t
+	}
+	return ""
+}
+
+function unquote(t)
+{
+	t = substr(t, 2, length(t) - 2)
+	gsub(/\\"/, "\"", t)
+	return t
+}
+
+function number(t)
+{
+	return t == "INT_MAX" ? "2147483647" : t
+}
+
+# Strings with nothing between them, up to the end of the row.
+function text(t, all)
+{
+	while ((t = token()) != ")" && t != "}" && t != "")
+		if (t ~ /^"/)
+			all = all unquote(t)
+		else if (t == "PROVDLDIR")
+			all = all "$libdir/libfabric"
+		else if (t != ",")
+			fail("unexpected " t " in a text of the table")
+	return all
+}
+
+function add(name, type, doc)
+{
+	gsub(/[\\`*_{}\[\]<>^~@$|#]/, "\\\\&", doc)
+	list = list (list == "" ? "" : "\n") "**" prefix toupper(name) "**=*" type "*\n:   " doc "\n"
+	rows++
+}
+
+function word()
+{
+	token()
+	return token()
+}
+
+function row(t, name, def, min, max, type)
+{
+	if (t == "INT") {
+		name = word()
+		def = number(word())
+		min = number(word())
+		max = number(word())
+		add(name, "integer", text() " (" min " to " max ", default: " def ")")
+	} else if (t == "STR") {
+		name = word()
+		add(name, "string", text() " (default: none)")
+	} else if (t == "{") {
+		name = unquote(token())
+		type = word()
+		if (!(type in types))
+			fail("unknown type " type)
+		add(name, types[type], text())
+	} else if (t != "," && t != ")" && t != ";") {
+		fail("unknown row " t)
+	}
+}
+
+function parse(t)
+{
+	while ((t = token()) != "")
+		row(t)
+	if (!rows)
+		fail("no table of parameters found")
+}
+
+BEGIN {
+	types["FI_PARAM_STRING"] = "string"
+	types["FI_PARAM_INT"] = "integer"
+	types["FI_PARAM_BOOL"] = "boolean"
+	types["FI_PARAM_SIZE_T"] = "size"
+}
+
+FILENAME ~ /\.c$/ {
+	if (/param_table\[\] = {$/ || /core_params\[\] = {$/)
+		table = 1
+	else if (/retired\[\] = {$/)
+		old = 1
+	else if (/^}/)
+		table = old = 0
+	else if (table)
+		source = source " " $0
+	else if (old && match($0, /"[^"]+"/))
+		retired = retired (retired == "" ? "" : ", ") "`" prefix \
+			toupper(substr($0, RSTART + 1, RLENGTH - 2)) "`"
+	next
+}
+
+{
+	if (!rows)
+		parse()
+	if ($0 == "@PARAMETERS@") {
+		print list
+	} else {
+		sub(/@RETIRED@/, retired)
+		print
+	}
+}
+
+END { exit failed }
