@@ -45,14 +45,17 @@ static int rank_of(const char *name)
 	return RANK_OTHERS;
 }
 
+/* The application would not learn why a provider is missing, and this is not done again. */
 static void load_builtin(void)
 {
+	static struct ofi_provider places[sizeof(builtin) / sizeof(builtin[0])];
 	struct ofi_provider offer = { .origin = "built in" };
 	int i;
 
 	for (i = 0; builtin[i].name; i++) {
 		offer.prov = builtin[i].ini();
 		offer.rank = 1 + i;
+		offer.place = &places[i];
 		if (offer.prov)
 			ofi_registry_add(&registry, &offer);
 		else

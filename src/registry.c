@@ -24,6 +24,21 @@ void ofi_registry_init(struct ofi_registry *reg, const char *filter, bool first_
 	reg->first_wins = first_wins;
 }
 
+static struct ofi_provider *entry_new(const struct ofi_provider *offer)
+{
+	struct ofi_provider *entry = offer->place ? offer->place : malloc(sizeof(*entry));
+
+	if (entry)
+		*entry = *offer;
+	return entry;
+}
+
+static void entry_forget(struct ofi_provider *entry)
+{
+	if (!entry->place)
+		free(entry);
+}
+
 static void entry_free(struct ofi_provider *entry)
 {
 	if (!entry)
@@ -32,7 +47,7 @@ static void entry_free(struct ofi_provider *entry)
 		entry->prov->cleanup();
 	if (entry->handle)
 		dlclose(entry->handle);
-	free(entry);
+	entry_forget(entry);
 }
 
 static int check(const struct ofi_provider *offer)
@@ -99,23 +114,21 @@ static void log_taken(const struct ofi_provider *entry)
 
 int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
 {
-	struct ofi_provider *entry, *old;
+	struct ofi_provider *entry = entry_new(offer), *old;
 	int ret;
 
-	entry = malloc(sizeof(*entry));
 	if (!entry) {
 		if (offer->handle)
 			dlclose(offer->handle);
 		return -FI_ENOMEM;
 	}
-	*entry = *offer;
 	ret = check(entry);
 	old = ret ? NULL : find(reg, entry->prov->name);
 	/* The same object offered again by another path. */
 	if (old && old->prov == entry->prov) {
 		if (entry->handle)
 			dlclose(entry->handle);
-		free(entry);
+		entry_forget(entry);
 		return -FI_EALREADY;
 	}
 	if (old && !beats(reg, entry, old)) {

@@ -10,11 +10,12 @@
 struct ofi_provider {
 	TAILQ_ENTRY(ofi_provider) link;
 	struct fi_provider *prov;
-	void *handle;	    /* of dlopen, NULL when built in */
-	const char *origin; /* path of the plug-in or "built in" */
-	int rank;	    /* providers with a lower one are asked first */
-	bool preferred;	    /* wins over others of its name whatever their version */
-	bool excluded;	    /* FI_PROVIDER does not let it pass */
+	void *handle;		    /* of dlopen, NULL when built in */
+	const char *origin;	    /* path of the plug-in or "built in" */
+	int rank;		    /* providers with a lower one are asked first */
+	struct ofi_provider *place; /* memory for the entry, where it must not fail; else NULL */
+	bool preferred;		    /* wins over others of its name whatever their version */
+	bool excluded;		    /* FI_PROVIDER does not let it pass */
 };
 
 TAILQ_HEAD(ofi_provider_list, ofi_provider);

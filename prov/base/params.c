@@ -175,12 +175,10 @@ int ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, siz
 		    const char *const *retired, void *values)
 {
 	size_t i;
-	int ret;
 
+	/* One that the core has no memory for, and said so, has its default. */
 	for (i = 0; i < count; i++) {
-		ret = param_define(prov, &table[i]);
-		if (ret)
-			return ret;
+		param_define(prov, &table[i]);
 		param_load(prov, &table[i], values);
 	}
 	check_environment(prov, table, count, retired);

@@ -325,8 +325,11 @@ struct ibv_context *vrb_device_open(const char *name, int *err)
 	dev = list ? find(list, count, name) : NULL;
 	if (dev)
 		ctx = ibv_open_device(dev);
-	*err = ctx ? 0 : -(dev && errno ? errno : ENODEV);
-	if (!dev) {
+	*err = ctx ? 0 : -((dev || !list) && errno ? errno : ENODEV);
+	if (!list) {
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "%s: ibv_get_device_list failed: %s\n", name,
+			strerror(-*err));
+	} else if (!dev) {
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "%s: there is no such device: %s\n", name,
 			strerror(-*err));
 	} else if (!ctx) {

@@ -169,7 +169,8 @@ static int try_addr(struct search *search, const struct vrb_device *dev,
 
 static bool is_shortage(int err)
 {
-	return err == FI_ENOMEM || err == FI_EMFILE || err == ENFILE || err == FI_EAGAIN;
+	return err == FI_ENOMEM || err == FI_EMFILE || err == ENFILE || err == FI_EAGAIN ||
+	       err == FI_ENOSPC;
 }
 
 static bool object_miss(struct ofi_miss *miss, const char *attr, const char *asked, const char *has)
