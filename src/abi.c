@@ -5,14 +5,14 @@
  */
 #include <ofi/abi.h>
 
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/info.h>
 #include <rdma/fi_errno.h>
 
-enum part { PART_INFO, PART_TX, PART_RX, PART_EP, PART_DOMAIN, PART_FABRIC, PART_COUNT };
-
-static const size_t sizes[][PART_COUNT] = {
+static const size_t sizes[][OFI_ABI_PARTS] = {
 	/* fi_info, tx_attr, rx_attr, ep_attr, domain_attr, fabric_attr */
 	[OFI_ABI_1_0] = { 112, 72, 64, 80, 120, 32 },
 	[OFI_ABI_1_1] = { 112, 72, 64, 96, 184, 32 },
@@ -28,6 +28,23 @@ _Static_assert(sizeof(struct fi_info) == 120 && sizeof(struct fi_tx_attr) == 80 
 		       sizeof(struct fi_rx_attr) == 64 && sizeof(struct fi_ep_attr) == 104 &&
 		       sizeof(struct fi_domain_attr) == 232 && sizeof(struct fi_fabric_attr) == 32,
 	       "a structure grew: it needs a new symbol version and a new row of sizes");
+
+static atomic_uint oldest = UINT_MAX; /* node of a caller, UINT_MAX: none yet */
+
+void ofi_abi_note(enum ofi_abi_node node)
+{
+	unsigned seen = atomic_load_explicit(&oldest, memory_order_relaxed);
+
+	while (node < seen && !atomic_compare_exchange_weak(&oldest, &seen, node))
+		;
+}
+
+size_t ofi_abi_seen(enum ofi_abi_part part)
+{
+	unsigned node = atomic_load_explicit(&oldest, memory_order_relaxed);
+
+	return sizes[node == UINT_MAX ? OFI_ABI_1_0 : node][part];
+}
 
 /* Today's form of an older fi_info: the structures are copies, what they point to is not. */
 struct wide {
@@ -53,14 +70,14 @@ static void widen(enum ofi_abi_node node, const struct fi_info *from, struct wid
 	const size_t *size = sizes[node];
 	struct fi_info *info = &to->info;
 
-	widen_part(info, sizeof(*info), from, size[PART_INFO]);
-	info->tx_attr = widen_part(&to->tx, sizeof(to->tx), from->tx_attr, size[PART_TX]);
-	info->rx_attr = widen_part(&to->rx, sizeof(to->rx), from->rx_attr, size[PART_RX]);
-	info->ep_attr = widen_part(&to->ep, sizeof(to->ep), from->ep_attr, size[PART_EP]);
-	info->domain_attr =
-		widen_part(&to->domain, sizeof(to->domain), from->domain_attr, size[PART_DOMAIN]);
-	info->fabric_attr =
-		widen_part(&to->fabric, sizeof(to->fabric), from->fabric_attr, size[PART_FABRIC]);
+	widen_part(info, sizeof(*info), from, size[OFI_ABI_INFO]);
+	info->tx_attr = widen_part(&to->tx, sizeof(to->tx), from->tx_attr, size[OFI_ABI_TX]);
+	info->rx_attr = widen_part(&to->rx, sizeof(to->rx), from->rx_attr, size[OFI_ABI_RX]);
+	info->ep_attr = widen_part(&to->ep, sizeof(to->ep), from->ep_attr, size[OFI_ABI_EP]);
+	info->domain_attr = widen_part(&to->domain, sizeof(to->domain), from->domain_attr,
+				       size[OFI_ABI_DOMAIN]);
+	info->fabric_attr = widen_part(&to->fabric, sizeof(to->fabric), from->fabric_attr,
+				       size[OFI_ABI_FABRIC]);
 	/* Padding at first, so it may hold anything. */
 	if (node == OFI_ABI_1_0)
 		to->fabric.api_version = 0;
@@ -86,12 +103,12 @@ static void narrow(enum ofi_abi_node node, struct fi_info *info)
 		free(own.domain_attr->auth_key);
 	if (!seen.info.nic)
 		ofi_nic_free(own.nic);
-	clear_tail(own.tx_attr, sizeof(*own.tx_attr), size[PART_TX]);
-	clear_tail(own.rx_attr, sizeof(*own.rx_attr), size[PART_RX]);
-	clear_tail(own.ep_attr, sizeof(*own.ep_attr), size[PART_EP]);
-	clear_tail(own.domain_attr, sizeof(*own.domain_attr), size[PART_DOMAIN]);
-	clear_tail(own.fabric_attr, sizeof(*own.fabric_attr), size[PART_FABRIC]);
-	clear_tail(info, sizeof(*info), size[PART_INFO]);
+	clear_tail(own.tx_attr, sizeof(*own.tx_attr), size[OFI_ABI_TX]);
+	clear_tail(own.rx_attr, sizeof(*own.rx_attr), size[OFI_ABI_RX]);
+	clear_tail(own.ep_attr, sizeof(*own.ep_attr), size[OFI_ABI_EP]);
+	clear_tail(own.domain_attr, sizeof(*own.domain_attr), size[OFI_ABI_DOMAIN]);
+	clear_tail(own.fabric_attr, sizeof(*own.fabric_attr), size[OFI_ABI_FABRIC]);
+	clear_tail(info, sizeof(*info), size[OFI_ABI_INFO]);
 }
 
 int ofi_abi_getinfo(enum ofi_abi_node node, uint32_t version, const char *node_name,

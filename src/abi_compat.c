@@ -32,11 +32,13 @@
 	int fi_getinfo_##node(uint32_t api, const char *host, const char *service, uint64_t flags, \
 			      const struct fi_info *hints, struct fi_info **info)                  \
 	{                                                                                          \
+		ofi_abi_note(OFI_ABI_##node);                                                      \
 		return ofi_abi_getinfo(OFI_ABI_##node, api, host, service, flags, hints, info);    \
 	}                                                                                          \
 	OFI_EXPORT SYMVER("fi_dupinfo", version)                                                   \
 	struct fi_info *fi_dupinfo_##node(const struct fi_info *info)                              \
 	{                                                                                          \
+		ofi_abi_note(OFI_ABI_##node);                                                      \
 		return ofi_abi_dupinfo(OFI_ABI_##node, info);                                      \
 	}                                                                                          \
 	OFI_EXPORT SYMVER("fi_freeinfo", version) void fi_freeinfo_##node(struct fi_info *info)    \

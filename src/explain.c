@@ -11,7 +11,7 @@
 #include <ofi/log.h>
 #include <rdma/fi_errno.h>
 
-enum { KEEP = 64 };
+enum { KEEP = 64, REMEMBER = 64 };
 
 struct ofi_reject {
 	size_t order; /* of arrival */
@@ -162,6 +162,56 @@ void ofi_rejects_log(struct ofi_rejects *rejects, size_t near)
 	if (rejects->total > rejects->count)
 		FI_INFO(&ofi_core_prov, FI_LOG_CORE, "and %zu candidates more\n",
 			rejects->total - rejects->count);
+}
+
+/* FNV-1a */
+static uint64_t hash(uint64_t sum, const void *data, size_t len)
+{
+	const uint8_t *byte = data;
+
+	while (len--)
+		sum = (sum ^ *byte++) * 0x100000001b3;
+	return sum;
+}
+
+static uint64_t digest(const struct ofi_rejects *rejects)
+{
+	uint64_t sum = 0xcbf29ce484222325;
+	const struct ofi_reject *reject;
+	size_t i;
+
+	for (i = 0; i < rejects->count; i++) {
+		reject = &rejects->entry[i];
+		sum = hash(sum, &reject->port, sizeof(reject->port));
+		sum = hash(sum, &reject->ep_type, sizeof(reject->ep_type));
+		sum = hash(sum, reject->prov, strlen(reject->prov) + 1);
+		sum = hash(sum, reject->domain, strlen(reject->domain) + 1);
+		sum = hash(sum, reject->attr, strlen(reject->attr) + 1);
+		sum = hash(sum, reject->asked, strlen(reject->asked) + 1);
+		sum = hash(sum, reject->has, strlen(reject->has) + 1);
+	}
+	return sum;
+}
+
+bool ofi_rejects_news(const struct ofi_rejects *rejects)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the following */
+	static uint64_t told[REMEMBER];
+	static size_t next;
+	struct listener listener;
+	uint64_t sum;
+	size_t i;
+
+	if (listener_get(0, &listener))
+		return false;
+	sum = digest(rejects);
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < REMEMBER && told[i] != sum; i++)
+		;
+	if (i == REMEMBER)
+		told[next++ % REMEMBER] = sum;
+	pthread_mutex_unlock(&lock);
+	return i == REMEMBER;
 }
 
 static int listener_close(struct fid *fid)

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <ofi/abi.h>
 #include <ofi/export.h>
 #include <ofi/filter.h>
@@ -108,6 +109,28 @@ static int name_infos(const struct request *req, const struct fi_provider *prov,
 	return 0;
 }
 
+/* FI_ADDR_FORMAT: takes what has another format out of the list. */
+static int keep_format(const struct fi_provider *prov, struct fi_info **list)
+{
+	struct fi_info **at = list, *info;
+	char *only = NULL, has[64];
+
+	if (fi_param_get(NULL, "addr_format", &only) || !only || !*only)
+		return 0;
+	while ((info = *at)) {
+		fi_tostr_r(has, sizeof(has), &info->addr_format, FI_TYPE_ADDR_FORMAT);
+		if (!strcasecmp(has, only)) {
+			at = &info->next;
+			continue;
+		}
+		reject(prov, "FI_ADDR_FORMAT", only, has);
+		*at = info->next;
+		info->next = NULL;
+		fi_freeinfo(info);
+	}
+	return *list ? 0 : -FI_ENODATA;
+}
+
 /* The provider sees its own name in the hints, whatever layers the caller put around it. */
 static int ask(const struct request *req, struct fi_provider *prov, struct fi_info **info)
 {
@@ -128,6 +151,8 @@ static int ask(const struct request *req, struct fi_provider *prov, struct fi_in
 		ret = ofi_abi_import(prov->fi_version, info);
 	if (!ret)
 		ret = name_infos(req, prov, *info);
+	if (!ret)
+		ret = keep_format(prov, info);
 	if (!ret)
 		return *info ? 0 : -FI_ENODATA;
 	fi_freeinfo(*info);
@@ -194,7 +219,7 @@ static void explain(const struct found *found, struct ofi_rejects *rejects)
 		ofi_rejects_log(rejects, SIZE_MAX);
 		return;
 	}
-	if (found->head) {
+	if (found->head || !ofi_rejects_news(rejects)) {
 		ofi_rejects_log(rejects, 0);
 		return;
 	}
@@ -214,6 +239,7 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	struct ofi_rejects rejects;
 	int ret;
 
+	ofi_abi_note(OFI_ABI_1_10);
 	if (!info)
 		return -FI_EINVAL;
 	*info = NULL;

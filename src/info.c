@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ofi/abi.h>
 #include <ofi/export.h>
 
 void ofi_nic_free(struct fid_nic *nic)
@@ -124,6 +125,7 @@ OFI_EXPORT struct fi_info *fi_dupinfo(const struct fi_info *info)
 	struct fi_info *copy;
 	bool ok;
 
+	ofi_abi_note(OFI_ABI_1_10);
 	copy = malloc(sizeof(*copy));
 	if (!copy)
 		return NULL;

@@ -128,7 +128,17 @@ static const struct name order[] = {
 	NAME(FI_ORDER_DATA),	   NAME(FI_ORDER_RMA_RAR),    NAME(FI_ORDER_RMA_RAW),
 	NAME(FI_ORDER_RMA_WAR),	   NAME(FI_ORDER_RMA_WAW),    NAME(FI_ORDER_ATOMIC_RAR),
 	NAME(FI_ORDER_ATOMIC_RAW), NAME(FI_ORDER_ATOMIC_WAR), NAME(FI_ORDER_ATOMIC_WAW),
-	NAME(FI_ORDER_NONE),
+};
+
+/* All the bits of the first one, or each by itself. */
+static const struct name comp_order[] = {
+	NAME(FI_ORDER_STRICT),	   NAME(FI_ORDER_RAR),	      NAME(FI_ORDER_RAW),
+	NAME(FI_ORDER_RAS),	   NAME(FI_ORDER_WAR),	      NAME(FI_ORDER_WAW),
+	NAME(FI_ORDER_WAS),	   NAME(FI_ORDER_SAR),	      NAME(FI_ORDER_SAW),
+	NAME(FI_ORDER_SAS),	   NAME(FI_ORDER_DATA),	      NAME(FI_ORDER_RMA_RAR),
+	NAME(FI_ORDER_RMA_RAW),	   NAME(FI_ORDER_RMA_WAR),    NAME(FI_ORDER_RMA_WAW),
+	NAME(FI_ORDER_ATOMIC_RAR), NAME(FI_ORDER_ATOMIC_RAW), NAME(FI_ORDER_ATOMIC_WAR),
+	NAME(FI_ORDER_ATOMIC_WAW),
 };
 
 static const struct name mr_mode[] = {
@@ -295,7 +305,7 @@ static const struct name cntr_events[] = {
 };
 
 static const struct name bus[] = {
-	NAME(FI_BUS_UNSPEC),
+	NAME(FI_BUS_UNKNOWN),
 	NAME(FI_BUS_PCI),
 };
 
@@ -319,6 +329,7 @@ static const struct {
 	[OFI_NAMES_OP_FLAGS] = TABLE(op_flags),
 	[OFI_NAMES_CQ_FLAGS] = TABLE(cq_flags),
 	[OFI_NAMES_ORDER] = TABLE(order),
+	[OFI_NAMES_COMP_ORDER] = TABLE(comp_order),
 	[OFI_NAMES_MR_MODE] = TABLE(mr_mode),
 	[OFI_NAMES_AV_FLAGS] = TABLE(av_flags),
 	[OFI_NAMES_EP_TYPE] = TABLE(ep_type),
@@ -372,7 +383,7 @@ void ofi_names_flags(struct ofi_text *text, enum ofi_names_id id, uint64_t flags
 	size_t i;
 
 	for (i = 0; i < tables[id].count; i++) {
-		if (names[i].value ? !(left & names[i].value) : flags != 0)
+		if ((left & names[i].value) != names[i].value)
 			continue;
 		ofi_text_printf(text, "%s%s", sep, names[i].name);
 		sep = ", ";

@@ -65,6 +65,9 @@ static const struct {
 	  "separated by colons. A leading @ takes the first of several providers with one name "
 	  "instead of the newest. +/path/to/x-fi.so prefers this file to all others "
 	  "(default: " PROVDLDIR ")" },
+	{ "addr_format", FI_PARAM_STRING,
+	  "Format of the addresses that fi_getinfo offers, such as FI_SOCKADDR_IN; others are left "
+	  "out (default: all)" },
 	{ "getinfo_explain", FI_PARAM_BOOL,
 	  "Log for each fi_getinfo why candidates were not offered (default: no)" },
 };

@@ -6,6 +6,7 @@
 #ifndef OFI_ABI_H
 #define OFI_ABI_H
 
+#include <stddef.h>
 #include <rdma/fabric.h>
 
 enum ofi_abi_node {
@@ -18,6 +19,25 @@ enum ofi_abi_node {
 	OFI_ABI_1_9,
 	OFI_ABI_1_10,
 };
+
+/* Structures that grew. */
+enum ofi_abi_part {
+	OFI_ABI_INFO,
+	OFI_ABI_TX,
+	OFI_ABI_RX,
+	OFI_ABI_EP,
+	OFI_ABI_DOMAIN,
+	OFI_ABI_FABRIC,
+	OFI_ABI_PARTS,
+};
+
+/* Each symbol version that takes or gives one tells that it has been called. */
+void ofi_abi_note(enum ofi_abi_node node);
+/*
+ * Bytes that the structure has with every caller so far. A call without versions, which may be
+ * anyone's, reads no more of it.
+ */
+size_t ofi_abi_seen(enum ofi_abi_part part);
 
 /* The calls of the same name as an older node's caller makes them. */
 int ofi_abi_getinfo(enum ofi_abi_node node, uint32_t version, const char *node_name,

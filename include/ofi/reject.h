@@ -3,6 +3,7 @@
 #ifndef OFI_REJECT_H
 #define OFI_REJECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_explain.h>
@@ -24,6 +25,11 @@ void ofi_rejects_begin(struct ofi_rejects *rejects);
 void ofi_rejects_end(struct ofi_rejects *rejects);
 /* Logs the nearest `near` at warn level, the others at info level. */
 void ofi_rejects_log(struct ofi_rejects *rejects, size_t near);
+/*
+ * Whether a user should see them: an application that probes again and again is told once, one
+ * that listens is told by its listener.
+ */
+bool ofi_rejects_news(const struct ofi_rejects *rejects);
 
 /* fi_open("explain") */
 int ofi_explain_open(void *attr, size_t attr_len, uint64_t flags, struct fid **fid, void *context);

@@ -166,12 +166,15 @@ static int read_ports(struct vrb_device *dev, struct ibv_context *ctx, const cha
 static int read_port(struct vrb_device *dev, struct vrb_port *port, struct ibv_context *ctx,
 		     const struct vrb_gid_table *gids, const struct ifaddrs *ifaddrs)
 {
-	const struct ibv_gid_entry *gid;
+	int pinned = vrb_params.gid_idx;
+	const struct ibv_gid_entry *gid, *first;
 	__be16 pkey;
 
-	gid = vrb_gid_choose(gids, port->num, vrb_params.gid_idx);
+	gid = vrb_gid_choose(gids, port->num, pinned);
+	first = vrb_gid_choose(gids, port->num, pinned < 0 ? 0 : pinned);
 	if (gid) {
 		port->gid = gid->gid;
+		port->subnet = (first ? first : gid)->gid.global.subnet_prefix;
 		port->gid_index = (int)gid->gid_index;
 		port->gid_type = gid->gid_type;
 	}

@@ -23,6 +23,7 @@ struct vrb_port {
 	uint8_t num;
 	struct ibv_port_attr attr;
 	union ibv_gid gid; /* the one that would be used, all zero when there is none */
+	__be64 subnet;	   /* its prefix names the fabric; of GID 0 unless one is pinned */
 	uint32_t gid_type; /* enum ibv_gid_type */
 	int gid_index;	   /* -1 when there is none */
 	uint16_t pkey;	   /* first of the table, host order */

@@ -121,7 +121,7 @@ static char *fabric_name(const struct vrb_device *dev, const struct vrb_port *po
 
 	if (is_iwarp(dev))
 		return strdup("Ethernet");
-	snprintf(name, sizeof(name), "IB-0x%" PRIx64, be64toh(port->gid.global.subnet_prefix));
+	snprintf(name, sizeof(name), "IB-0x%" PRIx64, be64toh(port->subnet));
 	return strdup(name);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Makes, copies and frees struct fid_nic. */
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,14 @@ static char *hex(uint32_t value)
 	return strdup(buf);
 }
 
+static char *decimal(uint32_t value)
+{
+	char buf[16];
+
+	snprintf(buf, sizeof(buf), "%" PRIu32, value);
+	return strdup(buf);
+}
+
 static void set_link(struct fi_link_attr *link, const struct vrb_port *port)
 {
 	link->mtu = vrb_port_mtu(&port->attr);
@@ -165,7 +174,7 @@ static void set_device(struct fi_device_attr *device, const struct vrb_device *d
 {
 	device->name = strdup(dev->name);
 	device->device_id = hex(dev->attr.vendor_part_id);
-	device->device_version = hex(dev->attr.hw_ver);
+	device->device_version = decimal(dev->attr.hw_ver);
 	device->vendor_id = hex(dev->attr.vendor_id);
 	device->firmware = strdup(dev->attr.fw_ver);
 	if (dev->driver[0])

@@ -43,6 +43,11 @@ static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *de
 		return NULL;
 	fi_freeinfo(info->next);
 	info->next = NULL;
+	/* Callers of API 1.0 to 1.6 have no such field and would not free it. */
+	if (!pep->info->nic && info->nic) {
+		fi_close(&info->nic->fid);
+		info->nic = NULL;
+	}
 	return info;
 }
 

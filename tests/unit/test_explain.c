@@ -159,6 +159,31 @@ static void test_listener(void **state)
 	assert_int_equal(told, 4);
 }
 
+static void test_news(void **state)
+{
+	struct fi_explain_attr attr = { sizeof(attr), count, &told };
+	struct ofi_rejects one, same, other;
+	struct fid *fid;
+
+	(void)state;
+	ofi_rejects_begin(&one);
+	reject(1, "a");
+	assert_true(ofi_rejects_news(&one));
+	ofi_rejects_begin(&same);
+	reject(1, "a");
+	assert_false(ofi_rejects_news(&same));
+	ofi_rejects_begin(&other);
+	reject(1, "b");
+	assert_int_equal(ofi_explain_open(&attr, sizeof(attr), 0, &fid, NULL), 0);
+	assert_false(ofi_rejects_news(&other));
+	assert_int_equal(fi_close(fid), 0);
+	assert_true(ofi_rejects_news(&other));
+	assert_false(ofi_rejects_news(&other));
+	ofi_rejects_end(&other);
+	ofi_rejects_end(&same);
+	ofi_rejects_end(&one);
+}
+
 static void test_bad_listeners(void **state)
 {
 	struct fi_explain_attr attr = { sizeof(attr), count, NULL };
@@ -200,6 +225,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bounded, start, stop),
 		cmocka_unit_test_setup_teardown(test_nested, start, stop),
 		cmocka_unit_test_setup_teardown(test_listener, start, stop),
+		cmocka_unit_test_setup_teardown(test_news, start, stop),
 		cmocka_unit_test_setup_teardown(test_bad_listeners, start, stop),
 		cmocka_unit_test_setup_teardown(test_by_context, start, stop),
 	};

@@ -213,6 +213,8 @@ static void test_explained(void **state)
 	assert_non_null(strstr(logged[2], "candidate tcp rejected: fabric_attr->prov_name: "
 					  "asked verbs, has tcp"));
 	warnings = 0;
+	assert_int_equal(ask_for("verbs", &info), -FI_ENODATA);
+	assert_int_equal(warnings, 0);
 	assert_int_equal(ask(NULL, &info), 0);
 	fi_freeinfo(info);
 	assert_int_equal(warnings, 0);
@@ -226,6 +228,25 @@ static void test_explained(void **state)
 	fi_close(&log.fid);
 }
 
+static void test_addr_format(void **state)
+{
+	struct fi_info *info;
+
+	(void)state;
+	setenv("FI_ADDR_FORMAT", "FI_SOCKADDR_IN6", 1);
+	ofi_param_init();
+	assert_int_equal(ask(NULL, &info), -FI_ENODATA);
+	assert_null(info);
+	setenv("FI_ADDR_FORMAT", "fi_format_unspec", 1);
+	ofi_param_fini();
+	ofi_param_init();
+	assert_int_equal(ask(NULL, &info), 0);
+	assert_non_null(info->next);
+	fi_freeinfo(info);
+	unsetenv("FI_ADDR_FORMAT");
+	ofi_param_fini();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +258,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_names_only, start, stop),
 		cmocka_unit_test_setup_teardown(test_errors, start, stop),
 		cmocka_unit_test_setup_teardown(test_explained, start, stop),
+		cmocka_unit_test_setup_teardown(test_addr_format, start, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,10 +32,11 @@ static void test_system(void **state)
 static void test_unknown(void **state)
 {
 	(void)state;
-	assert_string_equal(fi_strerror(FI_ERRNO_MAX), "Unknown error");
-	assert_string_equal(fi_strerror(FI_ERRNO_OFFSET - 1), "Unknown error");
-	assert_string_equal(fi_strerror(INT_MIN), "Unknown error");
-	assert_string_equal(fi_strerror(INT_MAX), "Unknown error");
+	assert_string_equal(fi_strerror(FI_ERRNO_OFFSET - 1), "Unknown error 255");
+	assert_string_equal(fi_strerror(FI_ERRNO_MAX), "Unspecified error");
+	assert_string_equal(fi_strerror(-FI_ERRNO_MAX), "Unspecified error");
+	assert_string_equal(fi_strerror(INT_MIN), "Unspecified error");
+	assert_string_equal(fi_strerror(INT_MAX), "Unspecified error");
 }
 
 int main(void)

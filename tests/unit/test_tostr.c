@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ofi/abi.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
@@ -111,7 +112,8 @@ static void check_flags(const char *prefix, int type, int least)
 
 	while (fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%127s %llx", name, &value) != 2 || !starts(name, prefix) ||
-		    !strcmp(name, "FI_MR_UNSPEC") || !strcmp(name, "FI_ORDER_STRICT"))
+		    !strcmp(name, "FI_MR_UNSPEC") || !strcmp(name, "FI_ORDER_STRICT") ||
+		    !strcmp(name, "FI_ORDER_NONE"))
 			continue;
 		if (!strcmp(name, "FI_MR_DMABUF") || !strcmp(name, "FI_MR_SINGLE_USE") ||
 		    starts(name, "FI_MR_COMPLETE"))
@@ -128,7 +130,7 @@ static void test_flag_families(void **state)
 {
 	(void)state;
 	check_flags("FI_MR_", FI_TYPE_MR_MODE, 13);
-	check_flags("FI_ORDER_", FI_TYPE_MSG_ORDER, 19);
+	check_flags("FI_ORDER_", FI_TYPE_MSG_ORDER, 18);
 }
 
 #define FLAG(type, flag)          \
@@ -221,7 +223,7 @@ static void test_combined(void **state)
 	(void)state;
 	assert_string_equal(fi_tostr(&caps, FI_TYPE_CAPS), "FI_MSG, FI_RMA, FI_DIRECTED_RECV");
 	assert_string_equal(fi_tostr(&none, FI_TYPE_CAPS), "");
-	assert_string_equal(fi_tostr(&none, FI_TYPE_MSG_ORDER), "FI_ORDER_NONE");
+	assert_string_equal(fi_tostr(&none, FI_TYPE_MSG_ORDER), "");
 	assert_string_equal(fi_tostr(&odd, FI_TYPE_CAPS), "FI_MSG, 0x1");
 	assert_string_equal(fi_tostr(&mr_mode, FI_TYPE_MR_MODE), "FI_MR_LOCAL, FI_MR_PROV_KEY");
 	assert_string_equal(fi_tostr(&unknown, FI_TYPE_EP_TYPE), "77");
@@ -255,6 +257,47 @@ static struct fi_info *filled(void)
 	return info;
 }
 
+/* As the tools of older releases print it. */
+static void test_details(void **state)
+{
+	struct fi_tx_attr tx = { .comp_order = FI_ORDER_STRICT };
+	struct fi_rx_attr rx = { .comp_order = FI_ORDER_STRICT | FI_ORDER_DATA };
+	struct fi_ep_attr ep = { .mem_tag_format = 0x5 };
+	uint8_t key[] = { 1, 2 };
+
+	(void)state;
+	assert_non_null(
+		strstr(fi_tostr(&tx, FI_TYPE_TX_ATTR), "comp_order: [ FI_ORDER_STRICT ]\n"));
+	assert_non_null(strstr(fi_tostr(&rx, FI_TYPE_RX_ATTR),
+			       "comp_order: [ FI_ORDER_STRICT, FI_ORDER_DATA ]\n"));
+	rx.comp_order = FI_ORDER_RAR | FI_ORDER_SAS;
+	assert_non_null(strstr(fi_tostr(&rx, FI_TYPE_RX_ATTR),
+			       "comp_order: [ FI_ORDER_RAR, FI_ORDER_SAS ]\n"));
+	assert_non_null(
+		strstr(fi_tostr(&ep, FI_TYPE_EP_ATTR), "mem_tag_format: 0x0000000000000005\n"));
+	assert_null(strstr(fi_tostr(&ep, FI_TYPE_EP_ATTR), "auth_key:"));
+	ep.auth_key = key;
+	ep.auth_key_size = sizeof(key);
+	assert_non_null(strstr(fi_tostr(&ep, FI_TYPE_EP_ATTR), "auth_key: 0x0102\n"));
+}
+
+/* A structure of a caller whose node is older ends where his ends. */
+static void test_older_callers(void **state)
+{
+	struct fi_domain_attr domain = { .tclass = 1, .max_cntr_value = 9 };
+
+	(void)state;
+	ofi_abi_note(OFI_ABI_1_10);
+	assert_non_null(strstr(fi_tostr(&domain, FI_TYPE_DOMAIN_ATTR), "max_cntr_value: 9\n"));
+	ofi_abi_note(OFI_ABI_1_3);
+	ofi_abi_note(OFI_ABI_1_8);
+	assert_null(strstr(fi_tostr(&domain, FI_TYPE_DOMAIN_ATTR), "max_cntr_value"));
+	assert_non_null(strstr(fi_tostr(&domain, FI_TYPE_DOMAIN_ATTR), "tclass: 0x1\n"));
+	ofi_abi_note(OFI_ABI_1_0);
+	assert_null(strstr(fi_tostr(&domain, FI_TYPE_DOMAIN_ATTR), "tclass"));
+	assert_non_null(strstr(fi_tostr(&domain, FI_TYPE_DOMAIN_ATTR), "rx_ctx_cnt: 0\n"));
+}
+
 static void test_info(void **state)
 {
 	static const char *const lines[] = {
@@ -268,7 +311,7 @@ static void test_info(void **state)
 		"        mr_mode: [ FI_MR_LOCAL ]\n",
 		"        prov_name: verbs\n",
 		"        api_version: 1.17\n",
-		"    nic: (null)\n",
+		"    nic: (nil)\n",
 	};
 	struct fi_info *info = filled();
 	char *text = fi_tostr(info, FI_TYPE_INFO);
@@ -364,6 +407,8 @@ int main(void)
 		cmocka_unit_test(test_other_structures),
 		cmocka_unit_test(test_every_type),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_details),
+		cmocka_unit_test(test_older_callers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

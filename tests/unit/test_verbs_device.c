@@ -111,6 +111,7 @@ static void test_roce(void **state)
 	assert_int_equal(dev->max_inline, 972);
 	assert_int_equal(dev->num_ports, 1);
 	assert_int_equal(dev->ports[0].gid_index, 1);
+	assert_int_equal(be64toh(dev->ports[0].subnet) >> 32, 0xfe800000);
 	assert_string_equal(dev->ports[0].link_addr, "52:54:00:12:34:56");
 	expect_addrs(&dev->ports[0],
 		     "10.0.0.1:0 [2001:db8::1]:0 169.254.1.1:0 [fe80::5054:ff:fe12:3456]:0 ");

@@ -49,7 +49,7 @@ static int setup(void **state)
 	port.attr.active_width = 2;
 	port.attr.active_speed = 32;
 	port.attr.link_layer = IBV_LINK_LAYER_INFINIBAND;
-	port.gid.global.subnet_prefix = htobe64(0xfe80000000000000);
+	port.subnet = htobe64(0xfe80000000000000);
 	strcpy(port.link_addr, "fe80::1");
 	STAILQ_INIT(&port.addrs);
 	STAILQ_INSERT_TAIL(&port.addrs, &addr, next);
