@@ -5,46 +5,10 @@
  */
 #include <ofi/abi.h>
 
-#include <limits.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/info.h>
 #include <rdma/fi_errno.h>
-
-static const size_t sizes[][OFI_ABI_PARTS] = {
-	/* fi_info, tx_attr, rx_attr, ep_attr, domain_attr, fabric_attr */
-	[OFI_ABI_1_0] = { 112, 72, 64, 80, 120, 32 },
-	[OFI_ABI_1_1] = { 112, 72, 64, 96, 184, 32 },
-	[OFI_ABI_1_2] = { 120, 72, 64, 96, 184, 32 },
-	[OFI_ABI_1_3] = { 120, 80, 64, 96, 192, 32 },
-	[OFI_ABI_1_7] = { 120, 80, 64, 96, 200, 32 },
-	[OFI_ABI_1_8] = { 120, 80, 64, 96, 208, 32 },
-	[OFI_ABI_1_9] = { 120, 80, 64, 96, 224, 32 },
-	[OFI_ABI_1_10] = { 120, 80, 64, 104, 232, 32 },
-};
-
-_Static_assert(sizeof(struct fi_info) == 120 && sizeof(struct fi_tx_attr) == 80 &&
-		       sizeof(struct fi_rx_attr) == 64 && sizeof(struct fi_ep_attr) == 104 &&
-		       sizeof(struct fi_domain_attr) == 232 && sizeof(struct fi_fabric_attr) == 32,
-	       "a structure grew: it needs a new symbol version and a new row of sizes");
-
-static atomic_uint oldest = UINT_MAX; /* node of a caller, UINT_MAX: none yet */
-
-void ofi_abi_note(enum ofi_abi_node node)
-{
-	unsigned seen = atomic_load_explicit(&oldest, memory_order_relaxed);
-
-	while (node < seen && !atomic_compare_exchange_weak(&oldest, &seen, node))
-		;
-}
-
-size_t ofi_abi_seen(enum ofi_abi_part part)
-{
-	unsigned node = atomic_load_explicit(&oldest, memory_order_relaxed);
-
-	return sizes[node == UINT_MAX ? OFI_ABI_1_0 : node][part];
-}
 
 /* Today's form of an older fi_info: the structures are copies, what they point to is not. */
 struct wide {
@@ -67,7 +31,7 @@ static void *widen_part(void *to, size_t to_size, const void *from, size_t from_
 
 static void widen(enum ofi_abi_node node, const struct fi_info *from, struct wide *to)
 {
-	const size_t *size = sizes[node];
+	const size_t *size = ofi_abi_sizes(node);
 	struct fi_info *info = &to->info;
 
 	widen_part(info, sizeof(*info), from, size[OFI_ABI_INFO]);
@@ -92,7 +56,7 @@ static void clear_tail(void *attr, size_t full, size_t seen)
 /* Takes from today's fi_info all that the older caller cannot see and so could not free. */
 static void narrow(enum ofi_abi_node node, struct fi_info *info)
 {
-	const size_t *size = sizes[node];
+	const size_t *size = ofi_abi_sizes(node);
 	struct fi_info own = *info;
 	struct wide seen;
 
@@ -147,28 +111,17 @@ void ofi_abi_freeinfo(enum ofi_abi_node node, struct fi_info *info)
 	for (; info; info = next) {
 		next = info->next;
 		widen(node, info, &wide);
-		ofi_info_release(&wide.info);
-		free(info->tx_attr);
-		free(info->rx_attr);
-		free(info->ep_attr);
-		free(info->domain_attr);
-		free(info->fabric_attr);
-		free(info);
+		ofi_info_free(info, &wide.info);
 	}
 }
 
-/* Which API releases grew the structures after 1.17 is not recorded: take the shorter ones. */
+/*
+ * Providers of API 1.9 and later are taken (registry.c). Which releases after 1.17 grew the
+ * structures is not recorded: take the shorter ones.
+ */
 static enum ofi_abi_node node_of(uint32_t fi_version)
 {
-	if (FI_VERSION_LT(fi_version, FI_VERSION(1, 5)))
-		return OFI_ABI_1_0;
-	if (FI_VERSION_LT(fi_version, FI_VERSION(1, 7)))
-		return OFI_ABI_1_1;
-	if (FI_VERSION_LT(fi_version, FI_VERSION(1, 9)))
-		return OFI_ABI_1_2;
-	if (FI_VERSION_LT(fi_version, FI_VERSION(2, 6)))
-		return OFI_ABI_1_3;
-	return OFI_ABI_1_10;
+	return FI_VERSION_LT(fi_version, FI_VERSION(2, 6)) ? OFI_ABI_1_3 : OFI_ABI_1_10;
 }
 
 int ofi_abi_import(uint32_t fi_version, struct fi_info **list)

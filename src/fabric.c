@@ -2,6 +2,7 @@
 /* Opening a fabric with the provider it belongs to, and the library's own named objects. */
 #include <stdlib.h>
 #include <string.h>
+#include <ofi/abi.h>
 #include <ofi/export.h>
 #include <ofi/filter.h>
 #include <ofi/log.h>
@@ -46,6 +47,10 @@ static bool has_fabric(struct fi_provider *prov, const struct fi_fabric_attr *at
 	if (FI_VERSION_LT(prov->fi_version, version) ||
 	    prov->getinfo(version, NULL, NULL, 0, NULL, &info))
 		return false;
+	if (ofi_abi_import(prov->fi_version, &info)) {
+		fi_freeinfo(info);
+		return false;
+	}
 	for (each = info; each && !found; each = each->next)
 		found = each->fabric_attr && each->fabric_attr->name &&
 			!strcmp(each->fabric_attr->name, attr->name);

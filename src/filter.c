@@ -30,7 +30,14 @@ bool ofi_word_next(const char **list, const char *seps, char *word, size_t len)
 	return false;
 }
 
-bool ofi_filter_pass(const char *list, const char *name)
+static bool is_name(const char *word, const char *name)
+{
+	return !strcasecmp(word, name);
+}
+
+/* "^verbs;ofi_rxm" takes the layered provider away, not verbs itself: negated names are exact. */
+static bool list_pass(const char *list, const char *name,
+		      bool (*match)(const char *word, const char *name))
 {
 	bool negated, listed = false, any = false;
 	char word[WORD_LEN];
@@ -40,9 +47,14 @@ bool ofi_filter_pass(const char *list, const char *name)
 		list++;
 	while (ofi_word_next(&list, ",", word, sizeof(word))) {
 		any = true;
-		listed |= !strcasecmp(word, name);
+		listed |= negated ? is_name(word, name) : match(word, name);
 	}
 	return !any || listed != negated;
+}
+
+bool ofi_filter_pass(const char *list, const char *name)
+{
+	return list_pass(list, name, is_name);
 }
 
 bool ofi_prov_is_utility(const char *name)
@@ -71,16 +83,5 @@ bool ofi_prov_name_pass(const char *request, const char *name)
 
 bool ofi_prov_filter_pass(const char *list, const char *name)
 {
-	bool negated, listed = false, any = false;
-	char word[WORD_LEN];
-
-	negated = list && *list == '^';
-	if (negated)
-		list++;
-	while (ofi_word_next(&list, ",", word, sizeof(word))) {
-		any = true;
-		/* "^verbs;ofi_rxm" takes the layered provider away, not verbs itself. */
-		listed |= negated ? !strcasecmp(word, name) : ofi_prov_name_pass(word, name);
-	}
-	return !any || listed != negated;
+	return list_pass(list, name, ofi_prov_name_pass);
 }

@@ -14,7 +14,7 @@ void ofi_nic_free(struct fid_nic *nic)
 		nic->fid.ops->close(&nic->fid);
 }
 
-void ofi_info_release(struct fi_info *info)
+static void release(struct fi_info *info)
 {
 	free(info->src_addr);
 	free(info->dest_addr);
@@ -31,19 +31,24 @@ void ofi_info_release(struct fi_info *info)
 	ofi_nic_free(info->nic);
 }
 
+void ofi_info_free(struct fi_info *info, struct fi_info *seen)
+{
+	release(seen);
+	free(info->tx_attr);
+	free(info->rx_attr);
+	free(info->ep_attr);
+	free(info->domain_attr);
+	free(info->fabric_attr);
+	free(info);
+}
+
 OFI_EXPORT void fi_freeinfo(struct fi_info *info)
 {
 	struct fi_info *next;
 
 	for (; info; info = next) {
 		next = info->next;
-		ofi_info_release(info);
-		free(info->tx_attr);
-		free(info->rx_attr);
-		free(info->ep_attr);
-		free(info->domain_attr);
-		free(info->fabric_attr);
-		free(info);
+		ofi_info_free(info, info);
 	}
 }
 

@@ -25,21 +25,15 @@ struct name {
 		(uint64_t)(constant), #constant \
 	}
 
+/* Bits that capabilities, operations and completions have in common. */
+#define OPERATIONS                                                                                \
+	NAME(FI_MSG), NAME(FI_RMA), NAME(FI_TAGGED), NAME(FI_ATOMIC), NAME(FI_MULTICAST),         \
+		NAME(FI_COLLECTIVE), NAME(FI_READ), NAME(FI_WRITE), NAME(FI_RECV), NAME(FI_SEND), \
+		NAME(FI_REMOTE_READ), NAME(FI_REMOTE_WRITE), NAME(FI_MULTI_RECV),                 \
+		NAME(FI_REMOTE_CQ_DATA)
+
 static const struct name caps[] = {
-	NAME(FI_MSG),
-	NAME(FI_RMA),
-	NAME(FI_TAGGED),
-	NAME(FI_ATOMIC),
-	NAME(FI_MULTICAST),
-	NAME(FI_COLLECTIVE),
-	NAME(FI_READ),
-	NAME(FI_WRITE),
-	NAME(FI_RECV),
-	NAME(FI_SEND),
-	NAME(FI_REMOTE_READ),
-	NAME(FI_REMOTE_WRITE),
-	NAME(FI_MULTI_RECV),
-	NAME(FI_REMOTE_CQ_DATA),
+	OPERATIONS,
 	NAME(FI_TRIGGER),
 	NAME(FI_FENCE),
 	NAME(FI_AV_USER_ID),
@@ -67,20 +61,7 @@ static const struct name mode[] = {
 };
 
 static const struct name op_flags[] = {
-	NAME(FI_MSG),
-	NAME(FI_RMA),
-	NAME(FI_TAGGED),
-	NAME(FI_ATOMIC),
-	NAME(FI_MULTICAST),
-	NAME(FI_COLLECTIVE),
-	NAME(FI_READ),
-	NAME(FI_WRITE),
-	NAME(FI_RECV),
-	NAME(FI_SEND),
-	NAME(FI_REMOTE_READ),
-	NAME(FI_REMOTE_WRITE),
-	NAME(FI_MULTI_RECV),
-	NAME(FI_REMOTE_CQ_DATA),
+	OPERATIONS,
 	NAME(FI_MORE),
 	NAME(FI_PEEK),
 	NAME(FI_TRIGGER),
@@ -110,15 +91,7 @@ static const struct name op_flags[] = {
 };
 
 static const struct name cq_flags[] = {
-	NAME(FI_MSG),	      NAME(FI_RMA),
-	NAME(FI_TAGGED),      NAME(FI_ATOMIC),
-	NAME(FI_MULTICAST),   NAME(FI_COLLECTIVE),
-	NAME(FI_READ),	      NAME(FI_WRITE),
-	NAME(FI_RECV),	      NAME(FI_SEND),
-	NAME(FI_REMOTE_READ), NAME(FI_REMOTE_WRITE),
-	NAME(FI_MULTI_RECV),  NAME(FI_REMOTE_CQ_DATA),
-	NAME(FI_MORE),	      NAME(FI_COMPLETION),
-	NAME(FI_DISCARD),     NAME(FI_CLAIM),
+	OPERATIONS, NAME(FI_MORE), NAME(FI_COMPLETION), NAME(FI_DISCARD), NAME(FI_CLAIM),
 };
 
 static const struct name order[] = {

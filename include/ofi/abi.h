@@ -31,6 +31,8 @@ enum ofi_abi_part {
 	OFI_ABI_PARTS,
 };
 
+/* Sizes of the parts, by enum ofi_abi_part. */
+const size_t *ofi_abi_sizes(enum ofi_abi_node node);
 /* Each symbol version that takes or gives one tells that it has been called. */
 void ofi_abi_note(enum ofi_abi_node node);
 /*

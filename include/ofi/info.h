@@ -5,8 +5,8 @@
 
 #include <rdma/fabric.h>
 
-/* Frees what info and its attributes point to, but neither the attributes nor info itself. */
-void ofi_info_release(struct fi_info *info);
+/* Frees info, its attributes and what they point to as far as `seen`, a copy of all, has it. */
+void ofi_info_free(struct fi_info *info, struct fi_info *seen);
 void ofi_nic_free(struct fid_nic *nic);
 
 #endif
