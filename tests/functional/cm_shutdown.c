@@ -4,6 +4,7 @@
  * FI_SHUTDOWN, every outstanding operation completes exactly once with FI_ECANCELED, and posting then says that
  * there is no connection.
  */
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_rma.h>
@@ -51,6 +52,9 @@ static void flushed(struct fid_cq *cq, uint64_t count, uint64_t kind)
 /* What posting gives after the end; the last call is one that FI_MORE might hold back. */
 static void refused(struct end *end)
 {
+	const struct sockaddr_in somewhere = { .sin_family = AF_INET,
+					       .sin_port = htons(7471),
+					       .sin_addr.s_addr = inet_addr(local_addr()) };
 	struct iovec iov = { end->buf, 8 };
 	struct fi_msg msg = { .msg_iov = &iov, .desc = &end->desc, .iov_count = 1 };
 
@@ -60,7 +64,7 @@ static void refused(struct end *end)
 	RETURNS(fi_write(end->ep, end->buf, 8, end->desc, 0, end->peer.addr, end->peer.key, NULL),
 		-FI_ENOTCONN);
 	RETURNS(fi_sendmsg(end->ep, &msg, FI_MORE), -FI_ENOTCONN);
-	RETURNS(fi_connect(end->ep, end->info->src_addr, NULL, 0), -FI_EOPBADSTATE);
+	RETURNS(fi_connect(end->ep, &somewhere, NULL, 0), -FI_EOPBADSTATE);
 }
 
 /* With *arg sends outstanding, none of them ever received. */

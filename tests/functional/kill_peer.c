@@ -64,9 +64,12 @@ static void step_call(struct end *end, void *arg)
 	OK(fi_connect(end->ep, end->info->dest_addr, NULL, 0));
 }
 
-/* What comes on the EQ: one FI_SHUTDOWN, perhaps after FI_CONNECTED, or one error. */
+/* What comes on the EQ: one error; or, where there was FI_CONNECTED, one FI_SHUTDOWN, perhaps after an error. */
 static void ended(struct end *end, bool may_connect)
 {
+	bool connected = !!end->peer.key;
+	int errors = 0;
+
 	struct fi_eq_err_entry error = { 0 };
 	struct fi_eq_cm_entry entry;
 	uint64_t limit = deadline();
@@ -82,14 +85,17 @@ static void ended(struct end *end, bool may_connect)
 		if (ret == -FI_EAVAIL) {
 			RETURNS(fi_eq_readerr(end->eq, &error, 0), sizeof(error));
 			printf("error: %s\n", fi_strerror(error.err));
-			CHECK(error.fid == &end->ep->fid);
+			CHECK(error.fid == &end->ep->fid && !errors++);
+			if (connected)
+				continue;
 			break;
 		}
 		CHECK(ret >= (ssize_t)sizeof(entry) && entry.fid == &end->ep->fid);
-		if (event == FI_SHUTDOWN)
+		if (event == FI_SHUTDOWN && connected)
 			break;
-		CHECK(event == FI_CONNECTED && may_connect);
+		CHECK(event == FI_CONNECTED && may_connect && !errors);
 		may_connect = false;
+		connected = true;
 	}
 	no_event(end->eq, 50);
 }
