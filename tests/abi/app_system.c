@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The application as the system's headers compile it. Without such headers they are our own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <rdma/fabric.h>
+#include "tests/abi/app.h"
+
+int main(void)
+{
+	if (!getenv("WEFT_DEVICE")) {
+		printf("WEFT_DEVICE is not set: run this with tests/vm/run\n");
+		return 77;
+	}
+	printf("compiled with headers of %d.%d\n", FI_MAJOR_VERSION, FI_MINOR_VERSION);
+	return app_run(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION));
+}
