@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_getinfo: asks the providers in their order and joins what they offer. */
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -70,6 +71,16 @@ static void reject(const struct fi_provider *prov, const char *attr, const char 
 	ofi_reject(&entry);
 }
 
+static void reject_version(const struct fi_provider *prov, uint32_t version)
+{
+	char asked[32], has[32];
+
+	snprintf(asked, sizeof(asked), "API %u.%u", FI_MAJOR(version), FI_MINOR(version));
+	snprintf(has, sizeof(has), "API %u.%u", FI_MAJOR(prov->fi_version),
+		 FI_MINOR(prov->fi_version));
+	reject(prov, "version", asked, has);
+}
+
 /* Whether to ask a provider at all. */
 static bool wanted(const struct request *req, const struct ofi_provider *entry)
 {
@@ -84,7 +95,7 @@ static bool wanted(const struct request *req, const struct ofi_provider *entry)
 		return false;
 	}
 	if (FI_VERSION_LT(prov->fi_version, req->version)) {
-		reject(prov, "version", "an API newer than its own", "an older one");
+		reject_version(prov, req->version);
 		return false;
 	}
 	return true;
