@@ -55,6 +55,8 @@ void vrb_batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr)
 	uint32_t n = vrb_wq_held(ep->sq);
 	struct ibv_send_wr *held = &batch->wr[n];
 
+	if (!n)
+		__atomic_add_fetch(&ep->sq->cq->special, VRB_CQ_HELD, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&ep->sq->special, 1, __ATOMIC_RELAXED);
 	*held = *wr;
 	held->sg_list = &batch->sge[n * batch->iov_limit];
@@ -97,6 +99,7 @@ ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine)
 	if (!count)
 		return 0;
 	__atomic_sub_fetch(&ep->sq->special, count, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&ep->sq->cq->special, VRB_CQ_HELD, __ATOMIC_RELAXED);
 	err = ibv_post_send(ep->sq->qp, batch->wr, &bad);
 	if (!err)
 		return 0;

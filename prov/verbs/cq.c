@@ -6,6 +6,7 @@
 #include <string.h>
 #include <ofi/ops.h>
 #include <rdma/providers/fi_log.h>
+#include "batch.h"
 #include "cq.h"
 #include "ep.h"
 #include "err.h"
@@ -101,12 +102,32 @@ static void reap(struct vrb_cq *cq)
 	set_special(cq, VRB_CQ_CLOSED, false);
 }
 
-int vrb_cq_poll(struct vrb_cq *cq, size_t count)
+/*
+ * Rings the doorbells that FI_MORE left: whoever looks for completions posts nothing now. With FI_THREAD_FID
+ * another thread may be posting without a lock, so there the next post has to do it.
+ */
+static void ring_held(struct vrb_cq *cq)
 {
-	int n, want = vrb_cq_want(cq, count);
+	bool lock = cq->domain->lock_posts;
+	struct vrb_wq *wq;
 
-	if (!want)
-		return 0;
+	if (cq->locked && !lock)
+		return;
+	LIST_FOREACH (wq, &cq->wqs, siblings) {
+		if (!vrb_wq_held(wq))
+			continue;
+		if (lock)
+			ofi_lock(&wq->lock);
+		vrb_batch_ring(wq->ep, 0);
+		if (lock)
+			ofi_unlock(&wq->lock);
+	}
+}
+
+static int take(struct vrb_cq *cq, int want)
+{
+	int n;
+
 	if (cq->kept)
 		return take_kept(cq);
 	cq->first = 0;
@@ -116,6 +137,17 @@ int vrb_cq_poll(struct vrb_cq *cq, size_t count)
 	if (n <= 0 && (__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
 		n = take_lost(cq);
 	return n < 0 ? -FI_EIO : n;
+}
+
+int vrb_cq_poll(struct vrb_cq *cq, size_t count)
+{
+	int want = vrb_cq_want(cq, count);
+
+	if (!want)
+		return 0;
+	if (__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) >= VRB_CQ_HELD)
+		ring_held(cq);
+	return take(cq, want);
 }
 
 /* An RMA write with data is always reported, but for what belongs to a closed endpoint. */
@@ -151,7 +183,7 @@ void vrb_cq_reclaim(struct vrb_cq *cq)
 	if (cq->locked && !ofi_trylock(&cq->lock))
 		return;
 	if (!cq->kept) {
-		n = vrb_cq_poll(cq, cq->bunch);
+		n = take(cq, (int)cq->bunch);
 		for (i = 0; i < n; i++)
 			if (!retire_silent(&cq->wc[i]))
 				cq->wc[left++] = cq->wc[i];

@@ -41,7 +41,7 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 	vrb_wq_shut(ep->sq, ep->domain->lock_posts);
 	vrb_wq_shut(ep->rq, ep->domain->lock_posts);
 	vrb_qp_flush(ep);
-	/* What FI_MORE holds back was accepted, so it completes. Without locks, the next post sees to that. */
+	/* What FI_MORE holds back was accepted, so it completes. Without locks, the application's next call sees to that. */
 	if (ep->domain->lock_posts) {
 		ofi_lock(&ep->sq->lock);
 		vrb_batch_ring(ep, 0);
@@ -168,7 +168,6 @@ static bool post_marker(struct vrb_ep *ep)
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
 	struct vrb_wq *sq = ep->sq;
 
-	vrb_batch_ring(ep, 0);
 	if (!vrb_wq_refresh(sq))
 		return true;
 	wr.wr_id = vrb_wq_take(sq, NULL, FI_RMA | FI_WRITE | VRB_SILENT, 0);
@@ -187,6 +186,7 @@ static void drain(struct vrb_ep *ep)
 	uint64_t end = ofi_now_ms() + DRAIN_MS;
 	struct vrb_wq *sq = ep->sq;
 
+	vrb_batch_ring(ep, 0);
 	if (vrb_wq_special(sq) & VRB_WQ_SHUT || !vrb_wq_used(sq) || !post_marker(ep))
 		return;
 	while (vrb_cq_drain(sq->cq, sq) && !(vrb_wq_special(sq) & VRB_WQ_SHUT) &&
