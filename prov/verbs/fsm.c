@@ -227,7 +227,6 @@ static int act_end(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	(void)arg;
 	vrb_ep_down(ep, -FI_ENOTCONN);
-	/* It fails when the peer was faster. */
 	rdma_disconnect(ep->conn.id);
 	return 0;
 }
@@ -236,9 +235,20 @@ static int act_end(struct vrb_ep *ep, const struct vrb_step_arg *arg)
  * Both sides hear of the end, whoever began. The side that calls fi_shutdown hears of it at once:
  * a peer that is stuck would let it wait for the time-outs of the CM.
  */
-static int act_disconnect(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+static int act_disconnected(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	act_end(ep, arg);
+	post_shutdown(ep);
+	return 0;
+}
+
+static int act_shutdown(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	(void)arg;
+	vrb_ep_down(ep, -FI_ENOTCONN);
+	/* EINVAL: the peer was faster. */
+	if (rdma_disconnect(ep->conn.id) && errno != EINVAL)
+		return cm_failed(ep, "fi_shutdown: rdma_disconnect");
 	post_shutdown(ep);
 	return 0;
 }
@@ -346,10 +356,10 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 	[VRB_CONN_UP] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EISCONN),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EISCONN),
-		[VRB_STEP_SHUTDOWN] = GO(act_disconnect, VRB_CONN_DOWN),
+		[VRB_STEP_SHUTDOWN] = GO(act_shutdown, VRB_CONN_DOWN),
 		[VRB_STEP_CLOSE] = GO(act_end, VRB_CONN_CLOSED),
 		[VRB_STEP_FAILED] = GO(act_fatal, VRB_CONN_DOWN),
-		[VRB_STEP_DISCONNECTED] = GO(act_disconnect, VRB_CONN_DOWN),
+		[VRB_STEP_DISCONNECTED] = GO(act_disconnected, VRB_CONN_DOWN),
 		[VRB_STEP_FATAL] = GO(act_fatal, VRB_CONN_DOWN),
 	},
 	[VRB_CONN_DOWN] = {

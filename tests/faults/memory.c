@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Each allocation fails in turn. */
+#include <stddef.h>
+#include "run.h"
+
+int main(int argc, char **argv)
+{
+	static const char *const functions[] = {
+		"malloc",  "calloc",	    "realloc",	 "strdup",
+		"strndup", "aligned_alloc", "vasprintf", NULL,
+	};
+
+	return run_faults(argc, argv, functions);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Lets each call of some functions fail in turn, in a process of its own, until one run has no such call. */
+#ifndef RUN_H
+#define RUN_H
+
+/* main() of a test; functions ends with NULL, arguments replace it: FUNCTION [N]. */
+int run_faults(int argc, char **argv, const char *const *functions);
+
+#endif
