@@ -91,19 +91,35 @@ static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, ui
 	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data);
 }
 
-static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+/* One buffer with data in it, which is what most messages are. */
+VRB_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
+	const struct iovec *iov = msg->msg_iov;
+	struct vrb_wq *sq = ep->sq;
+	struct vrb_tx_mode mode;
+	struct ibv_send_wr *wr;
+	ssize_t ret;
+
+	ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, iov->iov_len, &mode);
+	if (vrb_unlikely(ret))
+		return ret;
+	vrb_wq_enter(sq);
+	wr = vrb_sq_wr(sq, iov->iov_base, iov->iov_len, msg->desc ? msg->desc[0] : NULL);
+	wr->opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	wr->imm_data = htonl((uint32_t)msg->data);
+	wr->send_flags = mode.wr_flags | vrb_inline_flag(ep, iov->iov_len);
+	return vrb_sq_post(sq, wr, msg->context, MSG_SEND | mode.silent, iov->iov_len,
+			   flags & FI_MORE);
+}
+
+static VRB_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
 	struct ibv_sge sge[VRB_IOV_MAX];
 	struct ibv_send_wr wr = { .sg_list = sge };
 	struct vrb_tx_mode mode;
 	size_t len;
 	ssize_t ret;
 
-	if (vrb_unlikely(!msg))
-		return -FI_EINVAL;
-	if (vrb_unlikely((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX))
-		return -FI_EINVAL;
 	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
 			   ep->info->tx_attr->iov_limit, &len);
 	if (vrb_likely(!ret))
@@ -116,6 +132,20 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	wr.send_flags = mode.wr_flags | vrb_inline_flag(ep, len);
 	vrb_wq_enter(ep->sq);
 	return vrb_sq_post(ep->sq, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE);
+}
+
+static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+
+	if (vrb_unlikely(!msg))
+		return -FI_EINVAL;
+	if (vrb_unlikely((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	if (vrb_likely(msg->iov_count == 1 && msg->msg_iov) &&
+	    vrb_plain(msg->msg_iov->iov_base, msg->msg_iov->iov_len, ep->max_msg_size))
+		return send_single(ep, msg, flags);
+	return send_iov(ep, msg, flags);
 }
 
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
