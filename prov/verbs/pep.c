@@ -88,6 +88,12 @@ static struct fi_info *request_info(const struct vrb_pep *pep, struct rdma_cm_id
 	return info;
 }
 
+/* For the event thread, which takes no lock of an object that may be waiting for it. */
+static struct ofi_eq *bound_eq(const struct vrb_pep *pep)
+{
+	return __atomic_load_n(&pep->eq, __ATOMIC_ACQUIRE);
+}
+
 static int post_request(struct vrb_pep *pep, struct fi_info *info,
 			const struct rdma_cm_event *event)
 {
@@ -102,7 +108,7 @@ static int post_request(struct vrb_pep *pep, struct fi_info *info,
 	data = vrb_cm_unpack(param->private_data, param->private_data_len, &len);
 	if (len)
 		memcpy(post.entry.data, data, len);
-	return ofi_eq_post(pep->eq, FI_CONNREQ, &post, sizeof(post.entry) + len);
+	return ofi_eq_post(bound_eq(pep), FI_CONNREQ, &post, sizeof(post.entry) + len);
 }
 
 static void other_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
@@ -115,8 +121,8 @@ static void other_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
 
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "passive endpoint %p: %s\n", (void *)pep,
 		rdma_event_str(event->event));
-	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL && pep->eq)
-		ofi_eq_post_err(pep->eq, &entry);
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL && bound_eq(pep))
+		ofi_eq_post_err(bound_eq(pep), &entry);
 }
 
 struct rdma_cm_id *vrb_pep_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
@@ -315,8 +321,8 @@ static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			"fi_pep_bind: passive endpoint %p has an event queue\n", (void *)pep);
 		return -FI_EINVAL;
 	}
-	pep->eq = (struct ofi_eq *)bfid;
-	ofi_ref_get(&pep->eq->ref);
+	ofi_ref_get(&((struct ofi_eq *)bfid)->ref);
+	__atomic_store_n(&pep->eq, (struct ofi_eq *)bfid, __ATOMIC_RELEASE);
 	return 0;
 }
 

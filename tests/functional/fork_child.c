@@ -55,5 +55,8 @@ int main(int argc, char **argv)
 {
 	static const struct setup setup = { 0 };
 
+#ifdef __SANITIZE_THREAD__
+	skip("ThreadSanitizer does not let a forked child start threads");
+#endif
 	return run_pair(argc, argv, &setup, test);
 }

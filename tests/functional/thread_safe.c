@@ -51,6 +51,11 @@ static void *hammer_thread(void *arg)
 	while ((number = __atomic_fetch_add(&hammer->next, 1, __ATOMIC_RELAXED)) < COUNT)
 		while (AGAIN(limit, hammer->post(hammer->end, number)))
 			reap(hammer);
+	/* Whatever was last may have been held back by FI_MORE: this one ends the batch. */
+	while (hammer->cq == hammer->end->cq &&
+	       AGAIN(limit, fi_inject_write(hammer->end->ep, NULL, 0, 0, hammer->end->peer.addr,
+					    hammer->end->peer.key)))
+		reap(hammer);
 	while (__atomic_load_n(&hammer->done, __ATOMIC_RELAXED) < COUNT) {
 		reap(hammer);
 		pause_until(limit, "all completions");
