@@ -68,6 +68,15 @@ expect 61 'fi_getinfo.*No data available' fi_pingpong -p nosuchprovider -B 47594
 expect 61 'fi_info --why -p nosuchprovider -t FI_EP_MSG -c FI_MSG says' \
 	fi_pingpong -p nosuchprovider -e msg 127.0.0.1
 
+expect 0 '^Usage: ' fi_doctor --help
+expect 0 '^fi_doctor: libfabric API 2\.' fi_doctor --version
+expect 2 '^Usage: ' fi_doctor --nonsense
+expect 2 'unexpected argument: stray' fi_doctor host 1 stray
+expect 2 "a port is a number from 1 to 65535, not '0'" fi_doctor host 0
+expect 2 'not with a peer' fi_doctor -r /tmp host
+expect 1 '^fail  the kernel module ib_uverbs is not loaded  -> modprobe ib_uverbs$' \
+	fi_doctor -r /nonexistent
+
 if command -v python3 >/dev/null; then
 	for options in '' -e -l --version --why '-p nosuchprovider --why'; do
 		# shellcheck disable=SC2086
@@ -76,5 +85,9 @@ if command -v python3 >/dev/null; then
 			failed=1
 		fi
 	done
+	if ! util/fi_doctor --json -r /nonexistent | python3 -m json.tool >/dev/null; then
+		echo "FAIL fi_doctor --json: no valid JSON"
+		failed=1
+	fi
 fi
 exit $failed

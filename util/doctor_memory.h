@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How much memory may be locked, and is registered memory safe from fork and on huge pages? */
+#ifndef DOCTOR_MEMORY_H
+#define DOCTOR_MEMORY_H
+
+#include "doctor.h"
+
+#define DOCTOR_REGISTER (64UL << 20) /* bytes that an application may well register */
+
+void doctor_memory(struct doctor *doctor);
+
+#endif

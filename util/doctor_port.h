@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The ports of all RDMA devices: state, link, the network interface behind each. */
+#ifndef DOCTOR_PORT_H
+#define DOCTOR_PORT_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "doctor.h"
+
+struct doctor_port {
+	STAILQ_ENTRY(doctor_port) next;
+	char device[64];
+	char num[16];
+	char state[32]; /* "4: ACTIVE" */
+	char phys[32];	/* "5: LinkUp" */
+	char layer[32]; /* "Ethernet" or "InfiniBand" */
+	char netdev[IFNAMSIZ];
+	bool active;
+	bool ethernet;
+	bool iwarp;
+};
+
+STAILQ_HEAD(doctor_ports, doctor_port);
+
+/* False when memory is out. */
+bool doctor_ports_read(struct doctor_ports *ports, const char *root);
+void doctor_ports_free(struct doctor_ports *ports);
+
+void doctor_ports_check(struct doctor *doctor, const struct doctor_ports *ports);
+/* Bytes of payload in a packet of RoCE on an interface with this MTU: 256, 512 ... 4096. 0: too few. */
+unsigned int doctor_roce_mtu(long netdev_mtu);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_doctor: what keeps RDMA from working on this host, and the commands that mend it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rdma/fabric.h>
+
+#include "doctor.h"
+#include "doctor_access.h"
+#include "doctor_addr.h"
+#include "doctor_gid.h"
+#include "doctor_kernel.h"
+#include "doctor_memory.h"
+#include "doctor_net.h"
+#include "doctor_offer.h"
+#include "doctor_options.h"
+#include "doctor_peer.h"
+#include "doctor_port.h"
+
+enum { EXIT_WELL, EXIT_ILL, EXIT_USAGE };
+
+static void check_host(struct doctor *doctor, const struct doctor_ports *ports,
+		       const struct doctor_addrs *addrs)
+{
+	doctor_kernel(doctor);
+	doctor_access(doctor);
+	doctor_memory(doctor);
+	doctor_ports_check(doctor, ports);
+	doctor_gids_check(doctor, ports);
+	doctor_net_check(doctor, ports, addrs);
+	if (!*doctor->root)
+		doctor_offer_check(doctor, ports);
+}
+
+/* What is missing of it has the checks complain. */
+static void read_host(struct doctor *doctor, struct doctor_ports *ports, struct doctor_addrs *addrs)
+{
+	doctor->topic = "host";
+	if (!doctor_ports_read(ports, doctor->root)) {
+		doctor_fix(doctor, "free -m");
+		doctor_say(doctor, DOCTOR_FAIL, "not all ports could be read: %s",
+			   strerror(ENOMEM));
+	}
+	if (!doctor_addrs_read(addrs, doctor->root)) {
+		doctor_fix(doctor, "ip -o addr show >%s/ip-addr", doctor->root);
+		doctor_say(doctor, DOCTOR_NOTE, "the IP addresses are not known: %s",
+			   strerror(errno));
+	}
+}
+
+static int run(const struct doctor_options *opts)
+{
+	struct doctor doctor = { .root = opts->root, .as_json = opts->json, .quiet = opts->quiet };
+	struct doctor_ports ports;
+	struct doctor_addrs addrs;
+
+	doctor_start(&doctor, stdout);
+	read_host(&doctor, &ports, &addrs);
+	check_host(&doctor, &ports, &addrs);
+	if (opts->peer)
+		doctor_peer_connect(&doctor, opts, &ports, &addrs);
+	if (opts->listen)
+		doctor_peer_listen(&doctor, opts);
+	doctor_end(&doctor);
+	doctor_ports_free(&ports);
+	doctor_addrs_free(&addrs);
+	return doctor.counts[DOCTOR_FAIL] ? EXIT_ILL : EXIT_WELL;
+}
+
+int main(int argc, char **argv)
+{
+	struct doctor_options opts;
+
+	if (!doctor_options_parse(&opts, argc, argv))
+		return EXIT_USAGE;
+	if (opts.help) {
+		doctor_options_usage(stdout);
+		return EXIT_WELL;
+	}
+	if (opts.version) {
+		printf("fi_doctor: libfabric API %u.%u\n", FI_MAJOR(fi_version()),
+		       FI_MINOR(fi_version()));
+		return EXIT_WELL;
+	}
+	return run(&opts);
+}
