@@ -178,16 +178,19 @@ static bool retire_silent(const struct ibv_wc *wc)
 
 void vrb_cq_reclaim(struct vrb_cq *cq)
 {
-	int n, i, left = 0;
+	uint32_t i, end;
+	int n;
 
 	if (cq->locked && !ofi_trylock(&cq->lock))
 		return;
 	if (!cq->kept) {
 		n = take(cq, (int)cq->bunch);
-		for (i = 0; i < n; i++)
-			if (!retire_silent(&cq->wc[i]))
-				cq->wc[left++] = cq->wc[i];
-		vrb_cq_keep(cq, 0, left);
+		i = cq->first;
+		end = i + (n > 0 ? (uint32_t)n : 0);
+		/* Not what comes behind an unread one: retiring it would free the unread one's slot. */
+		while (i < end && retire_silent(&cq->wc[i]))
+			i++;
+		vrb_cq_keep(cq, i, end);
 	}
 	vrb_cq_unlock(cq);
 }

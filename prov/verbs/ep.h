@@ -36,6 +36,7 @@ struct vrb_ep {
 	struct ofi_eq *eq;
 	struct ibv_qp *qp;    /* from fi_enable on */
 	int qp_access;	      /* IBV_ACCESS_* of the queue pair */
+	uint32_t qp_num;      /* for error texts */
 	uint32_t peer_qp_num; /* for error texts; set before the endpoint is ready */
 	struct fi_info *info; /* what it was opened with */
 	struct vrb_conn conn;

@@ -70,6 +70,7 @@ int vrb_qp_create(struct vrb_ep *ep)
 	ep->qp = ibv_create_qp(ep->domain->pd, &attr);
 	if (!ep->qp)
 		return failed(ep, "fi_enable:", "ibv_create_qp", errno);
+	ep->qp_num = ep->qp->qp_num;
 	ret = to_init(ep);
 	if (ret)
 		vrb_qp_destroy(ep);

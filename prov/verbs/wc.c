@@ -39,7 +39,7 @@ void vrb_wc_detail(const struct ibv_wc *wc, struct vrb_wc_detail *detail)
 		.vendor_err = wc->vendor_err,
 		.flags = slot->flags & ~VRB_SILENT,
 		.len = slot->len,
-		.qp_num = ep->qp ? ep->qp->qp_num : 0,
+		.qp_num = ep->qp_num,
 		.peer_qp_num = ep->peer_qp_num,
 	};
 	if (ep->conn.peer.ss_family)
