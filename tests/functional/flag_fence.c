@@ -4,24 +4,32 @@
 #include <rdma/fi_rma.h>
 #include "steps.h"
 
-#define LEN    4000
-#define ROUNDS 20
+#define LEN    (128 << 10) /* of a read: many packets */
+#define TAIL   4096	   /* of it: what is sent on */
+#define ROUNDS 10
 
 /* The read fetches from the server, the fenced send carries the fetched bytes back. */
 static void one(struct pair *pair, unsigned int seed)
 {
-	struct part part = { .off = 8192, .len = LEN, .seed = seed, .context = seed };
+	struct part part = { .off = LEN, .len = TAIL, .seed = seed, .context = seed };
 	struct end *client = &pair->client;
-	struct iovec iov = { client->buf, LEN };
+	struct iovec iov = { client->buf, LEN }, tail = { client->buf + LEN - TAIL, TAIL };
+	struct fi_rma_iov source = { client->peer.addr, LEN, client->peer.key };
+	struct fi_msg_rma read = { .msg_iov = &iov,
+				   .desc = &client->desc,
+				   .iov_count = 1,
+				   .rma_iov = &source,
+				   .rma_iov_count = 1,
+				   .context = pair };
 	struct fi_msg msg = {
-		.msg_iov = &iov, .desc = &client->desc, .iov_count = 1, .context = client
+		.msg_iov = &tail, .desc = &client->desc, .iov_count = 1, .context = client
 	};
 
-	at_part(&pair->server, fill_part, 0, LEN, seed);
+	at_part(&pair->server, fill_part, LEN - TAIL, TAIL, seed);
 	at(&pair->server, post_recv, &part, sizeof(part));
 	memset(client->buf, 0, LEN);
-	OK(fi_read(client->ep, client->buf, LEN, client->desc, 0, client->peer.addr,
-		   client->peer.key, pair));
+	/* In one batch, so that the device could begin the send at once. */
+	OK(fi_readmsg(client->ep, &read, FI_MORE));
 	OK(fi_sendmsg(client->ep, &msg, FI_FENCE));
 	at(&pair->server, reap_recv, &part, sizeof(part));
 	wait_context(client->cq, pair);
@@ -38,7 +46,7 @@ static void test(struct pair *pair)
 
 int main(int argc, char **argv)
 {
-	static const struct setup setup = { 0 };
+	static const struct setup setup = { .buf_size = 2 * LEN };
 
 	return run_pair(argc, argv, &setup, test);
 }
