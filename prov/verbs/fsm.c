@@ -278,6 +278,14 @@ static int act_fatal(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return 0;
 }
 
+/* After the end: a device that vanishes flushes nothing, so the library does. */
+static int act_lost(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	if (arg->err == FI_ENODEV)
+		vrb_ep_down(ep, -FI_ENODEV);
+	return 0;
+}
+
 static int act_refuse(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	uint8_t wire[VRB_CM_WIRE_MAX];
@@ -366,6 +374,7 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_ECONNABORTED),
 		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
+		[VRB_STEP_FATAL] = GO(act_lost, VRB_CONN_DOWN),
 	},
 	[VRB_CONN_CLOSED] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),

@@ -28,7 +28,9 @@ const struct ofi_param vrb_param_table[] = {
 	    "encoding "
 	    "of InfiniBand (12 is 0.64 ms, 0 is 655 ms)"),
 	INT(rnr_retry_count, 7, 0, 7, "How often it does so; 7 is for ever"),
-	INT(retry_count, 7, 0, 7, "How often a packet that is not acknowledged is sent again"),
+	INT(retry_count, 6, 0, 7,
+	    "How often a packet that is not acknowledged is sent again; to soft-RoCE 7 is for "
+	    "ever"),
 	INT(ack_timeout, 0, 0, 31,
 	    "How long an acknowledgement may take, 4.096 us times 2 to this power; 0 leaves it to "
 	    "the connection manager"),

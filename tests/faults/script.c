@@ -150,13 +150,13 @@ static void keep_request(struct script *s, struct fi_info *info)
 	s->pending = info->handle;
 }
 
-struct event {
+union event {
 	struct fi_eq_cm_entry cm;
-	char data[64];
+	char room[sizeof(struct fi_eq_cm_entry) + 64];
 };
 
 /* Its length, or -FI_EAGAIN after some time. */
-static ssize_t next_event(struct script *s, uint32_t *kind, struct event *event)
+static ssize_t next_event(struct script *s, uint32_t *kind, union event *event)
 {
 	long end = now_ms() + WAIT_MS;
 	ssize_t ret;
@@ -170,7 +170,7 @@ static ssize_t next_event(struct script *s, uint32_t *kind, struct event *event)
 /* The next event must be this one. Keeps the fi_info of a connection request. */
 static int expect(struct script *s, const char *name, uint32_t wanted)
 {
-	struct event event;
+	union event event;
 	uint32_t kind = 0;
 	ssize_t ret = next_event(s, &kind, &event);
 
@@ -268,7 +268,7 @@ static int disconnect(struct script *s)
 static int reject(struct script *s)
 {
 	struct fi_eq_err_entry entry = { 0 };
-	struct event event;
+	union event event;
 	uint32_t kind;
 	fid_t handle;
 	ssize_t ret;

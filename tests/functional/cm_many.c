@@ -7,9 +7,9 @@
 
 #define EPS 64
 
-struct wide_entry {
+union wide_entry {
 	struct fi_eq_cm_entry entry;
-	uint8_t data[256];
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + 256];
 };
 
 static struct fid_ep *eps[EPS]; /* of this process' end */
@@ -36,13 +36,13 @@ static void step_listen(struct end *end, void *arg)
 }
 
 /* The request's data is the client's number, which goes back with the reply. */
-static void accept_one(struct end *end, const struct wide_entry *wide)
+static void accept_one(struct end *end, const union wide_entry *wide)
 {
 	static int count;
 	int number;
 
 	CHECK(count < EPS);
-	memcpy(&number, wide->data, sizeof(number));
+	memcpy(&number, wide->entry.data, sizeof(number));
 	eps[count] = end_ep(end, wide->entry.info);
 	OK(fi_recv(eps[count], end->buf + number * 64, 64, end->desc, 0,
 		   (void *)(uintptr_t)number));
@@ -51,7 +51,7 @@ static void accept_one(struct end *end, const struct wide_entry *wide)
 	count++;
 }
 
-static void read_event(struct end *end, uint32_t *event, struct wide_entry *wide)
+static void read_event(struct end *end, uint32_t *event, union wide_entry *wide)
 {
 	uint64_t limit = deadline();
 	ssize_t ret;
@@ -63,7 +63,7 @@ static void read_event(struct end *end, uint32_t *event, struct wide_entry *wide
 
 static void step_serve(struct end *end, void *arg)
 {
-	struct wide_entry wide;
+	union wide_entry wide;
 	int connected = 0;
 	uint32_t event;
 
@@ -118,7 +118,7 @@ static void start_all(struct end *end, const struct place *place)
 static void wait_all(struct end *end)
 {
 	bool seen[EPS] = { false };
-	struct wide_entry wide;
+	union wide_entry wide;
 	uint32_t event;
 	int number;
 	size_t i, n;
@@ -127,7 +127,7 @@ static void wait_all(struct end *end)
 		read_event(end, &event, &wide);
 		EQUAL(event, FI_CONNECTED);
 		n = index_of(wide.entry.fid);
-		memcpy(&number, wide.data, sizeof(number));
+		memcpy(&number, wide.entry.data, sizeof(number));
 		EQUAL(number, n);
 		CHECK(!seen[n]);
 		seen[n] = true;

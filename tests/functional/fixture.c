@@ -188,9 +188,9 @@ void end_aim(struct end *end, const struct place *place)
 	end->ep = end_ep(end, end->info);
 }
 
-struct wide_entry {
+union wide_entry {
 	struct fi_eq_cm_entry entry;
-	uint8_t data[EVENT_DATA];
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + EVENT_DATA];
 };
 
 static void fail_event_error(struct fid_eq *eq, uint32_t event)
@@ -204,7 +204,7 @@ static void fail_event_error(struct fid_eq *eq, uint32_t event)
 	     entry.err, fi_strerror(entry.err), text);
 }
 
-static size_t read_event(struct fid_eq *eq, uint32_t event, struct wide_entry *wide)
+static size_t read_event(struct fid_eq *eq, uint32_t event, union wide_entry *wide)
 {
 	uint64_t end = deadline();
 	uint32_t found;
@@ -228,26 +228,26 @@ static size_t read_event(struct fid_eq *eq, uint32_t event, struct wide_entry *w
 
 size_t wait_event(struct fid_eq *eq, uint32_t event, const struct fid *fid, void *data, size_t len)
 {
-	struct wide_entry wide;
+	union wide_entry wide;
 	size_t got = read_event(eq, event, &wide);
 
 	CHECK(wide.entry.fid == fid);
 	CHECK(got <= len || !data);
 	if (data)
-		memcpy(data, wide.data, got);
+		memcpy(data, wide.entry.data, got);
 	return got;
 }
 
 struct fi_info *end_request(struct end *end, void *data, size_t *len)
 {
-	struct wide_entry wide;
+	union wide_entry wide;
 	size_t got = read_event(end->eq, FI_CONNREQ, &wide);
 
 	CHECK(wide.entry.fid == &end->pep->fid);
 	CHECK(wide.entry.info);
 	if (data) {
 		CHECK(got <= *len);
-		memcpy(data, wide.data, got);
+		memcpy(data, wide.entry.data, got);
 		*len = got;
 	}
 	return wide.entry.info;
@@ -256,7 +256,7 @@ struct fi_info *end_request(struct end *end, void *data, size_t *len)
 void wait_event_error(struct fid_eq *eq, struct fi_eq_err_entry *entry)
 {
 	uint64_t end = deadline();
-	struct wide_entry wide;
+	union wide_entry wide;
 	uint32_t event;
 	ssize_t ret;
 
@@ -275,7 +275,7 @@ void wait_event_error(struct fid_eq *eq, struct fi_eq_err_entry *entry)
 
 void no_event(struct fid_eq *eq, int ms)
 {
-	struct wide_entry wide;
+	union wide_entry wide;
 	uint32_t event = UINT32_MAX;
 	ssize_t ret = fi_eq_sread(eq, &event, &wide, sizeof(wide), ms, 0);
 
