@@ -57,7 +57,7 @@ static bool is_lost(const struct ibv_wc *wc)
 }
 
 /* From the device, but nothing of a queue that the library completes itself. */
-static int take_polled(struct vrb_cq *cq, int want)
+static inline int take_polled(struct vrb_cq *cq, int want)
 {
 	int n, i, taken;
 
@@ -124,7 +124,7 @@ static void ring_held(struct vrb_cq *cq)
 	}
 }
 
-static int take(struct vrb_cq *cq, int want)
+static inline int take(struct vrb_cq *cq, int want)
 {
 	int n;
 

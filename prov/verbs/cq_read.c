@@ -75,7 +75,7 @@ VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
 	union entries out = { .any = cq->out };
 	size_t done = 0, room;
 
-	for (; n > 0; n = vrb_cq_poll(cq, cq->room - done)) {
+	for (; n > 0; n = done < cq->room ? vrb_cq_poll(cq, cq->room - done) : 0) {
 		wc = &cq->wc[cq->first];
 		end = wc + n;
 		room = cq->room - done;
