@@ -109,3 +109,10 @@ ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine)
 		give_up(ep, &batch->wr[count - refused], refused - mine);
 	return vrb_errno(err);
 }
+
+void vrb_batch_flush(struct vrb_ep *ep)
+{
+	ofi_lock(&ep->sq->lock);
+	vrb_batch_ring(ep, 0);
+	ofi_unlock(&ep->sq->lock);
+}

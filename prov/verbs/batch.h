@@ -25,5 +25,7 @@ void vrb_batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr);
  * value; those accepted by earlier calls complete in error, and the endpoint is over.
  */
 ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine);
+/* Takes sq->lock and posts what is held; from any thread, since whoever holds back takes the lock too. */
+void vrb_batch_flush(struct vrb_ep *ep);
 
 #endif

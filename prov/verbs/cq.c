@@ -102,26 +102,14 @@ static void reap(struct vrb_cq *cq)
 	set_special(cq, VRB_CQ_CLOSED, false);
 }
 
-/*
- * Rings the doorbells that FI_MORE left: whoever looks for completions posts nothing now. With FI_THREAD_FID
- * another thread may be posting without a lock, so there the next post has to do it.
- */
+/* Rings the doorbells that FI_MORE left: whoever looks for completions posts nothing now. */
 static void ring_held(struct vrb_cq *cq)
 {
-	bool lock = cq->domain->lock_posts;
 	struct vrb_wq *wq;
 
-	if (cq->locked && !lock)
-		return;
-	LIST_FOREACH (wq, &cq->wqs, siblings) {
-		if (!vrb_wq_held(wq))
-			continue;
-		if (lock)
-			ofi_lock(&wq->lock);
-		vrb_batch_ring(wq->ep, 0);
-		if (lock)
-			ofi_unlock(&wq->lock);
-	}
+	LIST_FOREACH (wq, &cq->wqs, siblings)
+		if (vrb_wq_held(wq))
+			vrb_batch_flush(wq->ep);
 }
 
 static inline int take(struct vrb_cq *cq, int want)

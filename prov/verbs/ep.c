@@ -41,12 +41,8 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 	vrb_wq_shut(ep->sq, ep->domain->lock_posts);
 	vrb_wq_shut(ep->rq, ep->domain->lock_posts);
 	vrb_qp_flush(ep);
-	/* What FI_MORE holds back was accepted, so it completes. Without locks, the application's next call sees to that. */
-	if (ep->domain->lock_posts) {
-		ofi_lock(&ep->sq->lock);
-		vrb_batch_ring(ep, 0);
-		ofi_unlock(&ep->sq->lock);
-	}
+	/* What FI_MORE holds back was accepted, so it completes. */
+	vrb_batch_flush(ep);
 	if (err == -FI_ENODEV && ep->enabled) {
 		vrb_cq_lose(ep->sq);
 		vrb_cq_lose(ep->rq);
@@ -186,7 +182,7 @@ static void drain(struct vrb_ep *ep)
 	uint64_t end = ofi_now_ms() + DRAIN_MS;
 	struct vrb_wq *sq = ep->sq;
 
-	vrb_batch_ring(ep, 0);
+	vrb_batch_flush(ep);
 	if (vrb_wq_special(sq) & VRB_WQ_SHUT || !vrb_wq_used(sq) || !post_marker(ep))
 		return;
 	while (vrb_cq_drain(sq->cq, sq) && !(vrb_wq_special(sq) & VRB_WQ_SHUT) &&
