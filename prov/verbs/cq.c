@@ -232,6 +232,8 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 	vrb_cq_lock(cq);
 	wq->cq = cq;
 	LIST_INSERT_HEAD(&cq->wqs, wq, siblings);
+	if (vrb_wq_special(wq) & VRB_WQ_TRACED)
+		set_special(cq, VRB_CQ_TRACED, true);
 	vrb_cq_unlock(cq);
 	return 0;
 }

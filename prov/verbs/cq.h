@@ -18,6 +18,7 @@
 #define VRB_CQ_KEPT   1u   /* completions are kept */
 #define VRB_CQ_LOST   2u   /* queues have work requests that only the library can complete */
 #define VRB_CQ_CLOSED 4u   /* queues of closed endpoints wait to be freed */
+#define VRB_CQ_TRACED 8u   /* queues are VRB_WQ_TRACED; set with the lock held, for good */
 #define VRB_CQ_HELD   256u /* times the queues with work requests that FI_MORE holds back */
 
 struct vrb_cq {

@@ -36,9 +36,12 @@ VRB_INLINE void put(enum fi_cq_format format, union entries out, size_t i, void 
 	}
 }
 
-/* Retires what the completion stands for. Returns the entries written, 0 or 1. */
+/*
+ * Retires what the completion stands for. Returns the entries written, 0 or 1. Queues are traced only
+ * where the CQ is, which each read knows from the start.
+ */
 VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i,
-			   const struct ibv_wc *wc, bool may_have_data)
+			   const struct ibv_wc *wc, bool may_have_data, bool traced)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct vrb_wq *wq = slot->wq;
@@ -51,7 +54,10 @@ VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i
 	flags = slot->flags;
 	if (may_have_data && vrb_unlikely(wc->wc_flags & IBV_WC_WITH_IMM))
 		flags = vrb_cq_arrived(wc, flags, &data);
-	vrb_wq_retire(wq, slot);
+	if (vrb_unlikely(traced))
+		vrb_wq_retire(wq, slot);
+	else
+		vrb_wq_retire_plain(wq, slot);
 	if (vrb_unlikely(flags & VRB_SILENT))
 		return 0;
 	put(format, out, i, context, flags, wc->opcode & IBV_WC_RECV ? wc->byte_len : 0, data);
@@ -72,6 +78,7 @@ VRB_INLINE bool is_error(const struct ibv_wc *wc)
 VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
 {
 	const struct ibv_wc *wc, *end, *stop;
+	bool traced = __atomic_load_n(&cq->special, __ATOMIC_RELAXED) & VRB_CQ_TRACED;
 	union entries out = { .any = cq->out };
 	size_t done = 0, room;
 
@@ -84,7 +91,7 @@ VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
 				vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
 				return done ? (ssize_t)done : -FI_EAVAIL;
 			}
-			done += take_one(format, out, done, wc, true);
+			done += take_one(format, out, done, wc, true, traced);
 		}
 		vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
 	}
@@ -135,7 +142,7 @@ VRB_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n)
 	cq->first = 0;
 	if (vrb_unlikely(n != 1 || cq->wc[0].status || (cq->wc[0].wc_flags & IBV_WC_WITH_IMM)))
 		return read_many(cq, n);
-	if (vrb_unlikely(!take_one(format, out, 0, &cq->wc[0], false)))
+	if (vrb_unlikely(!take_one(format, out, 0, &cq->wc[0], false, false)))
 		return read_many(cq, vrb_cq_poll(cq, cq->room));
 	leave(cq);
 	return 1;

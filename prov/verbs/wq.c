@@ -84,3 +84,11 @@ void vrb_wq_untake(struct vrb_wq *wq, uint32_t n)
 	__atomic_store_n(&wq->head, &wq->slots[at < 0 ? at + wq->size + 1 : at], __ATOMIC_RELEASE);
 	vrb_wq_give_pool(wq, n);
 }
+
+void vrb_wq_retire(struct vrb_wq *wq, const struct vrb_slot *slot)
+{
+	uint32_t n = vrb_wq_distance(wq, wq->tail, slot->next);
+
+	vrb_wq_retire_plain(wq, slot);
+	vrb_wq_give_pool(wq, n);
+}

@@ -49,9 +49,11 @@ struct vrb_slot {
 		signal; /* IBV_SEND_SIGNALED in a few slots, so that silent queues retire too */
 };
 
-/* In vrb_wq.special: why a post needs more than a slot. The rest counts what ep->batch holds back. */
-#define VRB_WQ_SHUT   (1u << 31) /* not enabled, not connected, or over */
-#define VRB_WQ_SHARES (1u << 30) /* takes its credits from a pool */
+/* In vrb_wq.special: why a post or a completion needs more than a slot. */
+#define VRB_WQ_SHUT   (1u << 31)       /* not enabled, not connected, or over */
+#define VRB_WQ_SHARES (1u << 30)       /* takes its credits from a pool */
+#define VRB_WQ_HELD   ((1u << 24) - 1) /* the number of work requests that ep->batch holds back */
+#define VRB_WQ_TRACED (VRB_WQ_SHARES)  /* retiring a slot concerns more than the ring */
 
 struct vrb_wq {
 	/* Of the posting side, guarded by lock where the domain takes locks. */
@@ -113,7 +115,7 @@ static inline void vrb_wq_clear(struct vrb_wq *wq, uint32_t bits)
 
 static inline uint32_t vrb_wq_held(const struct vrb_wq *wq)
 {
-	return vrb_wq_special(wq) & ~(VRB_WQ_SHUT | VRB_WQ_SHARES);
+	return vrb_wq_special(wq) & VRB_WQ_HELD;
 }
 
 /* Slots from one to another. */
@@ -151,14 +153,13 @@ static inline uint64_t vrb_wq_take(struct vrb_wq *wq, void *context, uint64_t fl
 	return (uintptr_t)slot;
 }
 
-/* Retires everything up to the slot. */
-static inline void vrb_wq_retire(struct vrb_wq *wq, const struct vrb_slot *slot)
+/* Retires everything up to the slot of a queue that is not VRB_WQ_TRACED. */
+static inline void vrb_wq_retire_plain(struct vrb_wq *wq, const struct vrb_slot *slot)
 {
-	struct vrb_slot *tail = slot->next;
-
-	if (vrb_unlikely(vrb_wq_special(wq) & VRB_WQ_SHARES))
-		vrb_wq_give_pool(wq, vrb_wq_distance(wq, wq->tail, tail));
-	__atomic_store_n(&wq->tail, tail, __ATOMIC_RELEASE);
+	__atomic_store_n(&wq->tail, slot->next, __ATOMIC_RELEASE);
 }
+
+/* Retires everything up to the slot. */
+void vrb_wq_retire(struct vrb_wq *wq, const struct vrb_slot *slot);
 
 #endif
