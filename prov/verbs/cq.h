@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
 #include <rdma/fi_eq.h>
+#include <ofi/cntr.h>
 #include <ofi/lock.h>
 #include <ofi/ref.h>
 #include "domain.h"
@@ -15,11 +16,19 @@
 
 #define VRB_CQ_BUNCH_MAX 32
 
-#define VRB_CQ_KEPT   1u   /* completions are kept */
-#define VRB_CQ_LOST   2u   /* queues have work requests that only the library can complete */
-#define VRB_CQ_CLOSED 4u   /* queues of closed endpoints wait to be freed */
-#define VRB_CQ_TRACED 8u   /* queues are VRB_WQ_TRACED; set with the lock held, for good */
-#define VRB_CQ_HELD   256u /* times the queues with work requests that FI_MORE holds back */
+#define VRB_CQ_KEPT   1u	 /* completions are kept */
+#define VRB_CQ_LOST   2u	 /* queues have work requests that only the library can complete */
+#define VRB_CQ_CLOSED 4u	 /* queues of closed endpoints wait to be freed */
+#define VRB_CQ_TRACED 8u	 /* queues are VRB_WQ_TRACED; set with the lock held, for good */
+#define VRB_CQ_HELD   256u	 /* times the queues with work requests that FI_MORE holds back */
+#define VRB_CQ_COUNTS (1u << 31) /* queues have counters; set with the lock held, for good */
+
+/* What counters found before the application read it: a ring, used where the CQ has VRB_CQ_COUNTS. */
+struct vrb_cq_store {
+	struct ibv_wc *wc;
+	uint32_t size, first, count;
+	int fd; /* eventfd, readable while something is stored; -1 where nothing can be waited for */
+};
 
 struct vrb_cq {
 	struct fid_cq fid;
@@ -53,6 +62,9 @@ struct vrb_cq {
 	struct vrb_domain *domain;
 	struct ofi_ref ref; /* endpoints */
 	LIST_ENTRY(vrb_cq) siblings;
+
+	struct vrb_cq_store store; /* under lock; after what is kept, before what the device has */
+	bool unread; /* an endpoint's own, for counters alone: all is retired as it comes; constant */
 };
 
 static inline struct vrb_cq *vrb_cq(struct fid_cq *fid)
@@ -81,6 +93,8 @@ void vrb_cq_lose(struct vrb_wq *wq);
  * Their number, or -FI_EIO.
  */
 int vrb_cq_poll(struct vrb_cq *cq, size_t count);
+/* Their part from the device into wc, which has room for want. Their number, or negative. */
+int vrb_cq_take_device(struct vrb_cq *cq, struct ibv_wc *wc, int want);
 /* Of those taken, keeps wc[from..end) for later. */
 void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end);
 
@@ -91,6 +105,57 @@ uint64_t vrb_cq_arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data)
  * completed silently, keeps the rest.
  */
 void vrb_cq_reclaim(struct vrb_cq *cq);
+/* Retires a silent success. False for what the application is to read. */
+bool vrb_cq_retire_silent(const struct ibv_wc *wc);
+/* Frees the queues of closed endpoints: the device was seen to have no more of them, and nothing is kept. */
+void vrb_cq_reap(struct vrb_cq *cq);
+/* Rings the doorbells that FI_MORE left: whoever looks for completions posts nothing now. */
+void vrb_cq_ring_held(struct vrb_cq *cq);
+
+/* Counters (cq_count.c); with the lock held. */
+/* Prepares for a queue with counters, or for a larger capacity. 0 or -FI_E*. */
+int vrb_cq_count_open(struct vrb_cq *cq);
+void vrb_cq_count_close(struct vrb_cq *cq);
+/* Counts what the completions wc[0..n) stand for. */
+void vrb_cq_count(const struct ibv_wc *wc, int n);
+/* Counts what is outstanding in queues whose device is gone. */
+void vrb_cq_count_lost(struct vrb_cq *cq);
+/*
+ * Takes and counts up to a bunch of what the device has, and stores what the application is to read. What was
+ * found, or negative.
+ */
+int vrb_cq_fetch(struct vrb_cq *cq);
+/* Without the lock: wakes those who wait for the counters of a queue whose device is gone. */
+void vrb_cq_tell_lost(struct vrb_wq *wq);
+/* Up to want of those stored, into cq->wc. Their number. */
+int vrb_cq_take_stored(struct vrb_cq *cq, int want);
+/* Drops what is stored of a queue that closes. */
+void vrb_cq_forget(struct vrb_cq *cq, const struct vrb_wq *wq);
+/* Without the lock: vrb_cq_fetch() for counters, and the same before a sleep on the channel's descriptor. */
+extern const struct ofi_cntr_source_ops vrb_cq_source_ops;
+
+static inline bool vrb_cq_counts(const struct vrb_cq *cq)
+{
+	return __atomic_load_n(&cq->special, __ATOMIC_RELAXED) & VRB_CQ_COUNTS;
+}
+
+static inline void vrb_cq_set_special(struct vrb_cq *cq, uint32_t bits, bool on)
+{
+	if (on)
+		__atomic_or_fetch(&cq->special, bits, __ATOMIC_RELEASE);
+	else
+		__atomic_and_fetch(&cq->special, ~bits, __ATOMIC_RELEASE);
+}
+
+/* What was kept goes first. Nothing is kept afterwards. */
+static inline int vrb_cq_take_kept(struct vrb_cq *cq)
+{
+	int n = (int)cq->kept;
+
+	cq->kept = 0;
+	vrb_cq_set_special(cq, VRB_CQ_KEPT, false);
+	return n;
+}
 
 static inline int vrb_cq_want(const struct vrb_cq *cq, size_t count)
 {
@@ -105,6 +170,8 @@ ssize_t vrb_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_
 const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 			    size_t len);
 /* Blocking reads and their wait objects (cq_wait.c). */
+int vrb_cq_watch(struct vrb_cq *cq, int fd);  /* adds one to the descriptor of FI_GETWAIT */
+void vrb_cq_drain_channel(struct vrb_cq *cq); /* takes its events back; with the lock held */
 int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr);
 void vrb_cq_wait_close(struct vrb_cq *cq);
 int vrb_cq_signal(struct fid_cq *cq);

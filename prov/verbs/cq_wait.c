@@ -24,11 +24,11 @@ static bool has_fd(enum fi_wait_obj obj)
 	return obj == FI_WAIT_FD || obj == FI_WAIT_POLLFD || obj == FI_WAIT_UNSPEC;
 }
 
-static int watch(int epfd, int fd)
+int vrb_cq_watch(struct vrb_cq *cq, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
-	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event);
+	return epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &event);
 }
 
 static int open_fds(struct vrb_cq *cq)
@@ -40,7 +40,7 @@ static int open_fds(struct vrb_cq *cq)
 	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (cq->signal_fd < 0 || cq->epfd < 0 || fcntl(cq->channel->fd, F_SETFL, O_NONBLOCK))
 		return -1;
-	if (watch(cq->epfd, cq->channel->fd) || watch(cq->epfd, cq->signal_fd))
+	if (vrb_cq_watch(cq, cq->channel->fd) || vrb_cq_watch(cq, cq->signal_fd))
 		return -1;
 	return 0;
 }
@@ -95,8 +95,8 @@ int vrb_cq_signal(struct fid_cq *fid)
 		       : vrb_errno(errno);
 }
 
-/* Takes the channel's events back, with the lock held; they are acknowledged in bunches, each costs a mutex. */
-static void drain_channel(struct vrb_cq *cq)
+/* They are acknowledged in bunches, each costs a mutex. */
+void vrb_cq_drain_channel(struct vrb_cq *cq)
 {
 	struct ibv_cq *ibv;
 	void *context;
@@ -126,7 +126,7 @@ int vrb_cq_trywait(struct vrb_cq *cq)
 	if (!cq->channel)
 		return cq->wait_obj == FI_WAIT_NONE ? -FI_EINVAL : 0;
 	vrb_cq_lock(cq);
-	drain_channel(cq);
+	vrb_cq_drain_channel(cq);
 	if (!anything(cq))
 		err = ibv_req_notify_cq(cq->ibv, 0);
 	if (err)

@@ -7,6 +7,7 @@
 #include <rdma/providers/fi_log.h>
 #include "async.h"
 #include "atomic.h"
+#include "cntr.h"
 #include "cq.h"
 #include "device.h"
 #include "domain.h"
@@ -72,6 +73,7 @@ static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	.cq_open = vrb_cq_open,
 	.endpoint = vrb_ep_open,
+	.cntr_open = vrb_cntr_open,
 	.query_atomic = vrb_query_atomic,
 };
 

@@ -8,6 +8,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/providers/fi_log.h>
 #include "batch.h"
+#include "cntr.h"
 #include "cq.h"
 #include "ep.h"
 #include "ep_bind.h"
@@ -58,17 +59,18 @@ static int missing(const struct vrb_ep *ep)
 			"fi_enable: no event queue; bind one to the endpoint or to its domain\n");
 		return -FI_ENOEQ;
 	}
-	if (!ep->tx_cq && (caps & (FI_SEND | FI_READ | FI_WRITE))) {
+	if (!ep->tx_cq && !vrb_cntr_tx(ep) && (caps & (FI_SEND | FI_READ | FI_WRITE))) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_enable: no completion queue is bound with FI_TRANSMIT\n");
+			"fi_enable: no completion queue is bound with FI_TRANSMIT, and no "
+			"counter\n");
 		return -FI_ENOCQ;
 	}
-	if (!ep->rx_cq && (caps & FI_RECV)) {
+	if (!ep->rx_cq && !ep->cntrs[VRB_COUNT_RECV] && (caps & FI_RECV)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_enable: no completion queue is bound with FI_RECV\n");
+			"fi_enable: no completion queue is bound with FI_RECV, and no counter\n");
 		return -FI_ENOCQ;
 	}
-	return ep->tx_cq || ep->rx_cq ? 0 : -FI_ENOCQ;
+	return ep->tx_cq || ep->rx_cq || vrb_cntr_any(ep) ? 0 : -FI_ENOCQ;
 }
 
 /*
@@ -125,6 +127,8 @@ int vrb_ep_enable(struct vrb_ep *ep)
 	if (!ep->eq)
 		vrb_ep_use_domain_eq(ep);
 	ret = missing(ep);
+	if (!ret)
+		ret = vrb_cntr_enable(ep);
 	if (ret)
 		return ret;
 	ret = vrb_qp_create(ep);
@@ -152,6 +156,7 @@ static void ep_free(struct vrb_ep *ep)
 	ofi_unlock(&domain->lock);
 	vrb_qp_destroy(ep);
 	free_queues(ep);
+	vrb_cntr_unbind(ep);
 	vrb_ep_unbind(ep);
 	vrb_batch_free(ep->batch);
 	fi_freeinfo(ep->info);
@@ -166,7 +171,7 @@ static bool post_marker(struct vrb_ep *ep)
 
 	if (!vrb_wq_refresh(sq))
 		return true;
-	wr.wr_id = vrb_wq_take(sq, NULL, FI_RMA | FI_WRITE | VRB_SILENT, 0);
+	wr.wr_id = vrb_wq_take(sq, NULL, FI_RMA | FI_WRITE | VRB_SLOT_OWN, 0);
 	if (!ibv_post_send(sq->qp, &wr, &sq->bad_send))
 		return true;
 	vrb_wq_untake(sq, 1);

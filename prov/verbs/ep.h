@@ -31,7 +31,10 @@ struct vrb_ep {
 	bool tx_selective, rx_selective; /* completions only where FI_COMPLETION asks */
 	bool enabled;
 	int down_err;		      /* what posting gives once the connection is over; atomic */
-	struct vrb_cq *tx_cq, *rx_cq; /* bound */
+	struct vrb_cq *tx_cq, *rx_cq; /* bound, or own_cq */
+	struct vrb_cq *own_cq;	      /* where there is none bound, for counters */
+	struct ofi_cntr *cntrs[VRB_COUNTS]; /* bound */
+	uint64_t watched; /* FI_SEND and the like: the counters that have their source */
 	struct vrb_domain *domain;
 	struct ofi_eq *eq;
 	struct ibv_qp *qp;    /* from fi_enable on */

@@ -4,6 +4,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/providers/fi_log.h>
 #include "cm_wire.h"
+#include "cntr.h"
 #include "cq.h"
 #include "ep.h"
 #include "ep_bind.h"
@@ -93,13 +94,14 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct vrb_cq *)bfid, flags);
 	case FI_CLASS_CNTR:
+		return vrb_cntr_bind(ep, (struct ofi_cntr *)bfid, flags);
 	case FI_CLASS_SRX_CTX:
 	case FI_CLASS_STX_CTX:
 		return -FI_ENOSYS;
 	default:
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: object of class %zu; a connected endpoint takes event and "
-			"completion queues\n",
+			"fi_ep_bind: object of class %zu; a connected endpoint takes event queues, "
+			"completion queues and counters\n",
 			bfid->fclass);
 		return -FI_EINVAL;
 	}
@@ -113,6 +115,8 @@ void vrb_ep_unbind(struct vrb_ep *ep)
 		ofi_ref_put(&ep->tx_cq->ref);
 	if (ep->rx_cq)
 		ofi_ref_put(&ep->rx_cq->ref);
+	if (ep->own_cq)
+		fi_close(&ep->own_cq->fid.fid);
 }
 
 static int get_op_flags(const struct vrb_ep *ep, uint64_t *flags)

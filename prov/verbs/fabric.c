@@ -34,9 +34,11 @@ static int trywait_one(struct fid *fid)
 		return vrb_cq_trywait((struct vrb_cq *)fid);
 	if (fid && fid->fclass == FI_CLASS_EQ)
 		return ofi_eq_trywait((struct ofi_eq *)fid);
+	if (fid && fid->fclass == FI_CLASS_CNTR)
+		return ofi_cntr_trywait((struct ofi_cntr *)fid);
 	FI_WARN(&vrb_prov, FI_LOG_FABRIC,
-		"fi_trywait: an object of class %zu; only event and completion queues can be "
-		"waited for\n",
+		"fi_trywait: an object of class %zu; only event queues, completion queues and "
+		"counters can be waited for\n",
 		fid ? fid->fclass : 0);
 	return -FI_EINVAL;
 }

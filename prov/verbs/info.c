@@ -93,6 +93,9 @@ static void set_domain(struct fi_domain_attr *domain, const struct vrb_device *d
 	domain->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	domain->mr_key_size = sizeof(((struct ibv_mr *)0)->rkey);
 	domain->cq_cnt = (size_t)dev->attr.max_cq;
+	domain->cntr_cnt = SIZE_MAX;
+	domain->max_cntr_value = UINT64_MAX;
+	domain->max_err_cntr_value = UINT64_MAX;
 	domain->ep_cnt = (size_t)dev->attr.max_qp;
 	domain->tx_ctx_cnt = (size_t)dev->attr.max_qp;
 	domain->rx_ctx_cnt = (size_t)dev->attr.max_qp;

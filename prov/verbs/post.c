@@ -34,14 +34,14 @@ static bool has_room(struct vrb_wq *wq)
 }
 
 /* Perhaps after a look at what completed silently. */
-static bool sq_has_room(struct vrb_wq *sq)
+static bool makes_room(struct vrb_wq *wq)
 {
-	if (has_room(sq))
+	if (has_room(wq))
 		return true;
-	if (vrb_wq_special(sq) & VRB_WQ_SHUT)
+	if (vrb_wq_special(wq) & VRB_WQ_SHUT)
 		return false;
-	vrb_cq_reclaim(sq->cq);
-	return has_room(sq);
+	vrb_cq_reclaim(wq->cq);
+	return has_room(wq);
 }
 
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err)
@@ -70,7 +70,7 @@ ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *contex
 
 	if (!locked)
 		ofi_lock(&sq->lock);
-	if (sq_has_room(sq)) {
+	if (makes_room(sq)) {
 		wr->send_flags |= sq->head->signal;
 		wr->wr_id = vrb_wq_take(sq, context, flags, len);
 		ret = sq_post_taken(sq, wr, more);
@@ -90,7 +90,7 @@ ssize_t vrb_rq_post_rare(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *contex
 	ssize_t ret = 0;
 	int err;
 
-	if (has_room(rq)) {
+	if (makes_room(rq)) {
 		wr->wr_id = vrb_wq_take(rq, context, flags, len);
 		err = ibv_post_recv(rq->qp, wr, &rq->bad_recv);
 		if (err)

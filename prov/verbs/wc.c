@@ -19,7 +19,7 @@ static const struct vrb_slot *slot_of(const struct ibv_wc *wc)
 void vrb_wc_error(const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
 {
 	const struct vrb_slot *slot = slot_of(wc);
-	uint64_t flags = slot->flags & ~VRB_SILENT;
+	uint64_t flags = slot->flags & ~VRB_SLOT_OWN;
 
 	*entry = (struct fi_cq_err_entry){
 		.op_context = slot->context,
@@ -37,7 +37,7 @@ void vrb_wc_detail(const struct ibv_wc *wc, struct vrb_wc_detail *detail)
 	*detail = (struct vrb_wc_detail){
 		.size = sizeof(*detail),
 		.vendor_err = wc->vendor_err,
-		.flags = slot->flags & ~VRB_SILENT,
+		.flags = slot->flags & ~VRB_SLOT_OWN,
 		.len = slot->len,
 		.qp_num = ep->qp_num,
 		.peer_qp_num = ep->peer_qp_num,

@@ -34,6 +34,16 @@ struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size)
 	return wq;
 }
 
+void vrb_wq_set_cntrs(struct vrb_wq *wq, struct ofi_cntr *const *cntrs)
+{
+	uint32_t i;
+
+	for (i = 0; i <= wq->size; i++)
+		wq->slots[i].signal = IBV_SEND_SIGNALED;
+	wq->counted = wq->tail;
+	wq->cntrs = cntrs;
+}
+
 void vrb_wq_free(struct vrb_wq *wq)
 {
 	if (!wq)

@@ -33,7 +33,14 @@
 
 /* In vrb_slot.flags: no entry for the application unless the operation fails. */
 #define VRB_SILENT (1ULL << 63)
+/* In vrb_slot.flags: counters do not count it. */
+#define VRB_UNCOUNTED (1ULL << 62)
+#define VRB_SLOT_OWN  (VRB_SILENT | VRB_UNCOUNTED) /* not for the application to see */
 
+/* What endpoints count, by counter. */
+enum { VRB_COUNT_SEND, VRB_COUNT_RECV, VRB_COUNT_READ, VRB_COUNT_WRITE, VRB_COUNTS };
+
+struct ofi_cntr;
 struct vrb_ep;
 struct vrb_cq;
 struct vrb_wq;
@@ -79,6 +86,8 @@ struct vrb_wq {
 
 	/* Of the polling side, guarded by the CQ's lock. */
 	struct vrb_slot *tail __attribute__((aligned(VRB_CACHELINE))); /* oldest not retired */
+	struct vrb_slot *counted;      /* next to count, where there are counters */
+	struct ofi_cntr *const *cntrs; /* by VRB_COUNT_*, NULL where nothing is counted */
 	bool lost;   /* the device is gone: the library completes what is outstanding; atomic */
 	bool closed; /* the endpoint is gone; what completes still is dropped */
 	LIST_ENTRY(vrb_wq) siblings; /* cq->wqs, or cq->closed until the CQ was seen empty */
@@ -87,6 +96,8 @@ struct vrb_wq {
 /* A ring for size outstanding work requests, shut. NULL when out of memory. */
 struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size);
 void vrb_wq_free(struct vrb_wq *wq);
+/* Before it is used: counts for these, and asks for a completion of each work request, so that it does so in time. */
+void vrb_wq_set_cntrs(struct vrb_wq *wq, struct ofi_cntr *const *cntrs);
 /* Work requests that could be posted now. */
 uint32_t vrb_wq_left(const struct vrb_wq *wq);
 /* Looks where the tail is. False when the queue is full. */

@@ -13,6 +13,8 @@
 #define ANY_ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define EVENT_DATA 256
 
+static const uint64_t cntr_flags[CNTRS] = { FI_SEND, FI_RECV, FI_READ, FI_WRITE };
+
 const char *local_addr(void)
 {
 	return need_env("WEFT_ADDR");
@@ -95,6 +97,16 @@ static void open_buf(struct end *end)
 	end->desc = fi_mr_desc(end->mr);
 }
 
+static void open_cntrs(struct end *end)
+{
+	struct fi_cntr_attr attr = { .wait_obj = end->setup->cntr_obj };
+	int i;
+
+	for (i = 0; i < CNTRS; i++)
+		if (end->setup->cntrs & cntr_flags[i])
+			OK(fi_cntr_open(end->domain, &attr, &end->cntr[i], end));
+}
+
 void end_open(struct end *end, struct fi_info *info)
 {
 	const struct setup *setup = end->setup;
@@ -114,6 +126,7 @@ void end_open(struct end *end, struct fi_info *info)
 		OK(fi_domain_bind(end->domain, &end->eq->fid, 0));
 	end->cq = end_cq(end, &cq_attr);
 	end->rxcq = setup->one_cq ? end->cq : end_cq(end, &cq_attr);
+	open_cntrs(end);
 	open_buf(end);
 }
 
@@ -121,11 +134,17 @@ struct fid_ep *end_ep(struct end *end, struct fi_info *info)
 {
 	const struct setup *setup = end->setup;
 	struct fid_ep *ep;
+	int i;
 
 	OK(fi_endpoint(end->domain, info, &ep, end));
 	OK(fi_ep_bind(ep, &end->eq->fid, 0));
-	OK(fi_ep_bind(ep, &end->cq->fid, FI_TRANSMIT | setup->tx_bind));
-	OK(fi_ep_bind(ep, &end->rxcq->fid, FI_RECV | setup->rx_bind));
+	if (!setup->no_cq) {
+		OK(fi_ep_bind(ep, &end->cq->fid, FI_TRANSMIT | setup->tx_bind));
+		OK(fi_ep_bind(ep, &end->rxcq->fid, FI_RECV | setup->rx_bind));
+	}
+	for (i = 0; i < CNTRS; i++)
+		if (end->cntr[i])
+			OK(fi_ep_bind(ep, &end->cntr[i]->fid, cntr_flags[i]));
 	OK(fi_enable(ep));
 	return ep;
 }
@@ -140,9 +159,13 @@ static void *closed(void *object)
 
 void end_close(struct end *end)
 {
+	int i;
+
 	end->ep = closed(end->ep);
 	end->pep = closed(end->pep);
 	end->mr = closed(end->mr);
+	for (i = 0; i < CNTRS; i++)
+		end->cntr[i] = closed(end->cntr[i]);
 	if (end->rxcq != end->cq)
 		end->rxcq = closed(end->rxcq);
 	end->cq = closed(end->cq);

@@ -29,9 +29,12 @@ struct setup {
 	enum fi_cq_wait_cond wait_cond;
 	uint64_t tx_bind, rx_bind; /* with FI_TRANSMIT and FI_RECV */
 	uint64_t tx_op_flags;
-	size_t buf_size;		/* 64 KiB */
-	bool one_cq;			/* for both directions; else there are two */
-	bool domain_eq;			/* the EQ is bound to the domain too */
+	size_t buf_size;	   /* 64 KiB */
+	bool one_cq;		   /* for both directions; else there are two */
+	bool no_cq;		   /* the endpoint has none, only counters */
+	uint64_t cntrs;		   /* FI_SEND, FI_RECV, FI_READ, FI_WRITE: a counter for each */
+	enum fi_wait_obj cntr_obj; /* FI_WAIT_NONE */
+	bool domain_eq;		   /* the EQ is bound to the domain too */
 	void (*ready)(struct end *end); /* after fi_enable, before the connection */
 };
 
@@ -39,6 +42,8 @@ struct setup {
 struct target {
 	uint64_t addr, key;
 };
+
+enum { CNTR_SEND, CNTR_RECV, CNTR_READ, CNTR_WRITE, CNTRS };
 
 struct end {
 	const char *name;
@@ -49,6 +54,7 @@ struct end {
 	struct fid_eq *eq;
 	struct fid_cq *cq;   /* of what is transmitted */
 	struct fid_cq *rxcq; /* of what is received: cq, or another */
+	struct fid_cntr *cntr[CNTRS];
 	struct fid_pep *pep;
 	struct fid_ep *ep;
 	uint8_t *buf; /* registered with every access */

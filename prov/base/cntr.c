@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Counters: values, sources, waiting. */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/cntr.h>
+#include <ofi/ops.h>
+
+/*
+ * Threads that wait for one counter share its descriptor: one may take back the signal that another has
+ * not seen yet, who finds out after so many ms.
+ */
+#define NAP_MS 20
+
+struct ofi_cntr_source {
+	const struct ofi_cntr_source_ops *ops;
+	void *object;
+	int fd;
+	unsigned int count; /* times it was named */
+	LIST_ENTRY(ofi_cntr_source) link;
+};
+
+void ofi_cntr_wake(struct ofi_cntr *cntr)
+{
+	if (__atomic_exchange_n(&cntr->armed, false, __ATOMIC_SEQ_CST))
+		ofi_wait_signal(&cntr->wait);
+}
+
+static struct ofi_cntr_source *find(struct ofi_cntr *cntr, const void *object)
+{
+	struct ofi_cntr_source *source;
+
+	LIST_FOREACH (source, &cntr->sources, link)
+		if (source->object == object)
+			break;
+	return source;
+}
+
+static int watch_fd(struct ofi_cntr *cntr, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (cntr->epfd < 0 || fd < 0)
+		return 0;
+	return epoll_ctl(cntr->epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int add_source(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
+		      int fd)
+{
+	struct ofi_cntr_source *source = malloc(sizeof(*source));
+	int ret;
+
+	if (!source)
+		return -FI_ENOMEM;
+	*source = (struct ofi_cntr_source){ .ops = ops, .object = object, .fd = fd, .count = 1 };
+	ret = watch_fd(cntr, fd);
+	if (ret) {
+		free(source);
+		return ret;
+	}
+	cntr->mute += fd < 0;
+	LIST_INSERT_HEAD(&cntr->sources, source, link);
+	return 0;
+}
+
+int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
+		   int fd)
+{
+	struct ofi_cntr_source *source;
+	int ret = 0;
+
+	ofi_lock(&cntr->lock);
+	source = find(cntr, object);
+	if (source)
+		source->count++;
+	else
+		ret = add_source(cntr, ops, object, fd);
+	ofi_unlock(&cntr->lock);
+	return ret;
+}
+
+static void remove_source(struct ofi_cntr *cntr, struct ofi_cntr_source *source)
+{
+	if (cntr->epfd >= 0 && source->fd >= 0)
+		epoll_ctl(cntr->epfd, EPOLL_CTL_DEL, source->fd, NULL);
+	cntr->mute -= source->fd < 0;
+	LIST_REMOVE(source, link);
+	free(source);
+}
+
+void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object)
+{
+	struct ofi_cntr_source *source;
+
+	ofi_lock(&cntr->lock);
+	source = find(cntr, object);
+	if (source && !--source->count)
+		remove_source(cntr, source);
+	ofi_unlock(&cntr->lock);
+}
+
+void ofi_cntr_progress(struct ofi_cntr *cntr)
+{
+	struct ofi_cntr_source *source;
+
+	ofi_lock(&cntr->lock);
+	LIST_FOREACH (source, &cntr->sources, link)
+		source->ops->progress(source->object);
+	ofi_unlock(&cntr->lock);
+}
+
+/* With the lock held. 0 when each source will make the descriptor readable, -FI_EAGAIN to look again. */
+static int arm(struct ofi_cntr *cntr)
+{
+	struct ofi_cntr_source *source;
+	int ret = 0;
+
+	ofi_wait_clear(&cntr->wait);
+	__atomic_store_n(&cntr->armed, true, __ATOMIC_SEQ_CST);
+	LIST_FOREACH (source, &cntr->sources, link)
+		if (source->ops->arm(source->object))
+			ret = -FI_EAGAIN;
+	return ret;
+}
+
+/* Nobody signals when something completes: it has to be looked for. */
+static bool is_deaf(const struct ofi_cntr *cntr)
+{
+	return cntr->mute || (cntr->epfd < 0 && !LIST_EMPTY(&cntr->sources));
+}
+
+static uint64_t value_of(const struct ofi_cntr *cntr)
+{
+	return __atomic_load_n(&cntr->value, __ATOMIC_SEQ_CST);
+}
+
+static uint64_t errors_of(const struct ofi_cntr *cntr)
+{
+	return __atomic_load_n(&cntr->errors, __ATOMIC_SEQ_CST);
+}
+
+int ofi_cntr_trywait(struct ofi_cntr *cntr)
+{
+	uint64_t value, errors;
+	int ret;
+
+	if (cntr->wait.obj == FI_WAIT_NONE)
+		return -FI_EINVAL;
+	ofi_lock(&cntr->lock);
+	ret = is_deaf(cntr) ? -FI_EAGAIN : arm(cntr);
+	/* What was counted since the last call was perhaps signalled before the descriptor was cleared. */
+	value = value_of(cntr);
+	errors = errors_of(cntr);
+	if (value != cntr->tried_value || errors != cntr->tried_errors)
+		ret = -FI_EAGAIN;
+	cntr->tried_value = value;
+	cntr->tried_errors = errors;
+	ofi_unlock(&cntr->lock);
+	return ret;
+}
+
+static uint64_t cntr_read(struct fid_cntr *fid)
+{
+	ofi_cntr_progress(ofi_cntr(fid));
+	return value_of(ofi_cntr(fid));
+}
+
+static uint64_t cntr_readerr(struct fid_cntr *fid)
+{
+	ofi_cntr_progress(ofi_cntr(fid));
+	return errors_of(ofi_cntr(fid));
+}
+
+static int cntr_add(struct fid_cntr *fid, uint64_t value)
+{
+	ofi_cntr_count(ofi_cntr(fid), value);
+	return 0;
+}
+
+static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
+{
+	ofi_cntr_count_error(ofi_cntr(fid), value);
+	return 0;
+}
+
+static int cntr_set(struct fid_cntr *fid, uint64_t value)
+{
+	__atomic_store_n(&ofi_cntr(fid)->value, value, __ATOMIC_SEQ_CST);
+	ofi_cntr_changed(ofi_cntr(fid));
+	return 0;
+}
+
+static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
+{
+	__atomic_store_n(&ofi_cntr(fid)->errors, value, __ATOMIC_SEQ_CST);
+	ofi_cntr_changed(ofi_cntr(fid));
+	return 0;
+}
+
+/* -FI_EAGAIN while there is nothing to tell. */
+static int reached(const struct ofi_cntr *cntr, uint64_t threshold, uint64_t errors)
+{
+	if (value_of(cntr) >= threshold)
+		return 0;
+	return errors_of(cntr) != errors ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+static void sleep_for(struct ofi_cntr *cntr, int ms)
+{
+	struct pollfd pfd = { .fd = cntr->epfd, .events = POLLIN };
+
+	if (cntr->epfd < 0)
+		ofi_wait_sleep(&cntr->wait, ms);
+	else
+		poll(&pfd, 1, ms);
+}
+
+/* Sleeps, or gives up the processor where sleeping could miss something; wakes up for no reason too. */
+static void nap(struct ofi_cntr *cntr, uint64_t threshold, uint64_t errors, int left)
+{
+	bool deaf;
+	int ret;
+
+	ofi_lock(&cntr->lock);
+	ret = arm(cntr);
+	deaf = is_deaf(cntr);
+	ofi_unlock(&cntr->lock);
+	if (deaf)
+		sched_yield();
+	else if (!ret && reached(cntr, threshold, errors) == -FI_EAGAIN)
+		sleep_for(cntr, left < 0 || left > NAP_MS ? NAP_MS : left);
+}
+
+static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
+{
+	struct ofi_cntr *cntr = ofi_cntr(fid);
+	uint64_t errors = errors_of(cntr), start = ofi_now_ms();
+	int ret, left;
+
+	if (cntr->wait.obj == FI_WAIT_NONE) {
+		FI_WARN(cntr->prov, FI_LOG_CNTR,
+			"fi_cntr_wait: the counter was opened with FI_WAIT_NONE; open it with "
+			"FI_WAIT_UNSPEC to wait\n");
+		return -FI_EINVAL;
+	}
+	for (;;) {
+		ofi_cntr_progress(cntr);
+		ret = reached(cntr, threshold, errors);
+		if (ret != -FI_EAGAIN)
+			return ret;
+		left = ofi_wait_left(start, timeout);
+		if (!left)
+			return -FI_ETIMEDOUT;
+		nap(cntr, threshold, errors, left);
+	}
+}
+
+static void cntr_free(struct ofi_cntr *cntr)
+{
+	if (!cntr)
+		return;
+	if (cntr->epfd >= 0)
+		close(cntr->epfd);
+	ofi_wait_fini(&cntr->wait);
+	free(cntr);
+}
+
+static int cntr_close(struct fid *fid)
+{
+	struct ofi_cntr *cntr = ofi_cntr((struct fid_cntr *)fid);
+	int ret = ofi_ref_busy(&cntr->ref);
+
+	if (ret) {
+		FI_WARN(cntr->prov, FI_LOG_CNTR,
+			"fi_close: counter %p is still bound; close its endpoints first\n",
+			(void *)cntr);
+		return ret;
+	}
+	ofi_ref_put(cntr->parent);
+	cntr_free(cntr);
+	return 0;
+}
+
+static int cntr_control(struct fid *fid, int command, void *arg)
+{
+	struct ofi_cntr *cntr = ofi_cntr((struct fid_cntr *)fid);
+	struct ofi_wait fds = { .obj = cntr->wait.obj, .fd = cntr->epfd };
+
+	return ofi_wait_control(cntr->epfd < 0 ? &cntr->wait : &fds, command, arg);
+}
+
+static struct fi_ops cntr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cntr_close,
+	.control = cntr_control,
+};
+
+static struct fi_ops_cntr cntr_ops = {
+	.size = sizeof(struct fi_ops_cntr),
+	.read = cntr_read,
+	.readerr = cntr_readerr,
+	.add = cntr_add,
+	.set = cntr_set,
+	.wait = cntr_wait,
+	.adderr = cntr_adderr,
+	.seterr = cntr_seterr,
+};
+
+static void fill_ops(void)
+{
+	ofi_ops_fill(&cntr_fid_ops);
+	ofi_ops_fill(&cntr_ops);
+}
+
+static int check_attr(const struct fi_provider *prov, const struct fi_cntr_attr *attr)
+{
+	if (attr->flags)
+		return -FI_EBADFLAGS;
+	if (attr->events != FI_CNTR_EVENTS_COMP) {
+		FI_WARN(prov, FI_LOG_CNTR,
+			"fi_cntr_open: events %d; only FI_CNTR_EVENTS_COMP is counted\n",
+			(int)attr->events);
+		return -FI_ENOSYS;
+	}
+	if (attr->wait_obj == FI_WAIT_SET || attr->wait_obj > FI_WAIT_YIELD) {
+		FI_WARN(prov, FI_LOG_CNTR,
+			"fi_cntr_open: wait_obj %d is not supported; use FI_WAIT_FD, MUTEX_COND, "
+			"YIELD, UNSPEC or NONE\n",
+			(int)attr->wait_obj);
+		return -FI_ENOSYS;
+	}
+	return 0;
+}
+
+static int open_wait(struct ofi_cntr *cntr, enum fi_wait_obj obj)
+{
+	int ret = ofi_wait_init(&cntr->wait, obj);
+
+	cntr->epfd = -1;
+	if (ret || cntr->wait.fd < 0)
+		return ret;
+	cntr->epfd = epoll_create1(EPOLL_CLOEXEC);
+	return cntr->epfd < 0 ? -errno : watch_fd(cntr, cntr->wait.fd);
+}
+
+int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
+		  const struct fi_cntr_attr *attr, struct fid_cntr **fid, void *context)
+{
+	static const struct fi_cntr_attr none;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct ofi_cntr *cntr;
+	int ret;
+
+	if (!attr)
+		attr = &none;
+	ret = fid ? check_attr(prov, attr) : -FI_EINVAL;
+	if (ret)
+		return ret;
+	pthread_once(&once, fill_ops);
+	cntr = calloc(1, sizeof(*cntr));
+	if (!cntr)
+		return -FI_ENOMEM;
+	ret = open_wait(cntr, attr->wait_obj);
+	if (ret) {
+		FI_WARN(prov, FI_LOG_CNTR, "fi_cntr_open: wait object: %s\n", fi_strerror(-ret));
+		cntr_free(cntr);
+		return ret;
+	}
+	cntr->fid = (struct fid_cntr){
+		.fid = { .fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops },
+		.ops = &cntr_ops,
+	};
+	cntr->prov = prov;
+	cntr->parent = parent;
+	ofi_lock_init(&cntr->lock);
+	LIST_INIT(&cntr->sources);
+	ofi_ref_get(parent);
+	*fid = &cntr->fid;
+	return 0;
+}
