@@ -242,6 +242,7 @@ static bool is_filtered(struct vrb_device *dev)
 	if (vrb_name_listed(dev->name, vrb_params.device_name))
 		return false;
 	dev->err = FI_ENODEV;
+	dev->left_out = true;
 	dev->why.attr = "FI_VERBS_DEVICE_NAME";
 	snprintf(dev->why.asked, sizeof(dev->why.asked), "%s", vrb_params.device_name);
 	snprintf(dev->why.has, sizeof(dev->why.has), "%s", dev->name);
@@ -258,6 +259,7 @@ static int add_device(struct vrb_snapshot *snapshot, struct ibv_device *ibdev,
 		return -FI_ENOMEM;
 	STAILQ_INSERT_TAIL(snapshot, dev, next);
 	snprintf(dev->name, sizeof(dev->name), "%s", ibv_get_device_name(ibdev));
+	snprintf(dev->path, sizeof(dev->path), "%s", ibdev->ibdev_path);
 	dev->guid = ibv_get_device_guid(ibdev);
 	dev->transport = ibdev->transport_type;
 	read_bus(dev, ibdev);

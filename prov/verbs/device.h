@@ -34,6 +34,7 @@ struct vrb_port {
 struct vrb_device {
 	STAILQ_ENTRY(vrb_device) next;
 	char name[IBV_SYSFS_NAME_MAX];
+	char path[IBV_SYSFS_PATH_MAX]; /* in sysfs */
 	__be64 guid;
 	enum ibv_transport_type transport;
 	struct ibv_device_attr attr;
@@ -43,7 +44,8 @@ struct vrb_device {
 	struct fi_pci_attr pci;
 	int num_ports;
 	struct vrb_port *ports;
-	int err; /* FI_E*: of no use, what follows says why and there are no ports */
+	int err;       /* FI_E*: of no use, what follows says why and there are no ports */
+	bool left_out; /* by FI_VERBS_DEVICE_NAME */
 	struct ofi_miss why;
 };
 

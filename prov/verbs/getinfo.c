@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_getinfo: resolves, takes a snapshot, offers what fits and says why the rest does not. */
+/* fi_getinfo: resolves, looks at a snapshot, offers what fits and says why the rest does not. */
 
 #include <dirent.h>
 #include <stdio.h>
@@ -17,6 +17,7 @@
 #include "netdev.h"
 #include "prov.h"
 #include "resolve.h"
+#include "snapshot.h"
 
 #define SYSFS_DEVICES "/sys/class/infiniband"
 
@@ -290,23 +291,23 @@ static void reject_no_device(void)
 	reject(NULL, 0, 1, &miss);
 }
 
-static int try_all(struct search *search)
+static int try_all(struct search *search, bool fresh)
 {
-	struct vrb_snapshot snapshot;
-	struct vrb_device *dev;
+	const struct vrb_snapshot *snapshot;
+	const struct vrb_device *dev;
 	int ret;
 
-	ret = vrb_snapshot_take(&snapshot);
+	ret = vrb_snapshot_get(fresh, &snapshot);
 	if (ret)
 		return ret;
-	if (STAILQ_EMPTY(&snapshot))
+	if (STAILQ_EMPTY(snapshot))
 		reject_no_device();
-	STAILQ_FOREACH (dev, &snapshot, next) {
+	STAILQ_FOREACH (dev, snapshot, next) {
 		ret = try_device(search, dev);
 		if (ret)
 			break;
 	}
-	vrb_snapshot_free(&snapshot);
+	vrb_snapshot_put(snapshot);
 	return ret;
 }
 
@@ -353,7 +354,7 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 			reject(NULL, 0, 1, &miss);
 		return ret;
 	}
-	ret = try_all(&search);
+	ret = try_all(&search, flags & FI_RESCAN);
 	if (!ret && STAILQ_EMPTY(&search.offers))
 		ret = search.shortage ? search.shortage : -FI_ENODATA;
 	join(&search.offers, ret ? NULL : info);

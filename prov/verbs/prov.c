@@ -18,9 +18,11 @@
 #include "pep.h"
 #include "prov.h"
 #include "req.h"
+#include "snapshot.h"
 
 static void cleanup(void)
 {
+	vrb_snapshot_forget();
 	vrb_inline_forget();
 	vrb_device_forget();
 }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Keeps the last snapshot of the devices. */
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+#include "snapshot.h"
+#include "watch.h"
+
+enum { GOOD_MS = 500 }; /* for what a watch does not see */
+
+struct shared {
+	struct vrb_snapshot snapshot; /* must be first */
+	unsigned int holders;
+	uint64_t taken; /* ms */
+};
+
+/* Also held while a snapshot is taken, so that a child does not begin in the midst of it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shared *last; /* one holder for being here */
+static struct vrb_watch watch = VRB_WATCH_INIT;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void acquire(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void release(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void on_fork(void)
+{
+	pthread_atfork(acquire, release, release);
+}
+
+static void drop(struct shared *shared)
+{
+	if (!shared || --shared->holders)
+		return;
+	vrb_snapshot_free(&shared->snapshot);
+	free(shared);
+}
+
+static bool is_good(void)
+{
+	return last && vrb_watch_now_ms() - last->taken < GOOD_MS &&
+	       vrb_watch_same(&watch, &last->snapshot);
+}
+
+/* Its one holder is the caller, and a second one the cache if it can be kept. */
+static int take(struct shared **shared)
+{
+	struct shared *new = calloc(1, sizeof(*new));
+	int ret;
+
+	drop(last);
+	last = NULL;
+	if (!new)
+		return -FI_ENOMEM;
+	vrb_watch_begin(&watch);
+	new->taken = vrb_watch_now_ms();
+	ret = vrb_snapshot_take(&new->snapshot);
+	if (ret) {
+		free(new);
+		return ret;
+	}
+	new->holders = 1;
+	if (vrb_watch_keep(&watch, &new->snapshot)) {
+		new->holders++;
+		last = new;
+	}
+	*shared = new;
+	return 0;
+}
+
+int vrb_snapshot_get(bool fresh, const struct vrb_snapshot **snapshot)
+{
+	struct shared *shared = NULL;
+	int ret = 0;
+
+	pthread_once(&fork_once, on_fork);
+	acquire();
+	if (!fresh && is_good()) {
+		shared = last;
+		shared->holders++;
+	} else {
+		ret = take(&shared);
+	}
+	release();
+	if (!ret)
+		*snapshot = &shared->snapshot;
+	return ret;
+}
+
+void vrb_snapshot_put(const struct vrb_snapshot *snapshot)
+{
+	acquire();
+	drop((struct shared *)snapshot);
+	release();
+}
+
+void vrb_snapshot_forget(void)
+{
+	acquire();
+	drop(last);
+	last = NULL;
+	vrb_watch_end(&watch);
+	release();
+}
