@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Matching: classes of receives, the unexpected queue and its indexes, and what is rare. */
+#include "match.h"
+
+static struct vrb_match_recv *recv_of(struct vrb_match_node *node)
+{
+	return (struct vrb_match_recv *)node;
+}
+
+static uint32_t class_of(const struct vrb_match_node *node)
+{
+	return (uint32_t)(node->from >> 32);
+}
+
+static void set_class(struct vrb_match_class *class, uint32_t number, bool any, uint64_t ignore)
+{
+	*class = (struct vrb_match_class){
+		.ignore = ignore,
+		.from = (uint64_t)number << 32,
+	};
+	if (any)
+		class->from |= VRB_MATCH_ANY;
+}
+
+void vrb_match_init(struct vrb_match *m, struct vrb_match_node **recvs,
+		    struct vrb_match_node **msgs, unsigned int bits)
+{
+	uint64_t mask = ((uint64_t)1 << bits) - 1;
+	uint32_t c;
+
+	*m = (struct vrb_match){
+		.recvs = { .buckets = recvs, .mask = mask },
+		.indexed = { .buckets = msgs, .mask = mask },
+		.recent = { &m->classes[0], &m->classes[1] },
+	};
+	TAILQ_INIT(&m->msgs);
+	TAILQ_INIT(&m->claimed);
+	/* The first two are always for receives without a mask. */
+	for (c = 0; c <= VRB_MATCH_CLASSES; c++)
+		set_class(&m->classes[c], c, c == 1, 0);
+}
+
+static bool is_class(const struct vrb_match_class *class, bool any, uint64_t ignore)
+{
+	return class->ignore == ignore && ((uint32_t) class->from == VRB_MATCH_ANY) == any;
+}
+
+/* The class for a receive; NULL if there is none free. */
+static struct vrb_match_class *find_class(struct vrb_match *m, bool any, uint64_t ignore)
+{
+	struct vrb_match_class *class, *unused = NULL;
+
+	if (!ignore)
+		return &m->classes[any];
+	for (class = m->classes + 2; class < m->classes + VRB_MATCH_CLASSES; class ++) {
+		if (is_class(class, any, ignore))
+			return class;
+		if (!class->count && (!unused || unused->active))
+			unused = class;
+	}
+	if (!unused)
+		return NULL;
+	if (m->recent[!any] == unused)
+		m->recent[!any] = &m->classes[!any];
+	if (m->only == unused)
+		m->only = NULL;
+	set_class(unused, (uint32_t)(unused - m->classes), any, ignore);
+	return unused;
+}
+
+static void set_only(struct vrb_match *m)
+{
+	uint32_t c, count = 0;
+
+	m->only = NULL;
+	for (c = 0; c < VRB_MATCH_CLASSES; c++) {
+		if (!m->classes[c].active)
+			continue;
+		m->only = &m->classes[c];
+		count++;
+	}
+	if (count != 1 || m->rest)
+		m->only = NULL;
+}
+
+/* A class without receives is looked at until now and then somebody sweeps. */
+static void sweep(struct vrb_match *m)
+{
+	uint32_t c;
+
+	for (c = 0; c < VRB_MATCH_CLASSES; c++)
+		m->classes[c].active = m->classes[c].count;
+	set_only(m);
+}
+
+static void post_rest(struct vrb_match *m, struct vrb_match_recv *recv, uint32_t src, uint64_t tag,
+		      uint64_t ignore)
+{
+	struct vrb_match_class *class = &m->classes[VRB_MATCH_CLASSES];
+
+	recv->seq = m->seq++;
+	recv->ignore = ignore;
+	recv->node.tag = tag & ~ignore;
+	recv->node.from = class->from | src;
+	class->count++;
+	vrb_match_append(&m->rest, &recv->node);
+	m->only = NULL;
+}
+
+/* What a post does when messages are queued, or when its class is not the last one's. */
+struct vrb_match_msg *vrb_match_post_many(struct vrb_match *m, struct vrb_match_recv *recv,
+					  uint32_t src, uint64_t tag, uint64_t ignore)
+{
+	struct vrb_match_msg *msg = m->msg_count ? vrb_match_peek(m, src, tag, ignore) : NULL;
+	bool any = src == VRB_MATCH_ANY;
+	struct vrb_match_class *class;
+
+	if (msg) {
+		vrb_match_drop(m, msg);
+		return msg;
+	}
+	class = m->recent[any];
+	if (class->ignore != ignore)
+		class = find_class(m, any, ignore);
+	if (!class) {
+		post_rest(m, recv, src, tag, ignore);
+		return NULL;
+	}
+	m->recent[any] = class;
+	if (!class->active) {
+		class->active = true;
+		set_only(m);
+	}
+	class->count++;
+	recv->seq = m->seq++;
+	recv->node.tag = tag & ~ignore;
+	recv->node.from = class->from | src;
+	vrb_match_append(vrb_match_find(&m->recvs, recv->node.tag, recv->node.from), &recv->node);
+	return NULL;
+}
+
+/* The node may be anywhere in its group, whose first *link is. */
+static void remove_from(struct vrb_match_node **link, struct vrb_match_node *node)
+{
+	if (*link == node) {
+		vrb_match_shift(link);
+		return;
+	}
+	node->prev->next = node->next;
+	if (node->next)
+		node->next->prev = node->prev;
+	else
+		(*link)->prev = node->prev;
+}
+
+void vrb_match_remove(struct vrb_match *m, struct vrb_match_recv *recv)
+{
+	struct vrb_match_node *node = &recv->node;
+
+	if (class_of(node) == VRB_MATCH_CLASSES)
+		remove_from(&m->rest, node);
+	else
+		remove_from(vrb_match_find(&m->recvs, node->tag, node->from), node);
+	m->classes[class_of(node)].count--;
+}
+
+static struct vrb_match_recv *first_of_rest(struct vrb_match *m, uint32_t src, uint64_t tag)
+{
+	struct vrb_match_node *node;
+	uint32_t from;
+
+	for (node = m->rest; node; node = node->next) {
+		from = (uint32_t)node->from;
+		if ((from == VRB_MATCH_ANY || from == src) &&
+		    (tag & ~recv_of(node)->ignore) == node->tag)
+			break;
+	}
+	return recv_of(node);
+}
+
+struct vrb_match_recv *vrb_match_arrive_many(struct vrb_match *m, uint32_t src, uint64_t tag)
+{
+	struct vrb_match_node **link, **best_link = NULL;
+	struct vrb_match_recv *recv, *best = NULL;
+	struct vrb_match_class *class;
+
+	if (++m->arrivals % VRB_MATCH_PATIENCE == 0)
+		sweep(m);
+	for (class = m->classes; class < m->classes + VRB_MATCH_CLASSES; class ++) {
+		if (!class->count)
+			continue;
+		link = vrb_match_find(&m->recvs, tag & ~class->ignore, class->from | src);
+		recv = recv_of(*link);
+		if (recv && (!best || recv->seq < best->seq)) {
+			best = recv;
+			best_link = link;
+		}
+	}
+	recv = first_of_rest(m, src, tag);
+	if (recv && (!best || recv->seq < best->seq)) {
+		if (!recv->sticky)
+			vrb_match_remove(m, recv);
+		return recv;
+	}
+	if (best && !best->sticky) {
+		vrb_match_shift(best_link);
+		m->classes[class_of(&best->node)].count--;
+	}
+	return best;
+}
+
+static struct vrb_match_recv *earlier(struct vrb_match_recv *best, struct vrb_match_node *node,
+				      const void *context)
+{
+	for (; node; node = node->next) {
+		if (recv_of(node)->context != context)
+			continue;
+		return best && best->seq < recv_of(node)->seq ? best : recv_of(node);
+	}
+	return best;
+}
+
+struct vrb_match_recv *vrb_match_cancel(struct vrb_match *m, const void *context)
+{
+	size_t i;
+	struct vrb_match_recv *best = NULL;
+	struct vrb_match_node *first;
+
+	for (i = 0; i <= m->recvs.mask; i++) {
+		for (first = m->recvs.buckets[i]; first; first = first->chain)
+			best = earlier(best, first, context);
+	}
+	best = earlier(best, m->rest, context);
+	if (best)
+		vrb_match_remove(m, best);
+	return best;
+}
+
+struct vrb_match_recv *vrb_match_first_recv(const struct vrb_match *m)
+{
+	size_t i;
+
+	if (m->rest)
+		return recv_of(m->rest);
+	for (i = 0; i <= m->recvs.mask; i++) {
+		if (m->recvs.buckets[i])
+			return recv_of(m->recvs.buckets[i]);
+	}
+	return NULL;
+}
+
+size_t vrb_match_recv_count(const struct vrb_match *m)
+{
+	size_t count = 0;
+	uint32_t c;
+
+	for (c = 0; c <= VRB_MATCH_CLASSES; c++)
+		count += m->classes[c].count;
+	return count;
+}
+
+static void index_msg(struct vrb_match *m, struct vrb_match_msg *msg, uint32_t i)
+{
+	const struct vrb_match_class *index = &m->indexes[i];
+	struct vrb_match_node *node = &msg->nodes[i];
+
+	node->tag = msg->tag & ~index->ignore;
+	node->from = index->from | msg->src;
+	vrb_match_append(vrb_match_find(&m->indexed, node->tag, node->from), node);
+}
+
+static void unindex_msg(struct vrb_match *m, struct vrb_match_msg *msg, uint32_t i)
+{
+	struct vrb_match_node *node = &msg->nodes[i];
+
+	remove_from(vrb_match_find(&m->indexed, node->tag, node->from), node);
+}
+
+static void disarm(struct vrb_match *m, uint32_t i)
+{
+	struct vrb_match_msg *msg;
+
+	TAILQ_FOREACH (msg, &m->msgs, order)
+		unindex_msg(m, msg, i);
+	m->armed &= ~(1u << i);
+}
+
+static void arm(struct vrb_match *m, uint32_t i, bool any, uint64_t ignore)
+{
+	struct vrb_match_msg *msg;
+
+	set_class(&m->indexes[i], i, any, ignore);
+	m->armed |= 1u << i;
+	TAILQ_FOREACH (msg, &m->msgs, order)
+		index_msg(m, msg, i);
+}
+
+/* The index for receives of a class, VRB_MATCH_INDEXES if there can't be one now. */
+static uint32_t index_for(struct vrb_match *m, bool any, uint64_t ignore)
+{
+	uint32_t i, oldest = 0;
+
+	for (i = 0; i < VRB_MATCH_INDEXES; i++) {
+		if (m->armed & 1u << i && is_class(&m->indexes[i], any, ignore))
+			return i;
+	}
+	for (i = 0; i < VRB_MATCH_INDEXES && m->armed & 1u << i; i++) {
+		if (m->used[i] < m->used[oldest])
+			oldest = i;
+	}
+	if (i == VRB_MATCH_INDEXES) {
+		if (m->searches - m->used[oldest] < VRB_MATCH_PATIENCE)
+			return VRB_MATCH_INDEXES;
+		i = oldest;
+		disarm(m, i);
+	}
+	arm(m, i, any, ignore);
+	return i;
+}
+
+static struct vrb_match_msg *scan(struct vrb_match *m, uint32_t src, uint64_t tag, uint64_t ignore)
+{
+	struct vrb_match_msg *msg;
+
+	TAILQ_FOREACH (msg, &m->msgs, order) {
+		if (((msg->tag ^ tag) & ~ignore) == 0 && (src == VRB_MATCH_ANY || src == msg->src))
+			break;
+	}
+	return msg;
+}
+
+struct vrb_match_msg *vrb_match_peek(struct vrb_match *m, uint32_t src, uint64_t tag,
+				     uint64_t ignore)
+{
+	struct vrb_match_node *node;
+	uint32_t i;
+
+	if (m->msg_count <= VRB_MATCH_SCAN)
+		return scan(m, src, tag, ignore);
+	m->searches++;
+	i = index_for(m, src == VRB_MATCH_ANY, ignore);
+	if (i == VRB_MATCH_INDEXES)
+		return scan(m, src, tag, ignore);
+	m->used[i] = m->searches;
+	node = *vrb_match_find(&m->indexed, tag & ~ignore, m->indexes[i].from | src);
+	if (!node)
+		return NULL;
+	return (struct vrb_match_msg *)((char *)(node - i) - offsetof(struct vrb_match_msg, nodes));
+}
+
+void vrb_match_queue(struct vrb_match *m, struct vrb_match_msg *msg)
+{
+	uint32_t bits;
+
+	TAILQ_INSERT_TAIL(&m->msgs, msg, order);
+	m->msg_count++;
+	for (bits = m->armed; bits; bits &= bits - 1)
+		index_msg(m, msg, (uint32_t)__builtin_ctz(bits));
+}
+
+void vrb_match_drop(struct vrb_match *m, struct vrb_match_msg *msg)
+{
+	uint32_t bits;
+
+	for (bits = m->armed; bits; bits &= bits - 1)
+		unindex_msg(m, msg, (uint32_t)__builtin_ctz(bits));
+	TAILQ_REMOVE(&m->msgs, msg, order);
+	if (!--m->msg_count)
+		m->armed = 0;
+}
+
+void vrb_match_claim(struct vrb_match *m, struct vrb_match_msg *msg, void *context)
+{
+	vrb_match_drop(m, msg);
+	msg->context = context;
+	TAILQ_INSERT_TAIL(&m->claimed, msg, order);
+}
+
+struct vrb_match_msg *vrb_match_take_claim(struct vrb_match *m, const void *context)
+{
+	struct vrb_match_msg *msg;
+
+	TAILQ_FOREACH (msg, &m->claimed, order) {
+		if (msg->context != context)
+			continue;
+		TAILQ_REMOVE(&m->claimed, msg, order);
+		return msg;
+	}
+	return NULL;
+}
+
+void vrb_match_take_peer(struct vrb_match *m, uint32_t src,
+			 bool (*want)(const struct vrb_match_msg *msg), struct vrb_match_msgs *out)
+{
+	struct vrb_match_msg *msg, *next;
+
+	for (msg = TAILQ_FIRST(&m->claimed); msg; msg = next) {
+		next = TAILQ_NEXT(msg, order);
+		if (msg->src != src || (want && !want(msg)))
+			continue;
+		TAILQ_REMOVE(&m->claimed, msg, order);
+		TAILQ_INSERT_TAIL(out, msg, order);
+	}
+	for (msg = TAILQ_FIRST(&m->msgs); msg; msg = next) {
+		next = TAILQ_NEXT(msg, order);
+		if (msg->src != src || (want && !want(msg)))
+			continue;
+		vrb_match_drop(m, msg);
+		TAILQ_INSERT_TAIL(out, msg, order);
+	}
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Matching of messages with posted receives: source (a peer's number, or any), 64-bit tag, mask of the
+ * tag's bits to ignore. A message takes the receive posted first of those that fit, a receive takes
+ * the message arrived first of those that fit. Untagged receives use a table of their own with tag 0.
+ *
+ * Receives with the same mask, and all with a source or all without, are a class. Within a class a
+ * receive fits exactly the messages with its key: (source or any, tag & ~mask). One hash table holds
+ * the keys of all classes, each key with its receives in order, so a message looks up one key per class
+ * that has receives; the lowest number wins. Programs use one to three classes. Receives beyond
+ * VRB_MATCH_CLASSES classes at a time are kept in one list in order and compared one by one.
+ *
+ * Unexpected messages are one list in order, which is enough while it is short. When a receive finds it
+ * long, an index by the keys of the receive's class is made, and kept up while the queue is not
+ * empty: up to VRB_MATCH_INDEXES at a time, the one not used for longest gives way. So the cost of
+ * either side does not depend on how many are queued.
+ *
+ * Nothing is allocated: nodes are embedded in the caller's objects, the hash buckets are the caller's.
+ * No locks: the endpoint's lock guards it.
+ */
+#ifndef VRB_RDM_MATCH_H
+#define VRB_RDM_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#define VRB_MATCH_ANY UINT32_MAX /* any source */
+
+enum {
+	VRB_MATCH_CLASSES = 16,
+	VRB_MATCH_INDEXES = 4,
+	VRB_MATCH_SCAN = 16,	 /* unexpected messages that need no index */
+	VRB_MATCH_PATIENCE = 64, /* searches before an unused index or class gives way */
+};
+
+/* Those with one key are a group: the first is in the bucket, the others behind it. */
+struct vrb_match_node {
+	struct vrb_match_node *chain; /* the first of a group: the next group of the bucket */
+	struct vrb_match_node *next;  /* in the group */
+	struct vrb_match_node *prev;  /* in the group; of the first: the last */
+	uint64_t tag;		      /* without the ignored bits */
+	uint64_t from;		      /* of the class or index, or-ed with the source */
+};
+
+struct vrb_match_hash {
+	struct vrb_match_node **buckets; /* NULL where empty */
+	uint64_t mask;			 /* their number - 1 */
+};
+
+struct vrb_match_class {
+	uint64_t ignore;
+	uint64_t from; /* number << 32 | (VRB_MATCH_ANY or 0) */
+	uint32_t count;
+	bool active; /* messages look here; stays a while when there are no receives */
+};
+
+/* A posted receive; all set by vrb_match_post() but sticky and context. */
+struct vrb_match_recv {
+	struct vrb_match_node node;
+	uint64_t seq;
+	uint64_t ignore; /* of those without a class */
+	void *context;
+	bool sticky; /* stays when it matches, until it is removed: FI_MULTI_RECV */
+};
+
+/* An unexpected message; the caller sets tag and src. */
+struct vrb_match_msg {
+	TAILQ_ENTRY(vrb_match_msg) order;
+	uint64_t tag;
+	uint32_t src;
+	void *context; /* whose claim it is */
+	struct vrb_match_node nodes[VRB_MATCH_INDEXES];
+};
+
+TAILQ_HEAD(vrb_match_msgs, vrb_match_msg);
+
+struct vrb_match {
+	/* Posted receives. */
+	struct vrb_match_hash recvs;
+	uint64_t seq;
+	struct vrb_match_class *only;	   /* the active class, if it is one and rest is empty */
+	struct vrb_match_class *recent[2]; /* of the last receive with a source, without one */
+	uint32_t arrivals;		   /* that looked at several classes */
+	struct vrb_match_node *rest; /* the group of those without a class, of VRB_MATCH_CLASSES */
+	struct vrb_match_class classes[VRB_MATCH_CLASSES + 1];
+
+	/* Unexpected messages. */
+	size_t msg_count;
+	struct vrb_match_msgs msgs; /* in order of arrival */
+	struct vrb_match_msgs claimed;
+	struct vrb_match_hash indexed;
+	uint32_t armed; /* bits of the indexes in use */
+	uint64_t searches;
+	uint64_t used[VRB_MATCH_INDEXES]; /* the last search */
+	struct vrb_match_class indexes[VRB_MATCH_INDEXES];
+};
+
+/* Two arrays of 1 << bits buckets, zeroed. About as many buckets as receives keep the groups apart. */
+void vrb_match_init(struct vrb_match *m, struct vrb_match_node **recvs,
+		    struct vrb_match_node **msgs, unsigned int bits);
+
+struct vrb_match_msg *vrb_match_post_many(struct vrb_match *m, struct vrb_match_recv *recv,
+					  uint32_t src, uint64_t tag, uint64_t ignore);
+struct vrb_match_recv *vrb_match_arrive_many(struct vrb_match *m, uint32_t src, uint64_t tag);
+/* Takes a posted receive back. */
+void vrb_match_remove(struct vrb_match *m, struct vrb_match_recv *recv);
+/* The receive posted first with the context, taken back; NULL if there is none. Looks at all. */
+struct vrb_match_recv *vrb_match_cancel(struct vrb_match *m, const void *context);
+/* Any posted receive, to empty the table; NULL if there is none. */
+struct vrb_match_recv *vrb_match_first_recv(const struct vrb_match *m);
+size_t vrb_match_recv_count(const struct vrb_match *m);
+
+/* Queues a message that vrb_match_arrive() had no receive for. */
+void vrb_match_queue(struct vrb_match *m, struct vrb_match_msg *msg);
+/* The first that fits, left where it is (FI_PEEK); NULL if there is none. */
+struct vrb_match_msg *vrb_match_peek(struct vrb_match *m, uint32_t src, uint64_t tag,
+				     uint64_t ignore);
+/* Takes a queued message out (FI_DISCARD). */
+void vrb_match_drop(struct vrb_match *m, struct vrb_match_msg *msg);
+/* Takes a queued message out for a later receive with the context (FI_PEEK | FI_CLAIM). */
+void vrb_match_claim(struct vrb_match *m, struct vrb_match_msg *msg, void *context);
+/* The message claimed with the context, which is then no longer claimed (FI_CLAIM); or NULL. */
+struct vrb_match_msg *vrb_match_take_claim(struct vrb_match *m, const void *context);
+/*
+ * Moves the messages of one source, claimed ones too, that `want` says true of (all if NULL) to the end
+ * of `out`, in order.
+ */
+void vrb_match_take_peer(struct vrb_match *m, uint32_t src,
+			 bool (*want)(const struct vrb_match_msg *msg), struct vrb_match_msgs *out);
+
+static inline struct vrb_match_node **vrb_match_bucket(const struct vrb_match_hash *hash,
+						       uint64_t tag, uint64_t from)
+{
+	__uint128_t mixed =
+		(__uint128_t)(tag ^ 0x9e3779b97f4a7c15ULL) * (from ^ 0xd6e8feb86659fd93ULL);
+
+	return &hash->buckets[((uint64_t)mixed ^ (uint64_t)(mixed >> 64)) & hash->mask];
+}
+
+/* Where the pointer to the group's first is, or where it would go. */
+static inline struct vrb_match_node **vrb_match_find(const struct vrb_match_hash *hash,
+						     uint64_t tag, uint64_t from)
+{
+	struct vrb_match_node **link = vrb_match_bucket(hash, tag, from);
+
+	while (*link && ((*link)->tag != tag || (*link)->from != from))
+		link = &(*link)->chain;
+	return link;
+}
+
+/* Behind the last of the group that *link is. */
+static inline void vrb_match_append(struct vrb_match_node **link, struct vrb_match_node *node)
+{
+	struct vrb_match_node *first = *link;
+
+	node->next = NULL;
+	if (first) {
+		node->prev = first->prev;
+		first->prev->next = node;
+		first->prev = node;
+	} else {
+		node->chain = NULL;
+		node->prev = node;
+		*link = node;
+	}
+}
+
+/* Takes the first out of the group. */
+static inline void vrb_match_shift(struct vrb_match_node **link)
+{
+	struct vrb_match_node *first = *link, *next = first->next;
+
+	if (next) {
+		next->chain = first->chain;
+		next->prev = first->prev;
+		*link = next;
+	} else {
+		*link = first->chain;
+	}
+}
+
+/*
+ * The message that arrived first of those that fit, no longer queued. NULL: there is none, the receive
+ * is posted.
+ */
+static inline struct vrb_match_msg *vrb_match_post(struct vrb_match *m, struct vrb_match_recv *recv,
+						   uint32_t src, uint64_t tag, uint64_t ignore)
+{
+	struct vrb_match_class *class = m->recent[src == VRB_MATCH_ANY];
+
+	if (__builtin_expect(m->msg_count || class->ignore != ignore || !class->active, 0))
+		return vrb_match_post_many(m, recv, src, tag, ignore);
+	class->count++;
+	recv->seq = m->seq++;
+	recv->node.tag = tag & ~ignore;
+	recv->node.from = class->from | src;
+	vrb_match_append(vrb_match_find(&m->recvs, recv->node.tag, recv->node.from), &recv->node);
+	return NULL;
+}
+
+/* The receive posted first of those that fit, no longer posted unless it is sticky; NULL if none. */
+static inline struct vrb_match_recv *vrb_match_arrive(struct vrb_match *m, uint32_t src,
+						      uint64_t tag)
+{
+	struct vrb_match_class *class = m->only;
+	struct vrb_match_node **link;
+	struct vrb_match_recv *recv;
+
+	if (__builtin_expect(!class, 0))
+		return vrb_match_arrive_many(m, src, tag);
+	link = vrb_match_find(&m->recvs, tag & ~class->ignore, class->from | src);
+	recv = (struct vrb_match_recv *)*link;
+	if (recv && !recv->sticky) {
+		vrb_match_shift(link);
+		class->count--;
+	}
+	return recv;
+}
+
+#endif
