@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The private data of connection messages of reliable-datagram endpoints. It is sent by way of
+ * vrb_cm_pack() and received by way of vrb_cm_unpack(). Magic number, versions, kind and reason are the same in
+ * all versions, so that an endpoint of any version can be refused, and say why.
+ */
+#ifndef VRB_RDM_CMWIRE_H
+#define VRB_RDM_CMWIRE_H
+
+#include "wire.h"
+
+#define VRB_CMWIRE_MAGIC 0x4d445257u /* "WRDM" */
+#define VRB_CMWIRE_LEN	 48
+
+enum vrb_cmwire_kind {
+	VRB_CMWIRE_REQUEST = 1,
+	VRB_CMWIRE_REPLY,
+	VRB_CMWIRE_REJECT,
+};
+
+enum vrb_cmwire_reason {
+	VRB_CMWIRE_NONE,      /* of requests and replies */
+	VRB_CMWIRE_VERSION,   /* no version in common */
+	VRB_CMWIRE_CROSSING,  /* the other direction's request is the one that counts */
+	VRB_CMWIRE_STALE,     /* meant for an endpoint that had this address before */
+	VRB_CMWIRE_BUSY,      /* too many connections in progress or open: try later */
+	VRB_CMWIRE_RESOURCES, /* out of queue pairs or memory: try later */
+	VRB_CMWIRE_CLOSING,   /* the endpoint is going away */
+	VRB_CMWIRE_MALFORMED, /* the request's private data */
+	VRB_CMWIRE_REASONS
+};
+
+struct vrb_cmwire {
+	uint8_t version;     /* the highest that the sender speaks */
+	uint8_t version_min; /* the lowest */
+	enum vrb_cmwire_kind kind;
+	enum vrb_cmwire_reason reason;
+	uint64_t incarnation; /* the sender's, not 0 */
+	uint64_t expected;    /* the receiver's as far as the sender knows, or 0 */
+	uint8_t addr[16];     /* where the sender listens, IPv4 as ::ffff:a.b.c.d */
+	uint16_t port;
+	uint16_t flags; /* 0 */
+	uint32_t
+		eager; /* payload that the sender's receive buffers hold behind the largest header */
+};
+
+/* Writes VRB_CMWIRE_LEN bytes. The versions are the library's. */
+void vrb_cmwire_build(uint8_t *bytes, const struct vrb_cmwire *cm);
+/*
+ * VRB_WIRE_E_VERSION: there is no version in common; cm has the versions, kind and reason then. The
+ * private data of a reject may be cut behind the reason.
+ */
+enum vrb_wire_error vrb_cmwire_parse(const void *bytes, size_t len, struct vrb_cmwire *cm);
+/* The version to speak, 0 if there is none. */
+uint8_t vrb_cmwire_common(const struct vrb_cmwire *cm);
+const char *vrb_cmwire_reason_text(unsigned int reason);
+
+#endif

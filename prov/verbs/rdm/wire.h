@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What reliable-datagram endpoints send each other: packets, and the private data of connection
+ * requests, replies and rejects. All integers are little endian. What a peer sends is not trusted:
+ * vrb_wire_parse() and vrb_wire_cm_parse() check every length, index and unused bit, and what they return
+ * refers to nothing outside of the packet.
+ *
+ * A packet is the base, then by type (| of fields that a flag says are there):
+ *
+ *   EAGER       [tag] [data] payload: a whole message
+ *   SEG_FIRST   total [tag] [data] payload: the first bytes of a message
+ *   SEG_NEXT    offset payload: more of the message that the last SEG_FIRST of the peer began
+ *   RTS         total [tag] [data] regions[count]: a message that is to be read, or written on CTS
+ *   CTS         total rid regions[count]: `id` is written to the regions, then FIN says so to `rid`
+ *   FIN         status: `id`, the sender's, was read; with WRITTEN: `id`, the receiver's, was written
+ *   ACK         the message `id` is where it belongs
+ *   ATOMIC_REQ  atomic targets[count] operands
+ *   ATOMIC_RSP  status payload: the values fetched by the request `id`
+ *   STOP, GO    announce messages with RTS from now on; no longer
+ *   KEY_REQ     key: which region is the user's key
+ *   KEY_RSP     status rkey addr len
+ *
+ * `id` is the sender's number of the message or request.
+ */
+#ifndef VRB_RDM_WIRE_H
+#define VRB_RDM_WIRE_H
+
+#include <assert.h>
+#include <endian.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	VRB_WIRE_VERSION = 1,	  /* the highest that this library speaks */
+	VRB_WIRE_VERSION_MIN = 1, /* the lowest */
+	VRB_WIRE_REGIONS = 16,	  /* of one message or atomic request */
+	VRB_WIRE_EAGER_MIN = 256, /* payload that every receive buffer has room for */
+};
+
+enum vrb_wire_type {
+	VRB_WIRE_EAGER = 1,
+	VRB_WIRE_SEG_FIRST,
+	VRB_WIRE_SEG_NEXT,
+	VRB_WIRE_RTS,
+	VRB_WIRE_CTS,
+	VRB_WIRE_FIN,
+	VRB_WIRE_ACK,
+	VRB_WIRE_ATOMIC_REQ,
+	VRB_WIRE_ATOMIC_RSP,
+	VRB_WIRE_STOP,
+	VRB_WIRE_GO,
+	VRB_WIRE_KEY_REQ,
+	VRB_WIRE_KEY_RSP,
+	VRB_WIRE_TYPES
+};
+
+/* Flags. */
+enum {
+	VRB_WIRE_TAGGED = 1 << 0,
+	VRB_WIRE_DATA = 1 << 1,	    /* 8 bytes of CQ data */
+	VRB_WIRE_WANT_ACK = 1 << 2, /* an ACK when the message is in the user's buffer */
+	VRB_WIRE_WRITTEN = 1 << 3,
+};
+
+struct vrb_wire_base {
+	uint8_t version;
+	uint8_t type;
+	uint8_t flags;
+	uint8_t count; /* of regions or targets */
+	uint32_t id;
+};
+
+struct vrb_wire_region {
+	uint64_t addr;
+	uint64_t len;
+	uint64_t key;
+};
+
+struct vrb_wire_target {
+	uint64_t addr;
+	uint64_t key;
+	uint64_t count; /* of elements */
+};
+
+enum vrb_wire_atomic_kind {
+	VRB_WIRE_ATOMIC_WRITE = 1, /* operands of all elements; the response has no payload */
+	VRB_WIRE_ATOMIC_FETCH,	   /* the same; the response has the old values */
+	VRB_WIRE_ATOMIC_READ,	   /* no operands */
+	VRB_WIRE_ATOMIC_COMPARE,   /* operands of all elements, then what to compare with */
+};
+
+struct vrb_wire_atomic {
+	uint8_t kind;
+	uint8_t op;	  /* enum fi_op; its meaning is the reduction table's matter */
+	uint8_t datatype; /* enum fi_datatype */
+	uint8_t size;	  /* of an element in bytes, 1 to 32 */
+	uint32_t count;	  /* of elements, the sum of the targets' */
+};
+
+#define VRB_WIRE_HEADER_MAX                                    \
+	(sizeof(struct vrb_wire_base) + 3 * sizeof(uint64_t) + \
+	 VRB_WIRE_REGIONS * sizeof(struct vrb_wire_region))
+
+static_assert(sizeof(struct vrb_wire_base) == 8, "wire");
+static_assert(offsetof(struct vrb_wire_base, id) == 4, "wire");
+static_assert(sizeof(struct vrb_wire_region) == 24, "wire");
+static_assert(sizeof(struct vrb_wire_target) == 24, "wire");
+static_assert(sizeof(struct vrb_wire_atomic) == 8, "wire");
+static_assert(offsetof(struct vrb_wire_atomic, count) == 4, "wire");
+static_assert(VRB_WIRE_HEADER_MAX + 8 <= 512, "headers fit the smallest buffer twice over");
+
+/* A packet in the host's byte order. What a type does not have is 0. */
+struct vrb_wire_packet {
+	enum vrb_wire_type type;
+	uint8_t flags;
+	uint8_t count;
+	uint32_t id;
+	uint32_t rid;	 /* CTS */
+	uint32_t status; /* FI_E* or 0 */
+	uint64_t tag;
+	uint64_t data;
+	uint64_t total;	    /* bytes of the message */
+	uint64_t offset;    /* SEG_NEXT */
+	uint64_t key;	    /* KEY_REQ: the user's, KEY_RSP: the rkey */
+	uint64_t addr, len; /* KEY_RSP */
+	struct vrb_wire_atomic atomic;
+	const uint8_t *list; /* regions or targets, in wire order, any alignment */
+	const uint8_t *payload;
+	size_t payload_len;
+};
+
+/* What is wrong with a packet or private data. */
+enum vrb_wire_error {
+	VRB_WIRE_OK,
+	VRB_WIRE_E_SHORT,
+	VRB_WIRE_E_LONG,
+	VRB_WIRE_E_VERSION,
+	VRB_WIRE_E_TYPE,
+	VRB_WIRE_E_FLAGS,
+	VRB_WIRE_E_UNUSED,
+	VRB_WIRE_E_COUNT,
+	VRB_WIRE_E_TOTAL,
+	VRB_WIRE_E_OFFSET,
+	VRB_WIRE_E_REGION,
+	VRB_WIRE_E_ATOMIC,
+	VRB_WIRE_E_STATUS,
+	VRB_WIRE_E_MAGIC,
+	VRB_WIRE_E_KIND,
+	VRB_WIRE_E_REASON,
+	VRB_WIRE_E_SIZE,
+	VRB_WIRE_ERRORS
+};
+
+enum vrb_wire_error vrb_wire_parse(const void *bytes, size_t len, struct vrb_wire_packet *packet);
+const char *vrb_wire_strerror(enum vrb_wire_error error);
+const char *vrb_wire_type_name(unsigned int type);
+
+/*
+ * Writes the header of a packet that would be parsed as `packet`, whose payload follows it; `list` is in
+ * wire order. Returns its length, VRB_WIRE_HEADER_MAX at most.
+ */
+size_t vrb_wire_build(void *bytes, const struct vrb_wire_packet *packet);
+
+/* Entries of a list; i < count. */
+void vrb_wire_put_region(void *list, unsigned int i, const struct vrb_wire_region *region);
+void vrb_wire_get_region(const void *list, unsigned int i, struct vrb_wire_region *region);
+void vrb_wire_put_target(void *list, unsigned int i, const struct vrb_wire_target *target);
+void vrb_wire_get_target(const void *list, unsigned int i, struct vrb_wire_target *target);
+
+/* The fast way for a tagged message of one packet that has no flags else. */
+struct vrb_wire_plain {
+	struct vrb_wire_base base;
+	uint64_t tag;
+};
+
+static_assert(sizeof(struct vrb_wire_plain) == 16, "wire");
+
+static inline uint32_t vrb_wire_plain_word(void)
+{
+	return htole32(VRB_WIRE_VERSION | VRB_WIRE_EAGER << 8 | VRB_WIRE_TAGGED << 16);
+}
+
+/* Returns the header's length. */
+static inline size_t vrb_wire_build_plain(struct vrb_wire_plain *plain, uint64_t tag)
+{
+	uint32_t word = vrb_wire_plain_word();
+
+	memcpy(&plain->base, &word, sizeof(word));
+	plain->base.id = 0;
+	plain->tag = htole64(tag);
+	return sizeof(*plain);
+}
+
+/* Whether it is such a packet; its payload then begins at sizeof(struct vrb_wire_plain). */
+static inline int vrb_wire_is_plain(const void *bytes, size_t len, uint64_t *tag)
+{
+	uint32_t word;
+
+	if (len < sizeof(struct vrb_wire_plain))
+		return 0;
+	memcpy(&word, bytes, sizeof(word));
+	memcpy(tag, (const uint8_t *)bytes + offsetof(struct vrb_wire_plain, tag), sizeof(*tag));
+	*tag = le64toh(*tag);
+	return word == vrb_wire_plain_word();
+}
+
+#endif

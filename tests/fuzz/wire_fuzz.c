@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whatever a peer sends: the parsers stay within it, and what they accept builds the same header again.
+ * Run by tests/fuzz/run. Called with -corpus DIRECTORY it writes one packet of each type to begin with.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "prov/verbs/rdm/cmwire.h"
+
+static void need(int truth)
+{
+	if (!truth)
+		abort();
+}
+
+static void try_packet(const uint8_t *data, size_t size)
+{
+	uint8_t again[VRB_WIRE_HEADER_MAX + VRB_WIRE_REGIONS * sizeof(struct vrb_wire_region)];
+	struct vrb_wire_region region;
+	struct vrb_wire_packet packet;
+	enum vrb_wire_error error;
+	uint64_t tag, sum = 0;
+	unsigned int i;
+	size_t len;
+
+	error = vrb_wire_parse(data, size, &packet);
+	need(*vrb_wire_strerror(error) != 0);
+	if (vrb_wire_is_plain(data, size, &tag))
+		need(!error && packet.tag == tag && packet.payload == data + 16);
+	if (error)
+		return;
+	need(packet.payload_len <= size && packet.payload + packet.payload_len == data + size);
+	for (i = 0; i < packet.count; i++) {
+		vrb_wire_get_region(packet.list, i, &region);
+		sum += region.len;
+	}
+	if (packet.type == VRB_WIRE_RTS || packet.type == VRB_WIRE_CTS)
+		need(sum == packet.total);
+	len = vrb_wire_build(again, &packet);
+	need(len + packet.payload_len == size && !memcmp(again, data, len));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct vrb_cmwire cm;
+
+	try_packet(data, size);
+	if (!vrb_cmwire_parse(data, size, &cm))
+		need(vrb_cmwire_common(&cm) && *vrb_cmwire_reason_text(cm.reason));
+	return 0;
+}
+
+static void write_seed(const char *dir, const char *name, const uint8_t *bytes, size_t len)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	file = fopen(path, "w");
+	need(file && fwrite(bytes, 1, len, file) == len);
+	fclose(file);
+}
+
+static void write_packet(const char *dir, enum vrb_wire_type type)
+{
+	uint8_t bytes[VRB_WIRE_HEADER_MAX + 64] = { 0 }, list[sizeof(struct vrb_wire_region)];
+	struct vrb_wire_packet p = { .type = type, .list = list };
+	size_t len;
+
+	vrb_wire_put_region(list, 0, &(struct vrb_wire_region){ 0x1000, 8, 8 });
+	if (type == VRB_WIRE_RTS || type == VRB_WIRE_CTS || type == VRB_WIRE_SEG_FIRST)
+		p.total = type == VRB_WIRE_SEG_FIRST ? 100 : 8;
+	p.count = type == VRB_WIRE_RTS || type == VRB_WIRE_CTS || type == VRB_WIRE_ATOMIC_REQ;
+	p.flags = type == VRB_WIRE_EAGER ? VRB_WIRE_TAGGED | VRB_WIRE_DATA : 0;
+	p.offset = type == VRB_WIRE_SEG_NEXT ? 10 : 0;
+	if (type == VRB_WIRE_ATOMIC_REQ) {
+		p.atomic = (struct vrb_wire_atomic){ VRB_WIRE_ATOMIC_FETCH, 3, 9, 8, 8 };
+		p.payload_len = 64;
+	} else if (type < VRB_WIRE_RTS) {
+		p.payload_len = 16;
+	}
+	len = vrb_wire_build(bytes, &p) + p.payload_len;
+	write_seed(dir, vrb_wire_type_name(type), bytes, len);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	const struct vrb_cmwire cm = {
+		.kind = VRB_CMWIRE_REQUEST, .incarnation = 1, .port = 7471, .eager = 16384
+	};
+	uint8_t bytes[VRB_CMWIRE_LEN];
+	int type;
+
+	if (*argc != 3 || strcmp((*argv)[1], "-corpus"))
+		return 0;
+	for (type = 1; type < VRB_WIRE_TYPES; type++)
+		write_packet((*argv)[2], type);
+	vrb_cmwire_build(bytes, &cm);
+	write_seed((*argv)[2], "request", bytes, sizeof(bytes));
+	exit(0);
+}

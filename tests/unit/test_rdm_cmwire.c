@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connection messages of reliable-datagram endpoints: there and back, cut, and each field wrong. */
+#include "unit.h"
+
+#include "prov/verbs/cm_wire.h"
+#include "prov/verbs/rdm/cmwire.h"
+
+static uint8_t bytes[VRB_CMWIRE_LEN];
+static struct vrb_cmwire out;
+
+static enum vrb_wire_error parse(size_t len)
+{
+	return vrb_cmwire_parse(bytes, len, &out);
+}
+
+static struct vrb_cmwire request(void)
+{
+	return (struct vrb_cmwire){
+		.kind = VRB_CMWIRE_REQUEST,
+		.incarnation = 0x1122334455667788ULL,
+		.expected = 5,
+		.addr = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 },
+		.port = 7471,
+		.eager = 16384,
+	};
+}
+
+static void build(void)
+{
+	struct vrb_cmwire cm = request();
+
+	vrb_cmwire_build(bytes, &cm);
+}
+
+static void test_round_trip(void **state)
+{
+	struct vrb_cmwire in = request();
+
+	(void)state;
+	assert_true(VRB_CMWIRE_LEN <= VRB_CM_DATA_MAX);
+	vrb_cmwire_build(bytes, &in);
+	assert_int_equal(parse(sizeof(bytes)), VRB_WIRE_OK);
+	in.version = VRB_WIRE_VERSION;
+	in.version_min = VRB_WIRE_VERSION_MIN;
+	assert_int_equal(out.kind, in.kind);
+	assert_int_equal(out.reason, in.reason);
+	assert_int_equal(out.incarnation, in.incarnation);
+	assert_int_equal(out.expected, in.expected);
+	assert_memory_equal(out.addr, in.addr, sizeof(in.addr));
+	assert_int_equal(out.port, in.port);
+	assert_int_equal(out.eager, in.eager);
+	assert_int_equal(vrb_cmwire_common(&out), VRB_WIRE_VERSION);
+}
+
+static void test_cut(void **state)
+{
+	size_t len;
+
+	(void)state;
+	build();
+	for (len = 0; len < sizeof(bytes); len++)
+		assert_int_equal(parse(len), VRB_WIRE_E_SHORT);
+	bytes[6] = VRB_CMWIRE_REJECT;
+	bytes[7] = VRB_CMWIRE_BUSY;
+	for (len = 0; len < 8; len++)
+		assert_int_equal(parse(len), VRB_WIRE_E_SHORT);
+	for (; len <= sizeof(bytes); len++) {
+		assert_int_equal(parse(len), VRB_WIRE_OK);
+		assert_int_equal(out.reason, VRB_CMWIRE_BUSY);
+	}
+}
+
+static void test_wrong(void **state)
+{
+	static const struct {
+		size_t at, len;
+		uint8_t value;
+		enum vrb_wire_error error;
+	} wrong[] = {
+		{ 0, 1, 0, VRB_WIRE_E_MAGIC },	  { 3, 1, 0, VRB_WIRE_E_MAGIC },
+		{ 4, 1, 0, VRB_WIRE_E_VERSION },  { 5, 1, 0, VRB_WIRE_E_VERSION },
+		{ 5, 1, 2, VRB_WIRE_E_VERSION },  { 4, 2, 2, VRB_WIRE_E_VERSION },
+		{ 6, 1, 0, VRB_WIRE_E_KIND },	  { 6, 1, 4, VRB_WIRE_E_KIND },
+		{ 6, 1, 3, VRB_WIRE_E_REASON },	  { 7, 1, 1, VRB_WIRE_E_REASON },
+		{ 8, 8, 0, VRB_WIRE_E_SIZE },	  { 40, 2, 0, VRB_WIRE_E_SIZE },
+		{ 42, 1, 1, VRB_WIRE_E_UNUSED },  { 44, 4, 0, VRB_WIRE_E_SIZE },
+		{ 44, 4, 0xff, VRB_WIRE_E_SIZE },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		build();
+		memset(bytes + wrong[i].at, wrong[i].value, wrong[i].len);
+		assert_int_equal(parse(sizeof(bytes)), wrong[i].error);
+	}
+}
+
+/* A later library that still speaks this version is understood. */
+static void test_versions(void **state)
+{
+	unsigned int reason;
+
+	(void)state;
+	build();
+	bytes[4] = 200;
+	assert_int_equal(parse(sizeof(bytes)), VRB_WIRE_OK);
+	assert_int_equal(vrb_cmwire_common(&out), VRB_WIRE_VERSION);
+	bytes[5] = 199;
+	assert_int_equal(parse(sizeof(bytes)), VRB_WIRE_E_VERSION);
+	assert_int_equal(out.version_min, 199);
+	assert_int_equal(vrb_cmwire_common(&out), 0);
+	for (reason = 0; reason < VRB_CMWIRE_REASONS + 2; reason++)
+		assert_non_null(vrb_cmwire_reason_text(reason));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_versions),
+	};
+
+	return cmocka_run_group_tests_name("rdm_cmwire", tests, NULL, NULL);
+}
