@@ -47,6 +47,8 @@ static const struct shape shapes[VRB_WIRE_TYPES] = {
 	[VRB_WIRE_GO] = { "GO", 0, 0 },
 	[VRB_WIRE_KEY_REQ] = { "KEY_REQ", HAS_KEY, 0 },
 	[VRB_WIRE_KEY_RSP] = { "KEY_RSP", HAS_STATUS | HAS_RANGE, 0 },
+	[VRB_WIRE_BYE] = { "BYE", 0, 0 },
+	[VRB_WIRE_BYE_RSP] = { "BYE_RSP", HAS_STATUS, 0 },
 };
 
 static const char *const errors[VRB_WIRE_ERRORS] = {

@@ -19,6 +19,8 @@
  *   STOP, GO    announce messages with RTS from now on; no longer
  *   KEY_REQ     key: which region is the user's key
  *   KEY_RSP     status rkey addr len
+ *   BYE         nothing to send for long: may the connection end?
+ *   BYE_RSP     status: 0, and nothing will be sent on it any more; or FI_EBUSY
  *
  * `id` is the sender's number of the message or request.
  */
@@ -52,6 +54,8 @@ enum vrb_wire_type {
 	VRB_WIRE_GO,
 	VRB_WIRE_KEY_REQ,
 	VRB_WIRE_KEY_RSP,
+	VRB_WIRE_BYE,
+	VRB_WIRE_BYE_RSP,
 	VRB_WIRE_TYPES
 };
 
