@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Messages that arrive: delivered, kept until a receive is posted, put together from segments. */
+#include <rdma/fi_errno.h>
+#include "proto_int.h"
+
+enum { KEPT_COST = 64 }; /* what a kept message costs the budget, besides its bytes */
+
+static struct vrb_match *match_of(struct vrb_proto_in *in)
+{
+	return &in->peer->proto->match[!!(in->packet.flags & VRB_WIRE_TAGGED)];
+}
+
+static void copy_in(struct vrb_proto_in *in, size_t offset, const uint8_t *from, size_t len)
+{
+	const struct vrb_proto_recv *recv = in->recv;
+	size_t left, chunk;
+	void *to;
+
+	if (offset >= in->accept)
+		return;
+	len = vrb_proto_min(len, in->accept - offset);
+	for (; len; len -= chunk, from += chunk, offset += chunk) {
+		vrb_proto_iov_at(recv->iov, recv->count, in->base + offset, &to, &left);
+		chunk = vrb_proto_min(len, left);
+		in->peer->proto->ops->copy(to, from, chunk);
+	}
+}
+
+void vrb_proto_in_attach(struct vrb_proto_in *in, struct vrb_proto_recv *recv)
+{
+	in->recv = recv;
+	in->base = recv->used;
+	in->accept = vrb_proto_min(in->total, recv->len - recv->used);
+	recv->users++;
+	recv->used += in->accept;
+	if (!recv->match.sticky || recv->len - recv->used < recv->min_free ||
+	    recv->used == recv->len)
+		recv->closed = true;
+}
+
+/* The posted receive for a message that just came; NULL if there is none. */
+static struct vrb_proto_recv *find_recv(struct vrb_proto_in *in)
+{
+	struct vrb_match *m = match_of(in);
+	struct vrb_proto_recv *recv;
+
+	recv = (struct vrb_proto_recv *)vrb_match_arrive(m, in->peer->src, in->packet.tag);
+	if (!recv)
+		return NULL;
+	vrb_proto_in_attach(in, recv);
+	if (recv->match.sticky && recv->closed)
+		vrb_match_remove(m, &recv->match);
+	return recv;
+}
+
+static void end_canceled(struct vrb_proto *proto, struct vrb_proto_recv *recv)
+{
+	const struct vrb_proto_done done = { .recv = recv, .last = true, .err = FI_ECANCELED };
+
+	proto->ops->recv_done(proto, &done);
+}
+
+void vrb_proto_in_finish(struct vrb_proto_in *in)
+{
+	struct vrb_proto *proto = in->peer->proto;
+	struct vrb_proto_recv *recv = in->recv;
+	struct vrb_proto_done done = {
+		.recv = recv,
+		.src = in->peer->src,
+		.flags = in->packet.flags & (VRB_WIRE_TAGGED | VRB_WIRE_DATA),
+		.message = true,
+		.tag = in->packet.tag,
+		.data = in->packet.data,
+		.base = in->base,
+		.len = in->accept,
+		.lost = in->total - in->accept,
+		.err = in->err,
+	};
+	bool canceled = recv->canceled;
+
+	recv->users--;
+	if (!done.err && done.lost)
+		done.err = FI_ETRUNC;
+	done.last = recv->closed && !recv->users && !canceled;
+	in->recv = NULL;
+	/* The receive may be gone after. */
+	if (canceled && !recv->users) {
+		proto->ops->recv_done(proto, &done);
+		end_canceled(proto, recv);
+	} else {
+		proto->ops->recv_done(proto, &done);
+	}
+}
+
+static void release_parts(struct vrb_proto_in *in)
+{
+	struct vrb_proto_in *part;
+
+	while ((part = STAILQ_FIRST(&in->parts))) {
+		STAILQ_REMOVE_HEAD(&in->parts, part);
+		part->state = VRB_PROTO_IN_FREE;
+		in->peer->proto->ops->release(part);
+	}
+}
+
+static void refund(struct vrb_proto_in *in)
+{
+	vrb_flow_refund(&in->peer->proto->budget, in->charged);
+	in->charged = 0;
+}
+
+void vrb_proto_in_end(struct vrb_proto_in *in)
+{
+	struct vrb_proto_peer *peer = in->peer;
+
+	if (in->working)
+		TAILQ_REMOVE(&peer->readers, in, work);
+	in->working = false;
+	TAILQ_REMOVE(&peer->ins, in, link);
+	vrb_proto_dereg(peer, in->mr, &in->mr_count);
+	release_parts(in);
+	refund(in);
+	in->state = VRB_PROTO_IN_FREE;
+	peer->proto->ops->release(in);
+}
+
+static bool wants_ack(const struct vrb_proto_in *in)
+{
+	return in->packet.flags & VRB_WIRE_WANT_ACK && in->peer->up && in->epoch == in->peer->epoch;
+}
+
+void vrb_proto_in_settle(struct vrb_proto_in *in)
+{
+	if (!wants_ack(in)) {
+		vrb_proto_in_end(in);
+		return;
+	}
+	in->state = VRB_PROTO_IN_ENDING;
+	vrb_proto_owe(in->peer, &in->item, VRB_PROTO_OWES_ACK);
+}
+
+static void begin(struct vrb_proto_peer *peer, struct vrb_proto_in *in)
+{
+	in->match.tag = in->packet.tag;
+	in->match.src = peer->src;
+	in->item.is_out = false;
+	in->item.owes = VRB_PROTO_OWES_NOTHING;
+	in->sink = in->working = false;
+	in->id = vrb_proto_id(++in->use, in->index);
+	in->err = 0;
+	in->epoch = peer->epoch;
+	in->inflight = 0;
+	in->peer = peer;
+	in->recv = NULL;
+	in->base = in->accept = in->got = 0;
+	in->total = in->packet.type == VRB_WIRE_EAGER ? in->packet.payload_len : in->packet.total;
+	in->charged = 0;
+	in->mr_count = 0;
+	STAILQ_INIT(&in->parts);
+}
+
+static void keep(struct vrb_proto_in *in, bool *kept)
+{
+	TAILQ_INSERT_TAIL(&in->peer->ins, in, link);
+	*kept = true;
+}
+
+static void charge(struct vrb_proto_in *in, uint64_t bytes)
+{
+	in->charged += bytes;
+	vrb_flow_charge(&in->peer->proto->budget, &in->peer->flow, bytes);
+}
+
+static void take_first(struct vrb_proto_in *in)
+{
+	switch (in->packet.type) {
+	case VRB_WIRE_EAGER:
+		in->state = VRB_PROTO_IN_WHOLE;
+		in->got = in->total;
+		break;
+	case VRB_WIRE_SEG_FIRST:
+		in->state = VRB_PROTO_IN_ASSEMBLING;
+		in->got = in->packet.payload_len;
+		in->peer->assembling = in;
+		break;
+	default:
+		in->state = VRB_PROTO_IN_ANNOUNCED;
+		break;
+	}
+}
+
+enum vrb_wire_error vrb_proto_in_message(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
+					 bool *kept)
+{
+	struct vrb_proto_recv *recv;
+
+	if (in->packet.type == VRB_WIRE_SEG_FIRST && peer->assembling)
+		return VRB_WIRE_E_SEQUENCE;
+	begin(peer, in);
+	take_first(in);
+	recv = find_recv(in);
+	if (!recv) {
+		keep(in, kept);
+		charge(in, KEPT_COST + in->packet.payload_len);
+		vrb_match_queue(match_of(in), &in->match);
+		return VRB_WIRE_OK;
+	}
+	copy_in(in, 0, in->packet.payload, in->packet.payload_len);
+	if (in->state == VRB_PROTO_IN_WHOLE) {
+		vrb_proto_in_finish(in);
+		if (!wants_ack(in)) {
+			in->state = VRB_PROTO_IN_FREE;
+			return VRB_WIRE_OK;
+		}
+		keep(in, kept);
+		vrb_proto_in_settle(in);
+		return VRB_WIRE_OK;
+	}
+	keep(in, kept);
+	if (in->state == VRB_PROTO_IN_ANNOUNCED)
+		vrb_proto_rndv_start(in);
+	return VRB_WIRE_OK;
+}
+
+/* The last segment came, or all had come when the receive was posted. */
+static void complete_segments(struct vrb_proto_in *in)
+{
+	if (in->recv)
+		vrb_proto_in_finish(in);
+	vrb_proto_in_settle(in);
+}
+
+enum vrb_wire_error vrb_proto_in_segment(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
+					 bool *kept)
+{
+	const struct vrb_wire_packet *packet = &in->packet;
+	struct vrb_proto_in *message = peer->assembling;
+
+	if (!message || message->packet.id != packet->id || message->got != packet->offset ||
+	    packet->payload_len > message->total - message->got)
+		return VRB_WIRE_E_SEQUENCE;
+	if (message->recv) {
+		copy_in(message, packet->offset, packet->payload, packet->payload_len);
+	} else if (!message->sink) {
+		in->state = VRB_PROTO_IN_PART;
+		STAILQ_INSERT_TAIL(&message->parts, in, part);
+		charge(message, packet->payload_len);
+		*kept = true;
+	}
+	message->got += packet->payload_len;
+	if (message->got < message->total)
+		return VRB_WIRE_OK;
+	peer->assembling = NULL;
+	message->state = VRB_PROTO_IN_WHOLE;
+	if (message->recv || message->sink)
+		complete_segments(message);
+	return VRB_WIRE_OK;
+}
+
+/*
+ * A message that was unexpected, and is queued no more, to its receive. True if that takes no more
+ * messages; it may be gone then.
+ */
+static bool deliver(struct vrb_proto_in *in, struct vrb_proto_recv *recv)
+{
+	struct vrb_proto_peer *peer = in->peer;
+	struct vrb_proto *proto = peer->proto;
+	struct vrb_proto_in *part;
+	bool closed;
+
+	vrb_proto_in_attach(in, recv);
+	closed = recv->closed;
+	copy_in(in, 0, in->packet.payload, in->packet.payload_len);
+	STAILQ_FOREACH (part, &in->parts, part)
+		copy_in(in, part->packet.offset, part->packet.payload, part->packet.payload_len);
+	release_parts(in);
+	refund(in);
+	if (in->state == VRB_PROTO_IN_ANNOUNCED)
+		vrb_proto_rndv_start(in);
+	else if (in->state == VRB_PROTO_IN_WHOLE)
+		complete_segments(in);
+	vrb_proto_progress(peer);
+	vrb_proto_resume(proto);
+	return closed;
+}
+
+static void recv_begin(struct vrb_proto_recv *recv)
+{
+	uint8_t i;
+
+	recv->len = recv->used = 0;
+	recv->users = 0;
+	recv->closed = recv->canceled = false;
+	for (i = 0; i < recv->count; i++)
+		recv->len += recv->iov[i].iov_len;
+}
+
+void vrb_proto_recv_post(struct vrb_proto *proto, struct vrb_proto_recv *recv, uint32_t src,
+			 uint64_t tag, uint64_t ignore)
+{
+	struct vrb_match *m = &proto->match[recv->tagged];
+	struct vrb_match_msg *msg;
+
+	recv_begin(recv);
+	do {
+		msg = vrb_match_post(m, &recv->match, src, tag, ignore);
+	} while (msg && !deliver((struct vrb_proto_in *)msg, recv));
+}
+
+bool vrb_proto_recv_claimed(struct vrb_proto *proto, struct vrb_proto_recv *recv,
+			    const void *context)
+{
+	struct vrb_match_msg *msg = vrb_match_take_claim(&proto->match[recv->tagged], context);
+
+	if (!msg)
+		return false;
+	recv_begin(recv);
+	recv->match.sticky = false;
+	deliver((struct vrb_proto_in *)msg, recv);
+	return true;
+}
+
+struct vrb_proto_in *vrb_proto_peek(struct vrb_proto *proto, bool tagged, uint32_t src,
+				    uint64_t tag, uint64_t ignore)
+{
+	return (struct vrb_proto_in *)vrb_match_peek(&proto->match[tagged], src, tag, ignore);
+}
+
+static void discard(struct vrb_proto_in *in)
+{
+	struct vrb_proto_peer *peer = in->peer;
+	struct vrb_proto *proto = peer->proto;
+
+	release_parts(in);
+	refund(in);
+	in->sink = true;
+	if (in->state == VRB_PROTO_IN_ANNOUNCED)
+		vrb_proto_rndv_fin(in);
+	else if (in->state == VRB_PROTO_IN_WHOLE)
+		vrb_proto_in_settle(in);
+	vrb_proto_progress(peer);
+	vrb_proto_resume(proto);
+}
+
+void vrb_proto_discard(struct vrb_proto_in *in)
+{
+	vrb_match_drop(match_of(in), &in->match);
+	discard(in);
+}
+
+bool vrb_proto_discard_claimed(struct vrb_proto *proto, bool tagged, const void *context)
+{
+	struct vrb_match_msg *msg = vrb_match_take_claim(&proto->match[tagged], context);
+
+	if (msg)
+		discard((struct vrb_proto_in *)msg);
+	return msg;
+}
+
+static void cancel(struct vrb_proto *proto, struct vrb_proto_recv *recv)
+{
+	recv->closed = recv->canceled = true;
+	if (!recv->users)
+		end_canceled(proto, recv);
+}
+
+bool vrb_proto_cancel(struct vrb_proto *proto, bool tagged, const void *context)
+{
+	struct vrb_match_recv *recv = vrb_match_cancel(&proto->match[tagged], context);
+
+	if (recv)
+		cancel(proto, (struct vrb_proto_recv *)recv);
+	return recv;
+}
+
+void vrb_proto_cancel_all(struct vrb_proto *proto)
+{
+	struct vrb_match_recv *recv;
+	int tagged;
+
+	for (tagged = 0; tagged < 2; tagged++) {
+		while ((recv = vrb_match_first_recv(&proto->match[tagged]))) {
+			vrb_match_remove(&proto->match[tagged], recv);
+			cancel(proto, (struct vrb_proto_recv *)recv);
+		}
+	}
+}
+
+static bool is_incomplete(const struct vrb_match_msg *msg)
+{
+	return ((const struct vrb_proto_in *)msg)->state != VRB_PROTO_IN_WHOLE;
+}
+
+static void drop_unexpected(struct vrb_proto_peer *peer,
+			    bool (*want)(const struct vrb_match_msg *msg))
+{
+	struct vrb_match_msgs out = TAILQ_HEAD_INITIALIZER(out);
+	struct vrb_match_msg *msg;
+
+	vrb_match_take_peer(&peer->proto->match[0], peer->src, want, &out);
+	vrb_match_take_peer(&peer->proto->match[1], peer->src, want, &out);
+	while ((msg = TAILQ_FIRST(&out))) {
+		TAILQ_REMOVE(&out, msg, order);
+		vrb_proto_in_end((struct vrb_proto_in *)msg);
+	}
+}
+
+void vrb_proto_in_fail_all(struct vrb_proto_peer *peer, int err)
+{
+	struct vrb_proto_in *in, *next;
+
+	drop_unexpected(peer, is_incomplete);
+	for (in = TAILQ_FIRST(&peer->ins); in; in = next) {
+		next = TAILQ_NEXT(in, link);
+		if (in->state == VRB_PROTO_IN_WHOLE)
+			continue;
+		if (!in->err)
+			in->err = err;
+		/* The device may still write to the buffer. */
+		if (in->inflight)
+			continue;
+		vrb_proto_dereg(peer, in->mr, &in->mr_count);
+		if (in->recv)
+			vrb_proto_in_finish(in);
+		vrb_proto_in_end(in);
+	}
+}
+
+void vrb_proto_peer_purge(struct vrb_proto_peer *peer)
+{
+	drop_unexpected(peer, NULL);
+	vrb_proto_resume(peer->proto);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Peers: what is sent next, control packets, what comes in, the end of a connection. */
+#include <rdma/fi_errno.h>
+#include "proto_int.h"
+
+void vrb_proto_init(struct vrb_proto *proto, const struct vrb_proto_ops *ops,
+		    const struct vrb_proto_config *config)
+{
+	proto->ops = ops;
+	proto->config = *config;
+	vrb_flow_budget_init(&proto->budget, config->unexpected);
+}
+
+void vrb_proto_peer_init(struct vrb_proto *proto, struct vrb_proto_peer *peer, uint32_t src)
+{
+	*peer = (struct vrb_proto_peer){ .proto = proto, .src = src };
+	vrb_flow_init(&peer->flow, 0, 0);
+	TAILQ_INIT(&peer->outs);
+	TAILQ_INIT(&peer->ins);
+	TAILQ_INIT(&peer->writers);
+	TAILQ_INIT(&peer->readers);
+}
+
+int vrb_proto_control(struct vrb_proto_peer *peer, const struct vrb_wire_packet *packet,
+		      struct vrb_proto_out *out)
+{
+	uint8_t header[VRB_WIRE_HEADER_MAX];
+	size_t len = vrb_wire_build(header, packet);
+	int ret;
+
+	ret = peer->proto->ops->send(peer, header, len, NULL, 0, 0, out);
+	if (!ret)
+		vrb_flow_take(&peer->flow);
+	return ret;
+}
+
+void vrb_proto_owe(struct vrb_proto_peer *peer, struct vrb_proto_item *item,
+		   enum vrb_proto_owes what)
+{
+	item->owes = (uint8_t)what;
+	STAILQ_INSERT_TAIL(&peer->flow.control, &item->node, link);
+}
+
+static struct vrb_proto_in *in_of(struct vrb_proto_item *item)
+{
+	return (struct vrb_proto_in *)((char *)item - offsetof(struct vrb_proto_in, item));
+}
+
+static int send_ack(struct vrb_proto_in *in)
+{
+	const struct vrb_wire_packet ack = { .type = VRB_WIRE_ACK, .id = in->packet.id };
+
+	return vrb_proto_control(in->peer, &ack, NULL);
+}
+
+static int send_fin(struct vrb_proto_in *in)
+{
+	const struct vrb_wire_packet fin = {
+		.type = VRB_WIRE_FIN,
+		.id = in->packet.id,
+		.status = (uint32_t)in->err,
+	};
+
+	return vrb_proto_control(in->peer, &fin, NULL);
+}
+
+static int send_owed(struct vrb_proto_item *item)
+{
+	if (item->is_out)
+		return vrb_proto_rndv_send_fin((struct vrb_proto_out *)item);
+	switch (item->owes) {
+	case VRB_PROTO_OWES_ACK:
+		return send_ack(in_of(item));
+	case VRB_PROTO_OWES_CTS:
+		return vrb_proto_rndv_send_cts(in_of(item));
+	default:
+		return send_fin(in_of(item));
+	}
+}
+
+static bool send_stop_or_go(struct vrb_proto_peer *peer)
+{
+	const struct vrb_wire_packet packet = {
+		.type = peer->flow.owed == VRB_FLOW_STOP ? VRB_WIRE_STOP : VRB_WIRE_GO,
+	};
+
+	if (peer->flow.owed == VRB_FLOW_NOTHING)
+		return true;
+	if (!vrb_flow_has_control_credit(&peer->flow) || vrb_proto_control(peer, &packet, NULL))
+		return false;
+	vrb_flow_settle(&peer->flow);
+	return true;
+}
+
+/* False: there are more, that have to wait. */
+static bool send_controls(struct vrb_proto_peer *peer)
+{
+	struct vrb_proto_item *item;
+
+	if (!send_stop_or_go(peer))
+		return false;
+	while ((item = (struct vrb_proto_item *)STAILQ_FIRST(&peer->flow.control))) {
+		if (!vrb_flow_has_control_credit(&peer->flow) || send_owed(item))
+			return false;
+		STAILQ_REMOVE_HEAD(&peer->flow.control, link);
+		item->owes = VRB_PROTO_OWES_NOTHING;
+		if (!item->is_out && in_of(item)->state == VRB_PROTO_IN_ENDING)
+			vrb_proto_in_end(in_of(item));
+	}
+	return true;
+}
+
+void vrb_proto_progress(struct vrb_proto_peer *peer)
+{
+	if (!peer->up || !send_controls(peer))
+		return;
+	vrb_proto_rndv_pump(peer);
+	vrb_proto_out_pump(peer);
+	/* What was sent may have completed a rendezvous, which owes something then. */
+	send_controls(peer);
+}
+
+void vrb_proto_resume(struct vrb_proto *proto)
+{
+	struct vrb_flow *flow;
+
+	while ((flow = vrb_flow_resume(&proto->budget)))
+		vrb_proto_progress(
+			(struct vrb_proto_peer *)((char *)flow -
+						  offsetof(struct vrb_proto_peer, flow)));
+}
+
+void vrb_proto_peer_up(struct vrb_proto_peer *peer, uint32_t credits, uint32_t reserve,
+		       size_t eager)
+{
+	vrb_flow_reset(&peer->flow, credits, reserve);
+	peer->eager = vrb_proto_min(eager, peer->proto->config.eager);
+	peer->up = true;
+	vrb_proto_progress(peer);
+}
+
+/* Who owes something does not any more. */
+static void forgive(struct vrb_proto_peer *peer)
+{
+	struct vrb_proto_item *item;
+
+	while ((item = (struct vrb_proto_item *)STAILQ_FIRST(&peer->flow.control))) {
+		STAILQ_REMOVE_HEAD(&peer->flow.control, link);
+		item->owes = VRB_PROTO_OWES_NOTHING;
+		if (!item->is_out && in_of(item)->state == VRB_PROTO_IN_ENDING)
+			vrb_proto_in_end(in_of(item));
+	}
+}
+
+void vrb_proto_peer_down(struct vrb_proto_peer *peer, int err)
+{
+	struct vrb_proto_out *out, *next;
+
+	peer->up = false;
+	peer->epoch++;
+	vrb_flow_reset(&peer->flow, 0, 0);
+	forgive(peer);
+	STAILQ_INIT(&peer->flow.data);
+	peer->assembling = NULL;
+	for (out = TAILQ_FIRST(&peer->outs); out; out = next) {
+		next = TAILQ_NEXT(out, link);
+		vrb_proto_out_fail(out, err);
+	}
+	vrb_proto_in_fail_all(peer, err);
+	vrb_proto_resume(peer->proto);
+}
+
+bool vrb_proto_peer_idle(const struct vrb_proto_peer *peer)
+{
+	const struct vrb_proto_in *in;
+
+	if (!TAILQ_EMPTY(&peer->outs) || peer->flow.owed || peer->flow.stopped || peer->flow.told)
+		return false;
+	TAILQ_FOREACH (in, &peer->ins, link) {
+		if (in->state != VRB_PROTO_IN_WHOLE)
+			return false;
+		if (in->epoch == peer->epoch && in->packet.flags & VRB_WIRE_WANT_ACK)
+			return false;
+	}
+	return true;
+}
+
+void vrb_proto_sent(struct vrb_proto_peer *peer, struct vrb_proto_out *out, int err)
+{
+	vrb_flow_give(&peer->flow, 1);
+	if (out) {
+		out->inflight--;
+		if (err && !out->err)
+			out->err = err;
+		vrb_proto_out_check(out);
+	}
+	vrb_proto_progress(peer);
+}
+
+/* FIN of a message that was read, and ACK. */
+static enum vrb_wire_error handle_answer(struct vrb_proto_peer *peer,
+					 const struct vrb_wire_packet *packet)
+{
+	bool fin = packet->type == VRB_WIRE_FIN;
+	struct vrb_proto_out *out;
+
+	out = vrb_proto_out_find(peer, packet->id,
+				 fin ? VRB_PROTO_OUT_WAITING : VRB_PROTO_OUT_SENT);
+	if (!out && !fin)
+		out = vrb_proto_out_find(peer, packet->id, VRB_PROTO_OUT_WRITING);
+	if (!out || out->acked)
+		return VRB_WIRE_E_ID;
+	if (!fin && (out->level != VRB_PROTO_DELIVERY ||
+		     (out->state == VRB_PROTO_OUT_WRITING && !out->fin_sent)))
+		return VRB_WIRE_E_ID;
+	out->acked = true;
+	if (packet->status)
+		out->err = FI_EREMOTEIO;
+	vrb_proto_out_check(out);
+	return VRB_WIRE_OK;
+}
+
+static enum vrb_wire_error handle_fin(struct vrb_proto_peer *peer,
+				      const struct vrb_wire_packet *packet)
+{
+	if (packet->flags & VRB_WIRE_WRITTEN)
+		return vrb_proto_rndv_written(peer, packet);
+	return handle_answer(peer, packet);
+}
+
+static enum vrb_wire_error dispatch(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
+				    bool *kept)
+{
+	switch (in->packet.type) {
+	case VRB_WIRE_EAGER:
+	case VRB_WIRE_SEG_FIRST:
+	case VRB_WIRE_RTS:
+		return vrb_proto_in_message(peer, in, kept);
+	case VRB_WIRE_SEG_NEXT:
+		return vrb_proto_in_segment(peer, in, kept);
+	case VRB_WIRE_CTS:
+		return vrb_proto_rndv_cts(peer, in, kept);
+	case VRB_WIRE_FIN:
+		return handle_fin(peer, &in->packet);
+	case VRB_WIRE_ACK:
+		return handle_answer(peer, &in->packet);
+	case VRB_WIRE_STOP:
+	case VRB_WIRE_GO:
+		peer->flow.stopped = in->packet.type == VRB_WIRE_STOP;
+		return VRB_WIRE_OK;
+	default:
+		return peer->proto->ops->other(peer, &in->packet);
+	}
+}
+
+enum vrb_wire_error vrb_proto_packet(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
+				     const void *bytes, size_t len, bool *kept)
+{
+	enum vrb_wire_error error;
+
+	*kept = false;
+	/* What comes after the end, of a queue pair that is not flushed yet. */
+	if (!peer->up)
+		return VRB_WIRE_OK;
+	error = vrb_wire_parse(bytes, len, &in->packet);
+	if (error)
+		return error;
+	error = dispatch(peer, in, kept);
+	vrb_proto_progress(peer);
+	return error;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The protocol between two reliable-datagram endpoints: which packets a message becomes, what happens on
+ * arrival, who completes when. It knows no verbs: what it consumes are the application's calls, packets
+ * and completions; what it produces are calls of vrb_proto_ops. Nothing is allocated: messages live in
+ * objects of the caller.
+ *
+ *   out   a message being sent, from the call to its completion
+ *   in    an incoming packet that is kept: an unexpected message, or one that takes several packets
+ *   recv  a posted receive
+ *
+ * A message goes by the first way that fits its size: one EAGER packet, segments, or rendezvous (RTS,
+ * and RDMA reads by the receiver or RDMA writes by the sender, then FIN). A peer that said STOP gets
+ * rendezvous for all but the smallest. When the sender can't register memory, segments always work.
+ *
+ * Each operation that was accepted completes once. When a peer goes down its operations complete with
+ * an error, but those that the device still works on only when it is done with them, so the
+ * caller lets the connection's work requests complete or flush between _down and the next _up.
+ *
+ * The packets and completions of a peer come in the order of its queue pair. The endpoint's lock guards
+ * everything. The ops must not call back into this module.
+ */
+#ifndef VRB_RDM_PROTO_H
+#define VRB_RDM_PROTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+#include "flow.h"
+#include "match.h"
+#include "wire.h"
+
+enum {
+	VRB_PROTO_IOV = 4,
+	VRB_PROTO_INDEX_BITS = 20, /* of ids; the rest says which use of the object it is */
+	VRB_PROTO_SMALL = 64,	   /* bytes that go to a stopped peer nevertheless */
+};
+
+struct vrb_proto;
+struct vrb_proto_peer;
+
+/* Registered memory, the caller's. */
+struct vrb_proto_mr {
+	void *handle;
+	uint64_t rkey;
+};
+
+enum vrb_proto_level {
+	VRB_PROTO_INJECT,   /* complete when the user's buffer is reusable */
+	VRB_PROTO_TRANSMIT, /* when the peer's device has it */
+	VRB_PROTO_DELIVERY, /* when it is in the matched receive's buffer */
+};
+
+/* What an object in a peer's control queue has to send. */
+enum vrb_proto_owes {
+	VRB_PROTO_OWES_NOTHING,
+	VRB_PROTO_OWES_ACK,
+	VRB_PROTO_OWES_CTS,
+	VRB_PROTO_OWES_FIN,
+};
+
+struct vrb_proto_item {
+	struct vrb_flow_node node;
+	bool is_out;
+	uint8_t owes;
+};
+
+enum vrb_proto_out_state {
+	VRB_PROTO_OUT_FREE,
+	VRB_PROTO_OUT_QUEUED,  /* in flow.data, maybe with some segments sent */
+	VRB_PROTO_OUT_SENT,    /* waits for completions, and acked if that is wanted */
+	VRB_PROTO_OUT_WAITING, /* RTS sent, waits for CTS or FIN */
+	VRB_PROTO_OUT_WRITING, /* RDMA writes, then FIN */
+};
+
+/* The caller sets the first part, the address stays the same until the out is complete. */
+struct vrb_proto_out {
+	struct vrb_proto_item item; /* first */
+	uint32_t index;		    /* for ops.out_at(), below 1 << VRB_PROTO_INDEX_BITS */
+	uint8_t flags;		    /* VRB_WIRE_TAGGED, VRB_WIRE_DATA */
+	uint8_t level;
+	uint8_t count; /* of iov */
+	bool fence;    /* not before all earlier ones of the peer are complete */
+	uint64_t tag, data;
+	struct iovec iov[VRB_PROTO_IOV]; /* what it points to stays until completion */
+	void *context;
+
+	uint8_t state;
+	bool segments; /* the message goes, or has begun to go, in segments */
+	bool acked;
+	bool fin_sent;
+	bool working;	   /* in peer.writers */
+	uint16_t use;	   /* in ids */
+	int err;	   /* FI_E*: what it will complete with */
+	uint32_t inflight; /* work requests not completed */
+	uint32_t id;
+	struct vrb_proto_peer *peer;
+	size_t total;
+	size_t sent;			 /* bytes in packets, or in RDMA writes posted */
+	TAILQ_ENTRY(vrb_proto_out) link; /* peer.outs */
+	TAILQ_ENTRY(vrb_proto_out) work; /* peer.writers */
+	struct vrb_proto_in *cts;
+	uint8_t mr_count;
+	struct vrb_proto_mr mr[VRB_PROTO_IOV];
+};
+
+/* A posted receive; the caller sets the first part. */
+struct vrb_proto_recv {
+	struct vrb_match_recv match; /* first; sticky with FI_MULTI_RECV; context */
+	struct iovec iov[VRB_PROTO_IOV];
+	uint8_t count;
+	bool tagged;
+	size_t min_free; /* FI_MULTI_RECV: with less room left no message is put into it */
+
+	size_t len;
+	size_t used;
+	uint32_t users; /* messages on their way into it */
+	bool closed;	/* takes no more messages */
+	bool canceled;
+};
+
+enum vrb_proto_in_state {
+	VRB_PROTO_IN_FREE,
+	VRB_PROTO_IN_PART,	 /* held for the message that it is a segment of */
+	VRB_PROTO_IN_WHOLE,	 /* all bytes are here */
+	VRB_PROTO_IN_ASSEMBLING, /* more segments will come */
+	VRB_PROTO_IN_ANNOUNCED,	 /* RTS */
+	VRB_PROTO_IN_READING,
+	VRB_PROTO_IN_WRITTEN, /* the peer writes, waits for FIN */
+	VRB_PROTO_IN_ENDING,  /* delivered or dropped; owes something */
+};
+
+/* In each of the caller's receive buffers, which it sets index of. */
+struct vrb_proto_in {
+	struct vrb_match_msg match; /* first */
+	struct vrb_proto_item item;
+	uint32_t index; /* for ops.in_at() */
+
+	uint8_t state;
+	bool sink;    /* without a receive: the bytes are dropped */
+	bool working; /* in peer.readers */
+	uint16_t use;
+	int err;
+	uint32_t id;
+	uint32_t epoch; /* of the peer: an older one is gone */
+	uint32_t inflight;
+	struct vrb_proto_peer *peer;
+	struct vrb_wire_packet packet; /* its pointers are into the buffer */
+	struct vrb_proto_recv *recv;
+	size_t base;   /* where in the receive's buffer it begins */
+	size_t accept; /* bytes that fit there */
+	size_t total;
+	size_t got; /* bytes arrived, or in RDMA reads posted */
+	uint64_t charged;
+	STAILQ_HEAD(, vrb_proto_in) parts;
+	STAILQ_ENTRY(vrb_proto_in) part;
+	TAILQ_ENTRY(vrb_proto_in) link; /* peer.ins */
+	TAILQ_ENTRY(vrb_proto_in) work; /* peer.readers */
+	uint8_t mr_count;
+	struct iovec iov[VRB_PROTO_IOV]; /* the part of the receive that it goes to */
+	struct vrb_proto_mr mr[VRB_PROTO_IOV];
+};
+
+/* How a receive ends. */
+struct vrb_proto_done {
+	struct vrb_proto_recv *recv;
+	uint32_t src;
+	uint8_t flags; /* VRB_WIRE_TAGGED, VRB_WIRE_DATA */
+	bool last;     /* the receive is the caller's again */
+	bool message;  /* the fields below are of a message; else the receive ends without one */
+	uint64_t tag, data;
+	size_t base; /* in the receive's buffer */
+	size_t len;  /* bytes there */
+	size_t lost; /* FI_ETRUNC: bytes that did not fit */
+	int err;     /* FI_E* or 0 */
+};
+
+struct vrb_proto_ops {
+	/*
+	 * One packet: hdr, then len bytes of iov from offset on. They are copied. vrb_proto_sent(peer,
+	 * out, ...) when it completes. 0, or -FI_EAGAIN: try after the next completion.
+	 */
+	int (*send)(struct vrb_proto_peer *peer, const void *hdr, size_t hdr_len,
+		    const struct iovec *iov, size_t offset, size_t len, struct vrb_proto_out *out);
+	/* One RDMA operation; vrb_proto_read_done() or vrb_proto_write_done() when it completes. */
+	int (*read)(struct vrb_proto_in *in, void *addr, const struct vrb_proto_mr *mr, size_t len,
+		    uint64_t remote, uint64_t rkey);
+	int (*write)(struct vrb_proto_out *out, void *addr, const struct vrb_proto_mr *mr,
+		     size_t len, uint64_t remote, uint64_t rkey);
+	/* remote: the peer reads it (of an out) or writes it (of an in). 0 or -FI_E*. */
+	int (*reg)(struct vrb_proto_peer *peer, const struct iovec *iov, bool remote, bool written,
+		   struct vrb_proto_mr *mr);
+	void (*dereg)(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr);
+	void (*copy)(void *to, const void *from, size_t len);
+	/* err: FI_E* or 0. The object is the caller's again. */
+	void (*out_done)(struct vrb_proto_out *out, int err);
+	void (*recv_done)(struct vrb_proto *proto, const struct vrb_proto_done *done);
+	/* The buffer of a kept packet is the caller's again. */
+	void (*release)(struct vrb_proto_in *in);
+	/* By index; NULL when there is none. */
+	struct vrb_proto_out *(*out_at)(struct vrb_proto *proto, uint32_t index);
+	struct vrb_proto_in *(*in_at)(struct vrb_proto *proto, uint32_t index);
+	/* Packets that are none of messages: atomics, keys, BYE. 0, or why it is wrong. */
+	enum vrb_wire_error (*other)(struct vrb_proto_peer *peer,
+				     const struct vrb_wire_packet *packet);
+};
+
+struct vrb_proto_config {
+	size_t eager;	     /* bytes of a packet's payload at most */
+	size_t segmented;    /* largest message that goes in segments by choice */
+	size_t max_rdma;     /* bytes of one RDMA operation */
+	uint32_t rdma;	     /* of them in flight for one message */
+	bool write;	     /* as a receiver, let the sender write */
+	uint64_t unexpected; /* bytes, for the budget */
+};
+
+struct vrb_proto {
+	const struct vrb_proto_ops *ops;
+	struct vrb_proto_config config;
+	struct vrb_match match[2]; /* untagged, tagged; initialised by the caller */
+	struct vrb_flow_budget budget;
+};
+
+struct vrb_proto_peer {
+	struct vrb_proto *proto;
+	struct vrb_flow flow;
+	uint32_t src; /* its number for matching */
+	uint32_t epoch;
+	bool up;
+	size_t eager;			     /* the smaller one of both sides' */
+	TAILQ_HEAD(, vrb_proto_out) outs;    /* not complete, in order */
+	TAILQ_HEAD(, vrb_proto_in) ins;	     /* kept */
+	TAILQ_HEAD(, vrb_proto_out) writers; /* may have RDMA to post */
+	TAILQ_HEAD(, vrb_proto_in) readers;
+	struct vrb_proto_in *assembling; /* the message that segments belong to */
+};
+
+void vrb_proto_init(struct vrb_proto *proto, const struct vrb_proto_ops *ops,
+		    const struct vrb_proto_config *config);
+void vrb_proto_peer_init(struct vrb_proto *proto, struct vrb_proto_peer *peer, uint32_t src);
+/* Connected: a send queue of so many credits; eager is the peer's limit. What waited is sent. */
+void vrb_proto_peer_up(struct vrb_proto_peer *peer, uint32_t credits, uint32_t reserve,
+		       size_t eager);
+/*
+ * Not connected any more, or will not be. All operations complete with err. Messages that had arrived as a
+ * whole stay. May be called again.
+ */
+void vrb_proto_peer_down(struct vrb_proto_peer *peer, int err);
+/* Nothing is on its way to or from the peer that a connection is needed for. */
+bool vrb_proto_peer_idle(const struct vrb_proto_peer *peer);
+/* Drops the unexpected messages of a peer that is down, before it is forgotten. */
+void vrb_proto_peer_purge(struct vrb_proto_peer *peer);
+
+/* A send that was accepted; out->total is computed. It may complete before this returns. */
+void vrb_proto_send(struct vrb_proto_peer *peer, struct vrb_proto_out *out);
+/* A packet of ops.send is complete. err: FI_E* or 0. */
+void vrb_proto_sent(struct vrb_proto_peer *peer, struct vrb_proto_out *out, int err);
+void vrb_proto_read_done(struct vrb_proto_in *in, int err);
+void vrb_proto_write_done(struct vrb_proto_out *out, int err);
+/* Sends what can be sent. For when ops.send() failed for want of something that is there now. */
+void vrb_proto_progress(struct vrb_proto_peer *peer);
+
+/* A posted receive. It may complete before this returns. */
+void vrb_proto_recv_post(struct vrb_proto *proto, struct vrb_proto_recv *recv, uint32_t src,
+			 uint64_t tag, uint64_t ignore);
+/* FI_CLAIM: the message claimed with the context goes to recv. False if there is none. */
+bool vrb_proto_recv_claimed(struct vrb_proto *proto, struct vrb_proto_recv *recv,
+			    const void *context);
+/* The message that a receive would get; NULL if there is none. in->total and in->packet describe it. */
+struct vrb_proto_in *vrb_proto_peek(struct vrb_proto *proto, bool tagged, uint32_t src,
+				    uint64_t tag, uint64_t ignore);
+/* FI_DISCARD: of a message that was peeked or claimed. */
+void vrb_proto_discard(struct vrb_proto_in *in);
+bool vrb_proto_discard_claimed(struct vrb_proto *proto, bool tagged, const void *context);
+/* Completes the first receive posted with the context with FI_ECANCELED; false if there is none. */
+bool vrb_proto_cancel(struct vrb_proto *proto, bool tagged, const void *context);
+/* Completes all posted receives with FI_ECANCELED. */
+void vrb_proto_cancel_all(struct vrb_proto *proto);
+
+/*
+ * A packet. *kept: the buffer stays in use until ops.release(). An error means that the peer is not
+ * to be trusted: the caller ends the connection.
+ */
+enum vrb_wire_error vrb_proto_packet(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
+				     const void *bytes, size_t len, bool *kept);
+
+/* For the hot path: a packet may be sent past vrb_proto_send(), with vrb_flow_take() by the caller. */
+static inline bool vrb_proto_may_bypass(const struct vrb_proto_peer *peer, size_t len)
+{
+	return peer->up && vrb_flow_clear(&peer->flow) &&
+	       (!peer->flow.stopped || len <= VRB_PROTO_SMALL) && len <= peer->eager;
+}
+
+/*
+ * For the hot path: the receive that a plain tagged packet goes to, already taken, if it is one to which the
+ * caller may copy and complete by itself. Else NULL, and vrb_proto_packet() is for it.
+ */
+static inline struct vrb_proto_recv *vrb_proto_bypass(struct vrb_proto_peer *peer,
+						      const void *bytes, size_t len)
+{
+	struct vrb_match *m = &peer->proto->match[1];
+	struct vrb_match_recv *recv;
+	uint64_t tag;
+
+	if (!vrb_wire_is_plain(bytes, len, &tag))
+		return NULL;
+	recv = vrb_match_arrive(m, peer->src, tag);
+	return recv && !recv->sticky ? (struct vrb_proto_recv *)recv : NULL;
+}
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A few endpoints of the reliable-datagram protocol, the queue pairs between them, and a scheduler that a seed
+ * drives: which packet arrives next, which completion is seen, who posts or sends, what fails.
+ * Each queue pair is in order, nothing else is. Two plain lists per endpoint say which receive gets which message.
+ */
+#ifndef RDM_SIM_H
+#define RDM_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "prov/verbs/rdm/proto.h"
+
+enum {
+	SIM_ENDPOINTS = 3,
+	SIM_OUTS = 12,
+	SIM_RECVS = 12,
+	SIM_INS = 96,
+	SIM_MSGS = 64, /* of a schedule */
+	SIM_BYTES = 1536,
+	SIM_MRS = 96,
+	SIM_RING = 16, /* more than credits */
+	SIM_EAGER = 96,
+	SIM_PACKET = VRB_WIRE_HEADER_MAX + SIM_EAGER,
+	SIM_BITS = 4,
+};
+
+struct sim_options {
+	int endpoints;
+	int ops;
+	bool failures; /* queue pairs break, endpoints restart */
+	bool reg_fails;
+	bool again; /* packets are refused now and then */
+};
+
+enum sim_kind {
+	SIM_SEND,
+	SIM_READ,
+	SIM_WRITE,
+};
+
+struct sim_wr {
+	enum sim_kind kind;
+	bool moved; /* arrived */
+	struct vrb_proto_out *out;
+	struct vrb_proto_in *in;
+	void *addr;
+	size_t len;
+	uint64_t local_key, remote, key;
+	uint8_t bytes[SIM_PACKET];
+};
+
+/* One direction: the queue pair at one end. */
+struct sim_qp {
+	struct vrb_proto_peer peer; /* first */
+	int from, to;
+	struct sim_wr ring[SIM_RING];
+	unsigned int posted, moved, seen; /* counters */
+	bool broken;			  /* until both ends have noticed and drained */
+	bool failing;			  /* a failed completion was seen: so do the next */
+	int sent[SIM_MSGS * 2];		  /* messages in order that have not arrived */
+	unsigned int first, last;
+};
+
+struct sim_msg {
+	int from, to;
+	uint64_t tag;
+	uint8_t flags;
+	uint8_t level;
+	size_t len;
+	bool fence;
+	bool arrived, delivered, done;
+};
+
+struct sim_out {
+	struct vrb_proto_out out; /* first */
+	int msg;		  /* -1: free */
+	uint8_t bytes[SIM_BYTES];
+};
+
+struct sim_recv {
+	struct vrb_proto_recv recv; /* first */
+	bool used;
+	bool tagged, sticky;
+	uint32_t src;
+	uint64_t tag, ignore;
+	size_t len, filled;
+	int expects;	       /* messages that are to complete */
+	struct sim_recv *next; /* naive list of posted ones */
+	uint8_t bytes[SIM_BYTES];
+};
+
+struct sim_in {
+	struct vrb_proto_in in; /* first */
+	bool used;
+	uint8_t bytes[SIM_PACKET];
+};
+
+struct sim_mr {
+	bool used, remote, written;
+	uintptr_t addr;
+	size_t len;
+	uint16_t use;
+};
+
+struct sim_endpoint {
+	struct vrb_proto proto; /* first */
+	struct vrb_match_node *buckets[4][1 << SIM_BITS];
+	struct sim_qp qps[SIM_ENDPOINTS];
+	struct sim_out outs[SIM_OUTS];
+	struct sim_recv recvs[SIM_RECVS];
+	struct sim_in ins[SIM_INS];
+	struct sim_mr mrs[SIM_MRS];
+	/* Naive lists: posted receives; unexpected messages. */
+	struct sim_recv *posted;
+	int unexpected[SIM_MSGS];
+	int unexpected_count;
+};
+
+struct sim {
+	struct sim_options options;
+	bool hostile; /* the oracles don't look */
+	uint64_t seed, random;
+	int msg_count;
+	struct sim_msg msgs[SIM_MSGS];
+	struct sim_recv *of_msg[SIM_MSGS]; /* which receive it is for */
+	struct sim_endpoint eps[SIM_ENDPOINTS];
+	/* What happened, to see that the schedules do reach it. */
+	uint64_t done_ok, done_err, truncated, stops, reads, writes, acks, segments, breaks,
+		refused;
+};
+
+extern struct sim sim;
+
+/* rdm_sim_run.c */
+/* Endpoints that are not connected. */
+void sim_start(uint64_t seed, const struct sim_options *options);
+/* One schedule; a failed check says the seed. */
+void sim_run(uint64_t seed, const struct sim_options *options);
+/* One endpoint whose peer sends anything: it returns all it was given, and nothing else happens. */
+void sim_run_hostile(uint64_t seed);
+/* The endpoint has nothing any more. */
+void sim_check_quiet(const struct sim_endpoint *ep);
+
+/* rdm_sim_net.c */
+uint32_t sim_random(uint32_t below);
+void sim_check(bool truth, const char *what, int line);
+#define SIM_CHECK(truth) sim_check(truth, #truth, __LINE__)
+extern const struct vrb_proto_ops sim_ops;
+/* Lets one packet, RDMA operation or completion of the queue pair happen. False if there is none. */
+bool sim_qp_move(struct sim_qp *qp);
+bool sim_qp_see(struct sim_qp *qp);
+struct sim_qp *sim_qp_other(struct sim_qp *qp);
+
+/* rdm_sim.c: what an application may do, something at random each. */
+struct sim_endpoint *sim_endpoint_at(int i);
+uint64_t sim_tag(void);
+void sim_send(struct sim_endpoint *ep, int to);
+/* A receive of random kind; NULL if there is none free. */
+struct sim_recv *sim_recv_new(struct sim_endpoint *ep);
+void sim_recv_start(struct sim_recv *recv);
+/* Started and posted. */
+void sim_recv_post(struct sim_endpoint *ep, struct sim_recv *recv);
+void sim_peek(struct sim_endpoint *ep, struct sim_recv *want);
+void sim_cancel(struct sim_endpoint *ep);
+/* Before a peer goes down: the oracle forgets what has not come as a whole. */
+void sim_forget_partial(struct sim_endpoint *ep, int from);
+/* Oracles, for the net. */
+void sim_arrived(struct sim_qp *qp, const struct vrb_wire_packet *packet);
+void sim_out_done(struct vrb_proto_out *out, int err);
+void sim_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done);
+
+#endif

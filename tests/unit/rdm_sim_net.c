@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The simulator's queue pairs, receive buffers and registered memory. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "rdm_sim.h"
+
+uint32_t sim_random(uint32_t below)
+{
+	sim.random ^= sim.random << 13;
+	sim.random ^= sim.random >> 7;
+	sim.random ^= sim.random << 17;
+	return (uint32_t)((sim.random >> 32) * below >> 32);
+}
+
+static struct sim_endpoint *endpoint_of(struct vrb_proto_peer *peer)
+{
+	return &sim.eps[((struct sim_qp *)peer)->from];
+}
+
+struct sim_qp *sim_qp_other(struct sim_qp *qp)
+{
+	return &sim.eps[qp->to].qps[qp->from];
+}
+
+static struct sim_wr *post(struct sim_qp *qp, enum sim_kind kind)
+{
+	struct sim_wr *wr = &qp->ring[qp->posted % SIM_RING];
+
+	SIM_CHECK(qp->peer.up && qp->peer.flow.credits > 0);
+	SIM_CHECK(qp->posted - qp->seen < SIM_RING);
+	wr->kind = kind;
+	wr->moved = false;
+	wr->out = NULL;
+	wr->in = NULL;
+	qp->posted++;
+	return wr;
+}
+
+static int op_send(struct vrb_proto_peer *peer, const void *hdr, size_t hdr_len,
+		   const struct iovec *iov, size_t offset, size_t len, struct vrb_proto_out *out)
+{
+	struct sim_qp *qp = (struct sim_qp *)peer;
+	size_t chunk, done = 0;
+	struct sim_wr *wr;
+
+	if (sim.options.again && !sim_random(4))
+		return -FI_EAGAIN;
+	wr = post(qp, SIM_SEND);
+	wr->out = out;
+	wr->len = hdr_len + len;
+	SIM_CHECK(hdr_len <= VRB_WIRE_HEADER_MAX && len <= peer->eager);
+	memcpy(wr->bytes, hdr, hdr_len);
+	for (; done < len; iov++) {
+		if (offset >= iov->iov_len) {
+			offset -= iov->iov_len;
+			continue;
+		}
+		chunk = iov->iov_len - offset < len - done ? iov->iov_len - offset : len - done;
+		memcpy(wr->bytes + hdr_len + done, (char *)iov->iov_base + offset, chunk);
+		done += chunk;
+		offset = 0;
+	}
+	return 0;
+}
+
+/* The key's memory, if it is registered for that. */
+static bool is_registered(int owner, uint64_t key, uint64_t addr, size_t len, bool remote,
+			  bool written)
+{
+	const struct sim_mr *mr = &sim.eps[owner].mrs[(uint16_t)key % SIM_MRS];
+
+	return mr->used && mr->use == key >> 16 && addr >= mr->addr &&
+	       addr + len <= mr->addr + mr->len && (!remote || mr->remote) &&
+	       (!written || mr->written);
+}
+
+static int op_rdma(struct vrb_proto_peer *peer, enum sim_kind kind, void *addr,
+		   const struct vrb_proto_mr *mr, size_t len, uint64_t remote, uint64_t key,
+		   struct sim_wr **wr)
+{
+	if (sim.options.again && !sim_random(4))
+		return -FI_EAGAIN;
+	if (sim.options.reg_fails && !sim_random(16))
+		return -FI_EINVAL;
+	SIM_CHECK(len > 0 && len <= peer->proto->config.max_rdma);
+	*wr = post((struct sim_qp *)peer, kind);
+	(*wr)->addr = addr;
+	(*wr)->len = len;
+	(*wr)->local_key = mr->rkey;
+	(*wr)->remote = remote;
+	(*wr)->key = key;
+	return 0;
+}
+
+static int op_read(struct vrb_proto_in *in, void *addr, const struct vrb_proto_mr *mr, size_t len,
+		   uint64_t remote, uint64_t rkey)
+{
+	struct sim_wr *wr;
+	int ret = op_rdma(in->peer, SIM_READ, addr, mr, len, remote, rkey, &wr);
+
+	if (!ret)
+		wr->in = in;
+	sim.reads += !ret;
+	return ret;
+}
+
+static int op_write(struct vrb_proto_out *out, void *addr, const struct vrb_proto_mr *mr,
+		    size_t len, uint64_t remote, uint64_t rkey)
+{
+	struct sim_wr *wr;
+	int ret = op_rdma(out->peer, SIM_WRITE, addr, mr, len, remote, rkey, &wr);
+
+	if (!ret)
+		wr->out = out;
+	sim.writes += !ret;
+	return ret;
+}
+
+static int op_reg(struct vrb_proto_peer *peer, const struct iovec *iov, bool remote, bool written,
+		  struct vrb_proto_mr *mr)
+{
+	struct sim_endpoint *ep = endpoint_of(peer);
+	struct sim_mr *entry;
+	int i;
+
+	if (sim.options.reg_fails && !sim_random(6))
+		return -FI_ENOMEM;
+	for (i = 0; i < SIM_MRS && ep->mrs[i].used; i++)
+		;
+	SIM_CHECK(i < SIM_MRS);
+	entry = &ep->mrs[i];
+	entry->used = true;
+	entry->remote = remote;
+	entry->written = written;
+	entry->addr = (uintptr_t)iov->iov_base;
+	entry->len = iov->iov_len;
+	mr->handle = entry;
+	mr->rkey = (uint64_t)++entry->use << 16 | (uint64_t)i;
+	return 0;
+}
+
+static void op_dereg(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
+{
+	struct sim_mr *entry = mr->handle;
+
+	(void)peer;
+	SIM_CHECK(entry->used && entry->use == mr->rkey >> 16);
+	entry->used = false;
+}
+
+static void op_copy(void *to, const void *from, size_t len)
+{
+	memcpy(to, from, len);
+}
+
+static void op_release(struct vrb_proto_in *in)
+{
+	struct sim_in *buffer = (struct sim_in *)in;
+
+	SIM_CHECK(buffer->used);
+	SIM_CHECK(in->inflight == 0 || in->state == VRB_PROTO_IN_FREE);
+	buffer->used = false;
+	memset(buffer->bytes, 0xdd, 32);
+}
+
+static struct vrb_proto_out *op_out_at(struct vrb_proto *proto, uint32_t index)
+{
+	return index < SIM_OUTS ? &((struct sim_endpoint *)proto)->outs[index].out : NULL;
+}
+
+static struct vrb_proto_in *op_in_at(struct vrb_proto *proto, uint32_t index)
+{
+	return index < SIM_INS ? &((struct sim_endpoint *)proto)->ins[index].in : NULL;
+}
+
+static enum vrb_wire_error op_other(struct vrb_proto_peer *peer,
+				    const struct vrb_wire_packet *packet)
+{
+	(void)peer;
+	(void)packet;
+	return VRB_WIRE_E_TYPE;
+}
+
+const struct vrb_proto_ops sim_ops = {
+	.send = op_send,
+	.read = op_read,
+	.write = op_write,
+	.reg = op_reg,
+	.dereg = op_dereg,
+	.copy = op_copy,
+	.out_done = sim_out_done,
+	.recv_done = sim_recv_done,
+	.release = op_release,
+	.out_at = op_out_at,
+	.in_at = op_in_at,
+	.other = op_other,
+};
+
+static struct sim_in *free_buffer(struct sim_endpoint *ep)
+{
+	int i;
+
+	for (i = 0; i < SIM_INS; i++) {
+		if (!ep->ins[i].used)
+			return &ep->ins[i];
+	}
+	return NULL;
+}
+
+static void move_packet(struct sim_qp *qp, const struct sim_wr *wr)
+{
+	struct sim_in *buffer = free_buffer(&sim.eps[qp->to]);
+	struct vrb_wire_packet packet;
+	bool kept;
+
+	SIM_CHECK(buffer != NULL);
+	memcpy(buffer->bytes, wr->bytes, wr->len);
+	SIM_CHECK(!vrb_wire_parse(wr->bytes, wr->len, &packet));
+	sim.stops += packet.type == VRB_WIRE_STOP;
+	sim.acks += packet.type == VRB_WIRE_ACK;
+	sim.segments += packet.type == VRB_WIRE_SEG_NEXT;
+	if (packet.type == VRB_WIRE_EAGER || packet.type == VRB_WIRE_SEG_FIRST ||
+	    packet.type == VRB_WIRE_RTS)
+		sim_arrived(qp, &packet);
+	/* It may be released before the call returns. */
+	buffer->used = true;
+	SIM_CHECK(!vrb_proto_packet(&sim_qp_other(qp)->peer, &buffer->in, buffer->bytes, wr->len,
+				    &kept));
+	if (!kept)
+		buffer->used = false;
+}
+
+static void move_rdma(struct sim_qp *qp, const struct sim_wr *wr)
+{
+	bool read = wr->kind == SIM_READ;
+
+	SIM_CHECK(
+		is_registered(qp->from, wr->local_key, (uintptr_t)wr->addr, wr->len, false, read));
+	SIM_CHECK(is_registered(qp->to, wr->key, wr->remote, wr->len, true, !read));
+	if (read)
+		memcpy(wr->addr, (void *)(uintptr_t)wr->remote, wr->len);
+	else
+		memcpy((void *)(uintptr_t)wr->remote, wr->addr, wr->len);
+}
+
+bool sim_qp_move(struct sim_qp *qp)
+{
+	struct sim_wr *wr = &qp->ring[qp->moved % SIM_RING];
+
+	/* An end that noticed takes nothing any more. */
+	if (qp->broken || qp->moved == qp->posted || !sim_qp_other(qp)->peer.up)
+		return false;
+	qp->moved++;
+	wr->moved = true;
+	if (wr->kind == SIM_SEND)
+		move_packet(qp, wr);
+	else
+		move_rdma(qp, wr);
+	return true;
+}
+
+bool sim_qp_see(struct sim_qp *qp)
+{
+	struct sim_wr *wr = &qp->ring[qp->seen % SIM_RING];
+	int err = 0;
+
+	if (qp->seen == (qp->broken ? qp->posted : qp->moved))
+		return false;
+	if (qp->broken && (!wr->moved || !sim_random(3)))
+		qp->failing = true;
+	if (qp->failing)
+		err = FI_EIO;
+	qp->seen++;
+	if (wr->kind == SIM_SEND)
+		vrb_proto_sent(&qp->peer, wr->out, err);
+	else if (wr->kind == SIM_READ)
+		vrb_proto_read_done(wr->in, err);
+	else
+		vrb_proto_write_done(wr->out, err);
+	return true;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The protocol under many schedules: each message arrives once, in order, whole, where it belongs, and each
+ * operation completes once. WEFT_SEEDS=N runs N schedules of each kind.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "rdm_sim.h"
+
+static uint64_t seeds(uint64_t count)
+{
+	const char *wanted = getenv("WEFT_SEEDS");
+
+	return wanted ? strtoull(wanted, NULL, 0) : count;
+}
+
+static void run(struct sim_options options, uint64_t count)
+{
+	uint64_t seed;
+
+	memset(&sim, 0, sizeof(sim));
+	for (seed = 0; seed < count; seed++) {
+		options.endpoints = 1 + (int)(seed % SIM_ENDPOINTS);
+		options.ops = 10 + (int)(seed % 30);
+		sim_run(seed, &options);
+	}
+	assert_true(sim.done_ok && sim.truncated && sim.stops && sim.acks && sim.segments);
+	assert_true(sim.reads && sim.writes);
+}
+
+static void test_in_order(void **state)
+{
+	(void)state;
+	run((struct sim_options){ 0 }, seeds(2500));
+	assert_int_equal(sim.done_err, 0);
+}
+
+/* Packets are refused, for want of a buffer, and sent later. */
+static void test_again(void **state)
+{
+	(void)state;
+	run((struct sim_options){ .again = true }, seeds(2500));
+	assert_int_equal(sim.done_err, 0);
+}
+
+static void test_registration(void **state)
+{
+	(void)state;
+	run((struct sim_options){ .reg_fails = true, .again = true }, seeds(2500));
+	assert_true(sim.done_err);
+}
+
+/* Connections break at any time, processes die and come back. */
+static void test_failures(void **state)
+{
+	(void)state;
+	run((struct sim_options){ .failures = true }, seeds(5000));
+	assert_true(sim.breaks);
+}
+
+static void test_all(void **state)
+{
+	(void)state;
+	run((struct sim_options){ .failures = true, .reg_fails = true, .again = true },
+	    seeds(5000));
+}
+
+static void test_hostile(void **state)
+{
+	uint64_t seed, count = seeds(5000);
+
+	(void)state;
+	memset(&sim, 0, sizeof(sim));
+	for (seed = 0; seed < count; seed++)
+		sim_run_hostile(seed);
+	assert_true(sim.refused);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_in_order),     cmocka_unit_test(test_again),
+		cmocka_unit_test(test_registration), cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_all),	     cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests_name("rdm_proto", tests, NULL, NULL);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Packets that are well-formed but make no sense now: refused, each for its reason. And what fits is not. */
+#include "unit.h"
+
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "rdm_sim.h"
+
+static struct sim_endpoint *ep;
+static struct vrb_proto_peer *peer;
+
+static int setup(void **state)
+{
+	const struct sim_options options = { .endpoints = 2 };
+
+	(void)state;
+	memset(&sim, 0, sizeof(sim));
+	sim_start(1, &options);
+	sim.hostile = true;
+	ep = sim_endpoint_at(0);
+	peer = &ep->qps[1].peer;
+	ep->proto.config.segmented = 400;
+	ep->proto.config.unexpected = 1 << 20;
+	ep->proto.config.write = false;
+	ep->proto.config.max_rdma = 100;
+	ep->proto.config.rdma = 2;
+	vrb_proto_peer_up(peer, 10, 2, SIM_EAGER);
+	return 0;
+}
+
+static void complete_all(void)
+{
+	struct sim_qp *qp = &ep->qps[1];
+
+	do {
+		qp->moved = qp->posted;
+	} while (sim_qp_see(qp));
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vrb_proto_peer_down(peer, FI_ECONNABORTED);
+	complete_all();
+	vrb_proto_peer_purge(peer);
+	vrb_proto_cancel_all(&ep->proto);
+	sim_check_quiet(ep);
+	return 0;
+}
+
+static enum vrb_wire_error come(struct vrb_wire_packet packet, size_t payload)
+{
+	static struct sim_in *buffer;
+	uint8_t list[sizeof(struct vrb_wire_region)];
+	enum vrb_wire_error error;
+	bool kept;
+
+	for (buffer = ep->ins; buffer->used; buffer++)
+		;
+	buffer->used = true;
+	packet.list = list;
+	vrb_wire_put_region(list, 0, &(struct vrb_wire_region){ 0x1000, packet.total, 1 });
+	error = vrb_proto_packet(peer, &buffer->in, buffer->bytes,
+				 vrb_wire_build(buffer->bytes, &packet) + payload, &kept);
+	if (!kept)
+		buffer->used = false;
+	return error;
+}
+
+static struct sim_out *send(enum vrb_proto_level level, size_t len)
+{
+	struct sim_out *o;
+
+	for (o = ep->outs; o->msg >= 0; o++)
+		;
+	o->msg = 0;
+	o->out.index = (uint32_t)(o - ep->outs);
+	o->out.level = (uint8_t)level;
+	o->out.flags = 0;
+	o->out.fence = false;
+	o->out.count = 1;
+	o->out.iov[0] = (struct iovec){ o->bytes, len };
+	vrb_proto_send(peer, &o->out);
+	return o;
+}
+
+static void post(size_t len)
+{
+	struct sim_recv *recv = sim_recv_new(ep);
+
+	recv->tagged = recv->sticky = false;
+	recv->len = len;
+	sim_recv_start(recv);
+	vrb_proto_recv_post(&ep->proto, &recv->recv, 1, 0, 0);
+}
+
+/* The packet that the endpoint posted, from the last on. */
+static struct vrb_wire_packet posted(unsigned int back)
+{
+	struct sim_qp *qp = &ep->qps[1];
+	struct sim_wr *wr = &qp->ring[(qp->posted - 1 - back) % SIM_RING];
+	struct vrb_wire_packet packet = { 0 };
+
+	assert_int_equal(wr->kind, SIM_SEND);
+	assert_int_equal(vrb_wire_parse(wr->bytes, wr->len, &packet), VRB_WIRE_OK);
+	return packet;
+}
+
+static struct vrb_wire_packet first(uint64_t total)
+{
+	return (struct vrb_wire_packet){ .type = VRB_WIRE_SEG_FIRST, .id = 5, .total = total };
+}
+
+static struct vrb_wire_packet next(uint32_t id, uint64_t offset)
+{
+	return (struct vrb_wire_packet){ .type = VRB_WIRE_SEG_NEXT, .id = id, .offset = offset };
+}
+
+static struct vrb_wire_packet about(enum vrb_wire_type type, uint32_t id)
+{
+	return (struct vrb_wire_packet){ .type = type, .id = id };
+}
+
+static void test_segments(void **state)
+{
+	(void)state;
+	assert_int_equal(come(next(5, 10), 10), VRB_WIRE_E_SEQUENCE);
+	assert_int_equal(come(first(50), 10), VRB_WIRE_OK);
+	assert_int_equal(come(first(50), 10), VRB_WIRE_E_SEQUENCE);
+	assert_int_equal(come(next(6, 10), 10), VRB_WIRE_E_SEQUENCE);
+	assert_int_equal(come(next(5, 11), 10), VRB_WIRE_E_SEQUENCE);
+	assert_int_equal(come(next(5, 9), 10), VRB_WIRE_E_SEQUENCE);
+	assert_int_equal(come(next(5, 10), 41), VRB_WIRE_E_SEQUENCE);
+	assert_int_equal(come(next(5, 10), 20), VRB_WIRE_OK);
+	assert_int_equal(come(next(5, 30), 20), VRB_WIRE_OK);
+	assert_int_equal(come(next(5, 50), 1), VRB_WIRE_E_SEQUENCE);
+	post(50);
+	assert_int_equal(sim.eps[0].ins[0].used, false);
+}
+
+static void test_acks(void **state)
+{
+	struct sim_out *o = send(VRB_PROTO_DELIVERY, 10), *plain;
+	uint32_t id = posted(0).id;
+
+	(void)state;
+	assert_true(posted(0).flags & VRB_WIRE_WANT_ACK);
+	assert_int_equal(come(about(VRB_WIRE_ACK, id + 1), 0), VRB_WIRE_E_ID);
+	assert_int_equal(come(about(VRB_WIRE_ACK, id + (1 << 20)), 0), VRB_WIRE_E_ID);
+	assert_int_equal(come(about(VRB_WIRE_FIN, id), 0), VRB_WIRE_E_ID);
+	assert_int_equal(come(about(VRB_WIRE_ACK, id), 0), VRB_WIRE_OK);
+	assert_true(o->msg >= 0);
+	assert_int_equal(come(about(VRB_WIRE_ACK, id), 0), VRB_WIRE_E_ID);
+	complete_all();
+	assert_true(o->msg < 0);
+	assert_int_equal(come(about(VRB_WIRE_ACK, id), 0), VRB_WIRE_E_ID);
+	plain = send(VRB_PROTO_TRANSMIT, 10);
+	assert_int_equal(come(about(VRB_WIRE_ACK, plain->out.id), 0), VRB_WIRE_E_ID);
+}
+
+static void test_read(void **state)
+{
+	struct sim_out *o = send(VRB_PROTO_TRANSMIT, 1000);
+	struct vrb_wire_packet fin;
+	uint32_t id = posted(0).id;
+
+	(void)state;
+	assert_int_equal(posted(0).type, VRB_WIRE_RTS);
+	assert_int_equal(come(about(VRB_WIRE_ACK, id), 0), VRB_WIRE_E_ID);
+	fin = about(VRB_WIRE_FIN, id);
+	fin.flags = VRB_WIRE_WRITTEN;
+	assert_int_equal(come(fin, 0), VRB_WIRE_E_ID);
+	complete_all();
+	assert_true(o->msg >= 0);
+	assert_int_equal(come(about(VRB_WIRE_FIN, id), 0), VRB_WIRE_OK);
+	assert_true(o->msg < 0);
+	assert_int_equal(come(about(VRB_WIRE_FIN, id), 0), VRB_WIRE_E_ID);
+}
+
+static struct vrb_wire_packet cts(uint32_t id, uint64_t total)
+{
+	return (struct vrb_wire_packet){
+		.type = VRB_WIRE_CTS, .id = id, .rid = 9, .total = total, .count = total > 0
+	};
+}
+
+static void test_write(void **state)
+{
+	struct sim_out *o = send(VRB_PROTO_DELIVERY, 1000);
+	uint32_t id = posted(0).id;
+
+	(void)state;
+	assert_int_equal(come(cts(id, 1001), 0), VRB_WIRE_E_TOTAL);
+	assert_int_equal(come(cts(id, 0), 0), VRB_WIRE_E_TOTAL);
+	assert_int_equal(come(cts(id + 1, 500), 0), VRB_WIRE_E_ID);
+	assert_int_equal(come(cts(id, 500), 0), VRB_WIRE_OK);
+	assert_int_equal(come(cts(id, 500), 0), VRB_WIRE_E_ID);
+	assert_int_equal(come(about(VRB_WIRE_FIN, id), 0), VRB_WIRE_E_ID);
+	assert_int_equal(come(about(VRB_WIRE_ACK, id), 0), VRB_WIRE_E_ID);
+	complete_all();
+	assert_int_equal(sim.writes, 5);
+	assert_int_equal(posted(0).type, VRB_WIRE_FIN);
+	assert_int_equal(posted(0).flags, VRB_WIRE_WRITTEN);
+	assert_int_equal(posted(0).id, 9);
+	assert_true(o->msg >= 0);
+	assert_int_equal(come(about(VRB_WIRE_ACK, id), 0), VRB_WIRE_OK);
+	assert_true(o->msg < 0);
+}
+
+static void test_written(void **state)
+{
+	struct vrb_wire_packet rts = { .type = VRB_WIRE_RTS, .id = 77, .total = 600, .count = 1 };
+	struct vrb_wire_packet fin = { .type = VRB_WIRE_FIN, .flags = VRB_WIRE_WRITTEN };
+
+	(void)state;
+	ep->proto.config.write = true;
+	peer->flow.credits = 0;
+	post(1000);
+	assert_int_equal(come(rts, 0), VRB_WIRE_OK);
+	fin.id = ep->ins[0].in.id;
+	assert_int_equal(come(fin, 0), VRB_WIRE_E_ID);
+	vrb_flow_give(&peer->flow, 10);
+	vrb_proto_progress(peer);
+	assert_int_equal(posted(0).type, VRB_WIRE_CTS);
+	assert_int_equal(posted(0).rid, fin.id);
+	fin.id++;
+	assert_int_equal(come(fin, 0), VRB_WIRE_E_ID);
+	fin.id--;
+	assert_int_equal(come(fin, 0), VRB_WIRE_OK);
+	assert_false(ep->ins[0].used);
+	assert_int_equal(come(fin, 0), VRB_WIRE_E_ID);
+}
+
+/* The way that a message goes by: its size, and whether the peer said STOP. */
+static void test_choice(void **state)
+{
+	static const struct {
+		size_t len;
+		enum vrb_wire_type free, stopped;
+	} cases[] = {
+		{ 0, VRB_WIRE_EAGER, VRB_WIRE_EAGER },
+		{ VRB_PROTO_SMALL, VRB_WIRE_EAGER, VRB_WIRE_EAGER },
+		{ VRB_PROTO_SMALL + 1, VRB_WIRE_EAGER, VRB_WIRE_RTS },
+		{ SIM_EAGER, VRB_WIRE_EAGER, VRB_WIRE_RTS },
+		{ SIM_EAGER + 1, VRB_WIRE_SEG_NEXT, VRB_WIRE_RTS },
+		{ 400, VRB_WIRE_SEG_NEXT, VRB_WIRE_RTS },
+		{ 401, VRB_WIRE_RTS, VRB_WIRE_RTS },
+	};
+	size_t i;
+	int stop;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (stop = 0; stop < 2; stop++) {
+			come(about(stop ? VRB_WIRE_STOP : VRB_WIRE_GO, 0), 0);
+			assert_int_equal(vrb_proto_may_bypass(peer, cases[i].len),
+					 cases[i].len <= (stop ? VRB_PROTO_SMALL : SIM_EAGER));
+			send(VRB_PROTO_TRANSMIT, cases[i].len);
+			assert_int_equal(posted(0).type, stop ? cases[i].stopped : cases[i].free);
+			vrb_proto_peer_down(peer, FI_ECONNABORTED);
+			complete_all();
+			vrb_proto_peer_up(peer, 10, 2, SIM_EAGER);
+		}
+	}
+}
+
+/* A plain packet for a posted receive is the caller's; any other is not touched. */
+static void test_bypass(void **state)
+{
+	struct sim_recv *recv = sim_recv_new(ep);
+	struct vrb_wire_plain plain;
+
+	(void)state;
+	recv->tagged = true;
+	recv->sticky = false;
+	recv->len = 10;
+	sim_recv_start(recv);
+	vrb_proto_recv_post(&ep->proto, &recv->recv, VRB_MATCH_ANY, 7, 0);
+	vrb_wire_build_plain(&plain, 8);
+	assert_null(vrb_proto_bypass(peer, &plain, sizeof(plain)));
+	vrb_wire_build_plain(&plain, 7);
+	assert_null(vrb_proto_bypass(peer, &plain, sizeof(plain) - 1));
+	assert_ptr_equal(vrb_proto_bypass(peer, &plain, sizeof(plain)), &recv->recv);
+	assert_null(vrb_proto_bypass(peer, &plain, sizeof(plain)));
+	recv->used = false;
+}
+
+/* With the reserve left, control packets go and data wait. */
+static void test_reserve(void **state)
+{
+	struct vrb_wire_packet eager = { .type = VRB_WIRE_EAGER, .flags = VRB_WIRE_WANT_ACK };
+	unsigned int before;
+	int i;
+
+	(void)state;
+	post(100);
+	for (i = 0; i < 9; i++)
+		send(VRB_PROTO_TRANSMIT, 8);
+	assert_int_equal(ep->qps[1].posted, 8);
+	assert_false(vrb_proto_may_bypass(peer, 8));
+	before = ep->qps[1].posted;
+	assert_int_equal(come(eager, 8), VRB_WIRE_OK);
+	assert_int_equal(ep->qps[1].posted, before + 1);
+	assert_int_equal(posted(0).type, VRB_WIRE_ACK);
+	complete_all();
+	assert_int_equal(ep->qps[1].posted, before + 2);
+}
+
+#define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_segments), CASE(test_acks),	CASE(test_read),   CASE(test_write),
+		CASE(test_written),  CASE(test_choice), CASE(test_bypass), CASE(test_reserve),
+	};
+
+	return cmocka_run_group_tests_name("rdm_wrong", tests, NULL, NULL);
+}
