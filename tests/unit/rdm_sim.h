@@ -128,7 +128,7 @@ struct sim {
 	struct sim_endpoint eps[SIM_ENDPOINTS];
 	/* What happened, to see that the schedules do reach it. */
 	uint64_t done_ok, done_err, truncated, stops, reads, writes, acks, segments, breaks,
-		refused;
+		refused, evictions;
 };
 
 extern struct sim sim;

@@ -47,6 +47,33 @@ static void break_pair(struct sim_qp *qp)
 	sim.breaks++;
 }
 
+/* An idle connection ends by agreement, and what was asked for since waits for the next one. */
+static void evict_pair(struct sim_qp *qp)
+{
+	struct sim_qp *other = sim_qp_other(qp);
+
+	if (!qp->peer.up || !other->peer.up || qp->broken)
+		return;
+	if (!qp->peer.held) {
+		if (vrb_proto_peer_idle(&qp->peer))
+			vrb_proto_peer_hold(&qp->peer, true);
+		return;
+	}
+	if (!other->peer.held && vrb_proto_peer_idle(&other->peer))
+		vrb_proto_peer_hold(&other->peer, true);
+	if (other->peer.held && vrb_proto_peer_idle(&qp->peer) &&
+	    vrb_proto_peer_idle(&other->peer) && qp->seen == qp->posted &&
+	    other->seen == other->posted) {
+		vrb_proto_peer_leave(&qp->peer, FI_EOTHER);
+		if (other != qp)
+			vrb_proto_peer_leave(&other->peer, FI_EOTHER);
+		sim.evictions++;
+		return;
+	}
+	vrb_proto_peer_hold(&qp->peer, false);
+	vrb_proto_peer_hold(&other->peer, false);
+}
+
 static bool step_pair(struct sim_qp *qp)
 {
 	switch (sim_random(8)) {
@@ -66,6 +93,7 @@ static bool step_pair(struct sim_qp *qp)
 		return true;
 	default:
 		vrb_proto_progress(&qp->peer);
+		evict_pair(qp);
 		return true;
 	}
 }
@@ -152,6 +180,8 @@ static void settle(void)
 					busy = true;
 				if (!qp->peer.up)
 					connect_pair(qp);
+				if (qp->peer.held)
+					vrb_proto_peer_hold(&qp->peer, false);
 				vrb_proto_progress(&qp->peer);
 				busy |= !qp->peer.up || qp->posted != qp->seen;
 			}

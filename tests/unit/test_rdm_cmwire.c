@@ -22,6 +22,7 @@ static struct vrb_cmwire request(void)
 		.addr = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 },
 		.port = 7471,
 		.eager = 16384,
+		.serial = 0x01020304,
 	};
 }
 
@@ -49,6 +50,7 @@ static void test_round_trip(void **state)
 	assert_memory_equal(out.addr, in.addr, sizeof(in.addr));
 	assert_int_equal(out.port, in.port);
 	assert_int_equal(out.eager, in.eager);
+	assert_int_equal(out.serial, in.serial);
 	assert_int_equal(vrb_cmwire_common(&out), VRB_WIRE_VERSION);
 }
 

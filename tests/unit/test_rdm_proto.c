@@ -28,7 +28,7 @@ static void run(struct sim_options options, uint64_t count)
 		sim_run(seed, &options);
 	}
 	assert_true(sim.done_ok && sim.truncated && sim.stops && sim.acks && sim.segments);
-	assert_true(sim.reads && sim.writes);
+	assert_true(sim.reads && sim.writes && sim.evictions);
 }
 
 static void test_in_order(void **state)

@@ -14,11 +14,13 @@ struct cm_bytes {
 	uint16_t port;
 	uint16_t flags;
 	uint32_t eager;
+	uint32_t serial;
+	uint32_t padding;
 };
 
 enum { FIXED = offsetof(struct cm_bytes, incarnation) };
 
-static_assert(sizeof(struct cm_bytes) == VRB_CMWIRE_LEN, "wire");
+static_assert(offsetof(struct cm_bytes, padding) == VRB_CMWIRE_LEN, "wire");
 static_assert(FIXED == 8, "wire");
 static_assert(offsetof(struct cm_bytes, addr) == 24, "wire");
 static_assert(offsetof(struct cm_bytes, eager) == 44, "wire");
@@ -52,10 +54,11 @@ void vrb_cmwire_build(uint8_t *bytes, const struct vrb_cmwire *cm)
 		.expected = htole64(cm->expected),
 		.port = htole16(cm->port),
 		.eager = htole32(cm->eager),
+		.serial = htole32(cm->serial),
 	};
 
 	memcpy(raw.addr, cm->addr, sizeof(raw.addr));
-	memcpy(bytes, &raw, sizeof(raw));
+	memcpy(bytes, &raw, VRB_CMWIRE_LEN);
 }
 
 uint8_t vrb_cmwire_common(const struct vrb_cmwire *cm)
@@ -100,7 +103,7 @@ enum vrb_wire_error vrb_cmwire_parse(const void *bytes, size_t len, struct vrb_c
 	*cm = (struct vrb_cmwire){ 0 };
 	if (len < FIXED)
 		return VRB_WIRE_E_SHORT;
-	memcpy(&raw, bytes, len < sizeof(raw) ? len : sizeof(raw));
+	memcpy(&raw, bytes, len < VRB_CMWIRE_LEN ? len : VRB_CMWIRE_LEN);
 	error = check_fixed(&raw);
 	if (error)
 		return error;
@@ -110,15 +113,16 @@ enum vrb_wire_error vrb_cmwire_parse(const void *bytes, size_t len, struct vrb_c
 	cm->reason = raw.reason;
 	if (!vrb_cmwire_common(cm))
 		return VRB_WIRE_E_VERSION;
-	if (len >= sizeof(raw)) {
+	if (len >= VRB_CMWIRE_LEN) {
 		cm->incarnation = le64toh(raw.incarnation);
 		cm->expected = le64toh(raw.expected);
 		memcpy(cm->addr, raw.addr, sizeof(cm->addr));
 		cm->port = le16toh(raw.port);
 		cm->flags = le16toh(raw.flags);
 		cm->eager = le32toh(raw.eager);
+		cm->serial = le32toh(raw.serial);
 	}
 	if (cm->kind == VRB_CMWIRE_REJECT)
 		return VRB_WIRE_OK;
-	return len < sizeof(raw) ? VRB_WIRE_E_SHORT : check_rest(cm);
+	return len < VRB_CMWIRE_LEN ? VRB_WIRE_E_SHORT : check_rest(cm);
 }

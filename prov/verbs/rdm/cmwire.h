@@ -10,7 +10,7 @@
 #include "wire.h"
 
 #define VRB_CMWIRE_MAGIC 0x4d445257u /* "WRDM" */
-#define VRB_CMWIRE_LEN	 48
+#define VRB_CMWIRE_LEN	 52
 
 enum vrb_cmwire_kind {
 	VRB_CMWIRE_REQUEST = 1,
@@ -39,9 +39,9 @@ struct vrb_cmwire {
 	uint64_t expected;    /* the receiver's as far as the sender knows, or 0 */
 	uint8_t addr[16];     /* where the sender listens, IPv4 as ::ffff:a.b.c.d */
 	uint16_t port;
-	uint16_t flags; /* 0 */
-	uint32_t
-		eager; /* payload that the sender's receive buffers hold behind the largest header */
+	uint16_t flags;	 /* 0 */
+	uint32_t serial; /* of the sender's requests so far: an older request comes late */
+	uint32_t eager;	 /* payload that the sender's buffers hold behind the largest header */
 };
 
 /* Writes VRB_CMWIRE_LEN bytes. The versions are the library's. */

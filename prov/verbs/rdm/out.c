@@ -202,7 +202,7 @@ void vrb_proto_out_pump(struct vrb_proto_peer *peer)
 {
 	struct vrb_proto_out *out;
 
-	while (!STAILQ_EMPTY(&peer->flow.data)) {
+	while (!peer->held && !STAILQ_EMPTY(&peer->flow.data)) {
 		out = vrb_proto_out_of(STAILQ_FIRST(&peer->flow.data));
 		if (out->err) {
 			STAILQ_REMOVE_HEAD(&peer->flow.data, link);

@@ -136,6 +136,13 @@ void vrb_proto_peer_up(struct vrb_proto_peer *peer, uint32_t credits, uint32_t r
 	vrb_flow_reset(&peer->flow, credits, reserve);
 	peer->eager = vrb_proto_min(eager, peer->proto->config.eager);
 	peer->up = true;
+	peer->held = false;
+	vrb_proto_progress(peer);
+}
+
+void vrb_proto_peer_hold(struct vrb_proto_peer *peer, bool hold)
+{
+	peer->held = hold;
 	vrb_proto_progress(peer);
 }
 
@@ -152,7 +159,7 @@ static void forgive(struct vrb_proto_peer *peer)
 	}
 }
 
-void vrb_proto_peer_down(struct vrb_proto_peer *peer, int err)
+static void end(struct vrb_proto_peer *peer, int err, bool keep_waiting)
 {
 	struct vrb_proto_out *out, *next;
 
@@ -164,17 +171,38 @@ void vrb_proto_peer_down(struct vrb_proto_peer *peer, int err)
 	peer->assembling = NULL;
 	for (out = TAILQ_FIRST(&peer->outs); out; out = next) {
 		next = TAILQ_NEXT(out, link);
-		vrb_proto_out_fail(out, err);
+		if (keep_waiting && out->state == VRB_PROTO_OUT_QUEUED && !out->sent)
+			STAILQ_INSERT_TAIL(&peer->flow.data, &out->item.node, link);
+		else
+			vrb_proto_out_fail(out, err);
 	}
 	vrb_proto_in_fail_all(peer, err);
 	vrb_proto_resume(peer->proto);
+}
+
+void vrb_proto_peer_down(struct vrb_proto_peer *peer, int err)
+{
+	end(peer, err, false);
+}
+
+void vrb_proto_peer_leave(struct vrb_proto_peer *peer, int err)
+{
+	end(peer, err, true);
+}
+
+/* What waits because the peer is held has not begun. */
+static bool has_begun(const struct vrb_proto_peer *peer)
+{
+	const struct vrb_proto_out *out = TAILQ_FIRST(&peer->outs);
+
+	return out && !(peer->held && out->state == VRB_PROTO_OUT_QUEUED && !out->sent);
 }
 
 bool vrb_proto_peer_idle(const struct vrb_proto_peer *peer)
 {
 	const struct vrb_proto_in *in;
 
-	if (!TAILQ_EMPTY(&peer->outs) || peer->flow.owed || peer->flow.stopped || peer->flow.told)
+	if (has_begun(peer) || peer->flow.owed || peer->flow.stopped || peer->flow.told)
 		return false;
 	TAILQ_FOREACH (in, &peer->ins, link) {
 		if (in->state != VRB_PROTO_IN_WHOLE)

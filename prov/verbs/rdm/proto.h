@@ -228,6 +228,7 @@ struct vrb_proto_peer {
 	uint32_t src; /* its number for matching */
 	uint32_t epoch;
 	bool up;
+	bool held;			     /* data wait although it is up */
 	size_t eager;			     /* the smaller one of both sides' */
 	TAILQ_HEAD(, vrb_proto_out) outs;    /* not complete, in order */
 	TAILQ_HEAD(, vrb_proto_in) ins;	     /* kept */
@@ -249,6 +250,13 @@ void vrb_proto_peer_up(struct vrb_proto_peer *peer, uint32_t credits, uint32_t r
 void vrb_proto_peer_down(struct vrb_proto_peer *peer, int err);
 /* Nothing is on its way to or from the peer that a connection is needed for. */
 bool vrb_proto_peer_idle(const struct vrb_proto_peer *peer);
+/* From now on what is to be sent waits; or no longer. */
+void vrb_proto_peer_hold(struct vrb_proto_peer *peer, bool hold);
+/*
+ * The connection ends by agreement, the peer was idle when it was held: what waits does so for the next _up.
+ * Should anything be under way nevertheless, it completes with err.
+ */
+void vrb_proto_peer_leave(struct vrb_proto_peer *peer, int err);
 /* Drops the unexpected messages of a peer that is down, before it is forgotten. */
 void vrb_proto_peer_purge(struct vrb_proto_peer *peer);
 
@@ -288,7 +296,7 @@ enum vrb_wire_error vrb_proto_packet(struct vrb_proto_peer *peer, struct vrb_pro
 /* For the hot path: a packet may be sent past vrb_proto_send(), with vrb_flow_take() by the caller. */
 static inline bool vrb_proto_may_bypass(const struct vrb_proto_peer *peer, size_t len)
 {
-	return peer->up && vrb_flow_clear(&peer->flow) &&
+	return peer->up && !peer->held && vrb_flow_clear(&peer->flow) &&
 	       (!peer->flow.stopped || len <= VRB_PROTO_SMALL) && len <= peer->eager;
 }
 

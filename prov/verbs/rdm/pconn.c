@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The decisions about connections: one table of what each event means in each state. */
+#include <stddef.h>
+#include <rdma/fi_errno.h>
+#include "pconn.h"
+
+typedef void (*decision)(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			 const struct vrb_pconn_input *input, struct vrb_pconn_action *action);
+
+void vrb_pconn_set_init(struct vrb_pconn_set *set, const struct vrb_pconn_params *params)
+{
+	*set = (struct vrb_pconn_set){ .params = *params };
+	TAILQ_INIT(&set->busy);
+	TAILQ_INIT(&set->ups);
+}
+
+void vrb_pconn_init(struct vrb_pconn *conn, int order)
+{
+	*conn = (struct vrb_pconn){ .order = order };
+}
+
+static bool is_open(enum vrb_pconn_state state)
+{
+	return state != VRB_PCONN_IDLE && state != VRB_PCONN_WAITING &&
+	       state != VRB_PCONN_EXPECTING;
+}
+
+/* The only one who writes state. */
+static void enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pconn_state state)
+{
+	enum vrb_pconn_state old = conn->state;
+
+	if (old == VRB_PCONN_UP)
+		TAILQ_REMOVE(&set->ups, conn, link);
+	else if (old != VRB_PCONN_IDLE)
+		TAILQ_REMOVE(&set->busy, conn, link);
+	if (state == VRB_PCONN_UP)
+		TAILQ_INSERT_TAIL(&set->ups, conn, link);
+	else if (state != VRB_PCONN_IDLE)
+		TAILQ_INSERT_TAIL(&set->busy, conn, link);
+	set->connecting +=
+		(uint32_t)(state == VRB_PCONN_CONNECTING) - (uint32_t)(old == VRB_PCONN_CONNECTING);
+	set->open += (uint32_t)is_open(state) - (uint32_t)is_open(old);
+	conn->state = state;
+	conn->timer = set->now + set->params.attempt;
+	conn->agreed = false;
+}
+
+static void learn(struct vrb_pconn *conn, uint64_t incarnation)
+{
+	if (conn->known && conn->known != incarnation)
+		conn->past = conn->known;
+	conn->known = incarnation;
+}
+
+/* Between half and all of a time that doubles. */
+static uint64_t backoff(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+{
+	const struct vrb_pconn_params *params = &set->params;
+	uint32_t doublings = conn->attempts < 20 ? conn->attempts : 20;
+	uint64_t most = (uint64_t)params->backoff << doublings;
+
+	if (most > params->backoff_max)
+		most = params->backoff_max;
+	return most / 2 + params->random(params->arg) % (most / 2 + 1);
+}
+
+static bool has_room(const struct vrb_pconn_set *set)
+{
+	return set->open < set->params.cap;
+}
+
+/* Sends a request if that is possible now. The caller has looked at the deadline. */
+static void try_connect(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			struct vrb_pconn_action *action)
+{
+	if (set->connecting >= set->params.window || !has_room(set)) {
+		if (!has_room(set))
+			action->what |= VRB_PCONN_DO_EVICT;
+		return;
+	}
+	enter(set, conn, VRB_PCONN_CONNECTING);
+	set->serial++;
+	action->what |= VRB_PCONN_DO_CONNECT;
+}
+
+static void fail(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err,
+		 struct vrb_pconn_action *action)
+{
+	enter(set, conn, VRB_PCONN_IDLE);
+	conn->wanted = false;
+	conn->attempts = 0;
+	action->what |= VRB_PCONN_DO_FAIL;
+	action->err = err;
+}
+
+static void start(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		  struct vrb_pconn_action *action)
+{
+	conn->wanted = true;
+	conn->deadline = set->now + set->params.give_up;
+	conn->attempts = 0;
+	conn->err = FI_ETIMEDOUT;
+	enter(set, conn, VRB_PCONN_WAITING);
+	conn->timer = set->now;
+	try_connect(set, conn, action);
+}
+
+/* The attempt is over. What wants the connection tries again, later. */
+static void retry(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err,
+		  struct vrb_pconn_action *action)
+{
+	if (!conn->wanted) {
+		enter(set, conn, VRB_PCONN_IDLE);
+		return;
+	}
+	if (err)
+		conn->err = err;
+	if (set->now >= conn->deadline) {
+		fail(set, conn, conn->err, action);
+		return;
+	}
+	enter(set, conn, VRB_PCONN_WAITING);
+	conn->timer = set->now + backoff(set, conn);
+	conn->attempts++;
+}
+
+static void on_want(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		    const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	(void)input;
+	start(set, conn, action);
+}
+
+/* The peer's request may lead to a connection, or it may not: the wait of what is to be sent begins. */
+static void on_want_soon(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			 const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	(void)input;
+	(void)action;
+	if (conn->wanted)
+		return;
+	conn->wanted = true;
+	conn->deadline = set->now + set->params.give_up;
+	conn->err = FI_ETIMEDOUT;
+}
+
+static void reject(struct vrb_pconn_action *action, enum vrb_cmwire_reason reason)
+{
+	action->what |= VRB_PCONN_DO_REJECT;
+	action->reason = reason;
+}
+
+static bool is_stale(const struct vrb_pconn_set *set, const struct vrb_pconn *conn,
+		     const struct vrb_pconn_input *input)
+{
+	if (input->expected && input->expected != set->params.incarnation)
+		return true;
+	if (conn->past && input->incarnation == conn->past)
+		return true;
+	return input->incarnation == conn->heard && (int32_t)(input->serial - conn->serial) <= 0;
+}
+
+static void hear(struct vrb_pconn *conn, const struct vrb_pconn_input *input)
+{
+	if (input->incarnation != conn->heard || (int32_t)(input->serial - conn->serial) > 0)
+		conn->serial = input->serial;
+	conn->heard = input->incarnation;
+}
+
+static void accept_it(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		      const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	conn->offered = input->incarnation;
+	hear(conn, input);
+	enter(set, conn, VRB_PCONN_ACCEPTING);
+	action->what |= VRB_PCONN_DO_ACCEPT;
+}
+
+static void on_request(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		       const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	if (is_stale(set, conn, input)) {
+		reject(action, VRB_CMWIRE_STALE);
+		return;
+	}
+	if (!has_room(set)) {
+		reject(action, VRB_CMWIRE_BUSY);
+		action->what |= VRB_PCONN_DO_EVICT;
+		return;
+	}
+	accept_it(set, conn, input, action);
+}
+
+static void on_request_crossing(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+				const struct vrb_pconn_input *input,
+				struct vrb_pconn_action *action)
+{
+	if (is_stale(set, conn, input)) {
+		reject(action, VRB_CMWIRE_STALE);
+	} else if (conn->order < 0) {
+		reject(action, VRB_CMWIRE_CROSSING);
+	} else if (!conn->order) {
+		/* To ourselves: the same connection's other end. */
+		action->what |= VRB_PCONN_DO_ACCEPT;
+	} else {
+		action->what |= VRB_PCONN_DO_ABANDON;
+		accept_it(set, conn, input, action);
+	}
+}
+
+/* The peer gave up what we accepted, and tries again. */
+static void on_request_again(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			     const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	if (is_stale(set, conn, input)) {
+		reject(action, VRB_CMWIRE_STALE);
+		return;
+	}
+	action->what |= VRB_PCONN_DO_ABANDON;
+	accept_it(set, conn, input, action);
+}
+
+/* The peer has no connection with us any more, it may be another process. */
+static void on_request_up(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			  const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	if (is_stale(set, conn, input)) {
+		reject(action, VRB_CMWIRE_STALE);
+		return;
+	}
+	action->what |= VRB_PCONN_DO_TEARDOWN;
+	action->err = FI_ECONNRESET;
+	conn->wanted = false;
+	accept_it(set, conn, input, action);
+}
+
+/* The connection ended by agreement, and we did not hear of it yet. Nothing was sent since BYE. */
+static void on_request_left(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			    const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	if (is_stale(set, conn, input)) {
+		reject(action, VRB_CMWIRE_STALE);
+		return;
+	}
+	action->what |= VRB_PCONN_DO_RELEASE;
+	accept_it(set, conn, input, action);
+}
+
+static void up(struct vrb_pconn_set *set, struct vrb_pconn *conn, uint64_t incarnation,
+	       struct vrb_pconn_action *action)
+{
+	learn(conn, incarnation);
+	enter(set, conn, VRB_PCONN_UP);
+	conn->wanted = false;
+	conn->attempts = 0;
+	conn->used = set->now;
+	action->what |= VRB_PCONN_DO_UP;
+}
+
+static void on_reply(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		     const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	hear(conn, input);
+	up(set, conn, input->incarnation, action);
+}
+
+static void on_accepted(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	(void)input;
+	up(set, conn, conn->offered, action);
+}
+
+static void on_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	switch (input->reason) {
+	case VRB_CMWIRE_CROSSING:
+		enter(set, conn, VRB_PCONN_EXPECTING);
+		break;
+	case VRB_CMWIRE_STALE:
+		/* Another process has the address now: whoever it is. */
+		if (conn->known)
+			conn->past = conn->known;
+		conn->known = 0;
+		retry(set, conn, FI_ECONNREFUSED, action);
+		break;
+	case VRB_CMWIRE_BUSY:
+	case VRB_CMWIRE_RESOURCES:
+	case VRB_CMWIRE_CLOSING:
+		retry(set, conn, FI_ECONNREFUSED, action);
+		break;
+	case VRB_CMWIRE_VERSION:
+		fail(set, conn, FI_ENOPROTOOPT, action);
+		break;
+	default:
+		fail(set, conn, FI_ECONNREFUSED, action);
+		break;
+	}
+}
+
+static void on_failed(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		      const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	action->what |= VRB_PCONN_DO_ABANDON;
+	retry(set, conn, input->err ? input->err : FI_ECONNABORTED, action);
+}
+
+static void on_broken(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		      const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	enter(set, conn, VRB_PCONN_IDLE);
+	conn->wanted = false;
+	action->what |= VRB_PCONN_DO_TEARDOWN;
+	action->err = input->err ? input->err : FI_ECONNRESET;
+}
+
+static void release(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		    struct vrb_pconn_action *action)
+{
+	enter(set, conn, VRB_PCONN_IDLE);
+	action->what |= VRB_PCONN_DO_RELEASE;
+	if (conn->wanted)
+		start(set, conn, action);
+}
+
+static void on_released(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	(void)input;
+	release(set, conn, action);
+}
+
+/* Both sides said BYE, the peer has our answer and we won't see its. */
+static void on_leaving_gone(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			    const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	if (conn->agreed)
+		release(set, conn, action);
+	else
+		on_broken(set, conn, input, action);
+}
+
+static void on_evict(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		     const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	(void)input;
+	enter(set, conn, VRB_PCONN_LEAVING);
+	action->what |= VRB_PCONN_DO_HOLD | VRB_PCONN_DO_BYE;
+}
+
+static void on_bye(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		   const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	if (!input->idle) {
+		action->what |= VRB_PCONN_DO_REFUSE;
+		return;
+	}
+	enter(set, conn, VRB_PCONN_LEFT);
+	action->what |= VRB_PCONN_DO_HOLD | VRB_PCONN_DO_AGREE;
+}
+
+/* It comes before the connection manager's last message, which will be late then. */
+static void on_bye_early(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			 const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	(void)input;
+	up(set, conn, conn->offered, action);
+	action->what |= VRB_PCONN_DO_REFUSE;
+}
+
+static void on_bye_both(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	(void)set;
+	(void)input;
+	conn->agreed = true;
+	action->what |= VRB_PCONN_DO_AGREE;
+}
+
+static void on_refused(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		       const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	(void)input;
+	enter(set, conn, VRB_PCONN_UP);
+	conn->wanted = false;
+	conn->used = set->now;
+	action->what |= VRB_PCONN_DO_RESUME;
+}
+
+static void on_close(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		     const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	(void)input;
+	if (conn->state == VRB_PCONN_CONNECTING || conn->state == VRB_PCONN_ACCEPTING)
+		action->what |= VRB_PCONN_DO_ABANDON;
+	else if (is_open(conn->state))
+		action->what |= VRB_PCONN_DO_TEARDOWN;
+	fail(set, conn, FI_ECANCELED, action);
+}
+
+/* What is not here is late, or none of our business: nothing is done. */
+static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
+	[VRB_PCONN_IDLE] = {
+		[VRB_PCONN_WANT] = on_want,
+		[VRB_PCONN_REQUEST] = on_request,
+		[VRB_PCONN_CLOSE] = on_close,
+	},
+	[VRB_PCONN_WAITING] = {
+		[VRB_PCONN_REQUEST] = on_request,
+		[VRB_PCONN_CLOSE] = on_close,
+	},
+	[VRB_PCONN_CONNECTING] = {
+		[VRB_PCONN_REQUEST] = on_request_crossing,
+		[VRB_PCONN_ESTABLISHED] = on_reply,
+		[VRB_PCONN_REJECTED] = on_rejected,
+		[VRB_PCONN_FAILED] = on_failed,
+		[VRB_PCONN_DISCONNECTED] = on_failed,
+		[VRB_PCONN_CLOSE] = on_close,
+	},
+	[VRB_PCONN_EXPECTING] = {
+		[VRB_PCONN_REQUEST] = on_request,
+		[VRB_PCONN_CLOSE] = on_close,
+	},
+	[VRB_PCONN_ACCEPTING] = {
+		[VRB_PCONN_WANT] = on_want_soon,
+		[VRB_PCONN_REQUEST] = on_request_again,
+		[VRB_PCONN_ESTABLISHED] = on_accepted,
+		[VRB_PCONN_BYE] = on_bye_early,
+		[VRB_PCONN_FAILED] = on_failed,
+		[VRB_PCONN_DISCONNECTED] = on_failed,
+		[VRB_PCONN_CLOSE] = on_close,
+	},
+	[VRB_PCONN_UP] = {
+		[VRB_PCONN_REQUEST] = on_request_up,
+		[VRB_PCONN_FAILED] = on_broken,
+		[VRB_PCONN_DISCONNECTED] = on_broken,
+		[VRB_PCONN_EVICT] = on_evict,
+		[VRB_PCONN_BYE] = on_bye,
+		[VRB_PCONN_CLOSE] = on_close,
+	},
+	[VRB_PCONN_LEAVING] = {
+		[VRB_PCONN_WANT] = on_want_soon,
+		[VRB_PCONN_REQUEST] = on_request_left,
+		[VRB_PCONN_FAILED] = on_leaving_gone,
+		[VRB_PCONN_DISCONNECTED] = on_leaving_gone,
+		[VRB_PCONN_BYE] = on_bye_both,
+		[VRB_PCONN_AGREED] = on_released,
+		[VRB_PCONN_REFUSED] = on_refused,
+		[VRB_PCONN_CLOSE] = on_close,
+	},
+	[VRB_PCONN_LEFT] = {
+		[VRB_PCONN_WANT] = on_want_soon,
+		[VRB_PCONN_REQUEST] = on_request_left,
+		[VRB_PCONN_FAILED] = on_released,
+		[VRB_PCONN_DISCONNECTED] = on_released,
+		[VRB_PCONN_CLOSE] = on_close,
+	},
+};
+
+void vrb_pconn_step(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		    const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	decision decide = table[conn->state][input->event];
+
+	*action = (struct vrb_pconn_action){ 0 };
+	if (decide)
+		decide(set, conn, input, action);
+}
+
+/* What time does to one of set.busy. */
+static void expire(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		   struct vrb_pconn_action *action)
+{
+	static const struct vrb_pconn_input timeout = { .err = FI_ETIMEDOUT };
+
+	switch (conn->state) {
+	case VRB_PCONN_WAITING:
+		if (set->now >= conn->deadline)
+			fail(set, conn, conn->err, action);
+		else if (set->now >= conn->timer)
+			try_connect(set, conn, action);
+		break;
+	case VRB_PCONN_LEAVING:
+		if (conn->wanted && set->now >= conn->deadline)
+			on_broken(set, conn, &timeout, action);
+		break;
+	case VRB_PCONN_LEFT:
+		if (set->now >= conn->timer)
+			release(set, conn, action);
+		break;
+	default:
+		if (set->now < conn->timer && !(conn->wanted && set->now >= conn->deadline))
+			break;
+		if (conn->state != VRB_PCONN_EXPECTING)
+			action->what |= VRB_PCONN_DO_ABANDON;
+		retry(set, conn, FI_ETIMEDOUT, action);
+		break;
+	}
+}
+
+struct vrb_pconn *vrb_pconn_poll(struct vrb_pconn_set *set, struct vrb_pconn_action *action)
+{
+	struct vrb_pconn *conn, *next;
+
+	*action = (struct vrb_pconn_action){ 0 };
+	for (conn = TAILQ_FIRST(&set->busy); conn; conn = next) {
+		next = TAILQ_NEXT(conn, link);
+		expire(set, conn, action);
+		/* To be told once per poll that there are too many is enough: it is no progress. */
+		if (action->what & ~(uint32_t)VRB_PCONN_DO_EVICT)
+			return conn;
+	}
+	return NULL;
+}
+
+static uint64_t next_of(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+{
+	uint64_t deadline = conn->wanted ? conn->deadline : UINT64_MAX;
+
+	if (conn->state == VRB_PCONN_LEAVING)
+		return deadline;
+	if (conn->state == VRB_PCONN_LEFT)
+		return conn->timer;
+	/* For want of room it is an event that goes on, not time. */
+	if (conn->state == VRB_PCONN_WAITING && conn->timer <= set->now)
+		return deadline;
+	return conn->timer < deadline ? conn->timer : deadline;
+}
+
+uint64_t vrb_pconn_next(const struct vrb_pconn_set *set)
+{
+	uint64_t next = UINT64_MAX, at;
+	const struct vrb_pconn *conn;
+
+	TAILQ_FOREACH (conn, &set->busy, link) {
+		at = next_of(set, conn);
+		next = at < next ? at : next;
+	}
+	return next;
+}
+
+struct vrb_pconn *vrb_pconn_victim(const struct vrb_pconn_set *set)
+{
+	struct vrb_pconn *conn, *oldest = NULL;
+
+	TAILQ_FOREACH (conn, &set->ups, link) {
+		if (!oldest || conn->used < oldest->used)
+			oldest = conn;
+	}
+	return oldest;
+}

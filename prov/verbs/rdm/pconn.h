@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections between reliable-datagram endpoints: what is decided, not how it is done. Each step takes what
+ * happened and says what to do. The clock and the randomness are the caller's.
+ *
+ * A peer is connected to when there is something to send. If both sides do so at once the request of the
+ * side with the lower address counts. A peer that can't be reached is tried again, after a time that doubles
+ * and is partly random, until what waits for it has waited long enough. At most `window` requests are out
+ * at a time. At most `cap` connections are kept: beyond, those idle for longest end, which both sides agree
+ * on (BYE) so that nothing is lost.
+ *
+ * An incarnation is the random number of a process's endpoint. A request of one that was here before the one
+ * we know last is old; any other new one is a peer that was restarted. Requests and replies also have
+ * the number of requests that the sender made so far, which tells a request that comes late from a new one.
+ */
+#ifndef VRB_RDM_PCONN_H
+#define VRB_RDM_PCONN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include "cmwire.h"
+
+enum vrb_pconn_state {
+	VRB_PCONN_IDLE,
+	VRB_PCONN_WAITING,    /* wants to connect, but not yet */
+	VRB_PCONN_CONNECTING, /* our request is out */
+	VRB_PCONN_EXPECTING,  /* the peer's request is the one that counts; it will come */
+	VRB_PCONN_ACCEPTING,  /* the peer's request was accepted */
+	VRB_PCONN_UP,
+	VRB_PCONN_LEAVING, /* BYE sent; nothing else is until it is answered */
+	VRB_PCONN_LEFT,	   /* the peer's BYE was agreed to; the peer disconnects */
+	VRB_PCONN_STATES
+};
+
+enum vrb_pconn_event {
+	VRB_PCONN_WANT,		/* there is something to send */
+	VRB_PCONN_REQUEST,	/* the peer's; incarnation, expected, serial */
+	VRB_PCONN_ESTABLISHED,	/* with ours: the peer's incarnation, serial */
+	VRB_PCONN_REJECTED,	/* reason */
+	VRB_PCONN_FAILED,	/* err: the attempt, or the connection */
+	VRB_PCONN_DISCONNECTED, /* by the peer */
+	VRB_PCONN_EVICT,	/* it is idle and shall end */
+	VRB_PCONN_BYE,		/* idle: whether we are */
+	VRB_PCONN_AGREED,	/* the answers to our BYE */
+	VRB_PCONN_REFUSED,
+	VRB_PCONN_CLOSE, /* the endpoint */
+	VRB_PCONN_EVENTS
+};
+
+/* What to do, in this order. */
+enum {
+	VRB_PCONN_DO_ABANDON = 1 << 0,	/* our request, or what we accepted, is no more */
+	VRB_PCONN_DO_RELEASE = 1 << 1,	/* end the connection; what waits stays */
+	VRB_PCONN_DO_TEARDOWN = 1 << 2, /* end the connection; all operations fail with err */
+	VRB_PCONN_DO_FAIL = 1 << 3,	/* all operations fail with err */
+	VRB_PCONN_DO_REJECT = 1 << 4,	/* the request, for the reason */
+	VRB_PCONN_DO_ACCEPT = 1 << 5,	/* the request */
+	VRB_PCONN_DO_CONNECT = 1 << 6,	/* send a request; `expected` is conn->known */
+	VRB_PCONN_DO_UP = 1 << 7,	/* send what waits */
+	VRB_PCONN_DO_HOLD = 1 << 8,	/* keep what is to be sent from now on waiting */
+	VRB_PCONN_DO_BYE = 1 << 9,	/* send BYE */
+	VRB_PCONN_DO_AGREE = 1 << 10,	/* answer the BYE, after HOLD */
+	VRB_PCONN_DO_REFUSE = 1 << 11,
+	VRB_PCONN_DO_RESUME = 1 << 12, /* HOLD is over */
+	VRB_PCONN_DO_EVICT = 1 << 13,  /* EVICT the one of vrb_pconn_victim(), there are too many */
+};
+
+struct vrb_pconn_input {
+	enum vrb_pconn_event event;
+	uint64_t incarnation;
+	uint64_t expected;
+	uint32_t serial; /* with the incarnation */
+	uint8_t reason;	 /* enum vrb_cmwire_reason, or any number */
+	bool idle;
+	int err; /* FI_E* */
+};
+
+struct vrb_pconn_action {
+	uint32_t what;
+	enum vrb_cmwire_reason reason;
+	int err; /* FI_E* */
+};
+
+struct vrb_pconn_params {
+	uint64_t incarnation; /* ours */
+	uint32_t window;
+	uint32_t cap;
+	/* Milliseconds. */
+	uint32_t attempt; /* until a request is given up */
+	uint32_t give_up; /* until operations fail */
+	uint32_t backoff, backoff_max;
+	uint32_t (*random)(void *arg); /* 32 bits */
+	void *arg;
+};
+
+struct vrb_pconn {
+	enum vrb_pconn_state state;
+	int order; /* our address compared with the peer's; 0: it is us */
+	bool wanted;
+	bool agreed;	   /* LEAVING: to the peer's BYE too */
+	uint32_t attempts; /* since the last success */
+	int err;	   /* of the last attempt */
+	uint64_t known;	   /* the peer's incarnation, 0 if not known */
+	uint64_t past;	   /* the one before */
+	uint64_t offered;  /* of the request that was accepted */
+	uint64_t heard;	   /* the incarnation that `serial` is of */
+	uint32_t serial;   /* of the peer's latest request, as far as we know */
+	uint64_t deadline; /* when operations fail */
+	uint64_t timer;	   /* when poll has something to do */
+	uint64_t used;	   /* when something was sent or came; the caller's to set while UP */
+	TAILQ_ENTRY(vrb_pconn) link; /* set.busy or set.ups */
+};
+
+struct vrb_pconn_set {
+	struct vrb_pconn_params params;
+	uint64_t now;	     /* ms, the caller's to set before each step */
+	uint32_t connecting; /* requests out */
+	uint32_t open;	     /* connections and attempts */
+	uint32_t serial;     /* of our last request; what requests and replies carry */
+	TAILQ_HEAD(vrb_pconns, vrb_pconn) busy; /* neither idle nor up, in order */
+	struct vrb_pconns ups;
+};
+
+void vrb_pconn_set_init(struct vrb_pconn_set *set, const struct vrb_pconn_params *params);
+void vrb_pconn_init(struct vrb_pconn *conn, int order);
+void vrb_pconn_step(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		    const struct vrb_pconn_input *input, struct vrb_pconn_action *action);
+/* The next one that time has something to do for; NULL if there is none. */
+struct vrb_pconn *vrb_pconn_poll(struct vrb_pconn_set *set, struct vrb_pconn_action *action);
+/* When to poll again, UINT64_MAX if nothing is to be waited for. */
+uint64_t vrb_pconn_next(const struct vrb_pconn_set *set);
+/* The connection not used for longest; NULL if there is none up. */
+struct vrb_pconn *vrb_pconn_victim(const struct vrb_pconn_set *set);
+
+#endif
