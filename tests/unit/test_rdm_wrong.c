@@ -306,13 +306,39 @@ static void test_reserve(void **state)
 	assert_int_equal(ep->qps[1].posted, before + 2);
 }
 
+/* A peer that dies with half a message here gives its bytes back: the others may go on. */
+static void test_dead_peer_gives_back(void **state)
+{
+	struct vrb_proto_peer *other = &ep->qps[0].peer;
+	struct vrb_wire_packet eager = { .type = VRB_WIRE_EAGER };
+	struct vrb_proto_peer *mine = peer;
+
+	(void)state;
+	ep->proto.budget.limit = 300;
+	vrb_proto_peer_up(other, 10, 2, SIM_EAGER);
+	assert_int_equal(come(first(500), 90), VRB_WIRE_OK);
+	assert_int_equal(come(next(5, 90), 50), VRB_WIRE_OK);
+	peer = other;
+	assert_int_equal(come(eager, 40), VRB_WIRE_OK);
+	peer = mine;
+	assert_true(other->flow.told);
+	vrb_proto_peer_down(peer, FI_ECONNABORTED);
+	assert_false(other->flow.told);
+	vrb_proto_peer_down(other, FI_ECONNABORTED);
+	ep->qps[0].moved = ep->qps[0].posted;
+	while (sim_qp_see(&ep->qps[0]))
+		;
+	vrb_proto_peer_purge(other);
+}
+
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_segments), CASE(test_acks),	CASE(test_read),   CASE(test_write),
-		CASE(test_written),  CASE(test_choice), CASE(test_bypass), CASE(test_reserve),
+		CASE(test_segments), CASE(test_acks),	 CASE(test_read),
+		CASE(test_write),    CASE(test_written), CASE(test_choice),
+		CASE(test_bypass),   CASE(test_reserve), CASE(test_dead_peer_gives_back),
 	};
 
 	return cmocka_run_group_tests_name("rdm_wrong", tests, NULL, NULL);

@@ -12,14 +12,14 @@ static uint32_t class_of(const struct vrb_match_node *node)
 	return (uint32_t)(node->from >> 32);
 }
 
-static void set_class(struct vrb_match_class *class, uint32_t number, bool any, uint64_t ignore)
+static void set_class(struct vrb_match_class *kind, uint32_t number, bool any, uint64_t ignore)
 {
-	*class = (struct vrb_match_class){
+	*kind = (struct vrb_match_class){
 		.ignore = ignore,
 		.from = (uint64_t)number << 32,
 	};
 	if (any)
-		class->from |= VRB_MATCH_ANY;
+		kind->from |= VRB_MATCH_ANY;
 }
 
 void vrb_match_init(struct vrb_match *m, struct vrb_match_node **recvs,
@@ -40,47 +40,43 @@ void vrb_match_init(struct vrb_match *m, struct vrb_match_node **recvs,
 		set_class(&m->classes[c], c, c == 1, 0);
 }
 
-static bool is_class(const struct vrb_match_class *class, bool any, uint64_t ignore)
+static bool is_class(const struct vrb_match_class *kind, bool any, uint64_t ignore)
 {
-	return class->ignore == ignore && ((uint32_t) class->from == VRB_MATCH_ANY) == any;
+	return kind->ignore == ignore && ((uint32_t)kind->from == VRB_MATCH_ANY) == any;
+}
+
+static void set_active(struct vrb_match *m)
+{
+	uint32_t c;
+
+	m->active = 0;
+	for (c = 0; c < VRB_MATCH_CLASSES; c++)
+		m->active |= (uint32_t)m->classes[c].active << c;
+	m->only = NULL;
+	if (m->active && !(m->active & (m->active - 1)) && !m->rest)
+		m->only = &m->classes[__builtin_ctz(m->active)];
 }
 
 /* The class for a receive; NULL if there is none free. */
 static struct vrb_match_class *find_class(struct vrb_match *m, bool any, uint64_t ignore)
 {
-	struct vrb_match_class *class, *unused = NULL;
+	struct vrb_match_class *kind, *unused = NULL;
 
 	if (!ignore)
 		return &m->classes[any];
-	for (class = m->classes + 2; class < m->classes + VRB_MATCH_CLASSES; class ++) {
-		if (is_class(class, any, ignore))
-			return class;
-		if (!class->count && (!unused || unused->active))
-			unused = class;
+	for (kind = m->classes + 2; kind < m->classes + VRB_MATCH_CLASSES; kind++) {
+		if (is_class(kind, any, ignore))
+			return kind;
+		if (!kind->count && (!unused || unused->active))
+			unused = kind;
 	}
 	if (!unused)
 		return NULL;
 	if (m->recent[!any] == unused)
 		m->recent[!any] = &m->classes[!any];
-	if (m->only == unused)
-		m->only = NULL;
 	set_class(unused, (uint32_t)(unused - m->classes), any, ignore);
+	set_active(m);
 	return unused;
-}
-
-static void set_only(struct vrb_match *m)
-{
-	uint32_t c, count = 0;
-
-	m->only = NULL;
-	for (c = 0; c < VRB_MATCH_CLASSES; c++) {
-		if (!m->classes[c].active)
-			continue;
-		m->only = &m->classes[c];
-		count++;
-	}
-	if (count != 1 || m->rest)
-		m->only = NULL;
 }
 
 /* A class without receives is looked at until now and then somebody sweeps. */
@@ -90,19 +86,19 @@ static void sweep(struct vrb_match *m)
 
 	for (c = 0; c < VRB_MATCH_CLASSES; c++)
 		m->classes[c].active = m->classes[c].count;
-	set_only(m);
+	set_active(m);
 }
 
 static void post_rest(struct vrb_match *m, struct vrb_match_recv *recv, uint32_t src, uint64_t tag,
 		      uint64_t ignore)
 {
-	struct vrb_match_class *class = &m->classes[VRB_MATCH_CLASSES];
+	struct vrb_match_class *kind = &m->classes[VRB_MATCH_CLASSES];
 
 	recv->seq = m->seq++;
 	recv->ignore = ignore;
 	recv->node.tag = tag & ~ignore;
-	recv->node.from = class->from | src;
-	class->count++;
+	recv->node.from = kind->from | src;
+	kind->count++;
 	vrb_match_append(&m->rest, &recv->node);
 	m->only = NULL;
 }
@@ -113,28 +109,28 @@ struct vrb_match_msg *vrb_match_post_many(struct vrb_match *m, struct vrb_match_
 {
 	struct vrb_match_msg *msg = m->msg_count ? vrb_match_peek(m, src, tag, ignore) : NULL;
 	bool any = src == VRB_MATCH_ANY;
-	struct vrb_match_class *class;
+	struct vrb_match_class *kind;
 
 	if (msg) {
 		vrb_match_drop(m, msg);
 		return msg;
 	}
-	class = m->recent[any];
-	if (class->ignore != ignore)
-		class = find_class(m, any, ignore);
-	if (!class) {
+	kind = m->recent[any];
+	if (kind->ignore != ignore)
+		kind = find_class(m, any, ignore);
+	if (!kind) {
 		post_rest(m, recv, src, tag, ignore);
 		return NULL;
 	}
-	m->recent[any] = class;
-	if (!class->active) {
-		class->active = true;
-		set_only(m);
+	m->recent[any] = kind;
+	if (!kind->active) {
+		kind->active = true;
+		set_active(m);
 	}
-	class->count++;
+	kind->count++;
 	recv->seq = m->seq++;
 	recv->node.tag = tag & ~ignore;
-	recv->node.from = class->from | src;
+	recv->node.from = kind->from | src;
 	vrb_match_append(vrb_match_find(&m->recvs, recv->node.tag, recv->node.from), &recv->node);
 	return NULL;
 }
@@ -182,21 +178,21 @@ struct vrb_match_recv *vrb_match_arrive_many(struct vrb_match *m, uint32_t src, 
 {
 	struct vrb_match_node **link, **best_link = NULL;
 	struct vrb_match_recv *recv, *best = NULL;
-	struct vrb_match_class *class;
+	struct vrb_match_class *kind;
+	uint32_t bits;
 
 	if (++m->arrivals % VRB_MATCH_PATIENCE == 0)
 		sweep(m);
-	for (class = m->classes; class < m->classes + VRB_MATCH_CLASSES; class ++) {
-		if (!class->count)
-			continue;
-		link = vrb_match_find(&m->recvs, tag & ~class->ignore, class->from | src);
+	for (bits = m->active; bits; bits &= bits - 1) {
+		kind = &m->classes[__builtin_ctz(bits)];
+		link = vrb_match_find(&m->recvs, tag & ~kind->ignore, kind->from | src);
 		recv = recv_of(*link);
 		if (recv && (!best || recv->seq < best->seq)) {
 			best = recv;
 			best_link = link;
 		}
 	}
-	recv = first_of_rest(m, src, tag);
+	recv = m->rest ? first_of_rest(m, src, tag) : NULL;
 	if (recv && (!best || recv->seq < best->seq)) {
 		if (!recv->sticky)
 			vrb_match_remove(m, recv);

@@ -81,6 +81,7 @@ struct vrb_match {
 	struct vrb_match_hash recvs;
 	uint64_t seq;
 	struct vrb_match_class *only;	   /* the active class, if it is one and rest is empty */
+	uint32_t active;		   /* bits of the active classes */
 	struct vrb_match_class *recent[2]; /* of the last receive with a source, without one */
 	uint32_t arrivals;		   /* that looked at several classes */
 	struct vrb_match_node *rest; /* the group of those without a class, of VRB_MATCH_CLASSES */
@@ -188,14 +189,14 @@ static inline void vrb_match_shift(struct vrb_match_node **link)
 static inline struct vrb_match_msg *vrb_match_post(struct vrb_match *m, struct vrb_match_recv *recv,
 						   uint32_t src, uint64_t tag, uint64_t ignore)
 {
-	struct vrb_match_class *class = m->recent[src == VRB_MATCH_ANY];
+	struct vrb_match_class *kind = m->recent[src == VRB_MATCH_ANY];
 
-	if (__builtin_expect(m->msg_count || class->ignore != ignore || !class->active, 0))
+	if (__builtin_expect(m->msg_count || kind->ignore != ignore || !kind->active, 0))
 		return vrb_match_post_many(m, recv, src, tag, ignore);
-	class->count++;
+	kind->count++;
 	recv->seq = m->seq++;
 	recv->node.tag = tag & ~ignore;
-	recv->node.from = class->from | src;
+	recv->node.from = kind->from | src;
 	vrb_match_append(vrb_match_find(&m->recvs, recv->node.tag, recv->node.from), &recv->node);
 	return NULL;
 }
@@ -204,17 +205,17 @@ static inline struct vrb_match_msg *vrb_match_post(struct vrb_match *m, struct v
 static inline struct vrb_match_recv *vrb_match_arrive(struct vrb_match *m, uint32_t src,
 						      uint64_t tag)
 {
-	struct vrb_match_class *class = m->only;
+	struct vrb_match_class *kind = m->only;
 	struct vrb_match_node **link;
 	struct vrb_match_recv *recv;
 
-	if (__builtin_expect(!class, 0))
+	if (__builtin_expect(!kind, 0))
 		return vrb_match_arrive_many(m, src, tag);
-	link = vrb_match_find(&m->recvs, tag & ~class->ignore, class->from | src);
+	link = vrb_match_find(&m->recvs, tag & ~kind->ignore, kind->from | src);
 	recv = (struct vrb_match_recv *)*link;
 	if (recv && !recv->sticky) {
 		vrb_match_shift(link);
-		class->count--;
+		kind->count--;
 	}
 	return recv;
 }
