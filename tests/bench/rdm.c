@@ -8,7 +8,11 @@
 #include <string.h>
 #include "prov/verbs/rdm/proto.h"
 
-#define ROW __attribute__((noipa))
+#if __has_attribute(noipa)
+#define ROW __attribute__((noinline, noipa))
+#else
+#define ROW __attribute__((noinline))
+#endif
 
 enum { ROUNDS = 1000, BITS = 13, DEEPEST = 100000 };
 

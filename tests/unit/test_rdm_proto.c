@@ -27,6 +27,9 @@ static void run(struct sim_options options, uint64_t count)
 		options.ops = 10 + (int)(seed % 30);
 		sim_run(seed, &options);
 	}
+	/* Few schedules don't reach all. */
+	if (count < 100)
+		return;
 	assert_true(sim.done_ok && sim.truncated && sim.stops && sim.acks && sim.segments);
 	assert_true(sim.reads && sim.writes && sim.evictions);
 }
@@ -50,7 +53,7 @@ static void test_registration(void **state)
 {
 	(void)state;
 	run((struct sim_options){ .reg_fails = true, .again = true }, seeds(2500));
-	assert_true(sim.done_err);
+	assert_true(sim.done_err || seeds(100) < 100);
 }
 
 /* Connections break at any time, processes die and come back. */
@@ -58,7 +61,7 @@ static void test_failures(void **state)
 {
 	(void)state;
 	run((struct sim_options){ .failures = true }, seeds(5000));
-	assert_true(sim.breaks);
+	assert_true(sim.breaks || seeds(100) < 100);
 }
 
 static void test_all(void **state)
@@ -76,7 +79,7 @@ static void test_hostile(void **state)
 	memset(&sim, 0, sizeof(sim));
 	for (seed = 0; seed < count; seed++)
 		sim_run_hostile(seed);
-	assert_true(sim.refused);
+	assert_true(sim.refused || count < 100);
 }
 
 int main(void)
