@@ -232,6 +232,47 @@ static void test_bye(void **state)
 	assert_int_equal(action.what, VRB_PCONN_DO_RELEASE);
 }
 
+/* Both say BYE: whose answer is lost with the connection does not matter. */
+static void test_bye_both(void **state)
+{
+	const struct vrb_pconn_input bye = { .event = VRB_PCONN_BYE };
+	const struct vrb_pconn_input gone = { .event = VRB_PCONN_DISCONNECTED };
+	struct vrb_pconn *conn = conn_in(VRB_PCONN_LEAVING, 1);
+
+	(void)state;
+	assert_int_equal(after(conn, bye).what, VRB_PCONN_DO_AGREE);
+	assert_int_equal(after(conn, gone).what, VRB_PCONN_DO_RELEASE);
+	step_event(conn, VRB_PCONN_WANT);
+	step_event(conn, VRB_PCONN_ESTABLISHED);
+	step_event(conn, VRB_PCONN_EVICT);
+	assert_int_equal(conn->state, VRB_PCONN_LEAVING);
+	assert_int_equal(after(conn, gone).what, VRB_PCONN_DO_TEARDOWN);
+}
+
+/* The peer connects again before we hear that it has left. */
+static void test_request_after_bye(void **state)
+{
+	static const enum vrb_pconn_state states[] = { VRB_PCONN_LEAVING, VRB_PCONN_LEFT };
+	struct vrb_pconn_input request = { .event = VRB_PCONN_REQUEST,
+					   .incarnation = 5,
+					   .serial = 1 };
+	struct vrb_pconn *conn;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		conn = conn_in(states[i], 1);
+		assert_int_equal(after(conn, request).what,
+				 VRB_PCONN_DO_RELEASE | VRB_PCONN_DO_ACCEPT);
+		assert_int_equal(conn->state, VRB_PCONN_ACCEPTING);
+		conn = conn_in(states[i], 1);
+		request.serial = 0;
+		assert_int_equal(after(conn, request).reason, VRB_CMWIRE_STALE);
+		assert_int_equal(conn->state, states[i]);
+		request.serial = 1;
+	}
+}
+
 static void test_close(void **state)
 {
 	const struct vrb_pconn_input close = { .event = VRB_PCONN_CLOSE };
@@ -267,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_crossing),       cmocka_unit_test(test_incarnations),
 		cmocka_unit_test(test_rejects),	       cmocka_unit_test(test_give_up),
 		cmocka_unit_test(test_window_and_cap), cmocka_unit_test(test_bye),
+		cmocka_unit_test(test_bye_both),       cmocka_unit_test(test_request_after_bye),
 		cmocka_unit_test(test_close),
 	};
 

@@ -106,9 +106,8 @@ static void start(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	try_connect(set, conn, action);
 }
 
-/* The attempt is over. What wants the connection tries again, later. */
-static void retry(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err,
-		  struct vrb_pconn_action *action)
+/* The attempt is over. What wants the connection tries again, later, or fails when it is too late. */
+static void retry(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err)
 {
 	if (!conn->wanted) {
 		enter(set, conn, VRB_PCONN_IDLE);
@@ -116,10 +115,6 @@ static void retry(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err,
 	}
 	if (err)
 		conn->err = err;
-	if (set->now >= conn->deadline) {
-		fail(set, conn, conn->err, action);
-		return;
-	}
 	enter(set, conn, VRB_PCONN_WAITING);
 	conn->timer = set->now + backoff(set, conn);
 	conn->attempts++;
@@ -284,12 +279,12 @@ static void on_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		if (conn->known)
 			conn->past = conn->known;
 		conn->known = 0;
-		retry(set, conn, FI_ECONNREFUSED, action);
+		retry(set, conn, FI_ECONNREFUSED);
 		break;
 	case VRB_CMWIRE_BUSY:
 	case VRB_CMWIRE_RESOURCES:
 	case VRB_CMWIRE_CLOSING:
-		retry(set, conn, FI_ECONNREFUSED, action);
+		retry(set, conn, FI_ECONNREFUSED);
 		break;
 	case VRB_CMWIRE_VERSION:
 		fail(set, conn, FI_ENOPROTOOPT, action);
@@ -304,7 +299,7 @@ static void on_failed(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		      const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
 	action->what |= VRB_PCONN_DO_ABANDON;
-	retry(set, conn, input->err ? input->err : FI_ECONNABORTED, action);
+	retry(set, conn, input->err ? input->err : FI_ECONNABORTED);
 }
 
 static void on_broken(struct vrb_pconn_set *set, struct vrb_pconn *conn,
@@ -495,7 +490,7 @@ static void expire(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 			break;
 		if (conn->state != VRB_PCONN_EXPECTING)
 			action->what |= VRB_PCONN_DO_ABANDON;
-		retry(set, conn, FI_ETIMEDOUT, action);
+		retry(set, conn, FI_ETIMEDOUT);
 		break;
 	}
 }
