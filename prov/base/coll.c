@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Collective operations in flight: their plans are carried out as transfers complete. */
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/coll_group.h>
+#include <rdma/fi_errno.h>
+
+/* The word of a tag: what it is for in the high bits, the round in the low ones. */
+static uint64_t step_tag(const struct ofi_coll_op *op, const struct ofi_coll_step *step)
+{
+	return op->tag | step->round;
+}
+
+static void op_fail(struct ofi_coll_op *op, int err)
+{
+	if (!op->err)
+		op->err = err;
+}
+
+/*
+ * A failed operation goes on to its end, or its peers would wait for it: what it sends has the wrong length,
+ * which fails them. Those who fail with it do the same.
+ */
+static ssize_t step_send(struct ofi_coll_op *op, struct ofi_coll_step *step)
+{
+	static const uint8_t nothing;
+	const struct ofi_coll *coll = op->group->coll;
+	const void *src = op->err ? &nothing : step->src;
+	size_t len = !op->err ? step->len : !step->len;
+
+	return coll->net.send(coll->arg, op->group->member[step->peer], step_tag(op, step), src,
+			      len, step);
+}
+
+static ssize_t step_recv(struct ofi_coll_op *op, struct ofi_coll_step *step)
+{
+	const struct ofi_coll *coll = op->group->coll;
+
+	return coll->net.recv(coll->arg, op->group->member[step->peer], step_tag(op, step),
+			      step->dst, step->len, step);
+}
+
+/* False when the operation has to be tried again. The step may be over before the call returns. */
+static bool step_post(struct ofi_coll_op *op, struct ofi_coll_step *step)
+{
+	ssize_t ret;
+
+	op->pending++;
+	step->active = true;
+	ret = step->verb == OFI_COLL_SEND ? step_send(op, step) : step_recv(op, step);
+	if (!ret)
+		return true;
+	step->active = false;
+	op->pending--;
+	if (ret == -FI_EAGAIN)
+		return false;
+	op_fail(op, (int)-ret);
+	return true;
+}
+
+/* False when the plan can't go on for now. */
+static bool step_do(struct ofi_coll_op *op, struct ofi_coll_step *step)
+{
+	switch (step->verb) {
+	case OFI_COLL_SEND:
+	case OFI_COLL_RECV:
+		op->stalled = !step_post(op, step);
+		return !op->stalled;
+	case OFI_COLL_WAIT:
+		return !op->pending;
+	case OFI_COLL_COPY:
+		if (!op->err)
+			memmove(step->dst, step->src, step->len);
+		return true;
+	default:
+		if (!op->err)
+			op->plan.reduce(step->dst, step->src, step->len);
+		return true;
+	}
+}
+
+static void op_free(struct ofi_coll_op *op)
+{
+	TAILQ_REMOVE(&op->group->ops, op, link);
+	op->group->coll->ops--;
+	ofi_coll_plan_free(&op->plan);
+	free(op);
+}
+
+static void op_finish(struct ofi_coll_op *op)
+{
+	struct ofi_coll_group *group = op->group;
+	struct ofi_coll *coll = group->coll;
+	struct ofi_coll_done done = {
+		.group = group,
+		.join = op->join,
+		.kind = op->kind,
+		.context = op->context,
+		.flags = op->flags,
+		.err = op->err,
+	};
+
+	op_free(op);
+	if (done.join)
+		done.err = ofi_coll_group_agree(group, done.err);
+	coll->net.done(coll->arg, &done);
+}
+
+/* A transfer that completes inside of the call that begins it comes back here; the outer run goes on. */
+static void op_run(struct ofi_coll_op *op)
+{
+	if (op->running)
+		return;
+	op->running = true;
+	while (op->next < op->plan.count && step_do(op, &op->plan.step[op->next]))
+		op->next++;
+	op->running = false;
+	if (op->next == op->plan.count && !op->pending)
+		op_finish(op);
+	else if (op->stalled)
+		op->group->coll->stalled = true;
+}
+
+void ofi_coll_event(void *cookie, size_t len, int err)
+{
+	struct ofi_coll_step *step = cookie;
+	struct ofi_coll_op *op = step->owner;
+
+	op->pending--;
+	step->active = false;
+	if (err && err != FI_ETRUNC)
+		op_fail(op, err);
+	else if (step->verb == OFI_COLL_RECV && len != step->len)
+		op_fail(op, len == !step->len ? FI_ECANCELED : FI_ETRUNC);
+	op_run(op);
+}
+
+/* Operations that end start others, or remove them: the walk begins anew after each. */
+static bool run_stalled(struct ofi_coll *coll)
+{
+	struct ofi_coll_group *group;
+	struct ofi_coll_op *op;
+
+	TAILQ_FOREACH (group, &coll->groups, link)
+		TAILQ_FOREACH (op, &group->ops, link)
+			if (op->stalled && op->turn != coll->turn) {
+				op->turn = coll->turn;
+				op_run(op);
+				return true;
+			}
+	return false;
+}
+
+void ofi_coll_progress(struct ofi_coll *coll)
+{
+	if (!coll->stalled)
+		return;
+	coll->stalled = false;
+	coll->turn++;
+	while (run_stalled(coll))
+		;
+}
+
+static struct ofi_coll_op *op_new(struct ofi_coll_group *group, const struct ofi_coll_call *call,
+				  const struct ofi_coll_shape *shape, ofi_reduce_fn *reduce)
+{
+	struct ofi_coll_op *op = calloc(1, sizeof(*op));
+
+	if (!op)
+		return NULL;
+	op->plan.reduce = reduce;
+	if (ofi_coll_plan_make(&op->plan, shape)) {
+		free(op);
+		return NULL;
+	}
+	for (size_t i = 0; i < op->plan.count; i++)
+		op->plan.step[i].owner = op;
+	op->group = group;
+	op->kind = call->kind;
+	op->context = call->context;
+	op->flags = call->flags;
+	op->turn = group->coll->turn;
+	TAILQ_INSERT_TAIL(&group->ops, op, link);
+	group->coll->ops++;
+	return op;
+}
+
+void ofi_coll_op_cancel(struct ofi_coll_op *op)
+{
+	const struct ofi_coll *coll = op->group->coll;
+
+	for (size_t i = 0; i < op->next; i++)
+		if (op->plan.step[i].active)
+			coll->net.cancel(coll->arg, &op->plan.step[i]);
+	op_free(op);
+}
+
+int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag)
+{
+	const struct ofi_coll_call call = { .kind = FI_ALLREDUCE, .context = context };
+	const struct ofi_coll_shape shape = {
+		.kind = FI_ALLREDUCE,
+		.buf = group->offer,
+		.result = group->agreed,
+		.count = OFI_COLL_WORDS,
+		.bytes = sizeof(group->offer),
+		.rank = group->rank,
+		.size = group->size,
+	};
+	struct ofi_coll_op *op = op_new(group, &call, &shape, ofi_reduce_find(FI_UINT64, FI_BAND));
+
+	if (!op)
+		return -FI_ENOMEM;
+	op->join = true;
+	op->tag = tag;
+	op_run(op);
+	return 0;
+}
+
+static bool is_reduction(enum fi_collective_op kind)
+{
+	return kind == FI_ALLREDUCE || kind == FI_REDUCE || kind == FI_REDUCE_SCATTER;
+}
+
+/* Whether an operation knows the type and the arithmetic. */
+static int check_type(enum fi_collective_op kind, enum fi_datatype datatype, enum fi_op op)
+{
+	bool known;
+
+	if ((unsigned)kind > FI_GATHER)
+		return -FI_EOPNOTSUPP;
+	if (kind == FI_BARRIER)
+		known = datatype == FI_VOID && op == FI_NOOP;
+	else if (is_reduction(kind))
+		known = ofi_reduce_find(datatype, op);
+	else
+		known = ofi_datatype_size(datatype) &&
+			(op == FI_NOOP || op == FI_ATOMIC_READ || op == FI_ATOMIC_WRITE);
+	return known ? 0 : -FI_EOPNOTSUPP;
+}
+
+static bool is_rooted(enum fi_collective_op kind)
+{
+	return kind == FI_BROADCAST || kind == FI_REDUCE || kind == FI_SCATTER || kind == FI_GATHER;
+}
+
+/* Which of the two buffers this member needs. */
+static int check_buffers(const struct ofi_coll_call *call, const struct ofi_coll_shape *shape)
+{
+	bool root = shape->rank == shape->root;
+	bool in = call->kind == FI_SCATTER ? root : call->kind != FI_BROADCAST;
+	bool out = call->kind == FI_REDUCE || call->kind == FI_GATHER ? root : true;
+
+	if (call->kind == FI_BARRIER || !call->count)
+		return 0;
+	return (in && !call->buf) || (out && !call->result) ? -FI_EINVAL : 0;
+}
+
+static int shape_fill(const struct ofi_coll_group *group, const struct ofi_coll_call *call,
+		      struct ofi_coll_shape *shape)
+{
+	size_t unit = ofi_datatype_size(call->datatype), most = group->coll->net.max_msg / 2;
+
+	shape->kind = call->kind;
+	shape->buf = call->buf;
+	shape->result = call->result;
+	shape->rank = group->rank;
+	shape->size = group->size;
+	if (is_rooted(call->kind))
+		shape->root = ofi_coll_group_rank(group, call->root);
+	if (shape->root >= shape->size)
+		return -FI_EINVAL;
+	if (call->kind == FI_BARRIER)
+		return 0;
+	if (ofi_coll_sliced(call->kind))
+		most /= group->size;
+	if (call->count > most / unit)
+		return -FI_EMSGSIZE;
+	shape->count = call->count;
+	shape->bytes = call->count * unit;
+	return check_buffers(call, shape);
+}
+
+ssize_t ofi_coll_start(struct ofi_coll *coll, fi_addr_t addr, const struct ofi_coll_call *call)
+{
+	struct ofi_coll_group *group = ofi_coll_find(coll, addr);
+	struct ofi_coll_shape shape = { 0 };
+	struct ofi_coll_op *op;
+	int ret;
+
+	if (!group)
+		return -FI_EINVAL;
+	ret = check_type(call->kind, call->datatype, call->op);
+	if (!ret)
+		ret = shape_fill(group, call, &shape);
+	if (ret)
+		return ret;
+	if (coll->ops >= coll->net.max_ops)
+		return -FI_EAGAIN;
+	op = op_new(group, call, &shape, ofi_reduce_find(call->datatype, call->op));
+	if (!op)
+		return -FI_ENOMEM;
+	op->tag = ofi_coll_group_tag(group);
+	op_run(op);
+	return 0;
+}
+
+int ofi_coll_query(enum fi_collective_op kind, struct fi_collective_attr *attr, uint64_t flags,
+		   size_t max_msg)
+{
+	size_t unit, most = max_msg / 2;
+	int ret;
+
+	if (!attr)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	ret = check_type(kind, attr->datatype, attr->op);
+	if (ret)
+		return ret;
+	if (ofi_coll_sliced(kind))
+		most /= OFI_COLL_MEMBERS_MAX;
+	unit = ofi_datatype_size(attr->datatype);
+	attr->datatype_attr.size = unit;
+	attr->datatype_attr.count = unit ? most / unit : 0;
+	attr->max_members = OFI_COLL_MEMBERS_MAX;
+	attr->mode = 0;
+	return 0;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The loops of one data type, for reduce.c, which includes this once per type. It defines T, the type of an
+ * element at any address; A, the type to compute in, unsigned for integers, which wrap around; FN(name);
+ * KIND, one of INTEGER, REAL and COMPLEX.
+ */
+
+static void FN(sum)(void *to, const void *from, size_t count)
+{
+	const T *src = from;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = (T)((A)dst[i] + (A)src[i]);
+}
+
+static void FN(prod)(void *to, const void *from, size_t count)
+{
+	const T *src = from;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = (T)((A)dst[i] * (A)src[i]);
+}
+
+static void FN(lor)(void *to, const void *from, size_t count)
+{
+	const T *src = from;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = (T)((dst[i] != 0) | (src[i] != 0));
+}
+
+static void FN(land)(void *to, const void *from, size_t count)
+{
+	const T *src = from;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = (T)((dst[i] != 0) & (src[i] != 0));
+}
+
+static void FN(lxor)(void *to, const void *from, size_t count)
+{
+	const T *src = from;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = (T)((dst[i] != 0) ^ (src[i] != 0));
+}
+
+static void FN(read)(void *to, const void *from, size_t count)
+{
+	(void)to;
+	(void)from;
+	(void)count;
+}
+
+static void FN(write)(void *to, const void *from, size_t count)
+{
+	memmove(to, from, count * sizeof(T));
+}
+
+static void FN(cswap)(void *to, const void *from, const void *compare, size_t count)
+{
+	const T *src = from, *cmp = compare;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = cmp[i] == dst[i] ? src[i] : dst[i];
+}
+
+static void FN(cswap_ne)(void *to, const void *from, const void *compare, size_t count)
+{
+	const T *src = from, *cmp = compare;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = cmp[i] != dst[i] ? src[i] : dst[i];
+}
+
+#if KIND != COMPLEX
+static void FN(min)(void *to, const void *from, size_t count)
+{
+	const T *src = from;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = src[i] < dst[i] ? src[i] : dst[i];
+}
+
+static void FN(max)(void *to, const void *from, size_t count)
+{
+	const T *src = from;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = src[i] > dst[i] ? src[i] : dst[i];
+}
+
+static void FN(cswap_le)(void *to, const void *from, const void *compare, size_t count)
+{
+	const T *src = from, *cmp = compare;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = cmp[i] <= dst[i] ? src[i] : dst[i];
+}
+
+static void FN(cswap_lt)(void *to, const void *from, const void *compare, size_t count)
+{
+	const T *src = from, *cmp = compare;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = cmp[i] < dst[i] ? src[i] : dst[i];
+}
+
+static void FN(cswap_ge)(void *to, const void *from, const void *compare, size_t count)
+{
+	const T *src = from, *cmp = compare;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = cmp[i] >= dst[i] ? src[i] : dst[i];
+}
+
+static void FN(cswap_gt)(void *to, const void *from, const void *compare, size_t count)
+{
+	const T *src = from, *cmp = compare;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = cmp[i] > dst[i] ? src[i] : dst[i];
+}
+#endif
+
+#if KIND == INTEGER
+static void FN(bor)(void *to, const void *from, size_t count)
+{
+	const T *src = from;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = (T)(dst[i] | src[i]);
+}
+
+static void FN(band)(void *to, const void *from, size_t count)
+{
+	const T *src = from;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = (T)(dst[i] & src[i]);
+}
+
+static void FN(bxor)(void *to, const void *from, size_t count)
+{
+	const T *src = from;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = (T)(dst[i] ^ src[i]);
+}
+
+static void FN(mswap)(void *to, const void *from, const void *compare, size_t count)
+{
+	const T *src = from, *cmp = compare;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = (T)((src[i] & cmp[i]) | (dst[i] & ~cmp[i]));
+}
+#endif
+
+static ofi_reduce_fn *const FN(reduce)[FI_ATOMIC_WRITE + 1] = {
+#if KIND != COMPLEX
+	[FI_MIN] = FN(min),	     [FI_MAX] = FN(max),
+#endif
+	[FI_SUM] = FN(sum),	     [FI_PROD] = FN(prod),
+	[FI_LOR] = FN(lor),	     [FI_LAND] = FN(land),
+	[FI_LXOR] = FN(lxor),
+#if KIND == INTEGER
+	[FI_BOR] = FN(bor),	     [FI_BAND] = FN(band),
+	[FI_BXOR] = FN(bxor),
+#endif
+	[FI_ATOMIC_READ] = FN(read), [FI_ATOMIC_WRITE] = FN(write),
+};
+
+static ofi_swap_fn *const FN(swap)[FI_MSWAP - FI_CSWAP + 1] = {
+	[FI_CSWAP - FI_CSWAP] = FN(cswap),	 [FI_CSWAP_NE - FI_CSWAP] = FN(cswap_ne),
+#if KIND != COMPLEX
+	[FI_CSWAP_LE - FI_CSWAP] = FN(cswap_le), [FI_CSWAP_LT - FI_CSWAP] = FN(cswap_lt),
+	[FI_CSWAP_GE - FI_CSWAP] = FN(cswap_ge), [FI_CSWAP_GT - FI_CSWAP] = FN(cswap_gt),
+#endif
+#if KIND == INTEGER
+	[FI_MSWAP - FI_CSWAP] = FN(mswap),
+#endif
+};
+
+#undef T
+#undef A
+#undef FN
+#undef KIND

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Collective engines of many members in one process, and a network between them that a seed drives: it
+ * delays, reorders, refuses for a while, completes at once or later, and loses members.
+ */
+#ifndef COLL_NET_H
+#define COLL_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <ofi/coll.h>
+
+struct net;
+struct net_item;
+
+TAILQ_HEAD(net_items, net_item);
+
+struct net_member {
+	struct net *net;
+	struct net_items waiting; /* posted receives and unexpected messages */
+	struct ofi_coll *coll;
+	size_t id;
+	bool dead;
+	void (*done)(struct net_member *member, const struct ofi_coll_done *done);
+};
+
+enum net_what { NET_MESSAGE, NET_POSTED, NET_UNEXPECTED, NET_EVENT };
+
+/* A message on its way or arrived, a posted receive, or a completion to be reported. */
+struct net_item {
+	TAILQ_ENTRY(net_item) link; /* of what waits for its counterpart */
+	size_t at;		    /* in net->ready, else SIZE_MAX */
+	enum net_what what;
+	size_t from, to;
+	uint64_t tag;
+	const void *src;
+	void *dst;
+	size_t len;
+	void *cookie;
+	int err;
+	uint8_t data[];
+};
+
+struct net {
+	size_t count;
+	struct net_member *member;
+	struct net_item **ready; /* messages and events: what net_step() picks from */
+	size_t ready_count, ready_room;
+	unsigned seed;
+	bool calm; /* no -FI_EAGAIN */
+	size_t messages, bytes;
+};
+
+struct net *net_new(size_t count, unsigned seed);
+void net_free(struct net *net);
+unsigned net_random(struct net *net, unsigned below);
+/* Delivers one message or completion at random; false when there is nothing. */
+bool net_step(struct net *net);
+/* Nothing is on its way, nobody waits. */
+bool net_empty(const struct net *net);
+/* A member is gone: who needs it gets an error. */
+void net_kill(struct net *net, size_t id);
+/* How members call each other. */
+fi_addr_t net_addr(size_t id);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Collective operations of 1 to 64 members on a network that a seed drives, many in flight, against what they
+ * should give; groups of some members; members that die; memory that runs out.
+ */
+#include "unit.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/reduce.h>
+#include <rdma/fi_errno.h>
+#include "coll_scene.h"
+
+static int fail_after = -1; /* allocations that succeed before one fails; -1: all do */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static bool may_allocate(void)
+{
+	return fail_after < 0 || fail_after--;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return may_allocate() ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return may_allocate() ? __real_calloc(n, size) : NULL;
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return may_allocate() ? __real_realloc(old, size) : NULL;
+}
+
+static void schedules(size_t n, unsigned first, unsigned count)
+{
+	for (unsigned seed = first; seed < first + count; seed++) {
+		scene_open(n, seed);
+		scene.jobs = JOBS;
+		join_all(3);
+		run_jobs(SIZE_MAX);
+		all_done(true);
+		scene_close(true);
+	}
+}
+
+static void every_size(void **state)
+{
+	(void)state;
+	for (size_t n = 1; n <= 64; n++)
+		schedules(n, (unsigned)n * 1000, n < 20 ? 10 : 1);
+}
+
+static void few_members_many_orders(void **state)
+{
+	(void)state;
+	for (size_t n = 2; n <= 8; n++)
+		schedules(n, (unsigned)n * 100000, 100);
+}
+
+/* All types and operations, on a group that is no power of two. Of reads and writes the order shows. */
+static void every_type_and_operation(void **state)
+{
+	static const enum fi_collective_op kinds[] = { FI_ALLREDUCE, FI_REDUCE, FI_REDUCE_SCATTER };
+
+	(void)state;
+	scene_open(7, 1);
+	join_all(1);
+	scene.jobs = 1;
+	for (int type = FI_INT8; type <= FI_UINT128; type++)
+		for (int op = FI_MIN; op <= FI_ATOMIC_WRITE; op++)
+			for (size_t k = 0; k < (op > FI_BXOR ? 1 : 3) && ofi_reduce_find(type, op);
+			     k++) {
+				scene.job[0] = (struct job){ 0,	 kinds[k], type,
+							     op, 11,	   ofi_datatype_size(type),
+							     5 };
+				memset(scene.next, 0, sizeof(scene.next));
+				for (size_t i = 0; i < 7; i++)
+					assert_true(start_next(i));
+				drain();
+				all_done(true);
+				for (size_t i = 0; i < 7; i++)
+					part_free(&scene.part[i][0], true);
+			}
+	scene.jobs = 0;
+	scene_close(true);
+}
+
+/* Who is hit by a death ends with one error; nobody waits for ever, nothing wrong looks right. */
+static void members_die(void **state)
+{
+	size_t hit = 0;
+
+	(void)state;
+	for (unsigned seed = 1; seed <= 400; seed++) {
+		scene_open(2 + seed % 15, seed);
+		scene.jobs = JOBS;
+		join_all(3);
+		run_jobs(net_random(scene.net, (unsigned)scene.net->count));
+		all_done(false);
+		for (size_t i = 0; i < scene.net->count; i++)
+			for (size_t j = 0; j < JOBS; j++)
+				hit += scene.part[i][j].done && scene.part[i][j].err;
+		for (size_t i = 0; i < scene.net->count; i++)
+			for (size_t j = 0; j < JOBS; j++)
+				if (scene.part[i][j].started)
+					part_free(&scene.part[i][j],
+						  scene.part[i][j].done && !scene.part[i][j].err);
+		scene.jobs = 0;
+		scene_close(false);
+	}
+	assert_true(hit > 100);
+}
+
+/* Groups are left with operations in the middle: nothing comes back, nothing is touched. */
+static void leaving_cancels(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 300; seed++) {
+		scene_open(2 + seed % 9, seed);
+		scene.jobs = 3;
+		join_all(3);
+		for (size_t i = 0; i < scene.jobs; i++)
+			scene.job[i] = random_job(scene.net, 3);
+		for (unsigned i = 0; i < 40; i++) {
+			start_next(net_random(scene.net, (unsigned)scene.net->count));
+			net_step(scene.net);
+		}
+		scene_close(false);
+	}
+}
+
+static struct part dummy;
+
+static ssize_t start_on(struct net_member *member, const struct ofi_coll_call *call)
+{
+	return ofi_coll_start(member->coll, ofi_coll_addr(scene.team[0].group[0]), call);
+}
+
+static void bad_calls(void **state)
+{
+	struct ofi_coll_call good = { .kind = FI_BROADCAST, .result = &dummy, .count = 1 }, bad;
+	struct net_member *member;
+
+	(void)state;
+	scene_open(3, 5);
+	join_all(1);
+	member = &scene.net->member[scene.team[0].id[0]];
+	good.root = net_addr(scene.team[0].id[1]);
+	bad = good;
+	assert_int_equal(ofi_coll_start(member->coll, 3, &bad), -FI_EINVAL);
+	assert_int_equal(ofi_coll_start(member->coll, FI_ADDR_NOTAVAIL, &bad), -FI_EINVAL);
+	bad.kind = 99;
+	assert_int_equal(start_on(member, &bad), -FI_EOPNOTSUPP);
+	bad = good;
+	bad.datatype = FI_VOID;
+	assert_int_equal(start_on(member, &bad), -FI_EOPNOTSUPP);
+	bad = good;
+	bad.op = FI_SUM;
+	assert_int_equal(start_on(member, &bad), -FI_EOPNOTSUPP);
+	bad = good;
+	bad.op = FI_NOOP;
+	bad.root = 12345;
+	assert_int_equal(start_on(member, &bad), -FI_EINVAL);
+	bad.root = good.root;
+	bad.result = NULL;
+	assert_int_equal(start_on(member, &bad), -FI_EINVAL);
+	bad.result = &dummy;
+	bad.count = SIZE_MAX / 2;
+	assert_int_equal(start_on(member, &bad), -FI_EMSGSIZE);
+	bad = (struct ofi_coll_call){ .kind = FI_ALLGATHER,
+				      .op = FI_NOOP,
+				      .buf = &dummy,
+				      .result = &dummy,
+				      .count = (1 << 25) / 3 + 1 };
+	assert_int_equal(start_on(member, &bad), -FI_EMSGSIZE);
+	bad.buf = NULL;
+	bad.count = 1;
+	assert_int_equal(start_on(member, &bad), -FI_EINVAL);
+	assert_int_equal(join_one(&(struct team){ .size = 0 }, 0), -FI_EINVAL);
+	scene_close(true);
+}
+
+static void no_more_than_so_many(void **state)
+{
+	struct ofi_coll_call call = { .kind = FI_BARRIER,
+				      .datatype = FI_VOID,
+				      .op = FI_NOOP,
+				      .context = &scene.part[0][0],
+				      .flags = 77 };
+	struct net_member *member;
+	int started = 0;
+
+	(void)state;
+	scene_open(2, 5);
+	join_all(1);
+	member = &scene.net->member[scene.team[0].id[0]];
+	while (!start_on(member, &call))
+		started++;
+	assert_int_equal(started, 64);
+	assert_int_equal(start_on(member, &call), -FI_EAGAIN);
+	scene_close(false);
+}
+
+/* Each allocation of joining and starting fails in turn; the member tries again and nobody notices. */
+static void out_of_memory(void **state)
+{
+	struct ofi_coll_call call;
+	struct team *team;
+	int tries;
+
+	(void)state;
+	scene_open(5, 3);
+	team = &scene.team[0];
+	for (size_t i = 0; i < 5; i++) {
+		for (tries = 0; fail_after = tries, join_one(team, i) == -FI_ENOMEM; tries++)
+			assert_null(team->group[i]);
+		fail_after = -1;
+		assert_true(tries > 2);
+	}
+	drain();
+	scene.jobs = 1;
+	for (int kind = FI_BARRIER; kind <= FI_GATHER; kind++) {
+		scene.job[0] = (struct job){ 0, kind, FI_INT32, FI_NOOP, 3, 4, 2 };
+		if (kind == FI_ALLREDUCE || kind == FI_REDUCE || kind == FI_REDUCE_SCATTER)
+			scene.job[0].op = FI_MAX;
+		if (kind == FI_BARRIER)
+			scene.job[0] = (struct job){ 0, kind, FI_VOID, FI_NOOP };
+		for (size_t i = 0; i < 5; i++) {
+			struct part *part = &scene.part[team->id[i]][0];
+
+			part_make(&scene.job[0], 5, i, part);
+			call = job_call(&scene.job[0], part);
+			for (tries = 0; fail_after = tries,
+			    ofi_coll_start(scene.net->member[team->id[i]].coll,
+					   ofi_coll_addr(team->group[i]), &call) == -FI_ENOMEM;
+			     tries++)
+				;
+			fail_after = -1;
+			assert_true(tries >= 2);
+		}
+		drain();
+		for (size_t i = 0; i < 5; i++) {
+			assert_true(scene.part[i][0].done && !scene.part[i][0].err);
+			part_free(&scene.part[i][0], true);
+		}
+	}
+	scene.jobs = 0;
+	scene_close(true);
+}
+
+/* Members of different opinion on who takes part don't get a group; the same group can form again. */
+static void agreements(void **state)
+{
+	fi_addr_t first;
+
+	(void)state;
+	scene_open(6, 9);
+	join_all(1);
+	first = ofi_coll_addr(scene.team[0].group[0]);
+	scene.team[1] = scene.team[0];
+	memset(scene.team[1].group, 0, sizeof(scene.team[1].group));
+	memset(scene.team[1].joined, 0, sizeof(scene.team[1].joined));
+	join_all(2);
+	assert_int_not_equal(ofi_coll_addr(scene.team[1].group[0]), first);
+	for (size_t i = 0; i < 6; i++) {
+		struct ofi_coll *coll = scene.net->member[scene.team[0].id[i]].coll;
+
+		assert_ptr_equal(ofi_coll_find(coll, first), scene.team[0].group[i]);
+		ofi_coll_leave(scene.team[0].group[i]);
+		assert_null(ofi_coll_find(coll, first));
+	}
+	scene.team[0].size = 0;
+	scene_close(true);
+}
+
+static void queries(void **state)
+{
+	struct fi_collective_attr attr = { .op = FI_SUM, .datatype = FI_DOUBLE };
+
+	(void)state;
+	assert_int_equal(ofi_coll_query(FI_ALLREDUCE, NULL, 0, 4096), -FI_EINVAL);
+	assert_int_equal(ofi_coll_query(FI_ALLREDUCE, &attr, 1, 4096), -FI_EBADFLAGS);
+	assert_int_equal(ofi_coll_query(FI_ALLREDUCE, &attr, 0, 4096), 0);
+	assert_int_equal(attr.datatype_attr.count, 256);
+	assert_int_equal(attr.datatype_attr.size, 8);
+	assert_int_equal(attr.max_members, OFI_COLL_MEMBERS_MAX);
+	assert_int_equal(ofi_coll_query(FI_BROADCAST, &attr, 0, 4096), -FI_EOPNOTSUPP);
+	attr.op = FI_BOR;
+	assert_int_equal(ofi_coll_query(FI_REDUCE, &attr, 0, 4096), -FI_EOPNOTSUPP);
+	assert_int_equal(ofi_coll_query(FI_GATHER + 1, &attr, 0, 4096), -FI_EOPNOTSUPP);
+	attr.op = FI_NOOP;
+	assert_int_equal(ofi_coll_query(FI_GATHER, &attr, 0, (size_t)1 << 30), 0);
+	assert_int_equal(attr.datatype_attr.count, (1 << 29) / 8 / OFI_COLL_MEMBERS_MAX);
+	attr.datatype = FI_VOID;
+	assert_int_equal(ofi_coll_query(FI_BARRIER, &attr, 0, 4096), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_size),
+		cmocka_unit_test(few_members_many_orders),
+		cmocka_unit_test(every_type_and_operation),
+		cmocka_unit_test(members_die),
+		cmocka_unit_test(leaving_cancels),
+		cmocka_unit_test(bad_calls),
+		cmocka_unit_test(no_more_than_so_many),
+		cmocka_unit_test(out_of_memory),
+		cmocka_unit_test(agreements),
+		cmocka_unit_test(queries),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
