@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* AV sets. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/av_set.h>
+#include <ofi/ops.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+
+#define KINDS                                                                        \
+	(FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET | FI_ALLREDUCE_SET |    \
+	 FI_ALLGATHER_SET | FI_REDUCE_SCATTER_SET | FI_REDUCE_SET | FI_SCATTER_SET | \
+	 FI_GATHER_SET)
+
+/* Addresses that stand for a set: apart from those of peers and of groups. */
+#define ADDR_SET   0xa5e7ULL
+#define ADDR_SHIFT 48
+
+static bool has(const struct ofi_av_set *set, fi_addr_t addr)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (set->member[i] == addr)
+			return true;
+	return false;
+}
+
+static int append(struct ofi_av_set *set, fi_addr_t addr)
+{
+	size_t room = set->room ? 2 * set->room : 16;
+	fi_addr_t *more;
+
+	if (set->count == set->room) {
+		more = realloc(set->member, room * sizeof(*more));
+		if (!more)
+			return -FI_ENOMEM;
+		set->member = more;
+		set->room = room;
+	}
+	set->member[set->count++] = addr;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	fi_addr_t x = *(const fi_addr_t *)a, y = *(const fi_addr_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+fi_addr_t *ofi_av_set_members(struct ofi_av_set *set, size_t *count)
+{
+	fi_addr_t *copy;
+
+	ofi_lock(&set->lock);
+	copy = malloc(set->count ? set->count * sizeof(*copy) : 1);
+	if (copy && set->count)
+		memcpy(copy, set->member, set->count * sizeof(*copy));
+	*count = set->count;
+	ofi_unlock(&set->lock);
+	return copy;
+}
+
+/* What two sets do to each other: the source's members, in its order and sorted. */
+struct source {
+	fi_addr_t *ordered, *sorted;
+	size_t count;
+};
+
+static void source_free(struct source *src)
+{
+	free(src->ordered);
+	free(src->sorted);
+}
+
+static int source_get(const char *call, struct fid_av_set *dst_fid, const struct fid_av_set *fid,
+		      struct source *src)
+{
+	struct ofi_av_set *dst = ofi_av_set(dst_fid);
+	size_t bytes;
+
+	if (!fid || ofi_av_set(fid)->view.av != dst->view.av) {
+		FI_WARN(dst->view.prov, FI_LOG_AV, "%s: %s\n", call,
+			fid ? "the sets are of different address vectors" : "src is NULL");
+		return -FI_EINVAL;
+	}
+	src->ordered = ofi_av_set_members(ofi_av_set(fid), &src->count);
+	bytes = src->count * sizeof(*src->sorted);
+	src->sorted = malloc(bytes ? bytes : 1);
+	if (!src->ordered || !src->sorted) {
+		source_free(src);
+		return -FI_ENOMEM;
+	}
+	if (bytes)
+		memcpy(src->sorted, src->ordered, bytes);
+	qsort(src->sorted, src->count, sizeof(*src->sorted), compare);
+	return 0;
+}
+
+static bool source_has(const struct source *src, fi_addr_t addr)
+{
+	return bsearch(&addr, src->sorted, src->count, sizeof(addr), compare);
+}
+
+/* Keeps the members that the source has, or those that it has not. */
+static void keep(struct ofi_av_set *set, const struct source *src, bool those)
+{
+	size_t kept = 0;
+
+	ofi_lock(&set->lock);
+	for (size_t i = 0; i < set->count; i++)
+		if (source_has(src, set->member[i]) == those)
+			set->member[kept++] = set->member[i];
+	set->count = kept;
+	ofi_unlock(&set->lock);
+}
+
+/* All or, when there is no memory, none. */
+static int add_missing(struct ofi_av_set *set, const struct source *old, const struct source *src)
+{
+	size_t before;
+	int ret = 0;
+
+	ofi_lock(&set->lock);
+	before = set->count;
+	for (size_t i = 0; i < src->count && !ret; i++)
+		if (!source_has(old, src->ordered[i]))
+			ret = append(set, src->ordered[i]);
+	if (ret)
+		set->count = before;
+	ofi_unlock(&set->lock);
+	return ret;
+}
+
+static int set_union(struct fid_av_set *dst, const struct fid_av_set *src)
+{
+	struct source from, old;
+	int ret = source_get("fi_av_set_union", dst, src, &from);
+
+	if (ret)
+		return ret;
+	ret = source_get("fi_av_set_union", dst, dst, &old);
+	if (!ret) {
+		ret = add_missing(ofi_av_set(dst), &old, &from);
+		source_free(&old);
+	}
+	source_free(&from);
+	return ret;
+}
+
+static int set_intersect(struct fid_av_set *dst, const struct fid_av_set *src)
+{
+	struct source from;
+	int ret = source_get("fi_av_set_intersect", dst, src, &from);
+
+	if (ret)
+		return ret;
+	keep(ofi_av_set(dst), &from, true);
+	source_free(&from);
+	return 0;
+}
+
+static int set_diff(struct fid_av_set *dst, const struct fid_av_set *src)
+{
+	struct source from;
+	int ret = source_get("fi_av_set_diff", dst, src, &from);
+
+	if (ret)
+		return ret;
+	keep(ofi_av_set(dst), &from, false);
+	source_free(&from);
+	return 0;
+}
+
+static int set_insert(struct fid_av_set *fid, fi_addr_t addr)
+{
+	struct ofi_av_set *set = ofi_av_set(fid);
+	int ret = -FI_EINVAL;
+	bool known;
+
+	if (!set->view.has(set->view.av, addr)) {
+		FI_WARN(set->view.prov, FI_LOG_AV,
+			"fi_av_set_insert: fi_addr 0x%llx is not in the address vector\n",
+			(unsigned long long)addr);
+		return -FI_EINVAL;
+	}
+	ofi_lock(&set->lock);
+	known = has(set, addr);
+	if (!known)
+		ret = append(set, addr);
+	ofi_unlock(&set->lock);
+	if (known)
+		FI_WARN(set->view.prov, FI_LOG_AV,
+			"fi_av_set_insert: fi_addr 0x%llx is in the set already\n",
+			(unsigned long long)addr);
+	return ret;
+}
+
+static int set_remove(struct fid_av_set *fid, fi_addr_t addr)
+{
+	struct ofi_av_set *set = ofi_av_set(fid);
+	size_t i;
+
+	ofi_lock(&set->lock);
+	for (i = 0; i < set->count && set->member[i] != addr; i++)
+		;
+	if (i == set->count) {
+		ofi_unlock(&set->lock);
+		FI_WARN(set->view.prov, FI_LOG_AV,
+			"fi_av_set_remove: fi_addr 0x%llx is not in the set\n",
+			(unsigned long long)addr);
+		return -FI_EINVAL;
+	}
+	set->count--;
+	memmove(&set->member[i], &set->member[i + 1], (set->count - i) * sizeof(*set->member));
+	ofi_unlock(&set->lock);
+	return 0;
+}
+
+static fi_addr_t addr_of(const struct ofi_av_set *set)
+{
+	return (ADDR_SET << ADDR_SHIFT) | ((uintptr_t)set & ((1ULL << ADDR_SHIFT) - 1));
+}
+
+bool ofi_av_set_owns(const struct ofi_av_set *set, fi_addr_t coll_addr)
+{
+	return coll_addr == addr_of(set);
+}
+
+static int set_addr(struct fid_av_set *fid, fi_addr_t *coll_addr)
+{
+	struct ofi_av_set *set = ofi_av_set(fid);
+
+	if (!coll_addr) {
+		FI_WARN(set->view.prov, FI_LOG_AV, "fi_av_set_addr: coll_addr is NULL\n");
+		return -FI_EINVAL;
+	}
+	*coll_addr = addr_of(set);
+	return 0;
+}
+
+static void set_free(struct ofi_av_set *set)
+{
+	ofi_ref_put(set->view.ref);
+	free(set->member);
+	free(set);
+}
+
+static int set_close(struct fid *fid)
+{
+	set_free((struct ofi_av_set *)fid);
+	return 0;
+}
+
+static struct fi_ops set_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = set_close,
+};
+
+static struct fi_ops_av_set set_ops = {
+	.size = sizeof(struct fi_ops_av_set),
+	.set_union = set_union,
+	.intersect = set_intersect,
+	.diff = set_diff,
+	.insert = set_insert,
+	.remove = set_remove,
+	.addr = set_addr,
+};
+
+static void fill_ops(void)
+{
+	ofi_ops_fill(&set_fid_ops);
+}
+
+static bool has_range(const struct fi_av_set_attr *attr)
+{
+	return attr->start_addr != FI_ADDR_NOTAVAIL || attr->end_addr != FI_ADDR_NOTAVAIL;
+}
+
+static const char *check_range(const struct fi_av_set_attr *attr)
+{
+	if (!has_range(attr))
+		return attr->stride ? "stride is for a range; leave it 0" : NULL;
+	if (attr->comm_key_size)
+		return "with comm_key start_addr and end_addr are FI_ADDR_NOTAVAIL";
+	if (attr->start_addr == FI_ADDR_NOTAVAIL || attr->end_addr == FI_ADDR_NOTAVAIL ||
+	    attr->start_addr > attr->end_addr)
+		return "start_addr is above end_addr, or one of them is missing";
+	if (!attr->stride)
+		return "a range needs a stride; set start_addr and end_addr to FI_ADDR_NOTAVAIL "
+		       "for an empty set";
+	if (attr->count && (attr->end_addr - attr->start_addr) / attr->stride >= attr->count)
+		return "the range has more addresses than count";
+	return NULL;
+}
+
+static int check_attr(const struct fi_provider *prov, const struct fi_av_set_attr *attr)
+{
+	const char *wrong = NULL;
+
+	if (!attr)
+		wrong = "attr is NULL";
+	else if (attr->comm_key_size && !attr->comm_key)
+		wrong = "comm_key is NULL";
+	else if (attr->comm_key_size > OFI_AV_SET_KEY_MAX)
+		wrong = "comm_key_size is above 64";
+	else if (!(attr->flags & FI_UNIVERSE))
+		wrong = check_range(attr);
+	if (wrong) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_set: %s\n", wrong);
+		return -FI_EINVAL;
+	}
+	if (attr->flags & ~(FI_UNIVERSE | KINDS)) {
+		FI_WARN(prov, FI_LOG_AV,
+			"fi_av_set: flags 0x%llx: FI_UNIVERSE and FI_*_SET are known\n",
+			(unsigned long long)attr->flags);
+		return -FI_EBADFLAGS;
+	}
+	return 0;
+}
+
+/* The addresses that are there. */
+static int fill(struct ofi_av_set *set, const struct fi_av_set_attr *attr)
+{
+	const struct ofi_av_view *view = &set->view;
+	bool all = attr->flags & FI_UNIVERSE;
+	fi_addr_t limit = view->limit(view->av), addr = all ? 0 : attr->start_addr;
+	uint64_t stride = all ? 1 : attr->stride;
+	int ret = 0;
+
+	if (!all && !has_range(attr))
+		return 0;
+	if (!all && attr->end_addr < limit)
+		limit = attr->end_addr + 1;
+	for (; addr < limit && !ret; addr += stride) {
+		if (view->has(view->av, addr))
+			ret = append(set, addr);
+		if (stride >= limit - addr)
+			break;
+	}
+	return ret;
+}
+
+int ofi_av_set_open(const struct ofi_av_view *view, const struct fi_av_set_attr *attr,
+		    struct fid_av_set **fid, void *context)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct ofi_av_set *set;
+	int ret = check_attr(view->prov, attr);
+
+	if (ret)
+		return ret;
+	pthread_once(&once, fill_ops);
+	set = calloc(1, sizeof(*set));
+	if (!set)
+		return -FI_ENOMEM;
+	set->view = *view;
+	ofi_ref_get(view->ref);
+	set->fid.fid.fclass = FI_CLASS_AV_SET;
+	set->fid.fid.context = context;
+	set->fid.fid.ops = &set_fid_ops;
+	set->fid.ops = &set_ops;
+	ofi_lock_init(&set->lock);
+	set->key_len = attr->comm_key_size;
+	if (set->key_len)
+		memcpy(set->key, attr->comm_key, set->key_len);
+	ret = fill(set, attr);
+	if (ret) {
+		set_free(set);
+		return ret;
+	}
+	*fid = &set->fid;
+	return 0;
+}
