@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Joining of collective groups. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/av_set.h>
+#include <ofi/coll_mc.h>
+#include <ofi/ops.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+
+#define NAME_MAX_LEN 64
+
+struct mc {
+	struct fid_mc fid;
+	struct ofi_coll_owner *owner;
+	struct ofi_coll_group *group;
+};
+
+static int mc_close(struct fid *fid)
+{
+	struct mc *mc = (struct mc *)fid;
+	struct ofi_coll_owner *owner = mc->owner;
+
+	ofi_lock(owner->lock);
+	ofi_coll_leave(mc->group);
+	ofi_unlock(owner->lock);
+	if (owner->eq)
+		ofi_eq_forget(owner->eq, fid);
+	ofi_ref_put(owner->ref);
+	free(mc);
+	return 0;
+}
+
+static struct fi_ops mc_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mc_close,
+};
+
+static void fill_ops(void)
+{
+	ofi_ops_fill(&mc_ops);
+}
+
+/* A join that is over before its call returns: the fid exists, the event may be read at once. */
+void ofi_coll_mc_formed(const struct ofi_coll_done *done)
+{
+	struct mc *mc = done->context;
+	struct fi_eq_entry entry = { .fid = &mc->fid.fid, .context = mc->fid.fid.context };
+	struct fi_eq_err_entry err = {
+		.fid = &mc->fid.fid,
+		.context = mc->fid.fid.context,
+		.err = done->err,
+		.prov_errno = done->err,
+	};
+
+	if (done->err) {
+		ofi_eq_post_err(mc->owner->eq, &err);
+		return;
+	}
+	mc->fid.fi_addr = ofi_coll_addr(done->group);
+	ofi_eq_post(mc->owner->eq, FI_JOIN_COMPLETE, &entry, sizeof(entry));
+}
+
+static int refuse(const struct ofi_coll_owner *owner, int err, const char *why)
+{
+	FI_WARN(owner->prov, FI_LOG_EP_CTRL, "fi_join_collective: %s\n", why);
+	return err;
+}
+
+/* What coll_addr says is where the members come from; they are always those of the set. */
+static bool known_addr(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr)
+{
+	bool known;
+
+	if (addr->coll_addr == FI_ADDR_NOTAVAIL ||
+	    ofi_av_set_owns(ofi_av_set(addr->set), addr->coll_addr))
+		return true;
+	ofi_lock(owner->lock);
+	known = ofi_coll_find(owner->coll, addr->coll_addr);
+	ofi_unlock(owner->lock);
+	return known;
+}
+
+static int check(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr,
+		 uint64_t flags, struct fid_mc **mc)
+{
+	if (!addr || !addr->set || !mc)
+		return refuse(owner, -FI_EINVAL, "the AV set, or mc, is NULL");
+	if (flags & ~FI_COLLECTIVE)
+		return refuse(owner, -FI_EBADFLAGS, "flags must be 0");
+	if (!owner->eq)
+		return refuse(owner, -FI_ENOEQ, "no event queue is bound to the endpoint");
+	if (ofi_av_set(addr->set)->view.av != owner->av)
+		return refuse(owner, -FI_EINVAL,
+			      "the AV set is not of the endpoint's address vector");
+	if (!known_addr(owner, addr))
+		return refuse(owner, -FI_EINVAL,
+			      "coll_addr is not from fi_av_set_addr of this set or fi_mc_addr");
+	return 0;
+}
+
+/* The digest of the names, which are the same everywhere, and which of them is ours. */
+static int identify(const struct ofi_coll_owner *owner, const struct ofi_av_set *set,
+		    struct ofi_coll_members *members)
+{
+	uint64_t digest = ofi_coll_digest(OFI_COLL_DIGEST, set->key, set->key_len);
+	uint8_t name[NAME_MAX_LEN];
+	size_t len;
+	int ret;
+
+	members->rank = members->count;
+	for (size_t i = 0; i < members->count; i++) {
+		len = sizeof(name);
+		ret = owner->name(owner->arg, members->addr[i], name, &len);
+		if (ret)
+			return refuse(owner, ret, "a member is no longer in the address vector");
+		digest = ofi_coll_digest(digest, name, len);
+		if (len == owner->own_len && !memcmp(name, owner->own_name, len))
+			members->rank = i;
+	}
+	members->digest = digest;
+	if (members->rank == members->count)
+		return refuse(owner, -FI_EINVAL,
+			      "the endpoint is not a member; insert its own address into the set");
+	return 0;
+}
+
+static int begin(struct mc *mc, struct ofi_av_set *set)
+{
+	struct ofi_coll_owner *owner = mc->owner;
+	struct ofi_coll_members members;
+	fi_addr_t *addr = ofi_av_set_members(set, &members.count);
+	int ret;
+
+	if (!addr)
+		return -FI_ENOMEM;
+	members.addr = addr;
+	ret = identify(owner, set, &members);
+	if (!ret) {
+		ofi_lock(owner->lock);
+		ret = ofi_coll_join(owner->coll, &members, mc, &mc->group);
+		ofi_unlock(owner->lock);
+		if (ret == -FI_EMSGSIZE)
+			refuse(owner, ret, "a group has at most 4096 members");
+	}
+	free(addr);
+	return ret;
+}
+
+int ofi_coll_mc_join(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr,
+		     uint64_t flags, struct fid_mc **fid, void *context)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct mc *mc;
+	int ret = check(owner, addr, flags, fid);
+
+	if (ret)
+		return ret;
+	pthread_once(&once, fill_ops);
+	mc = calloc(1, sizeof(*mc));
+	if (!mc)
+		return -FI_ENOMEM;
+	mc->fid.fid.fclass = FI_CLASS_MC;
+	mc->fid.fid.context = context;
+	mc->fid.fid.ops = &mc_ops;
+	mc->fid.fi_addr = FI_ADDR_NOTAVAIL;
+	mc->owner = owner;
+	ofi_ref_get(owner->ref);
+	ret = begin(mc, ofi_av_set(addr->set));
+	if (ret) {
+		ofi_ref_put(owner->ref);
+		free(mc);
+		return ret;
+	}
+	*fid = &mc->fid;
+	return 0;
+}

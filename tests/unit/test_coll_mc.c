@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Joining collective groups: events, addresses, subgroups, wrong arguments. */
+#include "unit.h"
+#include <stdio.h>
+#include <string.h>
+#include <ofi/av_set.h>
+#include <ofi/coll_mc.h>
+#include <rdma/fi_errno.h>
+#include "coll_net.h"
+
+#define N 4
+
+static struct fi_provider prov = { .name = "test" };
+static struct ofi_ref parent, av_ref;
+static struct net *net;
+static struct ofi_lock locks[N];
+static struct ofi_ref refs[N];
+static struct ofi_coll_owner owners[N];
+static struct fid_eq *eqs[N];
+static char names[N][8];
+static size_t gone; /* a member that has left the address vectors */
+
+static bool av_has(void *av, fi_addr_t addr)
+{
+	(void)av;
+	return addr >= net_addr(0) && addr <= net_addr(N);
+}
+
+static fi_addr_t av_limit(void *av)
+{
+	(void)av;
+	return 0;
+}
+
+static struct ofi_av_view view = {
+	.prov = &prov, .av = &av_ref, .ref = &av_ref, .has = av_has, .limit = av_limit
+};
+
+static int name_of(void *arg, fi_addr_t addr, void *name, size_t *len)
+{
+	size_t id = (addr - net_addr(0)) / 7;
+
+	(void)arg;
+	if (id == gone)
+		return -FI_EINVAL;
+	*len = (size_t)snprintf(name, *len, "ep%zu", id);
+	return 0;
+}
+
+static void on_done(struct net_member *member, const struct ofi_coll_done *done)
+{
+	(void)member;
+	assert_true(done->join);
+	ofi_coll_mc_formed(done);
+}
+
+static void open_all(void)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
+
+	net = net_new(N, 11);
+	gone = N;
+	for (size_t i = 0; i < N; i++) {
+		net->member[i].done = on_done;
+		assert_int_equal(
+			ofi_eq_open(&prov, FI_VERSION(1, 17), &parent, &attr, NULL, &eqs[i], NULL),
+			0);
+		ofi_lock_init(&locks[i]);
+		snprintf(names[i], sizeof(names[i]), "ep%zu", i);
+		owners[i] = (struct ofi_coll_owner){
+			.prov = &prov,
+			.coll = net->member[i].coll,
+			.lock = &locks[i],
+			.ref = &refs[i],
+			.eq = ofi_eq(eqs[i]),
+			.av = &av_ref,
+			.name = name_of,
+			.own_name = names[i],
+			.own_len = strlen(names[i]),
+		};
+	}
+}
+
+static void close_all(void)
+{
+	for (size_t i = 0; i < N; i++) {
+		assert_int_equal(refs[i].children, 0);
+		assert_int_equal(fi_close(&eqs[i]->fid), 0);
+	}
+	net_free(net);
+	assert_int_equal(av_ref.children, 0);
+}
+
+static struct fid_av_set *set_of(size_t count, const size_t *ids)
+{
+	struct fi_av_set_attr attr = {
+		.start_addr = FI_ADDR_NOTAVAIL,
+		.end_addr = FI_ADDR_NOTAVAIL,
+	};
+	struct fid_av_set *set;
+
+	assert_int_equal(ofi_av_set_open(&view, &attr, &set, NULL), 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(fi_av_set_insert(set, net_addr(ids[i])), 0);
+	return set;
+}
+
+static int join(size_t id, const struct fid_av_set *set, fi_addr_t coll_addr, struct fid_mc **mc)
+{
+	struct fi_collective_addr addr = { .set = set, .coll_addr = coll_addr };
+
+	*mc = NULL;
+	return ofi_coll_mc_join(&owners[id], &addr, FI_COLLECTIVE, mc, &names[id]);
+}
+
+static void run(void)
+{
+	do {
+		for (size_t i = 0; i < N; i++)
+			if (!net->member[i].dead)
+				ofi_coll_progress(net->member[i].coll);
+	} while (net_step(net) || net_random(net, 20));
+}
+
+static void expect_joined(size_t id, struct fid_mc *mc)
+{
+	struct fi_eq_entry entry;
+	uint32_t event;
+
+	assert_int_equal(fi_eq_read(eqs[id], &event, &entry, sizeof(entry), 0), sizeof(entry));
+	assert_int_equal(event, FI_JOIN_COMPLETE);
+	assert_ptr_equal(entry.fid, &mc->fid);
+	assert_ptr_equal(entry.context, &names[id]);
+	assert_int_equal(mc->fid.fclass, FI_CLASS_MC);
+	assert_int_not_equal(fi_mc_addr(mc), FI_ADDR_NOTAVAIL);
+}
+
+static void join_and_subgroup(void)
+{
+	struct fid_av_set *all = set_of(N, (size_t[]){ 2, 0, 3, 1 });
+	struct fid_av_set *some = set_of(2, (size_t[]){ 3, 2 });
+	struct fid_mc *mc[N], *sub[N];
+	fi_addr_t addr;
+	uint32_t event;
+
+	assert_int_equal(fi_av_set_addr(all, &addr), 0);
+	for (size_t i = 0; i < N - 1; i++)
+		assert_int_equal(join(i, all, i ? addr : FI_ADDR_NOTAVAIL, &mc[i]), 0);
+	run();
+	assert_int_equal(fi_eq_read(eqs[0], &event, &event, 0, 0), -FI_EAGAIN);
+	assert_int_equal(fi_mc_addr(mc[0]), FI_ADDR_NOTAVAIL);
+	assert_int_equal(join(N - 1, all, addr, &mc[N - 1]), 0);
+	run();
+	for (size_t i = 0; i < N; i++) {
+		expect_joined(i, mc[i]);
+		assert_int_equal(refs[i].children, 1);
+	}
+	for (size_t i = 2; i < N; i++)
+		assert_int_equal(join(i, some, fi_mc_addr(mc[i]), &sub[i]), 0);
+	run();
+	for (size_t i = 2; i < N; i++) {
+		expect_joined(i, sub[i]);
+		assert_int_not_equal(fi_mc_addr(sub[i]), fi_mc_addr(mc[i]));
+		assert_int_equal(fi_close(&sub[i]->fid), 0);
+	}
+	for (size_t i = 0; i < N; i++)
+		assert_int_equal(fi_close(&mc[i]->fid), 0);
+	fi_close(&all->fid);
+	fi_close(&some->fid);
+}
+
+/* The error comes with the context; an unread event goes with its fid. */
+static void a_member_dies(void)
+{
+	struct fid_av_set *all = set_of(2, (size_t[]){ 0, 1 });
+	struct fi_eq_err_entry err = { 0 };
+	struct fid_mc *mc, *other;
+	uint32_t event;
+
+	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), 0);
+	net_kill(net, 1);
+	run();
+	assert_int_equal(fi_eq_read(eqs[0], &event, &event, 0, 0), -FI_EAVAIL);
+	assert_int_equal(fi_eq_readerr(eqs[0], &err, 0), sizeof(err));
+	assert_ptr_equal(err.fid, &mc->fid);
+	assert_ptr_equal(err.context, &names[0]);
+	assert_int_equal(err.err, FI_EHOSTDOWN);
+	assert_int_equal(fi_mc_addr(mc), FI_ADDR_NOTAVAIL);
+	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &other), 0);
+	run();
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_int_equal(fi_eq_read(eqs[0], &event, &event, 0, 0), -FI_EAGAIN);
+	assert_int_equal(fi_close(&mc->fid), 0);
+	fi_close(&all->fid);
+}
+
+static void given_up(void)
+{
+	struct fid_av_set *all = set_of(2, (size_t[]){ 0, 1 });
+	struct fid_mc *mc;
+
+	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), 0);
+	net_step(net);
+	assert_int_equal(fi_close(&mc->fid), 0);
+	fi_close(&all->fid);
+	while (net_step(net))
+		;
+}
+
+static void wrong_arguments(void)
+{
+	struct fid_av_set *all = set_of(2, (size_t[]){ 0, 1 }), *empty = set_of(0, NULL);
+	struct fi_collective_addr addr = { .set = all, .coll_addr = FI_ADDR_NOTAVAIL };
+	struct fid_mc *mc = NULL;
+
+	assert_int_equal(join(0, NULL, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
+	assert_int_equal(join(0, empty, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
+	assert_int_equal(join(0, all, 5, &mc), -FI_EINVAL);
+	assert_int_equal(join(2, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
+	assert_int_equal(ofi_coll_mc_join(&owners[0], NULL, 0, &mc, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_coll_mc_join(&owners[0], &addr, 0, NULL, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_coll_mc_join(&owners[0], &addr, FI_SEND, &mc, NULL), -FI_EBADFLAGS);
+	gone = 1;
+	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
+	owners[0].av = NULL;
+	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
+	owners[0].eq = NULL;
+	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_ENOEQ);
+	assert_null(mc);
+	fi_close(&all->fid);
+	fi_close(&empty->fid);
+}
+
+static void case_join_and_subgroup(void **state)
+{
+	(void)state;
+	open_all();
+	join_and_subgroup();
+	close_all();
+}
+
+static void case_a_member_dies(void **state)
+{
+	(void)state;
+	open_all();
+	a_member_dies();
+	close_all();
+}
+
+static void case_given_up(void **state)
+{
+	(void)state;
+	open_all();
+	given_up();
+	close_all();
+}
+
+static void case_wrong_arguments(void **state)
+{
+	(void)state;
+	open_all();
+	wrong_arguments();
+	close_all();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(case_join_and_subgroup),
+		cmocka_unit_test(case_a_member_dies),
+		cmocka_unit_test(case_given_up),
+		cmocka_unit_test(case_wrong_arguments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
