@@ -14,15 +14,47 @@
 #include "pep.h"
 #include "prov.h"
 #include "req.h"
+#include "sidr.h"
 
 #define CM_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
 
 #define owner_of(owner, type) ((type *)((char *)(owner)-offsetof(type, owner)))
 
-/* Returns an id to be destroyed after the event is acknowledged, or NULL. */
-static struct rdma_cm_id *cm_deliver(struct vrb_cm *cm, const struct rdma_cm_event *event)
+/* What is left of an event after it is acknowledged. */
+struct leftover {
+	struct rdma_cm_id *refuse; /* a request that nobody can answer, or NULL */
+	struct rdma_cm_id *destroy;
+};
+
+static void cm_give(struct vrb_owner *owner, enum vrb_owner_kind kind,
+		    const struct rdma_cm_event *event, struct leftover *left)
+{
+	switch (kind) {
+	case VRB_OWNER_PEP:
+		left->refuse = vrb_pep_event(owner_of(owner, struct vrb_pep), event);
+		break;
+	case VRB_OWNER_CONN:
+		vrb_conn_event(owner_of(owner, struct vrb_conn), event);
+		break;
+	case VRB_OWNER_SIDR_LOOKUP:
+		vrb_sidr_event((struct vrb_sidr_lookup *)owner, event);
+		break;
+	case VRB_OWNER_SIDR_SERVER:
+		if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+			break;
+		vrb_sidr_request(owner_of(owner, struct vrb_sidr_server), event);
+		left->destroy = event->id;
+		break;
+	case VRB_OWNER_MC:
+	case VRB_OWNER_REQ:
+		break;
+	}
+}
+
+static struct leftover cm_deliver(struct vrb_cm *cm, const struct rdma_cm_event *event)
 {
 	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+	struct leftover left = { 0 };
 	enum vrb_owner_kind kind;
 	struct vrb_owner *owner;
 
@@ -32,28 +64,26 @@ static struct rdma_cm_id *cm_deliver(struct vrb_cm *cm, const struct rdma_cm_eve
 	if (kind == VRB_OWNER_REQ)
 		vrb_req_event(owner_of(owner, struct vrb_req), event);
 	ofi_unlock(&cm->lock);
-
-	if (kind == VRB_OWNER_PEP)
-		return vrb_pep_event(owner_of(owner, struct vrb_pep), event);
-	if (kind == VRB_OWNER_CONN)
-		vrb_conn_event(owner_of(owner, struct vrb_conn), event);
-	return NULL;
+	cm_give(owner, kind, event, &left);
+	return left;
 }
 
 static void cm_ready(struct vrb_source *source)
 {
 	struct vrb_cm *cm = (struct vrb_cm *)((char *)source - offsetof(struct vrb_cm, source));
 	struct rdma_cm_event *event;
-	struct rdma_cm_id *refused;
+	struct leftover left;
 	int i;
 
 	for (i = 0; i < CM_EVENTS_AT_ONCE; i++) {
 		if (rdma_get_cm_event(cm->channel, &event))
 			break;
-		refused = cm_deliver(cm, event);
+		left = cm_deliver(cm, event);
 		rdma_ack_cm_event(event);
-		if (refused)
-			vrb_req_reject(refused, NULL, 0);
+		if (left.refuse)
+			vrb_req_reject(left.refuse, NULL, 0);
+		if (left.destroy)
+			rdma_destroy_id(left.destroy);
 	}
 	if (i < CM_EVENTS_AT_ONCE && errno != EAGAIN && errno != EINTR)
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "rdma_get_cm_event: %s%s\n",
@@ -111,14 +141,14 @@ static int channel_open(struct vrb_cm *cm)
 	return ret;
 }
 
-int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
-		     struct rdma_cm_id **id)
+static int create_id(struct vrb_cm *cm, const char *call, enum rdma_port_space space,
+		     struct vrb_owner *owner, struct rdma_cm_id **id)
 {
 	int ret;
 
 	ofi_lock(&cm->lock);
 	ret = channel_open(cm);
-	if (!ret && rdma_create_id(cm->channel, id, owner, RDMA_PS_TCP))
+	if (!ret && rdma_create_id(cm->channel, id, owner, space))
 		ret = vrb_errno(errno);
 	ofi_unlock(&cm->lock);
 	if (ret)
@@ -126,6 +156,18 @@ int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owne
 			"%s: rdma_create_id: %s%s (is the kernel module rdma_ucm loaded?)\n", call,
 			fi_strerror(-ret), vrb_remedy(-ret));
 	return ret;
+}
+
+int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
+		     struct rdma_cm_id **id)
+{
+	return create_id(cm, call, RDMA_PS_TCP, owner, id);
+}
+
+int vrb_cm_create_ud_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
+			struct rdma_cm_id **id)
+{
+	return create_id(cm, call, RDMA_PS_UDP, owner, id);
 }
 
 int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,

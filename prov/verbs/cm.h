@@ -25,7 +25,14 @@ struct vrb_fabric;
 struct vrb_pep;
 struct vrb_req;
 
-enum vrb_owner_kind { VRB_OWNER_PEP, VRB_OWNER_REQ, VRB_OWNER_CONN };
+enum vrb_owner_kind {
+	VRB_OWNER_PEP,
+	VRB_OWNER_REQ,
+	VRB_OWNER_CONN,
+	VRB_OWNER_SIDR_SERVER,
+	VRB_OWNER_SIDR_LOOKUP,
+	VRB_OWNER_MC,
+};
 
 /* What id->context points to; embedded in the owner. */
 struct vrb_owner {
@@ -47,7 +54,10 @@ void vrb_cm_fini(struct vrb_cm *cm);
 /* A new id on the channel. 0 or -FI_E*, logged for `call`. */
 int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
 		     struct rdma_cm_id **id);
-/* The same, bound to an address. -FI_EADDRINUSE and the like, logged. */
+/* The same for datagrams. */
+int vrb_cm_create_ud_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
+			struct rdma_cm_id **id);
+/* A connection's, bound to an address. -FI_EADDRINUSE and the like, logged. */
 int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
 		   const struct sockaddr_storage *ss, struct rdma_cm_id **id);
 /* Family 0 when there is none. */

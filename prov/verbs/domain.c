@@ -7,6 +7,7 @@
 #include <rdma/providers/fi_log.h>
 #include "async.h"
 #include "atomic.h"
+#include "av.h"
 #include "cntr.h"
 #include "cq.h"
 #include "device.h"
@@ -71,6 +72,7 @@ static struct fi_ops domain_fid_ops = {
 
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
+	.av_open = vrb_av_open,
 	.cq_open = vrb_cq_open,
 	.endpoint = vrb_ep_open,
 	.cntr_open = vrb_cntr_open,

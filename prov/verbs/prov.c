@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/ops.h>
+#include "av.h"
 #include "conn.h"
 #include "device.h"
 #include "fabric.h"
@@ -70,6 +71,7 @@ static struct fi_provider *start(void)
 		return NULL;
 	ofi_ops_init();
 	vrb_domain_ops_init();
+	vrb_av_ops_init();
 	vrb_ep_ops_init();
 	vrb_cq_ops_init();
 	vrb_mr_ops_init();

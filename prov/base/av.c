@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Address vectors: indices, insertion and its reports, user ids. */
+#include <limits.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/av.h>
+
+#define INSERT_FLAGS (FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID)
+#define RESERVE_MAX  ((size_t)1 << 24) /* a wrong hint must not cost memory */
+
+static int check_attr(const struct fi_provider *prov, const struct fi_av_attr *attr)
+{
+	if (!attr) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: attr is NULL\n");
+		return -FI_EINVAL;
+	}
+	if (attr->name || (attr->flags & FI_READ)) {
+		FI_WARN(prov, FI_LOG_AV,
+			"fi_av_open: address vectors are not shared between processes; leave name "
+			"NULL and FI_READ out\n");
+		return -FI_ENOSYS;
+	}
+	if (attr->flags & ~OFI_AV_FLAGS) {
+		FI_WARN(prov, FI_LOG_AV,
+			"fi_av_open: flags 0x%llx: FI_EVENT, FI_SYMMETRIC and FI_AV_USER_ID are "
+			"known\n",
+			(unsigned long long)attr->flags);
+		return -FI_EBADFLAGS;
+	}
+	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_MAP && attr->type != FI_AV_TABLE) {
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: type %d: use FI_AV_TABLE or FI_AV_MAP\n",
+			(int)attr->type);
+		return -FI_EINVAL;
+	}
+	if (attr->rx_ctx_bits) {
+		FI_WARN(prov, FI_LOG_AV,
+			"fi_av_open: rx_ctx_bits %d: an endpoint has one receive context, it must "
+			"be 0\n",
+			attr->rx_ctx_bits);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+int ofi_av_init(struct ofi_av *av, const struct fi_provider *prov, struct ofi_ref *parent,
+		const struct ofi_av_class *cls, struct fi_av_attr *attr, void *context)
+{
+	int ret = check_attr(prov, attr);
+
+	if (ret)
+		return ret;
+	*av = (struct ofi_av){
+		.fid.fid = { .fclass = FI_CLASS_AV, .context = context },
+		.parent = parent,
+		.prov = prov,
+		.cls = cls,
+		.event = attr->flags & FI_EVENT,
+	};
+	ofi_lock_init(&av->lock);
+	ofi_table_init(&av->table, cls->entry_size);
+	if (!ofi_table_reserve(&av->table, attr->count < RESERVE_MAX ? attr->count : RESERVE_MAX))
+		return -FI_ENOMEM;
+	if (attr->type == FI_AV_UNSPEC)
+		attr->type = FI_AV_TABLE;
+	ofi_ref_get(parent);
+	return 0;
+}
+
+int ofi_av_fini(struct ofi_av *av)
+{
+	size_t i;
+
+	if (ofi_ref_busy(&av->ref)) {
+		FI_WARN(av->prov, FI_LOG_AV,
+			"fi_close: address vector %p is still bound; close its endpoints first\n",
+			(void *)av);
+		return -FI_EBUSY;
+	}
+	for (i = 0; i < av->table.limit; i++)
+		if (ofi_table_has(&av->table, i))
+			av->cls->drop(av, i, ofi_table_at(&av->table, i));
+	ofi_table_fini(&av->table);
+	if (av->eq)
+		ofi_ref_put(&av->eq->ref);
+	ofi_ref_put(av->parent);
+	return 0;
+}
+
+int ofi_av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct ofi_av *av = (struct ofi_av *)fid;
+
+	if (!bfid || bfid->fclass != FI_CLASS_EQ) {
+		FI_WARN(av->prov, FI_LOG_AV, "fi_av_bind: only an event queue can be bound\n");
+		return -FI_EINVAL;
+	}
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (av->eq)
+		return -FI_EBUSY;
+	av->eq = (struct ofi_eq *)bfid;
+	ofi_ref_get(&av->eq->ref);
+	return 0;
+}
+
+static int check_flags(const struct ofi_av *av, const char *call, uint64_t flags)
+{
+	if (flags & ~INSERT_FLAGS) {
+		FI_WARN(av->prov, FI_LOG_AV,
+			"%s: flags 0x%llx: FI_MORE, FI_SYNC_ERR and FI_AV_USER_ID are known\n",
+			call, (unsigned long long)flags);
+		return -FI_EBADFLAGS;
+	}
+	if (av->event && (flags & FI_SYNC_ERR)) {
+		FI_WARN(av->prov, FI_LOG_AV,
+			"%s: FI_SYNC_ERR is not for an address vector opened with FI_EVENT, which "
+			"reports errors to its event queue\n",
+			call);
+		return -FI_EBADFLAGS;
+	}
+	return 0;
+}
+
+int ofi_av_check_insert(const struct ofi_av *av, const char *call, const void *addr, size_t count,
+			const fi_addr_t *fi_addr, uint64_t flags, const void *context)
+{
+	int ret = check_flags(av, call, flags);
+	const char *missing = NULL;
+
+	if (ret)
+		return ret;
+	if (av->event && !av->eq) {
+		FI_WARN(av->prov, FI_LOG_AV,
+			"%s: opened with FI_EVENT, but no event queue is bound; use fi_av_bind\n",
+			call);
+		return -FI_ENOEQ;
+	}
+	if (count && !addr)
+		missing = "addr";
+	else if (count && (flags & FI_AV_USER_ID) && !fi_addr)
+		missing = "fi_addr, with FI_AV_USER_ID the user's ids,";
+	else if (count && (flags & FI_SYNC_ERR) && !context)
+		missing = "context, with FI_SYNC_ERR an array of int,";
+	if (!missing && count <= INT_MAX)
+		return 0;
+	if (missing)
+		FI_WARN(av->prov, FI_LOG_AV, "%s: %s is NULL\n", call, missing);
+	else
+		FI_WARN(av->prov, FI_LOG_AV, "%s: count %zu is above %d\n", call, count, INT_MAX);
+	return -FI_EINVAL;
+}
+
+static bool set_tag(struct ofi_av *av, size_t index, uint64_t user_id)
+{
+	uint64_t *tag = ofi_table_tag(&av->table, index);
+
+	if (!tag)
+		return false;
+	__atomic_store_n(tag, user_id, __ATOMIC_RELAXED);
+	__atomic_store_n(&av->user_ids, true, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* An address that fails keeps its place until the call is over: the others' follow their order. */
+static int insert_one(struct ofi_av *av, const void *addr, int err, const fi_addr_t *user_id,
+		      size_t *at)
+{
+	size_t index = ofi_table_take(&av->table, *at);
+	int ret = err;
+
+	if (index == OFI_TABLE_NONE)
+		return err ? err : -FI_ENOMEM;
+	*at = index;
+	if (!ret && user_id && !set_tag(av, index, *user_id))
+		ret = -FI_ENOMEM;
+	if (!ret)
+		ret = av->cls->put(av, index, ofi_table_at(&av->table, index), addr);
+	if (ret) {
+		ofi_table_give(&av->table, index);
+		*at = index + 1;
+	}
+	return ret;
+}
+
+static void report_error(const struct ofi_av *av, size_t i, int err, void *context)
+{
+	struct fi_eq_err_entry entry = {
+		.fid = (fid_t)&av->fid.fid,
+		.context = context,
+		.data = i,
+		.err = -err,
+		.prov_errno = -err,
+	};
+
+	ofi_eq_post_err(av->eq, &entry);
+}
+
+static int report_done(struct ofi_av *av, int done, void *context)
+{
+	struct fi_eq_entry entry = {
+		.fid = &av->fid.fid,
+		.context = context,
+		.data = (uint64_t)done,
+	};
+
+	return ofi_eq_post(av->eq, FI_AV_COMPLETE, &entry, sizeof(entry));
+}
+
+int ofi_av_insert(struct ofi_av *av, const void *addrs, const int *errs, size_t count,
+		  fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	const fi_addr_t *ids = flags & FI_AV_USER_ID ? fi_addr : NULL;
+	int *status = flags & FI_SYNC_ERR ? context : NULL;
+	const uint8_t *addr = addrs;
+	size_t i, at = 0;
+	int ret, done = 0;
+
+	ofi_lock(&av->lock);
+	for (i = 0; i < count; i++, addr += av->cls->addr_size) {
+		ret = insert_one(av, addr, errs ? errs[i] : 0, ids ? &ids[i] : NULL, &at);
+		done += !ret;
+		if (fi_addr)
+			fi_addr[i] = ret ? FI_ADDR_NOTAVAIL : at;
+		if (status)
+			status[i] = -ret;
+		if (ret && av->event)
+			report_error(av, i, ret, context);
+	}
+	ofi_unlock(&av->lock);
+	return av->event ? report_done(av, done, context) : done;
+}
+
+void *ofi_av_entry(const struct ofi_av *av, fi_addr_t fi_addr)
+{
+	return ofi_table_has(&av->table, fi_addr) ? ofi_table_at(&av->table, fi_addr) : NULL;
+}
+
+static int unknown(const struct ofi_av *av, const char *call, fi_addr_t fi_addr)
+{
+	FI_WARN(av->prov, FI_LOG_AV, "%s: fi_addr 0x%llx is not in the address vector\n", call,
+		(unsigned long long)fi_addr);
+	return -FI_EINVAL;
+}
+
+static int remove_one(struct ofi_av *av, fi_addr_t fi_addr)
+{
+	void *entry;
+
+	ofi_lock(&av->lock);
+	entry = ofi_av_entry(av, fi_addr);
+	if (entry) {
+		av->cls->drop(av, fi_addr, entry);
+		ofi_table_give(&av->table, fi_addr);
+	}
+	ofi_unlock(&av->lock);
+	return entry ? 0 : unknown(av, "fi_av_remove", fi_addr);
+}
+
+/* Removes what it knows; the first that it does not know makes the call fail. */
+int ofi_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
+{
+	struct ofi_av *av = ofi_av(fid);
+	size_t i;
+	int one, ret = 0;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (count && !fi_addr) {
+		FI_WARN(av->prov, FI_LOG_AV, "fi_av_remove: fi_addr is NULL\n");
+		return -FI_EINVAL;
+	}
+	for (i = 0; i < count; i++) {
+		one = remove_one(av, fi_addr[i]);
+		if (!ret)
+			ret = one;
+	}
+	return ret;
+}
+
+int ofi_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
+{
+	struct ofi_av *av = ofi_av(fid);
+	bool known, set = false;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	ofi_lock(&av->lock);
+	known = ofi_table_has(&av->table, fi_addr);
+	if (known)
+		set = set_tag(av, fi_addr, user_id);
+	ofi_unlock(&av->lock);
+	if (!known)
+		return unknown(av, "fi_av_set_user_id", fi_addr);
+	return set ? 0 : -FI_ENOMEM;
+}
+
+int ofi_av_copy_out(const struct ofi_av *av, const char *call, const void *from, size_t size,
+		    void *addr, size_t *len)
+{
+	size_t room;
+
+	if (!len || (!addr && *len)) {
+		FI_WARN(av->prov, FI_LOG_AV, "%s: addr or addrlen is NULL\n", call);
+		return -FI_EINVAL;
+	}
+	room = *len;
+	*len = size;
+	if (room)
+		memcpy(addr, from, room < size ? room : size);
+	return 0;
+}
