@@ -59,7 +59,7 @@ int ofi_av_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 
 /* The flags and pointers of an insertion. 0 or -FI_E*, logged. */
 int ofi_av_check_insert(const struct ofi_av *av, const char *call, const void *addr, size_t count,
-			const fi_addr_t *fi_addr, uint64_t flags, const void *context);
+			fi_addr_t *fi_addr, uint64_t flags, void *context);
 /*
  * Inserts `count` addresses and reports as fi_av_insert does. An address whose errs[i], when errs is given, is
  * not 0 (-FI_E*) fails with that. The call has been checked.

@@ -123,7 +123,7 @@ static int check_flags(const struct ofi_av *av, const char *call, uint64_t flags
 }
 
 int ofi_av_check_insert(const struct ofi_av *av, const char *call, const void *addr, size_t count,
-			const fi_addr_t *fi_addr, uint64_t flags, const void *context)
+			fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	int ret = check_flags(av, call, flags);
 	const char *missing = NULL;

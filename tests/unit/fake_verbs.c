@@ -33,8 +33,13 @@ void fake_reset(void)
 			  .max_qp_init_rd_atom = 16,
 			  .atomic_cap = IBV_ATOMIC_HCA,
 			  .phys_port_cnt = 1 },
-		.ports[1].state = IBV_PORT_ACTIVE,
+		.ports[1] = { .state = IBV_PORT_ACTIVE,
+			      .active_mtu = IBV_MTU_1024,
+			      .gid_tbl_len = 2,
+			      .pkey_tbl_len = 1,
+			      .link_layer = IBV_LINK_LAYER_ETHERNET },
 	};
+	fake_gid(0, "10.0.0.1");
 	fake.ctx.device = &fake.device;
 	fake.ctx.num_comp_vectors = 4;
 	fake.ctx.ops.post_send = post_send;
@@ -51,6 +56,8 @@ void fake_all_closed(void)
 	assert_int_equal(fake.cqs, 0);
 	assert_int_equal(fake.qps, 0);
 	assert_int_equal(fake.channels, 0);
+	assert_int_equal(fake.ahs, 0);
+	assert_int_equal(fake.mcasts, 0);
 }
 
 /* True when this call is the one to fail. */
@@ -61,6 +68,11 @@ static bool fails(const char *call)
 	fake.failed = call;
 	errno = fake.fail_errno;
 	return true;
+}
+
+bool fake_fails(const char *call)
+{
+	return fails(call);
 }
 
 /* Completions */

@@ -54,7 +54,12 @@ struct fake_device {
 	struct ibv_device_attr attr;
 	struct ibv_port_attr ports[3];		    /* by number, 0 is not used */
 	int contexts, pds, mrs, cqs, qps, channels; /* live */
-	struct ibv_mr *mr;			    /* registered last */
+	int ahs, mcasts;			    /* live address handles, attached groups */
+	unsigned int ahs_made;
+	struct ibv_ah_attr ah_attr;   /* of the last one */
+	struct ibv_gid_entry gids[2]; /* of port 1 */
+	int gid_count;
+	struct ibv_mr *mr; /* registered last */
 	int mr_access;
 	int dereg_err, poll_err, resize_err, notify_err; /* of each such call while set */
 	unsigned int polls, resizes;
@@ -81,6 +86,11 @@ static inline struct fake_cq *fake_cq(struct ibv_cq *cq)
 {
 	return (struct fake_cq *)cq;
 }
+
+/* Whether this call is the one to fail. */
+bool fake_fails(const char *call);
+/* The index-th GID of port 1 becomes that of an IPv4 address. */
+void fake_gid(int index, const char *ip);
 
 /* Completes the n oldest, in order. Those not signalled leave no trace unless they fail. */
 void fake_complete_sends(struct ibv_qp *qp, unsigned int n, enum ibv_wc_status status);

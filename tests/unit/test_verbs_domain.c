@@ -139,14 +139,11 @@ static void test_busy(void **state)
 /* Calls that this domain does not serve. */
 static void test_not_served(void **state)
 {
-	struct fi_av_attr av_attr = { .type = FI_AV_MAP };
 	struct rig *rig = *state;
 	struct fid_stx *stx;
 	struct fid_ep *ep;
-	struct fid_av *av;
 
 	rig_open_domain(rig);
-	assert_int_equal(fi_av_open(rig->domain, &av_attr, &av, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_stx_context(rig->domain, NULL, &stx, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_srx_context(rig->domain, NULL, &ep, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_scalable_ep(rig->domain, rig->info, &ep, NULL), -FI_ENOSYS);

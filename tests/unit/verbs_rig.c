@@ -2,15 +2,19 @@
 /* Objects of the provider on the fake device. */
 #include "unit.h"
 
+#include <netinet/in.h>
 #include <string.h>
 #include <ofi/ops.h>
 #include "prov/verbs/async.h"
+#include "prov/verbs/av.h"
 #include "prov/verbs/device.h"
+#include "prov/verbs/mc.h"
 #include "prov/verbs/ops.h"
 #include "prov/verbs/prov.h"
+#include "prov/verbs/sidr.h"
 #include "verbs_rig.h"
 
-int rig_async_err, rig_conn_err, rig_device_err;
+int rig_async_err, rig_conn_err, rig_device_err, rig_sidr_err;
 struct ofi_eq rig_eq = { .fid.fid.fclass = FI_CLASS_EQ };
 struct vrb_fabric rig_fabric = { .fid.fid.fclass = FI_CLASS_FABRIC };
 
@@ -56,6 +60,50 @@ struct ofi_eq *vrb_conn_eq(const struct vrb_ep *ep)
 	return ep->eq ? ep->eq : ep->domain->eq;
 }
 
+void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *found, int *errs,
+		      size_t count)
+{
+	const struct sockaddr_in *in;
+	size_t i;
+
+	assert_non_null(av->domain);
+	assert_non_null(call);
+	for (i = 0; i < count; i++) {
+		in = (const struct sockaddr_in *)&found[i].addr;
+		if (errs[i])
+			continue;
+		errs[i] = ntohs(in->sin_port) == RIG_REFUSED_PORT ? -FI_ECONNREFUSED : 0;
+		found[i].dest = (struct vrb_dest){ .qpn = ntohs(in->sin_port), .pkey = 0xffff };
+		memset(found[i].dest.gid.raw + 10, 0xff, 2);
+		memcpy(found[i].dest.gid.raw + 12, &in->sin_addr, 4);
+	}
+}
+
+int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
+		    const struct sockaddr_storage *local, const struct vrb_ud_name *name)
+{
+	assert_ptr_equal(fabric, &rig_fabric);
+	server->local = *local;
+	server->name = *name;
+	return rig_sidr_err;
+}
+
+void vrb_sidr_close(struct vrb_sidr_server *server)
+{
+	assert_non_null(server);
+}
+
+int vrb_mc_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		void *context)
+{
+	(void)ep;
+	(void)addr;
+	(void)flags;
+	(void)mc;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
 static void init_tables(void)
 {
 	static bool done;
@@ -65,6 +113,7 @@ static void init_tables(void)
 	done = true;
 	ofi_ops_init();
 	vrb_domain_ops_init();
+	vrb_av_ops_init();
 	vrb_ep_ops_init();
 	vrb_cq_ops_init();
 	vrb_mr_ops_init();
@@ -94,7 +143,7 @@ static struct fi_info *new_info(void)
 
 void rig_init(struct rig *rig)
 {
-	rig_async_err = rig_conn_err = rig_device_err = 0;
+	rig_async_err = rig_conn_err = rig_device_err = rig_sidr_err = 0;
 	vrb_params = (struct vrb_params){ .cqread_bunch_size = 8, .min_rnr_timer = 12 };
 	vrb_params.retry_count = vrb_params.rnr_retry_count = 7;
 	fake_reset();

@@ -27,10 +27,16 @@ struct rig {
 	struct fid_ep *ep;
 };
 
-/* Of vrb_async_open, vrb_conn_init and vrb_device_open, until reset. */
-extern int rig_async_err, rig_conn_err, rig_device_err;
+/* Of vrb_async_open, vrb_conn_init, vrb_device_open and vrb_sidr_listen, until reset. */
+extern int rig_async_err, rig_conn_err, rig_device_err, rig_sidr_err;
 extern struct ofi_eq rig_eq;
 extern struct vrb_fabric rig_fabric;
+
+/*
+ * What a lookup of service IDs answers, by the port of the address: the queue pair of that number at the
+ * same host; port 1 refuses.
+ */
+enum { RIG_REFUSED_PORT = 1 };
 
 /* A fresh device, and an info with small sizes: queues of 8, inject 64, 4 buffers, messages up to 1 MiB. */
 void rig_init(struct rig *rig);

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The base of address vectors, with addresses that are numbers: insertion, reports, user ids, bad calls. */
+#include "unit.h"
+
+#include <string.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <ofi/av.h>
+#include <ofi/ops.h>
+
+enum { BAD = -1, NO_MEMORY = -2 };
+
+static struct fi_provider prov = { .name = "test" };
+static struct ofi_ref parent;
+static struct ofi_av av;
+static struct fid_eq *eq;
+static int dropped;
+
+static int put(struct ofi_av *base, size_t index, void *entry, const void *addr)
+{
+	const int *number = addr;
+
+	(void)index;
+	assert_ptr_equal(base, &av);
+	if (*number < 0)
+		return *number == BAD ? -FI_EINVAL : -FI_ENOMEM;
+	memcpy(entry, number, sizeof(*number));
+	return 0;
+}
+
+static void drop(struct ofi_av *base, size_t index, void *entry)
+{
+	assert_ptr_equal(ofi_av_entry(base, index), entry);
+	dropped++;
+}
+
+static const struct ofi_av_class numbers = {
+	.addr_size = sizeof(int),
+	.entry_size = sizeof(int),
+	.put = put,
+	.drop = drop,
+};
+
+static struct fi_ops fid_ops = { .size = sizeof(fid_ops), .bind = ofi_av_bind };
+static struct fi_ops_av ops = {
+	.size = sizeof(ops),
+	.remove = ofi_av_remove,
+	.set_user_id = ofi_av_set_user_id,
+};
+
+static int open_av(uint64_t flags)
+{
+	struct fi_av_attr attr = { .flags = flags };
+	int ret = ofi_av_init(&av, &prov, &parent, &numbers, &attr, NULL);
+
+	if (ret)
+		return ret;
+	assert_int_equal(attr.type, FI_AV_TABLE);
+	ofi_ops_fill(&fid_ops);
+	ofi_ops_fill(&ops);
+	av.fid.fid.ops = &fid_ops;
+	av.fid.ops = &ops;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_UNSPEC };
+
+	(void)state;
+	dropped = 0;
+	assert_int_equal(open_av(0), 0);
+	return ofi_eq_open(&prov, FI_VERSION(1, 17), &parent, &attr, NULL, &eq, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(ofi_av_fini(&av), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	assert_int_equal(parent.children, 0);
+	return 0;
+}
+
+static int insert(const int *numbers_, size_t count, fi_addr_t *fi_addr, uint64_t flags,
+		  void *context)
+{
+	int ret =
+		ofi_av_check_insert(&av, "fi_av_insert", numbers_, count, fi_addr, flags, context);
+
+	return ret ? ret : ofi_av_insert(&av, numbers_, NULL, count, fi_addr, flags, context);
+}
+
+static void test_attributes(void **state)
+{
+	struct ofi_av other;
+	struct fi_av_attr good = { .type = FI_AV_MAP, .count = SIZE_MAX }, attr;
+
+	(void)state;
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &good, NULL), 0);
+	assert_int_equal(good.type, FI_AV_MAP);
+	assert_int_equal(ofi_av_fini(&other), 0);
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, NULL, NULL), -FI_EINVAL);
+	attr = (struct fi_av_attr){ .name = "shared" };
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_ENOSYS);
+	attr = (struct fi_av_attr){ .flags = FI_READ };
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_ENOSYS);
+	attr = (struct fi_av_attr){ .flags = FI_MORE };
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_EBADFLAGS);
+	attr = (struct fi_av_attr){ .type = 17 };
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_EINVAL);
+	attr = (struct fi_av_attr){ .rx_ctx_bits = 1 };
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_EINVAL);
+	attr = (struct fi_av_attr){ .rx_ctx_bits = -1 };
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_EINVAL);
+	assert_int_equal(parent.children, 2);
+}
+
+static void test_insert(void **state)
+{
+	const int values[] = { 7, 8, 9 };
+	fi_addr_t addr[3];
+
+	(void)state;
+	assert_int_equal(insert(values, 3, addr, FI_MORE, NULL), 3);
+	assert_int_equal(insert(values, 1, NULL, 0, NULL), 1);
+	assert_int_equal(insert(values, 0, NULL, 0, NULL), 0);
+	assert_int_equal(addr[0], 0);
+	assert_int_equal(addr[2], 2);
+	assert_int_equal(*(int *)ofi_av_at(&av, 1), 8);
+	assert_int_equal(*(int *)ofi_av_at(&av, 3), 7);
+	assert_null(ofi_av_at(&av, 4));
+	assert_null(ofi_av_at(&av, FI_ADDR_NOTAVAIL));
+}
+
+/* An address that fails keeps its index free, those behind it keep theirs. */
+static void test_some_fail(void **state)
+{
+	const int values[] = { 7, BAD, 9, NO_MEMORY };
+	int errs[4] = { -1, -1, -1, -1 };
+	fi_addr_t addr[4];
+
+	(void)state;
+	assert_int_equal(insert(values, 4, addr, FI_SYNC_ERR, errs), 2);
+	assert_int_equal(addr[0], 0);
+	assert_int_equal(addr[1], FI_ADDR_NOTAVAIL);
+	assert_int_equal(addr[2], 2);
+	assert_int_equal(addr[3], FI_ADDR_NOTAVAIL);
+	assert_int_equal(errs[0], 0);
+	assert_int_equal(errs[1], FI_EINVAL);
+	assert_int_equal(errs[2], 0);
+	assert_int_equal(errs[3], FI_ENOMEM);
+	assert_null(ofi_av_entry(&av, 1));
+	assert_int_equal(insert(values, 1, addr, 0, NULL), 1);
+	assert_int_equal(addr[0], 1);
+}
+
+static void test_errors_from_before(void **state)
+{
+	const int values[] = { 7, 8 }, errs[] = { -FI_ECONNREFUSED, 0 };
+	int status[2];
+	fi_addr_t addr[2];
+
+	(void)state;
+	assert_int_equal(ofi_av_insert(&av, values, errs, 2, addr, FI_SYNC_ERR, status), 1);
+	assert_int_equal(status[0], FI_ECONNREFUSED);
+	assert_int_equal(addr[0], FI_ADDR_NOTAVAIL);
+	assert_int_equal(addr[1], 1);
+}
+
+static void test_bad_insert(void **state)
+{
+	const int value = 7;
+	fi_addr_t addr;
+
+	(void)state;
+	assert_int_equal(insert(NULL, 1, &addr, 0, NULL), -FI_EINVAL);
+	assert_int_equal(insert(&value, 1, &addr, FI_SYNC_ERR, NULL), -FI_EINVAL);
+	assert_int_equal(insert(&value, 1, NULL, FI_AV_USER_ID, NULL), -FI_EINVAL);
+	assert_int_equal(insert(&value, 1, &addr, FI_READ, NULL), -FI_EBADFLAGS);
+	assert_int_equal(insert(&value, SIZE_MAX, NULL, 0, NULL), -FI_EINVAL);
+	assert_int_equal(av.table.used, 0);
+}
+
+static void test_remove(void **state)
+{
+	const int values[] = { 7, 8, 9 };
+	fi_addr_t addr[3], wrong[] = { 1, 1, 17, FI_ADDR_NOTAVAIL, 2 };
+
+	(void)state;
+	assert_int_equal(insert(values, 3, addr, 0, NULL), 3);
+	assert_int_equal(fi_av_remove(&av.fid, NULL, 1, 0), -FI_EINVAL);
+	assert_int_equal(fi_av_remove(&av.fid, addr, 1, FI_MORE), -FI_EBADFLAGS);
+	assert_int_equal(fi_av_remove(&av.fid, NULL, 0, 0), 0);
+	assert_int_equal(dropped, 0);
+	assert_int_equal(fi_av_remove(&av.fid, wrong, 5, 0), -FI_EINVAL);
+	assert_int_equal(dropped, 2);
+	assert_null(ofi_av_entry(&av, 1));
+	assert_non_null(ofi_av_entry(&av, 0));
+	assert_int_equal(insert(values, 2, addr, 0, NULL), 2);
+	assert_int_equal(addr[0], 1);
+	assert_int_equal(addr[1], 2);
+}
+
+static void test_user_ids(void **state)
+{
+	const int values[] = { 7, BAD, 9 };
+	fi_addr_t addr[] = { 1000, 1001, 1002 };
+
+	(void)state;
+	assert_int_equal(insert(values, 1, NULL, 0, NULL), 1);
+	assert_int_equal(ofi_av_reported(&av, 0), 0);
+	assert_int_equal(insert(values, 3, addr, FI_AV_USER_ID, NULL), 2);
+	assert_int_equal(addr[0], 1);
+	assert_int_equal(addr[1], FI_ADDR_NOTAVAIL);
+	assert_int_equal(addr[2], 3);
+	assert_int_equal(ofi_av_reported(&av, 0), 0);
+	assert_int_equal(ofi_av_reported(&av, 1), 1000);
+	assert_int_equal(ofi_av_reported(&av, 2), 2);
+	assert_int_equal(ofi_av_reported(&av, 3), 1002);
+	assert_int_equal(fi_av_set_user_id(&av.fid, 0, 55, 0), 0);
+	assert_int_equal(ofi_av_reported(&av, 0), 55);
+	assert_int_equal(fi_av_set_user_id(&av.fid, 2, 55, 0), -FI_EINVAL);
+	assert_int_equal(fi_av_set_user_id(&av.fid, 0, 55, FI_MORE), -FI_EBADFLAGS);
+	/* A new address has no id of the one before. */
+	assert_int_equal(fi_av_remove(&av.fid, &addr[0], 1, 0), 0);
+	assert_int_equal(insert(values, 1, addr, 0, NULL), 1);
+	assert_int_equal(addr[0], 1);
+	assert_int_equal(ofi_av_reported(&av, 1), 1);
+}
+
+static void test_bind(void **state)
+{
+	(void)state;
+	assert_int_equal(fi_av_bind(&av.fid, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_av_bind(&av.fid, &av.fid.fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_av_bind(&av.fid, &eq->fid, FI_SEND), -FI_EBADFLAGS);
+	assert_int_equal(fi_av_bind(&av.fid, &eq->fid, 0), 0);
+	assert_int_equal(fi_av_bind(&av.fid, &eq->fid, 0), -FI_EBUSY);
+	assert_int_equal(fi_close(&eq->fid), -FI_EBUSY);
+}
+
+static void reopen_with_events(void)
+{
+	assert_int_equal(ofi_av_fini(&av), 0);
+	assert_int_equal(open_av(FI_EVENT), 0);
+}
+
+static void expect_error(size_t index, int code, void *context)
+{
+	struct fi_eq_err_entry error = { 0 };
+	struct fi_eq_entry entry;
+	uint32_t event;
+
+	assert_int_equal(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), -FI_EAVAIL);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	assert_int_equal(error.err, code);
+	assert_int_equal(error.data, index);
+	assert_ptr_equal(error.context, context);
+	assert_ptr_equal(error.fid, &av.fid.fid);
+}
+
+static void test_events(void **state)
+{
+	const int values[] = { 7, BAD, 9, NO_MEMORY };
+	struct fi_eq_entry entry;
+	fi_addr_t addr[4];
+	uint32_t event;
+	int errs[4];
+
+	reopen_with_events();
+	assert_int_equal(insert(values, 1, addr, 0, NULL), -FI_ENOEQ);
+	assert_int_equal(fi_av_bind(&av.fid, &eq->fid, 0), 0);
+	assert_int_equal(insert(values, 1, addr, FI_SYNC_ERR, errs), -FI_EBADFLAGS);
+	assert_int_equal(insert(values, 4, addr, 0, state), 0);
+	assert_int_equal(addr[3], FI_ADDR_NOTAVAIL);
+	expect_error(1, FI_EINVAL, state);
+	expect_error(3, FI_ENOMEM, state);
+	assert_int_equal(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), sizeof(entry));
+	assert_int_equal(event, FI_AV_COMPLETE);
+	assert_int_equal(entry.data, 2);
+	assert_ptr_equal(entry.context, state);
+	assert_ptr_equal(entry.fid, &av.fid.fid);
+}
+
+static void test_busy(void **state)
+{
+	(void)state;
+	ofi_ref_get(&av.ref);
+	assert_int_equal(ofi_av_fini(&av), -FI_EBUSY);
+	ofi_ref_put(&av.ref);
+}
+
+static void test_copy_out(void **state)
+{
+	char buf[8] = "xxxxxxx";
+	size_t len = 2;
+
+	(void)state;
+	assert_int_equal(ofi_av_copy_out(&av, "test", "abc", 4, buf, &len), 0);
+	assert_string_equal(buf, "abxxxxx");
+	assert_int_equal(len, 4);
+	len = sizeof(buf);
+	assert_int_equal(ofi_av_copy_out(&av, "test", "abc", 4, buf, &len), 0);
+	assert_string_equal(buf, "abc");
+	assert_int_equal(len, 4);
+	len = 0;
+	assert_int_equal(ofi_av_copy_out(&av, "test", "abc", 4, NULL, &len), 0);
+	assert_int_equal(len, 4);
+	assert_int_equal(ofi_av_copy_out(&av, "test", "abc", 4, NULL, &len), -FI_EINVAL);
+	assert_int_equal(ofi_av_copy_out(&av, "test", "abc", 4, buf, NULL), -FI_EINVAL);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_attributes), TEST(test_insert),
+		TEST(test_some_fail),  TEST(test_errors_from_before),
+		TEST(test_bad_insert), TEST(test_remove),
+		TEST(test_user_ids),   TEST(test_bind),
+		TEST(test_events),     TEST(test_busy),
+		TEST(test_copy_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
