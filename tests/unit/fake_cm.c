@@ -54,6 +54,16 @@ static int called(const char *name)
 	return ret;
 }
 
+/* The same of a call on an id. */
+static int called_on(struct rdma_cm_id *id, const char *name)
+{
+	int ret = called(name);
+
+	if (!ret && fake.on_call)
+		fake.on_call(id, name);
+	return ret;
+}
+
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	if (called("create_event_channel"))
@@ -90,10 +100,11 @@ int rdma_create_id(struct rdma_event_channel *ch, struct rdma_cm_id **id, void *
 		   enum rdma_port_space ps)
 {
 	assert_ptr_equal(ch, channel);
-	assert_int_equal(ps, RDMA_PS_TCP);
+	assert_true(ps == RDMA_PS_TCP || ps == RDMA_PS_UDP);
 	if (called("create_id"))
 		return -1;
 	*id = &id_new(context)->id;
+	(*id)->ps = ps;
 	return 0;
 }
 
@@ -210,6 +221,24 @@ void fake_event_data(struct rdma_cm_id *id, enum rdma_cm_event_type type, const 
 	queue_event(event);
 }
 
+void fake_event_ud(struct rdma_cm_id *id, enum rdma_cm_event_type type, uint32_t qpn, uint32_t qkey,
+		   const void *data, size_t len)
+{
+	static const uint8_t gid[16] = { [10] = 0xff, 0xff, 10, 0, 0, 9 };
+	struct fake_event *event = event_new(id, type, 0);
+	struct rdma_ud_param *ud = &event->event.param.ud;
+
+	ud->qp_num = qpn;
+	ud->qkey = qkey;
+	memcpy(ud->ah_attr.grh.dgid.raw, gid, sizeof(gid));
+	if (len) {
+		memcpy(event->data, data, len);
+		ud->private_data = event->data;
+		ud->private_data_len = (uint8_t)len;
+	}
+	queue_event(event);
+}
+
 static void set_addr(struct sockaddr *sa, const char *host, int port)
 {
 	struct sockaddr_in *sin = (struct sockaddr_in *)sa;
@@ -285,14 +314,13 @@ int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockad
 	(void)src;
 	assert_int_equal(timeout, vrb_params.resolve_timeout);
 	memcpy(rdma_get_peer_addr(id), dst, sizeof(struct sockaddr_in));
-	return called("resolve_addr");
+	return called_on(id, "resolve_addr");
 }
 
 int rdma_resolve_route(struct rdma_cm_id *id, int timeout)
 {
-	(void)id;
 	assert_int_equal(timeout, vrb_params.resolve_timeout);
-	return called("resolve_route");
+	return called_on(id, "resolve_route");
 }
 
 static void keep_param(const struct rdma_conn_param *param)
@@ -304,9 +332,8 @@ static void keep_param(const struct rdma_conn_param *param)
 
 int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	(void)id;
 	keep_param(param);
-	return called("connect");
+	return called_on(id, "connect");
 }
 
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
@@ -323,6 +350,21 @@ int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t len)
 	(void)id;
 	keep_param(&param);
 	return called("reject");
+}
+
+int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
+{
+	(void)context;
+	assert_int_equal(id->ps, RDMA_PS_UDP);
+	assert_non_null(addr);
+	return called_on(id, "join");
+}
+
+int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	(void)id;
+	assert_non_null(addr);
+	return called("leave");
 }
 
 int rdma_establish(struct rdma_cm_id *id)

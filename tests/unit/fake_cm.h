@@ -19,6 +19,8 @@ struct fake_cm {
 	struct rdma_conn_param param; /* of the last connect, accept or reject */
 	uint8_t data[256];
 	struct rdma_cm_id *last_id;
+	/* Called when a call has been made and succeeds, where set. */
+	void (*on_call)(struct rdma_cm_id *id, const char *call);
 	int ready, down, down_err; /* calls of vrb_ep_ready, vrb_ep_down */
 };
 
@@ -44,6 +46,9 @@ void fake_ep_close(struct vrb_ep *ep);
 void fake_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status);
 /* Queues an event with private data, which is what a peer that sends len bytes of "text" makes. */
 void fake_event_data(struct rdma_cm_id *id, enum rdma_cm_event_type type, const char *text);
+/* Queues an event of datagrams: of queue pair qpn at GID ::ffff:10.0.0.9, or of a group there. */
+void fake_event_ud(struct rdma_cm_id *id, enum rdma_cm_event_type type, uint32_t qpn, uint32_t qkey,
+		   const void *data, size_t len);
 /* A connect request of a peer. Returns its id. */
 struct rdma_cm_id *fake_request(struct fake_bed *bed, struct rdma_cm_id *listener,
 				const char *text);
