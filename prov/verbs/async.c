@@ -34,6 +34,10 @@ static void fatal(struct vrb_ep *ep, int err)
 {
 	struct vrb_step_arg arg = { .err = err, .prov_errno = -err };
 
+	if (vrb_ep_is_dgram(ep)) {
+		vrb_ep_down(ep, -err);
+		return;
+	}
 	vrb_fsm_step(ep, VRB_STEP_FATAL, &arg);
 }
 
@@ -47,6 +51,8 @@ static void qp_event(const struct ibv_async_event *event)
 
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "endpoint %p: %s\n", (void *)ep,
 		ibv_event_type_str(event->event_type));
+	if (vrb_ep_is_dgram(ep)) /* the completion that failed says it, and how to go on */
+		return;
 	switch (event->event_type) {
 	case IBV_EVENT_QP_FATAL:
 		fatal(ep, FI_EIO);

@@ -83,6 +83,7 @@ static void give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, uint32
 	vrb_qp_flush(ep);
 	for (; n && !err; n--, refused++) {
 		wr.wr_id = refused->wr_id;
+		wr.wr = refused->wr; /* a datagram's address */
 		err = ibv_post_send(sq->qp, &wr, &bad);
 	}
 	if (err)

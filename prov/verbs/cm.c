@@ -11,6 +11,7 @@
 #include "conn.h"
 #include "err.h"
 #include "fabric.h"
+#include "mc.h"
 #include "pep.h"
 #include "prov.h"
 #include "req.h"
@@ -46,6 +47,8 @@ static void cm_give(struct vrb_owner *owner, enum vrb_owner_kind kind,
 		left->destroy = event->id;
 		break;
 	case VRB_OWNER_MC:
+		vrb_mc_event(owner_of(owner, struct vrb_mc), event);
+		break;
 	case VRB_OWNER_REQ:
 		break;
 	}

@@ -65,6 +65,8 @@ static void join(struct vrb_cq *cq, struct vrb_wq *wq)
 	LIST_INSERT_HEAD(&cq->wqs, wq, siblings);
 	if (vrb_wq_special(wq) & VRB_WQ_TRACED)
 		vrb_cq_set_special(cq, VRB_CQ_TRACED, true);
+	if (wq->dgram)
+		vrb_cq_set_special(cq, VRB_CQ_DGRAM, true);
 }
 
 int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
@@ -143,16 +145,6 @@ void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 	LIST_INSERT_HEAD(&cq->closed, wq, siblings);
 	vrb_cq_set_special(cq, VRB_CQ_CLOSED, true);
 	vrb_cq_unlock(cq);
-}
-
-/* A connected endpoint has one source, which is in no address vector. */
-ssize_t vrb_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src)
-{
-	ssize_t i, n = cq->ops->read(cq, buf, count);
-
-	for (i = 0; src && i < n; i++)
-		src[i] = FI_ADDR_NOTAVAIL;
-	return n;
 }
 
 const char *vrb_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,

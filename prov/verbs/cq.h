@@ -20,6 +20,7 @@
 #define VRB_CQ_LOST   2u	 /* queues have work requests that only the library can complete */
 #define VRB_CQ_CLOSED 4u	 /* queues of closed endpoints wait to be freed */
 #define VRB_CQ_TRACED 8u	 /* queues are VRB_WQ_TRACED; set with the lock held, for good */
+#define VRB_CQ_DGRAM  16u	 /* queues are of datagrams; set as TRACED is */
 #define VRB_CQ_HELD   256u	 /* times the queues with work requests that FI_MORE holds back */
 #define VRB_CQ_COUNTS (1u << 31) /* queues have counters; set with the lock held, for good */
 
@@ -42,6 +43,7 @@ struct vrb_cq {
 	struct ibv_wc wc[VRB_CQ_BUNCH_MAX];
 	void *out; /* the array of the read at work, and its length in entries */
 	size_t room;
+	fi_addr_t *src; /* where the read at work tells the sources, or NULL */
 	LIST_HEAD(, vrb_wq) wqs;
 	LIST_HEAD(, vrb_wq) closed;  /* kept until the device can't mention them any more */
 	struct vrb_wc_detail detail; /* err_data of the last error read */
@@ -105,6 +107,8 @@ uint64_t vrb_cq_arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data)
  * completed silently, keeps the rest.
  */
 void vrb_cq_reclaim(struct vrb_cq *cq);
+/* The application gets an error: what that means for the endpoint. */
+void vrb_cq_failed(const struct ibv_wc *wc);
 /* Retires a silent success. False for what the application is to read. */
 bool vrb_cq_retire_silent(const struct ibv_wc *wc);
 /* Frees the queues of closed endpoints: the device was seen to have no more of them, and nothing is kept. */
@@ -165,7 +169,6 @@ static inline int vrb_cq_want(const struct vrb_cq *cq, size_t count)
 /* By format, with locks and without (cq_read.c). */
 extern struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1];
 extern struct fi_ops_cq vrb_cq_bare_ops[FI_CQ_FORMAT_TAGGED + 1];
-ssize_t vrb_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src);
 ssize_t vrb_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags);
 const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 			    size_t len);

@@ -141,6 +141,8 @@ static void settle(struct vrb_cq *cq, const struct ibv_wc *wc)
 {
 	if (wq_of(wc)->closed)
 		return;
+	if (cq->unread && wc->status != IBV_WC_SUCCESS)
+		vrb_cq_failed(wc);
 	if (cq->unread)
 		vrb_wq_retire(wq_of(wc), (struct vrb_slot *)(uintptr_t)wc->wr_id);
 	else if (cq->kept || cq->store.count || !vrb_cq_retire_silent(wc))

@@ -49,6 +49,7 @@ static void take_error(struct vrb_cq *cq, const struct ibv_wc *wc, struct fi_cq_
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct fi_cq_err_entry error;
 
+	vrb_cq_failed(wc);
 	vrb_wc_error(wc, &error);
 	vrb_wc_detail(wc, &cq->detail);
 	copy_error(cq, entry, &error);

@@ -6,6 +6,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include "cq.h"
+#include "dgram.h"
 #include "post.h"
 
 union entries {
@@ -36,12 +37,25 @@ VRB_INLINE void put(enum fi_cq_format format, union entries out, size_t i, void 
 	}
 }
 
+/* What queues are in a CQ that is traced or has datagrams; i is the entry to be written. */
+static VRB_OUTLINE void retire_odd(struct vrb_cq *cq, struct ibv_wc *wc, size_t i)
+{
+	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
+	fi_addr_t *src = cq->src ? &cq->src[i] : NULL;
+
+	if (src)
+		*src = FI_ADDR_NOTAVAIL;
+	if (slot->wq->dgram)
+		vrb_dgram_arrived(wc, src);
+	vrb_wq_retire(slot->wq, slot);
+}
+
 /*
- * Retires what the completion stands for. Returns the entries written, 0 or 1. Queues are traced only
+ * Retires what the completion stands for. Returns the entries written, 0 or 1. Queues are odd only
  * where the CQ is, which each read knows from the start.
  */
-VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i,
-			   const struct ibv_wc *wc, bool may_have_data, bool traced)
+VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i, struct vrb_cq *cq,
+			   struct ibv_wc *wc, bool may_have_data, bool odd)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct vrb_wq *wq = slot->wq;
@@ -54,8 +68,8 @@ VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i
 	flags = slot->flags;
 	if (may_have_data && vrb_unlikely(wc->wc_flags & IBV_WC_WITH_IMM))
 		flags = vrb_cq_arrived(wc, flags, &data);
-	if (vrb_unlikely(traced))
-		vrb_wq_retire(wq, slot);
+	if (vrb_unlikely(odd))
+		retire_odd(cq, wc, i);
 	else
 		vrb_wq_retire_plain(wq, slot);
 	if (vrb_unlikely(flags & VRB_SILENT))
@@ -77,8 +91,8 @@ VRB_INLINE bool is_error(const struct ibv_wc *wc)
  */
 VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
 {
-	const struct ibv_wc *wc, *end, *stop;
-	bool traced = __atomic_load_n(&cq->special, __ATOMIC_RELAXED) & VRB_CQ_TRACED;
+	struct ibv_wc *wc, *end, *stop;
+	bool odd = __atomic_load_n(&cq->special, __ATOMIC_RELAXED) & (VRB_CQ_TRACED | VRB_CQ_DGRAM);
 	union entries out = { .any = cq->out };
 	size_t done = 0, room;
 
@@ -91,7 +105,7 @@ VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
 				vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
 				return done ? (ssize_t)done : -FI_EAVAIL;
 			}
-			done += take_one(format, out, done, wc, true, traced);
+			done += take_one(format, out, done, cq, wc, true, odd);
 		}
 		vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
 	}
@@ -142,7 +156,7 @@ VRB_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n)
 	cq->first = 0;
 	if (vrb_unlikely(n != 1 || cq->wc[0].status || (cq->wc[0].wc_flags & IBV_WC_WITH_IMM)))
 		return read_many(cq, n);
-	if (vrb_unlikely(!take_one(format, out, 0, &cq->wc[0], false, false)))
+	if (vrb_unlikely(!take_one(format, out, 0, cq, &cq->wc[0], false, false)))
 		return read_many(cq, vrb_cq_poll(cq, cq->room));
 	leave(cq);
 	return 1;
@@ -168,12 +182,19 @@ static VRB_OUTLINE ssize_t found_tagged(struct vrb_cq *cq, int n)
 	return found(FI_CQ_FORMAT_TAGGED, cq, n);
 }
 
-/* With something kept, lost or closed. Lets go of the lock. */
-static VRB_OUTLINE ssize_t read_special(struct vrb_cq *cq, void *buf, size_t count)
+/* With the lock held, which is let go of. */
+static ssize_t read_sources(struct vrb_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	cq->out = buf;
 	cq->room = count;
+	cq->src = src;
 	return read_many(cq, vrb_cq_poll(cq, count));
+}
+
+/* With something kept, lost or closed, or odd queues. Lets go of the lock. */
+static VRB_OUTLINE ssize_t read_special(struct vrb_cq *cq, void *buf, size_t count)
+{
+	return read_sources(cq, buf, count, NULL);
 }
 
 static VRB_OUTLINE ssize_t read_contended(struct vrb_cq *cq, void *buf, size_t count)
@@ -225,9 +246,26 @@ static ssize_t read_tagged(struct fid_cq *cq, void *buf, size_t count)
 	return read_format(found_tagged, cq, buf, count);
 }
 
+/* Sources are told by the queues of datagrams; a connected endpoint has one, which is in no address vector. */
+static ssize_t read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	struct vrb_cq *cq = vrb_cq(fid);
+	ssize_t i, n;
+
+	if (src && __atomic_load_n(&cq->special, __ATOMIC_RELAXED) & VRB_CQ_DGRAM) {
+		if (VRB_LOCKS)
+			ofi_lock(&cq->lock);
+		return read_sources(cq, buf, count, src);
+	}
+	n = fid->ops->read(fid, buf, count);
+	for (i = 0; src && i < n; i++)
+		src[i] = FI_ADDR_NOTAVAIL;
+	return n;
+}
+
 #define READER(fn)                                                                               \
 	{                                                                                        \
-		.size = sizeof(struct fi_ops_cq), .read = (fn), .readfrom = vrb_cq_readfrom,     \
+		.size = sizeof(struct fi_ops_cq), .read = (fn), .readfrom = read_from,           \
 		.readerr = vrb_cq_readerr, .sread = vrb_cq_sread, .sreadfrom = vrb_cq_sreadfrom, \
 		.signal = vrb_cq_signal, .strerror = vrb_cq_strerror,                            \
 	}

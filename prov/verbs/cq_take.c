@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include "batch.h"
 #include "cq.h"
+#include "dgram.h"
 #include "ep.h"
 
 void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end)
@@ -154,6 +155,14 @@ uint64_t vrb_cq_arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data)
 	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
 		return FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
 	return flags | FI_REMOTE_CQ_DATA;
+}
+
+void vrb_cq_failed(const struct ibv_wc *wc)
+{
+	struct vrb_ep *ep = ((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->ep;
+
+	if (vrb_ep_is_dgram(ep) && wc->status != IBV_WC_WR_FLUSH_ERR)
+		vrb_dgram_failed(vrb_dgram_of(ep));
 }
 
 bool vrb_cq_retire_silent(const struct ibv_wc *wc)

@@ -191,7 +191,8 @@ static size_t entry_size(enum fi_cq_format format)
 	return sizes[format];
 }
 
-ssize_t vrb_cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
+ssize_t vrb_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
+			 const void *cond, int timeout)
 {
 	struct vrb_cq *cq = vrb_cq(fid);
 	size_t done = 0, want = threshold(cq, cond, count);
@@ -201,8 +202,8 @@ ssize_t vrb_cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *co
 	if (cq->wait_obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
 	for (;;) {
-		ret = cq->fid.ops->read(fid, (char *)buf + done * entry_size(cq->format),
-					count - done);
+		ret = cq->fid.ops->readfrom(fid, (char *)buf + done * entry_size(cq->format),
+					    count - done, src ? src + done : NULL);
 		if (ret > 0)
 			done += ret;
 		if (done >= want || (ret < 0 && ret != -FI_EAGAIN))
@@ -214,14 +215,9 @@ ssize_t vrb_cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *co
 	return done ? (ssize_t)done : ret;
 }
 
-ssize_t vrb_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
-			 const void *cond, int timeout)
+ssize_t vrb_cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
 {
-	ssize_t i, n = vrb_cq_sread(fid, buf, count, cond, timeout);
-
-	for (i = 0; src && i < n; i++)
-		src[i] = FI_ADDR_NOTAVAIL;
-	return n;
+	return vrb_cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
 }
 
 int vrb_cq_control(struct fid *fid, int command, void *arg)

@@ -182,6 +182,18 @@ static int read_port(struct vrb_device *dev, struct vrb_port *port, struct ibv_c
 	return -vrb_port_addrs_find(port, dev->transport, gids, ifaddrs);
 }
 
+/* Not every device has datagrams; iWARP has none. */
+static void read_ud(struct vrb_device *dev, struct ibv_context *ctx)
+{
+	const char *call;
+
+	dev->max_inline_ud = dev->max_inline;
+	if (dev->transport == IBV_TRANSPORT_IWARP)
+		dev->ud_err = EOPNOTSUPP;
+	else
+		dev->ud_err = vrb_inline_max(ctx, IBV_QPT_UD, &call, &dev->max_inline_ud);
+}
+
 /* Errors are those of errno, of the call named in *call. */
 static int read_device(struct vrb_device *dev, struct ibv_context *ctx,
 		       const struct ifaddrs *ifaddrs, const char **call)
@@ -193,11 +205,12 @@ static int read_device(struct vrb_device *dev, struct ibv_context *ctx,
 	*call = "ibv_query_device";
 	err = ibv_query_device(ctx, &dev->attr);
 	if (!err)
-		err = vrb_inline_max(ctx, call, &dev->max_inline);
+		err = vrb_inline_max(ctx, IBV_QPT_RC, call, &dev->max_inline);
 	if (!err)
 		err = read_ports(dev, ctx, call, &slots);
 	if (err)
 		return err;
+	read_ud(dev, ctx);
 	*call = "ibv_query_gid_table";
 	err = vrb_gid_table_read(ctx, slots, &gids);
 	for (i = 0; i < dev->num_ports && !err; i++)
@@ -310,10 +323,12 @@ static struct ibv_device *find(struct ibv_device **list, int count, const char *
 {
 	int i;
 
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), name))
 			return list[i];
-	}
+	for (i = 0; i < count; i++)
+		if (vrb_device_is(ibv_get_device_name(list[i]), name))
+			return list[i];
 	return NULL;
 }
 

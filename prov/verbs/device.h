@@ -4,13 +4,15 @@
 #define VRB_DEVICE_H
 
 #include <stdbool.h>
+#include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <infiniband/verbs.h>
 #include <rdma/fabric.h>
 #include <ofi/attr.h>
 
-#define VRB_ADDRSTR_LEN 64
+#define VRB_ADDRSTR_LEN	 64
+#define VRB_DGRAM_SUFFIX "-dgram" /* of a domain name */
 
 struct vrb_port_addr {
 	STAILQ_ENTRY(vrb_port_addr) next;
@@ -39,6 +41,8 @@ struct vrb_device {
 	enum ibv_transport_type transport;
 	struct ibv_device_attr attr;
 	uint32_t max_inline;		 /* of an RC queue pair, probed */
+	uint32_t max_inline_ud;		 /* of a UD queue pair */
+	int ud_err;			 /* errno: the device has no UD queue pairs */
 	char driver[IBV_SYSFS_NAME_MAX]; /* "" when unknown */
 	bool on_pci;
 	struct fi_pci_attr pci;
@@ -59,6 +63,13 @@ int vrb_snapshot_take(struct vrb_snapshot *snapshot);
 void vrb_snapshot_free(struct vrb_snapshot *snapshot);
 /* Forgets which devices have been logged. */
 void vrb_device_forget(void);
+/* Is it a domain name of this device: the device's own, or the one of its datagrams, "mlx5_0-dgram"? */
+static inline bool vrb_device_is(const char *device, const char *name)
+{
+	size_t len = strlen(device);
+
+	return !strncmp(device, name, len) && (!name[len] || !strcmp(name + len, VRB_DGRAM_SUFFIX));
+}
 /* Opens the device of a domain name. NULL with *err = -FI_E* on failure, logged. */
 struct ibv_context *vrb_device_open(const char *name, int *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connected endpoints: opening, enabling, what their connection asks of them, closing. */
+/* Endpoints: opening, enabling, what their connection asks of them, closing. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,12 @@
 #include "batch.h"
 #include "cntr.h"
 #include "cq.h"
+#include "device.h"
+#include "dgram.h"
 #include "ep.h"
 #include "ep_bind.h"
 #include "ops.h"
+#include "post.h"
 #include "prov.h"
 #include "qp.h"
 
@@ -50,15 +53,30 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 	}
 }
 
-static int missing(const struct vrb_ep *ep)
+/* A connection has events, datagrams have addresses. */
+static int missing_by_type(const struct vrb_ep *ep)
 {
-	uint64_t caps = ep->info->caps;
-
-	if (!ep->eq) {
+	if (vrb_ep_is_dgram(ep) && !((const struct vrb_dgram *)ep)->av) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: no address vector is bound to an endpoint of type "
+			"FI_EP_DGRAM\n");
+		return -FI_ENOAV;
+	}
+	if (!vrb_ep_is_dgram(ep) && !ep->eq) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_enable: no event queue; bind one to the endpoint or to its domain\n");
 		return -FI_ENOEQ;
 	}
+	return 0;
+}
+
+static int missing(const struct vrb_ep *ep)
+{
+	uint64_t caps = ep->info->caps;
+	int ret = missing_by_type(ep);
+
+	if (ret)
+		return ret;
 	if (!ep->tx_cq && !vrb_cntr_tx(ep) && (caps & (FI_SEND | FI_READ | FI_WRITE))) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_enable: no completion queue is bound with FI_TRANSMIT, and no "
@@ -140,8 +158,18 @@ int vrb_ep_enable(struct vrb_ep *ep)
 		return ret;
 	}
 	set_templates(ep);
+	if (vrb_ep_is_dgram(ep)) {
+		ret = vrb_dgram_start(vrb_dgram_of(ep));
+		if (ret) {
+			vrb_qp_destroy(ep);
+			return ret;
+		}
+		vrb_wq_clear(ep->sq, VRB_WQ_SHUT);
+	}
 	ep->enabled = true;
 	vrb_wq_clear(ep->rq, VRB_WQ_SHUT);
+	if (vrb_ep_is_dgram(ep))
+		vrb_dgram_set_modes(vrb_dgram_of(ep));
 	return 0;
 }
 
@@ -149,12 +177,17 @@ static void ep_free(struct vrb_ep *ep)
 {
 	struct vrb_domain *domain = ep->domain;
 
-	vrb_conn_fini(ep);
+	if (vrb_ep_is_dgram(ep))
+		vrb_dgram_stop(vrb_dgram_of(ep));
+	else
+		vrb_conn_fini(ep);
 	ofi_lock(&domain->lock);
 	if (ep->listed)
 		LIST_REMOVE(ep, siblings);
 	ofi_unlock(&domain->lock);
 	vrb_qp_destroy(ep);
+	if (vrb_ep_is_dgram(ep))
+		vrb_dgram_fini(vrb_dgram_of(ep));
 	free_queues(ep);
 	vrb_cntr_unbind(ep);
 	vrb_ep_unbind(ep);
@@ -163,7 +196,7 @@ static void ep_free(struct vrb_ep *ep)
 	free(ep);
 }
 
-/* A silent work request at the end of the queue whose completion says that the peer has all before it. */
+/* A silent work request at the end of the queue whose completion says that the peer has, or was sent, all before it. */
 static bool post_marker(struct vrb_ep *ep)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
@@ -171,6 +204,8 @@ static bool post_marker(struct vrb_ep *ep)
 
 	if (!vrb_wq_refresh(sq))
 		return true;
+	if (vrb_ep_is_dgram(ep))
+		return vrb_dgram_post_marker(vrb_dgram_of(ep));
 	wr.wr_id = vrb_wq_take(sq, NULL, FI_RMA | FI_WRITE | VRB_SLOT_OWN, 0);
 	if (!ibv_post_send(sq->qp, &wr, &sq->bad_send))
 		return true;
@@ -200,6 +235,8 @@ static int ep_close(struct fid *fid)
 	struct vrb_ep *ep = (struct vrb_ep *)fid;
 	struct vrb_domain *domain = ep->domain;
 
+	if (vrb_ep_is_dgram(ep) && ofi_ref_busy(&vrb_dgram_of(ep)->ref))
+		return -FI_EBUSY;
 	drain(ep);
 	ep_free(ep);
 	ofi_ref_put(&domain->ref);
@@ -217,6 +254,7 @@ void vrb_ep_ops_init(void)
 {
 	ofi_ops_fill(&ep_fid_ops);
 	ofi_ops_fill(&vrb_ep_ops);
+	vrb_dgram_ops_init();
 }
 
 static int check_lengths(const struct fi_info *info)
@@ -231,16 +269,17 @@ static int check_lengths(const struct fi_info *info)
 
 static int check_info(const struct vrb_domain *domain, const struct fi_info *info)
 {
-	const char *device = domain->info->domain_attr->name;
+	const char *device = ibv_get_device_name(domain->ctx->device);
 
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->domain_attr)
 		return -FI_EINVAL;
-	if (info->ep_attr->type != FI_EP_MSG) {
+	if (info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_DGRAM) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: type %d; this domain has FI_EP_MSG\n", info->ep_attr->type);
+			"fi_endpoint: type %d; this domain has FI_EP_MSG and FI_EP_DGRAM\n",
+			info->ep_attr->type);
 		return -FI_EINVAL;
 	}
-	if (info->domain_attr->name && strcmp(info->domain_attr->name, device)) {
+	if (info->domain_attr->name && !vrb_device_is(device, info->domain_attr->name)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_endpoint: the fi_info is of domain %s, the domain is %s\n",
 			info->domain_attr->name, device);
@@ -264,19 +303,23 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 /* Only what the endpoint was asked to do has a table that does something. */
 static void set_tables(struct vrb_ep *ep, void *context)
 {
-	bool lock = ep->domain->lock_posts;
+	bool lock = ep->domain->lock_posts, dgram = vrb_ep_is_dgram(ep);
 	uint64_t caps = ep->info->caps;
 
 	ep->fid = (struct fid_ep){
 		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = &ep_fid_ops },
 		.ops = &vrb_ep_ops,
-		.cm = &vrb_ep_cm_ops,
+		.cm = dgram ? &vrb_dgram_cm_ops : &vrb_ep_cm_ops,
 		.msg = &ofi_no_msg_ops,
 		.rma = &ofi_no_rma_ops,
 		.tagged = &ofi_no_tagged_ops,
 		.atomic = &ofi_no_atomic_ops,
 		.collective = &ofi_no_collective_ops,
 	};
+	if (dgram) {
+		ep->fid.msg = lock ? &vrb_dgram_ops : &vrb_dgram_bare_ops;
+		return;
+	}
 	if (caps & FI_MSG)
 		ep->fid.msg = lock ? &vrb_msg_ops : &vrb_msg_bare_ops;
 	if (caps & FI_RMA)
@@ -292,6 +335,7 @@ static int setup(struct vrb_ep *ep, const struct fi_info *info)
 	ep->info = fi_dupinfo(info);
 	if (!ep->info)
 		return -FI_ENOMEM;
+	ep->tx_flags = vrb_ep_is_dgram(ep) ? VRB_TX_FLAGS & ~FI_DELIVERY_COMPLETE : VRB_TX_FLAGS;
 	ep->inject_size = info->tx_attr->inject_size;
 	ep->max_msg_size = info->ep_attr->max_msg_size;
 	ep->tx_op_flags = info->tx_attr->op_flags;
@@ -304,6 +348,8 @@ static int setup(struct vrb_ep *ep, const struct fi_info *info)
 				  ep->inject_size);
 	if (!ep->batch)
 		return -FI_ENOMEM;
+	if (vrb_ep_is_dgram(ep))
+		return vrb_dgram_init(vrb_dgram_of(ep), info);
 	return vrb_conn_init(ep, info);
 }
 
@@ -319,9 +365,10 @@ int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_
 		return ret;
 	if (__atomic_load_n(&domain->dead, __ATOMIC_ACQUIRE))
 		return -FI_ENODEV;
-	ep = calloc(1, sizeof(*ep));
+	ep = calloc(1, info->ep_attr->type == FI_EP_DGRAM ? sizeof(struct vrb_dgram) : sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
+	ep->type = info->ep_attr->type;
 	ep->domain = domain;
 	ret = setup(ep, info);
 	if (ret) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The endpoint object of type FI_EP_MSG: a queue pair, its work queues, and a connection. */
+/*
+ * The endpoint object: a queue pair and its work queues. One of type FI_EP_MSG has a connection; one of type
+ * FI_EP_DGRAM is the beginning of a struct vrb_dgram.
+ */
 #ifndef VRB_EP_H
 #define VRB_EP_H
 
@@ -28,6 +31,7 @@ struct vrb_ep {
 	struct vrb_batch *batch;  /* work requests that FI_MORE holds back; guarded by sq->lock */
 	size_t max_msg_size;
 	uint64_t tx_op_flags, rx_op_flags;
+	uint64_t tx_flags;		 /* those that a transmit call may carry; constant */
 	bool tx_selective, rx_selective; /* completions only where FI_COMPLETION asks */
 	bool enabled;
 	int down_err;		      /* what posting gives once the connection is over; atomic */
@@ -42,7 +46,8 @@ struct vrb_ep {
 	uint32_t qp_num;      /* for error texts */
 	uint32_t peer_qp_num; /* for error texts; set before the endpoint is ready */
 	struct fi_info *info; /* what it was opened with */
-	struct vrb_conn conn;
+	struct vrb_conn conn; /* of FI_EP_MSG */
+	enum fi_ep_type type;
 	bool listed;
 	LIST_ENTRY(vrb_ep) siblings; /* domain->eps */
 };
@@ -53,6 +58,11 @@ static inline struct vrb_ep *vrb_ep(struct fid_ep *fid)
 }
 
 int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+
+static inline bool vrb_ep_is_dgram(const struct vrb_ep *ep)
+{
+	return ep->type == FI_EP_DGRAM;
+}
 
 int vrb_ep_enable(struct vrb_ep *ep);
 /* What the connection asks of the endpoint; called from any thread. */

@@ -6,6 +6,7 @@
 #include "cm_wire.h"
 #include "cntr.h"
 #include "cq.h"
+#include "dgram.h"
 #include "ep.h"
 #include "ep_bind.h"
 #include "post.h"
@@ -18,13 +19,14 @@ void vrb_ep_set_modes(struct vrb_ep *ep)
 	bool tx_silent = ep->tx_selective && !(ep->tx_op_flags & FI_COMPLETION);
 	bool rx_silent = ep->rx_selective && !(ep->rx_op_flags & FI_COMPLETION);
 
-	ep->tx_op_flags &= VRB_TX_FLAGS & ~(FI_REMOTE_CQ_DATA | FI_MORE);
+	ep->tx_op_flags &= ep->tx_flags & ~(FI_REMOTE_CQ_DATA | FI_MORE);
 	ep->rx_op_flags &= VRB_RX_FLAGS & ~FI_MORE;
 	ep->tx_silent = tx_silent ? VRB_SILENT : 0;
 	ep->rx_flags = FI_MSG | FI_RECV | (rx_silent ? VRB_SILENT : 0);
-	ep->tx_wr_flags = (tx_silent ? 0 : IBV_SEND_SIGNALED) |
-			  (ep->tx_op_flags & FI_FENCE ? IBV_SEND_FENCE : 0);
+	ep->tx_wr_flags = (tx_silent ? 0 : IBV_SEND_SIGNALED) | vrb_fence_flag(ep, ep->tx_op_flags);
 	ep->send_max = ep->tx_op_flags & FI_INJECT ? ep->inject_size : ep->max_msg_size;
+	if (vrb_ep_is_dgram(ep))
+		vrb_dgram_set_modes(vrb_dgram_of(ep));
 }
 
 static int bind_eq(struct vrb_ep *ep, struct ofi_eq *eq, uint64_t flags)
@@ -93,18 +95,24 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return bind_eq(ep, (struct ofi_eq *)bfid, flags);
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct vrb_cq *)bfid, flags);
+	case FI_CLASS_AV:
+		if (vrb_ep_is_dgram(ep))
+			return vrb_dgram_bind(vrb_dgram_of(ep), (struct vrb_av *)bfid, flags);
+		break;
 	case FI_CLASS_CNTR:
 		return vrb_cntr_bind(ep, (struct ofi_cntr *)bfid, flags);
 	case FI_CLASS_SRX_CTX:
 	case FI_CLASS_STX_CTX:
 		return -FI_ENOSYS;
 	default:
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: object of class %zu; a connected endpoint takes event queues, "
-			"completion queues and counters\n",
-			bfid->fclass);
-		return -FI_EINVAL;
+		break;
 	}
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_ep_bind: object of class %zu; an endpoint takes event queues, completion "
+		"queues "
+		"and counters, one of type FI_EP_DGRAM an address vector too\n",
+		bfid->fclass);
+	return -FI_EINVAL;
 }
 
 void vrb_ep_unbind(struct vrb_ep *ep)
@@ -139,7 +147,7 @@ static int set_op_flags(struct vrb_ep *ep, uint64_t flags)
 
 	flags &= ~which;
 	if (which == FI_TRANSMIT) {
-		if (flags & ~(VRB_TX_FLAGS & ~(FI_REMOTE_CQ_DATA | FI_MORE)))
+		if (flags & ~(ep->tx_flags & ~(FI_REMOTE_CQ_DATA | FI_MORE)))
 			return -FI_EBADFLAGS;
 		ep->tx_op_flags = flags;
 	} else if (which == FI_RECV) {
@@ -170,26 +178,18 @@ int vrb_ep_control(struct fid *fid, int command, void *arg)
 }
 
 /* Options are size_t; all are read-only. */
-static int option(const struct vrb_ep *ep, int name, size_t *value)
+static int msg_option(const struct vrb_ep *ep, int name, size_t *value)
 {
 	switch (name) {
 	case FI_OPT_CM_DATA_SIZE:
 		*value = VRB_CM_DATA_MAX;
 		return 0;
-	case FI_OPT_TX_SIZE:
-		*value = ep->info->tx_attr->size;
-		return 0;
-	case FI_OPT_RX_SIZE:
-		*value = ep->info->rx_attr->size;
-		return 0;
-	case FI_OPT_MAX_MSG_SIZE:
 	case FI_OPT_MAX_RMA_SIZE:
 		*value = ep->max_msg_size;
 		return 0;
 	case FI_OPT_MAX_ATOMIC_SIZE:
 		*value = sizeof(uint64_t);
 		return 0;
-	case FI_OPT_INJECT_MSG_SIZE:
 	case FI_OPT_INJECT_RMA_SIZE:
 		*value = ep->inject_size;
 		return 0;
@@ -198,6 +198,26 @@ static int option(const struct vrb_ep *ep, int name, size_t *value)
 		return 0;
 	default:
 		return -FI_ENOPROTOOPT;
+	}
+}
+
+static int option(const struct vrb_ep *ep, int name, size_t *value)
+{
+	switch (name) {
+	case FI_OPT_TX_SIZE:
+		*value = ep->info->tx_attr->size;
+		return 0;
+	case FI_OPT_RX_SIZE:
+		*value = ep->info->rx_attr->size;
+		return 0;
+	case FI_OPT_MAX_MSG_SIZE:
+		*value = ep->max_msg_size;
+		return 0;
+	case FI_OPT_INJECT_MSG_SIZE:
+		*value = ep->inject_size;
+		return 0;
+	default:
+		return vrb_ep_is_dgram(ep) ? -FI_ENOPROTOOPT : msg_option(ep, name, value);
 	}
 }
 

@@ -13,6 +13,7 @@
 #include "domain.h"
 #include "ep.h"
 #include "fabric.h"
+#include "gid.h"
 #include "info.h"
 #include "netdev.h"
 #include "prov.h"
@@ -20,6 +21,8 @@
 #include "snapshot.h"
 
 #define SYSFS_DEVICES "/sys/class/infiniband"
+
+#define DGRAM_DISTANCE 32 /* above that of any address */
 
 struct offer {
 	STAILQ_ENTRY(offer) next;
@@ -33,16 +36,18 @@ struct search {
 	const struct fi_info *hints;
 	struct vrb_target target;
 	struct offers offers; /* the nearest first */
+	enum fi_ep_type type; /* of the candidate at hand */
 	int shortage;	      /* -FI_E*: the process ran out of something, which is not "no data" */
 };
 
-static void reject(const char *device, uint32_t port, uint32_t misses, const struct ofi_miss *miss)
+static void reject(const struct search *search, const char *device, uint32_t port, uint32_t misses,
+		   const struct ofi_miss *miss)
 {
 	struct fi_explain_entry entry = {
 		.prov_name = vrb_prov.name,
 		.domain_name = device,
 		.port = port,
-		.ep_type = device ? FI_EP_MSG : FI_EP_UNSPEC,
+		.ep_type = device ? search->type : FI_EP_UNSPEC,
 		.misses = misses,
 		.attr = miss->attr,
 		.asked = miss->asked,
@@ -95,19 +100,45 @@ static int set_addr(const struct fi_info *info, const struct sockaddr_storage *s
 	return 0;
 }
 
-/* A copy of the port's info with what hangs on the address and on the hints. */
+/* What hints->domain and the like hold goes into what is offered. */
+static void set_objects(const struct search *search, struct fi_info *info)
+{
+	const struct fi_info *hints = search->hints;
+
+	if (!hints)
+		return;
+	info->handle = hints->handle;
+	if (hints->domain_attr)
+		info->domain_attr->domain = hints->domain_attr->domain;
+	if (hints->fabric_attr)
+		info->fabric_attr->fabric = hints->fabric_attr->fabric;
+}
+
+/* A copy of the port's info with what hangs on the address format and on the hints. */
+static struct fi_info *new_offer(const struct search *search, const struct fi_info *port_info,
+				 uint32_t format)
+{
+	struct fi_info *info = fi_dupinfo(port_info);
+
+	if (!info)
+		return NULL;
+	info->addr_format = format;
+	ofi_attr_narrow(search->version, info, search->hints);
+	vrb_info_settle(info, search->hints);
+	set_objects(search, info);
+	return info;
+}
+
 static int make_offer(const struct search *search, const struct fi_info *port_info,
 		      const struct sockaddr_storage *src, const struct sockaddr_storage *dest,
 		      struct fi_info **offer)
 {
-	struct fi_info *info = fi_dupinfo(port_info);
+	struct fi_info *info =
+		new_offer(search, port_info, ofi_addr_format((const struct sockaddr *)src));
 	int ret;
 
 	if (!info)
 		return -FI_ENOMEM;
-	info->addr_format = ofi_addr_format((const struct sockaddr *)src);
-	ofi_attr_narrow(search->version, info, search->hints);
-	vrb_info_settle(info, search->hints);
 	ret = set_addr(info, src, &info->src_addr, &info->src_addrlen);
 	if (!ret)
 		ret = set_addr(info, dest, &info->dest_addr, &info->dest_addrlen);
@@ -115,27 +146,25 @@ static int make_offer(const struct search *search, const struct fi_info *port_in
 		fi_freeinfo(info);
 		return ret;
 	}
-	if (search->hints) {
-		info->handle = search->hints->handle;
-		if (search->hints->domain_attr)
-			info->domain_attr->domain = search->hints->domain_attr->domain;
-		if (search->hints->fabric_attr)
-			info->fabric_attr->fabric = search->hints->fabric_attr->fabric;
-	}
 	*offer = info;
 	return 0;
 }
 
-static bool format_fits(const struct search *search, const struct vrb_port_addr *local,
-			struct ofi_miss *miss)
+static bool format_fits(const struct search *search, uint32_t format, struct ofi_miss *miss)
 {
-	struct fi_info have = { .addr_format = ofi_addr_format((const void *)&local->addr) };
+	struct fi_info have = { .addr_format = format };
 	struct fi_info hints = { 0 };
 
 	if (!search->hints)
 		return true;
 	hints.addr_format = search->hints->addr_format;
 	return !ofi_attr_misses(search->version, &have, &hints, miss);
+}
+
+/* Connections come before datagrams, and of these the names before the addresses that have to be resolved. */
+static int nearness(const struct search *search)
+{
+	return search->type == FI_EP_DGRAM ? DGRAM_DISTANCE + 1 : 0;
 }
 
 static int try_addr(struct search *search, const struct vrb_device *dev,
@@ -148,21 +177,23 @@ static int try_addr(struct search *search, const struct vrb_device *dev,
 	bool preferred;
 	int ret;
 
-	if (!format_fits(search, local, &miss) ||
+	if (!format_fits(search, ofi_addr_format((const void *)&local->addr), &miss) ||
 	    !vrb_resolve_src(&search->target, local, &src, &miss)) {
-		reject(dev->name, port->num, 1, &miss);
+		reject(search, dev->name, port->num, 1, &miss);
 		return 0;
 	}
 	ret = vrb_resolve_dest(&search->target, local, &dest, &preferred, &miss);
 	if (ret == -FI_ENODATA) {
-		reject(dev->name, port->num, 1, &miss);
+		reject(search, dev->name, port->num, 1, &miss);
 		return 0;
 	}
 	if (!ret)
 		ret = make_offer(search, port_info, &src, &dest, &info);
 	if (ret)
 		return ret;
-	ret = insert(search, info, vrb_addr_rank((const void *)&local->addr) + (preferred ? 0 : 8));
+	ret = insert(search, info,
+		     nearness(search) + vrb_addr_rank((const void *)&local->addr) +
+			     (preferred ? 0 : 8));
 	if (ret)
 		fi_freeinfo(info);
 	return ret;
@@ -194,7 +225,7 @@ static bool is_domain(const struct search *search, const struct vrb_device *dev,
 		return true;
 	name = fid->ops->endpoint == vrb_ep_open ? vrb_domain(fid)->info->domain_attr->name
 						 : "another provider";
-	return !strcmp(name, dev->name) ||
+	return vrb_device_is(dev->name, name) ||
 	       object_miss(miss, "domain_attr->domain", name, dev->name);
 }
 
@@ -213,34 +244,168 @@ static bool is_fabric(const struct search *search, const struct fi_info *info,
 	       object_miss(miss, "fabric_attr->fabric", name, info->fabric_attr->name);
 }
 
-static int try_port(struct search *search, const struct vrb_device *dev,
-		    const struct vrb_port *port)
+static int copy_name(const struct vrb_ud_name *name, void **addr, size_t *len)
+{
+	*addr = malloc(sizeof(*name));
+	if (!*addr)
+		return -FI_ENOMEM;
+	memcpy(*addr, name, sizeof(*name));
+	*len = sizeof(*name);
+	return 0;
+}
+
+/* Is an address that was asked for one of the port's? */
+static bool starts_here(const struct search *search, const struct vrb_port *port,
+			struct ofi_miss *miss)
 {
 	const struct vrb_port_addr *local;
-	struct fi_info *info;
+	struct sockaddr_storage src;
+
+	if (search->target.named_src && memcmp(search->target.src_name.gid, &port->gid, 16)) {
+		miss->attr = "src_addr";
+		snprintf(miss->asked, sizeof(miss->asked), "a name of another GID");
+		vrb_gid_str(&port->gid, miss->has, sizeof(miss->has));
+		return false;
+	}
+	STAILQ_FOREACH (local, &port->addrs, next)
+		if (vrb_resolve_src(&search->target, local, &src, miss))
+			return true;
+	return STAILQ_EMPTY(&port->addrs);
+}
+
+/* A destination has to be a name: an address is resolved by who has the format of addresses. */
+static bool ends_at_name(const struct search *search, struct ofi_miss *miss)
+{
+	if (!search->target.dest.count)
+		return true;
+	miss->attr = "dest_addr";
+	ofi_addr_str((const struct sockaddr *)&search->target.dest.addr[0], miss->asked,
+		     sizeof(miss->asked));
+	snprintf(miss->has, sizeof(miss->has),
+		 "names of FI_ADDR_IB_UD; ask for FI_SOCKADDR_IN or FI_SOCKADDR_IN6");
+	return false;
+}
+
+static int offer_name(struct search *search, const struct vrb_port *port,
+		      const struct fi_info *port_info)
+{
+	struct fi_info *info = new_offer(search, port_info, FI_ADDR_IB_UD);
+	struct vrb_ud_name name;
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	vrb_info_name(port, &name);
+	ret = copy_name(&name, &info->src_addr, &info->src_addrlen);
+	if (!ret && search->target.named_dest)
+		ret = copy_name(&search->target.dest_name, &info->dest_addr, &info->dest_addrlen);
+	if (!ret)
+		ret = insert(search, info, DGRAM_DISTANCE);
+	if (ret)
+		fi_freeinfo(info);
+	return ret;
+}
+
+/* Who says where to go by addresses, and not in which format, means the format of addresses. */
+static int try_name(struct search *search, const struct vrb_device *dev,
+		    const struct vrb_port *port, const struct fi_info *port_info)
+{
+	uint32_t format = search->hints ? search->hints->addr_format : FI_FORMAT_UNSPEC;
+	struct ofi_miss miss;
+
+	if (format == FI_FORMAT_UNSPEC && (search->target.src.count || search->target.dest.count))
+		return 0;
+	if (format_fits(search, FI_ADDR_IB_UD, &miss) && starts_here(search, port, &miss) &&
+	    ends_at_name(search, &miss))
+		return offer_name(search, port, port_info);
+	reject(search, dev->name, port->num, 1, &miss);
+	return 0;
+}
+
+static int try_addrs(struct search *search, const struct vrb_device *dev,
+		     const struct vrb_port *port, const struct fi_info *port_info)
+{
+	const struct vrb_port_addr *local;
+	int ret = 0;
+
+	if (search->type == FI_EP_DGRAM)
+		ret = try_name(search, dev, port, port_info);
+	STAILQ_FOREACH (local, &port->addrs, next) {
+		if (ret)
+			break;
+		if (search->type == FI_EP_MSG || local->addr.ss_family != AF_IB)
+			ret = try_addr(search, dev, port, local, port_info);
+	}
+	return ret;
+}
+
+/* The name of the device stands for that of its datagrams too. */
+static unsigned find_misses(const struct search *search, const struct vrb_device *dev,
+			    struct fi_info *info, struct ofi_miss *miss)
+{
+	const struct fi_domain_attr *attr = search->hints ? search->hints->domain_attr : NULL;
+	char *name = info->domain_attr->name;
+	unsigned misses;
+
+	if (attr && attr->name && !strcmp(attr->name, dev->name))
+		info->domain_attr->name = attr->name;
+	misses = ofi_attr_misses(search->version, info, search->hints, miss);
+	info->domain_attr->name = name;
+	return misses;
+}
+
+/* What a port can do with endpoints of one type; takes info, NULL when there was no memory for it. */
+static int try_type(struct search *search, const struct vrb_device *dev,
+		    const struct vrb_port *port, struct fi_info *info)
+{
 	struct ofi_miss miss, unusable;
 	unsigned misses;
 	int ret = 0;
 
-	info = vrb_info_msg(dev, port);
 	if (!info)
 		return -FI_ENOMEM;
+	search->type = info->ep_attr->type;
 	vrb_info_offer_mode(info, search->hints);
-	misses = ofi_attr_misses(search->version, info, search->hints, &miss);
+	misses = find_misses(search, dev, info, &miss);
 	if (!is_fabric(search, info, misses ? &unusable : &miss))
 		misses++;
 	if (!vrb_port_usable(port, &unusable))
-		reject(dev->name, port->num, misses + 1, &unusable);
+		reject(search, dev->name, port->num, misses + 1, &unusable);
 	else if (misses)
-		reject(dev->name, port->num, misses, &miss);
+		reject(search, dev->name, port->num, misses, &miss);
 	else
-		STAILQ_FOREACH (local, &port->addrs, next) {
-			ret = try_addr(search, dev, port, local, info);
-			if (ret)
-				break;
-		}
+		ret = try_addrs(search, dev, port, info);
 	fi_freeinfo(info);
 	return ret;
+}
+
+/* A device without datagrams matters only to who asks for them. */
+static void reject_dgram(struct search *search, const struct vrb_device *dev,
+			 const struct vrb_port *port)
+{
+	const struct fi_ep_attr *attr = search->hints ? search->hints->ep_attr : NULL;
+	struct ofi_miss miss = { .attr = "ep_attr->type", .asked = "FI_EP_DGRAM" };
+
+	if (!attr || attr->type != FI_EP_DGRAM)
+		return;
+	if (is_shortage(dev->ud_err) && !search->shortage)
+		search->shortage = -dev->ud_err;
+	search->type = FI_EP_DGRAM;
+	snprintf(miss.has, sizeof(miss.has), "no UD queue pair: %s", strerror(dev->ud_err));
+	reject(search, dev->name, port->num, 1, &miss);
+}
+
+static int try_port(struct search *search, const struct vrb_device *dev,
+		    const struct vrb_port *port)
+{
+	int ret = try_type(search, dev, port, vrb_info_msg(dev, port));
+
+	if (ret)
+		return ret;
+	if (!dev->ud_err)
+		return try_type(search, dev, port, vrb_info_dgram(dev, port));
+	reject_dgram(search, dev, port);
+	return 0;
 }
 
 static int try_device(struct search *search, const struct vrb_device *dev)
@@ -248,14 +413,15 @@ static int try_device(struct search *search, const struct vrb_device *dev)
 	struct ofi_miss miss;
 	int i, ret = 0;
 
+	search->type = FI_EP_MSG;
 	if (dev->err) {
 		if (is_shortage(dev->err) && !search->shortage)
 			search->shortage = -dev->err;
-		reject(dev->name, 0, 1, &dev->why);
+		reject(search, dev->name, 0, 1, &dev->why);
 		return 0;
 	}
 	if (!is_domain(search, dev, &miss)) {
-		reject(dev->name, 0, 1, &miss);
+		reject(search, dev->name, 0, 1, &miss);
 		return 0;
 	}
 	for (i = 0; i < dev->num_ports && !ret; i++)
@@ -277,7 +443,7 @@ static unsigned count_entries(const char *path)
 	return count;
 }
 
-static void reject_no_device(void)
+static void reject_no_device(const struct search *search)
 {
 	struct ofi_miss miss = { .attr = "device", .asked = "an RDMA device" };
 	unsigned count = count_entries(SYSFS_DEVICES);
@@ -288,7 +454,7 @@ static void reject_no_device(void)
 	else
 		snprintf(miss.has, sizeof(miss.has),
 			 "none in " SYSFS_DEVICES ": load the driver of a device, or rdma_rxe");
-	reject(NULL, 0, 1, &miss);
+	reject(search, NULL, 0, 1, &miss);
 }
 
 static int try_all(struct search *search, bool fresh)
@@ -301,7 +467,7 @@ static int try_all(struct search *search, bool fresh)
 	if (ret)
 		return ret;
 	if (STAILQ_EMPTY(snapshot))
-		reject_no_device();
+		reject_no_device(search);
 	STAILQ_FOREACH (dev, snapshot, next) {
 		ret = try_device(search, dev);
 		if (ret)
@@ -351,7 +517,7 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	ret = vrb_resolve(node, service, flags, hints, &search.target, &miss);
 	if (ret) {
 		if (ret == -FI_ENODATA)
-			reject(NULL, 0, 1, &miss);
+			reject(&search, NULL, 0, 1, &miss);
 		return ret;
 	}
 	ret = try_all(&search, flags & FI_RESCAN);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <rdma/fabric.h>
 #include "device.h"
+#include "ud_name.h"
 
 #define VRB_CQ_DATA_SIZE 4
 
@@ -14,7 +15,16 @@
  * no address yet. NULL when out of memory.
  */
 struct fi_info *vrb_info_msg(const struct vrb_device *dev, const struct vrb_port *port);
-/* Takes remote CQ data away from a caller whose RMA may not consume receives (FI_RX_CQ_DATA). */
+/* The same as FI_EP_DGRAM. */
+struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_port *port);
+/* FI_MSG_PREFIX for who leaves room before each message: it saves a segment of each receive. */
+void vrb_info_offer_prefix(struct fi_info *info, const struct fi_info *hints);
+/* The name that stands for a port in info->src_addr: it has no queue pair yet. */
+void vrb_info_name(const struct vrb_port *port, struct vrb_ud_name *name);
+/*
+ * What an application does that its hints say: takes remote CQ data away from one whose RMA may not consume
+ * receives (FI_RX_CQ_DATA), and the prefix of datagrams.
+ */
 void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints);
 /* From the largest sizes to what a caller gets: the defaults, or more when the hints say so. */
 void vrb_info_settle(struct fi_info *info, const struct fi_info *hints);

@@ -6,8 +6,12 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-/* Probes at most once per device and process. 0 or errno, of the call named in *call. */
-int vrb_inline_max(struct ibv_context *ctx, const char **call, uint32_t *max);
+/*
+ * Of queue pairs of this type; probes at most once per device and process. *max holds a guess, or 0. 0 or errno,
+ * of the call named in *call.
+ */
+int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call,
+		   uint32_t *max);
 /* Forgets what was found. */
 void vrb_inline_forget(void);
 

@@ -423,7 +423,8 @@ static int check_info(const struct fi_info *info)
 	if (info && info->domain_attr && info->ep_attr && info->ep_attr->type == FI_EP_MSG)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_passive_ep: the fi_info is not one of fi_getinfo for FI_EP_MSG\n");
+		"fi_passive_ep: the fi_info is not one of fi_getinfo for FI_EP_MSG; endpoints of "
+		"other types don't listen\n");
 	return -FI_EINVAL;
 }
 

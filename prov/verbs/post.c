@@ -2,6 +2,7 @@
 /* The rare ways of posting: full or closed queues, failed posts, and the batches of FI_MORE. */
 #include "batch.h"
 #include "cq.h"
+#include "dgram.h"
 #include "err.h"
 #include "post.h"
 
@@ -9,6 +10,8 @@ static int down_err(const struct vrb_ep *ep)
 {
 	int err = __atomic_load_n(&ep->down_err, __ATOMIC_RELAXED);
 
+	if (!err && vrb_ep_is_dgram(ep) && vrb_dgram_is_broken((const struct vrb_dgram *)ep))
+		return -FI_EAGAIN;
 	return err ? err : -FI_EOPBADSTATE;
 }
 
@@ -28,9 +31,15 @@ static bool take_pool(struct vrb_wq *wq)
 	return false;
 }
 
+static bool is_shut(struct vrb_wq *wq)
+{
+	return vrb_wq_special(wq) & VRB_WQ_SHUT &&
+	       !(vrb_ep_is_dgram(wq->ep) && vrb_dgram_mend(vrb_dgram_of(wq->ep)));
+}
+
 static bool has_room(struct vrb_wq *wq)
 {
-	return !(vrb_wq_special(wq) & VRB_WQ_SHUT) && vrb_wq_refresh(wq) && take_pool(wq);
+	return !is_shut(wq) && vrb_wq_refresh(wq) && take_pool(wq);
 }
 
 /* Perhaps after a look at what completed silently. */

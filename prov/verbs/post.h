@@ -152,6 +152,12 @@ VRB_INLINE unsigned int vrb_inline_flag(const struct vrb_ep *ep, size_t len)
 	return len <= ep->inject_size ? IBV_SEND_INLINE : 0;
 }
 
+/* Datagrams leave in order, and there is nothing that one of them could wait for. */
+static inline unsigned int vrb_fence_flag(const struct vrb_ep *ep, uint64_t flags)
+{
+	return flags & FI_FENCE && !vrb_ep_is_dgram(ep) ? IBV_SEND_FENCE : 0;
+}
+
 /* What a transmit call with flags of its own asks of the work request and of the completion. */
 struct vrb_tx_mode {
 	unsigned int wr_flags;

@@ -15,6 +15,7 @@
 #include "fabric.h"
 #include "info.h"
 #include "inline.h"
+#include "mc.h"
 #include "ops.h"
 #include "pep.h"
 #include "prov.h"
@@ -72,6 +73,7 @@ static struct fi_provider *start(void)
 	ofi_ops_init();
 	vrb_domain_ops_init();
 	vrb_av_ops_init();
+	vrb_mc_ops_init();
 	vrb_ep_ops_init();
 	vrb_cq_ops_init();
 	vrb_mr_ops_init();

@@ -5,6 +5,7 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/rdma_cma.h>
 #include "cq.h"
+#include "dgram.h"
 #include "ep.h"
 #include "err.h"
 #include "prov.h"
@@ -47,6 +48,43 @@ static int to_init(struct vrb_ep *ep)
 	return err ? failed(ep, "fi_enable: ibv_modify_qp to", "INIT", err) : 0;
 }
 
+/*
+ * The way of a UD queue pair. Where one comes from an error, its work requests are forgotten: nothing
+ * may be outstanding.
+ */
+int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call)
+{
+	static const struct {
+		enum ibv_qp_state state;
+		int mask;
+	} steps[] = {
+		{ IBV_QPS_RESET, IBV_QP_STATE },
+		{ IBV_QPS_INIT, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
+		{ IBV_QPS_RTR, IBV_QP_STATE },
+		{ IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN },
+	};
+	struct ibv_qp_attr attr = {
+		.pkey_index = ep->port.pkey_index,
+		.port_num = ep->port.num,
+		.qkey = ep->qkey,
+	};
+	size_t i;
+	int err;
+
+	for (i = ep->ep.qp->state == IBV_QPS_RESET; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		attr.qp_state = steps[i].state;
+		err = ibv_modify_qp(ep->ep.qp, &attr, steps[i].mask);
+		if (err)
+			return failed(&ep->ep, call, "ibv_modify_qp", err);
+	}
+	return 0;
+}
+
+static int first_steps(struct vrb_ep *ep)
+{
+	return vrb_ep_is_dgram(ep) ? vrb_qp_start_ud(vrb_dgram_of(ep), "fi_enable:") : to_init(ep);
+}
+
 int vrb_qp_create(struct vrb_ep *ep)
 {
 	const struct fi_info *info = ep->info;
@@ -56,12 +94,12 @@ int vrb_qp_create(struct vrb_ep *ep)
 		.qp_context = ep,
 		.send_cq = tx->ibv,
 		.recv_cq = rx->ibv,
-		.qp_type = IBV_QPT_RC,
+		.qp_type = vrb_ep_is_dgram(ep) ? IBV_QPT_UD : IBV_QPT_RC,
 		.cap = {
 			.max_send_wr = info->tx_attr->size,
 			.max_recv_wr = info->rx_attr->size,
 			.max_send_sge = info->tx_attr->iov_limit,
-			.max_recv_sge = info->rx_attr->iov_limit,
+			.max_recv_sge = info->rx_attr->iov_limit + vrb_ep_is_dgram(ep),
 			.max_inline_data = info->tx_attr->inject_size,
 		},
 	};
@@ -71,7 +109,7 @@ int vrb_qp_create(struct vrb_ep *ep)
 	if (!ep->qp)
 		return failed(ep, "fi_enable:", "ibv_create_qp", errno);
 	ep->qp_num = ep->qp->qp_num;
-	ret = to_init(ep);
+	ret = first_steps(ep);
 	if (ret)
 		vrb_qp_destroy(ep);
 	return ret;

@@ -4,12 +4,16 @@
 #define VRB_QP_H
 
 struct vrb_ep;
+struct vrb_dgram;
 struct rdma_cm_id;
 
-int vrb_qp_create(struct vrb_ep *ep);	/* in INIT, receives can be posted */
+/* In INIT, where receives can be posted; one of datagrams in RTS. */
+int vrb_qp_create(struct vrb_ep *ep);
 void vrb_qp_destroy(struct vrb_ep *ep); /* NULL-safe */
 /* INIT to RTR to RTS with the attributes of the id's connection and vrb_params' timers. 0 or -FI_E*. */
 int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id);
+/* From RESET or an error to RTS. 0 or -FI_E*, logged for `call`. */
+int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call);
 void vrb_qp_flush(struct vrb_ep *ep); /* to ERR: all that is outstanding completes */
 
 #endif

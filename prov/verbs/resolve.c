@@ -56,6 +56,35 @@ static int take_addr(const struct fi_info *hints, const void *addr, size_t len, 
 	return 0;
 }
 
+static int take_name(const void *addr, size_t len, const char *what, struct vrb_ud_name *name,
+		     bool *named)
+{
+	if (len != sizeof(*name))
+		return bad(what, "a name of FI_ADDR_IB_UD has 32 bytes");
+	memcpy(name, addr, len);
+	*named = true;
+	return 0;
+}
+
+/* The addresses of the hints, by their format. */
+static int take_hints(const struct fi_info *hints, bool src, bool dest, struct vrb_target *target)
+{
+	bool name = hints->addr_format == FI_ADDR_IB_UD;
+	int ret = 0;
+
+	if (src && hints->src_addr)
+		ret = name ? take_name(hints->src_addr, hints->src_addrlen, "hints->src_addr",
+				       &target->src_name, &target->named_src)
+			   : take_addr(hints, hints->src_addr, hints->src_addrlen,
+				       "hints->src_addr", &target->src);
+	if (!ret && dest && hints->dest_addr)
+		ret = name ? take_name(hints->dest_addr, hints->dest_addrlen, "hints->dest_addr",
+				       &target->dest_name, &target->named_dest)
+			   : take_addr(hints, hints->dest_addr, hints->dest_addrlen,
+				       "hints->dest_addr", &target->dest);
+	return ret;
+}
+
 static void why_name(struct ofi_miss *why, const char *node, const char *service, const char *text)
 {
 	why->attr = node ? "node" : "service";
@@ -171,17 +200,14 @@ int vrb_resolve(const char *node, const char *service, uint64_t flags, const str
 
 	target->src.count = 0;
 	target->dest.count = 0;
+	target->named_src = target->named_dest = false;
 	if (source && !named)
 		return bad("FI_SOURCE", "node and service are both NULL");
 	if (named)
 		ret = resolve_name(node, service, flags, format,
 				   source ? &target->src : &target->dest, why);
-	if (!ret && !source && hints && hints->src_addr)
-		ret = take_addr(hints, hints->src_addr, hints->src_addrlen, "hints->src_addr",
-				&target->src);
-	if (!ret && (source || !named) && hints && hints->dest_addr)
-		ret = take_addr(hints, hints->dest_addr, hints->dest_addrlen, "hints->dest_addr",
-				&target->dest);
+	if (!ret && hints)
+		ret = take_hints(hints, !source, source || !named, target);
 	return ret;
 }
 

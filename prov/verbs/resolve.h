@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <rdma/fabric.h>
 #include "device.h"
+#include "ud_name.h"
 
 enum { VRB_TARGET_ADDRS = 8 };
 
@@ -17,8 +18,10 @@ struct vrb_addr_list {
 };
 
 struct vrb_target {
-	struct vrb_addr_list src;  /* where to start from, empty is anywhere */
-	struct vrb_addr_list dest; /* where to get to, empty is nowhere in particular */
+	struct vrb_addr_list src;   /* where to start from, empty is anywhere */
+	struct vrb_addr_list dest;  /* where to get to, empty is nowhere in particular */
+	bool named_src, named_dest; /* the hints have names of FI_ADDR_IB_UD */
+	struct vrb_ud_name src_name, dest_name;
 };
 
 /* -FI_ENODATA with *why filled when a name has no address, -FI_EINVAL on bad input, logged. */

@@ -56,6 +56,8 @@ static bool fits(const struct wish *wish, const struct ibv_gid_entry *entry)
 {
 	if (wish->any)
 		return true;
+	if (wish->ss.ss_family && entry->gid_type == IBV_GID_TYPE_IB)
+		return true; /* there an IP address is no GID */
 	if (wish->ss.ss_family)
 		return vrb_gid_is_addr(&entry->gid, (const struct sockaddr *)&wish->ss);
 	return !memcmp(&entry->gid, &wish->gid, sizeof(entry->gid));

@@ -15,6 +15,14 @@ static const struct vrb_slot *slot_of(const struct ibv_wc *wc)
 	return (const struct vrb_slot *)(uintptr_t)wc->wr_id;
 }
 
+/* Of datagrams some devices say that the queue pair can't do it. */
+static int error_of(const struct ibv_wc *wc, const struct vrb_slot *slot)
+{
+	if (slot->wq->dgram && wc->status == IBV_WC_LOC_QP_OP_ERR)
+		return FI_ETRUNC;
+	return vrb_wc_err(wc->status, slot->flags & FI_RECV);
+}
+
 /* The opcode of a failed completion is undefined, so everything comes from the slot. */
 void vrb_wc_error(const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
 {
@@ -24,7 +32,7 @@ void vrb_wc_error(const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
 	*entry = (struct fi_cq_err_entry){
 		.op_context = slot->context,
 		.flags = flags,
-		.err = vrb_wc_err(wc->status, flags & FI_RECV),
+		.err = error_of(wc, slot),
 		.prov_errno = wc->status,
 	};
 }
@@ -56,8 +64,10 @@ static const char *operation(uint64_t flags)
 }
 
 /* What the status usually means for whoever wrote the program. */
-static const char *meaning(int status)
+static const char *meaning(int status, uint64_t flags)
 {
+	if (status == IBV_WC_LOC_QP_OP_ERR && flags & FI_RECV)
+		return "receive buffer too small for the datagram, or too many segments";
 	switch (status) {
 	case IBV_WC_LOC_LEN_ERR:
 		return "receive buffer too small for the message, or message above max_msg_size";
@@ -67,7 +77,7 @@ static const char *meaning(int status)
 	case IBV_WC_LOC_PROT_ERR:
 		return "the local descriptor does not cover the buffer or lacks the access";
 	case IBV_WC_WR_FLUSH_ERR:
-		return "the endpoint is disconnected or shut down";
+		return "the endpoint is disconnected, shut down or in error";
 	case IBV_WC_LOC_ACCESS_ERR:
 		return "an incoming write hit a local protection error";
 	case IBV_WC_REM_INV_REQ_ERR:
@@ -88,7 +98,7 @@ static const char *meaning(int status)
 
 const char *vrb_wc_text(int status, const struct vrb_wc_detail *detail, char *buf, size_t len)
 {
-	const char *why = meaning(status);
+	const char *why = meaning(status, detail ? detail->flags : 0);
 	const char *name = ibv_wc_status_str(status);
 	const char *colon = *why ? ": " : "";
 

@@ -13,6 +13,7 @@ static void link_slots(struct vrb_wq *wq)
 			.wq = wq,
 			.next = &wq->slots[i < wq->size ? i + 1 : 0],
 			.signal = i % period == period - 1 ? IBV_SEND_SIGNALED : 0,
+			.index = i,
 		};
 }
 

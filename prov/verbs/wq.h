@@ -54,6 +54,7 @@ struct vrb_slot {
 	struct vrb_slot *next;
 	unsigned int
 		signal; /* IBV_SEND_SIGNALED in a few slots, so that silent queues retire too */
+	uint32_t index;
 };
 
 /* In vrb_wq.special: why a post or a completion needs more than a slot. */
@@ -90,6 +91,7 @@ struct vrb_wq {
 	struct ofi_cntr *const *cntrs; /* by VRB_COUNT_*, NULL where nothing is counted */
 	bool lost;   /* the device is gone: the library completes what is outstanding; atomic */
 	bool closed; /* the endpoint is gone; what completes still is dropped */
+	bool dgram;  /* receives of datagrams: a header precedes them; constant */
 	LIST_ENTRY(vrb_wq) siblings; /* cq->wqs, or cq->closed until the CQ was seen empty */
 };
 

@@ -45,9 +45,13 @@ struct fi_info *hints_for(const struct setup *setup)
 	const char *device = getenv("WEFT_DEVICE");
 
 	CHECK(hints);
-	hints->caps = setup->caps ? setup->caps : FI_MSG | FI_RMA | FI_ATOMIC;
-	hints->mode = FI_RX_CQ_DATA | FI_CONTEXT;
-	hints->ep_attr->type = FI_EP_MSG;
+	hints->caps = setup->caps		   ? setup->caps
+		      : setup->type == FI_EP_DGRAM ? FI_MSG | FI_SOURCE
+						   : FI_MSG | FI_RMA | FI_ATOMIC;
+	hints->mode = FI_RX_CQ_DATA | FI_CONTEXT | setup->mode;
+	hints->addr_format = setup->addr_format;
+	hints->ep_attr->type = setup->type ? setup->type : FI_EP_MSG;
+	hints->domain_attr->av_type = setup->av_type;
 	hints->domain_attr->mr_mode =
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->domain_attr->threading = setup->threading;
@@ -85,6 +89,13 @@ struct fid_cq *end_cq(struct end *end, const struct fi_cq_attr *attr)
 void end_reg(struct end *end, void *buf, size_t len, uint64_t access, struct fid_mr **mr)
 {
 	OK(fi_mr_reg(end->domain, buf, len, access, 0, 0, 0, mr, NULL));
+}
+
+static void open_av(struct end *end)
+{
+	struct fi_av_attr attr = { .type = end->info->domain_attr->av_type };
+
+	OK(fi_av_open(end->domain, &attr, &end->av, end));
 }
 
 static void open_buf(struct end *end)
@@ -127,6 +138,8 @@ void end_open(struct end *end, struct fi_info *info)
 	end->cq = end_cq(end, &cq_attr);
 	end->rxcq = setup->one_cq ? end->cq : end_cq(end, &cq_attr);
 	open_cntrs(end);
+	if (setup->type == FI_EP_DGRAM)
+		open_av(end);
 	open_buf(end);
 }
 
@@ -145,6 +158,8 @@ struct fid_ep *end_ep(struct end *end, struct fi_info *info)
 	for (i = 0; i < CNTRS; i++)
 		if (end->cntr[i])
 			OK(fi_ep_bind(ep, &end->cntr[i]->fid, cntr_flags[i]));
+	if (end->av)
+		OK(fi_ep_bind(ep, &end->av->fid, 0));
 	OK(fi_enable(ep));
 	return ep;
 }
@@ -163,6 +178,7 @@ void end_close(struct end *end)
 
 	end->ep = closed(end->ep);
 	end->pep = closed(end->pep);
+	end->av = closed(end->av);
 	end->mr = closed(end->mr);
 	for (i = 0; i < CNTRS; i++)
 		end->cntr[i] = closed(end->cntr[i]);
@@ -178,6 +194,33 @@ void end_close(struct end *end)
 	end->buf = NULL;
 	end->info = NULL;
 	end->rxcq = NULL;
+}
+
+struct fi_info *own_info(const struct setup *setup)
+{
+	bool ip = setup->addr_format && setup->addr_format != FI_ADDR_IB_UD;
+
+	return ip ? info_for(setup, local_addr(), NULL, FI_SOURCE) : info_for(setup, NULL, NULL, 0);
+}
+
+void end_name(struct end *end, struct name *name)
+{
+	name->len = sizeof(name->bytes);
+	OK(fi_getname(&end->ep->fid, name->bytes, &name->len));
+}
+
+void step_open_dgram(struct end *end, void *arg)
+{
+	end_open(end, own_info(end->setup));
+	end->ep = end_ep(end, end->info);
+	end_name(end, arg);
+}
+
+void step_insert(struct end *end, void *arg)
+{
+	const struct name *name = arg;
+
+	EQUAL(fi_av_insert(end->av, name->bytes, 1, &end->to, 0, NULL), 1);
 }
 
 static void name_place(struct fid *fid, struct place *place)

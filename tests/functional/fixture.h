@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two connected endpoints on the provider verbs: the client is always in the test's own process, the
+ * Two endpoints on the provider verbs, connected or with each other's address: the client is always in the test's own process, the
  * server is there too, or in a process of its own. Each test is run both ways. What happens at an end is
  * a step: at() runs it in the process where the end is, with a copy of its argument that comes back.
  */
@@ -20,7 +20,12 @@ struct end;
 
 /* What a test asks of its ends. What is 0 has the default that the comment names. */
 struct setup {
-	uint64_t caps; /* FI_MSG | FI_RMA | FI_ATOMIC */
+	enum fi_ep_type type; /* FI_EP_MSG, or FI_EP_DGRAM */
+	uint64_t caps;	      /* FI_MSG | FI_RMA | FI_ATOMIC; of FI_EP_DGRAM FI_MSG | FI_SOURCE */
+	/* Of FI_EP_DGRAM: */
+	enum fi_av_type av_type;
+	uint32_t addr_format; /* FI_ADDR_IB_UD */
+	uint64_t mode;	      /* FI_MSG_PREFIX or none */
 	enum fi_threading threading;
 	size_t tx_size, rx_size; /* the provider's */
 	size_t cq_size;
@@ -57,7 +62,9 @@ struct end {
 	struct fid_cntr *cntr[CNTRS];
 	struct fid_pep *pep;
 	struct fid_ep *ep;
-	uint8_t *buf; /* registered with every access */
+	struct fid_av *av; /* of FI_EP_DGRAM */
+	fi_addr_t to;	   /* the other end */
+	uint8_t *buf;	   /* registered with every access */
 	struct fid_mr *mr;
 	void *desc;
 	struct target peer; /* the other end's buf */
@@ -101,6 +108,17 @@ struct fid_ep *end_ep(struct end *end, struct fi_info *info); /* opened, bound a
 void end_reg(struct end *end, void *buf, size_t len, uint64_t access, struct fid_mr **mr);
 void end_close(struct end *end);
 step_fn step_end_close;
+
+/* The name of an endpoint of datagrams. */
+struct name {
+	size_t len;
+	uint8_t bytes[64];
+};
+
+step_fn step_open_dgram; /* opens the end, up to its endpoint; with a struct name, which it returns */
+step_fn step_insert;	 /* with the struct name of the other end, which becomes `to` */
+struct fi_info *own_info(const struct setup *setup); /* of this machine */
+void end_name(struct end *end, struct name *name);
 
 /* Where a passive endpoint listens. */
 struct place {

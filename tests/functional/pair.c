@@ -167,11 +167,28 @@ void step_end_close(struct end *end, void *arg)
 	end_close(end);
 }
 
+static void open_dgrams(struct end *client, struct end *server)
+{
+	struct name theirs = { 0 }, ours = { 0 };
+
+	at(server, step_open_dgram, &theirs, sizeof(theirs));
+	step_open_dgram(client, &ours);
+	at(server, step_insert, &ours, sizeof(ours));
+	step_insert(client, &theirs);
+	if (client->setup->ready)
+		client->setup->ready(client);
+}
+
 void pair_open(struct pair *pair)
 {
 	struct end *client = &pair->client, *server = &pair->server;
 	struct place place = { 0 };
 	struct target target = { 0 };
+
+	if (client->setup->type == FI_EP_DGRAM) {
+		open_dgrams(client, server);
+		return;
+	}
 
 	at(server, step_listen, &place, sizeof(place));
 	end_aim(client, &place);

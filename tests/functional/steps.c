@@ -89,8 +89,8 @@ void post_send(struct end *end, void *arg)
 	const struct part *part = arg;
 	uint64_t limit = deadline();
 
-	while (AGAIN(limit, fi_send(end->ep, end->buf + part->off, part->len, end->desc,
-				    FI_ADDR_UNSPEC, (void *)(uintptr_t)part->context)))
+	while (AGAIN(limit, fi_send(end->ep, end->buf + part->off, part->len, end->desc, end->to,
+				    (void *)(uintptr_t)part->context)))
 		;
 }
 

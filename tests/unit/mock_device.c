@@ -328,6 +328,10 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 	if (fails("ibv_create_qp"))
 		return NULL;
+	if (attr->qp_type == IBV_QPT_UD && device->no_ud_errno) {
+		errno = device->no_ud_errno;
+		return NULL;
+	}
 	if (attr->cap.max_inline_data > device->max_inline) {
 		errno = EINVAL;
 		return NULL;

@@ -16,6 +16,7 @@
 #include "prov/verbs/ep.h"
 #include "prov/verbs/fabric.h"
 #include "prov/verbs/info.h"
+#include "prov/verbs/inline.h"
 #include "prov/verbs/prov.h"
 
 #define V2 FI_VERSION(2, 6)
@@ -25,11 +26,14 @@ static const uint8_t mac[6] = { 0x52, 0x54, 0, 0x12, 0x34, 0x56 };
 static struct mock_device *device;
 static struct fi_info *info, *hints;
 static char why[4096];
+static enum fi_ep_type type; /* what is looked at */
 
 static void on_reject(const struct fi_explain_entry *entry)
 {
 	size_t len = strlen(why);
 
+	if (entry->ep_type != FI_EP_UNSPEC && entry->ep_type != type)
+		return;
 	snprintf(why + len, sizeof(why) - len, "%s port %u misses %u: %s: asked %s, has %s\n",
 		 entry->domain_name ? entry->domain_name : "-", entry->port, entry->misses,
 		 entry->attr, entry->asked, entry->has);
@@ -42,6 +46,8 @@ static int setup(void **state)
 	(void)state;
 	memcpy(&vrb_prov.context, &context, sizeof(context));
 	why[0] = '\0';
+	type = FI_EP_MSG;
+	vrb_inline_forget();
 	mock_reset();
 	vrb_params = (struct vrb_params){ .tx_size = 384,
 					  .rx_size = 384,
@@ -101,7 +107,11 @@ static void expect(const char *expected)
 	const struct fi_info *i;
 
 	for (i = info; i; i = i->next) {
-		ofi_addr_str(i->src_addr, addr, sizeof(addr));
+		if (i->ep_attr->type != type)
+			continue;
+		strcpy(addr, "//name");
+		if (i->addr_format != FI_ADDR_IB_UD)
+			ofi_addr_str(i->src_addr, addr, sizeof(addr));
 		sprintf(text + strlen(text), "%s %s", i->domain_attr->name, strstr(addr, "//") + 2);
 		if (i->dest_addr) {
 			ofi_addr_str(i->dest_addr, addr, sizeof(addr));
@@ -238,6 +248,7 @@ static void test_addr_str(void **state)
 {
 	(void)state;
 	two_devices();
+	hints->ep_attr->type = FI_EP_MSG;
 	hints->addr_format = FI_ADDR_STR;
 	hints->src_addr = strdup("fi_sockaddr_in://10.0.1.1:77");
 	hints->src_addrlen = strlen(hints->src_addr) + 1;
@@ -421,6 +432,115 @@ static void test_fabric_object(void **state)
 	assert_non_null(strstr(why, "asked one of another provider"));
 }
 
+static void ask_dgram(void)
+{
+	two_devices();
+	type = hints->ep_attr->type = FI_EP_DGRAM;
+}
+
+static void test_dgram(void **state)
+{
+	(void)state;
+	ask_dgram();
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	expect("rxe0-dgram name\nrxe1-dgram name\nrxe0-dgram 10.0.0.1:0\nrxe1-dgram 10.0.1.1:0\n"
+	       "rxe0-dgram [fd00::1]:0\n");
+	assert_int_equal(info->ep_attr->protocol, FI_PROTO_IB_UD);
+	assert_int_equal(info->ep_attr->max_msg_size, 1024);
+	assert_int_equal(info->src_addrlen, sizeof(struct vrb_ud_name));
+	assert_int_equal(info->domain_attr->av_type, FI_AV_TABLE);
+	assert_int_equal(info->domain_attr->mr_mode, FI_MR_LOCAL);
+	assert_int_equal(info->domain_attr->cq_data_size, 4);
+	assert_int_equal(info->caps & (FI_RMA | FI_ATOMIC), 0);
+	assert_int_equal(info->tx_attr->msg_order | info->rx_attr->msg_order, 0);
+	assert_int_equal(get(NULL, NULL, 0, NULL), 0); /* those of connections come first */
+	assert_int_equal(info->ep_attr->type, FI_EP_MSG);
+}
+
+static void test_dgram_prefix(void **state)
+{
+	(void)state;
+	ask_dgram();
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	assert_int_equal(info->mode, FI_MSG_PREFIX);
+	assert_int_equal(info->ep_attr->msg_prefix_size, 40);
+	hints->rx_attr->mode = FI_CONTEXT;
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	assert_int_equal(info->mode, 0);
+	hints->rx_attr->mode = FI_MSG_PREFIX;
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	assert_int_equal(info->rx_attr->mode, FI_MSG_PREFIX);
+	hints->mode = FI_CONTEXT;
+	hints->rx_attr->mode = 0;
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	assert_int_equal(info->mode | info->ep_attr->msg_prefix_size, 0);
+}
+
+static void test_dgram_addresses(void **state)
+{
+	struct vrb_ud_name name = { .qpn = { 0, 0, 0, 9 } };
+
+	(void)state;
+	ask_dgram();
+	assert_int_equal(get("10.0.1.9", "7471", 0, hints), 0);
+	expect("rxe1-dgram 10.0.1.1:0 > 10.0.1.9:7471\n");
+	assert_int_equal(get(NULL, "7471", FI_SOURCE, hints), 0);
+	expect("rxe0-dgram 10.0.0.1:7471\nrxe1-dgram 10.0.1.1:7471\nrxe0-dgram [fd00::1]:7471\n");
+	hints->addr_format = FI_ADDR_IB_UD;
+	assert_int_equal(get("10.0.1.1", NULL, FI_SOURCE, hints), 0);
+	expect("rxe1-dgram name\n");
+	assert_int_equal(get("10.0.1.9", "7471", 0, hints), -FI_ENODATA);
+	assert_non_null(strstr(why, "dest_addr: asked fi_sockaddr_in://10.0.1.9:7471, has names of "
+				    "FI_ADDR_IB_UD; ask for FI_SOCKADDR_IN"));
+	hints->dest_addr = malloc(sizeof(name));
+	memcpy(hints->dest_addr, &name, sizeof(name));
+	hints->dest_addrlen = sizeof(name);
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	assert_int_equal(info->dest_addrlen, sizeof(name));
+	assert_memory_equal(info->dest_addr, &name, sizeof(name));
+	hints->src_addr = malloc(info->src_addrlen);
+	hints->src_addrlen = info->src_addrlen;
+	memcpy(hints->src_addr, info->next->src_addr, info->src_addrlen);
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	assert_string_equal(info->domain_attr->name, "rxe1-dgram");
+	assert_null(info->next);
+	hints->dest_addrlen = 16;
+	capture_start();
+	assert_int_equal(get(NULL, NULL, 0, hints), -FI_EINVAL);
+	assert_non_null(strstr(capture_stop(), "a name of FI_ADDR_IB_UD has 32 bytes"));
+}
+
+static void test_dgram_names(void **state)
+{
+	(void)state;
+	ask_dgram();
+	hints->domain_attr->name = strdup("rxe1");
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	expect("rxe1-dgram name\nrxe1-dgram 10.0.1.1:0\n");
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = strdup("rxe1-dgram");
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	expect("rxe1-dgram name\nrxe1-dgram 10.0.1.1:0\n");
+	hints->caps = FI_TAGGED;
+	assert_int_equal(get(NULL, NULL, 0, hints), -FI_ENODATA);
+	assert_non_null(strstr(why, "rxe1-dgram") ? why : strstr(why, "caps: asked FI_TAGGED"));
+}
+
+static void test_no_dgram(void **state)
+{
+	(void)state;
+	ask_dgram();
+	device->no_ud_errno = EOPNOTSUPP;
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	expect("rxe1-dgram name\nrxe1-dgram 10.0.1.1:0\n");
+	assert_string_equal(why,
+			    "rxe0 port 1 misses 1: ep_attr->type: asked FI_EP_DGRAM, has no UD "
+			    "queue pair: Operation not supported\n");
+	type = hints->ep_attr->type = FI_EP_MSG;
+	assert_int_equal(get(NULL, NULL, 0, hints), 0);
+	expect("rxe0 10.0.0.1:0\nrxe1 10.0.1.1:0\nrxe0 [fd00::1]:0\n");
+}
+
 static void test_attr_only(void **state)
 {
 	(void)state;
@@ -435,13 +555,32 @@ static void test_attr_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_no_device),	       TEST(test_all),		 TEST(test_source),
-		TEST(test_destination),	       TEST(test_names),	 TEST(test_hint_addresses),
-		TEST(test_bad_hint_addresses), TEST(test_addr_str),	 TEST(test_addr_format),
-		TEST(test_attr_misses),	       TEST(test_device_limits), TEST(test_dead_port),
-		TEST(test_two_ports),	       TEST(test_no_permission), TEST(test_shortage),
-		TEST(test_route_shortage),     TEST(test_legacy),	 TEST(test_handle),
-		TEST(test_domain_object),      TEST(test_fabric_object), TEST(test_attr_only),
+		TEST(test_no_device),
+		TEST(test_all),
+		TEST(test_source),
+		TEST(test_destination),
+		TEST(test_names),
+		TEST(test_hint_addresses),
+		TEST(test_bad_hint_addresses),
+		TEST(test_addr_str),
+		TEST(test_addr_format),
+		TEST(test_attr_misses),
+		TEST(test_device_limits),
+		TEST(test_dead_port),
+		TEST(test_two_ports),
+		TEST(test_no_permission),
+		TEST(test_shortage),
+		TEST(test_route_shortage),
+		TEST(test_legacy),
+		TEST(test_handle),
+		TEST(test_domain_object),
+		TEST(test_fabric_object),
+		TEST(test_attr_only),
+		TEST(test_dgram),
+		TEST(test_dgram_prefix),
+		TEST(test_dgram_addresses),
+		TEST(test_dgram_names),
+		TEST(test_no_dgram),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
