@@ -84,6 +84,16 @@ void vrb_info_offer_prefix(struct fi_info *info, const struct fi_info *hints)
 	info->ep_attr->msg_prefix_size = VRB_GRH_SIZE;
 }
 
+void vrb_info_settle_dgram(struct fi_info *info, const struct fi_info *hints)
+{
+	if (hints && hints->caps && !(hints->caps & FI_SOURCE)) {
+		info->caps &= ~FI_SOURCE;
+		info->rx_attr->caps &= ~FI_SOURCE;
+	}
+	if (info->domain_attr->av_type == FI_AV_UNSPEC)
+		info->domain_attr->av_type = FI_AV_TABLE;
+}
+
 void vrb_info_name(const struct vrb_port *port, struct vrb_ud_name *name)
 {
 	struct vrb_dest dest = { .gid = port->gid, .lid = port->attr.lid, .pkey = port->pkey };

@@ -1,23 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Datagrams: fi_send and fi_recv in all their forms. */
 #include <errno.h>
+#include <string.h>
 #include "dgram.h"
 #include "post.h"
 
 #define MSG_SEND (FI_MSG | FI_SEND)
 #define MSG_RECV (FI_MSG | FI_RECV)
 
-/* One buffer, behind the prefix, with data in it. */
-VRB_INLINE bool plain(const struct vrb_dgram *ep, const void *buf, size_t len, size_t max)
+/* Where to send for an address whose handle is there already. */
+VRB_INLINE const struct vrb_dest *ready_dest(const struct vrb_av *av, fi_addr_t addr)
 {
-	return vrb_likely(buf && len - ep->prefix - 1 < max);
+	const struct vrb_dest *dest = ofi_av_at(&av->base, addr);
+
+	return vrb_likely(dest && __atomic_load_n(&dest->ah, __ATOMIC_ACQUIRE)) ? dest : NULL;
 }
+
+/*
+ * The address of a send of one buffer with data in it, where all of this is usual; NULL leaves the call to the way of
+ * fi_sendmsg, which checks everything.
+ */
+VRB_INLINE const struct vrb_dest *usual_dest(const struct vrb_dgram *ep, const void *buf,
+					     size_t len, size_t max, fi_addr_t addr)
+{
+	if (vrb_unlikely(!buf || len - ep->prefix - 1 >= max))
+		return NULL;
+	return ready_dest(ep->av, addr);
+}
+
+_Static_assert(sizeof(struct ibv_ah *) + 2 * sizeof(uint32_t) ==
+		       offsetof(struct vrb_dest, qkey) + sizeof(uint32_t),
+	       "a destination begins as an address in a work request does");
 
 VRB_INLINE void set_dest(struct ibv_send_wr *wr, const struct vrb_dest *dest)
 {
-	wr->wr.ud.ah = dest->ah;
-	wr->wr.ud.remote_qpn = dest->qpn;
-	wr->wr.ud.remote_qkey = dest->qkey;
+	memcpy(&wr->wr.ud, dest, sizeof(wr->wr.ud));
 }
 
 /* The av has said in errno why it has no such address. */
@@ -26,111 +43,44 @@ static VRB_OUTLINE ssize_t no_dest(void)
 	return errno ? -errno : -FI_EINVAL;
 }
 
-/* A send without data, or what is wrong with it. */
-static VRB_OUTLINE ssize_t send_odd(struct vrb_dgram *ep, const void *buf, size_t len, bool inject,
-				    enum ibv_wr_opcode opcode, uint64_t data, fi_addr_t addr,
-				    void *context)
+/* With the queue entered, and nothing unusual about it. */
+VRB_INLINE ssize_t post_one(struct vrb_dgram *ep, const void *buf, size_t len, void *desc,
+			    enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest,
+			    void *context)
 {
-	struct ibv_send_wr wr = {
-		.opcode = opcode,
-		.imm_data = htonl((uint32_t)data),
-		.send_flags = inject ? 0 : ep->ep.tx_wr_flags,
-	};
-	const struct vrb_dest *dest;
-
-	if (len < ep->prefix)
-		return -FI_EINVAL;
-	len -= ep->prefix;
-	if (len > (inject ? ep->ep.inject_size : ep->ep.send_max))
-		return -FI_EMSGSIZE;
-	if (vrb_no_buf(buf, len + ep->prefix))
-		return -FI_EINVAL;
-	if (!ep->ep.enabled)
-		return -FI_EOPBADSTATE;
-	dest = vrb_av_dest(ep->av, addr);
-	if (!dest)
-		return no_dest();
-	set_dest(&wr, dest);
-	vrb_wq_enter(ep->ep.sq);
-	return vrb_sq_post(ep->ep.sq, &wr, context,
-			   MSG_SEND | (inject ? VRB_SILENT : ep->ep.tx_silent), 0, false);
-}
-
-VRB_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			    enum ibv_wr_opcode opcode, uint64_t data, fi_addr_t addr, void *context)
-{
-	struct vrb_dgram *ep = vrb_dgram(fid);
 	struct vrb_wq *sq = ep->ep.sq;
-	const struct vrb_dest *dest;
 	struct ibv_send_wr *wr;
+	int err;
 
-	if (!plain(ep, buf, len, ep->send_max))
-		return send_odd(ep, buf, len, false, opcode, data, addr, context);
-	dest = vrb_av_dest(ep->av, addr);
-	if (vrb_unlikely(!dest))
-		return no_dest();
-	buf = (const char *)buf + ep->prefix;
 	len -= ep->prefix;
-	vrb_wq_enter(sq);
-	wr = vrb_sq_wr(sq, buf, len, desc);
+	wr = vrb_sq_wr(sq, (const char *)buf + ep->prefix, len, desc);
 	set_dest(wr, dest);
 	wr->opcode = opcode;
 	if (opcode == IBV_WR_SEND_WITH_IMM)
 		wr->imm_data = htonl((uint32_t)data);
-	wr->send_flags = ep->ep.tx_wr_flags | vrb_inline_flag(&ep->ep, len);
-	return vrb_sq_post(sq, wr, context, MSG_SEND | ep->ep.tx_silent, len, false);
+	wr->send_flags = ep->ep.tx_wr_flags | vrb_inline_flag(&ep->ep, len) | sq->head->signal;
+	wr->wr_id = vrb_wq_take(sq, context, MSG_SEND | ep->ep.tx_silent, len);
+	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
+	return vrb_wq_leave(sq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
 }
 
-VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
-			      enum ibv_wr_opcode opcode, uint64_t data, fi_addr_t addr)
+VRB_INLINE ssize_t inject_one(struct vrb_dgram *ep, const void *buf, size_t len,
+			      enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest)
 {
-	struct vrb_dgram *ep = vrb_dgram(fid);
 	struct vrb_wq *sq = ep->ep.sq;
-	const struct vrb_dest *dest;
 	struct ibv_send_wr *wr;
+	int err;
 
-	if (!plain(ep, buf, len, ep->inject_max))
-		return send_odd(ep, buf, len, true, opcode, data, addr, NULL);
-	dest = vrb_av_dest(ep->av, addr);
-	if (vrb_unlikely(!dest))
-		return no_dest();
-	buf = (const char *)buf + ep->prefix;
 	len -= ep->prefix;
-	vrb_wq_enter(sq);
-	wr = vrb_sq_wr(sq, buf, len, NULL);
+	wr = vrb_sq_wr(sq, (const char *)buf + ep->prefix, len, NULL);
 	set_dest(wr, dest);
 	wr->opcode = opcode;
 	if (opcode == IBV_WR_SEND_WITH_IMM)
 		wr->imm_data = htonl((uint32_t)data);
-	wr->send_flags = IBV_SEND_INLINE;
-	return vrb_sq_post(sq, wr, NULL, MSG_SEND | VRB_SILENT, len, false);
-}
-
-static ssize_t dgram_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			  fi_addr_t dest, void *context)
-{
-	return send_one(ep, buf, len, desc, IBV_WR_SEND, 0, dest, context);
-}
-
-static ssize_t dgram_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			      uint64_t data, fi_addr_t dest, void *context)
-{
-	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
-		return -FI_EINVAL;
-	return send_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, dest, context);
-}
-
-static ssize_t dgram_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
-{
-	return inject_one(ep, buf, len, IBV_WR_SEND, 0, dest);
-}
-
-static ssize_t dgram_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
-				fi_addr_t dest)
-{
-	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
-		return -FI_EINVAL;
-	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data, dest);
+	wr->send_flags = IBV_SEND_INLINE | sq->head->signal;
+	wr->wr_id = vrb_wq_take(sq, NULL, MSG_SEND | VRB_SILENT, len);
+	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
+	return vrb_wq_leave(sq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
 }
 
 /* Takes the prefix off, which is all in the first buffer. -FI_EINVAL when it isn't. */
@@ -147,9 +97,9 @@ static inline ssize_t skip_prefix(const struct vrb_dgram *ep, struct ibv_sge *sg
 	return 0;
 }
 
-static ssize_t dgram_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+/* Any send; with `silent` it reports nothing, whatever the flags are. */
+static ssize_t send_any(struct vrb_dgram *ep, const struct fi_msg *msg, uint64_t flags, bool silent)
 {
-	struct vrb_dgram *ep = vrb_dgram(fid);
 	struct ibv_sge sge[VRB_IOV_MAX];
 	struct ibv_send_wr wr = { .sg_list = sge };
 	const struct vrb_dest *dest;
@@ -172,6 +122,8 @@ static ssize_t dgram_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 	dest = vrb_av_dest(ep->av, msg->addr);
 	if (vrb_unlikely(!dest))
 		return no_dest();
+	if (silent)
+		mode = (struct vrb_tx_mode){ .silent = VRB_SILENT };
 	set_dest(&wr, dest);
 	wr.num_sge = len ? (int)msg->iov_count : 0;
 	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
@@ -180,6 +132,151 @@ static ssize_t dgram_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 	vrb_wq_enter(ep->ep.sq);
 	return vrb_sq_post(ep->ep.sq, &wr, msg->context, MSG_SEND | mode.silent, len,
 			   flags & FI_MORE);
+}
+
+static ssize_t dgram_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return send_any(vrb_dgram(fid), msg, flags, false);
+}
+
+static ssize_t send_buf(struct vrb_dgram *ep, const void *buf, size_t len, void *desc,
+			uint64_t data, fi_addr_t dest, void *context, uint64_t flags, bool silent)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
+	struct fi_msg msg = {
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = dest,
+		.context = context,
+		.data = data,
+	};
+
+	return send_any(ep, &msg, flags, silent);
+}
+
+/*
+ * What is not usual about a call, or, once it has entered the queue, about that, leaves by a tail call with the
+ * same arguments, so that no register is saved for it.
+ */
+static VRB_OUTLINE ssize_t send_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+				    fi_addr_t addr, void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+
+	return send_buf(ep, buf, len, desc, 0, addr, context, ep->ep.tx_op_flags, false);
+}
+
+static VRB_OUTLINE ssize_t send_held(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+				     fi_addr_t addr, void *context)
+{
+	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	return send_odd(fid, buf, len, desc, addr, context);
+}
+
+static ssize_t dgram_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			  fi_addr_t addr, void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->send_max, addr);
+
+	if (vrb_unlikely(!dest))
+		return send_odd(fid, buf, len, desc, addr, context);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+		return send_odd(fid, buf, len, desc, addr, context);
+	if (!vrb_wq_usual(ep->ep.sq))
+		return send_held(fid, buf, len, desc, addr, context);
+	return post_one(ep, buf, len, desc, IBV_WR_SEND, 0, dest, context);
+}
+
+static VRB_OUTLINE ssize_t senddata_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+					uint64_t data, fi_addr_t addr, void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+
+	return send_buf(ep, buf, len, desc, data, addr, context,
+			ep->ep.tx_op_flags | FI_REMOTE_CQ_DATA, false);
+}
+
+static VRB_OUTLINE ssize_t senddata_held(struct fid_ep *fid, const void *buf, size_t len,
+					 void *desc, uint64_t data, fi_addr_t addr, void *context)
+{
+	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	return senddata_odd(fid, buf, len, desc, data, addr, context);
+}
+
+static ssize_t dgram_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			      uint64_t data, fi_addr_t addr, void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->send_max, addr);
+
+	if (vrb_unlikely(!dest || data > VRB_CQ_DATA_MAX))
+		return senddata_odd(fid, buf, len, desc, data, addr, context);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+		return senddata_odd(fid, buf, len, desc, data, addr, context);
+	if (!vrb_wq_usual(ep->ep.sq))
+		return senddata_held(fid, buf, len, desc, data, addr, context);
+	return post_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, dest, context);
+}
+
+static VRB_OUTLINE ssize_t inject_odd(struct fid_ep *fid, const void *buf, size_t len,
+				      fi_addr_t addr)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+
+	return send_buf(ep, buf, len, NULL, 0, addr, NULL, FI_INJECT, true);
+}
+
+static VRB_OUTLINE ssize_t inject_held(struct fid_ep *fid, const void *buf, size_t len,
+				       fi_addr_t addr)
+{
+	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	return inject_odd(fid, buf, len, addr);
+}
+
+static ssize_t dgram_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->inject_max, addr);
+
+	if (vrb_unlikely(!dest))
+		return inject_odd(fid, buf, len, addr);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+		return inject_odd(fid, buf, len, addr);
+	if (!vrb_wq_usual(ep->ep.sq))
+		return inject_held(fid, buf, len, addr);
+	return inject_one(ep, buf, len, IBV_WR_SEND, 0, dest);
+}
+
+static VRB_OUTLINE ssize_t injectdata_odd(struct fid_ep *fid, const void *buf, size_t len,
+					  uint64_t data, fi_addr_t addr)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+
+	return send_buf(ep, buf, len, NULL, data, addr, NULL, FI_INJECT | FI_REMOTE_CQ_DATA, true);
+}
+
+static VRB_OUTLINE ssize_t injectdata_held(struct fid_ep *fid, const void *buf, size_t len,
+					   uint64_t data, fi_addr_t addr)
+{
+	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	return injectdata_odd(fid, buf, len, data, addr);
+}
+
+static ssize_t dgram_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+				fi_addr_t addr)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->inject_max, addr);
+
+	if (vrb_unlikely(!dest || data > VRB_CQ_DATA_MAX))
+		return injectdata_odd(fid, buf, len, data, addr);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+		return injectdata_odd(fid, buf, len, data, addr);
+	if (!vrb_wq_usual(ep->ep.sq))
+		return injectdata_held(fid, buf, len, data, addr);
+	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data, dest);
 }
 
 static ssize_t dgram_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,

@@ -188,8 +188,8 @@ void vrb_info_settle(struct fi_info *info, const struct fi_info *hints)
 			settle(tx->inject_size, vrb_params.inline_size, asked_tx->inject_size);
 	rx->size = settle(rx->size, vrb_params.rx_size, asked_rx->size);
 	rx->iov_limit = settle(rx->iov_limit, vrb_params.rx_iov_limit, asked_rx->iov_limit);
-	if (info->ep_attr->type == FI_EP_DGRAM && info->domain_attr->av_type == FI_AV_UNSPEC)
-		info->domain_attr->av_type = FI_AV_TABLE;
+	if (info->ep_attr->type == FI_EP_DGRAM)
+		vrb_info_settle_dgram(info, hints);
 }
 
 static const char *state_name(enum ibv_port_state state)

@@ -78,7 +78,7 @@ static bool post_sends(struct pair *pair)
 	int i;
 
 	for (i = 0; i < REPEAT; i++)
-		ret |= fi_send(a->ep, a->buf, SIZE, a->desc, 0, &contexts[i]);
+		ret |= fi_send(a->ep, a->buf, SIZE, a->desc, a->to, &contexts[i]);
 	bench_check(pair->lib, ret, "fi_send");
 	return true;
 }
@@ -90,7 +90,7 @@ static bool post_injects(struct pair *pair)
 	int i;
 
 	for (i = 0; i < REPEAT; i++)
-		ret |= fi_inject(a->ep, a->buf, SIZE, 0);
+		ret |= fi_inject(a->ep, a->buf, SIZE, a->to);
 	bench_check(pair->lib, ret, "fi_inject");
 	return true;
 }
@@ -129,6 +129,7 @@ static void post_msg(struct pair *pair, uint64_t flags)
 		.msg_iov = &iov,
 		.desc = &a->desc,
 		.iov_count = 1,
+		.addr = a->to,
 		.context = &contexts[0],
 	};
 
@@ -245,7 +246,7 @@ static void finish_injects(struct pair *pair)
 {
 	collect(pair, pair->b.rx, REPEAT);
 	fi_recv(pair->b.ep, pair->b.buf, SIZE, pair->b.desc, 0, &contexts[0]);
-	fi_send(pair->a.ep, pair->a.buf, SIZE, pair->a.desc, 0, &contexts[0]);
+	fi_send(pair->a.ep, pair->a.buf, SIZE, pair->a.desc, pair->a.to, &contexts[0]);
 	collect(pair, pair->b.rx, 1);
 	collect(pair, pair->a.tx, 1);
 }
@@ -286,6 +287,16 @@ static const struct row rows[] = {
 	{ "fetch_add", false, REPEAT, nothing, post_fetch_adds, finish_tx },
 	{ "silent_send", true, REPEAT, prepare_recvs, post_stretches, finish_stretches },
 	{ "silent_read", true, REPEAT / STRETCH, prepare_stretches, read_stretches, nothing },
+};
+
+static const struct row dgram_rows[] = {
+	{ "ud_send", false, REPEAT, prepare_recvs, post_sends, finish_sends },
+	{ "ud_more", false, REPEAT, prepare_recvs, post_batches, finish_sends },
+	{ "ud_inject", false, REPEAT, prepare_recvs, post_injects, finish_injects },
+	{ "ud_recv", false, REPEAT, nothing, post_recvs, finish_recvs },
+	{ "ud_read_tx", false, REPEAT, prepare_tx, read_tx, nothing },
+	{ "ud_read_rx", false, REPEAT, prepare_rx, read_rx, nothing },
+	{ "ud_empty", false, REPEAT, nothing, read_empty, nothing },
 };
 
 /* Throws away what an incomplete measurement left in the queues. */
@@ -355,6 +366,21 @@ static void measure_rows(const struct lib *lib, struct pair_options *options, co
 	pair_close(&pair);
 }
 
+static void measure_dgrams(const struct lib *lib, struct pair_options options,
+			   const char *threading)
+{
+	struct pair pair;
+	size_t i;
+
+	options.dgram = true;
+	if (!pair_has_dgram(lib, &options))
+		return;
+	pair_open(&pair, lib, &options);
+	for (i = 0; i < sizeof(dgram_rows) / sizeof(dgram_rows[0]); i++)
+		measure_row(&dgram_rows[i], &pair, threading);
+	pair_close(&pair);
+}
+
 static const struct {
 	const char *name;
 	enum fi_threading threading;
@@ -388,8 +414,11 @@ int main(int argc, char **argv)
 	for (i = 0; i < 4; i++) {
 		options.selective = i & 1;
 		options.threading = threadings[i / 2].threading;
-		if (!only || !strcmp(only, threadings[i / 2].name))
-			measure_rows(&lib, &options, threadings[i / 2].name);
+		if (only && strcmp(only, threadings[i / 2].name))
+			continue;
+		measure_rows(&lib, &options, threadings[i / 2].name);
+		if (!options.selective)
+			measure_dgrams(&lib, options, threadings[i / 2].name);
 	}
 	return 0;
 }

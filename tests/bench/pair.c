@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Two connected endpoints of one process. */
+/* Two endpoints of one process. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -26,6 +26,11 @@ struct fi_info *pair_hints(const struct lib *lib, const struct pair_options *opt
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->tx_attr->size = options->depth;
 	hints->rx_attr->size = options->depth;
+	if (options->dgram) {
+		hints->caps = FI_MSG;
+		hints->addr_format = FI_ADDR_IB_UD;
+		hints->ep_attr->type = FI_EP_DGRAM;
+	}
 	return hints;
 }
 
@@ -75,6 +80,8 @@ static void open_ep(struct pair *pair, struct side *side, struct fi_info *info)
 	const struct lib *lib = pair->lib;
 
 	bench_check(lib, fi_endpoint(pair->domain, info, &side->ep, NULL), "fi_endpoint");
+	if (side->av)
+		bench_check(lib, fi_ep_bind(side->ep, &side->av->fid, 0), "fi_ep_bind(av)");
 	bench_check(lib, fi_ep_bind(side->ep, &pair->eq->fid, 0), "fi_ep_bind(eq)");
 	bench_check(lib, fi_ep_bind(side->ep, &side->tx->fid, pair->tx_flags), "fi_ep_bind(tx)");
 	bench_check(lib, fi_ep_bind(side->ep, &side->rx->fid, FI_RECV), "fi_ep_bind(rx)");
@@ -109,6 +116,39 @@ static struct fi_info *wait_event(struct pair *pair, uint32_t wanted)
 	if (event != wanted)
 		bench_die("fi_eq_sread", "not the event that was due");
 	return event == FI_CONNREQ ? entry.info : NULL;
+}
+
+static void insert(struct pair *pair, struct side *side, const struct side *other)
+{
+	uint8_t name[64];
+	size_t len = sizeof(name);
+
+	bench_check(pair->lib, fi_getname(&other->ep->fid, name, &len), "fi_getname");
+	bench_check(pair->lib, fi_av_insert(side->av, name, 1, &side->to, 0, NULL) - 1,
+		    "fi_av_insert");
+}
+
+static void open_dgrams(struct pair *pair)
+{
+	struct fi_av_attr attr = { .type = pair->info->domain_attr->av_type };
+
+	bench_check(pair->lib, fi_av_open(pair->domain, &attr, &pair->a.av, NULL), "fi_av_open");
+	bench_check(pair->lib, fi_av_open(pair->domain, &attr, &pair->b.av, NULL), "fi_av_open");
+	open_ep(pair, &pair->a, pair->info);
+	open_ep(pair, &pair->b, pair->info);
+	insert(pair, &pair->a, &pair->b);
+	insert(pair, &pair->b, &pair->a);
+}
+
+bool pair_has_dgram(const struct lib *lib, const struct pair_options *options)
+{
+	struct fi_info *hints = pair_hints(lib, options);
+	struct fi_info *info = NULL;
+	int ret = lib->getinfo(BENCH_API, NULL, NULL, 0, hints, &info);
+
+	lib->freeinfo(hints);
+	lib->freeinfo(info);
+	return !ret;
 }
 
 void pair_connect(struct pair *pair)
@@ -164,6 +204,14 @@ void pair_open(struct pair *pair, const struct lib *lib, const struct pair_optio
 	memset(pair, 0, sizeof(*pair));
 	pair->lib = lib;
 	pair->tx_flags = FI_TRANSMIT | (options->selective ? FI_SELECTIVE_COMPLETION : 0);
+	if (options->dgram) {
+		pair->info = get_info(lib, options, NULL, FI_SOURCE);
+		open_domain(pair, pair->info);
+		open_side(pair, &pair->a, options->depth);
+		open_side(pair, &pair->b, options->depth);
+		open_dgrams(pair);
+		return;
+	}
 	listening = get_info(lib, options, NULL, FI_SOURCE);
 	open_domain(pair, listening);
 	open_listener(pair, listening, service, sizeof(service));
@@ -178,6 +226,8 @@ static void close_side(struct pair *pair, struct side *side)
 {
 	const struct lib *lib = pair->lib;
 
+	if (side->av)
+		bench_check(lib, fi_close(&side->av->fid), "fi_close(av)");
 	bench_check(lib, fi_close(&side->mr->fid), "fi_close(mr)");
 	bench_check(lib, fi_close(&side->tx->fid), "fi_close(cq)");
 	bench_check(lib, fi_close(&side->rx->fid), "fi_close(cq)");
@@ -191,7 +241,8 @@ void pair_close(struct pair *pair)
 	pair_disconnect(pair);
 	close_side(pair, &pair->a);
 	close_side(pair, &pair->b);
-	bench_check(lib, fi_close(&pair->pep->fid), "fi_close(pep)");
+	if (pair->pep)
+		bench_check(lib, fi_close(&pair->pep->fid), "fi_close(pep)");
 	bench_check(lib, fi_close(&pair->domain->fid), "fi_close(domain)");
 	bench_check(lib, fi_close(&pair->eq->fid), "fi_close(eq)");
 	bench_check(lib, fi_close(&pair->fabric->fid), "fi_close(fabric)");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Two connected endpoints of one process on one device, each with its CQs and registered memory. */
+/* Two endpoints of one process on one device, connected or of datagrams, each with its CQs and registered memory. */
 #ifndef BENCH_PAIR_H
 #define BENCH_PAIR_H
 
@@ -17,7 +17,9 @@ struct side {
 	struct fid_mr *mr;
 	void *desc;
 	uint64_t key;
-	char *buf; /* PAIR_BUF_SIZE */
+	char *buf;	   /* PAIR_BUF_SIZE */
+	struct fid_av *av; /* of datagrams */
+	fi_addr_t to;	   /* the other side */
 };
 
 struct pair {
@@ -36,10 +38,13 @@ struct pair_options {
 	enum fi_threading threading;
 	bool selective; /* FI_SELECTIVE_COMPLETION on the transmit CQs */
 	size_t depth;	/* of the queues */
+	bool dgram;	/* FI_EP_DGRAM */
 };
 
 /* Hints for a connected endpoint of the verbs provider; lib->freeinfo() frees them. */
 struct fi_info *pair_hints(const struct lib *lib, const struct pair_options *options);
+/* Whether the library has endpoints of datagrams that need no prefix. */
+bool pair_has_dgram(const struct lib *lib, const struct pair_options *options);
 /* They end the program when something fails. */
 void pair_open(struct pair *pair, const struct lib *lib, const struct pair_options *options);
 void pair_close(struct pair *pair);
