@@ -233,13 +233,18 @@ void vrb_dgram_failed(struct vrb_dgram *ep)
 	vrb_wq_shut(ep->ep.rq, ep->ep.domain->lock_posts);
 }
 
-/* With ep->lock held. Nobody posts: both queues are shut. */
+/* With ep->lock held. Nobody posts: both queues are shut. Where the device refuses, the endpoint is over. */
 static bool restart(struct vrb_dgram *ep)
 {
+	int ret;
+
 	if (vrb_wq_used(ep->ep.sq) || vrb_wq_used(ep->ep.rq))
 		return false;
-	if (vrb_qp_start_ud(ep, "posting to an endpoint after an error:"))
+	ret = vrb_qp_start_ud(ep, "posting to an endpoint after an error:");
+	if (ret) {
+		__atomic_store_n(&ep->ep.down_err, ret, __ATOMIC_RELAXED);
 		return false;
+	}
 	__atomic_store_n(&ep->broken, false, __ATOMIC_RELEASE);
 	vrb_wq_clear(ep->ep.sq, VRB_WQ_SHUT);
 	vrb_wq_clear(ep->ep.rq, VRB_WQ_SHUT);

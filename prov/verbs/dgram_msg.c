@@ -128,7 +128,7 @@ static ssize_t send_any(struct vrb_dgram *ep, const struct fi_msg *msg, uint64_t
 	wr.num_sge = len ? (int)msg->iov_count : 0;
 	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	wr.imm_data = htonl((uint32_t)msg->data);
-	wr.send_flags = mode.wr_flags | vrb_inline_flag(&ep->ep, len);
+	wr.send_flags = (mode.wr_flags & ~IBV_SEND_FENCE) | vrb_inline_flag(&ep->ep, len);
 	vrb_wq_enter(ep->ep.sq);
 	return vrb_sq_post(ep->ep.sq, &wr, msg->context, MSG_SEND | mode.silent, len,
 			   flags & FI_MORE);

@@ -521,6 +521,15 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
+int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
+{
+	(void)mask;
+	attr->qp_state = qp->state;
+	*init = fake_qp(qp)->init;
+	return 0;
+}
+
 /* As some drivers do, leaves the completions of the queue pair in the CQs. */
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
