@@ -336,6 +336,7 @@ static int setup(struct vrb_ep *ep, const struct fi_info *info)
 	if (!ep->info)
 		return -FI_ENOMEM;
 	ep->tx_flags = vrb_ep_is_dgram(ep) ? VRB_TX_FLAGS & ~FI_DELIVERY_COMPLETE : VRB_TX_FLAGS;
+	ep->tx_flags |= info->caps & FI_MULTICAST;
 	ep->inject_size = info->tx_attr->inject_size;
 	ep->max_msg_size = info->ep_attr->max_msg_size;
 	ep->tx_op_flags = info->tx_attr->op_flags;
