@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is sent to a group arrives at each endpoint that has joined it; who has left gets nothing more. The
+ * source is known, and datagrams to a single endpoint arrive as before.
+ */
+#include "mc_steps.h"
+
+static void expect(struct pair *pair, size_t len, unsigned int seed)
+{
+	struct fi_cq_tagged_entry entry = { 0 };
+
+	fill(pair->client.buf, len, seed);
+	at_part(&pair->server, post_recv, 0, 2000, 0);
+	send_group(&pair->client, len);
+	at(&pair->server, next_recv, &entry, sizeof(entry));
+	EQUAL(entry.len, len);
+	at_part(&pair->server, check_part, 0, len, seed);
+}
+
+static void test(struct pair *pair)
+{
+	struct fi_cq_tagged_entry entry = { 0 };
+	int ms = 300;
+
+	join_both(pair, GROUP);
+	expect(pair, 1000, 1);
+	expect(pair, 1, 2);
+	at(&pair->server, step_leave, NULL, 0);
+	at_part(&pair->server, post_recv, 0, 2000, 0);
+	send_group(&pair->client, 100);
+	at(&pair->server, no_recv, &ms, sizeof(ms));
+	OK(fi_send(pair->client.ep, pair->client.buf, 64, pair->client.desc, pair->client.to,
+		   NULL));
+	at(&pair->server, next_recv, &entry, sizeof(entry));
+	EQUAL(entry.len, 64);
+	step_leave(&pair->client, NULL);
+	/* Again, with another group. */
+	join_both(pair, OTHER_GROUP);
+	expect(pair, 500, 3);
+	at(&pair->server, step_leave, NULL, 0);
+	step_leave(&pair->client, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	return run_pair(argc, argv, &mc_setup, test);
+}
