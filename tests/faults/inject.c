@@ -27,6 +27,7 @@ const char *const inject_object_names[INJECT_OBJECTS] = {
 	[INJECT_CHANNEL] = "completion channels",
 	[INJECT_CQ] = "completion queues",
 	[INJECT_QP] = "queue pairs",
+	[INJECT_AH] = "address handles",
 	[INJECT_CM_CHANNEL] = "event channels",
 	[INJECT_CM_EVENT] = "unacknowledged events",
 	[INJECT_ID] = "connection ids",
@@ -99,6 +100,8 @@ enum how {
 	CALL(ibv_create_qp, NO_OBJECT, ENOSPC, INJECT_QP, INJECT_NOTHING)                     \
 	CALL(ibv_modify_qp, POSITIVE, EPERM, INJECT_NOTHING, INJECT_NOTHING)                  \
 	CALL(ibv_destroy_qp, NEVER, 0, INJECT_NOTHING, INJECT_QP)                             \
+	CALL(ibv_create_ah, NO_OBJECT, ENOMEM, INJECT_AH, INJECT_NOTHING)                     \
+	CALL(ibv_destroy_ah, NEVER, 0, INJECT_NOTHING, INJECT_AH)                             \
 	CALL(ibv_get_async_event, MINUS_ONE, EAGAIN, INJECT_NOTHING, INJECT_NOTHING)          \
 	CALL(ibv_post_send, POSITIVE, EFAULT, INJECT_NOTHING, INJECT_NOTHING)                 \
 	CALL(ibv_post_recv, POSITIVE, EFAULT, INJECT_NOTHING, INJECT_NOTHING)                 \

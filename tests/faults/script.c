@@ -30,7 +30,11 @@ struct script {
 	struct fid_pep *pep;
 	struct fid_cq *cq;
 	struct fid_mr *mr;
-	struct fid_ep *ep[3]; /* one that connects, one that accepts, one that is rejected */
+	struct fid_ep *ep
+		[4]; /* one that connects, one that accepts, one that is rejected, and one of datagrams */
+	struct fi_info *dgram;
+	struct fid_av *av;
+	struct fid_cq *old_cq; /* of the connections, where there is an own one for datagrams */
 	char buf[5 * LEN];
 };
 
@@ -291,6 +295,49 @@ static int reject(struct script *s)
 	return entry.err == FI_ECONNREFUSED ? 0 : from_event(s, "being rejected", entry.err);
 }
 
+static int open_dgram(struct script *s)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD };
+
+	s->old_cq = s->cq; /* which has what the connections left */
+	s->cq = NULL;
+	s->hints->caps = FI_MSG | FI_SOURCE;
+	s->hints->addr_format = FI_SOCKADDR_IN; /* that of the domain */
+	s->hints->ep_attr->type = FI_EP_DGRAM;
+	return step(s, "fi_getinfo of FI_EP_DGRAM",
+		    fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, s->hints, &s->dgram)) ||
+	       step(s, "fi_cq_open", fi_cq_open(s->domain, &cq_attr, &s->cq, NULL)) ||
+	       step(s, "fi_av_open", fi_av_open(s->domain, &attr, &s->av, NULL)) ||
+	       step(s, "fi_endpoint of datagrams",
+		    fi_endpoint(s->domain, s->dgram, &s->ep[3], NULL)) ||
+	       step(s, "fi_ep_bind", fi_ep_bind(s->ep[3], &s->av->fid, 0)) ||
+	       step(s, "fi_ep_bind", fi_ep_bind(s->ep[3], &s->cq->fid, FI_TRANSMIT | FI_RECV)) ||
+	       step(s, "fi_enable of datagrams", fi_enable(s->ep[3]));
+}
+
+/* To itself; what is sent last is on its way when the endpoint closes. */
+static int datagrams(struct script *s)
+{
+	char name[64], *mine = s->buf + 2 * LEN;
+	size_t len = sizeof(name);
+	void *desc = fi_mr_desc(s->mr);
+	fi_addr_t to = 0;
+	ssize_t ret;
+
+	if (open_dgram(s) || step(s, "fi_getname", fi_getname(&s->ep[3]->fid, name, &len)))
+		return -1;
+	ret = fi_av_insert(s->av, name, 1, &to, 0, NULL);
+	return step(s, "fi_av_insert",
+		    ret == 1  ? 0
+		    : ret < 0 ? ret
+			      : -FI_EADDRNOTAVAIL) ||
+	       step(s, "fi_recv", fi_recv(s->ep[3], s->buf, LEN, desc, 0, NULL)) ||
+	       step(s, "fi_send", fi_send(s->ep[3], mine, 1000, desc, to, NULL)) ||
+	       complete(s, "waiting for a datagram", 2) ||
+	       step(s, "fi_inject", fi_inject(s->ep[3], mine, 8, to));
+}
+
 /* Every object begins with its fid. */
 static void close_one(struct script *s, void *object)
 {
@@ -305,6 +352,8 @@ static void close_all(struct script *s)
 	close_one(s, s->ep[0]);
 	close_one(s, s->ep[1]);
 	close_one(s, s->ep[2]);
+	close_one(s, s->ep[3]);
+	close_one(s, s->av);
 	if (s->pending)
 		fi_reject(s->pep, s->pending, NULL, 0);
 	fi_freeinfo(s->request);
@@ -312,10 +361,12 @@ static void close_all(struct script *s)
 	close_one(s, s->pep);
 	close_one(s, s->mr);
 	close_one(s, s->cq);
+	close_one(s, s->old_cq);
 	close_one(s, s->domain);
 	close_one(s, s->eq);
 	close_one(s, s->fabric);
 	fi_freeinfo(s->active);
+	fi_freeinfo(s->dgram);
 	fi_freeinfo(s->passive);
 	fi_freeinfo(s->hints);
 }
@@ -329,8 +380,8 @@ void script_run(const char *addr, struct outcome *outcome)
 	s.outcome = outcome;
 	s.addr = addr;
 	if (!make_hints(&s) && !open_passive(&s) && !resolve(&s) && !open_domain(&s) &&
-	    !connect_eps(&s) && !transfer(&s) && !disconnect(&s))
-		reject(&s);
+	    !connect_eps(&s) && !transfer(&s) && !disconnect(&s) && !reject(&s))
+		datagrams(&s);
 	outcome->connecting = s.ep[0];
 	close_all(&s);
 }
