@@ -29,9 +29,10 @@ struct script {
 	struct fid_eq *eq;
 	struct fid_pep *pep;
 	struct fid_cq *cq;
+	struct fid_cntr *cntr;
 	struct fid_mr *mr;
 	struct fid_ep *ep
-		[4]; /* one that connects, one that accepts, one that is rejected, and one of datagrams */
+		[4]; /* one that connects, one that accepts and counts, one that is rejected, without CQ, one of datagrams */
 	struct fi_info *dgram;
 	struct fid_av *av;
 	struct fid_cq *old_cq; /* of the connections, where there is an own one for datagrams */
@@ -114,13 +115,25 @@ static int resolve(struct script *s)
 static int open_domain(struct script *s)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD };
+	struct fi_cntr_attr cntr_attr = { .wait_obj = FI_WAIT_FD };
 
 	cq_attr.size = 8;
 	return step(s, "fi_domain", fi_domain(s->fabric, s->active, &s->domain, NULL)) ||
 	       step(s, "fi_domain_bind", fi_domain_bind(s->domain, &s->eq->fid, 0)) ||
 	       step(s, "fi_cq_open", fi_cq_open(s->domain, &cq_attr, &s->cq, NULL)) ||
+	       step(s, "fi_cntr_open", fi_cntr_open(s->domain, &cntr_attr, &s->cntr, NULL)) ||
 	       step(s, "fi_mr_reg",
 		    fi_mr_reg(s->domain, s->buf, sizeof(s->buf), ACCESS, 0, 0, 0, &s->mr, NULL));
+}
+
+static int bind_ep(struct script *s, int i)
+{
+	if (i < 2 && step(s, "fi_ep_bind of the CQ",
+			  fi_ep_bind(s->ep[i], &s->cq->fid, FI_TRANSMIT | FI_RECV)))
+		return -1;
+	return i < 1 ? 0
+		     : step(s, "fi_ep_bind of the counter",
+			    fi_ep_bind(s->ep[i], &s->cntr->fid, FI_SEND | FI_RECV));
 }
 
 static int open_ep(struct script *s, int i, struct fi_info *info)
@@ -131,8 +144,7 @@ static int open_ep(struct script *s, int i, struct fi_info *info)
 		return -1;
 	if (info->handle && info->handle == s->pending)
 		s->pending = NULL;
-	return step(s, "fi_ep_bind", fi_ep_bind(s->ep[i], &s->eq->fid, 0)) ||
-	       step(s, "fi_ep_bind", fi_ep_bind(s->ep[i], &s->cq->fid, FI_TRANSMIT | FI_RECV)) ||
+	return step(s, "fi_ep_bind", fi_ep_bind(s->ep[i], &s->eq->fid, 0)) || bind_ep(s, i) ||
 	       step(s, "fi_enable", fi_enable(s->ep[i])) ||
 	       step(s, "fi_recv", fi_recv(s->ep[i], buf, LEN, fi_mr_desc(s->mr), 0, NULL));
 }
@@ -252,6 +264,7 @@ static int transfer(struct script *s)
 	    step(s, "fi_recv", fi_recv(s->ep[0], s->buf, LEN, desc, 0, NULL)) ||
 	    step(s, "fi_sendmsg", fi_sendmsg(s->ep[1], &msg, FI_MORE)) ||
 	    step(s, "fi_inject", fi_inject(s->ep[1], mine, 8, 0)) ||
+	    step(s, "fi_cntr_wait", fi_cntr_wait(s->cntr, 3, WAIT_MS)) ||
 	    complete(s, "waiting for an answer", 3))
 		return -1;
 	return step(s, "fi_write",
@@ -360,6 +373,7 @@ static void close_all(struct script *s)
 	fi_freeinfo(s->refused);
 	close_one(s, s->pep);
 	close_one(s, s->mr);
+	close_one(s, s->cntr);
 	close_one(s, s->cq);
 	close_one(s, s->old_cq);
 	close_one(s, s->domain);

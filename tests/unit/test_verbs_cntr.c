@@ -349,6 +349,105 @@ static void test_close(void **state)
 	assert_int_equal(fi_close(&other->fid), 0);
 }
 
+static void fill(struct fid_ep *ep, int first)
+{
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		assert_int_equal(fi_recv(ep, word, 8, NULL, 0, &context[first + 8 + i]), 0);
+		assert_int_equal(rig_send(ep, &context[first + i]), 0);
+	}
+	for (i = 0; i < 8; i++) {
+		fake_complete_sends(vrb_ep(ep)->qp, 1, IBV_WC_SUCCESS);
+		fake_complete_recv(vrb_ep(ep)->qp, IBV_WC_SUCCESS, IBV_WC_RECV, 8, NULL);
+	}
+}
+
+static void expect_filled(struct rig *rig, int first)
+{
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[first + i]);
+		assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[first + 8 + i]);
+	}
+}
+
+/* There is room for all that endpoints without counters complete, and for those that follow a closed one. */
+static void test_room(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	int i;
+
+	rig->one_cq = true;
+	rig->cq_attr.size = 1;
+	open_all(rig);
+	for (i = 0; i < 3; i++) {
+		other = rig_another_ep(rig);
+		fill(other, 0);
+		expect(i * 8, i * 8, 0, 0);
+		fill(rig->ep, 16);
+		expect(i * 8 + 8, i * 8 + 8, 0, 0);
+		if (i)
+			expect_filled(rig, 0);
+		assert_int_equal(fi_close(&other->fid), 0);
+		expect_filled(rig, 16);
+		rig_no_entry(rig->cq[0]);
+	}
+	close_all(rig);
+}
+
+/* A closed endpoint's completions take no room from those that come after it. */
+static void test_room_after_close(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	int i;
+
+	rig->one_cq = true;
+	rig->cq_attr.size = 1;
+	open_all(rig);
+	fill(rig->ep, 16);
+	expect(8, 8, 0, 0);
+	for (i = 0; i < 3; i++) {
+		other = rig_another_ep(rig);
+		fill(other, 0);
+		expect(8, 8, 0, 0);
+		assert_int_equal(fi_close(&other->fid), 0);
+	}
+	assert_int_equal(vrb_cq(rig->cq[0])->store.count + vrb_cq(rig->cq[0])->kept, 16);
+	expect_filled(rig, 16);
+	close_all(rig);
+}
+
+/* A silent success behind an unread one does not free the unread one's slot. */
+static void test_silent_behind(void **state)
+{
+	struct rig *rig = *state;
+	int i;
+
+	open_all(rig);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(rig_send(rig->ep, &context[i]), 0);
+		assert_int_equal(fi_inject(rig->ep, word, 8, 0), 0);
+	}
+	for (i = 1; i <= 4; i++) {
+		complete(rig, 1);
+		expect(i, 0, 0, 0);
+	}
+	for (i = 2; i < 6; i++)
+		assert_int_equal(rig_send(rig->ep, &context[i]), 0);
+	assert_int_equal(rig_send(rig->ep, context), -FI_EAGAIN);
+	for (i = 0; i < 2; i++)
+		assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[i]);
+	complete(rig, 4);
+	for (i = 2; i < 6; i++)
+		assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[i]);
+	expect(8, 0, 0, 0);
+	close_all(rig);
+}
+
 static void test_busy(void **state)
 {
 	struct rig *rig = *state;
@@ -501,11 +600,24 @@ static void test_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_kinds),	   RIG_TEST(test_silent),    RIG_TEST(test_kept),
-		RIG_TEST(test_full),	   RIG_TEST(test_errors),    RIG_TEST(test_lost),
-		RIG_TEST(test_no_cq),	   RIG_TEST(test_half),	     RIG_TEST(test_selective_recv),
-		RIG_TEST(test_close),	   RIG_TEST(test_busy),	     RIG_TEST(test_fd),
-		RIG_TEST(test_fd_without), RIG_TEST(test_bad_binds), RIG_TEST(test_shared),
+		RIG_TEST(test_kinds),
+		RIG_TEST(test_silent),
+		RIG_TEST(test_kept),
+		RIG_TEST(test_full),
+		RIG_TEST(test_errors),
+		RIG_TEST(test_lost),
+		RIG_TEST(test_no_cq),
+		RIG_TEST(test_half),
+		RIG_TEST(test_selective_recv),
+		RIG_TEST(test_close),
+		RIG_TEST(test_room),
+		RIG_TEST(test_room_after_close),
+		RIG_TEST(test_silent_behind),
+		RIG_TEST(test_busy),
+		RIG_TEST(test_fd),
+		RIG_TEST(test_fd_without),
+		RIG_TEST(test_bad_binds),
+		RIG_TEST(test_shared),
 		RIG_TEST(test_more),
 	};
 
