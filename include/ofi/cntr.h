@@ -14,6 +14,7 @@
 #include <ofi/lock.h>
 #include <ofi/ref.h>
 #include <ofi/wait.h>
+#include <ofi/waitset.h>
 
 /* Where completions come from; called with the counter's lock held, so neither may wait for a thread that reads it. */
 struct ofi_cntr_source_ops {
@@ -35,6 +36,7 @@ struct ofi_cntr {
 	uint64_t value, errors; /* atomic */
 	bool armed; /* somebody sleeps, or is about to: the next change signals; atomic */
 	struct ofi_wait wait;
+	struct ofi_waitset_member member;
 	int epfd;	      /* the descriptor of FI_GETWAIT: wait.fd and the sources', else -1 */
 	struct ofi_lock lock; /* guards what follows */
 	LIST_HEAD(, ofi_cntr_source) sources;
@@ -47,9 +49,10 @@ static inline struct ofi_cntr *ofi_cntr(struct fid_cntr *fid)
 	return (struct ofi_cntr *)fid;
 }
 
-/* Opens a counter whose close gives the reference on *parent back. */
+/* Opens a counter whose close gives the reference on *parent back; its wait set is one of the fabric. */
 int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
-		  const struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
+		  const struct ofi_ref *fabric, const struct fi_cntr_attr *attr,
+		  struct fid_cntr **cntr, void *context);
 /* Names a source, by its object; the same may be named several times. fd is -1 where it has none. 0, or -errno. */
 int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
 		   int fd);

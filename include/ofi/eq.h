@@ -13,6 +13,7 @@
 #include <ofi/lock.h>
 #include <ofi/ref.h>
 #include <ofi/wait.h>
+#include <ofi/waitset.h>
 
 struct ofi_eq_item; /* one event or error, private to eq.c */
 TAILQ_HEAD(ofi_eq_list, ofi_eq_item);
@@ -28,6 +29,7 @@ struct ofi_eq {
 	uint32_t api_version; /* of the fabric: before 1.5 error entries end at err_data */
 	ofi_eq_strerror_fn *strerror;
 	struct ofi_wait wait;
+	struct ofi_waitset_member member;
 	struct ofi_lock lock;	  /* guards what follows */
 	struct ofi_eq_list items; /* in order; an error at the head makes read return -FI_EAVAIL */
 	struct ofi_eq_item *last_err; /* owner of err_data handed out by the last readerr */
@@ -40,7 +42,7 @@ static inline struct ofi_eq *ofi_eq(struct fid_eq *fid)
 	return (struct ofi_eq *)fid;
 }
 
-/* Opens an EQ whose close gives the reference on *parent back. */
+/* Opens an EQ whose close gives the reference on *parent, the fabric's, back. */
 int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi_ref *parent,
 		const struct fi_eq_attr *attr, ofi_eq_strerror_fn *strerror, struct fid_eq **eq,
 		void *context);

@@ -9,7 +9,7 @@
 
 struct ofi_wait {
 	enum fi_wait_obj obj;  /* as opened; FI_WAIT_UNSPEC is served by a descriptor */
-	int fd;		       /* eventfd of FD, POLLFD and UNSPEC, else -1 */
+	int fd;		       /* eventfd of FD, POLLFD, UNSPEC and SET, else -1 */
 	pthread_mutex_t mutex; /* of MUTEX_COND; the application may hold it while it calls us */
 	pthread_cond_t cond;
 	bool signalled; /* atomic: since the last clear */

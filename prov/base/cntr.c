@@ -243,10 +243,10 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	uint64_t errors = errors_of(cntr), start = ofi_now_ms();
 	int ret, left;
 
-	if (cntr->wait.obj == FI_WAIT_NONE) {
+	if (cntr->wait.obj == FI_WAIT_NONE || cntr->wait.obj == FI_WAIT_SET) {
 		FI_WARN(cntr->prov, FI_LOG_CNTR,
-			"fi_cntr_wait: the counter was opened with FI_WAIT_NONE; open it with "
-			"FI_WAIT_UNSPEC to wait\n");
+			"fi_cntr_wait: the counter was opened with FI_WAIT_NONE or FI_WAIT_SET; "
+			"open it with FI_WAIT_UNSPEC to wait\n");
 		return -FI_EINVAL;
 	}
 	for (;;) {
@@ -265,6 +265,7 @@ static void cntr_free(struct ofi_cntr *cntr)
 {
 	if (!cntr)
 		return;
+	ofi_waitset_leave(&cntr->member);
 	if (cntr->epfd >= 0)
 		close(cntr->epfd);
 	ofi_wait_fini(&cntr->wait);
@@ -328,29 +329,42 @@ static int check_attr(const struct fi_provider *prov, const struct fi_cntr_attr 
 			(int)attr->events);
 		return -FI_ENOSYS;
 	}
-	if (attr->wait_obj == FI_WAIT_SET || attr->wait_obj > FI_WAIT_YIELD) {
+	if (attr->wait_obj > FI_WAIT_YIELD) {
 		FI_WARN(prov, FI_LOG_CNTR,
-			"fi_cntr_open: wait_obj %d is not supported; use FI_WAIT_FD, MUTEX_COND, "
-			"YIELD, UNSPEC or NONE\n",
+			"fi_cntr_open: wait_obj %d is not supported; use FI_WAIT_FD, SET, "
+			"MUTEX_COND, YIELD, UNSPEC or NONE\n",
 			(int)attr->wait_obj);
 		return -FI_ENOSYS;
 	}
 	return 0;
 }
 
-static int open_wait(struct ofi_cntr *cntr, enum fi_wait_obj obj)
+static int try_fid(struct fid *fid)
 {
-	int ret = ofi_wait_init(&cntr->wait, obj);
+	return ofi_cntr_trywait((struct ofi_cntr *)fid);
+}
+
+static int open_wait(struct ofi_cntr *cntr, const struct fi_cntr_attr *attr,
+		     const struct ofi_ref *fabric)
+{
+	int ret = ofi_wait_init(&cntr->wait, attr->wait_obj);
 
 	cntr->epfd = -1;
 	if (ret || cntr->wait.fd < 0)
 		return ret;
 	cntr->epfd = epoll_create1(EPOLL_CLOEXEC);
-	return cntr->epfd < 0 ? -errno : watch_fd(cntr, cntr->wait.fd);
+	ret = cntr->epfd < 0 ? -errno : watch_fd(cntr, cntr->wait.fd);
+	if (ret || attr->wait_obj != FI_WAIT_SET)
+		return ret;
+	cntr->member.fid = &cntr->fid.fid;
+	cntr->member.fd = cntr->epfd;
+	cntr->member.trywait = try_fid;
+	return ofi_waitset_join(attr->wait_set, fabric, &cntr->member);
 }
 
 int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
-		  const struct fi_cntr_attr *attr, struct fid_cntr **fid, void *context)
+		  const struct ofi_ref *fabric, const struct fi_cntr_attr *attr,
+		  struct fid_cntr **fid, void *context)
 {
 	static const struct fi_cntr_attr none;
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -366,7 +380,11 @@ int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 	cntr = calloc(1, sizeof(*cntr));
 	if (!cntr)
 		return -FI_ENOMEM;
-	ret = open_wait(cntr, attr->wait_obj);
+	cntr->prov = prov;
+	cntr->parent = parent;
+	ofi_lock_init(&cntr->lock);
+	LIST_INIT(&cntr->sources);
+	ret = open_wait(cntr, attr, fabric);
 	if (ret) {
 		FI_WARN(prov, FI_LOG_CNTR, "fi_cntr_open: wait object: %s\n", fi_strerror(-ret));
 		cntr_free(cntr);
@@ -376,10 +394,6 @@ int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		.fid = { .fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops },
 		.ops = &cntr_ops,
 	};
-	cntr->prov = prov;
-	cntr->parent = parent;
-	ofi_lock_init(&cntr->lock);
-	LIST_INIT(&cntr->sources);
 	ofi_ref_get(parent);
 	*fid = &cntr->fid;
 	return 0;

@@ -249,10 +249,10 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 	uint64_t start = ofi_now_ms();
 	ssize_t ret;
 
-	if (eq->wait.obj == FI_WAIT_NONE) {
+	if (eq->wait.obj == FI_WAIT_NONE || eq->wait.obj == FI_WAIT_SET) {
 		FI_WARN(eq->prov, FI_LOG_EQ,
-			"fi_eq_sread: the event queue was opened with FI_WAIT_NONE; open it with "
-			"FI_WAIT_UNSPEC or FI_WAIT_FD to wait\n");
+			"fi_eq_sread: the event queue was opened with FI_WAIT_NONE or FI_WAIT_SET; "
+			"open it with FI_WAIT_UNSPEC or FI_WAIT_FD to wait\n");
 		return -FI_EINVAL;
 	}
 	for (;;) {
@@ -382,6 +382,14 @@ static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *e
 	return buf;
 }
 
+static void eq_free(struct ofi_eq *eq)
+{
+	ofi_waitset_leave(&eq->member);
+	free(eq->last_err);
+	ofi_wait_fini(&eq->wait);
+	free(eq);
+}
+
 static int eq_close(struct fid *fid)
 {
 	struct ofi_eq *eq = ofi_eq((struct fid_eq *)fid);
@@ -396,10 +404,8 @@ static int eq_close(struct fid *fid)
 	}
 	take_items(eq, NULL, &taken);
 	drop_items(&taken);
-	free(eq->last_err);
-	ofi_wait_fini(&eq->wait);
 	ofi_ref_put(eq->parent);
-	free(eq);
+	eq_free(eq);
 	return 0;
 }
 
@@ -411,7 +417,8 @@ static int eq_control(struct fid *fid, int command, void *arg)
 	if (ret)
 		FI_WARN(eq->prov, FI_LOG_EQ,
 			"fi_control: command %d: %s; an event queue knows FI_GETWAIT, unless it "
-			"was opened with FI_WAIT_NONE or FI_WAIT_YIELD, and FI_GETWAITOBJ\n",
+			"was opened with FI_WAIT_NONE, FI_WAIT_SET or FI_WAIT_YIELD, and "
+			"FI_GETWAITOBJ\n",
 			command, fi_strerror(-ret));
 	return ret;
 }
@@ -450,12 +457,28 @@ static int check_attr(const struct fi_provider *prov, const struct fi_eq_attr *a
 	return 0;
 }
 
+static int try_fid(struct fid *fid)
+{
+	return ofi_eq_trywait((struct ofi_eq *)fid);
+}
+
+static int open_wait(struct ofi_eq *eq, const struct fi_eq_attr *attr)
+{
+	int ret = ofi_wait_init(&eq->wait, attr ? attr->wait_obj : FI_WAIT_NONE);
+
+	if (ret || eq->wait.obj != FI_WAIT_SET)
+		return ret;
+	eq->member.fid = &eq->fid.fid;
+	eq->member.fd = eq->wait.fd;
+	eq->member.trywait = try_fid;
+	return ofi_waitset_join(attr->wait_set, eq->parent, &eq->member);
+}
+
 int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi_ref *parent,
 		const struct fi_eq_attr *attr, ofi_eq_strerror_fn *strerror, struct fid_eq **fid,
 		void *context)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	enum fi_wait_obj obj = attr ? attr->wait_obj : FI_WAIT_NONE;
 	struct ofi_eq *eq;
 	int ret = check_attr(prov, attr);
 
@@ -465,12 +488,14 @@ int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;
-	ret = ofi_wait_init(&eq->wait, obj);
+	eq->parent = parent;
+	ofi_lock_init(&eq->lock);
+	TAILQ_INIT(&eq->items);
+	ret = open_wait(eq, attr);
 	if (ret) {
 		FI_WARN(prov, FI_LOG_EQ, "fi_eq_open: wait object %d: %s; use FI_WAIT_FD\n",
-			(int)obj, fi_strerror(-ret));
-		ofi_wait_fini(&eq->wait);
-		free(eq);
+			(int)attr->wait_obj, fi_strerror(-ret));
+		eq_free(eq);
 		return ret;
 	}
 
@@ -480,11 +505,8 @@ int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi
 	eq->fid.ops = &eq_ops;
 	eq->prov = prov;
 	eq->api_version = api_version;
-	eq->parent = parent;
 	eq->strerror = strerror;
 	eq->writable = attr && (attr->flags & FI_WRITE);
-	ofi_lock_init(&eq->lock);
-	TAILQ_INIT(&eq->items);
 	ofi_ref_get(parent);
 	*fid = &eq->fid;
 	return 0;

@@ -41,6 +41,7 @@ int ofi_wait_init(struct ofi_wait *wait, enum fi_wait_obj obj)
 	case FI_WAIT_UNSPEC:
 	case FI_WAIT_FD:
 	case FI_WAIT_POLLFD:
+	case FI_WAIT_SET:
 		wait->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		return wait->fd < 0 ? -errno : 0;
 	default:
@@ -123,6 +124,7 @@ int ofi_wait_sleep(struct ofi_wait *wait, int timeout)
 {
 	switch (wait->obj) {
 	case FI_WAIT_NONE:
+	case FI_WAIT_SET:
 		return -FI_EINVAL;
 	case FI_WAIT_YIELD:
 		sched_yield();

@@ -20,7 +20,9 @@ static const uint64_t kinds[VRB_COUNTS] = {
 int vrb_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
 		  void *context)
 {
-	return ofi_cntr_open(&vrb_prov, &vrb_domain(fid)->ref, attr, cntr, context);
+	struct vrb_domain *domain = vrb_domain(fid);
+
+	return ofi_cntr_open(&vrb_prov, &domain->ref, &domain->fabric->ref, attr, cntr, context);
 }
 
 static int check_flags(uint64_t flags)

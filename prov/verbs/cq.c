@@ -209,6 +209,7 @@ static void cq_free(struct vrb_cq *cq)
 {
 	if (!cq)
 		return;
+	ofi_waitset_leave(&cq->member);
 	vrb_cq_reap(cq);
 	vrb_cq_count_close(cq);
 	if (cq->ibv) {
@@ -275,6 +276,8 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 	ret = vrb_cq_wait_open(cq, attr);
 	if (!ret)
 		ret = create(cq, attr);
+	if (!ret)
+		ret = vrb_cq_wait_join(cq, attr);
 	if (ret) {
 		cq_free(cq);
 		return ret;

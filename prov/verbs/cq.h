@@ -10,6 +10,7 @@
 #include <ofi/cntr.h>
 #include <ofi/lock.h>
 #include <ofi/ref.h>
+#include <ofi/waitset.h>
 #include "domain.h"
 #include "wc.h"
 #include "wq.h"
@@ -66,6 +67,7 @@ struct vrb_cq {
 	LIST_ENTRY(vrb_cq) siblings;
 
 	struct vrb_cq_store store; /* under lock; after what is kept, before what the device has */
+	struct ofi_waitset_member member;
 	bool unread; /* an endpoint's own, for counters alone: all is retired as it comes; constant */
 };
 
@@ -76,6 +78,7 @@ static inline struct vrb_cq *vrb_cq(struct fid_cq *fid)
 
 int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		void *context);
+extern const struct ofi_poll_ops vrb_cq_poll_ops;
 /* -FI_SUCCESS when armed and empty: the caller may sleep; -FI_EAGAIN when there is something to read. */
 int vrb_cq_trywait(struct vrb_cq *cq);
 
@@ -176,6 +179,8 @@ const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_d
 int vrb_cq_watch(struct vrb_cq *cq, int fd);  /* adds one to the descriptor of FI_GETWAIT */
 void vrb_cq_drain_channel(struct vrb_cq *cq); /* takes its events back; with the lock held */
 int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr);
+/* Last of all: from here on other threads may ask it. */
+int vrb_cq_wait_join(struct vrb_cq *cq, const struct fi_cq_attr *attr);
 void vrb_cq_wait_close(struct vrb_cq *cq);
 int vrb_cq_signal(struct fid_cq *cq);
 ssize_t vrb_cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout);

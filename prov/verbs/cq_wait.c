@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <ofi/poll.h>
 #include <ofi/wait.h>
 #include <rdma/providers/fi_log.h>
 #include "cq.h"
@@ -21,7 +22,8 @@
 
 static bool has_fd(enum fi_wait_obj obj)
 {
-	return obj == FI_WAIT_FD || obj == FI_WAIT_POLLFD || obj == FI_WAIT_UNSPEC;
+	return obj == FI_WAIT_FD || obj == FI_WAIT_POLLFD || obj == FI_WAIT_UNSPEC ||
+	       obj == FI_WAIT_SET;
 }
 
 int vrb_cq_watch(struct vrb_cq *cq, int fd)
@@ -45,6 +47,29 @@ static int open_fds(struct vrb_cq *cq)
 	return 0;
 }
 
+static int try_fid(struct fid *fid)
+{
+	return vrb_cq_trywait((struct vrb_cq *)fid);
+}
+
+int vrb_cq_wait_join(struct vrb_cq *cq, const struct fi_cq_attr *attr)
+{
+	int ret;
+
+	if (cq->wait_obj != FI_WAIT_SET)
+		return 0;
+	cq->member.fid = &cq->fid.fid;
+	cq->member.fd = cq->epfd;
+	cq->member.trywait = try_fid;
+	ret = ofi_waitset_join(attr->wait_set, &cq->domain->fabric->ref, &cq->member);
+	if (ret)
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_cq_open: wait_set %p: %s; it has to be one of "
+			"the domain's fabric\n",
+			(void *)attr->wait_set, fi_strerror(-ret));
+	return ret;
+}
+
 int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 {
 	int err;
@@ -56,8 +81,8 @@ int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 		return 0;
 	if (!has_fd(attr->wait_obj)) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, YIELD, "
-			"UNSPEC or NONE\n",
+			"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, SET, "
+			"YIELD, UNSPEC or NONE\n",
 			attr->wait_obj);
 		return -FI_ENOSYS;
 	}
@@ -137,6 +162,29 @@ int vrb_cq_trywait(struct vrb_cq *cq)
 	return ret;
 }
 
+static struct ofi_ref *cq_ref(struct fid *fid, const struct ofi_ref *domain)
+{
+	struct vrb_cq *cq = (struct vrb_cq *)fid;
+
+	return &cq->domain->ref == domain ? &cq->ref : NULL;
+}
+
+static bool cq_ready(struct fid *fid)
+{
+	struct vrb_cq *cq = (struct vrb_cq *)fid;
+	bool ready;
+
+	vrb_cq_lock(cq);
+	ready = anything(cq);
+	vrb_cq_unlock(cq);
+	return ready;
+}
+
+const struct ofi_poll_ops vrb_cq_poll_ops = {
+	.cq_ref = cq_ref,
+	.cq_ready = cq_ready,
+};
+
 /* Takes back a signal. True when there was one. */
 static bool take_signal(struct vrb_cq *cq)
 {
@@ -201,6 +249,8 @@ ssize_t vrb_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 
 	if (cq->wait_obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
+	if (cq->wait_obj == FI_WAIT_SET)
+		return -FI_EINVAL;
 	for (;;) {
 		ret = cq->fid.ops->readfrom(fid, (char *)buf + done * entry_size(cq->format),
 					    count - done, src ? src + done : NULL);

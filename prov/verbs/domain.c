@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/ops.h>
+#include <ofi/poll.h>
 #include <rdma/providers/fi_log.h>
 #include "async.h"
 #include "atomic.h"
@@ -70,12 +71,18 @@ static struct fi_ops domain_fid_ops = {
 	.bind = domain_bind,
 };
 
+static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)
+{
+	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, &vrb_cq_poll_ops, attr, set);
+}
+
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	.av_open = vrb_av_open,
 	.cq_open = vrb_cq_open,
 	.endpoint = vrb_ep_open,
 	.cntr_open = vrb_cntr_open,
+	.poll_open = poll_open,
 	.query_atomic = vrb_query_atomic,
 };
 

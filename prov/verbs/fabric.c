@@ -28,6 +28,12 @@ static int fabric_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struc
 			   context);
 }
 
+static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
+			    struct fid_wait **set)
+{
+	return ofi_waitset_open(&vrb_prov, &vrb_fabric(fid)->ref, attr, set);
+}
+
 static int trywait_one(struct fid *fid)
 {
 	if (fid && fid->fclass == FI_CLASS_CQ)
@@ -36,9 +42,12 @@ static int trywait_one(struct fid *fid)
 		return ofi_eq_trywait((struct ofi_eq *)fid);
 	if (fid && fid->fclass == FI_CLASS_CNTR)
 		return ofi_cntr_trywait((struct ofi_cntr *)fid);
+	if (fid && fid->fclass == FI_CLASS_WAIT)
+		return ofi_waitset_trywait((struct ofi_waitset *)fid);
 	FI_WARN(&vrb_prov, FI_LOG_FABRIC,
-		"fi_trywait: an object of class %zu; only event queues, completion queues and "
-		"counters can be waited for\n",
+		"fi_trywait: an object of class %zu; only event queues, completion queues, "
+		"counters "
+		"and wait sets can be waited for\n",
 		fid ? fid->fclass : 0);
 	return -FI_EINVAL;
 }
@@ -90,6 +99,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain = vrb_domain_open,
 	.passive_ep = vrb_pep_open,
 	.eq_open = fabric_eq_open,
+	.wait_open = fabric_wait_open,
 	.trywait = fabric_trywait,
 };
 

@@ -29,7 +29,9 @@ struct script {
 	struct fid_eq *eq;
 	struct fid_pep *pep;
 	struct fid_cq *cq;
-	struct fid_cntr *cntr;
+	struct fid_cntr *cntr, *waited;
+	struct fid_wait *waitset;
+	struct fid_poll *pollset;
 	struct fid_mr *mr;
 	struct fid_ep *ep
 		[4]; /* one that connects, one that accepts and counts, one that is rejected, without CQ, one of datagrams */
@@ -124,6 +126,27 @@ static int open_domain(struct script *s)
 	       step(s, "fi_cntr_open", fi_cntr_open(s->domain, &cntr_attr, &s->cntr, NULL)) ||
 	       step(s, "fi_mr_reg",
 		    fi_mr_reg(s->domain, s->buf, sizeof(s->buf), ACCESS, 0, 0, 0, &s->mr, NULL));
+}
+
+/* A counter in a wait set and in a poll set: nothing happens to it. */
+static int open_sets(struct script *s)
+{
+	struct fi_wait_attr wait_attr = { .wait_obj = FI_WAIT_FD };
+	struct fi_cntr_attr cntr_attr = { .wait_obj = FI_WAIT_SET };
+	void *found;
+	int ret;
+
+	if (step(s, "fi_wait_open", fi_wait_open(s->fabric, &wait_attr, &s->waitset)))
+		return -1;
+	cntr_attr.wait_set = s->waitset;
+	if (step(s, "fi_cntr_open in a set", fi_cntr_open(s->domain, &cntr_attr, &s->waited, NULL)))
+		return -1;
+	ret = fi_wait(s->waitset, 1);
+	return step(s, "fi_wait", ret == -FI_ETIMEDOUT ? 0 : ret) ||
+	       step(s, "fi_poll_open", fi_poll_open(s->domain, NULL, &s->pollset)) ||
+	       step(s, "fi_poll_add", fi_poll_add(s->pollset, &s->waited->fid, 0)) ||
+	       step(s, "fi_poll", fi_poll(s->pollset, &found, 1)) ||
+	       step(s, "fi_poll_del", fi_poll_del(s->pollset, &s->waited->fid, 0));
 }
 
 static int bind_ep(struct script *s, int i)
@@ -374,6 +397,11 @@ static void close_all(struct script *s)
 	close_one(s, s->pep);
 	close_one(s, s->mr);
 	close_one(s, s->cntr);
+	if (s->pollset)
+		fi_poll_del(s->pollset, &s->waited->fid, 0);
+	close_one(s, s->pollset);
+	close_one(s, s->waited);
+	close_one(s, s->waitset);
 	close_one(s, s->cq);
 	close_one(s, s->old_cq);
 	close_one(s, s->domain);
@@ -394,7 +422,7 @@ void script_run(const char *addr, struct outcome *outcome)
 	s.outcome = outcome;
 	s.addr = addr;
 	if (!make_hints(&s) && !open_passive(&s) && !resolve(&s) && !open_domain(&s) &&
-	    !connect_eps(&s) && !transfer(&s) && !disconnect(&s) && !reject(&s))
+	    !open_sets(&s) && !connect_eps(&s) && !transfer(&s) && !disconnect(&s) && !reject(&s))
 		datagrams(&s);
 	outcome->connecting = s.ep[0];
 	close_all(&s);

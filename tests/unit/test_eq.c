@@ -59,6 +59,8 @@ static void bad_attributes(void **state)
 	struct fid_eq *eq = NULL;
 
 	(void)state;
+	assert_int_equal(ofi_eq_open(&prov, 0, &parent, &attr, NULL, &eq, NULL), -FI_EINVAL);
+	attr.wait_obj = (enum fi_wait_obj)99;
 	assert_int_equal(ofi_eq_open(&prov, 0, &parent, &attr, NULL, &eq, NULL), -FI_ENOSYS);
 	attr = (struct fi_eq_attr){ .flags = FI_PEEK };
 	assert_int_equal(ofi_eq_open(&prov, 0, &parent, &attr, NULL, &eq, NULL), -FI_EINVAL);

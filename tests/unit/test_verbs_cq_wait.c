@@ -6,7 +6,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
-#include <ofi/wait.h>
+#include <ofi/waitset.h>
+#include "prov/verbs/prov.h"
 #include "verbs_rig.h"
 
 enum { SHORT = 30, LONG = 4000 }; /* ms */
@@ -55,7 +56,7 @@ static void test_none(void **state)
 
 static void test_refused(void **state)
 {
-	static const enum fi_wait_obj kinds[] = { FI_WAIT_SET, FI_WAIT_MUTEX_COND, 77 };
+	static const enum fi_wait_obj kinds[] = { FI_WAIT_MUTEX_COND, 77 };
 	struct fi_cq_attr attr = { 0 };
 	struct rig *rig = *state;
 	struct fid_cq *cq;
@@ -66,6 +67,65 @@ static void test_refused(void **state)
 		attr.wait_obj = kinds[i];
 		assert_int_equal(fi_cq_open(rig->domain, &attr, &cq, NULL), -FI_ENOSYS);
 	}
+}
+
+static void test_wait_set(void **state)
+{
+	struct fi_wait_attr attr = { .wait_obj = FI_WAIT_FD };
+	struct ofi_ref other = { 0 };
+	struct rig *rig = *state;
+	struct fid_wait *set;
+	struct fid_cq *cq;
+	int fd;
+
+	rig->cq_attr.wait_obj = FI_WAIT_SET;
+	rig_open_domain(rig);
+	assert_int_equal(fi_cq_open(rig->domain, &rig->cq_attr, &cq, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_waitset_open(&vrb_prov, &other, &attr, &rig->cq_attr.wait_set), 0);
+	assert_int_equal(fi_cq_open(rig->domain, &rig->cq_attr, &cq, NULL), -FI_EINVAL);
+	assert_int_equal(fi_close(&rig->cq_attr.wait_set->fid), 0);
+
+	assert_int_equal(ofi_waitset_open(&vrb_prov, &rig_fabric.ref, &attr, &set), 0);
+	rig->cq_attr.wait_set = set;
+	rig_connect(rig);
+	assert_int_equal(fi_wait(set, SHORT), -FI_ETIMEDOUT);
+	complete_one(rig, 0);
+	assert_int_equal(fi_wait(set, LONG), 0);
+	assert_int_equal(sread(rig, 0), -FI_EINVAL);
+	assert_int_equal(fi_control(&rig->cq[0]->fid, FI_GETWAIT, &fd), -FI_ENODATA);
+	rig_entry(rig->cq[0]);
+	assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
+	assert_int_equal(fi_close(&set->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&rig->ep->fid), 0);
+	assert_int_equal(fi_close(&rig->cq[1]->fid), 0);
+	assert_int_equal(fi_close(&rig->cq[0]->fid), 0);
+	rig->ep = NULL;
+	rig->cq[0] = rig->cq[1] = NULL;
+	assert_int_equal(fi_close(&set->fid), 0);
+}
+
+static void test_poll_set(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_poll *set;
+	void *found;
+
+	rig_connect(rig);
+	assert_int_equal(fi_poll_open(rig->domain, NULL, &set), 0);
+	assert_int_equal(fi_poll_add(set, &rig->cq[1]->fid, 0), 0);
+	assert_int_equal(fi_poll_add(set, &rig->cq[0]->fid, 0), 0);
+	assert_int_equal(fi_poll(set, &found, 1), 0);
+	assert_int_equal(fi_recv(rig->ep, context, 8, NULL, 0, context), 0);
+	fake_complete_recv(rig_qp(rig), IBV_WC_SUCCESS, IBV_WC_RECV, 8, NULL);
+	found = rig;
+	assert_int_equal(fi_poll(set, &found, 1), 1);
+	assert_ptr_equal(found, (void *)1);
+	assert_int_equal(fi_poll(set, &found, 1), 1);
+	assert_ptr_equal(rig_entry(rig->cq[1]).op_context, context);
+	assert_int_equal(fi_poll(set, &found, 1), 0);
+	assert_int_equal(fi_poll_del(set, &rig->cq[1]->fid, 0), 0);
+	assert_int_equal(fi_poll_del(set, &rig->cq[0]->fid, 0), 0);
+	assert_int_equal(fi_close(&set->fid), 0);
 }
 
 static void test_getwait(void **state)
@@ -284,10 +344,11 @@ static void test_sreadfrom(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_none),	  RIG_TEST(test_refused),   RIG_TEST(test_getwait),
-		RIG_TEST(test_sread),	  RIG_TEST(test_woken),	    RIG_TEST(test_lost),
-		RIG_TEST(test_signal),	  RIG_TEST(test_trywait),   RIG_TEST(test_acks),
-		RIG_TEST(test_threshold), RIG_TEST(test_sreadfrom),
+		RIG_TEST(test_none),	  RIG_TEST(test_refused), RIG_TEST(test_wait_set),
+		RIG_TEST(test_poll_set),  RIG_TEST(test_getwait), RIG_TEST(test_sread),
+		RIG_TEST(test_woken),	  RIG_TEST(test_lost),	  RIG_TEST(test_signal),
+		RIG_TEST(test_trywait),	  RIG_TEST(test_acks),	  RIG_TEST(test_threshold),
+		RIG_TEST(test_sreadfrom),
 	};
 
 	return RIG_RUN("verbs_cq_wait", tests);

@@ -50,13 +50,13 @@ static void names(void **state)
 
 static void what_it_is(void **state)
 {
-	struct fid_wait *wait;
+	struct fid_domain *domain;
 
 	(void)state;
 	assert_int_equal(fabric->fid.fclass, FI_CLASS_FABRIC);
 	assert_ptr_equal(fabric->fid.context, &fake);
 	assert_int_equal(fabric->api_version, FI_VERSION(1, 17));
-	assert_int_equal(fabric->ops->wait_open(fabric, NULL, &wait), -FI_ENOSYS);
+	assert_int_equal(fabric->ops->domain2(fabric, NULL, &domain, 0, NULL), -FI_ENOSYS);
 }
 
 static void children_keep_it_open(void **state)
@@ -97,15 +97,35 @@ static void waiting(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
+static void wait_sets(void **state)
+{
+	struct fi_wait_attr attr = { .wait_obj = FI_WAIT_FD };
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_SET, .flags = FI_WRITE };
+	struct fid_wait *set;
+	struct fid_eq *eq;
+	struct fid *fid;
+
+	(void)state;
+	assert_int_equal(fi_wait_open(fabric, NULL, &set), -FI_EINVAL);
+	assert_int_equal(fi_wait_open(fabric, &attr, &set), 0);
+	fid = &set->fid;
+	eq_attr.wait_set = set;
+	assert_int_equal(fi_eq_open(fabric, &eq_attr, &eq, NULL), 0);
+	assert_int_equal(fi_trywait(fabric, &fid, 1), 0);
+	assert_int_equal(fi_eq_write(eq, 1, NULL, 0, 0), 0);
+	assert_int_equal(fi_trywait(fabric, &fid, 1), -FI_EAGAIN);
+	assert_int_equal(fi_close(&fabric->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	assert_int_equal(fi_close(fid), 0);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(names),
-		test(what_it_is),
-		test(children_keep_it_open),
-		test(waiting),
+		test(names),   test(what_it_is), test(children_keep_it_open),
+		test(waiting), test(wait_sets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Poll sets. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/cntr.h>
+#include <ofi/lock.h>
+#include <ofi/ops.h>
+#include <ofi/poll.h>
+
+struct item {
+	struct fid *fid;
+	struct ofi_ref *ref;
+	uint64_t value, errors; /* of a counter, when it was reported last */
+	TAILQ_ENTRY(item) link;
+};
+
+struct poll_set {
+	struct fid_poll fid;
+	struct ofi_ref *parent;
+	const struct fi_provider *prov;
+	const struct ofi_poll_ops *ops;
+	struct ofi_lock lock; /* guards the items */
+	TAILQ_HEAD(item_list, item) items;
+};
+
+static struct poll_set *poll_set(struct fid_poll *fid)
+{
+	return (struct poll_set *)fid;
+}
+
+static bool cntr_ready(struct item *item)
+{
+	struct ofi_cntr *cntr = (struct ofi_cntr *)item->fid;
+	uint64_t value, errors;
+	bool ready;
+
+	ofi_cntr_progress(cntr);
+	value = __atomic_load_n(&cntr->value, __ATOMIC_ACQUIRE);
+	errors = __atomic_load_n(&cntr->errors, __ATOMIC_ACQUIRE);
+	ready = value != item->value || errors != item->errors;
+	item->value = value;
+	item->errors = errors;
+	return ready;
+}
+
+static bool item_ready(const struct poll_set *set, struct item *item)
+{
+	return item->fid->fclass == FI_CLASS_CQ ? set->ops->cq_ready(item->fid) : cntr_ready(item);
+}
+
+/* Those reported go to the end, so that a small count starves nobody. */
+static int poll_items(struct poll_set *set, void **context, int count)
+{
+	struct item_list ready = TAILQ_HEAD_INITIALIZER(ready);
+	struct item *item, *next;
+	int n = 0;
+
+	for (item = TAILQ_FIRST(&set->items); item && n < count; item = next) {
+		next = TAILQ_NEXT(item, link);
+		if (!item_ready(set, item))
+			continue;
+		context[n++] = item->fid->context;
+		TAILQ_REMOVE(&set->items, item, link);
+		TAILQ_INSERT_TAIL(&ready, item, link);
+	}
+	TAILQ_CONCAT(&set->items, &ready, link);
+	return n;
+}
+
+static int poll_poll(struct fid_poll *fid, void **context, int count)
+{
+	struct poll_set *set = poll_set(fid);
+	int n;
+
+	if (count < 0 || (count && !context))
+		return -FI_EINVAL;
+	ofi_lock(&set->lock);
+	n = poll_items(set, context, count);
+	ofi_unlock(&set->lock);
+	return n;
+}
+
+/* NULL when it can't be polled here. */
+static struct ofi_ref *ref_of(const struct poll_set *set, struct fid *fid)
+{
+	struct ofi_cntr *cntr = (struct ofi_cntr *)fid;
+
+	if (fid && fid->fclass == FI_CLASS_CQ)
+		return set->ops->cq_ref(fid, set->parent);
+	if (fid && fid->fclass == FI_CLASS_CNTR && cntr->parent == set->parent)
+		return &cntr->ref;
+	return NULL;
+}
+
+static struct item *find(const struct poll_set *set, const struct fid *fid)
+{
+	struct item *item;
+
+	TAILQ_FOREACH (item, &set->items, link)
+		if (item->fid == fid)
+			break;
+	return item;
+}
+
+static int add_item(struct poll_set *set, struct fid *fid, struct ofi_ref *ref)
+{
+	struct item *item;
+
+	if (find(set, fid))
+		return -FI_EALREADY;
+	item = calloc(1, sizeof(*item));
+	if (!item)
+		return -FI_ENOMEM;
+	item->fid = fid;
+	item->ref = ref;
+	ofi_ref_get(ref);
+	TAILQ_INSERT_TAIL(&set->items, item, link);
+	return 0;
+}
+
+static int poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
+{
+	struct poll_set *set = poll_set(fid);
+	struct ofi_ref *ref = ref_of(set, event_fid);
+	int ret;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (!ref) {
+		FI_WARN(set->prov, FI_LOG_DOMAIN,
+			"fi_poll_add: an object of class %zu; a poll set takes completion queues "
+			"and "
+			"counters of its own domain\n",
+			event_fid ? event_fid->fclass : 0);
+		return -FI_EINVAL;
+	}
+	ofi_lock(&set->lock);
+	ret = add_item(set, event_fid, ref);
+	ofi_unlock(&set->lock);
+	return ret;
+}
+
+static int poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
+{
+	struct poll_set *set = poll_set(fid);
+	struct item *item;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	ofi_lock(&set->lock);
+	item = find(set, event_fid);
+	if (item)
+		TAILQ_REMOVE(&set->items, item, link);
+	ofi_unlock(&set->lock);
+	if (!item)
+		return -FI_ENOENT;
+	ofi_ref_put(item->ref);
+	free(item);
+	return 0;
+}
+
+static int poll_close(struct fid *fid)
+{
+	struct poll_set *set = (struct poll_set *)fid;
+
+	if (!TAILQ_EMPTY(&set->items)) {
+		FI_WARN(set->prov, FI_LOG_DOMAIN,
+			"fi_close: poll set %p is not empty; take out what is in it with "
+			"fi_poll_del first\n",
+			(void *)set);
+		return -FI_EBUSY;
+	}
+	ofi_ref_put(set->parent);
+	free(set);
+	return 0;
+}
+
+static struct fi_ops poll_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = poll_close,
+};
+
+static struct fi_ops_poll poll_ops = {
+	.size = sizeof(struct fi_ops_poll),
+	.poll = poll_poll,
+	.poll_add = poll_add,
+	.poll_del = poll_del,
+};
+
+static void fill_ops(void)
+{
+	ofi_ops_fill(&poll_fid_ops);
+}
+
+int ofi_poll_open(const struct fi_provider *prov, struct ofi_ref *parent,
+		  const struct ofi_poll_ops *ops, const struct fi_poll_attr *attr,
+		  struct fid_poll **fid)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct poll_set *set;
+
+	if (!fid)
+		return -FI_EINVAL;
+	if (attr && attr->flags)
+		return -FI_EBADFLAGS;
+	pthread_once(&once, fill_ops);
+	set = calloc(1, sizeof(*set));
+	if (!set)
+		return -FI_ENOMEM;
+	set->fid = (struct fid_poll){
+		.fid = { .fclass = FI_CLASS_POLL, .ops = &poll_fid_ops },
+		.ops = &poll_ops,
+	};
+	set->prov = prov;
+	set->parent = parent;
+	set->ops = ops;
+	ofi_lock_init(&set->lock);
+	TAILQ_INIT(&set->items);
+	ofi_ref_get(parent);
+	*fid = &set->fid;
+	return 0;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Wait sets: members come and go with the objects that were opened with the set. */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/ops.h>
+#include <ofi/waitset.h>
+
+int ofi_waitset_join(struct fid_wait *fid, const struct ofi_ref *fabric,
+		     struct ofi_waitset_member *member)
+{
+	struct ofi_waitset *set = (struct ofi_waitset *)fid;
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (!fid || fid->fid.fclass != FI_CLASS_WAIT || set->parent != fabric)
+		return -FI_EINVAL;
+	if (epoll_ctl(set->wait.fd, EPOLL_CTL_ADD, member->fd, &event))
+		return -errno;
+	member->set = set;
+	ofi_lock(&set->lock);
+	LIST_INSERT_HEAD(&set->members, member, link);
+	ofi_unlock(&set->lock);
+	return 0;
+}
+
+void ofi_waitset_leave(struct ofi_waitset_member *member)
+{
+	struct ofi_waitset *set = member->set;
+
+	if (!set)
+		return;
+	epoll_ctl(set->wait.fd, EPOLL_CTL_DEL, member->fd, NULL);
+	member->set = NULL;
+	ofi_lock(&set->lock);
+	LIST_REMOVE(member, link);
+	ofi_unlock(&set->lock);
+}
+
+int ofi_waitset_trywait(struct ofi_waitset *set)
+{
+	struct ofi_waitset_member *member;
+	int ret = 0;
+
+	ofi_lock(&set->lock);
+	LIST_FOREACH (member, &set->members, link) {
+		ret = member->trywait(member->fid);
+		if (ret)
+			break;
+	}
+	ofi_unlock(&set->lock);
+	return ret;
+}
+
+/* 0 when the wait is over, -FI_EAGAIN to look again, -FI_ETIMEDOUT. */
+static int sleep_for(struct ofi_waitset *set, int left)
+{
+	struct pollfd pfd = { .fd = set->wait.fd, .events = POLLIN };
+	int ret;
+
+	if (!left)
+		return -FI_ETIMEDOUT;
+	if (set->wait.obj == FI_WAIT_YIELD) {
+		sched_yield();
+		return -FI_EAGAIN;
+	}
+	ret = poll(&pfd, 1, left);
+	if (ret < 0)
+		return -errno;
+	return ret ? 0 : -FI_ETIMEDOUT;
+}
+
+static int waitset_wait(struct fid_wait *fid, int timeout)
+{
+	struct ofi_waitset *set = (struct ofi_waitset *)fid;
+	uint64_t start = ofi_now_ms();
+	int ret;
+
+	do {
+		ret = ofi_waitset_trywait(set);
+		if (ret)
+			return ret == -FI_EAGAIN ? 0 : ret;
+		ret = sleep_for(set, ofi_wait_left(start, timeout));
+	} while (ret == -FI_EAGAIN);
+	return ret;
+}
+
+static void waitset_free(struct ofi_waitset *set)
+{
+	if (set->wait.fd >= 0)
+		close(set->wait.fd);
+	free(set);
+}
+
+static int waitset_close(struct fid *fid)
+{
+	struct ofi_waitset *set = (struct ofi_waitset *)fid;
+
+	if (!LIST_EMPTY(&set->members)) {
+		FI_WARN(set->prov, FI_LOG_FABRIC,
+			"fi_close: wait set %p is in use; close the queues and counters that were "
+			"opened with it first\n",
+			(void *)set);
+		return -FI_EBUSY;
+	}
+	ofi_ref_put(set->parent);
+	waitset_free(set);
+	return 0;
+}
+
+static int waitset_control(struct fid *fid, int command, void *arg)
+{
+	return ofi_wait_control(&((struct ofi_waitset *)fid)->wait, command, arg);
+}
+
+static struct fi_ops waitset_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = waitset_close,
+	.control = waitset_control,
+};
+
+static struct fi_ops_wait waitset_ops = {
+	.size = sizeof(struct fi_ops_wait),
+	.wait = waitset_wait,
+};
+
+static void fill_ops(void)
+{
+	ofi_ops_fill(&waitset_fid_ops);
+}
+
+static int check_attr(const struct fi_provider *prov, const struct fi_wait_attr *attr)
+{
+	if (attr->flags)
+		return -FI_EBADFLAGS;
+	switch (attr->wait_obj) {
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_POLLFD:
+	case FI_WAIT_YIELD:
+		return 0;
+	default:
+		FI_WARN(prov, FI_LOG_FABRIC,
+			"fi_wait_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, YIELD "
+			"or UNSPEC\n",
+			(int)attr->wait_obj);
+		return -FI_ENOSYS;
+	}
+}
+
+int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
+		     const struct fi_wait_attr *attr, struct fid_wait **fid)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct ofi_waitset *set;
+	int ret;
+
+	if (!attr || !fid)
+		return -FI_EINVAL;
+	ret = check_attr(prov, attr);
+	if (ret)
+		return ret;
+	pthread_once(&once, fill_ops);
+	set = calloc(1, sizeof(*set));
+	if (!set)
+		return -FI_ENOMEM;
+	set->wait.obj = attr->wait_obj;
+	set->wait.fd = epoll_create1(EPOLL_CLOEXEC);
+	if (set->wait.fd < 0) {
+		ret = -errno;
+		FI_WARN(prov, FI_LOG_FABRIC, "fi_wait_open: %s\n", fi_strerror(-ret));
+		waitset_free(set);
+		return ret;
+	}
+	set->fid = (struct fid_wait){
+		.fid = { .fclass = FI_CLASS_WAIT, .ops = &waitset_fid_ops },
+		.ops = &waitset_ops,
+	};
+	set->prov = prov;
+	set->parent = parent;
+	ofi_lock_init(&set->lock);
+	LIST_INIT(&set->members);
+	ofi_ref_get(parent);
+	*fid = &set->fid;
+	return 0;
+}

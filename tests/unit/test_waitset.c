@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Wait sets, with event queues and counters as members. */
+#include "unit.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_errno.h>
+#include <ofi/cntr.h>
+#include <ofi/eq.h>
+#include <ofi/waitset.h>
+
+enum { SHORT = 30, LONG = 60000 }; /* ms */
+
+static struct fi_provider prov = { .name = "test" };
+static struct ofi_ref fabric, domain;
+
+static struct fid_wait *open_set(enum fi_wait_obj obj)
+{
+	struct fi_wait_attr attr = { .wait_obj = obj };
+	struct fid_wait *set;
+
+	assert_int_equal(ofi_waitset_open(&prov, &fabric, &attr, &set), 0);
+	assert_int_equal(set->fid.fclass, FI_CLASS_WAIT);
+	assert_int_equal(fabric.children, 1);
+	return set;
+}
+
+static void close_fid(struct fid *fid)
+{
+	assert_int_equal(fi_close(fid), 0);
+}
+
+static struct fid_eq *open_eq(struct fid_wait *set)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_SET, .wait_set = set, .flags = FI_WRITE };
+	struct fid_eq *eq;
+
+	assert_int_equal(ofi_eq_open(&prov, 0, &fabric, &attr, NULL, &eq, NULL), 0);
+	return eq;
+}
+
+static struct fid_cntr *open_cntr(struct fid_wait *set)
+{
+	struct fi_cntr_attr attr = { .wait_obj = FI_WAIT_SET, .wait_set = set };
+	struct fid_cntr *cntr;
+
+	assert_int_equal(ofi_cntr_open(&prov, &domain, &fabric, &attr, &cntr, NULL), 0);
+	return cntr;
+}
+
+static void write_eq(struct fid_eq *eq)
+{
+	assert_int_equal(fi_eq_write(eq, 7, "event", 5, 0), 5);
+}
+
+static void read_eq(struct fid_eq *eq)
+{
+	uint32_t event;
+	char buf[8];
+
+	assert_int_equal(fi_eq_read(eq, &event, buf, sizeof(buf), 0), 5);
+}
+
+static void test_attr(void **state)
+{
+	static const enum fi_wait_obj bad[] = { FI_WAIT_NONE, FI_WAIT_SET, FI_WAIT_MUTEX_COND, 77 };
+	struct fi_wait_attr attr = { .wait_obj = FI_WAIT_FD, .flags = 1 };
+	struct fid_wait *set = NULL;
+	unsigned int i;
+
+	(void)state;
+	assert_int_equal(ofi_waitset_open(&prov, &fabric, NULL, &set), -FI_EINVAL);
+	assert_int_equal(ofi_waitset_open(&prov, &fabric, &attr, &set), -FI_EBADFLAGS);
+	attr.flags = 0;
+	assert_int_equal(ofi_waitset_open(&prov, &fabric, &attr, NULL), -FI_EINVAL);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		attr.wait_obj = bad[i];
+		assert_int_equal(ofi_waitset_open(&prov, &fabric, &attr, &set), -FI_ENOSYS);
+	}
+	assert_null(set);
+	assert_int_equal(fabric.children, 0);
+}
+
+static void test_members(void **state)
+{
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_SET };
+	struct fi_cntr_attr cntr_attr = { .wait_obj = FI_WAIT_SET };
+	struct fid_wait *set = open_set(FI_WAIT_FD);
+	struct fid_cntr *cntr = NULL;
+	struct ofi_ref other = { 0 };
+	struct fid_eq *eq = NULL;
+
+	(void)state;
+	assert_int_equal(ofi_eq_open(&prov, 0, &fabric, &eq_attr, NULL, &eq, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_cntr_open(&prov, &domain, &fabric, &cntr_attr, &cntr, NULL),
+			 -FI_EINVAL);
+	eq_attr.wait_set = set;
+	cntr_attr.wait_set = set;
+	assert_int_equal(ofi_eq_open(&prov, 0, &other, &eq_attr, NULL, &eq, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_cntr_open(&prov, &domain, &other, &cntr_attr, &cntr, NULL),
+			 -FI_EINVAL);
+	assert_int_equal(other.children + domain.children, 0);
+	assert_null(eq);
+	assert_null(cntr);
+	eq = open_eq(set);
+	assert_int_equal(fi_close(&set->fid), -FI_EBUSY);
+	close_fid(&eq->fid);
+	cntr = open_cntr(set);
+	assert_int_equal(fi_close(&set->fid), -FI_EBUSY);
+	close_fid(&cntr->fid);
+	close_fid(&set->fid);
+	assert_int_equal(fabric.children + domain.children, 0);
+}
+
+/* Members have no wait object of their own, and no call of theirs waits. */
+static void test_member_calls(void **state)
+{
+	struct fid_wait *set = open_set(FI_WAIT_UNSPEC);
+	struct fid_cntr *cntr = open_cntr(set);
+	struct fid_eq *eq = open_eq(set);
+	enum fi_wait_obj obj;
+	uint32_t event;
+	int fd;
+
+	(void)state;
+	assert_int_equal(fi_eq_sread(eq, &event, NULL, 0, 0, 0), -FI_EINVAL);
+	assert_int_equal(fi_cntr_wait(cntr, 0, 0), -FI_EINVAL);
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &fd), -FI_ENODATA);
+	assert_int_equal(fi_control(&cntr->fid, FI_GETWAIT, &fd), -FI_ENODATA);
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAITOBJ, &obj), 0);
+	assert_int_equal(obj, FI_WAIT_SET);
+	assert_int_equal(fi_control(&cntr->fid, FI_GETWAITOBJ, &obj), 0);
+	assert_int_equal(obj, FI_WAIT_SET);
+	close_fid(&eq->fid);
+	close_fid(&cntr->fid);
+	close_fid(&set->fid);
+}
+
+static void test_wait(void **state)
+{
+	static const enum fi_wait_obj kinds[] = { FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_POLLFD,
+						  FI_WAIT_YIELD };
+	struct fid_wait *set;
+	struct fid_cntr *cntr;
+	struct fid_eq *eq;
+	uint64_t start;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		set = open_set(kinds[i]);
+		assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
+		eq = open_eq(set);
+		cntr = open_cntr(set);
+		start = ofi_now_ms();
+		assert_int_equal(fi_wait(set, SHORT), -FI_ETIMEDOUT);
+		assert_true(ofi_now_ms() - start >= SHORT - 1);
+		write_eq(eq);
+		assert_int_equal(fi_wait(set, -1), 0);
+		assert_int_equal(fi_wait(set, 0), 0);
+		read_eq(eq);
+		assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
+		fi_cntr_add(cntr, 1);
+		assert_int_equal(fi_wait(set, -1), 0);
+		assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
+		close_fid(&eq->fid);
+		assert_int_equal(fi_wait(set, 0), -FI_ETIMEDOUT);
+		close_fid(&cntr->fid);
+		close_fid(&set->fid);
+	}
+}
+
+static void *write_later(void *arg)
+{
+	usleep(SHORT * 1000);
+	write_eq(arg);
+	return NULL;
+}
+
+static void *add_later(void *arg)
+{
+	usleep(SHORT * 1000);
+	fi_cntr_add(arg, 1);
+	return NULL;
+}
+
+static void test_woken(void **state)
+{
+	struct fid_wait *set = open_set(FI_WAIT_FD);
+	struct fid_cntr *cntr = open_cntr(set);
+	struct fid_eq *eq = open_eq(set);
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, write_later, eq), 0);
+	assert_int_equal(fi_wait(set, LONG), 0);
+	pthread_join(thread, NULL);
+	read_eq(eq);
+	while (!fi_wait(set, 0))
+		;
+	assert_int_equal(pthread_create(&thread, NULL, add_later, cntr), 0);
+	assert_int_equal(fi_wait(set, LONG), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(fi_cntr_read(cntr), 1);
+	close_fid(&eq->fid);
+	close_fid(&cntr->fid);
+	close_fid(&set->fid);
+}
+
+static bool readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+static void test_getwait(void **state)
+{
+	struct fid_wait *set = open_set(FI_WAIT_FD);
+	struct ofi_waitset *base = (struct ofi_waitset *)set;
+	struct pollfd pfd = { .fd = -1 };
+	struct fi_wait_pollfd arg = { .nfds = 1, .fd = &pfd };
+	struct fid_eq *eq = open_eq(set);
+	enum fi_wait_obj obj;
+	int fd = -1;
+
+	(void)state;
+	assert_int_equal(fi_control(&set->fid, FI_GETWAIT, &fd), 0);
+	assert_int_equal(fi_control(&set->fid, FI_GETWAITOBJ, &obj), 0);
+	assert_int_equal(obj, FI_WAIT_FD);
+	assert_int_equal(fi_control(&set->fid, FI_ENABLE, &obj), -FI_ENOSYS);
+	assert_int_equal(ofi_waitset_trywait(base), 0);
+	assert_false(readable(fd));
+	write_eq(eq);
+	assert_true(readable(fd));
+	assert_int_equal(ofi_waitset_trywait(base), -FI_EAGAIN);
+	read_eq(eq);
+	assert_int_equal(ofi_waitset_trywait(base), 0);
+	assert_false(readable(fd));
+	close_fid(&eq->fid);
+	close_fid(&set->fid);
+	set = open_set(FI_WAIT_POLLFD);
+	assert_int_equal(fi_control(&set->fid, FI_GETWAIT, &arg), 0);
+	assert_true(pfd.fd >= 0);
+	close_fid(&set->fid);
+	set = open_set(FI_WAIT_YIELD);
+	assert_int_equal(fi_control(&set->fid, FI_GETWAIT, &fd), -FI_ENODATA);
+	close_fid(&set->fid);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_attr),	     cmocka_unit_test(test_members),
+		cmocka_unit_test(test_member_calls), cmocka_unit_test(test_wait),
+		cmocka_unit_test(test_woken),	     cmocka_unit_test(test_getwait),
+	};
+
+	return cmocka_run_group_tests_name("waitset", tests, NULL, NULL);
+}
