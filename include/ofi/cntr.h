@@ -13,6 +13,7 @@
 #include <rdma/providers/fi_prov.h>
 #include <ofi/lock.h>
 #include <ofi/ref.h>
+#include <ofi/trigger.h>
 #include <ofi/wait.h>
 #include <ofi/waitset.h>
 
@@ -34,9 +35,13 @@ struct ofi_cntr {
 	struct ofi_ref *parent;
 	const struct fi_provider *prov;
 	uint64_t value, errors; /* atomic */
+	bool awaited;		/* work waits for it; atomic */
 	bool armed; /* somebody sleeps, or is about to: the next change signals; atomic */
 	struct ofi_wait wait;
 	struct ofi_waitset_member member;
+	struct ofi_triggers *triggers;	 /* of the domain, or NULL; its lock guards the next two */
+	struct ofi_trigger_list waiting; /* in the order of thresholds */
+	LIST_ENTRY(ofi_cntr) trigger_link;
 	int epfd;	      /* the descriptor of FI_GETWAIT: wait.fd and the sources', else -1 */
 	struct ofi_lock lock; /* guards what follows */
 	LIST_HEAD(, ofi_cntr_source) sources;
@@ -49,16 +54,21 @@ static inline struct ofi_cntr *ofi_cntr(struct fid_cntr *fid)
 	return (struct ofi_cntr *)fid;
 }
 
-/* Opens a counter whose close gives the reference on *parent back; its wait set is one of the fabric. */
+/*
+ * Opens a counter whose close gives the reference on *parent back; its wait set is one of the fabric. triggers
+ * is NULL where no work can wait for it.
+ */
 int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
-		  const struct ofi_ref *fabric, const struct fi_cntr_attr *attr,
-		  struct fid_cntr **cntr, void *context);
+		  const struct ofi_ref *fabric, struct ofi_triggers *triggers,
+		  const struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
 /* Names a source, by its object; the same may be named several times. fd is -1 where it has none. 0, or -errno. */
 int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
 		   int fd);
 /* Takes back one naming. The object is not used any more once all are. */
 void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object);
-/* Counts what has completed at the sources. */
+/* Counts what has completed at the sources, and nothing else. */
+void ofi_cntr_look(struct ofi_cntr *cntr);
+/* The same, also for the counters that work of the domain waits for; does the work that is due. */
 void ofi_cntr_progress(struct ofi_cntr *cntr);
 /* -FI_SUCCESS when the caller may sleep on the wait object, -FI_EAGAIN when it should look at the counter. */
 int ofi_cntr_trywait(struct ofi_cntr *cntr);
@@ -70,6 +80,8 @@ static inline void ofi_cntr_changed(struct ofi_cntr *cntr)
 {
 	if (__builtin_expect(__atomic_load_n(&cntr->armed, __ATOMIC_SEQ_CST), 0))
 		ofi_cntr_wake(cntr);
+	if (__builtin_expect(__atomic_load_n(&cntr->awaited, __ATOMIC_SEQ_CST), 0))
+		__atomic_store_n(&cntr->triggers->due, true, __ATOMIC_SEQ_CST);
 }
 
 static inline void ofi_cntr_count(struct ofi_cntr *cntr, uint64_t n)

@@ -105,7 +105,7 @@ void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object)
 	ofi_unlock(&cntr->lock);
 }
 
-void ofi_cntr_progress(struct ofi_cntr *cntr)
+void ofi_cntr_look(struct ofi_cntr *cntr)
 {
 	struct ofi_cntr_source *source;
 
@@ -113,6 +113,14 @@ void ofi_cntr_progress(struct ofi_cntr *cntr)
 	LIST_FOREACH (source, &cntr->sources, link)
 		source->ops->progress(source->object);
 	ofi_unlock(&cntr->lock);
+}
+
+void ofi_cntr_progress(struct ofi_cntr *cntr)
+{
+	ofi_cntr_look(cntr);
+	if (__builtin_expect(ofi_triggers_awaited(cntr->triggers), 0))
+		ofi_triggers_progress(cntr->triggers);
+	ofi_triggers_run(cntr->triggers);
 }
 
 /* With the lock held. 0 when each source will make the descriptor readable, -FI_EAGAIN to look again. */
@@ -132,7 +140,8 @@ static int arm(struct ofi_cntr *cntr)
 /* Nobody signals when something completes: it has to be looked for. */
 static bool is_deaf(const struct ofi_cntr *cntr)
 {
-	return cntr->mute || (cntr->epfd < 0 && !LIST_EMPTY(&cntr->sources));
+	return cntr->mute || (cntr->epfd < 0 && !LIST_EMPTY(&cntr->sources)) ||
+	       ofi_triggers_awaited(cntr->triggers);
 }
 
 static uint64_t value_of(const struct ofi_cntr *cntr)
@@ -162,7 +171,8 @@ int ofi_cntr_trywait(struct ofi_cntr *cntr)
 	cntr->tried_value = value;
 	cntr->tried_errors = errors;
 	ofi_unlock(&cntr->lock);
-	return ret;
+	ofi_triggers_run(cntr->triggers);
+	return ofi_triggers_due(cntr->triggers) ? -FI_EAGAIN : ret;
 }
 
 static uint64_t cntr_read(struct fid_cntr *fid)
@@ -180,12 +190,14 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 static int cntr_add(struct fid_cntr *fid, uint64_t value)
 {
 	ofi_cntr_count(ofi_cntr(fid), value);
+	ofi_triggers_run(ofi_cntr(fid)->triggers);
 	return 0;
 }
 
 static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 {
 	ofi_cntr_count_error(ofi_cntr(fid), value);
+	ofi_triggers_run(ofi_cntr(fid)->triggers);
 	return 0;
 }
 
@@ -193,6 +205,7 @@ static int cntr_set(struct fid_cntr *fid, uint64_t value)
 {
 	__atomic_store_n(&ofi_cntr(fid)->value, value, __ATOMIC_SEQ_CST);
 	ofi_cntr_changed(ofi_cntr(fid));
+	ofi_triggers_run(ofi_cntr(fid)->triggers);
 	return 0;
 }
 
@@ -200,6 +213,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 {
 	__atomic_store_n(&ofi_cntr(fid)->errors, value, __ATOMIC_SEQ_CST);
 	ofi_cntr_changed(ofi_cntr(fid));
+	ofi_triggers_run(ofi_cntr(fid)->triggers);
 	return 0;
 }
 
@@ -233,7 +247,8 @@ static void nap(struct ofi_cntr *cntr, uint64_t threshold, uint64_t errors, int 
 	ofi_unlock(&cntr->lock);
 	if (deaf)
 		sched_yield();
-	else if (!ret && reached(cntr, threshold, errors) == -FI_EAGAIN)
+	else if (!ret && !ofi_triggers_due(cntr->triggers) &&
+		 reached(cntr, threshold, errors) == -FI_EAGAIN)
 		sleep_for(cntr, left < 0 || left > NAP_MS ? NAP_MS : left);
 }
 
@@ -363,8 +378,8 @@ static int open_wait(struct ofi_cntr *cntr, const struct fi_cntr_attr *attr,
 }
 
 int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
-		  const struct ofi_ref *fabric, const struct fi_cntr_attr *attr,
-		  struct fid_cntr **fid, void *context)
+		  const struct ofi_ref *fabric, struct ofi_triggers *triggers,
+		  const struct fi_cntr_attr *attr, struct fid_cntr **fid, void *context)
 {
 	static const struct fi_cntr_attr none;
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -384,6 +399,8 @@ int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 	cntr->parent = parent;
 	ofi_lock_init(&cntr->lock);
 	LIST_INIT(&cntr->sources);
+	TAILQ_INIT(&cntr->waiting);
+	cntr->triggers = triggers;
 	ret = open_wait(cntr, attr, fabric);
 	if (ret) {
 		FI_WARN(prov, FI_LOG_CNTR, "fi_cntr_open: wait object: %s\n", fi_strerror(-ret));

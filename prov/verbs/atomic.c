@@ -7,6 +7,7 @@
 #include "atomic.h"
 #include "ops.h"
 #include "post.h"
+#include "work.h"
 
 #define WORD VRB_ATOMIC_SIZE
 #define ATOMIC_FLAGS                                                           \
@@ -230,6 +231,8 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 	struct target to;
 	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
 
+	if (ret == -FI_EBADFLAGS)
+		return vrb_trigger_atomic(ep, FI_OP_ATOMIC, msg, NULL, NULL, flags);
 	if (ret)
 		return ret;
 	return do_write(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1, first_desc(msg->desc), &to,
@@ -241,10 +244,13 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 			       uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
+	struct fi_msg_fetch fetch = { resultv, result_desc, result_count };
 	struct vrb_tx_mode mode;
 	struct target to;
 	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
 
+	if (ret == -FI_EBADFLAGS)
+		return vrb_trigger_atomic(ep, FI_OP_FETCH_ATOMIC, msg, NULL, &fetch, flags);
 	if (ret)
 		return ret;
 	return do_fetch(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1,
@@ -258,11 +264,14 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 				 size_t result_count, uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
+	struct fi_msg_fetch fetch = { resultv, result_desc, result_count };
+	struct fi_msg_compare compare = { comparev, compare_desc, compare_count };
 	struct vrb_tx_mode mode;
 	struct target to;
 	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
 
-	(void)compare_desc;
+	if (ret == -FI_EBADFLAGS)
+		return vrb_trigger_atomic(ep, FI_OP_COMPARE_ATOMIC, msg, &compare, &fetch, flags);
 	if (ret)
 		return ret;
 	return do_compare(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Counters of connected endpoints: binding, and the completion queues that feed them. */
+#include <stdlib.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -7,6 +8,7 @@
 #include "cntr.h"
 #include "cq.h"
 #include "prov.h"
+#include "work.h"
 
 #define REMOTE_FLAGS (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
@@ -22,7 +24,8 @@ int vrb_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_
 {
 	struct vrb_domain *domain = vrb_domain(fid);
 
-	return ofi_cntr_open(&vrb_prov, &domain->ref, &domain->fabric->ref, attr, cntr, context);
+	return ofi_cntr_open(&vrb_prov, &domain->ref, &domain->fabric->ref, &domain->triggers, attr,
+			     cntr, context);
 }
 
 static int check_flags(uint64_t flags)
@@ -137,24 +140,78 @@ static int watch(struct vrb_ep *ep)
 
 int vrb_cntr_enable(struct vrb_ep *ep)
 {
+	bool all = vrb_ep_triggers(ep);
 	int ret;
 
-	if (!vrb_cntr_any(ep))
+	if (!all && !vrb_cntr_any(ep))
 		return 0;
 	ret = open_own_cq(ep);
 	if (ret)
 		return ret;
-	if (vrb_cntr_tx(ep) && !ep->sq->cntrs)
+	if ((all || vrb_cntr_tx(ep)) && !ep->sq->cntrs)
 		vrb_wq_set_cntrs(ep->sq, ep->cntrs);
-	if (ep->cntrs[VRB_COUNT_RECV] && !ep->rq->cntrs)
+	if ((all || ep->cntrs[VRB_COUNT_RECV]) && !ep->rq->cntrs)
 		vrb_wq_set_cntrs(ep->rq, ep->cntrs);
 	return watch(ep);
+}
+
+struct vrb_lent {
+	struct ofi_cntr *cntr;
+	struct vrb_cq *cq;
+	LIST_ENTRY(vrb_lent) link;
+};
+
+static int lend(struct vrb_ep *ep, struct ofi_cntr *cntr, struct vrb_cq *cq)
+{
+	struct vrb_lent *lent;
+	int ret;
+
+	LIST_FOREACH (lent, &ep->lent, link)
+		if (lent->cntr == cntr && lent->cq == cq)
+			return 0;
+	lent = malloc(sizeof(*lent));
+	if (!lent)
+		return -FI_ENOMEM;
+	*lent = (struct vrb_lent){ .cntr = cntr, .cq = cq };
+	ret = ofi_cntr_watch(cntr, &vrb_cq_source_ops, cq, cq->channel ? cq->channel->fd : -1);
+	if (ret) {
+		free(lent);
+		return ret;
+	}
+	ofi_ref_get(&cntr->ref);
+	LIST_INSERT_HEAD(&ep->lent, lent, link);
+	return 0;
+}
+
+int vrb_cntr_lend(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv)
+{
+	int ret;
+
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	ofi_lock(&ep->domain->lock);
+	ret = lend(ep, cntr, recv ? ep->rx_cq : ep->tx_cq);
+	ofi_unlock(&ep->domain->lock);
+	return ret;
+}
+
+static void take_back(struct vrb_ep *ep)
+{
+	struct vrb_lent *lent;
+
+	while ((lent = LIST_FIRST(&ep->lent))) {
+		ofi_cntr_unwatch(lent->cntr, lent->cq);
+		ofi_ref_put(&lent->cntr->ref);
+		LIST_REMOVE(lent, link);
+		free(lent);
+	}
 }
 
 void vrb_cntr_unbind(struct vrb_ep *ep)
 {
 	int i;
 
+	take_back(ep);
 	for (i = 0; i < VRB_COUNTS; i++) {
 		if (ep->watched & kinds[i])
 			ofi_cntr_unwatch(ep->cntrs[i], cq_of(ep, i));

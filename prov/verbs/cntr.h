@@ -20,6 +20,8 @@ int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags);
  * counters. What is done stays when it fails, and is not done again.
  */
 int vrb_cntr_enable(struct vrb_ep *ep);
+/* Lets a counter find what deferred work of the endpoint completes, until it closes. 0 or -FI_E*. */
+int vrb_cntr_lend(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv);
 /* Lets go of the counters; the queues are detached, the completion queues are not yet let go of. */
 void vrb_cntr_unbind(struct vrb_ep *ep);
 

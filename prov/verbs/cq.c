@@ -139,7 +139,7 @@ void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 	LIST_REMOVE(wq, siblings);
 	release(cq, wq, size);
 	wq->closed = true;
-	wq->cntrs = NULL;
+	vrb_cq_count_forget(wq);
 	silence(wq);
 	vrb_cq_forget(cq, wq);
 	LIST_INSERT_HEAD(&cq->closed, wq, siblings);

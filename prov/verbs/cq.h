@@ -136,6 +136,8 @@ int vrb_cq_fetch(struct vrb_cq *cq);
 void vrb_cq_tell_lost(struct vrb_wq *wq);
 /* Up to want of those stored, into cq->wc. Their number. */
 int vrb_cq_take_stored(struct vrb_cq *cq, int want);
+/* A queue closes: nothing of it is counted any more. */
+void vrb_cq_count_forget(struct vrb_wq *wq);
 /* Drops what is stored of a queue that closes. */
 void vrb_cq_forget(struct vrb_cq *cq, const struct vrb_wq *wq);
 /* Without the lock: vrb_cq_fetch() for counters, and the same before a sleep on the channel's descriptor. */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include "cq.h"
 #include "err.h"
+#include "work.h"
 
 static struct vrb_wq *wq_of(const struct ibv_wc *wc)
 {
@@ -29,9 +30,12 @@ static struct ofi_cntr *cntr_of(const struct vrb_wq *wq, uint64_t flags)
 
 static void count_slot(struct vrb_wq *wq, bool good)
 {
-	struct ofi_cntr *cntr = cntr_of(wq, wq->counted->flags);
+	struct vrb_slot *slot = wq->counted;
+	struct ofi_cntr *cntr = cntr_of(wq, slot->flags);
 
-	wq->counted = wq->counted->next;
+	wq->counted = slot->next;
+	if (slot->flags & VRB_WORK)
+		vrb_work_done(slot, good);
 	if (!cntr)
 		return;
 	if (good)
@@ -81,6 +85,14 @@ void vrb_cq_tell_lost(struct vrb_wq *wq)
 	for (i = 0; wq->cntrs && i < VRB_COUNTS; i++)
 		if (wq->cntrs[i])
 			ofi_cntr_wake(wq->cntrs[i]);
+}
+
+void vrb_cq_count_forget(struct vrb_wq *wq)
+{
+	for (; wq->cntrs && wq->counted != wq->head; wq->counted = wq->counted->next)
+		if (wq->counted->flags & VRB_WORK)
+			vrb_work_forget(wq->counted);
+	wq->cntrs = NULL;
 }
 
 static void signal_stored(const struct vrb_cq_store *store)

@@ -185,10 +185,15 @@ static VRB_OUTLINE ssize_t found_tagged(struct vrb_cq *cq, int n)
 /* With the lock held, which is let go of. */
 static ssize_t read_sources(struct vrb_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
+	ssize_t ret;
+
 	cq->out = buf;
 	cq->room = count;
 	cq->src = src;
-	return read_many(cq, vrb_cq_poll(cq, count));
+	ret = read_many(cq, vrb_cq_poll(cq, count));
+	if (vrb_unlikely(ofi_triggers_due(&cq->domain->triggers)))
+		ofi_triggers_run(&cq->domain->triggers);
+	return ret;
 }
 
 /* With something kept, lost or closed, or odd queues. Lets go of the lock. */

@@ -159,6 +159,7 @@ int vrb_cq_trywait(struct vrb_cq *cq)
 	else if (anything(cq))
 		ret = -FI_EAGAIN;
 	vrb_cq_unlock(cq);
+	ofi_triggers_run(&cq->domain->triggers);
 	return ret;
 }
 
@@ -177,6 +178,7 @@ static bool cq_ready(struct fid *fid)
 	vrb_cq_lock(cq);
 	ready = anything(cq);
 	vrb_cq_unlock(cq);
+	ofi_triggers_run(&cq->domain->triggers);
 	return ready;
 }
 

@@ -17,6 +17,7 @@
 #include "err.h"
 #include "ops.h"
 #include "prov.h"
+#include "work.h"
 
 static void domain_free(struct vrb_domain *domain)
 {
@@ -69,6 +70,7 @@ static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
 	.bind = domain_bind,
+	.control = vrb_domain_control,
 };
 
 static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)
@@ -148,6 +150,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	ofi_lock_init(&domain->lock);
 	LIST_INIT(&domain->eps);
 	LIST_INIT(&domain->cqs);
+	ofi_triggers_init(&domain->triggers);
 	domain->info = fi_dupinfo(info);
 	ret = domain->info ? open_device(domain) : -FI_ENOMEM;
 	if (!ret)

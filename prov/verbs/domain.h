@@ -10,6 +10,7 @@
 #include <ofi/eq.h>
 #include <ofi/lock.h>
 #include <ofi/ref.h>
+#include <ofi/trigger.h>
 #include "fabric.h"
 
 struct vrb_ep;
@@ -33,6 +34,7 @@ struct vrb_domain {
 	struct ofi_lock lock;	 /* guards the lists */
 	LIST_HEAD(, vrb_ep) eps;
 	LIST_HEAD(, vrb_cq) cqs;
+	struct ofi_triggers triggers;
 };
 
 static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)

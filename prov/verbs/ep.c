@@ -18,6 +18,7 @@
 #include "post.h"
 #include "prov.h"
 #include "qp.h"
+#include "work.h"
 
 #define DRAIN_MS 100
 
@@ -42,8 +43,8 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 
 	__atomic_compare_exchange_n(&ep->down_err, &none, err, false, __ATOMIC_RELAXED,
 				    __ATOMIC_RELAXED);
-	vrb_wq_shut(ep->sq, ep->domain->lock_posts);
-	vrb_wq_shut(ep->rq, ep->domain->lock_posts);
+	vrb_wq_shut(ep->sq, ep->lock_posts);
+	vrb_wq_shut(ep->rq, ep->lock_posts);
 	vrb_qp_flush(ep);
 	/* What FI_MORE holds back was accepted, so it completes. */
 	vrb_batch_flush(ep);
@@ -234,9 +235,11 @@ static int ep_close(struct fid *fid)
 {
 	struct vrb_ep *ep = (struct vrb_ep *)fid;
 	struct vrb_domain *domain = ep->domain;
+	struct ofi_trigger_match match = { .owner = ep };
 
 	if (vrb_ep_is_dgram(ep) && ofi_ref_busy(&vrb_dgram_of(ep)->ref))
 		return -FI_EBUSY;
+	ofi_triggers_cancel(&domain->triggers, &match);
 	drain(ep);
 	ep_free(ep);
 	ofi_ref_put(&domain->ref);
@@ -303,7 +306,7 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 /* Only what the endpoint was asked to do has a table that does something. */
 static void set_tables(struct vrb_ep *ep, void *context)
 {
-	bool lock = ep->domain->lock_posts, dgram = vrb_ep_is_dgram(ep);
+	bool lock = ep->lock_posts, dgram = vrb_ep_is_dgram(ep);
 	uint64_t caps = ep->info->caps;
 
 	ep->fid = (struct fid_ep){
@@ -328,6 +331,14 @@ static void set_tables(struct vrb_ep *ep, void *context)
 		ep->fid.atomic = lock ? &vrb_atomic_ops : &vrb_atomic_bare_ops;
 }
 
+/* What waits for a counter is posted by any thread that looks at one. */
+static bool posts_need_lock(const struct vrb_ep *ep)
+{
+	enum fi_threading threading = ep->domain->info->domain_attr->threading;
+
+	return ep->domain->lock_posts || (vrb_ep_triggers(ep) && threading != FI_THREAD_DOMAIN);
+}
+
 static int setup(struct vrb_ep *ep, const struct fi_info *info)
 {
 	int ret;
@@ -337,6 +348,7 @@ static int setup(struct vrb_ep *ep, const struct fi_info *info)
 		return -FI_ENOMEM;
 	ep->tx_flags = vrb_ep_is_dgram(ep) ? VRB_TX_FLAGS & ~FI_DELIVERY_COMPLETE : VRB_TX_FLAGS;
 	ep->tx_flags |= info->caps & FI_MULTICAST;
+	ep->lock_posts = posts_need_lock(ep);
 	ep->inject_size = info->tx_attr->inject_size;
 	ep->max_msg_size = info->ep_attr->max_msg_size;
 	ep->tx_op_flags = info->tx_attr->op_flags;

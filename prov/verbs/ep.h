@@ -33,11 +33,13 @@ struct vrb_ep {
 	uint64_t tx_op_flags, rx_op_flags;
 	uint64_t tx_flags;		 /* those that a transmit call may carry; constant */
 	bool tx_selective, rx_selective; /* completions only where FI_COMPLETION asks */
+	bool lock_posts;		 /* several threads may post */
 	bool enabled;
 	int down_err;		      /* what posting gives once the connection is over; atomic */
 	struct vrb_cq *tx_cq, *rx_cq; /* bound, or own_cq */
 	struct vrb_cq *own_cq;	      /* where there is none bound, for counters */
 	struct ofi_cntr *cntrs[VRB_COUNTS]; /* bound */
+	LIST_HEAD(, vrb_lent) lent;	    /* completion counters; under domain->lock */
 	uint64_t watched; /* FI_SEND and the like: the counters that have their source */
 	struct vrb_domain *domain;
 	struct ofi_eq *eq;

@@ -13,8 +13,8 @@
 #include "prov.h"
 #include "wc.h"
 
-#define TX_CAPS	  (FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
-#define RX_CAPS	  (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define TX_CAPS	  (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER)
+#define RX_CAPS	  (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_TRIGGER)
 #define BOTH_CAPS (FI_MSG | FI_RMA | FI_ATOMIC)
 
 /* What a reliable connection keeps: a read may be overtaken by what follows it. */
@@ -165,6 +165,16 @@ void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints)
 		info->domain_attr->cq_data_size = 0;
 }
 
+/* It costs each operation something: only those who ask for it get it. */
+static void settle_trigger(struct fi_info *info, const struct fi_info *hints)
+{
+	if (hints && (hints->caps & FI_TRIGGER))
+		return;
+	info->caps &= ~FI_TRIGGER;
+	info->tx_attr->caps &= ~FI_TRIGGER;
+	info->rx_attr->caps &= ~FI_TRIGGER;
+}
+
 static size_t settle(size_t max, int def, size_t asked)
 {
 	size_t size = (size_t)def < max ? (size_t)def : max;
@@ -181,6 +191,7 @@ void vrb_info_settle(struct fi_info *info, const struct fi_info *hints)
 	struct fi_tx_attr *tx = info->tx_attr;
 	struct fi_rx_attr *rx = info->rx_attr;
 
+	settle_trigger(info, hints);
 	tx->size = settle(tx->size, vrb_params.tx_size, asked_tx->size);
 	tx->iov_limit = settle(tx->iov_limit, vrb_params.tx_iov_limit, asked_tx->iov_limit);
 	if (vrb_params.inline_size)

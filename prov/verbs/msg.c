@@ -2,6 +2,7 @@
 /* Messages: fi_send and fi_recv in all their forms. */
 #include "ops.h"
 #include "post.h"
+#include "work.h"
 
 #define MSG_SEND (FI_MSG | FI_SEND)
 
@@ -102,7 +103,7 @@ VRB_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint
 
 	ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, iov->iov_len, &mode);
 	if (vrb_unlikely(ret))
-		return ret;
+		return ret == -FI_EBADFLAGS ? vrb_trigger_msg(ep, FI_OP_SEND, msg, flags) : ret;
 	vrb_wq_enter(sq);
 	wr = vrb_sq_wr(sq, iov->iov_base, iov->iov_len, msg->desc ? msg->desc[0] : NULL);
 	wr->opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
@@ -125,7 +126,7 @@ static VRB_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg,
 	if (vrb_likely(!ret))
 		ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode);
 	if (vrb_unlikely(ret))
-		return ret;
+		return ret == -FI_EBADFLAGS ? vrb_trigger_msg(ep, FI_OP_SEND, msg, flags) : ret;
 	wr.num_sge = len ? (int)msg->iov_count : 0;
 	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	wr.imm_data = htonl((uint32_t)msg->data);
@@ -234,7 +235,7 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	if (vrb_unlikely(!msg))
 		return -FI_EINVAL;
 	if (vrb_unlikely(flags & ~VRB_RX_FLAGS))
-		return -FI_EBADFLAGS;
+		return vrb_trigger_msg(ep, FI_OP_RECV, msg, flags);
 	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
 			   ep->info->rx_attr->iov_limit, &len);
 	if (vrb_unlikely(ret))

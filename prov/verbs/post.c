@@ -21,16 +21,6 @@ static ssize_t blocked(const struct vrb_wq *wq)
 	return vrb_wq_special(wq) & VRB_WQ_SHUT ? down_err(wq->ep) : -FI_EAGAIN;
 }
 
-/* One credit of the shared pool, where the queue has none of its own. */
-static bool take_pool(struct vrb_wq *wq)
-{
-	if (!(vrb_wq_special(wq) & VRB_WQ_SHARES) ||
-	    __atomic_sub_fetch(wq->pool, 1, __ATOMIC_ACQUIRE) >= 0)
-		return true;
-	vrb_wq_give_pool(wq, 1);
-	return false;
-}
-
 static bool is_shut(struct vrb_wq *wq)
 {
 	return vrb_wq_special(wq) & VRB_WQ_SHUT &&
@@ -39,7 +29,7 @@ static bool is_shut(struct vrb_wq *wq)
 
 static bool has_room(struct vrb_wq *wq)
 {
-	return !is_shut(wq) && vrb_wq_refresh(wq) && take_pool(wq);
+	return !is_shut(wq) && vrb_wq_refresh(wq) && vrb_wq_take_pool(wq);
 }
 
 /* Perhaps after a look at what completed silently. */

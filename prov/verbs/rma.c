@@ -3,6 +3,7 @@
 #include <rdma/fi_rma.h>
 #include "ops.h"
 #include "post.h"
+#include "work.h"
 
 #define RMA_WRITE (FI_RMA | FI_WRITE)
 #define RMA_READ  (FI_RMA | FI_READ)
@@ -178,7 +179,7 @@ static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, ui
 
 	ret = msg_prepare(ep, msg, flags, VRB_TX_FLAGS, &wr, &len, &mode);
 	if (ret)
-		return ret;
+		return ret == -FI_EBADFLAGS ? vrb_trigger_rma(ep, FI_OP_WRITE, msg, flags) : ret;
 	if ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)
 		return -FI_EINVAL;
 	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
@@ -200,7 +201,7 @@ static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 
 	ret = msg_prepare(ep, msg, flags, READ_FLAGS, &wr, &len, &mode);
 	if (ret)
-		return ret;
+		return ret == -FI_EBADFLAGS ? vrb_trigger_rma(ep, FI_OP_READ, msg, flags) : ret;
 	vrb_wq_enter(ep->sq);
 	return vrb_sq_post(ep->sq, &wr, msg->context, RMA_READ | mode.silent, len, flags & FI_MORE);
 }

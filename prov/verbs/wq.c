@@ -88,6 +88,15 @@ void vrb_wq_shut(struct vrb_wq *wq, bool lock)
 		ofi_unlock(&wq->lock);
 }
 
+bool vrb_wq_take_pool(struct vrb_wq *wq)
+{
+	if (!(vrb_wq_special(wq) & VRB_WQ_SHARES) ||
+	    __atomic_sub_fetch(wq->pool, 1, __ATOMIC_ACQUIRE) >= 0)
+		return true;
+	vrb_wq_give_pool(wq, 1);
+	return false;
+}
+
 void vrb_wq_untake(struct vrb_wq *wq, uint32_t n)
 {
 	ptrdiff_t at = wq->head - wq->slots - (ptrdiff_t)n;

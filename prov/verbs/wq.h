@@ -35,7 +35,9 @@
 #define VRB_SILENT (1ULL << 63)
 /* In vrb_slot.flags: counters do not count it. */
 #define VRB_UNCOUNTED (1ULL << 62)
-#define VRB_SLOT_OWN  (VRB_SILENT | VRB_UNCOUNTED) /* not for the application to see */
+/* In vrb_slot.flags, until it is counted: deferred work, len is its completion counter. */
+#define VRB_WORK     (1ULL << 61)
+#define VRB_SLOT_OWN (VRB_SILENT | VRB_UNCOUNTED | VRB_WORK) /* not for the application to see */
 
 /* What endpoints count, by counter. */
 enum { VRB_COUNT_SEND, VRB_COUNT_RECV, VRB_COUNT_READ, VRB_COUNT_WRITE, VRB_COUNTS };
@@ -108,6 +110,8 @@ bool vrb_wq_refresh(struct vrb_wq *wq);
 void vrb_wq_guard(struct vrb_wq *wq);
 /* From any thread: nothing is posted any more. `lock` where posts take locks. */
 void vrb_wq_shut(struct vrb_wq *wq, bool lock);
+/* One credit of the shared pool, where the queue has none of its own. */
+bool vrb_wq_take_pool(struct vrb_wq *wq);
 /* Takes the last n slots back: their work requests were not posted. */
 void vrb_wq_untake(struct vrb_wq *wq, uint32_t n);
 

@@ -14,6 +14,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
 
 enum { WAIT_MS = 4000, LEN = 4096 };
 
@@ -128,6 +129,17 @@ static int open_domain(struct script *s)
 		    fi_mr_reg(s->domain, s->buf, sizeof(s->buf), ACCESS, 0, 0, 0, &s->mr, NULL));
 }
 
+/* What adds nothing to a counter, at once. */
+static int queue_work(struct script *s)
+{
+	struct fi_op_cntr op = { .cntr = s->waited };
+	struct fi_deferred_work work = { .op_type = FI_OP_CNTR_ADD,
+					 .triggering_cntr = s->waited,
+					 .op.cntr = &op };
+
+	return fi_control(&s->domain->fid, FI_QUEUE_WORK, &work);
+}
+
 /* A counter in a wait set and in a poll set: nothing happens to it. */
 static int open_sets(struct script *s)
 {
@@ -145,6 +157,7 @@ static int open_sets(struct script *s)
 	return step(s, "fi_wait", ret == -FI_ETIMEDOUT ? 0 : ret) ||
 	       step(s, "fi_poll_open", fi_poll_open(s->domain, NULL, &s->pollset)) ||
 	       step(s, "fi_poll_add", fi_poll_add(s->pollset, &s->waited->fid, 0)) ||
+	       step(s, "FI_QUEUE_WORK", queue_work(s)) ||
 	       step(s, "fi_poll", fi_poll(s->pollset, &found, 1)) ||
 	       step(s, "fi_poll_del", fi_poll_del(s->pollset, &s->waited->fid, 0));
 }

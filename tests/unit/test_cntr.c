@@ -20,7 +20,7 @@ static struct fid_cntr *open_cntr(enum fi_wait_obj obj)
 	struct fi_cntr_attr attr = { .wait_obj = obj };
 	struct fid_cntr *cntr;
 
-	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, &attr, &cntr, &attr), 0);
+	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, NULL, &attr, &cntr, &attr), 0);
 	assert_ptr_equal(cntr->fid.context, &attr);
 	assert_int_equal(cntr->fid.fclass, FI_CLASS_CNTR);
 	assert_int_equal(parent.children, 1);
@@ -114,16 +114,21 @@ static void test_attr(void **state)
 	struct fid_cntr *cntr = NULL;
 
 	(void)state;
-	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, &attr, &cntr, NULL), -FI_EBADFLAGS);
+	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, NULL, &attr, &cntr, NULL),
+			 -FI_EBADFLAGS);
 	attr = (struct fi_cntr_attr){ .events = FI_CNTR_EVENTS_BYTES };
-	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, &attr, &cntr, NULL), -FI_ENOSYS);
+	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, NULL, &attr, &cntr, NULL),
+			 -FI_ENOSYS);
 	attr = (struct fi_cntr_attr){ .wait_obj = 77 };
-	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, &attr, &cntr, NULL), -FI_ENOSYS);
+	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, NULL, &attr, &cntr, NULL),
+			 -FI_ENOSYS);
 	attr.wait_obj = FI_WAIT_POLLFD;
-	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, &attr, &cntr, NULL), -FI_ENOSYS);
-	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, NULL, NULL, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, NULL, &attr, &cntr, NULL),
+			 -FI_ENOSYS);
+	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, NULL, NULL, NULL, NULL),
+			 -FI_EINVAL);
 	assert_null(cntr);
-	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, NULL, &cntr, NULL), 0);
+	assert_int_equal(ofi_cntr_open(&prov, &parent, &fabric, NULL, NULL, &cntr, NULL), 0);
 	close_cntr(cntr);
 }
 

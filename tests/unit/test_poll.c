@@ -46,7 +46,7 @@ static struct fid_cntr *open_cntr(struct ofi_ref *parent, void *context)
 {
 	struct fid_cntr *cntr;
 
-	assert_int_equal(ofi_cntr_open(&prov, parent, parent, NULL, &cntr, context), 0);
+	assert_int_equal(ofi_cntr_open(&prov, parent, parent, NULL, NULL, &cntr, context), 0);
 	return cntr;
 }
 

@@ -79,7 +79,8 @@ static void test_infiniband(void **state)
 	make();
 	assert_int_equal(info->caps, FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ |
 					     FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |
-					     FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM);
+					     FI_FENCE | FI_TRIGGER | FI_LOCAL_COMM |
+					     FI_REMOTE_COMM);
 	assert_int_equal(info->mode, FI_RX_CQ_DATA);
 	assert_string_equal(info->fabric_attr->name, "IB-0xfe80000000000000");
 	assert_string_equal(info->domain_attr->name, "mlx5_0");
@@ -303,6 +304,19 @@ static void test_link(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* It costs something: it is there for who asks. */
+static void test_trigger(void **state)
+{
+	(void)state;
+	make();
+	vrb_info_settle(info, hints);
+	assert_int_equal((info->caps | info->tx_attr->caps | info->rx_attr->caps) & FI_TRIGGER, 0);
+	make();
+	hints->caps = FI_MSG | FI_TRIGGER;
+	vrb_info_settle(info, hints);
+	assert_true(info->caps & info->tx_attr->caps & info->rx_attr->caps & FI_TRIGGER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +324,7 @@ int main(void)
 		TEST(test_iwarp),	TEST(test_mode),	TEST(test_default_sizes),
 		TEST(test_asked_sizes), TEST(test_tiny_limits), TEST(test_inline_maximum),
 		TEST(test_usable),	TEST(test_nic),		TEST(test_link),
+		TEST(test_trigger),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

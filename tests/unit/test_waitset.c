@@ -46,7 +46,7 @@ static struct fid_cntr *open_cntr(struct fid_wait *set)
 	struct fi_cntr_attr attr = { .wait_obj = FI_WAIT_SET, .wait_set = set };
 	struct fid_cntr *cntr;
 
-	assert_int_equal(ofi_cntr_open(&prov, &domain, &fabric, &attr, &cntr, NULL), 0);
+	assert_int_equal(ofi_cntr_open(&prov, &domain, &fabric, NULL, &attr, &cntr, NULL), 0);
 	return cntr;
 }
 
@@ -94,12 +94,12 @@ static void test_members(void **state)
 
 	(void)state;
 	assert_int_equal(ofi_eq_open(&prov, 0, &fabric, &eq_attr, NULL, &eq, NULL), -FI_EINVAL);
-	assert_int_equal(ofi_cntr_open(&prov, &domain, &fabric, &cntr_attr, &cntr, NULL),
+	assert_int_equal(ofi_cntr_open(&prov, &domain, &fabric, NULL, &cntr_attr, &cntr, NULL),
 			 -FI_EINVAL);
 	eq_attr.wait_set = set;
 	cntr_attr.wait_set = set;
 	assert_int_equal(ofi_eq_open(&prov, 0, &other, &eq_attr, NULL, &eq, NULL), -FI_EINVAL);
-	assert_int_equal(ofi_cntr_open(&prov, &domain, &other, &cntr_attr, &cntr, NULL),
+	assert_int_equal(ofi_cntr_open(&prov, &domain, &other, NULL, &cntr_attr, &cntr, NULL),
 			 -FI_EINVAL);
 	assert_int_equal(other.children + domain.children, 0);
 	assert_null(eq);

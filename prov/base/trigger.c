@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Work that waits for counters: queueing, doing it in order, cancelling. */
+#include <sched.h>
+#include <stddef.h>
+#include <rdma/fi_errno.h>
+#include <ofi/cntr.h>
+#include <ofi/trigger.h>
+
+void ofi_triggers_init(struct ofi_triggers *triggers)
+{
+	*triggers = (struct ofi_triggers){ 0 };
+	ofi_lock_init(&triggers->lock);
+	TAILQ_INIT(&triggers->ready);
+	LIST_INIT(&triggers->cntrs);
+}
+
+void ofi_triggers_progress(struct ofi_triggers *triggers)
+{
+	struct ofi_cntr *cntr;
+
+	ofi_lock(&triggers->lock);
+	LIST_FOREACH (cntr, &triggers->cntrs, trigger_link)
+		ofi_cntr_look(cntr);
+	ofi_unlock(&triggers->lock);
+}
+
+static void start(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
+{
+	LIST_INSERT_HEAD(&triggers->cntrs, cntr, trigger_link);
+	__atomic_add_fetch(&triggers->awaited, 1, __ATOMIC_RELAXED);
+}
+
+/* With the lock held, as all that follows up to the next remark. */
+static void wait_for(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
+{
+	struct ofi_cntr *cntr = trigger->cntr;
+	struct ofi_trigger *before;
+
+	TAILQ_FOREACH_REVERSE(before, &cntr->waiting, ofi_trigger_list, link)
+	if (before->threshold <= trigger->threshold)
+		break;
+	if (before)
+		TAILQ_INSERT_AFTER(&cntr->waiting, before, trigger, link);
+	else
+		TAILQ_INSERT_HEAD(&cntr->waiting, trigger, link);
+	if (!cntr->awaited)
+		start(triggers, cntr);
+	__atomic_store_n(&cntr->awaited, true, __ATOMIC_SEQ_CST);
+}
+
+static void leave(struct ofi_trigger *trigger)
+{
+	struct ofi_cntr *cntr = trigger->cntr;
+
+	TAILQ_REMOVE(&cntr->waiting, trigger, link);
+	if (!TAILQ_EMPTY(&cntr->waiting))
+		return;
+	LIST_REMOVE(cntr, trigger_link);
+	__atomic_store_n(&cntr->awaited, false, __ATOMIC_SEQ_CST);
+	__atomic_sub_fetch(&cntr->triggers->awaited, 1, __ATOMIC_RELAXED);
+}
+
+/* Moves what the counter has reached. */
+static void collect_cntr(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
+{
+	uint64_t value = __atomic_load_n(&cntr->value, __ATOMIC_SEQ_CST);
+	uint64_t all = value + __atomic_load_n(&cntr->errors, __ATOMIC_SEQ_CST);
+	struct ofi_trigger *trigger, *next;
+
+	for (trigger = TAILQ_FIRST(&cntr->waiting); trigger && trigger->threshold <= all;
+	     trigger = next) {
+		next = TAILQ_NEXT(trigger, link);
+		if (!trigger->errors && trigger->threshold > value)
+			continue;
+		leave(trigger);
+		TAILQ_INSERT_TAIL(&triggers->ready, trigger, link);
+	}
+}
+
+static void collect(struct ofi_triggers *triggers)
+{
+	struct ofi_cntr *cntr, *next;
+
+	for (cntr = LIST_FIRST(&triggers->cntrs); cntr; cntr = next) {
+		next = LIST_NEXT(cntr, trigger_link);
+		collect_cntr(triggers, cntr);
+	}
+}
+
+/* Those before it in the list had to wait. */
+static bool follows_blocked(const struct ofi_triggers *triggers, const struct ofi_trigger *trigger)
+{
+	const struct ofi_trigger *before;
+
+	TAILQ_FOREACH (before, &triggers->ready, link)
+		if (before == trigger || (before->owner && before->owner == trigger->owner))
+			break;
+	return before != trigger;
+}
+
+static void finish(struct ofi_trigger *trigger)
+{
+	struct ofi_cntr *cntr = trigger->cntr;
+
+	trigger->drop(trigger);
+	ofi_ref_put(&cntr->ref);
+}
+
+/* Lets go of the lock while it works; nobody else takes it off the list meanwhile. */
+static bool fire(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
+{
+	int ret;
+
+	if (follows_blocked(triggers, trigger))
+		return false;
+	triggers->firing = trigger;
+	ofi_unlock(&triggers->lock);
+	ret = trigger->fire(trigger);
+	ofi_lock(&triggers->lock);
+	triggers->firing = NULL;
+	return !ret;
+}
+
+/* One look at all that is ready. True when some of it is done. */
+static bool fire_ready(struct ofi_triggers *triggers)
+{
+	struct ofi_trigger *trigger, *next;
+	bool done, any = false;
+
+	for (trigger = TAILQ_FIRST(&triggers->ready); trigger; trigger = next) {
+		done = fire(triggers, trigger);
+		next = TAILQ_NEXT(trigger, link);
+		if (!done)
+			continue;
+		TAILQ_REMOVE(&triggers->ready, trigger, link);
+		finish(trigger);
+		any = true;
+	}
+	return any;
+}
+
+static bool is_due(const struct ofi_triggers *triggers)
+{
+	return __atomic_load_n(&triggers->due, __ATOMIC_SEQ_CST);
+}
+
+static void set_due(struct ofi_triggers *triggers, bool due)
+{
+	__atomic_store_n(&triggers->due, due, __ATOMIC_SEQ_CST);
+}
+
+/* Without the lock. Work that changes counters makes more work due: the same loop does it. */
+void ofi_triggers_run_due(struct ofi_triggers *triggers)
+{
+	bool done;
+
+	ofi_lock(&triggers->lock);
+	if (!triggers->running) {
+		triggers->running = true;
+		do {
+			set_due(triggers, false);
+			collect(triggers);
+			done = fire_ready(triggers);
+		} while (done || is_due(triggers));
+		if (!TAILQ_EMPTY(&triggers->ready))
+			set_due(triggers, true);
+		triggers->running = false;
+	}
+	ofi_unlock(&triggers->lock);
+}
+
+void ofi_triggers_add(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
+{
+	ofi_ref_get(&trigger->cntr->ref);
+	ofi_lock(&triggers->lock);
+	wait_for(triggers, trigger);
+	set_due(triggers, true);
+	ofi_unlock(&triggers->lock);
+	ofi_triggers_run(triggers);
+}
+
+static bool matches(const struct ofi_trigger *trigger, const struct ofi_trigger_match *match)
+{
+	return (!match->owner || match->owner == trigger->owner) &&
+	       (!match->key || match->key == trigger->key) &&
+	       (!match->cntr || match->cntr == trigger->cntr);
+}
+
+static unsigned int cancel_waiting(struct ofi_cntr *cntr, const struct ofi_trigger_match *match)
+{
+	struct ofi_trigger *trigger, *next;
+	unsigned int n = 0;
+
+	for (trigger = TAILQ_FIRST(&cntr->waiting); trigger; trigger = next) {
+		next = TAILQ_NEXT(trigger, link);
+		if (!matches(trigger, match))
+			continue;
+		leave(trigger);
+		finish(trigger);
+		n++;
+	}
+	return n;
+}
+
+static unsigned int cancel_ready(struct ofi_triggers *triggers,
+				 const struct ofi_trigger_match *match)
+{
+	struct ofi_trigger *trigger, *next;
+	unsigned int n = 0;
+
+	for (trigger = TAILQ_FIRST(&triggers->ready); trigger; trigger = next) {
+		next = TAILQ_NEXT(trigger, link);
+		if (trigger == triggers->firing || !matches(trigger, match))
+			continue;
+		TAILQ_REMOVE(&triggers->ready, trigger, link);
+		finish(trigger);
+		n++;
+	}
+	return n;
+}
+
+unsigned int ofi_triggers_cancel(struct ofi_triggers *triggers,
+				 const struct ofi_trigger_match *match)
+{
+	struct ofi_cntr *cntr, *next;
+	unsigned int n = 0;
+
+	ofi_lock(&triggers->lock);
+	while (triggers->firing && matches(triggers->firing, match)) {
+		ofi_unlock(&triggers->lock);
+		sched_yield();
+		ofi_lock(&triggers->lock);
+	}
+	for (cntr = LIST_FIRST(&triggers->cntrs); cntr; cntr = next) {
+		next = LIST_NEXT(cntr, trigger_link);
+		n += cancel_waiting(cntr, match);
+	}
+	n += cancel_ready(triggers, match);
+	ofi_unlock(&triggers->lock);
+	return n;
+}

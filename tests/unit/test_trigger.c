@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Work that waits for counters: order, retries, chains, cancelling. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+#include <ofi/cntr.h>
+#include <ofi/trigger.h>
+
+enum { MOST = 2000 };
+
+static struct fi_provider prov = { .name = "test" };
+static struct ofi_ref parent;
+static struct ofi_triggers triggers;
+static int fired[MOST], count, dropped, busy;
+
+struct job {
+	struct ofi_trigger trigger;
+	int id;
+	struct ofi_cntr *adds; /* one, when it is done */
+};
+
+static int fire(struct ofi_trigger *trigger)
+{
+	struct job *job = (struct job *)trigger;
+
+	if (busy && (!trigger->owner || trigger->owner == &busy)) {
+		busy--;
+		return -FI_EAGAIN;
+	}
+	fired[count++] = job->id;
+	if (job->adds)
+		ofi_cntr_count(job->adds, 1);
+	return 0;
+}
+
+static void drop(struct ofi_trigger *trigger)
+{
+	dropped++;
+	free(trigger);
+}
+
+static struct job *new_job(struct fid_cntr *cntr, uint64_t threshold, int id)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	job->trigger = (struct ofi_trigger){
+		.cntr = ofi_cntr(cntr), .threshold = threshold, .fire = fire, .drop = drop
+	};
+	job->id = id;
+	return job;
+}
+
+static void add(struct fid_cntr *cntr, uint64_t threshold, int id)
+{
+	ofi_triggers_add(&triggers, &new_job(cntr, threshold, id)->trigger);
+}
+
+static struct fid_cntr *open_cntr(void)
+{
+	struct fid_cntr *cntr;
+
+	assert_int_equal(ofi_cntr_open(&prov, &parent, &parent, &triggers, NULL, &cntr, NULL), 0);
+	return cntr;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	ofi_triggers_init(&triggers);
+	count = dropped = busy = 0;
+	return 0;
+}
+
+static void test_order(void **state)
+{
+	struct fid_cntr *cntr = open_cntr();
+	static const int want[] = { 0, 1, 2, 3, 4 };
+
+	(void)state;
+	add(cntr, 5, 3);
+	add(cntr, 2, 1);
+	add(cntr, 2, 2);
+	add(cntr, 9, 4);
+	add(cntr, 0, 0); /* met already */
+	assert_int_equal(count, 1);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(count, 1);
+	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(count, 3);
+	fi_cntr_set(cntr, 100);
+	assert_int_equal(count, 5);
+	assert_memory_equal(fired, want, sizeof(want));
+	assert_int_equal(dropped, 5);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+/* Errors count for those that say so. */
+static void test_errors(void **state)
+{
+	struct fid_cntr *cntr = open_cntr();
+	struct job *job = new_job(cntr, 2, 2);
+
+	(void)state;
+	add(cntr, 2, 1);
+	job->trigger.errors = true;
+	ofi_triggers_add(&triggers, &job->trigger);
+	fi_cntr_add(cntr, 1);
+	fi_cntr_adderr(cntr, 1);
+	assert_int_equal(count, 1);
+	assert_int_equal(fired[0], 2);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(count, 2);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+/* What finds no room is tried again; its owner's next waits for it, others do not. */
+static void test_retry(void **state)
+{
+	struct fid_cntr *cntr = open_cntr();
+	struct job *job;
+	int i, other;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		job = new_job(cntr, 1, i);
+		job->trigger.owner = i % 2 ? (const void *)&other : &busy;
+		ofi_triggers_add(&triggers, &job->trigger);
+	}
+	busy = 2;
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(count, 2);
+	assert_int_equal(fired[0], 1);
+	assert_int_equal(fired[1], 3);
+	busy = 0;
+	fi_cntr_read(cntr);
+	assert_int_equal(count, 4);
+	assert_int_equal(fired[2], 0);
+	assert_int_equal(fired[3], 2);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+/* A long chain of work that triggers work does not recurse. */
+static void test_chain(void **state)
+{
+	struct fid_cntr *cntr = open_cntr();
+	struct job *job;
+	int i;
+
+	(void)state;
+	for (i = 0; i < MOST; i++) {
+		job = new_job(cntr, (uint64_t)i + 1, i);
+		job->adds = ofi_cntr(cntr);
+		ofi_triggers_add(&triggers, &job->trigger);
+	}
+	assert_int_equal(count, 0);
+	fi_cntr_add(cntr, 1);
+	assert_int_equal(count, MOST);
+	assert_int_equal(fi_cntr_read(cntr), MOST + 1);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+static void test_cancel(void **state)
+{
+	struct fid_cntr *cntr = open_cntr(), *other = open_cntr();
+	struct ofi_trigger_match match = { .key = &dropped };
+	struct job *job = new_job(cntr, 3, 0);
+
+	(void)state;
+	job->trigger.key = &dropped;
+	ofi_triggers_add(&triggers, &job->trigger);
+	add(cntr, 3, 1);
+	add(other, 3, 2);
+	add(other, 4, 3);
+	assert_int_equal(ofi_triggers_cancel(&triggers, &match), 1);
+	assert_int_equal(ofi_triggers_cancel(&triggers, &match), 0);
+	match = (struct ofi_trigger_match){ .cntr = ofi_cntr(other) };
+	assert_int_equal(ofi_triggers_cancel(&triggers, &match), 2);
+	assert_int_equal(fi_close(&other->fid), 0);
+	busy = 5;
+	fi_cntr_add(cntr, 3);
+	assert_int_equal(count, 0);
+	match = (struct ofi_trigger_match){ 0 };
+	assert_int_equal(ofi_triggers_cancel(&triggers, &match), 1);
+	assert_int_equal(dropped, 4);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(parent.children, 0);
+}
+
+#define test(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(test_order), test(test_errors), test(test_retry),
+		test(test_chain), test(test_cancel),
+	};
+
+	return cmocka_run_group_tests_name("trigger", tests, NULL, NULL);
+}
