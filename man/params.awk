@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Puts a parameter table into a manual page: awk -v prefix=FI_VERBS_ -f params.awk TABLE.c PAGE.md
-# The line @PARAMETERS@ becomes a definition list of the table's rows, @RETIRED@ in a line the names that
-# the source calls retired.
+# The line @PARAMETERS@ becomes a definition list of the table's rows.
 
 function fail(text)
 {
@@ -61,7 +60,7 @@ function word()
 	return token()
 }
 
-function row(t, name, def, min, max, type)
+function row(t, name, def, min, max, type, doc)
 {
 	if (t == "INT") {
 		name = word()
@@ -69,6 +68,29 @@ function row(t, name, def, min, max, type)
 		min = number(word())
 		max = number(word())
 		add(name, "integer", text() " (" min " to " max ", default: " def ")")
+	} else if (t == "BOOL") {
+		name = word()
+		def = word()
+		add(name, "boolean", text() " (default: " (def + 0 ? "yes" : "no") ")")
+	} else if (t == "NO_EFFECT") {
+		name = word()
+		type = word()
+		if (name ~ /^"/) { # the core's: a value, and a text that has the default
+			token()
+			if ((t = token()) != "NULL" && t !~ /^"/)
+				fail("unexpected " t)
+			add(unquote(name), types[type], text())
+			return
+		}
+		def = word()
+		t = word()
+		doc = text()
+		if (type == "STRING")
+			add(name, "string", doc " (default: " (t == "NULL" ? "none" : unquote(t)) ")")
+		else if (type == "BOOL")
+			add(name, "boolean", doc " (default: " (def + 0 ? "yes" : "no") ")")
+		else
+			add(name, "integer", doc " (0 to 65535, default: " def ")")
 	} else if (t == "STR") {
 		name = word()
 		add(name, "string", text() " (default: none)")
@@ -101,27 +123,17 @@ BEGIN {
 FILENAME ~ /\.c$/ {
 	if (/param_table\[\] = {$/ || /core_params\[\] = {$/)
 		table = 1
-	else if (/retired\[\] = {$/)
-		old = 1
 	else if (/^}/)
-		table = old = 0
+		table = 0
 	else if (table)
 		source = source " " $0
-	else if (old && match($0, /"[^"]+"/))
-		retired = retired (retired == "" ? "" : ", ") "`" prefix \
-			toupper(substr($0, RSTART + 1, RLENGTH - 2)) "`"
 	next
 }
 
 {
 	if (!rows)
 		parse()
-	if ($0 == "@PARAMETERS@") {
-		print list
-	} else {
-		sub(/@RETIRED@/, retired)
-		print
-	}
+	print $0 == "@PARAMETERS@" ? list : $0
 }
 
 END { exit failed }

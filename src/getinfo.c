@@ -6,9 +6,11 @@
 #include <string.h>
 #include <strings.h>
 #include <ofi/abi.h>
+#include <ofi/conf.h>
 #include <ofi/export.h>
 #include <ofi/filter.h>
 #include <ofi/log.h>
+#include <ofi/param.h>
 #include <ofi/provider.h>
 #include <ofi/reject.h>
 #include <rdma/fabric.h>
@@ -91,7 +93,7 @@ static bool wanted(const struct request *req, const struct ofi_provider *entry)
 		return false;
 	}
 	if (entry->excluded) {
-		reject(prov, "FI_PROVIDER", getenv("FI_PROVIDER"), prov->name);
+		reject(prov, "FI_PROVIDER", ofi_conf_get("FI_PROVIDER"), prov->name);
 		return false;
 	}
 	if (FI_VERSION_LT(prov->fi_version, req->version)) {
@@ -124,9 +126,10 @@ static int name_infos(const struct request *req, const struct fi_provider *prov,
 static int keep_format(const struct fi_provider *prov, struct fi_info **list)
 {
 	struct fi_info **at = list, *info;
-	char *only = NULL, has[64];
+	const char *only = ofi_param_addr_format();
+	char has[64];
 
-	if (fi_param_get(NULL, "addr_format", &only) || !only || !*only)
+	if (!only)
 		return 0;
 	while ((info = *at)) {
 		fi_tostr_r(has, sizeof(has), &info->addr_format, FI_TYPE_ADDR_FORMAT);

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <ofi/conf.h>
 #include <ofi/export.h>
 #include <ofi/filter.h>
 #include <ofi/suggest.h>
@@ -75,7 +76,7 @@ static void emit(const struct fi_provider *prov, enum fi_log_level level, enum f
 
 static char *env_copy(const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = ofi_conf_get(name);
 
 	return value && *value ? strdup(value) : NULL;
 }
@@ -92,7 +93,7 @@ static void complain(const char *name, const char *value, const char *nearest, c
 
 static void read_level(void)
 {
-	const char *value = getenv("FI_LOG_LEVEL");
+	const char *value = ofi_conf_get("FI_LOG_LEVEL");
 	size_t i;
 
 	if (!value || !*value)
@@ -129,7 +130,7 @@ static void read_subsys(void)
 
 static void read_interval(void)
 {
-	const char *value = getenv("FI_LOG_INTERVAL");
+	const char *value = ofi_conf_get("FI_LOG_INTERVAL");
 	unsigned long ms;
 	char *end;
 
@@ -145,7 +146,7 @@ static void read_interval(void)
 
 static mode_t read_mode(void)
 {
-	const char *value = secure_getenv("FI_LOG_LOCATION_MODE");
+	const char *value = ofi_conf_get_secure("FI_LOG_LOCATION_MODE");
 	unsigned long mode;
 	char *end;
 
@@ -160,7 +161,7 @@ static mode_t read_mode(void)
 
 static void read_location(void)
 {
-	const char *value = secure_getenv("FI_LOG_LOCATION");
+	const char *value = ofi_conf_get_secure("FI_LOG_LOCATION");
 	char path[4096];
 	struct stat st;
 	int fd;

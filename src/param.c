@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Run-time parameters: what providers and the core define, and their values from the environment. */
+/* Run-time parameters: what providers and the core define, and their values. */
 #include <ofi/param.h>
 
 #include <ctype.h>
@@ -14,11 +14,10 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/queue.h>
-#include <unistd.h>
+#include <ofi/conf.h>
 #include <ofi/export.h>
 #include <ofi/log.h>
 #include <ofi/provider.h>
-#include <ofi/suggest.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>
 
@@ -35,44 +34,6 @@ struct param {
 static STAILQ_HEAD(param_list, param) params = STAILQ_HEAD_INITIALIZER(params);
 static size_t param_count;
 static pthread_mutex_t params_lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
-
-static const struct {
-	const char *name;
-	enum fi_param_type type;
-	const char *help;
-} core_params[] = {
-	{ "log_level", FI_PARAM_STRING,
-	  "Messages to log: warn, trace, info or debug, each includes those before it; "
-	  "none for no messages (default: warn)" },
-	{ "log_prov", FI_PARAM_STRING,
-	  "Providers whose messages are logged, a comma separated list; with a leading ^ all but "
-	  "those (default: all)" },
-	{ "log_subsys", FI_PARAM_STRING,
-	  "Subsystems whose messages are logged: core, fabric, domain, ep_ctrl, ep_data, av, cq, "
-	  "eq, mr, cntr, a comma separated list; with a leading ^ all but those (default: all)" },
-	{ "log_interval", FI_PARAM_INT,
-	  "Milliseconds before a message that repeats is logged again (default: 2000)" },
-	{ "log_location", FI_PARAM_STRING,
-	  "Where messages go: stderr, stdout, a file that does not exist yet, or a directory for "
-	  "a file ofi_<pid>.log in it (default: stderr)" },
-	{ "log_location_mode", FI_PARAM_STRING,
-	  "Octal permissions of the file that log_location makes (default: 0600)" },
-	{ "provider", FI_PARAM_STRING,
-	  "Providers to use, a comma separated list; with a leading ^ all but those "
-	  "(default: all)" },
-	{ "provider_path", FI_PARAM_STRING,
-	  "Directories to search for plug-in providers (*-fi.so) before the installed ones, "
-	  "separated by colons. A leading @ takes the first of several providers with one name "
-	  "instead of the newest. +/path/to/x-fi.so prefers this file to all others "
-	  "(default: " PROVDLDIR ")" },
-	{ "addr_format", FI_PARAM_STRING,
-	  "Format of the addresses that fi_getinfo offers, such as FI_SOCKADDR_IN; others are left "
-	  "out (default: all)" },
-	{ "getinfo_explain", FI_PARAM_BOOL,
-	  "Log for each fi_getinfo why candidates were not offered (default: no)" },
-};
-
-#define CORE_COUNT (sizeof(core_params) / sizeof(core_params[0]))
 
 static int env_name(const struct fi_provider *prov, const char *name, char env[ENV_LEN])
 {
@@ -239,7 +200,7 @@ OFI_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name
 
 	if (!param_name || !value || env_name(provider, param_name, env))
 		return -FI_EINVAL;
-	text = getenv(env);
+	text = (char *)ofi_conf_get(env);
 	pthread_mutex_lock(&params_lock);
 	param = param_find(env);
 	if (param) {
@@ -270,7 +231,7 @@ static struct fi_param *params_copy(void)
 	char *text;
 
 	STAILQ_FOREACH (param, &params, link) {
-		value = getenv(param->env);
+		value = ofi_conf_get(param->env);
 		bytes += strlen(param->env) + strlen(param->help) + 2;
 		bytes += value ? strlen(value) + 1 : 0;
 	}
@@ -280,7 +241,7 @@ static struct fi_param *params_copy(void)
 	to = copy;
 	text = (char *)(copy + param_count + 1);
 	STAILQ_FOREACH (param, &params, link) {
-		value = getenv(param->env);
+		value = ofi_conf_get(param->env);
 		to->type = param->type;
 		to->name = text;
 		text = stpcpy(text, param->env) + 1;
@@ -319,8 +280,7 @@ OFI_EXPORT void fi_freeparams(struct fi_param *list)
 	free(list);
 }
 
-/* Is this variable one of a provider's, which its own table checks? */
-static bool defined(const char *env)
+bool ofi_param_defined(const char *env)
 {
 	bool found;
 
@@ -328,41 +288,6 @@ static bool defined(const char *env)
 	found = param_find(env) != NULL;
 	pthread_mutex_unlock(&params_lock);
 	return found;
-}
-
-static void warn_unknown(void)
-{
-	char names[CORE_COUNT][ENV_LEN], env[ENV_LEN];
-	const char *list[CORE_COUNT], *nearest;
-	size_t i, len;
-	char **var;
-
-	for (i = 0; i < CORE_COUNT; i++) {
-		env_name(NULL, core_params[i].name, names[i]);
-		list[i] = names[i];
-	}
-	for (var = environ; var && *var; var++) {
-		len = strcspn(*var, "=");
-		if (strncmp(*var, "FI_", 3) || len >= ENV_LEN)
-			continue;
-		memcpy(env, *var, len);
-		env[len] = '\0';
-		nearest = defined(env) ? NULL : ofi_suggest_within(env, list, CORE_COUNT, 2);
-		if (nearest)
-			FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-				"%s is set, but there is no such parameter; did you mean %s?\n",
-				env, nearest);
-	}
-}
-
-void ofi_param_init(void)
-{
-	size_t i;
-
-	for (i = 0; i < CORE_COUNT; i++)
-		fi_param_define(NULL, core_params[i].name, core_params[i].type, "%s",
-				core_params[i].help);
-	warn_unknown();
 }
 
 void ofi_param_fini(void)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <ofi/conf.h>
 #include <ofi/explain.h>
 #include <ofi/filter.h>
 #include <ofi/log.h>
@@ -112,9 +113,18 @@ static void check_filter(void)
 	}
 }
 
+static void check_file(void)
+{
+	struct ofi_provider *entry;
+
+	TAILQ_FOREACH (entry, &registry.list, link)
+		ofi_param_check_file(entry->prov->name);
+}
+
 static void start(void)
 {
-	const char *path = secure_getenv("FI_PROVIDER_PATH"), *list = getenv("FI_PROVIDER");
+	const char *path = ofi_conf_get_secure("FI_PROVIDER_PATH"),
+		   *list = ofi_conf_get("FI_PROVIDER");
 
 	ofi_param_init();
 	filter = list && *list ? strdup(list) : NULL;
@@ -123,6 +133,7 @@ static void start(void)
 	load_builtin();
 	give_context();
 	check_filter();
+	check_file();
 }
 
 const struct ofi_provider_list *ofi_providers(void)
@@ -138,4 +149,5 @@ __attribute__((destructor)) static void end(void)
 	filter = NULL;
 	ofi_param_fini();
 	ofi_log_fini();
+	ofi_conf_fini();
 }

@@ -27,7 +27,8 @@ static int param_define(const struct fi_provider *prov, const struct ofi_param *
 {
 	switch (row->type) {
 	case FI_PARAM_STRING:
-		return fi_param_define(prov, row->name, row->type, "%s (default: none)", row->doc);
+		return fi_param_define(prov, row->name, row->type, "%s (default: %s)", row->doc,
+				       row->text ? row->text : "none");
 	case FI_PARAM_BOOL:
 		return fi_param_define(prov, row->name, row->type, "%s (default: %s)", row->doc,
 				       row->def ? "yes" : "no");
@@ -37,15 +38,13 @@ static int param_define(const struct fi_provider *prov, const struct ofi_param *
 	}
 }
 
-static void warn_range(struct fi_provider *prov, const struct ofi_param *row)
+static void warn_range(struct fi_provider *prov, const struct ofi_param *row, long long set)
 {
 	char name[NAME_LEN];
-	const char *set;
 
 	env_name(name, prov->name, row->name);
-	set = getenv(name);
-	FI_WARN(prov, FI_LOG_CORE, "%s=%s: takes %ld to %ld, the default of %ld is used\n", name,
-		set ? set : "", row->min, row->max, row->def);
+	FI_WARN(prov, FI_LOG_CORE, "%s=%lld: takes %ld to %ld, the default of %ld is used\n", name,
+		set, row->min, row->max, row->def);
 }
 
 /* fi_param_get has warned of a value that is not of the type. */
@@ -57,7 +56,7 @@ static void load_int(struct fi_provider *prov, const struct ofi_param *row, int 
 	if (fi_param_get(prov, row->name, &set))
 		return;
 	if (set < row->min || set > row->max)
-		warn_range(prov, row);
+		warn_range(prov, row, (long long)set);
 	else
 		*value = set;
 }
@@ -70,7 +69,7 @@ static void load_size(struct fi_provider *prov, const struct ofi_param *row, siz
 	if (fi_param_get(prov, row->name, &set))
 		return;
 	if (set < (size_t)row->min || set > (size_t)row->max)
-		warn_range(prov, row);
+		warn_range(prov, row, (long long)set);
 	else
 		*value = set;
 }
@@ -110,19 +109,42 @@ static void param_load(struct fi_provider *prov, const struct ofi_param *row, vo
 	}
 }
 
+/* A value that says what holds anyway is no mistake; one that is out of range has been reported. */
+static void check_unused(struct fi_provider *prov, const struct ofi_param *row)
+{
+	union {
+		int number;
+		size_t size;
+		const char *text;
+	} value = { .size = 0 };
+	char name[NAME_LEN];
+	bool same;
+
+	if (fi_param_get(prov, row->name, &value))
+		return;
+	if (row->type == FI_PARAM_STRING)
+		load_string(prov, row, &value.text);
+	else
+		param_load(prov, row, &value);
+	switch (row->type) {
+	case FI_PARAM_STRING:
+		same = !value.text || (row->text && !strcasecmp(value.text, row->text));
+		break;
+	case FI_PARAM_SIZE_T:
+		same = value.size == (size_t)row->def;
+		break;
+	default:
+		same = value.number == row->def;
+	}
+	env_name(name, prov->name, row->name);
+	if (!same)
+		FI_WARN(prov, FI_LOG_CORE, "%s is set: %s\n", name, row->doc);
+}
+
 static bool is_row(const struct ofi_param *table, size_t count, const char *name)
 {
 	while (count--) {
 		if (!strcasecmp(table[count].name, name))
-			return true;
-	}
-	return false;
-}
-
-static bool is_retired(const char *const *retired, const char *name)
-{
-	for (; retired && *retired; retired++) {
-		if (!strcasecmp(*retired, name))
 			return true;
 	}
 	return false;
@@ -149,8 +171,7 @@ static void warn_unknown(struct fi_provider *prov, const struct ofi_param *table
 		nearest);
 }
 
-static void check_environment(struct fi_provider *prov, const struct ofi_param *table, size_t count,
-			      const char *const *retired)
+static void check_environment(struct fi_provider *prov, const struct ofi_param *table, size_t count)
 {
 	char prefix[NAME_LEN], env[NAME_LEN];
 	size_t len;
@@ -162,25 +183,24 @@ static void check_environment(struct fi_provider *prov, const struct ofi_param *
 		if (strncmp(*var, prefix, len))
 			continue;
 		snprintf(env, sizeof(env), "%.*s", (int)strcspn(*var, "="), *var);
-		if (is_row(table, count, env + len))
-			continue;
-		if (is_retired(retired, env + len))
-			FI_WARN(prov, FI_LOG_CORE, "%s has no effect here\n", env);
-		else
+		if (!is_row(table, count, env + len))
 			warn_unknown(prov, table, count, env, env + len);
 	}
 }
 
 int ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, size_t count,
-		    const char *const *retired, void *values)
+		    void *values)
 {
 	size_t i;
 
 	/* One that the core has no memory for, and said so, has its default. */
 	for (i = 0; i < count; i++) {
 		param_define(prov, &table[i]);
-		param_load(prov, &table[i], values);
+		if (table[i].unused)
+			check_unused(prov, &table[i]);
+		else
+			param_load(prov, &table[i], values);
 	}
-	check_environment(prov, table, count, retired);
+	check_environment(prov, table, count);
 	return 0;
 }

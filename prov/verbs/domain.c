@@ -103,6 +103,28 @@ static int failed(const char *call, const struct vrb_domain *domain)
 	return vrb_errno(err);
 }
 
+#define ODP_NEEDED \
+	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ)
+
+static void set_odp(struct vrb_domain *domain)
+{
+	struct ibv_device_attr_ex attr = { .comp_mask = 0 };
+	uint32_t rc = 0;
+
+	if (!vrb_params.use_odp)
+		return;
+	if (!ibv_query_device_ex(domain->ctx, NULL, &attr) &&
+	    attr.odp_caps.general_caps & IBV_ODP_SUPPORT)
+		rc = attr.odp_caps.per_transport_caps.rc_odp_caps;
+	if ((rc & ODP_NEEDED) == ODP_NEEDED)
+		domain->odp = rc;
+	else
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+			"FI_VERBS_USE_ODP has no effect on %s: it can't page on demand for "
+			"reliable connections\n",
+			domain->info->domain_attr->name);
+}
+
 static int open_device(struct vrb_domain *domain)
 {
 	int err;
@@ -115,6 +137,7 @@ static int open_device(struct vrb_domain *domain)
 		errno = err;
 		return failed("ibv_query_device", domain);
 	}
+	set_odp(domain);
 	domain->pd = ibv_alloc_pd(domain->ctx);
 	if (!domain->pd)
 		return failed("ibv_alloc_pd", domain);

@@ -19,7 +19,8 @@ struct vrb_mr {
 	struct vrb_domain *domain;
 };
 
-/* Remote write includes atomics where the device has them, and needs local write. An iWARP read lands as a write. */
+/* Remote write includes atomics where the device has them, and needs local write. An iWARP read lands as a write.
+ * What the device can't page on demand is pinned. */
 static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 {
 	int flags = 0;
@@ -35,6 +36,9 @@ static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 		if (domain->attr.atomic_cap != IBV_ATOMIC_NONE)
 			flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	}
+	if (domain->odp &&
+	    (!(flags & IBV_ACCESS_REMOTE_ATOMIC) || domain->odp & IBV_ODP_SUPPORT_ATOMIC))
+		flags |= IBV_ACCESS_ON_DEMAND;
 	return flags;
 }
 

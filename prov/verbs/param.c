@@ -16,6 +16,18 @@
 		.offset = offsetof(struct vrb_params, field_)            \
 	}
 
+#define BOOL(field_, def_, doc_)                                                      \
+	{                                                                             \
+		.name = #field_, .type = FI_PARAM_BOOL, .def = (def_), .doc = (doc_), \
+		.offset = offsetof(struct vrb_params, field_)                         \
+	}
+/* Of other releases, for what is not here. */
+#define NO_EFFECT(name_, type_, def_, text_, doc_)                                 \
+	{                                                                          \
+		.name = #name_, .type = FI_PARAM_##type_, .def = (def_), .min = 0, \
+		.max = USHRT_MAX, .text = (text_), .doc = (doc_), .unused = true   \
+	}
+
 const struct ofi_param vrb_param_table[] = {
 	INT(tx_size, 384, 1, INT_MAX, "Operations a transmit queue holds when the hints say 0"),
 	INT(rx_size, 384, 1, INT_MAX, "Receives a receive queue holds when the hints say 0"),
@@ -35,35 +47,43 @@ const struct ofi_param vrb_param_table[] = {
 	    "How long an acknowledgement may take, 4.096 us times 2 to this power; 0 leaves it to "
 	    "the connection manager"),
 	INT(resolve_timeout, 2000, 1, INT_MAX, "Milliseconds to resolve an address or a route"),
-	INT(cqread_bunch_size, 8, 1, 1024, "Completions taken from the device at once"),
+	INT(cqread_bunch_size, 8, 1, 32, "Completions taken from the device at once"),
 	INT(gid_idx, -1, -1, 255,
 	    "GID of the port to use, by its index; -1 takes the one that is best by type and "
 	    "scope"),
 	STR(device_name, "Devices to use: names or beginnings of names, with commas between them"),
 	STR(iface,
 	    "Network interfaces to use: names or beginnings of names, with commas between them"),
+	BOOL(use_odp, 0,
+	     "Register memory for paging on demand instead of pinning it, on devices that can"),
+	NO_EFFECT(use_dmabuf, BOOL, 0, NULL,
+		  "Register device memory as dma-buf; no effect, only memory of the system can be "
+		  "registered"),
+	NO_EFFECT(prefer_xrc, BOOL, 0, NULL,
+		  "Offer XRC endpoints before others; no effect, there are none"),
+	NO_EFFECT(xrcd_filename, STRING, 0, NULL,
+		  "File of the XRC domain; no effect, there are no XRC endpoints"),
+	NO_EFFECT(dgram_use_name_server, BOOL, 0, NULL,
+		  "Start a name server for addresses of datagram endpoints; no effect, none is "
+		  "needed"),
+	NO_EFFECT(dgram_name_server_port, INT, 5678, NULL,
+		  "Port of this name server; no effect, there is none"),
+	NO_EFFECT(name_server_port, INT, 5678, NULL, "Another name of the same; no effect"),
+	NO_EFFECT(
+		nic_affinity_policy, STRING, 0, "none",
+		"Which devices to prefer by their distance to the process: none, manual, auto; no "
+		"effect, fi_getinfo orders by addresses"),
+	NO_EFFECT(affinity_device, STRING, 0, NULL,
+		  "Device that distances are measured from; no effect"),
+	NO_EFFECT(nic_affinity_config, STRING, 0, NULL,
+		  "Which device for which processor; no effect"),
 };
 
 const size_t vrb_param_count = sizeof(vrb_param_table) / sizeof(vrb_param_table[0]);
-
-/* Names that the provider of other libfabric releases reads. */
-static const char *const retired[] = {
-	"use_odp",
-	"prefer_xrc",
-	"xrcd_filename",
-	"use_dmabuf",
-	"name_server_port",
-	"dgram_use_name_server",
-	"dgram_name_server_port",
-	"nic_affinity_policy",
-	"affinity_device",
-	"nic_affinity_config",
-	NULL,
-};
 
 struct vrb_params vrb_params;
 
 int vrb_params_init(void)
 {
-	return ofi_params_load(&vrb_prov, vrb_param_table, vrb_param_count, retired, &vrb_params);
+	return ofi_params_load(&vrb_prov, vrb_param_table, vrb_param_count, &vrb_params);
 }

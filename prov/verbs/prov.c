@@ -45,9 +45,6 @@ static void fork_init(void)
 {
 	int unsafe = 0, err;
 
-	fi_param_define(NULL, "fork_unsafe", FI_PARAM_BOOL,
-			"Do not protect memory that devices use from being lost to the parent when "
-			"the process forks (default: no)");
 	fi_param_get_bool(NULL, "fork_unsafe", &unsafe);
 	if (unsafe || ibv_is_fork_initialized() != IBV_FORK_DISABLED)
 		return;
@@ -56,8 +53,7 @@ static void fork_init(void)
 		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
 			"ibv_fork_init failed: %s: a child process may take registered memory away "
 			"from this one; set RDMAV_FORK_SAFE=1 before it starts, or "
-			"FI_FORK_UNSAFE=1 "
-			"when it does not fork\n",
+			"FI_FORK_UNSAFE=1 when it does not fork\n",
 			strerror(err));
 }
 

@@ -21,6 +21,7 @@ struct vrb_params {
 	int cqread_bunch_size; /* completions taken from the device at once */
 	int gid_idx;	       /* -1 is chosen by type and scope */
 	const char *device_name, *iface; /* NULL is all */
+	int use_odp;
 };
 
 extern struct vrb_params vrb_params;

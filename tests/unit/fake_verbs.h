@@ -7,6 +7,7 @@
 #define FAKE_VERBS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
@@ -50,7 +51,13 @@ struct fake_cq {
 
 struct fake_device {
 	struct ibv_device device;
-	struct ibv_context ctx;
+	union { /* extended when its abi_compat says so */
+		struct verbs_context ex;
+		struct {
+			char before[offsetof(struct verbs_context, context)];
+			struct ibv_context ctx;
+		};
+	};
 	struct ibv_device_attr attr;
 	struct ibv_port_attr ports[3];		    /* by number, 0 is not used */
 	int contexts, pds, mrs, cqs, qps, channels; /* live */

@@ -14,13 +14,18 @@ struct values {
 };
 
 static const struct ofi_param table[] = {
-	{ "depth", FI_PARAM_INT, 12, 0, 31, "A depth", offsetof(struct values, depth) },
-	{ "flag", FI_PARAM_BOOL, 1, 0, 1, "A switch", offsetof(struct values, flag) },
-	{ "bytes", FI_PARAM_SIZE_T, 64, 1, 4096, "A size", offsetof(struct values, bytes) },
-	{ "device_name", FI_PARAM_STRING, 0, 0, 0, "A name", offsetof(struct values, name) },
+	{ "depth", FI_PARAM_INT, 12, 0, 31, "A depth", offsetof(struct values, depth), false,
+	  NULL },
+	{ "flag", FI_PARAM_BOOL, 1, 0, 1, "A switch", offsetof(struct values, flag), false, NULL },
+	{ "bytes", FI_PARAM_SIZE_T, 64, 1, 4096, "A size", offsetof(struct values, bytes), false,
+	  NULL },
+	{ "device_name", FI_PARAM_STRING, 0, 0, 0, "A name", offsetof(struct values, name), false,
+	  NULL },
+	{ "use_odp", FI_PARAM_BOOL, 0, 0, 1, "Paging; no effect", 0, true, NULL },
+	{ "port", FI_PARAM_INT, 5678, 0, 65535, "A port; no effect", 0, true, NULL },
+	{ "policy", FI_PARAM_STRING, 0, 0, 0, "A policy; no effect", 0, true, "none" },
+	{ "room", FI_PARAM_SIZE_T, 7, 0, 65535, "Room; no effect", 0, true, NULL },
 };
-
-static const char *const retired[] = { "use_odp", NULL };
 
 static struct fi_provider prov = { .name = "weird" };
 static struct values values;
@@ -31,7 +36,7 @@ static const char *load(void)
 
 	memset(&values, 0xff, sizeof(values));
 	capture_start();
-	ret = ofi_params_load(&prov, table, sizeof(table) / sizeof(table[0]), retired, &values);
+	ret = ofi_params_load(&prov, table, sizeof(table) / sizeof(table[0]), &values);
 	assert_int_equal(ret, 0);
 	return capture_stop();
 }
@@ -118,11 +123,37 @@ static void test_unknown(void **state)
 		strstr(load(), "FI_WEIRD_XYZZY is no parameter of weird: fi_info -e lists them"));
 }
 
-static void test_retired(void **state)
+static const char *load_with(const char *name, const char *value)
+{
+	const char *log;
+
+	setenv(name, value, 1);
+	log = load();
+	unsetenv(name);
+	assert_int_equal(values.depth, 12); /* nothing is stored */
+	return log;
+}
+
+static void test_unused(void **state)
 {
 	(void)state;
-	setenv("FI_WEIRD_USE_ODP", "1", 1);
-	assert_non_null(strstr(load(), "FI_WEIRD_USE_ODP has no effect here"));
+	assert_string_equal(load_with("FI_WEIRD_USE_ODP", "off"), "");
+	assert_string_equal(load_with("FI_WEIRD_PORT", "5678"), "");
+	assert_string_equal(load_with("FI_WEIRD_POLICY", "None"), "");
+	assert_string_equal(load_with("FI_WEIRD_POLICY", ""), "");
+	assert_string_equal(load_with("FI_WEIRD_ROOM", "7"), "");
+	assert_non_null(strstr(load_with("FI_WEIRD_USE_ODP", "1"),
+			       "FI_WEIRD_USE_ODP is set: Paging; no effect"));
+	assert_non_null(
+		strstr(load_with("FI_WEIRD_PORT", "1"), "FI_WEIRD_PORT is set: A port; no effect"));
+	assert_non_null(strstr(load_with("FI_WEIRD_POLICY", "auto"),
+			       "FI_WEIRD_POLICY is set: A policy; no effect"));
+	assert_non_null(
+		strstr(load_with("FI_WEIRD_ROOM", "8"), "FI_WEIRD_ROOM is set: Room; no effect"));
+	assert_non_null(strstr(load_with("FI_WEIRD_PORT", "70000"),
+			       "FI_WEIRD_PORT=70000: takes 0 to 65535, the default of 5678"));
+	assert_non_null(strstr(load_with("FI_WEIRD_USE_ODP", "perhaps"),
+			       "FI_WEIRD_USE_ODP=perhaps: takes 0, 1, no"));
 }
 
 static void test_listed(void **state)
@@ -149,7 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_defaults), TEST(test_values),	 TEST(test_empty_string), TEST(test_range),
-		TEST(test_type),     TEST(test_unknown), TEST(test_retired),	  TEST(test_listed),
+		TEST(test_type),     TEST(test_unknown), TEST(test_unused),	  TEST(test_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

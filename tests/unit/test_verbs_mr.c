@@ -3,7 +3,10 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <string.h>
+#include "capture.h"
 #include "verbs_rig.h"
+#include "prov/verbs/prov.h"
 
 #define LOCAL	     IBV_ACCESS_LOCAL_WRITE
 #define REMOTE_READ  IBV_ACCESS_REMOTE_READ
@@ -61,6 +64,54 @@ static void test_access_iwarp(void **state)
 	rig_open_domain(rig);
 	check_access(rig, FI_READ, LOCAL | REMOTE_WRITE);
 	check_access(rig, FI_RECV, LOCAL);
+}
+
+static uint32_t odp_caps;
+
+static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t size)
+{
+	(void)ctx;
+	(void)input;
+	memset(attr, 0, size);
+	attr->odp_caps.general_caps = odp_caps ? IBV_ODP_SUPPORT : 0;
+	attr->odp_caps.per_transport_caps.rc_odp_caps = odp_caps;
+	return 0;
+}
+
+static void open_with_odp(struct rig *rig, uint32_t caps)
+{
+	fake.ctx.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	fake.ex.sz = sizeof(fake.ex);
+	fake.ex.query_device_ex = query_device_ex;
+	odp_caps = caps;
+	vrb_params.use_odp = 1;
+	capture_start();
+	rig_open_domain(rig);
+	assert_int_equal(!strstr(capture_stop(), "FI_VERBS_USE_ODP has no effect"), caps > 3);
+}
+
+static void test_odp(void **state)
+{
+	uint32_t rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+		      IBV_ODP_SUPPORT_READ;
+	struct rig *rig = *state;
+
+	open_with_odp(rig, rc);
+	check_access(rig, FI_SEND, IBV_ACCESS_ON_DEMAND);
+	check_access(rig, FI_REMOTE_WRITE, LOCAL | REMOTE_WRITE | ATOMIC);
+	rig_close(rig);
+	rig_init(rig);
+	open_with_odp(rig, rc | IBV_ODP_SUPPORT_ATOMIC);
+	check_access(rig, FI_REMOTE_WRITE, LOCAL | REMOTE_WRITE | ATOMIC | IBV_ACCESS_ON_DEMAND);
+	rig_close(rig);
+	rig_init(rig);
+	open_with_odp(rig, IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV);
+	check_access(rig, FI_SEND, 0);
+	rig_close(rig);
+	rig_init(rig);
+	open_with_odp(rig, 0);
+	check_access(rig, FI_SEND, 0);
 }
 
 static void test_keys(void **state)
@@ -170,10 +221,11 @@ static void test_close_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_access),	       RIG_TEST(test_access_no_atomics),
-		RIG_TEST(test_access_iwarp),   RIG_TEST(test_keys),
-		RIG_TEST(test_refused),	       RIG_TEST(test_regattr),
-		RIG_TEST(test_device_refuses), RIG_TEST(test_close_fails),
+		RIG_TEST(test_access),	     RIG_TEST(test_access_no_atomics),
+		RIG_TEST(test_access_iwarp), RIG_TEST(test_odp),
+		RIG_TEST(test_keys),	     RIG_TEST(test_refused),
+		RIG_TEST(test_regattr),	     RIG_TEST(test_device_refuses),
+		RIG_TEST(test_close_fails),
 	};
 
 	return cmocka_run_group_tests_name("verbs_mr", tests, NULL, NULL);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reads libfabric.conf, and decides between it and the environment. */
+#include <ofi/conf.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/queue.h>
+#include <ofi/log.h>
+#include <rdma/providers/fi_log.h>
+
+#define CONF_FILE SYSCONFDIR "/libfabric.conf"
+
+struct entry {
+	STAILQ_ENTRY(entry) link;
+	char *value; /* in text */
+	char text[]; /* the line: its name, ended by 0 */
+};
+
+/* Set once by load(), constant afterwards. The log may be what asks, so nothing is logged here. */
+static STAILQ_HEAD(, entry) entries = STAILQ_HEAD_INITIALIZER(entries);
+static bool preferred; /* to the environment */
+static int bad_line;   /* the first that is no assignment */
+static int error;      /* errno of reading it */
+static char *path;     /* NULL is the usual one */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static char *trim(char *text)
+{
+	size_t len;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	len = strlen(text);
+	while (len && isspace((unsigned char)text[len - 1]))
+		text[--len] = '\0';
+	return text;
+}
+
+static char *unquote(char *text)
+{
+	size_t len = strlen(text);
+
+	if (len < 2 || *text != '"' || text[len - 1] != '"')
+		return text;
+	text[len - 1] = '\0';
+	return text + 1;
+}
+
+static bool is_name(const char *text)
+{
+	return !strncmp(text, "FI_", 3) && text[3] &&
+	       !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
+}
+
+/* "NAME = VALUE". 0, EINVAL or ENOMEM. */
+static int add(const char *line)
+{
+	struct entry *entry = malloc(sizeof(*entry) + strlen(line) + 1);
+	char *name, *equals;
+
+	if (!entry)
+		return ENOMEM;
+	strcpy(entry->text, line);
+	equals = strchr(entry->text, '=');
+	if (equals)
+		*equals = '\0';
+	name = trim(entry->text);
+	if (!equals || !is_name(name)) {
+		free(entry);
+		return EINVAL;
+	}
+	entry->value = unquote(trim(equals + 1));
+	memmove(entry->text, name, strlen(name) + 1);
+	/* Of several with one name the last counts. */
+	STAILQ_INSERT_HEAD(&entries, entry, link);
+	return 0;
+}
+
+static void read_file(FILE *file)
+{
+	char *line = NULL, *text;
+	size_t size = 0;
+	int number = 0;
+
+	while (!error && getline(&line, &size, file) > 0) {
+		number++;
+		text = trim(line);
+		if (!*text || *text == '#')
+			continue;
+		switch (add(text)) {
+		case ENOMEM:
+			error = ENOMEM;
+			break;
+		case EINVAL:
+			if (!bad_line)
+				bad_line = number;
+			break;
+		}
+	}
+	if (!error && ferror(file))
+		error = errno ? errno : EIO;
+	free(line);
+}
+
+static const char *find(const char *env)
+{
+	const struct entry *entry;
+
+	STAILQ_FOREACH (entry, &entries, link) {
+		if (!strcmp(entry->text, env))
+			return entry->value;
+	}
+	return NULL;
+}
+
+static bool is_on(const char *text)
+{
+	return text && (!strcmp(text, "1") || !strcasecmp(text, "yes") ||
+			!strcasecmp(text, "true") || !strcasecmp(text, "on"));
+}
+
+static void load(void)
+{
+	FILE *file = fopen(path ? path : CONF_FILE, "re");
+	const char *prefer;
+
+	if (!file) {
+		error = errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+		return;
+	}
+	read_file(file);
+	fclose(file);
+	prefer = getenv("FI_PREFER_SYSCONFIG");
+	preferred = is_on(prefer ? prefer : find("FI_PREFER_SYSCONFIG"));
+}
+
+static const char *choose(const char *own, const char *env)
+{
+	const char *of_file;
+
+	pthread_once(&once, load);
+	if (own && !preferred)
+		return own;
+	of_file = find(env);
+	return of_file ? of_file : own;
+}
+
+const char *ofi_conf_get(const char *env)
+{
+	return choose(getenv(env), env);
+}
+
+const char *ofi_conf_get_secure(const char *env)
+{
+	return choose(secure_getenv(env), env);
+}
+
+const char *ofi_conf_name(size_t i)
+{
+	const struct entry *entry;
+
+	pthread_once(&once, load);
+	STAILQ_FOREACH (entry, &entries, link) {
+		if (!i--)
+			return entry->text;
+	}
+	return NULL;
+}
+
+void ofi_conf_report(void)
+{
+	const char *name = path ? path : CONF_FILE;
+
+	pthread_once(&once, load);
+	if (error)
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "%s cannot be read: %s; it is not used\n",
+			name, strerror(error));
+	if (bad_line)
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"%s, line %d: no assignment to a variable, FI_NAME=VALUE; it is not used\n",
+			name, bad_line);
+}
+
+void ofi_conf_fini(void)
+{
+	struct entry *entry;
+
+	while ((entry = STAILQ_FIRST(&entries))) {
+		STAILQ_REMOVE_HEAD(&entries, link);
+		free(entry);
+	}
+	free(path);
+	path = NULL;
+	preferred = false;
+	bad_line = error = 0;
+}
+
+void ofi_conf_load(const char *file)
+{
+	pthread_once(&once, load);
+	ofi_conf_fini();
+	path = strdup(file);
+	load();
+}
