@@ -9,12 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "cq.h"
 
 #define VRB_BATCH_MAX 32
 
-struct ibv_send_wr;
 struct vrb_ep;
-struct vrb_batch;
+
+/* What is constant of a work request is set once: where its segments are, and what is next. */
+struct vrb_batch {
+	size_t inline_size;
+	uint8_t *data; /* inline_size of each */
+	struct ibv_send_wr wr[VRB_BATCH_MAX];
+};
 
 struct vrb_batch *vrb_batch_new(size_t iov_limit, size_t inline_size);
 void vrb_batch_free(struct vrb_batch *batch);
@@ -27,5 +33,29 @@ void vrb_batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr);
 ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine);
 /* Takes sq->lock and posts what is held; from any thread, since whoever holds back takes the lock too. */
 void vrb_batch_flush(struct vrb_ep *ep);
+
+/* One more fits behind n, and there is nothing special but those: can it just be added? */
+static inline bool vrb_batch_open(const struct vrb_wq *sq, uint32_t n)
+{
+	return vrb_likely(n < VRB_BATCH_MAX - 1) &&
+	       vrb_likely(sq->head->next != __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
+}
+
+/* One more than n is held, and the CQ knows of it. */
+static inline void vrb_batch_count(struct vrb_wq *sq, uint32_t n)
+{
+	__atomic_add_fetch(&sq->special, 1, __ATOMIC_RELAXED);
+	if (!n)
+		__atomic_add_fetch(&sq->cq->special, VRB_CQ_HELD, __ATOMIC_RELAXED);
+}
+
+/* What was put behind n is held. The queue stops at its head, see vrb_wq_guard(). */
+static inline void vrb_batch_publish(struct vrb_wq *sq, uint32_t n, void *context, uint64_t flags,
+				     size_t len)
+{
+	vrb_wq_take(sq, context, flags, len);
+	__atomic_store_n(&sq->stop, sq->head, __ATOMIC_RELAXED);
+	vrb_batch_count(sq, n);
+}
 
 #endif

@@ -125,11 +125,21 @@ VRB_INLINE void leave(struct vrb_cq *cq)
 		wake(cq);
 }
 
+/* There is no array to put completions into: they stay. Lets go of the lock. */
+static VRB_OUTLINE ssize_t refuse(struct vrb_cq *cq, int n)
+{
+	vrb_cq_keep(cq, cq->first, cq->first + (uint32_t)n);
+	leave(cq);
+	return -FI_EINVAL;
+}
+
 /* Any number of completions. Lets go of the lock. */
 static VRB_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
 {
 	ssize_t ret;
 
+	if (vrb_unlikely(!cq->out && n > 0))
+		return refuse(cq, n);
 	switch (cq->format) {
 	case FI_CQ_FORMAT_MSG:
 		ret = read_on(FI_CQ_FORMAT_MSG, cq, n);
@@ -154,7 +164,8 @@ VRB_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n)
 	union entries out = { .any = cq->out };
 
 	cq->first = 0;
-	if (vrb_unlikely(n != 1 || cq->wc[0].status || (cq->wc[0].wc_flags & IBV_WC_WITH_IMM)))
+	if (vrb_unlikely(n != 1 || cq->wc[0].status || (cq->wc[0].wc_flags & IBV_WC_WITH_IMM) ||
+			 !out.any))
 		return read_many(cq, n);
 	if (vrb_unlikely(!take_one(format, out, 0, cq, &cq->wc[0], false, false)))
 		return read_many(cq, vrb_cq_poll(cq, cq->room));

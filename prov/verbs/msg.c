@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Messages: fi_send and fi_recv in all their forms. */
+#include <string.h>
+#include "batch.h"
 #include "ops.h"
 #include "post.h"
 #include "work.h"
@@ -135,7 +137,7 @@ static VRB_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg,
 	return vrb_sq_post(ep->sq, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE);
 }
 
-static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+VRB_INLINE ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 
@@ -147,6 +149,67 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	    vrb_plain(msg->msg_iov->iov_base, msg->msg_iov->iov_len, ep->max_msg_size))
 		return send_single(ep, msg, flags);
 	return send_iov(ep, msg, flags);
+}
+
+static VRB_OUTLINE ssize_t send_more_odd(struct fid_ep *ep, const struct fi_msg *msg,
+					 uint64_t flags)
+{
+	return send_msg(ep, msg, flags);
+}
+
+/* The work request of a message with one buffer, behind n that are held. */
+VRB_INLINE void hold(struct vrb_wq *sq, uint32_t n, const struct fi_msg *msg, unsigned int wr_flags,
+		     uint64_t flags)
+{
+	struct vrb_batch *batch = sq->ep->batch;
+	struct ibv_send_wr *wr = &batch->wr[n];
+	const struct iovec *iov = msg->msg_iov;
+	const void *buf = iov->iov_base;
+
+	if (wr_flags & IBV_SEND_INLINE)
+		buf = memcpy(batch->data + n * batch->inline_size, buf, iov->iov_len);
+	vrb_sge_set(wr->sg_list, buf, iov->iov_len, msg->desc ? msg->desc[0] : NULL);
+	wr->wr_id = (uintptr_t)sq->head;
+	wr->num_sge = 1;
+	wr->opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	wr->imm_data = htonl((uint32_t)msg->data);
+	wr->send_flags = wr_flags | sq->head->signal;
+}
+
+/*
+ * With FI_MORE: where others are held back already, one more is just added to them. What is not like this
+ * goes the long way.
+ */
+static VRB_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_wq *sq = ep->sq;
+	struct vrb_tx_mode mode;
+	uint32_t n;
+	size_t len;
+
+	if (vrb_unlikely(!msg || msg->iov_count != 1 || !msg->msg_iov ||
+			 ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)))
+		return send_more_odd(fid, msg, flags);
+	len = msg->msg_iov->iov_len;
+	if (!vrb_plain(msg->msg_iov->iov_base, len, ep->max_msg_size) ||
+	    vrb_unlikely(vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode) ||
+			 !ofi_trylock(&sq->lock)))
+		return send_more_odd(fid, msg, flags);
+	n = vrb_wq_special(sq);
+	if (vrb_unlikely(!vrb_batch_open(sq, n))) {
+		ofi_unlock(&sq->lock);
+		return send_more_odd(fid, msg, flags);
+	}
+	hold(sq, n, msg, mode.wr_flags | vrb_inline_flag(ep, len), flags);
+	vrb_batch_publish(sq, n, msg->context, MSG_SEND | mode.silent, len);
+	ofi_unlock(&sq->lock);
+	return 0;
+}
+
+static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	return flags & FI_MORE ? send_more(ep, msg, flags) : send_msg(ep, msg, flags);
 }
 
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,

@@ -49,6 +49,9 @@ VRB_INLINE ssize_t vrb_wq_leave(struct vrb_wq *wq, ssize_t ret)
  */
 ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
 			 size_t len, bool more, bool locked);
+/* Holds the work request back. */
+ssize_t vrb_sq_hold(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
+		    size_t len, bool locked);
 ssize_t vrb_rq_post_rare(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,
 			 size_t len);
 /* The post failed with errno err; takes the slot back. */
@@ -75,8 +78,10 @@ VRB_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *
 		err = ibv_post_send(sq->qp, wr, &sq->bad_send);
 		if (vrb_unlikely(err))
 			ret = vrb_wq_post_failed(sq, err);
+	} else if (more) {
+		ret = vrb_sq_hold(sq, wr, context, flags, len, VRB_LOCKS);
 	} else {
-		ret = vrb_sq_post_rare(sq, wr, context, flags, len, more, VRB_LOCKS);
+		ret = vrb_sq_post_rare(sq, wr, context, flags, len, false, VRB_LOCKS);
 	}
 	return vrb_wq_leave(sq, ret);
 }

@@ -2,6 +2,7 @@
 /* FI_MORE: one doorbell for several operations, and each of them completes exactly once. */
 #include "unit.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include <rdma/fi_rma.h>
@@ -132,6 +133,58 @@ static void test_copies(void **state)
 	assert_int_equal(posts[2].len, INJECT);
 	assert_memory_equal(posts[2].data, kept, INJECT);
 	assert_int_equal(posts[3].wr.num_sge, 0);
+}
+
+/* One buffer, which is what most messages are: the short way fills in all that the long way does. */
+static void test_single(void **state)
+{
+	char data[INJECT + 8] = "some text";
+	void *desc = (void *)(uintptr_t)0x77;
+	struct iovec iov = { data, 10 };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .data = 0x01020304 };
+	struct rig *rig = *state;
+	struct fake_qp *qp;
+	struct fake_post *posts;
+	unsigned int i;
+
+	rig->tx_bind = FI_SELECTIVE_COMPLETION;
+	qp = open_all(rig);
+	posts = qp->sends.posts;
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_MORE | FI_FENCE), 0);
+	msg.desc = &desc;
+	iov.iov_len = INJECT + 1;
+	msg.context = &context[1];
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_MORE | FI_COMPLETION | FI_REMOTE_CQ_DATA), 0);
+	msg.data = 1ULL << 32;
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_MORE | FI_REMOTE_CQ_DATA), -FI_EINVAL);
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_MORE | FI_INJECT), -FI_EMSGSIZE);
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_MORE | FI_MULTICAST), -FI_EBADFLAGS);
+	assert_int_equal(fi_sendmsg(rig->ep, NULL, FI_MORE), -FI_EINVAL);
+	iov.iov_base = NULL;
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_MORE), -FI_EINVAL);
+	msg.msg_iov = NULL;
+	assert_int_equal(fi_sendmsg(rig->ep, &msg, FI_MORE), -FI_EINVAL);
+	memset(data, 'x', sizeof(data));
+	assert_int_equal(qp->doorbells, 0);
+	assert_int_equal(post(rig, 2, FI_COMPLETION), 0);
+	assert_int_equal(qp->doorbells, 1);
+	assert_int_equal(qp->sends.count, 3);
+
+	assert_string_equal((char *)posts[0].data, "some text");
+	assert_int_equal(posts[0].len, 10);
+	assert_int_equal(posts[0].wr.opcode, IBV_WR_SEND);
+	assert_int_equal(posts[0].wr.send_flags & ~IBV_SEND_SIGNALED,
+			 IBV_SEND_INLINE | IBV_SEND_FENCE);
+	assert_int_equal(posts[1].wr.opcode, IBV_WR_SEND_WITH_IMM);
+	assert_int_equal(posts[1].wr.imm_data, htonl(0x01020304));
+	assert_int_equal(posts[1].wr.send_flags, IBV_SEND_SIGNALED);
+	assert_ptr_equal((void *)(uintptr_t)posts[1].sge[0].addr, data);
+	assert_int_equal(posts[1].sge[0].length, INJECT + 1);
+	assert_int_equal(posts[1].sge[0].lkey, 0x77);
+	for (i = 0; i < 3; i++)
+		fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	expect(rig, 1, 2);
+	rig_no_entry(rig->cq[0]);
 }
 
 /* RMA takes part, in order. */
@@ -278,11 +331,17 @@ static void test_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_one_doorbell), RIG_TEST(test_full),
-		RIG_TEST(test_copies),	     RIG_TEST(test_mixed),
-		RIG_TEST(test_refused),	     RIG_TEST(test_refused_late),
-		RIG_TEST(test_device_gone),  RIG_TEST(test_refused_by_itself),
-		RIG_TEST(test_silent),	     RIG_TEST(test_down),
+		RIG_TEST(test_one_doorbell),
+		RIG_TEST(test_full),
+		RIG_TEST(test_copies),
+		RIG_TEST(test_single),
+		RIG_TEST(test_mixed),
+		RIG_TEST(test_refused),
+		RIG_TEST(test_refused_late),
+		RIG_TEST(test_device_gone),
+		RIG_TEST(test_refused_by_itself),
+		RIG_TEST(test_silent),
+		RIG_TEST(test_down),
 	};
 
 	return RIG_RUN("verbs_batch", tests);

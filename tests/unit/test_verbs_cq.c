@@ -133,6 +133,43 @@ static void test_readfrom(void **state)
 	assert_int_equal(fi_cq_readfrom(rig->cq[0], entries, 2, NULL), 1);
 }
 
+static void expect_contexts(struct rig *rig, int count)
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[i]);
+}
+
+/* Nowhere to put what there is: it stays, in its order, also when it is an error. */
+static void test_no_array(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_cq *cq;
+	fi_addr_t from;
+	int i;
+
+	rig_connect(rig);
+	cq = rig->cq[0];
+	assert_int_equal(fi_cq_read(cq, NULL, 1), -FI_EAGAIN);
+	for (i = 1; i <= 3; i++) {
+		post_sends(rig, 0, i);
+		fake_complete_sends(rig_qp(rig), i, IBV_WC_SUCCESS);
+		assert_int_equal(fi_cq_read(cq, NULL, 0), -FI_EAGAIN);
+		assert_int_equal(fi_cq_read(cq, NULL, 4), -FI_EINVAL);
+		assert_int_equal(fi_cq_read(cq, NULL, 1), -FI_EINVAL);
+		assert_int_equal(fi_cq_readfrom(cq, NULL, 1, &from), -FI_EINVAL);
+		expect_contexts(rig, i);
+	}
+	post_sends(rig, 0, 2);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_REM_OP_ERR);
+	assert_int_equal(fi_cq_read(cq, NULL, 4), -FI_EINVAL);
+	expect_contexts(rig, 1);
+	assert_int_equal(fi_cq_read(cq, NULL, 4), -FI_EINVAL);
+	assert_ptr_equal(rig_error(cq).op_context, &context[1]);
+}
+
 /* Any number of entries at once, whatever the device is asked for at a time. */
 static void test_counts(void **state)
 {
@@ -563,18 +600,31 @@ static void test_no_room_rx(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_format_unspec), RIG_TEST(test_format_context),
-		RIG_TEST(test_format_msg),    RIG_TEST(test_format_data),
-		RIG_TEST(test_format_tagged), RIG_TEST(test_remote_write),
-		RIG_TEST(test_readfrom),      RIG_TEST(test_counts),
-		RIG_TEST(test_error_order),   RIG_TEST(test_silent),
-		RIG_TEST(test_poll_fails),    RIG_TEST(test_closed),
-		RIG_TEST(test_closed_unread), RIG_TEST(test_closed_kept),
-		RIG_TEST(test_closed_cq),     RIG_TEST(test_lost),
-		RIG_TEST(test_open_attr),     RIG_TEST(test_lost_poll_fails),
-		RIG_TEST(test_open_fails),    RIG_TEST(test_busy),
-		RIG_TEST(test_grows),	      RIG_TEST(test_max),
-		RIG_TEST(test_no_room),	      RIG_TEST(test_no_room_rx),
+		RIG_TEST(test_format_unspec),
+		RIG_TEST(test_format_context),
+		RIG_TEST(test_format_msg),
+		RIG_TEST(test_format_data),
+		RIG_TEST(test_format_tagged),
+		RIG_TEST(test_remote_write),
+		RIG_TEST(test_readfrom),
+		RIG_TEST(test_counts),
+		RIG_TEST(test_no_array),
+		RIG_TEST(test_error_order),
+		RIG_TEST(test_silent),
+		RIG_TEST(test_poll_fails),
+		RIG_TEST(test_closed),
+		RIG_TEST(test_closed_unread),
+		RIG_TEST(test_closed_kept),
+		RIG_TEST(test_closed_cq),
+		RIG_TEST(test_lost),
+		RIG_TEST(test_open_attr),
+		RIG_TEST(test_lost_poll_fails),
+		RIG_TEST(test_open_fails),
+		RIG_TEST(test_busy),
+		RIG_TEST(test_grows),
+		RIG_TEST(test_max),
+		RIG_TEST(test_no_room),
+		RIG_TEST(test_no_room_rx),
 	};
 
 	return RIG_RUN("verbs_cq", tests);
