@@ -144,6 +144,7 @@ void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 	vrb_cq_forget(cq, wq);
 	LIST_INSERT_HEAD(&cq->closed, wq, siblings);
 	vrb_cq_set_special(cq, VRB_CQ_CLOSED, true);
+	vrb_cq_purge(cq);
 	vrb_cq_unlock(cq);
 }
 

@@ -114,6 +114,11 @@ void vrb_cq_reclaim(struct vrb_cq *cq);
 void vrb_cq_failed(const struct ibv_wc *wc);
 /* Retires a silent success. False for what the application is to read. */
 bool vrb_cq_retire_silent(const struct ibv_wc *wc);
+/*
+ * Drops what closed endpoints have left in the device's queue, as far as nothing unread is before it: nobody may
+ * read the CQ for long.
+ */
+void vrb_cq_purge(struct vrb_cq *cq);
 /* Frees the queues of closed endpoints: the device was seen to have no more of them, and nothing is kept. */
 void vrb_cq_reap(struct vrb_cq *cq);
 /* Rings the doorbells that FI_MORE left: whoever looks for completions posts nothing now. */

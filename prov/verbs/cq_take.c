@@ -177,6 +177,33 @@ bool vrb_cq_retire_silent(const struct ibv_wc *wc)
 	return true;
 }
 
+static bool is_closed(const struct ibv_wc *wc)
+{
+	return ((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->closed;
+}
+
+void vrb_cq_purge(struct vrb_cq *cq)
+{
+	uint32_t i, end;
+	int n;
+
+	if (vrb_cq_counts(cq)) {
+		while (vrb_cq_fetch(cq) > 0)
+			;
+		return;
+	}
+	while (!cq->kept || is_closed(&cq->wc[cq->first])) {
+		n = take(cq, (int)cq->bunch);
+		if (n <= 0)
+			break;
+		i = cq->first;
+		end = i + (uint32_t)n;
+		while (i < end && (is_closed(&cq->wc[i]) || vrb_cq_retire_silent(&cq->wc[i])))
+			i++;
+		vrb_cq_keep(cq, i, end);
+	}
+}
+
 static void reclaim(struct vrb_cq *cq)
 {
 	int n = vrb_cq_counts(cq) ? take_counted(cq, (int)cq->bunch) : take(cq, (int)cq->bunch);

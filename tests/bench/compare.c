@@ -13,7 +13,8 @@
 
 #define MAX_CONTENDERS 4
 #define MAX_ROUNDS     1000
-#define GETINFO_ROUNDS 5
+#define GETINFO_ROUNDS 25
+#define ENDPOINT_DEPTH 8
 
 struct test {
 	const char *name;
@@ -132,6 +133,32 @@ static void time_getinfo(struct contender *contender, const char *address)
 	printf("getinfo %s %.2f -\n", contender->name, median(contender->times, GETINFO_ROUNDS));
 }
 
+/* The time of an endpoint, microseconds: all are open at once. */
+static void time_endpoints(const struct contender *contender, const char *address, int count)
+{
+	struct pair_options options = { .address = address, .depth = ENDPOINT_DEPTH };
+	struct pair first, *pairs = calloc(count / 2, sizeof(*pairs));
+	double start, connected;
+	int i;
+
+	if (!pairs)
+		bench_die("endpoints", "out of memory");
+	pair_open(&first, &contender->lib, &options);
+	first.ep_size = ENDPOINT_DEPTH;
+	start = now_us();
+	for (i = 0; i < count / 2; i++) {
+		pairs[i] = first;
+		pair_connect(&pairs[i]);
+	}
+	connected = now_us();
+	for (i = 0; i < count / 2; i++)
+		pair_disconnect(&pairs[i]);
+	printf("endpoints-open %s %.2f -\n", contender->name, (connected - start) / count);
+	printf("endpoints-close %s %.2f -\n", contender->name, (now_us() - connected) / count);
+	pair_close(&first);
+	free(pairs);
+}
+
 /* text: "raw", NAME=LIBRARY, or NAME.domain=LIBRARY for FI_THREAD_DOMAIN */
 static void open_contender(struct contender *contender, char *text, const char *address)
 {
@@ -167,19 +194,24 @@ static int open_contenders(struct contender *contenders, char **names, int count
 int main(int argc, char **argv)
 {
 	static struct contender contenders[MAX_CONTENDERS];
-	int i, option, count, rounds = 100;
+	int i, option, count, rounds = 100, endpoints = 0;
 	const char *address;
 
-	while ((option = getopt(argc, argv, "n:")) == 'n')
-		rounds = bench_number("-n", optarg);
+	while ((option = getopt(argc, argv, "n:e:")) == 'n' || option == 'e')
+		*(option == 'n' ? &rounds : &endpoints) = bench_number("-n or -e", optarg);
 	count = argc - optind - 1;
 	if (option != -1 || count < 1 || count >= MAX_CONTENDERS || rounds > MAX_ROUNDS) {
-		fprintf(stderr, "Usage: %s [-n ROUNDS] ADDRESS NAME[.domain]=LIBRARY...\n",
+		fprintf(stderr,
+			"Usage: %s [-n ROUNDS | -e ENDPOINTS] ADDRESS NAME[.domain]=LIBRARY...\n",
 			argv[0]);
 		return 2;
 	}
 	address = argv[optind];
 	count = open_contenders(contenders, argv + optind + 1, count, address);
+	for (i = 1; i < count && endpoints; i++)
+		time_endpoints(&contenders[i], address, endpoints);
+	if (endpoints)
+		return 0;
 	for (i = 0; i < (int)(sizeof(tests) / sizeof(tests[0])); i++)
 		run_test(&tests[i], contenders, count, (rounds * tests[i].share + 99) / 100);
 	for (i = 1; i < count; i++)

@@ -79,6 +79,8 @@ static void open_ep(struct pair *pair, struct side *side, struct fi_info *info)
 {
 	const struct lib *lib = pair->lib;
 
+	if (pair->ep_size)
+		info->tx_attr->size = info->rx_attr->size = pair->ep_size;
 	bench_check(lib, fi_endpoint(pair->domain, info, &side->ep, NULL), "fi_endpoint");
 	if (side->av)
 		bench_check(lib, fi_ep_bind(side->ep, &side->av->fid, 0), "fi_ep_bind(av)");

@@ -30,6 +30,7 @@ struct pair {
 	struct fid_eq *eq;
 	struct fid_pep *pep;
 	uint64_t tx_flags; /* of binding a transmit CQ */
+	size_t ep_size;	   /* of the queues of endpoints, 0 is what discovery says */
 	struct side a, b;  /* a has connected to b */
 };
 

@@ -4,9 +4,8 @@
  * unharmed, data with them, and a shutdown is seen.
  */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <rdma/fi_rma.h>
+#include "hosts.h"
 #include "sizes.h"
 
 #define SERVICE "7471"
@@ -40,52 +39,6 @@ static void ask_size(struct end *end, size_t len, unsigned int seed)
 	part.context = 0;
 	post_recv(end, &part);
 	reap_recv(end, &part);
-}
-
-static void accept_one(struct end *end)
-{
-	struct fi_info *info;
-	struct target target;
-
-	end_open(end, info_for(&setup, local_addr(), SERVICE, FI_SOURCE));
-	OK(fi_passive_ep(end->fabric, end->info, &end->pep, end));
-	OK(fi_pep_bind(end->pep, &end->eq->fid, 0));
-	OK(fi_listen(end->pep));
-	info = end_request(end, NULL, NULL);
-	end->ep = end_ep(end, info);
-	fi_freeinfo(info);
-	target = (struct target){ (uintptr_t)end->buf, fi_mr_key(end->mr) };
-	OK(fi_accept(end->ep, &target, sizeof(target)));
-	wait_event(end->eq, FI_CONNECTED, &end->ep->fid, NULL, 0);
-}
-
-/* The other host may not listen yet. */
-static void connect_one(struct end *end, const char *node)
-{
-	uint64_t limit = deadline();
-	struct fi_eq_err_entry error;
-	struct fi_eq_cm_entry *entry;
-	uint8_t data[256];
-	uint32_t event;
-	ssize_t ret;
-
-	end_open(end, info_for(&setup, node, SERVICE, 0));
-	for (;;) {
-		end->ep = end_ep(end, end->info);
-		OK(fi_connect(end->ep, end->info->dest_addr, NULL, 0));
-		ret = fi_eq_sread(end->eq, &event, data, sizeof(data), WAIT_MS, 0);
-		if (ret >= 0)
-			break;
-		RETURNS(ret, -FI_EAVAIL);
-		RETURNS(fi_eq_readerr(end->eq, &error, 0), sizeof(error));
-		OK(fi_close(&end->ep->fid));
-		sleep_ms(100);
-		pause_until(limit, "a connection");
-	}
-	EQUAL(event, FI_CONNECTED);
-	EQUAL(ret, sizeof(*entry) + sizeof(end->peer));
-	entry = (struct fi_eq_cm_entry *)data;
-	memcpy(&end->peer, entry->data, sizeof(end->peer));
 }
 
 /* The peer has written into the buf. */
@@ -126,7 +79,7 @@ static void serve(void)
 	struct end end = { .name = "server", .setup = &setup, .sock = -1 };
 	size_t i, n, sizes[SIZES_MAX];
 
-	accept_one(&end);
+	hosts_accept(&end, SERVICE);
 	n = sizes_of(&end, SIZE_MAX, sizes);
 	for (i = 0; i < n; i++)
 		echo_size(&end, sizes[i], 2 * (unsigned int)i + 1);
@@ -140,7 +93,7 @@ static void ask(void)
 	struct end end = { .name = "client", .setup = &setup, .sock = -1 };
 	size_t i, n, sizes[SIZES_MAX];
 
-	connect_one(&end, need_env("WEFT_PEER_ADDRS"));
+	hosts_connect(&end, SERVICE);
 	n = sizes_of(&end, SIZE_MAX, sizes);
 	for (i = 0; i < n; i++)
 		ask_size(&end, sizes[i], 2 * (unsigned int)i + 1);
@@ -151,11 +104,5 @@ static void ask(void)
 
 int main(void)
 {
-	const char *guest = getenv("WEFT_GUEST"), *guests = getenv("WEFT_GUESTS");
-
-	if (!guest || !guests || strcmp(guests, "2")) {
-		puts("needs two hosts: run this with tests/vm/run -n 2");
-		return 77;
-	}
-	return run_test(strcmp(guest, "0") ? ask : serve);
+	return run_hosts(serve, ask);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "hosts.h"
 #include "steps.h"
 
 #define SERVICE "7472"
@@ -49,28 +50,6 @@ static void vanish(void)
 	end_close(&end);
 }
 
-static void connect_one(struct end *end)
-{
-	uint64_t limit = deadline();
-	struct fi_eq_err_entry error;
-	uint8_t data[256];
-	uint32_t event;
-
-	end_open(end, info_for(&setup, need_env("WEFT_PEER_ADDRS"), SERVICE, 0));
-	for (;;) {
-		end->ep = end_ep(end, end->info);
-		OK(fi_connect(end->ep, end->info->dest_addr, NULL, 0));
-		if (fi_eq_sread(end->eq, &event, data, sizeof(data), WAIT_MS, 0) >= 0)
-			break;
-		RETURNS(fi_eq_readerr(end->eq, &error, 0), sizeof(error));
-		OK(fi_close(&end->ep->fid));
-		sleep_ms(100);
-		pause_until(limit, "a connection");
-	}
-	EQUAL(event, FI_CONNECTED);
-	memcpy(&end->peer, ((struct fi_eq_cm_entry *)data)->data, sizeof(end->peer));
-}
-
 /* Posts writes and waits for them. Returns whether they failed, which the first failure tells the reason of. */
 static bool writes_fail(struct end *end)
 {
@@ -107,7 +86,7 @@ static void survive(void)
 	struct part part = { .len = 100 };
 	uint64_t start, limit = deadline();
 
-	connect_one(&end);
+	hosts_connect(&end, SERVICE);
 	post_send(&end, &part);
 	wait_context(end.cq, NULL);
 	do {
@@ -122,15 +101,9 @@ static void survive(void)
 
 int main(void)
 {
-	const char *guest = getenv("WEFT_GUEST"), *guests = getenv("WEFT_GUESTS");
-
-	if (!guest || !guests || strcmp(guests, "2")) {
-		puts("needs two hosts: run this with tests/vm/run -n 2");
-		return 77;
-	}
 	need_vm();
 	/* 67 ms, a few times. To soft-RoCE a count of 7 means for ever. */
 	setenv("FI_VERBS_RETRY_COUNT", "3", 1);
 	setenv("FI_VERBS_ACK_TIMEOUT", "14", 1);
-	return run_test(strcmp(guest, "0") ? survive : vanish);
+	return run_hosts(vanish, survive);
 }

@@ -302,6 +302,38 @@ static void test_closed(void **state)
 	assert_true(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
 }
 
+/* Nobody reads: what a closed endpoint leaves, more than is taken at once, is gone when it is closed. */
+static void test_closed_idle(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	int i, round;
+
+	rig->one_cq = true;
+	rig->info->rx_attr->size = 64;
+	rig_connect(rig);
+	for (round = 0; round < 3; round++) {
+		other = rig_another_ep(rig);
+		for (i = 0; i < 60; i++)
+			post_recv(other, &context[20]);
+		fake_flush(vrb_ep(other)->qp);
+		assert_int_equal(fi_close(&other->fid), 0);
+		assert_true(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
+		assert_int_equal(fake_cq(vrb_cq(rig->cq[0])->ibv)->count, 0);
+	}
+	/* Behind what is to be read it waits. */
+	post_sends(rig, 0, 1);
+	other = rig_another_ep(rig);
+	post_recv(other, &context[20]);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	fake_flush(vrb_ep(other)->qp);
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_false(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[0]);
+	rig_no_entry(rig->cq[0]);
+	assert_true(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
+}
+
 /* The same where an error was found and not read when the endpoint closed. */
 static void test_closed_unread(void **state)
 {
@@ -600,31 +632,19 @@ static void test_no_room_rx(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_format_unspec),
-		RIG_TEST(test_format_context),
-		RIG_TEST(test_format_msg),
-		RIG_TEST(test_format_data),
-		RIG_TEST(test_format_tagged),
-		RIG_TEST(test_remote_write),
-		RIG_TEST(test_readfrom),
-		RIG_TEST(test_counts),
-		RIG_TEST(test_no_array),
-		RIG_TEST(test_error_order),
-		RIG_TEST(test_silent),
-		RIG_TEST(test_poll_fails),
-		RIG_TEST(test_closed),
-		RIG_TEST(test_closed_unread),
-		RIG_TEST(test_closed_kept),
-		RIG_TEST(test_closed_cq),
-		RIG_TEST(test_lost),
-		RIG_TEST(test_open_attr),
-		RIG_TEST(test_lost_poll_fails),
-		RIG_TEST(test_open_fails),
-		RIG_TEST(test_busy),
-		RIG_TEST(test_grows),
-		RIG_TEST(test_max),
-		RIG_TEST(test_no_room),
-		RIG_TEST(test_no_room_rx),
+		RIG_TEST(test_format_unspec), RIG_TEST(test_format_context),
+		RIG_TEST(test_format_msg),    RIG_TEST(test_format_data),
+		RIG_TEST(test_format_tagged), RIG_TEST(test_remote_write),
+		RIG_TEST(test_readfrom),      RIG_TEST(test_counts),
+		RIG_TEST(test_no_array),      RIG_TEST(test_closed_idle),
+		RIG_TEST(test_error_order),   RIG_TEST(test_silent),
+		RIG_TEST(test_poll_fails),    RIG_TEST(test_closed),
+		RIG_TEST(test_closed_unread), RIG_TEST(test_closed_kept),
+		RIG_TEST(test_closed_cq),     RIG_TEST(test_lost),
+		RIG_TEST(test_open_attr),     RIG_TEST(test_lost_poll_fails),
+		RIG_TEST(test_open_fails),    RIG_TEST(test_busy),
+		RIG_TEST(test_grows),	      RIG_TEST(test_max),
+		RIG_TEST(test_no_room),	      RIG_TEST(test_no_room_rx),
 	};
 
 	return RIG_RUN("verbs_cq", tests);
