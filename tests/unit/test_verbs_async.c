@@ -107,18 +107,45 @@ static void up(void)
 	ep->conn.shutdown_due = true;
 }
 
-static void ports_are_notified(void **state)
+static void expect_notify(enum ibv_event_type event, uint32_t port)
 {
-	struct ibv_async_event event = { .event_type = IBV_EVENT_PORT_ERR, .element.port_num = 2 };
 	struct fi_eq_entry entry;
 	uint32_t type;
 
-	(void)state;
-	happen(event);
 	assert_int_equal(fi_eq_read(bed.eq, &type, &entry, sizeof(entry), 0), sizeof(entry));
 	assert_int_equal(type, FI_NOTIFY);
 	assert_ptr_equal(entry.fid, &bed.domain.fid.fid);
-	assert_int_equal(entry.data, (uint64_t)IBV_EVENT_PORT_ERR << 32 | 2);
+	assert_int_equal(entry.data, (uint64_t)event << 32 | port);
+}
+
+static void ports_are_notified(void **state)
+{
+	static const enum ibv_event_type types[] = {
+		IBV_EVENT_PORT_ERR,	     IBV_EVENT_PORT_ACTIVE, IBV_EVENT_LID_CHANGE,
+		IBV_EVENT_PKEY_CHANGE,	     IBV_EVENT_GID_CHANGE,  IBV_EVENT_SM_CHANGE,
+		IBV_EVENT_CLIENT_REREGISTER,
+	};
+	struct ibv_async_event event = { .element.port_num = 2 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		event.event_type = types[i];
+		happen(event);
+		expect_notify(types[i], 2);
+	}
+}
+
+/* Another path is no end of a connection. */
+static void paths_are_notified(void **state)
+{
+	(void)state;
+	up();
+	happen(of_qp(IBV_EVENT_PATH_MIG));
+	expect_notify(IBV_EVENT_PATH_MIG, 0);
+	happen(of_qp(IBV_EVENT_PATH_MIG_ERR));
+	expect_notify(IBV_EVENT_PATH_MIG_ERR, 0);
+	assert_int_equal(ep->conn.state, VRB_CONN_UP);
 }
 
 static void nobody_is_told_who_did_not_ask(void **state)
@@ -237,10 +264,15 @@ static void the_device_is_cut_off(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(ports_are_notified),	 test(nobody_is_told_who_did_not_ask),
-		test(queue_pairs_break),	 test(the_rest_of_queue_pairs),
-		test(completion_queues_overrun), test(the_device_fails),
-		test(the_device_is_removed),	 test(the_device_is_cut_off),
+		test(ports_are_notified),
+		test(paths_are_notified),
+		test(nobody_is_told_who_did_not_ask),
+		test(queue_pairs_break),
+		test(the_rest_of_queue_pairs),
+		test(completion_queues_overrun),
+		test(the_device_fails),
+		test(the_device_is_removed),
+		test(the_device_is_cut_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

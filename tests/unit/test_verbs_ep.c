@@ -159,6 +159,8 @@ static void test_open_fails(void **state)
 static void test_tables(void **state)
 {
 	struct rig *rig = *state;
+	struct fid_ep *alias;
+	void *ops;
 
 	rig->info->caps = FI_MSG | FI_SEND | FI_RECV;
 	rig_open_ep(rig);
@@ -167,6 +169,8 @@ static void test_tables(void **state)
 	assert_int_equal(fi_tsend(rig->ep, NULL, 0, NULL, 0, 0, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_barrier(rig->ep, 0, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_cancel(&rig->ep->fid, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_ep_alias(rig->ep, &alias, 0), -FI_ENOSYS);
+	assert_int_equal(fi_open_ops(&rig->ep->fid, "x", 0, &ops, NULL), -FI_ENOSYS);
 }
 
 static struct fid_ep *bare_ep(struct rig *rig)
