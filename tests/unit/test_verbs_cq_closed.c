@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues of endpoints that are closed: what these leave is dropped, and nothing is kept for long. */
+#include "unit.h"
+
+#include "prov/verbs/prov.h"
+#include "verbs_rig.h"
+
+static char context[64];
+
+static void post_sends(struct rig *rig, int first, int count)
+{
+	int i;
+
+	for (i = first; i < first + count; i++)
+		assert_int_equal(rig_send(rig->ep, &context[i]), 0);
+}
+
+static void post_recv(struct fid_ep *ep, void *to)
+{
+	assert_int_equal(fi_recv(ep, NULL, 0, NULL, 0, to), 0);
+}
+
+/* Closing an endpoint leaves completions of it in the CQ: they are dropped, with no word. */
+static void test_closed(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	int i;
+
+	rig->one_cq = true;
+	rig_connect(rig);
+	other = rig_another_ep(rig);
+	post_sends(rig, 0, 4);
+	for (i = 0; i < 8; i++)
+		post_recv(other, &context[20]);
+	assert_int_equal(rig_send(other, &context[21]), 0);
+	fake_complete_sends(rig_qp(rig), 2, IBV_WC_SUCCESS);
+	fake_complete_sends(vrb_ep(other)->qp, 1, IBV_WC_SUCCESS);
+	fake_flush(vrb_ep(other)->qp);
+	assert_int_equal(fi_close(&other->fid), 0);
+	fake_complete_sends(rig_qp(rig), 2, IBV_WC_SUCCESS);
+	for (i = 0; i < 4; i++)
+		assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[i]);
+	rig_no_entry(rig->cq[0]);
+	assert_true(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
+}
+
+/* Nobody reads: what a closed endpoint leaves, more than is taken at once, is gone when it is closed. */
+static void test_closed_idle(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	int i, round;
+
+	rig->one_cq = true;
+	rig->info->rx_attr->size = 64;
+	rig_connect(rig);
+	for (round = 0; round < 3; round++) {
+		other = rig_another_ep(rig);
+		for (i = 0; i < 60; i++)
+			post_recv(other, &context[20]);
+		fake_flush(vrb_ep(other)->qp);
+		assert_int_equal(fi_close(&other->fid), 0);
+		assert_true(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
+		assert_int_equal(fake_cq(vrb_cq(rig->cq[0])->ibv)->count, 0);
+	}
+	/* Behind what is to be read it waits. */
+	post_sends(rig, 0, 1);
+	other = rig_another_ep(rig);
+	post_recv(other, &context[20]);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	fake_flush(vrb_ep(other)->qp);
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_false(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[0]);
+	rig_no_entry(rig->cq[0]);
+	assert_true(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
+}
+
+/* The same where an error was found and not read when the endpoint closed. */
+static void test_closed_unread(void **state)
+{
+	struct fi_cq_data_entry entry;
+	struct rig *rig = *state;
+	struct fid_ep *other;
+
+	rig->one_cq = true;
+	rig_connect(rig);
+	other = rig_another_ep(rig);
+	post_recv(other, &context[20]);
+	post_recv(other, &context[21]);
+	fake_flush(vrb_ep(other)->qp);
+	post_sends(rig, 0, 1);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	assert_int_equal(fi_cq_read(rig->cq[0], &entry, 1), -FI_EAVAIL);
+	assert_int_equal(rig_send(other, &context[22]), 0);
+	fake_complete_sends(vrb_ep(other)->qp, 1, IBV_WC_SUCCESS);
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[0]);
+	rig_no_entry(rig->cq[0]);
+}
+
+/* Its memory stays for as long as the device may speak of it. */
+static void test_closed_kept(void **state)
+{
+	struct fi_cq_err_entry error = { 0 };
+	struct fi_cq_data_entry entries[8];
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	int i;
+
+	rig->one_cq = true;
+	vrb_params.cqread_bunch_size = 4;
+	rig_connect(rig);
+	other = rig_another_ep(rig);
+	for (i = 0; i < 8; i++)
+		post_recv(other, &context[20]);
+	post_sends(rig, 0, 4);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_REM_OP_ERR);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	fake_flush(vrb_ep(other)->qp);
+	assert_int_equal(fi_cq_read(rig->cq[0], entries, 8), 1);
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_int_equal(fi_cq_readerr(rig->cq[0], &error, 0), 1);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[2]);
+	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[3]);
+	rig_no_entry(rig->cq[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_TEST(test_closed),
+		RIG_TEST(test_closed_idle),
+		RIG_TEST(test_closed_unread),
+		RIG_TEST(test_closed_kept),
+	};
+
+	return RIG_RUN("verbs_cq_closed", tests);
+}
