@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completions in software: what a provider that completes operations itself has for the application to
+ * read. A ring that grows, so that none is lost. The owner's lock guards it.
+ */
+#ifndef OFI_CQ_RING_H
+#define OFI_CQ_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <rdma/fi_eq.h>
+
+struct ofi_cq_item {
+	void *context;
+	uint64_t flags;
+	size_t len;
+	void *buf;
+	uint64_t data;
+	uint64_t tag;
+	union {
+		fi_addr_t src; /* of a success */
+		size_t olen;   /* of a failure */
+	};
+	int err; /* FI_E*, 0 is success */
+	int prov_errno;
+};
+
+struct ofi_cq_ring {
+	struct ofi_cq_item *items;
+	uint32_t mask;	     /* size - 1, a power of two */
+	uint32_t head, tail; /* count items read and written; atomic, for a look without the lock */
+	bool overrun;	     /* items were lost for want of memory */
+};
+
+/* At least size items to begin with. 0 or -FI_ENOMEM. */
+int ofi_cq_ring_init(struct ofi_cq_ring *ring, size_t size);
+void ofi_cq_ring_fini(struct ofi_cq_ring *ring);
+/* Makes room for more. False when out of memory: the completion is lost, and the ring overrun. */
+bool ofi_cq_ring_grow(struct ofi_cq_ring *ring);
+/*
+ * Copies successes in order into entries of the format, and their sources where src is given. Their
+ * number; -FI_EAVAIL when a failure is next, -FI_EAGAIN when there is nothing.
+ */
+ssize_t ofi_cq_ring_read(struct ofi_cq_ring *ring, enum fi_cq_format format, void *buf,
+			 size_t count, fi_addr_t *src);
+/* Takes the failure that is next. NULL when there is none; valid until the next item is added. */
+const struct ofi_cq_item *ofi_cq_ring_take_error(struct ofi_cq_ring *ring);
+
+static inline bool ofi_cq_ring_empty(const struct ofi_cq_ring *ring)
+{
+	return __atomic_load_n(&ring->head, __ATOMIC_RELAXED) ==
+	       __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+}
+
+/* The item to fill before ofi_cq_ring_push(). NULL when out of memory. */
+static inline struct ofi_cq_item *ofi_cq_ring_next(struct ofi_cq_ring *ring)
+{
+	if (__builtin_expect(ring->tail - ring->head > ring->mask, 0) && !ofi_cq_ring_grow(ring))
+		return NULL;
+	return &ring->items[ring->tail & ring->mask];
+}
+
+static inline void ofi_cq_ring_push(struct ofi_cq_ring *ring)
+{
+	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_RELEASE);
+}
+
+#endif
