@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registrations of the application's memory, kept for the next time. Regions in the cache don't
+ * overlap: what overlaps a new one is joined to it. A region whose memory changes is forgotten at once
+ * and deregistered when its last user is done. Without a monitor that passed its test nothing is kept:
+ * each use registers.
+ */
+#ifndef OFI_MR_CACHE_H
+#define OFI_MR_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <ofi/lock.h>
+#include <ofi/monitor.h>
+
+struct ofi_mr_region {
+	uintptr_t start, end;
+	void *mr; /* of the user's reg() */
+	int users;
+	bool kept;			 /* found by later uses: in the index */
+	bool changed;			 /* while it was being registered */
+	TAILQ_ENTRY(ofi_mr_region) link; /* unused or dead */
+};
+
+TAILQ_HEAD(ofi_mr_list, ofi_mr_region);
+
+struct ofi_mr_cache {
+	struct ofi_monitor monitor;
+	int (*reg)(void *arg, void *addr, size_t len, void **mr); /* 0 or -FI_E* */
+	void (*dereg)(void *arg, void *mr);
+	void *arg;
+	size_t max_count, max_size; /* 0 count: nothing is kept */
+	bool monitored;
+	struct ofi_lock reg_lock; /* one registration at a time; taken before lock */
+
+	/* Nothing that could change a mapping is called with it held: see monitor.h. */
+	struct ofi_lock lock;	      /* guards what follows */
+	struct ofi_mr_region **index; /* sorted, max_count + 1 of them */
+	size_t count, size;	      /* regions and bytes in the index */
+	struct ofi_mr_region *pending;
+	struct ofi_mr_list unused; /* in the index without users, least recently used first */
+	struct ofi_mr_list dead;   /* to be deregistered */
+	uint64_t hits, misses, changes;
+};
+
+/* 0 or -FI_ENOMEM. Works without keeping anything where the kernel has no monitor for us. */
+int ofi_mr_cache_init(struct ofi_mr_cache *cache, size_t max_count, size_t max_size, bool monitor);
+/* Every region has been put back. */
+void ofi_mr_cache_fini(struct ofi_mr_cache *cache);
+/* A region that holds [addr, addr + len), len > 0. 0 or -FI_E* of reg(). */
+int ofi_mr_cache_get(struct ofi_mr_cache *cache, const void *addr, size_t len,
+		     struct ofi_mr_region **region);
+void ofi_mr_cache_put(struct ofi_mr_cache *cache, struct ofi_mr_region *region);
+
+#endif
