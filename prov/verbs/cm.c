@@ -14,6 +14,7 @@
 #include "mc.h"
 #include "pep.h"
 #include "prov.h"
+#include "rdm/conn.h"
 #include "req.h"
 #include "sidr.h"
 
@@ -45,6 +46,14 @@ static void cm_give(struct vrb_owner *owner, enum vrb_owner_kind kind,
 			break;
 		vrb_sidr_request(owner_of(owner, struct vrb_sidr_server), event);
 		left->destroy = event->id;
+		break;
+	case VRB_OWNER_RDM_LISTENER:
+		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			left->destroy = vrb_rdm_conn_request(
+				owner_of(owner, struct vrb_rdm_listener), event);
+		break;
+	case VRB_OWNER_RDM_LINK:
+		vrb_rdm_conn_event(owner_of(owner, struct vrb_rdm_link), event);
 		break;
 	case VRB_OWNER_MC:
 		vrb_mc_event(owner_of(owner, struct vrb_mc), event);

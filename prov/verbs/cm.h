@@ -32,6 +32,8 @@ enum vrb_owner_kind {
 	VRB_OWNER_SIDR_SERVER,
 	VRB_OWNER_SIDR_LOOKUP,
 	VRB_OWNER_MC,
+	VRB_OWNER_RDM_LISTENER,
+	VRB_OWNER_RDM_LINK,
 };
 
 /* What id->context points to; embedded in the owner. */

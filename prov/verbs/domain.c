@@ -18,11 +18,17 @@
 #include "ops.h"
 #include "prov.h"
 #include "work.h"
+#include "rdm/atomic.h"
+#include "rdm/av.h"
+#include "rdm/cache.h"
+#include "rdm/cq.h"
+#include "rdm/ep.h"
 
 static void domain_free(struct vrb_domain *domain)
 {
 	if (!domain)
 		return;
+	vrb_rdm_cache_close(domain->cache);
 	if (domain->scratch_mr)
 		ibv_dereg_mr(domain->scratch_mr);
 	if (domain->pd)
@@ -88,8 +94,24 @@ static struct fi_ops_domain domain_ops = {
 	.query_atomic = vrb_query_atomic,
 };
 
+/* For reliable datagrams. */
+static struct fi_ops_domain rdm_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = vrb_rdm_av_open,
+	.cq_open = vrb_rdm_cq_open,
+	.endpoint = vrb_rdm_open,
+	.cntr_open = vrb_cntr_open,
+	.query_atomic = vrb_rdm_query_atomic,
+};
+
+bool vrb_is_domain(const struct fid_domain *fid)
+{
+	return fid->ops == &domain_ops || fid->ops == &rdm_ops;
+}
+
 void vrb_domain_ops_init(void)
 {
+	ofi_ops_fill(&rdm_ops);
 	ofi_ops_fill(&domain_fid_ops);
 	ofi_ops_fill(&domain_ops);
 }
@@ -156,6 +178,11 @@ static void set_threading(struct vrb_domain *domain)
 	domain->lock_polls = threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION;
 }
 
+static bool is_rdm(const struct fi_info *info)
+{
+	return info->ep_attr && info->ep_attr->type == FI_EP_RDM;
+}
+
 int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		    struct fid_domain **domain_fid, void *context)
 {
@@ -176,6 +203,8 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	ofi_triggers_init(&domain->triggers);
 	domain->info = fi_dupinfo(info);
 	ret = domain->info ? open_device(domain) : -FI_ENOMEM;
+	if (!ret && is_rdm(info))
+		ret = vrb_rdm_cache_open(domain, &domain->cache);
 	if (!ret)
 		ret = vrb_async_open(domain);
 	if (ret) {
@@ -185,7 +214,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	set_threading(domain);
 	domain->fid = (struct fid_domain){
 		.fid = { .fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_fid_ops },
-		.ops = &domain_ops,
+		.ops = domain->cache ? &rdm_ops : &domain_ops,
 		.mr = &vrb_mr_ops,
 	};
 	ofi_ref_get(&fabric->ref);

@@ -13,6 +13,7 @@
 #include <ofi/trigger.h>
 #include "fabric.h"
 
+struct ofi_mr_cache;
 struct vrb_ep;
 struct vrb_cq;
 
@@ -30,6 +31,9 @@ struct vrb_domain {
 	struct ofi_eq *eq;	   /* bound with fi_domain_bind, default of its endpoints */
 	bool lock_posts;	   /* FI_THREAD_SAFE: several threads may post to one endpoint */
 	bool lock_polls; /* also FI_THREAD_FID: an endpoint may close while another thread polls */
+	void *mrs;		/* tsearch(3) by key, where there is a cache; under lock */
+	struct ofi_lock atomics; /* one at a time in software */
+	struct ofi_mr_cache *cache; /* registrations of reliable-datagram endpoints, else NULL */
 	bool dead;	 /* the device is gone; atomic */
 	struct vrb_source async; /* the device's asynchronous events */
 	struct ofi_lock lock;	 /* guards the lists */
@@ -43,6 +47,8 @@ static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)
 	return (struct vrb_domain *)fid;
 }
 
+/* Whether it is one of this provider's. */
+bool vrb_is_domain(const struct fid_domain *fid);
 int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		    void *context);
 

@@ -14,6 +14,7 @@
 #include "info.h"
 #include "pep.h"
 #include "prov.h"
+#include "rdm/cq.h"
 
 #define FABRIC_NAMES_MAX 64 /* looked at for the nearest one */
 
@@ -36,6 +37,8 @@ static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 
 static int trywait_one(struct fid *fid)
 {
+	if (fid && fid->fclass == FI_CLASS_CQ && vrb_rdm_is_cq(fid))
+		return vrb_rdm_cq_trywait((struct vrb_rdm_cq *)fid);
 	if (fid && fid->fclass == FI_CLASS_CQ)
 		return vrb_cq_trywait((struct vrb_cq *)fid);
 	if (fid && fid->fclass == FI_CLASS_EQ)

@@ -17,6 +17,7 @@
 #include "info.h"
 #include "netdev.h"
 #include "prov.h"
+#include "rdm/info.h"
 #include "resolve.h"
 #include "snapshot.h"
 
@@ -124,7 +125,8 @@ static struct fi_info *new_offer(const struct search *search, const struct fi_in
 		return NULL;
 	info->addr_format = format;
 	ofi_attr_narrow(search->version, info, search->hints);
-	vrb_info_settle(info, search->hints);
+	if (search->type != FI_EP_RDM)
+		vrb_info_settle(info, search->hints);
 	set_objects(search, info);
 	return info;
 }
@@ -161,9 +163,11 @@ static bool format_fits(const struct search *search, uint32_t format, struct ofi
 	return !ofi_attr_misses(search->version, &have, &hints, miss);
 }
 
-/* Connections come before datagrams, and of these the names before the addresses that have to be resolved. */
+/* Connections come before reliable datagrams, these before datagrams, and of these the names before the addresses that have to be resolved. */
 static int nearness(const struct search *search)
 {
+	if (search->type == FI_EP_RDM)
+		return DGRAM_DISTANCE / 2;
 	return search->type == FI_EP_DGRAM ? DGRAM_DISTANCE + 1 : 0;
 }
 
@@ -223,8 +227,7 @@ static bool is_domain(const struct search *search, const struct vrb_device *dev,
 
 	if (!fid)
 		return true;
-	name = fid->ops->endpoint == vrb_ep_open ? vrb_domain(fid)->info->domain_attr->name
-						 : "another provider";
+	name = vrb_is_domain(fid) ? vrb_domain(fid)->info->domain_attr->name : "another provider";
 	return vrb_device_is(dev->name, name) ||
 	       object_miss(miss, "domain_attr->domain", name, dev->name);
 }
@@ -365,7 +368,8 @@ static int try_type(struct search *search, const struct vrb_device *dev,
 	if (!info)
 		return -FI_ENOMEM;
 	search->type = info->ep_attr->type;
-	vrb_info_offer_mode(info, search->hints);
+	if (search->type != FI_EP_RDM)
+		vrb_info_offer_mode(info, search->hints);
 	misses = find_misses(search, dev, info, &miss);
 	if (!is_fabric(search, info, misses ? &unusable : &miss))
 		misses++;
@@ -400,6 +404,8 @@ static int try_port(struct search *search, const struct vrb_device *dev,
 {
 	int ret = try_type(search, dev, port, vrb_info_msg(dev, port));
 
+	if (!ret)
+		ret = try_type(search, dev, port, vrb_info_rdm(dev, port));
 	if (ret)
 		return ret;
 	if (!dev->ud_err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory regions: one ibv_mr each. The descriptor is the lkey, the key is the rkey. */
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/ops.h>
@@ -8,6 +9,7 @@
 #include <rdma/providers/fi_log.h>
 #include "domain.h"
 #include "err.h"
+#include "mr.h"
 #include "ops.h"
 #include "prov.h"
 
@@ -17,7 +19,77 @@ struct vrb_mr {
 	struct fid_mr fid;
 	struct ibv_mr *ibv;
 	struct vrb_domain *domain;
+	uint64_t access;
 };
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = ((const struct vrb_mr *)a)->fid.key, y = ((const struct vrb_mr *)b)->fid.key;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool has_mode(const struct vrb_domain *domain, int bit)
+{
+	int mode = domain->info->domain_attr->mr_mode;
+
+	return mode == FI_MR_BASIC || (mode != FI_MR_SCALABLE && (mode & bit));
+}
+
+bool vrb_mr_prov_key(const struct vrb_domain *domain)
+{
+	return has_mode(domain, FI_MR_PROV_KEY);
+}
+
+bool vrb_mr_find(struct vrb_domain *domain, uint64_t key, struct vrb_mr_place *place)
+{
+	const struct vrb_mr wanted = { .fid.key = key }, *mr;
+	struct vrb_mr **found;
+
+	ofi_lock(&domain->lock);
+	found = tfind(&wanted, &domain->mrs, compare);
+	if (found) {
+		mr = *found;
+		*place = (struct vrb_mr_place){
+			.start = (uintptr_t)mr->ibv->addr,
+			.len = mr->ibv->length,
+			.access = mr->access,
+			.rkey = mr->ibv->rkey,
+		};
+		if (!has_mode(domain, FI_MR_VIRT_ADDR))
+			place->base = place->start;
+	}
+	ofi_unlock(&domain->lock);
+	return found;
+}
+
+/* Where the library looks regions up. -FI_ENOKEY when the key is in use. */
+static int list(struct vrb_mr *mr)
+{
+	struct vrb_mr **found;
+
+	if (!mr->domain->cache)
+		return 0;
+	ofi_lock(&mr->domain->lock);
+	found = tsearch(mr, &mr->domain->mrs, compare);
+	ofi_unlock(&mr->domain->lock);
+	if (!found)
+		return -FI_ENOMEM;
+	if (*found == mr)
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: key 0x%llx is in use\n",
+		(unsigned long long)mr->fid.key);
+	return -FI_ENOKEY;
+}
+
+static void unlist(struct vrb_mr *mr)
+{
+	if (!mr->domain->cache)
+		return;
+	ofi_lock(&mr->domain->lock);
+	tdelete(mr, &mr->domain->mrs, compare);
+	ofi_unlock(&mr->domain->lock);
+}
 
 /* Remote write includes atomics where the device has them, and needs local write. An iWARP read lands as a write.
  * What the device can't page on demand is pinned. */
@@ -45,7 +117,10 @@ static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 static int mr_close(struct fid *fid)
 {
 	struct vrb_mr *mr = (struct vrb_mr *)fid;
-	int err = ibv_dereg_mr(mr->ibv);
+	int err;
+
+	unlist(mr);
+	err = ibv_dereg_mr(mr->ibv);
 
 	if (err) {
 		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_close: ibv_dereg_mr of key 0x%x: %s%s\n",
@@ -82,7 +157,7 @@ static int check(const struct iovec *iov, size_t count, uint64_t access, uint64_
 	return 0;
 }
 
-static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access,
+static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access, uint64_t key,
 	       struct fid_mr **mr_fid, void *context)
 {
 	struct vrb_mr *mr = calloc(1, sizeof(*mr));
@@ -102,8 +177,15 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t acce
 	mr->fid = (struct fid_mr){
 		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = &mr_fid_ops },
 		.mem_desc = (void *)(uintptr_t)mr->ibv->lkey,
-		.key = mr->ibv->rkey,
+		.key = vrb_mr_prov_key(domain) ? mr->ibv->rkey : key,
 	};
+	mr->access = access;
+	err = list(mr);
+	if (err) {
+		ibv_dereg_mr(mr->ibv);
+		free(mr);
+		return err;
+	}
 	ofi_ref_get(&domain->ref);
 	*mr_fid = &mr->fid;
 	return 0;
@@ -115,10 +197,9 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 {
 	int ret = check(iov, count, access, offset, flags);
 
-	(void)requested_key; /* FI_MR_PROV_KEY: the device chooses */
 	if (ret)
 		return ret;
-	return mr ? reg((struct vrb_domain *)fid, iov, access, mr, context) : -FI_EINVAL;
+	return mr ? reg((struct vrb_domain *)fid, iov, access, requested_key, mr, context) : -FI_EINVAL;
 }
 
 static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,

@@ -19,6 +19,7 @@
 #include "ops.h"
 #include "pep.h"
 #include "prov.h"
+#include "rdm/ep.h"
 #include "req.h"
 #include "snapshot.h"
 
@@ -76,6 +77,7 @@ static struct fi_provider *start(void)
 	vrb_cm_ops_init();
 	vrb_pep_ops_init();
 	vrb_req_ops_init();
+	vrb_rdm_ops_init();
 	vrb_fabric_ops_init();
 	return &vrb_prov;
 }

@@ -20,6 +20,11 @@ struct vrb_params {
 	int resolve_timeout;   /* ms, address and route resolution */
 	int cqread_bunch_size; /* completions taken from the device at once */
 	int gid_idx;	       /* -1 is chosen by type and scope */
+	int rdm_buffer_size;	  /* bytes of a packet with its headers */
+	int rdm_segmented_size;	  /* largest message that goes in several packets */
+	int rdm_use_write;	  /* rendezvous: the sender writes */
+	int rdm_unexpected_size;  /* bytes of unexpected messages before peers are told to stop */
+	int rdm_connect_timeout;  /* ms */
 	const char *device_name, *iface; /* NULL is all */
 	int use_odp;
 };

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Atomic operations, all by the target's progress: every type and operation of fi_atomic(3), never mixed
+ * with the device's own, which other accesses to the same memory would not be atomic with.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/reduce.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_errno.h>
+#include "atomic.h"
+#include "carry.h"
+#include "op.h"
+#include "prov/verbs/mr.h"
+
+#define ATOMIC_FLAGS                                                           \
+	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+
+struct atomic {
+	enum vrb_wire_atomic_kind kind;
+	const struct fi_ioc *buf;
+	size_t count;
+	const struct fi_ioc *compare;
+	size_t compare_count;
+	const struct fi_ioc *result;
+	size_t result_count;
+	fi_addr_t addr;
+	const struct fi_rma_ioc *rma;
+	size_t rma_count;
+	enum fi_datatype datatype;
+	enum fi_op op;
+	void *context;
+	uint64_t flags;
+};
+
+static bool is_swap(enum fi_op op)
+{
+	return op >= FI_CSWAP && op <= FI_MSWAP;
+}
+
+static bool is_defined(enum fi_datatype datatype, enum fi_op op)
+{
+	return is_swap(op) ? !!ofi_swap_find(datatype, op) : !!ofi_reduce_find(datatype, op);
+}
+
+size_t vrb_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_op op)
+{
+	size_t size = ofi_datatype_size(datatype);
+
+	if (!size || !is_defined(datatype, op))
+		return 0;
+	return payload / size / (is_swap(op) ? 2 : 1);
+}
+
+static size_t elements(const struct fi_ioc *ioc, size_t count)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < count; i++)
+		n += ioc[i].count;
+	return n;
+}
+
+static bool is_bad(const struct fi_ioc *ioc, size_t count)
+{
+	size_t i;
+
+	if (!ioc || count > VRB_PROTO_IOV)
+		return true;
+	for (i = 0; i < count; i++)
+		if (!ioc[i].addr && ioc[i].count)
+			return true;
+	return false;
+}
+
+static int check(const struct vrb_rdm *ep, const struct atomic *a, size_t *n)
+{
+	size_t i, max = vrb_rdm_atomic_count(ep->proto.config.eager, a->datatype, a->op);
+
+	*n = 0;
+	if (a->flags & ~ATOMIC_FLAGS)
+		return -FI_EBADFLAGS;
+	if (!max)
+		return -FI_EOPNOTSUPP;
+	if (!a->rma || !a->rma_count || a->rma_count > VRB_PROTO_IOV)
+		return -FI_EINVAL;
+	for (i = 0; i < a->rma_count; i++)
+		if (__builtin_add_overflow(*n, a->rma[i].count, n))
+			return -FI_EINVAL;
+	if (!*n || *n > max)
+		return *n ? -FI_E2BIG : -FI_EINVAL;
+	if (a->kind != VRB_WIRE_ATOMIC_READ &&
+	    (is_bad(a->buf, a->count) || elements(a->buf, a->count) != *n))
+		return -FI_EINVAL;
+	if (a->kind == VRB_WIRE_ATOMIC_COMPARE &&
+	    (is_bad(a->compare, a->compare_count) || elements(a->compare, a->compare_count) != *n))
+		return -FI_EINVAL;
+	if (a->kind != VRB_WIRE_ATOMIC_WRITE &&
+	    (is_bad(a->result, a->result_count) || elements(a->result, a->result_count) != *n))
+		return -FI_EINVAL;
+	return ep->enabled ? 0 : -FI_EOPBADSTATE;
+}
+
+static size_t to_iov(struct iovec *iov, const struct fi_ioc *ioc, size_t count, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		iov[i] = (struct iovec){ ioc[i].addr, ioc[i].count * size };
+	return count;
+}
+
+/* What to operate with, then what to compare with. */
+static bool copy_operands(struct vrb_rdm_op *op, const struct atomic *a, size_t len)
+{
+	struct iovec iov[VRB_PROTO_IOV];
+	size_t size = op->atomic.size;
+
+	if (a->kind == VRB_WIRE_ATOMIC_READ)
+		return true;
+	op->operands_len = a->kind == VRB_WIRE_ATOMIC_COMPARE ? 2 * len : len;
+	op->operands = malloc(op->operands_len);
+	if (!op->operands)
+		return false;
+	vrb_rdm_gather(op->operands, iov, to_iov(iov, a->buf, a->count, size));
+	if (a->kind == VRB_WIRE_ATOMIC_COMPARE)
+		vrb_rdm_gather((uint8_t *)op->operands + len, iov,
+			       to_iov(iov, a->compare, a->compare_count, size));
+	return true;
+}
+
+/* With the lock held. */
+static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct atomic *a, size_t n)
+{
+	struct vrb_rdm_op *op = vrb_rdm_op_get(ep);
+	size_t i, size = ofi_datatype_size(a->datatype);
+
+	if (!op)
+		return -FI_EAGAIN;
+	op->peer = peer;
+	op->kind = VRB_RDM_OP_ATOMIC;
+	op->fence = a->flags & FI_FENCE;
+	op->context = a->context;
+	op->flags = FI_ATOMIC | (a->kind == VRB_WIRE_ATOMIC_WRITE ? FI_WRITE : FI_READ) |
+		    (a->flags & FI_COMPLETION ? 0 : VRB_SILENT);
+	op->atomic = (struct vrb_wire_atomic){
+		.kind = (uint8_t)a->kind,
+		.op = (uint8_t)a->op,
+		.datatype = (uint8_t)a->datatype,
+		.size = (uint8_t)size,
+		.count = (uint32_t)n,
+	};
+	for (i = 0; i < a->rma_count; i++)
+		op->remote[i] = (struct vrb_rdm_remote){ .addr = a->rma[i].addr,
+							 .len = a->rma[i].count,
+							 .key = a->rma[i].key };
+	op->remote_count = (uint8_t)a->rma_count;
+	if (a->result)
+		op->result_count = (uint8_t)to_iov(op->result, a->result, a->result_count, size);
+	if (!copy_operands(op, a, n * size)) {
+		vrb_rdm_op_put(op);
+		return -FI_EAGAIN;
+	}
+	return vrb_rdm_op_start(op);
+}
+
+int vrb_rdm_atomic_post(struct vrb_rdm_op *op)
+{
+	struct vrb_rdm_peer *peer = op->peer;
+	uint8_t header[VRB_WIRE_HEADER_MAX], list[VRB_PROTO_IOV * sizeof(struct vrb_wire_target)];
+	struct iovec iov = { op->operands, op->operands_len };
+	struct vrb_wire_packet packet = {
+		.type = VRB_WIRE_ATOMIC_REQ,
+		.id = op->id,
+		.count = op->remote_count,
+		.atomic = op->atomic,
+		.list = list,
+	};
+	uint8_t i;
+
+	if (op->operands_len > peer->proto.eager)
+		return -FI_E2BIG;
+	if (!vrb_flow_has_data_credit(&peer->proto.flow))
+		return -FI_EAGAIN;
+	for (i = 0; i < op->remote_count; i++)
+		vrb_wire_put_target(list, i,
+				    &(struct vrb_wire_target){ op->remote[i].addr,
+							       op->remote[i].key,
+							       op->remote[i].len });
+	if (vrb_rdm_carry_ops.send(&peer->proto, header, vrb_wire_build(header, &packet), &iov, 0,
+				   op->operands_len, NULL))
+		return -FI_EAGAIN;
+	vrb_flow_take(&peer->proto.flow);
+	op->waiting = true;
+	TAILQ_INSERT_TAIL(&peer->answers, op, wait);
+	return 0;
+}
+
+enum vrb_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
+					  const struct vrb_wire_packet *packet)
+{
+	struct vrb_rdm_op *op = vrb_rdm_op_at(peer->ep, packet->id);
+	size_t len;
+
+	if (!op || op->peer != peer)
+		return VRB_WIRE_OK;
+	len = op->atomic.kind == VRB_WIRE_ATOMIC_WRITE ? 0 : op->atomic.count * op->atomic.size;
+	if (!packet->status && packet->payload_len != len)
+		return VRB_WIRE_E_SHORT;
+	if (!packet->status)
+		vrb_rdm_scatter(op->result, op->result_count, packet->payload, len);
+	vrb_rdm_op_answered(op, (int)packet->status);
+	return VRB_WIRE_OK;
+}
+
+/* The target's side. */
+
+static bool is_valid(const struct vrb_wire_packet *packet)
+{
+	const struct vrb_wire_atomic *a = &packet->atomic;
+	bool swap = is_swap((enum fi_op)a->op);
+
+	return a->size == ofi_datatype_size((enum fi_datatype)a->datatype) &&
+	       is_defined((enum fi_datatype)a->datatype, (enum fi_op)a->op) &&
+	       swap == (a->kind == VRB_WIRE_ATOMIC_COMPARE);
+}
+
+/* Where a target is in our memory; NULL when that is not the peer's to change. */
+static void *place_of(struct vrb_domain *domain, const struct vrb_wire_target *target, size_t size,
+		      uint64_t access)
+{
+	struct vrb_mr_place place;
+	uint64_t at, len;
+
+	if (!vrb_mr_find(domain, target->key, &place) || (place.access & access) != access ||
+	    __builtin_mul_overflow(target->count, size, &len))
+		return NULL;
+	at = place.base + target->addr;
+	if (at < place.start || at - place.start > place.len ||
+	    len > place.len - (at - place.start))
+		return NULL;
+	return (void *)(uintptr_t)at;
+}
+
+static uint64_t access_for(const struct vrb_wire_atomic *a)
+{
+	if (a->kind == VRB_WIRE_ATOMIC_READ)
+		return FI_REMOTE_READ;
+	return a->kind == VRB_WIRE_ATOMIC_WRITE ? FI_REMOTE_WRITE : FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
+static void apply(const struct vrb_wire_atomic *a, void *at, size_t count, const uint8_t *operand,
+		  const uint8_t *compare, uint8_t *old)
+{
+	enum fi_datatype datatype = (enum fi_datatype)a->datatype;
+	enum fi_op op = (enum fi_op)a->op;
+
+	if (a->kind != VRB_WIRE_ATOMIC_WRITE)
+		memcpy(old, at, count * a->size);
+	if (a->kind == VRB_WIRE_ATOMIC_COMPARE)
+		ofi_swap_find(datatype, op)(at, operand, compare, count);
+	else if (a->kind != VRB_WIRE_ATOMIC_READ)
+		ofi_reduce_find(datatype, op)(at, operand, count);
+}
+
+/* All targets are looked at before the first is changed. */
+static int perform(struct vrb_domain *domain, const struct vrb_wire_packet *packet, uint8_t *old)
+{
+	const struct vrb_wire_atomic *a = &packet->atomic;
+	const uint8_t *operand = packet->payload, *compare = operand + (size_t)a->count * a->size;
+	struct vrb_wire_target target[VRB_WIRE_REGIONS];
+	void *at[VRB_WIRE_REGIONS];
+	uint8_t i;
+
+	for (i = 0; i < packet->count; i++) {
+		vrb_wire_get_target(packet->list, i, &target[i]);
+		at[i] = place_of(domain, &target[i], a->size, access_for(a));
+		if (!at[i])
+			return FI_EKEYREJECTED;
+	}
+	ofi_lock(&domain->atomics);
+	for (i = 0; i < packet->count; i++) {
+		size_t len = target[i].count * a->size;
+
+		apply(a, at[i], target[i].count, operand, compare, old);
+		operand += len;
+		compare += len;
+		old += len;
+	}
+	ofi_unlock(&domain->atomics);
+	return 0;
+}
+
+enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
+					   const struct vrb_wire_packet *packet)
+{
+	const struct vrb_wire_atomic *a = &packet->atomic;
+	struct vrb_wire_packet rsp = { .type = VRB_WIRE_ATOMIC_RSP, .id = packet->id };
+	size_t len = a->kind == VRB_WIRE_ATOMIC_WRITE ? 0 : (size_t)a->count * a->size;
+	uint8_t *old = peer->ep->atomic_old;
+
+	if (!is_valid(packet) || len > peer->proto.eager)
+		rsp.status = FI_EOPNOTSUPP;
+	else
+		rsp.status = (uint32_t)perform(peer->ep->domain, packet, old);
+	vrb_rdm_answer(peer, &rsp, old, rsp.status ? 0 : len);
+	return VRB_WIRE_OK;
+}
+
+/* The calls. */
+
+static uint64_t default_flags(const struct vrb_rdm *ep)
+{
+	return (ep->tx_op_flags & (ATOMIC_FLAGS & ~FI_INJECT)) |
+	       (ep->tx_selective ? 0 : FI_COMPLETION);
+}
+
+static ssize_t atomic(struct fid_ep *fid, const struct atomic *a)
+{
+	struct vrb_rdm *ep = vrb_rdm(fid);
+	struct vrb_rdm_peer *peer;
+	ssize_t ret;
+	size_t n;
+	int err;
+
+	ret = check(ep, a, &n);
+	if (ret)
+		return ret;
+	ofi_lock(&ep->lock);
+	peer = vrb_rdm_peer_of(ep, a->addr, &err);
+	ret = peer ? start(ep, peer, a, n) : err;
+	ofi_unlock(&ep->lock);
+	return ret;
+}
+
+static enum vrb_wire_atomic_kind fetch_kind(enum fi_op op)
+{
+	return op == FI_ATOMIC_READ ? VRB_WIRE_ATOMIC_READ : VRB_WIRE_ATOMIC_FETCH;
+}
+
+static ssize_t rdm_atomicv(struct fid_ep *fid, const struct fi_ioc *ioc, void **desc, size_t count,
+			   fi_addr_t addr, uint64_t remote, uint64_t key, enum fi_datatype datatype,
+			   enum fi_op op, void *context)
+{
+	const struct fi_rma_ioc rma = { remote, is_bad(ioc, count) ? 0 : elements(ioc, count), key };
+
+	(void)desc;
+	return atomic(fid, &(struct atomic){ .kind = VRB_WIRE_ATOMIC_WRITE,
+					     .buf = ioc,
+					     .count = count,
+					     .addr = addr,
+					     .rma = &rma,
+					     .rma_count = 1,
+					     .datatype = datatype,
+					     .op = op,
+					     .context = context,
+					     .flags = default_flags(vrb_rdm(fid)) });
+}
+
+static ssize_t rdm_atomic(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			  fi_addr_t addr, uint64_t remote, uint64_t key, enum fi_datatype datatype,
+			  enum fi_op op, void *context)
+{
+	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
+
+	return rdm_atomicv(fid, &ioc, &desc, 1, addr, remote, key, datatype, op, context);
+}
+
+static ssize_t rdm_atomicmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
+{
+	if (!msg)
+		return -FI_EINVAL;
+	return atomic(fid,
+		      &(struct atomic){ .kind = VRB_WIRE_ATOMIC_WRITE,
+					.buf = msg->msg_iov,
+					.count = msg->iov_count,
+					.addr = msg->addr,
+					.rma = msg->rma_iov,
+					.rma_count = msg->rma_iov_count,
+					.datatype = msg->datatype,
+					.op = msg->op,
+					.context = msg->context,
+					.flags = flags | (vrb_rdm(fid)->tx_selective ? 0 : FI_COMPLETION) });
+}
+
+static ssize_t rdm_inject_atomic(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t addr,
+				 uint64_t remote, uint64_t key, enum fi_datatype datatype,
+				 enum fi_op op)
+{
+	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
+	const struct fi_rma_ioc rma = { remote, count, key };
+
+	return atomic(fid, &(struct atomic){ .kind = VRB_WIRE_ATOMIC_WRITE,
+					     .buf = &ioc,
+					     .count = 1,
+					     .addr = addr,
+					     .rma = &rma,
+					     .rma_count = 1,
+					     .datatype = datatype,
+					     .op = op,
+					     .flags = FI_INJECT });
+}
+
+static ssize_t rdm_fetchv(struct fid_ep *fid, const struct fi_ioc *ioc, void **desc, size_t count,
+			  struct fi_ioc *result, void **result_desc, size_t result_count,
+			  fi_addr_t addr, uint64_t remote, uint64_t key, enum fi_datatype datatype,
+			  enum fi_op op, void *context)
+{
+	const struct fi_rma_ioc rma = {
+		remote, is_bad(result, result_count) ? 0 : elements(result, result_count), key
+	};
+
+	(void)desc;
+	(void)result_desc;
+	return atomic(fid, &(struct atomic){ .kind = fetch_kind(op),
+					     .buf = ioc,
+					     .count = count,
+					     .result = result,
+					     .result_count = result_count,
+					     .addr = addr,
+					     .rma = &rma,
+					     .rma_count = 1,
+					     .datatype = datatype,
+					     .op = op,
+					     .context = context,
+					     .flags = default_flags(vrb_rdm(fid)) });
+}
+
+static ssize_t rdm_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
+			 void *result_desc, fi_addr_t addr, uint64_t remote, uint64_t key,
+			 enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
+	struct fi_ioc into = { result, count };
+
+	return rdm_fetchv(fid, &ioc, &desc, 1, &into, &result_desc, 1, addr, remote, key, datatype,
+			  op, context);
+}
+
+static ssize_t rdm_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+			    struct fi_ioc *result, void **result_desc, size_t result_count,
+			    uint64_t flags)
+{
+	(void)result_desc;
+	if (!msg)
+		return -FI_EINVAL;
+	return atomic(fid,
+		      &(struct atomic){ .kind = fetch_kind(msg->op),
+					.buf = msg->msg_iov,
+					.count = msg->iov_count,
+					.result = result,
+					.result_count = result_count,
+					.addr = msg->addr,
+					.rma = msg->rma_iov,
+					.rma_count = msg->rma_iov_count,
+					.datatype = msg->datatype,
+					.op = msg->op,
+					.context = msg->context,
+					.flags = flags | (vrb_rdm(fid)->tx_selective ? 0 : FI_COMPLETION) });
+}
+
+static ssize_t rdm_comparev(struct fid_ep *fid, const struct fi_ioc *ioc, void **desc, size_t count,
+			    const struct fi_ioc *compare, void **compare_desc, size_t compare_count,
+			    struct fi_ioc *result, void **result_desc, size_t result_count,
+			    fi_addr_t addr, uint64_t remote, uint64_t key,
+			    enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	const struct fi_rma_ioc rma = { remote, is_bad(ioc, count) ? 0 : elements(ioc, count), key };
+
+	(void)desc;
+	(void)compare_desc;
+	(void)result_desc;
+	return atomic(fid, &(struct atomic){ VRB_WIRE_ATOMIC_COMPARE, ioc, count, compare,
+					     compare_count, result, result_count, addr, &rma, 1,
+					     datatype, op, context, default_flags(vrb_rdm(fid)) });
+}
+
+static ssize_t rdm_compare(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			   const void *compare, void *compare_desc, void *result, void *result_desc,
+			   fi_addr_t addr, uint64_t remote, uint64_t key, enum fi_datatype datatype,
+			   enum fi_op op, void *context)
+{
+	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
+	const struct fi_ioc with = { (void *)(uintptr_t)compare, count };
+	struct fi_ioc into = { result, count };
+
+	return rdm_comparev(fid, &ioc, &desc, 1, &with, &compare_desc, 1, &into, &result_desc, 1,
+			    addr, remote, key, datatype, op, context);
+}
+
+static ssize_t rdm_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+			      const struct fi_ioc *compare, void **compare_desc,
+			      size_t compare_count, struct fi_ioc *result, void **result_desc,
+			      size_t result_count, uint64_t flags)
+{
+	(void)compare_desc;
+	(void)result_desc;
+	if (!msg)
+		return -FI_EINVAL;
+	flags |= vrb_rdm(fid)->tx_selective ? 0 : FI_COMPLETION;
+	return atomic(fid, &(struct atomic){ VRB_WIRE_ATOMIC_COMPARE, msg->msg_iov, msg->iov_count,
+					     compare, compare_count, result, result_count,
+					     msg->addr, msg->rma_iov, msg->rma_iov_count,
+					     msg->datatype, msg->op, msg->context, flags });
+}
+
+static int valid(const struct vrb_rdm *ep, enum fi_datatype datatype, enum fi_op op, bool swap,
+		 size_t *count)
+{
+	size_t n = vrb_rdm_atomic_count(ep->proto.config.eager, datatype, op);
+
+	if (!count)
+		return -FI_EINVAL;
+	if (!n || is_swap(op) != swap)
+		return -FI_EOPNOTSUPP;
+	*count = n;
+	return 0;
+}
+
+static int rdm_writevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+			  size_t *count)
+{
+	return op == FI_ATOMIC_READ ? -FI_EOPNOTSUPP
+				    : valid(vrb_rdm(fid), datatype, op, false, count);
+}
+
+static int rdm_fetchvalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+			  size_t *count)
+{
+	return valid(vrb_rdm(fid), datatype, op, false, count);
+}
+
+static int rdm_comparevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+			    size_t *count)
+{
+	return valid(vrb_rdm(fid), datatype, op, true, count);
+}
+
+struct fi_ops_atomic vrb_rdm_atomic_ops = {
+	.size = sizeof(struct fi_ops_atomic),
+	.write = rdm_atomic,
+	.writev = rdm_atomicv,
+	.writemsg = rdm_atomicmsg,
+	.inject = rdm_inject_atomic,
+	.readwrite = rdm_fetch,
+	.readwritev = rdm_fetchv,
+	.readwritemsg = rdm_fetchmsg,
+	.compwrite = rdm_compare,
+	.compwritev = rdm_comparev,
+	.compwritemsg = rdm_comparemsg,
+	.writevalid = rdm_writevalid,
+	.readwritevalid = rdm_fetchvalid,
+	.compwritevalid = rdm_comparevalid,
+};
+
+int vrb_rdm_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum fi_op op,
+			 struct fi_atomic_attr *attr, uint64_t flags)
+{
+	size_t payload = vrb_rdm_payload(), n = vrb_rdm_atomic_count(payload, datatype, op);
+	bool compare = flags & FI_COMPARE_ATOMIC, fetch = flags & FI_FETCH_ATOMIC;
+
+	(void)fid;
+	if (!attr || (compare && fetch))
+		return -FI_EINVAL;
+	if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED))
+		return -FI_EBADFLAGS;
+	if (!n || (flags & FI_TAGGED) || is_swap(op) != compare ||
+	    (op == FI_ATOMIC_READ && !fetch))
+		return -FI_EOPNOTSUPP;
+	attr->count = n;
+	attr->size = ofi_datatype_size(datatype);
+	return 0;
+}

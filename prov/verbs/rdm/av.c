@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Addresses by fi_addr, and back. */
+#include <netdb.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/addr.h>
+#include <ofi/ops.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "av.h"
+#include "peer.h"
+#include "prov/verbs/prov.h"
+
+/* In the tree: the first of those inserted with the address. */
+struct known {
+	struct vrb_rdm_addr addr; /* first */
+	fi_addr_t fi_addr;
+};
+
+static struct vrb_rdm_av *rdm_av(struct fid_av *fid)
+{
+	return (struct vrb_rdm_av *)fid;
+}
+
+static int put(struct ofi_av *base, size_t index, void *entry, const void *from)
+{
+	struct vrb_rdm_av *av = (struct vrb_rdm_av *)base;
+	struct vrb_rdm_addr addr;
+	struct known *known, **found;
+
+	if (!vrb_rdm_addr_set(&addr, from))
+		return -FI_EINVAL;
+	known = malloc(sizeof(*known));
+	if (!known)
+		return -FI_ENOMEM;
+	*known = (struct known){ .addr = addr, .fi_addr = index };
+	ofi_lock(&av->tree_lock);
+	found = tsearch(known, &av->tree, vrb_rdm_addr_compare);
+	if (!found || *found != known)
+		free(known);
+	ofi_unlock(&av->tree_lock);
+	if (!found)
+		return -FI_ENOMEM;
+	memcpy(entry, &addr, sizeof(addr));
+	return 0;
+}
+
+/* With the base's lock held, so no endpoint comes or goes. */
+static void drop(struct ofi_av *base, size_t index, void *entry)
+{
+	struct vrb_rdm_av *av = (struct vrb_rdm_av *)base;
+	struct known **found, *known = NULL;
+	struct vrb_rdm *ep;
+
+	ofi_lock(&av->tree_lock);
+	found = tfind(entry, &av->tree, vrb_rdm_addr_compare);
+	if (found && (*found)->fi_addr == index) {
+		known = *found;
+		tdelete(known, &av->tree, vrb_rdm_addr_compare);
+	}
+	ofi_unlock(&av->tree_lock);
+	free(known);
+	LIST_FOREACH (ep, &av->eps, av_link) {
+		ofi_lock(&ep->lock);
+		vrb_rdm_peer_forget(ep, index);
+		ofi_unlock(&ep->lock);
+	}
+}
+
+static const struct ofi_av_class in_class = {
+	.addr_size = sizeof(struct sockaddr_in),
+	.entry_size = sizeof(struct vrb_rdm_addr),
+	.put = put,
+	.drop = drop,
+};
+
+static const struct ofi_av_class in6_class = {
+	.addr_size = sizeof(struct sockaddr_in6),
+	.entry_size = sizeof(struct vrb_rdm_addr),
+	.put = put,
+	.drop = drop,
+};
+
+bool vrb_rdm_av_get(struct vrb_rdm_av *av, fi_addr_t fi_addr, struct vrb_rdm_addr *addr)
+{
+	const void *entry = ofi_table_has(&av->base.table, fi_addr) ? ofi_av_at(&av->base, fi_addr)
+								    : NULL;
+
+	if (entry)
+		memcpy(addr, entry, sizeof(*addr));
+	return entry;
+}
+
+fi_addr_t vrb_rdm_av_find(struct vrb_rdm_av *av, const struct vrb_rdm_addr *addr)
+{
+	struct known **found;
+	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL;
+
+	ofi_lock(&av->tree_lock);
+	found = tfind(addr, &av->tree, vrb_rdm_addr_compare);
+	if (found)
+		fi_addr = ofi_av_reported(&av->base, (*found)->fi_addr);
+	ofi_unlock(&av->tree_lock);
+	return fi_addr;
+}
+
+void vrb_rdm_av_bind(struct vrb_rdm_av *av, struct vrb_rdm *ep)
+{
+	ofi_lock(&av->base.lock);
+	LIST_INSERT_HEAD(&av->eps, ep, av_link);
+	ofi_unlock(&av->base.lock);
+	ofi_ref_get(&av->base.ref);
+}
+
+void vrb_rdm_av_unbind(struct vrb_rdm_av *av, struct vrb_rdm *ep)
+{
+	ofi_lock(&av->base.lock);
+	LIST_REMOVE(ep, av_link);
+	ofi_unlock(&av->base.lock);
+	ofi_ref_put(&av->base.ref);
+}
+
+static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
+		     uint64_t flags, void *context)
+{
+	struct vrb_rdm_av *av = rdm_av(fid);
+	int ret = ofi_av_check_insert(&av->base, "fi_av_insert", addr, count, fi_addr, flags,
+				      context);
+
+	return ret ? ret : ofi_av_insert(&av->base, addr, NULL, count, fi_addr, flags, context);
+}
+
+static int av_insertsvc(struct fid_av *fid, const char *node, const char *service,
+			fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	struct vrb_rdm_av *av = rdm_av(fid);
+	struct addrinfo hints = {
+		.ai_family = av->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
+		.ai_socktype = SOCK_STREAM,
+	};
+	struct addrinfo *found;
+	int ret;
+
+	if (!node || !service)
+		return -FI_EINVAL;
+	ret = getaddrinfo(node, service, &hints, &found);
+	if (ret) {
+		FI_WARN(&vrb_prov, FI_LOG_AV, "fi_av_insertsvc: %s, service %s: %s\n", node,
+			service, gai_strerror(ret));
+		return -FI_ENODATA;
+	}
+	ret = av_insert(fid, found->ai_addr, 1, fi_addr, flags, context);
+	freeaddrinfo(found);
+	return ret;
+}
+
+static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
+{
+	struct vrb_rdm_av *av = rdm_av(fid);
+	struct vrb_rdm_addr found;
+
+	if (!len || (!addr && *len) || !vrb_rdm_av_get(av, fi_addr, &found))
+		return -FI_EINVAL;
+	return ofi_av_copy_out(&av->base, "fi_av_lookup", &found, ofi_addr_size(&found.sa), addr,
+			       len);
+}
+
+static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
+{
+	char text[OFI_ADDR_STRLEN] = "(null)";
+	size_t size;
+
+	(void)fid;
+	if (!len)
+		return NULL;
+	if (addr)
+		ofi_addr_str(addr, text, sizeof(text));
+	size = strlen(text) + 1;
+	if (buf && *len) {
+		memcpy(buf, text, *len < size ? *len : size);
+		buf[(*len < size ? *len : size) - 1] = '\0';
+	}
+	*len = size;
+	return buf;
+}
+
+static int av_close(struct fid *fid)
+{
+	struct vrb_rdm_av *av = (struct vrb_rdm_av *)fid;
+	int ret = ofi_av_fini(&av->base);
+
+	if (ret)
+		return ret;
+	tdestroy(av->tree, free);
+	free(av);
+	return 0;
+}
+
+static struct fi_ops av_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = av_close,
+	.bind = ofi_av_bind,
+};
+
+static struct fi_ops_av av_ops = {
+	.size = sizeof(struct fi_ops_av),
+	.insert = av_insert,
+	.insertsvc = av_insertsvc,
+	.remove = ofi_av_remove,
+	.lookup = av_lookup,
+	.straddr = av_straddr,
+	.set_user_id = ofi_av_set_user_id,
+};
+
+void vrb_rdm_av_ops_init(void)
+{
+	ofi_ops_fill(&av_fid_ops);
+	ofi_ops_fill(&av_ops);
+}
+
+int vrb_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fid_av **fid,
+		    void *context)
+{
+	struct vrb_domain *domain = vrb_domain(domain_fid);
+	struct vrb_rdm_av *av;
+	int ret;
+
+	if (!fid)
+		return -FI_EINVAL;
+	av = calloc(1, sizeof(*av));
+	if (!av)
+		return -FI_ENOMEM;
+	av->domain = domain;
+	av->addr_format = domain->info->addr_format;
+	LIST_INIT(&av->eps);
+	ofi_lock_init(&av->tree_lock);
+	ret = ofi_av_init(&av->base, &vrb_prov, &domain->ref,
+			  av->addr_format == FI_SOCKADDR_IN6 ? &in6_class : &in_class, attr,
+			  context);
+	if (ret) {
+		free(av);
+		return ret;
+	}
+	av->base.fid.fid.ops = &av_fid_ops;
+	av->base.fid.ops = &av_ops;
+	*fid = &av->base.fid;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The address vector of reliable-datagram endpoints: IP addresses with ports. */
+#ifndef VRB_RDM_AV_H
+#define VRB_RDM_AV_H
+
+#include <ofi/av.h>
+#include "rdm.h"
+
+struct vrb_rdm_av {
+	struct ofi_av base;
+	struct vrb_domain *domain;
+	uint32_t addr_format;
+	struct ofi_lock tree_lock; /* taken last of all */
+	void *tree;		   /* tsearch(3) by address */
+	LIST_HEAD(, vrb_rdm) eps; /* bound, under base.lock */
+};
+
+int vrb_rdm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		    void *context);
+void vrb_rdm_av_ops_init(void);
+/* Bound from now on, until unbound. */
+void vrb_rdm_av_bind(struct vrb_rdm_av *av, struct vrb_rdm *ep);
+void vrb_rdm_av_unbind(struct vrb_rdm_av *av, struct vrb_rdm *ep);
+/* The address of an fi_addr. False when there is none. Needs no lock. */
+bool vrb_rdm_av_get(struct vrb_rdm_av *av, fi_addr_t fi_addr, struct vrb_rdm_addr *addr);
+/* What completions report for an address, FI_ADDR_NOTAVAIL. Takes no lock but the tree's. */
+fi_addr_t vrb_rdm_av_find(struct vrb_rdm_av *av, const struct vrb_rdm_addr *addr);
+
+#endif

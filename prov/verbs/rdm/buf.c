@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Registered memory, made by the chunk. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "buf.h"
+#include "prov/verbs/domain.h"
+#include "prov/verbs/err.h"
+#include "prov/verbs/prov.h"
+
+#define CHUNK_BUFS 32u
+
+struct vrb_rdm_chunk {
+	SLIST_ENTRY(vrb_rdm_chunk) link;
+	uint8_t *map;
+	size_t len;
+	struct ibv_mr *mr;
+	void *notes; /* vrb_rdm_buf or vrb_rdm_rx, one for each buffer */
+};
+
+static void chunk_free(struct vrb_rdm_chunk *chunk)
+{
+	if (chunk->mr)
+		ibv_dereg_mr(chunk->mr);
+	if (chunk->map != MAP_FAILED)
+		munmap(chunk->map, chunk->len);
+	free(chunk->notes);
+	free(chunk);
+}
+
+/* Mapped, not allocated, so that no other data shares the pages that the device writes to. */
+static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, size_t size, size_t note_size)
+{
+	struct vrb_rdm_chunk *chunk = calloc(1, sizeof(*chunk));
+	int err;
+
+	if (!chunk)
+		return NULL;
+	chunk->len = size * CHUNK_BUFS;
+	chunk->notes = calloc(CHUNK_BUFS, note_size);
+	chunk->map = mmap(NULL, chunk->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
+	if (chunk->notes && chunk->map != MAP_FAILED) {
+		chunk->mr =
+			ibv_reg_mr(domain->pd, chunk->map, chunk->len, IBV_ACCESS_LOCAL_WRITE);
+		if (chunk->mr)
+			return chunk;
+		err = errno;
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"reliable datagrams: ibv_reg_mr of %zu B of buffers: %s%s\n", chunk->len,
+			strerror(err), vrb_remedy(err));
+	}
+	chunk_free(chunk);
+	return NULL;
+}
+
+void vrb_rdm_pool_init(struct vrb_rdm_pool *pool, struct vrb_domain *domain, size_t size,
+		       uint32_t limit)
+{
+	*pool = (struct vrb_rdm_pool){ .domain = domain, .size = size, .limit = limit };
+	SLIST_INIT(&pool->free);
+	SLIST_INIT(&pool->chunks);
+}
+
+void vrb_rdm_pool_fini(struct vrb_rdm_pool *pool)
+{
+	struct vrb_rdm_chunk *chunk;
+
+	while ((chunk = SLIST_FIRST(&pool->chunks))) {
+		SLIST_REMOVE_HEAD(&pool->chunks, link);
+		chunk_free(chunk);
+	}
+}
+
+struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool)
+{
+	struct vrb_rdm_chunk *chunk;
+	struct vrb_rdm_buf *bufs;
+	uint32_t i;
+
+	if (pool->count >= pool->limit)
+		return NULL;
+	chunk = chunk_new(pool->domain, pool->size, sizeof(*bufs));
+	if (!chunk)
+		return NULL;
+	SLIST_INSERT_HEAD(&pool->chunks, chunk, link);
+	bufs = chunk->notes;
+	for (i = 0; i < CHUNK_BUFS; i++) {
+		bufs[i].lkey = chunk->mr->lkey;
+		bufs[i].data = chunk->map + i * pool->size;
+		if (i)
+			vrb_rdm_pool_put(pool, &bufs[i]);
+	}
+	pool->count += CHUNK_BUFS;
+	return &bufs[0];
+}
+
+void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, size_t size,
+		     uint32_t depth)
+{
+	*ring = (struct vrb_rdm_rx_ring){ .domain = domain, .size = size, .depth = depth };
+	SLIST_INIT(&ring->free);
+	SLIST_INIT(&ring->chunks);
+}
+
+void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring)
+{
+	struct vrb_rdm_chunk *chunk;
+
+	while ((chunk = SLIST_FIRST(&ring->chunks))) {
+		SLIST_REMOVE_HEAD(&ring->chunks, link);
+		chunk_free(chunk);
+	}
+	free(ring->rx);
+	ring->rx = NULL;
+}
+
+struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t index)
+{
+	if (index >= ring->count)
+		return NULL;
+	return &ring->rx[index / CHUNK_BUFS][index % CHUNK_BUFS];
+}
+
+static void set_rx(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx,
+		   const struct vrb_rdm_chunk *chunk, uint32_t i)
+{
+	rx->in.index = ring->count + i;
+	rx->ring = ring;
+	rx->sge = (struct ibv_sge){
+		.addr = (uintptr_t)chunk->map + i * ring->size,
+		.length = (uint32_t)ring->size,
+		.lkey = chunk->mr->lkey,
+	};
+	rx->wr = (struct ibv_recv_wr){
+		.wr_id = (uintptr_t)rx | VRB_RDM_RX_BIT,
+		.sg_list = &rx->sge,
+		.num_sge = 1,
+	};
+}
+
+static bool rx_grow(struct vrb_rdm_rx_ring *ring)
+{
+	size_t chunks = ring->count / CHUNK_BUFS;
+	struct vrb_rdm_rx **rx = realloc(ring->rx, (chunks + 1) * sizeof(*rx));
+	struct vrb_rdm_chunk *chunk;
+	uint32_t i;
+
+	if (!rx)
+		return false;
+	ring->rx = rx;
+	chunk = chunk_new(ring->domain, ring->size, sizeof(**rx));
+	if (!chunk)
+		return false;
+	SLIST_INSERT_HEAD(&ring->chunks, chunk, link);
+	rx[chunks] = chunk->notes;
+	for (i = 0; i < CHUNK_BUFS; i++) {
+		set_rx(ring, &rx[chunks][i], chunk, i);
+		vrb_rdm_rx_put(ring, &rx[chunks][i]);
+	}
+	ring->count += CHUNK_BUFS;
+	return true;
+}
+
+/* A chain of at most `want` work requests. Returns their number. */
+static uint32_t chain(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_recv_wr **first)
+{
+	struct ibv_recv_wr **link = first;
+	struct vrb_rdm_rx *rx;
+	uint32_t n = 0;
+
+	for (; n < want; n++) {
+		if (SLIST_EMPTY(&ring->free) && !rx_grow(ring))
+			break;
+		rx = SLIST_FIRST(&ring->free);
+		SLIST_REMOVE_HEAD(&ring->free, link);
+		*link = &rx->wr;
+		link = &rx->wr.next;
+	}
+	*link = NULL;
+	return n;
+}
+
+int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
+{
+	struct ibv_recv_wr *first, *bad = NULL, *wr;
+	struct vrb_rdm_rx *rx;
+	uint32_t n = chain(ring, ring->depth - ring->posted, &first);
+	int err = 0;
+
+	if (n)
+		err = ibv_post_srq_recv(ring->srq, first, &bad);
+	ring->posted += n;
+	for (wr = err ? bad : NULL; wr; wr = wr->next) {
+		rx = (struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+		vrb_rdm_rx_put(ring, rx);
+		ring->posted--;
+	}
+	if (ring->posted)
+		return 0;
+	return err ? vrb_errno(err) : -FI_ENOMEM;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The domain's cache of registrations. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "cache.h"
+#include "prov/verbs/domain.h"
+#include "prov/verbs/err.h"
+#include "prov/verbs/prov.h"
+
+#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
+
+/* Memory that may only be read can be sent from, and read by the peer. */
+static int cache_reg(void *arg, void *addr, size_t len, void **mr)
+{
+	struct vrb_domain *domain = arg;
+	int err;
+
+	*mr = ibv_reg_mr(domain->pd, addr, len, ACCESS);
+	if (!*mr && (errno == EFAULT || errno == EACCES || errno == EPERM))
+		*mr = ibv_reg_mr(domain->pd, addr, len, IBV_ACCESS_REMOTE_READ);
+	if (*mr)
+		return 0;
+	err = errno;
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "registering %zu B at %p: %s%s\n", len, addr,
+		       strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+static void cache_dereg(void *arg, void *mr)
+{
+	(void)arg;
+	ibv_dereg_mr(mr);
+}
+
+int vrb_rdm_cache_open(struct vrb_domain *domain, struct ofi_mr_cache **cache)
+{
+	struct ofi_mr_cache *opened = calloc(1, sizeof(*opened));
+	int ret;
+
+	if (!opened)
+		return -FI_ENOMEM;
+	opened->reg = cache_reg;
+	opened->dereg = cache_dereg;
+	opened->arg = domain;
+	ret = ofi_mr_cache_init(opened, 1024, SIZE_MAX, true);
+	if (ret) {
+		free(opened);
+		return ret;
+	}
+	if (!opened->monitored)
+		FI_INFO(&vrb_prov, FI_LOG_MR,
+			"registrations are not cached: the kernel does not tell of changes of memory\n");
+	*cache = opened;
+	return 0;
+}
+
+void vrb_rdm_cache_close(struct ofi_mr_cache *cache)
+{
+	if (!cache)
+		return;
+	ofi_mr_cache_fini(cache);
+	free(cache);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The protocol's packets and RDMA as work requests, its registrations from the cache, its objects. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/mr_cache.h>
+#include <rdma/fi_errno.h>
+#include "carry.h"
+#include "link.h"
+#include "op.h"
+#include "peer.h"
+#include "progress.h"
+
+#define OBJECTS 64u /* of a chunk */
+
+static struct vrb_rdm *ep_of(struct vrb_proto *proto)
+{
+	return (struct vrb_rdm *)((char *)proto - offsetof(struct vrb_rdm, proto));
+}
+
+static uint64_t kind(enum vrb_rdm_kind kind)
+{
+	return (uint64_t)kind << VRB_RDM_KIND_SHIFT;
+}
+
+/* Skips `offset` bytes, takes `len`. Returns the segments. */
+static int gather(struct ibv_sge *sge, const struct iovec *iov, size_t offset, size_t len)
+{
+	size_t take;
+	int n = 0;
+
+	for (; len; iov++) {
+		if (offset >= iov->iov_len) {
+			offset -= iov->iov_len;
+			continue;
+		}
+		take = iov->iov_len - offset < len ? iov->iov_len - offset : len;
+		sge[n++] = (struct ibv_sge){
+			.addr = (uintptr_t)iov->iov_base + offset,
+			.length = (uint32_t)take,
+		};
+		len -= take;
+		offset = 0;
+	}
+	return n;
+}
+
+static uint8_t *pack(uint8_t *to, const struct ibv_sge *sge, int count)
+{
+	for (; count--; sge++) {
+		memcpy(to, (void *)(uintptr_t)sge->addr, sge->length);
+		to += sge->length;
+	}
+	return to;
+}
+
+static int again(int err)
+{
+	return err ? -FI_EAGAIN : 0;
+}
+
+/* Inline where it fits, else by a bounce buffer. */
+static int carry_send(struct vrb_proto_peer *proto_peer, const void *hdr, size_t hdr_len,
+		      const struct iovec *iov, size_t offset, size_t len, struct vrb_proto_out *out)
+{
+	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)proto_peer;
+	uint64_t flags = kind(VRB_RDM_PACKET) | (out ? 0 : VRB_SILENT);
+	struct vrb_rdm *ep = peer->ep;
+	struct ibv_sge sge[1 + VRB_PROTO_IOV] = {
+		{ .addr = (uintptr_t)hdr, .length = (uint32_t)hdr_len },
+	};
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge };
+	struct vrb_rdm_buf *bounce = NULL;
+	int err;
+
+	wr.num_sge = 1 + gather(&sge[1], iov, offset, len);
+	if (hdr_len + len <= ep->inline_max + sizeof(struct vrb_wire_plain)) {
+		wr.send_flags = IBV_SEND_INLINE;
+	} else {
+		bounce = vrb_rdm_pool_get(&ep->tx_bufs);
+		if (!bounce)
+			return -FI_EAGAIN;
+		pack(bounce->data, sge, wr.num_sge);
+		sge[0].addr = (uintptr_t)bounce->data;
+		sge[0].length = (uint32_t)(hdr_len + len);
+		sge[0].lkey = bounce->lkey;
+		wr.num_sge = 1;
+	}
+	err = vrb_rdm_link_post(peer->link, &wr, flags, out, bounce);
+	if (err && bounce)
+		vrb_rdm_pool_put(&ep->tx_bufs, bounce);
+	return again(err);
+}
+
+static struct ibv_mr *mr_of(const struct vrb_proto_mr *mr)
+{
+	return ((struct ofi_mr_region *)mr->handle)->mr;
+}
+
+static int rdma(struct vrb_proto_peer *proto_peer, enum ibv_wr_opcode opcode, void *addr,
+		const struct vrb_proto_mr *mr, size_t len, uint64_t remote, uint64_t rkey,
+		uint64_t flags, void *context)
+{
+	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)proto_peer;
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)addr,
+		.length = (uint32_t)len,
+		.lkey = mr_of(mr)->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.opcode = opcode,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma = { .remote_addr = remote, .rkey = (uint32_t)rkey },
+	};
+
+	return again(vrb_rdm_link_post(peer->link, &wr, flags, context, NULL));
+}
+
+static int carry_read(struct vrb_proto_in *in, void *addr, const struct vrb_proto_mr *mr,
+		      size_t len, uint64_t remote, uint64_t rkey)
+{
+	return rdma(in->peer, IBV_WR_RDMA_READ, addr, mr, len, remote, rkey, kind(VRB_RDM_READ),
+		    in);
+}
+
+static int carry_write(struct vrb_proto_out *out, void *addr, const struct vrb_proto_mr *mr,
+		       size_t len, uint64_t remote, uint64_t rkey)
+{
+	return rdma(out->peer, IBV_WR_RDMA_WRITE, addr, mr, len, remote, rkey, kind(VRB_RDM_WRITE),
+		    out);
+}
+
+static int carry_reg(struct vrb_proto_peer *proto_peer, const struct iovec *iov, bool remote,
+		     bool written, struct vrb_proto_mr *mr)
+{
+	struct vrb_rdm *ep = ((struct vrb_rdm_peer *)proto_peer)->ep;
+	struct ofi_mr_region *region;
+	int ret;
+
+	(void)remote;
+	(void)written;
+	ret = ofi_mr_cache_get(ep->domain->cache, iov->iov_base, iov->iov_len, &region);
+	if (ret)
+		return ret;
+	mr->handle = region;
+	mr->rkey = mr_of(mr)->rkey;
+	return 0;
+}
+
+static void carry_dereg(struct vrb_proto_peer *proto_peer, struct vrb_proto_mr *mr)
+{
+	ofi_mr_cache_put(((struct vrb_rdm_peer *)proto_peer)->ep->domain->cache, mr->handle);
+}
+
+static void carry_copy(void *to, const void *from, size_t len)
+{
+	memcpy(to, from, len);
+}
+
+static void carry_out_done(struct vrb_proto_out *proto_out, int err)
+{
+	struct vrb_rdm *ep = ((struct vrb_rdm_peer *)proto_out->peer)->ep;
+	struct vrb_rdm_out *out = (struct vrb_rdm_out *)proto_out;
+
+	vrb_rdm_complete_tx(ep, out->proto.context, out->flags, err, 0);
+	vrb_rdm_out_put(ep, out);
+}
+
+static void carry_release(struct vrb_proto_in *in)
+{
+	struct vrb_rdm_rx *rx = (struct vrb_rdm_rx *)in;
+
+	vrb_rdm_rx_put(rx->ring, rx);
+}
+
+static struct vrb_proto_out *carry_out_at(struct vrb_proto *proto, uint32_t index)
+{
+	struct vrb_rdm *ep = ep_of(proto);
+
+	return index < ep->out_count ? &ep->outs[index / OBJECTS][index % OBJECTS].proto : NULL;
+}
+
+static struct vrb_proto_in *carry_in_at(struct vrb_proto *proto, uint32_t index)
+{
+	return (struct vrb_proto_in *)vrb_rdm_rx_at(&ep_of(proto)->rx, index);
+}
+
+static enum vrb_wire_error carry_other(struct vrb_proto_peer *peer,
+				       const struct vrb_wire_packet *packet)
+{
+	return vrb_rdm_op_packet((struct vrb_rdm_peer *)peer, packet);
+}
+
+const struct vrb_proto_ops vrb_rdm_carry_ops = {
+	.send = carry_send,
+	.read = carry_read,
+	.write = carry_write,
+	.reg = carry_reg,
+	.dereg = carry_dereg,
+	.copy = carry_copy,
+	.out_done = carry_out_done,
+	.recv_done = vrb_rdm_recv_done,
+	.release = carry_release,
+	.out_at = carry_out_at,
+	.in_at = carry_in_at,
+	.other = carry_other,
+};
+
+/* Appends a chunk of objects to an array of chunks. NULL when out of memory. */
+static void *add_chunk(void *array, size_t chunks, size_t size)
+{
+	void **grown = realloc(*(void **)array, (chunks + 1) * sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	*(void **)array = grown;
+	grown[chunks] = calloc(OBJECTS, size);
+	return grown[chunks];
+}
+
+static bool more_outs(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_out *outs;
+	uint32_t i;
+
+	if (ep->out_count >= ep->info->tx_attr->size)
+		return false;
+	outs = add_chunk(&ep->outs, ep->out_count / OBJECTS, sizeof(*outs));
+	if (!outs)
+		return false;
+	for (i = 0; i < OBJECTS; i++) {
+		outs[i].proto.index = ep->out_count + i;
+		SLIST_INSERT_HEAD(&ep->free_outs, &outs[i], link);
+	}
+	ep->out_count += OBJECTS;
+	return true;
+}
+
+struct vrb_rdm_out *vrb_rdm_out_get(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_out *out;
+
+	if (SLIST_EMPTY(&ep->free_outs) && !more_outs(ep))
+		return NULL;
+	out = SLIST_FIRST(&ep->free_outs);
+	SLIST_REMOVE_HEAD(&ep->free_outs, link);
+	return out;
+}
+
+void vrb_rdm_out_put(struct vrb_rdm *ep, struct vrb_rdm_out *out)
+{
+	free(out->copy);
+	out->copy = NULL;
+	SLIST_INSERT_HEAD(&ep->free_outs, out, link);
+}
+
+static bool more_recvs(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_recv *recvs;
+	uint32_t i;
+
+	recvs = add_chunk(&ep->recv_chunks, ep->recv_chunk_count, sizeof(*recvs));
+	if (!recvs)
+		return false;
+	ep->recv_chunk_count++;
+	for (i = 0; i < OBJECTS; i++)
+		SLIST_INSERT_HEAD(&ep->free_recvs, &recvs[i], link);
+	return true;
+}
+
+struct vrb_rdm_recv *vrb_rdm_recv_get(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_recv *recv;
+
+	if (SLIST_EMPTY(&ep->free_recvs) && !more_recvs(ep))
+		return NULL;
+	recv = SLIST_FIRST(&ep->free_recvs);
+	SLIST_REMOVE_HEAD(&ep->free_recvs, link);
+	return recv;
+}
+
+void vrb_rdm_recv_put(struct vrb_rdm *ep, struct vrb_rdm_recv *recv)
+{
+	SLIST_INSERT_HEAD(&ep->free_recvs, recv, link);
+}
+
+void vrb_rdm_objects_fini(struct vrb_rdm *ep)
+{
+	uint32_t i;
+
+	for (i = 0; i < ep->out_count / OBJECTS; i++)
+		free(ep->outs[i]);
+	free(ep->outs);
+	for (i = 0; i < ep->recv_chunk_count; i++)
+		free(ep->recv_chunks[i]);
+	free(ep->recv_chunks);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the protocol asks for, done with verbs. */
+#ifndef VRB_RDM_CARRY_H
+#define VRB_RDM_CARRY_H
+
+#include "rdm.h"
+
+extern const struct vrb_proto_ops vrb_rdm_carry_ops;
+
+/* Objects for the protocol, by index. NULL when there are `limit` of them in use, or out of memory. */
+struct vrb_rdm_out *vrb_rdm_out_get(struct vrb_rdm *ep);
+void vrb_rdm_out_put(struct vrb_rdm *ep, struct vrb_rdm_out *out);
+struct vrb_rdm_recv *vrb_rdm_recv_get(struct vrb_rdm *ep);
+void vrb_rdm_recv_put(struct vrb_rdm *ep, struct vrb_rdm_recv *recv);
+void vrb_rdm_objects_fini(struct vrb_rdm *ep);
+
+#endif

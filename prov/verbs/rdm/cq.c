@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues of reliable-datagram endpoints: opening, reading, waiting. */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include <ofi/ops.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "cq.h"
+#include "progress.h"
+#include "prov/verbs/prov.h"
+
+#define CQ_DEFAULT_SIZE 1024
+
+static struct vrb_rdm_cq *rdm_cq(struct fid_cq *fid)
+{
+	return (struct vrb_rdm_cq *)fid;
+}
+
+void vrb_rdm_cq_wake(struct vrb_rdm_cq *cq)
+{
+	if (__atomic_exchange_n(&cq->waiting, false, __ATOMIC_SEQ_CST))
+		ofi_wait_signal(&cq->wait);
+}
+
+void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
+{
+	struct ofi_cq_item *next;
+
+	ofi_lock(&cq->lock);
+	next = ofi_cq_ring_next(&cq->ring);
+	if (next) {
+		*next = *item;
+		ofi_cq_ring_push(&cq->ring);
+	}
+	ofi_unlock(&cq->lock);
+	/* The order of the two accesses is the reverse of a sleeper's. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&cq->waiting, __ATOMIC_RELAXED), 0))
+		vrb_rdm_cq_wake(cq);
+}
+
+/* Another thread that is at it already does it for us. */
+static void progress(struct vrb_rdm_cq *cq)
+{
+	struct vrb_rdm *ep;
+
+	if (!ofi_trylock(&cq->eps_lock))
+		return;
+	LIST_FOREACH (ep, &cq->tx_eps, tx_link)
+		vrb_rdm_progress(ep);
+	LIST_FOREACH (ep, &cq->rx_eps, rx_link)
+		vrb_rdm_progress(ep);
+	ofi_unlock(&cq->eps_lock);
+}
+
+static bool is_empty(const struct vrb_rdm_cq *cq)
+{
+	return ofi_cq_ring_empty(&cq->ring) && !cq->ring.overrun;
+}
+
+static ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	ssize_t ret;
+
+	if (is_empty(cq)) {
+		progress(cq);
+		if (is_empty(cq))
+			return -FI_EAGAIN;
+	}
+	if (count && !buf)
+		return -FI_EINVAL;
+	ofi_lock(&cq->lock);
+	ret = ofi_cq_ring_read(&cq->ring, cq->format, buf, count, src);
+	ofi_unlock(&cq->lock);
+	return ret;
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	return read_entries(rdm_cq(fid), buf, count, NULL);
+}
+
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	return read_entries(rdm_cq(fid), buf, count, src);
+}
+
+/* The structure grew: err_data_size came with API 1.5, src_addr with 1.20. */
+static void copy_error(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item,
+		       struct fi_cq_err_entry *entry)
+{
+	uint32_t version = cq->domain->info->fabric_attr->api_version;
+
+	entry->op_context = item->context;
+	entry->flags = item->flags;
+	entry->len = item->len;
+	entry->buf = item->buf;
+	entry->data = item->data;
+	entry->tag = item->tag;
+	entry->olen = item->olen;
+	entry->err = item->err;
+	entry->prov_errno = item->prov_errno;
+	if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
+		entry->err_data = NULL;
+	else
+		entry->err_data_size = 0;
+	if (FI_VERSION_GE(version, FI_VERSION(1, 20)))
+		entry->src_addr = FI_ADDR_NOTAVAIL;
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	struct vrb_rdm_cq *cq = rdm_cq(fid);
+	const struct ofi_cq_item *item;
+
+	if (!entry)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	ofi_lock(&cq->lock);
+	item = ofi_cq_ring_take_error(&cq->ring);
+	if (item)
+		copy_error(cq, item, entry);
+	ofi_unlock(&cq->lock);
+	return item ? 1 : -FI_EAGAIN;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
+			       size_t len)
+{
+	struct vrb_rdm_cq *cq = rdm_cq(fid);
+	const char *text = prov_errno ? ibv_wc_status_str((enum ibv_wc_status)prov_errno)
+				      : "ended by the library";
+
+	(void)err_data;
+	if (!buf || !len) {
+		snprintf(cq->text, sizeof(cq->text), "%s", text);
+		return cq->text;
+	}
+	snprintf(buf, len, "%s", text);
+	return buf;
+}
+
+static bool has_wait(const struct vrb_rdm_cq *cq)
+{
+	return cq->wait.obj != FI_WAIT_NONE;
+}
+
+/* -FI_EAGAIN: look again. 0: whatever comes from now on makes the descriptor readable. */
+int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq)
+{
+	struct vrb_rdm *ep;
+	int ret = 0;
+
+	if (!has_wait(cq))
+		return -FI_EINVAL;
+	ofi_lock(&cq->eps_lock);
+	ofi_wait_clear(&cq->wait);
+	__atomic_store_n(&cq->waiting, true, __ATOMIC_SEQ_CST);
+	LIST_FOREACH (ep, &cq->tx_eps, tx_link)
+		if (vrb_rdm_arm(ep))
+			ret = -FI_EAGAIN;
+	LIST_FOREACH (ep, &cq->rx_eps, rx_link)
+		if (vrb_rdm_arm(ep))
+			ret = -FI_EAGAIN;
+	ofi_unlock(&cq->eps_lock);
+	return is_empty(cq) ? ret : -FI_EAGAIN;
+}
+
+static size_t threshold(const struct vrb_rdm_cq *cq, const void *cond, size_t count)
+{
+	size_t want = 1;
+
+	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond)
+		memcpy(&want, &cond, sizeof(want));
+	return want < 1 ? 1 : want < count ? want : count;
+}
+
+static size_t entry_size(enum fi_cq_format format)
+{
+	static const size_t sizes[] = {
+		[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
+		[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
+		[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
+		[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
+	};
+
+	return sizes[format];
+}
+
+/* 0: look again. -FI_EAGAIN: the time is over, or a signal ends the wait. */
+static int nap(struct vrb_rdm_cq *cq, uint64_t start, int timeout)
+{
+	struct pollfd fd = { .fd = cq->epfd, .events = POLLIN };
+	int left = ofi_wait_left(start, timeout), ret;
+
+	if (__atomic_exchange_n(&cq->signalled, false, __ATOMIC_ACQUIRE) || !left)
+		return -FI_EAGAIN;
+	if (cq->epfd < 0) {
+		sched_yield();
+		return 0;
+	}
+	ret = vrb_rdm_cq_trywait(cq);
+	if (ret)
+		return ret == -FI_EAGAIN ? 0 : ret;
+	ret = poll(&fd, 1, left);
+	if (ret < 0)
+		return errno == EINTR ? -FI_EAGAIN : -errno;
+	return ret ? 0 : -FI_EAGAIN;
+}
+
+static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
+			    const void *cond, int timeout)
+{
+	struct vrb_rdm_cq *cq = rdm_cq(fid);
+	size_t done = 0, want = threshold(cq, cond, count);
+	uint64_t start = ofi_now_ms();
+	ssize_t ret;
+
+	if (!has_wait(cq))
+		return -FI_ENOSYS;
+	for (;;) {
+		ret = read_entries(cq, (char *)buf + done * entry_size(cq->format), count - done,
+				   src ? src + done : NULL);
+		if (ret > 0)
+			done += ret;
+		if (done >= want || (ret < 0 && ret != -FI_EAGAIN))
+			break;
+		ret = nap(cq, start, timeout);
+		if (ret)
+			break;
+	}
+	return done ? (ssize_t)done : ret;
+}
+
+static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
+{
+	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
+}
+
+static int cq_signal(struct fid_cq *fid)
+{
+	struct vrb_rdm_cq *cq = rdm_cq(fid);
+
+	if (!has_wait(cq))
+		return -FI_ENOSYS;
+	__atomic_store_n(&cq->signalled, true, __ATOMIC_RELEASE);
+	ofi_wait_signal(&cq->wait);
+	return 0;
+}
+
+static int watch(struct vrb_rdm_cq *cq, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (cq->epfd < 0 || fd < 0)
+		return 0;
+	return epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
+{
+	int ret = watch(cq, ep->channel ? ep->channel->fd : -1);
+
+	if (ret)
+		return ret;
+	ofi_lock(&cq->eps_lock);
+	if (tx)
+		LIST_INSERT_HEAD(&cq->tx_eps, ep, tx_link);
+	else
+		LIST_INSERT_HEAD(&cq->rx_eps, ep, rx_link);
+	ofi_unlock(&cq->eps_lock);
+	return 0;
+}
+
+void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
+{
+	ofi_lock(&cq->eps_lock);
+	if (tx)
+		LIST_REMOVE(ep, tx_link);
+	else
+		LIST_REMOVE(ep, rx_link);
+	ofi_unlock(&cq->eps_lock);
+	if (cq->epfd >= 0 && ep->channel)
+		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->channel->fd, NULL);
+}
+
+static void cq_free(struct vrb_rdm_cq *cq)
+{
+	if (!cq)
+		return;
+	if (cq->epfd >= 0)
+		close(cq->epfd);
+	ofi_wait_fini(&cq->wait);
+	ofi_cq_ring_fini(&cq->ring);
+	free(cq);
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct vrb_rdm_cq *cq = (struct vrb_rdm_cq *)fid;
+	int ret = ofi_ref_busy(&cq->ref);
+
+	if (ret) {
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_close: completion queue %p is still bound; close its endpoints first\n",
+			(void *)cq);
+		return ret;
+	}
+	ofi_ref_put(&cq->domain->ref);
+	cq_free(cq);
+	return 0;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	struct vrb_rdm_cq *cq = (struct vrb_rdm_cq *)fid;
+	struct ofi_wait wait = { .obj = cq->wait.obj, .fd = cq->epfd };
+
+	return ofi_wait_control(&wait, command, arg);
+}
+
+static struct fi_ops cq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cq_close,
+	.control = cq_control,
+};
+
+static struct fi_ops_cq cq_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = cq_read,
+	.readfrom = cq_readfrom,
+	.readerr = cq_readerr,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
+	.signal = cq_signal,
+	.strerror = cq_strerror,
+};
+
+bool vrb_rdm_is_cq(const struct fid *cq)
+{
+	return cq->ops == &cq_fid_ops;
+}
+
+void vrb_rdm_cq_ops_init(void)
+{
+	ofi_ops_fill(&cq_fid_ops);
+	ofi_ops_fill(&cq_ops);
+}
+
+static int check_attr(const struct fi_cq_attr *attr)
+{
+	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->flags ||
+	    attr->wait_cond > FI_CQ_COND_THRESHOLD)
+		return -FI_EINVAL;
+	switch (attr->wait_obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_POLLFD:
+	case FI_WAIT_YIELD:
+		return 0;
+	default:
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, YIELD, "
+			"UNSPEC or NONE\n",
+			attr->wait_obj);
+		return -FI_ENOSYS;
+	}
+}
+
+static int open_wait(struct vrb_rdm_cq *cq, enum fi_wait_obj obj)
+{
+	int ret = ofi_wait_init(&cq->wait, obj);
+
+	cq->epfd = -1;
+	if (ret || cq->wait.fd < 0)
+		return ret;
+	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
+	return cq->epfd < 0 ? -errno : watch(cq, cq->wait.fd);
+}
+
+int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fid_cq **cq_fid,
+		    void *context)
+{
+	static const struct fi_cq_attr none;
+	struct vrb_domain *domain = vrb_domain(domain_fid);
+	const struct fi_cq_attr *asked = attr ? attr : &none;
+	struct vrb_rdm_cq *cq;
+	int ret;
+
+	ret = cq_fid ? check_attr(asked) : -FI_EINVAL;
+	if (ret)
+		return ret;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->domain = domain;
+	cq->format = asked->format ? asked->format : FI_CQ_FORMAT_CONTEXT;
+	cq->wait_cond = asked->wait_cond;
+	LIST_INIT(&cq->tx_eps);
+	LIST_INIT(&cq->rx_eps);
+	ret = open_wait(cq, asked->wait_obj);
+	if (!ret)
+		ret = ofi_cq_ring_init(&cq->ring, asked->size ? asked->size : CQ_DEFAULT_SIZE);
+	if (ret) {
+		cq_free(cq);
+		return ret;
+	}
+	cq->fid = (struct fid_cq){
+		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops },
+		.ops = &cq_ops,
+	};
+	ofi_ref_get(&domain->ref);
+	*cq_fid = &cq->fid;
+	return 0;
+}

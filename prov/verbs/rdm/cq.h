@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The completion queue of reliable-datagram endpoints: what they completed, and the endpoints to ask for more. */
+#ifndef VRB_RDM_CQ_H
+#define VRB_RDM_CQ_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+#include <rdma/fi_eq.h>
+#include <ofi/cq_ring.h>
+#include <ofi/lock.h>
+#include <ofi/ref.h>
+#include <ofi/wait.h>
+#include "rdm.h"
+
+struct vrb_rdm_cq {
+	struct fid_cq fid;
+	struct ofi_lock lock; /* guards the ring */
+	struct ofi_cq_ring ring;
+	bool waiting; /* somebody sleeps, or is about to: a completion signals; atomic */
+	bool signalled; /* by fi_cq_signal; atomic */
+
+	struct ofi_lock eps_lock; /* guards the lists, and keeps an endpoint from closing while it is asked */
+	LIST_HEAD(, vrb_rdm) tx_eps, rx_eps; /* an endpoint is in one of them */
+
+	enum fi_cq_format format;
+	enum fi_cq_wait_cond wait_cond;
+	struct ofi_wait wait;
+	int epfd; /* of FI_GETWAIT: the wait object's and the endpoints', else -1 */
+	struct vrb_domain *domain;
+	struct ofi_ref ref; /* endpoints */
+	char text[128];	    /* of the last error read */
+};
+
+int vrb_rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		    void *context);
+void vrb_rdm_cq_ops_init(void);
+/* Of the provider's completion queues: whether it is one of these. */
+bool vrb_rdm_is_cq(const struct fid *cq);
+int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq);
+/* The endpoint completes into the CQ, and is asked for progress when it is read. 0 or -FI_E*. */
+int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);
+/* After this the CQ does not ask the endpoint any more. */
+void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);
+/* Somebody sleeps: wakes them. */
+void vrb_rdm_cq_wake(struct vrb_rdm_cq *cq);
+/* Adds a completion. item->err is not 0: a failure. */
+void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);
+
+#endif

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reliable-datagram endpoints: opening, binding, enabling, closing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/ops.h>
+#include <ofi/wait.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "atomic.h"
+#include "av.h"
+#include "carry.h"
+#include "conn.h"
+#include "cq.h"
+#include "ep.h"
+#include "msg.h"
+#include "op.h"
+#include "peer.h"
+#include "progress.h"
+#include "prov/verbs/err.h"
+#include "prov/verbs/inline.h"
+#include "prov/verbs/mr.h"
+#include "prov/verbs/name.h"
+#include "prov/verbs/prov.h"
+
+#define RX_DEPTH    512u
+#define TX_BUFS	    1024u
+#define CQ_SHARE    16384 /* entries for the send queues of peers */
+#define MATCH_BITS  10u
+#define RDMA_AT_ONCE 4
+#define DRAIN_MS    2000
+
+static int bind_cq(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, uint64_t flags)
+{
+	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) ||
+	    !(flags & (FI_TRANSMIT | FI_RECV)))
+		return -FI_EBADFLAGS;
+	if (cq->domain != ep->domain)
+		return -FI_EINVAL;
+	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
+		return -FI_EBUSY;
+	if (flags & FI_TRANSMIT) {
+		ep->tx_cq = cq;
+		ep->tx_selective = flags & FI_SELECTIVE_COMPLETION;
+		ofi_ref_get(&cq->ref);
+	}
+	if (flags & FI_RECV) {
+		ep->rx_cq = cq;
+		ep->rx_selective = flags & FI_SELECTIVE_COMPLETION;
+		ofi_ref_get(&cq->ref);
+	}
+	vrb_rdm_set_modes(ep);
+	return 0;
+}
+
+static const uint64_t cntr_flags[] = {
+	[VRB_RDM_SEND] = FI_SEND,
+	[VRB_RDM_RECV] = FI_RECV,
+	[VRB_RDM_RMA_READ] = FI_READ,
+	[VRB_RDM_RMA_WRITE] = FI_WRITE,
+};
+
+static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
+{
+	int i;
+
+	if (!flags || (flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE)))
+		return flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) ? -FI_EOPNOTSUPP : -FI_EBADFLAGS;
+	if (cntr->parent != &ep->domain->ref)
+		return -FI_EINVAL;
+	for (i = 0; i < VRB_RDM_COUNTS; i++)
+		if ((flags & cntr_flags[i]) && ep->cntrs[i])
+			return -FI_EBUSY;
+	for (i = 0; i < VRB_RDM_COUNTS; i++) {
+		if (!(flags & cntr_flags[i]))
+			continue;
+		ep->cntrs[i] = cntr;
+		ofi_ref_get(&cntr->ref);
+	}
+	return 0;
+}
+
+static int bind_av(struct vrb_rdm *ep, struct vrb_rdm_av *av)
+{
+	if (av->domain != ep->domain)
+		return -FI_EINVAL;
+	if (ep->av)
+		return -FI_EBUSY;
+	ep->av = av;
+	vrb_rdm_av_bind(av, ep);
+	return 0;
+}
+
+static int bind_eq(struct vrb_rdm *ep, struct ofi_eq *eq)
+{
+	if (ep->eq)
+		return -FI_EBUSY;
+	ep->eq = eq;
+	ofi_ref_get(&eq->ref);
+	return 0;
+}
+
+static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
+
+	if (!bfid)
+		return -FI_EINVAL;
+	if (ep->enabled)
+		return -FI_EOPBADSTATE;
+	switch (bfid->fclass) {
+	case FI_CLASS_CQ:
+		return bind_cq(ep, (struct vrb_rdm_cq *)bfid, flags);
+	case FI_CLASS_CNTR:
+		return bind_cntr(ep, (struct ofi_cntr *)bfid, flags);
+	case FI_CLASS_AV:
+		return bind_av(ep, (struct vrb_rdm_av *)bfid);
+	case FI_CLASS_EQ:
+		return bind_eq(ep, (struct ofi_eq *)bfid);
+	default:
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: object of class %zu; a reliable-datagram endpoint takes an "
+			"address vector, queues and counters\n",
+			bfid->fclass);
+		return -FI_EINVAL;
+	}
+}
+
+static int failed(const char *call, int err)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: %s: %s%s\n", call, strerror(err),
+		vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+/* The device's objects. Whoever may sleep for a completion needs the channel. */
+static int open_queues(struct vrb_rdm *ep)
+{
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = ep->rx.depth, .max_sge = 1 } };
+	int max = ep->domain->attr.max_cqe;
+	int size = (int)ep->rx.depth + CQ_SHARE < max ? (int)ep->rx.depth + CQ_SHARE : max;
+
+	if (!ep->channel) {
+		ep->channel = ibv_create_comp_channel(ep->domain->ctx);
+		if (!ep->channel)
+			return failed("ibv_create_comp_channel", errno);
+		if (fcntl(ep->channel->fd, F_SETFL, O_NONBLOCK))
+			return failed("fcntl", errno);
+	}
+	if (!ep->cq)
+		ep->cq = ibv_create_cq(ep->domain->ctx, size, NULL, ep->channel, 0);
+	if (!ep->cq)
+		return failed("ibv_create_cq", errno);
+	if (!ep->srq)
+		ep->srq = ibv_create_srq(ep->domain->pd, &srq);
+	if (!ep->srq)
+		return failed("ibv_create_srq", errno);
+	ep->cq_room = (uint32_t)size - ep->rx.depth;
+	ep->rx.srq = ep->srq;
+	return vrb_rdm_rx_fill(&ep->rx);
+}
+
+static void cntr_progress(void *object)
+{
+	vrb_rdm_progress(object);
+}
+
+static int cntr_arm(void *object)
+{
+	return vrb_rdm_arm(object);
+}
+
+static const struct ofi_cntr_source_ops cntr_source = {
+	.progress = cntr_progress,
+	.arm = cntr_arm,
+};
+
+static int attach(struct vrb_rdm *ep)
+{
+	int i, ret = 0;
+
+	if (ep->tx_cq)
+		ret = vrb_rdm_cq_attach(ep->tx_cq, ep, true);
+	ep->attached = 1;
+	if (!ret && ep->rx_cq && ep->rx_cq != ep->tx_cq)
+		ret = vrb_rdm_cq_attach(ep->rx_cq, ep, false);
+	ep->attached = 2;
+	for (i = 0; i < VRB_RDM_COUNTS && !ret; i++)
+		if (ep->cntrs[i])
+			ret = ofi_cntr_watch(ep->cntrs[i], &cntr_source, ep, ep->channel->fd);
+	return ret;
+}
+
+static int missing(const struct vrb_rdm *ep)
+{
+	uint64_t caps = ep->info->caps;
+
+	if (!ep->av) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: no address vector is bound\n");
+		return -FI_ENOAV;
+	}
+	if (!ep->tx_cq && (caps & FI_SEND) && !ep->cntrs[VRB_RDM_SEND]) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: no completion queue is bound with FI_TRANSMIT\n");
+		return -FI_ENOCQ;
+	}
+	if (!ep->rx_cq && (caps & FI_RECV) && !ep->cntrs[VRB_RDM_RECV]) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: no completion queue is bound with FI_RECV\n");
+		return -FI_ENOCQ;
+	}
+	return 0;
+}
+
+static int enable(struct vrb_rdm *ep)
+{
+	int ret;
+
+	if (ep->enabled)
+		return 0;
+	ret = missing(ep);
+	if (!ret)
+		ret = open_queues(ep);
+	if (!ret)
+		ret = attach(ep);
+	if (ret)
+		return ret;
+	ofi_lock(&ep->lock);
+	ep->enabled = true;
+	ofi_unlock(&ep->lock);
+	return 0;
+}
+
+/* Everything that was sent has left, as far as peers take it; for a while. */
+static bool is_drained(struct vrb_rdm *ep)
+{
+	uint32_t i;
+
+	for (i = 0; i < ep->peer_count; i++) {
+		const struct vrb_rdm_peer *peer = ep->peers[i];
+
+		if (!TAILQ_EMPTY(&peer->proto.outs) || !STAILQ_EMPTY(&peer->proto.flow.control) ||
+		    (peer->link && !vrb_rdm_link_idle(peer->link)))
+			return false;
+	}
+	return true;
+}
+
+static void drain(struct vrb_rdm *ep)
+{
+	uint64_t end = ofi_now_ms() + DRAIN_MS;
+	bool done;
+
+	do {
+		vrb_rdm_progress(ep);
+		ofi_lock(&ep->lock);
+		done = is_drained(ep);
+		ofi_unlock(&ep->lock);
+		if (!done)
+			sched_yield();
+	} while (!done && ofi_now_ms() < end);
+}
+
+static void unbind(struct vrb_rdm *ep)
+{
+	int i;
+
+	if (ep->tx_cq)
+		ofi_ref_put(&ep->tx_cq->ref);
+	if (ep->rx_cq)
+		ofi_ref_put(&ep->rx_cq->ref);
+	for (i = 0; i < VRB_RDM_COUNTS; i++)
+		if (ep->cntrs[i])
+			ofi_ref_put(&ep->cntrs[i]->ref);
+	if (ep->eq)
+		ofi_ref_put(&ep->eq->ref);
+	if (ep->av)
+		vrb_rdm_av_unbind(ep->av, ep);
+}
+
+static void detach(struct vrb_rdm *ep)
+{
+	int i;
+
+	if (ep->attached > 0 && ep->tx_cq)
+		vrb_rdm_cq_detach(ep->tx_cq, ep, true);
+	if (ep->attached > 1 && ep->rx_cq && ep->rx_cq != ep->tx_cq)
+		vrb_rdm_cq_detach(ep->rx_cq, ep, false);
+	for (i = 0; i < VRB_RDM_COUNTS; i++)
+		if (ep->cntrs[i])
+			ofi_cntr_unwatch(ep->cntrs[i], ep);
+}
+
+static void close_queues(struct vrb_rdm *ep)
+{
+	if (ep->srq)
+		ibv_destroy_srq(ep->srq);
+	if (ep->cq) {
+		if (ep->unacked)
+			ibv_ack_cq_events(ep->cq, ep->unacked);
+		ibv_destroy_cq(ep->cq);
+	}
+	if (ep->channel)
+		ibv_destroy_comp_channel(ep->channel);
+}
+
+/* Nobody reads the CQs for it any more: what is left is forgotten with the endpoint. */
+static void ep_free(struct vrb_rdm *ep)
+{
+	vrb_rdm_conn_close(ep);
+	detach(ep);
+	unbind(ep);
+	close_queues(ep);
+	vrb_rdm_peers_fini(ep);
+	vrb_rdm_rx_fini(&ep->rx);
+	vrb_rdm_pool_fini(&ep->tx_bufs);
+	vrb_rdm_objects_fini(ep);
+	vrb_rdm_ops_fini(ep);
+	free(ep->atomic_old);
+	free(ep->buckets);
+	fi_freeinfo(ep->info);
+	free(ep);
+}
+
+static int ep_close(struct fid *fid)
+{
+	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
+	struct vrb_domain *domain = ep->domain;
+
+	if (ep->enabled)
+		drain(ep);
+	ep_free(ep);
+	ofi_ref_put(&domain->ref);
+	return 0;
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
+	uint64_t *flags = arg;
+
+	switch (command) {
+	case FI_ENABLE:
+		return enable(ep);
+	case FI_GETOPSFLAG:
+		if (!flags)
+			return -FI_EINVAL;
+		*flags = *flags & FI_TRANSMIT ? ep->tx_op_flags : ep->rx_op_flags;
+		return 0;
+	case FI_SETOPSFLAG:
+		if (!flags)
+			return -FI_EINVAL;
+		if (*flags & FI_TRANSMIT)
+			ep->tx_op_flags = *flags & ~(FI_TRANSMIT | FI_RECV);
+		else
+			ep->rx_op_flags = *flags & ~(FI_TRANSMIT | FI_RECV);
+		vrb_rdm_set_modes(ep);
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = ep_bind,
+	.control = ep_control,
+};
+
+static ssize_t ep_cancel(struct fid *fid, void *context)
+{
+	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
+	bool found;
+
+	ofi_lock(&ep->lock);
+	found = vrb_proto_cancel(&ep->proto, true, context) ||
+		vrb_proto_cancel(&ep->proto, false, context);
+	ofi_unlock(&ep->lock);
+	return found ? 0 : -FI_ENOENT;
+}
+
+static int option(struct vrb_rdm *ep, int name, size_t *value)
+{
+	switch (name) {
+	case FI_OPT_MIN_MULTI_RECV:
+		*value = ep->min_multi_recv;
+		return 0;
+	case FI_OPT_TX_SIZE:
+		*value = ep->info->tx_attr->size;
+		return 0;
+	case FI_OPT_RX_SIZE:
+		*value = ep->info->rx_attr->size;
+		return 0;
+	case FI_OPT_MAX_MSG_SIZE:
+		*value = ep->info->ep_attr->max_msg_size;
+		return 0;
+	case FI_OPT_INJECT_MSG_SIZE:
+	case FI_OPT_INJECT_TAGGED_SIZE:
+		*value = ep->inject_size;
+		return 0;
+	default:
+		return -FI_ENOPROTOOPT;
+	}
+}
+
+static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	size_t found;
+	int ret;
+
+	if (level != FI_OPT_ENDPOINT || !value || !len)
+		return -FI_EINVAL;
+	ret = option((struct vrb_rdm *)fid, name, &found);
+	if (ret)
+		return ret;
+	if (*len < sizeof(found)) {
+		*len = sizeof(found);
+		return -FI_ETOOSMALL;
+	}
+	*len = sizeof(found);
+	memcpy(value, &found, sizeof(found));
+	return 0;
+}
+
+static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
+	size_t found;
+	int ret;
+
+	if (level != FI_OPT_ENDPOINT || !value || len != sizeof(found))
+		return -FI_EINVAL;
+	if (name == FI_OPT_MIN_MULTI_RECV) {
+		memcpy(&ep->min_multi_recv, value, len);
+		return 0;
+	}
+	ret = option(ep, name, &found);
+	return ret ? ret : -FI_EOPNOTSUPP;
+}
+
+static struct fi_ops_ep ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+};
+
+static int ep_getname(fid_t fid, void *addr, size_t *len)
+{
+	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
+	struct sockaddr_storage ss = { 0 };
+
+	if (!len || (!addr && *len))
+		return -FI_EINVAL;
+	memcpy(&ss, &ep->self, sizeof(ep->self));
+	return vrb_name_out("fi_getname", ep->info->addr_format, &ss, addr, len);
+}
+
+static struct fi_ops_cm cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.getname = ep_getname,
+};
+
+void vrb_rdm_ops_init(void)
+{
+	ofi_ops_fill(&ep_fid_ops);
+	ofi_ops_fill(&ep_ops);
+	ofi_ops_fill(&cm_ops);
+	ofi_ops_fill(&vrb_rdm_msg_ops);
+	ofi_ops_fill(&vrb_rdm_tagged_ops);
+	ofi_ops_fill(&vrb_rdm_rma_ops);
+	ofi_ops_fill(&vrb_rdm_atomic_ops);
+	vrb_rdm_cq_ops_init();
+	vrb_rdm_av_ops_init();
+}
+
+static int setup_proto(struct vrb_rdm *ep, const struct fi_info *info)
+{
+	const struct vrb_proto_config config = {
+		.eager = (size_t)vrb_params.rdm_buffer_size - VRB_WIRE_HEADER_MAX,
+		.segmented = (size_t)vrb_params.rdm_segmented_size,
+		.max_rdma = (size_t)info->ep_attr->max_order_waw_size
+				    ? (size_t)info->ep_attr->max_order_waw_size
+				    : 1u << 20,
+		.rdma = RDMA_AT_ONCE,
+		.write = vrb_params.rdm_use_write,
+		.unexpected = (uint64_t)vrb_params.rdm_unexpected_size,
+	};
+	size_t buckets = (size_t)1 << MATCH_BITS;
+
+	ep->buckets = calloc(4 * buckets, sizeof(*ep->buckets));
+	if (!ep->buckets)
+		return -FI_ENOMEM;
+	vrb_proto_init(&ep->proto, &vrb_rdm_carry_ops, &config);
+	vrb_match_init(&ep->proto.match[0], ep->buckets, ep->buckets + buckets, MATCH_BITS);
+	vrb_match_init(&ep->proto.match[1], ep->buckets + 2 * buckets, ep->buckets + 3 * buckets,
+		       MATCH_BITS);
+	return 0;
+}
+
+static void set_templates(struct vrb_rdm *ep)
+{
+	vrb_wire_build_plain(&ep->plain, 0);
+	ep->sge[0] = (struct ibv_sge){
+		.addr = (uintptr_t)&ep->plain,
+		.length = sizeof(ep->plain),
+	};
+	ep->wr = (struct ibv_send_wr){
+		.opcode = IBV_WR_SEND,
+		.sg_list = ep->sge,
+		.num_sge = 2,
+	};
+}
+
+/* Of what the device takes inline a plain packet's header is a part. */
+static int set_inline(struct vrb_rdm *ep)
+{
+	const char *what;
+	uint32_t max;
+	int err = vrb_inline_max(ep->domain->ctx, IBV_QPT_RC, &what, &max);
+
+	if (err)
+		return failed(what, err);
+	if (vrb_params.inline_size && max > (uint32_t)vrb_params.inline_size)
+		max = (uint32_t)vrb_params.inline_size;
+	ep->inline_max = max > sizeof(ep->plain) ? max - sizeof(ep->plain) : 0;
+	return 0;
+}
+
+static int setup(struct vrb_rdm *ep, const struct fi_info *info)
+{
+	int ret;
+
+	ep->info = fi_dupinfo(info);
+	if (!ep->info)
+		return -FI_ENOMEM;
+	ep->inject_size = info->tx_attr->inject_size;
+	ep->tx_op_flags = info->tx_attr->op_flags;
+	ep->rx_op_flags = info->rx_attr->op_flags;
+	ep->wants_source = info->caps & FI_SOURCE;
+	ep->prov_keys = vrb_mr_prov_key(ep->domain);
+	ep->atomic_old = malloc(vrb_rdm_payload());
+	if (!ep->atomic_old)
+		return -FI_ENOMEM;
+	ep->min_multi_recv = 64;
+	ret = set_inline(ep);
+	if (!ret)
+		ret = setup_proto(ep, info);
+	if (ret)
+		return ret;
+	set_templates(ep);
+	vrb_rdm_set_modes(ep);
+	vrb_rdm_pool_init(&ep->tx_bufs, ep->domain, (size_t)vrb_params.rdm_buffer_size, TX_BUFS);
+	vrb_rdm_rx_init(&ep->rx, ep->domain, (size_t)vrb_params.rdm_buffer_size, RX_DEPTH);
+	return vrb_rdm_conn_open(ep);
+}
+
+static void set_tables(struct vrb_rdm *ep, void *context)
+{
+	ep->fid = (struct fid_ep){
+		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = &ep_fid_ops },
+		.ops = &ep_ops,
+		.cm = &cm_ops,
+		.msg = &vrb_rdm_msg_ops,
+		.tagged = &vrb_rdm_tagged_ops,
+		.rma = &vrb_rdm_rma_ops,
+		.atomic = &vrb_rdm_atomic_ops,
+		.collective = &ofi_no_collective_ops,
+	};
+}
+
+int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid,
+		 void *context)
+{
+	struct vrb_domain *domain = vrb_domain(domain_fid);
+	struct vrb_rdm *ep;
+	int ret;
+
+	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->src_addr || !ep_fid)
+		return -FI_EINVAL;
+	if (!vrb_rdm_is_domain(domain)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: FI_EP_RDM on a domain that was opened for another type\n");
+		return -FI_EINVAL;
+	}
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ep->domain = domain;
+	ep->timer.fd = -1;
+	SLIST_INIT(&ep->graves);
+	ret = setup(ep, info);
+	if (ret) {
+		ep_free(ep);
+		return ret;
+	}
+	set_tables(ep, context);
+	ofi_ref_get(&domain->ref);
+	*ep_fid = &ep->fid;
+	return 0;
+}

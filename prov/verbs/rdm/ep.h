@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Opening, binding, enabling and closing reliable-datagram endpoints. */
+#ifndef VRB_RDM_EP_H
+#define VRB_RDM_EP_H
+
+#include "rdm.h"
+
+int vrb_rdm_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+		 void *context);
+void vrb_rdm_ops_init(void);
+/* Whether a domain was opened for reliable datagrams. */
+static inline bool vrb_rdm_is_domain(const struct vrb_domain *domain)
+{
+	return domain->cache;
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a device's port can do with reliable datagrams. */
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include "info.h"
+#include "prov/verbs/info.h"
+#include "prov/verbs/prov.h"
+#include "proto.h"
+
+#define TX_CAPS	  (FI_SEND | FI_READ | FI_WRITE)
+#define RX_CAPS	  (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE)
+#define BOTH_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
+#define SIZE	  65536
+
+static void set_tx(struct fi_tx_attr *tx)
+{
+	*tx = (struct fi_tx_attr){
+		.caps = BOTH_CAPS | TX_CAPS,
+		.op_flags = FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
+			    FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA,
+		.msg_order = FI_ORDER_SAS,
+		.comp_order = FI_ORDER_NONE,
+		.inject_size = (size_t)vrb_params.rdm_buffer_size - VRB_WIRE_HEADER_MAX,
+		.size = SIZE,
+		.iov_limit = VRB_PROTO_IOV,
+		.rma_iov_limit = VRB_PROTO_IOV,
+	};
+}
+
+static void set_rx(struct fi_rx_attr *rx)
+{
+	*rx = (struct fi_rx_attr){
+		.caps = BOTH_CAPS | RX_CAPS,
+		.op_flags = FI_COMPLETION | FI_MULTI_RECV,
+		.msg_order = FI_ORDER_SAS,
+		.comp_order = FI_ORDER_NONE,
+		.size = SIZE,
+		.iov_limit = VRB_PROTO_IOV,
+	};
+}
+
+struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port *port)
+{
+	struct fi_info *info = vrb_info_msg(dev, port);
+
+	if (!info)
+		return NULL;
+	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM;
+	info->mode = 0;
+	set_tx(info->tx_attr);
+	set_rx(info->rx_attr);
+	info->ep_attr->type = FI_EP_RDM;
+	info->ep_attr->protocol = FI_PROTO_IB_RDM;
+	info->ep_attr->protocol_version = VRB_WIRE_VERSION;
+	info->ep_attr->max_msg_size = SIZE_MAX;
+	info->ep_attr->mem_tag_format = 0xaaaaaaaaaaaaaaaaULL;
+	info->domain_attr->av_type = FI_AV_UNSPEC;
+	info->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	info->domain_attr->mr_mode &= ~FI_MR_LOCAL;
+	info->domain_attr->cq_data_size = sizeof(uint64_t);
+	info->domain_attr->tx_ctx_cnt = info->domain_attr->rx_ctx_cnt = info->domain_attr->ep_cnt;
+	return info;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Keys of remote memory. Where the device chooses keys (FI_MR_PROV_KEY) a key is an rkey. Where the application
+ * does, the peer is asked once what a key stands for; when it closes a region it says that what was
+ * told does not count any more.
+ */
+#include <search.h>
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+#include "op.h"
+#include "prov/verbs/mr.h"
+
+struct known {
+	uint64_t key; /* first */
+	uint64_t base, len;
+	uint32_t rkey;
+};
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool user_keys(const struct vrb_rdm *ep)
+{
+	return !vrb_mr_prov_key(ep->domain);
+}
+
+static int ask(struct vrb_rdm_peer *peer, uint64_t key)
+{
+	struct vrb_wire_packet packet = { .type = VRB_WIRE_KEY_REQ, .key = key };
+
+	if (peer->asked)
+		return -FI_EAGAIN;
+	packet.id = ++peer->key_id ? peer->key_id : ++peer->key_id;
+	peer->key = key;
+	peer->asked = vrb_rdm_answer(peer, &packet, NULL, 0);
+	return peer->asked ? -FI_EAGAIN : -FI_ENOMEM;
+}
+
+static int resolve(struct vrb_rdm_op *op, struct vrb_rdm_remote *remote)
+{
+	struct vrb_rdm_peer *peer = op->peer;
+	struct known **found;
+
+	if (!user_keys(peer->ep)) {
+		remote->rkey = (uint32_t)remote->key;
+		remote->resolved = true;
+		return remote->key >> 32 ? -FI_EKEYREJECTED : 0;
+	}
+	found = tfind(&remote->key, &peer->keys, compare);
+	if (!found)
+		return ask(peer, remote->key);
+	remote->resolved = true;
+	remote->rkey = (*found)->rkey;
+	remote->base = (*found)->base;
+	return (*found)->rkey ? 0 : -FI_EKEYREJECTED;
+}
+
+int vrb_rdm_keys_resolve(struct vrb_rdm_op *op)
+{
+	uint8_t i;
+	int ret = 0;
+
+	if (op->kind == VRB_RDM_OP_ATOMIC)
+		return 0;
+	for (i = 0; i < op->remote_count && !ret; i++)
+		if (!op->remote[i].resolved)
+			ret = resolve(op, &op->remote[i]);
+	return ret;
+}
+
+enum vrb_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,
+					const struct vrb_wire_packet *packet)
+{
+	struct vrb_wire_packet rsp = { .type = VRB_WIRE_KEY_RSP, .id = packet->id };
+	struct vrb_mr_place place;
+
+	if (vrb_mr_find(peer->ep->domain, packet->key, &place)) {
+		rsp.key = place.rkey;
+		rsp.addr = place.base;
+		rsp.len = place.len;
+	} else {
+		rsp.status = FI_EKEYREJECTED;
+	}
+	vrb_rdm_answer(peer, &rsp, NULL, 0);
+	return VRB_WIRE_OK;
+}
+
+static void remember(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet)
+{
+	struct known *known = malloc(sizeof(*known)), **found;
+
+	if (!known)
+		return;
+	*known = (struct known){ .key = peer->key, .base = packet->addr, .len = packet->len,
+				 .rkey = packet->status ? 0 : (uint32_t)packet->key };
+	found = tsearch(known, &peer->keys, compare);
+	if (!found || *found != known)
+		free(known);
+}
+
+/* A key that there is none of is known for the operations that wait, and then no more. */
+enum vrb_wire_error vrb_rdm_key_answer(struct vrb_rdm_peer *peer,
+				       const struct vrb_wire_packet *packet)
+{
+	if (!packet->id) {
+		vrb_rdm_keys_forget(peer);
+		return VRB_WIRE_OK;
+	}
+	if (!peer->asked || packet->id != peer->key_id)
+		return VRB_WIRE_OK;
+	peer->asked = false;
+	remember(peer, packet);
+	vrb_rdm_ops_pump(peer);
+	if (packet->status)
+		vrb_rdm_keys_forget(peer);
+	return VRB_WIRE_OK;
+}
+
+void vrb_rdm_keys_forget(struct vrb_rdm_peer *peer)
+{
+	tdestroy(peer->keys, free);
+	peer->keys = NULL;
+	peer->asked = false;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections to peers: queue pairs and their rings. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "link.h"
+#include "prov/verbs/err.h"
+#include "prov/verbs/prov.h"
+
+#define RING_MAX 128u
+#define RING_MIN 8u
+
+static int failed(const char *what, int err)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "connecting reliable datagrams: %s: %s%s\n", what,
+		strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+/* Of the room that is left in the CQ a new peer gets a quarter at most, so that there is some for many. */
+static uint32_t ring_size(const struct vrb_rdm *ep)
+{
+	uint32_t size = RING_MAX;
+
+	while (size > RING_MIN && size > ep->cq_room / 4)
+		size /= 2;
+	return size;
+}
+
+struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_link *link;
+	uint32_t i, size = ring_size(ep);
+
+	if (size > ep->cq_room) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"connecting reliable datagrams: the device's completion queue is full; use "
+			"several endpoints\n");
+		return NULL;
+	}
+	link = calloc(1, sizeof(*link));
+	if (!link)
+		return NULL;
+	link->ep = ep;
+	link->size = size;
+	link->mask = size - 1;
+	link->slots = calloc(size, sizeof(*link->slots));
+	if (!link->slots) {
+		free(link);
+		return NULL;
+	}
+	for (i = 0; i < size; i++)
+		link->slots[i].link = link;
+	ep->cq_room -= size;
+	return link;
+}
+
+static struct vrb_rdm_link **bucket(struct vrb_rdm *ep, uint32_t qp_num)
+{
+	return &ep->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
+}
+
+struct vrb_rdm_link *vrb_rdm_link_find(const struct vrb_rdm *ep, uint32_t qp_num)
+{
+	struct vrb_rdm_link *link = ep->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
+
+	while (link && link->qp_num != qp_num)
+		link = link->qp_next;
+	return link;
+}
+
+static void unlist(struct vrb_rdm_link *link)
+{
+	struct vrb_rdm_link **at = bucket(link->ep, link->qp_num);
+
+	while (*at && *at != link)
+		at = &(*at)->qp_next;
+	if (*at)
+		*at = link->qp_next;
+}
+
+void vrb_rdm_link_free(struct vrb_rdm_link *link)
+{
+	int err;
+
+	if (!link)
+		return;
+	if (link->qp) {
+		unlist(link);
+		err = ibv_destroy_qp(link->qp);
+		if (err)
+			failed("ibv_destroy_qp", err);
+	}
+	link->ep->cq_room += link->size;
+	free(link->slots);
+	free(link);
+}
+
+static int to_init(struct vrb_rdm_link *link)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = link->id->port_num,
+		.qp_access_flags =
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+	};
+	int err;
+
+	err = ibv_modify_qp(link->qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	return err ? failed("ibv_modify_qp to INIT", err) : 0;
+}
+
+int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
+{
+	struct vrb_rdm *ep = link->ep;
+	struct ibv_qp_init_attr attr = {
+		.qp_context = link,
+		.send_cq = ep->cq,
+		.recv_cq = ep->cq,
+		.srq = ep->srq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = link->size,
+			.max_send_sge = 1 + VRB_PROTO_IOV,
+			.max_inline_data = ep->info->tx_attr->inject_size,
+		},
+	};
+
+	attr.cap.max_inline_data = ep->inline_max + (uint32_t)sizeof(struct vrb_wire_plain);
+	link->qp = ibv_create_qp(ep->domain->pd, &attr);
+	if (!link->qp)
+		return failed("ibv_create_qp", errno);
+	link->qp_num = link->qp->qp_num;
+	link->qp_next = *bucket(ep, link->qp_num);
+	*bucket(ep, link->qp_num) = link;
+	return to_init(link);
+}
+
+static int modify(struct vrb_rdm_link *link, enum ibv_qp_state state, const char *what)
+{
+	const struct ibv_device_attr *device = &link->ep->domain->attr;
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int err, mask = 0;
+
+	if (rdma_init_qp_attr(link->id, &attr, &mask))
+		return failed("rdma_init_qp_attr", errno);
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		attr.min_rnr_timer = (uint8_t)vrb_params.min_rnr_timer;
+	if (mask & IBV_QP_RETRY_CNT)
+		attr.retry_cnt = (uint8_t)vrb_params.retry_count;
+	if (mask & IBV_QP_RNR_RETRY)
+		attr.rnr_retry = (uint8_t)vrb_params.rnr_retry_count;
+	if ((mask & IBV_QP_TIMEOUT) && vrb_params.ack_timeout)
+		attr.timeout = (uint8_t)vrb_params.ack_timeout;
+	if (attr.max_dest_rd_atomic > device->max_qp_rd_atom)
+		attr.max_dest_rd_atomic = (uint8_t)device->max_qp_rd_atom;
+	if (attr.max_rd_atomic > device->max_qp_init_rd_atom)
+		attr.max_rd_atomic = (uint8_t)device->max_qp_init_rd_atom;
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+				       IBV_ACCESS_REMOTE_WRITE;
+	err = ibv_modify_qp(link->qp, &attr, mask);
+	return err ? failed(what, err) : 0;
+}
+
+int vrb_rdm_link_connect(struct vrb_rdm_link *link)
+{
+	int ret = modify(link, IBV_QPS_INIT, "ibv_modify_qp to INIT");
+
+	if (!ret)
+		ret = modify(link, IBV_QPS_RTR, "ibv_modify_qp to RTR");
+	if (!ret)
+		ret = modify(link, IBV_QPS_RTS, "ibv_modify_qp to RTS");
+	return ret;
+}
+
+void vrb_rdm_link_break(struct vrb_rdm_link *link)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (link->qp && !link->broken)
+		ibv_modify_qp(link->qp, &attr, IBV_QP_STATE);
+	link->broken = true;
+}

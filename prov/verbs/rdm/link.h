@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One connection to a peer: the queue pair, the connection manager's id, and the ring of what was posted.
+ * A peer has one that it sends by; an old one may still be flushing, and an endpoint that is its own
+ * peer has one for each end.
+ */
+#ifndef VRB_RDM_LINK_H
+#define VRB_RDM_LINK_H
+
+#include <stdbool.h>
+#include <rdma/rdma_cma.h>
+#include "prov/verbs/cm.h"
+#include "rdm.h"
+
+/* What a work request is, in vrb_rdm_slot.flags above the FI_* of its completion. VRB_SILENT too. */
+#define VRB_RDM_KIND_SHIFT 60
+#define VRB_RDM_KIND	   (7ULL << VRB_RDM_KIND_SHIFT)
+enum vrb_rdm_kind {
+	VRB_RDM_PLAIN,	/* a message sent past the protocol; context is the application's */
+	VRB_RDM_PACKET, /* context: vrb_proto_out or NULL */
+	VRB_RDM_READ,	/* context: vrb_proto_in */
+	VRB_RDM_WRITE,	/* context: vrb_proto_out */
+	VRB_RDM_OP,	/* context: vrb_rdm_op */
+};
+
+/* A work request, by its address as wr_id. */
+struct vrb_rdm_slot {
+	void *context;
+	uint64_t flags;
+	struct vrb_rdm_buf *bounce; /* what it sends, given back when it is complete */
+	struct vrb_rdm_link *link;
+};
+
+/* In order: a link only moves on. */
+enum vrb_rdm_link_state {
+	VRB_RDM_LINK_NEW,
+	VRB_RDM_LINK_CALLING,  /* active: resolving, or request sent */
+	VRB_RDM_LINK_ACCEPTED, /* passive: accepted, not yet established */
+	VRB_RDM_LINK_UP,
+	VRB_RDM_LINK_ENDED, /* what was posted flushes */
+	VRB_RDM_LINK_DEAD,  /* to be freed by the event thread */
+};
+
+struct vrb_rdm_link {
+	struct vrb_owner owner; /* of id */
+	enum vrb_rdm_link_state state;
+	struct vrb_rdm *ep;
+	struct vrb_rdm_peer *peer;
+	struct rdma_cm_id *id;
+	struct ibv_qp *qp;
+	uint32_t qp_num;
+	bool active; /* we asked for the connection */
+	bool mirror; /* the other end of an endpoint's connection to itself: only received from */
+	bool broken; /* the queue pair is in error: what is posted flushes */
+	uint32_t size, mask;   /* work requests it holds, a power of two */
+	uint32_t head, tail;   /* count those posted and completed */
+	struct vrb_rdm_slot *slots;
+	struct vrb_rdm_link *qp_next; /* ep->by_qp */
+	SLIST_ENTRY(vrb_rdm_link) grave; /* ep->graves */
+};
+
+/* With a ring of what the endpoint's CQ has room for. NULL when there is none, logged. */
+struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep);
+/* The id is destroyed, or not the link's. */
+void vrb_rdm_link_free(struct vrb_rdm_link *link);
+/* Makes the queue pair, in INIT. 0 or -FI_E*. */
+int vrb_rdm_link_create_qp(struct vrb_rdm_link *link);
+/* INIT to RTR to RTS, with what the id knows of the peer. 0 or -FI_E*. */
+int vrb_rdm_link_connect(struct vrb_rdm_link *link);
+/* Everything posted completes, with errors. */
+void vrb_rdm_link_break(struct vrb_rdm_link *link);
+struct vrb_rdm_link *vrb_rdm_link_find(const struct vrb_rdm *ep, uint32_t qp_num);
+
+static inline bool vrb_rdm_link_idle(const struct vrb_rdm_link *link)
+{
+	return link->head == link->tail;
+}
+
+/*
+ * Posts a work request; the peer's flow has a credit. Those that are not signalled are seen with the next that
+ * is, one in each quarter of the ring. 0 or an errno.
+ */
+static inline int vrb_rdm_link_post(struct vrb_rdm_link *link, struct ibv_send_wr *wr,
+				    uint64_t flags, void *context, struct vrb_rdm_buf *bounce)
+{
+	struct vrb_rdm_slot *slot = &link->slots[link->head & link->mask];
+	struct ibv_send_wr *bad;
+	int err;
+
+	slot->context = context;
+	slot->flags = flags;
+	slot->bounce = bounce;
+	wr->wr_id = (uintptr_t)slot;
+	if (!(flags & VRB_SILENT) || !((link->head + 1) & (link->mask >> 2)))
+		wr->send_flags |= IBV_SEND_SIGNALED;
+	err = ibv_post_send(link->qp, wr, &bad);
+	if (__builtin_expect(!err, 1))
+		link->head++;
+	return err;
+}
+
+#endif

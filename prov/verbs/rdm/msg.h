@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef VRB_RDM_MSG_H
+#define VRB_RDM_MSG_H
+
+#include "rdm.h"
+
+extern struct fi_ops_msg vrb_rdm_msg_ops;
+extern struct fi_ops_tagged vrb_rdm_tagged_ops;
+
+/* The default flags or the way of completion changed. */
+void vrb_rdm_set_modes(struct vrb_rdm *ep);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* RMA and atomic operations: their queue, their work requests, their end. */
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/mr_cache.h>
+#include <rdma/fi_errno.h>
+#include "carry.h"
+#include "conn.h"
+#include "op.h"
+#include "progress.h"
+
+#define OBJECTS 64u /* of a chunk */
+#define ID_BITS 20
+
+/* A packet that waits for a credit. */
+struct vrb_rdm_reply {
+	STAILQ_ENTRY(vrb_rdm_reply) link;
+	size_t hdr_len, len;
+	uint8_t bytes[]; /* the header, then the payload */
+};
+
+void vrb_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len)
+{
+	const uint8_t *bytes = from;
+	size_t take;
+
+	for (; count-- && len; iov++) {
+		take = iov->iov_len < len ? iov->iov_len : len;
+		memcpy(iov->iov_base, bytes, take);
+		bytes += take;
+		len -= take;
+	}
+}
+
+void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count)
+{
+	uint8_t *bytes = to;
+
+	for (; count--; iov++) {
+		memcpy(bytes, iov->iov_base, iov->iov_len);
+		bytes += iov->iov_len;
+	}
+}
+
+static bool grow(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_op **chunks, *ops;
+	uint32_t i;
+
+	if (ep->op_count >= ep->info->tx_attr->size)
+		return false;
+	chunks = realloc(ep->ops, (ep->op_count / OBJECTS + 1) * sizeof(*chunks));
+	if (!chunks)
+		return false;
+	ep->ops = chunks;
+	ops = calloc(OBJECTS, sizeof(*ops));
+	if (!ops)
+		return false;
+	chunks[ep->op_count / OBJECTS] = ops;
+	for (i = 0; i < OBJECTS; i++) {
+		ops[i].index = ep->op_count + i;
+		SLIST_INSERT_HEAD(&ep->free_ops, &ops[i], unused);
+	}
+	ep->op_count += OBJECTS;
+	return true;
+}
+
+struct vrb_rdm_op *vrb_rdm_op_get(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_op *op;
+	uint32_t index;
+	uint16_t use;
+
+	if (SLIST_EMPTY(&ep->free_ops) && !grow(ep))
+		return NULL;
+	op = SLIST_FIRST(&ep->free_ops);
+	SLIST_REMOVE_HEAD(&ep->free_ops, unused);
+	index = op->index;
+	use = (uint16_t)((op->use + 1) & 0xfff);
+	*op = (struct vrb_rdm_op){ .index = index, .use = use };
+	op->id = (uint32_t)use << ID_BITS | index;
+	return op;
+}
+
+static void release(struct vrb_rdm_op *op)
+{
+	struct vrb_rdm *ep = op->peer->ep;
+	uint8_t i;
+
+	for (i = 0; i < op->local_count; i++)
+		if (op->local[i].region)
+			ofi_mr_cache_put(ep->domain->cache, op->local[i].region);
+	if (op->bounce)
+		vrb_rdm_pool_put(&ep->tx_bufs, op->bounce);
+	free(op->operands);
+	op->local_count = 0;
+	op->bounce = NULL;
+	op->operands = NULL;
+}
+
+void vrb_rdm_op_put(struct vrb_rdm_op *op)
+{
+	release(op);
+	SLIST_INSERT_HEAD(&op->peer->ep->free_ops, op, unused);
+}
+
+static void finish(struct vrb_rdm_op *op)
+{
+	struct vrb_rdm *ep = op->peer->ep;
+
+	if (op->kind == VRB_RDM_OP_READ && op->bounce && !op->err)
+		vrb_rdm_scatter(op->result, op->result_count, op->bounce->data, op->total);
+	if (op->waiting)
+		TAILQ_REMOVE(&op->peer->answers, op, wait);
+	op->waiting = false;
+	vrb_rdm_complete_tx(ep, op->context, op->flags, op->err, op->status);
+	vrb_rdm_op_put(op);
+}
+
+static void fail(struct vrb_rdm_op *op, int err)
+{
+	if (!op->err)
+		op->err = err;
+	if (!op->inflight)
+		finish(op);
+}
+
+void vrb_rdm_op_done(struct vrb_rdm_op *op, int err, int status)
+{
+	op->inflight--;
+	if (err && !op->err) {
+		op->err = err;
+		op->status = status;
+	}
+	if (!op->inflight && (op->err || op->posted == op->total) && op->kind != VRB_RDM_OP_ATOMIC)
+		finish(op);
+}
+
+void vrb_rdm_op_answered(struct vrb_rdm_op *op, int err)
+{
+	op->err = err;
+	finish(op);
+}
+
+/* The pieces of local and remote memory where the operation is, and what both have left. */
+static size_t piece(const struct vrb_rdm_op *op, const struct vrb_rdm_local **local,
+		    size_t *local_at, const struct vrb_rdm_remote **remote, size_t *remote_at)
+{
+	size_t at = op->posted, len;
+
+	*local = op->local;
+	*remote = op->remote;
+	for (*local_at = at; *local_at >= (*local)->len; (*local)++)
+		*local_at -= (*local)->len;
+	for (*remote_at = at; *remote_at >= (*remote)->len; (*remote)++)
+		*remote_at -= (*remote)->len;
+	len = (*local)->len - *local_at;
+	if (len > (*remote)->len - *remote_at)
+		len = (*remote)->len - *remote_at;
+	return len;
+}
+
+/* One work request. */
+static int post_rdma(struct vrb_rdm_op *op)
+{
+	struct vrb_rdm_peer *peer = op->peer;
+	const struct vrb_rdm_remote *remote = op->remote;
+	const struct vrb_rdm_local *local = op->local;
+	size_t local_at = 0, remote_at = 0, len = 0;
+	struct ibv_sge sge = { 0 };
+	struct ibv_send_wr wr = {
+		.opcode = op->kind == VRB_RDM_OP_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+		.sg_list = &sge,
+		.send_flags = op->fence ? IBV_SEND_FENCE : 0,
+	};
+
+	if (op->total) {
+		len = piece(op, &local, &local_at, &remote, &remote_at);
+		if (len > peer->ep->proto.config.max_rdma)
+			len = peer->ep->proto.config.max_rdma;
+		sge = (struct ibv_sge){
+			.addr = (uintptr_t)local->addr + local_at,
+			.length = (uint32_t)len,
+			.lkey = local->lkey,
+		};
+		wr.num_sge = 1;
+	}
+	wr.wr.rdma.remote_addr = remote->base + remote->addr + remote_at;
+	wr.wr.rdma.rkey = remote->rkey;
+	if (vrb_rdm_link_post(peer->link, &wr, (uint64_t)VRB_RDM_OP << VRB_RDM_KIND_SHIFT, op, NULL))
+		return -FI_EAGAIN;
+	vrb_flow_take(&peer->proto.flow);
+	op->inflight++;
+	op->posted += len;
+	return 0;
+}
+
+/* 0 when all of it is posted. */
+static int post(struct vrb_rdm_op *op)
+{
+	struct vrb_flow *flow = &op->peer->proto.flow;
+	int ret;
+
+	ret = vrb_rdm_keys_resolve(op);
+	if (ret)
+		return ret;
+	if (op->kind == VRB_RDM_OP_ATOMIC)
+		return vrb_rdm_atomic_post(op);
+	do {
+		if (!vrb_flow_has_data_credit(flow))
+			return -FI_EAGAIN;
+		ret = post_rdma(op);
+	} while (!ret && op->posted < op->total);
+	return ret;
+}
+
+/* Nothing before the operation is under way. */
+static bool fence_is_open(const struct vrb_rdm_peer *peer)
+{
+	return TAILQ_EMPTY(&peer->proto.outs) && TAILQ_EMPTY(&peer->answers) &&
+	       vrb_rdm_link_idle(peer->link);
+}
+
+static bool send_replies(struct vrb_rdm_peer *peer)
+{
+	struct vrb_rdm_reply *reply;
+	struct iovec iov;
+
+	while ((reply = STAILQ_FIRST(&peer->replies))) {
+		iov = (struct iovec){ reply->bytes + reply->hdr_len, reply->len };
+		if (!vrb_flow_has_control_credit(&peer->proto.flow) ||
+		    vrb_rdm_carry_ops.send(&peer->proto, reply->bytes, reply->hdr_len, &iov, 0,
+					   reply->len, NULL))
+			return false;
+		vrb_flow_take(&peer->proto.flow);
+		STAILQ_REMOVE_HEAD(&peer->replies, link);
+		free(reply);
+	}
+	return true;
+}
+
+bool vrb_rdm_answer(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet,
+		    const void *payload, size_t len)
+{
+	struct vrb_rdm_reply *reply = malloc(sizeof(*reply) + VRB_WIRE_HEADER_MAX + len);
+
+	if (!reply)
+		return false;
+	reply->hdr_len = vrb_wire_build(reply->bytes, packet);
+	reply->len = len;
+	if (len)
+		memcpy(reply->bytes + reply->hdr_len, payload, len);
+	STAILQ_INSERT_TAIL(&peer->replies, reply, link);
+	if (peer->proto.up)
+		send_replies(peer);
+	return true;
+}
+
+void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
+{
+	struct vrb_rdm_op *op;
+	int ret;
+
+	if (!peer->proto.up || !send_replies(peer))
+		return;
+	while ((op = STAILQ_FIRST(&peer->ops))) {
+		if (op->fence && !op->posted && !fence_is_open(peer))
+			return;
+		ret = post(op);
+		if (ret == -FI_EAGAIN)
+			return;
+		STAILQ_REMOVE_HEAD(&peer->ops, link);
+		if (ret)
+			fail(op, -ret);
+	}
+}
+
+int vrb_rdm_op_start(struct vrb_rdm_op *op)
+{
+	struct vrb_rdm_peer *peer = op->peer;
+	bool first = STAILQ_EMPTY(&peer->ops);
+	int ret = peer->link ? 0 : vrb_rdm_conn_want(peer);
+
+	if (ret) {
+		vrb_rdm_op_put(op);
+		return ret;
+	}
+	STAILQ_INSERT_TAIL(&peer->ops, op, link);
+	if (first)
+		vrb_rdm_ops_pump(peer);
+	return 0;
+}
+
+void vrb_rdm_ops_fail(struct vrb_rdm_peer *peer, int err)
+{
+	struct vrb_rdm_reply *reply;
+	struct vrb_rdm_op *op;
+
+	while ((op = STAILQ_FIRST(&peer->ops))) {
+		STAILQ_REMOVE_HEAD(&peer->ops, link);
+		fail(op, err);
+	}
+	while ((op = TAILQ_FIRST(&peer->answers)))
+		vrb_rdm_op_answered(op, err);
+	while ((reply = STAILQ_FIRST(&peer->replies))) {
+		STAILQ_REMOVE_HEAD(&peer->replies, link);
+		free(reply);
+	}
+	vrb_rdm_keys_forget(peer);
+}
+
+void vrb_rdm_ops_fini(struct vrb_rdm *ep)
+{
+	uint32_t i;
+
+	for (i = 0; i < ep->op_count / OBJECTS; i++)
+		free(ep->ops[i]);
+	free(ep->ops);
+}
+
+struct vrb_rdm_op *vrb_rdm_op_at(struct vrb_rdm *ep, uint32_t id)
+{
+	uint32_t index = id & ((1u << ID_BITS) - 1);
+	struct vrb_rdm_op *op;
+
+	if (index >= ep->op_count)
+		return NULL;
+	op = &ep->ops[index / OBJECTS][index % OBJECTS];
+	return op->id == id && op->waiting ? op : NULL;
+}
+
+enum vrb_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
+				      const struct vrb_wire_packet *packet)
+{
+	switch (packet->type) {
+	case VRB_WIRE_ATOMIC_REQ:
+		return vrb_rdm_atomic_request(peer, packet);
+	case VRB_WIRE_ATOMIC_RSP:
+		return vrb_rdm_atomic_answer(peer, packet);
+	case VRB_WIRE_KEY_REQ:
+		return vrb_rdm_key_request(peer, packet);
+	case VRB_WIRE_KEY_RSP:
+		return vrb_rdm_key_answer(peer, packet);
+	default:
+		return VRB_WIRE_E_TYPE;
+	}
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Peers by address and by number. */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/addr.h>
+#include "av.h"
+#include "peer.h"
+
+bool vrb_rdm_addr_set(struct vrb_rdm_addr *addr, const struct sockaddr *sa)
+{
+	memset(addr, 0, sizeof(*addr));
+	if (sa->sa_family == AF_INET) {
+		addr->in.sin_family = AF_INET;
+		addr->in.sin_port = ((const struct sockaddr_in *)sa)->sin_port;
+		addr->in.sin_addr = ((const struct sockaddr_in *)sa)->sin_addr;
+		return addr->in.sin_port && addr->in.sin_addr.s_addr;
+	}
+	if (sa->sa_family == AF_INET6) {
+		addr->in6.sin6_family = AF_INET6;
+		addr->in6.sin6_port = ((const struct sockaddr_in6 *)sa)->sin6_port;
+		addr->in6.sin6_addr = ((const struct sockaddr_in6 *)sa)->sin6_addr;
+		addr->in6.sin6_scope_id = ((const struct sockaddr_in6 *)sa)->sin6_scope_id;
+		return addr->in6.sin6_port && !IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
+	}
+	return false;
+}
+
+/* Without the scope: the peer may know its interface by another number. */
+int vrb_rdm_addr_compare(const void *a, const void *b)
+{
+	const struct vrb_rdm_addr *x = a, *y = b;
+	int ret = (int)x->sa.sa_family - (int)y->sa.sa_family;
+
+	if (ret)
+		return ret;
+	if (x->sa.sa_family == AF_INET) {
+		ret = memcmp(&x->in.sin_addr, &y->in.sin_addr, sizeof(x->in.sin_addr));
+		return ret ? ret : memcmp(&x->in.sin_port, &y->in.sin_port, sizeof(in_port_t));
+	}
+	ret = memcmp(&x->in6.sin6_addr, &y->in6.sin6_addr, sizeof(x->in6.sin6_addr));
+	return ret ? ret : memcmp(&x->in6.sin6_port, &y->in6.sin6_port, sizeof(in_port_t));
+}
+
+static int compare_peers(const void *a, const void *b)
+{
+	const struct vrb_rdm_peer *x = a, *y = b;
+
+	return vrb_rdm_addr_compare(&x->addr, &y->addr);
+}
+
+/* Doubles an array of pointers so that it holds `index`. */
+static bool reserve(struct vrb_rdm_peer ***array, size_t *size, size_t index)
+{
+	size_t wanted = *size ? *size : 16;
+	struct vrb_rdm_peer **grown;
+
+	if (index < *size)
+		return true;
+	while (wanted <= index)
+		wanted *= 2;
+	grown = realloc(*array, wanted * sizeof(*grown));
+	if (!grown)
+		return false;
+	memset(grown + *size, 0, (wanted - *size) * sizeof(*grown));
+	*array = grown;
+	*size = wanted;
+	return true;
+}
+
+static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
+{
+	struct vrb_rdm_peer *peer;
+
+	if (!reserve(&ep->peers, &ep->peers_size, ep->peer_count))
+		return NULL;
+	peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return NULL;
+	peer->ep = ep;
+	peer->addr = *addr;
+	peer->fi_addr = FI_ADDR_NOTAVAIL;
+	STAILQ_INIT(&peer->ops);
+	TAILQ_INIT(&peer->answers);
+	STAILQ_INIT(&peer->replies);
+	if (!tsearch(peer, &ep->peer_tree, compare_peers)) {
+		free(peer);
+		return NULL;
+	}
+	vrb_proto_peer_init(&ep->proto, &peer->proto, ep->peer_count);
+	ep->peers[ep->peer_count++] = peer;
+	return peer;
+}
+
+struct vrb_rdm_peer *vrb_rdm_peer_at(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
+{
+	struct vrb_rdm_peer key = { .addr = *addr };
+	struct vrb_rdm_peer **found = tfind(&key, &ep->peer_tree, compare_peers);
+
+	return found ? *found : peer_new(ep, addr);
+}
+
+struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, int *err)
+{
+	struct vrb_rdm_peer *peer;
+	struct vrb_rdm_addr addr;
+
+	*err = -FI_EINVAL;
+	if (!vrb_rdm_av_get(ep->av, fi_addr, &addr))
+		return NULL;
+	*err = -FI_ENOMEM;
+	peer = vrb_rdm_peer_at(ep, &addr);
+	if (!peer || !reserve(&ep->by_addr, &ep->by_addr_size, fi_addr))
+		return NULL;
+	ep->by_addr[fi_addr] = peer;
+	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
+		peer->fi_addr = fi_addr;
+	return peer;
+}
+
+fi_addr_t vrb_rdm_peer_source(struct vrb_rdm_peer *peer)
+{
+	if (peer->fi_addr == FI_ADDR_NOTAVAIL && peer->ep->wants_source)
+		peer->fi_addr = vrb_rdm_av_find(peer->ep->av, &peer->addr);
+	return peer->fi_addr;
+}
+
+void vrb_rdm_peer_forget(struct vrb_rdm *ep, fi_addr_t fi_addr)
+{
+	struct vrb_rdm_peer *peer;
+
+	if (fi_addr >= ep->by_addr_size || !(peer = ep->by_addr[fi_addr]))
+		return;
+	ep->by_addr[fi_addr] = NULL;
+	if (peer->fi_addr == fi_addr)
+		peer->fi_addr = FI_ADDR_NOTAVAIL;
+}
+
+static void leave_it(void *peer)
+{
+	(void)peer;
+}
+
+void vrb_rdm_peers_fini(struct vrb_rdm *ep)
+{
+	uint32_t i;
+
+	tdestroy(ep->peer_tree, leave_it);
+	for (i = 0; i < ep->peer_count; i++)
+		free(ep->peers[i]);
+	free(ep->peers);
+	free(ep->by_addr);
+}

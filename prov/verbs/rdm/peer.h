@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A peer: its protocol, its address, and the connection to it. */
+#ifndef VRB_RDM_PEER_H
+#define VRB_RDM_PEER_H
+
+#include <netinet/in.h>
+#include "link.h"
+#include "rdm.h"
+
+struct vrb_rdm_peer {
+	struct vrb_proto_peer proto; /* first */
+	struct vrb_rdm *ep;
+	struct vrb_rdm_link *link; /* that is sent by, or was and is flushing; NULL while there is none */
+	struct vrb_rdm_link *next; /* that is being made */
+	uint64_t incarnation;	   /* 0 while unknown */
+	size_t eager;		   /* payload that the peer has room for */
+	uint64_t deadline, retry_at; /* ms; 0 while it is not wanted */
+	uint64_t delay;
+	fi_addr_t fi_addr;	   /* FI_ADDR_NOTAVAIL while it has none */
+	struct vrb_rdm_addr addr;
+	STAILQ_HEAD(, vrb_rdm_op) ops;	      /* RMA and atomics that wait to be posted */
+	TAILQ_HEAD(, vrb_rdm_op) answers;     /* atomics that wait for the peer's answer */
+	STAILQ_HEAD(, vrb_rdm_reply) replies; /* of ours that wait for a credit */
+	void *keys;			      /* tsearch(3): the peer's keys that are known */
+	bool asked;			      /* for key, as key_id */
+	uint32_t key_id;
+	uint64_t key;
+};
+
+/* False for what is no IP address with a port. */
+bool vrb_rdm_addr_set(struct vrb_rdm_addr *addr, const struct sockaddr *sa);
+int vrb_rdm_addr_compare(const void *a, const void *b);
+
+/* The peer of an fi_addr when it is new to the endpoint. NULL: -errno is in *err. */
+struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, int *err);
+/* The peer with an address; made when it is new. NULL when out of memory. */
+struct vrb_rdm_peer *vrb_rdm_peer_at(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr);
+/* What completions report as the source. */
+fi_addr_t vrb_rdm_peer_source(struct vrb_rdm_peer *peer);
+/* The fi_addr is removed from the address vector. */
+void vrb_rdm_peer_forget(struct vrb_rdm *ep, fi_addr_t fi_addr);
+void vrb_rdm_peers_fini(struct vrb_rdm *ep);
+
+static inline struct vrb_rdm_peer *vrb_rdm_peer_of(struct vrb_rdm *ep, fi_addr_t fi_addr, int *err)
+{
+	struct vrb_rdm_peer *peer;
+
+	if (__builtin_expect(fi_addr < ep->by_addr_size, 1)) {
+		peer = ep->by_addr[fi_addr];
+		if (__builtin_expect(!!peer, 1))
+			return peer;
+	}
+	return vrb_rdm_peer_meet(ep, fi_addr, err);
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the device has completed becomes steps of the protocol, and completions. */
+#ifndef VRB_RDM_PROGRESS_H
+#define VRB_RDM_PROGRESS_H
+
+#include "rdm.h"
+
+/* Takes the endpoint's lock. */
+void vrb_rdm_progress(struct vrb_rdm *ep);
+/*
+ * 0: nothing to do, and what comes from now on makes the endpoint's channel readable. -FI_EAGAIN: something
+ * was done. Takes the endpoint's lock.
+ */
+int vrb_rdm_arm(struct vrb_rdm *ep);
+
+/* With the lock held: entries for the application, and counts. err: FI_E* or 0; wc_status with it. */
+void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int err, int wc_status);
+/* Whatever is not complete fails, unreported: the endpoint closes. */
+void vrb_rdm_release_all(struct vrb_rdm *ep);
+/* Nothing more comes of what was posted to the link. */
+void vrb_rdm_flush(struct vrb_rdm_link *link);
+void vrb_rdm_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The reliable-datagram endpoint on verbs: one shared receive queue, one CQ for everything, one RC queue
+ * pair per peer, connected at first use. The protocol is proto.h's; this is what carries it.
+ *
+ * Locks, in the order they are taken: cq->eps_lock, av->lock, ep->lock, cq->lock. ep->lock guards the endpoint, its
+ * peers and all of the protocol; the event thread takes it too.
+ */
+#ifndef VRB_RDM_H
+#define VRB_RDM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <netinet/in.h>
+#include <sys/queue.h>
+#include <infiniband/verbs.h>
+#include <rdma/fi_endpoint.h>
+#include <ofi/cntr.h>
+#include <ofi/lock.h>
+#include <ofi/ref.h>
+#include "buf.h"
+#include "prov/verbs/cm.h"
+#include "prov/verbs/domain.h"
+#include "prov/verbs/wq.h"
+#include "proto.h"
+
+#define VRB_RDM_QP_BUCKETS 1024u
+
+struct vrb_rdm_av;
+struct vrb_rdm_cq;
+struct vrb_rdm_link;
+struct vrb_rdm_peer;
+
+/* The operations of the application, and what they carry besides the protocol's part. */
+struct vrb_rdm_out {
+	struct vrb_proto_out proto; /* first */
+	uint64_t flags;		    /* of the completion, VRB_SILENT */
+	void *copy;		    /* the data of an injected message */
+	SLIST_ENTRY(vrb_rdm_out) link;
+};
+
+struct vrb_rdm_recv {
+	struct vrb_proto_recv proto; /* first */
+	uint64_t flags;
+	SLIST_ENTRY(vrb_rdm_recv) link;
+};
+
+SLIST_HEAD(vrb_rdm_outs, vrb_rdm_out);
+SLIST_HEAD(vrb_rdm_recvs, vrb_rdm_recv);
+
+enum { VRB_RDM_SEND, VRB_RDM_RECV, VRB_RDM_RMA_READ, VRB_RDM_RMA_WRITE, VRB_RDM_COUNTS };
+
+/* An address as the AV keeps it and as peers are found by. */
+struct vrb_rdm_addr {
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	};
+};
+
+struct vrb_rdm_listener {
+	struct vrb_owner owner; /* of id */
+	struct vrb_rdm *ep;
+	struct rdma_cm_id *id;
+};
+
+SLIST_HEAD(vrb_rdm_graves, vrb_rdm_link);
+
+struct vrb_rdm {
+	struct fid_ep fid;
+	struct ofi_lock lock;
+	bool enabled;
+	int dead; /* FI_E* of a lost device, else 0 */
+
+	size_t inject_size;
+	size_t inline_max; /* payload of a plain packet that the device takes inline */
+	uint64_t tx_op_flags, rx_op_flags;
+	uint64_t plain_flags;	/* of the completion of a plain packet sent by fi_tsend */
+	size_t plain_end;	/* it is shorter than this */
+	size_t min_multi_recv;
+	bool tx_selective, rx_selective;
+	bool wants_source;
+	bool prov_keys;	    /* keys of remote memory are rkeys */
+	uint8_t *atomic_old; /* values fetched by the atomic that is performed */
+	struct vrb_rdm_cq *tx_cq, *rx_cq;
+	struct ofi_cntr *cntrs[VRB_RDM_COUNTS];
+
+	struct vrb_domain *domain;
+	struct fi_info *info;
+	struct vrb_rdm_av *av;
+	struct ofi_eq *eq;
+	int attached; /* to tx_cq, to rx_cq */
+	struct vrb_proto proto;
+	struct vrb_match_node **buckets;
+
+	/* Of the device. */
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	uint32_t cq_room;     /* work requests that may still be added to the CQ's burden */
+	unsigned int unacked; /* channel events */
+	struct ibv_srq *srq;
+
+	/* Templates of a plain packet. */
+	struct vrb_wire_plain plain;
+	struct ibv_sge sge[2];
+	struct ibv_send_wr wr;
+
+	/* Memory. */
+	struct vrb_rdm_pool tx_bufs; /* bounce buffers */
+	struct vrb_rdm_rx_ring rx;   /* receive buffers */
+	struct vrb_rdm_outs free_outs;
+	struct vrb_rdm_out **outs; /* chunks, by index */
+	uint32_t out_count;
+	SLIST_HEAD(, vrb_rdm_op) free_ops;
+	struct vrb_rdm_op **ops; /* chunks, by index */
+	uint32_t op_count;
+	struct vrb_rdm_recvs free_recvs;
+	struct vrb_rdm_recv **recv_chunks;
+	uint32_t recv_chunk_count;
+
+	/* Peers. */
+	struct vrb_rdm_peer **by_addr; /* by fi_addr; NULL until first used */
+	size_t by_addr_size;
+	struct vrb_rdm_peer **peers; /* by number, which is their source in the protocol */
+	size_t peers_size;
+	uint32_t peer_count;
+	void *peer_tree; /* tsearch(3) by address */
+	struct vrb_rdm_link *by_qp[VRB_RDM_QP_BUCKETS];
+
+	/* Connections. */
+	struct vrb_rdm_addr self; /* where it listens */
+	uint64_t incarnation;	  /* random: tells a restarted endpoint from the one before */
+	struct vrb_rdm_listener listener;
+	struct vrb_source timer;
+	struct vrb_rdm_graves graves;
+	bool closing;
+
+	LIST_ENTRY(vrb_rdm) tx_link, rx_link, av_link;
+};
+
+static inline struct vrb_rdm *vrb_rdm(struct fid_ep *fid)
+{
+	return (struct vrb_rdm *)fid;
+}
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* RMA: fi_read and fi_write in all their forms, straight to the peer's queue pair. */
+#include <string.h>
+#include <ofi/mr_cache.h>
+#include <rdma/fi_errno.h>
+#include "carry.h"
+#include "link.h"
+#include "op.h"
+
+#define WRITE_FLAGS                                                                     \
+	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE |          \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+#define READ_FLAGS                                                                        \
+	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+	 FI_DELIVERY_COMPLETE)
+
+struct rma {
+	enum vrb_rdm_op_kind kind;
+	const struct iovec *iov;
+	void **desc;
+	size_t count;
+	fi_addr_t addr;
+	const struct fi_rma_iov *rma;
+	size_t rma_count;
+	void *context;
+	uint64_t flags; /* FI_COMPLETION where an entry is wanted */
+};
+
+static uint64_t default_flags(const struct vrb_rdm *ep)
+{
+	return (ep->tx_op_flags & (WRITE_FLAGS & ~FI_INJECT)) |
+	       (ep->tx_selective ? 0 : FI_COMPLETION);
+}
+
+static bool sum(const struct iovec *iov, size_t count, size_t *total)
+{
+	size_t i;
+
+	*total = 0;
+	for (i = 0; i < count; i++)
+		if ((!iov[i].iov_base && iov[i].iov_len) ||
+		    __builtin_add_overflow(*total, iov[i].iov_len, total))
+			return false;
+	return true;
+}
+
+static int check(const struct vrb_rdm *ep, const struct rma *rma, size_t *total)
+{
+	uint64_t allowed = rma->kind == VRB_RDM_OP_READ ? READ_FLAGS : WRITE_FLAGS;
+	size_t i, remote = 0;
+
+	if (rma->flags & ~allowed)
+		return -FI_EBADFLAGS;
+	if (rma->count > VRB_PROTO_IOV || (rma->count && !rma->iov) || !rma->rma_count ||
+	    rma->rma_count > VRB_PROTO_IOV || !rma->rma || !sum(rma->iov, rma->count, total))
+		return -FI_EINVAL;
+	for (i = 0; i < rma->rma_count; i++)
+		if (__builtin_add_overflow(remote, rma->rma[i].len, &remote))
+			return -FI_EINVAL;
+	if (remote != *total)
+		return -FI_EINVAL;
+	if ((rma->flags & FI_INJECT) && *total > ep->inject_size)
+		return -FI_EMSGSIZE;
+	return ep->enabled ? 0 : -FI_EOPBADSTATE;
+}
+
+/* Small transfers go by a registered buffer of ours, also where the application gave none of its own. */
+static bool use_bounce(struct vrb_rdm_op *op, const struct rma *rma, size_t total)
+{
+	struct vrb_rdm *ep = op->peer->ep;
+
+	op->bounce = vrb_rdm_pool_get(&ep->tx_bufs);
+	if (!op->bounce)
+		return false;
+	op->local[0] = (struct vrb_rdm_local){
+		.addr = op->bounce->data,
+		.len = total,
+		.lkey = op->bounce->lkey,
+	};
+	op->local_count = 1;
+	if (rma->kind == VRB_RDM_OP_WRITE) {
+		vrb_rdm_gather(op->bounce->data, rma->iov, rma->count);
+	} else {
+		memcpy(op->result, rma->iov, rma->count * sizeof(*rma->iov));
+		op->result_count = (uint8_t)rma->count;
+	}
+	return true;
+}
+
+/* The application's own registration, or one of the cache. */
+static int use_memory(struct vrb_rdm_op *op, const struct rma *rma)
+{
+	struct ofi_mr_cache *cache = op->peer->ep->domain->cache;
+	struct vrb_rdm_local *local;
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < rma->count && !ret; i++) {
+		if (!rma->iov[i].iov_len)
+			continue;
+		local = &op->local[op->local_count];
+		local->addr = rma->iov[i].iov_base;
+		local->len = rma->iov[i].iov_len;
+		if (rma->desc && rma->desc[i]) {
+			local->lkey = (uint32_t)(uintptr_t)rma->desc[i];
+		} else {
+			ret = ofi_mr_cache_get(cache, local->addr, local->len, &local->region);
+			if (!ret)
+				local->lkey = ((struct ibv_mr *)local->region->mr)->lkey;
+		}
+		op->local_count += !ret;
+	}
+	return ret;
+}
+
+static int set_local(struct vrb_rdm_op *op, const struct rma *rma, size_t total)
+{
+	bool own = rma->desc && rma->desc[0] && !(rma->flags & FI_INJECT);
+
+	if (!total)
+		return 0;
+	if (!own && total <= op->peer->ep->tx_bufs.size)
+		return use_bounce(op, rma, total) ? 0 : -FI_EAGAIN;
+	return use_memory(op, rma);
+}
+
+/* With the lock held. */
+static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct rma *rma,
+		     size_t total)
+{
+	struct vrb_rdm_op *op = vrb_rdm_op_get(ep);
+	uint64_t what = rma->kind == VRB_RDM_OP_READ ? FI_READ : FI_WRITE;
+	size_t i;
+	int ret;
+
+	if (!op)
+		return -FI_EAGAIN;
+	op->peer = peer;
+	op->kind = (uint8_t)rma->kind;
+	op->fence = rma->flags & FI_FENCE;
+	op->context = rma->context;
+	op->flags = FI_RMA | what | (rma->flags & FI_COMPLETION ? 0 : VRB_SILENT);
+	op->total = total;
+	for (i = 0; i < rma->rma_count; i++)
+		op->remote[i] = (struct vrb_rdm_remote){ .addr = rma->rma[i].addr,
+							 .len = rma->rma[i].len,
+							 .key = rma->rma[i].key };
+	op->remote_count = (uint8_t)rma->rma_count;
+	ret = set_local(op, rma, total);
+	if (ret) {
+		vrb_rdm_op_put(op);
+		return ret;
+	}
+	return vrb_rdm_op_start(op);
+}
+
+/* A small write when nothing is in its way. */
+static inline bool write_now(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct rma *rma,
+			     size_t total)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)rma->iov->iov_base, .length = (uint32_t)total };
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.send_flags = IBV_SEND_INLINE,
+		.wr.rdma = { rma->rma->addr, (uint32_t)rma->rma->key },
+	};
+	uint64_t flags = FI_RMA | FI_WRITE | (rma->flags & FI_COMPLETION ? 0 : VRB_SILENT);
+
+	if (rma->kind != VRB_RDM_OP_WRITE || total > ep->inline_max || !total ||
+	    rma->count != 1 || rma->rma_count != 1 || (rma->flags & FI_FENCE) || !ep->prov_keys ||
+	    rma->rma->key >> 32 || !peer->proto.up || !STAILQ_EMPTY(&peer->ops) ||
+	    !vrb_flow_has_data_credit(&peer->proto.flow))
+		return false;
+	if (vrb_rdm_link_post(peer->link, &wr, flags, rma->context, NULL))
+		return false;
+	vrb_flow_take(&peer->proto.flow);
+	return true;
+}
+
+static ssize_t transfer(struct vrb_rdm *ep, const struct rma *rma)
+{
+	struct vrb_rdm_peer *peer;
+	size_t total;
+	ssize_t ret;
+	int err;
+
+	ret = check(ep, rma, &total);
+	if (ret)
+		return ret;
+	ofi_lock(&ep->lock);
+	peer = vrb_rdm_peer_of(ep, rma->addr, &err);
+	if (!peer)
+		ret = err;
+	else if (!write_now(ep, peer, rma, total))
+		ret = start(ep, peer, rma, total);
+	ofi_unlock(&ep->lock);
+	return ret;
+}
+
+static ssize_t one(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const void *buf, size_t len,
+		   void *desc, fi_addr_t addr, uint64_t remote, uint64_t key, void *context,
+		   uint64_t flags)
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+	const struct fi_rma_iov rma_iov = { .addr = remote, .len = len, .key = key };
+	const struct rma rma = { kind, &iov, &desc, 1, addr, &rma_iov, 1, context, flags };
+
+	return transfer(vrb_rdm(fid), &rma);
+}
+
+static ssize_t many(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const struct iovec *iov,
+		    void **desc, size_t count, fi_addr_t addr, uint64_t remote, uint64_t key,
+		    void *context)
+{
+	struct fi_rma_iov rma_iov = { .addr = remote, .key = key };
+	struct vrb_rdm *ep = vrb_rdm(fid);
+	const struct rma rma = { kind, iov,	 desc, count,	addr,
+				 &rma_iov, 1, context, default_flags(ep) };
+
+	if (count > VRB_PROTO_IOV || (count && !iov) || !sum(iov, count, &rma_iov.len))
+		return -FI_EINVAL;
+	return transfer(ep, &rma);
+}
+
+static ssize_t msg(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const struct fi_msg_rma *msg,
+		   uint64_t flags)
+{
+	struct vrb_rdm *ep = vrb_rdm(fid);
+
+	if (!msg)
+		return -FI_EINVAL;
+	return transfer(ep, &(struct rma){ kind, msg->msg_iov, msg->desc, msg->iov_count, msg->addr,
+					   msg->rma_iov, msg->rma_iov_count, msg->context,
+					   flags | (ep->tx_selective ? 0 : FI_COMPLETION) });
+}
+
+static ssize_t rdm_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
+			uint64_t remote, uint64_t key, void *context)
+{
+	return one(fid, VRB_RDM_OP_READ, buf, len, desc, addr, remote, key, context,
+		   default_flags(vrb_rdm(fid)));
+}
+
+static ssize_t rdm_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+{
+	return many(fid, VRB_RDM_OP_READ, iov, desc, count, addr, remote, key, context);
+}
+
+static ssize_t rdm_readmsg(struct fid_ep *fid, const struct fi_msg_rma *rma, uint64_t flags)
+{
+	return msg(fid, VRB_RDM_OP_READ, rma, flags);
+}
+
+static ssize_t rdm_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			 fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+{
+	return one(fid, VRB_RDM_OP_WRITE, buf, len, desc, addr, remote, key, context,
+		   default_flags(vrb_rdm(fid)));
+}
+
+static ssize_t rdm_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			  fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+{
+	return many(fid, VRB_RDM_OP_WRITE, iov, desc, count, addr, remote, key, context);
+}
+
+static ssize_t rdm_writemsg(struct fid_ep *fid, const struct fi_msg_rma *rma, uint64_t flags)
+{
+	return msg(fid, VRB_RDM_OP_WRITE, rma, flags);
+}
+
+static ssize_t rdm_inject_write(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
+				uint64_t remote, uint64_t key)
+{
+	return one(fid, VRB_RDM_OP_WRITE, buf, len, NULL, addr, remote, key, NULL, FI_INJECT);
+}
+
+struct fi_ops_rma vrb_rdm_rma_ops = {
+	.size = sizeof(struct fi_ops_rma),
+	.read = rdm_read,
+	.readv = rdm_readv,
+	.readmsg = rdm_readmsg,
+	.write = rdm_write,
+	.writev = rdm_writev,
+	.writemsg = rdm_writemsg,
+	.inject = rdm_inject_write,
+};
