@@ -106,7 +106,7 @@ static struct fi_ops_domain rdm_ops = {
 
 bool vrb_is_domain(const struct fid_domain *fid)
 {
-	return fid->ops == &domain_ops || fid->ops == &rdm_ops;
+	return fid->ops->endpoint == vrb_ep_open || fid->ops->endpoint == vrb_rdm_open;
 }
 
 void vrb_domain_ops_init(void)

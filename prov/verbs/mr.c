@@ -38,7 +38,7 @@ static bool has_mode(const struct vrb_domain *domain, int bit)
 
 bool vrb_mr_prov_key(const struct vrb_domain *domain)
 {
-	return has_mode(domain, FI_MR_PROV_KEY);
+	return !domain->cache || has_mode(domain, FI_MR_PROV_KEY);
 }
 
 bool vrb_mr_find(struct vrb_domain *domain, uint64_t key, struct vrb_mr_place *place)
@@ -199,7 +199,8 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 
 	if (ret)
 		return ret;
-	return mr ? reg((struct vrb_domain *)fid, iov, access, requested_key, mr, context) : -FI_EINVAL;
+	return mr ? reg((struct vrb_domain *)fid, iov, access, requested_key, mr, context)
+		  : -FI_EINVAL;
 }
 
 static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,

@@ -37,6 +37,7 @@ static const struct part {
 	{ "pscw", part_pscw },
 	{ "accumulate", part_accumulate },
 	{ "fetch", part_fetch },
+	{ "swap", part_swap },
 };
 
 void fail_at(const char *file, int line, const char *format, ...)

@@ -50,5 +50,6 @@ void part_lock(void);
 void part_pscw(void);
 void part_accumulate(void);
 void part_fetch(void);
+void part_swap(void);
 
 #endif

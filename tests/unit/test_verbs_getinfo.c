@@ -292,6 +292,7 @@ static void test_device_limits(void **state)
 	(void)state;
 	two_devices();
 	device->attr.max_qp_wr = 100;
+	hints->ep_attr->type = FI_EP_MSG;
 	hints->domain_attr->name = strdup("rxe0");
 	hints->addr_format = FI_SOCKADDR_IN;
 	hints->tx_attr->size = 101;

@@ -111,6 +111,7 @@ static void init_tables(void)
 	if (done)
 		return;
 	done = true;
+	fake_rdm();
 	ofi_ops_init();
 	vrb_domain_ops_init();
 	vrb_av_ops_init();

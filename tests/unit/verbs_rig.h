@@ -82,4 +82,7 @@ int rig_without_locks(void **state);
 	(cmocka_run_group_tests_name(name " with locks", tests, rig_with_locks, NULL) + \
 	 cmocka_run_group_tests_name(name " without locks", tests, rig_without_locks, NULL))
 
+/* Does nothing: a reference to it links the fakes of reliable datagrams. */
+void fake_rdm(void);
+
 #endif

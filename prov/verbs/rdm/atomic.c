@@ -131,7 +131,8 @@ static bool copy_operands(struct vrb_rdm_op *op, const struct atomic *a, size_t 
 }
 
 /* With the lock held. */
-static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct atomic *a, size_t n)
+static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct atomic *a,
+		     size_t n)
 {
 	struct vrb_rdm_op *op = vrb_rdm_op_get(ep);
 	size_t i, size = ofi_datatype_size(a->datatype);
@@ -247,7 +248,8 @@ static uint64_t access_for(const struct vrb_wire_atomic *a)
 {
 	if (a->kind == VRB_WIRE_ATOMIC_READ)
 		return FI_REMOTE_READ;
-	return a->kind == VRB_WIRE_ATOMIC_WRITE ? FI_REMOTE_WRITE : FI_REMOTE_READ | FI_REMOTE_WRITE;
+	return a->kind == VRB_WIRE_ATOMIC_WRITE ? FI_REMOTE_WRITE
+						: FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
 static void apply(const struct vrb_wire_atomic *a, void *at, size_t count, const uint8_t *operand,
@@ -343,7 +345,8 @@ static ssize_t rdm_atomicv(struct fid_ep *fid, const struct fi_ioc *ioc, void **
 			   fi_addr_t addr, uint64_t remote, uint64_t key, enum fi_datatype datatype,
 			   enum fi_op op, void *context)
 {
-	const struct fi_rma_ioc rma = { remote, is_bad(ioc, count) ? 0 : elements(ioc, count), key };
+	const struct fi_rma_ioc rma = { remote, is_bad(ioc, count) ? 0 : elements(ioc, count),
+					key };
 
 	(void)desc;
 	return atomic(fid, &(struct atomic){ .kind = VRB_WIRE_ATOMIC_WRITE,
@@ -372,16 +375,17 @@ static ssize_t rdm_atomicmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg
 	if (!msg)
 		return -FI_EINVAL;
 	return atomic(fid,
-		      &(struct atomic){ .kind = VRB_WIRE_ATOMIC_WRITE,
-					.buf = msg->msg_iov,
-					.count = msg->iov_count,
-					.addr = msg->addr,
-					.rma = msg->rma_iov,
-					.rma_count = msg->rma_iov_count,
-					.datatype = msg->datatype,
-					.op = msg->op,
-					.context = msg->context,
-					.flags = flags | (vrb_rdm(fid)->tx_selective ? 0 : FI_COMPLETION) });
+		      &(struct atomic){
+			      .kind = VRB_WIRE_ATOMIC_WRITE,
+			      .buf = msg->msg_iov,
+			      .count = msg->iov_count,
+			      .addr = msg->addr,
+			      .rma = msg->rma_iov,
+			      .rma_count = msg->rma_iov_count,
+			      .datatype = msg->datatype,
+			      .op = msg->op,
+			      .context = msg->context,
+			      .flags = flags | (vrb_rdm(fid)->tx_selective ? 0 : FI_COMPLETION) });
 }
 
 static ssize_t rdm_inject_atomic(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t addr,
@@ -427,9 +431,9 @@ static ssize_t rdm_fetchv(struct fid_ep *fid, const struct fi_ioc *ioc, void **d
 					     .flags = default_flags(vrb_rdm(fid)) });
 }
 
-static ssize_t rdm_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
-			 void *result_desc, fi_addr_t addr, uint64_t remote, uint64_t key,
-			 enum fi_datatype datatype, enum fi_op op, void *context)
+static ssize_t rdm_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			 void *result, void *result_desc, fi_addr_t addr, uint64_t remote,
+			 uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
 	struct fi_ioc into = { result, count };
@@ -446,18 +450,19 @@ static ssize_t rdm_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
 	if (!msg)
 		return -FI_EINVAL;
 	return atomic(fid,
-		      &(struct atomic){ .kind = fetch_kind(msg->op),
-					.buf = msg->msg_iov,
-					.count = msg->iov_count,
-					.result = result,
-					.result_count = result_count,
-					.addr = msg->addr,
-					.rma = msg->rma_iov,
-					.rma_count = msg->rma_iov_count,
-					.datatype = msg->datatype,
-					.op = msg->op,
-					.context = msg->context,
-					.flags = flags | (vrb_rdm(fid)->tx_selective ? 0 : FI_COMPLETION) });
+		      &(struct atomic){
+			      .kind = fetch_kind(msg->op),
+			      .buf = msg->msg_iov,
+			      .count = msg->iov_count,
+			      .result = result,
+			      .result_count = result_count,
+			      .addr = msg->addr,
+			      .rma = msg->rma_iov,
+			      .rma_count = msg->rma_iov_count,
+			      .datatype = msg->datatype,
+			      .op = msg->op,
+			      .context = msg->context,
+			      .flags = flags | (vrb_rdm(fid)->tx_selective ? 0 : FI_COMPLETION) });
 }
 
 static ssize_t rdm_comparev(struct fid_ep *fid, const struct fi_ioc *ioc, void **desc, size_t count,
@@ -466,7 +471,8 @@ static ssize_t rdm_comparev(struct fid_ep *fid, const struct fi_ioc *ioc, void *
 			    fi_addr_t addr, uint64_t remote, uint64_t key,
 			    enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	const struct fi_rma_ioc rma = { remote, is_bad(ioc, count) ? 0 : elements(ioc, count), key };
+	const struct fi_rma_ioc rma = { remote, is_bad(ioc, count) ? 0 : elements(ioc, count),
+					key };
 
 	(void)desc;
 	(void)compare_desc;
@@ -565,8 +571,7 @@ int vrb_rdm_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum
 		return -FI_EINVAL;
 	if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED))
 		return -FI_EBADFLAGS;
-	if (!n || (flags & FI_TAGGED) || is_swap(op) != compare ||
-	    (op == FI_ATOMIC_READ && !fetch))
+	if (!n || (flags & FI_TAGGED) || is_swap(op) != compare || (op == FI_ATOMIC_READ && !fetch))
 		return -FI_EOPNOTSUPP;
 	attr->count = n;
 	attr->size = ofi_datatype_size(datatype);

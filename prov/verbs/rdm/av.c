@@ -84,8 +84,8 @@ static const struct ofi_av_class in6_class = {
 
 bool vrb_rdm_av_get(struct vrb_rdm_av *av, fi_addr_t fi_addr, struct vrb_rdm_addr *addr)
 {
-	const void *entry = ofi_table_has(&av->base.table, fi_addr) ? ofi_av_at(&av->base, fi_addr)
-								    : NULL;
+	const void *entry =
+		ofi_table_has(&av->base.table, fi_addr) ? ofi_av_at(&av->base, fi_addr) : NULL;
 
 	if (entry)
 		memcpy(addr, entry, sizeof(*addr));

@@ -12,7 +12,7 @@ struct vrb_rdm_av {
 	uint32_t addr_format;
 	struct ofi_lock tree_lock; /* taken last of all */
 	void *tree;		   /* tsearch(3) by address */
-	LIST_HEAD(, vrb_rdm) eps; /* bound, under base.lock */
+	LIST_HEAD(, vrb_rdm) eps;  /* bound, under base.lock */
 };
 
 int vrb_rdm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,

@@ -41,11 +41,10 @@ static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, size_t size, s
 		return NULL;
 	chunk->len = size * CHUNK_BUFS;
 	chunk->notes = calloc(CHUNK_BUFS, note_size);
-	chunk->map = mmap(NULL, chunk->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			  0);
+	chunk->map =
+		mmap(NULL, chunk->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (chunk->notes && chunk->map != MAP_FAILED) {
-		chunk->mr =
-			ibv_reg_mr(domain->pd, chunk->map, chunk->len, IBV_ACCESS_LOCAL_WRITE);
+		chunk->mr = ibv_reg_mr(domain->pd, chunk->map, chunk->len, IBV_ACCESS_LOCAL_WRITE);
 		if (chunk->mr)
 			return chunk;
 		err = errno;

@@ -67,10 +67,10 @@ struct vrb_rdm_rx {
 struct vrb_rdm_rx_ring {
 	struct vrb_domain *domain;
 	struct ibv_srq *srq;
-	size_t size;	 /* bytes of a buffer */
-	uint32_t depth;	 /* of the queue */
-	uint32_t posted; /* in the queue */
-	uint32_t count;	 /* all of them */
+	size_t size;		/* bytes of a buffer */
+	uint32_t depth;		/* of the queue */
+	uint32_t posted;	/* in the queue */
+	uint32_t count;		/* all of them */
 	struct vrb_rdm_rx **rx; /* chunks, by index */
 	SLIST_HEAD(, vrb_rdm_rx) free;
 	SLIST_HEAD(, vrb_rdm_chunk) chunks;

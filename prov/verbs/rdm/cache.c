@@ -52,7 +52,8 @@ int vrb_rdm_cache_open(struct vrb_domain *domain, struct ofi_mr_cache **cache)
 	}
 	if (!opened->monitored)
 		FI_INFO(&vrb_prov, FI_LOG_MR,
-			"registrations are not cached: the kernel does not tell of changes of memory\n");
+			"registrations are not cached: the kernel does not tell of changes of "
+			"memory\n");
 	*cache = opened;
 	return 0;
 }

@@ -9,8 +9,8 @@
 #include <ofi/wait.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "cmwire.h"
 #include "conn.h"
+#include "conn_data.h"
 #include "op.h"
 #include "progress.h"
 #include "prov/verbs/cm_wire.h"
@@ -19,7 +19,7 @@
 #include "prov/verbs/prov.h"
 
 #define BACKLOG	     1024
-#define RETRY_MS     20   /* before the second attempt; doubled each time */
+#define RETRY_MS     20 /* before the second attempt; doubled each time */
 #define RETRY_MAX_MS 1000
 #define RESERVE	     4 /* credits for control packets */
 
@@ -36,7 +36,8 @@ static const char *name_of(const struct vrb_rdm_peer *peer, char *text)
 /* The event thread looks at what is due after so many ms. */
 static void set_timer(struct vrb_rdm *ep, uint64_t ms)
 {
-	struct itimerspec spec = { .it_value = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 } };
+	struct itimerspec spec = { .it_value = { (time_t)(ms / 1000),
+						 (long)(ms % 1000) * 1000000 } };
 
 	if (!ms)
 		spec.it_value.tv_nsec = 1;
@@ -50,56 +51,6 @@ static void bury(struct vrb_rdm_link *link)
 	set_timer(link->ep, 0);
 }
 
-/* Private data of a message to the peer. Returns its length. */
-static uint8_t make_data(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
-			 enum vrb_cmwire_reason reason, uint64_t expected, uint8_t *wire)
-{
-	const struct sockaddr *sa = &ep->self.sa;
-	uint8_t bytes[VRB_CMWIRE_LEN];
-	struct vrb_cmwire cm = {
-		.kind = kind,
-		.reason = reason,
-		.incarnation = ep->incarnation,
-		.expected = expected,
-		.eager = (uint32_t)ep->proto.config.eager,
-	};
-
-	if (sa->sa_family == AF_INET) {
-		cm.addr[10] = cm.addr[11] = 0xff;
-		memcpy(&cm.addr[12], &ep->self.in.sin_addr, 4);
-		cm.port = ntohs(ep->self.in.sin_port);
-	} else {
-		memcpy(cm.addr, &ep->self.in6.sin6_addr, 16);
-		cm.port = ntohs(ep->self.in6.sin6_port);
-	}
-	vrb_cmwire_build(bytes, &cm);
-	return vrb_cm_pack(wire, bytes, sizeof(bytes));
-}
-
-/* The address that a peer says it listens at. */
-static bool addr_of(const struct vrb_cmwire *cm, struct vrb_rdm_addr *addr)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(cm->port) };
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(cm->port) };
-
-	if (!memcmp(cm->addr, mapped, sizeof(mapped))) {
-		memcpy(&in.sin_addr, &cm->addr[12], 4);
-		return vrb_rdm_addr_set(addr, (struct sockaddr *)&in);
-	}
-	memcpy(&in6.sin6_addr, cm->addr, 16);
-	return vrb_rdm_addr_set(addr, (struct sockaddr *)&in6);
-}
-
-static enum vrb_wire_error parse_data(const struct rdma_cm_event *event, struct vrb_cmwire *cm)
-{
-	size_t len;
-	const uint8_t *data = vrb_cm_unpack(event->param.conn.private_data,
-					    event->param.conn.private_data_len, &len);
-
-	return vrb_cmwire_parse(data, len, cm);
-}
-
 /* What the peer's queue pair needs of ours; the queue pair is our own, not the id's. */
 static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const uint8_t *wire,
 					 uint8_t len)
@@ -109,9 +60,11 @@ static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const 
 	return (struct rdma_conn_param){
 		.private_data = wire,
 		.private_data_len = len,
-		.responder_resources = (uint8_t)(attr->max_qp_rd_atom < 255 ? attr->max_qp_rd_atom : 255),
+		.responder_resources =
+			(uint8_t)(attr->max_qp_rd_atom < 255 ? attr->max_qp_rd_atom : 255),
 		.initiator_depth =
-			(uint8_t)(attr->max_qp_init_rd_atom < 255 ? attr->max_qp_init_rd_atom : 255),
+			(uint8_t)(attr->max_qp_init_rd_atom < 255 ? attr->max_qp_init_rd_atom
+								  : 255),
 		.retry_count = (uint8_t)vrb_params.retry_count,
 		.rnr_retry_count = (uint8_t)vrb_params.rnr_retry_count,
 		.srq = 1,
@@ -193,7 +146,8 @@ void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what)
 {
 	char text[OFI_ADDR_STRLEN];
 
-	FI_WARN(&vrb_prov, FI_LOG_EP_DATA, "peer %s sent a packet that makes no sense: %s: connection ended\n",
+	FI_WARN(&vrb_prov, FI_LOG_EP_DATA,
+		"peer %s sent a packet that makes no sense: %s: connection ended\n",
 		name_of(link->peer, text), what);
 	end(link, FI_ECONNABORTED);
 }
@@ -221,7 +175,8 @@ static int give_up(struct vrb_rdm_link *link, int err)
 		return 0;
 	if (now < peer->deadline) {
 		peer->delay = peer->delay * 2 < RETRY_MAX_MS ? peer->delay * 2 : RETRY_MAX_MS;
-		peer->retry_at = now + peer->delay + (peer->proto.src * 7 + now) % (peer->delay + 1);
+		peer->retry_at =
+			now + peer->delay + (peer->proto.src * 7 + now) % (peer->delay + 1);
 		set_timer(peer->ep, 1);
 		return 0;
 	}
@@ -277,9 +232,8 @@ static void request(struct vrb_rdm_link *link)
 	struct rdma_conn_param param;
 	int ret;
 
-	if (!link->id->verbs ||
-	    strcmp(ibv_get_device_name(link->id->verbs->device),
-		   ibv_get_device_name(ep->domain->ctx->device))) {
+	if (!link->id->verbs || strcmp(ibv_get_device_name(link->id->verbs->device),
+				       ibv_get_device_name(ep->domain->ctx->device))) {
 		give_up(link, FI_EHOSTUNREACH);
 		return;
 	}
@@ -289,8 +243,8 @@ static void request(struct vrb_rdm_link *link)
 		return;
 	}
 	param = conn_param(link, wire,
-			   make_data(ep, VRB_CMWIRE_REQUEST, VRB_CMWIRE_NONE,
-				     link->peer->incarnation, wire));
+			   vrb_rdm_conn_data(ep, VRB_CMWIRE_REQUEST, VRB_CMWIRE_NONE,
+					     link->peer->incarnation, wire));
 	if (rdma_connect(link->id, &param))
 		give_up(link, -vrb_errno(errno));
 }
@@ -298,7 +252,7 @@ static void request(struct vrb_rdm_link *link)
 static void answered(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
 {
 	struct vrb_cmwire cm;
-	enum vrb_wire_error error = parse_data(event, &cm);
+	enum vrb_wire_error error = vrb_rdm_conn_parse(event, &cm);
 	char text[OFI_ADDR_STRLEN];
 
 	if (error || cm.kind != VRB_CMWIRE_REPLY) {
@@ -322,7 +276,7 @@ static void answered(struct vrb_rdm_link *link, const struct rdma_cm_event *even
 static void rejected(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
 {
 	struct vrb_cmwire cm = { .reason = VRB_CMWIRE_NONE };
-	enum vrb_wire_error error = parse_data(event, &cm);
+	enum vrb_wire_error error = vrb_rdm_conn_parse(event, &cm);
 	char text[OFI_ADDR_STRLEN];
 
 	if (error == VRB_WIRE_E_VERSION || (!error && cm.reason == VRB_CMWIRE_VERSION)) {
@@ -395,8 +349,8 @@ static int accept_link(struct vrb_rdm_link *link)
 	if (ret)
 		return ret;
 	param = conn_param(link, wire,
-			   make_data(link->ep, VRB_CMWIRE_REPLY, VRB_CMWIRE_NONE,
-				     link->peer->incarnation, wire));
+			   vrb_rdm_conn_data(link->ep, VRB_CMWIRE_REPLY, VRB_CMWIRE_NONE,
+					     link->peer->incarnation, wire));
 	link->state = VRB_RDM_LINK_ACCEPTED;
 	return rdma_accept(link->id, &param) ? vrb_errno(errno) : 0;
 }
@@ -450,11 +404,11 @@ static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm
 	struct vrb_rdm_peer *peer;
 	struct vrb_rdm_addr addr;
 	struct vrb_cmwire cm;
-	enum vrb_wire_error error = parse_data(event, &cm);
+	enum vrb_wire_error error = vrb_rdm_conn_parse(event, &cm);
 
 	if (error == VRB_WIRE_E_VERSION)
 		return VRB_CMWIRE_VERSION;
-	if (error || cm.kind != VRB_CMWIRE_REQUEST || !addr_of(&cm, &addr))
+	if (error || cm.kind != VRB_CMWIRE_REQUEST || !vrb_rdm_conn_addr(&cm, &addr))
 		return VRB_CMWIRE_MALFORMED;
 	if (ep->closing || !ep->enabled)
 		return ep->closing ? VRB_CMWIRE_CLOSING : VRB_CMWIRE_BUSY;
@@ -472,7 +426,7 @@ struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
 
 	ofi_lock(&ep->lock);
 	reason = requested(ep, event);
-	len = make_data(ep, VRB_CMWIRE_REJECT, reason, 0, wire);
+	len = vrb_rdm_conn_data(ep, VRB_CMWIRE_REJECT, reason, 0, wire);
 	ofi_unlock(&ep->lock);
 	if (reason == VRB_CMWIRE_NONE)
 		return NULL;
@@ -562,7 +516,9 @@ int vrb_rdm_conn_open(struct vrb_rdm *ep)
 			fi_strerror(-ret), vrb_remedy(-ret));
 		return ret;
 	}
-	return vrb_rdm_addr_set(&ep->self, rdma_get_local_addr(ep->listener.id)) ? 0 : -FI_EADDRNOTAVAIL;
+	return vrb_rdm_addr_set(&ep->self, rdma_get_local_addr(ep->listener.id))
+		       ? 0
+		       : -FI_EADDRNOTAVAIL;
 }
 
 static void close_link(struct vrb_rdm_link *link)

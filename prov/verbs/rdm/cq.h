@@ -16,10 +16,11 @@ struct vrb_rdm_cq {
 	struct fid_cq fid;
 	struct ofi_lock lock; /* guards the ring */
 	struct ofi_cq_ring ring;
-	bool waiting; /* somebody sleeps, or is about to: a completion signals; atomic */
+	bool waiting;	/* somebody sleeps, or is about to: a completion signals; atomic */
 	bool signalled; /* by fi_cq_signal; atomic */
 
-	struct ofi_lock eps_lock; /* guards the lists, and keeps an endpoint from closing while it is asked */
+	struct ofi_lock
+		eps_lock; /* guards the lists, and keeps an endpoint from closing while it is asked */
 	LIST_HEAD(, vrb_rdm) tx_eps, rx_eps; /* an endpoint is in one of them */
 
 	enum fi_cq_format format;

@@ -7,8 +7,9 @@
 #include "prov/verbs/prov.h"
 #include "proto.h"
 
-#define TX_CAPS	  (FI_SEND | FI_READ | FI_WRITE)
-#define RX_CAPS	  (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE)
+#define TX_CAPS (FI_SEND | FI_READ | FI_WRITE)
+#define RX_CAPS \
+	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE)
 #define BOTH_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
 #define SIZE	  65536
 

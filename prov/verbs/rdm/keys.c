@@ -95,7 +95,9 @@ static void remember(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *pa
 
 	if (!known)
 		return;
-	*known = (struct known){ .key = peer->key, .base = packet->addr, .len = packet->len,
+	*known = (struct known){ .key = peer->key,
+				 .base = packet->addr,
+				 .len = packet->len,
 				 .rkey = packet->status ? 0 : (uint32_t)packet->key };
 	found = tsearch(known, &peer->keys, compare);
 	if (!found || *found != known)

@@ -160,8 +160,8 @@ static int modify(struct vrb_rdm_link *link, enum ibv_qp_state state, const char
 	if (attr.max_rd_atomic > device->max_qp_init_rd_atom)
 		attr.max_rd_atomic = (uint8_t)device->max_qp_init_rd_atom;
 	if (mask & IBV_QP_ACCESS_FLAGS)
-		attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
-				       IBV_ACCESS_REMOTE_WRITE;
+		attr.qp_access_flags =
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	err = ibv_modify_qp(link->qp, &attr, mask);
 	return err ? failed(what, err) : 0;
 }

@@ -52,10 +52,10 @@ struct vrb_rdm_link {
 	bool active; /* we asked for the connection */
 	bool mirror; /* the other end of an endpoint's connection to itself: only received from */
 	bool broken; /* the queue pair is in error: what is posted flushes */
-	uint32_t size, mask;   /* work requests it holds, a power of two */
-	uint32_t head, tail;   /* count those posted and completed */
+	uint32_t size, mask; /* work requests it holds, a power of two */
+	uint32_t head, tail; /* count those posted and completed */
 	struct vrb_rdm_slot *slots;
-	struct vrb_rdm_link *qp_next; /* ep->by_qp */
+	struct vrb_rdm_link *qp_next;	 /* ep->by_qp */
 	SLIST_ENTRY(vrb_rdm_link) grave; /* ep->graves */
 };
 

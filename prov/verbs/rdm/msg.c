@@ -171,7 +171,8 @@ static ssize_t rdm_tsend(struct fid_ep *fid, const void *buf, size_t len, void *
 	const struct send send = { &iov, 1, addr, tag, 0, context, tx_flags(ep), true };
 
 	(void)desc;
-	if (len < ep->plain_end && buf && send_plain(ep, buf, len, addr, tag, context, ep->plain_flags))
+	if (len < ep->plain_end && buf &&
+	    send_plain(ep, buf, len, addr, tag, context, ep->plain_flags))
 		return 0;
 	return send_any(ep, &send);
 }
@@ -444,9 +445,12 @@ static ssize_t peek(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_
 /* With the lock held: the message that an earlier FI_PEEK | FI_CLAIM found. */
 static ssize_t take_claimed(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	struct receive receive = { msg->msg_iov, msg->iov_count, msg->addr, msg->tag, msg->ignore,
-				   msg->context, flags & FI_COMPLETION, true };
-	struct ofi_cq_item item = { .context = msg->context, .flags = FI_TAGGED | FI_RECV,
+	struct receive receive = {
+		msg->msg_iov, msg->iov_count,	     msg->addr, msg->tag, msg->ignore,
+		msg->context, flags & FI_COMPLETION, true
+	};
+	struct ofi_cq_item item = { .context = msg->context,
+				    .flags = FI_TAGGED | FI_RECV,
 				    .src = FI_ADDR_NOTAVAIL };
 	struct vrb_rdm_recv *recv;
 

@@ -187,7 +187,8 @@ static int post_rdma(struct vrb_rdm_op *op)
 	}
 	wr.wr.rdma.remote_addr = remote->base + remote->addr + remote_at;
 	wr.wr.rdma.rkey = remote->rkey;
-	if (vrb_rdm_link_post(peer->link, &wr, (uint64_t)VRB_RDM_OP << VRB_RDM_KIND_SHIFT, op, NULL))
+	if (vrb_rdm_link_post(peer->link, &wr, (uint64_t)VRB_RDM_OP << VRB_RDM_KIND_SHIFT, op,
+			      NULL))
 		return -FI_EAGAIN;
 	vrb_flow_take(&peer->proto.flow);
 	op->inflight++;

@@ -52,11 +52,11 @@ struct vrb_rdm_op {
 	struct vrb_rdm_local local[VRB_PROTO_IOV];
 	struct vrb_rdm_remote remote[VRB_PROTO_IOV];
 	size_t total;
-	size_t posted;		    /* bytes */
-	uint32_t inflight;	    /* work requests */
-	int err;		    /* FI_E* */
-	int status;		    /* of the work request that failed */
-	struct vrb_rdm_buf *bounce; /* local[0] is in it */
+	size_t posted;			    /* bytes */
+	uint32_t inflight;		    /* work requests */
+	int err;			    /* FI_E* */
+	int status;			    /* of the work request that failed */
+	struct vrb_rdm_buf *bounce;	    /* local[0] is in it */
 	struct iovec result[VRB_PROTO_IOV]; /* where a bounced read or fetched values go */
 	uint8_t result_count;
 	struct vrb_wire_atomic atomic;

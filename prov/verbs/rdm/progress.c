@@ -18,10 +18,10 @@
 
 static void count(struct vrb_rdm *ep, uint64_t flags, int err)
 {
-	struct ofi_cntr *cntr = ep->cntrs[flags & FI_RECV	? VRB_RDM_RECV
-					  : flags & FI_READ	? VRB_RDM_RMA_READ
-					  : flags & FI_WRITE	? VRB_RDM_RMA_WRITE
-								: VRB_RDM_SEND];
+	struct ofi_cntr *cntr = ep->cntrs[flags & FI_RECV    ? VRB_RDM_RECV
+					  : flags & FI_READ  ? VRB_RDM_RMA_READ
+					  : flags & FI_WRITE ? VRB_RDM_RMA_WRITE
+							     : VRB_RDM_SEND];
 
 	if (!cntr)
 		return;
@@ -88,9 +88,10 @@ void vrb_rdm_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *don
 	if (done->err)
 		item.olen = done->lost;
 	else
-		item.src = done->message ? vrb_rdm_peer_source(
-						   (struct vrb_rdm_peer *)ep->peers[done->src])
-					 : FI_ADDR_NOTAVAIL;
+		item.src =
+			done->message
+				? vrb_rdm_peer_source((struct vrb_rdm_peer *)ep->peers[done->src])
+				: FI_ADDR_NOTAVAIL;
 	complete_rx(ep, recv, &item);
 	if (done->last)
 		vrb_rdm_recv_put(ep, recv);

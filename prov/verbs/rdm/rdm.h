@@ -76,12 +76,12 @@ struct vrb_rdm {
 	size_t inject_size;
 	size_t inline_max; /* payload of a plain packet that the device takes inline */
 	uint64_t tx_op_flags, rx_op_flags;
-	uint64_t plain_flags;	/* of the completion of a plain packet sent by fi_tsend */
-	size_t plain_end;	/* it is shorter than this */
+	uint64_t plain_flags; /* of the completion of a plain packet sent by fi_tsend */
+	size_t plain_end;     /* it is shorter than this */
 	size_t min_multi_recv;
 	bool tx_selective, rx_selective;
 	bool wants_source;
-	bool prov_keys;	    /* keys of remote memory are rkeys */
+	bool prov_keys;	     /* keys of remote memory are rkeys */
 	uint8_t *atomic_old; /* values fetched by the atomic that is performed */
 	struct vrb_rdm_cq *tx_cq, *rx_cq;
 	struct ofi_cntr *cntrs[VRB_RDM_COUNTS];

@@ -7,8 +7,8 @@
 #include "link.h"
 #include "op.h"
 
-#define WRITE_FLAGS                                                                     \
-	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE |          \
+#define WRITE_FLAGS                                                            \
+	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define READ_FLAGS                                                                        \
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
@@ -168,8 +168,8 @@ static inline bool write_now(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, cons
 	};
 	uint64_t flags = FI_RMA | FI_WRITE | (rma->flags & FI_COMPLETION ? 0 : VRB_SILENT);
 
-	if (rma->kind != VRB_RDM_OP_WRITE || total > ep->inline_max || !total ||
-	    rma->count != 1 || rma->rma_count != 1 || (rma->flags & FI_FENCE) || !ep->prov_keys ||
+	if (rma->kind != VRB_RDM_OP_WRITE || total > ep->inline_max || !total || rma->count != 1 ||
+	    rma->rma_count != 1 || (rma->flags & FI_FENCE) || !ep->prov_keys ||
 	    rma->rma->key >> 32 || !peer->proto.up || !STAILQ_EMPTY(&peer->ops) ||
 	    !vrb_flow_has_data_credit(&peer->proto.flow))
 		return false;
@@ -216,8 +216,9 @@ static ssize_t many(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const struct 
 {
 	struct fi_rma_iov rma_iov = { .addr = remote, .key = key };
 	struct vrb_rdm *ep = vrb_rdm(fid);
-	const struct rma rma = { kind, iov,	 desc, count,	addr,
-				 &rma_iov, 1, context, default_flags(ep) };
+	const struct rma rma = { kind,	iov,	 desc,
+				 count, addr,	 &rma_iov,
+				 1,	context, default_flags(ep) };
 
 	if (count > VRB_PROTO_IOV || (count && !iov) || !sum(iov, count, &rma_iov.len))
 		return -FI_EINVAL;

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What is bound to reliable-datagram endpoints. */
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/eq.h>
+#include "av.h"
+#include "cq.h"
+#include "ep.h"
+#include "msg.h"
+#include "prov/verbs/prov.h"
+
+static int bind_cq(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, uint64_t flags)
+{
+	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) ||
+	    !(flags & (FI_TRANSMIT | FI_RECV)))
+		return -FI_EBADFLAGS;
+	if (cq->domain != ep->domain)
+		return -FI_EINVAL;
+	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
+		return -FI_EBUSY;
+	if (flags & FI_TRANSMIT) {
+		ep->tx_cq = cq;
+		ep->tx_selective = flags & FI_SELECTIVE_COMPLETION;
+		ofi_ref_get(&cq->ref);
+	}
+	if (flags & FI_RECV) {
+		ep->rx_cq = cq;
+		ep->rx_selective = flags & FI_SELECTIVE_COMPLETION;
+		ofi_ref_get(&cq->ref);
+	}
+	vrb_rdm_set_modes(ep);
+	return 0;
+}
+
+static const uint64_t cntr_flags[] = {
+	[VRB_RDM_SEND] = FI_SEND,
+	[VRB_RDM_RECV] = FI_RECV,
+	[VRB_RDM_RMA_READ] = FI_READ,
+	[VRB_RDM_RMA_WRITE] = FI_WRITE,
+};
+
+static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
+{
+	int i;
+
+	if (!flags || (flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE)))
+		return flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) ? -FI_EOPNOTSUPP : -FI_EBADFLAGS;
+	if (cntr->parent != &ep->domain->ref)
+		return -FI_EINVAL;
+	for (i = 0; i < VRB_RDM_COUNTS; i++)
+		if ((flags & cntr_flags[i]) && ep->cntrs[i])
+			return -FI_EBUSY;
+	for (i = 0; i < VRB_RDM_COUNTS; i++) {
+		if (!(flags & cntr_flags[i]))
+			continue;
+		ep->cntrs[i] = cntr;
+		ofi_ref_get(&cntr->ref);
+	}
+	return 0;
+}
+
+static int bind_av(struct vrb_rdm *ep, struct vrb_rdm_av *av)
+{
+	if (av->domain != ep->domain)
+		return -FI_EINVAL;
+	if (ep->av)
+		return -FI_EBUSY;
+	ep->av = av;
+	vrb_rdm_av_bind(av, ep);
+	return 0;
+}
+
+static int bind_eq(struct vrb_rdm *ep, struct ofi_eq *eq)
+{
+	if (ep->eq)
+		return -FI_EBUSY;
+	ep->eq = eq;
+	ofi_ref_get(&eq->ref);
+	return 0;
+}
+
+int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
+
+	if (!bfid)
+		return -FI_EINVAL;
+	if (ep->enabled)
+		return -FI_EOPBADSTATE;
+	switch (bfid->fclass) {
+	case FI_CLASS_CQ:
+		return bind_cq(ep, (struct vrb_rdm_cq *)bfid, flags);
+	case FI_CLASS_CNTR:
+		return bind_cntr(ep, (struct ofi_cntr *)bfid, flags);
+	case FI_CLASS_AV:
+		return bind_av(ep, (struct vrb_rdm_av *)bfid);
+	case FI_CLASS_EQ:
+		return bind_eq(ep, (struct ofi_eq *)bfid);
+	default:
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: object of class %zu; a reliable-datagram endpoint takes an "
+			"address vector, queues and counters\n",
+			bfid->fclass);
+		return -FI_EINVAL;
+	}
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The private data of connection messages, from and to endpoints. */
+#include <string.h>
+#include "conn_data.h"
+#include "prov/verbs/cm_wire.h"
+
+uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
+			  enum vrb_cmwire_reason reason, uint64_t expected, uint8_t *wire)
+{
+	const struct sockaddr *sa = &ep->self.sa;
+	uint8_t bytes[VRB_CMWIRE_LEN];
+	struct vrb_cmwire cm = {
+		.kind = kind,
+		.reason = reason,
+		.incarnation = ep->incarnation,
+		.expected = expected,
+		.eager = (uint32_t)ep->proto.config.eager,
+	};
+
+	if (sa->sa_family == AF_INET) {
+		cm.addr[10] = cm.addr[11] = 0xff;
+		memcpy(&cm.addr[12], &ep->self.in.sin_addr, 4);
+		cm.port = ntohs(ep->self.in.sin_port);
+	} else {
+		memcpy(cm.addr, &ep->self.in6.sin6_addr, 16);
+		cm.port = ntohs(ep->self.in6.sin6_port);
+	}
+	vrb_cmwire_build(bytes, &cm);
+	return vrb_cm_pack(wire, bytes, sizeof(bytes));
+}
+
+bool vrb_rdm_conn_addr(const struct vrb_cmwire *cm, struct vrb_rdm_addr *addr)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(cm->port) };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(cm->port) };
+
+	if (!memcmp(cm->addr, mapped, sizeof(mapped))) {
+		memcpy(&in.sin_addr, &cm->addr[12], 4);
+		return vrb_rdm_addr_set(addr, (struct sockaddr *)&in);
+	}
+	memcpy(&in6.sin6_addr, cm->addr, 16);
+	return vrb_rdm_addr_set(addr, (struct sockaddr *)&in6);
+}
+
+enum vrb_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event, struct vrb_cmwire *cm)
+{
+	size_t len;
+	const uint8_t *data = vrb_cm_unpack(event->param.conn.private_data,
+					    event->param.conn.private_data_len, &len);
+
+	return vrb_cmwire_parse(data, len, cm);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The private data of connection messages, from and to endpoints. */
+#ifndef VRB_RDM_CONN_DATA_H
+#define VRB_RDM_CONN_DATA_H
+
+#include <rdma/rdma_cma.h>
+#include "cmwire.h"
+#include "peer.h"
+#include "rdm.h"
+
+/* Private data of a message to a peer whose incarnation is `expected`. Returns its length. */
+uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
+			  enum vrb_cmwire_reason reason, uint64_t expected, uint8_t *wire);
+enum vrb_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event, struct vrb_cmwire *cm);
+/* The address that a peer says it listens at. */
+bool vrb_rdm_conn_addr(const struct vrb_cmwire *cm, struct vrb_rdm_addr *addr);
+
+#endif

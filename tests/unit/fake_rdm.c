@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Where the rig's domain would have reliable datagrams: there are none. */
+#include <rdma/fi_errno.h>
+#include "verbs_rig.h"
+#include "prov/verbs/rdm/atomic.h"
+#include "prov/verbs/rdm/av.h"
+#include "prov/verbs/rdm/cache.h"
+#include "prov/verbs/rdm/cq.h"
+#include "prov/verbs/rdm/ep.h"
+
+void fake_rdm(void)
+{
+}
+
+int vrb_rdm_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
+{
+	(void)domain;
+	(void)info;
+	(void)ep;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+int vrb_rdm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		    void *context)
+{
+	(void)domain;
+	(void)attr;
+	(void)av;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+int vrb_rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		    void *context)
+{
+	(void)domain;
+	(void)attr;
+	(void)cq;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+int vrb_rdm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			 struct fi_atomic_attr *attr, uint64_t flags)
+{
+	(void)domain;
+	(void)datatype;
+	(void)op;
+	(void)attr;
+	(void)flags;
+	return -FI_ENOSYS;
+}
+
+int vrb_rdm_cache_open(struct vrb_domain *domain, struct ofi_mr_cache **cache)
+{
+	(void)domain;
+	(void)cache;
+	return -FI_ENOSYS;
+}
+
+void vrb_rdm_cache_close(struct ofi_mr_cache *cache)
+{
+	(void)cache;
+}
+
+bool vrb_rdm_is_cq(const struct fid *cq)
+{
+	(void)cq;
+	return false;
+}
+
+int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq)
+{
+	(void)cq;
+	return -FI_ENOSYS;
+}
