@@ -368,7 +368,9 @@ static int try_type(struct search *search, const struct vrb_device *dev,
 	if (!info)
 		return -FI_ENOMEM;
 	search->type = info->ep_attr->type;
-	if (search->type != FI_EP_RDM)
+	if (search->type == FI_EP_RDM)
+		vrb_rdm_offer_mode(info, search->hints);
+	else
 		vrb_info_offer_mode(info, search->hints);
 	misses = find_misses(search, dev, info, &miss);
 	if (!is_fabric(search, info, misses ? &unusable : &miss))

@@ -463,16 +463,19 @@ static int setup(struct vrb_rdm *ep, const struct fi_info *info)
 	return vrb_rdm_conn_open(ep);
 }
 
+/* Only what the endpoint was asked to do has a table that does something. */
 static void set_tables(struct vrb_rdm *ep, void *context)
 {
+	uint64_t caps = ep->info->caps;
+
 	ep->fid = (struct fid_ep){
 		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = &ep_fid_ops },
 		.ops = &ep_ops,
 		.cm = &cm_ops,
-		.msg = &vrb_rdm_msg_ops,
-		.tagged = &vrb_rdm_tagged_ops,
-		.rma = &vrb_rdm_rma_ops,
-		.atomic = &vrb_rdm_atomic_ops,
+		.msg = caps & FI_MSG ? &vrb_rdm_msg_ops : &ofi_no_msg_ops,
+		.tagged = caps & FI_TAGGED ? &vrb_rdm_tagged_ops : &ofi_no_tagged_ops,
+		.rma = caps & FI_RMA ? &vrb_rdm_rma_ops : &ofi_no_rma_ops,
+		.atomic = caps & FI_ATOMIC ? &vrb_rdm_atomic_ops : &ofi_no_atomic_ops,
 		.collective = &ofi_no_collective_ops,
 	};
 }

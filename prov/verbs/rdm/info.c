@@ -62,3 +62,17 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	info->domain_attr->tx_ctx_cnt = info->domain_attr->rx_ctx_cnt = info->domain_attr->ep_cnt;
 	return info;
 }
+
+void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
+{
+	const int need = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	int asked;
+
+	if (!hints || !hints->domain_attr)
+		return;
+	asked = hints->domain_attr->mr_mode;
+	if (asked == FI_MR_BASIC || (asked != FI_MR_SCALABLE && (asked & need) == need))
+		return;
+	info->domain_attr->mr_mode = 0;
+	info->domain_attr->mr_key_size = sizeof(uint64_t);
+}

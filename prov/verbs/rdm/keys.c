@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Keys of remote memory. Where the device chooses keys (FI_MR_PROV_KEY) a key is an rkey. Where the application
- * does, the peer is asked once what a key stands for; when it closes a region it says that what was
- * told does not count any more.
+ * does, the peer is asked what a key stands for.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -104,21 +103,16 @@ static void remember(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *pa
 		free(known);
 }
 
-/* A key that there is none of is known for the operations that wait, and then no more. */
+/* Known for the operations that wait, and then no more: the peer may close the region and use the key anew. */
 enum vrb_wire_error vrb_rdm_key_answer(struct vrb_rdm_peer *peer,
 				       const struct vrb_wire_packet *packet)
 {
-	if (!packet->id) {
-		vrb_rdm_keys_forget(peer);
-		return VRB_WIRE_OK;
-	}
 	if (!peer->asked || packet->id != peer->key_id)
 		return VRB_WIRE_OK;
 	peer->asked = false;
 	remember(peer, packet);
 	vrb_rdm_ops_pump(peer);
-	if (packet->status)
-		vrb_rdm_keys_forget(peer);
+	vrb_rdm_keys_forget(peer);
 	return VRB_WIRE_OK;
 }
 
@@ -126,5 +120,4 @@ void vrb_rdm_keys_forget(struct vrb_rdm_peer *peer)
 {
 	tdestroy(peer->keys, free);
 	peer->keys = NULL;
-	peer->asked = false;
 }

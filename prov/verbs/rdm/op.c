@@ -308,6 +308,7 @@ void vrb_rdm_ops_fail(struct vrb_rdm_peer *peer, int err)
 		free(reply);
 	}
 	vrb_rdm_keys_forget(peer);
+	peer->asked = false;
 }
 
 void vrb_rdm_ops_fini(struct vrb_rdm *ep)

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Two reliable-datagram endpoints of one process that know each other. */
+#include "rdm.h"
+
+#include <string.h>
+
+static void open_side(struct rdm_pair *pair, struct rdm_side *side)
+{
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE };
+	struct fi_av_attr av = { .type = FI_AV_TABLE };
+
+	OK(fi_endpoint(pair->domain, pair->info, &side->ep, NULL));
+	OK(fi_cq_open(pair->domain, &cq, &side->cq, NULL));
+	OK(fi_av_open(pair->domain, &av, &side->av, NULL));
+	OK(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_ep_bind(side->ep, &side->av->fid, 0));
+	OK(fi_enable(side->ep));
+}
+
+static fi_addr_t insert(struct rdm_side *into, struct rdm_side *of)
+{
+	fi_addr_t addr = FI_ADDR_NOTAVAIL;
+	char name[64];
+	size_t len = sizeof(name);
+
+	OK(fi_getname(&of->ep->fid, name, &len));
+	RETURNS(fi_av_insert(into->av, name, 1, &addr, 0, NULL), 1);
+	return addr;
+}
+
+void rdm_open(struct rdm_pair *pair, int mr_mode)
+{
+	struct fi_info *hints = fi_allocinfo();
+	int i;
+
+	CHECK(hints);
+	memset(pair, 0, sizeof(*pair));
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->domain_attr->mr_mode = mr_mode;
+	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
+	hints->fabric_attr->prov_name = strdup("verbs");
+	OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &pair->info));
+	fi_freeinfo(hints);
+	OK(fi_fabric(pair->info->fabric_attr, &pair->fabric, NULL));
+	OK(fi_domain(pair->fabric, pair->info, &pair->domain, NULL));
+	for (i = 0; i < 2; i++)
+		open_side(pair, &pair->side[i]);
+	for (i = 0; i < 2; i++) {
+		pair->side[i].peer = insert(&pair->side[i], &pair->side[!i]);
+		pair->side[i].self = insert(&pair->side[i], &pair->side[i]);
+	}
+}
+
+void rdm_close(struct rdm_pair *pair)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		OK(fi_close(&pair->side[i].ep->fid));
+		OK(fi_close(&pair->side[i].cq->fid));
+		OK(fi_close(&pair->side[i].av->fid));
+	}
+	OK(fi_close(&pair->domain->fid));
+	OK(fi_close(&pair->fabric->fid));
+	fi_freeinfo(pair->info);
+}
+
+/* Makes the other side progress without taking anything of it. */
+static ssize_t poll_both(struct rdm_pair *pair, int side, struct fi_cq_tagged_entry *entry)
+{
+	fi_cq_read(pair->side[!side].cq, NULL, 0);
+	return fi_cq_read(pair->side[side].cq, entry, 1);
+}
+
+struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side)
+{
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = deadline();
+	ssize_t ret;
+
+	while ((ret = poll_both(pair, side, &entry)) == -FI_EAGAIN)
+		pause_until(end, "a completion");
+	RETURNS(ret, 1);
+	return entry;
+}
+
+struct fi_cq_err_entry rdm_wait_error(struct rdm_pair *pair, int side)
+{
+	struct fi_cq_err_entry error = { 0 };
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = deadline();
+	ssize_t ret;
+
+	while ((ret = poll_both(pair, side, &entry)) == -FI_EAGAIN)
+		pause_until(end, "a failure");
+	RETURNS(ret, -FI_EAVAIL);
+	RETURNS(fi_cq_readerr(pair->side[side].cq, &error, 0), 1);
+	return error;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Two reliable-datagram endpoints of one process that know each other. */
+#ifndef RDM_H
+#define RDM_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include "check.h"
+
+struct rdm_side {
+	struct fid_ep *ep;
+	struct fid_cq *cq;
+	struct fid_av *av;
+	fi_addr_t peer, self;
+};
+
+struct rdm_pair {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct rdm_side side[2];
+};
+
+/* mr_mode as in the hints. */
+void rdm_open(struct rdm_pair *pair, int mr_mode);
+void rdm_close(struct rdm_pair *pair);
+/* One completion of a side, while both make progress: what arrives meanwhile at the other is an error. */
+struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side);
+/* The failure that comes instead. */
+struct fi_cq_err_entry rdm_wait_error(struct rdm_pair *pair, int side);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* RMA and atomics of reliable datagrams, with keys of the device and with keys of the application. */
+#include "rdm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEN = 300000, KEY = 77 };
+
+static uint8_t target[LEN], out[LEN], in[LEN];
+
+static void transfer(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base, size_t len)
+{
+	struct rdm_side *side = &pair->side[0];
+
+	fill(out, len, (unsigned int)len);
+	memset(in, 0, len);
+	OK(fi_write(side->ep, out, len, NULL, side->peer, base + 8, fi_mr_key(mr), out));
+	CHECK(rdm_wait(pair, 0).op_context == out);
+	CHECK_FILLED(target + 8, len, (unsigned int)len);
+	OK(fi_read(side->ep, in, len, NULL, side->peer, base + 8, fi_mr_key(mr), in));
+	CHECK(rdm_wait(pair, 0).op_context == in);
+	CHECK_FILLED(in, len, (unsigned int)len);
+}
+
+static void atomics(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
+{
+	struct rdm_side *side = &pair->side[0];
+	uint64_t one = 1, old = 0, expected = 6, wanted = 40;
+	double half = .5, value = 1;
+	uint64_t key = fi_mr_key(mr);
+
+	memcpy(target, &(uint64_t){ 5 }, 8);
+	OK(fi_fetch_atomic(side->ep, &one, 1, NULL, &old, NULL, side->peer, base, key, FI_UINT64,
+			   FI_SUM, NULL));
+	rdm_wait(pair, 0);
+	EQUAL(old, 5);
+	OK(fi_compare_atomic(side->ep, &wanted, 1, NULL, &expected, NULL, &old, NULL, side->peer,
+			     base, key, FI_UINT64, FI_CSWAP, NULL));
+	rdm_wait(pair, 0);
+	EQUAL(old, 6);
+	EQUAL(*(uint64_t *)(void *)target, 40);
+	memcpy(target, &value, 8);
+	OK(fi_atomic(side->ep, &half, 1, NULL, side->peer, base, key, FI_DOUBLE, FI_PROD, NULL));
+	rdm_wait(pair, 0);
+	memcpy(&value, target, 8);
+	CHECK(value == .5);
+}
+
+static void bad_key(struct rdm_pair *pair, uint64_t base)
+{
+	struct rdm_side *side = &pair->side[0];
+	uint64_t one = 1;
+
+	OK(fi_atomic(side->ep, &one, 1, NULL, side->peer, base, 0x12345, FI_UINT64, FI_SUM, &one));
+	EQUAL(rdm_wait_error(pair, 0).err, FI_EKEYREJECTED);
+}
+
+static void with_mode(int mode)
+{
+	static const size_t lens[] = { 1, 8, 300, 5000, 16384, 20000, LEN - 8 };
+	struct rdm_pair pair;
+	struct fid_mr *mr;
+	uint64_t base;
+	size_t i;
+
+	rdm_open(&pair, mode);
+	OK(fi_mr_reg(pair.domain, target, sizeof(target), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY,
+		     0, &mr, NULL));
+	if (!mode)
+		EQUAL(fi_mr_key(mr), KEY);
+	base = mode ? (uintptr_t)target : 0;
+	for (i = 0; i < ARRAY_SIZE(lens); i++)
+		transfer(&pair, mr, base, lens[i]);
+	atomics(&pair, mr, base);
+	bad_key(&pair, base);
+	transfer(&pair, mr, base, 8);
+	OK(fi_close(&mr->fid));
+	rdm_close(&pair);
+}
+
+static void test(void)
+{
+	with_mode(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY);
+	with_mode(0);
+}
+
+int main(void)
+{
+	return run_test(test);
+}
