@@ -8,6 +8,7 @@
 #include <ofi/log.h>
 #include <ofi/provider.h>
 #include <ofi/reject.h>
+#include <ofi/stats_read.h>
 #include <ofi/suggest.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
@@ -121,6 +122,8 @@ OFI_EXPORT int fi_open(uint32_t version, const char *name, void *attr, size_t at
 		return ofi_explain_open(attr, attr_len, flags, fid, context);
 	if (!strcmp(name, "logging"))
 		return ofi_log_open(attr, attr_len, flags, fid, context);
+	if (!strcmp(name, "stats"))
+		return ofi_stats_open(attr, attr_len, flags, fid, context);
 	FI_INFO(&ofi_core_prov, FI_LOG_CORE, "fi_open: this library has no object %s\n", name);
 	return -FI_ENOSYS;
 }

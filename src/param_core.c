@@ -60,6 +60,7 @@ static const struct {
 	{ "addr_format", FI_PARAM_STRING,
 	  "Format of the addresses that fi_getinfo offers, such as FI_SOCKADDR_IN; others are left "
 	  "out (default: all)" },
+	{ "stats", FI_PARAM_BOOL, "Keep statistics where fi_stat finds them (default: yes)" },
 	{ "getinfo_explain", FI_PARAM_BOOL,
 	  "Log for each fi_getinfo why candidates were not offered (default: no)" },
 	{ "fork_unsafe", FI_PARAM_BOOL,

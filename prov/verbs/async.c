@@ -149,6 +149,7 @@ static void async_ready(struct vrb_source *source)
 	int i;
 
 	for (i = 0; i < ASYNC_EVENTS_AT_ONCE && !ibv_get_async_event(domain->ctx, &event); i++) {
+		ofi_stats_add(domain->stats, OFI_STATS_EVENTS, 1);
 		async_event(domain, &event);
 		ibv_ack_async_event(&event);
 	}

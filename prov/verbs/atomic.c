@@ -125,7 +125,7 @@ VRB_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, 
 
 VRB_INLINE struct vrb_tx_mode default_mode(const struct vrb_ep *ep)
 {
-	return (struct vrb_tx_mode){ .wr_flags = ep->tx_wr_flags, .silent = ep->tx_silent };
+	return (struct vrb_tx_mode){ .wr_flags = ep->tx_wr_flags, .silent = vrb_ep_tx_silent(ep) };
 }
 
 static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -186,7 +186,8 @@ static ssize_t atomic_fetch(struct fid_ep *fid, const void *buf, size_t count, v
 	wr->send_flags = ep->tx_wr_flags;
 	wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 	fill_atomic(wr, &to, load(buf), 0);
-	return vrb_sq_post(sq, wr, context, FI_ATOMIC | FI_READ | ep->tx_silent, WORD, false);
+	return vrb_sq_post(sq, wr, context, FI_ATOMIC | FI_READ | vrb_ep_tx_silent(ep), WORD,
+			   false);
 }
 
 static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count, void *desc,

@@ -139,6 +139,8 @@ ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine)
 	__atomic_sub_fetch(&ep->sq->cq->special, VRB_CQ_HELD, __ATOMIC_RELAXED);
 	last = &batch->wr[count - 1];
 	last->next = NULL;
+	vrb_wq_mark(ep->sq);
+	ofi_stats_add(&ep->sq->stats, OFI_STATS_SHARED, -1);
 	err = ibv_post_send(ep->sq->qp, batch->wr, &bad);
 	last->next = last + 1;
 	if (!err)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "cq.h"
+#include "stats.h"
 
 #define VRB_BATCH_MAX 32
 
@@ -45,6 +46,7 @@ static inline bool vrb_batch_open(const struct vrb_wq *sq, uint32_t n)
 static inline void vrb_batch_count(struct vrb_wq *sq, uint32_t n)
 {
 	__atomic_add_fetch(&sq->special, 1, __ATOMIC_RELAXED);
+	ofi_stats_add(&sq->stats, OFI_STATS_SHARED, 1);
 	if (!n)
 		__atomic_add_fetch(&sq->cq->special, VRB_CQ_HELD, __ATOMIC_RELAXED);
 }
@@ -53,7 +55,10 @@ static inline void vrb_batch_count(struct vrb_wq *sq, uint32_t n)
 static inline void vrb_batch_publish(struct vrb_wq *sq, uint32_t n, void *context, uint64_t flags,
 				     size_t len)
 {
+	if (!n)
+		vrb_wq_mark(sq);
 	vrb_wq_take(sq, context, flags, len);
+	vrb_wq_count(sq, flags, len, 1);
 	__atomic_store_n(&sq->stop, sq->head, __ATOMIC_RELAXED);
 	vrb_batch_count(sq, n);
 }

@@ -10,6 +10,7 @@
 #include "err.h"
 #include "ops.h"
 #include "prov.h"
+#include "stats.h"
 
 #define CQ_DEFAULT_SIZE 1024
 
@@ -62,6 +63,7 @@ static void release(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 static void join(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	wq->cq = cq;
+	wq->stats.cq = cq->stats->id;
 	LIST_INSERT_HEAD(&cq->wqs, wq, siblings);
 	if (vrb_wq_special(wq) & VRB_WQ_TRACED)
 		vrb_cq_set_special(cq, VRB_CQ_TRACED, true);
@@ -137,6 +139,7 @@ void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 {
 	vrb_cq_lock(cq);
 	LIST_REMOVE(wq, siblings);
+	vrb_stats_detach(cq, wq);
 	release(cq, wq, size);
 	wq->closed = true;
 	vrb_cq_count_forget(wq);
@@ -218,6 +221,7 @@ static void cq_free(struct vrb_cq *cq)
 		ibv_destroy_cq(cq->ibv);
 	}
 	vrb_cq_wait_close(cq);
+	ofi_stats_free(cq->stats, cq->stats);
 	free(cq);
 }
 
@@ -240,6 +244,7 @@ static struct fi_ops cq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = cq_close,
 	.control = vrb_cq_control,
+	.ops_open = vrb_stats_open_ops,
 };
 
 void vrb_cq_ops_init(void)
@@ -275,8 +280,10 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 								    : VRB_CQ_BUNCH_MAX;
 	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
 	ret = vrb_cq_wait_open(cq, attr);
-	if (!ret)
-		ret = create(cq, attr);
+	if (!ret) {
+		cq->stats = ofi_stats_alloc(sizeof(*cq->stats));
+		ret = cq->stats ? create(cq, attr) : -FI_ENOMEM;
+	}
 	if (!ret)
 		ret = vrb_cq_wait_join(cq, attr);
 	if (ret) {
@@ -287,6 +294,7 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops },
 		.ops = cq->locked ? &vrb_cq_ops[cq->format] : &vrb_cq_bare_ops[cq->format],
 	};
+	vrb_stats_show(domain, cq->stats, FI_CLASS_CQ);
 	ofi_ref_get(&domain->ref);
 	ofi_lock(&domain->lock);
 	LIST_INSERT_HEAD(&domain->cqs, cq, siblings);

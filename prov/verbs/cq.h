@@ -63,6 +63,7 @@ struct vrb_cq {
 	bool signalled;			  /* fi_cq_signal of FI_WAIT_YIELD; atomic */
 	unsigned int unacked;		  /* channel events not yet acknowledged; under lock */
 	struct vrb_domain *domain;
+	struct ofi_stats *stats;
 	struct ofi_ref ref; /* endpoints */
 	LIST_ENTRY(vrb_cq) siblings;
 

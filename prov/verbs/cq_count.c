@@ -10,6 +10,7 @@
 #include <errno.h>
 #include "cq.h"
 #include "err.h"
+#include "stats.h"
 #include "work.h"
 
 static struct vrb_wq *wq_of(const struct ibv_wc *wc)
@@ -148,6 +149,15 @@ void vrb_cq_forget(struct vrb_cq *cq, const struct vrb_wq *wq)
 	}
 }
 
+static void retire(struct vrb_cq *cq, const struct ibv_wc *wc)
+{
+	if (wc->status == IBV_WC_SUCCESS)
+		vrb_stats_received(wc);
+	else
+		vrb_stats_error(cq, wq_of(wc), wc->status);
+	vrb_wq_retire(wq_of(wc), (struct vrb_slot *)(uintptr_t)wc->wr_id);
+}
+
 /* One that was counted: dropped, retired, or stored behind what is unread. */
 static void settle(struct vrb_cq *cq, const struct ibv_wc *wc)
 {
@@ -156,7 +166,7 @@ static void settle(struct vrb_cq *cq, const struct ibv_wc *wc)
 	if (cq->unread && wc->status != IBV_WC_SUCCESS)
 		vrb_cq_failed(wc);
 	if (cq->unread)
-		vrb_wq_retire(wq_of(wc), (struct vrb_slot *)(uintptr_t)wc->wr_id);
+		retire(cq, wc);
 	else if (cq->kept || cq->store.count || !vrb_cq_retire_silent(wc))
 		put(&cq->store, wc);
 }

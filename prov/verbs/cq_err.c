@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "cq.h"
+#include "stats.h"
 
 /* The error that a read stopped at, NULL when there is none. What closed endpoints left is dropped. */
 static const struct ibv_wc *kept_error(struct vrb_cq *cq)
@@ -53,6 +54,7 @@ static void take_error(struct vrb_cq *cq, const struct ibv_wc *wc, struct fi_cq_
 	vrb_wc_error(wc, &error);
 	vrb_wc_detail(wc, &cq->detail);
 	copy_error(cq, entry, &error);
+	vrb_stats_error(cq, slot->wq, wc->status);
 	vrb_wq_retire(slot->wq, slot);
 	vrb_cq_keep(cq, cq->first + 1, cq->first + vrb_cq_take_kept(cq));
 }

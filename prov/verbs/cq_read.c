@@ -18,21 +18,21 @@ union entries {
 };
 
 /* What one completion reports; constants of the format drop what is not asked. */
-VRB_INLINE void put(enum fi_cq_format format, union entries out, size_t i, void *context,
-		    uint64_t flags, size_t len, uint64_t data)
+VRB_INLINE void put(enum fi_cq_format format, union entries out, void *context, uint64_t flags,
+		    size_t len, uint64_t data)
 {
 	switch (format) {
 	case FI_CQ_FORMAT_MSG:
-		out.msg[i] = (struct fi_cq_msg_entry){ context, flags, len };
+		*out.msg = (struct fi_cq_msg_entry){ context, flags, len };
 		break;
 	case FI_CQ_FORMAT_DATA:
-		out.data[i] = (struct fi_cq_data_entry){ context, flags, len, NULL, data };
+		*out.data = (struct fi_cq_data_entry){ context, flags, len, NULL, data };
 		break;
 	case FI_CQ_FORMAT_TAGGED:
-		out.tagged[i] = (struct fi_cq_tagged_entry){ context, flags, len, NULL, data, 0 };
+		*out.tagged = (struct fi_cq_tagged_entry){ context, flags, len, NULL, data, 0 };
 		break;
 	default:
-		out.context[i].op_context = context;
+		out.context->op_context = context;
 		break;
 	}
 }
@@ -50,31 +50,57 @@ static VRB_OUTLINE void retire_odd(struct vrb_cq *cq, struct ibv_wc *wc, size_t 
 	vrb_wq_retire(slot->wq, slot);
 }
 
+VRB_INLINE size_t size_of(enum fi_cq_format format)
+{
+	switch (format) {
+	case FI_CQ_FORMAT_MSG:
+		return sizeof(struct fi_cq_msg_entry);
+	case FI_CQ_FORMAT_DATA:
+		return sizeof(struct fi_cq_data_entry);
+	case FI_CQ_FORMAT_TAGGED:
+		return sizeof(struct fi_cq_tagged_entry);
+	default:
+		return sizeof(struct fi_cq_entry);
+	}
+}
+
+/* Those written up to out. */
+VRB_INLINE size_t entries_to(enum fi_cq_format format, const struct vrb_cq *cq, union entries out)
+{
+	return (size_t)((char *)out.any - (char *)cq->out) / size_of(format);
+}
+
 /*
  * Retires what the completion stands for. Returns the entries written, 0 or 1. Queues are odd only
  * where the CQ is, which each read knows from the start.
  */
-VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, size_t i, struct vrb_cq *cq,
+VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct vrb_cq *cq,
 			   struct ibv_wc *wc, bool may_have_data, bool odd)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct vrb_wq *wq = slot->wq;
-	uint64_t flags, data = 0;
+	uint64_t flags, data = 0, arrived;
 	void *context;
+	size_t len;
 
 	/* Pairs with vrb_wq_take: what the poster stored in the slot is visible from here on. */
 	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
 	context = slot->context;
 	flags = slot->flags;
-	if (may_have_data && vrb_unlikely(wc->wc_flags & IBV_WC_WITH_IMM))
-		flags = vrb_cq_arrived(wc, flags, &data);
+	if (may_have_data && vrb_unlikely(wc->wc_flags & IBV_WC_WITH_IMM)) {
+		arrived = 0;
+		flags = vrb_cq_arrived(wc, flags, &arrived);
+		data = arrived;
+	}
 	if (vrb_unlikely(odd))
-		retire_odd(cq, wc, i);
+		retire_odd(cq, wc, entries_to(format, cq, out));
 	else
 		vrb_wq_retire_plain(wq, slot);
+	len = wc->opcode & IBV_WC_RECV ? wc->byte_len : 0;
+	ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, len);
 	if (vrb_unlikely(flags & VRB_SILENT))
 		return 0;
-	put(format, out, i, context, flags, wc->opcode & IBV_WC_RECV ? wc->byte_len : 0, data);
+	put(format, out, context, flags, len, data);
 	return 1;
 }
 
@@ -83,6 +109,13 @@ VRB_INLINE bool is_error(const struct ibv_wc *wc)
 {
 	return vrb_unlikely(wc->status != IBV_WC_SUCCESS) &&
 	       !((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->closed;
+}
+
+/* The entries up to out, or what there is instead of any. */
+VRB_INLINE ssize_t written(enum fi_cq_format format, const struct vrb_cq *cq, union entries out,
+			   ssize_t none)
+{
+	return out.any == cq->out ? none : (ssize_t)entries_to(format, cq, out);
 }
 
 /*
@@ -94,22 +127,23 @@ VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
 	struct ibv_wc *wc, *end, *stop;
 	bool odd = __atomic_load_n(&cq->special, __ATOMIC_RELAXED) & (VRB_CQ_TRACED | VRB_CQ_DGRAM);
 	union entries out = { .any = cq->out };
-	size_t done = 0, room;
+	size_t room = cq->room;
 
-	for (; n > 0; n = done < cq->room ? vrb_cq_poll(cq, cq->room - done) : 0) {
+	for (; n > 0; n = room ? vrb_cq_poll(cq, room) : 0) {
 		wc = &cq->wc[cq->first];
 		end = wc + n;
-		room = cq->room - done;
 		for (stop = (size_t)n < room ? end : wc + room; wc < stop; wc++) {
 			if (is_error(wc)) {
 				vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
-				return done ? (ssize_t)done : -FI_EAVAIL;
+				return written(format, cq, out, -FI_EAVAIL);
 			}
-			done += take_one(format, out, done, cq, wc, true, odd);
+			if (take_one(format, out, cq, wc, true, odd))
+				out.any = (char *)out.any + size_of(format);
 		}
 		vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
+		room = cq->room - entries_to(format, cq, out);
 	}
-	return done ? (ssize_t)done : n ? -FI_EIO : -FI_EAGAIN;
+	return written(format, cq, out, n ? -FI_EIO : -FI_EAGAIN);
 }
 
 static VRB_OUTLINE void wake(struct vrb_cq *cq)
@@ -167,7 +201,7 @@ VRB_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n)
 	if (vrb_unlikely(n != 1 || cq->wc[0].status || (cq->wc[0].wc_flags & IBV_WC_WITH_IMM) ||
 			 !out.any))
 		return read_many(cq, n);
-	if (vrb_unlikely(!take_one(format, out, 0, cq, &cq->wc[0], false, false)))
+	if (vrb_unlikely(!take_one(format, out, cq, &cq->wc[0], false, false)))
 		return read_many(cq, vrb_cq_poll(cq, cq->room));
 	leave(cq);
 	return 1;

@@ -5,6 +5,7 @@
 #include "cq.h"
 #include "dgram.h"
 #include "ep.h"
+#include "stats.h"
 
 void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end)
 {
@@ -173,6 +174,7 @@ bool vrb_cq_retire_silent(const struct ibv_wc *wc)
 	if (wc->status != IBV_WC_SUCCESS || wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM ||
 	    !(slot->flags & VRB_SILENT))
 		return false;
+	vrb_stats_received(wc);
 	vrb_wq_retire(slot->wq, slot);
 	return true;
 }

@@ -126,8 +126,10 @@ void vrb_cq_drain_channel(struct vrb_cq *cq)
 	struct ibv_cq *ibv;
 	void *context;
 
-	while (!ibv_get_cq_event(cq->channel, &ibv, &context))
+	while (!ibv_get_cq_event(cq->channel, &ibv, &context)) {
 		cq->unacked++;
+		ofi_stats_add(cq->stats, OFI_STATS_EVENTS, 1);
+	}
 	if (cq->unacked >= ACK_BATCH) {
 		ibv_ack_cq_events(cq->ibv, cq->unacked);
 		cq->unacked = 0;
@@ -213,6 +215,7 @@ static int wait_once(struct vrb_cq *cq, uint64_t start, int timeout)
 	ret = vrb_cq_trywait(cq);
 	if (ret)
 		return ret == -FI_EAGAIN ? 0 : ret;
+	ofi_stats_add_shared(cq->stats, OFI_STATS_SLEEPS, 1);
 	ret = poll(&fd, 1, left);
 	if (ret < 0)
 		return errno == EINTR ? -FI_EAGAIN : vrb_errno(errno);

@@ -60,6 +60,7 @@ VRB_INLINE ssize_t post_one(struct vrb_dgram *ep, const void *buf, size_t len, v
 		wr->imm_data = htonl((uint32_t)data);
 	wr->send_flags = ep->ep.tx_wr_flags | vrb_inline_flag(&ep->ep, len) | sq->head->signal;
 	wr->wr_id = vrb_wq_take(sq, context, MSG_SEND | ep->ep.tx_silent, len);
+	ofi_stats_add(&sq->stats, OFI_STATS_SEND_BYTES, len);
 	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
 	return vrb_wq_leave(sq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
 }
@@ -79,6 +80,7 @@ VRB_INLINE ssize_t inject_one(struct vrb_dgram *ep, const void *buf, size_t len,
 		wr->imm_data = htonl((uint32_t)data);
 	wr->send_flags = IBV_SEND_INLINE | sq->head->signal;
 	wr->wr_id = vrb_wq_take(sq, NULL, MSG_SEND | VRB_SILENT, len);
+	ofi_stats_add(&sq->stats, OFI_STATS_SEND_BYTES, len);
 	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
 	return vrb_wq_leave(sq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
 }

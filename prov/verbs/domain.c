@@ -17,6 +17,7 @@
 #include "err.h"
 #include "ops.h"
 #include "prov.h"
+#include "stats.h"
 #include "work.h"
 #include "rdm/atomic.h"
 #include "rdm/av.h"
@@ -36,6 +37,7 @@ static void domain_free(struct vrb_domain *domain)
 	if (domain->ctx)
 		ibv_close_device(domain->ctx);
 	fi_freeinfo(domain->info);
+	ofi_stats_free(domain->stats, domain->stats);
 	free(domain);
 }
 
@@ -77,6 +79,7 @@ static struct fi_ops domain_fid_ops = {
 	.close = domain_close,
 	.bind = domain_bind,
 	.control = vrb_domain_control,
+	.ops_open = vrb_stats_open_ops,
 };
 
 static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)
@@ -202,7 +205,8 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	LIST_INIT(&domain->cqs);
 	ofi_triggers_init(&domain->triggers);
 	domain->info = fi_dupinfo(info);
-	ret = domain->info ? open_device(domain) : -FI_ENOMEM;
+	domain->stats = ofi_stats_alloc(sizeof(*domain->stats));
+	ret = domain->info && domain->stats ? open_device(domain) : -FI_ENOMEM;
 	if (!ret && is_rdm(info))
 		ret = vrb_rdm_cache_open(domain, &domain->cache);
 	if (!ret)
@@ -217,6 +221,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		.ops = domain->cache ? &rdm_ops : &domain_ops,
 		.mr = &vrb_mr_ops,
 	};
+	vrb_stats_show(domain, domain->stats, FI_CLASS_DOMAIN);
 	ofi_ref_get(&fabric->ref);
 	*domain_fid = &domain->fid;
 	return 0;

@@ -10,6 +10,7 @@
 #include <ofi/eq.h>
 #include <ofi/lock.h>
 #include <ofi/ref.h>
+#include <ofi/stats.h>
 #include <ofi/trigger.h>
 #include "fabric.h"
 
@@ -31,6 +32,7 @@ struct vrb_domain {
 	struct ofi_eq *eq;	   /* bound with fi_domain_bind, default of its endpoints */
 	bool lock_posts;	   /* FI_THREAD_SAFE: several threads may post to one endpoint */
 	bool lock_polls; /* also FI_THREAD_FID: an endpoint may close while another thread polls */
+	struct ofi_stats *stats;
 	void *mrs;		/* tsearch(3) by key, where there is a cache; under lock */
 	struct ofi_lock atomics; /* one at a time in software */
 	struct ofi_mr_cache *cache; /* registrations of reliable-datagram endpoints, else NULL */

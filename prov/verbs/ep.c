@@ -18,6 +18,7 @@
 #include "post.h"
 #include "prov.h"
 #include "qp.h"
+#include "stats.h"
 #include "work.h"
 
 #define DRAIN_MS 100
@@ -167,6 +168,7 @@ int vrb_ep_enable(struct vrb_ep *ep)
 		}
 		vrb_wq_clear(ep->sq, VRB_WQ_SHUT);
 	}
+	vrb_stats_show_ep(ep);
 	ep->enabled = true;
 	vrb_wq_clear(ep->rq, VRB_WQ_SHUT);
 	if (vrb_ep_is_dgram(ep))
@@ -208,6 +210,7 @@ static bool post_marker(struct vrb_ep *ep)
 	if (vrb_ep_is_dgram(ep))
 		return vrb_dgram_post_marker(vrb_dgram_of(ep));
 	wr.wr_id = vrb_wq_take(sq, NULL, FI_RMA | FI_WRITE | VRB_SLOT_OWN, 0);
+	vrb_wq_count(sq, FI_RMA | FI_WRITE, 0, 1);
 	if (!ibv_post_send(sq->qp, &wr, &sq->bad_send))
 		return true;
 	vrb_wq_untake(sq, 1);
@@ -251,6 +254,7 @@ static struct fi_ops ep_fid_ops = {
 	.close = ep_close,
 	.bind = vrb_ep_bind,
 	.control = vrb_ep_control,
+	.ops_open = vrb_stats_open_ops,
 };
 
 void vrb_ep_ops_init(void)

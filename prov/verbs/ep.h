@@ -59,6 +59,16 @@ static inline struct vrb_ep *vrb_ep(struct fid_ep *fid)
 	return (struct vrb_ep *)fid;
 }
 
+/* VRB_SILENT or 0; the compiler is told that it is no other bit. */
+static inline uint64_t vrb_ep_tx_silent(const struct vrb_ep *ep)
+{
+	uint64_t silent = ep->tx_silent;
+
+	if (silent & ~VRB_SILENT)
+		__builtin_unreachable();
+	return silent;
+}
+
 int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 
 static inline bool vrb_ep_is_dgram(const struct vrb_ep *ep)

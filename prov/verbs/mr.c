@@ -18,6 +18,7 @@
 struct vrb_mr {
 	struct fid_mr fid;
 	struct ibv_mr *ibv;
+	size_t len;
 	struct vrb_domain *domain;
 	uint64_t access;
 };
@@ -91,6 +92,11 @@ static void unlist(struct vrb_mr *mr)
 	ofi_unlock(&mr->domain->lock);
 }
 
+static void count(struct vrb_domain *domain, int counter, uint64_t n)
+{
+	ofi_stats_add_shared(domain->stats, counter, n);
+}
+
 /* Remote write includes atomics where the device has them, and needs local write. An iWARP read lands as a write.
  * What the device can't page on demand is pinned. */
 static int ibv_access(const struct vrb_domain *domain, uint64_t access)
@@ -127,6 +133,8 @@ static int mr_close(struct fid *fid)
 			mr->ibv->rkey, strerror(err), vrb_remedy(err));
 		return vrb_errno(err);
 	}
+	count(mr->domain, OFI_STATS_MRS_CLOSED, 1);
+	count(mr->domain, OFI_STATS_MR_BYTES, -(uint64_t)mr->len);
 	ofi_ref_put(&mr->domain->ref);
 	free(mr);
 	return 0;
@@ -171,9 +179,13 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t acce
 		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
 			iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
 		free(mr);
+		count(domain, OFI_STATS_MR_ERRORS, 1);
 		return vrb_errno(err);
 	}
 	mr->domain = domain;
+	mr->len = iov->iov_len;
+	count(domain, OFI_STATS_MRS, 1);
+	count(domain, OFI_STATS_MR_BYTES, iov->iov_len);
 	mr->fid = (struct fid_mr){
 		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = &mr_fid_ops },
 		.mem_desc = (void *)(uintptr_t)mr->ibv->lkey,

@@ -23,8 +23,8 @@ static VRB_OUTLINE ssize_t send_odd(struct vrb_ep *ep, size_t len, bool inject,
 	if (len)
 		return -FI_EINVAL;
 	vrb_wq_enter(ep->sq);
-	return vrb_sq_post(ep->sq, &wr, context, MSG_SEND | (inject ? VRB_SILENT : ep->tx_silent),
-			   0, false);
+	return vrb_sq_post(ep->sq, &wr, context,
+			   MSG_SEND | (inject ? VRB_SILENT : vrb_ep_tx_silent(ep)), 0, false);
 }
 
 VRB_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -42,7 +42,7 @@ VRB_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, voi
 	if (opcode == IBV_WR_SEND_WITH_IMM)
 		wr->imm_data = htonl((uint32_t)data);
 	wr->send_flags = ep->tx_wr_flags | vrb_inline_flag(ep, len);
-	return vrb_sq_post(sq, wr, context, MSG_SEND | ep->tx_silent, len, false);
+	return vrb_sq_post(sq, wr, context, MSG_SEND | vrb_ep_tx_silent(ep), len, false);
 }
 
 VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,

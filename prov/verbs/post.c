@@ -16,9 +16,12 @@ static int down_err(const struct vrb_ep *ep)
 }
 
 /* Why a queue takes nothing. */
-static ssize_t blocked(const struct vrb_wq *wq)
+static ssize_t blocked(struct vrb_wq *wq)
 {
-	return vrb_wq_special(wq) & VRB_WQ_SHUT ? down_err(wq->ep) : -FI_EAGAIN;
+	if (vrb_wq_special(wq) & VRB_WQ_SHUT)
+		return down_err(wq->ep);
+	ofi_stats_add(&wq->stats, OFI_STATS_EAGAIN, 1);
+	return -FI_EAGAIN;
 }
 
 static bool is_shut(struct vrb_wq *wq)
@@ -72,6 +75,7 @@ ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *contex
 	if (makes_room(sq)) {
 		wr->send_flags |= sq->head->signal;
 		wr->wr_id = vrb_wq_take(sq, context, flags, len);
+		vrb_wq_count(sq, flags, len, 1);
 		ret = sq_post_taken(sq, wr, more);
 	} else {
 		vrb_batch_ring(sq->ep, 0);

@@ -9,8 +9,7 @@
 #include <arpa/inet.h>
 #include <rdma/fi_errno.h>
 #include "ep.h"
-
-#define VRB_INLINE static inline __attribute__((always_inline))
+#include "stats.h"
 
 /* Flags that a transmit call may carry; others give -FI_EBADFLAGS. */
 #define VRB_TX_FLAGS                                                                               \
@@ -75,6 +74,7 @@ VRB_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *
 	if (vrb_wq_usual(sq) && !more) {
 		wr->send_flags |= sq->head->signal;
 		wr->wr_id = vrb_wq_take(sq, context, flags, len);
+		vrb_wq_count(sq, flags, len, 1);
 		err = ibv_post_send(sq->qp, wr, &sq->bad_send);
 		if (vrb_unlikely(err))
 			ret = vrb_wq_post_failed(sq, err);

@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/ops.h>
+#include <ofi/stats.h>
 #include "av.h"
 #include "conn.h"
 #include "device.h"
@@ -65,8 +66,13 @@ void vrb_fork_init(void)
 
 static struct fi_provider *start(void)
 {
+	int stats = 1;
+
 	if (vrb_params_init())
 		return NULL;
+	fi_param_get_bool(NULL, "stats", &stats);
+	if (!stats)
+		ofi_stats_forbid();
 	ofi_ops_init();
 	vrb_domain_ops_init();
 	vrb_av_ops_init();

@@ -43,7 +43,7 @@ VRB_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, vo
 			     void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	uint64_t flags = RMA_WRITE | ep->tx_silent;
+	uint64_t flags = RMA_WRITE | vrb_ep_tx_silent(ep);
 	struct vrb_wq *sq = ep->sq;
 	struct ibv_send_wr *wr;
 
@@ -124,7 +124,7 @@ static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 			uint64_t addr, uint64_t key, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	uint64_t flags = RMA_READ | ep->tx_silent;
+	uint64_t flags = RMA_READ | vrb_ep_tx_silent(ep);
 	struct vrb_wq *sq = ep->sq;
 	struct ibv_send_wr *wr;
 

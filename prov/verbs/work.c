@@ -263,6 +263,7 @@ int vrb_work_post(struct vrb_work *work)
 	    vrb_wq_take_pool(wq)) {
 		req.wr.wr_id = vrb_wq_take(wq, work->context, slot_flags(work, &req),
 					   work->deferred ? (uintptr_t)work->completion : req.len);
+		vrb_wq_count(wq, req.flags, req.len, 1);
 		if (work->deferred)
 			work->completion = NULL; /* the slot's now */
 		post(wq, &req);

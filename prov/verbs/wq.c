@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Work queue rings: making them, and what is not needed at every post. */
 #include <stdlib.h>
+#include "stats.h"
 #include "wq.h"
 
 /* Every half queue one slot asks for a completion, so a full queue has always asked for one. */
@@ -17,21 +18,38 @@ static void link_slots(struct vrb_wq *wq)
 		};
 }
 
+_Static_assert(sizeof(struct vrb_wq) <= OFI_STATS_SLOT, "a queue has to fit a slot");
+
+/* Where the record finds how far the queue is. */
+static void set_ring(struct vrb_wq *wq)
+{
+	struct ofi_stats *stats = &wq->stats;
+
+	stats->entries = wq->size + 1;
+	stats->stride = sizeof(*wq->slots);
+	stats->ring = (uintptr_t)wq->slots;
+	stats->head = (char *)&wq->head - (char *)stats;
+	stats->tail = (char *)&wq->tail - (char *)stats;
+}
+
 struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size)
 {
-	struct vrb_wq *wq = aligned_alloc(VRB_CACHELINE, sizeof(*wq));
+	struct vrb_wq *wq = ofi_stats_alloc(sizeof(*wq));
 
 	if (!wq)
 		return NULL;
-	*wq = (struct vrb_wq){ .special = VRB_WQ_SHUT, .size = size, .ep = ep };
+	wq->special = VRB_WQ_SHUT;
+	wq->size = size;
+	wq->ep = ep;
 	wq->slots = calloc((size_t)size + 1, sizeof(*wq->slots));
 	if (!wq->slots) {
-		free(wq);
+		vrb_wq_free(wq);
 		return NULL;
 	}
 	link_slots(wq);
 	wq->head = wq->tail = wq->slots;
-	wq->stop = wq->head;
+	wq->stop = wq->marked = wq->head;
+	set_ring(wq);
 	return wq;
 }
 
@@ -50,7 +68,7 @@ void vrb_wq_free(struct vrb_wq *wq)
 	if (!wq)
 		return;
 	free(wq->slots);
-	free(wq);
+	ofi_stats_free(wq, &wq->stats);
 }
 
 uint32_t vrb_wq_left(const struct vrb_wq *wq)
@@ -58,10 +76,19 @@ uint32_t vrb_wq_left(const struct vrb_wq *wq)
 	return vrb_wq_special(wq) & VRB_WQ_SHUT ? 0 : wq->size - vrb_wq_used(wq);
 }
 
+void vrb_wq_mark(struct vrb_wq *wq)
+{
+	uint32_t moved = vrb_wq_distance(wq, wq->marked, wq->head);
+
+	wq->marked = wq->head;
+	__atomic_store_n(&wq->stats.mark, wq->stats.mark + moved, __ATOMIC_RELEASE);
+}
+
 bool vrb_wq_refresh(struct vrb_wq *wq)
 {
 	struct vrb_slot *tail = __atomic_load_n(&wq->tail, __ATOMIC_ACQUIRE);
 
+	vrb_wq_mark(wq);
 	tail = tail == wq->slots ? &wq->slots[wq->size] : tail - 1;
 	__atomic_store_n(&wq->stop, tail, __ATOMIC_RELAXED);
 	return wq->head != tail;
@@ -99,9 +126,15 @@ bool vrb_wq_take_pool(struct vrb_wq *wq)
 
 void vrb_wq_untake(struct vrb_wq *wq, uint32_t n)
 {
-	ptrdiff_t at = wq->head - wq->slots - (ptrdiff_t)n;
+	ptrdiff_t at = wq->head - wq->slots;
+	uint32_t i;
 
-	__atomic_store_n(&wq->head, &wq->slots[at < 0 ? at + wq->size + 1 : at], __ATOMIC_RELEASE);
+	for (i = 0; i < n; i++) {
+		at = at ? at - 1 : (ptrdiff_t)wq->size;
+		vrb_wq_count(wq, wq->slots[at].flags, wq->slots[at].len, -1);
+	}
+	ofi_stats_add(&wq->stats, OFI_STATS_REFUSED, n);
+	__atomic_store_n(&wq->head, &wq->slots[at], __ATOMIC_RELEASE);
 	vrb_wq_give_pool(wq, n);
 }
 

@@ -18,6 +18,7 @@
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
 #include <ofi/lock.h>
+#include <ofi/stats.h>
 
 #define VRB_CACHELINE 64
 
@@ -82,8 +83,9 @@ struct vrb_wq {
 		struct ibv_recv_wr *bad_recv;
 	};
 	struct vrb_slot *slots;
-	uint32_t size; /* work requests it holds */
-	int *pool;     /* credits of a CQ that could not grow for this queue; atomic */
+	struct vrb_slot *marked; /* where stats.mark was set */
+	uint32_t size;		 /* work requests it holds */
+	int *pool;		 /* credits of a CQ that could not grow for this queue; atomic */
 	struct vrb_ep *ep;
 	struct vrb_cq *cq;
 
@@ -95,6 +97,8 @@ struct vrb_wq {
 	bool closed; /* the endpoint is gone; what completes still is dropped */
 	bool dgram;  /* receives of datagrams: a header precedes them; constant */
 	LIST_ENTRY(vrb_wq) siblings; /* cq->wqs, or cq->closed until the CQ was seen empty */
+
+	struct ofi_stats stats; /* at the end, as ofi_stats_alloc() wants it */
 };
 
 /* A ring for size outstanding work requests, shut. NULL when out of memory. */
@@ -106,6 +110,11 @@ void vrb_wq_set_cntrs(struct vrb_wq *wq, struct ofi_cntr *const *cntrs);
 uint32_t vrb_wq_left(const struct vrb_wq *wq);
 /* Looks where the tail is. False when the queue is full. */
 bool vrb_wq_refresh(struct vrb_wq *wq);
+/*
+ * Counts what was posted, for statistics. At least once a round: the head does not pass stop without a look
+ * at the tail, which does it, nor do more work requests than there are slots come in one batch.
+ */
+void vrb_wq_mark(struct vrb_wq *wq);
 /* Sends the next post the rare way if something makes it special. */
 void vrb_wq_guard(struct vrb_wq *wq);
 /* From any thread: nothing is posted any more. `lock` where posts take locks. */

@@ -68,6 +68,11 @@ enum how {
 	CALL(bind, MINUS_ONE, EADDRNOTAVAIL, INJECT_NOTHING, INJECT_NOTHING)                  \
 	CALL(connect, MINUS_ONE, ENETUNREACH, INJECT_NOTHING, INJECT_NOTHING)                 \
 	CALL(getsockname, MINUS_ONE, ENOBUFS, INJECT_NOTHING, INJECT_NOTHING)                 \
+	CALL(memfd_create, MINUS_ONE, EMFILE, INJECT_NOTHING, INJECT_NOTHING)                 \
+	CALL(fchmod, MINUS_ONE, EPERM, INJECT_NOTHING, INJECT_NOTHING)                        \
+	CALL(ftruncate, MINUS_ONE, EINVAL, INJECT_NOTHING, INJECT_NOTHING)                    \
+	CALL(fstat, MINUS_ONE, ENOMEM, INJECT_NOTHING, INJECT_NOTHING)                        \
+	CALL(mmap, MINUS_ONE, ENOMEM, INJECT_NOTHING, INJECT_NOTHING)                         \
 	CALL(open, MINUS_ONE, EMFILE, INJECT_NOTHING, INJECT_NOTHING)                         \
 	CALL(opendir, NO_OBJECT, EMFILE, INJECT_NOTHING, INJECT_NOTHING)                      \
 	CALL(scandir, MINUS_ONE, ENOMEM, INJECT_NOTHING, INJECT_NOTHING)                      \

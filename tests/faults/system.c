@@ -9,7 +9,8 @@ int main(int argc, char **argv)
 		"pthread_create", "epoll_create1", "epoll_ctl",	 "epoll_wait",	"eventfd",
 		"fcntl",	  "poll",	   "socket",	 "setsockopt",	"bind",
 		"connect",	  "getsockname",   "open",	 "opendir",	"scandir",
-		"stat",		  "readlink",	   "getifaddrs", "getaddrinfo", NULL,
+		"stat",		  "readlink",	   "getifaddrs", "getaddrinfo", "memfd_create",
+		"fchmod",	  "ftruncate",	   "fstat",	 "mmap",	NULL,
 	};
 
 	return run_faults(argc, argv, functions);

@@ -468,6 +468,7 @@ void fake_init(struct fake_bed *bed)
 	bed->ctx.device = &bed->device;
 	bed->domain.fabric = &bed->fabric;
 	bed->domain.ctx = &bed->ctx;
+	bed->domain.stats = &bed->stats;
 	bed->domain.attr.max_qp_rd_atom = 16;
 	bed->domain.attr.max_qp_init_rd_atom = 8;
 	LIST_INIT(&bed->domain.eps);

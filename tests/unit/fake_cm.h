@@ -30,6 +30,7 @@ extern struct fake_cm fake;
 struct fake_bed {
 	struct vrb_fabric fabric;
 	struct vrb_domain domain;
+	struct ofi_stats stats;
 	struct ibv_device device;
 	struct ibv_context ctx;
 	struct fid_eq *eq;

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a record of statistics tells: for its own process and, from a mapping, for others. */
+#include <ofi/stats_layout.h>
+
+/* A slot's number, from a pointer that the record says where to find. */
+static uint64_t index_at(const struct ofi_stats *stats, int64_t where)
+{
+	const uint64_t *pointer = (const uint64_t *)((const char *)stats + where);
+
+	if (!stats->stride || !stats->entries)
+		return 0;
+	return (__atomic_load_n(pointer, __ATOMIC_ACQUIRE) - stats->ring) / stats->stride %
+	       stats->entries;
+}
+
+static uint64_t distance(const struct ofi_stats *stats, uint64_t from, uint64_t to)
+{
+	return to >= from ? to - from : to + stats->entries - from;
+}
+
+/* The head is never a whole round away from the mark, which is moved first. */
+uint64_t ofi_stats_posted(const struct ofi_stats *stats)
+{
+	uint64_t mark, head;
+	int tries = 100;
+
+	if (!stats->entries)
+		return 0;
+	do {
+		mark = __atomic_load_n(&stats->mark, __ATOMIC_ACQUIRE);
+		head = index_at(stats, stats->head);
+	} while (__atomic_load_n(&stats->mark, __ATOMIC_ACQUIRE) != mark && --tries);
+	return mark + distance(stats, mark % stats->entries, head);
+}
+
+/* The tail first: it does not pass the head. */
+uint64_t ofi_stats_outstanding(const struct ofi_stats *stats)
+{
+	uint64_t tail = index_at(stats, stats->tail);
+
+	return stats->entries ? distance(stats, tail, index_at(stats, stats->head)) : 0;
+}
+
+struct list {
+	struct fi_stats_item *items;
+	size_t count;
+};
+
+static void add(struct list *list, const char *name, uint64_t value, bool level)
+{
+	list->items[list->count++] =
+		(struct fi_stats_item){ .name = name, .value = value, .level = level };
+}
+
+static void add_counter(struct list *list, const char *name, const struct ofi_stats *stats,
+			int counter)
+{
+	add(list, name, ofi_stats_value(stats, counter), false);
+}
+
+/* What is taken from two sources at different times is never below 0. */
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static void list_tx(const struct ofi_stats *stats, struct list *list)
+{
+	uint64_t others = ofi_stats_value(stats, OFI_STATS_WRITES) +
+			  ofi_stats_value(stats, OFI_STATS_READS) +
+			  ofi_stats_value(stats, OFI_STATS_ATOMICS);
+	uint64_t left = ofi_stats_outstanding(stats), posted = ofi_stats_posted(stats);
+
+	add(list, "sends", minus(posted, others), false);
+	add_counter(list, "send_bytes", stats, OFI_STATS_SEND_BYTES);
+	add_counter(list, "writes", stats, OFI_STATS_WRITES);
+	add_counter(list, "write_bytes", stats, OFI_STATS_WRITE_BYTES);
+	add_counter(list, "reads", stats, OFI_STATS_READS);
+	add_counter(list, "read_bytes", stats, OFI_STATS_READ_BYTES);
+	add_counter(list, "atomics", stats, OFI_STATS_ATOMICS);
+	add_counter(list, "atomic_bytes", stats, OFI_STATS_ATOMIC_BYTES);
+	add(list, "tx_completed", minus(posted, left), false);
+	add(list, "tx_outstanding", left, true);
+	add(list, "doorbells", minus(posted, ofi_stats_value(stats, OFI_STATS_SHARED)), false);
+	add_counter(list, "tx_eagain", stats, OFI_STATS_EAGAIN);
+	add_counter(list, "tx_refused", stats, OFI_STATS_REFUSED);
+	add_counter(list, "tx_errors", stats, OFI_STATS_ERRORS);
+	add_counter(list, "rnr_exceeded", stats, OFI_STATS_RNR);
+}
+
+static void list_rx(const struct ofi_stats *stats, struct list *list)
+{
+	uint64_t left = ofi_stats_outstanding(stats), posted = ofi_stats_posted(stats);
+
+	add(list, "receives", posted, false);
+	add(list, "rx_completed", minus(posted, left), false);
+	add_counter(list, "receive_bytes", stats, OFI_STATS_RECEIVE_BYTES);
+	add(list, "rx_outstanding", left, true);
+	add_counter(list, "rx_eagain", stats, OFI_STATS_EAGAIN);
+	add_counter(list, "rx_refused", stats, OFI_STATS_REFUSED);
+	add_counter(list, "rx_errors", stats, OFI_STATS_ERRORS);
+}
+
+static void list_cq(const struct ofi_stats *stats, struct list *list)
+{
+	add_counter(list, "completed", stats, OFI_STATS_COMPLETED);
+	add_counter(list, "errors", stats, OFI_STATS_ERRORS);
+	add_counter(list, "events", stats, OFI_STATS_EVENTS);
+	add_counter(list, "sleeps", stats, OFI_STATS_SLEEPS);
+}
+
+static void list_domain(const struct ofi_stats *stats, struct list *list)
+{
+	uint64_t closed = ofi_stats_value(stats, OFI_STATS_MRS_CLOSED);
+	uint64_t opened = ofi_stats_value(stats, OFI_STATS_MRS);
+
+	add(list, "registrations", opened, false);
+	add(list, "regions", minus(opened, closed), true);
+	add(list, "registered_bytes", ofi_stats_value(stats, OFI_STATS_MR_BYTES), true);
+	add_counter(list, "registration_errors", stats, OFI_STATS_MR_ERRORS);
+	add_counter(list, "device_events", stats, OFI_STATS_EVENTS);
+}
+
+size_t ofi_stats_list(const struct ofi_stats *stats, struct fi_stats_item *items)
+{
+	struct list list = { .items = items };
+
+	switch (stats->fclass) {
+	case FI_CLASS_TX_CTX:
+		list_tx(stats, &list);
+		break;
+	case FI_CLASS_RX_CTX:
+		list_rx(stats, &list);
+		break;
+	case FI_CLASS_CQ:
+		list_cq(stats, &list);
+		break;
+	case FI_CLASS_DOMAIN:
+		list_domain(stats, &list);
+		break;
+	default:
+		break;
+	}
+	return list.count;
+}

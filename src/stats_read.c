@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_open("stats"): the statistics of a process, from the memory it keeps them in. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <ofi/stats_layout.h>
+#include <ofi/stats_read.h>
+#include <rdma/fi_errno.h>
+
+enum { FILES = 8, FILE_STEP = 1 << 28 }; /* one for each provider that is a plug-in */
+
+struct reader {
+	struct fid fid;
+	size_t count;
+	struct {
+		const char *base;
+		size_t size;
+	} files[FILES];
+};
+
+static const struct ofi_stats_header *header_of(const struct reader *reader, size_t i)
+{
+	return (const struct ofi_stats_header *)reader->files[i].base;
+}
+
+/* In a place of another process: nothing about it is believed that could lead out of the mapping. */
+static bool in_file(const struct reader *reader, size_t i, const struct ofi_stats *stats,
+		    int64_t where)
+{
+	int64_t at = (const char *)stats - reader->files[i].base + where;
+
+	return !(at % 8) && at >= 0 && (uint64_t)at <= reader->files[i].size - 8;
+}
+
+static const struct ofi_stats *record_at(const struct reader *reader, size_t i, uint32_t slot)
+{
+	const struct ofi_stats *stats;
+
+	stats = (const struct ofi_stats *)(reader->files[i].base + (slot + 2UL) * OFI_STATS_SLOT) -
+		1;
+	if (!in_file(reader, i, stats, stats->head) || !in_file(reader, i, stats, stats->tail))
+		return NULL;
+	return stats;
+}
+
+static uint32_t used(const struct reader *reader, size_t i)
+{
+	uint32_t n = __atomic_load_n(&header_of(reader, i)->used, __ATOMIC_ACQUIRE);
+
+	return n < OFI_STATS_SLOTS ? n : OFI_STATS_SLOTS;
+}
+
+/* As an object's id, 0 stays 0. */
+static uint32_t number(size_t i, uint32_t id)
+{
+	return id ? id + (uint32_t)i * FILE_STEP : 0;
+}
+
+static const struct ofi_stats *find_next(const struct reader *reader, uint32_t after, size_t *file)
+{
+	const struct ofi_stats *stats, *found = NULL;
+	uint32_t slot, id, best = UINT32_MAX;
+	size_t i;
+
+	for (i = 0; i < reader->count; i++)
+		for (slot = 0; slot < used(reader, i); slot++) {
+			stats = record_at(reader, i, slot);
+			id = stats ? __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE) : 0;
+			if (number(i, id) <= after || number(i, id) >= best)
+				continue;
+			best = number(i, id);
+			found = stats;
+			*file = i;
+		}
+	return found;
+}
+
+/* What the open queues of a completion queue have completed. */
+static uint64_t completed(const struct reader *reader, size_t i, uint32_t cq)
+{
+	const struct ofi_stats *stats;
+	uint64_t sum = 0, posted;
+	uint32_t slot;
+
+	for (slot = 0; slot < used(reader, i); slot++) {
+		stats = record_at(reader, i, slot);
+		if (!stats || stats->cq != cq || !__atomic_load_n(&stats->id, __ATOMIC_ACQUIRE))
+			continue;
+		posted = ofi_stats_posted(stats);
+		sum += posted - ofi_stats_outstanding(stats);
+	}
+	return sum;
+}
+
+static void describe(const struct reader *reader, size_t i, const struct ofi_stats *stats,
+		     struct fi_stats_object *object)
+{
+	object->fclass = stats->fclass;
+	object->group = number(i, stats->group);
+	object->domain = number(i, stats->domain);
+	object->cq = number(i, stats->cq);
+	memcpy(object->name, stats->name, sizeof(object->name));
+	object->name[sizeof(object->name) - 1] = '\0';
+	object->count = (uint32_t)ofi_stats_list(stats, object->items);
+	if (object->fclass == FI_CLASS_CQ && object->count)
+		object->items[0].value += completed(reader, i, stats->id);
+}
+
+/* One that is closed meanwhile is passed over: its id is not used again. */
+static int reader_next(struct fid *fid, uint32_t after, struct fi_stats_object *object)
+{
+	const struct reader *reader = (const struct reader *)fid;
+	const struct ofi_stats *stats;
+	struct fi_stats_object found;
+	size_t i = 0;
+
+	if (!fid || !object)
+		return -FI_EINVAL;
+	while ((stats = find_next(reader, after, &i))) {
+		found = (struct fi_stats_object){
+			.id = number(i, __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE)),
+		};
+		describe(reader, i, stats, &found);
+		if (found.id > after &&
+		    number(i, __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE)) == found.id) {
+			*object = found;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static struct fi_ops_stats_process process_ops = {
+	.size = sizeof(process_ops),
+	.next = reader_next,
+};
+
+static int reader_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			   void *context)
+{
+	(void)fid;
+	(void)context;
+	if (!name || !ops)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (strcmp(name, FI_STATS_PROCESS_OPS))
+		return -FI_ENOSYS;
+	*ops = &process_ops;
+	return 0;
+}
+
+static int reader_close(struct fid *fid)
+{
+	struct reader *reader = (struct reader *)fid;
+	size_t i;
+
+	for (i = 0; i < reader->count; i++)
+		munmap((void *)(uintptr_t)reader->files[i].base, reader->files[i].size);
+	free(reader);
+	return 0;
+}
+
+static int no_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	(void)fid;
+	(void)bfid;
+	(void)flags;
+	return -FI_ENOSYS;
+}
+
+static int no_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	(void)command;
+	(void)arg;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops reader_ops = {
+	.size = sizeof(reader_ops),
+	.close = reader_close,
+	.bind = no_bind,
+	.control = no_control,
+	.ops_open = reader_open_ops,
+};
+
+/* Its format is that of this library. One that could shrink would be a trap. */
+static int take_file(struct reader *reader, int fd)
+{
+	const struct ofi_stats_header *header;
+	struct stat st;
+	void *base;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) ||
+	    st.st_size < (off_t)OFI_STATS_SLOT * (OFI_STATS_SLOTS + 1))
+		return -FI_EINVAL;
+	base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	header = base;
+	if (header->magic != OFI_STATS_MAGIC || header->version != OFI_STATS_VERSION ||
+	    header->slot_size != OFI_STATS_SLOT ||
+	    header->record_size != sizeof(struct ofi_stats)) {
+		munmap(base, (size_t)st.st_size);
+		return -FI_EPROTO;
+	}
+	reader->files[reader->count].base = base;
+	reader->files[reader->count++].size = (size_t)st.st_size;
+	return 0;
+}
+
+/* Opens the file if this descriptor of the process is one. 0 when it is none. */
+static int try_descriptor(struct reader *reader, int dir, const char *name)
+{
+	static const char prefix[] = "/memfd:" OFI_STATS_FILE;
+	char target[sizeof(prefix)];
+	ssize_t len = readlinkat(dir, name, target, sizeof(target));
+	int fd, ret;
+
+	if (len < (ssize_t)sizeof(prefix) - 1 || memcmp(target, prefix, sizeof(prefix) - 1))
+		return 0;
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = take_file(reader, fd);
+	close(fd);
+	return ret;
+}
+
+static int find_files(struct reader *reader, pid_t pid)
+{
+	char path[40] = "/proc/self/fd";
+	struct dirent *entry;
+	int ret = 0;
+	DIR *dir;
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return -errno;
+	while (!ret && reader->count < FILES && (entry = readdir(dir)))
+		ret = try_descriptor(reader, dirfd(dir), entry->d_name);
+	closedir(dir);
+	if (!ret && !reader->count)
+		return -FI_ENODATA;
+	return ret;
+}
+
+int ofi_stats_open(void *attr, size_t attr_len, uint64_t flags, struct fid **fid, void *context)
+{
+	const struct fi_stats_attr *given = attr;
+	struct reader *reader;
+	int ret;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (attr_len &&
+	    (attr_len < sizeof(*given) || given->size < sizeof(*given) || given->pid < 0))
+		return -FI_EINVAL;
+	reader = calloc(1, sizeof(*reader));
+	if (!reader)
+		return -FI_ENOMEM;
+	reader->fid =
+		(struct fid){ .fclass = FI_CLASS_UNSPEC, .context = context, .ops = &reader_ops };
+	ret = find_files(reader, attr_len ? given->pid : 0);
+	if (ret) {
+		reader_close(&reader->fid);
+		return ret;
+	}
+	*fid = &reader->fid;
+	return 0;
+}

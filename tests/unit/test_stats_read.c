@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reading statistics: of this process, and of what only looks like some. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <ofi/stats.h>
+#include <ofi/stats_read.h>
+#include <rdma/fi_errno.h>
+
+#define FILE_SIZE ((size_t)OFI_STATS_SLOT * (OFI_STATS_SLOTS + 1))
+
+static int open_reader(struct fid **fid, struct fi_ops_stats_process **ops)
+{
+	struct fi_stats_attr attr = { .size = sizeof(attr), .pid = getpid() };
+	int ret = ofi_stats_open(&attr, sizeof(attr), 0, fid, NULL);
+
+	return ret ? ret : fi_open_ops(*fid, FI_STATS_PROCESS_OPS, 0, (void **)ops, NULL);
+}
+
+static void test_arguments(void **state)
+{
+	struct fi_stats_attr attr = { .size = sizeof(attr), .pid = getpid() };
+	struct fid *fid = NULL;
+
+	(void)state;
+	assert_int_equal(ofi_stats_open(&attr, sizeof(attr), 1, &fid, NULL), -FI_EBADFLAGS);
+	assert_int_equal(ofi_stats_open(&attr, sizeof(attr) - 1, 0, &fid, NULL), -FI_EINVAL);
+	attr.size = 4;
+	assert_int_equal(ofi_stats_open(&attr, sizeof(attr), 0, &fid, NULL), -FI_EINVAL);
+	attr = (struct fi_stats_attr){ .size = sizeof(attr), .pid = -1 };
+	assert_int_equal(ofi_stats_open(&attr, sizeof(attr), 0, &fid, NULL), -FI_EINVAL);
+	attr.pid = 0x3fffffff;
+	assert_int_equal(ofi_stats_open(&attr, sizeof(attr), 0, &fid, NULL), -FI_ENOENT);
+	assert_int_equal(ofi_stats_open(NULL, 0, 0, &fid, NULL), -FI_ENODATA);
+	assert_null(fid);
+}
+
+static void test_objects(void **state)
+{
+	struct ofi_stats *a = ofi_stats_alloc(sizeof(*a)), *b = ofi_stats_alloc(sizeof(*b));
+	struct fi_stats_object object = { 0 };
+	struct fi_ops_stats_process *ops;
+	struct fid *fid;
+
+	(void)state;
+	assert_int_equal(open_reader(&fid, &ops), 0);
+	assert_int_equal(ops->next(fid, 0, &object), 0);
+	b->fclass = FI_CLASS_DOMAIN;
+	ofi_stats_show(b, "first");
+	a->fclass = FI_CLASS_CQ;
+	a->domain = b->id;
+	ofi_stats_show(a, "second");
+	ofi_stats_add(a, OFI_STATS_EVENTS, 42);
+	ofi_stats_add_shared(b, OFI_STATS_MRS, 3);
+
+	assert_int_equal(ops->next(fid, 0, &object), 1);
+	assert_string_equal(object.name, "first");
+	assert_int_equal(object.fclass, FI_CLASS_DOMAIN);
+	assert_int_equal(object.id, b->id);
+	assert_string_equal(object.items[0].name, "registrations");
+	assert_int_equal(object.items[0].value, 3);
+	assert_true(object.items[1].level);
+	assert_int_equal(ops->next(fid, object.id, &object), 1);
+	assert_string_equal(object.name, "second");
+	assert_int_equal(object.domain, b->id);
+	assert_string_equal(object.items[2].name, "events");
+	assert_int_equal(object.items[2].value, 42);
+	assert_int_equal(ops->next(fid, object.id, &object), 0);
+	assert_int_equal(ops->next(fid, 0, NULL), -FI_EINVAL);
+
+	ofi_stats_hide(b);
+	assert_int_equal(ops->next(fid, 0, &object), 1);
+	assert_string_equal(object.name, "second");
+	fi_close(fid);
+	ofi_stats_free(a, a);
+	ofi_stats_free(b, b);
+}
+
+static void test_object_calls(void **state)
+{
+	struct ofi_stats *a = ofi_stats_alloc(sizeof(*a));
+	struct fi_ops_stats_process *ops;
+	struct fid *fid;
+	void *other;
+
+	(void)state;
+	assert_int_equal(open_reader(&fid, &ops), 0);
+	assert_int_equal(fi_open_ops(fid, "other", 0, &other, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_open_ops(fid, NULL, 0, &other, NULL), -FI_EINVAL);
+	assert_int_equal(fi_open_ops(fid, FI_STATS_PROCESS_OPS, 0, NULL, NULL), -FI_EINVAL);
+	assert_int_equal(fi_open_ops(fid, FI_STATS_PROCESS_OPS, 1, &other, NULL), -FI_EBADFLAGS);
+	assert_int_equal(fi_control(fid, FI_GETWAIT, NULL), -FI_ENOSYS);
+	assert_int_equal(fid->ops->bind(fid, fid, 0), -FI_ENOSYS);
+	assert_int_equal(fi_close(fid), 0);
+	ofi_stats_free(a, a);
+}
+
+/* A ring of 4: whatever way the head went, the sum is right. */
+static void test_ring(void **state)
+{
+	struct {
+		uint64_t head, tail;
+		struct ofi_stats stats;
+	} *object = ofi_stats_alloc(sizeof(*object));
+	struct ofi_stats *stats = &object->stats;
+	uint64_t posted, done;
+
+	(void)state;
+	stats->entries = 4;
+	stats->stride = 48;
+	stats->ring = 4800;
+	stats->head = (char *)&object->head - (char *)stats;
+	stats->tail = (char *)&object->tail - (char *)stats;
+	for (posted = 0; posted < 40; posted++) {
+		done = posted < 2 ? 0 : posted - 2;
+		object->head = stats->ring + posted % 4 * 48;
+		object->tail = stats->ring + done % 4 * 48;
+		if (posted % 3 == 0)
+			stats->mark = posted;
+		assert_int_equal(ofi_stats_posted(stats), posted);
+		assert_int_equal(ofi_stats_outstanding(stats), posted - done);
+	}
+	ofi_stats_free(object, stats);
+}
+
+/* A file of the right name, as another program may have one. */
+static int fake_file(const struct ofi_stats_header *header, off_t size, bool sealed,
+		     const struct ofi_stats *record)
+{
+	int fd = memfd_create(OFI_STATS_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, size), 0);
+	assert_int_equal(pwrite(fd, header, sizeof(*header), 0), sizeof(*header));
+	if (record)
+		assert_int_equal(
+			pwrite(fd, record, sizeof(*record), 2 * OFI_STATS_SLOT - sizeof(*record)),
+			sizeof(*record));
+	if (sealed)
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	return fd;
+}
+
+static int read_fake(const struct ofi_stats_header *header, off_t size, bool sealed,
+		     const struct ofi_stats *record)
+{
+	int fd = fake_file(header, size, sealed, record), ret;
+	struct fi_stats_object object;
+	struct fi_ops_stats_process *ops;
+	struct fid *fid;
+
+	ret = open_reader(&fid, &ops);
+	if (!ret) {
+		ret = ops->next(fid, 0, &object);
+		if (ret == 1)
+			assert_true(strlen(object.name) < FI_STATS_NAME);
+		fi_close(fid);
+	}
+	close(fd);
+	return ret;
+}
+
+static void test_hostile(void **state)
+{
+	struct ofi_stats_header header = {
+		.magic = OFI_STATS_MAGIC,
+		.version = OFI_STATS_VERSION,
+		.slot_size = OFI_STATS_SLOT,
+		.record_size = sizeof(struct ofi_stats),
+		.used = UINT32_MAX,
+	};
+	struct ofi_stats record = { .id = 1, .fclass = FI_CLASS_TX_CTX, .entries = 3 };
+
+	(void)state;
+	memset(record.name, 'x', sizeof(record.name));
+	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
+	record.entries = 0;
+	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
+	record.entries = record.stride = 1;
+	record.head = INT64_MAX;
+	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 0);
+	record.head = INT64_MIN;
+	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 0);
+	record.head = 3;
+	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 0);
+	record.head = 0;
+	record.fclass = 12345;
+	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
+	assert_int_equal(read_fake(&header, FILE_SIZE, false, &record), -FI_EINVAL);
+	assert_int_equal(read_fake(&header, 4096, true, &record), -FI_EINVAL);
+	header.version++;
+	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), -FI_EPROTO);
+	header.version--;
+	header.magic++;
+	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), -FI_EPROTO);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_arguments), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_objects),	  cmocka_unit_test(test_object_calls),
+		cmocka_unit_test(test_ring),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

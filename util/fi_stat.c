@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_stat: the statistics of a running process. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_stats.h>
+
+#include "stat_options.h"
+#include "stat_print.h"
+
+enum { EXIT_GOOD, EXIT_FAILED, EXIT_USAGE };
+
+struct snapshot {
+	struct fi_stats_object *objects;
+	size_t count;
+	double time;
+};
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static int explain(pid_t pid, int err)
+{
+	const char *why = fi_strerror(-err);
+
+	if (err == -FI_ENODATA)
+		why = "it has no statistics: nothing of it is open, FI_STATS=0, or another library";
+	else if (err == -ENOENT)
+		why = "there is no such process";
+	else if (err == -FI_EACCES)
+		why = "it is another user's";
+	else if (err == -FI_EPROTO)
+		why = "its libfabric is of another version than this one";
+	fprintf(stderr, "fi_stat: process %d: %s\n", (int)pid, why);
+	return err;
+}
+
+static int add(struct snapshot *snapshot, const struct fi_stats_object *object)
+{
+	struct fi_stats_object *grown;
+
+	grown = realloc(snapshot->objects, (snapshot->count + 1) * sizeof(*grown));
+	if (!grown)
+		return -FI_ENOMEM;
+	snapshot->objects = grown;
+	grown[snapshot->count++] = *object;
+	return 0;
+}
+
+static int collect(struct fid *fid, struct snapshot *snapshot)
+{
+	struct fi_stats_object object = { 0 };
+	struct fi_ops_stats_process *ops;
+	int ret;
+
+	ret = fi_open_ops(fid, FI_STATS_PROCESS_OPS, 0, (void **)&ops, NULL);
+	while (!ret && (ret = ops->next(fid, object.id, &object)) == 1)
+		ret = add(snapshot, &object);
+	return ret;
+}
+
+/* The process is looked up each time: what it opens and closes comes and goes. */
+static int take(pid_t pid, struct snapshot *snapshot)
+{
+	struct fi_stats_attr attr = { .size = sizeof(attr), .pid = pid };
+	struct fid *fid;
+	int ret;
+
+	*snapshot = (struct snapshot){ .time = now() };
+	ret = fi_open(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), "stats", &attr, sizeof(attr),
+		      0, &fid, NULL);
+	if (!ret) {
+		ret = collect(fid, snapshot);
+		fi_close(fid);
+	}
+	return ret ? explain(pid, ret) : 0;
+}
+
+static const struct fi_stats_object *find(const struct snapshot *snapshot, uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < snapshot->count; i++)
+		if (snapshot->objects[i].id == id)
+			return &snapshot->objects[i];
+	return NULL;
+}
+
+static void print(const struct stat_options *opts, const struct snapshot *now,
+		  const struct snapshot *before)
+{
+	size_t i;
+
+	if (opts->json)
+		printf("{\"pid\": %d, \"objects\": [", (int)opts->pid);
+	for (i = 0; i < now->count; i++) {
+		if (!opts->json) {
+			stat_print_text(stdout, &now->objects[i], find(before, now->objects[i].id),
+					now->time - before->time, opts->all);
+			continue;
+		}
+		fputs(i ? ", " : "", stdout);
+		stat_print_json(stdout, &now->objects[i]);
+	}
+	if (opts->json)
+		puts("]}");
+	else if (opts->watch_ms)
+		puts("");
+	fflush(stdout);
+}
+
+static void pause_ms(int ms)
+{
+	struct timespec left = { ms / 1000, ms % 1000 * 1000000L };
+
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+}
+
+static int run(const struct stat_options *opts)
+{
+	struct snapshot before = { 0 }, next;
+	long round;
+	int ret = 0;
+
+	for (round = 0; !ret; round++) {
+		ret = take(opts->pid, &next);
+		if (!ret)
+			print(opts, &next, &before);
+		free(before.objects);
+		before = next;
+		if (!opts->watch_ms || (opts->count && round + 1 >= opts->count))
+			break;
+		if (!ret)
+			pause_ms(opts->watch_ms);
+	}
+	free(before.objects);
+	return ret ? EXIT_FAILED : EXIT_GOOD;
+}
+
+int main(int argc, char **argv)
+{
+	struct stat_options opts;
+
+	if (!stat_options_parse(&opts, argc, argv))
+		return EXIT_USAGE;
+	if (opts.help) {
+		stat_options_usage(stdout);
+		return EXIT_GOOD;
+	}
+	if (opts.version) {
+		printf("fi_stat: libfabric API %u.%u\n", FI_MAJOR(fi_version()),
+		       FI_MINOR(fi_version()));
+		return EXIT_GOOD;
+	}
+	return run(&opts);
+}
