@@ -5,6 +5,7 @@
 #include <ofi/abi.h>
 #include <ofi/export.h>
 #include <ofi/filter.h>
+#include <ofi/hook.h>
 #include <ofi/log.h>
 #include <ofi/provider.h>
 #include <ofi/reject.h>
@@ -98,7 +99,7 @@ OFI_EXPORT int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric
 	if (ret)
 		return ret;
 	(*fabric)->api_version = attr->api_version;
-	return 0;
+	return ofi_hook_active() ? ofi_hook_fabric(fabric, context) : 0;
 }
 
 OFI_EXPORT int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint64_t flags,

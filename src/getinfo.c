@@ -9,6 +9,7 @@
 #include <ofi/conf.h>
 #include <ofi/export.h>
 #include <ofi/filter.h>
+#include <ofi/hook.h>
 #include <ofi/log.h>
 #include <ofi/param.h>
 #include <ofi/provider.h>
@@ -250,6 +251,7 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 {
 	struct request req = { version, node, service, flags, hints, NULL };
 	struct found found = { .tail = &found.head };
+	struct ofi_hook_hints unwrapped;
 	struct ofi_rejects rejects;
 	int ret;
 
@@ -262,10 +264,12 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 		return ret;
 	if (hints && hints->fabric_attr)
 		req.prov_name = hints->fabric_attr->prov_name;
+	req.hints = ofi_hook_hints(hints, &unwrapped);
 	ofi_rejects_begin(&rejects);
 	ask_all(&req, &found);
 	explain(&found, &rejects);
 	ofi_rejects_end(&rejects);
+	ofi_hook_infos(found.head);
 	*info = found.head;
 	if (found.head)
 		return 0;

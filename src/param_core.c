@@ -60,6 +60,14 @@ static const struct {
 	{ "addr_format", FI_PARAM_STRING,
 	  "Format of the addresses that fi_getinfo offers, such as FI_SOCKADDR_IN; others are left "
 	  "out (default: all)" },
+	{ "hook", FI_PARAM_STRING,
+	  "Hooks that see each call: perf counts what calls cost, trace tells of each, noop does "
+	  "nothing; a list separated by semicolons (default: none)" },
+	{ "hook_file", FI_PARAM_STRING,
+	  "Where hooks write: stderr, stdout, a file that does not exist yet, or a directory for a "
+	  "file ofi_hook_<pid>.log in it (default: the log)" },
+	{ "perf_cntr", FI_PARAM_STRING,
+	  "What the hook perf counts: cpu_instr or cpu_cycles (default: cpu_instr)" },
 	{ "stats", FI_PARAM_BOOL, "Keep statistics where fi_stat finds them (default: yes)" },
 	{ "getinfo_explain", FI_PARAM_BOOL,
 	  "Log for each fi_getinfo why candidates were not offered (default: no)" },

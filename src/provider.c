@@ -10,6 +10,7 @@
 #include <ofi/conf.h>
 #include <ofi/explain.h>
 #include <ofi/filter.h>
+#include <ofi/hook.h>
 #include <ofi/log.h>
 #include <ofi/param.h>
 #include <ofi/reject.h>
@@ -144,6 +145,7 @@ const struct ofi_provider_list *ofi_providers(void)
 
 __attribute__((destructor)) static void end(void)
 {
+	ofi_hook_fini();
 	ofi_registry_fini(&registry);
 	free(filter);
 	filter = NULL;

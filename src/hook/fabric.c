@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Fabrics under hooks, what is opened on them, and fi_getinfo. */
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/hook.h>
+#include <rdma/fi_errno.h>
+#include "hook.h"
+
+static int wrap_domain(struct fid_domain **domain, void *context)
+{
+	struct fid_domain *real = *domain;
+	struct ofi_hook *hook;
+	int ret = ofi_hook_wrap((struct fid **)domain, context, &hook);
+
+	if (ret)
+		return ret;
+	hook->domain.ops = real->ops ? &ofi_hook_domain_ops : NULL;
+	hook->domain.mr = real->mr ? &ofi_hook_mr_ops : NULL;
+	return 0;
+}
+
+static int fabric_domain(struct fid_fabric *fabric, struct fi_info *info,
+			 struct fid_domain **domain, void *context)
+{
+	static struct ofi_hook_site site = { .name = "fi_domain" };
+	struct fid_fabric *real = ofi_hook_real(fabric);
+	uint64_t start = ofi_hook_begin();
+	int ret;
+
+	ret = (int)ofi_hook_end(
+		&site, fabric, start, real->ops->domain(real, info, domain, context),
+		"info %p, domain %p, context %p", (void *)info, (void *)domain, context);
+	return ret ? ret : wrap_domain(domain, context);
+}
+
+static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info,
+			  struct fid_domain **domain, uint64_t flags, void *context)
+{
+	static struct ofi_hook_site site = { .name = "fi_domain2" };
+	struct fid_fabric *real = ofi_hook_real(fabric);
+	uint64_t start;
+	int ret;
+
+	if (!FI_CHECK_OP(real->ops, struct fi_ops_fabric, domain2))
+		return -FI_ENOSYS;
+	start = ofi_hook_begin();
+	ret = (int)ofi_hook_end(&site, fabric, start,
+				real->ops->domain2(real, info, domain, flags, context),
+				"info %p, domain %p, flags 0x%llx, context %p", (void *)info,
+				(void *)domain, (unsigned long long)flags, context);
+	return ret ? ret : wrap_domain(domain, context);
+}
+
+static int fabric_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+			     void *context)
+{
+	static struct ofi_hook_site site = { .name = "fi_passive_ep" };
+	struct fid_fabric *real = ofi_hook_real(fabric);
+	uint64_t start = ofi_hook_begin();
+	struct fid_pep *opened;
+	struct ofi_hook *hook;
+	int ret;
+
+	ret = (int)ofi_hook_end(&site, fabric, start,
+				real->ops->passive_ep(real, info, pep, context),
+				"info %p, pep %p, context %p", (void *)info, (void *)pep, context);
+	if (ret)
+		return ret;
+	opened = *pep;
+	ret = ofi_hook_wrap((struct fid **)pep, context, &hook);
+	if (ret)
+		return ret;
+	hook->pep.ops = opened->ops ? &ofi_hook_ep_ops : NULL;
+	hook->pep.cm = opened->cm ? &ofi_hook_cm_ops : NULL;
+	return 0;
+}
+
+static int fabric_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+			  void *context)
+{
+	static struct ofi_hook_site site = { .name = "fi_eq_open" };
+	struct fid_fabric *real = ofi_hook_real(fabric);
+	uint64_t start = ofi_hook_begin();
+	struct ofi_hook *hook;
+	int ret;
+
+	ret = (int)ofi_hook_end(&site, fabric, start, real->ops->eq_open(real, attr, eq, context),
+				"attr %p, eq %p, context %p", (void *)attr, (void *)eq, context);
+	if (!ret)
+		ret = ofi_hook_wrap((struct fid **)eq, context, &hook);
+	if (!ret)
+		hook->eq.ops = &ofi_hook_eq_ops;
+	return ret;
+}
+
+/* Wait sets have nothing that a hook could see. */
+static int fabric_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+			    struct fid_wait **waitset)
+{
+	static struct ofi_hook_site site = { .name = "fi_wait_open" };
+	struct fid_fabric *real = ofi_hook_real(fabric);
+	uint64_t start = ofi_hook_begin();
+
+	return (int)ofi_hook_end(&site, fabric, start, real->ops->wait_open(real, attr, waitset),
+				 "attr %p, waitset %p", (void *)attr, (void *)waitset);
+}
+
+static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+{
+	static struct ofi_hook_site site = { .name = "fi_trywait" };
+	struct fid_fabric *real = ofi_hook_real(fabric);
+	struct fid **copy = NULL;
+	uint64_t start;
+	int ret, i;
+
+	if (fids && count > 0) {
+		copy = malloc((size_t)count * sizeof(struct fid *));
+		if (!copy)
+			return -FI_ENOMEM;
+		for (i = 0; i < count; i++)
+			copy[i] = ofi_hook_unwrap(fids[i]);
+	}
+	start = ofi_hook_begin();
+	ret = (int)ofi_hook_end(&site, fabric, start, real->ops->trywait(real, copy, count),
+				"fids %p, count %d", (void *)fids, count);
+	free(copy);
+	return ret;
+}
+
+struct fi_ops_fabric ofi_hook_fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = fabric_domain,
+	.passive_ep = fabric_passive_ep,
+	.eq_open = fabric_eq_open,
+	.wait_open = fabric_wait_open,
+	.trywait = fabric_trywait,
+	.domain2 = fabric_domain2,
+};
+
+int ofi_hook_fabric(struct fid_fabric **fabric, void *context)
+{
+	static struct ofi_hook_site site = { .name = "fi_fabric" };
+	struct fid_fabric *real = *fabric;
+	struct ofi_hook *hook;
+	int ret = ofi_hook_wrap((struct fid **)fabric, context, &hook);
+
+	if (ret)
+		return ret;
+	hook->fabric.ops = &ofi_hook_fabric_ops;
+	hook->fabric.api_version = real->api_version;
+	ofi_hook_end(&site, *fabric, ofi_hook_begin(), 0, "context %p", context);
+	return 0;
+}
+
+const struct fi_info *ofi_hook_hints(const struct fi_info *hints, struct ofi_hook_hints *copy)
+{
+	if (!hints || !ofi_hook_active())
+		return hints;
+	copy->info = *hints;
+	if (hints->fabric_attr) {
+		copy->fabric_attr = *hints->fabric_attr;
+		copy->fabric_attr.fabric = (struct fid_fabric *)ofi_hook_unwrap(
+			(struct fid *)copy->fabric_attr.fabric);
+		copy->info.fabric_attr = &copy->fabric_attr;
+	}
+	if (hints->domain_attr) {
+		copy->domain_attr = *hints->domain_attr;
+		copy->domain_attr.domain = (struct fid_domain *)ofi_hook_unwrap(
+			(struct fid *)copy->domain_attr.domain);
+		copy->info.domain_attr = &copy->domain_attr;
+	}
+	return &copy->info;
+}
+
+void ofi_hook_infos(struct fi_info *info)
+{
+	if (!ofi_hook_active())
+		return;
+	for (; info; info = info->next) {
+		if (info->fabric_attr && info->fabric_attr->fabric)
+			info->fabric_attr->fabric = (struct fid_fabric *)ofi_hook_find(
+				(struct fid *)info->fabric_attr->fabric);
+		if (info->domain_attr && info->domain_attr->domain)
+			info->domain_attr->domain = (struct fid_domain *)ofi_hook_find(
+				(struct fid *)info->domain_attr->domain);
+	}
+}

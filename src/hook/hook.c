@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* FI_HOOK: which hooks there are, telling them of calls, and what objects have in common under them. */
+#include "hook.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <ofi/conf.h>
+#include <ofi/filter.h>
+#include <ofi/hook.h>
+#include <ofi/lock.h>
+#include <ofi/log.h>
+#include <ofi/suggest.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_stats.h>
+#include <rdma/fi_trigger.h>
+
+enum { BUCKETS = 1024, TEXT = 512 };
+
+static struct {
+	bool active, perf, trace;
+} hooks;
+static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
+
+/* Guarded by lock. */
+static LIST_HEAD(, ofi_hook) objects[BUCKETS];
+static unsigned int fabrics;
+static struct ofi_lock lock;
+
+static const char *const names[] = { "perf", "trace", "noop" };
+/* Those of other releases. */
+static const char *const others[] = { "profile", "monitor", "debug", "hmem", "dmabuf_peer_mem" };
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void use(const char *word)
+{
+	const char *nearest;
+	size_t i;
+
+	for (i = 0; i < COUNT(names) && strcasecmp(word, names[i]); i++)
+		;
+	if (i < COUNT(names)) {
+		hooks.active = true;
+		hooks.perf |= i == 0;
+		hooks.trace |= i == 1;
+		return;
+	}
+	for (i = 0; i < COUNT(others) && strcasecmp(word, others[i]); i++)
+		;
+	nearest = i < COUNT(others) ? NULL : ofi_suggest(word, names, COUNT(names));
+	FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+		"FI_HOOK=%s: there is no hook of this name%s%s%s; use perf, trace or noop, with ; "
+		"between them\n",
+		word, nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+static void start(void)
+{
+	const char *list = ofi_conf_get("FI_HOOK");
+	char word[64];
+
+	while (ofi_word_next(&list, ";", word, sizeof(word)))
+		use(word);
+	if (!hooks.active)
+		return;
+	ofi_hook_out_open(hooks.trace, hooks.perf);
+	if (hooks.perf)
+		ofi_hook_perf_open();
+}
+
+bool ofi_hook_active(void)
+{
+	pthread_once(&hooks_once, start);
+	return hooks.active;
+}
+
+uint64_t ofi_hook_begin(void)
+{
+	return hooks.perf ? ofi_hook_perf_read() : 0;
+}
+
+ssize_t ofi_hook_end(struct ofi_hook_site *site, const void *object, uint64_t start, ssize_t ret,
+		     const char *format, ...)
+{
+	uint64_t now = hooks.perf ? ofi_hook_perf_read() : 0;
+	char text[TEXT];
+	va_list args;
+
+	if (hooks.perf)
+		ofi_hook_perf_add(site, start, now, ret);
+	if (hooks.trace && !ofi_hook_trace_again(site, object, ret)) {
+		va_start(args, format);
+		vsnprintf(text, sizeof(text), format, args);
+		va_end(args);
+		ofi_hook_trace(site, object, ret, text);
+	}
+	return ret;
+}
+
+static size_t bucket(const struct fid *real)
+{
+	return ((uintptr_t)real >> 6) % BUCKETS;
+}
+
+struct fid *ofi_hook_find(struct fid *real)
+{
+	struct fid *found = real;
+	struct ofi_hook *hook;
+
+	ofi_lock(&lock);
+	LIST_FOREACH (hook, &objects[bucket(real)], link)
+		if (hook->real == real)
+			found = &hook->fid;
+	ofi_unlock(&lock);
+	return found;
+}
+
+static void insert(struct ofi_hook *hook)
+{
+	ofi_lock(&lock);
+	LIST_INSERT_HEAD(&objects[bucket(hook->real)], hook, link);
+	fabrics += hook->fid.fclass == FI_CLASS_FABRIC;
+	ofi_unlock(&lock);
+}
+
+/* False when it was the last fabric. */
+static bool drop(struct ofi_hook *hook)
+{
+	bool any;
+
+	ofi_lock(&lock);
+	LIST_REMOVE(hook, link);
+	fabrics -= hook->fid.fclass == FI_CLASS_FABRIC;
+	any = fabrics;
+	ofi_unlock(&lock);
+	return any;
+}
+
+int ofi_hook_wrap(struct fid **object, void *context, struct ofi_hook **wrapped)
+{
+	struct ofi_hook *hook = calloc(1, sizeof(*hook));
+
+	if (!hook) {
+		(*object)->ops->close(*object);
+		*object = NULL;
+		return -FI_ENOMEM;
+	}
+	hook->real = *object;
+	hook->fid = (struct fid){
+		.fclass = hook->real->fclass,
+		.context = context,
+		.ops = &ofi_hook_fid_ops,
+	};
+	insert(hook);
+	if (hooks.trace)
+		ofi_hook_trace_opened(&hook->fid);
+	*object = &hook->fid;
+	*wrapped = hook;
+	return 0;
+}
+
+/* An object must not be found any more when its address may be that of another. */
+static int hook_close(struct fid *fid)
+{
+	static struct ofi_hook_site site = { .name = "fi_close" };
+	struct ofi_hook *hook = (struct ofi_hook *)fid;
+	bool last, fabric = fid->fclass == FI_CLASS_FABRIC;
+	uint64_t begun;
+	int ret;
+
+	last = !drop(hook) && fabric;
+	begun = ofi_hook_begin();
+	ret = (int)ofi_hook_end(&site, fid, begun, hook->real->ops->close(hook->real), "class %zu",
+				fid->fclass);
+	if (ret) {
+		insert(hook);
+		return ret;
+	}
+	free(hook);
+	if (last && hooks.perf)
+		ofi_hook_perf_report("fi_close of the last fabric");
+	return 0;
+}
+
+static struct ofi_hook_site *bind_site(size_t fclass)
+{
+	static struct ofi_hook_site other = { .name = "fi_bind" }, sites[] = {
+		[FI_CLASS_DOMAIN] = { .name = "fi_domain_bind" },
+		[FI_CLASS_EP] = { .name = "fi_ep_bind" },
+		[FI_CLASS_SEP] = { .name = "fi_scalable_ep_bind" },
+		[FI_CLASS_PEP] = { .name = "fi_pep_bind" },
+		[FI_CLASS_MR] = { .name = "fi_mr_bind" },
+		[FI_CLASS_AV] = { .name = "fi_av_bind" },
+	};
+
+	return fclass < COUNT(sites) && sites[fclass].name ? &sites[fclass] : &other;
+}
+
+static int hook_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct fid *real = ofi_hook_real(fid);
+	uint64_t begun = ofi_hook_begin();
+
+	return (int)ofi_hook_end(bind_site(fid->fclass), fid, begun,
+				 real->ops->bind(real, ofi_hook_unwrap(bfid), flags),
+				 "bfid %p, flags 0x%llx", (void *)bfid, (unsigned long long)flags);
+}
+
+void ofi_hook_trigger(void *context, uint64_t flags)
+{
+	struct fi_triggered_context *trigger = context;
+	struct fid_cntr **cntr;
+
+	if (!(flags & FI_TRIGGER) || !context || trigger->event_type != FI_TRIGGER_THRESHOLD)
+		return;
+	cntr = &trigger->trigger.threshold.cntr;
+	*cntr = (struct fid_cntr *)ofi_hook_unwrap((struct fid *)*cntr);
+}
+
+/* What a control call has changed of what applications read without one. */
+static void refresh(struct ofi_hook *hook)
+{
+	const struct fid_mr *mr = (const struct fid_mr *)hook->real;
+
+	if (hook->fid.fclass != FI_CLASS_MR)
+		return;
+	hook->mr.mem_desc = mr->mem_desc;
+	hook->mr.key = mr->key;
+}
+
+/* Work that is put off has objects in it that would have to be replaced when it is done. */
+static bool refused(int command)
+{
+	return command == FI_QUEUE_WORK || command == FI_CANCEL_WORK || command == FI_FLUSH_WORK;
+}
+
+static int hook_control(struct fid *fid, int command, void *arg)
+{
+	static struct ofi_hook_site site = { .name = "fi_control" },
+				    enable = { .name = "fi_enable" };
+	struct fid *real = ofi_hook_real(fid);
+	uint64_t begun;
+	int ret;
+
+	if (refused(command))
+		return -FI_ENOSYS;
+	begun = ofi_hook_begin();
+	ret = (int)ofi_hook_end(command == FI_ENABLE ? &enable : &site, fid, begun,
+				real->ops->control(real, command, arg), "command %d, arg %p",
+				command, arg);
+	refresh((struct ofi_hook *)fid);
+	if (!ret && command == FI_ALIAS && fid->fclass == FI_CLASS_EP)
+		ret = ofi_hook_wrap_ep((struct fid_ep **)((struct fi_alias *)arg)->fid,
+				       fid->context);
+	return ret;
+}
+
+static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t count)
+{
+	struct fid *real = ofi_hook_unwrap(fid);
+	struct fi_ops_stats *ops;
+	int ret;
+
+	if (!real)
+		return -FI_EINVAL;
+	ret = real->ops->ops_open(real, FI_STATS_OPS, 0, (void **)&ops, NULL);
+	return ret ? ret : ops->read(real, items, count);
+}
+
+static struct fi_ops_stats stats_ops = {
+	.size = sizeof(stats_ops),
+	.read = stats_read,
+};
+
+/* Named operations take the object as an argument: those the core does not know can't be given away. */
+static int hook_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			 void *context)
+{
+	struct fid *real = ofi_hook_real(fid);
+	void *found;
+	int ret;
+
+	if (!name || !ops)
+		return -FI_EINVAL;
+	ret = real->ops->ops_open(real, name, flags, &found, context);
+	if (ret)
+		return ret;
+	if (strcmp(name, FI_STATS_OPS))
+		return -FI_ENOSYS;
+	*ops = &stats_ops;
+	return 0;
+}
+
+static int hook_tostr(const struct fid *fid, char *buf, size_t len)
+{
+	const struct fid *real = ((const struct ofi_hook *)fid)->real;
+
+	return FI_CHECK_OP(real->ops, struct fi_ops, tostr) ? real->ops->tostr(real, buf, len)
+							    : -FI_ENOSYS;
+}
+
+static int hook_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)
+{
+	struct fid *real = ofi_hook_real(fid);
+
+	return FI_CHECK_OP(real->ops, struct fi_ops, ops_set)
+		       ? real->ops->ops_set(real, name, flags, ops, context)
+		       : -FI_ENOSYS;
+}
+
+struct fi_ops ofi_hook_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = hook_close,
+	.bind = hook_bind,
+	.control = hook_control,
+	.ops_open = hook_ops_open,
+	.tostr = hook_tostr,
+	.ops_set = hook_ops_set,
+};
+
+void ofi_hook_fini(void)
+{
+	if (hooks.perf)
+		ofi_hook_perf_report("the end of the process");
+	ofi_hook_trace_end();
+	ofi_hook_out_close();
+}

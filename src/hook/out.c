@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Where hooks write: FI_HOOK_FILE, else the log. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <ofi/conf.h>
+#include <ofi/log.h>
+#include "hook.h"
+
+enum { LINE = 1024 };
+
+static int out = -1;
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* A file that exists is left alone, whoever made it. */
+static int open_file(const char *path)
+{
+	char inside[4096];
+
+	if (!strcmp(path, "stderr"))
+		return dup(STDERR_FILENO);
+	if (!strcmp(path, "stdout"))
+		return dup(STDOUT_FILENO);
+	if (is_directory(path)) {
+		snprintf(inside, sizeof(inside), "%s/ofi_hook_%d.log", path, (int)getpid());
+		path = inside;
+	}
+	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* Who asks for a hook wants to see something. */
+static void warn_unseen(bool trace, bool perf)
+{
+	const char *level = NULL;
+
+	if (trace && !fi_log_enabled(&ofi_core_prov, FI_LOG_TRACE, FI_LOG_CORE))
+		level = "trace";
+	else if (perf && !fi_log_enabled(&ofi_core_prov, FI_LOG_INFO, FI_LOG_CORE))
+		level = "info";
+	if (level)
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"FI_HOOK writes to the log at level %s, which FI_LOG_LEVEL leaves out; set "
+			"FI_LOG_LEVEL=%s or FI_HOOK_FILE=stderr\n",
+			level, level);
+}
+
+void ofi_hook_out_open(bool trace, bool perf)
+{
+	const char *path = ofi_conf_get_secure("FI_HOOK_FILE");
+
+	if (path && *path)
+		out = open_file(path);
+	if (path && *path && out < 0)
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"FI_HOOK_FILE=%s: %s; it takes stderr, stdout, a directory, or a file that "
+			"does "
+			"not exist yet; the log is used\n",
+			path, strerror(errno));
+	if (out < 0)
+		warn_unseen(trace, perf);
+}
+
+void ofi_hook_out(enum fi_log_level level, const char *format, ...)
+{
+	char line[LINE];
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(line, sizeof(line) - 1, format, args);
+	va_end(args);
+	if (len < 0)
+		return;
+	if (len > LINE - 2)
+		len = LINE - 2;
+	if (out < 0) {
+		FI_LOG(&ofi_core_prov, level, FI_LOG_CORE, "%s\n", line);
+		return;
+	}
+	line[len] = '\n';
+	(void)!write(out, line, (size_t)len + 1);
+}
+
+void ofi_hook_out_close(void)
+{
+	if (out >= 0)
+		close(out);
+	out = -1;
+}

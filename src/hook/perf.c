@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The hook perf: what calls cost, in instructions or cycles of the CPU in user mode. Each thread has a counter of
+ * the kernel, read without a system call where the CPU permits; where there is none, time is taken.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <ofi/conf.h>
+#include <ofi/log.h>
+#include <ofi/suggest.h>
+#include <rdma/fi_errno.h>
+#include "hook.h"
+
+static const char *const kinds[] = { "cpu_instr", "cpu_cycles" };
+static const uint64_t configs[] = { PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CPU_CYCLES };
+
+static unsigned int kind;
+static const char *unit = "ns"; /* one of kinds where there are counters */
+static bool counters;
+static uint64_t overhead; /* of a call that does nothing */
+static pthread_key_t key;
+static struct ofi_hook_site *sites; /* atomic */
+
+static _Thread_local struct {
+	bool tried;
+	int fd;
+	struct perf_event_mmap_page *page;
+} counter;
+
+static void close_counter(void *unused)
+{
+	(void)unused;
+	if (counter.page)
+		munmap(counter.page, (size_t)sysconf(_SC_PAGESIZE));
+	if (counter.tried && counter.fd >= 0)
+		close(counter.fd);
+	counter.page = NULL;
+	counter.fd = -1;
+}
+
+static void open_counter(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof(attr),
+		.config = configs[kind],
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	void *page;
+
+	counter.tried = true;
+	counter.fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (counter.fd < 0)
+		return;
+	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, counter.fd, 0);
+	counter.page = page == MAP_FAILED ? NULL : page;
+	pthread_setspecific(key, &counter);
+}
+
+#ifdef __x86_64__
+static uint64_t rdpmc(uint32_t index)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index));
+	return low | (uint64_t)high << 32;
+}
+
+/* As the kernel's header says; false when the counter is not on this CPU now. */
+static bool read_page(const struct perf_event_mmap_page *page, uint64_t *value)
+{
+	uint32_t sequence, index, shift;
+
+	do {
+		sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
+		index = page->index;
+		if (!page->cap_user_rdpmc || !index)
+			return false;
+		shift = 64 - page->pmc_width;
+		*value = (uint64_t)page->offset +
+			 (uint64_t)((int64_t)(rdpmc(index - 1) << shift) >> shift);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while (__atomic_load_n(&page->lock, __ATOMIC_RELAXED) != sequence);
+	return true;
+}
+#else
+static bool read_page(const struct perf_event_mmap_page *page, uint64_t *value)
+{
+	(void)page;
+	(void)value;
+	return false;
+}
+#endif
+
+static uint64_t nanoseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t ofi_hook_perf_read(void)
+{
+	uint64_t value = 0;
+
+	if (!counters)
+		return nanoseconds();
+	if (!counter.tried)
+		open_counter();
+	if (counter.fd < 0 || (counter.page && read_page(counter.page, &value)))
+		return value;
+	return read(counter.fd, &value, sizeof(value)) == sizeof(value) ? value : 0;
+}
+
+static void choose(void)
+{
+	const char *name = ofi_conf_get("FI_PERF_CNTR"), *nearest;
+
+	if (!name || !*name)
+		return;
+	for (kind = 0; kind < 2 && strcasecmp(name, kinds[kind]); kind++)
+		;
+	if (kind < 2)
+		return;
+	kind = 0;
+	nearest = ofi_suggest(name, kinds, 2);
+	FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+		"FI_PERF_CNTR=%s: takes cpu_instr or cpu_cycles%s%s%s; counting cpu_instr\n", name,
+		nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+static void measure_overhead(void)
+{
+	uint64_t start, each;
+	int i;
+
+	overhead = UINT64_MAX;
+	for (i = 0; i < 100; i++) {
+		start = ofi_hook_perf_read();
+		each = ofi_hook_perf_read() - start;
+		overhead = each < overhead ? each : overhead;
+	}
+}
+
+void ofi_hook_perf_open(void)
+{
+	int err;
+
+	choose();
+	counters = !pthread_key_create(&key, close_counter);
+	open_counter();
+	if (counter.fd < 0 || !counters) {
+		err = errno;
+		counters = false;
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"FI_HOOK=perf: no counter %s: perf_event_open: %s; time in ns is taken "
+			"instead%s\n",
+			kinds[kind], strerror(err),
+			err == EACCES || err == EPERM
+				? " (sysctl kernel.perf_event_paranoid=2 permits counters)"
+				: "");
+	}
+	if (counters)
+		unit = kinds[kind];
+	measure_overhead();
+}
+
+static void enlist(struct ofi_hook_site *site)
+{
+	struct ofi_hook_site *first = __atomic_load_n(&sites, __ATOMIC_RELAXED);
+
+	if (__atomic_exchange_n(&site->listed, true, __ATOMIC_RELAXED))
+		return;
+	do {
+		site->next = first;
+	} while (!__atomic_compare_exchange_n(&sites, &first, site, false, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
+}
+
+void ofi_hook_perf_add(struct ofi_hook_site *site, uint64_t start, uint64_t now, ssize_t ret)
+{
+	if (!__atomic_load_n(&site->listed, __ATOMIC_RELAXED))
+		enlist(site);
+	__atomic_fetch_add(&site->calls, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&site->sum, now > start + overhead ? now - start - overhead : 0,
+			   __ATOMIC_RELAXED);
+	if (ret == -FI_EAGAIN)
+		__atomic_fetch_add(&site->again, 1, __ATOMIC_RELAXED);
+	else if (ret < 0)
+		__atomic_fetch_add(&site->errors, 1, __ATOMIC_RELAXED);
+}
+
+static uint64_t take(uint64_t *value)
+{
+	return __atomic_exchange_n(value, 0, __ATOMIC_RELAXED);
+}
+
+static void print_head(const char *when)
+{
+	ofi_hook_out(FI_LOG_INFO, "perf: process %d, at %s", (int)getpid(), when);
+	ofi_hook_out(FI_LOG_INFO, "perf: %-22s %10s %10s %8s %14s %10s", "call", "calls", "again",
+		     "errors", unit, "each");
+}
+
+void ofi_hook_perf_report(const char *when)
+{
+	struct ofi_hook_site *site;
+	uint64_t calls, sum;
+	bool any = false;
+
+	for (site = __atomic_load_n(&sites, __ATOMIC_ACQUIRE); site; site = site->next) {
+		calls = take(&site->calls);
+		sum = take(&site->sum);
+		if (!calls)
+			continue;
+		if (!any)
+			print_head(when);
+		any = true;
+		ofi_hook_out(FI_LOG_INFO,
+			     "perf: %-22s %10" PRIu64 " %10" PRIu64 " %8" PRIu64 " %14" PRIu64
+			     " %10.1f",
+			     site->name, calls, take(&site->again), take(&site->errors), sum,
+			     (double)sum / (double)calls);
+	}
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The hook trace: a line for each call. Polling that finds nothing is summed up. */
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include "hook.h"
+
+/* Calls of this thread that were the same and gave -FI_EAGAIN, after the one that was told. */
+static _Thread_local struct {
+	const struct ofi_hook_site *site;
+	const void *object;
+	unsigned long more;
+	pid_t tid;
+} last;
+
+void ofi_hook_trace_end(void)
+{
+	if (last.more)
+		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p) = %d, %lu times more", (int)last.tid,
+			     last.site->name, last.object, -FI_EAGAIN, last.more);
+	last.more = 0;
+}
+
+bool ofi_hook_trace_again(const struct ofi_hook_site *site, const void *object, ssize_t ret)
+{
+	if (ret == -FI_EAGAIN && last.site == site && last.object == object) {
+		last.more++;
+		return true;
+	}
+	ofi_hook_trace_end();
+	last.site = ret == -FI_EAGAIN ? site : NULL;
+	last.object = object;
+	return false;
+}
+
+static void know_thread(void)
+{
+	if (!last.tid)
+		last.tid = (pid_t)syscall(SYS_gettid);
+}
+
+void ofi_hook_trace_opened(const struct fid *fid)
+{
+	know_thread();
+	ofi_hook_out(FI_LOG_TRACE, "%d   opened %p, class %zu", (int)last.tid, (const void *)fid,
+		     fid->fclass);
+}
+
+void ofi_hook_trace(const struct ofi_hook_site *site, const void *object, ssize_t ret,
+		    const char *args)
+{
+	const char *comma = *args ? ", " : "";
+
+	know_thread();
+	if (ret < 0)
+		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p%s%s) = %zd (%s)", (int)last.tid, site->name,
+			     object, comma, args, ret, fi_strerror((int)-ret));
+	else
+		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p%s%s) = %zd", (int)last.tid, site->name, object,
+			     comma, args, ret);
+}

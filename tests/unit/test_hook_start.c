@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* FI_HOOK, FI_HOOK_FILE and FI_PERF_CNTR: what is taken, and what is said of the rest. */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <ofi/hook.h>
+#include <rdma/fi_trigger.h>
+#include "src/hook/hook.h"
+
+static char text[8192];
+
+/* Whether hooks are active with these variables, in a process of its own; what that says is in text. */
+static bool active(const char *hook, const char *file, const char *cntr, const char *level)
+{
+	int ends[2], status;
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(ends[1], STDERR_FILENO);
+		setenv("FI_HOOK", hook, 1);
+		setenv("FI_HOOK_FILE", file, 1);
+		setenv("FI_PERF_CNTR", cntr, 1);
+		setenv("FI_LOG_LEVEL", level, 1);
+		status = ofi_hook_active() ? 10 : 20;
+		if (status == 10)
+			ofi_hook_out(FI_LOG_INFO, "some output");
+		ofi_hook_fini();
+		_exit(status);
+	}
+	close(ends[1]);
+	while ((n = read(ends[0], text + len, sizeof(text) - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	close(ends[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(status == 10 << 8 || status == 20 << 8);
+	return status == 10 << 8;
+}
+
+#define SAYS(what)     assert_non_null(strstr(text, what))
+#define SAYS_NOT(what) assert_null(strstr(text, what))
+
+static void test_none(void **state)
+{
+	(void)state;
+	assert_false(active("", "", "", "debug"));
+	assert_string_equal(text, "");
+	assert_false(active(";;", "", "", "debug"));
+	assert_string_equal(text, "");
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	assert_true(active("noop", "", "", "warn"));
+	assert_string_equal(text, "");
+	assert_true(active("NoOp;trace", "stderr", "", "warn"));
+	SAYS_NOT("no hook");
+	assert_false(active("prf", "", "", "warn"));
+	SAYS("FI_HOOK=prf: there is no hook of this name, did you mean perf?");
+	assert_true(active("trcae;noop", "", "", "warn"));
+	SAYS("did you mean trace?");
+	assert_false(active("monitor", "", "", "warn"));
+	SAYS("FI_HOOK=monitor: there is no hook of this name; use perf, trace or noop");
+}
+
+static void test_unseen(void **state)
+{
+	(void)state;
+	assert_true(active("trace", "", "", "warn"));
+	SAYS("set FI_LOG_LEVEL=trace or FI_HOOK_FILE=stderr");
+	assert_true(active("trace", "", "", "trace"));
+	SAYS_NOT("FI_HOOK_FILE=stderr");
+	assert_true(active("trace", "stderr", "", "warn"));
+	SAYS_NOT("FI_HOOK_FILE=stderr");
+	SAYS("some output\n");
+	assert_true(active("perf", "", "", "warn"));
+	SAYS("set FI_LOG_LEVEL=info");
+}
+
+/* A file that exists, or a link, is not written. */
+static void test_file(void **state)
+{
+	char dir[] = "/tmp/test_hook_start.XXXXXX", path[64], link[64];
+	struct stat st;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/file", dir);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	assert_true(active("noop", path, "", "warn"));
+	assert_string_equal(text, "");
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, strlen("some output\n"));
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_true(active("noop", path, "", "warn"));
+	SAYS("File exists; it takes stderr, stdout, a directory");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(path, link), 0);
+	assert_true(active("noop", link, "", "warn"));
+	SAYS("File exists");
+	assert_int_equal(stat(path, &st), -1);
+	unlink(link);
+	rmdir(dir);
+	assert_true(active("noop", "/nonexistent/file", "", "warn"));
+	SAYS("No such file or directory");
+}
+
+static void test_counter(void **state)
+{
+	(void)state;
+	assert_true(active("perf", "stderr", "cpu_cycls", "warn"));
+	SAYS("FI_PERF_CNTR=cpu_cycls: takes cpu_instr or cpu_cycles, did you mean cpu_cycles?");
+	assert_true(active("perf", "stderr", "CPU_CYCLES", "warn"));
+	SAYS_NOT("takes cpu_instr");
+	/* Where there is no such counter, that is said. */
+	if (strstr(text, "perf_event_open"))
+		SAYS("time in ns is taken instead");
+}
+
+/* The counter of a triggered operation's context becomes the provider's, once and where it is one. */
+static void test_trigger(void **state)
+{
+	struct fid_cntr real = { 0 };
+	struct ofi_hook hook = { .fid.ops = &ofi_hook_fid_ops, .real = &real.fid };
+	struct fi_triggered_context context = { .event_type = FI_TRIGGER_THRESHOLD };
+
+	(void)state;
+	context.trigger.threshold.cntr = &hook.cntr;
+	ofi_hook_trigger(&context, FI_COMPLETION);
+	assert_ptr_equal(context.trigger.threshold.cntr, &hook.cntr);
+	ofi_hook_trigger(NULL, FI_TRIGGER);
+	ofi_hook_trigger(&context, FI_TRIGGER);
+	assert_ptr_equal(context.trigger.threshold.cntr, &real);
+	ofi_hook_trigger(&context, FI_TRIGGER);
+	assert_ptr_equal(context.trigger.threshold.cntr, &real);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_none),	cmocka_unit_test(test_names),
+		cmocka_unit_test(test_unseen),	cmocka_unit_test(test_file),
+		cmocka_unit_test(test_counter), cmocka_unit_test(test_trigger),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
