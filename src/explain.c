@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <ofi/fid.h>
 #include <ofi/log.h>
 #include <rdma/fi_errno.h>
 
@@ -226,7 +227,11 @@ static int listener_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops listener_ops = { .size = sizeof(listener_ops), .close = listener_close };
+static struct fi_ops listener_ops = { .size = sizeof(listener_ops),
+				      .close = listener_close,
+				      .bind = ofi_fid_no_bind,
+				      .control = ofi_fid_no_control,
+				      .ops_open = ofi_fid_no_ops_open };
 
 int ofi_explain_open(void *attr, size_t attr_len, uint64_t flags, struct fid **fid, void *context)
 {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <ofi/conf.h>
 #include <ofi/export.h>
+#include <ofi/fid.h>
 #include <ofi/filter.h>
 #include <ofi/suggest.h>
 #include <rdma/fi_errno.h>
@@ -292,7 +293,11 @@ static int import_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops import_ops = { .size = sizeof(import_ops), .close = import_close };
+static struct fi_ops import_ops = { .size = sizeof(import_ops),
+				    .close = import_close,
+				    .bind = ofi_fid_no_bind,
+				    .control = ofi_fid_no_control,
+				    .ops_open = ofi_fid_no_ops_open };
 
 /* The object of fi_open("logging"). At most one is open. */
 static struct fid handle;
@@ -323,7 +328,9 @@ static int handle_import(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 static struct fi_ops handle_ops = { .size = sizeof(handle_ops),
 				    .close = handle_close,
-				    .bind = handle_import };
+				    .bind = handle_import,
+				    .control = ofi_fid_no_control,
+				    .ops_open = ofi_fid_no_ops_open };
 
 int ofi_log_open(void *attr, size_t attr_len, uint64_t flags, struct fid **fid, void *context)
 {

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <ofi/fid.h>
 #include <ofi/stats_layout.h>
 #include <ofi/stats_read.h>
 #include <rdma/fi_errno.h>
@@ -167,27 +168,11 @@ static int reader_close(struct fid *fid)
 	return 0;
 }
 
-static int no_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
-{
-	(void)fid;
-	(void)bfid;
-	(void)flags;
-	return -FI_ENOSYS;
-}
-
-static int no_control(struct fid *fid, int command, void *arg)
-{
-	(void)fid;
-	(void)command;
-	(void)arg;
-	return -FI_ENOSYS;
-}
-
 static struct fi_ops reader_ops = {
 	.size = sizeof(reader_ops),
 	.close = reader_close,
-	.bind = no_bind,
-	.control = no_control,
+	.bind = ofi_fid_no_bind,
+	.control = ofi_fid_no_control,
 	.ops_open = reader_open_ops,
 };
 

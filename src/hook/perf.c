@@ -89,7 +89,7 @@ static bool read_page(const struct perf_event_mmap_page *page, uint64_t *value)
 		shift = 64 - page->pmc_width;
 		*value = (uint64_t)page->offset +
 			 (uint64_t)((int64_t)(rdpmc(index - 1) << shift) >> shift);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		__asm__ volatile("" : : : "memory"); /* loads stay in order on this CPU */
 	} while (__atomic_load_n(&page->lock, __ATOMIC_RELAXED) != sequence);
 	return true;
 }
