@@ -89,7 +89,9 @@ static int find_pkey(const char *call, struct ibv_context *ctx, int len, uint16_
 	int i;
 
 	for (i = 0; i < len; i++) {
-		if (ibv_query_pkey(ctx, port->num, i, &pkey) || !is_pkey(be16toh(pkey), wanted))
+		if (ibv_query_pkey(ctx, port->num, i, &pkey))
+			return failed(call, "ibv_query_pkey", ctx, errno);
+		if (!is_pkey(be16toh(pkey), wanted))
 			continue;
 		port->pkey_index = (uint16_t)i;
 		port->pkey = be16toh(pkey);
@@ -100,15 +102,17 @@ static int find_pkey(const char *call, struct ibv_context *ctx, int len, uint16_
 	return -FI_EADDRNOTAVAIL;
 }
 
-/* Whether port number `num` serves; *port and the length of its table of partitions are set then. */
-static bool use_port(struct ibv_context *ctx, const struct vrb_gid_table *table, uint8_t num,
-		     struct vrb_ud_port *port, int *pkeys)
+/* Whether port number `num` serves; *port and the length of its table of partitions are set then. 0 or errno. */
+static int use_port(struct ibv_context *ctx, const struct vrb_gid_table *table, uint8_t num,
+		    struct vrb_ud_port *port, int *pkeys)
 {
 	const struct ibv_gid_entry *gid = vrb_gid_choose(table, num, vrb_params.gid_idx);
 	struct ibv_port_attr attr;
+	int err = gid ? ibv_query_port(ctx, num, &attr) : 0;
 
-	if (!gid || ibv_query_port(ctx, num, &attr) || attr.state != IBV_PORT_ACTIVE)
-		return false;
+	port->num = 0;
+	if (!gid || err || attr.state != IBV_PORT_ACTIVE)
+		return err;
 	*port = (struct vrb_ud_port){
 		.num = num,
 		.link_layer = attr.link_layer,
@@ -118,17 +122,22 @@ static bool use_port(struct ibv_context *ctx, const struct vrb_gid_table *table,
 		.mtu = vrb_ud_mtu(attr.active_mtu),
 	};
 	*pkeys = attr.pkey_tbl_len;
-	return true;
+	return 0;
 }
 
 static int find_port(const char *call, struct ibv_context *ctx, uint8_t ports,
 		     const struct vrb_gid_table *table, struct vrb_ud_port *port, int *pkeys)
 {
 	unsigned int num;
+	int err;
 
-	for (num = 1; num <= ports; num++)
-		if (use_port(ctx, table, (uint8_t)num, port, pkeys))
+	for (num = 1; num <= ports; num++) {
+		err = use_port(ctx, table, (uint8_t)num, port, pkeys);
+		if (err)
+			return failed(call, "ibv_query_port", ctx, err);
+		if (port->num)
 			return 0;
+	}
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 		"%s: no active port of %s has the source address of the fi_info; call fi_getinfo "
 		"again\n",
@@ -136,16 +145,19 @@ static int find_port(const char *call, struct ibv_context *ctx, uint8_t ports,
 	return -FI_EADDRNOTAVAIL;
 }
 
-static size_t gid_slots(struct ibv_context *ctx, uint8_t ports)
+/* 0 or errno. */
+static int gid_slots(struct ibv_context *ctx, uint8_t ports, size_t *slots)
 {
 	struct ibv_port_attr attr;
-	size_t slots = 0;
 	unsigned int num;
+	int err = 0;
 
-	for (num = 1; num <= ports; num++)
-		if (!ibv_query_port(ctx, (uint8_t)num, &attr))
-			slots += (size_t)attr.gid_tbl_len;
-	return slots;
+	*slots = 0;
+	for (num = 1; num <= ports && !err; num++) {
+		err = ibv_query_port(ctx, (uint8_t)num, &attr);
+		*slots += err ? 0 : (size_t)attr.gid_tbl_len;
+	}
+	return err;
 }
 
 int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_info *info,
@@ -154,7 +166,8 @@ int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_
 	struct ibv_device_attr attr;
 	struct vrb_gid_table table;
 	struct wish wish;
-	int err, ret, pkeys;
+	size_t slots;
+	int err, ret, pkeys = 0;
 
 	ret = read_wish(call, info, &wish);
 	if (ret)
@@ -162,7 +175,10 @@ int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_
 	err = ibv_query_device(ctx, &attr);
 	if (err)
 		return failed(call, "ibv_query_device", ctx, err);
-	err = vrb_gid_table_read(ctx, gid_slots(ctx, attr.phys_port_cnt), &table);
+	err = gid_slots(ctx, attr.phys_port_cnt, &slots);
+	if (err)
+		return failed(call, "ibv_query_port", ctx, err);
+	err = vrb_gid_table_read(ctx, slots, &table);
 	if (err)
 		return failed(call, "ibv_query_gid_table", ctx, err);
 	narrow(&table, &wish);

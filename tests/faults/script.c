@@ -372,15 +372,14 @@ static int datagrams(struct script *s)
 	size_t len = sizeof(name);
 	void *desc = fi_mr_desc(s->mr);
 	fi_addr_t to = 0;
-	ssize_t ret;
+	int ret, err = FI_EOTHER;
 
 	if (open_dgram(s) || step(s, "fi_getname", fi_getname(&s->ep[3]->fid, name, &len)))
 		return -1;
-	ret = fi_av_insert(s->av, name, 1, &to, 0, NULL);
-	return step(s, "fi_av_insert",
-		    ret == 1  ? 0
-		    : ret < 0 ? ret
-			      : -FI_EADDRNOTAVAIL) ||
+	ret = fi_av_insert(s->av, name, 1, &to, FI_SYNC_ERR, &err);
+	if (!ret) /* the other side's answer may tell it */
+		return from_event(s, "fi_av_insert", err);
+	return step(s, "fi_av_insert", ret) ||
 	       step(s, "fi_recv", fi_recv(s->ep[3], s->buf, LEN, desc, 0, NULL)) ||
 	       step(s, "fi_send", fi_send(s->ep[3], mine, 1000, desc, to, NULL)) ||
 	       complete(s, "waiting for a datagram", 2) ||
