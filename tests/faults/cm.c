@@ -21,6 +21,7 @@ int main(int argc, char **argv)
 		"rdma_notify",
 		"rdma_init_qp_attr",
 		"rdma_get_cm_event",
+		"rdma_join_multicast",
 		"rdma_getaddrinfo",
 		NULL,
 	};

@@ -28,6 +28,8 @@ const char *const inject_object_names[INJECT_OBJECTS] = {
 	[INJECT_CQ] = "completion queues",
 	[INJECT_QP] = "queue pairs",
 	[INJECT_AH] = "address handles",
+	[INJECT_ATTACHED] = "attached groups",
+	[INJECT_JOINED] = "joined groups",
 	[INJECT_CM_CHANNEL] = "event channels",
 	[INJECT_CM_EVENT] = "unacknowledged events",
 	[INJECT_ID] = "connection ids",
@@ -107,6 +109,8 @@ enum how {
 	CALL(ibv_destroy_qp, NEVER, 0, INJECT_NOTHING, INJECT_QP)                             \
 	CALL(ibv_create_ah, NO_OBJECT, ENOMEM, INJECT_AH, INJECT_NOTHING)                     \
 	CALL(ibv_destroy_ah, NEVER, 0, INJECT_NOTHING, INJECT_AH)                             \
+	CALL(ibv_attach_mcast, POSITIVE, ENOMEM, INJECT_ATTACHED, INJECT_NOTHING)             \
+	CALL(ibv_detach_mcast, NEVER, 0, INJECT_NOTHING, INJECT_ATTACHED)                     \
 	CALL(ibv_get_async_event, MINUS_ONE, EAGAIN, INJECT_NOTHING, INJECT_NOTHING)          \
 	CALL(ibv_post_send, POSITIVE, EFAULT, INJECT_NOTHING, INJECT_NOTHING)                 \
 	CALL(ibv_post_recv, POSITIVE, EFAULT, INJECT_NOTHING, INJECT_NOTHING)                 \
@@ -125,6 +129,8 @@ enum how {
 	CALL(rdma_establish, MINUS_ONE, ENOBUFS, INJECT_NOTHING, INJECT_NOTHING)              \
 	CALL(rdma_reject, MINUS_ONE, ENOBUFS, INJECT_NOTHING, INJECT_NOTHING)                 \
 	CALL(rdma_disconnect, MINUS_ONE, ENOMEM, INJECT_NOTHING, INJECT_NOTHING)              \
+	CALL(rdma_join_multicast, MINUS_ONE, ENOMEM, INJECT_JOINED, INJECT_NOTHING)           \
+	CALL(rdma_leave_multicast, NEVER, 0, INJECT_NOTHING, INJECT_JOINED)                   \
 	CALL(rdma_notify, MINUS_ONE, EINVAL, INJECT_NOTHING, INJECT_NOTHING)                  \
 	CALL(rdma_init_qp_attr, MINUS_ONE, EPERM, INJECT_NOTHING, INJECT_NOTHING)             \
 	CALL(rdma_get_cm_event, MINUS_ONE, ENOMEM, INJECT_CM_EVENT, INJECT_NOTHING)           \

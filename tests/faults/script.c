@@ -38,6 +38,7 @@ struct script {
 		[4]; /* one that connects, one that accepts and counts, one that is rejected, without CQ, one of datagrams */
 	struct fi_info *dgram;
 	struct fid_av *av;
+	struct fid_mc *mc;
 	struct fid_cq *old_cq; /* of the connections, where there is an own one for datagrams */
 	char buf[5 * LEN];
 };
@@ -351,7 +352,7 @@ static int open_dgram(struct script *s)
 
 	s->old_cq = s->cq; /* which has what the connections left */
 	s->cq = NULL;
-	s->hints->caps = FI_MSG | FI_SOURCE;
+	s->hints->caps = FI_MSG | FI_SOURCE | FI_MULTICAST;
 	s->hints->addr_format = FI_SOCKADDR_IN; /* that of the domain */
 	s->hints->ep_attr->type = FI_EP_DGRAM;
 	return step(s, "fi_getinfo of FI_EP_DGRAM",
@@ -386,6 +387,15 @@ static int datagrams(struct script *s)
 	       step(s, "fi_inject", fi_inject(s->ep[3], mine, 8, to));
 }
 
+static int join(struct script *s)
+{
+	struct sockaddr_in group = { .sin_family = AF_INET };
+
+	group.sin_addr.s_addr = htonl(0xef4d0001);
+	return step(s, "fi_join", fi_join(s->ep[3], &group, 0, &s->mc, NULL)) ||
+	       expect(s, "waiting for FI_JOIN_COMPLETE", FI_JOIN_COMPLETE);
+}
+
 /* Every object begins with its fid. */
 static void close_one(struct script *s, void *object)
 {
@@ -400,6 +410,7 @@ static void close_all(struct script *s)
 	close_one(s, s->ep[0]);
 	close_one(s, s->ep[1]);
 	close_one(s, s->ep[2]);
+	close_one(s, s->mc);
 	close_one(s, s->ep[3]);
 	close_one(s, s->av);
 	if (s->pending)
@@ -435,7 +446,7 @@ void script_run(const char *addr, struct outcome *outcome)
 	s.addr = addr;
 	if (!make_hints(&s) && !open_passive(&s) && !resolve(&s) && !open_domain(&s) &&
 	    !open_sets(&s) && !connect_eps(&s) && !transfer(&s) && !disconnect(&s) && !reject(&s))
-		datagrams(&s);
+		(void)(datagrams(&s) || join(&s));
 	outcome->connecting = s.ep[0];
 	close_all(&s);
 }
