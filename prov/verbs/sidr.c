@@ -60,7 +60,7 @@ void vrb_sidr_close(struct vrb_sidr_server *server)
 	server->id = NULL;
 }
 
-/* Failing is not reported: the peer asks again, or times out. */
+/* Of a request that can't be answered the id goes, which refuses the peer. */
 void vrb_sidr_request(struct vrb_sidr_server *server, const struct rdma_cm_event *event)
 {
 	struct rdma_conn_param param = {

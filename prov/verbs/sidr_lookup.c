@@ -138,35 +138,6 @@ static struct sockaddr *source(const struct vrb_av *av, struct sockaddr_storage 
 	return ofi_addr_size(sa) ? sa : NULL;
 }
 
-static int start(struct vrb_sidr_lookup *lookup, struct lookups *all, size_t which)
-{
-	struct sockaddr_storage from, *to = &all->found[which].addr;
-	struct sockaddr *src = source(all->av, &from);
-	int ret;
-
-	*lookup = (struct vrb_sidr_lookup){
-		.owner.kind = VRB_OWNER_SIDR_LOOKUP,
-		.all = all,
-		.which = which,
-		.deadline =
-			ofi_now_ms() + (2 + ANSWER_TIMEOUTS) * (uint64_t)vrb_params.resolve_timeout,
-	};
-	if (src && src->sa_family != to->ss_family)
-		src = NULL;
-	ret = vrb_cm_create_ud_id(&all->av->domain->fabric->cm, all->call, &lookup->owner,
-				  &lookup->id);
-	if (ret) {
-		lookup->id = NULL;
-		return ret;
-	}
-	if (!rdma_resolve_addr(lookup->id, src, (struct sockaddr *)to, vrb_params.resolve_timeout))
-		return 0;
-	ret = vrb_errno(errno);
-	rdma_destroy_id(lookup->id);
-	lookup->id = NULL;
-	return ret;
-}
-
 static const char *advice(int err)
 {
 	switch (err) {
@@ -191,6 +162,37 @@ static void failed(const struct lookups *all, size_t which, int err)
 		&vrb_prov, FI_LOG_AV, "%s: %s: %s%s\n", all->call,
 		ofi_addr_str((const struct sockaddr *)&all->found[which].addr, text, sizeof(text)),
 		fi_strerror(-err), advice(err));
+}
+
+/* 0 or -FI_E*, logged. */
+static int start(struct vrb_sidr_lookup *lookup, struct lookups *all, size_t which)
+{
+	struct sockaddr_storage from, *to = &all->found[which].addr;
+	struct sockaddr *src = source(all->av, &from);
+	int ret;
+
+	*lookup = (struct vrb_sidr_lookup){
+		.owner.kind = VRB_OWNER_SIDR_LOOKUP,
+		.all = all,
+		.which = which,
+		.deadline =
+			ofi_now_ms() + (2 + ANSWER_TIMEOUTS) * (uint64_t)vrb_params.resolve_timeout,
+	};
+	if (src && src->sa_family != to->ss_family)
+		src = NULL;
+	ret = vrb_cm_create_ud_id(&all->av->domain->fabric->cm, all->call, &lookup->owner,
+				  &lookup->id);
+	if (ret) {
+		lookup->id = NULL;
+		return ret;
+	}
+	if (!rdma_resolve_addr(lookup->id, src, (struct sockaddr *)to, vrb_params.resolve_timeout))
+		return 0;
+	ret = vrb_errno(errno);
+	failed(all, which, ret);
+	rdma_destroy_id(lookup->id);
+	lookup->id = NULL;
+	return ret;
 }
 
 /* Ends a lookup that is done or overdue. No event of it comes after rdma_destroy_id(). */
@@ -282,8 +284,6 @@ void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *
 		while (!(lookup = idle(&all)))
 			reap(&all, errs);
 		errs[i] = start(lookup, &all, i);
-		if (errs[i])
-			failed(&all, i, errs[i]);
 	}
 	while (busy(&all))
 		reap(&all, errs);

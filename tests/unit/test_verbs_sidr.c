@@ -259,7 +259,7 @@ static void test_server_fails(void **state)
 	}
 	fake.fail = NULL;
 	assert_int_equal(vrb_sidr_listen(&server, &bed.fabric, &local, &none), -FI_EINVAL);
-	/* The peer is not told when accepting fails: it asks again. */
+	/* When accepting fails the id goes. */
 	assert_int_equal(vrb_sidr_listen(&server, &bed.fabric, &local, &name), 0);
 	fake.fail = "accept";
 	fake_request(&bed, server.id, "");
