@@ -16,15 +16,15 @@ struct vrb_params {
 	int inline_size;		  /* default inject size, 0 is the device's maximum */
 	int min_rnr_timer;		  /* 0..31, IB encoding */
 	int rnr_retry_count, retry_count; /* 0..7 */
-	int ack_timeout;       /* 0..31 IB encoding, 0 is what the connection manager computes */
-	int resolve_timeout;   /* ms, address and route resolution */
-	int cqread_bunch_size; /* completions taken from the device at once */
-	int gid_idx;	       /* -1 is chosen by type and scope */
-	int rdm_buffer_size;	  /* bytes of a packet with its headers */
-	int rdm_segmented_size;	  /* largest message that goes in several packets */
-	int rdm_use_write;	  /* rendezvous: the sender writes */
-	int rdm_unexpected_size;  /* bytes of unexpected messages before peers are told to stop */
-	int rdm_connect_timeout;  /* ms */
+	int ack_timeout;	 /* 0..31 IB encoding, 0 is what the connection manager computes */
+	int resolve_timeout;	 /* ms, address and route resolution */
+	int cqread_bunch_size;	 /* completions taken from the device at once */
+	int gid_idx;		 /* -1 is chosen by type and scope */
+	int rdm_buffer_size;	 /* bytes of a packet with its headers */
+	int rdm_segmented_size;	 /* largest message that goes in several packets */
+	int rdm_use_write;	 /* rendezvous: the sender writes */
+	int rdm_unexpected_size; /* bytes of unexpected messages before peers are told to stop */
+	int rdm_connect_timeout; /* ms */
 	const char *device_name, *iface; /* NULL is all */
 	int use_odp;
 };

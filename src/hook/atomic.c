@@ -45,7 +45,8 @@ static ssize_t atomic_writemsg(struct fid_ep *ep, const struct fi_msg_atomic *ms
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start;
 
-	ofi_hook_trigger(msg ? msg->context : NULL, flags);
+	if (msg && (flags & FI_TRIGGER))
+		ofi_hook_trigger(msg->context, flags);
 	start = ofi_hook_begin();
 	return ofi_hook_end(&site, ep, start, real->atomic->writemsg(real, msg, flags),
 			    "msg %p, flags 0x%llx", (const void *)msg, (unsigned long long)flags);
@@ -116,7 +117,8 @@ static ssize_t atomic_readwritemsg(struct fid_ep *ep, const struct fi_msg_atomic
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start;
 
-	ofi_hook_trigger(msg ? msg->context : NULL, flags);
+	if (msg && (flags & FI_TRIGGER))
+		ofi_hook_trigger(msg->context, flags);
 	start = ofi_hook_begin();
 	return ofi_hook_end(
 		&site, ep, start,
@@ -182,7 +184,8 @@ static ssize_t atomic_compwritemsg(struct fid_ep *ep, const struct fi_msg_atomic
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start;
 
-	ofi_hook_trigger(msg ? msg->context : NULL, flags);
+	if (msg && (flags & FI_TRIGGER))
+		ofi_hook_trigger(msg->context, flags);
 	start = ofi_hook_begin();
 	return ofi_hook_end(&site, ep, start,
 			    real->atomic->compwritemsg(real, msg, comparev, compare_desc,

@@ -179,7 +179,8 @@ static ssize_t coll_msg(struct fid_ep *ep, const struct fi_msg_collective *msg,
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start;
 
-	ofi_hook_trigger(msg ? msg->context : NULL, flags);
+	if (msg && (flags & FI_TRIGGER))
+		ofi_hook_trigger(msg->context, flags);
 	start = ofi_hook_begin();
 	return ofi_hook_end(
 		&site, ep, start,

@@ -35,7 +35,8 @@ static ssize_t msg_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start;
 
-	ofi_hook_trigger(msg ? msg->context : NULL, flags);
+	if (msg && (flags & FI_TRIGGER))
+		ofi_hook_trigger(msg->context, flags);
 	start = ofi_hook_begin();
 	return ofi_hook_end(&site, ep, start, real->msg->recvmsg(real, msg, flags),
 			    "msg %p, flags 0x%llx", (const void *)msg, (unsigned long long)flags);
@@ -73,7 +74,8 @@ static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start;
 
-	ofi_hook_trigger(msg ? msg->context : NULL, flags);
+	if (msg && (flags & FI_TRIGGER))
+		ofi_hook_trigger(msg->context, flags);
 	start = ofi_hook_begin();
 	return ofi_hook_end(&site, ep, start, real->msg->sendmsg(real, msg, flags),
 			    "msg %p, flags 0x%llx", (const void *)msg, (unsigned long long)flags);
@@ -167,7 +169,8 @@ static ssize_t tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start;
 
-	ofi_hook_trigger(msg ? msg->context : NULL, flags);
+	if (msg && (flags & FI_TRIGGER))
+		ofi_hook_trigger(msg->context, flags);
 	start = ofi_hook_begin();
 	return ofi_hook_end(&site, ep, start, real->tagged->recvmsg(real, msg, flags),
 			    "msg %p, flags 0x%llx", (const void *)msg, (unsigned long long)flags);
@@ -208,7 +211,8 @@ static ssize_t tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start;
 
-	ofi_hook_trigger(msg ? msg->context : NULL, flags);
+	if (msg && (flags & FI_TRIGGER))
+		ofi_hook_trigger(msg->context, flags);
 	start = ofi_hook_begin();
 	return ofi_hook_end(&site, ep, start, real->tagged->sendmsg(real, msg, flags),
 			    "msg %p, flags 0x%llx", (const void *)msg, (unsigned long long)flags);

@@ -39,7 +39,8 @@ static ssize_t rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start;
 
-	ofi_hook_trigger(msg ? msg->context : NULL, flags);
+	if (msg && (flags & FI_TRIGGER))
+		ofi_hook_trigger(msg->context, flags);
 	start = ofi_hook_begin();
 	return ofi_hook_end(&site, ep, start, real->rma->readmsg(real, msg, flags),
 			    "msg %p, flags 0x%llx", (const void *)msg, (unsigned long long)flags);
@@ -81,7 +82,8 @@ static ssize_t rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uin
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start;
 
-	ofi_hook_trigger(msg ? msg->context : NULL, flags);
+	if (msg && (flags & FI_TRIGGER))
+		ofi_hook_trigger(msg->context, flags);
 	start = ofi_hook_begin();
 	return ofi_hook_end(&site, ep, start, real->rma->writemsg(real, msg, flags),
 			    "msg %p, flags 0x%llx", (const void *)msg, (unsigned long long)flags);
