@@ -52,19 +52,23 @@ const struct ofi_param vrb_param_table[] = {
 	    "GID of the port to use, by its index; -1 takes the one that is best by type and "
 	    "scope"),
 	INT(rdm_buffer_size, 16384, 1024, 1048576,
-	    "Reliable datagrams: bytes of a packet with its headers, of which there is one buffer for "
+	    "Reliable datagrams: bytes of a packet with its headers, of which there is one buffer "
+	    "for "
 	    "each receive"),
 	INT(rdm_segmented_size, 65536, 0, INT_MAX,
-	    "Reliable datagrams: the largest message that goes in several packets; larger ones go by "
+	    "Reliable datagrams: the largest message that goes in several packets; larger ones go "
+	    "by "
 	    "RDMA"),
 	INT(rdm_use_write, 0, 0, 1,
 	    "Reliable datagrams: large messages are written by the sender (1), not read by the "
 	    "receiver (0)"),
 	INT(rdm_unexpected_size, 67108864, 65536, INT_MAX,
-	    "Reliable datagrams: bytes of unexpected messages that an endpoint takes before peers only "
+	    "Reliable datagrams: bytes of unexpected messages that an endpoint takes before peers "
+	    "only "
 	    "announce theirs"),
 	INT(rdm_connect_timeout, 10000, 1, INT_MAX,
-	    "Reliable datagrams: milliseconds until operations to a peer that can't be connected fail"),
+	    "Reliable datagrams: milliseconds until operations to a peer that can't be connected "
+	    "fail"),
 	STR(device_name, "Devices to use: names or beginnings of names, with commas between them"),
 	STR(iface,
 	    "Network interfaces to use: names or beginnings of names, with commas between them"),
