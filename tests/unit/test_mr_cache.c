@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Cached registrations: found again, joined, limited, and forgotten when the memory changes. */
-#define _GNU_SOURCE
 #include "unit.h"
 
 #include <pthread.h>
