@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <infiniband/verbs.h>
+#include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/ops.h>
 #include <ofi/stats.h>
@@ -70,8 +71,8 @@ static struct fi_provider *start(void)
 
 	if (vrb_params_init())
 		return NULL;
-	fi_param_get_bool(NULL, "stats", &stats);
-	if (!stats)
+	/* Without the parameter the application could not say no. */
+	if (fi_param_get_bool(NULL, "stats", &stats) == -FI_ENOENT || !stats)
 		ofi_stats_forbid();
 	ofi_ops_init();
 	vrb_domain_ops_init();
