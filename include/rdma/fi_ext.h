@@ -21,6 +21,7 @@ extern "C" {
 #define FI_PROV_SPECIFIC     (1U << 31)
 #define FI_PROV_SPECIFIC_EFA (0xefa << 16)
 #define FI_PROV_SPECIFIC_TCP (0x7cb << 16)
+#define FI_PROV_SPECIFIC_VRB (0x76b << 16)
 
 enum {
 	FI_OPT_EFA_RNR_RETRY = -FI_PROV_SPECIFIC_EFA,
@@ -32,6 +33,11 @@ enum {
 	FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES,
 	FI_OPT_EFA_HOMOGENEOUS_PEERS,
 	FI_OPT_EFA_USE_UNSOLICITED_WRITE_RECV,
+};
+
+enum {
+	/* Of a shared receive context, size_t: FI_NOTIFY once when fewer receives are posted; 0 is never */
+	FI_OPT_VERBS_SRX_LIMIT = -FI_PROV_SPECIFIC_VRB,
 };
 
 /* Exporting and importing objects */

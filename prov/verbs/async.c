@@ -11,6 +11,7 @@
 #include "ep.h"
 #include "fsm.h"
 #include "prov.h"
+#include "srx.h"
 
 #define ASYNC_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
 
@@ -66,20 +67,73 @@ static void qp_event(const struct ibv_async_event *event)
 	case IBV_EVENT_COMM_EST:
 		vrb_fsm_step(ep, VRB_STEP_COMM_EST, NULL);
 		break;
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		__atomic_store_n(&ep->last_wqe, true, __ATOMIC_RELEASE);
+		break;
 	default:
 		break;
 	}
 }
 
-/* Endpoints of a CQ, or of the whole domain when cq is NULL. */
-static void fatal_all(struct vrb_domain *domain, const struct vrb_cq *cq, int err)
+static bool uses(const struct vrb_ep *ep, const void *object)
+{
+	return ep->tx_cq == object || ep->rx_cq == object || ep->srx == object;
+}
+
+/* Endpoints of a CQ or shared context, or of the whole domain when that is NULL. */
+static void fatal_all(struct vrb_domain *domain, const void *object, int err)
 {
 	struct vrb_ep *ep;
 
 	ofi_lock(&domain->lock);
 	LIST_FOREACH (ep, &domain->eps, siblings)
-		if (!cq || ep->tx_cq == cq || ep->rx_cq == cq)
+		if (!object || uses(ep, object))
 			fatal(ep, err);
+	ofi_unlock(&domain->lock);
+}
+
+/* The context is there until the event is acknowledged, which ibv_destroy_srq() waits for. */
+static void srq_limit(const struct ibv_async_event *event)
+{
+	struct vrb_srx *srx = event->element.srq->srq_context;
+	struct ofi_eq *eq = vrb_srx_eq(srx);
+	struct fi_eq_entry entry = {
+		.fid = &srx->fid.fid,
+		.context = srx->fid.fid.context,
+		.data = (uint64_t)event->event_type << 32,
+	};
+
+	if (eq)
+		ofi_eq_post(eq, FI_NOTIFY, &entry, sizeof(entry));
+}
+
+static void srq_failed(struct vrb_domain *domain, const struct ibv_async_event *event)
+{
+	struct vrb_srx *srx = event->element.srq->srq_context;
+	struct ofi_eq *eq = vrb_srx_eq(srx);
+	struct fi_eq_err_entry entry = {
+		.fid = &srx->fid.fid,
+		.context = srx->fid.fid.context,
+		.err = FI_EIO,
+		.prov_errno = -FI_EIO,
+	};
+
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"%s: shared receive context %p failed; its endpoints are lost\n",
+		ibv_get_device_name(domain->ctx->device), (void *)srx);
+	vrb_srq_shut(srx->srq, -FI_EIO);
+	if (eq)
+		ofi_eq_post_err(eq, &entry);
+	fatal_all(domain, srx, FI_EIO);
+}
+
+static void shut_shared(struct vrb_domain *domain)
+{
+	struct vrb_srx *srx;
+
+	ofi_lock(&domain->lock);
+	LIST_FOREACH (srx, &domain->srxs, siblings)
+		vrb_srq_shut(srx->srq, -FI_ENODEV);
 	ofi_unlock(&domain->lock);
 }
 
@@ -109,6 +163,7 @@ void vrb_async_lost(struct vrb_domain *domain)
 		ibv_get_device_name(domain->ctx->device));
 	if (domain->eq)
 		ofi_eq_post_err(domain->eq, &entry);
+	shut_shared(domain);
 	fatal_all(domain, NULL, FI_ENODEV);
 }
 
@@ -121,13 +176,23 @@ static void async_event(struct vrb_domain *domain, const struct ibv_async_event 
 	case IBV_EVENT_COMM_EST:
 	case IBV_EVENT_SQ_DRAINED:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		qp_event(event);
+		/* Queue pairs of reliable datagrams have no endpoint each. */
+		if (!domain->cache)
+			qp_event(event);
 		break;
 	case IBV_EVENT_PATH_MIG:
 	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
 		notify(domain, event, 0);
+		break;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		if (event->element.srq->srq_context)
+			srq_limit(event);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+		if (event->element.srq->srq_context)
+			srq_failed(domain, event);
+		else
+			notify(domain, event, 0);
 		break;
 	case IBV_EVENT_CQ_ERR:
 		cq_event(domain, event);

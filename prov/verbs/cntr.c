@@ -150,7 +150,7 @@ int vrb_cntr_enable(struct vrb_ep *ep)
 		return ret;
 	if ((all || vrb_cntr_tx(ep)) && !ep->sq->cntrs)
 		vrb_wq_set_cntrs(ep->sq, ep->cntrs);
-	if ((all || ep->cntrs[VRB_COUNT_RECV]) && !ep->rq->cntrs)
+	if ((all || ep->cntrs[VRB_COUNT_RECV]) && !ep->srx && !ep->rq->cntrs)
 		vrb_wq_set_cntrs(ep->rq, ep->cntrs);
 	return watch(ep);
 }

@@ -46,8 +46,9 @@ struct vrb_cq {
 	size_t room;
 	fi_addr_t *src; /* where the read at work tells the sources, or NULL */
 	LIST_HEAD(, vrb_wq) wqs;
-	LIST_HEAD(, vrb_wq) closed;  /* kept until the device can't mention them any more */
-	struct vrb_wc_detail detail; /* err_data of the last error read */
+	LIST_HEAD(, vrb_wq) closed; /* kept until the device can't mention them any more */
+	LIST_HEAD(, vrb_share) shares, closed_shares; /* the same of shared receive queues */
+	struct vrb_wc_detail detail;		      /* err_data of the last error read */
 
 	/* Credits, under domain->lock. */
 	uint32_t capacity, reserved;
@@ -92,6 +93,14 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size);
 bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq);
 /* The queue's endpoint closes, its queue pair is destroyed: the CQ drops what still completes, and frees the queue. */
 void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size);
+/* Entries for good, of the CQ's own or of its pool. 0 or -FI_ENOSPC. */
+int vrb_cq_reserve(struct vrb_cq *cq, uint32_t size);
+void vrb_cq_unreserve(struct vrb_cq *cq, uint32_t size);
+/* After a reservation for a shared queue: prepares for its larger capacity, and for a counter where one counts. */
+int vrb_cq_count_shared(struct vrb_cq *cq, bool count);
+/* A shared receive queue may complete here from now on; it is closed, and what still completes is dropped. */
+void vrb_cq_add_share(struct vrb_cq *cq, struct vrb_share *share);
+void vrb_cq_close_share(struct vrb_cq *cq, struct vrb_share *share);
 /* The device completes nothing more for the queue: the CQ reports what is outstanding as flushed. */
 void vrb_cq_lose(struct vrb_wq *wq);
 /*

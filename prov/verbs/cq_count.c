@@ -9,7 +9,9 @@
 #include <unistd.h>
 #include <errno.h>
 #include "cq.h"
+#include "ep.h"
 #include "err.h"
+#include "srq.h"
 #include "stats.h"
 #include "work.h"
 
@@ -29,6 +31,14 @@ static struct ofi_cntr *cntr_of(const struct vrb_wq *wq, uint64_t flags)
 	return wq->cntrs[flags & FI_READ ? VRB_COUNT_READ : VRB_COUNT_WRITE];
 }
 
+static void count(struct ofi_cntr *cntr, bool good)
+{
+	if (good)
+		ofi_cntr_count(cntr, 1);
+	else
+		ofi_cntr_count_error(cntr, 1);
+}
+
 static void count_slot(struct vrb_wq *wq, bool good)
 {
 	struct vrb_slot *slot = wq->counted;
@@ -37,12 +47,20 @@ static void count_slot(struct vrb_wq *wq, bool good)
 	wq->counted = slot->next;
 	if (slot->flags & VRB_WORK)
 		vrb_work_done(slot, good);
-	if (!cntr)
-		return;
-	if (good)
-		ofi_cntr_count(cntr, 1);
-	else
-		ofi_cntr_count_error(cntr, 1);
+	if (cntr)
+		count(cntr, good);
+}
+
+/* A shared receive is counted for the endpoint that took it; its counter stays while the endpoint is listed. */
+static void count_shared(struct vrb_domain *domain, const struct ibv_wc *wc)
+{
+	struct vrb_ep *ep;
+
+	ofi_lock(&domain->lock);
+	ep = vrb_ep_find(domain, wc->qp_num);
+	if (ep && ep->cntrs[VRB_COUNT_RECV])
+		count(ep->cntrs[VRB_COUNT_RECV], wc->status == IBV_WC_SUCCESS);
+	ofi_unlock(&domain->lock);
 }
 
 /* Those before it that gave no completion were good. */
@@ -52,6 +70,8 @@ static void count_to(const struct ibv_wc *wc)
 	struct vrb_wq *wq = slot->wq;
 
 	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
+	if (vrb_wq_special(wq) & VRB_WQ_SHARED)
+		count_shared(vrb_srq(wq)->domain, wc);
 	if (!wq->cntrs || __atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE))
 		return;
 	while (wq->counted != slot)
@@ -155,13 +175,13 @@ static void retire(struct vrb_cq *cq, const struct ibv_wc *wc)
 		vrb_stats_received(wc);
 	else
 		vrb_stats_error(cq, wq_of(wc), wc->status);
-	vrb_wq_retire(wq_of(wc), (struct vrb_slot *)(uintptr_t)wc->wr_id);
+	vrb_wq_retire(wq_of(wc), (struct vrb_slot *)(uintptr_t)wc->wr_id, 0);
 }
 
 /* One that was counted: dropped, retired, or stored behind what is unread. */
 static void settle(struct vrb_cq *cq, const struct ibv_wc *wc)
 {
-	if (wq_of(wc)->closed)
+	if (vrb_wq_closed(wq_of(wc)))
 		return;
 	if (cq->unread && wc->status != IBV_WC_SUCCESS)
 		vrb_cq_failed(wc);

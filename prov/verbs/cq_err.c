@@ -14,7 +14,7 @@ static const struct ibv_wc *kept_error(struct vrb_cq *cq)
 		wc = &cq->wc[cq->first];
 		if (wc->status == IBV_WC_SUCCESS)
 			return NULL;
-		if (!((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->closed)
+		if (!vrb_wq_closed(((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq))
 			return wc;
 	}
 	vrb_cq_set_special(cq, VRB_CQ_KEPT, false);
@@ -55,7 +55,7 @@ static void take_error(struct vrb_cq *cq, const struct ibv_wc *wc, struct fi_cq_
 	vrb_wc_detail(wc, &cq->detail);
 	copy_error(cq, entry, &error);
 	vrb_stats_error(cq, slot->wq, wc->status);
-	vrb_wq_retire(slot->wq, slot);
+	vrb_wq_retire(slot->wq, slot, 0);
 	vrb_cq_keep(cq, cq->first + 1, cq->first + vrb_cq_take_kept(cq));
 }
 

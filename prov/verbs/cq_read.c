@@ -38,7 +38,8 @@ VRB_INLINE void put(enum fi_cq_format format, union entries out, void *context, 
 }
 
 /* What queues are in a CQ that is traced or has datagrams; i is the entry to be written. */
-static VRB_OUTLINE void retire_odd(struct vrb_cq *cq, struct ibv_wc *wc, size_t i)
+static VRB_OUTLINE uint64_t retire_odd(struct vrb_cq *cq, struct ibv_wc *wc, size_t i,
+				       uint64_t flags)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	fi_addr_t *src = cq->src ? &cq->src[i] : NULL;
@@ -47,7 +48,7 @@ static VRB_OUTLINE void retire_odd(struct vrb_cq *cq, struct ibv_wc *wc, size_t 
 		*src = FI_ADDR_NOTAVAIL;
 	if (slot->wq->dgram)
 		vrb_dgram_arrived(wc, src);
-	vrb_wq_retire(slot->wq, slot);
+	return vrb_wq_retire(slot->wq, slot, flags);
 }
 
 VRB_INLINE size_t size_of(enum fi_cq_format format)
@@ -92,12 +93,13 @@ VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 		flags = vrb_cq_arrived(wc, flags, &arrived);
 		data = arrived;
 	}
-	if (vrb_unlikely(odd))
-		retire_odd(cq, wc, entries_to(format, cq, out));
+	if (odd)
+		flags = retire_odd(cq, wc, entries_to(format, cq, out), flags);
 	else
 		vrb_wq_retire_plain(wq, slot);
 	len = wc->opcode & IBV_WC_RECV ? wc->byte_len : 0;
-	ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, len);
+	if (!odd || !(vrb_wq_special(wq) & VRB_WQ_SHARED))
+		ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, len);
 	if (vrb_unlikely(flags & VRB_SILENT))
 		return 0;
 	put(format, out, context, flags, len, data);
@@ -108,7 +110,7 @@ VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 VRB_INLINE bool is_error(const struct ibv_wc *wc)
 {
 	return vrb_unlikely(wc->status != IBV_WC_SUCCESS) &&
-	       !((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->closed;
+	       !vrb_wq_closed(((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq);
 }
 
 /* The entries up to out, or what there is instead of any. */
@@ -122,10 +124,9 @@ VRB_INLINE ssize_t written(enum fi_cq_format format, const struct vrb_cq *cq, un
  * Hands out the completions taken, wc[first..first+n), and polls for more while there is room. An error
  * stays behind, with what came after it, for the reads that follow.
  */
-VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n)
+VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, bool odd)
 {
 	struct ibv_wc *wc, *end, *stop;
-	bool odd = __atomic_load_n(&cq->special, __ATOMIC_RELAXED) & (VRB_CQ_TRACED | VRB_CQ_DGRAM);
 	union entries out = { .any = cq->out };
 	size_t room = cq->room;
 
@@ -167,8 +168,7 @@ static VRB_OUTLINE ssize_t refuse(struct vrb_cq *cq, int n)
 	return -FI_EINVAL;
 }
 
-/* Any number of completions. Lets go of the lock. */
-static VRB_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
+VRB_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool odd)
 {
 	ssize_t ret;
 
@@ -176,20 +176,34 @@ static VRB_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
 		return refuse(cq, n);
 	switch (cq->format) {
 	case FI_CQ_FORMAT_MSG:
-		ret = read_on(FI_CQ_FORMAT_MSG, cq, n);
+		ret = read_on(FI_CQ_FORMAT_MSG, cq, n, odd);
 		break;
 	case FI_CQ_FORMAT_DATA:
-		ret = read_on(FI_CQ_FORMAT_DATA, cq, n);
+		ret = read_on(FI_CQ_FORMAT_DATA, cq, n, odd);
 		break;
 	case FI_CQ_FORMAT_TAGGED:
-		ret = read_on(FI_CQ_FORMAT_TAGGED, cq, n);
+		ret = read_on(FI_CQ_FORMAT_TAGGED, cq, n, odd);
 		break;
 	default:
-		ret = read_on(FI_CQ_FORMAT_CONTEXT, cq, n);
+		ret = read_on(FI_CQ_FORMAT_CONTEXT, cq, n, odd);
 		break;
 	}
 	leave(cq);
 	return ret;
+}
+
+static VRB_OUTLINE ssize_t read_odd(struct vrb_cq *cq, int n)
+{
+	return read_any(cq, n, true);
+}
+
+/* Any number of completions. Lets go of the lock. */
+static VRB_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
+{
+	if (vrb_unlikely(__atomic_load_n(&cq->special, __ATOMIC_RELAXED) &
+			 (VRB_CQ_TRACED | VRB_CQ_DGRAM)))
+		return read_odd(cq, n);
+	return read_any(cq, n, false);
 }
 
 /* The device had n completions; mostly it is one, good and without data. Lets go of the lock. */

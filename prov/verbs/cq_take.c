@@ -5,6 +5,7 @@
 #include "cq.h"
 #include "dgram.h"
 #include "ep.h"
+#include "srq.h"
 #include "stats.h"
 
 void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end)
@@ -73,6 +74,7 @@ void vrb_cq_reap(struct vrb_cq *cq)
 		LIST_REMOVE(wq, siblings);
 		vrb_wq_free(wq);
 	}
+	vrb_srq_reap(cq);
 	vrb_cq_set_special(cq, VRB_CQ_CLOSED, false);
 }
 
@@ -150,7 +152,7 @@ uint64_t vrb_cq_arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data)
 {
 	const struct vrb_slot *slot = (const struct vrb_slot *)(uintptr_t)wc->wr_id;
 
-	if (!(wc->opcode & IBV_WC_RECV) || slot->wq->closed)
+	if (!(wc->opcode & IBV_WC_RECV) || vrb_wq_closed(slot->wq))
 		return flags;
 	*data = ntohl(wc->imm_data);
 	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
@@ -162,7 +164,7 @@ void vrb_cq_failed(const struct ibv_wc *wc)
 {
 	struct vrb_ep *ep = ((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->ep;
 
-	if (vrb_ep_is_dgram(ep) && wc->status != IBV_WC_WR_FLUSH_ERR)
+	if (ep && vrb_ep_is_dgram(ep) && wc->status != IBV_WC_WR_FLUSH_ERR)
 		vrb_dgram_failed(vrb_dgram_of(ep));
 }
 
@@ -175,7 +177,7 @@ bool vrb_cq_retire_silent(const struct ibv_wc *wc)
 	    !(slot->flags & VRB_SILENT))
 		return false;
 	vrb_stats_received(wc);
-	vrb_wq_retire(slot->wq, slot);
+	vrb_wq_retire(slot->wq, slot, 0);
 	return true;
 }
 

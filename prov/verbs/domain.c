@@ -19,6 +19,7 @@
 #include "prov.h"
 #include "stats.h"
 #include "work.h"
+#include "srx.h"
 #include "rdm/atomic.h"
 #include "rdm/av.h"
 #include "rdm/cache.h"
@@ -94,6 +95,7 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint = vrb_ep_open,
 	.cntr_open = vrb_cntr_open,
 	.poll_open = poll_open,
+	.srx_ctx = vrb_srx_open,
 	.query_atomic = vrb_query_atomic,
 };
 
@@ -204,6 +206,8 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	LIST_INIT(&domain->eps);
 	LIST_INIT(&domain->cqs);
 	ofi_triggers_init(&domain->triggers);
+	LIST_INIT(&domain->srxs);
+	ofi_lock_init(&domain->share_lock);
 	domain->info = fi_dupinfo(info);
 	domain->stats = ofi_stats_alloc(sizeof(*domain->stats));
 	ret = domain->info && domain->stats ? open_device(domain) : -FI_ENOMEM;

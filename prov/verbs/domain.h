@@ -17,6 +17,7 @@
 struct ofi_mr_cache;
 struct vrb_ep;
 struct vrb_cq;
+struct vrb_srx;
 
 struct vrb_domain {
 	struct fid_domain fid;
@@ -42,6 +43,10 @@ struct vrb_domain {
 	LIST_HEAD(, vrb_ep) eps;
 	LIST_HEAD(, vrb_cq) cqs;
 	struct ofi_triggers triggers;
+	LIST_HEAD(, vrb_srx) srxs;
+	/* Which CQs shared receive queues complete on. Taken before a CQ's lock, that before `lock`. */
+	struct ofi_lock share_lock;
+	bool no_last_wqe; /* the device does not tell when a queue pair lets go of its SRQ; atomic */
 };
 
 static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)

@@ -18,6 +18,7 @@
 #include "post.h"
 #include "prov.h"
 #include "qp.h"
+#include "srx.h"
 #include "stats.h"
 #include "work.h"
 
@@ -51,8 +52,32 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 	vrb_batch_flush(ep);
 	if (err == -FI_ENODEV && ep->enabled) {
 		vrb_cq_lose(ep->sq);
-		vrb_cq_lose(ep->rq);
+		if (!ep->srx)
+			vrb_cq_lose(ep->rq);
 	}
+}
+
+bool vrb_ep_shares_rx(const struct vrb_ep *ep)
+{
+	return ep->srx || ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+}
+
+static int srx_missing(const struct vrb_ep *ep)
+{
+	if (!ep->srx && vrb_ep_shares_rx(ep)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: rx_ctx_cnt is FI_SHARED_CONTEXT and no shared receive context "
+			"is "
+			"bound\n");
+		return -FI_EOPBADSTATE;
+	}
+	if (ep->srx && ep->rx_selective) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: receives of a shared receive context always have a completion; "
+			"bind the completion queue without FI_SELECTIVE_COMPLETION\n");
+		return -FI_EINVAL;
+	}
+	return 0;
 }
 
 /* A connection has events, datagrams have addresses. */
@@ -90,7 +115,9 @@ static int missing(const struct vrb_ep *ep)
 			"fi_enable: no completion queue is bound with FI_RECV, and no counter\n");
 		return -FI_ENOCQ;
 	}
-	return ep->tx_cq || ep->rx_cq || vrb_cntr_any(ep) ? 0 : -FI_ENOCQ;
+	if (!ep->tx_cq && !ep->rx_cq && !vrb_cntr_any(ep))
+		return -FI_ENOCQ;
+	return srx_missing(ep);
 }
 
 /*
@@ -105,7 +132,9 @@ static int attach(struct vrb_ep *ep)
 
 	if (!ep->sq->cq)
 		ret = vrb_cq_attach(tx, ep->sq, tx_size(ep));
-	if (!ret && !ep->rq->cq)
+	if (!ret && ep->srx)
+		ret = vrb_srq_attach(ep->srx->srq, rx, ep->cntrs[VRB_COUNT_RECV]);
+	else if (!ret && !ep->rq->cq)
 		ret = vrb_cq_attach(rx, ep->rq, rx_size(ep));
 	return ret;
 }
@@ -127,7 +156,7 @@ static void free_queues(struct vrb_ep *ep)
 static int new_queues(struct vrb_ep *ep)
 {
 	ep->sq = vrb_wq_new(ep, tx_size(ep));
-	ep->rq = vrb_wq_new(ep, rx_size(ep));
+	ep->rq = vrb_wq_new(ep, vrb_ep_shares_rx(ep) ? 1 : rx_size(ep));
 	return ep->sq && ep->rq ? 0 : -FI_ENOMEM;
 }
 
@@ -170,7 +199,8 @@ int vrb_ep_enable(struct vrb_ep *ep)
 	}
 	vrb_stats_show_ep(ep);
 	ep->enabled = true;
-	vrb_wq_clear(ep->rq, VRB_WQ_SHUT);
+	if (!ep->srx)
+		vrb_wq_clear(ep->rq, VRB_WQ_SHUT);
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_set_modes(vrb_dgram_of(ep));
 	return 0;
@@ -184,6 +214,7 @@ static void ep_free(struct vrb_ep *ep)
 		vrb_dgram_stop(vrb_dgram_of(ep));
 	else
 		vrb_conn_fini(ep);
+	vrb_srx_leave(ep);
 	ofi_lock(&domain->lock);
 	if (ep->listed)
 		LIST_REMOVE(ep, siblings);
@@ -274,6 +305,16 @@ static int check_lengths(const struct fi_info *info)
 	return -FI_EINVAL;
 }
 
+static bool rx_fits(const struct vrb_domain *domain, const struct fi_info *info)
+{
+	int max = domain->attr.max_qp_wr;
+
+	if (info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
+		max = domain->attr.max_srq_wr;
+	return info->rx_attr->size && info->rx_attr->size <= (size_t)max &&
+	       info->rx_attr->iov_limit <= VRB_IOV_MAX;
+}
+
 static int check_info(const struct vrb_domain *domain, const struct fi_info *info)
 {
 	const char *device = ibv_get_device_name(domain->ctx->device);
@@ -292,10 +333,8 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 			info->domain_attr->name, device);
 		return -FI_EINVAL;
 	}
-	if (!info->tx_attr->size || !info->rx_attr->size ||
-	    info->tx_attr->size > (size_t)domain->attr.max_qp_wr ||
-	    info->rx_attr->size > (size_t)domain->attr.max_qp_wr ||
-	    info->tx_attr->iov_limit > VRB_IOV_MAX || info->rx_attr->iov_limit > VRB_IOV_MAX) {
+	if (!info->tx_attr->size || info->tx_attr->size > (size_t)domain->attr.max_qp_wr ||
+	    info->tx_attr->iov_limit > VRB_IOV_MAX || !rx_fits(domain, info)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_endpoint: sizes %zu and %zu, iov limits %zu and %zu; %s allows 1 to %d "
 			"and %d\n",
@@ -328,7 +367,7 @@ static void set_tables(struct vrb_ep *ep, void *context)
 		return;
 	}
 	if (caps & FI_MSG)
-		ep->fid.msg = lock ? &vrb_msg_ops : &vrb_msg_bare_ops;
+		vrb_ep_set_msg(ep);
 	if (caps & FI_RMA)
 		ep->fid.rma = lock ? &vrb_rma_ops : &vrb_rma_bare_ops;
 	if ((caps & FI_ATOMIC) && ep->domain->scratch_mr)

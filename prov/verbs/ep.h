@@ -18,6 +18,7 @@
 #define VRB_CQ_DATA_MAX UINT32_MAX /* immediate data is 4 bytes */
 
 struct vrb_batch;
+struct vrb_srx;
 
 struct vrb_ep {
 	struct fid_ep fid;
@@ -40,12 +41,14 @@ struct vrb_ep {
 	struct vrb_cq *own_cq;	      /* where there is none bound, for counters */
 	struct ofi_cntr *cntrs[VRB_COUNTS]; /* bound */
 	LIST_HEAD(, vrb_lent) lent;	    /* completion counters; under domain->lock */
-	uint64_t watched; /* FI_SEND and the like: the counters that have their source */
+	uint64_t watched;    /* FI_SEND and the like: the counters that have their source */
+	struct vrb_srx *srx; /* bound: then rq is never used */
+	bool last_wqe;	     /* the queue pair has let go of the SRQ; atomic */
 	struct vrb_domain *domain;
 	struct ofi_eq *eq;
 	struct ibv_qp *qp;    /* from fi_enable on */
 	int qp_access;	      /* IBV_ACCESS_* of the queue pair */
-	uint32_t qp_num;      /* for error texts */
+	uint32_t qp_num;      /* for error texts; atomic */
 	uint32_t peer_qp_num; /* for error texts; set before the endpoint is ready */
 	struct fi_info *info; /* what it was opened with */
 	struct vrb_conn conn; /* of FI_EP_MSG */
@@ -76,6 +79,19 @@ static inline bool vrb_ep_is_dgram(const struct vrb_ep *ep)
 	return ep->type == FI_EP_DGRAM;
 }
 
+/* With domain->lock held: the endpoint of a queue pair, NULL when it is closed. */
+static inline struct vrb_ep *vrb_ep_find(const struct vrb_domain *domain, uint32_t qp_num)
+{
+	struct vrb_ep *ep;
+
+	LIST_FOREACH (ep, &domain->eps, siblings)
+		if (__atomic_load_n(&ep->qp_num, __ATOMIC_RELAXED) == qp_num)
+			break;
+	return ep;
+}
+
+/* Its hints asked for a shared receive context, or one is bound. */
+bool vrb_ep_shares_rx(const struct vrb_ep *ep);
 int vrb_ep_enable(struct vrb_ep *ep);
 /* What the connection asks of the endpoint; called from any thread. */
 void vrb_ep_ready(struct vrb_ep *ep); /* connected: sending is allowed */

@@ -9,8 +9,10 @@
 #include "dgram.h"
 #include "ep.h"
 #include "ep_bind.h"
+#include "ops.h"
 #include "post.h"
 #include "prov.h"
+#include "srx.h"
 
 #define CQ_FLAGS (FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)
 
@@ -27,6 +29,16 @@ void vrb_ep_set_modes(struct vrb_ep *ep)
 	ep->send_max = ep->tx_op_flags & FI_INJECT ? ep->inject_size : ep->max_msg_size;
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_set_modes(vrb_dgram_of(ep));
+}
+
+void vrb_ep_set_msg(struct vrb_ep *ep)
+{
+	bool lock = ep->domain->lock_posts;
+
+	if (vrb_ep_shares_rx(ep))
+		ep->fid.msg = lock ? &vrb_msg_srx_ops : &vrb_msg_srx_bare_ops;
+	else
+		ep->fid.msg = lock ? &vrb_msg_ops : &vrb_msg_bare_ops;
 }
 
 static int bind_eq(struct vrb_ep *ep, struct ofi_eq *eq, uint64_t flags)
@@ -79,6 +91,24 @@ static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
 	return 0;
 }
 
+static int bind_srx(struct vrb_ep *ep, struct vrb_srx *srx, uint64_t flags)
+{
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (srx->domain != ep->domain) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: the shared receive context is of another domain\n");
+		return -FI_EINVAL;
+	}
+	if (ep->srx)
+		return -FI_EBUSY;
+	ep->srx = srx;
+	ofi_ref_get(&srx->ref);
+	if (ep->info->caps & FI_MSG)
+		vrb_ep_set_msg(ep);
+	return 0;
+}
+
 int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_ep *ep = (struct vrb_ep *)fid;
@@ -102,6 +132,9 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_CNTR:
 		return vrb_cntr_bind(ep, (struct ofi_cntr *)bfid, flags);
 	case FI_CLASS_SRX_CTX:
+		if (!vrb_ep_is_dgram(ep))
+			return bind_srx(ep, (struct vrb_srx *)bfid, flags);
+		break;
 	case FI_CLASS_STX_CTX:
 		return -FI_ENOSYS;
 	default:
@@ -109,8 +142,8 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 		"fi_ep_bind: object of class %zu; an endpoint takes event queues, completion "
-		"queues "
-		"and counters, one of type FI_EP_DGRAM an address vector too\n",
+		"queues and counters, a connected one shared contexts, one of type FI_EP_DGRAM an "
+		"address vector\n",
 		bfid->fclass);
 	return -FI_EINVAL;
 }
@@ -125,6 +158,8 @@ void vrb_ep_unbind(struct vrb_ep *ep)
 		ofi_ref_put(&ep->rx_cq->ref);
 	if (ep->own_cq)
 		fi_close(&ep->own_cq->fid.fid);
+	if (ep->srx)
+		ofi_ref_put(&ep->srx->ref);
 }
 
 static int get_op_flags(const struct vrb_ep *ep, uint64_t *flags)

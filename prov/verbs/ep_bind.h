@@ -16,6 +16,8 @@ void vrb_ep_unbind(struct vrb_ep *ep);
 /* The event queue of the domain serves an endpoint that has none of its own. */
 void vrb_ep_use_domain_eq(struct vrb_ep *ep);
 int vrb_ep_control(struct fid *ep, int command, void *arg);
+/* The table of messages, by locks and by whether receives are shared. */
+void vrb_ep_set_msg(struct vrb_ep *ep);
 /* Derives what the posting calls look at from the operation flags and bindings. */
 void vrb_ep_set_modes(struct vrb_ep *ep);
 

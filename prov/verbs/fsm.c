@@ -160,6 +160,7 @@ static struct rdma_conn_param conn_param(const struct vrb_ep *ep, const void *wi
 		.flow_control = 1,
 		.retry_count = (uint8_t)vrb_params.retry_count,
 		.rnr_retry_count = (uint8_t)vrb_params.rnr_retry_count,
+		.srq = ep->srx != NULL,
 		.qp_num = ep->qp->qp_num,
 	};
 }

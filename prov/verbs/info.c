@@ -11,6 +11,7 @@
 #include "info.h"
 #include "nic.h"
 #include "prov.h"
+#include "srx.h"
 #include "wc.h"
 
 #define TX_CAPS	  (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER)
@@ -101,6 +102,7 @@ static void set_domain(struct fi_domain_attr *domain, const struct vrb_device *d
 	domain->rx_ctx_cnt = (size_t)dev->attr.max_qp;
 	domain->max_ep_tx_ctx = 1;
 	domain->max_ep_rx_ctx = 1;
+	domain->max_ep_srx_ctx = dev->attr.max_srq > 0 ? (size_t)dev->attr.max_qp : 0;
 	domain->mr_iov_limit = 1;
 	domain->mr_cnt = (size_t)dev->attr.max_mr;
 	domain->max_err_data = sizeof(struct vrb_wc_detail) > VRB_CM_DATA_MAX
@@ -173,6 +175,15 @@ static void settle_trigger(struct fi_info *info, const struct fi_info *hints)
 	info->caps &= ~FI_TRIGGER;
 	info->tx_attr->caps &= ~FI_TRIGGER;
 	info->rx_attr->caps &= ~FI_TRIGGER;
+}
+
+void vrb_info_offer_shared(struct fi_info *info, const struct fi_info *hints,
+			   const struct vrb_device *dev)
+{
+	if (!hints || !hints->ep_attr || hints->ep_attr->rx_ctx_cnt != FI_SHARED_CONTEXT)
+		return;
+	info->rx_attr->size = (size_t)dev->attr.max_srq_wr;
+	info->rx_attr->iov_limit = vrb_srx_max_iov(&dev->attr);
 }
 
 static size_t settle(size_t max, int def, size_t asked)

@@ -28,6 +28,9 @@ void vrb_info_name(const struct vrb_port *port, struct vrb_ud_name *name);
  * receives (FI_RX_CQ_DATA), and the prefix of datagrams.
  */
 void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints);
+/* The receive queue of a caller that asks for FI_SHARED_CONTEXT is another. */
+void vrb_info_offer_shared(struct fi_info *info, const struct fi_info *hints,
+			   const struct vrb_device *dev);
 /* From the largest sizes to what a caller gets: the defaults, or more when the hints say so. */
 void vrb_info_settle(struct fi_info *info, const struct fi_info *hints);
 /* Can the port be used at all? Else *why says what stands against it. */

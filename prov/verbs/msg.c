@@ -325,15 +325,46 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return msg_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
 }
 
-struct fi_ops_msg VRB_TABLE(msg) = {
-	.size = sizeof(struct fi_ops_msg),
-	.recv = msg_recv,
-	.recvv = msg_recvv,
-	.recvmsg = msg_recvmsg,
-	.send = msg_send,
-	.sendv = msg_sendv,
-	.sendmsg = msg_sendmsg,
-	.inject = msg_inject,
-	.senddata = msg_senddata,
-	.injectdata = msg_injectdata,
-};
+/* Receives are posted to the shared context. */
+static ssize_t shared_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
+			   void *context)
+{
+	(void)ep;
+	(void)buf;
+	(void)len;
+	(void)desc;
+	(void)src;
+	(void)context;
+	return -FI_EOPNOTSUPP;
+}
+
+static ssize_t shared_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t src, void *context)
+{
+	(void)ep;
+	(void)iov;
+	(void)desc;
+	(void)count;
+	(void)src;
+	(void)context;
+	return -FI_EOPNOTSUPP;
+}
+
+static ssize_t shared_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	(void)ep;
+	(void)msg;
+	(void)flags;
+	return -FI_EOPNOTSUPP;
+}
+
+#define MESSAGES(recv_)                                                                 \
+	{                                                                               \
+		.size = sizeof(struct fi_ops_msg), .recv = recv_, .recvv = recv_##v,    \
+		.recvmsg = recv_##msg, .send = msg_send, .sendv = msg_sendv,            \
+		.sendmsg = msg_sendmsg, .inject = msg_inject, .senddata = msg_senddata, \
+		.injectdata = msg_injectdata,                                           \
+	}
+
+struct fi_ops_msg VRB_TABLE(msg) = MESSAGES(msg_recv);
+struct fi_ops_msg VRB_TABLE(msg_srx) = MESSAGES(shared_recv);

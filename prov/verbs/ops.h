@@ -12,9 +12,11 @@ struct fi_ops_atomic;
 struct fi_ops_mr;
 
 extern struct fi_ops_msg vrb_msg_ops;
+extern struct fi_ops_msg vrb_msg_srx_ops; /* of endpoints whose receives are shared */
 extern struct fi_ops_rma vrb_rma_ops;
 extern struct fi_ops_atomic vrb_atomic_ops;
 extern struct fi_ops_msg vrb_msg_bare_ops;
+extern struct fi_ops_msg vrb_msg_srx_bare_ops;
 extern struct fi_ops_rma vrb_rma_bare_ops;
 extern struct fi_ops_atomic vrb_atomic_bare_ops;
 extern struct fi_ops_mr vrb_mr_ops;
@@ -23,5 +25,6 @@ void vrb_ep_ops_init(void);
 void vrb_domain_ops_init(void);
 void vrb_cq_ops_init(void);
 void vrb_mr_ops_init(void);
+void vrb_srx_ops_init(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include "err.h"
 #include "prov.h"
 #include "qp.h"
+#include "srx.h"
 
 static int failed(const struct vrb_ep *ep, const char *call, const char *what, int err)
 {
@@ -97,18 +98,22 @@ int vrb_qp_create(struct vrb_ep *ep)
 		.qp_type = vrb_ep_is_dgram(ep) ? IBV_QPT_UD : IBV_QPT_RC,
 		.cap = {
 			.max_send_wr = info->tx_attr->size,
-			.max_recv_wr = info->rx_attr->size,
 			.max_send_sge = info->tx_attr->iov_limit,
-			.max_recv_sge = info->rx_attr->iov_limit + vrb_ep_is_dgram(ep),
 			.max_inline_data = info->tx_attr->inject_size,
 		},
 	};
 	int ret;
 
+	if (ep->srx) {
+		attr.srq = ep->srx->srq->ibv;
+	} else {
+		attr.cap.max_recv_wr = info->rx_attr->size;
+		attr.cap.max_recv_sge = info->rx_attr->iov_limit + vrb_ep_is_dgram(ep);
+	}
 	ep->qp = ibv_create_qp(ep->domain->pd, &attr);
 	if (!ep->qp)
 		return failed(ep, "fi_enable:", "ibv_create_qp", errno);
-	ep->qp_num = ep->qp->qp_num;
+	__atomic_store_n(&ep->qp_num, ep->qp->qp_num, __ATOMIC_RELAXED);
 	ret = first_steps(ep);
 	if (ret)
 		vrb_qp_destroy(ep);

@@ -45,6 +45,9 @@ void vrb_stats_detach(struct vrb_cq *cq, struct vrb_wq *wq)
 void vrb_stats_error(struct vrb_cq *cq, struct vrb_wq *wq, enum ibv_wc_status status)
 {
 	ofi_stats_add(cq->stats, OFI_STATS_ERRORS, 1);
+	/* A shared queue is polled from several CQs, and has no record. */
+	if (vrb_wq_special(wq) & VRB_WQ_SHARED)
+		return;
 	ofi_stats_add(&wq->stats, OFI_STATS_ERRORS, 1);
 	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
 		ofi_stats_add(&wq->stats, OFI_STATS_RNR, 1);
@@ -62,7 +65,7 @@ void vrb_stats_received(const struct ibv_wc *wc)
 {
 	struct vrb_wq *wq = ((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq;
 
-	if (wc->opcode & IBV_WC_RECV)
+	if ((wc->opcode & IBV_WC_RECV) && !(vrb_wq_special(wq) & VRB_WQ_SHARED))
 		ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, length(wq, wc));
 }
 

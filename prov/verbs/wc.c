@@ -7,6 +7,7 @@
 #include <ofi/addr.h>
 #include "ep.h"
 #include "err.h"
+#include "srq.h"
 #include "wc.h"
 #include "wq.h"
 
@@ -37,21 +38,41 @@ void vrb_wc_error(const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
 	};
 }
 
+static void name_ends(struct vrb_wc_detail *detail, const struct vrb_ep *ep)
+{
+	detail->qp_num = ep->qp_num;
+	detail->peer_qp_num = ep->peer_qp_num;
+	if (ep->conn.peer.ss_family)
+		ofi_addr_str((struct sockaddr *)&ep->conn.peer, detail->peer, sizeof(detail->peer));
+}
+
+/* A shared receive is of the endpoint that took it, which may be closed. */
+static void name_taker(struct vrb_wc_detail *detail, struct vrb_domain *domain)
+{
+	struct vrb_ep *ep;
+
+	ofi_lock(&domain->lock);
+	ep = vrb_ep_find(domain, detail->qp_num);
+	if (ep)
+		name_ends(detail, ep);
+	ofi_unlock(&domain->lock);
+}
+
 void vrb_wc_detail(const struct ibv_wc *wc, struct vrb_wc_detail *detail)
 {
 	const struct vrb_slot *slot = slot_of(wc);
-	struct vrb_ep *ep = slot->wq->ep;
 
 	*detail = (struct vrb_wc_detail){
 		.size = sizeof(*detail),
 		.vendor_err = wc->vendor_err,
 		.flags = slot->flags & ~VRB_SLOT_OWN,
 		.len = slot->len,
-		.qp_num = ep->qp_num,
-		.peer_qp_num = ep->peer_qp_num,
+		.qp_num = wc->qp_num,
 	};
-	if (ep->conn.peer.ss_family)
-		ofi_addr_str((struct sockaddr *)&ep->conn.peer, detail->peer, sizeof(detail->peer));
+	if (slot->wq->ep)
+		name_ends(detail, slot->wq->ep);
+	else
+		name_taker(detail, vrb_srq(slot->wq)->domain);
 }
 
 static const char *operation(uint64_t flags)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Work queue rings: making them, and what is not needed at every post. */
 #include <stdlib.h>
+#include "srq.h"
 #include "stats.h"
 #include "wq.h"
 
@@ -138,10 +139,16 @@ void vrb_wq_untake(struct vrb_wq *wq, uint32_t n)
 	vrb_wq_give_pool(wq, n);
 }
 
-void vrb_wq_retire(struct vrb_wq *wq, const struct vrb_slot *slot)
+uint64_t vrb_wq_retire(struct vrb_wq *wq, struct vrb_slot *slot, uint64_t flags)
 {
-	uint32_t n = vrb_wq_distance(wq, wq->tail, slot->next);
+	uint32_t n;
 
+	if (vrb_wq_special(wq) & VRB_WQ_SHARED) {
+		vrb_srq_retire(wq, slot);
+		return vrb_wq_closed(wq) ? flags | VRB_SILENT : flags;
+	}
+	n = vrb_wq_distance(wq, wq->tail, slot->next);
 	vrb_wq_retire_plain(wq, slot);
 	vrb_wq_give_pool(wq, n);
+	return flags;
 }

@@ -8,6 +8,8 @@
  * moves head up to stop, which it derives from where the polling side's tail was. Whatever makes a post
  * special (the queue is shut, work requests are held back ...) puts stop at the head: one comparison
  * tells the common case.
+ *
+ * The queue of a shared receive context is of its own kind, see srq.h: its slots retire in any order.
  */
 #ifndef VRB_WQ_H
 #define VRB_WQ_H
@@ -54,7 +56,7 @@ struct vrb_slot {
 	size_t len;
 	/* Constant: */
 	struct vrb_wq *wq;
-	struct vrb_slot *next;
+	struct vrb_slot *next; /* not constant in a shared queue: the next free one */
 	unsigned int
 		signal; /* IBV_SEND_SIGNALED in a few slots, so that silent queues retire too */
 	uint32_t index;
@@ -63,8 +65,10 @@ struct vrb_slot {
 /* In vrb_wq.special: why a post or a completion needs more than a slot. */
 #define VRB_WQ_SHUT   (1u << 31)       /* not enabled, not connected, or over */
 #define VRB_WQ_SHARES (1u << 30)       /* takes its credits from a pool */
+#define VRB_WQ_SHARED (1u << 29)       /* the wq of a struct vrb_srq */
 #define VRB_WQ_HELD   ((1u << 24) - 1) /* the number of work requests that ep->batch holds back */
-#define VRB_WQ_TRACED (VRB_WQ_SHARES)  /* retiring a slot concerns more than the ring */
+#define VRB_WQ_TRACED \
+	(VRB_WQ_SHARES | VRB_WQ_SHARED) /* retiring a slot concerns more than the ring */
 
 struct vrb_wq {
 	/* Of the posting side, guarded by lock where the domain takes locks. */
@@ -86,7 +90,7 @@ struct vrb_wq {
 	struct vrb_slot *marked; /* where stats.mark was set */
 	uint32_t size;		 /* work requests it holds */
 	int *pool;		 /* credits of a CQ that could not grow for this queue; atomic */
-	struct vrb_ep *ep;
+	struct vrb_ep *ep;	 /* NULL where it is shared, as is cq */
 	struct vrb_cq *cq;
 
 	/* Of the polling side, guarded by the CQ's lock. */
@@ -94,7 +98,7 @@ struct vrb_wq {
 	struct vrb_slot *counted;      /* next to count, where there are counters */
 	struct ofi_cntr *const *cntrs; /* by VRB_COUNT_*, NULL where nothing is counted */
 	bool lost;   /* the device is gone: the library completes what is outstanding; atomic */
-	bool closed; /* the endpoint is gone; what completes still is dropped */
+	bool closed; /* the endpoint is gone; what completes still is dropped; atomic */
 	bool dgram;  /* receives of datagrams: a header precedes them; constant */
 	LIST_ENTRY(vrb_wq) siblings; /* cq->wqs, or cq->closed until the CQ was seen empty */
 
@@ -185,7 +189,15 @@ static inline void vrb_wq_retire_plain(struct vrb_wq *wq, const struct vrb_slot 
 	__atomic_store_n(&wq->tail, slot->next, __ATOMIC_RELEASE);
 }
 
-/* Retires everything up to the slot. */
-void vrb_wq_retire(struct vrb_wq *wq, const struct vrb_slot *slot);
+/*
+ * Retires everything up to the slot; of a shared queue the slot alone. Returns the flags of its completion, with
+ * VRB_SILENT when nobody is to see it.
+ */
+uint64_t vrb_wq_retire(struct vrb_wq *wq, struct vrb_slot *slot, uint64_t flags);
+
+static inline bool vrb_wq_closed(const struct vrb_wq *wq)
+{
+	return __atomic_load_n(&wq->closed, __ATOMIC_RELAXED);
+}
 
 #endif

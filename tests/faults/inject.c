@@ -30,6 +30,7 @@ const char *const inject_object_names[INJECT_OBJECTS] = {
 	[INJECT_AH] = "address handles",
 	[INJECT_ATTACHED] = "attached groups",
 	[INJECT_JOINED] = "joined groups",
+	[INJECT_SRQ] = "shared receive queues",
 	[INJECT_CM_CHANNEL] = "event channels",
 	[INJECT_CM_EVENT] = "unacknowledged events",
 	[INJECT_ID] = "connection ids",
@@ -106,6 +107,9 @@ enum how {
 	CALL(ibv_get_cq_event, MINUS_ONE, EAGAIN, INJECT_NOTHING, INJECT_NOTHING)             \
 	CALL(ibv_create_qp, NO_OBJECT, ENOSPC, INJECT_QP, INJECT_NOTHING)                     \
 	CALL(ibv_modify_qp, POSITIVE, EPERM, INJECT_NOTHING, INJECT_NOTHING)                  \
+	CALL(ibv_create_srq, NO_OBJECT, ENOSPC, INJECT_SRQ, INJECT_NOTHING)                   \
+	CALL(ibv_modify_srq, POSITIVE, EPERM, INJECT_NOTHING, INJECT_NOTHING)                 \
+	CALL(ibv_destroy_srq, NEVER, 0, INJECT_NOTHING, INJECT_SRQ)                           \
 	CALL(ibv_destroy_qp, NEVER, 0, INJECT_NOTHING, INJECT_QP)                             \
 	CALL(ibv_create_ah, NO_OBJECT, ENOMEM, INJECT_AH, INJECT_NOTHING)                     \
 	CALL(ibv_destroy_ah, NEVER, 0, INJECT_NOTHING, INJECT_AH)                             \
@@ -114,6 +118,7 @@ enum how {
 	CALL(ibv_get_async_event, MINUS_ONE, EAGAIN, INJECT_NOTHING, INJECT_NOTHING)          \
 	CALL(ibv_post_send, POSITIVE, EFAULT, INJECT_NOTHING, INJECT_NOTHING)                 \
 	CALL(ibv_post_recv, POSITIVE, EFAULT, INJECT_NOTHING, INJECT_NOTHING)                 \
+	CALL(ibv_post_srq_recv, POSITIVE, EFAULT, INJECT_NOTHING, INJECT_NOTHING)             \
 	CALL(ibv_req_notify_cq, POSITIVE, EFAULT, INJECT_NOTHING, INJECT_NOTHING)             \
 	CALL(rdma_create_event_channel, NO_OBJECT, EMFILE, INJECT_CM_CHANNEL, INJECT_NOTHING) \
 	CALL(rdma_destroy_event_channel, NEVER, 0, INJECT_NOTHING, INJECT_CM_CHANNEL)         \
@@ -303,6 +308,7 @@ static void wrap_context(struct ibv_context *ctx)
 {
 	swap_op((any_fn **)(void *)&ctx->ops.post_send, CALL_ibv_post_send);
 	swap_op((any_fn **)(void *)&ctx->ops.post_recv, CALL_ibv_post_recv);
+	swap_op((any_fn **)(void *)&ctx->ops.post_srq_recv, CALL_ibv_post_srq_recv);
 	swap_op((any_fn **)(void *)&ctx->ops.req_notify_cq, CALL_ibv_req_notify_cq);
 	if (verbs_get_ctx(ctx))
 		swap_op((any_fn **)(void *)&verbs_get_ctx(ctx)->query_port, CALL_ibv_query_port);

@@ -13,6 +13,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_ext.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
 
@@ -34,6 +35,7 @@ struct script {
 	struct fid_wait *waitset;
 	struct fid_poll *pollset;
 	struct fid_mr *mr;
+	struct fid_ep *srx; /* of the one that accepts */
 	struct fid_ep *ep
 		[4]; /* one that connects, one that accepts and counts, one that is rejected, without CQ, one of datagrams */
 	struct fi_info *dgram;
@@ -173,17 +175,39 @@ static int bind_ep(struct script *s, int i)
 			    fi_ep_bind(s->ep[i], &s->cntr->fid, FI_SEND | FI_RECV));
 }
 
+static int set_limit(struct script *s, size_t limit)
+{
+	return step(s, "fi_setopt",
+		    fi_setopt(&s->srx->fid, FI_OPT_ENDPOINT, FI_OPT_VERBS_SRX_LIMIT, &limit,
+			      sizeof(limit)));
+}
+
+static int open_srx(struct script *s)
+{
+	struct fi_rx_attr attr = { .size = 4, .iov_limit = 1 };
+
+	return step(s, "fi_srx_context", fi_srx_context(s->domain, &attr, &s->srx, NULL)) ||
+	       step(s, "fi_ep_bind", fi_ep_bind(s->srx, &s->eq->fid, 0)) || set_limit(s, 2) ||
+	       set_limit(s, 0);
+}
+
 static int open_ep(struct script *s, int i, struct fi_info *info)
 {
 	char *buf = s->buf + i * LEN;
+	bool shared = info == s->request;
+
+	if (shared)
+		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 
 	if (step(s, "fi_endpoint", fi_endpoint(s->domain, info, &s->ep[i], NULL)))
 		return -1;
 	if (info->handle && info->handle == s->pending)
 		s->pending = NULL;
 	return step(s, "fi_ep_bind", fi_ep_bind(s->ep[i], &s->eq->fid, 0)) || bind_ep(s, i) ||
+	       (shared && step(s, "fi_ep_bind", fi_ep_bind(s->ep[i], &s->srx->fid, 0))) ||
 	       step(s, "fi_enable", fi_enable(s->ep[i])) ||
-	       step(s, "fi_recv", fi_recv(s->ep[i], buf, LEN, fi_mr_desc(s->mr), 0, NULL));
+	       step(s, "fi_recv",
+		    fi_recv(shared ? s->srx : s->ep[i], buf, LEN, fi_mr_desc(s->mr), 0, NULL));
 }
 
 static int event_error(struct script *s, const char *name)
@@ -413,6 +437,7 @@ static void close_all(struct script *s)
 	close_one(s, s->mc);
 	close_one(s, s->ep[3]);
 	close_one(s, s->av);
+	close_one(s, s->srx);
 	if (s->pending)
 		fi_reject(s->pep, s->pending, NULL, 0);
 	fi_freeinfo(s->request);
@@ -445,7 +470,8 @@ void script_run(const char *addr, struct outcome *outcome)
 	s.outcome = outcome;
 	s.addr = addr;
 	if (!make_hints(&s) && !open_passive(&s) && !resolve(&s) && !open_domain(&s) &&
-	    !open_sets(&s) && !connect_eps(&s) && !transfer(&s) && !disconnect(&s) && !reject(&s))
+	    !open_sets(&s) && !open_srx(&s) && !connect_eps(&s) && !transfer(&s) &&
+	    !disconnect(&s) && !reject(&s))
 		(void)(datagrams(&s) || join(&s));
 	outcome->connecting = s.ep[0];
 	close_all(&s);

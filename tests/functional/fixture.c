@@ -59,6 +59,8 @@ struct fi_info *hints_for(const struct setup *setup)
 	hints->fabric_attr->prov_name = strdup("verbs");
 	hints->tx_attr->size = setup->tx_size;
 	hints->rx_attr->size = setup->rx_size;
+	if (setup->srx_size)
+		hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	return hints;
 }
 
@@ -141,6 +143,18 @@ void end_open(struct end *end, struct fi_info *info)
 	if (setup->type == FI_EP_DGRAM)
 		open_av(end);
 	open_buf(end);
+	if (setup->srx_size)
+		end->srx = end_srx(end, setup->srx_size);
+}
+
+struct fid_ep *end_srx(struct end *end, size_t size)
+{
+	struct fi_rx_attr attr = *end->info->rx_attr;
+	struct fid_ep *srx;
+
+	attr.size = size;
+	OK(fi_srx_context(end->domain, &attr, &srx, end));
+	return srx;
 }
 
 struct fid_ep *end_ep(struct end *end, struct fi_info *info)
@@ -149,6 +163,8 @@ struct fid_ep *end_ep(struct end *end, struct fi_info *info)
 	struct fid_ep *ep;
 	int i;
 
+	if (setup->srx_size)
+		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	OK(fi_endpoint(end->domain, info, &ep, end));
 	OK(fi_ep_bind(ep, &end->eq->fid, 0));
 	if (!setup->no_cq) {
@@ -160,6 +176,8 @@ struct fid_ep *end_ep(struct end *end, struct fi_info *info)
 			OK(fi_ep_bind(ep, &end->cntr[i]->fid, cntr_flags[i]));
 	if (end->av)
 		OK(fi_ep_bind(ep, &end->av->fid, 0));
+	if (end->srx)
+		OK(fi_ep_bind(ep, &end->srx->fid, 0));
 	OK(fi_enable(ep));
 	return ep;
 }
@@ -177,6 +195,7 @@ void end_close(struct end *end)
 	int i;
 
 	end->ep = closed(end->ep);
+	end->srx = closed(end->srx);
 	end->pep = closed(end->pep);
 	end->av = closed(end->av);
 	end->mr = closed(end->mr);

@@ -34,6 +34,7 @@ struct setup {
 	enum fi_cq_wait_cond wait_cond;
 	uint64_t tx_bind, rx_bind; /* with FI_TRANSMIT and FI_RECV */
 	uint64_t tx_op_flags;
+	size_t srx_size;	   /* of a shared receive context; 0: each endpoint has its own */
 	size_t buf_size;	   /* 64 KiB */
 	bool one_cq;		   /* for both directions; else there are two */
 	bool no_cq;		   /* the endpoint has none, only counters */
@@ -62,9 +63,10 @@ struct end {
 	struct fid_cntr *cntr[CNTRS];
 	struct fid_pep *pep;
 	struct fid_ep *ep;
-	struct fid_av *av; /* of FI_EP_DGRAM */
-	fi_addr_t to;	   /* the other end */
-	uint8_t *buf;	   /* registered with every access */
+	struct fid_ep *srx; /* where receives are shared */
+	struct fid_av *av;  /* of FI_EP_DGRAM */
+	fi_addr_t to;	    /* the other end */
+	uint8_t *buf;	    /* registered with every access */
 	struct fid_mr *mr;
 	void *desc;
 	struct target peer; /* the other end's buf */
@@ -104,6 +106,7 @@ const char *local_interface(void); /* the network interface that has it */
 /* The parts of an end, each of which ends the test when it fails. */
 void end_open(struct end *end, struct fi_info *info); /* takes info: fabric, domain, EQ, CQs, buf */
 struct fid_cq *end_cq(struct end *end, const struct fi_cq_attr *attr);
+struct fid_ep *end_srx(struct end *end, size_t size);
 struct fid_ep *end_ep(struct end *end, struct fi_info *info); /* opened, bound and enabled */
 void end_reg(struct end *end, void *buf, size_t len, uint64_t access, struct fid_mr **mr);
 void end_close(struct end *end);
@@ -119,6 +122,12 @@ step_fn step_open_dgram; /* opens the end, up to its endpoint; with a struct nam
 step_fn step_insert;	 /* with the struct name of the other end, which becomes `to` */
 struct fi_info *own_info(const struct setup *setup); /* of this machine */
 void end_name(struct end *end, struct name *name);
+
+/* Where receives are posted. */
+static inline struct fid_ep *end_rx(const struct end *end)
+{
+	return end->srx ? end->srx : end->ep;
+}
 
 /* Where a passive endpoint listens. */
 struct place {

@@ -79,7 +79,7 @@ void post_recv(struct end *end, void *arg)
 	const struct part *part = arg;
 	uint64_t limit = deadline();
 
-	while (AGAIN(limit, fi_recv(end->ep, end->buf + part->off, part->len, end->desc,
+	while (AGAIN(limit, fi_recv(end_rx(end), end->buf + part->off, part->len, end->desc,
 				    FI_ADDR_UNSPEC, (void *)(uintptr_t)part->context)))
 		;
 }

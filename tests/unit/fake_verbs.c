@@ -29,6 +29,9 @@ void fake_reset(void)
 		.attr = { .max_qp_wr = 4096,
 			  .max_sge = FAKE_SGE,
 			  .max_cqe = 8192,
+			  .max_srq = 64,
+			  .max_srq_wr = 2048,
+			  .max_srq_sge = 27,
 			  .max_qp_rd_atom = 16,
 			  .max_qp_init_rd_atom = 16,
 			  .atomic_cap = IBV_ATOMIC_HCA,
@@ -44,6 +47,7 @@ void fake_reset(void)
 	fake.ctx.num_comp_vectors = 4;
 	fake.ctx.ops.post_send = post_send;
 	fake.ctx.ops.post_recv = post_recv;
+	fake.ctx.ops.post_srq_recv = fake_post_srq_recv;
 	fake.ctx.ops.poll_cq = poll_cq;
 	fake.ctx.ops.req_notify_cq = req_notify;
 }
@@ -55,24 +59,20 @@ void fake_all_closed(void)
 	assert_int_equal(fake.mrs, 0);
 	assert_int_equal(fake.cqs, 0);
 	assert_int_equal(fake.qps, 0);
+	assert_int_equal(fake.srqs, 0);
 	assert_int_equal(fake.channels, 0);
 	assert_int_equal(fake.ahs, 0);
 	assert_int_equal(fake.mcasts, 0);
 }
 
 /* True when this call is the one to fail. */
-static bool fails(const char *call)
+bool fake_fails(const char *call)
 {
 	if (++fake.calls != fake.fail_at)
 		return false;
 	fake.failed = call;
 	errno = fake.fail_errno;
 	return true;
-}
-
-bool fake_fails(const char *call)
-{
-	return fails(call);
 }
 
 /* Completions */
@@ -155,7 +155,7 @@ void fake_complete_sends(struct ibv_qp *qp, unsigned int n, enum ibv_wc_status s
 void fake_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, enum ibv_wc_opcode opcode,
 			uint32_t len, const uint32_t *imm)
 {
-	struct fake_queue *queue = &fake_qp(qp)->recvs;
+	struct fake_queue *queue = qp->srq ? &fake_srq(qp->srq)->recvs : &fake_qp(qp)->recvs;
 	struct ibv_wc wc = completion(qp, oldest(queue)->wr.wr_id, status);
 
 	if (!status) {
@@ -205,8 +205,8 @@ static int req_notify(struct ibv_cq *cq, int solicited)
 
 /* Posting */
 
-static struct fake_post *add(struct fake_queue *queue, const struct ibv_sge *sge, int count,
-			     int limit)
+struct fake_post *fake_add(struct fake_queue *queue, const struct ibv_sge *sge, int count,
+			   int limit)
 {
 	struct fake_post *post;
 	int i;
@@ -240,7 +240,7 @@ static void copy_inline(struct fake_post *post, int count)
 static void take_send(struct fake_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct fake_post *post =
-		add(&qp->sends, wr->sg_list, wr->num_sge, (int)qp->init.cap.max_send_sge);
+		fake_add(&qp->sends, wr->sg_list, wr->num_sge, (int)qp->init.cap.max_send_sge);
 
 	post->wr = *wr;
 	post->wr.next = NULL;
@@ -297,7 +297,8 @@ static int post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 			*bad = wr;
 			return err;
 		}
-		post = add(&qp->recvs, wr->sg_list, wr->num_sge, (int)qp->init.cap.max_recv_sge);
+		post = fake_add(&qp->recvs, wr->sg_list, wr->num_sge,
+				(int)qp->init.cap.max_recv_sge);
 		post->wr.wr_id = wr->wr_id;
 		qp->recvs.last = *post;
 		if (ibv->state == IBV_QPS_ERR)
@@ -323,7 +324,7 @@ int ibv_close_device(struct ibv_context *ctx)
 int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
 {
 	(void)ctx;
-	if (fails("ibv_query_device"))
+	if (fake_fails("ibv_query_device"))
 		return errno;
 	*attr = fake.attr;
 	return 0;
@@ -338,7 +339,7 @@ int ibv_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_por
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
 {
-	struct ibv_pd *pd = fails("ibv_alloc_pd") ? NULL : calloc(1, sizeof(*pd));
+	struct ibv_pd *pd = fake_fails("ibv_alloc_pd") ? NULL : calloc(1, sizeof(*pd));
 
 	if (!pd)
 		return NULL;
@@ -357,7 +358,7 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
 				unsigned int access)
 {
-	struct ibv_mr *mr = fails("ibv_reg_mr") ? NULL : calloc(1, sizeof(*mr));
+	struct ibv_mr *mr = fake_fails("ibv_reg_mr") ? NULL : calloc(1, sizeof(*mr));
 
 	assert_true(iova == (uintptr_t)addr);
 	if (!mr)
@@ -389,7 +390,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 {
 	struct ibv_comp_channel *channel;
 
-	channel = fails("ibv_create_comp_channel") ? NULL : calloc(1, sizeof(*channel));
+	channel = fake_fails("ibv_create_comp_channel") ? NULL : calloc(1, sizeof(*channel));
 	if (!channel)
 		return NULL;
 	channel->context = ctx;
@@ -426,7 +427,7 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int n)
 struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *context,
 			     struct ibv_comp_channel *channel, int vector)
 {
-	struct fake_cq *cq = fails("ibv_create_cq") ? NULL : calloc(1, sizeof(*cq));
+	struct fake_cq *cq = fake_fails("ibv_create_cq") ? NULL : calloc(1, sizeof(*cq));
 
 	if (!cq)
 		return NULL;
@@ -483,7 +484,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	return 0;
 }
 
-static void queue_init(struct fake_queue *queue, unsigned int room)
+void fake_queue_init(struct fake_queue *queue, unsigned int room)
 {
 	queue->posts = calloc(room, sizeof(*queue->posts));
 	queue->room = room;
@@ -491,7 +492,7 @@ static void queue_init(struct fake_queue *queue, unsigned int room)
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	struct fake_qp *qp = fails("ibv_create_qp") ? NULL : calloc(1, sizeof(*qp));
+	struct fake_qp *qp = fake_fails("ibv_create_qp") ? NULL : calloc(1, sizeof(*qp));
 
 	if (!qp)
 		return NULL;
@@ -501,17 +502,18 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->ibv.qp_context = init->qp_context;
 	qp->ibv.send_cq = init->send_cq;
 	qp->ibv.recv_cq = init->recv_cq;
+	qp->ibv.srq = init->srq;
 	qp->ibv.qp_num = 0x100 + fake.calls;
 	qp->ibv.qp_type = init->qp_type;
-	queue_init(&qp->sends, init->cap.max_send_wr);
-	queue_init(&qp->recvs, init->cap.max_recv_wr);
+	fake_queue_init(&qp->sends, init->cap.max_send_wr);
+	fake_queue_init(&qp->recvs, init->cap.max_recv_wr);
 	fake.qps++;
 	return &qp->ibv;
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	if (attr->qp_state != IBV_QPS_ERR && fails("ibv_modify_qp"))
+	if (attr->qp_state != IBV_QPS_ERR && fake_fails("ibv_modify_qp"))
 		return errno;
 	assert_true(mask & IBV_QP_STATE);
 	qp->state = attr->qp_state;
@@ -543,7 +545,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	(void)id;
-	if (fails("rdma_init_qp_attr"))
+	if (fake_fails("rdma_init_qp_attr"))
 		return -1;
 	*mask = IBV_QP_STATE;
 	switch (attr->qp_state) {

@@ -40,6 +40,14 @@ struct fake_qp {
 	bool deaf;		/* refuses all once it is in error, flushes nothing */
 };
 
+struct fake_srq {
+	struct ibv_srq ibv;
+	struct ibv_srq_init_attr init;
+	struct fake_queue recvs;
+	uint32_t limit;
+	int post_err; /* of the next ibv_post_srq_recv, once */
+};
+
 struct fake_cq {
 	struct ibv_cq ibv;
 	struct ibv_wc *wc;
@@ -59,9 +67,9 @@ struct fake_device {
 		};
 	};
 	struct ibv_device_attr attr;
-	struct ibv_port_attr ports[3];		    /* by number, 0 is not used */
-	int contexts, pds, mrs, cqs, qps, channels; /* live */
-	int ahs, mcasts;			    /* live address handles, attached groups */
+	struct ibv_port_attr ports[3];			  /* by number, 0 is not used */
+	int contexts, pds, mrs, cqs, qps, srqs, channels; /* live */
+	int ahs, mcasts; /* live address handles, attached groups */
 	unsigned int ahs_made;
 	struct ibv_ah_attr ah_attr;   /* of the last one */
 	struct ibv_gid_entry gids[2]; /* of port 1 */
@@ -89,6 +97,11 @@ static inline struct fake_qp *fake_qp(struct ibv_qp *qp)
 	return (struct fake_qp *)qp;
 }
 
+static inline struct fake_srq *fake_srq(struct ibv_srq *srq)
+{
+	return (struct fake_srq *)srq;
+}
+
 static inline struct fake_cq *fake_cq(struct ibv_cq *cq)
 {
 	return (struct fake_cq *)cq;
@@ -101,9 +114,15 @@ void fake_gid(int index, const char *ip);
 
 /* Completes the n oldest, in order. Those not signalled leave no trace unless they fail. */
 void fake_complete_sends(struct ibv_qp *qp, unsigned int n, enum ibv_wc_status status);
-/* Completes the oldest receive; opcode IBV_WC_RECV or IBV_WC_RECV_RDMA_WITH_IMM. */
+/* Completes the oldest receive, of the SRQ where it has one; opcode IBV_WC_RECV or IBV_WC_RECV_RDMA_WITH_IMM. */
 void fake_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, enum ibv_wc_opcode opcode,
 			uint32_t len, const uint32_t *imm);
+/* Between the sources of the fake: queues. */
+void fake_queue_init(struct fake_queue *queue, unsigned int room);
+struct fake_post *fake_add(struct fake_queue *queue, const struct ibv_sge *sge, int count,
+			   int limit);
+int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
 /* All that is outstanding, as when a queue pair enters the error state. */
 void fake_flush(struct ibv_qp *qp);
 

@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 #include <prov/verbs/async.h>
 #include <prov/verbs/cq.h>
+#include <prov/verbs/srx.h>
 #include "fake_cm.h"
 
 static struct fake_bed bed;
@@ -209,6 +210,60 @@ static void completion_queues_overrun(void **state)
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), FI_SHUTDOWN);
 }
 
+static struct vrb_srq srq;
+static struct vrb_srx srx = { .srq = &srq, .domain = &bed.domain };
+
+static struct ibv_async_event of_srq(enum ibv_event_type type)
+{
+	static struct ibv_srq ibv = { .srq_context = &srx };
+
+	srx.fid.fid.context = &ibv;
+	srx.eq = ofi_eq(bed.eq);
+	return (struct ibv_async_event){ .event_type = type, .element.srq = &ibv };
+}
+
+static void shared_receives_run_low(void **state)
+{
+	struct ibv_async_event event = of_srq(IBV_EVENT_SRQ_LIMIT_REACHED);
+	struct fi_eq_entry entry;
+	uint32_t type;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		happen(event);
+		assert_int_equal(fi_eq_read(bed.eq, &type, &entry, sizeof(entry), 0),
+				 sizeof(entry));
+		assert_int_equal(type, FI_NOTIFY);
+		assert_ptr_equal(entry.fid, &srx.fid.fid);
+		assert_ptr_equal(entry.context, event.element.srq);
+		assert_int_equal(entry.data, (uint64_t)IBV_EVENT_SRQ_LIMIT_REACHED << 32);
+		srx.eq = NULL; /* then it is for the domain's */
+	}
+	bed.domain.eq = NULL;
+	happen(event);
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
+}
+
+static void shared_receives_fail(void **state)
+{
+	(void)state;
+	srq = (struct vrb_srq){ 0 };
+	up();
+	happen(of_srq(IBV_EVENT_SRQ_ERR));
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), -FI_EIO);
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
+	assert_int_equal(srq.down_err, -FI_EIO);
+	assert_true(vrb_wq_special(&srq.wq) & VRB_WQ_SHUT);
+	ep->srx = &srx;
+	happen(of_srq(IBV_EVENT_SRQ_ERR));
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), -FI_EIO);
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), -FI_EIO);
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), FI_SHUTDOWN);
+	happen(of_qp(IBV_EVENT_QP_LAST_WQE_REACHED));
+	assert_true(__atomic_load_n(&ep->last_wqe, __ATOMIC_ACQUIRE));
+}
+
 static void expect_lost(void)
 {
 	assert_true(__atomic_load_n(&bed.domain.dead, __ATOMIC_ACQUIRE));
@@ -224,9 +279,13 @@ static void the_device_fails(void **state)
 	struct ibv_async_event event = { .event_type = IBV_EVENT_DEVICE_FATAL };
 
 	(void)state;
+	srq = (struct vrb_srq){ 0 };
+	LIST_INSERT_HEAD(&bed.domain.srxs, &srx, siblings);
 	up();
 	happen(event);
 	expect_lost();
+	assert_int_equal(srq.down_err, -FI_ENODEV);
+	LIST_REMOVE(&srx, siblings);
 	fake_event(ep->conn.id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 	happen(event);
 	fake_settle();
@@ -273,6 +332,8 @@ int main(void)
 		test(the_device_fails),
 		test(the_device_is_removed),
 		test(the_device_is_cut_off),
+		test(shared_receives_run_low),
+		test(shared_receives_fail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

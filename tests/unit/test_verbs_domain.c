@@ -145,7 +145,6 @@ static void test_not_served(void **state)
 
 	rig_open_domain(rig);
 	assert_int_equal(fi_stx_context(rig->domain, NULL, &stx, NULL), -FI_ENOSYS);
-	assert_int_equal(fi_srx_context(rig->domain, NULL, &ep, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_scalable_ep(rig->domain, rig->info, &ep, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_control(&rig->domain->fid, FI_ENABLE, NULL), -FI_ENOSYS);
 }

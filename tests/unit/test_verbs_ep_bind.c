@@ -68,7 +68,7 @@ static void test_other_domain(void **state)
 
 static void test_other_objects(void **state)
 {
-	struct fid fid = { .fclass = FI_CLASS_SRX_CTX };
+	struct fid fid = { .fclass = FI_CLASS_STX_CTX };
 	struct rig *rig = *state;
 
 	new_ep(rig);

@@ -34,6 +34,9 @@ static int setup(void **state)
 	dev.attr.vendor_part_id = 0x1017;
 	dev.attr.max_qp = 1000;
 	dev.attr.max_qp_wr = 4096;
+	dev.attr.max_srq = 500;
+	dev.attr.max_srq_wr = 8192;
+	dev.attr.max_srq_sge = 27;
 	dev.attr.max_sge = 30;
 	dev.attr.max_cq = 2000;
 	dev.attr.max_mr = 3000;
@@ -95,10 +98,29 @@ static void test_infiniband(void **state)
 	assert_int_equal(info->domain_attr->cq_cnt, 2000);
 	assert_int_equal(info->domain_attr->ep_cnt, 1000);
 	assert_int_equal(info->domain_attr->mr_cnt, 3000);
+	assert_int_equal(info->domain_attr->max_ep_srx_ctx, 1000);
 	assert_int_equal(info->tx_attr->size, 4096);
 	assert_int_equal(info->tx_attr->iov_limit, 30);
 	assert_int_equal(info->tx_attr->inject_size, 972);
 	assert_int_equal(info->tx_attr->rma_iov_limit, 1);
+}
+
+/* A shared receive queue has limits of its own, and not every device has one. */
+static void test_shared(void **state)
+{
+	(void)state;
+	make();
+	vrb_info_offer_shared(info, NULL, &dev);
+	vrb_info_offer_shared(info, hints, &dev);
+	assert_int_equal(info->rx_attr->size, 4096);
+	assert_int_equal(info->rx_attr->iov_limit, 30);
+	hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	vrb_info_offer_shared(info, hints, &dev);
+	assert_int_equal(info->rx_attr->size, 8192);
+	assert_int_equal(info->rx_attr->iov_limit, 27);
+	dev.attr.max_srq = 0;
+	make();
+	assert_int_equal(info->domain_attr->max_ep_srx_ctx, 0);
 }
 
 /* Neither a write nor a send waits for an earlier read. */
@@ -324,7 +346,7 @@ int main(void)
 		TEST(test_iwarp),	TEST(test_mode),	TEST(test_default_sizes),
 		TEST(test_asked_sizes), TEST(test_tiny_limits), TEST(test_inline_maximum),
 		TEST(test_usable),	TEST(test_nic),		TEST(test_link),
-		TEST(test_trigger),
+		TEST(test_trigger),	TEST(test_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static void test_round(void **state)
 				continue;
 			assert_int_equal(vrb_wq_left(wq), 0);
 			assert_false(vrb_wq_refresh(wq));
-			vrb_wq_retire(wq, slot);
+			vrb_wq_retire(wq, slot, 0);
 			assert_ptr_equal(wq->tail, wq->head);
 		}
 		vrb_wq_free(wq);
@@ -109,10 +109,10 @@ static void test_stop(void **state)
 	for (i = 0; i < 100; i++) {
 		take(wq);
 		take(wq);
-		vrb_wq_retire(wq, take(wq));
+		vrb_wq_retire(wq, take(wq), 0);
 		assert_true(vrb_wq_refresh(wq));
 		assert_int_equal(vrb_wq_distance(wq, wq->head, wq->stop), 5);
-		vrb_wq_retire(wq, take(wq));
+		vrb_wq_retire(wq, take(wq), 0);
 	}
 	vrb_wq_free(wq);
 }
@@ -125,15 +125,15 @@ static void test_retire(void **state)
 	int i;
 
 	(void)state;
-	vrb_wq_retire(wq, take(wq));
-	vrb_wq_retire(wq, take(wq));
+	vrb_wq_retire(wq, take(wq), 0);
+	vrb_wq_retire(wq, take(wq), 0);
 	for (i = 0; i < 8; i++)
 		slots[i] = take(wq);
-	vrb_wq_retire(wq, slots[0]);
+	vrb_wq_retire(wq, slots[0], 0);
 	assert_int_equal(vrb_wq_left(wq), 1);
-	vrb_wq_retire(wq, slots[4]);
+	vrb_wq_retire(wq, slots[4], 0);
 	assert_int_equal(vrb_wq_left(wq), 5);
-	vrb_wq_retire(wq, slots[7]);
+	vrb_wq_retire(wq, slots[7], 0);
 	assert_int_equal(vrb_wq_left(wq), 8);
 	vrb_wq_free(wq);
 }
@@ -155,7 +155,7 @@ static void test_untake(void **state)
 			assert_ptr_equal(wq->head, head);
 			assert_int_equal(vrb_wq_left(wq), 4);
 		}
-		vrb_wq_retire(wq, take(wq));
+		vrb_wq_retire(wq, take(wq), 0);
 	}
 	vrb_wq_free(wq);
 }
@@ -190,12 +190,12 @@ static void test_pool(void **state)
 	vrb_wq_set(a, VRB_WQ_SHARES);
 	take(a);
 	take(a);
-	vrb_wq_retire(a, take(a));
+	vrb_wq_retire(a, take(a), 0);
 	assert_int_equal(pool, 3);
 	take(a);
 	vrb_wq_untake(a, 1);
 	assert_int_equal(pool, 4);
-	vrb_wq_retire(b, take(b));
+	vrb_wq_retire(b, take(b), 0);
 	assert_int_equal(pool, 4);
 	assert_int_equal(vrb_wq_held(a), 0);
 	a->special += 2;

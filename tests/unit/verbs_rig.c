@@ -118,6 +118,7 @@ static void init_tables(void)
 	vrb_ep_ops_init();
 	vrb_cq_ops_init();
 	vrb_mr_ops_init();
+	vrb_srx_ops_init();
 }
 
 static enum fi_threading threading = FI_THREAD_SAFE;
@@ -146,6 +147,8 @@ void rig_init(struct rig *rig)
 {
 	rig_async_err = rig_conn_err = rig_device_err = rig_sidr_err = 0;
 	vrb_params = (struct vrb_params){ .cqread_bunch_size = 8, .min_rnr_timer = 12 };
+	vrb_params.rx_size = 16;
+	vrb_params.rx_iov_limit = 4;
 	vrb_params.retry_count = vrb_params.rnr_retry_count = 7;
 	fake_reset();
 	init_tables();

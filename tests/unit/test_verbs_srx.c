@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shared receive contexts: opening, binding, posting, options. */
+#include "unit.h"
+
+#include <errno.h>
+#include <rdma/fi_ext.h>
+#include <rdma/fi_rma.h>
+#include "srx_rig.h"
+
+static void test_open(void **state)
+{
+	struct rig *rig = *state;
+
+	srx_open(rig);
+	assert_int_equal(rig_srx->fid.fclass, FI_CLASS_SRX_CTX);
+	assert_ptr_equal(rig_srx->fid.context, &srx_attr);
+	assert_int_equal(srx_device()->init.attr.max_wr, SRX_SIZE);
+	assert_int_equal(srx_device()->init.attr.max_sge, SRX_IOVS);
+	assert_int_equal(fi_rx_size_left(rig_srx), SRX_SIZE);
+	assert_int_equal(fi_enable(rig_srx), 0);
+	assert_int_equal(fi_close(&rig->domain->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
+/* What is 0 or not given has the defaults. */
+static void test_defaults(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_domain(rig);
+	srx_attr = (struct fi_rx_attr){ 0 };
+	assert_int_equal(fi_srx_context(rig->domain, &srx_attr, &rig_srx, NULL), 0);
+	assert_int_equal(fi_rx_size_left(rig_srx), 16);
+	assert_int_equal(srx_device()->init.attr.max_sge, 4);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+	assert_int_equal(fi_srx_context(rig->domain, NULL, &rig_srx, NULL), 0);
+	assert_int_equal(fi_rx_size_left(rig_srx), rig->info->rx_attr->size);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
+static int open_with(struct rig *rig, struct fi_rx_attr with)
+{
+	struct fid_ep *none = (void *)&srx_attr;
+	int ret = fi_srx_context(rig->domain, &with, &none, NULL);
+
+	if (ret)
+		assert_ptr_equal(none, &srx_attr);
+	else
+		assert_int_equal(fi_close(&none->fid), 0);
+	return ret;
+}
+
+static void test_bad_open(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_domain(rig);
+	assert_int_equal(fi_srx_context(rig->domain, &srx_attr, NULL, NULL), -FI_EINVAL);
+	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .caps = FI_TAGGED }), -FI_EINVAL);
+	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .caps = FI_MSG | FI_RECV }), 0);
+	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .size = 2049 }), -FI_EINVAL);
+	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .size = 2048 }), 0);
+	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .size = SIZE_MAX }), -FI_EINVAL);
+	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .iov_limit = 28 }), -FI_EINVAL);
+	assert_int_equal(open_with(rig, (struct fi_rx_attr){ .iov_limit = 27 }), 0);
+	vrb_domain(rig->domain)->dead = true;
+	assert_int_equal(open_with(rig, (struct fi_rx_attr){ 0 }), -FI_ENODEV);
+	vrb_domain(rig->domain)->dead = false;
+	vrb_domain(rig->domain)->attr.max_srq = 0;
+	assert_int_equal(open_with(rig, (struct fi_rx_attr){ 0 }), -FI_ENOSYS);
+}
+
+static void test_open_fails(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_open_domain(rig);
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = ENOMEM;
+	assert_int_equal(open_with(rig, (struct fi_rx_attr){ 0 }), -FI_ENOMEM);
+	assert_string_equal(fake.failed, "ibv_create_srq");
+}
+
+static void test_posts(void **state)
+{
+	struct iovec iov[SRX_IOVS + 1];
+	void *desc[SRX_IOVS] = { (void *)1, (void *)2, (void *)3, (void *)4 };
+	struct fi_msg msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = 2, .context = &srx_mark[3]
+	};
+	struct rig *rig = *state;
+	const struct fake_post *last;
+	int i;
+
+	srx_open_all(rig);
+	for (i = 0; i <= SRX_IOVS; i++)
+		iov[i] = (struct iovec){ srx_buf + i, 4 };
+	last = &srx_device()->recvs.last;
+	assert_int_equal(fi_recv(rig_srx, srx_buf, 7, (void *)9, 0, &srx_mark[1]), 0);
+	assert_int_equal(last->wr.num_sge, 1);
+	assert_int_equal(last->sge[0].lkey, 9);
+	assert_int_equal(last->len, 7);
+	assert_int_equal(fi_recvv(rig_srx, iov, desc, SRX_IOVS, 0, &srx_mark[2]), 0);
+	assert_int_equal(last->wr.num_sge, SRX_IOVS);
+	assert_int_equal(last->sge[3].lkey, 4);
+	assert_int_equal(fi_recvmsg(rig_srx, &msg, FI_COMPLETION | FI_MORE), 0);
+	assert_int_equal(last->len, 8);
+	assert_int_equal(fi_recv(rig_srx, NULL, 0, NULL, 0, &srx_mark[4]), 0);
+	assert_int_equal(last->wr.num_sge, 0);
+	assert_int_equal(fi_rx_size_left(rig_srx), SRX_SIZE - 4);
+	for (i = 1; i <= 4; i++) {
+		srx_arrive(rig->ep);
+		assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &srx_mark[i]);
+	}
+	assert_int_equal(fi_rx_size_left(rig_srx), SRX_SIZE);
+	srx_close_ep(&rig->ep);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
+static void test_bad_posts(void **state)
+{
+	struct iovec iov[SRX_IOVS + 1] = { { NULL, 4 }, { srx_buf, SIZE_MAX } };
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = 1 };
+	struct rig *rig = *state;
+
+	srx_open(rig);
+	assert_int_equal(fi_recv(rig_srx, NULL, 4, NULL, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_recv(rig_srx, srx_buf, 1ULL << 32, NULL, 0, NULL), -FI_EMSGSIZE);
+	assert_int_equal(fi_recvmsg(rig_srx, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_recvmsg(rig_srx, &msg, 0), -FI_EINVAL);
+	msg.iov_count = SRX_IOVS + 1;
+	assert_int_equal(fi_recvmsg(rig_srx, &msg, 0), -FI_EINVAL);
+	iov[0] = (struct iovec){ srx_buf, 4 };
+	msg.iov_count = 2;
+	assert_int_equal(fi_recvmsg(rig_srx, &msg, 0), -FI_EMSGSIZE);
+	msg.iov_count = 1;
+	assert_int_equal(fi_recvmsg(rig_srx, &msg, FI_INJECT), -FI_EBADFLAGS);
+	assert_int_equal(fi_recvv(rig_srx, NULL, NULL, 1, 0, NULL), -FI_EINVAL);
+	assert_int_equal(fi_send(rig_srx, srx_buf, 4, NULL, 0, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_read(rig_srx, srx_buf, 4, NULL, 0, 0, 0, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_rx_size_left(rig_srx), SRX_SIZE);
+	srx_device()->post_err = EINVAL;
+	assert_int_equal(srx_post(NULL), -FI_EINVAL);
+	assert_int_equal(fi_rx_size_left(rig_srx), SRX_SIZE);
+	srx_post_all(0, SRX_SIZE);
+	assert_int_equal(srx_post(NULL), -FI_EAGAIN);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
+/* An endpoint with a shared context takes no receives of its own. */
+static void test_not_on_endpoints(void **state)
+{
+	struct iovec iov = { srx_buf, 4 };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1 };
+	struct rig *rig = *state;
+
+	srx_open_all(rig);
+	assert_int_equal(fi_recv(rig->ep, srx_buf, 4, NULL, 0, NULL), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_recvv(rig->ep, &iov, NULL, 1, 0, NULL), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_recvmsg(rig->ep, &msg, 0), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_rx_size_left(rig->ep), 0);
+	assert_int_equal(fi_send(rig->ep, srx_buf, 4, NULL, 0, NULL), 0);
+	assert_int_equal(fake_qp(rig_qp(rig))->init.cap.max_recv_wr, 0);
+	assert_ptr_equal(rig_qp(rig)->srq, &srx_device()->ibv);
+	srx_close_ep(&rig->ep);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
+static void test_bind(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_domain *domain;
+	struct fid_ep *foreign;
+
+	srx_open(rig);
+	assert_int_equal(fi_endpoint(rig->domain, rig->info, &rig->ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &rig_srx->fid, FI_RECV), -FI_EBADFLAGS);
+	assert_int_equal(vrb_domain_open(&rig_fabric.fid, rig->info, &domain, NULL), 0);
+	assert_int_equal(fi_srx_context(domain, &srx_attr, &foreign, NULL), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &foreign->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_close(&foreign->fid), 0);
+	assert_int_equal(fi_close(&domain->fid), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &rig_srx->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &rig_srx->fid, 0), -FI_EBUSY);
+	assert_int_equal(fi_close(&rig_srx->fid), -FI_EBUSY);
+	assert_int_equal(fi_ep_bind(rig_srx, &rig->cq[0]->fid, FI_RECV), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(rig_srx, NULL, 0), -FI_EINVAL);
+	srx_close_ep(&rig->ep);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
+/* Asked for and not bound; receives without entries cannot be had. */
+static void test_enable(void **state)
+{
+	struct rig *rig = *state;
+
+	srx_open(rig);
+	rig->info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	assert_int_equal(fi_endpoint(rig->domain, rig->info, &rig->ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &rig_eq.fid.fid, 0), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &rig->cq[0]->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &rig->cq[1]->fid, FI_RECV | FI_SELECTIVE_COMPLETION),
+			 0);
+	assert_int_equal(fi_enable(rig->ep), -FI_EOPBADSTATE);
+	assert_int_equal(fi_recv(rig->ep, srx_buf, 4, NULL, 0, NULL), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_ep_bind(rig->ep, &rig_srx->fid, 0), 0);
+	assert_int_equal(fi_enable(rig->ep), -FI_EINVAL);
+	srx_close_ep(&rig->ep);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
+static int set(int name, size_t value)
+{
+	return fi_setopt(&rig_srx->fid, FI_OPT_ENDPOINT, name, &value, sizeof(value));
+}
+
+static void test_limit(void **state)
+{
+	struct rig *rig = *state;
+	size_t value = 0, len = sizeof(value);
+
+	srx_open_all(rig);
+	assert_int_equal(set(FI_OPT_VERBS_SRX_LIMIT, 3), -FI_ENOEQ);
+	assert_int_equal(fi_ep_bind(rig_srx, &rig_eq.fid.fid, FI_RECV), -FI_EBADFLAGS);
+	assert_int_equal(fi_ep_bind(rig_srx, &rig_eq.fid.fid, 0), 0);
+	assert_int_equal(fi_ep_bind(rig_srx, &rig_eq.fid.fid, 0), -FI_EBUSY);
+	assert_int_equal(set(FI_OPT_VERBS_SRX_LIMIT, 3), 0);
+	assert_int_equal(srx_device()->limit, 3);
+	assert_int_equal(set(FI_OPT_VERBS_SRX_LIMIT, SRX_SIZE), 0);
+	assert_int_equal(set(FI_OPT_VERBS_SRX_LIMIT, SRX_SIZE + 1), -FI_EINVAL);
+	assert_int_equal(set(FI_OPT_VERBS_SRX_LIMIT, SIZE_MAX), -FI_EINVAL);
+	assert_int_equal(set(FI_OPT_RX_SIZE, 3), -FI_EOPNOTSUPP);
+	assert_int_equal(set(FI_OPT_CM_DATA_SIZE, 3), -FI_ENOPROTOOPT);
+	assert_int_equal(
+		fi_setopt(&rig_srx->fid, FI_OPT_ENDPOINT, FI_OPT_VERBS_SRX_LIMIT, &value, 4),
+		-FI_EINVAL);
+	assert_int_equal(fi_setopt(&rig_srx->fid, FI_OPT_ENDPOINT, FI_OPT_VERBS_SRX_LIMIT, NULL, 8),
+			 -FI_EINVAL);
+	assert_int_equal(
+		fi_getopt(&rig_srx->fid, FI_OPT_ENDPOINT, FI_OPT_VERBS_SRX_LIMIT, &value, &len), 0);
+	assert_int_equal(value, SRX_SIZE);
+	len = 3;
+	assert_int_equal(fi_getopt(&rig_srx->fid, FI_OPT_ENDPOINT, FI_OPT_RX_SIZE, &value, &len),
+			 -FI_ETOOSMALL);
+	assert_int_equal(len, sizeof(value));
+	assert_int_equal(
+		fi_getopt(&rig_srx->fid, FI_OPT_ENDPOINT, FI_OPT_MAX_MSG_SIZE, &value, &len),
+		-FI_ENOPROTOOPT);
+	fake.fail_errno = EINVAL;
+	fake.fail_at = fake.calls + 1;
+	assert_int_equal(set(FI_OPT_VERBS_SRX_LIMIT, 3), -FI_EINVAL);
+	fake.fail_at = fake.calls + 1;
+	assert_int_equal(
+		fi_getopt(&rig_srx->fid, FI_OPT_ENDPOINT, FI_OPT_VERBS_SRX_LIMIT, &value, &len),
+		-FI_EINVAL);
+	srx_close_ep(&rig->ep);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
+static int ops_flags(int command, uint64_t *flags)
+{
+	return fi_control(&rig_srx->fid, command, flags);
+}
+
+static void test_op_flags(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t flags = FI_RECV | FI_COMPLETION;
+
+	srx_open(rig);
+	assert_int_equal(ops_flags(FI_SETOPSFLAG, &flags), 0);
+	flags = FI_RECV;
+	assert_int_equal(ops_flags(FI_GETOPSFLAG, &flags), 0);
+	assert_int_equal(flags, FI_COMPLETION);
+	flags = FI_RECV | FI_MORE;
+	assert_int_equal(ops_flags(FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
+	flags = FI_TRANSMIT;
+	assert_int_equal(ops_flags(FI_SETOPSFLAG, &flags), -FI_EINVAL);
+	assert_int_equal(ops_flags(FI_GETOPSFLAG, &flags), -FI_EINVAL);
+	assert_int_equal(ops_flags(FI_SETOPSFLAG, NULL), -FI_EINVAL);
+	assert_int_equal(ops_flags(9999, &flags), -FI_ENOSYS);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_TEST(test_open),
+		RIG_TEST(test_defaults),
+		RIG_TEST(test_bad_open),
+		RIG_TEST(test_open_fails),
+		RIG_TEST(test_posts),
+		RIG_TEST(test_bad_posts),
+		RIG_TEST(test_not_on_endpoints),
+		RIG_TEST(test_bind),
+		RIG_TEST(test_enable),
+		RIG_TEST(test_limit),
+		RIG_TEST(test_op_flags),
+	};
+
+	return RIG_RUN("verbs_srx", tests);
+}
