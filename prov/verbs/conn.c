@@ -253,7 +253,7 @@ static int check_dest(const struct sockaddr *dest)
 
 static int conn_connect(struct fid_ep *fid, const void *addr, const void *param, size_t len)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
 	struct sockaddr_storage dest;
 	struct vrb_step_arg arg = { .data = param, .len = len, .addr = (struct sockaddr *)&dest };
 	int ret = check_call(ep, "fi_connect", param, len);
@@ -272,7 +272,7 @@ static int conn_connect(struct fid_ep *fid, const void *addr, const void *param,
 
 static int conn_accept(struct fid_ep *fid, const void *param, size_t len)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
 	struct vrb_step_arg arg = { .data = param, .len = len };
 	int ret = check_call(ep, "fi_accept", param, len);
 
@@ -290,12 +290,12 @@ static int conn_shutdown(struct fid_ep *fid, uint64_t flags)
 			(unsigned long long)flags);
 		return -FI_EINVAL;
 	}
-	return vrb_fsm_step(vrb_ep(fid), VRB_STEP_SHUTDOWN, NULL);
+	return vrb_fsm_step(vrb_ep_self(&fid->fid), VRB_STEP_SHUTDOWN, NULL);
 }
 
 static int conn_getname(fid_t fid, void *addr, size_t *len)
 {
-	struct vrb_ep *ep = vrb_ep((struct fid_ep *)fid);
+	struct vrb_ep *ep = vrb_ep_self(fid);
 	struct sockaddr_storage local;
 
 	ofi_lock(&ep->conn.lock);
@@ -306,7 +306,7 @@ static int conn_getname(fid_t fid, void *addr, size_t *len)
 
 static int conn_getpeer(struct fid_ep *fid, void *addr, size_t *len)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
 	struct sockaddr_storage peer;
 
 	ofi_lock(&ep->conn.lock);
@@ -323,7 +323,7 @@ static int conn_getpeer(struct fid_ep *fid, void *addr, size_t *len)
 /* A fresh id takes the name, so it can be changed; the old one goes when no lock is held. */
 static int conn_setname(fid_t fid, void *addr, size_t len)
 {
-	struct vrb_ep *ep = vrb_ep((struct fid_ep *)fid);
+	struct vrb_ep *ep = vrb_ep_self(fid);
 	struct vrb_conn *conn = &ep->conn;
 	struct sockaddr_storage ss;
 	struct rdma_cm_id *id, *old;

@@ -56,6 +56,7 @@ struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_po
 	if (info->tx_attr->inject_size > info->ep_attr->max_msg_size)
 		info->tx_attr->inject_size = info->ep_attr->max_msg_size;
 	info->domain_attr->mr_mode = FI_MR_LOCAL;
+	info->domain_attr->max_ep_stx_ctx = 0;
 	info->domain_attr->max_ep_srx_ctx = 0;
 	snprintf(name, sizeof(name), "%s" VRB_DGRAM_SUFFIX, dev->name);
 	free(info->domain_attr->name);

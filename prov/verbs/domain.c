@@ -20,6 +20,7 @@
 #include "stats.h"
 #include "work.h"
 #include "srx.h"
+#include "stx.h"
 #include "rdm/atomic.h"
 #include "rdm/av.h"
 #include "rdm/cache.h"
@@ -95,6 +96,7 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint = vrb_ep_open,
 	.cntr_open = vrb_cntr_open,
 	.poll_open = poll_open,
+	.stx_ctx = vrb_stx_open,
 	.srx_ctx = vrb_srx_open,
 	.query_atomic = vrb_query_atomic,
 };

@@ -13,6 +13,7 @@
 #include "device.h"
 #include "dgram.h"
 #include "ep.h"
+#include "ep_alias.h"
 #include "ep_bind.h"
 #include "ops.h"
 #include "post.h"
@@ -62,11 +63,18 @@ bool vrb_ep_shares_rx(const struct vrb_ep *ep)
 	return ep->srx || ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 }
 
-static int srx_missing(const struct vrb_ep *ep)
+static int context_missing(const struct vrb_ep *ep)
 {
 	if (!ep->srx && vrb_ep_shares_rx(ep)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_enable: rx_ctx_cnt is FI_SHARED_CONTEXT and no shared receive context "
+			"is "
+			"bound\n");
+		return -FI_EOPBADSTATE;
+	}
+	if (!ep->stx && ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: tx_ctx_cnt is FI_SHARED_CONTEXT and no shared transmit context "
 			"is "
 			"bound\n");
 		return -FI_EOPBADSTATE;
@@ -117,7 +125,7 @@ static int missing(const struct vrb_ep *ep)
 	}
 	if (!ep->tx_cq && !ep->rx_cq && !vrb_cntr_any(ep))
 		return -FI_ENOCQ;
-	return srx_missing(ep);
+	return context_missing(ep);
 }
 
 /*
@@ -267,12 +275,14 @@ static void drain(struct vrb_ep *ep)
 
 static int ep_close(struct fid *fid)
 {
-	struct vrb_ep *ep = (struct vrb_ep *)fid;
+	struct vrb_ep *ep = vrb_ep_self(fid);
 	struct vrb_domain *domain = ep->domain;
 	struct ofi_trigger_match match = { .owner = ep };
 
 	if (vrb_ep_is_dgram(ep) && ofi_ref_busy(&vrb_dgram_of(ep)->ref))
 		return -FI_EBUSY;
+	if (!vrb_ep_alias_close((struct vrb_ep *)fid))
+		return 0;
 	ofi_triggers_cancel(&domain->triggers, &match);
 	drain(ep);
 	ep_free(ep);
@@ -426,6 +436,9 @@ int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_
 		return -FI_ENOMEM;
 	ep->type = info->ep_attr->type;
 	ep->domain = domain;
+	ep->self = ep;
+	ofi_ref_get(&ep->fids);
+	LIST_INIT(&ep->aliases);
 	ret = setup(ep, info);
 	if (ret) {
 		ep_free(ep);

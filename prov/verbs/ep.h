@@ -19,6 +19,7 @@
 
 struct vrb_batch;
 struct vrb_srx;
+struct vrb_stx;
 
 struct vrb_ep {
 	struct fid_ep fid;
@@ -35,6 +36,9 @@ struct vrb_ep {
 	uint64_t tx_flags;		 /* those that a transmit call may carry; constant */
 	bool tx_selective, rx_selective; /* completions only where FI_COMPLETION asks */
 	bool lock_posts;		 /* several threads may post */
+	struct vrb_ep *self;		 /* of an alias the endpoint, else this one; constant */
+	struct ofi_ref fids;		 /* not closed: its own and its aliases' */
+	LIST_HEAD(, vrb_ep) aliases;	 /* guarded by domain->lock */
 	bool enabled;
 	int down_err;		      /* what posting gives once the connection is over; atomic */
 	struct vrb_cq *tx_cq, *rx_cq; /* bound, or own_cq */
@@ -43,6 +47,7 @@ struct vrb_ep {
 	LIST_HEAD(, vrb_lent) lent;	    /* completion counters; under domain->lock */
 	uint64_t watched;    /* FI_SEND and the like: the counters that have their source */
 	struct vrb_srx *srx; /* bound: then rq is never used */
+	struct vrb_stx *stx; /* bound */
 	bool last_wqe;	     /* the queue pair has let go of the SRQ; atomic */
 	struct vrb_domain *domain;
 	struct ofi_eq *eq;
@@ -54,7 +59,7 @@ struct vrb_ep {
 	struct vrb_conn conn; /* of FI_EP_MSG */
 	enum fi_ep_type type;
 	bool listed;
-	LIST_ENTRY(vrb_ep) siblings; /* domain->eps */
+	LIST_ENTRY(vrb_ep) siblings; /* domain->eps; of an alias self->aliases */
 };
 
 static inline struct vrb_ep *vrb_ep(struct fid_ep *fid)
@@ -70,6 +75,12 @@ static inline uint64_t vrb_ep_tx_silent(const struct vrb_ep *ep)
 	if (silent & ~VRB_SILENT)
 		__builtin_unreachable();
 	return silent;
+}
+
+/* The endpoint that an alias stands for: what calls other than posting work on. */
+static inline struct vrb_ep *vrb_ep_self(struct fid *fid)
+{
+	return ((struct vrb_ep *)fid)->self;
 }
 
 int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);

@@ -8,11 +8,13 @@
 #include "cq.h"
 #include "dgram.h"
 #include "ep.h"
+#include "ep_alias.h"
 #include "ep_bind.h"
 #include "ops.h"
 #include "post.h"
 #include "prov.h"
 #include "srx.h"
+#include "stx.h"
 
 #define CQ_FLAGS (FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)
 
@@ -33,7 +35,7 @@ void vrb_ep_set_modes(struct vrb_ep *ep)
 
 void vrb_ep_set_msg(struct vrb_ep *ep)
 {
-	bool lock = ep->domain->lock_posts;
+	bool lock = ep->lock_posts;
 
 	if (vrb_ep_shares_rx(ep))
 		ep->fid.msg = lock ? &vrb_msg_srx_ops : &vrb_msg_srx_bare_ops;
@@ -88,6 +90,7 @@ static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
 		ofi_ref_get(&cq->ref);
 	}
 	vrb_ep_set_modes(ep);
+	vrb_ep_alias_update(ep);
 	return 0;
 }
 
@@ -106,12 +109,34 @@ static int bind_srx(struct vrb_ep *ep, struct vrb_srx *srx, uint64_t flags)
 	ofi_ref_get(&srx->ref);
 	if (ep->info->caps & FI_MSG)
 		vrb_ep_set_msg(ep);
+	vrb_ep_alias_update(ep);
+	return 0;
+}
+
+static int bind_stx(struct vrb_ep *ep, struct vrb_stx *stx, uint64_t flags)
+{
+	int ret;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (stx->domain != ep->domain) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: the shared transmit context is of another domain\n");
+		return -FI_EINVAL;
+	}
+	if (ep->stx)
+		return -FI_EBUSY;
+	ret = vrb_stx_check(stx, ep->info->tx_attr);
+	if (ret)
+		return ret;
+	ep->stx = stx;
+	ofi_ref_get(&stx->ref);
 	return 0;
 }
 
 int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	struct vrb_ep *ep = (struct vrb_ep *)fid;
+	struct vrb_ep *ep = vrb_ep_self(fid);
 
 	if (!bfid)
 		return -FI_EINVAL;
@@ -136,7 +161,9 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			return bind_srx(ep, (struct vrb_srx *)bfid, flags);
 		break;
 	case FI_CLASS_STX_CTX:
-		return -FI_ENOSYS;
+		if (!vrb_ep_is_dgram(ep))
+			return bind_stx(ep, (struct vrb_stx *)bfid, flags);
+		break;
 	default:
 		break;
 	}
@@ -160,6 +187,8 @@ void vrb_ep_unbind(struct vrb_ep *ep)
 		fi_close(&ep->own_cq->fid.fid);
 	if (ep->srx)
 		ofi_ref_put(&ep->srx->ref);
+	if (ep->stx)
+		ofi_ref_put(&ep->stx->ref);
 }
 
 static int get_op_flags(const struct vrb_ep *ep, uint64_t *flags)
@@ -176,7 +205,7 @@ static int get_op_flags(const struct vrb_ep *ep, uint64_t *flags)
 	}
 }
 
-static int set_op_flags(struct vrb_ep *ep, uint64_t flags)
+int vrb_ep_set_op_flags(struct vrb_ep *ep, uint64_t flags)
 {
 	uint64_t which = flags & (FI_TRANSMIT | FI_RECV);
 
@@ -202,11 +231,13 @@ int vrb_ep_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		return vrb_ep_enable(ep);
+		return vrb_ep_enable(ep->self);
+	case FI_ALIAS:
+		return vrb_ep_alias_open(ep, arg);
 	case FI_GETOPSFLAG:
 		return arg ? get_op_flags(ep, arg) : -FI_EINVAL;
 	case FI_SETOPSFLAG:
-		return arg ? set_op_flags(ep, *(uint64_t *)arg) : -FI_EINVAL;
+		return arg ? vrb_ep_set_op_flags(ep, *(uint64_t *)arg) : -FI_EINVAL;
 	default:
 		return -FI_ENOSYS;
 	}
@@ -263,7 +294,7 @@ static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 
 	if (level != FI_OPT_ENDPOINT || !value || !len)
 		return -FI_EINVAL;
-	ret = option((struct vrb_ep *)fid, name, &found);
+	ret = option(vrb_ep_self(fid), name, &found);
 	if (ret)
 		return ret;
 	if (*len < sizeof(found)) {
@@ -282,20 +313,20 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 
 	if (level != FI_OPT_ENDPOINT || !value || len != sizeof(found))
 		return -FI_EINVAL;
-	ret = option((struct vrb_ep *)fid, name, &found);
+	ret = option(vrb_ep_self(fid), name, &found);
 	return ret ? ret : -FI_EOPNOTSUPP;
 }
 
 static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
 
 	return ep->enabled ? (ssize_t)vrb_wq_left(ep->sq) : -FI_EOPBADSTATE;
 }
 
 static ssize_t ep_rx_size_left(struct fid_ep *fid)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
 
 	return ep->enabled ? (ssize_t)vrb_wq_left(ep->rq) : -FI_EOPBADSTATE;
 }

@@ -20,5 +20,7 @@ int vrb_ep_control(struct fid *ep, int command, void *arg);
 void vrb_ep_set_msg(struct vrb_ep *ep);
 /* Derives what the posting calls look at from the operation flags and bindings. */
 void vrb_ep_set_modes(struct vrb_ep *ep);
+/* FI_TRANSMIT or FI_RECV with its default flags. 0 or -FI_E*. */
+int vrb_ep_set_op_flags(struct vrb_ep *ep, uint64_t flags);
 
 #endif

@@ -102,6 +102,7 @@ static void set_domain(struct fi_domain_attr *domain, const struct vrb_device *d
 	domain->rx_ctx_cnt = (size_t)dev->attr.max_qp;
 	domain->max_ep_tx_ctx = 1;
 	domain->max_ep_rx_ctx = 1;
+	domain->max_ep_stx_ctx = (size_t)dev->attr.max_qp;
 	domain->max_ep_srx_ctx = dev->attr.max_srq > 0 ? (size_t)dev->attr.max_qp : 0;
 	domain->mr_iov_limit = 1;
 	domain->mr_cnt = (size_t)dev->attr.max_mr;

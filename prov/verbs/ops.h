@@ -26,5 +26,6 @@ void vrb_domain_ops_init(void);
 void vrb_cq_ops_init(void);
 void vrb_mr_ops_init(void);
 void vrb_srx_ops_init(void);
+void vrb_stx_ops_init(void);
 
 #endif

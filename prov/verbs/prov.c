@@ -82,6 +82,7 @@ static struct fi_provider *start(void)
 	vrb_cq_ops_init();
 	vrb_mr_ops_init();
 	vrb_srx_ops_init();
+	vrb_stx_ops_init();
 	vrb_cm_ops_init();
 	vrb_pep_ops_init();
 	vrb_req_ops_init();

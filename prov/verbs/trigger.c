@@ -62,6 +62,9 @@ static struct vrb_work *work_new(struct vrb_ep *ep, enum fi_op_type type, uint64
 	size_t arrays = (count + 1) * (sizeof(struct iovec) + sizeof(void *));
 	struct vrb_work *work;
 
+	/* It may outlive an alias. */
+	if (ep)
+		ep = ep->self;
 	work = calloc(1, sizeof(*work) + arrays + (ep ? ep->inject_size : 0));
 	if (!work)
 		return NULL;
@@ -239,6 +242,7 @@ static ssize_t check_ep(const struct vrb_domain *domain, struct fid_ep *fid, str
 	*ep = (struct vrb_ep *)fid;
 	if (!fid || fid->fid.fclass != FI_CLASS_EP || (*ep)->domain != domain)
 		return -FI_EINVAL;
+	*ep = (*ep)->self;
 	if (vrb_ep_triggers(*ep))
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,

@@ -35,7 +35,9 @@ struct script {
 	struct fid_wait *waitset;
 	struct fid_poll *pollset;
 	struct fid_mr *mr;
-	struct fid_ep *srx; /* of the one that accepts */
+	struct fid_stx *stx;  /* of the one that accepts */
+	struct fid_ep *alias; /* of the one that connects */
+	struct fid_ep *srx;   /* of the one that accepts */
 	struct fid_ep *ep
 		[4]; /* one that connects, one that accepts and counts, one that is rejected, without CQ, one of datagrams */
 	struct fi_info *dgram;
@@ -186,7 +188,8 @@ static int open_srx(struct script *s)
 {
 	struct fi_rx_attr attr = { .size = 4, .iov_limit = 1 };
 
-	return step(s, "fi_srx_context", fi_srx_context(s->domain, &attr, &s->srx, NULL)) ||
+	return step(s, "fi_stx_context", fi_stx_context(s->domain, NULL, &s->stx, NULL)) ||
+	       step(s, "fi_srx_context", fi_srx_context(s->domain, &attr, &s->srx, NULL)) ||
 	       step(s, "fi_ep_bind", fi_ep_bind(s->srx, &s->eq->fid, 0)) || set_limit(s, 2) ||
 	       set_limit(s, 0);
 }
@@ -204,6 +207,7 @@ static int open_ep(struct script *s, int i, struct fi_info *info)
 	if (info->handle && info->handle == s->pending)
 		s->pending = NULL;
 	return step(s, "fi_ep_bind", fi_ep_bind(s->ep[i], &s->eq->fid, 0)) || bind_ep(s, i) ||
+	       (shared && step(s, "fi_ep_bind", fi_ep_bind(s->ep[i], &s->stx->fid, 0))) ||
 	       (shared && step(s, "fi_ep_bind", fi_ep_bind(s->ep[i], &s->srx->fid, 0))) ||
 	       step(s, "fi_enable", fi_enable(s->ep[i])) ||
 	       step(s, "fi_recv",
@@ -265,6 +269,7 @@ static int expect(struct script *s, const char *name, uint32_t wanted)
 static int connect_eps(struct script *s)
 {
 	return open_ep(s, 0, s->active) ||
+	       step(s, "fi_ep_alias", fi_ep_alias(s->ep[0], &s->alias, FI_TRANSMIT)) ||
 	       step(s, "fi_connect", fi_connect(s->ep[0], s->active->dest_addr, "hi", 2)) ||
 	       expect(s, "waiting for FI_CONNREQ", FI_CONNREQ) || open_ep(s, 1, s->request) ||
 	       step(s, "fi_accept", fi_accept(s->ep[1], "ho", 2)) ||
@@ -329,7 +334,7 @@ static int transfer(struct script *s)
 	    complete(s, "waiting for an answer", 3))
 		return -1;
 	return step(s, "fi_write",
-		    fi_write(s->ep[0], mine, LEN, desc, 0, (uintptr_t)theirs, key, NULL)) ||
+		    fi_write(s->alias, mine, LEN, desc, 0, (uintptr_t)theirs, key, NULL)) ||
 	       complete(s, "waiting for a write", 1) ||
 	       step(s, "fi_read",
 		    fi_read(s->ep[1], mine, LEN, desc, 0, (uintptr_t)theirs, key, NULL)) ||
@@ -432,12 +437,14 @@ static void close_one(struct script *s, void *object)
 static void close_all(struct script *s)
 {
 	close_one(s, s->ep[0]);
+	close_one(s, s->alias);
 	close_one(s, s->ep[1]);
 	close_one(s, s->ep[2]);
 	close_one(s, s->mc);
 	close_one(s, s->ep[3]);
 	close_one(s, s->av);
 	close_one(s, s->srx);
+	close_one(s, s->stx);
 	if (s->pending)
 		fi_reject(s->pep, s->pending, NULL, 0);
 	fi_freeinfo(s->request);

@@ -142,22 +142,19 @@ static void test_unsupported(struct end *end)
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
 	struct fid_ep *ep = end_ep(end, end->info), *other = NULL;
 	struct fid_av *av = NULL;
-	struct fid_stx *stx = NULL;
 	struct fid_mc *mc = NULL;
 
 	/* Connected endpoints have no use for it. */
 	OK(fi_av_open(end->domain, &av_attr, &av, NULL));
 	CHECK(fi_ep_bind(ep, &av->fid, 0) < 0);
 	OK(fi_close(&av->fid));
-	CHECK(fi_stx_context(end->domain, NULL, &stx, NULL) < 0);
-	CHECK(fi_srx_context(end->domain, NULL, &other, NULL) < 0);
 	CHECK(fi_scalable_ep(end->domain, end->info, &other, NULL) < 0);
 	CHECK(fi_tx_context(ep, 0, NULL, &other, NULL) < 0);
 	CHECK(fi_rx_context(ep, 0, NULL, &other, NULL) < 0);
 	CHECK(fi_ep_alias(ep, &other, 0) < 0);
 	CHECK(fi_cancel(&ep->fid, NULL) < 0);
 	CHECK(fi_join(ep, end->info->src_addr, 0, &mc, NULL) < 0);
-	CHECK(!stx && !other && !mc);
+	CHECK(!other && !mc);
 	OK(fi_close(&ep->fid));
 }
 

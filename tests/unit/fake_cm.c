@@ -510,6 +510,7 @@ struct vrb_ep *fake_ep(struct fake_bed *bed)
 	ep->fid.fid = (struct fid){ .fclass = FI_CLASS_EP, .ops = &ep_ops };
 	ep->fid.cm = &vrb_ep_cm_ops;
 	ep->domain = &bed->domain;
+	ep->self = ep;
 	ep->eq = ofi_eq(bed->eq);
 	ep->info = fi_dupinfo(bed->info);
 	ep->qp = calloc(1, sizeof(*ep->qp));

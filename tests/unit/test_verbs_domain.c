@@ -140,11 +140,9 @@ static void test_busy(void **state)
 static void test_not_served(void **state)
 {
 	struct rig *rig = *state;
-	struct fid_stx *stx;
 	struct fid_ep *ep;
 
 	rig_open_domain(rig);
-	assert_int_equal(fi_stx_context(rig->domain, NULL, &stx, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_scalable_ep(rig->domain, rig->info, &ep, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_control(&rig->domain->fid, FI_ENABLE, NULL), -FI_ENOSYS);
 }

@@ -99,6 +99,7 @@ static void test_infiniband(void **state)
 	assert_int_equal(info->domain_attr->ep_cnt, 1000);
 	assert_int_equal(info->domain_attr->mr_cnt, 3000);
 	assert_int_equal(info->domain_attr->max_ep_srx_ctx, 1000);
+	assert_int_equal(info->domain_attr->max_ep_stx_ctx, 1000);
 	assert_int_equal(info->tx_attr->size, 4096);
 	assert_int_equal(info->tx_attr->iov_limit, 30);
 	assert_int_equal(info->tx_attr->inject_size, 972);

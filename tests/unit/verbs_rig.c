@@ -119,6 +119,7 @@ static void init_tables(void)
 	vrb_cq_ops_init();
 	vrb_mr_ops_init();
 	vrb_srx_ops_init();
+	vrb_stx_ops_init();
 }
 
 static enum fi_threading threading = FI_THREAD_SAFE;

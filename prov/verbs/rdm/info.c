@@ -60,7 +60,7 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	info->domain_attr->mr_mode &= ~FI_MR_LOCAL;
 	info->domain_attr->cq_data_size = sizeof(uint64_t);
 	info->domain_attr->tx_ctx_cnt = info->domain_attr->rx_ctx_cnt = info->domain_attr->ep_cnt;
-	info->domain_attr->max_ep_srx_ctx = 0;
+	info->domain_attr->max_ep_stx_ctx = info->domain_attr->max_ep_srx_ctx = 0;
 	return info;
 }
 
