@@ -181,6 +181,16 @@ static inline int vrb_cq_take_kept(struct vrb_cq *cq)
 	return n;
 }
 
+/* A failed one that nobody hears of: of a closed queue, or parts of a buffer that are flushed before its last. */
+static inline bool vrb_cq_drops(const struct ibv_wc *wc)
+{
+	const struct vrb_slot *slot = (const struct vrb_slot *)(uintptr_t)wc->wr_id;
+
+	return vrb_wq_closed(slot->wq) ||
+	       (wc->status == IBV_WC_WR_FLUSH_ERR &&
+		(slot->flags & (VRB_MULTI | FI_MULTI_RECV)) == VRB_MULTI);
+}
+
 static inline int vrb_cq_want(const struct vrb_cq *cq, size_t count)
 {
 	return (int)(count < cq->bunch ? count : cq->bunch);

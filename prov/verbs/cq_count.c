@@ -47,6 +47,9 @@ static void count_slot(struct vrb_wq *wq, bool good)
 	wq->counted = slot->next;
 	if (slot->flags & VRB_WORK)
 		vrb_work_done(slot, good);
+	/* A buffer of several parts fails once. */
+	if (!good && (slot->flags & (VRB_MULTI | FI_MULTI_RECV)) == VRB_MULTI)
+		return;
 	if (cntr)
 		count(cntr, good);
 }

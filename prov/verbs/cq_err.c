@@ -14,7 +14,7 @@ static const struct ibv_wc *kept_error(struct vrb_cq *cq)
 		wc = &cq->wc[cq->first];
 		if (wc->status == IBV_WC_SUCCESS)
 			return NULL;
-		if (!vrb_wq_closed(((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq))
+		if (!vrb_cq_drops(wc))
 			return wc;
 	}
 	vrb_cq_set_special(cq, VRB_CQ_KEPT, false);

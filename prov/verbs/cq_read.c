@@ -19,17 +19,17 @@ union entries {
 
 /* What one completion reports; constants of the format drop what is not asked. */
 VRB_INLINE void put(enum fi_cq_format format, union entries out, void *context, uint64_t flags,
-		    size_t len, uint64_t data)
+		    size_t len, void *buf, uint64_t data)
 {
 	switch (format) {
 	case FI_CQ_FORMAT_MSG:
 		*out.msg = (struct fi_cq_msg_entry){ context, flags, len };
 		break;
 	case FI_CQ_FORMAT_DATA:
-		*out.data = (struct fi_cq_data_entry){ context, flags, len, NULL, data };
+		*out.data = (struct fi_cq_data_entry){ context, flags, len, buf, data };
 		break;
 	case FI_CQ_FORMAT_TAGGED:
-		*out.tagged = (struct fi_cq_tagged_entry){ context, flags, len, NULL, data, 0 };
+		*out.tagged = (struct fi_cq_tagged_entry){ context, flags, len, buf, data, 0 };
 		break;
 	default:
 		out.context->op_context = context;
@@ -71,6 +71,15 @@ VRB_INLINE size_t entries_to(enum fi_cq_format format, const struct vrb_cq *cq, 
 	return (size_t)((char *)out.any - (char *)cq->out) / size_of(format);
 }
 
+/* A part of a buffer of FI_MULTI_RECV: where it is, and what it reports. */
+static VRB_OUTLINE uint64_t take_part(const struct vrb_slot *slot, const struct ibv_wc *wc,
+				      uint64_t flags, void **buf)
+{
+	*buf = slot->buf;
+	flags = (flags & ~VRB_MULTI) | (slot->flags & FI_MULTI_RECV);
+	return wc->status ? flags | VRB_SILENT : flags;
+}
+
 /*
  * Retires what the completion stands for. Returns the entries written, 0 or 1. Queues are odd only
  * where the CQ is, which each read knows from the start.
@@ -81,7 +90,7 @@ VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct vrb_wq *wq = slot->wq;
 	uint64_t flags, data = 0, arrived;
-	void *context;
+	void *context, *buf = NULL;
 	size_t len;
 
 	/* Pairs with vrb_wq_take: what the poster stored in the slot is visible from here on. */
@@ -93,24 +102,27 @@ VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 		flags = vrb_cq_arrived(wc, flags, &arrived);
 		data = arrived;
 	}
+	if (odd && slot->flags & VRB_MULTI)
+		flags = take_part(slot, wc, flags, &buf);
 	if (odd)
 		flags = retire_odd(cq, wc, entries_to(format, cq, out), flags);
 	else
 		vrb_wq_retire_plain(wq, slot);
 	len = wc->opcode & IBV_WC_RECV ? wc->byte_len : 0;
+	if (odd && wc->status)
+		len = 0;
 	if (!odd || !(vrb_wq_special(wq) & VRB_WQ_SHARED))
 		ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, len);
 	if (vrb_unlikely(flags & VRB_SILENT))
 		return 0;
-	put(format, out, context, flags, len, data);
+	put(format, out, context, flags, len, buf, data);
 	return 1;
 }
 
 /* Of a closed endpoint's the failed ones are dropped too. */
 VRB_INLINE bool is_error(const struct ibv_wc *wc)
 {
-	return vrb_unlikely(wc->status != IBV_WC_SUCCESS) &&
-	       !vrb_wq_closed(((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq);
+	return vrb_unlikely(wc->status != IBV_WC_SUCCESS) && !vrb_cq_drops(wc);
 }
 
 /* The entries up to out, or what there is instead of any. */

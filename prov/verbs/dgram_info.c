@@ -26,6 +26,7 @@ static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 static void set_rx(struct fi_rx_attr *rx)
 {
 	rx->caps = BOTH_CAPS | RX_CAPS;
+	rx->op_flags &= ~FI_MULTI_RECV;
 	rx->mode = 0;
 	rx->msg_order = FI_ORDER_NONE;
 	if (rx->iov_limit > 1)

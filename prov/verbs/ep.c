@@ -15,6 +15,7 @@
 #include "ep.h"
 #include "ep_alias.h"
 #include "ep_bind.h"
+#include "multi.h"
 #include "ops.h"
 #include "post.h"
 #include "prov.h"
@@ -303,6 +304,7 @@ void vrb_ep_ops_init(void)
 	ofi_ops_fill(&ep_fid_ops);
 	ofi_ops_fill(&vrb_ep_ops);
 	vrb_dgram_ops_init();
+	vrb_multi_ops_init();
 }
 
 static int check_lengths(const struct fi_info *info)
@@ -406,10 +408,12 @@ static int setup(struct vrb_ep *ep, const struct fi_info *info)
 	ep->max_msg_size = info->ep_attr->max_msg_size;
 	ep->tx_op_flags = info->tx_attr->op_flags;
 	ep->rx_op_flags = info->rx_attr->op_flags;
+	ep->min_multi = VRB_MULTI_DEFAULT;
 	vrb_ep_set_modes(ep);
 	ret = new_queues(ep);
 	if (ret)
 		return ret;
+	ep->rq->multi = info->caps & FI_MULTI_RECV;
 	ep->batch = vrb_batch_new(info->tx_attr->iov_limit ? info->tx_attr->iov_limit : 1,
 				  ep->inject_size);
 	if (!ep->batch)

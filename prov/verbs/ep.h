@@ -36,6 +36,7 @@ struct vrb_ep {
 	uint64_t tx_flags;		 /* those that a transmit call may carry; constant */
 	bool tx_selective, rx_selective; /* completions only where FI_COMPLETION asks */
 	bool lock_posts;		 /* several threads may post */
+	size_t min_multi;		 /* FI_OPT_MIN_MULTI_RECV; atomic */
 	struct vrb_ep *self;		 /* of an alias the endpoint, else this one; constant */
 	struct ofi_ref fids;		 /* not closed: its own and its aliases' */
 	LIST_HEAD(, vrb_ep) aliases;	 /* guarded by domain->lock */

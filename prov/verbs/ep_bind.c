@@ -18,13 +18,19 @@
 
 #define CQ_FLAGS (FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)
 
+/* What can be a default of receives. */
+static uint64_t rx_op_flags(const struct vrb_ep *ep)
+{
+	return (VRB_RX_FLAGS & ~FI_MORE) | (ep->info->caps & FI_MULTI_RECV);
+}
+
 void vrb_ep_set_modes(struct vrb_ep *ep)
 {
 	bool tx_silent = ep->tx_selective && !(ep->tx_op_flags & FI_COMPLETION);
 	bool rx_silent = ep->rx_selective && !(ep->rx_op_flags & FI_COMPLETION);
 
 	ep->tx_op_flags &= ep->tx_flags & ~(FI_REMOTE_CQ_DATA | FI_MORE);
-	ep->rx_op_flags &= VRB_RX_FLAGS & ~FI_MORE;
+	ep->rx_op_flags &= rx_op_flags(ep);
 	ep->tx_silent = tx_silent ? VRB_SILENT : 0;
 	ep->rx_flags = FI_MSG | FI_RECV | (rx_silent ? VRB_SILENT : 0);
 	ep->tx_wr_flags = (tx_silent ? 0 : IBV_SEND_SIGNALED) | vrb_fence_flag(ep, ep->tx_op_flags);
@@ -39,6 +45,8 @@ void vrb_ep_set_msg(struct vrb_ep *ep)
 
 	if (vrb_ep_shares_rx(ep))
 		ep->fid.msg = lock ? &vrb_msg_srx_ops : &vrb_msg_srx_bare_ops;
+	else if (ep->info->caps & FI_MULTI_RECV)
+		ep->fid.msg = lock ? &vrb_msg_multi_ops : &vrb_msg_multi_bare_ops;
 	else
 		ep->fid.msg = lock ? &vrb_msg_ops : &vrb_msg_bare_ops;
 }
@@ -215,7 +223,7 @@ int vrb_ep_set_op_flags(struct vrb_ep *ep, uint64_t flags)
 			return -FI_EBADFLAGS;
 		ep->tx_op_flags = flags;
 	} else if (which == FI_RECV) {
-		if (flags & ~(VRB_RX_FLAGS & ~FI_MORE))
+		if (flags & ~rx_op_flags(ep))
 			return -FI_EBADFLAGS;
 		ep->rx_op_flags = flags;
 	} else {
@@ -243,10 +251,13 @@ int vrb_ep_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-/* Options are size_t; all are read-only. */
+/* Options are size_t; all but FI_OPT_MIN_MULTI_RECV are read-only. */
 static int msg_option(const struct vrb_ep *ep, int name, size_t *value)
 {
 	switch (name) {
+	case FI_OPT_MIN_MULTI_RECV:
+		*value = __atomic_load_n(&ep->min_multi, __ATOMIC_RELAXED);
+		return ep->info->caps & FI_MULTI_RECV ? 0 : -FI_ENOPROTOOPT;
 	case FI_OPT_CM_DATA_SIZE:
 		*value = VRB_CM_DATA_MAX;
 		return 0;
@@ -308,13 +319,20 @@ static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
+	struct vrb_ep *ep = vrb_ep_self(fid);
 	size_t found;
 	int ret;
 
 	if (level != FI_OPT_ENDPOINT || !value || len != sizeof(found))
 		return -FI_EINVAL;
-	ret = option(vrb_ep_self(fid), name, &found);
-	return ret ? ret : -FI_EOPNOTSUPP;
+	ret = option(ep, name, &found);
+	if (ret || name != FI_OPT_MIN_MULTI_RECV)
+		return ret ? ret : -FI_EOPNOTSUPP;
+	memcpy(&found, value, sizeof(found));
+	if (!found || found > ep->max_msg_size)
+		return -FI_EINVAL;
+	__atomic_store_n(&ep->min_multi, found, __ATOMIC_RELAXED);
+	return 0;
 }
 
 static ssize_t ep_tx_size_left(struct fid_ep *fid)
@@ -331,8 +349,17 @@ static ssize_t ep_rx_size_left(struct fid_ep *fid)
 	return ep->enabled ? (ssize_t)vrb_wq_left(ep->rq) : -FI_EOPBADSTATE;
 }
 
+/* Whatever was posted is the device's, which can't give it back. */
+ssize_t vrb_ep_cancel(fid_t fid, void *context)
+{
+	(void)fid;
+	(void)context;
+	return -FI_ENOENT;
+}
+
 struct fi_ops_ep vrb_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
+	.cancel = vrb_ep_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,
 	.rx_size_left = ep_rx_size_left,

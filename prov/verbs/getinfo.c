@@ -372,8 +372,10 @@ static int try_type(struct search *search, const struct vrb_device *dev,
 		vrb_rdm_offer_mode(info, search->hints);
 	else
 		vrb_info_offer_mode(info, search->hints);
-	if (search->type == FI_EP_MSG)
+	if (search->type == FI_EP_MSG) {
 		vrb_info_offer_shared(info, search->hints, dev);
+		vrb_info_offer_multi(info, search->hints);
+	}
 	misses = find_misses(search, dev, info, &miss);
 	if (!is_fabric(search, info, misses ? &unusable : &miss))
 		misses++;

@@ -44,8 +44,9 @@ static void set_caps(struct fi_info *info, const struct vrb_device *dev)
 	uint64_t both = has_atomics(dev) ? BOTH_CAPS : BOTH_CAPS & ~FI_ATOMIC;
 
 	info->caps = both | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM;
+	info->caps |= FI_MULTI_RECV;
 	info->tx_attr->caps = both | TX_CAPS;
-	info->rx_attr->caps = both | RX_CAPS;
+	info->rx_attr->caps = both | RX_CAPS | FI_MULTI_RECV;
 	info->domain_attr->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 }
 
@@ -65,7 +66,7 @@ static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 
 static void set_rx(struct fi_rx_attr *rx, const struct vrb_device *dev)
 {
-	rx->op_flags = FI_COMPLETION;
+	rx->op_flags = FI_COMPLETION | FI_MULTI_RECV;
 	rx->msg_order = order(dev);
 	rx->comp_order = FI_ORDER_STRICT | FI_ORDER_DATA;
 	rx->size = (size_t)dev->attr.max_qp_wr;
@@ -185,6 +186,18 @@ void vrb_info_offer_shared(struct fi_info *info, const struct fi_info *hints,
 		return;
 	info->rx_attr->size = (size_t)dev->attr.max_srq_wr;
 	info->rx_attr->iov_limit = vrb_srx_max_iov(&dev->attr);
+}
+
+/* Reading completions costs more where a buffer may have several: only for those who ask. */
+void vrb_info_offer_multi(struct fi_info *info, const struct fi_info *hints)
+{
+	bool shared = hints && hints->ep_attr && hints->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+
+	if (!shared && hints && hints->caps & FI_MULTI_RECV)
+		return;
+	info->caps &= ~FI_MULTI_RECV;
+	info->rx_attr->caps &= ~FI_MULTI_RECV;
+	info->rx_attr->op_flags &= ~FI_MULTI_RECV;
 }
 
 static size_t settle(size_t max, int def, size_t asked)

@@ -31,6 +31,8 @@ void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints);
 /* The receive queue of a caller that asks for FI_SHARED_CONTEXT is another. */
 void vrb_info_offer_shared(struct fi_info *info, const struct fi_info *hints,
 			   const struct vrb_device *dev);
+/* FI_MULTI_RECV is for a caller that asks for it, and not with FI_SHARED_CONTEXT. */
+void vrb_info_offer_multi(struct fi_info *info, const struct fi_info *hints);
 /* From the largest sizes to what a caller gets: the defaults, or more when the hints say so. */
 void vrb_info_settle(struct fi_info *info, const struct fi_info *hints);
 /* Can the port be used at all? Else *why says what stands against it. */

@@ -17,6 +17,8 @@ extern struct fi_ops_rma vrb_rma_ops;
 extern struct fi_ops_atomic vrb_atomic_ops;
 extern struct fi_ops_msg vrb_msg_bare_ops;
 extern struct fi_ops_msg vrb_msg_srx_bare_ops;
+extern struct fi_ops_msg vrb_msg_multi_ops; /* of endpoints with FI_MULTI_RECV */
+extern struct fi_ops_msg vrb_msg_multi_bare_ops;
 extern struct fi_ops_rma vrb_rma_bare_ops;
 extern struct fi_ops_atomic vrb_atomic_bare_ops;
 extern struct fi_ops_mr vrb_mr_ops;

@@ -30,6 +30,17 @@ static bool is_shut(struct vrb_wq *wq)
 	       !(vrb_ep_is_dgram(wq->ep) && vrb_dgram_mend(vrb_dgram_of(wq->ep)));
 }
 
+ssize_t vrb_wq_reserve(struct vrb_wq *wq, uint32_t count)
+{
+	if (vrb_wq_left(wq) < count)
+		return blocked(wq);
+	if (!(vrb_wq_special(wq) & VRB_WQ_SHARES) ||
+	    __atomic_sub_fetch(wq->pool, (int)count, __ATOMIC_ACQUIRE) >= 0)
+		return 0;
+	vrb_wq_give_pool(wq, count);
+	return -FI_EAGAIN;
+}
+
 static bool has_room(struct vrb_wq *wq)
 {
 	return !is_shut(wq) && vrb_wq_refresh(wq) && vrb_wq_take_pool(wq);

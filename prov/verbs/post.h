@@ -53,6 +53,8 @@ ssize_t vrb_sq_hold(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, ui
 		    size_t len, bool locked);
 ssize_t vrb_rq_post_rare(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,
 			 size_t len);
+/* Credits for count slots, to be taken at once. 0, or why not. */
+ssize_t vrb_wq_reserve(struct vrb_wq *wq, uint32_t count);
 /* The post failed with errno err; takes the slot back. */
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err);
 

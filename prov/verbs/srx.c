@@ -9,6 +9,7 @@
 #include <rdma/fi_ext.h>
 #include <rdma/providers/fi_log.h>
 #include "ep.h"
+#include "ep_bind.h"
 #include "err.h"
 #include "ops.h"
 #include "post.h"
@@ -197,6 +198,7 @@ static struct fi_ops srx_fid_ops = {
 
 static struct fi_ops_ep srx_ops = {
 	.size = sizeof(struct fi_ops_ep),
+	.cancel = vrb_ep_cancel,
 	.getopt = srx_getopt,
 	.setopt = srx_setopt,
 	.rx_size_left = srx_rx_size_left,

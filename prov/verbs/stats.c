@@ -93,7 +93,7 @@ static ssize_t list(struct fid *fid, struct fi_stats_item *items)
 	case FI_CLASS_CQ:
 		return list_cq((struct vrb_cq *)fid, items);
 	case FI_CLASS_EP:
-		ep = (struct vrb_ep *)fid;
+		ep = vrb_ep_self(fid);
 		if (!ep->enabled)
 			return -FI_EOPBADSTATE;
 		n = ofi_stats_list(&ep->sq->stats, items);

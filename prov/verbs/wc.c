@@ -28,7 +28,7 @@ static int error_of(const struct ibv_wc *wc, const struct vrb_slot *slot)
 void vrb_wc_error(const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
 {
 	const struct vrb_slot *slot = slot_of(wc);
-	uint64_t flags = slot->flags & ~VRB_SLOT_OWN;
+	uint64_t flags = slot->flags & ~VRB_FLAGS;
 
 	*entry = (struct fi_cq_err_entry){
 		.op_context = slot->context,
@@ -65,7 +65,7 @@ void vrb_wc_detail(const struct ibv_wc *wc, struct vrb_wc_detail *detail)
 	*detail = (struct vrb_wc_detail){
 		.size = sizeof(*detail),
 		.vendor_err = wc->vendor_err,
-		.flags = slot->flags & ~VRB_SLOT_OWN,
+		.flags = slot->flags & ~VRB_FLAGS,
 		.len = slot->len,
 		.qp_num = wc->qp_num,
 	};

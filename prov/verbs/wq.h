@@ -36,6 +36,8 @@
 
 /* In vrb_slot.flags: no entry for the application unless the operation fails. */
 #define VRB_SILENT (1ULL << 63)
+/* In vrb_slot.flags: a part of a buffer of FI_MULTI_RECV. The last part has that flag too. */
+#define VRB_MULTI (1ULL << 60)
 /* In vrb_slot.flags: counters do not count it. */
 #define VRB_UNCOUNTED (1ULL << 62)
 /* In vrb_slot.flags, until it is counted: deferred work, len is its completion counter. */
@@ -45,6 +47,7 @@
 /* What endpoints count, by counter. */
 enum { VRB_COUNT_SEND, VRB_COUNT_RECV, VRB_COUNT_READ, VRB_COUNT_WRITE, VRB_COUNTS };
 
+#define VRB_FLAGS (VRB_SLOT_OWN | VRB_MULTI) /* all of them */
 struct ofi_cntr;
 struct vrb_ep;
 struct vrb_cq;
@@ -54,6 +57,7 @@ struct vrb_slot {
 	void *context;
 	uint64_t flags; /* FI_MSG | FI_SEND and the like, and VRB_SILENT */
 	size_t len;
+	void *buf; /* where the data goes; only with VRB_MULTI */
 	/* Constant: */
 	struct vrb_wq *wq;
 	struct vrb_slot *next; /* not constant in a shared queue: the next free one */
@@ -89,6 +93,7 @@ struct vrb_wq {
 	struct vrb_slot *slots;
 	struct vrb_slot *marked; /* where stats.mark was set */
 	uint32_t size;		 /* work requests it holds */
+	bool multi;		 /* takes buffers of FI_MULTI_RECV; constant */
 	int *pool;		 /* credits of a CQ that could not grow for this queue; atomic */
 	struct vrb_ep *ep;	 /* NULL where it is shared, as is cq */
 	struct vrb_cq *cq;

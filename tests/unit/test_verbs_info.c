@@ -83,7 +83,7 @@ static void test_infiniband(void **state)
 	assert_int_equal(info->caps, FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ |
 					     FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE |
 					     FI_FENCE | FI_TRIGGER | FI_LOCAL_COMM |
-					     FI_REMOTE_COMM);
+					     FI_REMOTE_COMM | FI_MULTI_RECV);
 	assert_int_equal(info->mode, FI_RX_CQ_DATA);
 	assert_string_equal(info->fabric_attr->name, "IB-0xfe80000000000000");
 	assert_string_equal(info->domain_attr->name, "mlx5_0");
@@ -122,6 +122,27 @@ static void test_shared(void **state)
 	dev.attr.max_srq = 0;
 	make();
 	assert_int_equal(info->domain_attr->max_ep_srx_ctx, 0);
+}
+
+/* Only for who asks for it, and not where receives are shared. */
+static void test_multi(void **state)
+{
+	(void)state;
+	make();
+	hints->caps = FI_MSG | FI_MULTI_RECV;
+	vrb_info_offer_multi(info, hints);
+	assert_true(info->caps & info->rx_attr->caps & info->rx_attr->op_flags & FI_MULTI_RECV);
+	hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	vrb_info_offer_multi(info, hints);
+	assert_false((info->caps | info->rx_attr->caps | info->rx_attr->op_flags) & FI_MULTI_RECV);
+	make();
+	hints->ep_attr->rx_ctx_cnt = 0;
+	hints->caps = FI_MSG;
+	vrb_info_offer_multi(info, hints);
+	assert_false(info->caps & FI_MULTI_RECV);
+	make();
+	vrb_info_offer_multi(info, NULL);
+	assert_false(info->caps & FI_MULTI_RECV);
 }
 
 /* Neither a write nor a send waits for an earlier read. */
@@ -347,7 +368,7 @@ int main(void)
 		TEST(test_iwarp),	TEST(test_mode),	TEST(test_default_sizes),
 		TEST(test_asked_sizes), TEST(test_tiny_limits), TEST(test_inline_maximum),
 		TEST(test_usable),	TEST(test_nic),		TEST(test_link),
-		TEST(test_trigger),	TEST(test_shared),
+		TEST(test_trigger),	TEST(test_shared),	TEST(test_multi),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
