@@ -305,6 +305,16 @@ static void test_device_limits(void **state)
 	assert_int_equal(info->rx_attr->size, 100);
 }
 
+static void test_shared(void **state)
+{
+	(void)state;
+	two_devices();
+	device->attr.max_srq = 0;
+	hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	assert_int_equal(get(NULL, NULL, 0, hints), -FI_ENODATA);
+	assert_non_null(strstr(why, "FI_SHARED_CONTEXT, has at most 1, not shared\n"));
+}
+
 static void test_dead_port(void **state)
 {
 	(void)state;
@@ -567,6 +577,7 @@ int main(void)
 		TEST(test_addr_format),
 		TEST(test_attr_misses),
 		TEST(test_device_limits),
+		TEST(test_shared),
 		TEST(test_dead_port),
 		TEST(test_two_ports),
 		TEST(test_no_permission),

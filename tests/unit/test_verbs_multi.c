@@ -200,6 +200,7 @@ static void test_post_fails(void **state)
 	fake_qp(rig_qp(rig))->post_err = ENOMEM;
 	fake_qp(rig_qp(rig))->post_good = 2;
 	assert_int_equal(post(rig, LEN, FI_MULTI_RECV), -FI_ENOMEM);
+	assert_int_equal(rig_qp(rig)->state, IBV_QPS_ERR);
 	rig_no_entry(rig->cq[1]);
 	assert_int_equal(post(rig, LEN, FI_MULTI_RECV), -FI_EIO);
 	assert_int_equal(fi_recv(rig->ep, buf, 8, NULL, 0, NULL), -FI_EIO);

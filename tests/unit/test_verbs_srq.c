@@ -303,6 +303,8 @@ static void test_shut(void **state)
 	assert_int_equal(fi_rx_size_left(rig_srx), 0);
 	srx_arrive(rig->ep);
 	assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &srx_mark[0]);
+	vrb_ep_down(vrb_ep(rig->ep), -FI_ENODEV);
+	rig_no_entry(rig->cq[1]);
 	srx_close_ep(&rig->ep);
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
