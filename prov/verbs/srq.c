@@ -148,13 +148,15 @@ void vrb_srq_reap(struct vrb_cq *cq)
 	}
 }
 
+/* By the later look more may have been retired than had been taken by the earlier one. */
 uint32_t vrb_srq_left(const struct vrb_srq *srq)
 {
-	uint32_t retired = __atomic_load_n(&srq->retired, __ATOMIC_RELAXED);
+	uint32_t taken = __atomic_load_n(&srq->taken, __ATOMIC_ACQUIRE);
+	int32_t used = (int32_t)(taken - __atomic_load_n(&srq->retired, __ATOMIC_RELAXED));
 
 	if (vrb_wq_special(&srq->wq) & VRB_WQ_SHUT)
 		return 0;
-	return srq->wq.size - (__atomic_load_n(&srq->taken, __ATOMIC_RELAXED) - retired);
+	return used > 0 ? srq->wq.size - (uint32_t)used : srq->wq.size;
 }
 
 struct vrb_slot *vrb_srq_refill(struct vrb_srq *srq)
