@@ -55,7 +55,7 @@ static void no_connection(struct end *end)
 	RETURNS(fi_accept(end->ep, NULL, 0), -FI_ENOSYS);
 	RETURNS(fi_shutdown(end->ep, 0), -FI_ENOSYS);
 	RETURNS(fi_getpeer(end->ep, addr, &len), -FI_ENOSYS);
-	RETURNS(fi_cancel(&end->ep->fid, NULL), -FI_ENOSYS);
+	RETURNS(fi_cancel(&end->ep->fid, NULL), -FI_ENOENT);
 	RETURNS(fi_read(end->ep, addr, 8, NULL, 0, 0, 0, NULL), -FI_ENOSYS);
 	RETURNS(fi_passive_ep(end->fabric, end->info, &pep, NULL), -FI_EINVAL);
 	OK(fi_close(&end->ep->fid));
