@@ -104,14 +104,13 @@ void vrb_cq_unreserve(struct vrb_cq *cq, uint32_t size)
 	ofi_unlock(&cq->domain->lock);
 }
 
-/* Gives back the credits of what is outstanding, or the reservation. */
-static void release(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
+void vrb_cq_release(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	if (vrb_wq_special(wq) & VRB_WQ_SHARES) {
 		vrb_wq_give_pool(wq, vrb_wq_used(wq));
 		vrb_wq_clear(wq, VRB_WQ_SHARES);
 	} else {
-		vrb_cq_unreserve(cq, size);
+		vrb_cq_unreserve(cq, wq->size);
 	}
 }
 
@@ -126,12 +125,16 @@ static void join(struct vrb_cq *cq, struct vrb_wq *wq)
 		vrb_cq_set_special(cq, VRB_CQ_DGRAM, true);
 }
 
-int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
+int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	int ret;
 
+	vrb_cq_lock(cq);
+	if (cq->special & VRB_CQ_CLOSED)
+		vrb_cq_purge(cq);
+	vrb_cq_unlock(cq);
 	ofi_lock(&cq->domain->lock);
-	ret = reserve(cq, size) ? 0 : share(cq, wq);
+	ret = reserve(cq, wq->size) ? 0 : share(cq, wq);
 	ofi_unlock(&cq->domain->lock);
 	if (ret)
 		return ret;
@@ -142,7 +145,7 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
 		join(cq, wq);
 	vrb_cq_unlock(cq);
 	if (ret)
-		release(cq, wq, size);
+		vrb_cq_release(cq, wq);
 	return ret;
 }
 
@@ -211,12 +214,11 @@ bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq)
 	return vrb_wq_used(wq) && !blocked;
 }
 
-void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size)
+void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	vrb_cq_lock(cq);
 	LIST_REMOVE(wq, siblings);
 	vrb_stats_detach(cq, wq);
-	release(cq, wq, size);
 	__atomic_store_n(&wq->closed, true, __ATOMIC_RELAXED);
 	vrb_cq_count_forget(wq);
 	silence(wq);

@@ -85,14 +85,19 @@ extern const struct ofi_poll_ops vrb_cq_poll_ops;
 int vrb_cq_trywait(struct vrb_cq *cq);
 
 /* Makes room for a queue's completions, by growing the CQ or, failing that, by sharing its pool. 0 or -FI_ENOSPC. */
-int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size);
+int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq);
 /*
  * The queue's endpoint is about to close: none of its completions is reported any more, but those that
  * succeed are retired. True while some are outstanding and there is a point in waiting.
  */
 bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq);
-/* The queue's endpoint closes, its queue pair is destroyed: the CQ drops what still completes, and frees the queue. */
-void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq, uint32_t size);
+/*
+ * The queue's endpoint closes, its queue pair is destroyed: the CQ drops what still completes. Once the device has no
+ * more of it the queue is freed, and its room is others'.
+ */
+void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq);
+/* With the CQ's lock held: gives back the entries of a queue, or the credits of what it has outstanding. */
+void vrb_cq_release(struct vrb_cq *cq, struct vrb_wq *wq);
 /* Entries for good, of the CQ's own or of its pool. 0 or -FI_ENOSPC. */
 int vrb_cq_reserve(struct vrb_cq *cq, uint32_t size);
 void vrb_cq_unreserve(struct vrb_cq *cq, uint32_t size);

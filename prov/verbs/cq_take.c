@@ -72,6 +72,7 @@ void vrb_cq_reap(struct vrb_cq *cq)
 
 	while ((wq = LIST_FIRST(&cq->closed))) {
 		LIST_REMOVE(wq, siblings);
+		vrb_cq_release(cq, wq);
 		vrb_wq_free(wq);
 	}
 	vrb_srq_reap(cq);

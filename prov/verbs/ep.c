@@ -140,11 +140,11 @@ static int attach(struct vrb_ep *ep)
 	int ret = 0;
 
 	if (!ep->sq->cq)
-		ret = vrb_cq_attach(tx, ep->sq, tx_size(ep));
+		ret = vrb_cq_attach(tx, ep->sq);
 	if (!ret && ep->srx)
 		ret = vrb_srq_attach(ep->srx->srq, rx, ep->cntrs[VRB_COUNT_RECV]);
 	else if (!ret && !ep->rq->cq)
-		ret = vrb_cq_attach(rx, ep->rq, rx_size(ep));
+		ret = vrb_cq_attach(rx, ep->rq);
 	return ret;
 }
 
@@ -152,11 +152,11 @@ static int attach(struct vrb_ep *ep)
 static void free_queues(struct vrb_ep *ep)
 {
 	if (ep->sq && ep->sq->cq)
-		vrb_cq_detach(ep->sq->cq, ep->sq, tx_size(ep));
+		vrb_cq_detach(ep->sq->cq, ep->sq);
 	else
 		vrb_wq_free(ep->sq);
 	if (ep->rq && ep->rq->cq)
-		vrb_cq_detach(ep->rq->cq, ep->rq, rx_size(ep));
+		vrb_cq_detach(ep->rq->cq, ep->rq);
 	else
 		vrb_wq_free(ep->rq);
 	ep->sq = ep->rq = NULL;

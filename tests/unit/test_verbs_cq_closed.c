@@ -100,13 +100,14 @@ static void test_closed_unread(void **state)
 	rig_no_entry(rig->cq[0]);
 }
 
-/* Its memory stays for as long as the device may speak of it. */
+/* Its memory and its room stay for as long as the device may speak of it. */
 static void test_closed_kept(void **state)
 {
 	struct fi_cq_err_entry error = { 0 };
 	struct fi_cq_data_entry entries[8];
 	struct rig *rig = *state;
 	struct fid_ep *other;
+	uint32_t reserved;
 	int i;
 
 	rig->one_cq = true;
@@ -121,12 +122,15 @@ static void test_closed_kept(void **state)
 	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
 	fake_flush(vrb_ep(other)->qp);
 	assert_int_equal(fi_cq_read(rig->cq[0], entries, 8), 1);
+	reserved = vrb_cq(rig->cq[0])->reserved;
 	assert_int_equal(fi_close(&other->fid), 0);
+	assert_int_equal(vrb_cq(rig->cq[0])->reserved, reserved);
 	assert_int_equal(fi_cq_readerr(rig->cq[0], &error, 0), 1);
 	fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
 	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[2]);
 	assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &context[3]);
 	rig_no_entry(rig->cq[0]);
+	assert_true(vrb_cq(rig->cq[0])->reserved < reserved);
 }
 
 int main(void)
