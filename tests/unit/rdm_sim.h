@@ -138,8 +138,13 @@ extern struct sim sim;
 void sim_start(uint64_t seed, const struct sim_options *options);
 /* One schedule; a failed check says the seed. */
 void sim_run(uint64_t seed, const struct sim_options *options);
-/* One endpoint whose peer sends anything: it returns all it was given, and nothing else happens. */
-void sim_run_hostile(uint64_t seed);
+/*
+ * One endpoint whose peer sends anything: it returns all it was given, and nothing else happens. packet makes up what
+ * is sent, SIM_PACKET bytes at most; 0 ends it.
+ */
+void sim_run_hostile(uint64_t seed, size_t (*packet)(uint8_t *bytes));
+/* One that is nearly right. */
+size_t sim_malign_packet(uint8_t *bytes);
 /* The endpoint has nothing any more. */
 void sim_check_quiet(const struct sim_endpoint *ep);
 

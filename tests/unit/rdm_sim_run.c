@@ -309,7 +309,7 @@ static void post_some(struct sim_endpoint *ep)
 	vrb_proto_recv_post(&ep->proto, &recv->recv, recv->src, recv->tag, recv->ignore);
 }
 
-static size_t malign_packet(uint8_t *bytes)
+size_t sim_malign_packet(uint8_t *bytes)
 {
 	uint8_t list[2 * sizeof(struct vrb_wire_region)];
 	struct vrb_wire_region region = { 0x1000, 1 + sim_random(600), 1 };
@@ -342,12 +342,13 @@ static size_t malign_packet(uint8_t *bytes)
 	return len + (p.type < VRB_WIRE_RTS || !sim_random(8) ? p.payload_len : 0);
 }
 
-void sim_run_hostile(uint64_t seed)
+void sim_run_hostile(uint64_t seed, size_t (*packet)(uint8_t *bytes))
 {
 	const struct sim_options options = { .endpoints = 2, .again = seed & 1 };
 	struct sim_endpoint *ep = sim_endpoint_at(0);
 	struct sim_qp *qp = &ep->qps[1];
 	struct sim_in *buffer;
+	size_t len;
 	int i, n;
 	bool kept;
 
@@ -364,9 +365,11 @@ void sim_run_hostile(uint64_t seed)
 			;
 		SIM_CHECK(n < SIM_INS);
 		buffer = &ep->ins[n];
+		len = packet(buffer->bytes);
+		if (!len)
+			break;
 		buffer->used = true;
-		if (vrb_proto_packet(&qp->peer, &buffer->in, buffer->bytes,
-				     malign_packet(buffer->bytes), &kept)) {
+		if (vrb_proto_packet(&qp->peer, &buffer->in, buffer->bytes, len, &kept)) {
 			sim.refused++;
 			if (sim_random(2))
 				vrb_proto_peer_down(&qp->peer, FI_EPROTO);

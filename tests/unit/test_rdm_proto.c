@@ -78,7 +78,7 @@ static void test_hostile(void **state)
 	(void)state;
 	memset(&sim, 0, sizeof(sim));
 	for (seed = 0; seed < count; seed++)
-		sim_run_hostile(seed);
+		sim_run_hostile(seed, sim_malign_packet);
 	assert_true(sim.refused || count < 100);
 }
 
