@@ -43,8 +43,10 @@ static void open_cache(struct ofi_mr_cache *cache, size_t count, size_t size)
 	registered = registrations = 0;
 	reg_failures = 0;
 	assert_int_equal(ofi_mr_cache_init(cache, count, size, true), 0);
-	if (!cache->monitored)
+	if (!cache->monitored) {
+		ofi_mr_cache_fini(cache);
 		skip();
+	}
 }
 
 static void close_cache(struct ofi_mr_cache *cache)

@@ -188,6 +188,8 @@ static void no_descriptors(struct object *parents)
 	struct rlimit limit = { 0, 0 };
 
 	(void)parents;
+	if (strstr(getenv("LD_PRELOAD") ?: "", "vgpreload"))
+		return; /* valgrind lets memfd_create() pass */
 	WANT(!setrlimit(RLIMIT_NOFILE, &limit));
 	WANT(((struct object *)ofi_stats_alloc(sizeof(struct object)))->stats.heap);
 }

@@ -358,7 +358,9 @@ static void test_threads(void **state)
 	if (!pid) {
 		alarm(20);
 		look(false);
-		_exit(0);
+		/* What the other threads hold is nobody's here: not to be looked for as a leak. */
+		execl("/bin/true", "true", NULL);
+		_exit(1);
 	}
 	for (i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
