@@ -21,6 +21,7 @@
 #include "work.h"
 #include "srx.h"
 #include "stx.h"
+#include "rdm/all.h"
 #include "rdm/atomic.h"
 #include "rdm/av.h"
 #include "rdm/cache.h"
@@ -31,6 +32,7 @@ static void domain_free(struct vrb_domain *domain)
 {
 	if (!domain)
 		return;
+	vrb_rdm_all_close(domain->all);
 	vrb_rdm_cache_close(domain->cache);
 	if (domain->scratch_mr)
 		ibv_dereg_mr(domain->scratch_mr);
@@ -101,6 +103,11 @@ static struct fi_ops_domain domain_ops = {
 	.query_atomic = vrb_query_atomic,
 };
 
+static int rdm_poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)
+{
+	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, &vrb_rdm_poll_ops, attr, set);
+}
+
 /* For reliable datagrams. */
 static struct fi_ops_domain rdm_ops = {
 	.size = sizeof(struct fi_ops_domain),
@@ -108,6 +115,8 @@ static struct fi_ops_domain rdm_ops = {
 	.cq_open = vrb_rdm_cq_open,
 	.endpoint = vrb_rdm_open,
 	.cntr_open = vrb_cntr_open,
+	.poll_open = rdm_poll_open,
+	.stx_ctx = vrb_stx_open,
 	.query_atomic = vrb_rdm_query_atomic,
 };
 
@@ -190,6 +199,13 @@ static bool is_rdm(const struct fi_info *info)
 	return info->ep_attr && info->ep_attr->type == FI_EP_RDM;
 }
 
+static int open_rdm(struct vrb_domain *domain)
+{
+	int ret = vrb_rdm_cache_open(domain, &domain->cache);
+
+	return ret ? ret : vrb_rdm_all_open(domain, &domain->all);
+}
+
 int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		    struct fid_domain **domain_fid, void *context)
 {
@@ -214,7 +230,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	domain->stats = ofi_stats_alloc(sizeof(*domain->stats));
 	ret = domain->info && domain->stats ? open_device(domain) : -FI_ENOMEM;
 	if (!ret && is_rdm(info))
-		ret = vrb_rdm_cache_open(domain, &domain->cache);
+		ret = open_rdm(domain);
 	if (!ret)
 		ret = vrb_async_open(domain);
 	if (ret) {

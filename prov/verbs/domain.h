@@ -17,6 +17,7 @@
 struct ofi_mr_cache;
 struct vrb_ep;
 struct vrb_cq;
+struct vrb_rdm_all;
 struct vrb_srx;
 
 struct vrb_domain {
@@ -37,6 +38,7 @@ struct vrb_domain {
 	void *mrs;		    /* tsearch(3) by key, where there is a cache; under lock */
 	struct ofi_lock atomics;    /* one at a time in software */
 	struct ofi_mr_cache *cache; /* registrations of reliable-datagram endpoints, else NULL */
+	struct vrb_rdm_all *all;    /* these endpoints, else NULL */
 	bool dead;		    /* the device is gone; atomic */
 	struct vrb_source async;    /* the device's asynchronous events */
 	struct ofi_lock lock;	    /* guards the lists */

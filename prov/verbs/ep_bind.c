@@ -121,27 +121,6 @@ static int bind_srx(struct vrb_ep *ep, struct vrb_srx *srx, uint64_t flags)
 	return 0;
 }
 
-static int bind_stx(struct vrb_ep *ep, struct vrb_stx *stx, uint64_t flags)
-{
-	int ret;
-
-	if (flags)
-		return -FI_EBADFLAGS;
-	if (stx->domain != ep->domain) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the shared transmit context is of another domain\n");
-		return -FI_EINVAL;
-	}
-	if (ep->stx)
-		return -FI_EBUSY;
-	ret = vrb_stx_check(stx, ep->info->tx_attr);
-	if (ret)
-		return ret;
-	ep->stx = stx;
-	ofi_ref_get(&stx->ref);
-	return 0;
-}
-
 int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep_self(fid);
@@ -170,7 +149,8 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		break;
 	case FI_CLASS_STX_CTX:
 		if (!vrb_ep_is_dgram(ep))
-			return bind_stx(ep, (struct vrb_stx *)bfid, flags);
+			return vrb_stx_bind(&ep->stx, (struct vrb_stx *)bfid, ep->domain,
+					    ep->info->tx_attr, flags);
 		break;
 	default:
 		break;

@@ -4,6 +4,7 @@
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ofi/cntr.h>
 #include <ofi/ops.h>
 #include <rdma/fi_domain.h>
 #include <rdma/providers/fi_log.h>
@@ -12,6 +13,7 @@
 #include "mr.h"
 #include "ops.h"
 #include "prov.h"
+#include "rdm/all.h"
 
 #define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
@@ -21,6 +23,7 @@ struct vrb_mr {
 	size_t len;
 	struct vrb_domain *domain;
 	uint64_t access;
+	struct ofi_cntr *cntrs[2]; /* of remote reads, of remote writes; under domain->lock */
 };
 
 static int compare(const void *a, const void *b)
@@ -62,6 +65,20 @@ bool vrb_mr_find(struct vrb_domain *domain, uint64_t key, struct vrb_mr_place *p
 	}
 	ofi_unlock(&domain->lock);
 	return found;
+}
+
+void vrb_mr_count(struct vrb_domain *domain, uint64_t key, uint64_t what)
+{
+	const struct vrb_mr wanted = { .fid.key = key };
+	struct ofi_cntr *cntr;
+	struct vrb_mr **found;
+
+	ofi_lock(&domain->lock);
+	found = tfind(&wanted, &domain->mrs, compare);
+	cntr = found ? (*found)->cntrs[what == FI_REMOTE_WRITE] : NULL;
+	if (cntr)
+		ofi_cntr_count(cntr, 1);
+	ofi_unlock(&domain->lock);
 }
 
 /* Where the library looks regions up. -FI_ENOKEY when the key is in use. */
@@ -120,12 +137,90 @@ static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 	return flags;
 }
 
+static int check_bind(const struct vrb_mr *mr, const struct fid *bfid, uint64_t flags)
+{
+	const struct vrb_domain *domain = mr->domain;
+
+	if (!bfid || bfid->fclass != FI_CLASS_CNTR ||
+	    ((const struct ofi_cntr *)bfid)->parent != &domain->ref) {
+		FI_WARN(&vrb_prov, FI_LOG_MR,
+			"fi_mr_bind: a memory region takes counters of its own domain\n");
+		return -FI_EINVAL;
+	}
+	if (!flags || (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE)))
+		return -FI_EBADFLAGS;
+	if (domain->info->caps & FI_RMA_EVENT)
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_MR,
+		"fi_mr_bind: the domain is without FI_RMA_EVENT; ask for it in the capabilities "
+		"of fi_getinfo\n");
+	return -FI_EOPNOTSUPP;
+}
+
+static bool has_cntr(struct vrb_mr *mr, uint64_t flags)
+{
+	bool has;
+
+	ofi_lock(&mr->domain->lock);
+	has = ((flags & FI_REMOTE_READ) && mr->cntrs[0]) ||
+	      ((flags & FI_REMOTE_WRITE) && mr->cntrs[1]);
+	ofi_unlock(&mr->domain->lock);
+	return has;
+}
+
+static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	static const uint64_t kinds[2] = { FI_REMOTE_READ, FI_REMOTE_WRITE };
+	struct vrb_mr *mr = (struct vrb_mr *)fid;
+	int i, ret = mr->domain->all ? check_bind(mr, bfid, flags) : -FI_ENOSYS;
+	struct ofi_cntr *cntr = (struct ofi_cntr *)bfid;
+
+	if (ret)
+		return ret;
+	if (has_cntr(mr, flags))
+		return -FI_EBUSY;
+	for (i = 0; i < 2; i++) {
+		if (!(flags & kinds[i]))
+			continue;
+		ret = vrb_rdm_all_watch(mr->domain->all, cntr);
+		if (ret)
+			return ret;
+		ofi_ref_get(&cntr->ref);
+		ofi_lock(&mr->domain->lock);
+		mr->cntrs[i] = cntr;
+		ofi_unlock(&mr->domain->lock);
+	}
+	return 0;
+}
+
+/* It is not found by its key any more. */
+static void unbind(struct vrb_mr *mr)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (!mr->cntrs[i])
+			continue;
+		vrb_rdm_all_unwatch(mr->domain->all, mr->cntrs[i]);
+		ofi_ref_put(&mr->cntrs[i]->ref);
+		mr->cntrs[i] = NULL;
+	}
+}
+
+/* A region works from the start, FI_MR_RMA_EVENT is not asked for. */
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	(void)arg;
+	return command == FI_ENABLE && ((struct vrb_mr *)fid)->domain->all ? 0 : -FI_ENOSYS;
+}
+
 static int mr_close(struct fid *fid)
 {
 	struct vrb_mr *mr = (struct vrb_mr *)fid;
 	int err;
 
 	unlist(mr);
+	unbind(mr);
 	err = ibv_dereg_mr(mr->ibv);
 
 	if (err) {
@@ -143,12 +238,14 @@ static int mr_close(struct fid *fid)
 static struct fi_ops mr_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = mr_close,
+	.bind = mr_bind,
+	.control = mr_control,
 };
 
-static int check(const struct iovec *iov, size_t count, uint64_t access, uint64_t offset,
-		 uint64_t flags)
+static int check(const struct vrb_domain *domain, const struct iovec *iov, size_t count,
+		 uint64_t access, uint64_t offset, uint64_t flags)
 {
-	if (flags)
+	if (flags & ~(domain->all ? FI_RMA_EVENT : 0))
 		return -FI_EBADFLAGS;
 	if (!iov || count != 1 || offset || (!iov[0].iov_base && iov[0].iov_len)) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
@@ -207,7 +304,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 		   uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
 		   void *context)
 {
-	int ret = check(iov, count, access, offset, flags);
+	int ret = check((struct vrb_domain *)fid, iov, count, access, offset, flags);
 
 	if (ret)
 		return ret;

@@ -6,6 +6,8 @@
 #include "ep.h"
 #include "ops.h"
 #include "prov.h"
+#include "rdm/ep.h"
+#include "rdm/info.h"
 #include "stx.h"
 
 /* What an endpoint can transmit. */
@@ -39,21 +41,35 @@ void vrb_stx_ops_init(void)
 	ofi_ops_fill(&stx_ops);
 }
 
-static int check_attr(const struct vrb_domain *domain, const struct fi_tx_attr *attr)
+/* What endpoints of the domain have at most. */
+static struct fi_tx_attr limits_of(const struct vrb_domain *domain)
 {
 	const struct ibv_device_attr *device = &domain->attr;
 
-	if (!(attr->caps & ~STX_CAPS) && attr->size <= (size_t)device->max_qp_wr &&
-	    attr->iov_limit <= (size_t)device->max_sge && attr->iov_limit <= VRB_IOV_MAX &&
-	    attr->rma_iov_limit <= 1)
+	if (vrb_rdm_is_domain(domain))
+		return vrb_rdm_tx_limits();
+	return (struct fi_tx_attr){
+		.caps = STX_CAPS,
+		.size = (size_t)device->max_qp_wr,
+		.iov_limit = device->max_sge < VRB_IOV_MAX ? (size_t)device->max_sge : VRB_IOV_MAX,
+		.rma_iov_limit = 1,
+	};
+}
+
+static int check_attr(const struct vrb_domain *domain, const struct fi_tx_attr *attr)
+{
+	const struct fi_tx_attr limit = limits_of(domain);
+
+	if (!(attr->caps & ~limit.caps) && attr->size <= limit.size &&
+	    attr->iov_limit <= limit.iov_limit && attr->rma_iov_limit <= limit.rma_iov_limit)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 		"fi_stx_context: caps 0x%llx, size %zu, iov_limit %zu, rma_iov_limit %zu; %s "
 		"allows "
-		"0x%llx, %d, %d and 1\n",
+		"0x%llx, %zu, %zu and %zu\n",
 		(unsigned long long)attr->caps, attr->size, attr->iov_limit, attr->rma_iov_limit,
-		ibv_get_device_name(domain->ctx->device), (unsigned long long)STX_CAPS,
-		device->max_qp_wr, device->max_sge < VRB_IOV_MAX ? device->max_sge : VRB_IOV_MAX);
+		ibv_get_device_name(domain->ctx->device), (unsigned long long)limit.caps,
+		limit.size, limit.iov_limit, limit.rma_iov_limit);
 	return -FI_EINVAL;
 }
 
@@ -97,7 +113,7 @@ static bool above(const char *name, size_t asked, size_t limit)
 	return true;
 }
 
-int vrb_stx_check(const struct vrb_stx *stx, const struct fi_tx_attr *attr)
+static int check_limits(const struct vrb_stx *stx, const struct fi_tx_attr *attr)
 {
 	const struct fi_tx_attr *limit = &stx->attr;
 
@@ -107,5 +123,27 @@ int vrb_stx_check(const struct vrb_stx *stx, const struct fi_tx_attr *attr)
 	    above("tx_attr->inject_size", attr->inject_size, limit->inject_size) ||
 	    above("tx_attr->iov_limit", attr->iov_limit, limit->iov_limit))
 		return -FI_EINVAL;
+	return 0;
+}
+
+int vrb_stx_bind(struct vrb_stx **slot, struct vrb_stx *stx, const struct vrb_domain *domain,
+		 const struct fi_tx_attr *attr, uint64_t flags)
+{
+	int ret;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (stx->domain != domain) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: the shared transmit context is of another domain\n");
+		return -FI_EINVAL;
+	}
+	if (*slot)
+		return -FI_EBUSY;
+	ret = check_limits(stx, attr);
+	if (ret)
+		return ret;
+	*slot = stx;
+	ofi_ref_get(&stx->ref);
 	return 0;
 }

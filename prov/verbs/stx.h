@@ -20,7 +20,8 @@ struct vrb_stx {
 
 int vrb_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
 		 void *context);
-/* Whether an endpoint with these attributes may be bound. 0 or -FI_EINVAL, logged. */
-int vrb_stx_check(const struct vrb_stx *stx, const struct fi_tx_attr *attr);
+/* Binds the context to an endpoint of the domain, with these attributes: *slot is its. 0 or -FI_E*. */
+int vrb_stx_bind(struct vrb_stx **slot, struct vrb_stx *stx, const struct vrb_domain *domain,
+		 const struct fi_tx_attr *attr, uint64_t flags);
 
 #endif

@@ -4,16 +4,19 @@
 
 #include <string.h>
 
-static void open_side(struct rdm_pair *pair, struct rdm_side *side)
+static void open_side(struct rdm_pair *pair, int i, const struct rdm_change *change)
 {
-	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE };
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = change->wait };
 	struct fi_av_attr av = { .type = FI_AV_TABLE };
+	struct rdm_side *side = &pair->side[i];
 
 	OK(fi_endpoint(pair->domain, pair->info, &side->ep, NULL));
 	OK(fi_cq_open(pair->domain, &cq, &side->cq, NULL));
 	OK(fi_av_open(pair->domain, &av, &side->av, NULL));
 	OK(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV));
 	OK(fi_ep_bind(side->ep, &side->av->fid, 0));
+	if (change->bind)
+		change->bind(pair, i);
 	OK(fi_enable(side->ep));
 }
 
@@ -30,6 +33,11 @@ static fi_addr_t insert(struct rdm_side *into, struct rdm_side *of)
 
 void rdm_open(struct rdm_pair *pair, int mr_mode)
 {
+	rdm_open_with(pair, mr_mode, &(struct rdm_change){ .wait = FI_WAIT_NONE });
+}
+
+void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change)
+{
 	struct fi_info *hints = fi_allocinfo();
 	int i;
 
@@ -40,12 +48,14 @@ void rdm_open(struct rdm_pair *pair, int mr_mode)
 	hints->domain_attr->mr_mode = mr_mode;
 	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
 	hints->fabric_attr->prov_name = strdup("verbs");
+	if (change->hints)
+		change->hints(hints);
 	OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &pair->info));
 	fi_freeinfo(hints);
 	OK(fi_fabric(pair->info->fabric_attr, &pair->fabric, NULL));
 	OK(fi_domain(pair->fabric, pair->info, &pair->domain, NULL));
 	for (i = 0; i < 2; i++)
-		open_side(pair, &pair->side[i]);
+		open_side(pair, i, change);
 	for (i = 0; i < 2; i++) {
 		pair->side[i].peer = insert(&pair->side[i], &pair->side[!i]);
 		pair->side[i].self = insert(&pair->side[i], &pair->side[i]);
@@ -57,7 +67,8 @@ void rdm_close(struct rdm_pair *pair)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		OK(fi_close(&pair->side[i].ep->fid));
+		if (pair->side[i].ep) /* else the test closed it */
+			OK(fi_close(&pair->side[i].ep->fid));
 		OK(fi_close(&pair->side[i].cq->fid));
 		OK(fi_close(&pair->side[i].av->fid));
 	}

@@ -27,8 +27,19 @@ struct rdm_pair {
 	struct rdm_side side[2];
 };
 
+#define RDM_PROV_KEYS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+/* What a test wants to be different; NULL and 0 stand for nothing. */
+struct rdm_change {
+	void (*hints)(struct fi_info *hints);
+	void (*bind)(struct rdm_pair *pair,
+		     int side); /* more to the endpoint, before it is enabled */
+	enum fi_wait_obj wait;	/* of the completion queues */
+};
+
 /* mr_mode as in the hints. */
 void rdm_open(struct rdm_pair *pair, int mr_mode);
+void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change);
 void rdm_close(struct rdm_pair *pair);
 /* One completion of a side, while both make progress: what arrives meanwhile at the other is an error. */
 struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side);

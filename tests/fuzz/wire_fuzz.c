@@ -69,9 +69,10 @@ static void write_packet(const char *dir, enum vrb_wire_type type)
 	size_t len;
 
 	vrb_wire_put_region(list, 0, &(struct vrb_wire_region){ 0x1000, 8, 8 });
-	if (type == VRB_WIRE_RTS || type == VRB_WIRE_CTS || type == VRB_WIRE_SEG_FIRST)
-		p.total = type == VRB_WIRE_SEG_FIRST ? 100 : 8;
-	p.count = type == VRB_WIRE_RTS || type == VRB_WIRE_CTS || type == VRB_WIRE_ATOMIC_REQ;
+	p.count = type == VRB_WIRE_RTS || type == VRB_WIRE_CTS || type == VRB_WIRE_RMA_NOTE ||
+		  type == VRB_WIRE_ATOMIC_REQ;
+	if (type != VRB_WIRE_ATOMIC_REQ && (p.count || type == VRB_WIRE_SEG_FIRST))
+		p.total = p.count ? 8 : 100;
 	p.flags = type == VRB_WIRE_EAGER ? VRB_WIRE_TAGGED | VRB_WIRE_DATA : 0;
 	p.offset = type == VRB_WIRE_SEG_NEXT ? 10 : 0;
 	if (type == VRB_WIRE_ATOMIC_REQ) {

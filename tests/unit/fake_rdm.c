@@ -2,11 +2,13 @@
 /* Where the rig's domain would have reliable datagrams: there are none. */
 #include <rdma/fi_errno.h>
 #include "verbs_rig.h"
+#include "prov/verbs/rdm/all.h"
 #include "prov/verbs/rdm/atomic.h"
 #include "prov/verbs/rdm/av.h"
 #include "prov/verbs/rdm/cache.h"
 #include "prov/verbs/rdm/cq.h"
 #include "prov/verbs/rdm/ep.h"
+#include "prov/verbs/rdm/info.h"
 
 void fake_rdm(void)
 {
@@ -74,4 +76,36 @@ int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq)
 {
 	(void)cq;
 	return -FI_ENOSYS;
+}
+
+const struct ofi_poll_ops vrb_rdm_poll_ops;
+
+struct fi_tx_attr vrb_rdm_tx_limits(void)
+{
+	return (struct fi_tx_attr){ 0 };
+}
+
+int vrb_rdm_all_open(struct vrb_domain *domain, struct vrb_rdm_all **all)
+{
+	(void)domain;
+	(void)all;
+	return -FI_ENOSYS;
+}
+
+void vrb_rdm_all_close(struct vrb_rdm_all *all)
+{
+	(void)all;
+}
+
+int vrb_rdm_all_watch(struct vrb_rdm_all *all, struct ofi_cntr *cntr)
+{
+	(void)all;
+	(void)cntr;
+	return -FI_ENOSYS;
+}
+
+void vrb_rdm_all_unwatch(struct vrb_rdm_all *all, struct ofi_cntr *cntr)
+{
+	(void)all;
+	(void)cntr;
 }

@@ -21,6 +21,7 @@ static struct vrb_cmwire request(void)
 		.expected = 5,
 		.addr = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 },
 		.port = 7471,
+		.flags = VRB_CMWIRE_RMA_NOTES,
 		.eager = 16384,
 		.serial = 0x01020304,
 	};
@@ -49,6 +50,7 @@ static void test_round_trip(void **state)
 	assert_int_equal(out.expected, in.expected);
 	assert_memory_equal(out.addr, in.addr, sizeof(in.addr));
 	assert_int_equal(out.port, in.port);
+	assert_int_equal(out.flags, in.flags);
 	assert_int_equal(out.eager, in.eager);
 	assert_int_equal(out.serial, in.serial);
 	assert_int_equal(vrb_cmwire_common(&out), VRB_WIRE_VERSION);
@@ -85,7 +87,7 @@ static void test_wrong(void **state)
 		{ 6, 1, 0, VRB_WIRE_E_KIND },	  { 6, 1, 4, VRB_WIRE_E_KIND },
 		{ 6, 1, 3, VRB_WIRE_E_REASON },	  { 7, 1, 1, VRB_WIRE_E_REASON },
 		{ 8, 8, 0, VRB_WIRE_E_SIZE },	  { 40, 2, 0, VRB_WIRE_E_SIZE },
-		{ 42, 1, 1, VRB_WIRE_E_UNUSED },  { 44, 4, 0, VRB_WIRE_E_SIZE },
+		{ 42, 1, 2, VRB_WIRE_E_UNUSED },  { 44, 4, 0, VRB_WIRE_E_SIZE },
 		{ 44, 4, 0xff, VRB_WIRE_E_SIZE },
 	};
 	size_t i;

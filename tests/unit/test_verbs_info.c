@@ -10,6 +10,7 @@
 #include "prov/verbs/info.h"
 #include "prov/verbs/nic.h"
 #include "prov/verbs/prov.h"
+#include "prov/verbs/rdm/info.h"
 
 static struct vrb_device dev;
 static struct vrb_port port;
@@ -361,6 +362,33 @@ static void test_trigger(void **state)
 	assert_true(info->caps & info->tx_attr->caps & info->rx_attr->caps & FI_TRIGGER);
 }
 
+static void make_rdm(void)
+{
+	fi_freeinfo(info);
+	info = vrb_info_rdm(&dev, &port);
+	assert_non_null(info);
+	vrb_rdm_offer_mode(info, hints);
+}
+
+/* What costs those who have it is for who asks. */
+static void test_rdm(void **state)
+{
+	(void)state;
+	vrb_params.rdm_buffer_size = 16384;
+	make_rdm();
+	assert_int_equal((info->caps | info->rx_attr->caps) & FI_RMA_EVENT, 0);
+	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_MANUAL);
+	assert_int_equal(info->domain_attr->max_ep_stx_ctx, 1000);
+	assert_int_equal(info->domain_attr->max_ep_srx_ctx, 0);
+	assert_int_equal(info->domain_attr->max_ep_tx_ctx, 1);
+	assert_int_equal(info->domain_attr->max_ep_rx_ctx, 1);
+	hints->caps = FI_RMA | FI_RMA_EVENT;
+	hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
+	make_rdm();
+	assert_true(info->caps & info->rx_attr->caps & FI_RMA_EVENT);
+	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_AUTO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +397,7 @@ int main(void)
 		TEST(test_asked_sizes), TEST(test_tiny_limits), TEST(test_inline_maximum),
 		TEST(test_usable),	TEST(test_nic),		TEST(test_link),
 		TEST(test_trigger),	TEST(test_shared),	TEST(test_multi),
+		TEST(test_rdm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include "atomic.h"
 #include "carry.h"
+#include "note.h"
 #include "op.h"
 #include "prov/verbs/mr.h"
 
@@ -306,6 +307,8 @@ enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
 		rsp.status = FI_EOPNOTSUPP;
 	else
 		rsp.status = (uint32_t)perform(peer->ep->domain, packet, old);
+	if (!rsp.status)
+		vrb_rdm_note_atomic(peer->ep, packet);
 	vrb_rdm_answer(peer, &rsp, old, rsp.status ? 0 : len);
 	return VRB_WIRE_OK;
 }

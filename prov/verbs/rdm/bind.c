@@ -8,6 +8,7 @@
 #include "ep.h"
 #include "msg.h"
 #include "prov/verbs/prov.h"
+#include "prov/verbs/stx.h"
 
 static int bind_cq(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, uint64_t flags)
 {
@@ -37,14 +38,30 @@ static const uint64_t cntr_flags[] = {
 	[VRB_RDM_RECV] = FI_RECV,
 	[VRB_RDM_RMA_READ] = FI_READ,
 	[VRB_RDM_RMA_WRITE] = FI_WRITE,
+	[VRB_RDM_REMOTE_READ] = FI_REMOTE_READ,
+	[VRB_RDM_REMOTE_WRITE] = FI_REMOTE_WRITE,
 };
+
+static int check_cntr_flags(const struct vrb_rdm *ep, uint64_t flags)
+{
+	const uint64_t remote = FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+	if (!flags || (flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | remote)))
+		return -FI_EBADFLAGS;
+	if (!(flags & remote) || ep->info->caps & FI_RMA_EVENT)
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the endpoint is "
+		"without FI_RMA_EVENT; ask for it in the capabilities of fi_getinfo\n");
+	return -FI_EOPNOTSUPP;
+}
 
 static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 {
-	int i;
+	int i, ret = check_cntr_flags(ep, flags);
 
-	if (!flags || (flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE)))
-		return flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) ? -FI_EOPNOTSUPP : -FI_EBADFLAGS;
+	if (ret)
+		return ret;
 	if (cntr->parent != &ep->domain->ref)
 		return -FI_EINVAL;
 	for (i = 0; i < VRB_RDM_COUNTS; i++)
@@ -96,10 +113,13 @@ int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return bind_av(ep, (struct vrb_rdm_av *)bfid);
 	case FI_CLASS_EQ:
 		return bind_eq(ep, (struct ofi_eq *)bfid);
+	case FI_CLASS_STX_CTX:
+		return vrb_stx_bind(&ep->stx, (struct vrb_stx *)bfid, ep->domain, ep->info->tx_attr,
+				    flags);
 	default:
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: object of class %zu; a reliable-datagram endpoint takes an "
-			"address vector, queues and counters\n",
+			"address vector, queues, counters and a shared transmit context\n",
 			bfid->fclass);
 		return -FI_EINVAL;
 	}

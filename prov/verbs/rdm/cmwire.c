@@ -53,6 +53,7 @@ void vrb_cmwire_build(uint8_t *bytes, const struct vrb_cmwire *cm)
 		.incarnation = htole64(cm->incarnation),
 		.expected = htole64(cm->expected),
 		.port = htole16(cm->port),
+		.flags = htole16(cm->flags),
 		.eager = htole32(cm->eager),
 		.serial = htole32(cm->serial),
 	};
@@ -86,7 +87,7 @@ static enum vrb_wire_error check_fixed(const struct cm_bytes *raw)
 
 static enum vrb_wire_error check_rest(const struct vrb_cmwire *cm)
 {
-	if (cm->flags)
+	if (cm->flags & ~VRB_CMWIRE_RMA_NOTES)
 		return VRB_WIRE_E_UNUSED;
 	if (!cm->incarnation || !cm->port)
 		return VRB_WIRE_E_SIZE;

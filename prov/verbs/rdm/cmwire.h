@@ -30,6 +30,12 @@ enum vrb_cmwire_reason {
 	VRB_CMWIRE_REASONS
 };
 
+/* Flags. */
+enum {
+	VRB_CMWIRE_RMA_NOTES =
+		1 << 0, /* the sender is to be told of each RMA operation on its memory */
+};
+
 struct vrb_cmwire {
 	uint8_t version;     /* the highest that the sender speaks */
 	uint8_t version_min; /* the lowest */
@@ -39,7 +45,7 @@ struct vrb_cmwire {
 	uint64_t expected;    /* the receiver's as far as the sender knows, or 0 */
 	uint8_t addr[16];     /* where the sender listens, IPv4 as ::ffff:a.b.c.d */
 	uint16_t port;
-	uint16_t flags;	 /* 0 */
+	uint16_t flags;	 /* VRB_CMWIRE_RMA_NOTES */
 	uint32_t serial; /* of the sender's requests so far: an older request comes late */
 	uint32_t eager;	 /* payload that the sender's buffers hold behind the largest header */
 };

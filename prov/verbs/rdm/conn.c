@@ -263,8 +263,7 @@ static void answered(struct vrb_rdm_link *link, const struct rdma_cm_event *even
 		give_up(link, FI_EPROTO);
 		return;
 	}
-	link->peer->incarnation = cm.incarnation;
-	link->peer->eager = cm.eager;
+	vrb_rdm_conn_learn(link->peer, &cm);
 	if (vrb_rdm_link_connect(link) || rdma_establish(link->id)) {
 		give_up(link, FI_ECONNABORTED);
 		return;
@@ -380,8 +379,7 @@ static enum vrb_cmwire_reason take(struct vrb_rdm *ep, struct vrb_rdm_peer *peer
 	link->id = id;
 	link->mirror = self;
 	if (!self) {
-		peer->incarnation = cm->incarnation;
-		peer->eager = cm->eager;
+		vrb_rdm_conn_learn(peer, cm);
 		if (peer->link)
 			end(peer->link, FI_ECONNRESET);
 		if (peer->next)

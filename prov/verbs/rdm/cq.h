@@ -8,6 +8,7 @@
 #include <rdma/fi_eq.h>
 #include <ofi/cq_ring.h>
 #include <ofi/lock.h>
+#include <ofi/poll.h>
 #include <ofi/ref.h>
 #include <ofi/wait.h>
 #include "rdm.h"
@@ -37,6 +38,7 @@ int vrb_rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct f
 void vrb_rdm_cq_ops_init(void);
 /* Of the provider's completion queues: whether it is one of these. */
 bool vrb_rdm_is_cq(const struct fid *cq);
+extern const struct ofi_poll_ops vrb_rdm_poll_ops;
 int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq);
 /* The endpoint completes into the CQ, and is asked for progress when it is read. 0 or -FI_E*. */
 int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);

@@ -10,6 +10,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "all.h"
 #include "atomic.h"
 #include "av.h"
 #include "carry.h"
@@ -25,6 +26,7 @@
 #include "prov/verbs/mr.h"
 #include "prov/verbs/name.h"
 #include "prov/verbs/prov.h"
+#include "prov/verbs/stx.h"
 
 #define RX_DEPTH     512u
 #define TX_BUFS	     1024u
@@ -92,6 +94,8 @@ static int attach(struct vrb_rdm *ep)
 	if (!ret && ep->rx_cq && ep->rx_cq != ep->tx_cq)
 		ret = vrb_rdm_cq_attach(ep->rx_cq, ep, false);
 	ep->attached = 2;
+	if (!ret)
+		ret = vrb_rdm_all_add(ep->domain->all, ep);
 	for (i = 0; i < VRB_RDM_COUNTS && !ret; i++)
 		if (ep->cntrs[i])
 			ret = ofi_cntr_watch(ep->cntrs[i], &cntr_source, ep, ep->channel->fd);
@@ -105,6 +109,12 @@ static int missing(const struct vrb_rdm *ep)
 	if (!ep->av) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: no address vector is bound\n");
 		return -FI_ENOAV;
+	}
+	if (!ep->stx && ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: tx_ctx_cnt is FI_SHARED_CONTEXT and no shared transmit context "
+			"is bound\n");
+		return -FI_EOPBADSTATE;
 	}
 	if (!ep->tx_cq && (caps & FI_SEND) && !ep->cntrs[VRB_RDM_SEND]) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
@@ -181,6 +191,8 @@ static void unbind(struct vrb_rdm *ep)
 			ofi_ref_put(&ep->cntrs[i]->ref);
 	if (ep->eq)
 		ofi_ref_put(&ep->eq->ref);
+	if (ep->stx)
+		ofi_ref_put(&ep->stx->ref);
 	if (ep->av)
 		vrb_rdm_av_unbind(ep->av, ep);
 }
@@ -189,6 +201,7 @@ static void detach(struct vrb_rdm *ep)
 {
 	int i;
 
+	vrb_rdm_all_remove(ep->domain->all, ep);
 	if (ep->attached > 0 && ep->tx_cq)
 		vrb_rdm_cq_detach(ep->tx_cq, ep, true);
 	if (ep->attached > 1 && ep->rx_cq && ep->rx_cq != ep->tx_cq)

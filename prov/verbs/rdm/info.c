@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What a device's port can do with reliable datagrams. */
+#include <string.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include "info.h"
@@ -8,14 +9,15 @@
 #include "proto.h"
 
 #define TX_CAPS (FI_SEND | FI_READ | FI_WRITE)
-#define RX_CAPS \
-	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE)
+#define RX_CAPS                                                                          \
+	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | \
+	 FI_SOURCE | FI_RMA_EVENT)
 #define BOTH_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
 #define SIZE	  65536
 
-static void set_tx(struct fi_tx_attr *tx)
+struct fi_tx_attr vrb_rdm_tx_limits(void)
 {
-	*tx = (struct fi_tx_attr){
+	return (struct fi_tx_attr){
 		.caps = BOTH_CAPS | TX_CAPS,
 		.op_flags = FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
 			    FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA,
@@ -48,7 +50,7 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 		return NULL;
 	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM;
 	info->mode = 0;
-	set_tx(info->tx_attr);
+	*info->tx_attr = vrb_rdm_tx_limits();
 	set_rx(info->rx_attr);
 	info->ep_attr->type = FI_EP_RDM;
 	info->ep_attr->protocol = FI_PROTO_IB_RDM;
@@ -60,8 +62,32 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	info->domain_attr->mr_mode &= ~FI_MR_LOCAL;
 	info->domain_attr->cq_data_size = sizeof(uint64_t);
 	info->domain_attr->tx_ctx_cnt = info->domain_attr->rx_ctx_cnt = info->domain_attr->ep_cnt;
-	info->domain_attr->max_ep_stx_ctx = info->domain_attr->max_ep_srx_ctx = 0;
+	info->domain_attr->max_ep_stx_ctx = info->domain_attr->ep_cnt;
+	info->domain_attr->max_ep_srx_ctx = 0;
 	return info;
+}
+
+struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port *port)
+{
+	struct fi_info *info = vrb_info_rdm(dev, port);
+
+	if (!info)
+		return NULL;
+	info->ep_attr->protocol = FI_PROTO_RXM;
+	info->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
+	if (info->fabric_attr->prov_name)
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+/* Each operation of a peer is told of: that is for who asks. */
+static void offer_events(struct fi_info *info, const struct fi_info *hints)
+{
+	if (hints && hints->caps & FI_RMA_EVENT)
+		return;
+	info->caps &= ~FI_RMA_EVENT;
+	info->rx_attr->caps &= ~FI_RMA_EVENT;
 }
 
 void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
@@ -69,8 +95,11 @@ void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
 	const int need = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	int asked;
 
+	offer_events(info, hints);
 	if (!hints || !hints->domain_attr)
 		return;
+	if (hints->domain_attr->data_progress == FI_PROGRESS_AUTO)
+		info->domain_attr->data_progress = FI_PROGRESS_AUTO;
 	asked = hints->domain_attr->mr_mode;
 	if (asked == FI_MR_BASIC || (asked != FI_MR_SCALABLE && (asked & need) == need))
 		return;

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "carry.h"
 #include "conn.h"
+#include "note.h"
 #include "op.h"
 #include "progress.h"
 
@@ -132,7 +133,8 @@ void vrb_rdm_op_done(struct vrb_rdm_op *op, int err, int status)
 		op->err = err;
 		op->status = status;
 	}
-	if (!op->inflight && (op->err || op->posted == op->total) && op->kind != VRB_RDM_OP_ATOMIC)
+	if (!op->inflight && (op->err || (op->posted_all && !op->owes)) &&
+	    op->kind != VRB_RDM_OP_ATOMIC)
 		finish(op);
 }
 
@@ -196,10 +198,22 @@ static int post_rdma(struct vrb_rdm_op *op)
 	return 0;
 }
 
+static int post_all(struct vrb_rdm_op *op)
+{
+	int ret;
+
+	do {
+		if (!vrb_flow_has_data_credit(&op->peer->proto.flow))
+			return -FI_EAGAIN;
+		ret = post_rdma(op);
+	} while (!ret && op->posted < op->total);
+	op->posted_all = !ret;
+	return ret;
+}
+
 /* 0 when all of it is posted. */
 static int post(struct vrb_rdm_op *op)
 {
-	struct vrb_flow *flow = &op->peer->proto.flow;
 	int ret;
 
 	ret = vrb_rdm_keys_resolve(op);
@@ -207,11 +221,13 @@ static int post(struct vrb_rdm_op *op)
 		return ret;
 	if (op->kind == VRB_RDM_OP_ATOMIC)
 		return vrb_rdm_atomic_post(op);
-	do {
-		if (!vrb_flow_has_data_credit(flow))
-			return -FI_EAGAIN;
-		ret = post_rdma(op);
-	} while (!ret && op->posted < op->total);
+	op->owes = vrb_rdm_note_is_due(op);
+	if (!op->posted_all)
+		ret = post_all(op);
+	if (!ret && op->owes) {
+		ret = vrb_rdm_note_post(op);
+		op->owes = ret;
+	}
 	return ret;
 }
 
@@ -273,6 +289,8 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 		STAILQ_REMOVE_HEAD(&peer->ops, link);
 		if (ret)
 			fail(op, -ret);
+		else if (!op->inflight && op->kind != VRB_RDM_OP_ATOMIC)
+			finish(op); /* while it waited to post its note */
 	}
 }
 
@@ -343,6 +361,8 @@ enum vrb_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
 		return vrb_rdm_key_request(peer, packet);
 	case VRB_WIRE_KEY_RSP:
 		return vrb_rdm_key_answer(peer, packet);
+	case VRB_WIRE_RMA_NOTE:
+		return vrb_rdm_note(peer, packet);
 	default:
 		return VRB_WIRE_E_TYPE;
 	}

@@ -43,7 +43,10 @@ struct vrb_rdm_op {
 	uint16_t use;
 	uint8_t kind;
 	bool fence;
-	bool waiting; /* in peer->answers */
+	bool waiting;  /* in peer->answers */
+	bool has_data; /* for the target's completion queue */
+	bool owes;     /* a note, once all is posted */
+	bool posted_all;
 	uint32_t id;
 	struct vrb_rdm_peer *peer;
 	void *context;
@@ -52,7 +55,8 @@ struct vrb_rdm_op {
 	struct vrb_rdm_local local[VRB_PROTO_IOV];
 	struct vrb_rdm_remote remote[VRB_PROTO_IOV];
 	size_t total;
-	size_t posted;			    /* bytes */
+	size_t posted; /* bytes */
+	uint64_t data;
 	uint32_t inflight;		    /* work requests */
 	int err;			    /* FI_E* */
 	int status;			    /* of the work request that failed */
@@ -80,7 +84,7 @@ struct vrb_rdm_op *vrb_rdm_op_at(struct vrb_rdm *ep, uint32_t id);
 /* The peer is gone: what waits fails. */
 void vrb_rdm_ops_fail(struct vrb_rdm_peer *peer, int err);
 void vrb_rdm_ops_fini(struct vrb_rdm *ep);
-/* Packets of atomics and keys. */
+/* Packets of atomics, keys and notes. */
 enum vrb_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
 				      const struct vrb_wire_packet *packet);
 

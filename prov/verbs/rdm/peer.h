@@ -15,6 +15,8 @@ struct vrb_rdm_peer {
 	struct vrb_rdm_link *next;   /* that is being made */
 	uint64_t incarnation;	     /* 0 while unknown */
 	size_t eager;		     /* payload that the peer has room for */
+	bool notes;		     /* it is to be told of RMA on its memory */
+	bool direct;		     /* a write needs nothing but its work request */
 	uint64_t deadline, retry_at; /* ms; 0 while it is not wanted */
 	uint64_t delay;
 	fi_addr_t fi_addr; /* FI_ADDR_NOTAVAIL while it has none */

@@ -3,7 +3,7 @@
  * The reliable-datagram endpoint on verbs: one shared receive queue, one CQ for everything, one RC queue
  * pair per peer, connected at first use. The protocol is proto.h's; this is what carries it.
  *
- * Locks, in the order they are taken: cq->eps_lock, av->lock, ep->lock, cq->lock. ep->lock guards the endpoint, its
+ * Locks, in the order they are taken: all->lock, cq->eps_lock, av->lock, ep->lock, cq->lock. ep->lock guards the endpoint, its
  * peers and all of the protocol; the event thread takes it too.
  */
 #ifndef VRB_RDM_H
@@ -30,6 +30,7 @@ struct vrb_rdm_av;
 struct vrb_rdm_cq;
 struct vrb_rdm_link;
 struct vrb_rdm_peer;
+struct vrb_stx;
 
 /* The operations of the application, and what they carry besides the protocol's part. */
 struct vrb_rdm_out {
@@ -48,7 +49,15 @@ struct vrb_rdm_recv {
 SLIST_HEAD(vrb_rdm_outs, vrb_rdm_out);
 SLIST_HEAD(vrb_rdm_recvs, vrb_rdm_recv);
 
-enum { VRB_RDM_SEND, VRB_RDM_RECV, VRB_RDM_RMA_READ, VRB_RDM_RMA_WRITE, VRB_RDM_COUNTS };
+enum {
+	VRB_RDM_SEND,
+	VRB_RDM_RECV,
+	VRB_RDM_RMA_READ,
+	VRB_RDM_RMA_WRITE,
+	VRB_RDM_REMOTE_READ,
+	VRB_RDM_REMOTE_WRITE,
+	VRB_RDM_COUNTS
+};
 
 /* An address as the AV keeps it and as peers are found by. */
 struct vrb_rdm_addr {
@@ -90,6 +99,8 @@ struct vrb_rdm {
 	struct fi_info *info;
 	struct vrb_rdm_av *av;
 	struct ofi_eq *eq;
+	struct vrb_stx *stx;
+	bool in_all;  /* of domain->all */
 	int attached; /* to tx_cq, to rx_cq */
 	struct vrb_proto proto;
 	struct vrb_match_node **buckets;
@@ -136,7 +147,7 @@ struct vrb_rdm {
 	struct vrb_rdm_graves graves;
 	bool closing;
 
-	LIST_ENTRY(vrb_rdm) tx_link, rx_link, av_link;
+	LIST_ENTRY(vrb_rdm) tx_link, rx_link, av_link, all_link;
 };
 
 static inline struct vrb_rdm *vrb_rdm(struct fid_ep *fid)

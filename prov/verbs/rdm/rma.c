@@ -7,8 +7,8 @@
 #include "link.h"
 #include "op.h"
 
-#define WRITE_FLAGS                                                            \
-	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
+#define WRITE_FLAGS                                                                                \
+	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_REMOTE_CQ_DATA | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define READ_FLAGS                                                                        \
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
@@ -24,11 +24,12 @@ struct rma {
 	size_t rma_count;
 	void *context;
 	uint64_t flags; /* FI_COMPLETION where an entry is wanted */
+	uint64_t data;
 };
 
 static uint64_t default_flags(const struct vrb_rdm *ep)
 {
-	return (ep->tx_op_flags & (WRITE_FLAGS & ~FI_INJECT)) |
+	return (ep->tx_op_flags & (WRITE_FLAGS & ~(FI_INJECT | FI_REMOTE_CQ_DATA))) |
 	       (ep->tx_selective ? 0 : FI_COMPLETION);
 }
 
@@ -141,6 +142,8 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	op->context = rma->context;
 	op->flags = FI_RMA | what | (rma->flags & FI_COMPLETION ? 0 : VRB_SILENT);
 	op->total = total;
+	op->has_data = rma->flags & FI_REMOTE_CQ_DATA;
+	op->data = rma->data;
 	for (i = 0; i < rma->rma_count; i++)
 		op->remote[i] = (struct vrb_rdm_remote){ .addr = rma->rma[i].addr,
 							 .len = rma->rma[i].len,
@@ -169,7 +172,7 @@ static inline bool write_now(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, cons
 	uint64_t flags = FI_RMA | FI_WRITE | (rma->flags & FI_COMPLETION ? 0 : VRB_SILENT);
 
 	if (rma->kind != VRB_RDM_OP_WRITE || total > ep->inline_max || !total || rma->count != 1 ||
-	    rma->rma_count != 1 || (rma->flags & FI_FENCE) || !ep->prov_keys ||
+	    rma->rma_count != 1 || (rma->flags & (FI_FENCE | FI_REMOTE_CQ_DATA)) || !peer->direct ||
 	    rma->rma->key >> 32 || !peer->proto.up || !STAILQ_EMPTY(&peer->ops) ||
 	    !vrb_flow_has_data_credit(&peer->proto.flow))
 		return false;
@@ -205,7 +208,7 @@ static ssize_t one(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const void *bu
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 	const struct fi_rma_iov rma_iov = { .addr = remote, .len = len, .key = key };
-	const struct rma rma = { kind, &iov, &desc, 1, addr, &rma_iov, 1, context, flags };
+	const struct rma rma = { kind, &iov, &desc, 1, addr, &rma_iov, 1, context, flags, 0 };
 
 	return transfer(vrb_rdm(fid), &rma);
 }
@@ -216,9 +219,9 @@ static ssize_t many(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const struct 
 {
 	struct fi_rma_iov rma_iov = { .addr = remote, .key = key };
 	struct vrb_rdm *ep = vrb_rdm(fid);
-	const struct rma rma = { kind,	iov,	 desc,
-				 count, addr,	 &rma_iov,
-				 1,	context, default_flags(ep) };
+	const struct rma rma = {
+		kind, iov, desc, count, addr, &rma_iov, 1, context, default_flags(ep), 0
+	};
 
 	if (count > VRB_PROTO_IOV || (count && !iov) || !sum(iov, count, &rma_iov.len))
 		return -FI_EINVAL;
@@ -232,9 +235,10 @@ static ssize_t msg(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const struct f
 
 	if (!msg)
 		return -FI_EINVAL;
-	return transfer(ep, &(struct rma){ kind, msg->msg_iov, msg->desc, msg->iov_count, msg->addr,
-					   msg->rma_iov, msg->rma_iov_count, msg->context,
-					   flags | (ep->tx_selective ? 0 : FI_COMPLETION) });
+	return transfer(ep,
+			&(struct rma){ kind, msg->msg_iov, msg->desc, msg->iov_count, msg->addr,
+				       msg->rma_iov, msg->rma_iov_count, msg->context,
+				       flags | (ep->tx_selective ? 0 : FI_COMPLETION), msg->data });
 }
 
 static ssize_t rdm_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
@@ -279,6 +283,32 @@ static ssize_t rdm_inject_write(struct fid_ep *fid, const void *buf, size_t len,
 	return one(fid, VRB_RDM_OP_WRITE, buf, len, NULL, addr, remote, key, NULL, FI_INJECT);
 }
 
+static ssize_t with_data(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
+			 fi_addr_t addr, uint64_t remote, uint64_t key, void *context,
+			 uint64_t flags)
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+	const struct fi_rma_iov rma_iov = { .addr = remote, .len = len, .key = key };
+
+	return transfer(vrb_rdm(fid),
+			&(struct rma){ VRB_RDM_OP_WRITE, &iov, &desc, 1, addr, &rma_iov, 1, context,
+				       flags | FI_REMOTE_CQ_DATA, data });
+}
+
+static ssize_t rdm_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			     uint64_t data, fi_addr_t addr, uint64_t remote, uint64_t key,
+			     void *context)
+{
+	return with_data(fid, buf, len, desc, data, addr, remote, key, context,
+			 default_flags(vrb_rdm(fid)));
+}
+
+static ssize_t rdm_inject_writedata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+				    fi_addr_t addr, uint64_t remote, uint64_t key)
+{
+	return with_data(fid, buf, len, NULL, data, addr, remote, key, NULL, FI_INJECT);
+}
+
 struct fi_ops_rma vrb_rdm_rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = rdm_read,
@@ -288,4 +318,6 @@ struct fi_ops_rma vrb_rdm_rma_ops = {
 	.writev = rdm_writev,
 	.writemsg = rdm_writemsg,
 	.inject = rdm_inject_write,
+	.writedata = rdm_writedata,
+	.injectdata = rdm_inject_writedata,
 };

@@ -49,6 +49,8 @@ static const struct shape shapes[VRB_WIRE_TYPES] = {
 	[VRB_WIRE_KEY_RSP] = { "KEY_RSP", HAS_STATUS | HAS_RANGE, 0 },
 	[VRB_WIRE_BYE] = { "BYE", 0, 0 },
 	[VRB_WIRE_BYE_RSP] = { "BYE_RSP", HAS_STATUS, 0 },
+	[VRB_WIRE_RMA_NOTE] = { "RMA_NOTE", HAS_TOTAL | HAS_TAG | HAS_LIST,
+				VRB_WIRE_DATA | VRB_WIRE_READ },
 };
 
 static const char *const errors[VRB_WIRE_ERRORS] = {
@@ -238,6 +240,7 @@ static enum vrb_wire_error check_meaning(const struct vrb_wire_packet *p)
 									   : VRB_WIRE_E_OFFSET;
 	case VRB_WIRE_RTS:
 	case VRB_WIRE_CTS:
+	case VRB_WIRE_RMA_NOTE:
 		return check_regions(p);
 	case VRB_WIRE_ATOMIC_REQ:
 		return check_atomic(p);

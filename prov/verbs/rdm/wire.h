@@ -21,6 +21,7 @@
  *   KEY_RSP     status rkey addr len
  *   BYE         nothing to send for long: may the connection end?
  *   BYE_RSP     status: 0, and nothing will be sent on it any more; or FI_EBUSY
+ *   RMA_NOTE    total [data] regions[count]: the sender wrote the regions; with READ: it read them
  *
  * `id` is the sender's number of the message or request.
  */
@@ -56,6 +57,7 @@ enum vrb_wire_type {
 	VRB_WIRE_KEY_RSP,
 	VRB_WIRE_BYE,
 	VRB_WIRE_BYE_RSP,
+	VRB_WIRE_RMA_NOTE,
 	VRB_WIRE_TYPES
 };
 
@@ -65,6 +67,7 @@ enum {
 	VRB_WIRE_DATA = 1 << 1,	    /* 8 bytes of CQ data */
 	VRB_WIRE_WANT_ACK = 1 << 2, /* an ACK when the message is in the user's buffer */
 	VRB_WIRE_WRITTEN = 1 << 3,
+	VRB_WIRE_READ = 1 << 4,
 };
 
 struct vrb_wire_base {

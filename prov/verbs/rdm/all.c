@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The enabled endpoints of a domain, and its thread, which sleeps until one of them has something to do. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <ofi/cntr.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "all.h"
+#include "progress.h"
+#include "prov/verbs/prov.h"
+
+struct vrb_rdm_all {
+	struct ofi_lock
+		lock; /* guards the list, and keeps an endpoint from closing; before ep->lock */
+	LIST_HEAD(, vrb_rdm) eps;
+	int epfd; /* the channels of the endpoints, and wakefd */
+	int wakefd;
+	bool stop; /* atomic */
+	bool running;
+	pthread_t thread;
+};
+
+/* Another thread that is at it already does it for us. */
+static void progress(void *object)
+{
+	struct vrb_rdm_all *all = object;
+	struct vrb_rdm *ep;
+
+	if (!ofi_trylock(&all->lock))
+		return;
+	LIST_FOREACH (ep, &all->eps, all_link)
+		vrb_rdm_progress(ep);
+	ofi_unlock(&all->lock);
+}
+
+static int arm(void *object)
+{
+	struct vrb_rdm_all *all = object;
+	struct vrb_rdm *ep;
+	int ret = 0;
+
+	ofi_lock(&all->lock);
+	LIST_FOREACH (ep, &all->eps, all_link)
+		if (vrb_rdm_arm(ep))
+			ret = -FI_EAGAIN;
+	ofi_unlock(&all->lock);
+	return ret;
+}
+
+static const struct ofi_cntr_source_ops source = {
+	.progress = progress,
+	.arm = arm,
+};
+
+int vrb_rdm_all_watch(struct vrb_rdm_all *all, struct ofi_cntr *cntr)
+{
+	return ofi_cntr_watch(cntr, &source, all, all->epfd);
+}
+
+void vrb_rdm_all_unwatch(struct vrb_rdm_all *all, struct ofi_cntr *cntr)
+{
+	ofi_cntr_unwatch(cntr, all);
+}
+
+static void *work(void *arg)
+{
+	struct vrb_rdm_all *all = arg;
+	struct epoll_event event;
+
+	while (!__atomic_load_n(&all->stop, __ATOMIC_ACQUIRE)) {
+		if (arm(all))
+			sched_yield();
+		else
+			epoll_wait(all->epfd, &event, 1, -1);
+	}
+	return NULL;
+}
+
+/* The application's signals are not for this thread. */
+static int start(struct vrb_rdm_all *all)
+{
+	sigset_t every, before;
+	int err;
+
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &before);
+	err = pthread_create(&all->thread, NULL, work, all);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	all->running = !err;
+	return err;
+}
+
+static void wake(struct vrb_rdm_all *all)
+{
+	uint64_t one = 1;
+
+	while (write(all->wakefd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+void vrb_rdm_all_close(struct vrb_rdm_all *all)
+{
+	if (!all)
+		return;
+	if (all->running) {
+		__atomic_store_n(&all->stop, true, __ATOMIC_RELEASE);
+		wake(all);
+		pthread_join(all->thread, NULL);
+	}
+	if (all->wakefd >= 0)
+		close(all->wakefd);
+	if (all->epfd >= 0)
+		close(all->epfd);
+	free(all);
+}
+
+static int watch_fd(struct vrb_rdm_all *all, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(all->epfd, EPOLL_CTL_ADD, fd, &event) ? errno : 0;
+}
+
+static int setup(struct vrb_rdm_all *all, bool automatic)
+{
+	int err;
+
+	all->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (all->epfd < 0)
+		return errno;
+	if (!automatic)
+		return 0;
+	all->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (all->wakefd < 0)
+		return errno;
+	err = watch_fd(all, all->wakefd);
+	return err ? err : start(all);
+}
+
+int vrb_rdm_all_open(struct vrb_domain *domain, struct vrb_rdm_all **out)
+{
+	struct vrb_rdm_all *all = calloc(1, sizeof(*all));
+	int err;
+
+	if (!all)
+		return -FI_ENOMEM;
+	ofi_lock_init(&all->lock);
+	LIST_INIT(&all->eps);
+	all->epfd = all->wakefd = -1;
+	err = setup(all, domain->info->domain_attr->data_progress == FI_PROGRESS_AUTO);
+	if (err) {
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "fi_domain: what makes progress: %s\n",
+			strerror(err));
+		vrb_rdm_all_close(all);
+		return -err;
+	}
+	*out = all;
+	return 0;
+}
+
+/* The thread, asleep, does not know the new one. */
+int vrb_rdm_all_add(struct vrb_rdm_all *all, struct vrb_rdm *ep)
+{
+	int err = watch_fd(all, ep->channel->fd);
+
+	if (err)
+		return -err;
+	ofi_lock(&all->lock);
+	LIST_INSERT_HEAD(&all->eps, ep, all_link);
+	ep->in_all = true;
+	ofi_unlock(&all->lock);
+	if (all->running)
+		vrb_rdm_arm(ep);
+	return 0;
+}
+
+void vrb_rdm_all_remove(struct vrb_rdm_all *all, struct vrb_rdm *ep)
+{
+	if (!ep->in_all)
+		return;
+	ofi_lock(&all->lock);
+	LIST_REMOVE(ep, all_link);
+	ep->in_all = false;
+	ofi_unlock(&all->lock);
+	epoll_ctl(all->epfd, EPOLL_CTL_DEL, ep->channel->fd, NULL);
+}

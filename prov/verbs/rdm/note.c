@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Notes of RMA to its target: sending them; counters and entries of the completion queue there. */
+#include <string.h>
+#include <ofi/cntr.h>
+#include <rdma/fi_errno.h>
+#include "cq.h"
+#include "note.h"
+#include "prov/verbs/mr.h"
+
+/* A read may be overtaken by what follows it, unless that waits for it. */
+static int post_packet(struct vrb_rdm_peer *peer, const uint8_t *header, size_t len, bool fence)
+{
+	struct vrb_rdm *ep = peer->ep;
+	struct ibv_sge sge = { .addr = (uintptr_t)header, .length = (uint32_t)len };
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_SEND,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.send_flags = fence ? IBV_SEND_FENCE : 0,
+	};
+	uint64_t flags = (uint64_t)VRB_RDM_PACKET << VRB_RDM_KIND_SHIFT | VRB_SILENT;
+	struct vrb_rdm_buf *bounce = NULL;
+
+	if (len <= ep->inline_max + sizeof(struct vrb_wire_plain)) {
+		wr.send_flags |= IBV_SEND_INLINE;
+	} else {
+		bounce = vrb_rdm_pool_get(&ep->tx_bufs);
+		if (!bounce)
+			return -FI_EAGAIN;
+		memcpy(bounce->data, header, len);
+		sge.addr = (uintptr_t)bounce->data;
+		sge.lkey = bounce->lkey;
+	}
+	if (!vrb_rdm_link_post(peer->link, &wr, flags, NULL, bounce))
+		return 0;
+	if (bounce)
+		vrb_rdm_pool_put(&ep->tx_bufs, bounce);
+	return -FI_EAGAIN;
+}
+
+int vrb_rdm_note_post(struct vrb_rdm_op *op)
+{
+	uint8_t header[VRB_WIRE_HEADER_MAX], list[VRB_PROTO_IOV * sizeof(struct vrb_wire_region)];
+	struct vrb_wire_packet packet = {
+		.type = VRB_WIRE_RMA_NOTE,
+		.flags = (uint8_t)((op->kind == VRB_RDM_OP_READ ? VRB_WIRE_READ : 0) |
+				   (op->has_data ? VRB_WIRE_DATA : 0)),
+		.total = op->total,
+		.data = op->data,
+		.list = list,
+	};
+	uint8_t i;
+	int ret;
+
+	if (!vrb_flow_has_data_credit(&op->peer->proto.flow))
+		return -FI_EAGAIN;
+	for (i = 0; i < op->remote_count; i++)
+		if (op->remote[i].len)
+			vrb_wire_put_region(list, packet.count++,
+					    &(struct vrb_wire_region){ op->remote[i].addr,
+								       op->remote[i].len,
+								       op->remote[i].key });
+	ret = post_packet(op->peer, header, vrb_wire_build(header, &packet),
+			  op->kind == VRB_RDM_OP_READ);
+	if (!ret)
+		vrb_flow_take(&op->peer->proto.flow);
+	return ret;
+}
+
+/* The target's side. */
+
+static void count(struct vrb_rdm *ep, bool read)
+{
+	struct ofi_cntr *cntr = ep->cntrs[read ? VRB_RDM_REMOTE_READ : VRB_RDM_REMOTE_WRITE];
+
+	if (cntr && !ep->closing)
+		ofi_cntr_count(cntr, 1);
+}
+
+/* An operation counts once for a region that it names several times in a row. */
+static void count_regions(struct vrb_domain *domain, const struct vrb_wire_packet *packet,
+			  uint64_t (*key_at)(const void *list, unsigned int i), bool read)
+{
+	uint64_t key, last = 0;
+	uint8_t i;
+
+	for (i = 0; i < packet->count; i++) {
+		key = key_at(packet->list, i);
+		if (!i || key != last)
+			vrb_mr_count(domain, key, read ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+		last = key;
+	}
+}
+
+static uint64_t key_of_region(const void *list, unsigned int i)
+{
+	struct vrb_wire_region region;
+
+	vrb_wire_get_region(list, i, &region);
+	return region.key;
+}
+
+static uint64_t key_of_target(const void *list, unsigned int i)
+{
+	struct vrb_wire_target target;
+
+	vrb_wire_get_target(list, i, &target);
+	return target.key;
+}
+
+enum vrb_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet)
+{
+	bool read = packet->flags & VRB_WIRE_READ;
+	struct vrb_rdm *ep = peer->ep;
+	struct ofi_cq_item item = {
+		.flags = FI_RMA | FI_REMOTE_CQ_DATA | (read ? FI_REMOTE_READ : FI_REMOTE_WRITE),
+		.len = packet->total,
+		.data = packet->data,
+	};
+
+	if (ep->info->caps & FI_RMA_EVENT) {
+		count_regions(ep->domain, packet, key_of_region, read);
+		count(ep, read);
+	}
+	if ((packet->flags & VRB_WIRE_DATA) && ep->rx_cq && !ep->closing) {
+		item.src = vrb_rdm_peer_source(peer);
+		vrb_rdm_cq_put(ep->rx_cq, &item);
+	}
+	return VRB_WIRE_OK;
+}
+
+void vrb_rdm_note_atomic(struct vrb_rdm *ep, const struct vrb_wire_packet *packet)
+{
+	bool read = packet->atomic.kind != VRB_WIRE_ATOMIC_WRITE;
+
+	if (!(ep->info->caps & FI_RMA_EVENT))
+		return;
+	count_regions(ep->domain, packet, key_of_target, read);
+	count(ep, read);
+}

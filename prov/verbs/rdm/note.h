@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the target of RMA is told: a packet behind the work requests of the operation, where it carries data
+ * for the target's completion queue, or where the target counts (FI_RMA_EVENT).
+ */
+#ifndef VRB_RDM_NOTE_H
+#define VRB_RDM_NOTE_H
+
+#include "op.h"
+
+/* Whether the operation ends with a note, as far as the peer is known. */
+static inline bool vrb_rdm_note_is_due(const struct vrb_rdm_op *op)
+{
+	return op->kind != VRB_RDM_OP_ATOMIC && (op->has_data || op->peer->notes);
+}
+
+/* 0 or -FI_EAGAIN. */
+int vrb_rdm_note_post(struct vrb_rdm_op *op);
+enum vrb_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet);
+/* An atomic operation was performed on our memory. */
+void vrb_rdm_note_atomic(struct vrb_rdm *ep, const struct vrb_wire_packet *packet);
+
+#endif
