@@ -62,9 +62,40 @@ bool ofi_prov_is_utility(const char *name)
 	return !strncasecmp(name, "ofi_", 4);
 }
 
+/* Reliable datagrams of other releases are a layer above connections; here they are of the provider. */
+const char *ofi_prov_layer(const char *request, const char *name)
+{
+	static const char layer[] = "ofi_rxm";
+	char word[WORD_LEN];
+
+	if (strcasecmp(name, "verbs"))
+		return NULL;
+	while (ofi_word_next(&request, ";", word, sizeof(word)))
+		if (!strcasecmp(word, layer))
+			return layer;
+	return NULL;
+}
+
+const char *ofi_prov_filter_layer(const char *list, const char *name)
+{
+	const char *layer = NULL;
+	char word[WORD_LEN];
+
+	if (list && *list == '^')
+		return NULL;
+	while (ofi_word_next(&list, ",", word, sizeof(word))) {
+		if (!ofi_prov_name_pass(word, name))
+			continue;
+		layer = ofi_prov_layer(word, name);
+		if (!layer)
+			return NULL;
+	}
+	return layer;
+}
+
 bool ofi_prov_name_pass(const char *request, const char *name)
 {
-	bool named = false, excluded = false, any = false;
+	bool named = ofi_prov_layer(request, name), excluded = false, any = false;
 	char word[WORD_LEN];
 
 	while (ofi_word_next(&request, ";", word, sizeof(word))) {

@@ -146,22 +146,46 @@ static int keep_format(const struct fi_provider *prov, struct fi_info **list)
 	return *list ? 0 : -FI_ENODATA;
 }
 
-/* The provider sees its own name in the hints, whatever layers the caller put around it. */
+/*
+ * The hints with the provider's name, and with a layer that the provider is itself, but without others that the
+ * caller put around it.
+ */
+struct named_hints {
+	struct fi_info info;
+	struct fi_fabric_attr fabric_attr;
+	char name[64];
+};
+
+static const struct fi_info *name_hints(const struct request *req, const struct fi_provider *prov,
+					struct named_hints *hints)
+{
+	const struct fi_fabric_attr *attr = req->hints ? req->hints->fabric_attr : NULL;
+	const char *layer =
+		req->prov_name ? ofi_prov_layer(req->prov_name, prov->name)
+			       : ofi_prov_filter_layer(ofi_conf_get("FI_PROVIDER"), prov->name);
+
+	if (!req->prov_name && !layer)
+		return req->hints;
+	*hints = (struct named_hints){ 0 };
+	if (req->hints)
+		hints->info = *req->hints;
+	if (attr)
+		hints->fabric_attr = *attr;
+	snprintf(hints->name, sizeof(hints->name), "%s%s%s", prov->name, layer ? ";" : "",
+		 layer ? layer : "");
+	hints->fabric_attr.prov_name = hints->name;
+	hints->info.fabric_attr = &hints->fabric_attr;
+	return &hints->info;
+}
+
 static int ask(const struct request *req, struct fi_provider *prov, struct fi_info **info)
 {
-	struct fi_fabric_attr fabric_attr;
-	struct fi_info hints;
+	struct named_hints hints;
 	int ret;
 
 	*info = NULL;
-	if (req->prov_name) {
-		fabric_attr = *req->hints->fabric_attr;
-		fabric_attr.prov_name = (char *)prov->name;
-		hints = *req->hints;
-		hints.fabric_attr = &fabric_attr;
-	}
 	ret = prov->getinfo(req->version, req->node, req->service, req->flags,
-			    req->prov_name ? &hints : req->hints, info);
+			    name_hints(req, prov, &hints), info);
 	if (!ret && *info)
 		ret = ofi_abi_import(prov->fi_version, info);
 	if (!ret)

@@ -82,15 +82,15 @@ static const struct {
 	NO_EFFECT("offload_coll_provider", FI_PARAM_STRING, NULL,
 		  "Provider that collective operations are left to; no effect, there is none for "
 		  "it (default: none)"),
-	NO_EFFECT("mr_cache_max_size", FI_PARAM_SIZE_T, "0",
-		  "Bytes that the registration cache holds; no effect, there is no such cache "
-		  "(default: 0)"),
-	NO_EFFECT("mr_cache_max_count", FI_PARAM_SIZE_T, "0",
-		  "Regions that the registration cache holds; no effect, there is no such cache "
-		  "(default: 0)"),
-	NO_EFFECT("mr_cache_monitor", FI_PARAM_STRING, "disabled",
-		  "How the registration cache sees that memory is freed; no effect, there is no "
-		  "such cache (default: disabled)"),
+	{ "mr_cache_max_size", FI_PARAM_SIZE_T,
+	  "Bytes of the application's memory that a domain for reliable datagrams keeps registered "
+	  "for the next time (0 or more, default: no limit)" },
+	{ "mr_cache_max_count", FI_PARAM_SIZE_T,
+	  "Regions that it keeps registered; 0: none, each use registers (0 or more, default: "
+	  "1024)" },
+	{ "mr_cache_monitor", FI_PARAM_STRING,
+	  "How it sees that memory is freed: userfaultfd, or disabled, and nothing is kept "
+	  "(default: userfaultfd)" },
 	NO_EFFECT("mr_cuda_cache_monitor_enabled", FI_PARAM_BOOL, "no",
 		  "The same for memory of CUDA devices; no effect (default: no)"),
 	NO_EFFECT("mr_rocr_cache_monitor_enabled", FI_PARAM_BOOL, "no",

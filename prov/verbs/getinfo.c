@@ -39,6 +39,7 @@ struct search {
 	struct offers offers; /* the nearest first */
 	enum fi_ep_type type; /* of the candidate at hand */
 	int shortage;	      /* -FI_E*: the process ran out of something, which is not "no data" */
+	bool layered;	      /* only reliable datagrams, by the names that they have elsewhere */
 };
 
 static void reject(const struct search *search, const char *device, uint32_t port, uint32_t misses,
@@ -408,8 +409,11 @@ static void reject_dgram(struct search *search, const struct vrb_device *dev,
 static int try_port(struct search *search, const struct vrb_device *dev,
 		    const struct vrb_port *port)
 {
-	int ret = try_type(search, dev, port, vrb_info_msg(dev, port));
+	int ret;
 
+	if (search->layered)
+		return try_type(search, dev, port, vrb_info_rxm(dev, port));
+	ret = try_type(search, dev, port, vrb_info_msg(dev, port));
 	if (!ret)
 		ret = try_type(search, dev, port, vrb_info_rdm(dev, port));
 	if (ret)
@@ -526,6 +530,8 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	if (flags & FI_PROV_ATTR_ONLY)
 		return attr_only(info);
 	STAILQ_INIT(&search.offers);
+	search.layered = hints && hints->fabric_attr && hints->fabric_attr->prov_name &&
+			 strchr(hints->fabric_attr->prov_name, ';');
 	ret = vrb_resolve(node, service, flags, hints, &search.target, &miss);
 	if (ret) {
 		if (ret == -FI_ENODATA)

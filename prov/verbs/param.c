@@ -103,5 +103,7 @@ struct vrb_params vrb_params;
 
 int vrb_params_init(void)
 {
-	return ofi_params_load(&vrb_prov, vrb_param_table, vrb_param_count, &vrb_params);
+	int ret = ofi_params_load(&vrb_prov, vrb_param_table, vrb_param_count, &vrb_params);
+
+	return ret ? ret : vrb_rxm_params_init(&vrb_params);
 }

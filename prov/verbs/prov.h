@@ -25,12 +25,15 @@ struct vrb_params {
 	int rdm_use_write;	 /* rendezvous: the sender writes */
 	int rdm_unexpected_size; /* bytes of unexpected messages before peers are told to stop */
 	int rdm_connect_timeout; /* ms */
+	int rdm_auto_progress;	 /* a thread, also where nobody asked for FI_PROGRESS_AUTO */
 	const char *device_name, *iface; /* NULL is all */
 	int use_odp;
 };
 
 extern struct vrb_params vrb_params;
 int vrb_params_init(void);
+/* FI_OFI_RXM_*, for what FI_VERBS_* says nothing of. */
+int vrb_rxm_params_init(struct vrb_params *params);
 /* Sees once to it that memory stays whole when the process forks; before a device is opened. */
 void vrb_fork_init(void);
 

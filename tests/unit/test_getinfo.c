@@ -105,9 +105,16 @@ static void test_prov_name(void **state)
 
 	(void)state;
 	assert_int_equal(ask_for("VERBS;ofi_rxm", &info), 0);
-	assert_string_equal(seen_prov_name, "verbs");
+	assert_string_equal(seen_prov_name, "verbs;ofi_rxm");
 	assert_string_equal(info->fabric_attr->prov_name, "verbs");
 	assert_null(info->next);
+	fi_freeinfo(info);
+	assert_int_equal(ask_for("ofi_rxm", &info), 0);
+	assert_string_equal(seen_prov_name, "verbs;ofi_rxm");
+	assert_null(info->next);
+	fi_freeinfo(info);
+	assert_int_equal(ask_for("verbs;ofi_rxd", &info), 0);
+	assert_string_equal(seen_prov_name, "verbs");
 	fi_freeinfo(info);
 	assert_int_equal(ask_for("^verbs", &info), 0);
 	assert_string_equal(info->fabric_attr->prov_name, "tcp");

@@ -154,7 +154,8 @@ int vrb_rdm_all_open(struct vrb_domain *domain, struct vrb_rdm_all **out)
 	ofi_lock_init(&all->lock);
 	LIST_INIT(&all->eps);
 	all->epfd = all->wakefd = -1;
-	err = setup(all, domain->info->domain_attr->data_progress == FI_PROGRESS_AUTO);
+	err = setup(all, vrb_params.rdm_auto_progress ||
+				 domain->info->domain_attr->data_progress == FI_PROGRESS_AUTO);
 	if (err) {
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "fi_domain: what makes progress: %s\n",
 			strerror(err));

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "cache.h"
@@ -10,7 +11,8 @@
 #include "prov/verbs/err.h"
 #include "prov/verbs/prov.h"
 
-#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
+#define MAX_COUNT 1024 /* unless the application says something else */
+#define ACCESS	  (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
 /* Memory that may only be read can be sent from, and read by the peer. */
 static int cache_reg(void *arg, void *addr, size_t len, void **mr)
@@ -35,9 +37,27 @@ static void cache_dereg(void *arg, void *mr)
 	ibv_dereg_mr(mr);
 }
 
+/* False where no monitor is wanted. */
+static bool wants_monitor(void)
+{
+	char *name = NULL;
+
+	if (fi_param_get(NULL, "mr_cache_monitor", &name) || !name || !*name)
+		return true;
+	if (!strcasecmp(name, "disabled"))
+		return false;
+	if (strcasecmp(name, "userfaultfd"))
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR,
+			       "FI_MR_CACHE_MONITOR=%s: there is userfaultfd only, which is used; "
+			       "or say disabled\n",
+			       name);
+	return true;
+}
+
 int vrb_rdm_cache_open(struct vrb_domain *domain, struct ofi_mr_cache **cache)
 {
 	struct ofi_mr_cache *opened = calloc(1, sizeof(*opened));
+	size_t count = MAX_COUNT, size = SIZE_MAX;
 	int ret;
 
 	if (!opened)
@@ -45,12 +65,14 @@ int vrb_rdm_cache_open(struct vrb_domain *domain, struct ofi_mr_cache **cache)
 	opened->reg = cache_reg;
 	opened->dereg = cache_dereg;
 	opened->arg = domain;
-	ret = ofi_mr_cache_init(opened, 1024, SIZE_MAX, true);
+	fi_param_get(NULL, "mr_cache_max_count", &count);
+	fi_param_get(NULL, "mr_cache_max_size", &size);
+	ret = ofi_mr_cache_init(opened, count, size, wants_monitor());
 	if (ret) {
 		free(opened);
 		return ret;
 	}
-	if (!opened->monitored)
+	if (!opened->monitored && count)
 		FI_INFO(&vrb_prov, FI_LOG_MR,
 			"registrations are not cached: the kernel does not tell of changes of "
 			"memory\n");

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reliable datagrams by the names that they have elsewhere: the provider's, the protocol's, the parameters'. */
+#include "rdm.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What a program finds that asks for a name, which may be NULL. */
+static struct fi_info *find(const char *name)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+
+	CHECK(hints);
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
+	if (name)
+		hints->fabric_attr->prov_name = strdup(name);
+	OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info));
+	fi_freeinfo(hints);
+	return info;
+}
+
+static void is_layered(const char *name)
+{
+	struct fi_info *list = find(name), *info;
+
+	for (info = list; info; info = info->next) {
+		CHECK(!strcmp(info->fabric_attr->prov_name, "verbs;ofi_rxm"));
+		EQUAL(info->ep_attr->type, FI_EP_RDM);
+		EQUAL(info->ep_attr->protocol, FI_PROTO_RXM);
+	}
+	fi_freeinfo(list);
+}
+
+static void is_plain(const char *name)
+{
+	struct fi_info *list = find(name), *info;
+	bool any = false;
+
+	for (info = list; info; info = info->next) {
+		CHECK(!strcmp(info->fabric_attr->prov_name, "verbs"));
+		any |= info->ep_attr->type == FI_EP_RDM &&
+		       info->ep_attr->protocol == FI_PROTO_IB_RDM;
+	}
+	CHECK(any);
+	fi_freeinfo(list);
+}
+
+static void with_filter(const char *filter)
+{
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		setenv("FI_PROVIDER", filter, 1);
+		is_layered(NULL);
+		is_plain("verbs");
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+static void ask(struct fi_info *hints)
+{
+	free(hints->fabric_attr->prov_name);
+	hints->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
+	hints->ep_attr->protocol = FI_PROTO_RXM;
+}
+
+static void exchange(void)
+{
+	struct rdm_change change = { .hints = ask, .wait = FI_WAIT_NONE };
+	uint64_t out = 0x1234567890, in = 0;
+	struct rdm_pair pair;
+
+	rdm_open_with(&pair, RDM_PROV_KEYS, &change);
+	EQUAL(pair.info->tx_attr->inject_size, 5000);
+	OK(fi_trecv(pair.side[1].ep, &in, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &in));
+	OK(fi_tsend(pair.side[0].ep, &out, 8, NULL, pair.side[0].peer, 1, &out));
+	rdm_wait(&pair, 1);
+	CHECK(in == out);
+	rdm_wait(&pair, 0);
+	rdm_close(&pair);
+}
+
+/* Nothing of the library is used before what it reads once is set. */
+static void test(void)
+{
+	with_filter("verbs;ofi_rxm");
+	with_filter("ofi_rxm");
+	unsetenv("FI_PROVIDER");
+	setenv("FI_OFI_RXM_BUFFER_SIZE", "5000", 1);
+	is_plain(NULL);
+	is_plain("verbs");
+	is_layered("verbs;ofi_rxm");
+	is_layered("ofi_rxm");
+	exchange();
+}
+
+int main(void)
+{
+	return run_test(test);
+}
