@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Puts a parameter table into a manual page: awk -v prefix=FI_VERBS_ -f params.awk TABLE.c PAGE.md
-# The line @PARAMETERS@ becomes a definition list of the table's rows.
+# The line @PARAMETERS@, or what -v marker= says, becomes a definition list of the table's rows.
 
 function fail(text)
 {
@@ -114,6 +114,8 @@ function parse(t)
 }
 
 BEGIN {
+	if (marker == "")
+		marker = "@PARAMETERS@"
 	types["FI_PARAM_STRING"] = "string"
 	types["FI_PARAM_INT"] = "integer"
 	types["FI_PARAM_BOOL"] = "boolean"
@@ -133,7 +135,7 @@ FILENAME ~ /\.c$/ {
 {
 	if (!rows)
 		parse()
-	print $0 == "@PARAMETERS@" ? list : $0
+	print $0 == marker ? list : $0
 }
 
 END { exit failed }
