@@ -74,6 +74,8 @@ void *ofi_av_entry(const struct ofi_av *av, fi_addr_t fi_addr);
 /* Copies an address out, as fi_av_lookup says: cut to *len, *len set to what it takes. */
 int ofi_av_copy_out(const struct ofi_av *av, const char *call, const void *from, size_t size,
 		    void *addr, size_t *len);
+/* The end of fi_av_straddr: the text cut to *len, *len set to what it takes; len is not NULL. Returns buf. */
+const char *ofi_av_copy_text(const char *text, char *buf, size_t *len);
 /* What completions report for an entry: the user's id, else the index. Needs no lock. */
 static inline fi_addr_t ofi_av_reported(const struct ofi_av *av, size_t index)
 {

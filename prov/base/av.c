@@ -310,3 +310,17 @@ int ofi_av_copy_out(const struct ofi_av *av, const char *call, const void *from,
 		memcpy(addr, from, room < size ? room : size);
 	return 0;
 }
+
+const char *ofi_av_copy_text(const char *text, char *buf, size_t *len)
+{
+	size_t room = *len, size = strlen(text) + 1;
+
+	*len = size;
+	if (!buf || !room)
+		return buf;
+	if (room > size)
+		room = size;
+	memcpy(buf, text, room);
+	buf[room - 1] = '\0';
+	return buf;
+}

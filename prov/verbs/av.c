@@ -144,7 +144,6 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 {
 	char text[VRB_UD_NAME_STRLEN] = "(null)";
 	struct vrb_av *av = vrb_av(fid);
-	size_t size;
 
 	if (!len)
 		return NULL;
@@ -154,13 +153,7 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 		strncpy(text, addr, sizeof(text) - 1);
 	else if (addr)
 		ofi_addr_str(addr, text, sizeof(text));
-	size = strlen(text) + 1;
-	if (buf && *len) {
-		memcpy(buf, text, *len < size ? *len : size);
-		buf[(*len < size ? *len : size) - 1] = '\0';
-	}
-	*len = size;
-	return buf;
+	return ofi_av_copy_text(text, buf, len);
 }
 
 static int av_close(struct fid *fid)

@@ -240,6 +240,12 @@ ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type, const struct
 static ssize_t check_ep(const struct vrb_domain *domain, struct fid_ep *fid, struct vrb_ep **ep)
 {
 	*ep = (struct vrb_ep *)fid;
+	if (domain->all) {
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+			"fi_control(FI_QUEUE_WORK): endpoints of type FI_EP_RDM have no deferred "
+			"work\n");
+		return -FI_EOPNOTSUPP;
+	}
 	if (!fid || fid->fid.fclass != FI_CLASS_EP || (*ep)->domain != domain)
 		return -FI_EINVAL;
 	*ep = (*ep)->self;

@@ -169,20 +169,13 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
 {
 	char text[OFI_ADDR_STRLEN] = "(null)";
-	size_t size;
 
 	(void)fid;
 	if (!len)
 		return NULL;
 	if (addr)
 		ofi_addr_str(addr, text, sizeof(text));
-	size = strlen(text) + 1;
-	if (buf && *len) {
-		memcpy(buf, text, *len < size ? *len : size);
-		buf[(*len < size ? *len : size) - 1] = '\0';
-	}
-	*len = size;
-	return buf;
+	return ofi_av_copy_text(text, buf, len);
 }
 
 static int av_close(struct fid *fid)

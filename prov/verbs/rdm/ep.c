@@ -313,10 +313,17 @@ static int option(struct vrb_rdm *ep, int name, size_t *value)
 		*value = ep->info->rx_attr->size;
 		return 0;
 	case FI_OPT_MAX_MSG_SIZE:
+	case FI_OPT_MAX_TAGGED_SIZE:
+	case FI_OPT_MAX_RMA_SIZE:
 		*value = ep->info->ep_attr->max_msg_size;
+		return 0;
+	case FI_OPT_MAX_ATOMIC_SIZE:
+	case FI_OPT_INJECT_ATOMIC_SIZE:
+		*value = ep->proto.config.eager;
 		return 0;
 	case FI_OPT_INJECT_MSG_SIZE:
 	case FI_OPT_INJECT_TAGGED_SIZE:
+	case FI_OPT_INJECT_RMA_SIZE:
 		*value = ep->inject_size;
 		return 0;
 	default:

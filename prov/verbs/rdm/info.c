@@ -15,13 +15,18 @@
 #define BOTH_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
 #define SIZE	  65536
 
+/* Operations of one kind on a peer are posted in order, and the target performs atomics in order. */
+#define ORDER                                                                    \
+	(FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | \
+	 FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+
 struct fi_tx_attr vrb_rdm_tx_limits(void)
 {
 	return (struct fi_tx_attr){
 		.caps = BOTH_CAPS | TX_CAPS,
 		.op_flags = FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
 			    FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA,
-		.msg_order = FI_ORDER_SAS,
+		.msg_order = ORDER,
 		.comp_order = FI_ORDER_NONE,
 		.inject_size = (size_t)vrb_params.rdm_buffer_size - VRB_WIRE_HEADER_MAX,
 		.size = SIZE,
@@ -35,7 +40,7 @@ static void set_rx(struct fi_rx_attr *rx)
 	*rx = (struct fi_rx_attr){
 		.caps = BOTH_CAPS | RX_CAPS,
 		.op_flags = FI_COMPLETION | FI_MULTI_RECV,
-		.msg_order = FI_ORDER_SAS,
+		.msg_order = ORDER,
 		.comp_order = FI_ORDER_NONE,
 		.size = SIZE,
 		.iov_limit = VRB_PROTO_IOV,
@@ -56,6 +61,8 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	info->ep_attr->protocol = FI_PROTO_IB_RDM;
 	info->ep_attr->protocol_version = VRB_WIRE_VERSION;
 	info->ep_attr->max_msg_size = SIZE_MAX;
+	info->ep_attr->max_order_war_size =
+		(size_t)vrb_params.rdm_buffer_size - VRB_WIRE_HEADER_MAX;
 	info->ep_attr->mem_tag_format = 0xaaaaaaaaaaaaaaaaULL;
 	info->domain_attr->av_type = FI_AV_UNSPEC;
 	info->domain_attr->data_progress = FI_PROGRESS_MANUAL;
