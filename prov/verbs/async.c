@@ -11,6 +11,8 @@
 #include "ep.h"
 #include "fsm.h"
 #include "prov.h"
+#include "rdm/all.h"
+#include "rdm/conn.h"
 #include "srx.h"
 
 #define ASYNC_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
@@ -42,14 +44,8 @@ static void fatal(struct vrb_ep *ep, int err)
 	vrb_fsm_step(ep, VRB_STEP_FATAL, &arg);
 }
 
-/*
- * The queue pair's own endpoint: both are there until the event is acknowledged, which
- * ibv_destroy_qp() waits for.
- */
-static void qp_event(const struct ibv_async_event *event)
+static void ep_event(struct vrb_ep *ep, const struct ibv_async_event *event)
 {
-	struct vrb_ep *ep = event->element.qp->qp_context;
-
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "endpoint %p: %s\n", (void *)ep,
 		ibv_event_type_str(event->event_type));
 	if (vrb_ep_is_dgram(ep)) /* the completion that failed says it, and how to go on */
@@ -75,6 +71,21 @@ static void qp_event(const struct ibv_async_event *event)
 	}
 }
 
+/*
+ * The queue pair's own endpoint or link: both are there until the event is acknowledged, which
+ * ibv_destroy_qp() waits for.
+ */
+static void qp_event(const struct ibv_async_event *event)
+{
+	struct vrb_owner *owner = event->element.qp->qp_context;
+
+	if (owner->kind == VRB_OWNER_RDM_LINK)
+		vrb_rdm_conn_qp_event(vrb_owner_of(owner, struct vrb_rdm_link, owner),
+				      event->event_type);
+	else
+		ep_event(vrb_owner_of(owner, struct vrb_ep, owner), event);
+}
+
 static bool uses(const struct vrb_ep *ep, const void *object)
 {
 	return ep->tx_cq == object || ep->rx_cq == object || ep->srx == object;
@@ -90,6 +101,7 @@ static void fatal_all(struct vrb_domain *domain, const void *object, int err)
 		if (!object || uses(ep, object))
 			fatal(ep, err);
 	ofi_unlock(&domain->lock);
+	vrb_rdm_all_lost(domain->all, object, err);
 }
 
 /* The context is there until the event is acknowledged, which ibv_destroy_srq() waits for. */
@@ -139,11 +151,11 @@ static void shut_shared(struct vrb_domain *domain)
 
 static void cq_event(struct vrb_domain *domain, const struct ibv_async_event *event)
 {
-	const struct vrb_cq *cq = event->element.cq->cq_context;
+	const void *cq = event->element.cq->cq_context;
 
 	FI_WARN(&vrb_prov, FI_LOG_CQ,
 		"%s: completion queue %p of %d entries overran; its endpoints are lost\n",
-		ibv_get_device_name(domain->ctx->device), (const void *)cq, event->element.cq->cqe);
+		ibv_get_device_name(domain->ctx->device), cq, event->element.cq->cqe);
 	fatal_all(domain, cq, FI_EOVERRUN);
 }
 
@@ -176,23 +188,21 @@ static void async_event(struct vrb_domain *domain, const struct ibv_async_event 
 	case IBV_EVENT_COMM_EST:
 	case IBV_EVENT_SQ_DRAINED:
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		/* Queue pairs of reliable datagrams have no endpoint each. */
-		if (!domain->cache)
-			qp_event(event);
+		qp_event(event);
 		break;
 	case IBV_EVENT_PATH_MIG:
 	case IBV_EVENT_PATH_MIG_ERR:
 		notify(domain, event, 0);
 		break;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		if (event->element.srq->srq_context)
+		if (!domain->rdm)
 			srq_limit(event);
 		break;
 	case IBV_EVENT_SRQ_ERR:
-		if (event->element.srq->srq_context)
-			srq_failed(domain, event);
+		if (domain->rdm)
+			vrb_rdm_all_lost(domain->all, event->element.srq->srq_context, FI_EIO);
 		else
-			notify(domain, event, 0);
+			srq_failed(domain, event);
 		break;
 	case IBV_EVENT_CQ_ERR:
 		cq_event(domain, event);

@@ -20,7 +20,7 @@
 
 #define CM_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
 
-#define owner_of(owner, type) ((type *)((char *)(owner)-offsetof(type, owner)))
+#define owner_of(at, type) vrb_owner_of(at, type, owner)
 
 /* What is left of an event after it is acknowledged. */
 struct leftover {
@@ -59,6 +59,7 @@ static void cm_give(struct vrb_owner *owner, enum vrb_owner_kind kind,
 		vrb_mc_event(owner_of(owner, struct vrb_mc), event);
 		break;
 	case VRB_OWNER_REQ:
+	case VRB_OWNER_EP:
 		break;
 	}
 }

@@ -14,6 +14,7 @@
 #ifndef VRB_CM_H
 #define VRB_CM_H
 
+#include <stddef.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <rdma/rdma_cma.h>
@@ -34,12 +35,15 @@ enum vrb_owner_kind {
 	VRB_OWNER_MC,
 	VRB_OWNER_RDM_LISTENER,
 	VRB_OWNER_RDM_LINK,
+	VRB_OWNER_EP, /* of queue pairs only */
 };
 
-/* What id->context points to; embedded in the owner. */
+/* What id->context and qp->qp_context point to; embedded in the owner. */
 struct vrb_owner {
 	enum vrb_owner_kind kind;
 };
+
+#define vrb_owner_of(owner, type, member) ((type *)((char *)(owner)-offsetof(type, member)))
 
 struct vrb_cm {
 	struct vrb_fabric *fabric;

@@ -228,8 +228,9 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	ofi_lock_init(&domain->share_lock);
 	domain->info = fi_dupinfo(info);
 	domain->stats = ofi_stats_alloc(sizeof(*domain->stats));
+	domain->rdm = is_rdm(info);
 	ret = domain->info && domain->stats ? open_device(domain) : -FI_ENOMEM;
-	if (!ret && is_rdm(info))
+	if (!ret && domain->rdm)
 		ret = open_rdm(domain);
 	if (!ret)
 		ret = vrb_async_open(domain);
@@ -240,7 +241,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	set_threading(domain);
 	domain->fid = (struct fid_domain){
 		.fid = { .fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_fid_ops },
-		.ops = domain->cache ? &rdm_ops : &domain_ops,
+		.ops = domain->rdm ? &rdm_ops : &domain_ops,
 		.mr = &vrb_mr_ops,
 	};
 	vrb_stats_show(domain, domain->stats, FI_CLASS_DOMAIN);

@@ -35,9 +35,10 @@ struct vrb_domain {
 	bool lock_posts;	   /* FI_THREAD_SAFE: several threads may post to one endpoint */
 	bool lock_polls; /* also FI_THREAD_FID: an endpoint may close while another thread polls */
 	struct ofi_stats *stats;
-	void *mrs;		    /* tsearch(3) by key, where there is a cache; under lock */
+	void *mrs;		    /* tsearch(3) by key, of one with rdm; under lock */
 	struct ofi_lock atomics;    /* one at a time in software */
-	struct ofi_mr_cache *cache; /* registrations of reliable-datagram endpoints, else NULL */
+	bool rdm;		    /* opened for reliable datagrams */
+	struct ofi_mr_cache *cache; /* registrations of their endpoints, else NULL */
 	struct vrb_rdm_all *all;    /* these endpoints, else NULL */
 	bool dead;		    /* the device is gone; atomic */
 	struct vrb_source async;    /* the device's asynchronous events */

@@ -10,6 +10,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/fi_endpoint.h>
 #include <ofi/eq.h>
+#include "cm.h"
 #include "conn.h"
 #include "domain.h"
 #include "wq.h"
@@ -52,12 +53,13 @@ struct vrb_ep {
 	bool last_wqe;	     /* the queue pair has let go of the SRQ; atomic */
 	struct vrb_domain *domain;
 	struct ofi_eq *eq;
-	struct ibv_qp *qp;    /* from fi_enable on */
-	int qp_access;	      /* IBV_ACCESS_* of the queue pair */
-	uint32_t qp_num;      /* for error texts; atomic */
-	uint32_t peer_qp_num; /* for error texts; set before the endpoint is ready */
-	struct fi_info *info; /* what it was opened with */
-	struct vrb_conn conn; /* of FI_EP_MSG */
+	struct vrb_owner owner; /* of qp */
+	struct ibv_qp *qp;	/* from fi_enable on */
+	int qp_access;		/* IBV_ACCESS_* of the queue pair */
+	uint32_t qp_num;	/* for error texts; atomic */
+	uint32_t peer_qp_num;	/* for error texts; set before the endpoint is ready */
+	struct fi_info *info;	/* what it was opened with */
+	struct vrb_conn conn;	/* of FI_EP_MSG */
 	enum fi_ep_type type;
 	bool listed;
 	LIST_ENTRY(vrb_ep) siblings; /* domain->eps; of an alias self->aliases */

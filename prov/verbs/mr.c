@@ -42,7 +42,7 @@ static bool has_mode(const struct vrb_domain *domain, int bit)
 
 bool vrb_mr_prov_key(const struct vrb_domain *domain)
 {
-	return !domain->cache || has_mode(domain, FI_MR_PROV_KEY);
+	return !domain->rdm || has_mode(domain, FI_MR_PROV_KEY);
 }
 
 bool vrb_mr_find(struct vrb_domain *domain, uint64_t key, struct vrb_mr_place *place)
@@ -86,7 +86,7 @@ static int list(struct vrb_mr *mr)
 {
 	struct vrb_mr **found;
 
-	if (!mr->domain->cache)
+	if (!mr->domain->rdm)
 		return 0;
 	ofi_lock(&mr->domain->lock);
 	found = tsearch(mr, &mr->domain->mrs, compare);
@@ -102,7 +102,7 @@ static int list(struct vrb_mr *mr)
 
 static void unlist(struct vrb_mr *mr)
 {
-	if (!mr->domain->cache)
+	if (!mr->domain->rdm)
 		return;
 	ofi_lock(&mr->domain->lock);
 	tdelete(mr, &mr->domain->mrs, compare);

@@ -26,6 +26,8 @@ struct vrb_params {
 	int rdm_unexpected_size; /* bytes of unexpected messages before peers are told to stop */
 	int rdm_connect_timeout; /* ms */
 	int rdm_auto_progress;	 /* a thread, also where nobody asked for FI_PROGRESS_AUTO */
+	int rdm_rx_buffers;	 /* in the shared receive queue */
+	int max_conn;		 /* of an endpoint, 0 is no limit */
 	const char *device_name, *iface; /* NULL is all */
 	int use_odp;
 };

@@ -92,7 +92,7 @@ int vrb_qp_create(struct vrb_ep *ep)
 	struct vrb_cq *tx = ep->tx_cq ? ep->tx_cq : ep->rx_cq;
 	struct vrb_cq *rx = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
 	struct ibv_qp_init_attr attr = {
-		.qp_context = ep,
+		.qp_context = &ep->owner,
 		.send_cq = tx->ibv,
 		.recv_cq = rx->ibv,
 		.qp_type = vrb_ep_is_dgram(ep) ? IBV_QPT_UD : IBV_QPT_RC,
@@ -104,6 +104,7 @@ int vrb_qp_create(struct vrb_ep *ep)
 	};
 	int ret;
 
+	ep->owner.kind = VRB_OWNER_EP;
 	if (ep->srx) {
 		attr.srq = ep->srx->srq->ibv;
 	} else {
@@ -132,27 +133,18 @@ void vrb_qp_destroy(struct vrb_ep *ep)
 	ep->qp = NULL;
 }
 
-/*
- * The connection manager leaves min_rnr_timer at 0, which means 655 ms. A time-out of the
- * parameter replaces the one it computed.
- */
-static void set_timers(struct ibv_qp_attr *attr, int *mask)
+void vrb_qp_settle(const struct vrb_domain *domain, struct ibv_qp_attr *attr, int mask)
 {
-	if (*mask & IBV_QP_MIN_RNR_TIMER)
-		attr->min_rnr_timer = vrb_params.min_rnr_timer;
-	if (*mask & IBV_QP_RETRY_CNT)
-		attr->retry_cnt = vrb_params.retry_count;
-	if (*mask & IBV_QP_RNR_RETRY)
-		attr->rnr_retry = vrb_params.rnr_retry_count;
-	if ((*mask & IBV_QP_TIMEOUT) && vrb_params.ack_timeout)
-		attr->timeout = vrb_params.ack_timeout;
-}
+	const struct ibv_device_attr *device = &domain->attr;
 
-/* What the peer asks for may be more than this device has. */
-static void limit_depths(const struct vrb_ep *ep, struct ibv_qp_attr *attr)
-{
-	const struct ibv_device_attr *device = &ep->domain->attr;
-
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		attr->min_rnr_timer = (uint8_t)vrb_params.min_rnr_timer;
+	if (mask & IBV_QP_RETRY_CNT)
+		attr->retry_cnt = (uint8_t)vrb_params.retry_count;
+	if (mask & IBV_QP_RNR_RETRY)
+		attr->rnr_retry = (uint8_t)vrb_params.rnr_retry_count;
+	if ((mask & IBV_QP_TIMEOUT) && vrb_params.ack_timeout)
+		attr->timeout = (uint8_t)vrb_params.ack_timeout;
 	if (attr->max_dest_rd_atomic > device->max_qp_rd_atom)
 		attr->max_dest_rd_atomic = (uint8_t)device->max_qp_rd_atom;
 	if (attr->max_rd_atomic > device->max_qp_init_rd_atom)
@@ -167,8 +159,7 @@ static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state st
 
 	if (rdma_init_qp_attr(id, &attr, &mask))
 		return failed(ep, "connecting: rdma_init_qp_attr for", name, errno);
-	set_timers(&attr, &mask);
-	limit_depths(ep, &attr);
+	vrb_qp_settle(ep->domain, &attr, mask);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags = ep->qp_access;
 	if (mask & IBV_QP_DEST_QPN)

@@ -401,6 +401,13 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 	fake.down_err = err;
 }
 
+void vrb_qp_settle(const struct vrb_domain *domain, struct ibv_qp_attr *attr, int mask)
+{
+	(void)domain;
+	(void)attr;
+	(void)mask;
+}
+
 int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id)
 {
 	(void)ep;
@@ -515,7 +522,8 @@ struct vrb_ep *fake_ep(struct fake_bed *bed)
 	ep->info = fi_dupinfo(bed->info);
 	ep->qp = calloc(1, sizeof(*ep->qp));
 	ep->qp->qp_num = 0x11;
-	ep->qp->qp_context = ep;
+	ep->owner.kind = VRB_OWNER_EP;
+	ep->qp->qp_context = &ep->owner;
 	return ep;
 }
 

@@ -13,6 +13,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "all.h"
+#include "conn.h"
 #include "progress.h"
 #include "prov/verbs/prov.h"
 
@@ -191,4 +192,17 @@ void vrb_rdm_all_remove(struct vrb_rdm_all *all, struct vrb_rdm *ep)
 	ep->in_all = false;
 	ofi_unlock(&all->lock);
 	epoll_ctl(all->epfd, EPOLL_CTL_DEL, ep->channel->fd, NULL);
+}
+
+void vrb_rdm_all_lost(struct vrb_rdm_all *all, const void *of, int err)
+{
+	struct vrb_rdm *ep;
+
+	if (!all)
+		return;
+	ofi_lock(&all->lock);
+	LIST_FOREACH (ep, &all->eps, all_link)
+		if (!of || of == ep)
+			vrb_rdm_conn_lost(ep, err);
+	ofi_unlock(&all->lock);
 }

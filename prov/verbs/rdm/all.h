@@ -21,6 +21,8 @@ void vrb_rdm_all_close(struct vrb_rdm_all *all);
 int vrb_rdm_all_add(struct vrb_rdm_all *all, struct vrb_rdm *ep);
 /* Not asked for progress any more; one that is not there may be taken out too. */
 void vrb_rdm_all_remove(struct vrb_rdm_all *all, struct vrb_rdm *ep);
+/* The device is gone, or a queue of one of them: that one. NULL-safe. */
+void vrb_rdm_all_lost(struct vrb_rdm_all *all, const void *ep, int err);
 /* The counter finds what comes to any endpoint. 0 or -FI_E*. */
 int vrb_rdm_all_watch(struct vrb_rdm_all *all, struct ofi_cntr *cntr);
 void vrb_rdm_all_unwatch(struct vrb_rdm_all *all, struct ofi_cntr *cntr);

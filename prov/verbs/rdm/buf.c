@@ -12,6 +12,7 @@
 #include "prov/verbs/prov.h"
 
 #define CHUNK_BUFS 32u
+#define REFILL	   16u /* receives that are posted at once */
 
 struct vrb_rdm_chunk {
 	SLIST_ENTRY(vrb_rdm_chunk) link;
@@ -100,7 +101,12 @@ struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool)
 void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, size_t size,
 		     uint32_t depth)
 {
-	*ring = (struct vrb_rdm_rx_ring){ .domain = domain, .size = size, .depth = depth };
+	*ring = (struct vrb_rdm_rx_ring){
+		.domain = domain,
+		.size = size,
+		.depth = depth,
+		.low = depth > 2 * REFILL ? depth - REFILL : depth / 2,
+	};
 	SLIST_INIT(&ring->free);
 	SLIST_INIT(&ring->chunks);
 }

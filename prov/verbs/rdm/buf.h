@@ -58,6 +58,8 @@ struct vrb_rdm_rx {
 	struct ibv_sge sge;
 	struct vrb_rdm_rx_ring *ring;
 	SLIST_ENTRY(vrb_rdm_rx) link;
+	STAILQ_ENTRY(vrb_rdm_rx) early; /* of a connection */
+	uint32_t len;			/* of the packet there */
 };
 
 /*
@@ -69,6 +71,7 @@ struct vrb_rdm_rx_ring {
 	struct ibv_srq *srq;
 	size_t size;		/* bytes of a buffer */
 	uint32_t depth;		/* of the queue */
+	uint32_t low;		/* with so few in it, it is filled */
 	uint32_t posted;	/* in the queue */
 	uint32_t count;		/* all of them */
 	struct vrb_rdm_rx **rx; /* chunks, by index */

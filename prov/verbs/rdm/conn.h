@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to peers: made at first use or accepted, ended, made again. The fabric's event thread does
- * the work, whether or not the application polls. All is called with the endpoint's lock held, unless it
- * says otherwise.
+ * Connections to peers: made at first use or accepted, ended, made again. pconn.h decides; this does it. The
+ * fabric's event thread does the work, whether or not the application polls. All is called with the
+ * endpoint's lock held, unless it says otherwise.
  *
- * An id is destroyed without the lock, since that waits until its events are handled: links that are done
- * with go to a list that the event thread empties between events.
+ * An id is destroyed without the lock, since that waits until its events are handled, and so is a queue
+ * pair: links that are done with go to a list that the event thread empties between events.
+ *
+ * peer->next is the link that is being made, or was, while peer->link flushes: then its packets wait.
  */
 #ifndef VRB_RDM_CONN_H
 #define VRB_RDM_CONN_H
@@ -18,20 +20,33 @@ int vrb_rdm_conn_open(struct vrb_rdm *ep);
 /* Ends all connections; no event comes afterwards. Without the lock; NULL-safe about what is not open. */
 void vrb_rdm_conn_close(struct vrb_rdm *ep);
 
-/* The peer is to be connected. 0, or -FI_E* when there is no hope. */
+/* What is to be sent can be. */
+static inline bool vrb_rdm_conn_ready(const struct vrb_rdm_peer *peer)
+{
+	return peer->proto.up && !peer->proto.held;
+}
+
+/* There is something to send, and no connection by which to do so: it will be sent, or fail. 0 or -FI_E*. */
 int vrb_rdm_conn_want(struct vrb_rdm_peer *peer);
-/* A packet came by the link: it is up, if its last event has not told yet. False: it is to be dropped. */
-bool vrb_rdm_conn_heard(struct vrb_rdm_link *link);
+
+/* A packet came by a link that is not live, or not yet. True: the buffer is kept. */
+bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len);
 /* A work request failed with err (FI_E*). */
 void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc *wc);
 /* The peer sent what makes no sense. */
 void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what);
-/* All that was posted to a broken link has completed. */
-void vrb_rdm_conn_drained(struct vrb_rdm_link *link);
+/* All that was posted to a link that ended has completed: link->last has. */
+void vrb_rdm_conn_flushed(struct vrb_rdm_link *link);
+/* BYE or its answer. */
+void vrb_rdm_conn_bye(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet);
 
 /* Of the event thread, without the lock. Returns a request's id to be destroyed once the event is acknowledged, or NULL. */
 struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
 					const struct rdma_cm_event *event);
 void vrb_rdm_conn_event(struct vrb_rdm_link *link, const struct rdma_cm_event *event);
+/* An asynchronous event of the link's queue pair. */
+void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event);
+/* The device, or a queue of the endpoint: what is under way or posted fails, and whatever follows. */
+void vrb_rdm_conn_lost(struct vrb_rdm *ep, int err);
 
 #endif

@@ -12,9 +12,10 @@ uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
 	struct vrb_cmwire cm = {
 		.kind = kind,
 		.reason = reason,
-		.incarnation = ep->incarnation,
+		.incarnation = ep->conns.params.incarnation,
 		.expected = expected,
 		.flags = ep->info->caps & FI_RMA_EVENT ? VRB_CMWIRE_RMA_NOTES : 0,
+		.serial = ep->conns.serial,
 		.eager = (uint32_t)ep->proto.config.eager,
 	};
 
@@ -53,10 +54,8 @@ enum vrb_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event, struct
 	return vrb_cmwire_parse(data, len, cm);
 }
 
-void vrb_rdm_conn_learn(struct vrb_rdm_peer *peer, const struct vrb_cmwire *cm)
+void vrb_rdm_conn_learn(struct vrb_rdm_link *link, const struct vrb_cmwire *cm)
 {
-	peer->incarnation = cm->incarnation;
-	peer->eager = cm->eager;
-	peer->notes = cm->flags & VRB_CMWIRE_RMA_NOTES;
-	peer->direct = peer->ep->prov_keys && !peer->notes;
+	link->eager = cm->eager;
+	link->notes = cm->flags & VRB_CMWIRE_RMA_NOTES;
 }

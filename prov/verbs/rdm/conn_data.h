@@ -13,7 +13,7 @@ uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
 			  enum vrb_cmwire_reason reason, uint64_t expected, uint8_t *wire);
 enum vrb_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event, struct vrb_cmwire *cm);
 /* What a peer says of itself. */
-void vrb_rdm_conn_learn(struct vrb_rdm_peer *peer, const struct vrb_cmwire *cm);
+void vrb_rdm_conn_learn(struct vrb_rdm_link *link, const struct vrb_cmwire *cm);
 /* The address that a peer says it listens at. */
 bool vrb_rdm_conn_addr(const struct vrb_cmwire *cm, struct vrb_rdm_addr *addr);
 

@@ -28,7 +28,6 @@
 #include "prov/verbs/prov.h"
 #include "prov/verbs/stx.h"
 
-#define RX_DEPTH     512u
 #define TX_BUFS	     1024u
 #define CQ_SHARE     16384 /* entries for the send queues of peers */
 #define MATCH_BITS   10u
@@ -45,7 +44,8 @@ static int failed(const char *call, int err)
 /* The device's objects. Whoever may sleep for a completion needs the channel. */
 static int open_queues(struct vrb_rdm *ep)
 {
-	struct ibv_srq_init_attr srq = { .attr = { .max_wr = ep->rx.depth, .max_sge = 1 } };
+	struct ibv_srq_init_attr srq = { .srq_context = ep,
+					 .attr = { .max_wr = ep->rx.depth, .max_sge = 1 } };
 	int max = ep->domain->attr.max_cqe;
 	int size = (int)ep->rx.depth + CQ_SHARE < max ? (int)ep->rx.depth + CQ_SHARE : max;
 
@@ -57,7 +57,7 @@ static int open_queues(struct vrb_rdm *ep)
 			return failed("fcntl", errno);
 	}
 	if (!ep->cq)
-		ep->cq = ibv_create_cq(ep->domain->ctx, size, NULL, ep->channel, 0);
+		ep->cq = ibv_create_cq(ep->domain->ctx, size, ep, ep->channel, 0);
 	if (!ep->cq)
 		return failed("ibv_create_cq", errno);
 	if (!ep->srq)
@@ -133,8 +133,8 @@ static int enable(struct vrb_rdm *ep)
 {
 	int ret;
 
-	if (ep->enabled)
-		return 0;
+	if (ep->enabled || ep->dead)
+		return -ep->dead;
 	ret = missing(ep);
 	if (!ret)
 		ret = open_queues(ep);
@@ -154,11 +154,15 @@ static bool is_drained(struct vrb_rdm *ep)
 	uint32_t i;
 
 	for (i = 0; i < ep->peer_count; i++) {
-		const struct vrb_rdm_peer *peer = ep->peers[i];
+		struct vrb_rdm_peer *peer = ep->peers[i];
 
-		if (!TAILQ_EMPTY(&peer->proto.outs) || !STAILQ_EMPTY(&peer->proto.flow.control) ||
-		    (peer->link && !vrb_rdm_link_idle(peer->link)))
+		if (!TAILQ_EMPTY(&peer->proto.outs) || !STAILQ_EMPTY(&peer->proto.flow.control))
 			return false;
+		if (!peer->link || vrb_rdm_link_idle(peer->link))
+			continue;
+		if (peer->link->live)
+			vrb_rdm_link_probe(peer->link, &peer->proto.flow);
+		return false;
 	}
 	return true;
 }
@@ -455,6 +459,13 @@ static int set_inline(struct vrb_rdm *ep)
 	return 0;
 }
 
+static uint32_t rx_depth(const struct vrb_rdm *ep)
+{
+	int max = ep->domain->attr.max_srq_wr, depth = vrb_params.rdm_rx_buffers;
+
+	return (uint32_t)(max > 0 && max < depth ? max : depth);
+}
+
 static int setup(struct vrb_rdm *ep, const struct fi_info *info)
 {
 	int ret;
@@ -479,7 +490,7 @@ static int setup(struct vrb_rdm *ep, const struct fi_info *info)
 	set_templates(ep);
 	vrb_rdm_set_modes(ep);
 	vrb_rdm_pool_init(&ep->tx_bufs, ep->domain, (size_t)vrb_params.rdm_buffer_size, TX_BUFS);
-	vrb_rdm_rx_init(&ep->rx, ep->domain, (size_t)vrb_params.rdm_buffer_size, RX_DEPTH);
+	vrb_rdm_rx_init(&ep->rx, ep->domain, (size_t)vrb_params.rdm_buffer_size, rx_depth(ep));
 	return vrb_rdm_conn_open(ep);
 }
 

@@ -12,7 +12,7 @@ void vrb_rdm_ops_init(void);
 /* Whether a domain was opened for reliable datagrams. */
 static inline bool vrb_rdm_is_domain(const struct vrb_domain *domain)
 {
-	return domain->cache;
+	return domain->rdm;
 }
 
 #endif

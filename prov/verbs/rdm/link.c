@@ -8,6 +8,7 @@
 #include "link.h"
 #include "prov/verbs/err.h"
 #include "prov/verbs/prov.h"
+#include "prov/verbs/qp.h"
 
 #define RING_MAX 128u
 #define RING_MIN 8u
@@ -34,7 +35,7 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 	struct vrb_rdm_link *link;
 	uint32_t i, size = ring_size(ep);
 
-	if (size > ep->cq_room) {
+	if (size + 1 > ep->cq_room) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"connecting reliable datagrams: the device's completion queue is full; use "
 			"several endpoints\n");
@@ -44,6 +45,9 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 	if (!link)
 		return NULL;
 	link->ep = ep;
+	link->owner.kind = VRB_OWNER_RDM_LINK;
+	STAILQ_INIT(&link->early);
+	link->last.link = link;
 	link->size = size;
 	link->mask = size - 1;
 	link->slots = calloc(size, sizeof(*link->slots));
@@ -53,7 +57,7 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 	}
 	for (i = 0; i < size; i++)
 		link->slots[i].link = link;
-	ep->cq_room -= size;
+	ep->cq_room -= size + 1;
 	return link;
 }
 
@@ -81,19 +85,21 @@ static void unlist(struct vrb_rdm_link *link)
 		*at = link->qp_next;
 }
 
+void vrb_rdm_link_destroy_qp(struct vrb_rdm_link *link)
+{
+	int err = link->qp ? ibv_destroy_qp(link->qp) : 0;
+
+	link->qp = NULL;
+	if (err)
+		failed("ibv_destroy_qp", err);
+}
+
 void vrb_rdm_link_free(struct vrb_rdm_link *link)
 {
-	int err;
-
 	if (!link)
 		return;
-	if (link->qp) {
-		unlist(link);
-		err = ibv_destroy_qp(link->qp);
-		if (err)
-			failed("ibv_destroy_qp", err);
-	}
-	link->ep->cq_room += link->size;
+	unlist(link);
+	link->ep->cq_room += link->size + 1;
 	free(link->slots);
 	free(link);
 }
@@ -117,13 +123,13 @@ int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
 {
 	struct vrb_rdm *ep = link->ep;
 	struct ibv_qp_init_attr attr = {
-		.qp_context = link,
+		.qp_context = &link->owner,
 		.send_cq = ep->cq,
 		.recv_cq = ep->cq,
 		.srq = ep->srq,
 		.qp_type = IBV_QPT_RC,
 		.cap = {
-			.max_send_wr = link->size,
+			.max_send_wr = link->size + 1,
 			.max_send_sge = 1 + VRB_PROTO_IOV,
 			.max_inline_data = ep->info->tx_attr->inject_size,
 		},
@@ -141,24 +147,12 @@ int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
 
 static int modify(struct vrb_rdm_link *link, enum ibv_qp_state state, const char *what)
 {
-	const struct ibv_device_attr *device = &link->ep->domain->attr;
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int err, mask = 0;
 
 	if (rdma_init_qp_attr(link->id, &attr, &mask))
 		return failed("rdma_init_qp_attr", errno);
-	if (mask & IBV_QP_MIN_RNR_TIMER)
-		attr.min_rnr_timer = (uint8_t)vrb_params.min_rnr_timer;
-	if (mask & IBV_QP_RETRY_CNT)
-		attr.retry_cnt = (uint8_t)vrb_params.retry_count;
-	if (mask & IBV_QP_RNR_RETRY)
-		attr.rnr_retry = (uint8_t)vrb_params.rnr_retry_count;
-	if ((mask & IBV_QP_TIMEOUT) && vrb_params.ack_timeout)
-		attr.timeout = (uint8_t)vrb_params.ack_timeout;
-	if (attr.max_dest_rd_atomic > device->max_qp_rd_atom)
-		attr.max_dest_rd_atomic = (uint8_t)device->max_qp_rd_atom;
-	if (attr.max_rd_atomic > device->max_qp_init_rd_atom)
-		attr.max_rd_atomic = (uint8_t)device->max_qp_init_rd_atom;
+	vrb_qp_settle(link->ep->domain, &attr, mask);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags =
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
@@ -177,11 +171,27 @@ int vrb_rdm_link_connect(struct vrb_rdm_link *link)
 	return ret;
 }
 
-void vrb_rdm_link_break(struct vrb_rdm_link *link)
+bool vrb_rdm_link_break(struct vrb_rdm_link *link)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = (uintptr_t)&link->last,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
 
-	if (link->qp && !link->broken)
-		ibv_modify_qp(link->qp, &attr, IBV_QP_STATE);
-	link->broken = true;
+	return !ibv_modify_qp(link->qp, &attr, IBV_QP_STATE) && !ibv_post_send(link->qp, &wr, &bad);
+}
+
+void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow)
+{
+	const struct vrb_rdm_slot *newest = &link->slots[(link->head - 1) & link->mask];
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
+	uint64_t flags = (uint64_t)VRB_RDM_PROBE << VRB_RDM_KIND_SHIFT;
+
+	if (vrb_rdm_link_idle(link) || !(newest->flags & VRB_SILENT) ||
+	    !vrb_flow_has_control_credit(flow))
+		return;
+	if (!vrb_rdm_link_post(link, &wr, flags, NULL, NULL))
+		vrb_flow_take(flow);
 }

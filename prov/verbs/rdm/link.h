@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <rdma/rdma_cma.h>
+#include "buf.h"
 #include "prov/verbs/cm.h"
 #include "rdm.h"
 
@@ -21,6 +22,7 @@ enum vrb_rdm_kind {
 	VRB_RDM_READ,	/* context: vrb_proto_in */
 	VRB_RDM_WRITE,	/* context: vrb_proto_out */
 	VRB_RDM_OP,	/* context: vrb_rdm_op */
+	VRB_RDM_PROBE,	/* nothing: it retires what is before it */
 };
 
 /* A work request, by its address as wr_id. */
@@ -31,6 +33,8 @@ struct vrb_rdm_slot {
 	struct vrb_rdm_link *link;
 };
 
+STAILQ_HEAD(vrb_rdm_early, vrb_rdm_rx);
+
 /* In order: a link only moves on. */
 enum vrb_rdm_link_state {
 	VRB_RDM_LINK_NEW,
@@ -38,22 +42,28 @@ enum vrb_rdm_link_state {
 	VRB_RDM_LINK_ACCEPTED, /* passive: accepted, not yet established */
 	VRB_RDM_LINK_UP,
 	VRB_RDM_LINK_ENDED, /* what was posted flushes */
-	VRB_RDM_LINK_DEAD,  /* to be freed by the event thread */
+	VRB_RDM_LINK_DEAD,  /* in ep->graves: to be freed by the event thread */
 };
 
 struct vrb_rdm_link {
-	struct vrb_owner owner; /* of id */
+	struct vrb_owner owner; /* of id and qp */
 	enum vrb_rdm_link_state state;
 	struct vrb_rdm *ep;
 	struct vrb_rdm_peer *peer;
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;
 	uint32_t qp_num;
-	bool active; /* we asked for the connection */
-	bool mirror; /* the other end of an endpoint's connection to itself: only received from */
-	bool broken; /* the queue pair is in error: what is posted flushes */
-	uint32_t size, mask; /* work requests it holds, a power of two */
-	uint32_t head, tail; /* count those posted and completed */
+	bool active;  /* we asked for the connection */
+	bool mirror;  /* the other end of an endpoint's connection to itself: only received from */
+	bool live;    /* packets are for the peer's protocol: it is peer->link, or a mirror */
+	bool used;    /* something came; who looks clears it */
+	int err;      /* FI_E*: why it ended */
+	size_t eager; /* payload that the peer has room for */
+	bool notes;   /* it is to be told of RMA on its memory */
+	struct vrb_rdm_early early; /* came while peer->link was another, which flushes */
+	struct vrb_rdm_slot last;   /* of the work request behind all others, when it ended */
+	uint32_t size, mask;	    /* work requests it holds, a power of two */
+	uint32_t head, tail;	    /* count those posted and completed */
 	struct vrb_rdm_slot *slots;
 	struct vrb_rdm_link *qp_next;	 /* ep->by_qp */
 	SLIST_ENTRY(vrb_rdm_link) grave; /* ep->graves */
@@ -61,14 +71,24 @@ struct vrb_rdm_link {
 
 /* With a ring of what the endpoint's CQ has room for. NULL when there is none, logged. */
 struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep);
-/* The id is destroyed, or not the link's. */
+/* The id and the queue pair are destroyed, or not the link's. */
 void vrb_rdm_link_free(struct vrb_rdm_link *link);
 /* Makes the queue pair, in INIT. 0 or -FI_E*. */
 int vrb_rdm_link_create_qp(struct vrb_rdm_link *link);
 /* INIT to RTR to RTS, with what the id knows of the peer. 0 or -FI_E*. */
 int vrb_rdm_link_connect(struct vrb_rdm_link *link);
-/* Everything posted completes, with errors. */
-void vrb_rdm_link_break(struct vrb_rdm_link *link);
+/*
+ * Everything posted completes, with errors, and then link->last. False: it may not, and the queue pair has to
+ * be destroyed.
+ */
+bool vrb_rdm_link_break(struct vrb_rdm_link *link);
+/*
+ * Has the silent ones that were posted last complete, if there is a credit for what that takes. It is taken
+ * from the flow of the peer.
+ */
+void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow);
+/* Afterwards nothing more comes of it but what is in the CQ. Without the endpoint's lock. */
+void vrb_rdm_link_destroy_qp(struct vrb_rdm_link *link);
 struct vrb_rdm_link *vrb_rdm_link_find(const struct vrb_rdm *ep, uint32_t qp_num);
 
 static inline bool vrb_rdm_link_idle(const struct vrb_rdm_link *link)

@@ -111,7 +111,7 @@ static ssize_t queue(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 		vrb_rdm_out_put(ep, out);
 		return -FI_EAGAIN;
 	}
-	ret = peer->link ? 0 : vrb_rdm_conn_want(peer);
+	ret = vrb_rdm_conn_ready(peer) ? 0 : vrb_rdm_conn_want(peer);
 	if (ret) {
 		vrb_rdm_out_put(ep, out);
 		return ret;

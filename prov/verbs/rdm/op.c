@@ -232,8 +232,9 @@ static int post(struct vrb_rdm_op *op)
 }
 
 /* Nothing before the operation is under way. */
-static bool fence_is_open(const struct vrb_rdm_peer *peer)
+static bool fence_is_open(struct vrb_rdm_peer *peer)
 {
+	vrb_rdm_link_probe(peer->link, &peer->proto.flow);
 	return TAILQ_EMPTY(&peer->proto.outs) && TAILQ_EMPTY(&peer->answers) &&
 	       vrb_rdm_link_idle(peer->link);
 }
@@ -278,7 +279,7 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 	struct vrb_rdm_op *op;
 	int ret;
 
-	if (!peer->proto.up || !send_replies(peer))
+	if (!peer->proto.up || !send_replies(peer) || peer->proto.held)
 		return;
 	while ((op = STAILQ_FIRST(&peer->ops))) {
 		if (op->fence && !op->posted && !fence_is_open(peer))
@@ -298,7 +299,7 @@ int vrb_rdm_op_start(struct vrb_rdm_op *op)
 {
 	struct vrb_rdm_peer *peer = op->peer;
 	bool first = STAILQ_EMPTY(&peer->ops);
-	int ret = peer->link ? 0 : vrb_rdm_conn_want(peer);
+	int ret = vrb_rdm_conn_ready(peer) ? 0 : vrb_rdm_conn_want(peer);
 
 	if (ret) {
 		vrb_rdm_op_put(op);
@@ -363,6 +364,10 @@ enum vrb_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
 		return vrb_rdm_key_answer(peer, packet);
 	case VRB_WIRE_RMA_NOTE:
 		return vrb_rdm_note(peer, packet);
+	case VRB_WIRE_BYE:
+	case VRB_WIRE_BYE_RSP:
+		vrb_rdm_conn_bye(peer, packet);
+		return VRB_WIRE_OK;
 	default:
 		return VRB_WIRE_E_TYPE;
 	}

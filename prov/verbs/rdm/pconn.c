@@ -25,6 +25,19 @@ static bool is_open(enum vrb_pconn_state state)
 	       state != VRB_PCONN_EXPECTING;
 }
 
+/*
+ * How long a state may last without an event. An attempt gets twice the time of the one before. What was
+ * accepted is not given up easily: the peer may think that it is connected, and send.
+ */
+static uint64_t patience(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+{
+	uint32_t doublings = conn->attempts < 3 ? conn->attempts : 3;
+
+	if (conn->state == VRB_PCONN_ACCEPTING)
+		return set->params.give_up;
+	return (uint64_t)set->params.attempt << doublings;
+}
+
 /* The only one who writes state. */
 static void enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pconn_state state)
 {
@@ -42,7 +55,7 @@ static void enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pc
 		(uint32_t)(state == VRB_PCONN_CONNECTING) - (uint32_t)(old == VRB_PCONN_CONNECTING);
 	set->open += (uint32_t)is_open(state) - (uint32_t)is_open(old);
 	conn->state = state;
-	conn->timer = set->now + set->params.attempt;
+	conn->timer = set->now + patience(set, conn);
 	conn->agreed = false;
 }
 
@@ -387,12 +400,11 @@ static void on_refused(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 static void on_close(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		     const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
-	(void)input;
 	if (conn->state == VRB_PCONN_CONNECTING || conn->state == VRB_PCONN_ACCEPTING)
 		action->what |= VRB_PCONN_DO_ABANDON;
 	else if (is_open(conn->state))
 		action->what |= VRB_PCONN_DO_TEARDOWN;
-	fail(set, conn, FI_ECANCELED, action);
+	fail(set, conn, input->err ? input->err : FI_ECANCELED, action);
 }
 
 /* What is not here is late, or none of our business: nothing is done. */
@@ -464,6 +476,11 @@ void vrb_pconn_step(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		decide(set, conn, input, action);
 }
 
+static bool is_late(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+{
+	return conn->wanted && set->now >= conn->deadline;
+}
+
 /* What time does to one of set.busy. */
 static void expire(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		   struct vrb_pconn_action *action)
@@ -478,7 +495,7 @@ static void expire(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 			try_connect(set, conn, action);
 		break;
 	case VRB_PCONN_LEAVING:
-		if (conn->wanted && set->now >= conn->deadline)
+		if (is_late(set, conn))
 			on_broken(set, conn, &timeout, action);
 		break;
 	case VRB_PCONN_LEFT:
@@ -486,11 +503,13 @@ static void expire(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 			release(set, conn, action);
 		break;
 	default:
-		if (set->now < conn->timer && !(conn->wanted && set->now >= conn->deadline))
+		if (set->now < conn->timer && !is_late(set, conn))
 			break;
 		if (conn->state != VRB_PCONN_EXPECTING)
 			action->what |= VRB_PCONN_DO_ABANDON;
 		retry(set, conn, FI_ETIMEDOUT);
+		if (is_late(set, conn))
+			fail(set, conn, conn->err, action);
 		break;
 	}
 }

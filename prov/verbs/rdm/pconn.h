@@ -44,7 +44,7 @@ enum vrb_pconn_event {
 	VRB_PCONN_BYE,		/* idle: whether we are */
 	VRB_PCONN_AGREED,	/* the answers to our BYE */
 	VRB_PCONN_REFUSED,
-	VRB_PCONN_CLOSE, /* the endpoint */
+	VRB_PCONN_CLOSE, /* the endpoint; err, or 0 */
 	VRB_PCONN_EVENTS
 };
 
@@ -87,7 +87,7 @@ struct vrb_pconn_params {
 	uint32_t window;
 	uint32_t cap;
 	/* Milliseconds. */
-	uint32_t attempt; /* until a request is given up */
+	uint32_t attempt; /* until the first request is given up; twice that for the next */
 	uint32_t give_up; /* until operations fail */
 	uint32_t backoff, backoff_max;
 	uint32_t (*random)(void *arg); /* 32 bits */

@@ -87,6 +87,7 @@ static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_ad
 		free(peer);
 		return NULL;
 	}
+	vrb_pconn_init(&peer->conn, vrb_rdm_addr_compare(&ep->self, addr));
 	vrb_proto_peer_init(&ep->proto, &peer->proto, ep->peer_count);
 	ep->peers[ep->peer_count++] = peer;
 	return peer;

@@ -5,6 +5,7 @@
 
 #include <netinet/in.h>
 #include "link.h"
+#include "pconn.h"
 #include "rdm.h"
 
 struct vrb_rdm_peer {
@@ -12,14 +13,12 @@ struct vrb_rdm_peer {
 	struct vrb_rdm *ep;
 	struct vrb_rdm_link
 		*link; /* that is sent by, or was and is flushing; NULL while there is none */
-	struct vrb_rdm_link *next;   /* that is being made */
-	uint64_t incarnation;	     /* 0 while unknown */
-	size_t eager;		     /* payload that the peer has room for */
-	bool notes;		     /* it is to be told of RMA on its memory */
-	bool direct;		     /* a write needs nothing but its work request */
-	uint64_t deadline, retry_at; /* ms; 0 while it is not wanted */
-	uint64_t delay;
-	fi_addr_t fi_addr; /* FI_ADDR_NOTAVAIL while it has none */
+	struct vrb_rdm_link *next; /* that is being made */
+	struct vrb_pconn conn;	   /* what is decided about link and next */
+	uint32_t seen;		   /* link->head when it was last looked whether it is used */
+	bool notes;		   /* it is to be told of RMA on its memory */
+	bool direct;		   /* a write needs nothing but its work request */
+	fi_addr_t fi_addr;	   /* FI_ADDR_NOTAVAIL while it has none */
 	struct vrb_rdm_addr addr;
 	STAILQ_HEAD(, vrb_rdm_op) ops;	      /* RMA and atomics that wait to be posted */
 	TAILQ_HEAD(, vrb_rdm_op) answers;     /* atomics that wait for the peer's answer */

@@ -13,7 +13,6 @@
 #include "prov/verbs/prov.h"
 
 #define BATCH	  16
-#define REFILL	  16u /* buffers that are missing before the shared receive queue is filled */
 #define ACK_BATCH 64
 
 static void count(struct vrb_rdm *ep, uint64_t flags, int err)
@@ -132,9 +131,7 @@ static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
 	vrb_rdm_recv_put(peer->ep, recv);
 }
 
-/* False: the buffer is free again. */
-static bool take_packet(struct vrb_rdm *ep, struct vrb_rdm_link *link, struct vrb_rdm_rx *rx,
-			size_t len)
+bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
 	struct vrb_rdm_peer *peer = link->peer;
@@ -150,7 +147,6 @@ static bool take_packet(struct vrb_rdm *ep, struct vrb_rdm_link *link, struct vr
 	error = vrb_proto_packet(&peer->proto, &rx->in, bytes, len, &kept);
 	if (error)
 		vrb_rdm_conn_malformed(link, vrb_wire_strerror(error));
-	(void)ep;
 	return kept;
 }
 
@@ -159,11 +155,17 @@ static void arrived(struct vrb_rdm *ep, const struct ibv_wc *wc)
 	struct vrb_rdm_rx *rx =
 		(struct vrb_rdm_rx *)(uintptr_t)(wc->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
 	struct vrb_rdm_link *link;
+	bool kept = false;
 
 	ep->rx.posted--;
 	link = wc->status == IBV_WC_SUCCESS ? vrb_rdm_link_find(ep, wc->qp_num) : NULL;
-	if (!link || !link->peer || !vrb_rdm_conn_heard(link) ||
-	    !take_packet(ep, link, rx, wc->byte_len))
+	if (__builtin_expect(link && link->live, 1)) {
+		link->used = true;
+		kept = vrb_rdm_take_packet(link, rx, wc->byte_len);
+	} else if (link) {
+		kept = vrb_rdm_conn_early(link, rx, wc->byte_len);
+	}
+	if (!kept)
 		vrb_rdm_rx_put(&ep->rx, rx);
 }
 
@@ -192,9 +194,21 @@ static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb
 		vrb_flow_give(&peer->proto.flow, 1);
 		vrb_rdm_op_done(slot->context, err, status);
 		break;
+	case VRB_RDM_PROBE:
+		vrb_flow_give(&peer->proto.flow, 1);
+		break;
 	default:
 		break;
 	}
+}
+
+/* What else went wrong because the link ended did so for that reason. */
+static int reason(struct vrb_rdm_link *link, const struct ibv_wc *wc)
+{
+	int err = vrb_wc_err(wc->status, false);
+
+	vrb_rdm_conn_failed(link, err, wc);
+	return wc->status == IBV_WC_WR_FLUSH_ERR && link->err ? link->err : err;
 }
 
 /* A completed work request retires those before it, which did not ask. */
@@ -202,10 +216,15 @@ static void retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_slot *slot = (struct vrb_rdm_slot *)(uintptr_t)wc->wr_id, *at;
 	struct vrb_rdm_link *link = slot->link;
-	int err = wc->status == IBV_WC_SUCCESS ? 0 : vrb_wc_err(wc->status, false);
+	int err = 0;
 
-	if (err && !link->broken)
-		vrb_rdm_conn_failed(link, err, wc);
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0)) {
+		if (slot == &link->last) {
+			vrb_rdm_conn_flushed(link);
+			return;
+		}
+		err = reason(link, wc);
+	}
 	do {
 		at = &link->slots[link->tail++ & link->mask];
 		done(ep, link, at, at == slot ? err : 0, at == slot ? (int)wc->status : 0);
@@ -214,8 +233,6 @@ static void retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
 		vrb_proto_progress(&link->peer->proto);
 	if (!STAILQ_EMPTY(&link->peer->ops) || !STAILQ_EMPTY(&link->peer->replies))
 		vrb_rdm_ops_pump(link->peer);
-	if (link->broken && vrb_rdm_link_idle(link))
-		vrb_rdm_conn_drained(link);
 }
 
 /* With the lock held. True when there was something. */
@@ -230,9 +247,17 @@ static bool poll_cq(struct vrb_rdm *ep)
 		else
 			retired(ep, &wc[i]);
 	}
-	if (n > 0 && ep->rx.posted + REFILL <= ep->rx.depth)
+	if (n > 0 && ep->rx.posted <= ep->rx.low)
 		vrb_rdm_rx_fill(&ep->rx);
 	return n > 0;
+}
+
+void vrb_rdm_poll_all(struct vrb_rdm *ep)
+{
+	int rounds = ep->cq->cqe / BATCH + 1;
+
+	while (poll_cq(ep) && --rounds)
+		;
 }
 
 void vrb_rdm_progress(struct vrb_rdm *ep)
@@ -282,9 +307,9 @@ void vrb_rdm_release_all(struct vrb_rdm *ep)
 	vrb_proto_cancel_all(&ep->proto);
 }
 
-void vrb_rdm_flush(struct vrb_rdm_link *link)
+void vrb_rdm_flush(struct vrb_rdm_link *link, int err)
 {
 	while (!vrb_rdm_link_idle(link))
-		done(link->ep, link, &link->slots[link->tail++ & link->mask], FI_ECANCELED,
-		     IBV_WC_WR_FLUSH_ERR);
+		done(link->ep, link, &link->slots[link->tail++ & link->mask], err,
+		     err ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS);
 }

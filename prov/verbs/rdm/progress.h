@@ -17,8 +17,12 @@ int vrb_rdm_arm(struct vrb_rdm *ep);
 void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int err, int wc_status);
 /* Whatever is not complete fails, unreported: the endpoint closes. */
 void vrb_rdm_release_all(struct vrb_rdm *ep);
-/* Nothing more comes of what was posted to the link. */
-void vrb_rdm_flush(struct vrb_rdm_link *link);
+/* Nothing more comes of what was posted to the link: it is done, or failed with err. */
+void vrb_rdm_flush(struct vrb_rdm_link *link, int err);
+/* Takes what is in the device's CQ now. */
+void vrb_rdm_poll_all(struct vrb_rdm *ep);
+/* A packet of a live link. False: the buffer is free again. */
+bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len);
 void vrb_rdm_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done);
 
 #endif

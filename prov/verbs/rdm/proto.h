@@ -18,7 +18,8 @@
  * caller lets the connection's work requests complete or flush between _down and the next _up.
  *
  * The packets and completions of a peer come in the order of its queue pair. The endpoint's lock guards
- * everything. The ops must not call back into this module.
+ * everything. The ops must not call back into this module, but for `other`, which may hold the peer, let
+ * it leave or take it down.
  */
 #ifndef VRB_RDM_PROTO_H
 #define VRB_RDM_PROTO_H

@@ -22,6 +22,7 @@
 #include "prov/verbs/cm.h"
 #include "prov/verbs/domain.h"
 #include "prov/verbs/wq.h"
+#include "pconn.h"
 #include "proto.h"
 
 #define VRB_RDM_QP_BUCKETS 1024u
@@ -141,7 +142,9 @@ struct vrb_rdm {
 
 	/* Connections. */
 	struct vrb_rdm_addr self; /* where it listens */
-	uint64_t incarnation;	  /* random: tells a restarted endpoint from the one before */
+	struct vrb_pconn_set conns;
+	bool crowded;	   /* a peer waits for room among conns, which nobody makes */
+	unsigned int seed; /* of the time between attempts */
 	struct vrb_rdm_listener listener;
 	struct vrb_source timer;
 	struct vrb_rdm_graves graves;

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections to peers: what is said to the connection manager, and what it says. */
+#include <errno.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "conn_data.h"
+#include "conn_int.h"
+#include "progress.h"
+#include "prov/verbs/cm_wire.h"
+#include "prov/verbs/err.h"
+#include "prov/verbs/prov.h"
+
+/* What the peer's queue pair needs of ours; the queue pair is our own, not the id's. */
+static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const uint8_t *wire,
+					 uint8_t len)
+{
+	const struct ibv_device_attr *attr = &link->ep->domain->attr;
+
+	return (struct rdma_conn_param){
+		.private_data = wire,
+		.private_data_len = len,
+		.responder_resources =
+			(uint8_t)(attr->max_qp_rd_atom < 255 ? attr->max_qp_rd_atom : 255),
+		.initiator_depth =
+			(uint8_t)(attr->max_qp_init_rd_atom < 255 ? attr->max_qp_init_rd_atom
+								  : 255),
+		.retry_count = (uint8_t)vrb_params.retry_count,
+		.rnr_retry_count = (uint8_t)vrb_params.rnr_retry_count,
+		.srq = 1,
+		.qp_num = link->qp_num,
+	};
+}
+
+/* Active side. */
+
+/* The attempt is over, as the connection manager knows already. */
+static void forget(struct vrb_rdm_link *link, struct vrb_pconn_input input)
+{
+	struct vrb_rdm_peer *peer = link->peer;
+
+	vrb_rdm_conn_end(link, FI_ECONNREFUSED);
+	vrb_rdm_conn_step(peer, input);
+}
+
+static void failed(struct vrb_rdm_link *link, int err)
+{
+	vrb_rdm_conn_step_failed(link->peer, err);
+}
+
+static int resolve(struct vrb_rdm_link *link)
+{
+	int ret;
+
+	ret = vrb_cm_create_id(vrb_rdm_conn_cm(link->ep), "connecting reliable datagrams",
+			       &link->owner, &link->id);
+	if (ret)
+		return ret;
+	return rdma_resolve_addr(link->id, NULL, &link->peer->addr.sa, vrb_params.resolve_timeout)
+		       ? vrb_errno(errno)
+		       : 0;
+}
+
+void vrb_rdm_conn_call(struct vrb_rdm_peer *peer)
+{
+	struct vrb_rdm_link *link = vrb_rdm_link_new(peer->ep);
+	int ret = -FI_ENOMEM;
+
+	if (link) {
+		link->peer = peer;
+		link->state = VRB_RDM_LINK_CALLING;
+		peer->next = link;
+		ret = resolve(link);
+	}
+	if (ret)
+		vrb_rdm_conn_step_failed(peer, -ret);
+}
+
+static void ask(struct vrb_rdm_link *link)
+{
+	struct vrb_rdm *ep = link->ep;
+	uint8_t wire[VRB_CM_WIRE_MAX];
+	struct rdma_conn_param param;
+	int ret;
+
+	if (!link->id->verbs || strcmp(ibv_get_device_name(link->id->verbs->device),
+				       ibv_get_device_name(ep->domain->ctx->device))) {
+		failed(link, FI_EHOSTUNREACH);
+		return;
+	}
+	ret = vrb_rdm_link_create_qp(link);
+	if (ret) {
+		failed(link, -ret);
+		return;
+	}
+	param = conn_param(link, wire,
+			   vrb_rdm_conn_data(ep, VRB_CMWIRE_REQUEST, VRB_CMWIRE_NONE,
+					     link->peer->conn.known, wire));
+	if (rdma_connect(link->id, &param))
+		failed(link, -vrb_errno(errno));
+}
+
+static void answered(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+{
+	struct vrb_cmwire cm;
+	enum vrb_wire_error error = vrb_rdm_conn_parse(event, &cm);
+	char text[OFI_ADDR_STRLEN];
+
+	if (error || cm.kind != VRB_CMWIRE_REPLY) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"peer %s is no endpoint of this kind: its reply: %s\n",
+			vrb_rdm_conn_name(link->peer, text), vrb_wire_strerror(error));
+		forget(link, (struct vrb_pconn_input){ .event = VRB_PCONN_REJECTED,
+						       .reason = VRB_CMWIRE_MALFORMED });
+		return;
+	}
+	vrb_rdm_conn_learn(link, &cm);
+	if (vrb_rdm_link_connect(link) || rdma_establish(link->id)) {
+		failed(link, FI_ECONNABORTED);
+		return;
+	}
+	vrb_rdm_conn_step(link->peer, (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED,
+								.incarnation = cm.incarnation,
+								.serial = cm.serial });
+}
+
+/* Without a reason of ours nobody listens there, yet or any more. */
+static void rejected(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+{
+	struct vrb_pconn_input input = { .event = VRB_PCONN_REJECTED };
+	struct vrb_cmwire cm = { .reason = VRB_CMWIRE_NONE };
+	enum vrb_wire_error error = vrb_rdm_conn_parse(event, &cm);
+	char text[OFI_ADDR_STRLEN];
+
+	if (error == VRB_WIRE_E_VERSION)
+		cm.reason = VRB_CMWIRE_VERSION;
+	else if (error || cm.kind != VRB_CMWIRE_REJECT) {
+		failed(link, FI_ECONNREFUSED);
+		return;
+	}
+	if (cm.reason == VRB_CMWIRE_VERSION)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "peer %s refused: %s\n",
+			vrb_rdm_conn_name(link->peer, text), vrb_cmwire_reason_text(cm.reason));
+	input.reason = (uint8_t)cm.reason;
+	forget(link, input);
+}
+
+/* Both sides. */
+
+static void established(struct vrb_rdm_link *link)
+{
+	if (link->state != VRB_RDM_LINK_ACCEPTED)
+		return;
+	if (link->mirror)
+		link->state = VRB_RDM_LINK_UP;
+	else
+		vrb_rdm_conn_step(link->peer,
+				  (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED });
+}
+
+/* The peer's last messages may have come, and not been looked at. */
+static void disconnected(struct vrb_rdm_link *link)
+{
+	vrb_rdm_poll_all(link->ep);
+	if (link->state >= VRB_RDM_LINK_ENDED)
+		return;
+	if (link->mirror)
+		vrb_rdm_conn_end(link, FI_ECONNRESET);
+	else
+		vrb_rdm_conn_step(link->peer,
+				  (struct vrb_pconn_input){ .event = VRB_PCONN_DISCONNECTED,
+							    .err = FI_ECONNRESET });
+}
+
+static void broken(struct vrb_rdm_link *link, int err)
+{
+	if (link->mirror)
+		vrb_rdm_conn_end(link, err);
+	else
+		failed(link, err);
+}
+
+static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		if (rdma_resolve_route(link->id, vrb_params.resolve_timeout))
+			failed(link, -vrb_errno(errno));
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		ask(link);
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		answered(link, event);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		established(link);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		rejected(link, event);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		disconnected(link);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		broken(link, FI_ENODEV);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		broken(link, vrb_cm_err(event->event, event->status));
+		break;
+	default:
+		break;
+	}
+}
+
+void vrb_rdm_conn_event(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+{
+	struct vrb_rdm *ep = link->ep;
+
+	ofi_lock(&ep->lock);
+	if (!ep->closing && link->state < VRB_RDM_LINK_ENDED)
+		link_event(link, event);
+	ofi_unlock(&ep->lock);
+}
+
+/* Passive side. */
+
+static int accept_link(struct vrb_rdm_link *link)
+{
+	uint8_t wire[VRB_CM_WIRE_MAX];
+	struct rdma_conn_param param;
+	int ret;
+
+	ret = vrb_rdm_link_create_qp(link);
+	if (!ret)
+		ret = vrb_rdm_link_connect(link);
+	if (ret)
+		return ret;
+	param = conn_param(link, wire,
+			   vrb_rdm_conn_data(link->ep, VRB_CMWIRE_REPLY, VRB_CMWIRE_NONE,
+					     link->peer->conn.known, wire));
+	link->state = VRB_RDM_LINK_ACCEPTED;
+	link->live = link->mirror;
+	return rdma_accept(link->id, &param) ? vrb_errno(errno) : 0;
+}
+
+/* The id is the caller's again, to be rejected. */
+static void accept_failed(struct vrb_rdm_link *link, int err)
+{
+	link->id = NULL;
+	link->state = VRB_RDM_LINK_NEW;
+	vrb_rdm_conn_end(link, err);
+}
+
+static enum vrb_cmwire_reason take(struct vrb_rdm_peer *peer, struct rdma_cm_id *id,
+				   const struct vrb_cmwire *cm)
+{
+	struct vrb_rdm_link *link = vrb_rdm_link_new(peer->ep);
+	bool mirror = !peer->conn.order;
+	int ret = -FI_ENOMEM;
+
+	if (link) {
+		link->peer = peer;
+		link->mirror = mirror;
+		vrb_rdm_conn_learn(link, cm);
+		link->id = id;
+		id->context = &link->owner;
+		if (!mirror)
+			peer->next = link;
+		ret = accept_link(link);
+	}
+	if (!ret)
+		return VRB_CMWIRE_NONE;
+	if (link)
+		accept_failed(link, -ret);
+	if (!mirror)
+		vrb_rdm_conn_step_failed(peer, -ret);
+	return VRB_CMWIRE_RESOURCES;
+}
+
+static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm_event *event)
+{
+	struct vrb_pconn_input input = { .event = VRB_PCONN_REQUEST };
+	struct vrb_pconn_action action;
+	struct vrb_rdm_peer *peer;
+	struct vrb_rdm_addr addr;
+	struct vrb_cmwire cm;
+	enum vrb_wire_error error = vrb_rdm_conn_parse(event, &cm);
+
+	if (error == VRB_WIRE_E_VERSION)
+		return VRB_CMWIRE_VERSION;
+	if (error || cm.kind != VRB_CMWIRE_REQUEST || !vrb_rdm_conn_addr(&cm, &addr))
+		return VRB_CMWIRE_MALFORMED;
+	if (ep->closing || !ep->enabled)
+		return ep->closing ? VRB_CMWIRE_CLOSING : VRB_CMWIRE_BUSY;
+	peer = vrb_rdm_peer_at(ep, &addr);
+	if (!peer)
+		return VRB_CMWIRE_RESOURCES;
+	/* What came by a connection that this one may replace comes first. */
+	if (peer->link)
+		vrb_rdm_poll_all(ep);
+	input.incarnation = cm.incarnation;
+	input.expected = cm.expected;
+	input.serial = cm.serial;
+	action = vrb_rdm_conn_step(peer, input);
+	if (action.what & VRB_PCONN_DO_ACCEPT)
+		return take(peer, event->id, &cm);
+	return action.what & VRB_PCONN_DO_REJECT ? action.reason : VRB_CMWIRE_STALE;
+}
+
+struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
+					const struct rdma_cm_event *event)
+{
+	struct vrb_rdm *ep = listener->ep;
+	uint8_t wire[VRB_CM_WIRE_MAX];
+	enum vrb_cmwire_reason reason;
+	uint8_t len;
+
+	ofi_lock(&ep->lock);
+	reason = requested(ep, event);
+	len = vrb_rdm_conn_data(ep, VRB_CMWIRE_REJECT, reason, 0, wire);
+	ofi_unlock(&ep->lock);
+	if (reason == VRB_CMWIRE_NONE)
+		return NULL;
+	if (reason == VRB_CMWIRE_VERSION || reason == VRB_CMWIRE_MALFORMED ||
+	    reason == VRB_CMWIRE_RESOURCES)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "connection request refused: %s\n",
+			vrb_cmwire_reason_text(reason));
+	rdma_reject(event->id, wire, len);
+	return event->id;
+}

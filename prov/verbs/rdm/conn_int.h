@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What the files about connections share: conn.c does what pconn.h decides, conn_cm.c speaks with the connection
+ * manager, conn_open.c has the beginning, the end and the clock. All with the endpoint's lock held.
+ */
+#ifndef VRB_RDM_CONN_INT_H
+#define VRB_RDM_CONN_INT_H
+
+#include <ofi/addr.h>
+#include "conn.h"
+#include "prov/verbs/fabric.h"
+
+static inline struct vrb_cm *vrb_rdm_conn_cm(const struct vrb_rdm *ep)
+{
+	return &ep->domain->fabric->cm;
+}
+
+static inline const char *vrb_rdm_conn_name(const struct vrb_rdm_peer *peer, char *text)
+{
+	return ofi_addr_str(&peer->addr.sa, text, OFI_ADDR_STRLEN);
+}
+
+/* Something happened: decides, and does all but accepting or rejecting the peer's request. */
+struct vrb_pconn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer, struct vrb_pconn_input input);
+void vrb_rdm_conn_step_failed(struct vrb_rdm_peer *peer, int err);
+/* What time has brought, for all peers. */
+void vrb_rdm_conn_tick(struct vrb_rdm *ep);
+/* The event thread looks after so many ms what there is to do. */
+void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms);
+/* The link carries nothing from now on. What was posted flushes, the peer hears that it ended. */
+void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err);
+/* Afterwards the event thread frees it. */
+void vrb_rdm_conn_bury(struct vrb_rdm_link *link);
+/* It may be peer->next that now is the one to send by. */
+void vrb_rdm_conn_drained(struct vrb_rdm_link *link);
+
+/* Asks the peer for a connection. */
+void vrb_rdm_conn_call(struct vrb_rdm_peer *peer);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections to peers: listening, the clock, the end. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "conn_int.h"
+#include "progress.h"
+#include "prov/verbs/err.h"
+#include "prov/verbs/prov.h"
+
+#define BACKLOG	       1024
+#define WINDOW	       32   /* requests out */
+#define ATTEMPT_MS     1000 /* until the first one is given up */
+#define BACKOFF_MS     20
+#define BACKOFF_MAX_MS 1000
+
+/* One that nothing refers to any more, whose work requests may not have completed. */
+static void free_link(struct vrb_rdm_link *link)
+{
+	struct vrb_rdm *ep = link->ep;
+
+	if (link->id)
+		rdma_destroy_id(link->id);
+	vrb_rdm_link_destroy_qp(link);
+	ofi_lock(&ep->lock);
+	vrb_rdm_poll_all(ep);
+	vrb_rdm_flush(link, link->err);
+	vrb_rdm_conn_drained(link);
+	vrb_rdm_link_free(link);
+	ofi_unlock(&ep->lock);
+}
+
+/* From the event thread. */
+static void timer_ready(struct vrb_source *source)
+{
+	struct vrb_rdm *ep = (struct vrb_rdm *)((char *)source - offsetof(struct vrb_rdm, timer));
+	struct vrb_rdm_graves graves;
+	struct vrb_rdm_link *link;
+	uint64_t ticks;
+
+	(void)!read(source->fd, &ticks, sizeof(ticks));
+	ofi_lock(&ep->lock);
+	/* Who sends is connected, even if the connection manager has not said so before time is over. */
+	if (ep->enabled && !ep->closing) {
+		vrb_rdm_poll_all(ep);
+		vrb_rdm_conn_tick(ep);
+	}
+	graves = ep->graves;
+	SLIST_INIT(&ep->graves);
+	ofi_unlock(&ep->lock);
+
+	while ((link = SLIST_FIRST(&graves))) {
+		SLIST_REMOVE_HEAD(&graves, grave);
+		free_link(link);
+	}
+}
+
+static int open_timer(struct vrb_rdm *ep)
+{
+	int ret;
+
+	ep->timer = (struct vrb_source){
+		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+		.ready = timer_ready,
+	};
+	if (ep->timer.fd < 0)
+		return -errno;
+	ret = vrb_loop_add(&ep->domain->fabric->loop, &ep->timer);
+	if (!ret)
+		return 0;
+	close(ep->timer.fd);
+	ep->timer.fd = -1;
+	return ret;
+}
+
+static uint32_t any32(void *seed)
+{
+	return (uint32_t)rand_r(seed);
+}
+
+static int open_conns(struct vrb_rdm *ep)
+{
+	struct vrb_pconn_params params = {
+		.window = WINDOW,
+		.cap = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn : UINT32_MAX,
+		.attempt = ATTEMPT_MS,
+		.give_up = (uint32_t)vrb_params.rdm_connect_timeout,
+		.backoff = BACKOFF_MS,
+		.backoff_max = BACKOFF_MAX_MS,
+		.random = any32,
+		.arg = &ep->seed,
+	};
+
+	if (getrandom(&params.incarnation, sizeof(params.incarnation), 0) !=
+	    sizeof(params.incarnation))
+		return -errno;
+	params.incarnation |= 1; /* 0 is none */
+	ep->seed = (unsigned int)(params.incarnation >> 1);
+	vrb_pconn_set_init(&ep->conns, &params);
+	return 0;
+}
+
+static int listen_at(struct vrb_rdm *ep)
+{
+	struct sockaddr_storage local = { 0 };
+	int ret;
+
+	memcpy(&local, ep->info->src_addr, ep->info->src_addrlen);
+	ep->listener.ep = ep;
+	ep->listener.owner.kind = VRB_OWNER_RDM_LISTENER;
+	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), "fi_endpoint", &ep->listener.owner, &local,
+			     &ep->listener.id);
+	if (ret)
+		return ret;
+	if (rdma_listen(ep->listener.id, BACKLOG)) {
+		ret = vrb_errno(errno);
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: rdma_listen: %s%s\n",
+			fi_strerror(-ret), vrb_remedy(-ret));
+		return ret;
+	}
+	return vrb_rdm_addr_set(&ep->self, rdma_get_local_addr(ep->listener.id))
+		       ? 0
+		       : -FI_EADDRNOTAVAIL;
+}
+
+int vrb_rdm_conn_open(struct vrb_rdm *ep)
+{
+	int ret = open_conns(ep);
+
+	if (!ret)
+		ret = open_timer(ep);
+	return ret ? ret : listen_at(ep);
+}
+
+static void close_link(struct vrb_rdm_link *link)
+{
+	if (link->id)
+		rdma_destroy_id(link->id);
+	vrb_rdm_flush(link, FI_ECANCELED);
+	vrb_rdm_link_destroy_qp(link);
+	vrb_rdm_link_free(link);
+}
+
+void vrb_rdm_conn_close(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_link *link;
+	uint32_t i;
+
+	ofi_lock(&ep->lock);
+	ep->closing = true;
+	ofi_unlock(&ep->lock);
+	if (ep->timer.fd >= 0) {
+		vrb_loop_remove(&ep->domain->fabric->loop, &ep->timer);
+		close(ep->timer.fd);
+	}
+	if (ep->listener.id)
+		rdma_destroy_id(ep->listener.id);
+	vrb_rdm_release_all(ep);
+	while ((link = SLIST_FIRST(&ep->graves))) {
+		SLIST_REMOVE_HEAD(&ep->graves, grave);
+		close_link(link);
+	}
+	/* Calls that have no queue pair yet. */
+	for (i = 0; i < ep->peer_count; i++)
+		if (ep->peers[i]->next && !ep->peers[i]->next->qp)
+			close_link(ep->peers[i]->next);
+	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
+		while ((link = ep->by_qp[i]))
+			close_link(link);
+}
+
+static void lost(struct vrb_rdm *ep, int err)
+{
+	uint32_t i;
+
+	ep->dead = err;
+	ep->enabled = false;
+	for (i = 0; i < ep->peer_count; i++)
+		vrb_rdm_conn_step(ep->peers[i],
+				  (struct vrb_pconn_input){ .event = VRB_PCONN_CLOSE, .err = err });
+	vrb_proto_cancel_all(&ep->proto);
+}
+
+void vrb_rdm_conn_lost(struct vrb_rdm *ep, int err)
+{
+	ofi_lock(&ep->lock);
+	if (!ep->closing && !ep->dead)
+		lost(ep, err);
+	ofi_unlock(&ep->lock);
+}
