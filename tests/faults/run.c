@@ -35,6 +35,7 @@ struct report {
 	int fds[2];
 };
 
+static script_fn *script;
 static struct report *report;
 static struct report baseline;
 static char log_name[] = "/tmp/faults.XXXXXX";
@@ -68,14 +69,14 @@ static void run_in_child(const char *addr, const char *function, unsigned int n)
 	alarm(RUN_SECONDS);
 	if (function)
 		inject_arm(function, n);
-	script_run(addr, &report->faulty);
+	script(addr, &report->faulty);
 	report->happened = inject_happened();
 	inject_disarm();
 	take_account(0);
 	/* Whatever failed later has left nothing behind that another life could stumble over. */
 	if (function && report->faulty.connecting)
 		_exit(0);
-	script_run(addr, &report->clean);
+	script(addr, &report->clean);
 	take_account(1);
 	_exit(0);
 }
@@ -114,6 +115,8 @@ static bool right_error(const struct outcome *outcome, int injected)
 	case FI_ECONNREFUSED:
 	case FI_ECONNABORTED:
 	case FI_ECANCELED:
+	case FI_ECONNRESET:
+	case FI_EREMOTEIO:
 		return true;
 	case FI_EOVERRUN:
 		return injected == ENOMEM;
@@ -249,9 +252,15 @@ static int measure_baseline(const char *addr)
 
 int run_faults(int argc, char **argv, const char *const *functions)
 {
+	return run_faults_of(argc, argv, functions, script_run);
+}
+
+int run_faults_of(int argc, char **argv, const char *const *functions, script_fn *of)
+{
 	const char *addr = getenv("WEFT_ADDR");
 	int fd = mkstemp(log_name), ret;
 
+	script = of;
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (fd < 0 || report == MAP_FAILED)

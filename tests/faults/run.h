@@ -3,7 +3,11 @@
 #ifndef RUN_H
 #define RUN_H
 
+#include "script.h"
+
 /* main() of a test; functions ends with NULL, arguments replace it: FUNCTION [N]. */
 int run_faults(int argc, char **argv, const char *const *functions);
+/* With a script other than script_run. */
+int run_faults_of(int argc, char **argv, const char *const *functions, script_fn *script);
 
 #endif

@@ -16,6 +16,7 @@ struct outcome {
 };
 
 /* Goes as far as it gets, then closes what is open. */
-void script_run(const char *addr, struct outcome *outcome);
+typedef void script_fn(const char *addr, struct outcome *outcome);
+script_fn script_run, script_rdm;
 
 #endif
