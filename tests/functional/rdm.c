@@ -20,14 +20,14 @@ static void open_side(struct rdm_pair *pair, int i, const struct rdm_change *cha
 	OK(fi_enable(side->ep));
 }
 
-static fi_addr_t insert(struct rdm_side *into, struct rdm_side *of)
+static fi_addr_t insert(struct rdm_side *into, struct rdm_side *of, bool text)
 {
 	fi_addr_t addr = FI_ADDR_NOTAVAIL;
-	char name[64];
+	char name[128], *string = name;
 	size_t len = sizeof(name);
 
 	OK(fi_getname(&of->ep->fid, name, &len));
-	RETURNS(fi_av_insert(into->av, name, 1, &addr, 0, NULL), 1);
+	RETURNS(fi_av_insert(into->av, text ? (void *)&string : name, 1, &addr, 0, NULL), 1);
 	return addr;
 }
 
@@ -39,6 +39,7 @@ void rdm_open(struct rdm_pair *pair, int mr_mode)
 void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change)
 {
 	struct fi_info *hints = fi_allocinfo();
+	bool text;
 	int i;
 
 	CHECK(hints);
@@ -54,11 +55,12 @@ void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *
 	fi_freeinfo(hints);
 	OK(fi_fabric(pair->info->fabric_attr, &pair->fabric, NULL));
 	OK(fi_domain(pair->fabric, pair->info, &pair->domain, NULL));
+	text = pair->info->addr_format == FI_ADDR_STR;
 	for (i = 0; i < 2; i++)
 		open_side(pair, i, change);
 	for (i = 0; i < 2; i++) {
-		pair->side[i].peer = insert(&pair->side[i], &pair->side[!i]);
-		pair->side[i].self = insert(&pair->side[i], &pair->side[i]);
+		pair->side[i].peer = insert(&pair->side[i], &pair->side[!i], text);
+		pair->side[i].self = insert(&pair->side[i], &pair->side[i], text);
 	}
 }
 

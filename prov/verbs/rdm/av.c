@@ -2,6 +2,7 @@
 /* Addresses by fi_addr, and back. */
 #include <netdb.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/addr.h>
@@ -23,13 +24,26 @@ static struct vrb_rdm_av *rdm_av(struct fid_av *fid)
 	return (struct vrb_rdm_av *)fid;
 }
 
+/* Of strings there is an array of pointers. */
+static bool addr_in(const struct vrb_rdm_av *av, const void *from, struct vrb_rdm_addr *addr)
+{
+	struct sockaddr_storage ss;
+	const char *text;
+
+	if (av->addr_format != FI_ADDR_STR)
+		return vrb_rdm_addr_set(addr, from);
+	text = *(const char *const *)from;
+	return text && !ofi_addr_parse(text, &ss) &&
+	       vrb_rdm_addr_set(addr, (const struct sockaddr *)&ss);
+}
+
 static int put(struct ofi_av *base, size_t index, void *entry, const void *from)
 {
 	struct vrb_rdm_av *av = (struct vrb_rdm_av *)base;
 	struct vrb_rdm_addr addr;
 	struct known *known, **found;
 
-	if (!vrb_rdm_addr_set(&addr, from))
+	if (!addr_in(av, from, &addr))
 		return -FI_EINVAL;
 	known = malloc(sizeof(*known));
 	if (!known)
@@ -81,6 +95,20 @@ static const struct ofi_av_class in6_class = {
 	.put = put,
 	.drop = drop,
 };
+
+static const struct ofi_av_class str_class = {
+	.addr_size = sizeof(char *),
+	.entry_size = sizeof(struct vrb_rdm_addr),
+	.put = put,
+	.drop = drop,
+};
+
+static const struct ofi_av_class *class_of(uint32_t addr_format)
+{
+	if (addr_format == FI_ADDR_STR)
+		return &str_class;
+	return addr_format == FI_SOCKADDR_IN6 ? &in6_class : &in_class;
+}
 
 bool vrb_rdm_av_get(struct vrb_rdm_av *av, fi_addr_t fi_addr, struct vrb_rdm_addr *addr)
 {
@@ -136,10 +164,15 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 {
 	struct vrb_rdm_av *av = rdm_av(fid);
 	struct addrinfo hints = {
-		.ai_family = av->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
+		.ai_family = av->addr_format == FI_SOCKADDR_IN6 ? AF_INET6
+			     : av->addr_format == FI_ADDR_STR	? AF_UNSPEC
+								: AF_INET,
 		.ai_socktype = SOCK_STREAM,
 	};
+	char text[OFI_ADDR_STRLEN];
+	const char *string = text;
 	struct addrinfo *found;
+	bool str = av->addr_format == FI_ADDR_STR;
 	int ret;
 
 	if (!node || !service)
@@ -150,7 +183,9 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 			service, gai_strerror(ret));
 		return -FI_ENODATA;
 	}
-	ret = av_insert(fid, found->ai_addr, 1, fi_addr, flags, context);
+	ofi_addr_str(found->ai_addr, text, sizeof(text));
+	ret = av_insert(fid, str ? (const void *)&string : found->ai_addr, 1, fi_addr, flags,
+			context);
 	freeaddrinfo(found);
 	return ret;
 }
@@ -159,9 +194,15 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 {
 	struct vrb_rdm_av *av = rdm_av(fid);
 	struct vrb_rdm_addr found;
+	char text[OFI_ADDR_STRLEN];
 
 	if (!len || (!addr && *len) || !vrb_rdm_av_get(av, fi_addr, &found))
 		return -FI_EINVAL;
+	if (av->addr_format == FI_ADDR_STR) {
+		ofi_addr_str(&found.sa, text, sizeof(text));
+		return ofi_av_copy_out(&av->base, "fi_av_lookup", text, strlen(text) + 1, addr,
+				       len);
+	}
 	return ofi_av_copy_out(&av->base, "fi_av_lookup", &found, ofi_addr_size(&found.sa), addr,
 			       len);
 }
@@ -170,10 +211,11 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 {
 	char text[OFI_ADDR_STRLEN] = "(null)";
 
-	(void)fid;
 	if (!len)
 		return NULL;
-	if (addr)
+	if (addr && rdm_av(fid)->addr_format == FI_ADDR_STR)
+		snprintf(text, sizeof(text), "%s", (const char *)addr);
+	else if (addr)
 		ofi_addr_str(addr, text, sizeof(text));
 	return ofi_av_copy_text(text, buf, len);
 }
@@ -228,8 +270,7 @@ int vrb_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, stru
 	av->addr_format = domain->info->addr_format;
 	LIST_INIT(&av->eps);
 	ofi_lock_init(&av->tree_lock);
-	ret = ofi_av_init(&av->base, &vrb_prov, &domain->ref,
-			  av->addr_format == FI_SOCKADDR_IN6 ? &in6_class : &in_class, attr,
+	ret = ofi_av_init(&av->base, &vrb_prov, &domain->ref, class_of(av->addr_format), attr,
 			  context);
 	if (ret) {
 		free(av);

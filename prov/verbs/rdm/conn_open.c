@@ -12,6 +12,7 @@
 #include "conn_int.h"
 #include "progress.h"
 #include "prov/verbs/err.h"
+#include "prov/verbs/name.h"
 #include "prov/verbs/prov.h"
 
 #define BACKLOG	       1024
@@ -108,10 +109,12 @@ static int open_conns(struct vrb_rdm *ep)
 
 static int listen_at(struct vrb_rdm *ep)
 {
-	struct sockaddr_storage local = { 0 };
-	int ret;
+	struct sockaddr_storage local;
+	int ret = vrb_name_in("fi_endpoint", ep->info->addr_format, ep->info->src_addr,
+			      ep->info->src_addrlen, &local);
 
-	memcpy(&local, ep->info->src_addr, ep->info->src_addrlen);
+	if (ret)
+		return ret;
 	ep->listener.ep = ep;
 	ep->listener.owner.kind = VRB_OWNER_RDM_LISTENER;
 	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), "fi_endpoint", &ep->listener.owner, &local,
