@@ -12,7 +12,11 @@
 enum {
 	MILLION = 1000000,
 	NAME = 32,
+#ifdef __SANITIZE_ADDRESS__
+	BYTES_EACH = 90, /* freed memory is kept for a while */
+#else
 	BYTES_EACH = 45,
+#endif
 	BYTES_SOURCE = 17, /* more where sources are looked up */
 	PLACE = 765432,
 };
