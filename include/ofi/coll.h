@@ -37,8 +37,13 @@ struct ofi_coll_net {
 			void *cookie);
 	ssize_t (*recv)(void *arg, fi_addr_t from, uint64_t tag, void *buf, size_t len,
 			void *cookie);
-	/* From its return on the buffer is not touched and the cookie does not come back. */
-	void (*cancel)(void *arg, void *cookie);
+	/* A message waits that a receive would get. */
+	bool (*arrived)(void *arg, fi_addr_t from, uint64_t tag);
+	/*
+	 * True: from its return on the buffer is not touched and the cookie does not come back. False: the
+	 * device is at it, the cookie will come back.
+	 */
+	bool (*cancel)(void *arg, void *cookie);
 	/* Drops messages of a member that nobody will receive: those whose tag fits outside of ignore. */
 	void (*purge)(void *arg, fi_addr_t from, uint64_t tag, uint64_t ignore);
 	/* May start operations; may not leave groups or free the engine. */
@@ -72,14 +77,24 @@ struct ofi_coll_call {
 uint64_t ofi_coll_digest(uint64_t digest, const void *name, size_t len);
 
 struct ofi_coll *ofi_coll_new(const struct ofi_coll_net *net, void *arg);
-/* Cancels what is in flight; its groups have been left. NULL is fine. */
+/* Its groups have been left, or nobody is at what they had in flight. NULL is fine. */
 void ofi_coll_free(struct ofi_coll *coll);
 
 /* Begins to form a group; done() tells when all members have agreed on it, or failed to. */
 int ofi_coll_join(struct ofi_coll *coll, const struct ofi_coll_members *members, void *context,
 		  struct ofi_coll_group **group);
-/* Cancels what is in flight, without a done(). */
-void ofi_coll_leave(struct ofi_coll_group *group);
+/*
+ * Cancels what is in flight, without a done(). False: the device is still at some of it, the call is to be
+ * repeated after some event.
+ */
+bool ofi_coll_leave(struct ofi_coll_group *group);
+/* Some group is being formed. */
+bool ofi_coll_forming(const struct ofi_coll *coll);
+/*
+ * The member is gone: its groups get nothing more of it than has arrived, even if another comes by the same
+ * name. Transfers in flight are the owner's to fail.
+ */
+void ofi_coll_lost(struct ofi_coll *coll, fi_addr_t member);
 /* FI_ADDR_NOTAVAIL until it has formed. */
 fi_addr_t ofi_coll_addr(const struct ofi_coll_group *group);
 struct ofi_coll_group *ofi_coll_find(struct ofi_coll *coll, fi_addr_t addr);

@@ -32,7 +32,8 @@ struct ofi_coll_op {
 	int err;
 	bool join;
 	bool running;
-	bool stalled; /* the next step got -FI_EAGAIN */
+	bool canceled; /* waits for what is in flight */
+	bool stalled;  /* the next step got -FI_EAGAIN */
 };
 
 TAILQ_HEAD(ofi_coll_ops, ofi_coll_op);
@@ -46,6 +47,7 @@ struct ofi_coll_group {
 	uint64_t number; /* once formed */
 	uint64_t next;	 /* sequence */
 	bool forming, formed;
+	bool *lost; /* by rank */
 	uint64_t offer[OFI_COLL_WORDS], agreed[OFI_COLL_WORDS];
 	fi_addr_t member[];
 };
@@ -71,7 +73,9 @@ struct ofi_coll {
 
 /* coll.c */
 int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag);
+/* Frees it unless something stays in flight. */
 void ofi_coll_op_cancel(struct ofi_coll_op *op);
+void ofi_coll_op_free(struct ofi_coll_op *op);
 
 /* coll_group.c */
 /* The agreement is over: takes the number that all accept. err or what is wrong with it. */

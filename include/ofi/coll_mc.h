@@ -22,6 +22,8 @@ struct ofi_coll_owner {
 	void *arg;
 	/* The name of a member as all members know it: at most *len bytes. -FI_EINVAL: it has none. */
 	int (*name)(void *arg, fi_addr_t addr, void *name, size_t *len);
+	/* Without the lock: lets what the device is at come to its end. */
+	void (*progress)(void *arg);
 	const void *own_name;
 	size_t own_len;
 };

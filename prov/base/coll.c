@@ -28,6 +28,8 @@ static ssize_t step_send(struct ofi_coll_op *op, struct ofi_coll_step *step)
 	const void *src = op->err ? &nothing : step->src;
 	size_t len = !op->err ? step->len : !step->len;
 
+	if (op->group->lost[step->peer])
+		return -FI_ECONNRESET;
 	return coll->net.send(coll->arg, op->group->member[step->peer], step_tag(op, step), src,
 			      len, step);
 }
@@ -35,9 +37,12 @@ static ssize_t step_send(struct ofi_coll_op *op, struct ofi_coll_step *step)
 static ssize_t step_recv(struct ofi_coll_op *op, struct ofi_coll_step *step)
 {
 	const struct ofi_coll *coll = op->group->coll;
+	fi_addr_t from = op->group->member[step->peer];
+	uint64_t tag = step_tag(op, step);
 
-	return coll->net.recv(coll->arg, op->group->member[step->peer], step_tag(op, step),
-			      step->dst, step->len, step);
+	if (op->group->lost[step->peer] && !coll->net.arrived(coll->arg, from, tag))
+		return -FI_ECONNRESET;
+	return coll->net.recv(coll->arg, from, tag, step->dst, step->len, step);
 }
 
 /* False when the operation has to be tried again. The step may be over before the call returns. */
@@ -79,7 +84,7 @@ static bool step_do(struct ofi_coll_op *op, struct ofi_coll_step *step)
 	}
 }
 
-static void op_free(struct ofi_coll_op *op)
+void ofi_coll_op_free(struct ofi_coll_op *op)
 {
 	TAILQ_REMOVE(&op->group->ops, op, link);
 	op->group->coll->ops--;
@@ -100,7 +105,7 @@ static void op_finish(struct ofi_coll_op *op)
 		.err = op->err,
 	};
 
-	op_free(op);
+	ofi_coll_op_free(op);
 	if (done.join)
 		done.err = ofi_coll_group_agree(group, done.err);
 	coll->net.done(coll->arg, &done);
@@ -109,7 +114,7 @@ static void op_finish(struct ofi_coll_op *op)
 /* A transfer that completes inside of the call that begins it comes back here; the outer run goes on. */
 static void op_run(struct ofi_coll_op *op)
 {
-	if (op->running)
+	if (op->running || op->canceled)
 		return;
 	op->running = true;
 	while (op->next < op->plan.count && step_do(op, &op->plan.step[op->next]))
@@ -188,11 +193,17 @@ static struct ofi_coll_op *op_new(struct ofi_coll_group *group, const struct ofi
 void ofi_coll_op_cancel(struct ofi_coll_op *op)
 {
 	const struct ofi_coll *coll = op->group->coll;
+	struct ofi_coll_step *step = op->plan.step;
 
-	for (size_t i = 0; i < op->next; i++)
-		if (op->plan.step[i].active)
-			coll->net.cancel(coll->arg, &op->plan.step[i]);
-	op_free(op);
+	op->canceled = true;
+	for (size_t i = 0; i < op->next; i++) {
+		if (!step[i].active || !coll->net.cancel(coll->arg, &step[i]))
+			continue;
+		step[i].active = false;
+		op->pending--;
+	}
+	if (!op->pending)
+		ofi_coll_op_free(op);
 }
 
 int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag)

@@ -92,11 +92,12 @@ static struct ofi_coll_group *group_new(struct ofi_coll *coll,
 					const struct ofi_coll_members *members)
 {
 	size_t bytes = members->count * sizeof(*members->addr);
-	struct ofi_coll_group *group = calloc(1, sizeof(*group) + bytes);
+	struct ofi_coll_group *group = calloc(1, sizeof(*group) + bytes + members->count);
 
 	if (!group)
 		return NULL;
 	memcpy(group->member, members->addr, bytes);
+	group->lost = (bool *)&group->member[members->count];
 	group->coll = coll;
 	group->size = members->count;
 	group->rank = members->rank;
@@ -194,23 +195,62 @@ static void group_purge(const struct ofi_coll_group *group)
 {
 	const struct ofi_coll *coll = group->coll;
 	uint64_t tag = group->number << SEQ_BITS << ROUND_BITS;
+	uint64_t ignore = MASK(SEQ_BITS + ROUND_BITS);
 
+	if (!group->formed) {
+		tag = join_tag(group);
+		ignore = MASK(ROUND_BITS);
+	}
 	for (size_t i = 0; i < group->size; i++)
 		if (i != group->rank)
-			coll->net.purge(coll->arg, group->member[i], tag,
-					MASK(SEQ_BITS + ROUND_BITS));
+			coll->net.purge(coll->arg, group->member[i], tag, ignore);
 }
 
-void ofi_coll_leave(struct ofi_coll_group *group)
+static void group_free(struct ofi_coll_group *group)
 {
 	struct ofi_coll_op *op;
 
 	while ((op = TAILQ_FIRST(&group->ops)))
-		ofi_coll_op_cancel(op);
-	if (group->formed)
-		group_purge(group);
+		ofi_coll_op_free(op);
 	TAILQ_REMOVE(&group->coll->groups, group, link);
 	free(group);
+}
+
+bool ofi_coll_leave(struct ofi_coll_group *group)
+{
+	struct ofi_coll_op *op, *next;
+
+	for (op = TAILQ_FIRST(&group->ops); op; op = next) {
+		next = TAILQ_NEXT(op, link);
+		ofi_coll_op_cancel(op);
+	}
+	if (!TAILQ_EMPTY(&group->ops))
+		return false;
+	group_purge(group);
+	group_free(group);
+	return true;
+}
+
+bool ofi_coll_forming(const struct ofi_coll *coll)
+{
+	const struct ofi_coll_group *group;
+
+	TAILQ_FOREACH (group, &coll->groups, link)
+		if (group->forming)
+			return true;
+	return false;
+}
+
+void ofi_coll_lost(struct ofi_coll *coll, fi_addr_t member)
+{
+	struct ofi_coll_group *group;
+	size_t rank;
+
+	TAILQ_FOREACH (group, &coll->groups, link) {
+		rank = ofi_coll_group_rank(group, member);
+		if (rank < group->size)
+			group->lost[rank] = true;
+	}
 }
 
 struct ofi_coll *ofi_coll_new(const struct ofi_coll_net *net, void *arg)
@@ -233,7 +273,8 @@ void ofi_coll_free(struct ofi_coll *coll)
 	if (!coll)
 		return;
 	while (!TAILQ_EMPTY(&coll->groups))
-		ofi_coll_leave(TAILQ_FIRST(&coll->groups));
+		if (!ofi_coll_leave(TAILQ_FIRST(&coll->groups)))
+			group_free(TAILQ_FIRST(&coll->groups));
 	while ((past = SLIST_FIRST(&coll->past))) {
 		SLIST_REMOVE_HEAD(&coll->past, link);
 		free(past);

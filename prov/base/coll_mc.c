@@ -17,14 +17,24 @@ struct mc {
 	struct ofi_coll_group *group;
 };
 
+static bool leave(struct mc *mc)
+{
+	struct ofi_coll_owner *owner = mc->owner;
+	bool left;
+
+	ofi_lock(owner->lock);
+	left = ofi_coll_leave(mc->group);
+	ofi_unlock(owner->lock);
+	return left;
+}
+
 static int mc_close(struct fid *fid)
 {
 	struct mc *mc = (struct mc *)fid;
 	struct ofi_coll_owner *owner = mc->owner;
 
-	ofi_lock(owner->lock);
-	ofi_coll_leave(mc->group);
-	ofi_unlock(owner->lock);
+	while (!leave(mc))
+		owner->progress(owner->arg);
 	if (owner->eq)
 		ofi_eq_forget(owner->eq, fid);
 	ofi_ref_put(owner->ref);
@@ -100,9 +110,26 @@ static int check(struct ofi_coll_owner *owner, const struct fi_collective_addr *
 	return 0;
 }
 
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Whether two addresses of the set are of one endpoint, which can't take part twice. */
+static bool is_repeated(uint64_t *digests, size_t count)
+{
+	qsort(digests, count, sizeof(*digests), compare);
+	for (size_t i = 1; i < count; i++)
+		if (digests[i] == digests[i - 1])
+			return true;
+	return false;
+}
+
 /* The digest of the names, which are the same everywhere, and which of them is ours. */
 static int identify(const struct ofi_coll_owner *owner, const struct ofi_av_set *set,
-		    struct ofi_coll_members *members)
+		    struct ofi_coll_members *members, uint64_t *digests)
 {
 	uint64_t digest = ofi_coll_digest(OFI_COLL_DIGEST, set->key, set->key_len);
 	uint8_t name[NAME_MAX_LEN];
@@ -116,6 +143,7 @@ static int identify(const struct ofi_coll_owner *owner, const struct ofi_av_set 
 		if (ret)
 			return refuse(owner, ret, "a member is no longer in the address vector");
 		digest = ofi_coll_digest(digest, name, len);
+		digests[i] = ofi_coll_digest(OFI_COLL_DIGEST, name, len);
 		if (len == owner->own_len && !memcmp(name, owner->own_name, len))
 			members->rank = i;
 	}
@@ -123,6 +151,8 @@ static int identify(const struct ofi_coll_owner *owner, const struct ofi_av_set 
 	if (members->rank == members->count)
 		return refuse(owner, -FI_EINVAL,
 			      "the endpoint is not a member; insert its own address into the set");
+	if (is_repeated(digests, members->count))
+		return refuse(owner, -FI_EINVAL, "two members of the set are the same endpoint");
 	return 0;
 }
 
@@ -131,12 +161,12 @@ static int begin(struct mc *mc, struct ofi_av_set *set)
 	struct ofi_coll_owner *owner = mc->owner;
 	struct ofi_coll_members members;
 	fi_addr_t *addr = ofi_av_set_members(set, &members.count);
-	int ret;
+	uint64_t *digests = addr ? calloc(members.count + 1, sizeof(*digests)) : NULL;
+	int ret = -FI_ENOMEM;
 
-	if (!addr)
-		return -FI_ENOMEM;
 	members.addr = addr;
-	ret = identify(owner, set, &members);
+	if (digests)
+		ret = identify(owner, set, &members, digests);
 	if (!ret) {
 		ofi_lock(owner->lock);
 		ret = ofi_coll_join(owner->coll, &members, mc, &mc->group);
@@ -144,6 +174,7 @@ static int begin(struct mc *mc, struct ofi_av_set *set)
 		if (ret == -FI_EMSGSIZE)
 			refuse(owner, ret, "a group has at most 4096 members");
 	}
+	free(digests);
 	free(addr);
 	return ret;
 }

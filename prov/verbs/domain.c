@@ -25,6 +25,7 @@
 #include "rdm/atomic.h"
 #include "rdm/av.h"
 #include "rdm/cache.h"
+#include "rdm/coll.h"
 #include "rdm/cq.h"
 #include "rdm/ep.h"
 
@@ -118,6 +119,7 @@ static struct fi_ops_domain rdm_ops = {
 	.poll_open = rdm_poll_open,
 	.stx_ctx = vrb_stx_open,
 	.query_atomic = vrb_rdm_query_atomic,
+	.query_collective = vrb_rdm_query_collective,
 };
 
 bool vrb_is_domain(const struct fid_domain *fid)

@@ -137,23 +137,33 @@ static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size
 	return 0;
 }
 
-static void net_cancel(void *arg, void *cookie)
+static bool net_arrived(void *arg, fi_addr_t from, uint64_t tag)
+{
+	struct net_member *member = arg;
+
+	return item_find(member->net, NET_UNEXPECTED, (from - 1000) / 7, member->id, tag);
+}
+
+static bool net_cancel(void *arg, void *cookie)
 {
 	struct net_member *member = arg;
 	struct net *net = member->net;
 	struct net_item *item;
 
+	if (net->busy && net_random(net, 2))
+		return false;
 	for (size_t i = 0; i < net->ready_count; i++)
 		if (net->ready[i]->cookie == cookie) {
 			item_free(net, net->ready[i]);
-			return;
+			return true;
 		}
 	TAILQ_FOREACH (item, &member->waiting, link)
 		if (item->cookie == cookie) {
 			item_free(net, item);
-			return;
+			return true;
 		}
 	fail_msg("canceled what is not in flight");
+	return true;
 }
 
 static void net_purge(void *arg, fi_addr_t from, uint64_t tag, uint64_t ignore)
@@ -252,6 +262,7 @@ struct net *net_new(size_t count, unsigned seed)
 	static const struct ofi_coll_net calls = {
 		.send = net_send,
 		.recv = net_recv,
+		.arrived = net_arrived,
 		.cancel = net_cancel,
 		.purge = net_purge,
 		.done = net_done,

@@ -50,6 +50,7 @@ struct net {
 	size_t ready_count, ready_room;
 	unsigned seed;
 	bool calm; /* no -FI_EAGAIN */
+	bool busy; /* refuses to cancel now and then */
 	size_t messages, bytes;
 };
 

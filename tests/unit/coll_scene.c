@@ -357,7 +357,8 @@ static void leave_all(void)
 	for (size_t t = 0; t < 3; t++)
 		for (size_t i = 0; i < scene.team[t].size; i++)
 			if (scene.team[t].group[i] && !scene.net->member[scene.team[t].id[i]].dead)
-				ofi_coll_leave(scene.team[t].group[i]);
+				while (!ofi_coll_leave(scene.team[t].group[i]))
+					net_step(scene.net);
 }
 
 void scene_close(bool check)
@@ -368,7 +369,7 @@ void scene_close(bool check)
 				part_free(&scene.part[i][j], check && !scene.part[i][j].err);
 	leave_all();
 	for (size_t i = 0; i < scene.net->count; i++)
-		assert_true(scene.net->member[i].dead ||
+		assert_true(scene.net->member[i].dead || scene.net->busy ||
 			    TAILQ_EMPTY(&scene.net->member[i].waiting));
 	assert_true(!check || net_empty(scene.net));
 	net_free(scene.net);

@@ -6,6 +6,7 @@
 #include "prov/verbs/rdm/atomic.h"
 #include "prov/verbs/rdm/av.h"
 #include "prov/verbs/rdm/cache.h"
+#include "prov/verbs/rdm/coll.h"
 #include "prov/verbs/rdm/cq.h"
 #include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/info.h"
@@ -108,4 +109,14 @@ void vrb_rdm_all_unwatch(struct vrb_rdm_all *all, struct ofi_cntr *cntr)
 {
 	(void)all;
 	(void)cntr;
+}
+
+int vrb_rdm_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+			     struct fi_collective_attr *attr, uint64_t flags)
+{
+	(void)domain;
+	(void)coll;
+	(void)attr;
+	(void)flags;
+	return -FI_ENOSYS;
 }

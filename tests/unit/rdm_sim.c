@@ -294,7 +294,7 @@ void sim_recv_start(struct sim_recv *recv)
 	memset(&recv->recv, 0, sizeof(recv->recv));
 	memset(recv->bytes, 0xee, recv->len + 1);
 	recv->recv.count = split(recv->recv.iov, recv->bytes, recv->len);
-	recv->recv.tagged = recv->tagged;
+	recv->recv.space = recv->tagged ? VRB_PROTO_TAGGED : VRB_PROTO_UNTAGGED;
 	recv->recv.match.sticky = recv->sticky;
 	recv->recv.match.context = recv;
 	recv->recv.min_free = recv->sticky ? sim_random(100) : 0;

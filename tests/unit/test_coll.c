@@ -140,8 +140,49 @@ static void leaving_cancels(void **state)
 			start_next(net_random(scene.net, (unsigned)scene.net->count));
 			net_step(scene.net);
 		}
+		scene.net->busy = seed % 2;
 		scene_close(false);
 	}
+}
+
+static int barrier_err;
+
+static void barrier_done(struct net_member *member, const struct ofi_coll_done *done)
+{
+	(void)member;
+	barrier_err = done->err;
+}
+
+/* One that has gone, and perhaps come back, gives what it had sent and nothing more. */
+static void lost_members_are_not_waited_for(void **state)
+{
+	const struct ofi_coll_call call = { .kind = FI_BARRIER,
+					    .datatype = FI_VOID,
+					    .op = FI_NOOP };
+	fi_addr_t addr;
+	struct net_member *a, *b;
+
+	(void)state;
+	scene_open(2, 3);
+	join_all(1);
+	scene.net->calm = true;
+	addr = ofi_coll_addr(scene.team[0].group[0]);
+	a = &scene.net->member[scene.team[0].id[0]];
+	b = &scene.net->member[scene.team[0].id[1]];
+	a->done = b->done = barrier_done;
+	barrier_err = -1;
+	assert_int_equal(ofi_coll_start(a->coll, addr, &call), 0);
+	while (net_step(scene.net))
+		;
+	ofi_coll_lost(b->coll, net_addr(a->id));
+	assert_int_equal(ofi_coll_start(b->coll, addr, &call), 0);
+	while (net_step(scene.net))
+		;
+	assert_int_equal(barrier_err, FI_ECONNRESET);
+	barrier_err = -1;
+	assert_int_equal(ofi_coll_start(b->coll, addr, &call), 0);
+	assert_int_equal(barrier_err, FI_ECONNRESET);
+	scene_close(false);
 }
 
 static struct part dummy;
@@ -318,6 +359,7 @@ int main(void)
 		cmocka_unit_test(every_type_and_operation),
 		cmocka_unit_test(members_die),
 		cmocka_unit_test(leaving_cancels),
+		cmocka_unit_test(lost_members_are_not_waited_for),
 		cmocka_unit_test(bad_calls),
 		cmocka_unit_test(no_more_than_so_many),
 		cmocka_unit_test(out_of_memory),

@@ -19,6 +19,7 @@ static struct ofi_coll_owner owners[N];
 static struct fid_eq *eqs[N];
 static char names[N][8];
 static size_t gone; /* a member that has left the address vectors */
+static bool twins;  /* all go by one name */
 
 static bool av_has(void *av, fi_addr_t addr)
 {
@@ -43,8 +44,14 @@ static int name_of(void *arg, fi_addr_t addr, void *name, size_t *len)
 	(void)arg;
 	if (id == gone)
 		return -FI_EINVAL;
-	*len = (size_t)snprintf(name, *len, "ep%zu", id);
+	*len = (size_t)snprintf(name, *len, "ep%zu", twins ? 0 : id);
 	return 0;
+}
+
+static void step(void *arg)
+{
+	(void)arg;
+	net_step(net);
 }
 
 static void on_done(struct net_member *member, const struct ofi_coll_done *done)
@@ -75,6 +82,7 @@ static void open_all(void)
 			.eq = ofi_eq(eqs[i]),
 			.av = &av_ref,
 			.name = name_of,
+			.progress = step,
 			.own_name = names[i],
 			.own_len = strlen(names[i]),
 		};
@@ -201,6 +209,7 @@ static void given_up(void)
 
 	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), 0);
 	net_step(net);
+	net->busy = true;
 	assert_int_equal(fi_close(&mc->fid), 0);
 	fi_close(&all->fid);
 	while (net_step(net))
@@ -217,6 +226,9 @@ static void wrong_arguments(void)
 	assert_int_equal(join(0, empty, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
 	assert_int_equal(join(0, all, 5, &mc), -FI_EINVAL);
 	assert_int_equal(join(2, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
+	twins = true;
+	assert_int_equal(join(0, all, FI_ADDR_NOTAVAIL, &mc), -FI_EINVAL);
+	twins = false;
 	assert_int_equal(ofi_coll_mc_join(&owners[0], NULL, 0, &mc, NULL), -FI_EINVAL);
 	assert_int_equal(ofi_coll_mc_join(&owners[0], &addr, 0, NULL, NULL), -FI_EINVAL);
 	assert_int_equal(ofi_coll_mc_join(&owners[0], &addr, FI_SEND, &mc, NULL), -FI_EBADFLAGS);

@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"
+#include "coll.h"
 #include "peer.h"
 #include "prov/verbs/prov.h"
 
@@ -245,6 +246,7 @@ static struct fi_ops_av av_ops = {
 	.remove = ofi_av_remove,
 	.lookup = av_lookup,
 	.straddr = av_straddr,
+	.av_set = vrb_rdm_av_set,
 	.set_user_id = ofi_av_set_user_id,
 };
 

@@ -6,6 +6,7 @@
 #include <ofi/mr_cache.h>
 #include <rdma/fi_errno.h>
 #include "carry.h"
+#include "coll.h"
 #include "link.h"
 #include "op.h"
 #include "peer.h"
@@ -163,8 +164,20 @@ static void carry_out_done(struct vrb_proto_out *proto_out, int err)
 	struct vrb_rdm *ep = ((struct vrb_rdm_peer *)proto_out->peer)->ep;
 	struct vrb_rdm_out *out = (struct vrb_rdm_out *)proto_out;
 
+	if (out->proto.flags & VRB_WIRE_COLLECTIVE) {
+		vrb_rdm_coll_out_done(ep, out, err);
+		return;
+	}
 	vrb_rdm_complete_tx(ep, out->proto.context, out->flags, err, 0);
 	vrb_rdm_out_put(ep, out);
+}
+
+static void carry_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done)
+{
+	if (done->recv->space == VRB_PROTO_COLLECTIVE)
+		vrb_rdm_coll_recv_done(ep_of(proto), done);
+	else
+		vrb_rdm_recv_done(proto, done);
 }
 
 static void carry_release(struct vrb_proto_in *in)
@@ -200,7 +213,7 @@ const struct vrb_proto_ops vrb_rdm_carry_ops = {
 	.dereg = carry_dereg,
 	.copy = carry_copy,
 	.out_done = carry_out_done,
-	.recv_done = vrb_rdm_recv_done,
+	.recv_done = carry_recv_done,
 	.release = carry_release,
 	.out_at = carry_out_at,
 	.in_at = carry_in_at,

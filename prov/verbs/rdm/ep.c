@@ -14,6 +14,7 @@
 #include "atomic.h"
 #include "av.h"
 #include "carry.h"
+#include "coll.h"
 #include "conn.h"
 #include "cq.h"
 #include "ep.h"
@@ -142,6 +143,7 @@ static int enable(struct vrb_rdm *ep)
 		ret = attach(ep);
 	if (ret)
 		return ret;
+	vrb_rdm_coll_enable(ep);
 	ofi_lock(&ep->lock);
 	ep->enabled = true;
 	ofi_unlock(&ep->lock);
@@ -238,6 +240,7 @@ static void ep_free(struct vrb_rdm *ep)
 	vrb_rdm_peers_fini(ep);
 	vrb_rdm_rx_fini(&ep->rx);
 	vrb_rdm_pool_fini(&ep->tx_bufs);
+	vrb_rdm_coll_fini(ep);
 	vrb_rdm_objects_fini(ep);
 	vrb_rdm_ops_fini(ep);
 	free(ep->atomic_old);
@@ -250,7 +253,10 @@ static int ep_close(struct fid *fid)
 {
 	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
 	struct vrb_domain *domain = ep->domain;
+	int ret = vrb_rdm_coll_busy(ep);
 
+	if (ret)
+		return ret;
 	if (ep->enabled)
 		drain(ep);
 	ep_free(ep);
@@ -391,6 +397,7 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 static struct fi_ops_cm cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.getname = ep_getname,
+	.join = vrb_rdm_coll_join,
 };
 
 void vrb_rdm_ops_init(void)
@@ -402,6 +409,7 @@ void vrb_rdm_ops_init(void)
 	ofi_ops_fill(&vrb_rdm_tagged_ops);
 	ofi_ops_fill(&vrb_rdm_rma_ops);
 	ofi_ops_fill(&vrb_rdm_atomic_ops);
+	ofi_ops_fill(&vrb_rdm_coll_ops);
 	vrb_rdm_cq_ops_init();
 	vrb_rdm_av_ops_init();
 }
@@ -485,6 +493,8 @@ static int setup(struct vrb_rdm *ep, const struct fi_info *info)
 	ret = set_inline(ep);
 	if (!ret)
 		ret = setup_proto(ep, info);
+	if (!ret)
+		ret = vrb_rdm_coll_open(ep);
 	if (ret)
 		return ret;
 	set_templates(ep);
@@ -507,7 +517,7 @@ static void set_tables(struct vrb_rdm *ep, void *context)
 		.tagged = caps & FI_TAGGED ? &vrb_rdm_tagged_ops : &ofi_no_tagged_ops,
 		.rma = caps & FI_RMA ? &vrb_rdm_rma_ops : &ofi_no_rma_ops,
 		.atomic = caps & FI_ATOMIC ? &vrb_rdm_atomic_ops : &ofi_no_atomic_ops,
-		.collective = &ofi_no_collective_ops,
+		.collective = ep->coll ? &vrb_rdm_coll_ops : &ofi_no_collective_ops,
 	};
 }
 

@@ -7,7 +7,11 @@ enum { KEPT_COST = 64 }; /* what a kept message costs the budget, besides its by
 
 static struct vrb_match *match_of(struct vrb_proto_in *in)
 {
-	return &in->peer->proto->match[!!(in->packet.flags & VRB_WIRE_TAGGED)];
+	uint8_t flags = in->packet.flags;
+
+	return &in->peer->proto->match[flags & VRB_WIRE_COLLECTIVE ? VRB_PROTO_COLLECTIVE
+				       : flags & VRB_WIRE_TAGGED   ? VRB_PROTO_TAGGED
+								   : VRB_PROTO_UNTAGGED];
 }
 
 static void copy_in(struct vrb_proto_in *in, size_t offset, const uint8_t *from, size_t len)
@@ -196,6 +200,8 @@ enum vrb_wire_error vrb_proto_in_message(struct vrb_proto_peer *peer, struct vrb
 
 	if (in->packet.type == VRB_WIRE_SEG_FIRST && peer->assembling)
 		return VRB_WIRE_E_SEQUENCE;
+	if (in->packet.flags & VRB_WIRE_COLLECTIVE && peer->proto->spaces < VRB_PROTO_SPACES)
+		return VRB_WIRE_E_COLLECTIVE;
 	begin(peer, in);
 	take_first(in);
 	recv = find_recv(in);
@@ -298,7 +304,7 @@ static void recv_begin(struct vrb_proto_recv *recv)
 void vrb_proto_recv_post(struct vrb_proto *proto, struct vrb_proto_recv *recv, uint32_t src,
 			 uint64_t tag, uint64_t ignore)
 {
-	struct vrb_match *m = &proto->match[recv->tagged];
+	struct vrb_match *m = &proto->match[recv->space];
 	struct vrb_match_msg *msg;
 
 	recv_begin(recv);
@@ -310,7 +316,7 @@ void vrb_proto_recv_post(struct vrb_proto *proto, struct vrb_proto_recv *recv, u
 bool vrb_proto_recv_claimed(struct vrb_proto *proto, struct vrb_proto_recv *recv,
 			    const void *context)
 {
-	struct vrb_match_msg *msg = vrb_match_take_claim(&proto->match[recv->tagged], context);
+	struct vrb_match_msg *msg = vrb_match_take_claim(&proto->match[recv->space], context);
 
 	if (!msg)
 		return false;
@@ -320,10 +326,10 @@ bool vrb_proto_recv_claimed(struct vrb_proto *proto, struct vrb_proto_recv *recv
 	return true;
 }
 
-struct vrb_proto_in *vrb_proto_peek(struct vrb_proto *proto, bool tagged, uint32_t src,
+struct vrb_proto_in *vrb_proto_peek(struct vrb_proto *proto, uint8_t space, uint32_t src,
 				    uint64_t tag, uint64_t ignore)
 {
-	return (struct vrb_proto_in *)vrb_match_peek(&proto->match[tagged], src, tag, ignore);
+	return (struct vrb_proto_in *)vrb_match_peek(&proto->match[space], src, tag, ignore);
 }
 
 static void discard(struct vrb_proto_in *in)
@@ -373,14 +379,38 @@ bool vrb_proto_cancel(struct vrb_proto *proto, bool tagged, const void *context)
 	return recv;
 }
 
+bool vrb_proto_recv_withdraw(struct vrb_proto_peer *peer, struct vrb_proto_recv *recv)
+{
+	struct vrb_proto_in *in;
+
+	if (!recv->users) {
+		vrb_match_remove(&peer->proto->match[recv->space], &recv->match);
+		return true;
+	}
+	TAILQ_FOREACH (in, &peer->ins, link)
+		if (in->recv == recv)
+			break;
+	if (!in)
+		return true;
+	if (in->state == VRB_PROTO_IN_ASSEMBLING) {
+		in->recv = NULL;
+		in->sink = true;
+		return true;
+	}
+	if (!in->err)
+		in->err = FI_ECANCELED;
+	vrb_proto_progress(peer);
+	return false;
+}
+
 void vrb_proto_cancel_all(struct vrb_proto *proto)
 {
 	struct vrb_match_recv *recv;
-	int tagged;
+	int space;
 
-	for (tagged = 0; tagged < 2; tagged++) {
-		while ((recv = vrb_match_first_recv(&proto->match[tagged]))) {
-			vrb_match_remove(&proto->match[tagged], recv);
+	for (space = 0; space < proto->spaces; space++) {
+		while ((recv = vrb_match_first_recv(&proto->match[space]))) {
+			vrb_match_remove(&proto->match[space], recv);
 			cancel(proto, (struct vrb_proto_recv *)recv);
 		}
 	}
@@ -396,9 +426,10 @@ static void drop_unexpected(struct vrb_proto_peer *peer,
 {
 	struct vrb_match_msgs out = TAILQ_HEAD_INITIALIZER(out);
 	struct vrb_match_msg *msg;
+	int space;
 
-	vrb_match_take_peer(&peer->proto->match[0], peer->src, want, &out);
-	vrb_match_take_peer(&peer->proto->match[1], peer->src, want, &out);
+	for (space = 0; space < peer->proto->spaces; space++)
+		vrb_match_take_peer(&peer->proto->match[space], peer->src, want, &out);
 	while ((msg = TAILQ_FIRST(&out))) {
 		TAILQ_REMOVE(&out, msg, order);
 		vrb_proto_in_end((struct vrb_proto_in *)msg);

@@ -331,7 +331,7 @@ static void fill_recv(struct vrb_rdm *ep, struct vrb_rdm_recv *recv, const struc
 	proto->match.sticky = receive->flags & FI_MULTI_RECV;
 	proto->count = (uint8_t)receive->count;
 	memcpy(proto->iov, receive->iov, receive->count * sizeof(*receive->iov));
-	proto->tagged = receive->tagged;
+	proto->space = receive->tagged ? VRB_PROTO_TAGGED : VRB_PROTO_UNTAGGED;
 	proto->min_free = ep->min_multi_recv;
 	recv->flags = FI_RECV | (receive->tagged ? FI_TAGGED : FI_MSG) |
 		      (receive->flags & FI_MULTI_RECV) |

@@ -5,6 +5,7 @@
 #include <ofi/mr_cache.h>
 #include <rdma/fi_errno.h>
 #include "carry.h"
+#include "coll.h"
 #include "conn.h"
 #include "note.h"
 #include "op.h"
@@ -328,6 +329,7 @@ void vrb_rdm_ops_fail(struct vrb_rdm_peer *peer, int err)
 	}
 	vrb_rdm_keys_forget(peer);
 	peer->asked = false;
+	vrb_rdm_coll_lost(peer, err);
 }
 
 void vrb_rdm_ops_fini(struct vrb_rdm *ep)

@@ -26,6 +26,13 @@ void vrb_proto_send(struct vrb_proto_peer *peer, struct vrb_proto_out *out)
 		vrb_proto_progress(peer);
 }
 
+void vrb_proto_send_from(struct vrb_proto_out *out, void *copy)
+{
+	vrb_proto_dereg(out->peer, out->mr, &out->mr_count);
+	out->iov[0] = (struct iovec){ copy, out->total };
+	out->count = 1;
+}
+
 static void finish(struct vrb_proto_out *out)
 {
 	struct vrb_proto_peer *peer = out->peer;

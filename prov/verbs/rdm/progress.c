@@ -4,6 +4,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "carry.h"
+#include "coll.h"
 #include "conn.h"
 #include "cq.h"
 #include "op.h"
@@ -17,10 +18,10 @@
 
 static void count(struct vrb_rdm *ep, uint64_t flags, int err)
 {
-	struct ofi_cntr *cntr = ep->cntrs[flags & FI_RECV    ? VRB_RDM_RECV
-					  : flags & FI_READ  ? VRB_RDM_RMA_READ
-					  : flags & FI_WRITE ? VRB_RDM_RMA_WRITE
-							     : VRB_RDM_SEND];
+	struct ofi_cntr *cntr = ep->cntrs[flags & FI_RECV		       ? VRB_RDM_RECV
+					  : flags & FI_READ		       ? VRB_RDM_RMA_READ
+					  : flags & (FI_WRITE | FI_COLLECTIVE) ? VRB_RDM_RMA_WRITE
+									       : VRB_RDM_SEND];
 
 	if (!cntr)
 		return;
@@ -252,6 +253,15 @@ static bool poll_cq(struct vrb_rdm *ep)
 	return n > 0;
 }
 
+bool vrb_rdm_poll(struct vrb_rdm *ep)
+{
+	bool some = poll_cq(ep);
+
+	if (__builtin_expect(!!ep->coll, 0))
+		vrb_rdm_coll_run(ep);
+	return some;
+}
+
 void vrb_rdm_poll_all(struct vrb_rdm *ep)
 {
 	int rounds = ep->cq->cqe / BATCH + 1;
@@ -263,7 +273,7 @@ void vrb_rdm_poll_all(struct vrb_rdm *ep)
 void vrb_rdm_progress(struct vrb_rdm *ep)
 {
 	ofi_lock(&ep->lock);
-	poll_cq(ep);
+	vrb_rdm_poll(ep);
 	ofi_unlock(&ep->lock);
 }
 
@@ -287,7 +297,7 @@ int vrb_rdm_arm(struct vrb_rdm *ep)
 	ofi_lock(&ep->lock);
 	if (ep->channel)
 		drain_channel(ep);
-	if (!poll_cq(ep) && ep->channel && !ibv_req_notify_cq(ep->cq, 0) && !poll_cq(ep))
+	if (!vrb_rdm_poll(ep) && ep->channel && !ibv_req_notify_cq(ep->cq, 0) && !vrb_rdm_poll(ep))
 		ret = 0;
 	ofi_unlock(&ep->lock);
 	return ret;

@@ -7,6 +7,8 @@
 
 /* Takes the endpoint's lock. */
 void vrb_rdm_progress(struct vrb_rdm *ep);
+/* With the lock held. True when there was something. */
+bool vrb_rdm_poll(struct vrb_rdm *ep);
 /*
  * 0: nothing to do, and what comes from now on makes the endpoint's channel readable. -FI_EAGAIN: something
  * was done. Takes the endpoint's lock.

@@ -8,6 +8,7 @@ void vrb_proto_init(struct vrb_proto *proto, const struct vrb_proto_ops *ops,
 {
 	proto->ops = ops;
 	proto->config = *config;
+	proto->spaces = VRB_PROTO_COLLECTIVE;
 	vrb_flow_budget_init(&proto->budget, config->unexpected);
 }
 
@@ -202,7 +203,8 @@ bool vrb_proto_peer_idle(const struct vrb_proto_peer *peer)
 {
 	const struct vrb_proto_in *in;
 
-	if (has_begun(peer) || peer->flow.owed || peer->flow.stopped || peer->flow.told)
+	if (peer->awaited || has_begun(peer) || peer->flow.owed || peer->flow.stopped ||
+	    peer->flow.told)
 		return false;
 	TAILQ_FOREACH (in, &peer->ins, link) {
 		if (in->state != VRB_PROTO_IN_WHOLE)

@@ -41,6 +41,14 @@ enum {
 struct vrb_proto;
 struct vrb_proto_peer;
 
+/* Where messages are matched. */
+enum vrb_proto_space {
+	VRB_PROTO_UNTAGGED,
+	VRB_PROTO_TAGGED,
+	VRB_PROTO_COLLECTIVE,
+	VRB_PROTO_SPACES
+};
+
 /* Registered memory, the caller's. */
 struct vrb_proto_mr {
 	void *handle;
@@ -79,7 +87,7 @@ enum vrb_proto_out_state {
 struct vrb_proto_out {
 	struct vrb_proto_item item; /* first */
 	uint32_t index;		    /* for ops.out_at(), below 1 << VRB_PROTO_INDEX_BITS */
-	uint8_t flags;		    /* VRB_WIRE_TAGGED, VRB_WIRE_DATA */
+	uint8_t flags;		    /* VRB_WIRE_TAGGED, VRB_WIRE_DATA, VRB_WIRE_COLLECTIVE */
 	uint8_t level;
 	uint8_t count; /* of iov */
 	bool fence;    /* not before all earlier ones of the peer are complete */
@@ -111,7 +119,7 @@ struct vrb_proto_recv {
 	struct vrb_match_recv match; /* first; sticky with FI_MULTI_RECV; context */
 	struct iovec iov[VRB_PROTO_IOV];
 	uint8_t count;
-	bool tagged;
+	uint8_t space;
 	size_t min_free; /* FI_MULTI_RECV: with less room left no message is put into it */
 
 	size_t len;
@@ -219,7 +227,8 @@ struct vrb_proto_config {
 struct vrb_proto {
 	const struct vrb_proto_ops *ops;
 	struct vrb_proto_config config;
-	struct vrb_match match[2]; /* untagged, tagged; initialised by the caller */
+	uint8_t spaces; /* VRB_PROTO_SPACES, or one less: what is collective makes no sense then */
+	struct vrb_match match[VRB_PROTO_SPACES]; /* initialised by the caller */
 	struct vrb_flow_budget budget;
 };
 
@@ -230,6 +239,7 @@ struct vrb_proto_peer {
 	uint32_t epoch;
 	bool up;
 	bool held;			     /* data wait although it is up */
+	uint32_t awaited;		     /* something is, the caller says: it is not idle */
 	size_t eager;			     /* the smaller one of both sides' */
 	TAILQ_HEAD(, vrb_proto_out) outs;    /* not complete, in order */
 	TAILQ_HEAD(, vrb_proto_in) ins;	     /* kept */
@@ -238,6 +248,7 @@ struct vrb_proto_peer {
 	struct vrb_proto_in *assembling; /* the message that segments belong to */
 };
 
+/* Without collectives. */
 void vrb_proto_init(struct vrb_proto *proto, const struct vrb_proto_ops *ops,
 		    const struct vrb_proto_config *config);
 void vrb_proto_peer_init(struct vrb_proto *proto, struct vrb_proto_peer *peer, uint32_t src);
@@ -263,6 +274,8 @@ void vrb_proto_peer_purge(struct vrb_proto_peer *peer);
 
 /* A send that was accepted; out->total is computed. It may complete before this returns. */
 void vrb_proto_send(struct vrb_proto_peer *peer, struct vrb_proto_out *out);
+/* A message that waits to be sent, or for the rest of it to be, goes on from a copy of all of it. */
+void vrb_proto_send_from(struct vrb_proto_out *out, void *copy);
 /* A packet of ops.send is complete. err: FI_E* or 0. */
 void vrb_proto_sent(struct vrb_proto_peer *peer, struct vrb_proto_out *out, int err);
 void vrb_proto_read_done(struct vrb_proto_in *in, int err);
@@ -273,11 +286,16 @@ void vrb_proto_progress(struct vrb_proto_peer *peer);
 /* A posted receive. It may complete before this returns. */
 void vrb_proto_recv_post(struct vrb_proto *proto, struct vrb_proto_recv *recv, uint32_t src,
 			 uint64_t tag, uint64_t ignore);
+/*
+ * Takes back a receive from this peer only that took no message yet or is still in progress. False: the device writes
+ * to it, which ends soon with ops.recv_done().
+ */
+bool vrb_proto_recv_withdraw(struct vrb_proto_peer *peer, struct vrb_proto_recv *recv);
 /* FI_CLAIM: the message claimed with the context goes to recv. False if there is none. */
 bool vrb_proto_recv_claimed(struct vrb_proto *proto, struct vrb_proto_recv *recv,
 			    const void *context);
 /* The message that a receive would get; NULL if there is none. in->total and in->packet describe it. */
-struct vrb_proto_in *vrb_proto_peek(struct vrb_proto *proto, bool tagged, uint32_t src,
+struct vrb_proto_in *vrb_proto_peek(struct vrb_proto *proto, uint8_t space, uint32_t src,
 				    uint64_t tag, uint64_t ignore);
 /* FI_DISCARD: of a message that was peeked or claimed. */
 void vrb_proto_discard(struct vrb_proto_in *in);
@@ -308,7 +326,7 @@ static inline bool vrb_proto_may_bypass(const struct vrb_proto_peer *peer, size_
 static inline struct vrb_proto_recv *vrb_proto_bypass(struct vrb_proto_peer *peer,
 						      const void *bytes, size_t len)
 {
-	struct vrb_match *m = &peer->proto->match[1];
+	struct vrb_match *m = &peer->proto->match[VRB_PROTO_TAGGED];
 	struct vrb_match_recv *recv;
 	uint64_t tag;
 

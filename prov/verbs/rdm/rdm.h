@@ -28,6 +28,7 @@
 #define VRB_RDM_QP_BUCKETS 1024u
 
 struct vrb_rdm_av;
+struct vrb_rdm_coll;
 struct vrb_rdm_cq;
 struct vrb_rdm_link;
 struct vrb_rdm_peer;
@@ -105,6 +106,7 @@ struct vrb_rdm {
 	int attached; /* to tx_cq, to rx_cq */
 	struct vrb_proto proto;
 	struct vrb_match_node **buckets;
+	struct vrb_rdm_coll *coll; /* NULL: without FI_COLLECTIVE */
 
 	/* Of the device. */
 	struct ibv_comp_channel *channel;

@@ -141,7 +141,8 @@ static void end_rndv(struct vrb_proto_in *in)
 void vrb_proto_rndv_start(struct vrb_proto_in *in)
 {
 	struct vrb_proto_peer *peer = in->peer;
-	bool write = peer->proto->config.write;
+	/* A collective receive ends without the peer's help, if it is to. */
+	bool write = peer->proto->config.write && in->recv->space != VRB_PROTO_COLLECTIVE;
 	uint8_t count;
 	int ret = 0;
 

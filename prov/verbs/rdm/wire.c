@@ -31,7 +31,7 @@ struct shape {
 	uint8_t flags; /* permitted */
 };
 
-#define OF_MESSAGE (VRB_WIRE_TAGGED | VRB_WIRE_DATA | VRB_WIRE_WANT_ACK)
+#define OF_MESSAGE (VRB_WIRE_TAGGED | VRB_WIRE_DATA | VRB_WIRE_WANT_ACK | VRB_WIRE_COLLECTIVE)
 
 static const struct shape shapes[VRB_WIRE_TYPES] = {
 	[VRB_WIRE_EAGER] = { "EAGER", HAS_TAG | HAS_PAYLOAD, OF_MESSAGE },
@@ -73,6 +73,7 @@ static const char *const errors[VRB_WIRE_ERRORS] = {
 	[VRB_WIRE_E_KIND] = "not of the kind expected here",
 	[VRB_WIRE_E_REASON] = "has an unknown reason to reject",
 	[VRB_WIRE_E_SIZE] = "has a buffer size, address or incarnation that can't be",
+	[VRB_WIRE_E_COLLECTIVE] = "of a collective operation, to an endpoint without FI_COLLECTIVE",
 };
 
 const char *vrb_wire_strerror(enum vrb_wire_error error)
@@ -270,6 +271,9 @@ enum vrb_wire_error vrb_wire_parse(const void *bytes, size_t len, struct vrb_wir
 		return VRB_WIRE_E_TYPE;
 	shape = &shapes[base.type];
 	if (base.flags & ~shape->flags)
+		return VRB_WIRE_E_FLAGS;
+	if (base.flags & VRB_WIRE_COLLECTIVE &&
+	    base.flags != (VRB_WIRE_COLLECTIVE | VRB_WIRE_TAGGED))
 		return VRB_WIRE_E_FLAGS;
 	if (base.count && !(shape->has & HAS_LIST))
 		return VRB_WIRE_E_UNUSED;

@@ -24,6 +24,9 @@
  *   RMA_NOTE    total [data] regions[count]: the sender wrote the regions; with READ: it read them
  *
  * `id` is the sender's number of the message or request.
+ *
+ * Messages of collective operations, EAGER, SEG_FIRST and RTS with COLLECTIVE, have a tag and nothing else; they are
+ * matched with receives of collective operations only.
  */
 #ifndef VRB_RDM_WIRE_H
 #define VRB_RDM_WIRE_H
@@ -68,6 +71,7 @@ enum {
 	VRB_WIRE_WANT_ACK = 1 << 2, /* an ACK when the message is in the user's buffer */
 	VRB_WIRE_WRITTEN = 1 << 3,
 	VRB_WIRE_READ = 1 << 4,
+	VRB_WIRE_COLLECTIVE = 1 << 5,
 };
 
 struct vrb_wire_base {
@@ -158,6 +162,7 @@ enum vrb_wire_error {
 	VRB_WIRE_E_KIND,
 	VRB_WIRE_E_REASON,
 	VRB_WIRE_E_SIZE,
+	VRB_WIRE_E_COLLECTIVE,
 	VRB_WIRE_ERRORS
 };
 

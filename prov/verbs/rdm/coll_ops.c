@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The calls of fi_collective(3) and fi_av_set(3) on reliable datagrams. */
+#include <string.h>
+#include <ofi/av_set.h>
+#include <ofi/coll.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "av.h"
+#include "coll.h"
+#include "prov/verbs/prov.h"
+
+#define FLAGS (FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
+
+static ssize_t start(struct fid_ep *fid, fi_addr_t group, struct ofi_coll_call call)
+{
+	struct vrb_rdm *ep = vrb_rdm(fid);
+	ssize_t ret;
+
+	if (call.flags & ~FLAGS)
+		return -FI_EBADFLAGS;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	if (ep->tx_selective && !((call.flags | ep->tx_op_flags) & FI_COMPLETION))
+		call.flags = VRB_SILENT;
+	else
+		call.flags = 0;
+	ofi_lock(&ep->lock);
+	ret = vrb_rdm_coll_start(ep, group, &call);
+	ofi_unlock(&ep->lock);
+	return ret;
+}
+
+static ssize_t coll_barrier2(struct fid_ep *ep, fi_addr_t group, uint64_t flags, void *context)
+{
+	return start(ep, group,
+		     (struct ofi_coll_call){
+			     .kind = FI_BARRIER,
+			     .datatype = FI_VOID,
+			     .op = FI_NOOP,
+			     .context = context,
+			     .flags = flags,
+		     });
+}
+
+static ssize_t coll_barrier(struct fid_ep *ep, fi_addr_t group, void *context)
+{
+	return coll_barrier2(ep, group, 0, context);
+}
+
+static ssize_t coll_broadcast(struct fid_ep *ep, void *buf, size_t count, void *desc,
+			      fi_addr_t group, fi_addr_t root, enum fi_datatype datatype,
+			      uint64_t flags, void *context)
+{
+	(void)desc;
+	return start(ep, group,
+		     (struct ofi_coll_call){
+			     .kind = FI_BROADCAST,
+			     .result = buf,
+			     .count = count,
+			     .datatype = datatype,
+			     .op = FI_NOOP,
+			     .root = root,
+			     .context = context,
+			     .flags = flags,
+		     });
+}
+
+static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			     void *result, void *result_desc, fi_addr_t group,
+			     enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return start(ep, group,
+		     (struct ofi_coll_call){
+			     .kind = FI_ALLTOALL,
+			     .buf = buf,
+			     .result = result,
+			     .count = count,
+			     .datatype = datatype,
+			     .op = FI_NOOP,
+			     .context = context,
+			     .flags = flags,
+		     });
+}
+
+static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			      void *result, void *result_desc, fi_addr_t group,
+			      enum fi_datatype datatype, enum fi_op op, uint64_t flags,
+			      void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return start(ep, group,
+		     (struct ofi_coll_call){
+			     .kind = FI_ALLREDUCE,
+			     .buf = buf,
+			     .result = result,
+			     .count = count,
+			     .datatype = datatype,
+			     .op = op,
+			     .context = context,
+			     .flags = flags,
+		     });
+}
+
+static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			      void *result, void *result_desc, fi_addr_t group,
+			      enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return start(ep, group,
+		     (struct ofi_coll_call){
+			     .kind = FI_ALLGATHER,
+			     .buf = buf,
+			     .result = result,
+			     .count = count,
+			     .datatype = datatype,
+			     .op = FI_NOOP,
+			     .context = context,
+			     .flags = flags,
+		     });
+}
+
+static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+				   void *result, void *result_desc, fi_addr_t group,
+				   enum fi_datatype datatype, enum fi_op op, uint64_t flags,
+				   void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return start(ep, group,
+		     (struct ofi_coll_call){
+			     .kind = FI_REDUCE_SCATTER,
+			     .buf = buf,
+			     .result = result,
+			     .count = count,
+			     .datatype = datatype,
+			     .op = op,
+			     .context = context,
+			     .flags = flags,
+		     });
+}
+
+static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			   void *result, void *result_desc, fi_addr_t group, fi_addr_t root,
+			   enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return start(ep, group,
+		     (struct ofi_coll_call){
+			     .kind = FI_REDUCE,
+			     .buf = buf,
+			     .result = result,
+			     .count = count,
+			     .datatype = datatype,
+			     .op = op,
+			     .root = root,
+			     .context = context,
+			     .flags = flags,
+		     });
+}
+
+static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			    void *result, void *result_desc, fi_addr_t group, fi_addr_t root,
+			    enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return start(ep, group,
+		     (struct ofi_coll_call){
+			     .kind = FI_SCATTER,
+			     .buf = buf,
+			     .result = result,
+			     .count = count,
+			     .datatype = datatype,
+			     .op = FI_NOOP,
+			     .root = root,
+			     .context = context,
+			     .flags = flags,
+		     });
+}
+
+static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			   void *result, void *result_desc, fi_addr_t group, fi_addr_t root,
+			   enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return start(ep, group,
+		     (struct ofi_coll_call){
+			     .kind = FI_GATHER,
+			     .buf = buf,
+			     .result = result,
+			     .count = count,
+			     .datatype = datatype,
+			     .op = FI_NOOP,
+			     .root = root,
+			     .context = context,
+			     .flags = flags,
+		     });
+}
+
+struct fi_ops_collective vrb_rdm_coll_ops = {
+	.size = sizeof(struct fi_ops_collective),
+	.barrier = coll_barrier,
+	.broadcast = coll_broadcast,
+	.alltoall = coll_alltoall,
+	.allreduce = coll_allreduce,
+	.allgather = coll_allgather,
+	.reduce_scatter = coll_reduce_scatter,
+	.reduce = coll_reduce,
+	.scatter = coll_scatter,
+	.gather = coll_gather,
+	.barrier2 = coll_barrier2,
+};
+
+size_t vrb_rdm_coll_name_of(const struct vrb_rdm_addr *addr, uint8_t *name)
+{
+	if (addr->sa.sa_family == AF_INET) {
+		memcpy(name, &addr->in.sin_addr, 4);
+		memcpy(name + 4, &addr->in.sin_port, 2);
+		return 6;
+	}
+	memcpy(name, &addr->in6.sin6_addr, 16);
+	memcpy(name + 16, &addr->in6.sin6_port, 2);
+	return 18;
+}
+
+int vrb_rdm_coll_name(void *arg, fi_addr_t fi_addr, void *name, size_t *len)
+{
+	struct vrb_rdm *ep = arg;
+	struct vrb_rdm_addr addr;
+
+	if (!vrb_rdm_av_get(ep->av, fi_addr, &addr))
+		return -FI_EINVAL;
+	*len = vrb_rdm_coll_name_of(&addr, name);
+	return 0;
+}
+
+static int refuse(int err, const char *why)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: %s\n", why);
+	return err;
+}
+
+int vrb_rdm_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
+		      void *context)
+{
+	struct vrb_rdm *ep = vrb_rdm(fid);
+	struct vrb_rdm_coll *coll = ep->coll;
+	int ret;
+
+	if (!(flags & FI_COLLECTIVE))
+		return refuse(-FI_ENOSYS, "reliable datagrams have no multicast; FI_COLLECTIVE, or "
+					  "fi_join_collective, joins a collective group");
+	if (!coll)
+		return refuse(-FI_EOPNOTSUPP, "the endpoint was opened without FI_COLLECTIVE");
+	if (!ep->enabled)
+		return refuse(-FI_EOPBADSTATE, "the endpoint is not enabled; use fi_enable");
+	ret = ofi_coll_mc_join(&coll->owner, addr, flags, mc, context);
+	if (!ret)
+		vrb_rdm_coll_attend(coll);
+	return ret;
+}
+
+static bool av_has(void *arg, fi_addr_t addr)
+{
+	struct ofi_av *av = arg;
+	bool has;
+
+	ofi_lock(&av->lock);
+	has = ofi_table_has(&av->table, addr);
+	ofi_unlock(&av->lock);
+	return has;
+}
+
+static fi_addr_t av_limit(void *arg)
+{
+	struct ofi_av *av = arg;
+
+	return __atomic_load_n(&av->table.limit, __ATOMIC_ACQUIRE);
+}
+
+int vrb_rdm_av_set(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_set **set,
+		   void *context)
+{
+	struct ofi_av *av = ofi_av(fid);
+	const struct ofi_av_view view = {
+		.prov = &vrb_prov,
+		.av = av,
+		.ref = &av->ref,
+		.has = av_has,
+		.limit = av_limit,
+	};
+
+	return set ? ofi_av_set_open(&view, attr, set, context) : -FI_EINVAL;
+}
+
+int vrb_rdm_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+			     struct fi_collective_attr *attr, uint64_t flags)
+{
+	(void)domain;
+	return ofi_coll_query(coll, attr, flags, VRB_RDM_COLL_MAX);
+}
