@@ -169,6 +169,35 @@ static void test_lengths(void **state)
 	assert_int_equal(parse(len + 1), VRB_WIRE_E_TOTAL);
 }
 
+/* Of a collective operation: a tag, and nothing else that a message may have. */
+static void test_collective(void **state)
+{
+	const uint8_t good_flags = VRB_WIRE_COLLECTIVE | VRB_WIRE_TAGGED;
+	struct vrb_wire_packet p, out;
+	unsigned int type, flags;
+	uint64_t tag;
+	size_t len;
+
+	(void)state;
+	for (type = 1; type < VRB_WIRE_TYPES; type++) {
+		int message = type == VRB_WIRE_EAGER || type == VRB_WIRE_SEG_FIRST ||
+			      type == VRB_WIRE_RTS;
+
+		good(type, &p);
+		p.flags = message ? good_flags : p.flags | VRB_WIRE_COLLECTIVE;
+		p.data = 0;
+		len = vrb_wire_build(bytes, &p) + p.payload_len;
+		assert_int_equal(vrb_wire_parse(bytes, len, &out),
+				 message ? VRB_WIRE_OK : VRB_WIRE_E_FLAGS);
+		assert_false(vrb_wire_is_plain(bytes, len, &tag));
+		for (flags = 0; message && flags < 32; flags++) {
+			bytes[2] = (uint8_t)(VRB_WIRE_COLLECTIVE | flags);
+			if (bytes[2] != good_flags)
+				assert_int_equal(parse(len), VRB_WIRE_E_FLAGS);
+		}
+	}
+}
+
 static void test_base(void **state)
 {
 	struct vrb_wire_packet p;
@@ -184,6 +213,8 @@ static void test_base(void **state)
 		assert_int_equal(parse(len), VRB_WIRE_E_VERSION);
 		bytes[0] = 1;
 		for (flag = 16; flag < 256; flag <<= 1) {
+			if (flag == VRB_WIRE_COLLECTIVE && type == VRB_WIRE_RTS)
+				continue;
 			bytes[2] = (uint8_t)(p.flags | flag);
 			assert_int_equal(parse(len),
 					 type == VRB_WIRE_RMA_NOTE && flag == VRB_WIRE_READ
@@ -341,10 +372,11 @@ static void test_any_byte(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_lengths),	   cmocka_unit_test(test_base),
-		cmocka_unit_test(test_regions),	   cmocka_unit_test(test_meaning),
-		cmocka_unit_test(test_atomic),	   cmocka_unit_test(test_any_byte),
+		cmocka_unit_test(test_collective), cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_golden),	   cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_base),	   cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_meaning),	   cmocka_unit_test(test_atomic),
+		cmocka_unit_test(test_any_byte),
 	};
 
 	return cmocka_run_group_tests_name("rdm_wire", tests, NULL, NULL);
