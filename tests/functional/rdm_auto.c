@@ -46,6 +46,8 @@ static void target_sleeps(struct rdm_pair *pair)
 	OK(fi_fetch_atomic(side->ep, &two, 1, NULL, &old, NULL, side->peer, (uintptr_t)&value,
 			   fi_mr_key(mr), FI_UINT64, FI_SUM, &two));
 	CHECK(wait_alone(side).op_context == &two);
+	/* What the thread wrote is seen by who has had the endpoint's lock behind it. */
+	fi_cq_read(pair->side[1].cq, NULL, 0);
 	EQUAL(old, 40);
 	EQUAL(value, 42);
 	OK(fi_close(&mr->fid));
