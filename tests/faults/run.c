@@ -62,13 +62,23 @@ static void take_account(int i)
 	report->fds[i] = count_fds();
 }
 
+static const char *to_arm; /* a function, and its call */
+static unsigned int to_fail;
+
+void script_begins(void)
+{
+	if (to_arm)
+		inject_arm(to_arm, to_fail);
+	to_arm = NULL;
+}
+
 static void run_in_child(const char *addr, const char *function, unsigned int n)
 {
 	if (!freopen(log_name, "w", stderr))
 		_exit(9);
 	alarm(RUN_SECONDS);
-	if (function)
-		inject_arm(function, n);
+	to_arm = function;
+	to_fail = n;
 	script(addr, &report->faulty);
 	report->happened = inject_happened();
 	inject_disarm();

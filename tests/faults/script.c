@@ -477,6 +477,7 @@ void script_run(const char *addr, struct outcome *outcome)
 	memset(outcome, 0, sizeof(*outcome));
 	memset(&s, 0, sizeof(s));
 	s.outcome = outcome;
+	script_begins();
 	s.addr = addr;
 	if (!make_hints(&s) && !open_passive(&s) && !resolve(&s) && !open_domain(&s) &&
 	    !open_sets(&s) && !open_srx(&s) && !connect_eps(&s) && !transfer(&s) &&

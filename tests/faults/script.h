@@ -15,6 +15,8 @@ struct outcome {
 	char step[40];	 /* where it was */
 };
 
+/* From here on the script's calls may fail. */
+void script_begins(void);
 /* Goes as far as it gets, then closes what is open. */
 typedef void script_fn(const char *addr, struct outcome *outcome);
 script_fn script_run, script_rdm;

@@ -41,6 +41,13 @@ static int step(struct rdm_script *s, const char *name, ssize_t ret)
 	return -1;
 }
 
+/* What was out of memory for a moment is to be tried again. */
+#define AGAIN(call)                                          \
+	({                                                   \
+		ssize_t ret_ = (call);                       \
+		ret_ == -FI_EAGAIN ? (ssize_t)(call) : ret_; \
+	})
+
 static long now_ms(void)
 {
 	struct timespec now;
@@ -49,7 +56,8 @@ static long now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static int open_domain(struct rdm_script *s)
+/* What comes before is the same as in script.c. */
+static int open_fabric(struct rdm_script *s)
 {
 	s->hints = fi_allocinfo();
 	if (step(s, "fi_allocinfo", s->hints ? 0 : -FI_ENOMEM))
@@ -59,8 +67,13 @@ static int open_domain(struct rdm_script *s)
 	s->hints->fabric_attr->prov_name = strdup("verbs");
 	return step(s, "fi_getinfo",
 		    fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, s->hints, &s->info)) ||
-	       step(s, "fi_fabric", fi_fabric(s->info->fabric_attr, &s->fabric, NULL)) ||
-	       step(s, "fi_domain", fi_domain(s->fabric, s->info, &s->domain, NULL)) ||
+	       step(s, "fi_fabric", fi_fabric(s->info->fabric_attr, &s->fabric, NULL));
+}
+
+static int open_domain(struct rdm_script *s)
+{
+	script_begins();
+	return step(s, "fi_domain", fi_domain(s->fabric, s->info, &s->domain, NULL)) ||
 	       step(s, "fi_mr_reg",
 		    fi_mr_reg(s->domain, s->target, LEN, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY,
 			      0, &s->mr, NULL));
@@ -133,22 +146,24 @@ static int complete(struct rdm_script *s, const char *name, int first, int secon
 static int message(struct rdm_script *s, int from, size_t len)
 {
 	return step(s, "fi_trecv",
-		    fi_trecv(s->ep[!from], s->in, LEN, NULL, FI_ADDR_UNSPEC, len, 0, NULL)) ||
+		    AGAIN(fi_trecv(s->ep[!from], s->in, LEN, NULL, FI_ADDR_UNSPEC, len, 0,
+				   NULL))) ||
 	       step(s, "fi_tsend",
-		    fi_tsend(s->ep[from], s->out, len, NULL, s->to[from], len, NULL)) ||
+		    AGAIN(fi_tsend(s->ep[from], s->out, len, NULL, s->to[from], len, NULL))) ||
 	       complete(s, "waiting for a message", 1, 1);
 }
 
 /* More than one packet that nobody waits for. */
 static int unexpected(struct rdm_script *s)
 {
-	return step(s, "fi_tinject", fi_tinject(s->ep[0], s->out, 8, s->to[0], 1)) ||
-	       step(s, "fi_tsend", fi_tsend(s->ep[0], s->out, 30000, NULL, s->to[0], 2, NULL)) ||
+	return step(s, "fi_tinject", AGAIN(fi_tinject(s->ep[0], s->out, 8, s->to[0], 1))) ||
+	       step(s, "fi_tsend",
+		    AGAIN(fi_tsend(s->ep[0], s->out, 30000, NULL, s->to[0], 2, NULL))) ||
 	       complete(s, "waiting for what is not expected", 1, 0) ||
 	       step(s, "fi_trecv",
-		    fi_trecv(s->ep[1], s->in, LEN, NULL, FI_ADDR_UNSPEC, 1, 0, NULL)) ||
+		    AGAIN(fi_trecv(s->ep[1], s->in, LEN, NULL, FI_ADDR_UNSPEC, 1, 0, NULL))) ||
 	       step(s, "fi_trecv",
-		    fi_trecv(s->ep[1], s->in, LEN, NULL, FI_ADDR_UNSPEC, 2, 0, NULL)) ||
+		    AGAIN(fi_trecv(s->ep[1], s->in, LEN, NULL, FI_ADDR_UNSPEC, 2, 0, NULL))) ||
 	       complete(s, "waiting for what was not expected", 0, 2);
 }
 
@@ -164,13 +179,15 @@ static int memory(struct rdm_script *s)
 {
 	uint64_t one = 1, old;
 
-	return step(s, "fi_write", fi_write(s->ep[0], s->out, LEN, NULL, s->to[0], 0, KEY, NULL)) ||
+	return step(s, "fi_write",
+		    AGAIN(fi_write(s->ep[0], s->out, LEN, NULL, s->to[0], 0, KEY, NULL))) ||
 	       complete(s, "waiting for a write", 1, 0) ||
-	       step(s, "fi_read", fi_read(s->ep[0], s->in, 5000, NULL, s->to[0], 8, KEY, NULL)) ||
+	       step(s, "fi_read",
+		    AGAIN(fi_read(s->ep[0], s->in, 5000, NULL, s->to[0], 8, KEY, NULL))) ||
 	       complete(s, "waiting for a read", 1, 0) ||
 	       step(s, "fi_fetch_atomic",
-		    fi_fetch_atomic(s->ep[0], &one, 1, NULL, &old, NULL, s->to[0], 0, KEY,
-				    FI_UINT64, FI_SUM, NULL)) ||
+		    AGAIN(fi_fetch_atomic(s->ep[0], &one, 1, NULL, &old, NULL, s->to[0], 0, KEY,
+					  FI_UINT64, FI_SUM, NULL))) ||
 	       complete(s, "waiting for an atomic", 1, 0);
 }
 
@@ -212,8 +229,8 @@ void script_rdm(const char *addr, struct outcome *outcome)
 	memset(outcome, 0, sizeof(*outcome));
 	memset(&s, 0, sizeof(s));
 	s.outcome = outcome;
-	if (!open_domain(&s) && !open_ep(&s, 0) && !open_ep(&s, 1) && !introduce(&s, 0) &&
-	    !introduce(&s, 1))
+	if (!open_fabric(&s) && !open_domain(&s) && !open_ep(&s, 0) && !open_ep(&s, 1) &&
+	    !introduce(&s, 0) && !introduce(&s, 1))
 		(void)transfer(&s);
 	close_all(&s);
 }

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include "rdm_node.h"
 
-enum { CAP = 2, PEERS = 4, ROUNDS = 2, LEN = 100000, TAG = 4 };
+enum { CAP = 2, PEERS = 3, ROUNDS = 2, LEN = 100000, TAG = 4 };
 
 static char out[LEN], in[LEN];
 

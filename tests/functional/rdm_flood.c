@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "rdm_node.h"
 
-enum { SENDERS = 3, MESSAGES = 50, LEN = 2000, TAG = 3 };
+enum { SENDERS = 3, MESSAGES = 25, LEN = 2000, TAG = 3 };
 
 static size_t length(unsigned int i)
 {

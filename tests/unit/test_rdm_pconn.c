@@ -174,6 +174,28 @@ static void test_give_up(void **state)
 	assert_int_equal(set->open + set->connecting, 0);
 }
 
+/* Time is over while the other side's request is awaited; what was accepted has longer than an attempt. */
+static void test_late(void **state)
+{
+	struct vrb_pconn *conn = conn_in(VRB_PCONN_CONNECTING, 1);
+	struct vrb_pconn_action action;
+
+	(void)state;
+	after(conn, (struct vrb_pconn_input){ .event = VRB_PCONN_REJECTED,
+					      .reason = VRB_CMWIRE_CROSSING });
+	the_set.now += GIVE_UP;
+	assert_ptr_equal(vrb_pconn_poll(&the_set, &action), conn);
+	assert_int_equal(action.what, VRB_PCONN_DO_FAIL);
+	assert_int_equal(action.err, FI_ETIMEDOUT);
+	conn = conn_in(VRB_PCONN_ACCEPTING, 1);
+	the_set.now += ATTEMPT;
+	assert_null(vrb_pconn_poll(&the_set, &action));
+	the_set.now += GIVE_UP;
+	assert_ptr_equal(vrb_pconn_poll(&the_set, &action), conn);
+	assert_int_equal(action.what, VRB_PCONN_DO_ABANDON);
+	assert_int_equal(conn->state, VRB_PCONN_IDLE);
+}
+
 static void test_window_and_cap(void **state)
 {
 	struct vrb_pconn *conn = conn_in(VRB_PCONN_CONNECTING, 1), *next = &conns[1];
@@ -309,7 +331,7 @@ int main(void)
 		cmocka_unit_test(test_rejects),	       cmocka_unit_test(test_give_up),
 		cmocka_unit_test(test_window_and_cap), cmocka_unit_test(test_bye),
 		cmocka_unit_test(test_bye_both),       cmocka_unit_test(test_request_after_bye),
-		cmocka_unit_test(test_close),
+		cmocka_unit_test(test_close),	       cmocka_unit_test(test_late),
 	};
 
 	return cmocka_run_group_tests_name("rdm_pconn", tests, NULL, NULL);

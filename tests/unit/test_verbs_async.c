@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 #include <prov/verbs/async.h>
 #include <prov/verbs/cq.h>
+#include <prov/verbs/rdm/link.h>
 #include <prov/verbs/srx.h>
 #include "fake_cm.h"
 
@@ -193,6 +194,21 @@ static void the_rest_of_queue_pairs(void **state)
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
 }
 
+/* Whose queue pair it is says what begins its context. */
+static void reliable_datagrams(void **state)
+{
+	static struct vrb_rdm rdm = { .closing = true };
+	struct vrb_rdm_link link = { .owner.kind = VRB_OWNER_RDM_LINK, .ep = &rdm };
+	struct ibv_qp qp = { .qp_context = &link.owner };
+	struct ibv_async_event event = { .event_type = IBV_EVENT_QP_FATAL, .element.qp = &qp };
+
+	(void)state;
+	up();
+	happen(event);
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
+	assert_int_equal(link.state, VRB_RDM_LINK_NEW);
+}
+
 static void completion_queues_overrun(void **state)
 {
 	struct vrb_cq cq = { .bunch = 1 }, other = { .bunch = 1 };
@@ -329,6 +345,7 @@ int main(void)
 		test(queue_pairs_break),
 		test(the_rest_of_queue_pairs),
 		test(completion_queues_overrun),
+		test(reliable_datagrams),
 		test(the_device_fails),
 		test(the_device_is_removed),
 		test(the_device_is_cut_off),

@@ -11,6 +11,7 @@
 #include "atomic.h"
 #include "carry.h"
 #include "note.h"
+#include "conn.h"
 #include "op.h"
 #include "prov/verbs/mr.h"
 
@@ -309,7 +310,8 @@ enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
 		rsp.status = (uint32_t)perform(peer->ep->domain, packet, old);
 	if (!rsp.status)
 		vrb_rdm_note_atomic(peer->ep, packet);
-	vrb_rdm_answer(peer, &rsp, old, rsp.status ? 0 : len);
+	if (!vrb_rdm_answer(peer, &rsp, old, rsp.status ? 0 : len))
+		vrb_rdm_conn_short(peer);
 	return VRB_WIRE_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <rdma/fi_errno.h>
 #include "carry.h"
 #include "coll.h"
+#include "conn.h"
 #include "link.h"
 #include "op.h"
 #include "peer.h"
@@ -55,9 +56,12 @@ static uint8_t *pack(uint8_t *to, const struct ibv_sge *sge, int count)
 	return to;
 }
 
-static int again(int err)
+static int again(struct vrb_rdm *ep, int err)
 {
-	return err ? -FI_EAGAIN : 0;
+	if (!err)
+		return 0;
+	vrb_rdm_conn_starve(ep);
+	return -FI_EAGAIN;
 }
 
 /* Inline where it fits, else by a bounce buffer. */
@@ -80,7 +84,7 @@ static int carry_send(struct vrb_proto_peer *proto_peer, const void *hdr, size_t
 	} else {
 		bounce = vrb_rdm_pool_get(&ep->tx_bufs);
 		if (!bounce)
-			return -FI_EAGAIN;
+			return again(ep, ENOMEM);
 		pack(bounce->data, sge, wr.num_sge);
 		sge[0].addr = (uintptr_t)bounce->data;
 		sge[0].length = (uint32_t)(hdr_len + len);
@@ -90,7 +94,7 @@ static int carry_send(struct vrb_proto_peer *proto_peer, const void *hdr, size_t
 	err = vrb_rdm_link_post(peer->link, &wr, flags, out, bounce);
 	if (err && bounce)
 		vrb_rdm_pool_put(&ep->tx_bufs, bounce);
-	return again(err);
+	return again(ep, err);
 }
 
 static struct ibv_mr *mr_of(const struct vrb_proto_mr *mr)
@@ -115,7 +119,7 @@ static int rdma(struct vrb_proto_peer *proto_peer, enum ibv_wr_opcode opcode, vo
 		.wr.rdma = { .remote_addr = remote, .rkey = (uint32_t)rkey },
 	};
 
-	return again(vrb_rdm_link_post(peer->link, &wr, flags, context, NULL));
+	return again(peer->ep, vrb_rdm_link_post(peer->link, &wr, flags, context, NULL));
 }
 
 static int carry_read(struct vrb_proto_in *in, void *addr, const struct vrb_proto_mr *mr,

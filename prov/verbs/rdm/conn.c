@@ -10,7 +10,7 @@
 #include "prov/verbs/prov.h"
 
 #define RESERVE	 4  /* credits for control packets */
-#define CROWD_MS 20 /* until it is looked again whether a connection is idle that may make room */
+#define CROWD_MS 20 /* until it is looked again whether there is room, or memory */
 
 static struct vrb_rdm_peer *peer_of(struct vrb_pconn *conn)
 {
@@ -32,7 +32,7 @@ static void schedule(struct vrb_rdm *ep, bool soon)
 {
 	uint64_t now = ep->conns.now, next = vrb_pconn_next(&ep->conns);
 
-	if (ep->crowded && next > now + CROWD_MS)
+	if ((ep->crowded || ep->starved) && next > now + CROWD_MS)
 		next = now + CROWD_MS;
 	if (soon || !SLIST_EMPTY(&ep->graves) || next < now)
 		next = now;
@@ -164,7 +164,7 @@ static void say(struct vrb_rdm_peer *peer, enum vrb_wire_type type, uint32_t sta
 	const struct vrb_wire_packet packet = { .type = type, .status = status };
 
 	if (!vrb_rdm_answer(peer, &packet, NULL, 0))
-		vrb_rdm_conn_step_failed(peer, FI_ENOMEM);
+		vrb_rdm_conn_short(peer);
 }
 
 /* What was sent has arrived, too. */
@@ -285,11 +285,32 @@ void vrb_rdm_conn_step_failed(struct vrb_rdm_peer *peer, int err)
 	vrb_rdm_conn_step(peer, (struct vrb_pconn_input){ .event = VRB_PCONN_FAILED, .err = err });
 }
 
+void vrb_rdm_conn_starve(struct vrb_rdm *ep)
+{
+	if (!ep->starved && !ep->closing)
+		vrb_rdm_conn_wake(ep, CROWD_MS);
+	ep->starved = true;
+}
+
+static void feed(struct vrb_rdm *ep)
+{
+	uint32_t i;
+
+	if (!ep->starved)
+		return;
+	ep->starved = false;
+	for (i = 0; i < ep->peer_count; i++) {
+		vrb_proto_progress(&ep->peers[i]->proto);
+		vrb_rdm_ops_pump(ep->peers[i]);
+	}
+}
+
 void vrb_rdm_conn_tick(struct vrb_rdm *ep)
 {
 	struct vrb_pconn_action action;
 	struct vrb_pconn *conn;
 
+	feed(ep);
 	ep->crowded = false;
 	ep->conns.now = ofi_now_ms();
 	while ((conn = vrb_pconn_poll(&ep->conns, &action)))
@@ -334,6 +355,15 @@ void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc
 	FI_WARN(&vrb_prov, FI_LOG_EP_DATA, "peer %s: %s (vendor 0x%x): connection ended\n",
 		vrb_rdm_conn_name(link->peer, text), ibv_wc_status_str(wc->status), wc->vendor_err);
 	vrb_rdm_conn_step_failed(link->peer, err);
+}
+
+void vrb_rdm_conn_short(struct vrb_rdm_peer *peer)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN(&vrb_prov, FI_LOG_EP_DATA, "peer %s: out of memory: connection ended\n",
+		vrb_rdm_conn_name(peer, text));
+	vrb_rdm_conn_step_failed(peer, FI_ENOMEM);
 }
 
 void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what)

@@ -29,10 +29,15 @@ static inline bool vrb_rdm_conn_ready(const struct vrb_rdm_peer *peer)
 /* There is something to send, and no connection by which to do so: it will be sent, or fail. 0 or -FI_E*. */
 int vrb_rdm_conn_want(struct vrb_rdm_peer *peer);
 
+/* What was to be posted could not be, for want of memory or room of the device's: it is tried again soon. */
+void vrb_rdm_conn_starve(struct vrb_rdm *ep);
+
 /* A packet came by a link that is not live, or not yet. True: the buffer is kept. */
 bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len);
 /* A work request failed with err (FI_E*). */
 void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc *wc);
+/* There is no memory for an answer that the peer waits for. */
+void vrb_rdm_conn_short(struct vrb_rdm_peer *peer);
 /* The peer sent what makes no sense. */
 void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what);
 /* All that was posted to a link that ended has completed: link->last has. */

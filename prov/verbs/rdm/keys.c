@@ -6,6 +6,7 @@
 #include <search.h>
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
+#include "conn.h"
 #include "op.h"
 #include "prov/verbs/mr.h"
 
@@ -84,7 +85,8 @@ enum vrb_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,
 	} else {
 		rsp.status = FI_EKEYREJECTED;
 	}
-	vrb_rdm_answer(peer, &rsp, NULL, 0);
+	if (!vrb_rdm_answer(peer, &rsp, NULL, 0))
+		vrb_rdm_conn_short(peer);
 	return VRB_WIRE_OK;
 }
 

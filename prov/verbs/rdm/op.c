@@ -240,18 +240,28 @@ static bool fence_is_open(struct vrb_rdm_peer *peer)
 	       vrb_rdm_link_idle(peer->link);
 }
 
+/* 0, or -FI_EAGAIN. */
+static int send_reply(struct vrb_rdm_peer *peer, const void *hdr, size_t hdr_len,
+		      const void *payload, size_t len)
+{
+	struct iovec iov = { (void *)(uintptr_t)payload, len };
+	int ret = -FI_EAGAIN;
+
+	if (vrb_flow_has_control_credit(&peer->proto.flow))
+		ret = vrb_rdm_carry_ops.send(&peer->proto, hdr, hdr_len, &iov, 0, len, NULL);
+	if (!ret)
+		vrb_flow_take(&peer->proto.flow);
+	return ret;
+}
+
 static bool send_replies(struct vrb_rdm_peer *peer)
 {
 	struct vrb_rdm_reply *reply;
-	struct iovec iov;
 
 	while ((reply = STAILQ_FIRST(&peer->replies))) {
-		iov = (struct iovec){ reply->bytes + reply->hdr_len, reply->len };
-		if (!vrb_flow_has_control_credit(&peer->proto.flow) ||
-		    vrb_rdm_carry_ops.send(&peer->proto, reply->bytes, reply->hdr_len, &iov, 0,
-					   reply->len, NULL))
+		if (send_reply(peer, reply->bytes, reply->hdr_len, reply->bytes + reply->hdr_len,
+			       reply->len))
 			return false;
-		vrb_flow_take(&peer->proto.flow);
 		STAILQ_REMOVE_HEAD(&peer->replies, link);
 		free(reply);
 	}
@@ -261,17 +271,23 @@ static bool send_replies(struct vrb_rdm_peer *peer)
 bool vrb_rdm_answer(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet,
 		    const void *payload, size_t len)
 {
-	struct vrb_rdm_reply *reply = malloc(sizeof(*reply) + VRB_WIRE_HEADER_MAX + len);
+	uint8_t hdr[VRB_WIRE_HEADER_MAX];
+	size_t hdr_len = vrb_wire_build(hdr, packet);
+	struct vrb_rdm_reply *reply;
 
+	if (!peer->proto.up)
+		return true;
+	if (send_replies(peer) && !send_reply(peer, hdr, hdr_len, payload, len))
+		return true;
+	reply = malloc(sizeof(*reply) + hdr_len + len);
 	if (!reply)
 		return false;
-	reply->hdr_len = vrb_wire_build(reply->bytes, packet);
+	reply->hdr_len = hdr_len;
 	reply->len = len;
+	memcpy(reply->bytes, hdr, hdr_len);
 	if (len)
-		memcpy(reply->bytes + reply->hdr_len, payload, len);
+		memcpy(reply->bytes + hdr_len, payload, len);
 	STAILQ_INSERT_TAIL(&peer->replies, reply, link);
-	if (peer->proto.up)
-		send_replies(peer);
 	return true;
 }
 
@@ -286,8 +302,12 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 		if (op->fence && !op->posted && !fence_is_open(peer))
 			return;
 		ret = post(op);
-		if (ret == -FI_EAGAIN)
+		if (ret == -FI_EAGAIN) {
+			/* What is under way is followed by another attempt. */
+			if (vrb_rdm_link_idle(peer->link))
+				vrb_rdm_conn_starve(peer->ep);
 			return;
+		}
 		STAILQ_REMOVE_HEAD(&peer->ops, link);
 		if (ret)
 			fail(op, -ret);

@@ -145,6 +145,7 @@ struct vrb_rdm {
 	/* Connections. */
 	struct vrb_rdm_addr self; /* where it listens */
 	struct vrb_pconn_set conns;
+	bool starved; /* something could not be posted, and no completion may come that says try again */
 	bool crowded;	   /* a peer waits for room among conns, which nobody makes */
 	unsigned int seed; /* of the time between attempts */
 	struct vrb_rdm_listener listener;
