@@ -54,6 +54,31 @@ static inline bool ofi_cq_ring_empty(const struct ofi_cq_ring *ring)
 	       __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 }
 
+/* Writes the i-th entry of buf. Each format is the beginning of the next. */
+static inline void ofi_cq_put_entry(enum fi_cq_format format, void *buf, size_t i,
+				    const struct ofi_cq_item *item)
+{
+	switch (format) {
+	case FI_CQ_FORMAT_TAGGED:
+		((struct fi_cq_tagged_entry *)buf)[i] =
+			(struct fi_cq_tagged_entry){ item->context, item->flags, item->len,
+						     item->buf,	    item->data,	 item->tag };
+		break;
+	case FI_CQ_FORMAT_DATA:
+		((struct fi_cq_data_entry *)buf)[i] =
+			(struct fi_cq_data_entry){ item->context, item->flags, item->len, item->buf,
+						   item->data };
+		break;
+	case FI_CQ_FORMAT_MSG:
+		((struct fi_cq_msg_entry *)buf)[i] =
+			(struct fi_cq_msg_entry){ item->context, item->flags, item->len };
+		break;
+	default:
+		((struct fi_cq_entry *)buf)[i].op_context = item->context;
+		break;
+	}
+}
+
 /* The item to fill before ofi_cq_ring_push(). NULL when out of memory. */
 static inline struct ofi_cq_item *ofi_cq_ring_next(struct ofi_cq_ring *ring)
 {

@@ -34,10 +34,10 @@ static inline void ofi_lock(struct ofi_lock *lock)
 		ofi_lock_slow(lock);
 }
 
-/* Lets go of it; false when there are sleepers for ofi_unlock_slow() to wake. */
+/* Lets go of it; false when it had sleepers: it is held until ofi_unlock_slow() then. */
 static inline bool ofi_release(struct ofi_lock *lock)
 {
-	return __atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 1;
+	return __atomic_sub_fetch(&lock->word, 1, __ATOMIC_RELEASE) == 0;
 }
 
 static inline void ofi_unlock(struct ofi_lock *lock)

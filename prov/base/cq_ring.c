@@ -45,30 +45,6 @@ bool ofi_cq_ring_grow(struct ofi_cq_ring *ring)
 	return true;
 }
 
-static inline void put(enum fi_cq_format format, void *buf, size_t i,
-		       const struct ofi_cq_item *item)
-{
-	switch (format) {
-	case FI_CQ_FORMAT_MSG:
-		((struct fi_cq_msg_entry *)buf)[i] =
-			(struct fi_cq_msg_entry){ item->context, item->flags, item->len };
-		break;
-	case FI_CQ_FORMAT_DATA:
-		((struct fi_cq_data_entry *)buf)[i] =
-			(struct fi_cq_data_entry){ item->context, item->flags, item->len, item->buf,
-						   item->data };
-		break;
-	case FI_CQ_FORMAT_TAGGED:
-		((struct fi_cq_tagged_entry *)buf)[i] =
-			(struct fi_cq_tagged_entry){ item->context, item->flags, item->len,
-						     item->buf,	    item->data,	 item->tag };
-		break;
-	default:
-		((struct fi_cq_entry *)buf)[i].op_context = item->context;
-		break;
-	}
-}
-
 ssize_t ofi_cq_ring_read(struct ofi_cq_ring *ring, enum fi_cq_format format, void *buf,
 			 size_t count, fi_addr_t *src)
 {
@@ -82,7 +58,7 @@ ssize_t ofi_cq_ring_read(struct ofi_cq_ring *ring, enum fi_cq_format format, voi
 		item = &ring->items[head & ring->mask];
 		if (item->err)
 			break;
-		put(format, buf, done, item);
+		ofi_cq_put_entry(format, buf, done, item);
 		if (src)
 			src[done] = item->src;
 	}

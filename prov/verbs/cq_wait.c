@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <ofi/cq.h>
 #include <ofi/poll.h>
 #include <ofi/wait.h>
 #include <rdma/providers/fi_log.h>
@@ -222,33 +223,11 @@ static int wait_once(struct vrb_cq *cq, uint64_t start, int timeout)
 	return ret ? 0 : -FI_EAGAIN;
 }
 
-/* Entries wanted before the wait ends: one, or the threshold of the condition. */
-static size_t threshold(const struct vrb_cq *cq, const void *cond, size_t count)
-{
-	size_t want = 1;
-
-	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond)
-		memcpy(&want, &cond, sizeof(want));
-	return want < 1 ? 1 : want < count ? want : count;
-}
-
-static size_t entry_size(enum fi_cq_format format)
-{
-	static const size_t sizes[] = {
-		[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
-		[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
-		[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
-		[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
-	};
-
-	return sizes[format];
-}
-
 ssize_t vrb_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
 			 const void *cond, int timeout)
 {
 	struct vrb_cq *cq = vrb_cq(fid);
-	size_t done = 0, want = threshold(cq, cond, count);
+	size_t done = 0, want = ofi_cq_threshold(cq->wait_cond, cond, count);
 	uint64_t start = ofi_now_ms();
 	ssize_t ret;
 
@@ -257,7 +236,7 @@ ssize_t vrb_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 	if (cq->wait_obj == FI_WAIT_SET)
 		return -FI_EINVAL;
 	for (;;) {
-		ret = cq->fid.ops->readfrom(fid, (char *)buf + done * entry_size(cq->format),
+		ret = cq->fid.ops->readfrom(fid, (char *)buf + done * ofi_cq_entry_size(cq->format),
 					    count - done, src ? src + done : NULL);
 		if (ret > 0)
 			done += ret;

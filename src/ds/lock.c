@@ -50,5 +50,6 @@ void ofi_lock_slow(struct ofi_lock *lock)
 
 void ofi_unlock_slow(struct ofi_lock *lock)
 {
+	__atomic_store_n(&lock->word, 0, __ATOMIC_RELEASE);
 	futex(&lock->word, FUTEX_WAKE, 1);
 }

@@ -67,6 +67,22 @@ static double time_reconnect(const struct transport *transport, const struct tes
 	return now_us() - start;
 }
 
+static double time_write(const struct transport *transport, const struct test *test)
+{
+	double start = now_us();
+
+	transport->write(transport->pair, test->size, test->count);
+	return (now_us() - start) / test->count;
+}
+
+static double time_fetch_add(const struct transport *transport, const struct test *test)
+{
+	double start = now_us();
+
+	transport->fetch_add(transport->pair, test->size, test->count);
+	return (now_us() - start) / test->count;
+}
+
 static const struct test tests[] = {
 	{ "latency-8", time_pingpong, 8, 10, 200 },
 	{ "latency-64", time_pingpong, 64, 10, 200 },
@@ -75,6 +91,18 @@ static const struct test tests[] = {
 	{ "burst-1", time_burst, 64, 1, 50 },
 	{ "burst-16", time_burst, 64, 16, 50 },
 	{ "reconnect", time_reconnect, 0, 0, 5 },
+	{ 0 },
+};
+
+/* Of FI_EP_RDM with tags, beside FI_EP_MSG of the first library. */
+static const struct test rdm_tests[] = {
+	{ "rdm-latency-8", time_pingpong, 8, 10, 200 },
+	{ "rdm-latency-4096", time_pingpong, 4096, 10, 100 },
+	{ "rdm-latency-1048576", time_pingpong, 1048576, 1, 20 },
+	{ "rdm-burst", time_burst, 64, 1, 50 },
+	{ "rdm-write", time_write, 8, 10, 100 },
+	{ "rdm-fetch-add", time_fetch_add, 8, 10, 100 },
+	{ 0 },
 };
 
 static int by_value(const void *a, const void *b)
@@ -159,7 +187,7 @@ static void time_endpoints(const struct contender *contender, const char *addres
 	free(pairs);
 }
 
-/* text: "raw", NAME=LIBRARY, or NAME.domain=LIBRARY for FI_THREAD_DOMAIN */
+/* text: "raw", NAME=LIBRARY, NAME.domain=LIBRARY for FI_THREAD_DOMAIN, NAME.rdm=LIBRARY for FI_EP_RDM */
 static void open_contender(struct contender *contender, char *text, const char *address)
 {
 	enum fi_threading threading = FI_THREAD_SAFE;
@@ -174,47 +202,67 @@ static void open_contender(struct contender *contender, char *text, const char *
 	if (strstr(text, ".domain"))
 		threading = FI_THREAD_DOMAIN;
 	lib_load(&contender->lib, path);
-	transport_open_fabric(&contender->transport, &contender->lib, address, threading);
+	if (strstr(text, ".rdm"))
+		transport_open_rdm(&contender->transport, &contender->lib, address, threading);
+	else
+		transport_open_fabric(&contender->transport, &contender->lib, address, threading);
 }
 
-/* Who is opened first and who gets which memory changes from one process to the next. */
-static int open_contenders(struct contender *contenders, char **names, int count,
-			   const char *address)
+/*
+ * Who is opened first and who gets which memory changes from one process to the next. The others are compared
+ * with the first.
+ */
+static void open_contenders(struct contender *contenders, char **names, int count,
+			    const char *address)
 {
-	static char raw[] = "raw";
-	int i, first = getpid() % (count + 1), opened;
+	int i, first = getpid() % count, opened;
 
-	for (i = 0; i <= count; i++) {
-		opened = (first + i) % (count + 1);
-		open_contender(&contenders[opened], opened ? names[opened - 1] : raw, address);
+	for (i = 0; i < count; i++) {
+		opened = (first + i) % count;
+		open_contender(&contenders[opened], names[opened], address);
 	}
-	return count + 1;
+}
+
+static void usage(const char *program)
+{
+	fprintf(stderr,
+		"Usage: %s [-n ROUNDS | -e ENDPOINTS] [-r] ADDRESS CONTENDER...\n"
+		"CONTENDER: raw, or NAME[.domain][.rdm]=LIBRARY\n",
+		program);
+	exit(2);
 }
 
 int main(int argc, char **argv)
 {
 	static struct contender contenders[MAX_CONTENDERS];
 	int i, option, count, rounds = 100, endpoints = 0;
+	const struct test *test = tests;
 	const char *address;
 
-	while ((option = getopt(argc, argv, "n:e:")) == 'n' || option == 'e')
-		*(option == 'n' ? &rounds : &endpoints) = bench_number("-n or -e", optarg);
-	count = argc - optind - 1;
-	if (option != -1 || count < 1 || count >= MAX_CONTENDERS || rounds > MAX_ROUNDS) {
-		fprintf(stderr,
-			"Usage: %s [-n ROUNDS | -e ENDPOINTS] ADDRESS NAME[.domain]=LIBRARY...\n",
-			argv[0]);
-		return 2;
+	while ((option = getopt(argc, argv, "n:e:r")) != -1) {
+		if (option == 'n')
+			rounds = bench_number("-n", optarg);
+		else if (option == 'e')
+			endpoints = bench_number("-e", optarg);
+		else if (option == 'r')
+			test = rdm_tests;
+		else
+			usage(argv[0]);
 	}
+	count = argc - optind - 1;
+	if (count < 1 || count > MAX_CONTENDERS || rounds > MAX_ROUNDS)
+		usage(argv[0]);
 	address = argv[optind];
-	count = open_contenders(contenders, argv + optind + 1, count, address);
-	for (i = 1; i < count && endpoints; i++)
-		time_endpoints(&contenders[i], address, endpoints);
+	open_contenders(contenders, argv + optind + 1, count, address);
+	for (i = 0; i < count && endpoints; i++)
+		if (contenders[i].lib.getinfo)
+			time_endpoints(&contenders[i], address, endpoints);
 	if (endpoints)
 		return 0;
-	for (i = 0; i < (int)(sizeof(tests) / sizeof(tests[0])); i++)
-		run_test(&tests[i], contenders, count, (rounds * tests[i].share + 99) / 100);
-	for (i = 1; i < count; i++)
-		time_getinfo(&contenders[i], address);
+	for (; test->name; test++)
+		run_test(test, contenders, count, (rounds * test->share + 99) / 100);
+	for (i = 0; i < count && contenders[0].lib.getinfo == NULL; i++)
+		if (contenders[i].lib.getinfo)
+			time_getinfo(&contenders[i], address);
 	return 0;
 }

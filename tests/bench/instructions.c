@@ -9,36 +9,16 @@
 #include <unistd.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
-#include "pair.h"
+#include "instructions.h"
 
-#if __has_include(<valgrind/callgrind.h>)
-#include <valgrind/callgrind.h>
-#else /* the rows run, nothing is counted */
-#define CALLGRIND_ZERO_STATS
-#define CALLGRIND_TOGGLE_COLLECT
-#define CALLGRIND_DUMP_STATS_AT(name) (void)(name)
-#endif
-
-#define REPEAT	  64
-#define BATCH	  16
 #define STRETCH	  32 /* sends of which one is signalled */
-#define SIZE	  8
 #define RUNS	  2
 #define TRIES	  5
 #define SETTLE_MS 10 /* at first */
 
-struct row {
-	const char *name;
-	bool selective;
-	int operations;
-	void (*prepare)(struct pair *pair);
-	/* The part that counts. False when the completions were not all there. */
-	bool (*measure)(struct pair *pair);
-	void (*finish)(struct pair *pair);
-};
-
 static struct fi_context contexts[REPEAT];
 static int settle_ms;
+static const char *prefix = ""; /* of the names of the rows to measure */
 
 static void collect(struct pair *pair, struct fid_cq *cq, int count)
 {
@@ -53,8 +33,7 @@ static void collect(struct pair *pair, struct fid_cq *cq, int count)
 	}
 }
 
-/* Lets the device finish what it does asynchronously. */
-static void settle(void)
+void settle(void)
 {
 	usleep(settle_ms * 1000);
 }
@@ -268,7 +247,7 @@ static void finish_stretches(struct pair *pair)
 	collect(pair, pair->a.tx, REPEAT / STRETCH);
 }
 
-static void nothing(struct pair *pair)
+void nothing(struct pair *pair)
 {
 	(void)pair;
 }
@@ -287,6 +266,7 @@ static const struct row rows[] = {
 	{ "fetch_add", false, REPEAT, nothing, post_fetch_adds, finish_tx },
 	{ "silent_send", true, REPEAT, prepare_recvs, post_stretches, finish_stretches },
 	{ "silent_read", true, REPEAT / STRETCH, prepare_stretches, read_stretches, nothing },
+	{ 0 },
 };
 
 static const struct row dgram_rows[] = {
@@ -297,12 +277,13 @@ static const struct row dgram_rows[] = {
 	{ "ud_read_tx", false, REPEAT, prepare_tx, read_tx, nothing },
 	{ "ud_read_rx", false, REPEAT, prepare_rx, read_rx, nothing },
 	{ "ud_empty", false, REPEAT, nothing, read_empty, nothing },
+	{ 0 },
 };
 
 /* Throws away what an incomplete measurement left in the queues. */
 static void drain(struct pair *pair)
 {
-	struct fi_cq_data_entry entries[BATCH];
+	struct fi_cq_tagged_entry entries[BATCH];
 
 	settle();
 	while (fi_cq_read(pair->a.tx, entries, BATCH) > 0 ||
@@ -353,31 +334,27 @@ static void measure_row(const struct row *row, struct pair *pair, const char *th
 	}
 }
 
-static void measure_rows(const struct lib *lib, struct pair_options *options, const char *threading)
+static bool is_wanted(const struct row *row, const struct pair_options *options)
 {
-	struct pair pair;
-	size_t i;
-
-	pair_open(&pair, lib, options);
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (rows[i].selective == options->selective)
-			measure_row(&rows[i], &pair, threading);
-	}
-	pair_close(&pair);
+	return row->selective == options->selective && !strncmp(row->name, prefix, strlen(prefix));
 }
 
-static void measure_dgrams(const struct lib *lib, struct pair_options options,
-			   const char *threading)
+/* The rows of a type of endpoint that not every library has. */
+static void measure_rows(const struct lib *lib, struct pair_options options, const char *threading,
+			 enum fi_ep_type type, const struct row *row)
 {
 	struct pair pair;
-	size_t i;
 
-	options.dgram = true;
-	if (!pair_has_dgram(lib, &options))
+	options.type = type;
+	while (row->name && !is_wanted(row, &options))
+		row++;
+	if (!row->name || (type != FI_EP_MSG && !pair_has(lib, &options)))
 		return;
 	pair_open(&pair, lib, &options);
-	for (i = 0; i < sizeof(dgram_rows) / sizeof(dgram_rows[0]); i++)
-		measure_row(&dgram_rows[i], &pair, threading);
+	for (; row->name; row++) {
+		if (is_wanted(row, &options))
+			measure_row(row, &pair, threading);
+	}
 	pair_close(&pair);
 }
 
@@ -392,20 +369,23 @@ static const struct {
 int main(int argc, char **argv)
 {
 	struct pair_options options = { .depth = 2 * REPEAT };
-	const char *path = "libfabric.so.1", *only = NULL;
+	const char *path = "libfabric.so.1", *only = NULL, *name;
 	struct lib lib;
 	int option, i;
 
-	while ((option = getopt(argc, argv, "l:t:")) != -1) {
+	while ((option = getopt(argc, argv, "l:t:r:")) != -1) {
 		if (option == 'l')
 			path = optarg;
 		else if (option == 't')
 			only = optarg;
+		else if (option == 'r')
+			prefix = optarg;
 		else
 			optind = argc + 1;
 	}
 	if (optind != argc - 1) {
-		fprintf(stderr, "Usage: %s [-l LIBFABRIC] [-t safe|domain] ADDRESS\n", argv[0]);
+		fprintf(stderr, "Usage: %s [-l LIBFABRIC] [-t safe|domain] [-r ROWS] ADDRESS\n",
+			argv[0]);
 		return 2;
 	}
 	options.address = argv[optind];
@@ -416,9 +396,10 @@ int main(int argc, char **argv)
 		options.threading = threadings[i / 2].threading;
 		if (only && strcmp(only, threadings[i / 2].name))
 			continue;
-		measure_rows(&lib, &options, threadings[i / 2].name);
-		if (!options.selective)
-			measure_dgrams(&lib, options, threadings[i / 2].name);
+		name = threadings[i / 2].name;
+		measure_rows(&lib, options, name, FI_EP_MSG, rows);
+		measure_rows(&lib, options, name, FI_EP_DGRAM, dgram_rows);
+		measure_rows(&lib, options, name, FI_EP_RDM, rdm_rows);
 	}
 	return 0;
 }

@@ -26,31 +26,48 @@ struct fi_info *pair_hints(const struct lib *lib, const struct pair_options *opt
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->tx_attr->size = options->depth;
 	hints->rx_attr->size = options->depth;
-	if (options->dgram) {
+	if (options->type == FI_EP_DGRAM) {
 		hints->caps = FI_MSG;
 		hints->addr_format = FI_ADDR_IB_UD;
 		hints->ep_attr->type = FI_EP_DGRAM;
+	} else if (options->type == FI_EP_RDM) {
+		hints->caps |= FI_TAGGED;
+		hints->ep_attr->type = FI_EP_RDM;
 	}
 	return hints;
+}
+
+/* libfabric 1.x has FI_EP_RDM as a layer that is to be named. */
+static int find(const struct lib *lib, const struct pair_options *options, const char *service,
+		uint64_t flags, struct fi_info **info)
+{
+	struct fi_info *hints = pair_hints(lib, options);
+	int ret = lib->getinfo(BENCH_API, options->address, service, flags, hints, info);
+
+	if (ret && options->type == FI_EP_RDM) {
+		free(hints->fabric_attr->prov_name);
+		hints->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
+		ret = lib->getinfo(BENCH_API, options->address, service, flags, hints, info);
+	}
+	lib->freeinfo(hints);
+	return ret;
 }
 
 static struct fi_info *get_info(const struct lib *lib, const struct pair_options *options,
 				const char *service, uint64_t flags)
 {
-	struct fi_info *hints = pair_hints(lib, options);
 	struct fi_info *info = NULL;
 
-	bench_check(lib, lib->getinfo(BENCH_API, options->address, service, flags, hints, &info),
-		    "fi_getinfo");
-	lib->freeinfo(hints);
+	bench_check(lib, find(lib, options, service, flags, &info), "fi_getinfo");
 	return info;
 }
 
 static void open_cq(struct pair *pair, size_t size, struct fid_cq **cq)
 {
+	bool tagged = pair->info->ep_attr->type == FI_EP_RDM;
 	struct fi_cq_attr attr = {
 		.size = size,
-		.format = FI_CQ_FORMAT_DATA,
+		.format = tagged ? FI_CQ_FORMAT_TAGGED : FI_CQ_FORMAT_DATA,
 		.wait_obj = FI_WAIT_NONE,
 	};
 
@@ -130,7 +147,7 @@ static void insert(struct pair *pair, struct side *side, const struct side *othe
 		    "fi_av_insert");
 }
 
-static void open_dgrams(struct pair *pair)
+static void open_unconnected(struct pair *pair)
 {
 	struct fi_av_attr attr = { .type = pair->info->domain_attr->av_type };
 
@@ -142,13 +159,11 @@ static void open_dgrams(struct pair *pair)
 	insert(pair, &pair->b, &pair->a);
 }
 
-bool pair_has_dgram(const struct lib *lib, const struct pair_options *options)
+bool pair_has(const struct lib *lib, const struct pair_options *options)
 {
-	struct fi_info *hints = pair_hints(lib, options);
 	struct fi_info *info = NULL;
-	int ret = lib->getinfo(BENCH_API, NULL, NULL, 0, hints, &info);
+	int ret = find(lib, options, NULL, FI_SOURCE, &info);
 
-	lib->freeinfo(hints);
 	lib->freeinfo(info);
 	return !ret;
 }
@@ -206,12 +221,12 @@ void pair_open(struct pair *pair, const struct lib *lib, const struct pair_optio
 	memset(pair, 0, sizeof(*pair));
 	pair->lib = lib;
 	pair->tx_flags = FI_TRANSMIT | (options->selective ? FI_SELECTIVE_COMPLETION : 0);
-	if (options->dgram) {
+	if (options->type == FI_EP_DGRAM || options->type == FI_EP_RDM) {
 		pair->info = get_info(lib, options, NULL, FI_SOURCE);
 		open_domain(pair, pair->info);
 		open_side(pair, &pair->a, options->depth);
 		open_side(pair, &pair->b, options->depth);
-		open_dgrams(pair);
+		open_unconnected(pair);
 		return;
 	}
 	listening = get_info(lib, options, NULL, FI_SOURCE);

@@ -63,14 +63,18 @@ ROW void *row_post_hit(struct vrb_match *m, struct vrb_match_recv *recv, uint64_
 ROW size_t row_build(struct vrb_wire_plain *plain, uint64_t tag);
 ROW size_t row_build(struct vrb_wire_plain *plain, uint64_t tag)
 {
-	return vrb_wire_build_plain(plain, tag);
+	return vrb_wire_build_plain(plain, true, tag);
 }
 
 /* A plain packet: is it one, and whose; what a caller does by itself is not counted. */
 ROW void *row_bypass(const void *bytes, size_t len);
 ROW void *row_bypass(const void *bytes, size_t len)
 {
-	return vrb_proto_bypass(&peer, bytes, len);
+	bool unexpected;
+
+	if (!vrb_wire_is_plain(bytes, len, true))
+		return NULL;
+	return vrb_proto_bypass(&peer, true, vrb_wire_plain_tag(bytes), &unexpected);
 }
 
 ROW enum vrb_wire_error row_parse(const void *bytes, size_t len, struct vrb_wire_packet *packet);

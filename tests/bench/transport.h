@@ -21,10 +21,16 @@ struct transport {
 	void (*burst)(void *pair, size_t size, int batch);
 	/* Disconnects the two endpoints and connects new ones. */
 	void (*reconnect)(void *pair);
+	/* count of them, one after the other's completion. */
+	void (*write)(void *pair, size_t size, int count);
+	void (*fetch_add)(void *pair, size_t size, int count);
 };
 
 void transport_open_fabric(struct transport *transport, const struct lib *lib, const char *address,
 			   enum fi_threading threading);
+/* FI_EP_RDM; it does not reconnect. */
+void transport_open_rdm(struct transport *transport, const struct lib *lib, const char *address,
+			enum fi_threading threading);
 void transport_open_raw(struct transport *transport, const char *address);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The exchanges over a library. */
 #include <stdlib.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
 #include "pair.h"
 #include "transport.h"
 
@@ -92,6 +94,38 @@ static void burst(void *data, size_t size, int batch)
 	wait_for(pair, pair->a.tx, WINDOW);
 }
 
+static void write_one(void *data, size_t size, int count)
+{
+	struct pair *pair = data;
+	struct side *a = &pair->a, *b = &pair->b;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		bench_check(pair->lib,
+			    fi_write(a->ep, a->buf, size, a->desc, 0, (uintptr_t)b->buf, b->key,
+				     &contexts[0]),
+			    "fi_write");
+		wait_for(pair, a->tx, 1);
+	}
+}
+
+static void fetch_add(void *data, size_t size, int count)
+{
+	struct pair *pair = data;
+	struct side *a = &pair->a, *b = &pair->b;
+	int i;
+
+	(void)size;
+	for (i = 0; i < count; i++) {
+		bench_check(pair->lib,
+			    fi_fetch_atomic(a->ep, a->buf, 1, a->desc, a->buf + 64, a->desc, 0,
+					    (uintptr_t)b->buf, b->key, FI_UINT64, FI_SUM,
+					    &contexts[0]),
+			    "fi_fetch_atomic");
+		wait_for(pair, a->tx, 1);
+	}
+}
+
 static void reconnect(void *data)
 {
 	pair_disconnect(data);
@@ -111,5 +145,6 @@ void transport_open_fabric(struct transport *transport, const struct lib *lib, c
 	if (!pair)
 		bench_die("pair", "out of memory");
 	pair_open(pair, lib, &options);
-	*transport = (struct transport){ pair, pingpong, ready, burst, reconnect };
+	*transport =
+		(struct transport){ pair, pingpong, ready, burst, reconnect, write_one, fetch_add };
 }

@@ -128,21 +128,28 @@ static void test_golden(void **state)
 	static const uint8_t tsend[] = { 1,    1,    1,	   0,	 0,    0,    0,	   0,
 					 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88 };
 	static const uint8_t fin[] = { 1, 6, 8, 0, 4, 3, 2, 1, 61, 0, 0, 0, 0, 0, 0, 0 };
+	static const uint8_t send[] = { 1, 1, 0, 0, 0, 0, 0, 0 };
 	struct vrb_wire_plain plain;
 	struct vrb_wire_packet p;
-	uint64_t tag;
 
 	(void)state;
-	assert_int_equal(vrb_wire_build_plain(&plain, 0x8877665544332211ULL), sizeof(tsend));
+	assert_int_equal(vrb_wire_build_plain(&plain, false, 0), sizeof(send));
+	assert_memory_equal(&plain, send, sizeof(send));
+	assert_int_equal(vrb_wire_parse(send, sizeof(send), &p), VRB_WIRE_OK);
+	assert_true(vrb_wire_is_plain(send, sizeof(send), false));
+	assert_false(vrb_wire_is_plain(send, sizeof(send) - 1, false));
+	assert_false(vrb_wire_is_plain(send, sizeof(send), true));
+	assert_int_equal(vrb_wire_build_plain(&plain, true, 0x8877665544332211ULL), sizeof(tsend));
 	assert_memory_equal(&plain, tsend, sizeof(tsend));
 	assert_int_equal(vrb_wire_parse(tsend, sizeof(tsend), &p), VRB_WIRE_OK);
 	assert_int_equal(p.tag, 0x8877665544332211ULL);
-	assert_true(vrb_wire_is_plain(tsend, sizeof(tsend), &tag));
-	assert_int_equal(tag, p.tag);
-	assert_false(vrb_wire_is_plain(tsend, sizeof(tsend) - 1, &tag));
+	assert_true(vrb_wire_is_plain(tsend, sizeof(tsend), true));
+	assert_int_equal(vrb_wire_plain_tag(tsend), p.tag);
+	assert_false(vrb_wire_is_plain(tsend, sizeof(tsend) - 1, true));
+	assert_false(vrb_wire_is_plain(tsend, sizeof(tsend), false));
 	assert_int_equal(good(VRB_WIRE_FIN, &p), sizeof(fin));
 	assert_memory_equal(bytes, fin, sizeof(fin));
-	assert_false(vrb_wire_is_plain(fin, sizeof(fin), &tag));
+	assert_false(vrb_wire_is_plain(fin, sizeof(fin), true));
 }
 
 /* A packet cut anywhere in its header is refused, one that is too long too. */
@@ -189,7 +196,8 @@ static void test_collective(void **state)
 		len = vrb_wire_build(bytes, &p) + p.payload_len;
 		assert_int_equal(vrb_wire_parse(bytes, len, &out),
 				 message ? VRB_WIRE_OK : VRB_WIRE_E_FLAGS);
-		assert_false(vrb_wire_is_plain(bytes, len, &tag));
+		assert_false(vrb_wire_is_plain(bytes, len, true));
+		assert_false(vrb_wire_is_plain(bytes, len, false));
 		for (flags = 0; message && flags < 32; flags++) {
 			bytes[2] = (uint8_t)(VRB_WIRE_COLLECTIVE | flags);
 			if (bytes[2] != good_flags)

@@ -264,11 +264,13 @@ static void test_choice(void **state)
 	}
 }
 
-/* A plain packet for a posted receive is the caller's; any other is not touched. */
+/* A plain packet for a posted receive is the caller's; one without is kept as any other. */
 static void test_bypass(void **state)
 {
 	struct sim_recv *recv = sim_recv_new(ep);
 	struct vrb_wire_plain plain;
+	struct vrb_proto_in in = { .index = 0 };
+	bool unexpected;
 
 	(void)state;
 	recv->tagged = true;
@@ -276,13 +278,23 @@ static void test_bypass(void **state)
 	recv->len = 10;
 	sim_recv_start(recv);
 	vrb_proto_recv_post(&ep->proto, &recv->recv, VRB_MATCH_ANY, 7, 0);
-	vrb_wire_build_plain(&plain, 8);
-	assert_null(vrb_proto_bypass(peer, &plain, sizeof(plain)));
-	vrb_wire_build_plain(&plain, 7);
-	assert_null(vrb_proto_bypass(peer, &plain, sizeof(plain) - 1));
-	assert_ptr_equal(vrb_proto_bypass(peer, &plain, sizeof(plain)), &recv->recv);
-	assert_null(vrb_proto_bypass(peer, &plain, sizeof(plain)));
+	assert_null(vrb_proto_bypass(peer, true, 8, &unexpected));
+	assert_true(unexpected);
+	assert_null(vrb_proto_bypass(peer, false, 7, &unexpected));
+	assert_ptr_equal(vrb_proto_bypass(peer, true, 7, &unexpected), &recv->recv);
+	assert_false(unexpected);
+	assert_null(vrb_proto_bypass(peer, true, 7, &unexpected));
 	recv->used = false;
+
+	vrb_wire_build_plain(&plain, true, 9);
+	vrb_proto_unexpected(peer, &in, &plain, sizeof(plain), true, 9);
+	assert_ptr_equal(vrb_proto_peek(&ep->proto, true, VRB_MATCH_ANY, 9, 0), &in);
+	assert_int_equal(in.total, 0);
+	assert_int_equal(in.packet.tag, 9);
+	assert_null(vrb_proto_peek(&ep->proto, false, VRB_MATCH_ANY, 0, 0));
+	vrb_match_drop(&ep->proto.match[1], &in.match);
+	TAILQ_REMOVE(&peer->ins, &in, link);
+	ep->proto.budget.used -= in.charged;
 }
 
 /* With the reserve left, control packets go and data wait. */

@@ -317,11 +317,7 @@ enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
 
 /* The calls. */
 
-static uint64_t default_flags(const struct vrb_rdm *ep)
-{
-	return (ep->tx_op_flags & (ATOMIC_FLAGS & ~FI_INJECT)) |
-	       (ep->tx_selective ? 0 : FI_COMPLETION);
-}
+#define DEFAULTS (ATOMIC_FLAGS & ~FI_INJECT) /* of the endpoint's flags */
 
 static ssize_t atomic(struct fid_ep *fid, const struct atomic *a)
 {
@@ -346,24 +342,55 @@ static enum vrb_wire_atomic_kind fetch_kind(enum fi_op op)
 	return op == FI_ATOMIC_READ ? VRB_WIRE_ATOMIC_READ : VRB_WIRE_ATOMIC_FETCH;
 }
 
+/*
+ * The forms without a message: what a kind has besides is filled in by the caller; the one region of remote
+ * memory is as large as what is fetched, or what is operated with.
+ */
+static ssize_t to_region(struct fid_ep *fid, struct atomic *a, uint64_t remote, uint64_t key)
+{
+	const struct fi_ioc *ioc = a->result ? a->result : a->buf;
+	size_t count = a->result ? a->result_count : a->count;
+	const struct fi_rma_ioc rma = { remote, is_bad(ioc, count) ? 0 : elements(ioc, count),
+					key };
+
+	a->rma = &rma;
+	a->rma_count = 1;
+	return atomic(fid, a);
+}
+
+/* The forms with one. */
+static ssize_t of_msg(struct fid_ep *fid, struct atomic *a, const struct fi_msg_atomic *msg,
+		      uint64_t flags)
+{
+	if (!msg)
+		return -FI_EINVAL;
+	a->buf = msg->msg_iov;
+	a->count = msg->iov_count;
+	a->addr = msg->addr;
+	a->rma = msg->rma_iov;
+	a->rma_count = msg->rma_iov_count;
+	a->datatype = msg->datatype;
+	a->op = msg->op;
+	a->context = msg->context;
+	a->flags = vrb_rdm_msg_flags(vrb_rdm(fid), flags);
+	return atomic(fid, a);
+}
+
 static ssize_t rdm_atomicv(struct fid_ep *fid, const struct fi_ioc *ioc, void **desc, size_t count,
 			   fi_addr_t addr, uint64_t remote, uint64_t key, enum fi_datatype datatype,
 			   enum fi_op op, void *context)
 {
-	const struct fi_rma_ioc rma = { remote, is_bad(ioc, count) ? 0 : elements(ioc, count),
-					key };
+	struct atomic a = { VRB_WIRE_ATOMIC_WRITE,
+			    ioc,
+			    count,
+			    .addr = addr,
+			    .datatype = datatype,
+			    .op = op,
+			    .context = context,
+			    .flags = vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS) };
 
 	(void)desc;
-	return atomic(fid, &(struct atomic){ .kind = VRB_WIRE_ATOMIC_WRITE,
-					     .buf = ioc,
-					     .count = count,
-					     .addr = addr,
-					     .rma = &rma,
-					     .rma_count = 1,
-					     .datatype = datatype,
-					     .op = op,
-					     .context = context,
-					     .flags = default_flags(vrb_rdm(fid)) });
+	return to_region(fid, &a, remote, key);
 }
 
 static ssize_t rdm_atomic(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -377,20 +404,9 @@ static ssize_t rdm_atomic(struct fid_ep *fid, const void *buf, size_t count, voi
 
 static ssize_t rdm_atomicmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
 {
-	if (!msg)
-		return -FI_EINVAL;
-	return atomic(fid,
-		      &(struct atomic){
-			      .kind = VRB_WIRE_ATOMIC_WRITE,
-			      .buf = msg->msg_iov,
-			      .count = msg->iov_count,
-			      .addr = msg->addr,
-			      .rma = msg->rma_iov,
-			      .rma_count = msg->rma_iov_count,
-			      .datatype = msg->datatype,
-			      .op = msg->op,
-			      .context = msg->context,
-			      .flags = flags | (vrb_rdm(fid)->tx_selective ? 0 : FI_COMPLETION) });
+	struct atomic a = { VRB_WIRE_ATOMIC_WRITE };
+
+	return of_msg(fid, &a, msg, flags);
 }
 
 static ssize_t rdm_inject_atomic(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t addr,
@@ -398,17 +414,12 @@ static ssize_t rdm_inject_atomic(struct fid_ep *fid, const void *buf, size_t cou
 				 enum fi_op op)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
-	const struct fi_rma_ioc rma = { remote, count, key };
+	struct atomic a = {
+		VRB_WIRE_ATOMIC_WRITE, &ioc, 1, .addr = addr, .datatype = datatype, .op = op,
+		.flags = FI_INJECT
+	};
 
-	return atomic(fid, &(struct atomic){ .kind = VRB_WIRE_ATOMIC_WRITE,
-					     .buf = &ioc,
-					     .count = 1,
-					     .addr = addr,
-					     .rma = &rma,
-					     .rma_count = 1,
-					     .datatype = datatype,
-					     .op = op,
-					     .flags = FI_INJECT });
+	return to_region(fid, &a, remote, key);
 }
 
 static ssize_t rdm_fetchv(struct fid_ep *fid, const struct fi_ioc *ioc, void **desc, size_t count,
@@ -416,24 +427,20 @@ static ssize_t rdm_fetchv(struct fid_ep *fid, const struct fi_ioc *ioc, void **d
 			  fi_addr_t addr, uint64_t remote, uint64_t key, enum fi_datatype datatype,
 			  enum fi_op op, void *context)
 {
-	const struct fi_rma_ioc rma = {
-		remote, is_bad(result, result_count) ? 0 : elements(result, result_count), key
-	};
+	struct atomic a = { fetch_kind(op),
+			    ioc,
+			    count,
+			    .result = result,
+			    .result_count = result_count,
+			    .addr = addr,
+			    .datatype = datatype,
+			    .op = op,
+			    .context = context,
+			    .flags = vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS) };
 
 	(void)desc;
 	(void)result_desc;
-	return atomic(fid, &(struct atomic){ .kind = fetch_kind(op),
-					     .buf = ioc,
-					     .count = count,
-					     .result = result,
-					     .result_count = result_count,
-					     .addr = addr,
-					     .rma = &rma,
-					     .rma_count = 1,
-					     .datatype = datatype,
-					     .op = op,
-					     .context = context,
-					     .flags = default_flags(vrb_rdm(fid)) });
+	return result ? to_region(fid, &a, remote, key) : -FI_EINVAL;
 }
 
 static ssize_t rdm_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -451,23 +458,11 @@ static ssize_t rdm_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
 			    struct fi_ioc *result, void **result_desc, size_t result_count,
 			    uint64_t flags)
 {
+	struct atomic a = { msg ? fetch_kind(msg->op) : VRB_WIRE_ATOMIC_FETCH, .result = result,
+			    .result_count = result_count };
+
 	(void)result_desc;
-	if (!msg)
-		return -FI_EINVAL;
-	return atomic(fid,
-		      &(struct atomic){
-			      .kind = fetch_kind(msg->op),
-			      .buf = msg->msg_iov,
-			      .count = msg->iov_count,
-			      .result = result,
-			      .result_count = result_count,
-			      .addr = msg->addr,
-			      .rma = msg->rma_iov,
-			      .rma_count = msg->rma_iov_count,
-			      .datatype = msg->datatype,
-			      .op = msg->op,
-			      .context = msg->context,
-			      .flags = flags | (vrb_rdm(fid)->tx_selective ? 0 : FI_COMPLETION) });
+	return of_msg(fid, &a, msg, flags);
 }
 
 static ssize_t rdm_comparev(struct fid_ep *fid, const struct fi_ioc *ioc, void **desc, size_t count,
@@ -476,15 +471,23 @@ static ssize_t rdm_comparev(struct fid_ep *fid, const struct fi_ioc *ioc, void *
 			    fi_addr_t addr, uint64_t remote, uint64_t key,
 			    enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	const struct fi_rma_ioc rma = { remote, is_bad(ioc, count) ? 0 : elements(ioc, count),
-					key };
+	struct atomic a = { VRB_WIRE_ATOMIC_COMPARE,
+			    ioc,
+			    count,
+			    compare,
+			    compare_count,
+			    result,
+			    result_count,
+			    .addr = addr,
+			    .datatype = datatype,
+			    .op = op,
+			    .context = context,
+			    .flags = vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS) };
 
 	(void)desc;
 	(void)compare_desc;
 	(void)result_desc;
-	return atomic(fid, &(struct atomic){ VRB_WIRE_ATOMIC_COMPARE, ioc, count, compare,
-					     compare_count, result, result_count, addr, &rma, 1,
-					     datatype, op, context, default_flags(vrb_rdm(fid)) });
+	return result ? to_region(fid, &a, remote, key) : -FI_EINVAL;
 }
 
 static ssize_t rdm_compare(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -505,15 +508,13 @@ static ssize_t rdm_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *ms
 			      size_t compare_count, struct fi_ioc *result, void **result_desc,
 			      size_t result_count, uint64_t flags)
 {
+	struct atomic a = { VRB_WIRE_ATOMIC_COMPARE, .compare = compare,
+			    .compare_count = compare_count, .result = result,
+			    .result_count = result_count };
+
 	(void)compare_desc;
 	(void)result_desc;
-	if (!msg)
-		return -FI_EINVAL;
-	flags |= vrb_rdm(fid)->tx_selective ? 0 : FI_COMPLETION;
-	return atomic(fid, &(struct atomic){ VRB_WIRE_ATOMIC_COMPARE, msg->msg_iov, msg->iov_count,
-					     compare, compare_count, result, result_count,
-					     msg->addr, msg->rma_iov, msg->rma_iov_count,
-					     msg->datatype, msg->op, msg->context, flags });
+	return of_msg(fid, &a, msg, flags);
 }
 
 static int valid(const struct vrb_rdm *ep, enum fi_datatype datatype, enum fi_op op, bool swap,

@@ -71,6 +71,7 @@ static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 		if (!(flags & cntr_flags[i]))
 			continue;
 		ep->cntrs[i] = cntr;
+		ep->counts = true;
 		ofi_ref_get(&cntr->ref);
 	}
 	return 0;

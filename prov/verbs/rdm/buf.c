@@ -107,14 +107,19 @@ void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, si
 		.depth = depth,
 		.low = depth > 2 * REFILL ? depth - REFILL : depth / 2,
 	};
-	SLIST_INIT(&ring->free);
 	SLIST_INIT(&ring->chunks);
+	SLIST_INIT(&ring->free_small);
 }
 
 void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring)
 {
 	struct vrb_rdm_chunk *chunk;
+	uint32_t i;
 
+	for (i = 0; i < ring->small_count / CHUNK_BUFS; i++)
+		free(ring->small[i]);
+	free(ring->small);
+	ring->small = NULL;
 	while ((chunk = SLIST_FIRST(&ring->chunks))) {
 		SLIST_REMOVE_HEAD(&ring->chunks, link);
 		chunk_free(chunk);
@@ -123,8 +128,38 @@ void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring)
 	ring->rx = NULL;
 }
 
+struct vrb_rdm_small *vrb_rdm_small_grow(struct vrb_rdm_rx_ring *ring)
+{
+	uint32_t i, chunks = ring->small_count / CHUNK_BUFS;
+	struct vrb_rdm_small **array, *chunk;
+
+	if (ring->small_count + CHUNK_BUFS > VRB_RDM_SMALL_BIT)
+		return NULL;
+	array = realloc(ring->small, (chunks + 1) * sizeof(*array));
+	if (!array)
+		return NULL;
+	ring->small = array;
+	chunk = array[chunks] = calloc(CHUNK_BUFS, sizeof(*chunk));
+	if (!chunk)
+		return NULL;
+	for (i = 0; i < CHUNK_BUFS; i++) {
+		chunk[i].rx.ring = ring;
+		chunk[i].rx.in.index = (ring->small_count + i) | VRB_RDM_SMALL_BIT;
+		if (i)
+			SLIST_INSERT_HEAD(&ring->free_small, &chunk[i], link);
+	}
+	ring->small_count += CHUNK_BUFS;
+	return &chunk[0];
+}
+
 struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t index)
 {
+	if (index & VRB_RDM_SMALL_BIT) {
+		index &= ~VRB_RDM_SMALL_BIT;
+		return index < ring->small_count
+			       ? &ring->small[index / CHUNK_BUFS][index % CHUNK_BUFS].rx
+			       : NULL;
+	}
 	if (index >= ring->count)
 		return NULL;
 	return &ring->rx[index / CHUNK_BUFS][index % CHUNK_BUFS];
@@ -157,6 +192,8 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 	if (!rx)
 		return false;
 	ring->rx = rx;
+	if (ring->count + CHUNK_BUFS > VRB_RDM_SMALL_BIT)
+		return false;
 	chunk = chunk_new(ring->domain, ring->size, sizeof(**rx));
 	if (!chunk)
 		return false;
@@ -174,24 +211,27 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 static uint32_t chain(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_recv_wr **first)
 {
 	struct ibv_recv_wr **link = first;
-	struct vrb_rdm_rx *rx;
-	uint32_t n = 0;
+	uint32_t n;
 
-	for (; n < want; n++) {
-		if (SLIST_EMPTY(&ring->free) && !rx_grow(ring))
-			break;
-		rx = SLIST_FIRST(&ring->free);
-		SLIST_REMOVE_HEAD(&ring->free, link);
-		*link = &rx->wr;
-		link = &rx->wr.next;
+	while (ring->free_count < want && rx_grow(ring))
+		;
+	*first = ring->free;
+	if (ring->free_count <= want) {
+		n = ring->free_count;
+		ring->free = NULL;
+	} else {
+		for (n = 0; n < want; n++)
+			link = &(*link)->next;
+		ring->free = *link;
+		*link = NULL;
 	}
-	*link = NULL;
+	ring->free_count -= n;
 	return n;
 }
 
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
 {
-	struct ibv_recv_wr *first, *bad = NULL, *wr;
+	struct ibv_recv_wr *first, *bad = NULL, *wr, *next;
 	struct vrb_rdm_rx *rx;
 	uint32_t n = chain(ring, ring->depth - ring->posted, &first);
 	int err = 0;
@@ -199,7 +239,8 @@ int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
 	if (n)
 		err = ibv_post_srq_recv(ring->srq, first, &bad);
 	ring->posted += n;
-	for (wr = err ? bad : NULL; wr; wr = wr->next) {
+	for (wr = err ? bad : NULL; wr; wr = next) {
+		next = wr->next;
 		rx = (struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
 		vrb_rdm_rx_put(ring, rx);
 		ring->posted--;

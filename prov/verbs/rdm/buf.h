@@ -49,6 +49,10 @@ static inline void vrb_rdm_pool_put(struct vrb_rdm_pool *pool, struct vrb_rdm_bu
 	SLIST_INSERT_HEAD(&pool->free, buf, link);
 }
 
+#define VRB_RDM_SMALL_SIZE 192u
+/* Of the index of one of those. */
+#define VRB_RDM_SMALL_BIT (1u << (VRB_PROTO_INDEX_BITS - 1))
+
 struct vrb_rdm_rx_ring;
 
 /* A receive buffer; it carries the protocol's note of the packet in it. */
@@ -57,9 +61,15 @@ struct vrb_rdm_rx {
 	struct ibv_recv_wr wr;
 	struct ibv_sge sge;
 	struct vrb_rdm_rx_ring *ring;
-	SLIST_ENTRY(vrb_rdm_rx) link;
 	STAILQ_ENTRY(vrb_rdm_rx) early; /* of a connection */
 	uint32_t len;			/* of the packet there */
+};
+
+/* A packet of few bytes that is kept outlives its receive buffer in one of these. */
+struct vrb_rdm_small {
+	struct vrb_rdm_rx rx; /* first */
+	SLIST_ENTRY(vrb_rdm_small) link;
+	uint8_t bytes[VRB_RDM_SMALL_SIZE];
 };
 
 /*
@@ -75,8 +85,12 @@ struct vrb_rdm_rx_ring {
 	uint32_t posted;	/* in the queue */
 	uint32_t count;		/* all of them */
 	struct vrb_rdm_rx **rx; /* chunks, by index */
-	SLIST_HEAD(, vrb_rdm_rx) free;
+	uint32_t free_count;
+	struct ibv_recv_wr *free; /* of unused buffers, ready to be posted as one list */
 	SLIST_HEAD(, vrb_rdm_chunk) chunks;
+	uint32_t small_count;
+	struct vrb_rdm_small **small; /* chunks, by index without VRB_RDM_SMALL_BIT */
+	SLIST_HEAD(, vrb_rdm_small) free_small;
 };
 
 /* wr_id of a receive: its address with this bit, which slots don't have. */
@@ -90,9 +104,29 @@ void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring);
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring);
 struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t index);
 
+/* Adds a chunk of small ones. NULL when out of memory. */
+struct vrb_rdm_small *vrb_rdm_small_grow(struct vrb_rdm_rx_ring *ring);
+
+static inline struct vrb_rdm_small *vrb_rdm_small_get(struct vrb_rdm_rx_ring *ring)
+{
+	struct vrb_rdm_small *small = SLIST_FIRST(&ring->free_small);
+
+	if (__builtin_expect(!small, 0))
+		return vrb_rdm_small_grow(ring);
+	SLIST_REMOVE_HEAD(&ring->free_small, link);
+	return small;
+}
+
+/* A buffer is not used any more. */
 static inline void vrb_rdm_rx_put(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
 {
-	SLIST_INSERT_HEAD(&ring->free, rx, link);
+	if (__builtin_expect(rx->in.index & VRB_RDM_SMALL_BIT, 0)) {
+		SLIST_INSERT_HEAD(&ring->free_small, (struct vrb_rdm_small *)rx, link);
+		return;
+	}
+	rx->wr.next = ring->free;
+	ring->free = &rx->wr;
+	ring->free_count++;
 }
 
 #endif

@@ -282,7 +282,7 @@ static bool more_recvs(struct vrb_rdm *ep)
 		return false;
 	ep->recv_chunk_count++;
 	for (i = 0; i < OBJECTS; i++)
-		SLIST_INSERT_HEAD(&ep->free_recvs, &recvs[i], link);
+		vrb_rdm_recv_put(ep, &recvs[i]);
 	return true;
 }
 
@@ -299,6 +299,12 @@ struct vrb_rdm_recv *vrb_rdm_recv_get(struct vrb_rdm *ep)
 
 void vrb_rdm_recv_put(struct vrb_rdm *ep, struct vrb_rdm_recv *recv)
 {
+	struct vrb_proto_recv *proto = &recv->proto;
+
+	proto->match.sticky = proto->closed = proto->canceled = false;
+	proto->count = 1;
+	proto->used = 0;
+	proto->users = 0;
 	SLIST_INSERT_HEAD(&ep->free_recvs, recv, link);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include <ofi/cq.h>
 #include <ofi/ops.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -45,40 +46,91 @@ void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 		vrb_rdm_cq_wake(cq);
 }
 
-/* Another thread that is at it already does it for us. */
-static void progress(struct vrb_rdm_cq *cq)
-{
-	struct vrb_rdm *ep;
-
-	if (!ofi_trylock(&cq->eps_lock))
-		return;
-	LIST_FOREACH (ep, &cq->tx_eps, tx_link)
-		vrb_rdm_progress(ep);
-	LIST_FOREACH (ep, &cq->rx_eps, rx_link)
-		vrb_rdm_progress(ep);
-	ofi_unlock(&cq->eps_lock);
-}
-
 static bool is_empty(const struct vrb_rdm_cq *cq)
 {
 	return ofi_cq_ring_empty(&cq->ring) && !cq->ring.overrun;
 }
 
-static ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
+ssize_t vrb_rdm_cq_read_ring(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	ssize_t ret;
 
-	if (is_empty(cq)) {
-		progress(cq);
-		if (is_empty(cq))
-			return -FI_EAGAIN;
-	}
+	if (is_empty(cq))
+		return -FI_EAGAIN;
 	if (count && !buf)
 		return -FI_EINVAL;
 	ofi_lock(&cq->lock);
 	ret = ofi_cq_ring_read(&cq->ring, cq->format, buf, count, src);
 	ofi_unlock(&cq->lock);
 	return ret;
+}
+
+/* With cq->eps_lock held. */
+static void progress_all(struct vrb_rdm_cq *cq)
+{
+	struct vrb_rdm *ep;
+
+	LIST_FOREACH (ep, &cq->tx_eps, tx_link)
+		vrb_rdm_progress(ep);
+	LIST_FOREACH (ep, &cq->rx_eps, rx_link)
+		vrb_rdm_progress(ep);
+}
+
+/* With cq->eps_lock held, which is released. */
+static __attribute__((noinline)) ssize_t read_many(struct vrb_rdm_cq *cq, void *buf, size_t count,
+						   fi_addr_t *src)
+{
+	progress_all(cq);
+	ofi_unlock(&cq->eps_lock);
+	return vrb_rdm_cq_read_ring(cq, buf, count, src);
+}
+
+static __attribute__((noinline)) ssize_t wake_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+{
+	ofi_unlock_slow(&ep->lock);
+	ofi_unlock(&cq->eps_lock);
+	return -FI_EAGAIN;
+}
+
+static __attribute__((noinline)) ssize_t wake_one(struct vrb_rdm_cq *cq)
+{
+	ofi_unlock_slow(&cq->eps_lock);
+	return -FI_EAGAIN;
+}
+
+/*
+ * What the ring has, else what progress gives. If one endpoint alone completes into the CQ, its
+ * completions go straight to buf. Another thread that makes progress does it for us. What is rare is called
+ * last, so that little is to be kept in registers.
+ */
+static inline __attribute__((always_inline)) ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf,
+								  size_t count, fi_addr_t *src)
+{
+	struct vrb_rdm *ep;
+	int n;
+
+	if (__builtin_expect(!is_empty(cq) || !ofi_trylock(&cq->eps_lock), 0))
+		return vrb_rdm_cq_read_ring(cq, buf, count, src);
+	ep = cq->only;
+	if (__builtin_expect(!ep || !ofi_trylock(&ep->lock), 0))
+		return read_many(cq, buf, count, src);
+	ep->sink.cq = cq;
+	ep->sink.at = buf;
+	ep->sink.left = count;
+	if (src)
+		ep->sink.src = src;
+	n = ibv_poll_cq(ep->cq, VRB_RDM_BATCH, ep->wc);
+	if (__builtin_expect(n > 0, 0))
+		return vrb_rdm_read_polled(cq, ep, n);
+	if (src)
+		ep->sink.src = NULL;
+	/* Where the locks are is computed again, not kept over the poll. */
+	__asm__("" : "+r"(cq), "+r"(ep));
+	if (__builtin_expect(!ofi_release(&ep->lock), 0))
+		return wake_both(cq, ep);
+	if (__builtin_expect(!ofi_release(&cq->eps_lock), 0))
+		return wake_one(cq);
+	return -FI_EAGAIN;
 }
 
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
@@ -91,27 +143,22 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	return read_entries(rdm_cq(fid), buf, count, src);
 }
 
-/* The structure grew: err_data_size came with API 1.5, src_addr with 1.20. */
-static void copy_error(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item,
+static void copy_error(const struct vrb_rdm_cq *cq, const struct ofi_cq_item *item,
 		       struct fi_cq_err_entry *entry)
 {
-	uint32_t version = cq->domain->info->fabric_attr->api_version;
+	const struct fi_cq_err_entry error = {
+		.op_context = item->context,
+		.flags = item->flags,
+		.len = item->len,
+		.buf = item->buf,
+		.data = item->data,
+		.tag = item->tag,
+		.olen = item->olen,
+		.err = item->err,
+		.prov_errno = item->prov_errno,
+	};
 
-	entry->op_context = item->context;
-	entry->flags = item->flags;
-	entry->len = item->len;
-	entry->buf = item->buf;
-	entry->data = item->data;
-	entry->tag = item->tag;
-	entry->olen = item->olen;
-	entry->err = item->err;
-	entry->prov_errno = item->prov_errno;
-	if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
-		entry->err_data = NULL;
-	else
-		entry->err_data_size = 0;
-	if (FI_VERSION_GE(version, FI_VERSION(1, 20)))
-		entry->src_addr = FI_ADDR_NOTAVAIL;
+	ofi_cq_copy_error(cq->domain->info->fabric_attr->api_version, entry, &error, NULL, 0);
 }
 
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
@@ -173,27 +220,6 @@ int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq)
 	return is_empty(cq) ? ret : -FI_EAGAIN;
 }
 
-static size_t threshold(const struct vrb_rdm_cq *cq, const void *cond, size_t count)
-{
-	size_t want = 1;
-
-	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond)
-		memcpy(&want, &cond, sizeof(want));
-	return want < 1 ? 1 : want < count ? want : count;
-}
-
-static size_t entry_size(enum fi_cq_format format)
-{
-	static const size_t sizes[] = {
-		[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
-		[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
-		[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
-		[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
-	};
-
-	return sizes[format];
-}
-
 /* 0: look again. -FI_EAGAIN: the time is over, or a signal ends the wait. */
 static int nap(struct vrb_rdm_cq *cq, uint64_t start, int timeout)
 {
@@ -219,15 +245,15 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 			    const void *cond, int timeout)
 {
 	struct vrb_rdm_cq *cq = rdm_cq(fid);
-	size_t done = 0, want = threshold(cq, cond, count);
+	size_t done = 0, want = ofi_cq_threshold(cq->wait_cond, cond, count);
 	uint64_t start = ofi_now_ms();
 	ssize_t ret;
 
 	if (!has_wait(cq))
 		return -FI_ENOSYS;
 	for (;;) {
-		ret = read_entries(cq, (char *)buf + done * entry_size(cq->format), count - done,
-				   src ? src + done : NULL);
+		ret = read_entries(cq, (char *)buf + done * ofi_cq_entry_size(cq->format),
+				   count - done, src ? src + done : NULL);
 		if (ret > 0)
 			done += ret;
 		if (done >= want || (ret < 0 && ret != -FI_EAGAIN))
@@ -264,6 +290,21 @@ static int watch(struct vrb_rdm_cq *cq, int fd)
 	return epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+/* With cq->eps_lock held. */
+static void set_only(struct vrb_rdm_cq *cq)
+{
+	struct vrb_rdm *tx = LIST_FIRST(&cq->tx_eps), *rx = LIST_FIRST(&cq->rx_eps);
+
+	cq->only = NULL;
+	if (tx && !rx && !LIST_NEXT(tx, tx_link))
+		cq->only = tx;
+	else if (rx && !tx && !LIST_NEXT(rx, rx_link))
+		cq->only = rx;
+	/* Collectives go on at each progress. */
+	if (cq->only && cq->only->coll)
+		cq->only = NULL;
+}
+
 int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
 {
 	int ret = watch(cq, ep->channel ? ep->channel->fd : -1);
@@ -275,6 +316,7 @@ int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
 		LIST_INSERT_HEAD(&cq->tx_eps, ep, tx_link);
 	else
 		LIST_INSERT_HEAD(&cq->rx_eps, ep, rx_link);
+	set_only(cq);
 	ofi_unlock(&cq->eps_lock);
 	return 0;
 }
@@ -286,6 +328,7 @@ void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
 		LIST_REMOVE(ep, tx_link);
 	else
 		LIST_REMOVE(ep, rx_link);
+	set_only(cq);
 	ofi_unlock(&cq->eps_lock);
 	if (cq->epfd >= 0 && ep->channel)
 		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->channel->fd, NULL);

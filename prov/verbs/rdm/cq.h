@@ -23,6 +23,7 @@ struct vrb_rdm_cq {
 	struct ofi_lock
 		eps_lock; /* guards the lists, and keeps an endpoint from closing while it is asked */
 	LIST_HEAD(, vrb_rdm) tx_eps, rx_eps; /* an endpoint is in one of them */
+	struct vrb_rdm *only;		     /* the endpoint if there is one alone */
 
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond wait_cond;
@@ -46,6 +47,8 @@ int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);
 void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);
 /* Somebody sleeps: wakes them. */
 void vrb_rdm_cq_wake(struct vrb_rdm_cq *cq);
+/* What the ring alone has. */
+ssize_t vrb_rdm_cq_read_ring(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src);
 /* Adds a completion. item->err is not 0: a failure. */
 void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);
 

@@ -440,16 +440,28 @@ static int setup_proto(struct vrb_rdm *ep, const struct fi_info *info)
 
 static void set_templates(struct vrb_rdm *ep)
 {
-	vrb_wire_build_plain(&ep->plain, 0);
-	ep->sge[0] = (struct ibv_sge){
-		.addr = (uintptr_t)&ep->plain,
-		.length = sizeof(ep->plain),
+	struct vrb_rdm_plain *plain;
+	int tagged;
+
+	for (tagged = 0; tagged < 2; tagged++) {
+		plain = &ep->plain[tagged];
+		plain->sge[0] = (struct ibv_sge){
+			.addr = (uintptr_t)&plain->head,
+			.length = (uint32_t)vrb_wire_build_plain(&plain->head, tagged, 0),
+		};
+		plain->wr = (struct ibv_send_wr){
+			.opcode = IBV_WR_SEND,
+			.sg_list = plain->sge,
+			.num_sge = 2,
+		};
+	}
+	ep->write.wr = (struct ibv_send_wr){
+		.opcode = IBV_WR_RDMA_WRITE,
+		.sg_list = &ep->write.sge,
+		.num_sge = 1,
 	};
-	ep->wr = (struct ibv_send_wr){
-		.opcode = IBV_WR_SEND,
-		.sg_list = ep->sge,
-		.num_sge = 2,
-	};
+	if (!(ep->info->rx_attr->caps & FI_DIRECTED_RECV))
+		ep->undirected = FI_ADDR_UNSPEC;
 }
 
 /* Of what the device takes inline a plain packet's header is a part. */
@@ -463,7 +475,8 @@ static int set_inline(struct vrb_rdm *ep)
 		return failed(what, err);
 	if (vrb_params.inline_size && max > (uint32_t)vrb_params.inline_size)
 		max = (uint32_t)vrb_params.inline_size;
-	ep->inline_max = max > sizeof(ep->plain) ? max - sizeof(ep->plain) : 0;
+	ep->inline_max =
+		max > sizeof(struct vrb_wire_plain) ? max - sizeof(struct vrb_wire_plain) : 0;
 	return 0;
 }
 

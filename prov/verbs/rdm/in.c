@@ -169,10 +169,11 @@ static void keep(struct vrb_proto_in *in, bool *kept)
 	*kept = true;
 }
 
-static void charge(struct vrb_proto_in *in, uint64_t bytes)
+/* True if the peer is to be told something. */
+static bool charge(struct vrb_proto_in *in, uint64_t bytes)
 {
 	in->charged += bytes;
-	vrb_flow_charge(&in->peer->proto->budget, &in->peer->flow, bytes);
+	return vrb_flow_charge(&in->peer->proto->budget, &in->peer->flow, bytes);
 }
 
 static void take_first(struct vrb_proto_in *in)
@@ -226,6 +227,27 @@ enum vrb_wire_error vrb_proto_in_message(struct vrb_proto_peer *peer, struct vrb
 	if (in->state == VRB_PROTO_IN_ANNOUNCED)
 		vrb_proto_rndv_start(in);
 	return VRB_WIRE_OK;
+}
+
+void vrb_proto_unexpected(struct vrb_proto_peer *peer, struct vrb_proto_in *in, const void *bytes,
+			  size_t len, bool tagged, uint64_t tag)
+{
+	size_t header = vrb_wire_plain_header(tagged);
+	bool kept;
+
+	in->packet.type = VRB_WIRE_EAGER;
+	in->packet.flags = tagged ? VRB_WIRE_TAGGED : 0;
+	in->packet.tag = tag;
+	in->packet.data = 0;
+	in->packet.payload = (const uint8_t *)bytes + header;
+	in->packet.payload_len = len - header;
+	begin(peer, in);
+	in->state = VRB_PROTO_IN_WHOLE;
+	in->got = in->total;
+	keep(in, &kept);
+	if (charge(in, KEPT_COST + in->packet.payload_len))
+		vrb_proto_progress(peer);
+	vrb_match_queue(&peer->proto->match[tagged], &in->match);
 }
 
 /* The last segment came, or all had come when the receive was posted. */

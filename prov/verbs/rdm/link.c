@@ -66,15 +66,6 @@ static struct vrb_rdm_link **bucket(struct vrb_rdm *ep, uint32_t qp_num)
 	return &ep->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
 }
 
-struct vrb_rdm_link *vrb_rdm_link_find(const struct vrb_rdm *ep, uint32_t qp_num)
-{
-	struct vrb_rdm_link *link = ep->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
-
-	while (link && link->qp_num != qp_num)
-		link = link->qp_next;
-	return link;
-}
-
 static void unlist(struct vrb_rdm_link *link)
 {
 	struct vrb_rdm_link **at = bucket(link->ep, link->qp_num);

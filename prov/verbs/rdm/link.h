@@ -31,6 +31,7 @@ struct vrb_rdm_slot {
 	uint64_t flags;
 	struct vrb_rdm_buf *bounce; /* what it sends, given back when it is complete */
 	struct vrb_rdm_link *link;
+	uint32_t seq; /* link->head when it was posted */
 };
 
 STAILQ_HEAD(vrb_rdm_early, vrb_rdm_rx);
@@ -89,7 +90,15 @@ bool vrb_rdm_link_break(struct vrb_rdm_link *link);
 void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow);
 /* Afterwards nothing more comes of it but what is in the CQ. Without the endpoint's lock. */
 void vrb_rdm_link_destroy_qp(struct vrb_rdm_link *link);
-struct vrb_rdm_link *vrb_rdm_link_find(const struct vrb_rdm *ep, uint32_t qp_num);
+
+static inline struct vrb_rdm_link *vrb_rdm_link_find(const struct vrb_rdm *ep, uint32_t qp_num)
+{
+	struct vrb_rdm_link *link = ep->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
+
+	while (link && link->qp_num != qp_num)
+		link = link->qp_next;
+	return link;
+}
 
 static inline bool vrb_rdm_link_idle(const struct vrb_rdm_link *link)
 {
@@ -110,6 +119,7 @@ static inline int vrb_rdm_link_post(struct vrb_rdm_link *link, struct ibv_send_w
 	slot->context = context;
 	slot->flags = flags;
 	slot->bounce = bounce;
+	slot->seq = link->head;
 	wr->wr_id = (uintptr_t)slot;
 	if (!(flags & VRB_SILENT) || !((link->head + 1) & (link->mask >> 2)))
 		wr->send_flags |= IBV_SEND_SIGNALED;

@@ -136,8 +136,9 @@ static inline struct vrb_match_node **vrb_match_bucket(const struct vrb_match_ha
 {
 	__uint128_t mixed =
 		(__uint128_t)(tag ^ 0x9e3779b97f4a7c15ULL) * (from ^ 0xd6e8feb86659fd93ULL);
+	uint64_t high = (uint64_t)(mixed >> 64), low = (uint64_t)mixed;
 
-	return &hash->buckets[((uint64_t)mixed ^ (uint64_t)(mixed >> 64)) & hash->mask];
+	return &hash->buckets[(high ^ low) & hash->mask];
 }
 
 /* Where the pointer to the group's first is, or where it would go. */
@@ -182,6 +183,22 @@ static inline void vrb_match_shift(struct vrb_match_node **link)
 	}
 }
 
+/* Posts a receive of the class of the one before, when no message is queued. Else false: nothing was done. */
+static inline bool vrb_match_post_now(struct vrb_match *m, struct vrb_match_recv *recv,
+				      uint32_t src, uint64_t tag, uint64_t ignore)
+{
+	struct vrb_match_class *kind = m->recent[src == VRB_MATCH_ANY];
+
+	if (__builtin_expect(m->msg_count || kind->ignore != ignore || !kind->active, 0))
+		return false;
+	kind->count++;
+	recv->seq = m->seq++;
+	recv->node.tag = tag & ~ignore;
+	recv->node.from = kind->from | src;
+	vrb_match_append(vrb_match_find(&m->recvs, recv->node.tag, recv->node.from), &recv->node);
+	return true;
+}
+
 /*
  * The message that arrived first of those that fit, no longer queued. NULL: there is none, the receive
  * is posted.
@@ -189,16 +206,9 @@ static inline void vrb_match_shift(struct vrb_match_node **link)
 static inline struct vrb_match_msg *vrb_match_post(struct vrb_match *m, struct vrb_match_recv *recv,
 						   uint32_t src, uint64_t tag, uint64_t ignore)
 {
-	struct vrb_match_class *kind = m->recent[src == VRB_MATCH_ANY];
-
-	if (__builtin_expect(m->msg_count || kind->ignore != ignore || !kind->active, 0))
-		return vrb_match_post_many(m, recv, src, tag, ignore);
-	kind->count++;
-	recv->seq = m->seq++;
-	recv->node.tag = tag & ~ignore;
-	recv->node.from = kind->from | src;
-	vrb_match_append(vrb_match_find(&m->recvs, recv->node.tag, recv->node.from), &recv->node);
-	return NULL;
+	if (vrb_match_post_now(m, recv, src, tag, ignore))
+		return NULL;
+	return vrb_match_post_many(m, recv, src, tag, ignore);
 }
 
 /* The receive posted first of those that fit, no longer posted unless it is sticky; NULL if none. */

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages and tagged messages: the calls of fi_msg and fi_tagged. */
+/* Messages and tagged messages that are sent. */
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "carry.h"
 #include "conn.h"
-#include "cq.h"
 #include "link.h"
 #include "msg.h"
 #include "peer.h"
-#include "progress.h"
+#include "recv.h"
 
 #define TX_FLAGS                                                                                   \
 	(FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
-#define RX_FLAGS    (FI_COMPLETION | FI_MORE)
-#define PROBE_FLAGS (FI_PEEK | FI_CLAIM | FI_DISCARD)
 
 struct send {
 	const struct iovec *iov;
@@ -27,12 +24,6 @@ struct send {
 	uint64_t flags; /* of the call, FI_COMPLETION where an entry is wanted */
 	bool tagged;
 };
-
-/* The default flags of a call that has none, where FI_COMPLETION says whether there will be an entry. */
-static uint64_t tx_flags(const struct vrb_rdm *ep)
-{
-	return ep->tx_op_flags | (ep->tx_selective ? 0 : FI_COMPLETION);
-}
 
 static uint8_t level_of(uint64_t flags)
 {
@@ -141,56 +132,72 @@ static ssize_t send_any(struct vrb_rdm *ep, const struct send *send)
 	return ret;
 }
 
-/* A small tagged message when nothing is in its way; otherwise false, and nothing was done. */
-static inline bool send_plain(struct vrb_rdm *ep, const void *buf, size_t len, fi_addr_t addr,
-			      uint64_t tag, void *context, uint64_t flags)
+/* A small message when nothing is in its way; otherwise false, and nothing was done. */
+static inline __attribute__((always_inline)) bool send_plain(struct vrb_rdm *ep, bool tagged,
+							     const void *buf, size_t len,
+							     fi_addr_t addr, uint64_t tag,
+							     void *context, uint64_t flags)
 {
+	struct vrb_rdm_plain *plain = &ep->plain[tagged];
 	struct vrb_rdm_peer *peer;
 	bool sent = false;
 
 	ofi_lock(&ep->lock);
 	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-	if (peer && vrb_proto_may_bypass(&peer->proto, len)) {
-		ep->plain.tag = htole64(tag);
-		ep->sge[1].addr = (uintptr_t)buf;
-		ep->sge[1].length = (uint32_t)len;
-		ep->wr.send_flags = IBV_SEND_INLINE;
-		sent = !vrb_rdm_link_post(peer->link, &ep->wr, flags, context, NULL);
-		if (sent)
+	if (__builtin_expect(peer && vrb_proto_may_bypass(&peer->proto, len), 1)) {
+		if (tagged)
+			plain->head.tag = htole64(tag);
+		plain->sge[1].addr = (uintptr_t)buf;
+		plain->sge[1].length = (uint32_t)len;
+		plain->wr.send_flags = IBV_SEND_INLINE;
+		sent = !vrb_rdm_link_post(peer->link, &plain->wr, flags, context, NULL);
+		if (__builtin_expect(sent, 1))
 			vrb_flow_take(&peer->proto.flow);
 	}
 	ofi_unlock(&ep->lock);
 	return sent;
 }
 
+static __attribute__((noinline)) ssize_t send_one(struct vrb_rdm *ep, const void *buf, size_t len,
+						  fi_addr_t addr, uint64_t tag, void *context,
+						  bool tagged)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return send_any(ep, &(struct send){ &iov, 1, addr, tag, 0, context,
+					    vrb_rdm_tx_flags(ep, TX_FLAGS), tagged });
+}
+
+static __attribute__((noinline)) ssize_t inject_one(struct vrb_rdm *ep, const void *buf, size_t len,
+						    fi_addr_t addr, uint64_t tag, bool tagged)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return send_any(ep, &(struct send){ &iov, 1, addr, tag, 0, NULL, FI_INJECT, tagged });
+}
+
 static ssize_t rdm_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			 fi_addr_t addr, uint64_t tag, void *context)
 {
-	struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct vrb_rdm *ep = vrb_rdm(fid);
-	const struct send send = { &iov, 1, addr, tag, 0, context, tx_flags(ep), true };
 
 	(void)desc;
-	if (len < ep->plain_end && buf &&
-	    send_plain(ep, buf, len, addr, tag, context, ep->plain_flags))
+	if (len < ep->plain[true].end && buf &&
+	    send_plain(ep, true, buf, len, addr, tag, context, ep->plain[true].flags))
 		return 0;
-	return send_any(ep, &send);
+	return send_one(ep, buf, len, addr, tag, context, true);
 }
 
 static ssize_t rdm_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			  fi_addr_t addr, uint64_t tag, void *context)
 {
 	struct vrb_rdm *ep = vrb_rdm(fid);
-	const struct send send = { iov, count, addr, tag, 0, context, tx_flags(ep), true };
+	const struct send send = {
+		iov, count, addr, tag, 0, context, vrb_rdm_tx_flags(ep, TX_FLAGS), true
+	};
 
 	(void)desc;
 	return send_any(ep, &send);
-}
-
-/* The default operation flags don't apply, but without selective completion there is always an entry. */
-static uint64_t msg_flags(const struct vrb_rdm *ep, uint64_t flags)
-{
-	return flags | (ep->tx_selective ? 0 : FI_COMPLETION);
 }
 
 static ssize_t rdm_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
@@ -200,19 +207,19 @@ static ssize_t rdm_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
 	if (!msg)
 		return -FI_EINVAL;
 	return send_any(ep, &(struct send){ msg->msg_iov, msg->iov_count, msg->addr, msg->tag,
-					    msg->data, msg->context, msg_flags(ep, flags), true });
+					    msg->data, msg->context, vrb_rdm_msg_flags(ep, flags),
+					    true });
 }
 
 static ssize_t rdm_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
 			   uint64_t tag)
 {
-	struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct vrb_rdm *ep = vrb_rdm(fid);
 
 	if (len <= ep->inline_max && buf &&
-	    send_plain(ep, buf, len, addr, tag, NULL, FI_TAGGED | FI_SEND | VRB_SILENT))
+	    send_plain(ep, true, buf, len, addr, tag, NULL, FI_TAGGED | FI_SEND | VRB_SILENT))
 		return 0;
-	return send_any(ep, &(struct send){ &iov, 1, addr, tag, 0, NULL, FI_INJECT, true });
+	return inject_one(ep, buf, len, addr, tag, true);
 }
 
 static ssize_t rdm_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -222,8 +229,9 @@ static ssize_t rdm_tsenddata(struct fid_ep *fid, const void *buf, size_t len, vo
 	struct vrb_rdm *ep = vrb_rdm(fid);
 
 	(void)desc;
-	return send_any(ep, &(struct send){ &iov, 1, addr, tag, data, context,
-					    tx_flags(ep) | FI_REMOTE_CQ_DATA, true });
+	return send_any(ep,
+			&(struct send){ &iov, 1, addr, tag, data, context,
+					vrb_rdm_tx_flags(ep, TX_FLAGS) | FI_REMOTE_CQ_DATA, true });
 }
 
 static ssize_t rdm_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
@@ -238,11 +246,13 @@ static ssize_t rdm_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, 
 static ssize_t rdm_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
 			void *context)
 {
-	struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct vrb_rdm *ep = vrb_rdm(fid);
 
 	(void)desc;
-	return send_any(ep, &(struct send){ &iov, 1, addr, 0, 0, context, tx_flags(ep), false });
+	if (len < ep->plain[false].end && buf &&
+	    send_plain(ep, false, buf, len, addr, 0, context, ep->plain[false].flags))
+		return 0;
+	return send_one(ep, buf, len, addr, 0, context, false);
 }
 
 static ssize_t rdm_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -251,7 +261,8 @@ static ssize_t rdm_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 	struct vrb_rdm *ep = vrb_rdm(fid);
 
 	(void)desc;
-	return send_any(ep, &(struct send){ iov, count, addr, 0, 0, context, tx_flags(ep), false });
+	return send_any(ep, &(struct send){ iov, count, addr, 0, 0, context,
+					    vrb_rdm_tx_flags(ep, TX_FLAGS), false });
 }
 
 static ssize_t rdm_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -261,15 +272,17 @@ static ssize_t rdm_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	if (!msg)
 		return -FI_EINVAL;
 	return send_any(ep, &(struct send){ msg->msg_iov, msg->iov_count, msg->addr, 0, msg->data,
-					    msg->context, msg_flags(ep, flags), false });
+					    msg->context, vrb_rdm_msg_flags(ep, flags), false });
 }
 
 static ssize_t rdm_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
 {
-	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct vrb_rdm *ep = vrb_rdm(fid);
 
-	return send_any(vrb_rdm(fid),
-			&(struct send){ &iov, 1, addr, 0, 0, NULL, FI_INJECT, false });
+	if (len <= ep->inline_max && buf &&
+	    send_plain(ep, false, buf, len, addr, 0, NULL, FI_MSG | FI_SEND | VRB_SILENT))
+		return 0;
+	return inject_one(ep, buf, len, addr, 0, false);
 }
 
 static ssize_t rdm_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -280,7 +293,8 @@ static ssize_t rdm_senddata(struct fid_ep *fid, const void *buf, size_t len, voi
 
 	(void)desc;
 	return send_any(ep, &(struct send){ &iov, 1, addr, 0, data, context,
-					    tx_flags(ep) | FI_REMOTE_CQ_DATA, false });
+					    vrb_rdm_tx_flags(ep, TX_FLAGS) | FI_REMOTE_CQ_DATA,
+					    false });
 }
 
 static ssize_t rdm_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
@@ -292,277 +306,29 @@ static ssize_t rdm_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
 						      FI_INJECT | FI_REMOTE_CQ_DATA, false });
 }
 
-struct receive {
-	const struct iovec *iov;
-	size_t count;
-	fi_addr_t addr;
-	uint64_t tag, ignore;
-	void *context;
-	uint64_t flags; /* FI_COMPLETION where an entry is wanted */
-	bool tagged;
-};
-
-static uint64_t rx_flags(const struct vrb_rdm *ep)
-{
-	return ep->rx_op_flags | (ep->rx_selective ? 0 : FI_COMPLETION);
-}
-
-/* The peer's number, or any. With the lock held. */
-static int source_of(struct vrb_rdm *ep, fi_addr_t addr, uint32_t *src)
-{
-	struct vrb_rdm_peer *peer;
-	int err;
-
-	*src = VRB_MATCH_ANY;
-	if (addr == FI_ADDR_UNSPEC || !(ep->info->rx_attr->caps & FI_DIRECTED_RECV))
-		return 0;
-	peer = vrb_rdm_peer_of(ep, addr, &err);
-	if (!peer)
-		return err;
-	*src = peer->proto.src;
-	return 0;
-}
-
-static void fill_recv(struct vrb_rdm *ep, struct vrb_rdm_recv *recv, const struct receive *receive)
-{
-	struct vrb_proto_recv *proto = &recv->proto;
-
-	proto->match.context = receive->context;
-	proto->match.sticky = receive->flags & FI_MULTI_RECV;
-	proto->count = (uint8_t)receive->count;
-	memcpy(proto->iov, receive->iov, receive->count * sizeof(*receive->iov));
-	proto->space = receive->tagged ? VRB_PROTO_TAGGED : VRB_PROTO_UNTAGGED;
-	proto->min_free = ep->min_multi_recv;
-	recv->flags = FI_RECV | (receive->tagged ? FI_TAGGED : FI_MSG) |
-		      (receive->flags & FI_MULTI_RECV) |
-		      (receive->flags & FI_COMPLETION ? 0 : VRB_SILENT);
-}
-
-/* With the lock held. */
-static ssize_t post(struct vrb_rdm *ep, const struct receive *receive)
-{
-	struct vrb_rdm_recv *recv;
-	uint32_t src;
-	int ret;
-
-	ret = source_of(ep, receive->addr, &src);
-	if (ret)
-		return ret;
-	recv = vrb_rdm_recv_get(ep);
-	if (!recv)
-		return -FI_EAGAIN;
-	fill_recv(ep, recv, receive);
-	vrb_proto_recv_post(&ep->proto, &recv->proto, src, receive->tag, receive->ignore);
-	return 0;
-}
-
-static ssize_t receive_any(struct vrb_rdm *ep, const struct receive *receive, uint64_t allowed)
-{
-	size_t i;
-	ssize_t ret;
-
-	if (receive->flags & ~allowed)
-		return -FI_EBADFLAGS;
-	if (receive->count > VRB_PROTO_IOV || (receive->count && !receive->iov))
-		return -FI_EINVAL;
-	for (i = 0; i < receive->count; i++)
-		if (!receive->iov[i].iov_base && receive->iov[i].iov_len)
-			return -FI_EINVAL;
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
-	ofi_lock(&ep->lock);
-	ret = post(ep, receive);
-	ofi_unlock(&ep->lock);
-	return ret;
-}
-
-static ssize_t rdm_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-			 uint64_t tag, uint64_t ignore, void *context)
-{
-	struct iovec iov = { buf, len };
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	(void)desc;
-	return receive_any(
-		ep, &(struct receive){ &iov, 1, addr, tag, ignore, context, rx_flags(ep), true },
-		RX_FLAGS);
-}
-
-static ssize_t rdm_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			  fi_addr_t addr, uint64_t tag, uint64_t ignore, void *context)
-{
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	(void)desc;
-	return receive_any(
-		ep, &(struct receive){ iov, count, addr, tag, ignore, context, rx_flags(ep), true },
-		RX_FLAGS);
-}
-
-/* What FI_PEEK found, or that there is nothing. */
-static void report_probe(struct vrb_rdm *ep, const struct vrb_proto_in *in,
-			 const struct fi_msg_tagged *msg)
-{
-	struct ofi_cq_item item = {
-		.context = msg->context,
-		.flags = FI_TAGGED | FI_RECV,
-		.tag = msg->tag,
-	};
-
-	if (in) {
-		item.len = in->total;
-		item.tag = in->packet.tag;
-		item.data = in->packet.data;
-		item.src = vrb_rdm_peer_source((struct vrb_rdm_peer *)in->peer);
-		if (in->packet.flags & VRB_WIRE_DATA)
-			item.flags |= FI_REMOTE_CQ_DATA;
-	} else {
-		item.err = FI_ENOMSG;
-		item.olen = 0;
-	}
-	vrb_rdm_cq_put(ep->rx_cq, &item);
-}
-
-/* With the lock held. */
-static ssize_t peek(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	struct vrb_proto_in *in;
-	uint32_t src;
-	int ret;
-
-	ret = source_of(ep, msg->addr, &src);
-	if (ret)
-		return ret;
-	in = vrb_proto_peek(&ep->proto, true, src, msg->tag, msg->ignore);
-	report_probe(ep, in, msg);
-	if (in && (flags & FI_CLAIM))
-		vrb_match_claim(&ep->proto.match[1], &in->match, msg->context);
-	else if (in && (flags & FI_DISCARD))
-		vrb_proto_discard(in);
-	return 0;
-}
-
-/* With the lock held: the message that an earlier FI_PEEK | FI_CLAIM found. */
-static ssize_t take_claimed(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	struct receive receive = {
-		msg->msg_iov, msg->iov_count,	     msg->addr, msg->tag, msg->ignore,
-		msg->context, flags & FI_COMPLETION, true
-	};
-	struct ofi_cq_item item = { .context = msg->context,
-				    .flags = FI_TAGGED | FI_RECV,
-				    .src = FI_ADDR_NOTAVAIL };
-	struct vrb_rdm_recv *recv;
-
-	if (flags & FI_DISCARD) {
-		if (!vrb_proto_discard_claimed(&ep->proto, true, msg->context))
-			return -FI_EINVAL;
-		vrb_rdm_cq_put(ep->rx_cq, &item);
-		return 0;
-	}
-	recv = vrb_rdm_recv_get(ep);
-	if (!recv)
-		return -FI_EAGAIN;
-	fill_recv(ep, recv, &receive);
-	if (vrb_proto_recv_claimed(&ep->proto, &recv->proto, msg->context))
-		return 0;
-	vrb_rdm_recv_put(ep, recv);
-	return -FI_EINVAL;
-}
-
-static bool is_probe(uint64_t flags)
-{
-	return flags == FI_PEEK || flags == (FI_PEEK | FI_CLAIM) ||
-	       flags == (FI_PEEK | FI_DISCARD) || flags == FI_CLAIM ||
-	       flags == (FI_CLAIM | FI_DISCARD);
-}
-
-static ssize_t probe(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	ssize_t ret;
-
-	if ((flags & ~(RX_FLAGS | PROBE_FLAGS)) || !is_probe(flags & PROBE_FLAGS))
-		return -FI_EBADFLAGS;
-	if (msg->iov_count > VRB_PROTO_IOV || (msg->iov_count && !msg->msg_iov))
-		return -FI_EINVAL;
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
-	vrb_rdm_progress(ep);
-	ofi_lock(&ep->lock);
-	ret = flags & FI_PEEK ? peek(ep, msg, flags) : take_claimed(ep, msg, flags);
-	ofi_unlock(&ep->lock);
-	return ret;
-}
-
-static ssize_t rdm_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	if (!msg)
-		return -FI_EINVAL;
-	flags |= ep->rx_selective ? 0 : FI_COMPLETION;
-	if (flags & PROBE_FLAGS)
-		return probe(ep, msg, flags);
-	return receive_any(ep,
-			   &(struct receive){ msg->msg_iov, msg->iov_count, msg->addr, msg->tag,
-					      msg->ignore, msg->context, flags, true },
-			   RX_FLAGS);
-}
-
-static ssize_t rdm_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-			void *context)
-{
-	struct iovec iov = { buf, len };
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	(void)desc;
-	return receive_any(ep,
-			   &(struct receive){ &iov, 1, addr, 0, 0, context, rx_flags(ep), false },
-			   RX_FLAGS | FI_MULTI_RECV);
-}
-
-static ssize_t rdm_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			 fi_addr_t addr, void *context)
-{
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	(void)desc;
-	return receive_any(
-		ep, &(struct receive){ iov, count, addr, 0, 0, context, rx_flags(ep), false },
-		RX_FLAGS | FI_MULTI_RECV);
-}
-
-static ssize_t rdm_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	if (!msg || ((flags & FI_MULTI_RECV) && msg->iov_count != 1))
-		return -FI_EINVAL;
-	flags |= ep->rx_selective ? 0 : FI_COMPLETION;
-	return receive_any(ep,
-			   &(struct receive){ msg->msg_iov, msg->iov_count, msg->addr, 0, 0,
-					      msg->context, flags, false },
-			   RX_FLAGS | FI_MULTI_RECV);
-}
-
 void vrb_rdm_set_modes(struct vrb_rdm *ep)
 {
-	uint64_t flags;
+	uint64_t flags, silent;
+	size_t end;
 
 	ep->tx_op_flags &= TX_FLAGS & ~(FI_REMOTE_CQ_DATA | FI_MORE);
-	ep->rx_op_flags &= (RX_FLAGS | FI_MULTI_RECV) & ~FI_MORE;
-	flags = tx_flags(ep);
-	ep->plain_flags = FI_TAGGED | FI_SEND | (flags & FI_COMPLETION ? 0 : VRB_SILENT);
-	ep->plain_end = flags & (FI_FENCE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
-				? 0
-				: ep->inline_max + 1;
+	flags = vrb_rdm_tx_flags(ep, TX_FLAGS);
+	silent = flags & FI_COMPLETION ? 0 : VRB_SILENT;
+	end = flags & (FI_FENCE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ? 0
+									    : ep->inline_max + 1;
+	ep->plain[false].flags = FI_MSG | FI_SEND | silent;
+	ep->plain[true].flags = FI_TAGGED | FI_SEND | silent;
+	ep->plain[false].end = ep->plain[true].end = end;
+	ep->write.flags = FI_RMA | FI_WRITE | silent;
+	ep->write.end = flags & FI_FENCE ? 0 : ep->inline_max + 1;
+	vrb_rdm_set_recv_modes(ep);
 }
 
 struct fi_ops_msg vrb_rdm_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
-	.recv = rdm_recv,
-	.recvv = rdm_recvv,
-	.recvmsg = rdm_recvmsg,
+	.recv = vrb_rdm_recv,
+	.recvv = vrb_rdm_recvv,
+	.recvmsg = vrb_rdm_recvmsg,
 	.send = rdm_send,
 	.sendv = rdm_sendv,
 	.sendmsg = rdm_sendmsg,
@@ -573,9 +339,9 @@ struct fi_ops_msg vrb_rdm_msg_ops = {
 
 struct fi_ops_tagged vrb_rdm_tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),
-	.recv = rdm_trecv,
-	.recvv = rdm_trecvv,
-	.recvmsg = rdm_trecvmsg,
+	.recv = vrb_rdm_trecv,
+	.recvv = vrb_rdm_trecvv,
+	.recvmsg = vrb_rdm_trecvmsg,
 	.send = rdm_tsend,
 	.sendv = rdm_tsendv,
 	.sendmsg = rdm_tsendmsg,

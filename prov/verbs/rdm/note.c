@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include "cq.h"
 #include "note.h"
+#include "progress.h"
 #include "prov/verbs/mr.h"
 
 /* A read may be overtaken by what follows it, unless that waits for it. */
@@ -124,7 +125,7 @@ enum vrb_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer, const struct vrb_wir
 	}
 	if ((packet->flags & VRB_WIRE_DATA) && ep->rx_cq && !ep->closing) {
 		item.src = vrb_rdm_peer_source(peer);
-		vrb_rdm_cq_put(ep->rx_cq, &item);
+		vrb_rdm_put(ep, ep->rx_cq, &item);
 	}
 	return VRB_WIRE_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The endpoint's CQ: packets that arrived, work requests that are done. */
 #include <string.h>
+#include <ofi/cq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "carry.h"
@@ -13,7 +14,6 @@
 #include "prov/verbs/err.h"
 #include "prov/verbs/prov.h"
 
-#define BATCH	  16
 #define ACK_BATCH 64
 
 static void count(struct vrb_rdm *ep, uint64_t flags, int err)
@@ -31,6 +31,52 @@ static void count(struct vrb_rdm *ep, uint64_t flags, int err)
 		ofi_cntr_count(cntr, 1);
 }
 
+void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
+{
+	/* What comes now has to stay behind it. */
+	if (ep->sink.cq == cq)
+		ep->sink.cq = VRB_RDM_NO_SINK;
+	vrb_rdm_cq_put(cq, item);
+}
+
+static __attribute__((noinline)) void sink_other_format(struct vrb_rdm_sink *sink, void *context,
+							uint64_t flags, size_t len, uint64_t tag)
+{
+	struct ofi_cq_item item = { .context = context, .flags = flags, .len = len, .tag = tag };
+
+	ofi_cq_put_entry(sink->cq->format, sink->at, 0, &item);
+	sink->at = (uint8_t *)sink->at + ofi_cq_entry_size(sink->cq->format);
+}
+
+/*
+ * Completes an operation to the reader that waits for it. Only scalars are passed on, so that in the common
+ * case nothing but the entry is written. single: the sink is of no use after it, and has no src. False: it is
+ * to go to the ring of the CQ.
+ */
+static inline __attribute__((always_inline)) bool
+sink_take(struct vrb_rdm *ep, const struct vrb_rdm_cq *cq, void *context, uint64_t flags,
+	  size_t len, uint64_t tag, struct vrb_rdm_peer *from, bool single)
+{
+	struct vrb_rdm_sink *sink = &ep->sink;
+	struct fi_cq_tagged_entry *entry = sink->at;
+
+	if (__builtin_expect(sink->cq != cq || !sink->left, 0))
+		return false;
+	if (__builtin_expect(cq->format == FI_CQ_FORMAT_TAGGED, 1)) {
+		*entry = (struct fi_cq_tagged_entry){ context, flags, len, NULL, 0, tag };
+		if (!single)
+			sink->at = entry + 1;
+	} else {
+		sink_other_format(sink, context, flags, len, tag);
+	}
+	if (single)
+		return true;
+	if (__builtin_expect(!!sink->src, 0))
+		*sink->src++ = from ? vrb_rdm_peer_source(from) : FI_ADDR_NOTAVAIL;
+	sink->left--;
+	return true;
+}
+
 void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int err, int wc_status)
 {
 	struct ofi_cq_item item = {
@@ -43,22 +89,28 @@ void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int 
 
 	if (ep->closing)
 		return;
-	count(ep, flags, err);
+	if (ep->counts)
+		count(ep, flags, err);
 	if (!ep->tx_cq || ((flags & VRB_SILENT) && !err))
 		return;
 	if (err)
 		item.olen = 0;
-	vrb_rdm_cq_put(ep->tx_cq, &item);
+	vrb_rdm_put(ep, ep->tx_cq, &item);
 }
 
+/* item->src is set here; item->olen, of a failure, is the caller's. */
 static void complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
-			struct ofi_cq_item *item)
+			struct ofi_cq_item *item, struct vrb_rdm_peer *from)
 {
 	if (ep->closing)
 		return;
-	count(ep, FI_RECV, item->err);
-	if (ep->rx_cq && (item->err || !(recv->flags & VRB_SILENT)))
-		vrb_rdm_cq_put(ep->rx_cq, item);
+	if (ep->counts)
+		count(ep, FI_RECV, item->err);
+	if (!ep->rx_cq || (!item->err && (recv->flags & VRB_SILENT)))
+		return;
+	if (!item->err)
+		item->src = from ? vrb_rdm_peer_source(from) : FI_ADDR_NOTAVAIL;
+	vrb_rdm_put(ep, ep->rx_cq, item);
 }
 
 static void *at_offset(const struct vrb_rdm_recv *recv, size_t base)
@@ -87,12 +139,7 @@ void vrb_rdm_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *don
 		item.flags |= FI_MULTI_RECV;
 	if (done->err)
 		item.olen = done->lost;
-	else
-		item.src =
-			done->message
-				? vrb_rdm_peer_source((struct vrb_rdm_peer *)ep->peers[done->src])
-				: FI_ADDR_NOTAVAIL;
-	complete_rx(ep, recv, &item);
+	complete_rx(ep, recv, &item, done->message ? ep->peers[done->src] : NULL);
 	if (done->last)
 		vrb_rdm_recv_put(ep, recv);
 }
@@ -110,64 +157,162 @@ static size_t scatter(const struct vrb_proto_recv *recv, const uint8_t *from, si
 	return done;
 }
 
-/* A plain packet straight into the receive that matched it. */
-static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
-			  const uint8_t *bytes, size_t len)
+static inline void copy_some(void *to, const uint8_t *from, size_t len)
 {
-	const struct vrb_wire_plain *plain = (const struct vrb_wire_plain *)bytes;
-	size_t payload = len - sizeof(*plain);
+	uint64_t head, tail;
+
+	if (len < sizeof(head) || len > 2 * sizeof(head)) {
+		memcpy(to, from, len);
+		return;
+	}
+	memcpy(&head, from, sizeof(head));
+	memcpy(&tail, from + len - sizeof(tail), sizeof(tail));
+	memcpy(to, &head, sizeof(head));
+	memcpy((uint8_t *)to + len - sizeof(tail), &tail, sizeof(tail));
+}
+
+/* A plain packet into the receive that matched it. */
+static __attribute__((noinline)) void deliver_any(struct vrb_rdm_peer *peer,
+						  struct vrb_rdm_recv *recv, const uint8_t *payload,
+						  size_t len, uint64_t tag)
+{
 	struct ofi_cq_item item = {
 		.context = recv->proto.match.context,
 		.flags = recv->flags & ~VRB_SILENT,
-		.len = scatter(&recv->proto, bytes + sizeof(*plain), payload),
-		.tag = le64toh(plain->tag),
-		.src = vrb_rdm_peer_source(peer),
+		.len = scatter(&recv->proto, payload, len),
+		.tag = tag,
 	};
 
-	if (item.len < payload) {
+	if (item.len < len) {
 		item.err = FI_ETRUNC;
-		item.olen = payload - item.len;
+		item.olen = len - item.len;
 	}
-	complete_rx(peer->ep, recv, &item);
+	complete_rx(peer->ep, recv, &item, peer);
 	vrb_rdm_recv_put(peer->ep, recv);
+}
+
+/* True if the completion went to the sink. */
+static inline __attribute__((always_inline)) bool deliver_plain(struct vrb_rdm_peer *peer,
+								struct vrb_rdm_recv *recv,
+								const uint8_t *payload, size_t len,
+								uint64_t tag, bool single)
+{
+	struct vrb_rdm *ep = peer->ep;
+
+	if (__builtin_expect(recv->proto.count != 1 || len > recv->proto.iov[0].iov_len ||
+				     ep->counts || recv->flags & VRB_SILENT ||
+				     !sink_take(ep, ep->rx_cq, recv->proto.match.context,
+						recv->flags, len, tag, peer, single),
+			     0)) {
+		deliver_any(peer, recv, payload, len, tag);
+		return false;
+	}
+	copy_some(recv->proto.iov[0].iov_base, payload, len);
+	SLIST_INSERT_HEAD(&ep->free_recvs, recv, link);
+	return true;
+}
+
+/* Any packet but those that bypass the protocol. A small one is moved, so that its buffer is free. */
+static __attribute__((noinline)) void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx,
+						  size_t len)
+{
+	struct vrb_rdm *ep = link->ep;
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
+	struct vrb_rdm_small *small;
+	enum vrb_wire_error error;
+	bool kept = false;
+
+	if (len <= VRB_RDM_SMALL_SIZE && (small = vrb_rdm_small_get(&ep->rx))) {
+		memcpy(small->bytes, bytes, len);
+		vrb_rdm_rx_put(&ep->rx, rx);
+		rx = &small->rx;
+		bytes = small->bytes;
+	}
+	error = vrb_proto_packet(&link->peer->proto, &rx->in, bytes, len, &kept);
+	if (error)
+		vrb_rdm_conn_malformed(link, vrb_wire_strerror(error));
+	if (!kept)
+		vrb_rdm_rx_put(&ep->rx, rx);
 }
 
 bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
 {
-	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
-	struct vrb_rdm_peer *peer = link->peer;
-	struct vrb_proto_recv *recv;
-	enum vrb_wire_error error;
-	bool kept = false;
-
-	recv = vrb_proto_bypass(&peer->proto, bytes, len);
-	if (recv) {
-		deliver_plain(peer, (struct vrb_rdm_recv *)recv, bytes, len);
-		return false;
-	}
-	error = vrb_proto_packet(&peer->proto, &rx->in, bytes, len, &kept);
-	if (error)
-		vrb_rdm_conn_malformed(link, vrb_wire_strerror(error));
-	return kept;
+	take_packet(link, rx, len);
+	return true;
 }
 
-static void arrived(struct vrb_rdm *ep, const struct ibv_wc *wc)
+static void keep_plain(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, struct vrb_rdm_rx *rx,
+		       size_t len, bool tagged, uint64_t tag)
+{
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
+	struct vrb_rdm_small *small;
+
+	if (len <= VRB_RDM_SMALL_SIZE && (small = vrb_rdm_small_get(&ep->rx))) {
+		memcpy(small->bytes, bytes, len);
+		vrb_rdm_rx_put(&ep->rx, rx);
+		rx = &small->rx;
+		bytes = small->bytes;
+	}
+	vrb_proto_unexpected(&peer->proto, &rx->in, bytes, len, tagged, tag);
+}
+
+/* A plain packet. True if its completion went to the sink. */
+static inline __attribute__((always_inline)) bool
+take_plain(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len, bool tagged, bool single)
+{
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
+	size_t header = vrb_wire_plain_header(tagged);
+	uint64_t tag = tagged ? vrb_wire_plain_tag(bytes) : 0;
+	struct vrb_rdm_peer *peer = link->peer;
+	struct vrb_proto_recv *recv;
+	bool unexpected, taken;
+
+	recv = vrb_proto_bypass(&peer->proto, tagged, tag, &unexpected);
+	if (__builtin_expect(!!recv, 1)) {
+		taken = deliver_plain(peer, (struct vrb_rdm_recv *)recv, bytes + header,
+				      len - header, tag, single);
+		vrb_rdm_rx_put(&peer->ep->rx, rx);
+		return taken;
+	}
+	if (unexpected)
+		keep_plain(peer->ep, peer, rx, len, tagged, tag);
+	else
+		take_packet(link, rx, len);
+	return false;
+}
+
+static __attribute__((noinline)) bool take_untagged(struct vrb_rdm_link *link,
+						    struct vrb_rdm_rx *rx, size_t len)
+{
+	return take_plain(link, rx, len, false, false);
+}
+
+/* True if there is a completion, and it went to the sink. */
+static inline __attribute__((always_inline)) bool arrived(struct vrb_rdm *ep,
+							  const struct ibv_wc *wc, bool single)
 {
 	struct vrb_rdm_rx *rx =
 		(struct vrb_rdm_rx *)(uintptr_t)(wc->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
 	struct vrb_rdm_link *link;
-	bool kept = false;
 
-	ep->rx.posted--;
+	if (__builtin_expect(--ep->rx.posted <= ep->rx.low, 0))
+		vrb_rdm_rx_fill(&ep->rx);
 	link = wc->status == IBV_WC_SUCCESS ? vrb_rdm_link_find(ep, wc->qp_num) : NULL;
-	if (__builtin_expect(link && link->live, 1)) {
-		link->used = true;
-		kept = vrb_rdm_take_packet(link, rx, wc->byte_len);
-	} else if (link) {
-		kept = vrb_rdm_conn_early(link, rx, wc->byte_len);
+	if (__builtin_expect(!link || !link->live, 0)) {
+		if (!link || !vrb_rdm_conn_early(link, rx, wc->byte_len))
+			vrb_rdm_rx_put(&ep->rx, rx);
+		return false;
 	}
-	if (!kept)
-		vrb_rdm_rx_put(&ep->rx, rx);
+	link->used = true;
+	if (__builtin_expect(link->peer->proto.up, 1)) {
+		if (__builtin_expect(vrb_wire_is_plain(bytes, wc->byte_len, true), 1))
+			return take_plain(link, rx, wc->byte_len, true, single);
+		if (vrb_wire_is_plain(bytes, wc->byte_len, false))
+			return take_untagged(link, rx, wc->byte_len);
+	}
+	take_packet(link, rx, wc->byte_len);
+	return false;
 }
 
 static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
@@ -203,6 +348,15 @@ static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb
 	}
 }
 
+/* Messages and operations that wait for credits, or for what is complete now. */
+static inline void pump(struct vrb_rdm_peer *peer)
+{
+	if (__builtin_expect(!STAILQ_EMPTY(&peer->proto.flow.data), 0))
+		vrb_proto_progress(&peer->proto);
+	if (__builtin_expect(!STAILQ_EMPTY(&peer->ops) || !STAILQ_EMPTY(&peer->replies), 0))
+		vrb_rdm_ops_pump(peer);
+}
+
 /* What else went wrong because the link ended did so for that reason. */
 static int reason(struct vrb_rdm_link *link, const struct ibv_wc *wc)
 {
@@ -213,7 +367,7 @@ static int reason(struct vrb_rdm_link *link, const struct ibv_wc *wc)
 }
 
 /* A completed work request retires those before it, which did not ask. */
-static void retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
+static __attribute__((noinline)) void retired_any(struct vrb_rdm *ep, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_slot *slot = (struct vrb_rdm_slot *)(uintptr_t)wc->wr_id, *at;
 	struct vrb_rdm_link *link = slot->link;
@@ -230,26 +384,104 @@ static void retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
 		at = &link->slots[link->tail++ & link->mask];
 		done(ep, link, at, at == slot ? err : 0, at == slot ? (int)wc->status : 0);
 	} while (at != slot);
-	if (!STAILQ_EMPTY(&link->peer->proto.flow.data))
-		vrb_proto_progress(&link->peer->proto);
-	if (!STAILQ_EMPTY(&link->peer->ops) || !STAILQ_EMPTY(&link->peer->replies))
-		vrb_rdm_ops_pump(link->peer);
+	pump(link->peer);
+}
+
+/* The one that is due, of a plain message, of a link that is well: in line. */
+static inline __attribute__((always_inline)) bool retired(struct vrb_rdm *ep,
+							  const struct ibv_wc *wc, bool single)
+{
+	struct vrb_rdm_slot *slot = (struct vrb_rdm_slot *)(uintptr_t)wc->wr_id;
+	struct vrb_rdm_link *link = slot->link;
+
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS || slot->flags >> VRB_RDM_KIND_SHIFT ||
+				     slot->seq != link->tail,
+			     0)) {
+		retired_any(ep, wc);
+		return false;
+	}
+	link->tail++;
+	vrb_flow_give(&link->peer->proto.flow, 1);
+	pump(link->peer);
+	if (__builtin_expect(!ep->counts && sink_take(ep, ep->tx_cq, slot->context, slot->flags, 0,
+						      0, NULL, single),
+			     1))
+		return true;
+	vrb_rdm_complete_tx(ep, slot->context, slot->flags, 0, 0);
+	return false;
+}
+
+void vrb_rdm_polled(struct vrb_rdm *ep, int n)
+{
+	const struct ibv_wc *wc = ep->wc, *end = wc + n;
+
+	do {
+		if (wc->wr_id & VRB_RDM_RX_BIT)
+			arrived(ep, wc, false);
+		else
+			retired(ep, wc, false);
+	} while (++wc != end);
+}
+
+static __attribute__((noinline)) ssize_t read_rest(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
+						   size_t done)
+{
+	struct vrb_rdm_sink *sink = &ep->sink;
+	size_t count = sink->left;
+	fi_addr_t *src = sink->src;
+	void *buf = sink->at;
+
+	sink->src = NULL;
+	ofi_unlock(&ep->lock);
+	ofi_unlock(&cq->eps_lock);
+	return done ? (ssize_t)done : vrb_rdm_cq_read_ring(cq, buf, count, src);
+}
+
+/* The one that was polled had a completion. */
+static inline __attribute__((always_inline)) ssize_t read_it(struct vrb_rdm_cq *cq,
+							     struct vrb_rdm *ep)
+{
+	ofi_unlock(&ep->lock);
+	ofi_unlock(&cq->eps_lock);
+	return 1;
+}
+
+static __attribute__((noinline)) ssize_t read_retired(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+{
+	return __builtin_expect(retired(ep, ep->wc, true), 1) ? read_it(cq, ep)
+							      : read_rest(cq, ep, 0);
+}
+
+static __attribute__((noinline)) ssize_t read_arrived(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+{
+	return __builtin_expect(arrived(ep, ep->wc, true), 1) ? read_it(cq, ep)
+							      : read_rest(cq, ep, 0);
+}
+
+ssize_t vrb_rdm_read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n)
+{
+	size_t count;
+
+	if (__builtin_expect(n == 1 && ep->sink.at && !ep->sink.src, 1))
+		return ep->wc->wr_id & VRB_RDM_RX_BIT ? read_arrived(cq, ep) : read_retired(cq, ep);
+	if (!ep->sink.at) {
+		ep->sink.cq = VRB_RDM_NO_SINK;
+		vrb_rdm_polled(ep, n);
+		return read_rest(cq, ep, 0);
+	}
+	count = ep->sink.left;
+	vrb_rdm_polled(ep, n);
+	return read_rest(cq, ep, count - ep->sink.left);
 }
 
 /* With the lock held. True when there was something. */
 static bool poll_cq(struct vrb_rdm *ep)
 {
-	struct ibv_wc wc[BATCH];
-	int i, n = ibv_poll_cq(ep->cq, BATCH, wc);
+	int n = ibv_poll_cq(ep->cq, VRB_RDM_BATCH, ep->wc);
 
-	for (i = 0; i < n; i++) {
-		if (wc[i].wr_id & VRB_RDM_RX_BIT)
-			arrived(ep, &wc[i]);
-		else
-			retired(ep, &wc[i]);
-	}
-	if (n > 0 && ep->rx.posted <= ep->rx.low)
-		vrb_rdm_rx_fill(&ep->rx);
+	ep->sink.cq = VRB_RDM_NO_SINK;
+	if (n > 0)
+		vrb_rdm_polled(ep, n);
 	return n > 0;
 }
 
@@ -264,7 +496,7 @@ bool vrb_rdm_poll(struct vrb_rdm *ep)
 
 void vrb_rdm_poll_all(struct vrb_rdm *ep)
 {
-	int rounds = ep->cq->cqe / BATCH + 1;
+	int rounds = ep->cq->cqe / VRB_RDM_BATCH + 1;
 
 	while (poll_cq(ep) && --rounds)
 		;

@@ -3,6 +3,7 @@
 #ifndef VRB_RDM_PROGRESS_H
 #define VRB_RDM_PROGRESS_H
 
+#include <ofi/cq_ring.h>
 #include "rdm.h"
 
 /* Takes the endpoint's lock. */
@@ -10,11 +11,20 @@ void vrb_rdm_progress(struct vrb_rdm *ep);
 /* With the lock held. True when there was something. */
 bool vrb_rdm_poll(struct vrb_rdm *ep);
 /*
+ * What was polled into ep->wc under the lock; n > 0. The completions of ep->sink.cq go to the sink, what has
+ * no room there goes to the rings.
+ */
+void vrb_rdm_polled(struct vrb_rdm *ep, int n);
+/* The same for a reader, whose locks cq->eps_lock and ep->lock it releases. What the read returns. */
+ssize_t vrb_rdm_read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n);
+/*
  * 0: nothing to do, and what comes from now on makes the endpoint's channel readable. -FI_EAGAIN: something
  * was done. Takes the endpoint's lock.
  */
 int vrb_rdm_arm(struct vrb_rdm *ep);
 
+/* An entry for the CQ's ring, with the lock held. */
+void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);
 /* With the lock held: entries for the application, and counts. err: FI_E* or 0; wc_status with it. */
 void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int err, int wc_status);
 /* Whatever is not complete fails, unreported: the endpoint closes. */

@@ -320,20 +320,22 @@ static inline bool vrb_proto_may_bypass(const struct vrb_proto_peer *peer, size_
 }
 
 /*
- * For the hot path: the receive that a plain tagged packet goes to, already taken, if it is one to which the
- * caller may copy and complete by itself. Else NULL, and vrb_proto_packet() is for it.
+ * For the hot path: the receive that a plain packet goes to, already taken, if it is one to which the
+ * caller may copy and complete by itself. Else NULL: the packet is unexpected, or vrb_proto_packet() is
+ * for it.
  */
-static inline struct vrb_proto_recv *vrb_proto_bypass(struct vrb_proto_peer *peer,
-						      const void *bytes, size_t len)
+static inline struct vrb_proto_recv *vrb_proto_bypass(struct vrb_proto_peer *peer, bool tagged,
+						      uint64_t tag, bool *unexpected)
 {
-	struct vrb_match *m = &peer->proto->match[VRB_PROTO_TAGGED];
 	struct vrb_match_recv *recv;
-	uint64_t tag;
 
-	if (!vrb_wire_is_plain(bytes, len, &tag))
-		return NULL;
-	recv = vrb_match_arrive(m, peer->src, tag);
+	recv = vrb_match_arrive(&peer->proto->match[tagged], peer->src, tag);
+	*unexpected = !recv;
 	return recv && !recv->sticky ? (struct vrb_proto_recv *)recv : NULL;
 }
+
+/* A plain packet for which vrb_proto_bypass() found no receive: the buffer is kept. */
+void vrb_proto_unexpected(struct vrb_proto_peer *peer, struct vrb_proto_in *in, const void *bytes,
+			  size_t len, bool tagged, uint64_t tag);
 
 #endif

@@ -26,6 +26,7 @@
 #include "proto.h"
 
 #define VRB_RDM_QP_BUCKETS 1024u
+#define VRB_RDM_BATCH	   16 /* work completions of a poll */
 
 struct vrb_rdm_av;
 struct vrb_rdm_coll;
@@ -42,6 +43,7 @@ struct vrb_rdm_out {
 	SLIST_ENTRY(vrb_rdm_out) link;
 };
 
+/* Of one that is free the protocol's count is 1, and its own fields but len are 0. */
 struct vrb_rdm_recv {
 	struct vrb_proto_recv proto; /* first */
 	uint64_t flags;
@@ -78,6 +80,35 @@ struct vrb_rdm_listener {
 
 SLIST_HEAD(vrb_rdm_graves, vrb_rdm_link);
 
+/*
+ * Where a thread that reads a CQ wants completions of what it has polled. Of use from its poll until it
+ * releases the endpoint's lock, and stale then.
+ */
+#define VRB_RDM_NO_SINK \
+	((struct vrb_rdm_cq *)1) /* no thread does; it differs from a CQ that there is not */
+struct vrb_rdm_sink {
+	struct vrb_rdm_cq *cq;
+	void *at;	/* for the next entry of the CQ's format */
+	fi_addr_t *src; /* NULL but in fi_cq_readfrom */
+	size_t left;
+};
+
+/* Templates of a plain packet, and of a small write by fi_write. */
+struct vrb_rdm_plain {
+	struct vrb_wire_plain head;
+	struct ibv_sge sge[2];
+	struct ibv_send_wr wr;
+	uint64_t flags; /* of the completion by fi_send or fi_tsend */
+	size_t end;	/* they send less than this so */
+};
+
+struct vrb_rdm_plain_write {
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	uint64_t flags;
+	size_t end;
+};
+
 struct vrb_rdm {
 	struct fid_ep fid;
 	struct ofi_lock lock;
@@ -87,10 +118,12 @@ struct vrb_rdm {
 	size_t inject_size;
 	size_t inline_max; /* payload of a plain packet that the device takes inline */
 	uint64_t tx_op_flags, rx_op_flags;
-	uint64_t plain_flags; /* of the completion of a plain packet sent by fi_tsend */
-	size_t plain_end;     /* it is shorter than this */
 	size_t min_multi_recv;
+	uint64_t recv_flags
+		[2]; /* of the completion by fi_recv and fi_trecv; 0: not the common case */
+	fi_addr_t undirected; /* all bits unless receives can ask for a source */
 	bool tx_selective, rx_selective;
+	bool counts; /* there are counters */
 	bool wants_source;
 	bool prov_keys;	     /* keys of remote memory are rkeys */
 	uint8_t *atomic_old; /* values fetched by the atomic that is performed */
@@ -111,14 +144,14 @@ struct vrb_rdm {
 	/* Of the device. */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
+	struct vrb_rdm_sink sink;	 /* of the thread that has the lock */
+	struct ibv_wc wc[VRB_RDM_BATCH]; /* what it polled */
 	uint32_t cq_room;     /* work requests that may still be added to the CQ's burden */
 	unsigned int unacked; /* channel events */
 	struct ibv_srq *srq;
 
-	/* Templates of a plain packet. */
-	struct vrb_wire_plain plain;
-	struct ibv_sge sge[2];
-	struct ibv_send_wr wr;
+	struct vrb_rdm_plain plain[2]; /* untagged, tagged */
+	struct vrb_rdm_plain_write write;
 
 	/* Memory. */
 	struct vrb_rdm_pool tx_bufs; /* bounce buffers */
@@ -159,6 +192,18 @@ struct vrb_rdm {
 static inline struct vrb_rdm *vrb_rdm(struct fid_ep *fid)
 {
 	return (struct vrb_rdm *)fid;
+}
+
+/* The flags of a call that has none, of those allowed; FI_COMPLETION says whether there will be an entry. */
+static inline uint64_t vrb_rdm_tx_flags(const struct vrb_rdm *ep, uint64_t allowed)
+{
+	return (ep->tx_op_flags & allowed) | (ep->tx_selective ? 0 : FI_COMPLETION);
+}
+
+/* Of a call that has flags. */
+static inline uint64_t vrb_rdm_msg_flags(const struct vrb_rdm *ep, uint64_t flags)
+{
+	return flags | (ep->tx_selective ? 0 : FI_COMPLETION);
 }
 
 #endif

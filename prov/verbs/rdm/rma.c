@@ -27,11 +27,7 @@ struct rma {
 	uint64_t data;
 };
 
-static uint64_t default_flags(const struct vrb_rdm *ep)
-{
-	return (ep->tx_op_flags & (WRITE_FLAGS & ~(FI_INJECT | FI_REMOTE_CQ_DATA))) |
-	       (ep->tx_selective ? 0 : FI_COMPLETION);
-}
+#define DEFAULTS (WRITE_FLAGS & ~(FI_INJECT | FI_REMOTE_CQ_DATA)) /* of the endpoint's flags */
 
 static bool sum(const struct iovec *iov, size_t count, size_t *total)
 {
@@ -157,31 +153,6 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	return vrb_rdm_op_start(op);
 }
 
-/* A small write when nothing is in its way. */
-static inline bool write_now(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct rma *rma,
-			     size_t total)
-{
-	struct ibv_sge sge = { .addr = (uintptr_t)rma->iov->iov_base, .length = (uint32_t)total };
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_RDMA_WRITE,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.send_flags = IBV_SEND_INLINE,
-		.wr.rdma = { rma->rma->addr, (uint32_t)rma->rma->key },
-	};
-	uint64_t flags = FI_RMA | FI_WRITE | (rma->flags & FI_COMPLETION ? 0 : VRB_SILENT);
-
-	if (rma->kind != VRB_RDM_OP_WRITE || total > ep->inline_max || !total || rma->count != 1 ||
-	    rma->rma_count != 1 || (rma->flags & (FI_FENCE | FI_REMOTE_CQ_DATA)) || !peer->direct ||
-	    rma->rma->key >> 32 || !peer->proto.up || !STAILQ_EMPTY(&peer->ops) ||
-	    !vrb_flow_has_data_credit(&peer->proto.flow))
-		return false;
-	if (vrb_rdm_link_post(peer->link, &wr, flags, rma->context, NULL))
-		return false;
-	vrb_flow_take(&peer->proto.flow);
-	return true;
-}
-
 static ssize_t transfer(struct vrb_rdm *ep, const struct rma *rma)
 {
 	struct vrb_rdm_peer *peer;
@@ -194,10 +165,7 @@ static ssize_t transfer(struct vrb_rdm *ep, const struct rma *rma)
 		return ret;
 	ofi_lock(&ep->lock);
 	peer = vrb_rdm_peer_of(ep, rma->addr, &err);
-	if (!peer)
-		ret = err;
-	else if (!write_now(ep, peer, rma, total))
-		ret = start(ep, peer, rma, total);
+	ret = peer ? start(ep, peer, rma, total) : err;
 	ofi_unlock(&ep->lock);
 	return ret;
 }
@@ -219,9 +187,10 @@ static ssize_t many(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const struct 
 {
 	struct fi_rma_iov rma_iov = { .addr = remote, .key = key };
 	struct vrb_rdm *ep = vrb_rdm(fid);
-	const struct rma rma = {
-		kind, iov, desc, count, addr, &rma_iov, 1, context, default_flags(ep), 0
-	};
+	const struct rma rma = { kind,	iov,	 desc,
+				 count, addr,	 &rma_iov,
+				 1,	context, vrb_rdm_tx_flags(ep, DEFAULTS),
+				 0 };
 
 	if (count > VRB_PROTO_IOV || (count && !iov) || !sum(iov, count, &rma_iov.len))
 		return -FI_EINVAL;
@@ -235,17 +204,16 @@ static ssize_t msg(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const struct f
 
 	if (!msg)
 		return -FI_EINVAL;
-	return transfer(ep,
-			&(struct rma){ kind, msg->msg_iov, msg->desc, msg->iov_count, msg->addr,
-				       msg->rma_iov, msg->rma_iov_count, msg->context,
-				       flags | (ep->tx_selective ? 0 : FI_COMPLETION), msg->data });
+	return transfer(ep, &(struct rma){ kind, msg->msg_iov, msg->desc, msg->iov_count, msg->addr,
+					   msg->rma_iov, msg->rma_iov_count, msg->context,
+					   vrb_rdm_msg_flags(ep, flags), msg->data });
 }
 
 static ssize_t rdm_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
 			uint64_t remote, uint64_t key, void *context)
 {
 	return one(fid, VRB_RDM_OP_READ, buf, len, desc, addr, remote, key, context,
-		   default_flags(vrb_rdm(fid)));
+		   vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS));
 }
 
 static ssize_t rdm_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -259,11 +227,51 @@ static ssize_t rdm_readmsg(struct fid_ep *fid, const struct fi_msg_rma *rma, uin
 	return msg(fid, VRB_RDM_OP_READ, rma, flags);
 }
 
+/* A small write when nothing is in its way. False: nothing was done. */
+static inline __attribute__((always_inline)) bool write_now(struct vrb_rdm *ep, const void *buf,
+							    size_t len, fi_addr_t addr,
+							    uint64_t remote, uint64_t key,
+							    void *context, uint64_t flags)
+{
+	struct ibv_send_wr *wr = &ep->write.wr;
+	struct vrb_rdm_peer *peer;
+	bool posted = false;
+
+	ofi_lock(&ep->lock);
+	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
+	if (__builtin_expect(peer && peer->direct && peer->proto.up && STAILQ_EMPTY(&peer->ops) &&
+				     vrb_flow_has_data_credit(&peer->proto.flow),
+			     1)) {
+		ep->write.sge.addr = (uintptr_t)buf;
+		ep->write.sge.length = (uint32_t)len;
+		wr->wr.rdma.remote_addr = remote;
+		wr->wr.rdma.rkey = (uint32_t)key;
+		wr->send_flags = IBV_SEND_INLINE;
+		posted = !vrb_rdm_link_post(peer->link, wr, flags, context, NULL);
+		if (__builtin_expect(posted, 1))
+			vrb_flow_take(&peer->proto.flow);
+	}
+	ofi_unlock(&ep->lock);
+	return posted;
+}
+
+static __attribute__((noinline)) ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len,
+						   void *desc, fi_addr_t addr, uint64_t remote,
+						   uint64_t key, void *context)
+{
+	return one(fid, VRB_RDM_OP_WRITE, buf, len, desc, addr, remote, key, context,
+		   vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS));
+}
+
 static ssize_t rdm_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			 fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
-	return one(fid, VRB_RDM_OP_WRITE, buf, len, desc, addr, remote, key, context,
-		   default_flags(vrb_rdm(fid)));
+	struct vrb_rdm *ep = vrb_rdm(fid);
+
+	if (len < ep->write.end && len && buf && !(key >> 32) &&
+	    write_now(ep, buf, len, addr, remote, key, context, ep->write.flags))
+		return 0;
+	return write_one(fid, buf, len, desc, addr, remote, key, context);
 }
 
 static ssize_t rdm_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -280,6 +288,11 @@ static ssize_t rdm_writemsg(struct fid_ep *fid, const struct fi_msg_rma *rma, ui
 static ssize_t rdm_inject_write(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
 				uint64_t remote, uint64_t key)
 {
+	struct vrb_rdm *ep = vrb_rdm(fid);
+
+	if (len <= ep->inline_max && len && buf && !(key >> 32) &&
+	    write_now(ep, buf, len, addr, remote, key, NULL, FI_RMA | FI_WRITE | VRB_SILENT))
+		return 0;
 	return one(fid, VRB_RDM_OP_WRITE, buf, len, NULL, addr, remote, key, NULL, FI_INJECT);
 }
 
@@ -300,7 +313,7 @@ static ssize_t rdm_writedata(struct fid_ep *fid, const void *buf, size_t len, vo
 			     void *context)
 {
 	return with_data(fid, buf, len, desc, data, addr, remote, key, context,
-			 default_flags(vrb_rdm(fid)));
+			 vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS));
 }
 
 static ssize_t rdm_inject_writedata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,

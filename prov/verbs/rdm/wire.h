@@ -33,6 +33,7 @@
 
 #include <assert.h>
 #include <endian.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -182,7 +183,10 @@ void vrb_wire_get_region(const void *list, unsigned int i, struct vrb_wire_regio
 void vrb_wire_put_target(void *list, unsigned int i, const struct vrb_wire_target *target);
 void vrb_wire_get_target(const void *list, unsigned int i, struct vrb_wire_target *target);
 
-/* The fast way for a tagged message of one packet that has no flags else. */
+/*
+ * The fast way for a message of one packet that is tagged or not and has no flags else. Without a tag its
+ * header is the base alone.
+ */
 struct vrb_wire_plain {
 	struct vrb_wire_base base;
 	uint64_t tag;
@@ -190,33 +194,45 @@ struct vrb_wire_plain {
 
 static_assert(sizeof(struct vrb_wire_plain) == 16, "wire");
 
-static inline uint32_t vrb_wire_plain_word(void)
+static inline uint32_t vrb_wire_plain_word(bool tagged)
 {
-	return htole32(VRB_WIRE_VERSION | VRB_WIRE_EAGER << 8 | VRB_WIRE_TAGGED << 16);
+	return htole32((uint32_t)VRB_WIRE_VERSION | VRB_WIRE_EAGER << 8 |
+		       (tagged ? VRB_WIRE_TAGGED << 16 : 0));
+}
+
+static inline size_t vrb_wire_plain_header(bool tagged)
+{
+	return tagged ? sizeof(struct vrb_wire_plain) : sizeof(struct vrb_wire_base);
 }
 
 /* Returns the header's length. */
-static inline size_t vrb_wire_build_plain(struct vrb_wire_plain *plain, uint64_t tag)
+static inline size_t vrb_wire_build_plain(struct vrb_wire_plain *plain, bool tagged, uint64_t tag)
 {
-	uint32_t word = vrb_wire_plain_word();
+	uint32_t word = vrb_wire_plain_word(tagged);
 
 	memcpy(&plain->base, &word, sizeof(word));
 	plain->base.id = 0;
 	plain->tag = htole64(tag);
-	return sizeof(*plain);
+	return vrb_wire_plain_header(tagged);
 }
 
-/* Whether it is such a packet; its payload then begins at sizeof(struct vrb_wire_plain). */
-static inline int vrb_wire_is_plain(const void *bytes, size_t len, uint64_t *tag)
+/* Whether it is such a packet; its payload then begins at vrb_wire_plain_header(). */
+static inline bool vrb_wire_is_plain(const void *bytes, size_t len, bool tagged)
 {
 	uint32_t word;
 
-	if (len < sizeof(struct vrb_wire_plain))
-		return 0;
+	if (len < vrb_wire_plain_header(tagged))
+		return false;
 	memcpy(&word, bytes, sizeof(word));
-	memcpy(tag, (const uint8_t *)bytes + offsetof(struct vrb_wire_plain, tag), sizeof(*tag));
-	*tag = le64toh(*tag);
-	return word == vrb_wire_plain_word();
+	return word == vrb_wire_plain_word(tagged);
+}
+
+static inline uint64_t vrb_wire_plain_tag(const void *bytes)
+{
+	uint64_t tag;
+
+	memcpy(&tag, (const uint8_t *)bytes + offsetof(struct vrb_wire_plain, tag), sizeof(tag));
+	return le64toh(tag);
 }
 
 #endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Receives: the calls of fi_msg and fi_tagged that post, probe and claim. */
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include "carry.h"
+#include "cq.h"
+#include "peer.h"
+#include "progress.h"
+#include "recv.h"
+
+#define RX_FLAGS    (FI_COMPLETION | FI_MORE)
+#define PROBE_FLAGS (FI_PEEK | FI_CLAIM | FI_DISCARD)
+
+struct receive {
+	const struct iovec *iov;
+	size_t count;
+	fi_addr_t addr;
+	uint64_t tag, ignore;
+	void *context;
+	uint64_t flags; /* FI_COMPLETION where an entry is wanted */
+	bool tagged;
+};
+
+static uint64_t rx_flags(const struct vrb_rdm *ep)
+{
+	return ep->rx_op_flags | (ep->rx_selective ? 0 : FI_COMPLETION);
+}
+
+/* The peer's number, or any. With the lock held. */
+static int source_of(struct vrb_rdm *ep, fi_addr_t addr, uint32_t *src)
+{
+	struct vrb_rdm_peer *peer;
+	int err;
+
+	*src = VRB_MATCH_ANY;
+	if (addr == FI_ADDR_UNSPEC || !(ep->info->rx_attr->caps & FI_DIRECTED_RECV))
+		return 0;
+	peer = vrb_rdm_peer_of(ep, addr, &err);
+	if (!peer)
+		return err;
+	*src = peer->proto.src;
+	return 0;
+}
+
+static void fill_recv(struct vrb_rdm *ep, struct vrb_rdm_recv *recv, const struct receive *receive)
+{
+	struct vrb_proto_recv *proto = &recv->proto;
+
+	proto->match.context = receive->context;
+	proto->match.sticky = receive->flags & FI_MULTI_RECV;
+	proto->count = (uint8_t)receive->count;
+	memcpy(proto->iov, receive->iov, receive->count * sizeof(*receive->iov));
+	proto->space = receive->tagged ? VRB_PROTO_TAGGED : VRB_PROTO_UNTAGGED;
+	proto->min_free = ep->min_multi_recv;
+	recv->flags = FI_RECV | (receive->tagged ? FI_TAGGED : FI_MSG) |
+		      (receive->flags & FI_MULTI_RECV) |
+		      (receive->flags & FI_COMPLETION ? 0 : VRB_SILENT);
+}
+
+/* With the lock held. */
+static ssize_t post(struct vrb_rdm *ep, const struct receive *receive)
+{
+	struct vrb_rdm_recv *recv;
+	uint32_t src;
+	int ret;
+
+	ret = source_of(ep, receive->addr, &src);
+	if (ret)
+		return ret;
+	recv = vrb_rdm_recv_get(ep);
+	if (!recv)
+		return -FI_EAGAIN;
+	fill_recv(ep, recv, receive);
+	vrb_proto_recv_post(&ep->proto, &recv->proto, src, receive->tag, receive->ignore);
+	return 0;
+}
+
+static ssize_t receive_any(struct vrb_rdm *ep, const struct receive *receive, uint64_t allowed)
+{
+	size_t i;
+	ssize_t ret;
+
+	if (receive->flags & ~allowed)
+		return -FI_EBADFLAGS;
+	if (receive->count > VRB_PROTO_IOV || (receive->count && !receive->iov))
+		return -FI_EINVAL;
+	for (i = 0; i < receive->count; i++)
+		if (!receive->iov[i].iov_base && receive->iov[i].iov_len)
+			return -FI_EINVAL;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	ofi_lock(&ep->lock);
+	ret = post(ep, receive);
+	ofi_unlock(&ep->lock);
+	return ret;
+}
+
+enum post_state { POSTED, LOCKED, NOT_LOCKED };
+
+/*
+ * The common case: one buffer, of the class of the receive before, when no message waits. Unless POSTED
+ * nothing was done. It calls no function, so that all is in registers; its caller releases the lock.
+ */
+static inline __attribute__((always_inline)) enum post_state
+post_now(struct vrb_rdm *ep, bool tagged, void *buf, size_t len, fi_addr_t addr, uint64_t tag,
+	 uint64_t ignore, void *context)
+{
+	uint64_t flags = ep->recv_flags[tagged];
+	uint32_t src = VRB_MATCH_ANY;
+	struct vrb_rdm_peer *peer;
+	struct vrb_rdm_recv *recv;
+
+	if (__builtin_expect(!buf || !flags || !ofi_trylock(&ep->lock), 0))
+		return NOT_LOCKED;
+	recv = SLIST_FIRST(&ep->free_recvs);
+	if (__builtin_expect(!recv, 0))
+		return LOCKED;
+	addr |= ep->undirected;
+	if (addr != FI_ADDR_UNSPEC) {
+		peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
+		if (__builtin_expect(!peer, 0))
+			return LOCKED;
+		src = peer->proto.src;
+	}
+	if (!vrb_match_post_now(&ep->proto.match[tagged], &recv->proto.match, src, tag, ignore))
+		return LOCKED;
+	SLIST_REMOVE_HEAD(&ep->free_recvs, link);
+	recv->flags = flags;
+	recv->proto.match.context = context;
+	recv->proto.iov[0].iov_base = buf;
+	recv->proto.iov[0].iov_len = recv->proto.len = len;
+	recv->proto.space = tagged ? VRB_PROTO_TAGGED : VRB_PROTO_UNTAGGED;
+	return POSTED;
+}
+
+static __attribute__((noinline)) ssize_t wake(struct vrb_rdm *ep)
+{
+	ofi_unlock_slow(&ep->lock);
+	return 0;
+}
+
+static __attribute__((noinline)) ssize_t receive_one(struct vrb_rdm *ep, void *buf, size_t len,
+						     fi_addr_t addr, uint64_t tag, uint64_t ignore,
+						     void *context, bool tagged,
+						     enum post_state state)
+{
+	struct iovec iov = { buf, len };
+
+	if (state == LOCKED)
+		ofi_unlock(&ep->lock);
+	return receive_any(
+		ep, &(struct receive){ &iov, 1, addr, tag, ignore, context, rx_flags(ep), tagged },
+		RX_FLAGS | (tagged ? 0 : FI_MULTI_RECV));
+}
+
+ssize_t vrb_rdm_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
+		      uint64_t tag, uint64_t ignore, void *context)
+{
+	struct vrb_rdm *ep = vrb_rdm(fid);
+	enum post_state state = post_now(ep, true, buf, len, addr, tag, ignore, context);
+
+	(void)desc;
+	if (__builtin_expect(state == POSTED, 1))
+		return __builtin_expect(ofi_release(&ep->lock), 1) ? 0 : wake(ep);
+	return receive_one(ep, buf, len, addr, tag, ignore, context, true, state);
+}
+
+ssize_t vrb_rdm_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
+		     void *context)
+{
+	struct vrb_rdm *ep = vrb_rdm(fid);
+	enum post_state state = post_now(ep, false, buf, len, addr, 0, 0, context);
+
+	(void)desc;
+	if (__builtin_expect(state == POSTED, 1))
+		return __builtin_expect(ofi_release(&ep->lock), 1) ? 0 : wake(ep);
+	return receive_one(ep, buf, len, addr, 0, 0, context, false, state);
+}
+
+ssize_t vrb_rdm_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+		       fi_addr_t addr, uint64_t tag, uint64_t ignore, void *context)
+{
+	struct vrb_rdm *ep = vrb_rdm(fid);
+
+	(void)desc;
+	return receive_any(
+		ep, &(struct receive){ iov, count, addr, tag, ignore, context, rx_flags(ep), true },
+		RX_FLAGS);
+}
+
+/* What FI_PEEK found, or that there is nothing. */
+static void report_probe(struct vrb_rdm *ep, const struct vrb_proto_in *in,
+			 const struct fi_msg_tagged *msg)
+{
+	struct ofi_cq_item item = {
+		.context = msg->context,
+		.flags = FI_TAGGED | FI_RECV,
+		.tag = msg->tag,
+	};
+
+	if (in) {
+		item.len = in->total;
+		item.tag = in->packet.tag;
+		item.data = in->packet.data;
+		item.src = vrb_rdm_peer_source((struct vrb_rdm_peer *)in->peer);
+		if (in->packet.flags & VRB_WIRE_DATA)
+			item.flags |= FI_REMOTE_CQ_DATA;
+	} else {
+		item.err = FI_ENOMSG;
+		item.olen = 0;
+	}
+	vrb_rdm_cq_put(ep->rx_cq, &item);
+}
+
+/* With the lock held. */
+static ssize_t peek(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct vrb_proto_in *in;
+	uint32_t src;
+	int ret;
+
+	ret = source_of(ep, msg->addr, &src);
+	if (ret)
+		return ret;
+	in = vrb_proto_peek(&ep->proto, true, src, msg->tag, msg->ignore);
+	report_probe(ep, in, msg);
+	if (in && (flags & FI_CLAIM))
+		vrb_match_claim(&ep->proto.match[1], &in->match, msg->context);
+	else if (in && (flags & FI_DISCARD))
+		vrb_proto_discard(in);
+	return 0;
+}
+
+/* With the lock held: the message that an earlier FI_PEEK | FI_CLAIM found. */
+static ssize_t take_claimed(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct receive receive = {
+		msg->msg_iov, msg->iov_count,	     msg->addr, msg->tag, msg->ignore,
+		msg->context, flags & FI_COMPLETION, true
+	};
+	struct ofi_cq_item item = { .context = msg->context,
+				    .flags = FI_TAGGED | FI_RECV,
+				    .src = FI_ADDR_NOTAVAIL };
+	struct vrb_rdm_recv *recv;
+
+	if (flags & FI_DISCARD) {
+		if (!vrb_proto_discard_claimed(&ep->proto, true, msg->context))
+			return -FI_EINVAL;
+		vrb_rdm_cq_put(ep->rx_cq, &item);
+		return 0;
+	}
+	recv = vrb_rdm_recv_get(ep);
+	if (!recv)
+		return -FI_EAGAIN;
+	fill_recv(ep, recv, &receive);
+	if (vrb_proto_recv_claimed(&ep->proto, &recv->proto, msg->context))
+		return 0;
+	vrb_rdm_recv_put(ep, recv);
+	return -FI_EINVAL;
+}
+
+static bool is_probe(uint64_t flags)
+{
+	return flags == FI_PEEK || flags == (FI_PEEK | FI_CLAIM) ||
+	       flags == (FI_PEEK | FI_DISCARD) || flags == FI_CLAIM ||
+	       flags == (FI_CLAIM | FI_DISCARD);
+}
+
+static ssize_t probe(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	ssize_t ret;
+
+	if ((flags & ~(RX_FLAGS | PROBE_FLAGS)) || !is_probe(flags & PROBE_FLAGS))
+		return -FI_EBADFLAGS;
+	if (msg->iov_count > VRB_PROTO_IOV || (msg->iov_count && !msg->msg_iov))
+		return -FI_EINVAL;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	vrb_rdm_progress(ep);
+	ofi_lock(&ep->lock);
+	ret = flags & FI_PEEK ? peek(ep, msg, flags) : take_claimed(ep, msg, flags);
+	ofi_unlock(&ep->lock);
+	return ret;
+}
+
+ssize_t vrb_rdm_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct vrb_rdm *ep = vrb_rdm(fid);
+
+	if (!msg)
+		return -FI_EINVAL;
+	flags |= ep->rx_selective ? 0 : FI_COMPLETION;
+	if (flags & PROBE_FLAGS)
+		return probe(ep, msg, flags);
+	return receive_any(ep,
+			   &(struct receive){ msg->msg_iov, msg->iov_count, msg->addr, msg->tag,
+					      msg->ignore, msg->context, flags, true },
+			   RX_FLAGS);
+}
+
+ssize_t vrb_rdm_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+		      fi_addr_t addr, void *context)
+{
+	struct vrb_rdm *ep = vrb_rdm(fid);
+
+	(void)desc;
+	return receive_any(
+		ep, &(struct receive){ iov, count, addr, 0, 0, context, rx_flags(ep), false },
+		RX_FLAGS | FI_MULTI_RECV);
+}
+
+ssize_t vrb_rdm_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct vrb_rdm *ep = vrb_rdm(fid);
+
+	if (!msg || ((flags & FI_MULTI_RECV) && msg->iov_count != 1))
+		return -FI_EINVAL;
+	flags |= ep->rx_selective ? 0 : FI_COMPLETION;
+	return receive_any(ep,
+			   &(struct receive){ msg->msg_iov, msg->iov_count, msg->addr, 0, 0,
+					      msg->context, flags, false },
+			   RX_FLAGS | FI_MULTI_RECV);
+}
+
+void vrb_rdm_set_recv_modes(struct vrb_rdm *ep)
+{
+	uint64_t flags;
+
+	ep->rx_op_flags &= (RX_FLAGS | FI_MULTI_RECV) & ~FI_MORE;
+	flags = rx_flags(ep);
+	ep->recv_flags[false] = ep->recv_flags[true] = 0;
+	if (flags & FI_MULTI_RECV)
+		return;
+	flags = FI_RECV | (flags & FI_COMPLETION ? 0 : VRB_SILENT);
+	ep->recv_flags[false] = flags | FI_MSG;
+	ep->recv_flags[true] = flags | FI_TAGGED;
+}

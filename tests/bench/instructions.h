@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the rows of tests/bench/instructions have in common. */
+#ifndef BENCH_INSTRUCTIONS_H
+#define BENCH_INSTRUCTIONS_H
+
+#include "pair.h"
+
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else /* the rows run, nothing is counted */
+#define CALLGRIND_ZERO_STATS
+#define CALLGRIND_TOGGLE_COLLECT
+#define CALLGRIND_DUMP_STATS_AT(name) (void)(name)
+#endif
+
+#define REPEAT 64
+#define BATCH  16
+#define SIZE   8
+
+struct row {
+	const char *name;
+	bool selective;
+	int operations;
+	void (*prepare)(struct pair *pair);
+	/* The part that counts. False when the completions were not all there. */
+	bool (*measure)(struct pair *pair);
+	void (*finish)(struct pair *pair);
+};
+
+/* The last has no name. */
+extern const struct row rdm_rows[];
+
+/* Lets the device finish what it does asynchronously. */
+void settle(void);
+void nothing(struct pair *pair);
+
+#endif
