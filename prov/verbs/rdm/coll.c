@@ -17,6 +17,7 @@
 #define MATCH_BITS  8u
 #define TICK_MS	    1
 #define TICK_MAX_MS 32
+#define SILENCE_MS  900 /* until a peer that is waited for is looked after */
 
 /* A message of the engine on its way. */
 struct vrb_rdm_xfer {
@@ -91,6 +92,15 @@ static bool net_arrived(void *arg, fi_addr_t from, uint64_t tag)
 	return in && in->state == VRB_PROTO_IN_WHOLE;
 }
 
+/* 0: no more. */
+static void set_tick(struct vrb_rdm_coll *coll, uint64_t ms)
+{
+	struct itimerspec spec = { .it_value = { .tv_nsec = (long)ms * 1000000 } };
+
+	coll->tick_ms = ms;
+	timerfd_settime(coll->tick.fd, 0, &spec, NULL);
+}
+
 static void fill_out(struct vrb_rdm_out *out, uint64_t tag, const void *buf, size_t len)
 {
 	struct vrb_proto_out *proto = &out->proto;
@@ -160,6 +170,8 @@ static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size
 	xfer->recv.count = 1;
 	xfer->recv.space = VRB_PROTO_COLLECTIVE;
 	peer->proto.awaited++;
+	if (!coll->tick_ms)
+		set_tick(coll, SILENCE_MS);
 	vrb_proto_recv_post(&coll->ep->proto, &xfer->recv, peer->proto.src, tag, 0);
 	return 0;
 }
@@ -284,19 +296,39 @@ void vrb_rdm_coll_lost(struct vrb_rdm_peer *peer, int err)
 	vrb_rdm_coll_run(ep);
 }
 
-static void set_tick(struct vrb_rdm_coll *coll, uint64_t ms)
-{
-	struct itimerspec spec = { .it_value = { .tv_nsec = (long)ms * 1000000 } };
-
-	coll->tick_ms = ms;
-	timerfd_settime(coll->tick.fd, 0, &spec, NULL);
-}
-
 void vrb_rdm_coll_attend(struct vrb_rdm_coll *coll)
 {
 	ofi_lock(&coll->ep->lock);
 	set_tick(coll, TICK_MS);
 	ofi_unlock(&coll->ep->lock);
+}
+
+/* A device that has to send finds out whether the peer is there. */
+static void ask(struct vrb_rdm_peer *peer)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
+
+	if (!peer->proto.up || !vrb_rdm_link_idle(peer->link) ||
+	    !vrb_flow_has_control_credit(&peer->proto.flow))
+		return;
+	if (!vrb_rdm_link_post(peer->link, &wr, (uint64_t)VRB_RDM_PROBE << VRB_RDM_KIND_SHIFT, NULL,
+			       NULL))
+		vrb_flow_take(&peer->proto.flow);
+}
+
+static void tick(struct vrb_rdm_coll *coll)
+{
+	struct vrb_rdm_xfer *xfer;
+
+	if (ofi_coll_forming(coll->engine)) {
+		vrb_rdm_poll(coll->ep);
+		set_tick(coll, coll->tick_ms < TICK_MAX_MS ? 2 * coll->tick_ms : TICK_MAX_MS);
+		return;
+	}
+	LIST_FOREACH (xfer, &coll->xfers, link)
+		if (!xfer->out)
+			ask(xfer->peer);
+	set_tick(coll, LIST_EMPTY(&coll->xfers) ? 0 : SILENCE_MS);
 }
 
 static void tick_ready(struct vrb_source *source)
@@ -308,10 +340,8 @@ static void tick_ready(struct vrb_source *source)
 
 	(void)!read(source->fd, &ticks, sizeof(ticks));
 	ofi_lock(&ep->lock);
-	if (!ep->closing && ofi_coll_forming(coll->engine)) {
-		vrb_rdm_poll(ep);
-		set_tick(coll, coll->tick_ms < TICK_MAX_MS ? 2 * coll->tick_ms : TICK_MAX_MS);
-	}
+	if (!ep->closing)
+		tick(coll);
 	ofi_unlock(&ep->lock);
 }
 

@@ -30,9 +30,9 @@ struct vrb_rdm_coll {
 	STAILQ_HEAD(, vrb_rdm_xfer) over;
 	bool running;
 	uint8_t name[VRB_RDM_COLL_NAME]; /* the endpoint's */
-	struct vrb_source
-		tick; /* while groups are formed, which does not wait for the application */
-	uint64_t tick_ms;
+	/* While groups are formed, which does not wait for the application, or peers are waited for. */
+	struct vrb_source tick;
+	uint64_t tick_ms; /* 0: not needed */
 };
 
 /* 0 or -FI_E*; the endpoint has none, ep->coll is NULL, if it was not asked for. Without the lock, as _fini. */
