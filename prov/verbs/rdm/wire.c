@@ -31,7 +31,7 @@ struct shape {
 	uint8_t flags; /* permitted */
 };
 
-#define OF_MESSAGE (VRB_WIRE_TAGGED | VRB_WIRE_DATA | VRB_WIRE_WANT_ACK | VRB_WIRE_COLLECTIVE)
+#define OF_MESSAGE (VRB_WIRE_TAGGED | VRB_WIRE_DATA | VRB_WIRE_WANT_ACK)
 
 static const struct shape shapes[VRB_WIRE_TYPES] = {
 	[VRB_WIRE_EAGER] = { "EAGER", HAS_TAG | HAS_PAYLOAD, OF_MESSAGE },
@@ -252,6 +252,14 @@ static enum vrb_wire_error check_meaning(const struct vrb_wire_packet *p)
 	}
 }
 
+/* The one way to have flags beyond the shape's. */
+static int is_collective(const struct vrb_wire_base *base)
+{
+	return base->flags == (VRB_WIRE_COLLECTIVE | VRB_WIRE_TAGGED) &&
+	       (base->type == VRB_WIRE_EAGER || base->type == VRB_WIRE_SEG_FIRST ||
+		base->type == VRB_WIRE_RTS);
+}
+
 enum vrb_wire_error vrb_wire_parse(const void *bytes, size_t len, struct vrb_wire_packet *packet)
 {
 	struct reader r = { .at = bytes, .left = len };
@@ -270,10 +278,7 @@ enum vrb_wire_error vrb_wire_parse(const void *bytes, size_t len, struct vrb_wir
 	if (base.type >= VRB_WIRE_TYPES || !shapes[base.type].name)
 		return VRB_WIRE_E_TYPE;
 	shape = &shapes[base.type];
-	if (base.flags & ~shape->flags)
-		return VRB_WIRE_E_FLAGS;
-	if (base.flags & VRB_WIRE_COLLECTIVE &&
-	    base.flags != (VRB_WIRE_COLLECTIVE | VRB_WIRE_TAGGED))
+	if (base.flags & ~shape->flags && !is_collective(&base))
 		return VRB_WIRE_E_FLAGS;
 	if (base.count && !(shape->has & HAS_LIST))
 		return VRB_WIRE_E_UNUSED;
