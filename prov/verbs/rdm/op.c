@@ -303,8 +303,8 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 			return;
 		ret = post(op);
 		if (ret == -FI_EAGAIN) {
-			/* What is under way is followed by another attempt. */
-			if (vrb_rdm_link_idle(peer->link))
+			/* Neither a credit nor an answer is waited for. */
+			if (vrb_flow_has_data_credit(&peer->proto.flow) && !peer->asked)
 				vrb_rdm_conn_starve(peer->ep);
 			return;
 		}
