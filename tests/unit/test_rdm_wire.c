@@ -182,7 +182,6 @@ static void test_collective(void **state)
 	const uint8_t good_flags = VRB_WIRE_COLLECTIVE | VRB_WIRE_TAGGED;
 	struct vrb_wire_packet p, out;
 	unsigned int type, flags;
-	uint64_t tag;
 	size_t len;
 
 	(void)state;

@@ -458,20 +458,23 @@ static __attribute__((noinline)) ssize_t read_arrived(struct vrb_rdm_cq *cq, str
 							      : read_rest(cq, ep, 0);
 }
 
-ssize_t vrb_rdm_read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n)
+static __attribute__((noinline)) ssize_t read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
+						      int n)
 {
-	size_t count;
+	size_t count = ep->sink.left;
 
-	if (__builtin_expect(n == 1 && ep->sink.at && !ep->sink.src, 1))
-		return ep->wc->wr_id & VRB_RDM_RX_BIT ? read_arrived(cq, ep) : read_retired(cq, ep);
-	if (!ep->sink.at) {
+	if (!ep->sink.at)
 		ep->sink.cq = VRB_RDM_NO_SINK;
-		vrb_rdm_polled(ep, n);
-		return read_rest(cq, ep, 0);
-	}
-	count = ep->sink.left;
 	vrb_rdm_polled(ep, n);
 	return read_rest(cq, ep, count - ep->sink.left);
+}
+
+/* It calls last what it calls, so that nothing is to be kept in registers. */
+ssize_t vrb_rdm_read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n)
+{
+	if (__builtin_expect(n != 1 || !ep->sink.at || ep->sink.src, 0))
+		return read_several(cq, ep, n);
+	return ep->wc->wr_id & VRB_RDM_RX_BIT ? read_arrived(cq, ep) : read_retired(cq, ep);
 }
 
 /* With the lock held. True when there was something. */
