@@ -53,6 +53,7 @@ static void *work(void *arg)
 {
 	uint64_t tag = (uintptr_t)arg << 32, out[MESSAGES], in[MESSAGES], end;
 	ssize_t ret;
+	bool some;
 	int i;
 
 	for (i = 0; i < MESSAGES; i++) {
@@ -67,7 +68,9 @@ static void *work(void *arg)
 	end = deadline();
 	while (__atomic_load_n(&received, __ATOMIC_ACQUIRE) < THREADS * MESSAGES ||
 	       __atomic_load_n(&sent, __ATOMIC_ACQUIRE) < THREADS * MESSAGES) {
-		if (read_one(0, &sent) | read_one(1, &received))
+		some = read_one(0, &sent);
+		some = read_one(1, &received) || some;
+		if (some)
 			end = deadline();
 		else
 			pause_until(end, "all messages");
