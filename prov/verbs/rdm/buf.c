@@ -231,11 +231,12 @@ static uint32_t chain(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_re
 
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
 {
-	struct ibv_recv_wr *first, *bad = NULL, *wr, *next;
+	struct ibv_recv_wr *first, *bad, *wr, *next;
 	struct vrb_rdm_rx *rx;
 	uint32_t n = chain(ring, ring->depth - ring->posted, &first);
 	int err = 0;
 
+	bad = first;
 	if (n)
 		err = ibv_post_srq_recv(ring->srq, first, &bad);
 	ring->posted += n;
