@@ -50,7 +50,7 @@ static bool post_recvs(struct pair *pair)
 	return true;
 }
 
-static bool post_sends(struct pair *pair)
+bool post_sends(struct pair *pair)
 {
 	struct side *a = &pair->a;
 	ssize_t ret = 0;

@@ -33,5 +33,7 @@ extern const struct row rdm_rows[];
 /* Lets the device finish what it does asynchronously. */
 void settle(void);
 void nothing(struct pair *pair);
+/* REPEAT times fi_send. */
+bool post_sends(struct pair *pair);
 
 #endif

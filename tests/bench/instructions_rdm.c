@@ -119,18 +119,6 @@ static bool post_tinjects(struct pair *pair)
 	return true;
 }
 
-static bool post_sends(struct pair *pair)
-{
-	struct side *a = &pair->a;
-	ssize_t ret = 0;
-	int i;
-
-	for (i = 0; i < REPEAT; i++)
-		ret |= fi_send(a->ep, a->buf, SIZE, a->desc, a->to, &contexts[i]);
-	bench_check(pair->lib, ret, "fi_send");
-	return true;
-}
-
 static bool post_trecvs(struct pair *pair)
 {
 	struct side *b = &pair->b;

@@ -143,6 +143,10 @@ void sim_run(uint64_t seed, const struct sim_options *options);
  * is sent, SIM_PACKET bytes at most; 0 ends it.
  */
 void sim_run_hostile(uint64_t seed, size_t (*packet)(uint8_t *bytes));
+/* Everything that the endpoint has posted completes, as if the peer's device did what it is told. */
+void sim_complete_all(struct sim_qp *qp);
+/* The hostile peer goes: nothing of it is left. */
+void sim_end_hostile(struct sim_qp *qp);
 /* One that is nearly right. */
 size_t sim_malign_packet(uint8_t *bytes);
 /* The endpoint has nothing any more. */

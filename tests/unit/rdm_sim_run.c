@@ -291,12 +291,22 @@ void sim_run(uint64_t seed, const struct sim_options *options)
 		sim_check_quiet(sim_endpoint_at(i));
 }
 
-/* Everything that the endpoint has posted completes, as if the peer's device did what it is told. */
-static void complete_all(struct sim_qp *qp)
+void sim_complete_all(struct sim_qp *qp)
 {
 	qp->moved = qp->posted;
 	while (sim_qp_see(qp))
 		qp->moved = qp->posted;
+}
+
+void sim_end_hostile(struct sim_qp *qp)
+{
+	struct sim_endpoint *ep = sim_endpoint_at(qp->from);
+
+	vrb_proto_peer_down(&qp->peer, FI_ECONNABORTED);
+	sim_complete_all(qp);
+	vrb_proto_peer_purge(&qp->peer);
+	vrb_proto_cancel_all(&ep->proto);
+	sim_check_quiet(ep);
 }
 
 static void post_some(struct sim_endpoint *ep)
@@ -377,11 +387,7 @@ void sim_run_hostile(uint64_t seed, size_t (*packet)(uint8_t *bytes))
 		if (!kept)
 			buffer->used = false;
 		if (!qp->peer.up || sim_random(2))
-			complete_all(qp);
+			sim_complete_all(qp);
 	}
-	vrb_proto_peer_down(&qp->peer, FI_ECONNABORTED);
-	complete_all(qp);
-	vrb_proto_peer_purge(&qp->peer);
-	vrb_proto_cancel_all(&ep->proto);
-	sim_check_quiet(ep);
+	sim_end_hostile(qp);
 }

@@ -33,23 +33,10 @@ static int setup(void **state)
 	return 0;
 }
 
-static void complete_all(void)
-{
-	struct sim_qp *qp = &ep->qps[1];
-
-	do {
-		qp->moved = qp->posted;
-	} while (sim_qp_see(qp));
-}
-
 static int teardown(void **state)
 {
 	(void)state;
-	vrb_proto_peer_down(peer, FI_ECONNABORTED);
-	complete_all();
-	vrb_proto_peer_purge(peer);
-	vrb_proto_cancel_all(&ep->proto);
-	sim_check_quiet(ep);
+	sim_end_hostile(&ep->qps[1]);
 	return 0;
 }
 
@@ -160,7 +147,7 @@ static void test_withdraw_read(void **state)
 	assert_false(vrb_proto_recv_withdraw(peer, &recv->recv));
 	assert_false(vrb_proto_recv_withdraw(peer, &recv->recv));
 	assert_true(recv->used);
-	complete_all();
+	sim_complete_all(&ep->qps[1]);
 	assert_false(recv->used);
 	/* The last is what tells the sender. */
 	assert_int_equal(qp->posted, reads + 1);
@@ -190,7 +177,7 @@ static void test_send_from(void **state)
 	vrb_proto_peer_hold(peer, false);
 	assert_int_equal(qp->posted, 1);
 	assert_int_equal(qp->ring[0].bytes[qp->ring[0].len - 1], 2);
-	complete_all();
+	sim_complete_all(&ep->qps[1]);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -28,23 +28,10 @@ static int setup(void **state)
 	return 0;
 }
 
-static void complete_all(void)
-{
-	struct sim_qp *qp = &ep->qps[1];
-
-	do {
-		qp->moved = qp->posted;
-	} while (sim_qp_see(qp));
-}
-
 static int teardown(void **state)
 {
 	(void)state;
-	vrb_proto_peer_down(peer, FI_ECONNABORTED);
-	complete_all();
-	vrb_proto_peer_purge(peer);
-	vrb_proto_cancel_all(&ep->proto);
-	sim_check_quiet(ep);
+	sim_end_hostile(&ep->qps[1]);
 	return 0;
 }
 
@@ -151,7 +138,7 @@ static void test_acks(void **state)
 	assert_int_equal(come(about(VRB_WIRE_ACK, id), 0), VRB_WIRE_OK);
 	assert_true(o->msg >= 0);
 	assert_int_equal(come(about(VRB_WIRE_ACK, id), 0), VRB_WIRE_E_ID);
-	complete_all();
+	sim_complete_all(&ep->qps[1]);
 	assert_true(o->msg < 0);
 	assert_int_equal(come(about(VRB_WIRE_ACK, id), 0), VRB_WIRE_E_ID);
 	plain = send(VRB_PROTO_TRANSMIT, 10);
@@ -170,7 +157,7 @@ static void test_read(void **state)
 	fin = about(VRB_WIRE_FIN, id);
 	fin.flags = VRB_WIRE_WRITTEN;
 	assert_int_equal(come(fin, 0), VRB_WIRE_E_ID);
-	complete_all();
+	sim_complete_all(&ep->qps[1]);
 	assert_true(o->msg >= 0);
 	assert_int_equal(come(about(VRB_WIRE_FIN, id), 0), VRB_WIRE_OK);
 	assert_true(o->msg < 0);
@@ -197,7 +184,7 @@ static void test_write(void **state)
 	assert_int_equal(come(cts(id, 500), 0), VRB_WIRE_E_ID);
 	assert_int_equal(come(about(VRB_WIRE_FIN, id), 0), VRB_WIRE_E_ID);
 	assert_int_equal(come(about(VRB_WIRE_ACK, id), 0), VRB_WIRE_E_ID);
-	complete_all();
+	sim_complete_all(&ep->qps[1]);
 	assert_int_equal(sim.writes, 5);
 	assert_int_equal(posted(0).type, VRB_WIRE_FIN);
 	assert_int_equal(posted(0).flags, VRB_WIRE_WRITTEN);
@@ -258,7 +245,7 @@ static void test_choice(void **state)
 			send(VRB_PROTO_TRANSMIT, cases[i].len);
 			assert_int_equal(posted(0).type, stop ? cases[i].stopped : cases[i].free);
 			vrb_proto_peer_down(peer, FI_ECONNABORTED);
-			complete_all();
+			sim_complete_all(&ep->qps[1]);
 			vrb_proto_peer_up(peer, 10, 2, SIM_EAGER);
 		}
 	}
@@ -314,7 +301,7 @@ static void test_reserve(void **state)
 	assert_int_equal(come(eager, 8), VRB_WIRE_OK);
 	assert_int_equal(ep->qps[1].posted, before + 1);
 	assert_int_equal(posted(0).type, VRB_WIRE_ACK);
-	complete_all();
+	sim_complete_all(&ep->qps[1]);
 	assert_int_equal(ep->qps[1].posted, before + 2);
 }
 
