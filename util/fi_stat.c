@@ -41,6 +41,8 @@ static int explain(pid_t pid, int err)
 		why = "it is another user's";
 	else if (err == -FI_EPROTO)
 		why = "its libfabric is of another version than this one";
+	else if (err == -FI_ENOSYS)
+		why = "the libfabric.so.1 that fi_stat itself has loaded is not weft";
 	fprintf(stderr, "fi_stat: process %d: %s\n", (int)pid, why);
 	return err;
 }

@@ -363,11 +363,16 @@ static void leave_all(void)
 
 void scene_close(bool check)
 {
+	struct part *part;
+
+	leave_all(); /* and with the teams what is under way, which uses the parts */
 	for (size_t i = 0; i < scene.net->count; i++)
-		for (size_t j = 0; j < scene.jobs; j++)
-			if (scene.part[i][j].started)
-				part_free(&scene.part[i][j], check && !scene.part[i][j].err);
-	leave_all();
+		for (size_t j = 0; j < scene.jobs; j++) {
+			part = &scene.part[i][j];
+			assert_true(!check || !part->started || part->done);
+			if (part->started)
+				part_free(part, part->done && !part->err);
+		}
 	for (size_t i = 0; i < scene.net->count; i++)
 		assert_true(scene.net->member[i].dead || scene.net->busy ||
 			    TAILQ_EMPTY(&scene.net->member[i].waiting));

@@ -115,12 +115,6 @@ static void members_die(void **state)
 		for (size_t i = 0; i < scene.net->count; i++)
 			for (size_t j = 0; j < JOBS; j++)
 				hit += scene.part[i][j].done && scene.part[i][j].err;
-		for (size_t i = 0; i < scene.net->count; i++)
-			for (size_t j = 0; j < JOBS; j++)
-				if (scene.part[i][j].started)
-					part_free(&scene.part[i][j],
-						  scene.part[i][j].done && !scene.part[i][j].err);
-		scene.jobs = 0;
 		scene_close(false);
 	}
 	assert_true(hit > 100);
