@@ -20,6 +20,7 @@
 enum { NEAREST = 5 };
 
 #define GETINFO_FLAGS (FI_SOURCE | FI_NUMERICHOST | FI_PROV_ATTR_ONLY | FI_RESCAN)
+#define OLDEST	      FI_VERSION(1, 0)
 
 struct request {
 	uint32_t version;
@@ -39,8 +40,7 @@ struct found {
 
 static int check_request(const struct request *req)
 {
-	if (FI_VERSION_LT(fi_version(), req->version) ||
-	    FI_VERSION_LT(req->version, FI_VERSION(1, 0))) {
+	if (FI_VERSION_LT(fi_version(), req->version)) {
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
 			"fi_getinfo: API version %u.%u requested, this library has 1.0 to %u.%u\n",
 			FI_MAJOR(req->version), FI_MINOR(req->version), FI_MAJOR(fi_version()),
@@ -286,6 +286,8 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	ret = check_request(&req);
 	if (ret)
 		return ret;
+	if (FI_VERSION_LT(version, OLDEST)) /* MPICH asks for 0.0 at first */
+		req.version = OLDEST;
 	if (hints && hints->fabric_attr)
 		req.prov_name = hints->fabric_attr->prov_name;
 	req.hints = ofi_hook_hints(hints, &unwrapped);

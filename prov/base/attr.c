@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Checks hints attribute by attribute, and narrows a match to them. */
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -264,13 +265,18 @@ static bool auth_key_size(const struct ask *ask, const void *have, const void *a
 	return miss_numbers(miss, has, wants);
 }
 
+/* Tag bits without fields, as those of our providers, serve every layout that is not wider. */
 static bool tag_format(const struct ask *ask, const void *have, const void *asked,
 		       enum fi_type type, struct ofi_miss *miss)
 {
+	uint64_t has = *(const uint64_t *)have, wants = *(const uint64_t *)asked;
+
 	(void)type;
-	if (!(ask->hints->caps & FI_TAGGED))
+	if (!(ask->hints->caps & FI_TAGGED) || wants <= (has | has >> 1))
 		return true;
-	return bits(ask, have, asked, FI_TYPE_MSG_ORDER, miss);
+	snprintf(miss->asked, sizeof(miss->asked), "0x%016" PRIx64, wants);
+	snprintf(miss->has, sizeof(miss->has), "at most 0x%016" PRIx64, has | has >> 1);
+	return false;
 }
 
 static bool is_legacy(uint32_t version, int asked)
@@ -536,6 +542,8 @@ static void narrow_ep(struct fi_ep_attr *ep, const struct fi_ep_attr *hints)
 		ep->tx_ctx_cnt = hints->tx_ctx_cnt;
 	if (hints->rx_ctx_cnt)
 		ep->rx_ctx_cnt = hints->rx_ctx_cnt;
+	if (ep->mem_tag_format && hints->mem_tag_format)
+		ep->mem_tag_format = hints->mem_tag_format;
 }
 
 void ofi_attr_narrow(uint32_t version, struct fi_info *info, const struct fi_info *hints)

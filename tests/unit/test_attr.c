@@ -121,6 +121,23 @@ static void test_ep(void **state)
 	expect(V1_17, "ep_attr->auth_key_size", "16", "at most 0");
 }
 
+/* Any layout of as many bits is served, and told back; without FI_TAGGED it is of no interest. */
+static void test_tag_format(void **state)
+{
+	(void)state;
+	have->caps |= FI_TAGGED;
+	have->ep_attr->mem_tag_format = 0xaaaaaa;
+	hints->ep_attr->mem_tag_format = 0x1000000;
+	expect_match(V1_17);
+	hints->caps = FI_TAGGED;
+	expect(V1_17, "ep_attr->mem_tag_format", "0x0000000001000000",
+	       "at most 0x0000000000ffffff");
+	hints->ep_attr->mem_tag_format = 0xf0f355;
+	expect_match(V1_17);
+	ofi_attr_narrow(V1_17, have, hints);
+	assert_int_equal(have->ep_attr->mem_tag_format, 0xf0f355);
+}
+
 static void test_caps_and_mode(void **state)
 {
 	(void)state;
@@ -368,6 +385,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_nothing_asked),  TEST(test_names),	      TEST(test_ep),
+		TEST(test_tag_format),	   TEST(test_contexts),	      TEST(test_flags),
 		TEST(test_caps_and_mode),  TEST(test_contexts),	      TEST(test_flags),
 		TEST(test_models),	   TEST(test_addr_format),    TEST(test_mr_mode),
 		TEST(test_mr_mode_legacy), TEST(test_no_domain_attr), TEST(test_counts),

@@ -77,7 +77,6 @@ static void test_arguments(void **state)
 	assert_int_equal(fi_getinfo(v, NULL, NULL, 0, NULL, NULL), -FI_EINVAL);
 	assert_int_equal(fi_getinfo(FI_VERSION(2, 7), NULL, NULL, 0, NULL, &info), -FI_ENOSYS);
 	assert_null(info);
-	assert_int_equal(fi_getinfo(0, NULL, NULL, 0, NULL, &info), -FI_ENOSYS);
 	assert_int_equal(fi_getinfo(v, NULL, NULL, 1, NULL, &info), -FI_EBADFLAGS);
 	assert_int_equal(fi_getinfo(v, NULL, NULL, FI_SOURCE, NULL, &info), -FI_EINVAL);
 	assert_int_equal(fi_getinfo(v, NULL, "7471", FI_SOURCE, NULL, &info), 0);
@@ -133,6 +132,17 @@ static void test_excluded(void **state)
 	assert_string_equal(info->fabric_attr->prov_name, "tcp");
 	fi_freeinfo(info);
 	TAILQ_FIRST(&fake_registry.list)->excluded = false;
+}
+
+/* Programs that ask for no version at all count as the oldest. */
+static void test_no_version(void **state)
+{
+	struct fi_info *info;
+
+	(void)state;
+	assert_int_equal(fi_getinfo(0, NULL, NULL, 0, NULL, &info), 0);
+	assert_int_equal(info->fabric_attr->api_version, FI_VERSION(1, 0));
+	fi_freeinfo(info);
 }
 
 static void test_older_provider(void **state)
@@ -261,6 +271,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_joined, start, stop),
 		cmocka_unit_test_setup_teardown(test_prov_name, start, stop),
 		cmocka_unit_test_setup_teardown(test_excluded, start, stop),
+		cmocka_unit_test_setup_teardown(test_no_version, start, stop),
 		cmocka_unit_test_setup_teardown(test_older_provider, start, stop),
 		cmocka_unit_test_setup_teardown(test_names_only, start, stop),
 		cmocka_unit_test_setup_teardown(test_errors, start, stop),
