@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Two reliable-datagram endpoints: open, each way that a message goes, RMA, an atomic, close. */
+/* Two reliable-datagram endpoints: open, each way that a message goes, RMA, an atomic, a fence, close. */
 #include "script.h"
 
 #include <stdio.h>
@@ -191,10 +191,26 @@ static int memory(struct rdm_script *s)
 	       complete(s, "waiting for an atomic", 1, 0);
 }
 
+/* A message behind a fence, and a write behind that. */
+static int fence(struct rdm_script *s)
+{
+	struct iovec iov = { s->in, 8 };
+	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = s->to[0], .tag = 3 };
+
+	return step(s, "fi_trecv",
+		    AGAIN(fi_trecv(s->ep[1], s->target, LEN, NULL, FI_ADDR_UNSPEC, 3, 0, NULL))) ||
+	       step(s, "fi_read",
+		    AGAIN(fi_read(s->ep[0], s->in, LEN, NULL, s->to[0], 0, KEY, NULL))) ||
+	       step(s, "fi_tsendmsg", AGAIN(fi_tsendmsg(s->ep[0], &msg, FI_FENCE))) ||
+	       step(s, "fi_write",
+		    AGAIN(fi_write(s->ep[0], s->out, 8, NULL, s->to[0], 0, KEY, NULL))) ||
+	       complete(s, "waiting for what is behind a fence", 3, 1);
+}
+
 static int transfer(struct rdm_script *s)
 {
 	return message(s, 0, 8) || sleep_once(s) || message(s, 1, 4000) || message(s, 0, 30000) ||
-	       message(s, 1, LEN) || unexpected(s) || memory(s);
+	       message(s, 1, LEN) || unexpected(s) || memory(s) || fence(s);
 }
 
 static void close_one(struct rdm_script *s, void *object)

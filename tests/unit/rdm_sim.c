@@ -76,17 +76,6 @@ static int find_unexpected(const struct sim_endpoint *ep, const struct sim_recv 
 	return -1;
 }
 
-/* What was sent to the peer before a fenced message is complete when that comes. */
-static void check_fence(int n)
-{
-	const struct sim_msg *msg = &sim.msgs[n];
-	int i;
-
-	for (i = 0; i < n && msg->fence; i++)
-		SIM_CHECK(sim.msgs[i].from != msg->from || sim.msgs[i].to != msg->to ||
-			  sim.msgs[i].done);
-}
-
 /* The first packet of a message comes: messages of a queue pair come in the order of their sends. */
 void sim_arrived(struct sim_qp *qp, const struct vrb_wire_packet *packet)
 {
@@ -102,7 +91,6 @@ void sim_arrived(struct sim_qp *qp, const struct vrb_wire_packet *packet)
 	SIM_CHECK(packet->tag == msg->tag);
 	SIM_CHECK(msg->len == (packet->total ? packet->total : packet->payload_len));
 	msg->arrived = true;
-	check_fence(n);
 	for (recv = ep->posted; recv && !fits(recv, msg); recv = recv->next)
 		;
 	if (!recv)
@@ -263,7 +251,6 @@ void sim_send(struct sim_endpoint *ep, int to)
 	o->out.level = msg->level;
 	o->out.tag = msg->tag;
 	o->out.data = (uint64_t)o->msg;
-	o->out.fence = msg->fence = !sim_random(8);
 	o->out.count = split(o->out.iov, o->bytes, msg->len);
 	qp->sent[qp->last++] = o->msg;
 	vrb_proto_send(&qp->peer, &o->out);

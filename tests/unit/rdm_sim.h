@@ -69,7 +69,6 @@ struct sim_msg {
 	uint8_t flags;
 	uint8_t level;
 	size_t len;
-	bool fence;
 	bool arrived, delivered, done;
 };
 

@@ -167,7 +167,6 @@ static void test_send_from(void **state)
 	o->out.index = 0;
 	o->out.level = VRB_PROTO_TRANSMIT;
 	o->out.flags = VRB_WIRE_TAGGED | VRB_WIRE_COLLECTIVE;
-	o->out.fence = false;
 	o->out.count = 1;
 	o->out.iov[0] = (struct iovec){ o->bytes, 20 };
 	memset(o->bytes, 1, 20);

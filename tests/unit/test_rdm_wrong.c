@@ -64,7 +64,6 @@ static struct sim_out *send(enum vrb_proto_level level, size_t len)
 	o->out.index = (uint32_t)(o - ep->outs);
 	o->out.level = (uint8_t)level;
 	o->out.flags = 0;
-	o->out.fence = false;
 	o->out.count = 1;
 	o->out.iov[0] = (struct iovec){ o->bytes, len };
 	vrb_proto_send(peer, &o->out);
@@ -240,6 +239,9 @@ static void test_choice(void **state)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (stop = 0; stop < 2; stop++) {
 			come(about(stop ? VRB_WIRE_STOP : VRB_WIRE_GO, 0), 0);
+			vrb_proto_peer_fence(peer, true);
+			assert_false(vrb_proto_may_bypass(peer, cases[i].len));
+			vrb_proto_peer_fence(peer, false);
 			assert_int_equal(vrb_proto_may_bypass(peer, cases[i].len),
 					 cases[i].len <= (stop ? VRB_PROTO_SMALL : SIM_EAGER));
 			send(VRB_PROTO_TRANSMIT, cases[i].len);

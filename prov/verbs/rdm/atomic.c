@@ -5,15 +5,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/reduce.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include "atomic.h"
 #include "carry.h"
-#include "note.h"
-#include "conn.h"
 #include "op.h"
-#include "prov/verbs/mr.h"
 
 #define ATOMIC_FLAGS                                                           \
 	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
@@ -36,23 +32,13 @@ struct atomic {
 	uint64_t flags;
 };
 
-static bool is_swap(enum fi_op op)
-{
-	return op >= FI_CSWAP && op <= FI_MSWAP;
-}
-
-static bool is_defined(enum fi_datatype datatype, enum fi_op op)
-{
-	return is_swap(op) ? !!ofi_swap_find(datatype, op) : !!ofi_reduce_find(datatype, op);
-}
-
 size_t vrb_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_op op)
 {
 	size_t size = ofi_datatype_size(datatype);
 
-	if (!size || !is_defined(datatype, op))
+	if (!size || !vrb_rdm_atomic_is_defined(datatype, op))
 		return 0;
-	return payload / size / (is_swap(op) ? 2 : 1);
+	return payload / size / (vrb_rdm_atomic_is_swap(op) ? 2 : 1);
 }
 
 static size_t elements(const struct fi_ioc *ioc, size_t count)
@@ -113,6 +99,24 @@ static size_t to_iov(struct iovec *iov, const struct fi_ioc *ioc, size_t count, 
 	return count;
 }
 
+/* Behind a fence: from where they will be copied, which is kept behind them. */
+static bool keep_late(struct vrb_rdm_op *op, const struct atomic *a)
+{
+	size_t align = _Alignof(struct iovec), count = a->count + a->compare_count;
+	size_t room = (op->operands_len + align - 1) / align * align;
+	struct iovec *iov;
+
+	op->operands = malloc(room + count * sizeof(*iov));
+	if (!op->operands)
+		return false;
+	iov = (struct iovec *)((uint8_t *)op->operands + room);
+	to_iov(iov, a->buf, a->count, op->atomic.size);
+	to_iov(iov + a->count, a->compare, a->compare_count, op->atomic.size);
+	op->late = iov;
+	op->late_count = (uint8_t)count;
+	return true;
+}
+
 /* What to operate with, then what to compare with. */
 static bool copy_operands(struct vrb_rdm_op *op, const struct atomic *a, size_t len)
 {
@@ -122,6 +126,8 @@ static bool copy_operands(struct vrb_rdm_op *op, const struct atomic *a, size_t 
 	if (a->kind == VRB_WIRE_ATOMIC_READ)
 		return true;
 	op->operands_len = a->kind == VRB_WIRE_ATOMIC_COMPARE ? 2 * len : len;
+	if (__builtin_expect((op->fenced.fence || op->peer->gate) && !(a->flags & FI_INJECT), 0))
+		return keep_late(op, a);
 	op->operands = malloc(op->operands_len);
 	if (!op->operands)
 		return false;
@@ -143,7 +149,7 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 		return -FI_EAGAIN;
 	op->peer = peer;
 	op->kind = VRB_RDM_OP_ATOMIC;
-	op->fence = a->flags & FI_FENCE;
+	op->fenced.fence = a->flags & FI_FENCE;
 	op->context = a->context;
 	op->flags = FI_ATOMIC | (a->kind == VRB_WIRE_ATOMIC_WRITE ? FI_WRITE : FI_READ) |
 		    (a->flags & FI_COMPLETION ? 0 : VRB_SILENT);
@@ -214,104 +220,6 @@ enum vrb_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
 	if (!packet->status)
 		vrb_rdm_scatter(op->result, op->result_count, packet->payload, len);
 	vrb_rdm_op_answered(op, (int)packet->status);
-	return VRB_WIRE_OK;
-}
-
-/* The target's side. */
-
-static bool is_valid(const struct vrb_wire_packet *packet)
-{
-	const struct vrb_wire_atomic *a = &packet->atomic;
-	bool swap = is_swap((enum fi_op)a->op);
-
-	return a->size == ofi_datatype_size((enum fi_datatype)a->datatype) &&
-	       is_defined((enum fi_datatype)a->datatype, (enum fi_op)a->op) &&
-	       swap == (a->kind == VRB_WIRE_ATOMIC_COMPARE);
-}
-
-/* Where a target is in our memory; NULL when that is not the peer's to change. */
-static void *place_of(struct vrb_domain *domain, const struct vrb_wire_target *target, size_t size,
-		      uint64_t access)
-{
-	struct vrb_mr_place place;
-	uint64_t at, len;
-
-	if (!vrb_mr_find(domain, target->key, &place) || (place.access & access) != access ||
-	    __builtin_mul_overflow(target->count, size, &len))
-		return NULL;
-	at = place.base + target->addr;
-	if (at < place.start || at - place.start > place.len ||
-	    len > place.len - (at - place.start))
-		return NULL;
-	return (void *)(uintptr_t)at;
-}
-
-static uint64_t access_for(const struct vrb_wire_atomic *a)
-{
-	if (a->kind == VRB_WIRE_ATOMIC_READ)
-		return FI_REMOTE_READ;
-	return a->kind == VRB_WIRE_ATOMIC_WRITE ? FI_REMOTE_WRITE
-						: FI_REMOTE_READ | FI_REMOTE_WRITE;
-}
-
-static void apply(const struct vrb_wire_atomic *a, void *at, size_t count, const uint8_t *operand,
-		  const uint8_t *compare, uint8_t *old)
-{
-	enum fi_datatype datatype = (enum fi_datatype)a->datatype;
-	enum fi_op op = (enum fi_op)a->op;
-
-	if (a->kind != VRB_WIRE_ATOMIC_WRITE)
-		memcpy(old, at, count * a->size);
-	if (a->kind == VRB_WIRE_ATOMIC_COMPARE)
-		ofi_swap_find(datatype, op)(at, operand, compare, count);
-	else if (a->kind != VRB_WIRE_ATOMIC_READ)
-		ofi_reduce_find(datatype, op)(at, operand, count);
-}
-
-/* All targets are looked at before the first is changed. */
-static int perform(struct vrb_domain *domain, const struct vrb_wire_packet *packet, uint8_t *old)
-{
-	const struct vrb_wire_atomic *a = &packet->atomic;
-	const uint8_t *operand = packet->payload, *compare = operand + (size_t)a->count * a->size;
-	struct vrb_wire_target target[VRB_WIRE_REGIONS];
-	void *at[VRB_WIRE_REGIONS];
-	uint8_t i;
-
-	for (i = 0; i < packet->count; i++) {
-		vrb_wire_get_target(packet->list, i, &target[i]);
-		at[i] = place_of(domain, &target[i], a->size, access_for(a));
-		if (!at[i])
-			return FI_EKEYREJECTED;
-	}
-	ofi_lock(&domain->atomics);
-	for (i = 0; i < packet->count; i++) {
-		size_t len = target[i].count * a->size;
-
-		apply(a, at[i], target[i].count, operand, compare, old);
-		operand += len;
-		compare += len;
-		old += len;
-	}
-	ofi_unlock(&domain->atomics);
-	return 0;
-}
-
-enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
-					   const struct vrb_wire_packet *packet)
-{
-	const struct vrb_wire_atomic *a = &packet->atomic;
-	struct vrb_wire_packet rsp = { .type = VRB_WIRE_ATOMIC_RSP, .id = packet->id };
-	size_t len = a->kind == VRB_WIRE_ATOMIC_WRITE ? 0 : (size_t)a->count * a->size;
-	uint8_t *old = peer->ep->atomic_old;
-
-	if (!is_valid(packet) || len > peer->proto.eager)
-		rsp.status = FI_EOPNOTSUPP;
-	else
-		rsp.status = (uint32_t)perform(peer->ep->domain, packet, old);
-	if (!rsp.status)
-		vrb_rdm_note_atomic(peer->ep, packet);
-	if (!vrb_rdm_answer(peer, &rsp, old, rsp.status ? 0 : len))
-		vrb_rdm_conn_short(peer);
 	return VRB_WIRE_OK;
 }
 
@@ -524,7 +432,7 @@ static int valid(const struct vrb_rdm *ep, enum fi_datatype datatype, enum fi_op
 
 	if (!count)
 		return -FI_EINVAL;
-	if (!n || is_swap(op) != swap)
+	if (!n || vrb_rdm_atomic_is_swap(op) != swap)
 		return -FI_EOPNOTSUPP;
 	*count = n;
 	return 0;
@@ -577,7 +485,8 @@ int vrb_rdm_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum
 		return -FI_EINVAL;
 	if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED))
 		return -FI_EBADFLAGS;
-	if (!n || (flags & FI_TAGGED) || is_swap(op) != compare || (op == FI_ATOMIC_READ && !fetch))
+	if (!n || (flags & FI_TAGGED) || vrb_rdm_atomic_is_swap(op) != compare ||
+	    (op == FI_ATOMIC_READ && !fetch))
 		return -FI_EOPNOTSUPP;
 	attr->count = n;
 	attr->size = ofi_datatype_size(datatype);

@@ -2,10 +2,24 @@
 #ifndef VRB_RDM_ATOMIC_H
 #define VRB_RDM_ATOMIC_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <ofi/reduce.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_domain.h>
 #include "prov/verbs/prov.h"
 #include "wire.h"
+
+static inline bool vrb_rdm_atomic_is_swap(enum fi_op op)
+{
+	return op >= FI_CSWAP && op <= FI_MSWAP;
+}
+
+static inline bool vrb_rdm_atomic_is_defined(enum fi_datatype datatype, enum fi_op op)
+{
+	return vrb_rdm_atomic_is_swap(op) ? !!ofi_swap_find(datatype, op)
+					  : !!ofi_reduce_find(datatype, op);
+}
 
 /* Elements that fit a payload; 0 when the operation is not defined on the type. */
 size_t vrb_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_op op);

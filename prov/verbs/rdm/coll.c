@@ -107,7 +107,6 @@ static void fill_out(struct vrb_rdm_out *out, uint64_t tag, const void *buf, siz
 
 	proto->flags = VRB_WIRE_TAGGED | VRB_WIRE_COLLECTIVE;
 	proto->level = VRB_PROTO_TRANSMIT;
-	proto->fence = false;
 	proto->tag = tag;
 	proto->data = 0;
 	proto->iov[0] = (struct iovec){ (void *)(uintptr_t)buf, len };

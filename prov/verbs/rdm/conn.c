@@ -56,6 +56,7 @@ static void install(struct vrb_rdm_peer *peer)
 	peer->next = NULL;
 	peer->link = link;
 	peer->seen = 0;
+	peer->gate_set = false;
 	link->live = true;
 	peer->notes = link->notes;
 	peer->direct = peer->ep->prov_keys && !peer->notes;

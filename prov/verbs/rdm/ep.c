@@ -158,7 +158,8 @@ static bool is_drained(struct vrb_rdm *ep)
 	for (i = 0; i < ep->peer_count; i++) {
 		struct vrb_rdm_peer *peer = ep->peers[i];
 
-		if (!TAILQ_EMPTY(&peer->proto.outs) || !STAILQ_EMPTY(&peer->proto.flow.control))
+		if (!TAILQ_EMPTY(&peer->proto.outs) || peer->gate ||
+		    !STAILQ_EMPTY(&peer->proto.flow.control))
 			return false;
 		if (!peer->link || vrb_rdm_link_idle(peer->link))
 			continue;

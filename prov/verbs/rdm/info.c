@@ -8,7 +8,7 @@
 #include "prov/verbs/prov.h"
 #include "proto.h"
 
-#define TX_CAPS (FI_SEND | FI_READ | FI_WRITE)
+#define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
 #define RX_CAPS                                                                          \
 	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | \
 	 FI_SOURCE | FI_RMA_EVENT)

@@ -6,6 +6,7 @@
 #include <rdma/fi_tagged.h>
 #include "carry.h"
 #include "conn.h"
+#include "fence.h"
 #include "link.h"
 #include "msg.h"
 #include "peer.h"
@@ -78,7 +79,7 @@ static void fill_out(struct vrb_rdm_out *out, const struct send *send)
 	proto->flags = (uint8_t)((send->tagged ? VRB_WIRE_TAGGED : 0) |
 				 (send->flags & FI_REMOTE_CQ_DATA ? VRB_WIRE_DATA : 0));
 	proto->level = level_of(send->flags);
-	proto->fence = send->flags & FI_FENCE;
+	out->fenced.fence = send->flags & FI_FENCE;
 	proto->tag = send->tag;
 	proto->data = send->flags & FI_REMOTE_CQ_DATA ? send->data : 0;
 	proto->context = send->context;
@@ -107,8 +108,14 @@ static ssize_t queue(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 		vrb_rdm_out_put(ep, out);
 		return ret;
 	}
-	vrb_proto_send(&peer->proto, &out->proto);
-	return 0;
+	if (__builtin_expect(!out->fenced.fence && !peer->gate, 1)) {
+		vrb_proto_send(&peer->proto, &out->proto);
+		return 0;
+	}
+	ret = vrb_rdm_fence_out(peer, out);
+	if (ret)
+		vrb_rdm_out_put(ep, out);
+	return ret;
 }
 
 static ssize_t send_any(struct vrb_rdm *ep, const struct send *send)

@@ -7,6 +7,7 @@
 #include "carry.h"
 #include "coll.h"
 #include "conn.h"
+#include "fence.h"
 #include "note.h"
 #include "op.h"
 #include "progress.h"
@@ -174,7 +175,6 @@ static int post_rdma(struct vrb_rdm_op *op)
 	struct ibv_send_wr wr = {
 		.opcode = op->kind == VRB_RDM_OP_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
 		.sg_list = &sge,
-		.send_flags = op->fence ? IBV_SEND_FENCE : 0,
 	};
 
 	if (op->total) {
@@ -230,14 +230,6 @@ static int post(struct vrb_rdm_op *op)
 		op->owes = ret;
 	}
 	return ret;
-}
-
-/* Nothing before the operation is under way. */
-static bool fence_is_open(struct vrb_rdm_peer *peer)
-{
-	vrb_rdm_link_probe(peer->link, &peer->proto.flow);
-	return TAILQ_EMPTY(&peer->proto.outs) && TAILQ_EMPTY(&peer->answers) &&
-	       vrb_rdm_link_idle(peer->link);
 }
 
 /* 0, or -FI_EAGAIN. */
@@ -299,8 +291,11 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 	if (!peer->proto.up || !send_replies(peer) || peer->proto.held)
 		return;
 	while ((op = STAILQ_FIRST(&peer->ops))) {
-		if (op->fence && !op->posted && !fence_is_open(peer))
-			return;
+		if (op->kind == VRB_RDM_OP_GATE) {
+			if (!vrb_rdm_fence_open(peer))
+				return;
+			continue;
+		}
 		ret = post(op);
 		if (ret == -FI_EAGAIN) {
 			/* Neither a credit nor an answer is waited for. */
@@ -326,6 +321,12 @@ int vrb_rdm_op_start(struct vrb_rdm_op *op)
 		vrb_rdm_op_put(op);
 		return ret;
 	}
+	if (__builtin_expect(op->fenced.fence || peer->gate, 0)) {
+		ret = vrb_rdm_fence_op(peer, op);
+		if (ret)
+			vrb_rdm_op_put(op);
+		return ret;
+	}
 	STAILQ_INSERT_TAIL(&peer->ops, op, link);
 	if (first)
 		vrb_rdm_ops_pump(peer);
@@ -339,7 +340,10 @@ void vrb_rdm_ops_fail(struct vrb_rdm_peer *peer, int err)
 
 	while ((op = STAILQ_FIRST(&peer->ops))) {
 		STAILQ_REMOVE_HEAD(&peer->ops, link);
-		fail(op, err);
+		if (op->kind == VRB_RDM_OP_GATE)
+			vrb_rdm_fence_fail(peer, err);
+		else
+			fail(op, err);
 	}
 	while ((op = TAILQ_FIRST(&peer->answers)))
 		vrb_rdm_op_answered(op, err);

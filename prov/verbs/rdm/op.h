@@ -18,6 +18,7 @@ enum vrb_rdm_op_kind {
 	VRB_RDM_OP_WRITE,
 	VRB_RDM_OP_READ,
 	VRB_RDM_OP_ATOMIC,
+	VRB_RDM_OP_GATE, /* no operation: holds the place of peer->fenced */
 };
 
 /* A piece of the application's memory, and how the device may reach it. */
@@ -37,12 +38,12 @@ struct vrb_rdm_remote {
 
 struct vrb_rdm_op {
 	STAILQ_ENTRY(vrb_rdm_op) link; /* peer->ops */
-	TAILQ_ENTRY(vrb_rdm_op) wait;  /* peer->answers: an atomic's answer is to come */
+	struct vrb_rdm_fenced fenced;
+	TAILQ_ENTRY(vrb_rdm_op) wait; /* peer->answers: an atomic's answer is to come */
 	SLIST_ENTRY(vrb_rdm_op) unused;
 	uint32_t index; /* for ids */
 	uint16_t use;
 	uint8_t kind;
-	bool fence;
 	bool waiting;  /* in peer->answers */
 	bool has_data; /* for the target's completion queue */
 	bool owes;     /* a note, once all is posted */
@@ -66,6 +67,9 @@ struct vrb_rdm_op {
 	struct vrb_wire_atomic atomic;
 	void *operands; /* of an atomic, allocated */
 	size_t operands_len;
+	const struct iovec
+		*late; /* what the buffer or the operands are filled from behind a fence */
+	uint8_t late_count;
 };
 
 struct vrb_rdm_op *vrb_rdm_op_get(struct vrb_rdm *ep);

@@ -216,8 +216,6 @@ void vrb_proto_out_pump(struct vrb_proto_peer *peer)
 			vrb_proto_out_fail(out, out->err);
 			continue;
 		}
-		if (out->fence && out != TAILQ_FIRST(&peer->outs))
-			return;
 		if (!vrb_flow_has_data_credit(&peer->flow) || push(out))
 			return;
 	}

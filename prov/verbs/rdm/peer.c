@@ -83,6 +83,7 @@ static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_ad
 	STAILQ_INIT(&peer->ops);
 	TAILQ_INIT(&peer->answers);
 	STAILQ_INIT(&peer->replies);
+	STAILQ_INIT(&peer->fenced);
 	if (!tsearch(peer, &ep->peer_tree, compare_peers)) {
 		free(peer);
 		return NULL;

@@ -233,6 +233,9 @@ static __attribute__((noinline)) void take_packet(struct vrb_rdm_link *link, str
 		vrb_rdm_conn_malformed(link, vrb_wire_strerror(error));
 	if (!kept)
 		vrb_rdm_rx_put(&ep->rx, rx);
+	/* It may be the answer that a fence waits for. */
+	if (__builtin_expect(!STAILQ_EMPTY(&link->peer->ops), 0))
+		vrb_rdm_ops_pump(link->peer);
 }
 
 bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)

@@ -131,6 +131,11 @@ void vrb_proto_resume(struct vrb_proto *proto)
 						  offsetof(struct vrb_proto_peer, flow)));
 }
 
+static void set_clear(struct vrb_proto_peer *peer)
+{
+	peer->clear = peer->up && !peer->held && !peer->fenced;
+}
+
 void vrb_proto_peer_up(struct vrb_proto_peer *peer, uint32_t credits, uint32_t reserve,
 		       size_t eager)
 {
@@ -138,13 +143,21 @@ void vrb_proto_peer_up(struct vrb_proto_peer *peer, uint32_t credits, uint32_t r
 	peer->eager = vrb_proto_min(eager, peer->proto->config.eager);
 	peer->up = true;
 	peer->held = false;
+	set_clear(peer);
 	vrb_proto_progress(peer);
 }
 
 void vrb_proto_peer_hold(struct vrb_proto_peer *peer, bool hold)
 {
 	peer->held = hold;
+	set_clear(peer);
 	vrb_proto_progress(peer);
+}
+
+void vrb_proto_peer_fence(struct vrb_proto_peer *peer, bool fence)
+{
+	peer->fenced = fence;
+	set_clear(peer);
 }
 
 /* Who owes something does not any more. */
@@ -164,7 +177,7 @@ static void end(struct vrb_proto_peer *peer, int err, bool keep_waiting)
 {
 	struct vrb_proto_out *out, *next;
 
-	peer->up = false;
+	peer->up = peer->clear = false;
 	peer->epoch++;
 	vrb_flow_reset(&peer->flow, 0, 0);
 	forgive(peer);

@@ -90,7 +90,6 @@ struct vrb_proto_out {
 	uint8_t flags;		    /* VRB_WIRE_TAGGED, VRB_WIRE_DATA, VRB_WIRE_COLLECTIVE */
 	uint8_t level;
 	uint8_t count; /* of iov */
-	bool fence;    /* not before all earlier ones of the peer are complete */
 	uint64_t tag, data;
 	struct iovec iov[VRB_PROTO_IOV]; /* what it points to stays until completion */
 	void *context;
@@ -239,6 +238,8 @@ struct vrb_proto_peer {
 	uint32_t epoch;
 	bool up;
 	bool held;			     /* data wait although it is up */
+	bool fenced;			     /* the caller keeps sends back */
+	bool clear;			     /* up, neither held nor fenced */
 	uint32_t awaited;		     /* something is, the caller says: it is not idle */
 	size_t eager;			     /* the smaller one of both sides' */
 	TAILQ_HEAD(, vrb_proto_out) outs;    /* not complete, in order */
@@ -264,6 +265,8 @@ void vrb_proto_peer_down(struct vrb_proto_peer *peer, int err);
 bool vrb_proto_peer_idle(const struct vrb_proto_peer *peer);
 /* From now on what is to be sent waits; or no longer. */
 void vrb_proto_peer_hold(struct vrb_proto_peer *peer, bool hold);
+/* No packet may be sent past vrb_proto_send(), whatever the connection does; or it may again. */
+void vrb_proto_peer_fence(struct vrb_proto_peer *peer, bool fence);
 /*
  * The connection ends by agreement, the peer was idle when it was held: what waits does so for the next _up.
  * Should anything be under way nevertheless, it completes with err.
@@ -315,7 +318,7 @@ enum vrb_wire_error vrb_proto_packet(struct vrb_proto_peer *peer, struct vrb_pro
 /* For the hot path: a packet may be sent past vrb_proto_send(), with vrb_flow_take() by the caller. */
 static inline bool vrb_proto_may_bypass(const struct vrb_proto_peer *peer, size_t len)
 {
-	return peer->up && !peer->held && vrb_flow_clear(&peer->flow) &&
+	return peer->clear && vrb_flow_clear(&peer->flow) &&
 	       (!peer->flow.stopped || len <= VRB_PROTO_SMALL) && len <= peer->eager;
 }
 

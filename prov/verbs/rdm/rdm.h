@@ -35,11 +35,19 @@ struct vrb_rdm_link;
 struct vrb_rdm_peer;
 struct vrb_stx;
 
+/* An operation that waits in peer->fenced. */
+struct vrb_rdm_fenced {
+	STAILQ_ENTRY(vrb_rdm_fenced) link;
+	bool is_out; /* else a vrb_rdm_op */
+	bool fence;  /* for all that are before it; else for what the one before it waits for */
+};
+
 /* The operations of the application, and what they carry besides the protocol's part. */
 struct vrb_rdm_out {
 	struct vrb_proto_out proto; /* first */
-	uint64_t flags;		    /* of the completion, VRB_SILENT */
-	void *copy;		    /* the data of an injected message */
+	struct vrb_rdm_fenced fenced;
+	uint64_t flags; /* of the completion, VRB_SILENT */
+	void *copy;	/* the data of an injected message */
 	SLIST_ENTRY(vrb_rdm_out) link;
 };
 

@@ -61,6 +61,12 @@ static int check(const struct vrb_rdm *ep, const struct rma *rma, size_t *total)
 	return ep->enabled ? 0 : -FI_EOPBADSTATE;
 }
 
+/* What is before the operation may change what it is to write. */
+static bool is_late(const struct vrb_rdm_op *op, const struct rma *rma)
+{
+	return (op->fenced.fence || op->peer->gate) && !(rma->flags & FI_INJECT);
+}
+
 /* Small transfers go by a registered buffer of ours, also where the application gave none of its own. */
 static bool use_bounce(struct vrb_rdm_op *op, const struct rma *rma, size_t total)
 {
@@ -75,11 +81,15 @@ static bool use_bounce(struct vrb_rdm_op *op, const struct rma *rma, size_t tota
 		.lkey = op->bounce->lkey,
 	};
 	op->local_count = 1;
-	if (rma->kind == VRB_RDM_OP_WRITE) {
+	if (rma->kind == VRB_RDM_OP_WRITE && !is_late(op, rma)) {
 		vrb_rdm_gather(op->bounce->data, rma->iov, rma->count);
-	} else {
-		memcpy(op->result, rma->iov, rma->count * sizeof(*rma->iov));
-		op->result_count = (uint8_t)rma->count;
+		return true;
+	}
+	memcpy(op->result, rma->iov, rma->count * sizeof(*rma->iov));
+	op->result_count = (uint8_t)rma->count;
+	if (rma->kind == VRB_RDM_OP_WRITE) {
+		op->late = op->result;
+		op->late_count = op->result_count;
 	}
 	return true;
 }
@@ -134,7 +144,7 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 		return -FI_EAGAIN;
 	op->peer = peer;
 	op->kind = (uint8_t)rma->kind;
-	op->fence = rma->flags & FI_FENCE;
+	op->fenced.fence = rma->flags & FI_FENCE;
 	op->context = rma->context;
 	op->flags = FI_RMA | what | (rma->flags & FI_COMPLETION ? 0 : VRB_SILENT);
 	op->total = total;

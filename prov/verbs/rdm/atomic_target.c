@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Atomic operations that a peer asks for: performed under the domain's lock, and answered. */
+#include <string.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_errno.h>
+#include "atomic.h"
+#include "conn.h"
+#include "note.h"
+#include "op.h"
+#include "prov/verbs/mr.h"
+
+static bool is_valid(const struct vrb_wire_packet *packet)
+{
+	const struct vrb_wire_atomic *a = &packet->atomic;
+	bool swap = vrb_rdm_atomic_is_swap((enum fi_op)a->op);
+
+	return a->size == ofi_datatype_size((enum fi_datatype)a->datatype) &&
+	       vrb_rdm_atomic_is_defined((enum fi_datatype)a->datatype, (enum fi_op)a->op) &&
+	       swap == (a->kind == VRB_WIRE_ATOMIC_COMPARE);
+}
+
+/* Where a target is in our memory; NULL when that is not the peer's to change. */
+static void *place_of(struct vrb_domain *domain, const struct vrb_wire_target *target, size_t size,
+		      uint64_t access)
+{
+	struct vrb_mr_place place;
+	uint64_t at, len;
+
+	if (!vrb_mr_find(domain, target->key, &place) || (place.access & access) != access ||
+	    __builtin_mul_overflow(target->count, size, &len))
+		return NULL;
+	at = place.base + target->addr;
+	if (at < place.start || at - place.start > place.len ||
+	    len > place.len - (at - place.start))
+		return NULL;
+	return (void *)(uintptr_t)at;
+}
+
+static uint64_t access_for(const struct vrb_wire_atomic *a)
+{
+	if (a->kind == VRB_WIRE_ATOMIC_READ)
+		return FI_REMOTE_READ;
+	return a->kind == VRB_WIRE_ATOMIC_WRITE ? FI_REMOTE_WRITE
+						: FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
+static void apply(const struct vrb_wire_atomic *a, void *at, size_t count, const uint8_t *operand,
+		  const uint8_t *compare, uint8_t *old)
+{
+	enum fi_datatype datatype = (enum fi_datatype)a->datatype;
+	enum fi_op op = (enum fi_op)a->op;
+
+	if (a->kind != VRB_WIRE_ATOMIC_WRITE)
+		memcpy(old, at, count * a->size);
+	if (a->kind == VRB_WIRE_ATOMIC_COMPARE)
+		ofi_swap_find(datatype, op)(at, operand, compare, count);
+	else if (a->kind != VRB_WIRE_ATOMIC_READ)
+		ofi_reduce_find(datatype, op)(at, operand, count);
+}
+
+/* All targets are looked at before the first is changed. */
+static int perform(struct vrb_domain *domain, const struct vrb_wire_packet *packet, uint8_t *old)
+{
+	const struct vrb_wire_atomic *a = &packet->atomic;
+	const uint8_t *operand = packet->payload, *compare = operand + (size_t)a->count * a->size;
+	struct vrb_wire_target target[VRB_WIRE_REGIONS];
+	void *at[VRB_WIRE_REGIONS];
+	uint8_t i;
+
+	for (i = 0; i < packet->count; i++) {
+		vrb_wire_get_target(packet->list, i, &target[i]);
+		at[i] = place_of(domain, &target[i], a->size, access_for(a));
+		if (!at[i])
+			return FI_EKEYREJECTED;
+	}
+	ofi_lock(&domain->atomics);
+	for (i = 0; i < packet->count; i++) {
+		size_t len = target[i].count * a->size;
+
+		apply(a, at[i], target[i].count, operand, compare, old);
+		operand += len;
+		compare += len;
+		old += len;
+	}
+	ofi_unlock(&domain->atomics);
+	return 0;
+}
+
+enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
+					   const struct vrb_wire_packet *packet)
+{
+	const struct vrb_wire_atomic *a = &packet->atomic;
+	struct vrb_wire_packet rsp = { .type = VRB_WIRE_ATOMIC_RSP, .id = packet->id };
+	size_t len = a->kind == VRB_WIRE_ATOMIC_WRITE ? 0 : (size_t)a->count * a->size;
+	uint8_t *old = peer->ep->atomic_old;
+
+	if (!is_valid(packet) || len > peer->proto.eager)
+		rsp.status = FI_EOPNOTSUPP;
+	else
+		rsp.status = (uint32_t)perform(peer->ep->domain, packet, old);
+	if (!rsp.status)
+		vrb_rdm_note_atomic(peer->ep, packet);
+	if (!vrb_rdm_answer(peer, &rsp, old, rsp.status ? 0 : len))
+		vrb_rdm_conn_short(peer);
+	return VRB_WIRE_OK;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Operations that wait for all before them to be complete. */
+#include <rdma/fi_errno.h>
+#include "carry.h"
+#include "conn.h"
+#include "fence.h"
+#include "progress.h"
+
+static struct vrb_rdm_out *out_of(struct vrb_rdm_fenced *item)
+{
+	return (struct vrb_rdm_out *)((char *)item - offsetof(struct vrb_rdm_out, fenced));
+}
+
+static struct vrb_rdm_op *op_of(struct vrb_rdm_fenced *item)
+{
+	return (struct vrb_rdm_op *)((char *)item - offsetof(struct vrb_rdm_op, fenced));
+}
+
+static void submit_op(struct vrb_rdm_peer *peer, struct vrb_rdm_op *op)
+{
+	void *to = op->kind == VRB_RDM_OP_ATOMIC ? op->operands : op->local[0].addr;
+
+	if (op->late)
+		vrb_rdm_gather(to, op->late, op->late_count);
+	op->late = NULL;
+	STAILQ_INSERT_TAIL(&peer->ops, op, link);
+}
+
+static void submit(struct vrb_rdm_peer *peer, struct vrb_rdm_fenced *item)
+{
+	if (item->is_out)
+		vrb_proto_send(&peer->proto, &out_of(item)->proto);
+	else
+		submit_op(peer, op_of(item));
+}
+
+static bool is_quiet(const struct vrb_rdm_peer *peer)
+{
+	return TAILQ_EMPTY(&peer->proto.outs) && STAILQ_EMPTY(&peer->ops) &&
+	       TAILQ_EMPTY(&peer->answers) && (!peer->link || vrb_rdm_link_idle(peer->link));
+}
+
+static void set_gate(struct vrb_rdm_peer *peer)
+{
+	peer->gate_set = false;
+	STAILQ_INSERT_TAIL(&peer->ops, peer->gate, link);
+}
+
+static void remove_gate(struct vrb_rdm_peer *peer)
+{
+	vrb_rdm_op_put(peer->gate);
+	peer->gate = NULL;
+	vrb_proto_peer_fence(&peer->proto, false);
+}
+
+static bool make_gate(struct vrb_rdm_peer *peer)
+{
+	peer->gate = vrb_rdm_op_get(peer->ep);
+	if (!peer->gate)
+		return false;
+	peer->gate->kind = VRB_RDM_OP_GATE;
+	peer->gate->peer = peer;
+	vrb_proto_peer_fence(&peer->proto, true);
+	set_gate(peer);
+	return true;
+}
+
+static int add(struct vrb_rdm_peer *peer, struct vrb_rdm_fenced *item)
+{
+	if (!peer->gate && is_quiet(peer)) {
+		submit(peer, item);
+		vrb_rdm_ops_pump(peer);
+		return 0;
+	}
+	if (!peer->gate && !make_gate(peer))
+		return -FI_EAGAIN;
+	STAILQ_INSERT_TAIL(&peer->fenced, item, link);
+	if (STAILQ_FIRST(&peer->ops) == peer->gate)
+		vrb_rdm_ops_pump(peer);
+	return 0;
+}
+
+int vrb_rdm_fence_out(struct vrb_rdm_peer *peer, struct vrb_rdm_out *out)
+{
+	out->fenced.is_out = true;
+	return add(peer, &out->fenced);
+}
+
+int vrb_rdm_fence_op(struct vrb_rdm_peer *peer, struct vrb_rdm_op *op)
+{
+	return add(peer, &op->fenced);
+}
+
+/* What was posted before the gate is complete; work requests for the peer's sake may be behind it. */
+static bool has_passed(struct vrb_rdm_peer *peer)
+{
+	struct vrb_rdm_link *link = peer->link;
+
+	if (!TAILQ_EMPTY(&peer->proto.outs) || !TAILQ_EMPTY(&peer->answers))
+		return false;
+	if (!peer->gate_set) {
+		peer->gate_set = true;
+		peer->gate_at = link->head;
+	}
+	if ((int32_t)(link->tail - peer->gate_at) >= 0)
+		return true;
+	vrb_rdm_link_probe(link, &peer->proto.flow);
+	if (link->slots[(link->head - 1) & link->mask].flags & VRB_SILENT)
+		vrb_rdm_conn_starve(peer->ep);
+	return false;
+}
+
+bool vrb_rdm_fence_open(struct vrb_rdm_peer *peer)
+{
+	struct vrb_rdm_fenced *item;
+
+	if (!has_passed(peer))
+		return false;
+	STAILQ_REMOVE_HEAD(&peer->ops, link);
+	item = STAILQ_FIRST(&peer->fenced);
+	do {
+		STAILQ_REMOVE_HEAD(&peer->fenced, link);
+		submit(peer, item);
+		item = STAILQ_FIRST(&peer->fenced);
+	} while (item && !item->fence);
+	if (item)
+		set_gate(peer);
+	else
+		remove_gate(peer);
+	return true;
+}
+
+void vrb_rdm_fence_fail(struct vrb_rdm_peer *peer, int err)
+{
+	struct vrb_rdm_fenced *item;
+	struct vrb_rdm_out *out;
+
+	remove_gate(peer);
+	while ((item = STAILQ_FIRST(&peer->fenced))) {
+		STAILQ_REMOVE_HEAD(&peer->fenced, link);
+		if (!item->is_out) {
+			STAILQ_INSERT_TAIL(&peer->ops, op_of(item), link);
+			continue;
+		}
+		out = out_of(item);
+		vrb_rdm_complete_tx(peer->ep, out->proto.context, out->flags, err, 0);
+		vrb_rdm_out_put(peer->ep, out);
+	}
+}
