@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A mutex of one word whose uncontended lock and unlock are a handful of inlined instructions.
- * A contended lock sleeps in the kernel, so an oversubscribed host does not spin.
+ * A contended lock sleeps in the kernel, so an oversubscribed host does not spin. Nobody sleeps for ever, however
+ * many take it without pause.
  */
 #ifndef OFI_LOCK_H
 #define OFI_LOCK_H
@@ -9,7 +10,8 @@
 #include <stdbool.h>
 
 struct ofi_lock {
-	int word; /* 0 free, 1 held, 2 held with sleepers */
+	int word;    /* 0 free, 1 held, 2 held with sleepers, 3 handed to one that is starved */
+	int starved; /* threads that were overtaken too often, all in ofi_lock_slow() */
 };
 
 void ofi_lock_slow(struct ofi_lock *lock);
@@ -18,6 +20,7 @@ void ofi_unlock_slow(struct ofi_lock *lock);
 static inline void ofi_lock_init(struct ofi_lock *lock)
 {
 	__atomic_store_n(&lock->word, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&lock->starved, 0, __ATOMIC_RELAXED);
 }
 
 static inline bool ofi_trylock(struct ofi_lock *lock)

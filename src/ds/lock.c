@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The contended side of struct ofi_lock: sleeping on the word and waking one sleeper. */
+/*
+ * The contended side of struct ofi_lock: sleeping on the word and waking one sleeper. Who comes may overtake one
+ * that was woken, since it need not be waited for. Who was overtaken LOCK_PATIENCE times is handed the lock.
+ */
 #include <ofi/lock.h>
 
 #include <errno.h>
@@ -8,7 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LOCK_SLEEPERS = 2, LOCK_SPINS = 100 };
+enum { LOCK_FREE, LOCK_HELD, LOCK_SLEEPERS, LOCK_HANDED, LOCK_SPINS = 100, LOCK_PATIENCE = 3 };
+/* Whom a wake-up is for. */
+enum { LOCK_ANY = 1, LOCK_STARVED = 2 };
 
 static void cpu_relax(void)
 {
@@ -19,11 +24,11 @@ static void cpu_relax(void)
 #endif
 }
 
-static void futex(int *word, int op, int val)
+static void futex(int *word, int op, int val, int whom)
 {
 	int saved = errno;
 
-	syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, val, NULL, NULL, 0);
+	syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, val, NULL, NULL, whom);
 	errno = saved;
 }
 
@@ -39,17 +44,57 @@ static bool spin(struct ofi_lock *lock)
 	return false;
 }
 
-void ofi_lock_slow(struct ofi_lock *lock)
+static bool swap(struct ofi_lock *lock, int from, int to)
 {
-	if (spin(lock))
-		return;
-	/* Taken as "held with sleepers": others may sleep too, one wake-up too many is harmless. */
-	while (__atomic_exchange_n(&lock->word, LOCK_SLEEPERS, __ATOMIC_ACQUIRE) != 0)
-		futex(&lock->word, FUTEX_WAIT, LOCK_SLEEPERS);
+	return __atomic_compare_exchange_n(&lock->word, &from, to, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
 }
 
+/* Taken as "held with sleepers": others may sleep too, one wake-up too many is harmless. */
+static bool take(struct ofi_lock *lock, bool starved)
+{
+	return swap(lock, LOCK_FREE, LOCK_SLEEPERS) ||
+	       (starved && swap(lock, LOCK_HANDED, LOCK_SLEEPERS));
+}
+
+/* False: it is worth another try at once. True: it was let go since, to whoever came first. */
+static bool nap(struct ofi_lock *lock, bool starved)
+{
+	int seen = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
+
+	if (seen == LOCK_FREE || (seen == LOCK_HANDED && starved))
+		return false;
+	if (seen == LOCK_HELD) {
+		if (!swap(lock, LOCK_HELD, LOCK_SLEEPERS))
+			return false;
+		seen = LOCK_SLEEPERS;
+	}
+	futex(&lock->word, FUTEX_WAIT_BITSET, seen, starved ? LOCK_STARVED : LOCK_ANY);
+	return true;
+}
+
+void ofi_lock_slow(struct ofi_lock *lock)
+{
+	int late = 0;
+
+	if (spin(lock))
+		return;
+	while (!take(lock, late > LOCK_PATIENCE)) {
+		if (nap(lock, late > LOCK_PATIENCE) && ++late == LOCK_PATIENCE + 1)
+			__atomic_add_fetch(&lock->starved, 1, __ATOMIC_RELAXED);
+	}
+	if (late > LOCK_PATIENCE)
+		__atomic_sub_fetch(&lock->starved, 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * The word is not LOCK_FREE, so who is counted as starved stays so until it is handed the lock. One that is
+ * counted after we looked is woken as any other.
+ */
 void ofi_unlock_slow(struct ofi_lock *lock)
 {
-	__atomic_store_n(&lock->word, 0, __ATOMIC_RELEASE);
-	futex(&lock->word, FUTEX_WAKE, 1);
+	bool starved = __atomic_load_n(&lock->starved, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&lock->word, starved ? LOCK_HANDED : LOCK_FREE, __ATOMIC_RELEASE);
+	futex(&lock->word, FUTEX_WAKE_BITSET, 1, starved ? LOCK_STARVED : LOCK_STARVED | LOCK_ANY);
 }

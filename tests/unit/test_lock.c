@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The lock excludes, and nobody sleeps for ever. */
+/* The lock excludes, and nobody sleeps for ever, however greedy others are. */
 #include "unit.h"
 
+#include <dlfcn.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <unistd.h>
 #include <ofi/lock.h>
 
 enum { THREADS = 8, ROUNDS = 20000 };
@@ -49,11 +54,121 @@ static void test_trylock(void **state)
 	ofi_unlock(&lock);
 }
 
+/*
+ * Pollers take the lock again as soon as they released it, and while there is one who waits they keep it until that
+ * one sleeps. It comes too late each time that it is woken, unless the lock is kept for it: a pass.
+ */
+enum { POLLERS = 3, WAITS = 20, FEW = 8, MANY = 200 };
+
+static bool greedy, over;
+static int passes; /* of this wait */
+
+#define get(var)	__atomic_load_n(&(var), __ATOMIC_RELAXED)
+#define set(var, value) __atomic_store_n(&(var), value, __ATOMIC_RELAXED)
+
+/* The lock's futex: who was woken goes on when the lock is not free. */
+long syscall(long number, ...)
+{
+	static long (*real)(long number, ...);
+	long arg[6], ret;
+	va_list list;
+	int i;
+
+	va_start(list, number);
+	for (i = 0; i < 6; i++)
+		arg[i] = va_arg(list, long);
+	va_end(list);
+	if (!get(real))
+		set(real, (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"));
+	ret = get(real)(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+	while (get(greedy) && !get(lock.word) && (arg[1] & FUTEX_CMD_MASK) != FUTEX_WAKE_BITSET)
+		sched_yield();
+	return ret;
+}
+
+static void *poll_hard(void *arg)
+{
+	(void)arg;
+	while (!get(over)) {
+		if (!ofi_trylock(&lock))
+			continue;
+		while (get(greedy) && get(lock.word) != 2)
+			sched_yield();
+		if (get(greedy)) {
+			set(passes, passes + 1);
+			set(greedy, passes < MANY);
+		}
+		ofi_unlock(&lock);
+	}
+	return NULL;
+}
+
+static void test_fair_to_one(void **state)
+{
+	pthread_t threads[POLLERS];
+	int i, worst = 0;
+
+	(void)state;
+	ofi_lock_init(&lock);
+	for (i = 0; i < POLLERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, poll_hard, NULL), 0);
+	for (i = 0; i < WAITS; i++) {
+		set(greedy, true);
+		while (!get(lock.word))
+			sched_yield();
+		ofi_lock(&lock);
+		worst = passes > worst ? passes : worst;
+		passes = 0;
+		set(greedy, false);
+		ofi_unlock(&lock);
+	}
+	set(over, true);
+	for (i = 0; i < POLLERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_in_range(worst, 0, FEW);
+	assert_int_equal(lock.word, 0);
+	assert_int_equal(lock.starved, 0);
+}
+
+/* Each of several who sleep gets it, and one at a time. */
+static void *count_slowly(void *arg)
+{
+	int i;
+
+	(void)arg;
+	for (i = 0; i < ROUNDS / 100; i++) {
+		ofi_lock(&lock);
+		counter++;
+		sched_yield();
+		ofi_unlock(&lock);
+	}
+	return NULL;
+}
+
+static void test_fair_to_all(void **state)
+{
+	pthread_t threads[THREADS];
+	int i;
+
+	(void)state;
+	ofi_lock_init(&lock);
+	counter = 0;
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, count_slowly, NULL), 0);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(counter, THREADS * (ROUNDS / 100));
+	assert_int_equal(lock.word, 0);
+	assert_int_equal(lock.starved, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exclusion),
 		cmocka_unit_test(test_trylock),
+		cmocka_unit_test(test_fair_to_one),
+		cmocka_unit_test(test_fair_to_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
