@@ -38,8 +38,8 @@ struct fi_info *pair_hints(const struct lib *lib, const struct pair_options *opt
 }
 
 /* libfabric 1.x has FI_EP_RDM as a layer that is to be named. */
-static int find(const struct lib *lib, const struct pair_options *options, const char *service,
-		uint64_t flags, struct fi_info **info)
+int pair_find(const struct lib *lib, const struct pair_options *options, const char *service,
+	      uint64_t flags, struct fi_info **info)
 {
 	struct fi_info *hints = pair_hints(lib, options);
 	int ret = lib->getinfo(BENCH_API, options->address, service, flags, hints, info);
@@ -58,7 +58,7 @@ static struct fi_info *get_info(const struct lib *lib, const struct pair_options
 {
 	struct fi_info *info = NULL;
 
-	bench_check(lib, find(lib, options, service, flags, &info), "fi_getinfo");
+	bench_check(lib, pair_find(lib, options, service, flags, &info), "fi_getinfo");
 	return info;
 }
 
@@ -162,7 +162,7 @@ static void open_unconnected(struct pair *pair)
 bool pair_has(const struct lib *lib, const struct pair_options *options)
 {
 	struct fi_info *info = NULL;
-	int ret = find(lib, options, NULL, FI_SOURCE, &info);
+	int ret = pair_find(lib, options, NULL, FI_SOURCE, &info);
 
 	lib->freeinfo(info);
 	return !ret;

@@ -45,6 +45,9 @@ struct pair_options {
 
 /* Hints for an endpoint of the verbs provider; lib->freeinfo() frees them. */
 struct fi_info *pair_hints(const struct lib *lib, const struct pair_options *options);
+/* Discovery by them: 0 or -FI_E*. */
+int pair_find(const struct lib *lib, const struct pair_options *options, const char *service,
+	      uint64_t flags, struct fi_info **info);
 /* Whether the library has endpoints of the type, and of FI_EP_DGRAM those that need no prefix. */
 bool pair_has(const struct lib *lib, const struct pair_options *options);
 /* They end the program when something fails. */

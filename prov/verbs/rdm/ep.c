@@ -30,7 +30,8 @@
 #include "prov/verbs/stx.h"
 
 #define TX_BUFS	     1024u
-#define CQ_SHARE     16384 /* entries for the send queues of peers */
+#define CQ_SHARE     3072  /* entries for the send queues of peers, at first */
+#define CQ_MOST	     16384 /* the same where they can't become more */
 #define MATCH_BITS   10u
 #define RDMA_AT_ONCE 4
 #define DRAIN_MS     2000
@@ -47,8 +48,9 @@ static int open_queues(struct vrb_rdm *ep)
 {
 	struct ibv_srq_init_attr srq = { .srq_context = ep,
 					 .attr = { .max_wr = ep->rx.depth, .max_sge = 1 } };
-	int max = ep->domain->attr.max_cqe;
-	int size = (int)ep->rx.depth + CQ_SHARE < max ? (int)ep->rx.depth + CQ_SHARE : max;
+	bool iwarp = ep->domain->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+	int max = ep->domain->attr.max_cqe, share = iwarp ? CQ_MOST : CQ_SHARE;
+	int size = (int)ep->rx.depth + share < max ? (int)ep->rx.depth + share : max;
 
 	if (!ep->channel) {
 		ep->channel = ibv_create_comp_channel(ep->domain->ctx);
@@ -65,7 +67,8 @@ static int open_queues(struct vrb_rdm *ep)
 		ep->srq = ibv_create_srq(ep->domain->pd, &srq);
 	if (!ep->srq)
 		return failed("ibv_create_srq", errno);
-	ep->cq_room = (uint32_t)size - ep->rx.depth;
+	ep->cq_size = (uint32_t)size;
+	ep->cq_room = ep->cq_size - ep->rx.depth;
 	ep->rx.srq = ep->srq;
 	return vrb_rdm_rx_fill(&ep->rx);
 }

@@ -12,6 +12,8 @@
 
 #define RING_MAX 128u
 #define RING_MIN 8u
+#define CQ_LOW	 1024u /* room with which it is to grow */
+#define SHARES	 128u
 
 static int failed(const char *what, int err)
 {
@@ -20,12 +22,29 @@ static int failed(const char *what, int err)
 	return vrb_errno(err);
 }
 
-/* Of the room that is left in the CQ a new peer gets a quarter at most, so that there is some for many. */
-static uint32_t ring_size(const struct vrb_rdm *ep)
+/* Doubles the CQ, as far as the device goes; not every one can. */
+static void grow_cq(struct vrb_rdm *ep)
+{
+	uint32_t max = (uint32_t)ep->domain->attr.max_cqe;
+	uint32_t size = ep->cq_size < max / 2 ? 2 * ep->cq_size : max;
+
+	if (ep->cq_size >= max || ibv_resize_cq(ep->cq, (int)size)) {
+		ep->cq_fixed = true;
+		return;
+	}
+	ep->cq_room += size - ep->cq_size;
+	ep->cq_size = size;
+	ep->cq_fixed = size == max;
+}
+
+/* What is left of a CQ that can't grow is for many: the more there are the less each gets. */
+static uint32_t ring_size(struct vrb_rdm *ep)
 {
 	uint32_t size = RING_MAX;
 
-	while (size > RING_MIN && size > ep->cq_room / 4)
+	if (!ep->cq_fixed && ep->cq_room < CQ_LOW)
+		grow_cq(ep);
+	while (ep->cq_fixed && size > RING_MIN && size > ep->cq_room / SHARES)
 		size /= 2;
 	return size;
 }
@@ -38,7 +57,7 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 	if (size + 1 > ep->cq_room) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"connecting reliable datagrams: the device's completion queue is full; use "
-			"several endpoints\n");
+			"several endpoints, or bound their connections with FI_VERBS_MAX_CONN\n");
 		return NULL;
 	}
 	link = calloc(1, sizeof(*link));

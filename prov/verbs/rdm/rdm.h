@@ -155,6 +155,8 @@ struct vrb_rdm {
 	struct vrb_rdm_sink sink;	 /* of the thread that has the lock */
 	struct ibv_wc wc[VRB_RDM_BATCH]; /* what it polled */
 	uint32_t cq_room;     /* work requests that may still be added to the CQ's burden */
+	uint32_t cq_size;     /* as asked for */
+	bool cq_fixed;	      /* it can't grow any more */
 	unsigned int unacked; /* channel events */
 	struct ibv_srq *srq;
 

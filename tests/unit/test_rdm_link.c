@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What connections of reliable datagrams take of the completion queue. */
+#include "unit.h"
+#include <stdlib.h>
+#include "prov/verbs/rdm/link.h"
+#include "fake_verbs.h"
+
+enum { SHARE = 3072, RX = 512, MOST = 2000 };
+
+static struct vrb_rdm ep;
+static struct vrb_domain domain;
+static struct vrb_rdm_link *links[MOST];
+static unsigned int count;
+
+static int begin(void **state)
+{
+	(void)state;
+	fake_reset();
+	memset(&ep, 0, sizeof(ep));
+	memset(&domain, 0, sizeof(domain));
+	domain.ctx = &fake.ctx;
+	fake.attr.max_cqe = domain.attr.max_cqe = 32767;
+	ep.domain = &domain;
+	ep.cq_size = SHARE + RX;
+	ep.cq_room = SHARE;
+	ep.cq = ibv_create_cq(&fake.ctx, SHARE + RX, NULL, NULL, 0);
+	assert_non_null(ep.cq);
+	count = 0;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	while (count)
+		vrb_rdm_link_free(links[--count]);
+	assert_int_equal(ep.cq_room + RX, ep.cq_size);
+	ibv_destroy_cq(ep.cq);
+	fake_all_closed();
+	return 0;
+}
+
+/* As many as there is room for. */
+static void fill(void)
+{
+	struct vrb_rdm_link *link;
+
+	while (count < MOST && (link = vrb_rdm_link_new(&ep)))
+		links[count++] = link;
+}
+
+/* The queue never holds more than it has entries for. */
+static void check_burden(void)
+{
+	uint32_t i, sum = RX;
+
+	for (i = 0; i < count; i++) {
+		assert_true(links[i]->size >= 8 && links[i]->size <= 128);
+		sum += links[i]->size + 1;
+	}
+	assert_int_equal(sum + ep.cq_room, ep.cq_size);
+	assert_true(ep.cq_size <= (uint32_t)domain.attr.max_cqe);
+}
+
+static void grows_with_its_peers(void **state)
+{
+	(void)state;
+	fake.attr.max_cqe = domain.attr.max_cqe = 4194303;
+	fill();
+	assert_int_equal(count, MOST);
+	assert_int_equal(links[0]->size, 128);
+	assert_int_equal(links[MOST - 1]->size, 128);
+	assert_true(fake.resizes < 10);
+	check_burden();
+}
+
+static void has_room_for_500_on_a_small_device(void **state)
+{
+	(void)state;
+	fill();
+	assert_true(count >= 500 && count < MOST);
+	assert_int_equal(links[0]->size, 128);
+	assert_int_equal(links[count - 1]->size, 8);
+	check_burden();
+	/* One goes, one comes. */
+	vrb_rdm_link_free(links[--count]);
+	fill();
+	check_burden();
+}
+
+static void shares_what_does_not_grow(void **state)
+{
+	(void)state;
+	fake.resize_err = EOPNOTSUPP;
+	fill();
+	assert_true(count >= 100);
+	assert_int_equal(ep.cq_size, SHARE + RX);
+	assert_int_equal(fake.resizes, 1);
+	check_burden();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),
+		cmocka_unit_test_setup_teardown(has_room_for_500_on_a_small_device, begin, end),
+		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
