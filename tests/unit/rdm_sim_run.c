@@ -133,6 +133,7 @@ static void init_endpoint(int e)
 	for (i = 0; i < SIM_INS; i++) {
 		ep->ins[i].used = false;
 		ep->ins[i].in.index = (uint32_t)i;
+		ep->ins[i].in.cost = 64;
 	}
 }
 

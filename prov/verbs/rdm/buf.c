@@ -144,6 +144,7 @@ struct vrb_rdm_small *vrb_rdm_small_grow(struct vrb_rdm_rx_ring *ring)
 		return NULL;
 	for (i = 0; i < CHUNK_BUFS; i++) {
 		chunk[i].rx.ring = ring;
+		chunk[i].rx.in.cost = sizeof(chunk[i]);
 		chunk[i].rx.in.index = (ring->small_count + i) | VRB_RDM_SMALL_BIT;
 		if (i)
 			SLIST_INSERT_HEAD(&ring->free_small, &chunk[i], link);
@@ -169,6 +170,7 @@ static void set_rx(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx,
 		   const struct vrb_rdm_chunk *chunk, uint32_t i)
 {
 	rx->in.index = ring->count + i;
+	rx->in.cost = (uint32_t)ring->size;
 	rx->ring = ring;
 	rx->sge = (struct ibv_sge){
 		.addr = (uintptr_t)chunk->map + i * ring->size,

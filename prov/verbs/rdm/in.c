@@ -3,8 +3,6 @@
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
 
-enum { KEPT_COST = 64 }; /* what a kept message costs the budget, besides its bytes */
-
 static struct vrb_match *match_of(struct vrb_proto_in *in)
 {
 	uint8_t flags = in->packet.flags;
@@ -208,7 +206,7 @@ enum vrb_wire_error vrb_proto_in_message(struct vrb_proto_peer *peer, struct vrb
 	recv = find_recv(in);
 	if (!recv) {
 		keep(in, kept);
-		charge(in, KEPT_COST + in->packet.payload_len);
+		charge(in, in->cost + in->packet.payload_len);
 		vrb_match_queue(match_of(in), &in->match);
 		return VRB_WIRE_OK;
 	}
@@ -245,7 +243,7 @@ void vrb_proto_unexpected(struct vrb_proto_peer *peer, struct vrb_proto_in *in, 
 	in->state = VRB_PROTO_IN_WHOLE;
 	in->got = in->total;
 	keep(in, &kept);
-	if (charge(in, KEPT_COST + in->packet.payload_len))
+	if (charge(in, in->cost + in->packet.payload_len))
 		vrb_proto_progress(peer);
 	vrb_match_queue(&peer->proto->match[tagged], &in->match);
 }
@@ -272,7 +270,7 @@ enum vrb_wire_error vrb_proto_in_segment(struct vrb_proto_peer *peer, struct vrb
 	} else if (!message->sink) {
 		in->state = VRB_PROTO_IN_PART;
 		STAILQ_INSERT_TAIL(&message->parts, in, part);
-		charge(message, packet->payload_len);
+		charge(message, in->cost + packet->payload_len);
 		*kept = true;
 	}
 	message->got += packet->payload_len;

@@ -144,6 +144,7 @@ struct vrb_proto_in {
 	struct vrb_match_msg match; /* first */
 	struct vrb_proto_item item;
 	uint32_t index; /* for ops.in_at() */
+	uint32_t cost;	/* of the budget, while it is kept: its memory, which is the caller's */
 
 	uint8_t state;
 	bool sink;    /* without a receive: the bytes are dropped */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The memory of an endpoint, of a peer and of messages that nobody waits for is what fi_verbs(7) says, MEMORY OF RELIABLE
+ * DATAGRAMS: registered bytes, and those of the process.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "rdm_node.h"
+
+enum {
+	EPS = 8,
+	CHUNK = 32, /* buffers that are registered at once */
+	/* Of the manual page. */
+	ENDPOINT = 81920,
+	NOTE = 704, /* of a receive buffer */
+	PEER = 8192,
+	RING = 128,
+	LEN = 300,
+	TAG = 9,
+	SLACK = 1 << 17, /* of malloc, once */
+#ifdef __SANITIZE_ADDRESS__
+	TIMES = 3, /* and nobody looks too closely at freed memory, guards and shadows */
+#else
+	TIMES = 1,
+#endif
+};
+
+/* Bytes of a line of /proc/self/status, which has KiB. */
+static size_t status(const char *name)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	unsigned long kib = 0;
+	char line[128];
+
+	CHECK(file);
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name)))
+			EQUAL(sscanf(line + strlen(name), ": %lu", &kib), 1);
+	fclose(file);
+	return (size_t)kib * 1024;
+}
+
+static size_t number(const char *name)
+{
+	return (size_t)atol(need_env(name));
+}
+
+/* Receive buffers, registered by the chunk. */
+static size_t registered(void)
+{
+	size_t buffers = number("FI_VERBS_RDM_RX_BUFFERS");
+
+	return (buffers + CHUNK - 1) / CHUNK * CHUNK * number("FI_VERBS_RDM_BUFFER_SIZE");
+}
+
+/* Those pages that were touched: the last of a buffer is not always. */
+static size_t endpoint_bytes(void)
+{
+	return registered() + ENDPOINT + number("FI_VERBS_RDM_BUFFER_SIZE") +
+	       NOTE * (number("FI_VERBS_RDM_RX_BUFFERS") + CHUNK);
+}
+
+static void at_most(const char *what, size_t before, const char *name, size_t most)
+{
+	size_t now = status(name), grown = now > before ? now - before : 0;
+
+	printf("%s: %zu of %zu KiB\n", what, grown / 1024, most / 1024);
+	if (grown > most)
+		FAIL("%s: %zu bytes more, at most %zu", what, grown, most);
+}
+
+static void open_more(struct node *node, struct fid_ep **eps)
+{
+	size_t pinned = status("VmPin"), own = status("RssAnon");
+	unsigned int i;
+
+	for (i = 0; i < EPS; i++) {
+		OK(fi_endpoint(node->domain, node->info, &eps[i], NULL));
+		OK(fi_ep_bind(eps[i], &node->cq->fid, FI_TRANSMIT | FI_RECV));
+		OK(fi_ep_bind(eps[i], &node->av->fid, 0));
+		OK(fi_enable(eps[i]));
+	}
+	at_most("registered by endpoints", pinned, "VmPin", EPS * registered());
+	CHECK(status("VmPin") >= pinned + EPS * registered() / 2); /* it is what is measured */
+	at_most("endpoints", own, "RssAnon", TIMES * (EPS * endpoint_bytes() + SLACK));
+}
+
+/* A peer for each end of a connection. */
+static void connect_all(struct node *node, struct fid_ep **eps, fi_addr_t to)
+{
+	size_t pinned = status("VmPin"), own = status("RssAnon");
+	unsigned int i, failed = 0;
+	char byte = 0;
+
+	for (i = 0; i < EPS; i++) {
+		node_trecv(node, NULL, 0, TAG, NULL);
+		OK(fi_tsend(eps[i], &byte, 0, NULL, to, TAG, NULL));
+	}
+	node_reap(node, 2 * EPS, &failed);
+	EQUAL(failed, 0);
+	at_most("registered by peers", pinned, "VmPin", 0);
+	/* Objects of operations come by the chunk, of endpoints that had none. */
+	at_most("peers", own, "RssAnon", TIMES * (2 * EPS * PEER + EPS * 24576 + SLACK));
+}
+
+/* Of a few hundred bytes, each in a receive buffer. From some time on they are only announced, and complete when received. */
+static void unexpected(struct node *node, struct fid_ep *ep, fi_addr_t to)
+{
+	size_t limit = number("FI_VERBS_RDM_UNEXPECTED_SIZE"), pinned = status("VmPin");
+	size_t i, k, count = limit / LEN, done = 0, size = number("FI_VERBS_RDM_BUFFER_SIZE");
+	char bytes[LEN] = { 0 };
+	struct fi_cq_tagged_entry entry;
+	unsigned int failed = 0;
+	int err;
+
+	for (i = 0; i < count; i++) {
+		OK(fi_tsend(ep, bytes, sizeof(bytes), NULL, to, TAG, NULL));
+		for (k = 0; k < 200 && done <= i; k++)
+			done += node_poll(node, &entry, &err);
+	}
+	CHECK(done < count);
+	at_most("registered by unexpected messages", pinned, "VmPin",
+		limit + (RING + CHUNK) * size);
+	for (i = 0; i < count; i++)
+		node_trecv(node, bytes, sizeof(bytes), TAG, NULL);
+	node_reap(node, (unsigned int)(2 * count - done), &failed);
+	EQUAL(failed, 0);
+}
+
+static void test(void)
+{
+	struct fid_ep *eps[EPS];
+	struct node node;
+	fi_addr_t to;
+	int i;
+
+	node_open(&node, NULL);
+	to = node_know(&node, &node.name);
+	open_more(&node, eps);
+	connect_all(&node, eps, to);
+	if (number("FI_VERBS_RDM_UNEXPECTED_SIZE") <= 1 << 20)
+		unexpected(&node, eps[0], to);
+	for (i = 0; i < EPS; i++)
+		OK(fi_close(&eps[i]->fid));
+	node_close(&node);
+}
+
+static int with(const char *buffers, const char *size, const char *budget)
+{
+	setenv("FI_VERBS_RDM_RX_BUFFERS", buffers, 1);
+	setenv("FI_VERBS_RDM_BUFFER_SIZE", size, 1);
+	setenv("FI_VERBS_RDM_UNEXPECTED_SIZE", budget, 1);
+	printf("%s buffers of %s bytes\n", buffers, size);
+	fflush(stdout);
+	return run_test(test);
+}
+
+int main(void)
+{
+	int ret = with("96", "16384", "67108864");
+
+	return ret ? ret : with("32", "4096", "262144");
+}
