@@ -121,6 +121,34 @@ static void list_domain(const struct ofi_stats *stats, struct list *list)
 	add_counter(list, "device_events", stats, OFI_STATS_EVENTS);
 }
 
+/* A reliable-datagram endpoint. */
+static void list_ep(const struct ofi_stats *stats, struct list *list)
+{
+	uint64_t ended = ofi_stats_value(stats, OFI_STATS_CONNECTS_ENDED);
+	uint64_t made = ofi_stats_value(stats, OFI_STATS_CONNECTS);
+
+	add_counter(list, "sends", stats, OFI_STATS_SENDS);
+	add_counter(list, "send_bytes", stats, OFI_STATS_SEND_BYTES);
+	add_counter(list, "writes", stats, OFI_STATS_WRITES);
+	add_counter(list, "write_bytes", stats, OFI_STATS_WRITE_BYTES);
+	add_counter(list, "reads", stats, OFI_STATS_READS);
+	add_counter(list, "read_bytes", stats, OFI_STATS_READ_BYTES);
+	add_counter(list, "atomics", stats, OFI_STATS_ATOMICS);
+	add_counter(list, "atomic_bytes", stats, OFI_STATS_ATOMIC_BYTES);
+	add_counter(list, "tx_eagain", stats, OFI_STATS_EAGAIN);
+	add_counter(list, "tx_errors", stats, OFI_STATS_ERRORS);
+	add_counter(list, "fenced", stats, OFI_STATS_FENCED);
+	add_counter(list, "messages", stats, OFI_STATS_RECEIVES);
+	add_counter(list, "receive_bytes", stats, OFI_STATS_RECEIVE_BYTES);
+	add_counter(list, "unexpected", stats, OFI_STATS_UNEXPECTED);
+	add_counter(list, "unexpected_bytes", stats, OFI_STATS_UNEXPECTED_BYTES);
+	add_counter(list, "rx_errors", stats, OFI_STATS_RX_ERRORS);
+	add_counter(list, "connects", stats, OFI_STATS_CONNECTS);
+	add(list, "connections", minus(made, ended), true);
+	add_counter(list, "evictions", stats, OFI_STATS_EVICTIONS);
+	add_counter(list, "connect_failures", stats, OFI_STATS_CONNECTS_FAILED);
+}
+
 size_t ofi_stats_list(const struct ofi_stats *stats, struct fi_stats_item *items)
 {
 	struct list list = { .items = items };
@@ -131,6 +159,9 @@ size_t ofi_stats_list(const struct ofi_stats *stats, struct fi_stats_item *items
 		break;
 	case FI_CLASS_RX_CTX:
 		list_rx(stats, &list);
+		break;
+	case FI_CLASS_EP:
+		list_ep(stats, &list);
 		break;
 	case FI_CLASS_CQ:
 		list_cq(stats, &list);

@@ -39,22 +39,52 @@ static bool in_file(const struct reader *reader, size_t i, const struct ofi_stat
 	return !(at % 8) && at >= 0 && (uint64_t)at <= reader->files[i].size - 8;
 }
 
-static const struct ofi_stats *record_at(const struct reader *reader, size_t i, uint32_t slot)
-{
-	const struct ofi_stats *stats;
-
-	stats = (const struct ofi_stats *)(reader->files[i].base + (slot + 2UL) * OFI_STATS_SLOT) -
-		1;
-	if (!in_file(reader, i, stats, stats->head) || !in_file(reader, i, stats, stats->tail))
-		return NULL;
-	return stats;
-}
-
-static uint32_t used(const struct reader *reader, size_t i)
+static uint32_t small(const struct reader *reader, size_t i)
 {
 	uint32_t n = __atomic_load_n(&header_of(reader, i)->used, __ATOMIC_ACQUIRE);
 
 	return n < OFI_STATS_SLOTS ? n : OFI_STATS_SLOTS;
+}
+
+/* Objects of several slots; so many of *slots are in the file. */
+static uint32_t wide(const struct reader *reader, size_t i, uint32_t *slots)
+{
+	uint32_t n = __atomic_load_n(&header_of(reader, i)->wide_used, __ATOMIC_ACQUIRE);
+
+	*slots = __atomic_load_n(&header_of(reader, i)->wide, __ATOMIC_RELAXED);
+	if (!*slots || *slots > OFI_STATS_SLOTS)
+		return 0;
+	return n < OFI_STATS_SLOTS / *slots ? n : OFI_STATS_SLOTS / *slots;
+}
+
+static uint32_t used(const struct reader *reader, size_t i)
+{
+	uint32_t slots;
+
+	return small(reader, i) + wide(reader, i, &slots);
+}
+
+/* Slots behind the header, up to the end of an object's. */
+static size_t end_of(const struct reader *reader, size_t i, uint32_t object)
+{
+	uint32_t first = small(reader, i), slots, n = wide(reader, i, &slots);
+
+	if (object < first || object - first >= n)
+		return object + 1UL;
+	return OFI_STATS_SLOTS - (size_t)(object - first) * slots;
+}
+
+static const struct ofi_stats *record_at(const struct reader *reader, size_t i, uint32_t object)
+{
+	size_t end = end_of(reader, i, object);
+	const struct ofi_stats *stats;
+
+	if (end > OFI_STATS_SLOTS)
+		return NULL;
+	stats = (const struct ofi_stats *)(reader->files[i].base + (end + 1) * OFI_STATS_SLOT) - 1;
+	if (!in_file(reader, i, stats, stats->head) || !in_file(reader, i, stats, stats->tail))
+		return NULL;
+	return stats;
 }
 
 /* As an object's id, 0 stays 0. */

@@ -14,6 +14,8 @@ static const char *kind(const struct fi_stats_object *object)
 		return "domain";
 	case FI_CLASS_CQ:
 		return "cq";
+	case FI_CLASS_EP:
+		return "ep";
 	case FI_CLASS_TX_CTX:
 		return "ep-tx";
 	case FI_CLASS_RX_CTX:

@@ -32,7 +32,7 @@ static inline void ofi_stats_add_shared(struct ofi_stats *stats, int counter, ui
 void ofi_stats_forbid(void);
 /*
  * Zeroed memory, aligned, for an object that ends with its record. NULL when out of memory. Freed with
- * its record, which may be NULL.
+ * its record, which may be NULL. Objects larger than a slot are all of one size: others are not shown.
  */
 void *ofi_stats_alloc(size_t size);
 void ofi_stats_free(void *object, struct ofi_stats *stats);

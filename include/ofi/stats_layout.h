@@ -14,7 +14,7 @@
 
 #define OFI_STATS_FILE	  "libfabric-stats"
 #define OFI_STATS_MAGIC	  0x315441545349464fULL /* "OFISTAT1" */
-#define OFI_STATS_VERSION 1
+#define OFI_STATS_VERSION 2
 #define OFI_STATS_SLOT	  1024 /* a record, at its end, and what it is embedded in */
 #define OFI_STATS_SLOTS	  16384
 #define OFI_STATS_ALIGN	  64
@@ -44,6 +44,20 @@ enum {
 	OFI_STATS_COUNTERS = 24
 };
 
+/* Of a reliable-datagram endpoint, besides those before OFI_STATS_RNR. */
+enum {
+	OFI_STATS_SENDS = OFI_STATS_RNR,
+	OFI_STATS_RECEIVES,
+	OFI_STATS_RX_ERRORS,
+	OFI_STATS_UNEXPECTED,
+	OFI_STATS_UNEXPECTED_BYTES,
+	OFI_STATS_FENCED,
+	OFI_STATS_CONNECTS,
+	OFI_STATS_CONNECTS_ENDED,
+	OFI_STATS_CONNECTS_FAILED,
+	OFI_STATS_EVICTIONS,
+};
+
 struct ofi_stats {
 	uint32_t id; /* 0: not shown; atomic */
 	uint32_t fclass, group, domain;
@@ -58,7 +72,10 @@ struct ofi_stats {
 	uint64_t value[OFI_STATS_COUNTERS];
 } __attribute__((aligned(OFI_STATS_ALIGN)));
 
-/* Where the file begins; the slots follow from OFI_STATS_SLOT on. */
+/*
+ * Where the file begins; the slots follow from OFI_STATS_SLOT on. An object that is larger has `wide` slots in a row
+ * and its record at their end; these are taken from the last slot of the file down.
+ */
 struct ofi_stats_header {
 	uint64_t magic;
 	uint32_t version;
@@ -67,6 +84,8 @@ struct ofi_stats_header {
 	uint32_t slots;
 	uint32_t used; /* slots from the first that were ever in use; atomic */
 	uint64_t more; /* objects that found no slot; atomic */
+	uint32_t wide;
+	uint32_t wide_used; /* of these objects; atomic */
 };
 
 static inline uint64_t ofi_stats_value(const struct ofi_stats *stats, int counter)

@@ -53,7 +53,8 @@ struct fi_stats_attr {
 
 struct fi_stats_object {
 	uint32_t id;	 /* from 1, not used again in its process */
-	uint32_t fclass; /* FI_CLASS_DOMAIN, FI_CLASS_CQ; FI_CLASS_TX_CTX, RX_CTX of an endpoint */
+	uint32_t fclass; /* FI_CLASS_DOMAIN, FI_CLASS_CQ; FI_CLASS_TX_CTX, RX_CTX of an endpoint, or
+			    FI_CLASS_EP of one of reliable datagrams */
 	uint32_t group;	 /* the two of an endpoint have the same; else 0 */
 	uint32_t domain; /* id; of a domain 0 */
 	uint32_t cq;	 /* id of where its operations complete, 0 for others */

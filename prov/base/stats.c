@@ -27,6 +27,7 @@ static struct {
 	int fd;
 	ino_t inode;
 	uint32_t free; /* 0 is none: slots are numbered from 1 */
+	uint32_t free_wide;
 	uint32_t taken;
 } file;
 static struct ofi_lock lock;
@@ -41,6 +42,18 @@ void ofi_stats_forbid(void)
 static void *slot_at(uint32_t number)
 {
 	return (char *)file.header + (size_t)number * OFI_STATS_SLOT;
+}
+
+/* Of a wide object, which are numbered from 1 too. */
+static void *wide_at(uint32_t number)
+{
+	return slot_at(file.header->slots + 1 - number * file.header->wide);
+}
+
+/* Slots from the first and from the last. */
+static uint32_t used_slots(void)
+{
+	return file.header->used + file.header->wide * file.header->wide_used;
 }
 
 static void before_fork(void)
@@ -68,15 +81,18 @@ static void close_file(void)
  */
 static void in_child(void)
 {
-	size_t used;
+	size_t used, wide;
 	void *copy;
 
 	if (file.header) {
 		used = (size_t)OFI_STATS_SLOT * (file.header->used + 1);
+		wide = (size_t)OFI_STATS_SLOT * file.header->wide * file.header->wide_used;
 		copy = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (copy != MAP_FAILED) {
 			memcpy(copy, file.header, used);
+			memcpy((char *)copy + FILE_SIZE - wide,
+			       (char *)file.header + FILE_SIZE - wide, wide);
 			mremap(copy, FILE_SIZE, FILE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
 			       file.header);
 		}
@@ -84,7 +100,7 @@ static void in_child(void)
 	}
 	file.tried = false;
 	file.header = NULL;
-	file.free = file.taken = 0;
+	file.free = file.free_wide = file.taken = 0;
 	ofi_lock_init(&lock);
 }
 
@@ -148,36 +164,71 @@ static void open_file(void)
 	file.header = header;
 }
 
-/* A slot that is free, or a new one; NULL when there is none. */
-static void *take_slot(void)
+/* One that is free, or a new one; NULL when there is none. With the lock held, as the next. */
+static void *take_slot(struct ofi_stats_header *header)
+{
+	void *slot;
+
+	if (file.free) {
+		slot = slot_at(file.free);
+		file.free = *(uint32_t *)slot;
+		return slot;
+	}
+	if (used_slots() >= header->slots)
+		return NULL;
+	slot = slot_at(header->used + 1);
+	__atomic_store_n(&header->used, header->used + 1, __ATOMIC_RELEASE);
+	return slot;
+}
+
+static void *take_wide(struct ofi_stats_header *header, uint32_t slots)
+{
+	void *slot;
+
+	if (!header->wide)
+		header->wide = slots;
+	if (header->wide != slots)
+		return NULL;
+	if (file.free_wide) {
+		slot = wide_at(file.free_wide);
+		file.free_wide = *(uint32_t *)slot;
+		return slot;
+	}
+	if (used_slots() + slots > header->slots)
+		return NULL;
+	slot = wide_at(header->wide_used + 1);
+	__atomic_store_n(&header->wide_used, header->wide_used + 1, __ATOMIC_RELEASE);
+	return slot;
+}
+
+static void *take(uint32_t slots)
 {
 	struct ofi_stats_header *header;
 	void *slot = NULL;
-	uint32_t number;
 
 	ofi_lock(&lock);
 	if (!file.tried)
 		open_file();
 	header = file.header;
-	if (file.free) {
-		slot = slot_at(file.free);
-		file.free = *(uint32_t *)slot;
-	} else if (header && header->used < header->slots) {
-		number = header->used + 1;
-		slot = slot_at(number);
-		__atomic_store_n(&header->used, number, __ATOMIC_RELEASE);
-	} else if (header) {
+	if (header)
+		slot = slots == 1 ? take_slot(header) : take_wide(header, slots);
+	if (header && !slot)
 		__atomic_fetch_add(&header->more, 1, __ATOMIC_RELAXED);
-	}
 	file.taken += slot != NULL;
 	ofi_unlock(&lock);
 	return slot;
 }
 
+static size_t slots_for(size_t size)
+{
+	return (size + OFI_STATS_SLOT - 1) / OFI_STATS_SLOT;
+}
+
 void *ofi_stats_alloc(size_t size)
 {
-	char *slot = size <= OFI_STATS_SLOT ? take_slot() : NULL;
-	char *object = slot ? slot + OFI_STATS_SLOT - size : aligned_alloc(OFI_STATS_ALIGN, size);
+	size_t room = slots_for(size) * OFI_STATS_SLOT;
+	char *slot = room < FILE_SIZE ? take((uint32_t)slots_for(size)) : NULL;
+	char *object = slot ? slot + room - size : aligned_alloc(OFI_STATS_ALIGN, size);
 	struct ofi_stats *stats;
 
 	if (!object)
@@ -188,15 +239,29 @@ void *ofi_stats_alloc(size_t size)
 	return object;
 }
 
+/* The slot or slots that end there. With the lock held. */
+static void put_back(char *end)
+{
+	uint32_t last = (uint32_t)((end - (char *)file.header) / OFI_STATS_SLOT - 1);
+	uint32_t number;
+
+	if (last <= file.header->used) {
+		*(uint32_t *)slot_at(last) = file.free;
+		file.free = last;
+	} else {
+		number = (file.header->slots - last) / file.header->wide + 1;
+		*(uint32_t *)wide_at(number) = file.free_wide;
+		file.free_wide = number;
+	}
+	file.taken--;
+}
+
 /* Of a slot that the parent of this process took, nothing is left to do. */
-static void give_slot(char *slot)
+static void give_slot(char *end)
 {
 	ofi_lock(&lock);
-	if (file.header && slot > (char *)file.header && slot < (char *)file.header + FILE_SIZE) {
-		*(uint32_t *)slot = file.free;
-		file.free = (uint32_t)((slot - (char *)file.header) / OFI_STATS_SLOT);
-		file.taken--;
-	}
+	if (file.header && end > (char *)file.header && end <= (char *)file.header + FILE_SIZE)
+		put_back(end);
 	ofi_unlock(&lock);
 }
 
@@ -208,7 +273,7 @@ void ofi_stats_free(void *object, struct ofi_stats *stats)
 	if (stats->heap)
 		free(object);
 	else
-		give_slot((char *)(stats + 1) - OFI_STATS_SLOT);
+		give_slot((char *)(stats + 1));
 }
 
 uint32_t ofi_stats_number(void)

@@ -223,6 +223,47 @@ static void test_without(void **state)
 	in_child(closed_by_application, NULL);
 }
 
+static void *new_wide(size_t size, struct ofi_stats **stats)
+{
+	char *object = ofi_stats_alloc(size);
+
+	WANT(object);
+	*stats = (struct ofi_stats *)(object + size) - 1;
+	return object;
+}
+
+static void wide(struct object *parents)
+{
+	const size_t size = 3 * OFI_STATS_SLOT - OFI_STATS_ALIGN;
+	struct ofi_stats *in_a, *in_b, *in_other;
+	struct object *small = new_object();
+	char *a = new_wide(size, &in_a), *b = new_wide(size, &in_b), *other;
+
+	(void)parents;
+	WANT(!in_a->heap && !in_b->heap);
+	WANT(a - b == 3 * OFI_STATS_SLOT);
+	WANT((char *)small < b);
+	other = new_wide(size + OFI_STATS_SLOT, &in_other);
+	WANT(in_other->heap);
+	ofi_stats_free(other, in_other);
+	ofi_stats_free(b, in_b);
+	memset(a, 'a', size - sizeof(*in_a));
+	ofi_stats_free(a, in_a);
+	WANT(new_wide(size, &in_a) == a);
+	WANT(!a[0]);
+	WANT(new_wide(size, &in_b) == b);
+	ofi_stats_free(b, in_b);
+	ofi_stats_free(a, in_a);
+	ofi_stats_free(small, &small->stats);
+}
+
+/* Objects of several slots come from the other end, all of one size. */
+static void test_wide(void **state)
+{
+	(void)state;
+	in_child(wide, NULL);
+}
+
 /* Those for whom there is no slot do without, and slots that are given back serve again. */
 static void test_full(void **state)
 {
@@ -248,6 +289,7 @@ int main(void)
 		cmocka_unit_test(test_slots),	cmocka_unit_test(test_show),
 		cmocka_unit_test(test_sealed),	cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_without), cmocka_unit_test(test_full),
+		cmocka_unit_test(test_wide),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,36 @@ static void test_objects(void **state)
 	ofi_stats_free(b, b);
 }
 
+/* One of several slots, among those of one. */
+static void test_wide(void **state)
+{
+	const size_t size = 2 * OFI_STATS_SLOT;
+	struct ofi_stats *a = ofi_stats_alloc(sizeof(*a)), *b;
+	char *wide = ofi_stats_alloc(size);
+	struct fi_stats_object object = { 0 };
+	struct fi_ops_stats_process *ops;
+	struct fid *fid;
+
+	(void)state;
+	memset(wide, 0xff, size - sizeof(*b));
+	b = (struct ofi_stats *)(wide + size) - 1;
+	b->fclass = FI_CLASS_EP;
+	ofi_stats_add(b, OFI_STATS_SENDS, 7);
+	ofi_stats_show(b, "wide");
+	ofi_stats_show(a, "small");
+	assert_int_equal(open_reader(&fid, &ops), 0);
+	assert_int_equal(ops->next(fid, 0, &object), 1);
+	assert_string_equal(object.name, "wide");
+	assert_string_equal(object.items[0].name, "sends");
+	assert_int_equal(object.items[0].value, 7);
+	assert_int_equal(ops->next(fid, object.id, &object), 1);
+	assert_string_equal(object.name, "small");
+	assert_int_equal(ops->next(fid, object.id, &object), 0);
+	fi_close(fid);
+	ofi_stats_free(wide, b);
+	ofi_stats_free(a, a);
+}
+
 static void test_object_calls(void **state)
 {
 	struct ofi_stats *a = ofi_stats_alloc(sizeof(*a));
@@ -192,6 +222,12 @@ static void test_hostile(void **state)
 	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
 	assert_int_equal(read_fake(&header, FILE_SIZE, false, &record), -FI_EINVAL);
 	assert_int_equal(read_fake(&header, 4096, true, &record), -FI_EINVAL);
+	header.wide_used = UINT32_MAX;
+	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
+	header.wide = OFI_STATS_SLOTS - 1;
+	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
+	header.wide = UINT32_MAX;
+	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), 1);
 	header.version++;
 	assert_int_equal(read_fake(&header, FILE_SIZE, true, &record), -FI_EPROTO);
 	header.version--;
@@ -204,7 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_arguments), cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_objects),	  cmocka_unit_test(test_object_calls),
-		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_ring),	  cmocka_unit_test(test_wide),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

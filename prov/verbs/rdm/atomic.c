@@ -10,6 +10,7 @@
 #include "atomic.h"
 #include "carry.h"
 #include "op.h"
+#include "stats.h"
 
 #define ATOMIC_FLAGS                                                           \
 	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
@@ -241,6 +242,10 @@ static ssize_t atomic(struct fid_ep *fid, const struct atomic *a)
 	ofi_lock(&ep->lock);
 	peer = vrb_rdm_peer_of(ep, a->addr, &err);
 	ret = peer ? start(ep, peer, a, n) : err;
+	vrb_rdm_count_result(ep, ret);
+	if (!ret)
+		vrb_rdm_count(ep, OFI_STATS_ATOMICS, OFI_STATS_ATOMIC_BYTES,
+			      n * ofi_datatype_size(a->datatype));
 	ofi_unlock(&ep->lock);
 	return ret;
 }

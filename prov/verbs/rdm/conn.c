@@ -60,6 +60,7 @@ static void install(struct vrb_rdm_peer *peer)
 	link->live = true;
 	peer->notes = link->notes;
 	peer->direct = peer->ep->prov_keys && !peer->notes;
+	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
 	vrb_proto_peer_up(&peer->proto, link->size, RESERVE, link->eager);
 	vrb_rdm_ops_pump(peer);
 	while ((rx = STAILQ_FIRST(&link->early))) {
@@ -87,6 +88,7 @@ static void give_up(struct vrb_rdm_peer *peer, int err)
 {
 	char text[OFI_ADDR_STRLEN];
 
+	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS_FAILED, 1);
 	if (err != FI_ECANCELED)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "peer %s can't be connected: %s\n",
 			vrb_rdm_conn_name(peer, text), fi_strerror(err));
@@ -132,6 +134,7 @@ void vrb_rdm_conn_drained(struct vrb_rdm_link *link)
 	if (peer->link != link)
 		return;
 	peer->link = NULL;
+	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS_ENDED, 1);
 	if (peer->next && peer->next->state == VRB_RDM_LINK_UP)
 		install(peer);
 }
@@ -151,6 +154,7 @@ static void part(struct vrb_rdm_peer *peer, const struct vrb_pconn_action *actio
 	if (action->what & VRB_PCONN_DO_TEARDOWN)
 		down(peer, action->err);
 	if (action->what & VRB_PCONN_DO_RELEASE) {
+		ofi_stats_add(&peer->ep->stats, OFI_STATS_EVICTIONS, 1);
 		vrb_proto_peer_leave(&peer->proto, FI_ECONNRESET);
 		vrb_rdm_keys_forget(peer);
 	}

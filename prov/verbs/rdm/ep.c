@@ -28,6 +28,7 @@
 #include "prov/verbs/name.h"
 #include "prov/verbs/prov.h"
 #include "prov/verbs/stx.h"
+#include "stats.h"
 
 #define TX_BUFS	     1024u
 #define CQ_SHARE     3072  /* entries for the send queues of peers, at first */
@@ -150,6 +151,7 @@ static int enable(struct vrb_rdm *ep)
 	ofi_lock(&ep->lock);
 	ep->enabled = true;
 	ofi_unlock(&ep->lock);
+	vrb_rdm_stats_show(ep);
 	return 0;
 }
 
@@ -250,7 +252,7 @@ static void ep_free(struct vrb_rdm *ep)
 	free(ep->atomic_old);
 	free(ep->buckets);
 	fi_freeinfo(ep->info);
-	free(ep);
+	ofi_stats_free(ep, &ep->stats);
 }
 
 static int ep_close(struct fid *fid)
@@ -300,6 +302,7 @@ static struct fi_ops ep_fid_ops = {
 	.close = ep_close,
 	.bind = vrb_rdm_bind,
 	.control = ep_control,
+	.ops_open = vrb_rdm_stats_open_ops,
 };
 
 static ssize_t ep_cancel(struct fid *fid, void *context)
@@ -553,7 +556,7 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 			"fi_endpoint: FI_EP_RDM on a domain that was opened for another type\n");
 		return -FI_EINVAL;
 	}
-	ep = calloc(1, sizeof(*ep));
+	ep = ofi_stats_alloc(sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
 	ep->domain = domain;

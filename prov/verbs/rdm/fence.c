@@ -74,6 +74,7 @@ static int add(struct vrb_rdm_peer *peer, struct vrb_rdm_fenced *item)
 	}
 	if (!peer->gate && !make_gate(peer))
 		return -FI_EAGAIN;
+	ofi_stats_add(&peer->ep->stats, OFI_STATS_FENCED, 1);
 	STAILQ_INSERT_TAIL(&peer->fenced, item, link);
 	if (STAILQ_FIRST(&peer->ops) == peer->gate)
 		vrb_rdm_ops_pump(peer);

@@ -11,6 +11,7 @@
 #include "msg.h"
 #include "peer.h"
 #include "recv.h"
+#include "stats.h"
 
 #define TX_FLAGS                                                                                   \
 	(FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
@@ -135,6 +136,9 @@ static ssize_t send_any(struct vrb_rdm *ep, const struct send *send)
 	ofi_lock(&ep->lock);
 	peer = vrb_rdm_peer_of(ep, send->addr, &err);
 	ret = peer ? queue(ep, peer, send, total) : err;
+	vrb_rdm_count_result(ep, ret);
+	if (!ret)
+		vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, total);
 	ofi_unlock(&ep->lock);
 	return ret;
 }
@@ -158,8 +162,10 @@ static inline __attribute__((always_inline)) bool send_plain(struct vrb_rdm *ep,
 		plain->sge[1].length = (uint32_t)len;
 		plain->wr.send_flags = IBV_SEND_INLINE;
 		sent = !vrb_rdm_link_post(peer->link, &plain->wr, flags, context, NULL);
-		if (__builtin_expect(sent, 1))
+		if (__builtin_expect(sent, 1)) {
 			vrb_flow_take(&peer->proto.flow);
+			vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);
+		}
 	}
 	ofi_unlock(&ep->lock);
 	return sent;

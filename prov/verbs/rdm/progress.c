@@ -11,6 +11,7 @@
 #include "op.h"
 #include "peer.h"
 #include "progress.h"
+#include "stats.h"
 #include "prov/verbs/err.h"
 #include "prov/verbs/prov.h"
 
@@ -89,6 +90,8 @@ void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int 
 
 	if (ep->closing)
 		return;
+	if (__builtin_expect(err, 0))
+		ofi_stats_add(&ep->stats, OFI_STATS_ERRORS, 1);
 	if (ep->counts)
 		count(ep, flags, err);
 	if (!ep->tx_cq || ((flags & VRB_SILENT) && !err))
@@ -104,6 +107,10 @@ static void complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
 {
 	if (ep->closing)
 		return;
+	if (__builtin_expect(item->err, 0))
+		ofi_stats_add(&ep->stats, OFI_STATS_RX_ERRORS, 1);
+	if (from)
+		vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, item->len);
 	if (ep->counts)
 		count(ep, FI_RECV, item->err);
 	if (!ep->rx_cq || (!item->err && (recv->flags & VRB_SILENT)))
@@ -207,6 +214,7 @@ static inline __attribute__((always_inline)) bool deliver_plain(struct vrb_rdm_p
 		deliver_any(peer, recv, payload, len, tag);
 		return false;
 	}
+	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, len);
 	copy_some(recv->proto.iov[0].iov_base, payload, len);
 	SLIST_INSERT_HEAD(&ep->free_recvs, recv, link);
 	return true;
@@ -233,6 +241,8 @@ static __attribute__((noinline)) void take_packet(struct vrb_rdm_link *link, str
 		vrb_rdm_conn_malformed(link, vrb_wire_strerror(error));
 	if (!kept)
 		vrb_rdm_rx_put(&ep->rx, rx);
+	else if (rx->in.charged)
+		vrb_rdm_count(ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES, rx->in.total);
 	/* It may be the answer that a fence waits for. */
 	if (__builtin_expect(!STAILQ_EMPTY(&link->peer->ops), 0))
 		vrb_rdm_ops_pump(link->peer);
@@ -257,6 +267,7 @@ static void keep_plain(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, struct vrb
 		bytes = small->bytes;
 	}
 	vrb_proto_unexpected(&peer->proto, &rx->in, bytes, len, tagged, tag);
+	vrb_rdm_count(ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES, rx->in.total);
 }
 
 /* A plain packet. True if its completion went to the sink. */

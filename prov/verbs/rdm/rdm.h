@@ -18,6 +18,7 @@
 #include <ofi/cntr.h>
 #include <ofi/lock.h>
 #include <ofi/ref.h>
+#include <ofi/stats.h>
 #include "buf.h"
 #include "prov/verbs/cm.h"
 #include "prov/verbs/domain.h"
@@ -197,6 +198,7 @@ struct vrb_rdm {
 	bool closing;
 
 	LIST_ENTRY(vrb_rdm) tx_link, rx_link, av_link, all_link;
+	struct ofi_stats stats; /* at the end, as ofi_stats_alloc() wants it */
 };
 
 static inline struct vrb_rdm *vrb_rdm(struct fid_ep *fid)

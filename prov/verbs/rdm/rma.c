@@ -6,6 +6,7 @@
 #include "carry.h"
 #include "link.h"
 #include "op.h"
+#include "stats.h"
 
 #define WRITE_FLAGS                                                                                \
 	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_REMOTE_CQ_DATA | \
@@ -176,6 +177,11 @@ static ssize_t transfer(struct vrb_rdm *ep, const struct rma *rma)
 	ofi_lock(&ep->lock);
 	peer = vrb_rdm_peer_of(ep, rma->addr, &err);
 	ret = peer ? start(ep, peer, rma, total) : err;
+	vrb_rdm_count_result(ep, ret);
+	if (!ret && rma->kind == VRB_RDM_OP_READ)
+		vrb_rdm_count(ep, OFI_STATS_READS, OFI_STATS_READ_BYTES, total);
+	else if (!ret)
+		vrb_rdm_count(ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, total);
 	ofi_unlock(&ep->lock);
 	return ret;
 }
@@ -258,8 +264,10 @@ static inline __attribute__((always_inline)) bool write_now(struct vrb_rdm *ep, 
 		wr->wr.rdma.rkey = (uint32_t)key;
 		wr->send_flags = IBV_SEND_INLINE;
 		posted = !vrb_rdm_link_post(peer->link, wr, flags, context, NULL);
-		if (__builtin_expect(posted, 1))
+		if (__builtin_expect(posted, 1)) {
 			vrb_flow_take(&peer->proto.flow);
+			vrb_rdm_count(ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, len);
+		}
 	}
 	ofi_unlock(&ep->lock);
 	return posted;

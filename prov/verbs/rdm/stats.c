@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The record of a reliable-datagram endpoint. */
+#include "stats.h"
+
+#include <string.h>
+#include <ofi/addr.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/stats.h"
+
+void vrb_rdm_stats_show(struct vrb_rdm *ep)
+{
+	char text[OFI_ADDR_STRLEN];
+	const char *name = ofi_addr_str(&ep->self.sa, text, sizeof(text));
+	const char *scheme = strstr(name, "://");
+
+	ep->stats.fclass = FI_CLASS_EP;
+	ep->stats.domain = ep->domain->stats->id;
+	ofi_stats_show(&ep->stats, "%s %s", ep->domain->info->domain_attr->name,
+		       scheme ? scheme + 3 : name);
+}
+
+static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t count)
+{
+	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
+	struct fi_stats_item all[FI_STATS_MAX];
+	size_t n;
+
+	if (!fid || (count && !items))
+		return -FI_EINVAL;
+	if (!ep->stats.fclass)
+		return -FI_EOPBADSTATE;
+	n = ofi_stats_list(&ep->stats, all);
+	memcpy(items, all, (n < count ? n : count) * sizeof(*items));
+	return (ssize_t)n;
+}
+
+static struct fi_ops_stats stats_ops = {
+	.size = sizeof(struct fi_ops_stats),
+	.read = stats_read,
+};
+
+int vrb_rdm_stats_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			   void *context)
+{
+	int ret = vrb_stats_open_ops(fid, name, flags, ops, context);
+
+	if (!ret)
+		*ops = &stats_ops;
+	return ret;
+}
