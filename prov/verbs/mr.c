@@ -168,6 +168,24 @@ static bool has_cntr(struct vrb_mr *mr, uint64_t flags)
 	return has;
 }
 
+static void set_cntr(struct vrb_mr *mr, int i, struct ofi_cntr *cntr)
+{
+	ofi_lock(&mr->domain->lock);
+	mr->cntrs[i] = cntr;
+	ofi_unlock(&mr->domain->lock);
+}
+
+static void unbind(struct vrb_mr *mr, int i)
+{
+	struct ofi_cntr *cntr = mr->cntrs[i];
+
+	if (!cntr)
+		return;
+	set_cntr(mr, i, NULL);
+	vrb_rdm_all_unwatch(mr->domain->all, cntr);
+	ofi_ref_put(&cntr->ref);
+}
+
 static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	static const uint64_t kinds[2] = { FI_REMOTE_READ, FI_REMOTE_WRITE };
@@ -183,28 +201,14 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		if (!(flags & kinds[i]))
 			continue;
 		ret = vrb_rdm_all_watch(mr->domain->all, cntr);
+		if (ret && i && (flags & kinds[0]))
+			unbind(mr, 0);
 		if (ret)
 			return ret;
 		ofi_ref_get(&cntr->ref);
-		ofi_lock(&mr->domain->lock);
-		mr->cntrs[i] = cntr;
-		ofi_unlock(&mr->domain->lock);
+		set_cntr(mr, i, cntr);
 	}
 	return 0;
-}
-
-/* It is not found by its key any more. */
-static void unbind(struct vrb_mr *mr)
-{
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		if (!mr->cntrs[i])
-			continue;
-		vrb_rdm_all_unwatch(mr->domain->all, mr->cntrs[i]);
-		ofi_ref_put(&mr->cntrs[i]->ref);
-		mr->cntrs[i] = NULL;
-	}
 }
 
 /* A region works from the start, FI_MR_RMA_EVENT is not asked for. */
@@ -220,7 +224,8 @@ static int mr_close(struct fid *fid)
 	int err;
 
 	unlist(mr);
-	unbind(mr);
+	unbind(mr, 0);
+	unbind(mr, 1);
 	err = ibv_dereg_mr(mr->ibv);
 
 	if (err) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Where the rig's domain would have reliable datagrams: there are none. */
+#include "unit.h"
 #include <rdma/fi_errno.h>
 #include "verbs_rig.h"
 #include "prov/verbs/rdm/all.h"
@@ -10,6 +11,8 @@
 #include "prov/verbs/rdm/cq.h"
 #include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/info.h"
+
+unsigned int fake_rdm_watches, fake_rdm_watch_most;
 
 void fake_rdm(void)
 {
@@ -100,15 +103,19 @@ void vrb_rdm_all_close(struct vrb_rdm_all *all)
 
 int vrb_rdm_all_watch(struct vrb_rdm_all *all, struct ofi_cntr *cntr)
 {
-	(void)all;
-	(void)cntr;
-	return -FI_ENOSYS;
+	assert_non_null(all);
+	assert_non_null(cntr);
+	if (fake_rdm_watches >= fake_rdm_watch_most)
+		return -FI_ENOMEM;
+	fake_rdm_watches++;
+	return 0;
 }
 
 void vrb_rdm_all_unwatch(struct vrb_rdm_all *all, struct ofi_cntr *cntr)
 {
-	(void)all;
-	(void)cntr;
+	assert_non_null(all);
+	assert_non_null(cntr);
+	fake_rdm_watches--;
 }
 
 int vrb_rdm_query_collective(struct fid_domain *domain, enum fi_collective_op coll,

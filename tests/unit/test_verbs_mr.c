@@ -6,6 +6,7 @@
 #include <string.h>
 #include "capture.h"
 #include "verbs_rig.h"
+#include "prov/verbs/mr.h"
 #include "prov/verbs/prov.h"
 
 #define LOCAL	     IBV_ACCESS_LOCAL_WRITE
@@ -218,6 +219,80 @@ static void test_close_fails(void **state)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
+/* As in a domain of reliable datagrams, with FI_RMA_EVENT. */
+static struct fid_mr *reg_rdm(struct rig *rig, struct fid_cntr **cntr)
+{
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
+	struct vrb_domain *domain;
+
+	rig_open_domain(rig);
+	domain = vrb_domain(rig->domain);
+	domain->all = (struct vrb_rdm_all *)rig; /* only passed on */
+	domain->rdm = true;
+	domain->info->caps |= FI_RMA_EVENT;
+	fake_rdm_watch_most = 2;
+	assert_int_equal(fi_cntr_open(rig->domain, &attr, cntr, NULL), 0);
+	return reg(rig, FI_REMOTE_READ | FI_REMOTE_WRITE);
+}
+
+static void close_rdm(struct rig *rig, struct fid_mr *mr, struct fid_cntr *cntr)
+{
+	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_int_equal(fake_rdm_watches, 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	vrb_domain(rig->domain)->all = NULL;
+}
+
+static void test_bind(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_cntr *cntr;
+	struct fid_mr *mr = reg_rdm(rig, &cntr);
+	struct vrb_domain *domain = vrb_domain(rig->domain);
+
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
+	assert_int_equal(fake_rdm_watches, 1);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), -FI_EBUSY);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ | FI_REMOTE_WRITE), -FI_EBUSY);
+	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
+	vrb_mr_count(domain, fi_mr_key(mr), FI_REMOTE_READ);
+	assert_int_equal(fi_cntr_read(cntr), 0);
+	vrb_mr_count(domain, fi_mr_key(mr), FI_REMOTE_WRITE);
+	vrb_mr_count(domain, fi_mr_key(mr) + 1, FI_REMOTE_WRITE);
+	assert_int_equal(fi_cntr_read(cntr), 1);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ), 0);
+	vrb_mr_count(domain, fi_mr_key(mr), FI_REMOTE_READ);
+	assert_int_equal(fi_cntr_read(cntr), 2);
+	assert_int_equal(fi_mr_enable(mr), 0);
+	close_rdm(rig, mr, cntr);
+}
+
+static void test_bind_refused(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_cntr *cntr;
+	struct fid_mr *mr = reg_rdm(rig, &cntr);
+	struct vrb_domain *domain = vrb_domain(rig->domain);
+	struct ofi_cntr other = { .fid.fid.fclass = FI_CLASS_CNTR };
+
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, 0), -FI_EBADFLAGS);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ | FI_SEND), -FI_EBADFLAGS);
+	capture_start();
+	assert_int_equal(fi_mr_bind(mr, NULL, FI_REMOTE_READ), -FI_EINVAL);
+	assert_int_equal(fi_mr_bind(mr, &rig->domain->fid, FI_REMOTE_READ), -FI_EINVAL);
+	assert_int_equal(fi_mr_bind(mr, &other.fid.fid, FI_REMOTE_READ), -FI_EINVAL);
+	domain->info->caps &= ~FI_RMA_EVENT;
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ), -FI_EOPNOTSUPP);
+	assert_non_null(strstr(capture_stop(), "FI_RMA_EVENT"));
+	domain->info->caps |= FI_RMA_EVENT;
+	/* Both or none. */
+	fake_rdm_watch_most = 1;
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ | FI_REMOTE_WRITE), -FI_ENOMEM);
+	assert_int_equal(fake_rdm_watches, 0);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ), 0);
+	close_rdm(rig, mr, cntr);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,7 +300,8 @@ int main(void)
 		RIG_TEST(test_access_iwarp), RIG_TEST(test_odp),
 		RIG_TEST(test_keys),	     RIG_TEST(test_refused),
 		RIG_TEST(test_regattr),	     RIG_TEST(test_device_refuses),
-		RIG_TEST(test_close_fails),
+		RIG_TEST(test_close_fails),  RIG_TEST(test_bind),
+		RIG_TEST(test_bind_refused),
 	};
 
 	return cmocka_run_group_tests_name("verbs_mr", tests, NULL, NULL);

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The endpoints of a domain together: who is asked for progress, the thread, and what fails to open. */
+#include "unit.h"
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <ofi/cntr.h>
+#include "capture.h"
+#include "prov/verbs/prov.h"
+#include "prov/verbs/rdm/all.h"
+#include "prov/verbs/rdm/conn.h"
+#include "prov/verbs/rdm/progress.h"
+
+enum { EPS = 2 };
+
+struct fi_provider vrb_prov = { .name = "verbs" };
+struct vrb_params vrb_params;
+
+static struct fi_domain_attr attr;
+static struct fi_info info = { .domain_attr = &attr };
+static struct vrb_domain domain;
+static struct vrb_rdm eps[EPS];
+static struct ibv_comp_channel channels[EPS];
+static struct vrb_rdm_all *all;
+static unsigned int progressed[EPS], armed[EPS], lost[EPS], unwatched;
+static int arm_err, fail_epoll, fail_eventfd, fail_thread, fail_ctl;
+static const struct ofi_cntr_source_ops *source;
+static void *source_of;
+static int source_fd;
+
+int __real_epoll_create1(int flags);
+int __wrap_epoll_create1(int flags);
+int __real_eventfd(unsigned int count, int flags);
+int __wrap_eventfd(unsigned int count, int flags);
+int __real_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *arg), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *arg), void *arg);
+
+int __wrap_epoll_create1(int flags)
+{
+	errno = fail_epoll;
+	return fail_epoll ? -1 : __real_epoll_create1(flags);
+}
+
+int __wrap_eventfd(unsigned int count, int flags)
+{
+	errno = fail_eventfd;
+	return fail_eventfd ? -1 : __real_eventfd(count, flags);
+}
+
+int __wrap_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	errno = fail_ctl;
+	return fail_ctl ? -1 : __real_epoll_ctl(epfd, op, fd, event);
+}
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			  void *(*run)(void *arg), void *arg)
+{
+	return fail_thread ? fail_thread : __real_pthread_create(thread, attributes, run, arg);
+}
+
+void vrb_rdm_progress(struct vrb_rdm *ep)
+{
+	progressed[ep - eps]++;
+}
+
+int vrb_rdm_arm(struct vrb_rdm *ep)
+{
+	__atomic_add_fetch(&armed[ep - eps], 1, __ATOMIC_SEQ_CST);
+	return arm_err;
+}
+
+void vrb_rdm_conn_lost(struct vrb_rdm *ep, int err)
+{
+	assert_int_equal(err, FI_EIO);
+	lost[ep - eps]++;
+}
+
+int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
+		   int fd)
+{
+	(void)cntr;
+	source = ops;
+	source_of = object;
+	source_fd = fd;
+	return 0;
+}
+
+void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object)
+{
+	(void)cntr;
+	assert_ptr_equal(object, source_of);
+	unwatched++;
+}
+
+static int begin(void **state)
+{
+	int i;
+
+	(void)state;
+	domain.info = &info;
+	attr.data_progress = FI_PROGRESS_MANUAL;
+	vrb_params.rdm_auto_progress = 0;
+	arm_err = fail_epoll = fail_eventfd = fail_thread = fail_ctl = 0;
+	memset(progressed, 0, sizeof(progressed));
+	memset(armed, 0, sizeof(armed));
+	memset(lost, 0, sizeof(lost));
+	for (i = 0; i < EPS; i++) {
+		memset(&eps[i], 0, sizeof(eps[i]));
+		channels[i].fd = eventfd(0, EFD_NONBLOCK);
+		eps[i].channel = &channels[i];
+	}
+	all = NULL;
+	return 0;
+}
+
+static int end(void **state)
+{
+	int i;
+
+	(void)state;
+	vrb_rdm_all_close(all);
+	for (i = 0; i < EPS; i++)
+		close(channels[i].fd);
+	return 0;
+}
+
+static void open_with(int count)
+{
+	int i;
+
+	assert_int_equal(vrb_rdm_all_open(&domain, &all), 0);
+	for (i = 0; i < count; i++) {
+		assert_int_equal(vrb_rdm_all_add(all, &eps[i]), 0);
+		assert_true(eps[i].in_all);
+	}
+}
+
+static void take_all_out(int count)
+{
+	while (count--) {
+		vrb_rdm_all_remove(all, &eps[count]);
+		assert_false(eps[count].in_all);
+	}
+}
+
+static void a_counter_asks_each(void **state)
+{
+	struct ofi_cntr cntr;
+
+	(void)state;
+	open_with(EPS);
+	assert_int_equal(vrb_rdm_all_watch(all, &cntr), 0);
+	assert_true(source_fd >= 0);
+	source->progress(source_of);
+	assert_int_equal(progressed[0], 1);
+	assert_int_equal(progressed[1], 1);
+	assert_int_equal(source->arm(source_of), 0);
+	arm_err = -FI_EAGAIN;
+	assert_int_equal(source->arm(source_of), -FI_EAGAIN);
+	assert_int_equal(armed[1], 2);
+	vrb_rdm_all_unwatch(all, &cntr);
+	assert_int_equal(unwatched, 1);
+	take_all_out(EPS);
+	source->progress(source_of);
+	assert_int_equal(progressed[0], 1);
+	/* One that is not there. */
+	vrb_rdm_all_remove(all, &eps[0]);
+}
+
+static void the_lost_are_told(void **state)
+{
+	(void)state;
+	vrb_rdm_all_lost(NULL, NULL, FI_EIO);
+	open_with(EPS);
+	vrb_rdm_all_lost(all, &eps[1], FI_EIO);
+	assert_int_equal(lost[0], 0);
+	assert_int_equal(lost[1], 1);
+	vrb_rdm_all_lost(all, NULL, FI_EIO);
+	assert_int_equal(lost[0], 1);
+	assert_int_equal(lost[1], 2);
+	take_all_out(EPS);
+}
+
+static void wait_armed(int which, unsigned int more_than)
+{
+	while (__atomic_load_n(&armed[which], __ATOMIC_SEQ_CST) <= more_than)
+		sched_yield();
+}
+
+/* Which sleeps until a channel has something. */
+static void the_thread_wakes(void **state)
+{
+	uint64_t one = 1;
+	unsigned int before;
+
+	(void)state;
+	attr.data_progress = FI_PROGRESS_AUTO;
+	open_with(EPS);
+	assert_true(armed[0] && armed[1]); /* by who adds, since the thread may sleep */
+	before = __atomic_load_n(&armed[1], __ATOMIC_SEQ_CST);
+	assert_int_equal(write(channels[0].fd, &one, sizeof(one)), sizeof(one));
+	wait_armed(1, before + 3);
+	assert_int_equal(read(channels[0].fd, &one, sizeof(one)), sizeof(one));
+	take_all_out(EPS);
+}
+
+static void the_parameter_has_it_too(void **state)
+{
+	(void)state;
+	vrb_params.rdm_auto_progress = 1;
+	open_with(1);
+	assert_true(armed[0]);
+	take_all_out(1);
+}
+
+static void check_open(int err)
+{
+	struct vrb_rdm_all *none = NULL;
+
+	capture_start();
+	assert_int_equal(vrb_rdm_all_open(&domain, &none), -err);
+	assert_non_null(strstr(capture_stop(), strerror(err)));
+	assert_null(none);
+}
+
+static void what_fails_is_told(void **state)
+{
+	(void)state;
+	fail_epoll = EMFILE;
+	check_open(EMFILE);
+	fail_epoll = 0;
+	attr.data_progress = FI_PROGRESS_AUTO;
+	fail_eventfd = ENFILE;
+	check_open(ENFILE);
+	fail_eventfd = 0;
+	fail_ctl = ENOSPC;
+	check_open(ENOSPC);
+	fail_ctl = 0;
+	fail_thread = EAGAIN;
+	check_open(EAGAIN);
+	fail_thread = 0;
+	attr.data_progress = FI_PROGRESS_MANUAL;
+	open_with(0);
+	fail_ctl = ENOSPC;
+	assert_int_equal(vrb_rdm_all_add(all, &eps[0]), -ENOSPC);
+	assert_false(eps[0].in_all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_counter_asks_each, begin, end),
+		cmocka_unit_test_setup_teardown(the_lost_are_told, begin, end),
+		cmocka_unit_test_setup_teardown(the_thread_wakes, begin, end),
+		cmocka_unit_test_setup_teardown(the_parameter_has_it_too, begin, end),
+		cmocka_unit_test_setup_teardown(what_fails_is_told, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

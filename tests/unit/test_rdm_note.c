@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Notes of RMA: what is sent to the target, when it has to wait, and what the target does with it. */
+#include "unit.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "prov/verbs/mr.h"
+#include "prov/verbs/prov.h"
+#include "prov/verbs/rdm/cq.h"
+#include "prov/verbs/rdm/note.h"
+#include "prov/verbs/rdm/progress.h"
+
+static struct vrb_rdm ep;
+static struct vrb_rdm_peer peer;
+static struct vrb_rdm_link connection;
+static struct vrb_rdm_slot slots[8];
+static struct vrb_rdm_buf bounce;
+static struct vrb_domain domain;
+static struct fi_info info;
+static struct ofi_cntr cntrs[2];
+static struct ibv_context context;
+static struct ibv_qp qp = { .context = &context };
+static uint8_t sent[512], bounce_bytes[512];
+static size_t sent_len;
+static unsigned int sends, send_flags, grown, regions[2];
+static int post_err;
+static uint64_t keys[8];
+static struct ofi_cq_item put;
+static unsigned int entries;
+
+struct fi_provider vrb_prov = { .name = "verbs" };
+struct vrb_params vrb_params;
+
+static int post_send(struct ibv_qp *at, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	assert_ptr_equal(at, &qp);
+	if (post_err) {
+		*bad = wr;
+		return post_err;
+	}
+	assert_int_equal(wr->num_sge, 1);
+	sent_len = wr->sg_list->length;
+	assert_true(sent_len <= sizeof(sent));
+	memcpy(sent, (void *)(uintptr_t)wr->sg_list->addr, sent_len);
+	send_flags = wr->send_flags;
+	sends++;
+	return 0;
+}
+
+struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool)
+{
+	assert_ptr_equal(pool, &ep.tx_bufs);
+	grown++;
+	return NULL;
+}
+
+void vrb_mr_count(struct vrb_domain *of, uint64_t key, uint64_t what)
+{
+	assert_ptr_equal(of, &domain);
+	keys[regions[0] + regions[1]] = key;
+	regions[what == FI_REMOTE_WRITE]++;
+}
+
+fi_addr_t vrb_rdm_peer_source(struct vrb_rdm_peer *of)
+{
+	assert_ptr_equal(of, &peer);
+	return 17;
+}
+
+void vrb_rdm_put(struct vrb_rdm *at, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
+{
+	assert_ptr_equal(at, &ep);
+	assert_ptr_equal(cq, ep.rx_cq);
+	put = *item;
+	entries++;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&ep, 0, sizeof(ep));
+	memset(&peer, 0, sizeof(peer));
+	memset(&connection, 0, sizeof(connection));
+	memset(cntrs, 0, sizeof(cntrs));
+	memset(regions, 0, sizeof(regions));
+	context.ops.post_send = post_send;
+	info.caps = FI_RMA_EVENT;
+	ep.domain = &domain;
+	ep.info = &info;
+	ep.inline_max = 256;
+	ep.rx_cq = (struct vrb_rdm_cq *)&ep; /* only passed on */
+	ep.cntrs[VRB_RDM_REMOTE_READ] = &cntrs[0];
+	ep.cntrs[VRB_RDM_REMOTE_WRITE] = &cntrs[1];
+	bounce.data = bounce_bytes;
+	SLIST_INSERT_HEAD(&ep.tx_bufs.free, &bounce, link);
+	connection.qp = &qp;
+	connection.slots = slots;
+	connection.size = 8;
+	connection.mask = 7;
+	peer.ep = &ep;
+	peer.link = &connection;
+	vrb_flow_init(&peer.proto.flow, 8, 2);
+	sends = send_flags = grown = entries = 0;
+	post_err = 0;
+	return 0;
+}
+
+static struct vrb_rdm_op write_op(void)
+{
+	return (struct vrb_rdm_op){
+		.peer = &peer,
+		.kind = VRB_RDM_OP_WRITE,
+		.has_data = true,
+		.data = 0x1122334455667788,
+		.total = 300,
+		.remote_count = 3,
+		.remote = { { .addr = 8, .len = 100, .key = 5 },
+			    { .addr = 16, .len = 0, .key = 6 },
+			    { .addr = 24, .len = 200, .key = 7 } },
+	};
+}
+
+static struct vrb_wire_packet parsed(void)
+{
+	struct vrb_wire_packet packet;
+
+	assert_int_equal(vrb_wire_parse(sent, sent_len, &packet), VRB_WIRE_OK);
+	assert_int_equal(packet.type, VRB_WIRE_RMA_NOTE);
+	return packet;
+}
+
+static void a_write_is_told(void **state)
+{
+	struct vrb_rdm_op op = write_op();
+	struct vrb_wire_packet packet;
+	struct vrb_wire_region region;
+
+	(void)state;
+	assert_int_equal(vrb_rdm_note_post(&op), 0);
+	assert_int_equal(sends, 1);
+	assert_true(send_flags & IBV_SEND_INLINE);
+	assert_false(send_flags & IBV_SEND_FENCE);
+	assert_int_equal(peer.proto.flow.credits, 7);
+	packet = parsed();
+	assert_int_equal(packet.flags, VRB_WIRE_DATA);
+	assert_int_equal(packet.total, 300);
+	assert_int_equal(packet.data, op.data);
+	/* Nothing is said of a region of which nothing was written. */
+	assert_int_equal(packet.count, 2);
+	vrb_wire_get_region(packet.list, 1, &region);
+	assert_int_equal(region.addr, 24);
+	assert_int_equal(region.len, 200);
+	assert_int_equal(region.key, 7);
+}
+
+static void a_read_is_waited_for(void **state)
+{
+	struct vrb_rdm_op op = write_op();
+
+	(void)state;
+	op.kind = VRB_RDM_OP_READ;
+	op.has_data = false;
+	assert_int_equal(vrb_rdm_note_post(&op), 0);
+	assert_true(send_flags & IBV_SEND_FENCE);
+	assert_int_equal(parsed().flags, VRB_WIRE_READ);
+}
+
+static void without_credit_it_waits(void **state)
+{
+	struct vrb_rdm_op op = write_op();
+
+	(void)state;
+	peer.proto.flow.credits = peer.proto.flow.reserve;
+	assert_int_equal(vrb_rdm_note_post(&op), -FI_EAGAIN);
+	assert_int_equal(sends, 0);
+	assert_int_equal(peer.proto.flow.credits, 2);
+}
+
+static void it_goes_by_a_bounce_buffer(void **state)
+{
+	struct vrb_rdm_op op = write_op();
+
+	(void)state;
+	ep.inline_max = 0;
+	assert_int_equal(vrb_rdm_note_post(&op), 0);
+	assert_false(send_flags & IBV_SEND_INLINE);
+	assert_ptr_equal(slots[0].bounce, &bounce);
+	assert_int_equal(parsed().total, 300);
+	/* Another one has none. */
+	assert_int_equal(vrb_rdm_note_post(&op), -FI_EAGAIN);
+	assert_int_equal(grown, 1);
+	assert_int_equal(peer.proto.flow.credits, 7);
+}
+
+static void a_full_device_takes_nothing(void **state)
+{
+	struct vrb_rdm_op op = write_op();
+
+	(void)state;
+	ep.inline_max = 0;
+	post_err = ENOMEM;
+	assert_int_equal(vrb_rdm_note_post(&op), -FI_EAGAIN);
+	assert_ptr_equal(SLIST_FIRST(&ep.tx_bufs.free), &bounce);
+	assert_int_equal(peer.proto.flow.credits, 8);
+	assert_int_equal(connection.head, 0);
+}
+
+static struct vrb_wire_packet note(uint8_t flags, uint8_t *list)
+{
+	static const uint64_t named[3] = { 5, 5, 7 };
+	uint8_t i;
+
+	for (i = 0; i < 3; i++)
+		vrb_wire_put_region(list, i, &(struct vrb_wire_region){ 0, 1, named[i] });
+	return (struct vrb_wire_packet){ .type = VRB_WIRE_RMA_NOTE,
+					 .flags = flags,
+					 .total = 300,
+					 .data = 9,
+					 .count = 3,
+					 .list = list };
+}
+
+static void the_target_counts_and_completes(void **state)
+{
+	uint8_t list[3 * sizeof(struct vrb_wire_region)];
+	struct vrb_wire_packet packet = note(VRB_WIRE_DATA, list);
+
+	(void)state;
+	assert_int_equal(vrb_rdm_note(&peer, &packet), VRB_WIRE_OK);
+	assert_int_equal(cntrs[0].value, 0);
+	assert_int_equal(cntrs[1].value, 1);
+	/* A region that is named twice in a row counts once. */
+	assert_int_equal(regions[1], 2);
+	assert_int_equal(keys[0], 5);
+	assert_int_equal(keys[1], 7);
+	assert_int_equal(entries, 1);
+	assert_true(put.flags == (FI_RMA | FI_REMOTE_CQ_DATA | FI_REMOTE_WRITE));
+	assert_int_equal(put.len, 300);
+	assert_int_equal(put.data, 9);
+	assert_int_equal(put.src, 17);
+
+	packet = note(VRB_WIRE_READ, list);
+	assert_int_equal(vrb_rdm_note(&peer, &packet), VRB_WIRE_OK);
+	assert_int_equal(cntrs[0].value, 1);
+	assert_int_equal(regions[0], 2);
+	assert_int_equal(entries, 1);
+}
+
+static void the_target_may_want_none(void **state)
+{
+	uint8_t list[3 * sizeof(struct vrb_wire_region)];
+	struct vrb_wire_packet packet = note(VRB_WIRE_DATA, list);
+
+	(void)state;
+	info.caps = 0;
+	ep.rx_cq = NULL;
+	assert_int_equal(vrb_rdm_note(&peer, &packet), VRB_WIRE_OK);
+	vrb_rdm_note_atomic(&ep, &packet);
+	info.caps = FI_RMA_EVENT;
+	ep.closing = true;
+	assert_int_equal(vrb_rdm_note(&peer, &packet), VRB_WIRE_OK);
+	assert_int_equal(cntrs[1].value, 0);
+	assert_int_equal(entries, 0);
+}
+
+static void atomics_count(void **state)
+{
+	uint8_t list[2 * sizeof(struct vrb_wire_target)];
+	struct vrb_wire_packet packet = { .count = 1, .list = list };
+
+	(void)state;
+	vrb_wire_put_target(list, 0, &(struct vrb_wire_target){ .key = 3, .count = 1 });
+	packet.atomic.kind = VRB_WIRE_ATOMIC_WRITE;
+	vrb_rdm_note_atomic(&ep, &packet);
+	assert_int_equal(cntrs[1].value, 1);
+	assert_int_equal(regions[1], 1);
+	packet.atomic.kind = VRB_WIRE_ATOMIC_FETCH;
+	vrb_rdm_note_atomic(&ep, &packet);
+	assert_int_equal(cntrs[0].value, 1);
+	assert_int_equal(keys[1], 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_write_is_told, begin),
+		cmocka_unit_test_setup(a_read_is_waited_for, begin),
+		cmocka_unit_test_setup(without_credit_it_waits, begin),
+		cmocka_unit_test_setup(it_goes_by_a_bounce_buffer, begin),
+		cmocka_unit_test_setup(a_full_device_takes_nothing, begin),
+		cmocka_unit_test_setup(the_target_counts_and_completes, begin),
+		cmocka_unit_test_setup(the_target_may_want_none, begin),
+		cmocka_unit_test_setup(atomics_count, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues of reliable datagrams in poll sets: whose they are, and when they are ready. */
+#include "unit.h"
+#include <string.h>
+#include "prov/verbs/rdm/cq.h"
+
+static struct vrb_domain domain, another;
+static struct vrb_rdm_cq cq;
+static unsigned int reads, arrives;
+
+/* Progress brings what is due. */
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	assert_ptr_equal(fid, &cq.fid);
+	assert_null(buf);
+	assert_int_equal(count, 0);
+	reads++;
+	cq.ring.tail += arrives;
+	arrives = 0;
+	return cq.ring.tail == cq.ring.head ? -FI_EAGAIN : 0;
+}
+
+static struct fi_ops_cq ops = { .size = sizeof(ops), .read = cq_read };
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&cq, 0, sizeof(cq));
+	cq.fid.ops = &ops;
+	cq.domain = &domain;
+	reads = arrives = 0;
+	return 0;
+}
+
+static void only_of_the_sets_domain(void **state)
+{
+	(void)state;
+	assert_ptr_equal(vrb_rdm_poll_ops.cq_ref(&cq.fid.fid, &domain.ref), &cq.ref);
+	assert_null(vrb_rdm_poll_ops.cq_ref(&cq.fid.fid, &another.ref));
+}
+
+static void ready_by_what_progress_brings(void **state)
+{
+	(void)state;
+	assert_false(vrb_rdm_poll_ops.cq_ready(&cq.fid.fid));
+	assert_int_equal(reads, 1);
+	arrives = 1;
+	assert_true(vrb_rdm_poll_ops.cq_ready(&cq.fid.fid));
+	/* It stays so until it is read. */
+	assert_true(vrb_rdm_poll_ops.cq_ready(&cq.fid.fid));
+	cq.ring.head = cq.ring.tail;
+	assert_false(vrb_rdm_poll_ops.cq_ready(&cq.fid.fid));
+}
+
+static void ready_by_what_was_lost(void **state)
+{
+	(void)state;
+	cq.ring.overrun = true;
+	assert_true(vrb_rdm_poll_ops.cq_ready(&cq.fid.fid));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(only_of_the_sets_domain, begin),
+		cmocka_unit_test_setup(ready_by_what_progress_brings, begin),
+		cmocka_unit_test_setup(ready_by_what_was_lost, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
