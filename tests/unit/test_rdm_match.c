@@ -160,18 +160,27 @@ static void do_arrive(void)
 	vrb_match_queue(&t.m, &msg->msg);
 }
 
+static bool alike(const struct post *a, const struct post *b)
+{
+	return a->src == b->src && a->ignore == b->ignore && !((a->tag ^ b->tag) & ~a->ignore);
+}
+
 static void do_cancel(void)
 {
 	void *context = t.posts + any_of(50);
-	struct post *post;
+	struct post *post, *canceled = (struct post *)vrb_match_cancel(&t.m, context);
 
+	/* None is left in its place that is like it and was posted before. */
 	TAILQ_FOREACH (post, &t.posted, link) {
-		if (post->recv.context == context)
+		if (post == canceled)
 			break;
+		assert_false(post->recv.context == context && (!canceled || alike(post, canceled)));
 	}
-	assert_ptr_equal(vrb_match_cancel(&t.m, context), post);
-	if (post)
-		free_post(post);
+	assert_ptr_equal(post, canceled);
+	if (canceled) {
+		assert_ptr_equal(canceled->recv.context, context);
+		free_post(canceled);
+	}
 }
 
 static void do_peek(void)

@@ -272,7 +272,7 @@ void vrb_rdm_out_put(struct vrb_rdm *ep, struct vrb_rdm_out *out)
 	SLIST_INSERT_HEAD(&ep->free_outs, out, link);
 }
 
-static bool more_recvs(struct vrb_rdm *ep)
+static bool more_recvs(struct vrb_rdm *ep, bool tagged)
 {
 	struct vrb_rdm_recv *recvs;
 	uint32_t i;
@@ -281,19 +281,22 @@ static bool more_recvs(struct vrb_rdm *ep)
 	if (!recvs)
 		return false;
 	ep->recv_chunk_count++;
-	for (i = 0; i < OBJECTS; i++)
+	for (i = 0; i < OBJECTS; i++) {
+		recvs[i].proto.space = tagged ? VRB_PROTO_TAGGED : VRB_PROTO_UNTAGGED;
 		vrb_rdm_recv_put(ep, &recvs[i]);
+	}
 	return true;
 }
 
-struct vrb_rdm_recv *vrb_rdm_recv_get(struct vrb_rdm *ep)
+struct vrb_rdm_recv *vrb_rdm_recv_get(struct vrb_rdm *ep, bool tagged)
 {
+	struct vrb_rdm_recvs *list = &ep->free_recvs[tagged];
 	struct vrb_rdm_recv *recv;
 
-	if (SLIST_EMPTY(&ep->free_recvs) && !more_recvs(ep))
+	if (SLIST_EMPTY(list) && !more_recvs(ep, tagged))
 		return NULL;
-	recv = SLIST_FIRST(&ep->free_recvs);
-	SLIST_REMOVE_HEAD(&ep->free_recvs, link);
+	recv = SLIST_FIRST(list);
+	SLIST_REMOVE_HEAD(list, link);
 	return recv;
 }
 
@@ -305,7 +308,7 @@ void vrb_rdm_recv_put(struct vrb_rdm *ep, struct vrb_rdm_recv *recv)
 	proto->count = 1;
 	proto->used = 0;
 	proto->users = 0;
-	SLIST_INSERT_HEAD(&ep->free_recvs, recv, link);
+	SLIST_INSERT_HEAD(&ep->free_recvs[proto->space], recv, link);
 }
 
 void vrb_rdm_objects_fini(struct vrb_rdm *ep)

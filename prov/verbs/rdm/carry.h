@@ -10,7 +10,7 @@ extern const struct vrb_proto_ops vrb_rdm_carry_ops;
 /* Objects for the protocol, by index. NULL when there are `limit` of them in use, or out of memory. */
 struct vrb_rdm_out *vrb_rdm_out_get(struct vrb_rdm *ep);
 void vrb_rdm_out_put(struct vrb_rdm *ep, struct vrb_rdm_out *out);
-struct vrb_rdm_recv *vrb_rdm_recv_get(struct vrb_rdm *ep);
+struct vrb_rdm_recv *vrb_rdm_recv_get(struct vrb_rdm *ep, bool tagged);
 void vrb_rdm_recv_put(struct vrb_rdm *ep, struct vrb_rdm_recv *recv);
 void vrb_rdm_objects_fini(struct vrb_rdm *ep);
 

@@ -40,6 +40,18 @@ void vrb_proto_in_attach(struct vrb_proto_in *in, struct vrb_proto_recv *recv)
 		recv->closed = true;
 }
 
+/* Before the first message; receives that are posted past the protocol have no len before. */
+static void recv_begin(struct vrb_proto_recv *recv)
+{
+	uint8_t i;
+
+	recv->len = recv->used = 0;
+	recv->users = 0;
+	recv->closed = recv->canceled = false;
+	for (i = 0; i < recv->count; i++)
+		recv->len += recv->iov[i].iov_len;
+}
+
 /* The posted receive for a message that just came; NULL if there is none. */
 static struct vrb_proto_recv *find_recv(struct vrb_proto_in *in)
 {
@@ -49,6 +61,8 @@ static struct vrb_proto_recv *find_recv(struct vrb_proto_in *in)
 	recv = (struct vrb_proto_recv *)vrb_match_arrive(m, in->peer->src, in->packet.tag);
 	if (!recv)
 		return NULL;
+	if (!recv->match.sticky)
+		recv_begin(recv);
 	vrb_proto_in_attach(in, recv);
 	if (recv->match.sticky && recv->closed)
 		vrb_match_remove(m, &recv->match);
@@ -308,17 +322,6 @@ static bool deliver(struct vrb_proto_in *in, struct vrb_proto_recv *recv)
 	vrb_proto_progress(peer);
 	vrb_proto_resume(proto);
 	return closed;
-}
-
-static void recv_begin(struct vrb_proto_recv *recv)
-{
-	uint8_t i;
-
-	recv->len = recv->used = 0;
-	recv->users = 0;
-	recv->closed = recv->canceled = false;
-	for (i = 0; i < recv->count; i++)
-		recv->len += recv->iov[i].iov_len;
 }
 
 void vrb_proto_recv_post(struct vrb_proto *proto, struct vrb_proto_recv *recv, uint32_t src,

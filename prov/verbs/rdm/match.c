@@ -16,6 +16,7 @@ static void set_class(struct vrb_match_class *kind, uint32_t number, bool any, u
 {
 	*kind = (struct vrb_match_class){
 		.ignore = ignore,
+		.keep = ~ignore,
 		.from = (uint64_t)number << 32,
 	};
 	if (any)
@@ -29,9 +30,11 @@ void vrb_match_init(struct vrb_match *m, struct vrb_match_node **recvs,
 	uint32_t c;
 
 	*m = (struct vrb_match){
-		.recvs = { .buckets = recvs, .mask = mask },
-		.indexed = { .buckets = msgs, .mask = mask },
+		.recvs = { .buckets = recvs, .mask = mask, .shift = 64 - bits },
+		.indexed = { .buckets = msgs, .mask = mask, .shift = 64 - bits },
 		.recent = { &m->classes[0], &m->classes[1] },
+		.now = { &m->shut, &m->shut },
+		.shut = { .shut = 1 },
 	};
 	TAILQ_INIT(&m->msgs);
 	TAILQ_INIT(&m->claimed);
@@ -40,9 +43,23 @@ void vrb_match_init(struct vrb_match *m, struct vrb_match_node **recvs,
 		set_class(&m->classes[c], c, c == 1, 0);
 }
 
+static bool is_any(const struct vrb_match_class *kind)
+{
+	return (uint32_t)kind->from == VRB_MATCH_ANY;
+}
+
 static bool is_class(const struct vrb_match_class *kind, bool any, uint64_t ignore)
 {
-	return kind->ignore == ignore && ((uint32_t)kind->from == VRB_MATCH_ANY) == any;
+	return kind->ignore == ignore && is_any(kind) == any;
+}
+
+static void set_only(struct vrb_match *m, struct vrb_match_class *only)
+{
+	m->only = only;
+	if (only)
+		only->shut = m->msg_count != 0;
+	m->now[false] = only && !is_any(only) ? only : &m->shut;
+	m->now[true] = only && is_any(only) ? only : &m->shut;
 }
 
 static void set_active(struct vrb_match *m)
@@ -52,9 +69,10 @@ static void set_active(struct vrb_match *m)
 	m->active = 0;
 	for (c = 0; c < VRB_MATCH_CLASSES; c++)
 		m->active |= (uint32_t)m->classes[c].active << c;
-	m->only = NULL;
 	if (m->active && !(m->active & (m->active - 1)) && !m->rest)
-		m->only = &m->classes[__builtin_ctz(m->active)];
+		set_only(m, &m->classes[__builtin_ctz(m->active)]);
+	else
+		set_only(m, NULL);
 }
 
 /* The class for a receive; NULL if there is none free. */
@@ -94,18 +112,30 @@ static void post_rest(struct vrb_match *m, struct vrb_match_recv *recv, uint32_t
 {
 	struct vrb_match_class *kind = &m->classes[VRB_MATCH_CLASSES];
 
-	recv->seq = m->seq++;
+	recv->seq = ++m->seq;
 	recv->ignore = ignore;
 	recv->node.tag = tag & ~ignore;
 	recv->node.from = kind->from | src;
 	kind->count++;
 	vrb_match_append(&m->rest, &recv->node);
-	m->only = NULL;
+	set_only(m, NULL);
 }
 
-/* What a post does when messages are queued, or when its class is not the last one's. */
-struct vrb_match_msg *vrb_match_post_many(struct vrb_match *m, struct vrb_match_recv *recv,
-					  uint32_t src, uint64_t tag, uint64_t ignore)
+static void post_to(struct vrb_match *m, struct vrb_match_class *kind, struct vrb_match_recv *recv,
+		    uint32_t src, uint64_t tag)
+{
+	kind->count++;
+	recv->seq = ++m->seq;
+	recv->node.tag = tag & kind->keep;
+	recv->node.from = kind->from | src;
+	vrb_match_append(vrb_match_find(&m->recvs, recv->node.tag, recv->node.from), &recv->node);
+}
+
+/* When messages are queued, or to a class that is new or not the last one's. */
+static __attribute__((noinline)) struct vrb_match_msg *post_any(struct vrb_match *m,
+								struct vrb_match_recv *recv,
+								uint32_t src, uint64_t tag,
+								uint64_t ignore)
 {
 	struct vrb_match_msg *msg = m->msg_count ? vrb_match_peek(m, src, tag, ignore) : NULL;
 	bool any = src == VRB_MATCH_ANY;
@@ -127,11 +157,19 @@ struct vrb_match_msg *vrb_match_post_many(struct vrb_match *m, struct vrb_match_
 		kind->active = true;
 		set_active(m);
 	}
-	kind->count++;
-	recv->seq = m->seq++;
-	recv->node.tag = tag & ~ignore;
-	recv->node.from = kind->from | src;
-	vrb_match_append(vrb_match_find(&m->recvs, recv->node.tag, recv->node.from), &recv->node);
+	post_to(m, kind, recv, src, tag);
+	return NULL;
+}
+
+/* Of several classes: the last one's is tried first. */
+struct vrb_match_msg *vrb_match_post_many(struct vrb_match *m, struct vrb_match_recv *recv,
+					  uint32_t src, uint64_t tag, uint64_t ignore)
+{
+	struct vrb_match_class *kind = m->recent[src == VRB_MATCH_ANY];
+
+	if (__builtin_expect(m->msg_count || kind->ignore != ignore || !kind->active, 0))
+		return post_any(m, recv, src, tag, ignore);
+	post_to(m, kind, recv, src, tag);
 	return NULL;
 }
 
@@ -185,7 +223,7 @@ struct vrb_match_recv *vrb_match_arrive_many(struct vrb_match *m, uint32_t src, 
 		sweep(m);
 	for (bits = m->active; bits; bits &= bits - 1) {
 		kind = &m->classes[__builtin_ctz(bits)];
-		link = vrb_match_find(&m->recvs, tag & ~kind->ignore, kind->from | src);
+		link = vrb_match_find(&m->recvs, tag & kind->keep, kind->from | src);
 		recv = recv_of(*link);
 		if (recv && (!best || recv->seq < best->seq)) {
 			best = recv;
@@ -205,31 +243,26 @@ struct vrb_match_recv *vrb_match_arrive_many(struct vrb_match *m, uint32_t src, 
 	return best;
 }
 
-static struct vrb_match_recv *earlier(struct vrb_match_recv *best, struct vrb_match_node *node,
-				      const void *context)
+static struct vrb_match_recv *with_context(struct vrb_match_node *node, const void *context)
 {
-	for (; node; node = node->next) {
-		if (recv_of(node)->context != context)
-			continue;
-		return best && best->seq < recv_of(node)->seq ? best : recv_of(node);
-	}
-	return best;
+	while (node && recv_of(node)->context != context)
+		node = node->next;
+	return recv_of(node);
 }
 
 struct vrb_match_recv *vrb_match_cancel(struct vrb_match *m, const void *context)
 {
-	size_t i;
-	struct vrb_match_recv *best = NULL;
+	struct vrb_match_recv *found = with_context(m->rest, context);
 	struct vrb_match_node *first;
+	size_t i;
 
-	for (i = 0; i <= m->recvs.mask; i++) {
-		for (first = m->recvs.buckets[i]; first; first = first->chain)
-			best = earlier(best, first, context);
+	for (i = 0; i <= m->recvs.mask && !found; i++) {
+		for (first = m->recvs.buckets[i]; first && !found; first = first->chain)
+			found = with_context(first, context);
 	}
-	best = earlier(best, m->rest, context);
-	if (best)
-		vrb_match_remove(m, best);
-	return best;
+	if (found)
+		vrb_match_remove(m, found);
+	return found;
 }
 
 struct vrb_match_recv *vrb_match_first_recv(const struct vrb_match *m)
@@ -349,7 +382,8 @@ void vrb_match_queue(struct vrb_match *m, struct vrb_match_msg *msg)
 	uint32_t bits;
 
 	TAILQ_INSERT_TAIL(&m->msgs, msg, order);
-	m->msg_count++;
+	if (!m->msg_count++)
+		m->now[0]->shut = m->now[1]->shut = 1;
 	for (bits = m->armed; bits; bits &= bits - 1)
 		index_msg(m, msg, (uint32_t)__builtin_ctz(bits));
 }
@@ -361,8 +395,11 @@ void vrb_match_drop(struct vrb_match *m, struct vrb_match_msg *msg)
 	for (bits = m->armed; bits; bits &= bits - 1)
 		unindex_msg(m, msg, (uint32_t)__builtin_ctz(bits));
 	TAILQ_REMOVE(&m->msgs, msg, order);
-	if (!--m->msg_count)
-		m->armed = 0;
+	if (--m->msg_count)
+		return;
+	m->armed = 0;
+	if (m->only)
+		m->only->shut = 0;
 }
 
 void vrb_match_claim(struct vrb_match *m, struct vrb_match_msg *msg, void *context)

@@ -47,16 +47,22 @@ struct vrb_match_node {
 struct vrb_match_hash {
 	struct vrb_match_node **buckets; /* NULL where empty */
 	uint64_t mask;			 /* their number - 1 */
+	unsigned int shift;		 /* leaves as many bits as the mask has */
 };
 
 struct vrb_match_class {
-	uint64_t ignore;
-	uint64_t from; /* number << 32 | (VRB_MATCH_ANY or 0) */
+	uint64_t ignore, keep; /* keep: the other bits of the tag */
+	uint64_t from;	       /* number << 32 | (VRB_MATCH_ANY or 0) */
+	uint64_t shut;	       /* of m->now[]; not 0: no receive is simply posted to it */
 	uint32_t count;
 	bool active; /* messages look here; stays a while when there are no receives */
 };
 
-/* A posted receive; all set by vrb_match_post() but sticky and context. */
+/*
+ * A posted receive; all set by vrb_match_post() but sticky and context. seq tells which of two classes' receives
+ * was posted first. What is posted to the only class needs none: whatever is posted to another one comes
+ * later, and gets a number then that is above any old one.
+ */
 struct vrb_match_recv {
 	struct vrb_match_node node;
 	uint64_t seq;
@@ -81,11 +87,13 @@ struct vrb_match {
 	struct vrb_match_hash recvs;
 	uint64_t seq;
 	struct vrb_match_class *only;	   /* the active class, if it is one and rest is empty */
+	struct vrb_match_class *now[2];	   /* it, for receives with a source or without; or &shut */
 	uint32_t active;		   /* bits of the active classes */
 	struct vrb_match_class *recent[2]; /* of the last receive with a source, without one */
 	uint32_t arrivals;		   /* that looked at several classes */
 	struct vrb_match_node *rest; /* the group of those without a class, of VRB_MATCH_CLASSES */
 	struct vrb_match_class classes[VRB_MATCH_CLASSES + 1];
+	struct vrb_match_class shut;
 
 	/* Unexpected messages. */
 	size_t msg_count;
@@ -107,7 +115,10 @@ struct vrb_match_msg *vrb_match_post_many(struct vrb_match *m, struct vrb_match_
 struct vrb_match_recv *vrb_match_arrive_many(struct vrb_match *m, uint32_t src, uint64_t tag);
 /* Takes a posted receive back. */
 void vrb_match_remove(struct vrb_match *m, struct vrb_match_recv *recv);
-/* The receive posted first with the context, taken back; NULL if there is none. Looks at all. */
+/*
+ * A receive with the context, taken back, of those with its key the first; NULL if there is none. Looks at
+ * all.
+ */
 struct vrb_match_recv *vrb_match_cancel(struct vrb_match *m, const void *context);
 /* Any posted receive, to empty the table; NULL if there is none. */
 struct vrb_match_recv *vrb_match_first_recv(const struct vrb_match *m);
@@ -134,11 +145,9 @@ void vrb_match_take_peer(struct vrb_match *m, uint32_t src,
 static inline struct vrb_match_node **vrb_match_bucket(const struct vrb_match_hash *hash,
 						       uint64_t tag, uint64_t from)
 {
-	__uint128_t mixed =
-		(__uint128_t)(tag ^ 0x9e3779b97f4a7c15ULL) * (from ^ 0xd6e8feb86659fd93ULL);
-	uint64_t high = (uint64_t)(mixed >> 64), low = (uint64_t)mixed;
+	uint64_t mixed = (tag + from * 0x2c1b3c6d) * 0x9e3779b97f4a7c15ULL;
 
-	return &hash->buckets[(high ^ low) & hash->mask];
+	return &hash->buckets[mixed >> hash->shift];
 }
 
 /* Where the pointer to the group's first is, or where it would go. */
@@ -183,20 +192,27 @@ static inline void vrb_match_shift(struct vrb_match_node **link)
 	}
 }
 
-/* Posts a receive of the class of the one before, when no message is queued. Else false: nothing was done. */
+/* vrb_match_post_now() of a kind of m->now[]; from: kind->from, or-ed with the source. */
+static inline bool vrb_match_post_from(struct vrb_match *m, struct vrb_match_class *kind,
+				       struct vrb_match_recv *recv, uint64_t from, uint64_t tag,
+				       uint64_t ignore)
+{
+	if (__builtin_expect(((kind->ignore ^ ignore) | kind->shut) != 0, 0))
+		return false;
+	kind->count++;
+	recv->node.tag = tag & kind->keep;
+	recv->node.from = from;
+	vrb_match_append(vrb_match_find(&m->recvs, recv->node.tag, from), &recv->node);
+	return true;
+}
+
+/* Posts a receive of the only class when no message is queued. Else false: nothing was done. */
 static inline bool vrb_match_post_now(struct vrb_match *m, struct vrb_match_recv *recv,
 				      uint32_t src, uint64_t tag, uint64_t ignore)
 {
-	struct vrb_match_class *kind = m->recent[src == VRB_MATCH_ANY];
+	struct vrb_match_class *kind = m->now[src == VRB_MATCH_ANY];
 
-	if (__builtin_expect(m->msg_count || kind->ignore != ignore || !kind->active, 0))
-		return false;
-	kind->count++;
-	recv->seq = m->seq++;
-	recv->node.tag = tag & ~ignore;
-	recv->node.from = kind->from | src;
-	vrb_match_append(vrb_match_find(&m->recvs, recv->node.tag, recv->node.from), &recv->node);
-	return true;
+	return vrb_match_post_from(m, kind, recv, kind->from | src, tag, ignore);
 }
 
 /*
@@ -221,7 +237,7 @@ static inline struct vrb_match_recv *vrb_match_arrive(struct vrb_match *m, uint3
 
 	if (__builtin_expect(!kind, 0))
 		return vrb_match_arrive_many(m, src, tag);
-	link = vrb_match_find(&m->recvs, tag & ~kind->ignore, kind->from | src);
+	link = vrb_match_find(&m->recvs, tag & kind->keep, kind->from | src);
 	recv = (struct vrb_match_recv *)*link;
 	if (recv && !recv->sticky) {
 		vrb_match_shift(link);

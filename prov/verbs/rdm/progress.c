@@ -216,7 +216,7 @@ static inline __attribute__((always_inline)) bool deliver_plain(struct vrb_rdm_p
 	}
 	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, len);
 	copy_some(recv->proto.iov[0].iov_base, payload, len);
-	SLIST_INSERT_HEAD(&ep->free_recvs, recv, link);
+	SLIST_INSERT_HEAD(&ep->free_recvs[recv->proto.space], recv, link);
 	return true;
 }
 

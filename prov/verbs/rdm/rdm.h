@@ -52,7 +52,7 @@ struct vrb_rdm_out {
 	SLIST_ENTRY(vrb_rdm_out) link;
 };
 
-/* Of one that is free the protocol's count is 1, and its own fields but len are 0. */
+/* Of one that is free space is set, count is 1, and the protocol's own fields but len are 0. */
 struct vrb_rdm_recv {
 	struct vrb_proto_recv proto; /* first */
 	uint64_t flags;
@@ -173,7 +173,7 @@ struct vrb_rdm {
 	SLIST_HEAD(, vrb_rdm_op) free_ops;
 	struct vrb_rdm_op **ops; /* chunks, by index */
 	uint32_t op_count;
-	struct vrb_rdm_recvs free_recvs;
+	struct vrb_rdm_recvs free_recvs[2]; /* of each space its own; untagged, tagged */
 	struct vrb_rdm_recv **recv_chunks;
 	uint32_t recv_chunk_count;
 
