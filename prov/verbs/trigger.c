@@ -7,6 +7,8 @@
 #include "cntr.h"
 #include "cq.h"
 #include "prov.h"
+#include "rdm/work.h"
+#include "when.h"
 #include "work.h"
 
 static struct vrb_work *work_of(struct ofi_trigger *trigger)
@@ -45,14 +47,6 @@ static int fire_add(struct ofi_trigger *trigger)
 
 	ofi_cntr_count(work->target, work->value);
 	return 0;
-}
-
-static struct ofi_cntr *cntr_of(const struct vrb_domain *domain, struct fid_cntr *fid)
-{
-	struct ofi_cntr *cntr = (struct ofi_cntr *)fid;
-
-	return cntr && fid->fid.fclass == FI_CLASS_CNTR && cntr->parent == &domain->ref ? cntr
-											: NULL;
 }
 
 /* The arrays go behind it. */
@@ -179,21 +173,12 @@ static ssize_t queue(struct vrb_domain *domain, struct vrb_work *work, struct of
 	return 0;
 }
 
-/* What the context of a call with FI_TRIGGER says. */
 static ssize_t condition(const struct vrb_ep *ep, const void *context, uint64_t flags,
 			 struct ofi_cntr **cntr, uint64_t *threshold)
 {
-	const struct fi_triggered_context *when = context;
-
 	if (!(flags & FI_TRIGGER) || !vrb_ep_triggers(ep))
 		return -FI_EBADFLAGS;
-	if (!when)
-		return -FI_EINVAL;
-	if (when->event_type != FI_TRIGGER_THRESHOLD)
-		return -FI_ENOSYS;
-	*cntr = cntr_of(ep->domain, when->trigger.threshold.cntr);
-	*threshold = when->trigger.threshold.threshold;
-	return *cntr ? 0 : -FI_EINVAL;
+	return vrb_trigger_condition(ep->domain, context, cntr, threshold);
 }
 
 ssize_t vrb_trigger_msg(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg *msg,
@@ -240,12 +225,6 @@ ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type, const struct
 static ssize_t check_ep(const struct vrb_domain *domain, struct fid_ep *fid, struct vrb_ep **ep)
 {
 	*ep = (struct vrb_ep *)fid;
-	if (domain->all) {
-		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-			"fi_control(FI_QUEUE_WORK): endpoints of type FI_EP_RDM have no deferred "
-			"work\n");
-		return -FI_EOPNOTSUPP;
-	}
 	if (!fid || fid->fid.fclass != FI_CLASS_EP || (*ep)->domain != domain)
 		return -FI_EINVAL;
 	*ep = (*ep)->self;
@@ -260,7 +239,7 @@ static ssize_t check_ep(const struct vrb_domain *domain, struct fid_ep *fid, str
 static ssize_t new_cntr_op(struct vrb_domain *domain, const struct fi_deferred_work *from,
 			   struct vrb_work **work)
 {
-	struct ofi_cntr *target = cntr_of(domain, from->op.cntr->cntr);
+	struct ofi_cntr *target = vrb_trigger_cntr(domain, from->op.cntr->cntr);
 
 	if (!target || from->completion_cntr)
 		return -FI_EINVAL;
@@ -316,7 +295,7 @@ static bool is_cntr_op(enum fi_op_type type)
 static ssize_t set_completion(struct vrb_domain *domain, struct vrb_work *work,
 			      struct fid_cntr *fid)
 {
-	struct ofi_cntr *cntr = cntr_of(domain, fid);
+	struct ofi_cntr *cntr = vrb_trigger_cntr(domain, fid);
 
 	if (!fid)
 		return 0;
@@ -329,12 +308,14 @@ static ssize_t set_completion(struct vrb_domain *domain, struct vrb_work *work,
 
 static ssize_t queue_work(struct vrb_domain *domain, const struct fi_deferred_work *from)
 {
-	struct ofi_cntr *cntr = from ? cntr_of(domain, from->triggering_cntr) : NULL;
+	struct ofi_cntr *cntr = from ? vrb_trigger_cntr(domain, from->triggering_cntr) : NULL;
 	struct vrb_work *work = NULL;
 	ssize_t ret;
 
 	if (!cntr || !from->op.msg)
 		return -FI_EINVAL;
+	if (domain->all && !is_cntr_op(from->op_type))
+		return vrb_rdm_queue_work(domain, from, cntr);
 	if (is_cntr_op(from->op_type))
 		ret = new_cntr_op(domain, from, &work);
 	else
@@ -354,7 +335,7 @@ static ssize_t queue_work(struct vrb_domain *domain, const struct fi_deferred_wo
 
 static int flush_work(struct vrb_domain *domain, void *arg)
 {
-	struct ofi_trigger_match match = { .cntr = cntr_of(domain, arg) };
+	struct ofi_trigger_match match = { .cntr = vrb_trigger_cntr(domain, arg) };
 
 	if (arg && !match.cntr)
 		return -FI_EINVAL;

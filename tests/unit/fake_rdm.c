@@ -11,6 +11,7 @@
 #include "prov/verbs/rdm/cq.h"
 #include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/info.h"
+#include "prov/verbs/rdm/work.h"
 
 unsigned int fake_rdm_watches, fake_rdm_watch_most;
 
@@ -125,5 +126,14 @@ int vrb_rdm_query_collective(struct fid_domain *domain, enum fi_collective_op co
 	(void)coll;
 	(void)attr;
 	(void)flags;
+	return -FI_ENOSYS;
+}
+
+ssize_t vrb_rdm_queue_work(struct vrb_domain *domain, const struct fi_deferred_work *from,
+			   struct ofi_cntr *cntr)
+{
+	(void)domain;
+	(void)from;
+	(void)cntr;
 	return -FI_ENOSYS;
 }

@@ -102,6 +102,11 @@ void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object)
 	unwatched++;
 }
 
+void ofi_triggers_run_due(struct ofi_triggers *triggers)
+{
+	(void)triggers;
+}
+
 static int begin(void **state)
 {
 	int i;

@@ -26,6 +26,7 @@ struct vrb_rdm_all {
 	bool stop; /* atomic */
 	bool running;
 	pthread_t thread;
+	struct ofi_triggers *triggers; /* of the domain */
 };
 
 /* Another thread that is at it already does it for us. */
@@ -74,9 +75,12 @@ static void *work(void *arg)
 {
 	struct vrb_rdm_all *all = arg;
 	struct epoll_event event;
+	bool again;
 
 	while (!__atomic_load_n(&all->stop, __ATOMIC_ACQUIRE)) {
-		if (arm(all))
+		again = arm(all);
+		ofi_triggers_run(all->triggers);
+		if (again || ofi_triggers_due(all->triggers))
 			sched_yield();
 		else
 			epoll_wait(all->epfd, &event, 1, -1);
@@ -154,6 +158,7 @@ int vrb_rdm_all_open(struct vrb_domain *domain, struct vrb_rdm_all **out)
 		return -FI_ENOMEM;
 	ofi_lock_init(&all->lock);
 	LIST_INIT(&all->eps);
+	all->triggers = &domain->triggers;
 	all->epfd = all->wakefd = -1;
 	err = setup(all, vrb_params.rdm_auto_progress ||
 				 domain->info->domain_attr->data_progress == FI_PROGRESS_AUTO);

@@ -11,6 +11,7 @@
 #include "carry.h"
 #include "op.h"
 #include "stats.h"
+#include "work.h"
 
 #define ATOMIC_FLAGS                                                           \
 	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
@@ -31,6 +32,7 @@ struct atomic {
 	enum fi_op op;
 	void *context;
 	uint64_t flags;
+	uint64_t mark; /* VRB_RDM_DEFERRED, or 0 */
 };
 
 size_t vrb_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_op op)
@@ -153,7 +155,7 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	op->fenced.fence = a->flags & FI_FENCE;
 	op->context = a->context;
 	op->flags = FI_ATOMIC | (a->kind == VRB_WIRE_ATOMIC_WRITE ? FI_WRITE : FI_READ) |
-		    (a->flags & FI_COMPLETION ? 0 : VRB_SILENT);
+		    (a->flags & FI_COMPLETION ? 0 : VRB_SILENT) | a->mark;
 	op->atomic = (struct vrb_wire_atomic){
 		.kind = (uint8_t)a->kind,
 		.op = (uint8_t)a->op,
@@ -228,6 +230,29 @@ enum vrb_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
 
 #define DEFAULTS (ATOMIC_FLAGS & ~FI_INJECT) /* of the endpoint's flags */
 
+static __attribute__((noinline)) ssize_t trigger(struct vrb_rdm *ep, const struct atomic *a)
+{
+	const struct vrb_rdm_atomic_args args = {
+		.msg = { .msg_iov = a->buf,
+			 .iov_count = a->count,
+			 .addr = a->addr,
+			 .rma_iov = a->rma,
+			 .rma_iov_count = a->rma_count,
+			 .datatype = a->datatype,
+			 .op = a->op,
+			 .context = a->context },
+		.compare = a->compare,
+		.compare_count = a->compare_count,
+		.result = a->result,
+		.result_count = a->result_count,
+	};
+	enum fi_op_type type = a->kind == VRB_WIRE_ATOMIC_WRITE	    ? FI_OP_ATOMIC
+			       : a->kind == VRB_WIRE_ATOMIC_COMPARE ? FI_OP_COMPARE_ATOMIC
+								    : FI_OP_FETCH_ATOMIC;
+
+	return vrb_rdm_trigger_atomic(ep, type, &args, a->flags);
+}
+
 static ssize_t atomic(struct fid_ep *fid, const struct atomic *a)
 {
 	struct vrb_rdm *ep = vrb_rdm(fid);
@@ -237,8 +262,8 @@ static ssize_t atomic(struct fid_ep *fid, const struct atomic *a)
 	int err;
 
 	ret = check(ep, a, &n);
-	if (ret)
-		return ret;
+	if (__builtin_expect(!!ret, 0))
+		return ret == -FI_EBADFLAGS ? trigger(ep, a) : ret;
 	ofi_lock(&ep->lock);
 	peer = vrb_rdm_peer_of(ep, a->addr, &err);
 	ret = peer ? start(ep, peer, a, n) : err;
@@ -269,6 +294,35 @@ static ssize_t to_region(struct fid_ep *fid, struct atomic *a, uint64_t remote, 
 	a->rma = &rma;
 	a->rma_count = 1;
 	return atomic(fid, a);
+}
+
+ssize_t vrb_rdm_atomic_work(struct vrb_rdm *ep, enum fi_op_type type,
+			    const struct vrb_rdm_atomic_args *args, uint64_t flags, uint64_t mark,
+			    bool only_check)
+{
+	const struct fi_msg_atomic *msg = &args->msg;
+	const struct atomic a = {
+		.kind = type == FI_OP_ATOMIC	       ? VRB_WIRE_ATOMIC_WRITE
+			: type == FI_OP_COMPARE_ATOMIC ? VRB_WIRE_ATOMIC_COMPARE
+						       : fetch_kind(msg->op),
+		.buf = msg->msg_iov,
+		.count = msg->iov_count,
+		.compare = args->compare,
+		.compare_count = args->compare_count,
+		.result = args->result,
+		.result_count = args->result_count,
+		.addr = msg->addr,
+		.rma = msg->rma_iov,
+		.rma_count = msg->rma_iov_count,
+		.datatype = msg->datatype,
+		.op = msg->op,
+		.context = msg->context,
+		.flags = flags,
+		.mark = mark,
+	};
+	size_t n;
+
+	return only_check ? check(ep, &a, &n) : atomic(&ep->fid, &a);
 }
 
 /* The forms with one. */

@@ -82,6 +82,7 @@ static __attribute__((noinline)) ssize_t read_many(struct vrb_rdm_cq *cq, void *
 {
 	progress_all(cq);
 	ofi_unlock(&cq->eps_lock);
+	ofi_triggers_run(&cq->domain->triggers);
 	return vrb_rdm_cq_read_ring(cq, buf, count, src);
 }
 
@@ -217,7 +218,8 @@ int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq)
 		if (vrb_rdm_arm(ep))
 			ret = -FI_EAGAIN;
 	ofi_unlock(&cq->eps_lock);
-	return is_empty(cq) ? ret : -FI_EAGAIN;
+	ofi_triggers_run(&cq->domain->triggers);
+	return is_empty(cq) && !ofi_triggers_due(&cq->domain->triggers) ? ret : -FI_EAGAIN;
 }
 
 /* 0: look again. -FI_EAGAIN: the time is over, or a signal ends the wait. */
@@ -300,8 +302,8 @@ static void set_only(struct vrb_rdm_cq *cq)
 		cq->only = tx;
 	else if (rx && !tx && !LIST_NEXT(rx, rx_link))
 		cq->only = rx;
-	/* Collectives go on at each progress. */
-	if (cq->only && cq->only->coll)
+	/* Collectives and triggered operations go on at each progress. */
+	if (cq->only && (cq->only->coll || cq->only->info->caps & FI_TRIGGER))
 		cq->only = NULL;
 }
 

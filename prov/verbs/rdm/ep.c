@@ -14,6 +14,7 @@
 #include "atomic.h"
 #include "av.h"
 #include "carry.h"
+#include "cntr.h"
 #include "coll.h"
 #include "conn.h"
 #include "cq.h"
@@ -29,6 +30,7 @@
 #include "prov/verbs/prov.h"
 #include "prov/verbs/stx.h"
 #include "stats.h"
+#include "work.h"
 
 #define TX_BUFS	     1024u
 #define CQ_SHARE     3072  /* entries for the send queues of peers, at first */
@@ -74,21 +76,6 @@ static int open_queues(struct vrb_rdm *ep)
 	return vrb_rdm_rx_fill(&ep->rx);
 }
 
-static void cntr_progress(void *object)
-{
-	vrb_rdm_progress(object);
-}
-
-static int cntr_arm(void *object)
-{
-	return vrb_rdm_arm(object);
-}
-
-static const struct ofi_cntr_source_ops cntr_source = {
-	.progress = cntr_progress,
-	.arm = cntr_arm,
-};
-
 static int attach(struct vrb_rdm *ep)
 {
 	int i, ret = 0;
@@ -103,7 +90,8 @@ static int attach(struct vrb_rdm *ep)
 		ret = vrb_rdm_all_add(ep->domain->all, ep);
 	for (i = 0; i < VRB_RDM_COUNTS && !ret; i++)
 		if (ep->cntrs[i])
-			ret = ofi_cntr_watch(ep->cntrs[i], &cntr_source, ep, ep->channel->fd);
+			ret = ofi_cntr_watch(ep->cntrs[i], &vrb_rdm_cntr_source, ep,
+					     ep->channel->fd);
 	return ret;
 }
 
@@ -221,6 +209,7 @@ static void detach(struct vrb_rdm *ep)
 	for (i = 0; i < VRB_RDM_COUNTS; i++)
 		if (ep->cntrs[i])
 			ofi_cntr_unwatch(ep->cntrs[i], ep);
+	vrb_rdm_cntr_unlend(ep);
 }
 
 static void close_queues(struct vrb_rdm *ep)
@@ -249,6 +238,7 @@ static void ep_free(struct vrb_rdm *ep)
 	vrb_rdm_coll_fini(ep);
 	vrb_rdm_objects_fini(ep);
 	vrb_rdm_ops_fini(ep);
+	vrb_rdm_work_fini(ep);
 	free(ep->atomic_old);
 	free(ep->buckets);
 	fi_freeinfo(ep->info);
@@ -258,11 +248,13 @@ static void ep_free(struct vrb_rdm *ep)
 static int ep_close(struct fid *fid)
 {
 	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
+	struct ofi_trigger_match match = { .owner = ep };
 	struct vrb_domain *domain = ep->domain;
 	int ret = vrb_rdm_coll_busy(ep);
 
 	if (ret)
 		return ret;
+	ofi_triggers_cancel(&domain->triggers, &match);
 	if (ep->enabled)
 		drain(ep);
 	ep_free(ep);
@@ -505,6 +497,7 @@ static int setup(struct vrb_rdm *ep, const struct fi_info *info)
 	ep->tx_op_flags = info->tx_attr->op_flags;
 	ep->rx_op_flags = info->rx_attr->op_flags;
 	ep->wants_source = info->caps & FI_SOURCE;
+	ep->counts = info->caps & FI_TRIGGER; /* deferred work has counters of its own */
 	ep->prov_keys = vrb_mr_prov_key(ep->domain);
 	ep->atomic_old = malloc(vrb_rdm_payload());
 	if (!ep->atomic_old)
@@ -562,6 +555,8 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 	ep->domain = domain;
 	ep->timer.fd = -1;
 	SLIST_INIT(&ep->graves);
+	LIST_INIT(&ep->dones);
+	LIST_INIT(&ep->lent);
 	ret = setup(ep, info);
 	if (ret) {
 		ep_free(ep);

@@ -8,10 +8,10 @@
 #include "prov/verbs/prov.h"
 #include "proto.h"
 
-#define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
+#define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER)
 #define RX_CAPS                                                                          \
 	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | \
-	 FI_SOURCE | FI_RMA_EVENT)
+	 FI_SOURCE | FI_RMA_EVENT | FI_TRIGGER)
 #define BOTH_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE)
 #define SIZE	  65536
 
@@ -88,13 +88,14 @@ struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port
 	return NULL;
 }
 
-/* Each operation of a peer is told of: that is for who asks. */
-static void offer_events(struct fi_info *info, const struct fi_info *hints)
+/* What all operations pay for is for who asks: the peers tell of theirs, completions look for work. */
+static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 {
-	if (hints && hints->caps & FI_RMA_EVENT)
-		return;
-	info->caps &= ~FI_RMA_EVENT;
-	info->rx_attr->caps &= ~FI_RMA_EVENT;
+	uint64_t not_asked = (FI_RMA_EVENT | FI_TRIGGER) & ~(hints ? hints->caps : 0);
+
+	info->caps &= ~not_asked;
+	info->tx_attr->caps &= ~not_asked;
+	info->rx_attr->caps &= ~not_asked;
 }
 
 void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
@@ -102,7 +103,7 @@ void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
 	const int need = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	int asked;
 
-	offer_events(info, hints);
+	offer_costly(info, hints);
 	if (!hints || !hints->domain_attr)
 		return;
 	if (hints->domain_attr->data_progress == FI_PROGRESS_AUTO)

@@ -12,6 +12,7 @@
 #include "peer.h"
 #include "recv.h"
 #include "stats.h"
+#include "work.h"
 
 #define TX_FLAGS                                                                                   \
 	(FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
@@ -25,6 +26,7 @@ struct send {
 	void *context;
 	uint64_t flags; /* of the call, FI_COMPLETION where an entry is wanted */
 	bool tagged;
+	uint64_t mark; /* VRB_RDM_DEFERRED, or 0 */
 };
 
 static uint8_t level_of(uint64_t flags)
@@ -87,7 +89,7 @@ static void fill_out(struct vrb_rdm_out *out, const struct send *send)
 	proto->count = (uint8_t)send->count;
 	memcpy(proto->iov, send->iov, send->count * sizeof(*send->iov));
 	out->flags = FI_SEND | (send->tagged ? FI_TAGGED : FI_MSG) |
-		     (send->flags & FI_COMPLETION ? 0 : VRB_SILENT);
+		     (send->flags & FI_COMPLETION ? 0 : VRB_SILENT) | send->mark;
 }
 
 /* With the lock held. */
@@ -119,6 +121,30 @@ static ssize_t queue(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	return ret;
 }
 
+static __attribute__((noinline)) ssize_t trigger(struct vrb_rdm *ep, const struct send *send)
+{
+	const struct fi_msg_tagged msg = {
+		.msg_iov = send->iov,
+		.iov_count = send->count,
+		.addr = send->addr,
+		.tag = send->tag,
+		.context = send->context,
+		.data = send->data,
+	};
+
+	return vrb_rdm_trigger_msg(ep, send->tagged ? FI_OP_TSEND : FI_OP_SEND, &msg, send->flags);
+}
+
+static inline ssize_t check(struct vrb_rdm *ep, const struct send *send, size_t *total)
+{
+	ssize_t ret;
+
+	if (__builtin_expect(!!(send->flags & ~TX_FLAGS), 0))
+		return -FI_EBADFLAGS;
+	ret = total_of(ep, send, total);
+	return ret || ep->enabled ? ret : -FI_EOPBADSTATE;
+}
+
 static ssize_t send_any(struct vrb_rdm *ep, const struct send *send)
 {
 	struct vrb_rdm_peer *peer;
@@ -126,13 +152,9 @@ static ssize_t send_any(struct vrb_rdm *ep, const struct send *send)
 	ssize_t ret;
 	int err;
 
-	if (send->flags & ~TX_FLAGS)
-		return -FI_EBADFLAGS;
-	ret = total_of(ep, send, &total);
-	if (ret)
-		return ret;
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
+	ret = check(ep, send, &total);
+	if (__builtin_expect(!!ret, 0))
+		return ret == -FI_EBADFLAGS ? trigger(ep, send) : ret;
 	ofi_lock(&ep->lock);
 	peer = vrb_rdm_peer_of(ep, send->addr, &err);
 	ret = peer ? queue(ep, peer, send, total) : err;
@@ -317,6 +339,16 @@ static ssize_t rdm_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
 
 	return send_any(vrb_rdm(fid), &(struct send){ &iov, 1, addr, 0, data, NULL,
 						      FI_INJECT | FI_REMOTE_CQ_DATA, false });
+}
+
+ssize_t vrb_rdm_send_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags,
+			  bool tagged, uint64_t mark, bool only_check)
+{
+	const struct send send = { msg->msg_iov, msg->iov_count, msg->addr, msg->tag, msg->data,
+				   msg->context, flags,		 tagged,    mark };
+	size_t total;
+
+	return only_check ? check(ep, &send, &total) : send_any(ep, &send);
 }
 
 void vrb_rdm_set_modes(struct vrb_rdm *ep)

@@ -12,6 +12,7 @@
 #include "peer.h"
 #include "progress.h"
 #include "stats.h"
+#include "work.h"
 #include "prov/verbs/err.h"
 #include "prov/verbs/prov.h"
 
@@ -92,8 +93,13 @@ void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int 
 		return;
 	if (__builtin_expect(err, 0))
 		ofi_stats_add(&ep->stats, OFI_STATS_ERRORS, 1);
-	if (ep->counts)
+	if (ep->counts) {
+		if (flags & VRB_RDM_DEFERRED) {
+			vrb_rdm_work_done(ep, ep->tx_cq, &item);
+			return;
+		}
 		count(ep, flags, err);
+	}
 	if (!ep->tx_cq || ((flags & VRB_SILENT) && !err))
 		return;
 	if (err)
@@ -111,8 +117,13 @@ static void complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
 		ofi_stats_add(&ep->stats, OFI_STATS_RX_ERRORS, 1);
 	if (from)
 		vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, item->len);
-	if (ep->counts)
+	if (ep->counts) {
+		if (recv->flags & VRB_RDM_DEFERRED) {
+			vrb_rdm_work_done(ep, ep->rx_cq, item);
+			return;
+		}
 		count(ep, FI_RECV, item->err);
+	}
 	if (!ep->rx_cq || (!item->err && (recv->flags & VRB_SILENT)))
 		return;
 	if (!item->err)

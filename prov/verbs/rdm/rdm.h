@@ -132,7 +132,7 @@ struct vrb_rdm {
 		[2]; /* of the completion by fi_recv and fi_trecv; 0: not the common case */
 	fi_addr_t undirected; /* all bits unless receives can ask for a source */
 	bool tx_selective, rx_selective;
-	bool counts; /* there are counters */
+	bool counts; /* there are counters, or may be of deferred work */
 	bool wants_source;
 	bool prov_keys;	     /* keys of remote memory are rkeys */
 	uint8_t *atomic_old; /* values fetched by the atomic that is performed */
@@ -176,6 +176,10 @@ struct vrb_rdm {
 	struct vrb_rdm_recvs free_recvs[2]; /* of each space its own; untagged, tagged */
 	struct vrb_rdm_recv **recv_chunks;
 	uint32_t recv_chunk_count;
+
+	/* Deferred work: what is under way; counters that it completes to, guarded by the domain's lock. */
+	LIST_HEAD(, vrb_rdm_done) dones;
+	LIST_HEAD(, vrb_rdm_lent) lent;
 
 	/* Peers. */
 	struct vrb_rdm_peer **by_addr; /* by fi_addr; NULL until first used */

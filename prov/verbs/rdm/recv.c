@@ -8,6 +8,7 @@
 #include "peer.h"
 #include "progress.h"
 #include "recv.h"
+#include "work.h"
 
 #define RX_FLAGS    (FI_COMPLETION | FI_MORE)
 #define PROBE_FLAGS (FI_PEEK | FI_CLAIM | FI_DISCARD)
@@ -20,6 +21,7 @@ struct receive {
 	void *context;
 	uint64_t flags; /* FI_COMPLETION where an entry is wanted */
 	bool tagged;
+	uint64_t mark; /* VRB_RDM_DEFERRED, or 0 */
 };
 
 static uint64_t rx_flags(const struct vrb_rdm *ep)
@@ -54,7 +56,7 @@ static void fill_recv(struct vrb_rdm *ep, struct vrb_rdm_recv *recv, const struc
 	proto->min_free = ep->min_multi_recv;
 	recv->flags = FI_RECV | (receive->tagged ? FI_TAGGED : FI_MSG) |
 		      (receive->flags & FI_MULTI_RECV) |
-		      (receive->flags & FI_COMPLETION ? 0 : VRB_SILENT);
+		      (receive->flags & FI_COMPLETION ? 0 : VRB_SILENT) | receive->mark;
 }
 
 /* With the lock held. */
@@ -75,10 +77,25 @@ static ssize_t post(struct vrb_rdm *ep, const struct receive *receive)
 	return 0;
 }
 
-static ssize_t receive_any(struct vrb_rdm *ep, const struct receive *receive, uint64_t allowed)
+static __attribute__((noinline)) ssize_t trigger(struct vrb_rdm *ep, const struct receive *receive)
+{
+	const struct fi_msg_tagged msg = {
+		.msg_iov = receive->iov,
+		.iov_count = receive->count,
+		.addr = receive->addr,
+		.tag = receive->tag,
+		.ignore = receive->ignore,
+		.context = receive->context,
+	};
+
+	return vrb_rdm_trigger_msg(ep, receive->tagged ? FI_OP_TRECV : FI_OP_RECV, &msg,
+				   receive->flags);
+}
+
+static inline ssize_t check(const struct vrb_rdm *ep, const struct receive *receive,
+			    uint64_t allowed)
 {
 	size_t i;
-	ssize_t ret;
 
 	if (receive->flags & ~allowed)
 		return -FI_EBADFLAGS;
@@ -87,8 +104,15 @@ static ssize_t receive_any(struct vrb_rdm *ep, const struct receive *receive, ui
 	for (i = 0; i < receive->count; i++)
 		if (!receive->iov[i].iov_base && receive->iov[i].iov_len)
 			return -FI_EINVAL;
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
+	return ep->enabled ? 0 : -FI_EOPBADSTATE;
+}
+
+static ssize_t receive_any(struct vrb_rdm *ep, const struct receive *receive, uint64_t allowed)
+{
+	ssize_t ret = check(ep, receive, allowed);
+
+	if (__builtin_expect(!!ret, 0))
+		return ret == -FI_EBADFLAGS ? trigger(ep, receive) : ret;
 	ofi_lock(&ep->lock);
 	ret = post(ep, receive);
 	ofi_unlock(&ep->lock);
@@ -379,6 +403,18 @@ ssize_t vrb_rdm_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t f
 			   &(struct receive){ msg->msg_iov, msg->iov_count, msg->addr, 0, 0,
 					      msg->context, flags, false },
 			   RX_FLAGS | FI_MULTI_RECV);
+}
+
+/* Deferred work ends once, so it takes one message. */
+ssize_t vrb_rdm_recv_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags,
+			  bool tagged, uint64_t mark, bool only_check)
+{
+	const struct receive receive = { msg->msg_iov, msg->iov_count, msg->addr,
+					 msg->tag,     msg->ignore,    msg->context,
+					 flags,	       tagged,	       mark };
+	uint64_t allowed = RX_FLAGS | (tagged || mark ? 0 : FI_MULTI_RECV);
+
+	return only_check ? check(ep, &receive, allowed) : receive_any(ep, &receive, allowed);
 }
 
 void vrb_rdm_set_recv_modes(struct vrb_rdm *ep)

@@ -7,6 +7,7 @@
 #include "link.h"
 #include "op.h"
 #include "stats.h"
+#include "work.h"
 
 #define WRITE_FLAGS                                                                                \
 	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_REMOTE_CQ_DATA | \
@@ -26,6 +27,7 @@ struct rma {
 	void *context;
 	uint64_t flags; /* FI_COMPLETION where an entry is wanted */
 	uint64_t data;
+	uint64_t mark; /* VRB_RDM_DEFERRED, or 0 */
 };
 
 #define DEFAULTS (WRITE_FLAGS & ~(FI_INJECT | FI_REMOTE_CQ_DATA)) /* of the endpoint's flags */
@@ -147,7 +149,7 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	op->kind = (uint8_t)rma->kind;
 	op->fenced.fence = rma->flags & FI_FENCE;
 	op->context = rma->context;
-	op->flags = FI_RMA | what | (rma->flags & FI_COMPLETION ? 0 : VRB_SILENT);
+	op->flags = FI_RMA | what | (rma->flags & FI_COMPLETION ? 0 : VRB_SILENT) | rma->mark;
 	op->total = total;
 	op->has_data = rma->flags & FI_REMOTE_CQ_DATA;
 	op->data = rma->data;
@@ -164,6 +166,23 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	return vrb_rdm_op_start(op);
 }
 
+static __attribute__((noinline)) ssize_t trigger(struct vrb_rdm *ep, const struct rma *rma)
+{
+	const struct fi_msg_rma msg = {
+		.msg_iov = rma->iov,
+		.desc = rma->desc,
+		.iov_count = rma->count,
+		.addr = rma->addr,
+		.rma_iov = rma->rma,
+		.rma_iov_count = rma->rma_count,
+		.context = rma->context,
+		.data = rma->data,
+	};
+
+	return vrb_rdm_trigger_rma(ep, rma->kind == VRB_RDM_OP_READ ? FI_OP_READ : FI_OP_WRITE,
+				   &msg, rma->flags);
+}
+
 static ssize_t transfer(struct vrb_rdm *ep, const struct rma *rma)
 {
 	struct vrb_rdm_peer *peer;
@@ -172,8 +191,8 @@ static ssize_t transfer(struct vrb_rdm *ep, const struct rma *rma)
 	int err;
 
 	ret = check(ep, rma, &total);
-	if (ret)
-		return ret;
+	if (__builtin_expect(!!ret, 0))
+		return ret == -FI_EBADFLAGS ? trigger(ep, rma) : ret;
 	ofi_lock(&ep->lock);
 	peer = vrb_rdm_peer_of(ep, rma->addr, &err);
 	ret = peer ? start(ep, peer, rma, total) : err;
@@ -338,6 +357,25 @@ static ssize_t rdm_inject_writedata(struct fid_ep *fid, const void *buf, size_t 
 				    fi_addr_t addr, uint64_t remote, uint64_t key)
 {
 	return with_data(fid, buf, len, NULL, data, addr, remote, key, NULL, FI_INJECT);
+}
+
+ssize_t vrb_rdm_rma_work(struct vrb_rdm *ep, const struct fi_msg_rma *msg, uint64_t flags,
+			 bool read, uint64_t mark, bool only_check)
+{
+	const struct rma rma = { read ? VRB_RDM_OP_READ : VRB_RDM_OP_WRITE,
+				 msg->msg_iov,
+				 msg->desc,
+				 msg->iov_count,
+				 msg->addr,
+				 msg->rma_iov,
+				 msg->rma_iov_count,
+				 msg->context,
+				 flags,
+				 msg->data,
+				 mark };
+	size_t total;
+
+	return only_check ? check(ep, &rma, &total) : transfer(ep, &rma);
 }
 
 struct fi_ops_rma vrb_rdm_rma_ops = {

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What work waits for. */
+#include <rdma/fi_errno.h>
+#include <rdma/fi_trigger.h>
+#include "when.h"
+
+struct ofi_cntr *vrb_trigger_cntr(const struct vrb_domain *domain, struct fid_cntr *fid)
+{
+	struct ofi_cntr *cntr = (struct ofi_cntr *)fid;
+
+	return cntr && fid->fid.fclass == FI_CLASS_CNTR && cntr->parent == &domain->ref ? cntr
+											: NULL;
+}
+
+ssize_t vrb_trigger_condition(const struct vrb_domain *domain, const void *context,
+			      struct ofi_cntr **cntr, uint64_t *threshold)
+{
+	const struct fi_triggered_context *when = context;
+
+	if (!when)
+		return -FI_EINVAL;
+	if (when->event_type != FI_TRIGGER_THRESHOLD)
+		return -FI_ENOSYS;
+	*cntr = vrb_trigger_cntr(domain, when->trigger.threshold.cntr);
+	*threshold = when->trigger.threshold.threshold;
+	return *cntr ? 0 : -FI_EINVAL;
+}
