@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What connections of reliable datagrams take of the completion queue. */
 #include "unit.h"
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
 #include "prov/verbs/rdm/link.h"
 #include "fake_verbs.h"
 
@@ -99,9 +102,31 @@ static void shares_what_does_not_grow(void **state)
 	check_burden();
 }
 
+/* Who asked has given up before the request was accepted, which is no failure; any other reason is one. */
+static void knows_a_request_that_is_no_more(void **state)
+{
+	struct vrb_rdm_link *link = vrb_rdm_link_new(&ep);
+
+	(void)state;
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = EINVAL;
+	assert_int_equal(vrb_rdm_link_connect(link), -FI_ECONNABORTED);
+	assert_string_equal(fake.failed, "rdma_init_qp_attr");
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = EPERM;
+	assert_int_equal(vrb_rdm_link_connect(link), -FI_EPERM);
+	link->state = VRB_RDM_LINK_CALLING;
+	fake.fail_at = fake.calls + 1;
+	fake.fail_errno = EINVAL;
+	assert_int_equal(vrb_rdm_link_connect(link), -FI_EINVAL);
+	fake.fail_at = 0;
+	vrb_rdm_link_free(link);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(knows_a_request_that_is_no_more, begin, end),
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),
 		cmocka_unit_test_setup_teardown(has_room_for_500_on_a_small_device, begin, end),
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),

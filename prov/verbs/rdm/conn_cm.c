@@ -244,7 +244,9 @@ static int accept_link(struct vrb_rdm_link *link)
 					     link->peer->conn.known, wire));
 	link->state = VRB_RDM_LINK_ACCEPTED;
 	link->live = link->mirror;
-	return rdma_accept(link->id, &param) ? vrb_errno(errno) : 0;
+	if (!rdma_accept(link->id, &param))
+		return 0;
+	return errno == EINVAL ? -FI_ECONNABORTED : vrb_errno(errno);
 }
 
 /* The id is the caller's again, to be rejected. */
@@ -253,6 +255,19 @@ static void accept_failed(struct vrb_rdm_link *link, int err)
 	link->id = NULL;
 	link->state = VRB_RDM_LINK_NEW;
 	vrb_rdm_conn_end(link, err);
+}
+
+/* The connection manager knows no request: who made it has given up, and makes another if it has to. */
+static enum vrb_cmwire_reason why(const struct vrb_rdm_peer *peer, int err)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	if (err != FI_ECONNABORTED)
+		return VRB_CMWIRE_RESOURCES;
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+		"peer %s has given up its connection request before it was accepted\n",
+		vrb_rdm_conn_name(peer, text));
+	return VRB_CMWIRE_BUSY;
 }
 
 static enum vrb_cmwire_reason take(struct vrb_rdm_peer *peer, struct rdma_cm_id *id,
@@ -278,7 +293,7 @@ static enum vrb_cmwire_reason take(struct vrb_rdm_peer *peer, struct rdma_cm_id 
 		accept_failed(link, -ret);
 	if (!mirror)
 		vrb_rdm_conn_step_failed(peer, -ret);
-	return VRB_CMWIRE_RESOURCES;
+	return why(peer, -ret);
 }
 
 static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm_event *event)

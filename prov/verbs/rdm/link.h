@@ -76,7 +76,10 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep);
 void vrb_rdm_link_free(struct vrb_rdm_link *link);
 /* Makes the queue pair, in INIT. 0 or -FI_E*. */
 int vrb_rdm_link_create_qp(struct vrb_rdm_link *link);
-/* INIT to RTR to RTS, with what the id knows of the peer. 0 or -FI_E*. */
+/*
+ * INIT to RTR to RTS, with what the id knows of the peer. 0 or -FI_E*; -FI_ECONNABORTED, not logged, when the
+ * request to be accepted is no more.
+ */
 int vrb_rdm_link_connect(struct vrb_rdm_link *link);
 /*
  * Everything posted completes, with errors, and then link->last. False: it may not, and the queue pair has to
