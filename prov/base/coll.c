@@ -60,7 +60,8 @@ static bool step_post(struct ofi_coll_op *op, struct ofi_coll_step *step)
 	if (ret == -FI_EAGAIN)
 		return false;
 	op_fail(op, (int)-ret);
-	return true;
+	/* Who waits for it has to hear that it failed: as soon as there is memory. */
+	return ret != -FI_ENOMEM || step->verb != OFI_COLL_SEND;
 }
 
 /* False when the plan can't go on for now. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,7 +17,7 @@
 #include <rdma/fi_errno.h>
 #include "pair.h"
 
-enum { POLL = 16, POSTED = 64, LEN = 64, NAME = 64, SECONDS = 120 };
+enum { POLL = 16, POSTED = 64, LEN = 64, NAME = 64, SECONDS = 120, ADDRESSES = 100000 };
 
 struct storm {
 	struct lib lib;
@@ -177,6 +178,33 @@ static void sink(struct storm *s, const char *address)
 	close_all(s);
 }
 
+/* An address vector with many addresses of peers, and what is resident of each. */
+static void time_av(struct storm *s)
+{
+	struct fi_av_attr attr = { .type = s->info->domain_attr->av_type, .count = ADDRESSES };
+	struct sockaddr_in *names = calloc(ADDRESSES, sizeof(*names));
+	double start, before;
+	struct fid_av *av;
+	int i;
+
+	if (!names)
+		bench_die("addresses", "out of memory");
+	for (i = 0; i < ADDRESSES; i++) {
+		names[i].sin_family = AF_INET;
+		names[i].sin_port = htons((uint16_t)(1024 + i % 50000));
+		names[i].sin_addr.s_addr = htonl(0x0a000001 + (uint32_t)i / 50000);
+	}
+	before = resident_kib();
+	start = now_us();
+	bench_check(&s->lib, fi_av_open(s->domain, &attr, &av, NULL), "fi_av_open");
+	bench_check(&s->lib, fi_av_insert(av, names, ADDRESSES, NULL, 0, NULL) - ADDRESSES,
+		    "fi_av_insert");
+	print(s, "rdm-av-insert", (now_us() - start) / ADDRESSES);
+	print(s, "rdm-av-address", 1024 * (resident_kib() - before) / ADDRESSES);
+	bench_check(&s->lib, fi_close(&av->fid), "fi_close(av)");
+	free(names);
+}
+
 /* The many. */
 static void source(struct storm *s, const char *address)
 {
@@ -209,6 +237,7 @@ static void source(struct storm *s, const char *address)
 	hear(s, name, 1);
 	print(s, "rdm-storm-connect", (now_us() - start) / s->count);
 	print(s, "rdm-storm-again", again / s->count);
+	time_av(s);
 	close_all(s);
 	say(s, "e", 1);
 }
