@@ -177,11 +177,10 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	return vrb_rdm_op_start(op);
 }
 
-int vrb_rdm_atomic_post(struct vrb_rdm_op *op)
+int vrb_rdm_atomic_ask(struct vrb_rdm_op *op, const struct iovec *operands, size_t len)
 {
 	struct vrb_rdm_peer *peer = op->peer;
 	uint8_t header[VRB_WIRE_HEADER_MAX], list[VRB_PROTO_IOV * sizeof(struct vrb_wire_target)];
-	struct iovec iov = { op->operands, op->operands_len };
 	struct vrb_wire_packet packet = {
 		.type = VRB_WIRE_ATOMIC_REQ,
 		.id = op->id,
@@ -191,7 +190,7 @@ int vrb_rdm_atomic_post(struct vrb_rdm_op *op)
 	};
 	uint8_t i;
 
-	if (op->operands_len > peer->proto.eager)
+	if (len > peer->proto.eager)
 		return -FI_E2BIG;
 	if (!vrb_flow_has_data_credit(&peer->proto.flow))
 		return -FI_EAGAIN;
@@ -200,8 +199,8 @@ int vrb_rdm_atomic_post(struct vrb_rdm_op *op)
 				    &(struct vrb_wire_target){ op->remote[i].addr,
 							       op->remote[i].key,
 							       op->remote[i].len });
-	if (vrb_rdm_carry_ops.send(&peer->proto, header, vrb_wire_build(header, &packet), &iov, 0,
-				   op->operands_len, NULL))
+	if (vrb_rdm_carry_ops.send(&peer->proto, header, vrb_wire_build(header, &packet), operands,
+				   0, len, NULL))
 		return -FI_EAGAIN;
 	vrb_flow_take(&peer->proto.flow);
 	op->waiting = true;
@@ -209,10 +208,18 @@ int vrb_rdm_atomic_post(struct vrb_rdm_op *op)
 	return 0;
 }
 
+int vrb_rdm_atomic_post(struct vrb_rdm_op *op)
+{
+	const struct iovec iov = { op->operands, op->operands_len };
+
+	return vrb_rdm_atomic_ask(op, &iov, op->operands_len);
+}
+
 enum vrb_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
 					  const struct vrb_wire_packet *packet)
 {
 	struct vrb_rdm_op *op = vrb_rdm_op_at(peer->ep, packet->id);
+	struct iovec iov[VRB_PROTO_IOV];
 	size_t len;
 
 	if (!op || op->peer != peer)
@@ -220,7 +227,9 @@ enum vrb_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
 	len = op->atomic.kind == VRB_WIRE_ATOMIC_WRITE ? 0 : op->atomic.count * op->atomic.size;
 	if (!packet->status && packet->payload_len != len)
 		return VRB_WIRE_E_SHORT;
-	if (!packet->status)
+	if (!packet->status && op->kind == VRB_RDM_OP_READ)
+		vrb_rdm_scatter(iov, vrb_rdm_local_iov(op, iov), packet->payload, len);
+	else if (!packet->status)
 		vrb_rdm_scatter(op->result, op->result_count, packet->payload, len);
 	vrb_rdm_op_answered(op, (int)packet->status);
 	return VRB_WIRE_OK;

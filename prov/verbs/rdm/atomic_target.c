@@ -54,6 +54,8 @@ static void apply(const struct vrb_wire_atomic *a, void *at, size_t count, const
 		memcpy(old, at, count * a->size);
 	if (a->kind == VRB_WIRE_ATOMIC_COMPARE)
 		ofi_swap_find(datatype, op)(at, operand, compare, count);
+	else if (a->kind == VRB_WIRE_ATOMIC_WRITE && op == FI_ATOMIC_WRITE && a->size == 1)
+		memcpy(at, operand, count);
 	else if (a->kind != VRB_WIRE_ATOMIC_READ)
 		ofi_reduce_find(datatype, op)(at, operand, count);
 }

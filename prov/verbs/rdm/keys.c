@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Keys of remote memory. Where the device chooses keys (FI_MR_PROV_KEY) a key is an rkey. Where the application
- * does, the peer is asked what a key stands for.
+ * does, the peer alone knows what a key stands for. It is asked, and the device does the transfer then; what
+ * fits into a packet the peer does at once, as it does atomics.
+ *
+ * What the peer says is not kept for later operations: it may close the region and use the key for another, and its
+ * application tells ours by ways that we do not see. A work request for a region that is gone ends the connection.
  */
 #include <search.h>
 #include <stdlib.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "op.h"
@@ -59,13 +64,42 @@ static int resolve(struct vrb_rdm_op *op, struct vrb_rdm_remote *remote)
 	return (*found)->rkey ? 0 : -FI_EKEYREJECTED;
 }
 
+bool vrb_rdm_keys_by_target(const struct vrb_rdm_op *op)
+{
+	uint8_t i;
+
+	if (op->peer->ep->prov_keys || op->has_data || !op->total ||
+	    op->total > op->peer->proto.eager)
+		return false;
+	for (i = 0; i < op->remote_count; i++)
+		if (!op->remote[i].len)
+			return false;
+	return true;
+}
+
+/* It is in order with what the device does, if that asks anew behind it. */
+int vrb_rdm_keys_post(struct vrb_rdm_op *op)
+{
+	bool read = op->kind == VRB_RDM_OP_READ;
+	struct iovec iov[VRB_PROTO_IOV];
+
+	vrb_rdm_local_iov(op, iov);
+	op->atomic = (struct vrb_wire_atomic){
+		.kind = read ? VRB_WIRE_ATOMIC_READ : VRB_WIRE_ATOMIC_WRITE,
+		.op = read ? FI_ATOMIC_READ : FI_ATOMIC_WRITE,
+		.datatype = FI_UINT8,
+		.size = 1,
+		.count = (uint32_t)op->total,
+	};
+	vrb_rdm_keys_forget(op->peer);
+	return vrb_rdm_atomic_ask(op, iov, read ? 0 : op->total);
+}
+
 int vrb_rdm_keys_resolve(struct vrb_rdm_op *op)
 {
 	uint8_t i;
 	int ret = 0;
 
-	if (op->kind == VRB_RDM_OP_ATOMIC)
-		return 0;
 	for (i = 0; i < op->remote_count && !ret; i++)
 		if (!op->remote[i].resolved)
 			ret = resolve(op, &op->remote[i]);

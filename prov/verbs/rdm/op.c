@@ -45,6 +45,15 @@ void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count)
 	}
 }
 
+size_t vrb_rdm_local_iov(const struct vrb_rdm_op *op, struct iovec *iov)
+{
+	uint8_t i;
+
+	for (i = 0; i < op->local_count; i++)
+		iov[i] = (struct iovec){ op->local[i].addr, op->local[i].len };
+	return op->local_count;
+}
+
 static bool grow(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_op **chunks, *ops;
@@ -135,8 +144,7 @@ void vrb_rdm_op_done(struct vrb_rdm_op *op, int err, int status)
 		op->err = err;
 		op->status = status;
 	}
-	if (!op->inflight && (op->err || (op->posted_all && !op->owes)) &&
-	    op->kind != VRB_RDM_OP_ATOMIC)
+	if (!op->inflight && (op->err || (op->posted_all && !op->owes)))
 		finish(op);
 }
 
@@ -217,11 +225,13 @@ static int post(struct vrb_rdm_op *op)
 {
 	int ret;
 
+	if (op->kind == VRB_RDM_OP_ATOMIC)
+		return vrb_rdm_atomic_post(op);
+	if (vrb_rdm_keys_by_target(op))
+		return vrb_rdm_keys_post(op);
 	ret = vrb_rdm_keys_resolve(op);
 	if (ret)
 		return ret;
-	if (op->kind == VRB_RDM_OP_ATOMIC)
-		return vrb_rdm_atomic_post(op);
 	op->owes = vrb_rdm_note_is_due(op);
 	if (!op->posted_all)
 		ret = post_all(op);
@@ -306,7 +316,7 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 		STAILQ_REMOVE_HEAD(&peer->ops, link);
 		if (ret)
 			fail(op, -ret);
-		else if (!op->inflight && op->kind != VRB_RDM_OP_ATOMIC)
+		else if (!op->inflight && !op->waiting)
 			finish(op); /* while it waited to post its note */
 	}
 }

@@ -44,7 +44,7 @@ struct vrb_rdm_op {
 	uint32_t index; /* for ids */
 	uint16_t use;
 	uint8_t kind;
-	bool waiting;  /* in peer->answers */
+	bool waiting;  /* in peer->answers: the target does it */
 	bool has_data; /* for the target's completion queue */
 	bool owes;     /* a note, once all is posted */
 	bool posted_all;
@@ -92,6 +92,8 @@ void vrb_rdm_ops_fini(struct vrb_rdm *ep);
 enum vrb_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
 				      const struct vrb_wire_packet *packet);
 
+/* The local memory of a transfer; returns the count. */
+size_t vrb_rdm_local_iov(const struct vrb_rdm_op *op, struct iovec *iov);
 /* Moves bytes between a flat buffer and an iov. */
 void vrb_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len);
 void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count);
@@ -101,10 +103,15 @@ extern struct fi_ops_atomic vrb_rdm_atomic_ops;
 
 /* Of atomic.c and keys.c. */
 int vrb_rdm_atomic_post(struct vrb_rdm_op *op);
+/* Asks the target for op->atomic on op->remote. 0, -FI_EAGAIN or -FI_E2BIG. */
+int vrb_rdm_atomic_ask(struct vrb_rdm_op *op, const struct iovec *operands, size_t len);
 enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
 					   const struct vrb_wire_packet *packet);
 enum vrb_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
 					  const struct vrb_wire_packet *packet);
+/* Whether the target does a transfer, and is asked to; else the device does, and the keys are to be resolved. */
+bool vrb_rdm_keys_by_target(const struct vrb_rdm_op *op);
+int vrb_rdm_keys_post(struct vrb_rdm_op *op);
 /* Resolves the operation's keys. 0, -FI_EAGAIN when the peer was asked, or -FI_EKEYREJECTED. */
 int vrb_rdm_keys_resolve(struct vrb_rdm_op *op);
 enum vrb_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,

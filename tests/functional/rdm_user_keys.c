@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Keys of the application on reliable datagrams: large transfers, which the device does, and small ones, which the
+ * target does, keep their order; a key that is used anew means the new region at once.
+ */
+#include "rdm.h"
+
+#include <string.h>
+
+enum { LEN = 200000, SMALL = 100, ROUNDS = 20, KEY = 77, OTHER = 78 };
+
+static uint8_t region[2][LEN], other[LEN], out[3][LEN], in[LEN];
+
+static struct fid_mr *reg(struct rdm_pair *pair, void *at, uint64_t key)
+{
+	struct fid_mr *mr;
+
+	OK(fi_mr_reg(pair->domain, at, LEN, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, key, 0, &mr,
+		     NULL));
+	return mr;
+}
+
+static void put(struct rdm_pair *pair, const void *from, size_t len, uint64_t offset, uint64_t key)
+{
+	struct rdm_side *side = &pair->side[0];
+
+	OK(fi_write(side->ep, from, len, NULL, side->peer, offset, key, (void *)(uintptr_t)key));
+}
+
+static void get(struct rdm_pair *pair, size_t len, uint64_t offset, uint64_t key)
+{
+	struct rdm_side *side = &pair->side[0];
+
+	OK(fi_read(side->ep, in, len, NULL, side->peer, offset, key, (void *)(uintptr_t)key));
+}
+
+/* Returns how many of other keys came meanwhile. */
+static int wait_for(struct rdm_pair *pair, uint64_t key, int count)
+{
+	int others = 0;
+
+	while (count) {
+		if (rdm_wait(pair, 0).op_context == (void *)(uintptr_t)key)
+			count--;
+		else
+			others++;
+	}
+	return others;
+}
+
+/* A small one between two large ones, and behind them; what is read behind that is all of it. */
+static void order(struct rdm_pair *pair)
+{
+	struct fid_mr *mr = reg(pair, region[0], KEY);
+	int i;
+
+	for (i = 0; i < 3; i++)
+		memset(out[i], 'a' + i, LEN);
+	put(pair, out[0], LEN, 0, KEY);
+	put(pair, out[1], SMALL, 0, KEY);
+	put(pair, out[1], SMALL, LEN / 2, KEY);
+	put(pair, out[2], LEN / 2, 0, KEY);
+	put(pair, out[1], SMALL, 8, KEY);
+	get(pair, LEN, 0, KEY);
+	wait_for(pair, KEY, 6);
+	memset(out[0], 'c', LEN / 2);
+	memset(out[0] + 8, 'b', SMALL);
+	memset(out[0] + LEN / 2, 'b', SMALL);
+	CHECK(!memcmp(in, out[0], LEN));
+	CHECK(!memcmp(region[0], out[0], LEN));
+	get(pair, SMALL, 8, KEY);
+	wait_for(pair, KEY, 1);
+	CHECK(!memcmp(in, out[1], SMALL));
+	OK(fi_close(&mr->fid));
+}
+
+/* The key moves from region to region while the peer writes to another. */
+static void reuse(struct rdm_pair *pair)
+{
+	struct fid_mr *still = reg(pair, other, OTHER), *mr;
+	int i, done = 0;
+
+	memset(out[1], 'o', LEN);
+	for (i = 0; i < ROUNDS; i++) {
+		mr = reg(pair, region[i % 2], KEY);
+		memset(region, 0, sizeof(region));
+		memset(out[0], i + 1, LEN);
+		put(pair, out[0], LEN / 2, 0, KEY);
+		put(pair, out[0], SMALL, LEN - SMALL, KEY);
+		done += wait_for(pair, KEY, 2);
+		CHECK(!memcmp(region[i % 2], out[0], LEN / 2));
+		CHECK(!memcmp(region[i % 2] + LEN - SMALL, out[0], SMALL));
+		CHECK(!region[!(i % 2)][0] && !region[!(i % 2)][LEN - 1]);
+		put(pair, out[1], LEN, 0, OTHER);
+		put(pair, out[1], SMALL, 0, OTHER);
+		OK(fi_close(&mr->fid));
+	}
+	wait_for(pair, OTHER, 2 * ROUNDS - done);
+	CHECK(!memcmp(other, out[1], LEN));
+	OK(fi_close(&still->fid));
+}
+
+/* A small transfer to where there is nothing fails alone. */
+static void nowhere(struct rdm_pair *pair)
+{
+	struct fid_mr *mr = reg(pair, region[0], KEY);
+
+	put(pair, out[0], SMALL, LEN - SMALL + 1, KEY);
+	EQUAL(rdm_wait_error(pair, 0).err, FI_EKEYREJECTED);
+	put(pair, out[0], SMALL, 0, OTHER);
+	EQUAL(rdm_wait_error(pair, 0).err, FI_EKEYREJECTED);
+	put(pair, out[0], LEN, 0, OTHER);
+	EQUAL(rdm_wait_error(pair, 0).err, FI_EKEYREJECTED);
+	put(pair, out[0], SMALL, LEN - SMALL, KEY);
+	wait_for(pair, KEY, 1);
+	OK(fi_close(&mr->fid));
+}
+
+static void test(void)
+{
+	struct rdm_pair pair;
+
+	rdm_open(&pair, 0);
+	order(&pair);
+	reuse(&pair);
+	nowhere(&pair);
+	rdm_close(&pair);
+}
+
+int main(void)
+{
+	return run_test(test);
+}
