@@ -7,6 +7,7 @@
 #include <rdma/providers/fi_log.h>
 #include "av.h"
 #include "coll.h"
+#include "cq.h"
 #include "prov/verbs/prov.h"
 
 #define FLAGS (FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
@@ -246,6 +247,18 @@ static int refuse(int err, const char *why)
 	return err;
 }
 
+/* From the first group on collectives go on at each progress; who joins none does not pay for them. */
+static void collect(struct vrb_rdm *ep)
+{
+	ofi_lock(&ep->lock);
+	__atomic_store_n(&ep->collects, true, __ATOMIC_RELAXED);
+	ofi_unlock(&ep->lock);
+	if (ep->tx_cq)
+		vrb_rdm_cq_renew(ep->tx_cq);
+	if (ep->rx_cq)
+		vrb_rdm_cq_renew(ep->rx_cq);
+}
+
 int vrb_rdm_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
 		      void *context)
 {
@@ -260,6 +273,7 @@ int vrb_rdm_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, stru
 		return refuse(-FI_EOPNOTSUPP, "the endpoint was opened without FI_COLLECTIVE");
 	if (!ep->enabled)
 		return refuse(-FI_EOPBADSTATE, "the endpoint is not enabled; use fi_enable");
+	collect(ep);
 	ret = ofi_coll_mc_join(&coll->owner, addr, flags, mc, context);
 	if (!ret)
 		vrb_rdm_coll_attend(coll);

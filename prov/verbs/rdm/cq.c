@@ -292,6 +292,11 @@ static int watch(struct vrb_rdm_cq *cq, int fd)
 	return epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
+static bool is_busy(const struct vrb_rdm *ep)
+{
+	return __atomic_load_n(&ep->collects, __ATOMIC_RELAXED) || ep->info->caps & FI_TRIGGER;
+}
+
 /* With cq->eps_lock held. */
 static void set_only(struct vrb_rdm_cq *cq)
 {
@@ -303,8 +308,15 @@ static void set_only(struct vrb_rdm_cq *cq)
 	else if (rx && !tx && !LIST_NEXT(rx, rx_link))
 		cq->only = rx;
 	/* Collectives and triggered operations go on at each progress. */
-	if (cq->only && (cq->only->coll || cq->only->info->caps & FI_TRIGGER))
+	if (cq->only && is_busy(cq->only))
 		cq->only = NULL;
+}
+
+void vrb_rdm_cq_renew(struct vrb_rdm_cq *cq)
+{
+	ofi_lock(&cq->eps_lock);
+	set_only(cq);
+	ofi_unlock(&cq->eps_lock);
 }
 
 int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)

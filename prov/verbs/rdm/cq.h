@@ -45,6 +45,8 @@ int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq);
 int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);
 /* After this the CQ does not ask the endpoint any more. */
 void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);
+/* An endpoint of it joined a group. */
+void vrb_rdm_cq_renew(struct vrb_rdm_cq *cq);
 /* Somebody sleeps: wakes them. */
 void vrb_rdm_cq_wake(struct vrb_rdm_cq *cq);
 /* What the ring alone has. */

@@ -517,7 +517,7 @@ bool vrb_rdm_poll(struct vrb_rdm *ep)
 {
 	bool some = poll_cq(ep);
 
-	if (__builtin_expect(!!ep->coll, 0))
+	if (__builtin_expect(ep->collects, 0))
 		vrb_rdm_coll_run(ep);
 	return some;
 }
