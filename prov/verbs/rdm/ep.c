@@ -10,6 +10,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "alias.h"
 #include "all.h"
 #include "atomic.h"
 #include "av.h"
@@ -245,14 +246,14 @@ static void ep_free(struct vrb_rdm *ep)
 	ofi_stats_free(ep, &ep->stats);
 }
 
-static int ep_close(struct fid *fid)
+int vrb_rdm_close(struct vrb_rdm *ep)
 {
-	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
 	struct ofi_trigger_match match = { .owner = ep };
 	struct vrb_domain *domain = ep->domain;
-	int ret = vrb_rdm_coll_busy(ep);
+	int ret = __atomic_load_n(&ep->fids.children, __ATOMIC_ACQUIRE) == 1 ? vrb_rdm_coll_busy(ep)
+									     : 0;
 
-	if (ret)
+	if (ret || __atomic_sub_fetch(&ep->fids.children, 1, __ATOMIC_ACQ_REL))
 		return ret;
 	ofi_triggers_cancel(&domain->triggers, &match);
 	if (ep->enabled)
@@ -260,6 +261,11 @@ static int ep_close(struct fid *fid)
 	ep_free(ep);
 	ofi_ref_put(&domain->ref);
 	return 0;
+}
+
+static int ep_close(struct fid *fid)
+{
+	return vrb_rdm_close((struct vrb_rdm *)fid);
 }
 
 static int ep_control(struct fid *fid, int command, void *arg)
@@ -270,6 +276,8 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	switch (command) {
 	case FI_ENABLE:
 		return enable(ep);
+	case FI_ALIAS:
+		return vrb_rdm_alias_open(ep, ep->tx_op_flags, ep->rx_op_flags, arg);
 	case FI_GETOPSFLAG:
 		if (!flags)
 			return -FI_EINVAL;
@@ -409,6 +417,7 @@ void vrb_rdm_ops_init(void)
 	ofi_ops_fill(&vrb_rdm_rma_ops);
 	ofi_ops_fill(&vrb_rdm_atomic_ops);
 	ofi_ops_fill(&vrb_rdm_coll_ops);
+	vrb_rdm_alias_ops_init();
 	vrb_rdm_cq_ops_init();
 	vrb_rdm_av_ops_init();
 }
@@ -552,11 +561,13 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 	ep = ofi_stats_alloc(sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
+	ep->endpoint = ep;
 	ep->domain = domain;
 	ep->timer.fd = -1;
 	SLIST_INIT(&ep->graves);
 	LIST_INIT(&ep->dones);
 	LIST_INIT(&ep->lent);
+	ofi_ref_get(&ep->fids);
 	ret = setup(ep, info);
 	if (ret) {
 		ep_free(ep);

@@ -118,8 +118,15 @@ struct vrb_rdm_plain_write {
 	size_t end;
 };
 
+/* How an endpoint and its aliases begin. */
+struct vrb_rdm_fid {
+	struct fid_ep fid;
+	struct vrb_rdm *endpoint;
+};
+
 struct vrb_rdm {
 	struct fid_ep fid;
+	struct vrb_rdm *endpoint; /* as vrb_rdm_fid */
 	struct ofi_lock lock;
 	bool enabled;
 	int dead; /* FI_E* of a lost device, else 0 */
@@ -181,6 +188,7 @@ struct vrb_rdm {
 	/* Deferred work: what is under way; counters that it completes to, guarded by the domain's lock. */
 	LIST_HEAD(, vrb_rdm_done) dones;
 	LIST_HEAD(, vrb_rdm_lent) lent;
+	struct ofi_ref fids; /* its own, and aliases */
 
 	/* Peers. */
 	struct vrb_rdm_peer **by_addr; /* by fi_addr; NULL until first used */
@@ -209,6 +217,12 @@ struct vrb_rdm {
 static inline struct vrb_rdm *vrb_rdm(struct fid_ep *fid)
 {
 	return (struct vrb_rdm *)fid;
+}
+
+/* What a fid from the application, maybe an alias, means. */
+static inline struct vrb_rdm *vrb_rdm_self(struct fid_ep *fid)
+{
+	return ((struct vrb_rdm_fid *)fid)->endpoint;
 }
 
 /* The flags of a call that has none, of those allowed; FI_COMPLETION says whether there will be an entry. */

@@ -477,9 +477,11 @@ static ssize_t ep_of(const struct vrb_domain *domain, const struct fi_deferred_w
 
 	if (from->op_type > FI_OP_COMPARE_ATOMIC)
 		return -FI_EOPNOTSUPP;
-	if (!fid || fid->fid.fclass != FI_CLASS_EP || vrb_rdm(fid)->domain != domain)
+	if (!fid || fid->fid.fclass != FI_CLASS_EP)
 		return -FI_EINVAL;
-	*ep = vrb_rdm(fid);
+	*ep = vrb_rdm_self(fid);
+	if ((*ep)->domain != domain)
+		return -FI_EINVAL;
 	if ((*ep)->info->caps & FI_TRIGGER)
 		return (*ep)->enabled ? 0 : -FI_EOPBADSTATE;
 	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Aliases of reliable-datagram endpoints: their objects, and calls that have no flags of their own. */
+#include "alias.h"
+
+#include <stdlib.h>
+#include <ofi/ops.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+#include "ep.h"
+#include "work.h"
+
+#define COMMON                                                                  \
+	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+	 FI_DELIVERY_COMPLETE)
+#define MSG_FLAGS (COMMON | FI_INJECT | FI_MATCH_COMPLETE)
+#define RX_FLAGS  (FI_COMPLETION | FI_MULTI_RECV)
+
+struct alias {
+	struct fid_ep fid;
+	struct vrb_rdm *endpoint; /* as vrb_rdm_fid */
+	uint64_t tx_op_flags, rx_op_flags;
+};
+
+static struct alias *alias(struct fid_ep *fid)
+{
+	return (struct alias *)fid;
+}
+
+static struct fid_ep *self(struct fid_ep *fid)
+{
+	return &alias(fid)->endpoint->fid;
+}
+
+uint64_t vrb_rdm_alias_tx_flags(struct fid_ep *fid, uint64_t allowed)
+{
+	const struct alias *a = alias(fid);
+
+	return (a->tx_op_flags & allowed) | (a->endpoint->tx_selective ? 0 : FI_COMPLETION);
+}
+
+static ssize_t send_any(struct fid_ep *fid, const struct fi_msg_tagged *msg, bool tagged,
+			uint64_t flags)
+{
+	return vrb_rdm_send_work(alias(fid)->endpoint, msg,
+				 vrb_rdm_alias_tx_flags(fid, MSG_FLAGS) | flags, tagged, 0, false);
+}
+
+static ssize_t recv_any(struct fid_ep *fid, const struct fi_msg_tagged *msg, bool tagged)
+{
+	const struct alias *a = alias(fid);
+	uint64_t flags = a->rx_op_flags | (a->endpoint->rx_selective ? 0 : FI_COMPLETION);
+
+	if (tagged)
+		flags &= ~FI_MULTI_RECV;
+	return vrb_rdm_recv_work(a->endpoint, msg, flags, tagged, 0, false);
+}
+
+static ssize_t alias_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			   fi_addr_t addr, void *context)
+{
+	return send_any(fid, &(struct fi_msg_tagged){ iov, desc, count, addr, 0, 0, context, 0 },
+			false, 0);
+}
+
+static ssize_t alias_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			  fi_addr_t addr, void *context)
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return alias_sendv(fid, &iov, &desc, 1, addr, context);
+}
+
+static ssize_t alias_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			      uint64_t data, fi_addr_t addr, void *context)
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return send_any(fid, &(struct fi_msg_tagged){ &iov, &desc, 1, addr, 0, 0, context, data },
+			false, FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t alias_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return fi_sendmsg(self(fid), msg, flags);
+}
+
+static ssize_t alias_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
+{
+	return fi_inject(self(fid), buf, len, addr);
+}
+
+static ssize_t alias_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+				fi_addr_t addr)
+{
+	return fi_injectdata(self(fid), buf, len, data, addr);
+}
+
+static ssize_t alias_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			   fi_addr_t addr, void *context)
+{
+	return recv_any(fid, &(struct fi_msg_tagged){ iov, desc, count, addr, 0, 0, context, 0 },
+			false);
+}
+
+static ssize_t alias_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
+			  void *context)
+{
+	const struct iovec iov = { buf, len };
+
+	return alias_recvv(fid, &iov, &desc, 1, addr, context);
+}
+
+static ssize_t alias_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return fi_recvmsg(self(fid), msg, flags);
+}
+
+static struct fi_ops_msg msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = alias_recv,
+	.recvv = alias_recvv,
+	.recvmsg = alias_recvmsg,
+	.send = alias_send,
+	.sendv = alias_sendv,
+	.sendmsg = alias_sendmsg,
+	.inject = alias_inject,
+	.senddata = alias_senddata,
+	.injectdata = alias_injectdata,
+};
+
+static ssize_t alias_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t addr, uint64_t tag, void *context)
+{
+	return send_any(fid, &(struct fi_msg_tagged){ iov, desc, count, addr, tag, 0, context, 0 },
+			true, 0);
+}
+
+static ssize_t alias_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			   fi_addr_t addr, uint64_t tag, void *context)
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return alias_tsendv(fid, &iov, &desc, 1, addr, tag, context);
+}
+
+static ssize_t alias_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			       uint64_t data, fi_addr_t addr, uint64_t tag, void *context)
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return send_any(fid, &(struct fi_msg_tagged){ &iov, &desc, 1, addr, tag, 0, context, data },
+			true, FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t alias_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	return fi_tsendmsg(self(fid), msg, flags);
+}
+
+static ssize_t alias_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
+			     uint64_t tag)
+{
+	return fi_tinject(self(fid), buf, len, addr, tag);
+}
+
+static ssize_t alias_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+				 fi_addr_t addr, uint64_t tag)
+{
+	return fi_tinjectdata(self(fid), buf, len, data, addr, tag);
+}
+
+static ssize_t alias_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t addr, uint64_t tag, uint64_t ignore, void *context)
+{
+	return recv_any(fid,
+			&(struct fi_msg_tagged){ iov, desc, count, addr, tag, ignore, context, 0 },
+			true);
+}
+
+static ssize_t alias_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
+			   uint64_t tag, uint64_t ignore, void *context)
+{
+	const struct iovec iov = { buf, len };
+
+	return alias_trecvv(fid, &iov, &desc, 1, addr, tag, ignore, context);
+}
+
+static ssize_t alias_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	return fi_trecvmsg(self(fid), msg, flags);
+}
+
+static struct fi_ops_tagged tagged_ops = {
+	.size = sizeof(struct fi_ops_tagged),
+	.recv = alias_trecv,
+	.recvv = alias_trecvv,
+	.recvmsg = alias_trecvmsg,
+	.send = alias_tsend,
+	.sendv = alias_tsendv,
+	.sendmsg = alias_tsendmsg,
+	.inject = alias_tinject,
+	.senddata = alias_tsenddata,
+	.injectdata = alias_tinjectdata,
+};
+
+static ssize_t transfer(struct fid_ep *fid, bool read, const struct iovec *iov, void **desc,
+			size_t count, fi_addr_t addr, uint64_t remote, uint64_t key, void *context,
+			uint64_t data, uint64_t flags)
+{
+	struct fi_rma_iov rma_iov = { .addr = remote, .key = key };
+	const struct fi_msg_rma msg = { iov, desc, count, addr, &rma_iov, 1, context, data };
+	size_t i;
+
+	if (count > VRB_PROTO_IOV || (count && !iov))
+		return -FI_EINVAL;
+	for (i = 0; i < count; i++)
+		if (__builtin_add_overflow(rma_iov.len, iov[i].iov_len, &rma_iov.len))
+			return -FI_EINVAL;
+	return vrb_rdm_rma_work(alias(fid)->endpoint, &msg,
+				vrb_rdm_alias_tx_flags(fid, COMMON) | flags, read, 0, false);
+}
+
+static ssize_t alias_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			   fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+{
+	return transfer(fid, true, iov, desc, count, addr, remote, key, context, 0, 0);
+}
+
+static ssize_t alias_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
+			  uint64_t remote, uint64_t key, void *context)
+{
+	const struct iovec iov = { buf, len };
+
+	return alias_readv(fid, &iov, &desc, 1, addr, remote, key, context);
+}
+
+static ssize_t alias_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return fi_readmsg(self(fid), msg, flags);
+}
+
+static ssize_t alias_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+{
+	return transfer(fid, false, iov, desc, count, addr, remote, key, context, 0, 0);
+}
+
+static ssize_t alias_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			   fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return alias_writev(fid, &iov, &desc, 1, addr, remote, key, context);
+}
+
+static ssize_t alias_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			       uint64_t data, fi_addr_t addr, uint64_t remote, uint64_t key,
+			       void *context)
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return transfer(fid, false, &iov, &desc, 1, addr, remote, key, context, data,
+			FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t alias_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return fi_writemsg(self(fid), msg, flags);
+}
+
+static ssize_t alias_inject_write(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
+				  uint64_t remote, uint64_t key)
+{
+	return fi_inject_write(self(fid), buf, len, addr, remote, key);
+}
+
+static ssize_t alias_inject_writedata(struct fid_ep *fid, const void *buf, size_t len,
+				      uint64_t data, fi_addr_t addr, uint64_t remote, uint64_t key)
+{
+	return fi_inject_writedata(self(fid), buf, len, data, addr, remote, key);
+}
+
+static struct fi_ops_rma rma_ops = {
+	.size = sizeof(struct fi_ops_rma),
+	.read = alias_read,
+	.readv = alias_readv,
+	.readmsg = alias_readmsg,
+	.write = alias_write,
+	.writev = alias_writev,
+	.writemsg = alias_writemsg,
+	.inject = alias_inject_write,
+	.writedata = alias_writedata,
+	.injectdata = alias_inject_writedata,
+};
+
+/* The object. */
+
+static int set_flags(struct alias *a, uint64_t flags)
+{
+	uint64_t which = flags & (FI_TRANSMIT | FI_RECV);
+
+	flags &= ~which;
+	if (which == FI_TRANSMIT) {
+		if (flags & ~MSG_FLAGS)
+			return -FI_EBADFLAGS;
+		a->tx_op_flags = flags;
+	} else if (which == FI_RECV) {
+		if (flags & ~RX_FLAGS)
+			return -FI_EBADFLAGS;
+		a->rx_op_flags = flags;
+	} else {
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int alias_close(struct fid *fid)
+{
+	struct alias *a = (struct alias *)fid;
+	int ret = vrb_rdm_close(a->endpoint);
+
+	if (!ret)
+		free(a);
+	return ret;
+}
+
+static int alias_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	return vrb_rdm_bind(&((struct alias *)fid)->endpoint->fid.fid, bfid, flags);
+}
+
+static int alias_control(struct fid *fid, int command, void *arg)
+{
+	struct alias *a = (struct alias *)fid;
+	struct fid *own = &a->endpoint->fid.fid;
+	uint64_t *flags = arg;
+
+	switch (command) {
+	case FI_ALIAS:
+		return vrb_rdm_alias_open(a->endpoint, a->tx_op_flags, a->rx_op_flags, arg);
+	case FI_GETOPSFLAG:
+		if (!flags)
+			return -FI_EINVAL;
+		*flags = *flags & FI_TRANSMIT ? a->tx_op_flags : a->rx_op_flags;
+		return 0;
+	case FI_SETOPSFLAG:
+		return flags ? set_flags(a, *flags) : -FI_EINVAL;
+	default:
+		return own->ops->control(own, command, arg);
+	}
+}
+
+static int alias_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			  void *context)
+{
+	struct fid *own = &((struct alias *)fid)->endpoint->fid.fid;
+
+	return own->ops->ops_open(own, name, flags, ops, context);
+}
+
+static struct fi_ops fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = alias_close,
+	.bind = alias_bind,
+	.control = alias_control,
+	.ops_open = alias_ops_open,
+};
+
+static ssize_t alias_cancel(struct fid *fid, void *context)
+{
+	return fi_cancel(&((struct alias *)fid)->endpoint->fid.fid, context);
+}
+
+static int alias_getopt(struct fid *fid, int level, int name, void *value, size_t *len)
+{
+	return fi_getopt(&((struct alias *)fid)->endpoint->fid.fid, level, name, value, len);
+}
+
+static int alias_setopt(struct fid *fid, int level, int name, const void *value, size_t len)
+{
+	return fi_setopt(&((struct alias *)fid)->endpoint->fid.fid, level, name, value, len);
+}
+
+static struct fi_ops_ep ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = alias_cancel,
+	.getopt = alias_getopt,
+	.setopt = alias_setopt,
+};
+
+static int alias_getname(struct fid *fid, void *addr, size_t *len)
+{
+	return fi_getname(&((struct alias *)fid)->endpoint->fid.fid, addr, len);
+}
+
+static struct fi_ops_cm cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.getname = alias_getname,
+};
+
+void vrb_rdm_alias_ops_init(void)
+{
+	ofi_ops_fill(&fid_ops);
+	ofi_ops_fill(&ep_ops);
+	ofi_ops_fill(&cm_ops);
+	ofi_ops_fill(&msg_ops);
+	ofi_ops_fill(&tagged_ops);
+	ofi_ops_fill(&rma_ops);
+	ofi_ops_fill(&vrb_rdm_alias_atomic_ops);
+}
+
+int vrb_rdm_alias_open(struct vrb_rdm *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,
+		       const struct fi_alias *arg)
+{
+	uint64_t caps = ep->info->caps;
+	struct alias *a;
+	int ret;
+
+	if (!arg || !arg->fid)
+		return -FI_EINVAL;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -FI_ENOMEM;
+	a->endpoint = ep;
+	a->tx_op_flags = tx_op_flags;
+	a->rx_op_flags = rx_op_flags;
+	ret = set_flags(a, arg->flags);
+	if (ret) {
+		free(a);
+		return ret;
+	}
+	a->fid = (struct fid_ep){
+		.fid = { .fclass = FI_CLASS_EP, .context = ep->fid.fid.context, .ops = &fid_ops },
+		.ops = &ep_ops,
+		.cm = &cm_ops,
+		.msg = caps & FI_MSG ? &msg_ops : &ofi_no_msg_ops,
+		.tagged = caps & FI_TAGGED ? &tagged_ops : &ofi_no_tagged_ops,
+		.rma = caps & FI_RMA ? &rma_ops : &ofi_no_rma_ops,
+		.atomic = caps & FI_ATOMIC ? &vrb_rdm_alias_atomic_ops : &ofi_no_atomic_ops,
+		.collective = &ofi_no_collective_ops,
+	};
+	ofi_ref_get(&ep->fids);
+	*arg->fid = &a->fid.fid;
+	return 0;
+}

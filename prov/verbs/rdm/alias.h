@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Aliases of reliable-datagram endpoints: a fid with tables of its own, whose calls are made on the endpoint with the
+ * alias's flags. Aliases and the endpoint's own fid keep the endpoint open.
+ */
+#ifndef VRB_RDM_ALIAS_H
+#define VRB_RDM_ALIAS_H
+
+#include <rdma/fi_endpoint.h>
+#include "rdm.h"
+
+/* FI_ALIAS on the endpoint or on an alias of it, whose flags are given. 0 or -FI_E*. */
+int vrb_rdm_alias_open(struct vrb_rdm *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,
+		       const struct fi_alias *arg);
+void vrb_rdm_alias_ops_init(void);
+
+/* Of a call on an alias that has no flags: those of the alias that are allowed. */
+uint64_t vrb_rdm_alias_tx_flags(struct fid_ep *fid, uint64_t allowed);
+extern struct fi_ops_atomic vrb_rdm_alias_atomic_ops; /* alias_atomic.c */
+
+#endif
