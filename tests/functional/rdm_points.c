@@ -16,7 +16,7 @@
 #include <rdma/fi_rma.h>
 #include "rdm_node.h"
 
-enum { MOST = 300, LARGE = 5 << 20, HELLO = 1, OP = 2, PING = 3, STOP_MS = 60, TIMEOUT_MS = 800 };
+enum { MOST = 300, LARGE = 5 << 20, HELLO = 1, OP = 2, PING = 3, STOP_MS = 60, TIMEOUT_MS = 2000 };
 
 struct card {
 	struct sockaddr_in name;
@@ -182,7 +182,7 @@ static const struct point points[] = {
 	  .halfway = true },
 	{ "FIN outstanding", 1, 0, 1 << 20, .begin = receive_one, .victim = announce },
 	{ "RMA write", 4, 4, 1 << 20, .act = write_one, .late = true },
-	{ "RMA read", 4, 4, 1 << 20, .act = read_one, .late = true },
+	{ "RMA read", 4, 0, 1 << 20, .act = read_one },
 	{ "atomic", 5, 5, 8, .act = add_one },
 	{ "waiting for credits", MOST, 200, 100, .act = send_one, .received = true },
 };
@@ -394,7 +394,7 @@ int points_run(bool kill)
 	int ret;
 
 	killed = kill;
-	setenv("FI_VERBS_RDM_CONNECT_TIMEOUT", "800", 1);
+	setenv("FI_VERBS_RDM_CONNECT_TIMEOUT", "2000", 1);
 	setenv("FI_VERBS_RDM_RX_BUFFERS", "16", 1);
 	setenv("FI_VERBS_RDM_BUFFER_SIZE", "4096", 1);
 	setenv("FI_VERBS_RDM_SEGMENTED_SIZE", "16384", 1);
