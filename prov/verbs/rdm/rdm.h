@@ -156,7 +156,7 @@ struct vrb_rdm {
 	struct vrb_proto proto;
 	struct vrb_match_node **buckets;
 	struct vrb_rdm_coll *coll; /* NULL: without FI_COLLECTIVE */
-	bool collects; /* has joined a group; atomic, written with the lock held */
+	bool collects;		   /* has joined a group; atomic, written with the lock held */
 
 	/* Of the device. */
 	struct ibv_comp_channel *channel;
