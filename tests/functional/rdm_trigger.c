@@ -291,8 +291,17 @@ static void cancel(void)
 	struct fi_op_tagged send = tagged(0, out, &iov, 0);
 	struct fi_deferred_work work = { .op_type = FI_OP_TSEND, .op.tagged = &send };
 	struct fi_triggered_context context = at(1000001);
-	uint64_t word = 0;
+	struct iovec recv_iov;
+	struct fi_op_tagged recv = tagged(1, in, &recv_iov, 0);
+	struct fi_deferred_work recv_work = { .op_type = FI_OP_TRECV, .op.tagged = &recv };
+	uint64_t word = 0, errors = fi_cntr_readerr(done);
 
+	queue(&recv_work, 0);
+	nothing();
+	OK(fi_cancel(&pair.side[1].ep->fid, &marker));
+	EQUAL(rdm_wait_error(&pair, 1).err, FI_ECANCELED);
+	EQUAL(fi_cntr_readerr(done), errors + 1);
+	RETURNS(fi_cancel(&pair.side[1].ep->fid, &marker), -FI_ENOENT);
 	queue(&work, 1000000);
 	OK(fi_control(domain, FI_CANCEL_WORK, &work));
 	RETURNS(fi_control(domain, FI_CANCEL_WORK, &work), -FI_ENOENT);

@@ -312,7 +312,7 @@ static ssize_t ep_cancel(struct fid *fid, void *context)
 
 	ofi_lock(&ep->lock);
 	found = vrb_proto_cancel(&ep->proto, true, context) ||
-		vrb_proto_cancel(&ep->proto, false, context);
+		vrb_proto_cancel(&ep->proto, false, context) || vrb_rdm_work_cancel(ep, context);
 	ofi_unlock(&ep->lock);
 	return found ? 0 : -FI_ENOENT;
 }

@@ -560,6 +560,17 @@ ssize_t vrb_rdm_queue_work(struct vrb_domain *domain, const struct fi_deferred_w
 	return queue(work, kept, cntr, from->threshold);
 }
 
+bool vrb_rdm_work_cancel(struct vrb_rdm *ep, const void *context)
+{
+	struct vrb_rdm_done *done;
+
+	LIST_FOREACH (done, &ep->dones, link)
+		if (done->context == context && (vrb_proto_cancel(&ep->proto, true, done) ||
+						 vrb_proto_cancel(&ep->proto, false, done)))
+			return true;
+	return false;
+}
+
 void vrb_rdm_work_fini(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_done *done;

@@ -44,6 +44,8 @@ ssize_t vrb_rdm_trigger_atomic(struct vrb_rdm *ep, enum fi_op_type type,
 
 /* Deferred work is complete: its counter is told, the CQ only if that was asked for, or of errors. */
 void vrb_rdm_work_done(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);
+/* Takes a deferred receive with that context back, which is posted. With the lock held. */
+bool vrb_rdm_work_cancel(struct vrb_rdm *ep, const void *context);
 /* The endpoint is closed: nothing of it is under way any more. */
 void vrb_rdm_work_fini(struct vrb_rdm *ep);
 
