@@ -234,6 +234,33 @@ static void injected_operands_are_copied(void **state)
 	memcpy(words, before, sizeof(words));
 }
 
+/* Of what is only read no operand is looked at, however wrong. */
+static void a_fetch_has_no_operands(void **state)
+{
+	struct vrb_rdm_atomic_args args = operation(0);
+	struct fi_ioc wrong[] = { { NULL, 1000 }, { NULL, 1 } };
+
+	(void)state;
+	args.msg.op = FI_ATOMIC_READ;
+	args.compare = NULL;
+	args.compare_count = 0;
+	args.msg.msg_iov = wrong;
+	assert_int_equal(
+		vrb_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER | FI_INJECT),
+		0);
+	args.msg.iov_count = WORK_LISTS + 1;
+	assert_int_equal(vrb_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER),
+			 0);
+	args.msg.msg_iov = NULL;
+	args.msg.iov_count = 0;
+	assert_int_equal(
+		vrb_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER | FI_INJECT),
+		0);
+	work_count(1);
+	assert_int_equal(work_calls, 3);
+	assert_ptr_equal(work_made.result[0].addr, &results[0]);
+}
+
 static void it_is_tried_again(void **state)
 {
 	(void)state;
@@ -445,6 +472,7 @@ int main(void)
 		TEST(operands_are_kept),
 		TEST(injected_bytes_are_copied),
 		TEST(injected_operands_are_copied),
+		TEST(a_fetch_has_no_operands),
 		TEST(it_is_tried_again),
 		TEST(a_late_failure_is_completed),
 		TEST(a_receive_may_fail_unseen),

@@ -238,17 +238,25 @@ static bool keep_rma(struct work *work, const struct fi_msg_rma *msg)
 	return true;
 }
 
+/* Of what is only read the operands are nobody's business, and nobody checks them. */
+static bool is_read(const struct work *work, const struct fi_msg_atomic *msg)
+{
+	return work->type == FI_OP_FETCH_ATOMIC && msg->op == FI_ATOMIC_READ;
+}
+
 static bool keep_atomic(struct work *work, const struct vrb_rdm_atomic_args *args)
 {
 	const struct fi_msg_atomic *msg = &args->msg;
+	const struct fi_ioc *ioc = is_read(work, msg) ? NULL : msg->msg_iov;
+	size_t count = ioc ? msg->iov_count : 0;
 
 	if (bad_list(msg->rma_iov, msg->rma_iov_count) ||
 	    bad_list(args->compare, args->compare_count) ||
-	    bad_list(args->result, args->result_count) || msg->iov_count > VRB_PROTO_IOV)
+	    bad_list(args->result, args->result_count) || count > VRB_PROTO_IOV)
 		return false;
 	work->atomic = *args;
-	if (msg->msg_iov)
-		work->atomic.msg.msg_iov = KEEP(work->ioc, msg->msg_iov, msg->iov_count);
+	work->atomic.msg.msg_iov = ioc ? KEEP(work->ioc, ioc, count) : NULL;
+	work->atomic.msg.iov_count = count;
 	work->atomic.msg.rma_iov = KEEP(work->rma_ioc, msg->rma_iov, msg->rma_iov_count);
 	if (args->compare)
 		work->atomic.compare = KEEP(work->compare, args->compare, args->compare_count);
