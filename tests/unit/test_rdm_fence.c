@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Operations that wait for all before them: what the gate keeps back, when it opens, and how it fails. */
+#include "unit.h"
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/rdm/carry.h"
+#include "prov/verbs/rdm/conn.h"
+#include "prov/verbs/rdm/fence.h"
+#include "prov/verbs/rdm/progress.h"
+
+enum { ITEMS = 4, RING = 8 };
+
+static struct vrb_rdm ep;
+static struct vrb_rdm_peer peer;
+static struct vrb_rdm_link connection;
+static struct vrb_rdm_slot slots[RING];
+static struct vrb_rdm_op gate, ops[ITEMS];
+static struct vrb_rdm_out outs[ITEMS];
+static bool no_gate, fenced;
+static unsigned int pumps, probes, starved, gates_back;
+static const void *sent[ITEMS], *failed[ITEMS];
+static unsigned int sends, failures;
+
+void vrb_proto_send(struct vrb_proto_peer *to, struct vrb_proto_out *out)
+{
+	assert_ptr_equal(to, &peer.proto);
+	TAILQ_INSERT_TAIL(&to->outs, out, link);
+	sent[sends++] = out;
+}
+
+void vrb_proto_peer_fence(struct vrb_proto_peer *of, bool fence)
+{
+	assert_ptr_equal(of, &peer.proto);
+	fenced = fence;
+}
+
+void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count)
+{
+	uint8_t *bytes = to;
+
+	for (; count--; iov++) {
+		memcpy(bytes, iov->iov_base, iov->iov_len);
+		bytes += iov->iov_len;
+	}
+}
+
+void vrb_rdm_ops_pump(struct vrb_rdm_peer *of)
+{
+	assert_ptr_equal(of, &peer);
+	pumps++;
+}
+
+struct vrb_rdm_op *vrb_rdm_op_get(struct vrb_rdm *of)
+{
+	assert_ptr_equal(of, &ep);
+	return no_gate ? NULL : &gate;
+}
+
+void vrb_rdm_op_put(struct vrb_rdm_op *op)
+{
+	assert_ptr_equal(op, &gate);
+	assert_ptr_equal(op->peer, &peer);
+	gates_back++;
+}
+
+void vrb_rdm_complete_tx(struct vrb_rdm *of, void *context, uint64_t flags, int err, int wc_status)
+{
+	assert_ptr_equal(of, &ep);
+	assert_int_equal(flags, FI_MSG | FI_SEND);
+	assert_int_equal(err, FI_ECONNRESET);
+	assert_int_equal(wc_status, 0);
+	failed[failures++] = context;
+}
+
+void vrb_rdm_out_put(struct vrb_rdm *of, struct vrb_rdm_out *out)
+{
+	assert_ptr_equal(of, &ep);
+	assert_ptr_equal(out, failed[failures - 1]);
+}
+
+void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow)
+{
+	assert_ptr_equal(link, &connection);
+	assert_ptr_equal(flow, &peer.proto.flow);
+	probes++;
+}
+
+void vrb_rdm_conn_starve(struct vrb_rdm *of)
+{
+	assert_ptr_equal(of, &ep);
+	starved++;
+}
+
+static int begin(void **state)
+{
+	int i;
+
+	(void)state;
+	memset(&ep, 0, sizeof(ep));
+	memset(&peer, 0, sizeof(peer));
+	memset(&connection, 0, sizeof(connection));
+	memset(slots, 0, sizeof(slots));
+	memset(&gate, 0, sizeof(gate));
+	memset(ops, 0, sizeof(ops));
+	memset(outs, 0, sizeof(outs));
+	TAILQ_INIT(&peer.proto.outs);
+	TAILQ_INIT(&peer.answers);
+	STAILQ_INIT(&peer.ops);
+	STAILQ_INIT(&peer.fenced);
+	connection.slots = slots;
+	connection.size = RING;
+	connection.mask = RING - 1;
+	peer.ep = &ep;
+	peer.link = &connection;
+	for (i = 0; i < ITEMS; i++) {
+		ops[i].peer = &peer;
+		outs[i].flags = FI_MSG | FI_SEND;
+		outs[i].proto.context = &outs[i];
+	}
+	no_gate = fenced = false;
+	pumps = probes = starved = gates_back = sends = failures = 0;
+	return 0;
+}
+
+static int fence(struct vrb_rdm_op *op)
+{
+	op->fenced.fence = true;
+	return vrb_rdm_fence_op(&peer, op);
+}
+
+/* What was posted, and is not complete. */
+static void be_busy(void)
+{
+	connection.head++;
+}
+
+static struct vrb_rdm_op *take_op(void)
+{
+	struct vrb_rdm_op *op = STAILQ_FIRST(&peer.ops);
+
+	assert_non_null(op);
+	STAILQ_REMOVE_HEAD(&peer.ops, link);
+	return op;
+}
+
+static void nothing_is_waited_for_when_all_is_quiet(void **state)
+{
+	(void)state;
+	assert_int_equal(fence(&ops[0]), 0);
+	assert_null(peer.gate);
+	assert_ptr_equal(take_op(), &ops[0]);
+	assert_int_equal(pumps, 1);
+	peer.link = NULL; /* nor when there is no connection yet */
+	outs[0].fenced.fence = true;
+	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), 0);
+	assert_null(peer.gate);
+	assert_ptr_equal(sent[0], &outs[0]);
+	assert_false(fenced);
+	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 0);
+}
+
+static void check_kept(struct vrb_rdm_op *first)
+{
+	assert_int_equal(fence(&ops[0]), 0);
+	assert_ptr_equal(peer.gate, &gate);
+	assert_int_equal(gate.kind, VRB_RDM_OP_GATE);
+	assert_true(fenced);
+	assert_ptr_equal(STAILQ_FIRST(&peer.fenced), &ops[0].fenced);
+	assert_ptr_equal(STAILQ_FIRST(&peer.ops), first);
+	/* There is something to look at only where the gate is the next. */
+	assert_int_equal(pumps, first == &gate);
+	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 1);
+}
+
+static void each_that_is_not_complete_is_waited_for(void **state)
+{
+	be_busy();
+	check_kept(&gate);
+	begin(state);
+	TAILQ_INSERT_TAIL(&peer.proto.outs, &outs[0].proto, link);
+	check_kept(&gate);
+	begin(state);
+	TAILQ_INSERT_TAIL(&peer.answers, &ops[1], wait);
+	check_kept(&gate);
+	begin(state);
+	STAILQ_INSERT_TAIL(&peer.ops, &ops[1], link);
+	check_kept(&ops[1]);
+}
+
+/* It may not be passed by what has no fence either. */
+static void what_comes_behind_stays_behind(void **state)
+{
+	(void)state;
+	be_busy();
+	assert_int_equal(fence(&ops[0]), 0);
+	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), 0);
+	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[1]), 0);
+	assert_int_equal(sends, 0);
+	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 3);
+	/* Nor when all before it is complete, but the gate is not yet looked at. */
+	connection.tail = connection.head;
+	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[1]), 0);
+	assert_int_equal(sends, 0);
+	assert_true(vrb_rdm_fence_open(&peer));
+	assert_ptr_equal(take_op(), &ops[0]);
+	assert_ptr_equal(take_op(), &ops[1]);
+	assert_true(STAILQ_EMPTY(&peer.ops));
+	assert_ptr_equal(sent[0], &outs[0]);
+	assert_ptr_equal(sent[1], &outs[1]);
+	assert_null(peer.gate);
+	assert_false(fenced);
+	assert_int_equal(gates_back, 1);
+}
+
+static void it_opens_when_the_earlier_is_complete(void **state)
+{
+	(void)state;
+	connection.head = connection.tail = UINT32_MAX; /* the counts go round */
+	be_busy();
+	be_busy();
+	TAILQ_INSERT_TAIL(&peer.proto.outs, &outs[0].proto, link);
+	TAILQ_INSERT_TAIL(&peer.answers, &ops[1], wait);
+	assert_int_equal(fence(&ops[0]), 0);
+	assert_false(vrb_rdm_fence_open(&peer));
+	TAILQ_REMOVE(&peer.proto.outs, &outs[0].proto, link);
+	assert_false(vrb_rdm_fence_open(&peer));
+	TAILQ_REMOVE(&peer.answers, &ops[1], wait);
+	assert_int_equal(probes, 0);
+	assert_false(vrb_rdm_fence_open(&peer));
+	assert_int_equal(probes, 1);
+	assert_int_equal(starved, 0);
+	connection.tail++;
+	be_busy(); /* which the gate was not made for */
+	assert_false(vrb_rdm_fence_open(&peer));
+	connection.tail++;
+	assert_true(vrb_rdm_fence_open(&peer));
+	assert_ptr_equal(take_op(), &ops[0]);
+	assert_null(peer.gate);
+}
+
+/* No completion will come that says so: it is tried again soon. */
+static void the_silent_are_asked_for(void **state)
+{
+	(void)state;
+	be_busy();
+	slots[0].flags = VRB_SILENT;
+	assert_int_equal(fence(&ops[0]), 0);
+	assert_false(vrb_rdm_fence_open(&peer));
+	assert_int_equal(probes, 1);
+	assert_int_equal(starved, 1);
+}
+
+static void one_fence_waits_for_another(void **state)
+{
+	(void)state;
+	be_busy();
+	assert_int_equal(fence(&ops[0]), 0);
+	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[1]), 0);
+	assert_int_equal(fence(&ops[2]), 0);
+	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[3]), 0);
+	connection.tail++;
+	assert_true(vrb_rdm_fence_open(&peer));
+	assert_ptr_equal(take_op(), &ops[0]);
+	assert_ptr_equal(take_op(), &ops[1]);
+	assert_ptr_equal(STAILQ_FIRST(&peer.ops), &gate);
+	assert_true(fenced);
+	assert_ptr_equal(STAILQ_FIRST(&peer.fenced), &ops[2].fenced);
+	be_busy(); /* with those two */
+	assert_false(vrb_rdm_fence_open(&peer));
+	connection.tail++;
+	assert_true(vrb_rdm_fence_open(&peer));
+	assert_ptr_equal(take_op(), &ops[2]);
+	assert_ptr_equal(take_op(), &ops[3]);
+	assert_null(peer.gate);
+	assert_int_equal(gates_back, 1);
+}
+
+/* The application's buffers may be filled by what is waited for. */
+static void buffers_are_copied_late(void **state)
+{
+	char first[] = "ab", second[] = "cd", bounce[5] = "", operands[5] = "";
+	const struct iovec late[] = { { first, 2 }, { second, 2 } };
+
+	(void)state;
+	be_busy();
+	ops[0].kind = VRB_RDM_OP_WRITE;
+	ops[0].local[0].addr = (uint8_t *)bounce;
+	ops[1].kind = VRB_RDM_OP_ATOMIC;
+	ops[1].operands = operands;
+	ops[0].late = ops[1].late = late;
+	ops[0].late_count = ops[1].late_count = 2;
+	assert_int_equal(fence(&ops[0]), 0);
+	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[1]), 0);
+	assert_string_equal(bounce, "");
+	first[0] = 'x';
+	connection.tail++;
+	assert_true(vrb_rdm_fence_open(&peer));
+	assert_string_equal(bounce, "xbcd");
+	assert_string_equal(operands, "xbcd");
+	assert_null(ops[0].late);
+	assert_null(ops[1].late);
+}
+
+static void without_a_gate_it_is_for_another_time(void **state)
+{
+	(void)state;
+	be_busy();
+	no_gate = true;
+	assert_int_equal(fence(&ops[0]), -FI_EAGAIN);
+	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), -FI_EAGAIN);
+	assert_true(STAILQ_EMPTY(&peer.fenced));
+	assert_true(STAILQ_EMPTY(&peer.ops));
+	assert_null(peer.gate);
+	assert_false(fenced);
+	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 0);
+}
+
+/* Messages fail at once, the others are where those before the gate were, to fail with them. */
+static void what_waits_fails(void **state)
+{
+	(void)state;
+	be_busy();
+	assert_int_equal(fence(&ops[0]), 0);
+	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), 0);
+	assert_int_equal(fence(&ops[1]), 0);
+	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[1]), 0);
+	assert_ptr_equal(take_op(), &gate);
+	vrb_rdm_fence_fail(&peer, FI_ECONNRESET);
+	assert_int_equal(failures, 2);
+	assert_ptr_equal(failed[0], &outs[0]);
+	assert_ptr_equal(failed[1], &outs[1]);
+	assert_ptr_equal(take_op(), &ops[0]);
+	assert_ptr_equal(take_op(), &ops[1]);
+	assert_true(STAILQ_EMPTY(&peer.ops));
+	assert_true(STAILQ_EMPTY(&peer.fenced));
+	assert_null(peer.gate);
+	assert_false(fenced);
+	assert_int_equal(gates_back, 1);
+	assert_int_equal(sends, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(nothing_is_waited_for_when_all_is_quiet, begin),
+		cmocka_unit_test_setup(each_that_is_not_complete_is_waited_for, begin),
+		cmocka_unit_test_setup(what_comes_behind_stays_behind, begin),
+		cmocka_unit_test_setup(it_opens_when_the_earlier_is_complete, begin),
+		cmocka_unit_test_setup(the_silent_are_asked_for, begin),
+		cmocka_unit_test_setup(one_fence_waits_for_another, begin),
+		cmocka_unit_test_setup(buffers_are_copied_late, begin),
+		cmocka_unit_test_setup(without_a_gate_it_is_for_another_time, begin),
+		cmocka_unit_test_setup(what_waits_fails, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
