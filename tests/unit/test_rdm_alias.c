@@ -184,6 +184,18 @@ static int own_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op o
 	return PASSED_ON;
 }
 
+static int own_fetch_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+			   size_t *count)
+{
+	return own_valid(fid, datatype, op, count) + 1;
+}
+
+static int own_compare_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+			     size_t *count)
+{
+	return own_valid(fid, datatype, op, count) + 2;
+}
+
 static struct fi_ops own_fid = { .control = own_control, .ops_open = own_ops_open };
 static struct fi_ops_ep own_ep = { .cancel = own_cancel,
 				   .getopt = own_getopt,
@@ -197,8 +209,8 @@ static struct fi_ops_tagged own_tagged = { .sendmsg = own_tsendmsg, .recvmsg = o
 static struct fi_ops_rma own_rma = { .readmsg = own_writemsg, .writemsg = own_writemsg };
 static struct fi_ops_atomic own_atomic = { .writemsg = own_atomicmsg,
 					   .writevalid = own_valid,
-					   .readwritevalid = own_valid,
-					   .compwritevalid = own_valid };
+					   .readwritevalid = own_fetch_valid,
+					   .compwritevalid = own_compare_valid };
 
 static struct fid_ep *open_alias(uint64_t its_flags)
 {
@@ -339,6 +351,7 @@ static void check_atomic(ssize_t ret, enum fi_op_type its_type)
 
 static void atomics_have_its_flags(void **state)
 {
+	struct fi_ioc both = { words, 2 };
 	void *one = &words[0];
 
 	(void)state;
@@ -350,6 +363,10 @@ static void atomics_have_its_flags(void **state)
 	check_atomic(fi_compare_atomic(alias, words, 2, NULL, one, NULL, one, NULL, PEER, 640, KEY,
 				       FI_UINT64, FI_SUM, &context),
 		     FI_OP_COMPARE_ATOMIC);
+	/* The region is as large as what is fetched, where there are no operands. */
+	check_atomic(fi_fetch_atomicv(alias, NULL, NULL, 0, &both, NULL, 1, PEER, 640, KEY,
+				      FI_UINT64, FI_SUM, &context),
+		     FI_OP_FETCH_ATOMIC);
 	assert_int_equal(fi_fetch_atomicv(alias, NULL, NULL, 0, NULL, NULL, 1, PEER, 640, KEY,
 					  FI_UINT64, FI_SUM, NULL),
 			 -FI_EINVAL);
@@ -376,8 +393,8 @@ static void the_rest_is_the_endpoints(void **state)
 	assert_int_equal(fi_injectdata(alias, buf, 4, DATA, PEER), PASSED_ON + DATA);
 	assert_int_equal(fi_atomicvalid(alias, FI_UINT64, FI_SUM, &n), PASSED_ON);
 	assert_int_equal(n, 5);
-	assert_int_equal(fi_fetch_atomicvalid(alias, FI_UINT64, FI_SUM, &n), PASSED_ON);
-	assert_int_equal(fi_compare_atomicvalid(alias, FI_UINT64, FI_SUM, &n), PASSED_ON);
+	assert_int_equal(fi_fetch_atomicvalid(alias, FI_UINT64, FI_SUM, &n), PASSED_ON + 1);
+	assert_int_equal(fi_compare_atomicvalid(alias, FI_UINT64, FI_SUM, &n), PASSED_ON + 2);
 	n = 4;
 	assert_int_equal(fi_cancel(&alias->fid, &context), PASSED_ON);
 	assert_int_equal(fi_getopt(&alias->fid, 1, 2, buf, &n), PASSED_ON + 3);
