@@ -107,6 +107,22 @@ static void it_can_be_read(void **state)
 	assert_int_equal(ops->read(&ep.fid.fid, NULL, 0), n);
 }
 
+/* Whose record is the endpoint's. */
+static void an_alias_will_do(void **state)
+{
+	struct vrb_rdm_fid alias = { .fid.fid.fclass = FI_CLASS_EP, .endpoint = &ep };
+	struct fi_stats_item items[FI_STATS_MAX];
+	struct fi_ops_stats *ops = open_ops();
+	ssize_t n;
+
+	(void)state;
+	vrb_rdm_stats_show(&ep);
+	vrb_rdm_count(&ep, OFI_STATS_READS, OFI_STATS_READ_BYTES, 9);
+	n = ops->read(&alias.fid.fid, items, FI_STATS_MAX);
+	assert_true(n > 0);
+	assert_int_equal(item_of(items, n, "read_bytes"), 9);
+}
+
 static void wrong_calls_are_refused(void **state)
 {
 	struct fi_stats_item items[1];
@@ -129,6 +145,7 @@ int main(void)
 		cmocka_unit_test_setup(it_is_shown_by_its_address, begin),
 		cmocka_unit_test_setup(calls_are_counted, begin),
 		cmocka_unit_test_setup(it_can_be_read, begin),
+		cmocka_unit_test_setup(an_alias_will_do, begin),
 		cmocka_unit_test_setup(wrong_calls_are_refused, begin),
 	};
 

@@ -21,16 +21,18 @@ void vrb_rdm_stats_show(struct vrb_rdm *ep)
 
 static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t count)
 {
-	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
 	struct fi_stats_item all[FI_STATS_MAX];
+	const struct vrb_rdm *ep;
 	size_t n;
 
 	if (!fid || (count && !items))
 		return -FI_EINVAL;
+	ep = vrb_rdm_self((struct fid_ep *)fid);
 	if (!ep->stats.fclass)
 		return -FI_EOPBADSTATE;
 	n = ofi_stats_list(&ep->stats, all);
-	memcpy(items, all, (n < count ? n : count) * sizeof(*items));
+	if (count)
+		memcpy(items, all, (n < count ? n : count) * sizeof(*items));
 	return (ssize_t)n;
 }
 
