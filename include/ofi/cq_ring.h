@@ -30,8 +30,10 @@ struct ofi_cq_item {
 struct ofi_cq_ring {
 	struct ofi_cq_item *items;
 	uint32_t mask;	     /* size - 1, a power of two */
-	uint32_t head, tail; /* count items read and written; atomic, for a look without the lock */
-	bool overrun;	     /* items were lost for want of memory */
+	uint32_t head, tail; /* count items read and written */
+	uint32_t
+		ahead; /* tail, and 1 more when overrun; atomic, as head, for a look without the lock */
+	bool overrun; /* items were lost for want of memory */
 };
 
 /* At least size items to begin with. 0 or -FI_ENOMEM. */
@@ -48,10 +50,17 @@ ssize_t ofi_cq_ring_read(struct ofi_cq_ring *ring, enum fi_cq_format format, voi
 /* Takes the failure that is next. NULL when there is none; valid until the next item is added. */
 const struct ofi_cq_item *ofi_cq_ring_take_error(struct ofi_cq_ring *ring);
 
+/* Neither an item nor an overrun is to be read. May be asked without the lock. */
 static inline bool ofi_cq_ring_empty(const struct ofi_cq_ring *ring)
 {
 	return __atomic_load_n(&ring->head, __ATOMIC_RELAXED) ==
-	       __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	       __atomic_load_n(&ring->ahead, __ATOMIC_ACQUIRE);
+}
+
+/* After a change of tail or overrun. */
+static inline void ofi_cq_ring_show(struct ofi_cq_ring *ring)
+{
+	__atomic_store_n(&ring->ahead, ring->tail + ring->overrun, __ATOMIC_RELEASE);
 }
 
 /* Writes the i-th entry of buf. Each format is the beginning of the next. */
@@ -89,7 +98,8 @@ static inline struct ofi_cq_item *ofi_cq_ring_next(struct ofi_cq_ring *ring)
 
 static inline void ofi_cq_ring_push(struct ofi_cq_ring *ring)
 {
-	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_RELEASE);
+	ring->tail++;
+	ofi_cq_ring_show(ring);
 }
 
 #endif

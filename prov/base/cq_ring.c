@@ -33,6 +33,7 @@ bool ofi_cq_ring_grow(struct ofi_cq_ring *ring)
 		items = calloc((size_t)size * 2, sizeof(*items));
 	if (!items) {
 		ring->overrun = true;
+		ofi_cq_ring_show(ring);
 		return false;
 	}
 	for (i = 0; i < used; i++)
@@ -41,7 +42,8 @@ bool ofi_cq_ring_grow(struct ofi_cq_ring *ring)
 	ring->items = items;
 	ring->mask = size * 2 - 1;
 	__atomic_store_n(&ring->head, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&ring->tail, used, __ATOMIC_RELEASE);
+	ring->tail = used;
+	ofi_cq_ring_show(ring);
 	return true;
 }
 
@@ -77,6 +79,7 @@ const struct ofi_cq_item *ofi_cq_ring_take_error(struct ofi_cq_ring *ring)
 		if (!ring->overrun)
 			return NULL;
 		ring->overrun = false;
+		ofi_cq_ring_show(ring);
 		return &overrun;
 	}
 	item = &ring->items[ring->head & ring->mask];

@@ -16,6 +16,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	assert_int_equal(count, 0);
 	reads++;
 	cq.ring.tail += arrives;
+	ofi_cq_ring_show(&cq.ring);
 	arrives = 0;
 	return cq.ring.tail == cq.ring.head ? -FI_EAGAIN : 0;
 }
@@ -56,6 +57,7 @@ static void ready_by_what_was_lost(void **state)
 {
 	(void)state;
 	cq.ring.overrun = true;
+	ofi_cq_ring_show(&cq.ring);
 	assert_true(vrb_rdm_poll_ops.cq_ready(&cq.fid.fid));
 }
 

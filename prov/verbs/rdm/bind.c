@@ -26,6 +26,7 @@ static int bind_cq(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, uint64_t flags)
 	}
 	if (flags & FI_RECV) {
 		ep->rx_cq = cq;
+		ep->rx_tagged = cq->format == FI_CQ_FORMAT_TAGGED ? cq : NULL;
 		ep->rx_selective = flags & FI_SELECTIVE_COMPLETION;
 		ofi_ref_get(&cq->ref);
 	}
@@ -74,6 +75,7 @@ static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 		ep->counts = true;
 		ofi_ref_get(&cntr->ref);
 	}
+	vrb_rdm_set_modes(ep);
 	return 0;
 }
 

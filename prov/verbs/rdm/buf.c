@@ -105,8 +105,9 @@ void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, si
 		.domain = domain,
 		.size = size,
 		.depth = depth,
-		.low = depth > 2 * REFILL ? depth - REFILL : depth / 2,
+		.low = (depth > 2 * REFILL ? depth - REFILL : depth / 2) + 1,
 	};
+	ring->above = -(int32_t)ring->low;
 	SLIST_INIT(&ring->chunks);
 	SLIST_INIT(&ring->free_small);
 }
@@ -231,24 +232,29 @@ static uint32_t chain(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_re
 	return n;
 }
 
+static uint32_t posted(const struct vrb_rdm_rx_ring *ring)
+{
+	return (uint32_t)(ring->above + (int32_t)ring->low);
+}
+
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
 {
 	struct ibv_recv_wr *first, *bad, *wr, *next;
 	struct vrb_rdm_rx *rx;
-	uint32_t n = chain(ring, ring->depth - ring->posted, &first);
+	uint32_t n = chain(ring, ring->depth - posted(ring), &first);
 	int err = 0;
 
 	bad = first;
 	if (n)
 		err = ibv_post_srq_recv(ring->srq, first, &bad);
-	ring->posted += n;
+	ring->above += (int32_t)n;
 	for (wr = err ? bad : NULL; wr; wr = next) {
 		next = wr->next;
 		rx = (struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
 		vrb_rdm_rx_put(ring, rx);
-		ring->posted--;
+		ring->above--;
 	}
-	if (ring->posted)
+	if (posted(ring))
 		return 0;
 	return err ? vrb_errno(err) : -FI_ENOMEM;
 }

@@ -81,8 +81,8 @@ struct vrb_rdm_rx_ring {
 	struct ibv_srq *srq;
 	size_t size;		/* bytes of a buffer */
 	uint32_t depth;		/* of the queue */
-	uint32_t low;		/* with so few in it, it is filled */
-	uint32_t posted;	/* in the queue */
+	uint32_t low;		/* with fewer in it, it is filled */
+	int32_t above;		/* how many more than low are in it */
 	uint32_t count;		/* all of them */
 	struct vrb_rdm_rx **rx; /* chunks, by index */
 	uint32_t free_count;
@@ -117,16 +117,22 @@ static inline struct vrb_rdm_small *vrb_rdm_small_get(struct vrb_rdm_rx_ring *ri
 	return small;
 }
 
-/* A buffer is not used any more. */
+/* A buffer that was in the queue is not used any more. */
+static inline void vrb_rdm_rx_reuse(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
+{
+	rx->wr.next = ring->free;
+	ring->free = &rx->wr;
+	ring->free_count++;
+}
+
+/* A buffer, or a small one, is not used any more. */
 static inline void vrb_rdm_rx_put(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
 {
 	if (__builtin_expect(rx->in.index & VRB_RDM_SMALL_BIT, 0)) {
 		SLIST_INSERT_HEAD(&ring->free_small, (struct vrb_rdm_small *)rx, link);
 		return;
 	}
-	rx->wr.next = ring->free;
-	ring->free = &rx->wr;
-	ring->free_count++;
+	vrb_rdm_rx_reuse(ring, rx);
 }
 
 #endif

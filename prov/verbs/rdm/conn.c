@@ -80,6 +80,7 @@ static void up(struct vrb_rdm_peer *peer)
 /* The peer's operations fail with err. */
 static void down(struct vrb_rdm_peer *peer, int err)
 {
+	peer->ep->recent_qp = VRB_RDM_NO_QP;
 	vrb_proto_peer_down(&peer->proto, err);
 	vrb_rdm_ops_fail(peer, err);
 }
@@ -115,6 +116,7 @@ void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err)
 		rdma_disconnect(link->id);
 	link->state = VRB_RDM_LINK_ENDED;
 	link->live = false;
+	link->ep->recent_qp = VRB_RDM_NO_QP;
 	link->err = err;
 	if (link->peer->next == link)
 		link->peer->next = NULL;
@@ -155,6 +157,7 @@ static void part(struct vrb_rdm_peer *peer, const struct vrb_pconn_action *actio
 		down(peer, action->err);
 	if (action->what & VRB_PCONN_DO_RELEASE) {
 		ofi_stats_add(&peer->ep->stats, OFI_STATS_EVICTIONS, 1);
+		peer->ep->recent_qp = VRB_RDM_NO_QP;
 		vrb_proto_peer_leave(&peer->proto, FI_ECONNRESET);
 		vrb_rdm_keys_forget(peer);
 	}
@@ -196,6 +199,8 @@ static bool was_used(struct vrb_rdm_peer *peer)
 		return true;
 	used = link->used || link->head != peer->seen;
 	link->used = false;
+	if (peer->ep->recent_qp == link->qp_num)
+		peer->ep->recent_qp = VRB_RDM_NO_QP;
 	peer->seen = link->head;
 	return used;
 }

@@ -14,6 +14,7 @@
 #include <rdma/providers/fi_log.h>
 #include "cq.h"
 #include "progress.h"
+#include "sink.h"
 #include "prov/verbs/prov.h"
 
 #define CQ_DEFAULT_SIZE 1024
@@ -46,9 +47,18 @@ void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 		vrb_rdm_cq_wake(cq);
 }
 
+void vrb_rdm_sink_other(struct vrb_rdm_sink *sink, void *context, uint64_t flags, size_t len,
+			uint64_t tag)
+{
+	struct ofi_cq_item item = { .context = context, .flags = flags, .len = len, .tag = tag };
+
+	ofi_cq_put_entry(sink->cq->format, sink->at, 0, &item);
+	sink->at = (uint8_t *)sink->at + ofi_cq_entry_size(sink->cq->format);
+}
+
 static bool is_empty(const struct vrb_rdm_cq *cq)
 {
-	return ofi_cq_ring_empty(&cq->ring) && !cq->ring.overrun;
+	return ofi_cq_ring_empty(&cq->ring);
 }
 
 ssize_t vrb_rdm_cq_read_ring(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
@@ -121,12 +131,13 @@ static inline __attribute__((always_inline)) ssize_t read_entries(struct vrb_rdm
 	if (src)
 		ep->sink.src = src;
 	n = ibv_poll_cq(ep->cq, VRB_RDM_BATCH, ep->wc);
+	/* The endpoint alone is kept over the poll, and where its lock is computed again. */
+	cq = ep->sink.cq;
 	if (__builtin_expect(n > 0, 0))
-		return vrb_rdm_read_polled(cq, ep, n);
+		return src ? vrb_rdm_read_several(cq, ep, n) : vrb_rdm_read_polled(cq, ep, n);
 	if (src)
 		ep->sink.src = NULL;
-	/* Where the locks are is computed again, not kept over the poll. */
-	__asm__("" : "+r"(cq), "+r"(ep));
+	__asm__("" : "+r"(ep));
 	if (__builtin_expect(!ofi_release(&ep->lock), 0))
 		return wake_both(cq, ep);
 	if (__builtin_expect(!ofi_release(&cq->eps_lock), 0))

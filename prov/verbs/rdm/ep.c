@@ -564,6 +564,7 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 	ep->endpoint = ep;
 	ep->domain = domain;
 	ep->timer.fd = -1;
+	ep->recent_qp = VRB_RDM_NO_QP;
 	SLIST_INIT(&ep->graves);
 	LIST_INIT(&ep->dones);
 	LIST_INIT(&ep->lent);

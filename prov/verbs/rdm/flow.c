@@ -33,10 +33,9 @@ static void owe(struct vrb_flow *flow, enum vrb_flow_owed what)
 	flow->owed = flow->owed == VRB_FLOW_NOTHING ? what : VRB_FLOW_NOTHING;
 }
 
-bool vrb_flow_charge(struct vrb_flow_budget *budget, struct vrb_flow *flow, uint64_t bytes)
+bool vrb_flow_exceed(struct vrb_flow_budget *budget, struct vrb_flow *flow)
 {
-	budget->used += bytes;
-	if (budget->used <= budget->limit || flow->told)
+	if (flow->told)
 		return false;
 	flow->told = true;
 	LIST_INSERT_HEAD(&budget->told, flow, link);

@@ -50,8 +50,8 @@ void vrb_flow_init(struct vrb_flow *flow, uint32_t credits, uint32_t reserve);
 void vrb_flow_reset(struct vrb_flow *flow, uint32_t credits, uint32_t reserve);
 
 void vrb_flow_budget_init(struct vrb_flow_budget *budget, uint64_t limit);
-/* Bytes of an unexpected message of the peer. True if the peer is to be told something. */
-bool vrb_flow_charge(struct vrb_flow_budget *budget, struct vrb_flow *flow, uint64_t bytes);
+/* The budget is used up by the peer. True if the peer is to be told something. */
+bool vrb_flow_exceed(struct vrb_flow_budget *budget, struct vrb_flow *flow);
 /* Gives bytes back. True if vrb_flow_resume() has work. */
 bool vrb_flow_refund(struct vrb_flow_budget *budget, uint64_t bytes);
 /* The next peer that may go on: it is owed a GO then, or nothing if it was not told yet. NULL: none. */
@@ -83,6 +83,14 @@ static inline void vrb_flow_take(struct vrb_flow *flow)
 static inline void vrb_flow_give(struct vrb_flow *flow, uint32_t credits)
 {
 	flow->credits += credits;
+}
+
+/* Bytes of an unexpected message of the peer. True if the peer is to be told something. */
+static inline bool vrb_flow_charge(struct vrb_flow_budget *budget, struct vrb_flow *flow,
+				   uint64_t bytes)
+{
+	budget->used += bytes;
+	return __builtin_expect(budget->used > budget->limit, 0) && vrb_flow_exceed(budget, flow);
 }
 
 #endif

@@ -136,6 +136,9 @@ void vrb_proto_in_end(struct vrb_proto_in *in)
 	vrb_proto_dereg(peer, in->mr, &in->mr_count);
 	release_parts(in);
 	refund(in);
+	in->sink = false;
+	in->err = 0;
+	in->recv = NULL;
 	in->state = VRB_PROTO_IN_FREE;
 	peer->proto->ops->release(in);
 }
@@ -239,27 +242,6 @@ enum vrb_wire_error vrb_proto_in_message(struct vrb_proto_peer *peer, struct vrb
 	if (in->state == VRB_PROTO_IN_ANNOUNCED)
 		vrb_proto_rndv_start(in);
 	return VRB_WIRE_OK;
-}
-
-void vrb_proto_unexpected(struct vrb_proto_peer *peer, struct vrb_proto_in *in, const void *bytes,
-			  size_t len, bool tagged, uint64_t tag)
-{
-	size_t header = vrb_wire_plain_header(tagged);
-	bool kept;
-
-	in->packet.type = VRB_WIRE_EAGER;
-	in->packet.flags = tagged ? VRB_WIRE_TAGGED : 0;
-	in->packet.tag = tag;
-	in->packet.data = 0;
-	in->packet.payload = (const uint8_t *)bytes + header;
-	in->packet.payload_len = len - header;
-	begin(peer, in);
-	in->state = VRB_PROTO_IN_WHOLE;
-	in->got = in->total;
-	keep(in, &kept);
-	if (charge(in, in->cost + in->packet.payload_len))
-		vrb_proto_progress(peer);
-	vrb_match_queue(&peer->proto->match[tagged], &in->match);
 }
 
 /* The last segment came, or all had come when the receive was posted. */

@@ -177,7 +177,7 @@ struct vrb_match_msg *vrb_match_post_many(struct vrb_match *m, struct vrb_match_
 static void remove_from(struct vrb_match_node **link, struct vrb_match_node *node)
 {
 	if (*link == node) {
-		vrb_match_shift(link);
+		vrb_match_shift(link, node);
 		return;
 	}
 	node->prev->next = node->next;
@@ -237,7 +237,7 @@ struct vrb_match_recv *vrb_match_arrive_many(struct vrb_match *m, uint32_t src, 
 		return recv;
 	}
 	if (best && !best->sticky) {
-		vrb_match_shift(best_link);
+		vrb_match_shift(best_link, &best->node);
 		m->classes[class_of(&best->node)].count--;
 	}
 	return best;
@@ -377,13 +377,10 @@ struct vrb_match_msg *vrb_match_peek(struct vrb_match *m, uint32_t src, uint64_t
 	return (struct vrb_match_msg *)((char *)(node - i) - offsetof(struct vrb_match_msg, nodes));
 }
 
-void vrb_match_queue(struct vrb_match *m, struct vrb_match_msg *msg)
+void vrb_match_index(struct vrb_match *m, struct vrb_match_msg *msg)
 {
 	uint32_t bits;
 
-	TAILQ_INSERT_TAIL(&m->msgs, msg, order);
-	if (!m->msg_count++)
-		m->now[0]->shut = m->now[1]->shut = 1;
 	for (bits = m->armed; bits; bits &= bits - 1)
 		index_msg(m, msg, (uint32_t)__builtin_ctz(bits));
 }

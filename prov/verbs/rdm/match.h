@@ -124,8 +124,8 @@ struct vrb_match_recv *vrb_match_cancel(struct vrb_match *m, const void *context
 struct vrb_match_recv *vrb_match_first_recv(const struct vrb_match *m);
 size_t vrb_match_recv_count(const struct vrb_match *m);
 
-/* Queues a message that vrb_match_arrive() had no receive for. */
-void vrb_match_queue(struct vrb_match *m, struct vrb_match_msg *msg);
+/* A queued message to the indexes. */
+void vrb_match_index(struct vrb_match *m, struct vrb_match_msg *msg);
 /* The first that fits, left where it is (FI_PEEK); NULL if there is none. */
 struct vrb_match_msg *vrb_match_peek(struct vrb_match *m, uint32_t src, uint64_t tag,
 				     uint64_t ignore);
@@ -178,10 +178,10 @@ static inline void vrb_match_append(struct vrb_match_node **link, struct vrb_mat
 	}
 }
 
-/* Takes the first out of the group. */
-static inline void vrb_match_shift(struct vrb_match_node **link)
+/* Takes the first, *link, out of the group. */
+static inline void vrb_match_shift(struct vrb_match_node **link, struct vrb_match_node *first)
 {
-	struct vrb_match_node *first = *link, *next = first->next;
+	struct vrb_match_node *next = first->next;
 
 	if (next) {
 		next->chain = first->chain;
@@ -240,10 +240,20 @@ static inline struct vrb_match_recv *vrb_match_arrive(struct vrb_match *m, uint3
 	link = vrb_match_find(&m->recvs, tag & kind->keep, kind->from | src);
 	recv = (struct vrb_match_recv *)*link;
 	if (recv && !recv->sticky) {
-		vrb_match_shift(link);
+		vrb_match_shift(link, &recv->node);
 		kind->count--;
 	}
 	return recv;
+}
+
+/* Queues a message that vrb_match_arrive() had no receive for. */
+static inline void vrb_match_queue(struct vrb_match *m, struct vrb_match_msg *msg)
+{
+	TAILQ_INSERT_TAIL(&m->msgs, msg, order);
+	if (!m->msg_count++)
+		m->now[0]->shut = m->now[1]->shut = 1;
+	if (__builtin_expect(!!m->armed, 0))
+		vrb_match_index(m, msg);
 }
 
 #endif

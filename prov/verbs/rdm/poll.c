@@ -16,7 +16,7 @@ static bool cq_ready(struct fid *fid)
 	struct vrb_rdm_cq *cq = (struct vrb_rdm_cq *)fid;
 
 	fi_cq_read(&cq->fid, NULL, 0);
-	return !ofi_cq_ring_empty(&cq->ring) || cq->ring.overrun;
+	return !ofi_cq_ring_empty(&cq->ring);
 }
 
 const struct ofi_poll_ops vrb_rdm_poll_ops = {

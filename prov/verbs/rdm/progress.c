@@ -4,6 +4,7 @@
 #include <ofi/cq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "arrive.h"
 #include "carry.h"
 #include "coll.h"
 #include "conn.h"
@@ -11,6 +12,7 @@
 #include "op.h"
 #include "peer.h"
 #include "progress.h"
+#include "sink.h"
 #include "stats.h"
 #include "work.h"
 #include "prov/verbs/err.h"
@@ -41,44 +43,6 @@ void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_
 	vrb_rdm_cq_put(cq, item);
 }
 
-static __attribute__((noinline)) void sink_other_format(struct vrb_rdm_sink *sink, void *context,
-							uint64_t flags, size_t len, uint64_t tag)
-{
-	struct ofi_cq_item item = { .context = context, .flags = flags, .len = len, .tag = tag };
-
-	ofi_cq_put_entry(sink->cq->format, sink->at, 0, &item);
-	sink->at = (uint8_t *)sink->at + ofi_cq_entry_size(sink->cq->format);
-}
-
-/*
- * Completes an operation to the reader that waits for it. Only scalars are passed on, so that in the common
- * case nothing but the entry is written. single: the sink is of no use after it, and has no src. False: it is
- * to go to the ring of the CQ.
- */
-static inline __attribute__((always_inline)) bool
-sink_take(struct vrb_rdm *ep, const struct vrb_rdm_cq *cq, void *context, uint64_t flags,
-	  size_t len, uint64_t tag, struct vrb_rdm_peer *from, bool single)
-{
-	struct vrb_rdm_sink *sink = &ep->sink;
-	struct fi_cq_tagged_entry *entry = sink->at;
-
-	if (__builtin_expect(sink->cq != cq || !sink->left, 0))
-		return false;
-	if (__builtin_expect(cq->format == FI_CQ_FORMAT_TAGGED, 1)) {
-		*entry = (struct fi_cq_tagged_entry){ context, flags, len, NULL, 0, tag };
-		if (!single)
-			sink->at = entry + 1;
-	} else {
-		sink_other_format(sink, context, flags, len, tag);
-	}
-	if (single)
-		return true;
-	if (__builtin_expect(!!sink->src, 0))
-		*sink->src++ = from ? vrb_rdm_peer_source(from) : FI_ADDR_NOTAVAIL;
-	sink->left--;
-	return true;
-}
-
 void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int err, int wc_status)
 {
 	struct ofi_cq_item item = {
@@ -107,9 +71,8 @@ void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int 
 	vrb_rdm_put(ep, ep->tx_cq, &item);
 }
 
-/* item->src is set here; item->olen, of a failure, is the caller's. */
-static void complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
-			struct ofi_cq_item *item, struct vrb_rdm_peer *from)
+void vrb_rdm_complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
+			 struct ofi_cq_item *item, struct vrb_rdm_peer *from)
 {
 	if (ep->closing)
 		return;
@@ -124,220 +87,11 @@ static void complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
 		}
 		count(ep, FI_RECV, item->err);
 	}
-	if (!ep->rx_cq || (!item->err && (recv->flags & VRB_SILENT)))
+	if (!ep->rx_cq || (!item->err && (recv->flags & VRB_RDM_RECV_SILENT)))
 		return;
 	if (!item->err)
 		item->src = from ? vrb_rdm_peer_source(from) : FI_ADDR_NOTAVAIL;
 	vrb_rdm_put(ep, ep->rx_cq, item);
-}
-
-static void *at_offset(const struct vrb_rdm_recv *recv, size_t base)
-{
-	return (uint8_t *)recv->proto.iov[0].iov_base + base;
-}
-
-void vrb_rdm_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done)
-{
-	struct vrb_rdm *ep = (struct vrb_rdm *)((char *)proto - offsetof(struct vrb_rdm, proto));
-	struct vrb_rdm_recv *recv = (struct vrb_rdm_recv *)done->recv;
-	bool multi = recv->flags & FI_MULTI_RECV;
-	struct ofi_cq_item item = {
-		.context = recv->proto.match.context,
-		.flags = recv->flags & ~(VRB_SILENT | FI_MULTI_RECV),
-		.len = done->len,
-		.buf = multi && done->message ? at_offset(recv, done->base) : NULL,
-		.data = done->data,
-		.tag = done->tag,
-		.err = done->err,
-	};
-
-	if (done->flags & VRB_WIRE_DATA)
-		item.flags |= FI_REMOTE_CQ_DATA;
-	if (multi && done->last)
-		item.flags |= FI_MULTI_RECV;
-	if (done->err)
-		item.olen = done->lost;
-	complete_rx(ep, recv, &item, done->message ? ep->peers[done->src] : NULL);
-	if (done->last)
-		vrb_rdm_recv_put(ep, recv);
-}
-
-static size_t scatter(const struct vrb_proto_recv *recv, const uint8_t *from, size_t len)
-{
-	size_t done = 0, take;
-	uint8_t i;
-
-	for (i = 0; i < recv->count && done < len; i++) {
-		take = recv->iov[i].iov_len < len - done ? recv->iov[i].iov_len : len - done;
-		memcpy(recv->iov[i].iov_base, from + done, take);
-		done += take;
-	}
-	return done;
-}
-
-static inline void copy_some(void *to, const uint8_t *from, size_t len)
-{
-	uint64_t head, tail;
-
-	if (len < sizeof(head) || len > 2 * sizeof(head)) {
-		memcpy(to, from, len);
-		return;
-	}
-	memcpy(&head, from, sizeof(head));
-	memcpy(&tail, from + len - sizeof(tail), sizeof(tail));
-	memcpy(to, &head, sizeof(head));
-	memcpy((uint8_t *)to + len - sizeof(tail), &tail, sizeof(tail));
-}
-
-/* A plain packet into the receive that matched it. */
-static __attribute__((noinline)) void deliver_any(struct vrb_rdm_peer *peer,
-						  struct vrb_rdm_recv *recv, const uint8_t *payload,
-						  size_t len, uint64_t tag)
-{
-	struct ofi_cq_item item = {
-		.context = recv->proto.match.context,
-		.flags = recv->flags & ~VRB_SILENT,
-		.len = scatter(&recv->proto, payload, len),
-		.tag = tag,
-	};
-
-	if (item.len < len) {
-		item.err = FI_ETRUNC;
-		item.olen = len - item.len;
-	}
-	complete_rx(peer->ep, recv, &item, peer);
-	vrb_rdm_recv_put(peer->ep, recv);
-}
-
-/* True if the completion went to the sink. */
-static inline __attribute__((always_inline)) bool deliver_plain(struct vrb_rdm_peer *peer,
-								struct vrb_rdm_recv *recv,
-								const uint8_t *payload, size_t len,
-								uint64_t tag, bool single)
-{
-	struct vrb_rdm *ep = peer->ep;
-
-	if (__builtin_expect(recv->proto.count != 1 || len > recv->proto.iov[0].iov_len ||
-				     ep->counts || recv->flags & VRB_SILENT ||
-				     !sink_take(ep, ep->rx_cq, recv->proto.match.context,
-						recv->flags, len, tag, peer, single),
-			     0)) {
-		deliver_any(peer, recv, payload, len, tag);
-		return false;
-	}
-	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, len);
-	copy_some(recv->proto.iov[0].iov_base, payload, len);
-	SLIST_INSERT_HEAD(&ep->free_recvs[recv->proto.space], recv, link);
-	return true;
-}
-
-/* Any packet but those that bypass the protocol. A small one is moved, so that its buffer is free. */
-static __attribute__((noinline)) void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx,
-						  size_t len)
-{
-	struct vrb_rdm *ep = link->ep;
-	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
-	struct vrb_rdm_small *small;
-	enum vrb_wire_error error;
-	bool kept = false;
-
-	if (len <= VRB_RDM_SMALL_SIZE && (small = vrb_rdm_small_get(&ep->rx))) {
-		memcpy(small->bytes, bytes, len);
-		vrb_rdm_rx_put(&ep->rx, rx);
-		rx = &small->rx;
-		bytes = small->bytes;
-	}
-	error = vrb_proto_packet(&link->peer->proto, &rx->in, bytes, len, &kept);
-	if (error)
-		vrb_rdm_conn_malformed(link, vrb_wire_strerror(error));
-	if (!kept)
-		vrb_rdm_rx_put(&ep->rx, rx);
-	else if (rx->in.charged)
-		vrb_rdm_count(ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES, rx->in.total);
-	/* It may be the answer that a fence waits for. */
-	if (__builtin_expect(!STAILQ_EMPTY(&link->peer->ops), 0))
-		vrb_rdm_ops_pump(link->peer);
-}
-
-bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
-{
-	take_packet(link, rx, len);
-	return true;
-}
-
-static void keep_plain(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, struct vrb_rdm_rx *rx,
-		       size_t len, bool tagged, uint64_t tag)
-{
-	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
-	struct vrb_rdm_small *small;
-
-	if (len <= VRB_RDM_SMALL_SIZE && (small = vrb_rdm_small_get(&ep->rx))) {
-		memcpy(small->bytes, bytes, len);
-		vrb_rdm_rx_put(&ep->rx, rx);
-		rx = &small->rx;
-		bytes = small->bytes;
-	}
-	vrb_proto_unexpected(&peer->proto, &rx->in, bytes, len, tagged, tag);
-	vrb_rdm_count(ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES, rx->in.total);
-}
-
-/* A plain packet. True if its completion went to the sink. */
-static inline __attribute__((always_inline)) bool
-take_plain(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len, bool tagged, bool single)
-{
-	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
-	size_t header = vrb_wire_plain_header(tagged);
-	uint64_t tag = tagged ? vrb_wire_plain_tag(bytes) : 0;
-	struct vrb_rdm_peer *peer = link->peer;
-	struct vrb_proto_recv *recv;
-	bool unexpected, taken;
-
-	recv = vrb_proto_bypass(&peer->proto, tagged, tag, &unexpected);
-	if (__builtin_expect(!!recv, 1)) {
-		taken = deliver_plain(peer, (struct vrb_rdm_recv *)recv, bytes + header,
-				      len - header, tag, single);
-		vrb_rdm_rx_put(&peer->ep->rx, rx);
-		return taken;
-	}
-	if (unexpected)
-		keep_plain(peer->ep, peer, rx, len, tagged, tag);
-	else
-		take_packet(link, rx, len);
-	return false;
-}
-
-static __attribute__((noinline)) bool take_untagged(struct vrb_rdm_link *link,
-						    struct vrb_rdm_rx *rx, size_t len)
-{
-	return take_plain(link, rx, len, false, false);
-}
-
-/* True if there is a completion, and it went to the sink. */
-static inline __attribute__((always_inline)) bool arrived(struct vrb_rdm *ep,
-							  const struct ibv_wc *wc, bool single)
-{
-	struct vrb_rdm_rx *rx =
-		(struct vrb_rdm_rx *)(uintptr_t)(wc->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
-	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
-	struct vrb_rdm_link *link;
-
-	if (__builtin_expect(--ep->rx.posted <= ep->rx.low, 0))
-		vrb_rdm_rx_fill(&ep->rx);
-	link = wc->status == IBV_WC_SUCCESS ? vrb_rdm_link_find(ep, wc->qp_num) : NULL;
-	if (__builtin_expect(!link || !link->live, 0)) {
-		if (!link || !vrb_rdm_conn_early(link, rx, wc->byte_len))
-			vrb_rdm_rx_put(&ep->rx, rx);
-		return false;
-	}
-	link->used = true;
-	if (__builtin_expect(link->peer->proto.up, 1)) {
-		if (__builtin_expect(vrb_wire_is_plain(bytes, wc->byte_len, true), 1))
-			return take_plain(link, rx, wc->byte_len, true, single);
-		if (vrb_wire_is_plain(bytes, wc->byte_len, false))
-			return take_untagged(link, rx, wc->byte_len);
-	}
-	take_packet(link, rx, wc->byte_len);
-	return false;
 }
 
 static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
@@ -428,12 +182,36 @@ static inline __attribute__((always_inline)) bool retired(struct vrb_rdm *ep,
 	link->tail++;
 	vrb_flow_give(&link->peer->proto.flow, 1);
 	pump(link->peer);
-	if (__builtin_expect(!ep->counts && sink_take(ep, ep->tx_cq, slot->context, slot->flags, 0,
-						      0, NULL, single),
+	if (__builtin_expect(!ep->counts && vrb_rdm_sink_take(ep, ep->tx_cq, slot->context,
+							      slot->flags, 0, 0, NULL, single),
 			     1))
 		return true;
 	vrb_rdm_complete_tx(ep, slot->context, slot->flags, 0, 0);
 	return false;
+}
+
+/* A packet whose completion goes to the sink; else false, and nothing was done. */
+static inline __attribute__((always_inline)) bool sink_matched(struct vrb_rdm *ep,
+							       const struct ibv_wc *wc)
+{
+	struct vrb_rdm_sink *sink = &ep->sink;
+	struct vrb_rdm_arrival a;
+
+	if (__builtin_expect(sink->cq != ep->rx_tagged || !sink->left, 0) ||
+	    __builtin_expect(vrb_rdm_meet(ep, wc, &a) != VRB_RDM_MATCHED, 0))
+		return false;
+	if (__builtin_expect(vrb_rdm_copies_now(a.len), 1))
+		vrb_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	else
+		memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	vrb_rdm_take_matched(ep, wc, &a, sink->at);
+	sink->at = (struct fi_cq_tagged_entry *)sink->at + 1;
+	sink->left--;
+	if (__builtin_expect(!!sink->src, 0))
+		*sink->src++ = vrb_rdm_peer_source(ep->peers[ep->recent_src]);
+	if (__builtin_expect(--ep->rx.above < 0, 0))
+		vrb_rdm_rx_fill(&ep->rx);
+	return true;
 }
 
 void vrb_rdm_polled(struct vrb_rdm *ep, int n)
@@ -441,10 +219,10 @@ void vrb_rdm_polled(struct vrb_rdm *ep, int n)
 	const struct ibv_wc *wc = ep->wc, *end = wc + n;
 
 	do {
-		if (wc->wr_id & VRB_RDM_RX_BIT)
-			arrived(ep, wc, false);
-		else
+		if (!(wc->wr_id & VRB_RDM_RX_BIT))
 			retired(ep, wc, false);
+		else if (__builtin_expect(!sink_matched(ep, wc), 0))
+			vrb_rdm_arrived(ep, wc);
 	} while (++wc != end);
 }
 
@@ -477,14 +255,8 @@ static __attribute__((noinline)) ssize_t read_retired(struct vrb_rdm_cq *cq, str
 							      : read_rest(cq, ep, 0);
 }
 
-static __attribute__((noinline)) ssize_t read_arrived(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
-{
-	return __builtin_expect(arrived(ep, ep->wc, true), 1) ? read_it(cq, ep)
-							      : read_rest(cq, ep, 0);
-}
-
-static __attribute__((noinline)) ssize_t read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
-						      int n)
+__attribute__((noinline)) ssize_t vrb_rdm_read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
+						       int n)
 {
 	size_t count = ep->sink.left;
 
@@ -494,12 +266,98 @@ static __attribute__((noinline)) ssize_t read_several(struct vrb_rdm_cq *cq, str
 	return read_rest(cq, ep, count - ep->sink.left);
 }
 
+static __attribute__((noinline)) ssize_t read_filled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
+						     ssize_t ret)
+{
+	vrb_rdm_rx_fill(&ep->rx);
+	ofi_unlock(&ep->lock);
+	ofi_unlock(&cq->eps_lock);
+	return ret;
+}
+
+static __attribute__((noinline)) ssize_t wake_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
+						   ssize_t ret)
+{
+	ofi_unlock_slow(&ep->lock);
+	ofi_unlock(&cq->eps_lock);
+	return ret;
+}
+
+static __attribute__((noinline)) ssize_t wake_one(struct vrb_rdm_cq *cq, ssize_t ret)
+{
+	ofi_unlock_slow(&cq->eps_lock);
+	return ret;
+}
+
+/* Lets go of the locks, whose addresses are computed again, not kept. */
+static inline __attribute__((always_inline)) ssize_t leave(struct vrb_rdm_cq *cq,
+							   struct vrb_rdm *ep, ssize_t ret)
+{
+	__asm__("" : "+r"(cq), "+r"(ep));
+	if (__builtin_expect(!ofi_release(&ep->lock), 0))
+		return wake_both(cq, ep, ret);
+	if (__builtin_expect(!ofi_release(&cq->eps_lock), 0))
+		return wake_one(cq, ret);
+	return ret;
+}
+
+/* The one that was polled was a packet, whose buffer is free or kept. */
+static inline __attribute__((always_inline)) ssize_t read_packet(struct vrb_rdm_cq *cq,
+								 struct vrb_rdm *ep, ssize_t ret)
+{
+	if (__builtin_expect(--ep->rx.above < 0, 0))
+		return read_filled(cq, ep, ret);
+	return leave(cq, ep, ret);
+}
+
+static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep, struct vrb_match_node **at)
+{
+	struct vrb_rdm_arrival a;
+
+	vrb_rdm_matched_at(ep, ep->wc, at, &a);
+	memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
+	return read_packet(ep->sink.cq, ep, 1);
+}
+
+static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm *ep, uint64_t tag)
+{
+	vrb_rdm_keep_plain(ep->peers[ep->recent_src], vrb_rdm_rx_of(ep->wc), ep->wc->byte_len, true,
+			   tag);
+	return read_packet(ep->sink.cq, ep, -FI_EAGAIN);
+}
+
+/* A packet alone. What is called is called last, so that everything is in registers. */
+static inline __attribute__((always_inline)) ssize_t read_arrived(struct vrb_rdm_cq *cq,
+								  struct vrb_rdm *ep)
+{
+	struct vrb_rdm_arrival a;
+
+	if (__builtin_expect(cq != ep->rx_tagged, 0))
+		return vrb_rdm_read_several(cq, ep, 1);
+	switch (vrb_rdm_meet(ep, ep->wc, &a)) {
+	case VRB_RDM_MATCHED:
+		break;
+	case VRB_RDM_UNEXPECTED:
+		return read_unexpected(ep, a.tag);
+	default:
+		return vrb_rdm_read_several(ep->sink.cq, ep, 1);
+	}
+	if (__builtin_expect(!vrb_rdm_copies_now(a.len), 0))
+		return read_long(ep, a.at);
+	vrb_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
+	return read_packet(ep->sink.cq, ep, 1);
+}
+
 /* It calls last what it calls, so that nothing is to be kept in registers. */
 ssize_t vrb_rdm_read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n)
 {
-	if (__builtin_expect(n != 1 || !ep->sink.at || ep->sink.src, 0))
-		return read_several(cq, ep, n);
-	return ep->wc->wr_id & VRB_RDM_RX_BIT ? read_arrived(cq, ep) : read_retired(cq, ep);
+	if (__builtin_expect(n != 1 || !ep->sink.at || !ep->sink.left, 0))
+		return vrb_rdm_read_several(cq, ep, n);
+	if (!(ep->wc->wr_id & VRB_RDM_RX_BIT))
+		return read_retired(cq, ep);
+	return read_arrived(cq, ep);
 }
 
 /* With the lock held. True when there was something. */
@@ -569,6 +427,7 @@ void vrb_rdm_release_all(struct vrb_rdm *ep)
 
 	if (!ep->buckets)
 		return;
+	ep->recent_qp = VRB_RDM_NO_QP;
 	for (i = 0; i < ep->peer_count; i++) {
 		vrb_proto_peer_down(&ep->peers[i]->proto, FI_ECANCELED);
 		vrb_proto_peer_purge(&ep->peers[i]->proto);

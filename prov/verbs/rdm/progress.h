@@ -16,6 +16,8 @@ bool vrb_rdm_poll(struct vrb_rdm *ep);
  */
 void vrb_rdm_polled(struct vrb_rdm *ep, int n);
 /* The same for a reader, whose locks cq->eps_lock and ep->lock it releases. What the read returns. */
+ssize_t vrb_rdm_read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n);
+/* The same without ep->sink.src, quicker if it is one. */
 ssize_t vrb_rdm_read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n);
 /*
  * 0: nothing to do, and what comes from now on makes the endpoint's channel readable. -FI_EAGAIN: something
@@ -27,6 +29,9 @@ int vrb_rdm_arm(struct vrb_rdm *ep);
 void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);
 /* With the lock held: entries for the application, and counts. err: FI_E* or 0; wc_status with it. */
 void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int err, int wc_status);
+/* item->src is set here; item->olen, of a failure, is the caller's. */
+void vrb_rdm_complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
+			 struct ofi_cq_item *item, struct vrb_rdm_peer *from);
 /* Whatever is not complete fails, unreported: the endpoint closes. */
 void vrb_rdm_release_all(struct vrb_rdm *ep);
 /* Nothing more comes of what was posted to the link: it is done, or failed with err. */

@@ -338,8 +338,29 @@ static inline struct vrb_proto_recv *vrb_proto_bypass(struct vrb_proto_peer *pee
 	return recv && !recv->sticky ? (struct vrb_proto_recv *)recv : NULL;
 }
 
-/* A plain packet for which vrb_proto_bypass() found no receive: the buffer is kept. */
-void vrb_proto_unexpected(struct vrb_proto_peer *peer, struct vrb_proto_in *in, const void *bytes,
-			  size_t len, bool tagged, uint64_t tag);
+/*
+ * A plain packet for which vrb_proto_bypass() found no receive: the buffer is kept. Of a free one all is 0 that
+ * a message without regions and answers does not need.
+ */
+static inline void vrb_proto_unexpected(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
+					const void *bytes, size_t len, bool tagged, uint64_t tag)
+{
+	size_t header = vrb_wire_plain_header(tagged);
+
+	in->match.tag = in->packet.tag = tag;
+	in->match.src = peer->src;
+	in->packet.type = VRB_WIRE_EAGER;
+	in->packet.flags = tagged ? VRB_WIRE_TAGGED : 0;
+	in->packet.data = 0;
+	in->packet.payload = (const uint8_t *)bytes + header;
+	in->packet.payload_len = in->total = in->got = len - header;
+	in->peer = peer;
+	in->state = VRB_PROTO_IN_WHOLE;
+	in->charged = in->cost + in->total;
+	TAILQ_INSERT_TAIL(&peer->ins, in, link);
+	vrb_match_queue(&peer->proto->match[tagged], &in->match);
+	if (vrb_flow_charge(&peer->proto->budget, &peer->flow, in->charged))
+		vrb_proto_progress(peer);
+}
 
 #endif

@@ -27,6 +27,7 @@
 #include "proto.h"
 
 #define VRB_RDM_QP_BUCKETS 1024u
+#define VRB_RDM_NO_QP	   UINT32_MAX
 #define VRB_RDM_BATCH	   16 /* work completions of a poll */
 
 struct vrb_rdm_av;
@@ -51,6 +52,14 @@ struct vrb_rdm_out {
 	void *copy;	/* the data of an injected message */
 	SLIST_ENTRY(vrb_rdm_out) link;
 };
+
+/*
+ * In vrb_rdm_recv.flags, beside the FI_* of the completion. ODD: whatever is not one buffer that takes one message,
+ * with an entry and no counter.
+ */
+#define VRB_RDM_RECV_ODD    (1ULL << 63)
+#define VRB_RDM_RECV_SILENT (1ULL << 62)
+#define VRB_RDM_RECV_BITS   (VRB_RDM_RECV_ODD | VRB_RDM_RECV_SILENT)
 
 /* Of one that is free space is set, count is 1, and the protocol's own fields but len are 0. */
 struct vrb_rdm_recv {
@@ -144,6 +153,7 @@ struct vrb_rdm {
 	bool prov_keys;	     /* keys of remote memory are rkeys */
 	uint8_t *atomic_old; /* values fetched by the atomic that is performed */
 	struct vrb_rdm_cq *tx_cq, *rx_cq;
+	struct vrb_rdm_cq *rx_tagged; /* rx_cq if it is of FI_CQ_FORMAT_TAGGED, else NULL */
 	struct ofi_cntr *cntrs[VRB_RDM_COUNTS];
 
 	struct vrb_domain *domain;
@@ -198,6 +208,9 @@ struct vrb_rdm {
 	uint32_t peer_count;
 	void *peer_tree; /* tsearch(3) by address */
 	struct vrb_rdm_link *by_qp[VRB_RDM_QP_BUCKETS];
+	uint32_t
+		recent_qp; /* of a link that is live, of a peer that is up, marked as used; or none */
+	uint32_t recent_src; /* the peer's number */
 
 	/* Connections. */
 	struct vrb_rdm_addr self; /* where it listens */

@@ -56,7 +56,10 @@ static void fill_recv(struct vrb_rdm *ep, struct vrb_rdm_recv *recv, const struc
 	proto->min_free = ep->min_multi_recv;
 	recv->flags = FI_RECV | (receive->tagged ? FI_TAGGED : FI_MSG) |
 		      (receive->flags & FI_MULTI_RECV) |
-		      (receive->flags & FI_COMPLETION ? 0 : VRB_SILENT) | receive->mark;
+		      (receive->flags & FI_COMPLETION ? 0 : VRB_RDM_RECV_SILENT) | receive->mark;
+	if (ep->counts || receive->count != 1 ||
+	    recv->flags & (FI_MULTI_RECV | VRB_RDM_RECV_SILENT))
+		recv->flags |= VRB_RDM_RECV_ODD;
 }
 
 /* With the lock held. */
@@ -426,7 +429,9 @@ void vrb_rdm_set_recv_modes(struct vrb_rdm *ep)
 	ep->recv_flags[false] = ep->recv_flags[true] = 0;
 	if (flags & FI_MULTI_RECV)
 		return;
-	flags = FI_RECV | (flags & FI_COMPLETION ? 0 : VRB_SILENT);
+	flags = FI_RECV | (flags & FI_COMPLETION ? 0 : VRB_RDM_RECV_BITS);
+	if (ep->counts)
+		flags |= VRB_RDM_RECV_ODD;
 	ep->recv_flags[false] = flags | FI_MSG;
 	ep->recv_flags[true] = flags | FI_TAGGED;
 }

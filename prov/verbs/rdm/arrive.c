@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Packets that arrived: matched, kept or handed to the protocol, and what of it completes receives. */
+#include <string.h>
+#include <ofi/cq_ring.h>
+#include <rdma/fi_errno.h>
+#include "arrive.h"
+#include "carry.h"
+#include "conn.h"
+#include "op.h"
+#include "progress.h"
+#include "sink.h"
+
+static void *at_offset(const struct vrb_rdm_recv *recv, size_t base)
+{
+	return (uint8_t *)recv->proto.iov[0].iov_base + base;
+}
+
+void vrb_rdm_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done)
+{
+	struct vrb_rdm *ep = (struct vrb_rdm *)((char *)proto - offsetof(struct vrb_rdm, proto));
+	struct vrb_rdm_recv *recv = (struct vrb_rdm_recv *)done->recv;
+	bool multi = recv->flags & FI_MULTI_RECV;
+	struct ofi_cq_item item = {
+		.context = recv->proto.match.context,
+		.flags = recv->flags & ~(VRB_RDM_RECV_BITS | FI_MULTI_RECV),
+		.len = done->len,
+		.buf = multi && done->message ? at_offset(recv, done->base) : NULL,
+		.data = done->data,
+		.tag = done->tag,
+		.err = done->err,
+	};
+
+	if (done->flags & VRB_WIRE_DATA)
+		item.flags |= FI_REMOTE_CQ_DATA;
+	if (multi && done->last)
+		item.flags |= FI_MULTI_RECV;
+	if (done->err)
+		item.olen = done->lost;
+	vrb_rdm_complete_rx(ep, recv, &item, done->message ? ep->peers[done->src] : NULL);
+	if (done->last)
+		vrb_rdm_recv_put(ep, recv);
+}
+
+static size_t scatter(const struct vrb_proto_recv *recv, const uint8_t *from, size_t len)
+{
+	size_t done = 0, take;
+	uint8_t i;
+
+	for (i = 0; i < recv->count && done < len; i++) {
+		take = recv->iov[i].iov_len < len - done ? recv->iov[i].iov_len : len - done;
+		memcpy(recv->iov[i].iov_base, from + done, take);
+		done += take;
+	}
+	return done;
+}
+
+/* A plain packet into the receive that matched it. */
+static void deliver_any(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
+			const uint8_t *payload, size_t len, uint64_t tag)
+{
+	struct ofi_cq_item item = {
+		.context = recv->proto.match.context,
+		.flags = recv->flags & ~VRB_RDM_RECV_BITS,
+		.len = scatter(&recv->proto, payload, len),
+		.tag = tag,
+	};
+
+	if (item.len < len) {
+		item.err = FI_ETRUNC;
+		item.olen = len - item.len;
+	}
+	vrb_rdm_complete_rx(peer->ep, recv, &item, peer);
+	vrb_rdm_recv_put(peer->ep, recv);
+}
+
+static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
+			  const uint8_t *payload, size_t len, uint64_t tag)
+{
+	struct vrb_rdm *ep = peer->ep;
+
+	if (recv->flags & VRB_RDM_RECV_ODD || len > recv->proto.iov[0].iov_len ||
+	    !vrb_rdm_sink_take(ep, ep->rx_cq, recv->proto.match.context, recv->flags, len, tag,
+			       peer, false)) {
+		deliver_any(peer, recv, payload, len, tag);
+		return;
+	}
+	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, len);
+	memcpy(recv->proto.iov[0].iov_base, payload, len);
+	vrb_rdm_recv_put(ep, recv);
+}
+
+/* Any packet but those that bypass the protocol. */
+static void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
+{
+	struct vrb_rdm *ep = link->ep;
+	const uint8_t *bytes = vrb_rdm_make_room(ep, &rx, len);
+	enum vrb_wire_error error;
+	bool kept = false;
+
+	error = vrb_proto_packet(&link->peer->proto, &rx->in, bytes, len, &kept);
+	if (error)
+		vrb_rdm_conn_malformed(link, vrb_wire_strerror(error));
+	if (!kept)
+		vrb_rdm_rx_put(&ep->rx, rx);
+	else if (rx->in.charged)
+		vrb_rdm_count(ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES, rx->in.total);
+	/* It may be the answer that a fence waits for. */
+	if (__builtin_expect(!STAILQ_EMPTY(&link->peer->ops), 0))
+		vrb_rdm_ops_pump(link->peer);
+}
+
+bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
+{
+	take_packet(link, rx, len);
+	return true;
+}
+
+static void take_plain(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len, bool tagged)
+{
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
+	size_t header = vrb_wire_plain_header(tagged);
+	uint64_t tag = tagged ? vrb_wire_plain_tag(bytes) : 0;
+	struct vrb_rdm_peer *peer = link->peer;
+	struct vrb_proto_recv *recv;
+	bool unexpected;
+
+	recv = vrb_proto_bypass(&peer->proto, tagged, tag, &unexpected);
+	if (__builtin_expect(!!recv, 1)) {
+		deliver_plain(peer, (struct vrb_rdm_recv *)recv, bytes + header, len - header, tag);
+		vrb_rdm_rx_reuse(&peer->ep->rx, rx);
+	} else if (unexpected) {
+		vrb_rdm_keep_plain(peer, rx, len, tagged, tag);
+	} else {
+		take_packet(link, rx, len);
+	}
+}
+
+static void take_any(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct ibv_wc *wc)
+{
+	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(wc);
+	const void *bytes = (const void *)(uintptr_t)rx->sge.addr;
+
+	link->used = true;
+	if (!link->peer->proto.up) {
+		take_packet(link, rx, wc->byte_len);
+		return;
+	}
+	ep->recent_qp = link->qp_num;
+	ep->recent_src = link->peer->proto.src;
+	if (vrb_wire_is_plain(bytes, wc->byte_len, true))
+		take_plain(link, rx, wc->byte_len, true);
+	else if (vrb_wire_is_plain(bytes, wc->byte_len, false))
+		take_plain(link, rx, wc->byte_len, false);
+	else
+		take_packet(link, rx, wc->byte_len);
+}
+
+void vrb_rdm_arrived(struct vrb_rdm *ep, const struct ibv_wc *wc)
+{
+	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(wc);
+	struct vrb_rdm_link *link = NULL;
+
+	if (wc->status == IBV_WC_SUCCESS)
+		link = vrb_rdm_link_find(ep, wc->qp_num);
+	if (__builtin_expect(link && link->live, 1))
+		take_any(ep, link, wc);
+	else if (!link || !vrb_rdm_conn_early(link, rx, wc->byte_len))
+		vrb_rdm_rx_put(&ep->rx, rx);
+	if (--ep->rx.above < 0)
+		vrb_rdm_rx_fill(&ep->rx);
+}

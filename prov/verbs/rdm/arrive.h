@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A packet that arrived. In line is what a plain tagged message takes that comes by the same connection as the
+ * one before and finds its receive posted; the rest is a call. The endpoint's lock guards everything.
+ */
+#ifndef VRB_RDM_ARRIVE_H
+#define VRB_RDM_ARRIVE_H
+
+#include <string.h>
+#include "link.h"
+#include "peer.h"
+#include "rdm.h"
+#include "stats.h"
+
+/* Any packet, or a receive that failed. */
+void vrb_rdm_arrived(struct vrb_rdm *ep, const struct ibv_wc *wc);
+
+enum vrb_rdm_meeting {
+	VRB_RDM_MATCHED,
+	VRB_RDM_UNEXPECTED, /* a plain tagged message without receive */
+	VRB_RDM_OTHER,	    /* for vrb_rdm_arrived() */
+};
+
+struct vrb_rdm_arrival {
+	const uint8_t *payload;
+	size_t len;
+	uint64_t tag;
+	struct vrb_match_class *kind;
+	struct vrb_match_node **at; /* where the receive is in the table */
+	struct vrb_rdm_recv *recv;
+};
+
+static inline struct vrb_rdm_rx *vrb_rdm_rx_of(const struct ibv_wc *wc)
+{
+	return (struct vrb_rdm_rx *)(uintptr_t)(wc->wr_id - VRB_RDM_RX_BIT);
+}
+
+/* Looks at a packet; nothing is done with it. All of *a is set if it is matched, the tag if it is unexpected. */
+static inline __attribute__((always_inline)) enum vrb_rdm_meeting
+vrb_rdm_meet(const struct vrb_rdm *ep, const struct ibv_wc *wc, struct vrb_rdm_arrival *a)
+{
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
+	const struct vrb_match *m = &ep->proto.match[VRB_PROTO_TAGGED];
+
+	a->kind = m->only;
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS || wc->qp_num != ep->recent_qp ||
+				     !vrb_wire_is_plain(bytes, wc->byte_len, true) || !a->kind,
+			     0))
+		return VRB_RDM_OTHER;
+	a->payload = bytes + sizeof(struct vrb_wire_plain);
+	a->len = wc->byte_len - sizeof(struct vrb_wire_plain);
+	/* From here on it is not byte_len and something: one register. */
+	__asm__("" : "+r"(a->len));
+	a->tag = vrb_wire_plain_tag(bytes);
+	a->at = vrb_match_find(&m->recvs, a->tag & a->kind->keep, a->kind->from | ep->recent_src);
+	a->recv = (struct vrb_rdm_recv *)*a->at;
+	if (__builtin_expect(!a->recv, 0))
+		return VRB_RDM_UNEXPECTED;
+	if (__builtin_expect((a->recv->flags & VRB_RDM_RECV_ODD) ||
+				     a->len > a->recv->proto.iov[0].iov_len,
+			     0))
+		return VRB_RDM_OTHER;
+	return VRB_RDM_MATCHED;
+}
+
+/* What vrb_rdm_meet() found of a packet that matches the receive at `at`. */
+static inline void vrb_rdm_matched_at(const struct vrb_rdm *ep, const struct ibv_wc *wc,
+				      struct vrb_match_node **at, struct vrb_rdm_arrival *a)
+{
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
+
+	*a = (struct vrb_rdm_arrival){
+		.payload = bytes + sizeof(struct vrb_wire_plain),
+		.len = wc->byte_len - sizeof(struct vrb_wire_plain),
+		.kind = ep->proto.match[VRB_PROTO_TAGGED].only,
+		.at = at,
+		.recv = (struct vrb_rdm_recv *)*at,
+	};
+}
+
+/* Completes the receive; its buffer has the payload. */
+static inline __attribute__((always_inline)) void
+vrb_rdm_take_matched(struct vrb_rdm *ep, const struct ibv_wc *wc, const struct vrb_rdm_arrival *a,
+		     struct fi_cq_tagged_entry *entry)
+{
+	*entry = (struct fi_cq_tagged_entry){
+		a->recv->proto.match.context,
+		a->recv->flags,
+		a->len,
+		NULL,
+		0,
+		vrb_wire_plain_tag(a->payload - sizeof(struct vrb_wire_plain)),
+	};
+	vrb_match_shift(a->at, &a->recv->proto.match.node);
+	a->kind->count--;
+	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, a->len);
+	SLIST_INSERT_HEAD(&ep->free_recvs[VRB_PROTO_TAGGED], a->recv, link);
+	vrb_rdm_rx_reuse(&ep->rx, vrb_rdm_rx_of(wc));
+}
+
+/* So few bytes that copying them takes no call. */
+static inline bool vrb_rdm_copies_now(size_t len)
+{
+	return len - sizeof(uint64_t) <= sizeof(uint64_t);
+}
+
+static inline void vrb_rdm_copy_now(void *to, const uint8_t *from, size_t len)
+{
+	uint64_t head, tail;
+
+	memcpy(&head, from, sizeof(head));
+	memcpy(&tail, from + len - sizeof(tail), sizeof(tail));
+	memcpy(to, &head, sizeof(head));
+	memcpy((uint8_t *)to + len - sizeof(tail), &tail, sizeof(tail));
+}
+
+/* A small packet is moved, so that its buffer is free. Returns where its bytes are. */
+static inline const uint8_t *vrb_rdm_make_room(struct vrb_rdm *ep, struct vrb_rdm_rx **rx,
+					       size_t len)
+{
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)(*rx)->sge.addr;
+	struct vrb_rdm_small *small;
+
+	if (len > VRB_RDM_SMALL_SIZE || !(small = vrb_rdm_small_get(&ep->rx)))
+		return bytes;
+	if (__builtin_expect(len >= 16 && len <= 32, 1)) {
+		memcpy(small->bytes, bytes, 16);
+		memcpy(small->bytes + len - 16, bytes + len - 16, 16);
+	} else {
+		memcpy(small->bytes, bytes, len);
+	}
+	vrb_rdm_rx_reuse(&ep->rx, *rx);
+	*rx = &small->rx;
+	return small->bytes;
+}
+
+/* A plain packet that has no receive. */
+static inline void vrb_rdm_keep_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_rx *rx, size_t len,
+				      bool tagged, uint64_t tag)
+{
+	const uint8_t *bytes = vrb_rdm_make_room(peer->ep, &rx, len);
+
+	vrb_proto_unexpected(&peer->proto, &rx->in, bytes, len, tagged, tag);
+	vrb_rdm_count(peer->ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES, rx->in.total);
+}
+
+#endif
