@@ -47,6 +47,27 @@ static void atomics(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 	CHECK(value == .5);
 }
 
+/* Operands whose number wraps around to that of the target. */
+static void bad_counts(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
+{
+	struct rdm_side *side = &pair->side[0];
+	uint64_t one = 1;
+	struct fi_ioc many[] = { { &one, SIZE_MAX }, { &one, 2 } };
+	struct fi_rma_ioc place = { base, 1, fi_mr_key(mr) };
+	struct fi_msg_atomic msg = { .msg_iov = many,
+				     .iov_count = 2,
+				     .addr = side->peer,
+				     .rma_iov = &place,
+				     .rma_iov_count = 1,
+				     .datatype = FI_UINT64,
+				     .op = FI_SUM };
+
+	RETURNS(fi_atomicmsg(side->ep, &msg, 0), -FI_EINVAL);
+	RETURNS(fi_atomicv(side->ep, many, NULL, 2, side->peer, base, fi_mr_key(mr), FI_UINT64,
+			   FI_SUM, NULL),
+		-FI_E2BIG);
+}
+
 static void bad_key(struct rdm_pair *pair, uint64_t base)
 {
 	struct rdm_side *side = &pair->side[0];
@@ -73,6 +94,7 @@ static void with_mode(int mode)
 	for (i = 0; i < ARRAY_SIZE(lens); i++)
 		transfer(&pair, mr, base, lens[i]);
 	atomics(&pair, mr, base);
+	bad_counts(&pair, mr, base);
 	bad_key(&pair, base);
 	transfer(&pair, mr, base, 8);
 	OK(fi_close(&mr->fid));

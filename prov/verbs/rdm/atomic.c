@@ -44,12 +44,14 @@ size_t vrb_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_o
 	return payload / size / (vrb_rdm_atomic_is_swap(op) ? 2 : 1);
 }
 
+/* SIZE_MAX, which no operation has: too many to be counted. */
 static size_t elements(const struct fi_ioc *ioc, size_t count)
 {
 	size_t i, n = 0;
 
 	for (i = 0; i < count; i++)
-		n += ioc[i].count;
+		if (__builtin_add_overflow(n, ioc[i].count, &n))
+			return SIZE_MAX;
 	return n;
 }
 
