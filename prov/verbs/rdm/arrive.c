@@ -48,7 +48,8 @@ static size_t scatter(const struct vrb_proto_recv *recv, const uint8_t *from, si
 
 	for (i = 0; i < recv->count && done < len; i++) {
 		take = recv->iov[i].iov_len < len - done ? recv->iov[i].iov_len : len - done;
-		memcpy(recv->iov[i].iov_base, from + done, take);
+		if (take)
+			memcpy(recv->iov[i].iov_base, from + done, take);
 		done += take;
 	}
 	return done;
@@ -85,7 +86,8 @@ static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
 		return;
 	}
 	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, len);
-	memcpy(recv->proto.iov[0].iov_base, payload, len);
+	if (len)
+		memcpy(recv->proto.iov[0].iov_base, payload, len);
 	vrb_rdm_recv_put(ep, recv);
 }
 

@@ -202,7 +202,7 @@ static inline __attribute__((always_inline)) bool sink_matched(struct vrb_rdm *e
 		return false;
 	if (__builtin_expect(vrb_rdm_copies_now(a.len), 1))
 		vrb_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
-	else
+	else if (a.len) /* else the buffer may be NULL */
 		memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
 	vrb_rdm_take_matched(ep, wc, &a, sink->at);
 	sink->at = (struct fi_cq_tagged_entry *)sink->at + 1;
@@ -315,7 +315,8 @@ static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep, struct vr
 	struct vrb_rdm_arrival a;
 
 	vrb_rdm_matched_at(ep, ep->wc, at, &a);
-	memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	if (a.len)
+		memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
 	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
 	return read_packet(ep->sink.cq, ep, 1);
 }
