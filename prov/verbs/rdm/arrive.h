@@ -24,7 +24,6 @@ enum vrb_rdm_meeting {
 struct vrb_rdm_arrival {
 	const uint8_t *payload;
 	size_t len;
-	uint64_t tag;
 	struct vrb_match_class *kind;
 	struct vrb_match_node **at; /* where the receive is in the table */
 	struct vrb_rdm_recv *recv;
@@ -35,12 +34,13 @@ static inline struct vrb_rdm_rx *vrb_rdm_rx_of(const struct ibv_wc *wc)
 	return (struct vrb_rdm_rx *)(uintptr_t)(wc->wr_id - VRB_RDM_RX_BIT);
 }
 
-/* Looks at a packet; nothing is done with it. All of *a is set if it is matched, the tag if it is unexpected. */
+/* Looks at a packet; nothing is done with it. *a is set if it is matched. */
 static inline __attribute__((always_inline)) enum vrb_rdm_meeting
 vrb_rdm_meet(const struct vrb_rdm *ep, const struct ibv_wc *wc, struct vrb_rdm_arrival *a)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
 	const struct vrb_match *m = &ep->proto.match[VRB_PROTO_TAGGED];
+	uint64_t tag;
 
 	a->kind = m->only;
 	if (__builtin_expect(wc->status != IBV_WC_SUCCESS || wc->qp_num != ep->recent_qp ||
@@ -51,8 +51,8 @@ vrb_rdm_meet(const struct vrb_rdm *ep, const struct ibv_wc *wc, struct vrb_rdm_a
 	a->len = wc->byte_len - sizeof(struct vrb_wire_plain);
 	/* From here on it is not byte_len and something: one register. */
 	__asm__("" : "+r"(a->len));
-	a->tag = vrb_wire_plain_tag(bytes);
-	a->at = vrb_match_find(&m->recvs, a->tag & a->kind->keep, a->kind->from | ep->recent_src);
+	tag = vrb_wire_plain_tag(bytes);
+	a->at = vrb_match_find(&m->recvs, tag & a->kind->keep, a->kind->from | ep->recent_src);
 	a->recv = (struct vrb_rdm_recv *)*a->at;
 	if (__builtin_expect(!a->recv, 0))
 		return VRB_RDM_UNEXPECTED;

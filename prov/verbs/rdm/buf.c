@@ -12,7 +12,7 @@
 #include "prov/verbs/prov.h"
 
 #define CHUNK_BUFS 32u
-#define REFILL	   16u /* receives that are posted at once */
+#define REFILL	   32u /* receives that are posted at once */
 
 struct vrb_rdm_chunk {
 	SLIST_ENTRY(vrb_rdm_chunk) link;

@@ -321,10 +321,12 @@ static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep, struct vr
 	return read_packet(ep->sink.cq, ep, 1);
 }
 
-static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm *ep, uint64_t tag)
+static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm *ep)
 {
-	vrb_rdm_keep_plain(ep->peers[ep->recent_src], vrb_rdm_rx_of(ep->wc), ep->wc->byte_len, true,
-			   tag);
+	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(ep->wc);
+	uint64_t tag = vrb_wire_plain_tag((const void *)(uintptr_t)rx->sge.addr);
+
+	vrb_rdm_keep_plain(ep->peers[ep->recent_src], rx, ep->wc->byte_len, true, tag);
 	return read_packet(ep->sink.cq, ep, -FI_EAGAIN);
 }
 
@@ -340,7 +342,7 @@ static inline __attribute__((always_inline)) ssize_t read_arrived(struct vrb_rdm
 	case VRB_RDM_MATCHED:
 		break;
 	case VRB_RDM_UNEXPECTED:
-		return read_unexpected(ep, a.tag);
+		return read_unexpected(ep);
 	default:
 		return vrb_rdm_read_several(ep->sink.cq, ep, 1);
 	}
