@@ -32,6 +32,7 @@ struct ofi_av {
 	struct fid_av fid;
 	struct ofi_ref ref; /* endpoints bound to it */
 	struct ofi_ref *parent;
+	const struct ofi_ref *fabric; /* the parent's: the EQ is to be one of it */
 	const struct fi_provider *prov;
 	const struct ofi_av_class *cls;
 	struct ofi_eq *eq;    /* bound */
@@ -51,7 +52,8 @@ static inline struct ofi_av *ofi_av(struct fid_av *fid)
  * 0, or -FI_E*, logged, with nothing to undo.
  */
 int ofi_av_init(struct ofi_av *av, const struct fi_provider *prov, struct ofi_ref *parent,
-		const struct ofi_av_class *cls, struct fi_av_attr *attr, void *context);
+		const struct ofi_ref *fabric, const struct ofi_av_class *cls,
+		struct fi_av_attr *attr, void *context);
 /* Drops all entries. -FI_EBUSY when an endpoint is bound; else the provider frees the rest. */
 int ofi_av_fini(struct ofi_av *av);
 /* fi_av_bind */

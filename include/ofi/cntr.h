@@ -54,6 +54,14 @@ static inline struct ofi_cntr *ofi_cntr(struct fid_cntr *fid)
 	return (struct ofi_cntr *)fid;
 }
 
+/* The counter that a fid is, NULL if it is none of the domain whose references are *domain. */
+static inline struct ofi_cntr *ofi_cntr_of(struct fid *fid, const struct ofi_ref *domain)
+{
+	struct ofi_cntr *cntr = (struct ofi_cntr *)fid;
+
+	return fid && fid->fclass == FI_CLASS_CNTR && cntr->parent == domain ? cntr : NULL;
+}
+
 /*
  * Opens a counter whose close gives the reference on *parent back; its wait set is one of the fabric. triggers
  * is NULL where no work can wait for it.

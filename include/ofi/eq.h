@@ -42,6 +42,14 @@ static inline struct ofi_eq *ofi_eq(struct fid_eq *fid)
 	return (struct ofi_eq *)fid;
 }
 
+/* The EQ that a fid is, NULL if it is none of the fabric whose references are *fabric. */
+static inline struct ofi_eq *ofi_eq_of(struct fid *fid, const struct ofi_ref *fabric)
+{
+	struct ofi_eq *eq = (struct ofi_eq *)fid;
+
+	return fid && fid->fclass == FI_CLASS_EQ && eq->parent == fabric ? eq : NULL;
+}
+
 /* Opens an EQ whose close gives the reference on *parent, the fabric's, back. */
 int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi_ref *parent,
 		const struct fi_eq_attr *attr, ofi_eq_strerror_fn *strerror, struct fid_eq **eq,

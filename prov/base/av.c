@@ -44,7 +44,8 @@ static int check_attr(const struct fi_provider *prov, const struct fi_av_attr *a
 }
 
 int ofi_av_init(struct ofi_av *av, const struct fi_provider *prov, struct ofi_ref *parent,
-		const struct ofi_av_class *cls, struct fi_av_attr *attr, void *context)
+		const struct ofi_ref *fabric, const struct ofi_av_class *cls,
+		struct fi_av_attr *attr, void *context)
 {
 	int ret = check_attr(prov, attr);
 
@@ -53,6 +54,7 @@ int ofi_av_init(struct ofi_av *av, const struct fi_provider *prov, struct ofi_re
 	*av = (struct ofi_av){
 		.fid.fid = { .fclass = FI_CLASS_AV, .context = context },
 		.parent = parent,
+		.fabric = fabric,
 		.prov = prov,
 		.cls = cls,
 		.event = attr->flags & FI_EVENT,
@@ -90,17 +92,19 @@ int ofi_av_fini(struct ofi_av *av)
 int ofi_av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct ofi_av *av = (struct ofi_av *)fid;
+	struct ofi_eq *eq = ofi_eq_of(bfid, av->fabric);
 
-	if (!bfid || bfid->fclass != FI_CLASS_EQ) {
-		FI_WARN(av->prov, FI_LOG_AV, "fi_av_bind: only an event queue can be bound\n");
+	if (!eq) {
+		FI_WARN(av->prov, FI_LOG_AV,
+			"fi_av_bind: only an event queue of its own fabric can be bound\n");
 		return -FI_EINVAL;
 	}
 	if (flags)
 		return -FI_EBADFLAGS;
 	if (av->eq)
 		return -FI_EBUSY;
-	av->eq = (struct ofi_eq *)bfid;
-	ofi_ref_get(&av->eq->ref);
+	av->eq = eq;
+	ofi_ref_get(&eq->ref);
 	return 0;
 }
 

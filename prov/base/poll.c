@@ -86,13 +86,11 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 /* NULL when it can't be polled here. */
 static struct ofi_ref *ref_of(const struct poll_set *set, struct fid *fid)
 {
-	struct ofi_cntr *cntr = (struct ofi_cntr *)fid;
+	struct ofi_cntr *cntr = ofi_cntr_of(fid, set->parent);
 
 	if (fid && fid->fclass == FI_CLASS_CQ)
 		return set->ops->cq_ref(fid, set->parent);
-	if (fid && fid->fclass == FI_CLASS_CNTR && cntr->parent == set->parent)
-		return &cntr->ref;
-	return NULL;
+	return cntr ? &cntr->ref : NULL;
 }
 
 static struct item *find(const struct poll_set *set, const struct fid *fid)

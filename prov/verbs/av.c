@@ -205,7 +205,8 @@ static int setup(struct vrb_av *av, struct vrb_domain *domain, struct fi_av_attr
 	av->domain = domain;
 	av->addr_format = format;
 	ofi_table_init(&av->groups, sizeof(struct vrb_dest));
-	return ofi_av_init(&av->base, &vrb_prov, &domain->ref, cls, attr, context);
+	return ofi_av_init(&av->base, &vrb_prov, &domain->ref, &domain->fabric->ref, cls, attr,
+			   context);
 }
 
 int vrb_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **fid,

@@ -55,7 +55,7 @@ int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 
 	if (ret)
 		return ret;
-	if (cntr->parent != &ep->domain->ref) {
+	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the counter is of another domain\n");
 		return -FI_EINVAL;

@@ -326,6 +326,11 @@ static struct fi_ops cq_fid_ops = {
 	.ops_open = vrb_stats_open_ops,
 };
 
+bool vrb_is_cq(const struct fid *fid)
+{
+	return fid->ops == &cq_fid_ops;
+}
+
 void vrb_cq_ops_init(void)
 {
 	int i;

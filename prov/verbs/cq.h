@@ -80,6 +80,8 @@ static inline struct vrb_cq *vrb_cq(struct fid_cq *fid)
 
 int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		void *context);
+/* Whether it is one of these; those of reliable datagrams are others. */
+bool vrb_is_cq(const struct fid *fid);
 extern const struct ofi_poll_ops vrb_cq_poll_ops;
 /* -FI_SUCCESS when armed and empty: the caller may sleep; -FI_EAGAIN when there is something to read. */
 int vrb_cq_trywait(struct vrb_cq *cq);

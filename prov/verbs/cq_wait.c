@@ -170,7 +170,7 @@ static struct ofi_ref *cq_ref(struct fid *fid, const struct ofi_ref *domain)
 {
 	struct vrb_cq *cq = (struct vrb_cq *)fid;
 
-	return &cq->domain->ref == domain ? &cq->ref : NULL;
+	return vrb_is_cq(fid) && &cq->domain->ref == domain ? &cq->ref : NULL;
 }
 
 static bool cq_ready(struct fid *fid)

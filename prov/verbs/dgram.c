@@ -112,12 +112,12 @@ int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags)
 		return -FI_EBADFLAGS;
 	if (ep->av)
 		return -FI_EBUSY;
-	if (av->domain != ep->ep.domain || !same_port(&av->port, &ep->port)) {
+	if (av->base.parent != &ep->ep.domain->ref || !same_port(&av->port, &ep->port)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the address vector is of another %s; open domain, address "
 			"vector "
 			"and endpoint with the same fi_info\n",
-			av->domain != ep->ep.domain ? "domain" : "port");
+			av->base.parent != &ep->ep.domain->ref ? "domain" : "port");
 		return -FI_EINVAL;
 	}
 	if (ep->ep.info->caps & FI_SOURCE)

@@ -64,18 +64,19 @@ static int domain_close(struct fid *fid)
 static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
+	struct ofi_eq *eq = ofi_eq_of(bfid, &domain->fabric->ref);
 
-	if (!bfid || bfid->fclass != FI_CLASS_EQ) {
+	if (!eq) {
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-			"fi_domain_bind: only an event queue can be bound\n");
+			"fi_domain_bind: only an event queue of its own fabric can be bound\n");
 		return -FI_EINVAL;
 	}
 	if (flags)
 		return -FI_EBADFLAGS;
 	if (domain->eq)
 		return -FI_EBUSY;
-	domain->eq = (struct ofi_eq *)bfid;
-	ofi_ref_get(&domain->eq->ref);
+	domain->eq = eq;
+	ofi_ref_get(&eq->ref);
 	return 0;
 }
 

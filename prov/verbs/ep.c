@@ -299,6 +299,11 @@ static struct fi_ops ep_fid_ops = {
 	.ops_open = vrb_stats_open_ops,
 };
 
+bool vrb_is_ep(const struct fid *fid)
+{
+	return fid->ops == &ep_fid_ops;
+}
+
 void vrb_ep_ops_init(void)
 {
 	ofi_ops_fill(&ep_fid_ops);

@@ -86,6 +86,8 @@ static inline struct vrb_ep *vrb_ep_self(struct fid *fid)
 	return ((struct vrb_ep *)fid)->self;
 }
 
+/* Whether it is one of these, for connections or datagrams, or an alias. */
+bool vrb_is_ep(const struct fid *fid);
 int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 
 static inline bool vrb_ep_is_dgram(const struct vrb_ep *ep)

@@ -55,6 +55,11 @@ static int bind_eq(struct vrb_ep *ep, struct ofi_eq *eq, uint64_t flags)
 {
 	if (flags)
 		return -FI_EBADFLAGS;
+	if (!ofi_eq_of(&eq->fid.fid, &ep->domain->fabric->ref)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: the event queue is of another fabric\n");
+		return -FI_EINVAL;
+	}
 	if (ep->eq)
 		return -FI_EBUSY;
 	ep->eq = eq;
@@ -80,7 +85,7 @@ static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
 			(unsigned long long)flags);
 		return -FI_EBADFLAGS;
 	}
-	if (cq->domain != ep->domain) {
+	if (!vrb_is_cq(&cq->fid.fid) || cq->domain != ep->domain) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the completion queue is of another domain\n");
 		return -FI_EINVAL;

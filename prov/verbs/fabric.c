@@ -37,9 +37,9 @@ static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 
 static int trywait_one(struct fid *fid)
 {
-	if (fid && fid->fclass == FI_CLASS_CQ && vrb_rdm_is_cq(fid))
+	if (fid && vrb_rdm_is_cq(fid))
 		return vrb_rdm_cq_trywait((struct vrb_rdm_cq *)fid);
-	if (fid && fid->fclass == FI_CLASS_CQ)
+	if (fid && vrb_is_cq(fid))
 		return vrb_cq_trywait((struct vrb_cq *)fid);
 	if (fid && fid->fclass == FI_CLASS_EQ)
 		return ofi_eq_trywait((struct ofi_eq *)fid);

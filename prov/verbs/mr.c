@@ -137,12 +137,11 @@ static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 	return flags;
 }
 
-static int check_bind(const struct vrb_mr *mr, const struct fid *bfid, uint64_t flags)
+static int check_bind(const struct vrb_mr *mr, struct fid *bfid, uint64_t flags)
 {
 	const struct vrb_domain *domain = mr->domain;
 
-	if (!bfid || bfid->fclass != FI_CLASS_CNTR ||
-	    ((const struct ofi_cntr *)bfid)->parent != &domain->ref) {
+	if (!ofi_cntr_of(bfid, &domain->ref)) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
 			"fi_mr_bind: a memory region takes counters of its own domain\n");
 		return -FI_EINVAL;

@@ -310,10 +310,12 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_pep *pep = vrb_pep(fid);
+	struct ofi_eq *eq = ofi_eq_of(bfid, &pep->fabric->ref);
 
-	if (!bfid || bfid->fclass != FI_CLASS_EQ || flags) {
+	if (!eq || flags) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_pep_bind: a passive endpoint is bound to an event queue, flags 0\n");
+			"fi_pep_bind: a passive endpoint is bound to an event queue of its own "
+			"fabric, flags 0\n");
 		return -FI_EINVAL;
 	}
 	if (pep->eq) {
@@ -321,8 +323,8 @@ static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			"fi_pep_bind: passive endpoint %p has an event queue\n", (void *)pep);
 		return -FI_EINVAL;
 	}
-	ofi_ref_get(&((struct ofi_eq *)bfid)->ref);
-	__atomic_store_n(&pep->eq, (struct ofi_eq *)bfid, __ATOMIC_RELEASE);
+	ofi_ref_get(&eq->ref);
+	__atomic_store_n(&pep->eq, eq, __ATOMIC_RELEASE);
 	return 0;
 }
 

@@ -68,20 +68,20 @@ static int srx_close(struct fid *fid)
 static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_srx *srx = (struct vrb_srx *)fid;
+	struct ofi_eq *eq = ofi_eq_of(bfid, &srx->domain->fabric->ref);
 
-	if (!bfid || bfid->fclass != FI_CLASS_EQ) {
+	if (!eq) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: a shared receive context takes an event queue; completion "
-			"queues "
-			"are those of its endpoints\n");
+			"fi_ep_bind: a shared receive context takes an event queue of its own "
+			"fabric; completion queues are those of its endpoints\n");
 		return -FI_EINVAL;
 	}
 	if (flags)
 		return -FI_EBADFLAGS;
 	if (srx->eq)
 		return -FI_EBUSY;
-	ofi_ref_get(&((struct ofi_eq *)bfid)->ref);
-	__atomic_store_n(&srx->eq, (struct ofi_eq *)bfid, __ATOMIC_RELEASE);
+	ofi_ref_get(&eq->ref);
+	__atomic_store_n(&srx->eq, eq, __ATOMIC_RELEASE);
 	return 0;
 }
 

@@ -4,9 +4,11 @@
 
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
 #include "cq.h"
 #include "dgram.h"
 #include "ep.h"
+#include "prov.h"
 
 void vrb_stats_show(struct vrb_domain *domain, struct ofi_stats *stats, uint32_t fclass)
 {
@@ -82,25 +84,29 @@ static size_t list_cq(struct vrb_cq *cq, struct fi_stats_item *items)
 	return n;
 }
 
-static ssize_t list(struct fid *fid, struct fi_stats_item *items)
+static ssize_t list_ep(const struct vrb_ep *ep, struct fi_stats_item *items)
 {
-	struct vrb_ep *ep;
 	size_t n;
 
-	switch (fid->fclass) {
-	case FI_CLASS_DOMAIN:
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	n = ofi_stats_list(&ep->sq->stats, items);
+	return n + ofi_stats_list(&ep->rq->stats, items + n);
+}
+
+static ssize_t list(struct fid *fid, struct fi_stats_item *items)
+{
+	if (fid->fclass == FI_CLASS_DOMAIN && vrb_is_domain((struct fid_domain *)fid))
 		return ofi_stats_list(((struct vrb_domain *)fid)->stats, items);
-	case FI_CLASS_CQ:
+	if (vrb_is_cq(fid))
 		return list_cq((struct vrb_cq *)fid, items);
-	case FI_CLASS_EP:
-		ep = vrb_ep_self(fid);
-		if (!ep->enabled)
-			return -FI_EOPBADSTATE;
-		n = ofi_stats_list(&ep->sq->stats, items);
-		return n + ofi_stats_list(&ep->rq->stats, items + n);
-	default:
-		return -FI_EINVAL;
-	}
+	if (vrb_is_ep(fid))
+		return list_ep(vrb_ep_self(fid), items);
+	FI_WARN(&vrb_prov, FI_LOG_CORE,
+		"fi_ops_stats: read: an object of class %zu; these operations are of domains, and "
+		"of the completion queues and endpoints of FI_EP_MSG and FI_EP_DGRAM\n",
+		fid->fclass);
+	return -FI_EINVAL;
 }
 
 static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t count)

@@ -225,8 +225,12 @@ ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type, const struct
 static ssize_t check_ep(const struct vrb_domain *domain, struct fid_ep *fid, struct vrb_ep **ep)
 {
 	*ep = (struct vrb_ep *)fid;
-	if (!fid || fid->fid.fclass != FI_CLASS_EP || (*ep)->domain != domain)
+	if (!fid || !vrb_is_ep(&fid->fid) || (*ep)->domain != domain) {
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+			"fi_control(FI_QUEUE_WORK): %p is no endpoint of the domain\n",
+			(void *)fid);
 		return -FI_EINVAL;
+	}
 	*ep = (*ep)->self;
 	if (vrb_ep_triggers(*ep))
 		return 0;
@@ -258,8 +262,11 @@ static ssize_t new_op(struct vrb_domain *domain, const struct fi_deferred_work *
 		      struct vrb_work **work)
 {
 	struct vrb_ep *ep;
-	ssize_t ret = check_ep(domain, from->op.msg->ep, &ep);
+	ssize_t ret;
 
+	if (from->op_type > FI_OP_COMPARE_ATOMIC)
+		return -FI_EOPNOTSUPP;
+	ret = check_ep(domain, from->op.msg->ep, &ep);
 	if (ret)
 		return ret;
 	switch (from->op_type) {

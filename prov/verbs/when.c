@@ -2,14 +2,19 @@
 /* What work waits for. */
 #include <rdma/fi_errno.h>
 #include <rdma/fi_trigger.h>
+#include <rdma/providers/fi_log.h>
+#include "prov.h"
 #include "when.h"
 
 struct ofi_cntr *vrb_trigger_cntr(const struct vrb_domain *domain, struct fid_cntr *fid)
 {
-	struct ofi_cntr *cntr = (struct ofi_cntr *)fid;
+	struct ofi_cntr *cntr = ofi_cntr_of((struct fid *)fid, &domain->ref);
 
-	return cntr && fid->fid.fclass == FI_CLASS_CNTR && cntr->parent == &domain->ref ? cntr
-											: NULL;
+	if (fid && !cntr)
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+			"triggered operation: %p is no counter of the endpoint's domain\n",
+			(void *)fid);
+	return cntr;
 }
 
 ssize_t vrb_trigger_condition(const struct vrb_domain *domain, const void *context,

@@ -14,6 +14,7 @@
 #include <prov/verbs/pep.h>
 #include <prov/verbs/prov.h>
 #include <prov/verbs/qp.h>
+#include <prov/verbs/rdm/ep.h>
 #include <prov/verbs/req.h>
 #include "fake_cm.h"
 
@@ -423,6 +424,17 @@ int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 	(void)domain;
 	(void)context;
 	return -FI_ENOSYS;
+}
+
+bool vrb_rdm_is_ep(const struct fid *fid)
+{
+	(void)fid;
+	return false;
+}
+
+bool vrb_is_cq(const struct fid *fid)
+{
+	return fid->fclass == FI_CLASS_CQ && !fid->ops;
 }
 
 int vrb_cq_trywait(struct vrb_cq *cq)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/rdm/cntr.h"
+#include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/op.h"
 #include "prov/verbs/rdm/progress.h"
 
@@ -42,6 +43,12 @@ void *__wrap_malloc(size_t size)
 void *__wrap_calloc(size_t count, size_t size)
 {
 	return fails() ? NULL : __real_calloc(count, size);
+}
+
+/* Those of the others have operations. */
+bool vrb_rdm_is_ep(const struct fid *fid)
+{
+	return fid->fclass == FI_CLASS_EP && !fid->ops;
 }
 
 void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count)

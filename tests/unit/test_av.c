@@ -11,7 +11,7 @@
 enum { BAD = -1, NO_MEMORY = -2 };
 
 static struct fi_provider prov = { .name = "test" };
-static struct ofi_ref parent;
+static struct ofi_ref parent, other_fabric;
 static struct ofi_av av;
 static struct fid_eq *eq;
 static int dropped;
@@ -51,7 +51,7 @@ static struct fi_ops_av ops = {
 static int open_av(uint64_t flags)
 {
 	struct fi_av_attr attr = { .flags = flags };
-	int ret = ofi_av_init(&av, &prov, &parent, &numbers, &attr, NULL);
+	int ret = ofi_av_init(&av, &prov, &parent, &parent, &numbers, &attr, NULL);
 
 	if (ret)
 		return ret;
@@ -97,22 +97,29 @@ static void test_attributes(void **state)
 	struct fi_av_attr good = { .type = FI_AV_MAP, .count = SIZE_MAX }, attr;
 
 	(void)state;
-	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &good, NULL), 0);
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &parent, &numbers, &good, NULL), 0);
 	assert_int_equal(good.type, FI_AV_MAP);
 	assert_int_equal(ofi_av_fini(&other), 0);
-	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, NULL, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &parent, &numbers, NULL, NULL),
+			 -FI_EINVAL);
 	attr = (struct fi_av_attr){ .name = "shared" };
-	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_ENOSYS);
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &parent, &numbers, &attr, NULL),
+			 -FI_ENOSYS);
 	attr = (struct fi_av_attr){ .flags = FI_READ };
-	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_ENOSYS);
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &parent, &numbers, &attr, NULL),
+			 -FI_ENOSYS);
 	attr = (struct fi_av_attr){ .flags = FI_MORE };
-	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_EBADFLAGS);
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &parent, &numbers, &attr, NULL),
+			 -FI_EBADFLAGS);
 	attr = (struct fi_av_attr){ .type = 17 };
-	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &parent, &numbers, &attr, NULL),
+			 -FI_EINVAL);
 	attr = (struct fi_av_attr){ .rx_ctx_bits = 1 };
-	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &parent, &numbers, &attr, NULL),
+			 -FI_EINVAL);
 	attr = (struct fi_av_attr){ .rx_ctx_bits = -1 };
-	assert_int_equal(ofi_av_init(&other, &prov, &parent, &numbers, &attr, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &parent, &numbers, &attr, NULL),
+			 -FI_EINVAL);
 	assert_int_equal(parent.children, 2);
 }
 
@@ -234,6 +241,9 @@ static void test_bind(void **state)
 	(void)state;
 	assert_int_equal(fi_av_bind(&av.fid, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_av_bind(&av.fid, &av.fid.fid, 0), -FI_EINVAL);
+	ofi_eq(eq)->parent = &other_fabric;
+	assert_int_equal(fi_av_bind(&av.fid, &eq->fid, 0), -FI_EINVAL);
+	ofi_eq(eq)->parent = &parent;
 	assert_int_equal(fi_av_bind(&av.fid, &eq->fid, FI_SEND), -FI_EBADFLAGS);
 	assert_int_equal(fi_av_bind(&av.fid, &eq->fid, 0), 0);
 	assert_int_equal(fi_av_bind(&av.fid, &eq->fid, 0), -FI_EBUSY);

@@ -7,6 +7,12 @@
 static struct vrb_domain domain, another;
 static struct vrb_rdm_cq cq;
 static unsigned int reads, arrives;
+static struct fi_ops fid_ops;
+
+bool vrb_rdm_is_cq(const struct fid *fid)
+{
+	return fid->ops == &fid_ops;
+}
 
 /* Progress brings what is due. */
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
@@ -27,6 +33,7 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&cq, 0, sizeof(cq));
+	cq.fid.fid.ops = &fid_ops;
 	cq.fid.ops = &ops;
 	cq.domain = &domain;
 	reads = arrives = 0;
@@ -38,6 +45,14 @@ static void only_of_the_sets_domain(void **state)
 	(void)state;
 	assert_ptr_equal(vrb_rdm_poll_ops.cq_ref(&cq.fid.fid, &domain.ref), &cq.ref);
 	assert_null(vrb_rdm_poll_ops.cq_ref(&cq.fid.fid, &another.ref));
+}
+
+/* One of connections looks the same, but for its operations. */
+static void only_of_this_kind(void **state)
+{
+	(void)state;
+	cq.fid.fid.ops = NULL;
+	assert_null(vrb_rdm_poll_ops.cq_ref(&cq.fid.fid, &domain.ref));
 }
 
 static void ready_by_what_progress_brings(void **state)
@@ -65,6 +80,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(only_of_the_sets_domain, begin),
+		cmocka_unit_test_setup(only_of_this_kind, begin),
 		cmocka_unit_test_setup(ready_by_what_progress_brings, begin),
 		cmocka_unit_test_setup(ready_by_what_was_lost, begin),
 	};

@@ -5,6 +5,9 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_stats.h>
+#include "capture.h"
+#include "prov/verbs/prov.h"
+#include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/stats.h"
 #include "prov/verbs/stats.h"
 
@@ -15,6 +18,7 @@ static struct fi_info info = { .domain_attr = &attr };
 static struct ofi_stats domain_record;
 static char name[] = "rxe0";
 static int open_ret;
+struct fi_provider vrb_prov = { .name = "verbs" };
 
 int vrb_stats_open_ops(struct fid *fid, const char *what, uint64_t flags, void **ops, void *context)
 {
@@ -26,6 +30,11 @@ int vrb_stats_open_ops(struct fid *fid, const char *what, uint64_t flags, void *
 	return open_ret;
 }
 
+bool vrb_rdm_is_ep(const struct fid *fid)
+{
+	return fid->fclass == FI_CLASS_EP;
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -34,6 +43,7 @@ static int begin(void **state)
 	domain_record.id = 41;
 	domain.info = &info;
 	domain.stats = &domain_record;
+	ep.fid.fid.fclass = FI_CLASS_EP;
 	ep.endpoint = &ep;
 	ep.domain = &domain;
 	ep.self.in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(5000) };
@@ -125,12 +135,16 @@ static void an_alias_will_do(void **state)
 
 static void wrong_calls_are_refused(void **state)
 {
+	struct fid another = { .fclass = FI_CLASS_CQ };
 	struct fi_stats_item items[1];
 	struct fi_ops_stats *ops = open_ops();
 	void *none = NULL;
 
 	(void)state;
 	assert_int_equal(ops->read(NULL, items, 1), -FI_EINVAL);
+	capture_start();
+	assert_int_equal(ops->read(&another, items, 1), -FI_EINVAL);
+	assert_non_null(strstr(capture_stop(), "class"));
 	assert_int_equal(ops->read(&ep.fid.fid, NULL, 1), -FI_EINVAL);
 	assert_int_equal(ops->read(&ep.fid.fid, items, 1), -FI_EOPBADSTATE); /* not enabled */
 	open_ret = -FI_ENOSYS;

@@ -291,6 +291,8 @@ static void it_can_be_cancelled(void **state)
 
 static void the_endpoint_is_checked(void **state)
 {
+	struct fi_ops of_connections;
+	struct fid_ep strange = { .fid = { .fclass = FI_CLASS_EP, .ops = &of_connections } };
 	struct vrb_domain other;
 	struct fid_ep *ep = &work_ep.fid;
 
@@ -301,6 +303,10 @@ static void the_endpoint_is_checked(void **state)
 	assert_int_equal(queue(FI_OP_SEND), -FI_EINVAL);
 	msg.ep = (struct fid_ep *)&work_to.fid;
 	assert_int_equal(queue(FI_OP_SEND), -FI_EINVAL);
+	msg.ep = &strange;
+	capture_start();
+	assert_int_equal(queue(FI_OP_SEND), -FI_EINVAL);
+	assert_non_null(strstr(capture_stop(), "no endpoint of the domain"));
 	msg.ep = ep;
 	work_ep.domain = &other;
 	assert_int_equal(queue(FI_OP_SEND), -FI_EINVAL);

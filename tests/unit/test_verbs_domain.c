@@ -115,12 +115,14 @@ static void test_threading(void **state)
 
 static void test_bind(void **state)
 {
+	struct ofi_eq foreign = { .fid.fid.fclass = FI_CLASS_EQ };
 	struct fid other = { .fclass = FI_CLASS_CQ };
 	struct rig *rig = *state;
 
 	rig_open_domain(rig);
 	assert_int_equal(fi_domain_bind(rig->domain, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_domain_bind(rig->domain, &other, 0), -FI_EINVAL);
+	assert_int_equal(fi_domain_bind(rig->domain, &foreign.fid.fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_domain_bind(rig->domain, &rig_eq.fid.fid, FI_MORE), -FI_EBADFLAGS);
 	assert_int_equal(fi_domain_bind(rig->domain, &rig_eq.fid.fid, 0), 0);
 	assert_int_equal(rig_eq.ref.children, 1);

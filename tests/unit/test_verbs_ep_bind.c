@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Endpoint bindings and default operation flags. */
 #include "unit.h"
+#include <ofi/poll.h>
 
 #include "verbs_rig.h"
 
@@ -12,10 +13,12 @@ static void new_ep(struct rig *rig)
 
 static void test_eq(void **state)
 {
+	struct ofi_eq foreign = { .fid.fid.fclass = FI_CLASS_EQ };
 	struct rig *rig = *state;
 
 	new_ep(rig);
 	assert_int_equal(fi_ep_bind(rig->ep, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(rig->ep, &foreign.fid.fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_ep_bind(rig->ep, &rig_eq.fid.fid, FI_SEND), -FI_EBADFLAGS);
 	assert_int_equal(fi_ep_bind(rig->ep, &rig_eq.fid.fid, 0), 0);
 	assert_int_equal(fi_ep_bind(rig->ep, &rig_eq.fid.fid, 0), -FI_EBUSY);
@@ -64,6 +67,20 @@ static void test_other_domain(void **state)
 	assert_int_equal(fi_ep_bind(rig->ep, &cq->fid, FI_TRANSMIT), -FI_EINVAL);
 	assert_int_equal(fi_close(&cq->fid), 0);
 	assert_int_equal(fi_close(&domain->fid), 0);
+}
+
+/* The completion queue of another kind of endpoints. */
+static void test_other_kind(void **state)
+{
+	struct rig *rig = *state;
+	struct vrb_cq strange;
+
+	new_ep(rig);
+	strange = *vrb_cq(rig->cq[0]);
+	strange.fid.fid.ops = rig->domain->fid.ops;
+	assert_int_equal(fi_ep_bind(rig->ep, &strange.fid.fid, FI_TRANSMIT), -FI_EINVAL);
+	assert_null(vrb_cq_poll_ops.cq_ref(&strange.fid.fid, &vrb_domain(rig->domain)->ref));
+	assert_int_equal(strange.ref.children, 0);
 }
 
 static void test_other_objects(void **state)
@@ -132,9 +149,10 @@ static void test_op_flags(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_eq),	     RIG_TEST(test_cq),	  RIG_TEST(test_both_at_once),
-		RIG_TEST(test_other_domain), RIG_TEST(test_late), RIG_TEST(test_other_objects),
-		RIG_TEST(test_op_flags),
+		RIG_TEST(test_eq),	     RIG_TEST(test_cq),
+		RIG_TEST(test_both_at_once), RIG_TEST(test_other_domain),
+		RIG_TEST(test_late),	     RIG_TEST(test_other_objects),
+		RIG_TEST(test_op_flags),     RIG_TEST(test_other_kind),
 	};
 
 	return cmocka_run_group_tests_name("verbs_ep_bind", tests, NULL, NULL);

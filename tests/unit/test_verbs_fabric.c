@@ -90,6 +90,9 @@ static void waiting(void **state)
 	assert_int_equal(fi_trywait(fabric, fids, 1), -FI_EAGAIN);
 	fids[0] = &fabric->fid;
 	assert_int_equal(fi_trywait(fabric, fids, 1), -FI_EINVAL);
+	cq.fid.fid.ops = fabric->fid.ops; /* none of ours */
+	fids[0] = &cq.fid.fid;
+	assert_int_equal(fi_trywait(fabric, fids, 1), -FI_EINVAL);
 	fids[0] = NULL;
 	assert_int_equal(fi_trywait(fabric, fids, 1), -FI_EINVAL);
 	assert_int_equal(fi_trywait(fabric, NULL, 1), -FI_EINVAL);

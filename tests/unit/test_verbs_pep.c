@@ -96,6 +96,7 @@ static void opening_checks_what_it_gets(void **state)
 
 static void listening_needs_a_queue(void **state)
 {
+	struct ofi_eq foreign = { .fid.fid.fclass = FI_CLASS_EQ };
 	struct fid_pep *other;
 
 	(void)state;
@@ -103,6 +104,8 @@ static void listening_needs_a_queue(void **state)
 	assert_int_equal(fi_pep_bind(pep, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_pep_bind(pep, &pep->fid, 0), -FI_EINVAL);
 	assert_int_equal(vrb_pep_open(&bed.fabric.fid, bed.info, &other, NULL), 0);
+	assert_int_equal(fi_listen(other), -FI_ENOEQ);
+	assert_int_equal(fi_pep_bind(other, &foreign.fid.fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_listen(other), -FI_ENOEQ);
 	assert_int_equal(fi_close(&other->fid), 0);
 }

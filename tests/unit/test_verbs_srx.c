@@ -216,11 +216,13 @@ static int set(int name, size_t value)
 
 static void test_limit(void **state)
 {
+	struct ofi_eq foreign = { .fid.fid.fclass = FI_CLASS_EQ };
 	struct rig *rig = *state;
 	size_t value = 0, len = sizeof(value);
 
 	srx_open_all(rig);
 	assert_int_equal(set(FI_OPT_VERBS_SRX_LIMIT, 3), -FI_ENOEQ);
+	assert_int_equal(fi_ep_bind(rig_srx, &foreign.fid.fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_ep_bind(rig_srx, &rig_eq.fid.fid, FI_RECV), -FI_EBADFLAGS);
 	assert_int_equal(fi_ep_bind(rig_srx, &rig_eq.fid.fid, 0), 0);
 	assert_int_equal(fi_ep_bind(rig_srx, &rig_eq.fid.fid, 0), -FI_EBUSY);

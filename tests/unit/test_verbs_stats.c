@@ -283,6 +283,9 @@ static void test_calls(void **state)
 {
 	struct rig *rig = *state;
 	struct fi_stats_item items[FI_STATS_MAX] = { { .name = "untouched" } };
+	struct fi_ops other_ops = { .size = sizeof(other_ops) };
+	struct fi_ops_domain none = { .size = sizeof(none) };
+	struct fid_domain other = { .fid.ops = &other_ops, .ops = &none };
 	struct fi_ops_stats *ops;
 	struct fid *fid;
 	void *any;
@@ -297,6 +300,10 @@ static void test_calls(void **state)
 	assert_int_equal(ops->read(fid, items, FI_STATS_MAX), -FI_EOPBADSTATE);
 	assert_int_equal(fi_enable(rig->ep), 0);
 	assert_int_equal(ops->read(NULL, items, 1), -FI_EINVAL);
+	/* Those of another kind. */
+	for (other.fid.fclass = FI_CLASS_UNSPEC; other.fid.fclass < FI_CLASS_NIC;
+	     other.fid.fclass++)
+		assert_int_equal(ops->read(&other.fid, items, 1), -FI_EINVAL);
 	assert_int_equal(ops->read(fid, NULL, 1), -FI_EINVAL);
 	assert_true(ops->read(fid, NULL, 0) > 2);
 	assert_string_equal(items[0].name, "untouched");

@@ -6,6 +6,7 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
+#include "capture.h"
 #include "cntr_rig.h"
 
 static struct fid_cntr *when, *done;
@@ -329,6 +330,43 @@ static void test_bad(void **state)
 	close_trigger(rig);
 }
 
+/* Endpoints of another kind or domain, what is no endpoint, work that there is not, counters of others. */
+static void test_strange(void **state)
+{
+	struct fid_ep other_kind = { .fid = { .fclass = FI_CLASS_EP } };
+	struct ofi_cntr foreign = { .fid.fid.fclass = FI_CLASS_CNTR };
+	struct fi_deferred_work work;
+	struct rig *rig = *state;
+	struct vrb_ep elsewhere;
+	struct fi_op_msg op;
+
+	open_trigger(rig);
+	elsewhere = *vrb_ep(rig->ep);
+	elsewhere.domain = NULL;
+	other_kind.fid.ops = rig->cq[0]->fid.ops;
+	work = work_send(rig, &op, 1);
+	op.ep = &elsewhere.fid;
+	assert_int_equal(queue(rig, &work), -FI_EINVAL);
+	op.ep = (struct fid_ep *)rig->cq[0];
+	assert_int_equal(queue(rig, &work), -FI_EINVAL);
+	op.ep = &other_kind;
+	capture_start();
+	assert_int_equal(queue(rig, &work), -FI_EINVAL);
+	assert_non_null(strstr(capture_stop(), "no endpoint of the domain"));
+	work.op_type = FI_OP_CNTR_ADD + 1;
+	work.op.msg = (void *)&other_kind.fid.fclass; /* whatever such work has there */
+	assert_int_equal(queue(rig, &work), -FI_EOPNOTSUPP);
+	work = work_send(rig, &op, 1);
+	work.completion_cntr = &foreign.fid;
+	assert_int_equal(queue(rig, &work), -FI_EINVAL);
+	work = work_send(rig, &op, 1);
+	work.triggering_cntr = &foreign.fid;
+	capture_start();
+	assert_int_equal(queue(rig, &work), -FI_EINVAL);
+	assert_non_null(strstr(capture_stop(), "no counter"));
+	close_trigger(rig);
+}
+
 /* Without the capability nothing can wait. */
 static void test_without(void **state)
 {
@@ -348,10 +386,10 @@ static void test_without(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_messages), RIG_TEST(test_rma),   RIG_TEST(test_atomics),
-		RIG_TEST(test_deferred), RIG_TEST(test_chain), RIG_TEST(test_cancel),
-		RIG_TEST(test_full),	 RIG_TEST(test_down),  RIG_TEST(test_bad),
-		RIG_TEST(test_without),
+		RIG_TEST(test_messages), RIG_TEST(test_rma),	 RIG_TEST(test_atomics),
+		RIG_TEST(test_deferred), RIG_TEST(test_chain),	 RIG_TEST(test_cancel),
+		RIG_TEST(test_full),	 RIG_TEST(test_down),	 RIG_TEST(test_bad),
+		RIG_TEST(test_without),	 RIG_TEST(test_strange),
 	};
 
 	return RIG_RUN("verbs trigger", tests);

@@ -15,7 +15,7 @@
 #include "verbs_rig.h"
 
 int rig_async_err, rig_conn_err, rig_device_err, rig_sidr_err;
-struct ofi_eq rig_eq = { .fid.fid.fclass = FI_CLASS_EQ };
+struct ofi_eq rig_eq = { .fid.fid.fclass = FI_CLASS_EQ, .parent = &rig_fabric.ref };
 struct vrb_fabric rig_fabric = { .fid.fid.fclass = FI_CLASS_FABRIC };
 
 struct fi_provider vrb_prov = { .name = "verbs" };

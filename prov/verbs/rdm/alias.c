@@ -398,6 +398,11 @@ static struct fi_ops_cm cm_ops = {
 	.getname = alias_getname,
 };
 
+bool vrb_rdm_is_alias(const struct fid *fid)
+{
+	return fid->ops == &fid_ops;
+}
+
 void vrb_rdm_alias_ops_init(void)
 {
 	ofi_ops_fill(&fid_ops);

@@ -12,6 +12,7 @@
 /* FI_ALIAS on the endpoint or on an alias of it, whose flags are given. 0 or -FI_E*. */
 int vrb_rdm_alias_open(struct vrb_rdm *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,
 		       const struct fi_alias *arg);
+bool vrb_rdm_is_alias(const struct fid *fid);
 void vrb_rdm_alias_ops_init(void);
 
 /* Of a call on an alias that has no flags: those of the alias that are allowed. */

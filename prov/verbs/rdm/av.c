@@ -272,8 +272,8 @@ int vrb_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, stru
 	av->addr_format = domain->info->addr_format;
 	LIST_INIT(&av->eps);
 	ofi_lock_init(&av->tree_lock);
-	ret = ofi_av_init(&av->base, &vrb_prov, &domain->ref, class_of(av->addr_format), attr,
-			  context);
+	ret = ofi_av_init(&av->base, &vrb_prov, &domain->ref, &domain->fabric->ref,
+			  class_of(av->addr_format), attr, context);
 	if (ret) {
 		free(av);
 		return ret;

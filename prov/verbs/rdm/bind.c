@@ -10,13 +10,19 @@
 #include "prov/verbs/prov.h"
 #include "prov/verbs/stx.h"
 
+static int refuse(const char *what)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind: the %s is of another domain\n", what);
+	return -FI_EINVAL;
+}
+
 static int bind_cq(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, uint64_t flags)
 {
 	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) ||
 	    !(flags & (FI_TRANSMIT | FI_RECV)))
 		return -FI_EBADFLAGS;
-	if (cq->domain != ep->domain)
-		return -FI_EINVAL;
+	if (!vrb_rdm_is_cq(&cq->fid.fid) || cq->domain != ep->domain)
+		return refuse("completion queue");
 	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
 		return -FI_EBUSY;
 	if (flags & FI_TRANSMIT) {
@@ -63,8 +69,8 @@ static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 
 	if (ret)
 		return ret;
-	if (cntr->parent != &ep->domain->ref)
-		return -FI_EINVAL;
+	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref))
+		return refuse("counter");
 	for (i = 0; i < VRB_RDM_COUNTS; i++)
 		if ((flags & cntr_flags[i]) && ep->cntrs[i])
 			return -FI_EBUSY;
@@ -81,8 +87,8 @@ static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 
 static int bind_av(struct vrb_rdm *ep, struct vrb_rdm_av *av)
 {
-	if (av->domain != ep->domain)
-		return -FI_EINVAL;
+	if (av->base.parent != &ep->domain->ref)
+		return refuse("address vector");
 	if (ep->av)
 		return -FI_EBUSY;
 	ep->av = av;
@@ -92,6 +98,11 @@ static int bind_av(struct vrb_rdm *ep, struct vrb_rdm_av *av)
 
 static int bind_eq(struct vrb_rdm *ep, struct ofi_eq *eq)
 {
+	if (!ofi_eq_of(&eq->fid.fid, &ep->domain->fabric->ref)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: the event queue is of another fabric\n");
+		return -FI_EINVAL;
+	}
 	if (ep->eq)
 		return -FI_EBUSY;
 	ep->eq = eq;

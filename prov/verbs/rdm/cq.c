@@ -411,9 +411,9 @@ static struct fi_ops_cq cq_ops = {
 	.strerror = cq_strerror,
 };
 
-bool vrb_rdm_is_cq(const struct fid *cq)
+bool vrb_rdm_is_cq(const struct fid *fid)
 {
-	return cq->ops == &cq_fid_ops;
+	return fid->ops == &cq_fid_ops;
 }
 
 void vrb_rdm_cq_ops_init(void)

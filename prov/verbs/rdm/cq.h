@@ -37,8 +37,8 @@ struct vrb_rdm_cq {
 int vrb_rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		    void *context);
 void vrb_rdm_cq_ops_init(void);
-/* Of the provider's completion queues: whether it is one of these. */
-bool vrb_rdm_is_cq(const struct fid *cq);
+/* Whether it is one of these. */
+bool vrb_rdm_is_cq(const struct fid *fid);
 extern const struct ofi_poll_ops vrb_rdm_poll_ops;
 int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq);
 /* The endpoint completes into the CQ, and is asked for progress when it is read. 0 or -FI_E*. */

@@ -306,6 +306,11 @@ static struct fi_ops ep_fid_ops = {
 	.ops_open = vrb_rdm_stats_open_ops,
 };
 
+bool vrb_rdm_is_ep(const struct fid *fid)
+{
+	return fid->ops == &ep_fid_ops || vrb_rdm_is_alias(fid);
+}
+
 static ssize_t ep_cancel(struct fid *fid, void *context)
 {
 	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
@@ -562,9 +567,9 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->src_addr ||
 	    !ep_fid)
 		return -FI_EINVAL;
-	if (!vrb_rdm_is_domain(domain)) {
+	if (info->ep_attr->type != FI_EP_RDM) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: FI_EP_RDM on a domain that was opened for another type\n");
+			"fi_endpoint: type %d; this domain has FI_EP_RDM\n", info->ep_attr->type);
 		return -FI_EINVAL;
 	}
 	ep = ofi_stats_alloc(sizeof(*ep));

@@ -7,7 +7,7 @@ static struct ofi_ref *cq_ref(struct fid *fid, const struct ofi_ref *domain)
 {
 	struct vrb_rdm_cq *cq = (struct vrb_rdm_cq *)fid;
 
-	return &cq->domain->ref == domain ? &cq->ref : NULL;
+	return vrb_rdm_is_cq(fid) && &cq->domain->ref == domain ? &cq->ref : NULL;
 }
 
 /* To read nothing of it makes progress if it is empty. */

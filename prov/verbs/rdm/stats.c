@@ -5,6 +5,9 @@
 #include <string.h>
 #include <ofi/addr.h>
 #include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "ep.h"
+#include "prov/verbs/prov.h"
 #include "prov/verbs/stats.h"
 
 void vrb_rdm_stats_show(struct vrb_rdm *ep)
@@ -27,6 +30,13 @@ static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t c
 
 	if (!fid || (count && !items))
 		return -FI_EINVAL;
+	if (!vrb_rdm_is_ep(fid)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ops_stats: read: an object of class %zu; these operations are of "
+			"reliable-datagram endpoints\n",
+			fid->fclass);
+		return -FI_EINVAL;
+	}
 	ep = vrb_rdm_self((struct fid_ep *)fid);
 	if (!ep->stats.fclass)
 		return -FI_EOPBADSTATE;

@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
+#include "ep.h"
 #include "op.h"
 #include "progress.h"
 #include "prov/verbs/prov.h"
@@ -485,11 +486,13 @@ static ssize_t ep_of(const struct vrb_domain *domain, const struct fi_deferred_w
 
 	if (from->op_type > FI_OP_COMPARE_ATOMIC)
 		return -FI_EOPNOTSUPP;
-	if (!fid || fid->fid.fclass != FI_CLASS_EP)
+	if (!fid || !vrb_rdm_is_ep(&fid->fid) || vrb_rdm_self(fid)->domain != domain) {
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+			"fi_control(FI_QUEUE_WORK): %p is no endpoint of the domain\n",
+			(void *)fid);
 		return -FI_EINVAL;
+	}
 	*ep = vrb_rdm_self(fid);
-	if ((*ep)->domain != domain)
-		return -FI_EINVAL;
 	if ((*ep)->info->caps & FI_TRIGGER)
 		return (*ep)->enabled ? 0 : -FI_EOPBADSTATE;
 	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,

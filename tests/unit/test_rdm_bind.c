@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What is bound to reliable-datagram endpoints, once, and what is of another domain, fabric or kind. */
+#include "unit.h"
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <ofi/eq.h>
+#include "capture.h"
+#include "prov/verbs/prov.h"
+#include "prov/verbs/rdm/av.h"
+#include "prov/verbs/rdm/cq.h"
+#include "prov/verbs/rdm/ep.h"
+#include "prov/verbs/rdm/msg.h"
+#include "prov/verbs/stx.h"
+
+struct fi_provider vrb_prov = { .name = "verbs" };
+static struct vrb_fabric fabric, other_fabric;
+static struct vrb_domain domain, other_domain;
+static struct fi_info info;
+static struct vrb_rdm ep;
+static struct vrb_rdm_cq cq;
+static struct vrb_rdm_av av;
+static struct ofi_cntr cntr;
+static struct ofi_eq eq;
+static struct fi_ops cq_ops;
+static unsigned int modes;
+
+bool vrb_rdm_is_cq(const struct fid *fid)
+{
+	return fid->ops == &cq_ops;
+}
+
+void vrb_rdm_set_modes(struct vrb_rdm *of)
+{
+	assert_ptr_equal(of, &ep);
+	modes++;
+}
+
+void vrb_rdm_av_bind(struct vrb_rdm_av *to, struct vrb_rdm *of)
+{
+	assert_ptr_equal(to, &av);
+	assert_ptr_equal(of, &ep);
+	ofi_ref_get(&to->base.ref);
+}
+
+int vrb_stx_bind(struct vrb_stx **slot, struct vrb_stx *stx, const struct vrb_domain *of,
+		 const struct fi_tx_attr *attr, uint64_t flags)
+{
+	assert_ptr_equal(slot, &ep.stx);
+	assert_ptr_equal(of, &domain);
+	assert_ptr_equal(attr, info.tx_attr);
+	assert_int_equal(flags, 5);
+	*slot = stx;
+	return 0;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&ep, 0, sizeof(ep));
+	memset(&info, 0, sizeof(info));
+	domain.fabric = other_domain.fabric = &fabric;
+	ep.domain = &domain;
+	ep.info = &info;
+	cq = (struct vrb_rdm_cq){ .fid.fid = { .fclass = FI_CLASS_CQ, .ops = &cq_ops },
+				  .domain = &domain };
+	av = (struct vrb_rdm_av){ .base = { .fid.fid.fclass = FI_CLASS_AV, .parent = &domain.ref },
+				  .domain = &domain };
+	cntr = (struct ofi_cntr){ .fid.fid.fclass = FI_CLASS_CNTR, .parent = &domain.ref };
+	eq = (struct ofi_eq){ .fid.fid.fclass = FI_CLASS_EQ, .parent = &fabric.ref };
+	modes = 0;
+	return 0;
+}
+
+static int bind_it(struct fid *fid, uint64_t flags)
+{
+	return vrb_rdm_bind(&ep.fid.fid, fid, flags);
+}
+
+static void each_once(void **state)
+{
+	struct vrb_stx stx = { .fid.fid.fclass = FI_CLASS_STX_CTX };
+
+	(void)state;
+	assert_int_equal(bind_it(&cq.fid.fid, FI_TRANSMIT), 0);
+	assert_int_equal(bind_it(&cq.fid.fid, FI_TRANSMIT | FI_RECV), -FI_EBUSY);
+	assert_int_equal(bind_it(&cq.fid.fid, FI_RECV | FI_SELECTIVE_COMPLETION), 0);
+	assert_true(ep.tx_cq == &cq && ep.rx_cq == &cq && ep.rx_selective && !ep.tx_selective);
+	assert_int_equal(cq.ref.children, 2);
+	assert_int_equal(bind_it(&cntr.fid.fid, FI_SEND | FI_WRITE), 0);
+	assert_int_equal(bind_it(&cntr.fid.fid, FI_WRITE | FI_READ), -FI_EBUSY);
+	assert_true(ep.cntrs[VRB_RDM_SEND] == &cntr && ep.cntrs[VRB_RDM_RMA_WRITE] == &cntr);
+	assert_null(ep.cntrs[VRB_RDM_RMA_READ]);
+	assert_int_equal(cntr.ref.children, 2);
+	assert_int_equal(modes, 3);
+	assert_int_equal(bind_it(&av.base.fid.fid, 0), 0);
+	assert_int_equal(bind_it(&av.base.fid.fid, 0), -FI_EBUSY);
+	assert_int_equal(av.base.ref.children, 1);
+	assert_int_equal(bind_it(&eq.fid.fid, 0), 0);
+	assert_int_equal(bind_it(&eq.fid.fid, 0), -FI_EBUSY);
+	assert_int_equal(eq.ref.children, 1);
+	assert_int_equal(bind_it(&stx.fid.fid, 5), 0);
+	assert_ptr_equal(ep.stx, &stx);
+}
+
+static void wrong_flags_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(bind_it(&cq.fid.fid, 0), -FI_EBADFLAGS);
+	assert_int_equal(bind_it(&cq.fid.fid, FI_RECV | FI_READ), -FI_EBADFLAGS);
+	assert_int_equal(bind_it(&cntr.fid.fid, 0), -FI_EBADFLAGS);
+	assert_int_equal(bind_it(&cntr.fid.fid, FI_SEND | FI_MORE), -FI_EBADFLAGS);
+	assert_int_equal(bind_it(&cntr.fid.fid, FI_REMOTE_WRITE), -FI_EOPNOTSUPP);
+	info.caps = FI_RMA_EVENT;
+	assert_int_equal(bind_it(&cntr.fid.fid, FI_REMOTE_WRITE), 0);
+}
+
+/* One line says what it is. */
+static void refused(struct fid *fid, uint64_t flags, const char *what)
+{
+	const char *text;
+
+	capture_start();
+	assert_int_equal(bind_it(fid, flags), -FI_EINVAL);
+	text = capture_stop();
+	assert_non_null(strstr(text, what));
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+}
+
+static void of_its_own_domain(void **state)
+{
+	(void)state;
+	cq.domain = &other_domain;
+	refused(&cq.fid.fid, FI_RECV, "completion queue is of another domain");
+	av.base.parent = &other_domain.ref;
+	refused(&av.base.fid.fid, 0, "address vector is of another domain");
+	cntr.parent = &other_domain.ref;
+	refused(&cntr.fid.fid, FI_SEND, "counter is of another domain");
+	eq.parent = &other_fabric.ref;
+	refused(&eq.fid.fid, 0, "event queue is of another fabric");
+	assert_false(ep.tx_cq || ep.rx_cq || ep.av || ep.eq || ep.cntrs[VRB_RDM_SEND]);
+	assert_int_equal(cq.ref.children + av.base.ref.children + eq.ref.children, 0);
+}
+
+static void of_its_own_kind(void **state)
+{
+	struct fid srx = { .fclass = FI_CLASS_SRX_CTX };
+
+	(void)state;
+	cq.fid.fid.ops = NULL; /* of connections */
+	refused(&cq.fid.fid, FI_RECV, "completion queue is of another domain");
+	refused(&srx, 0, "class");
+	assert_int_equal(bind_it(NULL, 0), -FI_EINVAL);
+	ep.enabled = true;
+	assert_int_equal(bind_it(&eq.fid.fid, 0), -FI_EOPBADSTATE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(each_once, begin),
+		cmocka_unit_test_setup(wrong_flags_are_refused, begin),
+		cmocka_unit_test_setup(of_its_own_domain, begin),
+		cmocka_unit_test_setup(of_its_own_kind, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
