@@ -101,8 +101,8 @@ static void refuses_to_bind(const struct things *a, const struct things *b)
 		RETURNS(fi_endpoint(a->domain, b->info, &ep, NULL), -FI_EINVAL);
 }
 
-static void refuses_work(const struct things *a, struct fid_ep *ep, struct fid_cntr *when,
-			 struct fid_cntr *done)
+static int queue(const struct things *a, struct fid_ep *ep, struct fid_cntr *when,
+		 struct fid_cntr *done)
 {
 	struct iovec iov = { buf, 8 };
 	struct fi_op_msg op = { .ep = ep, .msg = { .msg_iov = &iov, .iov_count = 1 } };
@@ -112,7 +112,13 @@ static void refuses_work(const struct things *a, struct fid_ep *ep, struct fid_c
 					 .op_type = FI_OP_SEND,
 					 .op.msg = &op };
 
-	RETURNS(fi_control(&a->domain->fid, FI_QUEUE_WORK, &work), -FI_EINVAL);
+	return fi_control(&a->domain->fid, FI_QUEUE_WORK, &work);
+}
+
+static void refuses_work(const struct things *a, struct fid_ep *ep, struct fid_cntr *when,
+			 struct fid_cntr *done)
+{
+	RETURNS(queue(a, ep, when, done), -FI_EINVAL);
 }
 
 static void refuses_all_work(const struct things *a, const struct things *b)
@@ -142,6 +148,20 @@ static void refuses_to_tell(const struct things *a, const struct things *b)
 	RETURNS(a->stats->read(&b->av->fid, items, FI_STATS_MAX), -FI_EINVAL);
 }
 
+/* Its own are known, also by an alias: only that the endpoint is not enabled is wrong. */
+static void knows_its_own(const struct things *t)
+{
+	struct fid *fid = &t->cq->fid;
+
+	OK(fi_trywait(t->fabric, &fid, 1));
+	if (!t->alias)
+		return;
+	RETURNS(queue(t, t->ep, t->cntr, t->cntr), -FI_EOPBADSTATE);
+	RETURNS(queue(t, t->alias, t->cntr, t->cntr), -FI_EOPBADSTATE);
+	RETURNS(t->stats->read(&t->ep->fid, NULL, 0), -FI_EOPBADSTATE);
+	RETURNS(t->stats->read(&t->alias->fid, NULL, 0), -FI_EOPBADSTATE);
+}
+
 static void test(void)
 {
 	struct things of[4] = { 0 };
@@ -161,6 +181,8 @@ static void test(void)
 		refuses_to_tell(&of[i], &of[1]);
 		refuses_to_tell(&of[1], &of[i]);
 	}
+	for (i = 0; i < 4; i++)
+		knows_its_own(&of[i]);
 	for (i = 0; i < 4; i++)
 		close_things(&of[i]);
 }
