@@ -41,8 +41,7 @@ void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 		ofi_cq_ring_push(&cq->ring);
 	}
 	ofi_unlock(&cq->lock);
-	/* The order of the two accesses is the reverse of a sleeper's. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* A sleeper sets it before it takes the lock to look: it finds the completion, or is found here. */
 	if (__builtin_expect(__atomic_load_n(&cq->waiting, __ATOMIC_RELAXED), 0))
 		vrb_rdm_cq_wake(cq);
 }
@@ -206,6 +205,16 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 	return buf;
 }
 
+static bool is_empty_locked(struct vrb_rdm_cq *cq)
+{
+	bool empty;
+
+	ofi_lock(&cq->lock);
+	empty = is_empty(cq);
+	ofi_unlock(&cq->lock);
+	return empty;
+}
+
 static bool has_wait(const struct vrb_rdm_cq *cq)
 {
 	return cq->wait.obj != FI_WAIT_NONE;
@@ -230,7 +239,7 @@ int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq)
 			ret = -FI_EAGAIN;
 	ofi_unlock(&cq->eps_lock);
 	ofi_triggers_run(&cq->domain->triggers);
-	return is_empty(cq) && !ofi_triggers_due(&cq->domain->triggers) ? ret : -FI_EAGAIN;
+	return is_empty_locked(cq) && !ofi_triggers_due(&cq->domain->triggers) ? ret : -FI_EAGAIN;
 }
 
 /* 0: look again. -FI_EAGAIN: the time is over, or a signal ends the wait. */
