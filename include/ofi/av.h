@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * An address vector: what each provider's has in common. Addresses are indices of a table, for FI_AV_TABLE and
- * FI_AV_MAP alike. A provider says what an entry holds.
+ * FI_AV_MAP alike. A provider says what an entry holds. One with a name has its table in memory that processes
+ * share.
  */
 #ifndef OFI_AV_H
 #define OFI_AV_H
@@ -9,12 +10,13 @@
 #include <stdbool.h>
 #include <rdma/fi_domain.h>
 #include <rdma/providers/fi_prov.h>
+#include <ofi/av_shared.h>
 #include <ofi/eq.h>
 #include <ofi/lock.h>
 #include <ofi/ref.h>
 #include <ofi/table.h>
 
-#define OFI_AV_FLAGS (FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID) /* of fi_av_open */
+#define OFI_AV_FLAGS (FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID | FI_READ) /* of fi_av_open */
 
 struct ofi_av;
 
@@ -26,6 +28,10 @@ struct ofi_av_class {
 	int (*put)(struct ofi_av *av, size_t index, void *entry, const void *addr);
 	/* Senders that hold an address may still read the entry while and after it goes. */
 	void (*drop)(struct ofi_av *av, size_t index, void *entry);
+	int rx_ctx_bits; /* at most: whose addresses end below 2^(64 - rx_ctx_bits) */
+	/* NULL when they are not shared. Else there is no put, and drop's entry is a copy. */
+	const struct ofi_av_shared_class *shared;
+	int (*pack)(struct ofi_av *av, void *entry, const void *addr); /* 0 or -FI_E* */
 };
 
 struct ofi_av {
@@ -40,6 +46,7 @@ struct ofi_av {
 	bool user_ids;	      /* some entry has one; atomic */
 	struct ofi_lock lock; /* guards changes of the table; readers need none */
 	struct ofi_table table;
+	struct ofi_av_shared *shared; /* what takes the table's place when it has a name; or NULL */
 };
 
 static inline struct ofi_av *ofi_av(struct fid_av *fid)
@@ -54,6 +61,9 @@ static inline struct ofi_av *ofi_av(struct fid_av *fid)
 int ofi_av_init(struct ofi_av *av, const struct fi_provider *prov, struct ofi_ref *parent,
 		const struct ofi_ref *fabric, const struct ofi_av_class *cls,
 		struct fi_av_attr *attr, void *context);
+/* After ofi_av_init(), for an attr->name: among those of the scope. 0 or -FI_E*, with ofi_av_fini() to follow. */
+int ofi_av_share(struct ofi_av *av, const char *scope, uint32_t addr_format,
+		 struct fi_av_attr *attr);
 /* Drops all entries. -FI_EBUSY when an endpoint is bound; else the provider frees the rest. */
 int ofi_av_fini(struct ofi_av *av);
 /* fi_av_bind */
@@ -71,8 +81,12 @@ int ofi_av_insert(struct ofi_av *av, const void *addrs, const int *errs, size_t 
 /* fi_av_remove, fi_av_set_user_id: ready for the ops table. */
 int ofi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags);
 int ofi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags);
-/* The entry of an address that is in use, with av->lock held; else NULL. */
+/* The entry of an address that is in use and not shared, with av->lock held; else NULL. */
 void *ofi_av_entry(const struct ofi_av *av, fi_addr_t fi_addr);
+/* Is an address in use? To be asked with av->lock held. */
+bool ofi_av_has(const struct ofi_av *av, fi_addr_t fi_addr);
+/* Addresses are below it. Needs no lock. */
+fi_addr_t ofi_av_limit(const struct ofi_av *av);
 /* Copies an address out, as fi_av_lookup says: cut to *len, *len set to what it takes. */
 int ofi_av_copy_out(const struct ofi_av *av, const char *call, const void *from, size_t size,
 		    void *addr, size_t *len);

@@ -9,22 +9,40 @@
 #define INSERT_FLAGS (FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID)
 #define RESERVE_MAX  ((size_t)1 << 24) /* a wrong hint must not cost memory */
 
-static int check_attr(const struct fi_provider *prov, const struct fi_av_attr *attr)
+static int check_sharing(const struct fi_provider *prov, const struct ofi_av_class *cls,
+			 const struct fi_av_attr *attr)
+{
+	if (!attr->name) {
+		FI_WARN(prov, FI_LOG_AV,
+			"fi_av_open: FI_READ is for an address vector that has a name\n");
+		return -FI_EINVAL;
+	}
+	if (!cls->shared) {
+		FI_WARN(prov, FI_LOG_AV,
+			"fi_av_open: address vectors of these endpoints are not shared between "
+			"processes; leave name NULL\n");
+		return -FI_ENOSYS;
+	}
+	if (attr->flags & FI_AV_USER_ID) {
+		FI_WARN(prov, FI_LOG_AV,
+			"fi_av_open: FI_AV_USER_ID is not for an address vector with a name, whose "
+			"addresses are all processes'\n");
+		return -FI_EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int check_attr(const struct fi_provider *prov, const struct ofi_av_class *cls,
+		      const struct fi_av_attr *attr)
 {
 	if (!attr) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: attr is NULL\n");
 		return -FI_EINVAL;
 	}
-	if (attr->name || (attr->flags & FI_READ)) {
-		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_open: address vectors are not shared between processes; leave name "
-			"NULL and FI_READ out\n");
-		return -FI_ENOSYS;
-	}
 	if (attr->flags & ~OFI_AV_FLAGS) {
 		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_open: flags 0x%llx: FI_EVENT, FI_SYMMETRIC and FI_AV_USER_ID are "
-			"known\n",
+			"fi_av_open: flags 0x%llx: FI_EVENT, FI_SYMMETRIC, FI_AV_USER_ID and "
+			"FI_READ are known\n",
 			(unsigned long long)attr->flags);
 		return -FI_EBADFLAGS;
 	}
@@ -33,21 +51,21 @@ static int check_attr(const struct fi_provider *prov, const struct fi_av_attr *a
 			(int)attr->type);
 		return -FI_EINVAL;
 	}
-	if (attr->rx_ctx_bits) {
+	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > cls->rx_ctx_bits) {
 		FI_WARN(prov, FI_LOG_AV,
 			"fi_av_open: rx_ctx_bits %d: an endpoint has one receive context, it must "
-			"be 0\n",
-			attr->rx_ctx_bits);
+			"be from 0 to %d\n",
+			attr->rx_ctx_bits, cls->rx_ctx_bits);
 		return -FI_EINVAL;
 	}
-	return 0;
+	return attr->name || (attr->flags & FI_READ) ? check_sharing(prov, cls, attr) : 0;
 }
 
 int ofi_av_init(struct ofi_av *av, const struct fi_provider *prov, struct ofi_ref *parent,
 		const struct ofi_ref *fabric, const struct ofi_av_class *cls,
 		struct fi_av_attr *attr, void *context)
 {
-	int ret = check_attr(prov, attr);
+	int ret = check_attr(prov, cls, attr);
 
 	if (ret)
 		return ret;
@@ -61,12 +79,19 @@ int ofi_av_init(struct ofi_av *av, const struct fi_provider *prov, struct ofi_re
 	};
 	ofi_lock_init(&av->lock);
 	ofi_table_init(&av->table, cls->entry_size);
-	if (!ofi_table_reserve(&av->table, attr->count < RESERVE_MAX ? attr->count : RESERVE_MAX))
+	if (!attr->name &&
+	    !ofi_table_reserve(&av->table, attr->count < RESERVE_MAX ? attr->count : RESERVE_MAX))
 		return -FI_ENOMEM;
-	if (attr->type == FI_AV_UNSPEC)
+	if (!attr->name && attr->type == FI_AV_UNSPEC)
 		attr->type = FI_AV_TABLE;
 	ofi_ref_get(parent);
 	return 0;
+}
+
+int ofi_av_share(struct ofi_av *av, const char *scope, uint32_t addr_format,
+		 struct fi_av_attr *attr)
+{
+	return ofi_av_shared_open(av->prov, av->cls->shared, scope, addr_format, attr, &av->shared);
 }
 
 int ofi_av_fini(struct ofi_av *av)
@@ -83,6 +108,7 @@ int ofi_av_fini(struct ofi_av *av)
 		if (ofi_table_has(&av->table, i))
 			av->cls->drop(av, i, ofi_table_at(&av->table, i));
 	ofi_table_fini(&av->table);
+	ofi_av_shared_close(av->shared);
 	if (av->eq)
 		ofi_ref_put(&av->eq->ref);
 	ofi_ref_put(av->parent);
@@ -126,12 +152,28 @@ static int check_flags(const struct ofi_av *av, const char *call, uint64_t flags
 	return 0;
 }
 
+static int check_shared(const struct ofi_av *av, const char *call, bool user_id)
+{
+	if (ofi_av_shared_read_only(av->shared)) {
+		FI_WARN(av->prov, FI_LOG_AV,
+			"%s: the address vector was opened with FI_READ, to be read only\n", call);
+		return -FI_EPERM;
+	}
+	if (!user_id)
+		return 0;
+	FI_WARN(av->prov, FI_LOG_AV,
+		"%s: addresses that are shared between processes have no user ids\n", call);
+	return -FI_EOPNOTSUPP;
+}
+
 int ofi_av_check_insert(const struct ofi_av *av, const char *call, const void *addr, size_t count,
 			fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	int ret = check_flags(av, call, flags);
 	const char *missing = NULL;
 
+	if (!ret && av->shared)
+		ret = check_shared(av, call, flags & FI_AV_USER_ID);
 	if (ret)
 		return ret;
 	if (av->event && !av->eq) {
@@ -187,6 +229,19 @@ static int insert_one(struct ofi_av *av, const void *addr, int err, const fi_add
 	return ret;
 }
 
+static int share_one(struct ofi_av *av, const void *addr, int err, size_t *at)
+{
+	uint8_t entry[OFI_AV_SHARED_ENTRY] __attribute__((aligned(8)));
+	size_t limit = ofi_av_shared_limit(av->shared);
+	int ret = err ? err : av->cls->pack(av, entry, addr);
+
+	if (!ret)
+		ret = ofi_av_shared_add(av->shared, entry, at);
+	if (ret)
+		*at = (*at > limit ? *at : limit) + 1;
+	return ret;
+}
+
 static void report_error(const struct ofi_av *av, size_t i, int err, void *context)
 {
 	struct fi_eq_err_entry entry = {
@@ -217,12 +272,16 @@ int ofi_av_insert(struct ofi_av *av, const void *addrs, const int *errs, size_t 
 	const fi_addr_t *ids = flags & FI_AV_USER_ID ? fi_addr : NULL;
 	int *status = flags & FI_SYNC_ERR ? context : NULL;
 	const uint8_t *addr = addrs;
+	int ret, err, broken = 0, done = 0;
 	size_t i, at = 0;
-	int ret, done = 0;
 
 	ofi_lock(&av->lock);
+	if (av->shared)
+		broken = ofi_av_shared_begin(av->shared);
 	for (i = 0; i < count; i++, addr += av->cls->addr_size) {
-		ret = insert_one(av, addr, errs ? errs[i] : 0, ids ? &ids[i] : NULL, &at);
+		err = broken ? broken : errs ? errs[i] : 0;
+		ret = av->shared ? share_one(av, addr, err, &at)
+				 : insert_one(av, addr, err, ids ? &ids[i] : NULL, &at);
 		done += !ret;
 		if (fi_addr)
 			fi_addr[i] = ret ? FI_ADDR_NOTAVAIL : at;
@@ -231,6 +290,8 @@ int ofi_av_insert(struct ofi_av *av, const void *addrs, const int *errs, size_t 
 		if (ret && av->event)
 			report_error(av, i, ret, context);
 	}
+	if (av->shared && !broken)
+		ofi_av_shared_end(av->shared);
 	ofi_unlock(&av->lock);
 	return av->event ? report_done(av, done, context) : done;
 }
@@ -240,6 +301,20 @@ void *ofi_av_entry(const struct ofi_av *av, fi_addr_t fi_addr)
 	return ofi_table_has(&av->table, fi_addr) ? ofi_table_at(&av->table, fi_addr) : NULL;
 }
 
+bool ofi_av_has(const struct ofi_av *av, fi_addr_t fi_addr)
+{
+	uint8_t entry[OFI_AV_SHARED_ENTRY] __attribute__((aligned(8)));
+
+	return av->shared ? ofi_av_shared_get(av->shared, fi_addr, entry)
+			  : ofi_table_has(&av->table, fi_addr);
+}
+
+fi_addr_t ofi_av_limit(const struct ofi_av *av)
+{
+	return av->shared ? ofi_av_shared_limit(av->shared)
+			  : __atomic_load_n(&av->table.limit, __ATOMIC_ACQUIRE);
+}
+
 static int unknown(const struct ofi_av *av, const char *call, fi_addr_t fi_addr)
 {
 	FI_WARN(av->prov, FI_LOG_AV, "%s: fi_addr 0x%llx is not in the address vector\n", call,
@@ -247,10 +322,26 @@ static int unknown(const struct ofi_av *av, const char *call, fi_addr_t fi_addr)
 	return -FI_EINVAL;
 }
 
+static int unshare_one(struct ofi_av *av, fi_addr_t fi_addr)
+{
+	uint8_t entry[OFI_AV_SHARED_ENTRY] __attribute__((aligned(8)));
+	bool gone;
+
+	ofi_lock(&av->lock);
+	gone = ofi_av_shared_get(av->shared, fi_addr, entry) &&
+	       ofi_av_shared_remove(av->shared, fi_addr);
+	if (gone)
+		av->cls->drop(av, fi_addr, entry);
+	ofi_unlock(&av->lock);
+	return gone ? 0 : unknown(av, "fi_av_remove", fi_addr);
+}
+
 static int remove_one(struct ofi_av *av, fi_addr_t fi_addr)
 {
 	void *entry;
 
+	if (av->shared)
+		return unshare_one(av, fi_addr);
 	ofi_lock(&av->lock);
 	entry = ofi_av_entry(av, fi_addr);
 	if (entry) {
@@ -274,6 +365,8 @@ int ofi_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t
 		FI_WARN(av->prov, FI_LOG_AV, "fi_av_remove: fi_addr is NULL\n");
 		return -FI_EINVAL;
 	}
+	if (av->shared && (ret = check_shared(av, "fi_av_remove", false)))
+		return ret;
 	for (i = 0; i < count; i++) {
 		one = remove_one(av, fi_addr[i]);
 		if (!ret)
@@ -289,6 +382,8 @@ int ofi_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 
 	if (flags)
 		return -FI_EBADFLAGS;
+	if (av->shared)
+		return check_shared(av, "fi_av_set_user_id", true);
 	ofi_lock(&av->lock);
 	known = ofi_table_has(&av->table, fi_addr);
 	if (known)

@@ -16,7 +16,7 @@ static void bad_attributes(struct end *end)
 	RETURNS(fi_av_open(end->domain, NULL, &av, NULL), -FI_EINVAL);
 	RETURNS(fi_av_open(end->domain, &attr, &av, NULL), -FI_ENOSYS);
 	attr = (struct fi_av_attr){ .flags = FI_READ };
-	RETURNS(fi_av_open(end->domain, &attr, &av, NULL), -FI_ENOSYS);
+	RETURNS(fi_av_open(end->domain, &attr, &av, NULL), -FI_EINVAL);
 	attr = (struct fi_av_attr){ .flags = FI_MORE };
 	RETURNS(fi_av_open(end->domain, &attr, &av, NULL), -FI_EBADFLAGS);
 	attr = (struct fi_av_attr){ .type = 99 };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The base of address vectors, with addresses that are numbers: insertion, reports, user ids, bad calls. */
+/* The base of address vectors, with addresses that are numbers: insertion, reports, user ids, names, bad calls. */
 #include "unit.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <ofi/av.h>
@@ -15,6 +17,7 @@ static struct ofi_ref parent, other_fabric;
 static struct ofi_av av;
 static struct fid_eq *eq;
 static int dropped;
+static char name[32];
 
 static int put(struct ofi_av *base, size_t index, void *entry, const void *addr)
 {
@@ -31,6 +34,14 @@ static int put(struct ofi_av *base, size_t index, void *entry, const void *addr)
 static void drop(struct ofi_av *base, size_t index, void *entry)
 {
 	assert_ptr_equal(ofi_av_entry(base, index), entry);
+	dropped++;
+}
+
+static void drop_copy(struct ofi_av *base, size_t index, void *entry)
+{
+	(void)index;
+	assert_ptr_equal(base, &av);
+	assert_true(*(int *)entry > 0);
 	dropped++;
 }
 
@@ -69,6 +80,7 @@ static int setup(void **state)
 
 	(void)state;
 	dropped = 0;
+	snprintf(name, sizeof(name), "test_av.%d", (int)getpid());
 	assert_int_equal(open_av(0), 0);
 	return ofi_eq_open(&prov, FI_VERSION(1, 17), &parent, &attr, NULL, &eq, NULL);
 }
@@ -107,7 +119,7 @@ static void test_attributes(void **state)
 			 -FI_ENOSYS);
 	attr = (struct fi_av_attr){ .flags = FI_READ };
 	assert_int_equal(ofi_av_init(&other, &prov, &parent, &parent, &numbers, &attr, NULL),
-			 -FI_ENOSYS);
+			 -FI_EINVAL);
 	attr = (struct fi_av_attr){ .flags = FI_MORE };
 	assert_int_equal(ofi_av_init(&other, &prov, &parent, &parent, &numbers, &attr, NULL),
 			 -FI_EBADFLAGS);
@@ -293,6 +305,118 @@ static void test_events(void **state)
 	assert_ptr_equal(entry.fid, &av.fid.fid);
 }
 
+static int pack(struct ofi_av *base, void *entry, const void *addr)
+{
+	return put(base, 0, entry, addr);
+}
+
+static bool valid(const void *entry)
+{
+	return *(const int *)entry >= 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static const struct ofi_av_shared_class shared_numbers = {
+	.entry_size = sizeof(int),
+	.valid = valid,
+	.compare = compare,
+};
+
+static const struct ofi_av_class shared = {
+	.addr_size = sizeof(int),
+	.entry_size = sizeof(int),
+	.drop = drop_copy,
+	.rx_ctx_bits = 4,
+	.shared = &shared_numbers,
+	.pack = pack,
+};
+
+static int reopen_named(const char *text, uint64_t flags)
+{
+	struct fi_av_attr attr = { .name = text, .flags = flags };
+	int ret;
+
+	assert_int_equal(ofi_av_fini(&av), 0);
+	assert_int_equal(ofi_av_init(&av, &prov, &parent, &parent, &shared, &attr, NULL), 0);
+	ret = ofi_av_share(&av, "domain", 1, &attr);
+	assert_true(ret || attr.type == FI_AV_TABLE);
+	av.fid.fid.ops = &fid_ops;
+	av.fid.ops = &ops;
+	return ret;
+}
+
+static void test_named_attributes(void **state)
+{
+	struct fi_av_attr attr = { .name = "n", .flags = FI_AV_USER_ID };
+
+	(void)state;
+	assert_int_equal(ofi_av_init(&av, &prov, &parent, &parent, &shared, &attr, NULL),
+			 -FI_EOPNOTSUPP);
+	attr = (struct fi_av_attr){ .rx_ctx_bits = 5 };
+	assert_int_equal(ofi_av_init(&av, &prov, &parent, &parent, &shared, &attr, NULL),
+			 -FI_EINVAL);
+	attr = (struct fi_av_attr){ .rx_ctx_bits = 4 };
+	assert_int_equal(ofi_av_fini(&av), 0);
+	assert_int_equal(ofi_av_init(&av, &prov, &parent, &parent, &shared, &attr, NULL), 0);
+	assert_int_equal(attr.type, FI_AV_TABLE);
+	assert_int_equal(reopen_named("", 0), -FI_EINVAL);
+	assert_int_equal(reopen_named(name, FI_READ), -FI_ENOENT);
+}
+
+/* An address that fails keeps its index free, and nothing takes it; what is there keeps its own. */
+static void test_named(void **state)
+{
+	const int values[] = { 7, BAD, 9, NO_MEMORY }, more[] = { 9, 10 };
+	fi_addr_t addr[4], ids[] = { 1, 2 };
+	int errs[4];
+
+	(void)state;
+	assert_int_equal(reopen_named(name, 0), 0);
+	assert_int_equal(insert(values, 4, addr, FI_SYNC_ERR, errs), 2);
+	assert_int_equal(addr[0], 0);
+	assert_int_equal(addr[1], FI_ADDR_NOTAVAIL);
+	assert_int_equal(addr[2], 2);
+	assert_int_equal(addr[3], FI_ADDR_NOTAVAIL);
+	assert_int_equal(errs[1], FI_EINVAL);
+	assert_int_equal(errs[3], FI_ENOMEM);
+	assert_int_equal(insert(more, 2, addr, 0, NULL), 2);
+	assert_int_equal(addr[0], 2);
+	assert_int_equal(addr[1], 3);
+	assert_true(ofi_av_has(&av, 3));
+	assert_false(ofi_av_has(&av, 1));
+	assert_int_equal(ofi_av_limit(&av), 4);
+	assert_int_equal(ofi_av_reported(&av, 2), 2);
+	assert_int_equal(insert(more, 2, ids, FI_AV_USER_ID, NULL), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_av_set_user_id(&av.fid, 0, 1, 0), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_av_remove(&av.fid, addr, 2, 0), 0);
+	assert_int_equal(dropped, 2);
+	assert_false(ofi_av_has(&av, 3));
+	assert_int_equal(fi_av_remove(&av.fid, addr, 2, 0), -FI_EINVAL);
+	assert_int_equal(insert(&more[1], 1, addr, 0, NULL), 1);
+	assert_int_equal(addr[0], 3);
+}
+
+static void test_named_read_only(void **state)
+{
+	struct fi_av_attr attr = { .name = name };
+	const int value = 7;
+	struct ofi_av other;
+	fi_addr_t addr = 0;
+
+	(void)state;
+	assert_int_equal(ofi_av_init(&other, &prov, &parent, &parent, &shared, &attr, NULL), 0);
+	assert_int_equal(ofi_av_share(&other, "domain", 1, &attr), 0);
+	assert_int_equal(reopen_named(name, FI_READ), 0);
+	assert_int_equal(insert(&value, 1, &addr, 0, NULL), -FI_EPERM);
+	assert_int_equal(fi_av_remove(&av.fid, &addr, 1, 0), -FI_EPERM);
+	assert_int_equal(fi_av_set_user_id(&av.fid, 0, 1, 0), -FI_EPERM);
+	assert_int_equal(ofi_av_fini(&other), 0);
+}
+
 static void test_busy(void **state)
 {
 	(void)state;
@@ -331,7 +455,8 @@ int main(void)
 		TEST(test_bad_insert), TEST(test_remove),
 		TEST(test_user_ids),   TEST(test_bind),
 		TEST(test_events),     TEST(test_busy),
-		TEST(test_copy_out),
+		TEST(test_copy_out),   TEST(test_named_attributes),
+		TEST(test_named),      TEST(test_named_read_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

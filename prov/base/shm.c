@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory that processes share by a name: who makes it, who uses it, who takes it away. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <ofi/shm.h>
+
+enum { TRIES = 5000, PAUSE_NS = 1000000, AGAIN = 1 };
+
+/* Bytes of the file that locks are on: every user has the first for reading, who changes it the second. */
+enum { USERS, WRITER };
+
+struct visit {
+	struct ofi_shm *shm;
+	const struct ofi_shm_ask *ask;
+	const char **what;
+	bool created;
+};
+
+static int failed(const struct visit *visit, const char *what)
+{
+	int err = errno;
+
+	*visit->what = what;
+	return -err;
+}
+
+/* AGAIN when another process is in the way. */
+static int set_lock(int fd, short type, off_t byte)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+
+	if (!fcntl(fd, F_OFD_SETLK, &lock))
+		return 0;
+	return errno == EAGAIN || errno == EINTR ? AGAIN : -errno;
+}
+
+static void pause_once(void)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	nanosleep(&pause, NULL);
+}
+
+static int map(const struct visit *visit, size_t size)
+{
+	struct ofi_shm *shm = visit->shm;
+	int prot = shm->read_only ? PROT_READ : PROT_READ | PROT_WRITE;
+	void *base = mmap(NULL, size, prot, MAP_SHARED, shm->fd, 0);
+
+	if (base == MAP_FAILED)
+		return failed(visit, "mmap");
+	shm->base = base;
+	shm->size = size;
+	return 0;
+}
+
+/* A file above the limit would bring a signal. */
+static int set_size(const struct visit *visit)
+{
+	struct rlimit limit;
+
+	errno = EFBIG;
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	    limit.rlim_cur < visit->ask->size)
+		return failed(visit, "setrlimit(RLIMIT_FSIZE)");
+	return ftruncate(visit->shm->fd, (off_t)visit->ask->size) ? failed(visit, "ftruncate") : 0;
+}
+
+/* Everything is there before another process gets its lock. */
+static int make(const struct visit *visit)
+{
+	const struct ofi_shm_ask *ask = visit->ask;
+	struct ofi_shm *shm = visit->shm;
+	int ret = set_size(visit);
+
+	if (!ret) {
+		*visit->what = "posix_fallocate";
+		ret = ofi_shm_allocate(shm, 0, ask->head);
+	}
+	if (!ret)
+		ret = map(visit, ask->size);
+	if (ret)
+		return ret;
+	ask->init(shm->base, ask->arg);
+	ret = set_lock(shm->fd, F_RDLCK, USERS);
+	if (ret)
+		*visit->what = "fcntl";
+	return ret;
+}
+
+/* Unless the name is of another file by now. */
+static void take_away(const struct ofi_shm *shm)
+{
+	struct stat st;
+
+	if (!fstat(shm->fd, &st) && st.st_nlink)
+		shm_unlink(shm->path);
+}
+
+/* Nobody else uses it: it is new, or was left behind. */
+static int enter_alone(const struct visit *visit)
+{
+	if (visit->created)
+		return make(visit);
+	take_away(visit->shm);
+	return AGAIN;
+}
+
+static int enter(const struct visit *visit)
+{
+	int fd = visit->shm->fd, ret = set_lock(fd, F_WRLCK, USERS);
+	bool alone = !ret;
+	struct stat st;
+
+	if (ret == AGAIN)
+		ret = set_lock(fd, F_RDLCK, USERS);
+	if (ret) {
+		*visit->what = "fcntl";
+		return ret;
+	}
+	if (fstat(fd, &st))
+		return failed(visit, "fstat");
+	if (!st.st_nlink)
+		return AGAIN;
+	errno = EACCES;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
+		return failed(visit, "owner and mode of the file");
+	if (alone)
+		return enter_alone(visit);
+	errno = EINVAL;
+	if (st.st_size < (off_t)visit->ask->head)
+		return failed(visit, "size of the file");
+	return map(visit, (size_t)st.st_size);
+}
+
+/* Locks need a file that can be written, reading needs no more than memory that can't. */
+static int visit_once(struct visit *visit)
+{
+	struct ofi_shm *shm = visit->shm;
+	int ret;
+
+	visit->created = false;
+	shm->base = NULL;
+	shm->fd = shm_open(visit->ask->path, O_RDWR, 0);
+	if (shm->fd < 0 && errno == ENOENT && !visit->ask->read_only) {
+		shm->fd = shm_open(visit->ask->path, O_RDWR | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+		visit->created = shm->fd >= 0;
+		if (shm->fd < 0 && errno == EEXIST)
+			return AGAIN;
+	}
+	if (shm->fd < 0)
+		return failed(visit, "shm_open");
+	ret = enter(visit);
+	if (!ret)
+		return 0;
+	if (visit->created)
+		take_away(shm);
+	if (shm->base)
+		munmap(shm->base, shm->size);
+	close(shm->fd);
+	return ret;
+}
+
+int ofi_shm_open(struct ofi_shm *shm, const struct ofi_shm_ask *ask, const char **what)
+{
+	struct visit visit = { .shm = shm, .ask = ask, .what = what };
+	int i, ret;
+
+	if (strlen(ask->path) >= sizeof(shm->path))
+		return -EINVAL;
+	strcpy(shm->path, ask->path);
+	shm->read_only = ask->read_only;
+	for (i = 0; i < TRIES; i++) {
+		ret = visit_once(&visit);
+		if (ret != AGAIN)
+			return ret;
+		pause_once();
+	}
+	*what = "fcntl";
+	return -ETIMEDOUT;
+}
+
+void ofi_shm_close(struct ofi_shm *shm)
+{
+	munmap(shm->base, shm->size);
+	if (!set_lock(shm->fd, F_WRLCK, USERS))
+		take_away(shm);
+	close(shm->fd);
+}
+
+int ofi_shm_allocate(struct ofi_shm *shm, size_t offset, size_t len)
+{
+	int err;
+
+	do
+		err = posix_fallocate(shm->fd, (off_t)offset, (off_t)len);
+	while (err == EINTR);
+	return -err;
+}
+
+int ofi_shm_lock(struct ofi_shm *shm)
+{
+	int i, ret = AGAIN;
+
+	for (i = 0; i < TRIES && ret == AGAIN; i++) {
+		ret = set_lock(shm->fd, F_WRLCK, WRITER);
+		if (ret == AGAIN)
+			pause_once();
+	}
+	return ret == AGAIN ? -ETIMEDOUT : ret;
+}
+
+void ofi_shm_unlock(struct ofi_shm *shm)
+{
+	set_lock(shm->fd, F_UNLCK, WRITER);
+}
