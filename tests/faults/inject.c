@@ -72,6 +72,8 @@ enum how {
 	CALL(connect, MINUS_ONE, ENETUNREACH, INJECT_NOTHING, INJECT_NOTHING)                 \
 	CALL(getsockname, MINUS_ONE, ENOBUFS, INJECT_NOTHING, INJECT_NOTHING)                 \
 	CALL(memfd_create, MINUS_ONE, EMFILE, INJECT_NOTHING, INJECT_NOTHING)                 \
+	CALL(shm_open, MINUS_ONE, EMFILE, INJECT_NOTHING, INJECT_NOTHING)                     \
+	CALL(posix_fallocate, POSITIVE, ENOSPC, INJECT_NOTHING, INJECT_NOTHING)               \
 	CALL(fchmod, MINUS_ONE, EPERM, INJECT_NOTHING, INJECT_NOTHING)                        \
 	CALL(ftruncate, MINUS_ONE, EINVAL, INJECT_NOTHING, INJECT_NOTHING)                    \
 	CALL(fstat, MINUS_ONE, ENOMEM, INJECT_NOTHING, INJECT_NOTHING)                        \

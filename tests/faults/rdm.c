@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Each allocation and each call of libibverbs and librdmacm fails in turn under reliable datagrams. */
+/*
+ * Each allocation, each call of libibverbs and librdmacm and those for shared memory fail in turn under reliable
+ * datagrams.
+ */
 #include <stdlib.h>
 #include "run.h"
 #include "script.h"
@@ -30,6 +33,9 @@ int main(int argc, char **argv)
 		"rdma_establish",
 		"rdma_disconnect",
 		"rdma_init_qp_attr",
+		"shm_open",
+		"ftruncate",
+		"posix_fallocate",
 		NULL,
 	};
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
@@ -26,6 +27,7 @@ struct rdm_script {
 	struct fid_av *av[2];
 	struct fid_ep *ep[2];
 	fi_addr_t to[2]; /* the other */
+	char av_name[32];
 	char out[LEN], in[LEN], target[LEN];
 };
 
@@ -62,6 +64,7 @@ static int open_fabric(struct rdm_script *s)
 	s->hints = fi_allocinfo();
 	if (step(s, "fi_allocinfo", s->hints ? 0 : -FI_ENOMEM))
 		return -1;
+	snprintf(s->av_name, sizeof(s->av_name), "faults %d", (int)getpid());
 	s->hints->ep_attr->type = FI_EP_RDM;
 	s->hints->addr_format = FI_SOCKADDR_IN;
 	s->hints->fabric_attr->prov_name = strdup("verbs");
@@ -82,7 +85,8 @@ static int open_domain(struct rdm_script *s)
 static int open_ep(struct rdm_script *s, int i)
 {
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD };
-	struct fi_av_attr av = { .type = FI_AV_TABLE };
+	/* One is shared with nobody. */
+	struct fi_av_attr av = { .type = FI_AV_TABLE, .name = i ? s->av_name : NULL };
 
 	return step(s, "fi_cq_open", fi_cq_open(s->domain, &cq, &s->cq[i], NULL)) ||
 	       step(s, "fi_av_open", fi_av_open(s->domain, &av, &s->av[i], NULL)) ||
@@ -96,12 +100,12 @@ static int introduce(struct rdm_script *s, int i)
 {
 	char name[64];
 	size_t len = sizeof(name);
-	int ret;
+	int ret, err = FI_ENOMEM;
 
 	if (step(s, "fi_getname", fi_getname(&s->ep[!i]->fid, name, &len)))
 		return -1;
-	ret = fi_av_insert(s->av[i], name, 1, &s->to[i], 0, NULL);
-	return step(s, "fi_av_insert", ret == 1 ? 0 : ret < 0 ? ret : -FI_ENOMEM);
+	ret = fi_av_insert(s->av[i], name, 1, &s->to[i], FI_SYNC_ERR, &err);
+	return step(s, "fi_av_insert", ret == 1 ? 0 : ret < 0 ? ret : -err);
 }
 
 /* 1: there is an entry, 0: none. */

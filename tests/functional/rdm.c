@@ -7,7 +7,7 @@
 static void open_side(struct rdm_pair *pair, int i, const struct rdm_change *change)
 {
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = change->wait };
-	struct fi_av_attr av = { .type = FI_AV_TABLE };
+	struct fi_av_attr av = { .type = FI_AV_TABLE, .rx_ctx_bits = change->av_bits };
 	struct rdm_side *side = &pair->side[i];
 
 	OK(fi_endpoint(pair->domain, pair->info, &side->ep, NULL));

@@ -35,6 +35,7 @@ struct rdm_change {
 	void (*bind)(struct rdm_pair *pair,
 		     int side); /* more to the endpoint, before it is enabled */
 	enum fi_wait_obj wait;	/* of the completion queues */
+	int av_bits;		/* rx_ctx_bits of the address vectors */
 };
 
 /* mr_mode as in the hints. */

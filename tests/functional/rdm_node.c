@@ -28,10 +28,9 @@ static struct fi_info *get_info(const char *service)
 	return info;
 }
 
-void node_open(struct node *node, const char *service)
+static void open_all(struct node *node, const char *service, struct fi_av_attr *av)
 {
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE };
-	struct fi_av_attr av = { .type = FI_AV_TABLE };
 	size_t len = sizeof(node->name);
 
 	memset(node, 0, sizeof(*node));
@@ -40,11 +39,23 @@ void node_open(struct node *node, const char *service)
 	OK(fi_domain(node->fabric, node->info, &node->domain, NULL));
 	OK(fi_endpoint(node->domain, node->info, &node->ep, NULL));
 	OK(fi_cq_open(node->domain, &cq, &node->cq, NULL));
-	OK(fi_av_open(node->domain, &av, &node->av, NULL));
+	OK(fi_av_open(node->domain, av, &node->av, NULL));
 	OK(fi_ep_bind(node->ep, &node->cq->fid, FI_TRANSMIT | FI_RECV));
 	OK(fi_ep_bind(node->ep, &node->av->fid, 0));
 	OK(fi_enable(node->ep));
 	OK(fi_getname(&node->ep->fid, &node->name, &len));
+}
+
+void node_open(struct node *node, const char *service)
+{
+	struct fi_av_attr av = { .type = FI_AV_TABLE };
+
+	open_all(node, service, &av);
+}
+
+void node_open_av(struct node *node, struct fi_av_attr *av)
+{
+	open_all(node, NULL, av);
 }
 
 void node_close(struct node *node)

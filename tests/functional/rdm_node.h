@@ -24,6 +24,8 @@ struct node {
 
 /* At a port, or at any with NULL. */
 void node_open(struct node *node, const char *service);
+/* At any port, with an address vector of these attributes. */
+void node_open_av(struct node *node, struct fi_av_attr *av);
 void node_close(struct node *node);
 fi_addr_t node_know(struct node *node, const struct sockaddr_in *name);
 /* A completion that succeeds. */

@@ -14,6 +14,9 @@
 #include "peer.h"
 #include "prov/verbs/prov.h"
 
+/* Context 0 of an address is the address; others are above what any table has. */
+enum { RX_CTX_BITS = 32 };
+
 /* In the tree: the first of those inserted with the address. */
 struct known {
 	struct vrb_rdm_addr addr; /* first */
@@ -83,11 +86,37 @@ static void drop(struct ofi_av *base, size_t index, void *entry)
 	}
 }
 
+static int pack(struct ofi_av *base, void *entry, const void *from)
+{
+	struct vrb_rdm_addr addr;
+
+	if (!addr_in((struct vrb_rdm_av *)base, from, &addr))
+		return -FI_EINVAL;
+	memcpy(entry, &addr, sizeof(addr));
+	return 0;
+}
+
+static bool valid(const void *entry)
+{
+	struct vrb_rdm_addr addr;
+
+	return vrb_rdm_addr_set(&addr, entry);
+}
+
+static const struct ofi_av_shared_class shared_class = {
+	.entry_size = sizeof(struct vrb_rdm_addr),
+	.valid = valid,
+	.compare = vrb_rdm_addr_compare,
+};
+
 static const struct ofi_av_class in_class = {
 	.addr_size = sizeof(struct sockaddr_in),
 	.entry_size = sizeof(struct vrb_rdm_addr),
 	.put = put,
 	.drop = drop,
+	.rx_ctx_bits = RX_CTX_BITS,
+	.shared = &shared_class,
+	.pack = pack,
 };
 
 static const struct ofi_av_class in6_class = {
@@ -95,6 +124,9 @@ static const struct ofi_av_class in6_class = {
 	.entry_size = sizeof(struct vrb_rdm_addr),
 	.put = put,
 	.drop = drop,
+	.rx_ctx_bits = RX_CTX_BITS,
+	.shared = &shared_class,
+	.pack = pack,
 };
 
 static const struct ofi_av_class str_class = {
@@ -102,6 +134,9 @@ static const struct ofi_av_class str_class = {
 	.entry_size = sizeof(struct vrb_rdm_addr),
 	.put = put,
 	.drop = drop,
+	.rx_ctx_bits = RX_CTX_BITS,
+	.shared = &shared_class,
+	.pack = pack,
 };
 
 static const struct ofi_av_class *class_of(uint32_t addr_format)
@@ -113,9 +148,11 @@ static const struct ofi_av_class *class_of(uint32_t addr_format)
 
 bool vrb_rdm_av_get(struct vrb_rdm_av *av, fi_addr_t fi_addr, struct vrb_rdm_addr *addr)
 {
-	const void *entry =
-		ofi_table_has(&av->base.table, fi_addr) ? ofi_av_at(&av->base, fi_addr) : NULL;
+	const void *entry;
 
+	if (av->base.shared)
+		return ofi_av_shared_get(av->base.shared, fi_addr, addr);
+	entry = ofi_table_has(&av->base.table, fi_addr) ? ofi_av_at(&av->base, fi_addr) : NULL;
 	if (entry)
 		memcpy(addr, entry, sizeof(*addr));
 	return entry;
@@ -125,7 +162,12 @@ fi_addr_t vrb_rdm_av_find(struct vrb_rdm_av *av, const struct vrb_rdm_addr *addr
 {
 	struct known **found;
 	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL;
+	size_t index;
 
+	if (av->base.shared) {
+		index = ofi_av_shared_find(av->base.shared, addr);
+		return index == OFI_AV_SHARED_NONE ? FI_ADDR_NOTAVAIL : index;
+	}
 	ofi_lock(&av->tree_lock);
 	found = tfind(addr, &av->tree, vrb_rdm_addr_compare);
 	if (found)
@@ -276,6 +318,13 @@ int vrb_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, stru
 			  class_of(av->addr_format), attr, context);
 	if (ret) {
 		free(av);
+		return ret;
+	}
+	if (attr->name)
+		ret = ofi_av_share(&av->base, domain->info->domain_attr->name, av->addr_format,
+				   attr);
+	if (ret) {
+		av_close(&av->base.fid.fid);
 		return ret;
 	}
 	av->base.fid.fid.ops = &av_fid_ops;

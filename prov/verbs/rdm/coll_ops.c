@@ -286,16 +286,14 @@ static bool av_has(void *arg, fi_addr_t addr)
 	bool has;
 
 	ofi_lock(&av->lock);
-	has = ofi_table_has(&av->table, addr);
+	has = ofi_av_has(av, addr);
 	ofi_unlock(&av->lock);
 	return has;
 }
 
 static fi_addr_t av_limit(void *arg)
 {
-	struct ofi_av *av = arg;
-
-	return __atomic_load_n(&av->table.limit, __ATOMIC_ACQUIRE);
+	return ofi_av_limit(arg);
 }
 
 int vrb_rdm_av_set(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_set **set,

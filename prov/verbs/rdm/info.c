@@ -8,7 +8,7 @@
 #include "prov/verbs/prov.h"
 #include "proto.h"
 
-#define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER)
+#define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER | FI_NAMED_RX_CTX)
 #define RX_CAPS                                                                          \
 	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | \
 	 FI_SOURCE | FI_RMA_EVENT | FI_TRIGGER)
@@ -53,7 +53,8 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 
 	if (!info)
 		return NULL;
-	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM;
+	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV;
+	info->domain_attr->caps |= FI_SHARED_AV;
 	info->mode = 0;
 	*info->tx_attr = vrb_rdm_tx_limits();
 	set_rx(info->rx_attr);
