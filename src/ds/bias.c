@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The side of struct ofi_bias that pays: a barrier in each thread of the process, and waiting. */
+#include <ofi/bias.h>
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BIAS_YIELDS = 100, BIAS_NAP_NS = 50000, BIAS_SETTLE_NS = 10000000 };
+
+static bool membarrier(int command)
+{
+	return !syscall(SYS_membarrier, command, 0, 0);
+}
+
+bool ofi_bias_init(void)
+{
+	int saved = errno;
+	bool ok = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+
+	errno = saved;
+	return ok;
+}
+
+static void nap(long ns)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+/*
+ * After the barrier either the owner's store is seen here, or its load behind that sees ours. If a filter forbids
+ * the call by now, what processors have not made visible yet is so long before the end of a nap.
+ */
+static void settle(void)
+{
+	if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+		nap(BIAS_SETTLE_NS);
+}
+
+void ofi_bias_shut(struct ofi_bias *bias)
+{
+	int saved = errno, i;
+
+	__atomic_store_n(&bias->shut, 1, __ATOMIC_RELAXED);
+	settle();
+	for (i = 0; __atomic_load_n(&bias->inside, __ATOMIC_ACQUIRE); i++) {
+		if (i < BIAS_YIELDS)
+			sched_yield();
+		else
+			nap(BIAS_NAP_NS);
+	}
+	errno = saved;
+}
