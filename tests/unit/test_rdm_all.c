@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <ofi/bias.h>
 #include <ofi/cntr.h>
 #include "capture.h"
 #include "prov/verbs/prov.h"
@@ -28,7 +29,7 @@ static struct vrb_rdm eps[EPS];
 static struct ibv_comp_channel channels[EPS];
 static struct vrb_rdm_all *all;
 static unsigned int progressed[EPS], armed[EPS], lost[EPS], unwatched;
-static int arm_err, fail_epoll, fail_eventfd, fail_thread, fail_ctl;
+static int arm_err, fail_epoll, fail_eventfd, fail_thread, fail_ctl, fail_bias;
 static const struct ofi_cntr_source_ops *source;
 static void *source_of;
 static int source_fd;
@@ -68,12 +69,12 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	return fail_thread ? fail_thread : __real_pthread_create(thread, attributes, run, arg);
 }
 
-void vrb_rdm_progress(struct vrb_rdm *ep)
+void vrb_rdm_progress_from_domain(struct vrb_rdm *ep)
 {
 	progressed[ep - eps]++;
 }
 
-int vrb_rdm_arm(struct vrb_rdm *ep)
+int vrb_rdm_arm_from_domain(struct vrb_rdm *ep)
 {
 	__atomic_add_fetch(&armed[ep - eps], 1, __ATOMIC_SEQ_CST);
 	return arm_err;
@@ -102,6 +103,11 @@ void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object)
 	unwatched++;
 }
 
+bool ofi_bias_init(void)
+{
+	return !fail_bias;
+}
+
 void ofi_triggers_run_due(struct ofi_triggers *triggers)
 {
 	(void)triggers;
@@ -115,7 +121,8 @@ static int begin(void **state)
 	domain.info = &info;
 	attr.data_progress = FI_PROGRESS_MANUAL;
 	vrb_params.rdm_auto_progress = 0;
-	arm_err = fail_epoll = fail_eventfd = fail_thread = fail_ctl = 0;
+	arm_err = fail_epoll = fail_eventfd = fail_thread = fail_ctl = fail_bias = 0;
+	attr.threading = FI_THREAD_SAFE;
 	memset(progressed, 0, sizeof(progressed));
 	memset(armed, 0, sizeof(armed));
 	memset(lost, 0, sizeof(lost));
@@ -228,6 +235,46 @@ static void the_parameter_has_it_too(void **state)
 	take_all_out(1);
 }
 
+static void check_biased(enum fi_threading threading, enum fi_progress progress, bool biased)
+{
+	attr.threading = threading;
+	attr.data_progress = progress;
+	assert_int_equal(vrb_rdm_all_open(&domain, &all), 0);
+	assert_int_equal(vrb_rdm_all_biased(all), biased);
+	eps[0].info = &info;
+	info.caps = FI_TAGGED;
+	vrb_rdm_all_bias(all, &eps[0]);
+	assert_int_equal(eps[0].biased, biased);
+	assert_int_equal(eps[0].with_domain, threading == FI_THREAD_DOMAIN);
+	info.caps = FI_TAGGED | FI_TRIGGER;
+	vrb_rdm_all_bias(all, &eps[0]);
+	assert_int_equal(eps[0].biased, biased && threading == FI_THREAD_DOMAIN);
+	info.caps = FI_TAGGED | FI_COLLECTIVE;
+	vrb_rdm_all_bias(all, &eps[0]);
+	assert_int_equal(eps[0].biased, biased && threading == FI_THREAD_DOMAIN);
+	vrb_rdm_all_close(all);
+	all = NULL;
+}
+
+/* Who serializes, and makes the progress, needs no locks; if the kernel can do without them. */
+static void locks_are_as_asked_for(void **state)
+{
+	(void)state;
+	check_biased(FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, true);
+	check_biased(FI_THREAD_COMPLETION, FI_PROGRESS_MANUAL, true);
+	check_biased(FI_THREAD_ENDPOINT, FI_PROGRESS_MANUAL, false);
+	check_biased(FI_THREAD_FID, FI_PROGRESS_MANUAL, false);
+	check_biased(FI_THREAD_SAFE, FI_PROGRESS_MANUAL, false);
+	check_biased(FI_THREAD_UNSPEC, FI_PROGRESS_MANUAL, false);
+	check_biased(FI_THREAD_DOMAIN, FI_PROGRESS_AUTO, false);
+	vrb_params.rdm_auto_progress = 1;
+	check_biased(FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, false);
+	vrb_params.rdm_auto_progress = 0;
+	fail_bias = 1;
+	check_biased(FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, false);
+	check_biased(FI_THREAD_COMPLETION, FI_PROGRESS_MANUAL, false);
+}
+
 static void check_open(int err)
 {
 	struct vrb_rdm_all *none = NULL;
@@ -268,6 +315,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_lost_are_told, begin, end),
 		cmocka_unit_test_setup_teardown(the_thread_wakes, begin, end),
 		cmocka_unit_test_setup_teardown(the_parameter_has_it_too, begin, end),
+		cmocka_unit_test_setup_teardown(locks_are_as_asked_for, begin, end),
 		cmocka_unit_test_setup_teardown(what_fails_is_told, begin, end),
 	};
 

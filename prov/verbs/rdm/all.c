@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <ofi/bias.h>
 #include <ofi/cntr.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -25,6 +26,7 @@ struct vrb_rdm_all {
 	int wakefd;
 	bool stop; /* atomic */
 	bool running;
+	bool biased, with_domain; /* as of endpoints */
 	pthread_t thread;
 	struct ofi_triggers *triggers; /* of the domain */
 };
@@ -38,7 +40,7 @@ static void progress(void *object)
 	if (!ofi_trylock(&all->lock))
 		return;
 	LIST_FOREACH (ep, &all->eps, all_link)
-		vrb_rdm_progress(ep);
+		vrb_rdm_progress_from_domain(ep);
 	ofi_unlock(&all->lock);
 }
 
@@ -50,7 +52,7 @@ static int arm(void *object)
 
 	ofi_lock(&all->lock);
 	LIST_FOREACH (ep, &all->eps, all_link)
-		if (vrb_rdm_arm(ep))
+		if (vrb_rdm_arm_from_domain(ep))
 			ret = -FI_EAGAIN;
 	ofi_unlock(&all->lock);
 	return ret;
@@ -149,8 +151,15 @@ static int setup(struct vrb_rdm_all *all, bool automatic)
 	return err ? err : start(all);
 }
 
+static bool is_serialized(enum fi_threading threading)
+{
+	return threading == FI_THREAD_DOMAIN || threading == FI_THREAD_COMPLETION;
+}
+
 int vrb_rdm_all_open(struct vrb_domain *domain, struct vrb_rdm_all **out)
 {
+	const struct fi_domain_attr *attr = domain->info->domain_attr;
+	bool automatic = vrb_params.rdm_auto_progress || attr->data_progress == FI_PROGRESS_AUTO;
 	struct vrb_rdm_all *all = calloc(1, sizeof(*all));
 	int err;
 
@@ -160,8 +169,9 @@ int vrb_rdm_all_open(struct vrb_domain *domain, struct vrb_rdm_all **out)
 	LIST_INIT(&all->eps);
 	all->triggers = &domain->triggers;
 	all->epfd = all->wakefd = -1;
-	err = setup(all, vrb_params.rdm_auto_progress ||
-				 domain->info->domain_attr->data_progress == FI_PROGRESS_AUTO);
+	all->biased = !automatic && is_serialized(attr->threading) && ofi_bias_init();
+	all->with_domain = attr->threading == FI_THREAD_DOMAIN;
+	err = setup(all, automatic);
 	if (err) {
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "fi_domain: what makes progress: %s\n",
 			strerror(err));
@@ -170,6 +180,19 @@ int vrb_rdm_all_open(struct vrb_domain *domain, struct vrb_rdm_all **out)
 	}
 	*out = all;
 	return 0;
+}
+
+bool vrb_rdm_all_biased(const struct vrb_rdm_all *all)
+{
+	return all->biased;
+}
+
+/* Work that waits for a counter, and collectives, may go on in any thread that is in the domain. */
+void vrb_rdm_all_bias(const struct vrb_rdm_all *all, struct vrb_rdm *ep)
+{
+	ep->with_domain = all->with_domain;
+	ep->biased = all->biased &&
+		     (all->with_domain || !(ep->info->caps & (FI_TRIGGER | FI_COLLECTIVE)));
 }
 
 /* The thread, asleep, does not know the new one. */
@@ -184,7 +207,7 @@ int vrb_rdm_all_add(struct vrb_rdm_all *all, struct vrb_rdm *ep)
 	ep->in_all = true;
 	ofi_unlock(&all->lock);
 	if (all->running)
-		vrb_rdm_arm(ep);
+		vrb_rdm_arm_from_domain(ep);
 	return 0;
 }
 

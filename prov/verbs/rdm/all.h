@@ -17,6 +17,10 @@ struct vrb_rdm_all;
 int vrb_rdm_all_open(struct vrb_domain *domain, struct vrb_rdm_all **all);
 /* Has no endpoints any more. NULL-safe. */
 void vrb_rdm_all_close(struct vrb_rdm_all *all);
+/* The application serializes its calls and makes the progress: the frequent ones need no lock (lock.h). */
+bool vrb_rdm_all_biased(const struct vrb_rdm_all *all);
+/* Sets whether that is so of a new endpoint. */
+void vrb_rdm_all_bias(const struct vrb_rdm_all *all, struct vrb_rdm *ep);
 /* An endpoint that has its channel. 0 or -FI_E*. */
 int vrb_rdm_all_add(struct vrb_rdm_all *all, struct vrb_rdm *ep);
 /* Not asked for progress any more; one that is not there may be taken out too. */

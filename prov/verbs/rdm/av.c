@@ -11,6 +11,7 @@
 #include <rdma/providers/fi_log.h>
 #include "av.h"
 #include "coll.h"
+#include "lock.h"
 #include "peer.h"
 #include "prov/verbs/prov.h"
 
@@ -80,9 +81,9 @@ static void drop(struct ofi_av *base, size_t index, void *entry)
 	ofi_unlock(&av->tree_lock);
 	free(known);
 	LIST_FOREACH (ep, &av->eps, av_link) {
-		ofi_lock(&ep->lock);
+		vrb_rdm_lock_from_domain(ep);
 		vrb_rdm_peer_forget(ep, index);
-		ofi_unlock(&ep->lock);
+		vrb_rdm_unlock_from_domain(ep);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "carry.h"
 #include "coll.h"
 #include "conn.h"
+#include "lock.h"
 #include "progress.h"
 #include "prov/verbs/prov.h"
 
@@ -297,9 +298,9 @@ void vrb_rdm_coll_lost(struct vrb_rdm_peer *peer, int err)
 
 void vrb_rdm_coll_attend(struct vrb_rdm_coll *coll)
 {
-	ofi_lock(&coll->ep->lock);
+	vrb_rdm_lock(coll->ep);
 	set_tick(coll, TICK_MS);
-	ofi_unlock(&coll->ep->lock);
+	vrb_rdm_unlock(coll->ep);
 }
 
 /* A device that has to send finds out whether the peer is there. */
@@ -338,10 +339,10 @@ static void tick_ready(struct vrb_source *source)
 	uint64_t ticks;
 
 	(void)!read(source->fd, &ticks, sizeof(ticks));
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	if (!ep->closing)
 		tick(coll);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 }
 
 static void own_progress(void *ep)

@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
+#include "lock.h"
 #include "op.h"
 #include "progress.h"
 #include "prov/verbs/prov.h"
@@ -435,8 +436,8 @@ void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 {
 	struct vrb_rdm *ep = link->ep;
 
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	if (!ep->closing && link->state < VRB_RDM_LINK_ENDED)
 		qp_event(link, event);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 }

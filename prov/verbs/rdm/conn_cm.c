@@ -6,6 +6,7 @@
 #include <rdma/providers/fi_log.h>
 #include "conn_data.h"
 #include "conn_int.h"
+#include "lock.h"
 #include "progress.h"
 #include "prov/verbs/cm_wire.h"
 #include "prov/verbs/err.h"
@@ -220,10 +221,10 @@ void vrb_rdm_conn_event(struct vrb_rdm_link *link, const struct rdma_cm_event *e
 {
 	struct vrb_rdm *ep = link->ep;
 
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	if (!ep->closing && link->state < VRB_RDM_LINK_ENDED)
 		link_event(link, event);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 }
 
 /* Passive side. */
@@ -334,10 +335,10 @@ struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
 	enum vrb_cmwire_reason reason;
 	uint8_t len;
 
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	reason = requested(ep, event);
 	len = vrb_rdm_conn_data(ep, VRB_CMWIRE_REJECT, reason, 0, wire);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 	if (reason == VRB_CMWIRE_NONE)
 		return NULL;
 	if (reason == VRB_CMWIRE_VERSION || reason == VRB_CMWIRE_MALFORMED ||

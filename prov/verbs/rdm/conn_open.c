@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
+#include "lock.h"
 #include "progress.h"
 #include "prov/verbs/err.h"
 #include "prov/verbs/name.h"
@@ -29,12 +30,12 @@ static void free_link(struct vrb_rdm_link *link)
 	if (link->id)
 		rdma_destroy_id(link->id);
 	vrb_rdm_link_destroy_qp(link);
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	vrb_rdm_poll_all(ep);
 	vrb_rdm_flush(link, link->err);
 	vrb_rdm_conn_drained(link);
 	vrb_rdm_link_free(link);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 }
 
 /* From the event thread. */
@@ -46,7 +47,7 @@ static void timer_ready(struct vrb_source *source)
 	uint64_t ticks;
 
 	(void)!read(source->fd, &ticks, sizeof(ticks));
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	/* Who sends is connected, even if the connection manager has not said so before time is over. */
 	if (ep->enabled && !ep->closing) {
 		vrb_rdm_poll_all(ep);
@@ -54,7 +55,7 @@ static void timer_ready(struct vrb_source *source)
 	}
 	graves = ep->graves;
 	SLIST_INIT(&ep->graves);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 
 	while ((link = SLIST_FIRST(&graves))) {
 		SLIST_REMOVE_HEAD(&graves, grave);
@@ -155,9 +156,9 @@ void vrb_rdm_conn_close(struct vrb_rdm *ep)
 	struct vrb_rdm_link *link;
 	uint32_t i;
 
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	ep->closing = true;
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 	if (ep->timer.fd >= 0) {
 		vrb_loop_remove(&ep->domain->fabric->loop, &ep->timer);
 		close(ep->timer.fd);
@@ -192,8 +193,8 @@ static void lost(struct vrb_rdm *ep, int err)
 
 void vrb_rdm_conn_lost(struct vrb_rdm *ep, int err)
 {
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	if (!ep->closing && !ep->dead)
 		lost(ep, err);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 }

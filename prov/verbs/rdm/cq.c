@@ -12,6 +12,7 @@
 #include <ofi/ops.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "all.h"
 #include "cq.h"
 #include "progress.h"
 #include "sink.h"
@@ -86,72 +87,13 @@ static void progress_all(struct vrb_rdm_cq *cq)
 }
 
 /* With cq->eps_lock held, which is released. */
-static __attribute__((noinline)) ssize_t read_many(struct vrb_rdm_cq *cq, void *buf, size_t count,
-						   fi_addr_t *src)
+__attribute__((noinline)) ssize_t vrb_rdm_cq_read_many(struct vrb_rdm_cq *cq, void *buf,
+						       size_t count, fi_addr_t *src)
 {
 	progress_all(cq);
 	ofi_unlock(&cq->eps_lock);
 	ofi_triggers_run(&cq->domain->triggers);
 	return vrb_rdm_cq_read_ring(cq, buf, count, src);
-}
-
-static __attribute__((noinline)) ssize_t wake_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
-{
-	ofi_unlock_slow(&ep->lock);
-	ofi_unlock(&cq->eps_lock);
-	return -FI_EAGAIN;
-}
-
-static __attribute__((noinline)) ssize_t wake_one(struct vrb_rdm_cq *cq)
-{
-	ofi_unlock_slow(&cq->eps_lock);
-	return -FI_EAGAIN;
-}
-
-/*
- * What the ring has, else what progress gives. If one endpoint alone completes into the CQ, its
- * completions go straight to buf. Another thread that makes progress does it for us. What is rare is called
- * last, so that little is to be kept in registers.
- */
-static inline __attribute__((always_inline)) ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf,
-								  size_t count, fi_addr_t *src)
-{
-	struct vrb_rdm *ep;
-	int n;
-
-	if (__builtin_expect(!is_empty(cq) || !ofi_trylock(&cq->eps_lock), 0))
-		return vrb_rdm_cq_read_ring(cq, buf, count, src);
-	ep = cq->only;
-	if (__builtin_expect(!ep || !ofi_trylock(&ep->lock), 0))
-		return read_many(cq, buf, count, src);
-	ep->sink.cq = cq;
-	ep->sink.at = buf;
-	ep->sink.left = count;
-	if (src)
-		ep->sink.src = src;
-	n = ibv_poll_cq(ep->cq, VRB_RDM_BATCH, ep->wc);
-	/* The endpoint alone is kept over the poll, and where its lock is computed again. */
-	cq = ep->sink.cq;
-	if (__builtin_expect(n > 0, 0))
-		return src ? vrb_rdm_read_several(cq, ep, n) : vrb_rdm_read_polled(cq, ep, n);
-	if (src)
-		ep->sink.src = NULL;
-	__asm__("" : "+r"(ep));
-	if (__builtin_expect(!ofi_release(&ep->lock), 0))
-		return wake_both(cq, ep);
-	if (__builtin_expect(!ofi_release(&cq->eps_lock), 0))
-		return wake_one(cq);
-	return -FI_EAGAIN;
-}
-
-static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
-{
-	return read_entries(rdm_cq(fid), buf, count, NULL);
-}
-
-static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
-{
-	return read_entries(rdm_cq(fid), buf, count, src);
 }
 
 static void copy_error(const struct vrb_rdm_cq *cq, const struct ofi_cq_item *item,
@@ -263,6 +205,11 @@ static int nap(struct vrb_rdm_cq *cq, uint64_t start, int timeout)
 	return ret ? 0 : -FI_EAGAIN;
 }
 
+static ssize_t read_more(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	return src ? fi_cq_readfrom(&cq->fid, buf, count, src) : fi_cq_read(&cq->fid, buf, count);
+}
+
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
 			    const void *cond, int timeout)
 {
@@ -274,8 +221,8 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 	if (!has_wait(cq))
 		return -FI_ENOSYS;
 	for (;;) {
-		ret = read_entries(cq, (char *)buf + done * ofi_cq_entry_size(cq->format),
-				   count - done, src ? src + done : NULL);
+		ret = read_more(cq, (char *)buf + done * ofi_cq_entry_size(cq->format),
+				count - done, src ? src + done : NULL);
 		if (ret > 0)
 			done += ret;
 		if (done >= want || (ret < 0 && ret != -FI_EAGAIN))
@@ -327,8 +274,12 @@ static void set_only(struct vrb_rdm_cq *cq)
 		cq->only = tx;
 	else if (rx && !tx && !LIST_NEXT(rx, rx_link))
 		cq->only = rx;
-	/* Collectives and triggered operations go on at each progress. */
-	if (cq->only && is_busy(cq->only))
+	/*
+	 * Collectives and triggered operations go on at each progress; and a reader that takes no locks may not enter
+	 * an endpoint that needs them.
+	 */
+	if (cq->only &&
+	    (is_busy(cq->only) || cq->only->biased != vrb_rdm_all_biased(cq->domain->all)))
 		cq->only = NULL;
 }
 
@@ -411,14 +362,16 @@ static struct fi_ops cq_fid_ops = {
 
 static struct fi_ops_cq cq_ops = {
 	.size = sizeof(struct fi_ops_cq),
-	.read = cq_read,
-	.readfrom = cq_readfrom,
+	.read = vrb_rdm_cq_read,
+	.readfrom = vrb_rdm_cq_readfrom,
 	.readerr = cq_readerr,
 	.sread = cq_sread,
 	.sreadfrom = cq_sreadfrom,
 	.signal = cq_signal,
 	.strerror = cq_strerror,
 };
+
+static struct fi_ops_cq cq_bare_ops;
 
 bool vrb_rdm_is_cq(const struct fid *fid)
 {
@@ -429,6 +382,9 @@ void vrb_rdm_cq_ops_init(void)
 {
 	ofi_ops_fill(&cq_fid_ops);
 	ofi_ops_fill(&cq_ops);
+	cq_bare_ops = cq_ops;
+	cq_bare_ops.read = vrb_rdm_cq_read_bare;
+	cq_bare_ops.readfrom = vrb_rdm_cq_readfrom_bare;
 }
 
 static int check_attr(const struct fi_cq_attr *attr)
@@ -492,7 +448,7 @@ int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, stru
 	}
 	cq->fid = (struct fid_cq){
 		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops },
-		.ops = &cq_ops,
+		.ops = vrb_rdm_all_biased(domain->all) ? &cq_bare_ops : &cq_ops,
 	};
 	ofi_ref_get(&domain->ref);
 	*cq_fid = &cq->fid;

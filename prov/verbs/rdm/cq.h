@@ -49,6 +49,13 @@ void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);
 void vrb_rdm_cq_renew(struct vrb_rdm_cq *cq);
 /* Somebody sleeps: wakes them. */
 void vrb_rdm_cq_wake(struct vrb_rdm_cq *cq);
+/* fi_cq_read and fi_cq_readfrom (read.c), and the same without locks. */
+ssize_t vrb_rdm_cq_read(struct fid_cq *cq, void *buf, size_t count);
+ssize_t vrb_rdm_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src);
+ssize_t vrb_rdm_cq_read_bare(struct fid_cq *cq, void *buf, size_t count);
+ssize_t vrb_rdm_cq_readfrom_bare(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src);
+/* With cq->eps_lock held, which is released: progress of all endpoints, and what the ring has then. */
+ssize_t vrb_rdm_cq_read_many(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src);
 /* What the ring alone has. */
 ssize_t vrb_rdm_cq_read_ring(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src);
 /* Adds a completion. item->err is not 0: a failure. */

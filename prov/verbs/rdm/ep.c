@@ -418,9 +418,8 @@ void vrb_rdm_ops_init(void)
 	ofi_ops_fill(&ep_fid_ops);
 	ofi_ops_fill(&ep_ops);
 	ofi_ops_fill(&cm_ops);
-	ofi_ops_fill(&vrb_rdm_msg_ops);
-	ofi_ops_fill(&vrb_rdm_tagged_ops);
-	ofi_ops_fill(&vrb_rdm_rma_ops);
+	vrb_rdm_msg_ops_init();
+	vrb_rdm_rma_ops_init();
 	ofi_ops_fill(&vrb_rdm_atomic_ops);
 	ofi_ops_fill(&vrb_rdm_coll_ops);
 	vrb_rdm_alias_ops_init();
@@ -516,6 +515,7 @@ static int setup(struct vrb_rdm *ep, const struct fi_info *info)
 	ep->info = fi_dupinfo(info);
 	if (!ep->info)
 		return -FI_ENOMEM;
+	vrb_rdm_all_bias(ep->domain->all, ep);
 	ep->inject_size = info->tx_attr->inject_size;
 	ep->tx_op_flags = info->tx_attr->op_flags;
 	ep->rx_op_flags = info->rx_attr->op_flags;
@@ -549,9 +549,9 @@ static void set_tables(struct vrb_rdm *ep, void *context)
 		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = &ep_fid_ops },
 		.ops = &ep_ops,
 		.cm = &cm_ops,
-		.msg = caps & FI_MSG ? &vrb_rdm_msg_ops : &ofi_no_msg_ops,
-		.tagged = caps & FI_TAGGED ? &vrb_rdm_tagged_ops : &ofi_no_tagged_ops,
-		.rma = caps & FI_RMA ? &vrb_rdm_rma_ops : &ofi_no_rma_ops,
+		.msg = caps & FI_MSG ? vrb_rdm_msg_table(ep) : &ofi_no_msg_ops,
+		.tagged = caps & FI_TAGGED ? vrb_rdm_tagged_table(ep) : &ofi_no_tagged_ops,
+		.rma = caps & FI_RMA ? vrb_rdm_rma_table(ep) : &ofi_no_rma_ops,
 		.atomic = caps & FI_ATOMIC ? &vrb_rdm_atomic_ops : &ofi_no_atomic_ops,
 		.collective = ep->coll ? &vrb_rdm_coll_ops : &ofi_no_collective_ops,
 	};

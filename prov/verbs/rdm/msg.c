@@ -2,6 +2,7 @@
 /* Messages and tagged messages that are sent. */
 #include <stdlib.h>
 #include <string.h>
+#include <ofi/ops.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "carry.h"
@@ -10,6 +11,7 @@
 #include "link.h"
 #include "msg.h"
 #include "peer.h"
+#include "plain.h"
 #include "recv.h"
 #include "stats.h"
 #include "work.h"
@@ -165,37 +167,9 @@ static ssize_t send_any(struct vrb_rdm *ep, const struct send *send)
 	return ret;
 }
 
-/* A small message when nothing is in its way; otherwise false, and nothing was done. */
-static inline __attribute__((always_inline)) bool send_plain(struct vrb_rdm *ep, bool tagged,
-							     const void *buf, size_t len,
-							     fi_addr_t addr, uint64_t tag,
-							     void *context, uint64_t flags)
-{
-	struct vrb_rdm_plain *plain = &ep->plain[tagged];
-	struct vrb_rdm_peer *peer;
-	bool sent = false;
-
-	ofi_lock(&ep->lock);
-	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-	if (__builtin_expect(peer && vrb_proto_may_bypass(&peer->proto, len), 1)) {
-		if (tagged)
-			plain->head.tag = htole64(tag);
-		plain->sge[1].addr = (uintptr_t)buf;
-		plain->sge[1].length = (uint32_t)len;
-		plain->wr.send_flags = IBV_SEND_INLINE;
-		sent = !vrb_rdm_link_post(peer->link, &plain->wr, flags, context, NULL);
-		if (__builtin_expect(sent, 1)) {
-			vrb_flow_take(&peer->proto.flow);
-			vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);
-		}
-	}
-	ofi_unlock(&ep->lock);
-	return sent;
-}
-
-static __attribute__((noinline)) ssize_t send_one(struct vrb_rdm *ep, const void *buf, size_t len,
-						  fi_addr_t addr, uint64_t tag, void *context,
-						  bool tagged)
+__attribute__((noinline)) ssize_t vrb_rdm_send_one(struct vrb_rdm *ep, const void *buf, size_t len,
+						   fi_addr_t addr, uint64_t tag, void *context,
+						   bool tagged)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
@@ -203,24 +177,13 @@ static __attribute__((noinline)) ssize_t send_one(struct vrb_rdm *ep, const void
 					    vrb_rdm_tx_flags(ep, TX_FLAGS), tagged });
 }
 
-static __attribute__((noinline)) ssize_t inject_one(struct vrb_rdm *ep, const void *buf, size_t len,
-						    fi_addr_t addr, uint64_t tag, bool tagged)
+__attribute__((noinline)) ssize_t vrb_rdm_inject_one(struct vrb_rdm *ep, const void *buf,
+						     size_t len, fi_addr_t addr, uint64_t tag,
+						     bool tagged)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
 	return send_any(ep, &(struct send){ &iov, 1, addr, tag, 0, NULL, FI_INJECT, tagged });
-}
-
-static ssize_t rdm_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			 fi_addr_t addr, uint64_t tag, void *context)
-{
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	(void)desc;
-	if (len < ep->plain[true].end && buf &&
-	    send_plain(ep, true, buf, len, addr, tag, context, ep->plain[true].flags))
-		return 0;
-	return send_one(ep, buf, len, addr, tag, context, true);
 }
 
 static ssize_t rdm_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -246,17 +209,6 @@ static ssize_t rdm_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
 					    true });
 }
 
-static ssize_t rdm_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
-			   uint64_t tag)
-{
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	if (len <= ep->inline_max && buf &&
-	    send_plain(ep, true, buf, len, addr, tag, NULL, FI_TAGGED | FI_SEND | VRB_SILENT))
-		return 0;
-	return inject_one(ep, buf, len, addr, tag, true);
-}
-
 static ssize_t rdm_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			     uint64_t data, fi_addr_t addr, uint64_t tag, void *context)
 {
@@ -278,18 +230,6 @@ static ssize_t rdm_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, 
 						      FI_INJECT | FI_REMOTE_CQ_DATA, true });
 }
 
-static ssize_t rdm_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
-			void *context)
-{
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	(void)desc;
-	if (len < ep->plain[false].end && buf &&
-	    send_plain(ep, false, buf, len, addr, 0, context, ep->plain[false].flags))
-		return 0;
-	return send_one(ep, buf, len, addr, 0, context, false);
-}
-
 static ssize_t rdm_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			 fi_addr_t addr, void *context)
 {
@@ -308,16 +248,6 @@ static ssize_t rdm_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 		return -FI_EINVAL;
 	return send_any(ep, &(struct send){ msg->msg_iov, msg->iov_count, msg->addr, 0, msg->data,
 					    msg->context, vrb_rdm_msg_flags(ep, flags), false });
-}
-
-static ssize_t rdm_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
-{
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	if (len <= ep->inline_max && buf &&
-	    send_plain(ep, false, buf, len, addr, 0, NULL, FI_MSG | FI_SEND | VRB_SILENT))
-		return 0;
-	return inject_one(ep, buf, len, addr, 0, false);
 }
 
 static ssize_t rdm_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -369,28 +299,55 @@ void vrb_rdm_set_modes(struct vrb_rdm *ep)
 	vrb_rdm_set_recv_modes(ep);
 }
 
-struct fi_ops_msg vrb_rdm_msg_ops = {
+static struct fi_ops_msg msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
 	.recv = vrb_rdm_recv,
 	.recvv = vrb_rdm_recvv,
 	.recvmsg = vrb_rdm_recvmsg,
-	.send = rdm_send,
+	.send = vrb_rdm_send,
 	.sendv = rdm_sendv,
 	.sendmsg = rdm_sendmsg,
-	.inject = rdm_inject,
+	.inject = vrb_rdm_inject,
 	.senddata = rdm_senddata,
 	.injectdata = rdm_injectdata,
 };
 
-struct fi_ops_tagged vrb_rdm_tagged_ops = {
+static struct fi_ops_tagged tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),
 	.recv = vrb_rdm_trecv,
 	.recvv = vrb_rdm_trecvv,
 	.recvmsg = vrb_rdm_trecvmsg,
-	.send = rdm_tsend,
+	.send = vrb_rdm_tsend,
 	.sendv = rdm_tsendv,
 	.sendmsg = rdm_tsendmsg,
-	.inject = rdm_tinject,
+	.inject = vrb_rdm_tinject,
 	.senddata = rdm_tsenddata,
 	.injectdata = rdm_tinjectdata,
 };
+
+static struct fi_ops_msg msg_bare_ops;
+static struct fi_ops_tagged tagged_bare_ops;
+
+void vrb_rdm_msg_ops_init(void)
+{
+	ofi_ops_fill(&msg_ops);
+	ofi_ops_fill(&tagged_ops);
+	msg_bare_ops = msg_ops;
+	msg_bare_ops.recv = vrb_rdm_recv_bare;
+	msg_bare_ops.send = vrb_rdm_send_bare;
+	msg_bare_ops.inject = vrb_rdm_inject_bare;
+	tagged_bare_ops = tagged_ops;
+	tagged_bare_ops.recv = vrb_rdm_trecv_bare;
+	tagged_bare_ops.send = vrb_rdm_tsend_bare;
+	tagged_bare_ops.inject = vrb_rdm_tinject_bare;
+}
+
+struct fi_ops_msg *vrb_rdm_msg_table(const struct vrb_rdm *ep)
+{
+	return ep->biased ? &msg_bare_ops : &msg_ops;
+}
+
+struct fi_ops_tagged *vrb_rdm_tagged_table(const struct vrb_rdm *ep)
+{
+	return ep->biased ? &tagged_bare_ops : &tagged_ops;
+}

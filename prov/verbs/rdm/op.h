@@ -98,7 +98,9 @@ size_t vrb_rdm_local_iov(const struct vrb_rdm_op *op, struct iovec *iov);
 void vrb_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len);
 void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count);
 
-extern struct fi_ops_rma vrb_rdm_rma_ops;
+/* With locks or without, as is for the endpoint. */
+struct fi_ops_rma *vrb_rdm_rma_table(const struct vrb_rdm *ep);
+void vrb_rdm_rma_ops_init(void);
 extern struct fi_ops_atomic vrb_rdm_atomic_ops;
 
 /* Of atomic.c and keys.c. */

@@ -9,9 +9,11 @@
 #include "coll.h"
 #include "conn.h"
 #include "cq.h"
+#include "lock.h"
 #include "op.h"
 #include "peer.h"
 #include "progress.h"
+#include "retire.h"
 #include "sink.h"
 #include "stats.h"
 #include "work.h"
@@ -127,15 +129,6 @@ static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb
 	}
 }
 
-/* Messages and operations that wait for credits, or for what is complete now. */
-static inline void pump(struct vrb_rdm_peer *peer)
-{
-	if (__builtin_expect(!STAILQ_EMPTY(&peer->proto.flow.data), 0))
-		vrb_proto_progress(&peer->proto);
-	if (__builtin_expect(!STAILQ_EMPTY(&peer->ops) || !STAILQ_EMPTY(&peer->replies), 0))
-		vrb_rdm_ops_pump(peer);
-}
-
 /* What else went wrong because the link ended did so for that reason. */
 static int reason(struct vrb_rdm_link *link, const struct ibv_wc *wc)
 {
@@ -145,8 +138,7 @@ static int reason(struct vrb_rdm_link *link, const struct ibv_wc *wc)
 	return wc->status == IBV_WC_WR_FLUSH_ERR && link->err ? link->err : err;
 }
 
-/* A completed work request retires those before it, which did not ask. */
-static __attribute__((noinline)) void retired_any(struct vrb_rdm *ep, const struct ibv_wc *wc)
+__attribute__((noinline)) void vrb_rdm_retired_any(struct vrb_rdm *ep, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_slot *slot = (struct vrb_rdm_slot *)(uintptr_t)wc->wr_id, *at;
 	struct vrb_rdm_link *link = slot->link;
@@ -163,31 +155,7 @@ static __attribute__((noinline)) void retired_any(struct vrb_rdm *ep, const stru
 		at = &link->slots[link->tail++ & link->mask];
 		done(ep, link, at, at == slot ? err : 0, at == slot ? (int)wc->status : 0);
 	} while (at != slot);
-	pump(link->peer);
-}
-
-/* The one that is due, of a plain message, of a link that is well: in line. */
-static inline __attribute__((always_inline)) bool retired(struct vrb_rdm *ep,
-							  const struct ibv_wc *wc, bool single)
-{
-	struct vrb_rdm_slot *slot = (struct vrb_rdm_slot *)(uintptr_t)wc->wr_id;
-	struct vrb_rdm_link *link = slot->link;
-
-	if (__builtin_expect(wc->status != IBV_WC_SUCCESS || slot->flags >> VRB_RDM_KIND_SHIFT ||
-				     slot->seq != link->tail,
-			     0)) {
-		retired_any(ep, wc);
-		return false;
-	}
-	link->tail++;
-	vrb_flow_give(&link->peer->proto.flow, 1);
-	pump(link->peer);
-	if (__builtin_expect(!ep->counts && vrb_rdm_sink_take(ep, ep->tx_cq, slot->context,
-							      slot->flags, 0, 0, NULL, single),
-			     1))
-		return true;
-	vrb_rdm_complete_tx(ep, slot->context, slot->flags, 0, 0);
-	return false;
+	vrb_rdm_pump(link->peer);
 }
 
 /* A packet whose completion goes to the sink; else false, and nothing was done. */
@@ -220,147 +188,10 @@ void vrb_rdm_polled(struct vrb_rdm *ep, int n)
 
 	do {
 		if (!(wc->wr_id & VRB_RDM_RX_BIT))
-			retired(ep, wc, false);
+			vrb_rdm_retired(ep, wc, false);
 		else if (__builtin_expect(!sink_matched(ep, wc), 0))
 			vrb_rdm_arrived(ep, wc);
 	} while (++wc != end);
-}
-
-static __attribute__((noinline)) ssize_t read_rest(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
-						   size_t done)
-{
-	struct vrb_rdm_sink *sink = &ep->sink;
-	size_t count = sink->left;
-	fi_addr_t *src = sink->src;
-	void *buf = sink->at;
-
-	sink->src = NULL;
-	ofi_unlock(&ep->lock);
-	ofi_unlock(&cq->eps_lock);
-	return done ? (ssize_t)done : vrb_rdm_cq_read_ring(cq, buf, count, src);
-}
-
-/* The one that was polled had a completion. */
-static inline __attribute__((always_inline)) ssize_t read_it(struct vrb_rdm_cq *cq,
-							     struct vrb_rdm *ep)
-{
-	ofi_unlock(&ep->lock);
-	ofi_unlock(&cq->eps_lock);
-	return 1;
-}
-
-static __attribute__((noinline)) ssize_t read_retired(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
-{
-	return __builtin_expect(retired(ep, ep->wc, true), 1) ? read_it(cq, ep)
-							      : read_rest(cq, ep, 0);
-}
-
-__attribute__((noinline)) ssize_t vrb_rdm_read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
-						       int n)
-{
-	size_t count = ep->sink.left;
-
-	if (!ep->sink.at)
-		ep->sink.cq = VRB_RDM_NO_SINK;
-	vrb_rdm_polled(ep, n);
-	return read_rest(cq, ep, count - ep->sink.left);
-}
-
-static __attribute__((noinline)) ssize_t read_filled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
-						     ssize_t ret)
-{
-	vrb_rdm_rx_fill(&ep->rx);
-	ofi_unlock(&ep->lock);
-	ofi_unlock(&cq->eps_lock);
-	return ret;
-}
-
-static __attribute__((noinline)) ssize_t wake_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
-						   ssize_t ret)
-{
-	ofi_unlock_slow(&ep->lock);
-	ofi_unlock(&cq->eps_lock);
-	return ret;
-}
-
-static __attribute__((noinline)) ssize_t wake_one(struct vrb_rdm_cq *cq, ssize_t ret)
-{
-	ofi_unlock_slow(&cq->eps_lock);
-	return ret;
-}
-
-/* Lets go of the locks, whose addresses are computed again, not kept. */
-static inline __attribute__((always_inline)) ssize_t leave(struct vrb_rdm_cq *cq,
-							   struct vrb_rdm *ep, ssize_t ret)
-{
-	__asm__("" : "+r"(cq), "+r"(ep));
-	if (__builtin_expect(!ofi_release(&ep->lock), 0))
-		return wake_both(cq, ep, ret);
-	if (__builtin_expect(!ofi_release(&cq->eps_lock), 0))
-		return wake_one(cq, ret);
-	return ret;
-}
-
-/* The one that was polled was a packet, whose buffer is free or kept. */
-static inline __attribute__((always_inline)) ssize_t read_packet(struct vrb_rdm_cq *cq,
-								 struct vrb_rdm *ep, ssize_t ret)
-{
-	if (__builtin_expect(--ep->rx.above < 0, 0))
-		return read_filled(cq, ep, ret);
-	return leave(cq, ep, ret);
-}
-
-static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep, struct vrb_match_node **at)
-{
-	struct vrb_rdm_arrival a;
-
-	vrb_rdm_matched_at(ep, ep->wc, at, &a);
-	if (a.len)
-		memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
-	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
-	return read_packet(ep->sink.cq, ep, 1);
-}
-
-static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm *ep)
-{
-	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(ep->wc);
-	uint64_t tag = vrb_wire_plain_tag((const void *)(uintptr_t)rx->sge.addr);
-
-	vrb_rdm_keep_plain(ep->peers[ep->recent_src], rx, ep->wc->byte_len, true, tag);
-	return read_packet(ep->sink.cq, ep, -FI_EAGAIN);
-}
-
-/* A packet alone. What is called is called last, so that everything is in registers. */
-static inline __attribute__((always_inline)) ssize_t read_arrived(struct vrb_rdm_cq *cq,
-								  struct vrb_rdm *ep)
-{
-	struct vrb_rdm_arrival a;
-
-	if (__builtin_expect(cq != ep->rx_tagged, 0))
-		return vrb_rdm_read_several(cq, ep, 1);
-	switch (vrb_rdm_meet(ep, ep->wc, &a)) {
-	case VRB_RDM_MATCHED:
-		break;
-	case VRB_RDM_UNEXPECTED:
-		return read_unexpected(ep);
-	default:
-		return vrb_rdm_read_several(ep->sink.cq, ep, 1);
-	}
-	if (__builtin_expect(!vrb_rdm_copies_now(a.len), 0))
-		return read_long(ep, a.at);
-	vrb_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
-	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
-	return read_packet(ep->sink.cq, ep, 1);
-}
-
-/* It calls last what it calls, so that nothing is to be kept in registers. */
-ssize_t vrb_rdm_read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n)
-{
-	if (__builtin_expect(n != 1 || !ep->sink.at || !ep->sink.left, 0))
-		return vrb_rdm_read_several(cq, ep, n);
-	if (!(ep->wc->wr_id & VRB_RDM_RX_BIT))
-		return read_retired(cq, ep);
-	return read_arrived(cq, ep);
 }
 
 /* With the lock held. True when there was something. */
@@ -398,6 +229,13 @@ void vrb_rdm_progress(struct vrb_rdm *ep)
 	ofi_unlock(&ep->lock);
 }
 
+void vrb_rdm_progress_from_domain(struct vrb_rdm *ep)
+{
+	vrb_rdm_lock_from_domain(ep);
+	vrb_rdm_poll(ep);
+	vrb_rdm_unlock_from_domain(ep);
+}
+
 static void drain_channel(struct vrb_rdm *ep)
 {
 	struct ibv_cq *cq;
@@ -411,16 +249,33 @@ static void drain_channel(struct vrb_rdm *ep)
 	}
 }
 
-int vrb_rdm_arm(struct vrb_rdm *ep)
+/* With the lock held. */
+static int arm(struct vrb_rdm *ep)
 {
-	int ret = -FI_EAGAIN;
-
-	ofi_lock(&ep->lock);
 	if (ep->channel)
 		drain_channel(ep);
 	if (!vrb_rdm_poll(ep) && ep->channel && !ibv_req_notify_cq(ep->cq, 0) && !vrb_rdm_poll(ep))
-		ret = 0;
+		return 0;
+	return -FI_EAGAIN;
+}
+
+int vrb_rdm_arm(struct vrb_rdm *ep)
+{
+	int ret;
+
+	ofi_lock(&ep->lock);
+	ret = arm(ep);
 	ofi_unlock(&ep->lock);
+	return ret;
+}
+
+int vrb_rdm_arm_from_domain(struct vrb_rdm *ep)
+{
+	int ret;
+
+	vrb_rdm_lock_from_domain(ep);
+	ret = arm(ep);
+	vrb_rdm_unlock_from_domain(ep);
 	return ret;
 }
 

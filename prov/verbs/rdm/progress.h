@@ -15,15 +15,14 @@ bool vrb_rdm_poll(struct vrb_rdm *ep);
  * no room there goes to the rings.
  */
 void vrb_rdm_polled(struct vrb_rdm *ep, int n);
-/* The same for a reader, whose locks cq->eps_lock and ep->lock it releases. What the read returns. */
-ssize_t vrb_rdm_read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n);
-/* The same without ep->sink.src, quicker if it is one. */
-ssize_t vrb_rdm_read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n);
 /*
  * 0: nothing to do, and what comes from now on makes the endpoint's channel readable. -FI_EAGAIN: something
  * was done. Takes the endpoint's lock.
  */
 int vrb_rdm_arm(struct vrb_rdm *ep);
+/* Both by a thread that works on another object of the domain (lock.h). */
+void vrb_rdm_progress_from_domain(struct vrb_rdm *ep);
+int vrb_rdm_arm_from_domain(struct vrb_rdm *ep);
 
 /* An entry for the CQ's ring, with the lock held. */
 void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);

@@ -4,7 +4,7 @@
  * pair per peer, connected at first use. The protocol is proto.h's; this is what carries it.
  *
  * Locks, in the order they are taken: all->lock, cq->eps_lock, av->lock, ep->lock, cq->lock. ep->lock guards the endpoint, its
- * peers and all of the protocol; the event thread takes it too.
+ * peers and all of the protocol; the event thread takes it too, by vrb_rdm_lock(): see lock.h.
  */
 #ifndef VRB_RDM_H
 #define VRB_RDM_H
@@ -15,6 +15,7 @@
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
 #include <rdma/fi_endpoint.h>
+#include <ofi/bias.h>
 #include <ofi/cntr.h>
 #include <ofi/lock.h>
 #include <ofi/ref.h>
@@ -137,6 +138,9 @@ struct vrb_rdm {
 	struct fid_ep fid;
 	struct vrb_rdm *endpoint; /* as vrb_rdm_fid */
 	struct ofi_lock lock;
+	struct ofi_bias bias; /* to the application's thread */
+	bool biased;	      /* it is used; constant */
+	bool with_domain; /* whatever the application does in the domain is serialized; constant */
 	bool enabled;
 	int dead; /* FI_E* of a lost device, else 0 */
 

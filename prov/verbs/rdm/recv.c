@@ -6,6 +6,7 @@
 #include "carry.h"
 #include "cq.h"
 #include "peer.h"
+#include "plain.h"
 #include "progress.h"
 #include "recv.h"
 #include "work.h"
@@ -29,8 +30,7 @@ static uint64_t rx_flags(const struct vrb_rdm *ep)
 	return ep->rx_op_flags | (ep->rx_selective ? 0 : FI_COMPLETION);
 }
 
-/* The peer's number, or any. With the lock held. */
-static int source_of(struct vrb_rdm *ep, fi_addr_t addr, uint32_t *src)
+int vrb_rdm_recv_source(struct vrb_rdm *ep, fi_addr_t addr, uint32_t *src)
 {
 	struct vrb_rdm_peer *peer;
 	int err;
@@ -69,7 +69,7 @@ static ssize_t post(struct vrb_rdm *ep, const struct receive *receive)
 	uint32_t src;
 	int ret;
 
-	ret = source_of(ep, receive->addr, &src);
+	ret = vrb_rdm_recv_source(ep, receive->addr, &src);
 	if (ret)
 		return ret;
 	recv = vrb_rdm_recv_get(ep, receive->tagged);
@@ -122,12 +122,6 @@ static ssize_t receive_any(struct vrb_rdm *ep, const struct receive *receive, ui
 	return ret;
 }
 
-static __attribute__((noinline)) ssize_t wake(struct vrb_rdm *ep)
-{
-	ofi_unlock_slow(&ep->lock);
-	return 0;
-}
-
 /*
  * Anything but the common case. They are called last, by functions with the same arguments, and not static so
  * that the compiler leaves the arguments where they are.
@@ -155,112 +149,6 @@ __attribute__((noinline)) ssize_t vrb_rdm_recv_any(struct fid_ep *fid, void *buf
 	return receive_any(ep,
 			   &(struct receive){ &iov, 1, addr, 0, 0, context, rx_flags(ep), false },
 			   RX_FLAGS | FI_MULTI_RECV);
-}
-
-/* With the lock held, which is released. */
-__attribute__((noinline)) ssize_t vrb_rdm_trecv_locked(struct fid_ep *fid, void *buf, size_t len,
-						       void *desc, fi_addr_t addr, uint64_t tag,
-						       uint64_t ignore, void *context)
-{
-	ofi_unlock(&vrb_rdm(fid)->lock);
-	return vrb_rdm_trecv_any(fid, buf, len, desc, addr, tag, ignore, context);
-}
-
-__attribute__((noinline)) ssize_t vrb_rdm_recv_locked(struct fid_ep *fid, void *buf, size_t len,
-						      void *desc, fi_addr_t addr, void *context)
-{
-	ofi_unlock(&vrb_rdm(fid)->lock);
-	return vrb_rdm_recv_any(fid, buf, len, desc, addr, context);
-}
-
-/*
- * A receive of one buffer, already in recv, which is the first of the free ones, that matches in another way
- * than the one before. Releases the lock. The order of the arguments is that of the calls' above.
- */
-static __attribute__((noinline)) ssize_t post_other(struct vrb_rdm *ep, struct vrb_rdm_recv *recv,
-						    uint64_t ignore, bool tagged, fi_addr_t addr,
-						    uint64_t tag)
-{
-	uint32_t src;
-	int ret = source_of(ep, addr, &src);
-
-	if (!ret) {
-		SLIST_REMOVE_HEAD(&ep->free_recvs[tagged], link);
-		vrb_proto_recv_post(&ep->proto, &recv->proto, src, tag, ignore);
-	}
-	ofi_unlock(&ep->lock);
-	return ret;
-}
-
-/*
- * The receive of one buffer that is of the only class, when no message waits. It calls nothing but at its end,
- * so that everything is in registers. Releases the lock.
- */
-static inline __attribute__((always_inline)) ssize_t post_one(struct vrb_rdm *ep, bool tagged,
-							      struct vrb_rdm_recv *recv,
-							      fi_addr_t addr, uint64_t tag,
-							      uint64_t ignore)
-{
-	struct vrb_match *m = &ep->proto.match[tagged];
-	struct vrb_match_class *kind = m->now[true];
-	const struct vrb_rdm_peer *peer;
-	uint64_t from = kind->from;
-
-	if ((addr | ep->undirected) != FI_ADDR_UNSPEC) {
-		peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-		if (__builtin_expect(!peer, 0))
-			return post_other(ep, recv, ignore, tagged, addr, tag);
-		kind = m->now[false];
-		from = kind->from | peer->proto.src;
-	}
-	if (__builtin_expect(!vrb_match_post_from(m, kind, &recv->proto.match, from, tag, ignore),
-			     0))
-		return post_other(ep, recv, ignore, tagged, addr, tag);
-	SLIST_FIRST(&ep->free_recvs[tagged]) = SLIST_NEXT(recv, link);
-	/* Where the lock is is computed again, not kept. */
-	__asm__("" : "+r"(ep));
-	return __builtin_expect(ofi_release(&ep->lock), 1) ? 0 : wake(ep);
-}
-
-static inline void set_buffer(struct vrb_rdm_recv *recv, uint64_t flags, void *buf, size_t len,
-			      void *context)
-{
-	recv->flags = flags;
-	recv->proto.match.context = context;
-	recv->proto.iov[0].iov_base = buf;
-	recv->proto.iov[0].iov_len = len;
-}
-
-ssize_t vrb_rdm_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-		      uint64_t tag, uint64_t ignore, void *context)
-{
-	struct vrb_rdm *ep = vrb_rdm(fid);
-	struct vrb_rdm_recv *recv;
-
-	(void)desc;
-	if (__builtin_expect(!buf || !ofi_trylock(&ep->lock), 0))
-		return vrb_rdm_trecv_any(fid, buf, len, NULL, addr, tag, ignore, context);
-	recv = SLIST_FIRST(&ep->free_recvs[true]);
-	if (__builtin_expect(!recv, 0))
-		return vrb_rdm_trecv_locked(fid, buf, len, NULL, addr, tag, ignore, context);
-	set_buffer(recv, ep->recv_flags[true], buf, len, context);
-	return post_one(ep, true, recv, addr, tag, ignore);
-}
-
-ssize_t vrb_rdm_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-		     void *context)
-{
-	struct vrb_rdm *ep = vrb_rdm(fid);
-	struct vrb_rdm_recv *recv;
-
-	(void)desc;
-	if (__builtin_expect(!buf || !ep->recv_flags[false] || !ofi_trylock(&ep->lock), 0))
-		return vrb_rdm_recv_any(fid, buf, len, NULL, addr, context);
-	recv = SLIST_FIRST(&ep->free_recvs[false]);
-	if (__builtin_expect(!recv, 0))
-		return vrb_rdm_recv_locked(fid, buf, len, NULL, addr, context);
-	set_buffer(recv, ep->recv_flags[false], buf, len, context);
-	return post_one(ep, false, recv, addr, 0, 0);
 }
 
 ssize_t vrb_rdm_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -305,7 +193,7 @@ static ssize_t peek(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_
 	uint32_t src;
 	int ret;
 
-	ret = source_of(ep, msg->addr, &src);
+	ret = vrb_rdm_recv_source(ep, msg->addr, &src);
 	if (ret)
 		return ret;
 	in = vrb_proto_peek(&ep->proto, true, src, msg->tag, msg->ignore);

@@ -5,26 +5,12 @@
 
 #include "rdm.h"
 
-ssize_t vrb_rdm_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-		      uint64_t tag, uint64_t ignore, void *context);
 ssize_t vrb_rdm_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 		       fi_addr_t addr, uint64_t tag, uint64_t ignore, void *context);
 ssize_t vrb_rdm_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags);
-ssize_t vrb_rdm_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-		     void *context);
 ssize_t vrb_rdm_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 		      fi_addr_t addr, void *context);
 ssize_t vrb_rdm_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags);
-
-/* The same where it is not the common case; `locked`: with the lock held, which is released. */
-ssize_t vrb_rdm_trecv_any(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-			  uint64_t tag, uint64_t ignore, void *context);
-ssize_t vrb_rdm_trecv_locked(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-			     uint64_t tag, uint64_t ignore, void *context);
-ssize_t vrb_rdm_recv_any(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-			 void *context);
-ssize_t vrb_rdm_recv_locked(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-			    void *context);
 
 /* The default flags or the way of completion changed. */
 void vrb_rdm_set_recv_modes(struct vrb_rdm *ep);

@@ -2,10 +2,12 @@
 /* RMA: fi_read and fi_write in all their forms, straight to the peer's queue pair. */
 #include <string.h>
 #include <ofi/mr_cache.h>
+#include <ofi/ops.h>
 #include <rdma/fi_errno.h>
 #include "carry.h"
 #include "link.h"
 #include "op.h"
+#include "plain.h"
 #include "stats.h"
 #include "work.h"
 
@@ -262,53 +264,19 @@ static ssize_t rdm_readmsg(struct fid_ep *fid, const struct fi_msg_rma *rma, uin
 	return msg(fid, VRB_RDM_OP_READ, rma, flags);
 }
 
-/* A small write when nothing is in its way. False: nothing was done. */
-static inline __attribute__((always_inline)) bool write_now(struct vrb_rdm *ep, const void *buf,
-							    size_t len, fi_addr_t addr,
-							    uint64_t remote, uint64_t key,
-							    void *context, uint64_t flags)
-{
-	struct ibv_send_wr *wr = &ep->write.wr;
-	struct vrb_rdm_peer *peer;
-	bool posted = false;
-
-	ofi_lock(&ep->lock);
-	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-	if (__builtin_expect(peer && peer->direct && peer->proto.up && STAILQ_EMPTY(&peer->ops) &&
-				     vrb_flow_has_data_credit(&peer->proto.flow),
-			     1)) {
-		ep->write.sge.addr = (uintptr_t)buf;
-		ep->write.sge.length = (uint32_t)len;
-		wr->wr.rdma.remote_addr = remote;
-		wr->wr.rdma.rkey = (uint32_t)key;
-		wr->send_flags = IBV_SEND_INLINE;
-		posted = !vrb_rdm_link_post(peer->link, wr, flags, context, NULL);
-		if (__builtin_expect(posted, 1)) {
-			vrb_flow_take(&peer->proto.flow);
-			vrb_rdm_count(ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, len);
-		}
-	}
-	ofi_unlock(&ep->lock);
-	return posted;
-}
-
-static __attribute__((noinline)) ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len,
-						   void *desc, fi_addr_t addr, uint64_t remote,
-						   uint64_t key, void *context)
+__attribute__((noinline)) ssize_t vrb_rdm_write_one(struct fid_ep *fid, const void *buf, size_t len,
+						    void *desc, fi_addr_t addr, uint64_t remote,
+						    uint64_t key, void *context)
 {
 	return one(fid, VRB_RDM_OP_WRITE, buf, len, desc, addr, remote, key, context,
 		   vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS));
 }
 
-static ssize_t rdm_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			 fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+__attribute__((noinline)) ssize_t vrb_rdm_inject_write_one(struct fid_ep *fid, const void *buf,
+							   size_t len, fi_addr_t addr,
+							   uint64_t remote, uint64_t key)
 {
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	if (len < ep->write.end && len && buf && !(key >> 32) &&
-	    write_now(ep, buf, len, addr, remote, key, context, ep->write.flags))
-		return 0;
-	return write_one(fid, buf, len, desc, addr, remote, key, context);
+	return one(fid, VRB_RDM_OP_WRITE, buf, len, NULL, addr, remote, key, NULL, FI_INJECT);
 }
 
 static ssize_t rdm_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -320,17 +288,6 @@ static ssize_t rdm_writev(struct fid_ep *fid, const struct iovec *iov, void **de
 static ssize_t rdm_writemsg(struct fid_ep *fid, const struct fi_msg_rma *rma, uint64_t flags)
 {
 	return msg(fid, VRB_RDM_OP_WRITE, rma, flags);
-}
-
-static ssize_t rdm_inject_write(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
-				uint64_t remote, uint64_t key)
-{
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	if (len <= ep->inline_max && len && buf && !(key >> 32) &&
-	    write_now(ep, buf, len, addr, remote, key, NULL, FI_RMA | FI_WRITE | VRB_SILENT))
-		return 0;
-	return one(fid, VRB_RDM_OP_WRITE, buf, len, NULL, addr, remote, key, NULL, FI_INJECT);
 }
 
 static ssize_t with_data(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
@@ -378,15 +335,30 @@ ssize_t vrb_rdm_rma_work(struct vrb_rdm *ep, const struct fi_msg_rma *msg, uint6
 	return only_check ? check(ep, &rma, &total) : transfer(ep, &rma);
 }
 
-struct fi_ops_rma vrb_rdm_rma_ops = {
+static struct fi_ops_rma rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = rdm_read,
 	.readv = rdm_readv,
 	.readmsg = rdm_readmsg,
-	.write = rdm_write,
+	.write = vrb_rdm_write,
 	.writev = rdm_writev,
 	.writemsg = rdm_writemsg,
-	.inject = rdm_inject_write,
+	.inject = vrb_rdm_inject_write,
 	.writedata = rdm_writedata,
 	.injectdata = rdm_inject_writedata,
 };
+
+static struct fi_ops_rma rma_bare_ops;
+
+void vrb_rdm_rma_ops_init(void)
+{
+	ofi_ops_fill(&rma_ops);
+	rma_bare_ops = rma_ops;
+	rma_bare_ops.write = vrb_rdm_write_bare;
+	rma_bare_ops.inject = vrb_rdm_inject_write_bare;
+}
+
+struct fi_ops_rma *vrb_rdm_rma_table(const struct vrb_rdm *ep)
+{
+	return ep->biased ? &rma_bare_ops : &rma_ops;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reading a CQ: of the one endpoint that completes into it what was polled goes straight to the reader. */
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "arrive.h"
+#include "cq.h"
+#include "lock.h"
+#include "progress.h"
+#include "retire.h"
+
+/*
+ * A reader that takes no locks does not hold cq->eps_lock: who changes what it guards is serialized with the reader,
+ * and so are readers of other CQs of the endpoint.
+ */
+static inline __attribute__((always_inline)) bool try_enter_cq(struct vrb_rdm_cq *cq)
+{
+	return VRB_RDM_LOCKS ? ofi_trylock(&cq->eps_lock) : true;
+}
+
+static inline __attribute__((always_inline)) bool release_cq(struct vrb_rdm_cq *cq)
+{
+	return VRB_RDM_LOCKS ? ofi_release(&cq->eps_lock) : true;
+}
+
+static inline __attribute__((always_inline)) void leave_cq(struct vrb_rdm_cq *cq)
+{
+	if (!__builtin_expect(release_cq(cq), 1))
+		ofi_unlock_slow(&cq->eps_lock);
+}
+
+static __attribute__((noinline)) ssize_t read_rest(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
+						   size_t done)
+{
+	struct vrb_rdm_sink *sink = &ep->sink;
+	size_t count = sink->left;
+	fi_addr_t *src = sink->src;
+	void *buf = sink->at;
+
+	sink->src = NULL;
+	vrb_rdm_leave(ep);
+	leave_cq(cq);
+	return done ? (ssize_t)done : vrb_rdm_cq_read_ring(cq, buf, count, src);
+}
+
+/* The one that was polled had a completion. */
+static inline __attribute__((always_inline)) ssize_t read_it(struct vrb_rdm_cq *cq,
+							     struct vrb_rdm *ep)
+{
+	vrb_rdm_leave(ep);
+	leave_cq(cq);
+	return 1;
+}
+
+static __attribute__((noinline)) ssize_t read_retired(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+{
+	return __builtin_expect(vrb_rdm_retired(ep, ep->wc, true), 1) ? read_it(cq, ep)
+								      : read_rest(cq, ep, 0);
+}
+
+static __attribute__((noinline)) ssize_t read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
+						      int n)
+{
+	size_t count = ep->sink.left;
+
+	if (!ep->sink.at)
+		ep->sink.cq = VRB_RDM_NO_SINK;
+	vrb_rdm_polled(ep, n);
+	return read_rest(cq, ep, count - ep->sink.left);
+}
+
+static __attribute__((noinline)) ssize_t read_filled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
+						     ssize_t ret)
+{
+	vrb_rdm_rx_fill(&ep->rx);
+	vrb_rdm_leave(ep);
+	leave_cq(cq);
+	return ret;
+}
+
+static __attribute__((noinline)) ssize_t wake_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
+						   ssize_t ret)
+{
+	ofi_unlock_slow(&ep->lock);
+	leave_cq(cq);
+	return ret;
+}
+
+static __attribute__((noinline)) ssize_t wake_one(struct vrb_rdm_cq *cq, ssize_t ret)
+{
+	ofi_unlock_slow(&cq->eps_lock);
+	return ret;
+}
+
+/* Lets go of the locks, whose addresses are computed again, not kept. */
+static inline __attribute__((always_inline)) ssize_t leave(struct vrb_rdm_cq *cq,
+							   struct vrb_rdm *ep, ssize_t ret)
+{
+	__asm__("" : "+r"(cq), "+r"(ep));
+	if (__builtin_expect(!vrb_rdm_release(ep), 0))
+		return wake_both(cq, ep, ret);
+	if (__builtin_expect(!release_cq(cq), 0))
+		return wake_one(cq, ret);
+	return ret;
+}
+
+/* The one that was polled was a packet, whose buffer is free or kept. */
+static inline __attribute__((always_inline)) ssize_t read_packet(struct vrb_rdm_cq *cq,
+								 struct vrb_rdm *ep, ssize_t ret)
+{
+	if (__builtin_expect(--ep->rx.above < 0, 0))
+		return read_filled(cq, ep, ret);
+	return leave(cq, ep, ret);
+}
+
+static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep, struct vrb_match_node **at)
+{
+	struct vrb_rdm_arrival a;
+
+	vrb_rdm_matched_at(ep, ep->wc, at, &a);
+	if (a.len)
+		memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
+	return read_packet(ep->sink.cq, ep, 1);
+}
+
+static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(ep->wc);
+	uint64_t tag = vrb_wire_plain_tag((const void *)(uintptr_t)rx->sge.addr);
+
+	vrb_rdm_keep_plain(ep->peers[ep->recent_src], rx, ep->wc->byte_len, true, tag);
+	return read_packet(ep->sink.cq, ep, -FI_EAGAIN);
+}
+
+/* A packet alone. What is called is called last, so that everything is in registers. */
+static inline __attribute__((always_inline)) ssize_t read_arrived(struct vrb_rdm_cq *cq,
+								  struct vrb_rdm *ep)
+{
+	struct vrb_rdm_arrival a;
+
+	if (__builtin_expect(cq != ep->rx_tagged, 0))
+		return read_several(cq, ep, 1);
+	switch (vrb_rdm_meet(ep, ep->wc, &a)) {
+	case VRB_RDM_MATCHED:
+		break;
+	case VRB_RDM_UNEXPECTED:
+		return read_unexpected(ep);
+	default:
+		return read_several(ep->sink.cq, ep, 1);
+	}
+	if (__builtin_expect(!vrb_rdm_copies_now(a.len), 0))
+		return read_long(ep, a.at);
+	vrb_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
+	return read_packet(ep->sink.cq, ep, 1);
+}
+
+/* It calls last what it calls, so that nothing is to be kept in registers. Quicker without ep->sink.src. */
+static __attribute__((noinline)) ssize_t read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
+						     int n)
+{
+	if (__builtin_expect(n != 1 || !ep->sink.at || !ep->sink.left, 0))
+		return read_several(cq, ep, n);
+	if (!(ep->wc->wr_id & VRB_RDM_RX_BIT))
+		return read_retired(cq, ep);
+	return read_arrived(cq, ep);
+}
+
+/* With the CQ entered, which is left. */
+static __attribute__((noinline)) ssize_t read_many(struct vrb_rdm_cq *cq, void *buf, size_t count,
+						   fi_addr_t *src)
+{
+	if (!VRB_RDM_LOCKS)
+		ofi_lock(&cq->eps_lock);
+	return vrb_rdm_cq_read_many(cq, buf, count, src);
+}
+
+static __attribute__((noinline)) ssize_t wake_both_empty(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+{
+	return wake_both(cq, ep, -FI_EAGAIN);
+}
+
+static __attribute__((noinline)) ssize_t wake_one_empty(struct vrb_rdm_cq *cq)
+{
+	return wake_one(cq, -FI_EAGAIN);
+}
+
+/*
+ * What the ring has, else what progress gives. If one endpoint alone completes into the CQ, its
+ * completions go straight to buf. Another thread that makes progress does it for us. What is rare is called
+ * last, so that little is to be kept in registers.
+ */
+static inline __attribute__((always_inline)) ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf,
+								  size_t count, fi_addr_t *src)
+{
+	struct vrb_rdm *ep;
+	int n;
+
+	if (__builtin_expect(!ofi_cq_ring_empty(&cq->ring) || !try_enter_cq(cq), 0))
+		return vrb_rdm_cq_read_ring(cq, buf, count, src);
+	ep = cq->only;
+	if (__builtin_expect(!ep || !vrb_rdm_try_enter(ep), 0))
+		return read_many(cq, buf, count, src);
+	ep->sink.cq = cq;
+	ep->sink.at = buf;
+	ep->sink.left = count;
+	if (src)
+		ep->sink.src = src;
+	n = ibv_poll_cq(ep->cq, VRB_RDM_BATCH, ep->wc);
+	/* The endpoint alone is kept over the poll, and where its lock is computed again. */
+	cq = ep->sink.cq;
+	if (__builtin_expect(n > 0, 0))
+		return src ? read_several(cq, ep, n) : read_polled(cq, ep, n);
+	if (src)
+		ep->sink.src = NULL;
+	__asm__("" : "+r"(ep));
+	if (__builtin_expect(!vrb_rdm_release(ep), 0))
+		return wake_both_empty(cq, ep);
+	if (__builtin_expect(!release_cq(cq), 0))
+		return wake_one_empty(cq);
+	return -FI_EAGAIN;
+}
+
+ssize_t VRB_RDM_NAME(cq_read)(struct fid_cq *fid, void *buf, size_t count)
+{
+	return read_entries((struct vrb_rdm_cq *)fid, buf, count, NULL);
+}
+
+ssize_t VRB_RDM_NAME(cq_readfrom)(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	return read_entries((struct vrb_rdm_cq *)fid, buf, count, src);
+}
