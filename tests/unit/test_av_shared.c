@@ -208,11 +208,13 @@ static void test_gap(void **state)
 {
 	struct ofi_av_shared *a = open_av(0), *b = open_av(0);
 	struct header *header = map_file();
+	uint32_t live = 1;
 	size_t index = 2;
 
 	(void)state;
 	add(a, 70);
 	memset((uint8_t *)header + SLOTS + STRIDE, 1, STRIDE);
+	memcpy((uint8_t *)header + SLOTS + STRIDE, &live, sizeof(live));
 	assert_int_equal(add_from(a, 71, &index), 0);
 	assert_int_equal(index, 2);
 	assert_int_equal(get(b, 1), 0);

@@ -22,7 +22,8 @@ enum { HEAD = 4096, SIZE = 1 << 20 };
 
 static int fail_in; /* the so many-th call fails, 0 is none */
 static const char *failed;
-static bool hurry; /* pauses take no time */
+static bool hurry;    /* pauses take no time */
+static bool vanishes; /* the next name that is opened is taken away by another process */
 
 static int fails(const char *call)
 {
@@ -41,7 +42,17 @@ static int fails(const char *call)
 		return fails(#name) ? (error) : __real_##name call; \
 	}
 
-WRAP(int, shm_open, (const char *path, int flags, mode_t mode), (path, flags, mode), -1)
+int __real_shm_open(const char *path, int flags, mode_t mode);
+int __wrap_shm_open(const char *path, int flags, mode_t mode);
+int __wrap_shm_open(const char *path, int flags, mode_t mode)
+{
+	int fd = fails("shm_open") ? -1 : __real_shm_open(path, flags, mode);
+
+	if (vanishes && fd >= 0 && !(vanishes = false))
+		shm_unlink(path);
+	return fd;
+}
+
 WRAP(int, ftruncate, (int fd, off_t size), (fd, size), -1)
 WRAP(int, fstat, (int fd, struct stat *st), (fd, st), -1)
 WRAP(int, posix_fallocate, (int fd, off_t at, off_t len), (fd, at, len), ENOMEM)
@@ -109,7 +120,7 @@ static int setup(void **state)
 {
 	(void)state;
 	fail_in = 0;
-	hurry = false;
+	hurry = vanishes = false;
 	snprintf(path, sizeof(path), "/weft_test_shm.%d", (int)getpid());
 	snprintf(file, sizeof(file), "/dev/shm%s", path);
 	shm_unlink(path);
@@ -227,6 +238,24 @@ static void test_lock(void **state)
 	ofi_shm_close(&two);
 	assert_int_equal(ofi_shm_lock(&one), 0);
 	ofi_shm_close(&one);
+}
+
+/* The last one closes it while another opens it, or makes it. */
+static void test_vanishes(void **state)
+{
+	struct ofi_shm one, two;
+
+	(void)state;
+	vanishes = true;
+	assert_int_equal(open_with(&one, false, "made"), 0);
+	assert_true(there());
+	vanishes = true;
+	assert_int_equal(open_with(&two, true, NULL), -FI_ENOENT);
+	assert_int_equal(open_with(&two, false, "again"), 0);
+	ofi_shm_close(&one);
+	assert_true(there());
+	ofi_shm_close(&two);
+	assert_false(there());
 }
 
 /* A process that stops while it has it for itself. */
@@ -384,7 +413,7 @@ int main(void)
 		TEST(test_two),	       TEST(test_left_behind), TEST(test_creator_killed),
 		TEST(test_lock),       TEST(test_stopped),     TEST(test_not_ours),
 		TEST(test_file_limit), TEST(test_each_fails),  TEST(test_close_fails),
-		TEST(test_crowd),
+		TEST(test_crowd),      TEST(test_vanishes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

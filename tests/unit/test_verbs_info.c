@@ -389,6 +389,23 @@ static void test_rdm(void **state)
 	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_AUTO);
 }
 
+/* Address vectors of others are not shared; a receive context has a name where it is asked for. */
+static void test_addresses(void **state)
+{
+	(void)state;
+	vrb_params.rdm_buffer_size = 16384;
+	info = vrb_info_msg(&dev, &port);
+	assert_non_null(info);
+	assert_int_equal((info->caps | info->domain_attr->caps) & FI_SHARED_AV, 0);
+	make_rdm();
+	assert_true(info->caps & info->domain_attr->caps & FI_SHARED_AV);
+	assert_true(info->caps & info->tx_attr->caps & FI_NAMED_RX_CTX);
+	hints->caps = FI_TAGGED;
+	ofi_attr_narrow(FI_VERSION(1, 17), info, hints);
+	assert_true(info->caps & FI_SHARED_AV);
+	assert_int_equal((info->caps | info->tx_attr->caps) & FI_NAMED_RX_CTX, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -397,7 +414,7 @@ int main(void)
 		TEST(test_asked_sizes), TEST(test_tiny_limits), TEST(test_inline_maximum),
 		TEST(test_usable),	TEST(test_nic),		TEST(test_link),
 		TEST(test_trigger),	TEST(test_shared),	TEST(test_multi),
-		TEST(test_rdm),
+		TEST(test_addresses),	TEST(test_rdm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
