@@ -129,6 +129,12 @@ static int to_init(struct vrb_rdm_link *link)
 	return err ? failed("ibv_modify_qp to INIT", err) : 0;
 }
 
+/* What is counted is known when it is done, not with something later. */
+static int signals_all(const struct vrb_rdm *ep)
+{
+	return ep->cntrs[VRB_RDM_SEND] || ep->cntrs[VRB_RDM_WRITE];
+}
+
 int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
 {
 	struct vrb_rdm *ep = link->ep;
@@ -138,6 +144,7 @@ int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
 		.recv_cq = ep->cq,
 		.srq = ep->srq,
 		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = signals_all(ep),
 		.cap = {
 			.max_send_wr = link->size + 1,
 			.max_send_sge = 1 + VRB_PROTO_IOV,

@@ -110,7 +110,7 @@ static inline bool vrb_rdm_link_idle(const struct vrb_rdm_link *link)
 
 /*
  * Posts a work request; the peer's flow has a credit. Those that are not signalled are seen with the next that
- * is, one in each quarter of the ring. 0 or an errno.
+ * is, one in each quarter of the ring, or the queue pair signals all. 0 or an errno.
  */
 static inline int vrb_rdm_link_post(struct vrb_rdm_link *link, struct ibv_send_wr *wr,
 				    uint64_t flags, void *context, struct vrb_rdm_buf *bounce)
