@@ -57,13 +57,12 @@ static int open_queues(struct vrb_rdm *ep)
 	int max = ep->domain->attr.max_cqe, share = iwarp ? CQ_MOST : CQ_SHARE;
 	int size = (int)ep->rx.depth + share < max ? (int)ep->rx.depth + share : max;
 
-	if (!ep->channel) {
+	if (!ep->channel)
 		ep->channel = ibv_create_comp_channel(ep->domain->ctx);
-		if (!ep->channel)
-			return failed("ibv_create_comp_channel", errno);
-		if (fcntl(ep->channel->fd, F_SETFL, O_NONBLOCK))
-			return failed("fcntl", errno);
-	}
+	if (!ep->channel)
+		return failed("ibv_create_comp_channel", errno);
+	if (fcntl(ep->channel->fd, F_SETFL, O_NONBLOCK))
+		return failed("fcntl", errno);
 	if (!ep->cq)
 		ep->cq = ibv_create_cq(ep->domain->ctx, size, ep, ep->channel, 0);
 	if (!ep->cq)
@@ -78,18 +77,35 @@ static int open_queues(struct vrb_rdm *ep)
 	return vrb_rdm_rx_fill(&ep->rx);
 }
 
+static void detach(struct vrb_rdm *ep)
+{
+	int i;
+
+	vrb_rdm_all_remove(ep->domain->all, ep);
+	if (ep->attached > 0 && ep->tx_cq)
+		vrb_rdm_cq_detach(ep->tx_cq, ep, true);
+	if (ep->attached > 1 && ep->rx_cq && ep->rx_cq != ep->tx_cq)
+		vrb_rdm_cq_detach(ep->rx_cq, ep, false);
+	ep->attached = 0;
+	for (i = 0; i < VRB_RDM_COUNTS; i++)
+		if (ep->cntrs[i])
+			ofi_cntr_unwatch(ep->cntrs[i], ep);
+	vrb_rdm_cntr_unlend(ep);
+}
+
 static int attach(struct vrb_rdm *ep)
 {
 	int i, ret = 0;
 
 	if (ep->tx_cq)
 		ret = vrb_rdm_cq_attach(ep->tx_cq, ep, true);
-	ep->attached = 1;
+	ep->attached = !ret;
 	if (!ret && ep->rx_cq && ep->rx_cq != ep->tx_cq)
 		ret = vrb_rdm_cq_attach(ep->rx_cq, ep, false);
+	if (ret)
+		return ret;
 	ep->attached = 2;
-	if (!ret)
-		ret = vrb_rdm_all_add(ep->domain->all, ep);
+	ret = vrb_rdm_all_add(ep->domain->all, ep);
 	for (i = 0; i < VRB_RDM_COUNTS && !ret; i++)
 		if (ep->cntrs[i])
 			ret = ofi_cntr_watch(ep->cntrs[i], &vrb_rdm_cntr_source, ep,
@@ -133,10 +149,13 @@ static int enable(struct vrb_rdm *ep)
 	ret = missing(ep);
 	if (!ret)
 		ret = open_queues(ep);
-	if (!ret)
-		ret = attach(ep);
 	if (ret)
 		return ret;
+	ret = attach(ep);
+	if (ret) {
+		detach(ep);
+		return failed("what asks it for progress", -ret);
+	}
 	vrb_rdm_coll_enable(ep);
 	ofi_lock(&ep->lock);
 	ep->enabled = true;
@@ -197,21 +216,6 @@ static void unbind(struct vrb_rdm *ep)
 		ofi_ref_put(&ep->stx->ref);
 	if (ep->av)
 		vrb_rdm_av_unbind(ep->av, ep);
-}
-
-static void detach(struct vrb_rdm *ep)
-{
-	int i;
-
-	vrb_rdm_all_remove(ep->domain->all, ep);
-	if (ep->attached > 0 && ep->tx_cq)
-		vrb_rdm_cq_detach(ep->tx_cq, ep, true);
-	if (ep->attached > 1 && ep->rx_cq && ep->rx_cq != ep->tx_cq)
-		vrb_rdm_cq_detach(ep->rx_cq, ep, false);
-	for (i = 0; i < VRB_RDM_COUNTS; i++)
-		if (ep->cntrs[i])
-			ofi_cntr_unwatch(ep->cntrs[i], ep);
-	vrb_rdm_cntr_unlend(ep);
 }
 
 static void close_queues(struct vrb_rdm *ep)
