@@ -36,6 +36,11 @@ int main(int argc, char **argv)
 		"shm_open",
 		"ftruncate",
 		"posix_fallocate",
+		"pthread_create",
+		"epoll_create1",
+		"epoll_ctl",
+		"eventfd",
+		"fcntl",
 		NULL,
 	};
 

@@ -19,6 +19,6 @@ struct outcome {
 void script_begins(void);
 /* Goes as far as it gets, then closes what is open. */
 typedef void script_fn(const char *addr, struct outcome *outcome);
-script_fn script_coll, script_run, script_rdm;
+script_fn script_coll, script_run, script_rdm, script_work;
 
 #endif
