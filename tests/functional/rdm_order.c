@@ -68,6 +68,41 @@ static void transfers(struct rdm_pair *pair, uint64_t key)
 	EQUAL(old[ROUNDS - 1], ROUNDS + 99);
 }
 
+/* Messages of every protocol, one behind the other, with one tag: received as they were sent. */
+static void messages(struct rdm_pair *pair, bool expected)
+{
+	static const size_t lens[] = { 8, 200000, 8, 20000, 4000, 0, 60000, 8, 200 };
+	enum { COUNT = ARRAY_SIZE(lens) };
+	static uint8_t out[COUNT][200000], in[COUNT][200000];
+	struct fi_cq_tagged_entry entry;
+	uint64_t end = now_ms() + 20;
+	size_t i;
+
+	for (i = 0; i < COUNT; i++)
+		fill(out[i], lens[i], (unsigned int)i + expected);
+	for (i = 0; i < COUNT && expected; i++)
+		OK(fi_trecv(pair->side[1].ep, in[i], sizeof(in[i]), NULL, FI_ADDR_UNSPEC, 1, 0,
+			    in[i]));
+	for (i = 0; i < COUNT; i++)
+		OK(fi_tsend(pair->side[0].ep, out[i], lens[i], NULL, pair->side[0].peer, 1, NULL));
+	while (!expected && now_ms() < end)
+		fi_cq_read(pair->side[1].cq, NULL, 0);
+	for (i = 0; i < COUNT && !expected; i++)
+		OK(fi_trecv(pair->side[1].ep, in[i], sizeof(in[i]), NULL, FI_ADDR_UNSPEC, 1, 0,
+			    in[i]));
+	for (end = deadline(), i = 0; i < 2 * COUNT;) {
+		i += fi_cq_read(pair->side[0].cq, &entry, 1) == 1;
+		if (fi_cq_read(pair->side[1].cq, &entry, 1) == 1) {
+			EQUAL(entry.len,
+			      lens[((uint8_t *)entry.op_context - in[0]) / sizeof(in[0])]);
+			i++;
+		}
+		pause_until(end, "messages");
+	}
+	for (i = 0; i < COUNT; i++)
+		CHECK_FILLED(in[i], lens[i], (unsigned int)i + expected);
+}
+
 static void test(void)
 {
 	const uint64_t promised = FI_ORDER_SAS | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW |
@@ -85,6 +120,8 @@ static void test(void)
 		     &mr, NULL));
 	atomics(&pair, fi_mr_key(mr));
 	transfers(&pair, fi_mr_key(mr));
+	messages(&pair, true);
+	messages(&pair, false);
 	OK(fi_close(&mr->fid));
 	rdm_close(&pair);
 }

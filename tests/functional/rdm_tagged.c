@@ -39,8 +39,72 @@ static void exchange(struct rdm_pair *pair, size_t len, uint64_t tag, bool expec
 	free(out);
 }
 
+static void post(struct rdm_pair *pair, uint64_t *into, uint64_t tag, uint64_t ignore)
+{
+	OK(fi_trecv(pair->side[1].ep, into, 8, NULL, FI_ADDR_UNSPEC, tag, ignore, into));
+}
+
+static void send_tag(struct rdm_pair *pair, uint64_t tag)
+{
+	OK(fi_tinject(pair->side[0].ep, &tag, 8, pair->side[0].peer, tag));
+}
+
+/* Each receive has the message of its tag, in whatever order they are posted and come. */
+static void selects(struct rdm_pair *pair, bool expected)
+{
+	static const uint64_t tags[] = { 7, 5, 1ULL << 63 | 6, 6 };
+	struct fi_cq_tagged_entry entry;
+	uint64_t in[4] = { 0 }, end = now_ms() + 20;
+	int i;
+
+	for (i = 3; i >= 0 && !expected; i--)
+		send_tag(pair, tags[i]);
+	while (!expected && now_ms() < end)
+		fi_cq_read(pair->side[1].cq, NULL, 0);
+	/* What 5 and its like is for nobody but the second; none takes the bit of the third for noise. */
+	for (i = 0; i < 4; i++)
+		post(pair, &in[i], tags[i], 0);
+	for (i = 3; i >= 0 && expected; i--)
+		send_tag(pair, tags[i]);
+	for (i = 0; i < 4; i++) {
+		entry = rdm_wait(pair, 1);
+		CHECK(entry.tag == *(uint64_t *)entry.op_context);
+	}
+	for (i = 0; i < 4; i++)
+		CHECK(in[i] == tags[i]);
+	/* Bits that are ignored, and those that are not. */
+	post(pair, &in[0], 0x100, 0xf);
+	post(pair, &in[1], 0x200, 0xf0);
+	send_tag(pair, 0x2f0);
+	send_tag(pair, 0x10f);
+	for (i = 0; i < 2; i++)
+		rdm_wait(pair, 1);
+	CHECK(in[0] == 0x10f && in[1] == 0x2f0);
+}
+
+/* A receive from itself is not for what the other sends. */
+static void selects_by_source(struct rdm_pair *pair)
+{
+	struct rdm_side *side = &pair->side[1];
+	uint64_t own = 0, others = 0, word = 11;
+
+	OK(fi_trecv(side->ep, &own, 8, NULL, side->self, 9, 0, &own));
+	OK(fi_trecv(side->ep, &others, 8, NULL, side->peer, 9, 0, &others));
+	send_tag(pair, 9);
+	CHECK(rdm_wait(pair, 1).op_context == &others);
+	OK(fi_tinject(side->ep, &word, 8, side->self, 9));
+	CHECK(rdm_wait(pair, 1).op_context == &own);
+	CHECK(own == 11 && others == 9);
+}
+
+static void directed(struct fi_info *hints)
+{
+	hints->caps = FI_TAGGED | FI_DIRECTED_RECV;
+}
+
 static void test(void)
 {
+	const struct rdm_change change = { .hints = directed, .wait = FI_WAIT_NONE };
 	struct rdm_pair pair;
 	size_t i;
 
@@ -49,6 +113,11 @@ static void test(void)
 		exchange(&pair, lens[i], 0x1000 + i * 0x100, true);
 		exchange(&pair, lens[i], 0x2000 + i * 0x100, false);
 	}
+	selects(&pair, true);
+	selects(&pair, false);
+	rdm_close(&pair);
+	rdm_open_with(&pair, 0, &change);
+	selects_by_source(&pair);
 	rdm_close(&pair);
 }
 
