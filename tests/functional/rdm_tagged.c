@@ -117,7 +117,9 @@ static void test(void)
 	selects(&pair, false);
 	rdm_close(&pair);
 	rdm_open_with(&pair, 0, &change);
-	selects_by_source(&pair);
+	/* The first meets what is not known yet. */
+	for (i = 0; i < 3; i++)
+		selects_by_source(&pair);
 	rdm_close(&pair);
 }
 
