@@ -82,19 +82,22 @@ static void selects(struct rdm_pair *pair, bool expected)
 	CHECK(in[0] == 0x10f && in[1] == 0x2f0);
 }
 
-/* A receive from itself is not for what the other sends. */
+/* A receive from itself is not for what the other sends, nor is one from any for another tag. */
 static void selects_by_source(struct rdm_pair *pair)
 {
 	struct rdm_side *side = &pair->side[1];
-	uint64_t own = 0, others = 0, word = 11;
+	uint64_t own = 0, others = 0, any = 0, word = 11;
 
+	post(pair, &any, 8, 0);
 	OK(fi_trecv(side->ep, &own, 8, NULL, side->self, 9, 0, &own));
 	OK(fi_trecv(side->ep, &others, 8, NULL, side->peer, 9, 0, &others));
 	send_tag(pair, 9);
 	CHECK(rdm_wait(pair, 1).op_context == &others);
 	OK(fi_tinject(side->ep, &word, 8, side->self, 9));
 	CHECK(rdm_wait(pair, 1).op_context == &own);
-	CHECK(own == 11 && others == 9);
+	send_tag(pair, 8);
+	CHECK(rdm_wait(pair, 1).op_context == &any);
+	CHECK(own == 11 && others == 9 && any == 8);
 }
 
 static void directed(struct fi_info *hints)
