@@ -13,7 +13,7 @@ enum {
 	EPS = 8,
 	CHUNK = 32, /* buffers that are registered at once */
 	/* Of the manual page. */
-	ENDPOINT = 81920,
+	ENDPOINT = 180224,
 	NOTE = 704, /* of a receive buffer */
 	PEER = 8192,
 	RING = 128,

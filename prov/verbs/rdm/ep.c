@@ -36,7 +36,7 @@
 #define TX_BUFS		    1024u
 #define CQ_SHARE	    3072  /* entries for the send queues of peers, at first */
 #define CQ_MOST		    16384 /* the same where they can't become more */
-#define MATCH_BITS	    10u
+#define MATCH_BITS	    12u
 #define RDMA_AT_ONCE	    4
 #define VENDOR_OF_SOFT_ROCE 0xffffff /* nobody's OUI */
 #define DRAIN_MS	    2000
