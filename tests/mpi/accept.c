@@ -111,6 +111,16 @@ static int is_asked(const char *name, int count, char **names)
 	return !count;
 }
 
+/* A program that was built for another MPI starts as so many programs of one rank. */
+static void check_size(void)
+{
+	const char *asked = getenv("WEFT_RANKS");
+
+	current = "start";
+	if (asked && size != atoi(asked))
+		FAIL("%d ranks instead of %s: built for another MPI?", size, asked);
+}
+
 int main(int argc, char **argv)
 {
 	size_t i;
@@ -118,6 +128,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	check_size();
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (is_asked(parts[i].name, argc - 1, argv + 1))
 			run(&parts[i]);
