@@ -51,7 +51,7 @@ const struct ofi_param vrb_param_table[] = {
 	INT(gid_idx, -1, -1, 255,
 	    "GID of the port to use, by its index; -1 takes the one that is best by type and "
 	    "scope"),
-	INT(rdm_buffer_size, 16384, 1024, 1048576,
+	INT(rdm_buffer_size, 16896, 1024, 1048576,
 	    "Reliable datagrams: bytes of a packet with its headers, of which there is one buffer "
 	    "for "
 	    "each receive"),

@@ -31,10 +31,10 @@ static_assert(HEADER == VRB_WIRE_HEADER_MAX, "the table's numbers are without it
 	}
 
 static const struct ofi_param rxm_param_table[] = {
-	INT(buffer_size, 15968, 608, 1048160,
+	INT(buffer_size, 16480, 608, 1048160,
 	    "Bytes of the largest message that goes in one packet; FI_VERBS_RDM_BUFFER_SIZE, which "
 	    "counts more, has room for headers besides"),
-	INT(eager_limit, 15968, 608, 1048160, "Another name of the same"),
+	INT(eager_limit, 16480, 608, 1048160, "Another name of the same"),
 	INT(sar_limit, 65536, 0, INT_MAX,
 	    "Bytes of the largest message that goes in several packets; "
 	    "FI_VERBS_RDM_SEGMENTED_SIZE counts more"),

@@ -374,7 +374,7 @@ static void make_rdm(void)
 static void test_rdm(void **state)
 {
 	(void)state;
-	vrb_params.rdm_buffer_size = 16384;
+	vrb_params.rdm_buffer_size = 16896;
 	make_rdm();
 	assert_int_equal((info->caps | info->rx_attr->caps) & FI_RMA_EVENT, 0);
 	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_MANUAL);
@@ -393,7 +393,7 @@ static void test_rdm(void **state)
 static void test_addresses(void **state)
 {
 	(void)state;
-	vrb_params.rdm_buffer_size = 16384;
+	vrb_params.rdm_buffer_size = 16896;
 	info = vrb_info_msg(&dev, &port);
 	assert_non_null(info);
 	assert_int_equal((info->caps | info->domain_attr->caps) & FI_SHARED_AV, 0);

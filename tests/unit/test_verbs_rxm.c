@@ -37,7 +37,7 @@ static void the_providers_defaults(void **state)
 {
 	(void)state;
 	load();
-	assert_int_equal(vrb_params.rdm_buffer_size, 16384);
+	assert_int_equal(vrb_params.rdm_buffer_size, 16896);
 	assert_int_equal(vrb_params.rdm_segmented_size, 65536);
 	assert_int_equal(vrb_params.rdm_use_write, -1);
 	assert_int_equal(vrb_params.rdm_auto_progress, 0);
