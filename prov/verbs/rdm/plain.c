@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Sends, receives and writes that have nothing in their way: the calls in which instructions count. */
+#include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "carry.h"
@@ -38,6 +39,42 @@ static inline __attribute__((always_inline)) bool send_plain(struct vrb_rdm *ep,
 	return sent;
 }
 
+/* The same of a longer message, that fits a packet. */
+static __attribute__((noinline)) bool send_bounced(struct vrb_rdm *ep, bool tagged, const void *buf,
+						   size_t len, fi_addr_t addr, uint64_t tag,
+						   void *context)
+{
+	size_t header = vrb_wire_plain_header(tagged);
+	struct ibv_sge sge = { .length = (uint32_t)(header + len) };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+	struct vrb_wire_plain head = ep->plain[tagged].head;
+	struct vrb_rdm_buf *bounce;
+	struct vrb_rdm_peer *peer;
+	bool sent = false;
+
+	head.tag = htole64(tag);
+	if (!vrb_rdm_enter(ep))
+		return false;
+	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
+	if (peer && vrb_proto_may_bypass(&peer->proto, len) &&
+	    (bounce = vrb_rdm_pool_get(&ep->tx_bufs))) {
+		memcpy(bounce->data, &head, header);
+		memcpy(bounce->data + header, buf, len);
+		sge.addr = (uintptr_t)bounce->data;
+		sge.lkey = bounce->lkey;
+		sent = !vrb_rdm_link_post(peer->link, &wr, ep->plain[tagged].flags, context,
+					  bounce);
+		if (__builtin_expect(sent, 1)) {
+			vrb_flow_take(&peer->proto.flow);
+			vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);
+		} else {
+			vrb_rdm_pool_put(&ep->tx_bufs, bounce);
+		}
+	}
+	vrb_rdm_leave(ep);
+	return sent;
+}
+
 ssize_t VRB_RDM_NAME(tsend)(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			    fi_addr_t addr, uint64_t tag, void *context)
 {
@@ -46,6 +83,9 @@ ssize_t VRB_RDM_NAME(tsend)(struct fid_ep *fid, const void *buf, size_t len, voi
 	(void)desc;
 	if (len < ep->plain[true].end && buf &&
 	    send_plain(ep, true, buf, len, addr, tag, context, ep->plain[true].flags))
+		return 0;
+	if (len > ep->inline_max && ep->plain[true].end && buf &&
+	    send_bounced(ep, true, buf, len, addr, tag, context))
 		return 0;
 	return vrb_rdm_send_one(ep, buf, len, addr, tag, context, true);
 }
@@ -69,6 +109,9 @@ ssize_t VRB_RDM_NAME(send)(struct fid_ep *fid, const void *buf, size_t len, void
 	(void)desc;
 	if (len < ep->plain[false].end && buf &&
 	    send_plain(ep, false, buf, len, addr, 0, context, ep->plain[false].flags))
+		return 0;
+	if (len > ep->inline_max && ep->plain[false].end && buf &&
+	    send_bounced(ep, false, buf, len, addr, 0, context))
 		return 0;
 	return vrb_rdm_send_one(ep, buf, len, addr, 0, context, false);
 }

@@ -33,6 +33,8 @@ vrb_rdm_retired(struct vrb_rdm *ep, const struct ibv_wc *wc, bool single)
 		return false;
 	}
 	link->tail++;
+	if (__builtin_expect(!!slot->bounce, 0))
+		vrb_rdm_pool_put(&ep->tx_bufs, slot->bounce);
 	vrb_flow_give(&link->peer->proto.flow, 1);
 	vrb_rdm_pump(link->peer);
 	if (__builtin_expect(!ep->counts && vrb_rdm_sink_take(ep, ep->tx_cq, slot->context,
