@@ -95,18 +95,25 @@ static __attribute__((noinline)) ssize_t trigger(struct vrb_rdm *ep, const struc
 				   receive->flags);
 }
 
-static inline ssize_t check(const struct vrb_rdm *ep, const struct receive *receive,
-			    uint64_t allowed)
+static inline bool is_bad(const struct iovec *iov, size_t count)
 {
 	size_t i;
 
+	if (count > VRB_PROTO_IOV || (count && !iov))
+		return true;
+	for (i = 0; i < count; i++)
+		if (!iov[i].iov_base && iov[i].iov_len)
+			return true;
+	return false;
+}
+
+static inline ssize_t check(const struct vrb_rdm *ep, const struct receive *receive,
+			    uint64_t allowed)
+{
 	if (receive->flags & ~allowed)
 		return -FI_EBADFLAGS;
-	if (receive->count > VRB_PROTO_IOV || (receive->count && !receive->iov))
+	if (is_bad(receive->iov, receive->count))
 		return -FI_EINVAL;
-	for (i = 0; i < receive->count; i++)
-		if (!receive->iov[i].iov_base && receive->iov[i].iov_len)
-			return -FI_EINVAL;
 	return ep->enabled ? 0 : -FI_EOPBADSTATE;
 }
 
@@ -246,10 +253,12 @@ static ssize_t probe(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64
 
 	if ((flags & ~(RX_FLAGS | PROBE_FLAGS)) || !is_probe(flags & PROBE_FLAGS))
 		return -FI_EBADFLAGS;
-	if (msg->iov_count > VRB_PROTO_IOV || (msg->iov_count && !msg->msg_iov))
+	if (!(flags & (FI_PEEK | FI_DISCARD)) && is_bad(msg->msg_iov, msg->iov_count))
 		return -FI_EINVAL;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
+	if (!ep->rx_cq)
+		return -FI_ENOCQ;
 	vrb_rdm_progress(ep);
 	ofi_lock(&ep->lock);
 	ret = flags & FI_PEEK ? peek(ep, msg, flags) : take_claimed(ep, msg, flags);
