@@ -30,6 +30,12 @@ static uint64_t rx_flags(const struct vrb_rdm *ep)
 	return ep->rx_op_flags | (ep->rx_selective ? 0 : FI_COMPLETION);
 }
 
+/* A buffer for several messages is for untagged ones. */
+static uint64_t tagged_flags(const struct vrb_rdm *ep)
+{
+	return rx_flags(ep) & ~FI_MULTI_RECV;
+}
+
 int vrb_rdm_recv_source(struct vrb_rdm *ep, fi_addr_t addr, uint32_t *src)
 {
 	struct vrb_rdm_peer *peer;
@@ -112,7 +118,8 @@ static inline ssize_t check(const struct vrb_rdm *ep, const struct receive *rece
 {
 	if (receive->flags & ~allowed)
 		return -FI_EBADFLAGS;
-	if (is_bad(receive->iov, receive->count))
+	if (is_bad(receive->iov, receive->count) ||
+	    ((receive->flags & FI_MULTI_RECV) && receive->count != 1))
 		return -FI_EINVAL;
 	return ep->enabled ? 0 : -FI_EOPBADSTATE;
 }
@@ -142,7 +149,8 @@ __attribute__((noinline)) ssize_t vrb_rdm_trecv_any(struct fid_ep *fid, void *bu
 
 	(void)desc;
 	return receive_any(
-		ep, &(struct receive){ &iov, 1, addr, tag, ignore, context, rx_flags(ep), true },
+		ep,
+		&(struct receive){ &iov, 1, addr, tag, ignore, context, tagged_flags(ep), true },
 		RX_FLAGS);
 }
 
@@ -165,7 +173,8 @@ ssize_t vrb_rdm_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 
 	(void)desc;
 	return receive_any(
-		ep, &(struct receive){ iov, count, addr, tag, ignore, context, rx_flags(ep), true },
+		ep,
+		&(struct receive){ iov, count, addr, tag, ignore, context, tagged_flags(ep), true },
 		RX_FLAGS);
 }
 
@@ -296,7 +305,7 @@ ssize_t vrb_rdm_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t f
 {
 	struct vrb_rdm *ep = vrb_rdm(fid);
 
-	if (!msg || ((flags & FI_MULTI_RECV) && msg->iov_count != 1))
+	if (!msg)
 		return -FI_EINVAL;
 	flags |= ep->rx_selective ? 0 : FI_COMPLETION;
 	return receive_any(ep,
@@ -322,13 +331,9 @@ void vrb_rdm_set_recv_modes(struct vrb_rdm *ep)
 	uint64_t flags;
 
 	ep->rx_op_flags &= (RX_FLAGS | FI_MULTI_RECV) & ~FI_MORE;
-	flags = rx_flags(ep);
-	ep->recv_flags[false] = ep->recv_flags[true] = 0;
-	if (flags & FI_MULTI_RECV)
-		return;
-	flags = FI_RECV | (flags & FI_COMPLETION ? 0 : VRB_RDM_RECV_BITS);
+	flags = FI_RECV | (rx_flags(ep) & FI_COMPLETION ? 0 : VRB_RDM_RECV_BITS);
 	if (ep->counts)
 		flags |= VRB_RDM_RECV_ODD;
-	ep->recv_flags[false] = flags | FI_MSG;
+	ep->recv_flags[false] = ep->rx_op_flags & FI_MULTI_RECV ? 0 : flags | FI_MSG;
 	ep->recv_flags[true] = flags | FI_TAGGED;
 }
