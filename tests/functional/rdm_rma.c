@@ -68,6 +68,34 @@ static void bad_counts(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 		-FI_E2BIG);
 }
 
+/* Places without elements are no places. */
+static void empty_places(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
+{
+	struct rdm_side *side = &pair->side[0];
+	uint64_t two = 2, old = 0, *at = (uint64_t *)(void *)target, key = fi_mr_key(mr);
+	struct fi_ioc from = { &two, 1 }, into = { &old, 1 };
+	struct fi_rma_ioc places[] = { { base, 0, 0x12345 },
+				       { base + 8, 1, key },
+				       { base, 0, key } };
+	struct fi_msg_atomic msg = { .msg_iov = &from,
+				     .iov_count = 1,
+				     .addr = side->peer,
+				     .rma_iov = places,
+				     .rma_iov_count = 3,
+				     .datatype = FI_UINT64,
+				     .op = FI_SUM,
+				     .context = &msg };
+
+	at[0] = at[2] = 1;
+	at[1] = 10;
+	OK(fi_fetch_atomicmsg(side->ep, &msg, &into, NULL, 1, 0));
+	CHECK(rdm_wait(pair, 0).op_context == &msg);
+	EQUAL(old, 10);
+	CHECK(at[0] == 1 && at[1] == 12 && at[2] == 1);
+	msg.rma_iov_count = 1;
+	RETURNS(fi_atomicmsg(side->ep, &msg, 0), -FI_EINVAL);
+}
+
 static void bad_key(struct rdm_pair *pair, uint64_t base)
 {
 	struct rdm_side *side = &pair->side[0];
@@ -94,6 +122,7 @@ static void with_mode(int mode)
 	for (i = 0; i < ARRAY_SIZE(lens); i++)
 		transfer(&pair, mr, base, lens[i]);
 	atomics(&pair, mr, base);
+	empty_places(&pair, mr, base);
 	bad_counts(&pair, mr, base);
 	bad_key(&pair, base);
 	transfer(&pair, mr, base, 8);

@@ -166,10 +166,10 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 		.count = (uint32_t)n,
 	};
 	for (i = 0; i < a->rma_count; i++)
-		op->remote[i] = (struct vrb_rdm_remote){ .addr = a->rma[i].addr,
-							 .len = a->rma[i].count,
-							 .key = a->rma[i].key };
-	op->remote_count = (uint8_t)a->rma_count;
+		if (a->rma[i].count)
+			op->remote[op->remote_count++] = (struct vrb_rdm_remote){
+				.addr = a->rma[i].addr, .len = a->rma[i].count, .key = a->rma[i].key
+			};
 	if (a->result)
 		op->result_count = (uint8_t)to_iov(op->result, a->result, a->result_count, size);
 	if (!copy_operands(op, a, n * size)) {
