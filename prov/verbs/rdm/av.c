@@ -18,10 +18,11 @@
 /* Context 0 of an address is the address; others are above what any table has. */
 enum { RX_CTX_BITS = 32 };
 
-/* In the tree: the first of those inserted with the address. */
+/* In the tree: one of those inserted with the address, the first as long as that is there. */
 struct known {
 	struct vrb_rdm_addr addr; /* first */
-	fi_addr_t fi_addr;
+	size_t index;
+	size_t more; /* others */
 };
 
 static struct vrb_rdm_av *rdm_av(struct fid_av *fid)
@@ -53,9 +54,11 @@ static int put(struct ofi_av *base, size_t index, void *entry, const void *from)
 	known = malloc(sizeof(*known));
 	if (!known)
 		return -FI_ENOMEM;
-	*known = (struct known){ .addr = addr, .fi_addr = index };
+	*known = (struct known){ .addr = addr, .index = index };
 	ofi_lock(&av->tree_lock);
 	found = tsearch(known, &av->tree, vrb_rdm_addr_compare);
+	if (found && *found != known)
+		(*found)->more++;
 	if (!found || *found != known)
 		free(known);
 	ofi_unlock(&av->tree_lock);
@@ -65,24 +68,47 @@ static int put(struct ofi_av *base, size_t index, void *entry, const void *from)
 	return 0;
 }
 
-/* With the base's lock held, so no endpoint comes or goes. */
-static void drop(struct ofi_av *base, size_t index, void *entry)
+/* The first other one with the address; there is one. */
+static size_t other_of(const struct vrb_rdm_av *av, size_t index, const void *entry)
 {
-	struct vrb_rdm_av *av = (struct vrb_rdm_av *)base;
+	const struct ofi_table *table = &av->base.table;
+	size_t i;
+
+	for (i = 0; i < table->limit; i++)
+		if (i != index && ofi_table_has(table, i) &&
+		    !vrb_rdm_addr_compare(ofi_table_at(table, i), entry))
+			break;
+	return i;
+}
+
+static void forget(struct vrb_rdm_av *av, size_t index, const void *entry)
+{
 	struct known **found, *known = NULL;
-	struct vrb_rdm *ep;
 
 	ofi_lock(&av->tree_lock);
 	found = tfind(entry, &av->tree, vrb_rdm_addr_compare);
-	if (found && (*found)->fi_addr == index) {
+	if (found && (*found)->more) {
+		(*found)->more--;
+		if ((*found)->index == index)
+			(*found)->index = other_of(av, index, entry);
+	} else if (found) {
 		known = *found;
 		tdelete(known, &av->tree, vrb_rdm_addr_compare);
 	}
 	ofi_unlock(&av->tree_lock);
 	free(known);
+}
+
+/* With the base's lock held, so no endpoint comes or goes. */
+static void drop(struct ofi_av *base, size_t index, void *entry)
+{
+	struct vrb_rdm_av *av = (struct vrb_rdm_av *)base;
+	struct vrb_rdm *ep;
+
+	forget(av, index, entry);
 	LIST_FOREACH (ep, &av->eps, av_link) {
 		vrb_rdm_lock_from_domain(ep);
-		vrb_rdm_peer_forget(ep, index);
+		vrb_rdm_peer_forget(ep, index, entry);
 		vrb_rdm_unlock_from_domain(ep);
 	}
 }
@@ -161,8 +187,8 @@ bool vrb_rdm_av_get(struct vrb_rdm_av *av, fi_addr_t fi_addr, struct vrb_rdm_add
 
 fi_addr_t vrb_rdm_av_find(struct vrb_rdm_av *av, const struct vrb_rdm_addr *addr)
 {
-	struct known **found;
 	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL;
+	struct known **found;
 	size_t index;
 
 	if (av->base.shared) {
@@ -172,7 +198,7 @@ fi_addr_t vrb_rdm_av_find(struct vrb_rdm_av *av, const struct vrb_rdm_addr *addr
 	ofi_lock(&av->tree_lock);
 	found = tfind(addr, &av->tree, vrb_rdm_addr_compare);
 	if (found)
-		fi_addr = ofi_av_reported(&av->base, (*found)->fi_addr);
+		fi_addr = (*found)->index;
 	ofi_unlock(&av->tree_lock);
 	return fi_addr;
 }
@@ -264,6 +290,25 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 	return ofi_av_copy_text(text, buf, len);
 }
 
+/* Endpoints that know the address report it by its new name. */
+static int av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
+{
+	int ret = ofi_av_set_user_id(fid, fi_addr, user_id, flags);
+	struct vrb_rdm_av *av = rdm_av(fid);
+	struct vrb_rdm *ep;
+
+	if (ret)
+		return ret;
+	ofi_lock(&av->base.lock);
+	LIST_FOREACH (ep, &av->eps, av_link) {
+		vrb_rdm_lock_from_domain(ep);
+		vrb_rdm_peer_rename(ep, fi_addr);
+		vrb_rdm_unlock_from_domain(ep);
+	}
+	ofi_unlock(&av->base.lock);
+	return 0;
+}
+
 static int av_close(struct fid *fid)
 {
 	struct vrb_rdm_av *av = (struct vrb_rdm_av *)fid;
@@ -290,7 +335,7 @@ static struct fi_ops_av av_ops = {
 	.lookup = av_lookup,
 	.straddr = av_straddr,
 	.av_set = vrb_rdm_av_set,
-	.set_user_id = ofi_av_set_user_id,
+	.set_user_id = av_set_user_id,
 };
 
 void vrb_rdm_av_ops_init(void)

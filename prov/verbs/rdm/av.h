@@ -23,7 +23,7 @@ void vrb_rdm_av_bind(struct vrb_rdm_av *av, struct vrb_rdm *ep);
 void vrb_rdm_av_unbind(struct vrb_rdm_av *av, struct vrb_rdm *ep);
 /* The address of an fi_addr. False when there is none. Needs no lock. */
 bool vrb_rdm_av_get(struct vrb_rdm_av *av, fi_addr_t fi_addr, struct vrb_rdm_addr *addr);
-/* What completions report for an address, FI_ADDR_NOTAVAIL. Takes no lock but the tree's. */
+/* The fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes no lock but the tree's. */
 fi_addr_t vrb_rdm_av_find(struct vrb_rdm_av *av, const struct vrb_rdm_addr *addr);
 
 #endif

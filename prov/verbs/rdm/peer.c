@@ -68,6 +68,21 @@ static bool reserve(struct vrb_rdm_peer ***array, size_t *size, size_t index)
 	return true;
 }
 
+static void name(struct vrb_rdm_peer *peer, fi_addr_t fi_addr)
+{
+	peer->fi_addr = peer->source = fi_addr;
+	if (fi_addr != FI_ADDR_NOTAVAIL)
+		peer->source = ofi_av_reported(&peer->ep->av->base, fi_addr);
+}
+
+static struct vrb_rdm_peer *find(const struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
+{
+	struct vrb_rdm_peer key = { .addr = *addr };
+	struct vrb_rdm_peer **found = tfind(&key, &ep->peer_tree, compare_peers);
+
+	return found ? *found : NULL;
+}
+
 static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
 {
 	struct vrb_rdm_peer *peer;
@@ -79,7 +94,7 @@ static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_ad
 		return NULL;
 	peer->ep = ep;
 	peer->addr = *addr;
-	peer->fi_addr = FI_ADDR_NOTAVAIL;
+	name(peer, FI_ADDR_NOTAVAIL);
 	STAILQ_INIT(&peer->ops);
 	TAILQ_INIT(&peer->answers);
 	STAILQ_INIT(&peer->replies);
@@ -96,10 +111,9 @@ static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_ad
 
 struct vrb_rdm_peer *vrb_rdm_peer_at(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
 {
-	struct vrb_rdm_peer key = { .addr = *addr };
-	struct vrb_rdm_peer **found = tfind(&key, &ep->peer_tree, compare_peers);
+	struct vrb_rdm_peer *found = find(ep, addr);
 
-	return found ? *found : peer_new(ep, addr);
+	return found ? found : peer_new(ep, addr);
 }
 
 struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, int *err)
@@ -116,26 +130,38 @@ struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, in
 		return NULL;
 	ep->by_addr[fi_addr] = peer;
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
-		peer->fi_addr = fi_addr;
+		name(peer, fi_addr);
 	return peer;
 }
 
 fi_addr_t vrb_rdm_peer_source(struct vrb_rdm_peer *peer)
 {
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL && peer->ep->wants_source)
-		peer->fi_addr = vrb_rdm_av_find(peer->ep->av, &peer->addr);
-	return peer->fi_addr;
+		name(peer, vrb_rdm_av_find(peer->ep->av, &peer->addr));
+	return peer->source;
 }
 
-void vrb_rdm_peer_forget(struct vrb_rdm *ep, fi_addr_t fi_addr)
+/* One that only sends to us is not in by_addr. */
+void vrb_rdm_peer_forget(struct vrb_rdm *ep, fi_addr_t fi_addr, const struct vrb_rdm_addr *addr)
+{
+	struct vrb_rdm_peer *peer = find(ep, addr);
+
+	if (fi_addr < ep->by_addr_size)
+		ep->by_addr[fi_addr] = NULL;
+	if (peer && peer->fi_addr == fi_addr)
+		name(peer, FI_ADDR_NOTAVAIL);
+}
+
+void vrb_rdm_peer_rename(struct vrb_rdm *ep, fi_addr_t fi_addr)
 {
 	struct vrb_rdm_peer *peer;
+	struct vrb_rdm_addr addr;
 
-	if (fi_addr >= ep->by_addr_size || !(peer = ep->by_addr[fi_addr]))
+	if (!vrb_rdm_av_get(ep->av, fi_addr, &addr))
 		return;
-	ep->by_addr[fi_addr] = NULL;
-	if (peer->fi_addr == fi_addr)
-		peer->fi_addr = FI_ADDR_NOTAVAIL;
+	peer = find(ep, &addr);
+	if (peer && peer->fi_addr == fi_addr)
+		name(peer, fi_addr);
 }
 
 static void leave_it(void *peer)

@@ -18,7 +18,8 @@ struct vrb_rdm_peer {
 	uint32_t seen;		   /* link->head when it was last looked whether it is used */
 	bool notes;		   /* it is to be told of RMA on its memory */
 	bool direct;		   /* a write needs nothing but its work request */
-	fi_addr_t fi_addr;	   /* FI_ADDR_NOTAVAIL while it has none */
+	fi_addr_t fi_addr;	   /* FI_ADDR_NOTAVAIL while none is known */
+	fi_addr_t source;	   /* what completions report: fi_addr, or the user's id */
 	struct vrb_rdm_addr addr;
 	STAILQ_HEAD(, vrb_rdm_op) ops;	      /* RMA and atomics that wait to be posted */
 	TAILQ_HEAD(, vrb_rdm_op) answers;     /* atomics that wait for the peer's answer */
@@ -44,7 +45,9 @@ struct vrb_rdm_peer *vrb_rdm_peer_at(struct vrb_rdm *ep, const struct vrb_rdm_ad
 /* What completions report as the source. */
 fi_addr_t vrb_rdm_peer_source(struct vrb_rdm_peer *peer);
 /* The fi_addr is removed from the address vector. */
-void vrb_rdm_peer_forget(struct vrb_rdm *ep, fi_addr_t fi_addr);
+void vrb_rdm_peer_forget(struct vrb_rdm *ep, fi_addr_t fi_addr, const struct vrb_rdm_addr *addr);
+/* The fi_addr has another user id. */
+void vrb_rdm_peer_rename(struct vrb_rdm *ep, fi_addr_t fi_addr);
 void vrb_rdm_peers_fini(struct vrb_rdm *ep);
 
 static inline struct vrb_rdm_peer *vrb_rdm_peer_of(struct vrb_rdm *ep, fi_addr_t fi_addr, int *err)
