@@ -184,13 +184,19 @@ int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq)
 	return is_empty_locked(cq) && !ofi_triggers_due(&cq->domain->triggers) ? ret : -FI_EAGAIN;
 }
 
+static bool take_signal(struct vrb_rdm_cq *cq)
+{
+	return __atomic_load_n(&cq->signalled, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(&cq->signalled, false, __ATOMIC_ACQUIRE);
+}
+
 /* 0: look again. -FI_EAGAIN: the time is over, or a signal ends the wait. */
 static int nap(struct vrb_rdm_cq *cq, uint64_t start, int timeout)
 {
 	struct pollfd fd = { .fd = cq->epfd, .events = POLLIN };
 	int left = ofi_wait_left(start, timeout), ret;
 
-	if (__atomic_exchange_n(&cq->signalled, false, __ATOMIC_ACQUIRE) || !left)
+	if (take_signal(cq) || !left)
 		return -FI_EAGAIN;
 	if (cq->epfd < 0) {
 		sched_yield();
@@ -199,6 +205,9 @@ static int nap(struct vrb_rdm_cq *cq, uint64_t start, int timeout)
 	ret = vrb_rdm_cq_trywait(cq);
 	if (ret)
 		return ret == -FI_EAGAIN ? 0 : ret;
+	/* The descriptor may have been cleared of it. */
+	if (take_signal(cq))
+		return -FI_EAGAIN;
 	ret = poll(&fd, 1, left);
 	if (ret < 0)
 		return errno == EINTR ? -FI_EAGAIN : -errno;

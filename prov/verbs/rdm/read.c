@@ -175,6 +175,16 @@ static __attribute__((noinline)) ssize_t read_many(struct vrb_rdm_cq *cq, void *
 	return vrb_rdm_cq_read_many(cq, buf, count, src);
 }
 
+/* To read nothing is to make progress, whatever there is to be read. */
+static __attribute__((noinline)) ssize_t read_ready(struct vrb_rdm_cq *cq, void *buf, size_t count,
+						    fi_addr_t *src)
+{
+	if (count || ofi_cq_ring_empty(&cq->ring))
+		return vrb_rdm_cq_read_ring(cq, buf, count, src);
+	ofi_lock(&cq->eps_lock);
+	return vrb_rdm_cq_read_many(cq, buf, count, src);
+}
+
 static __attribute__((noinline)) ssize_t wake_both_empty(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 {
 	return wake_both(cq, ep, -FI_EAGAIN);
@@ -197,7 +207,7 @@ static inline __attribute__((always_inline)) ssize_t read_entries(struct vrb_rdm
 	int n;
 
 	if (__builtin_expect(!ofi_cq_ring_empty(&cq->ring) || !try_enter_cq(cq), 0))
-		return vrb_rdm_cq_read_ring(cq, buf, count, src);
+		return read_ready(cq, buf, count, src);
 	ep = cq->only;
 	if (__builtin_expect(!ep || !vrb_rdm_try_enter(ep), 0))
 		return read_many(cq, buf, count, src);
