@@ -203,9 +203,14 @@ static void the_lost_are_told(void **state)
 	take_all_out(EPS);
 }
 
+static unsigned int times_armed(int which)
+{
+	return __atomic_load_n(&armed[which], __ATOMIC_SEQ_CST);
+}
+
 static void wait_armed(int which, unsigned int more_than)
 {
-	while (__atomic_load_n(&armed[which], __ATOMIC_SEQ_CST) <= more_than)
+	while (times_armed(which) <= more_than)
 		sched_yield();
 }
 
@@ -218,8 +223,8 @@ static void the_thread_wakes(void **state)
 	(void)state;
 	attr.data_progress = FI_PROGRESS_AUTO;
 	open_with(EPS);
-	assert_true(armed[0] && armed[1]); /* by who adds, since the thread may sleep */
-	before = __atomic_load_n(&armed[1], __ATOMIC_SEQ_CST);
+	assert_true(times_armed(0) && times_armed(1)); /* by who adds, since the thread may sleep */
+	before = times_armed(1);
 	assert_int_equal(write(channels[0].fd, &one, sizeof(one)), sizeof(one));
 	wait_armed(1, before + 3);
 	assert_int_equal(read(channels[0].fd, &one, sizeof(one)), sizeof(one));
@@ -231,7 +236,7 @@ static void the_parameter_has_it_too(void **state)
 	(void)state;
 	vrb_params.rdm_auto_progress = 1;
 	open_with(1);
-	assert_true(armed[0]);
+	assert_true(times_armed(0));
 	take_all_out(1);
 }
 
