@@ -12,6 +12,7 @@
 
 #define RESERVE	 4  /* credits for control packets */
 #define CROWD_MS 20 /* until it is looked again whether there is room, or memory */
+#define WATCH_MS 2000
 
 static struct vrb_rdm_peer *peer_of(struct vrb_pconn *conn)
 {
@@ -35,6 +36,8 @@ static void schedule(struct vrb_rdm *ep, bool soon)
 
 	if ((ep->crowded || ep->starved) && next > now + CROWD_MS)
 		next = now + CROWD_MS;
+	if (!TAILQ_EMPTY(&ep->conns.ups) && next > ep->watch)
+		next = ep->watch;
 	if (soon || !SLIST_EMPTY(&ep->graves) || next < now)
 		next = now;
 	if (next != UINT64_MAX)
@@ -316,6 +319,28 @@ static void feed(struct vrb_rdm *ep)
 	}
 }
 
+/* It is the peer's turn: nothing of ours is on its way, which would fail if its host is gone. */
+static bool is_awaited(const struct vrb_rdm_peer *peer)
+{
+	return peer->link && peer->link->live && vrb_rdm_link_idle(peer->link) &&
+	       (!TAILQ_EMPTY(&peer->answers) || peer->asked || !vrb_proto_peer_idle(&peer->proto));
+}
+
+static void watch(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_peer *peer;
+	struct vrb_pconn *conn;
+
+	if (ep->conns.now < ep->watch)
+		return;
+	ep->watch = ep->conns.now + WATCH_MS;
+	TAILQ_FOREACH (conn, &ep->conns.ups, link) {
+		peer = peer_of(conn);
+		if (is_awaited(peer))
+			vrb_rdm_link_touch(peer->link, &peer->proto.flow);
+	}
+}
+
 void vrb_rdm_conn_tick(struct vrb_rdm *ep)
 {
 	struct vrb_pconn_action action;
@@ -324,6 +349,7 @@ void vrb_rdm_conn_tick(struct vrb_rdm *ep)
 	feed(ep);
 	ep->crowded = false;
 	ep->conns.now = ofi_now_ms();
+	watch(ep);
 	while ((conn = vrb_pconn_poll(&ep->conns, &action)))
 		act(peer_of(conn), &action);
 	if (action.what & VRB_PCONN_DO_EVICT)

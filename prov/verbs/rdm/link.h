@@ -91,6 +91,8 @@ bool vrb_rdm_link_break(struct vrb_rdm_link *link);
  * from the flow of the peer.
  */
 void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow);
+/* The same whatever was posted: it fails if the peer's device does not answer. */
+void vrb_rdm_link_touch(struct vrb_rdm_link *link, struct vrb_flow *flow);
 /* Afterwards nothing more comes of it but what is in the CQ. Without the endpoint's lock. */
 void vrb_rdm_link_destroy_qp(struct vrb_rdm_link *link);
 

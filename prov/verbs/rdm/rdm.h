@@ -221,6 +221,7 @@ struct vrb_rdm {
 	struct vrb_pconn_set conns;
 	bool starved; /* something could not be posted, and no completion may come that says try again */
 	bool crowded;	   /* a peer waits for room among conns, which nobody makes */
+	uint64_t watch;	   /* when it is looked again whether those that owe something are there */
 	unsigned int seed; /* of the time between attempts */
 	struct vrb_rdm_listener listener;
 	struct vrb_source timer;
