@@ -96,6 +96,60 @@ static void empty_places(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base
 	RETURNS(fi_atomicmsg(side->ep, &msg, 0), -FI_EINVAL);
 }
 
+/* As many bytes there as here. */
+static void bad_lengths(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
+{
+	struct rdm_side *side = &pair->side[0];
+	struct iovec iov = { out, 100 };
+	struct fi_rma_iov place = { base, 99, fi_mr_key(mr) };
+	struct fi_msg_rma msg = { .msg_iov = &iov,
+				  .iov_count = 1,
+				  .addr = side->peer,
+				  .rma_iov = &place,
+				  .rma_iov_count = 1 };
+
+	RETURNS(fi_writemsg(side->ep, &msg, 0), -FI_EINVAL);
+	RETURNS(fi_readmsg(side->ep, &msg, 0), -FI_EINVAL);
+	place.len = 101;
+	RETURNS(fi_writemsg(side->ep, &msg, 0), -FI_EINVAL);
+	RETURNS(fi_readmsg(side->ep, &msg, 0), -FI_EINVAL);
+}
+
+static int fetch_err(struct rdm_pair *pair, uint64_t base, uint64_t key, enum fi_op op)
+{
+	struct rdm_side *side = &pair->side[0];
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error = { 0 };
+	uint64_t one = 1, old, end = deadline();
+	ssize_t ret;
+
+	OK(fi_fetch_atomic(side->ep, &one, 1, NULL, &old, NULL, side->peer, base, key, FI_UINT64,
+			   op, &old));
+	while ((ret = fi_cq_read(side->cq, &entry, 1)) == -FI_EAGAIN) {
+		fi_cq_read(pair->side[1].cq, NULL, 0);
+		pause_until(end, "an answer");
+	}
+	if (ret == -FI_EAVAIL)
+		RETURNS(fi_cq_readerr(side->cq, &error, 0), 1);
+	return error.err;
+}
+
+/* What is fetched has to be readable, what is changed writable. */
+static void atomic_access(struct rdm_pair *pair, bool addresses)
+{
+	uint64_t base = addresses ? (uintptr_t)target : 0;
+	struct fid_mr *in_mr, *out_mr;
+
+	OK(fi_mr_reg(pair->domain, target, 64, FI_REMOTE_READ, 0, KEY + 1, 0, &in_mr, NULL));
+	OK(fi_mr_reg(pair->domain, target, 64, FI_REMOTE_WRITE, 0, KEY + 2, 0, &out_mr, NULL));
+	EQUAL(fetch_err(pair, base, fi_mr_key(in_mr), FI_ATOMIC_READ), 0);
+	EQUAL(fetch_err(pair, base, fi_mr_key(in_mr), FI_SUM), FI_EKEYREJECTED);
+	EQUAL(fetch_err(pair, base, fi_mr_key(out_mr), FI_SUM), FI_EKEYREJECTED);
+	EQUAL(fetch_err(pair, base, fi_mr_key(out_mr), FI_ATOMIC_READ), FI_EKEYREJECTED);
+	OK(fi_close(&in_mr->fid));
+	OK(fi_close(&out_mr->fid));
+}
+
 static void bad_key(struct rdm_pair *pair, uint64_t base)
 {
 	struct rdm_side *side = &pair->side[0];
@@ -122,7 +176,9 @@ static void with_mode(int mode)
 	for (i = 0; i < ARRAY_SIZE(lens); i++)
 		transfer(&pair, mr, base, lens[i]);
 	atomics(&pair, mr, base);
+	bad_lengths(&pair, mr, base);
 	empty_places(&pair, mr, base);
+	atomic_access(&pair, mode);
 	bad_counts(&pair, mr, base);
 	bad_key(&pair, base);
 	transfer(&pair, mr, base, 8);

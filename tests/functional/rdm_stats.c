@@ -49,6 +49,12 @@ static void messages(void)
 	rdm_wait(&pair, 1);
 	EQUAL(of(1, "messages"), i + 2);
 	EQUAL(of(1, "receive_bytes"), sum + 5004);
+	OK(fi_injectdata(from->ep, out, 7, 1, from->peer));
+	while (of(1, "unexpected") < 3)
+		fi_cq_read(to->cq, NULL, 0);
+	EQUAL(of(1, "unexpected_bytes"), 5015);
+	OK(fi_recv(to->ep, in, LEN, NULL, FI_ADDR_UNSPEC, NULL));
+	EQUAL(rdm_wait(&pair, 1).data, 1);
 }
 
 static void memory(void)
