@@ -6,6 +6,7 @@
 #include <string.h>
 #include "prov/verbs/mr.h"
 #include "prov/verbs/prov.h"
+#include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/cq.h"
 #include "prov/verbs/rdm/note.h"
 #include "prov/verbs/rdm/progress.h"
@@ -26,7 +27,8 @@ static unsigned int sends, send_flags, grown, regions[2];
 static int post_err;
 static uint64_t keys[8];
 static struct ofi_cq_item put;
-static unsigned int entries;
+static unsigned int entries, answers, shortages;
+static bool out_of_memory;
 
 struct fi_provider vrb_prov = { .name = "verbs" };
 struct vrb_params vrb_params;
@@ -75,6 +77,22 @@ void vrb_rdm_put(struct vrb_rdm *at, struct vrb_rdm_cq *cq, const struct ofi_cq_
 	entries++;
 }
 
+bool vrb_rdm_answer(struct vrb_rdm_peer *to, const struct vrb_wire_packet *packet,
+		    const void *payload, size_t len)
+{
+	assert_ptr_equal(to, &peer);
+	assert_false(payload || len);
+	sent_len = vrb_wire_build(sent, packet);
+	answers++;
+	return !out_of_memory;
+}
+
+void vrb_rdm_conn_short(struct vrb_rdm_peer *of)
+{
+	assert_ptr_equal(of, &peer);
+	shortages++;
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -100,7 +118,8 @@ static int begin(void **state)
 	peer.ep = &ep;
 	peer.link = &connection;
 	vrb_flow_init(&peer.proto.flow, 8, 2);
-	sends = send_flags = grown = entries = 0;
+	sends = send_flags = grown = entries = answers = shortages = 0;
+	out_of_memory = false;
 	post_err = 0;
 	return 0;
 }
@@ -139,7 +158,6 @@ static void a_write_is_told(void **state)
 	assert_int_equal(vrb_rdm_note_post(&op), 0);
 	assert_int_equal(sends, 1);
 	assert_true(send_flags & IBV_SEND_INLINE);
-	assert_false(send_flags & IBV_SEND_FENCE);
 	assert_int_equal(peer.proto.flow.credits, 7);
 	packet = parsed();
 	assert_int_equal(packet.flags, VRB_WIRE_DATA);
@@ -153,16 +171,22 @@ static void a_write_is_told(void **state)
 	assert_int_equal(region.key, 7);
 }
 
-static void a_read_is_waited_for(void **state)
+static void a_read_is_told_when_it_is_done(void **state)
 {
 	struct vrb_rdm_op op = write_op();
 
 	(void)state;
 	op.kind = VRB_RDM_OP_READ;
 	op.has_data = false;
-	assert_int_equal(vrb_rdm_note_post(&op), 0);
-	assert_true(send_flags & IBV_SEND_FENCE);
+	vrb_rdm_note_read(&op);
+	assert_int_equal(sends, 0); /* behind what is owed already */
+	assert_int_equal(answers, 1);
+	assert_int_equal(shortages, 0);
 	assert_int_equal(parsed().flags, VRB_WIRE_READ);
+	assert_int_equal(parsed().count, 2);
+	out_of_memory = true;
+	vrb_rdm_note_read(&op);
+	assert_int_equal(shortages, 1);
 }
 
 static void without_credit_it_waits(void **state)
@@ -284,7 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_write_is_told, begin),
-		cmocka_unit_test_setup(a_read_is_waited_for, begin),
+		cmocka_unit_test_setup(a_read_is_told_when_it_is_done, begin),
 		cmocka_unit_test_setup(without_credit_it_waits, begin),
 		cmocka_unit_test_setup(it_goes_by_a_bounce_buffer, begin),
 		cmocka_unit_test_setup(a_full_device_takes_nothing, begin),

@@ -3,13 +3,15 @@
 #include <string.h>
 #include <ofi/cntr.h>
 #include <rdma/fi_errno.h>
+#include "conn.h"
 #include "cq.h"
 #include "note.h"
 #include "progress.h"
 #include "prov/verbs/mr.h"
 
-/* A read may be overtaken by what follows it, unless that waits for it. */
-static int post_packet(struct vrb_rdm_peer *peer, const uint8_t *header, size_t len, bool fence)
+#define NOTE_LIST (VRB_PROTO_IOV * sizeof(struct vrb_wire_region))
+
+static int post_packet(struct vrb_rdm_peer *peer, const uint8_t *header, size_t len)
 {
 	struct vrb_rdm *ep = peer->ep;
 	struct ibv_sge sge = { .addr = (uintptr_t)header, .length = (uint32_t)len };
@@ -17,13 +19,12 @@ static int post_packet(struct vrb_rdm_peer *peer, const uint8_t *header, size_t 
 		.opcode = IBV_WR_SEND,
 		.sg_list = &sge,
 		.num_sge = 1,
-		.send_flags = fence ? IBV_SEND_FENCE : 0,
 	};
 	uint64_t flags = (uint64_t)VRB_RDM_PACKET << VRB_RDM_KIND_SHIFT | VRB_SILENT;
 	struct vrb_rdm_buf *bounce = NULL;
 
 	if (len <= ep->inline_max + sizeof(struct vrb_wire_plain)) {
-		wr.send_flags |= IBV_SEND_INLINE;
+		wr.send_flags = IBV_SEND_INLINE;
 	} else {
 		bounce = vrb_rdm_pool_get(&ep->tx_bufs);
 		if (!bounce)
@@ -39,9 +40,8 @@ static int post_packet(struct vrb_rdm_peer *peer, const uint8_t *header, size_t 
 	return -FI_EAGAIN;
 }
 
-int vrb_rdm_note_post(struct vrb_rdm_op *op)
+static struct vrb_wire_packet describe(const struct vrb_rdm_op *op, uint8_t *list)
 {
-	uint8_t header[VRB_WIRE_HEADER_MAX], list[VRB_PROTO_IOV * sizeof(struct vrb_wire_region)];
 	struct vrb_wire_packet packet = {
 		.type = VRB_WIRE_RMA_NOTE,
 		.flags = (uint8_t)((op->kind == VRB_RDM_OP_READ ? VRB_WIRE_READ : 0) |
@@ -51,21 +51,38 @@ int vrb_rdm_note_post(struct vrb_rdm_op *op)
 		.list = list,
 	};
 	uint8_t i;
-	int ret;
 
-	if (!vrb_flow_has_data_credit(&op->peer->proto.flow))
-		return -FI_EAGAIN;
 	for (i = 0; i < op->remote_count; i++)
 		if (op->remote[i].len)
 			vrb_wire_put_region(list, packet.count++,
 					    &(struct vrb_wire_region){ op->remote[i].addr,
 								       op->remote[i].len,
 								       op->remote[i].key });
-	ret = post_packet(op->peer, header, vrb_wire_build(header, &packet),
-			  op->kind == VRB_RDM_OP_READ);
+	return packet;
+}
+
+int vrb_rdm_note_post(const struct vrb_rdm_op *op)
+{
+	uint8_t header[VRB_WIRE_HEADER_MAX], list[NOTE_LIST];
+	struct vrb_wire_packet packet;
+	int ret;
+
+	if (!vrb_flow_has_data_credit(&op->peer->proto.flow))
+		return -FI_EAGAIN;
+	packet = describe(op, list);
+	ret = post_packet(op->peer, header, vrb_wire_build(header, &packet));
 	if (!ret)
 		vrb_flow_take(&op->peer->proto.flow);
 	return ret;
+}
+
+void vrb_rdm_note_read(const struct vrb_rdm_op *op)
+{
+	uint8_t list[NOTE_LIST];
+	struct vrb_wire_packet packet = describe(op, list);
+
+	if (!vrb_rdm_answer(op->peer, &packet, NULL, 0))
+		vrb_rdm_conn_short(op->peer);
 }
 
 /* The target's side. */

@@ -14,8 +14,13 @@ static inline bool vrb_rdm_note_is_due(const struct vrb_rdm_op *op)
 	return op->kind != VRB_RDM_OP_ATOMIC && (op->has_data || op->peer->notes);
 }
 
-/* 0 or -FI_EAGAIN. */
-int vrb_rdm_note_post(struct vrb_rdm_op *op);
+/* Behind a write. 0 or -FI_EAGAIN. */
+int vrb_rdm_note_post(const struct vrb_rdm_op *op);
+/*
+ * Of a read that is done: what follows one may overtake it. A fence would hold the note back, but soft-RoCE may stop
+ * for ever at one behind which a receive was not ready.
+ */
+void vrb_rdm_note_read(const struct vrb_rdm_op *op);
 enum vrb_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet);
 /* An atomic operation was performed on our memory. */
 void vrb_rdm_note_atomic(struct vrb_rdm *ep, const struct vrb_wire_packet *packet);

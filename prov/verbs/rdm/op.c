@@ -144,7 +144,13 @@ void vrb_rdm_op_done(struct vrb_rdm_op *op, int err, int status)
 		op->err = err;
 		op->status = status;
 	}
-	if (!op->inflight && (op->err || (op->posted_all && !op->owes)))
+	if (op->inflight)
+		return;
+	if (!op->err && op->posted_all && op->owes && op->kind == VRB_RDM_OP_READ) {
+		op->owes = false;
+		vrb_rdm_note_read(op);
+	}
+	if (op->err || (op->posted_all && !op->owes))
 		finish(op);
 }
 
@@ -235,7 +241,7 @@ static int post(struct vrb_rdm_op *op)
 	op->owes = vrb_rdm_note_is_due(op);
 	if (!op->posted_all)
 		ret = post_all(op);
-	if (!ret && op->owes) {
+	if (!ret && op->owes && op->kind != VRB_RDM_OP_READ) {
 		ret = vrb_rdm_note_post(op);
 		op->owes = ret;
 	}
