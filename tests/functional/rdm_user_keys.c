@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { LEN = 200000, SMALL = 100, ROUNDS = 20, KEY = 77, OTHER = 78 };
+/* Bytes that go inline and do not, and how many are more than wait at once. */
+enum { TINY = 8, MIDDLE = 1000, TINIES = 1000, CROWD = 3000, TURNS = 100 };
 
 static uint8_t region[2][LEN], other[LEN], out[3][LEN], in[LEN];
 
@@ -100,6 +102,44 @@ static void reuse(struct rdm_pair *pair)
 	OK(fi_close(&still->fid));
 }
 
+static int take(struct fid_cq *cq)
+{
+	struct fi_cq_tagged_entry entries[16];
+	ssize_t ret = fi_cq_read(cq, entries, ARRAY_SIZE(entries));
+
+	if (ret == -FI_EAGAIN)
+		return 0;
+	CHECK(ret > 0);
+	return (int)ret;
+}
+
+/* What waits to be sent holds no memory that is needed to send it, however greedy the application is. */
+static void crowd(struct rdm_pair *pair)
+{
+	struct fid_mr *mr = reg(pair, region[0], KEY);
+	struct rdm_side *side = &pair->side[0];
+	int posted = 0, done = 0, i;
+	uint64_t end = deadline();
+	ssize_t ret = 0;
+
+	memset(out[0], 'q', MIDDLE);
+	while (done < CROWD) {
+		/* All of a round is sent before the first answer comes. */
+		for (i = 0; i < TURNS; i++) {
+			for (ret = 0; posted < CROWD && !ret; posted += !ret)
+				ret = fi_write(side->ep, out[0], posted < TINIES ? TINY : MIDDLE,
+					       NULL, side->peer, 0, KEY, NULL);
+			CHECK(!ret || ret == -FI_EAGAIN);
+			done += take(side->cq);
+			pause_until(end, "the last");
+		}
+		for (i = 0; i < TURNS; i++)
+			take(pair->side[1].cq);
+	}
+	CHECK(!memcmp(region[0], out[0], MIDDLE));
+	OK(fi_close(&mr->fid));
+}
+
 /* A small transfer to where there is nothing fails alone. */
 static void nowhere(struct rdm_pair *pair)
 {
@@ -121,6 +161,7 @@ static void test(void)
 	struct rdm_pair pair;
 
 	rdm_open(&pair, 0);
+	crowd(&pair);
 	order(&pair);
 	reuse(&pair);
 	nowhere(&pair);

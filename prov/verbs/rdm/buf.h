@@ -44,6 +44,14 @@ static inline struct vrb_rdm_buf *vrb_rdm_pool_get(struct vrb_rdm_pool *pool)
 	return buf;
 }
 
+/* For what may wait in a queue with it: one is left for what is sent. */
+static inline struct vrb_rdm_buf *vrb_rdm_pool_get_spare(struct vrb_rdm_pool *pool)
+{
+	struct vrb_rdm_buf *buf = SLIST_FIRST(&pool->free);
+
+	return buf && SLIST_NEXT(buf, link) ? vrb_rdm_pool_get(pool) : vrb_rdm_pool_grow(pool);
+}
+
 static inline void vrb_rdm_pool_put(struct vrb_rdm_pool *pool, struct vrb_rdm_buf *buf)
 {
 	SLIST_INSERT_HEAD(&pool->free, buf, link);

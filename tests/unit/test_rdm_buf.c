@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Who gets a bounce buffer when few are left. */
+#include "unit.h"
+#include "prov/verbs/rdm/buf.h"
+
+static struct vrb_rdm_pool pool;
+static struct vrb_rdm_buf bufs[3];
+static unsigned int grown;
+static struct vrb_rdm_buf *more;
+
+struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *of)
+{
+	assert_ptr_equal(of, &pool);
+	grown++;
+	return more;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	SLIST_INIT(&pool.free);
+	vrb_rdm_pool_put(&pool, &bufs[0]);
+	vrb_rdm_pool_put(&pool, &bufs[1]);
+	grown = 0;
+	more = NULL;
+	return 0;
+}
+
+/* What sends needs one, or what waits would wait for ever. */
+static void the_last_is_not_for_who_waits(void **state)
+{
+	(void)state;
+	assert_ptr_equal(vrb_rdm_pool_get_spare(&pool), &bufs[1]);
+	assert_null(vrb_rdm_pool_get_spare(&pool));
+	assert_int_equal(grown, 1);
+	assert_ptr_equal(vrb_rdm_pool_get(&pool), &bufs[0]);
+	assert_null(vrb_rdm_pool_get_spare(&pool));
+	assert_null(vrb_rdm_pool_get(&pool));
+}
+
+static void a_pool_that_grows_has_for_all(void **state)
+{
+	(void)state;
+	assert_ptr_equal(vrb_rdm_pool_get_spare(&pool), &bufs[1]);
+	more = &bufs[2];
+	assert_ptr_equal(vrb_rdm_pool_get_spare(&pool), &bufs[2]);
+	assert_ptr_equal(vrb_rdm_pool_get(&pool), &bufs[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(the_last_is_not_for_who_waits, begin),
+		cmocka_unit_test_setup(a_pool_that_grows_has_for_all, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
