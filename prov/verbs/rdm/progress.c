@@ -236,26 +236,47 @@ void vrb_rdm_progress_from_domain(struct vrb_rdm *ep)
 	vrb_rdm_unlock_from_domain(ep);
 }
 
-static void drain_channel(struct vrb_rdm *ep)
+/* True if there was an event. */
+static bool drain_channel(struct vrb_rdm *ep)
 {
+	unsigned int before = ep->unacked;
 	struct ibv_cq *cq;
 	void *context;
+	bool some;
 
 	while (!ibv_get_cq_event(ep->channel, &cq, &context))
 		ep->unacked++;
+	some = ep->unacked != before;
 	if (ep->unacked >= ACK_BATCH) {
 		ibv_ack_cq_events(ep->cq, ep->unacked);
 		ep->unacked = 0;
 	}
+	return some;
 }
 
-/* With the lock held. */
+/*
+ * Other threads may sleep until the event that was taken: what came with it is done for them, and there will be
+ * another one.
+ */
+static void settle(struct vrb_rdm *ep)
+{
+	int rounds = ep->cq->cqe / VRB_RDM_BATCH + 1;
+
+	do {
+		while (vrb_rdm_poll(ep) && --rounds > 0)
+			;
+	} while (!ibv_req_notify_cq(ep->cq, 0) && vrb_rdm_poll(ep) && --rounds > 0);
+}
+
+/* With the lock held. 0: nothing is there, and an event will say when something is. */
 static int arm(struct vrb_rdm *ep)
 {
-	if (ep->channel)
-		drain_channel(ep);
+	bool taken = ep->channel && drain_channel(ep);
+
 	if (!vrb_rdm_poll(ep) && ep->channel && !ibv_req_notify_cq(ep->cq, 0) && !vrb_rdm_poll(ep))
 		return 0;
+	if (taken)
+		settle(ep);
 	return -FI_EAGAIN;
 }
 
