@@ -86,6 +86,24 @@ static void others_count(struct rdm_pair *pair, struct fid_mr *mr)
 	EQUAL(fi_cntr_read(writes), ROUNDS + 4);
 }
 
+/* An endpoint that has the capability as a receiver alone, or not at all. */
+static void of_the_receiver(struct rdm_pair *pair)
+{
+	struct fi_info *info = fi_dupinfo(pair->info);
+	struct fid_ep *ep;
+
+	CHECK(info);
+	info->caps &= ~FI_RMA_EVENT;
+	OK(fi_endpoint(pair->domain, info, &ep, NULL));
+	OK(fi_ep_bind(ep, &reads->fid, FI_REMOTE_READ));
+	OK(fi_close(&ep->fid));
+	info->rx_attr->caps &= ~FI_RMA_EVENT;
+	OK(fi_endpoint(pair->domain, info, &ep, NULL));
+	RETURNS(fi_ep_bind(ep, &reads->fid, FI_REMOTE_READ), -FI_EOPNOTSUPP);
+	OK(fi_close(&ep->fid));
+	fi_freeinfo(info);
+}
+
 static void test(void)
 {
 	struct rdm_change change = { .hints = ask, .bind = bind, .wait = FI_WAIT_NONE };
@@ -103,6 +121,7 @@ static void test(void)
 	OK(fi_mr_enable(mr));
 	writes_count(&pair, mr, plain);
 	others_count(&pair, mr);
+	of_the_receiver(&pair);
 	RETURNS(fi_close(&region->fid), -FI_EBUSY);
 	OK(fi_close(&mr->fid));
 	OK(fi_close(&plain->fid));

@@ -519,6 +519,8 @@ static int setup(struct vrb_rdm *ep, const struct fi_info *info)
 	ep->info = fi_dupinfo(info);
 	if (!ep->info)
 		return -FI_ENOMEM;
+	/* It is of the receiving side; OpenSHMEM says so only there. */
+	ep->info->caps |= info->rx_attr->caps & ep->domain->info->caps & FI_RMA_EVENT;
 	vrb_rdm_all_bias(ep->domain->all, ep);
 	ep->inject_size = info->tx_attr->inject_size;
 	ep->tx_op_flags = info->tx_attr->op_flags;
