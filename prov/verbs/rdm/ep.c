@@ -434,9 +434,8 @@ void vrb_rdm_ops_init(void)
 /* Do senders write large messages? A read of soft-RoCE takes a fifth longer than a write. */
 static bool is_written(const struct vrb_domain *domain)
 {
-	if (vrb_params.rdm_use_write >= 0)
-		return vrb_params.rdm_use_write;
-	return domain->attr.vendor_id == VENDOR_OF_SOFT_ROCE;
+	return vrb_params.rdm_use_write >= 0 ? vrb_params.rdm_use_write
+					     : domain->attr.vendor_id == VENDOR_OF_SOFT_ROCE;
 }
 
 static int setup_proto(struct vrb_rdm *ep, const struct fi_info *info)
