@@ -20,8 +20,9 @@ struct ofi_cq_item {
 	uint64_t data;
 	uint64_t tag;
 	union {
-		fi_addr_t src; /* of a success */
-		size_t olen;   /* of a failure */
+		fi_addr_t src;	  /* of a success */
+		size_t olen;	  /* of a failure */
+		const void *from; /* of FI_EADDRNOTAVAIL: the sender's address, or NULL */
 	};
 	int err; /* FI_E*, 0 is success */
 	int prov_errno;

@@ -5,6 +5,8 @@
  */
 #include "rdm.h"
 
+#include <string.h>
+
 static char buf[64];
 
 static void with_source(struct fi_info *hints)
@@ -112,12 +114,51 @@ static void renamed(struct rdm_pair *pair, bool sent_to)
 	CHECK(source_at(pair, 1) == 3333);
 }
 
+static void with_errors(struct fi_info *hints)
+{
+	hints->caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_SOURCE_ERR;
+}
+
+/* FI_SOURCE_ERR: a message of who is not known comes as an error with the address, which may be inserted. */
+static void unknown(void)
+{
+	const struct rdm_change change = { .hints = with_errors };
+	struct fi_cq_err_entry error = { 0 };
+	struct rdm_pair pair;
+	struct rdm_side *side = &pair.side[1];
+	fi_addr_t src;
+	uint64_t end = deadline();
+	ssize_t ret;
+
+	rdm_open_with(&pair, 0, &change);
+	CHECK(source_at(&pair, 1) == side->peer);
+	OK(fi_av_remove(side->av, &side->peer, 1, 0));
+	memset(buf, 0, sizeof(buf));
+	OK(fi_trecv(side->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 7, 0, buf));
+	OK(fi_tinject(pair.side[0].ep, "hello", 5, pair.side[0].peer, 7));
+	while ((ret = read_from(&pair, 1, &src)) == -FI_EAGAIN)
+		pause_until(end, "a message");
+	RETURNS(ret, -FI_EAVAIL);
+	RETURNS(fi_cq_readerr(side->cq, &error, 0), 1);
+	EQUAL(error.err, FI_EADDRNOTAVAIL);
+	CHECK(error.op_context == buf && !memcmp(buf, "hello", 5));
+	EQUAL(error.len, 5);
+	EQUAL(error.olen, 0);
+	EQUAL(error.tag, 7);
+	CHECK(error.flags & FI_TAGGED && error.flags & FI_RECV);
+	CHECK(error.err_data && error.err_data_size >= 16);
+	RETURNS(fi_av_insert(side->av, error.err_data, 1, &side->peer, 0, NULL), 1);
+	CHECK(source_at(&pair, 1) == side->peer);
+	rdm_close(&pair);
+}
+
 static void test(void)
 {
 	const struct rdm_change change = { .hints = with_source };
 	struct rdm_pair pair;
 	int sent_to;
 
+	unknown();
 	for (sent_to = 0; sent_to < 2; sent_to++) {
 		rdm_open_with(&pair, 0, &change);
 		removed(&pair, sent_to);

@@ -2,6 +2,7 @@
 /* Completion queues of reliable-datagram endpoints: opening, reading, waiting. */
 #include <errno.h>
 #include <poll.h>
+#include <search.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,9 +97,17 @@ __attribute__((noinline)) ssize_t vrb_rdm_cq_read_many(struct vrb_rdm_cq *cq, vo
 	return vrb_rdm_cq_read_ring(cq, buf, count, src);
 }
 
+static size_t length_of(const struct vrb_rdm_addr *addr)
+{
+	if (!addr)
+		return 0;
+	return addr->sa.sa_family == AF_INET6 ? sizeof(addr->in6) : sizeof(addr->in);
+}
+
 static void copy_error(const struct vrb_rdm_cq *cq, const struct ofi_cq_item *item,
 		       struct fi_cq_err_entry *entry)
 {
+	const void *from = item->err == FI_EADDRNOTAVAIL ? item->from : NULL;
 	const struct fi_cq_err_entry error = {
 		.op_context = item->context,
 		.flags = item->flags,
@@ -106,12 +115,13 @@ static void copy_error(const struct vrb_rdm_cq *cq, const struct ofi_cq_item *it
 		.buf = item->buf,
 		.data = item->data,
 		.tag = item->tag,
-		.olen = item->olen,
+		.olen = from ? 0 : item->olen,
 		.err = item->err,
 		.prov_errno = item->prov_errno,
 	};
 
-	ofi_cq_copy_error(cq->domain->info->fabric_attr->api_version, entry, &error, NULL, 0);
+	ofi_cq_copy_error(cq->domain->info->fabric_attr->api_version, entry, &error, from,
+			  length_of(from));
 }
 
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
@@ -336,6 +346,7 @@ static void cq_free(struct vrb_rdm_cq *cq)
 		close(cq->epfd);
 	ofi_wait_fini(&cq->wait);
 	ofi_cq_ring_fini(&cq->ring);
+	tdestroy(cq->senders, free);
 	free(cq);
 }
 

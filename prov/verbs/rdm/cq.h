@@ -32,6 +32,7 @@ struct vrb_rdm_cq {
 	struct vrb_domain *domain;
 	struct ofi_ref ref; /* endpoints */
 	char text[128];	    /* of the last error read */
+	void *senders;	    /* addresses that errors tell of: a tree; lock guards it */
 };
 
 int vrb_rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,

@@ -524,7 +524,7 @@ static int setup(struct vrb_rdm *ep, const struct fi_info *info)
 	ep->inject_size = info->tx_attr->inject_size;
 	ep->tx_op_flags = info->tx_attr->op_flags;
 	ep->rx_op_flags = info->rx_attr->op_flags;
-	ep->wants_source = info->caps & FI_SOURCE;
+	ep->wants_source = info->caps & (FI_SOURCE | FI_SOURCE_ERR);
 	ep->counts = info->caps & FI_TRIGGER; /* deferred work has counters of its own */
 	ep->prov_keys = vrb_mr_prov_key(ep->domain);
 	ep->atomic_old = malloc(vrb_rdm_payload());

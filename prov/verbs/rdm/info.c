@@ -11,7 +11,7 @@
 #define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER | FI_NAMED_RX_CTX)
 #define RX_CAPS                                                                          \
 	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | \
-	 FI_SOURCE | FI_RMA_EVENT | FI_TRIGGER)
+	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER)
 #define BOTH_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE)
 #define SIZE	  65536
 
@@ -89,11 +89,17 @@ struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port
 	return NULL;
 }
 
-/* What all operations pay for is for who asks: the peers tell of theirs, completions look for work. */
+/*
+ * What all operations pay for is for who asks: the peers tell of theirs, completions look for work, or for the sender.
+ * Senders are told of by their socket addresses.
+ */
 static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 {
-	uint64_t not_asked = (FI_RMA_EVENT | FI_TRIGGER) & ~(hints ? hints->caps : 0);
+	uint64_t not_asked =
+		(FI_RMA_EVENT | FI_TRIGGER | FI_SOURCE_ERR) & ~(hints ? hints->caps : 0);
 
+	if (info->addr_format == FI_ADDR_STR || (hints && hints->addr_format == FI_ADDR_STR))
+		not_asked |= FI_SOURCE_ERR;
 	info->caps &= ~not_asked;
 	info->tx_attr->caps &= ~not_asked;
 	info->rx_attr->caps &= ~not_asked;

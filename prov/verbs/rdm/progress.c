@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The endpoint's CQ: packets that arrived, work requests that are done. */
+#include <search.h>
+#include <stdlib.h>
 #include <string.h>
 #include <ofi/cq.h>
 #include <rdma/fi_errno.h>
@@ -73,6 +75,32 @@ void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int 
 	vrb_rdm_put(ep, ep->tx_cq, &item);
 }
 
+/* A copy that lives as long as the CQ. NULL when out of memory. */
+static const void *sender(struct vrb_rdm_cq *cq, const struct vrb_rdm_addr *addr)
+{
+	struct vrb_rdm_addr *copy = malloc(sizeof(*copy)), **found;
+
+	if (!copy)
+		return NULL;
+	*copy = *addr;
+	ofi_lock(&cq->lock);
+	found = tsearch(copy, &cq->senders, vrb_rdm_addr_compare);
+	if (!found || *found != copy)
+		free(copy);
+	copy = found ? *found : NULL;
+	ofi_unlock(&cq->lock);
+	return copy;
+}
+
+static void set_source(struct vrb_rdm *ep, struct ofi_cq_item *item, struct vrb_rdm_peer *from)
+{
+	item->src = from ? vrb_rdm_peer_source(from) : FI_ADDR_NOTAVAIL;
+	if (__builtin_expect(ep->source_err, 0) && from && item->src == FI_ADDR_NOTAVAIL) {
+		item->err = FI_EADDRNOTAVAIL;
+		item->from = sender(ep->rx_cq, &from->addr);
+	}
+}
+
 void vrb_rdm_complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
 			 struct ofi_cq_item *item, struct vrb_rdm_peer *from)
 {
@@ -92,7 +120,7 @@ void vrb_rdm_complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
 	if (!ep->rx_cq || (!item->err && (recv->flags & VRB_RDM_RECV_SILENT)))
 		return;
 	if (!item->err)
-		item->src = from ? vrb_rdm_peer_source(from) : FI_ADDR_NOTAVAIL;
+		set_source(ep, item, from);
 	vrb_rdm_put(ep, ep->rx_cq, item);
 }
 

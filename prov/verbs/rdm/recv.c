@@ -63,7 +63,7 @@ static void fill_recv(struct vrb_rdm *ep, struct vrb_rdm_recv *recv, const struc
 	recv->flags = FI_RECV | (receive->tagged ? FI_TAGGED : FI_MSG) |
 		      (receive->flags & FI_MULTI_RECV) |
 		      (receive->flags & FI_COMPLETION ? 0 : VRB_RDM_RECV_SILENT) | receive->mark;
-	if (ep->counts || receive->count != 1 ||
+	if (ep->counts || ep->source_err || receive->count != 1 ||
 	    recv->flags & (FI_MULTI_RECV | VRB_RDM_RECV_SILENT))
 		recv->flags |= VRB_RDM_RECV_ODD;
 }
@@ -330,9 +330,10 @@ void vrb_rdm_set_recv_modes(struct vrb_rdm *ep)
 {
 	uint64_t flags;
 
+	ep->source_err = ep->info->caps & FI_SOURCE_ERR;
 	ep->rx_op_flags &= (RX_FLAGS | FI_MULTI_RECV) & ~FI_MORE;
 	flags = FI_RECV | (rx_flags(ep) & FI_COMPLETION ? 0 : VRB_RDM_RECV_BITS);
-	if (ep->counts)
+	if (ep->counts || ep->source_err)
 		flags |= VRB_RDM_RECV_ODD;
 	ep->recv_flags[false] = ep->rx_op_flags & FI_MULTI_RECV ? 0 : flags | FI_MSG;
 	ep->recv_flags[true] = flags | FI_TAGGED;
