@@ -306,14 +306,8 @@ void vrb_rdm_coll_attend(struct vrb_rdm_coll *coll)
 /* A device that has to send finds out whether the peer is there. */
 static void ask(struct vrb_rdm_peer *peer)
 {
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
-
-	if (!peer->proto.up || !vrb_rdm_link_idle(peer->link) ||
-	    !vrb_flow_has_control_credit(&peer->proto.flow))
-		return;
-	if (!vrb_rdm_link_post(peer->link, &wr, (uint64_t)VRB_RDM_PROBE << VRB_RDM_KIND_SHIFT, NULL,
-			       NULL))
-		vrb_flow_take(&peer->proto.flow);
+	if (peer->proto.up && vrb_rdm_link_idle(peer->link))
+		vrb_rdm_link_touch(peer->link, &peer->proto.flow);
 }
 
 static void tick(struct vrb_rdm_coll *coll)
