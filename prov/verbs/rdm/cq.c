@@ -2,13 +2,14 @@
 /* Completion queues of reliable-datagram endpoints: opening, reading, waiting. */
 #include <errno.h>
 #include <poll.h>
-#include <search.h>
 #include <sched.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include <ofi/addr.h>
 #include <ofi/cq.h>
 #include <ofi/ops.h>
 #include <rdma/fi_errno.h>
@@ -97,17 +98,10 @@ __attribute__((noinline)) ssize_t vrb_rdm_cq_read_many(struct vrb_rdm_cq *cq, vo
 	return vrb_rdm_cq_read_ring(cq, buf, count, src);
 }
 
-static size_t length_of(const struct vrb_rdm_addr *addr)
-{
-	if (!addr)
-		return 0;
-	return addr->sa.sa_family == AF_INET6 ? sizeof(addr->in6) : sizeof(addr->in);
-}
-
 static void copy_error(const struct vrb_rdm_cq *cq, const struct ofi_cq_item *item,
 		       struct fi_cq_err_entry *entry)
 {
-	const void *from = item->err == FI_EADDRNOTAVAIL ? item->from : NULL;
+	const struct sockaddr *from = item->err == FI_EADDRNOTAVAIL ? item->from : NULL;
 	const struct fi_cq_err_entry error = {
 		.op_context = item->context,
 		.flags = item->flags,
@@ -121,7 +115,7 @@ static void copy_error(const struct vrb_rdm_cq *cq, const struct ofi_cq_item *it
 	};
 
 	ofi_cq_copy_error(cq->domain->info->fabric_attr->api_version, entry, &error, from,
-			  length_of(from));
+			  ofi_addr_size(from));
 }
 
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
