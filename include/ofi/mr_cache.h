@@ -17,7 +17,8 @@
 
 struct ofi_mr_region {
 	uintptr_t start, end;
-	void *mr; /* of the user's reg() */
+	unsigned int wanted, access; /* what was asked for, what the registration allows */
+	void *mr;		     /* of the user's reg() */
 	int users;
 	bool kept;			 /* found by later uses: in the index */
 	bool changed;			 /* while it was being registered */
@@ -28,7 +29,11 @@ TAILQ_HEAD(ofi_mr_list, ofi_mr_region);
 
 struct ofi_mr_cache {
 	struct ofi_monitor monitor;
-	int (*reg)(void *arg, void *addr, size_t len, void **mr); /* 0 or -FI_E* */
+	/*
+	 * 0 or -FI_E*. *access is what is wanted, a bit mask that the cache only compares; reg() may allow more
+	 * and says so there.
+	 */
+	int (*reg)(void *arg, void *addr, size_t len, unsigned int *access, void **mr);
 	void (*dereg)(void *arg, void *mr);
 	void *arg;
 	size_t max_count, max_size; /* 0 count: nothing is kept */
@@ -49,8 +54,8 @@ struct ofi_mr_cache {
 int ofi_mr_cache_init(struct ofi_mr_cache *cache, size_t max_count, size_t max_size, bool monitor);
 /* Every region has been put back. */
 void ofi_mr_cache_fini(struct ofi_mr_cache *cache);
-/* A region that holds [addr, addr + len), len > 0. 0 or -FI_E* of reg(). */
-int ofi_mr_cache_get(struct ofi_mr_cache *cache, const void *addr, size_t len,
+/* A region that holds [addr, addr + len), len > 0, and allows at least `access`. 0 or -FI_E* of reg(). */
+int ofi_mr_cache_get(struct ofi_mr_cache *cache, const void *addr, size_t len, unsigned int access,
 		     struct ofi_mr_region **region);
 void ofi_mr_cache_put(struct ofi_mr_cache *cache, struct ofi_mr_region *region);
 

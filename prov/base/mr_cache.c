@@ -27,13 +27,14 @@ static size_t find(const struct ofi_mr_cache *cache, uintptr_t addr)
 }
 
 static struct ofi_mr_region *holder(const struct ofi_mr_cache *cache, uintptr_t start,
-				    uintptr_t end)
+				    uintptr_t end, unsigned int access)
 {
 	size_t at = find(cache, start);
+	struct ofi_mr_region *region = at < cache->count ? cache->index[at] : NULL;
 
-	if (at == cache->count || cache->index[at]->start > start || cache->index[at]->end < end)
+	if (!region || region->start > start || region->end < end || access & ~region->access)
 		return NULL;
-	return cache->index[at];
+	return region;
 }
 
 static void insert(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
@@ -139,7 +140,9 @@ static void settle(struct ofi_mr_cache *cache, struct ofi_mr_region *region, boo
 
 static int register_region(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
-	return cache->reg(cache->arg, (void *)region->start, length(region), &region->mr);
+	region->access = region->wanted;
+	return cache->reg(cache->arg, (void *)region->start, length(region), &region->access,
+			  &region->mr);
 }
 
 /*
@@ -172,12 +175,13 @@ static int add(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 	return register_region(cache, region);
 }
 
-static struct ofi_mr_region *look_up(struct ofi_mr_cache *cache, uintptr_t start, uintptr_t end)
+static struct ofi_mr_region *look_up(struct ofi_mr_cache *cache, uintptr_t start, uintptr_t end,
+				     unsigned int access)
 {
 	struct ofi_mr_region *region;
 
 	ofi_lock(&cache->lock);
-	region = holder(cache, start, end);
+	region = holder(cache, start, end, access);
 	if (region) {
 		if (!region->users++)
 			TAILQ_REMOVE(&cache->unused, region, link);
@@ -187,7 +191,7 @@ static struct ofi_mr_region *look_up(struct ofi_mr_cache *cache, uintptr_t start
 	return region;
 }
 
-static int get_new(struct ofi_mr_cache *cache, uintptr_t start, uintptr_t end,
+static int get_new(struct ofi_mr_cache *cache, uintptr_t start, uintptr_t end, unsigned int access,
 		   struct ofi_mr_region **found)
 {
 	struct ofi_mr_region *region = calloc(1, sizeof(*region));
@@ -197,6 +201,7 @@ static int get_new(struct ofi_mr_cache *cache, uintptr_t start, uintptr_t end,
 		return -FI_ENOMEM;
 	region->start = start;
 	region->end = end;
+	region->wanted = access;
 	region->users = 1;
 	cache->misses++;
 	if (cache->monitored && end - start <= cache->max_size) {
@@ -212,7 +217,7 @@ static int get_new(struct ofi_mr_cache *cache, uintptr_t start, uintptr_t end,
 	return ret;
 }
 
-int ofi_mr_cache_get(struct ofi_mr_cache *cache, const void *addr, size_t len,
+int ofi_mr_cache_get(struct ofi_mr_cache *cache, const void *addr, size_t len, unsigned int access,
 		     struct ofi_mr_region **region)
 {
 	uintptr_t start = (uintptr_t)addr, end;
@@ -222,13 +227,13 @@ int ofi_mr_cache_get(struct ofi_mr_cache *cache, const void *addr, size_t len,
 		return -FI_EINVAL;
 	if (cache->monitored)
 		ofi_monitor_settle(&cache->monitor);
-	*region = look_up(cache, start, end);
+	*region = look_up(cache, start, end, access);
 	if (*region)
 		return 0;
 	ofi_lock(&cache->reg_lock);
-	*region = look_up(cache, start, end);
+	*region = look_up(cache, start, end, access);
 	if (!*region)
-		ret = get_new(cache, start, end, region);
+		ret = get_new(cache, start, end, access, region);
 	ofi_unlock(&cache->reg_lock);
 	bury(cache);
 	return ret;

@@ -14,9 +14,10 @@
 enum { PAGE = 4096, ROUNDS = 3000 };
 
 static size_t registered, registrations;
-static int reg_failures; /* of the next registrations */
+static int reg_failures;     /* of the next registrations */
+static unsigned int granted; /* to each registration, beside what it asks for */
 
-static int reg(void *arg, void *addr, size_t len, void **mr)
+static int reg(void *arg, void *addr, size_t len, unsigned int *access, void **mr)
 {
 	(void)arg;
 	(void)len;
@@ -25,6 +26,7 @@ static int reg(void *arg, void *addr, size_t len, void **mr)
 		return -FI_ENOMEM;
 	}
 	registered++;
+	*access |= granted;
 	*mr = (void *)(registrations++ + 1);
 	assert_int_equal((uintptr_t)addr % PAGE, 0);
 	return 0;
@@ -42,6 +44,7 @@ static void open_cache(struct ofi_mr_cache *cache, size_t count, size_t size)
 	*cache = (struct ofi_mr_cache){ .reg = reg, .dereg = dereg };
 	registered = registrations = 0;
 	reg_failures = 0;
+	granted = 0;
 	assert_int_equal(ofi_mr_cache_init(cache, count, size, true), 0);
 	if (!cache->monitored) {
 		ofi_mr_cache_fini(cache);
@@ -70,7 +73,7 @@ static void *use(struct ofi_mr_cache *cache, const void *addr, size_t len)
 	struct ofi_mr_region *region;
 	void *mr;
 
-	assert_int_equal(ofi_mr_cache_get(cache, addr, len, &region), 0);
+	assert_int_equal(ofi_mr_cache_get(cache, addr, len, 0, &region), 0);
 	assert_true(region->start <= (uintptr_t)addr && region->end >= (uintptr_t)addr + len);
 	mr = region->mr;
 	ofi_mr_cache_put(cache, region);
@@ -103,7 +106,7 @@ static void test_joined(void **state)
 
 	(void)state;
 	open_cache(&cache, 8, SIZE_MAX);
-	assert_int_equal(ofi_mr_cache_get(&cache, at, 4 * PAGE, &first), 0);
+	assert_int_equal(ofi_mr_cache_get(&cache, at, 4 * PAGE, 0, &first), 0);
 	use(&cache, at + 3 * PAGE, 4 * PAGE);
 	assert_int_equal(cache.count, 1);
 	assert_int_equal(cache.size, 7 * PAGE);
@@ -137,7 +140,7 @@ static void test_limits(void **state)
 	assert_int_equal(registrations, 0);
 	/* With all in use, one more is registered for its one use. */
 	for (i = 0; i < 3; i++)
-		assert_int_equal(ofi_mr_cache_get(&cache, at + 2 * i * PAGE, 1, &held[i]), 0);
+		assert_int_equal(ofi_mr_cache_get(&cache, at + 2 * i * PAGE, 1, 0, &held[i]), 0);
 	assert_int_equal(cache.count, 2);
 	for (i = 0; i < 3; i++)
 		ofi_mr_cache_put(&cache, held[i]);
@@ -147,6 +150,33 @@ static void test_limits(void **state)
 	assert_true(cache.size <= 6 * PAGE);
 	close_cache(&cache);
 	munmap(at, 16 * PAGE);
+}
+
+/* A region that allows less than what is wanted is replaced; one that allows more serves. */
+static void test_access(void **state)
+{
+	struct ofi_mr_region *reader, *writer;
+	struct ofi_mr_cache cache;
+	char *at = map(4);
+
+	(void)state;
+	open_cache(&cache, 8, SIZE_MAX);
+	assert_int_equal(ofi_mr_cache_get(&cache, at, PAGE, 1, &reader), 0);
+	assert_int_equal(reader->access, 1);
+	assert_int_equal(ofi_mr_cache_get(&cache, at, PAGE, 2, &writer), 0);
+	assert_ptr_not_equal(reader, writer);
+	assert_int_equal(writer->access & 2, 2);
+	ofi_mr_cache_put(&cache, reader);
+	ofi_mr_cache_put(&cache, writer);
+
+	granted = 3;
+	use(&cache, at + 2 * PAGE, PAGE);
+	registrations = 0;
+	assert_int_equal(ofi_mr_cache_get(&cache, at + 2 * PAGE, PAGE, 3, &writer), 0);
+	assert_int_equal(registrations, 0);
+	ofi_mr_cache_put(&cache, writer);
+	close_cache(&cache);
+	munmap(at, 4 * PAGE);
 }
 
 /* Each kind of change makes the next use register anew, of exactly what changed. */
@@ -211,7 +241,7 @@ static void test_changed_in_use(void **state)
 
 	(void)state;
 	open_cache(&cache, 8, SIZE_MAX);
-	assert_int_equal(ofi_mr_cache_get(&cache, at, 1, &region), 0);
+	assert_int_equal(ofi_mr_cache_get(&cache, at, 1, 0, &region), 0);
 	madvise(at, PAGE, MADV_DONTNEED);
 	assert_ptr_not_equal(use(&cache, at, 1), region->mr);
 	assert_int_equal(registered, 2);
@@ -253,10 +283,10 @@ static void test_failures(void **state)
 
 	(void)state;
 	open_cache(&cache, 8, SIZE_MAX);
-	assert_int_equal(ofi_mr_cache_get(&cache, at, 0, &region), -FI_EINVAL);
-	assert_int_equal(ofi_mr_cache_get(&cache, at, SIZE_MAX, &region), -FI_EINVAL);
+	assert_int_equal(ofi_mr_cache_get(&cache, at, 0, 0, &region), -FI_EINVAL);
+	assert_int_equal(ofi_mr_cache_get(&cache, at, SIZE_MAX, 0, &region), -FI_EINVAL);
 	reg_failures = 2;
-	assert_int_equal(ofi_mr_cache_get(&cache, at, 1, &region), -FI_ENOMEM);
+	assert_int_equal(ofi_mr_cache_get(&cache, at, 1, 0, &region), -FI_ENOMEM);
 	assert_int_equal(reg_failures, 0);
 	use(&cache, at, 2 * PAGE);
 	/* Joined to its neighbour it can't be registered: alone it can, for this use. */
@@ -305,10 +335,11 @@ static void test_two_caches(void **state)
 	munmap(at, PAGE);
 }
 
-static int stamp_reg(void *arg, void *addr, size_t len, void **mr)
+static int stamp_reg(void *arg, void *addr, size_t len, unsigned int *access, void **mr)
 {
 	(void)arg;
 	(void)len;
+	(void)access;
 	*mr = (void *)(uintptr_t) * (volatile uint64_t *)addr;
 	return 0;
 }
@@ -338,7 +369,7 @@ static void *attack(void *arg)
 
 	for (i = 0; i < ROUNDS; i++, stamp++) {
 		*(volatile uint64_t *)at = stamp;
-		if (ofi_mr_cache_get(attack->cache, at, 8, &region))
+		if (ofi_mr_cache_get(attack->cache, at, 8, 0, &region))
 			return "get failed";
 		if ((uintptr_t)region->mr != stamp)
 			return "stale";
@@ -384,17 +415,12 @@ static void test_attack(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found_again),
-		cmocka_unit_test(test_joined),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_break),
-		cmocka_unit_test(test_changed_in_use),
-		cmocka_unit_test(test_file),
-		cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_without_monitor),
-		cmocka_unit_test(test_two_caches),
-		cmocka_unit_test(test_attack),
+		cmocka_unit_test(test_found_again),    cmocka_unit_test(test_joined),
+		cmocka_unit_test(test_limits),	       cmocka_unit_test(test_access),
+		cmocka_unit_test(test_changes),	       cmocka_unit_test(test_break),
+		cmocka_unit_test(test_changed_in_use), cmocka_unit_test(test_file),
+		cmocka_unit_test(test_failures),       cmocka_unit_test(test_without_monitor),
+		cmocka_unit_test(test_two_caches),     cmocka_unit_test(test_attack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

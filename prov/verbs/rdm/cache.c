@@ -14,15 +14,24 @@
 #define MAX_COUNT 1024 /* unless the application says something else */
 #define ACCESS	  (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
-/* Memory that may only be read can be sent from, and read by the peer. */
-static int cache_reg(void *arg, void *addr, size_t len, void **mr)
+static bool is_refused(int err)
 {
+	return err == EFAULT || err == EACCES || err == EPERM;
+}
+
+/* Memory that may only be read can be sent from, and read by the peer. */
+static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, void **mr)
+{
+	const unsigned int wanted = *access;
 	struct vrb_domain *domain = arg;
 	int err;
 
+	*access = ACCESS;
 	*mr = ibv_reg_mr(domain->pd, addr, len, ACCESS);
-	if (!*mr && (errno == EFAULT || errno == EACCES || errno == EPERM))
+	if (!*mr && is_refused(errno) && !(wanted & ~(unsigned int)IBV_ACCESS_REMOTE_READ)) {
+		*access = IBV_ACCESS_REMOTE_READ;
 		*mr = ibv_reg_mr(domain->pd, addr, len, IBV_ACCESS_REMOTE_READ);
+	}
 	if (*mr)
 		return 0;
 	err = errno;

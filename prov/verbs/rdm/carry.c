@@ -140,12 +140,13 @@ static int carry_reg(struct vrb_proto_peer *proto_peer, const struct iovec *iov,
 		     bool written, struct vrb_proto_mr *mr)
 {
 	struct vrb_rdm *ep = ((struct vrb_rdm_peer *)proto_peer)->ep;
+	unsigned int access = written ? IBV_ACCESS_LOCAL_WRITE : 0;
 	struct ofi_mr_region *region;
 	int ret;
 
-	(void)remote;
-	(void)written;
-	ret = ofi_mr_cache_get(ep->domain->cache, iov->iov_base, iov->iov_len, &region);
+	if (remote)
+		access |= written ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
+	ret = ofi_mr_cache_get(ep->domain->cache, iov->iov_base, iov->iov_len, access, &region);
 	if (ret)
 		return ret;
 	mr->handle = region;

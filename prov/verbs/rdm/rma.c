@@ -103,6 +103,7 @@ static bool use_bounce(struct vrb_rdm_op *op, const struct rma *rma, size_t tota
 static int use_memory(struct vrb_rdm_op *op, const struct rma *rma)
 {
 	struct ofi_mr_cache *cache = op->peer->ep->domain->cache;
+	const unsigned int access = rma->kind == VRB_RDM_OP_READ ? IBV_ACCESS_LOCAL_WRITE : 0;
 	struct vrb_rdm_local *local;
 	size_t i;
 	int ret = 0;
@@ -116,7 +117,8 @@ static int use_memory(struct vrb_rdm_op *op, const struct rma *rma)
 		if (rma->desc && rma->desc[i]) {
 			local->lkey = (uint32_t)(uintptr_t)rma->desc[i];
 		} else {
-			ret = ofi_mr_cache_get(cache, local->addr, local->len, &local->region);
+			ret = ofi_mr_cache_get(cache, local->addr, local->len, access,
+					       &local->region);
 			if (!ret)
 				local->lkey = ((struct ibv_mr *)local->region->mr)->lkey;
 		}
