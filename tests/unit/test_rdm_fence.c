@@ -85,9 +85,9 @@ void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow)
 	probes++;
 }
 
-void vrb_rdm_conn_starve(struct vrb_rdm *of)
+void vrb_rdm_conn_starve(struct vrb_rdm_peer *of)
 {
-	assert_ptr_equal(of, &ep);
+	assert_ptr_equal(of, &peer);
 	starved++;
 }
 

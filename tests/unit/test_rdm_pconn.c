@@ -215,7 +215,7 @@ static void test_window_and_cap(void **state)
 	after(next, (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED, .incarnation = 2 });
 	assert_int_equal(after(third, want_it).what, VRB_PCONN_DO_EVICT);
 	assert_ptr_equal(vrb_pconn_victim(&the_set), conn);
-	conn->used = the_set.now + 1;
+	vrb_pconn_used(&the_set, conn);
 	assert_ptr_equal(vrb_pconn_victim(&the_set), next);
 	assert_int_equal(after(next, (struct vrb_pconn_input){ .event = VRB_PCONN_EVICT }).what,
 			 VRB_PCONN_DO_HOLD | VRB_PCONN_DO_BYE);

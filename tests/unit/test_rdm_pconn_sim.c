@@ -274,7 +274,7 @@ static void want(int n, int peer)
 
 	if (node->conns[peer].state == VRB_PCONN_UP) {
 		w.sent++;
-		node->conns[peer].used = node->set.now;
+		vrb_pconn_used(&node->set, &node->conns[peer]);
 		return;
 	}
 	node->ops[peer]++;

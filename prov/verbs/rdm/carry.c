@@ -56,11 +56,11 @@ static uint8_t *pack(uint8_t *to, const struct ibv_sge *sge, int count)
 	return to;
 }
 
-static int again(struct vrb_rdm *ep, int err)
+static int again(struct vrb_rdm_peer *peer, int err)
 {
 	if (!err)
 		return 0;
-	vrb_rdm_conn_starve(ep);
+	vrb_rdm_conn_starve(peer);
 	return -FI_EAGAIN;
 }
 
@@ -84,7 +84,7 @@ static int carry_send(struct vrb_proto_peer *proto_peer, const void *hdr, size_t
 	} else {
 		bounce = vrb_rdm_pool_get(&ep->tx_bufs);
 		if (!bounce)
-			return again(ep, ENOMEM);
+			return again(peer, ENOMEM);
 		pack(bounce->data, sge, wr.num_sge);
 		sge[0].addr = (uintptr_t)bounce->data;
 		sge[0].length = (uint32_t)(hdr_len + len);
@@ -94,7 +94,7 @@ static int carry_send(struct vrb_proto_peer *proto_peer, const void *hdr, size_t
 	err = vrb_rdm_link_post(peer->link, &wr, flags, out, bounce);
 	if (err && bounce)
 		vrb_rdm_pool_put(&ep->tx_bufs, bounce);
-	return again(ep, err);
+	return again(peer, err);
 }
 
 static struct ibv_mr *mr_of(const struct vrb_proto_mr *mr)
@@ -119,7 +119,7 @@ static int rdma(struct vrb_proto_peer *proto_peer, enum ibv_wr_opcode opcode, vo
 		.wr.rdma = { .remote_addr = remote, .rkey = (uint32_t)rkey },
 	};
 
-	return again(peer->ep, vrb_rdm_link_post(peer->link, &wr, flags, context, NULL));
+	return again(peer, vrb_rdm_link_post(peer->link, &wr, flags, context, NULL));
 }
 
 static int carry_read(struct vrb_proto_in *in, void *addr, const struct vrb_proto_mr *mr,

@@ -13,6 +13,8 @@
 #define RESERVE	 4  /* credits for control packets */
 #define CROWD_MS 20 /* until it is looked again whether there is room, or memory */
 #define WATCH_MS 2000
+#define LOOKS	 64  /* connections looked at for one that is not used */
+#define WATCHED	 512 /* peers looked at in one go whether they owe something */
 
 static struct vrb_rdm_peer *peer_of(struct vrb_pconn *conn)
 {
@@ -34,7 +36,7 @@ static void schedule(struct vrb_rdm *ep, bool soon)
 {
 	uint64_t now = ep->conns.now, next = vrb_pconn_next(&ep->conns);
 
-	if ((ep->crowded || ep->starved) && next > now + CROWD_MS)
+	if ((ep->crowded || !TAILQ_EMPTY(&ep->starved)) && next > now + CROWD_MS)
 		next = now + CROWD_MS;
 	if (!TAILQ_EMPTY(&ep->conns.ups) && next > ep->watch)
 		next = ep->watch;
@@ -212,14 +214,24 @@ static bool was_used(struct vrb_rdm_peer *peer)
 /* As many as there is no room for, and no more, are to leave. */
 static bool enough_leave(const struct vrb_rdm *ep)
 {
-	const struct vrb_pconn *conn;
-	unsigned int leaving = 0, waiting = 0;
+	const uint32_t *in = ep->conns.in;
 
-	TAILQ_FOREACH (conn, &ep->conns.busy, link) {
-		leaving += conn->state == VRB_PCONN_LEAVING;
-		waiting += conn->state == VRB_PCONN_WAITING;
+	return in[VRB_PCONN_LEAVING] && in[VRB_PCONN_LEAVING] >= in[VRB_PCONN_WAITING];
+}
+
+/* Those that were used since they were looked at last get another turn. Only so many are looked at at a time. */
+static struct vrb_pconn *find_victim(struct vrb_rdm *ep)
+{
+	struct vrb_pconn *conn;
+	int i;
+
+	for (i = 0; i < LOOKS; i++) {
+		conn = vrb_pconn_victim(&ep->conns);
+		if (!conn || !was_used(peer_of(conn)))
+			return conn;
+		vrb_pconn_used(&ep->conns, conn);
 	}
-	return leaving && leaving >= waiting;
+	return NULL;
 }
 
 /* Beyond the cap: the one not used for longest has to go, if it is idle. */
@@ -230,11 +242,7 @@ static void evict(struct vrb_rdm *ep)
 	ep->crowded = true;
 	if (enough_leave(ep))
 		return;
-	TAILQ_FOREACH (conn, &ep->conns.ups, link) {
-		if (was_used(peer_of(conn)))
-			conn->used = ep->conns.now;
-	}
-	conn = vrb_pconn_victim(&ep->conns);
+	conn = find_victim(ep);
 	if (conn && is_idle(peer_of(conn)))
 		vrb_rdm_conn_step(peer_of(conn),
 				  (struct vrb_pconn_input){ .event = VRB_PCONN_EVICT });
@@ -299,23 +307,30 @@ void vrb_rdm_conn_step_failed(struct vrb_rdm_peer *peer, int err)
 	vrb_rdm_conn_step(peer, (struct vrb_pconn_input){ .event = VRB_PCONN_FAILED, .err = err });
 }
 
-void vrb_rdm_conn_starve(struct vrb_rdm *ep)
+void vrb_rdm_conn_starve(struct vrb_rdm_peer *peer)
 {
-	if (!ep->starved && !ep->closing)
+	struct vrb_rdm *ep = peer->ep;
+
+	if (peer->starved)
+		return;
+	if (TAILQ_EMPTY(&ep->starved) && !ep->closing)
 		vrb_rdm_conn_wake(ep, CROWD_MS);
-	ep->starved = true;
+	peer->starved = true;
+	TAILQ_INSERT_TAIL(&ep->starved, peer, starving);
 }
 
+/* Each once: what is still missing has it starve again, for the next time. */
 static void feed(struct vrb_rdm *ep)
 {
-	uint32_t i;
+	struct vrb_rdm_starved hungry = TAILQ_HEAD_INITIALIZER(hungry);
+	struct vrb_rdm_peer *peer;
 
-	if (!ep->starved)
-		return;
-	ep->starved = false;
-	for (i = 0; i < ep->peer_count; i++) {
-		vrb_proto_progress(&ep->peers[i]->proto);
-		vrb_rdm_ops_pump(ep->peers[i]);
+	TAILQ_CONCAT(&hungry, &ep->starved, starving);
+	while ((peer = TAILQ_FIRST(&hungry))) {
+		TAILQ_REMOVE(&hungry, peer, starving);
+		peer->starved = false;
+		vrb_proto_progress(&peer->proto);
+		vrb_rdm_ops_pump(peer);
 	}
 }
 
@@ -326,17 +341,19 @@ static bool is_awaited(const struct vrb_rdm_peer *peer)
 	       (!TAILQ_EMPTY(&peer->answers) || peer->asked || !vrb_proto_peer_idle(&peer->proto));
 }
 
+/* With many peers those are looked at in parts, so that the lock is not held for long: all within WATCH_MS. */
 static void watch(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_peer *peer;
-	struct vrb_pconn *conn;
+	uint32_t i, parts = ep->peer_count / WATCHED + 1;
 
 	if (ep->conns.now < ep->watch)
 		return;
-	ep->watch = ep->conns.now + WATCH_MS;
-	TAILQ_FOREACH (conn, &ep->conns.ups, link) {
-		peer = peer_of(conn);
-		if (is_awaited(peer))
+	ep->watch = ep->conns.now + WATCH_MS / parts;
+	for (i = 0; i < WATCHED && i < ep->peer_count; i++) {
+		ep->watched = ep->watched + 1 < ep->peer_count ? ep->watched + 1 : 0;
+		peer = ep->peers[ep->watched];
+		if (peer->conn.state == VRB_PCONN_UP && is_awaited(peer))
 			vrb_rdm_link_touch(peer->link, &peer->proto.flow);
 	}
 }

@@ -30,7 +30,7 @@ static inline bool vrb_rdm_conn_ready(const struct vrb_rdm_peer *peer)
 int vrb_rdm_conn_want(struct vrb_rdm_peer *peer);
 
 /* What was to be posted could not be, for want of memory or room of the device's: it is tried again soon. */
-void vrb_rdm_conn_starve(struct vrb_rdm *ep);
+void vrb_rdm_conn_starve(struct vrb_rdm_peer *peer);
 
 /* A packet came by a link that is not live, or not yet. True: the buffer is kept. */
 bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len);

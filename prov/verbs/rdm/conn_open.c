@@ -135,7 +135,10 @@ static int listen_at(struct vrb_rdm *ep)
 
 int vrb_rdm_conn_open(struct vrb_rdm *ep)
 {
-	int ret = open_conns(ep);
+	int ret;
+
+	TAILQ_INIT(&ep->starved);
+	ret = open_conns(ep);
 
 	if (!ret)
 		ret = open_timer(ep);

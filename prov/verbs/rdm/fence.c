@@ -107,7 +107,7 @@ static bool has_passed(struct vrb_rdm_peer *peer)
 		return true;
 	vrb_rdm_link_probe(link, &peer->proto.flow);
 	if (link->slots[(link->head - 1) & link->mask].flags & VRB_SILENT)
-		vrb_rdm_conn_starve(peer->ep);
+		vrb_rdm_conn_starve(peer);
 	return false;
 }
 

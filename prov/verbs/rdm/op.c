@@ -316,7 +316,7 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 		if (ret == -FI_EAGAIN) {
 			/* Neither a credit nor an answer is waited for. */
 			if (vrb_flow_has_data_credit(&peer->proto.flow) && !peer->asked)
-				vrb_rdm_conn_starve(peer->ep);
+				vrb_rdm_conn_starve(peer);
 			return;
 		}
 		STAILQ_REMOVE_HEAD(&peer->ops, link);

@@ -10,7 +10,7 @@ typedef void (*decision)(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 void vrb_pconn_set_init(struct vrb_pconn_set *set, const struct vrb_pconn_params *params)
 {
 	*set = (struct vrb_pconn_set){ .params = *params };
-	TAILQ_INIT(&set->busy);
+	TAILQ_INIT(&set->ready);
 	TAILQ_INIT(&set->ups);
 }
 
@@ -38,6 +38,13 @@ static uint64_t patience(const struct vrb_pconn_set *set, const struct vrb_pconn
 	return (uint64_t)set->params.attempt << doublings;
 }
 
+static void unqueue(struct vrb_pconn_set *set, struct vrb_pconn *conn)
+{
+	if (conn->queued)
+		TAILQ_REMOVE(&set->ready, conn, link);
+	conn->queued = false;
+}
+
 /* The only one who writes state. */
 static void enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pconn_state state)
 {
@@ -45,12 +52,12 @@ static void enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pc
 
 	if (old == VRB_PCONN_UP)
 		TAILQ_REMOVE(&set->ups, conn, link);
-	else if (old != VRB_PCONN_IDLE)
-		TAILQ_REMOVE(&set->busy, conn, link);
+	else
+		unqueue(set, conn);
 	if (state == VRB_PCONN_UP)
 		TAILQ_INSERT_TAIL(&set->ups, conn, link);
-	else if (state != VRB_PCONN_IDLE)
-		TAILQ_INSERT_TAIL(&set->busy, conn, link);
+	set->in[old]--;
+	set->in[state]++;
 	set->connecting +=
 		(uint32_t)(state == VRB_PCONN_CONNECTING) - (uint32_t)(old == VRB_PCONN_CONNECTING);
 	set->open += (uint32_t)is_open(state) - (uint32_t)is_open(old);
@@ -83,15 +90,18 @@ static bool has_room(const struct vrb_pconn_set *set)
 	return set->open < set->params.cap;
 }
 
-/* Sends a request if that is possible now. The caller has looked at the deadline. */
+/* Sends a request if that is possible now and nobody has waited longer. */
 static void try_connect(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 			struct vrb_pconn_action *action)
 {
-	if (set->connecting >= set->params.window || !has_room(set)) {
-		if (!has_room(set))
-			action->what |= VRB_PCONN_DO_EVICT;
+	const struct vrb_pconn *first = TAILQ_FIRST(&set->ready);
+
+	if (!has_room(set)) {
+		action->what |= VRB_PCONN_DO_EVICT;
 		return;
 	}
+	if (set->connecting >= set->params.window || (first && first != conn))
+		return;
 	enter(set, conn, VRB_PCONN_CONNECTING);
 	set->serial++;
 	action->what |= VRB_PCONN_DO_CONNECT;
@@ -466,6 +476,35 @@ static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 	},
 };
 
+static bool is_late(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+{
+	return conn->wanted && set->now >= conn->deadline;
+}
+
+/* When time has something to do for it. */
+static uint64_t due_at(const struct vrb_pconn *conn)
+{
+	uint64_t deadline = conn->wanted ? conn->deadline : VRB_DUE_NEVER;
+
+	if (conn->state == VRB_PCONN_IDLE || conn->state == VRB_PCONN_UP)
+		return VRB_DUE_NEVER;
+	if (conn->state == VRB_PCONN_LEAVING || conn->queued)
+		return deadline;
+	if (conn->state == VRB_PCONN_LEFT)
+		return conn->timer;
+	return conn->timer < deadline ? conn->timer : deadline;
+}
+
+/* After each step: the one that it was about is where it is looked for next. */
+static void settle(struct vrb_pconn_set *set, struct vrb_pconn *conn)
+{
+	if (conn->state == VRB_PCONN_WAITING && !conn->queued && set->now >= conn->timer) {
+		TAILQ_INSERT_TAIL(&set->ready, conn, link);
+		conn->queued = true;
+	}
+	vrb_due_set(&set->due, &conn->due, due_at(conn));
+}
+
 void vrb_pconn_step(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		    const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
@@ -474,14 +513,10 @@ void vrb_pconn_step(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	*action = (struct vrb_pconn_action){ 0 };
 	if (decide)
 		decide(set, conn, input, action);
+	settle(set, conn);
 }
 
-static bool is_late(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
-{
-	return conn->wanted && set->now >= conn->deadline;
-}
-
-/* What time does to one of set.busy. */
+/* What time does to one that is due. */
 static void expire(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		   struct vrb_pconn_action *action)
 {
@@ -489,22 +524,16 @@ static void expire(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 
 	switch (conn->state) {
 	case VRB_PCONN_WAITING:
-		if (set->now >= conn->deadline)
+		if (is_late(set, conn))
 			fail(set, conn, conn->err, action);
-		else if (set->now >= conn->timer)
-			try_connect(set, conn, action);
 		break;
 	case VRB_PCONN_LEAVING:
-		if (is_late(set, conn))
-			on_broken(set, conn, &timeout, action);
+		on_broken(set, conn, &timeout, action);
 		break;
 	case VRB_PCONN_LEFT:
-		if (set->now >= conn->timer)
-			release(set, conn, action);
+		release(set, conn, action);
 		break;
 	default:
-		if (set->now < conn->timer && !is_late(set, conn))
-			break;
 		if (conn->state != VRB_PCONN_EXPECTING)
 			action->what |= VRB_PCONN_DO_ABANDON;
 		retry(set, conn, FI_ETIMEDOUT);
@@ -514,54 +543,53 @@ static void expire(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	}
 }
 
-struct vrb_pconn *vrb_pconn_poll(struct vrb_pconn_set *set, struct vrb_pconn_action *action)
+static struct vrb_pconn *conn_of(struct vrb_due_node *due)
 {
-	struct vrb_pconn *conn, *next;
-
-	*action = (struct vrb_pconn_action){ 0 };
-	for (conn = TAILQ_FIRST(&set->busy); conn; conn = next) {
-		next = TAILQ_NEXT(conn, link);
-		expire(set, conn, action);
-		/* To be told once per poll that there are too many is enough: it is no progress. */
-		if (action->what & ~(uint32_t)VRB_PCONN_DO_EVICT)
-			return conn;
-	}
-	return NULL;
+	return (struct vrb_pconn *)((char *)due - offsetof(struct vrb_pconn, due));
 }
 
-static uint64_t next_of(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+struct vrb_pconn *vrb_pconn_poll(struct vrb_pconn_set *set, struct vrb_pconn_action *action)
 {
-	uint64_t deadline = conn->wanted ? conn->deadline : UINT64_MAX;
+	struct vrb_due_node *due;
+	struct vrb_pconn *conn;
 
-	if (conn->state == VRB_PCONN_LEAVING)
-		return deadline;
-	if (conn->state == VRB_PCONN_LEFT)
-		return conn->timer;
-	/* For want of room it is an event that goes on, not time. */
-	if (conn->state == VRB_PCONN_WAITING && conn->timer <= set->now)
-		return deadline;
-	return conn->timer < deadline ? conn->timer : deadline;
+	*action = (struct vrb_pconn_action){ 0 };
+	while ((due = vrb_due_first(&set->due)) && due->at <= set->now) {
+		conn = conn_of(due);
+		expire(set, conn, action);
+		settle(set, conn);
+		if (action->what)
+			return conn;
+	}
+	conn = TAILQ_FIRST(&set->ready);
+	if (!conn)
+		return NULL;
+	try_connect(set, conn, action);
+	settle(set, conn);
+	/* To be told once per poll that there are too many is enough: it is no progress. */
+	return action->what & ~(uint32_t)VRB_PCONN_DO_EVICT ? conn : NULL;
 }
 
 uint64_t vrb_pconn_next(const struct vrb_pconn_set *set)
 {
-	uint64_t next = UINT64_MAX, at;
-	const struct vrb_pconn *conn;
+	const struct vrb_due_node *due = vrb_due_first(&set->due);
 
-	TAILQ_FOREACH (conn, &set->busy, link) {
-		at = next_of(set, conn);
-		next = at < next ? at : next;
-	}
-	return next;
+	/* For want of room it is an event that goes on, not time. */
+	if (!TAILQ_EMPTY(&set->ready) && has_room(set) && set->connecting < set->params.window)
+		return set->now;
+	return due ? due->at : VRB_DUE_NEVER;
+}
+
+void vrb_pconn_used(struct vrb_pconn_set *set, struct vrb_pconn *conn)
+{
+	conn->used = set->now;
+	if (conn->state != VRB_PCONN_UP)
+		return;
+	TAILQ_REMOVE(&set->ups, conn, link);
+	TAILQ_INSERT_TAIL(&set->ups, conn, link);
 }
 
 struct vrb_pconn *vrb_pconn_victim(const struct vrb_pconn_set *set)
 {
-	struct vrb_pconn *conn, *oldest = NULL;
-
-	TAILQ_FOREACH (conn, &set->ups, link) {
-		if (!oldest || conn->used < oldest->used)
-			oldest = conn;
-	}
-	return oldest;
+	return TAILQ_FIRST(&set->ups);
 }

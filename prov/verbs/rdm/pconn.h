@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include "cmwire.h"
+#include "due.h"
 
 enum vrb_pconn_state {
 	VRB_PCONN_IDLE,
@@ -108,18 +109,25 @@ struct vrb_pconn {
 	uint32_t serial;   /* of the peer's latest request, as far as we know */
 	uint64_t deadline; /* when operations fail */
 	uint64_t timer;	   /* when poll has something to do */
-	uint64_t used;	   /* when something was sent or came; the caller's to set while UP */
-	TAILQ_ENTRY(vrb_pconn) link; /* set.busy or set.ups */
+	uint64_t used;	   /* when something was sent or came, as far as the caller has told */
+	bool queued;	   /* in set.ready */
+	struct vrb_due_node due;
+	TAILQ_ENTRY(vrb_pconn) link; /* set.ready or set.ups */
 };
+
+TAILQ_HEAD(vrb_pconns, vrb_pconn);
 
 struct vrb_pconn_set {
 	struct vrb_pconn_params params;
-	uint64_t now;	     /* ms, the caller's to set before each step */
-	uint32_t connecting; /* requests out */
-	uint32_t open;	     /* connections and attempts */
-	uint32_t serial;     /* of our last request; what requests and replies carry */
-	TAILQ_HEAD(vrb_pconns, vrb_pconn) busy; /* neither idle nor up, in order */
-	struct vrb_pconns ups;
+	uint64_t now;		       /* ms, the caller's to set before each step */
+	uint32_t connecting;	       /* requests out */
+	uint32_t open;		       /* connections and attempts */
+	uint32_t serial;	       /* of our last request; what requests and replies carry */
+	uint32_t in[VRB_PCONN_STATES]; /* how many are in each state but IDLE */
+	struct vrb_due due;	       /* those for which time has something to do */
+	struct vrb_pconns
+		ready; /* WAITING until there is room, or fewer requests are out; in order */
+	struct vrb_pconns ups; /* the one not used for longest first */
 };
 
 void vrb_pconn_set_init(struct vrb_pconn_set *set, const struct vrb_pconn_params *params);
@@ -128,8 +136,10 @@ void vrb_pconn_step(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		    const struct vrb_pconn_input *input, struct vrb_pconn_action *action);
 /* The next one that time has something to do for; NULL if there is none. */
 struct vrb_pconn *vrb_pconn_poll(struct vrb_pconn_set *set, struct vrb_pconn_action *action);
-/* When to poll again, UINT64_MAX if nothing is to be waited for. */
+/* When to poll again, UINT64_MAX if nothing is to be waited for. O(1). */
 uint64_t vrb_pconn_next(const struct vrb_pconn_set *set);
+/* Something was sent or came on one that is UP. */
+void vrb_pconn_used(struct vrb_pconn_set *set, struct vrb_pconn *conn);
 /* The connection not used for longest; NULL if there is none up. */
 struct vrb_pconn *vrb_pconn_victim(const struct vrb_pconn_set *set);
 

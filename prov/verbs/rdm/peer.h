@@ -16,10 +16,12 @@ struct vrb_rdm_peer {
 	struct vrb_rdm_link *next; /* that is being made */
 	struct vrb_pconn conn;	   /* what is decided about link and next */
 	uint32_t seen;		   /* link->head when it was last looked whether it is used */
-	bool notes;		   /* it is to be told of RMA on its memory */
-	bool direct;		   /* a write needs nothing but its work request */
-	fi_addr_t fi_addr;	   /* FI_ADDR_NOTAVAIL while none is known */
-	fi_addr_t source;	   /* what completions report: fi_addr, or the user's id */
+	bool starved;		   /* in ep->starved */
+	TAILQ_ENTRY(vrb_rdm_peer) starving;
+	bool notes;	   /* it is to be told of RMA on its memory */
+	bool direct;	   /* a write needs nothing but its work request */
+	fi_addr_t fi_addr; /* FI_ADDR_NOTAVAIL while none is known */
+	fi_addr_t source;  /* what completions report: fi_addr, or the user's id */
 	struct vrb_rdm_addr addr;
 	STAILQ_HEAD(, vrb_rdm_op) ops;	      /* RMA and atomics that wait to be posted */
 	TAILQ_HEAD(, vrb_rdm_op) answers;     /* atomics that wait for the peer's answer */

@@ -98,6 +98,7 @@ struct vrb_rdm_listener {
 };
 
 SLIST_HEAD(vrb_rdm_graves, vrb_rdm_link);
+TAILQ_HEAD(vrb_rdm_starved, vrb_rdm_peer);
 
 /*
  * Where a thread that reads a CQ wants completions of what it has polled. Of use from its poll until it
@@ -220,9 +221,11 @@ struct vrb_rdm {
 	/* Connections. */
 	struct vrb_rdm_addr self; /* where it listens */
 	struct vrb_pconn_set conns;
-	bool starved; /* something could not be posted, and no completion may come that says try again */
+	/* For them something could not be posted, and no completion may come that says try again. */
+	struct vrb_rdm_starved starved;
 	bool crowded;	   /* a peer waits for room among conns, which nobody makes */
 	uint64_t watch;	   /* when it is looked again whether those that owe something are there */
+	uint32_t watched;  /* the last one looked at, in peers */
 	unsigned int seed; /* of the time between attempts */
 	struct vrb_rdm_listener listener;
 	struct vrb_source timer;

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What is due when: the pairing heap. */
+#include "due.h"
+
+static void attach(struct vrb_due_node **link, struct vrb_due_node *node)
+{
+	*link = node;
+	if (node)
+		node->link = link;
+}
+
+/* Both are roots, of which the earlier becomes the other's parent. */
+static struct vrb_due_node *meld(struct vrb_due_node *a, struct vrb_due_node *b)
+{
+	struct vrb_due_node *swap;
+
+	if (!a || !b)
+		return a ? a : b;
+	if (b->at < a->at) {
+		swap = a;
+		a = b;
+		b = swap;
+	}
+	attach(&b->next, a->child);
+	attach(&a->child, b);
+	return a;
+}
+
+/* In pairs from left to right, then from right to left: that is what bounds the cost. */
+static struct vrb_due_node *meld_all(struct vrb_due_node *first)
+{
+	struct vrb_due_node *pairs = NULL, *a, *b, *all = NULL;
+
+	while ((a = first)) {
+		b = a->next;
+		first = b ? b->next : NULL;
+		a->next = NULL;
+		if (b)
+			b->next = NULL;
+		a = meld(a, b);
+		a->next = pairs;
+		pairs = a;
+	}
+	while ((a = pairs)) {
+		pairs = a->next;
+		a->next = NULL;
+		all = meld(all, a);
+	}
+	return all;
+}
+
+static void take_out(struct vrb_due *due, struct vrb_due_node *node)
+{
+	struct vrb_due_node *rest;
+
+	attach(node->link, node->next);
+	node->link = NULL;
+	node->next = NULL;
+	rest = meld_all(node->child);
+	node->child = NULL;
+	attach(&due->root, meld(due->root, rest));
+}
+
+void vrb_due_set(struct vrb_due *due, struct vrb_due_node *node, uint64_t at)
+{
+	if (node->link && node->at == at)
+		return;
+	if (node->link)
+		take_out(due, node);
+	node->at = at;
+	if (at != VRB_DUE_NEVER)
+		attach(&due->root, meld(due->root, node));
+}
