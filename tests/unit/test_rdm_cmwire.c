@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connection messages of reliable-datagram endpoints: there and back, cut, and each field wrong. */
 #include "unit.h"
+#include <string.h>
 
 #include "prov/verbs/cm_wire.h"
 #include "prov/verbs/rdm/cmwire.h"
+#include "prov/verbs/rdm/conn_data.h"
 
 static uint8_t bytes[VRB_CMWIRE_LEN];
 static struct vrb_cmwire out;
@@ -118,13 +120,45 @@ static void test_versions(void **state)
 		assert_non_null(vrb_cmwire_reason_text(reason));
 }
 
+/* Whether a request came from where it says is asked of the connection manager. */
+static void test_source(void **state)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(9) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+	struct vrb_cmwire cm = request();
+	struct vrb_rdm ep = { .scope = 7 };
+	struct vrb_rdm_addr addr;
+
+	(void)state;
+	in.sin_addr.s_addr = htonl(0x0a000001);
+	assert_true(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in));
+	memcpy(&in6.sin6_addr, cm.addr, 16);
+	assert_true(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in6));
+	in.sin_addr.s_addr = htonl(0x0a000002);
+	assert_false(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in));
+	in.sin_family = AF_UNSPEC;
+	assert_false(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in));
+	assert_true(vrb_rdm_conn_addr(&ep, &cm, &addr));
+	assert_int_equal(addr.sa.sa_family, AF_INET);
+	in6.sin6_addr.s6_addr[3] = 1;
+	assert_false(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in6));
+	memset(cm.addr, 0, sizeof(cm.addr));
+	cm.addr[0] = 0xfe;
+	cm.addr[1] = 0x80;
+	cm.addr[15] = 1;
+	assert_true(vrb_rdm_conn_addr(&ep, &cm, &addr));
+	assert_int_equal(addr.in6.sin6_scope_id, 7);
+	cm.addr[1] = 0;
+	assert_true(vrb_rdm_conn_addr(&ep, &cm, &addr));
+	assert_int_equal(addr.in6.sin6_scope_id, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_wrong),	   cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_source),
 	};
 
 	return cmocka_run_group_tests_name("rdm_cmwire", tests, NULL, NULL);

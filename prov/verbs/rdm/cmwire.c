@@ -35,6 +35,7 @@ static const char *const reasons[VRB_CMWIRE_REASONS] = {
 		"the peer is out of memory, queue pairs or completion queue entries",
 	[VRB_CMWIRE_CLOSING] = "the peer's endpoint is being closed",
 	[VRB_CMWIRE_MALFORMED] = "the peer did not understand the request",
+	[VRB_CMWIRE_SOURCE] = "the request came from another host than the one that it names",
 };
 
 const char *vrb_cmwire_reason_text(unsigned int reason)

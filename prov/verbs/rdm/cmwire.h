@@ -27,6 +27,7 @@ enum vrb_cmwire_reason {
 	VRB_CMWIRE_RESOURCES, /* out of queue pairs or memory: try later */
 	VRB_CMWIRE_CLOSING,   /* the endpoint is going away */
 	VRB_CMWIRE_MALFORMED, /* the request's private data */
+	VRB_CMWIRE_SOURCE,    /* the request came from another host than the one that it names */
 	VRB_CMWIRE_REASONS
 };
 

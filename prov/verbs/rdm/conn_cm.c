@@ -49,15 +49,26 @@ static void failed(struct vrb_rdm_link *link, int err)
 	vrb_rdm_conn_step_failed(link->peer, err);
 }
 
+/*
+ * From the address that the endpoint listens at: the route to the peer may begin at another device, and the peer
+ * takes a request from no other address than the one that it names.
+ */
 static int resolve(struct vrb_rdm_link *link)
 {
+	struct vrb_rdm_addr from = link->ep->self, to = link->peer->addr;
+	struct sockaddr *src;
 	int ret;
 
 	ret = vrb_cm_create_id(vrb_rdm_conn_cm(link->ep), "connecting reliable datagrams",
 			       &link->owner, &link->id);
 	if (ret)
 		return ret;
-	return rdma_resolve_addr(link->id, NULL, &link->peer->addr.sa, vrb_params.resolve_timeout)
+	ofi_addr_set_port(&from.sa, 0);
+	if (to.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&to.in6.sin6_addr) &&
+	    !to.in6.sin6_scope_id)
+		to.in6.sin6_scope_id = link->ep->scope;
+	src = from.sa.sa_family == to.sa.sa_family ? &from.sa : NULL;
+	return rdma_resolve_addr(link->id, src, &to.sa, vrb_params.resolve_timeout)
 		       ? vrb_errno(errno)
 		       : 0;
 }
@@ -139,7 +150,7 @@ static void rejected(struct vrb_rdm_link *link, const struct rdma_cm_event *even
 		failed(link, FI_ECONNREFUSED);
 		return;
 	}
-	if (cm.reason == VRB_CMWIRE_VERSION)
+	if (cm.reason == VRB_CMWIRE_VERSION || cm.reason == VRB_CMWIRE_SOURCE)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "peer %s refused: %s\n",
 			vrb_rdm_conn_name(link->peer, text), vrb_cmwire_reason_text(cm.reason));
 	input.reason = (uint8_t)cm.reason;
@@ -308,8 +319,10 @@ static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm
 
 	if (error == VRB_WIRE_E_VERSION)
 		return VRB_CMWIRE_VERSION;
-	if (error || cm.kind != VRB_CMWIRE_REQUEST || !vrb_rdm_conn_addr(&cm, &addr))
+	if (error || cm.kind != VRB_CMWIRE_REQUEST || !vrb_rdm_conn_addr(ep, &cm, &addr))
 		return VRB_CMWIRE_MALFORMED;
+	if (!vrb_rdm_conn_is_from(&cm, rdma_get_peer_addr(event->id)))
+		return VRB_CMWIRE_SOURCE;
 	if (ep->closing || !ep->enabled)
 		return ep->closing ? VRB_CMWIRE_CLOSING : VRB_CMWIRE_BUSY;
 	peer = vrb_rdm_peer_at(ep, &addr);
@@ -327,6 +340,19 @@ static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm
 	return action.what & VRB_PCONN_DO_REJECT ? action.reason : VRB_CMWIRE_STALE;
 }
 
+/* What a person may have to look into. Strangers can't fill the log with it. */
+static void tell_refused(struct rdma_cm_id *id, enum vrb_cmwire_reason reason)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	if (reason == VRB_CMWIRE_VERSION || reason == VRB_CMWIRE_MALFORMED ||
+	    reason == VRB_CMWIRE_RESOURCES || reason == VRB_CMWIRE_SOURCE)
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
+			       "connection request from %s refused: %s\n",
+			       ofi_addr_str(rdma_get_peer_addr(id), text, sizeof(text)),
+			       vrb_cmwire_reason_text(reason));
+}
+
 struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
 					const struct rdma_cm_event *event)
 {
@@ -341,10 +367,7 @@ struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
 	vrb_rdm_unlock(ep);
 	if (reason == VRB_CMWIRE_NONE)
 		return NULL;
-	if (reason == VRB_CMWIRE_VERSION || reason == VRB_CMWIRE_MALFORMED ||
-	    reason == VRB_CMWIRE_RESOURCES)
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "connection request refused: %s\n",
-			vrb_cmwire_reason_text(reason));
+	tell_refused(event->id, reason);
 	rdma_reject(event->id, wire, len);
 	return event->id;
 }

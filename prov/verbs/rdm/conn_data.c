@@ -31,9 +31,11 @@ uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
 	return vrb_cm_pack(wire, bytes, sizeof(bytes));
 }
 
-bool vrb_rdm_conn_addr(const struct vrb_cmwire *cm, struct vrb_rdm_addr *addr)
+static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+bool vrb_rdm_conn_addr(const struct vrb_rdm *ep, const struct vrb_cmwire *cm,
+		       struct vrb_rdm_addr *addr)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(cm->port) };
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(cm->port) };
 
@@ -42,7 +44,20 @@ bool vrb_rdm_conn_addr(const struct vrb_cmwire *cm, struct vrb_rdm_addr *addr)
 		return vrb_rdm_addr_set(addr, (struct sockaddr *)&in);
 	}
 	memcpy(&in6.sin6_addr, cm->addr, 16);
+	if (IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr))
+		in6.sin6_scope_id = ep->scope;
 	return vrb_rdm_addr_set(addr, (struct sockaddr *)&in6);
+}
+
+bool vrb_rdm_conn_is_from(const struct vrb_cmwire *cm, const struct sockaddr *from)
+{
+	const struct sockaddr_in6 *in6 = (const void *)from;
+	const struct sockaddr_in *in = (const void *)from;
+
+	if (from->sa_family == AF_INET6)
+		return !memcmp(cm->addr, &in6->sin6_addr, sizeof(cm->addr));
+	return from->sa_family == AF_INET && !memcmp(cm->addr, mapped, sizeof(mapped)) &&
+	       !memcmp(&cm->addr[12], &in->sin_addr, sizeof(in->sin_addr));
 }
 
 enum vrb_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event, struct vrb_cmwire *cm)

@@ -14,7 +14,10 @@ uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
 enum vrb_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event, struct vrb_cmwire *cm);
 /* What a peer says of itself. */
 void vrb_rdm_conn_learn(struct vrb_rdm_link *link, const struct vrb_cmwire *cm);
-/* The address that a peer says it listens at. */
-bool vrb_rdm_conn_addr(const struct vrb_cmwire *cm, struct vrb_rdm_addr *addr);
+/* The address that a peer says it listens at; one that is valid on a link only is reached by the endpoint's. */
+bool vrb_rdm_conn_addr(const struct vrb_rdm *ep, const struct vrb_cmwire *cm,
+		       struct vrb_rdm_addr *addr);
+/* Whether that is an address of the host that the connection manager says the message came from. */
+bool vrb_rdm_conn_is_from(const struct vrb_cmwire *cm, const struct sockaddr *from);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections to peers: listening, the clock, the end. */
 #include <errno.h>
+#include <ifaddrs.h>
 #include <limits.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -108,6 +110,29 @@ static int open_conns(struct vrb_rdm *ep)
 	return 0;
 }
 
+/* The number of the interface with the address; 0 where none is needed or known. */
+static uint32_t scope_of(const struct vrb_rdm_addr *addr)
+{
+	struct ifaddrs *all, *at;
+	struct vrb_rdm_addr other;
+	uint32_t scope = 0;
+
+	if (addr->sa.sa_family != AF_INET6 || addr->in6.sin6_scope_id)
+		return addr->sa.sa_family == AF_INET6 ? addr->in6.sin6_scope_id : 0;
+	if (getifaddrs(&all))
+		return 0;
+	for (at = all; at && !scope; at = at->ifa_next) {
+		if (!at->ifa_addr || at->ifa_addr->sa_family != AF_INET6)
+			continue;
+		other.in6 = *(struct sockaddr_in6 *)at->ifa_addr;
+		other.in6.sin6_port = addr->in6.sin6_port;
+		if (!vrb_rdm_addr_compare(&other, addr))
+			scope = if_nametoindex(at->ifa_name);
+	}
+	freeifaddrs(all);
+	return scope;
+}
+
 static int listen_at(struct vrb_rdm *ep)
 {
 	struct sockaddr_storage local;
@@ -128,9 +153,10 @@ static int listen_at(struct vrb_rdm *ep)
 			fi_strerror(-ret), vrb_remedy(-ret));
 		return ret;
 	}
-	return vrb_rdm_addr_set(&ep->self, rdma_get_local_addr(ep->listener.id))
-		       ? 0
-		       : -FI_EADDRNOTAVAIL;
+	if (!vrb_rdm_addr_set(&ep->self, rdma_get_local_addr(ep->listener.id)))
+		return -FI_EADDRNOTAVAIL;
+	ep->scope = scope_of(&ep->self);
+	return 0;
 }
 
 int vrb_rdm_conn_open(struct vrb_rdm *ep)

@@ -312,6 +312,9 @@ static void on_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	case VRB_CMWIRE_VERSION:
 		fail(set, conn, FI_ENOPROTOOPT, action);
 		break;
+	case VRB_CMWIRE_SOURCE:
+		fail(set, conn, FI_EACCES, action);
+		break;
 	default:
 		fail(set, conn, FI_ECONNREFUSED, action);
 		break;

@@ -220,6 +220,7 @@ struct vrb_rdm {
 
 	/* Connections. */
 	struct vrb_rdm_addr self; /* where it listens */
+	uint32_t scope;		  /* IPv6: the number of that interface */
 	struct vrb_pconn_set conns;
 	/* For them something could not be posted, and no completion may come that says try again. */
 	struct vrb_rdm_starved starved;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A stranger on this host asks an endpoint for connections under names that are not its own: of another host, and of
+ * a peer that is connected. It gets none, and nothing between the two is lost. One with a name of its own is a peer.
+ */
+#include <string.h>
+#include <arpa/inet.h>
+#include "rdm_node.h"
+#include "stranger.h"
+
+enum { PING = 1, PONG = 2, TRIES = 20 };
+
+/* Answers as long as there is a question; 0 is the last. */
+static void peer(struct child *parent, void *arg)
+{
+	struct sockaddr_in name;
+	struct node node;
+	uint32_t word = 1;
+	fi_addr_t to;
+
+	(void)arg;
+	node_open(&node, NULL);
+	child_say(parent, &node.name, sizeof(node.name));
+	child_hear(parent, &name, sizeof(name));
+	to = node_know(&node, &name);
+	while (word) {
+		node_trecv(&node, &word, sizeof(word), PING, NULL);
+		node_wait(&node);
+		node_tsend(&node, &word, sizeof(word), to, PONG);
+		node_wait(&node);
+	}
+	node_close(&node);
+}
+
+static void exchange(struct node *node, fi_addr_t to, uint32_t word)
+{
+	uint32_t answer = ~word;
+
+	node_trecv(node, &answer, sizeof(answer), PONG, NULL);
+	node_tsend(node, &word, sizeof(word), to, PING);
+	node_wait(node);
+	node_wait(node);
+	EQUAL(answer, word);
+}
+
+static void claims_another_host(struct node *node, fi_addr_t to)
+{
+	struct claim claim = { .incarnation = 99, .serial = 1 };
+	struct stranger stranger;
+
+	claim.name = node->name;
+	claim.name.sin_addr.s_addr = inet_addr("10.99.0.9");
+	CHECK(!stranger_asks(&stranger, &node->name, &claim));
+	EQUAL(stranger.reason, STRANGER_SOURCE);
+	exchange(node, to, 1);
+}
+
+static void has_its_own_name(struct node *node)
+{
+	struct claim claim = { .incarnation = 101, .serial = 1 };
+	struct stranger stranger;
+
+	claim.name = node->name;
+	claim.name.sin_port = htons(1);
+	CHECK(stranger_asks(&stranger, &node->name, &claim));
+	stranger_leaves(&stranger);
+}
+
+static void test(void)
+{
+	struct child child = child_start(peer, NULL);
+	struct sockaddr_in name;
+	struct node node;
+	fi_addr_t to;
+
+	node_open(&node, NULL);
+	child_hear(&child, &name, sizeof(name));
+	child_say(&child, &node.name, sizeof(node.name));
+	to = node_know(&node, &name);
+	exchange(&node, to, 77);
+	claims_another_host(&node, to);
+	has_its_own_name(&node);
+	exchange(&node, to, 0);
+	child_end(&child);
+	node_close(&node);
+}
+
+int main(void)
+{
+	return run_test(test);
+}
