@@ -3,12 +3,13 @@
  * A stranger on this host asks an endpoint for connections under names that are not its own: of another host, and of
  * a peer that is connected. It gets none, and nothing between the two is lost. One with a name of its own is a peer.
  */
+#include <signal.h>
 #include <string.h>
 #include <arpa/inet.h>
 #include "rdm_node.h"
 #include "stranger.h"
 
-enum { PING = 1, PONG = 2, TRIES = 20 };
+enum { PING = 1, PONG = 2, TRIES = 10 };
 
 /* Answers as long as there is a question; 0 is the last. */
 static void peer(struct child *parent, void *arg)
@@ -55,6 +56,36 @@ static void claims_another_host(struct node *node, fi_addr_t to)
 	exchange(node, to, 1);
 }
 
+/* With a new incarnation; running, or stopped, which is alive too. */
+static void claims_the_peer(struct node *node, struct child *child, const struct sockaddr_in *name,
+			    bool stopped)
+{
+	struct claim claim = { .name = *name, .incarnation = 100 + stopped };
+	struct stranger stranger;
+	bool told = false;
+
+	if (stopped)
+		kill(child->pid, SIGSTOP);
+	while (claim.serial++ < TRIES) {
+		CHECK(!stranger_asks(&stranger, &node->name, &claim));
+		CHECK(stranger.reason == STRANGER_BUSY || stranger.reason == STRANGER_IN_USE);
+		told |= stranger.reason == STRANGER_IN_USE;
+	}
+	CHECK(told);
+	if (stopped)
+		kill(child->pid, SIGCONT);
+}
+
+/* Its own name has no other use than to connect itself. */
+static void claims_to_be_the_endpoint(struct node *node)
+{
+	struct claim claim = { .name = node->name, .incarnation = 103, .serial = 1 };
+	struct stranger stranger;
+
+	CHECK(!stranger_asks(&stranger, &node->name, &claim));
+	EQUAL(stranger.reason, STRANGER_IN_USE);
+}
+
 static void has_its_own_name(struct node *node)
 {
 	struct claim claim = { .incarnation = 101, .serial = 1 };
@@ -79,6 +110,11 @@ static void test(void)
 	to = node_know(&node, &name);
 	exchange(&node, to, 77);
 	claims_another_host(&node, to);
+	claims_the_peer(&node, &child, &name, false);
+	exchange(&node, to, 2);
+	claims_the_peer(&node, &child, &name, true);
+	exchange(&node, to, 3);
+	claims_to_be_the_endpoint(&node);
 	has_its_own_name(&node);
 	exchange(&node, to, 0);
 	child_end(&child);

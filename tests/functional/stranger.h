@@ -26,6 +26,7 @@ struct stranger {
 enum { /* of the protocol */
        STRANGER_BUSY = 4,
        STRANGER_SOURCE = 8,
+       STRANGER_IN_USE = 9,
 };
 
 /* Asks, once. True: it was accepted, and is connected until it leaves. False: it was refused, and has left. */

@@ -71,6 +71,7 @@ static void test_crossing(void **state)
 	const struct vrb_pconn_input request = { .event = VRB_PCONN_REQUEST,
 						 .incarnation = 9,
 						 .serial = 1 };
+	struct vrb_pconn_input own = request;
 	struct vrb_pconn *conn;
 
 	(void)state;
@@ -81,22 +82,66 @@ static void test_crossing(void **state)
 	assert_int_equal(after(conn, request).what, VRB_PCONN_DO_ABANDON | VRB_PCONN_DO_ACCEPT);
 	assert_int_equal(conn->state, VRB_PCONN_ACCEPTING);
 	conn = conn_in(VRB_PCONN_CONNECTING, 0);
-	assert_int_equal(after(conn, request).what, VRB_PCONN_DO_ACCEPT);
+	assert_int_equal(after(conn, request).reason, VRB_CMWIRE_IN_USE);
+	own.incarnation = the_set.params.incarnation;
+	assert_int_equal(after(conn, own).what, VRB_PCONN_DO_ACCEPT);
 	assert_int_equal(conn->state, VRB_PCONN_CONNECTING);
+	conn = conn_in(VRB_PCONN_IDLE, 0);
+	assert_int_equal(after(conn, own).reason, VRB_CMWIRE_IN_USE);
+	assert_int_equal(conn->state, VRB_PCONN_IDLE);
+	/* Who says that its own request is out means that one and no other. */
+	conn = conn_in(VRB_PCONN_CONNECTING, 1);
+	after(conn, (struct vrb_pconn_input){ .event = VRB_PCONN_REJECTED,
+					      .reason = VRB_CMWIRE_CROSSING,
+					      .incarnation = 8 });
+	assert_int_equal(after(conn, request).reason, VRB_CMWIRE_BUSY);
+	own.incarnation = 8;
+	assert_int_equal(after(conn, own).what, VRB_PCONN_DO_ACCEPT);
 }
 
+/* A request under the name of a peer that is connected: the peer is asked, and stays if it answers. */
+static void test_replace(void **state)
+{
+	static const enum vrb_pconn_state states[] = { VRB_PCONN_UP, VRB_PCONN_LEAVING };
+	static const uint64_t incarnations[] = { 6, 5 };
+	struct vrb_pconn_input request = { .event = VRB_PCONN_REQUEST, .serial = 9 };
+	const uint32_t ask = VRB_PCONN_DO_REJECT | VRB_PCONN_DO_ASK;
+	struct vrb_pconn_action action;
+	struct vrb_pconn *conn;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		conn = conn_in(states[i & 1], 1);
+		request.incarnation = incarnations[i / 2];
+		action = after(conn, request);
+		assert_true(action.what == ask && action.reason == VRB_CMWIRE_BUSY);
+		assert_int_equal(after(conn, request).what, ask);
+		after(conn, (struct vrb_pconn_input){ .event = VRB_PCONN_ALIVE });
+		action = after(conn, request);
+		assert_int_equal(action.what, VRB_PCONN_DO_REJECT);
+		assert_int_equal(action.reason, VRB_CMWIRE_IN_USE);
+		the_set.now += 1000;
+		assert_int_equal(after(conn, request).what, ask);
+		assert_int_equal(conn->state, states[i & 1]);
+		action = after(conn, (struct vrb_pconn_input){ .event = VRB_PCONN_FAILED });
+		assert_int_equal(action.what, VRB_PCONN_DO_TEARDOWN);
+		assert_int_equal(after(conn, request).what, VRB_PCONN_DO_ACCEPT);
+	}
+}
+
+/* Numbers that were seen on the wire don't shut the peer out. */
 static void test_incarnations(void **state)
 {
 	struct vrb_pconn_input request = { .event = VRB_PCONN_REQUEST,
 					   .incarnation = 6,
 					   .serial = 1 };
+	const struct vrb_pconn_input gone = { .event = VRB_PCONN_DISCONNECTED };
 	struct vrb_pconn *conn = conn_in(VRB_PCONN_UP, 1);
-	struct vrb_pconn_action action;
 
 	(void)state;
-	action = after(conn, request);
-	assert_int_equal(action.what, VRB_PCONN_DO_TEARDOWN | VRB_PCONN_DO_ACCEPT);
-	assert_int_equal(action.err, FI_ECONNRESET);
+	assert_int_equal(after(conn, gone).err, FI_ECONNRESET);
+	assert_int_equal(after(conn, request).what, VRB_PCONN_DO_ACCEPT);
 	after(conn, (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED });
 	assert_int_equal(after(conn, request).reason, VRB_CMWIRE_STALE);
 	assert_true(conn->known == 6 && conn->past == 5);
@@ -108,7 +153,37 @@ static void test_incarnations(void **state)
 	request.expected = the_set.params.incarnation + 1;
 	assert_int_equal(after(conn, request).reason, VRB_CMWIRE_STALE);
 	request.expected--;
-	assert_int_equal(after(conn, request).what, VRB_PCONN_DO_TEARDOWN | VRB_PCONN_DO_ACCEPT);
+	after(conn, gone);
+	request.serial = 1;
+	assert_int_equal(after(conn, request).reason, VRB_CMWIRE_STALE);
+	the_set.now += 10000;
+	assert_int_equal(after(conn, request).what, VRB_PCONN_DO_ACCEPT);
+	conn = conn_in(VRB_PCONN_UP, 1);
+	after(conn, gone);
+	conn->past = 6;
+	assert_int_equal(after(conn, request).reason, VRB_CMWIRE_STALE);
+	the_set.now += 10000;
+	assert_int_equal(after(conn, request).what, VRB_PCONN_DO_ACCEPT);
+}
+
+/* What was accepted has time to come, also when another one wants its place. */
+static void test_again(void **state)
+{
+	struct vrb_pconn_input request = { .event = VRB_PCONN_REQUEST,
+					   .incarnation = 5,
+					   .serial = 2 };
+	const uint32_t replace = VRB_PCONN_DO_ABANDON | VRB_PCONN_DO_ACCEPT;
+	struct vrb_pconn *conn = conn_in(VRB_PCONN_ACCEPTING, 1);
+
+	(void)state;
+	assert_int_equal(after(conn, request).reason, VRB_CMWIRE_BUSY);
+	the_set.now += ATTEMPT;
+	assert_int_equal(after(conn, request).what, replace);
+	request.incarnation = 6;
+	the_set.now += ATTEMPT;
+	assert_int_equal(after(conn, request).reason, VRB_CMWIRE_BUSY);
+	the_set.now += 2 * ATTEMPT;
+	assert_int_equal(after(conn, request).what, replace);
 }
 
 static void test_rejects(void **state)
@@ -125,6 +200,7 @@ static void test_rejects(void **state)
 		{ VRB_CMWIRE_BUSY, 0, VRB_PCONN_WAITING },
 		{ VRB_CMWIRE_RESOURCES, 0, VRB_PCONN_WAITING },
 		{ VRB_CMWIRE_CLOSING, 0, VRB_PCONN_WAITING },
+		{ VRB_CMWIRE_IN_USE, 0, VRB_PCONN_WAITING },
 		{ VRB_CMWIRE_STALE, 0, VRB_PCONN_WAITING },
 		{ VRB_CMWIRE_CROSSING, 0, VRB_PCONN_EXPECTING },
 	};
@@ -275,25 +351,21 @@ static void test_bye_both(void **state)
 /* The peer connects again before we hear that it has left. */
 static void test_request_after_bye(void **state)
 {
-	static const enum vrb_pconn_state states[] = { VRB_PCONN_LEAVING, VRB_PCONN_LEFT };
 	struct vrb_pconn_input request = { .event = VRB_PCONN_REQUEST,
 					   .incarnation = 5,
 					   .serial = 1 };
-	struct vrb_pconn *conn;
-	int i;
+	struct vrb_pconn *conn = conn_in(VRB_PCONN_LEFT, 1);
 
 	(void)state;
-	for (i = 0; i < 2; i++) {
-		conn = conn_in(states[i], 1);
-		assert_int_equal(after(conn, request).what,
-				 VRB_PCONN_DO_RELEASE | VRB_PCONN_DO_ACCEPT);
-		assert_int_equal(conn->state, VRB_PCONN_ACCEPTING);
-		conn = conn_in(states[i], 1);
-		request.serial = 0;
-		assert_int_equal(after(conn, request).reason, VRB_CMWIRE_STALE);
-		assert_int_equal(conn->state, states[i]);
-		request.serial = 1;
-	}
+	assert_int_equal(after(conn, request).what, VRB_PCONN_DO_RELEASE | VRB_PCONN_DO_ACCEPT);
+	assert_int_equal(conn->state, VRB_PCONN_ACCEPTING);
+	conn = conn_in(VRB_PCONN_LEFT, 1);
+	request.serial = 0;
+	assert_int_equal(after(conn, request).reason, VRB_CMWIRE_STALE);
+	assert_int_equal(conn->state, VRB_PCONN_LEFT);
+	request.incarnation = 6;
+	assert_int_equal(after(conn, request).reason, VRB_CMWIRE_BUSY);
+	assert_int_equal(conn->state, VRB_PCONN_LEFT);
 }
 
 static void test_close(void **state)
@@ -332,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_rejects),	       cmocka_unit_test(test_give_up),
 		cmocka_unit_test(test_window_and_cap), cmocka_unit_test(test_bye),
 		cmocka_unit_test(test_bye_both),       cmocka_unit_test(test_request_after_bye),
+		cmocka_unit_test(test_replace),	       cmocka_unit_test(test_again),
 		cmocka_unit_test(test_close),	       cmocka_unit_test(test_late),
 	};
 

@@ -29,13 +29,14 @@ struct node {
 	unsigned int link[NODES]; /* the connection or attempt that it has, 0: none */
 	unsigned int ops[NODES];  /* that wait */
 	bool held[NODES];
+	unsigned int asked[NODES]; /* the connection whose other end is asked whether it is there */
 };
 
 static struct {
 	uint64_t random, seed;
-	unsigned int links, sent, failed, ups, evicted;
+	unsigned int links, sent, failed, ups, evicted, asked, stayed;
 	int nodes;
-	bool lossy;
+	bool lossy, strangers;
 	struct message messages[MESSAGES];
 	struct node node[NODES];
 } w;
@@ -140,6 +141,11 @@ static void perform(int n, int peer, const struct vrb_pconn_action *action, unsi
 		node->ops[peer] = 0;
 		node->held[peer] = false;
 	}
+	if (what & VRB_PCONN_DO_ASK) {
+		assert_int_not_equal(node->link[peer], 0);
+		node->asked[peer] = node->link[peer];
+		w.asked++;
+	}
 	if (what & VRB_PCONN_DO_HOLD)
 		node->held[peer] = true;
 	if (what & VRB_PCONN_DO_BYE)
@@ -229,6 +235,41 @@ static void notice(int n, int peer)
 	step(n, peer, (struct vrb_pconn_input){ .event = VRB_PCONN_FAILED, .err = FI_EIO }, 0);
 }
 
+/* The device at the other end answers if it has the connection. */
+static void answer(int n, int peer)
+{
+	unsigned int asked = w.node[n].asked[peer];
+
+	w.node[n].asked[peer] = 0;
+	if (asked && w.node[n].link[peer] == asked && w.node[peer].link[n] == asked)
+		step_event(n, peer, VRB_PCONN_ALIVE);
+}
+
+/*
+ * A request under a peer's name by somebody else, with an incarnation of its own or the peer's. A connection that both
+ * have outlasts it.
+ */
+static void intrude(int n, int peer)
+{
+	struct node *node = &w.node[n];
+	unsigned int link = node->link[peer];
+	enum vrb_pconn_state state = node->conns[peer].state;
+	bool whole = state >= VRB_PCONN_UP && state != VRB_PCONN_LEFT && link &&
+		     w.node[peer].link[n] == link;
+	struct vrb_pconn_input input = {
+		.event = VRB_PCONN_REQUEST,
+		.incarnation = any_of(2) ? w.node[peer].set.params.incarnation : any32(NULL) | 1,
+		.serial = w.node[peer].set.serial + any_of(1000),
+	};
+
+	step(n, peer, input, ++w.links);
+	if (!whole)
+		return;
+	w.stayed++;
+	assert_int_equal(node->link[peer], link);
+	assert_int_equal(node->conns[peer].state, state);
+}
+
 static void check_node(int n)
 {
 	struct vrb_pconn_set *set = &w.node[n].set;
@@ -257,10 +298,12 @@ static void pass_time(uint32_t ms)
 {
 	struct vrb_pconn_action action;
 	struct vrb_pconn *conn;
-	int n;
+	int n, peer;
 
 	for (n = 0; n < w.nodes; n++) {
 		w.node[n].set.now += ms;
+		for (peer = 0; peer < w.nodes; peer++)
+			answer(n, peer);
 		while ((conn = vrb_pconn_poll(&w.node[n].set, &action)))
 			perform(n, (int)(conn - w.node[n].conns), &action, 0);
 		assert_true(vrb_pconn_next(&w.node[n].set) > w.node[n].set.now);
@@ -286,7 +329,7 @@ static void anything(bool restarts)
 	int n = (int)any_of((uint32_t)w.nodes), peer = (int)any_of((uint32_t)w.nodes - 1);
 
 	peer += peer >= n;
-	switch (any_of(12)) {
+	switch (any_of(w.strangers ? 13 : 12)) {
 	case 0:
 	case 1:
 		want(n, peer);
@@ -300,6 +343,9 @@ static void anything(bool restarts)
 	case 4:
 		if (!any_of(4))
 			step_event(n, peer, VRB_PCONN_EVICT);
+		break;
+	case 12:
+		intrude(n, peer);
 		break;
 	case 5:
 		if (restarts && !any_of(10))
@@ -344,6 +390,7 @@ static void run(uint64_t seed)
 
 	start_world(seed);
 	w.lossy = seed & 1;
+	w.strangers = seed & 4;
 	for (i = 0; i < 300; i++)
 		anything(seed & 2);
 	/* From now on nothing goes wrong: what is asked for happens, and both ends have the same. */

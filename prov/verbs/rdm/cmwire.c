@@ -30,12 +30,15 @@ static const char *const reasons[VRB_CMWIRE_REASONS] = {
 	[VRB_CMWIRE_VERSION] = "the peer speaks no version of the protocol that this library does",
 	[VRB_CMWIRE_CROSSING] = "both sides connected at once, the peer's request counts",
 	[VRB_CMWIRE_STALE] = "the peer's process is not the one that had this address before",
-	[VRB_CMWIRE_BUSY] = "the peer has too many connections",
+	[VRB_CMWIRE_BUSY] =
+		"the peer has too many connections, or looks whether an earlier one is still there",
 	[VRB_CMWIRE_RESOURCES] =
 		"the peer is out of memory, queue pairs or completion queue entries",
 	[VRB_CMWIRE_CLOSING] = "the peer's endpoint is being closed",
 	[VRB_CMWIRE_MALFORMED] = "the peer did not understand the request",
 	[VRB_CMWIRE_SOURCE] = "the request came from another host than the one that it names",
+	[VRB_CMWIRE_IN_USE] =
+		"the address that the request names is in use by an endpoint that is alive",
 };
 
 const char *vrb_cmwire_reason_text(unsigned int reason)

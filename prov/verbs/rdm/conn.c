@@ -256,6 +256,17 @@ static void refuse(struct vrb_rdm_peer *peer)
 	probe(peer);
 }
 
+/* A write of no bytes, which the peer's device answers without its process. */
+static void ask(struct vrb_rdm_peer *peer)
+{
+	struct vrb_rdm_link *link = peer->link;
+
+	if (!link || !link->live || link->asked)
+		return;
+	link->asked_at = link->head;
+	link->asked = vrb_rdm_link_touch(link, &peer->proto.flow);
+}
+
 static void resume(struct vrb_rdm_peer *peer)
 {
 	vrb_proto_peer_hold(&peer->proto, false);
@@ -287,6 +298,8 @@ static void act(struct vrb_rdm_peer *peer, const struct vrb_pconn_action *action
 		resume(peer);
 	if (what & VRB_PCONN_DO_EVICT)
 		evict(peer->ep);
+	if (what & VRB_PCONN_DO_ASK)
+		ask(peer);
 }
 
 struct vrb_pconn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer, struct vrb_pconn_input input)
@@ -409,6 +422,13 @@ void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc
 	FI_WARN(&vrb_prov, FI_LOG_EP_DATA, "peer %s: %s (vendor 0x%x): connection ended\n",
 		vrb_rdm_conn_name(link->peer, text), ibv_wc_status_str(wc->status), wc->vendor_err);
 	vrb_rdm_conn_step_failed(link->peer, err);
+}
+
+void vrb_rdm_conn_alive(struct vrb_rdm_link *link)
+{
+	link->asked = false;
+	if (link->live && !link->mirror)
+		vrb_rdm_conn_step(link->peer, (struct vrb_pconn_input){ .event = VRB_PCONN_ALIVE });
 }
 
 void vrb_rdm_conn_short(struct vrb_rdm_peer *peer)

@@ -36,6 +36,8 @@ void vrb_rdm_conn_starve(struct vrb_rdm_peer *peer);
 bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len);
 /* A work request failed with err (FI_E*). */
 void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc *wc);
+/* The device at the other end has answered, as it does only for a queue pair that exists. */
+void vrb_rdm_conn_alive(struct vrb_rdm_link *link);
 /* There is no memory for an answer that the peer waits for. */
 void vrb_rdm_conn_short(struct vrb_rdm_peer *peer);
 /* The peer sent what makes no sense. */

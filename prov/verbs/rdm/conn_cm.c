@@ -154,6 +154,7 @@ static void rejected(struct vrb_rdm_link *link, const struct rdma_cm_event *even
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "peer %s refused: %s\n",
 			vrb_rdm_conn_name(link->peer, text), vrb_cmwire_reason_text(cm.reason));
 	input.reason = (uint8_t)cm.reason;
+	input.incarnation = cm.incarnation;
 	forget(link, input);
 }
 
@@ -308,6 +309,14 @@ static enum vrb_cmwire_reason take(struct vrb_rdm_peer *peer, struct rdma_cm_id 
 	return why(peer, -ret);
 }
 
+/* The other end of the endpoint's connection to itself; the connection manager gives a port to one id only. */
+static bool is_ours(const struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+{
+	return link && link->qp && event->param.conn.qp_num == link->qp_num &&
+	       ofi_addr_port(rdma_get_peer_addr(event->id)) ==
+		       ofi_addr_port(rdma_get_local_addr(link->id));
+}
+
 static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm_event *event)
 {
 	struct vrb_pconn_input input = { .event = VRB_PCONN_REQUEST };
@@ -328,6 +337,8 @@ static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm
 	peer = vrb_rdm_peer_at(ep, &addr);
 	if (!peer)
 		return VRB_CMWIRE_RESOURCES;
+	if (!peer->conn.order && !is_ours(peer->next, event))
+		return VRB_CMWIRE_IN_USE;
 	/* What came by a connection that this one may replace comes first. */
 	if (peer->link)
 		vrb_rdm_poll_all(ep);
@@ -346,7 +357,8 @@ static void tell_refused(struct rdma_cm_id *id, enum vrb_cmwire_reason reason)
 	char text[OFI_ADDR_STRLEN];
 
 	if (reason == VRB_CMWIRE_VERSION || reason == VRB_CMWIRE_MALFORMED ||
-	    reason == VRB_CMWIRE_RESOURCES || reason == VRB_CMWIRE_SOURCE)
+	    reason == VRB_CMWIRE_RESOURCES || reason == VRB_CMWIRE_SOURCE ||
+	    reason == VRB_CMWIRE_IN_USE)
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
 			       "connection request from %s refused: %s\n",
 			       ofi_addr_str(rdma_get_peer_addr(id), text, sizeof(text)),

@@ -202,13 +202,15 @@ bool vrb_rdm_link_break(struct vrb_rdm_link *link)
 	return !ibv_modify_qp(link->qp, &attr, IBV_QP_STATE) && !ibv_post_send(link->qp, &wr, &bad);
 }
 
-void vrb_rdm_link_touch(struct vrb_rdm_link *link, struct vrb_flow *flow)
+bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct vrb_flow *flow)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 	uint64_t flags = (uint64_t)VRB_RDM_PROBE << VRB_RDM_KIND_SHIFT;
 
-	if (vrb_flow_has_control_credit(flow) && !vrb_rdm_link_post(link, &wr, flags, NULL, NULL))
-		vrb_flow_take(flow);
+	if (!vrb_flow_has_control_credit(flow) || vrb_rdm_link_post(link, &wr, flags, NULL, NULL))
+		return false;
+	vrb_flow_take(flow);
+	return true;
 }
 
 void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow)

@@ -54,13 +54,15 @@ struct vrb_rdm_link {
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;
 	uint32_t qp_num;
-	bool active;  /* we asked for the connection */
-	bool mirror;  /* the other end of an endpoint's connection to itself: only received from */
-	bool live;    /* packets are for the peer's protocol: it is peer->link, or a mirror */
-	bool used;    /* something came; who looks clears it */
-	int err;      /* FI_E*: why it ended */
-	size_t eager; /* payload that the peer has room for */
-	bool notes;   /* it is to be told of RMA on its memory */
+	bool active; /* we asked for the connection */
+	bool mirror; /* the other end of an endpoint's connection to itself: only received from */
+	bool live;   /* packets are for the peer's protocol: it is peer->link, or a mirror */
+	bool used;   /* something came; who looks clears it */
+	bool asked;  /* the work request `asked_at` is to tell whether the peer's end is there */
+	uint32_t asked_at;
+	int err;		    /* FI_E*: why it ended */
+	size_t eager;		    /* payload that the peer has room for */
+	bool notes;		    /* it is to be told of RMA on its memory */
 	struct vrb_rdm_early early; /* came while peer->link was another, which flushes */
 	struct vrb_rdm_slot last;   /* of the work request behind all others, when it ended */
 	uint32_t size, mask;	    /* work requests it holds, a power of two */
@@ -91,8 +93,8 @@ bool vrb_rdm_link_break(struct vrb_rdm_link *link);
  * from the flow of the peer.
  */
 void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow);
-/* The same whatever was posted: it fails if the peer's device does not answer. */
-void vrb_rdm_link_touch(struct vrb_rdm_link *link, struct vrb_flow *flow);
+/* The same whatever was posted: it fails if the peer's device does not answer. False if nothing could be posted. */
+bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct vrb_flow *flow);
 /* Afterwards nothing more comes of it but what is in the CQ. Without the endpoint's lock. */
 void vrb_rdm_link_destroy_qp(struct vrb_rdm_link *link);
 

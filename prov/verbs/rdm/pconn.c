@@ -2,7 +2,7 @@
 /* The decisions about connections: one table of what each event means in each state. */
 #include <stddef.h>
 #include <rdma/fi_errno.h>
-#include "pconn.h"
+#include "pconn_int.h"
 
 typedef void (*decision)(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 			 const struct vrb_pconn_input *input, struct vrb_pconn_action *action);
@@ -46,7 +46,7 @@ static void unqueue(struct vrb_pconn_set *set, struct vrb_pconn *conn)
 }
 
 /* The only one who writes state. */
-static void enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pconn_state state)
+void vrb_pconn_enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pconn_state state)
 {
 	enum vrb_pconn_state old = conn->state;
 
@@ -63,6 +63,7 @@ static void enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pc
 	set->open += (uint32_t)is_open(state) - (uint32_t)is_open(old);
 	conn->state = state;
 	conn->timer = set->now + patience(set, conn);
+	conn->since = set->now;
 	conn->agreed = false;
 }
 
@@ -85,24 +86,19 @@ static uint64_t backoff(const struct vrb_pconn_set *set, const struct vrb_pconn 
 	return most / 2 + params->random(params->arg) % (most / 2 + 1);
 }
 
-static bool has_room(const struct vrb_pconn_set *set)
-{
-	return set->open < set->params.cap;
-}
-
 /* Sends a request if that is possible now and nobody has waited longer. */
 static void try_connect(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 			struct vrb_pconn_action *action)
 {
 	const struct vrb_pconn *first = TAILQ_FIRST(&set->ready);
 
-	if (!has_room(set)) {
+	if (!vrb_pconn_has_room(set)) {
 		action->what |= VRB_PCONN_DO_EVICT;
 		return;
 	}
 	if (set->connecting >= set->params.window || (first && first != conn))
 		return;
-	enter(set, conn, VRB_PCONN_CONNECTING);
+	vrb_pconn_enter(set, conn, VRB_PCONN_CONNECTING);
 	set->serial++;
 	action->what |= VRB_PCONN_DO_CONNECT;
 }
@@ -110,7 +106,7 @@ static void try_connect(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 static void fail(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err,
 		 struct vrb_pconn_action *action)
 {
-	enter(set, conn, VRB_PCONN_IDLE);
+	vrb_pconn_enter(set, conn, VRB_PCONN_IDLE);
 	conn->wanted = false;
 	conn->attempts = 0;
 	action->what |= VRB_PCONN_DO_FAIL;
@@ -124,7 +120,7 @@ static void start(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	conn->deadline = set->now + set->params.give_up;
 	conn->attempts = 0;
 	conn->err = FI_ETIMEDOUT;
-	enter(set, conn, VRB_PCONN_WAITING);
+	vrb_pconn_enter(set, conn, VRB_PCONN_WAITING);
 	conn->timer = set->now;
 	try_connect(set, conn, action);
 }
@@ -133,12 +129,12 @@ static void start(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 static void retry(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err)
 {
 	if (!conn->wanted) {
-		enter(set, conn, VRB_PCONN_IDLE);
+		vrb_pconn_enter(set, conn, VRB_PCONN_IDLE);
 		return;
 	}
 	if (err)
 		conn->err = err;
-	enter(set, conn, VRB_PCONN_WAITING);
+	vrb_pconn_enter(set, conn, VRB_PCONN_WAITING);
 	conn->timer = set->now + backoff(set, conn);
 	conn->attempts++;
 }
@@ -163,113 +159,11 @@ static void on_want_soon(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	conn->err = FI_ETIMEDOUT;
 }
 
-static void reject(struct vrb_pconn_action *action, enum vrb_cmwire_reason reason)
-{
-	action->what |= VRB_PCONN_DO_REJECT;
-	action->reason = reason;
-}
-
-static bool is_stale(const struct vrb_pconn_set *set, const struct vrb_pconn *conn,
-		     const struct vrb_pconn_input *input)
-{
-	if (input->expected && input->expected != set->params.incarnation)
-		return true;
-	if (conn->past && input->incarnation == conn->past)
-		return true;
-	return input->incarnation == conn->heard && (int32_t)(input->serial - conn->serial) <= 0;
-}
-
-static void hear(struct vrb_pconn *conn, const struct vrb_pconn_input *input)
-{
-	if (input->incarnation != conn->heard || (int32_t)(input->serial - conn->serial) > 0)
-		conn->serial = input->serial;
-	conn->heard = input->incarnation;
-}
-
-static void accept_it(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-		      const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
-{
-	conn->offered = input->incarnation;
-	hear(conn, input);
-	enter(set, conn, VRB_PCONN_ACCEPTING);
-	action->what |= VRB_PCONN_DO_ACCEPT;
-}
-
-static void on_request(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-		       const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
-{
-	if (is_stale(set, conn, input)) {
-		reject(action, VRB_CMWIRE_STALE);
-		return;
-	}
-	if (!has_room(set)) {
-		reject(action, VRB_CMWIRE_BUSY);
-		action->what |= VRB_PCONN_DO_EVICT;
-		return;
-	}
-	accept_it(set, conn, input, action);
-}
-
-static void on_request_crossing(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-				const struct vrb_pconn_input *input,
-				struct vrb_pconn_action *action)
-{
-	if (is_stale(set, conn, input)) {
-		reject(action, VRB_CMWIRE_STALE);
-	} else if (conn->order < 0) {
-		reject(action, VRB_CMWIRE_CROSSING);
-	} else if (!conn->order) {
-		/* To ourselves: the same connection's other end. */
-		action->what |= VRB_PCONN_DO_ACCEPT;
-	} else {
-		action->what |= VRB_PCONN_DO_ABANDON;
-		accept_it(set, conn, input, action);
-	}
-}
-
-/* The peer gave up what we accepted, and tries again. */
-static void on_request_again(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-			     const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
-{
-	if (is_stale(set, conn, input)) {
-		reject(action, VRB_CMWIRE_STALE);
-		return;
-	}
-	action->what |= VRB_PCONN_DO_ABANDON;
-	accept_it(set, conn, input, action);
-}
-
-/* The peer has no connection with us any more, it may be another process. */
-static void on_request_up(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-			  const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
-{
-	if (is_stale(set, conn, input)) {
-		reject(action, VRB_CMWIRE_STALE);
-		return;
-	}
-	action->what |= VRB_PCONN_DO_TEARDOWN;
-	action->err = FI_ECONNRESET;
-	conn->wanted = false;
-	accept_it(set, conn, input, action);
-}
-
-/* The connection ended by agreement, and we did not hear of it yet. Nothing was sent since BYE. */
-static void on_request_left(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-			    const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
-{
-	if (is_stale(set, conn, input)) {
-		reject(action, VRB_CMWIRE_STALE);
-		return;
-	}
-	action->what |= VRB_PCONN_DO_RELEASE;
-	accept_it(set, conn, input, action);
-}
-
 static void up(struct vrb_pconn_set *set, struct vrb_pconn *conn, uint64_t incarnation,
 	       struct vrb_pconn_action *action)
 {
 	learn(conn, incarnation);
-	enter(set, conn, VRB_PCONN_UP);
+	vrb_pconn_enter(set, conn, VRB_PCONN_UP);
 	conn->wanted = false;
 	conn->attempts = 0;
 	conn->used = set->now;
@@ -279,7 +173,7 @@ static void up(struct vrb_pconn_set *set, struct vrb_pconn *conn, uint64_t incar
 static void on_reply(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		     const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
-	hear(conn, input);
+	vrb_pconn_hear(set, conn, input);
 	up(set, conn, input->incarnation, action);
 }
 
@@ -295,7 +189,8 @@ static void on_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 {
 	switch (input->reason) {
 	case VRB_CMWIRE_CROSSING:
-		enter(set, conn, VRB_PCONN_EXPECTING);
+		conn->expects = input->incarnation;
+		vrb_pconn_enter(set, conn, VRB_PCONN_EXPECTING);
 		break;
 	case VRB_CMWIRE_STALE:
 		/* Another process has the address now: whoever it is. */
@@ -308,6 +203,10 @@ static void on_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	case VRB_CMWIRE_RESOURCES:
 	case VRB_CMWIRE_CLOSING:
 		retry(set, conn, FI_ECONNREFUSED);
+		break;
+	case VRB_CMWIRE_IN_USE:
+		/* What our name's former owner has left may take a while to go. */
+		retry(set, conn, FI_EADDRINUSE);
 		break;
 	case VRB_CMWIRE_VERSION:
 		fail(set, conn, FI_ENOPROTOOPT, action);
@@ -331,7 +230,7 @@ static void on_failed(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 static void on_broken(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		      const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
-	enter(set, conn, VRB_PCONN_IDLE);
+	vrb_pconn_enter(set, conn, VRB_PCONN_IDLE);
 	conn->wanted = false;
 	action->what |= VRB_PCONN_DO_TEARDOWN;
 	action->err = input->err ? input->err : FI_ECONNRESET;
@@ -340,7 +239,7 @@ static void on_broken(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 static void release(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		    struct vrb_pconn_action *action)
 {
-	enter(set, conn, VRB_PCONN_IDLE);
+	vrb_pconn_enter(set, conn, VRB_PCONN_IDLE);
 	action->what |= VRB_PCONN_DO_RELEASE;
 	if (conn->wanted)
 		start(set, conn, action);
@@ -367,7 +266,7 @@ static void on_evict(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		     const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
 	(void)input;
-	enter(set, conn, VRB_PCONN_LEAVING);
+	vrb_pconn_enter(set, conn, VRB_PCONN_LEAVING);
 	action->what |= VRB_PCONN_DO_HOLD | VRB_PCONN_DO_BYE;
 }
 
@@ -378,7 +277,7 @@ static void on_bye(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		action->what |= VRB_PCONN_DO_REFUSE;
 		return;
 	}
-	enter(set, conn, VRB_PCONN_LEFT);
+	vrb_pconn_enter(set, conn, VRB_PCONN_LEFT);
 	action->what |= VRB_PCONN_DO_HOLD | VRB_PCONN_DO_AGREE;
 }
 
@@ -404,7 +303,7 @@ static void on_refused(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		       const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
 	(void)input;
-	enter(set, conn, VRB_PCONN_UP);
+	vrb_pconn_enter(set, conn, VRB_PCONN_UP);
 	conn->wanted = false;
 	conn->used = set->now;
 	action->what |= VRB_PCONN_DO_RESUME;
@@ -424,15 +323,15 @@ static void on_close(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 	[VRB_PCONN_IDLE] = {
 		[VRB_PCONN_WANT] = on_want,
-		[VRB_PCONN_REQUEST] = on_request,
+		[VRB_PCONN_REQUEST] = vrb_pconn_on_request,
 		[VRB_PCONN_CLOSE] = on_close,
 	},
 	[VRB_PCONN_WAITING] = {
-		[VRB_PCONN_REQUEST] = on_request,
+		[VRB_PCONN_REQUEST] = vrb_pconn_on_request,
 		[VRB_PCONN_CLOSE] = on_close,
 	},
 	[VRB_PCONN_CONNECTING] = {
-		[VRB_PCONN_REQUEST] = on_request_crossing,
+		[VRB_PCONN_REQUEST] = vrb_pconn_on_request_crossing,
 		[VRB_PCONN_ESTABLISHED] = on_reply,
 		[VRB_PCONN_REJECTED] = on_rejected,
 		[VRB_PCONN_FAILED] = on_failed,
@@ -440,12 +339,12 @@ static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 		[VRB_PCONN_CLOSE] = on_close,
 	},
 	[VRB_PCONN_EXPECTING] = {
-		[VRB_PCONN_REQUEST] = on_request,
+		[VRB_PCONN_REQUEST] = vrb_pconn_on_request_expected,
 		[VRB_PCONN_CLOSE] = on_close,
 	},
 	[VRB_PCONN_ACCEPTING] = {
 		[VRB_PCONN_WANT] = on_want_soon,
-		[VRB_PCONN_REQUEST] = on_request_again,
+		[VRB_PCONN_REQUEST] = vrb_pconn_on_request_again,
 		[VRB_PCONN_ESTABLISHED] = on_accepted,
 		[VRB_PCONN_BYE] = on_bye_early,
 		[VRB_PCONN_FAILED] = on_failed,
@@ -453,7 +352,8 @@ static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 		[VRB_PCONN_CLOSE] = on_close,
 	},
 	[VRB_PCONN_UP] = {
-		[VRB_PCONN_REQUEST] = on_request_up,
+		[VRB_PCONN_REQUEST] = vrb_pconn_on_request_live,
+		[VRB_PCONN_ALIVE] = vrb_pconn_on_alive,
 		[VRB_PCONN_FAILED] = on_broken,
 		[VRB_PCONN_DISCONNECTED] = on_broken,
 		[VRB_PCONN_EVICT] = on_evict,
@@ -462,7 +362,8 @@ static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 	},
 	[VRB_PCONN_LEAVING] = {
 		[VRB_PCONN_WANT] = on_want_soon,
-		[VRB_PCONN_REQUEST] = on_request_left,
+		[VRB_PCONN_REQUEST] = vrb_pconn_on_request_live,
+		[VRB_PCONN_ALIVE] = vrb_pconn_on_alive,
 		[VRB_PCONN_FAILED] = on_leaving_gone,
 		[VRB_PCONN_DISCONNECTED] = on_leaving_gone,
 		[VRB_PCONN_BYE] = on_bye_both,
@@ -472,7 +373,7 @@ static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 	},
 	[VRB_PCONN_LEFT] = {
 		[VRB_PCONN_WANT] = on_want_soon,
-		[VRB_PCONN_REQUEST] = on_request_left,
+		[VRB_PCONN_REQUEST] = vrb_pconn_on_request_left,
 		[VRB_PCONN_FAILED] = on_released,
 		[VRB_PCONN_DISCONNECTED] = on_released,
 		[VRB_PCONN_CLOSE] = on_close,
@@ -578,7 +479,8 @@ uint64_t vrb_pconn_next(const struct vrb_pconn_set *set)
 	const struct vrb_due_node *due = vrb_due_first(&set->due);
 
 	/* For want of room it is an event that goes on, not time. */
-	if (!TAILQ_EMPTY(&set->ready) && has_room(set) && set->connecting < set->params.window)
+	if (!TAILQ_EMPTY(&set->ready) && vrb_pconn_has_room(set) &&
+	    set->connecting < set->params.window)
 		return set->now;
 	return due ? due->at : VRB_DUE_NEVER;
 }

@@ -10,8 +10,9 @@
  * on (BYE) so that nothing is lost.
  *
  * An incarnation is the random number of a process's endpoint. A request of one that was here before the one
- * we know last is old; any other new one is a peer that was restarted. Requests and replies also have
- * the number of requests that the sender made so far, which tells a request that comes late from a new one.
+ * we know last is old; any other new one may be a peer that was restarted, or a stranger. Requests and replies also have
+ * the number of requests that the sender made so far, which tells a request that comes late from a new one. All
+ * that can be seen and copied: a connection that works does not end because of a request.
  */
 #ifndef VRB_RDM_PCONN_H
 #define VRB_RDM_PCONN_H
@@ -45,6 +46,7 @@ enum vrb_pconn_event {
 	VRB_PCONN_BYE,		/* idle: whether we are */
 	VRB_PCONN_AGREED,	/* the answers to our BYE */
 	VRB_PCONN_REFUSED,
+	VRB_PCONN_ALIVE, /* what was asked after DO_ASK is answered */
 	VRB_PCONN_CLOSE, /* the endpoint; err, or 0 */
 	VRB_PCONN_EVENTS
 };
@@ -65,6 +67,8 @@ enum {
 	VRB_PCONN_DO_REFUSE = 1 << 11,
 	VRB_PCONN_DO_RESUME = 1 << 12, /* HOLD is over */
 	VRB_PCONN_DO_EVICT = 1 << 13,  /* EVICT the one of vrb_pconn_victim(), there are too many */
+	VRB_PCONN_DO_ASK =
+		1 << 14, /* the device at the other end whether the connection is there */
 };
 
 struct vrb_pconn_input {
@@ -107,6 +111,10 @@ struct vrb_pconn {
 	uint64_t offered;  /* of the request that was accepted */
 	uint64_t heard;	   /* the incarnation that `serial` is of */
 	uint32_t serial;   /* of the peer's latest request, as far as we know */
+	uint64_t fresh;	   /* until when past and serial tell a late request */
+	uint64_t expects;  /* EXPECTING: the incarnation whose request will come, 0 if not known */
+	uint64_t since;	   /* when it entered its state */
+	uint64_t alive;	   /* until when the other end need not be asked again */
 	uint64_t deadline; /* when operations fail */
 	uint64_t timer;	   /* when poll has something to do */
 	uint64_t used;	   /* when something was sent or came, as far as the caller has told */

@@ -151,6 +151,8 @@ static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb
 		break;
 	case VRB_RDM_PROBE:
 		vrb_flow_give(&peer->proto.flow, 1);
+		if (link->asked && slot->seq == link->asked_at && !err)
+			vrb_rdm_conn_alive(link);
 		break;
 	default:
 		break;
