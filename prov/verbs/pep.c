@@ -16,7 +16,7 @@
 #include "prov.h"
 #include "req.h"
 
-#define PEP_BACKLOG 256
+#define PEP_BACKLOG 1024 /* also the most that the kernel keeps where nothing else is set */
 
 static struct vrb_pep *vrb_pep(struct fid *fid)
 {
@@ -125,6 +125,20 @@ static void other_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
 		ofi_eq_post_err(bound_eq(pep), &entry);
 }
 
+/* What anybody can make an application keep that does not answer is bounded. The backlog is constant by now. */
+static bool is_crowded(const struct vrb_pep *pep)
+{
+	int most = pep->backlog ? pep->backlog : PEP_BACKLOG;
+
+	if (vrb_req_count(&pep->fabric->cm, pep, most) < most)
+		return false;
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
+		       "passive endpoint %p: a connection request is refused: %d others wait to be "
+		       "accepted or rejected; answer them, or set FI_BACKLOG with fi_control\n",
+		       (const void *)pep, most);
+	return true;
+}
+
 struct rdma_cm_id *vrb_pep_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
 {
 	struct fi_info *info;
@@ -134,8 +148,10 @@ struct rdma_cm_id *vrb_pep_event(struct vrb_pep *pep, const struct rdma_cm_event
 		other_event(pep, event);
 		return NULL;
 	}
+	if (is_crowded(pep))
+		return event->id;
 	info = request_info(pep, event->id);
-	req = info ? vrb_req_new(&pep->fabric->cm, event) : NULL;
+	req = info ? vrb_req_new(&pep->fabric->cm, event, pep) : NULL;
 	if (!req) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"passive endpoint %p: a connection request through device %s is refused: "

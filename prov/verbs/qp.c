@@ -151,6 +151,16 @@ void vrb_qp_settle(const struct vrb_domain *domain, struct ibv_qp_attr *attr, in
 		attr->max_rd_atomic = (uint8_t)device->max_qp_init_rd_atom;
 }
 
+/* A connection that the connection manager does not know any more: the peer has given it up, which anybody can do. */
+static int init_failed(const struct vrb_ep *ep, const char *name, int err)
+{
+	if (err != EINVAL)
+		return failed(ep, "connecting: rdma_init_qp_attr for", name, err);
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+		"endpoint %p: the peer has given up its connection request\n", (const void *)ep);
+	return -FI_EINVAL;
+}
+
 static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state state,
 		  const char *name)
 {
@@ -158,7 +168,7 @@ static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state st
 	int err, mask = 0;
 
 	if (rdma_init_qp_attr(id, &attr, &mask))
-		return failed(ep, "connecting: rdma_init_qp_attr for", name, errno);
+		return init_failed(ep, name, errno);
 	vrb_qp_settle(ep->domain, &attr, mask);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags = ep->qp_access;

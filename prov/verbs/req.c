@@ -60,7 +60,23 @@ void vrb_req_ops_init(void)
 	ofi_ops_fill(&req_fid_ops);
 }
 
-struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event)
+int vrb_req_count(struct vrb_cm *cm, const void *listener, int most)
+{
+	const struct vrb_req *req;
+	int count = 0;
+
+	ofi_lock(&cm->lock);
+	LIST_FOREACH (req, &cm->reqs, link) {
+		count += req->listener == listener;
+		if (count == most)
+			break;
+	}
+	ofi_unlock(&cm->lock);
+	return count;
+}
+
+struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event,
+			    const void *listener)
 {
 	struct vrb_req *req = calloc(1, sizeof(*req));
 
@@ -71,6 +87,7 @@ struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event
 	req->owner.kind = VRB_OWNER_REQ;
 	req->cm = cm;
 	req->id = event->id;
+	req->listener = listener;
 	req->responder_resources = event->param.conn.responder_resources;
 	req->initiator_depth = event->param.conn.initiator_depth;
 

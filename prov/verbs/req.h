@@ -14,13 +14,17 @@ struct vrb_req {
 	struct vrb_owner owner;
 	struct vrb_cm *cm;
 	struct rdma_cm_id *id;
+	const void *listener; /* to count what waits for it, it may be gone */
 	uint8_t responder_resources, initiator_depth; /* what the peer asks of us */
 	int err;				      /* FI_E*: the peer gave up; under cm->lock */
 	LIST_ENTRY(vrb_req) link;		      /* cm->reqs */
 };
 
-/* Takes over the id of a connect request. NULL when out of memory. */
-struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event);
+/* Takes over the id of a connect request to a listener. NULL when out of memory. */
+struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event,
+			    const void *listener);
+/* The requests to a listener that are neither accepted nor refused, `most` at most. */
+int vrb_req_count(struct vrb_cm *cm, const void *listener, int most);
 /* An event of an unaccepted request, with cm->lock held. */
 void vrb_req_event(struct vrb_req *req, const struct rdma_cm_event *event);
 /*

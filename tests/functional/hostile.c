@@ -137,8 +137,11 @@ static void make_qp(struct foe *foe)
 	CHECK(foe->mr);
 }
 
+/* Where there is no queue pair each has a number of its own: the kernel takes one that is used twice for a remnant. */
 static struct rdma_conn_param param_of(const struct foe *foe, const void *data, size_t len)
 {
+	static uint32_t invented = 0x400000;
+
 	return (struct rdma_conn_param){
 		.private_data = data,
 		.private_data_len = (uint8_t)len,
@@ -146,7 +149,7 @@ static struct rdma_conn_param param_of(const struct foe *foe, const void *data, 
 		.initiator_depth = 4,
 		.retry_count = 7,
 		.rnr_retry_count = 7,
-		.qp_num = foe->id->qp ? foe->id->qp->qp_num : 0x123456,
+		.qp_num = foe->id->qp ? foe->id->qp->qp_num : ++invented,
 	};
 }
 

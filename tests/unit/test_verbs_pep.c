@@ -290,6 +290,33 @@ static void nobody_answers(void **state)
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
 }
 
+/* Whoever asks, and however often: what waits for an answer is bounded. */
+static void requests_beyond_the_backlog_are_refused(void **state)
+{
+	struct fi_info *first, *info;
+	int i, backlog = 3;
+
+	(void)state;
+	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &backlog), 0);
+	assert_int_equal(fi_listen(pep), 0);
+	first = request("read and not answered");
+	for (i = 0; i < 5; i++)
+		fake_request(&bed, listener, "one of many");
+	fake_settle();
+	assert_int_equal(fake.ids, 1 + backlog);
+	assert_int_equal(fi_reject(pep, first->handle, NULL, 0), 0);
+	fi_freeinfo(first);
+	fake_request(&bed, listener, "in its place");
+	fake_settle();
+	assert_int_equal(fake.ids, 1 + backlog);
+	for (i = 0; i < backlog; i++) {
+		assert_int_equal(fake_read(bed.eq, NULL, &info), FI_CONNREQ);
+		assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
+		fi_freeinfo(info);
+	}
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
+}
+
 static void an_endpoint_takes_the_name_over(void **state)
 {
 	struct fi_info *info = fi_dupinfo(bed.info);
@@ -346,6 +373,7 @@ int main(void)
 		test(the_peer_gives_up_before_accept),
 		test(another_device),
 		test(nobody_answers),
+		test(requests_beyond_the_backlog_are_refused),
 		test(an_endpoint_takes_the_name_over),
 		test(closing_while_requests_come),
 	};
