@@ -27,10 +27,12 @@ extern "C" {
 #define FI_DEPRECATED_FIELD
 #endif
 
-/* Version of the interfaces described by these headers */
-#define FI_MAJOR_VERSION    2
-#define FI_MINOR_VERSION    6
+/* Version of the interfaces described by these headers; build systems look for it with one space. */
+/* clang-format off */
+#define FI_MAJOR_VERSION 2
+#define FI_MINOR_VERSION 6
 #define FI_REVISION_VERSION 0
+/* clang-format on */
 
 #define FI_VERSION(major, minor) (((major) << 16) | (minor))
 #define FI_MAJOR(version)	 ((version) >> 16)

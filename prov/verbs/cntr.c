@@ -8,6 +8,8 @@
 #include "cntr.h"
 #include "cq.h"
 #include "prov.h"
+#include "srq.h"
+#include "srx.h"
 #include "work.h"
 
 #define REMOTE_FLAGS (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -45,29 +47,6 @@ static int check_flags(uint64_t flags)
 			"FI_WRITE or several of them\n",
 			(unsigned long long)flags);
 		return -FI_EBADFLAGS;
-	}
-	return 0;
-}
-
-int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
-{
-	int i, ret = check_flags(flags);
-
-	if (ret)
-		return ret;
-	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the counter is of another domain\n");
-		return -FI_EINVAL;
-	}
-	for (i = 0; i < VRB_COUNTS; i++)
-		if ((flags & kinds[i]) && ep->cntrs[i])
-			return -FI_EBUSY;
-	for (i = 0; i < VRB_COUNTS; i++) {
-		if (!(flags & kinds[i]))
-			continue;
-		ep->cntrs[i] = cntr;
-		ofi_ref_get(&cntr->ref);
 	}
 	return 0;
 }
@@ -114,28 +93,32 @@ static int open_own_cq(struct vrb_ep *ep)
 	return 0;
 }
 
-/* The queue that a counter of this kind counts. */
+/* The queue that a counter of this kind counts: a work queue without one of its own completes on the other. */
 static struct vrb_cq *cq_of(const struct vrb_ep *ep, int kind)
 {
-	return kind == VRB_COUNT_RECV ? ep->rx_cq : ep->tx_cq;
+	if (kind == VRB_COUNT_RECV)
+		return ep->rx_cq ? ep->rx_cq : ep->tx_cq;
+	return ep->tx_cq ? ep->tx_cq : ep->rx_cq;
+}
+
+static int watch_one(struct vrb_ep *ep, struct ofi_cntr *cntr, int kind)
+{
+	struct vrb_cq *cq = cq_of(ep, kind);
+	int ret = ofi_cntr_watch(cntr, &vrb_cq_source_ops, cq, cq->channel ? cq->channel->fd : -1);
+
+	if (!ret)
+		ep->watched |= kinds[kind];
+	return ret;
 }
 
 static int watch(struct vrb_ep *ep)
 {
-	struct vrb_cq *cq;
-	int i, ret;
+	int i, ret = 0;
 
-	for (i = 0; i < VRB_COUNTS; i++) {
-		if (!ep->cntrs[i] || (ep->watched & kinds[i]))
-			continue;
-		cq = cq_of(ep, i);
-		ret = ofi_cntr_watch(ep->cntrs[i], &vrb_cq_source_ops, cq,
-				     cq->channel ? cq->channel->fd : -1);
-		if (ret)
-			return ret;
-		ep->watched |= kinds[i];
-	}
-	return 0;
+	for (i = 0; i < VRB_COUNTS && !ret; i++)
+		if (ep->cntrs[i] && !(ep->watched & kinds[i]))
+			ret = watch_one(ep, ep->cntrs[i], i);
+	return ret;
 }
 
 int vrb_cntr_enable(struct vrb_ep *ep)
@@ -153,6 +136,124 @@ int vrb_cntr_enable(struct vrb_ep *ep)
 	if ((all || ep->cntrs[VRB_COUNT_RECV]) && !ep->srx && !ep->rq->cntrs)
 		vrb_wq_set_cntrs(ep->rq, ep->cntrs);
 	return watch(ep);
+}
+
+static void unwatch_late(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
+{
+	int i;
+
+	for (i = 0; i < VRB_COUNTS; i++)
+		if (flags & ep->watched & kinds[i])
+			ofi_cntr_unwatch(cntr, cq_of(ep, i));
+	ep->watched &= ~flags;
+}
+
+static int watch_late(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < VRB_COUNTS && !ret; i++)
+		if (flags & kinds[i])
+			ret = watch_one(ep, cntr, i);
+	if (ret)
+		unwatch_late(ep, cntr, flags);
+	return ret;
+}
+
+/* The posting side first: what it posts without asking for a completion would be counted late. */
+static int count_sends(struct vrb_ep *ep)
+{
+	if (ep->lock_posts)
+		ofi_lock(&ep->sq->lock);
+	vrb_wq_signal_all(ep->sq);
+	if (ep->lock_posts)
+		ofi_unlock(&ep->sq->lock);
+	return vrb_cq_count_late(ep->sq->cq, ep->sq, ep->cntrs);
+}
+
+static int count_receives(struct vrb_ep *ep)
+{
+	if (ep->srx)
+		return vrb_srq_attach(ep->srx->srq, cq_of(ep, VRB_COUNT_RECV), true);
+	return vrb_cq_count_late(ep->rq->cq, ep->rq, ep->cntrs);
+}
+
+/* Who polls looks at the counter with the lock of its queue held, at that of shared receives with the domain's. */
+static void set_late(struct vrb_ep *ep, struct ofi_cntr *cntr, int kind)
+{
+	struct vrb_cq *cq = cq_of(ep, kind);
+
+	ofi_ref_get(&cntr->ref);
+	vrb_cq_lock(cq);
+	ofi_lock(&ep->domain->lock);
+	ep->cntrs[kind] = cntr;
+	ofi_unlock(&ep->domain->lock);
+	vrb_cq_unlock(cq);
+}
+
+/* With domain->bind_lock held. The endpoint is enabled: what completes from now on is counted. */
+static int bind_late(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
+{
+	int i, ret = watch_late(ep, cntr, flags);
+
+	if (ret)
+		return ret;
+	if (flags & ~FI_RECV)
+		ret = count_sends(ep);
+	if (!ret && (flags & FI_RECV))
+		ret = count_receives(ep);
+	if (ret) {
+		unwatch_late(ep, cntr, flags);
+		return ret;
+	}
+	for (i = 0; i < VRB_COUNTS; i++)
+		if (flags & kinds[i])
+			set_late(ep, cntr, i);
+	return 0;
+}
+
+static void bind_early(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
+{
+	int i;
+
+	for (i = 0; i < VRB_COUNTS; i++) {
+		if (!(flags & kinds[i]))
+			continue;
+		ep->cntrs[i] = cntr;
+		ofi_ref_get(&cntr->ref);
+	}
+}
+
+static bool is_bound(const struct vrb_ep *ep, uint64_t flags)
+{
+	int i;
+
+	for (i = 0; i < VRB_COUNTS; i++)
+		if ((flags & kinds[i]) && ep->cntrs[i])
+			return true;
+	return false;
+}
+
+int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
+{
+	int ret = check_flags(flags);
+
+	if (ret)
+		return ret;
+	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: the counter is of another domain\n");
+		return -FI_EINVAL;
+	}
+	ofi_lock(&ep->domain->bind_lock);
+	if (is_bound(ep, flags))
+		ret = -FI_EBUSY;
+	else if (ep->enabled)
+		ret = bind_late(ep, cntr, flags);
+	else
+		bind_early(ep, cntr, flags);
+	ofi_unlock(&ep->domain->bind_lock);
+	return ret;
 }
 
 struct vrb_lent {

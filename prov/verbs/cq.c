@@ -249,13 +249,11 @@ static int check_attr(const struct vrb_domain *domain, const struct fi_cq_attr *
 		return -FI_EBADFLAGS;
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_EINVAL;
-	if ((attr->flags & FI_AFFINITY) &&
-	    (attr->signaling_vector < 0 ||
-	     attr->signaling_vector >= domain->ctx->num_comp_vectors)) {
+	if ((attr->flags & FI_AFFINITY) && attr->signaling_vector < 0) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_cq_open: signaling_vector %d, %s has vectors 0 to %d\n",
-			attr->signaling_vector, ibv_get_device_name(domain->ctx->device),
-			domain->ctx->num_comp_vectors - 1);
+			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a "
+			"processor\n",
+			attr->signaling_vector);
 		return -FI_EINVAL;
 	}
 	if (attr->size > (size_t)domain->attr.max_cqe) {
@@ -267,10 +265,17 @@ static int check_attr(const struct vrb_domain *domain, const struct fi_cq_attr *
 	return 0;
 }
 
+int vrb_cq_vector(const struct vrb_domain *domain, const struct fi_cq_attr *attr)
+{
+	int vectors = domain->ctx->num_comp_vectors;
+
+	return attr->flags & FI_AFFINITY && vectors > 0 ? attr->signaling_vector % vectors : 0;
+}
+
 static int create(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 {
 	struct vrb_domain *domain = cq->domain;
-	int vector = attr->flags & FI_AFFINITY ? attr->signaling_vector : 0;
+	int vector = vrb_cq_vector(domain, attr);
 	int err, size = attr->size ? (int)attr->size : CQ_DEFAULT_SIZE;
 
 	if (size > domain->attr.max_cqe)

@@ -80,6 +80,8 @@ static inline struct vrb_cq *vrb_cq(struct fid_cq *fid)
 
 int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		void *context);
+/* The completion vector that serves the processor of FI_AFFINITY, else the first. */
+int vrb_cq_vector(const struct vrb_domain *domain, const struct fi_cq_attr *attr);
 /* Whether it is one of these; those of reliable datagrams are others. */
 bool vrb_is_cq(const struct fid *fid);
 extern const struct ofi_poll_ops vrb_cq_poll_ops;
@@ -158,6 +160,11 @@ int vrb_cq_fetch(struct vrb_cq *cq);
 void vrb_cq_tell_lost(struct vrb_wq *wq);
 /* Up to want of those stored, into cq->wc. Their number. */
 int vrb_cq_take_stored(struct vrb_cq *cq, int want);
+/*
+ * Without the lock: a queue that is in use counts from now on, and what it has outstanding as it completes. 0 or
+ * -FI_E*.
+ */
+int vrb_cq_count_late(struct vrb_cq *cq, struct vrb_wq *wq, struct ofi_cntr *const *cntrs);
 /* A queue closes: nothing of it is counted any more. */
 void vrb_cq_count_forget(struct vrb_wq *wq);
 /* Drops what is stored of a queue that closes. */

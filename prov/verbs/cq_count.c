@@ -245,6 +245,37 @@ int vrb_cq_count_open(struct vrb_cq *cq)
 	return ret;
 }
 
+/* Behind what has left the device already, which waits for its reader. */
+static struct vrb_slot *first_to_count(const struct vrb_cq *cq, const struct vrb_wq *wq)
+{
+	struct vrb_slot *first = wq->tail;
+	const struct ibv_wc *wc;
+	uint32_t i;
+
+	for (i = 0; i < cq->kept + cq->store.count; i++) {
+		wc = i < cq->kept
+			     ? &cq->wc[cq->first + i]
+			     : &cq->store.wc[(cq->store.first + i - cq->kept) % cq->store.size];
+		if (wq_of(wc) == wq)
+			first = ((struct vrb_slot *)(uintptr_t)wc->wr_id)->next;
+	}
+	return first;
+}
+
+int vrb_cq_count_late(struct vrb_cq *cq, struct vrb_wq *wq, struct ofi_cntr *const *cntrs)
+{
+	int ret;
+
+	vrb_cq_lock(cq);
+	ret = vrb_cq_count_open(cq);
+	if (!ret && !wq->cntrs) {
+		wq->counted = first_to_count(cq, wq);
+		wq->cntrs = cntrs;
+	}
+	vrb_cq_unlock(cq);
+	return ret;
+}
+
 void vrb_cq_count_close(struct vrb_cq *cq)
 {
 	if (cq->store.fd >= 0)

@@ -229,6 +229,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	ofi_triggers_init(&domain->triggers);
 	LIST_INIT(&domain->srxs);
 	ofi_lock_init(&domain->share_lock);
+	ofi_lock_init(&domain->bind_lock);
 	domain->info = fi_dupinfo(info);
 	domain->stats = ofi_stats_alloc(sizeof(*domain->stats));
 	domain->rdm = is_rdm(info);

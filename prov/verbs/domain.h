@@ -49,6 +49,8 @@ struct vrb_domain {
 	LIST_HEAD(, vrb_srx) srxs;
 	/* Which CQs shared receive queues complete on. Taken before a CQ's lock, that before `lock`. */
 	struct ofi_lock share_lock;
+	/* Bindings to endpoints that are enabled, one at a time. Taken before share_lock. */
+	struct ofi_lock bind_lock;
 	bool no_last_wqe; /* the device does not tell when a queue pair lets go of its SRQ; atomic */
 };
 

@@ -132,9 +132,10 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (!bfid)
 		return -FI_EINVAL;
-	if (ep->enabled) {
+	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR && bfid->fclass != FI_CLASS_STX_CTX) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the endpoint is enabled; bind before fi_enable\n");
+			"fi_ep_bind: the endpoint is enabled and takes only counters and a shared "
+			"transmit context now; bind anything else before fi_enable\n");
 		return -FI_EOPBADSTATE;
 	}
 	switch (bfid->fclass) {

@@ -129,6 +129,7 @@ static int check_limits(const struct vrb_stx *stx, const struct fi_tx_attr *attr
 int vrb_stx_bind(struct vrb_stx **slot, struct vrb_stx *stx, const struct vrb_domain *domain,
 		 const struct fi_tx_attr *attr, uint64_t flags)
 {
+	struct vrb_stx *none = NULL;
 	int ret;
 
 	if (flags)
@@ -138,12 +139,13 @@ int vrb_stx_bind(struct vrb_stx **slot, struct vrb_stx *stx, const struct vrb_do
 			"fi_ep_bind: the shared transmit context is of another domain\n");
 		return -FI_EINVAL;
 	}
-	if (*slot)
-		return -FI_EBUSY;
-	ret = check_limits(stx, attr);
+	ret = __atomic_load_n(slot, __ATOMIC_RELAXED) ? -FI_EBUSY : check_limits(stx, attr);
 	if (ret)
 		return ret;
-	*slot = stx;
 	ofi_ref_get(&stx->ref);
-	return 0;
+	if (__atomic_compare_exchange_n(slot, &none, stx, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED))
+		return 0;
+	ofi_ref_put(&stx->ref);
+	return -FI_EBUSY;
 }

@@ -54,12 +54,17 @@ struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size)
 	return wq;
 }
 
-void vrb_wq_set_cntrs(struct vrb_wq *wq, struct ofi_cntr *const *cntrs)
+void vrb_wq_signal_all(struct vrb_wq *wq)
 {
 	uint32_t i;
 
 	for (i = 0; i <= wq->size; i++)
 		wq->slots[i].signal = IBV_SEND_SIGNALED;
+}
+
+void vrb_wq_set_cntrs(struct vrb_wq *wq, struct ofi_cntr *const *cntrs)
+{
+	vrb_wq_signal_all(wq);
 	wq->counted = wq->tail;
 	wq->cntrs = cntrs;
 }

@@ -113,6 +113,8 @@ struct vrb_wq {
 /* A ring for size outstanding work requests, shut. NULL when out of memory. */
 struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size);
 void vrb_wq_free(struct vrb_wq *wq);
+/* Asks for a completion of each work request; where posts take locks, with the lock held. */
+void vrb_wq_signal_all(struct vrb_wq *wq);
 /* Before it is used: counts for these, and asks for a completion of each work request, so that it does so in time. */
 void vrb_wq_set_cntrs(struct vrb_wq *wq, struct ofi_cntr *const *cntrs);
 /* Work requests that could be posted now. */

@@ -179,10 +179,34 @@ static void test_contexts(void **state)
 	hints->rx_attr->iov_limit = 0;
 	hints->rx_attr->total_buffered_recv = 1 << 20; /* a wish, never a miss */
 	expect_match(V1_17);
-	hints->tx_attr->tclass = FI_TC_BEST_EFFORT;
-	expect_match(V1_17);
-	hints->tx_attr->tclass = FI_TC_LOW_LATENCY;
-	expect(V1_17, "tx_attr->tclass", "0x201", "FI_TC_BEST_EFFORT");
+}
+
+/* Any class that exists is a hint, and is what the endpoint then has. */
+static void test_traffic_class(void **state)
+{
+	static const uint32_t bad[] = { 1, 0xff, 0x140, 0x1ff, 0x206, 0x300, 0x10100 };
+	struct fi_info *info = fi_dupinfo(have);
+	uint32_t class;
+	size_t i;
+
+	(void)state;
+	for (class = FI_TC_BEST_EFFORT; class <= FI_TC_NETWORK_CTRL; class ++) {
+		hints->tx_attr->tclass = hints->domain_attr->tclass = class;
+		expect_match(V1_17);
+	}
+	for (class = 0; class < 64; class ++) {
+		hints->tx_attr->tclass = fi_tc_dscp_set((uint8_t) class);
+		expect_match(V1_17);
+	}
+	ofi_attr_narrow(V1_17, info, hints);
+	assert_int_equal(info->tx_attr->tclass, fi_tc_dscp_set(63));
+	assert_int_equal(info->domain_attr->tclass, FI_TC_NETWORK_CTRL);
+	fi_freeinfo(info);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		hints->tx_attr->tclass = bad[i];
+		assert_int_equal(ofi_attr_misses(V1_17, have, hints, &miss), 1);
+		assert_string_equal(miss.has, "FI_TC_* or fi_tc_dscp_set(0 to 63)");
+	}
 }
 
 static const char *first_miss(void)
@@ -384,13 +408,25 @@ static void test_narrow_legacy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_nothing_asked),  TEST(test_names),	      TEST(test_ep),
-		TEST(test_tag_format),	   TEST(test_contexts),	      TEST(test_flags),
-		TEST(test_caps_and_mode),  TEST(test_contexts),	      TEST(test_flags),
-		TEST(test_models),	   TEST(test_addr_format),    TEST(test_mr_mode),
-		TEST(test_mr_mode_legacy), TEST(test_no_domain_attr), TEST(test_counts),
-		TEST(test_narrow_all),	   TEST(test_narrow_caps),    TEST(test_narrow_modifiers),
-		TEST(test_narrow_models),  TEST(test_narrow_legacy),
+		TEST(test_nothing_asked),
+		TEST(test_names),
+		TEST(test_ep),
+		TEST(test_tag_format),
+		TEST(test_contexts),
+		TEST(test_flags),
+		TEST(test_caps_and_mode),
+		TEST(test_traffic_class),
+		TEST(test_models),
+		TEST(test_addr_format),
+		TEST(test_mr_mode),
+		TEST(test_mr_mode_legacy),
+		TEST(test_no_domain_attr),
+		TEST(test_counts),
+		TEST(test_narrow_all),
+		TEST(test_narrow_caps),
+		TEST(test_narrow_modifiers),
+		TEST(test_narrow_models),
+		TEST(test_narrow_legacy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

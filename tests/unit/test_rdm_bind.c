@@ -8,7 +8,10 @@
 #include "prov/verbs/prov.h"
 #include "prov/verbs/rdm/av.h"
 #include "prov/verbs/rdm/cq.h"
+#include "prov/verbs/rdm/carry.h"
+#include "prov/verbs/rdm/cntr.h"
 #include "prov/verbs/rdm/ep.h"
+#include "prov/verbs/rdm/link.h"
 #include "prov/verbs/rdm/msg.h"
 #include "prov/verbs/stx.h"
 
@@ -154,6 +157,75 @@ static void of_its_own_kind(void **state)
 	assert_int_equal(bind_it(&eq.fid.fid, 0), -FI_EOPBADSTATE);
 }
 
+const struct ofi_cntr_source_ops vrb_rdm_cntr_source;
+static unsigned int watches, watch_most;
+static uint64_t marked;
+
+void vrb_rdm_link_signal_all(struct vrb_rdm *of)
+{
+	of->by_qp[3]->quiet = 0;
+}
+
+void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow)
+{
+	(void)link;
+	(void)flow;
+}
+
+int ofi_cntr_watch(struct ofi_cntr *to, const struct ofi_cntr_source_ops *ops, void *object, int fd)
+{
+	assert_ptr_equal(ops, &vrb_rdm_cntr_source);
+	assert_ptr_equal(to, &cntr);
+	assert_ptr_equal(object, &ep);
+	assert_int_equal(fd, 7);
+	assert_int_equal(ep.lock.word, 0);
+	if (watches == watch_most)
+		return -FI_ENOMEM;
+	watches++;
+	return 0;
+}
+
+void ofi_cntr_unwatch(struct ofi_cntr *to, void *object)
+{
+	assert_ptr_equal(to, &cntr);
+	assert_ptr_equal(object, &ep);
+	watches--;
+}
+
+void vrb_rdm_recvs_mark(struct vrb_rdm *of, uint64_t bits)
+{
+	assert_ptr_equal(of, &ep);
+	marked |= bits;
+}
+
+/* An endpoint that is enabled takes counters; what is under way counts too, and each silent send is told of. */
+static void late(void **state)
+{
+	struct vrb_stx stx = { .fid.fid.fclass = FI_CLASS_STX_CTX };
+	struct ibv_comp_channel channel = { .fd = 7 };
+	struct vrb_rdm_link link = { .quiet = 15 };
+
+	(void)state;
+	ofi_lock_init(&ep.lock);
+	ep.channel = &channel;
+	ep.by_qp[3] = &link;
+	ep.enabled = true;
+	watch_most = 1;
+	assert_int_equal(bind_it(&cntr.fid.fid, FI_SEND | FI_RECV), -FI_ENOMEM);
+	assert_true(watches == 0 && !ep.counts && !ep.cntrs[VRB_RDM_SEND] && link.quiet == 15);
+	watch_most = 9;
+	assert_int_equal(bind_it(&cntr.fid.fid, FI_READ), 0);
+	assert_true(watches == 1 && ep.counts && link.quiet == 15 && !marked && modes == 1);
+	assert_int_equal(bind_it(&cntr.fid.fid, FI_READ | FI_SEND), -FI_EBUSY);
+	assert_true(watches == 1 && !ep.cntrs[VRB_RDM_SEND]);
+	assert_int_equal(bind_it(&cntr.fid.fid, FI_SEND | FI_RECV), 0);
+	assert_true(watches == 3 && link.quiet == 0 && marked == VRB_RDM_RECV_ODD);
+	assert_int_equal(cntr.ref.children, 3);
+	assert_int_equal(bind_it(&stx.fid.fid, 5), 0);
+	assert_int_equal(bind_it(&cq.fid.fid, FI_TRANSMIT), -FI_EOPBADSTATE);
+	assert_int_equal(bind_it(&av.base.fid.fid, 0), -FI_EOPBADSTATE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +233,7 @@ int main(void)
 		cmocka_unit_test_setup(wrong_flags_are_refused, begin),
 		cmocka_unit_test_setup(of_its_own_domain, begin),
 		cmocka_unit_test_setup(of_its_own_kind, begin),
+		cmocka_unit_test_setup(late, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

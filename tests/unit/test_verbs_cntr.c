@@ -232,7 +232,7 @@ static void test_bad_binds(void **state)
 	assert_int_equal(fi_ep_bind(rig->ep, &cntr->fid, FI_SEND | FI_RECV), -FI_EBUSY);
 	assert_int_equal(fi_ep_bind(rig->ep, &cntr->fid, FI_RECV | FI_READ), 0);
 	assert_int_equal(fi_enable(rig->ep), 0);
-	assert_int_equal(fi_ep_bind(rig->ep, &cntr->fid, FI_WRITE), -FI_EOPBADSTATE);
+	assert_int_equal(fi_ep_bind(rig->ep, &cntr->fid, FI_WRITE | FI_READ), -FI_EBUSY);
 	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
 
 	other = (struct rig){ .info = rig->info };
@@ -302,13 +302,74 @@ static void test_more(void **state)
 	cnt_close_all(rig);
 }
 
+/* Bound to an endpoint in use: what completes from then on, and not what waits for its reader. */
+static void test_late(void **state)
+{
+	struct rig *rig = *state;
+	int i;
+
+	rig->tx_bind = FI_SELECTIVE_COMPLETION;
+	rig_connect(rig);
+	cnt_open_cntrs(rig);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(fi_inject(rig->ep, cnt_word, 8, 0), 0);
+	for (i = 0; i < 3; i++)
+		cnt_post_recv(rig, i);
+	cnt_complete(rig, 2);
+	cnt_complete_recv(rig, NULL, IBV_WC_RECV);
+	cnt_complete_recv(rig, NULL, IBV_WC_RECV);
+	assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &cnt_context[0]);
+	cnt_bind_cntrs(rig->ep);
+	assert_int_equal(fi_ep_bind(rig->ep, &cnt_cntrs[CNT_TX]->fid, FI_SEND), -FI_EBUSY);
+	cnt_complete_recv(rig, NULL, IBV_WC_RECV);
+	cnt_complete(rig, 2);
+	assert_int_equal(fi_inject(rig->ep, cnt_word, 8, 0), 0);
+	assert_int_equal(fi_inject_write(rig->ep, cnt_word, 8, 0, 64, 1), 0);
+	cnt_complete(rig, 2);
+	cnt_expect(5, 2, 0, 1);
+	for (i = 1; i < 3; i++)
+		assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &cnt_context[i]);
+	rig_no_entry(rig->cq[1]);
+	assert_int_equal(fi_tx_size_left(rig->ep), 8);
+	cnt_expect(5, 2, 0, 1);
+	cnt_close_all(rig);
+}
+
+/* An error that was read in part: what is kept behind it was not counted, and is not. */
+static void test_late_kept(void **state)
+{
+	struct fi_cq_data_entry entries[4];
+	struct rig *rig = *state;
+	int i;
+
+	rig_connect(rig);
+	cnt_open_cntrs(rig);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(rig_send(rig->ep, &cnt_context[i]), 0);
+	cnt_complete(rig, 1);
+	fake_complete_sends(rig_qp(rig), 1, IBV_WC_REM_OP_ERR);
+	cnt_complete(rig, 1);
+	assert_int_equal(fi_cq_read(rig->cq[0], entries, 4), 1);
+	assert_int_equal(vrb_cq(rig->cq[0])->kept, 2);
+	cnt_bind_cntrs(rig->ep);
+	cnt_complete(rig, 1);
+	cnt_expect(1, 0, 0, 0);
+	assert_int_equal(fi_cntr_readerr(cnt_cntrs[CNT_TX]), 0);
+	assert_ptr_equal(rig_error(rig->cq[0]).op_context, &cnt_context[1]);
+	for (i = 2; i < 4; i++)
+		assert_ptr_equal(rig_entry(rig->cq[0]).op_context, &cnt_context[i]);
+	cnt_expect(1, 0, 0, 0);
+	cnt_close_all(rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_kinds),	  RIG_TEST(test_silent), RIG_TEST(test_errors),
-		RIG_TEST(test_lost),	  RIG_TEST(test_no_cq),	 RIG_TEST(test_half),
-		RIG_TEST(test_busy),	  RIG_TEST(test_fd),	 RIG_TEST(test_fd_without),
-		RIG_TEST(test_bad_binds), RIG_TEST(test_shared), RIG_TEST(test_more),
+		RIG_TEST(test_kinds),	  RIG_TEST(test_silent),    RIG_TEST(test_errors),
+		RIG_TEST(test_lost),	  RIG_TEST(test_no_cq),	    RIG_TEST(test_half),
+		RIG_TEST(test_busy),	  RIG_TEST(test_fd),	    RIG_TEST(test_fd_without),
+		RIG_TEST(test_bad_binds), RIG_TEST(test_shared),    RIG_TEST(test_more),
+		RIG_TEST(test_late),	  RIG_TEST(test_late_kept),
 	};
 
 	return RIG_RUN("verbs cntr", tests);

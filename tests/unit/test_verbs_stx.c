@@ -115,6 +115,19 @@ static void test_limits(void **state)
 	close_all(rig);
 }
 
+/* It changes nothing for an endpoint that is enabled. */
+static void test_late(void **state)
+{
+	struct rig *rig = *state;
+
+	new_ep(rig);
+	assert_int_equal(fi_enable(rig->ep), 0);
+	assert_int_equal(open_with(rig, *rig->info->tx_attr), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &stx->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(rig->ep, &stx->fid, 0), -FI_EBUSY);
+	close_all(rig);
+}
+
 static void test_other_domain(void **state)
 {
 	struct rig *rig = *state;
@@ -132,7 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_open),   RIG_TEST(test_bad_open),	    RIG_TEST(test_bind),
-		RIG_TEST(test_limits), RIG_TEST(test_other_domain),
+		RIG_TEST(test_limits), RIG_TEST(test_other_domain), RIG_TEST(test_late),
 	};
 
 	return cmocka_run_group_tests_name("verbs_stx", tests, NULL, NULL);

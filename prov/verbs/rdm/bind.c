@@ -4,9 +4,14 @@
 #include <rdma/providers/fi_log.h>
 #include <ofi/eq.h>
 #include "av.h"
+#include "carry.h"
+#include "cntr.h"
 #include "cq.h"
 #include "ep.h"
+#include "link.h"
+#include "lock.h"
 #include "msg.h"
+#include "peer.h"
 #include "prov/verbs/prov.h"
 #include "prov/verbs/stx.h"
 
@@ -63,14 +68,10 @@ static int check_cntr_flags(const struct vrb_rdm *ep, uint64_t flags)
 	return -FI_EOPNOTSUPP;
 }
 
-static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
+static int set_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 {
-	int i, ret = check_cntr_flags(ep, flags);
+	int i;
 
-	if (ret)
-		return ret;
-	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref))
-		return refuse("counter");
 	for (i = 0; i < VRB_RDM_COUNTS; i++)
 		if ((flags & cntr_flags[i]) && ep->cntrs[i])
 			return -FI_EBUSY;
@@ -78,11 +79,85 @@ static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 		if (!(flags & cntr_flags[i]))
 			continue;
 		ep->cntrs[i] = cntr;
-		ep->counts = true;
 		ofi_ref_get(&cntr->ref);
 	}
+	ep->counts = true;
 	vrb_rdm_set_modes(ep);
 	return 0;
+}
+
+static void unwatch(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
+{
+	for (; flags; flags &= flags - 1)
+		ofi_cntr_unwatch(cntr, ep);
+}
+
+/* Once for each kind, as closing the endpoint takes it back. */
+static int watch(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
+{
+	uint64_t left, done = 0;
+	int ret;
+
+	for (left = flags; left; left &= left - 1) {
+		ret = ofi_cntr_watch(cntr, &vrb_rdm_cntr_source, ep, ep->channel->fd);
+		if (ret) {
+			unwatch(ep, cntr, done);
+			return ret;
+		}
+		done |= left & -left;
+	}
+	return 0;
+}
+
+static void probe_all(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_link *link;
+	uint32_t i;
+
+	for (i = 0; i < ep->peer_count; i++) {
+		link = ep->peers[i]->link;
+		if (link && link->live)
+			vrb_rdm_link_probe(link, &ep->peers[i]->proto.flow);
+	}
+}
+
+/* With the lock held: what is under way was begun without a counter, and is to be counted too. */
+static void count_from_now(struct vrb_rdm *ep, uint64_t flags)
+{
+	if (flags & FI_RECV)
+		vrb_rdm_recvs_mark(ep, VRB_RDM_RECV_ODD);
+	if (!(flags & (FI_SEND | FI_WRITE)))
+		return;
+	vrb_rdm_link_signal_all(ep);
+	probe_all(ep);
+}
+
+/* A counter that looks for progress holds its lock and takes the endpoint's: it can't be watched with that one held. */
+static int bind_cntr_late(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
+{
+	int ret = watch(ep, cntr, flags);
+
+	if (ret)
+		return ret;
+	vrb_rdm_lock(ep);
+	ret = set_cntr(ep, cntr, flags);
+	if (!ret)
+		count_from_now(ep, flags);
+	vrb_rdm_unlock(ep);
+	if (ret)
+		unwatch(ep, cntr, flags);
+	return ret;
+}
+
+static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
+{
+	int ret = check_cntr_flags(ep, flags);
+
+	if (ret)
+		return ret;
+	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref))
+		return refuse("counter");
+	return ep->enabled ? bind_cntr_late(ep, cntr, flags) : set_cntr(ep, cntr, flags);
 }
 
 static int bind_av(struct vrb_rdm *ep, struct vrb_rdm_av *av)
@@ -116,8 +191,12 @@ int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (!bfid)
 		return -FI_EINVAL;
-	if (ep->enabled)
+	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR && bfid->fclass != FI_CLASS_STX_CTX) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: the endpoint is enabled and takes only counters and a shared "
+			"transmit context now; bind anything else before fi_enable\n");
 		return -FI_EOPBADSTATE;
+	}
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct vrb_rdm_cq *)bfid, flags);

@@ -312,6 +312,15 @@ void vrb_rdm_recv_put(struct vrb_rdm *ep, struct vrb_rdm_recv *recv)
 	SLIST_INSERT_HEAD(&ep->free_recvs[proto->space], recv, link);
 }
 
+void vrb_rdm_recvs_mark(struct vrb_rdm *ep, uint64_t bits)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < ep->recv_chunk_count; i++)
+		for (j = 0; j < OBJECTS; j++)
+			ep->recv_chunks[i][j].flags |= bits;
+}
+
 void vrb_rdm_objects_fini(struct vrb_rdm *ep)
 {
 	uint32_t i;

@@ -12,6 +12,8 @@ struct vrb_rdm_out *vrb_rdm_out_get(struct vrb_rdm *ep);
 void vrb_rdm_out_put(struct vrb_rdm *ep, struct vrb_rdm_out *out);
 struct vrb_rdm_recv *vrb_rdm_recv_get(struct vrb_rdm *ep, bool tagged);
 void vrb_rdm_recv_put(struct vrb_rdm *ep, struct vrb_rdm_recv *recv);
+/* Sets these bits in the flags of all receives that are posted. */
+void vrb_rdm_recvs_mark(struct vrb_rdm *ep, uint64_t bits);
 void vrb_rdm_objects_fini(struct vrb_rdm *ep);
 
 #endif

@@ -18,6 +18,7 @@
 #include "cq.h"
 #include "progress.h"
 #include "sink.h"
+#include "prov/verbs/cq.h"
 #include "prov/verbs/prov.h"
 
 #define CQ_DEFAULT_SIZE 1024
@@ -403,8 +404,16 @@ void vrb_rdm_cq_ops_init(void)
 
 static int check_attr(const struct fi_cq_attr *attr)
 {
-	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->flags ||
-	    attr->wait_cond > FI_CQ_COND_THRESHOLD)
+	if (attr->flags & ~FI_AFFINITY)
+		return -FI_EBADFLAGS;
+	if ((attr->flags & FI_AFFINITY) && attr->signaling_vector < 0) {
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a "
+			"processor\n",
+			attr->signaling_vector);
+		return -FI_EINVAL;
+	}
+	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->wait_cond > FI_CQ_COND_THRESHOLD)
 		return -FI_EINVAL;
 	switch (attr->wait_obj) {
 	case FI_WAIT_NONE:
@@ -451,6 +460,7 @@ int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, stru
 	cq->domain = domain;
 	cq->format = asked->format ? asked->format : FI_CQ_FORMAT_CONTEXT;
 	cq->wait_cond = asked->wait_cond;
+	cq->vector = vrb_cq_vector(domain, asked);
 	LIST_INIT(&cq->tx_eps);
 	LIST_INIT(&cq->rx_eps);
 	ret = open_wait(cq, asked->wait_obj);

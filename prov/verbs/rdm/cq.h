@@ -27,6 +27,7 @@ struct vrb_rdm_cq {
 
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond wait_cond;
+	int vector; /* completion vector for the queues of its endpoints */
 	struct ofi_wait wait;
 	int epfd; /* of FI_GETWAIT: the wait object's and the endpoints', else -1 */
 	struct vrb_domain *domain;

@@ -48,6 +48,14 @@ static int failed(const char *call, int err)
 	return vrb_errno(err);
 }
 
+/* Where the completions of its one queue interrupt: at who receives, if there is one. */
+static int vector(const struct vrb_rdm *ep)
+{
+	const struct vrb_rdm_cq *cq = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
+
+	return cq ? cq->vector : 0;
+}
+
 /* The device's objects. Whoever may sleep for a completion needs the channel. */
 static int open_queues(struct vrb_rdm *ep)
 {
@@ -64,7 +72,7 @@ static int open_queues(struct vrb_rdm *ep)
 	if (fcntl(ep->channel->fd, F_SETFL, O_NONBLOCK))
 		return failed("fcntl", errno);
 	if (!ep->cq)
-		ep->cq = ibv_create_cq(ep->domain->ctx, size, ep, ep->channel, 0);
+		ep->cq = ibv_create_cq(ep->domain->ctx, size, ep, ep->channel, vector(ep));
 	if (!ep->cq)
 		return failed("ibv_create_cq", errno);
 	if (!ep->srq)

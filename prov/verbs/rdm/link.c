@@ -49,6 +49,22 @@ static uint32_t ring_size(struct vrb_rdm *ep)
 	return size;
 }
 
+/* What is counted is known when it is done, not with something later. */
+static bool signals_all(const struct vrb_rdm *ep)
+{
+	return ep->cntrs[VRB_RDM_SEND] || ep->cntrs[VRB_RDM_RMA_WRITE];
+}
+
+void vrb_rdm_link_signal_all(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_link *link;
+	uint32_t i;
+
+	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
+		for (link = ep->by_qp[i]; link; link = link->qp_next)
+			link->quiet = 0;
+}
+
 struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_link *link;
@@ -69,6 +85,7 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 	link->last.link = link;
 	link->size = size;
 	link->mask = size - 1;
+	link->quiet = signals_all(ep) ? 0 : link->mask >> 2;
 	link->slots = calloc(size, sizeof(*link->slots));
 	if (!link->slots) {
 		free(link);
@@ -129,12 +146,6 @@ static int to_init(struct vrb_rdm_link *link)
 	return err ? failed("ibv_modify_qp to INIT", err) : 0;
 }
 
-/* What is counted is known when it is done, not with something later. */
-static int signals_all(const struct vrb_rdm *ep)
-{
-	return ep->cntrs[VRB_RDM_SEND] || ep->cntrs[VRB_RDM_WRITE];
-}
-
 int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
 {
 	struct vrb_rdm *ep = link->ep;
@@ -144,7 +155,6 @@ int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
 		.recv_cq = ep->cq,
 		.srq = ep->srq,
 		.qp_type = IBV_QPT_RC,
-		.sq_sig_all = signals_all(ep),
 		.cap = {
 			.max_send_wr = link->size + 1,
 			.max_send_sge = 1 + VRB_PROTO_IOV,

@@ -66,7 +66,8 @@ struct vrb_rdm_link {
 	struct vrb_rdm_early early; /* came while peer->link was another, which flushes */
 	struct vrb_rdm_slot last;   /* of the work request behind all others, when it ended */
 	uint32_t size, mask;	    /* work requests it holds, a power of two */
-	uint32_t head, tail;	    /* count those posted and completed */
+	uint32_t quiet;	     /* silent ones in a row, less one: then one is signalled; 0: all are */
+	uint32_t head, tail; /* count those posted and completed */
 	struct vrb_rdm_slot *slots;
 	struct vrb_rdm_link *qp_next;	 /* ep->by_qp */
 	SLIST_ENTRY(vrb_rdm_link) grave; /* ep->graves */
@@ -93,6 +94,8 @@ bool vrb_rdm_link_break(struct vrb_rdm_link *link);
  * from the flow of the peer.
  */
 void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow);
+/* With the lock held: every link tells of each of its work requests from now on, as a counter wants it. */
+void vrb_rdm_link_signal_all(struct vrb_rdm *ep);
 /* The same whatever was posted: it fails if the peer's device does not answer. False if nothing could be posted. */
 bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct vrb_flow *flow);
 /* Afterwards nothing more comes of it but what is in the CQ. Without the endpoint's lock. */
@@ -114,7 +117,7 @@ static inline bool vrb_rdm_link_idle(const struct vrb_rdm_link *link)
 
 /*
  * Posts a work request; the peer's flow has a credit. Those that are not signalled are seen with the next that
- * is, one in each quarter of the ring, or the queue pair signals all. 0 or an errno.
+ * is, one in each quarter of the ring, or all are signalled. 0 or an errno.
  */
 static inline int vrb_rdm_link_post(struct vrb_rdm_link *link, struct ibv_send_wr *wr,
 				    uint64_t flags, void *context, struct vrb_rdm_buf *bounce)
@@ -128,7 +131,7 @@ static inline int vrb_rdm_link_post(struct vrb_rdm_link *link, struct ibv_send_w
 	slot->bounce = bounce;
 	slot->seq = link->head;
 	wr->wr_id = (uintptr_t)slot;
-	if (!(flags & VRB_SILENT) || !((link->head + 1) & (link->mask >> 2)))
+	if (!(flags & VRB_SILENT) || !((link->head + 1) & link->quiet))
 		wr->send_flags |= IBV_SEND_SIGNALED;
 	err = ibv_post_send(link->qp, wr, &bad);
 	if (__builtin_expect(!err, 1))
