@@ -265,13 +265,6 @@ static int check_attr(const struct vrb_domain *domain, const struct fi_cq_attr *
 	return 0;
 }
 
-int vrb_cq_vector(const struct vrb_domain *domain, const struct fi_cq_attr *attr)
-{
-	int vectors = domain->ctx->num_comp_vectors;
-
-	return attr->flags & FI_AFFINITY && vectors > 0 ? attr->signaling_vector % vectors : 0;
-}
-
 static int create(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 {
 	struct vrb_domain *domain = cq->domain;

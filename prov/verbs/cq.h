@@ -81,7 +81,12 @@ static inline struct vrb_cq *vrb_cq(struct fid_cq *fid)
 int vrb_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		void *context);
 /* The completion vector that serves the processor of FI_AFFINITY, else the first. */
-int vrb_cq_vector(const struct vrb_domain *domain, const struct fi_cq_attr *attr);
+static inline int vrb_cq_vector(const struct vrb_domain *domain, const struct fi_cq_attr *attr)
+{
+	int vectors = domain->ctx->num_comp_vectors;
+
+	return attr->flags & FI_AFFINITY && vectors > 0 ? attr->signaling_vector % vectors : 0;
+}
 /* Whether it is one of these; those of reliable datagrams are others. */
 bool vrb_is_cq(const struct fid *fid);
 extern const struct ofi_poll_ops vrb_cq_poll_ops;
