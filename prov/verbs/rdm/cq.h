@@ -36,6 +36,14 @@ struct vrb_rdm_cq {
 	void *senders;	    /* addresses that errors tell of: a tree; lock guards it */
 };
 
+/* Where the completions of the endpoint's one queue interrupt: at who receives, if there is one. */
+static inline int vrb_rdm_vector(const struct vrb_rdm *ep)
+{
+	const struct vrb_rdm_cq *cq = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
+
+	return cq ? cq->vector : 0;
+}
+
 int vrb_rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		    void *context);
 void vrb_rdm_cq_ops_init(void);

@@ -34,8 +34,7 @@
 #include "work.h"
 
 #define TX_BUFS		    1024u
-#define CQ_SHARE	    3072  /* entries for the send queues of peers, at first */
-#define CQ_MOST		    16384 /* the same where they can't become more */
+#define CQ_SHARE	    3072 /* entries for the send queues of peers, at first */
 #define MATCH_BITS	    12u
 #define RDMA_AT_ONCE	    4
 #define VENDOR_OF_SOFT_ROCE 0xffffff /* nobody's OUI */
@@ -48,22 +47,13 @@ static int failed(const char *call, int err)
 	return vrb_errno(err);
 }
 
-/* Where the completions of its one queue interrupt: at who receives, if there is one. */
-static int vector(const struct vrb_rdm *ep)
-{
-	const struct vrb_rdm_cq *cq = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
-
-	return cq ? cq->vector : 0;
-}
-
 /* The device's objects. Whoever may sleep for a completion needs the channel. */
 static int open_queues(struct vrb_rdm *ep)
 {
 	struct ibv_srq_init_attr srq = { .srq_context = ep,
 					 .attr = { .max_wr = ep->rx.depth, .max_sge = 1 } };
-	bool iwarp = ep->domain->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
-	int max = ep->domain->attr.max_cqe, share = iwarp ? CQ_MOST : CQ_SHARE;
-	int size = (int)ep->rx.depth + share < max ? (int)ep->rx.depth + share : max;
+	int max = ep->domain->attr.max_cqe;
+	int size = (int)ep->rx.depth + CQ_SHARE < max ? (int)ep->rx.depth + CQ_SHARE : max;
 
 	if (!ep->channel)
 		ep->channel = ibv_create_comp_channel(ep->domain->ctx);
@@ -72,7 +62,7 @@ static int open_queues(struct vrb_rdm *ep)
 	if (fcntl(ep->channel->fd, F_SETFL, O_NONBLOCK))
 		return failed("fcntl", errno);
 	if (!ep->cq)
-		ep->cq = ibv_create_cq(ep->domain->ctx, size, ep, ep->channel, vector(ep));
+		ep->cq = ibv_create_cq(ep->domain->ctx, size, ep, ep->channel, vrb_rdm_vector(ep));
 	if (!ep->cq)
 		return failed("ibv_create_cq", errno);
 	if (!ep->srq)
