@@ -87,7 +87,7 @@ static const struct {
 	  "for the next time (0 or more, default: no limit)" },
 	{ "mr_cache_max_count", FI_PARAM_SIZE_T,
 	  "Regions that it keeps registered; 0: none, each use registers (0 or more, default: "
-	  "1024)" },
+	  "4096)" },
 	{ "mr_cache_monitor", FI_PARAM_STRING,
 	  "How it sees that memory is freed: userfaultfd, or disabled, and nothing is kept "
 	  "(default: userfaultfd)" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory changes as userfaultfd events, and the test that they come. */
+/* Memory changes as userfaultfd events: what is watched, and the two threads that serve the users. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -7,163 +7,236 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include <ofi/maps.h>
 #include <ofi/monitor.h>
-
-#define ANNOUNCE_MS 1000
 
 #define EVENTS (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 
-/* Events need no privilege; handling faults of the kernel would. */
+#define MOVES	 16   /* ranges that moved, of one batch of events */
+#define RECOUNT	 1024 /* watches after which the process's mappings are counted */
+#define ATTEMPTS 64   /* to unwatch the pieces of a range that others have mapped into */
+
+#ifndef USERFAULTFD_IOC_NEW
+#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#endif
+
+struct range {
+	uintptr_t start, end;
+};
+
+/*
+ * The reader takes the mutex, the users' locks and `ranges`, so nobody waits for an event with one of them. The
+ * janitor's work, freeing, may have to wait for one: that is why it is a thread of its own.
+ */
+struct ofi_monitor_hub {
+	pthread_mutex_t life;	/* one start or end at a time; taken first */
+	pthread_mutex_t ranges; /* one change of what is watched at a time; taken second; guards: */
+	unsigned int watches;
+	bool crowded;	       /* the process has half of the mappings that it may have */
+	pthread_mutex_t mutex; /* guards what follows; taken before the users' locks */
+	pthread_cond_t turn;
+	LIST_HEAD(, ofi_monitor) users;
+	struct ofi_monitor *tidied; /* in its tidy() now */
+	bool stop;
+	bool alone; /* of one user, freed with it */
+	int fd, stopfd;
+	unsigned int epoch; /* forks that led to this process: an older monitor is the parent's */
+	pthread_t reader, janitor;
+};
+
+#define HUB_INIT                                                                                \
+	{                                                                                       \
+		.life = PTHREAD_MUTEX_INITIALIZER, .ranges = PTHREAD_MUTEX_INITIALIZER,         \
+		.mutex = PTHREAD_MUTEX_INITIALIZER, .turn = PTHREAD_COND_INITIALIZER, .fd = -1, \
+		.stopfd = -1                                                                    \
+	}
+
+static struct ofi_monitor_hub process_hub = HUB_INIT;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+/*
+ * The child watches nothing. With the descriptor open it would keep the parent's memory watched when the parent closes
+ * it, and whoever unmaps there would wait for a reader for ever. A lock may be held by a thread of the parent.
+ */
+static void in_child(void)
+{
+	const unsigned int epoch = process_hub.epoch + 1;
+
+	if (process_hub.fd >= 0)
+		close(process_hub.fd);
+	if (process_hub.stopfd >= 0)
+		close(process_hub.stopfd);
+	process_hub = (struct ofi_monitor_hub)HUB_INIT;
+	process_hub.epoch = epoch;
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+static bool is_parents(const struct ofi_monitor *monitor)
+{
+	return monitor->epoch != monitor->hub->epoch;
+}
+
+/*
+ * Events need no privilege; handling faults of the kernel would. Kernels before 5.11 don't know the difference. Where
+ * the system call is refused, the device may be there.
+ */
+static int new_fd(void)
+{
+	const int flags = O_CLOEXEC | O_NONBLOCK;
+	int fd = (int)syscall(SYS_userfaultfd, flags | UFFD_USER_MODE_ONLY), dev, err;
+
+	if (fd < 0 && errno == EINVAL)
+		fd = (int)syscall(SYS_userfaultfd, flags);
+	if (fd >= 0)
+		return fd;
+	err = errno;
+	dev = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+	if (dev < 0)
+		return -err;
+	fd = ioctl(dev, USERFAULTFD_IOC_NEW, flags);
+	close(dev);
+	return fd < 0 ? -err : fd;
+}
+
 static int uffd_open(void)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = EVENTS };
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	int fd = new_fd();
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (!ioctl(fd, UFFDIO_API, &api) && (api.features & EVENTS) == EVENTS)
 		return fd;
 	close(fd);
 	return -FI_EOPNOTSUPP;
 }
 
-struct ofi_monitor_hub {
-	pthread_mutex_t mutex; /* guards what follows; taken before the users' locks */
-	LIST_HEAD(, ofi_monitor) users;
-	int fd, stopfd;
-	pthread_t thread;
-};
-
-static struct ofi_monitor_hub process_hub = { .mutex = PTHREAD_MUTEX_INITIALIZER };
-
-static void tell(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
-{
-	struct ofi_monitor *user;
-
-	LIST_FOREACH (user, &hub->users, link)
-		user->gone(user, start, end);
-}
-
-static void read_events(struct ofi_monitor_hub *hub)
-{
-	struct ofi_monitor *user;
-	struct uffd_msg msg;
-
-	pthread_mutex_lock(&hub->mutex);
-	LIST_FOREACH (user, &hub->users, link)
-		ofi_lock(user->lock);
-	while (read(hub->fd, &msg, sizeof(msg)) == sizeof(msg)) {
-		if (msg.event == UFFD_EVENT_UNMAP || msg.event == UFFD_EVENT_REMOVE)
-			tell(hub, msg.arg.remove.start, msg.arg.remove.end);
-		else if (msg.event == UFFD_EVENT_REMAP)
-			tell(hub, msg.arg.remap.from, msg.arg.remap.from + msg.arg.remap.len);
-	}
-	LIST_FOREACH (user, &hub->users, link)
-		ofi_unlock(user->lock);
-	pthread_mutex_unlock(&hub->mutex);
-}
-
-static void *hub_thread(void *arg)
-{
-	struct ofi_monitor_hub *hub = arg;
-	struct pollfd fds[] = { { .fd = hub->fd, .events = POLLIN },
-				{ .fd = hub->stopfd, .events = POLLIN } };
-
-	while (!fds[1].revents)
-		if (poll(fds, 2, -1) > 0 && fds[0].revents)
-			read_events(hub);
-	return NULL;
-}
-
-static int start_thread(struct ofi_monitor_hub *hub)
-{
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&hub->thread, NULL, hub_thread, hub);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -err;
-}
-
-static int hub_start(struct ofi_monitor_hub *hub)
-{
-	int ret;
-
-	hub->fd = uffd_open();
-	if (hub->fd < 0)
-		return hub->fd;
-	hub->stopfd = eventfd(0, EFD_CLOEXEC);
-	ret = hub->stopfd < 0 ? -errno : start_thread(hub);
-	if (!ret)
-		return 0;
-	close(hub->fd);
-	if (hub->stopfd >= 0)
-		close(hub->stopfd);
-	return ret;
-}
-
-static int hub_join(struct ofi_monitor_hub *hub, struct ofi_monitor *monitor)
-{
-	int ret = 0;
-
-	pthread_mutex_lock(&hub->mutex);
-	if (LIST_EMPTY(&hub->users))
-		ret = hub_start(hub);
-	if (!ret) {
-		monitor->hub = hub;
-		LIST_INSERT_HEAD(&hub->users, monitor, link);
-	}
-	pthread_mutex_unlock(&hub->mutex);
-	return ret;
-}
-
-int ofi_monitor_open(struct ofi_monitor *monitor)
-{
-	return hub_join(&process_hub, monitor);
-}
-
-/* The last user stops the thread, which must be able to read events until it sees that. */
-void ofi_monitor_close(struct ofi_monitor *monitor)
-{
-	struct ofi_monitor_hub *hub = monitor->hub;
-	const uint64_t one = 1;
-	int fd = -1, stopfd = -1;
-	pthread_t thread;
-
-	pthread_mutex_lock(&hub->mutex);
-	LIST_REMOVE(monitor, link);
-	if (LIST_EMPTY(&hub->users)) {
-		fd = hub->fd;
-		stopfd = hub->stopfd;
-		thread = hub->thread;
-	}
-	pthread_mutex_unlock(&hub->mutex);
-	if (fd < 0)
-		return;
-	(void)!write(stopfd, &one, sizeof(one));
-	pthread_join(thread, NULL);
-	close(fd);
-	close(stopfd);
-}
-
 /* Write protection that is never switched on: unlike for missing pages, no access ever waits for us. */
-int ofi_monitor_watch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end)
+static int enroll(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
+		  uint64_t *ioctls)
 {
 	struct uffdio_register reg = {
 		.range = { .start = start, .len = end - start },
 		.mode = UFFDIO_REGISTER_MODE_WP,
 	};
+	int ret = ioctl(hub->fd, UFFDIO_REGISTER, &reg) ? -errno : 0;
 
-	return ioctl(monitor->hub->fd, UFFDIO_REGISTER, &reg) ? -FI_EOPNOTSUPP : 0;
+	*ioctls = reg.ioctls;
+	return ret;
+}
+
+/*
+ * The range may have been unmapped and mapped since, by whomever. Kernels before 6.17 take memory from a
+ * userfaultfd of the application as if it were ours, but refuse to give it to us: that is asked first.
+ */
+static void release(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
+		    int *attempts)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	struct uffdio_range range = { .start = start, .len = end - start };
+	uintptr_t middle = start + (end - start) / 2 / page * page;
+	uint64_t ioctls;
+
+	if (!enroll(hub, start, end, &ioctls)) {
+		ioctl(hub->fd, UFFDIO_UNREGISTER, &range);
+	} else if (middle > start && --*attempts > 0) {
+		release(hub, start, middle, attempts);
+		release(hub, middle, end, attempts);
+	}
+}
+
+/* Narrows the range to its first part that a user wants; to nothing at its end if there is none. */
+static void find_wanted(struct ofi_monitor_hub *hub, struct range *range)
+{
+	struct range first = { range->end, range->end }, mine;
+	struct ofi_monitor *user;
+
+	pthread_mutex_lock(&hub->mutex);
+	LIST_FOREACH (user, &hub->users, link) {
+		mine = *range;
+		ofi_lock(user->lock);
+		if (user->wants(user, &mine.start, &mine.end) && mine.start < first.start)
+			first = mine;
+		ofi_unlock(user->lock);
+	}
+	pthread_mutex_unlock(&hub->mutex);
+	*range = first;
+}
+
+/* A user who begins to want a part of it meanwhile has to wait before it watches it. */
+static void unwatch(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
+{
+	int attempts = ATTEMPTS;
+	struct range wanted;
+
+	pthread_mutex_lock(&hub->ranges);
+	while (start < end) {
+		wanted = (struct range){ start, end };
+		find_wanted(hub, &wanted);
+		if (start < wanted.start)
+			release(hub, start, wanted.start, &attempts);
+		start = wanted.end;
+	}
+	pthread_mutex_unlock(&hub->ranges);
+}
+
+static void tell(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end, bool unmapped)
+{
+	struct ofi_monitor *user;
+
+	LIST_FOREACH (user, &hub->users, link)
+		if (user->gone(user, start, end, unmapped))
+			user->dirty = true;
+}
+
+/* Where memory was moved to is still watched: returns how many such ranges there are. */
+static int tell_all(struct ofi_monitor_hub *hub, struct range *moved)
+{
+	struct uffd_msg msg;
+	uint64_t from, to, len;
+	int moves = 0;
+
+	while (moves < MOVES && read(hub->fd, &msg, sizeof(msg)) == sizeof(msg)) {
+		if (msg.event == UFFD_EVENT_UNMAP || msg.event == UFFD_EVENT_REMOVE) {
+			tell(hub, msg.arg.remove.start, msg.arg.remove.end,
+			     msg.event == UFFD_EVENT_UNMAP);
+		} else if (msg.event == UFFD_EVENT_REMAP) {
+			from = msg.arg.remap.from;
+			to = msg.arg.remap.to;
+			len = msg.arg.remap.len;
+			tell(hub, from, from + len, false);
+			moved[moves++] = (struct range){ to, to + len };
+		}
+	}
+	return moves;
+}
+
+static void read_events(struct ofi_monitor_hub *hub)
+{
+	struct range moved[MOVES];
+	struct ofi_monitor *user;
+	int moves;
+
+	pthread_mutex_lock(&hub->mutex);
+	LIST_FOREACH (user, &hub->users, link)
+		ofi_lock(user->lock);
+	moves = tell_all(hub, moved);
+	LIST_FOREACH (user, &hub->users, link)
+		ofi_unlock(user->lock);
+	pthread_cond_broadcast(&hub->turn);
+	pthread_mutex_unlock(&hub->mutex);
+	while (moves--)
+		unwatch(hub, moved[moves].start, moved[moves].end);
 }
 
 /*
@@ -177,111 +250,248 @@ static bool changing(const struct ofi_monitor_hub *hub)
 	return ioctl(hub->fd, UFFDIO_COPY, &nothing) < 0 && errno == EAGAIN;
 }
 
-void ofi_monitor_settle(struct ofi_monitor *monitor)
+/* Closes the descriptor itself: freeing its own stack may unmap memory that is still watched. */
+static void *read_until_stopped(void *arg)
 {
-	while (changing(monitor->hub))
-		sched_yield();
-}
+	struct ofi_monitor_hub *hub = arg;
+	struct pollfd fds[] = { { .fd = hub->fd, .events = POLLIN },
+				{ .fd = hub->stopfd, .events = POLLIN } };
 
-struct seen {
-	struct ofi_monitor monitor;
-	struct ofi_lock lock;
-	uintptr_t start, end; /* of the last change; under the lock */
-};
-
-static void note(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end)
-{
-	struct seen *seen = (struct seen *)monitor;
-
-	seen->start = start;
-	seen->end = end;
-}
-
-static bool was_seen(struct seen *seen, const char *start, size_t len)
-{
-	uintptr_t at = (uintptr_t)start;
-	bool ret;
-
-	ofi_lock(&seen->lock);
-	ret = seen->start <= at && seen->end >= at + len;
-	seen->start = seen->end = 0;
-	ofi_unlock(&seen->lock);
-	return ret;
-}
-
-/* Drops pages, moves the first half, unmaps the second. */
-static bool changes_are_told(struct seen *seen, char *map, size_t half)
-{
-	uintptr_t at = (uintptr_t)map;
-	bool told;
-	char *moved;
-
-	map[0] = map[half] = 1;
-	if (ofi_monitor_watch(&seen->monitor, at, at + 2 * half))
-		return false;
-	told = !madvise(map, half, MADV_DONTNEED) && was_seen(seen, map, half);
-	moved = mremap(map, half, half, MREMAP_MAYMOVE | MREMAP_FIXED, map + 2 * half);
-	told = moved != MAP_FAILED && was_seen(seen, map, half) && told;
-	return !munmap(map + half, half) && was_seen(seen, map + half, half) && told;
-}
-
-struct drop {
-	char *map;
-	size_t len;
-};
-
-static void *drop_pages(void *arg)
-{
-	struct drop *drop = arg;
-
-	madvise(drop->map, drop->len, MADV_DONTNEED);
+	while (!fds[1].revents)
+		if (poll(fds, 2, -1) > 0 && fds[0].revents)
+			read_events(hub);
+	do
+		read_events(hub);
+	while (changing(hub));
+	close(hub->fd);
 	return NULL;
 }
 
-/* While an event can't be read it is told that there is one. */
-static bool change_is_announced(struct seen *seen, char *map, size_t len)
+static struct ofi_monitor *find_dirty(const struct ofi_monitor_hub *hub)
 {
-	struct drop drop = { map, len };
-	bool announced = false;
-	pthread_t thread;
-	int i;
+	struct ofi_monitor *user;
 
-	if (ofi_monitor_watch(&seen->monitor, (uintptr_t)map, (uintptr_t)map + len))
-		return false;
-	ofi_lock(&seen->lock);
-	if (pthread_create(&thread, NULL, drop_pages, &drop)) {
-		ofi_unlock(&seen->lock);
-		return false;
-	}
-	for (i = 0; i < ANNOUNCE_MS && !announced; i++) {
-		announced = changing(seen->monitor.hub);
-		if (!announced)
-			usleep(1000);
-	}
-	ofi_unlock(&seen->lock);
-	pthread_join(thread, NULL);
-	return announced && !changing(seen->monitor.hub);
+	LIST_FOREACH (user, &hub->users, link)
+		if (user->dirty)
+			break;
+	return user;
 }
 
-int ofi_monitor_test(void)
+static void *tidy_until_stopped(void *arg)
 {
-	struct ofi_monitor_hub hub = { .mutex = PTHREAD_MUTEX_INITIALIZER };
-	struct seen seen = { .monitor = { .lock = &seen.lock, .gone = note } };
-	size_t half = (size_t)sysconf(_SC_PAGESIZE);
-	bool told;
-	char *map;
+	struct ofi_monitor_hub *hub = arg;
+
+	pthread_mutex_lock(&hub->mutex);
+	while (!hub->stop) {
+		hub->tidied = find_dirty(hub);
+		if (!hub->tidied) {
+			pthread_cond_wait(&hub->turn, &hub->mutex);
+			continue;
+		}
+		hub->tidied->dirty = false;
+		pthread_mutex_unlock(&hub->mutex);
+		hub->tidied->tidy(hub->tidied);
+		pthread_mutex_lock(&hub->mutex);
+		hub->tidied = NULL;
+		pthread_cond_broadcast(&hub->turn);
+	}
+	pthread_mutex_unlock(&hub->mutex);
+	return NULL;
+}
+
+static void stop_reader(struct ofi_monitor_hub *hub)
+{
+	const uint64_t one = 1;
+
+	(void)!write(hub->stopfd, &one, sizeof(one));
+	pthread_join(hub->reader, NULL);
+	close(hub->stopfd);
+	hub->fd = hub->stopfd = -1;
+}
+
+/* The janitor first: it may wait for an event. */
+static void hub_stop(struct ofi_monitor_hub *hub)
+{
+	pthread_mutex_lock(&hub->mutex);
+	hub->stop = true;
+	pthread_cond_broadcast(&hub->turn);
+	pthread_mutex_unlock(&hub->mutex);
+	pthread_join(hub->janitor, NULL);
+	stop_reader(hub);
+}
+
+/* They take no signals: those are the application's. */
+static int start_threads(struct ofi_monitor_hub *hub)
+{
+	sigset_t all, old;
+	int err;
+
+	hub->stop = false;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&hub->reader, NULL, read_until_stopped, hub);
+	if (err) {
+		close(hub->fd);
+		close(hub->stopfd);
+		hub->fd = hub->stopfd = -1;
+	} else {
+		err = pthread_create(&hub->janitor, NULL, tidy_until_stopped, hub);
+		if (err)
+			stop_reader(hub);
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
+}
+
+static int hub_start(struct ofi_monitor_hub *hub)
+{
+	int fd = uffd_open(), stopfd, err;
+
+	if (fd < 0)
+		return fd;
+	stopfd = eventfd(0, EFD_CLOEXEC);
+	if (stopfd < 0) {
+		err = errno;
+		close(fd);
+		return -err;
+	}
+	hub->fd = fd;
+	hub->stopfd = stopfd;
+	return start_threads(hub);
+}
+
+static int hub_join(struct ofi_monitor_hub *hub, struct ofi_monitor *monitor)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&hub->life);
+	if (LIST_EMPTY(&hub->users))
+		ret = hub_start(hub);
+	if (!ret) {
+		pthread_mutex_lock(&hub->mutex);
+		monitor->hub = hub;
+		monitor->epoch = hub->epoch;
+		monitor->dirty = false;
+		LIST_INSERT_HEAD(&hub->users, monitor, link);
+		pthread_mutex_unlock(&hub->mutex);
+	}
+	pthread_mutex_unlock(&hub->life);
+	return ret;
+}
+
+int ofi_monitor_open(struct ofi_monitor *monitor)
+{
+	pthread_once(&fork_once, watch_forks);
+	return hub_join(&process_hub, monitor);
+}
+
+int ofi_monitor_open_alone(struct ofi_monitor *monitor)
+{
+	struct ofi_monitor_hub *hub = malloc(sizeof(*hub));
 	int ret;
 
-	ofi_lock_init(&seen.lock);
-	map = mmap(NULL, 3 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (map == MAP_FAILED)
+	if (!hub)
 		return -FI_ENOMEM;
-	ret = hub_join(&hub, &seen.monitor);
-	if (!ret) {
-		told = change_is_announced(&seen, map, half) && changes_are_told(&seen, map, half);
-		ofi_monitor_close(&seen.monitor);
-		ret = told ? 0 : -FI_EIO;
-	}
-	munmap(map, 3 * half);
+	*hub = (struct ofi_monitor_hub)HUB_INIT;
+	hub->alone = true;
+	ret = hub_join(hub, monitor);
+	if (ret)
+		free(hub);
 	return ret;
+}
+
+void ofi_monitor_close(struct ofi_monitor *monitor)
+{
+	struct ofi_monitor_hub *hub = monitor->hub;
+
+	if (is_parents(monitor))
+		return;
+	pthread_mutex_lock(&hub->life);
+	pthread_mutex_lock(&hub->mutex);
+	LIST_REMOVE(monitor, link);
+	while (hub->tidied == monitor)
+		pthread_cond_wait(&hub->turn, &hub->mutex);
+	pthread_mutex_unlock(&hub->mutex);
+	if (LIST_EMPTY(&hub->users))
+		hub_stop(hub);
+	pthread_mutex_unlock(&hub->life);
+	if (hub->alone)
+		free(hub);
+}
+
+/*
+ * Only memory of a file can be continued on from its page (UFFDIO_CONTINUE), which the kernel refuses at once with
+ * EINVAL for private anonymous memory; ENOENT says that the range is more than one mapping, of which a part
+ * is looked at then. Where the kernel does not know the request it does not watch files either.
+ */
+static bool is_anonymous(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	struct uffdio_continue look = { .mode = UFFDIO_CONTINUE_MODE_DONTWAKE };
+	uintptr_t len = end - start;
+
+	while (start < end) {
+		look.range = (struct uffdio_range){ .start = start, .len = len };
+		if (!ioctl(hub->fd, UFFDIO_CONTINUE, &look))
+			return false;
+		if (errno == EINVAL) {
+			start += len;
+			len = end - start;
+		} else if (errno == ENOENT && len > page) {
+			len = len / 2 / page * page;
+		} else if (errno == EAGAIN) {
+			sched_yield();
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * A watched range is a mapping of its own, and may remain one when it is unwatched: the kernel does not join
+ * mappings whose pages were first touched apart. With the lock of the ranges held.
+ */
+static bool is_crowded(struct ofi_monitor_hub *hub)
+{
+	if (hub->watches++ % RECOUNT == 0)
+		hub->crowded = ofi_maps_count() > ofi_maps_limit() / 2;
+	return hub->crowded;
+}
+
+int ofi_monitor_watch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end)
+{
+	struct ofi_monitor_hub *hub = monitor->hub;
+	uint64_t ioctls;
+	int ret = -ENOSPC;
+
+	if (is_parents(monitor))
+		return -FI_EOPNOTSUPP;
+	pthread_mutex_lock(&hub->ranges);
+	if (!is_crowded(hub))
+		ret = enroll(hub, start, end, &ioctls);
+	pthread_mutex_unlock(&hub->ranges);
+	if (ret)
+		return ret == -ENOMEM ? -FI_ENOMEM : -FI_EOPNOTSUPP;
+	/* Huge pages of hugetlbfs can't be filled with zeros. */
+	if (!(ioctls & 1ULL << _UFFDIO_ZEROPAGE) || !is_anonymous(hub, start, end))
+		return -FI_EINVAL;
+	return 0;
+}
+
+void ofi_monitor_unwatch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end)
+{
+	if (!is_parents(monitor))
+		unwatch(monitor->hub, start, end);
+}
+
+bool ofi_monitor_changing(const struct ofi_monitor *monitor)
+{
+	return !is_parents(monitor) && changing(monitor->hub);
+}
+
+void ofi_monitor_settle(const struct ofi_monitor *monitor)
+{
+	while (ofi_monitor_changing(monitor))
+		sched_yield();
 }

@@ -11,14 +11,14 @@ static size_t length(const struct ofi_mr_region *region)
 	return region->end - region->start;
 }
 
-/* The first region that ends behind addr. */
-static size_t find(const struct ofi_mr_cache *cache, uintptr_t addr)
+/* How many regions start at addr or before it. */
+static size_t count_up_to(const struct ofi_mr_cache *cache, uintptr_t addr)
 {
 	size_t low = 0, high = cache->count, middle;
 
 	while (low < high) {
 		middle = (low + high) / 2;
-		if (cache->index[middle]->end > addr)
+		if (cache->index[middle]->start > addr)
 			high = middle;
 		else
 			low = middle + 1;
@@ -26,38 +26,76 @@ static size_t find(const struct ofi_mr_cache *cache, uintptr_t addr)
 	return low;
 }
 
+/*
+ * Steps down from *at, at first the number of regions, to a region that overlaps [start, end); NULL: there is no other
+ * one. That region may be forgotten before the next step.
+ */
+static struct ofi_mr_region *next_overlap(const struct ofi_mr_cache *cache, uintptr_t start,
+					  size_t *at)
+{
+	while (*at && cache->reach[*at - 1] > start)
+		if (cache->index[--*at]->end > start)
+			return cache->index[*at];
+	return NULL;
+}
+
+static bool allows(const struct ofi_mr_region *region, unsigned int access)
+{
+	return !(access & ~region->access);
+}
+
+/* Of those that allow the same, the one that starts last reaches furthest. */
 static struct ofi_mr_region *holder(const struct ofi_mr_cache *cache, uintptr_t start,
 				    uintptr_t end, unsigned int access)
 {
-	size_t at = find(cache, start);
-	struct ofi_mr_region *region = at < cache->count ? cache->index[at] : NULL;
+	size_t at = count_up_to(cache, start);
 
-	if (!region || region->start > start || region->end < end || access & ~region->access)
-		return NULL;
-	return region;
+	while (at && cache->reach[at - 1] >= end) {
+		at--;
+		if (cache->index[at]->end >= end && allows(cache->index[at], access))
+			return cache->index[at];
+	}
+	return NULL;
+}
+
+/* From there on until nothing changes any more. */
+static void set_reach(struct ofi_mr_cache *cache, size_t at)
+{
+	uintptr_t reach = at ? cache->reach[at - 1] : 0;
+
+	for (; at < cache->count; at++) {
+		if (cache->index[at]->end > reach)
+			reach = cache->index[at]->end;
+		if (cache->reach[at] == reach)
+			return;
+		cache->reach[at] = reach;
+	}
 }
 
 static void insert(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
-	size_t at = find(cache, region->start);
+	size_t at = count_up_to(cache, region->start), behind = cache->count - at;
 
-	memmove(&cache->index[at + 1], &cache->index[at],
-		(cache->count - at) * sizeof(*cache->index));
+	memmove(&cache->index[at + 1], &cache->index[at], behind * sizeof(*cache->index));
+	memmove(&cache->reach[at + 1], &cache->reach[at], behind * sizeof(*cache->reach));
 	cache->index[at] = region;
+	cache->reach[at] = 0;
 	cache->count++;
 	cache->size += length(region);
 	region->kept = true;
+	set_reach(cache, at);
 }
 
 /* Out of the index; its last user, or whoever looks next, deregisters it. */
 static void forget(struct ofi_mr_cache *cache, size_t at)
 {
 	struct ofi_mr_region *region = cache->index[at];
+	size_t behind = --cache->count - at;
 
-	cache->count--;
 	cache->size -= length(region);
-	memmove(&cache->index[at], &cache->index[at + 1],
-		(cache->count - at) * sizeof(*cache->index));
+	memmove(&cache->index[at], &cache->index[at + 1], behind * sizeof(*cache->index));
+	memmove(&cache->reach[at], &cache->reach[at + 1], behind * sizeof(*cache->reach));
+	set_reach(cache, at);
 	region->kept = false;
 	if (region->users)
 		return;
@@ -65,17 +103,74 @@ static void forget(struct ofi_mr_cache *cache, size_t at)
 	TAILQ_INSERT_TAIL(&cache->dead, region, link);
 }
 
-static void gone(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end)
+static size_t place(const struct ofi_mr_cache *cache, const struct ofi_mr_region *region)
+{
+	size_t at = count_up_to(cache, region->start);
+
+	while (cache->index[--at] != region)
+		;
+	return at;
+}
+
+static bool gone(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end, bool unmapped)
 {
 	struct ofi_mr_cache *cache = (struct ofi_mr_cache *)monitor;
-	struct ofi_mr_region *pending = cache->pending;
-	size_t at = find(cache, start);
+	struct ofi_mr_region *region, *pending = cache->pending;
+	size_t at = count_up_to(cache, end - 1);
 
 	cache->changes++;
-	while (at < cache->count && cache->index[at]->start < end)
+	while ((region = next_overlap(cache, start, &at))) {
+		if (unmapped && start <= region->start && end >= region->end)
+			region->watched = false;
 		forget(cache, at);
+	}
 	if (pending && pending->start < end && pending->end > start)
 		pending->changed = true;
+	return !TAILQ_EMPTY(&cache->dead);
+}
+
+static void narrow(const struct ofi_mr_region *region, uintptr_t *start, uintptr_t *end)
+{
+	if (region->start > *start)
+		*start = region->start;
+	if (region->end < *end)
+		*end = region->end;
+}
+
+/* The first part of the range is that of the lowest region in it, which next_overlap() finds last. */
+static bool wants(struct ofi_monitor *monitor, uintptr_t *start, uintptr_t *end)
+{
+	const struct ofi_mr_cache *cache = (struct ofi_mr_cache *)monitor;
+	const struct ofi_mr_region *region, *lowest = cache->pending;
+	size_t at = count_up_to(cache, *end - 1);
+
+	if (lowest && (lowest->start >= *end || lowest->end <= *start))
+		lowest = NULL;
+	while ((region = next_overlap(cache, *start, &at)))
+		if (!lowest || region->start < lowest->start)
+			lowest = region;
+	if (lowest)
+		narrow(lowest, start, end);
+	return lowest;
+}
+
+static struct ofi_mr_region *take_dead(struct ofi_mr_cache *cache)
+{
+	struct ofi_mr_region *region;
+
+	ofi_lock(&cache->lock);
+	region = TAILQ_FIRST(&cache->dead);
+	if (region)
+		TAILQ_REMOVE(&cache->dead, region, link);
+	ofi_unlock(&cache->lock);
+	return region;
+}
+
+static void unwatch(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
+{
+	if (region->watched)
+		ofi_monitor_unwatch(&cache->monitor, region->start, region->end);
+	region->watched = false;
 }
 
 /* Deregisters the dead. Not with the lock held. */
@@ -83,17 +178,16 @@ static void bury(struct ofi_mr_cache *cache)
 {
 	struct ofi_mr_region *region;
 
-	for (;;) {
-		ofi_lock(&cache->lock);
-		region = TAILQ_FIRST(&cache->dead);
-		if (region)
-			TAILQ_REMOVE(&cache->dead, region, link);
-		ofi_unlock(&cache->lock);
-		if (!region)
-			return;
+	while ((region = take_dead(cache))) {
 		cache->dereg(cache->arg, region->mr);
+		unwatch(cache, region);
 		free(region);
 	}
+}
+
+static void tidy(struct ofi_monitor *monitor)
+{
+	bury((struct ofi_mr_cache *)monitor);
 }
 
 static void make_room(struct ofi_mr_cache *cache, size_t len)
@@ -102,40 +196,53 @@ static void make_room(struct ofi_mr_cache *cache, size_t len)
 
 	while ((cache->count >= cache->max_count || cache->size + len > cache->max_size) &&
 	       (oldest = TAILQ_FIRST(&cache->unused)))
-		forget(cache, find(cache, oldest->start));
+		forget(cache, place(cache, oldest));
 }
 
-/* With the lock held. The region has one user. */
+/* With the lock held. The region has one user. Those that it makes needless go. */
 static void keep(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
-	size_t at = find(cache, region->start);
+	size_t at = count_up_to(cache, region->end - 1);
+	struct ofi_mr_region *other;
 
-	while (at < cache->count && cache->index[at]->start < region->end)
-		forget(cache, at);
+	while ((other = next_overlap(cache, region->start, &at)))
+		if (other->start >= region->start && other->end <= region->end &&
+		    allows(region, other->access))
+			forget(cache, at);
 	make_room(cache, length(region));
 	if (cache->count < cache->max_count && cache->size + length(region) <= cache->max_size)
 		insert(cache, region);
 }
 
-/* Whole pages that hold the buffer, and what the cache has of the memory around it. */
-static void settle(struct ofi_mr_cache *cache, struct ofi_mr_region *region, bool join)
+/* Whole pages that hold the buffer. */
+static void round_out(struct ofi_mr_region *region)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	size_t at;
 
 	region->start &= ~(page - 1);
 	region->end = (region->end + page - 1) & ~(page - 1);
-	if (!join)
-		return;
-	ofi_lock(&cache->lock);
-	for (at = find(cache, region->start);
-	     at < cache->count && cache->index[at]->start < region->end; at++) {
-		if (cache->index[at]->start < region->start)
-			region->start = cache->index[at]->start;
-		if (cache->index[at]->end > region->end)
-			region->end = cache->index[at]->end;
+}
+
+/*
+ * What the cache has of the memory around it, so that a buffer used in pieces becomes one region, but at most as much
+ * again: all that is ever registered stays in proportion to what was asked for.
+ */
+static void join(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
+{
+	const size_t twice = length(region) <= SIZE_MAX / 2 ? 2 * length(region) : SIZE_MAX,
+		     most = twice < cache->max_size ? twice : cache->max_size;
+	size_t at = count_up_to(cache, region->end - 1);
+	const struct ofi_mr_region *other;
+	uintptr_t start, end;
+
+	while ((other = next_overlap(cache, region->start, &at))) {
+		start = other->start < region->start ? other->start : region->start;
+		end = other->end > region->end ? other->end : region->end;
+		if (end - start > most || !allows(other, region->wanted))
+			continue;
+		region->start = start;
+		region->end = end;
 	}
-	ofi_unlock(&cache->lock);
 }
 
 static int register_region(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
@@ -145,20 +252,17 @@ static int register_region(struct ofi_mr_cache *cache, struct ofi_mr_region *reg
 			  &region->mr);
 }
 
-/*
- * Watched before it is registered, so that no change goes unseen. What can't be kept (a mapped file is not
- * watched, a part of what is joined may be gone by now) is registered for this use alone.
- */
-static int add(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
+/* Watched before it is registered, so that no change goes unseen. */
+static int add_kept(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
-	const uintptr_t start = region->start, end = region->end;
 	int ret;
 
-	settle(cache, region, true);
 	ofi_lock(&cache->lock);
+	join(cache, region);
 	cache->pending = region;
 	ofi_unlock(&cache->lock);
 	ret = ofi_monitor_watch(&cache->monitor, region->start, region->end);
+	region->watched = ret != -FI_EOPNOTSUPP;
 	if (!ret)
 		ret = register_region(cache, region);
 
@@ -167,11 +271,22 @@ static int add(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 	if (!ret && !region->changed)
 		keep(cache, region);
 	ofi_unlock(&cache->lock);
-	if (!ret)
+	return ret;
+}
+
+/*
+ * What can't be kept (memory of a file is not watched, a part of what is joined may be gone by now) is registered for
+ * this use alone.
+ */
+static int add(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
+{
+	const uintptr_t start = region->start, end = region->end;
+
+	if (!add_kept(cache, region))
 		return 0;
+	unwatch(cache, region);
 	region->start = start;
 	region->end = end;
-	settle(cache, region, false);
 	return register_region(cache, region);
 }
 
@@ -204,12 +319,11 @@ static int get_new(struct ofi_mr_cache *cache, uintptr_t start, uintptr_t end, u
 	region->wanted = access;
 	region->users = 1;
 	cache->misses++;
-	if (cache->monitored && end - start <= cache->max_size) {
+	round_out(region);
+	if (cache->monitored && length(region) <= cache->max_size)
 		ret = add(cache, region);
-	} else {
-		settle(cache, region, false);
+	else
 		ret = register_region(cache, region);
-	}
 	if (ret)
 		free(region);
 	else
@@ -256,10 +370,24 @@ void ofi_mr_cache_put(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 		bury(cache);
 }
 
+static int start_monitor(struct ofi_mr_cache *cache)
+{
+	int ret = ofi_monitor_test();
+
+	cache->monitor = (struct ofi_monitor){
+		.lock = &cache->lock,
+		.gone = gone,
+		.wants = wants,
+		.tidy = tidy,
+	};
+	return ret ? ret : ofi_monitor_open(&cache->monitor);
+}
+
 int ofi_mr_cache_init(struct ofi_mr_cache *cache, size_t max_count, size_t max_size, bool monitor)
 {
 	cache->max_count = max_count;
 	cache->max_size = max_size;
+	cache->pid = getpid();
 	ofi_lock_init(&cache->lock);
 	ofi_lock_init(&cache->reg_lock);
 	TAILQ_INIT(&cache->unused);
@@ -267,19 +395,33 @@ int ofi_mr_cache_init(struct ofi_mr_cache *cache, size_t max_count, size_t max_s
 	if (!monitor || !max_count)
 		return 0;
 	cache->index = calloc(max_count + 1, sizeof(*cache->index));
-	if (!cache->index)
+	cache->reach = calloc(max_count + 1, sizeof(*cache->reach));
+	if (!cache->index || !cache->reach) {
+		free(cache->index);
+		free(cache->reach);
 		return -FI_ENOMEM;
-	cache->monitor = (struct ofi_monitor){ .lock = &cache->lock, .gone = gone };
-	cache->monitored = !ofi_monitor_test() && !ofi_monitor_open(&cache->monitor);
+	}
+	cache->refusal = start_monitor(cache);
+	cache->monitored = !cache->refusal;
 	return 0;
 }
 
-void ofi_mr_cache_fini(struct ofi_mr_cache *cache)
+static void forget_all(struct ofi_mr_cache *cache)
 {
-	if (cache->monitored)
-		ofi_monitor_close(&cache->monitor);
+	ofi_lock(&cache->lock);
 	while (cache->count)
 		forget(cache, cache->count - 1);
+	ofi_unlock(&cache->lock);
 	bury(cache);
+}
+
+/* In a child a lock may be held by a thread that is the parent's. */
+void ofi_mr_cache_fini(struct ofi_mr_cache *cache)
+{
+	if (cache->pid == getpid())
+		forget_all(cache);
+	if (cache->monitored)
+		ofi_monitor_close(&cache->monitor);
 	free(cache->index);
+	free(cache->reach);
 }

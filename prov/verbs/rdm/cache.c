@@ -11,12 +11,24 @@
 #include "prov/verbs/err.h"
 #include "prov/verbs/prov.h"
 
-#define MAX_COUNT 1024 /* unless the application says something else */
+#define MAX_COUNT 4096 /* unless the application says something else */
 #define ACCESS	  (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
 static bool is_refused(int err)
 {
 	return err == EFAULT || err == EACCES || err == EPERM;
+}
+
+/* Said by the first transfer that suffers, not by a program that only looks at domains. */
+static void warn_if_refused(const struct ofi_mr_cache *cache)
+{
+	if (cache && cache->refusal)
+		FI_WARN_ONCE(
+			&vrb_prov, FI_LOG_MR,
+			"the kernel does not tell of freed memory (userfaultfd: %s): each large "
+			"transfer registers its buffer anew, which is slow; fi_doctor has the "
+			"remedy, FI_MR_CACHE_MONITOR=disabled accepts it\n",
+			fi_strerror(-cache->refusal));
 }
 
 /* Memory that may only be read can be sent from, and read by the peer. */
@@ -26,6 +38,7 @@ static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, vo
 	struct vrb_domain *domain = arg;
 	int err;
 
+	warn_if_refused(domain->cache);
 	*access = ACCESS;
 	*mr = ibv_reg_mr(domain->pd, addr, len, ACCESS);
 	if (!*mr && is_refused(errno) && !(wanted & ~(unsigned int)IBV_ACCESS_REMOTE_READ)) {
@@ -81,10 +94,6 @@ int vrb_rdm_cache_open(struct vrb_domain *domain, struct ofi_mr_cache **cache)
 		free(opened);
 		return ret;
 	}
-	if (!opened->monitored && count)
-		FI_INFO(&vrb_prov, FI_LOG_MR,
-			"registrations are not cached: the kernel does not tell of changes of "
-			"memory\n");
 	*cache = opened;
 	return 0;
 }
