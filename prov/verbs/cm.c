@@ -55,6 +55,9 @@ static void cm_give(struct vrb_owner *owner, enum vrb_owner_kind kind,
 	case VRB_OWNER_RDM_LINK:
 		vrb_rdm_conn_event(owner_of(owner, struct vrb_rdm_link), event);
 		break;
+	case VRB_OWNER_RDM_KNOCK:
+		vrb_rdm_conn_knock_event(owner_of(owner, struct vrb_rdm_knock), event);
+		break;
 	case VRB_OWNER_MC:
 		vrb_mc_event(owner_of(owner, struct vrb_mc), event);
 		break;

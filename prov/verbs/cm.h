@@ -35,6 +35,7 @@ enum vrb_owner_kind {
 	VRB_OWNER_MC,
 	VRB_OWNER_RDM_LISTENER,
 	VRB_OWNER_RDM_LINK,
+	VRB_OWNER_RDM_KNOCK,
 	VRB_OWNER_EP, /* of queue pairs only */
 };
 

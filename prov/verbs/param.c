@@ -67,13 +67,14 @@ const struct ofi_param vrb_param_table[] = {
 	    "only "
 	    "announce theirs"),
 	INT(rdm_connect_timeout, 10000, 1, INT_MAX,
-	    "Reliable datagrams: milliseconds until operations to a peer that can't be connected "
-	    "fail"),
+	    "Reliable datagrams: milliseconds for which neither a peer nor its host is heard of "
+	    "until "
+	    "operations to it fail"),
 	INT(rdm_rx_buffers, 512, 1, 32768,
 	    "Reliable datagrams: receive buffers that an endpoint has posted, for all peers"),
 	INT(max_conn, 0, 0, INT_MAX,
 	    "Reliable datagrams: connections that an endpoint has at most; for another one the "
-	    "one not used for longest ends, when it is idle. 0 is no limit"),
+	    "one not used for longest ends, once nothing is under way on it. 0 is no limit"),
 	STR(device_name, "Devices to use: names or beginnings of names, with commas between them"),
 	STR(iface,
 	    "Network interfaces to use: names or beginnings of names, with commas between them"),

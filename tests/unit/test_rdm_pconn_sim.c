@@ -10,7 +10,7 @@
 #include <rdma/fi_errno.h>
 #include "prov/verbs/rdm/pconn.h"
 
-enum { NODES = 4, MESSAGES = 64, TICK = 40, ATTEMPT = 500, GIVE_UP = 3000 };
+enum { NODES = 4, MESSAGES = 64, TICK = 40, ATTEMPT = 500, GIVE_UP = 3000, DRAIN = 100 };
 
 enum kind { NONE, REQUEST, REPLY, READY, REJECT, DISCONNECT, BYE, AGREE, REFUSE };
 
@@ -63,6 +63,7 @@ static void init_node(int n, uint32_t window, uint32_t cap)
 		.cap = cap,
 		.attempt = ATTEMPT,
 		.give_up = GIVE_UP,
+		.drain = DRAIN,
 		.backoff = 20,
 		.backoff_max = 200,
 		.random = any32,
@@ -107,6 +108,8 @@ static void drop_link(int n, int peer)
 	w.node[n].link[peer] = 0;
 	w.node[n].held[peer] = false;
 }
+
+static void step(int n, int peer, struct vrb_pconn_input input, unsigned int request);
 
 static void perform(int n, int peer, const struct vrb_pconn_action *action, unsigned int request)
 {
@@ -154,21 +157,31 @@ static void perform(int n, int peer, const struct vrb_pconn_action *action, unsi
 		post(AGREE, n, peer, node->link[peer], 0);
 	if (what & VRB_PCONN_DO_REFUSE)
 		post(REFUSE, n, peer, node->link[peer], 0);
+	if (what & VRB_PCONN_DO_LOOK && !any_of(4))
+		step(n, peer, (struct vrb_pconn_input){ .event = VRB_PCONN_DRAINED }, 0);
+	if (what & VRB_PCONN_DO_KNOCK && !(w.lossy && !any_of(8)))
+		step(n, peer, (struct vrb_pconn_input){ .event = VRB_PCONN_HEARD }, 0);
+}
+
+static void evict(int n)
+{
+	struct vrb_pconn *victim = vrb_pconn_victim(&w.node[n].set);
+
+	if (!victim)
+		return;
+	w.evicted++;
+	step(n, (int)(victim - w.node[n].conns),
+	     (struct vrb_pconn_input){ .event = VRB_PCONN_EVICT, .idle = any_of(2) }, 0);
 }
 
 static void step(int n, int peer, struct vrb_pconn_input input, unsigned int request)
 {
 	struct vrb_pconn_action action;
-	struct vrb_pconn *victim;
 
 	vrb_pconn_step(&w.node[n].set, &w.node[n].conns[peer], &input, &action);
 	perform(n, peer, &action, request);
-	victim = vrb_pconn_victim(&w.node[n].set);
-	if (!(action.what & VRB_PCONN_DO_EVICT) || !victim)
-		return;
-	w.evicted++;
-	step(n, (int)(victim - w.node[n].conns),
-	     (struct vrb_pconn_input){ .event = VRB_PCONN_EVICT }, 0);
+	if (action.what & VRB_PCONN_DO_EVICT)
+		evict(n);
 }
 
 static void step_event(int n, int peer, enum vrb_pconn_event event)
@@ -223,12 +236,44 @@ static bool move_message(void)
 	return false;
 }
 
+static bool is_under_way(unsigned int link)
+{
+	const struct message *m;
+
+	for (m = w.messages; m < w.messages + MESSAGES; m++)
+		if (m->kind != NONE && m->link == link)
+			return true;
+	return false;
+}
+
+/* The connection manager sends again what was lost, and tells when it can't. */
+static void send_again(int n, int peer)
+{
+	unsigned int link = w.node[n].link[peer];
+	enum vrb_pconn_state state = w.node[n].conns[peer].state;
+	bool same = w.node[peer].link[n] == link;
+
+	if (is_under_way(link))
+		return;
+	if (state == VRB_PCONN_ACCEPTING && same)
+		post(w.node[peer].conns[n].state == VRB_PCONN_CONNECTING ? REPLY : READY,
+		     w.node[peer].conns[n].state == VRB_PCONN_CONNECTING ? n : peer,
+		     w.node[peer].conns[n].state == VRB_PCONN_CONNECTING ? peer : n, link, 0);
+	else if (state == VRB_PCONN_CONNECTING && !same)
+		post(REQUEST, n, peer, link, 0);
+	else if (state == VRB_PCONN_ACCEPTING)
+		take_message((struct message){
+			.kind = DISCONNECT, .from = peer, .to = n, .link = link });
+}
+
 /* A device notices after a while that nobody is at the other end. */
 static void notice(int n, int peer)
 {
 	unsigned int link = w.node[n].link[peer];
 	enum vrb_pconn_state state = w.node[n].conns[peer].state;
 
+	if (link && state < VRB_PCONN_UP)
+		send_again(n, peer);
 	if (!link || w.node[peer].link[n] == link || state < VRB_PCONN_UP)
 		return;
 	w.node[n].link[peer] = 0;
@@ -270,6 +315,12 @@ static void intrude(int n, int peer)
 	assert_int_equal(node->conns[peer].state, state);
 }
 
+/* Time works on it, unless it waits for others or is connected. */
+static bool has_deadline(const struct vrb_pconn *conn)
+{
+	return conn->state != VRB_PCONN_IDLE && conn->state < VRB_PCONN_UP && !conn->queued;
+}
+
 static void check_node(int n)
 {
 	struct vrb_pconn_set *set = &w.node[n].set;
@@ -279,11 +330,13 @@ static void check_node(int n)
 
 	for (i = 0; i < w.nodes; i++) {
 		conn = &w.node[n].conns[i];
-		connecting += conn->state == VRB_PCONN_CONNECTING;
+		connecting += conn->state == VRB_PCONN_CONNECTING && conn->young;
 		open += conn->state == VRB_PCONN_CONNECTING || conn->state >= VRB_PCONN_ACCEPTING;
 		/* What waits has somebody who works on it, and not for ever. */
 		if (w.node[n].ops[i])
-			assert_true(conn->wanted && set->now <= conn->deadline);
+			assert_true(conn->wanted);
+		if (has_deadline(conn))
+			assert_true(set->now <= conn->deadline);
 		if (conn->state == VRB_PCONN_IDLE || conn->state == VRB_PCONN_WAITING)
 			assert_int_equal(w.node[n].link[i], 0);
 		if (conn->state == VRB_PCONN_UP)
@@ -306,6 +359,8 @@ static void pass_time(uint32_t ms)
 			answer(n, peer);
 		while ((conn = vrb_pconn_poll(&w.node[n].set, &action)))
 			perform(n, (int)(conn - w.node[n].conns), &action, 0);
+		if (action.what & VRB_PCONN_DO_EVICT)
+			evict(n);
 		assert_true(vrb_pconn_next(&w.node[n].set) > w.node[n].set.now);
 		check_node(n);
 	}

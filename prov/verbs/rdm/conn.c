@@ -68,6 +68,9 @@ static void install(struct vrb_rdm_peer *peer)
 	peer->direct = peer->ep->prov_keys && !peer->notes;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
 	vrb_proto_peer_up(&peer->proto, link->size, RESERVE, link->eager);
+	/* It is to end already. */
+	if (peer->conn.state > VRB_PCONN_UP)
+		vrb_proto_peer_hold(&peer->proto, true);
 	vrb_rdm_ops_pump(peer);
 	while ((rx = STAILQ_FIRST(&link->early))) {
 		STAILQ_REMOVE_HEAD(&link->early, early);
@@ -91,13 +94,25 @@ static void down(struct vrb_rdm_peer *peer, int err)
 	vrb_rdm_ops_fail(peer, err);
 }
 
+static bool has_waiting(const struct vrb_rdm_peer *peer)
+{
+	return !TAILQ_EMPTY(&peer->proto.outs) || !STAILQ_EMPTY(&peer->ops) ||
+	       !STAILQ_EMPTY(&peer->fenced) || peer->proto.awaited;
+}
+
 static void give_up(struct vrb_rdm_peer *peer, int err)
 {
 	char text[OFI_ADDR_STRLEN];
 
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS_FAILED, 1);
-	if (err != FI_ECANCELED)
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "peer %s can't be connected: %s\n",
+	if (err == FI_ETIMEDOUT && has_waiting(peer))
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"peer %s: neither it nor its host was heard of for %d ms "
+			"(FI_VERBS_RDM_CONNECT_TIMEOUT), operations to it fail\n",
+			vrb_rdm_conn_name(peer, text), vrb_params.rdm_connect_timeout);
+	else if (err != FI_ECANCELED && has_waiting(peer))
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"peer %s can't be connected, operations to it fail: %s\n",
 			vrb_rdm_conn_name(peer, text), fi_strerror(err));
 	down(peer, err);
 }
@@ -166,6 +181,7 @@ static void part(struct vrb_rdm_peer *peer, const struct vrb_pconn_action *actio
 		peer->ep->recent_qp = VRB_RDM_NO_QP;
 		vrb_proto_peer_leave(&peer->proto, FI_ECONNRESET);
 		vrb_rdm_keys_forget(peer);
+		peer->asked = false;
 	}
 	if (!link && !(action->what & VRB_PCONN_DO_ABANDON))
 		link = peer->link;
@@ -181,11 +197,11 @@ static void say(struct vrb_rdm_peer *peer, enum vrb_wire_type type, uint32_t sta
 		vrb_rdm_conn_short(peer);
 }
 
-/* What was sent has arrived, too. */
+/* Nothing is under way; what was sent has arrived. What waits because the peer is held waits for the next connection. */
 static bool is_idle(const struct vrb_rdm_peer *peer)
 {
-	return peer->link && peer->link->live && vrb_proto_peer_idle(&peer->proto) &&
-	       STAILQ_EMPTY(&peer->ops) && TAILQ_EMPTY(&peer->answers) &&
+	return peer->link && peer->link->live && vrb_proto_peer_drained(&peer->proto) &&
+	       !peer->asked && !vrb_rdm_ops_begun(peer) && TAILQ_EMPTY(&peer->answers) &&
 	       STAILQ_EMPTY(&peer->replies) && vrb_rdm_link_idle(peer->link);
 }
 
@@ -212,17 +228,15 @@ static bool was_used(struct vrb_rdm_peer *peer)
 }
 
 /* As many as there is no room for, and no more, are to leave. */
-static bool enough_leave(const struct vrb_rdm *ep)
+static bool enough_leave(const struct vrb_pconn_set *set)
 {
-	const uint32_t *in = ep->conns.in;
-
-	return in[VRB_PCONN_LEAVING] && in[VRB_PCONN_LEAVING] >= in[VRB_PCONN_WAITING];
+	return set->going && set->going >= set->queued;
 }
 
 /* Those that were used since they were looked at last get another turn. Only so many are looked at at a time. */
 static struct vrb_pconn *find_victim(struct vrb_rdm *ep)
 {
-	struct vrb_pconn *conn;
+	struct vrb_pconn *conn = NULL;
 	int i;
 
 	for (i = 0; i < LOOKS; i++) {
@@ -231,29 +245,32 @@ static struct vrb_pconn *find_victim(struct vrb_rdm *ep)
 			return conn;
 		vrb_pconn_used(&ep->conns, conn);
 	}
-	return NULL;
+	return conn;
 }
 
-/* Beyond the cap: the one not used for longest has to go, if it is idle. */
+/* Beyond the cap: the one not used for longest has to go, or the next if all are in use. */
 static void evict(struct vrb_rdm *ep)
 {
+	struct vrb_pconn_input input = { .event = VRB_PCONN_EVICT };
 	struct vrb_pconn *conn;
 
 	ep->crowded = true;
-	if (enough_leave(ep))
+	if (enough_leave(&ep->conns))
 		return;
 	conn = find_victim(ep);
-	if (conn && is_idle(peer_of(conn)))
-		vrb_rdm_conn_step(peer_of(conn),
-				  (struct vrb_pconn_input){ .event = VRB_PCONN_EVICT });
-	else if (conn)
-		probe(peer_of(conn));
+	if (!conn)
+		return;
+	input.idle = is_idle(peer_of(conn));
+	vrb_rdm_conn_step(peer_of(conn), input);
 }
 
-static void refuse(struct vrb_rdm_peer *peer)
+/* It is held. */
+static void look(struct vrb_rdm_peer *peer)
 {
-	say(peer, VRB_WIRE_BYE_RSP, FI_EBUSY);
-	probe(peer);
+	if (is_idle(peer))
+		vrb_rdm_conn_step(peer, (struct vrb_pconn_input){ .event = VRB_PCONN_DRAINED });
+	else
+		probe(peer);
 }
 
 /* A write of no bytes, which the peer's device answers without its process. */
@@ -293,13 +310,19 @@ static void act(struct vrb_rdm_peer *peer, const struct vrb_pconn_action *action
 	if (what & VRB_PCONN_DO_AGREE)
 		say(peer, VRB_WIRE_BYE_RSP, 0);
 	if (what & VRB_PCONN_DO_REFUSE)
-		refuse(peer);
+		say(peer, VRB_WIRE_BYE_RSP, FI_EBUSY);
 	if (what & VRB_PCONN_DO_RESUME)
 		resume(peer);
 	if (what & VRB_PCONN_DO_EVICT)
 		evict(peer->ep);
 	if (what & VRB_PCONN_DO_ASK)
 		ask(peer);
+	if (what & VRB_PCONN_DO_KNOCK)
+		vrb_rdm_conn_knock(peer);
+	if (what & VRB_PCONN_DO_LOOK)
+		look(peer);
+	if (!vrb_pconn_is_out(&peer->conn))
+		vrb_rdm_conn_knocks_end(peer);
 }
 
 struct vrb_pconn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer, struct vrb_pconn_input input)
@@ -311,6 +334,9 @@ struct vrb_pconn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer, struct vrb_
 	set->now = ofi_now_ms();
 	vrb_pconn_step(set, &peer->conn, &input, &action);
 	act(peer, &action);
+	/* Who waits for a message of the peer is to hear of its end. */
+	if (action.what & VRB_PCONN_DO_RELEASE && peer->proto.awaited)
+		vrb_rdm_conn_want(peer);
 	schedule(peer->ep, set->connecting < connecting || set->open < open);
 	return action;
 }

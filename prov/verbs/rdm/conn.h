@@ -15,6 +15,16 @@
 #include "link.h"
 #include "peer.h"
 
+/* What asks a peer's host whether it is there. */
+struct vrb_rdm_knock {
+	struct vrb_owner owner; /* of id */
+	struct vrb_rdm *ep;
+	struct vrb_rdm_peer *peer; /* NULL: the answer is of no interest any more */
+	struct rdma_cm_id *id;
+	LIST_ENTRY(vrb_rdm_knock) link;	 /* peer->knocks */
+	SLIST_ENTRY(vrb_rdm_knock) over; /* ep->knocks */
+};
+
 /* Listens on the endpoint's address, whose port is then known. Without the lock. 0 or -FI_E*, logged. */
 int vrb_rdm_conn_open(struct vrb_rdm *ep);
 /* Ends all connections; no event comes afterwards. Without the lock; NULL-safe about what is not open. */
@@ -51,6 +61,7 @@ void vrb_rdm_conn_bye(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *p
 struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
 					const struct rdma_cm_event *event);
 void vrb_rdm_conn_event(struct vrb_rdm_link *link, const struct rdma_cm_event *event);
+void vrb_rdm_conn_knock_event(struct vrb_rdm_knock *knock, const struct rdma_cm_event *event);
 /* An asynchronous event of the link's queue pair. */
 void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event);
 /* The device, or a queue of the endpoint: what is under way or posted fails, and whatever follows. */

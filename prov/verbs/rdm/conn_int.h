@@ -34,6 +34,13 @@ void vrb_rdm_conn_bury(struct vrb_rdm_link *link);
 /* It may be peer->next that now is the one to send by. */
 void vrb_rdm_conn_drained(struct vrb_rdm_link *link);
 
+/* Asks the peer's host once more whether it is there: an answer to any counts. */
+void vrb_rdm_conn_knock(struct vrb_rdm_peer *peer);
+/* The answers are of no interest any more. */
+void vrb_rdm_conn_knocks_end(struct vrb_rdm_peer *peer);
+/* Those that are over. Without the lock. */
+void vrb_rdm_conn_knocks_free(struct vrb_rdm_knocks *knocks);
+
 /* Asks the peer for a connection. */
 void vrb_rdm_conn_call(struct vrb_rdm_peer *peer);
 

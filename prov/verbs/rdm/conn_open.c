@@ -20,7 +20,8 @@
 
 #define BACKLOG	       1024
 #define WINDOW	       32   /* requests out */
-#define ATTEMPT_MS     1000 /* until the first one is given up */
+#define ATTEMPT_MS     1000 /* until one does not count there any more */
+#define DRAIN_MS       100  /* until what is to end goes on */
 #define BACKOFF_MS     20
 #define BACKOFF_MAX_MS 1000
 
@@ -45,6 +46,7 @@ static void timer_ready(struct vrb_source *source)
 {
 	struct vrb_rdm *ep = (struct vrb_rdm *)((char *)source - offsetof(struct vrb_rdm, timer));
 	struct vrb_rdm_graves graves;
+	struct vrb_rdm_knocks knocks;
 	struct vrb_rdm_link *link;
 	uint64_t ticks;
 
@@ -57,7 +59,10 @@ static void timer_ready(struct vrb_source *source)
 	}
 	graves = ep->graves;
 	SLIST_INIT(&ep->graves);
+	knocks = ep->knocks;
+	SLIST_INIT(&ep->knocks);
 	vrb_rdm_unlock(ep);
+	vrb_rdm_conn_knocks_free(&knocks);
 
 	while ((link = SLIST_FIRST(&graves))) {
 		SLIST_REMOVE_HEAD(&graves, grave);
@@ -95,6 +100,7 @@ static int open_conns(struct vrb_rdm *ep)
 		.cap = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn : UINT32_MAX,
 		.attempt = ATTEMPT_MS,
 		.give_up = (uint32_t)vrb_params.rdm_connect_timeout,
+		.drain = DRAIN_MS,
 		.backoff = BACKOFF_MS,
 		.backoff_max = BACKOFF_MAX_MS,
 		.random = any32,
@@ -199,10 +205,13 @@ void vrb_rdm_conn_close(struct vrb_rdm *ep)
 		SLIST_REMOVE_HEAD(&ep->graves, grave);
 		close_link(link);
 	}
-	/* Calls that have no queue pair yet. */
-	for (i = 0; i < ep->peer_count; i++)
+	for (i = 0; i < ep->peer_count; i++) {
+		vrb_rdm_conn_knocks_end(ep->peers[i]);
+		/* Calls that have no queue pair yet. */
 		if (ep->peers[i]->next && !ep->peers[i]->next->qp)
 			close_link(ep->peers[i]->next);
+	}
+	vrb_rdm_conn_knocks_free(&ep->knocks);
 	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
 		while ((link = ep->by_qp[i]))
 			close_link(link);

@@ -178,9 +178,7 @@ static int modify(struct vrb_rdm_link *link, enum ibv_qp_state state, const char
 	int err, mask = 0;
 
 	if (rdma_init_qp_attr(link->id, &attr, &mask))
-		return errno == EINVAL && link->state == VRB_RDM_LINK_NEW
-			       ? -FI_ECONNABORTED
-			       : failed("rdma_init_qp_attr", errno);
+		return errno == EINVAL ? -FI_ECONNABORTED : failed("rdma_init_qp_attr", errno);
 	vrb_qp_settle(link->ep->domain, &attr, mask);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags =

@@ -81,7 +81,7 @@ void vrb_rdm_link_free(struct vrb_rdm_link *link);
 int vrb_rdm_link_create_qp(struct vrb_rdm_link *link);
 /*
  * INIT to RTR to RTS, with what the id knows of the peer. 0 or -FI_E*; -FI_ECONNABORTED, not logged, when the
- * request to be accepted is no more.
+ * request or the answer that the id is about is no more, since the other side gave it up.
  */
 int vrb_rdm_link_connect(struct vrb_rdm_link *link);
 /*

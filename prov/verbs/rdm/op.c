@@ -299,14 +299,23 @@ bool vrb_rdm_answer(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *pac
 	return true;
 }
 
+bool vrb_rdm_ops_begun(const struct vrb_rdm_peer *peer)
+{
+	const struct vrb_rdm_op *op = STAILQ_FIRST(&peer->ops);
+
+	return op && (op->posted || op->posted_all || op->inflight || op->waiting);
+}
+
 void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 {
 	struct vrb_rdm_op *op;
 	int ret;
 
-	if (!peer->proto.up || !send_replies(peer) || peer->proto.held)
+	if (!peer->proto.up || !send_replies(peer))
 		return;
 	while ((op = STAILQ_FIRST(&peer->ops))) {
+		if (peer->proto.held && !vrb_rdm_ops_begun(peer))
+			return;
 		if (op->kind == VRB_RDM_OP_GATE) {
 			if (!vrb_rdm_fence_open(peer))
 				return;

@@ -77,7 +77,9 @@ struct vrb_rdm_op *vrb_rdm_op_get(struct vrb_rdm *ep);
 int vrb_rdm_op_start(struct vrb_rdm_op *op);
 /* Gives up an operation that was not started. */
 void vrb_rdm_op_put(struct vrb_rdm_op *op);
-/* Posts what can be posted. */
+/* The first that waits has been posted in part. */
+bool vrb_rdm_ops_begun(const struct vrb_rdm_peer *peer);
+/* Posts what can be posted; while the peer is held only the rest of what has begun. */
 void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer);
 /* A work request of an operation is done. */
 void vrb_rdm_op_done(struct vrb_rdm_op *op, int err, int status);

@@ -209,8 +209,10 @@ void vrb_proto_out_pump(struct vrb_proto_peer *peer)
 {
 	struct vrb_proto_out *out;
 
-	while (!peer->held && !STAILQ_EMPTY(&peer->flow.data)) {
+	while (!STAILQ_EMPTY(&peer->flow.data)) {
 		out = vrb_proto_out_of(STAILQ_FIRST(&peer->flow.data));
+		if (peer->held && !out->sent)
+			return;
 		if (out->err) {
 			STAILQ_REMOVE_HEAD(&peer->flow.data, link);
 			vrb_proto_out_fail(out, out->err);

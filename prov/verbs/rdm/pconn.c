@@ -7,64 +7,24 @@
 typedef void (*decision)(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 			 const struct vrb_pconn_input *input, struct vrb_pconn_action *action);
 
-void vrb_pconn_set_init(struct vrb_pconn_set *set, const struct vrb_pconn_params *params)
+static void on_want(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		    const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
-	*set = (struct vrb_pconn_set){ .params = *params };
-	TAILQ_INIT(&set->ready);
-	TAILQ_INIT(&set->ups);
+	(void)input;
+	vrb_pconn_start(set, conn, action);
 }
 
-void vrb_pconn_init(struct vrb_pconn *conn, int order)
+/* What happens anyhow decides whether a new connection is needed. */
+static void on_want_soon(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			 const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
-	*conn = (struct vrb_pconn){ .order = order };
-}
-
-static bool is_open(enum vrb_pconn_state state)
-{
-	return state != VRB_PCONN_IDLE && state != VRB_PCONN_WAITING &&
-	       state != VRB_PCONN_EXPECTING;
-}
-
-/*
- * How long a state may last without an event. An attempt gets twice the time of the one before. What was
- * accepted is not given up easily: the peer may think that it is connected, and send.
- */
-static uint64_t patience(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
-{
-	uint32_t doublings = conn->attempts < 3 ? conn->attempts : 3;
-
-	if (conn->state == VRB_PCONN_ACCEPTING)
-		return set->params.give_up;
-	return (uint64_t)set->params.attempt << doublings;
-}
-
-static void unqueue(struct vrb_pconn_set *set, struct vrb_pconn *conn)
-{
-	if (conn->queued)
-		TAILQ_REMOVE(&set->ready, conn, link);
-	conn->queued = false;
-}
-
-/* The only one who writes state. */
-void vrb_pconn_enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pconn_state state)
-{
-	enum vrb_pconn_state old = conn->state;
-
-	if (old == VRB_PCONN_UP)
-		TAILQ_REMOVE(&set->ups, conn, link);
-	else
-		unqueue(set, conn);
-	if (state == VRB_PCONN_UP)
-		TAILQ_INSERT_TAIL(&set->ups, conn, link);
-	set->in[old]--;
-	set->in[state]++;
-	set->connecting +=
-		(uint32_t)(state == VRB_PCONN_CONNECTING) - (uint32_t)(old == VRB_PCONN_CONNECTING);
-	set->open += (uint32_t)is_open(state) - (uint32_t)is_open(old);
-	conn->state = state;
-	conn->timer = set->now + patience(set, conn);
-	conn->since = set->now;
-	conn->agreed = false;
+	(void)set;
+	(void)input;
+	(void)action;
+	if (conn->wanted)
+		return;
+	conn->wanted = true;
+	conn->err = FI_ETIMEDOUT;
 }
 
 static void learn(struct vrb_pconn *conn, uint64_t incarnation)
@@ -74,91 +34,6 @@ static void learn(struct vrb_pconn *conn, uint64_t incarnation)
 	conn->known = incarnation;
 }
 
-/* Between half and all of a time that doubles. */
-static uint64_t backoff(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
-{
-	const struct vrb_pconn_params *params = &set->params;
-	uint32_t doublings = conn->attempts < 20 ? conn->attempts : 20;
-	uint64_t most = (uint64_t)params->backoff << doublings;
-
-	if (most > params->backoff_max)
-		most = params->backoff_max;
-	return most / 2 + params->random(params->arg) % (most / 2 + 1);
-}
-
-/* Sends a request if that is possible now and nobody has waited longer. */
-static void try_connect(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-			struct vrb_pconn_action *action)
-{
-	const struct vrb_pconn *first = TAILQ_FIRST(&set->ready);
-
-	if (!vrb_pconn_has_room(set)) {
-		action->what |= VRB_PCONN_DO_EVICT;
-		return;
-	}
-	if (set->connecting >= set->params.window || (first && first != conn))
-		return;
-	vrb_pconn_enter(set, conn, VRB_PCONN_CONNECTING);
-	set->serial++;
-	action->what |= VRB_PCONN_DO_CONNECT;
-}
-
-static void fail(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err,
-		 struct vrb_pconn_action *action)
-{
-	vrb_pconn_enter(set, conn, VRB_PCONN_IDLE);
-	conn->wanted = false;
-	conn->attempts = 0;
-	action->what |= VRB_PCONN_DO_FAIL;
-	action->err = err;
-}
-
-static void start(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-		  struct vrb_pconn_action *action)
-{
-	conn->wanted = true;
-	conn->deadline = set->now + set->params.give_up;
-	conn->attempts = 0;
-	conn->err = FI_ETIMEDOUT;
-	vrb_pconn_enter(set, conn, VRB_PCONN_WAITING);
-	conn->timer = set->now;
-	try_connect(set, conn, action);
-}
-
-/* The attempt is over. What wants the connection tries again, later, or fails when it is too late. */
-static void retry(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err)
-{
-	if (!conn->wanted) {
-		vrb_pconn_enter(set, conn, VRB_PCONN_IDLE);
-		return;
-	}
-	if (err)
-		conn->err = err;
-	vrb_pconn_enter(set, conn, VRB_PCONN_WAITING);
-	conn->timer = set->now + backoff(set, conn);
-	conn->attempts++;
-}
-
-static void on_want(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-		    const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
-{
-	(void)input;
-	start(set, conn, action);
-}
-
-/* The peer's request may lead to a connection, or it may not: the wait of what is to be sent begins. */
-static void on_want_soon(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-			 const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
-{
-	(void)input;
-	(void)action;
-	if (conn->wanted)
-		return;
-	conn->wanted = true;
-	conn->deadline = set->now + set->params.give_up;
-	conn->err = FI_ETIMEDOUT;
-}
-
 static void up(struct vrb_pconn_set *set, struct vrb_pconn *conn, uint64_t incarnation,
 	       struct vrb_pconn_action *action)
 {
@@ -166,7 +41,9 @@ static void up(struct vrb_pconn_set *set, struct vrb_pconn *conn, uint64_t incar
 	vrb_pconn_enter(set, conn, VRB_PCONN_UP);
 	conn->wanted = false;
 	conn->attempts = 0;
+	conn->drains = 0;
 	conn->used = set->now;
+	conn->spared = set->now + VRB_PCONN_SPARE_MS;
 	action->what |= VRB_PCONN_DO_UP;
 }
 
@@ -190,32 +67,36 @@ static void on_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	switch (input->reason) {
 	case VRB_CMWIRE_CROSSING:
 		conn->expects = input->incarnation;
+		vrb_pconn_heard(set, conn);
 		vrb_pconn_enter(set, conn, VRB_PCONN_EXPECTING);
+		break;
+	case VRB_CMWIRE_BUSY:
+		vrb_pconn_heard(set, conn);
+		vrb_pconn_retry_within(set, conn, FI_ECONNREFUSED, vrb_pconn_busy_most(set));
 		break;
 	case VRB_CMWIRE_STALE:
 		/* Another process has the address now: whoever it is. */
 		if (conn->known)
 			conn->past = conn->known;
 		conn->known = 0;
-		retry(set, conn, FI_ECONNREFUSED);
+		vrb_pconn_retry(set, conn, FI_ECONNREFUSED);
 		break;
-	case VRB_CMWIRE_BUSY:
 	case VRB_CMWIRE_RESOURCES:
 	case VRB_CMWIRE_CLOSING:
-		retry(set, conn, FI_ECONNREFUSED);
+		vrb_pconn_retry(set, conn, FI_ECONNREFUSED);
 		break;
 	case VRB_CMWIRE_IN_USE:
 		/* What our name's former owner has left may take a while to go. */
-		retry(set, conn, FI_EADDRINUSE);
+		vrb_pconn_retry(set, conn, FI_EADDRINUSE);
 		break;
 	case VRB_CMWIRE_VERSION:
-		fail(set, conn, FI_ENOPROTOOPT, action);
+		vrb_pconn_fail(set, conn, FI_ENOPROTOOPT, action);
 		break;
 	case VRB_CMWIRE_SOURCE:
-		fail(set, conn, FI_EACCES, action);
+		vrb_pconn_fail(set, conn, FI_EACCES, action);
 		break;
 	default:
-		fail(set, conn, FI_ECONNREFUSED, action);
+		vrb_pconn_fail(set, conn, FI_ECONNREFUSED, action);
 		break;
 	}
 }
@@ -224,7 +105,7 @@ static void on_failed(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		      const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
 	action->what |= VRB_PCONN_DO_ABANDON;
-	retry(set, conn, input->err ? input->err : FI_ECONNABORTED);
+	vrb_pconn_retry(set, conn, input->err ? input->err : FI_ECONNABORTED);
 }
 
 static void on_broken(struct vrb_pconn_set *set, struct vrb_pconn *conn,
@@ -236,20 +117,20 @@ static void on_broken(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	action->err = input->err ? input->err : FI_ECONNRESET;
 }
 
-static void release(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-		    struct vrb_pconn_action *action)
+void vrb_pconn_release(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		       struct vrb_pconn_action *action)
 {
 	vrb_pconn_enter(set, conn, VRB_PCONN_IDLE);
 	action->what |= VRB_PCONN_DO_RELEASE;
 	if (conn->wanted)
-		start(set, conn, action);
+		vrb_pconn_start(set, conn, action);
 }
 
 static void on_released(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 			const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
 	(void)input;
-	release(set, conn, action);
+	vrb_pconn_release(set, conn, action);
 }
 
 /* Both sides said BYE, the peer has our answer and we won't see its. */
@@ -257,28 +138,49 @@ static void on_leaving_gone(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 			    const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
 	if (conn->agreed)
-		release(set, conn, action);
+		vrb_pconn_release(set, conn, action);
 	else
 		on_broken(set, conn, input, action);
+}
+
+static void on_heard(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		     const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	(void)input;
+	(void)action;
+	vrb_pconn_heard(set, conn);
+}
+
+static void on_drained(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		       const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	bool parting = conn->state == VRB_PCONN_PARTING;
+
+	(void)input;
+	vrb_pconn_enter(set, conn, parting ? VRB_PCONN_LEFT : VRB_PCONN_LEAVING);
+	action->what |= parting ? VRB_PCONN_DO_AGREE : VRB_PCONN_DO_BYE;
+}
+
+/* From UP or DRAINING, towards LEAVING or LEFT. */
+static void drain(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pconn_state by,
+		  const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	vrb_pconn_enter(set, conn, by);
+	action->what |= VRB_PCONN_DO_HOLD;
+	if (input->idle)
+		on_drained(set, conn, input, action);
 }
 
 static void on_evict(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		     const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
-	(void)input;
-	vrb_pconn_enter(set, conn, VRB_PCONN_LEAVING);
-	action->what |= VRB_PCONN_DO_HOLD | VRB_PCONN_DO_BYE;
+	drain(set, conn, VRB_PCONN_DRAINING, input, action);
 }
 
 static void on_bye(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		   const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
-	if (!input->idle) {
-		action->what |= VRB_PCONN_DO_REFUSE;
-		return;
-	}
-	vrb_pconn_enter(set, conn, VRB_PCONN_LEFT);
-	action->what |= VRB_PCONN_DO_HOLD | VRB_PCONN_DO_AGREE;
+	drain(set, conn, VRB_PCONN_PARTING, input, action);
 }
 
 /* It comes before the connection manager's last message, which will be late then. */
@@ -303,10 +205,7 @@ static void on_refused(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		       const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
 	(void)input;
-	vrb_pconn_enter(set, conn, VRB_PCONN_UP);
-	conn->wanted = false;
-	conn->used = set->now;
-	action->what |= VRB_PCONN_DO_RESUME;
+	vrb_pconn_resume(set, conn, action);
 }
 
 static void on_close(struct vrb_pconn_set *set, struct vrb_pconn *conn,
@@ -314,9 +213,9 @@ static void on_close(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 {
 	if (conn->state == VRB_PCONN_CONNECTING || conn->state == VRB_PCONN_ACCEPTING)
 		action->what |= VRB_PCONN_DO_ABANDON;
-	else if (is_open(conn->state))
+	else if (vrb_pconn_is_open(conn->state))
 		action->what |= VRB_PCONN_DO_TEARDOWN;
-	fail(set, conn, input->err ? input->err : FI_ECANCELED, action);
+	vrb_pconn_fail(set, conn, input->err ? input->err : FI_ECANCELED, action);
 }
 
 /* What is not here is late, or none of our business: nothing is done. */
@@ -336,10 +235,12 @@ static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 		[VRB_PCONN_REJECTED] = on_rejected,
 		[VRB_PCONN_FAILED] = on_failed,
 		[VRB_PCONN_DISCONNECTED] = on_failed,
+		[VRB_PCONN_HEARD] = on_heard,
 		[VRB_PCONN_CLOSE] = on_close,
 	},
 	[VRB_PCONN_EXPECTING] = {
 		[VRB_PCONN_REQUEST] = vrb_pconn_on_request_expected,
+		[VRB_PCONN_HEARD] = on_heard,
 		[VRB_PCONN_CLOSE] = on_close,
 	},
 	[VRB_PCONN_ACCEPTING] = {
@@ -349,6 +250,7 @@ static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 		[VRB_PCONN_BYE] = on_bye_early,
 		[VRB_PCONN_FAILED] = on_failed,
 		[VRB_PCONN_DISCONNECTED] = on_failed,
+		[VRB_PCONN_HEARD] = on_heard,
 		[VRB_PCONN_CLOSE] = on_close,
 	},
 	[VRB_PCONN_UP] = {
@@ -358,6 +260,25 @@ static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 		[VRB_PCONN_DISCONNECTED] = on_broken,
 		[VRB_PCONN_EVICT] = on_evict,
 		[VRB_PCONN_BYE] = on_bye,
+		[VRB_PCONN_CLOSE] = on_close,
+	},
+	[VRB_PCONN_DRAINING] = {
+		[VRB_PCONN_WANT] = on_want_soon,
+		[VRB_PCONN_REQUEST] = vrb_pconn_on_request_live,
+		[VRB_PCONN_ALIVE] = vrb_pconn_on_alive,
+		[VRB_PCONN_FAILED] = on_broken,
+		[VRB_PCONN_DISCONNECTED] = on_broken,
+		[VRB_PCONN_BYE] = on_bye,
+		[VRB_PCONN_DRAINED] = on_drained,
+		[VRB_PCONN_CLOSE] = on_close,
+	},
+	[VRB_PCONN_PARTING] = {
+		[VRB_PCONN_WANT] = on_want_soon,
+		[VRB_PCONN_REQUEST] = vrb_pconn_on_request_live,
+		[VRB_PCONN_ALIVE] = vrb_pconn_on_alive,
+		[VRB_PCONN_FAILED] = on_broken,
+		[VRB_PCONN_DISCONNECTED] = on_broken,
+		[VRB_PCONN_DRAINED] = on_drained,
 		[VRB_PCONN_CLOSE] = on_close,
 	},
 	[VRB_PCONN_LEAVING] = {
@@ -380,35 +301,6 @@ static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 	},
 };
 
-static bool is_late(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
-{
-	return conn->wanted && set->now >= conn->deadline;
-}
-
-/* When time has something to do for it. */
-static uint64_t due_at(const struct vrb_pconn *conn)
-{
-	uint64_t deadline = conn->wanted ? conn->deadline : VRB_DUE_NEVER;
-
-	if (conn->state == VRB_PCONN_IDLE || conn->state == VRB_PCONN_UP)
-		return VRB_DUE_NEVER;
-	if (conn->state == VRB_PCONN_LEAVING || conn->queued)
-		return deadline;
-	if (conn->state == VRB_PCONN_LEFT)
-		return conn->timer;
-	return conn->timer < deadline ? conn->timer : deadline;
-}
-
-/* After each step: the one that it was about is where it is looked for next. */
-static void settle(struct vrb_pconn_set *set, struct vrb_pconn *conn)
-{
-	if (conn->state == VRB_PCONN_WAITING && !conn->queued && set->now >= conn->timer) {
-		TAILQ_INSERT_TAIL(&set->ready, conn, link);
-		conn->queued = true;
-	}
-	vrb_due_set(&set->due, &conn->due, due_at(conn));
-}
-
 void vrb_pconn_step(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		    const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
@@ -417,84 +309,5 @@ void vrb_pconn_step(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	*action = (struct vrb_pconn_action){ 0 };
 	if (decide)
 		decide(set, conn, input, action);
-	settle(set, conn);
-}
-
-/* What time does to one that is due. */
-static void expire(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-		   struct vrb_pconn_action *action)
-{
-	static const struct vrb_pconn_input timeout = { .err = FI_ETIMEDOUT };
-
-	switch (conn->state) {
-	case VRB_PCONN_WAITING:
-		if (is_late(set, conn))
-			fail(set, conn, conn->err, action);
-		break;
-	case VRB_PCONN_LEAVING:
-		on_broken(set, conn, &timeout, action);
-		break;
-	case VRB_PCONN_LEFT:
-		release(set, conn, action);
-		break;
-	default:
-		if (conn->state != VRB_PCONN_EXPECTING)
-			action->what |= VRB_PCONN_DO_ABANDON;
-		retry(set, conn, FI_ETIMEDOUT);
-		if (is_late(set, conn))
-			fail(set, conn, conn->err, action);
-		break;
-	}
-}
-
-static struct vrb_pconn *conn_of(struct vrb_due_node *due)
-{
-	return (struct vrb_pconn *)((char *)due - offsetof(struct vrb_pconn, due));
-}
-
-struct vrb_pconn *vrb_pconn_poll(struct vrb_pconn_set *set, struct vrb_pconn_action *action)
-{
-	struct vrb_due_node *due;
-	struct vrb_pconn *conn;
-
-	*action = (struct vrb_pconn_action){ 0 };
-	while ((due = vrb_due_first(&set->due)) && due->at <= set->now) {
-		conn = conn_of(due);
-		expire(set, conn, action);
-		settle(set, conn);
-		if (action->what)
-			return conn;
-	}
-	conn = TAILQ_FIRST(&set->ready);
-	if (!conn)
-		return NULL;
-	try_connect(set, conn, action);
-	settle(set, conn);
-	/* To be told once per poll that there are too many is enough: it is no progress. */
-	return action->what & ~(uint32_t)VRB_PCONN_DO_EVICT ? conn : NULL;
-}
-
-uint64_t vrb_pconn_next(const struct vrb_pconn_set *set)
-{
-	const struct vrb_due_node *due = vrb_due_first(&set->due);
-
-	/* For want of room it is an event that goes on, not time. */
-	if (!TAILQ_EMPTY(&set->ready) && vrb_pconn_has_room(set) &&
-	    set->connecting < set->params.window)
-		return set->now;
-	return due ? due->at : VRB_DUE_NEVER;
-}
-
-void vrb_pconn_used(struct vrb_pconn_set *set, struct vrb_pconn *conn)
-{
-	conn->used = set->now;
-	if (conn->state != VRB_PCONN_UP)
-		return;
-	TAILQ_REMOVE(&set->ups, conn, link);
-	TAILQ_INSERT_TAIL(&set->ups, conn, link);
-}
-
-struct vrb_pconn *vrb_pconn_victim(const struct vrb_pconn_set *set)
-{
-	return TAILQ_FIRST(&set->ups);
+	vrb_pconn_settle(set, conn);
 }

@@ -4,10 +4,22 @@
  * happened and says what to do. The clock and the randomness are the caller's.
  *
  * A peer is connected to when there is something to send. If both sides do so at once the request of the
- * side with the lower address counts. A peer that can't be reached is tried again, after a time that doubles
- * and is partly random, until what waits for it has waited long enough. At most `window` requests are out
- * at a time. At most `cap` connections are kept: beyond, those idle for longest end, which both sides agree
- * on (BYE) so that nothing is lost.
+ * side with the lower address counts. At most `window` young requests are out at a time.
+ *
+ * A request that is out is not taken back because the answer takes long. A peer that is stopped, or that shares a
+ * CPU with many, answers when it runs, and its host's connection manager keeps the request for it until then. To
+ * take it back would make the answer worthless that is on its way, and on a loaded machine no try would ever end.
+ * Only what has failed is tried again, after a time that doubles and is partly random.
+ *
+ * Operations fail when `give_up` has passed in silence. The peer breaks it by any message, a refusal for want of room
+ * included, and its host does by refusing a request to a port where nobody listens (KNOCK), for which no process has
+ * to run. That nobody listens at the peer's own port breaks no silence: its process is gone, or not there yet. Time spent
+ * waiting for room, or for other requests, does not count.
+ *
+ * At most `cap` connections are kept. For another one the one not used for longest has to go: what is to be sent by
+ * it is held, both sides wait until nothing is under way, and agree on the end (BYE), so that nothing is lost. What
+ * does not drain soon goes on, and another one is tried: it may wait for what comes from a third. Peers that were
+ * refused for want of room and peers that wait here get the places by turns.
  *
  * An incarnation is the random number of a process's endpoint. A request of one that was here before the one
  * we know last is old; any other new one may be a peer that was restarted, or a stranger. Requests and replies also have
@@ -30,8 +42,10 @@ enum vrb_pconn_state {
 	VRB_PCONN_EXPECTING,  /* the peer's request is the one that counts; it will come */
 	VRB_PCONN_ACCEPTING,  /* the peer's request was accepted */
 	VRB_PCONN_UP,
-	VRB_PCONN_LEAVING, /* BYE sent; nothing else is until it is answered */
-	VRB_PCONN_LEFT,	   /* the peer's BYE was agreed to; the peer disconnects */
+	VRB_PCONN_DRAINING, /* held; BYE is sent when nothing is under way */
+	VRB_PCONN_PARTING,  /* held; the peer's BYE is answered then */
+	VRB_PCONN_LEAVING,  /* BYE sent; nothing else is until it is answered */
+	VRB_PCONN_LEFT,	    /* the peer's BYE was agreed to; the peer disconnects */
 	VRB_PCONN_STATES
 };
 
@@ -42,8 +56,10 @@ enum vrb_pconn_event {
 	VRB_PCONN_REJECTED,	/* reason */
 	VRB_PCONN_FAILED,	/* err: the attempt, or the connection */
 	VRB_PCONN_DISCONNECTED, /* by the peer */
-	VRB_PCONN_EVICT,	/* it is idle and shall end */
-	VRB_PCONN_BYE,		/* idle: whether we are */
+	VRB_PCONN_HEARD,	/* the peer's host is there */
+	VRB_PCONN_EVICT,	/* it shall end; idle: whether nothing is under way */
+	VRB_PCONN_BYE,		/* the peer's; idle */
+	VRB_PCONN_DRAINED,	/* nothing is under way any more */
 	VRB_PCONN_AGREED,	/* the answers to our BYE */
 	VRB_PCONN_REFUSED,
 	VRB_PCONN_ALIVE, /* what was asked after DO_ASK is answered */
@@ -69,6 +85,8 @@ enum {
 	VRB_PCONN_DO_EVICT = 1 << 13,  /* EVICT the one of vrb_pconn_victim(), there are too many */
 	VRB_PCONN_DO_ASK =
 		1 << 14, /* the device at the other end whether the connection is there */
+	VRB_PCONN_DO_KNOCK = 1 << 15, /* ask whether the host is there: HEARD */
+	VRB_PCONN_DO_LOOK = 1 << 16,  /* DRAINED if nothing is under way */
 };
 
 struct vrb_pconn_input {
@@ -92,8 +110,9 @@ struct vrb_pconn_params {
 	uint32_t window;
 	uint32_t cap;
 	/* Milliseconds. */
-	uint32_t attempt; /* until the first request is given up; twice that for the next */
-	uint32_t give_up; /* until operations fail */
+	uint32_t attempt; /* that a request counts in `window`; to wait for the peer's own */
+	uint32_t give_up; /* of silence, until operations fail */
+	uint32_t drain;	  /* until what does not drain goes on; twice that the next time */
 	uint32_t backoff, backoff_max;
 	uint32_t (*random)(void *arg); /* 32 bits */
 	void *arg;
@@ -104,6 +123,9 @@ struct vrb_pconn {
 	int order; /* our address compared with the peer's; 0: it is us */
 	bool wanted;
 	bool agreed;	   /* LEAVING: to the peer's BYE too */
+	bool young;	   /* CONNECTING: counts in set.connecting */
+	bool going;	   /* counts in set.going */
+	uint32_t drains;   /* in vain */
 	uint32_t attempts; /* since the last success */
 	int err;	   /* of the last attempt */
 	uint64_t known;	   /* the peer's incarnation, 0 if not known */
@@ -113,10 +135,13 @@ struct vrb_pconn {
 	uint32_t serial;   /* of the peer's latest request, as far as we know */
 	uint64_t fresh;	   /* until when past and serial tell a late request */
 	uint64_t expects;  /* EXPECTING: the incarnation whose request will come, 0 if not known */
-	uint64_t since;	   /* when it entered its state */
+	uint64_t since;	   /* when it entered its state, or was queued */
 	uint64_t alive;	   /* until when the other end need not be asked again */
-	uint64_t deadline; /* when operations fail */
+	uint64_t deadline; /* the end of silence, while WAITING or an attempt is out */
 	uint64_t timer;	   /* when poll has something to do */
+	uint64_t knock;	   /* when its host is asked next */
+	uint32_t knocks;   /* since the silence began */
+	uint64_t spared;   /* UP: not to be a victim until then */
 	uint64_t used;	   /* when something was sent or came, as far as the caller has told */
 	bool queued;	   /* in set.ready */
 	struct vrb_due_node due;
@@ -127,12 +152,14 @@ TAILQ_HEAD(vrb_pconns, vrb_pconn);
 
 struct vrb_pconn_set {
 	struct vrb_pconn_params params;
-	uint64_t now;		       /* ms, the caller's to set before each step */
-	uint32_t connecting;	       /* requests out */
-	uint32_t open;		       /* connections and attempts */
-	uint32_t serial;	       /* of our last request; what requests and replies carry */
-	uint32_t in[VRB_PCONN_STATES]; /* how many are in each state but IDLE */
-	struct vrb_due due;	       /* those for which time has something to do */
+	uint64_t now;	     /* ms, the caller's to set before each step */
+	uint32_t connecting; /* requests out */
+	uint32_t open;	     /* connections and attempts */
+	uint32_t serial;     /* of our last request; what requests and replies carry */
+	uint32_t going;	     /* those that make room soon */
+	uint32_t queued;     /* in ready */
+	uint64_t yield;	     /* until then the last place is for a peer that was refused */
+	struct vrb_due due;  /* those for which time has something to do */
 	struct vrb_pconns
 		ready; /* WAITING until there is room, or fewer requests are out; in order */
 	struct vrb_pconns ups; /* the one not used for longest first */
@@ -146,9 +173,15 @@ void vrb_pconn_step(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 struct vrb_pconn *vrb_pconn_poll(struct vrb_pconn_set *set, struct vrb_pconn_action *action);
 /* When to poll again, UINT64_MAX if nothing is to be waited for. O(1). */
 uint64_t vrb_pconn_next(const struct vrb_pconn_set *set);
+/* It is the peer's turn: a request of ours, or the answer to the peer's, is out, or the peer's request is to come. */
+static inline bool vrb_pconn_is_out(const struct vrb_pconn *conn)
+{
+	return conn->state == VRB_PCONN_CONNECTING || conn->state == VRB_PCONN_EXPECTING ||
+	       conn->state == VRB_PCONN_ACCEPTING;
+}
 /* Something was sent or came on one that is UP. */
 void vrb_pconn_used(struct vrb_pconn_set *set, struct vrb_pconn *conn);
-/* The connection not used for longest; NULL if there is none up. */
-struct vrb_pconn *vrb_pconn_victim(const struct vrb_pconn_set *set);
+/* The connection not used for longest that may go; NULL if there is none. */
+struct vrb_pconn *vrb_pconn_victim(struct vrb_pconn_set *set);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the files about decisions share: pconn.c has the table, pconn_request.c what peers, or strangers, ask for. */
+/*
+ * What the files about decisions share: pconn.c has the table, pconn_request.c what peers, or strangers, ask for,
+ * pconn_time.c the state and the time.
+ */
 #ifndef VRB_RDM_PCONN_INT_H
 #define VRB_RDM_PCONN_INT_H
 
@@ -9,12 +12,34 @@
 	void name(struct vrb_pconn_set *set, struct vrb_pconn *conn, \
 		  const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 
-void vrb_pconn_enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pconn_state state);
+#define VRB_PCONN_SPARE_MS 20 /* that a connection has at least */
 
-static inline bool vrb_pconn_has_room(const struct vrb_pconn_set *set)
-{
-	return set->open < set->params.cap;
-}
+/* The only one who writes state. */
+void vrb_pconn_enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pconn_state state);
+/* After each step: the one that it was about is where it is looked for next. */
+void vrb_pconn_settle(struct vrb_pconn_set *set, struct vrb_pconn *conn);
+/* It has a queue pair, or will. */
+bool vrb_pconn_is_open(enum vrb_pconn_state state);
+bool vrb_pconn_has_room(const struct vrb_pconn_set *set);
+/* The silence is broken, or begins. */
+void vrb_pconn_heard(const struct vrb_pconn_set *set, struct vrb_pconn *conn);
+/* Something is to be sent. */
+void vrb_pconn_start(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		     struct vrb_pconn_action *action);
+/* The attempt is over. What wants the connection tries again later, after `most` ms at most. */
+void vrb_pconn_retry(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err);
+void vrb_pconn_retry_within(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err,
+			    uint64_t most);
+/* Such a time for who finds no room: there may be some soon. */
+uint64_t vrb_pconn_busy_most(const struct vrb_pconn_set *set);
+void vrb_pconn_fail(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err,
+		    struct vrb_pconn_action *action);
+/* The connection ended by agreement. */
+void vrb_pconn_release(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		       struct vrb_pconn_action *action);
+/* It was to end, and goes on. */
+void vrb_pconn_resume(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+		      struct vrb_pconn_action *action);
 
 /* A request or a reply of the peer has this incarnation and serial. */
 void vrb_pconn_hear(struct vrb_pconn_set *set, struct vrb_pconn *conn,

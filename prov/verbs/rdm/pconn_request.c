@@ -41,8 +41,19 @@ static void accept_it(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 {
 	conn->offered = input->incarnation;
 	vrb_pconn_hear(set, conn, input);
+	vrb_pconn_heard(set, conn);
+	set->yield = 0;
 	vrb_pconn_enter(set, conn, VRB_PCONN_ACCEPTING);
 	action->what |= VRB_PCONN_DO_ACCEPT;
+}
+
+/* The next place is for who was refused, if it comes soon, and the one after that is not. */
+static void refuse_for_room(struct vrb_pconn_set *set, struct vrb_pconn_action *action)
+{
+	reject(action, VRB_CMWIRE_BUSY);
+	action->what |= VRB_PCONN_DO_EVICT;
+	if (!set->yield)
+		set->yield = set->now + 2 * vrb_pconn_busy_most(set);
 }
 
 VRB_PCONN_DECISION(vrb_pconn_on_request)
@@ -53,8 +64,7 @@ VRB_PCONN_DECISION(vrb_pconn_on_request)
 		/* The endpoint asks itself only while its own request is out. */
 		reject(action, VRB_CMWIRE_IN_USE);
 	} else if (!vrb_pconn_has_room(set)) {
-		reject(action, VRB_CMWIRE_BUSY);
-		action->what |= VRB_PCONN_DO_EVICT;
+		refuse_for_room(set, action);
 	} else {
 		accept_it(set, conn, input, action);
 	}

@@ -13,10 +13,11 @@ struct vrb_rdm_peer {
 	struct vrb_rdm *ep;
 	struct vrb_rdm_link
 		*link; /* that is sent by, or was and is flushing; NULL while there is none */
-	struct vrb_rdm_link *next; /* that is being made */
-	struct vrb_pconn conn;	   /* what is decided about link and next */
-	uint32_t seen;		   /* link->head when it was last looked whether it is used */
-	bool starved;		   /* in ep->starved */
+	struct vrb_rdm_link *next;	   /* that is being made */
+	struct vrb_pconn conn;		   /* what is decided about link and next */
+	LIST_HEAD(, vrb_rdm_knock) knocks; /* at its host, not answered yet */
+	uint32_t seen; /* link->head when it was last looked whether it is used */
+	bool starved;  /* in ep->starved */
 	TAILQ_ENTRY(vrb_rdm_peer) starving;
 	bool notes;	   /* it is to be told of RMA on its memory */
 	bool direct;	   /* a write needs nothing but its work request */

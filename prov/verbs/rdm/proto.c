@@ -214,10 +214,14 @@ static bool has_begun(const struct vrb_proto_peer *peer)
 
 bool vrb_proto_peer_idle(const struct vrb_proto_peer *peer)
 {
+	return !peer->awaited && vrb_proto_peer_drained(peer);
+}
+
+bool vrb_proto_peer_drained(const struct vrb_proto_peer *peer)
+{
 	const struct vrb_proto_in *in;
 
-	if (peer->awaited || has_begun(peer) || peer->flow.owed || peer->flow.stopped ||
-	    peer->flow.told)
+	if (has_begun(peer) || peer->flow.owed || peer->flow.stopped || peer->flow.told)
 		return false;
 	TAILQ_FOREACH (in, &peer->ins, link) {
 		if (in->state != VRB_PROTO_IN_WHOLE)

@@ -264,7 +264,9 @@ void vrb_proto_peer_up(struct vrb_proto_peer *peer, uint32_t credits, uint32_t r
 void vrb_proto_peer_down(struct vrb_proto_peer *peer, int err);
 /* Nothing is on its way to or from the peer that a connection is needed for. */
 bool vrb_proto_peer_idle(const struct vrb_proto_peer *peer);
-/* From now on what is to be sent waits; or no longer. */
+/* The same, but what the peer may send one day is not waited for: it connects then. */
+bool vrb_proto_peer_drained(const struct vrb_proto_peer *peer);
+/* From now on what is to be sent waits, unless it has begun; or no longer. */
 void vrb_proto_peer_hold(struct vrb_proto_peer *peer, bool hold);
 /* No packet may be sent past vrb_proto_send(), whatever the connection does; or it may again. */
 void vrb_proto_peer_fence(struct vrb_proto_peer *peer, bool fence);

@@ -231,6 +231,8 @@ struct vrb_rdm {
 	struct vrb_rdm_listener listener;
 	struct vrb_source timer;
 	struct vrb_rdm_graves graves;
+	SLIST_HEAD(vrb_rdm_knocks, vrb_rdm_knock)
+	knocks; /* that are over: to be freed by the event thread */
 	bool closing;
 
 	LIST_ENTRY(vrb_rdm) tx_link, rx_link, av_link, all_link;

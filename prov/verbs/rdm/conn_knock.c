@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Whether a peer's host is there, when the peer does not answer: a connection request to a port where nobody can
+ * listen. The host's connection manager refuses it, for which no process has to run.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "conn_int.h"
+#include "lock.h"
+#include "prov/verbs/prov.h"
+
+static void set_port(struct vrb_rdm_addr *addr, in_port_t port)
+{
+	if (addr->sa.sa_family == AF_INET)
+		addr->in.sin_port = port;
+	else
+		addr->in6.sin6_port = port;
+}
+
+static bool begin(struct vrb_rdm_knock *knock)
+{
+	struct vrb_rdm_addr addr = knock->peer->addr;
+
+	set_port(&addr, 0);
+	return !vrb_cm_create_id(vrb_rdm_conn_cm(knock->ep), "asking a host", &knock->owner,
+				 &knock->id) &&
+	       !rdma_resolve_addr(knock->id, NULL, &addr.sa, vrb_params.resolve_timeout);
+}
+
+static void end(struct vrb_rdm_knock *knock)
+{
+	struct vrb_rdm *ep = knock->ep;
+
+	LIST_REMOVE(knock, link);
+	knock->peer = NULL;
+	SLIST_INSERT_HEAD(&ep->knocks, knock, over);
+	if (!ep->closing)
+		vrb_rdm_conn_wake(ep, 0);
+}
+
+void vrb_rdm_conn_knock(struct vrb_rdm_peer *peer)
+{
+	struct vrb_rdm_knock *knock = calloc(1, sizeof(*knock));
+
+	/* Without memory there will be another one. */
+	if (!knock)
+		return;
+	*knock = (struct vrb_rdm_knock){ .owner.kind = VRB_OWNER_RDM_KNOCK,
+					 .ep = peer->ep,
+					 .peer = peer };
+	LIST_INSERT_HEAD(&peer->knocks, knock, link);
+	if (!begin(knock))
+		end(knock);
+}
+
+void vrb_rdm_conn_knocks_end(struct vrb_rdm_peer *peer)
+{
+	while (!LIST_EMPTY(&peer->knocks))
+		end(LIST_FIRST(&peer->knocks));
+}
+
+void vrb_rdm_conn_knocks_free(struct vrb_rdm_knocks *knocks)
+{
+	struct vrb_rdm_knock *knock;
+
+	while ((knock = SLIST_FIRST(knocks))) {
+		SLIST_REMOVE_HEAD(knocks, over);
+		if (knock->id)
+			rdma_destroy_id(knock->id);
+		free(knock);
+	}
+}
+
+/* The queue pair number is nobody's: one that is in use would be taken for a connection's that is stale. */
+static bool ask(struct vrb_rdm_knock *knock)
+{
+	struct rdma_conn_param param = { .retry_count = 0 };
+
+	return !rdma_connect(knock->id, &param);
+}
+
+static void heard(struct vrb_rdm_peer *peer)
+{
+	vrb_rdm_conn_knocks_end(peer);
+	vrb_rdm_conn_step(peer, (struct vrb_pconn_input){ .event = VRB_PCONN_HEARD });
+}
+
+static void handle(struct vrb_rdm_knock *knock, const struct rdma_cm_event *event)
+{
+	bool goes_on = false;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		goes_on = !rdma_resolve_route(knock->id, vrb_params.resolve_timeout);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		goes_on = ask(knock);
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+	case RDMA_CM_EVENT_REJECTED:
+		heard(knock->peer);
+		return;
+	default:
+		break;
+	}
+	if (!goes_on)
+		end(knock);
+}
+
+void vrb_rdm_conn_knock_event(struct vrb_rdm_knock *knock, const struct rdma_cm_event *event)
+{
+	struct vrb_rdm *ep = knock->ep;
+
+	vrb_rdm_lock(ep);
+	if (!ep->closing && knock->peer)
+		handle(knock, event);
+	vrb_rdm_unlock(ep);
+}
