@@ -83,7 +83,8 @@ static void remedy(int err, const struct ibv_device *dev, char *buf, size_t len)
 		break;
 	case EOPNOTSUPP:
 	case ENOSYS:
-		snprintf(buf, len, "the device has no reliable connected queue pairs");
+		snprintf(buf, len,
+			 "the device has no reliable connected queue pairs and no datagrams");
 		break;
 	default:
 		snprintf(buf, len, "see the kernel's log");
@@ -182,16 +183,18 @@ static int read_port(struct vrb_device *dev, struct vrb_port *port, struct ibv_c
 	return -vrb_port_addrs_find(port, dev->transport, gids, ifaddrs);
 }
 
-/* Not every device has datagrams; iWARP has none. */
-static void read_ud(struct vrb_device *dev, struct ibv_context *ctx)
+/* Not every device has both kinds of queue pairs; iWARP has no datagrams. 0, or an errno when it has none. */
+static int read_qps(struct vrb_device *dev, struct ibv_context *ctx, const char **call)
 {
-	const char *call;
+	const char *ud_call;
 
+	dev->rc_err = vrb_inline_max(ctx, IBV_QPT_RC, call, &dev->max_inline);
 	dev->max_inline_ud = dev->max_inline;
 	if (dev->transport == IBV_TRANSPORT_IWARP)
 		dev->ud_err = EOPNOTSUPP;
 	else
-		dev->ud_err = vrb_inline_max(ctx, IBV_QPT_UD, &call, &dev->max_inline_ud);
+		dev->ud_err = vrb_inline_max(ctx, IBV_QPT_UD, &ud_call, &dev->max_inline_ud);
+	return dev->ud_err ? dev->rc_err : 0;
 }
 
 /* Errors are those of errno, of the call named in *call. */
@@ -205,12 +208,11 @@ static int read_device(struct vrb_device *dev, struct ibv_context *ctx,
 	*call = "ibv_query_device";
 	err = ibv_query_device(ctx, &dev->attr);
 	if (!err)
-		err = vrb_inline_max(ctx, IBV_QPT_RC, call, &dev->max_inline);
+		err = read_qps(dev, ctx, call);
 	if (!err)
 		err = read_ports(dev, ctx, call, &slots);
 	if (err)
 		return err;
-	read_ud(dev, ctx);
 	*call = "ibv_query_gid_table";
 	err = vrb_gid_table_read(ctx, slots, &gids);
 	for (i = 0; i < dev->num_ports && !err; i++)

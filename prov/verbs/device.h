@@ -42,7 +42,7 @@ struct vrb_device {
 	struct ibv_device_attr attr;
 	uint32_t max_inline;		 /* of an RC queue pair, probed */
 	uint32_t max_inline_ud;		 /* of a UD queue pair */
-	int ud_err;			 /* errno: the device has no UD queue pairs */
+	int rc_err, ud_err;		 /* errno: the device has no RC, no UD queue pairs */
 	char driver[IBV_SYSFS_NAME_MAX]; /* "" when unknown */
 	bool on_pci;
 	struct fi_pci_attr pci;

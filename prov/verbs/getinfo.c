@@ -326,10 +326,21 @@ static int try_name(struct search *search, const struct vrb_device *dev,
 	return 0;
 }
 
+/* Reliable datagrams need an IP address, which an InfiniBand port may lack. */
+static void reject_no_ip(const struct search *search, const struct vrb_device *dev,
+			 const struct vrb_port *port)
+{
+	struct ofi_miss miss = { .attr = "port address", .asked = "an IP address" };
+
+	snprintf(miss.has, sizeof(miss.has), "none: set up IPoIB on the port");
+	reject(search, dev->name, port->num, 1, &miss);
+}
+
 static int try_addrs(struct search *search, const struct vrb_device *dev,
 		     const struct vrb_port *port, const struct fi_info *port_info)
 {
 	const struct vrb_port_addr *local;
+	bool any = false;
 	int ret = 0;
 
 	if (search->type == FI_EP_DGRAM)
@@ -337,9 +348,13 @@ static int try_addrs(struct search *search, const struct vrb_device *dev,
 	STAILQ_FOREACH (local, &port->addrs, next) {
 		if (ret)
 			break;
-		if (search->type == FI_EP_MSG || local->addr.ss_family != AF_IB)
-			ret = try_addr(search, dev, port, local, port_info);
+		if (search->type != FI_EP_MSG && local->addr.ss_family == AF_IB)
+			continue;
+		any = true;
+		ret = try_addr(search, dev, port, local, port_info);
 	}
+	if (!any && search->type == FI_EP_RDM)
+		reject_no_ip(search, dev, port);
 	return ret;
 }
 
@@ -390,38 +405,75 @@ static int try_type(struct search *search, const struct vrb_device *dev,
 	return ret;
 }
 
-/* A device without datagrams matters only to who asks for them. */
-static void reject_dgram(struct search *search, const struct vrb_device *dev,
-			 const struct vrb_port *port)
+/* The type of endpoints that is asked for, or any. */
+static enum fi_ep_type asked_type(const struct search *search)
 {
 	const struct fi_ep_attr *attr = search->hints ? search->hints->ep_attr : NULL;
-	struct ofi_miss miss = { .attr = "ep_attr->type", .asked = "FI_EP_DGRAM" };
 
-	if (!attr || attr->type != FI_EP_DGRAM)
-		return;
-	if (is_shortage(dev->ud_err) && !search->shortage)
-		search->shortage = -dev->ud_err;
-	search->type = FI_EP_DGRAM;
-	snprintf(miss.has, sizeof(miss.has), "no UD queue pair: %s", strerror(dev->ud_err));
+	return attr ? attr->type : FI_EP_UNSPEC;
+}
+
+/* A device without queue pairs of the kind. */
+static void reject_qp(struct search *search, const struct vrb_device *dev,
+		      const struct vrb_port *port, enum fi_ep_type type, const char *kind, int err)
+{
+	struct ofi_miss miss = { .attr = "ep_attr->type" };
+
+	if (is_shortage(err) && !search->shortage)
+		search->shortage = -err;
+	search->type = type;
+	snprintf(miss.asked, sizeof(miss.asked), "%s",
+		 type == FI_EP_MSG ? "FI_EP_MSG" : "FI_EP_DGRAM");
+	snprintf(miss.has, sizeof(miss.has), "no %s queue pair: %s", kind, strerror(err));
 	reject(search, dev->name, port->num, 1, &miss);
+}
+
+static int try_msg(struct search *search, const struct vrb_device *dev, const struct vrb_port *port)
+{
+	if (!dev->rc_err)
+		return try_type(search, dev, port, vrb_info_msg(dev, port));
+	if (asked_type(search) == FI_EP_MSG || asked_type(search) == FI_EP_UNSPEC)
+		reject_qp(search, dev, port, FI_EP_MSG, "RC", dev->rc_err);
+	return 0;
+}
+
+static int try_rdm(struct search *search, const struct vrb_device *dev, const struct vrb_port *port)
+{
+	struct ofi_miss miss;
+
+	if (vrb_rdm_fits(dev, &miss))
+		return try_type(search, dev, port,
+				search->layered ? vrb_info_rxm(dev, port)
+						: vrb_info_rdm(dev, port));
+	search->type = FI_EP_RDM;
+	if (asked_type(search) == FI_EP_RDM || asked_type(search) == FI_EP_UNSPEC)
+		reject(search, dev->name, port->num, 1, &miss);
+	return 0;
+}
+
+/* A device without datagrams matters only to who asks for them. */
+static int try_dgram(struct search *search, const struct vrb_device *dev,
+		     const struct vrb_port *port)
+{
+	if (!dev->ud_err)
+		return try_type(search, dev, port, vrb_info_dgram(dev, port));
+	if (asked_type(search) == FI_EP_DGRAM)
+		reject_qp(search, dev, port, FI_EP_DGRAM, "UD", dev->ud_err);
+	return 0;
 }
 
 static int try_port(struct search *search, const struct vrb_device *dev,
 		    const struct vrb_port *port)
 {
-	int ret;
+	int ret = 0;
 
-	if (search->layered)
-		return try_type(search, dev, port, vrb_info_rxm(dev, port));
-	ret = try_type(search, dev, port, vrb_info_msg(dev, port));
+	if (!search->layered)
+		ret = try_msg(search, dev, port);
 	if (!ret)
-		ret = try_type(search, dev, port, vrb_info_rdm(dev, port));
-	if (ret)
-		return ret;
-	if (!dev->ud_err)
-		return try_type(search, dev, port, vrb_info_dgram(dev, port));
-	reject_dgram(search, dev, port);
-	return 0;
+		ret = try_rdm(search, dev, port);
+	if (!ret && !search->layered)
+		ret = try_dgram(search, dev, port);
+	return ret;
 }
 
 static int try_device(struct search *search, const struct vrb_device *dev)

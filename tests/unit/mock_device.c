@@ -76,6 +76,7 @@ struct mock_device *mock_add_device(const char *name)
 	device->attr.max_sge = 30;
 	device->attr.max_cq = 2000;
 	device->attr.max_mr = 3000;
+	device->attr.max_srq = 500;
 	device->attr.atomic_cap = IBV_ATOMIC_HCA;
 	device->attr.phys_port_cnt = 1;
 	device->port[0].state = IBV_PORT_ACTIVE;
@@ -328,10 +329,9 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 	if (fails("ibv_create_qp"))
 		return NULL;
-	if (attr->qp_type == IBV_QPT_UD && device->no_ud_errno) {
-		errno = device->no_ud_errno;
+	errno = attr->qp_type == IBV_QPT_UD ? device->no_ud_errno : device->no_rc_errno;
+	if (errno)
 		return NULL;
-	}
 	if (attr->cap.max_inline_data > device->max_inline) {
 		errno = EINVAL;
 		return NULL;

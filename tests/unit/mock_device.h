@@ -14,7 +14,7 @@ enum { MOCK_PORTS = 2, MOCK_GIDS = 16 };
 struct mock_device {
 	struct ibv_device dev; /* must be first */
 	int open_errno;
-	int no_ud_errno; /* there are no UD queue pairs */
+	int no_rc_errno, no_ud_errno; /* there are no RC, no UD queue pairs */
 	__be64 guid;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port[MOCK_PORTS];

@@ -310,6 +310,7 @@ static void test_shared(void **state)
 	(void)state;
 	two_devices();
 	device->attr.max_srq = 0;
+	hints->domain_attr->name = strdup("rxe0");
 	hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	assert_int_equal(get(NULL, NULL, 0, hints), -FI_ENODATA);
 	assert_non_null(strstr(why, "FI_SHARED_CONTEXT, has at most 1, not shared\n"));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What a device's port can do with reliable datagrams. */
+#include <stdio.h>
 #include <string.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -45,6 +46,26 @@ static void set_rx(struct fi_rx_attr *rx)
 		.size = SIZE,
 		.iov_limit = VRB_PROTO_IOV,
 	};
+}
+
+/*
+ * All peers share one receive queue; and the connection manager of iWARP establishes a connection before the passive
+ * side has said what the two of them agreed on.
+ */
+bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why)
+{
+	why->attr = "ep_attr->type";
+	snprintf(why->asked, sizeof(why->asked), "FI_EP_RDM");
+	if (dev->rc_err)
+		snprintf(why->has, sizeof(why->has), "no RC queue pair: %s", strerror(dev->rc_err));
+	else if (dev->transport == IBV_TRANSPORT_IWARP)
+		snprintf(why->has, sizeof(why->has), "iWARP; use FI_EP_MSG");
+	else if (dev->attr.max_srq <= 0)
+		snprintf(why->has, sizeof(why->has),
+			 "no shared receive queues (max_srq 0); use FI_EP_MSG");
+	else
+		return true;
+	return false;
 }
 
 struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port *port)

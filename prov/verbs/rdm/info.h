@@ -16,6 +16,8 @@ struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port
  * FI_MR_VIRT_ADDR, ALLOCATED and PROV_KEY they are the device's.
  */
 void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints);
+/* Can they work on the device? Else *why says what it lacks. */
+bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why);
 /* What an endpoint can transmit, at most. */
 struct fi_tx_attr vrb_rdm_tx_limits(void);
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which types of endpoints devices are offered with that lack something, and why not the others. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/addr.h>
+#include <ofi/explain.h>
+#include <rdma/fi_errno.h>
+#include "mock_device.h"
+#include "prov/verbs/info.h"
+#include "prov/verbs/inline.h"
+#include "prov/verbs/prov.h"
+
+static const uint8_t mac[6] = { 0x52, 0x54, 0, 0x12, 0x34, 0x56 };
+
+static struct mock_device *device;
+static struct fi_info *info, *hints;
+static char why[4096];
+static enum fi_ep_type type; /* what is looked at */
+
+static void on_reject(const struct fi_explain_entry *entry)
+{
+	size_t len = strlen(why);
+
+	if (entry->ep_type == type)
+		snprintf(why + len, sizeof(why) - len, "%s port %u: %s: asked %s, has %s\n",
+			 entry->domain_name, entry->port, entry->attr, entry->asked, entry->has);
+}
+
+/* rxe0 on eth0 with 10.0.0.1, rxe1 on eth1 with 10.0.1.1 */
+static int setup(void **state)
+{
+	struct ofi_prov_context context = { .magic = OFI_PROV_CONTEXT_MAGIC, .reject = on_reject };
+	struct mock_device *other;
+
+	(void)state;
+	memcpy(&vrb_prov.context, &context, sizeof(context));
+	vrb_inline_forget();
+	mock_reset();
+	vrb_params = (struct vrb_params){ .gid_idx = -1 };
+	device = mock_add_device("rxe0");
+	other = mock_add_device("rxe1");
+	mock_add_gid(device, 1, 0, IBV_GID_TYPE_ROCE_V2, "::ffff:10.0.0.1", 2);
+	mock_add_gid(other, 1, 0, IBV_GID_TYPE_ROCE_V2, "::ffff:10.0.1.1", 3);
+	mock_add_if("eth0", 2, 0, mac, 6);
+	mock_add_if("eth1", 3, 0, mac, 6);
+	mock_add_ip("eth0", "10.0.0.1");
+	mock_add_ip("eth1", "10.0.1.1");
+	hints = fi_allocinfo();
+	hints->mode = ~0ULL;
+	hints->domain_attr->mr_mode =
+		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+	info = NULL;
+	return 0;
+}
+
+/* The domains of endpoints of a type, and why others have none. */
+static void look(enum fi_ep_type of, const struct fi_info *asked, const char *domains,
+		 const char *reasons)
+{
+	const struct fi_info *i;
+	char text[512] = "";
+
+	type = of;
+	why[0] = '\0';
+	fi_freeinfo(info);
+	info = NULL;
+	assert_int_equal(vrb_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, asked, &info), 0);
+	for (i = info; i; i = i->next)
+		if (i->ep_attr->type == type)
+			sprintf(text + strlen(text), "%s ", i->domain_attr->name);
+	assert_string_equal(text, domains);
+	assert_string_equal(why, reasons);
+}
+
+/* What reliable datagrams can't work on does not offer them, by either name. */
+static void no_rdm(const char *reason)
+{
+	look(FI_EP_RDM, NULL, "rxe1 ", reason);
+	hints->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
+	look(FI_EP_RDM, hints, "rxe1 ", reason);
+	free(hints->fabric_attr->prov_name);
+	hints->fabric_attr->prov_name = NULL;
+	look(FI_EP_MSG, NULL, "rxe0 rxe1 ", "");
+}
+
+static void test_all(void **state)
+{
+	(void)state;
+	look(FI_EP_RDM, NULL, "rxe0 rxe1 ", "");
+	look(FI_EP_DGRAM, NULL, "rxe0-dgram rxe1-dgram rxe0-dgram rxe1-dgram ", "");
+}
+
+static void test_no_srq(void **state)
+{
+	(void)state;
+	device->attr.max_srq = 0;
+	no_rdm("rxe0 port 1: ep_attr->type: asked FI_EP_RDM, has no shared receive queues "
+	       "(max_srq 0); use FI_EP_MSG\n");
+}
+
+static void test_iwarp(void **state)
+{
+	(void)state;
+	device->dev.transport_type = IBV_TRANSPORT_IWARP;
+	memset(device->gid[0].gid.raw, 0, 16);
+	memcpy(device->gid[0].gid.raw, mac, sizeof(mac));
+	no_rdm("rxe0 port 1: ep_attr->type: asked FI_EP_RDM, has iWARP; use FI_EP_MSG\n");
+	hints->ep_attr->type = FI_EP_MSG;
+	look(FI_EP_MSG, hints, "rxe0 rxe1 ", "");
+}
+
+/* A device that has datagrams alone. */
+static void test_no_rc(void **state)
+{
+	(void)state;
+	device->no_rc_errno = EOPNOTSUPP;
+	look(FI_EP_DGRAM, NULL, "rxe0-dgram rxe1-dgram rxe0-dgram rxe1-dgram ", "");
+	assert_int_equal(device->alive, 0);
+	look(FI_EP_RDM, NULL, "rxe1 ",
+	     "rxe0 port 1: ep_attr->type: asked FI_EP_RDM, has no RC queue pair: Operation not "
+	     "supported\n");
+	look(FI_EP_MSG, NULL, "rxe1 ",
+	     "rxe0 port 1: ep_attr->type: asked FI_EP_MSG, has no RC queue pair: Operation not "
+	     "supported\n");
+	hints->ep_attr->type = FI_EP_DGRAM;
+	look(FI_EP_RDM, hints, "",
+	     "rxe1 port 1: ep_attr->type: asked FI_EP_DGRAM, has FI_EP_RDM\n");
+}
+
+/* An InfiniBand port without IPoIB. */
+static void test_no_ip(void **state)
+{
+	(void)state;
+	device->port[0].link_layer = IBV_LINK_LAYER_INFINIBAND;
+	device->gid_count = 0;
+	mock_add_gid(device, 1, 0, IBV_GID_TYPE_IB, "fe80::2:c903:1:203", 0);
+	look(FI_EP_RDM, NULL, "rxe1 ",
+	     "rxe0 port 1: port address: asked an IP address, has none: set up IPoIB on the "
+	     "port\n");
+	look(FI_EP_MSG, NULL, "rxe1 rxe0 ", "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_all),	  TEST(test_no_srq), TEST(test_iwarp),
+		TEST(test_no_rc), TEST(test_no_ip),
+	};
+
+	return cmocka_run_group_tests_name("verbs_types", tests, NULL, NULL);
+}
