@@ -8,7 +8,7 @@
 #include <string.h>
 #include "hostile.h"
 
-enum { NAMES = 60, GROWN_KIB = 8192 };
+enum { ANSWERS = 9, NAMES = 30, GROWN_KIB = 8192 };
 
 static struct victims victims;
 static unsigned int answers[4], reasons[VRB_CMWIRE_REASONS];
@@ -145,9 +145,9 @@ static void claim_torn(const uint8_t *recorded, size_t len)
 	uint8_t data[256];
 	size_t i;
 
-	for (i = 0; i < 56; i += 5)
+	for (i = 0; i < 56; i += 9)
 		claim_bytes(&victims.facts.name[1], NULL, recorded, i);
-	for (i = 0; i < len && i < 56; i += 3) {
+	for (i = 0; i < len && i < 56; i += 5) {
 		memcpy(data, recorded, 56);
 		data[i] ^= (uint8_t)(1 + foe_random(255));
 		claim_bytes(&victims.facts.name[1], NULL, data, 56);
@@ -182,6 +182,70 @@ static void claim_many(const char *from)
 	pair_check(&victims, 1);
 }
 
+/* What a victim gets for an answer when it calls the foe. */
+static void answer(struct foe *lurker, struct rdma_cm_id *id, const struct sockaddr_in *name,
+		   unsigned int how)
+{
+	struct vrb_cmwire cm = foe_claim(name, 0x5000 + how, how);
+	uint8_t data[256] = { 0 };
+	struct foe foe = { 0 };
+	unsigned int i;
+	size_t len;
+
+	cm.kind = VRB_CMWIRE_REPLY;
+	if (how == 0)
+		cm.kind = VRB_CMWIRE_REQUEST;
+	else if (how == 1)
+		cm.incarnation = 0;
+	else if (how == 2)
+		memcpy(&cm.addr[12], "\x0a\x4d\0\x09", 4);
+	else if (how == 3)
+		cm = foe_claim(&victims.facts.name[1], 0x77, 1);
+	else if (how == 4)
+		cm.eager = UINT32_MAX;
+	else if (how >= ANSWERS)
+		cm.kind = VRB_CMWIRE_REJECT;
+	if (how >= ANSWERS)
+		cm.reason = 1 + how - ANSWERS;
+	len = foe_pack(data, &cm);
+	if (how == 5)
+		len = 0;
+	for (i = 1; how == 6 && i < len; i++)
+		data[i] = (uint8_t)foe_random(256);
+	if (how == 7)
+		data[0] = 255;
+	if (how < ANSWERS - 1) {
+		foe_accept(&foe, lurker, id, data, len);
+		foe_close(&foe);
+		return;
+	}
+	if (how >= ANSWERS)
+		rdma_reject(id, data, (uint8_t)len);
+	rdma_destroy_id(id);
+}
+
+/* The victim calls, and is answered with nonsense, each reason there is and some that there are not, or not at all. */
+static void mislead(void)
+{
+	struct sockaddr_in name;
+	struct rdma_cm_id *id;
+	unsigned int how, came = 0;
+	struct foe lurker;
+
+	for (how = 0; how < ANSWERS + VRB_CMWIRE_REASONS + 2; how++) {
+		foe_lurk(&lurker, &name);
+		pair_send(&victims, &name, 64, 1);
+		id = foe_request(&lurker, 3000);
+		came += !!id;
+		if (id)
+			answer(&lurker, id, &name, how);
+		foe_close(&lurker);
+		pair_check(&victims, 1);
+	}
+	printf("%u of %u calls were answered with nonsense\n", came, how);
+	CHECK(came == how);
+}
+
 static void test(void)
 {
 	struct child newcomer = newcomer_start();
@@ -197,6 +261,7 @@ static void test(void)
 	printf("recorded %zu bytes, serial %u\n", len, known.serial);
 	claim_victims(elsewhere, &known, recorded, len);
 	claim_victims(NULL, &known, recorded, len);
+	mislead();
 	claim_odd(NULL);
 	claim_odd(elsewhere);
 	claim_torn(recorded, len);

@@ -470,9 +470,9 @@ void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what)
 {
 	char text[OFI_ADDR_STRLEN];
 
-	FI_WARN(&vrb_prov, FI_LOG_EP_DATA,
-		"peer %s sent a packet that makes no sense: %s: connection ended\n",
-		vrb_rdm_conn_name(link->peer, text), what);
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
+		       "peer %s sent a packet that makes no sense: %s: connection ended\n",
+		       vrb_rdm_conn_name(link->peer, text), what);
 	vrb_rdm_conn_step_failed(link->peer, FI_ECONNABORTED);
 }
 
