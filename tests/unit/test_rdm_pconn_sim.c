@@ -10,7 +10,7 @@
 #include <rdma/fi_errno.h>
 #include "prov/verbs/rdm/pconn.h"
 
-enum { NODES = 4, MESSAGES = 64, TICK = 40, ATTEMPT = 500, GIVE_UP = 3000, DRAIN = 100 };
+enum { NODES = 4, MOST = 6, MESSAGES = 256, TICK = 40, ATTEMPT = 500, GIVE_UP = 3000, DRAIN = 100 };
 
 enum kind { NONE, REQUEST, REPLY, READY, REJECT, DISCONNECT, BYE, AGREE, REFUSE };
 
@@ -25,11 +25,11 @@ struct message {
 
 struct node {
 	struct vrb_pconn_set set;
-	struct vrb_pconn conns[NODES];
-	unsigned int link[NODES]; /* the connection or attempt that it has, 0: none */
-	unsigned int ops[NODES];  /* that wait */
-	bool held[NODES];
-	unsigned int asked[NODES]; /* the connection whose other end is asked whether it is there */
+	struct vrb_pconn conns[MOST];
+	unsigned int link[MOST]; /* the connection or attempt that it has, 0: none */
+	unsigned int ops[MOST];	 /* that wait */
+	bool held[MOST];
+	unsigned int asked[MOST]; /* the connection whose other end is asked whether it is there */
 };
 
 static struct {
@@ -38,7 +38,7 @@ static struct {
 	int nodes;
 	bool lossy, strangers;
 	struct message messages[MESSAGES];
-	struct node node[NODES];
+	struct node node[MOST];
 } w;
 
 static uint32_t any32(void *arg)
@@ -74,7 +74,7 @@ static void init_node(int n, uint32_t window, uint32_t cap)
 	memset(&w.node[n], 0, sizeof(w.node[n]));
 	vrb_pconn_set_init(&w.node[n].set, &params);
 	w.node[n].set.now = now;
-	for (i = 0; i < NODES; i++)
+	for (i = 0; i < MOST; i++)
 		vrb_pconn_init(&w.node[n].conns[i], (n > i) - (n < i));
 }
 
@@ -492,10 +492,83 @@ static void test_schedules(void **state)
 		run(seed);
 }
 
+enum { EACH = 12, FAIR_MS = 30000 };
+
+/* What is to be sent, and since when the oldest of it waits. */
+struct demand {
+	unsigned int left[MOST][MOST];
+	uint64_t since[MOST][MOST];
+	uint64_t longest;
+};
+
+/* True while something is to be sent. */
+static bool push(struct demand *demand)
+{
+	uint64_t now = w.node[0].set.now, waited;
+	bool some = false;
+	int n, peer;
+
+	for (n = 0; n < w.nodes; n++) {
+		for (peer = 0; peer < w.nodes; peer++) {
+			some |= demand->left[n][peer] || w.node[n].ops[peer];
+			if (w.node[n].ops[peer]) {
+				waited = now - demand->since[n][peer];
+				demand->longest =
+					waited > demand->longest ? waited : demand->longest;
+			} else if (demand->left[n][peer] && !any_of(3)) {
+				demand->left[n][peer]--;
+				demand->since[n][peer] = now;
+				want(n, peer);
+			}
+		}
+	}
+	return some;
+}
+
+/*
+ * More peers than there is room for connections, everywhere, down to one: all is sent, nothing fails however long it
+ * waits, nobody waits for ever.
+ */
+static uint64_t run_capped(uint64_t seed)
+{
+	struct demand demand = { .longest = 0 };
+	int n, peer, i;
+
+	start_world(seed);
+	w.nodes = MOST;
+	for (n = 0; n < w.nodes; n++) {
+		init_node(n, 1 + any_of(3), seed % 5 ? (uint32_t)(seed % 5) : 1 + any_of(4));
+		for (peer = 0; peer < w.nodes; peer++)
+			demand.left[n][peer] = peer == n ? 0 : EACH;
+	}
+	while (push(&demand)) {
+		for (i = 0; i < 40 && move_message(); i++)
+			;
+		pass_time(1 + any_of(10));
+		assert_int_equal(w.failed, 0);
+		assert_true(demand.longest < FAIR_MS);
+	}
+	return demand.longest;
+}
+
+static void test_capped(void **state)
+{
+	const char *seeds = getenv("WEFT_SEEDS");
+	uint64_t seed, count = seeds ? strtoull(seeds, NULL, 0) : 2000, waited, longest = 0;
+
+	(void)state;
+	for (seed = 0; seed < count; seed++) {
+		waited = run_capped(seed);
+		longest = waited > longest ? waited : longest;
+	}
+	print_message("the longest wait for room: %llu ms\n", (unsigned long long)longest);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_schedules),
+		cmocka_unit_test(test_capped),
 	};
 
 	return cmocka_run_group_tests_name("rdm_pconn_sim", tests, NULL, NULL);
