@@ -126,7 +126,7 @@ struct sim {
 	struct sim_recv *of_msg[SIM_MSGS]; /* which receive it is for */
 	struct sim_endpoint eps[SIM_ENDPOINTS];
 	/* What happened, to see that the schedules do reach it. */
-	uint64_t done_ok, done_err, truncated, stops, reads, writes, acks, segments, breaks,
+	uint64_t done_ok, done_err, truncated, stops, halts, reads, writes, acks, segments, breaks,
 		refused, evictions;
 };
 

@@ -156,6 +156,12 @@ static void op_copy(void *to, const void *from, size_t len)
 	memcpy(to, from, len);
 }
 
+static struct vrb_proto_in *op_keep(struct vrb_proto_in *in, bool payload)
+{
+	in->cost = 64 + (payload ? (uint32_t)in->packet.payload_len : 0);
+	return in;
+}
+
 static void op_release(struct vrb_proto_in *in)
 {
 	struct sim_in *buffer = (struct sim_in *)in;
@@ -193,6 +199,7 @@ const struct vrb_proto_ops sim_ops = {
 	.copy = op_copy,
 	.out_done = sim_out_done,
 	.recv_done = sim_recv_done,
+	.keep = op_keep,
 	.release = op_release,
 	.out_at = op_out_at,
 	.in_at = op_in_at,
@@ -220,6 +227,7 @@ static void move_packet(struct sim_qp *qp, const struct sim_wr *wr)
 	memcpy(buffer->bytes, wr->bytes, wr->len);
 	SIM_CHECK(!vrb_wire_parse(wr->bytes, wr->len, &packet));
 	sim.stops += packet.type == VRB_WIRE_STOP;
+	sim.halts += packet.type == VRB_WIRE_HALT;
 	sim.acks += packet.type == VRB_WIRE_ACK;
 	sim.segments += packet.type == VRB_WIRE_SEG_NEXT;
 	if (packet.type == VRB_WIRE_EAGER || packet.type == VRB_WIRE_SEG_FIRST ||

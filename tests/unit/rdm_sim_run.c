@@ -108,6 +108,8 @@ static void init_endpoint(int e)
 		.rdma = 1 + sim_random(3),
 		.write = sim_random(2),
 		.unexpected = 300 + sim_random(3000),
+		.window = SIM_RING,
+		.delivers = true,
 	};
 	int i;
 
@@ -133,7 +135,6 @@ static void init_endpoint(int e)
 	for (i = 0; i < SIM_INS; i++) {
 		ep->ins[i].used = false;
 		ep->ins[i].in.index = (uint32_t)i;
-		ep->ins[i].in.cost = 64;
 	}
 }
 

@@ -47,11 +47,37 @@ static void a_pool_that_grows_has_for_all(void **state)
 	assert_ptr_equal(vrb_rdm_pool_get(&pool), &bufs[0]);
 }
 
+/* A peer that takes nothing can't have all: there is as much left for another one. */
+static void who_waits_leaves_a_share(void **state)
+{
+	static struct vrb_rdm_buf many[8];
+	uint32_t dead = 0, live = 0;
+	int i;
+
+	(void)state;
+	SLIST_INIT(&pool.free);
+	for (i = 0; i < 8; i++)
+		vrb_rdm_pool_put(&pool, &many[i]);
+	pool.limit = 8;
+	while (vrb_rdm_pool_get_share(&pool, &dead))
+		;
+	assert_int_equal(dead, 4);
+	assert_non_null(vrb_rdm_pool_get_share(&pool, &live));
+	assert_null(vrb_rdm_pool_get_share(&pool, &dead));
+	assert_non_null(vrb_rdm_pool_get_share(&pool, &live));
+	vrb_rdm_pool_put_share(&pool, &many[0], &dead);
+	vrb_rdm_pool_put_share(&pool, &many[1], &dead);
+	assert_int_equal(dead, 2);
+	assert_int_equal(pool.spares, 4);
+	assert_non_null(vrb_rdm_pool_get_share(&pool, &live));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_last_is_not_for_who_waits, begin),
 		cmocka_unit_test_setup(a_pool_that_grows_has_for_all, begin),
+		cmocka_unit_test_setup(who_waits_leaves_a_share, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

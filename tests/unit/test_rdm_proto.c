@@ -31,7 +31,7 @@ static void run(struct sim_options options, uint64_t count)
 	if (count < 100)
 		return;
 	assert_true(sim.done_ok && sim.truncated && sim.stops && sim.acks && sim.segments);
-	assert_true(sim.reads && sim.writes && sim.evictions);
+	assert_true(sim.reads && sim.writes && sim.evictions && sim.halts);
 }
 
 static void test_in_order(void **state)

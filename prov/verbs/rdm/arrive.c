@@ -91,21 +91,30 @@ static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
 	vrb_rdm_recv_put(ep, recv);
 }
 
+__attribute__((noinline)) void vrb_rdm_not_kept(struct vrb_rdm_peer *peer,
+						enum vrb_wire_error error)
+{
+	if (error == VRB_WIRE_E_MEMORY)
+		vrb_rdm_conn_short(peer);
+	else if (error == VRB_WIRE_E_FLOOD)
+		vrb_rdm_conn_flooded(peer);
+}
+
 /* Any packet but those that bypass the protocol. */
 static void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
 {
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
 	struct vrb_rdm *ep = link->ep;
-	const uint8_t *bytes = vrb_rdm_make_room(ep, &rx, len);
 	enum vrb_wire_error error;
 	bool kept = false;
 
 	error = vrb_proto_packet(&link->peer->proto, &rx->in, bytes, len, &kept);
-	if (error)
-		vrb_rdm_conn_malformed(link, vrb_wire_strerror(error));
 	if (!kept)
 		vrb_rdm_rx_put(&ep->rx, rx);
-	else if (rx->in.charged)
-		vrb_rdm_count(ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES, rx->in.total);
+	if (error == VRB_WIRE_E_MEMORY || error == VRB_WIRE_E_FLOOD)
+		vrb_rdm_not_kept(link->peer, error);
+	else if (error)
+		vrb_rdm_conn_malformed(link, vrb_wire_strerror(error));
 	/* It may be the answer that a fence waits for. */
 	if (__builtin_expect(!STAILQ_EMPTY(&link->peer->ops), 0))
 		vrb_rdm_ops_pump(link->peer);
@@ -169,5 +178,5 @@ void vrb_rdm_arrived(struct vrb_rdm *ep, const struct ibv_wc *wc)
 	else if (!link || !vrb_rdm_conn_early(link, rx, wc->byte_len))
 		vrb_rdm_rx_put(&ep->rx, rx);
 	if (--ep->rx.above < 0)
-		vrb_rdm_rx_fill(&ep->rx);
+		vrb_rdm_refill(ep);
 }

@@ -114,34 +114,46 @@ static inline void vrb_rdm_copy_now(void *to, const uint8_t *from, size_t len)
 	memcpy((uint8_t *)to + len - sizeof(tail), &tail, sizeof(tail));
 }
 
-/* A small packet is moved, so that its buffer is free. Returns where its bytes are. */
-static inline const uint8_t *vrb_rdm_make_room(struct vrb_rdm *ep, struct vrb_rdm_rx **rx,
-					       size_t len)
+/* Where a packet that is to be kept is from now on. NULL when out of memory. */
+static inline struct vrb_rdm_rx *vrb_rdm_make_room(struct vrb_rdm *ep, struct vrb_rdm_rx *rx,
+						   size_t len)
 {
-	const uint8_t *bytes = (const uint8_t *)(uintptr_t)(*rx)->sge.addr;
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
 	struct vrb_rdm_small *small;
 
 	if (len > VRB_RDM_SMALL_SIZE || !(small = vrb_rdm_small_get(&ep->rx)))
-		return bytes;
+		return vrb_rdm_rx_keep(&ep->rx, rx, len);
 	if (__builtin_expect(len >= 16 && len <= 32, 1)) {
 		memcpy(small->bytes, bytes, 16);
 		memcpy(small->bytes + len - 16, bytes + len - 16, 16);
 	} else {
 		memcpy(small->bytes, bytes, len);
 	}
-	vrb_rdm_rx_reuse(&ep->rx, *rx);
-	*rx = &small->rx;
-	return small->bytes;
+	vrb_rdm_rx_reuse(&ep->rx, rx);
+	return &small->rx;
 }
 
-/* A plain packet that has no receive. */
-static inline void vrb_rdm_keep_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_rx *rx, size_t len,
-				      bool tagged, uint64_t tag)
-{
-	const uint8_t *bytes = vrb_rdm_make_room(peer->ep, &rx, len);
+/* A packet of the peer can't be kept, or is not to be: the connection ends. */
+void vrb_rdm_not_kept(struct vrb_rdm_peer *peer, enum vrb_wire_error error);
 
-	vrb_proto_unexpected(&peer->proto, &rx->in, bytes, len, tagged, tag);
-	vrb_rdm_count(peer->ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES, rx->in.total);
+/* A plain packet that has no receive, in a receive buffer. */
+static inline void vrb_rdm_keep_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_rx *buffer,
+				      size_t len, bool tagged, uint64_t tag)
+{
+	struct vrb_rdm_rx *rx = vrb_rdm_make_room(peer->ep, buffer, len);
+	enum vrb_wire_error error = VRB_WIRE_E_MEMORY;
+
+	if (__builtin_expect(!!rx, 1)) {
+		vrb_rdm_count(peer->ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES,
+			      len - vrb_wire_plain_header(tagged));
+		error = vrb_proto_unexpected(&peer->proto, &rx->in,
+					     (const void *)(uintptr_t)rx->sge.addr, len, tagged,
+					     tag);
+	} else {
+		vrb_rdm_rx_reuse(&peer->ep->rx, buffer);
+	}
+	if (__builtin_expect(error, 0))
+		vrb_rdm_not_kept(peer, error);
 }
 
 #endif

@@ -13,13 +13,14 @@
 
 #define CHUNK_BUFS 32u
 #define REFILL	   32u /* receives that are posted at once */
+#define HEAP_EXTRA 16u /* that malloc takes with each block */
 
 struct vrb_rdm_chunk {
 	SLIST_ENTRY(vrb_rdm_chunk) link;
 	uint8_t *map;
 	size_t len;
 	struct ibv_mr *mr;
-	void *notes; /* vrb_rdm_buf or vrb_rdm_rx, one for each buffer */
+	void *notes; /* vrb_rdm_buf or vrb_rdm_rx_buf, one for each buffer */
 };
 
 static void chunk_free(struct vrb_rdm_chunk *chunk)
@@ -115,10 +116,13 @@ void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, si
 void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring)
 {
 	struct vrb_rdm_chunk *chunk;
-	uint32_t i;
+	uint32_t i, k;
 
-	for (i = 0; i < ring->small_count / CHUNK_BUFS; i++)
+	for (i = 0; i < ring->small_count / CHUNK_BUFS; i++) {
+		for (k = 0; k < CHUNK_BUFS; k++)
+			free(ring->small[i][k].heap);
 		free(ring->small[i]);
+	}
 	free(ring->small);
 	ring->small = NULL;
 	while ((chunk = SLIST_FIRST(&ring->chunks))) {
@@ -147,6 +151,7 @@ struct vrb_rdm_small *vrb_rdm_small_grow(struct vrb_rdm_rx_ring *ring)
 		chunk[i].rx.ring = ring;
 		chunk[i].rx.in.cost = sizeof(chunk[i]);
 		chunk[i].rx.in.index = (ring->small_count + i) | VRB_RDM_SMALL_BIT;
+		chunk[i].rx.sge.addr = (uintptr_t)chunk[i].bytes;
 		if (i)
 			SLIST_INSERT_HEAD(&ring->free_small, &chunk[i], link);
 	}
@@ -164,12 +169,14 @@ struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t in
 	}
 	if (index >= ring->count)
 		return NULL;
-	return &ring->rx[index / CHUNK_BUFS][index % CHUNK_BUFS];
+	return &ring->rx[index / CHUNK_BUFS][index % CHUNK_BUFS].rx;
 }
 
-static void set_rx(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx,
+static void set_rx(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx_buf *buf,
 		   const struct vrb_rdm_chunk *chunk, uint32_t i)
 {
+	struct vrb_rdm_rx *rx = &buf->rx;
+
 	rx->in.index = ring->count + i;
 	rx->in.cost = (uint32_t)ring->size;
 	rx->ring = ring;
@@ -178,7 +185,7 @@ static void set_rx(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx,
 		.length = (uint32_t)ring->size,
 		.lkey = chunk->mr->lkey,
 	};
-	rx->wr = (struct ibv_recv_wr){
+	buf->wr = (struct ibv_recv_wr){
 		.wr_id = (uintptr_t)rx | VRB_RDM_RX_BIT,
 		.sg_list = &rx->sge,
 		.num_sge = 1,
@@ -188,7 +195,7 @@ static void set_rx(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx,
 static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 {
 	size_t chunks = ring->count / CHUNK_BUFS;
-	struct vrb_rdm_rx **rx = realloc(ring->rx, (chunks + 1) * sizeof(*rx));
+	struct vrb_rdm_rx_buf **rx = realloc(ring->rx, (chunks + 1) * sizeof(*rx));
 	struct vrb_rdm_chunk *chunk;
 	uint32_t i;
 
@@ -204,10 +211,16 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 	rx[chunks] = chunk->notes;
 	for (i = 0; i < CHUNK_BUFS; i++) {
 		set_rx(ring, &rx[chunks][i], chunk, i);
-		vrb_rdm_rx_put(ring, &rx[chunks][i]);
+		vrb_rdm_rx_reuse(ring, &rx[chunks][i].rx);
 	}
 	ring->count += CHUNK_BUFS;
 	return true;
+}
+
+/* The posted ones and a quarter of them more, for those that are held. */
+static bool has_all(const struct vrb_rdm_rx_ring *ring)
+{
+	return ring->count >= ring->depth + (ring->held ? ring->depth / 4 : 0);
 }
 
 /* A chain of at most `want` work requests. Returns their number. */
@@ -216,8 +229,8 @@ static uint32_t chain(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_re
 	struct ibv_recv_wr **link = first;
 	uint32_t n;
 
-	while (ring->free_count < want && rx_grow(ring))
-		;
+	while (ring->free_count < want && !has_all(ring) && !ring->refused)
+		ring->refused = !rx_grow(ring);
 	*first = ring->free;
 	if (ring->free_count <= want) {
 		n = ring->free_count;
@@ -251,10 +264,78 @@ int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
 	for (wr = err ? bad : NULL; wr; wr = next) {
 		next = wr->next;
 		rx = (struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
-		vrb_rdm_rx_put(ring, rx);
+		vrb_rdm_rx_reuse(ring, rx);
 		ring->above--;
 	}
-	if (posted(ring))
-		return 0;
-	return err ? vrb_errno(err) : -FI_ENOMEM;
+	if (err)
+		return vrb_errno(err);
+	return posted(ring) ? 0 : -FI_ENOMEM;
+}
+
+static bool is_small(const struct vrb_rdm_rx *rx)
+{
+	return rx->in.index & VRB_RDM_SMALL_BIT;
+}
+
+/* At most a quarter of the buffers that there are. */
+static struct vrb_rdm_rx *hold(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
+{
+	if (ring->held >= (ring->count < ring->depth ? ring->count : ring->depth) / 4)
+		return NULL;
+	ring->held++;
+	rx->held = true;
+	return rx;
+}
+
+static struct vrb_rdm_rx *copy(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx, size_t len)
+{
+	struct vrb_rdm_small *small = vrb_rdm_small_get(ring);
+	uint8_t *to;
+
+	if (!small)
+		return NULL;
+	if (len > VRB_RDM_SMALL_SIZE)
+		small->heap = malloc(len);
+	if (len > VRB_RDM_SMALL_SIZE && !small->heap) {
+		SLIST_INSERT_HEAD(&ring->free_small, small, link);
+		return NULL;
+	}
+	to = small->heap ? small->heap : small->bytes;
+	memcpy(to, (const void *)(uintptr_t)rx->sge.addr, len);
+	small->rx.sge.addr = (uintptr_t)to;
+	if (small->heap)
+		small->rx.in.cost += (uint32_t)(HEAP_EXTRA + len);
+	vrb_rdm_rx_reuse(ring, rx);
+	return &small->rx;
+}
+
+struct vrb_rdm_rx *vrb_rdm_rx_keep(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx, size_t len)
+{
+	struct vrb_rdm_rx *kept;
+
+	if (is_small(rx) || rx->held)
+		return rx;
+	kept = len >= VRB_RDM_HOLD_MIN ? hold(ring, rx) : NULL;
+	if (!kept)
+		kept = copy(ring, rx, len);
+	return kept ? kept : hold(ring, rx);
+}
+
+void vrb_rdm_rx_put(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
+{
+	struct vrb_rdm_small *small = (struct vrb_rdm_small *)rx;
+
+	if (!is_small(rx)) {
+		ring->held -= rx->held;
+		rx->held = false;
+		vrb_rdm_rx_reuse(ring, rx);
+		return;
+	}
+	if (small->heap) {
+		free(small->heap);
+		small->heap = NULL;
+		rx->sge.addr = (uintptr_t)small->bytes;
+		rx->in.cost = (uint32_t)sizeof(*small);
+	}
+	SLIST_INSERT_HEAD(&ring->free_small, small, link);
 }

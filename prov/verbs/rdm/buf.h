@@ -3,6 +3,7 @@
 #ifndef VRB_RDM_BUF_H
 #define VRB_RDM_BUF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -24,6 +25,7 @@ struct vrb_rdm_pool {
 	struct vrb_domain *domain;
 	size_t size; /* bytes of a buffer */
 	uint32_t count, limit;
+	uint32_t spares; /* with what waits */
 	SLIST_HEAD(, vrb_rdm_buf) free;
 	SLIST_HEAD(, vrb_rdm_chunk) chunks;
 };
@@ -52,47 +54,83 @@ static inline struct vrb_rdm_buf *vrb_rdm_pool_get_spare(struct vrb_rdm_pool *po
 	return buf && SLIST_NEXT(buf, link) ? vrb_rdm_pool_get(pool) : vrb_rdm_pool_grow(pool);
 }
 
+/*
+ * The same for one of several who wait, who has `own` of them and may have as many as are left for others: peers that
+ * take nothing leave room for those that do.
+ */
+static inline struct vrb_rdm_buf *vrb_rdm_pool_get_share(struct vrb_rdm_pool *pool, uint32_t *own)
+{
+	struct vrb_rdm_buf *buf = NULL;
+
+	if (*own + pool->spares < pool->limit)
+		buf = vrb_rdm_pool_get_spare(pool);
+	*own += buf != NULL;
+	pool->spares += buf != NULL;
+	return buf;
+}
+
 static inline void vrb_rdm_pool_put(struct vrb_rdm_pool *pool, struct vrb_rdm_buf *buf)
 {
 	SLIST_INSERT_HEAD(&pool->free, buf, link);
 }
 
-#define VRB_RDM_SMALL_SIZE 192u
+static inline void vrb_rdm_pool_put_share(struct vrb_rdm_pool *pool, struct vrb_rdm_buf *buf,
+					  uint32_t *own)
+{
+	--*own;
+	pool->spares--;
+	vrb_rdm_pool_put(pool, buf);
+}
+
+/* Bytes of a packet that a note has room for: a header and the smallest of messages, or a request with one region. */
+#define VRB_RDM_SMALL_SIZE 80u
 /* Of the index of one of those. */
 #define VRB_RDM_SMALL_BIT (1u << (VRB_PROTO_INDEX_BITS - 1))
+/* A kept packet of fewer bytes is copied, rather than to hold its buffer. */
+#define VRB_RDM_HOLD_MIN 2048u
 
 struct vrb_rdm_rx_ring;
 
-/* A receive buffer; it carries the protocol's note of the packet in it. */
+/* A packet, and the protocol's note of it. Its bytes are in a receive buffer, or in memory of its own. */
 struct vrb_rdm_rx {
 	struct vrb_proto_in in; /* first */
-	struct ibv_recv_wr wr;
-	struct ibv_sge sge;
 	struct vrb_rdm_rx_ring *ring;
 	STAILQ_ENTRY(vrb_rdm_rx) early; /* of a connection */
+	struct ibv_sge sge;		/* where the bytes are */
 	uint32_t len;			/* of the packet there */
+	bool held;			/* a receive buffer that is counted in ring->held */
 };
 
-/* A packet of few bytes that is kept outlives its receive buffer in one of these. */
+/* A receive buffer. */
+struct vrb_rdm_rx_buf {
+	struct vrb_rdm_rx rx; /* first */
+	struct ibv_recv_wr wr;
+};
+
+/* A packet that is kept outlives its receive buffer in one of these: in bytes, or in `heap` when it is longer. */
 struct vrb_rdm_small {
 	struct vrb_rdm_rx rx; /* first */
 	SLIST_ENTRY(vrb_rdm_small) link;
+	uint8_t *heap;
 	uint8_t bytes[VRB_RDM_SMALL_SIZE];
 };
 
 /*
- * The shared receive queue is kept full. A buffer that holds an unexpected message is replaced, so there are
- * more of them than the queue holds; the protocol's budget bounds how many.
+ * The shared receive queue is kept full. No peer can empty it by messages that nobody receives: what is kept is copied,
+ * but for some long packets, which hold a quarter of the buffers at most. Those are replaced as far as memory can be
+ * registered. When the queue could not be filled, whoever gives a buffer back fills it, and so does the timer.
  */
 struct vrb_rdm_rx_ring {
 	struct vrb_domain *domain;
 	struct ibv_srq *srq;
-	size_t size;		/* bytes of a buffer */
-	uint32_t depth;		/* of the queue */
-	uint32_t low;		/* with fewer in it, it is filled */
-	int32_t above;		/* how many more than low are in it */
-	uint32_t count;		/* all of them */
-	struct vrb_rdm_rx **rx; /* chunks, by index */
+	size_t size;		    /* bytes of a buffer */
+	uint32_t depth;		    /* of the queue */
+	uint32_t low;		    /* with fewer in it, it is filled */
+	int32_t above;		    /* how many more than low are in it */
+	uint32_t count;		    /* all of them */
+	uint32_t held;		    /* by kept packets */
+	bool refused;		    /* no more could be registered; logged */
+	struct vrb_rdm_rx_buf **rx; /* chunks, by index */
 	uint32_t free_count;
 	struct ibv_recv_wr *free; /* of unused buffers, ready to be posted as one list */
 	SLIST_HEAD(, vrb_rdm_chunk) chunks;
@@ -108,8 +146,16 @@ void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, si
 		     uint32_t depth);
 /* The queue is destroyed, or there was none. */
 void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring);
-/* Fills the queue, as far as there is memory. 0 or -FI_E* when it is empty. */
+/*
+ * Fills the queue, as far as there is memory. 0, or -FI_E* when it is empty or the device refused: it is to be tried
+ * again, also if nothing happens.
+ */
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring);
+/*
+ * A packet of len bytes is to be kept: what it is kept in from now on, which has a copy of its bytes and of none of its
+ * note. NULL when out of memory: the packet is where it was.
+ */
+struct vrb_rdm_rx *vrb_rdm_rx_keep(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx, size_t len);
 struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t index);
 
 /* Adds a chunk of small ones. NULL when out of memory. */
@@ -128,19 +174,14 @@ static inline struct vrb_rdm_small *vrb_rdm_small_get(struct vrb_rdm_rx_ring *ri
 /* A buffer that was in the queue is not used any more. */
 static inline void vrb_rdm_rx_reuse(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
 {
-	rx->wr.next = ring->free;
-	ring->free = &rx->wr;
+	struct ibv_recv_wr *wr = &((struct vrb_rdm_rx_buf *)rx)->wr;
+
+	wr->next = ring->free;
+	ring->free = wr;
 	ring->free_count++;
 }
 
-/* A buffer, or a small one, is not used any more. */
-static inline void vrb_rdm_rx_put(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
-{
-	if (__builtin_expect(rx->in.index & VRB_RDM_SMALL_BIT, 0)) {
-		SLIST_INSERT_HEAD(&ring->free_small, (struct vrb_rdm_small *)rx, link);
-		return;
-	}
-	vrb_rdm_rx_reuse(ring, rx);
-}
+/* A packet that was, or may have been, kept is not used any more. */
+void vrb_rdm_rx_put(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx);
 
 #endif

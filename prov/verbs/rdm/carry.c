@@ -12,8 +12,13 @@
 #include "op.h"
 #include "peer.h"
 #include "progress.h"
+#include "stats.h"
+#include "prov/verbs/prov.h"
 
-#define OBJECTS 64u /* of a chunk */
+#define OBJECTS		    64u /* of a chunk */
+#define MATCH_BITS	    12u
+#define RDMA_AT_ONCE	    4
+#define VENDOR_OF_SOFT_ROCE 0xffffff /* nobody's OUI */
 
 static struct vrb_rdm *ep_of(struct vrb_proto *proto)
 {
@@ -185,11 +190,48 @@ static void carry_recv_done(struct vrb_proto *proto, const struct vrb_proto_done
 		vrb_rdm_recv_done(proto, done);
 }
 
+/* The note goes to its new place; what it has to say of its place stays. */
+static void move_note(struct vrb_proto_in *to, const struct vrb_proto_in *from, ptrdiff_t by)
+{
+	uint32_t index = to->index, cost = to->cost;
+	uint16_t use = to->use;
+
+	*to = *from;
+	to->index = index;
+	to->cost = cost;
+	to->use = use;
+	to->packet.payload += by;
+	if (to->packet.list)
+		to->packet.list += by;
+}
+
+static struct vrb_proto_in *carry_keep(struct vrb_proto_in *in, bool payload)
+{
+	struct vrb_rdm_rx *rx = (struct vrb_rdm_rx *)in, *kept;
+	uintptr_t from = rx->sge.addr;
+	size_t len = (uintptr_t)in->packet.payload - from;
+
+	if (payload)
+		len += in->packet.payload_len;
+	kept = vrb_rdm_rx_keep(rx->ring, rx, len);
+	if (kept && kept != rx)
+		move_note(&kept->in, in, (ptrdiff_t)(kept->sge.addr - from));
+	if (kept && payload &&
+	    (in->packet.type == VRB_WIRE_EAGER || in->packet.type == VRB_WIRE_SEG_FIRST ||
+	     in->packet.type == VRB_WIRE_RTS))
+		vrb_rdm_count(ep_of(in->peer->proto), OFI_STATS_UNEXPECTED,
+			      OFI_STATS_UNEXPECTED_BYTES, in->total);
+	return kept ? &kept->in : NULL;
+}
+
 static void carry_release(struct vrb_proto_in *in)
 {
 	struct vrb_rdm_rx *rx = (struct vrb_rdm_rx *)in;
+	struct vrb_rdm *ep = ep_of(in->peer->proto);
 
-	vrb_rdm_rx_put(rx->ring, rx);
+	vrb_rdm_rx_put(&ep->rx, rx);
+	if (ep->rx.above < 0 && !ep->closing)
+		vrb_rdm_refill(ep);
 }
 
 static struct vrb_proto_out *carry_out_at(struct vrb_proto *proto, uint32_t index)
@@ -219,11 +261,45 @@ const struct vrb_proto_ops vrb_rdm_carry_ops = {
 	.copy = carry_copy,
 	.out_done = carry_out_done,
 	.recv_done = carry_recv_done,
+	.keep = carry_keep,
 	.release = carry_release,
 	.out_at = carry_out_at,
 	.in_at = carry_in_at,
 	.other = carry_other,
 };
+
+/* Do senders write large messages? A read of soft-RoCE takes a fifth longer than a write. */
+static bool is_written(const struct vrb_domain *domain)
+{
+	return vrb_params.rdm_use_write >= 0 ? vrb_params.rdm_use_write
+					     : domain->attr.vendor_id == VENDOR_OF_SOFT_ROCE;
+}
+
+int vrb_rdm_proto_open(struct vrb_rdm *ep, const struct fi_info *info)
+{
+	const struct vrb_proto_config config = {
+		.eager = (size_t)vrb_params.rdm_buffer_size - VRB_WIRE_HEADER_MAX,
+		.segmented = (size_t)vrb_params.rdm_segmented_size,
+		.max_rdma = (size_t)info->ep_attr->max_order_waw_size
+				    ? (size_t)info->ep_attr->max_order_waw_size
+				    : 1u << 20,
+		.rdma = RDMA_AT_ONCE,
+		.write = is_written(ep->domain),
+		.unexpected = (uint64_t)vrb_params.rdm_unexpected_size,
+		.window = VRB_WIRE_WINDOW,
+		.delivers = ep->domain->ctx->device->transport_type != IBV_TRANSPORT_IWARP,
+	};
+	size_t buckets = (size_t)1 << MATCH_BITS;
+
+	ep->buckets = calloc(4 * buckets, sizeof(*ep->buckets));
+	if (!ep->buckets)
+		return -FI_ENOMEM;
+	vrb_proto_init(&ep->proto, &vrb_rdm_carry_ops, &config);
+	vrb_match_init(&ep->proto.match[0], ep->buckets, ep->buckets + buckets, MATCH_BITS);
+	vrb_match_init(&ep->proto.match[1], ep->buckets + 2 * buckets, ep->buckets + 3 * buckets,
+		       MATCH_BITS);
+	return 0;
+}
 
 /* Appends a chunk of objects to an array of chunks. NULL when out of memory. */
 static void *add_chunk(void *array, size_t chunks, size_t size)

@@ -6,6 +6,8 @@
 #include "rdm.h"
 
 extern const struct vrb_proto_ops vrb_rdm_carry_ops;
+/* The protocol of an endpoint that is opened. 0 or -FI_ENOMEM. */
+int vrb_rdm_proto_open(struct vrb_rdm *ep, const struct fi_info *info);
 
 /* Objects for the protocol, by index. NULL when there are `limit` of them in use, or out of memory. */
 struct vrb_rdm_out *vrb_rdm_out_get(struct vrb_rdm *ep);

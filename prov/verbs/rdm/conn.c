@@ -15,6 +15,8 @@
 #define WATCH_MS 2000
 #define LOOKS	 64  /* connections looked at for one that is not used */
 #define WATCHED	 512 /* peers looked at in one go whether they owe something */
+/* Packets by a new connection while the old one flushes, which takes as long as to read its completions. */
+#define EARLY_MAX (16 * VRB_WIRE_WINDOW)
 
 static struct vrb_rdm_peer *peer_of(struct vrb_pconn *conn)
 {
@@ -36,7 +38,7 @@ static void schedule(struct vrb_rdm *ep, bool soon)
 {
 	uint64_t now = ep->conns.now, next = vrb_pconn_next(&ep->conns);
 
-	if ((ep->crowded || !TAILQ_EMPTY(&ep->starved)) && next > now + CROWD_MS)
+	if ((ep->crowded || ep->dry || !TAILQ_EMPTY(&ep->starved)) && next > now + CROWD_MS)
 		next = now + CROWD_MS;
 	if (!TAILQ_EMPTY(&ep->conns.ups) && next > ep->watch)
 		next = ep->watch;
@@ -358,12 +360,23 @@ void vrb_rdm_conn_starve(struct vrb_rdm_peer *peer)
 	TAILQ_INSERT_TAIL(&ep->starved, peer, starving);
 }
 
+void vrb_rdm_conn_dry(struct vrb_rdm *ep)
+{
+	if (!ep->dry && !ep->closing)
+		vrb_rdm_conn_wake(ep, CROWD_MS);
+	ep->dry = true;
+}
+
 /* Each once: what is still missing has it starve again, for the next time. */
 static void feed(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_starved hungry = TAILQ_HEAD_INITIALIZER(hungry);
 	struct vrb_rdm_peer *peer;
 
+	if (ep->dry) {
+		ep->dry = false;
+		vrb_rdm_refill(ep);
+	}
 	TAILQ_CONCAT(&hungry, &ep->starved, starving);
 	while ((peer = TAILQ_FIRST(&hungry))) {
 		TAILQ_REMOVE(&hungry, peer, starving);
@@ -434,6 +447,12 @@ bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t
 		return vrb_rdm_take_packet(link, rx, len);
 	if (link->state != VRB_RDM_LINK_UP)
 		return false;
+	rx = link->early_count < EARLY_MAX ? vrb_rdm_rx_keep(&link->ep->rx, rx, len) : NULL;
+	if (!rx) {
+		vrb_rdm_conn_short(link->peer);
+		return false;
+	}
+	link->early_count++;
 	rx->len = (uint32_t)len;
 	STAILQ_INSERT_TAIL(&link->early, rx, early);
 	return true;
@@ -461,9 +480,22 @@ void vrb_rdm_conn_short(struct vrb_rdm_peer *peer)
 {
 	char text[OFI_ADDR_STRLEN];
 
-	FI_WARN(&vrb_prov, FI_LOG_EP_DATA, "peer %s: out of memory: connection ended\n",
+	FI_WARN(&vrb_prov, FI_LOG_EP_DATA,
+		"peer %s: no memory for what it makes this side keep: connection ended\n",
 		vrb_rdm_conn_name(peer, text));
 	vrb_rdm_conn_step_failed(peer, FI_ENOMEM);
+}
+
+void vrb_rdm_conn_flooded(struct vrb_rdm_peer *peer)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN(&vrb_prov, FI_LOG_EP_DATA,
+		"peer %s sends on although it was told to stop until what it sent before is "
+		"received "
+		"(FI_VERBS_RDM_UNEXPECTED_SIZE=%llu): connection ended\n",
+		vrb_rdm_conn_name(peer, text), (unsigned long long)peer->ep->proto.budget.limit);
+	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }
 
 void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what)

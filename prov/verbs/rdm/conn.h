@@ -42,14 +42,19 @@ int vrb_rdm_conn_want(struct vrb_rdm_peer *peer);
 /* What was to be posted could not be, for want of memory or room of the device's: it is tried again soon. */
 void vrb_rdm_conn_starve(struct vrb_rdm_peer *peer);
 
+/* The receive queue could not be filled: it is tried again soon, whatever happens. */
+void vrb_rdm_conn_dry(struct vrb_rdm *ep);
+
 /* A packet came by a link that is not live, or not yet. True: the buffer is kept. */
 bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len);
 /* A work request failed with err (FI_E*). */
 void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc *wc);
 /* The device at the other end has answered, as it does only for a queue pair that exists. */
 void vrb_rdm_conn_alive(struct vrb_rdm_link *link);
-/* There is no memory for an answer that the peer waits for. */
+/* There is no memory for what the peer makes us keep, or it is more than one may. */
 void vrb_rdm_conn_short(struct vrb_rdm_peer *peer);
+/* The peer sends on although it was told to halt. */
+void vrb_rdm_conn_flooded(struct vrb_rdm_peer *peer);
 /* The peer sent what makes no sense. */
 void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what);
 /* All that was posted to a link that ended has completed: link->last has. */

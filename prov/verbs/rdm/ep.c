@@ -33,12 +33,9 @@
 #include "stats.h"
 #include "work.h"
 
-#define TX_BUFS		    1024u
-#define CQ_SHARE	    3072 /* entries for the send queues of peers, at first */
-#define MATCH_BITS	    12u
-#define RDMA_AT_ONCE	    4
-#define VENDOR_OF_SOFT_ROCE 0xffffff /* nobody's OUI */
-#define DRAIN_MS	    2000
+#define TX_BUFS	 1024u
+#define CQ_SHARE 3072 /* entries for the send queues of peers, at first */
+#define DRAIN_MS 2000
 
 static int failed(const char *call, int err)
 {
@@ -72,6 +69,7 @@ static int open_queues(struct vrb_rdm *ep)
 	ep->cq_size = (uint32_t)size;
 	ep->cq_room = ep->cq_size - ep->rx.depth;
 	ep->rx.srq = ep->srq;
+	ep->rx.refused = false;
 	return vrb_rdm_rx_fill(&ep->rx);
 }
 
@@ -429,37 +427,6 @@ void vrb_rdm_ops_init(void)
 	vrb_rdm_av_ops_init();
 }
 
-/* Do senders write large messages? A read of soft-RoCE takes a fifth longer than a write. */
-static bool is_written(const struct vrb_domain *domain)
-{
-	return vrb_params.rdm_use_write >= 0 ? vrb_params.rdm_use_write
-					     : domain->attr.vendor_id == VENDOR_OF_SOFT_ROCE;
-}
-
-static int setup_proto(struct vrb_rdm *ep, const struct fi_info *info)
-{
-	const struct vrb_proto_config config = {
-		.eager = (size_t)vrb_params.rdm_buffer_size - VRB_WIRE_HEADER_MAX,
-		.segmented = (size_t)vrb_params.rdm_segmented_size,
-		.max_rdma = (size_t)info->ep_attr->max_order_waw_size
-				    ? (size_t)info->ep_attr->max_order_waw_size
-				    : 1u << 20,
-		.rdma = RDMA_AT_ONCE,
-		.write = is_written(ep->domain),
-		.unexpected = (uint64_t)vrb_params.rdm_unexpected_size,
-	};
-	size_t buckets = (size_t)1 << MATCH_BITS;
-
-	ep->buckets = calloc(4 * buckets, sizeof(*ep->buckets));
-	if (!ep->buckets)
-		return -FI_ENOMEM;
-	vrb_proto_init(&ep->proto, &vrb_rdm_carry_ops, &config);
-	vrb_match_init(&ep->proto.match[0], ep->buckets, ep->buckets + buckets, MATCH_BITS);
-	vrb_match_init(&ep->proto.match[1], ep->buckets + 2 * buckets, ep->buckets + 3 * buckets,
-		       MATCH_BITS);
-	return 0;
-}
-
 static void set_templates(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_plain *plain;
@@ -531,7 +498,7 @@ static int setup(struct vrb_rdm *ep, const struct fi_info *info)
 	ep->min_multi_recv = 64;
 	ret = set_inline(ep);
 	if (!ret)
-		ret = setup_proto(ep, info);
+		ret = vrb_rdm_proto_open(ep, info);
 	if (!ret)
 		ret = vrb_rdm_coll_open(ep);
 	if (ret)

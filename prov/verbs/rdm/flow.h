@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Who may send now. Per peer: the send queue's credits, some of them reserved for control packets, and two
- * queues in order, control before data. Per endpoint: a budget of bytes for unexpected messages. A peer whose
- * message goes beyond it is told to STOP, and to GO on when less than half is used.
+ * queues in order, control before data. Per endpoint: a budget of bytes for what peers make it keep, in three levels:
+ *
+ *   up to the limit           peers send as they like
+ *   beyond it                 who adds something is told to STOP, and to GO on when less than half is used
+ *   beyond twice the limit    who adds something and has more than an equal share of the limit is told to HALT
  *
  * STOP does not hold a peer's messages back: it makes the peer announce them (RTS) instead of sending
  * their bytes, so what a program waits for arrives even if it comes behind more than it has room for.
- * What is on its way when STOP is sent is accepted. No locks: the endpoint's lock guards it.
+ * HALT holds back all that the other side would have to keep, which leaves control packets and RMA.
+ *
+ * What is on its way when HALT is sent is accepted. That is a window of packets at most, since a peer that has sent so many
+ * takes completions before it sends more, and HALT is among them once its device has it. Who sends more is not
+ * honest; neither is who alone makes the endpoint keep more than two limits and four windows of the largest packets, whatever its device
+ * says. No locks: the endpoint's lock guards it.
  */
 #ifndef VRB_RDM_FLOW_H
 #define VRB_RDM_FLOW_H
@@ -26,22 +34,43 @@ enum vrb_flow_owed {
 	VRB_FLOW_NOTHING,
 	VRB_FLOW_STOP,
 	VRB_FLOW_GO,
+	VRB_FLOW_HALT,
+};
+
+/* What a peer may send. */
+enum vrb_flow_level {
+	VRB_FLOW_ALL,
+	VRB_FLOW_ANNOUNCED,
+	VRB_FLOW_NONE,
 };
 
 struct vrb_flow {
 	uint32_t credits; /* work requests that the send queue has room for */
 	uint32_t reserve; /* of these for control packets only */
-	bool stopped;	  /* the peer told us */
-	bool told;	  /* we told the peer, or are about to */
+	bool stopped;	  /* the peer told us to announce */
+	bool halted;	  /* the peer told us to send nothing */
+	uint8_t told;	  /* enum vrb_flow_level: we told the peer, or are about to */
+	uint8_t said;	  /* the level that it was last sent */
+	uint8_t halts;	  /* sent, and not known to have come to its device */
+	bool heard;	  /* its device has the HALT that was sent last */
+	bool abused;	  /* it sent more than it may */
 	enum vrb_flow_owed owed;
+	uint32_t over; /* packets that were kept since HALT was owed, or heard */
+	uint64_t kept; /* bytes, of the budget */
 	struct vrb_flow_queue control, data;
-	LIST_ENTRY(vrb_flow) link; /* budget.told */
+	LIST_ENTRY(vrb_flow) link; /* budget.told or budget.halted */
 };
+
+LIST_HEAD(vrb_flows, vrb_flow);
 
 struct vrb_flow_budget {
 	uint64_t limit;
-	uint64_t used; /* bytes of unexpected messages */
-	LIST_HEAD(, vrb_flow) told;
+	uint64_t used;	 /* bytes that peers make the endpoint keep */
+	uint32_t window; /* packets that a peer sends before it takes completions */
+	uint64_t most;	 /* bytes that one peer alone may have */
+	uint32_t peers;	 /* connected */
+	bool resuming;	 /* the caller's */
+	struct vrb_flows told, halted;
 };
 
 /* reserve < credits */
@@ -49,15 +78,27 @@ void vrb_flow_init(struct vrb_flow *flow, uint32_t credits, uint32_t reserve);
 /* A new connection: the queues stay. */
 void vrb_flow_reset(struct vrb_flow *flow, uint32_t credits, uint32_t reserve);
 
+/* Without bounds of what one peer may do: window and most are the caller's to set. */
 void vrb_flow_budget_init(struct vrb_flow_budget *budget, uint64_t limit);
-/* The budget is used up by the peer. True if the peer is to be told something. */
+/* The budget is used up by the peer. True if the peer is to be told something, or flow->abused is new. */
 bool vrb_flow_exceed(struct vrb_flow_budget *budget, struct vrb_flow *flow);
 /* Gives bytes back. True if vrb_flow_resume() has work. */
 bool vrb_flow_refund(struct vrb_flow_budget *budget, uint64_t bytes);
-/* The next peer that may go on: it is owed a GO then, or nothing if it was not told yet. NULL: none. */
+/* Gives bytes of the peer back: it may be owed something better than HALT. */
+void vrb_flow_return(struct vrb_flow_budget *budget, struct vrb_flow *flow, uint64_t bytes);
+/* The next peer that may go on: it is owed a GO or STOP then, or nothing if it was not told yet. NULL: none. */
 struct vrb_flow *vrb_flow_resume(struct vrb_flow_budget *budget);
 /* What the peer is to be told, for which a control credit was taken. */
 enum vrb_flow_owed vrb_flow_settle(struct vrb_flow *flow);
+/* The peer's device has a HALT. */
+void vrb_flow_heard(struct vrb_flow *flow);
+
+/* vrb_flow_resume() has work. */
+static inline bool vrb_flow_may_resume(const struct vrb_flow_budget *budget)
+{
+	return (budget->used <= budget->limit / 2 && !LIST_EMPTY(&budget->told)) ||
+	       (budget->used <= budget->limit + budget->limit / 2 && !LIST_EMPTY(&budget->halted));
+}
 
 /* A data packet may go without waiting. */
 static inline bool vrb_flow_clear(const struct vrb_flow *flow)
@@ -85,11 +126,12 @@ static inline void vrb_flow_give(struct vrb_flow *flow, uint32_t credits)
 	flow->credits += credits;
 }
 
-/* Bytes of an unexpected message of the peer. True if the peer is to be told something. */
+/* Bytes that the peer makes us keep. True as of vrb_flow_exceed(). */
 static inline bool vrb_flow_charge(struct vrb_flow_budget *budget, struct vrb_flow *flow,
 				   uint64_t bytes)
 {
 	budget->used += bytes;
+	flow->kept += bytes;
 	return __builtin_expect(budget->used > budget->limit, 0) && vrb_flow_exceed(budget, flow);
 }
 

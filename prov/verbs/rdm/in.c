@@ -119,10 +119,11 @@ static void release_parts(struct vrb_proto_in *in)
 	}
 }
 
-static void refund(struct vrb_proto_in *in)
+/* Of what it was charged with only so much is still there. */
+static void refund(struct vrb_proto_in *in, uint64_t left)
 {
-	vrb_flow_refund(&in->peer->proto->budget, in->charged);
-	in->charged = 0;
+	vrb_flow_return(&in->peer->proto->budget, &in->peer->flow, in->charged - left);
+	in->charged = left;
 }
 
 void vrb_proto_in_end(struct vrb_proto_in *in)
@@ -135,7 +136,7 @@ void vrb_proto_in_end(struct vrb_proto_in *in)
 	TAILQ_REMOVE(&peer->ins, in, link);
 	vrb_proto_dereg(peer, in->mr, &in->mr_count);
 	release_parts(in);
-	refund(in);
+	refund(in, 0);
 	in->sink = false;
 	in->err = 0;
 	in->recv = NULL;
@@ -178,17 +179,29 @@ static void begin(struct vrb_proto_peer *peer, struct vrb_proto_in *in)
 	STAILQ_INIT(&in->parts);
 }
 
-static void keep(struct vrb_proto_in *in, bool *kept)
+struct vrb_proto_in *vrb_proto_in_keep(struct vrb_proto_in *in, bool payload, bool *kept)
 {
-	TAILQ_INSERT_TAIL(&in->peer->ins, in, link);
+	struct vrb_proto_in *place = in->peer->proto->ops->keep(in, payload);
+
+	if (!place)
+		return NULL;
+	if (place != in) {
+		place->id = vrb_proto_id(++place->use, place->index);
+		in->state = VRB_PROTO_IN_FREE;
+	}
+	STAILQ_INIT(&place->parts);
 	*kept = true;
+	return place;
 }
 
-/* True if the peer is to be told something. */
-static bool charge(struct vrb_proto_in *in, uint64_t bytes)
+/* Bytes of a message that is kept. */
+static enum vrb_wire_error charge(struct vrb_proto_in *in, uint64_t bytes)
 {
+	struct vrb_proto_peer *peer = in->peer;
+
 	in->charged += bytes;
-	return vrb_flow_charge(&in->peer->proto->budget, &in->peer->flow, bytes);
+	return vrb_flow_charge(&peer->proto->budget, &peer->flow, bytes) ? vrb_proto_exceeded(peer)
+									 : VRB_WIRE_OK;
 }
 
 static void take_first(struct vrb_proto_in *in)
@@ -201,12 +214,35 @@ static void take_first(struct vrb_proto_in *in)
 	case VRB_WIRE_SEG_FIRST:
 		in->state = VRB_PROTO_IN_ASSEMBLING;
 		in->got = in->packet.payload_len;
-		in->peer->assembling = in;
 		break;
 	default:
 		in->state = VRB_PROTO_IN_ANNOUNCED;
 		break;
 	}
+}
+
+/* A message that waits for a receive, for more of it, or for what it owes. */
+static enum vrb_wire_error stay(struct vrb_proto_in *message, bool matched, bool *kept)
+{
+	struct vrb_proto_in *in = vrb_proto_in_keep(message, !matched, kept);
+
+	if (!in) {
+		message->err = FI_ENOMEM;
+		if (matched && message->state != VRB_PROTO_IN_WHOLE)
+			vrb_proto_in_finish(message);
+		message->state = VRB_PROTO_IN_FREE;
+		return VRB_WIRE_E_MEMORY;
+	}
+	TAILQ_INSERT_TAIL(&in->peer->ins, in, link);
+	if (in->state == VRB_PROTO_IN_ASSEMBLING)
+		in->peer->assembling = in;
+	if (!matched)
+		vrb_match_queue(match_of(in), &in->match);
+	else if (in->state == VRB_PROTO_IN_WHOLE)
+		vrb_proto_in_settle(in);
+	else if (in->state == VRB_PROTO_IN_ANNOUNCED)
+		vrb_proto_rndv_start(in);
+	return charge(in, in->cost);
 }
 
 enum vrb_wire_error vrb_proto_in_message(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
@@ -221,27 +257,16 @@ enum vrb_wire_error vrb_proto_in_message(struct vrb_proto_peer *peer, struct vrb
 	begin(peer, in);
 	take_first(in);
 	recv = find_recv(in);
-	if (!recv) {
-		keep(in, kept);
-		charge(in, in->cost + in->packet.payload_len);
-		vrb_match_queue(match_of(in), &in->match);
-		return VRB_WIRE_OK;
-	}
-	copy_in(in, 0, in->packet.payload, in->packet.payload_len);
-	if (in->state == VRB_PROTO_IN_WHOLE) {
+	if (recv)
+		copy_in(in, 0, in->packet.payload, in->packet.payload_len);
+	if (recv && in->state == VRB_PROTO_IN_WHOLE) {
 		vrb_proto_in_finish(in);
 		if (!wants_ack(in)) {
 			in->state = VRB_PROTO_IN_FREE;
 			return VRB_WIRE_OK;
 		}
-		keep(in, kept);
-		vrb_proto_in_settle(in);
-		return VRB_WIRE_OK;
 	}
-	keep(in, kept);
-	if (in->state == VRB_PROTO_IN_ANNOUNCED)
-		vrb_proto_rndv_start(in);
-	return VRB_WIRE_OK;
+	return stay(in, recv, kept);
 }
 
 /* The last segment came, or all had come when the receive was posted. */
@@ -252,11 +277,26 @@ static void complete_segments(struct vrb_proto_in *in)
 	vrb_proto_in_settle(in);
 }
 
+static enum vrb_wire_error keep_part(struct vrb_proto_in *message, struct vrb_proto_in *packet,
+				     bool *kept)
+{
+	struct vrb_proto_in *part;
+
+	packet->peer = message->peer;
+	part = vrb_proto_in_keep(packet, true, kept);
+	if (!part)
+		return VRB_WIRE_E_MEMORY;
+	part->state = VRB_PROTO_IN_PART;
+	STAILQ_INSERT_TAIL(&message->parts, part, part);
+	return charge(message, part->cost);
+}
+
 enum vrb_wire_error vrb_proto_in_segment(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
 					 bool *kept)
 {
 	const struct vrb_wire_packet *packet = &in->packet;
 	struct vrb_proto_in *message = peer->assembling;
+	enum vrb_wire_error error = VRB_WIRE_OK;
 
 	if (!message || message->packet.id != packet->id || message->got != packet->offset ||
 	    packet->payload_len > message->total - message->got)
@@ -264,14 +304,11 @@ enum vrb_wire_error vrb_proto_in_segment(struct vrb_proto_peer *peer, struct vrb
 	if (message->recv) {
 		copy_in(message, packet->offset, packet->payload, packet->payload_len);
 	} else if (!message->sink) {
-		in->state = VRB_PROTO_IN_PART;
-		STAILQ_INSERT_TAIL(&message->parts, in, part);
-		charge(message, in->cost + packet->payload_len);
-		*kept = true;
+		error = keep_part(message, in, kept);
 	}
 	message->got += packet->payload_len;
-	if (message->got < message->total)
-		return VRB_WIRE_OK;
+	if (error || message->got < message->total)
+		return error;
 	peer->assembling = NULL;
 	message->state = VRB_PROTO_IN_WHOLE;
 	if (message->recv || message->sink)
@@ -296,7 +333,7 @@ static bool deliver(struct vrb_proto_in *in, struct vrb_proto_recv *recv)
 	STAILQ_FOREACH (part, &in->parts, part)
 		copy_in(in, part->packet.offset, part->packet.payload, part->packet.payload_len);
 	release_parts(in);
-	refund(in);
+	refund(in, in->cost);
 	if (in->state == VRB_PROTO_IN_ANNOUNCED)
 		vrb_proto_rndv_start(in);
 	else if (in->state == VRB_PROTO_IN_WHOLE)
@@ -343,7 +380,7 @@ static void discard(struct vrb_proto_in *in)
 	struct vrb_proto *proto = peer->proto;
 
 	release_parts(in);
-	refund(in);
+	refund(in, in->cost);
 	in->sink = true;
 	if (in->state == VRB_PROTO_IN_ANNOUNCED)
 		vrb_proto_rndv_fin(in);

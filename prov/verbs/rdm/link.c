@@ -10,7 +10,7 @@
 #include "prov/verbs/prov.h"
 #include "prov/verbs/qp.h"
 
-#define RING_MAX 128u
+#define RING_MAX ((uint32_t)VRB_WIRE_WINDOW)
 #define RING_MIN 8u
 #define CQ_LOW	 1024u /* room with which it is to grow */
 #define SHARES	 128u

@@ -64,8 +64,9 @@ struct vrb_rdm_link {
 	size_t eager;		    /* payload that the peer has room for */
 	bool notes;		    /* it is to be told of RMA on its memory */
 	struct vrb_rdm_early early; /* came while peer->link was another, which flushes */
-	struct vrb_rdm_slot last;   /* of the work request behind all others, when it ended */
-	uint32_t size, mask;	    /* work requests it holds, a power of two */
+	uint32_t early_count;
+	struct vrb_rdm_slot last; /* of the work request behind all others, when it ended */
+	uint32_t size, mask;	  /* work requests it holds, a power of two */
 	uint32_t quiet;	     /* silent ones in a row, less one: then one is signalled; 0: all are */
 	uint32_t head, tail; /* count those posted and completed */
 	struct vrb_rdm_slot *slots;

@@ -103,7 +103,7 @@ static void release(struct vrb_rdm_op *op)
 		if (op->local[i].region)
 			ofi_mr_cache_put(ep->domain->cache, op->local[i].region);
 	if (op->bounce)
-		vrb_rdm_pool_put(&ep->tx_bufs, op->bounce);
+		vrb_rdm_pool_put_share(&ep->tx_bufs, op->bounce, &op->peer->bounces);
 	free(op->operands);
 	op->local_count = 0;
 	op->bounce = NULL;
@@ -262,6 +262,24 @@ static int send_reply(struct vrb_rdm_peer *peer, const void *hdr, size_t hdr_len
 	return ret;
 }
 
+static size_t size_of(const struct vrb_rdm_reply *reply)
+{
+	return sizeof(*reply) + reply->hdr_len + reply->len;
+}
+
+static void drop_reply(struct vrb_rdm_peer *peer, struct vrb_rdm_reply *reply)
+{
+	STAILQ_REMOVE_HEAD(&peer->replies, link);
+	peer->reply_bytes -= size_of(reply);
+	free(reply);
+}
+
+/* A peer that takes no answers can't make us keep any number of them. */
+static bool is_too_much(const struct vrb_rdm_peer *peer)
+{
+	return peer->reply_bytes > peer->ep->proto.budget.most;
+}
+
 static bool send_replies(struct vrb_rdm_peer *peer)
 {
 	struct vrb_rdm_reply *reply;
@@ -270,8 +288,7 @@ static bool send_replies(struct vrb_rdm_peer *peer)
 		if (send_reply(peer, reply->bytes, reply->hdr_len, reply->bytes + reply->hdr_len,
 			       reply->len))
 			return false;
-		STAILQ_REMOVE_HEAD(&peer->replies, link);
-		free(reply);
+		drop_reply(peer, reply);
 	}
 	return true;
 }
@@ -287,7 +304,7 @@ bool vrb_rdm_answer(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *pac
 		return true;
 	if (send_replies(peer) && !send_reply(peer, hdr, hdr_len, payload, len))
 		return true;
-	reply = malloc(sizeof(*reply) + hdr_len + len);
+	reply = is_too_much(peer) ? NULL : malloc(sizeof(*reply) + hdr_len + len);
 	if (!reply)
 		return false;
 	reply->hdr_len = hdr_len;
@@ -296,6 +313,7 @@ bool vrb_rdm_answer(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *pac
 	if (len)
 		memcpy(reply->bytes + hdr_len, payload, len);
 	STAILQ_INSERT_TAIL(&peer->replies, reply, link);
+	peer->reply_bytes += size_of(reply);
 	return true;
 }
 
@@ -372,10 +390,8 @@ void vrb_rdm_ops_fail(struct vrb_rdm_peer *peer, int err)
 	}
 	while ((op = TAILQ_FIRST(&peer->answers)))
 		vrb_rdm_op_answered(op, err);
-	while ((reply = STAILQ_FIRST(&peer->replies))) {
-		STAILQ_REMOVE_HEAD(&peer->replies, link);
-		free(reply);
-	}
+	while ((reply = STAILQ_FIRST(&peer->replies)))
+		drop_reply(peer, reply);
 	vrb_rdm_keys_forget(peer);
 	peer->asked = false;
 	vrb_rdm_coll_lost(peer, err);

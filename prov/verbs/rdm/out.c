@@ -209,7 +209,7 @@ void vrb_proto_out_pump(struct vrb_proto_peer *peer)
 {
 	struct vrb_proto_out *out;
 
-	while (!STAILQ_EMPTY(&peer->flow.data)) {
+	while (!peer->flow.halted && !STAILQ_EMPTY(&peer->flow.data)) {
 		out = vrb_proto_out_of(STAILQ_FIRST(&peer->flow.data));
 		if (peer->held && !out->sent)
 			return;

@@ -27,6 +27,8 @@ struct vrb_rdm_peer {
 	STAILQ_HEAD(, vrb_rdm_op) ops;	      /* RMA and atomics that wait to be posted */
 	TAILQ_HEAD(, vrb_rdm_op) answers;     /* atomics that wait for the peer's answer */
 	STAILQ_HEAD(, vrb_rdm_reply) replies; /* of ours that wait for a credit */
+	uint64_t reply_bytes;		      /* of those */
+	uint32_t bounces;		      /* buffers that wait with ops */
 	struct vrb_rdm_op *gate; /* in ops: where fenced go on; NULL when there is none */
 	bool gate_set;		 /* gate_at is of the link */
 	uint32_t gate_at;	 /* link->head behind all that is before the gate */

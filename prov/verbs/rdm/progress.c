@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The endpoint's CQ: packets that arrived, work requests that are done. */
+#include <poll.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +118,9 @@ void vrb_rdm_complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
 		}
 		count(ep, FI_RECV, item->err);
 	}
-	if (!ep->rx_cq || (!item->err && (recv->flags & VRB_RDM_RECV_SILENT)))
+	/* That a buffer for several messages is released is told, whatever is suppressed. */
+	if (!ep->rx_cq ||
+	    (!item->err && (recv->flags & VRB_RDM_RECV_SILENT) && !(item->flags & FI_MULTI_RECV)))
 		return;
 	if (!item->err)
 		set_source(ep, item, from);
@@ -208,8 +211,14 @@ static inline __attribute__((always_inline)) bool sink_matched(struct vrb_rdm *e
 	if (__builtin_expect(!!sink->src, 0))
 		*sink->src++ = vrb_rdm_peer_source(ep->peers[ep->recent_src]);
 	if (__builtin_expect(--ep->rx.above < 0, 0))
-		vrb_rdm_rx_fill(&ep->rx);
+		vrb_rdm_refill(ep);
 	return true;
+}
+
+__attribute__((noinline)) void vrb_rdm_refill(struct vrb_rdm *ep)
+{
+	if (vrb_rdm_rx_fill(&ep->rx))
+		vrb_rdm_conn_dry(ep);
 }
 
 void vrb_rdm_polled(struct vrb_rdm *ep, int n)
@@ -290,12 +299,16 @@ static bool drain_channel(struct vrb_rdm *ep)
  */
 static void settle(struct vrb_rdm *ep)
 {
+	struct pollfd pending = { .fd = ep->channel->fd, .events = POLLIN };
 	int rounds = ep->cq->cqe / VRB_RDM_BATCH + 1;
 
 	do {
 		while (vrb_rdm_poll(ep) && --rounds > 0)
 			;
-	} while (!ibv_req_notify_cq(ep->cq, 0) && vrb_rdm_poll(ep) && --rounds > 0);
+		if (ibv_req_notify_cq(ep->cq, 0) || !vrb_rdm_poll(ep))
+			return;
+		/* There is always more: enough is done when there is another event, for the others. */
+	} while (--rounds > 0 || poll(&pending, 1, 0) <= 0);
 }
 
 /* With the lock held. 0: nothing is there, and an event will say when something is. */

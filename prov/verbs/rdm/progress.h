@@ -15,6 +15,8 @@ bool vrb_rdm_poll(struct vrb_rdm *ep);
  * no room there goes to the rings.
  */
 void vrb_rdm_polled(struct vrb_rdm *ep, int n);
+/* The receive queue has less than it should: it is filled, and the timer tries again if it can't be. */
+void vrb_rdm_refill(struct vrb_rdm *ep);
 /*
  * 0: nothing to do, and what comes from now on makes the endpoint's channel readable. -FI_EAGAIN: something
  * was done. Takes the endpoint's lock.

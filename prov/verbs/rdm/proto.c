@@ -3,6 +3,10 @@
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
 
+/* What one peer may have beyond two limits while its device does not take the HALT: fabrics lose packets, too. */
+#define WINDOWS 4
+#define NOTE	1024 /* at least what a packet takes besides its bytes */
+
 void vrb_proto_init(struct vrb_proto *proto, const struct vrb_proto_ops *ops,
 		    const struct vrb_proto_config *config)
 {
@@ -10,6 +14,10 @@ void vrb_proto_init(struct vrb_proto *proto, const struct vrb_proto_ops *ops,
 	proto->config = *config;
 	proto->spaces = VRB_PROTO_COLLECTIVE;
 	vrb_flow_budget_init(&proto->budget, config->unexpected);
+	proto->budget.window = config->delivers ? config->window : UINT32_MAX;
+	proto->budget.most =
+		2 * config->unexpected +
+		(uint64_t)WINDOWS * config->window * (config->eager + VRB_WIRE_HEADER_MAX + NOTE);
 }
 
 void vrb_proto_peer_init(struct vrb_proto *proto, struct vrb_proto_peer *peer, uint32_t src)
@@ -79,15 +87,26 @@ static int send_owed(struct vrb_proto_item *item)
 	}
 }
 
+/* The completion of a HALT is told from those of other packets by this. */
+static struct vrb_proto_out *halt_of(struct vrb_proto_peer *peer)
+{
+	return (struct vrb_proto_out *)&peer->flow;
+}
+
 static bool send_stop_or_go(struct vrb_proto_peer *peer)
 {
-	const struct vrb_wire_packet packet = {
-		.type = peer->flow.owed == VRB_FLOW_STOP ? VRB_WIRE_STOP : VRB_WIRE_GO,
+	static const enum vrb_wire_type types[] = {
+		[VRB_FLOW_STOP] = VRB_WIRE_STOP,
+		[VRB_FLOW_GO] = VRB_WIRE_GO,
+		[VRB_FLOW_HALT] = VRB_WIRE_HALT,
 	};
+	const struct vrb_wire_packet packet = { .type = types[peer->flow.owed] };
+	bool halt = peer->flow.owed == VRB_FLOW_HALT;
 
 	if (peer->flow.owed == VRB_FLOW_NOTHING)
 		return true;
-	if (!vrb_flow_has_control_credit(&peer->flow) || vrb_proto_control(peer, &packet, NULL))
+	if (!vrb_flow_has_control_credit(&peer->flow) ||
+	    vrb_proto_control(peer, &packet, halt ? halt_of(peer) : NULL))
 		return false;
 	vrb_flow_settle(&peer->flow);
 	return true;
@@ -108,10 +127,11 @@ static bool send_controls(struct vrb_proto_peer *peer)
 		if (!item->is_out && in_of(item)->state == VRB_PROTO_IN_ENDING)
 			vrb_proto_in_end(in_of(item));
 	}
-	return true;
+	/* What has ended may let the peer go on. */
+	return send_stop_or_go(peer);
 }
 
-void vrb_proto_progress(struct vrb_proto_peer *peer)
+static void send_all(struct vrb_proto_peer *peer)
 {
 	if (!peer->up || !send_controls(peer))
 		return;
@@ -121,19 +141,39 @@ void vrb_proto_progress(struct vrb_proto_peer *peer)
 	send_controls(peer);
 }
 
+/* What is sent may end messages, which makes room for more peers: they are the same loop's. */
 void vrb_proto_resume(struct vrb_proto *proto)
 {
+	struct vrb_flow_budget *budget = &proto->budget;
 	struct vrb_flow *flow;
 
-	while ((flow = vrb_flow_resume(&proto->budget)))
-		vrb_proto_progress(
-			(struct vrb_proto_peer *)((char *)flow -
-						  offsetof(struct vrb_proto_peer, flow)));
+	if (budget->resuming)
+		return;
+	budget->resuming = true;
+	while ((flow = vrb_flow_resume(budget)))
+		send_all((struct vrb_proto_peer *)((char *)flow -
+						   offsetof(struct vrb_proto_peer, flow)));
+	budget->resuming = false;
+}
+
+void vrb_proto_progress(struct vrb_proto_peer *peer)
+{
+	send_all(peer);
+	if (__builtin_expect(vrb_flow_may_resume(&peer->proto->budget), 0))
+		vrb_proto_resume(peer->proto);
+}
+
+enum vrb_wire_error vrb_proto_exceeded(struct vrb_proto_peer *peer)
+{
+	if (peer->flow.abused)
+		return VRB_WIRE_E_FLOOD;
+	vrb_proto_progress(peer);
+	return VRB_WIRE_OK;
 }
 
 static void set_clear(struct vrb_proto_peer *peer)
 {
-	peer->clear = peer->up && !peer->held && !peer->fenced;
+	peer->clear = peer->up && !peer->held && !peer->fenced && !peer->flow.halted;
 }
 
 void vrb_proto_peer_up(struct vrb_proto_peer *peer, uint32_t credits, uint32_t reserve,
@@ -141,6 +181,7 @@ void vrb_proto_peer_up(struct vrb_proto_peer *peer, uint32_t credits, uint32_t r
 {
 	vrb_flow_reset(&peer->flow, credits, reserve);
 	peer->eager = vrb_proto_min(eager, peer->proto->config.eager);
+	peer->proto->budget.peers += !peer->up;
 	peer->up = true;
 	peer->held = false;
 	set_clear(peer);
@@ -177,6 +218,7 @@ static void end(struct vrb_proto_peer *peer, int err, bool keep_waiting)
 {
 	struct vrb_proto_out *out, *next;
 
+	peer->proto->budget.peers -= peer->up;
 	peer->up = peer->clear = false;
 	peer->epoch++;
 	vrb_flow_reset(&peer->flow, 0, 0);
@@ -235,7 +277,9 @@ bool vrb_proto_peer_drained(const struct vrb_proto_peer *peer)
 void vrb_proto_sent(struct vrb_proto_peer *peer, struct vrb_proto_out *out, int err)
 {
 	vrb_flow_give(&peer->flow, 1);
-	if (out) {
+	if (out == halt_of(peer)) {
+		vrb_flow_heard(&peer->flow);
+	} else if (out) {
 		out->inflight--;
 		if (err && !out->err)
 			out->err = err;
@@ -293,7 +337,10 @@ static enum vrb_wire_error dispatch(struct vrb_proto_peer *peer, struct vrb_prot
 		return handle_answer(peer, &in->packet);
 	case VRB_WIRE_STOP:
 	case VRB_WIRE_GO:
-		peer->flow.stopped = in->packet.type == VRB_WIRE_STOP;
+	case VRB_WIRE_HALT:
+		peer->flow.stopped = in->packet.type != VRB_WIRE_GO;
+		peer->flow.halted = in->packet.type == VRB_WIRE_HALT;
+		set_clear(peer);
 		return VRB_WIRE_OK;
 	default:
 		return peer->proto->ops->other(peer, &in->packet);

@@ -11,7 +11,8 @@
  *
  * A message goes by the first way that fits its size: one EAGER packet, segments, or rendezvous (RTS,
  * and RDMA reads by the receiver or RDMA writes by the sender, then FIN). A peer that said STOP gets
- * rendezvous for all but the smallest. When the sender can't register memory, segments always work.
+ * rendezvous for all but the smallest, one that said HALT nothing that it would have to keep. When the sender can't
+ * register memory, segments always work.
  *
  * Each operation that was accepted completes once. When a peer goes down its operations complete with
  * an error, but those that the device still works on only when it is done with them, so the
@@ -139,12 +140,19 @@ enum vrb_proto_in_state {
 	VRB_PROTO_IN_ENDING,  /* delivered or dropped; owes something */
 };
 
-/* In each of the caller's receive buffers, which it sets index of. */
+/* In each of the caller's receive buffers, which it sets index and cost of. */
 struct vrb_proto_in {
-	struct vrb_match_msg match; /* first */
+	union {
+		struct vrb_match_msg match; /* first; until it has a receive */
+		struct {
+			struct iovec
+				iov[VRB_PROTO_IOV]; /* the part of the receive that it goes to */
+			struct vrb_proto_mr mr[VRB_PROTO_IOV]; /* mr_count of them */
+		};
+	};
 	struct vrb_proto_item item;
 	uint32_t index; /* for ops.in_at() */
-	uint32_t cost;	/* of the budget, while it is kept: its memory, which is the caller's */
+	uint32_t cost;	/* all the memory that it takes while it is kept */
 
 	uint8_t state;
 	bool sink;    /* without a receive: the bytes are dropped */
@@ -167,8 +175,6 @@ struct vrb_proto_in {
 	TAILQ_ENTRY(vrb_proto_in) link; /* peer.ins */
 	TAILQ_ENTRY(vrb_proto_in) work; /* peer.readers */
 	uint8_t mr_count;
-	struct iovec iov[VRB_PROTO_IOV]; /* the part of the receive that it goes to */
-	struct vrb_proto_mr mr[VRB_PROTO_IOV];
 };
 
 /* How a receive ends. */
@@ -205,7 +211,12 @@ struct vrb_proto_ops {
 	/* err: FI_E* or 0. The object is the caller's again. */
 	void (*out_done)(struct vrb_proto_out *out, int err);
 	void (*recv_done)(struct vrb_proto *proto, const struct vrb_proto_done *done);
-	/* The buffer of a kept packet is the caller's again. */
+	/*
+	 * A packet is to be kept, with its payload or without: where, with a copy of it and with `cost` set; index and
+	 * use are those of the place. The pointers of in->packet are into its bytes. NULL: out of memory.
+	 */
+	struct vrb_proto_in *(*keep)(struct vrb_proto_in *in, bool payload);
+	/* What a kept packet is in is the caller's again. */
 	void (*release)(struct vrb_proto_in *in);
 	/* By index; NULL when there is none. */
 	struct vrb_proto_out *(*out_at)(struct vrb_proto *proto, uint32_t index);
@@ -222,6 +233,8 @@ struct vrb_proto_config {
 	uint32_t rdma;	     /* of them in flight for one message */
 	bool write;	     /* as a receiver, let the sender write */
 	uint64_t unexpected; /* bytes, for the budget */
+	uint32_t window;     /* packets that a peer sends before it takes completions */
+	bool delivers;	     /* a packet that is complete has come to the peer's device */
 };
 
 struct vrb_proto {
@@ -240,7 +253,7 @@ struct vrb_proto_peer {
 	bool up;
 	bool held;			     /* data wait although it is up */
 	bool fenced;			     /* the caller keeps sends back */
-	bool clear;			     /* up, neither held nor fenced */
+	bool clear;			     /* up, neither held nor fenced, nor told to halt */
 	uint32_t awaited;		     /* something is, the caller says: it is not idle */
 	size_t eager;			     /* the smaller one of both sides' */
 	TAILQ_HEAD(, vrb_proto_out) outs;    /* not complete, in order */
@@ -312,11 +325,13 @@ bool vrb_proto_cancel(struct vrb_proto *proto, bool tagged, const void *context)
 void vrb_proto_cancel_all(struct vrb_proto *proto);
 
 /*
- * A packet. *kept: the buffer stays in use until ops.release(). An error means that the peer is not
- * to be trusted: the caller ends the connection.
+ * A packet. *kept: it is in what ops.keep() gave, or `in` itself if that gave it. An error means that the peer is not
+ * to be trusted, or that there is no memory for what it sends: the caller ends the connection.
  */
 enum vrb_wire_error vrb_proto_packet(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
 				     const void *bytes, size_t len, bool *kept);
+/* Of something that was kept, when vrb_flow_charge() says so: the peer is told. As vrb_proto_packet(). */
+enum vrb_wire_error vrb_proto_exceeded(struct vrb_proto_peer *peer);
 
 /* For the hot path: a packet may be sent past vrb_proto_send(), with vrb_flow_take() by the caller. */
 static inline bool vrb_proto_may_bypass(const struct vrb_proto_peer *peer, size_t len)
@@ -341,11 +356,12 @@ static inline struct vrb_proto_recv *vrb_proto_bypass(struct vrb_proto_peer *pee
 }
 
 /*
- * A plain packet for which vrb_proto_bypass() found no receive: the buffer is kept. Of a free one all is 0 that
- * a message without regions and answers does not need.
+ * A plain packet for which vrb_proto_bypass() found no receive, where it is kept. Of a free place all is 0 that
+ * a message without regions and answers does not need. As vrb_proto_packet().
  */
-static inline void vrb_proto_unexpected(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
-					const void *bytes, size_t len, bool tagged, uint64_t tag)
+static inline enum vrb_wire_error vrb_proto_unexpected(struct vrb_proto_peer *peer,
+						       struct vrb_proto_in *in, const void *bytes,
+						       size_t len, bool tagged, uint64_t tag)
 {
 	size_t header = vrb_wire_plain_header(tagged);
 
@@ -358,11 +374,12 @@ static inline void vrb_proto_unexpected(struct vrb_proto_peer *peer, struct vrb_
 	in->packet.payload_len = in->total = in->got = len - header;
 	in->peer = peer;
 	in->state = VRB_PROTO_IN_WHOLE;
-	in->charged = in->cost + in->total;
+	in->charged = in->cost;
 	TAILQ_INSERT_TAIL(&peer->ins, in, link);
 	vrb_match_queue(&peer->proto->match[tagged], &in->match);
 	if (vrb_flow_charge(&peer->proto->budget, &peer->flow, in->charged))
-		vrb_proto_progress(peer);
+		return vrb_proto_exceeded(peer);
+	return VRB_WIRE_OK;
 }
 
 #endif

@@ -60,6 +60,8 @@ void vrb_proto_in_finish(struct vrb_proto_in *in);
 /* Sends an ACK if one is wanted and possible; ends the message. */
 void vrb_proto_in_settle(struct vrb_proto_in *in);
 void vrb_proto_in_end(struct vrb_proto_in *in);
+/* A packet that is to be kept: in what it is from now on, NULL when out of memory. */
+struct vrb_proto_in *vrb_proto_in_keep(struct vrb_proto_in *in, bool payload, bool *kept);
 void vrb_proto_in_fail_all(struct vrb_proto_peer *peer, int err);
 enum vrb_wire_error vrb_proto_in_message(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
 					 bool *kept);

@@ -222,6 +222,7 @@ struct vrb_rdm {
 	struct vrb_rdm_addr self; /* where it listens */
 	uint32_t scope;		  /* IPv6: the number of that interface */
 	struct vrb_pconn_set conns;
+	bool dry; /* receives could not be posted, and none may come that says try again */
 	/* For them something could not be posted, and no completion may come that says try again. */
 	struct vrb_rdm_starved starved;
 	bool crowded;	   /* a peer waits for room among conns, which nobody makes */

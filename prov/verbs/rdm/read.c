@@ -71,7 +71,7 @@ static __attribute__((noinline)) ssize_t read_several(struct vrb_rdm_cq *cq, str
 static __attribute__((noinline)) ssize_t read_filled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
 						     ssize_t ret)
 {
-	vrb_rdm_rx_fill(&ep->rx);
+	vrb_rdm_refill(ep);
 	vrb_rdm_leave(ep);
 	leave_cq(cq);
 	return ret;
@@ -123,13 +123,14 @@ static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep, struct vr
 	return read_packet(ep->sink.cq, ep, 1);
 }
 
-static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm *ep)
+/* What waits in the peer's queue may complete, and then the sink is no longer the reader's. */
+static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 {
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(ep->wc);
 	uint64_t tag = vrb_wire_plain_tag((const void *)(uintptr_t)rx->sge.addr);
 
 	vrb_rdm_keep_plain(ep->peers[ep->recent_src], rx, ep->wc->byte_len, true, tag);
-	return read_packet(ep->sink.cq, ep, -FI_EAGAIN);
+	return read_packet(cq, ep, -FI_EAGAIN);
 }
 
 /* A packet alone. What is called is called last, so that everything is in registers. */
@@ -144,7 +145,7 @@ static inline __attribute__((always_inline)) ssize_t read_arrived(struct vrb_rdm
 	case VRB_RDM_MATCHED:
 		break;
 	case VRB_RDM_UNEXPECTED:
-		return read_unexpected(ep);
+		return read_unexpected(cq, ep);
 	default:
 		return read_several(ep->sink.cq, ep, 1);
 	}

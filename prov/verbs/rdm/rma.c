@@ -77,7 +77,7 @@ static bool use_bounce(struct vrb_rdm_op *op, const struct rma *rma, size_t tota
 {
 	struct vrb_rdm *ep = op->peer->ep;
 
-	op->bounce = vrb_rdm_pool_get_spare(&ep->tx_bufs);
+	op->bounce = vrb_rdm_pool_get_share(&ep->tx_bufs, &op->peer->bounces);
 	if (!op->bounce)
 		return false;
 	op->local[0] = (struct vrb_rdm_local){

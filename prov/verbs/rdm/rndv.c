@@ -306,9 +306,11 @@ enum vrb_wire_error vrb_proto_rndv_cts(struct vrb_proto_peer *peer, struct vrb_p
 		return VRB_WIRE_E_ID;
 	if (!in->packet.total || in->packet.total > out->total)
 		return VRB_WIRE_E_TOTAL;
-	in->state = VRB_PROTO_IN_PART;
 	in->peer = peer;
-	*kept = true;
+	in = vrb_proto_in_keep(in, true, kept);
+	if (!in)
+		return VRB_WIRE_E_MEMORY;
+	in->state = VRB_PROTO_IN_PART;
 	out->cts = in;
 	out->sent = 0;
 	out->state = VRB_PROTO_OUT_WRITING;

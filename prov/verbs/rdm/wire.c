@@ -51,6 +51,7 @@ static const struct shape shapes[VRB_WIRE_TYPES] = {
 	[VRB_WIRE_BYE_RSP] = { "BYE_RSP", HAS_STATUS, 0 },
 	[VRB_WIRE_RMA_NOTE] = { "RMA_NOTE", HAS_TOTAL | HAS_TAG | HAS_LIST,
 				VRB_WIRE_DATA | VRB_WIRE_READ },
+	[VRB_WIRE_HALT] = { "HALT", 0, 0 },
 };
 
 static const char *const errors[VRB_WIRE_ERRORS] = {
@@ -74,6 +75,8 @@ static const char *const errors[VRB_WIRE_ERRORS] = {
 	[VRB_WIRE_E_REASON] = "has an unknown reason to reject",
 	[VRB_WIRE_E_SIZE] = "has a buffer size, address or incarnation that can't be",
 	[VRB_WIRE_E_COLLECTIVE] = "of a collective operation, to an endpoint without FI_COLLECTIVE",
+	[VRB_WIRE_E_MEMORY] = "that there is no memory for",
+	[VRB_WIRE_E_FLOOD] = "although it was told to send no more until others are received",
 };
 
 const char *vrb_wire_strerror(enum vrb_wire_error error)

@@ -17,6 +17,7 @@
  *   ATOMIC_REQ  atomic targets[count] operands
  *   ATOMIC_RSP  status payload: the values fetched by the request `id`
  *   STOP, GO    announce messages with RTS from now on; no longer
+ *   HALT        send no messages and no parts of them until STOP or GO
  *   KEY_REQ     key: which region is the user's key
  *   KEY_RSP     status rkey addr len
  *   BYE         nothing to send for long: may the connection end?
@@ -43,6 +44,7 @@ enum {
 	VRB_WIRE_VERSION_MIN = 1, /* the lowest */
 	VRB_WIRE_REGIONS = 16,	  /* of one message or atomic request */
 	VRB_WIRE_EAGER_MIN = 256, /* payload that every receive buffer has room for */
+	VRB_WIRE_WINDOW = 128,	  /* packets that a sender has under way at most */
 };
 
 enum vrb_wire_type {
@@ -62,6 +64,7 @@ enum vrb_wire_type {
 	VRB_WIRE_BYE,
 	VRB_WIRE_BYE_RSP,
 	VRB_WIRE_RMA_NOTE,
+	VRB_WIRE_HALT,
 	VRB_WIRE_TYPES
 };
 
@@ -164,6 +167,8 @@ enum vrb_wire_error {
 	VRB_WIRE_E_REASON,
 	VRB_WIRE_E_SIZE,
 	VRB_WIRE_E_COLLECTIVE,
+	VRB_WIRE_E_MEMORY,
+	VRB_WIRE_E_FLOOD,
 	VRB_WIRE_ERRORS
 };
 

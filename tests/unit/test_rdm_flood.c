@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Many peers send what nobody receives: what the endpoint keeps is within the bound, all that is sent is received in
+ * the end, and who does not heed HALT is found out.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/rdm/proto.h"
+
+enum { PEERS = 100, WINDOW = 8, LIMIT = 100000, COST = 600, LEN = 8, BITS = 6, PACKET = 128 };
+
+/* A peer of the endpoint; its application sends whenever it may, and takes completions later. */
+struct far {
+	struct vrb_proto_peer peer; /* first */
+	enum vrb_wire_type heard;   /* STOP, GO or HALT that it has taken; 0 */
+	enum vrb_wire_type coming;  /* that its device has */
+	struct vrb_proto_out *wr;   /* of ours, that is not complete */
+	bool pending;
+	unsigned int posted; /* packets since it took completions */
+	unsigned int sent, received;
+};
+
+struct kept {
+	struct vrb_proto_in in; /* first */
+	uint8_t bytes[PACKET];
+};
+
+static struct vrb_proto proto;
+static struct vrb_match_node *buckets[4][1 << BITS];
+static struct far *fars;
+static uint64_t most;
+
+static int op_send(struct vrb_proto_peer *peer, const void *hdr, size_t hdr_len,
+		   const struct iovec *iov, size_t offset, size_t len, struct vrb_proto_out *out)
+{
+	struct far *far = (struct far *)peer;
+	struct vrb_wire_packet packet;
+
+	(void)iov;
+	(void)offset;
+	assert_int_equal(len, 0);
+	assert_int_equal(vrb_wire_parse(hdr, hdr_len, &packet), VRB_WIRE_OK);
+	far->coming = packet.type;
+	far->wr = out;
+	far->pending = true;
+	return 0;
+}
+
+static struct vrb_proto_in *op_keep(struct vrb_proto_in *in, bool payload)
+{
+	struct kept *kept = calloc(1, sizeof(*kept));
+
+	(void)payload;
+	assert_non_null(kept);
+	kept->in = *in;
+	kept->in.cost = COST;
+	memcpy(kept->bytes, in->packet.payload, in->packet.payload_len);
+	kept->in.packet.payload = kept->bytes;
+	return &kept->in;
+}
+
+static void op_release(struct vrb_proto_in *in)
+{
+	free(in);
+}
+
+static void op_copy(void *to, const void *from, size_t len)
+{
+	memcpy(to, from, len);
+}
+
+static void op_recv_done(struct vrb_proto *of, const struct vrb_proto_done *done)
+{
+	struct far *far = &fars[done->src];
+	unsigned int number;
+
+	(void)of;
+	assert_int_equal(done->err, 0);
+	memcpy(&number, done->recv->iov[0].iov_base, sizeof(number));
+	assert_int_equal(number, far->received++);
+}
+
+static const struct vrb_proto_ops ops = {
+	.send = op_send,
+	.keep = op_keep,
+	.release = op_release,
+	.copy = op_copy,
+	.recv_done = op_recv_done,
+};
+
+/* What was posted to it has come, and our completion too. */
+static void deliver(struct far *far)
+{
+	if (!far->pending)
+		return;
+	far->pending = false;
+	vrb_proto_sent(&far->peer, far->wr, 0);
+}
+
+static enum vrb_wire_error come(struct far *far)
+{
+	struct vrb_wire_packet packet = { .type = VRB_WIRE_EAGER, .flags = VRB_WIRE_TAGGED };
+	uint8_t bytes[PACKET] = { 0 };
+	struct vrb_proto_in in = { 0 };
+	size_t header = vrb_wire_build(bytes, &packet);
+	enum vrb_wire_error error;
+	bool kept;
+
+	memcpy(bytes + header, &far->sent, sizeof(far->sent));
+	far->sent++;
+	error = vrb_proto_packet(&far->peer, &in, bytes, header + LEN, &kept);
+	if (proto.budget.used > most)
+		most = proto.budget.used;
+	return error;
+}
+
+/* One that keeps to the rules, at their worst: it sends all that it may before it looks. */
+static unsigned int send_all(struct far *far, unsigned int want)
+{
+	unsigned int before = far->sent;
+
+	while (far->sent - before < want) {
+		if (far->posted == WINDOW) {
+			deliver(far);
+			far->heard = far->coming;
+			far->posted = 0;
+		}
+		if (far->heard == VRB_WIRE_HALT)
+			break;
+		far->posted++;
+		assert_int_equal(come(far), VRB_WIRE_OK);
+	}
+	return far->sent - before;
+}
+
+static void receive(unsigned int count)
+{
+	static struct vrb_proto_recv recv;
+	static uint64_t buffer;
+
+	while (count--) {
+		recv = (struct vrb_proto_recv){ .count = 1, .space = VRB_PROTO_TAGGED };
+		recv.iov[0] = (struct iovec){ &buffer, sizeof(buffer) };
+		vrb_proto_recv_post(&proto, &recv, VRB_MATCH_ANY, 0, UINT64_MAX);
+	}
+}
+
+static int begin(void **state)
+{
+	const struct vrb_proto_config config = {
+		.eager = 512, .unexpected = LIMIT, .window = WINDOW, .delivers = true
+	};
+	uint32_t i;
+
+	(void)state;
+	memset(buckets, 0, sizeof(buckets));
+	vrb_proto_init(&proto, &ops, &config);
+	vrb_match_init(&proto.match[0], buckets[0], buckets[1], BITS);
+	vrb_match_init(&proto.match[1], buckets[2], buckets[3], BITS);
+	fars = calloc(PEERS, sizeof(*fars));
+	assert_non_null(fars);
+	for (i = 0; i < PEERS; i++) {
+		vrb_proto_peer_init(&proto, &fars[i].peer, i);
+		vrb_proto_peer_up(&fars[i].peer, 16, 4, 512);
+	}
+	most = 0;
+	return 0;
+}
+
+static int end(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < PEERS; i++) {
+		vrb_proto_peer_down(&fars[i].peer, FI_ECONNABORTED);
+		vrb_proto_peer_purge(&fars[i].peer);
+	}
+	assert_int_equal(proto.budget.used, 0);
+	assert_int_equal(proto.budget.peers, 0);
+	free(fars);
+	return 0;
+}
+
+/* Each wants to send 2,000, in turns; nobody receives, and then somebody does. */
+static void many_are_bounded(void **state)
+{
+	enum { EACH = 2000 };
+	unsigned int i, left, kept = 0;
+
+	(void)state;
+	for (i = 0; i < EACH; i++)
+		kept += send_all(&fars[i % PEERS], EACH / 10);
+	assert_true(kept < PEERS * EACH / 10);
+	assert_true(most > 2 * LIMIT);
+	assert_true(most <= 3 * LIMIT + PEERS * WINDOW * COST);
+	do {
+		receive(proto.match[1].msg_count ? 1 : 0);
+		for (i = 0, left = 0; i < PEERS; i++) {
+			deliver(&fars[i]);
+			fars[i].heard = fars[i].coming;
+			if (fars[i].sent < EACH / 10)
+				send_all(&fars[i], 1);
+			left += EACH / 10 > fars[i].received;
+		}
+		assert_true(most <= 3 * LIMIT + PEERS * WINDOW * COST);
+	} while (left && proto.match[1].msg_count);
+	assert_int_equal(left, 0);
+	for (i = 0; i < PEERS; i++)
+		assert_true(fars[i].received >= EACH / 10);
+}
+
+/* One floods, and what it has is all there may be; another one has its share nevertheless. */
+static void one_leaves_room_for_others(void **state)
+{
+	(void)state;
+	send_all(&fars[0], 10000);
+	assert_int_equal(fars[0].heard, VRB_WIRE_HALT);
+	assert_true(proto.budget.used > 2 * LIMIT);
+	assert_int_equal(send_all(&fars[1], 1), 1);
+	deliver(&fars[1]);
+	assert_int_not_equal(fars[1].coming, VRB_WIRE_HALT);
+	receive(fars[0].sent - 1);
+	deliver(&fars[0]);
+	assert_int_equal(fars[0].coming, VRB_WIRE_GO);
+}
+
+/* As many as were on their way are accepted, and no more. */
+static void who_does_not_heed_is_found_out(void **state)
+{
+	enum vrb_wire_error error = VRB_WIRE_OK;
+	unsigned int after;
+
+	(void)state;
+	send_all(&fars[0], 10000);
+	assert_int_equal(fars[0].coming, VRB_WIRE_HALT);
+	for (after = 0; !error; after++)
+		error = come(&fars[0]);
+	assert_int_equal(error, VRB_WIRE_E_FLOOD);
+	assert_int_equal(after, WINDOW + 1);
+}
+
+/* Its device takes nothing: there is no completion that tells whether it has the HALT. */
+static void who_takes_nothing_is_bounded(void **state)
+{
+	enum vrb_wire_error error = VRB_WIRE_OK;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; !error && i < 100000; i++)
+		error = come(&fars[0]);
+	assert_int_equal(error, VRB_WIRE_E_FLOOD);
+	assert_true(most <= proto.budget.most + COST);
+	assert_true(most > 2 * LIMIT + 2 * WINDOW * COST);
+}
+
+/* A HALT that comes late is not one that was taken back and said again. */
+static void only_the_last_halt_counts(void **state)
+{
+	struct vrb_proto_out *first;
+	struct far *far = &fars[0];
+	unsigned int i;
+
+	(void)state;
+	while (far->coming != VRB_WIRE_HALT)
+		assert_int_equal(come(far), VRB_WIRE_OK);
+	first = far->wr;
+	receive(far->sent);
+	assert_int_equal(far->coming, VRB_WIRE_GO);
+	while (far->coming != VRB_WIRE_HALT)
+		assert_int_equal(come(far), VRB_WIRE_OK);
+	vrb_proto_sent(&far->peer, first, 0);
+	for (i = 0; i < 2 * WINDOW; i++)
+		assert_int_equal(come(far), VRB_WIRE_OK);
+	deliver(far);
+	for (i = 0; i < WINDOW; i++)
+		assert_int_equal(come(far), VRB_WIRE_OK);
+	assert_int_equal(come(far), VRB_WIRE_E_FLOOD);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(many_are_bounded),
+		CASE(one_leaves_room_for_others),
+		CASE(who_does_not_heed_is_found_out),
+		CASE(who_takes_nothing_is_bounded),
+		CASE(only_the_last_halt_counts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
