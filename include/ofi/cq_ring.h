@@ -58,6 +58,14 @@ static inline bool ofi_cq_ring_empty(const struct ofi_cq_ring *ring)
 	       __atomic_load_n(&ring->ahead, __ATOMIC_ACQUIRE);
 }
 
+/* Items that are not read yet. May be asked without the lock. */
+static inline size_t ofi_cq_ring_used(const struct ofi_cq_ring *ring)
+{
+	uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(&ring->ahead, __ATOMIC_ACQUIRE) - head;
+}
+
 /* After a change of tail or overrun. */
 static inline void ofi_cq_ring_show(struct ofi_cq_ring *ring)
 {

@@ -153,6 +153,52 @@ static void bad(struct rdm_pair *pair)
 	RETURNS(fi_trecvmsg(pair->side[1].ep, &tagged, FI_MULTI_RECV), -FI_EBADFLAGS);
 }
 
+/* Where side 1 is since it was opened again. */
+static fi_addr_t learn(struct rdm_pair *pair)
+{
+	fi_addr_t addr = FI_ADDR_NOTAVAIL;
+	char name[128];
+	size_t len = sizeof(name);
+
+	OK(fi_getname(&pair->side[1].ep->fid, name, &len));
+	RETURNS(fi_av_insert(pair->side[0].av, name, 1, &addr, 0, NULL), 1);
+	return addr;
+}
+
+/* Nobody is told of the messages, but that the buffer is released is told always. */
+static void selective(void)
+{
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED };
+	struct fi_cq_tagged_entry entry;
+	struct rdm_side *side;
+	struct rdm_pair pair;
+	unsigned int i;
+	fi_addr_t to;
+
+	rdm_open(&pair, 0);
+	side = &pair.side[1];
+	OK(fi_close(&side->ep->fid));
+	OK(fi_close(&side->cq->fid));
+	OK(fi_cq_open(pair.domain, &attr, &side->cq, NULL));
+	OK(fi_endpoint(pair.domain, pair.info, &side->ep, NULL));
+	OK(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
+	OK(fi_ep_bind(side->ep, &side->av->fid, 0));
+	OK(fi_enable(side->ep));
+	to = learn(&pair);
+	post(&pair, 300);
+	for (i = 0; i < 3; i++) {
+		fill(out, 100, i);
+		OK(fi_send(pair.side[0].ep, out, 100, NULL, to, out));
+		CHECK(rdm_wait(&pair, 0).op_context == out);
+	}
+	entry = rdm_wait(&pair, 1);
+	CHECK(entry.op_context == in);
+	EQUAL(entry.flags, FI_MSG | FI_RECV | FI_MULTI_RECV);
+	CHECK(entry.buf == in + 200);
+	CHECK_FILLED(in + 200, 100, 2);
+	rdm_close(&pair);
+}
+
 static void test(void)
 {
 	static const size_t lens[] = { 8, 300, 16000, 40000, 60000 };
@@ -171,6 +217,7 @@ static void test(void)
 	bad(&pair);
 	rdm_close(&pair);
 	with_op_flags();
+	selective();
 }
 
 int main(void)

@@ -281,6 +281,26 @@ static void only_the_last_halt_counts(void **state)
 	assert_int_equal(come(far), VRB_WIRE_E_FLOOD);
 }
 
+/* Peers that come, leave what they may, and go: the next ones are told at once, whatever their share. */
+static void those_who_are_gone_count(void **state)
+{
+	unsigned int i, first;
+
+	(void)state;
+	for (i = 1; i < PEERS; i++)
+		vrb_proto_peer_down(&fars[i].peer, FI_ECONNABORTED);
+	for (i = 0; i < PEERS; i++) {
+		if (i)
+			vrb_proto_peer_up(&fars[i].peer, 16, 4, 512);
+		first = fars[i].sent;
+		send_all(&fars[i], 10000);
+		assert_true(fars[i].sent > first);
+		vrb_proto_peer_down(&fars[i].peer, FI_ECONNABORTED);
+	}
+	assert_true(most > 4 * LIMIT);
+	assert_true(most <= 4 * LIMIT + PEERS * (WINDOW + 1) * COST);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -291,6 +311,7 @@ int main(void)
 		CASE(who_does_not_heed_is_found_out),
 		CASE(who_takes_nothing_is_bounded),
 		CASE(only_the_last_halt_counts),
+		CASE(those_who_are_gone_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #define LOOKS	 64  /* connections looked at for one that is not used */
 #define WATCHED	 512 /* peers looked at in one go whether they owe something */
 /* Packets by a new connection while the old one flushes, which takes as long as to read its completions. */
-#define EARLY_MAX (16 * VRB_WIRE_WINDOW)
+#define EARLY_MAX (4 * VRB_WIRE_WINDOW)
 
 static struct vrb_rdm_peer *peer_of(struct vrb_pconn *conn)
 {
@@ -496,6 +496,8 @@ void vrb_rdm_conn_flooded(struct vrb_rdm_peer *peer)
 		"(FI_VERBS_RDM_UNEXPECTED_SIZE=%llu): connection ended\n",
 		vrb_rdm_conn_name(peer, text), (unsigned long long)peer->ep->proto.budget.limit);
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
+	/* Or it could come back and send more. */
+	vrb_proto_peer_purge(&peer->proto);
 }
 
 void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what)

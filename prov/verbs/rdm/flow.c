@@ -69,15 +69,16 @@ bool vrb_flow_exceed(struct vrb_flow_budget *budget, struct vrb_flow *flow)
 {
 	enum vrb_flow_level level = VRB_FLOW_ANNOUNCED;
 
-	if (budget->used > 2 * budget->limit && flow->kept > share(budget))
+	if (budget->used > 2 * budget->limit &&
+	    (flow->kept > share(budget) || budget->used > 4 * budget->limit))
 		level = VRB_FLOW_NONE;
 	flow->over++;
-	if (flow->told >= level) {
-		flow->abused = flow->abused || is_abuse(budget, flow);
-		return flow->abused;
+	if (flow->told < level) {
+		tell(budget, flow, level);
+		return flow->owed != VRB_FLOW_NOTHING;
 	}
-	tell(budget, flow, level);
-	return flow->owed != VRB_FLOW_NOTHING;
+	flow->abused = flow->abused || is_abuse(budget, flow);
+	return flow->abused;
 }
 
 bool vrb_flow_refund(struct vrb_flow_budget *budget, uint64_t bytes)

@@ -5,7 +5,8 @@
  *
  *   up to the limit           peers send as they like
  *   beyond it                 who adds something is told to STOP, and to GO on when less than half is used
- *   beyond twice the limit    who adds something and has more than an equal share of the limit is told to HALT
+ *   beyond twice the limit    who adds something and has more than an equal share of the limit is told to HALT;
+ *                             beyond four times, of which peers that are gone have most, everybody is
  *
  * STOP does not hold a peer's messages back: it makes the peer announce them (RTS) instead of sending
  * their bytes, so what a program waits for arrives even if it comes behind more than it has room for.

@@ -126,6 +126,13 @@ static uint64_t key_of_target(const void *list, unsigned int i)
 	return target.key;
 }
 
+/* Entries need no receive: that nobody reads them is no reason to keep any number of them. */
+static bool is_unread(const struct vrb_rdm *ep)
+{
+	return ofi_cq_ring_used(&ep->rx_cq->ring) * sizeof(struct ofi_cq_item) >
+	       ep->proto.budget.most;
+}
+
 enum vrb_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet)
 {
 	bool read = packet->flags & VRB_WIRE_READ;
@@ -141,6 +148,8 @@ enum vrb_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer, const struct vrb_wir
 		count(ep, read);
 	}
 	if ((packet->flags & VRB_WIRE_DATA) && ep->rx_cq && !ep->closing) {
+		if (is_unread(ep))
+			return VRB_WIRE_E_MEMORY;
 		item.src = vrb_rdm_peer_source(peer);
 		vrb_rdm_put(ep, ep->rx_cq, &item);
 	}
