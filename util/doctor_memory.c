@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Looks at the limit of locked memory and at what happens to registered memory at fork. */
+/* Looks at the limit of locked memory, at what happens to registered memory at fork and whether freeing it is told. */
 #include "doctor_memory.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "doctor_tree.h"
 
 #define CAP_IPC_LOCK_BIT 14
 #define TINY_LIMIT	 (1UL << 20) /* hardly enough for the queues of one endpoint */
+
+#define USER_MODE_ONLY	1		/* of userfaultfd(2), since Linux 5.11 */
+#define NEW_USERFAULTFD _IO(0xAA, 0x00) /* of /dev/userfaultfd, since Linux 6.1 */
 
 /* What ibv_is_fork_initialized returns when the kernel copies pinned pages at fork. */
 #define FORK_UNNEEDED 2
@@ -146,6 +154,60 @@ static void check_huge_pages(struct doctor *doctor, bool copies)
 		   pages);
 }
 
+/* As the library does it: the system call, without the flag where it is not known, then the device. */
+static int open_userfaultfd(bool *old)
+{
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | USER_MODE_ONLY), dev, err;
+
+	*old = fd < 0 && errno == EINVAL;
+	if (*old)
+		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	err = errno;
+	dev = fd < 0 ? open("/dev/userfaultfd", O_RDWR | O_CLOEXEC) : -1;
+	if (dev >= 0) {
+		fd = ioctl(dev, NEW_USERFAULTFD, O_CLOEXEC);
+		close(dev);
+	}
+	errno = err;
+	return fd;
+}
+
+void doctor_userfaultfd(struct doctor *doctor, int err, bool old)
+{
+	if (!err) {
+		doctor_say(doctor, DOCTOR_OK,
+			   "the kernel tells of freed memory, so that buffers of large messages "
+			   "stay registered");
+		return;
+	}
+	if (err == ENOSYS)
+		doctor_fix(doctor, "boot a kernel with CONFIG_USERFAULTFD=y, or let the "
+				   "container's seccomp profile allow userfaultfd");
+	else if (old)
+		doctor_fix(doctor, "sysctl -w vm.unprivileged_userfaultfd=1");
+	else
+		doctor_fix(doctor, "start the container with --device /dev/userfaultfd, or with a "
+				   "seccomp profile that allows userfaultfd");
+	doctor_say(doctor, DOCTOR_WARN,
+		   "userfaultfd is refused (%s): each large message of FI_EP_RDM registers its "
+		   "buffer anew, which is slow",
+		   strerror(err));
+}
+
+/* Of this host only: files don't tell. */
+static void check_userfaultfd(struct doctor *doctor)
+{
+	bool old;
+	int fd;
+
+	if (*doctor->root)
+		return;
+	fd = open_userfaultfd(&old);
+	doctor_userfaultfd(doctor, fd < 0 ? errno : 0, old);
+	if (fd >= 0)
+		close(fd);
+}
+
 void doctor_memory(struct doctor *doctor)
 {
 	bool copies = copies_at_fork(doctor->root);
@@ -154,4 +216,5 @@ void doctor_memory(struct doctor *doctor)
 	check_memlock(doctor);
 	check_fork(doctor, copies);
 	check_huge_pages(doctor, copies);
+	check_userfaultfd(doctor);
 }

@@ -2,6 +2,7 @@
 /* fi_doctor on the limit of locked memory, fork and huge pages. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "doctor_rig.h"
@@ -121,13 +122,51 @@ static void test_huge_pages(void **state)
 	rig_expect("ok", "0 huge pages", NULL);
 }
 
+static void userfaultfd(int err, bool old)
+{
+	rig_listen();
+	doctor_userfaultfd(&doctor, err, old);
+	rig_heard();
+}
+
+static void test_userfaultfd(void **state)
+{
+	(void)state;
+	userfaultfd(0, false);
+	rig_expect("ok", "the kernel tells of freed memory", NULL);
+	userfaultfd(EPERM, false);
+	rig_expect("warn", "userfaultfd is refused (Operation not permitted)",
+		   "--device /dev/userfaultfd");
+	userfaultfd(EPERM, true);
+	rig_expect("warn", "userfaultfd is refused", "sysctl -w vm.unprivileged_userfaultfd=1");
+	userfaultfd(ENOSYS, false);
+	rig_expect("warn", "userfaultfd is refused", "CONFIG_USERFAULTFD=y");
+}
+
+/* Of this host it is asked, of the files of another one it is not. */
+static void test_userfaultfd_here(void **state)
+{
+	(void)state;
+	check();
+	rig_none("warn  userfaultfd");
+	rig_none("ok    the kernel tells of freed");
+	rig_listen();
+	doctor.root = "";
+	doctor_memory(&doctor);
+	rig_heard();
+	assert_true(doctor.counts[DOCTOR_OK] + doctor.counts[DOCTOR_WARN] +
+			    doctor.counts[DOCTOR_FAIL] + doctor.counts[DOCTOR_NOTE] ==
+		    4);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_memlock),	    TEST(test_ipc_lock),	TEST(test_no_limits),
-		TEST(test_fork_new_kernel), TEST(test_fork_old_kernel), TEST(test_huge_pages),
+		TEST(test_memlock),	    TEST(test_ipc_lock),	 TEST(test_no_limits),
+		TEST(test_fork_new_kernel), TEST(test_fork_old_kernel),	 TEST(test_huge_pages),
+		TEST(test_userfaultfd),	    TEST(test_userfaultfd_here),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
