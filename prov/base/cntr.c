@@ -11,10 +11,7 @@
 #include <ofi/cntr.h>
 #include <ofi/ops.h>
 
-/*
- * Threads that wait for one counter share its descriptor: one may take back the signal that another has
- * not seen yet, who finds out after so many ms.
- */
+/* A sleeper learns after so many ms that another thread queued work for a counter that nobody looks at. */
 #define NAP_MS 20
 
 struct ofi_cntr_source {
@@ -168,6 +165,9 @@ int ofi_cntr_trywait(struct ofi_cntr *cntr)
 	errors = errors_of(cntr);
 	if (value != cntr->tried_value || errors != cntr->tried_errors)
 		ret = -FI_EAGAIN;
+	/* Others may sleep until the signal that was taken back here. */
+	if (ret)
+		ofi_cntr_wake(cntr);
 	cntr->tried_value = value;
 	cntr->tried_errors = errors;
 	ofi_unlock(&cntr->lock);
@@ -236,11 +236,13 @@ static void sleep_for(struct ofi_cntr *cntr, int ms)
 }
 
 /* Sleeps, or gives up the processor where sleeping could miss something; wakes up for no reason too. */
-static void nap(struct ofi_cntr *cntr, uint64_t threshold, uint64_t errors, int left)
+static void nap(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_t threshold,
+		uint64_t errors, int left)
 {
 	bool deaf;
 	int ret;
 
+	ofi_sleeper_look(sleeper, &cntr->wait);
 	ofi_lock(&cntr->lock);
 	ret = arm(cntr);
 	deaf = is_deaf(cntr);
@@ -252,18 +254,12 @@ static void nap(struct ofi_cntr *cntr, uint64_t threshold, uint64_t errors, int 
 		sleep_for(cntr, left < 0 || left > NAP_MS ? NAP_MS : left);
 }
 
-static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
+static int wait_for(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_t threshold,
+		    int timeout)
 {
-	struct ofi_cntr *cntr = ofi_cntr(fid);
 	uint64_t errors = errors_of(cntr), start = ofi_now_ms();
 	int ret, left;
 
-	if (cntr->wait.obj == FI_WAIT_NONE || cntr->wait.obj == FI_WAIT_SET) {
-		FI_WARN(cntr->prov, FI_LOG_CNTR,
-			"fi_cntr_wait: the counter was opened with FI_WAIT_NONE or FI_WAIT_SET; "
-			"open it with FI_WAIT_UNSPEC to wait\n");
-		return -FI_EINVAL;
-	}
 	for (;;) {
 		ofi_cntr_progress(cntr);
 		ret = reached(cntr, threshold, errors);
@@ -272,8 +268,26 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 		left = ofi_wait_left(start, timeout);
 		if (!left)
 			return -FI_ETIMEDOUT;
-		nap(cntr, threshold, errors, left);
+		nap(cntr, sleeper, threshold, errors, left);
 	}
+}
+
+static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
+{
+	struct ofi_cntr *cntr = ofi_cntr(fid);
+	struct ofi_sleeper sleeper;
+	int ret;
+
+	if (cntr->wait.obj == FI_WAIT_NONE || cntr->wait.obj == FI_WAIT_SET) {
+		FI_WARN(cntr->prov, FI_LOG_CNTR,
+			"fi_cntr_wait: the counter was opened with FI_WAIT_NONE or FI_WAIT_SET; "
+			"open it with FI_WAIT_UNSPEC to wait\n");
+		return -FI_EINVAL;
+	}
+	ofi_sleeper_begin(&sleeper, &cntr->wait);
+	ret = wait_for(cntr, &sleeper, threshold, timeout);
+	ofi_sleeper_leave(&sleeper, &cntr->wait);
+	return ret;
 }
 
 static void cntr_free(struct ofi_cntr *cntr)

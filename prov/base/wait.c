@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include <ofi/bell.h>
 #include <ofi/wait.h>
 
 uint64_t ofi_now_ms(void)
@@ -31,6 +32,7 @@ int ofi_wait_left(uint64_t start, int timeout)
 int ofi_wait_init(struct ofi_wait *wait, enum fi_wait_obj obj)
 {
 	*wait = (struct ofi_wait){ .obj = obj, .fd = -1 };
+	ofi_lock_init(&wait->lock);
 	pthread_mutex_init(&wait->mutex, NULL);
 	pthread_cond_init(&wait->cond, NULL);
 	switch (obj) {
@@ -51,6 +53,8 @@ int ofi_wait_init(struct ofi_wait *wait, enum fi_wait_obj obj)
 
 void ofi_wait_fini(struct ofi_wait *wait)
 {
+	ofi_bell_close(wait->bell);
+	wait->bell = NULL;
 	if (wait->fd >= 0)
 		close(wait->fd);
 	wait->fd = -1;
@@ -58,31 +62,98 @@ void ofi_wait_fini(struct ofi_wait *wait)
 	pthread_mutex_destroy(&wait->mutex);
 }
 
+/*
+ * The caller has locks that the application's holder of the mutex may ask for, or is itself that holder: it does not
+ * wait for the mutex. Before the mutex was lent only our own sleepers hold it, on their way to sleep.
+ */
+static void announce(struct ofi_wait *wait)
+{
+	struct ofi_bell *bell;
+
+	while (pthread_mutex_trylock(&wait->mutex)) {
+		bell = __atomic_load_n(&wait->bell, __ATOMIC_ACQUIRE);
+		if (bell) {
+			ofi_bell_ring(bell);
+			return;
+		}
+		sched_yield();
+	}
+	pthread_cond_broadcast(&wait->cond);
+	pthread_mutex_unlock(&wait->mutex);
+}
+
 void ofi_wait_signal(struct ofi_wait *wait)
 {
 	const uint64_t one = 1;
 
-	if (wait->fd >= 0) {
-		/* Only a counter at its limit makes this fail: it is readable then. */
+	ofi_lock(&wait->lock);
+	wait->signals++;
+	wait->late = wait->sleepers;
+	__atomic_store_n(&wait->signalled, true, __ATOMIC_RELEASE);
+	/* Only a counter at its limit makes this fail: it is readable then. */
+	if (wait->fd >= 0)
 		(void)!write(wait->fd, &one, sizeof(one));
-		__atomic_store_n(&wait->signalled, true, __ATOMIC_RELEASE);
-	} else if (wait->obj == FI_WAIT_MUTEX_COND) {
-		pthread_mutex_lock(&wait->mutex);
-		__atomic_store_n(&wait->signalled, true, __ATOMIC_RELEASE);
-		pthread_cond_broadcast(&wait->cond);
-		pthread_mutex_unlock(&wait->mutex);
-	}
+	ofi_unlock(&wait->lock);
+	if (wait->obj == FI_WAIT_MUTEX_COND)
+		announce(wait);
 }
 
-void ofi_wait_clear(struct ofi_wait *wait)
+bool ofi_wait_clear(struct ofi_wait *wait)
 {
 	uint64_t count;
+	bool cleared;
 
 	if (!__atomic_load_n(&wait->signalled, __ATOMIC_ACQUIRE))
+		return false;
+	ofi_lock(&wait->lock);
+	cleared = wait->signalled && !wait->late;
+	if (cleared) {
+		__atomic_store_n(&wait->signalled, false, __ATOMIC_RELAXED);
+		if (wait->fd >= 0)
+			(void)!read(wait->fd, &count, sizeof(count));
+	}
+	ofi_unlock(&wait->lock);
+	return cleared;
+}
+
+void ofi_wait_end(struct ofi_wait *wait)
+{
+	__atomic_add_fetch(&wait->ends, 1, __ATOMIC_RELEASE);
+	ofi_wait_signal(wait);
+}
+
+bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper, struct ofi_wait *wait)
+{
+	uint32_t ends = __atomic_load_n(&wait->ends, __ATOMIC_ACQUIRE);
+
+	if (ends == sleeper->ended)
+		return false;
+	__atomic_store_n(&wait->ended, ends, __ATOMIC_RELAXED);
+	return true;
+}
+
+void ofi_sleeper_look(struct ofi_sleeper *sleeper, struct ofi_wait *wait)
+{
+	ofi_lock(&wait->lock);
+	if (!sleeper->joined)
+		wait->sleepers++;
+	else if (sleeper->seen != wait->signals)
+		wait->late--;
+	sleeper->joined = true;
+	sleeper->seen = wait->signals;
+	ofi_unlock(&wait->lock);
+}
+
+void ofi_sleeper_leave(struct ofi_sleeper *sleeper, struct ofi_wait *wait)
+{
+	if (!sleeper->joined)
 		return;
-	__atomic_store_n(&wait->signalled, false, __ATOMIC_RELAXED);
-	if (wait->fd >= 0)
-		(void)!read(wait->fd, &count, sizeof(count));
+	ofi_lock(&wait->lock);
+	wait->sleepers--;
+	if (sleeper->seen != wait->signals)
+		wait->late--;
+	ofi_unlock(&wait->lock);
+	sleeper->joined = false;
 }
 
 static int sleep_fd(struct ofi_wait *wait, int timeout)
@@ -148,6 +219,21 @@ static int get_pollfd(const struct ofi_wait *wait, struct fi_wait_pollfd *arg)
 	return 0;
 }
 
+/* From now on the application may hold the mutex whenever there is something to signal. */
+static int lend_mutex(struct ofi_wait *wait, struct fi_mutex_cond *arg)
+{
+	struct ofi_bell *bell;
+
+	ofi_lock(&wait->lock);
+	bell = wait->bell ? wait->bell : ofi_bell_open(&wait->mutex, &wait->cond);
+	__atomic_store_n(&wait->bell, bell, __ATOMIC_RELEASE);
+	ofi_unlock(&wait->lock);
+	if (!bell)
+		return -FI_ENOMEM;
+	*arg = (struct fi_mutex_cond){ .mutex = &wait->mutex, .cond = &wait->cond };
+	return 0;
+}
+
 static int get_wait(struct ofi_wait *wait, void *arg)
 {
 	switch (wait->obj) {
@@ -158,9 +244,7 @@ static int get_wait(struct ofi_wait *wait, void *arg)
 	case FI_WAIT_POLLFD:
 		return get_pollfd(wait, arg);
 	case FI_WAIT_MUTEX_COND:
-		*(struct fi_mutex_cond *)arg =
-			(struct fi_mutex_cond){ .mutex = &wait->mutex, .cond = &wait->cond };
-		return 0;
+		return lend_mutex(wait, arg);
 	default:
 		return -FI_ENODATA;
 	}

@@ -65,6 +65,7 @@ static void ep_event(struct vrb_ep *ep, const struct ibv_async_event *event)
 		break;
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		__atomic_store_n(&ep->last_wqe, true, __ATOMIC_RELEASE);
+		__atomic_store_n(&ep->domain->no_last_wqe, false, __ATOMIC_RELAXED);
 		break;
 	default:
 		break;

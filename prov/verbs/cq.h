@@ -10,6 +10,7 @@
 #include <ofi/cntr.h>
 #include <ofi/lock.h>
 #include <ofi/ref.h>
+#include <ofi/wait.h>
 #include <ofi/waitset.h>
 #include "domain.h"
 #include "wc.h"
@@ -23,9 +24,10 @@
 #define VRB_CQ_TRACED 8u	 /* queues are VRB_WQ_TRACED; set with the lock held, for good */
 #define VRB_CQ_DGRAM  16u	 /* queues are of datagrams; set as TRACED is */
 #define VRB_CQ_HELD   256u	 /* times the queues with work requests that FI_MORE holds back */
+#define VRB_CQ_SAVED  (1u << 30) /* what is stored has no counters; with the lock held */
 #define VRB_CQ_COUNTS (1u << 31) /* queues have counters; set with the lock held, for good */
 
-/* What counters found before the application read it: a ring, used where the CQ has VRB_CQ_COUNTS. */
+/* What was taken from the device before the application read it: a ring, used with VRB_CQ_COUNTS or VRB_CQ_SAVED. */
 struct vrb_cq_store {
 	struct ibv_wc *wc;
 	uint32_t size, first, count;
@@ -60,9 +62,9 @@ struct vrb_cq {
 	enum fi_wait_obj wait_obj;
 	enum fi_cq_wait_cond wait_cond;
 	struct ibv_comp_channel *channel; /* NULL where there is nothing to wait on */
-	int signal_fd, epfd;		  /* fi_cq_signal, and the descriptor of FI_GETWAIT */
-	bool signalled;			  /* fi_cq_signal of FI_WAIT_YIELD; atomic */
-	unsigned int unacked;		  /* channel events not yet acknowledged; under lock */
+	struct ofi_wait wait;		  /* what software has to tell sleepers */
+	int epfd;	      /* the descriptor of FI_GETWAIT: the channel's and wait's */
+	unsigned int unacked; /* channel events not yet acknowledged; under lock */
 	struct vrb_domain *domain;
 	struct ofi_stats *stats;
 	struct ofi_ref ref; /* endpoints */
@@ -151,6 +153,11 @@ void vrb_cq_ring_held(struct vrb_cq *cq);
 /* Counters (cq_count.c); with the lock held. */
 /* Prepares for a queue with counters, or for a larger capacity. 0 or -FI_E*. */
 int vrb_cq_count_open(struct vrb_cq *cq);
+/*
+ * With the lock held, after the channel's events were taken: counts all there is and asks for another event, since
+ * others sleep by the same channel. 0: there was nothing.
+ */
+int vrb_cq_arm_counted(struct vrb_cq *cq);
 void vrb_cq_count_close(struct vrb_cq *cq);
 /* Counts what the completions wc[0..n) stand for. */
 void vrb_cq_count(const struct ibv_wc *wc, int n);
@@ -170,6 +177,11 @@ int vrb_cq_take_stored(struct vrb_cq *cq, int want);
  * -FI_E*.
  */
 int vrb_cq_count_late(struct vrb_cq *cq, struct vrb_wq *wq, struct ofi_cntr *const *cntrs);
+/*
+ * Without the lock: stores what the device has. Some forget the completions of a queue pair that is destroyed, and with
+ * them the receives of a shared queue.
+ */
+void vrb_cq_save(struct vrb_cq *cq);
 /* A queue closes: nothing of it is counted any more. */
 void vrb_cq_count_forget(struct vrb_wq *wq);
 /* Drops what is stored of a queue that closes. */
@@ -222,8 +234,9 @@ ssize_t vrb_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_
 const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 			    size_t len);
 /* Blocking reads and their wait objects (cq_wait.c). */
-int vrb_cq_watch(struct vrb_cq *cq, int fd);  /* adds one to the descriptor of FI_GETWAIT */
-void vrb_cq_drain_channel(struct vrb_cq *cq); /* takes its events back; with the lock held */
+int vrb_cq_watch(struct vrb_cq *cq, int fd); /* adds one to the descriptor of FI_GETWAIT */
+bool vrb_cq_drain_channel(
+	struct vrb_cq *cq); /* takes its events back; with the lock held. True: there were some */
 int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr);
 /* Last of all: from here on other threads may ask it. */
 int vrb_cq_wait_join(struct vrb_cq *cq, const struct fi_cq_attr *attr);

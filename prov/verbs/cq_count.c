@@ -8,9 +8,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <errno.h>
+#include <rdma/providers/fi_log.h>
 #include "cq.h"
 #include "ep.h"
 #include "err.h"
+#include "prov.h"
 #include "srq.h"
 #include "stats.h"
 #include "work.h"
@@ -234,6 +236,38 @@ static int resize(struct vrb_cq_store *store, uint32_t size)
 	return 0;
 }
 
+static void save(struct vrb_cq *cq)
+{
+	struct ibv_wc wc[VRB_CQ_BUNCH_MAX];
+	int i, n;
+
+	if (cq->store.size < cq->capacity && resize(&cq->store, cq->capacity)) {
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_close: out of memory: what the endpoint has received and nobody read "
+			"may be lost\n");
+		return;
+	}
+	do {
+		n = vrb_cq_take_device(cq, wc, vrb_cq_want(cq, cq->store.size - cq->store.count));
+		for (i = 0; i < n; i++)
+			put(&cq->store, &wc[i]);
+	} while (n > 0);
+	if (cq->store.count)
+		vrb_cq_set_special(cq, VRB_CQ_SAVED, true);
+}
+
+void vrb_cq_save(struct vrb_cq *cq)
+{
+	vrb_cq_lock(cq);
+	if (vrb_cq_counts(cq)) {
+		while (vrb_cq_fetch(cq) > 0)
+			;
+	} else {
+		save(cq);
+	}
+	vrb_cq_unlock(cq);
+}
+
 int vrb_cq_count_open(struct vrb_cq *cq)
 {
 	int ret = open_fd(cq);
@@ -294,6 +328,21 @@ static void source_progress(void *object)
 	vrb_cq_unlock(cq);
 }
 
+int vrb_cq_arm_counted(struct vrb_cq *cq)
+{
+	int n, err, ret = 0;
+
+	do {
+		while ((n = vrb_cq_fetch(cq)) > 0)
+			ret = -FI_EAGAIN;
+		err = n < 0 ? 0 : ibv_req_notify_cq(cq->ibv, 0);
+		n = n < 0 || err ? 0 : vrb_cq_fetch(cq);
+		if (n > 0)
+			ret = -FI_EAGAIN;
+	} while (n > 0);
+	return err ? vrb_errno(err) : ret;
+}
+
 /* Asked for before the last look: what comes after it makes the descriptor readable. */
 static int source_arm(void *object)
 {
@@ -305,8 +354,7 @@ static int source_arm(void *object)
 	vrb_cq_lock(cq);
 	vrb_cq_ring_held(cq);
 	vrb_cq_drain_channel(cq);
-	if (!ibv_req_notify_cq(cq->ibv, 0) && !vrb_cq_fetch(cq))
-		ret = 0;
+	ret = vrb_cq_arm_counted(cq);
 	vrb_cq_unlock(cq);
 	return ret;
 }

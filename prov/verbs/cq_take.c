@@ -21,8 +21,7 @@ void vrb_cq_lose(struct vrb_wq *wq)
 {
 	__atomic_store_n(&wq->lost, true, __ATOMIC_RELEASE);
 	vrb_cq_set_special(wq->cq, VRB_CQ_LOST, true);
-	if (wq->cq->channel)
-		vrb_cq_signal(&wq->cq->fid);
+	ofi_wait_signal(&wq->cq->wait);
 	vrb_cq_tell_lost(wq);
 }
 
@@ -83,7 +82,8 @@ void vrb_cq_ring_held(struct vrb_cq *cq)
 {
 	struct vrb_wq *wq;
 
-	if ((__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & ~VRB_CQ_COUNTS) < VRB_CQ_HELD)
+	if ((__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & ~(VRB_CQ_COUNTS | VRB_CQ_SAVED)) <
+	    VRB_CQ_HELD)
 		return;
 	LIST_FOREACH (wq, &cq->wqs, siblings)
 		if (vrb_wq_held(wq))
@@ -130,11 +130,31 @@ static int take_counted(struct vrb_cq *cq, int want)
 	return n;
 }
 
-/* With doorbells to ring, or counters to tell. */
+static int take_saved(struct vrb_cq *cq, int want)
+{
+	int n;
+
+	if (cq->kept)
+		return vrb_cq_take_kept(cq);
+	n = vrb_cq_take_stored(cq, want);
+	if (!cq->store.count)
+		vrb_cq_set_special(cq, VRB_CQ_SAVED, false);
+	return n ? n : take_fresh(cq, want);
+}
+
+/* Whatever is next. */
+static int take_next(struct vrb_cq *cq, int want)
+{
+	if (vrb_cq_counts(cq))
+		return take_counted(cq, want);
+	return cq->store.count ? take_saved(cq, want) : take(cq, want);
+}
+
+/* With doorbells to ring, counters to tell, or completions that were saved. */
 static VRB_OUTLINE int take_special(struct vrb_cq *cq, int want)
 {
 	vrb_cq_ring_held(cq);
-	return vrb_cq_counts(cq) ? take_counted(cq, want) : take(cq, want);
+	return take_next(cq, want);
 }
 
 int vrb_cq_poll(struct vrb_cq *cq, size_t count)
@@ -198,7 +218,7 @@ void vrb_cq_purge(struct vrb_cq *cq)
 		return;
 	}
 	while (!cq->kept || is_closed(&cq->wc[cq->first])) {
-		n = take(cq, (int)cq->bunch);
+		n = take_next(cq, (int)cq->bunch);
 		if (n <= 0)
 			break;
 		i = cq->first;
@@ -211,7 +231,7 @@ void vrb_cq_purge(struct vrb_cq *cq)
 
 static void reclaim(struct vrb_cq *cq)
 {
-	int n = vrb_cq_counts(cq) ? take_counted(cq, (int)cq->bunch) : take(cq, (int)cq->bunch);
+	int n = take_next(cq, (int)cq->bunch);
 	uint32_t i = cq->first, end = i + (n > 0 ? (uint32_t)n : 0);
 
 	/* Not what comes behind an unread one: retiring it would free the unread one's slot. */

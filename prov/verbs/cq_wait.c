@@ -9,7 +9,6 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 #include <ofi/cq.h>
 #include <ofi/poll.h>
@@ -39,11 +38,10 @@ static int open_fds(struct vrb_cq *cq)
 	cq->channel = ibv_create_comp_channel(cq->domain->ctx);
 	if (!cq->channel)
 		return -1;
-	cq->signal_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (cq->signal_fd < 0 || cq->epfd < 0 || fcntl(cq->channel->fd, F_SETFL, O_NONBLOCK))
+	if (cq->epfd < 0 || fcntl(cq->channel->fd, F_SETFL, O_NONBLOCK))
 		return -1;
-	if (vrb_cq_watch(cq, cq->channel->fd) || vrb_cq_watch(cq, cq->signal_fd))
+	if (vrb_cq_watch(cq, cq->channel->fd) || vrb_cq_watch(cq, cq->wait.fd))
 		return -1;
 	return 0;
 }
@@ -73,23 +71,25 @@ int vrb_cq_wait_join(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 
 int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 {
+	bool fd = has_fd(attr->wait_obj);
 	int err;
 
 	cq->wait_obj = attr->wait_obj;
 	cq->wait_cond = attr->wait_cond;
-	cq->signal_fd = cq->epfd = -1;
+	cq->epfd = -1;
+	err = -ofi_wait_init(&cq->wait, fd ? attr->wait_obj : FI_WAIT_NONE);
 	if (attr->wait_obj == FI_WAIT_NONE || attr->wait_obj == FI_WAIT_YIELD)
 		return 0;
-	if (!has_fd(attr->wait_obj)) {
+	if (!fd) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
 			"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, SET, "
 			"YIELD, UNSPEC or NONE\n",
 			attr->wait_obj);
 		return -FI_ENOSYS;
 	}
-	if (!open_fds(cq))
+	if (!err && !open_fds(cq))
 		return 0;
-	err = errno;
+	err = err ? err : errno;
 	FI_WARN(&vrb_prov, FI_LOG_CQ, "fi_cq_open: wait object: %s%s\n", strerror(err),
 		vrb_remedy(err));
 	return vrb_errno(err);
@@ -99,8 +99,7 @@ void vrb_cq_wait_close(struct vrb_cq *cq)
 {
 	if (cq->epfd >= 0)
 		close(cq->epfd);
-	if (cq->signal_fd >= 0)
-		close(cq->signal_fd);
+	ofi_wait_fini(&cq->wait);
 	if (cq->channel)
 		ibv_destroy_comp_channel(cq->channel);
 }
@@ -108,33 +107,31 @@ void vrb_cq_wait_close(struct vrb_cq *cq)
 int vrb_cq_signal(struct fid_cq *fid)
 {
 	struct vrb_cq *cq = vrb_cq(fid);
-	uint64_t one = 1;
 
 	if (cq->wait_obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
-	if (cq->wait_obj == FI_WAIT_YIELD) {
-		__atomic_store_n(&cq->signalled, true, __ATOMIC_RELEASE);
-		return 0;
-	}
-	return write(cq->signal_fd, &one, sizeof(one)) == sizeof(one) || errno == EAGAIN
-		       ? 0
-		       : vrb_errno(errno);
+	ofi_wait_end(&cq->wait);
+	return 0;
 }
 
 /* They are acknowledged in bunches, each costs a mutex. */
-void vrb_cq_drain_channel(struct vrb_cq *cq)
+bool vrb_cq_drain_channel(struct vrb_cq *cq)
 {
+	unsigned int before = cq->unacked;
 	struct ibv_cq *ibv;
 	void *context;
+	bool some;
 
 	while (!ibv_get_cq_event(cq->channel, &ibv, &context)) {
 		cq->unacked++;
 		ofi_stats_add(cq->stats, OFI_STATS_EVENTS, 1);
 	}
+	some = cq->unacked != before;
 	if (cq->unacked >= ACK_BATCH) {
 		ibv_ack_cq_events(cq->ibv, cq->unacked);
 		cq->unacked = 0;
 	}
+	return some;
 }
 
 /* Something to read: kept, where the next read looks first. */
@@ -147,20 +144,36 @@ static bool anything(struct vrb_cq *cq)
 	return cq->kept;
 }
 
+/* With nothing there, or counters to be told. */
+static int arm(struct vrb_cq *cq)
+{
+	int ret;
+
+	if (!vrb_cq_counts(cq)) {
+		ret = ibv_req_notify_cq(cq->ibv, 0);
+		return ret ? vrb_errno(ret) : 0;
+	}
+	ret = vrb_cq_arm_counted(cq);
+	return ret == -FI_EAGAIN ? 0 : ret;
+}
+
 int vrb_cq_trywait(struct vrb_cq *cq)
 {
-	int err = 0, ret = 0;
+	bool taken;
+	int ret = 0;
 
 	if (!cq->channel)
 		return cq->wait_obj == FI_WAIT_NONE ? -FI_EINVAL : 0;
 	vrb_cq_lock(cq);
-	vrb_cq_drain_channel(cq);
-	if (!anything(cq))
-		err = ibv_req_notify_cq(cq->ibv, 0);
-	if (err)
-		ret = vrb_errno(err);
-	else if (anything(cq))
+	taken = ofi_wait_clear(&cq->wait);
+	taken = vrb_cq_drain_channel(cq) || taken;
+	if (!anything(cq) || vrb_cq_counts(cq))
+		ret = arm(cq);
+	if (!ret && (cq->store.count || anything(cq)))
 		ret = -FI_EAGAIN;
+	/* Others may sleep until what was taken back here. */
+	if (ret && taken)
+		ofi_wait_signal(&cq->wait);
 	vrb_cq_unlock(cq);
 	ofi_triggers_run(&cq->domain->triggers);
 	return ret;
@@ -190,24 +203,15 @@ const struct ofi_poll_ops vrb_cq_poll_ops = {
 	.cq_ready = cq_ready,
 };
 
-/* Takes back a signal. True when there was one. */
-static bool take_signal(struct vrb_cq *cq)
-{
-	uint64_t count;
-
-	if (cq->signal_fd < 0)
-		return __atomic_exchange_n(&cq->signalled, false, __ATOMIC_ACQUIRE);
-	return read(cq->signal_fd, &count, sizeof(count)) == sizeof(count);
-}
-
 /* Sleeps until something may be there. 0, or -FI_EAGAIN when a signal, an interrupt or the time-out ends the wait. */
-static int wait_once(struct vrb_cq *cq, uint64_t start, int timeout)
+static int wait_once(struct vrb_cq *cq, struct ofi_sleeper *sleeper, uint64_t start, int timeout)
 {
 	struct pollfd fd = { .fd = cq->epfd, .events = POLLIN };
 	int left = ofi_wait_left(start, timeout);
 	int ret;
 
-	if (take_signal(cq) || !left)
+	ofi_sleeper_look(sleeper, &cq->wait);
+	if (ofi_sleeper_ended(sleeper, &cq->wait) || !left)
 		return -FI_EAGAIN;
 	if (cq->wait_obj == FI_WAIT_YIELD) {
 		sched_yield();
@@ -228,6 +232,7 @@ ssize_t vrb_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 {
 	struct vrb_cq *cq = vrb_cq(fid);
 	size_t done = 0, want = ofi_cq_threshold(cq->wait_cond, cond, count);
+	struct ofi_sleeper sleeper;
 	uint64_t start = ofi_now_ms();
 	ssize_t ret;
 
@@ -235,6 +240,7 @@ ssize_t vrb_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 		return -FI_ENOSYS;
 	if (cq->wait_obj == FI_WAIT_SET)
 		return -FI_EINVAL;
+	ofi_sleeper_begin(&sleeper, &cq->wait);
 	for (;;) {
 		ret = cq->fid.ops->readfrom(fid, (char *)buf + done * ofi_cq_entry_size(cq->format),
 					    count - done, src ? src + done : NULL);
@@ -242,10 +248,11 @@ ssize_t vrb_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 			done += ret;
 		if (done >= want || (ret < 0 && ret != -FI_EAGAIN))
 			break;
-		ret = wait_once(cq, start, timeout);
+		ret = wait_once(cq, &sleeper, start, timeout);
 		if (ret)
 			break;
 	}
+	ofi_sleeper_leave(&sleeper, &cq->wait);
 	return done ? (ssize_t)done : ret;
 }
 

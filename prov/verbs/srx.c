@@ -8,6 +8,7 @@
 #include <ofi/wait.h>
 #include <rdma/fi_ext.h>
 #include <rdma/providers/fi_log.h>
+#include "cq.h"
 #include "ep.h"
 #include "ep_bind.h"
 #include "err.h"
@@ -315,13 +316,11 @@ static bool let_go(const struct vrb_ep *ep)
 }
 
 /* A device that did not say so in time is not waited for again: soft-RoCE never does. */
-void vrb_srx_leave(struct vrb_ep *ep)
+static void await_last(struct vrb_ep *ep)
 {
 	struct vrb_domain *domain = ep->domain;
 	uint64_t end;
 
-	if (!ep->srx || !ep->qp || !ep->peer_qp_num)
-		return;
 	vrb_qp_flush(ep);
 	if (__atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED))
 		return;
@@ -329,4 +328,15 @@ void vrb_srx_leave(struct vrb_ep *ep)
 		sched_yield();
 	if (!let_go(ep))
 		__atomic_store_n(&domain->no_last_wqe, true, __ATOMIC_RELAXED);
+}
+
+void vrb_srx_leave(struct vrb_ep *ep)
+{
+	struct vrb_cq *cq = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
+
+	if (!ep->srx || !ep->qp)
+		return;
+	if (ep->peer_qp_num)
+		await_last(ep);
+	vrb_cq_save(cq);
 }

@@ -533,8 +533,22 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 }
 
 /* As some drivers do, leaves the completions of the queue pair in the CQs. */
+static void forget(struct fake_cq *cq, uint32_t qp_num)
+{
+	unsigned int i, kept = 0;
+
+	for (i = 0; i < cq->count; i++)
+		if (cq->wc[cq->first + i].qp_num != qp_num)
+			cq->wc[cq->first + kept++] = cq->wc[cq->first + i];
+	cq->count = kept;
+}
+
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
+	if (fake.forgets) {
+		forget(fake_cq(qp->send_cq), qp->qp_num);
+		forget(fake_cq(qp->recv_cq), qp->qp_num);
+	}
 	free(fake_qp(qp)->sends.posts);
 	free(fake_qp(qp)->recvs.posts);
 	free(qp);

@@ -78,6 +78,7 @@ struct fake_device {
 	int mr_access;
 	int dereg_err, poll_err, resize_err, notify_err; /* of each such call while set */
 	unsigned int polls, resizes;
+	bool forgets; /* ibv_destroy_qp takes the queue pair's completions with it, as mlx5's does */
 	uint8_t timers; /* values that rdma_init_qp_attr leaves in the timers */
 	/* The call number fail_at, counted by calls from 1, fails with fail_errno. */
 	unsigned int calls, fail_at;

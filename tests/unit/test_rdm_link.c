@@ -123,10 +123,47 @@ static void knows_a_request_that_is_no_more(void **state)
 	vrb_rdm_link_free(link);
 }
 
+/* It is destroyed when the device has let go of its receives, or was waited for long enough. */
+static void lingers_until_it_lets_go(void **state)
+{
+	struct vrb_rdm_link *link = vrb_rdm_link_new(&ep);
+	struct ibv_qp_init_attr init = { .send_cq = ep.cq,
+					 .recv_cq = ep.cq,
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_pd *pd = ibv_alloc_pd(&fake.ctx);
+
+	(void)state;
+	vrb_rdm_link_halt(link, 5);
+	assert_true(vrb_rdm_link_ripe(link, 5));
+	init.cap.max_send_wr = init.cap.max_recv_wr = 1;
+	init.cap.max_send_sge = init.cap.max_recv_sge = 1;
+	link->qp = ibv_create_qp(pd, &init);
+	vrb_rdm_link_halt(link, 5);
+	assert_true(vrb_rdm_link_ripe(link, 5));
+	link->takes = true;
+	vrb_rdm_link_halt(link, 5);
+	assert_int_equal(fake_qp(link->qp)->attr.qp_state, IBV_QPS_ERR);
+	assert_false(vrb_rdm_link_ripe(link, 5));
+	assert_false(vrb_rdm_link_ripe(link, 104));
+	assert_true(vrb_rdm_link_ripe(link, 1005));
+	link->let_go = true;
+	assert_true(vrb_rdm_link_ripe(link, 5));
+	link->let_go = false;
+	domain.no_last_wqe = true;
+	assert_true(vrb_rdm_link_ripe(link, 5));
+	domain.no_last_wqe = false;
+	ep.dead = FI_EIO;
+	assert_true(vrb_rdm_link_ripe(link, 5));
+	vrb_rdm_link_destroy_qp(link);
+	vrb_rdm_link_free(link);
+	ibv_dealloc_pd(pd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(knows_a_request_that_is_no_more, begin, end),
+		cmocka_unit_test_setup_teardown(lingers_until_it_lets_go, begin, end),
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),
 		cmocka_unit_test_setup_teardown(has_room_for_500_on_a_small_device, begin, end),
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),

@@ -290,6 +290,29 @@ static void test_trywait(void **state)
 	fake.notify_err = 0;
 }
 
+/* Who takes the event leaves the descriptor readable for others, until the queue is empty. */
+static void test_others(void **state)
+{
+	struct rig *rig = *state;
+	struct vrb_cq *cq;
+	int fd = -1;
+
+	open_all(rig, FI_WAIT_FD);
+	cq = vrb_cq(rig->cq[0]);
+	assert_int_equal(fi_control(&rig->cq[0]->fid, FI_GETWAIT, &fd), 0);
+	assert_int_equal(vrb_cq_trywait(cq), 0);
+	complete_one(rig, 1);
+	complete_one(rig, 2);
+	assert_int_equal(vrb_cq_trywait(cq), -FI_EAGAIN);
+	rig_entry(rig->cq[0]);
+	assert_true(readable(fd));
+	assert_int_equal(vrb_cq_trywait(cq), -FI_EAGAIN);
+	assert_true(readable(fd));
+	rig_entry(rig->cq[0]);
+	assert_int_equal(vrb_cq_trywait(cq), 0);
+	assert_false(readable(fd));
+}
+
 /* Acknowledging is put off, not forgotten. */
 static void test_acks(void **state)
 {
@@ -348,7 +371,7 @@ int main(void)
 		RIG_TEST(test_poll_set),  RIG_TEST(test_getwait), RIG_TEST(test_sread),
 		RIG_TEST(test_woken),	  RIG_TEST(test_lost),	  RIG_TEST(test_signal),
 		RIG_TEST(test_trywait),	  RIG_TEST(test_acks),	  RIG_TEST(test_threshold),
-		RIG_TEST(test_sreadfrom),
+		RIG_TEST(test_sreadfrom), RIG_TEST(test_others),
 	};
 
 	return RIG_RUN("verbs_cq_wait", tests);

@@ -309,6 +309,33 @@ static void test_shut(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
+/* Some devices forget the completions of a queue pair that is destroyed: they are told all the same, in order. */
+static void test_forgotten(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_ep *other;
+	int i;
+
+	srx_open_all(rig);
+	fake.forgets = true;
+	other = srx_ep(rig, rig->cq[1]);
+	srx_post_all(0, SRX_SIZE);
+	for (i = 0; i < 3; i++) {
+		srx_arrive(other);
+		srx_arrive(rig->ep);
+	}
+	assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &srx_mark[0]);
+	srx_close_ep(&other);
+	srx_arrive(rig->ep);
+	srx_close_ep(&rig->ep);
+	for (i = 1; i < 7; i++)
+		assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &srx_mark[i]);
+	rig_no_entry(rig->cq[1]);
+	assert_int_equal(fi_rx_size_left(rig_srx), 7);
+	assert_true(!(vrb_cq(rig->cq[1])->special & VRB_CQ_SAVED));
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
 /* An endpoint that was connected waits for the device to let go of the shared queue, once in vain. */
 static void test_last_wqe(void **state)
 {
@@ -336,6 +363,7 @@ int main(void)
 		RIG_TEST(test_endpoint_goes), RIG_TEST(test_context_goes), RIG_TEST(test_cq_goes),
 		RIG_TEST(test_mixed),	      RIG_TEST(test_data),	   RIG_TEST(test_counted),
 		RIG_TEST(test_text),	      RIG_TEST(test_shut),	   RIG_TEST(test_last_wqe),
+		RIG_TEST(test_forgotten),
 	};
 
 	return RIG_RUN("verbs_srq", tests);

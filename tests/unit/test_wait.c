@@ -3,6 +3,7 @@
 #include "unit.h"
 #include <poll.h>
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <ofi/wait.h>
@@ -120,6 +121,85 @@ static void mutex_and_cond_are_handed_out(void **state)
 	ofi_wait_fini(&wait);
 }
 
+/* Who holds the mutex that was lent signals, and a sleeper on the condition hears of it once the mutex is free. */
+static void signals_while_the_mutex_is_held(void **state)
+{
+	struct fi_mutex_cond mc;
+	struct timespec until;
+	struct ofi_wait wait;
+
+	(void)state;
+	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_MUTEX_COND), 0);
+	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &mc), 0);
+	pthread_mutex_lock(mc.mutex);
+	ofi_wait_signal(&wait);
+	ofi_wait_signal(&wait);
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += 20;
+	assert_int_equal(pthread_cond_clockwait(mc.cond, mc.mutex, CLOCK_MONOTONIC, &until), 0);
+	pthread_mutex_unlock(mc.mutex);
+	assert_int_equal(ofi_wait_sleep(&wait, 0), 0);
+	assert_true(ofi_wait_clear(&wait));
+	assert_false(ofi_wait_clear(&wait));
+	ofi_wait_fini(&wait);
+}
+
+/* A signal is not taken back before each call that waited for it has looked, or returned. */
+static void a_signal_is_for_all_sleepers(void **state)
+{
+	struct ofi_sleeper a, b, late;
+	struct ofi_wait wait;
+
+	(void)state;
+	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_FD), 0);
+	ofi_sleeper_begin(&a, &wait);
+	ofi_sleeper_begin(&b, &wait);
+	ofi_sleeper_look(&a, &wait);
+	ofi_sleeper_look(&b, &wait);
+	ofi_wait_signal(&wait);
+	ofi_wait_signal(&wait);
+	ofi_sleeper_look(&a, &wait);
+	assert_false(ofi_wait_clear(&wait));
+	ofi_sleeper_begin(&late, &wait);
+	ofi_sleeper_look(&late, &wait);
+	assert_false(ofi_wait_clear(&wait));
+	assert_int_equal(readable(wait.fd), 1);
+	ofi_sleeper_look(&b, &wait);
+	assert_true(ofi_wait_clear(&wait));
+	assert_int_equal(readable(wait.fd), 0);
+	ofi_wait_signal(&wait);
+	ofi_sleeper_leave(&a, &wait);
+	ofi_sleeper_leave(&b, &wait);
+	assert_false(ofi_wait_clear(&wait));
+	ofi_sleeper_leave(&late, &wait);
+	ofi_sleeper_leave(&late, &wait);
+	assert_true(ofi_wait_clear(&wait));
+	ofi_wait_fini(&wait);
+}
+
+/* All that wait are ended, or the next, and nobody twice. */
+static void an_end_is_for_all_sleepers(void **state)
+{
+	struct ofi_sleeper a, b;
+	struct ofi_wait wait;
+
+	(void)state;
+	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_YIELD), 0);
+	ofi_sleeper_begin(&a, &wait);
+	ofi_sleeper_begin(&b, &wait);
+	assert_false(ofi_sleeper_ended(&a, &wait));
+	ofi_wait_end(&wait);
+	ofi_wait_end(&wait);
+	assert_true(ofi_sleeper_ended(&a, &wait));
+	assert_true(ofi_sleeper_ended(&b, &wait));
+	ofi_sleeper_begin(&a, &wait);
+	assert_false(ofi_sleeper_ended(&a, &wait));
+	ofi_wait_end(&wait);
+	ofi_sleeper_begin(&b, &wait);
+	assert_true(ofi_sleeper_ended(&b, &wait));
+	ofi_wait_fini(&wait);
+}
+
 static void yield_ends_with_the_time(void **state)
 {
 	struct ofi_wait wait;
@@ -151,6 +231,9 @@ int main(void)
 		cmocka_unit_test(pollfd_says_how_much_room_it_needs),
 		cmocka_unit_test(sleepers_wake),
 		cmocka_unit_test(mutex_and_cond_are_handed_out),
+		cmocka_unit_test(signals_while_the_mutex_is_held),
+		cmocka_unit_test(a_signal_is_for_all_sleepers),
+		cmocka_unit_test(an_end_is_for_all_sleepers),
 		cmocka_unit_test(yield_ends_with_the_time),
 		cmocka_unit_test(time_left),
 	};

@@ -211,12 +211,11 @@ void vrb_rdm_av_bind(struct vrb_rdm_av *av, struct vrb_rdm *ep)
 	ofi_ref_get(&av->base.ref);
 }
 
-void vrb_rdm_av_unbind(struct vrb_rdm_av *av, struct vrb_rdm *ep)
+void vrb_rdm_av_leave(struct vrb_rdm_av *av, struct vrb_rdm *ep)
 {
 	ofi_lock(&av->base.lock);
 	LIST_REMOVE(ep, av_link);
 	ofi_unlock(&av->base.lock);
-	ofi_ref_put(&av->base.ref);
 }
 
 static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,

@@ -217,3 +217,22 @@ int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return -FI_EINVAL;
 	}
 }
+
+void vrb_rdm_unbind(struct vrb_rdm *ep)
+{
+	int i;
+
+	if (ep->tx_cq)
+		ofi_ref_put(&ep->tx_cq->ref);
+	if (ep->rx_cq)
+		ofi_ref_put(&ep->rx_cq->ref);
+	for (i = 0; i < VRB_RDM_COUNTS; i++)
+		if (ep->cntrs[i])
+			ofi_ref_put(&ep->cntrs[i]->ref);
+	if (ep->eq)
+		ofi_ref_put(&ep->eq->ref);
+	if (ep->stx)
+		ofi_ref_put(&ep->stx->ref);
+	if (ep->av)
+		ofi_ref_put(&ep->av->base.ref);
+}

@@ -33,6 +33,20 @@ void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms)
 	timerfd_settime(ep->timer.fd, 0, &spec, NULL);
 }
 
+/* When the event thread can free a link, if that is before `next`. */
+static uint64_t first_burial(const struct vrb_rdm *ep, uint64_t next)
+{
+	const struct vrb_rdm_link *link;
+
+	SLIST_FOREACH (link, &ep->graves, grave) {
+		if (vrb_rdm_link_ripe(link, ep->conns.now))
+			return 0;
+		if (link->linger < next)
+			next = link->linger;
+	}
+	return next;
+}
+
 /* `soon`: a place became free, which others may wait for. */
 static void schedule(struct vrb_rdm *ep, bool soon)
 {
@@ -42,7 +56,8 @@ static void schedule(struct vrb_rdm *ep, bool soon)
 		next = now + CROWD_MS;
 	if (!TAILQ_EMPTY(&ep->conns.ups) && next > ep->watch)
 		next = ep->watch;
-	if (soon || !SLIST_EMPTY(&ep->graves) || next < now)
+	next = first_burial(ep, next);
+	if (soon || next < now)
 		next = now;
 	if (next != UINT64_MAX)
 		vrb_rdm_conn_wake(ep, next - now);
@@ -51,6 +66,7 @@ static void schedule(struct vrb_rdm *ep, bool soon)
 void vrb_rdm_conn_bury(struct vrb_rdm_link *link)
 {
 	link->state = VRB_RDM_LINK_DEAD;
+	vrb_rdm_link_halt(link, ofi_now_ms());
 	SLIST_INSERT_HEAD(&link->ep->graves, link, grave);
 	vrb_rdm_conn_wake(link->ep, 0);
 }
@@ -555,12 +571,23 @@ static void qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 	}
 }
 
+/* The device has no receive of the link any more. */
+static void let_go(struct vrb_rdm_link *link)
+{
+	link->let_go = true;
+	__atomic_store_n(&link->ep->domain->no_last_wqe, false, __ATOMIC_RELAXED);
+	if (link->state == VRB_RDM_LINK_DEAD && !link->ep->closing)
+		vrb_rdm_conn_wake(link->ep, 0);
+}
+
 void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 {
 	struct vrb_rdm *ep = link->ep;
 
 	vrb_rdm_lock(ep);
-	if (!ep->closing && link->state < VRB_RDM_LINK_ENDED)
+	if (event == IBV_EVENT_QP_LAST_WQE_REACHED)
+		let_go(link);
+	else if (!ep->closing && link->state < VRB_RDM_LINK_ENDED)
 		qp_event(link, event);
 	vrb_rdm_unlock(ep);
 }

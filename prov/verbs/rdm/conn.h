@@ -27,7 +27,12 @@ struct vrb_rdm_knock {
 
 /* Listens on the endpoint's address, whose port is then known. Without the lock. 0 or -FI_E*, logged. */
 int vrb_rdm_conn_open(struct vrb_rdm *ep);
-/* Ends all connections; no event comes afterwards. Without the lock; NULL-safe about what is not open. */
+/* The endpoint closes: from now on nothing completes, and no connection is made. Without the lock. */
+void vrb_rdm_conn_shut(struct vrb_rdm *ep);
+/*
+ * Ends all connections; no event comes afterwards. Without the lock: only the event thread may still enter the
+ * endpoint. NULL-safe about what is not open.
+ */
 void vrb_rdm_conn_close(struct vrb_rdm *ep);
 
 /* What is to be sent can be. */
@@ -38,6 +43,9 @@ static inline bool vrb_rdm_conn_ready(const struct vrb_rdm_peer *peer)
 
 /* There is something to send, and no connection by which to do so: it will be sent, or fail. 0 or -FI_E*. */
 int vrb_rdm_conn_want(struct vrb_rdm_peer *peer);
+
+/* The event thread looks after so many ms what there is to do. */
+void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms);
 
 /* What was to be posted could not be, for want of memory or room of the device's: it is tried again soon. */
 void vrb_rdm_conn_starve(struct vrb_rdm_peer *peer);

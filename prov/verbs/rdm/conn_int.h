@@ -25,8 +25,6 @@ struct vrb_pconn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer, struct vrb_
 void vrb_rdm_conn_step_failed(struct vrb_rdm_peer *peer, int err);
 /* What time has brought, for all peers. */
 void vrb_rdm_conn_tick(struct vrb_rdm *ep);
-/* The event thread looks after so many ms what there is to do. */
-void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms);
 /* The link carries nothing from now on. What was posted flushes, the peer hears that it ended. */
 void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err);
 /* Afterwards the event thread frees it. */

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+#include <ofi/wait.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
@@ -32,6 +33,10 @@ static void free_link(struct vrb_rdm_link *link)
 
 	if (link->id)
 		rdma_destroy_id(link->id);
+	/* Before the device forgets them. */
+	vrb_rdm_lock(ep);
+	vrb_rdm_poll_all(ep);
+	vrb_rdm_unlock(ep);
 	vrb_rdm_link_destroy_qp(link);
 	vrb_rdm_lock(ep);
 	vrb_rdm_poll_all(ep);
@@ -39,6 +44,27 @@ static void free_link(struct vrb_rdm_link *link)
 	vrb_rdm_conn_drained(link);
 	vrb_rdm_link_free(link);
 	vrb_rdm_unlock(ep);
+}
+
+/* Those that can be freed now. Who did not let go in time will not say so of others either. */
+static void take_ripe(struct vrb_rdm *ep, struct vrb_rdm_graves *ripe)
+{
+	struct vrb_rdm_graves all = ep->graves;
+	uint64_t now = ofi_now_ms();
+	struct vrb_rdm_link *link;
+
+	SLIST_INIT(ripe);
+	SLIST_INIT(&ep->graves);
+	while ((link = SLIST_FIRST(&all))) {
+		SLIST_REMOVE_HEAD(&all, grave);
+		if (!vrb_rdm_link_ripe(link, now)) {
+			SLIST_INSERT_HEAD(&ep->graves, link, grave);
+			continue;
+		}
+		SLIST_INSERT_HEAD(ripe, link, grave);
+		if (link->qp && link->takes && !link->let_go && !ep->dead)
+			__atomic_store_n(&ep->domain->no_last_wqe, true, __ATOMIC_RELAXED);
+	}
 }
 
 /* From the event thread. */
@@ -52,13 +78,12 @@ static void timer_ready(struct vrb_source *source)
 
 	(void)!read(source->fd, &ticks, sizeof(ticks));
 	vrb_rdm_lock(ep);
+	take_ripe(ep, &graves);
 	/* Who sends is connected, even if the connection manager has not said so before time is over. */
 	if (ep->enabled && !ep->closing) {
 		vrb_rdm_poll_all(ep);
 		vrb_rdm_conn_tick(ep);
 	}
-	graves = ep->graves;
-	SLIST_INIT(&ep->graves);
 	knocks = ep->knocks;
 	SLIST_INIT(&ep->knocks);
 	vrb_rdm_unlock(ep);
@@ -186,14 +211,18 @@ static void close_link(struct vrb_rdm_link *link)
 	vrb_rdm_link_free(link);
 }
 
+void vrb_rdm_conn_shut(struct vrb_rdm *ep)
+{
+	vrb_rdm_lock(ep);
+	ep->closing = true;
+	vrb_rdm_unlock(ep);
+}
+
 void vrb_rdm_conn_close(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_link *link;
 	uint32_t i;
 
-	vrb_rdm_lock(ep);
-	ep->closing = true;
-	vrb_rdm_unlock(ep);
 	if (ep->timer.fd >= 0) {
 		vrb_loop_remove(&ep->domain->fabric->loop, &ep->timer);
 		close(ep->timer.fd);

@@ -186,22 +186,22 @@ int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq)
 			ret = -FI_EAGAIN;
 	ofi_unlock(&cq->eps_lock);
 	ofi_triggers_run(&cq->domain->triggers);
-	return is_empty_locked(cq) && !ofi_triggers_due(&cq->domain->triggers) ? ret : -FI_EAGAIN;
-}
-
-static bool take_signal(struct vrb_rdm_cq *cq)
-{
-	return __atomic_load_n(&cq->signalled, __ATOMIC_RELAXED) &&
-	       __atomic_exchange_n(&cq->signalled, false, __ATOMIC_ACQUIRE);
+	if (!is_empty_locked(cq)) {
+		/* Others may sleep until the signal that was taken back here. */
+		vrb_rdm_cq_wake(cq);
+		ret = -FI_EAGAIN;
+	}
+	return ofi_triggers_due(&cq->domain->triggers) ? -FI_EAGAIN : ret;
 }
 
 /* 0: look again. -FI_EAGAIN: the time is over, or a signal ends the wait. */
-static int nap(struct vrb_rdm_cq *cq, uint64_t start, int timeout)
+static int nap(struct vrb_rdm_cq *cq, struct ofi_sleeper *sleeper, uint64_t start, int timeout)
 {
 	struct pollfd fd = { .fd = cq->epfd, .events = POLLIN };
 	int left = ofi_wait_left(start, timeout), ret;
 
-	if (take_signal(cq) || !left)
+	ofi_sleeper_look(sleeper, &cq->wait);
+	if (ofi_sleeper_ended(sleeper, &cq->wait) || !left)
 		return -FI_EAGAIN;
 	if (cq->epfd < 0) {
 		sched_yield();
@@ -210,9 +210,6 @@ static int nap(struct vrb_rdm_cq *cq, uint64_t start, int timeout)
 	ret = vrb_rdm_cq_trywait(cq);
 	if (ret)
 		return ret == -FI_EAGAIN ? 0 : ret;
-	/* The descriptor may have been cleared of it. */
-	if (take_signal(cq))
-		return -FI_EAGAIN;
 	ret = poll(&fd, 1, left);
 	if (ret < 0)
 		return errno == EINTR ? -FI_EAGAIN : -errno;
@@ -229,11 +226,13 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 {
 	struct vrb_rdm_cq *cq = rdm_cq(fid);
 	size_t done = 0, want = ofi_cq_threshold(cq->wait_cond, cond, count);
+	struct ofi_sleeper sleeper;
 	uint64_t start = ofi_now_ms();
 	ssize_t ret;
 
 	if (!has_wait(cq))
 		return -FI_ENOSYS;
+	ofi_sleeper_begin(&sleeper, &cq->wait);
 	for (;;) {
 		ret = read_more(cq, (char *)buf + done * ofi_cq_entry_size(cq->format),
 				count - done, src ? src + done : NULL);
@@ -241,10 +240,11 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 			done += ret;
 		if (done >= want || (ret < 0 && ret != -FI_EAGAIN))
 			break;
-		ret = nap(cq, start, timeout);
+		ret = nap(cq, &sleeper, start, timeout);
 		if (ret)
 			break;
 	}
+	ofi_sleeper_leave(&sleeper, &cq->wait);
 	return done ? (ssize_t)done : ret;
 }
 
@@ -259,8 +259,7 @@ static int cq_signal(struct fid_cq *fid)
 
 	if (!has_wait(cq))
 		return -FI_ENOSYS;
-	__atomic_store_n(&cq->signalled, true, __ATOMIC_RELEASE);
-	ofi_wait_signal(&cq->wait);
+	ofi_wait_end(&cq->wait);
 	return 0;
 }
 

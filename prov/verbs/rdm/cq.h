@@ -17,8 +17,7 @@ struct vrb_rdm_cq {
 	struct fid_cq fid;
 	struct ofi_lock lock; /* guards the ring */
 	struct ofi_cq_ring ring;
-	bool waiting;	/* somebody sleeps, or is about to: a completion signals; atomic */
-	bool signalled; /* by fi_cq_signal; atomic */
+	bool waiting; /* somebody sleeps, or is about to: a completion signals; atomic */
 
 	struct ofi_lock
 		eps_lock; /* guards the lists, and keeps an endpoint from closing while it is asked */

@@ -195,25 +195,6 @@ static void drain(struct vrb_rdm *ep)
 	} while (!done && ofi_now_ms() < end);
 }
 
-static void unbind(struct vrb_rdm *ep)
-{
-	int i;
-
-	if (ep->tx_cq)
-		ofi_ref_put(&ep->tx_cq->ref);
-	if (ep->rx_cq)
-		ofi_ref_put(&ep->rx_cq->ref);
-	for (i = 0; i < VRB_RDM_COUNTS; i++)
-		if (ep->cntrs[i])
-			ofi_ref_put(&ep->cntrs[i]->ref);
-	if (ep->eq)
-		ofi_ref_put(&ep->eq->ref);
-	if (ep->stx)
-		ofi_ref_put(&ep->stx->ref);
-	if (ep->av)
-		vrb_rdm_av_unbind(ep->av, ep);
-}
-
 static void close_queues(struct vrb_rdm *ep)
 {
 	if (ep->srq)
@@ -227,12 +208,18 @@ static void close_queues(struct vrb_rdm *ep)
 		ibv_destroy_comp_channel(ep->channel);
 }
 
-/* Nobody reads the CQs for it any more: what is left is forgotten with the endpoint. */
+/*
+ * Other threads may read its queues and counters, and change its address vector, until it has left them; only then its
+ * connections end. What is left is forgotten with the endpoint.
+ */
 static void ep_free(struct vrb_rdm *ep)
 {
-	vrb_rdm_conn_close(ep);
+	vrb_rdm_conn_shut(ep);
 	detach(ep);
-	unbind(ep);
+	if (ep->av)
+		vrb_rdm_av_leave(ep->av, ep);
+	vrb_rdm_conn_close(ep);
+	vrb_rdm_unbind(ep);
 	close_queues(ep);
 	vrb_rdm_peers_fini(ep);
 	vrb_rdm_rx_fini(&ep->rx);

@@ -10,10 +10,11 @@
 #include "prov/verbs/prov.h"
 #include "prov/verbs/qp.h"
 
-#define RING_MAX ((uint32_t)VRB_WIRE_WINDOW)
-#define RING_MIN 8u
-#define CQ_LOW	 1024u /* room with which it is to grow */
-#define SHARES	 128u
+#define RING_MAX  ((uint32_t)VRB_WIRE_WINDOW)
+#define RING_MIN  8u
+#define CQ_LOW	  1024u /* room with which it is to grow */
+#define SHARES	  128u
+#define LINGER_MS 1000
 
 static int failed(const char *what, int err)
 {
@@ -191,6 +192,7 @@ int vrb_rdm_link_connect(struct vrb_rdm_link *link)
 {
 	int ret = modify(link, IBV_QPS_INIT, "ibv_modify_qp to INIT");
 
+	link->takes = !ret;
 	if (!ret)
 		ret = modify(link, IBV_QPS_RTR, "ibv_modify_qp to RTR");
 	if (!ret)
@@ -208,6 +210,23 @@ bool vrb_rdm_link_break(struct vrb_rdm_link *link)
 	};
 
 	return !ibv_modify_qp(link->qp, &attr, IBV_QP_STATE) && !ibv_post_send(link->qp, &wr, &bad);
+}
+
+void vrb_rdm_link_halt(struct vrb_rdm_link *link, uint64_t now)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	link->linger = now + LINGER_MS;
+	if (link->qp && link->takes && ibv_modify_qp(link->qp, &attr, IBV_QP_STATE))
+		link->linger = now;
+}
+
+bool vrb_rdm_link_ripe(const struct vrb_rdm_link *link, uint64_t now)
+{
+	const struct vrb_domain *domain = link->ep->domain;
+
+	return !link->qp || !link->takes || link->let_go || now >= link->linger || link->ep->dead ||
+	       __atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED);
 }
 
 bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct vrb_flow *flow)

@@ -60,9 +60,12 @@ struct vrb_rdm_link {
 	bool used;   /* something came; who looks clears it */
 	bool asked;  /* the work request `asked_at` is to tell whether the peer's end is there */
 	uint32_t asked_at;
-	int err;		    /* FI_E*: why it ended */
-	size_t eager;		    /* payload that the peer has room for */
-	bool notes;		    /* it is to be told of RMA on its memory */
+	int err;	 /* FI_E*: why it ended */
+	size_t eager;	 /* payload that the peer has room for */
+	bool notes;	 /* it is to be told of RMA on its memory */
+	bool takes;	 /* the queue pair was connected: it may have taken receives of the SRQ */
+	bool let_go;	 /* and has them no more: their completions are in the CQ */
+	uint64_t linger; /* ms: when it goes whether or not it has let go; set when it is dead */
 	struct vrb_rdm_early early; /* came while peer->link was another, which flushes */
 	uint32_t early_count;
 	struct vrb_rdm_slot last; /* of the work request behind all others, when it ended */
@@ -99,6 +102,12 @@ void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow);
 void vrb_rdm_link_signal_all(struct vrb_rdm *ep);
 /* The same whatever was posted: it fails if the peer's device does not answer. False if nothing could be posted. */
 bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct vrb_flow *flow);
+/*
+ * The queue pair ends. It is not destroyed before it is ripe: the device has said that it has let go of the SRQ, or was
+ * waited for in vain, since some devices forget its completions then, and with them the receives that they are of.
+ */
+void vrb_rdm_link_halt(struct vrb_rdm_link *link, uint64_t now);
+bool vrb_rdm_link_ripe(const struct vrb_rdm_link *link, uint64_t now);
 /* Afterwards nothing more comes of it but what is in the CQ. Without the endpoint's lock. */
 void vrb_rdm_link_destroy_qp(struct vrb_rdm_link *link);
 
