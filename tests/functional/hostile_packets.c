@@ -317,6 +317,7 @@ static void test(void)
 	}
 	to = 0;
 	storm(VRB_WIRE_STOP, VRB_WIRE_GO, 500);
+	storm(VRB_WIRE_HALT, VRB_WIRE_STOP, 200);
 	storm(VRB_WIRE_ACK, VRB_WIRE_FIN, 100);
 	storm(VRB_WIRE_BYE, VRB_WIRE_BYE_RSP, 200);
 	storm(VRB_WIRE_KEY_REQ, VRB_WIRE_KEY_REQ, 500);
