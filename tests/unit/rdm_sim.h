@@ -31,13 +31,16 @@ struct sim_options {
 	int ops;
 	bool failures; /* queue pairs break, endpoints restart */
 	bool reg_fails;
-	bool again; /* packets are refused now and then */
+	int windows; /* 1: for most of what peers may use; 2: for all */
+	bool again;  /* packets are refused now and then */
 };
 
 enum sim_kind {
 	SIM_SEND,
 	SIM_READ,
 	SIM_WRITE,
+	SIM_BIND,
+	SIM_REVOKE,
 };
 
 struct sim_wr {
@@ -45,6 +48,8 @@ struct sim_wr {
 	bool moved; /* arrived */
 	struct vrb_proto_out *out;
 	struct vrb_proto_in *in;
+	struct sim_mr *mr;
+	struct vrb_proto_item *item;
 	void *addr;
 	size_t len;
 	uint64_t local_key, remote, key;
@@ -97,7 +102,9 @@ struct sim_in {
 };
 
 struct sim_mr {
-	bool used, remote, written;
+	bool used, window, bound;
+	enum vrb_proto_access access;
+	const struct sim_qp *qp; /* that the peer may use it by */
 	uintptr_t addr;
 	size_t len;
 	uint16_t use;
@@ -127,7 +134,7 @@ struct sim {
 	struct sim_endpoint eps[SIM_ENDPOINTS];
 	/* What happened, to see that the schedules do reach it. */
 	uint64_t done_ok, done_err, truncated, stops, halts, reads, writes, acks, segments, breaks,
-		refused, evictions;
+		refused, evictions, bound, asked;
 };
 
 extern struct sim sim;

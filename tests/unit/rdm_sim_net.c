@@ -35,6 +35,8 @@ static struct sim_wr *post(struct sim_qp *qp, enum sim_kind kind)
 	wr->moved = false;
 	wr->out = NULL;
 	wr->in = NULL;
+	wr->mr = NULL;
+	wr->item = NULL;
 	qp->posted++;
 	return wr;
 }
@@ -66,15 +68,36 @@ static int op_send(struct vrb_proto_peer *peer, const void *hdr, size_t hdr_len,
 	return 0;
 }
 
-/* The key's memory, if it is registered for that. */
-static bool is_registered(int owner, uint64_t key, uint64_t addr, size_t len, bool remote,
-			  bool written)
+/* The key's memory, if it is that. */
+static const struct sim_mr *find_mr(int owner, uint64_t key, uint64_t addr, size_t len)
 {
 	const struct sim_mr *mr = &sim.eps[owner].mrs[(uint16_t)key % SIM_MRS];
 
 	return mr->used && mr->use == key >> 16 && addr >= mr->addr &&
-	       addr + len <= mr->addr + mr->len && (!remote || mr->remote) &&
-	       (!written || mr->written);
+			       addr + len <= mr->addr + mr->len
+		       ? mr
+		       : NULL;
+}
+
+/* What the queue pair's own device does there. */
+static bool is_local(const struct sim_qp *qp, const struct sim_wr *wr)
+{
+	const struct sim_mr *mr = find_mr(qp->from, wr->local_key, (uintptr_t)wr->addr, wr->len);
+
+	if (!mr)
+		return false;
+	return wr->kind == SIM_READ
+		       ? mr->access == VRB_PROTO_DESTINATION
+		       : mr->access == VRB_PROTO_PEER_READS || mr->access == VRB_PROTO_SOURCE;
+}
+
+/* What comes by the queue pair from the other end: that right, now, by this queue pair. */
+static bool is_granted(const struct sim_qp *qp, const struct sim_wr *wr)
+{
+	const struct sim_mr *mr = find_mr(qp->from, wr->key, wr->remote, wr->len);
+
+	return mr && (mr->bound || !mr->window) && mr->qp == qp &&
+	       mr->access == (wr->kind == SIM_READ ? VRB_PROTO_PEER_READS : VRB_PROTO_PEER_WRITES);
 }
 
 static int op_rdma(struct vrb_proto_peer *peer, enum sim_kind kind, void *addr,
@@ -119,8 +142,8 @@ static int op_write(struct vrb_proto_out *out, void *addr, const struct vrb_prot
 	return ret;
 }
 
-static int op_reg(struct vrb_proto_peer *peer, const struct iovec *iov, bool remote, bool written,
-		  struct vrb_proto_mr *mr)
+static int op_reg(struct vrb_proto_peer *peer, const struct iovec *iov,
+		  enum vrb_proto_access access, struct vrb_proto_mr *mr)
 {
 	struct sim_endpoint *ep = endpoint_of(peer);
 	struct sim_mr *entry;
@@ -133,11 +156,15 @@ static int op_reg(struct vrb_proto_peer *peer, const struct iovec *iov, bool rem
 	SIM_CHECK(i < SIM_MRS);
 	entry = &ep->mrs[i];
 	entry->used = true;
-	entry->remote = remote;
-	entry->written = written;
+	entry->access = access;
+	entry->window = access >= VRB_PROTO_PEER_READS && sim.options.windows &&
+			(sim.options.windows > 1 || sim_random(4));
+	entry->bound = false;
+	entry->qp = (struct sim_qp *)peer;
 	entry->addr = (uintptr_t)iov->iov_base;
 	entry->len = iov->iov_len;
 	mr->handle = entry;
+	mr->window = entry->window;
 	mr->rkey = (uint64_t)++entry->use << 16 | (uint64_t)i;
 	return 0;
 }
@@ -148,7 +175,38 @@ static void op_dereg(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
 
 	(void)peer;
 	SIM_CHECK(entry->used && entry->use == mr->rkey >> 16);
+	/* While there is a connection this is no way to end the peer's right. */
+	SIM_CHECK(!entry->bound || !peer->up || sim.hostile);
 	entry->used = false;
+}
+
+static int op_bind(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
+{
+	struct sim_wr *wr;
+
+	if (sim.options.again && !sim_random(4))
+		return -FI_EAGAIN;
+	SIM_CHECK(mr->window);
+	wr = post((struct sim_qp *)peer, SIM_BIND);
+	wr->mr = mr->handle;
+	wr->key = mr->rkey;
+	sim.bound++;
+	return 0;
+}
+
+static int op_revoke(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr,
+		     struct vrb_proto_item *item)
+{
+	struct sim_wr *wr;
+
+	if (sim.options.again && !sim_random(4))
+		return -FI_EAGAIN;
+	SIM_CHECK(mr->window);
+	wr = post((struct sim_qp *)peer, SIM_REVOKE);
+	wr->mr = mr->handle;
+	wr->key = mr->rkey;
+	wr->item = item;
+	return 0;
 }
 
 static void op_copy(void *to, const void *from, size_t len)
@@ -195,6 +253,8 @@ const struct vrb_proto_ops sim_ops = {
 	.read = op_read,
 	.write = op_write,
 	.reg = op_reg,
+	.bind = op_bind,
+	.revoke = op_revoke,
 	.dereg = op_dereg,
 	.copy = op_copy,
 	.out_done = sim_out_done,
@@ -230,6 +290,7 @@ static void move_packet(struct sim_qp *qp, const struct sim_wr *wr)
 	sim.halts += packet.type == VRB_WIRE_HALT;
 	sim.acks += packet.type == VRB_WIRE_ACK;
 	sim.segments += packet.type == VRB_WIRE_SEG_NEXT;
+	sim.asked += packet.type == VRB_WIRE_SEG_ASKED;
 	if (packet.type == VRB_WIRE_EAGER || packet.type == VRB_WIRE_SEG_FIRST ||
 	    packet.type == VRB_WIRE_RTS)
 		sim_arrived(qp, &packet);
@@ -245,9 +306,7 @@ static void move_rdma(struct sim_qp *qp, const struct sim_wr *wr)
 {
 	bool read = wr->kind == SIM_READ;
 
-	SIM_CHECK(
-		is_registered(qp->from, wr->local_key, (uintptr_t)wr->addr, wr->len, false, read));
-	SIM_CHECK(is_registered(qp->to, wr->key, wr->remote, wr->len, true, !read));
+	SIM_CHECK(is_local(qp, wr) && is_granted(sim_qp_other(qp), wr));
 	if (read)
 		memcpy(wr->addr, (void *)(uintptr_t)wr->remote, wr->len);
 	else
@@ -265,6 +324,8 @@ bool sim_qp_move(struct sim_qp *qp)
 	wr->moved = true;
 	if (wr->kind == SIM_SEND)
 		move_packet(qp, wr);
+	else if (wr->mr)
+		wr->mr->bound = wr->kind == SIM_BIND;
 	else
 		move_rdma(qp, wr);
 	return true;
@@ -282,10 +343,17 @@ bool sim_qp_see(struct sim_qp *qp)
 	if (qp->failing)
 		err = FI_EIO;
 	qp->seen++;
+	/* Whoever sees a connection fail takes the peer's rights away first. */
+	if (err && wr->mr && wr->mr->use == wr->key >> 16)
+		wr->mr->bound = false;
 	if (wr->kind == SIM_SEND)
 		vrb_proto_sent(&qp->peer, wr->out, err);
 	else if (wr->kind == SIM_READ)
 		vrb_proto_read_done(wr->in, err);
+	else if (wr->kind == SIM_BIND)
+		vrb_proto_bound(&qp->peer);
+	else if (wr->kind == SIM_REVOKE)
+		vrb_proto_revoked(&qp->peer, wr->item);
 	else
 		vrb_proto_write_done(wr->out, err);
 	return true;

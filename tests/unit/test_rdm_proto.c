@@ -25,6 +25,7 @@ static void run(struct sim_options options, uint64_t count)
 	for (seed = 0; seed < count; seed++) {
 		options.endpoints = 1 + (int)(seed % SIM_ENDPOINTS);
 		options.ops = 10 + (int)(seed % 30);
+		options.windows = !!(seed % 8);
 		sim_run(seed, &options);
 	}
 	/* Few schedules don't reach all. */
@@ -32,6 +33,8 @@ static void run(struct sim_options options, uint64_t count)
 		return;
 	assert_true(sim.done_ok && sim.truncated && sim.stops && sim.acks && sim.segments);
 	assert_true(sim.reads && sim.writes && sim.evictions && sim.halts);
+	assert_true(sim.bound);
+	assert_true(sim.asked || !options.reg_fails);
 }
 
 static void test_in_order(void **state)

@@ -24,6 +24,7 @@ static size_t good(enum vrb_wire_type type, struct vrb_wire_packet *p)
 		p->payload_len = 100;
 		break;
 	case VRB_WIRE_SEG_NEXT:
+	case VRB_WIRE_SEG_ASKED:
 		p->offset = 100;
 		p->payload_len = 50;
 		break;
@@ -302,6 +303,11 @@ static void test_meaning(void **state)
 	assert_int_equal(parse(len), VRB_WIRE_E_OFFSET);
 	memset(bytes + 8, 0, 8);
 	assert_int_equal(parse(len), VRB_WIRE_E_OFFSET);
+	len = good(VRB_WIRE_SEG_ASKED, &p);
+	memset(bytes + 8, 0xff, 8);
+	assert_int_equal(parse(len), VRB_WIRE_E_OFFSET);
+	memset(bytes + 8, 0, 8);
+	assert_int_equal(parse(len), VRB_WIRE_OK);
 	len = good(VRB_WIRE_FIN, &p);
 	bytes[12] = 1;
 	assert_int_equal(parse(len), VRB_WIRE_E_UNUSED);

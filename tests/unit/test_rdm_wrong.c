@@ -217,6 +217,97 @@ static void test_written(void **state)
 	assert_int_equal(come(fin, 0), VRB_WIRE_E_ID);
 }
 
+static const struct sim_wr *request(unsigned int back)
+{
+	return &ep->qps[1].ring[(ep->qps[1].posted - 1 - back) % SIM_RING];
+}
+
+static void check_window(const struct sim_wr *wr, enum sim_kind kind, const void *addr, size_t len,
+			 enum vrb_proto_access access)
+{
+	assert_int_equal(wr->kind, kind);
+	assert_ptr_equal(wr->mr->addr, addr);
+	assert_int_equal(wr->mr->len, len);
+	assert_int_equal(wr->mr->access, access);
+}
+
+/* The right to read is there before the peer hears of it, and over before the sender hears of the end. */
+static void test_read_right(void **state)
+{
+	struct sim_out *o;
+
+	(void)state;
+	sim.options.windows = 2;
+	o = send(VRB_PROTO_TRANSMIT, 1000);
+	assert_int_equal(posted(0).type, VRB_WIRE_RTS);
+	check_window(request(1), SIM_BIND, o->bytes, 1000, VRB_PROTO_PEER_READS);
+	sim_complete_all(&ep->qps[1]);
+	assert_int_equal(come(about(VRB_WIRE_FIN, o->out.id), 0), VRB_WIRE_OK);
+	check_window(request(0), SIM_REVOKE, o->bytes, 1000, VRB_PROTO_PEER_READS);
+	assert_true(o->msg >= 0);
+	sim_complete_all(&ep->qps[1]);
+	assert_true(o->msg < 0);
+}
+
+/* The same of the right to write, and of the receiver. */
+static void test_write_right(void **state)
+{
+	struct vrb_wire_packet rts = { .type = VRB_WIRE_RTS, .id = 77, .total = 600, .count = 1 };
+	struct vrb_wire_packet fin = { .type = VRB_WIRE_FIN, .flags = VRB_WIRE_WRITTEN };
+
+	(void)state;
+	sim.options.windows = 2;
+	ep->proto.config.write = true;
+	post(1000);
+	ep->recvs[0].recv.iov[0] = (struct iovec){ ep->recvs[0].bytes, 1000 };
+	ep->recvs[0].recv.count = 1;
+	assert_int_equal(come(rts, 0), VRB_WIRE_OK);
+	assert_int_equal(posted(0).type, VRB_WIRE_CTS);
+	check_window(request(1), SIM_BIND, ep->recvs[0].bytes, 600, VRB_PROTO_PEER_WRITES);
+	fin.id = ep->ins[0].in.id;
+	assert_int_equal(come(fin, 0), VRB_WIRE_OK);
+	check_window(request(0), SIM_REVOKE, ep->recvs[0].bytes, 600, VRB_PROTO_PEER_WRITES);
+	assert_true(ep->recvs[0].used);
+	sim_complete_all(&ep->qps[1]);
+	assert_false(ep->recvs[0].used);
+}
+
+/* Whoever writes what it receives is not given the right to read. */
+static void test_no_right(void **state)
+{
+	struct sim_out *o = send(VRB_PROTO_TRANSMIT, 1000);
+
+	(void)state;
+	assert_int_equal(o->out.mr[0].window, false);
+	assert_int_equal(come(cts(o->out.id, 1000), 0), VRB_WIRE_OK);
+	sim_complete_all(&ep->qps[1]);
+	assert_true(o->msg < 0);
+	sim.options.windows = 2;
+	o = send(VRB_PROTO_TRANSMIT, 1000);
+	assert_int_equal(posted(0).type, VRB_WIRE_RTS);
+	assert_int_equal(((struct sim_mr *)o->out.mr[0].handle)->access, VRB_PROTO_SOURCE);
+}
+
+/* An empty part of a list is no reason to send in segments. */
+static void test_empty_part(void **state)
+{
+	struct sim_out *o = &ep->outs[0];
+	struct vrb_wire_region region;
+
+	(void)state;
+	o->msg = 0;
+	o->out.level = VRB_PROTO_TRANSMIT;
+	o->out.count = 3;
+	o->out.iov[0] = (struct iovec){ NULL, 0 };
+	o->out.iov[1] = (struct iovec){ o->bytes, 1000 };
+	o->out.iov[2] = (struct iovec){ o->bytes, 0 };
+	vrb_proto_send(peer, &o->out);
+	assert_int_equal(posted(0).type, VRB_WIRE_RTS);
+	assert_int_equal(posted(0).count, 1);
+	vrb_wire_get_region(posted(0).list, 0, &region);
+	assert_int_equal(region.len, 1000);
+}
+
 /* The way that a message goes by: its size, and whether the peer said STOP. */
 static void test_choice(void **state)
 {
@@ -337,9 +428,19 @@ static void test_dead_peer_gives_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_segments), CASE(test_acks),	 CASE(test_read),
-		CASE(test_write),    CASE(test_written), CASE(test_choice),
-		CASE(test_bypass),   CASE(test_reserve), CASE(test_dead_peer_gives_back),
+		CASE(test_read_right),
+		CASE(test_write_right),
+		CASE(test_no_right),
+		CASE(test_empty_part),
+		CASE(test_segments),
+		CASE(test_acks),
+		CASE(test_read),
+		CASE(test_write),
+		CASE(test_written),
+		CASE(test_choice),
+		CASE(test_bypass),
+		CASE(test_reserve),
+		CASE(test_dead_peer_gives_back),
 	};
 
 	return cmocka_run_group_tests_name("rdm_wrong", tests, NULL, NULL);

@@ -61,7 +61,8 @@ static void apply(const struct vrb_wire_atomic *a, void *at, size_t count, const
 }
 
 /* All targets are looked at before the first is changed. */
-static int perform(struct vrb_domain *domain, const struct vrb_wire_packet *packet, uint8_t *old)
+static int perform_locked(struct vrb_domain *domain, const struct vrb_wire_packet *packet,
+			  uint8_t *old)
 {
 	const struct vrb_wire_atomic *a = &packet->atomic;
 	const uint8_t *operand = packet->payload, *compare = operand + (size_t)a->count * a->size;
@@ -75,7 +76,6 @@ static int perform(struct vrb_domain *domain, const struct vrb_wire_packet *pack
 		if (!at[i])
 			return FI_EKEYREJECTED;
 	}
-	ofi_lock(&domain->atomics);
 	for (i = 0; i < packet->count; i++) {
 		size_t len = target[i].count * a->size;
 
@@ -84,8 +84,18 @@ static int perform(struct vrb_domain *domain, const struct vrb_wire_packet *pack
 		compare += len;
 		old += len;
 	}
-	ofi_unlock(&domain->atomics);
 	return 0;
+}
+
+/* The regions stay until it is done: fi_close() of one waits for the lock. */
+static int perform(struct vrb_domain *domain, const struct vrb_wire_packet *packet, uint8_t *old)
+{
+	int err;
+
+	ofi_lock(&domain->atomics);
+	err = perform_locked(domain, packet, old);
+	ofi_unlock(&domain->atomics);
+	return err;
 }
 
 enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
@@ -100,6 +110,8 @@ enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
 		rsp.status = FI_EOPNOTSUPP;
 	else
 		rsp.status = (uint32_t)perform(peer->ep->domain, packet, old);
+	if (rsp.status == FI_EKEYREJECTED && !vrb_rdm_keys_missed(peer))
+		return VRB_WIRE_E_KEYS;
 	if (!rsp.status)
 		vrb_rdm_note_atomic(peer->ep, packet);
 	if (!vrb_rdm_answer(peer, &rsp, old, rsp.status ? 0 : len))

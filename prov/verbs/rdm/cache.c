@@ -7,12 +7,12 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "cache.h"
+#include "window.h"
 #include "prov/verbs/domain.h"
 #include "prov/verbs/err.h"
 #include "prov/verbs/prov.h"
 
 #define MAX_COUNT 4096 /* unless the application says something else */
-#define ACCESS	  (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
 static bool is_refused(int err)
 {
@@ -31,7 +31,10 @@ static void warn_if_refused(const struct ofi_mr_cache *cache)
 			fi_strerror(-cache->refusal));
 }
 
-/* Memory that may only be read can be sent from, and read by the peer. */
+/*
+ * No peer has access by what is cached: see mem.h. Memory that may only be read can be sent from; a window to it is not
+ * possible, the kernel wants to write where one may be bound.
+ */
 static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, void **mr)
 {
 	const unsigned int wanted = *access;
@@ -39,15 +42,17 @@ static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, vo
 	int err;
 
 	warn_if_refused(domain->cache);
-	*access = ACCESS;
-	*mr = ibv_reg_mr(domain->pd, addr, len, ACCESS);
-	if (!*mr && is_refused(errno) && !(wanted & ~(unsigned int)IBV_ACCESS_REMOTE_READ)) {
-		*access = IBV_ACCESS_REMOTE_READ;
-		*mr = ibv_reg_mr(domain->pd, addr, len, IBV_ACCESS_REMOTE_READ);
+	*access = IBV_ACCESS_LOCAL_WRITE | (vrb_rdm_has_windows(domain) ? IBV_ACCESS_MW_BIND : 0);
+	*mr = ibv_reg_mr(domain->pd, addr, len, (int)*access);
+	if (!*mr && is_refused(errno) && !wanted) {
+		*access = 0;
+		*mr = ibv_reg_mr(domain->pd, addr, len, 0);
 	}
 	if (*mr)
 		return 0;
 	err = errno;
+	if (is_refused(err) && wanted == IBV_ACCESS_MW_BIND)
+		return vrb_errno(err);
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "registering %zu B at %p: %s%s\n", len, addr,
 		       strerror(err), vrb_remedy(err));
 	return vrb_errno(err);

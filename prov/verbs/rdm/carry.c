@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/mr_cache.h>
 #include <rdma/fi_errno.h>
 #include "carry.h"
 #include "coll.h"
 #include "conn.h"
 #include "link.h"
+#include "mem.h"
 #include "op.h"
 #include "peer.h"
 #include "progress.h"
@@ -102,11 +102,6 @@ static int carry_send(struct vrb_proto_peer *proto_peer, const void *hdr, size_t
 	return again(peer, err);
 }
 
-static struct ibv_mr *mr_of(const struct vrb_proto_mr *mr)
-{
-	return ((struct ofi_mr_region *)mr->handle)->mr;
-}
-
 static int rdma(struct vrb_proto_peer *proto_peer, enum ibv_wr_opcode opcode, void *addr,
 		const struct vrb_proto_mr *mr, size_t len, uint64_t remote, uint64_t rkey,
 		uint64_t flags, void *context)
@@ -115,7 +110,7 @@ static int rdma(struct vrb_proto_peer *proto_peer, enum ibv_wr_opcode opcode, vo
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)addr,
 		.length = (uint32_t)len,
-		.lkey = mr_of(mr)->lkey,
+		.lkey = vrb_rdm_mem_mr(mr)->lkey,
 	};
 	struct ibv_send_wr wr = {
 		.opcode = opcode,
@@ -139,29 +134,6 @@ static int carry_write(struct vrb_proto_out *out, void *addr, const struct vrb_p
 {
 	return rdma(out->peer, IBV_WR_RDMA_WRITE, addr, mr, len, remote, rkey, kind(VRB_RDM_WRITE),
 		    out);
-}
-
-static int carry_reg(struct vrb_proto_peer *proto_peer, const struct iovec *iov, bool remote,
-		     bool written, struct vrb_proto_mr *mr)
-{
-	struct vrb_rdm *ep = ((struct vrb_rdm_peer *)proto_peer)->ep;
-	unsigned int access = written ? IBV_ACCESS_LOCAL_WRITE : 0;
-	struct ofi_mr_region *region;
-	int ret;
-
-	if (remote)
-		access |= written ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
-	ret = ofi_mr_cache_get(ep->domain->cache, iov->iov_base, iov->iov_len, access, &region);
-	if (ret)
-		return ret;
-	mr->handle = region;
-	mr->rkey = mr_of(mr)->rkey;
-	return 0;
-}
-
-static void carry_dereg(struct vrb_proto_peer *proto_peer, struct vrb_proto_mr *mr)
-{
-	ofi_mr_cache_put(((struct vrb_rdm_peer *)proto_peer)->ep->domain->cache, mr->handle);
 }
 
 static void carry_copy(void *to, const void *from, size_t len)
@@ -256,8 +228,10 @@ const struct vrb_proto_ops vrb_rdm_carry_ops = {
 	.send = carry_send,
 	.read = carry_read,
 	.write = carry_write,
-	.reg = carry_reg,
-	.dereg = carry_dereg,
+	.reg = vrb_rdm_mem_reg,
+	.bind = vrb_rdm_mem_bind,
+	.revoke = vrb_rdm_mem_revoke,
+	.dereg = vrb_rdm_mem_dereg,
 	.copy = carry_copy,
 	.out_done = carry_out_done,
 	.recv_done = carry_recv_done,

@@ -81,6 +81,7 @@ static void install(struct vrb_rdm_peer *peer)
 	peer->link = link;
 	peer->seen = 0;
 	peer->gate_set = false;
+	peer->missed = 0;
 	link->live = true;
 	peer->notes = link->notes;
 	peer->direct = peer->ep->prov_keys && !peer->notes;
@@ -104,10 +105,12 @@ static void up(struct vrb_rdm_peer *peer)
 		install(peer);
 }
 
-/* The peer's operations fail with err. */
+/* The peer's operations fail with err; it has no right to their memory any more. */
 static void down(struct vrb_rdm_peer *peer, int err)
 {
 	peer->ep->recent_qp = VRB_RDM_NO_QP;
+	if (peer->link)
+		vrb_rdm_windows_drop(peer->link);
 	vrb_proto_peer_down(&peer->proto, err);
 	vrb_rdm_ops_fail(peer, err);
 }
@@ -155,6 +158,7 @@ void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err)
 		rdma_disconnect(link->id);
 	link->state = VRB_RDM_LINK_ENDED;
 	link->live = false;
+	vrb_rdm_windows_drop(link);
 	link->ep->recent_qp = VRB_RDM_NO_QP;
 	link->err = err;
 	if (link->peer->next == link)
@@ -197,6 +201,8 @@ static void part(struct vrb_rdm_peer *peer, const struct vrb_pconn_action *actio
 	if (action->what & VRB_PCONN_DO_RELEASE) {
 		ofi_stats_add(&peer->ep->stats, OFI_STATS_EVICTIONS, 1);
 		peer->ep->recent_qp = VRB_RDM_NO_QP;
+		if (peer->link)
+			vrb_rdm_windows_drop(peer->link);
 		vrb_proto_peer_leave(&peer->proto, FI_ECONNRESET);
 		vrb_rdm_keys_forget(peer);
 		peer->asked = false;

@@ -206,6 +206,7 @@ static void close_link(struct vrb_rdm_link *link)
 {
 	if (link->id)
 		rdma_destroy_id(link->id);
+	vrb_rdm_windows_drop(link);
 	vrb_rdm_flush(link, FI_ECANCELED);
 	vrb_rdm_link_destroy_qp(link);
 	vrb_rdm_link_free(link);

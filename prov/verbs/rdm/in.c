@@ -137,7 +137,7 @@ void vrb_proto_in_end(struct vrb_proto_in *in)
 	vrb_proto_dereg(peer, in->mr, &in->mr_count);
 	release_parts(in);
 	refund(in, 0);
-	in->sink = false;
+	in->sink = in->asked = false;
 	in->err = 0;
 	in->recv = NULL;
 	in->state = VRB_PROTO_IN_FREE;
@@ -165,7 +165,7 @@ static void begin(struct vrb_proto_peer *peer, struct vrb_proto_in *in)
 	in->match.src = peer->src;
 	in->item.is_out = false;
 	in->item.owes = VRB_PROTO_OWES_NOTHING;
-	in->sink = in->working = false;
+	in->sink = in->working = in->asked = false;
 	in->id = vrb_proto_id(++in->use, in->index);
 	in->err = 0;
 	in->epoch = peer->epoch;
@@ -175,7 +175,7 @@ static void begin(struct vrb_proto_peer *peer, struct vrb_proto_in *in)
 	in->base = in->accept = in->got = 0;
 	in->total = in->packet.type == VRB_WIRE_EAGER ? in->packet.payload_len : in->packet.total;
 	in->charged = 0;
-	in->mr_count = 0;
+	in->mr_count = in->bound = 0;
 	STAILQ_INIT(&in->parts);
 }
 
@@ -291,6 +291,17 @@ static enum vrb_wire_error keep_part(struct vrb_proto_in *message, struct vrb_pr
 	return charge(message, part->cost);
 }
 
+static struct vrb_proto_in *find_asked(struct vrb_proto_peer *peer, uint32_t id)
+{
+	struct vrb_proto_in *in;
+
+	TAILQ_FOREACH (in, &peer->ins, link)
+		if (in->asked && in->state == VRB_PROTO_IN_ASSEMBLING && !in->item.owes &&
+		    in->packet.id == id)
+			break;
+	return in;
+}
+
 enum vrb_wire_error vrb_proto_in_segment(struct vrb_proto_peer *peer, struct vrb_proto_in *in,
 					 bool *kept)
 {
@@ -298,6 +309,8 @@ enum vrb_wire_error vrb_proto_in_segment(struct vrb_proto_peer *peer, struct vrb
 	struct vrb_proto_in *message = peer->assembling;
 	enum vrb_wire_error error = VRB_WIRE_OK;
 
+	if (!message && packet->type == VRB_WIRE_SEG_ASKED)
+		message = peer->assembling = find_asked(peer, packet->id);
 	if (!message || message->packet.id != packet->id || message->got != packet->offset ||
 	    packet->payload_len > message->total - message->got)
 		return VRB_WIRE_E_SEQUENCE;
@@ -487,7 +500,7 @@ void vrb_proto_in_fail_all(struct vrb_proto_peer *peer, int err)
 		next = TAILQ_NEXT(in, link);
 		if (in->state == VRB_PROTO_IN_WHOLE)
 			continue;
-		if (!in->err)
+		if (!in->err && in->state != VRB_PROTO_IN_REVOKING)
 			in->err = err;
 		/* The device may still write to the buffer. */
 		if (in->inflight)

@@ -15,10 +15,20 @@
 #include "op.h"
 #include "prov/verbs/mr.h"
 
+/*
+ * What an operation that asks for a key does is in the topmost bits of the question's id, which an answer repeats.
+ * None of them: the peer does not say.
+ */
+#define ID_READS  (1u << 31)
+#define ID_WRITES (1u << 30)
+
+#define MISSES 64 /* wrong keys of a connection until it ends */
+
 struct known {
 	uint64_t key; /* first */
 	uint64_t base, len;
 	uint32_t rkey;
+	uint32_t what; /* it was asked for */
 };
 
 static int compare(const void *a, const void *b)
@@ -33,13 +43,14 @@ static bool user_keys(const struct vrb_rdm *ep)
 	return !vrb_mr_prov_key(ep->domain);
 }
 
-static int ask(struct vrb_rdm_peer *peer, uint64_t key)
+static int ask(struct vrb_rdm_peer *peer, uint64_t key, uint32_t what)
 {
 	struct vrb_wire_packet packet = { .type = VRB_WIRE_KEY_REQ, .key = key };
 
 	if (peer->asked)
 		return -FI_EAGAIN;
-	packet.id = ++peer->key_id ? peer->key_id : ++peer->key_id;
+	peer->key_id = ((peer->key_id + 1) & (ID_WRITES - 1)) | what;
+	packet.id = peer->key_id;
 	peer->key = key;
 	peer->asked = vrb_rdm_answer(peer, &packet, NULL, 0);
 	return peer->asked ? -FI_EAGAIN : -FI_ENOMEM;
@@ -48,6 +59,7 @@ static int ask(struct vrb_rdm_peer *peer, uint64_t key)
 static int resolve(struct vrb_rdm_op *op, struct vrb_rdm_remote *remote)
 {
 	struct vrb_rdm_peer *peer = op->peer;
+	uint32_t what = op->kind == VRB_RDM_OP_READ ? ID_READS : ID_WRITES;
 	struct known **found;
 
 	if (!user_keys(peer->ep)) {
@@ -56,8 +68,8 @@ static int resolve(struct vrb_rdm_op *op, struct vrb_rdm_remote *remote)
 		return remote->key >> 32 ? -FI_EKEYREJECTED : 0;
 	}
 	found = tfind(&remote->key, &peer->keys, compare);
-	if (!found)
-		return ask(peer, remote->key);
+	if (!found || (*found)->what != what)
+		return ask(peer, remote->key, what);
 	remote->resolved = true;
 	remote->rkey = (*found)->rkey;
 	remote->base = (*found)->base;
@@ -106,18 +118,35 @@ int vrb_rdm_keys_resolve(struct vrb_rdm_op *op)
 	return ret;
 }
 
+bool vrb_rdm_keys_missed(struct vrb_rdm_peer *peer)
+{
+	return ++peer->missed < MISSES;
+}
+
+/* Of what is not said, any: the device holds the peer to it. */
+static bool allows(const struct vrb_mr_place *place, uint32_t id)
+{
+	uint64_t wanted =
+		(id & ID_READS ? FI_REMOTE_READ : 0) | (id & ID_WRITES ? FI_REMOTE_WRITE : 0);
+
+	return wanted ? (place->access & wanted) == wanted
+		      : place->access & (FI_REMOTE_READ | FI_REMOTE_WRITE);
+}
+
 enum vrb_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,
 					const struct vrb_wire_packet *packet)
 {
 	struct vrb_wire_packet rsp = { .type = VRB_WIRE_KEY_RSP, .id = packet->id };
 	struct vrb_mr_place place;
 
-	if (vrb_mr_find(peer->ep->domain, packet->key, &place)) {
+	if (vrb_mr_find(peer->ep->domain, packet->key, &place) && allows(&place, packet->id)) {
 		rsp.key = place.rkey;
 		rsp.addr = place.base;
 		rsp.len = place.len;
-	} else {
+	} else if (vrb_rdm_keys_missed(peer)) {
 		rsp.status = FI_EKEYREJECTED;
+	} else {
+		return VRB_WIRE_E_KEYS;
 	}
 	if (!vrb_rdm_answer(peer, &rsp, NULL, 0))
 		vrb_rdm_conn_short(peer);
@@ -133,10 +162,14 @@ static void remember(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *pa
 	*known = (struct known){ .key = peer->key,
 				 .base = packet->addr,
 				 .len = packet->len,
+				 .what = peer->key_id & (ID_READS | ID_WRITES),
 				 .rkey = packet->status ? 0 : (uint32_t)packet->key };
 	found = tsearch(known, &peer->keys, compare);
-	if (!found || *found != known)
-		free(known);
+	if (found && *found == known)
+		return;
+	if (found)
+		**found = *known;
+	free(known);
 }
 
 /* Known for the operations that wait, and then no more: the peer may close the region and use the key anew. */

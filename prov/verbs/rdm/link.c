@@ -83,6 +83,8 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 	link->ep = ep;
 	link->owner.kind = VRB_OWNER_RDM_LINK;
 	STAILQ_INIT(&link->early);
+	LIST_INIT(&link->windows);
+	SLIST_INIT(&link->spare_windows);
 	link->last.link = link;
 	link->size = size;
 	link->mask = size - 1;

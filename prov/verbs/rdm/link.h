@@ -12,6 +12,7 @@
 #include "buf.h"
 #include "prov/verbs/cm.h"
 #include "rdm.h"
+#include "window.h"
 
 /* What a work request is, in vrb_rdm_slot.flags above the FI_* of its completion. VRB_SILENT too. */
 #define VRB_RDM_KIND_SHIFT 60
@@ -23,6 +24,8 @@ enum vrb_rdm_kind {
 	VRB_RDM_WRITE,	/* context: vrb_proto_out */
 	VRB_RDM_OP,	/* context: vrb_rdm_op */
 	VRB_RDM_PROBE,	/* nothing: it retires what is before it */
+	VRB_RDM_BIND,	/* of a window */
+	VRB_RDM_REVOKE, /* context: vrb_proto_item */
 };
 
 /* A work request, by its address as wr_id. */
@@ -73,6 +76,8 @@ struct vrb_rdm_link {
 	uint32_t quiet;	     /* silent ones in a row, less one: then one is signalled; 0: all are */
 	uint32_t head, tail; /* count those posted and completed */
 	struct vrb_rdm_slot *slots;
+	struct vrb_rdm_windows windows;
+	struct vrb_rdm_spare_windows spare_windows;
 	struct vrb_rdm_link *qp_next;	 /* ep->by_qp */
 	SLIST_ENTRY(vrb_rdm_link) grave; /* ep->graves */
 };

@@ -123,6 +123,8 @@ enum vrb_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,
 enum vrb_wire_error vrb_rdm_key_answer(struct vrb_rdm_peer *peer,
 				       const struct vrb_wire_packet *packet);
 void vrb_rdm_keys_forget(struct vrb_rdm_peer *peer);
+/* The peer asked for memory that it was not given. False: too often, it guesses. */
+bool vrb_rdm_keys_missed(struct vrb_rdm_peer *peer);
 /* A control packet to the peer, now or as soon as there is a credit. False when out of memory. */
 bool vrb_rdm_answer(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet,
 		    const void *payload, size_t len);

@@ -3,23 +3,35 @@
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
 
+/* Leaves out the empty parts of the list. */
+static void sum_up(struct vrb_proto_out *out)
+{
+	uint8_t i, n = 0;
+
+	for (i = 0; i < out->count; i++) {
+		if (!out->iov[i].iov_len)
+			continue;
+		out->total += out->iov[i].iov_len;
+		out->iov[n++] = out->iov[i];
+	}
+	out->count = n;
+}
+
 void vrb_proto_send(struct vrb_proto_peer *peer, struct vrb_proto_out *out)
 {
-	uint8_t i;
-
 	out->item.is_out = true;
 	out->item.owes = VRB_PROTO_OWES_NOTHING;
 	out->state = VRB_PROTO_OUT_QUEUED;
-	out->segments = out->acked = out->fin_sent = out->working = false;
+	out->segments = out->asked = out->acked = out->fin_sent = out->working = false;
+	out->decided = false;
 	out->id = vrb_proto_id(++out->use, out->index);
 	out->err = 0;
 	out->inflight = 0;
 	out->peer = peer;
 	out->sent = out->total = 0;
 	out->cts = NULL;
-	out->mr_count = 0;
-	for (i = 0; i < out->count; i++)
-		out->total += out->iov[i].iov_len;
+	out->mr_count = out->bound = 0;
+	sum_up(out);
 	TAILQ_INSERT_TAIL(&peer->outs, out, link);
 	STAILQ_INSERT_TAIL(&peer->flow.data, &out->item.node, link);
 	if (STAILQ_FIRST(&peer->flow.data) == &out->item.node)
@@ -29,6 +41,7 @@ void vrb_proto_send(struct vrb_proto_peer *peer, struct vrb_proto_out *out)
 void vrb_proto_send_from(struct vrb_proto_out *out, void *copy)
 {
 	vrb_proto_dereg(out->peer, out->mr, &out->mr_count);
+	out->bound = 0;
 	out->iov[0] = (struct iovec){ copy, out->total };
 	out->count = 1;
 }
@@ -55,20 +68,28 @@ static bool waits_for_ack(const struct vrb_proto_out *out)
 	return out->level == VRB_PROTO_DELIVERY && !out->acked;
 }
 
-/* A receiver that waits for writes is told that there will be none. */
-static void fail(struct vrb_proto_out *out)
+/* It is decided how it ends, and it does when nobody else has access to its memory. */
+static void end(struct vrb_proto_out *out)
 {
-	if (out->item.owes)
-		return;
-	if (out->state == VRB_PROTO_OUT_WRITING && !out->fin_sent && out->peer->up)
-		vrb_proto_owe(out->peer, &out->item, VRB_PROTO_OWES_FIN);
+	out->decided = true;
+	if (out->peer->up && vrb_proto_is_granted(out->mr, out->bound))
+		vrb_proto_owe(out->peer, &out->item, VRB_PROTO_OWES_REVOKE);
 	else
 		finish(out);
 }
 
+/* A receiver that waits for writes is told that there will be none. */
+static void fail(struct vrb_proto_out *out)
+{
+	if (out->state == VRB_PROTO_OUT_WRITING && !out->fin_sent && out->peer->up)
+		vrb_proto_owe(out->peer, &out->item, VRB_PROTO_OWES_FIN);
+	else
+		end(out);
+}
+
 void vrb_proto_out_check(struct vrb_proto_out *out)
 {
-	if (out->inflight || out->state == VRB_PROTO_OUT_QUEUED)
+	if (out->inflight || out->state == VRB_PROTO_OUT_QUEUED || out->item.owes)
 		return;
 	if (out->err) {
 		fail(out);
@@ -77,16 +98,16 @@ void vrb_proto_out_check(struct vrb_proto_out *out)
 	switch (out->state) {
 	case VRB_PROTO_OUT_SENT:
 		if (!waits_for_ack(out))
-			finish(out);
+			end(out);
 		break;
 	case VRB_PROTO_OUT_WAITING:
 		if (out->acked)
-			finish(out);
+			end(out);
 		break;
 	case VRB_PROTO_OUT_WRITING:
 		if (out->fin_sent && !waits_for_ack(out))
-			finish(out);
-		else if (!out->fin_sent && !out->item.owes && out->sent == out->cts->packet.total)
+			end(out);
+		else if (!out->fin_sent && out->sent == out->cts->packet.total)
 			vrb_proto_owe(out->peer, &out->item, VRB_PROTO_OWES_FIN);
 		break;
 	default:
@@ -96,7 +117,7 @@ void vrb_proto_out_check(struct vrb_proto_out *out)
 
 void vrb_proto_out_fail(struct vrb_proto_out *out, int err)
 {
-	if (!out->err)
+	if (!out->err && !out->decided)
 		out->err = err;
 	if (out->state == VRB_PROTO_OUT_QUEUED)
 		out->state = VRB_PROTO_OUT_SENT;
@@ -160,9 +181,10 @@ static int send_segment(struct vrb_proto_out *out)
 	struct vrb_wire_packet packet = { .type = VRB_WIRE_SEG_NEXT };
 
 	out->segments = true;
-	if (!out->sent) {
+	if (!out->sent && !out->asked) {
 		packet = describe(out, VRB_WIRE_SEG_FIRST);
 	} else {
+		packet.type = out->asked ? VRB_WIRE_SEG_ASKED : VRB_WIRE_SEG_NEXT;
 		packet.id = out->id;
 		packet.offset = out->sent;
 	}
@@ -175,6 +197,21 @@ static int send_eager(struct vrb_proto_out *out)
 
 	packet.total = 0;
 	return send_bytes(out, &packet);
+}
+
+/* Before what waits, which a HALT may keep back; but segments of two messages don't mix. */
+void vrb_proto_out_segment(struct vrb_proto_out *out)
+{
+	struct vrb_flow_queue *data = &out->peer->flow.data;
+	struct vrb_flow_node *first = STAILQ_FIRST(data);
+
+	out->segments = out->asked = true;
+	out->sent = 0;
+	out->state = VRB_PROTO_OUT_QUEUED;
+	if (first && vrb_proto_out_of(first)->sent)
+		STAILQ_INSERT_AFTER(data, first, &out->item.node, link);
+	else
+		STAILQ_INSERT_HEAD(data, &out->item.node, link);
 }
 
 static int announce(struct vrb_proto_out *out)
@@ -209,9 +246,9 @@ void vrb_proto_out_pump(struct vrb_proto_peer *peer)
 {
 	struct vrb_proto_out *out;
 
-	while (!peer->flow.halted && !STAILQ_EMPTY(&peer->flow.data)) {
+	while (!STAILQ_EMPTY(&peer->flow.data)) {
 		out = vrb_proto_out_of(STAILQ_FIRST(&peer->flow.data));
-		if (peer->held && !out->sent)
+		if (!out->asked && (peer->flow.halted || (peer->held && !out->sent)))
 			return;
 		if (out->err) {
 			STAILQ_REMOVE_HEAD(&peer->flow.data, link);

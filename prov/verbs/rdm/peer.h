@@ -36,6 +36,7 @@ struct vrb_rdm_peer {
 	void *keys;			      /* tsearch(3): the peer's keys that are known */
 	bool asked;			      /* for key, as key_id */
 	uint32_t key_id;
+	uint32_t missed; /* requests of the peer for memory that it was not given */
 	uint64_t key;
 };
 

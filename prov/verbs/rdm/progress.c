@@ -157,6 +157,12 @@ static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb
 		if (link->asked && slot->seq == link->asked_at && !err)
 			vrb_rdm_conn_alive(link);
 		break;
+	case VRB_RDM_BIND:
+		vrb_proto_bound(&peer->proto);
+		break;
+	case VRB_RDM_REVOKE:
+		vrb_proto_revoked(&peer->proto, slot->context);
+		break;
 	default:
 		break;
 	}
@@ -351,6 +357,8 @@ void vrb_rdm_release_all(struct vrb_rdm *ep)
 		return;
 	ep->recent_qp = VRB_RDM_NO_QP;
 	for (i = 0; i < ep->peer_count; i++) {
+		if (ep->peers[i]->link)
+			vrb_rdm_windows_drop(ep->peers[i]->link);
 		vrb_proto_peer_down(&ep->peers[i]->proto, FI_ECANCELED);
 		vrb_proto_peer_purge(&ep->peers[i]->proto);
 		vrb_rdm_ops_fail(ep->peers[i], FI_ECANCELED);

@@ -50,16 +50,11 @@ void vrb_proto_owe(struct vrb_proto_peer *peer, struct vrb_proto_item *item,
 	STAILQ_INSERT_TAIL(&peer->flow.control, &item->node, link);
 }
 
-static struct vrb_proto_in *in_of(struct vrb_proto_item *item)
+static int send_bare(struct vrb_proto_in *in, enum vrb_wire_type type)
 {
-	return (struct vrb_proto_in *)((char *)item - offsetof(struct vrb_proto_in, item));
-}
+	const struct vrb_wire_packet packet = { .type = type, .id = in->packet.id };
 
-static int send_ack(struct vrb_proto_in *in)
-{
-	const struct vrb_wire_packet ack = { .type = VRB_WIRE_ACK, .id = in->packet.id };
-
-	return vrb_proto_control(in->peer, &ack, NULL);
+	return vrb_proto_control(in->peer, &packet, NULL);
 }
 
 static int send_fin(struct vrb_proto_in *in)
@@ -75,15 +70,19 @@ static int send_fin(struct vrb_proto_in *in)
 
 static int send_owed(struct vrb_proto_item *item)
 {
+	if (item->owes == VRB_PROTO_OWES_REVOKE)
+		return vrb_proto_send_revoke(item);
 	if (item->is_out)
 		return vrb_proto_rndv_send_fin((struct vrb_proto_out *)item);
 	switch (item->owes) {
 	case VRB_PROTO_OWES_ACK:
-		return send_ack(in_of(item));
+		return send_bare(vrb_proto_in_of(item), VRB_WIRE_ACK);
+	case VRB_PROTO_OWES_SEG_REQ:
+		return send_bare(vrb_proto_in_of(item), VRB_WIRE_SEG_REQ);
 	case VRB_PROTO_OWES_CTS:
-		return vrb_proto_rndv_send_cts(in_of(item));
+		return vrb_proto_rndv_send_cts(vrb_proto_in_of(item));
 	default:
-		return send_fin(in_of(item));
+		return send_fin(vrb_proto_in_of(item));
 	}
 }
 
@@ -124,8 +123,8 @@ static bool send_controls(struct vrb_proto_peer *peer)
 			return false;
 		STAILQ_REMOVE_HEAD(&peer->flow.control, link);
 		item->owes = VRB_PROTO_OWES_NOTHING;
-		if (!item->is_out && in_of(item)->state == VRB_PROTO_IN_ENDING)
-			vrb_proto_in_end(in_of(item));
+		if (!item->is_out && vrb_proto_in_of(item)->state == VRB_PROTO_IN_ENDING)
+			vrb_proto_in_end(vrb_proto_in_of(item));
 	}
 	/* What has ended may let the peer go on. */
 	return send_stop_or_go(peer);
@@ -183,7 +182,7 @@ void vrb_proto_peer_up(struct vrb_proto_peer *peer, uint32_t credits, uint32_t r
 	peer->eager = vrb_proto_min(eager, peer->proto->config.eager);
 	peer->proto->budget.peers += !peer->up;
 	peer->up = true;
-	peer->held = false;
+	peer->held = peer->writes = false;
 	set_clear(peer);
 	vrb_proto_progress(peer);
 }
@@ -209,9 +208,14 @@ static void forgive(struct vrb_proto_peer *peer)
 	while ((item = (struct vrb_proto_item *)STAILQ_FIRST(&peer->flow.control))) {
 		STAILQ_REMOVE_HEAD(&peer->flow.control, link);
 		item->owes = VRB_PROTO_OWES_NOTHING;
-		if (!item->is_out && in_of(item)->state == VRB_PROTO_IN_ENDING)
-			vrb_proto_in_end(in_of(item));
+		if (!item->is_out && vrb_proto_in_of(item)->state == VRB_PROTO_IN_ENDING)
+			vrb_proto_in_end(vrb_proto_in_of(item));
 	}
+}
+
+static bool has_begun(const struct vrb_proto_out *out)
+{
+	return out->state != VRB_PROTO_OUT_QUEUED || out->sent || out->asked;
 }
 
 static void end(struct vrb_proto_peer *peer, int err, bool keep_waiting)
@@ -227,7 +231,7 @@ static void end(struct vrb_proto_peer *peer, int err, bool keep_waiting)
 	peer->assembling = NULL;
 	for (out = TAILQ_FIRST(&peer->outs); out; out = next) {
 		next = TAILQ_NEXT(out, link);
-		if (keep_waiting && out->state == VRB_PROTO_OUT_QUEUED && !out->sent)
+		if (keep_waiting && !has_begun(out))
 			STAILQ_INSERT_TAIL(&peer->flow.data, &out->item.node, link);
 		else
 			vrb_proto_out_fail(out, err);
@@ -247,11 +251,11 @@ void vrb_proto_peer_leave(struct vrb_proto_peer *peer, int err)
 }
 
 /* What waits because the peer is held has not begun. */
-static bool has_begun(const struct vrb_proto_peer *peer)
+static bool is_sending(const struct vrb_proto_peer *peer)
 {
 	const struct vrb_proto_out *out = TAILQ_FIRST(&peer->outs);
 
-	return out && !(peer->held && out->state == VRB_PROTO_OUT_QUEUED && !out->sent);
+	return out && (!peer->held || has_begun(out));
 }
 
 bool vrb_proto_peer_idle(const struct vrb_proto_peer *peer)
@@ -263,7 +267,7 @@ bool vrb_proto_peer_drained(const struct vrb_proto_peer *peer)
 {
 	const struct vrb_proto_in *in;
 
-	if (has_begun(peer) || peer->flow.owed || peer->flow.stopped || peer->flow.told)
+	if (is_sending(peer) || peer->flow.owed || peer->flow.stopped || peer->flow.told)
 		return false;
 	TAILQ_FOREACH (in, &peer->ins, link) {
 		if (in->state != VRB_PROTO_IN_WHOLE)
@@ -328,7 +332,10 @@ static enum vrb_wire_error dispatch(struct vrb_proto_peer *peer, struct vrb_prot
 	case VRB_WIRE_RTS:
 		return vrb_proto_in_message(peer, in, kept);
 	case VRB_WIRE_SEG_NEXT:
+	case VRB_WIRE_SEG_ASKED:
 		return vrb_proto_in_segment(peer, in, kept);
+	case VRB_WIRE_SEG_REQ:
+		return vrb_proto_rndv_asked(peer, in->packet.id);
 	case VRB_WIRE_CTS:
 		return vrb_proto_rndv_cts(peer, in, kept);
 	case VRB_WIRE_FIN:

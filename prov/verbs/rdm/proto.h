@@ -12,7 +12,10 @@
  * A message goes by the first way that fits its size: one EAGER packet, segments, or rendezvous (RTS,
  * and RDMA reads by the receiver or RDMA writes by the sender, then FIN). A peer that said STOP gets
  * rendezvous for all but the smallest, one that said HALT nothing that it would have to keep. When the sender can't
- * register memory, segments always work.
+ * register memory, segments always work. When the receiver can't, it asks for them.
+ *
+ * What a peer may read or write by rendezvous is exactly the message, from the packet that announces it until its
+ * operation completes here: an operation whose peer still has the right to its memory is not complete.
  *
  * Each operation that was accepted completes once. When a peer goes down its operations complete with
  * an error, but those that the device still works on only when it is done with them, so the
@@ -50,10 +53,19 @@ enum vrb_proto_space {
 	VRB_PROTO_SPACES
 };
 
-/* Registered memory, the caller's. */
+/* What memory is registered for: no more than that is possible. */
+enum vrb_proto_access {
+	VRB_PROTO_SOURCE,      /* our device reads it */
+	VRB_PROTO_DESTINATION, /* our device writes it */
+	VRB_PROTO_PEER_READS,  /* exactly these bytes, and our device reads it */
+	VRB_PROTO_PEER_WRITES, /* exactly these bytes */
+};
+
+/* Registered memory. */
 struct vrb_proto_mr {
-	void *handle;
+	void *handle, *grant; /* the caller's */
 	uint64_t rkey;
+	bool window; /* the peer's right begins with ops.bind() and ends with ops.revoke() */
 };
 
 enum vrb_proto_level {
@@ -68,6 +80,8 @@ enum vrb_proto_owes {
 	VRB_PROTO_OWES_ACK,
 	VRB_PROTO_OWES_CTS,
 	VRB_PROTO_OWES_FIN,
+	VRB_PROTO_OWES_SEG_REQ,
+	VRB_PROTO_OWES_REVOKE, /* the end of the peer's right to memory, to the device */
 };
 
 struct vrb_proto_item {
@@ -97,6 +111,8 @@ struct vrb_proto_out {
 
 	uint8_t state;
 	bool segments; /* the message goes, or has begun to go, in segments */
+	bool asked;    /* for them, by the receiver of its RTS */
+	bool decided;  /* how it ends; what is left is to revoke the peer's right */
 	bool acked;
 	bool fin_sent;
 	bool working;	   /* in peer.writers */
@@ -110,7 +126,7 @@ struct vrb_proto_out {
 	TAILQ_ENTRY(vrb_proto_out) link; /* peer.outs */
 	TAILQ_ENTRY(vrb_proto_out) work; /* peer.writers */
 	struct vrb_proto_in *cts;
-	uint8_t mr_count;
+	uint8_t mr_count, bound; /* registered; of these windows that may be bound */
 	struct vrb_proto_mr mr[VRB_PROTO_IOV];
 };
 
@@ -136,8 +152,9 @@ enum vrb_proto_in_state {
 	VRB_PROTO_IN_ASSEMBLING, /* more segments will come */
 	VRB_PROTO_IN_ANNOUNCED,	 /* RTS */
 	VRB_PROTO_IN_READING,
-	VRB_PROTO_IN_WRITTEN, /* the peer writes, waits for FIN */
-	VRB_PROTO_IN_ENDING,  /* delivered or dropped; owes something */
+	VRB_PROTO_IN_WRITTEN,  /* the peer writes, waits for FIN */
+	VRB_PROTO_IN_REVOKING, /* it has written; its right to do so ends */
+	VRB_PROTO_IN_ENDING,   /* delivered or dropped; owes something */
 };
 
 /* In each of the caller's receive buffers, which it sets index and cost of. */
@@ -157,6 +174,7 @@ struct vrb_proto_in {
 	uint8_t state;
 	bool sink;    /* without a receive: the bytes are dropped */
 	bool working; /* in peer.readers */
+	bool asked;   /* for segments, since its memory can't be registered */
 	uint16_t use;
 	int err;
 	uint32_t id;
@@ -174,7 +192,7 @@ struct vrb_proto_in {
 	STAILQ_ENTRY(vrb_proto_in) part;
 	TAILQ_ENTRY(vrb_proto_in) link; /* peer.ins */
 	TAILQ_ENTRY(vrb_proto_in) work; /* peer.readers */
-	uint8_t mr_count;
+	uint8_t mr_count, bound;
 };
 
 /* How a receive ends. */
@@ -203,9 +221,17 @@ struct vrb_proto_ops {
 		    uint64_t remote, uint64_t rkey);
 	int (*write)(struct vrb_proto_out *out, void *addr, const struct vrb_proto_mr *mr,
 		     size_t len, uint64_t remote, uint64_t rkey);
-	/* remote: the peer reads it (of an out) or writes it (of an in). 0 or -FI_E*. */
-	int (*reg)(struct vrb_proto_peer *peer, const struct iovec *iov, bool remote, bool written,
-		   struct vrb_proto_mr *mr);
+	/* 0 or -FI_E*. */
+	int (*reg)(struct vrb_proto_peer *peer, const struct iovec *iov,
+		   enum vrb_proto_access access, struct vrb_proto_mr *mr);
+	/*
+	 * Of a window, one work request each: behind bind() the peer that is told mr->rkey may use it; it
+	 * may not when vrb_proto_revoked(peer, item) says that revoke() is complete. 0 or -FI_EAGAIN.
+	 */
+	int (*bind)(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr);
+	int (*revoke)(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr,
+		      struct vrb_proto_item *item);
+	/* Afterwards neither the peer nor our device has access, whatever was posted. */
 	void (*dereg)(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr);
 	void (*copy)(void *to, const void *from, size_t len);
 	/* err: FI_E* or 0. The object is the caller's again. */
@@ -255,6 +281,7 @@ struct vrb_proto_peer {
 	bool fenced;			     /* the caller keeps sends back */
 	bool clear;			     /* up, neither held nor fenced, nor told to halt */
 	uint32_t awaited;		     /* something is, the caller says: it is not idle */
+	bool writes;			     /* it answers RTS with CTS, but of collectives */
 	size_t eager;			     /* the smaller one of both sides' */
 	TAILQ_HEAD(, vrb_proto_out) outs;    /* not complete, in order */
 	TAILQ_HEAD(, vrb_proto_in) ins;	     /* kept */
@@ -299,6 +326,10 @@ void vrb_proto_send_from(struct vrb_proto_out *out, void *copy);
 void vrb_proto_sent(struct vrb_proto_peer *peer, struct vrb_proto_out *out, int err);
 void vrb_proto_read_done(struct vrb_proto_in *in, int err);
 void vrb_proto_write_done(struct vrb_proto_out *out, int err);
+/* The peer has no right any more, or the connection failed and the caller took it away. */
+void vrb_proto_revoked(struct vrb_proto_peer *peer, struct vrb_proto_item *item);
+/* The bind is complete. */
+void vrb_proto_bound(struct vrb_proto_peer *peer);
 /* Sends what can be sent. For when ops.send() failed for want of something that is there now. */
 void vrb_proto_progress(struct vrb_proto_peer *peer);
 

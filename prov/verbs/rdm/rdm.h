@@ -34,6 +34,7 @@
 struct vrb_rdm_av;
 struct vrb_rdm_coll;
 struct vrb_rdm_cq;
+struct vrb_rdm_lease;
 struct vrb_rdm_link;
 struct vrb_rdm_peer;
 struct vrb_stx;
@@ -191,6 +192,7 @@ struct vrb_rdm {
 	/* Memory. */
 	struct vrb_rdm_pool tx_bufs; /* bounce buffers */
 	struct vrb_rdm_rx_ring rx;   /* receive buffers */
+	struct vrb_rdm_lease *lease; /* the last that a peer reads by, or NULL */
 	struct vrb_rdm_outs free_outs;
 	struct vrb_rdm_out **outs; /* chunks, by index */
 	uint32_t out_count;

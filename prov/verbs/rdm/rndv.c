@@ -3,14 +3,14 @@
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
 
-int vrb_proto_reg(struct vrb_proto_peer *peer, const struct iovec *iov, uint8_t count, bool remote,
-		  bool written, struct vrb_proto_mr *mr)
+int vrb_proto_reg(struct vrb_proto_peer *peer, const struct iovec *iov, uint8_t count,
+		  enum vrb_proto_access access, struct vrb_proto_mr *mr)
 {
 	uint8_t i;
 	int ret;
 
 	for (i = 0; i < count; i++) {
-		ret = peer->proto->ops->reg(peer, &iov[i], remote, written, &mr[i]);
+		ret = peer->proto->ops->reg(peer, &iov[i], access, &mr[i]);
 		if (ret) {
 			vrb_proto_dereg(peer, mr, &i);
 			return ret;
@@ -53,22 +53,27 @@ uint64_t vrb_proto_region_at(const struct vrb_wire_packet *packet, uint64_t offs
 	return region.key;
 }
 
-/* Regions for a packet; empty parts of the list are left out. */
+/* Regions for a packet. */
 static uint8_t put_regions(uint8_t *list, const struct iovec *iov, uint8_t count,
 			   const struct vrb_proto_mr *mr)
 {
 	struct vrb_wire_region region;
-	uint8_t i, n = 0;
+	uint8_t i;
 
 	for (i = 0; i < count; i++) {
-		if (!iov[i].iov_len)
-			continue;
 		region.addr = (uintptr_t)iov[i].iov_base;
 		region.len = iov[i].iov_len;
 		region.key = mr[i].rkey;
-		vrb_wire_put_region(list, n++, &region);
+		vrb_wire_put_region(list, i, &region);
 	}
-	return n;
+	return count;
+}
+
+/* A receiver that has messages written needs no right to read them. */
+static enum vrb_proto_access needed(const struct vrb_proto_out *out)
+{
+	return out->peer->writes && !(out->flags & VRB_WIRE_COLLECTIVE) ? VRB_PROTO_SOURCE
+									: VRB_PROTO_PEER_READS;
 }
 
 int vrb_proto_rndv_announce(struct vrb_proto_out *out)
@@ -86,11 +91,15 @@ int vrb_proto_rndv_announce(struct vrb_proto_out *out)
 	int ret;
 
 	if (!out->mr_count) {
-		ret = vrb_proto_reg(out->peer, out->iov, out->count, true, false, out->mr);
+		ret = vrb_proto_reg(out->peer, out->iov, out->count, needed(out), out->mr);
 		if (ret)
 			return ret == -FI_EAGAIN ? -FI_ENOMEM : ret;
 		out->mr_count = out->count;
 	}
+	ret = vrb_proto_grant(out->peer, out->mr, out->mr_count, &out->bound,
+			      out->peer->flow.reserve);
+	if (ret)
+		return ret;
 	if (out->level == VRB_PROTO_DELIVERY)
 		rts.flags |= VRB_WIRE_WANT_ACK;
 	rts.count = put_regions(list, out->iov, out->count, out->mr);
@@ -138,20 +147,28 @@ static void end_rndv(struct vrb_proto_in *in)
 	vrb_proto_rndv_fin(in);
 }
 
+static void ask_for_segments(struct vrb_proto_in *in)
+{
+	in->asked = true;
+	in->state = VRB_PROTO_IN_ASSEMBLING;
+	vrb_proto_owe(in->peer, &in->item, VRB_PROTO_OWES_SEG_REQ);
+}
+
 void vrb_proto_rndv_start(struct vrb_proto_in *in)
 {
 	struct vrb_proto_peer *peer = in->peer;
 	/* A collective receive ends without the peer's help, if it is to. */
 	bool write = peer->proto->config.write && in->recv->space != VRB_PROTO_COLLECTIVE;
+	enum vrb_proto_access access = write ? VRB_PROTO_PEER_WRITES : VRB_PROTO_DESTINATION;
 	uint8_t count;
-	int ret = 0;
 
 	count = slice(in->recv, in->base, in->accept, in->iov);
-	if (count)
-		ret = vrb_proto_reg(peer, in->iov, count, write, true, in->mr);
-	if (ret || !count) {
-		in->err = -ret;
+	if (!count) {
 		end_rndv(in);
+		return;
+	}
+	if (vrb_proto_reg(peer, in->iov, count, access, in->mr)) {
+		ask_for_segments(in);
 		return;
 	}
 	in->mr_count = count;
@@ -306,6 +323,7 @@ enum vrb_wire_error vrb_proto_rndv_cts(struct vrb_proto_peer *peer, struct vrb_p
 		return VRB_WIRE_E_ID;
 	if (!in->packet.total || in->packet.total > out->total)
 		return VRB_WIRE_E_TOTAL;
+	peer->writes = true;
 	in->peer = peer;
 	in = vrb_proto_in_keep(in, true, kept);
 	if (!in)
@@ -319,6 +337,16 @@ enum vrb_wire_error vrb_proto_rndv_cts(struct vrb_proto_peer *peer, struct vrb_p
 	return VRB_WIRE_OK;
 }
 
+enum vrb_wire_error vrb_proto_rndv_asked(struct vrb_proto_peer *peer, uint32_t id)
+{
+	struct vrb_proto_out *out = vrb_proto_out_find(peer, id, VRB_PROTO_OUT_WAITING);
+
+	if (!out || out->acked)
+		return VRB_WIRE_E_ID;
+	vrb_proto_out_segment(out);
+	return VRB_WIRE_OK;
+}
+
 enum vrb_wire_error vrb_proto_rndv_written(struct vrb_proto_peer *peer,
 					   const struct vrb_wire_packet *packet)
 {
@@ -328,16 +356,24 @@ enum vrb_wire_error vrb_proto_rndv_written(struct vrb_proto_peer *peer,
 	if (!in || in->peer != peer || in->id != packet->id || in->state != VRB_PROTO_IN_WRITTEN ||
 	    in->item.owes)
 		return VRB_WIRE_E_ID;
-	vrb_proto_dereg(peer, in->mr, &in->mr_count);
-	if (packet->status)
-		in->err = FI_EREMOTEIO;
-	vrb_proto_in_finish(in);
 	/* A sender that failed waits for no ACK. */
-	if (packet->status)
-		vrb_proto_in_end(in);
+	if (packet->status) {
+		in->err = FI_EREMOTEIO;
+		in->packet.flags &= (uint8_t)~VRB_WIRE_WANT_ACK;
+	}
+	in->state = VRB_PROTO_IN_REVOKING;
+	if (vrb_proto_is_granted(in->mr, in->bound))
+		vrb_proto_owe(peer, &in->item, VRB_PROTO_OWES_REVOKE);
 	else
-		vrb_proto_in_settle(in);
+		vrb_proto_rndv_end_written(in);
 	return VRB_WIRE_OK;
+}
+
+void vrb_proto_rndv_end_written(struct vrb_proto_in *in)
+{
+	vrb_proto_dereg(in->peer, in->mr, &in->mr_count);
+	vrb_proto_in_finish(in);
+	vrb_proto_in_settle(in);
 }
 
 int vrb_proto_rndv_send_cts(struct vrb_proto_in *in)
@@ -351,8 +387,9 @@ int vrb_proto_rndv_send_cts(struct vrb_proto_in *in)
 		.count = put_regions(list, in->iov, in->mr_count, in->mr),
 		.list = list,
 	};
+	int ret = vrb_proto_grant(in->peer, in->mr, in->mr_count, &in->bound, 0);
 
-	return vrb_proto_control(in->peer, &cts, NULL);
+	return ret ? ret : vrb_proto_control(in->peer, &cts, NULL);
 }
 
 int vrb_proto_rndv_send_fin(struct vrb_proto_out *out)

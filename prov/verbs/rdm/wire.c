@@ -52,6 +52,8 @@ static const struct shape shapes[VRB_WIRE_TYPES] = {
 	[VRB_WIRE_RMA_NOTE] = { "RMA_NOTE", HAS_TOTAL | HAS_TAG | HAS_LIST,
 				VRB_WIRE_DATA | VRB_WIRE_READ },
 	[VRB_WIRE_HALT] = { "HALT", 0, 0 },
+	[VRB_WIRE_SEG_REQ] = { "SEG_REQ", 0, 0 },
+	[VRB_WIRE_SEG_ASKED] = { "SEG_ASKED", HAS_OFFSET | HAS_PAYLOAD, 0 },
 };
 
 static const char *const errors[VRB_WIRE_ERRORS] = {
@@ -74,6 +76,7 @@ static const char *const errors[VRB_WIRE_ERRORS] = {
 	[VRB_WIRE_E_KIND] = "not of the kind expected here",
 	[VRB_WIRE_E_REASON] = "has an unknown reason to reject",
 	[VRB_WIRE_E_SIZE] = "has a buffer size, address or incarnation that can't be",
+	[VRB_WIRE_E_KEYS] = "the last of too many requests for memory that it was not given",
 	[VRB_WIRE_E_COLLECTIVE] = "of a collective operation, to an endpoint without FI_COLLECTIVE",
 	[VRB_WIRE_E_MEMORY] = "that there is no memory for",
 	[VRB_WIRE_E_FLOOD] = "although it was told to send no more until others are received",
@@ -238,10 +241,12 @@ static enum vrb_wire_error check_meaning(const struct vrb_wire_packet *p)
 	case VRB_WIRE_SEG_FIRST:
 		return p->payload_len && p->payload_len < p->total ? VRB_WIRE_OK : VRB_WIRE_E_TOTAL;
 	case VRB_WIRE_SEG_NEXT:
+	case VRB_WIRE_SEG_ASKED:
 		if (!p->payload_len)
 			return VRB_WIRE_E_TOTAL;
-		return p->offset && p->offset + p->payload_len > p->offset ? VRB_WIRE_OK
-									   : VRB_WIRE_E_OFFSET;
+		if (!p->offset && p->type == VRB_WIRE_SEG_NEXT)
+			return VRB_WIRE_E_OFFSET;
+		return p->offset + p->payload_len > p->offset ? VRB_WIRE_OK : VRB_WIRE_E_OFFSET;
 	case VRB_WIRE_RTS:
 	case VRB_WIRE_CTS:
 	case VRB_WIRE_RMA_NOTE:

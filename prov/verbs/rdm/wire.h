@@ -22,6 +22,8 @@
  *   KEY_RSP     status rkey addr len
  *   BYE         nothing to send for long: may the connection end?
  *   BYE_RSP     status: 0, and nothing will be sent on it any more; or FI_EBUSY
+ *   SEG_REQ     the announced message `id` can neither be read nor written: it is to come in segments
+ *   SEG_ASKED   offset payload: they, from offset 0 on
  *   RMA_NOTE    total [data] regions[count]: the sender wrote the regions; with READ: it read them
  *
  * `id` is the sender's number of the message or request.
@@ -65,6 +67,8 @@ enum vrb_wire_type {
 	VRB_WIRE_BYE_RSP,
 	VRB_WIRE_RMA_NOTE,
 	VRB_WIRE_HALT,
+	VRB_WIRE_SEG_REQ,
+	VRB_WIRE_SEG_ASKED,
 	VRB_WIRE_TYPES
 };
 
@@ -169,6 +173,7 @@ enum vrb_wire_error {
 	VRB_WIRE_E_COLLECTIVE,
 	VRB_WIRE_E_MEMORY,
 	VRB_WIRE_E_FLOOD,
+	VRB_WIRE_E_KEYS,
 	VRB_WIRE_ERRORS
 };
 

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory of messages: what our device may do with it, and what the peer may. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/mr_cache.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "conn.h"
+#include "link.h"
+#include "mem.h"
+#include "peer.h"
+#include "window.h"
+#include "prov/verbs/err.h"
+#include "prov/verbs/prov.h"
+
+/* Bytes that a peer may read or write, registered for that alone. */
+struct vrb_rdm_lease {
+	struct ibv_mr *ibv;
+	struct iovec what;
+	uint32_t users;
+};
+
+static struct vrb_rdm_peer *peer_of(struct vrb_proto_peer *peer)
+{
+	return (struct vrb_rdm_peer *)peer;
+}
+
+struct ibv_mr *vrb_rdm_mem_mr(const struct vrb_proto_mr *mr)
+{
+	return mr->handle ? ((struct ofi_mr_region *)mr->handle)->mr
+			  : ((struct vrb_rdm_lease *)mr->grant)->ibv;
+}
+
+static int reg_cached(struct vrb_rdm *ep, const struct iovec *iov, unsigned int access,
+		      struct vrb_proto_mr *mr)
+{
+	struct ofi_mr_region *region;
+	int ret = ofi_mr_cache_get(ep->domain->cache, iov->iov_base, iov->iov_len, access, &region);
+
+	if (!ret)
+		mr->handle = region;
+	return ret;
+}
+
+/* What an endpoint sends to itself is read at the other end of its connection, where no window is bound. */
+static bool has_windows(const struct vrb_rdm_peer *peer)
+{
+	return peer->link && peer->conn.order && vrb_rdm_has_windows(peer->ep->domain);
+}
+
+static int reg_window(struct vrb_rdm_peer *peer, const struct iovec *iov, bool written,
+		      struct vrb_proto_mr *mr)
+{
+	unsigned int access = IBV_ACCESS_MW_BIND | (written ? IBV_ACCESS_LOCAL_WRITE : 0);
+	struct vrb_rdm_window *window = vrb_rdm_window_get(peer->link);
+	int ret;
+
+	if (!window)
+		return -FI_ENOSPC;
+	ret = reg_cached(peer->ep, iov, access, mr);
+	if (ret) {
+		vrb_rdm_window_put(window);
+		return ret;
+	}
+	window->what = (struct ibv_mw_bind_info){
+		.mr = vrb_rdm_mem_mr(mr),
+		.addr = (uintptr_t)iov->iov_base,
+		.length = iov->iov_len,
+		.mw_access_flags = written ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ,
+	};
+	mr->grant = window;
+	mr->window = true;
+	mr->rkey = vrb_rdm_window_key(window);
+	return 0;
+}
+
+static int lease_new(struct vrb_rdm *ep, const struct iovec *iov, bool written,
+		     struct vrb_rdm_lease **lease)
+{
+	int access =
+		written ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
+	int err;
+
+	*lease = calloc(1, sizeof(**lease));
+	if (!*lease)
+		return -FI_ENOMEM;
+	(*lease)->ibv = ibv_reg_mr(ep->domain->pd, iov->iov_base, iov->iov_len, access);
+	if ((*lease)->ibv) {
+		(*lease)->what = *iov;
+		(*lease)->users = 1;
+		return 0;
+	}
+	err = errno;
+	free(*lease);
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "registering %zu B at %p: %s%s\n", iov->iov_len,
+		       iov->iov_base, strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+static void lease_put(struct vrb_rdm *ep, struct vrb_rdm_lease *lease)
+{
+	if (--lease->users)
+		return;
+	if (ep->lease == lease)
+		ep->lease = NULL;
+	ibv_dereg_mr(lease->ibv);
+	free(lease);
+}
+
+/*
+ * Messages from the same bytes share it while they are under way. Who may read it for the sake of an earlier one that
+ * is complete sees nothing new: the bytes can't change before the last one is.
+ */
+static int reg_exact(struct vrb_rdm *ep, const struct iovec *iov, bool written,
+		     struct vrb_proto_mr *mr)
+{
+	struct vrb_rdm_lease *lease = written ? NULL : ep->lease;
+	int ret;
+
+	if (lease && lease->what.iov_base == iov->iov_base && lease->what.iov_len == iov->iov_len) {
+		lease->users++;
+	} else {
+		ret = lease_new(ep, iov, written, &lease);
+		if (ret)
+			return ret;
+		if (!written)
+			ep->lease = lease;
+	}
+	mr->grant = lease;
+	mr->rkey = lease->ibv->rkey;
+	return 0;
+}
+
+int vrb_rdm_mem_reg(struct vrb_proto_peer *proto_peer, const struct iovec *iov,
+		    enum vrb_proto_access access, struct vrb_proto_mr *mr)
+{
+	bool written = access == VRB_PROTO_DESTINATION || access == VRB_PROTO_PEER_WRITES;
+	struct vrb_rdm_peer *peer = peer_of(proto_peer);
+
+	*mr = (struct vrb_proto_mr){ 0 };
+	if (access < VRB_PROTO_PEER_READS)
+		return reg_cached(peer->ep, iov, written ? IBV_ACCESS_LOCAL_WRITE : 0, mr);
+	if (has_windows(peer) && !reg_window(peer, iov, written, mr))
+		return 0;
+	return reg_exact(peer->ep, iov, written, mr);
+}
+
+static int again(struct vrb_proto_peer *peer, int err)
+{
+	if (!err)
+		return 0;
+	vrb_rdm_conn_starve(peer_of(peer));
+	return -FI_EAGAIN;
+}
+
+int vrb_rdm_mem_bind(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
+{
+	return again(peer, vrb_rdm_window_bind(mr->grant));
+}
+
+int vrb_rdm_mem_revoke(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr,
+		       struct vrb_proto_item *item)
+{
+	return again(peer, vrb_rdm_window_revoke(mr->grant, item));
+}
+
+void vrb_rdm_mem_dereg(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
+{
+	if (mr->window)
+		vrb_rdm_window_put(mr->grant);
+	else if (mr->grant)
+		lease_put(peer_of(peer)->ep, mr->grant);
+	if (mr->handle)
+		ofi_mr_cache_put(peer_of(peer)->ep->domain->cache, mr->handle);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Memory windows: what lets one peer at the bytes of one rendezvous, by one queue pair, as long as that lasts. A
+ * connection keeps those that it had use for. The endpoint's lock guards them.
+ */
+#ifndef VRB_RDM_WINDOW_H
+#define VRB_RDM_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <infiniband/verbs.h>
+
+struct vrb_domain;
+struct vrb_proto_item;
+struct vrb_rdm_link;
+
+struct vrb_rdm_window {
+	struct vrb_rdm_link *link; /* NULL: revoked, as the connection ended */
+	struct ibv_mw *mw;
+	struct ibv_mw_bind_info what;
+	bool bound; /* by what was posted */
+	LIST_ENTRY(vrb_rdm_window) all;
+	SLIST_ENTRY(vrb_rdm_window) spare;
+};
+
+LIST_HEAD(vrb_rdm_windows, vrb_rdm_window);
+SLIST_HEAD(vrb_rdm_spare_windows, vrb_rdm_window);
+
+/* Whether the device has windows that belong to a queue pair and are bound by work requests, and they work. */
+bool vrb_rdm_has_windows(const struct vrb_domain *domain);
+
+/* One that is not bound. NULL: the device has no more. */
+struct vrb_rdm_window *vrb_rdm_window_get(struct vrb_rdm_link *link);
+/* What it will be known by once it is bound. */
+uint32_t vrb_rdm_window_key(const struct vrb_rdm_window *window);
+/* Post one work request each. 0 or an errno. */
+int vrb_rdm_window_bind(struct vrb_rdm_window *window);
+int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct vrb_proto_item *item);
+/* Ends the peer's right at once if it has it still. */
+void vrb_rdm_window_put(struct vrb_rdm_window *window);
+/* The same with all of a connection, before its queue pair is destroyed: that one waits for them on some devices. */
+void vrb_rdm_windows_drop(struct vrb_rdm_link *link);
+
+#endif
