@@ -109,6 +109,15 @@ static void unlist(struct vrb_mr *mr)
 	ofi_unlock(&mr->domain->lock);
 }
 
+/* What another thread does there for a peer, having found the region while it was listed, is done. */
+static void wait_for_targets(struct vrb_mr *mr)
+{
+	if (!mr->domain->rdm)
+		return;
+	ofi_lock(&mr->domain->atomics);
+	ofi_unlock(&mr->domain->atomics);
+}
+
 static void count(struct vrb_domain *domain, int counter, uint64_t n)
 {
 	ofi_stats_add_shared(domain->stats, counter, n);
@@ -223,6 +232,7 @@ static int mr_close(struct fid *fid)
 	int err;
 
 	unlist(mr);
+	wait_for_targets(mr);
 	unbind(mr, 0);
 	unbind(mr, 1);
 	err = ibv_dereg_mr(mr->ibv);

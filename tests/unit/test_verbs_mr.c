@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory regions: access bits, keys and descriptors, what is refused. */
 #include "unit.h"
+#include <unistd.h>
+#include <stdlib.h>
+#include <sched.h>
+#include <pthread.h>
 
 #include <errno.h>
 #include <string.h>
@@ -293,6 +297,40 @@ static void test_bind_refused(void **state)
 	close_rdm(rig, mr, cntr);
 }
 
+static void *close_mr(void *mr)
+{
+	int *ret = malloc(sizeof(*ret));
+
+	*ret = fi_close(mr);
+	return ret;
+}
+
+/* What another thread is about to do there for a peer is done when a region is closed. */
+static void test_close_waits(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_cntr *cntr;
+	struct fid_mr *mr = reg_rdm(rig, &cntr);
+	struct vrb_domain *domain = vrb_domain(rig->domain);
+	struct vrb_mr_place place;
+	uint64_t key = fi_mr_key(mr);
+	pthread_t thread;
+	void *ret;
+
+	ofi_lock(&domain->atomics);
+	assert_int_equal(pthread_create(&thread, NULL, close_mr, &mr->fid), 0);
+	while (vrb_mr_find(domain, key, &place))
+		sched_yield();
+	usleep(20000);
+	assert_int_equal(pthread_tryjoin_np(thread, &ret), EBUSY);
+	ofi_unlock(&domain->atomics);
+	assert_int_equal(pthread_join(thread, &ret), 0);
+	assert_int_equal(*(int *)ret, 0);
+	free(ret);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	domain->all = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,7 +339,7 @@ int main(void)
 		RIG_TEST(test_keys),	     RIG_TEST(test_refused),
 		RIG_TEST(test_regattr),	     RIG_TEST(test_device_refuses),
 		RIG_TEST(test_close_fails),  RIG_TEST(test_bind),
-		RIG_TEST(test_bind_refused),
+		RIG_TEST(test_bind_refused), RIG_TEST(test_close_waits),
 	};
 
 	return cmocka_run_group_tests_name("verbs_mr", tests, NULL, NULL);
