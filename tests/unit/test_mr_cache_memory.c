@@ -225,8 +225,10 @@ static void test_touched_apart(void **state)
 	size_t i;
 
 	(void)state;
+	assert_int_equal(mprotect(at, count * PAGE, PROT_NONE), 0);
 	open_cache(&cache, kept);
 	for (i = 0; i < count; i++) {
+		assert_int_equal(mprotect(at + i * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
 		at[i * PAGE] = 1;
 		use(&cache, at + i * PAGE, PAGE);
 	}
