@@ -7,11 +7,14 @@
 #include <ofi/monitor.h>
 
 #define ANNOUNCE_MS 1000
+#define PAGES	    3
 
 struct seen {
 	struct ofi_monitor monitor;
 	struct ofi_lock lock;
 	uintptr_t start, end; /* of the last change; under the lock */
+	unsigned int
+		ours; /* pages of the map, by number: another thread may get what was unmapped at once */
 };
 
 static bool note(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end, bool unmapped)
@@ -56,8 +59,14 @@ static bool changes_are_told(struct seen *seen, char *map, size_t half)
 		return false;
 	told = !madvise(map, half, MADV_DONTNEED) && was_seen(seen, map, half);
 	moved = mremap(map, half, half, MREMAP_MAYMOVE | MREMAP_FIXED, map + 2 * half);
-	told = moved != MAP_FAILED && was_seen(seen, map, half) && told;
-	return !munmap(map + half, half) && was_seen(seen, map + half, half) && told;
+	if (moved == MAP_FAILED)
+		return false;
+	seen->ours &= ~1u;
+	told = was_seen(seen, map, half) && told;
+	if (munmap(map + half, half))
+		return false;
+	seen->ours &= ~2u;
+	return was_seen(seen, map + half, half) && told;
 }
 
 struct drop {
@@ -120,21 +129,36 @@ static bool is_reliable(struct seen *seen, char *map, size_t page)
 {
 	bool ret = change_is_announced(seen, map, page) && changes_are_told(seen, map, page) &&
 		   shared_is_refused(seen, page);
+	uintptr_t at = (uintptr_t)map;
+	int i;
 
-	ofi_monitor_unwatch(&seen->monitor, (uintptr_t)map, (uintptr_t)map + 3 * page);
+	for (i = 0; i < PAGES; i++, at += page)
+		if (seen->ours & (1u << i))
+			ofi_monitor_unwatch(&seen->monitor, at, at + page);
 	return ret;
+}
+
+static void unmap(const struct seen *seen, char *map, size_t page)
+{
+	int i;
+
+	for (i = 0; i < PAGES; i++)
+		if (seen->ours & (1u << i))
+			munmap(map + i * page, page);
 }
 
 int ofi_monitor_test(void)
 {
-	struct seen seen = { .monitor = {
-				     .lock = &seen.lock, .gone = note, .wants = wants_nothing } };
+	struct seen seen = {
+		.monitor = { .lock = &seen.lock, .gone = note, .wants = wants_nothing },
+		.ours = (1u << PAGES) - 1
+	};
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *map;
 	int ret;
 
 	ofi_lock_init(&seen.lock);
-	map = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	map = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return -FI_ENOMEM;
 	ret = ofi_monitor_open_alone(&seen.monitor);
@@ -142,6 +166,6 @@ int ofi_monitor_test(void)
 		ret = is_reliable(&seen, map, page) ? 0 : -FI_EIO;
 		ofi_monitor_close(&seen.monitor);
 	}
-	munmap(map, 3 * page);
+	unmap(&seen, map, page);
 	return ret;
 }
