@@ -75,6 +75,14 @@ const struct ofi_param vrb_param_table[] = {
 	INT(max_conn, 0, 0, INT_MAX,
 	    "Reliable datagrams: connections that an endpoint has at most; for another one the "
 	    "one not used for longest ends, once nothing is under way on it. 0 is no limit"),
+	INT(accept_rate, 256, 0, 1000000,
+	    "Reliable datagrams: connection requests a second that an endpoint takes from one host "
+	    "for peers that are not in its address vector, after a burst of four times as many; 0 "
+	    "is "
+	    "no limit"),
+	STR(peers,
+	    "Reliable datagrams: who may connect, any, or known: only addresses in the endpoint's "
+	    "address vector"),
 	STR(device_name, "Devices to use: names or beginnings of names, with commas between them"),
 	STR(iface,
 	    "Network interfaces to use: names or beginnings of names, with commas between them"),

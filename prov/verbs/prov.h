@@ -28,6 +28,8 @@ struct vrb_params {
 	int rdm_auto_progress;	 /* a thread, also where nobody asked for FI_PROGRESS_AUTO */
 	int rdm_rx_buffers;	 /* in the shared receive queue */
 	int max_conn;		 /* of an endpoint, 0 is no limit */
+	int accept_rate;	 /* of one host's unknown peers a second, 0 is no limit */
+	const char *peers;	 /* who may connect: any, known */
 	const char *device_name, *iface; /* NULL is all */
 	int use_odp;
 };

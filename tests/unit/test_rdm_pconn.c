@@ -206,6 +206,7 @@ static void test_rejects(void **state)
 		{ VRB_CMWIRE_RESOURCES, 0, VRB_PCONN_WAITING },
 		{ VRB_CMWIRE_CLOSING, 0, VRB_PCONN_WAITING },
 		{ VRB_CMWIRE_IN_USE, 0, VRB_PCONN_WAITING },
+		{ VRB_CMWIRE_UNKNOWN, 0, VRB_PCONN_WAITING },
 		{ VRB_CMWIRE_STALE, 0, VRB_PCONN_WAITING },
 		{ VRB_CMWIRE_CROSSING, 0, VRB_PCONN_EXPECTING },
 	};
@@ -357,6 +358,31 @@ static void test_request_after_bye(void **state)
 	assert_int_equal(conn->state, VRB_PCONN_LEFT);
 }
 
+/* Strangers get a part of the room, and none that others have. */
+static void test_strangers(void **state)
+{
+	const struct vrb_pconn_input ask = {
+		.event = VRB_PCONN_REQUEST, .incarnation = 5, .serial = 1, .stranger = true
+	};
+	struct vrb_pconn_input known = ask;
+	struct vrb_pconn *conn = conn_in(VRB_PCONN_IDLE, 1);
+	struct vrb_pconn_action action;
+
+	(void)state;
+	known.stranger = false;
+	the_set.params.strangers = 1;
+	assert_int_equal(after(conn, ask).what, VRB_PCONN_DO_ACCEPT);
+	assert_int_equal(the_set.strangers, 1);
+	action = after(&conns[1], ask);
+	assert_true(action.what == VRB_PCONN_DO_REJECT && action.reason == VRB_CMWIRE_BUSY);
+	assert_int_equal(after(&conns[1], known).what, VRB_PCONN_DO_ACCEPT);
+	assert_int_equal(after(&conns[2], ask).what, VRB_PCONN_DO_REJECT);
+	assert_true(after(&conns[2], known).what & VRB_PCONN_DO_EVICT);
+	/* Who is sent to is known from then on. */
+	step_event(conn, VRB_PCONN_WANT);
+	assert_int_equal(the_set.strangers, 0);
+}
+
 static void test_close(void **state)
 {
 	const struct vrb_pconn_input close = { .event = VRB_PCONN_CLOSE };
@@ -396,6 +422,7 @@ int main(void)
 		cmocka_unit_test(test_window_and_cap), cmocka_unit_test(test_bye),
 		cmocka_unit_test(test_bye_both),       cmocka_unit_test(test_request_after_bye),
 		cmocka_unit_test(test_replace),	       cmocka_unit_test(test_again),
+		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_close),
 	};
 

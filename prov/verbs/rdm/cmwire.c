@@ -39,6 +39,8 @@ static const char *const reasons[VRB_CMWIRE_REASONS] = {
 	[VRB_CMWIRE_SOURCE] = "the request came from another host than the one that it names",
 	[VRB_CMWIRE_IN_USE] =
 		"the address that the request names is in use by an endpoint that is alive",
+	[VRB_CMWIRE_UNKNOWN] = "the peer takes requests only from who is in its address vector "
+			       "(FI_VERBS_PEERS=known)",
 };
 
 const char *vrb_cmwire_reason_text(unsigned int reason)

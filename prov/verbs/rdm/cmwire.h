@@ -29,6 +29,7 @@ enum vrb_cmwire_reason {
 	VRB_CMWIRE_MALFORMED, /* the request's private data */
 	VRB_CMWIRE_SOURCE,    /* the request came from another host than the one that it names */
 	VRB_CMWIRE_IN_USE,    /* the address that the request names is of a peer that is there */
+	VRB_CMWIRE_UNKNOWN,   /* the endpoint takes only peers that are in its address vector */
 	VRB_CMWIRE_REASONS
 };
 

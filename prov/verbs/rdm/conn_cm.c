@@ -4,6 +4,8 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include <ofi/wait.h>
+#include "av.h"
 #include "conn_data.h"
 #include "conn_int.h"
 #include "lock.h"
@@ -80,6 +82,7 @@ void vrb_rdm_conn_call(struct vrb_rdm_peer *peer)
 
 	if (link) {
 		link->peer = peer;
+		peer->links++;
 		link->state = VRB_RDM_LINK_CALLING;
 		peer->next = link;
 		ret = resolve(link);
@@ -292,6 +295,7 @@ static enum vrb_cmwire_reason take(struct vrb_rdm_peer *peer, struct rdma_cm_id 
 
 	if (link) {
 		link->peer = peer;
+		peer->links++;
 		link->mirror = mirror;
 		vrb_rdm_conn_learn(link, cm);
 		link->id = id;
@@ -317,38 +321,78 @@ static bool is_ours(const struct vrb_rdm_link *link, const struct rdma_cm_event 
 		       ofi_addr_port(rdma_get_local_addr(link->id));
 }
 
-static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm_event *event)
+/* What has to be left for others is not for who is not known. */
+static enum vrb_cmwire_reason admit(struct vrb_rdm *ep, const struct vrb_cmwire *cm)
 {
-	struct vrb_pconn_input input = { .event = VRB_PCONN_REQUEST };
-	struct vrb_pconn_action action;
-	struct vrb_rdm_peer *peer;
+	if (ep->known_only)
+		return VRB_CMWIRE_UNKNOWN;
+	return vrb_rdm_admit_takes(&ep->admit, cm->addr, ofi_now_ms()) && vrb_rdm_link_plenty(ep)
+		       ? VRB_CMWIRE_NONE
+		       : VRB_CMWIRE_BUSY;
+}
+
+/* Who asks, if it may. */
+static enum vrb_cmwire_reason identify(struct vrb_rdm *ep, const struct rdma_cm_event *event,
+				       struct vrb_cmwire *cm, struct vrb_rdm_peer **peer,
+				       bool *stranger)
+{
+	enum vrb_wire_error error = vrb_rdm_conn_parse(event, cm);
+	enum vrb_cmwire_reason reason = VRB_CMWIRE_NONE;
 	struct vrb_rdm_addr addr;
-	struct vrb_cmwire cm;
-	enum vrb_wire_error error = vrb_rdm_conn_parse(event, &cm);
 
 	if (error == VRB_WIRE_E_VERSION)
 		return VRB_CMWIRE_VERSION;
-	if (error || cm.kind != VRB_CMWIRE_REQUEST || !vrb_rdm_conn_addr(ep, &cm, &addr))
+	if (error || cm->kind != VRB_CMWIRE_REQUEST || !vrb_rdm_conn_addr(ep, cm, &addr))
 		return VRB_CMWIRE_MALFORMED;
-	if (!vrb_rdm_conn_is_from(&cm, rdma_get_peer_addr(event->id)))
+	if (!vrb_rdm_conn_is_from(cm, rdma_get_peer_addr(event->id)))
 		return VRB_CMWIRE_SOURCE;
 	if (ep->closing || !ep->enabled)
 		return ep->closing ? VRB_CMWIRE_CLOSING : VRB_CMWIRE_BUSY;
-	peer = vrb_rdm_peer_at(ep, &addr);
-	if (!peer)
-		return VRB_CMWIRE_RESOURCES;
+	*stranger = vrb_rdm_av_find(ep->av, &addr) == FI_ADDR_NOTAVAIL;
+	if (*stranger)
+		reason = admit(ep, cm);
+	if (reason)
+		return reason;
+	*peer = vrb_rdm_peer_at(ep, &addr);
+	return *peer ? VRB_CMWIRE_NONE : VRB_CMWIRE_RESOURCES;
+}
+
+static enum vrb_cmwire_reason decide(struct vrb_rdm_peer *peer, const struct rdma_cm_event *event,
+				     const struct vrb_cmwire *cm, bool stranger)
+{
+	struct vrb_pconn_input input = {
+		.event = VRB_PCONN_REQUEST,
+		.incarnation = cm->incarnation,
+		.expected = cm->expected,
+		.serial = cm->serial,
+		.stranger = stranger,
+	};
+	struct vrb_pconn_action action;
+
 	if (!peer->conn.order && !is_ours(peer->next, event))
 		return VRB_CMWIRE_IN_USE;
 	/* What came by a connection that this one may replace comes first. */
 	if (peer->link)
-		vrb_rdm_poll_all(ep);
-	input.incarnation = cm.incarnation;
-	input.expected = cm.expected;
-	input.serial = cm.serial;
+		vrb_rdm_poll_all(peer->ep);
 	action = vrb_rdm_conn_step(peer, input);
 	if (action.what & VRB_PCONN_DO_ACCEPT)
-		return take(peer, event->id, &cm);
+		return take(peer, event->id, cm);
 	return action.what & VRB_PCONN_DO_REJECT ? action.reason : VRB_CMWIRE_STALE;
+}
+
+static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm_event *event)
+{
+	struct vrb_rdm_peer *peer = NULL;
+	enum vrb_cmwire_reason reason;
+	struct vrb_cmwire cm;
+	bool stranger;
+
+	reason = identify(ep, event, &cm, &peer, &stranger);
+	if (!reason)
+		reason = decide(peer, event, &cm, stranger);
+	if (peer)
+		vrb_rdm_peer_leave(peer);
+	return reason;
 }
 
 /* What a person may have to look into. Strangers can't fill the log with it. */
@@ -358,7 +402,7 @@ static void tell_refused(struct rdma_cm_id *id, enum vrb_cmwire_reason reason)
 
 	if (reason == VRB_CMWIRE_VERSION || reason == VRB_CMWIRE_MALFORMED ||
 	    reason == VRB_CMWIRE_RESOURCES || reason == VRB_CMWIRE_SOURCE ||
-	    reason == VRB_CMWIRE_IN_USE)
+	    reason == VRB_CMWIRE_IN_USE || reason == VRB_CMWIRE_UNKNOWN)
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
 			       "connection request from %s refused: %s\n",
 			       ofi_addr_str(rdma_get_peer_addr(id), text, sizeof(text)),

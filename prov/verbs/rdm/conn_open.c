@@ -6,6 +6,7 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@
 /* One that nothing refers to any more, whose work requests may not have completed. */
 static void free_link(struct vrb_rdm_link *link)
 {
+	struct vrb_rdm_peer *peer = link->peer;
 	struct vrb_rdm *ep = link->ep;
 
 	if (link->id)
@@ -43,6 +45,7 @@ static void free_link(struct vrb_rdm_link *link)
 	vrb_rdm_flush(link, link->err);
 	vrb_rdm_conn_drained(link);
 	vrb_rdm_link_free(link);
+	vrb_rdm_peer_leave(peer);
 	vrb_rdm_unlock(ep);
 }
 
@@ -118,11 +121,34 @@ static uint32_t any32(void *seed)
 	return (uint32_t)rand_r(seed);
 }
 
+static int set_peers(struct vrb_rdm *ep)
+{
+	const char *peers = vrb_params.peers;
+
+	ep->known_only = peers && !strcasecmp(peers, "known");
+	ep->admit.rate = (uint32_t)vrb_params.accept_rate;
+	if (!peers || ep->known_only || !strcasecmp(peers, "any"))
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_endpoint: FI_VERBS_PEERS=%s: it is either any or known\n", peers);
+	return -FI_EINVAL;
+}
+
+/* Of queue pairs, or of what FI_VERBS_MAX_CONN leaves. */
+static uint32_t stranger_share(const struct vrb_rdm *ep)
+{
+	uint32_t most = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn
+					    : (uint32_t)ep->domain->attr.max_qp;
+
+	return most > 4 ? most - most / 4 : most;
+}
+
 static int open_conns(struct vrb_rdm *ep)
 {
 	struct vrb_pconn_params params = {
 		.window = WINDOW,
 		.cap = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn : UINT32_MAX,
+		.strangers = stranger_share(ep),
 		.attempt = ATTEMPT_MS,
 		.give_up = (uint32_t)vrb_params.rdm_connect_timeout,
 		.drain = DRAIN_MS,
@@ -195,8 +221,9 @@ int vrb_rdm_conn_open(struct vrb_rdm *ep)
 	int ret;
 
 	TAILQ_INIT(&ep->starved);
-	ret = open_conns(ep);
-
+	ret = set_peers(ep);
+	if (!ret)
+		ret = open_conns(ep);
 	if (!ret)
 		ret = open_timer(ep);
 	return ret ? ret : listen_at(ep);

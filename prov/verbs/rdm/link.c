@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "link.h"
+#include "peer.h"
 #include "prov/verbs/err.h"
 #include "prov/verbs/prov.h"
 #include "prov/verbs/qp.h"
@@ -64,6 +65,14 @@ void vrb_rdm_link_signal_all(struct vrb_rdm *ep)
 	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
 		for (link = ep->by_qp[i]; link; link = link->qp_next)
 			link->quiet = 0;
+}
+
+bool vrb_rdm_link_plenty(const struct vrb_rdm *ep)
+{
+	uint32_t max = ep->cq_fixed ? ep->cq_size : (uint32_t)ep->domain->attr.max_cqe;
+	uint32_t room = ep->cq_room + (max > ep->cq_size ? max - ep->cq_size : 0);
+
+	return room > max / 4;
 }
 
 struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
@@ -130,6 +139,8 @@ void vrb_rdm_link_free(struct vrb_rdm_link *link)
 		return;
 	unlist(link);
 	link->ep->cq_room += link->size + 1;
+	if (link->peer)
+		link->peer->links--;
 	free(link->slots);
 	free(link);
 }

@@ -84,6 +84,8 @@ struct vrb_rdm_link {
 
 /* With a ring of what the endpoint's CQ has room for. NULL when there is none, logged. */
 struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep);
+/* A quarter of the room is left, which strangers don't get. */
+bool vrb_rdm_link_plenty(const struct vrb_rdm *ep);
 /* The id and the queue pair are destroyed, or not the link's. */
 void vrb_rdm_link_free(struct vrb_rdm_link *link);
 /* Makes the queue pair, in INIT. 0 or -FI_E*. */

@@ -18,9 +18,9 @@ static void on_want(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 static void on_want_soon(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 			 const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
-	(void)set;
 	(void)input;
 	(void)action;
+	vrb_pconn_mark(set, conn, false);
 	if (conn->wanted)
 		return;
 	conn->wanted = true;
@@ -91,6 +91,10 @@ static void on_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		break;
 	case VRB_CMWIRE_VERSION:
 		vrb_pconn_fail(set, conn, FI_ENOPROTOOPT, action);
+		break;
+	case VRB_CMWIRE_UNKNOWN:
+		/* Who is not known yet may be soon. */
+		vrb_pconn_retry(set, conn, FI_EACCES);
 		break;
 	case VRB_CMWIRE_SOURCE:
 		vrb_pconn_fail(set, conn, FI_EACCES, action);

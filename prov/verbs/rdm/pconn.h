@@ -96,6 +96,7 @@ struct vrb_pconn_input {
 	uint32_t serial; /* with the incarnation */
 	uint8_t reason;	 /* enum vrb_cmwire_reason, or any number */
 	bool idle;
+	bool stranger; /* it is not known to the endpoint otherwise */
 	int err; /* FI_E* */
 };
 
@@ -109,6 +110,7 @@ struct vrb_pconn_params {
 	uint64_t incarnation; /* ours */
 	uint32_t window;
 	uint32_t cap;
+	uint32_t strangers; /* connections that they have at most; 0: as many as others */
 	/* Milliseconds. */
 	uint32_t attempt; /* that a request counts in `window`; to wait for the peer's own */
 	uint32_t give_up; /* of silence, until operations fail */
@@ -121,6 +123,7 @@ struct vrb_pconn_params {
 struct vrb_pconn {
 	enum vrb_pconn_state state;
 	int order; /* our address compared with the peer's; 0: it is us */
+	bool stranger; /* it asked, and is not known otherwise */
 	bool wanted;
 	bool agreed;	   /* LEAVING: to the peer's BYE too */
 	bool young;	   /* CONNECTING: counts in set.connecting */
@@ -155,6 +158,7 @@ struct vrb_pconn_set {
 	uint64_t now;	     /* ms, the caller's to set before each step */
 	uint32_t connecting; /* requests out */
 	uint32_t open;	     /* connections and attempts */
+	uint32_t strangers;  /* of them, those of strangers */
 	uint32_t serial;     /* of our last request; what requests and replies carry */
 	uint32_t going;	     /* those that make room soon */
 	uint32_t queued;     /* in ready */
@@ -179,6 +183,8 @@ static inline bool vrb_pconn_is_out(const struct vrb_pconn *conn)
 	return conn->state == VRB_PCONN_CONNECTING || conn->state == VRB_PCONN_EXPECTING ||
 	       conn->state == VRB_PCONN_ACCEPTING;
 }
+/* Whether it is a stranger's; who wants a connection knows the peer. */
+void vrb_pconn_mark(struct vrb_pconn_set *set, struct vrb_pconn *conn, bool stranger);
 /* Something was sent or came on one that is UP. */
 void vrb_pconn_used(struct vrb_pconn_set *set, struct vrb_pconn *conn);
 /* The connection not used for longest that may go; NULL if there is none. */

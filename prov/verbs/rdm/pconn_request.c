@@ -39,6 +39,7 @@ void vrb_pconn_hear(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 static void accept_it(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		      const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
+	vrb_pconn_mark(set, conn, input->stranger && !conn->wanted);
 	conn->offered = input->incarnation;
 	vrb_pconn_hear(set, conn, input);
 	vrb_pconn_heard(set, conn);
@@ -56,6 +57,12 @@ static void refuse_for_room(struct vrb_pconn_set *set, struct vrb_pconn_action *
 		set->yield = set->now + 2 * vrb_pconn_busy_most(set);
 }
 
+/* Some room is left for peers that are known. */
+static bool have_enough(const struct vrb_pconn_set *set)
+{
+	return set->params.strangers && set->strangers >= set->params.strangers;
+}
+
 VRB_PCONN_DECISION(vrb_pconn_on_request)
 {
 	if (is_stale(set, conn, input)) {
@@ -63,6 +70,8 @@ VRB_PCONN_DECISION(vrb_pconn_on_request)
 	} else if (!conn->order) {
 		/* The endpoint asks itself only while its own request is out. */
 		reject(action, VRB_CMWIRE_IN_USE);
+	} else if (input->stranger && (!vrb_pconn_has_room(set) || have_enough(set))) {
+		reject(action, VRB_CMWIRE_BUSY);
 	} else if (!vrb_pconn_has_room(set)) {
 		refuse_for_room(set, action);
 	} else {

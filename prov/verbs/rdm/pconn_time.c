@@ -36,6 +36,13 @@ static uint64_t patience(const struct vrb_pconn_set *set, const struct vrb_pconn
 	return (uint64_t)set->params.attempt << doublings;
 }
 
+void vrb_pconn_mark(struct vrb_pconn_set *set, struct vrb_pconn *conn, bool stranger)
+{
+	if (vrb_pconn_is_open(conn->state))
+		set->strangers += (uint32_t)stranger - (uint32_t)conn->stranger;
+	conn->stranger = stranger;
+}
+
 static void unqueue(struct vrb_pconn_set *set, struct vrb_pconn *conn)
 {
 	if (conn->queued)
@@ -52,7 +59,9 @@ void vrb_pconn_enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb
 		TAILQ_REMOVE(&set->ups, conn, link);
 	else
 		unqueue(set, conn);
-	if (state == VRB_PCONN_UP)
+	if (state == VRB_PCONN_UP && conn->stranger)
+		TAILQ_INSERT_HEAD(&set->ups, conn, link);
+	else if (state == VRB_PCONN_UP)
 		TAILQ_INSERT_TAIL(&set->ups, conn, link);
 	set->going -= conn->going;
 	conn->going = state >= VRB_PCONN_DRAINING;
@@ -61,6 +70,9 @@ void vrb_pconn_enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb
 	conn->young = state == VRB_PCONN_CONNECTING;
 	set->connecting += conn->young;
 	set->open += (uint32_t)vrb_pconn_is_open(state) - (uint32_t)vrb_pconn_is_open(old);
+	if (conn->stranger)
+		set->strangers += (uint32_t)vrb_pconn_is_open(state) -
+				  (uint32_t)vrb_pconn_is_open(old);
 	conn->state = state;
 	conn->since = set->now;
 	conn->timer = set->now + patience(set, conn);
@@ -138,6 +150,7 @@ void vrb_pconn_fail(struct vrb_pconn_set *set, struct vrb_pconn *conn, int err,
 void vrb_pconn_start(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		     struct vrb_pconn_action *action)
 {
+	vrb_pconn_mark(set, conn, false);
 	conn->wanted = true;
 	vrb_pconn_heard(set, conn);
 	conn->attempts = 0;

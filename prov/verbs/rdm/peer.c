@@ -7,6 +7,8 @@
 #include "av.h"
 #include "peer.h"
 
+#define LOOKS 4
+
 bool vrb_rdm_addr_set(struct vrb_rdm_addr *addr, const struct sockaddr *sa)
 {
 	memset(addr, 0, sizeof(*addr));
@@ -83,15 +85,10 @@ static struct vrb_rdm_peer *find(const struct vrb_rdm *ep, const struct vrb_rdm_
 	return found ? *found : NULL;
 }
 
-static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
+static void peer_init(struct vrb_rdm_peer *peer, struct vrb_rdm *ep,
+		      const struct vrb_rdm_addr *addr, uint32_t number)
 {
-	struct vrb_rdm_peer *peer;
-
-	if (!reserve(&ep->peers, &ep->peers_size, ep->peer_count))
-		return NULL;
-	peer = calloc(1, sizeof(*peer));
-	if (!peer)
-		return NULL;
+	memset(peer, 0, sizeof(*peer));
 	peer->ep = ep;
 	peer->addr = *addr;
 	name(peer, FI_ADDR_NOTAVAIL);
@@ -99,14 +96,78 @@ static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_ad
 	TAILQ_INIT(&peer->answers);
 	STAILQ_INIT(&peer->replies);
 	STAILQ_INIT(&peer->fenced);
-	if (!tsearch(peer, &ep->peer_tree, compare_peers)) {
-		free(peer);
-		return NULL;
-	}
 	vrb_pconn_init(&peer->conn, vrb_rdm_addr_compare(&ep->self, addr));
-	vrb_proto_peer_init(&ep->proto, &peer->proto, ep->peer_count);
+	vrb_proto_peer_init(&ep->proto, &peer->proto, number);
+}
+
+/* A vacant one's number is used again first. NULL when out of memory. */
+static struct vrb_rdm_peer *peer_take(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
+{
+	struct vrb_rdm_peer *peer = LIST_FIRST(&ep->vacant);
+
+	if (peer) {
+		LIST_REMOVE(peer, vacancy);
+		peer_init(peer, ep, addr, peer->proto.src);
+		return peer;
+	}
+	if (!reserve(&ep->peers, &ep->peers_size, ep->peer_count))
+		return NULL;
+	peer = malloc(sizeof(*peer));
+	if (!peer)
+		return NULL;
+	peer_init(peer, ep, addr, ep->peer_count);
 	ep->peers[ep->peer_count++] = peer;
 	return peer;
+}
+
+static void vacate(struct vrb_rdm_peer *peer)
+{
+	peer->vacant = true;
+	LIST_INSERT_HEAD(&peer->ep->vacant, peer, vacancy);
+}
+
+/* Nothing is under way, nothing waits, and nothing that it sent is kept. */
+static bool is_gone(const struct vrb_rdm_peer *peer)
+{
+	const struct vrb_proto_peer *proto = &peer->proto;
+
+	return peer->conn.state == VRB_PCONN_IDLE && !peer->links && !peer->starved &&
+	       !proto->awaited && TAILQ_EMPTY(&proto->ins) && TAILQ_EMPTY(&proto->outs) &&
+	       STAILQ_EMPTY(&peer->ops) && TAILQ_EMPTY(&peer->answers) &&
+	       STAILQ_EMPTY(&peer->replies) && STAILQ_EMPTY(&peer->fenced) && !peer->keys;
+}
+
+void vrb_rdm_peer_leave(struct vrb_rdm_peer *peer)
+{
+	struct vrb_rdm *ep = peer->ep;
+
+	if (peer->met || peer->vacant || ep->closing || !is_gone(peer))
+		return;
+	tdelete(peer, &ep->peer_tree, compare_peers);
+	vacate(peer);
+}
+
+/* What a few of those that left something have left may have been taken meanwhile. */
+static void look_for_gone(struct vrb_rdm *ep)
+{
+	uint32_t i;
+
+	for (i = 0; i < LOOKS && i < ep->peer_count; i++) {
+		ep->looked = ep->looked + 1 < ep->peer_count ? ep->looked + 1 : 0;
+		vrb_rdm_peer_leave(ep->peers[ep->looked]);
+	}
+}
+
+static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
+{
+	struct vrb_rdm_peer *peer;
+
+	look_for_gone(ep);
+	peer = peer_take(ep, addr);
+	if (!peer || tsearch(peer, &ep->peer_tree, compare_peers))
+		return peer;
+	vacate(peer);
+	return NULL;
 }
 
 struct vrb_rdm_peer *vrb_rdm_peer_at(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
@@ -129,6 +190,7 @@ struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, in
 	if (!peer || !reserve(&ep->by_addr, &ep->by_addr_size, fi_addr))
 		return NULL;
 	ep->by_addr[fi_addr] = peer;
+	peer->met = true;
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
 		name(peer, fi_addr);
 	return peer;

@@ -9,7 +9,11 @@
 #include "rdm.h"
 
 struct vrb_rdm_peer {
-	struct vrb_proto_peer proto; /* first */
+	struct vrb_proto_peer proto;	  /* first */
+	bool met;			  /* it is, or was, in the address vector */
+	bool vacant;			  /* in ep->vacant: it stands for nobody */
+	uint32_t links;			  /* that are its own, whatever has become of them */
+	LIST_ENTRY(vrb_rdm_peer) vacancy; /* ep->vacant */
 	struct vrb_rdm *ep;
 	struct vrb_rdm_link
 		*link; /* that is sent by, or was and is flushing; NULL while there is none */
@@ -48,6 +52,11 @@ int vrb_rdm_addr_compare(const void *a, const void *b);
 struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, int *err);
 /* The peer with an address; made when it is new. NULL when out of memory. */
 struct vrb_rdm_peer *vrb_rdm_peer_at(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr);
+/*
+ * One that was never in the address vector, has no connection and has left nothing is forgotten; its number will be
+ * another one's.
+ */
+void vrb_rdm_peer_leave(struct vrb_rdm_peer *peer);
 /* What completions report as the source. */
 fi_addr_t vrb_rdm_peer_source(struct vrb_rdm_peer *peer);
 /* The fi_addr is removed from the address vector. */

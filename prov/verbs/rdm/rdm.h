@@ -20,6 +20,7 @@
 #include <ofi/lock.h>
 #include <ofi/ref.h>
 #include <ofi/stats.h>
+#include "admit.h"
 #include "buf.h"
 #include "prov/verbs/cm.h"
 #include "prov/verbs/domain.h"
@@ -214,7 +215,9 @@ struct vrb_rdm {
 	struct vrb_rdm_peer **peers; /* by number, which is their source in the protocol */
 	size_t peers_size;
 	uint32_t peer_count;
+	uint32_t looked; /* the number of the one that was last looked at whether it is gone */
 	void *peer_tree; /* tsearch(3) by address */
+	LIST_HEAD(, vrb_rdm_peer) vacant; /* not in the tree */
 	struct vrb_rdm_link *by_qp[VRB_RDM_QP_BUCKETS];
 	uint32_t
 		recent_qp; /* of a link that is live, of a peer that is up, marked as used; or none */
@@ -223,6 +226,8 @@ struct vrb_rdm {
 	/* Connections. */
 	struct vrb_rdm_addr self; /* where it listens */
 	uint32_t scope;		  /* IPv6: the number of that interface */
+	bool known_only;	  /* who is not in the address vector is refused */
+	struct vrb_rdm_admit admit;
 	struct vrb_pconn_set conns;
 	bool dry; /* receives could not be posted, and none may come that says try again */
 	/* For them something could not be posted, and no completion may come that says try again. */

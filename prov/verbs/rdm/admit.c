@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How fast a host may ask for connections on behalf of peers that are not known. */
+#include "admit.h"
+#include <string.h>
+
+/* The host's bucket; that of the one not heard of for longest becomes a new one's. */
+static struct vrb_rdm_admit_host *bucket_of(struct vrb_rdm_admit *admit, const uint8_t *ip)
+{
+	struct vrb_rdm_admit_host *host = admit->hosts, *oldest = host;
+
+	for (; host < admit->hosts + VRB_RDM_ADMIT_HOSTS; host++) {
+		if (host->at && !memcmp(host->ip, ip, sizeof(host->ip)))
+			return host;
+		if (host->at < oldest->at)
+			oldest = host;
+	}
+	memcpy(oldest->ip, ip, sizeof(oldest->ip));
+	oldest->at = 0;
+	return oldest;
+}
+
+bool vrb_rdm_admit_takes(struct vrb_rdm_admit *admit, const uint8_t *ip, uint64_t now)
+{
+	uint64_t most = (uint64_t)admit->rate * VRB_RDM_ADMIT_BURST * 1000;
+	struct vrb_rdm_admit_host *host;
+
+	if (!admit->rate)
+		return true;
+	host = bucket_of(admit, ip);
+	if (!host->at || now - host->at >= VRB_RDM_ADMIT_BURST * 1000)
+		host->left = most;
+	else
+		host->left += (now - host->at) * admit->rate;
+	if (host->left > most)
+		host->left = most;
+	host->at = now ? now : 1;
+	if (host->left < 1000)
+		return false;
+	host->left -= 1000;
+	return true;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Peers by address: what they are remembered for, and that the names of strangers are not. */
+#include "unit.h"
+#include <string.h>
+#include "prov/verbs/rdm/peer.h"
+
+enum { NAMES = 5000 };
+
+static struct vrb_rdm ep;
+
+static struct vrb_rdm_peer *at(unsigned int port)
+{
+	struct vrb_rdm_addr addr = { .in.sin_family = AF_INET };
+	struct vrb_rdm_peer *peer;
+
+	addr.in.sin_addr.s_addr = htonl(0x0a000001);
+	addr.in.sin_port = htons((uint16_t)port);
+	peer = vrb_rdm_peer_at(&ep, &addr);
+	assert_non_null(peer);
+	assert_int_equal(peer->addr.in.sin_port, htons((uint16_t)port));
+	return peer;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&ep, 0, sizeof(ep));
+	LIST_INIT(&ep.vacant);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	vrb_rdm_peers_fini(&ep);
+	return 0;
+}
+
+static void names_of_the_gone_are_not_kept(void **state)
+{
+	struct vrb_rdm_peer *peer;
+	unsigned int i;
+
+	(void)state;
+	for (i = 1; i <= NAMES; i++) {
+		peer = at(i);
+		assert_false(peer->vacant);
+		assert_ptr_equal(ep.peers[peer->proto.src], peer);
+		vrb_rdm_peer_leave(peer);
+		assert_true(peer->vacant);
+	}
+	assert_int_equal(ep.peer_count, 1);
+	peer = at(1);
+	peer->met = true;
+	assert_ptr_not_equal(at(2), peer);
+	assert_int_equal(ep.peer_count, 2);
+}
+
+/* Who has left a message stays until it is taken, and goes with a later one's coming. */
+static void what_is_left_keeps_the_name(void **state)
+{
+	struct vrb_rdm_peer *peer = at(1);
+	struct vrb_proto_in in = { .peer = &peer->proto };
+	unsigned int i;
+
+	(void)state;
+	TAILQ_INSERT_TAIL(&peer->proto.ins, &in, link);
+	vrb_rdm_peer_leave(peer);
+	assert_ptr_equal(at(1), peer);
+	for (i = 2; i < 100; i++)
+		vrb_rdm_peer_leave(at(i));
+	assert_ptr_equal(at(1), peer);
+	TAILQ_REMOVE(&peer->proto.ins, &in, link);
+	for (i = 2; i < 100 && !peer->vacant; i++)
+		vrb_rdm_peer_leave(at(i));
+	assert_int_equal(ep.peer_count, 2);
+	peer = at(200);
+	peer->links = 1;
+	vrb_rdm_peer_leave(peer);
+	assert_ptr_equal(at(200), peer);
+	peer->links = 0;
+	peer->met = true;
+	vrb_rdm_peer_leave(peer);
+	assert_ptr_equal(at(200), peer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(names_of_the_gone_are_not_kept, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_left_keeps_the_name, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("rdm_peer", tests, NULL, NULL);
+}
