@@ -14,15 +14,22 @@ void ofi_nic_free(struct fid_nic *nic)
 		nic->fid.ops->close(&nic->fid);
 }
 
+static void wipe(uint8_t *key, size_t size)
+{
+	if (key)
+		explicit_bzero(key, size);
+	free(key);
+}
+
 static void release(struct fi_info *info)
 {
 	free(info->src_addr);
 	free(info->dest_addr);
 	if (info->ep_attr)
-		free(info->ep_attr->auth_key);
+		wipe(info->ep_attr->auth_key, info->ep_attr->auth_key_size);
 	if (info->domain_attr) {
 		free(info->domain_attr->name);
-		free(info->domain_attr->auth_key);
+		wipe(info->domain_attr->auth_key, info->domain_attr->auth_key_size);
 	}
 	if (info->fabric_attr) {
 		free(info->fabric_attr->name);

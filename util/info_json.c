@@ -307,7 +307,7 @@ void info_json_params(struct json *json, const struct info_options *opts,
 		json_string(json, "name", param->name);
 		json_string(json, "type", info_param_type(param->type));
 		json_string(json, "help", param->help_string);
-		json_string(json, "value", param->value);
+		json_string(json, "value", info_param_shown(param));
 		json_string(json, "origin", info_param_origin(param));
 		json_object_end(json);
 	}

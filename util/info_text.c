@@ -49,6 +49,13 @@ const char *info_param_origin(const struct fi_param *param)
 	return env && !strcmp(env, param->value) ? "environment" : "configuration";
 }
 
+const char *info_param_shown(const struct fi_param *param)
+{
+	const char *end = strstr(param->name, "_AUTH_KEY");
+
+	return param->value && end && !strcmp(end, "_AUTH_KEY") ? "(set)" : param->value;
+}
+
 static void print_short(FILE *out, const struct fi_info *info)
 {
 	const struct fi_fabric_attr *fabric = info->fabric_attr;
@@ -110,7 +117,8 @@ void info_text_params(FILE *out, const struct info_options *opts, const struct f
 		if (param->value) {
 			quote = strchr(param->value, ' ') ? "\"" : "";
 			fprintf(out, "# from: %s\n", info_param_origin(param));
-			fprintf(out, "%s=%s%s%s\n", param->name, quote, param->value, quote);
+			fprintf(out, "%s=%s%s%s\n", param->name, quote, info_param_shown(param),
+				quote);
 		}
 		fputc('\n', out);
 	}

@@ -22,5 +22,7 @@ const char *info_param_type(enum fi_param_type type);
 const char *info_tool_version(void);
 /* environment, configuration or default */
 const char *info_param_origin(const struct fi_param *param);
+/* Its value, but of what is a secret only that it is set. NULL: not set. */
+const char *info_param_shown(const struct fi_param *param);
 
 #endif

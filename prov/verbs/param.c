@@ -83,6 +83,11 @@ const struct ofi_param vrb_param_table[] = {
 	STR(peers,
 	    "Reliable datagrams: who may connect, any, or known: only addresses in the endpoint's "
 	    "address vector"),
+	STR(auth_key, "Reliable datagrams: job secret of endpoints that are given no auth_key; "
+		      "others can see "
+		      "the environment of a process of their user, a file is better"),
+	STR(auth_key_file, "Reliable datagrams: file with the job secret, to which nobody but its "
+			   "owner has access"),
 	STR(device_name, "Devices to use: names or beginnings of names, with commas between them"),
 	STR(iface,
 	    "Network interfaces to use: names or beginnings of names, with commas between them"),

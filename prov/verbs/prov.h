@@ -30,7 +30,8 @@ struct vrb_params {
 	int max_conn;		 /* of an endpoint, 0 is no limit */
 	int accept_rate;	 /* of one host's unknown peers a second, 0 is no limit */
 	const char *peers;	 /* who may connect: any, known */
-	const char *device_name, *iface; /* NULL is all */
+	const char *auth_key, *auth_key_file; /* of endpoints that were given no auth_key */
+	const char *device_name, *iface;      /* NULL is all */
 	int use_odp;
 };
 

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+const char *node_auth_key;
+
 static struct fi_info *get_info(const char *service)
 {
 	struct fi_info *hints = fi_allocinfo(), *info = NULL;
@@ -22,6 +24,10 @@ static struct fi_info *get_info(const char *service)
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
 	hints->fabric_attr->prov_name = strdup("verbs");
+	if (node_auth_key) {
+		hints->ep_attr->auth_key = (uint8_t *)strdup(node_auth_key);
+		hints->ep_attr->auth_key_size = strlen(node_auth_key);
+	}
 	OK(fi_getinfo(FI_VERSION(1, 17), service ? need_env("WEFT_ADDR") : NULL, service,
 		      service ? FI_SOURCE : 0, hints, &info));
 	fi_freeinfo(hints);

@@ -22,6 +22,8 @@ struct node {
 	struct sockaddr_in name;
 };
 
+/* The job secret of endpoints from now on; NULL: none. */
+extern const char *node_auth_key;
 /* At a port, or at any with NULL. */
 void node_open(struct node *node, const char *service);
 /* At any port, with an address vector of these attributes. */

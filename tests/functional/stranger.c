@@ -31,6 +31,7 @@ static struct request request_of(const struct claim *claim)
 		.incarnation = htole64(claim->incarnation),
 		.addr = { [10] = 0xff, [11] = 0xff },
 		.port = htole16(ntohs(claim->name.sin_port)),
+		.flags = htole16(claim->flags),
 		.eager = htole32(16384),
 		.serial = htole32(claim->serial),
 	};

@@ -12,6 +12,7 @@ struct claim {
 	struct sockaddr_in name; /* who the stranger says that it is */
 	uint64_t incarnation;
 	uint32_t serial;
+	uint16_t flags;
 };
 
 struct stranger {

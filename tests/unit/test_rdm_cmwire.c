@@ -89,7 +89,7 @@ static void test_wrong(void **state)
 		{ 6, 1, 0, VRB_WIRE_E_KIND },	  { 6, 1, 4, VRB_WIRE_E_KIND },
 		{ 6, 1, 3, VRB_WIRE_E_REASON },	  { 7, 1, 1, VRB_WIRE_E_REASON },
 		{ 8, 8, 0, VRB_WIRE_E_SIZE },	  { 40, 2, 0, VRB_WIRE_E_SIZE },
-		{ 42, 1, 2, VRB_WIRE_E_UNUSED },  { 44, 4, 0, VRB_WIRE_E_SIZE },
+		{ 42, 1, 4, VRB_WIRE_E_UNUSED },  { 44, 4, 0, VRB_WIRE_E_SIZE },
 		{ 44, 4, 0xff, VRB_WIRE_E_SIZE },
 	};
 	size_t i;

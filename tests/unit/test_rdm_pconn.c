@@ -202,6 +202,8 @@ static void test_rejects(void **state)
 		{ VRB_CMWIRE_MALFORMED, FI_ECONNREFUSED, VRB_PCONN_IDLE },
 		{ 200, FI_ECONNREFUSED, VRB_PCONN_IDLE },
 		{ VRB_CMWIRE_SOURCE, FI_EACCES, VRB_PCONN_IDLE },
+		{ VRB_CMWIRE_LONELY, FI_EKEYREJECTED, VRB_PCONN_IDLE },
+		{ VRB_CMWIRE_SECRETS, FI_EKEYREJECTED, VRB_PCONN_IDLE },
 		{ VRB_CMWIRE_BUSY, 0, VRB_PCONN_WAITING },
 		{ VRB_CMWIRE_RESOURCES, 0, VRB_PCONN_WAITING },
 		{ VRB_CMWIRE_CLOSING, 0, VRB_PCONN_WAITING },
@@ -422,8 +424,7 @@ int main(void)
 		cmocka_unit_test(test_window_and_cap), cmocka_unit_test(test_bye),
 		cmocka_unit_test(test_bye_both),       cmocka_unit_test(test_request_after_bye),
 		cmocka_unit_test(test_replace),	       cmocka_unit_test(test_again),
-		cmocka_unit_test(test_strangers),
-		cmocka_unit_test(test_close),
+		cmocka_unit_test(test_strangers),      cmocka_unit_test(test_close),
 	};
 
 	return cmocka_run_group_tests_name("rdm_pconn", tests, NULL, NULL);

@@ -41,6 +41,9 @@ static const char *const reasons[VRB_CMWIRE_REASONS] = {
 		"the address that the request names is in use by an endpoint that is alive",
 	[VRB_CMWIRE_UNKNOWN] = "the peer takes requests only from who is in its address vector "
 			       "(FI_VERBS_PEERS=known)",
+	[VRB_CMWIRE_LONELY] = "one of the two endpoints has a job secret (auth_key, "
+			      "FI_VERBS_AUTH_KEY), the other has none",
+	[VRB_CMWIRE_SECRETS] = "the job secrets of the two endpoints differ",
 };
 
 const char *vrb_cmwire_reason_text(unsigned int reason)
@@ -93,7 +96,7 @@ static enum vrb_wire_error check_fixed(const struct cm_bytes *raw)
 
 static enum vrb_wire_error check_rest(const struct vrb_cmwire *cm)
 {
-	if (cm->flags & ~VRB_CMWIRE_RMA_NOTES)
+	if (cm->flags & ~(VRB_CMWIRE_RMA_NOTES | VRB_CMWIRE_SECRET))
 		return VRB_WIRE_E_UNUSED;
 	if (!cm->incarnation || !cm->port)
 		return VRB_WIRE_E_SIZE;

@@ -30,6 +30,8 @@ enum vrb_cmwire_reason {
 	VRB_CMWIRE_SOURCE,    /* the request came from another host than the one that it names */
 	VRB_CMWIRE_IN_USE,    /* the address that the request names is of a peer that is there */
 	VRB_CMWIRE_UNKNOWN,   /* the endpoint takes only peers that are in its address vector */
+	VRB_CMWIRE_LONELY,    /* one of the two has a job secret, the other has none */
+	VRB_CMWIRE_SECRETS,   /* the job secrets differ */
 	VRB_CMWIRE_REASONS
 };
 
@@ -37,6 +39,7 @@ enum vrb_cmwire_reason {
 enum {
 	VRB_CMWIRE_RMA_NOTES =
 		1 << 0, /* the sender is to be told of each RMA operation on its memory */
+	VRB_CMWIRE_SECRET = 1 << 1, /* it has a job secret: addr is random bytes, see proof.h */
 };
 
 struct vrb_cmwire {

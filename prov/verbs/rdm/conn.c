@@ -8,6 +8,7 @@
 #include "lock.h"
 #include "op.h"
 #include "progress.h"
+#include "proof.h"
 #include "prov/verbs/prov.h"
 
 #define RESERVE	 4  /* credits for control packets */
@@ -47,11 +48,19 @@ static uint64_t first_burial(const struct vrb_rdm *ep, uint64_t next)
 	return next;
 }
 
+/* The first packets are awaited, whether or not the application polls. */
+static bool is_proving(const struct vrb_rdm *ep)
+{
+	return ep->secret && vrb_due_first(&ep->conns.due);
+}
+
 /* `soon`: a place became free, which others may wait for. */
 static void schedule(struct vrb_rdm *ep, bool soon)
 {
 	uint64_t now = ep->conns.now, next = vrb_pconn_next(&ep->conns);
 
+	if (is_proving(ep) && next > now + CROWD_MS)
+		next = now + CROWD_MS;
 	if ((ep->crowded || ep->dry || !TAILQ_EMPTY(&ep->starved)) && next > now + CROWD_MS)
 		next = now + CROWD_MS;
 	if (!TAILQ_EMPTY(&ep->conns.ups) && next > ep->watch)
@@ -86,7 +95,8 @@ static void install(struct vrb_rdm_peer *peer)
 	peer->notes = link->notes;
 	peer->direct = peer->ep->prov_keys && !peer->notes;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
-	vrb_proto_peer_up(&peer->proto, link->size, RESERVE, link->eager);
+	/* The handshake's packet may still be in the ring. */
+	vrb_proto_peer_up(&peer->proto, link->size - !!link->proof, RESERVE, link->eager);
 	/* It is to end already. */
 	if (peer->conn.state > VRB_PCONN_UP)
 		vrb_proto_peer_hold(&peer->proto, true);
@@ -462,6 +472,11 @@ int vrb_rdm_conn_want(struct vrb_rdm_peer *peer)
 /* What the connection manager tells last comes behind the first packet, or not at all. */
 bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
 {
+	if (vrb_rdm_proof_waits(link)) {
+		if (link->state < VRB_RDM_LINK_ENDED)
+			vrb_rdm_proof_take(link, (const void *)(uintptr_t)rx->sge.addr, len);
+		return false;
+	}
 	if (link->state == VRB_RDM_LINK_ACCEPTED)
 		vrb_rdm_conn_step(link->peer,
 				  (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED });
@@ -568,7 +583,9 @@ static void qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 		qp_failed(link, FI_EKEYREJECTED, event);
 		break;
 	case IBV_EVENT_COMM_EST:
-		if (link->state == VRB_RDM_LINK_ACCEPTED && !link->mirror)
+		if (vrb_rdm_proof_waits(link))
+			vrb_rdm_poll_all(link->ep);
+		else if (link->state == VRB_RDM_LINK_ACCEPTED && !link->mirror)
 			vrb_rdm_conn_step(link->peer, (struct vrb_pconn_input){
 							      .event = VRB_PCONN_ESTABLISHED });
 		break;

@@ -10,6 +10,7 @@
 #include "conn_int.h"
 #include "lock.h"
 #include "progress.h"
+#include "proof.h"
 #include "prov/verbs/cm_wire.h"
 #include "prov/verbs/err.h"
 #include "prov/verbs/prov.h"
@@ -91,10 +92,19 @@ void vrb_rdm_conn_call(struct vrb_rdm_peer *peer)
 		vrb_rdm_conn_step_failed(peer, -ret);
 }
 
+/* 0: out of memory, or of random bytes. */
+static uint8_t request_data(struct vrb_rdm_link *link, uint8_t *wire)
+{
+	if (!link->ep->secret || !link->peer->conn.order)
+		return vrb_rdm_conn_data(link->ep, VRB_CMWIRE_REQUEST, VRB_CMWIRE_NONE,
+					 link->peer->conn.known, wire);
+	return vrb_rdm_proof_new(link, true) ? 0 : vrb_rdm_proof_request(link, wire);
+}
+
 static void ask(struct vrb_rdm_link *link)
 {
 	struct vrb_rdm *ep = link->ep;
-	uint8_t wire[VRB_CM_WIRE_MAX];
+	uint8_t wire[VRB_CM_WIRE_MAX], len;
 	struct rdma_conn_param param;
 	int ret;
 
@@ -103,40 +113,73 @@ static void ask(struct vrb_rdm_link *link)
 		failed(link, FI_EHOSTUNREACH);
 		return;
 	}
-	ret = vrb_rdm_link_create_qp(link);
+	len = request_data(link, wire);
+	ret = len ? vrb_rdm_link_create_qp(link) : -FI_ENOMEM;
 	if (ret) {
 		failed(link, -ret);
 		return;
 	}
-	param = conn_param(link, wire,
-			   vrb_rdm_conn_data(ep, VRB_CMWIRE_REQUEST, VRB_CMWIRE_NONE,
-					     link->peer->conn.known, wire));
+	param = conn_param(link, wire, len);
 	if (rdma_connect(link->id, &param))
 		failed(link, -vrb_errno(errno));
+}
+
+/* The reply is no good: both ends know why. */
+static void refuse_reply(struct vrb_rdm_link *link, enum vrb_cmwire_reason reason,
+			 const char *detail)
+{
+	uint8_t wire[VRB_CM_WIRE_MAX], len;
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "reply of peer %s refused: %s%s\n",
+		       vrb_rdm_conn_name(link->peer, text), vrb_cmwire_reason_text(reason), detail);
+	len = vrb_rdm_conn_data(link->ep, VRB_CMWIRE_REJECT, reason, 0, wire);
+	rdma_reject(link->id, wire, len);
+	forget(link,
+	       (struct vrb_pconn_input){ .event = VRB_PCONN_REJECTED, .reason = (uint8_t)reason });
+}
+
+/* With a job secret it is the peer's first packet that says that the connection is there. */
+static int establish(struct vrb_rdm_link *link, const struct vrb_cmwire *cm)
+{
+	if (vrb_rdm_link_connect(link))
+		return FI_ECONNABORTED;
+	if (link->proof) {
+		link->proof->known = cm->incarnation;
+		link->proof->serial = cm->serial;
+		if (vrb_rdm_proof_begin(link))
+			return FI_ENOMEM;
+	}
+	return rdma_establish(link->id) ? FI_ECONNABORTED : 0;
 }
 
 static void answered(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
 {
 	struct vrb_cmwire cm;
 	enum vrb_wire_error error = vrb_rdm_conn_parse(event, &cm);
-	char text[OFI_ADDR_STRLEN];
+	int err;
 
 	if (error || cm.kind != VRB_CMWIRE_REPLY) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"peer %s is no endpoint of this kind: its reply: %s\n",
-			vrb_rdm_conn_name(link->peer, text), vrb_wire_strerror(error));
-		forget(link, (struct vrb_pconn_input){ .event = VRB_PCONN_REJECTED,
-						       .reason = VRB_CMWIRE_MALFORMED });
+		refuse_reply(link, VRB_CMWIRE_MALFORMED, vrb_wire_strerror(error));
+		return;
+	}
+	if (!link->proof != !(cm.flags & VRB_CMWIRE_SECRET)) {
+		refuse_reply(link, VRB_CMWIRE_LONELY, "");
+		return;
+	}
+	if (link->proof && !vrb_rdm_proof_is_right(link, event)) {
+		refuse_reply(link, VRB_CMWIRE_SECRETS, "");
 		return;
 	}
 	vrb_rdm_conn_learn(link, &cm);
-	if (vrb_rdm_link_connect(link) || rdma_establish(link->id)) {
-		failed(link, FI_ECONNABORTED);
-		return;
-	}
-	vrb_rdm_conn_step(link->peer, (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED,
-								.incarnation = cm.incarnation,
-								.serial = cm.serial });
+	err = establish(link, &cm);
+	if (err)
+		failed(link, err);
+	else if (!link->proof)
+		vrb_rdm_conn_step(link->peer,
+				  (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED,
+							    .incarnation = cm.incarnation,
+							    .serial = cm.serial });
 }
 
 /* Without a reason of ours nobody listens there, yet or any more. */
@@ -153,9 +196,15 @@ static void rejected(struct vrb_rdm_link *link, const struct rdma_cm_event *even
 		failed(link, FI_ECONNREFUSED);
 		return;
 	}
-	if (cm.reason == VRB_CMWIRE_VERSION || cm.reason == VRB_CMWIRE_SOURCE)
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "peer %s refused: %s\n",
-			vrb_rdm_conn_name(link->peer, text), vrb_cmwire_reason_text(cm.reason));
+	if (cm.reason == VRB_CMWIRE_VERSION || cm.reason == VRB_CMWIRE_SOURCE ||
+	    cm.reason == VRB_CMWIRE_LONELY || cm.reason == VRB_CMWIRE_SECRETS)
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "peer %s refused: %s\n",
+			       vrb_rdm_conn_name(link->peer, text),
+			       vrb_cmwire_reason_text(cm.reason));
+	if (link->state == VRB_RDM_LINK_ACCEPTED) {
+		failed(link, FI_EKEYREJECTED);
+		return;
+	}
 	input.reason = (uint8_t)cm.reason;
 	input.incarnation = cm.incarnation;
 	forget(link, input);
@@ -169,6 +218,8 @@ static void established(struct vrb_rdm_link *link)
 		return;
 	if (link->mirror)
 		link->state = VRB_RDM_LINK_UP;
+	else if (vrb_rdm_proof_waits(link))
+		vrb_rdm_poll_all(link->ep);
 	else
 		vrb_rdm_conn_step(link->peer,
 				  (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED });
@@ -244,20 +295,33 @@ void vrb_rdm_conn_event(struct vrb_rdm_link *link, const struct rdma_cm_event *e
 
 /* Passive side. */
 
-static int accept_link(struct vrb_rdm_link *link)
+static uint8_t reply_data(struct vrb_rdm_link *link, const struct rdma_cm_event *event,
+			  uint8_t *wire)
 {
-	uint8_t wire[VRB_CM_WIRE_MAX];
-	struct rdma_conn_param param;
-	int ret;
+	if (link->proof)
+		return vrb_rdm_proof_reply(link, event, wire);
+	return vrb_rdm_conn_data(link->ep, VRB_CMWIRE_REPLY, VRB_CMWIRE_NONE,
+				 link->peer->conn.known, wire);
+}
 
-	ret = vrb_rdm_link_create_qp(link);
+static int accept_link(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+{
+	uint8_t wire[VRB_RDM_CM_MAX], len;
+	struct rdma_conn_param param;
+	int ret = 0;
+
+	if (link->ep->secret && !link->mirror)
+		ret = vrb_rdm_proof_new(link, false);
+	if (!ret)
+		ret = vrb_rdm_link_create_qp(link);
 	if (!ret)
 		ret = vrb_rdm_link_connect(link);
 	if (ret)
 		return ret;
-	param = conn_param(link, wire,
-			   vrb_rdm_conn_data(link->ep, VRB_CMWIRE_REPLY, VRB_CMWIRE_NONE,
-					     link->peer->conn.known, wire));
+	len = reply_data(link, event, wire);
+	if (!len)
+		return -FI_EIO;
+	param = conn_param(link, wire, len);
 	link->state = VRB_RDM_LINK_ACCEPTED;
 	link->live = link->mirror;
 	if (!rdma_accept(link->id, &param))
@@ -286,7 +350,7 @@ static enum vrb_cmwire_reason why(const struct vrb_rdm_peer *peer, int err)
 	return VRB_CMWIRE_BUSY;
 }
 
-static enum vrb_cmwire_reason take(struct vrb_rdm_peer *peer, struct rdma_cm_id *id,
+static enum vrb_cmwire_reason take(struct vrb_rdm_peer *peer, const struct rdma_cm_event *event,
 				   const struct vrb_cmwire *cm)
 {
 	struct vrb_rdm_link *link = vrb_rdm_link_new(peer->ep);
@@ -298,11 +362,11 @@ static enum vrb_cmwire_reason take(struct vrb_rdm_peer *peer, struct rdma_cm_id 
 		peer->links++;
 		link->mirror = mirror;
 		vrb_rdm_conn_learn(link, cm);
-		link->id = id;
-		id->context = &link->owner;
+		link->id = event->id;
+		link->id->context = &link->owner;
 		if (!mirror)
 			peer->next = link;
-		ret = accept_link(link);
+		ret = accept_link(link, event);
 	}
 	if (!ret)
 		return VRB_CMWIRE_NONE;
@@ -342,12 +406,18 @@ static enum vrb_cmwire_reason identify(struct vrb_rdm *ep, const struct rdma_cm_
 
 	if (error == VRB_WIRE_E_VERSION)
 		return VRB_CMWIRE_VERSION;
+	/* Its address is the connection manager's word then. */
+	if (cm->flags & VRB_CMWIRE_SECRET)
+		vrb_rdm_conn_ip(cm->addr, rdma_get_peer_addr(event->id));
 	if (error || cm->kind != VRB_CMWIRE_REQUEST || !vrb_rdm_conn_addr(ep, cm, &addr))
 		return VRB_CMWIRE_MALFORMED;
 	if (!vrb_rdm_conn_is_from(cm, rdma_get_peer_addr(event->id)))
 		return VRB_CMWIRE_SOURCE;
 	if (ep->closing || !ep->enabled)
 		return ep->closing ? VRB_CMWIRE_CLOSING : VRB_CMWIRE_BUSY;
+	if (!ep->secret != !(cm->flags & VRB_CMWIRE_SECRET) &&
+	    vrb_rdm_addr_compare(&ep->self, &addr))
+		return VRB_CMWIRE_LONELY;
 	*stranger = vrb_rdm_av_find(ep->av, &addr) == FI_ADDR_NOTAVAIL;
 	if (*stranger)
 		reason = admit(ep, cm);
@@ -376,7 +446,7 @@ static enum vrb_cmwire_reason decide(struct vrb_rdm_peer *peer, const struct rdm
 		vrb_rdm_poll_all(peer->ep);
 	action = vrb_rdm_conn_step(peer, input);
 	if (action.what & VRB_PCONN_DO_ACCEPT)
-		return take(peer, event->id, cm);
+		return take(peer, event, cm);
 	return action.what & VRB_PCONN_DO_REJECT ? action.reason : VRB_CMWIRE_STALE;
 }
 
@@ -402,7 +472,8 @@ static void tell_refused(struct rdma_cm_id *id, enum vrb_cmwire_reason reason)
 
 	if (reason == VRB_CMWIRE_VERSION || reason == VRB_CMWIRE_MALFORMED ||
 	    reason == VRB_CMWIRE_RESOURCES || reason == VRB_CMWIRE_SOURCE ||
-	    reason == VRB_CMWIRE_IN_USE || reason == VRB_CMWIRE_UNKNOWN)
+	    reason == VRB_CMWIRE_IN_USE || reason == VRB_CMWIRE_UNKNOWN ||
+	    reason == VRB_CMWIRE_LONELY)
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
 			       "connection request from %s refused: %s\n",
 			       ofi_addr_str(rdma_get_peer_addr(id), text, sizeof(text)),

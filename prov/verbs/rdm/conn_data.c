@@ -1,37 +1,49 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The private data of connection messages, from and to endpoints. */
 #include <string.h>
+#include <ofi/addr.h>
 #include "conn_data.h"
 #include "prov/verbs/cm_wire.h"
 
-uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
-			  enum vrb_cmwire_reason reason, uint64_t expected, uint8_t *wire)
+static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+void vrb_rdm_conn_ip(uint8_t *ip, const struct sockaddr *sa)
 {
-	const struct sockaddr *sa = &ep->self.sa;
-	uint8_t bytes[VRB_CMWIRE_LEN];
+	if (sa->sa_family == AF_INET6) {
+		memcpy(ip, &((const struct sockaddr_in6 *)sa)->sin6_addr, 16);
+		return;
+	}
+	memcpy(ip, mapped, sizeof(mapped));
+	memcpy(ip + 12, &((const struct sockaddr_in *)sa)->sin_addr, 4);
+}
+
+struct vrb_cmwire vrb_rdm_conn_words(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
+				     uint64_t expected)
+{
 	struct vrb_cmwire cm = {
 		.kind = kind,
-		.reason = reason,
 		.incarnation = ep->conns.params.incarnation,
 		.expected = expected,
 		.flags = ep->info->caps & FI_RMA_EVENT ? VRB_CMWIRE_RMA_NOTES : 0,
 		.serial = ep->conns.serial,
 		.eager = (uint32_t)ep->proto.config.eager,
+		.port = ofi_addr_port(&ep->self.sa),
 	};
 
-	if (sa->sa_family == AF_INET) {
-		cm.addr[10] = cm.addr[11] = 0xff;
-		memcpy(&cm.addr[12], &ep->self.in.sin_addr, 4);
-		cm.port = ntohs(ep->self.in.sin_port);
-	} else {
-		memcpy(cm.addr, &ep->self.in6.sin6_addr, 16);
-		cm.port = ntohs(ep->self.in6.sin6_port);
-	}
+	vrb_rdm_conn_ip(cm.addr, &ep->self.sa);
+	return cm;
+}
+
+uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
+			  enum vrb_cmwire_reason reason, uint64_t expected, uint8_t *wire)
+{
+	struct vrb_cmwire cm = vrb_rdm_conn_words(ep, kind, expected);
+	uint8_t bytes[VRB_CMWIRE_LEN];
+
+	cm.reason = reason;
 	vrb_cmwire_build(bytes, &cm);
 	return vrb_cm_pack(wire, bytes, sizeof(bytes));
 }
-
-static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 bool vrb_rdm_conn_addr(const struct vrb_rdm *ep, const struct vrb_cmwire *cm,
 		       struct vrb_rdm_addr *addr)

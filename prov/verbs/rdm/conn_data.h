@@ -8,6 +8,11 @@
 #include "peer.h"
 #include "rdm.h"
 
+/* What the endpoint says of itself. */
+struct vrb_cmwire vrb_rdm_conn_words(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
+				     uint64_t expected);
+/* 16 bytes, IPv4 as ::ffff:a.b.c.d. */
+void vrb_rdm_conn_ip(uint8_t *ip, const struct sockaddr *sa);
 /* Private data of a message to a peer whose incarnation is `expected`. Returns its length. */
 uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
 			  enum vrb_cmwire_reason reason, uint64_t expected, uint8_t *wire);

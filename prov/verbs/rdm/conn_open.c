@@ -16,6 +16,7 @@
 #include "conn_int.h"
 #include "lock.h"
 #include "progress.h"
+#include "secret.h"
 #include "prov/verbs/err.h"
 #include "prov/verbs/name.h"
 #include "prov/verbs/prov.h"
@@ -223,6 +224,8 @@ int vrb_rdm_conn_open(struct vrb_rdm *ep)
 	TAILQ_INIT(&ep->starved);
 	ret = set_peers(ep);
 	if (!ret)
+		ret = vrb_rdm_secret_open(ep->info, ep->domain->info, &ep->secret);
+	if (!ret)
 		ret = open_conns(ep);
 	if (!ret)
 		ret = open_timer(ep);
@@ -272,6 +275,8 @@ void vrb_rdm_conn_close(struct vrb_rdm *ep)
 	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
 		while ((link = ep->by_qp[i]))
 			close_link(link);
+	vrb_rdm_secret_close(ep->secret);
+	ep->secret = NULL;
 }
 
 static void lost(struct vrb_rdm *ep, int err)

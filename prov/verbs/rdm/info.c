@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What a device's port can do with reliable datagrams. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -126,12 +127,36 @@ static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 	info->rx_attr->caps &= ~not_asked;
 }
 
+/* Any key that is there will do. */
+static void take_key(uint8_t **key, size_t *size, const uint8_t *asked, size_t asked_size)
+{
+	if (!asked || !asked_size || asked_size == FI_AV_AUTH_KEY)
+		return;
+	*key = malloc(asked_size);
+	if (!*key)
+		return;
+	memcpy(*key, asked, asked_size);
+	*size = asked_size;
+}
+
+static void take_keys(struct fi_info *info, const struct fi_info *hints)
+{
+	if (hints->domain_attr)
+		take_key(&info->domain_attr->auth_key, &info->domain_attr->auth_key_size,
+			 hints->domain_attr->auth_key, hints->domain_attr->auth_key_size);
+	if (hints->ep_attr)
+		take_key(&info->ep_attr->auth_key, &info->ep_attr->auth_key_size,
+			 hints->ep_attr->auth_key, hints->ep_attr->auth_key_size);
+}
+
 void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
 {
 	const int need = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	int asked;
 
 	offer_costly(info, hints);
+	if (hints)
+		take_keys(info, hints);
 	if (!hints || !hints->domain_attr)
 		return;
 	if (hints->domain_attr->data_progress == FI_PROGRESS_AUTO)

@@ -7,6 +7,7 @@
 #include <rdma/providers/fi_log.h>
 #include "link.h"
 #include "peer.h"
+#include "proof.h"
 #include "prov/verbs/err.h"
 #include "prov/verbs/prov.h"
 #include "prov/verbs/qp.h"
@@ -141,8 +142,17 @@ void vrb_rdm_link_free(struct vrb_rdm_link *link)
 	link->ep->cq_room += link->size + 1;
 	if (link->peer)
 		link->peer->links--;
+	free(link->proof);
 	free(link->slots);
 	free(link);
+}
+
+/* Who has not proved that it may is given none. */
+static int access_of(const struct vrb_rdm_link *link)
+{
+	if (link->proof && link->proof->shut)
+		return IBV_ACCESS_LOCAL_WRITE;
+	return IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 }
 
 static int to_init(struct vrb_rdm_link *link)
@@ -150,8 +160,7 @@ static int to_init(struct vrb_rdm_link *link)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = link->id->port_num,
-		.qp_access_flags =
-			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+		.qp_access_flags = (unsigned int)access_of(link),
 	};
 	int err;
 
@@ -195,8 +204,7 @@ static int modify(struct vrb_rdm_link *link, enum ibv_qp_state state, const char
 		return errno == EINVAL ? -FI_ECONNABORTED : failed("rdma_init_qp_attr", errno);
 	vrb_qp_settle(link->ep->domain, &attr, mask);
 	if (mask & IBV_QP_ACCESS_FLAGS)
-		attr.qp_access_flags =
-			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+		attr.qp_access_flags = (unsigned int)access_of(link);
 	err = ibv_modify_qp(link->qp, &attr, mask);
 	return err ? failed(what, err) : 0;
 }
@@ -211,6 +219,14 @@ int vrb_rdm_link_connect(struct vrb_rdm_link *link)
 	if (!ret)
 		ret = modify(link, IBV_QPS_RTS, "ibv_modify_qp to RTS");
 	return ret;
+}
+
+int vrb_rdm_link_open(struct vrb_rdm_link *link)
+{
+	struct ibv_qp_attr attr = { .qp_access_flags = (unsigned int)access_of(link) };
+	int err = ibv_modify_qp(link->qp, &attr, IBV_QP_ACCESS_FLAGS);
+
+	return err ? -failed("ibv_modify_qp for remote access", err) : 0;
 }
 
 bool vrb_rdm_link_break(struct vrb_rdm_link *link)

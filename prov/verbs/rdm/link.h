@@ -23,7 +23,7 @@ enum vrb_rdm_kind {
 	VRB_RDM_READ,	/* context: vrb_proto_in */
 	VRB_RDM_WRITE,	/* context: vrb_proto_out */
 	VRB_RDM_OP,	/* context: vrb_rdm_op */
-	VRB_RDM_PROBE,	/* nothing: it retires what is before it */
+	VRB_RDM_PROBE, /* nothing: it retires what is before it; with a buffer, the handshake's packet */
 	VRB_RDM_BIND,	/* of a window */
 	VRB_RDM_REVOKE, /* context: vrb_proto_item */
 };
@@ -69,7 +69,8 @@ struct vrb_rdm_link {
 	bool takes;	 /* the queue pair was connected: it may have taken receives of the SRQ */
 	bool let_go;	 /* and has them no more: their completions are in the CQ */
 	uint64_t linger; /* ms: when it goes whether or not it has let go; set when it is dead */
-	struct vrb_rdm_early early; /* came while peer->link was another, which flushes */
+	struct vrb_rdm_proof *proof; /* NULL: without a job secret, and to the endpoint itself */
+	struct vrb_rdm_early early;  /* came while peer->link was another, which flushes */
 	uint32_t early_count;
 	struct vrb_rdm_slot last; /* of the work request behind all others, when it ended */
 	uint32_t size, mask;	  /* work requests it holds, a power of two */
@@ -95,6 +96,8 @@ int vrb_rdm_link_create_qp(struct vrb_rdm_link *link);
  * request or the answer that the id is about is no more, since the other side gave it up.
  */
 int vrb_rdm_link_connect(struct vrb_rdm_link *link);
+/* The peer gets its remote rights. 0 or FI_E*. */
+int vrb_rdm_link_open(struct vrb_rdm_link *link);
 /*
  * Everything posted completes, with errors, and then link->last. False: it may not, and the queue pair has to
  * be destroyed.

@@ -96,6 +96,10 @@ static void on_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		/* Who is not known yet may be soon. */
 		vrb_pconn_retry(set, conn, FI_EACCES);
 		break;
+	case VRB_CMWIRE_LONELY:
+	case VRB_CMWIRE_SECRETS:
+		vrb_pconn_fail(set, conn, FI_EKEYREJECTED, action);
+		break;
 	case VRB_CMWIRE_SOURCE:
 		vrb_pconn_fail(set, conn, FI_EACCES, action);
 		break;

@@ -97,7 +97,7 @@ struct vrb_pconn_input {
 	uint8_t reason;	 /* enum vrb_cmwire_reason, or any number */
 	bool idle;
 	bool stranger; /* it is not known to the endpoint otherwise */
-	int err; /* FI_E* */
+	int err;       /* FI_E* */
 };
 
 struct vrb_pconn_action {
@@ -122,7 +122,7 @@ struct vrb_pconn_params {
 
 struct vrb_pconn {
 	enum vrb_pconn_state state;
-	int order; /* our address compared with the peer's; 0: it is us */
+	int order;     /* our address compared with the peer's; 0: it is us */
 	bool stranger; /* it asked, and is not known otherwise */
 	bool wanted;
 	bool agreed;	   /* LEAVING: to the peer's BYE too */

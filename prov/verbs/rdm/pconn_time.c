@@ -71,8 +71,8 @@ void vrb_pconn_enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb
 	set->connecting += conn->young;
 	set->open += (uint32_t)vrb_pconn_is_open(state) - (uint32_t)vrb_pconn_is_open(old);
 	if (conn->stranger)
-		set->strangers += (uint32_t)vrb_pconn_is_open(state) -
-				  (uint32_t)vrb_pconn_is_open(old);
+		set->strangers +=
+			(uint32_t)vrb_pconn_is_open(state) - (uint32_t)vrb_pconn_is_open(old);
 	conn->state = state;
 	conn->since = set->now;
 	conn->timer = set->now + patience(set, conn);

@@ -153,6 +153,9 @@ static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb
 		vrb_rdm_op_done(slot->context, err, status);
 		break;
 	case VRB_RDM_PROBE:
+		/* The handshake's packet took no credit. */
+		if (slot->bounce)
+			break;
 		vrb_flow_give(&peer->proto.flow, 1);
 		if (link->asked && slot->seq == link->asked_at && !err)
 			vrb_rdm_conn_alive(link);

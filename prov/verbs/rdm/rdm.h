@@ -38,6 +38,8 @@ struct vrb_rdm_cq;
 struct vrb_rdm_lease;
 struct vrb_rdm_link;
 struct vrb_rdm_peer;
+struct vrb_rdm_proof;
+struct vrb_rdm_secret;
 struct vrb_stx;
 
 /* An operation that waits in peer->fenced. */
@@ -228,6 +230,7 @@ struct vrb_rdm {
 	uint32_t scope;		  /* IPv6: the number of that interface */
 	bool known_only;	  /* who is not in the address vector is refused */
 	struct vrb_rdm_admit admit;
+	struct vrb_rdm_secret *secret; /* NULL: none */
 	struct vrb_pconn_set conns;
 	bool dry; /* receives could not be posted, and none may come that says try again */
 	/* For them something could not be posted, and no completion may come that says try again. */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The job secret and its codes: HMAC-SHA256 of nettle. */
+#include "secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <nettle/hmac.h>
+#include <nettle/memops.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "prov/verbs/prov.h"
+
+#define FILE_MAX 4096
+
+struct vrb_rdm_secret {
+	struct hmac_sha256_ctx keyed;
+};
+
+static const char *const roles[] = {
+	[VRB_RDM_INITIATOR] = "weft rdm initiator",
+	[VRB_RDM_RESPONDER] = "weft rdm responder",
+};
+
+static int make(const uint8_t *key, size_t len, struct vrb_rdm_secret **secret)
+{
+	*secret = malloc(sizeof(**secret));
+	if (!*secret)
+		return -FI_ENOMEM;
+	hmac_sha256_set_key(&(*secret)->keyed, len, key);
+	return 0;
+}
+
+static int refuse(const char *path, const char *why, int err)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: FI_VERBS_AUTH_KEY_FILE=%s: %s\n", path,
+		why);
+	return err;
+}
+
+static int check_file(int fd, const char *path)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return refuse(path, strerror(errno), -errno);
+	if (!S_ISREG(st.st_mode))
+		return refuse(path, "it is no regular file", -FI_EINVAL);
+	if (st.st_uid && st.st_uid != geteuid())
+		return refuse(path, "it belongs to another user", -FI_EACCES);
+	if (st.st_mode & (S_IRWXG | S_IRWXO))
+		return refuse(path, "others than its owner have access to it: chmod 600",
+			      -FI_EACCES);
+	return 0;
+}
+
+/* A newline at the end is not part of it. */
+static int read_file(int fd, const char *path, struct vrb_rdm_secret **secret)
+{
+	uint8_t bytes[FILE_MAX + 1];
+	size_t len = 0;
+	ssize_t got;
+	int ret;
+
+	while ((got = read(fd, bytes + len, sizeof(bytes) - len)) > 0)
+		len += (size_t)got;
+	ret = got < 0 ? refuse(path, strerror(errno), -errno) : 0;
+	if (!ret && len > FILE_MAX)
+		ret = refuse(path, "it is longer than 4096 bytes", -FI_EINVAL);
+	if (!ret && len && bytes[len - 1] == '\n')
+		len--;
+	if (!ret && !len)
+		ret = refuse(path, "it is empty", -FI_EINVAL);
+	if (!ret)
+		ret = make(bytes, len, secret);
+	explicit_bzero(bytes, sizeof(bytes));
+	return ret;
+}
+
+static int from_file(const char *path, struct vrb_rdm_secret **secret)
+{
+	int ret, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return refuse(path, strerror(errno), -errno);
+	ret = check_file(fd, path);
+	if (!ret)
+		ret = read_file(fd, path, secret);
+	close(fd);
+	return ret;
+}
+
+static int from_environment(struct vrb_rdm_secret **secret)
+{
+	const char *key = vrb_params.auth_key, *path = vrb_params.auth_key_file;
+
+	if (key && path) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: FI_VERBS_AUTH_KEY and FI_VERBS_AUTH_KEY_FILE are set: one of "
+			"them has to go\n");
+		return -FI_EINVAL;
+	}
+	if (path)
+		return from_file(path, secret);
+	if (key && !*key) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: FI_VERBS_AUTH_KEY is empty\n");
+		return -FI_EINVAL;
+	}
+	return key ? make((const uint8_t *)key, strlen(key), secret) : 0;
+}
+
+int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
+			struct vrb_rdm_secret **secret)
+{
+	const struct fi_ep_attr *mine = ep->ep_attr;
+	const struct fi_domain_attr *its = domain->domain_attr;
+	const uint8_t *key = mine->auth_key_size ? mine->auth_key : its->auth_key;
+	size_t len = mine->auth_key_size ? mine->auth_key_size : its->auth_key_size;
+
+	*secret = NULL;
+	if (!len)
+		return from_environment(secret);
+	if (key)
+		return make(key, len, secret);
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_endpoint: auth_key_size is %zu, and auth_key is NULL\n", len);
+	return -FI_EINVAL;
+}
+
+void vrb_rdm_secret_close(struct vrb_rdm_secret *secret)
+{
+	if (!secret)
+		return;
+	explicit_bzero(secret, sizeof(*secret));
+	free(secret);
+}
+
+void vrb_rdm_secret_sign(const struct vrb_rdm_secret *secret, enum vrb_rdm_role role,
+			 const struct vrb_rdm_hello *hello, uint8_t *mac)
+{
+	struct hmac_sha256_ctx ctx = secret->keyed;
+
+	hmac_sha256_update(&ctx, strlen(roles[role]), (const uint8_t *)roles[role]);
+	hmac_sha256_update(&ctx, sizeof(*hello), (const uint8_t *)hello);
+	hmac_sha256_digest(&ctx, VRB_RDM_MAC_LEN, mac);
+	explicit_bzero(&ctx, sizeof(ctx));
+}
+
+bool vrb_rdm_secret_check(const struct vrb_rdm_secret *secret, enum vrb_rdm_role role,
+			  const struct vrb_rdm_hello *hello, const uint8_t *mac)
+{
+	uint8_t wanted[VRB_RDM_MAC_LEN];
+
+	vrb_rdm_secret_sign(secret, role, hello, wanted);
+	return memeql_sec(wanted, mac, sizeof(wanted));
+}

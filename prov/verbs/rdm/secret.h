@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The job secret: where it comes from, and the codes by which an endpoint proves that it knows it. A code is of a
+ * role and of what both sides said in this handshake, with fresh random bytes of each: one that was seen is good for
+ * nothing else.
+ */
+#ifndef VRB_RDM_SECRET_H
+#define VRB_RDM_SECRET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "cmwire.h"
+
+#define VRB_RDM_MAC_LEN 32
+
+struct fi_info;
+struct vrb_rdm_secret;
+
+/* What both sides said; bytes only, so that there is no padding. */
+struct vrb_rdm_hello {
+	uint8_t request[VRB_CMWIRE_LEN], reply[VRB_CMWIRE_LEN]; /* as sent */
+	uint8_t from[18], to[18]; /* where they listen: IPv4 as ::ffff:a.b.c.d, port */
+	uint8_t from_qp[4], to_qp[4];
+};
+
+enum vrb_rdm_role { VRB_RDM_INITIATOR, VRB_RDM_RESPONDER };
+
+/*
+ * The auth_key of the endpoint, else of the domain, else of the environment. *secret is NULL where there is none. 0, or
+ * -FI_E*, logged.
+ */
+int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
+			struct vrb_rdm_secret **secret);
+void vrb_rdm_secret_close(struct vrb_rdm_secret *secret);
+void vrb_rdm_secret_sign(const struct vrb_rdm_secret *secret, enum vrb_rdm_role role,
+			 const struct vrb_rdm_hello *hello, uint8_t *mac);
+/* Takes as long whichever bytes differ. */
+bool vrb_rdm_secret_check(const struct vrb_rdm_secret *secret, enum vrb_rdm_role role,
+			  const struct vrb_rdm_hello *hello, const uint8_t *mac);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The job secret: where it comes from, and what its codes are of. */
+#include "unit.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/prov.h"
+#include "prov/verbs/rdm/secret.h"
+
+static struct fi_ep_attr ep_attr;
+static struct fi_domain_attr domain_attr;
+static struct fi_info info = { .ep_attr = &ep_attr, .domain_attr = &domain_attr };
+static uint8_t key[] = "a key", other[] = "another key";
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&ep_attr, 0, sizeof(ep_attr));
+	memset(&domain_attr, 0, sizeof(domain_attr));
+	vrb_params.auth_key = vrb_params.auth_key_file = NULL;
+	return 0;
+}
+
+static struct vrb_rdm_secret *made(void)
+{
+	struct vrb_rdm_secret *secret = NULL;
+
+	assert_int_equal(vrb_rdm_secret_open(&info, &info, &secret), 0);
+	return secret;
+}
+
+static int not_made(void)
+{
+	struct vrb_rdm_secret *secret = (void *)1;
+	int ret = vrb_rdm_secret_open(&info, &info, &secret);
+
+	assert_null(secret);
+	return ret;
+}
+
+/* Whether what is made now is the secret of the key. */
+static bool is_of(const uint8_t *bytes, size_t len)
+{
+	struct vrb_rdm_hello hello = { .request = "x" };
+	struct vrb_rdm_secret *secret = made(), *wanted;
+	uint8_t mac[VRB_RDM_MAC_LEN];
+	struct fi_ep_attr ep = { .auth_key = (uint8_t *)bytes, .auth_key_size = len };
+	struct fi_info with = { .ep_attr = &ep, .domain_attr = &domain_attr };
+	bool same;
+
+	assert_non_null(secret);
+	assert_int_equal(vrb_rdm_secret_open(&with, &with, &wanted), 0);
+	vrb_rdm_secret_sign(wanted, VRB_RDM_INITIATOR, &hello, mac);
+	same = vrb_rdm_secret_check(secret, VRB_RDM_INITIATOR, &hello, mac);
+	vrb_rdm_secret_close(secret);
+	vrb_rdm_secret_close(wanted);
+	return same;
+}
+
+static void the_nearest_counts(void **state)
+{
+	(void)state;
+	assert_null(made());
+	vrb_params.auth_key = "environment";
+	assert_true(is_of((const uint8_t *)"environment", 11));
+	domain_attr.auth_key = other;
+	domain_attr.auth_key_size = sizeof(other);
+	assert_true(is_of(other, sizeof(other)));
+	ep_attr.auth_key = key;
+	ep_attr.auth_key_size = sizeof(key);
+	assert_true(is_of(key, sizeof(key)));
+	assert_false(is_of(other, sizeof(other)));
+	ep_attr.auth_key = NULL;
+	assert_int_equal(not_made(), -FI_EINVAL);
+}
+
+/* All that a code is of: the key, the role, and each part of what was said. */
+static void a_code_is_good_for_one_thing(void **state)
+{
+	struct vrb_rdm_hello hello = { .request = "request", .reply = "reply" };
+	uint8_t mac[VRB_RDM_MAC_LEN], *bytes = (uint8_t *)&hello;
+	struct vrb_rdm_secret *secret, *wrong;
+	size_t i;
+
+	(void)state;
+	vrb_params.auth_key = "environment";
+	secret = made();
+	vrb_params.auth_key = "environmenT";
+	wrong = made();
+	vrb_rdm_secret_sign(secret, VRB_RDM_RESPONDER, &hello, mac);
+	assert_true(vrb_rdm_secret_check(secret, VRB_RDM_RESPONDER, &hello, mac));
+	assert_false(vrb_rdm_secret_check(wrong, VRB_RDM_RESPONDER, &hello, mac));
+	assert_false(vrb_rdm_secret_check(secret, VRB_RDM_INITIATOR, &hello, mac));
+	for (i = 0; i < sizeof(hello); i++) {
+		bytes[i] ^= 1;
+		assert_false(vrb_rdm_secret_check(secret, VRB_RDM_RESPONDER, &hello, mac));
+		bytes[i] ^= 1;
+	}
+	for (i = 0; i < sizeof(mac); i++) {
+		mac[i] ^= 0x80;
+		assert_false(vrb_rdm_secret_check(secret, VRB_RDM_RESPONDER, &hello, mac));
+		mac[i] ^= 0x80;
+	}
+	assert_true(vrb_rdm_secret_check(secret, VRB_RDM_RESPONDER, &hello, mac));
+	vrb_rdm_secret_close(secret);
+	vrb_rdm_secret_close(wrong);
+	vrb_rdm_secret_close(NULL);
+}
+
+static void a_file_has_to_be_its_owners(void **state)
+{
+	char path[] = "/tmp/weft-key-XXXXXX";
+	static char large[5000];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	vrb_params.auth_key_file = path;
+	assert_int_equal(not_made(), -FI_EINVAL);
+	assert_int_equal(write(fd, "a key\n", 6), 6);
+	assert_true(is_of(key, sizeof(key) - 1));
+	assert_int_equal(fchmod(fd, 0640), 0);
+	assert_int_equal(not_made(), -FI_EACCES);
+	assert_int_equal(fchmod(fd, 0604), 0);
+	assert_int_equal(not_made(), -FI_EACCES);
+	assert_int_equal(fchmod(fd, 0400), 0);
+	vrb_params.auth_key = "both";
+	assert_int_equal(not_made(), -FI_EINVAL);
+	vrb_params.auth_key = NULL;
+	assert_int_equal(write(fd, large, sizeof(large)), sizeof(large));
+	assert_int_equal(not_made(), -FI_EINVAL);
+	close(fd);
+	unlink(path);
+	assert_int_equal(not_made(), -FI_ENOENT);
+	vrb_params.auth_key_file = "/tmp";
+	assert_int_equal(not_made(), -FI_EINVAL);
+	vrb_params.auth_key_file = NULL;
+	vrb_params.auth_key = "";
+	assert_int_equal(not_made(), -FI_EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(the_nearest_counts, begin),
+		cmocka_unit_test_setup(a_code_is_good_for_one_thing, begin),
+		cmocka_unit_test_setup(a_file_has_to_be_its_owners, begin),
+	};
+
+	return cmocka_run_group_tests_name("rdm_secret", tests, NULL, NULL);
+}
