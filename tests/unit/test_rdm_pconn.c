@@ -385,6 +385,27 @@ static void test_strangers(void **state)
 	assert_int_equal(the_set.strangers, 0);
 }
 
+/* With a job secret: who was accepted and proves nothing goes, though its host may answer. */
+static void test_proof(void **state)
+{
+	const struct vrb_pconn_input ask = { .event = VRB_PCONN_REQUEST,
+					     .incarnation = 5,
+					     .serial = 1 };
+	struct vrb_pconn *conn = conn_in(VRB_PCONN_IDLE, 1);
+	struct vrb_pconn_action action;
+
+	(void)state;
+	the_set.params.prove = 500;
+	after(conn, ask);
+	step_event(conn, VRB_PCONN_WANT);
+	assert_true(vrb_pconn_next(&the_set) <= 500);
+	the_set.now += 500;
+	assert_ptr_equal(vrb_pconn_poll(&the_set, &action), conn);
+	assert_int_equal(action.what, VRB_PCONN_DO_ABANDON);
+	assert_int_equal(conn->state, VRB_PCONN_WAITING);
+	assert_int_equal(conn->err, FI_EKEYREJECTED);
+}
+
 static void test_close(void **state)
 {
 	const struct vrb_pconn_input close = { .event = VRB_PCONN_CLOSE };
@@ -424,7 +445,8 @@ int main(void)
 		cmocka_unit_test(test_window_and_cap), cmocka_unit_test(test_bye),
 		cmocka_unit_test(test_bye_both),       cmocka_unit_test(test_request_after_bye),
 		cmocka_unit_test(test_replace),	       cmocka_unit_test(test_again),
-		cmocka_unit_test(test_strangers),      cmocka_unit_test(test_close),
+		cmocka_unit_test(test_strangers),      cmocka_unit_test(test_proof),
+		cmocka_unit_test(test_close),
 	};
 
 	return cmocka_run_group_tests_name("rdm_pconn", tests, NULL, NULL);

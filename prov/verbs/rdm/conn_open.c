@@ -25,6 +25,7 @@
 #define WINDOW	       32   /* requests out */
 #define ATTEMPT_MS     1000 /* until one does not count there any more */
 #define DRAIN_MS       100  /* until what is to end goes on */
+#define PROVE_MS       5000 /* with a job secret, for the first packet of an accepted peer */
 #define BACKOFF_MS     20
 #define BACKOFF_MAX_MS 1000
 
@@ -150,6 +151,7 @@ static int open_conns(struct vrb_rdm *ep)
 		.window = WINDOW,
 		.cap = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn : UINT32_MAX,
 		.strangers = stranger_share(ep),
+		.prove = ep->secret ? PROVE_MS : 0,
 		.attempt = ATTEMPT_MS,
 		.give_up = (uint32_t)vrb_params.rdm_connect_timeout,
 		.drain = DRAIN_MS,

@@ -114,6 +114,7 @@ struct vrb_pconn_params {
 	/* Milliseconds. */
 	uint32_t attempt; /* that a request counts in `window`; to wait for the peer's own */
 	uint32_t give_up; /* of silence, until operations fail */
+	uint32_t prove;	  /* for a peer that was accepted to show that it may be; 0: for ever */
 	uint32_t drain;	  /* until what does not drain goes on; twice that the next time */
 	uint32_t backoff, backoff_max;
 	uint32_t (*random)(void *arg); /* 32 bits */
@@ -138,6 +139,7 @@ struct vrb_pconn {
 	uint32_t serial;   /* of the peer's latest request, as far as we know */
 	uint64_t fresh;	   /* until when past and serial tell a late request */
 	uint64_t expects;  /* EXPECTING: the incarnation whose request will come, 0 if not known */
+	uint64_t proof;	   /* ACCEPTING: until when the peer has to have shown that it may be */
 	uint64_t since;	   /* when it entered its state, or was queued */
 	uint64_t alive;	   /* until when the other end need not be asked again */
 	uint64_t deadline; /* the end of silence, while WAITING or an attempt is out */

@@ -45,6 +45,7 @@ static void accept_it(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	vrb_pconn_heard(set, conn);
 	set->yield = 0;
 	vrb_pconn_enter(set, conn, VRB_PCONN_ACCEPTING);
+	conn->proof = set->params.prove ? set->now + set->params.prove : VRB_DUE_NEVER;
 	action->what |= VRB_PCONN_DO_ACCEPT;
 }
 

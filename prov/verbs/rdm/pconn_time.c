@@ -218,6 +218,7 @@ static uint64_t due_at(const struct vrb_pconn *conn)
 		at = conn->timer;
 		break;
 	case VRB_PCONN_ACCEPTING:
+		at = conn->proof;
 		break;
 	case VRB_PCONN_DRAINING:
 	case VRB_PCONN_PARTING:
@@ -291,6 +292,13 @@ static void expire(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		vrb_pconn_enter(set, conn, VRB_PCONN_IDLE);
 }
 
+/* Its host may answer for ever: what is to be sent goes by a connection of ours, or fails. */
+static void drop(struct vrb_pconn_set *set, struct vrb_pconn *conn, struct vrb_pconn_action *action)
+{
+	action->what |= VRB_PCONN_DO_ABANDON;
+	vrb_pconn_retry(set, conn, FI_EKEYREJECTED);
+}
+
 /* What time does to one that is due. */
 static void pass(struct vrb_pconn_set *set, struct vrb_pconn *conn, struct vrb_pconn_action *action)
 {
@@ -314,7 +322,9 @@ static void pass(struct vrb_pconn_set *set, struct vrb_pconn *conn, struct vrb_p
 			expire(set, conn, action);
 		break;
 	default:
-		if (silent && conn->knocks >= KNOCKS)
+		if (conn->state == VRB_PCONN_ACCEPTING && set->now >= conn->proof)
+			drop(set, conn, action);
+		else if (silent && conn->knocks >= KNOCKS)
 			expire(set, conn, action);
 		else
 			age(set, conn, action);
