@@ -50,9 +50,9 @@ struct request {
 
 static bool next_request(struct end *end, struct request *request, struct fi_info **info)
 {
-	struct {
+	union {
 		struct fi_eq_cm_entry entry;
-		uint8_t data[256];
+		uint8_t bytes[sizeof(struct fi_eq_cm_entry) + 256];
 	} event;
 	uint64_t end_ms = now_ms() + (uint64_t)request->ms;
 	uint32_t type = 0;

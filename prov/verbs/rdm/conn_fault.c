@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections to peers: faults that end them, as the device, memory and packets report them. */
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "conn_int.h"
+#include "lock.h"
+#include "progress.h"
+#include "proof.h"
+#include "prov/verbs/prov.h"
+
+void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc *wc)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	if (link->state >= VRB_RDM_LINK_ENDED)
+		return;
+	FI_WARN(&vrb_prov, FI_LOG_EP_DATA, "peer %s: %s (vendor 0x%x): connection ended\n",
+		vrb_rdm_conn_name(link->peer, text), ibv_wc_status_str(wc->status), wc->vendor_err);
+	vrb_rdm_conn_step_failed(link->peer, err);
+}
+
+void vrb_rdm_conn_short(struct vrb_rdm_peer *peer)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN(&vrb_prov, FI_LOG_EP_DATA,
+		"peer %s: no memory for what it makes this side keep: connection ended\n",
+		vrb_rdm_conn_name(peer, text));
+	vrb_rdm_conn_step_failed(peer, FI_ENOMEM);
+}
+
+void vrb_rdm_conn_flooded(struct vrb_rdm_peer *peer)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN(&vrb_prov, FI_LOG_EP_DATA,
+		"peer %s sends on although it was told to stop until what it sent before is "
+		"received "
+		"(FI_VERBS_RDM_UNEXPECTED_SIZE=%llu): connection ended\n",
+		vrb_rdm_conn_name(peer, text), (unsigned long long)peer->ep->proto.budget.limit);
+	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
+	/* Or it could come back and send more. */
+	vrb_proto_peer_purge(&peer->proto);
+}
+
+void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
+		       "peer %s sent a packet that makes no sense: %s: connection ended\n",
+		       vrb_rdm_conn_name(link->peer, text), what);
+	vrb_rdm_conn_step_failed(link->peer, FI_ECONNABORTED);
+}
+
+static void qp_failed(struct vrb_rdm_link *link, int err, enum ibv_event_type event)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "peer %s: %s: connection ended\n",
+		vrb_rdm_conn_name(link->peer, text), ibv_event_type_str(event));
+	if (link->mirror)
+		vrb_rdm_conn_end(link, err);
+	else
+		vrb_rdm_conn_step_failed(link->peer, err);
+}
+
+static void qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
+{
+	switch (event) {
+	case IBV_EVENT_QP_FATAL:
+		qp_failed(link, FI_EIO, event);
+		break;
+	case IBV_EVENT_QP_REQ_ERR:
+		qp_failed(link, FI_EREMOTEIO, event);
+		break;
+	case IBV_EVENT_QP_ACCESS_ERR:
+		qp_failed(link, FI_EKEYREJECTED, event);
+		break;
+	case IBV_EVENT_COMM_EST:
+		if (vrb_rdm_proof_waits(link))
+			vrb_rdm_poll_all(link->ep);
+		else if (link->state == VRB_RDM_LINK_ACCEPTED && !link->mirror)
+			vrb_rdm_conn_step(link->peer, (struct vrb_pconn_input){
+							      .event = VRB_PCONN_ESTABLISHED });
+		break;
+	default:
+		break;
+	}
+}
+
+/* The device has no receive of the link any more. */
+static void let_go(struct vrb_rdm_link *link)
+{
+	link->let_go = true;
+	__atomic_store_n(&link->ep->domain->no_last_wqe, false, __ATOMIC_RELAXED);
+	if (link->state == VRB_RDM_LINK_DEAD && !link->ep->closing)
+		vrb_rdm_conn_wake(link->ep, 0);
+}
+
+void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
+{
+	struct vrb_rdm *ep = link->ep;
+
+	vrb_rdm_lock(ep);
+	if (event == IBV_EVENT_QP_LAST_WQE_REACHED)
+		let_go(link);
+	else if (!ep->closing && link->state < VRB_RDM_LINK_ENDED)
+		qp_event(link, event);
+	vrb_rdm_unlock(ep);
+}
