@@ -357,6 +357,7 @@ static int hub_start(struct ofi_monitor_hub *hub)
 	}
 	hub->fd = fd;
 	hub->stopfd = stopfd;
+	hub->watches = 0;
 	return start_threads(hub);
 }
 
