@@ -183,6 +183,11 @@ static int read_port(struct vrb_device *dev, struct vrb_port *port, struct ibv_c
 	return -vrb_port_addrs_find(port, dev->transport, gids, ifaddrs);
 }
 
+bool vrb_device_lacks(int err)
+{
+	return err == EOPNOTSUPP || err == ENOSYS || err == EINVAL;
+}
+
 /* Not every device has both kinds of queue pairs; iWARP has no datagrams. 0, or an errno when it has none. */
 static int read_qps(struct vrb_device *dev, struct ibv_context *ctx, const char **call)
 {
@@ -194,7 +199,7 @@ static int read_qps(struct vrb_device *dev, struct ibv_context *ctx, const char 
 		dev->ud_err = EOPNOTSUPP;
 	else
 		dev->ud_err = vrb_inline_max(ctx, IBV_QPT_UD, &ud_call, &dev->max_inline_ud);
-	return dev->ud_err ? dev->rc_err : 0;
+	return dev->ud_err || !vrb_device_lacks(dev->rc_err) ? dev->rc_err : 0;
 }
 
 /* Errors are those of errno, of the call named in *call. */

@@ -42,7 +42,7 @@ struct vrb_device {
 	struct ibv_device_attr attr;
 	uint32_t max_inline;		 /* of an RC queue pair, probed */
 	uint32_t max_inline_ud;		 /* of a UD queue pair */
-	int rc_err, ud_err;		 /* errno: the device has no RC, no UD queue pairs */
+	int rc_err, ud_err;		 /* errno: RC, UD queue pairs can't be made */
 	char driver[IBV_SYSFS_NAME_MAX]; /* "" when unknown */
 	bool on_pci;
 	struct fi_pci_attr pci;
@@ -72,5 +72,7 @@ static inline bool vrb_device_is(const char *device, const char *name)
 }
 /* Opens the device of a domain name. NULL with *err = -FI_E* on failure, logged. */
 struct ibv_context *vrb_device_open(const char *name, int *err);
+/* Whether an errno of a probe says that the device lacks something; any other is a failure that may pass. */
+bool vrb_device_lacks(int err);
 
 #endif

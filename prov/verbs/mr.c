@@ -81,12 +81,22 @@ void vrb_mr_count(struct vrb_domain *domain, uint64_t key, uint64_t what)
 	ofi_unlock(&domain->lock);
 }
 
-/* Where the library looks regions up. -FI_ENOKEY when the key is in use. */
+/*
+ * The library looks regions up by their keys. Where the device chooses them a region without remote access has no key
+ * of its own: soft-RoCE gives 0 to all of these, and no peer can name them.
+ */
+static bool is_listed(const struct vrb_mr *mr)
+{
+	return mr->domain->rdm &&
+	       (!vrb_mr_prov_key(mr->domain) || (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE)));
+}
+
+/* -FI_ENOKEY when the key is in use. */
 static int list(struct vrb_mr *mr)
 {
 	struct vrb_mr **found;
 
-	if (!mr->domain->rdm)
+	if (!is_listed(mr))
 		return 0;
 	ofi_lock(&mr->domain->lock);
 	found = tsearch(mr, &mr->domain->mrs, compare);
@@ -102,7 +112,7 @@ static int list(struct vrb_mr *mr)
 
 static void unlist(struct vrb_mr *mr)
 {
-	if (!mr->domain->rdm)
+	if (!is_listed(mr))
 		return;
 	ofi_lock(&mr->domain->lock);
 	tdelete(mr, &mr->domain->mrs, compare);

@@ -210,7 +210,8 @@ static bool watch_devices(struct vrb_watch *watch, const struct vrb_snapshot *sn
 		return false;
 	STAILQ_FOREACH (dev, snapshot, next) {
 		/* What failed may work the next time. */
-		if ((dev->err && !dev->left_out) || !watch_ports(watch, dev))
+		if ((dev->err && !dev->left_out) ||
+		    (dev->ud_err && !vrb_device_lacks(dev->ud_err)) || !watch_ports(watch, dev))
 			return false;
 	}
 	return true;

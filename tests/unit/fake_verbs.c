@@ -355,6 +355,8 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 	return 0;
 }
 
+#define REMOTE_ACCESS (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
 				unsigned int access)
 {
@@ -365,7 +367,8 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint6
 		return NULL;
 	*mr = (struct ibv_mr){ .context = pd->context, .pd = pd, .addr = addr, .length = len };
 	mr->lkey = 0x80001000 + fake.calls;
-	mr->rkey = 0x90002000 + fake.calls;
+	/* As of soft-RoCE. */
+	mr->rkey = access & REMOTE_ACCESS ? 0x90002000 + fake.calls : 0;
 	fake.mr = mr;
 	fake.mr_access = (int)access;
 	fake.mrs++;

@@ -297,6 +297,25 @@ static void test_bind_refused(void **state)
 	close_rdm(rig, mr, cntr);
 }
 
+/* Where the device chooses keys, regions that no peer can name may all have the same. */
+static void test_local_only(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_cntr *cntr;
+	struct fid_mr *remote = reg_rdm(rig, &cntr), *a, *b;
+	struct vrb_domain *domain = vrb_domain(rig->domain);
+	struct vrb_mr_place place;
+
+	domain->info->domain_attr->mr_mode |= FI_MR_PROV_KEY;
+	a = reg(rig, FI_SEND | FI_RECV);
+	b = reg(rig, FI_SEND | FI_RECV);
+	assert_int_equal(fi_mr_key(a), fi_mr_key(b));
+	assert_int_equal(fi_close(&a->fid), 0);
+	assert_int_equal(fi_close(&b->fid), 0);
+	assert_true(vrb_mr_find(domain, fi_mr_key(remote), &place));
+	close_rdm(rig, remote, cntr);
+}
+
 static void *close_mr(void *mr)
 {
 	int *ret = malloc(sizeof(*ret));
@@ -340,6 +359,7 @@ int main(void)
 		RIG_TEST(test_regattr),	     RIG_TEST(test_device_refuses),
 		RIG_TEST(test_close_fails),  RIG_TEST(test_bind),
 		RIG_TEST(test_bind_refused), RIG_TEST(test_close_waits),
+		RIG_TEST(test_local_only),
 	};
 
 	return cmocka_run_group_tests_name("verbs_mr", tests, NULL, NULL);

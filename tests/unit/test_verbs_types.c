@@ -139,6 +139,25 @@ static void test_no_rc(void **state)
 	     "rxe1 port 1: ep_attr->type: asked FI_EP_DGRAM, has FI_EP_RDM\n");
 }
 
+/* A failure of the moment is not taken for a device without such queue pairs, and is over the next time. */
+static void test_failure_passes(void **state)
+{
+	(void)state;
+	device->no_rc_errno = ENOMEM;
+	look(FI_EP_MSG, NULL, "rxe1 ",
+	     "rxe0 port 0: device: asked ibv_create_qp, has Cannot allocate memory: raise the "
+	     "limit "
+	     "of locked memory (ulimit -l)\n");
+	device->no_rc_errno = 0;
+	look(FI_EP_MSG, NULL, "rxe0 rxe1 ", "");
+	device->no_ud_errno = ENOMEM;
+	vrb_inline_forget();
+	look(FI_EP_MSG, NULL, "rxe0 rxe1 ", "");
+	look(FI_EP_DGRAM, NULL, "rxe1-dgram rxe1-dgram ", "");
+	device->no_ud_errno = 0;
+	look(FI_EP_DGRAM, NULL, "rxe0-dgram rxe1-dgram rxe0-dgram rxe1-dgram ", "");
+}
+
 /* An InfiniBand port without IPoIB. */
 static void test_no_ip(void **state)
 {
@@ -158,7 +177,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_all),	  TEST(test_no_srq), TEST(test_iwarp),
-		TEST(test_no_rc), TEST(test_no_ip),
+		TEST(test_no_rc), TEST(test_no_ip),  TEST(test_failure_passes),
 	};
 
 	return cmocka_run_group_tests_name("verbs_types", tests, NULL, NULL);
