@@ -119,7 +119,7 @@ static void unlist(struct vrb_mr *mr)
 	ofi_unlock(&mr->domain->lock);
 }
 
-/* What another thread does there for a peer, having found the region while it was listed, is done. */
+/* Waits for other threads that found the region while it was listed and work on it for a peer. */
 static void wait_for_targets(struct vrb_mr *mr)
 {
 	if (!mr->domain->rdm)

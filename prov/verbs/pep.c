@@ -125,7 +125,7 @@ static void other_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
 		ofi_eq_post_err(bound_eq(pep), &entry);
 }
 
-/* What anybody can make an application keep that does not answer is bounded. The backlog is constant by now. */
+/* Bounds the requests that strangers can make an application keep that does not answer. The backlog no longer changes. */
 static bool is_crowded(const struct vrb_pep *pep)
 {
 	int most = pep->backlog ? pep->backlog : PEP_BACKLOG;

@@ -139,7 +139,7 @@ static void refuse_reply(struct vrb_rdm_link *link, enum vrb_cmwire_reason reaso
 	       (struct vrb_pconn_input){ .event = VRB_PCONN_REJECTED, .reason = (uint8_t)reason });
 }
 
-/* With a job secret it is the peer's first packet that says that the connection is there. */
+/* With a job secret the connection counts as established only when the peer's first packet is here. */
 static int establish(struct vrb_rdm_link *link, const struct vrb_cmwire *cm)
 {
 	if (vrb_rdm_link_connect(link))
@@ -385,7 +385,7 @@ static bool is_ours(const struct vrb_rdm_link *link, const struct rdma_cm_event 
 		       ofi_addr_port(rdma_get_local_addr(link->id));
 }
 
-/* What has to be left for others is not for who is not known. */
+/* Unknown peers do not get the room that is reserved for known ones. */
 static enum vrb_cmwire_reason admit(struct vrb_rdm *ep, const struct vrb_cmwire *cm)
 {
 	if (ep->known_only)
@@ -395,7 +395,7 @@ static enum vrb_cmwire_reason admit(struct vrb_rdm *ep, const struct vrb_cmwire 
 		       : VRB_CMWIRE_BUSY;
 }
 
-/* Who asks, if it may. */
+/* Finds the peer that asks for a connection, or the reason why it may not. */
 static enum vrb_cmwire_reason identify(struct vrb_rdm *ep, const struct rdma_cm_event *event,
 				       struct vrb_cmwire *cm, struct vrb_rdm_peer **peer,
 				       bool *stranger)
@@ -465,7 +465,7 @@ static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm
 	return reason;
 }
 
-/* What a person may have to look into. Strangers can't fill the log with it. */
+/* Warns of refusals that a person may have to look into; FI_WARN_SPARSE keeps strangers from filling the log. */
 static void tell_refused(struct rdma_cm_id *id, enum vrb_cmwire_reason reason)
 {
 	char text[OFI_ADDR_STRLEN];

@@ -12,10 +12,10 @@
  * their bytes, so what a program waits for arrives even if it comes behind more than it has room for.
  * HALT holds back all that the other side would have to keep, which leaves control packets and RMA.
  *
- * What is on its way when HALT is sent is accepted. That is a window of packets at most, since a peer that has sent so many
- * takes completions before it sends more, and HALT is among them once its device has it. Who sends more is not
- * honest; neither is who alone makes the endpoint keep more than two limits and four windows of the largest packets, whatever its device
- * says. No locks: the endpoint's lock guards it.
+ * Packets that are on their way when HALT is sent are accepted. They are a window of packets at most, since a peer that has
+ * sent so many takes completions before it sends more, and HALT is among them once its device has it. A peer that sends
+ * more is not honest; neither is one that alone makes the endpoint keep more than two limits and four windows of the largest
+ * packets, whatever its device says. The endpoint's lock guards it.
  */
 #ifndef VRB_RDM_FLOW_H
 #define VRB_RDM_FLOW_H

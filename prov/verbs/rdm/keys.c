@@ -16,8 +16,8 @@
 #include "prov/verbs/mr.h"
 
 /*
- * What an operation that asks for a key does is in the topmost bits of the question's id, which an answer repeats.
- * None of them: the peer does not say.
+ * The topmost bits of a question's id say what the operation that asks for the key does; the answer repeats them.
+ * If none is set the peer does not say.
  */
 #define ID_READS  (1u << 31)
 #define ID_WRITES (1u << 30)
@@ -123,7 +123,7 @@ bool vrb_rdm_keys_missed(struct vrb_rdm_peer *peer)
 	return ++peer->missed < MISSES;
 }
 
-/* Of what is not said, any: the device holds the peer to it. */
+/* A peer that does not say what it does needs either right: the device checks which one it uses. */
 static bool allows(const struct vrb_mr_place *place, uint32_t id)
 {
 	uint64_t wanted =

@@ -43,7 +43,7 @@ static int reg_cached(struct vrb_rdm *ep, const struct iovec *iov, unsigned int 
 	return ret;
 }
 
-/* What an endpoint sends to itself is read at the other end of its connection, where no window is bound. */
+/* An endpoint reads its messages to itself at the other end of its connection, where no window is bound. */
 static bool has_windows(const struct vrb_rdm_peer *peer)
 {
 	return peer->link && peer->conn.order && vrb_rdm_has_windows(peer->ep->domain);

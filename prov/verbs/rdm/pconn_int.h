@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the files about decisions share: pconn.c has the table, pconn_request.c what peers, or strangers, ask for,
- * pconn_time.c the state and the time.
+ * Shared by the files about decisions: pconn.c has the table, pconn_request.c handles the requests of peers and strangers,
+ * pconn_time.c the states and the time.
  */
 #ifndef VRB_RDM_PCONN_INT_H
 #define VRB_RDM_PCONN_INT_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How the two ends of a connection prove to each other that they know the job secret. The request has random bytes of the
- * initiator in place of its IP address, which the connection manager tells as well. The reply has such of the
- * responder, and its code behind. The first packet of the initiator is its code; until it has come the responder gives
- * no remote rights and looks at nothing else. Its answer is what the initiator waits for. Endpoints without a secret
- * say and take what they always have. With the endpoint's lock held.
+ * The two ends of a connection prove to each other that they know the job secret. The request has random bytes of the
+ * initiator in place of its IP address, which the connection manager tells as well. The reply has random bytes of the
+ * responder, followed by its code. The first packet of the initiator is its code; until it has come the responder gives
+ * no remote rights and looks at nothing else. The initiator waits for the answer to it. Endpoints without a secret take
+ * no part in this. The caller holds the endpoint's lock.
  */
 #ifndef VRB_RDM_PROOF_H
 #define VRB_RDM_PROOF_H
@@ -24,17 +24,17 @@ struct vrb_rdm_proof {
 	uint32_t serial;
 };
 
-/* Of a link that needs one. 0 or -FI_E*. */
+/* Makes the proof of a link that needs one. Returns 0 or -FI_E*. */
 int vrb_rdm_proof_new(struct vrb_rdm_link *link, bool active);
 /* The private data of our request or reply, at least VRB_RDM_CM_MAX bytes. Returns its length. */
 uint8_t vrb_rdm_proof_request(struct vrb_rdm_link *link, uint8_t *wire);
 uint8_t vrb_rdm_proof_reply(struct vrb_rdm_link *link, const struct rdma_cm_event *event,
 			    uint8_t *wire);
-/* Whether the reply proves that the peer knows the secret. */
+/* Returns whether the reply proves that the peer knows the secret. */
 bool vrb_rdm_proof_is_right(struct vrb_rdm_link *link, const struct rdma_cm_event *event);
-/* The connection is there: what is to be said first, by the initiator. 0 or FI_E*. */
+/* The connection is there: the initiator sends its code. Returns 0 or FI_E*. */
 int vrb_rdm_proof_begin(struct vrb_rdm_link *link);
-/* The first packet of the peer. */
+/* Checks the first packet of the peer. */
 void vrb_rdm_proof_take(struct vrb_rdm_link *link, const void *bytes, size_t len);
 
 static inline bool vrb_rdm_proof_waits(const struct vrb_rdm_link *link)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory windows: what lets one peer at the bytes of one rendezvous, by one queue pair, as long as that lasts. A
- * connection keeps those that it had use for. The endpoint's lock guards them.
+ * Memory windows: one gives one peer access to the bytes of one rendezvous, through one queue pair, until the rendezvous
+ * ends. A connection keeps its windows for later use. The endpoint's lock guards them.
  */
 #ifndef VRB_RDM_WINDOW_H
 #define VRB_RDM_WINDOW_H
@@ -27,19 +27,19 @@ struct vrb_rdm_window {
 LIST_HEAD(vrb_rdm_windows, vrb_rdm_window);
 SLIST_HEAD(vrb_rdm_spare_windows, vrb_rdm_window);
 
-/* Whether the device has windows that belong to a queue pair and are bound by work requests, and they work. */
+/* Returns whether the device has working windows that belong to a queue pair and are bound by work requests. */
 bool vrb_rdm_has_windows(const struct vrb_domain *domain);
 
-/* One that is not bound. NULL: the device has no more. */
+/* Returns a window that is not bound, or NULL if the device has no more. */
 struct vrb_rdm_window *vrb_rdm_window_get(struct vrb_rdm_link *link);
-/* What it will be known by once it is bound. */
+/* Returns the key that the window will have once it is bound. */
 uint32_t vrb_rdm_window_key(const struct vrb_rdm_window *window);
 /* Post one work request each. 0 or an errno. */
 int vrb_rdm_window_bind(struct vrb_rdm_window *window);
 int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct vrb_proto_item *item);
-/* Ends the peer's right at once if it has it still. */
+/* Ends the peer's access at once if it still has it. */
 void vrb_rdm_window_put(struct vrb_rdm_window *window);
-/* The same with all of a connection, before its queue pair is destroyed: that one waits for them on some devices. */
+/* Destroys all windows of a connection; call it before its queue pair is destroyed, which waits for them on some devices. */
 void vrb_rdm_windows_drop(struct vrb_rdm_link *link);
 
 #endif
