@@ -193,3 +193,17 @@ void shell(const char *command)
 	if (status)
 		FAIL("`%s`: status 0x%x", command, status);
 }
+
+static bool leaks_allowed;
+
+void allow_leaks(void)
+{
+	leaks_allowed = true;
+}
+
+/* LeakSanitizer asks for it at the end. */
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void)
+{
+	return leaks_allowed;
+}

@@ -58,9 +58,9 @@ static unsigned int next_event(struct stranger *s)
 	return type;
 }
 
-static void post_receive(struct stranger *s, struct ibv_mr *mr)
+static void post_receive(struct stranger *s)
 {
-	struct ibv_sge sge = { (uintptr_t)s->text, sizeof(s->text), mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)s->text, sizeof(s->text), s->mr->lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	CHECK(!ibv_post_recv(s->id->qp, &wr, &bad));
@@ -69,7 +69,6 @@ static void post_receive(struct stranger *s, struct ibv_mr *mr)
 static void make_queues(struct stranger *s)
 {
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
-	struct ibv_mr *mr;
 	int i;
 
 	s->pd = ibv_alloc_pd(s->id->verbs);
@@ -79,10 +78,10 @@ static void make_queues(struct stranger *s)
 	attr.cap.max_send_wr = attr.cap.max_recv_wr = 16;
 	attr.cap.max_send_sge = attr.cap.max_recv_sge = 1;
 	CHECK(!rdma_create_qp(s->id, s->pd, &attr));
-	mr = ibv_reg_mr(s->pd, s->text, sizeof(s->text), IBV_ACCESS_LOCAL_WRITE);
-	CHECK(mr);
+	s->mr = ibv_reg_mr(s->pd, s->text, sizeof(s->text), IBV_ACCESS_LOCAL_WRITE);
+	CHECK(s->mr);
 	for (i = 0; i < RECEIVES; i++)
-		post_receive(s, mr);
+		post_receive(s);
 }
 
 bool stranger_asks(struct stranger *s, const struct sockaddr_in *to, const struct claim *claim)
@@ -120,12 +119,13 @@ bool stranger_got(struct stranger *s)
 	return ibv_poll_cq(s->cq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS;
 }
 
-/* Memory that was registered goes with the process. */
 void stranger_leaves(struct stranger *s)
 {
 	rdma_disconnect(s->id);
 	rdma_destroy_qp(s->id);
 	ibv_destroy_cq(s->cq);
+	ibv_dereg_mr(s->mr);
+	ibv_dealloc_pd(s->pd);
 	rdma_destroy_id(s->id);
 	rdma_destroy_event_channel(s->channel);
 }

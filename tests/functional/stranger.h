@@ -19,6 +19,7 @@ struct stranger {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 	struct ibv_pd *pd;
+	struct ibv_mr *mr;
 	struct ibv_cq *cq;
 	uint8_t reason; /* why it was refused, in the numbers of the protocol */
 	char text[256]; /* where receives are posted */
