@@ -26,14 +26,14 @@ static void wait_sent(void)
 static void entries(unsigned int count)
 {
 	struct sleepers *sleepers;
-	uint64_t word[SLEEPERS_MAX];
+	uint64_t word[SLEEPERS_MAX], sent[SLEEPERS_MAX] = { 0 };
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
 		OK(fi_trecv(pair.side[1].ep, &word[i], 8, NULL, FI_ADDR_UNSPEC, 7, 0, NULL));
 	sleepers = sleepers_start(count, sleep_for_entry, pair.side[1].cq);
 	for (i = 0; i < count; i++)
-		OK(fi_tsend(pair.side[0].ep, &word[i], 8, NULL, pair.side[0].peer, 7, NULL));
+		OK(fi_tsend(pair.side[0].ep, &sent[i], 8, NULL, pair.side[0].peer, 7, NULL));
 	sleepers_join(sleepers);
 	for (i = 0; i < count; i++)
 		wait_sent();
