@@ -38,7 +38,7 @@ bool ofi_table_reserve(struct ofi_table *table, size_t count);
  */
 size_t ofi_table_take(struct ofi_table *table, size_t from);
 void ofi_table_give(struct ofi_table *table, size_t index);
-/* Is the index in use? To be asked with the lock of the changes. */
+/* Is the index in use? Needs no lock, but the answer may be out of date without that of the changes. */
 bool ofi_table_has(const struct ofi_table *table, size_t index);
 /* The word that goes with an entry, made with the first one, preset to the indices. NULL when out of memory. */
 uint64_t *ofi_table_tag(struct ofi_table *table, size_t index);

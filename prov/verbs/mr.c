@@ -91,20 +91,22 @@ static bool is_listed(const struct vrb_mr *mr)
 	       (!vrb_mr_prov_key(mr->domain) || (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE)));
 }
 
-/* -FI_ENOKEY when the key is in use. */
+/* -FI_ENOKEY when the key is in use. The tree's nodes may move or go once the lock is free. */
 static int list(struct vrb_mr *mr)
 {
-	struct vrb_mr **found;
+	struct vrb_mr **found, *holder = NULL;
 
 	if (!is_listed(mr))
 		return 0;
 	ofi_lock(&mr->domain->lock);
 	found = tsearch(mr, &mr->domain->mrs, compare);
+	if (found)
+		holder = *found;
 	ofi_unlock(&mr->domain->lock);
-	if (!found)
-		return -FI_ENOMEM;
-	if (*found == mr)
+	if (holder == mr)
 		return 0;
+	if (!holder)
+		return -FI_ENOMEM;
 	FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: key 0x%llx is in use\n",
 		(unsigned long long)mr->fid.key);
 	return -FI_ENOKEY;

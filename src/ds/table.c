@@ -108,6 +108,15 @@ static uint64_t live_bit(size_t index)
 	return 1ULL << (index % WORD_BITS);
 }
 
+/* Changes are serialized, readers are not. */
+static void set_live(struct ofi_table *table, size_t index, bool live)
+{
+	uint64_t *word = live_word(table, index);
+	uint64_t others = *word & ~live_bit(index);
+
+	__atomic_store_n(word, live ? others | live_bit(index) : others, __ATOMIC_RELEASE);
+}
+
 /* The first index from `index` on that is not in use, which may be the limit. */
 static size_t find_free(const struct ofi_table *table, size_t index)
 {
@@ -132,7 +141,7 @@ size_t ofi_table_take(struct ofi_table *table, size_t from)
 
 	if (index == table->limit && !extend(table))
 		return OFI_TABLE_NONE;
-	*live_word(table, index) |= live_bit(index);
+	set_live(table, index, true);
 	table->used++;
 	if (from <= table->lowest)
 		table->lowest = index + 1;
@@ -143,7 +152,7 @@ void ofi_table_give(struct ofi_table *table, size_t index)
 {
 	uint64_t *tags = chunk_of(table, index)->tags;
 
-	*live_word(table, index) &= ~live_bit(index);
+	set_live(table, index, false);
 	table->used--;
 	if (index < table->lowest)
 		table->lowest = index;
@@ -153,7 +162,8 @@ void ofi_table_give(struct ofi_table *table, size_t index)
 
 bool ofi_table_has(const struct ofi_table *table, size_t index)
 {
-	return index < table->limit && (*live_word(table, index) & live_bit(index));
+	return index < __atomic_load_n(&table->limit, __ATOMIC_ACQUIRE) &&
+	       (__atomic_load_n(live_word(table, index), __ATOMIC_ACQUIRE) & live_bit(index));
 }
 
 uint64_t *ofi_table_tag(struct ofi_table *table, size_t index)
