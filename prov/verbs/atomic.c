@@ -65,7 +65,7 @@ VRB_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, vo
 		return -FI_EINVAL;
 	vrb_wq_enter(ep->sq);
 	if (op == FI_SUM) {
-		wr = vrb_sq_wr(ep->sq, &ep->domain->scratch, WORD,
+		wr = vrb_sq_wr(ep->sq, ep->domain->scratch, WORD,
 			       (void *)(uintptr_t)ep->domain->scratch_mr->lkey);
 		wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 		wr->send_flags = mode->wr_flags;

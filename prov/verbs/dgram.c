@@ -11,6 +11,7 @@
 #include "err.h"
 #include "mc.h"
 #include "name.h"
+#include "pages.h"
 #include "post.h"
 #include "prov.h"
 #include "qp.h"
@@ -46,11 +47,12 @@ static int set_headers(struct vrb_dgram *ep)
 		ep->headers = calloc(slots, sizeof(*ep->headers));
 		return ep->headers ? 0 : -FI_ENOMEM;
 	}
-	ep->spill = calloc(slots, sizeof(*ep->spill));
+	ep->spill_len = slots * sizeof(*ep->spill);
+	ep->spill = vrb_pages_map(ep->spill_len);
 	if (!ep->spill)
 		return -FI_ENOMEM;
-	ep->spill_mr = ibv_reg_mr(ep->ep.domain->pd, ep->spill, slots * sizeof(*ep->spill),
-				  IBV_ACCESS_LOCAL_WRITE);
+	ep->spill_mr =
+		ibv_reg_mr(ep->ep.domain->pd, ep->spill, ep->spill_len, IBV_ACCESS_LOCAL_WRITE);
 	if (!ep->spill_mr)
 		return failed("ibv_reg_mr", ep, errno);
 	ep->rx_sge[0] = (struct ibv_sge){ .length = VRB_GRH_SIZE, .lkey = ep->spill_mr->lkey };
@@ -93,7 +95,7 @@ void vrb_dgram_fini(struct vrb_dgram *ep)
 		ibv_destroy_ah(ep->marker_ah);
 	if (ep->spill_mr)
 		ibv_dereg_mr(ep->spill_mr);
-	free(ep->spill);
+	vrb_pages_unmap(ep->spill, ep->spill_len);
 	free(ep->headers);
 	if (ep->av)
 		ofi_ref_put(&ep->av->base.ref);

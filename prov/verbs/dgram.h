@@ -33,6 +33,7 @@ struct vrb_dgram {
 	struct ibv_sge rx_sge[2];
 	/* By the index of the slot, one of both: */
 	struct vrb_grh *spill;
+	size_t spill_len;
 	const struct vrb_grh **headers; /* with prefix: where the application's buffer is */
 	struct ibv_mr *spill_mr;
 	struct vrb_ud_port port;

@@ -16,6 +16,7 @@
 #include "ep.h"
 #include "err.h"
 #include "ops.h"
+#include "pages.h"
 #include "prov.h"
 #include "stats.h"
 #include "work.h"
@@ -37,6 +38,7 @@ static void domain_free(struct vrb_domain *domain)
 	vrb_rdm_cache_close(domain->cache);
 	if (domain->scratch_mr)
 		ibv_dereg_mr(domain->scratch_mr);
+	vrb_pages_unmap(domain->scratch, sizeof(*domain->scratch));
 	if (domain->pd)
 		ibv_dealloc_pd(domain->pd);
 	if (domain->ctx)
@@ -166,6 +168,16 @@ static void set_odp(struct vrb_domain *domain)
 			domain->info->domain_attr->name);
 }
 
+static int open_scratch(struct vrb_domain *domain)
+{
+	domain->scratch = vrb_pages_map(sizeof(*domain->scratch));
+	if (!domain->scratch)
+		return -FI_ENOMEM;
+	domain->scratch_mr = ibv_reg_mr(domain->pd, domain->scratch, sizeof(*domain->scratch),
+					IBV_ACCESS_LOCAL_WRITE);
+	return domain->scratch_mr ? 0 : failed("ibv_reg_mr", domain);
+}
+
 static int open_device(struct vrb_domain *domain)
 {
 	int err;
@@ -184,9 +196,7 @@ static int open_device(struct vrb_domain *domain)
 		return failed("ibv_alloc_pd", domain);
 	if (domain->attr.atomic_cap == IBV_ATOMIC_NONE)
 		return 0;
-	domain->scratch_mr = ibv_reg_mr(domain->pd, &domain->scratch, sizeof(domain->scratch),
-					IBV_ACCESS_LOCAL_WRITE);
-	return domain->scratch_mr ? 0 : failed("ibv_reg_mr", domain);
+	return open_scratch(domain);
 }
 
 static void set_threading(struct vrb_domain *domain)

@@ -28,7 +28,7 @@ struct vrb_domain {
 	struct ibv_pd *pd;
 	struct ibv_device_attr attr;
 	uint32_t odp;		   /* IBV_ODP_SUPPORT_*, 0: memory is pinned */
-	uint64_t scratch;	   /* where the device puts results that nobody asked for */
+	uint64_t *scratch;	   /* where the device puts results that nobody asked for */
 	struct ibv_mr *scratch_mr; /* NULL where there are no atomics */
 	struct fi_info *info;	   /* what it was opened with */
 	struct ofi_eq *eq;	   /* bound with fi_domain_bind, default of its endpoints */

@@ -139,7 +139,7 @@ static void set_atomic_sge(const struct vrb_work *work, struct request *req)
 	if (work->type != FI_OP_ATOMIC)
 		vrb_sge_set(req->sge, work->result, VRB_ATOMIC_SIZE, work->result_desc);
 	else if (work->op == FI_SUM)
-		vrb_sge_set(req->sge, &domain->scratch, VRB_ATOMIC_SIZE,
+		vrb_sge_set(req->sge, domain->scratch, VRB_ATOMIC_SIZE,
 			    (void *)(uintptr_t)domain->scratch_mr->lkey);
 	else
 		vrb_sge_set(req->sge, work->operand, VRB_ATOMIC_SIZE, work->operand_desc);

@@ -63,7 +63,7 @@ static void test_add(void **state)
 	check_atomic(sent, IBV_WR_ATOMIC_FETCH_AND_ADD);
 	assert_true(sent->wr.wr.atomic.compare_add == value);
 	assert_int_equal(sent->wr.send_flags, IBV_SEND_SIGNALED);
-	check_sge(sent, &domain->scratch, domain->scratch_mr->lkey);
+	check_sge(sent, domain->scratch, domain->scratch_mr->lkey);
 	check_done(rig, FI_ATOMIC | FI_WRITE);
 
 	assert_int_equal(fi_inject_atomic(rig->ep, &value, 1, 0, ADDR, KEY, FI_INT64, FI_SUM), 0);

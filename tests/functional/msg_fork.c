@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A process with connected endpoints forks while messages are under way; the child lives on without executing anything,
+ * spoils its copies of the buffers, opens its own endpoints, or runs its exit handlers.
+ * The parent's messages arrive whole, and it closes and frees in any order without waiting for the child.
+ */
+#include <rdma/fi_atomic.h>
+#include "steps.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LEN = 1 << 20, FREE_MS = 3000, STAY_MS = 20 };
+
+static const struct setup setup = { .format = FI_CQ_FORMAT_TAGGED, .buf_size = LEN };
+
+/* With it libibverbs takes the pages of registered memory from the child. */
+static bool pages_are_gone(void)
+{
+	return getenv("RDMAV_FORK_SAFE");
+}
+
+static struct pair new_pair(void)
+{
+	return (struct pair){
+		.client = { .name = "client", .setup = &setup, .sock = -1 },
+		.server = { .name = "server", .setup = &setup, .sock = -1 },
+	};
+}
+
+static void post(struct pair *pair, struct part *part)
+{
+	fill_part(&pair->client, part);
+	clear_part(&pair->server, part);
+	post_recv(&pair->server, part);
+	post_send(&pair->client, part);
+}
+
+static void reap(struct pair *pair, struct part *part)
+{
+	wait_context(pair->client.cq, (void *)(uintptr_t)part->context);
+	reap_recv(&pair->server, part);
+}
+
+static void transfer(struct pair *pair, unsigned int seed)
+{
+	struct part part = { .len = LEN, .seed = seed, .context = seed };
+
+	post(pair, &part);
+	reap(pair, &part);
+}
+
+/* An atomic operation writes to memory of the library, too. */
+static void add(struct pair *pair)
+{
+	const uint64_t one = 1;
+	uint64_t limit = deadline();
+
+	while (AGAIN(limit, fi_atomic(pair->client.ep, &one, 1, NULL, 0, pair->client.peer.addr,
+				      pair->client.peer.key, FI_UINT64, FI_SUM, NULL)))
+		;
+	wait_context(pair->client.cq, NULL);
+}
+
+static void spoil(struct pair *pair)
+{
+	if (!pages_are_gone()) {
+		memset(pair->client.buf, 0xee, LEN);
+		memset(pair->server.buf, 0xdd, LEN);
+	}
+	munmap(pair->client.buf, LEN);
+	pause();
+}
+
+static void open_own(struct pair *pair)
+{
+	struct pair own = new_pair();
+
+	(void)pair;
+	pair_open(&own);
+	transfer(&own, 77);
+	add(&own);
+	pair_close(&own);
+	pause();
+}
+
+static void leave(struct pair *pair)
+{
+	(void)pair;
+	exit(0);
+}
+
+typedef void child_fn(struct pair *pair);
+
+static pid_t start(child_fn *child, struct pair *pair)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid)
+		return pid;
+	alarm(WAIT_MS / 1000);
+	child(pair);
+	_exit(0);
+}
+
+static void end_child(pid_t pid, bool exits)
+{
+	int status;
+
+	if (!exits) {
+		EQUAL(waitpid(pid, &status, WNOHANG), 0);
+		kill(pid, SIGKILL);
+	}
+	EQUAL(waitpid(pid, &status, 0), pid);
+	EQUAL(status, exits ? 0 : SIGKILL);
+}
+
+static void free_buf(struct end *end)
+{
+	uint64_t begin = now_ms();
+
+	OK(fi_close(&end->mr->fid));
+	munmap(end->buf, LEN);
+	end->mr = NULL;
+	end->buf = NULL;
+	CHECK(now_ms() - begin < FREE_MS);
+}
+
+static void one(child_fn *child, bool free_first)
+{
+	bool exits = child == leave;
+	struct part part = { .len = LEN, .seed = 2, .context = 2 };
+	struct pair pair = new_pair();
+	pid_t pid;
+
+	pair_open(&pair);
+	transfer(&pair, 1);
+	post(&pair, &part);
+	pid = start(child, &pair);
+	reap(&pair, &part);
+	sleep_ms(STAY_MS);
+	if (exits)
+		end_child(pid, true);
+	transfer(&pair, 3);
+	add(&pair);
+	if (free_first) {
+		free_buf(&pair.client);
+		free_buf(&pair.server);
+	}
+	pair_close(&pair);
+	if (!exits)
+		end_child(pid, false);
+}
+
+static void test_kinds(void *arg)
+{
+	(void)arg;
+	one(spoil, false);
+	one(spoil, true);
+	one(leave, false);
+#ifndef __SANITIZE_THREAD__ /* it does not let a forked child start threads */
+	one(open_own, true);
+	one(open_own, false);
+#endif
+}
+
+int main(void)
+{
+	int ret = run_apart("plain", test_kinds, NULL);
+
+	if (ret)
+		return ret;
+	setenv("FI_FORK_UNSAFE", "1", 1);
+	ret = run_apart("FI_FORK_UNSAFE", test_kinds, NULL);
+	if (ret)
+		return ret;
+	unsetenv("FI_FORK_UNSAFE");
+	setenv("RDMAV_FORK_SAFE", "1", 1);
+	return run_apart("RDMAV_FORK_SAFE", test_kinds, NULL);
+}
