@@ -264,7 +264,11 @@ static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 		established(link);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		rejected(link, event);
+		/* Who accepts can still refuse: a refusal that comes behind our answer ends the connection. */
+		if (link->state == VRB_RDM_LINK_UP)
+			disconnected(link);
+		else
+			rejected(link, event);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		disconnected(link);
