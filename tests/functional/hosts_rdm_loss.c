@@ -63,13 +63,30 @@ static void exchange(struct node *node, fi_addr_t to)
 	printf("%llu ms\n", (unsigned long long)(now_ms() - start));
 }
 
-static void run(bool first)
+/*
+ * Nobody leaves before the other is done. An acknowledgment that is lost costs the sender its completion if the peer
+ * closes before the device has sent again, so the network loses nothing any more when the last words are sent.
+ */
+static void part(struct node *node, fi_addr_t to)
+{
+	char word[2];
+	unsigned int i;
+
+	shape(NULL);
+	for (i = 0; i < 2; i++) {
+		node_trecv(node, &word[i], 1, TAG + 1 + i, NULL);
+		node_tsend(node, "a", 1, to, TAG + 1 + i);
+		node_wait(node);
+		node_wait(node);
+	}
+}
+
+static void run(void)
 {
 	struct sockaddr_in peer = { .sin_family = AF_INET };
 	struct node node;
 	unsigned int i;
 	fi_addr_t to;
-	char word;
 
 	shape("loss 1%");
 	node_open(&node, SERVICE);
@@ -79,23 +96,8 @@ static void run(bool first)
 	for (i = 0; i < MESSAGES; i++)
 		node_trecv(&node, ins[i], LARGEST, TAG, ins[i]);
 	exchange(&node, to);
-	/* Nobody leaves before the other is done. */
-	node_trecv(&node, &word, 1, TAG + 1, NULL);
-	node_tsend(&node, first ? "a" : "b", 1, to, TAG + 1);
-	node_wait(&node);
-	node_wait(&node);
+	part(&node, to);
 	node_close(&node);
-	shape(NULL);
-}
-
-static void serve(void)
-{
-	run(true);
-}
-
-static void ask(void)
-{
-	run(false);
 }
 
 int main(void)
@@ -104,5 +106,5 @@ int main(void)
 	/* As in hosts_loss. */
 	setenv("FI_VERBS_ACK_TIMEOUT", "14", 1);
 	setenv("FI_VERBS_RETRY_COUNT", "7", 1);
-	return run_hosts(serve, ask);
+	return run_hosts(run, run);
 }
