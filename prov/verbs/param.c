@@ -61,7 +61,7 @@ const struct ofi_param vrb_param_table[] = {
 	    "RDMA"),
 	INT(rdm_use_write, -1, -1, 1,
 	    "Reliable datagrams: large messages are written by the sender (1), read by the "
-	    "receiver (0), or what is faster on the device (-1): soft-RoCE writes, others read"),
+	    "receiver (0), or what is faster on the device (-1): they are read on all known ones"),
 	INT(rdm_unexpected_size, 67108864, 65536, INT_MAX,
 	    "Reliable datagrams: bytes of unexpected messages that an endpoint takes before peers "
 	    "only "

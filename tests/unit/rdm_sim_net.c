@@ -108,7 +108,8 @@ static int op_rdma(struct vrb_proto_peer *peer, enum sim_kind kind, void *addr,
 		return -FI_EAGAIN;
 	if (sim.options.reg_fails && !sim_random(16))
 		return -FI_EINVAL;
-	SIM_CHECK(len > 0 && len <= peer->proto->config.max_rdma);
+	SIM_CHECK(len > 0 && len <= (kind == SIM_READ ? peer->proto->config.max_read
+						      : peer->proto->config.max_write));
 	*wr = post((struct sim_qp *)peer, kind);
 	(*wr)->addr = addr;
 	(*wr)->len = len;

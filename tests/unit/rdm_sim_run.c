@@ -104,8 +104,10 @@ static void init_endpoint(int e)
 	struct vrb_proto_config config = {
 		.eager = SIM_EAGER,
 		.segmented = sim_random(2) ? 400 : 0,
-		.max_rdma = 200 + sim_random(200),
-		.rdma = 1 + sim_random(3),
+		.max_read = 200 + sim_random(200),
+		.max_write = 200 + sim_random(200),
+		.reads = 1 + sim_random(3),
+		.writes = 1 + sim_random(3),
 		.write = sim_random(2),
 		.unexpected = 300 + sim_random(3000),
 		.window = SIM_RING,

@@ -22,8 +22,8 @@ static int setup(void **state)
 	ep->proto.config.segmented = 400;
 	ep->proto.config.unexpected = 1 << 20;
 	ep->proto.config.write = false;
-	ep->proto.config.max_rdma = 100;
-	ep->proto.config.rdma = 2;
+	ep->proto.config.max_read = ep->proto.config.max_write = 100;
+	ep->proto.config.reads = ep->proto.config.writes = 2;
 	vrb_proto_peer_up(peer, 10, 2, SIM_EAGER);
 	return 0;
 }

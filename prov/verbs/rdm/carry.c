@@ -19,6 +19,8 @@
 #define MATCH_BITS	    12u
 #define RDMA_AT_ONCE	    4
 #define VENDOR_OF_SOFT_ROCE 0xffffff /* nobody's OUI */
+#define SOFT_READ	    (128u << 10)
+#define SOFT_READS	    2
 
 static struct vrb_rdm *ep_of(struct vrb_proto *proto)
 {
@@ -242,23 +244,29 @@ const struct vrb_proto_ops vrb_rdm_carry_ops = {
 	.other = carry_other,
 };
 
-/* Do senders write large messages? A read of soft-RoCE takes a fifth longer than a write. */
-static bool is_written(const struct vrb_domain *domain)
+/*
+ * Soft-RoCE answers a read with all its packets at once, and when the network loses some of them it waits for a timeout
+ * and repeats what follows. A large message is read there in pieces that fit what a network buffers.
+ */
+static void limit_reads(const struct vrb_domain *domain, struct vrb_proto_config *config)
 {
-	return vrb_params.rdm_use_write >= 0 ? vrb_params.rdm_use_write
-					     : domain->attr.vendor_id == VENDOR_OF_SOFT_ROCE;
+	if (domain->attr.vendor_id != VENDOR_OF_SOFT_ROCE)
+		return;
+	config->max_read = SOFT_READ;
+	config->reads = SOFT_READS;
 }
 
 int vrb_rdm_proto_open(struct vrb_rdm *ep, const struct fi_info *info)
 {
-	const struct vrb_proto_config config = {
+	size_t most = info->ep_attr->max_order_waw_size;
+	struct vrb_proto_config config = {
 		.eager = (size_t)vrb_params.rdm_buffer_size - VRB_WIRE_HEADER_MAX,
 		.segmented = (size_t)vrb_params.rdm_segmented_size,
-		.max_rdma = (size_t)info->ep_attr->max_order_waw_size
-				    ? (size_t)info->ep_attr->max_order_waw_size
-				    : 1u << 20,
-		.rdma = RDMA_AT_ONCE,
-		.write = is_written(ep->domain),
+		.max_read = most ? most : 1u << 20,
+		.max_write = most ? most : 1u << 20,
+		.reads = RDMA_AT_ONCE,
+		.writes = RDMA_AT_ONCE,
+		.write = vrb_params.rdm_use_write > 0,
 		.unexpected = (uint64_t)vrb_params.rdm_unexpected_size,
 		.window = VRB_WIRE_WINDOW,
 		.delivers = ep->domain->ctx->device->transport_type != IBV_TRANSPORT_IWARP,
@@ -268,6 +276,7 @@ int vrb_rdm_proto_open(struct vrb_rdm *ep, const struct fi_info *info)
 	ep->buckets = calloc(4 * buckets, sizeof(*ep->buckets));
 	if (!ep->buckets)
 		return -FI_ENOMEM;
+	limit_reads(ep->domain, &config);
 	vrb_proto_init(&ep->proto, &vrb_rdm_carry_ops, &config);
 	vrb_match_init(&ep->proto.match[0], ep->buckets, ep->buckets + buckets, MATCH_BITS);
 	vrb_match_init(&ep->proto.match[1], ep->buckets + 2 * buckets, ep->buckets + 3 * buckets,

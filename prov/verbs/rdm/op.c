@@ -184,17 +184,20 @@ static int post_rdma(struct vrb_rdm_op *op)
 	struct vrb_rdm_peer *peer = op->peer;
 	const struct vrb_rdm_remote *remote = op->remote;
 	const struct vrb_rdm_local *local = op->local;
+	const struct vrb_proto_config *config = &peer->ep->proto.config;
+	bool is_read = op->kind == VRB_RDM_OP_READ;
+	size_t max = is_read ? config->max_read : config->max_write;
 	size_t local_at = 0, remote_at = 0, len = 0;
 	struct ibv_sge sge = { 0 };
 	struct ibv_send_wr wr = {
-		.opcode = op->kind == VRB_RDM_OP_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+		.opcode = is_read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
 		.sg_list = &sge,
 	};
 
 	if (op->total) {
 		len = piece(op, &local, &local_at, &remote, &remote_at);
-		if (len > peer->ep->proto.config.max_rdma)
-			len = peer->ep->proto.config.max_rdma;
+		if (len > max)
+			len = max;
 		sge = (struct ibv_sge){
 			.addr = (uintptr_t)local->addr + local_at,
 			.length = (uint32_t)len,

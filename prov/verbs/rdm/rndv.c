@@ -199,11 +199,11 @@ static bool read_more(struct vrb_proto_in *in)
 	uint8_t i;
 	int ret;
 
-	if (in->inflight >= proto->config.rdma || !vrb_flow_has_data_credit(&in->peer->flow))
+	if (in->inflight >= proto->config.reads || !vrb_flow_has_data_credit(&in->peer->flow))
 		return false;
 	i = vrb_proto_iov_at(in->iov, in->mr_count, in->got, &addr, &len);
 	key = vrb_proto_region_at(&in->packet, in->got, &remote, &there);
-	len = vrb_proto_min(len, proto->config.max_rdma);
+	len = vrb_proto_min(len, proto->config.max_read);
 	if (len > there)
 		len = (size_t)there;
 	ret = proto->ops->read(in, addr, &in->mr[i], len, remote, key);
@@ -240,11 +240,11 @@ static bool write_more(struct vrb_proto_out *out)
 	uint8_t i;
 	int ret;
 
-	if (out->inflight >= proto->config.rdma || !vrb_flow_has_data_credit(&out->peer->flow))
+	if (out->inflight >= proto->config.writes || !vrb_flow_has_data_credit(&out->peer->flow))
 		return false;
 	i = vrb_proto_iov_at(out->iov, out->count, out->sent, &addr, &len);
 	key = vrb_proto_region_at(&out->cts->packet, out->sent, &remote, &there);
-	len = vrb_proto_min(len, proto->config.max_rdma);
+	len = vrb_proto_min(len, proto->config.max_write);
 	if (len > there)
 		len = (size_t)there;
 	ret = proto->ops->write(out, addr, &out->mr[i], len, remote, key);
