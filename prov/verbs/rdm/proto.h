@@ -253,11 +253,11 @@ struct vrb_proto_ops {
 };
 
 struct vrb_proto_config {
-	size_t eager;	     /* bytes of a packet's payload at most */
-	size_t segmented;    /* largest message that goes in segments by choice */
-	size_t max_read;     /* bytes of one RDMA read */
-	size_t max_write;    /* and of one write */
-	uint32_t reads;	     /* in flight for one message */
+	size_t eager;	  /* bytes of a packet's payload at most */
+	size_t segmented; /* largest message that goes in segments by choice */
+	size_t max_read;  /* bytes of one RDMA read */
+	size_t max_write; /* and of one write */
+	uint32_t reads;	  /* in flight for one message */
 	uint32_t writes;
 	bool write;	     /* as a receiver, let the sender write */
 	uint64_t unexpected; /* bytes, for the budget */

@@ -123,9 +123,13 @@ static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep, struct vr
 	return read_packet(ep->sink.cq, ep, 1);
 }
 
-/* What waits in the peer's queue may complete, and then the sink is no longer the reader's. */
-static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+/*
+ * The CQ that is read is ep->rx_tagged. What waits in the peer's queue may complete, and then the sink is no longer the
+ * reader's.
+ */
+static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm *ep)
 {
+	struct vrb_rdm_cq *cq = ep->rx_tagged;
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(ep->wc);
 	uint64_t tag = vrb_wire_plain_tag((const void *)(uintptr_t)rx->sge.addr);
 
@@ -145,7 +149,7 @@ static inline __attribute__((always_inline)) ssize_t read_arrived(struct vrb_rdm
 	case VRB_RDM_MATCHED:
 		break;
 	case VRB_RDM_UNEXPECTED:
-		return read_unexpected(cq, ep);
+		return read_unexpected(ep);
 	default:
 		return read_several(ep->sink.cq, ep, 1);
 	}
