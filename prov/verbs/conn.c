@@ -141,9 +141,9 @@ static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 	vrb_cm_copy_addr(&conn->local, rdma_get_local_addr(conn->id));
 	vrb_cm_copy_addr(&ep->conn.peer, rdma_get_peer_addr(conn->id));
 	if (req.err) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: the peer of connection request %p has given up\n",
-			(void *)info->handle);
+		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: connection request %p is no more: %s\n", (void *)info->handle,
+			fi_strerror(req.err));
 		ret = -req.err;
 	} else if (!vrb_conn_same_device(ep, "fi_endpoint")) {
 		ret = -FI_EINVAL;

@@ -89,6 +89,24 @@ static int cm_failed(struct vrb_ep *ep, const char *call)
 	return ret;
 }
 
+/* The same of an answer: EINVAL when the connection manager knows the connection no more, as the peer gave it up. */
+static int answer_failed(struct vrb_ep *ep, const char *call)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	if (errno != EINVAL)
+		return cm_failed(ep, call);
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "%s: peer %s has given up connecting\n", call,
+		ofi_addr_str((struct sockaddr *)&ep->conn.peer, text, sizeof(text)));
+	return -FI_EINVAL;
+}
+
+/* To the application it is no argument of its own that is wrong. */
+static int aborted_or(int ret)
+{
+	return ret == -FI_EINVAL ? -FI_ECONNABORTED : ret;
+}
+
 static bool is_loopback(const struct sockaddr *sa)
 {
 	const struct sockaddr_in *in = (const void *)sa;
@@ -193,12 +211,12 @@ static int act_establish(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 
 	ret = vrb_qp_connect(ep, conn->id);
 	if (!ret && rdma_establish(conn->id))
-		ret = cm_failed(ep, "fi_connect: rdma_establish");
+		ret = answer_failed(ep, "fi_connect: rdma_establish");
 	if (!ret)
 		ret = conn_up(ep, arg);
 	if (ret)
 		rdma_reject(conn->id, NULL, 0);
-	return ret;
+	return aborted_or(ret);
 }
 
 static int act_accept(struct vrb_ep *ep, const struct vrb_step_arg *arg)
@@ -211,9 +229,9 @@ static int act_accept(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	param = conn_param(ep, wire, vrb_cm_pack(wire, arg->data, arg->len));
 	ret = vrb_qp_connect(ep, conn->id);
 	if (!ret && rdma_accept(conn->id, &param))
-		ret = cm_failed(ep, "fi_accept: rdma_accept");
+		ret = answer_failed(ep, "fi_accept: rdma_accept");
 	/* The kernel reports nothing of a peer that gives up before: its request is just no good. */
-	return ret == -FI_EINVAL ? -FI_ECONNABORTED : ret;
+	return aborted_or(ret);
 }
 
 /* The peer's last message may be lost, but its data proves that it was sent. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The connection state machine: every step in every state, and what fails on the way. */
 #include "unit.h"
+#include "capture.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -184,11 +185,13 @@ static void an_event_that_fails_ends_it(void **state)
 		enum vrb_conn_state state;
 		enum vrb_step step;
 		const char *fail;
+		int err;
 	} rows[] = {
-		{ VRB_CONN_ADDR, VRB_STEP_ADDR, "resolve_route" },
-		{ VRB_CONN_ROUTE, VRB_STEP_ROUTE, "connect" },
-		{ VRB_CONN_CONNECTING, VRB_STEP_RESPONSE, "qp_connect" },
-		{ VRB_CONN_CONNECTING, VRB_STEP_RESPONSE, "establish" },
+		{ VRB_CONN_ADDR, VRB_STEP_ADDR, "resolve_route", -FI_EINVAL },
+		{ VRB_CONN_ROUTE, VRB_STEP_ROUTE, "connect", -FI_EINVAL },
+		/* The peer has given up meanwhile. */
+		{ VRB_CONN_CONNECTING, VRB_STEP_RESPONSE, "qp_connect", -FI_ECONNABORTED },
+		{ VRB_CONN_CONNECTING, VRB_STEP_RESPONSE, "establish", -FI_ECONNABORTED },
 	};
 	size_t i;
 
@@ -201,11 +204,31 @@ static void an_event_that_fails_ends_it(void **state)
 		step(rows[i].step);
 		assert_int_equal(ep->conn.state, VRB_CONN_DOWN);
 		assert_int_equal(fake.down, 1);
-		assert_int_equal(fake_read(bed.eq, NULL, NULL), -FI_EINVAL);
+		assert_int_equal(fake_read(bed.eq, NULL, NULL), rows[i].err);
 		step(VRB_STEP_DISCONNECTED);
 		expect_events("");
 	}
 	assert_non_null(strstr(fake.calls, "reject"));
+}
+
+/* Any peer can do that, so nobody has to look into it; what else goes wrong is warned of. */
+static void a_peer_that_gives_up_is_no_warning(void **state)
+{
+	(void)state;
+	fake.err = EINVAL;
+	capture_start();
+	fake.fail = "establish";
+	in_state(VRB_CONN_CONNECTING);
+	assert_int_equal(step(VRB_STEP_RESPONSE), -FI_ECONNABORTED);
+	fake.fail = "accept";
+	in_state(VRB_CONN_REQUESTED);
+	assert_int_equal(step(VRB_STEP_ACCEPT), -FI_ECONNABORTED);
+	assert_string_equal(capture_stop(), "");
+	assert_int_equal(fake_read(bed.eq, NULL, NULL), -FI_ECONNABORTED);
+	fake.err = ENOMEM;
+	capture_start();
+	assert_int_equal(step(VRB_STEP_ACCEPT), -FI_ENOMEM);
+	assert_non_null(strstr(capture_stop(), "fi_accept: rdma_accept"));
 }
 
 static void one_shutdown(void **state)
@@ -294,10 +317,15 @@ static void the_route_leads_to_the_domain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(every_step_in_every_state),   test(a_call_that_fails_changes_nothing),
-		test(an_event_that_fails_ends_it), test(one_shutdown),
-		test(data_goes_with_its_length),   test(refusal_brings_its_data),
-		test(a_lost_device_says_so),	   test(the_route_leads_to_the_domain),
+		test(every_step_in_every_state),
+		test(a_call_that_fails_changes_nothing),
+		test(a_peer_that_gives_up_is_no_warning),
+		test(an_event_that_fails_ends_it),
+		test(one_shutdown),
+		test(data_goes_with_its_length),
+		test(refusal_brings_its_data),
+		test(a_lost_device_says_so),
+		test(the_route_leads_to_the_domain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
