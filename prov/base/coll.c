@@ -59,6 +59,9 @@ static bool step_post(struct ofi_coll_op *op, struct ofi_coll_step *step)
 	op->pending--;
 	if (ret == -FI_EAGAIN)
 		return false;
+	/* A join that others have heard of does not fail for want of memory: it waits. */
+	if (ret == -FI_ENOMEM && op->join)
+		return false;
 	op_fail(op, (int)-ret);
 	/* Who waits for it has to hear that it failed: as soon as there is memory. */
 	return ret != -FI_ENOMEM || step->verb != OFI_COLL_SEND;
@@ -85,6 +88,17 @@ static bool step_do(struct ofi_coll_op *op, struct ofi_coll_step *step)
 	}
 }
 
+static void op_run(struct ofi_coll_op *op);
+
+/* All members know the group's number; now each learns whether all do, as who failed fails here. */
+static void confirm(struct ofi_coll_group *group, int err)
+{
+	struct ofi_coll_op *op = group->confirmation;
+
+	op_fail(op, err);
+	op_run(op);
+}
+
 void ofi_coll_op_free(struct ofi_coll_op *op)
 {
 	TAILQ_REMOVE(&op->group->ops, op, link);
@@ -106,9 +120,14 @@ static void op_finish(struct ofi_coll_op *op)
 		.err = op->err,
 	};
 
+	if (done.join && op != group->confirmation) {
+		ofi_coll_op_free(op);
+		confirm(group, ofi_coll_group_agree(group, done.err));
+		return;
+	}
 	ofi_coll_op_free(op);
 	if (done.join)
-		done.err = ofi_coll_group_agree(group, done.err);
+		ofi_coll_group_form(group, done.err);
 	coll->net.done(coll->arg, &done);
 }
 
@@ -207,12 +226,13 @@ void ofi_coll_op_cancel(struct ofi_coll_op *op)
 		ofi_coll_op_free(op);
 }
 
-int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag)
+static struct ofi_coll_op *join_op(struct ofi_coll_group *group, void *context, void *words,
+				   uint64_t tag)
 {
 	const struct ofi_coll_call call = { .kind = FI_ALLREDUCE, .context = context };
 	const struct ofi_coll_shape shape = {
 		.kind = FI_ALLREDUCE,
-		.buf = group->offer,
+		.buf = words,
 		.result = group->agreed,
 		.count = OFI_COLL_WORDS,
 		.bytes = sizeof(group->offer),
@@ -222,11 +242,46 @@ int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag)
 	struct ofi_coll_op *op = op_new(group, &call, &shape, ofi_reduce_find(FI_UINT64, FI_BAND));
 
 	if (!op)
-		return -FI_ENOMEM;
+		return NULL;
 	op->join = true;
 	op->tag = tag;
+	return op;
+}
+
+int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag, uint64_t confirm_tag)
+{
+	struct ofi_coll_op *op = join_op(group, context, group->offer, tag);
+
+	if (op)
+		group->confirmation = join_op(group, context, group->agreed, confirm_tag);
+	if (!op || !group->confirmation)
+		return -FI_ENOMEM;
 	op_run(op);
 	return 0;
+}
+
+/* What is to be sent goes at once, and says that the sender is not there. False: some is left. */
+static bool refuse(struct ofi_coll_op *op)
+{
+	op_fail(op, FI_ECANCELED);
+	for (; op->next < op->plan.count; op->next++)
+		if (op->plan.step[op->next].verb == OFI_COLL_SEND &&
+		    !step_post(op, &op->plan.step[op->next]))
+			return false;
+	return true;
+}
+
+bool ofi_coll_refuse(struct ofi_coll_group *group)
+{
+	struct ofi_coll_op *op;
+	bool all = true;
+
+	TAILQ_FOREACH (op, &group->ops, link) {
+		op->canceled = true;
+		if (op->join && !refuse(op))
+			all = false;
+	}
+	return all;
 }
 
 static bool is_reduction(enum fi_collective_op kind)

@@ -11,6 +11,8 @@
 #define MASK(bits) ((1ULL << (bits)) - 1)
 #define TAG_JOIN   (1ULL << 63)
 #define CANDIDATES 16
+/* Calls in which who leaves a group before it has formed tries to tell the others, as long as nothing can be sent. */
+#define REFUSALS_MAX 10000
 
 /* Addresses of groups: apart from the small numbers and pointers that addresses of peers are. */
 #define ADDR_GROUP 0xc011ULL
@@ -68,9 +70,12 @@ static uint64_t acceptable(const struct ofi_coll_group *group)
 	return mask;
 }
 
-static uint64_t join_tag(const struct ofi_coll_group *group)
+/* Of one round of messages that a join consists of, or of the other. */
+static uint64_t join_tag(const struct ofi_coll_group *group, bool confirm)
 {
-	return TAG_JOIN | (mix(~group->seed) & MASK(SEQ_BITS + GROUP_BITS)) << ROUND_BITS;
+	uint64_t word = mix(~group->seed) & MASK(SEQ_BITS + GROUP_BITS) & ~1ULL;
+
+	return TAG_JOIN | (word | confirm) << ROUND_BITS;
 }
 
 static struct ofi_coll_past *past_find(struct ofi_coll *coll, uint64_t digest)
@@ -105,6 +110,16 @@ static struct ofi_coll_group *group_new(struct ofi_coll *coll,
 	return group;
 }
 
+static void group_free(struct ofi_coll_group *group)
+{
+	struct ofi_coll_op *op;
+
+	while ((op = TAILQ_FIRST(&group->ops)))
+		ofi_coll_op_free(op);
+	TAILQ_REMOVE(&group->coll->groups, group, link);
+	free(group);
+}
+
 /* All members derive the same numbers, and the same tag for their agreement, from the members' names. */
 static void group_offer(struct ofi_coll_group *group, uint64_t digest, uint64_t count)
 {
@@ -134,29 +149,34 @@ int ofi_coll_join(struct ofi_coll *coll, const struct ofi_coll_members *members,
 	TAILQ_INSERT_TAIL(&coll->groups, group, link);
 	past->count++;
 	*out = group;
-	if (ofi_coll_agree(group, context, join_tag(group))) {
+	if (ofi_coll_agree(group, context, join_tag(group, false), join_tag(group, true))) {
+		/* Nobody has heard of it. */
 		*out = NULL;
 		past->count--;
-		ofi_coll_leave(group);
+		group_free(group);
 		return -FI_ENOMEM;
 	}
 	return 0;
 }
 
-int ofi_coll_group_agree(struct ofi_coll_group *group, int err)
+int ofi_coll_group_agree(const struct ofi_coll_group *group, int err)
 {
 	const uint64_t *agreed = group->agreed;
 
-	group->forming = false;
 	if (err)
 		return err;
 	if (agreed[0] != group->offer[0] || agreed[1] != group->offer[1])
 		return FI_EINVAL;
-	if (!agreed[2])
-		return FI_ENOSPC;
-	group->number = candidate(group, (unsigned)__builtin_ctzll(agreed[2]));
+	return agreed[2] ? 0 : FI_ENOSPC;
+}
+
+void ofi_coll_group_form(struct ofi_coll_group *group, int err)
+{
+	group->forming = false;
+	if (err)
+		return;
+	group->number = candidate(group, (unsigned)__builtin_ctzll(group->agreed[2]));
 	group->formed = true;
-	return 0;
 }
 
 uint64_t ofi_coll_group_tag(struct ofi_coll_group *group)
@@ -198,28 +218,20 @@ static void group_purge(const struct ofi_coll_group *group)
 	uint64_t ignore = MASK(SEQ_BITS + ROUND_BITS);
 
 	if (!group->formed) {
-		tag = join_tag(group);
-		ignore = MASK(ROUND_BITS);
+		tag = join_tag(group, false);
+		ignore = MASK(ROUND_BITS + 1);
 	}
 	for (size_t i = 0; i < group->size; i++)
 		if (i != group->rank)
 			coll->net.purge(coll->arg, group->member[i], tag, ignore);
 }
 
-static void group_free(struct ofi_coll_group *group)
-{
-	struct ofi_coll_op *op;
-
-	while ((op = TAILQ_FIRST(&group->ops)))
-		ofi_coll_op_free(op);
-	TAILQ_REMOVE(&group->coll->groups, group, link);
-	free(group);
-}
-
 bool ofi_coll_leave(struct ofi_coll_group *group)
 {
 	struct ofi_coll_op *op, *next;
 
+	if (group->forming && !ofi_coll_refuse(group) && group->refusals++ < REFUSALS_MAX)
+		return false;
 	for (op = TAILQ_FIRST(&group->ops); op; op = next) {
 		next = TAILQ_NEXT(op, link);
 		ofi_coll_op_cancel(op);
@@ -272,9 +284,11 @@ void ofi_coll_free(struct ofi_coll *coll)
 
 	if (!coll)
 		return;
-	while (!TAILQ_EMPTY(&coll->groups))
+	while (!TAILQ_EMPTY(&coll->groups)) {
+		TAILQ_FIRST(&coll->groups)->forming = false;
 		if (!ofi_coll_leave(TAILQ_FIRST(&coll->groups)))
 			group_free(TAILQ_FIRST(&coll->groups));
+	}
 	while ((past = SLIST_FIRST(&coll->past))) {
 		SLIST_REMOVE_HEAD(&coll->past, link);
 		free(past);

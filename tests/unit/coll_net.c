@@ -72,7 +72,7 @@ static void complete(struct net *net, size_t owner, void *cookie, size_t len, in
 {
 	struct net_item *item;
 
-	if (net->member[owner].dead)
+	if (net->member[owner].dead || !cookie)
 		return;
 	if (!net_random(net, 3)) {
 		ofi_coll_event(cookie, len, err);
@@ -95,6 +95,8 @@ static ssize_t net_send(void *arg, fi_addr_t to, uint64_t tag, const void *buf, 
 	assert_true(peer < net->count && net_addr(peer) == to && peer != member->id);
 	if (!net->calm && !net_random(net, 8))
 		return -FI_EAGAIN;
+	if (net->poor && !net->calm && net_random(net, 2))
+		return -FI_ENOMEM;
 	if (net->member[peer].dead && net_random(net, 2))
 		return -FI_EHOSTDOWN;
 	item = item_new(net, NET_MESSAGE, member->id, peer, tag, 0);
@@ -117,6 +119,8 @@ static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size
 	assert_true(peer < net->count && net_addr(peer) == from && peer != member->id);
 	if (!net->calm && !net_random(net, 8))
 		return -FI_EAGAIN;
+	if (net->poor && !net->calm && net_random(net, 2))
+		return -FI_ENOMEM;
 	assert_null(item_find(net, NET_POSTED, peer, member->id, tag));
 	item = item_find(net, NET_UNEXPECTED, peer, member->id, tag);
 	if (item) {
@@ -144,6 +148,21 @@ static bool net_arrived(void *arg, fi_addr_t from, uint64_t tag)
 	return item_find(member->net, NET_UNEXPECTED, (from - 1000) / 7, member->id, tag);
 }
 
+/* What was sent arrives, from a copy. */
+static void withdraw(struct net *net, struct net_item *item)
+{
+	struct net_item *copy;
+
+	if (item->what == NET_MESSAGE) {
+		copy = item_new(net, NET_MESSAGE, item->from, item->to, item->tag, item->len);
+		copy->len = item->len;
+		copy->src = copy->data;
+		if (item->len)
+			memcpy(copy->data, item->src, item->len);
+	}
+	item_free(net, item);
+}
+
 static bool net_cancel(void *arg, void *cookie)
 {
 	struct net_member *member = arg;
@@ -154,7 +173,7 @@ static bool net_cancel(void *arg, void *cookie)
 		return false;
 	for (size_t i = 0; i < net->ready_count; i++)
 		if (net->ready[i]->cookie == cookie) {
-			item_free(net, net->ready[i]);
+			withdraw(net, net->ready[i]);
 			return true;
 		}
 	TAILQ_FOREACH (item, &member->waiting, link)

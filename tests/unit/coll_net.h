@@ -51,6 +51,7 @@ struct net {
 	unsigned seed;
 	bool calm; /* no -FI_EAGAIN */
 	bool busy; /* refuses to cancel now and then */
+	bool poor; /* -FI_ENOMEM now and then */
 	size_t messages, bytes;
 };
 

@@ -323,6 +323,72 @@ static void agreements(void **state)
 	scene_close(true);
 }
 
+/* Memory that runs out while a group is formed delays it, and nothing else: it forms for all. */
+static void joins_wait_for_memory(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 200; seed++) {
+		scene_open(2 + seed % 9, seed);
+		scene.net->poor = true;
+		join_all(1);
+		scene.net->poor = false;
+		scene_close(true);
+	}
+}
+
+static void leave_one(struct team *team, size_t rank)
+{
+	while (!ofi_coll_leave(team->group[rank]))
+		net_step(scene.net);
+	team->group[rank] = NULL;
+	team->joined[rank] = 0;
+}
+
+static void join_some(struct team *team, size_t without)
+{
+	for (size_t i = 0; i < team->size; i++) {
+		if (i == without)
+			continue;
+		assert_int_equal(join_one(team, i), 0);
+		for (unsigned steps = net_random(scene.net, 5); steps; steps--)
+			net_step(scene.net);
+	}
+}
+
+/*
+ * One has no memory to join, and does not try again. The first of the others to give up fails it for all, the one
+ * included when it joins after all: they stay at the same count, and form a group the next time.
+ */
+static void joins_that_are_given_up(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 300; seed++) {
+		struct team *team = &scene.team[0];
+		size_t n = 2 + seed % 9, absent;
+
+		scene_open(n, seed);
+		absent = net_random(scene.net, (unsigned)n);
+		fail_after = (int)(seed % 3);
+		assert_int_equal(join_one(team, absent), -FI_ENOMEM);
+		fail_after = -1;
+		join_some(team, absent);
+		leave_one(team, (absent + 1) % n);
+		drain();
+		assert_int_equal(join_one(team, absent), 0);
+		drain();
+		for (size_t i = 0; i < n; i++) {
+			assert_int_equal(team->joined[i],
+					 i == (absent + 1) % n ? 0 : -FI_ECANCELED);
+			if (team->group[i])
+				leave_one(team, i);
+		}
+		join_all(1);
+		/* Who left first may have been sent something since. */
+		scene.net->busy = true;
+		scene_close(false);
+	}
+}
+
 static void queries(void **state)
 {
 	struct fi_collective_attr attr = { .op = FI_SUM, .datatype = FI_DOUBLE };
@@ -357,6 +423,8 @@ int main(void)
 		cmocka_unit_test(bad_calls),
 		cmocka_unit_test(no_more_than_so_many),
 		cmocka_unit_test(out_of_memory),
+		cmocka_unit_test(joins_wait_for_memory),
+		cmocka_unit_test(joins_that_are_given_up),
 		cmocka_unit_test(agreements),
 		cmocka_unit_test(queries),
 	};
