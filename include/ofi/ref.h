@@ -1,13 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Counts the children of an object: a parent that still has some cannot be closed. */
+/*
+ * Counts the children of an object: a parent that still has some cannot be closed. The counts of fabrics, domains and
+ * collective endpoints also say which process opened them. What hangs from them shares the device's objects with that
+ * process, so fi_close in a forked child must not touch it.
+ */
 #ifndef OFI_REF_H
 #define OFI_REF_H
 
+#include <stdbool.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 
 struct ofi_ref {
 	int children;
+	pid_t owner; /* who opened the object, or 0 */
 };
+
+static inline void ofi_ref_own(struct ofi_ref *ref)
+{
+	ref->owner = getpid();
+}
+
+/* True in a forked child of the process that opened the object. */
+static inline bool ofi_ref_inherited(const struct ofi_ref *ref)
+{
+	return ref->owner && ref->owner != getpid();
+}
 
 static inline void ofi_ref_get(struct ofi_ref *ref)
 {

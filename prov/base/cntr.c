@@ -306,6 +306,8 @@ static int cntr_close(struct fid *fid)
 	struct ofi_cntr *cntr = ofi_cntr((struct fid_cntr *)fid);
 	int ret = ofi_ref_busy(&cntr->ref);
 
+	if (ofi_ref_inherited(cntr->parent))
+		return 0;
 	if (ret) {
 		FI_WARN(cntr->prov, FI_LOG_CNTR,
 			"fi_close: counter %p is still bound; close its endpoints first\n",

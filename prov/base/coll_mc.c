@@ -33,6 +33,8 @@ static int mc_close(struct fid *fid)
 	struct mc *mc = (struct mc *)fid;
 	struct ofi_coll_owner *owner = mc->owner;
 
+	if (ofi_ref_inherited(owner->ref))
+		return 0;
 	while (!leave(mc))
 		owner->progress(owner->arg);
 	if (owner->eq)

@@ -396,6 +396,8 @@ static int eq_close(struct fid *fid)
 	struct ofi_eq_list taken;
 	int ret = ofi_ref_busy(&eq->ref);
 
+	if (ofi_ref_inherited(eq->parent))
+		return 0;
 	if (ret) {
 		FI_WARN(eq->prov, FI_LOG_EQ,
 			"fi_close: event queue %p is still bound; close its endpoints first\n",

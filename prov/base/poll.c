@@ -164,6 +164,8 @@ static int poll_close(struct fid *fid)
 {
 	struct poll_set *set = (struct poll_set *)fid;
 
+	if (ofi_ref_inherited(set->parent))
+		return 0;
 	if (!TAILQ_EMPTY(&set->items)) {
 		FI_WARN(set->prov, FI_LOG_DOMAIN,
 			"fi_close: poll set %p is not empty; take out what is in it with "

@@ -100,6 +100,8 @@ static int waitset_close(struct fid *fid)
 {
 	struct ofi_waitset *set = (struct ofi_waitset *)fid;
 
+	if (ofi_ref_inherited(set->parent))
+		return 0;
 	if (!LIST_EMPTY(&set->members)) {
 		FI_WARN(set->prov, FI_LOG_FABRIC,
 			"fi_close: wait set %p is in use; close the queues and counters that were "

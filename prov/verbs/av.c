@@ -159,8 +159,11 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 static int av_close(struct fid *fid)
 {
 	struct vrb_av *av = (struct vrb_av *)fid;
-	int ret = ofi_av_fini(&av->base);
+	int ret;
 
+	if (ofi_ref_inherited(av->base.parent))
+		return 0;
+	ret = ofi_av_fini(&av->base);
 	if (ret)
 		return ret;
 	vrb_sources_fini(&av->sources);

@@ -306,6 +306,8 @@ static int cq_close(struct fid *fid)
 	struct vrb_cq *cq = vrb_cq((struct fid_cq *)fid);
 	struct vrb_domain *domain = cq->domain;
 
+	if (ofi_ref_inherited(&domain->ref))
+		return 0;
 	if (ofi_ref_busy(&cq->ref))
 		return -FI_EBUSY;
 	vrb_srq_forget_cq(cq);

@@ -53,6 +53,8 @@ static int domain_close(struct fid *fid)
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
 	struct vrb_fabric *fabric = domain->fabric;
 
+	if (ofi_ref_inherited(&domain->ref))
+		return 0;
 	if (ofi_ref_busy(&domain->ref))
 		return -FI_EBUSY;
 	vrb_async_close(domain);
@@ -259,6 +261,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		.mr = &vrb_mr_ops,
 	};
 	vrb_stats_show(domain, domain->stats, FI_CLASS_DOMAIN);
+	ofi_ref_own(&domain->ref);
 	ofi_ref_get(&fabric->ref);
 	*domain_fid = &domain->fid;
 	return 0;

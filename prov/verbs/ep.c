@@ -280,6 +280,8 @@ static int ep_close(struct fid *fid)
 	struct vrb_domain *domain = ep->domain;
 	struct ofi_trigger_match match = { .owner = ep };
 
+	if (ofi_ref_inherited(&domain->ref))
+		return 0;
 	if (vrb_ep_is_dgram(ep) && ofi_ref_busy(&vrb_dgram_of(ep)->ref))
 		return -FI_EBUSY;
 	if (!vrb_ep_alias_close((struct vrb_ep *)fid))

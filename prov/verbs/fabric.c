@@ -80,6 +80,8 @@ static int fabric_close(struct fid *fid)
 	struct vrb_fabric *fabric = (struct vrb_fabric *)fid;
 	int ret = ofi_ref_busy(&fabric->ref);
 
+	if (ofi_ref_inherited(&fabric->ref))
+		return 0;
 	if (ret) {
 		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
 			"fi_close: fabric %p has open domains, passive endpoints or event queues\n",
@@ -163,6 +165,7 @@ int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return -FI_ENOMEM;
+	ofi_ref_own(&fabric->ref);
 	fabric->name = strdup(attr->name);
 	ret = fabric->name ? vrb_loop_init(&fabric->loop) : -FI_ENOMEM;
 	if (ret) {

@@ -231,6 +231,8 @@ static int mc_close(struct fid *fid)
 	struct vrb_dgram *ep = mc->ep;
 	struct ofi_eq *eq = mc->eq;
 
+	if (ofi_ref_inherited(&ep->ep.domain->ref))
+		return 0;
 	mc_free(mc);
 	ofi_eq_forget(eq, fid);
 	ofi_ref_put(&ep->ref);

@@ -243,6 +243,8 @@ static int mr_close(struct fid *fid)
 	struct vrb_mr *mr = (struct vrb_mr *)fid;
 	int err;
 
+	if (ofi_ref_inherited(&mr->domain->ref))
+		return 0;
 	unlist(mr);
 	wait_for_targets(mr);
 	unbind(mr, 0);

@@ -401,6 +401,8 @@ static int pep_close(struct fid *fid)
 	struct vrb_pep *pep = vrb_pep(fid);
 	struct vrb_fabric *fabric = pep->fabric;
 
+	if (ofi_ref_inherited(&fabric->ref))
+		return 0;
 	ofi_lock(&fabric->cm.lock);
 	LIST_REMOVE(pep, link);
 	ofi_unlock(&fabric->cm.lock);

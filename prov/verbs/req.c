@@ -7,6 +7,7 @@
 #include <ofi/ops.h>
 #include "cm_wire.h"
 #include "err.h"
+#include "fabric.h"
 #include "prov.h"
 #include "req.h"
 
@@ -42,6 +43,8 @@ static int req_close(struct fid *fid)
 {
 	struct vrb_req *req = (struct vrb_req *)fid;
 
+	if (ofi_ref_inherited(&req->cm->fabric->ref))
+		return 0;
 	ofi_lock(&req->cm->lock);
 	LIST_REMOVE(req, link);
 	ofi_unlock(&req->cm->lock);

@@ -56,6 +56,8 @@ static int srx_close(struct fid *fid)
 	struct vrb_srx *srx = (struct vrb_srx *)fid;
 	struct vrb_domain *domain = srx->domain;
 
+	if (ofi_ref_inherited(&domain->ref))
+		return 0;
 	if (ofi_ref_busy(&srx->ref))
 		return -FI_EBUSY;
 	ofi_lock(&domain->lock);

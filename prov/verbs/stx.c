@@ -19,6 +19,8 @@ static int stx_close(struct fid *fid)
 {
 	struct vrb_stx *stx = (struct vrb_stx *)fid;
 
+	if (ofi_ref_inherited(&stx->domain->ref))
+		return 0;
 	if (ofi_ref_busy(&stx->ref))
 		return -FI_EBUSY;
 	ofi_ref_put(&stx->domain->ref);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A process with connected endpoints forks while messages are under way; the child lives on without executing anything,
- * spoils its copies of the buffers, opens its own endpoints, or runs its exit handlers.
+ * spoils its copies of the buffers, opens its own endpoints, runs its exit handlers, or closes all that it inherited.
  * The parent's messages arrive whole, and it closes and frees in any order without waiting for the child.
  */
 #include <rdma/fi_atomic.h>
@@ -94,6 +94,12 @@ static void leave(struct pair *pair)
 	exit(0);
 }
 
+static void close_all(struct pair *pair)
+{
+	pair_close(pair);
+	exit(0);
+}
+
 typedef void child_fn(struct pair *pair);
 
 static pid_t start(child_fn *child, struct pair *pair)
@@ -134,7 +140,7 @@ static void free_buf(struct end *end)
 
 static void one(child_fn *child, bool free_first)
 {
-	bool exits = child == leave;
+	bool exits = child == leave || child == close_all;
 	struct part part = { .len = LEN, .seed = 2, .context = 2 };
 	struct pair pair = new_pair();
 	pid_t pid;
@@ -164,6 +170,7 @@ static void test_kinds(void *arg)
 	one(spoil, false);
 	one(spoil, true);
 	one(leave, false);
+	one(close_all, false);
 #ifndef __SANITIZE_THREAD__ /* it does not let a forked child start threads */
 	one(open_own, true);
 	one(open_own, false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A process forks while large messages are under way; the child lives on without executing anything, writes to its
- * copies of the buffers, frees them, opens its own endpoints, or runs its exit handlers.
+ * copies of the buffers, frees them, opens its own endpoints, runs its exit handlers, or closes all that it inherited.
  * The parent's messages arrive whole, and it closes and frees in any order without waiting for the child.
  */
 #include "rdm.h"
@@ -85,6 +85,13 @@ static void leave(struct rdm_pair *pair, const struct buffers *buffers)
 	exit(0);
 }
 
+static void close_all(struct rdm_pair *pair, const struct buffers *buffers)
+{
+	(void)buffers;
+	rdm_close(pair);
+	exit(0);
+}
+
 typedef void child_fn(struct rdm_pair *pair, const struct buffers *buffers);
 
 static pid_t start(child_fn *child, struct rdm_pair *pair, const struct buffers *buffers)
@@ -123,7 +130,7 @@ static void end_child(pid_t pid, bool exits)
 
 static void one(child_fn *child, bool free_first)
 {
-	bool exits = child == leave;
+	bool exits = child == leave || child == close_all;
 	struct buffers buffers = map();
 	struct rdm_pair pair;
 	pid_t pid;
@@ -152,6 +159,7 @@ static void test_kinds(void *arg)
 	one(spoil, false);
 	one(spoil, true);
 	one(leave, false);
+	one(close_all, false);
 #ifndef __SANITIZE_THREAD__ /* it does not let a forked child start threads */
 	one(open_own, true);
 	one(open_own, false);

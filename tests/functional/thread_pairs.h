@@ -60,6 +60,9 @@ void stage_close(struct stage *stage);
 struct fid_ep *stage_ep(struct stage *stage, struct fi_info *info, struct fid_eq *eq);
 /* Two connected ones, by the worker's own event queue. */
 void stage_connect(struct stage *stage, struct worker *worker, struct fid_ep *ep[2]);
+/* The same in two steps: a request of the endpoint that is opened, and the one that takes it. */
+struct fi_info *stage_request(struct stage *stage, struct worker *worker, struct fid_ep **ep);
+struct fid_ep *stage_answer(struct stage *stage, struct worker *worker, struct fi_info *request);
 void worker_open(struct worker *worker, struct stage *stage, unsigned int number);
 void worker_close(struct worker *worker);
 /* All pairs of the calls; extra are those of the endpoints' type. */

@@ -178,17 +178,29 @@ static struct fi_info *wait_for(struct fid_eq *eq, uint32_t wanted)
 	}
 }
 
-void stage_connect(struct stage *stage, struct worker *worker, struct fid_ep *ep[2])
+struct fi_info *stage_request(struct stage *stage, struct worker *worker, struct fid_ep **ep)
 {
-	struct fi_info *request;
+	*ep = stage_ep(stage, worker->aim, worker->eq);
+	OK(fi_connect(*ep, worker->aim->dest_addr, NULL, 0));
+	return wait_for(worker->eq, FI_CONNREQ);
+}
 
-	ep[0] = stage_ep(stage, worker->aim, worker->eq);
-	OK(fi_connect(ep[0], worker->aim->dest_addr, NULL, 0));
-	request = wait_for(worker->eq, FI_CONNREQ);
+struct fid_ep *stage_answer(struct stage *stage, struct worker *worker, struct fi_info *request)
+{
+	struct fid_ep *ep;
+
 	request->ep_attr->rx_ctx_cnt = stage->info->ep_attr->rx_ctx_cnt;
-	ep[1] = stage_ep(stage, request, worker->eq);
-	OK(fi_accept(ep[1], NULL, 0));
+	ep = stage_ep(stage, request, worker->eq);
+	OK(fi_accept(ep, NULL, 0));
 	wait_for(worker->eq, FI_CONNECTED);
 	wait_for(worker->eq, FI_CONNECTED);
 	fi_freeinfo(request);
+	return ep;
+}
+
+void stage_connect(struct stage *stage, struct worker *worker, struct fid_ep *ep[2])
+{
+	struct fi_info *request = stage_request(stage, worker, &ep[0]);
+
+	ep[1] = stage_answer(stage, worker, request);
 }

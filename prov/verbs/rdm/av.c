@@ -311,8 +311,11 @@ static int av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_
 static int av_close(struct fid *fid)
 {
 	struct vrb_rdm_av *av = (struct vrb_rdm_av *)fid;
-	int ret = ofi_av_fini(&av->base);
+	int ret;
 
+	if (ofi_ref_inherited(av->base.parent))
+		return 0;
+	ret = ofi_av_fini(&av->base);
 	if (ret)
 		return ret;
 	tdestroy(av->tree, free);

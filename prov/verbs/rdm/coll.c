@@ -385,6 +385,7 @@ int vrb_rdm_coll_open(struct vrb_rdm *ep)
 	ret = open_parts(coll);
 	if (ret)
 		return ret;
+	ofi_ref_own(&coll->groups);
 	coll->owner = (struct ofi_coll_owner){
 		.prov = &vrb_prov,
 		.coll = coll->engine,

@@ -349,6 +349,8 @@ static int cq_close(struct fid *fid)
 	struct vrb_rdm_cq *cq = (struct vrb_rdm_cq *)fid;
 	int ret = ofi_ref_busy(&cq->ref);
 
+	if (ofi_ref_inherited(&cq->domain->ref))
+		return 0;
 	if (ret) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
 			"fi_close: completion queue %p is still bound; close its endpoints first\n",

@@ -238,9 +238,12 @@ int vrb_rdm_close(struct vrb_rdm *ep)
 {
 	struct ofi_trigger_match match = { .owner = ep };
 	struct vrb_domain *domain = ep->domain;
-	int ret = __atomic_load_n(&ep->fids.children, __ATOMIC_ACQUIRE) == 1 ? vrb_rdm_coll_busy(ep)
-									     : 0;
+	int ret;
 
+	if (ofi_ref_inherited(&domain->ref))
+		return 0;
+	ret = __atomic_load_n(&ep->fids.children, __ATOMIC_ACQUIRE) == 1 ? vrb_rdm_coll_busy(ep)
+									 : 0;
 	if (ret || __atomic_sub_fetch(&ep->fids.children, 1, __ATOMIC_ACQ_REL))
 		return ret;
 	ofi_triggers_cancel(&domain->triggers, &match);
