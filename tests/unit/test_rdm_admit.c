@@ -64,6 +64,21 @@ static void has_room_for_any_number_of_hosts(void **state)
 		assert_int_equal(taken(host, 1, 1000 + host, 0), 1);
 }
 
+/* Who has many addresses gets no new burst with each. */
+static void has_a_limit_for_all_hosts(void **state)
+{
+	const unsigned int all = VRB_RDM_ADMIT_HOSTS * RATE * VRB_RDM_ADMIT_BURST;
+	unsigned int host, count = 0;
+
+	(void)state;
+	for (host = 0; host < 10 * VRB_RDM_ADMIT_HOSTS; host++)
+		count += taken(host, RATE * VRB_RDM_ADMIT_BURST, 1000, 0);
+	assert_int_equal(count, all);
+	assert_int_equal(taken(host, 1, 1000, 0), 0);
+	/* Who comes later is served again. */
+	assert_int_equal(taken(host, RATE / 2, 2000, 0), RATE / 2);
+}
+
 static void has_no_limit_where_none_is_wanted(void **state)
 {
 	(void)state;
@@ -77,6 +92,7 @@ int main(void)
 		cmocka_unit_test_setup(takes_a_burst_and_then_the_rate, begin),
 		cmocka_unit_test_setup(keeps_hosts_apart, begin),
 		cmocka_unit_test_setup(has_room_for_any_number_of_hosts, begin),
+		cmocka_unit_test_setup(has_a_limit_for_all_hosts, begin),
 		cmocka_unit_test_setup(has_no_limit_where_none_is_wanted, begin),
 	};
 

@@ -3,7 +3,10 @@
 #include "admit.h"
 #include <string.h>
 
-/* The host's bucket; that of the one not heard of for longest becomes a new one's. */
+/*
+ * The host's bucket. A new host gets that of the one not heard of for longest, with what is left in it: however many
+ * addresses somebody has, there are never more tokens than fit in all buckets.
+ */
 static struct vrb_rdm_admit_host *bucket_of(struct vrb_rdm_admit *admit, const uint8_t *ip)
 {
 	struct vrb_rdm_admit_host *host = admit->hosts, *oldest = host;
@@ -15,7 +18,6 @@ static struct vrb_rdm_admit_host *bucket_of(struct vrb_rdm_admit *admit, const u
 			oldest = host;
 	}
 	memcpy(oldest->ip, ip, sizeof(oldest->ip));
-	oldest->at = 0;
 	return oldest;
 }
 

@@ -14,15 +14,9 @@
 #define RESERVE	 4  /* credits for control packets */
 #define CROWD_MS 20 /* until it is looked again whether there is room, or memory */
 #define WATCH_MS 2000
-#define LOOKS	 64  /* connections looked at for one that is not used */
 #define WATCHED	 512 /* peers looked at in one go whether they owe something */
 /* Packets by a new connection while the old one flushes, which takes as long as to read its completions. */
 #define EARLY_MAX (4 * VRB_WIRE_WINDOW)
-
-static struct vrb_rdm_peer *peer_of(struct vrb_pconn *conn)
-{
-	return (struct vrb_rdm_peer *)((char *)conn - offsetof(struct vrb_rdm_peer, conn));
-}
 
 void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms)
 {
@@ -231,14 +225,6 @@ static void say(struct vrb_rdm_peer *peer, enum vrb_wire_type type, uint32_t sta
 		vrb_rdm_conn_short(peer);
 }
 
-/* Nothing is under way; what was sent has arrived. What waits because the peer is held waits for the next connection. */
-static bool is_idle(const struct vrb_rdm_peer *peer)
-{
-	return peer->link && peer->link->live && vrb_proto_peer_drained(&peer->proto) &&
-	       !peer->asked && !vrb_rdm_ops_begun(peer) && TAILQ_EMPTY(&peer->answers) &&
-	       STAILQ_EMPTY(&peer->replies) && vrb_rdm_link_idle(peer->link);
-}
-
 /* That it is idle will be seen when it is asked again. */
 static void probe(struct vrb_rdm_peer *peer)
 {
@@ -246,62 +232,10 @@ static void probe(struct vrb_rdm_peer *peer)
 		vrb_rdm_link_probe(peer->link, &peer->proto.flow);
 }
 
-static bool was_used(struct vrb_rdm_peer *peer)
-{
-	struct vrb_rdm_link *link = peer->link;
-	bool used;
-
-	if (!link || !link->live)
-		return true;
-	used = link->used || link->head != peer->seen;
-	link->used = false;
-	if (peer->ep->recent_qp == link->qp_num)
-		peer->ep->recent_qp = VRB_RDM_NO_QP;
-	peer->seen = link->head;
-	return used;
-}
-
-/* As many as there is no room for, and no more, are to leave. */
-static bool enough_leave(const struct vrb_pconn_set *set)
-{
-	return set->going && set->going >= set->queued;
-}
-
-/* Those that were used since they were looked at last get another turn. Only so many are looked at at a time. */
-static struct vrb_pconn *find_victim(struct vrb_rdm *ep)
-{
-	struct vrb_pconn *conn = NULL;
-	int i;
-
-	for (i = 0; i < LOOKS; i++) {
-		conn = vrb_pconn_victim(&ep->conns);
-		if (!conn || !was_used(peer_of(conn)))
-			return conn;
-		vrb_pconn_used(&ep->conns, conn);
-	}
-	return conn;
-}
-
-/* Beyond the cap: the one not used for longest has to go, or the next if all are in use. */
-static void evict(struct vrb_rdm *ep)
-{
-	struct vrb_pconn_input input = { .event = VRB_PCONN_EVICT };
-	struct vrb_pconn *conn;
-
-	ep->crowded = true;
-	if (enough_leave(&ep->conns))
-		return;
-	conn = find_victim(ep);
-	if (!conn)
-		return;
-	input.idle = is_idle(peer_of(conn));
-	vrb_rdm_conn_step(peer_of(conn), input);
-}
-
 /* It is held. */
 static void look(struct vrb_rdm_peer *peer)
 {
-	if (is_idle(peer))
+	if (vrb_rdm_conn_is_idle(peer))
 		vrb_rdm_conn_step(peer, (struct vrb_pconn_input){ .event = VRB_PCONN_DRAINED });
 	else
 		probe(peer);
@@ -348,7 +282,9 @@ static void act(struct vrb_rdm_peer *peer, const struct vrb_pconn_action *action
 	if (what & VRB_PCONN_DO_RESUME)
 		resume(peer);
 	if (what & VRB_PCONN_DO_EVICT)
-		evict(peer->ep);
+		vrb_rdm_conn_evict(peer->ep);
+	if (action->make_room)
+		vrb_rdm_conn_make_room(peer);
 	if (what & VRB_PCONN_DO_ASK)
 		ask(peer);
 	if (what & VRB_PCONN_DO_KNOCK)
@@ -452,9 +388,9 @@ void vrb_rdm_conn_tick(struct vrb_rdm *ep)
 	ep->conns.now = ofi_now_ms();
 	watch(ep);
 	while ((conn = vrb_pconn_poll(&ep->conns, &action)))
-		act(peer_of(conn), &action);
+		act(vrb_rdm_conn_peer(conn), &action);
 	if (action.what & VRB_PCONN_DO_EVICT)
-		evict(ep);
+		vrb_rdm_conn_evict(ep);
 	schedule(ep, false);
 }
 
@@ -507,7 +443,7 @@ void vrb_rdm_conn_bye(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *p
 	struct vrb_pconn_input input = { .event = VRB_PCONN_BYE };
 
 	if (packet->type == VRB_WIRE_BYE)
-		input.idle = is_idle(peer);
+		input.idle = vrb_rdm_conn_is_idle(peer);
 	else
 		input.event = packet->status ? VRB_PCONN_REFUSED : VRB_PCONN_AGREED;
 	vrb_rdm_conn_step(peer, input);

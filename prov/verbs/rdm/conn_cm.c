@@ -389,14 +389,12 @@ static bool is_ours(const struct vrb_rdm_link *link, const struct rdma_cm_event 
 		       ofi_addr_port(rdma_get_local_addr(link->id));
 }
 
-/* Unknown peers do not get the room that is reserved for known ones. */
 static enum vrb_cmwire_reason admit(struct vrb_rdm *ep, const struct vrb_cmwire *cm)
 {
 	if (ep->known_only)
 		return VRB_CMWIRE_UNKNOWN;
-	return vrb_rdm_admit_takes(&ep->admit, cm->addr, ofi_now_ms()) && vrb_rdm_link_plenty(ep)
-		       ? VRB_CMWIRE_NONE
-		       : VRB_CMWIRE_BUSY;
+	return vrb_rdm_admit_takes(&ep->admit, cm->addr, ofi_now_ms()) ? VRB_CMWIRE_NONE
+								       : VRB_CMWIRE_BUSY;
 }
 
 /* Finds the peer that asks for a connection, or the reason why it may not. */
@@ -440,6 +438,7 @@ static enum vrb_cmwire_reason decide(struct vrb_rdm_peer *peer, const struct rdm
 		.expected = cm->expected,
 		.serial = cm->serial,
 		.stranger = stranger,
+		.tight = !vrb_rdm_link_plenty(peer->ep),
 	};
 	struct vrb_pconn_action action;
 

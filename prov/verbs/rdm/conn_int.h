@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the files about connections share: conn.c does what pconn.h decides, conn_cm.c speaks with the connection
- * manager, conn_open.c has the beginning, the end and the clock. All with the endpoint's lock held.
+ * manager, conn_room.c makes room, conn_open.c has the beginning, the end and the clock. All with the endpoint's lock held.
  */
 #ifndef VRB_RDM_CONN_INT_H
 #define VRB_RDM_CONN_INT_H
@@ -20,6 +20,11 @@ static inline const char *vrb_rdm_conn_name(const struct vrb_rdm_peer *peer, cha
 	return ofi_addr_str(&peer->addr.sa, text, OFI_ADDR_STRLEN);
 }
 
+static inline struct vrb_rdm_peer *vrb_rdm_conn_peer(struct vrb_pconn *conn)
+{
+	return (struct vrb_rdm_peer *)((char *)conn - offsetof(struct vrb_rdm_peer, conn));
+}
+
 /* Something happened: decides, and does all but accepting or rejecting the peer's request. */
 struct vrb_pconn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer, struct vrb_pconn_input input);
 void vrb_rdm_conn_step_failed(struct vrb_rdm_peer *peer, int err);
@@ -31,6 +36,13 @@ void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err);
 void vrb_rdm_conn_bury(struct vrb_rdm_link *link);
 /* It may be peer->next that now is the one to send by. */
 void vrb_rdm_conn_drained(struct vrb_rdm_link *link);
+
+/* Nothing is under way; what was sent has arrived. What waits because the peer is held waits for the next connection. */
+bool vrb_rdm_conn_is_idle(const struct vrb_rdm_peer *peer);
+/* There are too many: one is told to go, if no other is on its way. */
+void vrb_rdm_conn_evict(struct vrb_rdm *ep);
+/* There is no place for a stranger: another one is told to go, if one has to for it. */
+void vrb_rdm_conn_make_room(struct vrb_rdm_peer *asker);
 
 /* Asks the peer's host once more whether it is there: an answer to any counts. */
 void vrb_rdm_conn_knock(struct vrb_rdm_peer *peer);

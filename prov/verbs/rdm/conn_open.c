@@ -162,7 +162,8 @@ static int open_conns(struct vrb_rdm *ep)
 	};
 
 	if (getrandom(&params.incarnation, sizeof(params.incarnation), 0) !=
-	    sizeof(params.incarnation))
+		    sizeof(params.incarnation) ||
+	    getrandom(&ep->host_key, sizeof(ep->host_key), 0) != sizeof(ep->host_key))
 		return -errno;
 	params.incarnation |= 1; /* 0 is none */
 	ep->seed = (unsigned int)(params.incarnation >> 1);

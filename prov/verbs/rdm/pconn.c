@@ -43,6 +43,8 @@ static void up(struct vrb_pconn_set *set, struct vrb_pconn *conn, uint64_t incar
 	conn->attempts = 0;
 	conn->drains = 0;
 	conn->used = set->now;
+	conn->unused = true;
+	conn->told = 0;
 	conn->spared = set->now + VRB_PCONN_SPARE_MS;
 	action->what |= VRB_PCONN_DO_UP;
 }
@@ -182,6 +184,9 @@ static void drain(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb_pc
 static void on_evict(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		     const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
+	/* What was spared long ago begins anew. */
+	if (!conn->told || set->now >= conn->spared + set->params.give_up)
+		conn->told = set->now;
 	drain(set, conn, VRB_PCONN_DRAINING, input, action);
 }
 
@@ -259,6 +264,7 @@ static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 		[VRB_PCONN_FAILED] = on_failed,
 		[VRB_PCONN_DISCONNECTED] = on_failed,
 		[VRB_PCONN_HEARD] = on_heard,
+		[VRB_PCONN_EVICT] = on_failed,
 		[VRB_PCONN_CLOSE] = on_close,
 	},
 	[VRB_PCONN_UP] = {

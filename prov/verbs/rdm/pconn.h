@@ -21,6 +21,10 @@
  * does not drain soon goes on, and another one is tried: it may wait for what comes from a third. Peers that were
  * refused for want of room and peers that wait here get the places by turns.
  *
+ * Strangers get a part of the places, which their hosts share: when there is no place for one, a host that has more than
+ * its host gives one up, and what is idle gives way on its own host. The next place is for the host that was refused.
+ * Nobody waits for ever for a stranger that was told to go.
+ *
  * An incarnation is the random number of a process's endpoint. A request of one that was here before the one
  * we know last is old; any other new one may be a peer that was restarted, or a stranger. Requests and replies also have
  * the number of requests that the sender made so far, which tells a request that comes late from a new one. All
@@ -97,11 +101,13 @@ struct vrb_pconn_input {
 	uint8_t reason;	 /* enum vrb_cmwire_reason, or any number */
 	bool idle;
 	bool stranger; /* it is not known to the endpoint otherwise */
+	bool tight;    /* what the device has left is not for strangers */
 	int err;       /* FI_E* */
 };
 
 struct vrb_pconn_action {
 	uint32_t what;
+	bool make_room; /* with REJECT: EVICT the one of vrb_pconn_stranger_victim() for this stranger */
 	enum vrb_cmwire_reason reason;
 	int err; /* FI_E* */
 };
@@ -125,6 +131,8 @@ struct vrb_pconn {
 	enum vrb_pconn_state state;
 	int order;     /* our address compared with the peer's; 0: it is us */
 	bool stranger; /* it asked, and is not known otherwise */
+	uint8_t host;  /* in set.hosts; the caller's to set */
+	bool listed;   /* among its host's strangers */
 	bool wanted;
 	bool agreed;	   /* LEAVING: to the peer's BYE too */
 	bool young;	   /* CONNECTING: counts in set.connecting */
@@ -148,12 +156,24 @@ struct vrb_pconn {
 	uint32_t knocks;   /* since the silence began */
 	uint64_t spared;   /* UP: not to be a victim until then */
 	uint64_t used;	   /* when something was sent or came, as far as the caller has told */
+	bool unused;	   /* nothing has, since it is UP */
+	uint64_t told;	   /* when it was first told to end, and has not yet */
 	bool queued;	   /* in set.ready */
 	struct vrb_due_node due;
-	TAILQ_ENTRY(vrb_pconn) link; /* set.ready or set.ups */
+	TAILQ_ENTRY(vrb_pconn) link;   /* set.ready or set.ups */
+	TAILQ_ENTRY(vrb_pconn) fellow; /* the host's strangers */
 };
 
 TAILQ_HEAD(vrb_pconns, vrb_pconn);
+
+#define VRB_PCONN_HOSTS 256
+
+/* A host, or the few whose addresses the caller maps to the same number. */
+struct vrb_pconn_host {
+	uint32_t open;		     /* connections and attempts of its strangers */
+	uint64_t asked;		     /* until then no further one has to make room for it */
+	struct vrb_pconns strangers; /* those that may have to go; not used for longest first */
+};
 
 struct vrb_pconn_set {
 	struct vrb_pconn_params params;
@@ -169,6 +189,9 @@ struct vrb_pconn_set {
 	struct vrb_pconns
 		ready; /* WAITING until there is room, or fewer requests are out; in order */
 	struct vrb_pconns ups; /* the one not used for longest first */
+	uint64_t held;	       /* until then a stranger's place is for a host that was refused */
+	uint8_t held_for;      /* that host */
+	struct vrb_pconn_host hosts[VRB_PCONN_HOSTS];
 };
 
 void vrb_pconn_set_init(struct vrb_pconn_set *set, const struct vrb_pconn_params *params);
@@ -191,5 +214,7 @@ void vrb_pconn_mark(struct vrb_pconn_set *set, struct vrb_pconn *conn, bool stra
 void vrb_pconn_used(struct vrb_pconn_set *set, struct vrb_pconn *conn);
 /* The connection not used for longest that may go; NULL if there is none. */
 struct vrb_pconn *vrb_pconn_victim(struct vrb_pconn_set *set);
+/* The one that has to go for a stranger of a host; NULL if none has to. */
+struct vrb_pconn *vrb_pconn_stranger_victim(struct vrb_pconn_set *set, uint8_t host);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Shared by the files about decisions: pconn.c has the table, pconn_request.c handles the requests of peers and strangers,
- * pconn_time.c the states and the time.
+ * pconn_stranger.c shares the strangers' places among hosts, pconn_time.c has the states and the time.
  */
 #ifndef VRB_RDM_PCONN_INT_H
 #define VRB_RDM_PCONN_INT_H
@@ -40,6 +40,23 @@ void vrb_pconn_release(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 /* It was to end, and goes on. */
 void vrb_pconn_resume(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		      struct vrb_pconn_action *action);
+
+/* Around each change of the state, and of whether it is a stranger's: it is not counted, and counted again. */
+void vrb_pconn_stranger_out(struct vrb_pconn_set *set, struct vrb_pconn *conn);
+void vrb_pconn_stranger_in(struct vrb_pconn_set *set, struct vrb_pconn *conn);
+/* It was used. */
+void vrb_pconn_stranger_used(struct vrb_pconn_set *set, struct vrb_pconn *conn);
+/* A stranger finds no place. */
+void vrb_pconn_stranger_refused(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+				struct vrb_pconn_action *action);
+/* The place that is left is for a stranger of another host. */
+bool vrb_pconn_is_held(const struct vrb_pconn_set *set, const struct vrb_pconn *conn);
+/* When one that was told goodbye is not waited for any longer. */
+uint64_t vrb_pconn_stranger_gone_at(const struct vrb_pconn_set *set, const struct vrb_pconn *conn);
+/* It has not drained for so long that it ends, since its host has more places than one that waits. */
+bool vrb_pconn_stranger_overdue(const struct vrb_pconn_set *set, const struct vrb_pconn *conn);
+/* One that was accepted and never came; NULL if there is none. */
+struct vrb_pconn *vrb_pconn_half_open(struct vrb_pconn_set *set);
 
 /* A request or a reply of the peer has this incarnation and serial. */
 void vrb_pconn_hear(struct vrb_pconn_set *set, struct vrb_pconn *conn,

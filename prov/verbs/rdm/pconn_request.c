@@ -41,9 +41,12 @@ static void accept_it(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 {
 	vrb_pconn_mark(set, conn, input->stranger && !conn->wanted);
 	conn->offered = input->incarnation;
+	conn->used = set->now;
 	vrb_pconn_hear(set, conn, input);
 	vrb_pconn_heard(set, conn);
 	set->yield = 0;
+	if (conn->stranger && conn->host == set->held_for)
+		set->held = 0;
 	vrb_pconn_enter(set, conn, VRB_PCONN_ACCEPTING);
 	conn->proof = set->params.prove ? set->now + set->params.prove : VRB_DUE_NEVER;
 	action->what |= VRB_PCONN_DO_ACCEPT;
@@ -59,9 +62,10 @@ static void refuse_for_room(struct vrb_pconn_set *set, struct vrb_pconn_action *
 }
 
 /* Some room is left for peers that are known. */
-static bool have_enough(const struct vrb_pconn_set *set)
+static bool have_enough(const struct vrb_pconn_set *set, const struct vrb_pconn_input *input)
 {
-	return set->params.strangers && set->strangers >= set->params.strangers;
+	return input->tight || !vrb_pconn_has_room(set) ||
+	       (set->params.strangers && set->strangers >= set->params.strangers);
 }
 
 VRB_PCONN_DECISION(vrb_pconn_on_request)
@@ -71,7 +75,10 @@ VRB_PCONN_DECISION(vrb_pconn_on_request)
 	} else if (!conn->order) {
 		/* The endpoint asks itself only while its own request is out. */
 		reject(action, VRB_CMWIRE_IN_USE);
-	} else if (input->stranger && (!vrb_pconn_has_room(set) || have_enough(set))) {
+	} else if (input->stranger && have_enough(set, input)) {
+		reject(action, VRB_CMWIRE_BUSY);
+		vrb_pconn_stranger_refused(set, conn, action);
+	} else if (input->stranger && vrb_pconn_is_held(set, conn)) {
 		reject(action, VRB_CMWIRE_BUSY);
 	} else if (!vrb_pconn_has_room(set)) {
 		refuse_for_room(set, action);

@@ -10,9 +10,13 @@
 
 void vrb_pconn_set_init(struct vrb_pconn_set *set, const struct vrb_pconn_params *params)
 {
+	int i;
+
 	*set = (struct vrb_pconn_set){ .params = *params };
 	TAILQ_INIT(&set->ready);
 	TAILQ_INIT(&set->ups);
+	for (i = 0; i < VRB_PCONN_HOSTS; i++)
+		TAILQ_INIT(&set->hosts[i].strangers);
 }
 
 void vrb_pconn_init(struct vrb_pconn *conn, int order)
@@ -38,9 +42,9 @@ static uint64_t patience(const struct vrb_pconn_set *set, const struct vrb_pconn
 
 void vrb_pconn_mark(struct vrb_pconn_set *set, struct vrb_pconn *conn, bool stranger)
 {
-	if (vrb_pconn_is_open(conn->state))
-		set->strangers += (uint32_t)stranger - (uint32_t)conn->stranger;
+	vrb_pconn_stranger_out(set, conn);
 	conn->stranger = stranger;
+	vrb_pconn_stranger_in(set, conn);
 }
 
 static void unqueue(struct vrb_pconn_set *set, struct vrb_pconn *conn)
@@ -55,6 +59,7 @@ void vrb_pconn_enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb
 {
 	enum vrb_pconn_state old = conn->state;
 
+	vrb_pconn_stranger_out(set, conn);
 	if (old == VRB_PCONN_UP)
 		TAILQ_REMOVE(&set->ups, conn, link);
 	else
@@ -70,10 +75,8 @@ void vrb_pconn_enter(struct vrb_pconn_set *set, struct vrb_pconn *conn, enum vrb
 	conn->young = state == VRB_PCONN_CONNECTING;
 	set->connecting += conn->young;
 	set->open += (uint32_t)vrb_pconn_is_open(state) - (uint32_t)vrb_pconn_is_open(old);
-	if (conn->stranger)
-		set->strangers +=
-			(uint32_t)vrb_pconn_is_open(state) - (uint32_t)vrb_pconn_is_open(old);
 	conn->state = state;
+	vrb_pconn_stranger_in(set, conn);
 	conn->since = set->now;
 	conn->timer = set->now + patience(set, conn);
 	conn->agreed = false;
@@ -202,7 +205,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 }
 
 /* When time has something to do for it. */
-static uint64_t due_at(const struct vrb_pconn *conn)
+static uint64_t due_at(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
 {
 	uint64_t at = VRB_DUE_NEVER;
 
@@ -225,7 +228,8 @@ static uint64_t due_at(const struct vrb_pconn *conn)
 	case VRB_PCONN_LEFT:
 		return conn->timer;
 	case VRB_PCONN_LEAVING:
-		return conn->going ? conn->timer : VRB_DUE_NEVER;
+		at = vrb_pconn_stranger_gone_at(set, conn);
+		return conn->going ? earlier(conn->timer, at) : at;
 	default:
 		return VRB_DUE_NEVER;
 	}
@@ -240,7 +244,7 @@ void vrb_pconn_settle(struct vrb_pconn_set *set, struct vrb_pconn *conn)
 		conn->since = set->now;
 		set->queued++;
 	}
-	vrb_due_set(&set->due, &conn->due, due_at(conn));
+	vrb_due_set(&set->due, &conn->due, due_at(set, conn));
 }
 
 /*
@@ -266,11 +270,23 @@ static void age(struct vrb_pconn_set *set, struct vrb_pconn *conn, struct vrb_pc
 	action->what |= VRB_PCONN_DO_KNOCK;
 }
 
+/* A stranger that does not go, whose place is wanted. */
+static void cut(struct vrb_pconn_set *set, struct vrb_pconn *conn, struct vrb_pconn_action *action)
+{
+	vrb_pconn_enter(set, conn, VRB_PCONN_IDLE);
+	action->what |= VRB_PCONN_DO_TEARDOWN;
+	action->err = FI_ECONNRESET;
+}
+
 static void look(struct vrb_pconn_set *set, struct vrb_pconn *conn, struct vrb_pconn_action *action)
 {
 	if (set->now < conn->since + drain_time(set, conn)) {
 		conn->timer = set->now + LOOK_MS;
 		action->what |= VRB_PCONN_DO_LOOK;
+		return;
+	}
+	if (vrb_pconn_stranger_overdue(set, conn)) {
+		cut(set, conn, action);
 		return;
 	}
 	if (conn->state == VRB_PCONN_PARTING)
@@ -313,6 +329,8 @@ static void pass(struct vrb_pconn_set *set, struct vrb_pconn *conn, struct vrb_p
 		/* The peer may be stopped: another one has to make room. */
 		set->going -= conn->going;
 		conn->going = false;
+		if (set->now >= vrb_pconn_stranger_gone_at(set, conn))
+			cut(set, conn, action);
 		break;
 	case VRB_PCONN_LEFT:
 		vrb_pconn_release(set, conn, action);
@@ -373,13 +391,19 @@ uint64_t vrb_pconn_next(const struct vrb_pconn_set *set)
 	return set->yield < next ? set->yield : next;
 }
 
+static void to_the_end(struct vrb_pconn_set *set, struct vrb_pconn *conn)
+{
+	TAILQ_REMOVE(&set->ups, conn, link);
+	TAILQ_INSERT_TAIL(&set->ups, conn, link);
+}
+
 void vrb_pconn_used(struct vrb_pconn_set *set, struct vrb_pconn *conn)
 {
 	conn->used = set->now;
-	if (conn->state != VRB_PCONN_UP)
-		return;
-	TAILQ_REMOVE(&set->ups, conn, link);
-	TAILQ_INSERT_TAIL(&set->ups, conn, link);
+	conn->unused = false;
+	vrb_pconn_stranger_used(set, conn);
+	if (conn->state == VRB_PCONN_UP)
+		to_the_end(set, conn);
 }
 
 struct vrb_pconn *vrb_pconn_victim(struct vrb_pconn_set *set)
@@ -390,7 +414,7 @@ struct vrb_pconn *vrb_pconn_victim(struct vrb_pconn_set *set)
 	for (i = 0; i < LOOKS && (conn = TAILQ_FIRST(&set->ups)); i++) {
 		if (set->now >= conn->spared)
 			return conn;
-		vrb_pconn_used(set, conn);
+		to_the_end(set, conn);
 	}
-	return NULL;
+	return vrb_pconn_half_open(set);
 }

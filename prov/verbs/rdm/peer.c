@@ -85,6 +85,23 @@ static struct vrb_rdm_peer *find(const struct vrb_rdm *ep, const struct vrb_rdm_
 	return found ? *found : NULL;
 }
 
+/* Spread with a secret, so that nobody can choose with whom to share a number. */
+static uint8_t host_of(const struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
+{
+	uint64_t hash = ep->host_key, words[2] = { 0 };
+	int i;
+
+	if (addr->sa.sa_family == AF_INET)
+		memcpy(words, &addr->in.sin_addr, sizeof(addr->in.sin_addr));
+	else
+		memcpy(words, &addr->in6.sin6_addr, sizeof(words));
+	for (i = 0; i < 2; i++) {
+		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 32;
+	}
+	return (uint8_t)(hash % VRB_PCONN_HOSTS);
+}
+
 static void peer_init(struct vrb_rdm_peer *peer, struct vrb_rdm *ep,
 		      const struct vrb_rdm_addr *addr, uint32_t number)
 {
@@ -97,6 +114,7 @@ static void peer_init(struct vrb_rdm_peer *peer, struct vrb_rdm *ep,
 	STAILQ_INIT(&peer->replies);
 	STAILQ_INIT(&peer->fenced);
 	vrb_pconn_init(&peer->conn, vrb_rdm_addr_compare(&ep->self, addr));
+	peer->conn.host = host_of(ep, addr);
 	vrb_proto_peer_init(&ep->proto, &peer->proto, number);
 }
 

@@ -230,6 +230,7 @@ struct vrb_rdm {
 	uint32_t scope;		  /* IPv6: the number of that interface */
 	bool known_only;	  /* who is not in the address vector is refused */
 	struct vrb_rdm_admit admit;
+	uint64_t host_key;	       /* random: how hosts are spread over conns.hosts */
 	struct vrb_rdm_secret *secret; /* NULL: none */
 	struct vrb_pconn_set conns;
 	bool dry; /* receives could not be posted, and none may come that says try again */
