@@ -51,6 +51,7 @@ struct vrb_domain {
 	struct ofi_lock share_lock;
 	/* Bindings to endpoints that are enabled, one at a time. Taken before share_lock. */
 	struct ofi_lock bind_lock;
+	bool no_windows;  /* the device failed to bind or to invalidate a memory window; atomic */
 	bool no_last_wqe; /* the device does not tell when a queue pair lets go of its SRQ; atomic */
 };
 

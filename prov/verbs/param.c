@@ -62,6 +62,12 @@ const struct ofi_param vrb_param_table[] = {
 	INT(rdm_use_write, -1, -1, 1,
 	    "Reliable datagrams: large messages are written by the sender (1), read by the "
 	    "receiver (0), or what is faster on the device (-1): they are read on all known ones"),
+	INT(rdm_use_windows, -1, -1, 1,
+	    "Reliable datagrams: a peer gets access to a large message by a memory window (1), by "
+	    "a registration of the "
+	    "message (0), or by a window unless the device is soft-RoCE (-1); without windows the "
+	    "key is good for all "
+	    "peers until the message is complete"),
 	INT(rdm_unexpected_size, 67108864, 65536, INT_MAX,
 	    "Reliable datagrams: bytes of unexpected messages that an endpoint takes before peers "
 	    "only "

@@ -23,6 +23,7 @@ struct vrb_params {
 	int rdm_buffer_size;	 /* bytes of a packet with its headers */
 	int rdm_segmented_size;	 /* largest message that goes in several packets */
 	int rdm_use_write;	 /* rendezvous: the sender writes */
+	int rdm_use_windows;	 /* rendezvous: memory windows; -1: where they are good */
 	int rdm_unexpected_size; /* bytes of unexpected messages before peers are told to stop */
 	int rdm_connect_timeout; /* ms */
 	int rdm_auto_progress;	 /* a thread, also where nobody asked for FI_PROGRESS_AUTO */

@@ -31,6 +31,7 @@ const char *const inject_object_names[INJECT_OBJECTS] = {
 	[INJECT_ATTACHED] = "attached groups",
 	[INJECT_JOINED] = "joined groups",
 	[INJECT_SRQ] = "shared receive queues",
+	[INJECT_MW] = "memory windows",
 	[INJECT_CM_CHANNEL] = "event channels",
 	[INJECT_CM_EVENT] = "unacknowledged events",
 	[INJECT_ID] = "connection ids",
@@ -101,6 +102,8 @@ enum how {
 	CALL(ibv_reg_mr, NO_OBJECT, ENOMEM, INJECT_MR, INJECT_NOTHING)                        \
 	CALL(ibv_reg_mr_iova2, NO_OBJECT, EFAULT, INJECT_MR, INJECT_NOTHING)                  \
 	CALL(ibv_dereg_mr, NEVER, 0, INJECT_NOTHING, INJECT_MR)                               \
+	CALL(ibv_alloc_mw, NO_OBJECT, ENOMEM, INJECT_MW, INJECT_NOTHING)                      \
+	CALL(ibv_dealloc_mw, NEVER, 0, INJECT_NOTHING, INJECT_MW)                             \
 	CALL(ibv_create_comp_channel, NO_OBJECT, EMFILE, INJECT_CHANNEL, INJECT_NOTHING)      \
 	CALL(ibv_destroy_comp_channel, NEVER, 0, INJECT_NOTHING, INJECT_CHANNEL)              \
 	CALL(ibv_create_cq, NO_OBJECT, ENOSPC, INJECT_CQ, INJECT_NOTHING)                     \
@@ -312,6 +315,8 @@ static void wrap_context(struct ibv_context *ctx)
 	swap_op((any_fn **)(void *)&ctx->ops.post_recv, CALL_ibv_post_recv);
 	swap_op((any_fn **)(void *)&ctx->ops.post_srq_recv, CALL_ibv_post_srq_recv);
 	swap_op((any_fn **)(void *)&ctx->ops.req_notify_cq, CALL_ibv_req_notify_cq);
+	swap_op((any_fn **)(void *)&ctx->ops.alloc_mw, CALL_ibv_alloc_mw);
+	swap_op((any_fn **)(void *)&ctx->ops.dealloc_mw, CALL_ibv_dealloc_mw);
 	if (verbs_get_ctx(ctx))
 		swap_op((any_fn **)(void *)&verbs_get_ctx(ctx)->query_port, CALL_ibv_query_port);
 }

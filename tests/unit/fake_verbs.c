@@ -50,6 +50,7 @@ void fake_reset(void)
 	fake.ctx.ops.post_srq_recv = fake_post_srq_recv;
 	fake.ctx.ops.poll_cq = poll_cq;
 	fake.ctx.ops.req_notify_cq = req_notify;
+	fake_mw_ops(&fake.ctx);
 }
 
 void fake_all_closed(void)
@@ -63,6 +64,7 @@ void fake_all_closed(void)
 	assert_int_equal(fake.channels, 0);
 	assert_int_equal(fake.ahs, 0);
 	assert_int_equal(fake.mcasts, 0);
+	assert_int_equal(fake.mws, 0);
 }
 
 /* True when this call is the one to fail. */

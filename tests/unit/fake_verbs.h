@@ -70,13 +70,15 @@ struct fake_device {
 	struct ibv_port_attr ports[3];			  /* by number, 0 is not used */
 	int contexts, pds, mrs, cqs, qps, srqs, channels; /* live */
 	int ahs, mcasts; /* live address handles, attached groups */
+	int mws;	 /* live memory windows */
 	unsigned int ahs_made;
 	struct ibv_ah_attr ah_attr;   /* of the last one */
 	struct ibv_gid_entry gids[2]; /* of port 1 */
 	int gid_count;
 	struct ibv_mr *mr; /* registered last */
 	int mr_access;
-	int dereg_err, poll_err, resize_err, notify_err; /* of each such call while set */
+	/* Of each such call while set. */
+	int dereg_err, dealloc_mw_err, poll_err, resize_err, notify_err;
 	unsigned int polls, resizes;
 	bool forgets; /* ibv_destroy_qp takes the queue pair's completions with it, as mlx5's does */
 	uint8_t timers; /* values that rdma_init_qp_attr leaves in the timers */
@@ -122,6 +124,8 @@ void fake_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, enum ibv_w
 void fake_queue_init(struct fake_queue *queue, unsigned int room);
 struct fake_post *fake_add(struct fake_queue *queue, const struct ibv_sge *sge, int count,
 			   int limit);
+/* Memory windows of type 2; who posts looks at what is bound. */
+void fake_mw_ops(struct ibv_context *ctx);
 int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
 /* All that is outstanding, as when a queue pair enters the error state. */

@@ -105,6 +105,7 @@ struct sim_mr {
 	bool used, window, bound;
 	enum vrb_proto_access access;
 	const struct sim_qp *qp; /* that the peer may use it by */
+	uint32_t epoch;		 /* of the connection: a window ends with it */
 	uintptr_t addr;
 	size_t len;
 	uint16_t use;
@@ -134,7 +135,7 @@ struct sim {
 	struct sim_endpoint eps[SIM_ENDPOINTS];
 	/* What happened, to see that the schedules do reach it. */
 	uint64_t done_ok, done_err, truncated, stops, halts, reads, writes, acks, segments, breaks,
-		refused, evictions, bound, asked;
+		refused, evictions, bound, unbound, asked;
 };
 
 extern struct sim sim;

@@ -96,6 +96,8 @@ static bool is_granted(const struct sim_qp *qp, const struct sim_wr *wr)
 {
 	const struct sim_mr *mr = find_mr(qp->from, wr->key, wr->remote, wr->len);
 
+	if (mr && mr->window && mr->epoch != qp->peer.epoch)
+		return false;
 	return mr && (mr->bound || !mr->window) && mr->qp == qp &&
 	       mr->access == (wr->kind == SIM_READ ? VRB_PROTO_PEER_READS : VRB_PROTO_PEER_WRITES);
 }
@@ -162,6 +164,7 @@ static int op_reg(struct vrb_proto_peer *peer, const struct iovec *iov,
 			(sim.options.windows > 1 || sim_random(4));
 	entry->bound = false;
 	entry->qp = (struct sim_qp *)peer;
+	entry->epoch = peer->epoch;
 	entry->addr = (uintptr_t)iov->iov_base;
 	entry->len = iov->iov_len;
 	mr->handle = entry;
@@ -181,13 +184,32 @@ static void op_dereg(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
 	entry->used = false;
 }
 
+/* Of a message that has begun to be bound all is: the sim's dereg is no way to end a right. */
+static bool is_binding(const struct sim_qp *qp)
+{
+	unsigned int i;
+
+	for (i = 0; i < SIM_MRS; i++)
+		if (sim.eps[qp->from].mrs[i].used && sim.eps[qp->from].mrs[i].bound)
+			return true;
+	for (i = qp->moved; i != qp->posted; i++)
+		if (qp->ring[i % SIM_RING].kind == SIM_BIND)
+			return true;
+	return false;
+}
+
 static int op_bind(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
 {
+	struct sim_mr *entry = mr->handle;
 	struct sim_wr *wr;
 
 	if (sim.options.again && !sim_random(4))
 		return -FI_EAGAIN;
-	SIM_CHECK(mr->window);
+	SIM_CHECK(mr->window && !entry->bound && entry->epoch == peer->epoch);
+	if (sim.options.reg_fails && !is_binding((struct sim_qp *)peer) && !sim_random(4)) {
+		sim.unbound++;
+		return -FI_EINVAL;
+	}
 	wr = post((struct sim_qp *)peer, SIM_BIND);
 	wr->mr = mr->handle;
 	wr->key = mr->rkey;

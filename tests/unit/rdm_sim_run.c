@@ -55,7 +55,8 @@ static void evict_pair(struct sim_qp *qp)
 	if (!qp->peer.up || !other->peer.up || qp->broken)
 		return;
 	if (!qp->peer.held) {
-		if (vrb_proto_peer_idle(&qp->peer))
+		/* Who is busy is held too where there is no room for it, and drained. */
+		if (vrb_proto_peer_idle(&qp->peer) || !sim_random(4))
 			vrb_proto_peer_hold(&qp->peer, true);
 		return;
 	}

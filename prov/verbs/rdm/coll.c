@@ -181,13 +181,18 @@ static bool withdraw_send(struct vrb_rdm_xfer *xfer)
 {
 	struct vrb_rdm_out *out = xfer->out;
 	size_t total = out->proto.total;
+	void *copy;
 
 	if (out->proto.state == VRB_PROTO_OUT_QUEUED && total) {
-		out->copy = malloc(total);
-		if (!out->copy)
+		copy = malloc(total);
+		if (!copy)
 			return false;
-		memcpy(out->copy, out->proto.iov[0].iov_base, total);
-		vrb_proto_send_from(&out->proto, out->copy);
+		memcpy(copy, out->proto.iov[0].iov_base, total);
+		if (!vrb_proto_send_from(&out->proto, copy)) {
+			free(copy);
+			return false;
+		}
+		out->copy = copy;
 	}
 	xfer->cookie = NULL;
 	return true;

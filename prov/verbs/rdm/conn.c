@@ -349,6 +349,10 @@ static void feed(struct vrb_rdm *ep)
 	while ((peer = TAILQ_FIRST(&hungry))) {
 		TAILQ_REMOVE(&hungry, peer, starving);
 		peer->starved = false;
+		if (peer->link && peer->link->live && peer->link->fault) {
+			vrb_rdm_conn_step_failed(peer, peer->link->fault);
+			continue;
+		}
 		vrb_proto_progress(&peer->proto);
 		vrb_rdm_ops_pump(peer);
 	}

@@ -64,6 +64,7 @@ struct vrb_rdm_link {
 	bool asked;  /* the work request `asked_at` is to tell whether the peer's end is there */
 	uint32_t asked_at;
 	int err;	 /* FI_E*: why it ended */
+	int fault;	 /* FI_E*: why it is to end, as soon as the event thread looks */
 	size_t eager;	 /* payload that the peer has room for */
 	bool notes;	 /* it is to be told of RMA on its memory */
 	bool takes;	 /* the queue pair was connected: it may have taken receives of the SRQ */

@@ -146,29 +146,61 @@ int vrb_rdm_mem_reg(struct vrb_proto_peer *proto_peer, const struct iovec *iov,
 	return reg_exact(peer->ep, iov, written, mr);
 }
 
-static int again(struct vrb_proto_peer *peer, int err)
+static int again(struct vrb_rdm_peer *peer)
 {
-	if (!err)
-		return 0;
-	vrb_rdm_conn_starve(peer_of(peer));
+	vrb_rdm_conn_starve(peer);
 	return -FI_EAGAIN;
 }
 
-int vrb_rdm_mem_bind(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
+/* The peer has a right that nothing but the end of the connection takes away. */
+static void end_soon(struct vrb_rdm_peer *peer, int err)
 {
-	return again(peer, vrb_rdm_window_bind(mr->grant));
+	if (peer->link && !peer->link->fault)
+		peer->link->fault = -vrb_errno(err);
+	vrb_rdm_conn_starve(peer);
 }
 
-int vrb_rdm_mem_revoke(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr,
+int vrb_rdm_mem_bind(struct vrb_proto_peer *proto_peer, struct vrb_proto_mr *mr)
+{
+	struct vrb_rdm_peer *peer = peer_of(proto_peer);
+	int err = vrb_rdm_window_bind(mr->grant);
+
+	if (!err)
+		return 0;
+	if (err == ENOMEM)
+		return again(peer);
+	if (err != ENOTCONN)
+		vrb_rdm_windows_fail(peer->ep->domain, "bind", strerror(err));
+	return vrb_errno(err);
+}
+
+int vrb_rdm_mem_revoke(struct vrb_proto_peer *proto_peer, struct vrb_proto_mr *mr,
 		       struct vrb_proto_item *item)
 {
-	return again(peer, vrb_rdm_window_revoke(mr->grant, item));
+	struct vrb_rdm_peer *peer = peer_of(proto_peer);
+	int err = vrb_rdm_window_revoke(mr->grant, item);
+
+	if (!err)
+		return 0;
+	if (err != ENOMEM && err != ENOTCONN) {
+		vrb_rdm_windows_fail(peer->ep->domain, "invalidate", strerror(err));
+		end_soon(peer, err);
+	}
+	return again(peer);
+}
+
+static void put_window(struct vrb_rdm_peer *peer, struct vrb_rdm_window *window)
+{
+	int err = vrb_rdm_window_put(window);
+
+	if (err)
+		end_soon(peer, err);
 }
 
 void vrb_rdm_mem_dereg(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
 {
 	if (mr->window)
-		vrb_rdm_window_put(mr->grant);
+		put_window(peer_of(peer), mr->grant);
 	else if (mr->grant)
 		lease_put(peer_of(peer)->ep, mr->grant);
 	if (mr->handle)

@@ -38,12 +38,15 @@ void vrb_proto_send(struct vrb_proto_peer *peer, struct vrb_proto_out *out)
 		vrb_proto_progress(peer);
 }
 
-void vrb_proto_send_from(struct vrb_proto_out *out, void *copy)
+bool vrb_proto_send_from(struct vrb_proto_out *out, void *copy)
 {
+	if (vrb_proto_is_granted(out->mr, out->bound))
+		return false;
 	vrb_proto_dereg(out->peer, out->mr, &out->mr_count);
 	out->bound = 0;
 	out->iov[0] = (struct iovec){ copy, out->total };
 	out->count = 1;
+	return true;
 }
 
 static void finish(struct vrb_proto_out *out)

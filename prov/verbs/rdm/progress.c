@@ -172,10 +172,13 @@ static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb
 }
 
 /* What else went wrong because the link ended did so for that reason. */
-static int reason(struct vrb_rdm_link *link, const struct ibv_wc *wc)
+static int reason(struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
+		  const struct ibv_wc *wc)
 {
+	enum vrb_rdm_kind kind = (slot->flags & VRB_RDM_KIND) >> VRB_RDM_KIND_SHIFT;
 	int err = vrb_wc_err(wc->status, false);
 
+	vrb_rdm_window_failed(link, kind, wc->status);
 	vrb_rdm_conn_failed(link, err, wc);
 	return wc->status == IBV_WC_WR_FLUSH_ERR && link->err ? link->err : err;
 }
@@ -191,7 +194,7 @@ __attribute__((noinline)) void vrb_rdm_retired_any(struct vrb_rdm *ep, const str
 			vrb_rdm_conn_flushed(link);
 			return;
 		}
-		err = reason(link, wc);
+		err = reason(link, slot, wc);
 	}
 	do {
 		at = &link->slots[link->tail++ & link->mask];

@@ -213,6 +213,15 @@ static void forgive(struct vrb_proto_peer *peer)
 	}
 }
 
+/* The peer's right ended with the connection; on the next one it gets its own, and packets may be of another size. */
+static void keep(struct vrb_proto_out *out)
+{
+	vrb_proto_dereg(out->peer, out->mr, &out->mr_count);
+	out->bound = 0;
+	out->segments = false;
+	STAILQ_INSERT_TAIL(&out->peer->flow.data, &out->item.node, link);
+}
+
 static bool has_begun(const struct vrb_proto_out *out)
 {
 	return out->state != VRB_PROTO_OUT_QUEUED || out->sent || out->asked;
@@ -232,7 +241,7 @@ static void end(struct vrb_proto_peer *peer, int err, bool keep_waiting)
 	for (out = TAILQ_FIRST(&peer->outs); out; out = next) {
 		next = TAILQ_NEXT(out, link);
 		if (keep_waiting && !has_begun(out))
-			STAILQ_INSERT_TAIL(&peer->flow.data, &out->item.node, link);
+			keep(out);
 		else
 			vrb_proto_out_fail(out, err);
 	}

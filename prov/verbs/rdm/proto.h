@@ -226,7 +226,8 @@ struct vrb_proto_ops {
 		   enum vrb_proto_access access, struct vrb_proto_mr *mr);
 	/*
 	 * Of a window, one work request each: behind bind() the peer that is told mr->rkey may use it; it
-	 * may not when vrb_proto_revoked(peer, item) says that revoke() is complete. 0 or -FI_EAGAIN.
+	 * may not when vrb_proto_revoked(peer, item) says that revoke() is complete. 0 or -FI_EAGAIN; bind()
+	 * also another error, the memory is then not the peer's.
 	 */
 	int (*bind)(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr);
 	int (*revoke)(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr,
@@ -322,8 +323,11 @@ void vrb_proto_peer_purge(struct vrb_proto_peer *peer);
 
 /* A send that was accepted; out->total is computed. It may complete before this returns. */
 void vrb_proto_send(struct vrb_proto_peer *peer, struct vrb_proto_out *out);
-/* A message that waits to be sent, or for the rest of it to be, goes on from a copy of all of it. */
-void vrb_proto_send_from(struct vrb_proto_out *out, void *copy);
+/*
+ * A message that waits to be sent, or for the rest of it to be, goes on from a copy of all of it. False: it does not, since
+ * the peer has a right to the bytes where they are.
+ */
+bool vrb_proto_send_from(struct vrb_proto_out *out, void *copy);
 /* A packet of ops.send is complete. err: FI_E* or 0. */
 void vrb_proto_sent(struct vrb_proto_peer *peer, struct vrb_proto_out *out, int err);
 void vrb_proto_read_done(struct vrb_proto_in *in, int err);

@@ -93,7 +93,7 @@ int vrb_proto_rndv_send_cts(struct vrb_proto_in *in);
 int vrb_proto_rndv_send_fin(struct vrb_proto_out *out);
 
 /* grant.c: the peer's right to memory. */
-/* Binds what is not bound yet of `count`; some credits stay. 0 or -FI_EAGAIN. */
+/* Binds what is not bound yet of `count`; some credits stay. 0, -FI_EAGAIN, or another error that remains. */
 int vrb_proto_grant(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr, uint8_t count,
 		    uint8_t *bound, uint32_t keep);
 /* There is something that only work requests end. */

@@ -376,6 +376,17 @@ void vrb_proto_rndv_end_written(struct vrb_proto_in *in)
 	vrb_proto_in_settle(in);
 }
 
+/* It can't be let write: what is owed is another packet. */
+static int ask_instead(struct vrb_proto_in *in)
+{
+	const struct vrb_wire_packet ask = { .type = VRB_WIRE_SEG_REQ, .id = in->packet.id };
+
+	in->asked = true;
+	in->state = VRB_PROTO_IN_ASSEMBLING;
+	in->item.owes = VRB_PROTO_OWES_SEG_REQ;
+	return vrb_proto_control(in->peer, &ask, NULL);
+}
+
 int vrb_proto_rndv_send_cts(struct vrb_proto_in *in)
 {
 	uint8_t list[VRB_PROTO_IOV * sizeof(struct vrb_wire_region)];
@@ -389,6 +400,8 @@ int vrb_proto_rndv_send_cts(struct vrb_proto_in *in)
 	};
 	int ret = vrb_proto_grant(in->peer, in->mr, in->mr_count, &in->bound, 0);
 
+	if (ret && ret != -FI_EAGAIN)
+		return ask_instead(in);
 	return ret ? ret : vrb_proto_control(in->peer, &cts, NULL);
 }
 

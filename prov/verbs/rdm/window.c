@@ -2,9 +2,12 @@
 /* Memory windows of connections. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <rdma/providers/fi_log.h>
 #include "link.h"
 #include "window.h"
 #include "prov/verbs/domain.h"
+#include "prov/verbs/prov.h"
 
 #define SOFT_ROCE 0xffffff /* its vendor ID */
 
@@ -15,9 +18,31 @@
  */
 bool vrb_rdm_has_windows(const struct vrb_domain *domain)
 {
-	return domain->attr.vendor_id != SOFT_ROCE &&
-	       domain->attr.device_cap_flags &
-		       (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B);
+	const unsigned int type_2 = IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	int use = vrb_params.rdm_use_windows;
+
+	if (!use || !(domain->attr.device_cap_flags & type_2) ||
+	    __atomic_load_n(&domain->no_windows, __ATOMIC_RELAXED))
+		return false;
+	return use > 0 || domain->attr.vendor_id != SOFT_ROCE;
+}
+
+void vrb_rdm_windows_fail(struct vrb_domain *domain, const char *what, const char *why)
+{
+	if (__atomic_exchange_n(&domain->no_windows, true, __ATOMIC_RELAXED))
+		return;
+	FI_WARN(&vrb_prov, FI_LOG_MR,
+		"%s: the device can't %s a memory window (%s): this domain goes on without "
+		"windows, set "
+		"FI_VERBS_RDM_USE_WINDOWS=0 to begin without them\n",
+		ibv_get_device_name(domain->ctx->device), what, why);
+}
+
+void vrb_rdm_window_failed(struct vrb_rdm_link *link, int kind, enum ibv_wc_status status)
+{
+	if ((kind == VRB_RDM_BIND || kind == VRB_RDM_REVOKE) && status != IBV_WC_WR_FLUSH_ERR)
+		vrb_rdm_windows_fail(link->ep->domain, kind == VRB_RDM_BIND ? "bind" : "invalidate",
+				     ibv_wc_status_str(status));
 }
 
 struct vrb_rdm_window *vrb_rdm_window_get(struct vrb_rdm_link *link)
@@ -49,17 +74,16 @@ uint32_t vrb_rdm_window_key(const struct vrb_rdm_window *window)
 
 int vrb_rdm_window_bind(struct vrb_rdm_window *window)
 {
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_BIND_MW,
-		.bind_mw = {
-			.mw = window->mw,
-			.rkey = vrb_rdm_window_key(window),
-			.bind_info = window->what,
-		},
-	};
+	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW };
 	uint64_t flags = (uint64_t)VRB_RDM_BIND << VRB_RDM_KIND_SHIFT | VRB_SILENT;
-	int err = window->link ? vrb_rdm_link_post(window->link, &wr, flags, NULL, NULL) : ENOTCONN;
+	int err;
 
+	if (!window->link)
+		return ENOTCONN;
+	wr.bind_mw.mw = window->mw;
+	wr.bind_mw.rkey = vrb_rdm_window_key(window);
+	wr.bind_mw.bind_info = window->what;
+	err = vrb_rdm_link_post(window->link, &wr, flags, NULL, NULL);
 	if (err)
 		return err;
 	window->mw->rkey = wr.bind_mw.rkey;
@@ -69,35 +93,43 @@ int vrb_rdm_window_bind(struct vrb_rdm_window *window)
 
 int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct vrb_proto_item *item)
 {
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_LOCAL_INV,
-		.invalidate_rkey = window->mw->rkey,
-	};
+	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV };
 	uint64_t flags = (uint64_t)VRB_RDM_REVOKE << VRB_RDM_KIND_SHIFT;
-	int err = window->link ? vrb_rdm_link_post(window->link, &wr, flags, item, NULL) : ENOTCONN;
+	int err;
 
+	if (!window->link)
+		return ENOTCONN;
+	wr.invalidate_rkey = window->mw->rkey;
+	err = vrb_rdm_link_post(window->link, &wr, flags, item, NULL);
 	if (!err)
 		window->bound = false;
 	return err;
 }
 
-static void destroy(struct vrb_rdm_window *window)
+static int destroy(struct vrb_rdm_window *window)
 {
+	int err = ibv_dealloc_mw(window->mw);
+
+	if (err)
+		vrb_rdm_windows_fail(window->link->ep->domain, "free", strerror(err));
 	LIST_REMOVE(window, all);
-	ibv_dealloc_mw(window->mw);
 	window->mw = NULL;
 	window->link = NULL;
+	return err;
 }
 
-void vrb_rdm_window_put(struct vrb_rdm_window *window)
+int vrb_rdm_window_put(struct vrb_rdm_window *window)
 {
+	int err = 0;
+
 	if (window->link && !window->bound) {
 		SLIST_INSERT_HEAD(&window->link->spare_windows, window, spare);
-		return;
+		return 0;
 	}
 	if (window->link)
-		destroy(window);
+		err = destroy(window);
 	free(window);
+	return err;
 }
 
 void vrb_rdm_windows_drop(struct vrb_rdm_link *link)

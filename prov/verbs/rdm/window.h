@@ -29,6 +29,11 @@ SLIST_HEAD(vrb_rdm_spare_windows, vrb_rdm_window);
 
 /* Returns whether the device has working windows that belong to a queue pair and are bound by work requests. */
 bool vrb_rdm_has_windows(const struct vrb_domain *domain);
+/* The device's windows don't work: no more are used, which is logged once. */
+void vrb_rdm_windows_fail(struct vrb_domain *domain, const char *what, const char *why);
+
+/* A work request of the kind, an enum vrb_rdm_kind, failed. */
+void vrb_rdm_window_failed(struct vrb_rdm_link *link, int kind, enum ibv_wc_status status);
 
 /* Returns a window that is not bound, or NULL if the device has no more. */
 struct vrb_rdm_window *vrb_rdm_window_get(struct vrb_rdm_link *link);
@@ -37,8 +42,8 @@ uint32_t vrb_rdm_window_key(const struct vrb_rdm_window *window);
 /* Post one work request each. 0 or an errno. */
 int vrb_rdm_window_bind(struct vrb_rdm_window *window);
 int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct vrb_proto_item *item);
-/* Ends the peer's access at once if it still has it. */
-void vrb_rdm_window_put(struct vrb_rdm_window *window);
+/* Ends the peer's access at once if it still has it. 0 or an errno: only the end of the connection does. */
+int vrb_rdm_window_put(struct vrb_rdm_window *window);
 /* Destroys all windows of a connection; call it before its queue pair is destroyed, which waits for them on some devices. */
 void vrb_rdm_windows_drop(struct vrb_rdm_link *link);
 
