@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Peers by address: what they are remembered for, and that the names of strangers are not. */
 #include "unit.h"
+#include <stdlib.h>
 #include <string.h>
 #include "prov/verbs/rdm/peer.h"
 
@@ -84,11 +85,86 @@ static void what_is_left_keeps_the_name(void **state)
 	assert_ptr_equal(at(200), peer);
 }
 
+static void forget(struct vrb_rdm_peer *peer, fi_addr_t fi_addr)
+{
+	struct vrb_rdm_addr addr = peer->addr;
+
+	vrb_rdm_peer_forget(&ep, fi_addr, &addr);
+}
+
+/* As vrb_rdm_peer_meet() does when there is an address vector. */
+static void know(struct vrb_rdm_peer *peer, fi_addr_t fi_addr)
+{
+	if (!ep.by_addr)
+		assert_non_null(ep.by_addr = calloc(16, sizeof(struct vrb_rdm_peer *)));
+	ep.by_addr_size = 16;
+	ep.by_addr[fi_addr] = peer;
+	peer->fi_addr = fi_addr;
+	peer->known = true;
+	peer->met++;
+}
+
+/* With the last of its fi_addrs, or when it is down, whichever is later. */
+static void who_is_removed_is_not_kept(void **state)
+{
+	struct vrb_rdm_peer *peer = at(1);
+
+	(void)state;
+	know(peer, 3);
+	know(peer, 5);
+	forget(peer, 3);
+	assert_false(peer->vacant);
+	assert_ptr_equal(at(1), peer);
+	assert_null(ep.by_addr[3]);
+	assert_ptr_equal(ep.by_addr[5], peer);
+	forget(peer, 5);
+	assert_true(peer->vacant);
+	assert_null(ep.by_addr[5]);
+	/* Its place is another one's, which has a connection. */
+	assert_ptr_equal(at(2), peer);
+	know(peer, 3);
+	peer->links = 1;
+	forget(peer, 3);
+	assert_false(peer->vacant);
+	peer->links = 0;
+	vrb_rdm_peer_leave(peer);
+	assert_true(peer->vacant);
+	assert_int_equal(ep.peer_count, 1);
+}
+
+/* Or messages of who gets its number would match. */
+static void who_is_awaited_keeps_its_number(void **state)
+{
+	struct vrb_match_node *recvs[16] = { NULL }, *msgs[16] = { NULL };
+	struct vrb_rdm_peer *peer = at(1), *other;
+	struct vrb_match_recv receive = { 0 };
+	struct vrb_match *match = &ep.proto.match[1];
+
+	(void)state;
+	ep.proto.spaces = 2;
+	vrb_match_init(match, recvs, msgs, 4);
+	vrb_match_init(&ep.proto.match[0], recvs, msgs, 4);
+	know(peer, 3);
+	other = at(2);
+	know(other, 4);
+	assert_null(vrb_match_post_many(match, &receive, peer->proto.src, 7, 0));
+	forget(peer, 3);
+	forget(other, 4);
+	assert_false(peer->vacant);
+	assert_true(other->vacant);
+	vrb_match_remove(match, &receive);
+	assert_null(vrb_match_post_many(match, &receive, VRB_MATCH_ANY, 7, 0));
+	vrb_rdm_peer_leave(peer);
+	assert_true(peer->vacant);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(names_of_the_gone_are_not_kept, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_left_keeps_the_name, begin, end),
+		cmocka_unit_test_setup_teardown(who_is_removed_is_not_kept, begin, end),
+		cmocka_unit_test_setup_teardown(who_is_awaited_keeps_its_number, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("rdm_peer", tests, NULL, NULL);

@@ -265,6 +265,22 @@ struct vrb_match_recv *vrb_match_cancel(struct vrb_match *m, const void *context
 	return found;
 }
 
+/* All of a group in the table have one source. */
+bool vrb_match_awaits(const struct vrb_match *m, uint32_t src)
+{
+	const struct vrb_match_node *node;
+	size_t i;
+
+	for (node = m->rest; node; node = node->next)
+		if ((uint32_t)node->from == src)
+			return true;
+	for (i = 0; vrb_match_recv_count(m) && i <= m->recvs.mask; i++)
+		for (node = m->recvs.buckets[i]; node; node = node->chain)
+			if ((uint32_t)node->from == src)
+				return true;
+	return false;
+}
+
 struct vrb_match_recv *vrb_match_first_recv(const struct vrb_match *m)
 {
 	size_t i;

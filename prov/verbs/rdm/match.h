@@ -120,6 +120,8 @@ void vrb_match_remove(struct vrb_match *m, struct vrb_match_recv *recv);
  * all.
  */
 struct vrb_match_recv *vrb_match_cancel(struct vrb_match *m, const void *context);
+/* Whether a posted receive is for messages of this source alone. Looks at all. */
+bool vrb_match_awaits(const struct vrb_match *m, uint32_t src);
 /* Any posted receive, to empty the table; NULL if there is none. */
 struct vrb_match_recv *vrb_match_first_recv(const struct vrb_match *m);
 size_t vrb_match_recv_count(const struct vrb_match *m);

@@ -155,11 +155,23 @@ static bool is_gone(const struct vrb_rdm_peer *peer)
 	       STAILQ_EMPTY(&peer->replies) && STAILQ_EMPTY(&peer->fenced) && !peer->keys;
 }
 
+/* Looks at all posted receives. */
+static bool is_awaited(const struct vrb_rdm_peer *peer)
+{
+	const struct vrb_proto *proto = &peer->ep->proto;
+	unsigned int i;
+
+	for (i = 0; peer->known && i < proto->spaces; i++)
+		if (vrb_match_awaits(&proto->match[i], peer->proto.src))
+			return true;
+	return false;
+}
+
 void vrb_rdm_peer_leave(struct vrb_rdm_peer *peer)
 {
 	struct vrb_rdm *ep = peer->ep;
 
-	if (peer->met || peer->vacant || ep->closing || !is_gone(peer))
+	if (peer->met || peer->vacant || ep->closing || !is_gone(peer) || is_awaited(peer))
 		return;
 	tdelete(peer, &ep->peer_tree, compare_peers);
 	vacate(peer);
@@ -207,8 +219,10 @@ struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, in
 	peer = vrb_rdm_peer_at(ep, &addr);
 	if (!peer || !reserve(&ep->by_addr, &ep->by_addr_size, fi_addr))
 		return NULL;
+	if (ep->by_addr[fi_addr] != peer)
+		peer->met++;
 	ep->by_addr[fi_addr] = peer;
-	peer->met = true;
+	peer->known = true;
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
 		name(peer, fi_addr);
 	return peer;
@@ -226,10 +240,15 @@ void vrb_rdm_peer_forget(struct vrb_rdm *ep, fi_addr_t fi_addr, const struct vrb
 {
 	struct vrb_rdm_peer *peer = find(ep, addr);
 
-	if (fi_addr < ep->by_addr_size)
+	if (fi_addr < ep->by_addr_size && ep->by_addr[fi_addr]) {
+		ep->by_addr[fi_addr]->met--;
 		ep->by_addr[fi_addr] = NULL;
-	if (peer && peer->fi_addr == fi_addr)
+	}
+	if (!peer)
+		return;
+	if (peer->fi_addr == fi_addr)
 		name(peer, FI_ADDR_NOTAVAIL);
+	vrb_rdm_peer_leave(peer);
 }
 
 void vrb_rdm_peer_rename(struct vrb_rdm *ep, fi_addr_t fi_addr)

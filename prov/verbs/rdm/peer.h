@@ -10,7 +10,8 @@
 
 struct vrb_rdm_peer {
 	struct vrb_proto_peer proto;	  /* first */
-	bool met;			  /* it is, or was, in the address vector */
+	uint32_t met;			  /* fi_addrs in ep->by_addr that are its */
+	bool known;			  /* it had one: receives may be for its messages alone */
 	bool vacant;			  /* in ep->vacant: it stands for nobody */
 	uint32_t links;			  /* that are its own, whatever has become of them */
 	LIST_ENTRY(vrb_rdm_peer) vacancy; /* ep->vacant */
@@ -53,13 +54,13 @@ struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, in
 /* The peer with an address; made when it is new. NULL when out of memory. */
 struct vrb_rdm_peer *vrb_rdm_peer_at(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr);
 /*
- * One that was never in the address vector, has no connection and has left nothing is forgotten; its number will be
- * another one's.
+ * One that no fi_addr in use means, that has no connection and has left nothing is forgotten; its number will be another
+ * one's.
  */
 void vrb_rdm_peer_leave(struct vrb_rdm_peer *peer);
 /* What completions report as the source. */
 fi_addr_t vrb_rdm_peer_source(struct vrb_rdm_peer *peer);
-/* The fi_addr is removed from the address vector. */
+/* The fi_addr is removed from the address vector. Its peer may be forgotten. */
 void vrb_rdm_peer_forget(struct vrb_rdm *ep, fi_addr_t fi_addr, const struct vrb_rdm_addr *addr);
 /* The fi_addr has another user id. */
 void vrb_rdm_peer_rename(struct vrb_rdm *ep, fi_addr_t fi_addr);
