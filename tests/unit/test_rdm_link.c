@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/rdm/link.h"
+#include "prov/verbs/rdm/conn.h"
+#include "capture.h"
 #include "fake_verbs.h"
 
 enum { SHARE = 3072, RX = 512, MOST = 2000 };
@@ -102,6 +103,46 @@ static void shares_what_does_not_grow(void **state)
 	check_burden();
 }
 
+static unsigned int lines_of(const char *text)
+{
+	unsigned int lines = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		lines++;
+	}
+	return lines;
+}
+
+/* Whoever asks for connections without end, or breaks them, does not fill the log. */
+static void faults_do_not_fill_the_log(void **state)
+{
+	const struct vrb_pconn_params params = { .cap = 1 };
+	const struct ibv_wc wc = { .status = IBV_WC_REM_OP_ERR };
+	static struct vrb_rdm_peer peer;
+	struct vrb_rdm_link *link;
+	int i;
+
+	(void)state;
+	peer = (struct vrb_rdm_peer){ .ep = &ep, .addr.sa.sa_family = AF_INET };
+	vrb_pconn_set_init(&ep.conns, &params);
+	TAILQ_INIT(&ep.starved);
+	ep.timer.fd = -1;
+	fill();
+	link = links[0];
+	link->peer = &peer;
+	capture_start();
+	for (i = 0; i < 100; i++) {
+		assert_null(vrb_rdm_link_new(&ep));
+		vrb_rdm_conn_short(&peer);
+		vrb_rdm_conn_malformed(link, "nonsense");
+		vrb_rdm_conn_failed(link, FI_EIO, &wc);
+		vrb_rdm_conn_qp_event(link, IBV_EVENT_QP_FATAL);
+	}
+	assert_in_range(lines_of(capture_stop()), 4, 15);
+	link->peer = NULL;
+}
+
 /* The other side has given up what it asked or answered, which is no failure; any other reason is one. */
 static void knows_a_request_that_is_no_more(void **state)
 {
@@ -162,6 +203,7 @@ static void lingers_until_it_lets_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(faults_do_not_fill_the_log, begin, end),
 		cmocka_unit_test_setup_teardown(knows_a_request_that_is_no_more, begin, end),
 		cmocka_unit_test_setup_teardown(lingers_until_it_lets_go, begin, end),
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),

@@ -437,6 +437,33 @@ static void test_close(void **state)
 	}
 }
 
+/* The peer refuses the reply to its request: with what it says, if nothing else comes. */
+static void test_reply_refused(void **state)
+{
+	static const struct {
+		uint8_t reason;
+		int err;
+	} cases[] = {
+		{ VRB_CMWIRE_MALFORMED, FI_ECONNREFUSED }, { VRB_CMWIRE_LONELY, FI_EKEYREJECTED },
+		{ VRB_CMWIRE_SECRETS, FI_EKEYREJECTED },   { VRB_CMWIRE_VERSION, FI_ENOPROTOOPT },
+		{ VRB_CMWIRE_SOURCE, FI_EACCES },	   { 250, FI_ECONNREFUSED },
+	};
+	struct vrb_pconn_action action;
+	struct vrb_pconn *conn;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		conn = conn_in(VRB_PCONN_ACCEPTING, 1);
+		step_event(conn, VRB_PCONN_WANT);
+		action = after(conn, (struct vrb_pconn_input){ .event = VRB_PCONN_REJECTED,
+							       .reason = cases[i].reason });
+		assert_int_equal(action.what, VRB_PCONN_DO_ABANDON);
+		assert_int_equal(conn->state, VRB_PCONN_WAITING);
+		assert_int_equal(conn->err, cases[i].err);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -446,7 +473,7 @@ int main(void)
 		cmocka_unit_test(test_bye_both),       cmocka_unit_test(test_request_after_bye),
 		cmocka_unit_test(test_replace),	       cmocka_unit_test(test_again),
 		cmocka_unit_test(test_strangers),      cmocka_unit_test(test_proof),
-		cmocka_unit_test(test_close),
+		cmocka_unit_test(test_reply_refused),  cmocka_unit_test(test_close),
 	};
 
 	return cmocka_run_group_tests_name("rdm_pconn", tests, NULL, NULL);

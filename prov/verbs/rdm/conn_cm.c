@@ -201,13 +201,12 @@ static void rejected(struct vrb_rdm_link *link, const struct rdma_cm_event *even
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "peer %s refused: %s\n",
 			       vrb_rdm_conn_name(link->peer, text),
 			       vrb_cmwire_reason_text(cm.reason));
-	if (link->state == VRB_RDM_LINK_ACCEPTED) {
-		failed(link, FI_EKEYREJECTED);
-		return;
-	}
 	input.reason = (uint8_t)cm.reason;
 	input.incarnation = cm.incarnation;
-	forget(link, input);
+	if (link->state == VRB_RDM_LINK_ACCEPTED)
+		vrb_rdm_conn_step(link->peer, input);
+	else
+		forget(link, input);
 }
 
 /* Both sides. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections to peers: faults that end them, as the device, memory and packets report them. */
+/*
+ * Connections to peers: faults that end them, as the device, memory and packets report them. A hostile peer can cause
+ * any of them as often as it likes, so each is logged now and then only.
+ */
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
@@ -14,8 +17,9 @@ void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc
 
 	if (link->state >= VRB_RDM_LINK_ENDED)
 		return;
-	FI_WARN(&vrb_prov, FI_LOG_EP_DATA, "peer %s: %s (vendor 0x%x): connection ended\n",
-		vrb_rdm_conn_name(link->peer, text), ibv_wc_status_str(wc->status), wc->vendor_err);
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA, "peer %s: %s (vendor 0x%x): connection ended\n",
+		       vrb_rdm_conn_name(link->peer, text), ibv_wc_status_str(wc->status),
+		       wc->vendor_err);
 	vrb_rdm_conn_step_failed(link->peer, err);
 }
 
@@ -23,9 +27,9 @@ void vrb_rdm_conn_short(struct vrb_rdm_peer *peer)
 {
 	char text[OFI_ADDR_STRLEN];
 
-	FI_WARN(&vrb_prov, FI_LOG_EP_DATA,
-		"peer %s: no memory for what it makes this side keep: connection ended\n",
-		vrb_rdm_conn_name(peer, text));
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
+		       "peer %s: no memory for what it makes this side keep: connection ended\n",
+		       vrb_rdm_conn_name(peer, text));
 	vrb_rdm_conn_step_failed(peer, FI_ENOMEM);
 }
 
@@ -33,11 +37,12 @@ void vrb_rdm_conn_flooded(struct vrb_rdm_peer *peer)
 {
 	char text[OFI_ADDR_STRLEN];
 
-	FI_WARN(&vrb_prov, FI_LOG_EP_DATA,
-		"peer %s sends on although it was told to stop until what it sent before is "
-		"received "
-		"(FI_VERBS_RDM_UNEXPECTED_SIZE=%llu): connection ended\n",
-		vrb_rdm_conn_name(peer, text), (unsigned long long)peer->ep->proto.budget.limit);
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
+		       "peer %s sends on although it was told to stop until what it sent before is "
+		       "received "
+		       "(FI_VERBS_RDM_UNEXPECTED_SIZE=%llu): connection ended\n",
+		       vrb_rdm_conn_name(peer, text),
+		       (unsigned long long)peer->ep->proto.budget.limit);
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 	/* Or it could come back and send more. */
 	vrb_proto_peer_purge(&peer->proto);
@@ -57,8 +62,8 @@ static void qp_failed(struct vrb_rdm_link *link, int err, enum ibv_event_type ev
 {
 	char text[OFI_ADDR_STRLEN];
 
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "peer %s: %s: connection ended\n",
-		vrb_rdm_conn_name(link->peer, text), ibv_event_type_str(event));
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "peer %s: %s: connection ended\n",
+		       vrb_rdm_conn_name(link->peer, text), ibv_event_type_str(event));
 	if (link->mirror)
 		vrb_rdm_conn_end(link, err);
 	else

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +33,23 @@ void vrb_rdm_cq_wake(struct vrb_rdm_cq *cq)
 		ofi_wait_signal(&cq->wait);
 }
 
+void vrb_rdm_cq_name_sender(struct ofi_cq_item *item, const struct vrb_rdm_addr *addr)
+{
+	struct vrb_rdm_addr *copy = malloc(sizeof(*copy));
+
+	item->from = copy;
+	if (!copy)
+		return;
+	*copy = *addr;
+	item->flags |= VRB_RDM_CQ_FROM;
+}
+
+/* The address that a failure tells of, or NULL. */
+static void *sender_of(const struct ofi_cq_item *item)
+{
+	return item->err && item->flags & VRB_RDM_CQ_FROM ? (void *)(uintptr_t)item->from : NULL;
+}
+
 void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 {
 	struct ofi_cq_item *next;
@@ -43,6 +59,8 @@ void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 	if (next) {
 		*next = *item;
 		ofi_cq_ring_push(&cq->ring);
+	} else {
+		free(sender_of(item));
 	}
 	ofi_unlock(&cq->lock);
 	/* A sleeper sets it before it takes the lock to look: it finds the completion, or is found here. */
@@ -99,13 +117,14 @@ __attribute__((noinline)) ssize_t vrb_rdm_cq_read_many(struct vrb_rdm_cq *cq, vo
 	return vrb_rdm_cq_read_ring(cq, buf, count, src);
 }
 
-static void copy_error(const struct vrb_rdm_cq *cq, const struct ofi_cq_item *item,
+/* The application may look at the address until it reads the next failure. */
+static void copy_error(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item,
 		       struct fi_cq_err_entry *entry)
 {
-	const struct sockaddr *from = item->err == FI_EADDRNOTAVAIL ? item->from : NULL;
+	const struct sockaddr *from = sender_of(item);
 	const struct fi_cq_err_entry error = {
 		.op_context = item->context,
-		.flags = item->flags,
+		.flags = item->flags & ~VRB_RDM_CQ_FROM,
 		.len = item->len,
 		.buf = item->buf,
 		.data = item->data,
@@ -117,6 +136,8 @@ static void copy_error(const struct vrb_rdm_cq *cq, const struct ofi_cq_item *it
 
 	ofi_cq_copy_error(cq->domain->info->fabric_attr->api_version, entry, &error, from,
 			  ofi_addr_size(from));
+	free(cq->sender);
+	cq->sender = (void *)(uintptr_t)from;
 }
 
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
@@ -334,13 +355,17 @@ void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
 
 static void cq_free(struct vrb_rdm_cq *cq)
 {
+	uint32_t i;
+
 	if (!cq)
 		return;
 	if (cq->epfd >= 0)
 		close(cq->epfd);
 	ofi_wait_fini(&cq->wait);
+	for (i = cq->ring.head; i != cq->ring.tail; i++)
+		free(sender_of(&cq->ring.items[i & cq->ring.mask]));
 	ofi_cq_ring_fini(&cq->ring);
-	tdestroy(cq->senders, free);
+	free(cq->sender);
 	free(cq);
 }
 

@@ -32,8 +32,10 @@ struct vrb_rdm_cq {
 	struct vrb_domain *domain;
 	struct ofi_ref ref; /* endpoints */
 	char text[128];	    /* of the last error read */
-	void *senders;	    /* addresses that errors tell of: a tree; lock guards it */
+	void *sender;	    /* the address that the last error read tells of; lock guards it */
 };
+
+#define VRB_RDM_CQ_FROM (1ULL << 63) /* in the flags of a failure in the ring: `from` is set */
 
 /* Where the completions of the endpoint's one queue interrupt: at who receives, if there is one. */
 static inline int vrb_rdm_vector(const struct vrb_rdm *ep)
@@ -67,7 +69,9 @@ ssize_t vrb_rdm_cq_readfrom_bare(struct fid_cq *cq, void *buf, size_t count, fi_
 ssize_t vrb_rdm_cq_read_many(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src);
 /* What the ring alone has. */
 ssize_t vrb_rdm_cq_read_ring(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src);
-/* Adds a completion. item->err is not 0: a failure. */
+/* A failure tells of the sender's address, as long as it is not read. Not if there is no memory for that. */
+void vrb_rdm_cq_name_sender(struct ofi_cq_item *item, const struct vrb_rdm_addr *addr);
+/* Adds a completion. item->err is not 0: a failure. What it tells of is the CQ's. */
 void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);
 
 #endif

@@ -20,8 +20,8 @@
 
 static int failed(const char *what, int err)
 {
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "connecting reliable datagrams: %s: %s%s\n", what,
-		strerror(err), vrb_remedy(err));
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "connecting reliable datagrams: %s: %s%s\n", what,
+		       strerror(err), vrb_remedy(err));
 	return vrb_errno(err);
 }
 
@@ -82,7 +82,8 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 	uint32_t i, size = ring_size(ep);
 
 	if (size + 1 > ep->cq_room) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		FI_WARN_SPARSE(
+			&vrb_prov, FI_LOG_EP_CTRL,
 			"connecting reliable datagrams: the device's completion queue is full; use "
 			"several endpoints, or bound their connections with FI_VERBS_MAX_CONN\n");
 		return NULL;

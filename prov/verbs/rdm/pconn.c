@@ -63,6 +63,33 @@ static void on_accepted(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	up(set, conn, conn->offered, action);
 }
 
+/* What operations fail with when nothing better comes. */
+static int refusal(uint8_t reason)
+{
+	switch (reason) {
+	case VRB_CMWIRE_VERSION:
+		return FI_ENOPROTOOPT;
+	case VRB_CMWIRE_IN_USE:
+		return FI_EADDRINUSE;
+	case VRB_CMWIRE_UNKNOWN:
+	case VRB_CMWIRE_SOURCE:
+		return FI_EACCES;
+	case VRB_CMWIRE_LONELY:
+	case VRB_CMWIRE_SECRETS:
+		return FI_EKEYREJECTED;
+	default:
+		return FI_ECONNREFUSED;
+	}
+}
+
+/* The peer does not take our reply to its request. */
+static void on_reply_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
+			      const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+{
+	action->what |= VRB_PCONN_DO_ABANDON;
+	vrb_pconn_retry(set, conn, refusal(input->reason));
+}
+
 static void on_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 			const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
 {
@@ -74,7 +101,7 @@ static void on_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		break;
 	case VRB_CMWIRE_BUSY:
 		vrb_pconn_heard(set, conn);
-		vrb_pconn_retry_within(set, conn, FI_ECONNREFUSED, vrb_pconn_busy_most(set));
+		vrb_pconn_retry_within(set, conn, refusal(input->reason), vrb_pconn_busy_most(set));
 		break;
 	case VRB_CMWIRE_STALE:
 		/* Another process has the address now: whoever it is. */
@@ -85,28 +112,12 @@ static void on_rejected(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 		break;
 	case VRB_CMWIRE_RESOURCES:
 	case VRB_CMWIRE_CLOSING:
-		vrb_pconn_retry(set, conn, FI_ECONNREFUSED);
-		break;
-	case VRB_CMWIRE_IN_USE:
-		/* What our name's former owner has left may take a while to go. */
-		vrb_pconn_retry(set, conn, FI_EADDRINUSE);
-		break;
-	case VRB_CMWIRE_VERSION:
-		vrb_pconn_fail(set, conn, FI_ENOPROTOOPT, action);
-		break;
-	case VRB_CMWIRE_UNKNOWN:
-		/* Who is not known yet may be soon. */
-		vrb_pconn_retry(set, conn, FI_EACCES);
-		break;
-	case VRB_CMWIRE_LONELY:
-	case VRB_CMWIRE_SECRETS:
-		vrb_pconn_fail(set, conn, FI_EKEYREJECTED, action);
-		break;
-	case VRB_CMWIRE_SOURCE:
-		vrb_pconn_fail(set, conn, FI_EACCES, action);
+	case VRB_CMWIRE_IN_USE:	 /* what our name's former owner has left may take a while to go */
+	case VRB_CMWIRE_UNKNOWN: /* who is not known yet may be soon */
+		vrb_pconn_retry(set, conn, refusal(input->reason));
 		break;
 	default:
-		vrb_pconn_fail(set, conn, FI_ECONNREFUSED, action);
+		vrb_pconn_fail(set, conn, refusal(input->reason), action);
 		break;
 	}
 }
@@ -260,6 +271,7 @@ static const decision table[VRB_PCONN_STATES][VRB_PCONN_EVENTS] = {
 		[VRB_PCONN_WANT] = on_want_soon,
 		[VRB_PCONN_REQUEST] = vrb_pconn_on_request_again,
 		[VRB_PCONN_ESTABLISHED] = on_accepted,
+		[VRB_PCONN_REJECTED] = on_reply_rejected,
 		[VRB_PCONN_BYE] = on_bye_early,
 		[VRB_PCONN_FAILED] = on_failed,
 		[VRB_PCONN_DISCONNECTED] = on_failed,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The endpoint's CQ: packets that arrived, work requests that are done. */
 #include <poll.h>
-#include <search.h>
-#include <stdlib.h>
 #include <string.h>
 #include <ofi/cq.h>
 #include <rdma/fi_errno.h>
@@ -76,29 +74,12 @@ void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int 
 	vrb_rdm_put(ep, ep->tx_cq, &item);
 }
 
-/* A copy that lives as long as the CQ. NULL when out of memory. */
-static const void *sender(struct vrb_rdm_cq *cq, const struct vrb_rdm_addr *addr)
-{
-	struct vrb_rdm_addr *copy = malloc(sizeof(*copy)), **found;
-
-	if (!copy)
-		return NULL;
-	*copy = *addr;
-	ofi_lock(&cq->lock);
-	found = tsearch(copy, &cq->senders, vrb_rdm_addr_compare);
-	if (!found || *found != copy)
-		free(copy);
-	copy = found ? *found : NULL;
-	ofi_unlock(&cq->lock);
-	return copy;
-}
-
 static void set_source(struct vrb_rdm *ep, struct ofi_cq_item *item, struct vrb_rdm_peer *from)
 {
 	item->src = from ? vrb_rdm_peer_source(from) : FI_ADDR_NOTAVAIL;
 	if (__builtin_expect(ep->source_err, 0) && from && item->src == FI_ADDR_NOTAVAIL) {
 		item->err = FI_EADDRNOTAVAIL;
-		item->from = sender(ep->rx_cq, &from->addr);
+		vrb_rdm_cq_name_sender(item, &from->addr);
 	}
 }
 

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Failures that tell of senders: their addresses last as long as they may be looked at, and no longer. */
+#include "unit.h"
+#include <malloc.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/domain.h"
+#include "prov/verbs/rdm/all.h"
+#include "prov/verbs/rdm/cq.h"
+
+enum { SENDERS = 20000, GROWN = 64 * 1024 };
+
+static struct vrb_domain domain;
+static struct fi_fabric_attr fabric = { .api_version = FI_VERSION(1, 17) };
+static struct fi_domain_attr attr = { .data_progress = FI_PROGRESS_MANUAL };
+static struct fi_info info = { .fabric_attr = &fabric, .domain_attr = &attr };
+static struct ibv_context device = { .num_comp_vectors = 1 };
+static struct fid_cq *cq;
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&domain, 0, sizeof(domain));
+	domain.info = &info;
+	domain.ctx = &device;
+	assert_int_equal(vrb_rdm_all_open(&domain, &domain.all), 0);
+	vrb_rdm_cq_ops_init();
+	return vrb_rdm_cq_open(&domain.fid, NULL, &cq, NULL);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	assert_int_equal(fi_close(&cq->fid), 0);
+	vrb_rdm_all_close(domain.all);
+	return 0;
+}
+
+static void put(uint32_t number)
+{
+	struct ofi_cq_item item = { .err = FI_EADDRNOTAVAIL, .flags = FI_RECV, .len = number };
+	struct vrb_rdm_addr addr = { .in.sin_family = AF_INET, .in.sin_port = htons(7) };
+
+	addr.in.sin_addr.s_addr = htonl(number);
+	vrb_rdm_cq_name_sender(&item, &addr);
+	vrb_rdm_cq_put((struct vrb_rdm_cq *)cq, &item);
+}
+
+static void take(uint32_t number, bool own)
+{
+	struct fi_cq_err_entry error = { 0 };
+	struct sockaddr_in addr = { 0 };
+	const struct sockaddr_in *from = own ? &addr : NULL;
+
+	if (own) {
+		error.err_data = &addr;
+		error.err_data_size = sizeof(addr);
+	}
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_EADDRNOTAVAIL);
+	assert_int_equal(error.flags, FI_RECV);
+	assert_int_equal(error.len, number);
+	assert_int_equal(error.err_data_size, sizeof(*from));
+	if (!own)
+		from = error.err_data;
+	assert_int_equal(from->sin_addr.s_addr, htonl(number));
+}
+
+static void addresses_are_not_kept(void **state)
+{
+	size_t before;
+	uint32_t i;
+
+	(void)state;
+	put(1);
+	take(1, false);
+	before = mallinfo2().uordblks;
+	for (i = 2; i < SENDERS; i++) {
+		put(i);
+		take(i, i % 2);
+	}
+	assert_true(mallinfo2().uordblks < before + GROWN);
+}
+
+/* Valgrind and the address sanitizer see that nothing is lost. */
+static void what_is_not_read_is_freed(void **state)
+{
+	(void)state;
+	put(1);
+	put(2);
+	put(3);
+	take(1, false);
+}
+
+/* Another failure with this code tells of nobody, whatever it has of its own. */
+static void others_have_no_address(void **state)
+{
+	struct ofi_cq_item item = { .err = FI_EADDRNOTAVAIL, .olen = 12345 };
+	struct fi_cq_err_entry error = { 0 };
+
+	(void)state;
+	vrb_rdm_cq_put((struct vrb_rdm_cq *)cq, &item);
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	assert_int_equal(error.olen, 12345);
+	assert_null(error.err_data);
+	assert_int_equal(error.err_data_size, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(addresses_are_not_kept, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_not_read_is_freed, begin, end),
+		cmocka_unit_test_setup_teardown(others_have_no_address, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("rdm_cq", tests, NULL, NULL);
+}
