@@ -6,21 +6,31 @@
 #include <stdlib.h>
 #include "fake_verbs.h"
 
-int fake_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+static int post_one(struct fake_srq *srq, struct ibv_recv_wr *wr)
 {
-	struct fake_srq *srq = fake_srq(ibv);
 	struct fake_post *post;
 	int err = srq->post_err;
 
-	assert_null(wr->next);
-	*bad = wr;
 	srq->post_err = 0;
+	if (!err && srq->refuses && srq->recvs.count == srq->init.attr.max_wr)
+		err = ENOMEM;
 	if (err)
 		return err;
 	post = fake_add(&srq->recvs, wr->sg_list, wr->num_sge, (int)srq->init.attr.max_sge);
 	post->wr.wr_id = wr->wr_id;
 	srq->recvs.last = *post;
 	return 0;
+}
+
+int fake_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	int err = 0;
+
+	for (; wr && !err; wr = wr->next) {
+		*bad = wr;
+		err = post_one(fake_srq(ibv), wr);
+	}
+	return err;
 }
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -180,6 +181,16 @@ void fake_flush(struct ibv_qp *qp)
 		fake_complete_recv(qp, IBV_WC_WR_FLUSH_ERR, IBV_WC_RECV, 0, NULL);
 }
 
+void fake_note_end(const char *word)
+{
+	size_t len = strlen(fake.ends), own = strlen(word);
+
+	if (len + own + 2 > sizeof(fake.ends) ||
+	    (len > own && !strncmp(fake.ends + len - own - 1, word, own)))
+		return;
+	snprintf(fake.ends + len, sizeof(fake.ends) - len, "%s ", word);
+}
+
 static int poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 {
 	struct fake_cq *cq = fake_cq(ibv);
@@ -193,6 +204,8 @@ static int poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 		cq->first = (cq->first + 1) % ibv->cqe;
 		cq->count--;
 	}
+	if (!i)
+		fake_note_end("empty");
 	return i;
 }
 
@@ -523,6 +536,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	assert_true(mask & IBV_QP_STATE);
 	qp->state = attr->qp_state;
 	fake_qp(qp)->attr = *attr;
+	if (qp->state == IBV_QPS_ERR)
+		fake_note_end("error");
 	if (qp->state == IBV_QPS_ERR && !fake_qp(qp)->deaf)
 		fake_flush(qp);
 	return 0;
@@ -550,6 +565,7 @@ static void forget(struct fake_cq *cq, uint32_t qp_num)
 
 int ibv_destroy_qp(struct ibv_qp *qp)
 {
+	fake_note_end("destroy");
 	if (fake.forgets) {
 		forget(fake_cq(qp->send_cq), qp->qp_num);
 		forget(fake_cq(qp->recv_cq), qp->qp_num);

@@ -45,7 +45,8 @@ struct fake_srq {
 	struct ibv_srq_init_attr init;
 	struct fake_queue recvs;
 	uint32_t limit;
-	int post_err; /* of the next ibv_post_srq_recv, once */
+	int post_err; /* of the next work request of ibv_post_srq_recv, once */
+	bool refuses; /* more than it has room for, rather than to end the test */
 };
 
 struct fake_cq {
@@ -80,6 +81,8 @@ struct fake_device {
 	/* Of each such call while set. */
 	int dereg_err, dealloc_mw_err, poll_err, resize_err, notify_err;
 	unsigned int polls, resizes;
+	char ends
+		[128]; /* in order, once each in a row: "error", "empty" (nothing polled), "destroy", what a test adds */
 	bool forgets; /* ibv_destroy_qp takes the queue pair's completions with it, as mlx5's does */
 	uint8_t timers; /* values that rdma_init_qp_attr leaves in the timers */
 	/* The call number fail_at, counted by calls from 1, fails with fail_errno. */
@@ -116,6 +119,8 @@ bool fake_fails(const char *call);
 void fake_gid(int index, const char *ip);
 
 /* Completes the n oldest, in order. Those not signalled leave no trace unless they fail. */
+/* Adds to fake.ends. */
+void fake_note_end(const char *word);
 void fake_complete_sends(struct ibv_qp *qp, unsigned int n, enum ibv_wc_status status);
 /* Completes the oldest receive, of the SRQ where it has one; opcode IBV_WC_RECV or IBV_WC_RECV_RDMA_WITH_IMM. */
 void fake_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, enum ibv_wc_opcode opcode,

@@ -2,8 +2,10 @@
 /* Shared receive queues: completions on any CQ in any order, room in the CQs, who closes before whom. */
 #include "unit.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <rdma/fi_rma.h>
 #include "srx_rig.h"
 
@@ -356,14 +358,53 @@ static void test_last_wqe(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
+/* The device: when the queue pair is in error, what it took completes, and then it says that this was the last. */
+static void *let_go(void *arg)
+{
+	struct fid_ep *ep = arg;
+
+	while (__atomic_load_n(&fake.ends[0], __ATOMIC_ACQUIRE) != 'e')
+		usleep(1000);
+	usleep(20000);
+	srx_arrive(ep);
+	fake_note_end("last");
+	__atomic_store_n(&vrb_ep(ep)->last_wqe, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* On a device that forgets: first the error, then its last word, then all completions are taken, and then it goes. */
+static void test_order_of_the_end(void **state)
+{
+	struct rig *rig = *state;
+	pthread_t device;
+
+	srx_open_all(rig);
+	fake.forgets = true;
+	vrb_ep(rig->ep)->peer_qp_num = 1;
+	srx_post_all(0, 3);
+	srx_arrive(rig->ep);
+	memset(fake.ends, 0, sizeof(fake.ends));
+	assert_int_equal(pthread_create(&device, NULL, let_go, rig->ep), 0);
+	srx_close_ep(&rig->ep);
+	pthread_join(device, NULL);
+	assert_string_equal(fake.ends, "error last empty destroy empty ");
+	assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &srx_mark[0]);
+	assert_ptr_equal(rig_entry(rig->cq[1]).op_context, &srx_mark[1]);
+	rig_no_entry(rig->cq[1]);
+	assert_int_equal(fi_rx_size_left(rig_srx), SRX_SIZE - 1);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_any_order),     RIG_TEST(test_room),	   RIG_TEST(test_no_room),
-		RIG_TEST(test_endpoint_goes), RIG_TEST(test_context_goes), RIG_TEST(test_cq_goes),
-		RIG_TEST(test_mixed),	      RIG_TEST(test_data),	   RIG_TEST(test_counted),
-		RIG_TEST(test_text),	      RIG_TEST(test_shut),	   RIG_TEST(test_last_wqe),
-		RIG_TEST(test_forgotten),
+		RIG_TEST(test_any_order),    RIG_TEST(test_room),
+		RIG_TEST(test_no_room),	     RIG_TEST(test_endpoint_goes),
+		RIG_TEST(test_context_goes), RIG_TEST(test_cq_goes),
+		RIG_TEST(test_mixed),	     RIG_TEST(test_data),
+		RIG_TEST(test_counted),	     RIG_TEST(test_text),
+		RIG_TEST(test_shut),	     RIG_TEST(test_last_wqe),
+		RIG_TEST(test_forgotten),    RIG_TEST(test_order_of_the_end),
 	};
 
 	return RIG_RUN("verbs_srq", tests);

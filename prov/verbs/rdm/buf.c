@@ -217,10 +217,10 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 	return true;
 }
 
-/* The posted ones and a quarter of them more, for those that are held. */
+/* The posted ones and a quarter of them more, for those that are held, and as many as are missing. */
 static bool has_all(const struct vrb_rdm_rx_ring *ring)
 {
-	return ring->count >= ring->depth + (ring->held ? ring->depth / 4 : 0);
+	return ring->count >= ring->depth + (ring->held ? ring->depth / 4 : 0) + ring->missing;
 }
 
 /* A chain of at most `want` work requests. Returns their number. */
@@ -250,23 +250,101 @@ static uint32_t posted(const struct vrb_rdm_rx_ring *ring)
 	return (uint32_t)(ring->above + (int32_t)ring->low);
 }
 
+static uint64_t completed(const struct vrb_rdm_rx_ring *ring)
+{
+	return ring->posts - posted(ring);
+}
+
+/* What wr.next of a receive points at until the device tells of it, when that is in doubt, or not expected any more. */
+static struct ibv_recv_wr doubted, missing;
+
+static struct vrb_rdm_rx_buf *buf_at(const struct vrb_rdm_rx_ring *ring, uint32_t i)
+{
+	return &ring->rx[i / CHUNK_BUFS][i % CHUNK_BUFS];
+}
+
+static struct vrb_rdm_rx *rx_of(const struct ibv_recv_wr *wr)
+{
+	return (struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+}
+
+/* Missing ones of which the device told after all were not counted as posted. */
+static void recount(struct vrb_rdm_rx_ring *ring)
+{
+	uint32_t i, still = 0;
+
+	for (i = 0; i < ring->count; i++)
+		still += buf_at(ring, i)->wr.next == &missing;
+	ring->above += (int32_t)(ring->missing - still);
+	ring->missing = still;
+}
+
+/* All that was posted after what is in doubt has been taken from the queue. */
+static void judge(struct vrb_rdm_rx_ring *ring)
+{
+	uint32_t i, before;
+
+	recount(ring);
+	before = ring->missing;
+	for (i = 0; i < ring->count && ring->missing < ring->depth; i++) {
+		if (buf_at(ring, i)->wr.next != &doubted)
+			continue;
+		buf_at(ring, i)->wr.next = &missing;
+		ring->missing++;
+		ring->above--;
+	}
+	ring->judge_at = 0;
+	if (ring->missing > before)
+		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+			"the device has not told of %u receives of connections that ended: others "
+			"take their place\n",
+			ring->missing - before);
+	if (ring->doubt_again)
+		vrb_rdm_rx_doubt(ring);
+}
+
+void vrb_rdm_rx_doubt(struct vrb_rdm_rx_ring *ring)
+{
+	struct vrb_rdm_rx_buf *buf;
+	struct ibv_recv_wr *wr;
+	uint32_t i;
+
+	ring->doubt_again = ring->judge_at;
+	if (ring->judge_at)
+		return;
+	for (wr = ring->free; wr; wr = wr->next)
+		rx_of(wr)->idle = true;
+	for (i = 0; i < ring->count; i++) {
+		buf = buf_at(ring, i);
+		if (!buf->rx.idle && !buf->rx.held && buf->wr.next != &missing)
+			buf->wr.next = &doubted;
+		buf->rx.idle = false;
+	}
+	ring->judge_at = completed(ring) + posted(ring);
+}
+
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
 {
 	struct ibv_recv_wr *first, *bad, *wr, *next;
-	struct vrb_rdm_rx *rx;
-	uint32_t n = chain(ring, ring->depth - posted(ring), &first);
+	uint32_t n;
 	int err = 0;
 
+	if (__builtin_expect(ring->judge_at && completed(ring) >= ring->judge_at, 0))
+		judge(ring);
+	n = chain(ring, ring->depth - posted(ring), &first);
 	bad = first;
 	if (n)
 		err = ibv_post_srq_recv(ring->srq, first, &bad);
 	ring->above += (int32_t)n;
+	ring->posts += n;
 	for (wr = err ? bad : NULL; wr; wr = next) {
 		next = wr->next;
-		rx = (struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
-		vrb_rdm_rx_reuse(ring, rx);
+		vrb_rdm_rx_reuse(ring, rx_of(wr));
 		ring->above--;
+		ring->posts--;
 	}
+	if (err)
+		recount(ring);
 	if (err)
 		return vrb_errno(err);
 	return posted(ring) ? 0 : -FI_ENOMEM;

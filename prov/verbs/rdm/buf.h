@@ -99,6 +99,7 @@ struct vrb_rdm_rx {
 	struct ibv_sge sge;		/* where the bytes are */
 	uint32_t len;			/* of the packet there */
 	bool held;			/* a receive buffer that is counted in ring->held */
+	bool idle; /* while they are looked through: a receive buffer in ring->free */
 };
 
 /* A receive buffer. */
@@ -118,18 +119,23 @@ struct vrb_rdm_small {
 /*
  * The shared receive queue is kept full. No peer can empty it by messages that nobody receives: what is kept is copied,
  * but for some long packets, which hold a quarter of the buffers at most. Those are replaced as far as memory can be
- * registered. When the queue could not be filled, whoever gives a buffer back fills it, and so does the timer.
+ * registered. When the queue could not be filled, whoever gives a buffer back fills it, and so does the timer. Receives that a
+ * device lost are replaced, at most as many as the queue has.
  */
 struct vrb_rdm_rx_ring {
 	struct vrb_domain *domain;
 	struct ibv_srq *srq;
-	size_t size;		    /* bytes of a buffer */
-	uint32_t depth;		    /* of the queue */
-	uint32_t low;		    /* with fewer in it, it is filled */
-	int32_t above;		    /* how many more than low are in it */
-	uint32_t count;		    /* all of them */
-	uint32_t held;		    /* by kept packets */
-	bool refused;		    /* no more could be registered; logged */
+	size_t size;	  /* bytes of a buffer */
+	uint32_t depth;	  /* of the queue */
+	uint32_t low;	  /* with fewer in it, it is filled */
+	int32_t above;	  /* how many more than low are in it */
+	uint32_t count;	  /* all of them */
+	uint32_t held;	  /* by kept packets */
+	bool refused;	  /* no more could be registered; logged */
+	bool doubt_again; /* when what is in doubt has been judged */
+	uint32_t missing; /* taken from the queue, and never told of */
+	uint64_t posts;
+	uint64_t judge_at; /* completions, when what is in doubt is judged; 0: nothing is */
 	struct vrb_rdm_rx_buf **rx; /* chunks, by index */
 	uint32_t free_count;
 	struct ibv_recv_wr *free; /* of unused buffers, ready to be posted as one list */
@@ -157,6 +163,13 @@ int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring);
  */
 struct vrb_rdm_rx *vrb_rdm_rx_keep(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx, size_t len);
 struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t index);
+
+/*
+ * A queue pair was destroyed that may have taken receives from the queue, and all completions have been seen. The queue
+ * is first in, first out: receives that are passed by all that were posted later are missing, and others are posted in
+ * their place. They are not posted again themselves, as a device may still write to them.
+ */
+void vrb_rdm_rx_doubt(struct vrb_rdm_rx_ring *ring);
 
 /* Adds a chunk of small ones. NULL when out of memory. */
 struct vrb_rdm_small *vrb_rdm_small_grow(struct vrb_rdm_rx_ring *ring);

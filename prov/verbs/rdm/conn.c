@@ -66,14 +66,6 @@ static void schedule(struct vrb_rdm *ep, bool soon)
 		vrb_rdm_conn_wake(ep, next - now);
 }
 
-void vrb_rdm_conn_bury(struct vrb_rdm_link *link)
-{
-	link->state = VRB_RDM_LINK_DEAD;
-	vrb_rdm_link_halt(link, ofi_now_ms());
-	SLIST_INSERT_HEAD(&link->ep->graves, link, grave);
-	vrb_rdm_conn_wake(link->ep, 0);
-}
-
 /* peer->next is up and nothing flushes: it is the one to send by. */
 static void install(struct vrb_rdm_peer *peer)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the files about connections share: conn.c does what pconn.h decides, conn_cm.c speaks with the connection
- * manager, conn_room.c makes room, conn_open.c has the beginning, the end and the clock. All with the endpoint's lock held.
+ * manager, conn_room.c makes room, conn_bury.c frees links that have ended, conn_open.c has the beginning, the end and the
+ * clock. All with the endpoint's lock held, unless it says otherwise.
  */
 #ifndef VRB_RDM_CONN_INT_H
 #define VRB_RDM_CONN_INT_H
@@ -34,6 +35,10 @@ void vrb_rdm_conn_tick(struct vrb_rdm *ep);
 void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err);
 /* Afterwards the event thread frees it. */
 void vrb_rdm_conn_bury(struct vrb_rdm_link *link);
+/* Those of ep->graves that can be freed now. */
+void vrb_rdm_conn_ripe(struct vrb_rdm *ep, struct vrb_rdm_graves *ripe);
+/* Frees them. Without the lock. */
+void vrb_rdm_conn_free(struct vrb_rdm_graves *ripe);
 /* It may be peer->next that now is the one to send by. */
 void vrb_rdm_conn_drained(struct vrb_rdm_link *link);
 

@@ -29,61 +29,17 @@
 #define BACKOFF_MS     20
 #define BACKOFF_MAX_MS 1000
 
-/* One that nothing refers to any more, whose work requests may not have completed. */
-static void free_link(struct vrb_rdm_link *link)
-{
-	struct vrb_rdm_peer *peer = link->peer;
-	struct vrb_rdm *ep = link->ep;
-
-	if (link->id)
-		rdma_destroy_id(link->id);
-	/* Before the device forgets them. */
-	vrb_rdm_lock(ep);
-	vrb_rdm_poll_all(ep);
-	vrb_rdm_unlock(ep);
-	vrb_rdm_link_destroy_qp(link);
-	vrb_rdm_lock(ep);
-	vrb_rdm_poll_all(ep);
-	vrb_rdm_flush(link, link->err);
-	vrb_rdm_conn_drained(link);
-	vrb_rdm_link_free(link);
-	vrb_rdm_peer_leave(peer);
-	vrb_rdm_unlock(ep);
-}
-
-/* Those that can be freed now. Who did not let go in time will not say so of others either. */
-static void take_ripe(struct vrb_rdm *ep, struct vrb_rdm_graves *ripe)
-{
-	struct vrb_rdm_graves all = ep->graves;
-	uint64_t now = ofi_now_ms();
-	struct vrb_rdm_link *link;
-
-	SLIST_INIT(ripe);
-	SLIST_INIT(&ep->graves);
-	while ((link = SLIST_FIRST(&all))) {
-		SLIST_REMOVE_HEAD(&all, grave);
-		if (!vrb_rdm_link_ripe(link, now)) {
-			SLIST_INSERT_HEAD(&ep->graves, link, grave);
-			continue;
-		}
-		SLIST_INSERT_HEAD(ripe, link, grave);
-		if (link->qp && link->takes && !link->let_go && !ep->dead)
-			__atomic_store_n(&ep->domain->no_last_wqe, true, __ATOMIC_RELAXED);
-	}
-}
-
 /* From the event thread. */
 static void timer_ready(struct vrb_source *source)
 {
 	struct vrb_rdm *ep = (struct vrb_rdm *)((char *)source - offsetof(struct vrb_rdm, timer));
 	struct vrb_rdm_graves graves;
 	struct vrb_rdm_knocks knocks;
-	struct vrb_rdm_link *link;
 	uint64_t ticks;
 
 	(void)!read(source->fd, &ticks, sizeof(ticks));
 	vrb_rdm_lock(ep);
-	take_ripe(ep, &graves);
+	vrb_rdm_conn_ripe(ep, &graves);
 	/* Who sends is connected, even if the connection manager has not said so before time is over. */
 	if (ep->enabled && !ep->closing) {
 		vrb_rdm_poll_all(ep);
@@ -93,11 +49,7 @@ static void timer_ready(struct vrb_source *source)
 	SLIST_INIT(&ep->knocks);
 	vrb_rdm_unlock(ep);
 	vrb_rdm_conn_knocks_free(&knocks);
-
-	while ((link = SLIST_FIRST(&graves))) {
-		SLIST_REMOVE_HEAD(&graves, grave);
-		free_link(link);
-	}
+	vrb_rdm_conn_free(&graves);
 }
 
 static int open_timer(struct vrb_rdm *ep)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections to peers: links that have ended, until their queue pairs can be destroyed. */
+#include <ofi/wait.h>
+#include "conn_int.h"
+#include "lock.h"
+#include "progress.h"
+
+void vrb_rdm_conn_bury(struct vrb_rdm_link *link)
+{
+	link->state = VRB_RDM_LINK_DEAD;
+	vrb_rdm_link_halt(link, ofi_now_ms());
+	SLIST_INSERT_HEAD(&link->ep->graves, link, grave);
+	vrb_rdm_conn_wake(link->ep, 0);
+}
+
+/* One that nothing refers to any more, whose work requests may not have completed. */
+static void free_link(struct vrb_rdm_link *link)
+{
+	struct vrb_rdm_peer *peer = link->peer;
+	struct vrb_rdm *ep = link->ep;
+
+	if (link->id)
+		rdma_destroy_id(link->id);
+	/* Before the device forgets them. */
+	vrb_rdm_lock(ep);
+	vrb_rdm_poll_all(ep);
+	vrb_rdm_unlock(ep);
+	vrb_rdm_link_destroy_qp(link);
+	vrb_rdm_lock(ep);
+	vrb_rdm_poll_all(ep);
+	if (link->takes && !link->let_go)
+		vrb_rdm_rx_doubt(&ep->rx);
+	vrb_rdm_flush(link, link->err);
+	vrb_rdm_conn_drained(link);
+	vrb_rdm_link_free(link);
+	vrb_rdm_peer_leave(peer);
+	vrb_rdm_unlock(ep);
+}
+
+/* Who did not let go in time will not say so of others either. */
+void vrb_rdm_conn_ripe(struct vrb_rdm *ep, struct vrb_rdm_graves *ripe)
+{
+	struct vrb_rdm_graves all = ep->graves;
+	uint64_t now = ofi_now_ms();
+	struct vrb_rdm_link *link;
+
+	SLIST_INIT(ripe);
+	SLIST_INIT(&ep->graves);
+	while ((link = SLIST_FIRST(&all))) {
+		SLIST_REMOVE_HEAD(&all, grave);
+		if (!vrb_rdm_link_ripe(link, now)) {
+			SLIST_INSERT_HEAD(&ep->graves, link, grave);
+			continue;
+		}
+		SLIST_INSERT_HEAD(ripe, link, grave);
+		if (link->qp && link->takes && !link->let_go && !ep->dead)
+			__atomic_store_n(&ep->domain->no_last_wqe, true, __ATOMIC_RELAXED);
+	}
+}
+
+void vrb_rdm_conn_free(struct vrb_rdm_graves *ripe)
+{
+	struct vrb_rdm_link *link;
+
+	while ((link = SLIST_FIRST(ripe))) {
+		SLIST_REMOVE_HEAD(ripe, grave);
+		free_link(link);
+	}
+}

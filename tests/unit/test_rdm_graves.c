@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Links of reliable datagrams that end, on a device that forgets the completions of a queue pair that is destroyed. */
+#include "unit.h"
+#include <stdlib.h>
+#include <string.h>
+#include "fake_verbs.h"
+
+/* What the file calls of the endpoint. */
+#define vrb_rdm_poll_all     fake_poll_all
+#define vrb_rdm_flush	     fake_flush_link
+#define vrb_rdm_conn_drained fake_drained
+#define vrb_rdm_conn_wake    fake_wake
+#define vrb_rdm_peer_leave   fake_leave
+#include "prov/verbs/rdm/conn_bury.c"
+
+static struct vrb_rdm ep;
+static struct vrb_domain domain;
+static struct vrb_rdm_peer peer;
+static unsigned int taken; /* completions */
+
+void vrb_rdm_poll_all(struct vrb_rdm *of)
+{
+	struct ibv_wc wc[4];
+	int n;
+
+	while ((n = ibv_poll_cq(of->cq, 4, wc)) > 0)
+		taken += (unsigned int)n;
+}
+
+void vrb_rdm_flush(struct vrb_rdm_link *link, int err)
+{
+	(void)link;
+	(void)err;
+}
+
+void vrb_rdm_conn_drained(struct vrb_rdm_link *link)
+{
+	(void)link;
+}
+
+void vrb_rdm_conn_wake(struct vrb_rdm *of, uint64_t ms)
+{
+	(void)of;
+	(void)ms;
+}
+
+void vrb_rdm_peer_leave(struct vrb_rdm_peer *of)
+{
+	(void)of;
+}
+
+/* As the event thread does. */
+static void tick(void)
+{
+	struct vrb_rdm_graves ripe;
+
+	vrb_rdm_conn_ripe(&ep, &ripe);
+	vrb_rdm_conn_free(&ripe);
+}
+
+static struct vrb_rdm_link *link_with_a_receive(struct ibv_pd *pd)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = ep.cq, .recv_cq = ep.cq, .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 }
+	};
+	struct vrb_rdm_link *link = vrb_rdm_link_new(&ep);
+	struct ibv_recv_wr *bad, wr = { .wr_id = 1 };
+
+	assert_non_null(link);
+	link->peer = &peer;
+	peer.links++;
+	link->qp = ibv_create_qp(pd, &init);
+	link->qp->state = IBV_QPS_RTS;
+	assert_int_equal(ibv_post_recv(link->qp, &wr, &bad), 0);
+	fake_qp(link->qp)->deaf = true;
+	link->takes = true;
+	vrb_rdm_conn_bury(link);
+	return link;
+}
+
+static int begin(void **state)
+{
+	fake_reset();
+	memset(&ep, 0, sizeof(ep));
+	memset(&domain, 0, sizeof(domain));
+	domain.ctx = &fake.ctx;
+	ep.domain = &domain;
+	ep.cq_size = ep.cq_room = 600;
+	ep.cq = ibv_create_cq(&fake.ctx, 600, NULL, NULL, 0);
+	peer.ep = &ep;
+	taken = 0;
+	fake.forgets = true;
+	*state = ibv_alloc_pd(&fake.ctx);
+	return 0;
+}
+
+static int end(void **state)
+{
+	assert_int_equal(peer.links, 0);
+	ibv_destroy_cq(ep.cq);
+	ibv_dealloc_pd(*state);
+	fake_all_closed();
+	return 0;
+}
+
+/* First the error, then the device's last word, then all completions are taken, and then it goes. */
+static void goes_when_all_is_taken(void **state)
+{
+	struct vrb_rdm_link *link = link_with_a_receive(*state);
+
+	tick();
+	assert_string_equal(fake.ends, "error ");
+	fake_complete_recv(link->qp, IBV_WC_SUCCESS, IBV_WC_RECV, 9, NULL);
+	link->let_go = true;
+	tick();
+	assert_string_equal(fake.ends, "error empty destroy empty ");
+	assert_int_equal(taken, 1);
+	assert_false(domain.no_last_wqe);
+}
+
+/* A device that says nothing is waited for once. */
+static void is_waited_for_once(void **state)
+{
+	struct vrb_rdm_link *link = link_with_a_receive(*state);
+
+	tick();
+	assert_int_equal(fake.qps, 1);
+	link->linger = ofi_now_ms();
+	tick();
+	assert_int_equal(fake.qps, 0);
+	assert_true(domain.no_last_wqe);
+	link_with_a_receive(*state);
+	tick();
+	assert_int_equal(fake.qps, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(goes_when_all_is_taken, begin, end),
+		cmocka_unit_test_setup_teardown(is_waited_for_once, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Receives of the shared queue that a device never tells of: others take their place. */
+#include "unit.h"
+#include <string.h>
+#include "prov/verbs/domain.h"
+#include "prov/verbs/rdm/buf.h"
+#include "fake_verbs.h"
+
+enum { DEPTH = 128, SIZE = 64 };
+
+static struct vrb_domain domain;
+static struct vrb_rdm_rx_ring ring;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+
+static int begin(void **state)
+{
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = DEPTH, .max_sge = 1 } };
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
+
+	(void)state;
+	fake_reset();
+	memset(&domain, 0, sizeof(domain));
+	domain.ctx = &fake.ctx;
+	domain.pd = ibv_alloc_pd(&fake.ctx);
+	vrb_rdm_rx_init(&ring, &domain, SIZE, DEPTH);
+	ring.srq = ibv_create_srq(domain.pd, &srq);
+	fake_srq(ring.srq)->refuses = true;
+	cq = ibv_create_cq(&fake.ctx, DEPTH, NULL, NULL, 0);
+	init.send_cq = init.recv_cq = cq;
+	init.srq = ring.srq;
+	qp = ibv_create_qp(domain.pd, &init);
+	assert_int_equal(vrb_rdm_rx_fill(&ring), 0);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	ibv_destroy_qp(qp);
+	ibv_destroy_srq(ring.srq);
+	ibv_destroy_cq(cq);
+	vrb_rdm_rx_fini(&ring);
+	ibv_dealloc_pd(domain.pd);
+	fake_all_closed();
+	return 0;
+}
+
+static uint32_t in_queue(void)
+{
+	return fake_srq(ring.srq)->recvs.count;
+}
+
+static uint32_t believed(void)
+{
+	return (uint32_t)(ring.above + (int32_t)ring.low);
+}
+
+/* The device takes the oldest. */
+static struct vrb_rdm_rx *take(void)
+{
+	struct ibv_wc wc;
+
+	fake_complete_recv(qp, IBV_WC_SUCCESS, IBV_WC_RECV, SIZE, NULL);
+	assert_int_equal(ibv_poll_cq(cq, 1, &wc), 1);
+	return (struct vrb_rdm_rx *)(uintptr_t)(wc.wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+}
+
+static void tell(struct vrb_rdm_rx *rx)
+{
+	vrb_rdm_rx_put(&ring, rx);
+	if (--ring.above < 0)
+		vrb_rdm_rx_fill(&ring);
+}
+
+static void traffic(unsigned int messages)
+{
+	while (messages--) {
+		assert_true(in_queue() > 0);
+		tell(take());
+	}
+}
+
+static void what_is_lost_is_replaced(void **state)
+{
+	unsigned int round, i;
+
+	(void)state;
+	/* More in all than the queue has; the memory does not grow without end. */
+	for (round = 0; round < 6; round++) {
+		for (i = 0; i < 40 && in_queue(); i++)
+			take();
+		vrb_rdm_rx_doubt(&ring);
+		vrb_rdm_rx_doubt(&ring);
+		if (round == 3)
+			break;
+		traffic(3 * DEPTH);
+		assert_int_equal(ring.missing, 40 * (round + 1));
+		assert_int_equal(in_queue(), believed());
+	}
+	traffic(3 * DEPTH);
+	assert_int_equal(ring.missing, DEPTH);
+	assert_int_equal(ring.count, 2 * DEPTH);
+}
+
+static void nothing_is_lost(void **state)
+{
+	uint32_t count = ring.count;
+
+	(void)state;
+	traffic(7);
+	vrb_rdm_rx_doubt(&ring);
+	traffic(3 * DEPTH);
+	assert_int_equal(ring.missing, 0);
+	assert_int_equal(ring.count, count);
+	assert_int_equal(in_queue(), believed());
+}
+
+/* A message that takes long, of a connection that lives: it is complete at last. */
+static void some_come_late(void **state)
+{
+	struct vrb_rdm_rx *late = take();
+
+	(void)state;
+	take();
+	vrb_rdm_rx_doubt(&ring);
+	traffic(3 * DEPTH);
+	assert_int_equal(ring.missing, 2);
+	assert_int_equal(in_queue(), believed());
+	tell(late);
+	traffic(DEPTH);
+	vrb_rdm_rx_doubt(&ring);
+	traffic(3 * DEPTH);
+	assert_int_equal(ring.missing, 1);
+	assert_int_equal(in_queue(), believed());
+	assert_int_equal(vrb_rdm_rx_fill(&ring), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_is_lost_is_replaced, begin, end),
+		cmocka_unit_test_setup_teardown(nothing_is_lost, begin, end),
+		cmocka_unit_test_setup_teardown(some_come_late, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
