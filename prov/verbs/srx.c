@@ -23,7 +23,7 @@
 /* What a receive queue can be asked for; the others are those of what arrives without one. */
 #define SRX_CAPS                                                                    \
 	(FI_MSG | FI_RECV | FI_RMA | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | \
-	 FI_LOCAL_COMM | FI_REMOTE_COMM)
+	 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TRIGGER)
 
 size_t vrb_srx_max_iov(const struct ibv_device_attr *attr)
 {

@@ -13,7 +13,7 @@
 /* What an endpoint can transmit. */
 #define STX_CAPS                                                                                 \
 	(FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_LOCAL_COMM | \
-	 FI_REMOTE_COMM)
+	 FI_REMOTE_COMM | FI_TRIGGER)
 
 static int stx_close(struct fid *fid)
 {

@@ -10,6 +10,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_trigger.h>
 #include "check.h"
 
 #define STAGE_BUF     65536
@@ -23,8 +24,9 @@ struct stage {
 	struct fid_eq *eq;
 	struct fid_cq *cq; /* of all endpoints */
 	struct fid_cntr *cntr;
-	struct fid_av *av;  /* NULL where endpoints are connected */
-	struct fid_ep *srx; /* of connected endpoints, or NULL */
+	struct fid_av *av;   /* NULL where endpoints are connected */
+	struct fid_ep *srx;  /* of connected endpoints, or NULL */
+	struct fid_stx *stx; /* where there are any */
 	struct fid_poll *poll;
 	struct fid_wait *wait;
 	struct fid_cntr *wait_cntr; /* in the wait set */
@@ -33,8 +35,9 @@ struct stage {
 	uint8_t *buf;
 	struct fid_mr *mr;
 	void *desc;
-	uint64_t addr, key; /* of buf */
-	char name[128];	    /* of the second */
+	uint64_t addr, key;		/* of buf */
+	char name[128];			/* of the second */
+	struct fid_mc *alone, *both[2]; /* groups of the second, and of the two */
 };
 
 /* What a thread has of its own. */
@@ -44,6 +47,9 @@ struct worker {
 	struct fid_eq *eq; /* of the connections it makes, and where it listens */
 	struct fid_pep *pep;
 	struct fi_info *aim;
+	struct fi_deferred_work work; /* with one of these */
+	struct fi_op_cntr op;
+	struct fi_op_msg send;
 };
 
 typedef void call_fn(struct stage *stage, struct worker *worker);
@@ -75,5 +81,11 @@ void may_at(const char *file, int line, const char *call, ssize_t ret, int err);
 /* The calls of all types (thread_calls.c), ended by one without name. */
 extern const struct call stage_calls[];
 call_fn call_rma_write, call_fetch_add, call_alias_life;
+/* Of types that have what is called (thread_more.c). */
+call_fn call_options, call_late_cntr, call_stx_life, call_queue_work, call_flush_work,
+	call_trigger_send, call_mr_bind, call_join, call_barrier, call_broadcast;
+/* The groups. */
+void stage_join(struct stage *stage);
+void stage_leave(struct stage *stage);
 
 #endif

@@ -28,6 +28,8 @@ static void test(void)
 	static const struct call calls[] = {
 		{ "fi_av_insert", call_av_life },
 		{ "fi_av_lookup", call_av_lookup },
+		{ "fi_setopt", call_options },
+		{ "a late counter", call_late_cntr },
 	};
 	struct fi_info *hints = fi_allocinfo();
 	struct stage stage = { 0 };

@@ -41,9 +41,17 @@ static void call_pep_life(struct stage *stage, struct worker *worker)
 static void test(void)
 {
 	static const struct call calls[] = {
-		{ "fi_write", call_rma_write },	 { "fi_fetch_atomic", call_fetch_add },
-		{ "an alias", call_alias_life }, { "a connection", call_link_life },
-		{ "fi_connect", call_connect },	 { "a passive endpoint", call_pep_life },
+		{ "fi_write", call_rma_write },
+		{ "fi_fetch_atomic", call_fetch_add },
+		{ "an alias", call_alias_life },
+		{ "a connection", call_link_life },
+		{ "fi_connect", call_connect },
+		{ "a passive endpoint", call_pep_life },
+		{ "fi_setopt", call_options },
+		{ "a transmit context", call_stx_life },
+		{ "FI_QUEUE_WORK", call_queue_work },
+		{ "FI_FLUSH_WORK", call_flush_work },
+		{ "a send that waits", call_trigger_send },
 	};
 	struct fi_info *hints = fi_allocinfo();
 	struct stage stage = { 0 };
@@ -52,7 +60,7 @@ static void test(void)
 	CHECK(hints);
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->addr_format = FI_SOCKADDR_IN;
-	hints->caps = FI_MSG | FI_RMA | FI_ATOMIC;
+	hints->caps = FI_MSG | FI_RMA | FI_ATOMIC | FI_TRIGGER;
 	stage_open(&stage, hints, local_addr(), 64);
 	worker_open(&worker, &stage, 0);
 	stage_connect(&stage, &worker, stage.ep);

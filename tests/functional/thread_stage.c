@@ -75,6 +75,8 @@ void stage_open(struct stage *stage, struct fi_info *hints, const char *node, si
 		open_srx(stage, srx_size);
 	else
 		OK(fi_av_open(stage->domain, &av, &stage->av, NULL));
+	if (stage->info->ep_attr->type != FI_EP_DGRAM)
+		OK(fi_stx_context(stage->domain, NULL, &stage->stx, NULL));
 	fi_freeinfo(hints);
 }
 
@@ -90,6 +92,7 @@ void stage_close(struct stage *stage)
 	closed(stage->ep[0]);
 	closed(stage->ep[1]);
 	closed(stage->srx);
+	closed(stage->stx);
 	closed(stage->av);
 	closed(stage->mr);
 	OK(fi_poll_del(stage->poll, &stage->cntr->fid, 0));

@@ -40,6 +40,8 @@ static void test_open(void **state)
 	assert_int_equal(fi_control(&stx->fid, FI_ENABLE, NULL), -FI_ENOSYS);
 	assert_int_equal(stx->ops->setopt(&stx->fid, 0, 0, NULL, 0), -FI_ENOSYS);
 	assert_int_equal(close_stx(), 0);
+	assert_int_equal(open_with(rig, (struct fi_tx_attr){ .caps = FI_MSG | FI_TRIGGER }), 0);
+	assert_int_equal(close_stx(), 0);
 	assert_int_equal(fi_stx_context(rig->domain, NULL, &stx, NULL), 0);
 	assert_int_equal(close_stx(), 0);
 }

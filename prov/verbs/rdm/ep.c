@@ -317,7 +317,7 @@ static int option(struct vrb_rdm *ep, int name, size_t *value)
 {
 	switch (name) {
 	case FI_OPT_MIN_MULTI_RECV:
-		*value = ep->min_multi_recv;
+		*value = __atomic_load_n(&ep->min_multi_recv, __ATOMIC_RELAXED);
 		return 0;
 	case FI_OPT_TX_SIZE:
 		*value = ep->info->tx_attr->size;
@@ -372,7 +372,8 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 	if (level != FI_OPT_ENDPOINT || !value || len != sizeof(found))
 		return -FI_EINVAL;
 	if (name == FI_OPT_MIN_MULTI_RECV) {
-		memcpy(&ep->min_multi_recv, value, len);
+		memcpy(&found, value, sizeof(found));
+		__atomic_store_n(&ep->min_multi_recv, found, __ATOMIC_RELAXED);
 		return 0;
 	}
 	ret = option(ep, name, &found);

@@ -59,7 +59,7 @@ static void fill_recv(struct vrb_rdm *ep, struct vrb_rdm_recv *recv, const struc
 	proto->match.sticky = receive->flags & FI_MULTI_RECV;
 	proto->count = (uint8_t)receive->count;
 	memcpy(proto->iov, receive->iov, receive->count * sizeof(*receive->iov));
-	proto->min_free = ep->min_multi_recv;
+	proto->min_free = __atomic_load_n(&ep->min_multi_recv, __ATOMIC_RELAXED);
 	recv->flags = FI_RECV | (receive->tagged ? FI_TAGGED : FI_MSG) |
 		      (receive->flags & FI_MULTI_RECV) |
 		      (receive->flags & FI_COMPLETION ? 0 : VRB_RDM_RECV_SILENT) | receive->mark;
