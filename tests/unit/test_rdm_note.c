@@ -287,6 +287,29 @@ static void the_target_may_want_none(void **state)
 	assert_int_equal(entries, 0);
 }
 
+/* They need no receive: who makes more than anybody reads is cut off. */
+static void entries_that_nobody_reads(void **state)
+{
+	enum { MOST = 100 };
+	static struct vrb_rdm_cq cq;
+	uint8_t list[3 * sizeof(struct vrb_wire_region)];
+	struct vrb_wire_packet packet = note(VRB_WIRE_DATA, list);
+	enum vrb_wire_error error = VRB_WIRE_OK;
+
+	(void)state;
+	ep.rx_cq = &cq;
+	ep.proto.budget.most = MOST * sizeof(struct ofi_cq_item);
+	while (!error && entries < 10 * MOST) {
+		cq.ring.ahead = entries;
+		error = vrb_rdm_note(&peer, &packet);
+	}
+	assert_int_equal(error, VRB_WIRE_E_MEMORY);
+	assert_int_equal(entries, MOST + 1);
+	/* Somebody reads. */
+	cq.ring.head = cq.ring.ahead;
+	assert_int_equal(vrb_rdm_note(&peer, &packet), VRB_WIRE_OK);
+}
+
 static void atomics_count(void **state)
 {
 	uint8_t list[2 * sizeof(struct vrb_wire_target)];
@@ -314,6 +337,7 @@ int main(void)
 		cmocka_unit_test_setup(a_full_device_takes_nothing, begin),
 		cmocka_unit_test_setup(the_target_counts_and_completes, begin),
 		cmocka_unit_test_setup(the_target_may_want_none, begin),
+		cmocka_unit_test_setup(entries_that_nobody_reads, begin),
 		cmocka_unit_test_setup(atomics_count, begin),
 	};
 
