@@ -5,6 +5,7 @@
  * WEFT_MESSAGES says how many messages of 8 bytes there are.
  */
 #include <poll.h>
+#include <rdma/fi_rma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,12 +93,42 @@ static struct fid_ep *open_short(struct node *node)
 	return ep;
 }
 
+/* Where the flooded one lets others write. */
+struct window {
+	uint64_t addr, key;
+};
+
+/* Its messages are held back, and nothing of them completes. */
+static void write_past(struct node *node, struct fid_ep *ep, fi_addr_t to,
+		       const struct window *window)
+{
+	uint64_t value = 99, end = now_ms() + 5000;
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret;
+	int err;
+
+	do {
+		ret = fi_write(ep, &value, sizeof(value), NULL, to, window->addr, window->key,
+			       &value);
+		if (ret)
+			RETURNS(ret, -FI_EAGAIN);
+		if (now_ms() > end)
+			FAIL("a peer that holds messages back takes no RMA either");
+	} while (ret);
+	while (!node_poll(node, &entry, &err))
+		if (now_ms() > end)
+			FAIL("RMA to a peer that holds messages back is not done");
+	EQUAL(err, 0);
+	CHECK(entry.op_context == &value);
+}
+
 static void flooder(struct child *parent, void *arg)
 {
 	unsigned int sent, failed = 0, max = messages();
 	struct fi_cq_tagged_entry entry;
 	uint64_t *out = calloc(max, sizeof(*out));
 	struct sockaddr_in name;
+	struct window window;
 	struct fid_ep *ep;
 	struct node node;
 	fi_addr_t to;
@@ -108,8 +139,11 @@ static void flooder(struct child *parent, void *arg)
 	node_open(&node, NULL);
 	ep = open_short(&node);
 	child_hear(parent, &name, sizeof(name));
+	child_hear(parent, &window, sizeof(window));
 	to = node_know(&node, &name);
 	sent = send_what_goes(&node, ep, to, out, max);
+	if (sent < max)
+		write_past(&node, ep, to, &window);
 	child_say(parent, &sent, sizeof(sent));
 	/* The one that says so is behind all of them. */
 	while (fi_tsend(ep, &sent, sizeof(sent), NULL, to, OTHER_TAG, &sent) == -FI_EAGAIN)
@@ -163,24 +197,38 @@ static unsigned int hear(struct node *node, const struct child *child)
 	return sent;
 }
 
+static struct fid_mr *give(struct node *node, uint64_t *to, const struct child *child)
+{
+	struct window window = { .addr = (uintptr_t)to };
+	struct fid_mr *mr;
+
+	OK(fi_mr_reg(node->domain, to, sizeof(*to), FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
+	window.key = fi_mr_key(mr);
+	child_say(child, &node->name, sizeof(node->name));
+	child_say(child, &window, sizeof(window));
+	return mr;
+}
+
 static void flood(void *arg)
 {
 	struct child children[2] = { child_start(flooder, NULL), child_start(other, NULL) };
 	unsigned int i, sent;
 	size_t before, grown;
 	struct node node;
-	uint64_t in = 0;
+	uint64_t in = 0, written = 0;
+	struct fid_mr *mr;
 
 	(void)arg;
 	node_open(&node, NULL);
+	mr = give(&node, &written, &children[0]);
 	before = resident();
-	child_say(&children[0], &node.name, sizeof(node.name));
 	sent = hear(&node, &children[0]);
 	grown = resident() - before;
 	printf("%u of %u messages accepted, %zu KiB of %zu\n", sent, messages(), grown / 1024,
 	       bound() / 1024);
 	CHECK(grown <= bound());
 	CHECK(sent < messages());
+	EQUAL(written, 99);
 	/* Another peer is not in its way. */
 	node_trecv(&node, &in, sizeof(in), OTHER_TAG, NULL);
 	child_say(&children[1], &node.name, sizeof(node.name));
@@ -198,6 +246,7 @@ static void flood(void *arg)
 	EQUAL(in, sent);
 	child_say(&children[0], &sent, sizeof(sent));
 	child_end(&children[0]);
+	OK(fi_close(&mr->fid));
 	node_close(&node);
 }
 
