@@ -149,6 +149,23 @@ static void take_keys(struct fi_info *info, const struct fi_info *hints)
 			 hints->ep_attr->auth_key, hints->ep_attr->auth_key_size);
 }
 
+void vrb_rdm_explain_key(const struct fi_info *info, const struct fi_info *hints,
+			 struct ofi_miss *miss)
+{
+	const uint8_t *key;
+
+	if (!miss || !hints || info->ep_attr->type != FI_EP_RDM)
+		return;
+	if (!strcmp(miss->attr, "ep_attr->auth_key_size"))
+		key = hints->ep_attr->auth_key;
+	else if (!strcmp(miss->attr, "domain_attr->auth_key_size"))
+		key = hints->domain_attr->auth_key;
+	else
+		return;
+	if (!key)
+		snprintf(miss->has, sizeof(miss->has), "any size with a key, but auth_key is NULL");
+}
+
 void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
 {
 	const int need = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;

@@ -3,6 +3,7 @@
 #ifndef VRB_RDM_INFO_H
 #define VRB_RDM_INFO_H
 
+#include <ofi/attr.h>
 #include "prov/verbs/device.h"
 
 /* As vrb_info_msg(), for FI_EP_RDM. NULL when out of memory. */
@@ -16,6 +17,9 @@ struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port
  * FI_MR_VIRT_ADDR, ALLOCATED and PROV_KEY they are the device's.
  */
 void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints);
+/* If what is missed first, or NULL, is a key of which the hints have the size alone, it says so. */
+void vrb_rdm_explain_key(const struct fi_info *info, const struct fi_info *hints,
+			 struct ofi_miss *miss);
 /* Can they work on the device? Else *why says what it lacks. */
 bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why);
 /* What an endpoint can transmit, at most. */
