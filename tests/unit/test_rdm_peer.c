@@ -3,6 +3,7 @@
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
+#include "prov/verbs/rdm/conn_data.h"
 #include "prov/verbs/rdm/peer.h"
 
 enum { NAMES = 5000 };
@@ -158,11 +159,38 @@ static void who_is_awaited_keeps_its_number(void **state)
 	assert_true(peer->vacant);
 }
 
+/* A link-local address is one of the interface that the endpoint listens at, whatever its number is at the peer. */
+static void who_asks_is_on_the_same_link(void **state)
+{
+	struct vrb_cmwire cm = { .port = 7471, .addr = { 0xfe, 0x80, [15] = 9 } };
+	struct vrb_rdm_addr addr, other;
+	struct vrb_rdm_peer *peer;
+
+	(void)state;
+	ep.scope = 5;
+	assert_true(vrb_rdm_conn_addr(&ep, &cm, &addr));
+	assert_int_equal(addr.in6.sin6_family, AF_INET6);
+	assert_int_equal(addr.in6.sin6_scope_id, 5);
+	assert_int_equal(addr.in6.sin6_port, htons(7471));
+	assert_memory_equal(&addr.in6.sin6_addr, cm.addr, 16);
+	/* It is the same peer as one that the application inserted without a scope. */
+	other = addr;
+	other.in6.sin6_scope_id = 0;
+	peer = vrb_rdm_peer_at(&ep, &addr);
+	assert_int_equal(peer->addr.in6.sin6_scope_id, 5);
+	assert_ptr_equal(vrb_rdm_peer_at(&ep, &other), peer);
+	/* Other addresses have none. */
+	cm.addr[0] = 0xfd;
+	assert_true(vrb_rdm_conn_addr(&ep, &cm, &addr));
+	assert_int_equal(addr.in6.sin6_scope_id, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(names_of_the_gone_are_not_kept, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_left_keeps_the_name, begin, end),
+		cmocka_unit_test_setup_teardown(who_asks_is_on_the_same_link, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_removed_is_not_kept, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_awaited_keeps_its_number, begin, end),
 	};

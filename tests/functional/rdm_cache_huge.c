@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Huge pages that are unmapped, and mapped again at the same place, are sent as they are now. Makes pages if there are none. */
+#define _GNU_SOURCE
+#include "rdm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { LEN = 2 << 20, TIMES = 3 };
+
+static const char pages[] = "/proc/sys/vm/nr_hugepages";
+
+/* How many there were; -1: nobody says. */
+static long set_pages(long count)
+{
+	FILE *file = fopen(pages, "r+");
+	long before = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%ld", &before) == 1) {
+		rewind(file);
+		fprintf(file, "%ld", count);
+	}
+	return fclose(file) ? -1 : before;
+}
+
+static uint8_t *map(void *at)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (at ? MAP_FIXED : 0);
+	void *mapped = mmap(at, LEN, PROT_READ | PROT_WRITE, flags, -1, 0);
+
+	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+static void exchange(struct rdm_pair *pair, uint8_t *out, uint8_t *in, unsigned int seed)
+{
+	fill(out, LEN, seed);
+	OK(fi_trecv(pair->side[1].ep, in, LEN, NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
+	OK(fi_tsend(pair->side[0].ep, out, LEN, NULL, pair->side[0].peer, 1, NULL));
+	rdm_wait(pair, 1);
+	CHECK_FILLED(in, LEN, seed);
+	rdm_wait(pair, 0);
+}
+
+static void test(void)
+{
+	uint8_t *out = map(NULL), *in = malloc(LEN);
+	long before = -1;
+	struct rdm_pair pair;
+	unsigned int i;
+
+	if (!out) {
+		before = set_pages(8);
+		out = map(NULL);
+	}
+	if (!out)
+		skip("there are no huge pages, and none can be made");
+	CHECK(in);
+	rdm_open(&pair, RDM_PROV_KEYS);
+	for (i = 0; i < TIMES; i++) {
+		exchange(&pair, out, in, 2 * i);
+		exchange(&pair, out, in, 2 * i + 1);
+		CHECK(!munmap(out, LEN));
+		CHECK(map(out) == out);
+	}
+	rdm_close(&pair);
+	munmap(out, LEN);
+	free(in);
+	if (before >= 0)
+		set_pages(before);
+}
+
+int main(void)
+{
+	return run_test(test);
+}
