@@ -287,33 +287,6 @@ static void test_attr_misses(void **state)
 		    "rxe1 port 1 misses 3: domain_attr->name: asked rxe0, has rxe1\n");
 }
 
-/* A size without a key is refused, and it is said what is missing. */
-static void test_key_without_bytes(void **state)
-{
-	uint8_t key[16];
-
-	(void)state;
-	two_devices();
-	type = FI_EP_RDM;
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->addr_format = FI_SOCKADDR_IN;
-	hints->ep_attr->auth_key_size = sizeof(key);
-	assert_int_equal(get(NULL, NULL, 0, hints), -FI_ENODATA);
-	expect_none("rxe0 port 1 misses 1: ep_attr->auth_key_size: asked 16, has any size with a "
-		    "key, but auth_key is NULL\n"
-		    "rxe1 port 1 misses 1: ep_attr->auth_key_size: asked 16, has any size with a "
-		    "key, but auth_key is NULL\n");
-	hints->ep_attr->auth_key_size = 0;
-	hints->domain_attr->auth_key_size = sizeof(key);
-	assert_int_equal(get(NULL, NULL, 0, hints), -FI_ENODATA);
-	assert_non_null(strstr(why, "domain_attr->auth_key_size: asked 16, has any size with a "
-				    "key, but auth_key is NULL"));
-	hints->domain_attr->auth_key = malloc(sizeof(key));
-	assert_non_null(hints->domain_attr->auth_key);
-	memset(hints->domain_attr->auth_key, 7, sizeof(key));
-	assert_int_equal(get(NULL, NULL, 0, hints), 0);
-}
-
 static void test_device_limits(void **state)
 {
 	(void)state;
@@ -604,7 +577,6 @@ int main(void)
 		TEST(test_addr_str),
 		TEST(test_addr_format),
 		TEST(test_attr_misses),
-		TEST(test_key_without_bytes),
 		TEST(test_device_limits),
 		TEST(test_shared),
 		TEST(test_dead_port),

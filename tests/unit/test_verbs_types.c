@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which types of endpoints devices are offered with that lack something, and why not the others. */
+/* Which types of endpoints devices are offered with that lack something, and why not the others; who asks with half a key. */
 #include "unit.h"
 
 #include <errno.h>
@@ -171,13 +171,52 @@ static void test_no_ip(void **state)
 	look(FI_EP_MSG, NULL, "rxe1 rxe0 ", "");
 }
 
+static int ask_rdm(void)
+{
+	why[0] = '\0';
+	fi_freeinfo(info);
+	info = NULL;
+	return vrb_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, hints, &info);
+}
+
+/* A size without a key is refused, and it is said what is missing. */
+static void test_key_without_bytes(void **state)
+{
+	uint8_t key[16];
+
+	(void)state;
+	type = FI_EP_RDM;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->auth_key_size = sizeof(key);
+	assert_int_equal(ask_rdm(), -FI_ENODATA);
+	assert_string_equal(
+		why, "rxe0 port 1: ep_attr->auth_key_size: asked 16, has any size with a key, "
+		     "but auth_key is NULL\n"
+		     "rxe1 port 1: ep_attr->auth_key_size: asked 16, has any size with a key, "
+		     "but auth_key is NULL\n");
+	hints->ep_attr->auth_key_size = 0;
+	hints->domain_attr->auth_key_size = sizeof(key);
+	assert_int_equal(ask_rdm(), -FI_ENODATA);
+	assert_non_null(strstr(why, "domain_attr->auth_key_size: asked 16, has any size with a "
+				    "key, but auth_key is NULL"));
+	hints->domain_attr->auth_key = malloc(sizeof(key));
+	assert_non_null(hints->domain_attr->auth_key);
+	memset(hints->domain_attr->auth_key, 7, sizeof(key));
+	assert_int_equal(ask_rdm(), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_all),	  TEST(test_no_srq), TEST(test_iwarp),
-		TEST(test_no_rc), TEST(test_no_ip),  TEST(test_failure_passes),
+		TEST(test_all),
+		TEST(test_no_srq),
+		TEST(test_iwarp),
+		TEST(test_no_rc),
+		TEST(test_no_ip),
+		TEST(test_failure_passes),
+		TEST(test_key_without_bytes),
 	};
 
 	return cmocka_run_group_tests_name("verbs_types", tests, NULL, NULL);
