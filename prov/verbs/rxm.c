@@ -5,14 +5,14 @@
 #include <ofi/params.h>
 #include <rdma/fi_errno.h>
 #include "prov.h"
-#include "rdm/wire.h"
+#include "prov/rdm/wire.h"
 
 struct values {
 	int buffer_size, eager_limit, sar_limit, use_rndv_write, data_auto_progress;
 };
 
 #define HEADER 416 /* what a message in one packet leaves of a buffer to others */
-static_assert(HEADER == VRB_WIRE_HEADER_MAX, "the table's numbers are without it");
+static_assert(HEADER == OFI_RDM_WIRE_HEADER_MAX, "the table's numbers are without it");
 
 #define INT(field_, def_, min_, max_, doc_)                                             \
 	{                                                                               \

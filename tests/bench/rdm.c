@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "prov/verbs/rdm/proto.h"
+#include "prov/rdm/proto.h"
 
 #if __has_attribute(noipa)
 #define ROW __attribute__((noinline, noipa))
@@ -16,54 +16,54 @@
 
 enum { ROUNDS = 1000, BITS = 13, DEEPEST = 100000 };
 
-static struct vrb_match_node *buckets[4][1 << BITS];
-static struct vrb_match_recv *recvs;
-static struct vrb_match_msg *msgs;
-static struct vrb_proto proto;
-static struct vrb_proto_peer peer;
+static struct ofi_rdm_match_node *buckets[4][1 << BITS];
+static struct ofi_rdm_match_recv *recvs;
+static struct ofi_rdm_match_msg *msgs;
+static struct ofi_rdm_proto proto;
+static struct ofi_rdm_proto_peer peer;
 
-ROW void *row_post(struct vrb_match *m, struct vrb_match_recv *recv, uint64_t tag);
-ROW void *row_post(struct vrb_match *m, struct vrb_match_recv *recv, uint64_t tag)
+ROW void *row_post(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv, uint64_t tag);
+ROW void *row_post(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv, uint64_t tag)
 {
-	return vrb_match_post(m, recv, 3, tag, 0);
+	return ofi_rdm_match_post(m, recv, 3, tag, 0);
 }
 
-ROW void *row_post_any(struct vrb_match *m, struct vrb_match_recv *recv, uint64_t tag);
-ROW void *row_post_any(struct vrb_match *m, struct vrb_match_recv *recv, uint64_t tag)
+ROW void *row_post_any(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv, uint64_t tag);
+ROW void *row_post_any(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv, uint64_t tag)
 {
-	return vrb_match_post(m, recv, VRB_MATCH_ANY, tag, 0xff);
+	return ofi_rdm_match_post(m, recv, OFI_RDM_MATCH_ANY, tag, 0xff);
 }
 
-ROW void *row_arrive(struct vrb_match *m, uint64_t tag);
-ROW void *row_arrive(struct vrb_match *m, uint64_t tag)
+ROW void *row_arrive(struct ofi_rdm_match *m, uint64_t tag);
+ROW void *row_arrive(struct ofi_rdm_match *m, uint64_t tag)
 {
-	return vrb_match_arrive(m, 3, tag);
+	return ofi_rdm_match_arrive(m, 3, tag);
 }
 
 /* Receives of two classes are posted. */
-ROW void *row_arrive_2(struct vrb_match *m, uint64_t tag);
-ROW void *row_arrive_2(struct vrb_match *m, uint64_t tag)
+ROW void *row_arrive_2(struct ofi_rdm_match *m, uint64_t tag);
+ROW void *row_arrive_2(struct ofi_rdm_match *m, uint64_t tag)
 {
-	return vrb_match_arrive(m, 3, tag);
+	return ofi_rdm_match_arrive(m, 3, tag);
 }
 
-ROW void row_queue(struct vrb_match *m, struct vrb_match_msg *msg);
-ROW void row_queue(struct vrb_match *m, struct vrb_match_msg *msg)
+ROW void row_queue(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg);
+ROW void row_queue(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg)
 {
-	vrb_match_queue(m, msg);
+	ofi_rdm_match_queue(m, msg);
 }
 
 /* A receive finds its message among the unexpected ones. */
-ROW void *row_post_hit(struct vrb_match *m, struct vrb_match_recv *recv, uint64_t tag);
-ROW void *row_post_hit(struct vrb_match *m, struct vrb_match_recv *recv, uint64_t tag)
+ROW void *row_post_hit(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv, uint64_t tag);
+ROW void *row_post_hit(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv, uint64_t tag)
 {
-	return vrb_match_post(m, recv, 3, tag, 0);
+	return ofi_rdm_match_post(m, recv, 3, tag, 0);
 }
 
-ROW size_t row_build(struct vrb_wire_plain *plain, uint64_t tag);
-ROW size_t row_build(struct vrb_wire_plain *plain, uint64_t tag)
+ROW size_t row_build(struct ofi_rdm_wire_plain *plain, uint64_t tag);
+ROW size_t row_build(struct ofi_rdm_wire_plain *plain, uint64_t tag)
 {
-	return vrb_wire_build_plain(plain, true, tag);
+	return ofi_rdm_wire_build_plain(plain, true, tag);
 }
 
 /* A plain packet: is it one, and whose; what a caller does by itself is not counted. */
@@ -72,15 +72,17 @@ ROW void *row_bypass(const void *bytes, size_t len)
 {
 	bool unexpected;
 
-	if (!vrb_wire_is_plain(bytes, len, true))
+	if (!ofi_rdm_wire_is_plain(bytes, len, true))
 		return NULL;
-	return vrb_proto_bypass(&peer, true, vrb_wire_plain_tag(bytes), &unexpected);
+	return ofi_rdm_proto_bypass(&peer, true, ofi_rdm_wire_plain_tag(bytes), &unexpected);
 }
 
-ROW enum vrb_wire_error row_parse(const void *bytes, size_t len, struct vrb_wire_packet *packet);
-ROW enum vrb_wire_error row_parse(const void *bytes, size_t len, struct vrb_wire_packet *packet)
+ROW enum ofi_rdm_wire_error row_parse(const void *bytes, size_t len,
+				      struct ofi_rdm_wire_packet *packet);
+ROW enum ofi_rdm_wire_error row_parse(const void *bytes, size_t len,
+				      struct ofi_rdm_wire_packet *packet)
 {
-	return vrb_wire_parse(bytes, len, packet);
+	return ofi_rdm_wire_parse(bytes, len, packet);
 }
 
 static void need(bool truth)
@@ -89,10 +91,10 @@ static void need(bool truth)
 		abort();
 }
 
-static void start(struct vrb_match *m, int pair)
+static void start(struct ofi_rdm_match *m, int pair)
 {
 	memset(buckets, 0, sizeof(buckets));
-	vrb_match_init(m, buckets[2 * pair], buckets[2 * pair + 1], BITS);
+	ofi_rdm_match_init(m, buckets[2 * pair], buckets[2 * pair + 1], BITS);
 }
 
 static uint64_t tag_of(int i)
@@ -100,13 +102,13 @@ static uint64_t tag_of(int i)
 	return (uint64_t)i << 8;
 }
 
-static void run_posted(struct vrb_match *m, int depth)
+static void run_posted(struct ofi_rdm_match *m, int depth)
 {
 	int i;
 
 	start(m, 1);
 	for (i = 0; i < depth; i++)
-		need(!vrb_match_post(m, &recvs[i], 3, tag_of(i), 0));
+		need(!ofi_rdm_match_post(m, &recvs[i], 3, tag_of(i), 0));
 	for (i = depth; i < depth + ROUNDS; i++) {
 		need(!row_post(m, &recvs[i], tag_of(i)));
 		need(row_arrive(m, tag_of(i)) == &recvs[i]);
@@ -114,16 +116,16 @@ static void run_posted(struct vrb_match *m, int depth)
 	/* One receive of the first class stays in any case. */
 	start(m, 1);
 	for (i = 0; i <= depth; i++)
-		need(!vrb_match_post(m, &recvs[i], 3, tag_of(i), 0));
+		need(!ofi_rdm_match_post(m, &recvs[i], 3, tag_of(i), 0));
 	for (; i <= 2 * depth; i++)
-		need(!vrb_match_post(m, &recvs[i], VRB_MATCH_ANY, tag_of(i), 0xff));
+		need(!ofi_rdm_match_post(m, &recvs[i], OFI_RDM_MATCH_ANY, tag_of(i), 0xff));
 	for (; i <= 2 * depth + ROUNDS; i++) {
 		need(!row_post_any(m, &recvs[i], tag_of(i)));
 		need(row_arrive_2(m, tag_of(i)) == &recvs[i]);
 	}
 }
 
-static void run_unexpected(struct vrb_match *m, int depth)
+static void run_unexpected(struct ofi_rdm_match *m, int depth)
 {
 	int i;
 
@@ -133,25 +135,25 @@ static void run_unexpected(struct vrb_match *m, int depth)
 		msgs[i].tag = tag_of(i);
 	}
 	for (i = 0; i < depth; i++)
-		vrb_match_queue(m, &msgs[i]);
+		ofi_rdm_match_queue(m, &msgs[i]);
 	/* The first search makes the index. */
-	need(!vrb_match_peek(m, 3, 1, 0));
+	need(!ofi_rdm_match_peek(m, 3, 1, 0));
 	for (i = depth; i < depth + ROUNDS; i++) {
 		row_queue(m, &msgs[i]);
 		need(row_post_hit(m, &recvs[0], tag_of(i)) == &msgs[i]);
 	}
 }
 
-static void run_packets(struct vrb_match *m)
+static void run_packets(struct ofi_rdm_match *m)
 {
-	struct vrb_wire_packet packet;
-	struct vrb_wire_plain plain;
+	struct ofi_rdm_wire_packet packet;
+	struct ofi_rdm_wire_plain plain;
 	int i;
 
 	start(m, 1);
-	vrb_proto_peer_init(&proto, &peer, 3);
+	ofi_rdm_proto_peer_init(&proto, &peer, 3);
 	for (i = 0; i < ROUNDS; i++) {
-		need(!vrb_match_post(m, &recvs[0], 3, tag_of(i), 0));
+		need(!ofi_rdm_match_post(m, &recvs[0], 3, tag_of(i), 0));
 		need(row_build(&plain, tag_of(i)) == sizeof(plain));
 		need(!row_parse(&plain, sizeof(plain), &packet));
 		need(row_bypass(&plain, sizeof(plain)));

@@ -72,14 +72,15 @@ void foe_close(struct foe *foe)
 	memset(foe, 0, sizeof(*foe));
 }
 
-struct vrb_cmwire foe_claim(const struct sockaddr_in *name, uint64_t incarnation, uint32_t serial)
+struct ofi_rdm_cmwire foe_claim(const struct sockaddr_in *name, uint64_t incarnation,
+				uint32_t serial)
 {
-	struct vrb_cmwire cm = {
-		.kind = VRB_CMWIRE_REQUEST,
+	struct ofi_rdm_cmwire cm = {
+		.kind = OFI_RDM_CMWIRE_REQUEST,
 		.incarnation = incarnation,
 		.port = ntohs(name->sin_port),
 		.serial = serial,
-		.eager = VRB_WIRE_EAGER_MIN,
+		.eager = OFI_RDM_WIRE_EAGER_MIN,
 	};
 
 	cm.addr[10] = cm.addr[11] = 0xff;
@@ -87,11 +88,11 @@ struct vrb_cmwire foe_claim(const struct sockaddr_in *name, uint64_t incarnation
 	return cm;
 }
 
-size_t foe_pack(uint8_t *bytes, const struct vrb_cmwire *cm)
+size_t foe_pack(uint8_t *bytes, const struct ofi_rdm_cmwire *cm)
 {
-	uint8_t data[VRB_CMWIRE_LEN];
+	uint8_t data[OFI_RDM_CMWIRE_LEN];
 
-	vrb_cmwire_build(data, cm);
+	ofi_rdm_cmwire_build(data, cm);
 	return vrb_cm_pack(bytes, data, sizeof(data));
 }
 
@@ -179,7 +180,7 @@ static void keep_data(struct foe *foe, const struct rdma_cm_event *event)
 	if (foe->len)
 		memcpy(foe->data, conn->private_data, foe->len);
 	data = vrb_cm_unpack(foe->data, foe->len, &len);
-	foe->sane = data && !vrb_cmwire_parse(data, len, &foe->cm);
+	foe->sane = data && !ofi_rdm_cmwire_parse(data, len, &foe->cm);
 }
 
 enum foe_answer foe_await(struct foe *foe, int ms)
@@ -204,7 +205,7 @@ enum foe_answer foe_join(struct foe *foe, const struct sockaddr_in *to)
 	struct sockaddr_in name = *to;
 	uint8_t data[VRB_CM_WIRE_MAX];
 	enum foe_answer answer;
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 	int i;
 
 	/* A port that nobody listens at, of the host where it comes from. */
@@ -354,7 +355,8 @@ const uint8_t *foe_hear(struct foe *foe, size_t *len, int ms)
 	return bytes;
 }
 
-bool foe_hear_type(struct foe *foe, enum vrb_wire_type type, struct vrb_wire_packet *packet, int ms)
+bool foe_hear_type(struct foe *foe, enum ofi_rdm_wire_type type, struct ofi_rdm_wire_packet *packet,
+		   int ms)
 {
 	uint64_t end = now_ms() + (uint64_t)ms;
 	const uint8_t *bytes;
@@ -362,7 +364,7 @@ bool foe_hear_type(struct foe *foe, enum vrb_wire_type type, struct vrb_wire_pac
 
 	do {
 		bytes = foe_hear(foe, &len, ms);
-		if (bytes && !vrb_wire_parse(bytes, len, packet) && packet->type == type)
+		if (bytes && !ofi_rdm_wire_parse(bytes, len, packet) && packet->type == type)
 			return true;
 	} while (now_ms() < end);
 	return false;

@@ -12,7 +12,7 @@
 #include <rdma/rdma_cma.h>
 #include <stdbool.h>
 #include "check.h"
-#include "prov/verbs/rdm/cmwire.h"
+#include "prov/rdm/cmwire.h"
 #include "rdm_node.h"
 
 /* The victims. */
@@ -84,7 +84,7 @@ struct foe {
 	} heard[FOE_SLOTS];
 	uint8_t data[256]; /* private data of the answer, or of the request that was heard */
 	size_t len;
-	struct vrb_cmwire cm; /* the same, if it makes sense */
+	struct ofi_rdm_cmwire cm; /* the same, if it makes sense */
 	bool sane;
 };
 
@@ -92,9 +92,10 @@ struct foe {
 void foe_open(struct foe *foe, const char *from);
 void foe_close(struct foe *foe);
 /* What an honest endpoint at this port would send. */
-struct vrb_cmwire foe_claim(const struct sockaddr_in *name, uint64_t incarnation, uint32_t serial);
+struct ofi_rdm_cmwire foe_claim(const struct sockaddr_in *name, uint64_t incarnation,
+				uint32_t serial);
 /* Private data as on the wire. Returns its length. */
-size_t foe_pack(uint8_t *bytes, const struct vrb_cmwire *cm);
+size_t foe_pack(uint8_t *bytes, const struct ofi_rdm_cmwire *cm);
 /* Sends a request; without a queue pair it never answers a reply. False: it can't be resolved. */
 bool foe_ask(struct foe *foe, const struct sockaddr_in *to, const void *data, size_t len,
 	     bool with_qp);
@@ -110,7 +111,7 @@ bool foe_throw(struct foe *foe, const void *bytes, size_t len);
 /* A packet of the victim, NULL when none comes within the time. */
 const uint8_t *foe_hear(struct foe *foe, size_t *len, int ms);
 /* One that is of a type. */
-bool foe_hear_type(struct foe *foe, enum vrb_wire_type type, struct vrb_wire_packet *packet,
+bool foe_hear_type(struct foe *foe, enum ofi_rdm_wire_type type, struct ofi_rdm_wire_packet *packet,
 		   int ms);
 /* RDMA of the spare bytes. As foe_say. */
 int foe_rdma(struct foe *foe, enum ibv_wr_opcode opcode, uint64_t addr, uint32_t rkey,

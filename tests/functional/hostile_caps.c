@@ -16,7 +16,7 @@ static struct victims victims;
 /* How many were taken until the connection ended. */
 static unsigned int ask(uint64_t key, unsigned int most)
 {
-	struct vrb_wire_packet packet = { .type = VRB_WIRE_KEY_REQ, .key = key };
+	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_KEY_REQ, .key = key };
 	uint64_t end = now_ms() + ASK_MS;
 	struct foe foe = { 0 };
 	uint8_t bytes[64];
@@ -27,7 +27,7 @@ static unsigned int ask(uint64_t key, unsigned int most)
 		FAIL("a stranger with an honest name is not let in");
 	do {
 		packet.id = n + 1;
-		len = vrb_wire_build(bytes, &packet);
+		len = ofi_rdm_wire_build(bytes, &packet);
 		if (n % 32 == 31 ? foe_say(&foe, bytes, len) != IBV_WC_SUCCESS
 				 : !foe_throw(&foe, bytes, len))
 			break;

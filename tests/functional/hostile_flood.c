@@ -19,7 +19,7 @@ static void half_open(void)
 {
 	struct sockaddr_in name = victims.facts.name[0];
 	uint8_t data[256];
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 	unsigned int i, answers[4] = { 0 };
 
 	for (i = 0; i < HALF; i++) {
@@ -41,7 +41,7 @@ static void be_silent(void)
 {
 	struct sockaddr_in name = victims.facts.name[0];
 	uint8_t data[256];
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 	unsigned int i, up = 0;
 
 	for (i = 0; i < SILENT; i++) {
@@ -81,24 +81,24 @@ static void deaf(void)
 }
 
 /* As many as the victim takes, and then some; how many. */
-static unsigned int flood(struct foe *foe, enum vrb_wire_type type, unsigned int count)
+static unsigned int flood(struct foe *foe, enum ofi_rdm_wire_type type, unsigned int count)
 {
-	uint8_t list[sizeof(struct vrb_wire_region)], bytes[FOE_SLOT] = { 0 };
-	struct vrb_wire_packet packet = {
-		.type = type, .flags = VRB_WIRE_TAGGED, .tag = 0x99, .list = list
+	uint8_t list[sizeof(struct ofi_rdm_wire_region)], bytes[FOE_SLOT] = { 0 };
+	struct ofi_rdm_wire_packet packet = {
+		.type = type, .flags = OFI_RDM_WIRE_TAGGED, .tag = 0x99, .list = list
 	};
 	uint64_t end = now_ms() + 2500;
 	unsigned int i;
 	size_t len;
 
-	vrb_wire_put_region(list, 0, &(struct vrb_wire_region){ 4096, 100000, 7 });
-	if (type == VRB_WIRE_RTS) {
+	ofi_rdm_wire_put_region(list, 0, &(struct ofi_rdm_wire_region){ 4096, 100000, 7 });
+	if (type == OFI_RDM_WIRE_RTS) {
 		packet.count = 1;
 		packet.total = 100000;
 	}
 	for (i = 0; i < count && now_ms() < end; i++) {
 		packet.id = i + 1;
-		len = vrb_wire_build(bytes, &packet) + (type == VRB_WIRE_EAGER ? 8 : 0);
+		len = ofi_rdm_wire_build(bytes, &packet) + (type == OFI_RDM_WIRE_EAGER ? 8 : 0);
 		if (i % 32 == 31 ? foe_say(foe, bytes, len) != IBV_WC_SUCCESS
 				 : !foe_throw(foe, bytes, len))
 			break;
@@ -106,7 +106,7 @@ static unsigned int flood(struct foe *foe, enum vrb_wire_type type, unsigned int
 	return i;
 }
 
-static void floods(enum vrb_wire_type type, unsigned int count)
+static void floods(enum ofi_rdm_wire_type type, unsigned int count)
 {
 	size_t before = pair_status(&victims, "VmRSS"), after;
 	unsigned int came;
@@ -118,7 +118,7 @@ static void floods(enum vrb_wire_type type, unsigned int count)
 	pair_check(&victims, 2);
 	after = pair_status(&victims, "VmRSS");
 	printf("%u of %u unexpected %s: the victims grew by %zd KiB\n", came, count,
-	       vrb_wire_type_name(type), (ssize_t)(after - before));
+	       ofi_rdm_wire_type_name(type), (ssize_t)(after - before));
 	if (after > before + GROWN_KIB)
 		FAIL("they grew by more than %d KiB", GROWN_KIB);
 	foe_close(&foe);
@@ -133,8 +133,8 @@ static void test(void)
 	first = newcomer_start();
 	second = newcomer_start();
 	pair_start(&victims, false);
-	floods(VRB_WIRE_EAGER, MESSAGES);
-	floods(VRB_WIRE_RTS, RTSES);
+	floods(OFI_RDM_WIRE_EAGER, MESSAGES);
+	floods(OFI_RDM_WIRE_RTS, RTSES);
 	deaf();
 	half_open();
 	be_silent();

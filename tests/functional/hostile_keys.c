@@ -16,13 +16,13 @@ static struct sockaddr_in lurking;
 static unsigned int tries, let_in;
 
 /* A connection of the victim's to the foe with a message announced. */
-static void get_message(struct foe *foe, struct vrb_wire_packet *rts,
-			struct vrb_wire_region *region)
+static void get_message(struct foe *foe, struct ofi_rdm_wire_packet *rts,
+			struct ofi_rdm_wire_region *region)
 {
 	static uint32_t times;
 	uint8_t data[256];
 	struct rdma_cm_id *id;
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 
 	pair_send(&victims, &lurking, LEN, 1);
 	id = foe_request(&lurker, 5000);
@@ -30,21 +30,21 @@ static void get_message(struct foe *foe, struct vrb_wire_packet *rts,
 		FAIL("the victim does not connect to whom it sends to");
 	times++;
 	cm = foe_claim(&lurking, 77 + times, times);
-	cm.kind = VRB_CMWIRE_REPLY;
+	cm.kind = OFI_RDM_CMWIRE_REPLY;
 	foe_accept(foe, &lurker, id, data, foe_pack(data, &cm));
-	if (!foe_hear_type(foe, VRB_WIRE_RTS, rts, 5000))
+	if (!foe_hear_type(foe, OFI_RDM_WIRE_RTS, rts, 5000))
 		FAIL("the victim does not announce its message");
 	EQUAL(rts->count, 1);
-	vrb_wire_get_region(rts->list, 0, region);
+	ofi_rdm_wire_get_region(rts->list, 0, region);
 	EQUAL(region->len, LEN);
 }
 
-static void finish(struct foe *foe, const struct vrb_wire_packet *rts)
+static void finish(struct foe *foe, const struct ofi_rdm_wire_packet *rts)
 {
-	const struct vrb_wire_packet fin = { .type = VRB_WIRE_FIN, .id = rts->id };
+	const struct ofi_rdm_wire_packet fin = { .type = OFI_RDM_WIRE_FIN, .id = rts->id };
 	uint8_t bytes[64];
 
-	EQUAL(foe_say(foe, bytes, vrb_wire_build(bytes, &fin)), IBV_WC_SUCCESS);
+	EQUAL(foe_say(foe, bytes, ofi_rdm_wire_build(bytes, &fin)), IBV_WC_SUCCESS);
 }
 
 /* What is announced can be read, or it is no transfer. */
@@ -52,8 +52,8 @@ static void honest(void)
 {
 	struct pair_report report = pair_check(&victims, 1);
 	unsigned int before = report.gifts_done;
-	struct vrb_wire_region region;
-	struct vrb_wire_packet rts;
+	struct ofi_rdm_wire_region region;
+	struct ofi_rdm_wire_packet rts;
 	uint64_t end = deadline();
 	struct foe foe;
 
@@ -85,8 +85,8 @@ static void refused(struct foe *foe, const char *what, enum ibv_wr_opcode opcode
 /* A try ends the connection, so each has one of its own. */
 static void abuse(const char *what, enum ibv_wr_opcode opcode, int64_t offset, uint32_t len)
 {
-	struct vrb_wire_region region;
-	struct vrb_wire_packet rts;
+	struct ofi_rdm_wire_region region;
+	struct ofi_rdm_wire_packet rts;
 	struct foe foe;
 
 	get_message(&foe, &rts, &region);
@@ -97,8 +97,8 @@ static void abuse(const char *what, enum ibv_wr_opcode opcode, int64_t offset, u
 
 static void afterwards(void)
 {
-	struct vrb_wire_region region, next;
-	struct vrb_wire_packet rts;
+	struct ofi_rdm_wire_region region, next;
+	struct ofi_rdm_wire_packet rts;
 	struct foe foe;
 
 	get_message(&foe, &rts, &region);
@@ -118,8 +118,8 @@ static void afterwards(void)
 static void elsewhere(void)
 {
 	bool by_owner = strncmp(need_env("WEFT_DEVICE"), "rxe", 3);
-	struct vrb_wire_region region;
-	struct vrb_wire_packet rts;
+	struct ofi_rdm_wire_region region;
+	struct ofi_rdm_wire_packet rts;
 	struct foe foe, other;
 	int i;
 

@@ -38,11 +38,11 @@ static void send_to(struct node *node, struct foe *lurker, const struct sockaddr
 		    fi_addr_t to, struct foe *foe)
 {
 	static uint32_t serial, word = 1;
-	struct vrb_cmwire cm = foe_claim(name, 5, ++serial);
+	struct ofi_rdm_cmwire cm = foe_claim(name, 5, ++serial);
 	struct rdma_cm_id *id;
 	uint8_t data[256];
 
-	cm.kind = VRB_CMWIRE_REPLY;
+	cm.kind = OFI_RDM_CMWIRE_REPLY;
 	node_tsend(node, &word, sizeof(word), to, TAG);
 	CHECK(id = foe_request(lurker, ATTEMPT_MS));
 	foe_accept(foe, lurker, id, data, foe_pack(data, &cm));
@@ -55,7 +55,7 @@ static void test(void)
 	struct foe lurker, first = { 0 }, second = { 0 };
 	uint64_t end = deadline();
 	struct sockaddr_in name;
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 	struct node node;
 	fi_addr_t to;
 
@@ -63,8 +63,8 @@ static void test(void)
 	foe_lurk(&lurker, &name);
 	to = node_know(&node, &name);
 	cm = foe_claim(&name, 5, 1);
-	cm.kind = VRB_CMWIRE_REJECT;
-	cm.reason = VRB_CMWIRE_BUSY;
+	cm.kind = OFI_RDM_CMWIRE_REJECT;
+	cm.reason = OFI_RDM_CMWIRE_BUSY;
 	refusal_len = foe_pack(refusal, &cm);
 	send_to(&node, &lurker, &name, to, &first);
 	EQUAL(rdma_disconnect(first.id), 0);

@@ -11,13 +11,13 @@
 enum { ANSWERS = 9, NAMES = 30, GROWN_KIB = 8192 };
 
 static struct victims victims;
-static unsigned int answers[4], reasons[VRB_CMWIRE_REASONS];
+static unsigned int answers[4], reasons[OFI_RDM_CMWIRE_REASONS];
 
 /* As whoever the data say; what the victim sends is not what the peer was sent. */
 static enum foe_answer claim_bytes(const struct sockaddr_in *to, const char *from, const void *data,
 				   size_t len)
 {
-	struct vrb_wire_packet packet;
+	struct ofi_rdm_wire_packet packet;
 	enum foe_answer answer;
 	struct foe foe;
 
@@ -29,17 +29,17 @@ static enum foe_answer claim_bytes(const struct sockaddr_in *to, const char *fro
 	foe_listen_to(&foe);
 	answer = foe_await(&foe, 300);
 	answers[answer]++;
-	if (answer == FOE_REJECTED && foe.sane && foe.cm.reason < VRB_CMWIRE_REASONS)
+	if (answer == FOE_REJECTED && foe.sane && foe.cm.reason < OFI_RDM_CMWIRE_REASONS)
 		reasons[foe.cm.reason]++;
-	if (answer == FOE_UP && (foe_hear_type(&foe, VRB_WIRE_EAGER, &packet, 60) ||
-				 foe_hear_type(&foe, VRB_WIRE_RTS, &packet, 20)))
+	if (answer == FOE_UP && (foe_hear_type(&foe, OFI_RDM_WIRE_EAGER, &packet, 60) ||
+				 foe_hear_type(&foe, OFI_RDM_WIRE_RTS, &packet, 20)))
 		FAIL("a message for a peer went to the foe");
 	foe_close(&foe);
 	return answer;
 }
 
 static enum foe_answer claim(const struct sockaddr_in *to, const char *from,
-			     const struct vrb_cmwire *cm)
+			     const struct ofi_rdm_cmwire *cm)
 {
 	uint8_t data[256] = { 0 };
 
@@ -47,11 +47,11 @@ static enum foe_answer claim(const struct sockaddr_in *to, const char *from,
 }
 
 /* What a victim says of itself to a foe that it wants to send to; the foe does not answer, or answers nonsense. */
-static struct vrb_cmwire spy(uint8_t *data, size_t *len)
+static struct ofi_rdm_cmwire spy(uint8_t *data, size_t *len)
 {
 	struct sockaddr_in name;
 	struct rdma_cm_id *id;
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 	struct foe foe;
 
 	foe_lurk(&foe, &name);
@@ -69,11 +69,11 @@ static struct vrb_cmwire spy(uint8_t *data, size_t *len)
 }
 
 /* The first victim's name towards the second, and its own. */
-static void claim_victims(const char *from, const struct vrb_cmwire *known, const uint8_t *recorded,
-			  size_t len)
+static void claim_victims(const char *from, const struct ofi_rdm_cmwire *known,
+			  const uint8_t *recorded, size_t len)
 {
 	const struct pair_facts *facts = &victims.facts;
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 	int i;
 
 	claim_bytes(&facts->name[1], from, recorded, len);
@@ -114,7 +114,7 @@ static void claim_odd(const char *from)
 		{ 0xff, 0x02, [15] = 1 },
 		{ 0xfd, 0x77, [15] = 1 },
 	};
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(odd); i++) {
@@ -168,7 +168,7 @@ static void claim_torn(const uint8_t *recorded, size_t len)
 static void claim_many(const char *from)
 {
 	struct sockaddr_in name = victims.facts.name[0];
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 	unsigned int i;
 
 	for (i = 0; i < NAMES; i++) {
@@ -186,15 +186,15 @@ static void claim_many(const char *from)
 static void answer(struct foe *lurker, struct rdma_cm_id *id, const struct sockaddr_in *name,
 		   unsigned int how)
 {
-	struct vrb_cmwire cm = foe_claim(name, 0x5000 + how, how);
+	struct ofi_rdm_cmwire cm = foe_claim(name, 0x5000 + how, how);
 	uint8_t data[256] = { 0 };
 	struct foe foe = { 0 };
 	unsigned int i;
 	size_t len;
 
-	cm.kind = VRB_CMWIRE_REPLY;
+	cm.kind = OFI_RDM_CMWIRE_REPLY;
 	if (how == 0)
-		cm.kind = VRB_CMWIRE_REQUEST;
+		cm.kind = OFI_RDM_CMWIRE_REQUEST;
 	else if (how == 1)
 		cm.incarnation = 0;
 	else if (how == 2)
@@ -204,7 +204,7 @@ static void answer(struct foe *lurker, struct rdma_cm_id *id, const struct socka
 	else if (how == 4)
 		cm.eager = UINT32_MAX;
 	else if (how >= ANSWERS)
-		cm.kind = VRB_CMWIRE_REJECT;
+		cm.kind = OFI_RDM_CMWIRE_REJECT;
 	if (how >= ANSWERS)
 		cm.reason = 1 + how - ANSWERS;
 	len = foe_pack(data, &cm);
@@ -232,7 +232,7 @@ static void mislead(void)
 	unsigned int how, came = 0;
 	struct foe lurker;
 
-	for (how = 0; how < ANSWERS + VRB_CMWIRE_REASONS + 2; how++) {
+	for (how = 0; how < ANSWERS + OFI_RDM_CMWIRE_REASONS + 2; how++) {
 		foe_lurk(&lurker, &name);
 		pair_send(&victims, &name, 64, 1);
 		id = foe_request(&lurker, 3000);
@@ -251,7 +251,7 @@ static void test(void)
 	struct child newcomer = newcomer_start();
 	uint8_t recorded[256] = { 0 };
 	const char *elsewhere;
-	struct vrb_cmwire known;
+	struct ofi_rdm_cmwire known;
 	unsigned int i;
 	size_t len;
 
@@ -269,9 +269,9 @@ static void test(void)
 	claim_many(elsewhere);
 	printf("%u claims were accepted, %u refused, %u failed, %u not answered\n", answers[FOE_UP],
 	       answers[FOE_REJECTED], answers[FOE_FAILED], answers[FOE_NOTHING]);
-	for (i = 0; i < VRB_CMWIRE_REASONS; i++)
+	for (i = 0; i < OFI_RDM_CMWIRE_REASONS; i++)
 		if (reasons[i])
-			printf("%u: %s\n", reasons[i], vrb_cmwire_reason_text(i));
+			printf("%u: %s\n", reasons[i], ofi_rdm_cmwire_reason_text(i));
 	newcomer_check(&newcomer, &victims, 10000);
 	pair_end(&victims, GROWN_KIB);
 }

@@ -36,44 +36,47 @@ static void say(const void *bytes, size_t len)
 	/* An ended connection is seen with the next packet only. */
 }
 
-static uint8_t list[VRB_WIRE_REGIONS * sizeof(struct vrb_wire_region)];
+static uint8_t list[OFI_RDM_WIRE_REGIONS * sizeof(struct ofi_rdm_wire_region)];
 
-static struct vrb_wire_packet packet_of(enum vrb_wire_type type)
+static struct ofi_rdm_wire_packet packet_of(enum ofi_rdm_wire_type type)
 {
-	struct vrb_wire_packet packet = { .type = type, .list = list, .id = foe_random(8) };
+	struct ofi_rdm_wire_packet packet = { .type = type, .list = list, .id = foe_random(8) };
 
-	vrb_wire_put_region(list, 0, &(struct vrb_wire_region){ victims.facts.gift, 4096, 0x1234 });
-	if (type == VRB_WIRE_RTS || type == VRB_WIRE_CTS || type == VRB_WIRE_RMA_NOTE) {
+	ofi_rdm_wire_put_region(list, 0,
+				&(struct ofi_rdm_wire_region){ victims.facts.gift, 4096, 0x1234 });
+	if (type == OFI_RDM_WIRE_RTS || type == OFI_RDM_WIRE_CTS || type == OFI_RDM_WIRE_RMA_NOTE) {
 		packet.count = 1;
 		packet.total = 4096;
 	}
-	if (type == VRB_WIRE_SEG_FIRST)
+	if (type == OFI_RDM_WIRE_SEG_FIRST)
 		packet.total = 1000;
-	if (type == VRB_WIRE_SEG_NEXT)
+	if (type == OFI_RDM_WIRE_SEG_NEXT)
 		packet.offset = SMALL;
-	if (type == VRB_WIRE_ATOMIC_REQ) {
-		vrb_wire_put_target(list, 0,
-				    &(struct vrb_wire_target){ victims.facts.gift, 0x1234, 2 });
+	if (type == OFI_RDM_WIRE_ATOMIC_REQ) {
+		ofi_rdm_wire_put_target(
+			list, 0, &(struct ofi_rdm_wire_target){ victims.facts.gift, 0x1234, 2 });
 		packet.count = 1;
-		packet.atomic =
-			(struct vrb_wire_atomic){ VRB_WIRE_ATOMIC_FETCH, FI_SUM, FI_UINT64, 8, 2 };
+		packet.atomic = (struct ofi_rdm_wire_atomic){ OFI_RDM_WIRE_ATOMIC_FETCH, FI_SUM,
+							      FI_UINT64, 8, 2 };
 	}
-	if (type == VRB_WIRE_EAGER || type == VRB_WIRE_SEG_FIRST || type == VRB_WIRE_RTS) {
-		packet.flags = VRB_WIRE_TAGGED;
+	if (type == OFI_RDM_WIRE_EAGER || type == OFI_RDM_WIRE_SEG_FIRST ||
+	    type == OFI_RDM_WIRE_RTS) {
+		packet.flags = OFI_RDM_WIRE_TAGGED;
 		packet.tag = PAIR_TAG;
 	}
 	return packet;
 }
 
-static bool has_payload(enum vrb_wire_type type)
+static bool has_payload(enum ofi_rdm_wire_type type)
 {
-	return type == VRB_WIRE_EAGER || type == VRB_WIRE_SEG_FIRST || type == VRB_WIRE_SEG_NEXT ||
-	       type == VRB_WIRE_ATOMIC_REQ || type == VRB_WIRE_ATOMIC_RSP;
+	return type == OFI_RDM_WIRE_EAGER || type == OFI_RDM_WIRE_SEG_FIRST ||
+	       type == OFI_RDM_WIRE_SEG_NEXT || type == OFI_RDM_WIRE_ATOMIC_REQ ||
+	       type == OFI_RDM_WIRE_ATOMIC_RSP;
 }
 
-static size_t build(uint8_t *bytes, const struct vrb_wire_packet *packet)
+static size_t build(uint8_t *bytes, const struct ofi_rdm_wire_packet *packet)
 {
-	size_t len = vrb_wire_build(bytes, packet);
+	size_t len = ofi_rdm_wire_build(bytes, packet);
 
 	if (!has_payload(packet->type))
 		return len;
@@ -81,7 +84,7 @@ static size_t build(uint8_t *bytes, const struct vrb_wire_packet *packet)
 	return len + SMALL;
 }
 
-static void say_packet(const struct vrb_wire_packet *packet)
+static void say_packet(const struct ofi_rdm_wire_packet *packet)
 {
 	uint8_t bytes[FOE_SLOT] = { 0 };
 
@@ -91,16 +94,16 @@ static void say_packet(const struct vrb_wire_packet *packet)
 /* In a connection of its own, each type once, and twice. */
 static void each_type(void)
 {
-	struct vrb_wire_packet packet;
+	struct ofi_rdm_wire_packet packet;
 	int type;
 
-	for (type = 1; type < VRB_WIRE_TYPES; type++) {
+	for (type = 1; type < OFI_RDM_WIRE_TYPES; type++) {
 		packet = packet_of(type);
 		say_packet(&packet);
 		say_packet(&packet);
-		packet.flags ^= VRB_WIRE_WANT_ACK;
+		packet.flags ^= OFI_RDM_WIRE_WANT_ACK;
 		say_packet(&packet);
-		packet.flags = VRB_WIRE_WRITTEN;
+		packet.flags = OFI_RDM_WIRE_WRITTEN;
 		say_packet(&packet);
 		foe_close(&foe);
 	}
@@ -111,11 +114,11 @@ static void each_type(void)
 static void torn(void)
 {
 	uint8_t bytes[FOE_SLOT] = { 0 };
-	struct vrb_wire_packet packet;
+	struct ofi_rdm_wire_packet packet;
 	size_t len, i;
 	int type;
 
-	for (type = 1; type < VRB_WIRE_TYPES; type++) {
+	for (type = 1; type < OFI_RDM_WIRE_TYPES; type++) {
 		packet = packet_of(type);
 		len = build(bytes, &packet);
 		for (i = foe_random(TORN); i < len; i += 1 + foe_random(2 * TORN))
@@ -127,12 +130,12 @@ static void torn(void)
 static void bent(void)
 {
 	uint8_t bytes[FOE_SLOT] = { 0 };
-	struct vrb_wire_packet packet;
+	struct ofi_rdm_wire_packet packet;
 	unsigned int i, k;
 	size_t len;
 
 	for (i = 0; i < NOISE; i++) {
-		packet = packet_of(1 + (int)(i % (VRB_WIRE_TYPES - 1)));
+		packet = packet_of(1 + (int)(i % (OFI_RDM_WIRE_TYPES - 1)));
 		len = build(bytes, &packet);
 		for (k = 0; k < 1 + i % 3; k++)
 			bytes[foe_random((uint32_t)len)] ^= (uint8_t)(1u << foe_random(8));
@@ -154,30 +157,32 @@ static void huge_messages(void)
 {
 	static const uint64_t totals[] = { 0,	       1,	   SMALL,      SMALL + 1,
 					   1ull << 31, 1ull << 40, 1ull << 63, UINT64_MAX };
-	struct vrb_wire_packet packet;
+	struct ofi_rdm_wire_packet packet;
 	unsigned int i, k;
 
 	for (i = 0; i < ARRAY_SIZE(totals); i++) {
-		packet = packet_of(VRB_WIRE_SEG_FIRST);
+		packet = packet_of(OFI_RDM_WIRE_SEG_FIRST);
 		packet.total = totals[i];
 		say_packet(&packet);
-		packet.type = VRB_WIRE_SEG_NEXT;
+		packet.type = OFI_RDM_WIRE_SEG_NEXT;
 		packet.flags = 0;
 		for (k = 0; k < 3; k++) {
 			packet.offset = k == 2 ? totals[i] - 3 : (k + 1) * SMALL;
 			say_packet(&packet);
 		}
 		foe_close(&foe);
-		packet = packet_of(VRB_WIRE_RTS);
+		packet = packet_of(OFI_RDM_WIRE_RTS);
 		packet.total = totals[i];
-		vrb_wire_put_region(list, 0, &(struct vrb_wire_region){ 8, totals[i], 0x1234 });
+		ofi_rdm_wire_put_region(list, 0,
+					&(struct ofi_rdm_wire_region){ 8, totals[i], 0x1234 });
 		say_packet(&packet);
 		foe_close(&foe);
 	}
-	packet = packet_of(VRB_WIRE_RTS);
-	packet.count = VRB_WIRE_REGIONS;
-	for (k = 0; k < VRB_WIRE_REGIONS; k++)
-		vrb_wire_put_region(list, k, &(struct vrb_wire_region){ k << 12, 1ull << 60, k });
+	packet = packet_of(OFI_RDM_WIRE_RTS);
+	packet.count = OFI_RDM_WIRE_REGIONS;
+	for (k = 0; k < OFI_RDM_WIRE_REGIONS; k++)
+		ofi_rdm_wire_put_region(list, k,
+					&(struct ofi_rdm_wire_region){ k << 12, 1ull << 60, k });
 	packet.total = 16ull << 60;
 	say_packet(&packet);
 	packet.total = 0;
@@ -191,21 +196,21 @@ static void atomics(void)
 	static const uint64_t places[] = {
 		0, 8, (uint64_t)-8, 1ull << 63, (uint64_t)-PAIR_WINDOW - 8, 1ull << 48
 	};
-	struct vrb_wire_packet packet;
+	struct ofi_rdm_wire_packet packet;
 	unsigned int i, k;
 
 	for (k = 0; k < 2; k++)
 		for (i = 0; i < ARRAY_SIZE(places); i++) {
-			packet = packet_of(VRB_WIRE_ATOMIC_REQ);
-			vrb_wire_put_target(
+			packet = packet_of(OFI_RDM_WIRE_ATOMIC_REQ);
+			ofi_rdm_wire_put_target(
 				list, 0,
-				&(struct vrb_wire_target){ victims.facts.addr[to] + PAIR_WINDOW +
-								   places[i],
-							   victims.facts.key[to] + k * 99, 2 });
+				&(struct ofi_rdm_wire_target){ victims.facts.addr[to] +
+								       PAIR_WINDOW + places[i],
+							       victims.facts.key[to] + k * 99, 2 });
 			say_packet(&packet);
 		}
 	for (i = 0; i < 60; i++) {
-		packet = packet_of(VRB_WIRE_ATOMIC_REQ);
+		packet = packet_of(OFI_RDM_WIRE_ATOMIC_REQ);
 		packet.atomic.kind = (uint8_t)foe_random(6);
 		packet.atomic.op = (uint8_t)foe_random(i & 1 ? 256 : 20);
 		packet.atomic.datatype = (uint8_t)foe_random(i & 2 ? 256 : 18);
@@ -213,7 +218,7 @@ static void atomics(void)
 		packet.atomic.count = i % 5 ? SMALL / 8 : foe_random(0);
 		say_packet(&packet);
 	}
-	packet = packet_of(VRB_WIRE_KEY_REQ);
+	packet = packet_of(OFI_RDM_WIRE_KEY_REQ);
 	packet.key = UINT64_MAX;
 	for (i = 0; i < 40; i++)
 		say_packet(&packet);
@@ -224,10 +229,11 @@ static void atomics(void)
 /* About messages of others: the numbers are small, those that are in use are hit. */
 static void ids(void)
 {
-	static const enum vrb_wire_type types[] = { VRB_WIRE_CTS,     VRB_WIRE_FIN,
-						    VRB_WIRE_ACK,     VRB_WIRE_ATOMIC_RSP,
-						    VRB_WIRE_KEY_RSP, VRB_WIRE_FIN };
-	struct vrb_wire_packet packet;
+	static const enum ofi_rdm_wire_type types[] = {
+		OFI_RDM_WIRE_CTS,	 OFI_RDM_WIRE_FIN,     OFI_RDM_WIRE_ACK,
+		OFI_RDM_WIRE_ATOMIC_RSP, OFI_RDM_WIRE_KEY_RSP, OFI_RDM_WIRE_FIN
+	};
+	struct ofi_rdm_wire_packet packet;
 	unsigned int i;
 
 	for (i = 0; i < 60; i++) {
@@ -235,7 +241,7 @@ static void ids(void)
 		packet.id = i % 2 ? foe_random(64) : 1u << 10 | foe_random(1 << 14);
 		packet.rid = packet.id;
 		if (i % ARRAY_SIZE(types) == 5)
-			packet.flags = VRB_WIRE_WRITTEN;
+			packet.flags = OFI_RDM_WIRE_WRITTEN;
 		say_packet(&packet);
 	}
 	foe_close(&foe);
@@ -243,9 +249,9 @@ static void ids(void)
 }
 
 /* Many of the small ones without waiting. */
-static void storm(enum vrb_wire_type type, enum vrb_wire_type other, unsigned int count)
+static void storm(enum ofi_rdm_wire_type type, enum ofi_rdm_wire_type other, unsigned int count)
 {
-	struct vrb_wire_packet packet;
+	struct ofi_rdm_wire_packet packet;
 	uint8_t bytes[FOE_SLOT] = { 0 };
 	unsigned int i;
 
@@ -265,13 +271,14 @@ static void storm(enum vrb_wire_type type, enum vrb_wire_type other, unsigned in
 /* The victim sends to the foe, which answers with all there is, several times. */
 static void answer_wrong(void)
 {
-	static const enum vrb_wire_type types[] = { VRB_WIRE_FIN, VRB_WIRE_CTS, VRB_WIRE_ACK,
-						    VRB_WIRE_ATOMIC_RSP, VRB_WIRE_BYE };
+	static const enum ofi_rdm_wire_type types[] = { OFI_RDM_WIRE_FIN, OFI_RDM_WIRE_CTS,
+							OFI_RDM_WIRE_ACK, OFI_RDM_WIRE_ATOMIC_RSP,
+							OFI_RDM_WIRE_BYE };
 	uint8_t data[256];
-	struct vrb_wire_packet rts, packet;
+	struct ofi_rdm_wire_packet rts, packet;
 	struct rdma_cm_id *id;
 	struct sockaddr_in name;
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 	struct foe lurker;
 	unsigned int i, k, answered = 0;
 
@@ -282,14 +289,14 @@ static void answer_wrong(void)
 		if (!id)
 			break;
 		cm = foe_claim(&name, 77 + i, i + 1);
-		cm.kind = VRB_CMWIRE_REPLY;
+		cm.kind = OFI_RDM_CMWIRE_REPLY;
 		foe_accept(&foe, &lurker, id, data, foe_pack(data, &cm));
-		if (foe_hear_type(&foe, VRB_WIRE_RTS, &rts, 2000)) {
+		if (foe_hear_type(&foe, OFI_RDM_WIRE_RTS, &rts, 2000)) {
 			answered++;
 			packet = packet_of(types[i]);
 			packet.id = rts.id;
 			packet.status = 5;
-			if (types[i] == VRB_WIRE_CTS)
+			if (types[i] == OFI_RDM_WIRE_CTS)
 				packet.total = 1ull << 40;
 			for (k = 0; k < 3 && foe.id; k++)
 				say_packet(&packet);
@@ -316,12 +323,12 @@ static void test(void)
 		to ? bent() : answer_wrong();
 	}
 	to = 0;
-	storm(VRB_WIRE_STOP, VRB_WIRE_GO, 500);
-	storm(VRB_WIRE_HALT, VRB_WIRE_STOP, 200);
-	storm(VRB_WIRE_ACK, VRB_WIRE_FIN, 100);
-	storm(VRB_WIRE_BYE, VRB_WIRE_BYE_RSP, 200);
-	storm(VRB_WIRE_KEY_REQ, VRB_WIRE_KEY_REQ, 500);
-	storm(VRB_WIRE_RTS, VRB_WIRE_SEG_FIRST, 100);
+	storm(OFI_RDM_WIRE_STOP, OFI_RDM_WIRE_GO, 500);
+	storm(OFI_RDM_WIRE_HALT, OFI_RDM_WIRE_STOP, 200);
+	storm(OFI_RDM_WIRE_ACK, OFI_RDM_WIRE_FIN, 100);
+	storm(OFI_RDM_WIRE_BYE, OFI_RDM_WIRE_BYE_RSP, 200);
+	storm(OFI_RDM_WIRE_KEY_REQ, OFI_RDM_WIRE_KEY_REQ, 500);
+	storm(OFI_RDM_WIRE_RTS, OFI_RDM_WIRE_SEG_FIRST, 100);
 	report = pair_check(&victims, 1);
 	printf("%u packets in %u connections; gifts: %u done, %u failed, %u open\n", sent, joins,
 	       report.gifts_done, report.gifts_failed, report.gifts_open);

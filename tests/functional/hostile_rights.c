@@ -12,15 +12,15 @@ enum { LEN = PAIR_GIFT - 1, GROWN_KIB = 16384, GUESSES = 200 };
 
 static struct victims victims;
 static struct foe lurker, foe;
-static struct vrb_wire_packet rts;
-static struct vrb_wire_region gift;
+static struct ofi_rdm_wire_packet rts;
+static struct ofi_rdm_wire_region gift;
 
 /* The victim connects to send; it is let in, and what it announces is heard. */
 static void be_sent_to(void)
 {
 	struct sockaddr_in name;
 	struct rdma_cm_id *id;
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 	uint8_t data[VRB_CM_WIRE_MAX];
 
 	foe_lurk(&lurker, &name);
@@ -28,13 +28,13 @@ static void be_sent_to(void)
 	CHECK(id = foe_request(&lurker, FOE_MS));
 	CHECK(lurker.sane);
 	cm = foe_claim(&name, 77, 1);
-	cm.kind = VRB_CMWIRE_REPLY;
+	cm.kind = OFI_RDM_CMWIRE_REPLY;
 	cm.expected = lurker.cm.incarnation;
 	foe_accept(&foe, &lurker, id, data, foe_pack(data, &cm));
-	CHECK(foe_hear_type(&foe, VRB_WIRE_RTS, &rts, FOE_MS));
+	CHECK(foe_hear_type(&foe, OFI_RDM_WIRE_RTS, &rts, FOE_MS));
 	EQUAL(rts.total, LEN);
 	EQUAL(rts.count, 1);
-	vrb_wire_get_region(rts.list, 0, &gift);
+	ofi_rdm_wire_get_region(rts.list, 0, &gift);
 	EQUAL(gift.addr, victims.facts.gift);
 	EQUAL(gift.len, LEN);
 }
@@ -46,12 +46,12 @@ static void go(void)
 	pair_check(&victims, 1);
 }
 
-static void say(enum vrb_wire_type type)
+static void say(enum ofi_rdm_wire_type type)
 {
-	struct vrb_wire_packet packet = { .type = type, .id = rts.id };
+	struct ofi_rdm_wire_packet packet = { .type = type, .id = rts.id };
 	uint8_t bytes[FOE_SLOT];
 
-	EQUAL(foe_say(&foe, bytes, vrb_wire_build(bytes, &packet)), IBV_WC_SUCCESS);
+	EQUAL(foe_say(&foe, bytes, ofi_rdm_wire_build(bytes, &packet)), IBV_WC_SUCCESS);
 }
 
 static void read_it(void)
@@ -80,7 +80,7 @@ static void read_late(void)
 	before = pair_check(&victims, 1);
 	be_sent_to();
 	read_it();
-	say(VRB_WIRE_FIN);
+	say(OFI_RDM_WIRE_FIN);
 	for (i = 0; i < 20; i++) {
 		now = pair_check(&victims, 1);
 		if (now.gifts_done > before.gifts_done)
@@ -95,13 +95,13 @@ static void read_late(void)
 /* The receiver can't register: it asks for segments, and they come. */
 static void ask_for_segments(void)
 {
-	struct vrb_wire_packet packet;
+	struct ofi_rdm_wire_packet packet;
 	size_t got = 0;
 
 	be_sent_to();
-	say(VRB_WIRE_SEG_REQ);
+	say(OFI_RDM_WIRE_SEG_REQ);
 	while (got < LEN) {
-		CHECK(foe_hear_type(&foe, VRB_WIRE_SEG_ASKED, &packet, FOE_MS));
+		CHECK(foe_hear_type(&foe, OFI_RDM_WIRE_SEG_ASKED, &packet, FOE_MS));
 		EQUAL(packet.id, rts.id);
 		EQUAL(packet.offset, got);
 		got += packet.payload_len;
@@ -113,7 +113,7 @@ static void ask_for_segments(void)
 /* Small enough a number of wrong keys is answered. */
 static void guess_keys(void)
 {
-	struct vrb_wire_packet packet = { .type = VRB_WIRE_KEY_REQ };
+	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_KEY_REQ };
 	uint8_t bytes[FOE_SLOT];
 	int i;
 
@@ -121,11 +121,11 @@ static void guess_keys(void)
 	for (i = 0; i < GUESSES; i++) {
 		packet.id = (uint32_t)i + 1;
 		packet.key = 0x100000 + (uint64_t)i;
-		if (foe_say(&foe, bytes, vrb_wire_build(bytes, &packet)) != IBV_WC_SUCCESS ||
-		    !foe_hear_type(&foe, VRB_WIRE_KEY_RSP, &packet, FOE_MS))
+		if (foe_say(&foe, bytes, ofi_rdm_wire_build(bytes, &packet)) != IBV_WC_SUCCESS ||
+		    !foe_hear_type(&foe, OFI_RDM_WIRE_KEY_RSP, &packet, FOE_MS))
 			break;
 		CHECK(packet.status);
-		packet = (struct vrb_wire_packet){ .type = VRB_WIRE_KEY_REQ };
+		packet = (struct ofi_rdm_wire_packet){ .type = OFI_RDM_WIRE_KEY_REQ };
 	}
 	CHECK(i > 16);
 	if (i == GUESSES)

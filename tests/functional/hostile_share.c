@@ -55,7 +55,7 @@ static bool join(struct foe *foe, const struct sockaddr_in *to, const char *from
 {
 	struct sockaddr_in name = *to;
 	uint8_t data[256];
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 
 	if (from)
 		EQUAL(inet_pton(AF_INET, from, &name.sin_addr), 1);

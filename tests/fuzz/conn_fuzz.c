@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "prov/verbs/cm_wire.h"
-#include "prov/verbs/rdm/pconn.h"
+#include "prov/rdm/policy.h"
 
 enum { PEERS = 4, WINDOW = 2, CAP = 3 };
 
-static struct vrb_pconn_set set;
-static struct vrb_pconn peers[PEERS];
+static struct ofi_rdm_conn_set set;
+static struct ofi_rdm_conn peers[PEERS];
 static uint32_t randomness;
 
 static void need(int truth)
@@ -30,7 +30,7 @@ static uint32_t some(void *arg)
 
 static void start(void)
 {
-	const struct vrb_pconn_params params = {
+	const struct ofi_rdm_conn_params params = {
 		.incarnation = 0x1111,
 		.window = WINDOW,
 		.cap = CAP,
@@ -45,49 +45,51 @@ static void start(void)
 
 	randomness = 1;
 	memset(&set, 0, sizeof(set));
-	vrb_pconn_set_init(&set, &params);
+	ofi_rdm_conn_set_init(&set, &params);
 	for (i = 0; i < PEERS; i++)
-		vrb_pconn_init(&peers[i], i - 1);
+		ofi_rdm_conn_init(&peers[i], i - 1);
 }
 
 /* What was decided fits what happened. */
-static void check(const struct vrb_pconn_input *input, const struct vrb_pconn_action *action)
+static void check(const struct ofi_rdm_conn_input *input, const struct ofi_rdm_conn_action *action)
 {
-	uint32_t answer = action->what & (VRB_PCONN_DO_ACCEPT | VRB_PCONN_DO_REJECT);
+	uint32_t answer = action->what & (OFI_RDM_CONN_DO_ACCEPT | OFI_RDM_CONN_DO_REJECT);
 	uint32_t open = 0, connecting = 0;
 	int i;
 
-	if (input && input->event != VRB_PCONN_REQUEST)
+	if (input && input->event != OFI_RDM_CONN_REQUEST)
 		need(!answer);
-	need(answer != (VRB_PCONN_DO_ACCEPT | VRB_PCONN_DO_REJECT));
-	if (answer == VRB_PCONN_DO_REJECT)
-		need(action->reason != VRB_CMWIRE_NONE && action->reason < VRB_CMWIRE_REASONS);
+	need(answer != (OFI_RDM_CONN_DO_ACCEPT | OFI_RDM_CONN_DO_REJECT));
+	if (answer == OFI_RDM_CONN_DO_REJECT)
+		need(action->reason != OFI_RDM_CMWIRE_NONE &&
+		     action->reason < OFI_RDM_CMWIRE_REASONS);
 	for (i = 0; i < PEERS; i++) {
-		need(peers[i].state < VRB_PCONN_STATES);
-		open += peers[i].state > VRB_PCONN_WAITING && peers[i].state != VRB_PCONN_EXPECTING;
+		need(peers[i].state < OFI_RDM_CONN_STATES);
+		open += peers[i].state > OFI_RDM_CONN_WAITING &&
+			peers[i].state != OFI_RDM_CONN_EXPECTING;
 		connecting += peers[i].young;
 	}
 	need(set.open == open && set.connecting == connecting);
 }
 
-static void step(struct vrb_pconn *conn, const struct vrb_pconn_input *input)
+static void step(struct ofi_rdm_conn *conn, const struct ofi_rdm_conn_input *input)
 {
-	struct vrb_pconn_action action = { 0 };
+	struct ofi_rdm_conn_action action = { 0 };
 
-	vrb_pconn_step(&set, conn, input, &action);
+	ofi_rdm_conn_step(&set, conn, input, &action);
 	check(input, &action);
 }
 
 /* As the endpoint takes a request. Returns the bytes that it took. */
-static size_t request(struct vrb_pconn *conn, const uint8_t *data, size_t size)
+static size_t request(struct ofi_rdm_conn *conn, const uint8_t *data, size_t size)
 {
 	size_t take = size && data[0] < size ? data[0] : size, len;
-	struct vrb_pconn_input input = { .event = VRB_PCONN_REQUEST };
+	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_REQUEST };
 	const uint8_t *bytes = vrb_cm_unpack(data, take, &len);
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 
 	need(len <= take);
-	if (!vrb_cmwire_parse(bytes, len, &cm) && cm.kind == VRB_CMWIRE_REQUEST) {
+	if (!ofi_rdm_cmwire_parse(bytes, len, &cm) && cm.kind == OFI_RDM_CMWIRE_REQUEST) {
 		input.incarnation = cm.incarnation;
 		input.expected = cm.expected;
 		input.serial = cm.serial;
@@ -98,12 +100,12 @@ static size_t request(struct vrb_pconn *conn, const uint8_t *data, size_t size)
 
 static void pass_time(uint8_t much)
 {
-	struct vrb_pconn_action action;
-	struct vrb_pconn *conn;
+	struct ofi_rdm_conn_action action;
+	struct ofi_rdm_conn *conn;
 	int turns = 0;
 
 	set.now += much * 10u;
-	while ((conn = vrb_pconn_poll(&set, &action))) {
+	while ((conn = ofi_rdm_conn_poll(&set, &action))) {
 		check(NULL, &action);
 		need(++turns < 100 * PEERS);
 	}
@@ -112,14 +114,14 @@ static void pass_time(uint8_t much)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct vrb_pconn_input input;
-	struct vrb_pconn *conn;
+	struct ofi_rdm_conn_input input;
+	struct ofi_rdm_conn *conn;
 	uint8_t what;
 
 	for (start(); size >= 2;) {
-		what = data[0] % (VRB_PCONN_EVENTS + 1);
+		what = data[0] % (OFI_RDM_CONN_EVENTS + 1);
 		conn = &peers[data[1] % PEERS];
-		input = (struct vrb_pconn_input){
+		input = (struct ofi_rdm_conn_input){
 			.event = what,
 			.incarnation = 1 + data[1] / PEERS,
 			.serial = data[0],
@@ -129,15 +131,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		};
 		data += 2;
 		size -= 2;
-		if (what == VRB_PCONN_REQUEST && size) {
+		if (what == OFI_RDM_CONN_REQUEST && size) {
 			size_t took = request(conn, data, size);
 
 			data += took;
 			size -= took;
-		} else if (what == VRB_PCONN_EVENTS) {
+		} else if (what == OFI_RDM_CONN_EVENTS) {
 			pass_time(input.reason);
-		} else if (what != VRB_PCONN_CLOSE && what != VRB_PCONN_REQUEST &&
-			   what != VRB_PCONN_EVICT) {
+		} else if (what != OFI_RDM_CONN_CLOSE && what != OFI_RDM_CONN_REQUEST &&
+			   what != OFI_RDM_CONN_EVICT) {
 			step(conn, &input);
 		}
 	}
@@ -148,12 +150,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	struct vrb_cmwire cm = { .kind = VRB_CMWIRE_REQUEST,
-				 .incarnation = 1,
-				 .serial = 1,
-				 .port = 7471,
-				 .eager = 16384 };
-	uint8_t bytes[2 + VRB_CM_WIRE_MAX], data[VRB_CMWIRE_LEN];
+	struct ofi_rdm_cmwire cm = { .kind = OFI_RDM_CMWIRE_REQUEST,
+				     .incarnation = 1,
+				     .serial = 1,
+				     .port = 7471,
+				     .eager = 16384 };
+	uint8_t bytes[2 + VRB_CM_WIRE_MAX], data[OFI_RDM_CMWIRE_LEN];
 	char path[4096];
 	FILE *file;
 
@@ -163,8 +165,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	file = fopen(path, "w");
 	need(!!file);
 	for (; cm.incarnation < 3; cm.incarnation++) {
-		vrb_cmwire_build(data, &cm);
-		bytes[0] = VRB_PCONN_REQUEST;
+		ofi_rdm_cmwire_build(data, &cm);
+		bytes[0] = OFI_RDM_CONN_REQUEST;
 		bytes[1] = 0;
 		vrb_cm_pack(bytes + 2, data, sizeof(data));
 		need(fwrite(bytes, 2 + bytes[2], 1, file) == 1);

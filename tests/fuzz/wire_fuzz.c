@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include "prov/verbs/rdm/cmwire.h"
+#include "prov/rdm/cmwire.h"
 
 static void need(int truth)
 {
@@ -15,42 +15,43 @@ static void need(int truth)
 
 static void try_packet(const uint8_t *data, size_t size)
 {
-	uint8_t again[VRB_WIRE_HEADER_MAX + VRB_WIRE_REGIONS * sizeof(struct vrb_wire_region)];
-	struct vrb_wire_region region;
-	struct vrb_wire_packet packet;
-	enum vrb_wire_error error;
+	uint8_t again[OFI_RDM_WIRE_HEADER_MAX +
+		      OFI_RDM_WIRE_REGIONS * sizeof(struct ofi_rdm_wire_region)];
+	struct ofi_rdm_wire_region region;
+	struct ofi_rdm_wire_packet packet;
+	enum ofi_rdm_wire_error error;
 	uint64_t sum = 0;
 	unsigned int i;
 	size_t len;
 
-	error = vrb_wire_parse(data, size, &packet);
-	need(*vrb_wire_strerror(error) != 0);
-	if (vrb_wire_is_plain(data, size, true))
-		need(!error && packet.tag == vrb_wire_plain_tag(data) &&
+	error = ofi_rdm_wire_parse(data, size, &packet);
+	need(*ofi_rdm_wire_strerror(error) != 0);
+	if (ofi_rdm_wire_is_plain(data, size, true))
+		need(!error && packet.tag == ofi_rdm_wire_plain_tag(data) &&
 		     packet.payload == data + 16);
-	if (vrb_wire_is_plain(data, size, false))
+	if (ofi_rdm_wire_is_plain(data, size, false))
 		need(!error && packet.payload == data + 8);
 	if (error)
 		return;
 	need(packet.payload_len <= size && packet.payload + packet.payload_len == data + size);
 	for (i = 0; i < packet.count; i++) {
-		vrb_wire_get_region(packet.list, i, &region);
+		ofi_rdm_wire_get_region(packet.list, i, &region);
 		sum += region.len;
 	}
-	if (packet.type == VRB_WIRE_RTS || packet.type == VRB_WIRE_CTS)
+	if (packet.type == OFI_RDM_WIRE_RTS || packet.type == OFI_RDM_WIRE_CTS)
 		need(sum == packet.total);
-	len = vrb_wire_build(again, &packet);
+	len = ofi_rdm_wire_build(again, &packet);
 	need(len + packet.payload_len == size && !memcmp(again, data, len));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct vrb_cmwire cm;
+	struct ofi_rdm_cmwire cm;
 
 	try_packet(data, size);
-	if (!vrb_cmwire_parse(data, size, &cm))
-		need(vrb_cmwire_common(&cm) && *vrb_cmwire_reason_text(cm.reason));
+	if (!ofi_rdm_cmwire_parse(data, size, &cm))
+		need(ofi_rdm_cmwire_common(&cm) && *ofi_rdm_cmwire_reason_text(cm.reason));
 	return 0;
 }
 
@@ -65,43 +66,44 @@ static void write_seed(const char *dir, const char *name, const uint8_t *bytes, 
 	fclose(file);
 }
 
-static void write_packet(const char *dir, enum vrb_wire_type type)
+static void write_packet(const char *dir, enum ofi_rdm_wire_type type)
 {
-	uint8_t bytes[VRB_WIRE_HEADER_MAX + 64] = { 0 }, list[sizeof(struct vrb_wire_region)];
-	struct vrb_wire_packet p = { .type = type, .list = list };
+	uint8_t bytes[OFI_RDM_WIRE_HEADER_MAX + 64] = { 0 },
+						list[sizeof(struct ofi_rdm_wire_region)];
+	struct ofi_rdm_wire_packet p = { .type = type, .list = list };
 	size_t len;
 
-	vrb_wire_put_region(list, 0, &(struct vrb_wire_region){ 0x1000, 8, 8 });
-	p.count = type == VRB_WIRE_RTS || type == VRB_WIRE_CTS || type == VRB_WIRE_RMA_NOTE ||
-		  type == VRB_WIRE_ATOMIC_REQ;
-	if (type != VRB_WIRE_ATOMIC_REQ && (p.count || type == VRB_WIRE_SEG_FIRST))
+	ofi_rdm_wire_put_region(list, 0, &(struct ofi_rdm_wire_region){ 0x1000, 8, 8 });
+	p.count = type == OFI_RDM_WIRE_RTS || type == OFI_RDM_WIRE_CTS ||
+		  type == OFI_RDM_WIRE_RMA_NOTE || type == OFI_RDM_WIRE_ATOMIC_REQ;
+	if (type != OFI_RDM_WIRE_ATOMIC_REQ && (p.count || type == OFI_RDM_WIRE_SEG_FIRST))
 		p.total = p.count ? 8 : 100;
-	p.flags = type == VRB_WIRE_EAGER ? VRB_WIRE_TAGGED | VRB_WIRE_DATA : 0;
-	p.offset = type == VRB_WIRE_SEG_NEXT ? 10 : 0;
-	if (type == VRB_WIRE_ATOMIC_REQ) {
-		p.atomic = (struct vrb_wire_atomic){ VRB_WIRE_ATOMIC_FETCH, 3, 9, 8, 8 };
+	p.flags = type == OFI_RDM_WIRE_EAGER ? OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_DATA : 0;
+	p.offset = type == OFI_RDM_WIRE_SEG_NEXT ? 10 : 0;
+	if (type == OFI_RDM_WIRE_ATOMIC_REQ) {
+		p.atomic = (struct ofi_rdm_wire_atomic){ OFI_RDM_WIRE_ATOMIC_FETCH, 3, 9, 8, 8 };
 		p.payload_len = 64;
-	} else if (type < VRB_WIRE_RTS) {
+	} else if (type < OFI_RDM_WIRE_RTS) {
 		p.payload_len = 16;
 	}
-	len = vrb_wire_build(bytes, &p) + p.payload_len;
-	write_seed(dir, vrb_wire_type_name(type), bytes, len);
+	len = ofi_rdm_wire_build(bytes, &p) + p.payload_len;
+	write_seed(dir, ofi_rdm_wire_type_name(type), bytes, len);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	const struct vrb_cmwire cm = {
-		.kind = VRB_CMWIRE_REQUEST, .incarnation = 1, .port = 7471, .eager = 16384
+	const struct ofi_rdm_cmwire cm = {
+		.kind = OFI_RDM_CMWIRE_REQUEST, .incarnation = 1, .port = 7471, .eager = 16384
 	};
-	uint8_t bytes[VRB_CMWIRE_LEN];
+	uint8_t bytes[OFI_RDM_CMWIRE_LEN];
 	int type;
 
 	if (*argc != 3 || strcmp((*argv)[1], "-corpus"))
 		return 0;
-	for (type = 1; type < VRB_WIRE_TYPES; type++)
+	for (type = 1; type < OFI_RDM_WIRE_TYPES; type++)
 		write_packet((*argv)[2], type);
-	vrb_cmwire_build(bytes, &cm);
+	ofi_rdm_cmwire_build(bytes, &cm);
 	write_seed((*argv)[2], "request", bytes, sizeof(bytes));
 	exit(0);
 }

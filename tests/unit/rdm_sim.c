@@ -29,8 +29,8 @@ struct sim_endpoint *sim_endpoint_at(int i)
 
 static bool fits(const struct sim_recv *recv, const struct sim_msg *msg)
 {
-	return recv->tagged == !!(msg->flags & VRB_WIRE_TAGGED) &&
-	       (recv->src == VRB_MATCH_ANY || recv->src == (uint32_t)msg->from) &&
+	return recv->tagged == !!(msg->flags & OFI_RDM_WIRE_TAGGED) &&
+	       (recv->src == OFI_RDM_MATCH_ANY || recv->src == (uint32_t)msg->from) &&
 	       !((recv->tag ^ msg->tag) & ~recv->ignore);
 }
 
@@ -77,7 +77,7 @@ static int find_unexpected(const struct sim_endpoint *ep, const struct sim_recv 
 }
 
 /* The first packet of a message comes: messages of a queue pair come in the order of their sends. */
-void sim_arrived(struct sim_qp *qp, const struct vrb_wire_packet *packet)
+void sim_arrived(struct sim_qp *qp, const struct ofi_rdm_wire_packet *packet)
 {
 	struct sim_endpoint *ep = sim_endpoint_at(qp->to);
 	struct sim_recv *recv;
@@ -99,12 +99,12 @@ void sim_arrived(struct sim_qp *qp, const struct vrb_wire_packet *packet)
 		unpost(ep, recv);
 }
 
-static int msg_of(const struct vrb_proto_done *done, struct sim_recv *recv)
+static int msg_of(const struct ofi_rdm_proto_done *done, struct sim_recv *recv)
 {
 	int n;
 
 	/* CQ data carries the number; without it, it is the first that the receive still waits for. */
-	if (done->flags & VRB_WIRE_DATA)
+	if (done->flags & OFI_RDM_WIRE_DATA)
 		return (int)done->data;
 	for (n = 0; n < sim.msg_count; n++) {
 		if (sim.of_msg[n] == recv && !sim.msgs[n].delivered)
@@ -113,7 +113,7 @@ static int msg_of(const struct vrb_proto_done *done, struct sim_recv *recv)
 	return -1;
 }
 
-static void check_bytes(const struct vrb_proto_done *done, const struct sim_recv *recv, int n)
+static void check_bytes(const struct ofi_rdm_proto_done *done, const struct sim_recv *recv, int n)
 {
 	size_t i, at = done->base;
 
@@ -123,7 +123,7 @@ static void check_bytes(const struct vrb_proto_done *done, const struct sim_recv
 		SIM_CHECK(recv->bytes[at + done->len] == 0xee);
 }
 
-static void check_message(const struct vrb_proto_done *done, struct sim_recv *recv)
+static void check_message(const struct ofi_rdm_proto_done *done, struct sim_recv *recv)
 {
 	int n = msg_of(done, recv);
 	struct sim_msg *msg;
@@ -145,7 +145,7 @@ static void check_message(const struct vrb_proto_done *done, struct sim_recv *re
 	check_bytes(done, recv, n);
 }
 
-void sim_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done)
+void sim_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done)
 {
 	struct sim_recv *recv = (struct sim_recv *)done->recv;
 
@@ -163,7 +163,7 @@ void sim_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done)
 	memset(&recv->recv, 0xcc, sizeof(recv->recv));
 }
 
-void sim_out_done(struct vrb_proto_out *out, int err)
+void sim_out_done(struct ofi_rdm_proto_out *out, int err)
 {
 	struct sim_out *o = (struct sim_out *)out;
 	struct sim_msg *msg;
@@ -179,9 +179,9 @@ void sim_out_done(struct vrb_proto_out *out, int err)
 		sim.done_err++;
 		return;
 	}
-	if (out->level >= VRB_PROTO_TRANSMIT)
+	if (out->level >= OFI_RDM_PROTO_TRANSMIT)
 		SIM_CHECK(msg->arrived);
-	if (out->level == VRB_PROTO_DELIVERY)
+	if (out->level == OFI_RDM_PROTO_DELIVERY)
 		SIM_CHECK(msg->delivered);
 	memset(o->bytes, 0xbb, sizeof(o->bytes));
 }
@@ -240,9 +240,9 @@ void sim_send(struct sim_endpoint *ep, int to)
 		.len = some_length(),
 	};
 	/* A receive for several messages needs to tell them apart. */
-	if (!(msg->flags & VRB_WIRE_TAGGED))
-		msg->flags |= VRB_WIRE_DATA;
-	msg->tag = msg->flags & VRB_WIRE_TAGGED ? sim_tag() : 0;
+	if (!(msg->flags & OFI_RDM_WIRE_TAGGED))
+		msg->flags |= OFI_RDM_WIRE_DATA;
+	msg->tag = msg->flags & OFI_RDM_WIRE_TAGGED ? sim_tag() : 0;
 	o->msg = sim.msg_count++;
 	for (i = 0; i < msg->len; i++)
 		o->bytes[i] = pattern(o->msg, i);
@@ -253,7 +253,7 @@ void sim_send(struct sim_endpoint *ep, int to)
 	o->out.data = (uint64_t)o->msg;
 	o->out.count = split(o->out.iov, o->bytes, msg->len);
 	qp->sent[qp->last++] = o->msg;
-	vrb_proto_send(&qp->peer, &o->out);
+	ofi_rdm_proto_send(&qp->peer, &o->out);
 }
 
 struct sim_recv *sim_recv_new(struct sim_endpoint *ep)
@@ -266,7 +266,7 @@ struct sim_recv *sim_recv_new(struct sim_endpoint *ep)
 		return NULL;
 	recv->tagged = sim_random(2);
 	recv->sticky = !recv->tagged && !sim_random(3);
-	recv->src = sim_random(3) ? sim_random((uint32_t)sim.options.endpoints) : VRB_MATCH_ANY;
+	recv->src = sim_random(3) ? sim_random((uint32_t)sim.options.endpoints) : OFI_RDM_MATCH_ANY;
 	recv->tag = recv->tagged ? sim_tag() : 0;
 	recv->ignore = !recv->tagged || sim_random(2) ? 0 : sim_random(2) ? UINT64_MAX : 3ULL << 40;
 	recv->len = sim_random(3) ? 1200 : some_length();
@@ -281,7 +281,7 @@ void sim_recv_start(struct sim_recv *recv)
 	memset(&recv->recv, 0, sizeof(recv->recv));
 	memset(recv->bytes, 0xee, recv->len + 1);
 	recv->recv.count = split(recv->recv.iov, recv->bytes, recv->len);
-	recv->recv.space = recv->tagged ? VRB_PROTO_TAGGED : VRB_PROTO_UNTAGGED;
+	recv->recv.space = recv->tagged ? OFI_RDM_PROTO_TAGGED : OFI_RDM_PROTO_UNTAGGED;
 	recv->recv.match.sticky = recv->sticky;
 	recv->recv.match.context = recv;
 	recv->recv.min_free = recv->sticky ? sim_random(100) : 0;
@@ -304,17 +304,17 @@ void sim_recv_post(struct sim_endpoint *ep, struct sim_recv *recv)
 		recv->next = NULL;
 		*tail = recv;
 	}
-	vrb_proto_recv_post(&ep->proto, &recv->recv, recv->src, recv->tag, recv->ignore);
+	ofi_rdm_proto_recv_post(&ep->proto, &recv->recv, recv->src, recv->tag, recv->ignore);
 }
 
 /* FI_PEEK, alone or with FI_DISCARD, or with FI_CLAIM and then the receive or FI_DISCARD. */
 void sim_peek(struct sim_endpoint *ep, struct sim_recv *want)
 {
 	int at = find_unexpected(ep, want), what = (int)sim_random(4), n;
-	struct vrb_match *m = &ep->proto.match[want->tagged];
-	struct vrb_proto_in *in;
+	struct ofi_rdm_match *m = &ep->proto.match[want->tagged];
+	struct ofi_rdm_proto_in *in;
 
-	in = vrb_proto_peek(&ep->proto, want->tagged, want->src, want->tag, want->ignore);
+	in = ofi_rdm_proto_peek(&ep->proto, want->tagged, want->src, want->tag, want->ignore);
 	SIM_CHECK(!in == (at < 0));
 	if (!in)
 		return;
@@ -325,19 +325,19 @@ void sim_peek(struct sim_endpoint *ep, struct sim_recv *want)
 	forget_unexpected(ep, at);
 	if (what == 1) {
 		sim.msgs[n].delivered = true;
-		vrb_proto_discard(in);
+		ofi_rdm_proto_discard(in);
 		return;
 	}
-	vrb_match_claim(m, &in->match, want);
+	ofi_rdm_match_claim(m, &in->match, want);
 	if (what == 2) {
 		sim.msgs[n].delivered = true;
-		SIM_CHECK(vrb_proto_discard_claimed(&ep->proto, want->tagged, want));
+		SIM_CHECK(ofi_rdm_proto_discard_claimed(&ep->proto, want->tagged, want));
 		return;
 	}
 	want->sticky = false;
 	sim_recv_start(want);
 	expect(want, n);
-	SIM_CHECK(vrb_proto_recv_claimed(&ep->proto, &want->recv, want));
+	SIM_CHECK(ofi_rdm_proto_recv_claimed(&ep->proto, &want->recv, want));
 }
 
 void sim_cancel(struct sim_endpoint *ep)
@@ -345,27 +345,28 @@ void sim_cancel(struct sim_endpoint *ep)
 	struct sim_recv *recv = ep->posted;
 
 	if (!recv) {
-		SIM_CHECK(!vrb_proto_cancel(&ep->proto, true, ep));
+		SIM_CHECK(!ofi_rdm_proto_cancel(&ep->proto, true, ep));
 		return;
 	}
 	unpost(ep, recv);
-	SIM_CHECK(vrb_proto_cancel(&ep->proto, recv->tagged, recv));
+	SIM_CHECK(ofi_rdm_proto_cancel(&ep->proto, recv->tagged, recv));
 }
 
 /* Which unexpected messages of a peer an endpoint keeps: the oracle asks it before, by state. */
 void sim_forget_partial(struct sim_endpoint *ep, int from)
 {
 	bool partial[SIM_MSGS] = { false };
-	struct vrb_match_msg *msg;
+	struct ofi_rdm_match_msg *msg;
 	int i, t, at, kept = 0;
 
 	for (t = 0; t < 2; t++) {
 		at = 0;
 		TAILQ_FOREACH (msg, &ep->proto.match[t].msgs, order) {
-			while (!!(sim.msgs[ep->unexpected[at]].flags & VRB_WIRE_TAGGED) != t)
+			while (!!(sim.msgs[ep->unexpected[at]].flags & OFI_RDM_WIRE_TAGGED) != t)
 				at++;
-			partial[at++] = msg->src == (uint32_t)from &&
-					((struct vrb_proto_in *)msg)->state != VRB_PROTO_IN_WHOLE;
+			partial[at++] =
+				msg->src == (uint32_t)from &&
+				((struct ofi_rdm_proto_in *)msg)->state != OFI_RDM_PROTO_IN_WHOLE;
 		}
 	}
 	for (i = 0; i < ep->unexpected_count; i++) {

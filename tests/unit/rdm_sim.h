@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "prov/verbs/rdm/proto.h"
+#include "prov/rdm/proto.h"
 
 enum {
 	SIM_ENDPOINTS = 3,
@@ -22,7 +22,7 @@ enum {
 	SIM_MRS = 96,
 	SIM_RING = 16, /* more than credits */
 	SIM_EAGER = 96,
-	SIM_PACKET = VRB_WIRE_HEADER_MAX + SIM_EAGER,
+	SIM_PACKET = OFI_RDM_WIRE_HEADER_MAX + SIM_EAGER,
 	SIM_BITS = 4,
 };
 
@@ -46,10 +46,10 @@ enum sim_kind {
 struct sim_wr {
 	enum sim_kind kind;
 	bool moved; /* arrived */
-	struct vrb_proto_out *out;
-	struct vrb_proto_in *in;
+	struct ofi_rdm_proto_out *out;
+	struct ofi_rdm_proto_in *in;
 	struct sim_mr *mr;
-	struct vrb_proto_item *item;
+	struct ofi_rdm_proto_item *item;
 	void *addr;
 	size_t len;
 	uint64_t local_key, remote, key;
@@ -58,7 +58,7 @@ struct sim_wr {
 
 /* One direction: the queue pair at one end. */
 struct sim_qp {
-	struct vrb_proto_peer peer; /* first */
+	struct ofi_rdm_proto_peer peer; /* first */
 	int from, to;
 	struct sim_wr ring[SIM_RING];
 	unsigned int posted, moved, seen; /* counters */
@@ -78,13 +78,13 @@ struct sim_msg {
 };
 
 struct sim_out {
-	struct vrb_proto_out out; /* first */
-	int msg;		  /* -1: free */
+	struct ofi_rdm_proto_out out; /* first */
+	int msg;		      /* -1: free */
 	uint8_t bytes[SIM_BYTES];
 };
 
 struct sim_recv {
-	struct vrb_proto_recv recv; /* first */
+	struct ofi_rdm_proto_recv recv; /* first */
 	bool used;
 	bool tagged, sticky;
 	uint32_t src;
@@ -96,14 +96,14 @@ struct sim_recv {
 };
 
 struct sim_in {
-	struct vrb_proto_in in; /* first */
+	struct ofi_rdm_proto_in in; /* first */
 	bool used;
 	uint8_t bytes[SIM_PACKET];
 };
 
 struct sim_mr {
 	bool used, window, bound;
-	enum vrb_proto_access access;
+	enum ofi_rdm_proto_access access;
 	const struct sim_qp *qp; /* that the peer may use it by */
 	uint32_t epoch;		 /* of the connection: a window ends with it */
 	uintptr_t addr;
@@ -112,8 +112,8 @@ struct sim_mr {
 };
 
 struct sim_endpoint {
-	struct vrb_proto proto; /* first */
-	struct vrb_match_node *buckets[4][1 << SIM_BITS];
+	struct ofi_rdm_proto proto; /* first */
+	struct ofi_rdm_match_node *buckets[4][1 << SIM_BITS];
 	struct sim_qp qps[SIM_ENDPOINTS];
 	struct sim_out outs[SIM_OUTS];
 	struct sim_recv recvs[SIM_RECVS];
@@ -163,7 +163,7 @@ void sim_check_quiet(const struct sim_endpoint *ep);
 uint32_t sim_random(uint32_t below);
 void sim_check(bool truth, const char *what, int line);
 #define SIM_CHECK(truth) sim_check(truth, #truth, __LINE__)
-extern const struct vrb_proto_ops sim_ops;
+extern const struct ofi_rdm_proto_ops sim_ops;
 /* Lets one packet, RDMA operation or completion of the queue pair happen. False if there is none. */
 bool sim_qp_move(struct sim_qp *qp);
 bool sim_qp_see(struct sim_qp *qp);
@@ -183,8 +183,8 @@ void sim_cancel(struct sim_endpoint *ep);
 /* Before a peer goes down: the oracle forgets what has not come as a whole. */
 void sim_forget_partial(struct sim_endpoint *ep, int from);
 /* Oracles, for the net. */
-void sim_arrived(struct sim_qp *qp, const struct vrb_wire_packet *packet);
-void sim_out_done(struct vrb_proto_out *out, int err);
-void sim_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done);
+void sim_arrived(struct sim_qp *qp, const struct ofi_rdm_wire_packet *packet);
+void sim_out_done(struct ofi_rdm_proto_out *out, int err);
+void sim_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done);
 
 #endif

@@ -15,7 +15,7 @@ uint32_t sim_random(uint32_t below)
 	return (uint32_t)((sim.random >> 32) * below >> 32);
 }
 
-static struct sim_endpoint *endpoint_of(struct vrb_proto_peer *peer)
+static struct sim_endpoint *endpoint_of(struct ofi_rdm_proto_peer *peer)
 {
 	return &sim.eps[((struct sim_qp *)peer)->from];
 }
@@ -41,8 +41,9 @@ static struct sim_wr *post(struct sim_qp *qp, enum sim_kind kind)
 	return wr;
 }
 
-static int op_send(struct vrb_proto_peer *peer, const void *hdr, size_t hdr_len,
-		   const struct iovec *iov, size_t offset, size_t len, struct vrb_proto_out *out)
+static int op_send(struct ofi_rdm_proto_peer *peer, const void *hdr, size_t hdr_len,
+		   const struct iovec *iov, size_t offset, size_t len,
+		   struct ofi_rdm_proto_out *out)
 {
 	struct sim_qp *qp = (struct sim_qp *)peer;
 	size_t chunk, done = 0;
@@ -53,7 +54,7 @@ static int op_send(struct vrb_proto_peer *peer, const void *hdr, size_t hdr_len,
 	wr = post(qp, SIM_SEND);
 	wr->out = out;
 	wr->len = hdr_len + len;
-	SIM_CHECK(hdr_len <= VRB_WIRE_HEADER_MAX && len <= peer->eager);
+	SIM_CHECK(hdr_len <= OFI_RDM_WIRE_HEADER_MAX && len <= peer->eager);
 	memcpy(wr->bytes, hdr, hdr_len);
 	for (; done < len; iov++) {
 		if (offset >= iov->iov_len) {
@@ -86,9 +87,9 @@ static bool is_local(const struct sim_qp *qp, const struct sim_wr *wr)
 
 	if (!mr)
 		return false;
-	return wr->kind == SIM_READ
-		       ? mr->access == VRB_PROTO_DESTINATION
-		       : mr->access == VRB_PROTO_PEER_READS || mr->access == VRB_PROTO_SOURCE;
+	return wr->kind == SIM_READ ? mr->access == OFI_RDM_PROTO_DESTINATION
+				    : mr->access == OFI_RDM_PROTO_PEER_READS ||
+					      mr->access == OFI_RDM_PROTO_SOURCE;
 }
 
 /* What comes by the queue pair from the other end: that right, now, by this queue pair. */
@@ -99,11 +100,12 @@ static bool is_granted(const struct sim_qp *qp, const struct sim_wr *wr)
 	if (mr && mr->window && mr->epoch != qp->peer.epoch)
 		return false;
 	return mr && (mr->bound || !mr->window) && mr->qp == qp &&
-	       mr->access == (wr->kind == SIM_READ ? VRB_PROTO_PEER_READS : VRB_PROTO_PEER_WRITES);
+	       mr->access == (wr->kind == SIM_READ ? OFI_RDM_PROTO_PEER_READS
+						   : OFI_RDM_PROTO_PEER_WRITES);
 }
 
-static int op_rdma(struct vrb_proto_peer *peer, enum sim_kind kind, void *addr,
-		   const struct vrb_proto_mr *mr, size_t len, uint64_t remote, uint64_t key,
+static int op_rdma(struct ofi_rdm_proto_peer *peer, enum sim_kind kind, void *addr,
+		   const struct ofi_rdm_proto_mr *mr, size_t len, uint64_t remote, uint64_t key,
 		   struct sim_wr **wr)
 {
 	if (sim.options.again && !sim_random(4))
@@ -121,8 +123,8 @@ static int op_rdma(struct vrb_proto_peer *peer, enum sim_kind kind, void *addr,
 	return 0;
 }
 
-static int op_read(struct vrb_proto_in *in, void *addr, const struct vrb_proto_mr *mr, size_t len,
-		   uint64_t remote, uint64_t rkey)
+static int op_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
+		   size_t len, uint64_t remote, uint64_t rkey)
 {
 	struct sim_wr *wr;
 	int ret = op_rdma(in->peer, SIM_READ, addr, mr, len, remote, rkey, &wr);
@@ -133,7 +135,7 @@ static int op_read(struct vrb_proto_in *in, void *addr, const struct vrb_proto_m
 	return ret;
 }
 
-static int op_write(struct vrb_proto_out *out, void *addr, const struct vrb_proto_mr *mr,
+static int op_write(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_rdm_proto_mr *mr,
 		    size_t len, uint64_t remote, uint64_t rkey)
 {
 	struct sim_wr *wr;
@@ -145,8 +147,8 @@ static int op_write(struct vrb_proto_out *out, void *addr, const struct vrb_prot
 	return ret;
 }
 
-static int op_reg(struct vrb_proto_peer *peer, const struct iovec *iov,
-		  enum vrb_proto_access access, struct vrb_proto_mr *mr)
+static int op_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
+		  enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr)
 {
 	struct sim_endpoint *ep = endpoint_of(peer);
 	struct sim_mr *entry;
@@ -160,7 +162,7 @@ static int op_reg(struct vrb_proto_peer *peer, const struct iovec *iov,
 	entry = &ep->mrs[i];
 	entry->used = true;
 	entry->access = access;
-	entry->window = access >= VRB_PROTO_PEER_READS && sim.options.windows &&
+	entry->window = access >= OFI_RDM_PROTO_PEER_READS && sim.options.windows &&
 			(sim.options.windows > 1 || sim_random(4));
 	entry->bound = false;
 	entry->qp = (struct sim_qp *)peer;
@@ -173,7 +175,7 @@ static int op_reg(struct vrb_proto_peer *peer, const struct iovec *iov,
 	return 0;
 }
 
-static void op_dereg(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
+static void op_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr)
 {
 	struct sim_mr *entry = mr->handle;
 
@@ -198,7 +200,7 @@ static bool is_binding(const struct sim_qp *qp)
 	return false;
 }
 
-static int op_bind(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
+static int op_bind(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr)
 {
 	struct sim_mr *entry = mr->handle;
 	struct sim_wr *wr;
@@ -217,8 +219,8 @@ static int op_bind(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
 	return 0;
 }
 
-static int op_revoke(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr,
-		     struct vrb_proto_item *item)
+static int op_revoke(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
+		     struct ofi_rdm_proto_item *item)
 {
 	struct sim_wr *wr;
 
@@ -237,41 +239,41 @@ static void op_copy(void *to, const void *from, size_t len)
 	memcpy(to, from, len);
 }
 
-static struct vrb_proto_in *op_keep(struct vrb_proto_in *in, bool payload)
+static struct ofi_rdm_proto_in *op_keep(struct ofi_rdm_proto_in *in, bool payload)
 {
 	in->cost = 64 + (payload ? (uint32_t)in->packet.payload_len : 0);
 	return in;
 }
 
-static void op_release(struct vrb_proto_in *in)
+static void op_release(struct ofi_rdm_proto_in *in)
 {
 	struct sim_in *buffer = (struct sim_in *)in;
 
 	SIM_CHECK(buffer->used);
-	SIM_CHECK(in->inflight == 0 || in->state == VRB_PROTO_IN_FREE);
+	SIM_CHECK(in->inflight == 0 || in->state == OFI_RDM_PROTO_IN_FREE);
 	buffer->used = false;
 	memset(buffer->bytes, 0xdd, 32);
 }
 
-static struct vrb_proto_out *op_out_at(struct vrb_proto *proto, uint32_t index)
+static struct ofi_rdm_proto_out *op_out_at(struct ofi_rdm_proto *proto, uint32_t index)
 {
 	return index < SIM_OUTS ? &((struct sim_endpoint *)proto)->outs[index].out : NULL;
 }
 
-static struct vrb_proto_in *op_in_at(struct vrb_proto *proto, uint32_t index)
+static struct ofi_rdm_proto_in *op_in_at(struct ofi_rdm_proto *proto, uint32_t index)
 {
 	return index < SIM_INS ? &((struct sim_endpoint *)proto)->ins[index].in : NULL;
 }
 
-static enum vrb_wire_error op_other(struct vrb_proto_peer *peer,
-				    const struct vrb_wire_packet *packet)
+static enum ofi_rdm_wire_error op_other(struct ofi_rdm_proto_peer *peer,
+					const struct ofi_rdm_wire_packet *packet)
 {
 	(void)peer;
 	(void)packet;
-	return VRB_WIRE_E_TYPE;
+	return OFI_RDM_WIRE_E_TYPE;
 }
 
-const struct vrb_proto_ops sim_ops = {
+const struct ofi_rdm_proto_ops sim_ops = {
 	.send = op_send,
 	.read = op_read,
 	.write = op_write,
@@ -303,24 +305,24 @@ static struct sim_in *free_buffer(struct sim_endpoint *ep)
 static void move_packet(struct sim_qp *qp, const struct sim_wr *wr)
 {
 	struct sim_in *buffer = free_buffer(&sim.eps[qp->to]);
-	struct vrb_wire_packet packet;
+	struct ofi_rdm_wire_packet packet;
 	bool kept;
 
 	SIM_CHECK(buffer != NULL);
 	memcpy(buffer->bytes, wr->bytes, wr->len);
-	SIM_CHECK(!vrb_wire_parse(wr->bytes, wr->len, &packet));
-	sim.stops += packet.type == VRB_WIRE_STOP;
-	sim.halts += packet.type == VRB_WIRE_HALT;
-	sim.acks += packet.type == VRB_WIRE_ACK;
-	sim.segments += packet.type == VRB_WIRE_SEG_NEXT;
-	sim.asked += packet.type == VRB_WIRE_SEG_ASKED;
-	if (packet.type == VRB_WIRE_EAGER || packet.type == VRB_WIRE_SEG_FIRST ||
-	    packet.type == VRB_WIRE_RTS)
+	SIM_CHECK(!ofi_rdm_wire_parse(wr->bytes, wr->len, &packet));
+	sim.stops += packet.type == OFI_RDM_WIRE_STOP;
+	sim.halts += packet.type == OFI_RDM_WIRE_HALT;
+	sim.acks += packet.type == OFI_RDM_WIRE_ACK;
+	sim.segments += packet.type == OFI_RDM_WIRE_SEG_NEXT;
+	sim.asked += packet.type == OFI_RDM_WIRE_SEG_ASKED;
+	if (packet.type == OFI_RDM_WIRE_EAGER || packet.type == OFI_RDM_WIRE_SEG_FIRST ||
+	    packet.type == OFI_RDM_WIRE_RTS)
 		sim_arrived(qp, &packet);
 	/* It may be released before the call returns. */
 	buffer->used = true;
-	SIM_CHECK(!vrb_proto_packet(&sim_qp_other(qp)->peer, &buffer->in, buffer->bytes, wr->len,
-				    &kept));
+	SIM_CHECK(!ofi_rdm_proto_packet(&sim_qp_other(qp)->peer, &buffer->in, buffer->bytes,
+					wr->len, &kept));
 	if (!kept)
 		buffer->used = false;
 }
@@ -370,14 +372,14 @@ bool sim_qp_see(struct sim_qp *qp)
 	if (err && wr->mr && wr->mr->use == wr->key >> 16)
 		wr->mr->bound = false;
 	if (wr->kind == SIM_SEND)
-		vrb_proto_sent(&qp->peer, wr->out, err);
+		ofi_rdm_proto_sent(&qp->peer, wr->out, err);
 	else if (wr->kind == SIM_READ)
-		vrb_proto_read_done(wr->in, err);
+		ofi_rdm_proto_read_done(wr->in, err);
 	else if (wr->kind == SIM_BIND)
-		vrb_proto_bound(&qp->peer);
+		ofi_rdm_proto_bound(&qp->peer);
 	else if (wr->kind == SIM_REVOKE)
-		vrb_proto_revoked(&qp->peer, wr->item);
+		ofi_rdm_proto_revoked(&qp->peer, wr->item);
 	else
-		vrb_proto_write_done(wr->out, err);
+		ofi_rdm_proto_write_done(wr->out, err);
 	return true;
 }

@@ -9,7 +9,7 @@ static void notice(struct sim_qp *qp)
 	struct sim_endpoint *ep = sim_endpoint_at(qp->from);
 
 	sim_forget_partial(ep, qp->to);
-	vrb_proto_peer_down(&qp->peer, sim_random(2) ? FI_ECONNABORTED : FI_ETIMEDOUT);
+	ofi_rdm_proto_peer_down(&qp->peer, sim_random(2) ? FI_ECONNABORTED : FI_ETIMEDOUT);
 	/* What was not sent will not come. */
 	qp->first = qp->last;
 }
@@ -36,7 +36,7 @@ static void connect_pair(struct sim_qp *qp)
 		ends[i]->moved = ends[i]->posted;
 	}
 	for (i = 0; i < (ends[0] == ends[1] ? 1 : 2); i++)
-		vrb_proto_peer_up(&ends[i]->peer, credits, 1, SIM_EAGER - sim_random(9));
+		ofi_rdm_proto_peer_up(&ends[i]->peer, credits, 1, SIM_EAGER - sim_random(9));
 }
 
 static void break_pair(struct sim_qp *qp)
@@ -56,23 +56,23 @@ static void evict_pair(struct sim_qp *qp)
 		return;
 	if (!qp->peer.held) {
 		/* Who is busy is held too where there is no room for it, and drained. */
-		if (vrb_proto_peer_idle(&qp->peer) || !sim_random(4))
-			vrb_proto_peer_hold(&qp->peer, true);
+		if (ofi_rdm_proto_peer_idle(&qp->peer) || !sim_random(4))
+			ofi_rdm_proto_peer_hold(&qp->peer, true);
 		return;
 	}
-	if (!other->peer.held && vrb_proto_peer_idle(&other->peer))
-		vrb_proto_peer_hold(&other->peer, true);
-	if (other->peer.held && vrb_proto_peer_idle(&qp->peer) &&
-	    vrb_proto_peer_idle(&other->peer) && qp->seen == qp->posted &&
+	if (!other->peer.held && ofi_rdm_proto_peer_idle(&other->peer))
+		ofi_rdm_proto_peer_hold(&other->peer, true);
+	if (other->peer.held && ofi_rdm_proto_peer_idle(&qp->peer) &&
+	    ofi_rdm_proto_peer_idle(&other->peer) && qp->seen == qp->posted &&
 	    other->seen == other->posted) {
-		vrb_proto_peer_leave(&qp->peer, FI_EOTHER);
+		ofi_rdm_proto_peer_leave(&qp->peer, FI_EOTHER);
 		if (other != qp)
-			vrb_proto_peer_leave(&other->peer, FI_EOTHER);
+			ofi_rdm_proto_peer_leave(&other->peer, FI_EOTHER);
 		sim.evictions++;
 		return;
 	}
-	vrb_proto_peer_hold(&qp->peer, false);
-	vrb_proto_peer_hold(&other->peer, false);
+	ofi_rdm_proto_peer_hold(&qp->peer, false);
+	ofi_rdm_proto_peer_hold(&other->peer, false);
 }
 
 static bool step_pair(struct sim_qp *qp)
@@ -93,7 +93,7 @@ static bool step_pair(struct sim_qp *qp)
 			connect_pair(qp);
 		return true;
 	default:
-		vrb_proto_progress(&qp->peer);
+		ofi_rdm_proto_progress(&qp->peer);
 		evict_pair(qp);
 		return true;
 	}
@@ -102,7 +102,7 @@ static bool step_pair(struct sim_qp *qp)
 static void init_endpoint(int e)
 {
 	struct sim_endpoint *ep = sim_endpoint_at(e);
-	struct vrb_proto_config config = {
+	struct ofi_rdm_proto_config config = {
 		.eager = SIM_EAGER,
 		.segmented = sim_random(2) ? 400 : 0,
 		.max_read = 200 + sim_random(200),
@@ -117,14 +117,14 @@ static void init_endpoint(int e)
 	int i;
 
 	memset(ep->buckets, 0, sizeof(ep->buckets));
-	vrb_proto_init(&ep->proto, &sim_ops, &config);
+	ofi_rdm_proto_init(&ep->proto, &sim_ops, &config);
 	for (i = 0; i < 2; i++)
-		vrb_match_init(&ep->proto.match[i], ep->buckets[2 * i], ep->buckets[2 * i + 1],
-			       SIM_BITS);
+		ofi_rdm_match_init(&ep->proto.match[i], ep->buckets[2 * i], ep->buckets[2 * i + 1],
+				   SIM_BITS);
 	ep->posted = NULL;
 	ep->unexpected_count = 0;
 	for (i = 0; i < sim.options.endpoints; i++) {
-		vrb_proto_peer_init(&ep->proto, &ep->qps[i].peer, (uint32_t)i);
+		ofi_rdm_proto_peer_init(&ep->proto, &ep->qps[i].peer, (uint32_t)i);
 		ep->qps[i].from = e;
 		ep->qps[i].to = i;
 		ep->qps[i].posted = ep->qps[i].moved = ep->qps[i].seen = 0;
@@ -186,8 +186,8 @@ static void settle(void)
 				if (!qp->peer.up)
 					connect_pair(qp);
 				if (qp->peer.held)
-					vrb_proto_peer_hold(&qp->peer, false);
-				vrb_proto_progress(&qp->peer);
+					ofi_rdm_proto_peer_hold(&qp->peer, false);
+				ofi_rdm_proto_progress(&qp->peer);
 				busy |= !qp->peer.up || qp->posted != qp->seen;
 			}
 		}
@@ -207,9 +207,9 @@ static void receive_all(struct sim_endpoint *ep)
 			sim_cancel(ep);
 		recv = sim_recv_new(ep);
 		SIM_CHECK(recv != NULL);
-		recv->tagged = sim.msgs[ep->unexpected[0]].flags & VRB_WIRE_TAGGED;
+		recv->tagged = sim.msgs[ep->unexpected[0]].flags & OFI_RDM_WIRE_TAGGED;
 		recv->sticky = false;
-		recv->src = VRB_MATCH_ANY;
+		recv->src = OFI_RDM_MATCH_ANY;
 		recv->ignore = UINT64_MAX;
 		recv->len = 1200;
 		sim_recv_post(ep, recv);
@@ -230,7 +230,7 @@ void sim_check_quiet(const struct sim_endpoint *ep)
 	for (i = 0; i < SIM_MRS; i++)
 		SIM_CHECK(!ep->mrs[i].used);
 	for (i = 0; i < sim.options.endpoints; i++)
-		SIM_CHECK(vrb_proto_peer_idle(&ep->qps[i].peer));
+		SIM_CHECK(ofi_rdm_proto_peer_idle(&ep->qps[i].peer));
 	SIM_CHECK(ep->proto.budget.used == 0);
 }
 
@@ -248,10 +248,10 @@ static void restart(int e)
 			;
 		while (sim_qp_see(sim_qp_other(&ep->qps[i])))
 			;
-		vrb_proto_peer_purge(&ep->qps[i].peer);
+		ofi_rdm_proto_peer_purge(&ep->qps[i].peer);
 	}
 	ep->posted = NULL;
-	vrb_proto_cancel_all(&ep->proto);
+	ofi_rdm_proto_cancel_all(&ep->proto);
 	sim_check_quiet(ep);
 	init_endpoint(e);
 }
@@ -307,10 +307,10 @@ void sim_end_hostile(struct sim_qp *qp)
 {
 	struct sim_endpoint *ep = sim_endpoint_at(qp->from);
 
-	vrb_proto_peer_down(&qp->peer, FI_ECONNABORTED);
+	ofi_rdm_proto_peer_down(&qp->peer, FI_ECONNABORTED);
 	sim_complete_all(qp);
-	vrb_proto_peer_purge(&qp->peer);
-	vrb_proto_cancel_all(&ep->proto);
+	ofi_rdm_proto_peer_purge(&qp->peer);
+	ofi_rdm_proto_cancel_all(&ep->proto);
 	sim_check_quiet(ep);
 }
 
@@ -321,19 +321,19 @@ static void post_some(struct sim_endpoint *ep)
 	if (!recv)
 		return;
 	sim_recv_start(recv);
-	vrb_proto_recv_post(&ep->proto, &recv->recv, recv->src, recv->tag, recv->ignore);
+	ofi_rdm_proto_recv_post(&ep->proto, &recv->recv, recv->src, recv->tag, recv->ignore);
 }
 
 size_t sim_malign_packet(uint8_t *bytes)
 {
-	uint8_t list[2 * sizeof(struct vrb_wire_region)];
-	struct vrb_wire_region region = { 0x1000, 1 + sim_random(600), 1 };
-	struct vrb_wire_packet p = {
-		.type = 1 + sim_random(VRB_WIRE_TYPES - 1),
+	uint8_t list[2 * sizeof(struct ofi_rdm_wire_region)];
+	struct ofi_rdm_wire_region region = { 0x1000, 1 + sim_random(600), 1 };
+	struct ofi_rdm_wire_packet p = {
+		.type = 1 + sim_random(OFI_RDM_WIRE_TYPES - 1),
 		.flags = (uint8_t)sim_random(16),
 		.count = (uint8_t)sim_random(3),
 		/* Numbers of a first or second use that may exist or not. */
-		.id = (1 + sim_random(3)) << VRB_PROTO_INDEX_BITS | sim_random(6),
+		.id = (1 + sim_random(3)) << OFI_RDM_PROTO_INDEX_BITS | sim_random(6),
 		.rid = sim_random(5),
 		.tag = sim_tag(),
 		.total = region.len,
@@ -344,17 +344,17 @@ size_t sim_malign_packet(uint8_t *bytes)
 	struct sim_qp *qp = &sim.eps[0].qps[1];
 	size_t len;
 
-	vrb_wire_put_region(list, 0, &region);
-	vrb_wire_put_region(list, 1, &region);
+	ofi_rdm_wire_put_region(list, 0, &region);
+	ofi_rdm_wire_put_region(list, 1, &region);
 	if (p.count == 2)
 		p.total *= 2;
-	if (p.type == VRB_WIRE_SEG_NEXT && qp->peer.assembling && sim_random(4)) {
+	if (p.type == OFI_RDM_WIRE_SEG_NEXT && qp->peer.assembling && sim_random(4)) {
 		p.id = qp->peer.assembling->packet.id;
 		p.offset = qp->peer.assembling->got;
 	}
-	len = vrb_wire_build(bytes, &p);
+	len = ofi_rdm_wire_build(bytes, &p);
 	/* Sometimes without the payload of types that have none, so that it is valid. */
-	return len + (p.type < VRB_WIRE_RTS || !sim_random(8) ? p.payload_len : 0);
+	return len + (p.type < OFI_RDM_WIRE_RTS || !sim_random(8) ? p.payload_len : 0);
 }
 
 void sim_run_hostile(uint64_t seed, size_t (*packet)(uint8_t *bytes))
@@ -371,7 +371,7 @@ void sim_run_hostile(uint64_t seed, size_t (*packet)(uint8_t *bytes))
 	sim.hostile = true;
 	for (i = 0; i < 60; i++) {
 		if (!qp->peer.up)
-			vrb_proto_peer_up(&qp->peer, 8, 1, SIM_EAGER);
+			ofi_rdm_proto_peer_up(&qp->peer, 8, 1, SIM_EAGER);
 		if (sim_random(2))
 			post_some(ep);
 		if (!sim_random(3))
@@ -384,10 +384,10 @@ void sim_run_hostile(uint64_t seed, size_t (*packet)(uint8_t *bytes))
 		if (!len)
 			break;
 		buffer->used = true;
-		if (vrb_proto_packet(&qp->peer, &buffer->in, buffer->bytes, len, &kept)) {
+		if (ofi_rdm_proto_packet(&qp->peer, &buffer->in, buffer->bytes, len, &kept)) {
 			sim.refused++;
 			if (sim_random(2))
-				vrb_proto_peer_down(&qp->peer, FI_EPROTO);
+				ofi_rdm_proto_peer_down(&qp->peer, FI_EPROTO);
 		}
 		if (!kept)
 			buffer->used = false;

@@ -10,7 +10,7 @@
 #include "prov/verbs/rdm/rdm.h"
 #include "prov/verbs/rdm/work.h"
 
-enum { WORK_LISTS = VRB_PROTO_IOV };
+enum { WORK_LISTS = OFI_RDM_PROTO_IOV };
 
 /* A call as it was made: its arrays, and the bytes of what it sends, one after the other. */
 struct work_call {

@@ -2,11 +2,11 @@
 /* How fast hosts may ask for connections: bursts, the long run, and hosts beside each other. */
 #include "unit.h"
 #include <string.h>
-#include "prov/verbs/rdm/admit.h"
+#include "prov/rdm/admit.h"
 
 enum { RATE = 100 };
 
-static struct vrb_rdm_admit admit;
+static struct ofi_rdm_admit admit;
 
 static uint8_t *ip_of(unsigned int n)
 {
@@ -24,7 +24,7 @@ static unsigned int taken(unsigned int host, unsigned int tries, uint64_t from, 
 	unsigned int i, count = 0;
 
 	for (i = 0; i < tries; i++)
-		count += vrb_rdm_admit_takes(&admit, ip_of(host), from + i * ms);
+		count += ofi_rdm_admit_takes(&admit, ip_of(host), from + i * ms);
 	return count;
 }
 
@@ -39,11 +39,11 @@ static int begin(void **state)
 static void takes_a_burst_and_then_the_rate(void **state)
 {
 	(void)state;
-	assert_int_equal(taken(1, 10000, 1000, 0), RATE * VRB_RDM_ADMIT_BURST);
+	assert_int_equal(taken(1, 10000, 1000, 0), RATE * OFI_RDM_ADMIT_BURST);
 	/* For ten seconds, each millisecond. */
 	assert_in_range(taken(1, 10000, 1000, 1), 10 * RATE - 2, 10 * RATE + 2);
 	/* After a pause the burst is back, and no more than that. */
-	assert_int_equal(taken(1, 10000, 1000000, 0), RATE * VRB_RDM_ADMIT_BURST);
+	assert_int_equal(taken(1, 10000, 1000000, 0), RATE * OFI_RDM_ADMIT_BURST);
 }
 
 static void keeps_hosts_apart(void **state)
@@ -67,12 +67,12 @@ static void has_room_for_any_number_of_hosts(void **state)
 /* Who has many addresses gets no new burst with each. */
 static void has_a_limit_for_all_hosts(void **state)
 {
-	const unsigned int all = VRB_RDM_ADMIT_HOSTS * RATE * VRB_RDM_ADMIT_BURST;
+	const unsigned int all = OFI_RDM_ADMIT_HOSTS * RATE * OFI_RDM_ADMIT_BURST;
 	unsigned int host, count = 0;
 
 	(void)state;
-	for (host = 0; host < 10 * VRB_RDM_ADMIT_HOSTS; host++)
-		count += taken(host, RATE * VRB_RDM_ADMIT_BURST, 1000, 0);
+	for (host = 0; host < 10 * OFI_RDM_ADMIT_HOSTS; host++)
+		count += taken(host, RATE * OFI_RDM_ADMIT_BURST, 1000, 0);
 	assert_int_equal(count, all);
 	assert_int_equal(taken(host, 1, 1000, 0), 0);
 	/* Who comes later is served again. */

@@ -326,7 +326,7 @@ static void transfers_have_its_flags(void **state)
 	check_rma(fi_writedata(alias, buf, 4, NULL, DATA, PEER, 640, KEY, &context), false,
 		  TX | FI_REMOTE_CQ_DATA, 4);
 	/* They are added up before anybody else looks at them. */
-	assert_int_equal(fi_readv(alias, two, NULL, VRB_PROTO_IOV + 1, PEER, 640, KEY, NULL),
+	assert_int_equal(fi_readv(alias, two, NULL, OFI_RDM_PROTO_IOV + 1, PEER, 640, KEY, NULL),
 			 -FI_EINVAL);
 	assert_int_equal(fi_writev(alias, NULL, NULL, 1, PEER, 640, KEY, NULL), -FI_EINVAL);
 	two[1].iov_len = SIZE_MAX;

@@ -166,7 +166,7 @@ void vrb_rdm_link_signal_all(struct vrb_rdm *of)
 	of->by_qp[3]->quiet = 0;
 }
 
-void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow)
+void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow)
 {
 	(void)link;
 	(void)flow;

@@ -11,7 +11,7 @@
 #include "prov/verbs/rdm/peer.h"
 #include "fake_verbs.h"
 
-enum { MOST = 20000, EARLY = 4 * VRB_WIRE_WINDOW, MISSES = 64, PAYLOAD = 100 };
+enum { MOST = 20000, EARLY = 4 * OFI_RDM_WIRE_WINDOW, MISSES = 64, PAYLOAD = 100 };
 
 static struct vrb_domain domain;
 static struct vrb_rdm ep;
@@ -21,7 +21,9 @@ static struct fi_info info;
 
 static int begin(void **state)
 {
-	const struct vrb_pconn_params params = { .incarnation = 1, .window = 1, .give_up = 1000 };
+	const struct ofi_rdm_conn_params params = { .incarnation = 1,
+						    .window = 1,
+						    .give_up = 1000 };
 
 	(void)state;
 	fake_reset();
@@ -37,12 +39,12 @@ static int begin(void **state)
 	ep.proto.budget.most = MOST;
 	ep.recent_qp = VRB_RDM_NO_QP;
 	TAILQ_INIT(&ep.starved);
-	vrb_pconn_set_init(&ep.conns, &params);
+	ofi_rdm_conn_set_init(&ep.conns, &params);
 	vrb_rdm_rx_init(&ep.rx, &domain, 4096, 64);
 	peer.ep = &ep;
 	peer.addr.sa.sa_family = AF_INET;
-	vrb_pconn_init(&peer.conn, 1);
-	vrb_proto_peer_init(&ep.proto, &peer.proto, 0);
+	ofi_rdm_conn_init(&peer.conn, 1);
+	ofi_rdm_proto_peer_init(&ep.proto, &peer.proto, 0);
 	STAILQ_INIT(&peer.ops);
 	TAILQ_INIT(&peer.answers);
 	STAILQ_INIT(&peer.replies);
@@ -69,7 +71,7 @@ static int end(void **state)
 static bool answer(void)
 {
 	static const uint8_t payload[PAYLOAD];
-	const struct vrb_wire_packet packet = { .type = VRB_WIRE_ATOMIC_RSP, .id = 1 };
+	const struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_ATOMIC_RSP, .id = 1 };
 
 	return vrb_rdm_answer(&peer, &packet, payload, sizeof(payload));
 }
@@ -84,7 +86,7 @@ static void answers_that_nobody_takes(void **state)
 	while (answer() && n < MOST)
 		n++;
 	assert_in_range(n, MOST / 2 / PAYLOAD / 2, MOST / PAYLOAD);
-	assert_in_range(peer.reply_bytes, MOST, MOST + 2 * PAYLOAD + VRB_WIRE_HEADER_MAX);
+	assert_in_range(peer.reply_bytes, MOST, MOST + 2 * PAYLOAD + OFI_RDM_WIRE_HEADER_MAX);
 	/* They are gone with the connection, and what is asked afterwards is not answered. */
 	vrb_rdm_ops_fail(&peer, FI_ECONNABORTED);
 	assert_int_equal(peer.reply_bytes, 0);
@@ -123,9 +125,11 @@ static void packets_before_their_time(void **state)
 	}
 }
 
-static enum vrb_wire_error ask_for_key(void)
+static enum ofi_rdm_wire_error ask_for_key(void)
 {
-	const struct vrb_wire_packet packet = { .type = VRB_WIRE_KEY_REQ, .id = 1, .key = 12345 };
+	const struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_KEY_REQ,
+						    .id = 1,
+						    .key = 12345 };
 
 	return vrb_rdm_key_request(&peer, &packet);
 }
@@ -133,7 +137,7 @@ static enum vrb_wire_error ask_for_key(void)
 /* Keys that are tried one after the other. */
 static void guesses(void **state)
 {
-	enum vrb_wire_error error = VRB_WIRE_OK;
+	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_OK;
 	unsigned int n = 0;
 
 	(void)state;
@@ -141,7 +145,7 @@ static void guesses(void **state)
 		error = ask_for_key();
 		n++;
 	}
-	assert_int_equal(error, VRB_WIRE_E_KEYS);
+	assert_int_equal(error, OFI_RDM_WIRE_E_KEYS);
 	assert_int_equal(n, MISSES);
 }
 

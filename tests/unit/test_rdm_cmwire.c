@@ -4,26 +4,26 @@
 #include <string.h>
 
 #include "prov/verbs/cm_wire.h"
-#include "prov/verbs/rdm/cmwire.h"
+#include "prov/rdm/cmwire.h"
 #include "prov/verbs/rdm/conn_data.h"
 
-static uint8_t bytes[VRB_CMWIRE_LEN];
-static struct vrb_cmwire out;
+static uint8_t bytes[OFI_RDM_CMWIRE_LEN];
+static struct ofi_rdm_cmwire out;
 
-static enum vrb_wire_error parse(size_t len)
+static enum ofi_rdm_wire_error parse(size_t len)
 {
-	return vrb_cmwire_parse(bytes, len, &out);
+	return ofi_rdm_cmwire_parse(bytes, len, &out);
 }
 
-static struct vrb_cmwire request(void)
+static struct ofi_rdm_cmwire request(void)
 {
-	return (struct vrb_cmwire){
-		.kind = VRB_CMWIRE_REQUEST,
+	return (struct ofi_rdm_cmwire){
+		.kind = OFI_RDM_CMWIRE_REQUEST,
 		.incarnation = 0x1122334455667788ULL,
 		.expected = 5,
 		.addr = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 },
 		.port = 7471,
-		.flags = VRB_CMWIRE_RMA_NOTES,
+		.flags = OFI_RDM_CMWIRE_RMA_NOTES,
 		.eager = 16384,
 		.serial = 0x01020304,
 	};
@@ -31,21 +31,21 @@ static struct vrb_cmwire request(void)
 
 static void build(void)
 {
-	struct vrb_cmwire cm = request();
+	struct ofi_rdm_cmwire cm = request();
 
-	vrb_cmwire_build(bytes, &cm);
+	ofi_rdm_cmwire_build(bytes, &cm);
 }
 
 static void test_round_trip(void **state)
 {
-	struct vrb_cmwire in = request();
+	struct ofi_rdm_cmwire in = request();
 
 	(void)state;
-	assert_true(VRB_CMWIRE_LEN <= VRB_CM_DATA_MAX);
-	vrb_cmwire_build(bytes, &in);
-	assert_int_equal(parse(sizeof(bytes)), VRB_WIRE_OK);
-	in.version = VRB_WIRE_VERSION;
-	in.version_min = VRB_WIRE_VERSION_MIN;
+	assert_true(OFI_RDM_CMWIRE_LEN <= VRB_CM_DATA_MAX);
+	ofi_rdm_cmwire_build(bytes, &in);
+	assert_int_equal(parse(sizeof(bytes)), OFI_RDM_WIRE_OK);
+	in.version = OFI_RDM_WIRE_VERSION;
+	in.version_min = OFI_RDM_WIRE_VERSION_MIN;
 	assert_int_equal(out.kind, in.kind);
 	assert_int_equal(out.reason, in.reason);
 	assert_int_equal(out.incarnation, in.incarnation);
@@ -55,7 +55,7 @@ static void test_round_trip(void **state)
 	assert_int_equal(out.flags, in.flags);
 	assert_int_equal(out.eager, in.eager);
 	assert_int_equal(out.serial, in.serial);
-	assert_int_equal(vrb_cmwire_common(&out), VRB_WIRE_VERSION);
+	assert_int_equal(ofi_rdm_cmwire_common(&out), OFI_RDM_WIRE_VERSION);
 }
 
 static void test_cut(void **state)
@@ -65,14 +65,14 @@ static void test_cut(void **state)
 	(void)state;
 	build();
 	for (len = 0; len < sizeof(bytes); len++)
-		assert_int_equal(parse(len), VRB_WIRE_E_SHORT);
-	bytes[6] = VRB_CMWIRE_REJECT;
-	bytes[7] = VRB_CMWIRE_BUSY;
+		assert_int_equal(parse(len), OFI_RDM_WIRE_E_SHORT);
+	bytes[6] = OFI_RDM_CMWIRE_REJECT;
+	bytes[7] = OFI_RDM_CMWIRE_BUSY;
 	for (len = 0; len < 8; len++)
-		assert_int_equal(parse(len), VRB_WIRE_E_SHORT);
+		assert_int_equal(parse(len), OFI_RDM_WIRE_E_SHORT);
 	for (; len <= sizeof(bytes); len++) {
-		assert_int_equal(parse(len), VRB_WIRE_OK);
-		assert_int_equal(out.reason, VRB_CMWIRE_BUSY);
+		assert_int_equal(parse(len), OFI_RDM_WIRE_OK);
+		assert_int_equal(out.reason, OFI_RDM_CMWIRE_BUSY);
 	}
 }
 
@@ -81,16 +81,16 @@ static void test_wrong(void **state)
 	static const struct {
 		size_t at, len;
 		uint8_t value;
-		enum vrb_wire_error error;
+		enum ofi_rdm_wire_error error;
 	} wrong[] = {
-		{ 0, 1, 0, VRB_WIRE_E_MAGIC },	  { 3, 1, 0, VRB_WIRE_E_MAGIC },
-		{ 4, 1, 0, VRB_WIRE_E_VERSION },  { 5, 1, 0, VRB_WIRE_E_VERSION },
-		{ 5, 1, 2, VRB_WIRE_E_VERSION },  { 4, 2, 2, VRB_WIRE_E_VERSION },
-		{ 6, 1, 0, VRB_WIRE_E_KIND },	  { 6, 1, 4, VRB_WIRE_E_KIND },
-		{ 6, 1, 3, VRB_WIRE_E_REASON },	  { 7, 1, 1, VRB_WIRE_E_REASON },
-		{ 8, 8, 0, VRB_WIRE_E_SIZE },	  { 40, 2, 0, VRB_WIRE_E_SIZE },
-		{ 42, 1, 4, VRB_WIRE_E_UNUSED },  { 44, 4, 0, VRB_WIRE_E_SIZE },
-		{ 44, 4, 0xff, VRB_WIRE_E_SIZE },
+		{ 0, 1, 0, OFI_RDM_WIRE_E_MAGIC },    { 3, 1, 0, OFI_RDM_WIRE_E_MAGIC },
+		{ 4, 1, 0, OFI_RDM_WIRE_E_VERSION },  { 5, 1, 0, OFI_RDM_WIRE_E_VERSION },
+		{ 5, 1, 2, OFI_RDM_WIRE_E_VERSION },  { 4, 2, 2, OFI_RDM_WIRE_E_VERSION },
+		{ 6, 1, 0, OFI_RDM_WIRE_E_KIND },     { 6, 1, 4, OFI_RDM_WIRE_E_KIND },
+		{ 6, 1, 3, OFI_RDM_WIRE_E_REASON },   { 7, 1, 1, OFI_RDM_WIRE_E_REASON },
+		{ 8, 8, 0, OFI_RDM_WIRE_E_SIZE },     { 40, 2, 0, OFI_RDM_WIRE_E_SIZE },
+		{ 42, 1, 4, OFI_RDM_WIRE_E_UNUSED },  { 44, 4, 0, OFI_RDM_WIRE_E_SIZE },
+		{ 44, 4, 0xff, OFI_RDM_WIRE_E_SIZE },
 	};
 	size_t i;
 
@@ -110,14 +110,14 @@ static void test_versions(void **state)
 	(void)state;
 	build();
 	bytes[4] = 200;
-	assert_int_equal(parse(sizeof(bytes)), VRB_WIRE_OK);
-	assert_int_equal(vrb_cmwire_common(&out), VRB_WIRE_VERSION);
+	assert_int_equal(parse(sizeof(bytes)), OFI_RDM_WIRE_OK);
+	assert_int_equal(ofi_rdm_cmwire_common(&out), OFI_RDM_WIRE_VERSION);
 	bytes[5] = 199;
-	assert_int_equal(parse(sizeof(bytes)), VRB_WIRE_E_VERSION);
+	assert_int_equal(parse(sizeof(bytes)), OFI_RDM_WIRE_E_VERSION);
 	assert_int_equal(out.version_min, 199);
-	assert_int_equal(vrb_cmwire_common(&out), 0);
-	for (reason = 0; reason < VRB_CMWIRE_REASONS + 2; reason++)
-		assert_non_null(vrb_cmwire_reason_text(reason));
+	assert_int_equal(ofi_rdm_cmwire_common(&out), 0);
+	for (reason = 0; reason < OFI_RDM_CMWIRE_REASONS + 2; reason++)
+		assert_non_null(ofi_rdm_cmwire_reason_text(reason));
 }
 
 /* Whether a request came from where it says is asked of the connection manager. */
@@ -125,7 +125,7 @@ static void test_source(void **state)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(9) };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
-	struct vrb_cmwire cm = request();
+	struct ofi_rdm_cmwire cm = request();
 	struct vrb_rdm ep = { .scope = 7 };
 	struct vrb_rdm_addr addr;
 

@@ -9,8 +9,8 @@
 enum { TAG = 7 };
 
 static struct sim_endpoint *ep;
-static struct vrb_proto_peer *peer;
-static struct vrb_match_node *buckets[2][4];
+static struct ofi_rdm_proto_peer *peer;
+static struct ofi_rdm_match_node *buckets[2][4];
 
 static int setup(void **state)
 {
@@ -23,13 +23,13 @@ static int setup(void **state)
 	sim.hostile = true;
 	ep = sim_endpoint_at(0);
 	peer = &ep->qps[1].peer;
-	vrb_match_init(&ep->proto.match[VRB_PROTO_COLLECTIVE], buckets[0], buckets[1], 2);
-	ep->proto.spaces = VRB_PROTO_SPACES;
+	ofi_rdm_match_init(&ep->proto.match[OFI_RDM_PROTO_COLLECTIVE], buckets[0], buckets[1], 2);
+	ep->proto.spaces = OFI_RDM_PROTO_SPACES;
 	ep->proto.config.unexpected = 1 << 20;
 	ep->proto.config.write = true;
 	ep->proto.config.max_read = ep->proto.config.max_write = 100;
 	ep->proto.config.reads = ep->proto.config.writes = 2;
-	vrb_proto_peer_up(peer, 10, 2, SIM_EAGER);
+	ofi_rdm_proto_peer_up(peer, 10, 2, SIM_EAGER);
 	return 0;
 }
 
@@ -40,20 +40,22 @@ static int teardown(void **state)
 	return 0;
 }
 
-static enum vrb_wire_error come(enum vrb_wire_type type, uint64_t total, uint64_t offset,
-				size_t payload)
+static enum ofi_rdm_wire_error come(enum ofi_rdm_wire_type type, uint64_t total, uint64_t offset,
+				    size_t payload)
 {
-	struct vrb_wire_packet packet = {
+	struct ofi_rdm_wire_packet packet = {
 		.type = type,
-		.flags = type == VRB_WIRE_SEG_NEXT ? 0 : VRB_WIRE_TAGGED | VRB_WIRE_COLLECTIVE,
+		.flags = type == OFI_RDM_WIRE_SEG_NEXT
+				 ? 0
+				 : OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_COLLECTIVE,
 		.id = 5,
 		.tag = TAG,
 		.total = total,
 		.offset = offset,
-		.count = type == VRB_WIRE_RTS,
+		.count = type == OFI_RDM_WIRE_RTS,
 	};
-	uint8_t list[sizeof(struct vrb_wire_region)];
-	enum vrb_wire_error error;
+	uint8_t list[sizeof(struct ofi_rdm_wire_region)];
+	enum ofi_rdm_wire_error error;
 	struct sim_in *in = ep->ins;
 	bool kept;
 
@@ -61,9 +63,9 @@ static enum vrb_wire_error come(enum vrb_wire_type type, uint64_t total, uint64_
 		in++;
 	in->used = true;
 	packet.list = list;
-	vrb_wire_put_region(list, 0, &(struct vrb_wire_region){ 0x1000, total, 1 });
-	error = vrb_proto_packet(peer, &in->in, in->bytes,
-				 vrb_wire_build(in->bytes, &packet) + payload, &kept);
+	ofi_rdm_wire_put_region(list, 0, &(struct ofi_rdm_wire_region){ 0x1000, total, 1 });
+	error = ofi_rdm_proto_packet(peer, &in->in, in->bytes,
+				     ofi_rdm_wire_build(in->bytes, &packet) + payload, &kept);
 	in->used = kept;
 	return error;
 }
@@ -77,75 +79,75 @@ static struct sim_recv *post(uint8_t space, size_t len)
 	recv->len = len;
 	sim_recv_start(recv);
 	recv->recv.space = space;
-	vrb_proto_recv_post(&ep->proto, &recv->recv,
-			    space == VRB_PROTO_COLLECTIVE ? 1 : VRB_MATCH_ANY, TAG,
-			    space == VRB_PROTO_COLLECTIVE ? 0 : UINT64_MAX);
+	ofi_rdm_proto_recv_post(&ep->proto, &recv->recv,
+				space == OFI_RDM_PROTO_COLLECTIVE ? 1 : OFI_RDM_MATCH_ANY, TAG,
+				space == OFI_RDM_PROTO_COLLECTIVE ? 0 : UINT64_MAX);
 	return recv;
 }
 
 /* A receive for anything does not get it; nor does an endpoint that has no collectives. */
 static void test_apart(void **state)
 {
-	struct sim_recv *any = post(VRB_PROTO_TAGGED, 50), *recv;
+	struct sim_recv *any = post(OFI_RDM_PROTO_TAGGED, 50), *recv;
 
 	(void)state;
-	assert_int_equal(come(VRB_WIRE_EAGER, 0, 0, 10), VRB_WIRE_OK);
+	assert_int_equal(come(OFI_RDM_WIRE_EAGER, 0, 0, 10), OFI_RDM_WIRE_OK);
 	assert_true(any->used);
-	assert_null(vrb_proto_peek(&ep->proto, VRB_PROTO_TAGGED, 1, TAG, 0));
-	assert_non_null(vrb_proto_peek(&ep->proto, VRB_PROTO_COLLECTIVE, 1, TAG, 0));
-	recv = post(VRB_PROTO_COLLECTIVE, 50);
+	assert_null(ofi_rdm_proto_peek(&ep->proto, OFI_RDM_PROTO_TAGGED, 1, TAG, 0));
+	assert_non_null(ofi_rdm_proto_peek(&ep->proto, OFI_RDM_PROTO_COLLECTIVE, 1, TAG, 0));
+	recv = post(OFI_RDM_PROTO_COLLECTIVE, 50);
 	assert_false(recv->used);
-	assert_null(vrb_proto_peek(&ep->proto, VRB_PROTO_COLLECTIVE, 1, TAG, 0));
-	recv = post(VRB_PROTO_COLLECTIVE, 50);
+	assert_null(ofi_rdm_proto_peek(&ep->proto, OFI_RDM_PROTO_COLLECTIVE, 1, TAG, 0));
+	recv = post(OFI_RDM_PROTO_COLLECTIVE, 50);
 	assert_true(recv->used);
-	assert_int_equal(come(VRB_WIRE_EAGER, 0, 0, 10), VRB_WIRE_OK);
+	assert_int_equal(come(OFI_RDM_WIRE_EAGER, 0, 0, 10), OFI_RDM_WIRE_OK);
 	assert_false(recv->used);
-	assert_false(vrb_proto_cancel(&ep->proto, VRB_PROTO_UNTAGGED, any));
-	ep->proto.spaces = VRB_PROTO_COLLECTIVE;
-	assert_int_equal(come(VRB_WIRE_EAGER, 0, 0, 10), VRB_WIRE_E_COLLECTIVE);
-	assert_int_equal(come(VRB_WIRE_SEG_FIRST, 50, 0, 10), VRB_WIRE_E_COLLECTIVE);
-	ep->proto.spaces = VRB_PROTO_SPACES;
+	assert_false(ofi_rdm_proto_cancel(&ep->proto, OFI_RDM_PROTO_UNTAGGED, any));
+	ep->proto.spaces = OFI_RDM_PROTO_COLLECTIVE;
+	assert_int_equal(come(OFI_RDM_WIRE_EAGER, 0, 0, 10), OFI_RDM_WIRE_E_COLLECTIVE);
+	assert_int_equal(come(OFI_RDM_WIRE_SEG_FIRST, 50, 0, 10), OFI_RDM_WIRE_E_COLLECTIVE);
+	ep->proto.spaces = OFI_RDM_PROTO_SPACES;
 }
 
 static void test_withdraw(void **state)
 {
-	struct sim_recv *recv = post(VRB_PROTO_COLLECTIVE, 50);
+	struct sim_recv *recv = post(OFI_RDM_PROTO_COLLECTIVE, 50);
 	uint8_t before[50];
 
 	(void)state;
-	assert_true(vrb_proto_recv_withdraw(peer, &recv->recv));
+	assert_true(ofi_rdm_proto_recv_withdraw(peer, &recv->recv));
 	recv->used = false;
-	assert_int_equal(come(VRB_WIRE_EAGER, 0, 0, 10), VRB_WIRE_OK);
-	assert_non_null(vrb_proto_peek(&ep->proto, VRB_PROTO_COLLECTIVE, 1, TAG, 0));
-	recv = post(VRB_PROTO_COLLECTIVE, 50);
+	assert_int_equal(come(OFI_RDM_WIRE_EAGER, 0, 0, 10), OFI_RDM_WIRE_OK);
+	assert_non_null(ofi_rdm_proto_peek(&ep->proto, OFI_RDM_PROTO_COLLECTIVE, 1, TAG, 0));
+	recv = post(OFI_RDM_PROTO_COLLECTIVE, 50);
 	assert_false(recv->used);
 
-	recv = post(VRB_PROTO_COLLECTIVE, 50);
-	assert_int_equal(come(VRB_WIRE_SEG_FIRST, 50, 0, 10), VRB_WIRE_OK);
-	assert_true(vrb_proto_recv_withdraw(peer, &recv->recv));
+	recv = post(OFI_RDM_PROTO_COLLECTIVE, 50);
+	assert_int_equal(come(OFI_RDM_WIRE_SEG_FIRST, 50, 0, 10), OFI_RDM_WIRE_OK);
+	assert_true(ofi_rdm_proto_recv_withdraw(peer, &recv->recv));
 	memcpy(before, recv->bytes, sizeof(before));
 	memset(&recv->recv, 0xcc, sizeof(recv->recv));
 	recv->used = false;
-	assert_int_equal(come(VRB_WIRE_SEG_NEXT, 0, 10, 40), VRB_WIRE_OK);
+	assert_int_equal(come(OFI_RDM_WIRE_SEG_NEXT, 0, 10, 40), OFI_RDM_WIRE_OK);
 	assert_memory_equal(recv->bytes, before, sizeof(before));
-	assert_int_equal(come(VRB_WIRE_SEG_FIRST, 50, 0, 10), VRB_WIRE_OK);
-	assert_int_equal(come(VRB_WIRE_SEG_NEXT, 0, 10, 40), VRB_WIRE_OK);
+	assert_int_equal(come(OFI_RDM_WIRE_SEG_FIRST, 50, 0, 10), OFI_RDM_WIRE_OK);
+	assert_int_equal(come(OFI_RDM_WIRE_SEG_NEXT, 0, 10, 40), OFI_RDM_WIRE_OK);
 }
 
 /* It is read, whatever the endpoint prefers, and ends by itself. */
 static void test_withdraw_read(void **state)
 {
-	struct sim_recv *recv = post(VRB_PROTO_COLLECTIVE, 1000);
+	struct sim_recv *recv = post(OFI_RDM_PROTO_COLLECTIVE, 1000);
 	struct sim_qp *qp = &ep->qps[1];
 	unsigned int reads;
 
 	(void)state;
-	assert_int_equal(come(VRB_WIRE_RTS, 1000, 0, 0), VRB_WIRE_OK);
+	assert_int_equal(come(OFI_RDM_WIRE_RTS, 1000, 0, 0), OFI_RDM_WIRE_OK);
 	assert_int_equal(qp->posted, 2);
 	assert_int_equal(qp->ring[0].kind, SIM_READ);
 	reads = qp->posted;
-	assert_false(vrb_proto_recv_withdraw(peer, &recv->recv));
-	assert_false(vrb_proto_recv_withdraw(peer, &recv->recv));
+	assert_false(ofi_rdm_proto_recv_withdraw(peer, &recv->recv));
+	assert_false(ofi_rdm_proto_recv_withdraw(peer, &recv->recv));
 	assert_true(recv->used);
 	sim_complete_all(&ep->qps[1]);
 	assert_false(recv->used);
@@ -162,18 +164,18 @@ static void test_send_from(void **state)
 	static uint8_t copy[3 * SIM_EAGER];
 
 	(void)state;
-	vrb_proto_peer_hold(peer, true);
+	ofi_rdm_proto_peer_hold(peer, true);
 	o->msg = 0;
 	o->out.index = 0;
-	o->out.level = VRB_PROTO_TRANSMIT;
-	o->out.flags = VRB_WIRE_TAGGED | VRB_WIRE_COLLECTIVE;
+	o->out.level = OFI_RDM_PROTO_TRANSMIT;
+	o->out.flags = OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_COLLECTIVE;
 	o->out.count = 1;
 	o->out.iov[0] = (struct iovec){ o->bytes, 20 };
 	memset(o->bytes, 1, 20);
 	memset(copy, 2, sizeof(copy));
-	vrb_proto_send(peer, &o->out);
-	vrb_proto_send_from(&o->out, copy);
-	vrb_proto_peer_hold(peer, false);
+	ofi_rdm_proto_send(peer, &o->out);
+	ofi_rdm_proto_send_from(&o->out, copy);
+	ofi_rdm_proto_peer_hold(peer, false);
 	assert_int_equal(qp->posted, 1);
 	assert_int_equal(qp->ring[0].bytes[qp->ring[0].len - 1], 2);
 	sim_complete_all(&ep->qps[1]);

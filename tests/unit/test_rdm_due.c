@@ -2,7 +2,7 @@
 /* What is due when: whatever is set and cleared, in any order, the first is the first. */
 #include "unit.h"
 
-#include "prov/verbs/rdm/due.h"
+#include "prov/rdm/due.h"
 
 enum { NODES = 64, STEPS = 200000 };
 
@@ -18,7 +18,7 @@ static uint32_t any_of(uint32_t n)
 
 static uint64_t least(const uint64_t *at)
 {
-	uint64_t first = VRB_DUE_NEVER;
+	uint64_t first = OFI_RDM_DUE_NEVER;
 	int i;
 
 	for (i = 0; i < NODES; i++)
@@ -28,27 +28,27 @@ static uint64_t least(const uint64_t *at)
 
 static void test_any_order(void **state)
 {
-	struct vrb_due_node nodes[NODES] = { 0 };
-	const struct vrb_due_node *first;
+	struct ofi_rdm_due_node nodes[NODES] = { 0 };
+	const struct ofi_rdm_due_node *first;
 	uint64_t at[NODES];
-	struct vrb_due due = { 0 };
+	struct ofi_rdm_due due = { 0 };
 	uint32_t i, step;
 
 	(void)state;
 	for (i = 0; i < NODES; i++)
-		at[i] = VRB_DUE_NEVER;
+		at[i] = OFI_RDM_DUE_NEVER;
 	for (step = 0; step < STEPS; step++) {
 		i = any_of(NODES);
-		at[i] = any_of(3) ? any_of(100) : VRB_DUE_NEVER;
-		vrb_due_set(&due, &nodes[i], at[i]);
-		first = vrb_due_first(&due);
-		assert_int_equal(first ? first->at : VRB_DUE_NEVER, least(at));
+		at[i] = any_of(3) ? any_of(100) : OFI_RDM_DUE_NEVER;
+		ofi_rdm_due_set(&due, &nodes[i], at[i]);
+		first = ofi_rdm_due_first(&due);
+		assert_int_equal(first ? first->at : OFI_RDM_DUE_NEVER, least(at));
 		if (first)
 			assert_int_equal(at[first - nodes], first->at);
 	}
 	for (i = 0; i < NODES; i++)
-		vrb_due_set(&due, &nodes[i], VRB_DUE_NEVER);
-	assert_null(vrb_due_first(&due));
+		ofi_rdm_due_set(&due, &nodes[i], OFI_RDM_DUE_NEVER);
+	assert_null(ofi_rdm_due_first(&due));
 }
 
 int main(void)

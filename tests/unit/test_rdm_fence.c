@@ -21,14 +21,14 @@ static unsigned int pumps, probes, starved, gates_back;
 static const void *sent[ITEMS], *failed[ITEMS];
 static unsigned int sends, failures;
 
-void vrb_proto_send(struct vrb_proto_peer *to, struct vrb_proto_out *out)
+void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *to, struct ofi_rdm_proto_out *out)
 {
 	assert_ptr_equal(to, &peer.proto);
 	TAILQ_INSERT_TAIL(&to->outs, out, link);
 	sent[sends++] = out;
 }
 
-void vrb_proto_peer_fence(struct vrb_proto_peer *of, bool fence)
+void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *of, bool fence)
 {
 	assert_ptr_equal(of, &peer.proto);
 	fenced = fence;
@@ -78,7 +78,7 @@ void vrb_rdm_out_put(struct vrb_rdm *of, struct vrb_rdm_out *out)
 	assert_ptr_equal(out, failed[failures - 1]);
 }
 
-void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow)
+void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow)
 {
 	assert_ptr_equal(link, &connection);
 	assert_ptr_equal(flow, &peer.proto.flow);

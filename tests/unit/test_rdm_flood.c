@@ -8,48 +8,49 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/rdm/proto.h"
+#include "prov/rdm/proto.h"
 
 enum { PEERS = 100, WINDOW = 8, LIMIT = 100000, COST = 600, LEN = 8, BITS = 6, PACKET = 128 };
 
 /* A peer of the endpoint; its application sends whenever it may, and takes completions later. */
 struct far {
-	struct vrb_proto_peer peer; /* first */
-	enum vrb_wire_type heard;   /* STOP, GO or HALT that it has taken; 0 */
-	enum vrb_wire_type coming;  /* that its device has */
-	struct vrb_proto_out *wr;   /* of ours, that is not complete */
+	struct ofi_rdm_proto_peer peer; /* first */
+	enum ofi_rdm_wire_type heard;	/* STOP, GO or HALT that it has taken; 0 */
+	enum ofi_rdm_wire_type coming;	/* that its device has */
+	struct ofi_rdm_proto_out *wr;	/* of ours, that is not complete */
 	bool pending;
 	unsigned int posted; /* packets since it took completions */
 	unsigned int sent, received;
 };
 
 struct kept {
-	struct vrb_proto_in in; /* first */
+	struct ofi_rdm_proto_in in; /* first */
 	uint8_t bytes[PACKET];
 };
 
-static struct vrb_proto proto;
-static struct vrb_match_node *buckets[4][1 << BITS];
+static struct ofi_rdm_proto proto;
+static struct ofi_rdm_match_node *buckets[4][1 << BITS];
 static struct far *fars;
 static uint64_t most;
 
-static int op_send(struct vrb_proto_peer *peer, const void *hdr, size_t hdr_len,
-		   const struct iovec *iov, size_t offset, size_t len, struct vrb_proto_out *out)
+static int op_send(struct ofi_rdm_proto_peer *peer, const void *hdr, size_t hdr_len,
+		   const struct iovec *iov, size_t offset, size_t len,
+		   struct ofi_rdm_proto_out *out)
 {
 	struct far *far = (struct far *)peer;
-	struct vrb_wire_packet packet;
+	struct ofi_rdm_wire_packet packet;
 
 	(void)iov;
 	(void)offset;
 	assert_int_equal(len, 0);
-	assert_int_equal(vrb_wire_parse(hdr, hdr_len, &packet), VRB_WIRE_OK);
+	assert_int_equal(ofi_rdm_wire_parse(hdr, hdr_len, &packet), OFI_RDM_WIRE_OK);
 	far->coming = packet.type;
 	far->wr = out;
 	far->pending = true;
 	return 0;
 }
 
-static struct vrb_proto_in *op_keep(struct vrb_proto_in *in, bool payload)
+static struct ofi_rdm_proto_in *op_keep(struct ofi_rdm_proto_in *in, bool payload)
 {
 	struct kept *kept = calloc(1, sizeof(*kept));
 
@@ -62,7 +63,7 @@ static struct vrb_proto_in *op_keep(struct vrb_proto_in *in, bool payload)
 	return &kept->in;
 }
 
-static void op_release(struct vrb_proto_in *in)
+static void op_release(struct ofi_rdm_proto_in *in)
 {
 	free(in);
 }
@@ -72,7 +73,7 @@ static void op_copy(void *to, const void *from, size_t len)
 	memcpy(to, from, len);
 }
 
-static void op_recv_done(struct vrb_proto *of, const struct vrb_proto_done *done)
+static void op_recv_done(struct ofi_rdm_proto *of, const struct ofi_rdm_proto_done *done)
 {
 	struct far *far = &fars[done->src];
 	unsigned int number;
@@ -83,7 +84,7 @@ static void op_recv_done(struct vrb_proto *of, const struct vrb_proto_done *done
 	assert_int_equal(number, far->received++);
 }
 
-static const struct vrb_proto_ops ops = {
+static const struct ofi_rdm_proto_ops ops = {
 	.send = op_send,
 	.keep = op_keep,
 	.release = op_release,
@@ -97,21 +98,22 @@ static void deliver(struct far *far)
 	if (!far->pending)
 		return;
 	far->pending = false;
-	vrb_proto_sent(&far->peer, far->wr, 0);
+	ofi_rdm_proto_sent(&far->peer, far->wr, 0);
 }
 
-static enum vrb_wire_error come(struct far *far)
+static enum ofi_rdm_wire_error come(struct far *far)
 {
-	struct vrb_wire_packet packet = { .type = VRB_WIRE_EAGER, .flags = VRB_WIRE_TAGGED };
+	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_EAGER,
+					      .flags = OFI_RDM_WIRE_TAGGED };
 	uint8_t bytes[PACKET] = { 0 };
-	struct vrb_proto_in in = { 0 };
-	size_t header = vrb_wire_build(bytes, &packet);
-	enum vrb_wire_error error;
+	struct ofi_rdm_proto_in in = { 0 };
+	size_t header = ofi_rdm_wire_build(bytes, &packet);
+	enum ofi_rdm_wire_error error;
 	bool kept;
 
 	memcpy(bytes + header, &far->sent, sizeof(far->sent));
 	far->sent++;
-	error = vrb_proto_packet(&far->peer, &in, bytes, header + LEN, &kept);
+	error = ofi_rdm_proto_packet(&far->peer, &in, bytes, header + LEN, &kept);
 	if (proto.budget.used > most)
 		most = proto.budget.used;
 	return error;
@@ -128,43 +130,43 @@ static unsigned int send_all(struct far *far, unsigned int want)
 			far->heard = far->coming;
 			far->posted = 0;
 		}
-		if (far->heard == VRB_WIRE_HALT)
+		if (far->heard == OFI_RDM_WIRE_HALT)
 			break;
 		far->posted++;
-		assert_int_equal(come(far), VRB_WIRE_OK);
+		assert_int_equal(come(far), OFI_RDM_WIRE_OK);
 	}
 	return far->sent - before;
 }
 
 static void receive(unsigned int count)
 {
-	static struct vrb_proto_recv recv;
+	static struct ofi_rdm_proto_recv recv;
 	static uint64_t buffer;
 
 	while (count--) {
-		recv = (struct vrb_proto_recv){ .count = 1, .space = VRB_PROTO_TAGGED };
+		recv = (struct ofi_rdm_proto_recv){ .count = 1, .space = OFI_RDM_PROTO_TAGGED };
 		recv.iov[0] = (struct iovec){ &buffer, sizeof(buffer) };
-		vrb_proto_recv_post(&proto, &recv, VRB_MATCH_ANY, 0, UINT64_MAX);
+		ofi_rdm_proto_recv_post(&proto, &recv, OFI_RDM_MATCH_ANY, 0, UINT64_MAX);
 	}
 }
 
 static int begin(void **state)
 {
-	const struct vrb_proto_config config = {
+	const struct ofi_rdm_proto_config config = {
 		.eager = 512, .unexpected = LIMIT, .window = WINDOW, .delivers = true
 	};
 	uint32_t i;
 
 	(void)state;
 	memset(buckets, 0, sizeof(buckets));
-	vrb_proto_init(&proto, &ops, &config);
-	vrb_match_init(&proto.match[0], buckets[0], buckets[1], BITS);
-	vrb_match_init(&proto.match[1], buckets[2], buckets[3], BITS);
+	ofi_rdm_proto_init(&proto, &ops, &config);
+	ofi_rdm_match_init(&proto.match[0], buckets[0], buckets[1], BITS);
+	ofi_rdm_match_init(&proto.match[1], buckets[2], buckets[3], BITS);
 	fars = calloc(PEERS, sizeof(*fars));
 	assert_non_null(fars);
 	for (i = 0; i < PEERS; i++) {
-		vrb_proto_peer_init(&proto, &fars[i].peer, i);
-		vrb_proto_peer_up(&fars[i].peer, 16, 4, 512);
+		ofi_rdm_proto_peer_init(&proto, &fars[i].peer, i);
+		ofi_rdm_proto_peer_up(&fars[i].peer, 16, 4, 512);
 	}
 	most = 0;
 	return 0;
@@ -176,8 +178,8 @@ static int end(void **state)
 
 	(void)state;
 	for (i = 0; i < PEERS; i++) {
-		vrb_proto_peer_down(&fars[i].peer, FI_ECONNABORTED);
-		vrb_proto_peer_purge(&fars[i].peer);
+		ofi_rdm_proto_peer_down(&fars[i].peer, FI_ECONNABORTED);
+		ofi_rdm_proto_peer_purge(&fars[i].peer);
 	}
 	assert_int_equal(proto.budget.used, 0);
 	assert_int_equal(proto.budget.peers, 0);
@@ -218,41 +220,41 @@ static void one_leaves_room_for_others(void **state)
 {
 	(void)state;
 	send_all(&fars[0], 10000);
-	assert_int_equal(fars[0].heard, VRB_WIRE_HALT);
+	assert_int_equal(fars[0].heard, OFI_RDM_WIRE_HALT);
 	assert_true(proto.budget.used > 2 * LIMIT);
 	assert_int_equal(send_all(&fars[1], 1), 1);
 	deliver(&fars[1]);
-	assert_int_not_equal(fars[1].coming, VRB_WIRE_HALT);
+	assert_int_not_equal(fars[1].coming, OFI_RDM_WIRE_HALT);
 	receive(fars[0].sent - 1);
 	deliver(&fars[0]);
-	assert_int_equal(fars[0].coming, VRB_WIRE_GO);
+	assert_int_equal(fars[0].coming, OFI_RDM_WIRE_GO);
 }
 
 /* As many as were on their way are accepted, and no more. */
 static void who_does_not_heed_is_found_out(void **state)
 {
-	enum vrb_wire_error error = VRB_WIRE_OK;
+	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_OK;
 	unsigned int after;
 
 	(void)state;
 	send_all(&fars[0], 10000);
-	assert_int_equal(fars[0].coming, VRB_WIRE_HALT);
+	assert_int_equal(fars[0].coming, OFI_RDM_WIRE_HALT);
 	for (after = 0; !error; after++)
 		error = come(&fars[0]);
-	assert_int_equal(error, VRB_WIRE_E_FLOOD);
+	assert_int_equal(error, OFI_RDM_WIRE_E_FLOOD);
 	assert_int_equal(after, WINDOW + 1);
 }
 
 /* Its device takes nothing: there is no completion that tells whether it has the HALT. */
 static void who_takes_nothing_is_bounded(void **state)
 {
-	enum vrb_wire_error error = VRB_WIRE_OK;
+	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_OK;
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; !error && i < 100000; i++)
 		error = come(&fars[0]);
-	assert_int_equal(error, VRB_WIRE_E_FLOOD);
+	assert_int_equal(error, OFI_RDM_WIRE_E_FLOOD);
 	assert_true(most <= proto.budget.most + COST);
 	assert_true(most > 2 * LIMIT + 2 * WINDOW * COST);
 }
@@ -260,25 +262,25 @@ static void who_takes_nothing_is_bounded(void **state)
 /* A HALT that comes late is not one that was taken back and said again. */
 static void only_the_last_halt_counts(void **state)
 {
-	struct vrb_proto_out *first;
+	struct ofi_rdm_proto_out *first;
 	struct far *far = &fars[0];
 	unsigned int i;
 
 	(void)state;
-	while (far->coming != VRB_WIRE_HALT)
-		assert_int_equal(come(far), VRB_WIRE_OK);
+	while (far->coming != OFI_RDM_WIRE_HALT)
+		assert_int_equal(come(far), OFI_RDM_WIRE_OK);
 	first = far->wr;
 	receive(far->sent);
-	assert_int_equal(far->coming, VRB_WIRE_GO);
-	while (far->coming != VRB_WIRE_HALT)
-		assert_int_equal(come(far), VRB_WIRE_OK);
-	vrb_proto_sent(&far->peer, first, 0);
+	assert_int_equal(far->coming, OFI_RDM_WIRE_GO);
+	while (far->coming != OFI_RDM_WIRE_HALT)
+		assert_int_equal(come(far), OFI_RDM_WIRE_OK);
+	ofi_rdm_proto_sent(&far->peer, first, 0);
 	for (i = 0; i < 2 * WINDOW; i++)
-		assert_int_equal(come(far), VRB_WIRE_OK);
+		assert_int_equal(come(far), OFI_RDM_WIRE_OK);
 	deliver(far);
 	for (i = 0; i < WINDOW; i++)
-		assert_int_equal(come(far), VRB_WIRE_OK);
-	assert_int_equal(come(far), VRB_WIRE_E_FLOOD);
+		assert_int_equal(come(far), OFI_RDM_WIRE_OK);
+	assert_int_equal(come(far), OFI_RDM_WIRE_E_FLOOD);
 }
 
 /* Peers that come, leave what they may, and go: the next ones are told at once, whatever their share. */
@@ -288,14 +290,14 @@ static void those_who_are_gone_count(void **state)
 
 	(void)state;
 	for (i = 1; i < PEERS; i++)
-		vrb_proto_peer_down(&fars[i].peer, FI_ECONNABORTED);
+		ofi_rdm_proto_peer_down(&fars[i].peer, FI_ECONNABORTED);
 	for (i = 0; i < PEERS; i++) {
 		if (i)
-			vrb_proto_peer_up(&fars[i].peer, 16, 4, 512);
+			ofi_rdm_proto_peer_up(&fars[i].peer, 16, 4, 512);
 		first = fars[i].sent;
 		send_all(&fars[i], 10000);
 		assert_true(fars[i].sent > first);
-		vrb_proto_peer_down(&fars[i].peer, FI_ECONNABORTED);
+		ofi_rdm_proto_peer_down(&fars[i].peer, FI_ECONNABORTED);
 	}
 	assert_true(most > 4 * LIMIT);
 	assert_true(most <= 4 * LIMIT + PEERS * (WINDOW + 1) * COST);

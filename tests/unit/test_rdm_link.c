@@ -117,7 +117,7 @@ static unsigned int lines_of(const char *text)
 /* Whoever asks for connections without end, or breaks them, does not fill the log. */
 static void faults_do_not_fill_the_log(void **state)
 {
-	const struct vrb_pconn_params params = { .cap = 1 };
+	const struct ofi_rdm_conn_params params = { .cap = 1 };
 	const struct ibv_wc wc = { .status = IBV_WC_REM_OP_ERR };
 	static struct vrb_rdm_peer peer;
 	struct vrb_rdm_link *link;
@@ -125,7 +125,7 @@ static void faults_do_not_fill_the_log(void **state)
 
 	(void)state;
 	peer = (struct vrb_rdm_peer){ .ep = &ep, .addr.sa.sa_family = AF_INET };
-	vrb_pconn_set_init(&ep.conns, &params);
+	ofi_rdm_conn_set_init(&ep.conns, &params);
 	TAILQ_INIT(&ep.starved);
 	ep.timer.fd = -1;
 	fill();

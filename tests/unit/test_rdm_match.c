@@ -4,19 +4,19 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "prov/verbs/rdm/match.h"
+#include "prov/rdm/match.h"
 
 enum { POOL = 4096, BITS = 6, OPS = 50000, DEEP = 10000 };
 
 struct post {
-	struct vrb_match_recv recv; /* first */
+	struct ofi_rdm_match_recv recv; /* first */
 	TAILQ_ENTRY(post) link;
 	uint32_t src;
 	uint64_t tag, ignore;
 };
 
 struct msg {
-	struct vrb_match_msg msg; /* first */
+	struct ofi_rdm_match_msg msg; /* first */
 	TAILQ_ENTRY(msg) link;
 };
 
@@ -24,8 +24,8 @@ TAILQ_HEAD(posts, post);
 TAILQ_HEAD(msgs, msg);
 
 static struct {
-	struct vrb_match m;
-	struct vrb_match_node *recvs[1 << BITS], *msgs[1 << BITS];
+	struct ofi_rdm_match m;
+	struct ofi_rdm_match_node *recvs[1 << BITS], *msgs[1 << BITS];
 	struct post posts[POOL];
 	struct msg messages[POOL];
 	struct posts free_posts, posted;
@@ -48,7 +48,7 @@ static void start(uint64_t seed)
 
 	memset(&t, 0, sizeof(t));
 	t.random = seed * 0x9e3779b97f4a7c15ULL + 1;
-	vrb_match_init(&t.m, t.recvs, t.msgs, BITS);
+	ofi_rdm_match_init(&t.m, t.recvs, t.msgs, BITS);
 	TAILQ_INIT(&t.free_posts);
 	TAILQ_INIT(&t.posted);
 	TAILQ_INIT(&t.free_msgs);
@@ -64,7 +64,7 @@ static void start(uint64_t seed)
 
 static bool fits(uint32_t want, uint64_t tag, uint64_t ignore, uint32_t src, uint64_t msg_tag)
 {
-	return (want == VRB_MATCH_ANY || want == src) && !((tag ^ msg_tag) & ~ignore);
+	return (want == OFI_RDM_MATCH_ANY || want == src) && !((tag ^ msg_tag) & ~ignore);
 }
 
 static struct msg *oracle_msg(uint32_t src, uint64_t tag, uint64_t ignore)
@@ -104,7 +104,7 @@ static uint64_t any_mask(void)
 
 static uint32_t any_src(bool wild)
 {
-	return wild && !any_of(3) ? VRB_MATCH_ANY : any_of(t.sources);
+	return wild && !any_of(3) ? OFI_RDM_MATCH_ANY : any_of(t.sources);
 }
 
 static void do_post(void)
@@ -121,7 +121,7 @@ static void do_post(void)
 	post->ignore = ignore;
 	post->recv.context = t.posts + any_of(50);
 	post->recv.sticky = !any_of(20);
-	assert_ptr_equal(vrb_match_post(&t.m, &post->recv, src, tag, ignore), expected);
+	assert_ptr_equal(ofi_rdm_match_post(&t.m, &post->recv, src, tag, ignore), expected);
 	if (expected) {
 		free_msg(expected);
 		return;
@@ -143,21 +143,21 @@ static void do_arrive(void)
 		if (fits(post->src, post->tag, post->ignore, src, tag))
 			break;
 	}
-	assert_ptr_equal(vrb_match_arrive(&t.m, src, tag), post);
+	assert_ptr_equal(ofi_rdm_match_arrive(&t.m, src, tag), post);
 	if (post) {
 		if (!post->recv.sticky || any_of(2))
 			free_post(post);
 		else
 			return;
 		if (post->recv.sticky)
-			vrb_match_remove(&t.m, &post->recv);
+			ofi_rdm_match_remove(&t.m, &post->recv);
 		return;
 	}
 	TAILQ_REMOVE(&t.free_msgs, msg, link);
 	TAILQ_INSERT_TAIL(&t.queued, msg, link);
 	msg->msg.tag = tag;
 	msg->msg.src = src;
-	vrb_match_queue(&t.m, &msg->msg);
+	ofi_rdm_match_queue(&t.m, &msg->msg);
 }
 
 static bool alike(const struct post *a, const struct post *b)
@@ -168,7 +168,7 @@ static bool alike(const struct post *a, const struct post *b)
 static void do_cancel(void)
 {
 	void *context = t.posts + any_of(50);
-	struct post *post, *canceled = (struct post *)vrb_match_cancel(&t.m, context);
+	struct post *post, *canceled = (struct post *)ofi_rdm_match_cancel(&t.m, context);
 
 	/* None is left in its place that is like it and was posted before. */
 	TAILQ_FOREACH (post, &t.posted, link) {
@@ -188,36 +188,36 @@ static void do_peek(void)
 	uint32_t src = any_src(true), what = any_of(4);
 	uint64_t tag = any_tag(), ignore = any_mask();
 	struct msg *expected = oracle_msg(src, tag, ignore);
-	struct vrb_match_msg *msg = vrb_match_peek(&t.m, src, tag, ignore);
+	struct ofi_rdm_match_msg *msg = ofi_rdm_match_peek(&t.m, src, tag, ignore);
 
 	assert_ptr_equal(msg, expected);
 	if (!msg || what > 1)
 		return;
 	if (what) {
-		vrb_match_drop(&t.m, msg);
+		ofi_rdm_match_drop(&t.m, msg);
 	} else {
-		vrb_match_claim(&t.m, msg, expected);
-		assert_null(vrb_match_take_claim(&t.m, &t));
-		assert_ptr_equal(vrb_match_take_claim(&t.m, expected), msg);
-		assert_null(vrb_match_take_claim(&t.m, expected));
+		ofi_rdm_match_claim(&t.m, msg, expected);
+		assert_null(ofi_rdm_match_take_claim(&t.m, &t));
+		assert_ptr_equal(ofi_rdm_match_take_claim(&t.m, expected), msg);
+		assert_null(ofi_rdm_match_take_claim(&t.m, expected));
 	}
 	free_msg(expected);
 }
 
-static bool even_tag(const struct vrb_match_msg *msg)
+static bool even_tag(const struct ofi_rdm_match_msg *msg)
 {
 	return msg->tag % 2 == 0;
 }
 
 static void do_peer(void)
 {
-	struct vrb_match_msgs out = TAILQ_HEAD_INITIALIZER(out);
-	struct vrb_match_msg *took;
+	struct ofi_rdm_match_msgs out = TAILQ_HEAD_INITIALIZER(out);
+	struct ofi_rdm_match_msg *took;
 	uint32_t src = any_src(false);
 	struct msg *msg, *next;
 	bool all = any_of(2);
 
-	vrb_match_take_peer(&t.m, src, all ? NULL : even_tag, &out);
+	ofi_rdm_match_take_peer(&t.m, src, all ? NULL : even_tag, &out);
 	took = TAILQ_FIRST(&out);
 	for (msg = TAILQ_FIRST(&t.queued); msg; msg = next) {
 		next = TAILQ_NEXT(msg, link);
@@ -232,18 +232,18 @@ static void do_peer(void)
 
 static void empty(void)
 {
-	struct vrb_match_recv *recv;
+	struct ofi_rdm_match_recv *recv;
 	struct msg *msg;
 
-	while ((recv = vrb_match_first_recv(&t.m))) {
-		vrb_match_remove(&t.m, recv);
+	while ((recv = ofi_rdm_match_first_recv(&t.m))) {
+		ofi_rdm_match_remove(&t.m, recv);
 		free_post((struct post *)recv);
 	}
 	assert_true(TAILQ_EMPTY(&t.posted));
-	assert_int_equal(vrb_match_recv_count(&t.m), 0);
+	assert_int_equal(ofi_rdm_match_recv_count(&t.m), 0);
 	while ((msg = TAILQ_FIRST(&t.queued))) {
 		assert_ptr_equal(TAILQ_FIRST(&t.m.msgs), msg);
-		vrb_match_drop(&t.m, &msg->msg);
+		ofi_rdm_match_drop(&t.m, &msg->msg);
 		free_msg(msg);
 	}
 	assert_int_equal(t.m.msg_count, 0);
@@ -286,8 +286,8 @@ static void test_oracle(void **state)
 /* More classes of receives than there is room for: the order holds, and classes are reused. */
 static void test_classes(void **state)
 {
-	static struct vrb_match_recv recvs[40];
-	struct vrb_match_recv *first;
+	static struct ofi_rdm_match_recv recvs[40];
+	struct ofi_rdm_match_recv *first;
 	uint64_t round;
 	int i;
 
@@ -295,20 +295,21 @@ static void test_classes(void **state)
 	start(1);
 	for (round = 1; round < 100; round++) {
 		for (i = 0; i < 40; i++)
-			assert_null(vrb_match_post(&t.m, &recvs[i], i % 2 ? VRB_MATCH_ANY : 3, 0,
-						   round << 8 | (1 + (unsigned int)i)));
+			assert_null(ofi_rdm_match_post(&t.m, &recvs[i],
+						       i % 2 ? OFI_RDM_MATCH_ANY : 3, 0,
+						       round << 8 | (1 + (unsigned int)i)));
 		for (i = 0; i < 40; i++) {
-			first = vrb_match_arrive(&t.m, 3, 0);
+			first = ofi_rdm_match_arrive(&t.m, 3, 0);
 			assert_ptr_equal(first, &recvs[i]);
 		}
-		assert_null(vrb_match_arrive(&t.m, 3, 0));
-		assert_int_equal(vrb_match_recv_count(&t.m), 0);
+		assert_null(ofi_rdm_match_arrive(&t.m, 3, 0));
+		assert_int_equal(ofi_rdm_match_recv_count(&t.m), 0);
 	}
 }
 
-static size_t chain_of(const struct vrb_match_hash *hash, uint64_t tag, uint64_t from)
+static size_t chain_of(const struct ofi_rdm_match_hash *hash, uint64_t tag, uint64_t from)
 {
-	struct vrb_match_node *node = *vrb_match_bucket(hash, tag, from);
+	struct ofi_rdm_match_node *node = *ofi_rdm_match_bucket(hash, tag, from);
 	size_t n;
 
 	for (n = 0; node; node = node->chain)
@@ -320,8 +321,8 @@ static size_t chain_of(const struct vrb_match_hash *hash, uint64_t tag, uint64_t
 static void test_spread(void **state)
 {
 	enum { BUCKETS = 1 << 13 };
-	static struct vrb_match_node *recvs[BUCKETS], *msgs[BUCKETS];
-	static struct vrb_match_recv posts[DEEP];
+	static struct ofi_rdm_match_node *recvs[BUCKETS], *msgs[BUCKETS];
+	static struct ofi_rdm_match_recv posts[DEEP];
 	static const unsigned int shifts[] = { 0, 8, 16, 24, 32, 40, 48, 50 };
 	size_t s, i, longest, sum;
 	uint64_t tag;
@@ -330,10 +331,10 @@ static void test_spread(void **state)
 	for (s = 0; s < sizeof(shifts) / sizeof(shifts[0]) * 2; s++) {
 		start(1);
 		memset(recvs, 0, sizeof(recvs));
-		vrb_match_init(&t.m, recvs, msgs, 13);
+		ofi_rdm_match_init(&t.m, recvs, msgs, 13);
 		for (i = 0; i < DEEP; i++) {
 			tag = (uint64_t)i << shifts[s / 2];
-			vrb_match_post(&t.m, &posts[i], s % 2 ? (uint32_t)i % 100 : 7, tag, 0);
+			ofi_rdm_match_post(&t.m, &posts[i], s % 2 ? (uint32_t)i % 100 : 7, tag, 0);
 		}
 		for (i = longest = sum = 0; i < DEEP; i++) {
 			size_t n = chain_of(&t.m.recvs, posts[i].node.tag, posts[i].node.from);
@@ -349,7 +350,7 @@ static void test_spread(void **state)
 /* A deep unexpected queue is searched by an index whatever the mask, and five masks take turns. */
 static void test_indexes(void **state)
 {
-	static struct vrb_match_msg queue[DEEP];
+	static struct ofi_rdm_match_msg queue[DEEP];
 	int i, mask;
 
 	(void)state;
@@ -357,40 +358,40 @@ static void test_indexes(void **state)
 	for (i = 0; i < DEEP; i++) {
 		queue[i].tag = (uint64_t)i << 8;
 		queue[i].src = (uint32_t)i % 5;
-		vrb_match_queue(&t.m, &queue[i]);
+		ofi_rdm_match_queue(&t.m, &queue[i]);
 	}
 	for (mask = 0; mask < 8; mask++) {
 		for (i = 0; i < 100; i++) {
-			assert_ptr_equal(vrb_match_peek(&t.m, VRB_MATCH_ANY, (uint64_t)i << 8,
-							(1u << mask) - 1),
+			assert_ptr_equal(ofi_rdm_match_peek(&t.m, OFI_RDM_MATCH_ANY,
+							    (uint64_t)i << 8, (1u << mask) - 1),
 					 &queue[i]);
-			assert_null(vrb_match_peek(&t.m, (uint32_t)i % 5 + 1, (uint64_t)i << 8,
-						   (1u << mask) - 1));
+			assert_null(ofi_rdm_match_peek(&t.m, (uint32_t)i % 5 + 1, (uint64_t)i << 8,
+						       (1u << mask) - 1));
 		}
 		assert_int_equal(t.m.armed, mask ? 15 : 3);
 	}
 	for (i = 0; i < DEEP; i++)
-		vrb_match_drop(&t.m, &queue[i]);
+		ofi_rdm_match_drop(&t.m, &queue[i]);
 	assert_int_equal(t.m.armed, 0);
 }
 
 static void test_claims_of_peer(void **state)
 {
-	struct vrb_match_msgs out = TAILQ_HEAD_INITIALIZER(out);
-	struct vrb_match_msg a = { .src = 1 }, b = { .src = 2 }, c = { .src = 1 };
+	struct ofi_rdm_match_msgs out = TAILQ_HEAD_INITIALIZER(out);
+	struct ofi_rdm_match_msg a = { .src = 1 }, b = { .src = 2 }, c = { .src = 1 };
 
 	(void)state;
 	start(1);
-	vrb_match_queue(&t.m, &a);
-	vrb_match_queue(&t.m, &b);
-	vrb_match_queue(&t.m, &c);
-	vrb_match_claim(&t.m, &a, &a);
-	vrb_match_claim(&t.m, &b, &b);
-	vrb_match_take_peer(&t.m, 1, NULL, &out);
+	ofi_rdm_match_queue(&t.m, &a);
+	ofi_rdm_match_queue(&t.m, &b);
+	ofi_rdm_match_queue(&t.m, &c);
+	ofi_rdm_match_claim(&t.m, &a, &a);
+	ofi_rdm_match_claim(&t.m, &b, &b);
+	ofi_rdm_match_take_peer(&t.m, 1, NULL, &out);
 	assert_ptr_equal(TAILQ_FIRST(&out), &a);
 	assert_ptr_equal(TAILQ_NEXT(&a, order), &c);
 	assert_null(TAILQ_NEXT(&c, order));
-	assert_ptr_equal(vrb_match_take_claim(&t.m, &b), &b);
+	assert_ptr_equal(ofi_rdm_match_take_claim(&t.m, &b), &b);
 	assert_int_equal(t.m.msg_count, 0);
 }
 

@@ -77,12 +77,12 @@ void vrb_rdm_put(struct vrb_rdm *at, struct vrb_rdm_cq *cq, const struct ofi_cq_
 	entries++;
 }
 
-bool vrb_rdm_answer(struct vrb_rdm_peer *to, const struct vrb_wire_packet *packet,
+bool vrb_rdm_answer(struct vrb_rdm_peer *to, const struct ofi_rdm_wire_packet *packet,
 		    const void *payload, size_t len)
 {
 	assert_ptr_equal(to, &peer);
 	assert_false(payload || len);
-	sent_len = vrb_wire_build(sent, packet);
+	sent_len = ofi_rdm_wire_build(sent, packet);
 	answers++;
 	return !out_of_memory;
 }
@@ -117,7 +117,7 @@ static int begin(void **state)
 	connection.mask = 7;
 	peer.ep = &ep;
 	peer.link = &connection;
-	vrb_flow_init(&peer.proto.flow, 8, 2);
+	ofi_rdm_flow_init(&peer.proto.flow, 8, 2);
 	sends = send_flags = grown = entries = answers = shortages = 0;
 	out_of_memory = false;
 	post_err = 0;
@@ -139,20 +139,20 @@ static struct vrb_rdm_op write_op(void)
 	};
 }
 
-static struct vrb_wire_packet parsed(void)
+static struct ofi_rdm_wire_packet parsed(void)
 {
-	struct vrb_wire_packet packet;
+	struct ofi_rdm_wire_packet packet;
 
-	assert_int_equal(vrb_wire_parse(sent, sent_len, &packet), VRB_WIRE_OK);
-	assert_int_equal(packet.type, VRB_WIRE_RMA_NOTE);
+	assert_int_equal(ofi_rdm_wire_parse(sent, sent_len, &packet), OFI_RDM_WIRE_OK);
+	assert_int_equal(packet.type, OFI_RDM_WIRE_RMA_NOTE);
 	return packet;
 }
 
 static void a_write_is_told(void **state)
 {
 	struct vrb_rdm_op op = write_op();
-	struct vrb_wire_packet packet;
-	struct vrb_wire_region region;
+	struct ofi_rdm_wire_packet packet;
+	struct ofi_rdm_wire_region region;
 
 	(void)state;
 	assert_int_equal(vrb_rdm_note_post(&op), 0);
@@ -160,12 +160,12 @@ static void a_write_is_told(void **state)
 	assert_true(send_flags & IBV_SEND_INLINE);
 	assert_int_equal(peer.proto.flow.credits, 7);
 	packet = parsed();
-	assert_int_equal(packet.flags, VRB_WIRE_DATA);
+	assert_int_equal(packet.flags, OFI_RDM_WIRE_DATA);
 	assert_int_equal(packet.total, 300);
 	assert_int_equal(packet.data, op.data);
 	/* Nothing is said of a region of which nothing was written. */
 	assert_int_equal(packet.count, 2);
-	vrb_wire_get_region(packet.list, 1, &region);
+	ofi_rdm_wire_get_region(packet.list, 1, &region);
 	assert_int_equal(region.addr, 24);
 	assert_int_equal(region.len, 200);
 	assert_int_equal(region.key, 7);
@@ -182,7 +182,7 @@ static void a_read_is_told_when_it_is_done(void **state)
 	assert_int_equal(sends, 0); /* behind what is owed already */
 	assert_int_equal(answers, 1);
 	assert_int_equal(shortages, 0);
-	assert_int_equal(parsed().flags, VRB_WIRE_READ);
+	assert_int_equal(parsed().flags, OFI_RDM_WIRE_READ);
 	assert_int_equal(parsed().count, 2);
 	out_of_memory = true;
 	vrb_rdm_note_read(&op);
@@ -229,28 +229,28 @@ static void a_full_device_takes_nothing(void **state)
 	assert_int_equal(connection.head, 0);
 }
 
-static struct vrb_wire_packet note(uint8_t flags, uint8_t *list)
+static struct ofi_rdm_wire_packet note(uint8_t flags, uint8_t *list)
 {
 	static const uint64_t named[3] = { 5, 5, 7 };
 	uint8_t i;
 
 	for (i = 0; i < 3; i++)
-		vrb_wire_put_region(list, i, &(struct vrb_wire_region){ 0, 1, named[i] });
-	return (struct vrb_wire_packet){ .type = VRB_WIRE_RMA_NOTE,
-					 .flags = flags,
-					 .total = 300,
-					 .data = 9,
-					 .count = 3,
-					 .list = list };
+		ofi_rdm_wire_put_region(list, i, &(struct ofi_rdm_wire_region){ 0, 1, named[i] });
+	return (struct ofi_rdm_wire_packet){ .type = OFI_RDM_WIRE_RMA_NOTE,
+					     .flags = flags,
+					     .total = 300,
+					     .data = 9,
+					     .count = 3,
+					     .list = list };
 }
 
 static void the_target_counts_and_completes(void **state)
 {
-	uint8_t list[3 * sizeof(struct vrb_wire_region)];
-	struct vrb_wire_packet packet = note(VRB_WIRE_DATA, list);
+	uint8_t list[3 * sizeof(struct ofi_rdm_wire_region)];
+	struct ofi_rdm_wire_packet packet = note(OFI_RDM_WIRE_DATA, list);
 
 	(void)state;
-	assert_int_equal(vrb_rdm_note(&peer, &packet), VRB_WIRE_OK);
+	assert_int_equal(vrb_rdm_note(&peer, &packet), OFI_RDM_WIRE_OK);
 	assert_int_equal(cntrs[0].value, 0);
 	assert_int_equal(cntrs[1].value, 1);
 	/* A region that is named twice in a row counts once. */
@@ -263,8 +263,8 @@ static void the_target_counts_and_completes(void **state)
 	assert_int_equal(put.data, 9);
 	assert_int_equal(put.src, 17);
 
-	packet = note(VRB_WIRE_READ, list);
-	assert_int_equal(vrb_rdm_note(&peer, &packet), VRB_WIRE_OK);
+	packet = note(OFI_RDM_WIRE_READ, list);
+	assert_int_equal(vrb_rdm_note(&peer, &packet), OFI_RDM_WIRE_OK);
 	assert_int_equal(cntrs[0].value, 1);
 	assert_int_equal(regions[0], 2);
 	assert_int_equal(entries, 1);
@@ -272,17 +272,17 @@ static void the_target_counts_and_completes(void **state)
 
 static void the_target_may_want_none(void **state)
 {
-	uint8_t list[3 * sizeof(struct vrb_wire_region)];
-	struct vrb_wire_packet packet = note(VRB_WIRE_DATA, list);
+	uint8_t list[3 * sizeof(struct ofi_rdm_wire_region)];
+	struct ofi_rdm_wire_packet packet = note(OFI_RDM_WIRE_DATA, list);
 
 	(void)state;
 	info.caps = 0;
 	ep.rx_cq = NULL;
-	assert_int_equal(vrb_rdm_note(&peer, &packet), VRB_WIRE_OK);
+	assert_int_equal(vrb_rdm_note(&peer, &packet), OFI_RDM_WIRE_OK);
 	vrb_rdm_note_atomic(&ep, &packet);
 	info.caps = FI_RMA_EVENT;
 	ep.closing = true;
-	assert_int_equal(vrb_rdm_note(&peer, &packet), VRB_WIRE_OK);
+	assert_int_equal(vrb_rdm_note(&peer, &packet), OFI_RDM_WIRE_OK);
 	assert_int_equal(cntrs[1].value, 0);
 	assert_int_equal(entries, 0);
 }
@@ -292,9 +292,9 @@ static void entries_that_nobody_reads(void **state)
 {
 	enum { MOST = 100 };
 	static struct vrb_rdm_cq cq;
-	uint8_t list[3 * sizeof(struct vrb_wire_region)];
-	struct vrb_wire_packet packet = note(VRB_WIRE_DATA, list);
-	enum vrb_wire_error error = VRB_WIRE_OK;
+	uint8_t list[3 * sizeof(struct ofi_rdm_wire_region)];
+	struct ofi_rdm_wire_packet packet = note(OFI_RDM_WIRE_DATA, list);
+	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_OK;
 
 	(void)state;
 	ep.rx_cq = &cq;
@@ -303,25 +303,25 @@ static void entries_that_nobody_reads(void **state)
 		cq.ring.ahead = entries;
 		error = vrb_rdm_note(&peer, &packet);
 	}
-	assert_int_equal(error, VRB_WIRE_E_MEMORY);
+	assert_int_equal(error, OFI_RDM_WIRE_E_MEMORY);
 	assert_int_equal(entries, MOST + 1);
 	/* Somebody reads. */
 	cq.ring.head = cq.ring.ahead;
-	assert_int_equal(vrb_rdm_note(&peer, &packet), VRB_WIRE_OK);
+	assert_int_equal(vrb_rdm_note(&peer, &packet), OFI_RDM_WIRE_OK);
 }
 
 static void atomics_count(void **state)
 {
-	uint8_t list[2 * sizeof(struct vrb_wire_target)];
-	struct vrb_wire_packet packet = { .count = 1, .list = list };
+	uint8_t list[2 * sizeof(struct ofi_rdm_wire_target)];
+	struct ofi_rdm_wire_packet packet = { .count = 1, .list = list };
 
 	(void)state;
-	vrb_wire_put_target(list, 0, &(struct vrb_wire_target){ .key = 3, .count = 1 });
-	packet.atomic.kind = VRB_WIRE_ATOMIC_WRITE;
+	ofi_rdm_wire_put_target(list, 0, &(struct ofi_rdm_wire_target){ .key = 3, .count = 1 });
+	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_WRITE;
 	vrb_rdm_note_atomic(&ep, &packet);
 	assert_int_equal(cntrs[1].value, 1);
 	assert_int_equal(regions[1], 1);
-	packet.atomic.kind = VRB_WIRE_ATOMIC_FETCH;
+	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_FETCH;
 	vrb_rdm_note_atomic(&ep, &packet);
 	assert_int_equal(cntrs[0].value, 1);
 	assert_int_equal(keys[1], 3);

@@ -62,7 +62,7 @@ static void names_of_the_gone_are_not_kept(void **state)
 static void what_is_left_keeps_the_name(void **state)
 {
 	struct vrb_rdm_peer *peer = at(1);
-	struct vrb_proto_in in = { .peer = &peer->proto };
+	struct ofi_rdm_proto_in in = { .peer = &peer->proto };
 	unsigned int i;
 
 	(void)state;
@@ -136,25 +136,25 @@ static void who_is_removed_is_not_kept(void **state)
 /* Or messages of who gets its number would match. */
 static void who_is_awaited_keeps_its_number(void **state)
 {
-	struct vrb_match_node *recvs[16] = { NULL }, *msgs[16] = { NULL };
+	struct ofi_rdm_match_node *recvs[16] = { NULL }, *msgs[16] = { NULL };
 	struct vrb_rdm_peer *peer = at(1), *other;
-	struct vrb_match_recv receive = { 0 };
-	struct vrb_match *match = &ep.proto.match[1];
+	struct ofi_rdm_match_recv receive = { 0 };
+	struct ofi_rdm_match *match = &ep.proto.match[1];
 
 	(void)state;
 	ep.proto.spaces = 2;
-	vrb_match_init(match, recvs, msgs, 4);
-	vrb_match_init(&ep.proto.match[0], recvs, msgs, 4);
+	ofi_rdm_match_init(match, recvs, msgs, 4);
+	ofi_rdm_match_init(&ep.proto.match[0], recvs, msgs, 4);
 	know(peer, 3);
 	other = at(2);
 	know(other, 4);
-	assert_null(vrb_match_post_many(match, &receive, peer->proto.src, 7, 0));
+	assert_null(ofi_rdm_match_post_many(match, &receive, peer->proto.src, 7, 0));
 	forget(peer, 3);
 	forget(other, 4);
 	assert_false(peer->vacant);
 	assert_true(other->vacant);
-	vrb_match_remove(match, &receive);
-	assert_null(vrb_match_post_many(match, &receive, VRB_MATCH_ANY, 7, 0));
+	ofi_rdm_match_remove(match, &receive);
+	assert_null(ofi_rdm_match_post_many(match, &receive, OFI_RDM_MATCH_ANY, 7, 0));
 	vrb_rdm_peer_leave(peer);
 	assert_true(peer->vacant);
 }
@@ -162,7 +162,7 @@ static void who_is_awaited_keeps_its_number(void **state)
 /* A link-local address is one of the interface that the endpoint listens at, whatever its number is at the peer. */
 static void who_asks_is_on_the_same_link(void **state)
 {
-	struct vrb_cmwire cm = { .port = 7471, .addr = { 0xfe, 0x80, [15] = 9 } };
+	struct ofi_rdm_cmwire cm = { .port = 7471, .addr = { 0xfe, 0x80, [15] = 9 } };
 	struct vrb_rdm_addr addr, other;
 	struct vrb_rdm_peer *peer;
 

@@ -20,7 +20,7 @@ static struct vrb_domain domain;
 static struct vrb_rdm ep;
 static struct vrb_rdm_peer peer;
 static struct vrb_rdm_link *link_;
-static struct vrb_proto_item item;
+static struct ofi_rdm_proto_item item;
 static uint8_t bytes[LEN];
 
 static struct iovec part(size_t from, size_t len)
@@ -94,15 +94,16 @@ static int end(void **state)
 	return 0;
 }
 
-static void reg(size_t from, size_t len, enum vrb_proto_access access, struct vrb_proto_mr *mr)
+static void reg(size_t from, size_t len, enum ofi_rdm_proto_access access,
+		struct ofi_rdm_proto_mr *mr)
 {
 	struct iovec iov = part(from, len);
 
 	assert_int_equal(vrb_rdm_mem_reg(&peer.proto, &iov, access, mr), 0);
 }
 
-static void reg_window(size_t from, size_t len, enum vrb_proto_access access,
-		       struct vrb_proto_mr *mr)
+static void reg_window(size_t from, size_t len, enum ofi_rdm_proto_access access,
+		       struct ofi_rdm_proto_mr *mr)
 {
 	reg(from, len, access, mr);
 	assert_true(mr->window);
@@ -113,25 +114,25 @@ static const struct ibv_send_wr *posted(void)
 	return &fake_qp(link_->qp)->sends.last.wr;
 }
 
-static void bind_it(struct vrb_proto_mr *mr)
+static void bind_it(struct ofi_rdm_proto_mr *mr)
 {
 	assert_int_equal(vrb_rdm_mem_bind(&peer.proto, mr), 0);
 }
 
-static void revoke_it(struct vrb_proto_mr *mr)
+static void revoke_it(struct ofi_rdm_proto_mr *mr)
 {
 	assert_int_equal(vrb_rdm_mem_revoke(&peer.proto, mr, &item), 0);
 }
 
 static void check_choice(unsigned int flags, uint32_t vendor, int param, bool expected)
 {
-	struct vrb_proto_mr mr;
+	struct ofi_rdm_proto_mr mr;
 
 	domain.attr.device_cap_flags = flags;
 	domain.attr.vendor_id = vendor;
 	vrb_params.rdm_use_windows = param;
 	assert_int_equal(vrb_rdm_has_windows(&domain), expected);
-	reg(0, 10, VRB_PROTO_PEER_READS, &mr);
+	reg(0, 10, OFI_RDM_PROTO_PEER_READS, &mr);
 	assert_int_equal(mr.window, expected);
 	vrb_rdm_mem_dereg(&peer.proto, &mr);
 }
@@ -153,11 +154,11 @@ static void who_has_windows(void **state)
 	check_choice(both, 0xffffff, 1, true);
 }
 
-static void check_right(enum vrb_proto_access access, size_t from, size_t len,
+static void check_right(enum ofi_rdm_proto_access access, size_t from, size_t len,
 			unsigned int expected)
 {
 	const struct ibv_send_wr *wr = posted();
-	struct vrb_proto_mr mr;
+	struct ofi_rdm_proto_mr mr;
 	unsigned long before = fake_qp(link_->qp)->sends.total;
 
 	reg_window(from, len, access, &mr);
@@ -182,20 +183,20 @@ static void check_right(enum vrb_proto_access access, size_t from, size_t len,
 static void exactly_the_message(void **state)
 {
 	(void)state;
-	check_right(VRB_PROTO_PEER_READS, 4097, 5001, IBV_ACCESS_REMOTE_READ);
-	check_right(VRB_PROTO_PEER_WRITES, 20001, 13, IBV_ACCESS_REMOTE_WRITE);
+	check_right(OFI_RDM_PROTO_PEER_READS, 4097, 5001, IBV_ACCESS_REMOTE_READ);
+	check_right(OFI_RDM_PROTO_PEER_WRITES, 20001, 13, IBV_ACCESS_REMOTE_WRITE);
 }
 
 /* One window serves one after the other; the key of the one before is of no use. */
 static void used_again(void **state)
 {
-	struct vrb_proto_mr mr;
+	struct ofi_rdm_proto_mr mr;
 	uint64_t first = 0, last = 0;
 	int i;
 
 	(void)state;
 	for (i = 0; i < 4; i++) {
-		reg_window(0, 1000, VRB_PROTO_PEER_READS, &mr);
+		reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 		if (i) {
 			assert_int_equal(mr.rkey >> 8, first >> 8);
 			assert_int_equal((uint8_t)mr.rkey, (uint8_t)(last + 1));
@@ -212,11 +213,11 @@ static void used_again(void **state)
 
 static void two_at_once(void **state)
 {
-	struct vrb_proto_mr a, b;
+	struct ofi_rdm_proto_mr a, b;
 
 	(void)state;
-	reg_window(0, 1000, VRB_PROTO_PEER_READS, &a);
-	reg_window(0, 1000, VRB_PROTO_PEER_READS, &b);
+	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &a);
+	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &b);
 	assert_int_equal(fake.mws, 2);
 	assert_int_not_equal(a.rkey, b.rkey);
 	bind_it(&b);
@@ -234,12 +235,12 @@ static void two_at_once(void **state)
 /* A device that has no more of them: the bytes are registered alone, with the least access. */
 static void without_a_window(void **state)
 {
-	struct vrb_proto_mr mr;
+	struct ofi_rdm_proto_mr mr;
 
 	(void)state;
 	fake.fail_at = fake.calls + 1;
 	fake.fail_errno = ENOSPC;
-	reg(5, 1000, VRB_PROTO_PEER_READS, &mr);
+	reg(5, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	assert_string_equal(fake.failed, "ibv_alloc_mw");
 	assert_false(mr.window);
 	assert_int_equal(fake.mr_access, IBV_ACCESS_REMOTE_READ);
@@ -247,13 +248,13 @@ static void without_a_window(void **state)
 	assert_int_equal(fake.mr->length, 1000);
 	vrb_rdm_mem_dereg(&peer.proto, &mr);
 	fake.fail_at = fake.calls + 2;
-	reg(5, 1000, VRB_PROTO_PEER_WRITES, &mr);
+	reg(5, 1000, OFI_RDM_PROTO_PEER_WRITES, &mr);
 	assert_string_equal(fake.failed, "ibv_reg_mr");
 	assert_false(mr.window);
 	assert_int_equal(fake.mr_access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	vrb_rdm_mem_dereg(&peer.proto, &mr);
 	assert_int_equal(fake.mws, 1);
-	reg_window(5, 1000, VRB_PROTO_PEER_READS, &mr);
+	reg_window(5, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	assert_int_equal(fake.mws, 1);
 	vrb_rdm_mem_dereg(&peer.proto, &mr);
 }
@@ -261,10 +262,10 @@ static void without_a_window(void **state)
 /* What there is no memory for is tried again; what the device refuses is not: the next message goes without. */
 static void a_bind_is_refused(void **state)
 {
-	struct vrb_proto_mr mr;
+	struct ofi_rdm_proto_mr mr;
 
 	(void)state;
-	reg_window(0, 1000, VRB_PROTO_PEER_READS, &mr);
+	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	fake_qp(link_->qp)->post_err = ENOMEM;
 	assert_int_equal(vrb_rdm_mem_bind(&peer.proto, &mr), -FI_EAGAIN);
 	assert_true(peer.starved);
@@ -273,7 +274,7 @@ static void a_bind_is_refused(void **state)
 	assert_int_equal(vrb_rdm_mem_bind(&peer.proto, &mr), -FI_EINVAL);
 	assert_false(vrb_rdm_has_windows(&domain));
 	vrb_rdm_mem_dereg(&peer.proto, &mr);
-	reg(0, 1000, VRB_PROTO_PEER_READS, &mr);
+	reg(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	assert_false(mr.window);
 	assert_int_equal(link_->fault, 0);
 	vrb_rdm_mem_dereg(&peer.proto, &mr);
@@ -282,10 +283,10 @@ static void a_bind_is_refused(void **state)
 /* A right that can't be taken back otherwise ends with the connection. */
 static void an_invalidation_is_refused(void **state)
 {
-	struct vrb_proto_mr mr;
+	struct ofi_rdm_proto_mr mr;
 
 	(void)state;
-	reg_window(0, 1000, VRB_PROTO_PEER_READS, &mr);
+	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	bind_it(&mr);
 	fake_qp(link_->qp)->post_err = ENOMEM;
 	assert_int_equal(vrb_rdm_mem_revoke(&peer.proto, &mr, &item), -FI_EAGAIN);
@@ -303,15 +304,15 @@ static void an_invalidation_is_refused(void **state)
 /* One that is still bound is not used again. */
 static void bound_until_the_end(void **state)
 {
-	struct vrb_proto_mr mr;
+	struct ofi_rdm_proto_mr mr;
 
 	(void)state;
-	reg_window(0, 1000, VRB_PROTO_PEER_READS, &mr);
+	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	bind_it(&mr);
 	vrb_rdm_mem_dereg(&peer.proto, &mr);
 	assert_int_equal(fake.mws, 0);
 	assert_int_equal(link_->fault, 0);
-	reg_window(0, 1000, VRB_PROTO_PEER_READS, &mr);
+	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	bind_it(&mr);
 	fake.dealloc_mw_err = EBUSY;
 	vrb_rdm_mem_dereg(&peer.proto, &mr);
@@ -323,12 +324,12 @@ static void bound_until_the_end(void **state)
 /* Bound, to be bound, and spare ones: all end with the connection, and their messages let go of them afterwards. */
 static void the_connection_ends(void **state)
 {
-	struct vrb_proto_mr bound, waiting, spare;
+	struct ofi_rdm_proto_mr bound, waiting, spare;
 
 	(void)state;
-	reg_window(0, 1000, VRB_PROTO_PEER_READS, &spare);
-	reg_window(0, 1000, VRB_PROTO_PEER_READS, &bound);
-	reg_window(0, 1000, VRB_PROTO_PEER_WRITES, &waiting);
+	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &spare);
+	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &bound);
+	reg_window(0, 1000, OFI_RDM_PROTO_PEER_WRITES, &waiting);
 	vrb_rdm_mem_dereg(&peer.proto, &spare);
 	bind_it(&bound);
 	assert_int_equal(fake.mws, 3);
@@ -340,7 +341,7 @@ static void the_connection_ends(void **state)
 	vrb_rdm_mem_dereg(&peer.proto, &bound);
 	vrb_rdm_mem_dereg(&peer.proto, &waiting);
 	connect_link();
-	reg_window(0, 1000, VRB_PROTO_PEER_READS, &bound);
+	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &bound);
 	bind_it(&bound);
 	revoke_it(&bound);
 	vrb_rdm_mem_dereg(&peer.proto, &bound);

@@ -211,7 +211,7 @@ static ssize_t transfer(struct fid_ep *fid, bool read, const struct iovec *iov, 
 	const struct fi_msg_rma msg = { iov, desc, count, addr, &rma_iov, 1, context, data };
 	size_t i;
 
-	if (count > VRB_PROTO_IOV || (count && !iov))
+	if (count > OFI_RDM_PROTO_IOV || (count && !iov))
 		return -FI_EINVAL;
 	for (i = 0; i < count; i++)
 		if (__builtin_add_overflow(rma_iov.len, iov[i].iov_len, &rma_iov.len))

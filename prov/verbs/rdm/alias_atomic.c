@@ -19,7 +19,7 @@ static size_t elements(const struct fi_ioc *ioc, size_t count)
 {
 	size_t i, n = 0;
 
-	for (i = 0; ioc && i < count && i < VRB_PROTO_IOV; i++)
+	for (i = 0; ioc && i < count && i < OFI_RDM_PROTO_IOV; i++)
 		n += ioc[i].count;
 	return n;
 }

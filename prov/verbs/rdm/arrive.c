@@ -15,7 +15,7 @@ static void *at_offset(const struct vrb_rdm_recv *recv, size_t base)
 	return (uint8_t *)recv->proto.iov[0].iov_base + base;
 }
 
-void vrb_rdm_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done)
+void vrb_rdm_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done)
 {
 	struct vrb_rdm *ep = (struct vrb_rdm *)((char *)proto - offsetof(struct vrb_rdm, proto));
 	struct vrb_rdm_recv *recv = (struct vrb_rdm_recv *)done->recv;
@@ -30,7 +30,7 @@ void vrb_rdm_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *don
 		.err = done->err,
 	};
 
-	if (done->flags & VRB_WIRE_DATA)
+	if (done->flags & OFI_RDM_WIRE_DATA)
 		item.flags |= FI_REMOTE_CQ_DATA;
 	if (multi && done->last)
 		item.flags |= FI_MULTI_RECV;
@@ -41,7 +41,7 @@ void vrb_rdm_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *don
 		vrb_rdm_recv_put(ep, recv);
 }
 
-static size_t scatter(const struct vrb_proto_recv *recv, const uint8_t *from, size_t len)
+static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from, size_t len)
 {
 	size_t done = 0, take;
 	uint8_t i;
@@ -92,11 +92,11 @@ static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
 }
 
 __attribute__((noinline)) void vrb_rdm_not_kept(struct vrb_rdm_peer *peer,
-						enum vrb_wire_error error)
+						enum ofi_rdm_wire_error error)
 {
-	if (error == VRB_WIRE_E_MEMORY)
+	if (error == OFI_RDM_WIRE_E_MEMORY)
 		vrb_rdm_conn_short(peer);
-	else if (error == VRB_WIRE_E_FLOOD)
+	else if (error == OFI_RDM_WIRE_E_FLOOD)
 		vrb_rdm_conn_flooded(peer);
 }
 
@@ -105,16 +105,16 @@ static void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
 	struct vrb_rdm *ep = link->ep;
-	enum vrb_wire_error error;
+	enum ofi_rdm_wire_error error;
 	bool kept = false;
 
-	error = vrb_proto_packet(&link->peer->proto, &rx->in, bytes, len, &kept);
+	error = ofi_rdm_proto_packet(&link->peer->proto, &rx->in, bytes, len, &kept);
 	if (!kept)
 		vrb_rdm_rx_put(&ep->rx, rx);
-	if (error == VRB_WIRE_E_MEMORY || error == VRB_WIRE_E_FLOOD)
+	if (error == OFI_RDM_WIRE_E_MEMORY || error == OFI_RDM_WIRE_E_FLOOD)
 		vrb_rdm_not_kept(link->peer, error);
 	else if (error)
-		vrb_rdm_conn_malformed(link, vrb_wire_strerror(error));
+		vrb_rdm_conn_malformed(link, ofi_rdm_wire_strerror(error));
 	/* It may be the answer that a fence waits for. */
 	if (__builtin_expect(!STAILQ_EMPTY(&link->peer->ops), 0))
 		vrb_rdm_ops_pump(link->peer);
@@ -129,13 +129,13 @@ bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_
 static void take_plain(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len, bool tagged)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
-	size_t header = vrb_wire_plain_header(tagged);
-	uint64_t tag = tagged ? vrb_wire_plain_tag(bytes) : 0;
+	size_t header = ofi_rdm_wire_plain_header(tagged);
+	uint64_t tag = tagged ? ofi_rdm_wire_plain_tag(bytes) : 0;
 	struct vrb_rdm_peer *peer = link->peer;
-	struct vrb_proto_recv *recv;
+	struct ofi_rdm_proto_recv *recv;
 	bool unexpected;
 
-	recv = vrb_proto_bypass(&peer->proto, tagged, tag, &unexpected);
+	recv = ofi_rdm_proto_bypass(&peer->proto, tagged, tag, &unexpected);
 	if (__builtin_expect(!!recv, 1)) {
 		deliver_plain(peer, (struct vrb_rdm_recv *)recv, bytes + header, len - header, tag);
 		vrb_rdm_rx_reuse(&peer->ep->rx, rx);
@@ -158,9 +158,9 @@ static void take_any(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct
 	}
 	ep->recent_qp = link->qp_num;
 	ep->recent_src = link->peer->proto.src;
-	if (vrb_wire_is_plain(bytes, wc->byte_len, true))
+	if (ofi_rdm_wire_is_plain(bytes, wc->byte_len, true))
 		take_plain(link, rx, wc->byte_len, true);
-	else if (vrb_wire_is_plain(bytes, wc->byte_len, false))
+	else if (ofi_rdm_wire_is_plain(bytes, wc->byte_len, false))
 		take_plain(link, rx, wc->byte_len, false);
 	else
 		take_packet(link, rx, wc->byte_len);

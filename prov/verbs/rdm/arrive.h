@@ -24,8 +24,8 @@ enum vrb_rdm_meeting {
 struct vrb_rdm_arrival {
 	const uint8_t *payload;
 	size_t len;
-	struct vrb_match_class *kind;
-	struct vrb_match_node **at; /* where the receive is in the table */
+	struct ofi_rdm_match_class *kind;
+	struct ofi_rdm_match_node **at; /* where the receive is in the table */
 	struct vrb_rdm_recv *recv;
 };
 
@@ -39,20 +39,20 @@ static inline __attribute__((always_inline)) enum vrb_rdm_meeting
 vrb_rdm_meet(const struct vrb_rdm *ep, const struct ibv_wc *wc, struct vrb_rdm_arrival *a)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
-	const struct vrb_match *m = &ep->proto.match[VRB_PROTO_TAGGED];
+	const struct ofi_rdm_match *m = &ep->proto.match[OFI_RDM_PROTO_TAGGED];
 	uint64_t tag;
 
 	a->kind = m->only;
 	if (__builtin_expect(wc->status != IBV_WC_SUCCESS || wc->qp_num != ep->recent_qp ||
-				     !vrb_wire_is_plain(bytes, wc->byte_len, true) || !a->kind,
+				     !ofi_rdm_wire_is_plain(bytes, wc->byte_len, true) || !a->kind,
 			     0))
 		return VRB_RDM_OTHER;
-	a->payload = bytes + sizeof(struct vrb_wire_plain);
-	a->len = wc->byte_len - sizeof(struct vrb_wire_plain);
+	a->payload = bytes + sizeof(struct ofi_rdm_wire_plain);
+	a->len = wc->byte_len - sizeof(struct ofi_rdm_wire_plain);
 	/* From here on it is not byte_len and something: one register. */
 	__asm__("" : "+r"(a->len));
-	tag = vrb_wire_plain_tag(bytes);
-	a->at = vrb_match_find(&m->recvs, tag & a->kind->keep, a->kind->from | ep->recent_src);
+	tag = ofi_rdm_wire_plain_tag(bytes);
+	a->at = ofi_rdm_match_find(&m->recvs, tag & a->kind->keep, a->kind->from | ep->recent_src);
 	a->recv = (struct vrb_rdm_recv *)*a->at;
 	if (__builtin_expect(!a->recv, 0))
 		return VRB_RDM_UNEXPECTED;
@@ -65,14 +65,14 @@ vrb_rdm_meet(const struct vrb_rdm *ep, const struct ibv_wc *wc, struct vrb_rdm_a
 
 /* What vrb_rdm_meet() found of a packet that matches the receive at `at`. */
 static inline void vrb_rdm_matched_at(const struct vrb_rdm *ep, const struct ibv_wc *wc,
-				      struct vrb_match_node **at, struct vrb_rdm_arrival *a)
+				      struct ofi_rdm_match_node **at, struct vrb_rdm_arrival *a)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
 
 	*a = (struct vrb_rdm_arrival){
-		.payload = bytes + sizeof(struct vrb_wire_plain),
-		.len = wc->byte_len - sizeof(struct vrb_wire_plain),
-		.kind = ep->proto.match[VRB_PROTO_TAGGED].only,
+		.payload = bytes + sizeof(struct ofi_rdm_wire_plain),
+		.len = wc->byte_len - sizeof(struct ofi_rdm_wire_plain),
+		.kind = ep->proto.match[OFI_RDM_PROTO_TAGGED].only,
 		.at = at,
 		.recv = (struct vrb_rdm_recv *)*at,
 	};
@@ -89,12 +89,12 @@ vrb_rdm_take_matched(struct vrb_rdm *ep, const struct ibv_wc *wc, const struct v
 		a->len,
 		NULL,
 		0,
-		vrb_wire_plain_tag(a->payload - sizeof(struct vrb_wire_plain)),
+		ofi_rdm_wire_plain_tag(a->payload - sizeof(struct ofi_rdm_wire_plain)),
 	};
-	vrb_match_shift(a->at, &a->recv->proto.match.node);
+	ofi_rdm_match_shift(a->at, &a->recv->proto.match.node);
 	a->kind->count--;
 	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, a->len);
-	SLIST_INSERT_HEAD(&ep->free_recvs[VRB_PROTO_TAGGED], a->recv, link);
+	SLIST_INSERT_HEAD(&ep->free_recvs[OFI_RDM_PROTO_TAGGED], a->recv, link);
 	vrb_rdm_rx_reuse(&ep->rx, vrb_rdm_rx_of(wc));
 }
 
@@ -134,21 +134,21 @@ static inline struct vrb_rdm_rx *vrb_rdm_make_room(struct vrb_rdm *ep, struct vr
 }
 
 /* A packet of the peer can't be kept, or is not to be: the connection ends. */
-void vrb_rdm_not_kept(struct vrb_rdm_peer *peer, enum vrb_wire_error error);
+void vrb_rdm_not_kept(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error);
 
 /* A plain packet that has no receive, in a receive buffer. */
 static inline void vrb_rdm_keep_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_rx *buffer,
 				      size_t len, bool tagged, uint64_t tag)
 {
 	struct vrb_rdm_rx *rx = vrb_rdm_make_room(peer->ep, buffer, len);
-	enum vrb_wire_error error = VRB_WIRE_E_MEMORY;
+	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_E_MEMORY;
 
 	if (__builtin_expect(!!rx, 1)) {
 		vrb_rdm_count(peer->ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES,
-			      len - vrb_wire_plain_header(tagged));
-		error = vrb_proto_unexpected(&peer->proto, &rx->in,
-					     (const void *)(uintptr_t)rx->sge.addr, len, tagged,
-					     tag);
+			      len - ofi_rdm_wire_plain_header(tagged));
+		error = ofi_rdm_proto_unexpected(&peer->proto, &rx->in,
+						 (const void *)(uintptr_t)rx->sge.addr, len, tagged,
+						 tag);
 	} else {
 		vrb_rdm_rx_reuse(&peer->ep->rx, buffer);
 	}

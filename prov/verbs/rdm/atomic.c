@@ -18,7 +18,7 @@
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
 struct atomic {
-	enum vrb_wire_atomic_kind kind;
+	enum ofi_rdm_wire_atomic_kind kind;
 	const struct fi_ioc *buf;
 	size_t count;
 	const struct fi_ioc *compare;
@@ -59,7 +59,7 @@ static bool is_bad(const struct fi_ioc *ioc, size_t count)
 {
 	size_t i;
 
-	if (!ioc || count > VRB_PROTO_IOV)
+	if (!ioc || count > OFI_RDM_PROTO_IOV)
 		return true;
 	for (i = 0; i < count; i++)
 		if (!ioc[i].addr && ioc[i].count)
@@ -76,20 +76,20 @@ static int check(const struct vrb_rdm *ep, const struct atomic *a, size_t *n)
 		return -FI_EBADFLAGS;
 	if (!max)
 		return -FI_EOPNOTSUPP;
-	if (!a->rma || !a->rma_count || a->rma_count > VRB_PROTO_IOV)
+	if (!a->rma || !a->rma_count || a->rma_count > OFI_RDM_PROTO_IOV)
 		return -FI_EINVAL;
 	for (i = 0; i < a->rma_count; i++)
 		if (__builtin_add_overflow(*n, a->rma[i].count, n))
 			return -FI_EINVAL;
 	if (!*n || *n > max)
 		return *n ? -FI_E2BIG : -FI_EINVAL;
-	if (a->kind != VRB_WIRE_ATOMIC_READ &&
+	if (a->kind != OFI_RDM_WIRE_ATOMIC_READ &&
 	    (is_bad(a->buf, a->count) || elements(a->buf, a->count) != *n))
 		return -FI_EINVAL;
-	if (a->kind == VRB_WIRE_ATOMIC_COMPARE &&
+	if (a->kind == OFI_RDM_WIRE_ATOMIC_COMPARE &&
 	    (is_bad(a->compare, a->compare_count) || elements(a->compare, a->compare_count) != *n))
 		return -FI_EINVAL;
-	if (a->kind != VRB_WIRE_ATOMIC_WRITE &&
+	if (a->kind != OFI_RDM_WIRE_ATOMIC_WRITE &&
 	    (is_bad(a->result, a->result_count) || elements(a->result, a->result_count) != *n))
 		return -FI_EINVAL;
 	return ep->enabled ? 0 : -FI_EOPBADSTATE;
@@ -125,19 +125,19 @@ static bool keep_late(struct vrb_rdm_op *op, const struct atomic *a)
 /* What to operate with, then what to compare with. */
 static bool copy_operands(struct vrb_rdm_op *op, const struct atomic *a, size_t len)
 {
-	struct iovec iov[VRB_PROTO_IOV];
+	struct iovec iov[OFI_RDM_PROTO_IOV];
 	size_t size = op->atomic.size;
 
-	if (a->kind == VRB_WIRE_ATOMIC_READ)
+	if (a->kind == OFI_RDM_WIRE_ATOMIC_READ)
 		return true;
-	op->operands_len = a->kind == VRB_WIRE_ATOMIC_COMPARE ? 2 * len : len;
+	op->operands_len = a->kind == OFI_RDM_WIRE_ATOMIC_COMPARE ? 2 * len : len;
 	if (__builtin_expect((op->fenced.fence || op->peer->gate) && !(a->flags & FI_INJECT), 0))
 		return keep_late(op, a);
 	op->operands = malloc(op->operands_len);
 	if (!op->operands)
 		return false;
 	vrb_rdm_gather(op->operands, iov, to_iov(iov, a->buf, a->count, size));
-	if (a->kind == VRB_WIRE_ATOMIC_COMPARE)
+	if (a->kind == OFI_RDM_WIRE_ATOMIC_COMPARE)
 		vrb_rdm_gather((uint8_t *)op->operands + len, iov,
 			       to_iov(iov, a->compare, a->compare_count, size));
 	return true;
@@ -156,9 +156,9 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	op->kind = VRB_RDM_OP_ATOMIC;
 	op->fenced.fence = a->flags & FI_FENCE;
 	op->context = a->context;
-	op->flags = FI_ATOMIC | (a->kind == VRB_WIRE_ATOMIC_WRITE ? FI_WRITE : FI_READ) |
+	op->flags = FI_ATOMIC | (a->kind == OFI_RDM_WIRE_ATOMIC_WRITE ? FI_WRITE : FI_READ) |
 		    (a->flags & FI_COMPLETION ? 0 : VRB_SILENT) | a->mark;
-	op->atomic = (struct vrb_wire_atomic){
+	op->atomic = (struct ofi_rdm_wire_atomic){
 		.kind = (uint8_t)a->kind,
 		.op = (uint8_t)a->op,
 		.datatype = (uint8_t)a->datatype,
@@ -182,9 +182,10 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 int vrb_rdm_atomic_ask(struct vrb_rdm_op *op, const struct iovec *operands, size_t len)
 {
 	struct vrb_rdm_peer *peer = op->peer;
-	uint8_t header[VRB_WIRE_HEADER_MAX], list[VRB_PROTO_IOV * sizeof(struct vrb_wire_target)];
-	struct vrb_wire_packet packet = {
-		.type = VRB_WIRE_ATOMIC_REQ,
+	uint8_t header[OFI_RDM_WIRE_HEADER_MAX],
+		list[OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_target)];
+	struct ofi_rdm_wire_packet packet = {
+		.type = OFI_RDM_WIRE_ATOMIC_REQ,
 		.id = op->id,
 		.count = op->remote_count,
 		.atomic = op->atomic,
@@ -194,17 +195,17 @@ int vrb_rdm_atomic_ask(struct vrb_rdm_op *op, const struct iovec *operands, size
 
 	if (len > peer->proto.eager)
 		return -FI_E2BIG;
-	if (!vrb_flow_has_data_credit(&peer->proto.flow))
+	if (!ofi_rdm_flow_has_data_credit(&peer->proto.flow))
 		return -FI_EAGAIN;
 	for (i = 0; i < op->remote_count; i++)
-		vrb_wire_put_target(list, i,
-				    &(struct vrb_wire_target){ op->remote[i].addr,
-							       op->remote[i].key,
-							       op->remote[i].len });
-	if (vrb_rdm_carry_ops.send(&peer->proto, header, vrb_wire_build(header, &packet), operands,
-				   0, len, NULL))
+		ofi_rdm_wire_put_target(list, i,
+					&(struct ofi_rdm_wire_target){ op->remote[i].addr,
+								       op->remote[i].key,
+								       op->remote[i].len });
+	if (vrb_rdm_carry_ops.send(&peer->proto, header, ofi_rdm_wire_build(header, &packet),
+				   operands, 0, len, NULL))
 		return -FI_EAGAIN;
-	vrb_flow_take(&peer->proto.flow);
+	ofi_rdm_flow_take(&peer->proto.flow);
 	op->waiting = true;
 	TAILQ_INSERT_TAIL(&peer->answers, op, wait);
 	return 0;
@@ -217,24 +218,24 @@ int vrb_rdm_atomic_post(struct vrb_rdm_op *op)
 	return vrb_rdm_atomic_ask(op, &iov, op->operands_len);
 }
 
-enum vrb_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
-					  const struct vrb_wire_packet *packet)
+enum ofi_rdm_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
+					      const struct ofi_rdm_wire_packet *packet)
 {
 	struct vrb_rdm_op *op = vrb_rdm_op_at(peer->ep, packet->id);
-	struct iovec iov[VRB_PROTO_IOV];
+	struct iovec iov[OFI_RDM_PROTO_IOV];
 	size_t len;
 
 	if (!op || op->peer != peer)
-		return VRB_WIRE_OK;
-	len = op->atomic.kind == VRB_WIRE_ATOMIC_WRITE ? 0 : op->atomic.count * op->atomic.size;
+		return OFI_RDM_WIRE_OK;
+	len = op->atomic.kind == OFI_RDM_WIRE_ATOMIC_WRITE ? 0 : op->atomic.count * op->atomic.size;
 	if (!packet->status && packet->payload_len != len)
-		return VRB_WIRE_E_SHORT;
+		return OFI_RDM_WIRE_E_SHORT;
 	if (!packet->status && op->kind == VRB_RDM_OP_READ)
 		vrb_rdm_scatter(iov, vrb_rdm_local_iov(op, iov), packet->payload, len);
 	else if (!packet->status)
 		vrb_rdm_scatter(op->result, op->result_count, packet->payload, len);
 	vrb_rdm_op_answered(op, (int)packet->status);
-	return VRB_WIRE_OK;
+	return OFI_RDM_WIRE_OK;
 }
 
 /* The calls. */
@@ -257,9 +258,9 @@ static __attribute__((noinline)) ssize_t trigger(struct vrb_rdm *ep, const struc
 		.result = a->result,
 		.result_count = a->result_count,
 	};
-	enum fi_op_type type = a->kind == VRB_WIRE_ATOMIC_WRITE	    ? FI_OP_ATOMIC
-			       : a->kind == VRB_WIRE_ATOMIC_COMPARE ? FI_OP_COMPARE_ATOMIC
-								    : FI_OP_FETCH_ATOMIC;
+	enum fi_op_type type = a->kind == OFI_RDM_WIRE_ATOMIC_WRITE	? FI_OP_ATOMIC
+			       : a->kind == OFI_RDM_WIRE_ATOMIC_COMPARE ? FI_OP_COMPARE_ATOMIC
+									: FI_OP_FETCH_ATOMIC;
 
 	return vrb_rdm_trigger_atomic(ep, type, &args, a->flags);
 }
@@ -286,9 +287,9 @@ static ssize_t atomic(struct fid_ep *fid, const struct atomic *a)
 	return ret;
 }
 
-static enum vrb_wire_atomic_kind fetch_kind(enum fi_op op)
+static enum ofi_rdm_wire_atomic_kind fetch_kind(enum fi_op op)
 {
-	return op == FI_ATOMIC_READ ? VRB_WIRE_ATOMIC_READ : VRB_WIRE_ATOMIC_FETCH;
+	return op == FI_ATOMIC_READ ? OFI_RDM_WIRE_ATOMIC_READ : OFI_RDM_WIRE_ATOMIC_FETCH;
 }
 
 /*
@@ -313,8 +314,8 @@ ssize_t vrb_rdm_atomic_work(struct vrb_rdm *ep, enum fi_op_type type,
 {
 	const struct fi_msg_atomic *msg = &args->msg;
 	const struct atomic a = {
-		.kind = type == FI_OP_ATOMIC	       ? VRB_WIRE_ATOMIC_WRITE
-			: type == FI_OP_COMPARE_ATOMIC ? VRB_WIRE_ATOMIC_COMPARE
+		.kind = type == FI_OP_ATOMIC	       ? OFI_RDM_WIRE_ATOMIC_WRITE
+			: type == FI_OP_COMPARE_ATOMIC ? OFI_RDM_WIRE_ATOMIC_COMPARE
 						       : fetch_kind(msg->op),
 		.buf = msg->msg_iov,
 		.count = msg->iov_count,
@@ -358,7 +359,7 @@ static ssize_t rdm_atomicv(struct fid_ep *fid, const struct fi_ioc *ioc, void **
 			   fi_addr_t addr, uint64_t remote, uint64_t key, enum fi_datatype datatype,
 			   enum fi_op op, void *context)
 {
-	struct atomic a = { VRB_WIRE_ATOMIC_WRITE,
+	struct atomic a = { OFI_RDM_WIRE_ATOMIC_WRITE,
 			    ioc,
 			    count,
 			    .addr = addr,
@@ -382,7 +383,7 @@ static ssize_t rdm_atomic(struct fid_ep *fid, const void *buf, size_t count, voi
 
 static ssize_t rdm_atomicmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
 {
-	struct atomic a = { VRB_WIRE_ATOMIC_WRITE };
+	struct atomic a = { OFI_RDM_WIRE_ATOMIC_WRITE };
 
 	return of_msg(fid, &a, msg, flags);
 }
@@ -393,7 +394,7 @@ static ssize_t rdm_inject_atomic(struct fid_ep *fid, const void *buf, size_t cou
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
 	struct atomic a = {
-		VRB_WIRE_ATOMIC_WRITE, &ioc, 1, .addr = addr, .datatype = datatype, .op = op,
+		OFI_RDM_WIRE_ATOMIC_WRITE, &ioc, 1, .addr = addr, .datatype = datatype, .op = op,
 		.flags = FI_INJECT
 	};
 
@@ -436,7 +437,7 @@ static ssize_t rdm_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
 			    struct fi_ioc *result, void **result_desc, size_t result_count,
 			    uint64_t flags)
 {
-	struct atomic a = { msg ? fetch_kind(msg->op) : VRB_WIRE_ATOMIC_FETCH, .result = result,
+	struct atomic a = { msg ? fetch_kind(msg->op) : OFI_RDM_WIRE_ATOMIC_FETCH, .result = result,
 			    .result_count = result_count };
 
 	(void)result_desc;
@@ -449,7 +450,7 @@ static ssize_t rdm_comparev(struct fid_ep *fid, const struct fi_ioc *ioc, void *
 			    fi_addr_t addr, uint64_t remote, uint64_t key,
 			    enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct atomic a = { VRB_WIRE_ATOMIC_COMPARE,
+	struct atomic a = { OFI_RDM_WIRE_ATOMIC_COMPARE,
 			    ioc,
 			    count,
 			    compare,
@@ -486,7 +487,7 @@ static ssize_t rdm_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *ms
 			      size_t compare_count, struct fi_ioc *result, void **result_desc,
 			      size_t result_count, uint64_t flags)
 {
-	struct atomic a = { VRB_WIRE_ATOMIC_COMPARE, .compare = compare,
+	struct atomic a = { OFI_RDM_WIRE_ATOMIC_COMPARE, .compare = compare,
 			    .compare_count = compare_count, .result = result,
 			    .result_count = result_count };
 

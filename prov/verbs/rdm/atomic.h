@@ -8,7 +8,7 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_domain.h>
 #include "prov/verbs/prov.h"
-#include "wire.h"
+#include "prov/rdm/wire.h"
 
 static inline bool vrb_rdm_atomic_is_swap(enum fi_op op)
 {
@@ -29,7 +29,7 @@ int vrb_rdm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, e
 /* Bytes of a packet's payload. */
 static inline size_t vrb_rdm_payload(void)
 {
-	return (size_t)vrb_params.rdm_buffer_size - VRB_WIRE_HEADER_MAX;
+	return (size_t)vrb_params.rdm_buffer_size - OFI_RDM_WIRE_HEADER_MAX;
 }
 
 #endif

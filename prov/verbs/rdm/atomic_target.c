@@ -9,19 +9,19 @@
 #include "op.h"
 #include "prov/verbs/mr.h"
 
-static bool is_valid(const struct vrb_wire_packet *packet)
+static bool is_valid(const struct ofi_rdm_wire_packet *packet)
 {
-	const struct vrb_wire_atomic *a = &packet->atomic;
+	const struct ofi_rdm_wire_atomic *a = &packet->atomic;
 	bool swap = vrb_rdm_atomic_is_swap((enum fi_op)a->op);
 
 	return a->size == ofi_datatype_size((enum fi_datatype)a->datatype) &&
 	       vrb_rdm_atomic_is_defined((enum fi_datatype)a->datatype, (enum fi_op)a->op) &&
-	       swap == (a->kind == VRB_WIRE_ATOMIC_COMPARE);
+	       swap == (a->kind == OFI_RDM_WIRE_ATOMIC_COMPARE);
 }
 
 /* Where a target is in our memory; NULL when that is not the peer's to change. */
-static void *place_of(struct vrb_domain *domain, const struct vrb_wire_target *target, size_t size,
-		      uint64_t access)
+static void *place_of(struct vrb_domain *domain, const struct ofi_rdm_wire_target *target,
+		      size_t size, uint64_t access)
 {
 	struct vrb_mr_place place;
 	uint64_t at, len;
@@ -36,42 +36,42 @@ static void *place_of(struct vrb_domain *domain, const struct vrb_wire_target *t
 	return (void *)(uintptr_t)at;
 }
 
-static uint64_t access_for(const struct vrb_wire_atomic *a)
+static uint64_t access_for(const struct ofi_rdm_wire_atomic *a)
 {
-	if (a->kind == VRB_WIRE_ATOMIC_READ)
+	if (a->kind == OFI_RDM_WIRE_ATOMIC_READ)
 		return FI_REMOTE_READ;
-	return a->kind == VRB_WIRE_ATOMIC_WRITE ? FI_REMOTE_WRITE
-						: FI_REMOTE_READ | FI_REMOTE_WRITE;
+	return a->kind == OFI_RDM_WIRE_ATOMIC_WRITE ? FI_REMOTE_WRITE
+						    : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-static void apply(const struct vrb_wire_atomic *a, void *at, size_t count, const uint8_t *operand,
-		  const uint8_t *compare, uint8_t *old)
+static void apply(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
+		  const uint8_t *operand, const uint8_t *compare, uint8_t *old)
 {
 	enum fi_datatype datatype = (enum fi_datatype)a->datatype;
 	enum fi_op op = (enum fi_op)a->op;
 
-	if (a->kind != VRB_WIRE_ATOMIC_WRITE)
+	if (a->kind != OFI_RDM_WIRE_ATOMIC_WRITE)
 		memcpy(old, at, count * a->size);
-	if (a->kind == VRB_WIRE_ATOMIC_COMPARE)
+	if (a->kind == OFI_RDM_WIRE_ATOMIC_COMPARE)
 		ofi_swap_find(datatype, op)(at, operand, compare, count);
-	else if (a->kind == VRB_WIRE_ATOMIC_WRITE && op == FI_ATOMIC_WRITE && a->size == 1)
+	else if (a->kind == OFI_RDM_WIRE_ATOMIC_WRITE && op == FI_ATOMIC_WRITE && a->size == 1)
 		memcpy(at, operand, count);
-	else if (a->kind != VRB_WIRE_ATOMIC_READ)
+	else if (a->kind != OFI_RDM_WIRE_ATOMIC_READ)
 		ofi_reduce_find(datatype, op)(at, operand, count);
 }
 
 /* All targets are looked at before the first is changed. */
-static int perform_locked(struct vrb_domain *domain, const struct vrb_wire_packet *packet,
+static int perform_locked(struct vrb_domain *domain, const struct ofi_rdm_wire_packet *packet,
 			  uint8_t *old)
 {
-	const struct vrb_wire_atomic *a = &packet->atomic;
+	const struct ofi_rdm_wire_atomic *a = &packet->atomic;
 	const uint8_t *operand = packet->payload, *compare = operand + (size_t)a->count * a->size;
-	struct vrb_wire_target target[VRB_WIRE_REGIONS];
-	void *at[VRB_WIRE_REGIONS];
+	struct ofi_rdm_wire_target target[OFI_RDM_WIRE_REGIONS];
+	void *at[OFI_RDM_WIRE_REGIONS];
 	uint8_t i;
 
 	for (i = 0; i < packet->count; i++) {
-		vrb_wire_get_target(packet->list, i, &target[i]);
+		ofi_rdm_wire_get_target(packet->list, i, &target[i]);
 		at[i] = place_of(domain, &target[i], a->size, access_for(a));
 		if (!at[i])
 			return FI_EKEYREJECTED;
@@ -88,7 +88,8 @@ static int perform_locked(struct vrb_domain *domain, const struct vrb_wire_packe
 }
 
 /* The regions stay until it is done: fi_close() of one waits for the lock. */
-static int perform(struct vrb_domain *domain, const struct vrb_wire_packet *packet, uint8_t *old)
+static int perform(struct vrb_domain *domain, const struct ofi_rdm_wire_packet *packet,
+		   uint8_t *old)
 {
 	int err;
 
@@ -98,12 +99,12 @@ static int perform(struct vrb_domain *domain, const struct vrb_wire_packet *pack
 	return err;
 }
 
-enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
-					   const struct vrb_wire_packet *packet)
+enum ofi_rdm_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
+					       const struct ofi_rdm_wire_packet *packet)
 {
-	const struct vrb_wire_atomic *a = &packet->atomic;
-	struct vrb_wire_packet rsp = { .type = VRB_WIRE_ATOMIC_RSP, .id = packet->id };
-	size_t len = a->kind == VRB_WIRE_ATOMIC_WRITE ? 0 : (size_t)a->count * a->size;
+	const struct ofi_rdm_wire_atomic *a = &packet->atomic;
+	struct ofi_rdm_wire_packet rsp = { .type = OFI_RDM_WIRE_ATOMIC_RSP, .id = packet->id };
+	size_t len = a->kind == OFI_RDM_WIRE_ATOMIC_WRITE ? 0 : (size_t)a->count * a->size;
 	uint8_t *old = peer->ep->atomic_old;
 
 	if (!is_valid(packet) || len > peer->proto.eager)
@@ -111,10 +112,10 @@ enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
 	else
 		rsp.status = (uint32_t)perform(peer->ep->domain, packet, old);
 	if (rsp.status == FI_EKEYREJECTED && !vrb_rdm_keys_missed(peer))
-		return VRB_WIRE_E_KEYS;
+		return OFI_RDM_WIRE_E_KEYS;
 	if (!rsp.status)
 		vrb_rdm_note_atomic(peer->ep, packet);
 	if (!vrb_rdm_answer(peer, &rsp, old, rsp.status ? 0 : len))
 		vrb_rdm_conn_short(peer);
-	return VRB_WIRE_OK;
+	return OFI_RDM_WIRE_OK;
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
-#include "proto.h"
+#include "prov/rdm/proto.h"
 
 struct vrb_domain;
 
@@ -85,7 +85,7 @@ static inline void vrb_rdm_pool_put_share(struct vrb_rdm_pool *pool, struct vrb_
 /* Bytes of a packet that a note has room for: a header and the smallest of messages, or a request with one region. */
 #define VRB_RDM_SMALL_SIZE 80u
 /* Of the index of one of those. */
-#define VRB_RDM_SMALL_BIT (1u << (VRB_PROTO_INDEX_BITS - 1))
+#define VRB_RDM_SMALL_BIT (1u << (OFI_RDM_PROTO_INDEX_BITS - 1))
 /* A kept packet of fewer bytes is copied, rather than to hold its buffer. */
 #define VRB_RDM_HOLD_MIN 2048u
 
@@ -93,7 +93,7 @@ struct vrb_rdm_rx_ring;
 
 /* A packet, and the protocol's note of it. Its bytes are in a receive buffer, or in memory of its own. */
 struct vrb_rdm_rx {
-	struct vrb_proto_in in; /* first */
+	struct ofi_rdm_proto_in in; /* first */
 	struct vrb_rdm_rx_ring *ring;
 	STAILQ_ENTRY(vrb_rdm_rx) early; /* of a connection */
 	struct ibv_sge sge;		/* where the bytes are */

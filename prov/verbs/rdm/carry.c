@@ -22,7 +22,7 @@
 #define SOFT_READ	    (128u << 10)
 #define SOFT_READS	    2
 
-static struct vrb_rdm *ep_of(struct vrb_proto *proto)
+static struct vrb_rdm *ep_of(struct ofi_rdm_proto *proto)
 {
 	return (struct vrb_rdm *)((char *)proto - offsetof(struct vrb_rdm, proto));
 }
@@ -72,13 +72,14 @@ static int again(struct vrb_rdm_peer *peer, int err)
 }
 
 /* Inline where it fits, else by a bounce buffer. */
-static int carry_send(struct vrb_proto_peer *proto_peer, const void *hdr, size_t hdr_len,
-		      const struct iovec *iov, size_t offset, size_t len, struct vrb_proto_out *out)
+static int carry_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_t hdr_len,
+		      const struct iovec *iov, size_t offset, size_t len,
+		      struct ofi_rdm_proto_out *out)
 {
 	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)proto_peer;
 	uint64_t flags = kind(VRB_RDM_PACKET) | (out ? 0 : VRB_SILENT);
 	struct vrb_rdm *ep = peer->ep;
-	struct ibv_sge sge[1 + VRB_PROTO_IOV] = {
+	struct ibv_sge sge[1 + OFI_RDM_PROTO_IOV] = {
 		{ .addr = (uintptr_t)hdr, .length = (uint32_t)hdr_len },
 	};
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge };
@@ -86,7 +87,7 @@ static int carry_send(struct vrb_proto_peer *proto_peer, const void *hdr, size_t
 	int err;
 
 	wr.num_sge = 1 + gather(&sge[1], iov, offset, len);
-	if (hdr_len + len <= ep->inline_max + sizeof(struct vrb_wire_plain)) {
+	if (hdr_len + len <= ep->inline_max + sizeof(struct ofi_rdm_wire_plain)) {
 		wr.send_flags = IBV_SEND_INLINE;
 	} else {
 		bounce = vrb_rdm_pool_get(&ep->tx_bufs);
@@ -104,8 +105,8 @@ static int carry_send(struct vrb_proto_peer *proto_peer, const void *hdr, size_t
 	return again(peer, err);
 }
 
-static int rdma(struct vrb_proto_peer *proto_peer, enum ibv_wr_opcode opcode, void *addr,
-		const struct vrb_proto_mr *mr, size_t len, uint64_t remote, uint64_t rkey,
+static int rdma(struct ofi_rdm_proto_peer *proto_peer, enum ibv_wr_opcode opcode, void *addr,
+		const struct ofi_rdm_proto_mr *mr, size_t len, uint64_t remote, uint64_t rkey,
 		uint64_t flags, void *context)
 {
 	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)proto_peer;
@@ -124,14 +125,14 @@ static int rdma(struct vrb_proto_peer *proto_peer, enum ibv_wr_opcode opcode, vo
 	return again(peer, vrb_rdm_link_post(peer->link, &wr, flags, context, NULL));
 }
 
-static int carry_read(struct vrb_proto_in *in, void *addr, const struct vrb_proto_mr *mr,
+static int carry_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
 		      size_t len, uint64_t remote, uint64_t rkey)
 {
 	return rdma(in->peer, IBV_WR_RDMA_READ, addr, mr, len, remote, rkey, kind(VRB_RDM_READ),
 		    in);
 }
 
-static int carry_write(struct vrb_proto_out *out, void *addr, const struct vrb_proto_mr *mr,
+static int carry_write(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_rdm_proto_mr *mr,
 		       size_t len, uint64_t remote, uint64_t rkey)
 {
 	return rdma(out->peer, IBV_WR_RDMA_WRITE, addr, mr, len, remote, rkey, kind(VRB_RDM_WRITE),
@@ -143,12 +144,12 @@ static void carry_copy(void *to, const void *from, size_t len)
 	memcpy(to, from, len);
 }
 
-static void carry_out_done(struct vrb_proto_out *proto_out, int err)
+static void carry_out_done(struct ofi_rdm_proto_out *proto_out, int err)
 {
 	struct vrb_rdm *ep = ((struct vrb_rdm_peer *)proto_out->peer)->ep;
 	struct vrb_rdm_out *out = (struct vrb_rdm_out *)proto_out;
 
-	if (out->proto.flags & VRB_WIRE_COLLECTIVE) {
+	if (out->proto.flags & OFI_RDM_WIRE_COLLECTIVE) {
 		vrb_rdm_coll_out_done(ep, out, err);
 		return;
 	}
@@ -156,16 +157,17 @@ static void carry_out_done(struct vrb_proto_out *proto_out, int err)
 	vrb_rdm_out_put(ep, out);
 }
 
-static void carry_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done)
+static void carry_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done)
 {
-	if (done->recv->space == VRB_PROTO_COLLECTIVE)
+	if (done->recv->space == OFI_RDM_PROTO_COLLECTIVE)
 		vrb_rdm_coll_recv_done(ep_of(proto), done);
 	else
 		vrb_rdm_recv_done(proto, done);
 }
 
 /* The note goes to its new place; what it has to say of its place stays. */
-static void move_note(struct vrb_proto_in *to, const struct vrb_proto_in *from, ptrdiff_t by)
+static void move_note(struct ofi_rdm_proto_in *to, const struct ofi_rdm_proto_in *from,
+		      ptrdiff_t by)
 {
 	uint32_t index = to->index, cost = to->cost;
 	uint16_t use = to->use;
@@ -179,7 +181,7 @@ static void move_note(struct vrb_proto_in *to, const struct vrb_proto_in *from, 
 		to->packet.list += by;
 }
 
-static struct vrb_proto_in *carry_keep(struct vrb_proto_in *in, bool payload)
+static struct ofi_rdm_proto_in *carry_keep(struct ofi_rdm_proto_in *in, bool payload)
 {
 	struct vrb_rdm_rx *rx = (struct vrb_rdm_rx *)in, *kept;
 	uintptr_t from = rx->sge.addr;
@@ -191,14 +193,14 @@ static struct vrb_proto_in *carry_keep(struct vrb_proto_in *in, bool payload)
 	if (kept && kept != rx)
 		move_note(&kept->in, in, (ptrdiff_t)(kept->sge.addr - from));
 	if (kept && payload &&
-	    (in->packet.type == VRB_WIRE_EAGER || in->packet.type == VRB_WIRE_SEG_FIRST ||
-	     in->packet.type == VRB_WIRE_RTS))
+	    (in->packet.type == OFI_RDM_WIRE_EAGER || in->packet.type == OFI_RDM_WIRE_SEG_FIRST ||
+	     in->packet.type == OFI_RDM_WIRE_RTS))
 		vrb_rdm_count(ep_of(in->peer->proto), OFI_STATS_UNEXPECTED,
 			      OFI_STATS_UNEXPECTED_BYTES, in->total);
 	return kept ? &kept->in : NULL;
 }
 
-static void carry_release(struct vrb_proto_in *in)
+static void carry_release(struct ofi_rdm_proto_in *in)
 {
 	struct vrb_rdm_rx *rx = (struct vrb_rdm_rx *)in;
 	struct vrb_rdm *ep = ep_of(in->peer->proto);
@@ -208,25 +210,25 @@ static void carry_release(struct vrb_proto_in *in)
 		vrb_rdm_refill(ep);
 }
 
-static struct vrb_proto_out *carry_out_at(struct vrb_proto *proto, uint32_t index)
+static struct ofi_rdm_proto_out *carry_out_at(struct ofi_rdm_proto *proto, uint32_t index)
 {
 	struct vrb_rdm *ep = ep_of(proto);
 
 	return index < ep->out_count ? &ep->outs[index / OBJECTS][index % OBJECTS].proto : NULL;
 }
 
-static struct vrb_proto_in *carry_in_at(struct vrb_proto *proto, uint32_t index)
+static struct ofi_rdm_proto_in *carry_in_at(struct ofi_rdm_proto *proto, uint32_t index)
 {
-	return (struct vrb_proto_in *)vrb_rdm_rx_at(&ep_of(proto)->rx, index);
+	return (struct ofi_rdm_proto_in *)vrb_rdm_rx_at(&ep_of(proto)->rx, index);
 }
 
-static enum vrb_wire_error carry_other(struct vrb_proto_peer *peer,
-				       const struct vrb_wire_packet *packet)
+static enum ofi_rdm_wire_error carry_other(struct ofi_rdm_proto_peer *peer,
+					   const struct ofi_rdm_wire_packet *packet)
 {
 	return vrb_rdm_op_packet((struct vrb_rdm_peer *)peer, packet);
 }
 
-const struct vrb_proto_ops vrb_rdm_carry_ops = {
+const struct ofi_rdm_proto_ops vrb_rdm_carry_ops = {
 	.send = carry_send,
 	.read = carry_read,
 	.write = carry_write,
@@ -248,7 +250,7 @@ const struct vrb_proto_ops vrb_rdm_carry_ops = {
  * Soft-RoCE answers a read with all its packets at once, and when the network loses some of them it waits for a timeout
  * and repeats what follows. A large message is read there in pieces that fit what a network buffers.
  */
-static void limit_reads(const struct vrb_domain *domain, struct vrb_proto_config *config)
+static void limit_reads(const struct vrb_domain *domain, struct ofi_rdm_proto_config *config)
 {
 	if (domain->attr.vendor_id != VENDOR_OF_SOFT_ROCE)
 		return;
@@ -259,8 +261,8 @@ static void limit_reads(const struct vrb_domain *domain, struct vrb_proto_config
 int vrb_rdm_proto_open(struct vrb_rdm *ep, const struct fi_info *info)
 {
 	size_t most = info->ep_attr->max_order_waw_size;
-	struct vrb_proto_config config = {
-		.eager = (size_t)vrb_params.rdm_buffer_size - VRB_WIRE_HEADER_MAX,
+	struct ofi_rdm_proto_config config = {
+		.eager = (size_t)vrb_params.rdm_buffer_size - OFI_RDM_WIRE_HEADER_MAX,
 		.segmented = (size_t)vrb_params.rdm_segmented_size,
 		.max_read = most ? most : 1u << 20,
 		.max_write = most ? most : 1u << 20,
@@ -268,7 +270,7 @@ int vrb_rdm_proto_open(struct vrb_rdm *ep, const struct fi_info *info)
 		.writes = RDMA_AT_ONCE,
 		.write = vrb_params.rdm_use_write > 0,
 		.unexpected = (uint64_t)vrb_params.rdm_unexpected_size,
-		.window = VRB_WIRE_WINDOW,
+		.window = OFI_RDM_WIRE_WINDOW,
 		.delivers = ep->domain->ctx->device->transport_type != IBV_TRANSPORT_IWARP,
 	};
 	size_t buckets = (size_t)1 << MATCH_BITS;
@@ -277,10 +279,10 @@ int vrb_rdm_proto_open(struct vrb_rdm *ep, const struct fi_info *info)
 	if (!ep->buckets)
 		return -FI_ENOMEM;
 	limit_reads(ep->domain, &config);
-	vrb_proto_init(&ep->proto, &vrb_rdm_carry_ops, &config);
-	vrb_match_init(&ep->proto.match[0], ep->buckets, ep->buckets + buckets, MATCH_BITS);
-	vrb_match_init(&ep->proto.match[1], ep->buckets + 2 * buckets, ep->buckets + 3 * buckets,
-		       MATCH_BITS);
+	ofi_rdm_proto_init(&ep->proto, &vrb_rdm_carry_ops, &config);
+	ofi_rdm_match_init(&ep->proto.match[0], ep->buckets, ep->buckets + buckets, MATCH_BITS);
+	ofi_rdm_match_init(&ep->proto.match[1], ep->buckets + 2 * buckets,
+			   ep->buckets + 3 * buckets, MATCH_BITS);
 	return 0;
 }
 
@@ -342,7 +344,7 @@ static bool more_recvs(struct vrb_rdm *ep, bool tagged)
 		return false;
 	ep->recv_chunk_count++;
 	for (i = 0; i < OBJECTS; i++) {
-		recvs[i].proto.space = tagged ? VRB_PROTO_TAGGED : VRB_PROTO_UNTAGGED;
+		recvs[i].proto.space = tagged ? OFI_RDM_PROTO_TAGGED : OFI_RDM_PROTO_UNTAGGED;
 		vrb_rdm_recv_put(ep, &recvs[i]);
 	}
 	return true;
@@ -362,7 +364,7 @@ struct vrb_rdm_recv *vrb_rdm_recv_get(struct vrb_rdm *ep, bool tagged)
 
 void vrb_rdm_recv_put(struct vrb_rdm *ep, struct vrb_rdm_recv *recv)
 {
-	struct vrb_proto_recv *proto = &recv->proto;
+	struct ofi_rdm_proto_recv *proto = &recv->proto;
 
 	proto->match.sticky = proto->closed = proto->canceled = false;
 	proto->count = 1;

@@ -5,7 +5,7 @@
 
 #include "rdm.h"
 
-extern const struct vrb_proto_ops vrb_rdm_carry_ops;
+extern const struct ofi_rdm_proto_ops vrb_rdm_carry_ops;
 /* The protocol of an endpoint that is opened. 0 or -FI_ENOMEM. */
 int vrb_rdm_proto_open(struct vrb_rdm *ep, const struct fi_info *info);
 

@@ -22,7 +22,7 @@
 
 /* A message of the engine on its way. */
 struct vrb_rdm_xfer {
-	struct vrb_proto_recv recv;	 /* first; of a receive */
+	struct ofi_rdm_proto_recv recv;	 /* first; of a receive */
 	LIST_ENTRY(vrb_rdm_xfer) link;	 /* coll->xfers */
 	STAILQ_ENTRY(vrb_rdm_xfer) next; /* coll->over */
 	struct vrb_rdm_peer *peer;
@@ -69,28 +69,28 @@ void vrb_rdm_coll_out_done(struct vrb_rdm *ep, struct vrb_rdm_out *out, int err)
 	xfer_over(ep->coll, xfer, 0, err);
 }
 
-void vrb_rdm_coll_recv_done(struct vrb_rdm *ep, const struct vrb_proto_done *done)
+void vrb_rdm_coll_recv_done(struct vrb_rdm *ep, const struct ofi_rdm_proto_done *done)
 {
 	xfer_over(ep->coll, (struct vrb_rdm_xfer *)done->recv, done->len + done->lost, done->err);
 }
 
-static struct vrb_proto_in *find_unexpected(struct vrb_rdm_coll *coll, fi_addr_t from, uint64_t tag,
-					    uint64_t ignore)
+static struct ofi_rdm_proto_in *find_unexpected(struct vrb_rdm_coll *coll, fi_addr_t from,
+						uint64_t tag, uint64_t ignore)
 {
 	struct vrb_rdm_peer *peer;
 	int err;
 
 	peer = vrb_rdm_peer_of(coll->ep, from, &err);
-	return peer ? vrb_proto_peek(&coll->ep->proto, VRB_PROTO_COLLECTIVE, peer->proto.src, tag,
-				     ignore)
+	return peer ? ofi_rdm_proto_peek(&coll->ep->proto, OFI_RDM_PROTO_COLLECTIVE,
+					 peer->proto.src, tag, ignore)
 		    : NULL;
 }
 
 static bool net_arrived(void *arg, fi_addr_t from, uint64_t tag)
 {
-	struct vrb_proto_in *in = find_unexpected(arg, from, tag, 0);
+	struct ofi_rdm_proto_in *in = find_unexpected(arg, from, tag, 0);
 
-	return in && in->state == VRB_PROTO_IN_WHOLE;
+	return in && in->state == OFI_RDM_PROTO_IN_WHOLE;
 }
 
 /* 0: no more. */
@@ -104,10 +104,10 @@ static void set_tick(struct vrb_rdm_coll *coll, uint64_t ms)
 
 static void fill_out(struct vrb_rdm_out *out, uint64_t tag, const void *buf, size_t len)
 {
-	struct vrb_proto_out *proto = &out->proto;
+	struct ofi_rdm_proto_out *proto = &out->proto;
 
-	proto->flags = VRB_WIRE_TAGGED | VRB_WIRE_COLLECTIVE;
-	proto->level = VRB_PROTO_TRANSMIT;
+	proto->flags = OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_COLLECTIVE;
+	proto->level = OFI_RDM_PROTO_TRANSMIT;
 	proto->tag = tag;
 	proto->data = 0;
 	proto->iov[0] = (struct iovec){ (void *)(uintptr_t)buf, len };
@@ -142,7 +142,7 @@ static ssize_t net_send(void *arg, fi_addr_t to, uint64_t tag, const void *buf, 
 	xfer->out = out;
 	fill_out(out, tag, buf, len);
 	out->proto.context = xfer;
-	vrb_proto_send(&peer->proto, &out->proto);
+	ofi_rdm_proto_send(&peer->proto, &out->proto);
 	return 0;
 }
 
@@ -168,11 +168,11 @@ static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size
 		return -FI_ENOMEM;
 	xfer->recv.iov[0] = (struct iovec){ buf, len };
 	xfer->recv.count = 1;
-	xfer->recv.space = VRB_PROTO_COLLECTIVE;
+	xfer->recv.space = OFI_RDM_PROTO_COLLECTIVE;
 	peer->proto.awaited++;
 	if (!coll->tick_ms)
 		set_tick(coll, SILENCE_MS);
-	vrb_proto_recv_post(&coll->ep->proto, &xfer->recv, peer->proto.src, tag, 0);
+	ofi_rdm_proto_recv_post(&coll->ep->proto, &xfer->recv, peer->proto.src, tag, 0);
 	return 0;
 }
 
@@ -183,12 +183,12 @@ static bool withdraw_send(struct vrb_rdm_xfer *xfer)
 	size_t total = out->proto.total;
 	void *copy;
 
-	if (out->proto.state == VRB_PROTO_OUT_QUEUED && total) {
+	if (out->proto.state == OFI_RDM_PROTO_OUT_QUEUED && total) {
 		copy = malloc(total);
 		if (!copy)
 			return false;
 		memcpy(copy, out->proto.iov[0].iov_base, total);
-		if (!vrb_proto_send_from(&out->proto, copy)) {
+		if (!ofi_rdm_proto_send_from(&out->proto, copy)) {
 			free(copy);
 			return false;
 		}
@@ -208,7 +208,7 @@ static bool net_cancel(void *arg, void *cookie)
 			continue;
 		if (xfer->out)
 			return withdraw_send(xfer);
-		if (!vrb_proto_recv_withdraw(&xfer->peer->proto, &xfer->recv))
+		if (!ofi_rdm_proto_recv_withdraw(&xfer->peer->proto, &xfer->recv))
 			return false;
 		xfer_land(xfer);
 		free(xfer);
@@ -222,10 +222,10 @@ static bool net_cancel(void *arg, void *cookie)
 
 static void net_purge(void *arg, fi_addr_t from, uint64_t tag, uint64_t ignore)
 {
-	struct vrb_proto_in *in;
+	struct ofi_rdm_proto_in *in;
 
 	while ((in = find_unexpected(arg, from, tag, ignore)))
-		vrb_proto_discard(in);
+		ofi_rdm_proto_discard(in);
 }
 
 static void net_done(void *arg, const struct ofi_coll_done *done)
@@ -295,7 +295,7 @@ void vrb_rdm_coll_lost(struct vrb_rdm_peer *peer, int err)
 		/* The protocol ends what has begun. */
 		if (xfer->peer != peer || xfer->out || xfer->recv.users)
 			continue;
-		vrb_match_remove(&ep->proto.match[VRB_PROTO_COLLECTIVE], &xfer->recv.match);
+		ofi_rdm_match_remove(&ep->proto.match[OFI_RDM_PROTO_COLLECTIVE], &xfer->recv.match);
 		xfer_over(coll, xfer, 0, err);
 	}
 	vrb_rdm_coll_run(ep);
@@ -400,9 +400,9 @@ int vrb_rdm_coll_open(struct vrb_rdm *ep)
 		.name = vrb_rdm_coll_name,
 		.progress = own_progress,
 	};
-	vrb_match_init(&ep->proto.match[VRB_PROTO_COLLECTIVE], coll->buckets,
-		       coll->buckets + (1u << MATCH_BITS), MATCH_BITS);
-	ep->proto.spaces = VRB_PROTO_SPACES;
+	ofi_rdm_match_init(&ep->proto.match[OFI_RDM_PROTO_COLLECTIVE], coll->buckets,
+			   coll->buckets + (1u << MATCH_BITS), MATCH_BITS);
+	ep->proto.spaces = OFI_RDM_PROTO_SPACES;
 	return 0;
 }
 

@@ -25,7 +25,7 @@ struct vrb_rdm_coll {
 	struct ofi_coll *engine;
 	struct ofi_coll_owner owner;
 	struct ofi_ref groups;
-	struct vrb_match_node **buckets;
+	struct ofi_rdm_match_node **buckets;
 	LIST_HEAD(, vrb_rdm_xfer) xfers; /* in flight */
 	STAILQ_HEAD(, vrb_rdm_xfer) over;
 	bool running;
@@ -51,7 +51,7 @@ void vrb_rdm_coll_run(struct vrb_rdm *ep);
 void vrb_rdm_coll_lost(struct vrb_rdm_peer *peer, int err);
 /* Callbacks of the protocol, of what is collective. */
 void vrb_rdm_coll_out_done(struct vrb_rdm *ep, struct vrb_rdm_out *out, int err);
-void vrb_rdm_coll_recv_done(struct vrb_rdm *ep, const struct vrb_proto_done *done);
+void vrb_rdm_coll_recv_done(struct vrb_rdm *ep, const struct ofi_rdm_proto_done *done);
 /* Looks after groups that are being formed, by the event thread. */
 void vrb_rdm_coll_attend(struct vrb_rdm_coll *coll);
 

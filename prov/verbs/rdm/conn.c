@@ -16,7 +16,7 @@
 #define WATCH_MS 2000
 #define WATCHED	 512 /* peers looked at in one go whether they owe something */
 /* Packets by a new connection while the old one flushes, which takes as long as to read its completions. */
-#define EARLY_MAX (4 * VRB_WIRE_WINDOW)
+#define EARLY_MAX (4 * OFI_RDM_WIRE_WINDOW)
 
 void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms)
 {
@@ -45,13 +45,13 @@ static uint64_t first_burial(const struct vrb_rdm *ep, uint64_t next)
 /* The first packets are awaited, whether or not the application polls. */
 static bool is_proving(const struct vrb_rdm *ep)
 {
-	return ep->secret && vrb_due_first(&ep->conns.due);
+	return ep->secret && ofi_rdm_due_first(&ep->conns.due);
 }
 
 /* `soon`: a place became free, which others may wait for. */
 static void schedule(struct vrb_rdm *ep, bool soon)
 {
-	uint64_t now = ep->conns.now, next = vrb_pconn_next(&ep->conns);
+	uint64_t now = ep->conns.now, next = ofi_rdm_conn_next(&ep->conns);
 
 	if (is_proving(ep) && next > now + CROWD_MS)
 		next = now + CROWD_MS;
@@ -82,10 +82,10 @@ static void install(struct vrb_rdm_peer *peer)
 	peer->direct = peer->ep->prov_keys && !peer->notes;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
 	/* The handshake's packet may still be in the ring. */
-	vrb_proto_peer_up(&peer->proto, link->size - !!link->proof, RESERVE, link->eager);
+	ofi_rdm_proto_peer_up(&peer->proto, link->size - !!link->proof, RESERVE, link->eager);
 	/* It is to end already. */
-	if (peer->conn.state > VRB_PCONN_UP)
-		vrb_proto_peer_hold(&peer->proto, true);
+	if (peer->conn.state > OFI_RDM_CONN_UP)
+		ofi_rdm_proto_peer_hold(&peer->proto, true);
 	vrb_rdm_ops_pump(peer);
 	while ((rx = STAILQ_FIRST(&link->early))) {
 		STAILQ_REMOVE_HEAD(&link->early, early);
@@ -107,7 +107,7 @@ static void down(struct vrb_rdm_peer *peer, int err)
 	peer->ep->recent_qp = VRB_RDM_NO_QP;
 	if (peer->link)
 		vrb_rdm_windows_drop(peer->link);
-	vrb_proto_peer_down(&peer->proto, err);
+	ofi_rdm_proto_peer_down(&peer->proto, err);
 	vrb_rdm_ops_fail(peer, err);
 }
 
@@ -188,30 +188,30 @@ void vrb_rdm_conn_flushed(struct vrb_rdm_link *link)
 }
 
 /* What the decision is about ends: an attempt, or the connection. */
-static void part(struct vrb_rdm_peer *peer, const struct vrb_pconn_action *action)
+static void part(struct vrb_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
 	struct vrb_rdm_link *link = peer->next;
 
-	if (action->what & VRB_PCONN_DO_TEARDOWN)
+	if (action->what & OFI_RDM_CONN_DO_TEARDOWN)
 		down(peer, action->err);
-	if (action->what & VRB_PCONN_DO_RELEASE) {
+	if (action->what & OFI_RDM_CONN_DO_RELEASE) {
 		ofi_stats_add(&peer->ep->stats, OFI_STATS_EVICTIONS, 1);
 		peer->ep->recent_qp = VRB_RDM_NO_QP;
 		if (peer->link)
 			vrb_rdm_windows_drop(peer->link);
-		vrb_proto_peer_leave(&peer->proto, FI_ECONNRESET);
+		ofi_rdm_proto_peer_leave(&peer->proto, FI_ECONNRESET);
 		vrb_rdm_keys_forget(peer);
 		peer->asked = false;
 	}
-	if (!link && !(action->what & VRB_PCONN_DO_ABANDON))
+	if (!link && !(action->what & OFI_RDM_CONN_DO_ABANDON))
 		link = peer->link;
 	if (link)
 		vrb_rdm_conn_end(link, action->err ? action->err : FI_ECONNABORTED);
 }
 
-static void say(struct vrb_rdm_peer *peer, enum vrb_wire_type type, uint32_t status)
+static void say(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_type type, uint32_t status)
 {
-	const struct vrb_wire_packet packet = { .type = type, .status = status };
+	const struct ofi_rdm_wire_packet packet = { .type = type, .status = status };
 
 	if (!vrb_rdm_answer(peer, &packet, NULL, 0))
 		vrb_rdm_conn_short(peer);
@@ -228,7 +228,8 @@ static void probe(struct vrb_rdm_peer *peer)
 static void look(struct vrb_rdm_peer *peer)
 {
 	if (vrb_rdm_conn_is_idle(peer))
-		vrb_rdm_conn_step(peer, (struct vrb_pconn_input){ .event = VRB_PCONN_DRAINED });
+		vrb_rdm_conn_step(peer,
+				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_DRAINED });
 	else
 		probe(peer);
 }
@@ -246,58 +247,59 @@ static void ask(struct vrb_rdm_peer *peer)
 
 static void resume(struct vrb_rdm_peer *peer)
 {
-	vrb_proto_peer_hold(&peer->proto, false);
+	ofi_rdm_proto_peer_hold(&peer->proto, false);
 	vrb_rdm_ops_pump(peer);
 }
 
-/* In the order of pconn.h. */
-static void act(struct vrb_rdm_peer *peer, const struct vrb_pconn_action *action)
+/* In the order of policy.h. */
+static void act(struct vrb_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
 	uint32_t what = action->what;
 
-	if (what & (VRB_PCONN_DO_ABANDON | VRB_PCONN_DO_RELEASE | VRB_PCONN_DO_TEARDOWN))
+	if (what & (OFI_RDM_CONN_DO_ABANDON | OFI_RDM_CONN_DO_RELEASE | OFI_RDM_CONN_DO_TEARDOWN))
 		part(peer, action);
-	if (what & VRB_PCONN_DO_FAIL)
+	if (what & OFI_RDM_CONN_DO_FAIL)
 		give_up(peer, action->err);
-	if (what & VRB_PCONN_DO_CONNECT)
+	if (what & OFI_RDM_CONN_DO_CONNECT)
 		vrb_rdm_conn_call(peer);
-	if (what & VRB_PCONN_DO_UP)
+	if (what & OFI_RDM_CONN_DO_UP)
 		up(peer);
-	if (what & VRB_PCONN_DO_HOLD)
-		vrb_proto_peer_hold(&peer->proto, true);
-	if (what & VRB_PCONN_DO_BYE)
-		say(peer, VRB_WIRE_BYE, 0);
-	if (what & VRB_PCONN_DO_AGREE)
-		say(peer, VRB_WIRE_BYE_RSP, 0);
-	if (what & VRB_PCONN_DO_REFUSE)
-		say(peer, VRB_WIRE_BYE_RSP, FI_EBUSY);
-	if (what & VRB_PCONN_DO_RESUME)
+	if (what & OFI_RDM_CONN_DO_HOLD)
+		ofi_rdm_proto_peer_hold(&peer->proto, true);
+	if (what & OFI_RDM_CONN_DO_BYE)
+		say(peer, OFI_RDM_WIRE_BYE, 0);
+	if (what & OFI_RDM_CONN_DO_AGREE)
+		say(peer, OFI_RDM_WIRE_BYE_RSP, 0);
+	if (what & OFI_RDM_CONN_DO_REFUSE)
+		say(peer, OFI_RDM_WIRE_BYE_RSP, FI_EBUSY);
+	if (what & OFI_RDM_CONN_DO_RESUME)
 		resume(peer);
-	if (what & VRB_PCONN_DO_EVICT)
+	if (what & OFI_RDM_CONN_DO_EVICT)
 		vrb_rdm_conn_evict(peer->ep);
 	if (action->make_room)
 		vrb_rdm_conn_make_room(peer);
-	if (what & VRB_PCONN_DO_ASK)
+	if (what & OFI_RDM_CONN_DO_ASK)
 		ask(peer);
-	if (what & VRB_PCONN_DO_KNOCK)
+	if (what & OFI_RDM_CONN_DO_KNOCK)
 		vrb_rdm_conn_knock(peer);
-	if (what & VRB_PCONN_DO_LOOK)
+	if (what & OFI_RDM_CONN_DO_LOOK)
 		look(peer);
-	if (!vrb_pconn_is_out(&peer->conn))
+	if (!ofi_rdm_conn_is_out(&peer->conn))
 		vrb_rdm_conn_knocks_end(peer);
 }
 
-struct vrb_pconn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer, struct vrb_pconn_input input)
+struct ofi_rdm_conn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer,
+					     struct ofi_rdm_conn_input input)
 {
-	struct vrb_pconn_set *set = &peer->ep->conns;
+	struct ofi_rdm_conn_set *set = &peer->ep->conns;
 	uint32_t connecting = set->connecting, open = set->open;
-	struct vrb_pconn_action action;
+	struct ofi_rdm_conn_action action;
 
 	set->now = ofi_now_ms();
-	vrb_pconn_step(set, &peer->conn, &input, &action);
+	ofi_rdm_conn_step(set, &peer->conn, &input, &action);
 	act(peer, &action);
 	/* Who waits for a message of the peer is to hear of its end. */
-	if (action.what & VRB_PCONN_DO_RELEASE && peer->proto.awaited)
+	if (action.what & OFI_RDM_CONN_DO_RELEASE && peer->proto.awaited)
 		vrb_rdm_conn_want(peer);
 	schedule(peer->ep, set->connecting < connecting || set->open < open);
 	return action;
@@ -305,7 +307,8 @@ struct vrb_pconn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer, struct vrb_
 
 void vrb_rdm_conn_step_failed(struct vrb_rdm_peer *peer, int err)
 {
-	vrb_rdm_conn_step(peer, (struct vrb_pconn_input){ .event = VRB_PCONN_FAILED, .err = err });
+	vrb_rdm_conn_step(peer,
+			  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED, .err = err });
 }
 
 void vrb_rdm_conn_starve(struct vrb_rdm_peer *peer)
@@ -345,7 +348,7 @@ static void feed(struct vrb_rdm *ep)
 			vrb_rdm_conn_step_failed(peer, peer->link->fault);
 			continue;
 		}
-		vrb_proto_progress(&peer->proto);
+		ofi_rdm_proto_progress(&peer->proto);
 		vrb_rdm_ops_pump(peer);
 	}
 }
@@ -354,7 +357,8 @@ static void feed(struct vrb_rdm *ep)
 static bool is_awaited(const struct vrb_rdm_peer *peer)
 {
 	return peer->link && peer->link->live && vrb_rdm_link_idle(peer->link) &&
-	       (!TAILQ_EMPTY(&peer->answers) || peer->asked || !vrb_proto_peer_idle(&peer->proto));
+	       (!TAILQ_EMPTY(&peer->answers) || peer->asked ||
+		!ofi_rdm_proto_peer_idle(&peer->proto));
 }
 
 /* With many peers those are looked at in parts, so that the lock is not held for long: all within WATCH_MS. */
@@ -369,23 +373,23 @@ static void watch(struct vrb_rdm *ep)
 	for (i = 0; i < WATCHED && i < ep->peer_count; i++) {
 		ep->watched = ep->watched + 1 < ep->peer_count ? ep->watched + 1 : 0;
 		peer = ep->peers[ep->watched];
-		if (peer->conn.state == VRB_PCONN_UP && is_awaited(peer))
+		if (peer->conn.state == OFI_RDM_CONN_UP && is_awaited(peer))
 			vrb_rdm_link_touch(peer->link, &peer->proto.flow);
 	}
 }
 
 void vrb_rdm_conn_tick(struct vrb_rdm *ep)
 {
-	struct vrb_pconn_action action;
-	struct vrb_pconn *conn;
+	struct ofi_rdm_conn_action action;
+	struct ofi_rdm_conn *conn;
 
 	feed(ep);
 	ep->crowded = false;
 	ep->conns.now = ofi_now_ms();
 	watch(ep);
-	while ((conn = vrb_pconn_poll(&ep->conns, &action)))
+	while ((conn = ofi_rdm_conn_poll(&ep->conns, &action)))
 		act(vrb_rdm_conn_peer(conn), &action);
-	if (action.what & VRB_PCONN_DO_EVICT)
+	if (action.what & OFI_RDM_CONN_DO_EVICT)
 		vrb_rdm_conn_evict(ep);
 	schedule(ep, false);
 }
@@ -396,8 +400,8 @@ int vrb_rdm_conn_want(struct vrb_rdm_peer *peer)
 
 	if (ep->closing || ep->dead)
 		return ep->dead ? -ep->dead : -FI_EOPBADSTATE;
-	if (!peer->conn.wanted && peer->conn.state != VRB_PCONN_UP)
-		vrb_rdm_conn_step(peer, (struct vrb_pconn_input){ .event = VRB_PCONN_WANT });
+	if (!peer->conn.wanted && peer->conn.state != OFI_RDM_CONN_UP)
+		vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_WANT });
 	return 0;
 }
 
@@ -411,7 +415,7 @@ bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t
 	}
 	if (link->state == VRB_RDM_LINK_ACCEPTED)
 		vrb_rdm_conn_step(link->peer,
-				  (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED });
+				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED });
 	if (link->live)
 		return vrb_rdm_take_packet(link, rx, len);
 	if (link->state != VRB_RDM_LINK_UP)
@@ -431,16 +435,17 @@ void vrb_rdm_conn_alive(struct vrb_rdm_link *link)
 {
 	link->asked = false;
 	if (link->live && !link->mirror)
-		vrb_rdm_conn_step(link->peer, (struct vrb_pconn_input){ .event = VRB_PCONN_ALIVE });
+		vrb_rdm_conn_step(link->peer,
+				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ALIVE });
 }
 
-void vrb_rdm_conn_bye(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet)
+void vrb_rdm_conn_bye(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet)
 {
-	struct vrb_pconn_input input = { .event = VRB_PCONN_BYE };
+	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_BYE };
 
-	if (packet->type == VRB_WIRE_BYE)
+	if (packet->type == OFI_RDM_WIRE_BYE)
 		input.idle = vrb_rdm_conn_is_idle(peer);
 	else
-		input.event = packet->status ? VRB_PCONN_REFUSED : VRB_PCONN_AGREED;
+		input.event = packet->status ? OFI_RDM_CONN_REFUSED : OFI_RDM_CONN_AGREED;
 	vrb_rdm_conn_step(peer, input);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to peers: made at first use or accepted, ended, made again. pconn.h decides; this does it. The
+ * Connections to peers: made at first use or accepted, ended, made again. policy.h decides; this does it. The
  * fabric's event thread does the work, whether or not the application polls. All is called with the
  * endpoint's lock held, unless it says otherwise.
  *
@@ -68,7 +68,7 @@ void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what);
 /* All that was posted to a link that ended has completed: link->last has. */
 void vrb_rdm_conn_flushed(struct vrb_rdm_link *link);
 /* BYE or its answer. */
-void vrb_rdm_conn_bye(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet);
+void vrb_rdm_conn_bye(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet);
 
 /* Of the event thread, without the lock. Returns a request's id to be destroyed once the event is acknowledged, or NULL. */
 struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,

@@ -39,7 +39,7 @@ static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const 
 /* Active side. */
 
 /* The attempt is over, as the connection manager knows already. */
-static void forget(struct vrb_rdm_link *link, struct vrb_pconn_input input)
+static void forget(struct vrb_rdm_link *link, struct ofi_rdm_conn_input input)
 {
 	struct vrb_rdm_peer *peer = link->peer;
 
@@ -96,7 +96,7 @@ void vrb_rdm_conn_call(struct vrb_rdm_peer *peer)
 static uint8_t request_data(struct vrb_rdm_link *link, uint8_t *wire)
 {
 	if (!link->ep->secret || !link->peer->conn.order)
-		return vrb_rdm_conn_data(link->ep, VRB_CMWIRE_REQUEST, VRB_CMWIRE_NONE,
+		return vrb_rdm_conn_data(link->ep, OFI_RDM_CMWIRE_REQUEST, OFI_RDM_CMWIRE_NONE,
 					 link->peer->conn.known, wire);
 	return vrb_rdm_proof_new(link, true) ? 0 : vrb_rdm_proof_request(link, wire);
 }
@@ -125,22 +125,23 @@ static void ask(struct vrb_rdm_link *link)
 }
 
 /* The reply is no good: both ends know why. */
-static void refuse_reply(struct vrb_rdm_link *link, enum vrb_cmwire_reason reason,
+static void refuse_reply(struct vrb_rdm_link *link, enum ofi_rdm_cmwire_reason reason,
 			 const char *detail)
 {
 	uint8_t wire[VRB_CM_WIRE_MAX], len;
 	char text[OFI_ADDR_STRLEN];
 
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "reply of peer %s refused: %s%s\n",
-		       vrb_rdm_conn_name(link->peer, text), vrb_cmwire_reason_text(reason), detail);
-	len = vrb_rdm_conn_data(link->ep, VRB_CMWIRE_REJECT, reason, 0, wire);
+		       vrb_rdm_conn_name(link->peer, text), ofi_rdm_cmwire_reason_text(reason),
+		       detail);
+	len = vrb_rdm_conn_data(link->ep, OFI_RDM_CMWIRE_REJECT, reason, 0, wire);
 	rdma_reject(link->id, wire, len);
-	forget(link,
-	       (struct vrb_pconn_input){ .event = VRB_PCONN_REJECTED, .reason = (uint8_t)reason });
+	forget(link, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
+						  .reason = (uint8_t)reason });
 }
 
 /* With a job secret the connection counts as established only when the peer's first packet is here. */
-static int establish(struct vrb_rdm_link *link, const struct vrb_cmwire *cm)
+static int establish(struct vrb_rdm_link *link, const struct ofi_rdm_cmwire *cm)
 {
 	if (vrb_rdm_link_connect(link))
 		return FI_ECONNABORTED;
@@ -155,20 +156,20 @@ static int establish(struct vrb_rdm_link *link, const struct vrb_cmwire *cm)
 
 static void answered(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
 {
-	struct vrb_cmwire cm;
-	enum vrb_wire_error error = vrb_rdm_conn_parse(event, &cm);
+	struct ofi_rdm_cmwire cm;
+	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, &cm);
 	int err;
 
-	if (error || cm.kind != VRB_CMWIRE_REPLY) {
-		refuse_reply(link, VRB_CMWIRE_MALFORMED, vrb_wire_strerror(error));
+	if (error || cm.kind != OFI_RDM_CMWIRE_REPLY) {
+		refuse_reply(link, OFI_RDM_CMWIRE_MALFORMED, ofi_rdm_wire_strerror(error));
 		return;
 	}
-	if (!link->proof != !(cm.flags & VRB_CMWIRE_SECRET)) {
-		refuse_reply(link, VRB_CMWIRE_LONELY, "");
+	if (!link->proof != !(cm.flags & OFI_RDM_CMWIRE_SECRET)) {
+		refuse_reply(link, OFI_RDM_CMWIRE_LONELY, "");
 		return;
 	}
 	if (link->proof && !vrb_rdm_proof_is_right(link, event)) {
-		refuse_reply(link, VRB_CMWIRE_SECRETS, "");
+		refuse_reply(link, OFI_RDM_CMWIRE_SECRETS, "");
 		return;
 	}
 	vrb_rdm_conn_learn(link, &cm);
@@ -177,30 +178,30 @@ static void answered(struct vrb_rdm_link *link, const struct rdma_cm_event *even
 		failed(link, err);
 	else if (!link->proof)
 		vrb_rdm_conn_step(link->peer,
-				  (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED,
-							    .incarnation = cm.incarnation,
-							    .serial = cm.serial });
+				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED,
+							       .incarnation = cm.incarnation,
+							       .serial = cm.serial });
 }
 
 /* Without a reason of ours nobody listens there, yet or any more. */
 static void rejected(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
 {
-	struct vrb_pconn_input input = { .event = VRB_PCONN_REJECTED };
-	struct vrb_cmwire cm = { .reason = VRB_CMWIRE_NONE };
-	enum vrb_wire_error error = vrb_rdm_conn_parse(event, &cm);
+	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_REJECTED };
+	struct ofi_rdm_cmwire cm = { .reason = OFI_RDM_CMWIRE_NONE };
+	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, &cm);
 	char text[OFI_ADDR_STRLEN];
 
-	if (error == VRB_WIRE_E_VERSION)
-		cm.reason = VRB_CMWIRE_VERSION;
-	else if (error || cm.kind != VRB_CMWIRE_REJECT) {
+	if (error == OFI_RDM_WIRE_E_VERSION)
+		cm.reason = OFI_RDM_CMWIRE_VERSION;
+	else if (error || cm.kind != OFI_RDM_CMWIRE_REJECT) {
 		failed(link, FI_ECONNREFUSED);
 		return;
 	}
-	if (cm.reason == VRB_CMWIRE_VERSION || cm.reason == VRB_CMWIRE_SOURCE ||
-	    cm.reason == VRB_CMWIRE_LONELY || cm.reason == VRB_CMWIRE_SECRETS)
+	if (cm.reason == OFI_RDM_CMWIRE_VERSION || cm.reason == OFI_RDM_CMWIRE_SOURCE ||
+	    cm.reason == OFI_RDM_CMWIRE_LONELY || cm.reason == OFI_RDM_CMWIRE_SECRETS)
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "peer %s refused: %s\n",
 			       vrb_rdm_conn_name(link->peer, text),
-			       vrb_cmwire_reason_text(cm.reason));
+			       ofi_rdm_cmwire_reason_text(cm.reason));
 	input.reason = (uint8_t)cm.reason;
 	input.incarnation = cm.incarnation;
 	if (link->state == VRB_RDM_LINK_ACCEPTED)
@@ -221,7 +222,7 @@ static void established(struct vrb_rdm_link *link)
 		vrb_rdm_poll_all(link->ep);
 	else
 		vrb_rdm_conn_step(link->peer,
-				  (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED });
+				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED });
 }
 
 /* The peer's last messages may have come, and not been looked at. */
@@ -234,8 +235,8 @@ static void disconnected(struct vrb_rdm_link *link)
 		vrb_rdm_conn_end(link, FI_ECONNRESET);
 	else
 		vrb_rdm_conn_step(link->peer,
-				  (struct vrb_pconn_input){ .event = VRB_PCONN_DISCONNECTED,
-							    .err = FI_ECONNRESET });
+				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_DISCONNECTED,
+							       .err = FI_ECONNRESET });
 }
 
 static void broken(struct vrb_rdm_link *link, int err)
@@ -303,7 +304,7 @@ static uint8_t reply_data(struct vrb_rdm_link *link, const struct rdma_cm_event 
 {
 	if (link->proof)
 		return vrb_rdm_proof_reply(link, event, wire);
-	return vrb_rdm_conn_data(link->ep, VRB_CMWIRE_REPLY, VRB_CMWIRE_NONE,
+	return vrb_rdm_conn_data(link->ep, OFI_RDM_CMWIRE_REPLY, OFI_RDM_CMWIRE_NONE,
 				 link->peer->conn.known, wire);
 }
 
@@ -341,20 +342,20 @@ static void accept_failed(struct vrb_rdm_link *link, int err)
 }
 
 /* The connection manager knows no request: who made it has given up, and makes another if it has to. */
-static enum vrb_cmwire_reason why(const struct vrb_rdm_peer *peer, int err)
+static enum ofi_rdm_cmwire_reason why(const struct vrb_rdm_peer *peer, int err)
 {
 	char text[OFI_ADDR_STRLEN];
 
 	if (err != FI_ECONNABORTED)
-		return VRB_CMWIRE_RESOURCES;
+		return OFI_RDM_CMWIRE_RESOURCES;
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
 		"peer %s has given up its connection request before it was accepted\n",
 		vrb_rdm_conn_name(peer, text));
-	return VRB_CMWIRE_BUSY;
+	return OFI_RDM_CMWIRE_BUSY;
 }
 
-static enum vrb_cmwire_reason take(struct vrb_rdm_peer *peer, const struct rdma_cm_event *event,
-				   const struct vrb_cmwire *cm)
+static enum ofi_rdm_cmwire_reason take(struct vrb_rdm_peer *peer, const struct rdma_cm_event *event,
+				       const struct ofi_rdm_cmwire *cm)
 {
 	struct vrb_rdm_link *link = vrb_rdm_link_new(peer->ep);
 	bool mirror = !peer->conn.order;
@@ -372,7 +373,7 @@ static enum vrb_cmwire_reason take(struct vrb_rdm_peer *peer, const struct rdma_
 		ret = accept_link(link, event);
 	}
 	if (!ret)
-		return VRB_CMWIRE_NONE;
+		return OFI_RDM_CMWIRE_NONE;
 	if (link)
 		accept_failed(link, -ret);
 	if (!mirror)
@@ -388,75 +389,76 @@ static bool is_ours(const struct vrb_rdm_link *link, const struct rdma_cm_event 
 		       ofi_addr_port(rdma_get_local_addr(link->id));
 }
 
-static enum vrb_cmwire_reason admit(struct vrb_rdm *ep, const struct vrb_cmwire *cm)
+static enum ofi_rdm_cmwire_reason admit(struct vrb_rdm *ep, const struct ofi_rdm_cmwire *cm)
 {
 	if (ep->known_only)
-		return VRB_CMWIRE_UNKNOWN;
-	return vrb_rdm_admit_takes(&ep->admit, cm->addr, ofi_now_ms()) ? VRB_CMWIRE_NONE
-								       : VRB_CMWIRE_BUSY;
+		return OFI_RDM_CMWIRE_UNKNOWN;
+	return ofi_rdm_admit_takes(&ep->admit, cm->addr, ofi_now_ms()) ? OFI_RDM_CMWIRE_NONE
+								       : OFI_RDM_CMWIRE_BUSY;
 }
 
 /* Finds the peer that asks for a connection, or the reason why it may not. */
-static enum vrb_cmwire_reason identify(struct vrb_rdm *ep, const struct rdma_cm_event *event,
-				       struct vrb_cmwire *cm, struct vrb_rdm_peer **peer,
-				       bool *stranger)
+static enum ofi_rdm_cmwire_reason identify(struct vrb_rdm *ep, const struct rdma_cm_event *event,
+					   struct ofi_rdm_cmwire *cm, struct vrb_rdm_peer **peer,
+					   bool *stranger)
 {
-	enum vrb_wire_error error = vrb_rdm_conn_parse(event, cm);
-	enum vrb_cmwire_reason reason = VRB_CMWIRE_NONE;
+	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, cm);
+	enum ofi_rdm_cmwire_reason reason = OFI_RDM_CMWIRE_NONE;
 	struct vrb_rdm_addr addr;
 
-	if (error == VRB_WIRE_E_VERSION)
-		return VRB_CMWIRE_VERSION;
+	if (error == OFI_RDM_WIRE_E_VERSION)
+		return OFI_RDM_CMWIRE_VERSION;
 	/* Its address is the connection manager's word then. */
-	if (cm->flags & VRB_CMWIRE_SECRET)
+	if (cm->flags & OFI_RDM_CMWIRE_SECRET)
 		vrb_rdm_conn_ip(cm->addr, rdma_get_peer_addr(event->id));
-	if (error || cm->kind != VRB_CMWIRE_REQUEST || !vrb_rdm_conn_addr(ep, cm, &addr))
-		return VRB_CMWIRE_MALFORMED;
+	if (error || cm->kind != OFI_RDM_CMWIRE_REQUEST || !vrb_rdm_conn_addr(ep, cm, &addr))
+		return OFI_RDM_CMWIRE_MALFORMED;
 	if (!vrb_rdm_conn_is_from(cm, rdma_get_peer_addr(event->id)))
-		return VRB_CMWIRE_SOURCE;
+		return OFI_RDM_CMWIRE_SOURCE;
 	if (ep->closing || !ep->enabled)
-		return ep->closing ? VRB_CMWIRE_CLOSING : VRB_CMWIRE_BUSY;
-	if (!ep->secret != !(cm->flags & VRB_CMWIRE_SECRET) &&
+		return ep->closing ? OFI_RDM_CMWIRE_CLOSING : OFI_RDM_CMWIRE_BUSY;
+	if (!ep->secret != !(cm->flags & OFI_RDM_CMWIRE_SECRET) &&
 	    vrb_rdm_addr_compare(&ep->self, &addr))
-		return VRB_CMWIRE_LONELY;
+		return OFI_RDM_CMWIRE_LONELY;
 	*stranger = vrb_rdm_av_find(ep->av, &addr) == FI_ADDR_NOTAVAIL;
 	if (*stranger)
 		reason = admit(ep, cm);
 	if (reason)
 		return reason;
 	*peer = vrb_rdm_peer_at(ep, &addr);
-	return *peer ? VRB_CMWIRE_NONE : VRB_CMWIRE_RESOURCES;
+	return *peer ? OFI_RDM_CMWIRE_NONE : OFI_RDM_CMWIRE_RESOURCES;
 }
 
-static enum vrb_cmwire_reason decide(struct vrb_rdm_peer *peer, const struct rdma_cm_event *event,
-				     const struct vrb_cmwire *cm, bool stranger)
+static enum ofi_rdm_cmwire_reason decide(struct vrb_rdm_peer *peer,
+					 const struct rdma_cm_event *event,
+					 const struct ofi_rdm_cmwire *cm, bool stranger)
 {
-	struct vrb_pconn_input input = {
-		.event = VRB_PCONN_REQUEST,
+	struct ofi_rdm_conn_input input = {
+		.event = OFI_RDM_CONN_REQUEST,
 		.incarnation = cm->incarnation,
 		.expected = cm->expected,
 		.serial = cm->serial,
 		.stranger = stranger,
 		.tight = !vrb_rdm_link_plenty(peer->ep),
 	};
-	struct vrb_pconn_action action;
+	struct ofi_rdm_conn_action action;
 
 	if (!peer->conn.order && !is_ours(peer->next, event))
-		return VRB_CMWIRE_IN_USE;
+		return OFI_RDM_CMWIRE_IN_USE;
 	/* What came by a connection that this one may replace comes first. */
 	if (peer->link)
 		vrb_rdm_poll_all(peer->ep);
 	action = vrb_rdm_conn_step(peer, input);
-	if (action.what & VRB_PCONN_DO_ACCEPT)
+	if (action.what & OFI_RDM_CONN_DO_ACCEPT)
 		return take(peer, event, cm);
-	return action.what & VRB_PCONN_DO_REJECT ? action.reason : VRB_CMWIRE_STALE;
+	return action.what & OFI_RDM_CONN_DO_REJECT ? action.reason : OFI_RDM_CMWIRE_STALE;
 }
 
-static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm_event *event)
+static enum ofi_rdm_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm_event *event)
 {
 	struct vrb_rdm_peer *peer = NULL;
-	enum vrb_cmwire_reason reason;
-	struct vrb_cmwire cm;
+	enum ofi_rdm_cmwire_reason reason;
+	struct ofi_rdm_cmwire cm;
 	bool stranger;
 
 	reason = identify(ep, event, &cm, &peer, &stranger);
@@ -468,18 +470,18 @@ static enum vrb_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm
 }
 
 /* Warns of refusals that a person may have to look into; FI_WARN_SPARSE keeps strangers from filling the log. */
-static void tell_refused(struct rdma_cm_id *id, enum vrb_cmwire_reason reason)
+static void tell_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reason)
 {
 	char text[OFI_ADDR_STRLEN];
 
-	if (reason == VRB_CMWIRE_VERSION || reason == VRB_CMWIRE_MALFORMED ||
-	    reason == VRB_CMWIRE_RESOURCES || reason == VRB_CMWIRE_SOURCE ||
-	    reason == VRB_CMWIRE_IN_USE || reason == VRB_CMWIRE_UNKNOWN ||
-	    reason == VRB_CMWIRE_LONELY)
+	if (reason == OFI_RDM_CMWIRE_VERSION || reason == OFI_RDM_CMWIRE_MALFORMED ||
+	    reason == OFI_RDM_CMWIRE_RESOURCES || reason == OFI_RDM_CMWIRE_SOURCE ||
+	    reason == OFI_RDM_CMWIRE_IN_USE || reason == OFI_RDM_CMWIRE_UNKNOWN ||
+	    reason == OFI_RDM_CMWIRE_LONELY)
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
 			       "connection request from %s refused: %s\n",
 			       ofi_addr_str(rdma_get_peer_addr(id), text, sizeof(text)),
-			       vrb_cmwire_reason_text(reason));
+			       ofi_rdm_cmwire_reason_text(reason));
 }
 
 struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
@@ -487,14 +489,14 @@ struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
 {
 	struct vrb_rdm *ep = listener->ep;
 	uint8_t wire[VRB_CM_WIRE_MAX];
-	enum vrb_cmwire_reason reason;
+	enum ofi_rdm_cmwire_reason reason;
 	uint8_t len;
 
 	vrb_rdm_lock(ep);
 	reason = requested(ep, event);
-	len = vrb_rdm_conn_data(ep, VRB_CMWIRE_REJECT, reason, 0, wire);
+	len = vrb_rdm_conn_data(ep, OFI_RDM_CMWIRE_REJECT, reason, 0, wire);
 	vrb_rdm_unlock(ep);
-	if (reason == VRB_CMWIRE_NONE)
+	if (reason == OFI_RDM_CMWIRE_NONE)
 		return NULL;
 	tell_refused(event->id, reason);
 	rdma_reject(event->id, wire, len);

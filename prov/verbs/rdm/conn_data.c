@@ -17,14 +17,14 @@ void vrb_rdm_conn_ip(uint8_t *ip, const struct sockaddr *sa)
 	memcpy(ip + 12, &((const struct sockaddr_in *)sa)->sin_addr, 4);
 }
 
-struct vrb_cmwire vrb_rdm_conn_words(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
-				     uint64_t expected)
+struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct vrb_rdm *ep, enum ofi_rdm_cmwire_kind kind,
+					 uint64_t expected)
 {
-	struct vrb_cmwire cm = {
+	struct ofi_rdm_cmwire cm = {
 		.kind = kind,
 		.incarnation = ep->conns.params.incarnation,
 		.expected = expected,
-		.flags = ep->info->caps & FI_RMA_EVENT ? VRB_CMWIRE_RMA_NOTES : 0,
+		.flags = ep->info->caps & FI_RMA_EVENT ? OFI_RDM_CMWIRE_RMA_NOTES : 0,
 		.serial = ep->conns.serial,
 		.eager = (uint32_t)ep->proto.config.eager,
 		.port = ofi_addr_port(&ep->self.sa),
@@ -34,18 +34,18 @@ struct vrb_cmwire vrb_rdm_conn_words(const struct vrb_rdm *ep, enum vrb_cmwire_k
 	return cm;
 }
 
-uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum vrb_cmwire_kind kind,
-			  enum vrb_cmwire_reason reason, uint64_t expected, uint8_t *wire)
+uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum ofi_rdm_cmwire_kind kind,
+			  enum ofi_rdm_cmwire_reason reason, uint64_t expected, uint8_t *wire)
 {
-	struct vrb_cmwire cm = vrb_rdm_conn_words(ep, kind, expected);
-	uint8_t bytes[VRB_CMWIRE_LEN];
+	struct ofi_rdm_cmwire cm = vrb_rdm_conn_words(ep, kind, expected);
+	uint8_t bytes[OFI_RDM_CMWIRE_LEN];
 
 	cm.reason = reason;
-	vrb_cmwire_build(bytes, &cm);
+	ofi_rdm_cmwire_build(bytes, &cm);
 	return vrb_cm_pack(wire, bytes, sizeof(bytes));
 }
 
-bool vrb_rdm_conn_addr(const struct vrb_rdm *ep, const struct vrb_cmwire *cm,
+bool vrb_rdm_conn_addr(const struct vrb_rdm *ep, const struct ofi_rdm_cmwire *cm,
 		       struct vrb_rdm_addr *addr)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(cm->port) };
@@ -61,7 +61,7 @@ bool vrb_rdm_conn_addr(const struct vrb_rdm *ep, const struct vrb_cmwire *cm,
 	return vrb_rdm_addr_set(addr, (struct sockaddr *)&in6);
 }
 
-bool vrb_rdm_conn_is_from(const struct vrb_cmwire *cm, const struct sockaddr *from)
+bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct sockaddr *from)
 {
 	const struct sockaddr_in6 *in6 = (const void *)from;
 	const struct sockaddr_in *in = (const void *)from;
@@ -72,17 +72,18 @@ bool vrb_rdm_conn_is_from(const struct vrb_cmwire *cm, const struct sockaddr *fr
 	       !memcmp(&cm->addr[12], &in->sin_addr, sizeof(in->sin_addr));
 }
 
-enum vrb_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event, struct vrb_cmwire *cm)
+enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
+					   struct ofi_rdm_cmwire *cm)
 {
 	size_t len;
 	const uint8_t *data = vrb_cm_unpack(event->param.conn.private_data,
 					    event->param.conn.private_data_len, &len);
 
-	return vrb_cmwire_parse(data, len, cm);
+	return ofi_rdm_cmwire_parse(data, len, cm);
 }
 
-void vrb_rdm_conn_learn(struct vrb_rdm_link *link, const struct vrb_cmwire *cm)
+void vrb_rdm_conn_learn(struct vrb_rdm_link *link, const struct ofi_rdm_cmwire *cm)
 {
 	link->eager = cm->eager;
-	link->notes = cm->flags & VRB_CMWIRE_RMA_NOTES;
+	link->notes = cm->flags & OFI_RDM_CMWIRE_RMA_NOTES;
 }

@@ -45,7 +45,7 @@ void vrb_rdm_conn_flooded(struct vrb_rdm_peer *peer)
 		       (unsigned long long)peer->ep->proto.budget.limit);
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 	/* Or it could come back and send more. */
-	vrb_proto_peer_purge(&peer->proto);
+	ofi_rdm_proto_peer_purge(&peer->proto);
 }
 
 void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what)
@@ -86,8 +86,8 @@ static void qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 		if (vrb_rdm_proof_waits(link))
 			vrb_rdm_poll_all(link->ep);
 		else if (link->state == VRB_RDM_LINK_ACCEPTED && !link->mirror)
-			vrb_rdm_conn_step(link->peer, (struct vrb_pconn_input){
-							      .event = VRB_PCONN_ESTABLISHED });
+			vrb_rdm_conn_step(link->peer, (struct ofi_rdm_conn_input){
+							      .event = OFI_RDM_CONN_ESTABLISHED });
 		break;
 	default:
 		break;

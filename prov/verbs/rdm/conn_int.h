@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the files about connections share: conn.c does what pconn.h decides, conn_cm.c speaks with the connection
+ * What the files about connections share: conn.c does what policy.h decides, conn_cm.c speaks with the connection
  * manager, conn_room.c makes room, conn_bury.c frees links that have ended, conn_open.c has the beginning, the end and the
  * clock. All with the endpoint's lock held, unless it says otherwise.
  */
@@ -21,13 +21,14 @@ static inline const char *vrb_rdm_conn_name(const struct vrb_rdm_peer *peer, cha
 	return ofi_addr_str(&peer->addr.sa, text, OFI_ADDR_STRLEN);
 }
 
-static inline struct vrb_rdm_peer *vrb_rdm_conn_peer(struct vrb_pconn *conn)
+static inline struct vrb_rdm_peer *vrb_rdm_conn_peer(struct ofi_rdm_conn *conn)
 {
 	return (struct vrb_rdm_peer *)((char *)conn - offsetof(struct vrb_rdm_peer, conn));
 }
 
 /* Something happened: decides, and does all but accepting or rejecting the peer's request. */
-struct vrb_pconn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer, struct vrb_pconn_input input);
+struct ofi_rdm_conn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer,
+					     struct ofi_rdm_conn_input input);
 void vrb_rdm_conn_step_failed(struct vrb_rdm_peer *peer, int err);
 /* What time has brought, for all peers. */
 void vrb_rdm_conn_tick(struct vrb_rdm *ep);

@@ -84,7 +84,7 @@ static bool ask(struct vrb_rdm_knock *knock)
 static void heard(struct vrb_rdm_peer *peer)
 {
 	vrb_rdm_conn_knocks_end(peer);
-	vrb_rdm_conn_step(peer, (struct vrb_pconn_input){ .event = VRB_PCONN_HEARD });
+	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_HEARD });
 }
 
 static void handle(struct vrb_rdm_knock *knock, const struct rdma_cm_event *event)

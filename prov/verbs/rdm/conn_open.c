@@ -99,7 +99,7 @@ static uint32_t stranger_share(const struct vrb_rdm *ep)
 
 static int open_conns(struct vrb_rdm *ep)
 {
-	struct vrb_pconn_params params = {
+	struct ofi_rdm_conn_params params = {
 		.window = WINDOW,
 		.cap = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn : UINT32_MAX,
 		.strangers = stranger_share(ep),
@@ -119,7 +119,7 @@ static int open_conns(struct vrb_rdm *ep)
 		return -errno;
 	params.incarnation |= 1; /* 0 is none */
 	ep->seed = (unsigned int)(params.incarnation >> 1);
-	vrb_pconn_set_init(&ep->conns, &params);
+	ofi_rdm_conn_set_init(&ep->conns, &params);
 	return 0;
 }
 
@@ -241,9 +241,9 @@ static void lost(struct vrb_rdm *ep, int err)
 	ep->dead = err;
 	ep->enabled = false;
 	for (i = 0; i < ep->peer_count; i++)
-		vrb_rdm_conn_step(ep->peers[i],
-				  (struct vrb_pconn_input){ .event = VRB_PCONN_CLOSE, .err = err });
-	vrb_proto_cancel_all(&ep->proto);
+		vrb_rdm_conn_step(ep->peers[i], (struct ofi_rdm_conn_input){
+							.event = OFI_RDM_CONN_CLOSE, .err = err });
+	ofi_rdm_proto_cancel_all(&ep->proto);
 }
 
 void vrb_rdm_conn_lost(struct vrb_rdm *ep, int err)

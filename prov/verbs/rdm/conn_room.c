@@ -7,7 +7,7 @@
 
 bool vrb_rdm_conn_is_idle(const struct vrb_rdm_peer *peer)
 {
-	return peer->link && peer->link->live && vrb_proto_peer_drained(&peer->proto) &&
+	return peer->link && peer->link->live && ofi_rdm_proto_peer_drained(&peer->proto) &&
 	       !peer->asked && !vrb_rdm_ops_begun(peer) && TAILQ_EMPTY(&peer->answers) &&
 	       STAILQ_EMPTY(&peer->replies) && vrb_rdm_link_idle(peer->link);
 }
@@ -17,7 +17,7 @@ static bool was_used(struct vrb_rdm_peer *peer)
 	struct vrb_rdm_link *link = peer->link;
 	bool used;
 
-	if (peer->conn.state == VRB_PCONN_ACCEPTING)
+	if (peer->conn.state == OFI_RDM_CONN_ACCEPTING)
 		return false;
 	if (!link || !link->live)
 		return true;
@@ -30,29 +30,29 @@ static bool was_used(struct vrb_rdm_peer *peer)
 }
 
 /* As many as there is no room for, and no more, are to leave. */
-static bool enough_leave(const struct vrb_pconn_set *set)
+static bool enough_leave(const struct ofi_rdm_conn_set *set)
 {
 	return set->going && set->going >= set->queued;
 }
 
 /* Those that were used since they were looked at last get another turn. Only so many are looked at at a time. */
-static struct vrb_pconn *find_victim(struct vrb_rdm *ep)
+static struct ofi_rdm_conn *find_victim(struct vrb_rdm *ep)
 {
-	struct vrb_pconn *conn = NULL;
+	struct ofi_rdm_conn *conn = NULL;
 	int i;
 
 	for (i = 0; i < LOOKS; i++) {
-		conn = vrb_pconn_victim(&ep->conns);
+		conn = ofi_rdm_conn_victim(&ep->conns);
 		if (!conn || !was_used(vrb_rdm_conn_peer(conn)))
 			return conn;
-		vrb_pconn_used(&ep->conns, conn);
+		ofi_rdm_conn_used(&ep->conns, conn);
 	}
 	return conn;
 }
 
 static void tell_to_go(struct vrb_rdm_peer *peer)
 {
-	struct vrb_pconn_input input = { .event = VRB_PCONN_EVICT };
+	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_EVICT };
 
 	input.idle = vrb_rdm_conn_is_idle(peer);
 	vrb_rdm_conn_step(peer, input);
@@ -61,7 +61,7 @@ static void tell_to_go(struct vrb_rdm_peer *peer)
 /* Beyond the cap: the one not used for longest has to go, or the next if all are in use. */
 void vrb_rdm_conn_evict(struct vrb_rdm *ep)
 {
-	struct vrb_pconn *conn;
+	struct ofi_rdm_conn *conn;
 
 	ep->crowded = true;
 	if (enough_leave(&ep->conns))
@@ -73,15 +73,15 @@ void vrb_rdm_conn_evict(struct vrb_rdm *ep)
 
 void vrb_rdm_conn_make_room(struct vrb_rdm_peer *asker)
 {
-	struct vrb_pconn_set *set = &asker->ep->conns;
-	struct vrb_pconn *conn = NULL;
+	struct ofi_rdm_conn_set *set = &asker->ep->conns;
+	struct ofi_rdm_conn *conn = NULL;
 	int i;
 
 	for (i = 0; i < LOOKS; i++) {
-		conn = vrb_pconn_stranger_victim(set, asker->conn.host);
+		conn = ofi_rdm_conn_stranger_victim(set, asker->conn.host);
 		if (!conn || !was_used(vrb_rdm_conn_peer(conn)))
 			break;
-		vrb_pconn_used(set, conn);
+		ofi_rdm_conn_used(set, conn);
 	}
 	if (conn)
 		tell_to_go(vrb_rdm_conn_peer(conn));

@@ -307,8 +307,9 @@ static ssize_t ep_cancel(struct fid *fid, void *context)
 	bool found;
 
 	ofi_lock(&ep->lock);
-	found = vrb_proto_cancel(&ep->proto, true, context) ||
-		vrb_proto_cancel(&ep->proto, false, context) || vrb_rdm_work_cancel(ep, context);
+	found = ofi_rdm_proto_cancel(&ep->proto, true, context) ||
+		ofi_rdm_proto_cancel(&ep->proto, false, context) ||
+		vrb_rdm_work_cancel(ep, context);
 	ofi_unlock(&ep->lock);
 	return found ? 0 : -FI_ENOENT;
 }
@@ -427,7 +428,7 @@ static void set_templates(struct vrb_rdm *ep)
 		plain = &ep->plain[tagged];
 		plain->sge[0] = (struct ibv_sge){
 			.addr = (uintptr_t)&plain->head,
-			.length = (uint32_t)vrb_wire_build_plain(&plain->head, tagged, 0),
+			.length = (uint32_t)ofi_rdm_wire_build_plain(&plain->head, tagged, 0),
 		};
 		plain->wr = (struct ibv_send_wr){
 			.opcode = IBV_WR_SEND,
@@ -455,8 +456,9 @@ static int set_inline(struct vrb_rdm *ep)
 		return failed(what, err);
 	if (vrb_params.inline_size && max > (uint32_t)vrb_params.inline_size)
 		max = (uint32_t)vrb_params.inline_size;
-	ep->inline_max =
-		max > sizeof(struct vrb_wire_plain) ? max - sizeof(struct vrb_wire_plain) : 0;
+	ep->inline_max = max > sizeof(struct ofi_rdm_wire_plain)
+				 ? max - sizeof(struct ofi_rdm_wire_plain)
+				 : 0;
 	return 0;
 }
 

@@ -29,7 +29,7 @@ static void submit_op(struct vrb_rdm_peer *peer, struct vrb_rdm_op *op)
 static void submit(struct vrb_rdm_peer *peer, struct vrb_rdm_fenced *item)
 {
 	if (item->is_out)
-		vrb_proto_send(&peer->proto, &out_of(item)->proto);
+		ofi_rdm_proto_send(&peer->proto, &out_of(item)->proto);
 	else
 		submit_op(peer, op_of(item));
 }
@@ -50,7 +50,7 @@ static void remove_gate(struct vrb_rdm_peer *peer)
 {
 	vrb_rdm_op_put(peer->gate);
 	peer->gate = NULL;
-	vrb_proto_peer_fence(&peer->proto, false);
+	ofi_rdm_proto_peer_fence(&peer->proto, false);
 }
 
 static bool make_gate(struct vrb_rdm_peer *peer)
@@ -60,7 +60,7 @@ static bool make_gate(struct vrb_rdm_peer *peer)
 		return false;
 	peer->gate->kind = VRB_RDM_OP_GATE;
 	peer->gate->peer = peer;
-	vrb_proto_peer_fence(&peer->proto, true);
+	ofi_rdm_proto_peer_fence(&peer->proto, true);
 	set_gate(peer);
 	return true;
 }

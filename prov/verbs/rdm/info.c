@@ -8,7 +8,7 @@
 #include "info.h"
 #include "prov/verbs/info.h"
 #include "prov/verbs/prov.h"
-#include "proto.h"
+#include "prov/rdm/proto.h"
 
 #define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER | FI_NAMED_RX_CTX)
 #define RX_CAPS                                                                          \
@@ -30,10 +30,10 @@ struct fi_tx_attr vrb_rdm_tx_limits(void)
 			    FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA,
 		.msg_order = ORDER,
 		.comp_order = FI_ORDER_NONE,
-		.inject_size = (size_t)vrb_params.rdm_buffer_size - VRB_WIRE_HEADER_MAX,
+		.inject_size = (size_t)vrb_params.rdm_buffer_size - OFI_RDM_WIRE_HEADER_MAX,
 		.size = SIZE,
-		.iov_limit = VRB_PROTO_IOV,
-		.rma_iov_limit = VRB_PROTO_IOV,
+		.iov_limit = OFI_RDM_PROTO_IOV,
+		.rma_iov_limit = OFI_RDM_PROTO_IOV,
 	};
 }
 
@@ -45,7 +45,7 @@ static void set_rx(struct fi_rx_attr *rx)
 		.msg_order = ORDER,
 		.comp_order = FI_ORDER_NONE,
 		.size = SIZE,
-		.iov_limit = VRB_PROTO_IOV,
+		.iov_limit = OFI_RDM_PROTO_IOV,
 	};
 }
 
@@ -82,10 +82,10 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	set_rx(info->rx_attr);
 	info->ep_attr->type = FI_EP_RDM;
 	info->ep_attr->protocol = FI_PROTO_IB_RDM;
-	info->ep_attr->protocol_version = VRB_WIRE_VERSION;
+	info->ep_attr->protocol_version = OFI_RDM_WIRE_VERSION;
 	info->ep_attr->max_msg_size = SIZE_MAX;
 	info->ep_attr->max_order_war_size =
-		(size_t)vrb_params.rdm_buffer_size - VRB_WIRE_HEADER_MAX;
+		(size_t)vrb_params.rdm_buffer_size - OFI_RDM_WIRE_HEADER_MAX;
 	info->ep_attr->mem_tag_format = 0xaaaaaaaaaaaaaaaaULL;
 	info->domain_attr->av_type = FI_AV_UNSPEC;
 	info->domain_attr->data_progress = FI_PROGRESS_MANUAL;

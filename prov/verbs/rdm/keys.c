@@ -45,7 +45,7 @@ static bool user_keys(const struct vrb_rdm *ep)
 
 static int ask(struct vrb_rdm_peer *peer, uint64_t key, uint32_t what)
 {
-	struct vrb_wire_packet packet = { .type = VRB_WIRE_KEY_REQ, .key = key };
+	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_KEY_REQ, .key = key };
 
 	if (peer->asked)
 		return -FI_EAGAIN;
@@ -93,11 +93,11 @@ bool vrb_rdm_keys_by_target(const struct vrb_rdm_op *op)
 int vrb_rdm_keys_post(struct vrb_rdm_op *op)
 {
 	bool read = op->kind == VRB_RDM_OP_READ;
-	struct iovec iov[VRB_PROTO_IOV];
+	struct iovec iov[OFI_RDM_PROTO_IOV];
 
 	vrb_rdm_local_iov(op, iov);
-	op->atomic = (struct vrb_wire_atomic){
-		.kind = read ? VRB_WIRE_ATOMIC_READ : VRB_WIRE_ATOMIC_WRITE,
+	op->atomic = (struct ofi_rdm_wire_atomic){
+		.kind = read ? OFI_RDM_WIRE_ATOMIC_READ : OFI_RDM_WIRE_ATOMIC_WRITE,
 		.op = read ? FI_ATOMIC_READ : FI_ATOMIC_WRITE,
 		.datatype = FI_UINT8,
 		.size = 1,
@@ -133,10 +133,10 @@ static bool allows(const struct vrb_mr_place *place, uint32_t id)
 		      : place->access & (FI_REMOTE_READ | FI_REMOTE_WRITE);
 }
 
-enum vrb_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,
-					const struct vrb_wire_packet *packet)
+enum ofi_rdm_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,
+					    const struct ofi_rdm_wire_packet *packet)
 {
-	struct vrb_wire_packet rsp = { .type = VRB_WIRE_KEY_RSP, .id = packet->id };
+	struct ofi_rdm_wire_packet rsp = { .type = OFI_RDM_WIRE_KEY_RSP, .id = packet->id };
 	struct vrb_mr_place place;
 
 	if (vrb_mr_find(peer->ep->domain, packet->key, &place) && allows(&place, packet->id)) {
@@ -146,14 +146,14 @@ enum vrb_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,
 	} else if (vrb_rdm_keys_missed(peer)) {
 		rsp.status = FI_EKEYREJECTED;
 	} else {
-		return VRB_WIRE_E_KEYS;
+		return OFI_RDM_WIRE_E_KEYS;
 	}
 	if (!vrb_rdm_answer(peer, &rsp, NULL, 0))
 		vrb_rdm_conn_short(peer);
-	return VRB_WIRE_OK;
+	return OFI_RDM_WIRE_OK;
 }
 
-static void remember(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet)
+static void remember(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet)
 {
 	struct known *known = malloc(sizeof(*known)), **found;
 
@@ -173,16 +173,16 @@ static void remember(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *pa
 }
 
 /* Known for the operations that wait, and then no more: the peer may close the region and use the key anew. */
-enum vrb_wire_error vrb_rdm_key_answer(struct vrb_rdm_peer *peer,
-				       const struct vrb_wire_packet *packet)
+enum ofi_rdm_wire_error vrb_rdm_key_answer(struct vrb_rdm_peer *peer,
+					   const struct ofi_rdm_wire_packet *packet)
 {
 	if (!peer->asked || packet->id != peer->key_id)
-		return VRB_WIRE_OK;
+		return OFI_RDM_WIRE_OK;
 	peer->asked = false;
 	remember(peer, packet);
 	vrb_rdm_ops_pump(peer);
 	vrb_rdm_keys_forget(peer);
-	return VRB_WIRE_OK;
+	return OFI_RDM_WIRE_OK;
 }
 
 void vrb_rdm_keys_forget(struct vrb_rdm_peer *peer)

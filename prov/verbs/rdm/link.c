@@ -12,7 +12,7 @@
 #include "prov/verbs/prov.h"
 #include "prov/verbs/qp.h"
 
-#define RING_MAX  ((uint32_t)VRB_WIRE_WINDOW)
+#define RING_MAX  ((uint32_t)OFI_RDM_WIRE_WINDOW)
 #define RING_MIN  8u
 #define CQ_LOW	  1024u /* room with which it is to grow */
 #define SHARES	  128u
@@ -181,12 +181,12 @@ int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
 		.qp_type = IBV_QPT_RC,
 		.cap = {
 			.max_send_wr = link->size + 1,
-			.max_send_sge = 1 + VRB_PROTO_IOV,
+			.max_send_sge = 1 + OFI_RDM_PROTO_IOV,
 			.max_inline_data = ep->info->tx_attr->inject_size,
 		},
 	};
 
-	attr.cap.max_inline_data = ep->inline_max + (uint32_t)sizeof(struct vrb_wire_plain);
+	attr.cap.max_inline_data = ep->inline_max + (uint32_t)sizeof(struct ofi_rdm_wire_plain);
 	link->qp = ibv_create_qp(ep->domain->pd, &attr);
 	if (!link->qp)
 		return failed("ibv_create_qp", errno);
@@ -259,18 +259,19 @@ bool vrb_rdm_link_ripe(const struct vrb_rdm_link *link, uint64_t now)
 	       __atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED);
 }
 
-bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct vrb_flow *flow)
+bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 	uint64_t flags = (uint64_t)VRB_RDM_PROBE << VRB_RDM_KIND_SHIFT;
 
-	if (!vrb_flow_has_control_credit(flow) || vrb_rdm_link_post(link, &wr, flags, NULL, NULL))
+	if (!ofi_rdm_flow_has_control_credit(flow) ||
+	    vrb_rdm_link_post(link, &wr, flags, NULL, NULL))
 		return false;
-	vrb_flow_take(flow);
+	ofi_rdm_flow_take(flow);
 	return true;
 }
 
-void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow)
+void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow)
 {
 	const struct vrb_rdm_slot *newest = &link->slots[(link->head - 1) & link->mask];
 

@@ -19,13 +19,13 @@
 #define VRB_RDM_KIND	   (7ULL << VRB_RDM_KIND_SHIFT)
 enum vrb_rdm_kind {
 	VRB_RDM_PLAIN,	/* a message sent past the protocol; context is the application's */
-	VRB_RDM_PACKET, /* context: vrb_proto_out or NULL */
-	VRB_RDM_READ,	/* context: vrb_proto_in */
-	VRB_RDM_WRITE,	/* context: vrb_proto_out */
+	VRB_RDM_PACKET, /* context: ofi_rdm_proto_out or NULL */
+	VRB_RDM_READ,	/* context: ofi_rdm_proto_in */
+	VRB_RDM_WRITE,	/* context: ofi_rdm_proto_out */
 	VRB_RDM_OP,	/* context: vrb_rdm_op */
 	VRB_RDM_PROBE, /* nothing: it retires what is before it; with a buffer, the handshake's packet */
 	VRB_RDM_BIND,	/* of a window */
-	VRB_RDM_REVOKE, /* context: vrb_proto_item */
+	VRB_RDM_REVOKE, /* context: ofi_rdm_proto_item */
 };
 
 /* A work request, by its address as wr_id. */
@@ -108,11 +108,11 @@ bool vrb_rdm_link_break(struct vrb_rdm_link *link);
  * Has the silent ones that were posted last complete, if there is a credit for what that takes. It is taken
  * from the flow of the peer.
  */
-void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct vrb_flow *flow);
+void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow);
 /* With the lock held: every link tells of each of its work requests from now on, as a counter wants it. */
 void vrb_rdm_link_signal_all(struct vrb_rdm *ep);
 /* The same whatever was posted: it fails if the peer's device does not answer. False if nothing could be posted. */
-bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct vrb_flow *flow);
+bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow);
 /*
  * The queue pair ends. It is not destroyed before it is ripe: the device has said that it has let go of the SRQ, or was
  * waited for in vain, since some devices forget its completions then, and with them the receives that they are of.

@@ -21,19 +21,19 @@ struct vrb_rdm_lease {
 	uint32_t users;
 };
 
-static struct vrb_rdm_peer *peer_of(struct vrb_proto_peer *peer)
+static struct vrb_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
 {
 	return (struct vrb_rdm_peer *)peer;
 }
 
-struct ibv_mr *vrb_rdm_mem_mr(const struct vrb_proto_mr *mr)
+struct ibv_mr *vrb_rdm_mem_mr(const struct ofi_rdm_proto_mr *mr)
 {
 	return mr->handle ? ((struct ofi_mr_region *)mr->handle)->mr
 			  : ((struct vrb_rdm_lease *)mr->grant)->ibv;
 }
 
 static int reg_cached(struct vrb_rdm *ep, const struct iovec *iov, unsigned int access,
-		      struct vrb_proto_mr *mr)
+		      struct ofi_rdm_proto_mr *mr)
 {
 	struct ofi_mr_region *region;
 	int ret = ofi_mr_cache_get(ep->domain->cache, iov->iov_base, iov->iov_len, access, &region);
@@ -50,7 +50,7 @@ static bool has_windows(const struct vrb_rdm_peer *peer)
 }
 
 static int reg_window(struct vrb_rdm_peer *peer, const struct iovec *iov, bool written,
-		      struct vrb_proto_mr *mr)
+		      struct ofi_rdm_proto_mr *mr)
 {
 	unsigned int access = IBV_ACCESS_MW_BIND | (written ? IBV_ACCESS_LOCAL_WRITE : 0);
 	struct vrb_rdm_window *window = vrb_rdm_window_get(peer->link);
@@ -113,7 +113,7 @@ static void lease_put(struct vrb_rdm *ep, struct vrb_rdm_lease *lease)
  * is complete sees nothing new: the bytes can't change before the last one is.
  */
 static int reg_exact(struct vrb_rdm *ep, const struct iovec *iov, bool written,
-		     struct vrb_proto_mr *mr)
+		     struct ofi_rdm_proto_mr *mr)
 {
 	struct vrb_rdm_lease *lease = written ? NULL : ep->lease;
 	int ret;
@@ -132,14 +132,14 @@ static int reg_exact(struct vrb_rdm *ep, const struct iovec *iov, bool written,
 	return 0;
 }
 
-int vrb_rdm_mem_reg(struct vrb_proto_peer *proto_peer, const struct iovec *iov,
-		    enum vrb_proto_access access, struct vrb_proto_mr *mr)
+int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *iov,
+		    enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr)
 {
-	bool written = access == VRB_PROTO_DESTINATION || access == VRB_PROTO_PEER_WRITES;
+	bool written = access == OFI_RDM_PROTO_DESTINATION || access == OFI_RDM_PROTO_PEER_WRITES;
 	struct vrb_rdm_peer *peer = peer_of(proto_peer);
 
-	*mr = (struct vrb_proto_mr){ 0 };
-	if (access < VRB_PROTO_PEER_READS)
+	*mr = (struct ofi_rdm_proto_mr){ 0 };
+	if (access < OFI_RDM_PROTO_PEER_READS)
 		return reg_cached(peer->ep, iov, written ? IBV_ACCESS_LOCAL_WRITE : 0, mr);
 	if (has_windows(peer) && !reg_window(peer, iov, written, mr))
 		return 0;
@@ -160,7 +160,7 @@ static void end_soon(struct vrb_rdm_peer *peer, int err)
 	vrb_rdm_conn_starve(peer);
 }
 
-int vrb_rdm_mem_bind(struct vrb_proto_peer *proto_peer, struct vrb_proto_mr *mr)
+int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto_mr *mr)
 {
 	struct vrb_rdm_peer *peer = peer_of(proto_peer);
 	int err = vrb_rdm_window_bind(mr->grant);
@@ -174,8 +174,8 @@ int vrb_rdm_mem_bind(struct vrb_proto_peer *proto_peer, struct vrb_proto_mr *mr)
 	return vrb_errno(err);
 }
 
-int vrb_rdm_mem_revoke(struct vrb_proto_peer *proto_peer, struct vrb_proto_mr *mr,
-		       struct vrb_proto_item *item)
+int vrb_rdm_mem_revoke(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto_mr *mr,
+		       struct ofi_rdm_proto_item *item)
 {
 	struct vrb_rdm_peer *peer = peer_of(proto_peer);
 	int err = vrb_rdm_window_revoke(mr->grant, item);
@@ -197,7 +197,7 @@ static void put_window(struct vrb_rdm_peer *peer, struct vrb_rdm_window *window)
 		end_soon(peer, err);
 }
 
-void vrb_rdm_mem_dereg(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr)
+void vrb_rdm_mem_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr)
 {
 	if (mr->window)
 		put_window(peer_of(peer), mr->grant);

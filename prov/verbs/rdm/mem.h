@@ -6,18 +6,18 @@
 #ifndef VRB_RDM_MEM_H
 #define VRB_RDM_MEM_H
 
-#include "proto.h"
+#include "prov/rdm/proto.h"
 
 struct ibv_mr;
 
-/* These are the functions of vrb_proto_ops. */
-int vrb_rdm_mem_reg(struct vrb_proto_peer *peer, const struct iovec *iov,
-		    enum vrb_proto_access access, struct vrb_proto_mr *mr);
-int vrb_rdm_mem_bind(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr);
-int vrb_rdm_mem_revoke(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr,
-		       struct vrb_proto_item *item);
-void vrb_rdm_mem_dereg(struct vrb_proto_peer *peer, struct vrb_proto_mr *mr);
+/* These are the functions of ofi_rdm_proto_ops. */
+int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
+		    enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr);
+int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
+int vrb_rdm_mem_revoke(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
+		       struct ofi_rdm_proto_item *item);
+void vrb_rdm_mem_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
 /* Returns the registration by which our device uses the memory. */
-struct ibv_mr *vrb_rdm_mem_mr(const struct vrb_proto_mr *mr);
+struct ibv_mr *vrb_rdm_mem_mr(const struct ofi_rdm_proto_mr *mr);
 
 #endif

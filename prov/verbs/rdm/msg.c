@@ -34,10 +34,10 @@ struct send {
 static uint8_t level_of(uint64_t flags)
 {
 	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
-		return VRB_PROTO_DELIVERY;
+		return OFI_RDM_PROTO_DELIVERY;
 	if ((flags & (FI_INJECT_COMPLETE | FI_INJECT)) && !(flags & FI_COMPLETION))
-		return VRB_PROTO_INJECT;
-	return VRB_PROTO_TRANSMIT;
+		return OFI_RDM_PROTO_INJECT;
+	return OFI_RDM_PROTO_TRANSMIT;
 }
 
 static ssize_t total_of(const struct vrb_rdm *ep, const struct send *send, size_t *total)
@@ -45,7 +45,7 @@ static ssize_t total_of(const struct vrb_rdm *ep, const struct send *send, size_
 	size_t i;
 
 	*total = 0;
-	if (send->count > VRB_PROTO_IOV || (send->count && !send->iov))
+	if (send->count > OFI_RDM_PROTO_IOV || (send->count && !send->iov))
 		return -FI_EINVAL;
 	for (i = 0; i < send->count; i++) {
 		if (!send->iov[i].iov_base && send->iov[i].iov_len)
@@ -59,7 +59,7 @@ static ssize_t total_of(const struct vrb_rdm *ep, const struct send *send, size_
 /* The application's buffer is its own again at return: the data waits in a copy. */
 static bool copy_data(struct vrb_rdm_out *out, size_t total)
 {
-	struct vrb_proto_out *proto = &out->proto;
+	struct ofi_rdm_proto_out *proto = &out->proto;
 	uint8_t *to;
 	uint8_t i;
 
@@ -79,10 +79,10 @@ static bool copy_data(struct vrb_rdm_out *out, size_t total)
 
 static void fill_out(struct vrb_rdm_out *out, const struct send *send)
 {
-	struct vrb_proto_out *proto = &out->proto;
+	struct ofi_rdm_proto_out *proto = &out->proto;
 
-	proto->flags = (uint8_t)((send->tagged ? VRB_WIRE_TAGGED : 0) |
-				 (send->flags & FI_REMOTE_CQ_DATA ? VRB_WIRE_DATA : 0));
+	proto->flags = (uint8_t)((send->tagged ? OFI_RDM_WIRE_TAGGED : 0) |
+				 (send->flags & FI_REMOTE_CQ_DATA ? OFI_RDM_WIRE_DATA : 0));
 	proto->level = level_of(send->flags);
 	out->fenced.fence = send->flags & FI_FENCE;
 	proto->tag = send->tag;
@@ -114,7 +114,7 @@ static ssize_t queue(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 		return ret;
 	}
 	if (__builtin_expect(!out->fenced.fence && !peer->gate, 1)) {
-		vrb_proto_send(&peer->proto, &out->proto);
+		ofi_rdm_proto_send(&peer->proto, &out->proto);
 		return 0;
 	}
 	ret = vrb_rdm_fence_out(peer, out);

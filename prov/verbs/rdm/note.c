@@ -9,7 +9,7 @@
 #include "progress.h"
 #include "prov/verbs/mr.h"
 
-#define NOTE_LIST (VRB_PROTO_IOV * sizeof(struct vrb_wire_region))
+#define NOTE_LIST (OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_region))
 
 static int post_packet(struct vrb_rdm_peer *peer, const uint8_t *header, size_t len)
 {
@@ -23,7 +23,7 @@ static int post_packet(struct vrb_rdm_peer *peer, const uint8_t *header, size_t 
 	uint64_t flags = (uint64_t)VRB_RDM_PACKET << VRB_RDM_KIND_SHIFT | VRB_SILENT;
 	struct vrb_rdm_buf *bounce = NULL;
 
-	if (len <= ep->inline_max + sizeof(struct vrb_wire_plain)) {
+	if (len <= ep->inline_max + sizeof(struct ofi_rdm_wire_plain)) {
 		wr.send_flags = IBV_SEND_INLINE;
 	} else {
 		bounce = vrb_rdm_pool_get(&ep->tx_bufs);
@@ -40,12 +40,12 @@ static int post_packet(struct vrb_rdm_peer *peer, const uint8_t *header, size_t 
 	return -FI_EAGAIN;
 }
 
-static struct vrb_wire_packet describe(const struct vrb_rdm_op *op, uint8_t *list)
+static struct ofi_rdm_wire_packet describe(const struct vrb_rdm_op *op, uint8_t *list)
 {
-	struct vrb_wire_packet packet = {
-		.type = VRB_WIRE_RMA_NOTE,
-		.flags = (uint8_t)((op->kind == VRB_RDM_OP_READ ? VRB_WIRE_READ : 0) |
-				   (op->has_data ? VRB_WIRE_DATA : 0)),
+	struct ofi_rdm_wire_packet packet = {
+		.type = OFI_RDM_WIRE_RMA_NOTE,
+		.flags = (uint8_t)((op->kind == VRB_RDM_OP_READ ? OFI_RDM_WIRE_READ : 0) |
+				   (op->has_data ? OFI_RDM_WIRE_DATA : 0)),
 		.total = op->total,
 		.data = op->data,
 		.list = list,
@@ -54,32 +54,32 @@ static struct vrb_wire_packet describe(const struct vrb_rdm_op *op, uint8_t *lis
 
 	for (i = 0; i < op->remote_count; i++)
 		if (op->remote[i].len)
-			vrb_wire_put_region(list, packet.count++,
-					    &(struct vrb_wire_region){ op->remote[i].addr,
-								       op->remote[i].len,
-								       op->remote[i].key });
+			ofi_rdm_wire_put_region(list, packet.count++,
+						&(struct ofi_rdm_wire_region){ op->remote[i].addr,
+									       op->remote[i].len,
+									       op->remote[i].key });
 	return packet;
 }
 
 int vrb_rdm_note_post(const struct vrb_rdm_op *op)
 {
-	uint8_t header[VRB_WIRE_HEADER_MAX], list[NOTE_LIST];
-	struct vrb_wire_packet packet;
+	uint8_t header[OFI_RDM_WIRE_HEADER_MAX], list[NOTE_LIST];
+	struct ofi_rdm_wire_packet packet;
 	int ret;
 
-	if (!vrb_flow_has_data_credit(&op->peer->proto.flow))
+	if (!ofi_rdm_flow_has_data_credit(&op->peer->proto.flow))
 		return -FI_EAGAIN;
 	packet = describe(op, list);
-	ret = post_packet(op->peer, header, vrb_wire_build(header, &packet));
+	ret = post_packet(op->peer, header, ofi_rdm_wire_build(header, &packet));
 	if (!ret)
-		vrb_flow_take(&op->peer->proto.flow);
+		ofi_rdm_flow_take(&op->peer->proto.flow);
 	return ret;
 }
 
 void vrb_rdm_note_read(const struct vrb_rdm_op *op)
 {
 	uint8_t list[NOTE_LIST];
-	struct vrb_wire_packet packet = describe(op, list);
+	struct ofi_rdm_wire_packet packet = describe(op, list);
 
 	if (!vrb_rdm_answer(op->peer, &packet, NULL, 0))
 		vrb_rdm_conn_short(op->peer);
@@ -96,7 +96,7 @@ static void count(struct vrb_rdm *ep, bool read)
 }
 
 /* An operation counts once for a region that it names several times in a row. */
-static void count_regions(struct vrb_domain *domain, const struct vrb_wire_packet *packet,
+static void count_regions(struct vrb_domain *domain, const struct ofi_rdm_wire_packet *packet,
 			  uint64_t (*key_at)(const void *list, unsigned int i), bool read)
 {
 	uint64_t key, last = 0;
@@ -112,17 +112,17 @@ static void count_regions(struct vrb_domain *domain, const struct vrb_wire_packe
 
 static uint64_t key_of_region(const void *list, unsigned int i)
 {
-	struct vrb_wire_region region;
+	struct ofi_rdm_wire_region region;
 
-	vrb_wire_get_region(list, i, &region);
+	ofi_rdm_wire_get_region(list, i, &region);
 	return region.key;
 }
 
 static uint64_t key_of_target(const void *list, unsigned int i)
 {
-	struct vrb_wire_target target;
+	struct ofi_rdm_wire_target target;
 
-	vrb_wire_get_target(list, i, &target);
+	ofi_rdm_wire_get_target(list, i, &target);
 	return target.key;
 }
 
@@ -133,9 +133,10 @@ static bool is_unread(const struct vrb_rdm *ep)
 	       ep->proto.budget.most;
 }
 
-enum vrb_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet)
+enum ofi_rdm_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer,
+				     const struct ofi_rdm_wire_packet *packet)
 {
-	bool read = packet->flags & VRB_WIRE_READ;
+	bool read = packet->flags & OFI_RDM_WIRE_READ;
 	struct vrb_rdm *ep = peer->ep;
 	struct ofi_cq_item item = {
 		.flags = FI_RMA | FI_REMOTE_CQ_DATA | (read ? FI_REMOTE_READ : FI_REMOTE_WRITE),
@@ -147,18 +148,18 @@ enum vrb_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer, const struct vrb_wir
 		count_regions(ep->domain, packet, key_of_region, read);
 		count(ep, read);
 	}
-	if ((packet->flags & VRB_WIRE_DATA) && ep->rx_cq && !ep->closing) {
+	if ((packet->flags & OFI_RDM_WIRE_DATA) && ep->rx_cq && !ep->closing) {
 		if (is_unread(ep))
-			return VRB_WIRE_E_MEMORY;
+			return OFI_RDM_WIRE_E_MEMORY;
 		item.src = vrb_rdm_peer_source(peer);
 		vrb_rdm_put(ep, ep->rx_cq, &item);
 	}
-	return VRB_WIRE_OK;
+	return OFI_RDM_WIRE_OK;
 }
 
-void vrb_rdm_note_atomic(struct vrb_rdm *ep, const struct vrb_wire_packet *packet)
+void vrb_rdm_note_atomic(struct vrb_rdm *ep, const struct ofi_rdm_wire_packet *packet)
 {
-	bool read = packet->atomic.kind != VRB_WIRE_ATOMIC_WRITE;
+	bool read = packet->atomic.kind != OFI_RDM_WIRE_ATOMIC_WRITE;
 
 	if (!(ep->info->caps & FI_RMA_EVENT))
 		return;

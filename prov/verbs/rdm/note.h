@@ -21,8 +21,9 @@ int vrb_rdm_note_post(const struct vrb_rdm_op *op);
  * for ever at one behind which a receive was not ready.
  */
 void vrb_rdm_note_read(const struct vrb_rdm_op *op);
-enum vrb_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet);
+enum ofi_rdm_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer,
+				     const struct ofi_rdm_wire_packet *packet);
 /* An atomic operation was performed on our memory. */
-void vrb_rdm_note_atomic(struct vrb_rdm *ep, const struct vrb_wire_packet *packet);
+void vrb_rdm_note_atomic(struct vrb_rdm *ep, const struct ofi_rdm_wire_packet *packet);
 
 #endif

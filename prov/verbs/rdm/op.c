@@ -184,7 +184,7 @@ static int post_rdma(struct vrb_rdm_op *op)
 	struct vrb_rdm_peer *peer = op->peer;
 	const struct vrb_rdm_remote *remote = op->remote;
 	const struct vrb_rdm_local *local = op->local;
-	const struct vrb_proto_config *config = &peer->ep->proto.config;
+	const struct ofi_rdm_proto_config *config = &peer->ep->proto.config;
 	bool is_read = op->kind == VRB_RDM_OP_READ;
 	size_t max = is_read ? config->max_read : config->max_write;
 	size_t local_at = 0, remote_at = 0, len = 0;
@@ -210,7 +210,7 @@ static int post_rdma(struct vrb_rdm_op *op)
 	if (vrb_rdm_link_post(peer->link, &wr, (uint64_t)VRB_RDM_OP << VRB_RDM_KIND_SHIFT, op,
 			      NULL))
 		return -FI_EAGAIN;
-	vrb_flow_take(&peer->proto.flow);
+	ofi_rdm_flow_take(&peer->proto.flow);
 	op->inflight++;
 	op->posted += len;
 	return 0;
@@ -221,7 +221,7 @@ static int post_all(struct vrb_rdm_op *op)
 	int ret;
 
 	do {
-		if (!vrb_flow_has_data_credit(&op->peer->proto.flow))
+		if (!ofi_rdm_flow_has_data_credit(&op->peer->proto.flow))
 			return -FI_EAGAIN;
 		ret = post_rdma(op);
 	} while (!ret && op->posted < op->total);
@@ -258,10 +258,10 @@ static int send_reply(struct vrb_rdm_peer *peer, const void *hdr, size_t hdr_len
 	struct iovec iov = { (void *)(uintptr_t)payload, len };
 	int ret = -FI_EAGAIN;
 
-	if (vrb_flow_has_control_credit(&peer->proto.flow))
+	if (ofi_rdm_flow_has_control_credit(&peer->proto.flow))
 		ret = vrb_rdm_carry_ops.send(&peer->proto, hdr, hdr_len, &iov, 0, len, NULL);
 	if (!ret)
-		vrb_flow_take(&peer->proto.flow);
+		ofi_rdm_flow_take(&peer->proto.flow);
 	return ret;
 }
 
@@ -296,11 +296,11 @@ static bool send_replies(struct vrb_rdm_peer *peer)
 	return true;
 }
 
-bool vrb_rdm_answer(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet,
+bool vrb_rdm_answer(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet,
 		    const void *payload, size_t len)
 {
-	uint8_t hdr[VRB_WIRE_HEADER_MAX];
-	size_t hdr_len = vrb_wire_build(hdr, packet);
+	uint8_t hdr[OFI_RDM_WIRE_HEADER_MAX];
+	size_t hdr_len = ofi_rdm_wire_build(hdr, packet);
 	struct vrb_rdm_reply *reply;
 
 	if (!peer->proto.up)
@@ -345,7 +345,7 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 		ret = post(op);
 		if (ret == -FI_EAGAIN) {
 			/* Neither a credit nor an answer is waited for. */
-			if (vrb_flow_has_data_credit(&peer->proto.flow) && !peer->asked)
+			if (ofi_rdm_flow_has_data_credit(&peer->proto.flow) && !peer->asked)
 				vrb_rdm_conn_starve(peer);
 			return;
 		}
@@ -420,25 +420,25 @@ struct vrb_rdm_op *vrb_rdm_op_at(struct vrb_rdm *ep, uint32_t id)
 	return op->id == id && op->waiting ? op : NULL;
 }
 
-enum vrb_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
-				      const struct vrb_wire_packet *packet)
+enum ofi_rdm_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
+					  const struct ofi_rdm_wire_packet *packet)
 {
 	switch (packet->type) {
-	case VRB_WIRE_ATOMIC_REQ:
+	case OFI_RDM_WIRE_ATOMIC_REQ:
 		return vrb_rdm_atomic_request(peer, packet);
-	case VRB_WIRE_ATOMIC_RSP:
+	case OFI_RDM_WIRE_ATOMIC_RSP:
 		return vrb_rdm_atomic_answer(peer, packet);
-	case VRB_WIRE_KEY_REQ:
+	case OFI_RDM_WIRE_KEY_REQ:
 		return vrb_rdm_key_request(peer, packet);
-	case VRB_WIRE_KEY_RSP:
+	case OFI_RDM_WIRE_KEY_RSP:
 		return vrb_rdm_key_answer(peer, packet);
-	case VRB_WIRE_RMA_NOTE:
+	case OFI_RDM_WIRE_RMA_NOTE:
 		return vrb_rdm_note(peer, packet);
-	case VRB_WIRE_BYE:
-	case VRB_WIRE_BYE_RSP:
+	case OFI_RDM_WIRE_BYE:
+	case OFI_RDM_WIRE_BYE_RSP:
 		vrb_rdm_conn_bye(peer, packet);
-		return VRB_WIRE_OK;
+		return OFI_RDM_WIRE_OK;
 	default:
-		return VRB_WIRE_E_TYPE;
+		return OFI_RDM_WIRE_E_TYPE;
 	}
 }

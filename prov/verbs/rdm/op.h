@@ -53,18 +53,18 @@ struct vrb_rdm_op {
 	void *context;
 	uint64_t flags; /* of the completion, VRB_SILENT */
 	uint8_t local_count, remote_count;
-	struct vrb_rdm_local local[VRB_PROTO_IOV];
-	struct vrb_rdm_remote remote[VRB_PROTO_IOV];
+	struct vrb_rdm_local local[OFI_RDM_PROTO_IOV];
+	struct vrb_rdm_remote remote[OFI_RDM_PROTO_IOV];
 	size_t total;
 	size_t posted; /* bytes */
 	uint64_t data;
-	uint32_t inflight;		    /* work requests */
-	int err;			    /* FI_E* */
-	int status;			    /* of the work request that failed */
-	struct vrb_rdm_buf *bounce;	    /* local[0] is in it */
-	struct iovec result[VRB_PROTO_IOV]; /* where a bounced read or fetched values go */
+	uint32_t inflight;			/* work requests */
+	int err;				/* FI_E* */
+	int status;				/* of the work request that failed */
+	struct vrb_rdm_buf *bounce;		/* local[0] is in it */
+	struct iovec result[OFI_RDM_PROTO_IOV]; /* where a bounced read or fetched values go */
 	uint8_t result_count;
-	struct vrb_wire_atomic atomic;
+	struct ofi_rdm_wire_atomic atomic;
 	void *operands; /* of an atomic, allocated */
 	size_t operands_len;
 	const struct iovec
@@ -91,8 +91,8 @@ struct vrb_rdm_op *vrb_rdm_op_at(struct vrb_rdm *ep, uint32_t id);
 void vrb_rdm_ops_fail(struct vrb_rdm_peer *peer, int err);
 void vrb_rdm_ops_fini(struct vrb_rdm *ep);
 /* Packets of atomics, keys and notes. */
-enum vrb_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
-				      const struct vrb_wire_packet *packet);
+enum ofi_rdm_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
+					  const struct ofi_rdm_wire_packet *packet);
 
 /* The local memory of a transfer; returns the count. */
 size_t vrb_rdm_local_iov(const struct vrb_rdm_op *op, struct iovec *iov);
@@ -109,24 +109,24 @@ extern struct fi_ops_atomic vrb_rdm_atomic_ops;
 int vrb_rdm_atomic_post(struct vrb_rdm_op *op);
 /* Asks the target for op->atomic on op->remote. 0, -FI_EAGAIN or -FI_E2BIG. */
 int vrb_rdm_atomic_ask(struct vrb_rdm_op *op, const struct iovec *operands, size_t len);
-enum vrb_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
-					   const struct vrb_wire_packet *packet);
-enum vrb_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
-					  const struct vrb_wire_packet *packet);
+enum ofi_rdm_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
+					       const struct ofi_rdm_wire_packet *packet);
+enum ofi_rdm_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
+					      const struct ofi_rdm_wire_packet *packet);
 /* Whether the target does a transfer, and is asked to; else the device does, and the keys are to be resolved. */
 bool vrb_rdm_keys_by_target(const struct vrb_rdm_op *op);
 int vrb_rdm_keys_post(struct vrb_rdm_op *op);
 /* Resolves the operation's keys. 0, -FI_EAGAIN when the peer was asked, or -FI_EKEYREJECTED. */
 int vrb_rdm_keys_resolve(struct vrb_rdm_op *op);
-enum vrb_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,
-					const struct vrb_wire_packet *packet);
-enum vrb_wire_error vrb_rdm_key_answer(struct vrb_rdm_peer *peer,
-				       const struct vrb_wire_packet *packet);
+enum ofi_rdm_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,
+					    const struct ofi_rdm_wire_packet *packet);
+enum ofi_rdm_wire_error vrb_rdm_key_answer(struct vrb_rdm_peer *peer,
+					   const struct ofi_rdm_wire_packet *packet);
 void vrb_rdm_keys_forget(struct vrb_rdm_peer *peer);
 /* The peer asked for memory that it was not given. False: too often, it guesses. */
 bool vrb_rdm_keys_missed(struct vrb_rdm_peer *peer);
 /* A control packet to the peer, now or as soon as there is a credit. False when out of memory. */
-bool vrb_rdm_answer(struct vrb_rdm_peer *peer, const struct vrb_wire_packet *packet,
+bool vrb_rdm_answer(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet,
 		    const void *payload, size_t len);
 
 #endif

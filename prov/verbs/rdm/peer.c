@@ -99,7 +99,7 @@ static uint8_t host_of(const struct vrb_rdm *ep, const struct vrb_rdm_addr *addr
 		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL;
 		hash ^= hash >> 32;
 	}
-	return (uint8_t)(hash % VRB_PCONN_HOSTS);
+	return (uint8_t)(hash % OFI_RDM_CONN_HOSTS);
 }
 
 static void peer_init(struct vrb_rdm_peer *peer, struct vrb_rdm *ep,
@@ -113,9 +113,9 @@ static void peer_init(struct vrb_rdm_peer *peer, struct vrb_rdm *ep,
 	TAILQ_INIT(&peer->answers);
 	STAILQ_INIT(&peer->replies);
 	STAILQ_INIT(&peer->fenced);
-	vrb_pconn_init(&peer->conn, vrb_rdm_addr_compare(&ep->self, addr));
+	ofi_rdm_conn_init(&peer->conn, vrb_rdm_addr_compare(&ep->self, addr));
 	peer->conn.host = host_of(ep, addr);
-	vrb_proto_peer_init(&ep->proto, &peer->proto, number);
+	ofi_rdm_proto_peer_init(&ep->proto, &peer->proto, number);
 }
 
 /* A vacant one's number is used again first. NULL when out of memory. */
@@ -147,9 +147,9 @@ static void vacate(struct vrb_rdm_peer *peer)
 /* Nothing is under way, nothing waits, and nothing that it sent is kept. */
 static bool is_gone(const struct vrb_rdm_peer *peer)
 {
-	const struct vrb_proto_peer *proto = &peer->proto;
+	const struct ofi_rdm_proto_peer *proto = &peer->proto;
 
-	return peer->conn.state == VRB_PCONN_IDLE && !peer->links && !peer->starved &&
+	return peer->conn.state == OFI_RDM_CONN_IDLE && !peer->links && !peer->starved &&
 	       !proto->awaited && TAILQ_EMPTY(&proto->ins) && TAILQ_EMPTY(&proto->outs) &&
 	       STAILQ_EMPTY(&peer->ops) && TAILQ_EMPTY(&peer->answers) &&
 	       STAILQ_EMPTY(&peer->replies) && STAILQ_EMPTY(&peer->fenced) && !peer->keys;
@@ -158,11 +158,11 @@ static bool is_gone(const struct vrb_rdm_peer *peer)
 /* Looks at all posted receives. */
 static bool is_awaited(const struct vrb_rdm_peer *peer)
 {
-	const struct vrb_proto *proto = &peer->ep->proto;
+	const struct ofi_rdm_proto *proto = &peer->ep->proto;
 	unsigned int i;
 
 	for (i = 0; peer->known && i < proto->spaces; i++)
-		if (vrb_match_awaits(&proto->match[i], peer->proto.src))
+		if (ofi_rdm_match_awaits(&proto->match[i], peer->proto.src))
 			return true;
 	return false;
 }

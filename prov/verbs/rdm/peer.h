@@ -5,11 +5,11 @@
 
 #include <netinet/in.h>
 #include "link.h"
-#include "pconn.h"
+#include "prov/rdm/policy.h"
 #include "rdm.h"
 
 struct vrb_rdm_peer {
-	struct vrb_proto_peer proto;	  /* first */
+	struct ofi_rdm_proto_peer proto;  /* first */
 	uint32_t met;			  /* fi_addrs in ep->by_addr that are its */
 	bool known;			  /* it had one: receives may be for its messages alone */
 	bool vacant;			  /* in ep->vacant: it stands for nobody */
@@ -19,7 +19,7 @@ struct vrb_rdm_peer {
 	struct vrb_rdm_link
 		*link; /* that is sent by, or was and is flushing; NULL while there is none */
 	struct vrb_rdm_link *next;	   /* that is being made */
-	struct vrb_pconn conn;		   /* what is decided about link and next */
+	struct ofi_rdm_conn conn;	   /* what is decided about link and next */
 	LIST_HEAD(, vrb_rdm_knock) knocks; /* at its host, not answered yet */
 	uint32_t seen; /* link->head when it was last looked whether it is used */
 	bool starved;  /* in ep->starved */

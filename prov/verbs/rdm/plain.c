@@ -23,7 +23,7 @@ static inline __attribute__((always_inline)) bool send_plain(struct vrb_rdm *ep,
 	if (!vrb_rdm_enter(ep))
 		return false;
 	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-	if (__builtin_expect(peer && vrb_proto_may_bypass(&peer->proto, len), 1)) {
+	if (__builtin_expect(peer && ofi_rdm_proto_may_bypass(&peer->proto, len), 1)) {
 		if (tagged)
 			plain->head.tag = htole64(tag);
 		plain->sge[1].addr = (uintptr_t)buf;
@@ -31,7 +31,7 @@ static inline __attribute__((always_inline)) bool send_plain(struct vrb_rdm *ep,
 		plain->wr.send_flags = IBV_SEND_INLINE;
 		sent = !vrb_rdm_link_post(peer->link, &plain->wr, flags, context, NULL);
 		if (__builtin_expect(sent, 1)) {
-			vrb_flow_take(&peer->proto.flow);
+			ofi_rdm_flow_take(&peer->proto.flow);
 			vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);
 		}
 	}
@@ -44,10 +44,10 @@ static __attribute__((noinline)) bool send_bounced(struct vrb_rdm *ep, bool tagg
 						   size_t len, fi_addr_t addr, uint64_t tag,
 						   void *context)
 {
-	size_t header = vrb_wire_plain_header(tagged);
+	size_t header = ofi_rdm_wire_plain_header(tagged);
 	struct ibv_sge sge = { .length = (uint32_t)(header + len) };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
-	struct vrb_wire_plain head = ep->plain[tagged].head;
+	struct ofi_rdm_wire_plain head = ep->plain[tagged].head;
 	struct vrb_rdm_buf *bounce;
 	struct vrb_rdm_peer *peer;
 	bool sent = false;
@@ -56,7 +56,7 @@ static __attribute__((noinline)) bool send_bounced(struct vrb_rdm *ep, bool tagg
 	if (!vrb_rdm_enter(ep))
 		return false;
 	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-	if (peer && vrb_proto_may_bypass(&peer->proto, len) &&
+	if (peer && ofi_rdm_proto_may_bypass(&peer->proto, len) &&
 	    (bounce = vrb_rdm_pool_get(&ep->tx_bufs))) {
 		memcpy(bounce->data, &head, header);
 		memcpy(bounce->data + header, buf, len);
@@ -65,7 +65,7 @@ static __attribute__((noinline)) bool send_bounced(struct vrb_rdm *ep, bool tagg
 		sent = !vrb_rdm_link_post(peer->link, &wr, ep->plain[tagged].flags, context,
 					  bounce);
 		if (__builtin_expect(sent, 1)) {
-			vrb_flow_take(&peer->proto.flow);
+			ofi_rdm_flow_take(&peer->proto.flow);
 			vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);
 		} else {
 			vrb_rdm_pool_put(&ep->tx_bufs, bounce);
@@ -162,7 +162,7 @@ static __attribute__((noinline)) ssize_t post_other(struct vrb_rdm *ep, struct v
 
 	if (!ret) {
 		SLIST_REMOVE_HEAD(&ep->free_recvs[tagged], link);
-		vrb_proto_recv_post(&ep->proto, &recv->proto, src, tag, ignore);
+		ofi_rdm_proto_recv_post(&ep->proto, &recv->proto, src, tag, ignore);
 	}
 	vrb_rdm_leave(ep);
 	return ret;
@@ -177,8 +177,8 @@ static inline __attribute__((always_inline)) ssize_t post_one(struct vrb_rdm *ep
 							      fi_addr_t addr, uint64_t tag,
 							      uint64_t ignore)
 {
-	struct vrb_match *m = &ep->proto.match[tagged];
-	struct vrb_match_class *kind = m->now[true];
+	struct ofi_rdm_match *m = &ep->proto.match[tagged];
+	struct ofi_rdm_match_class *kind = m->now[true];
 	const struct vrb_rdm_peer *peer;
 	uint64_t from = kind->from;
 
@@ -189,8 +189,8 @@ static inline __attribute__((always_inline)) ssize_t post_one(struct vrb_rdm *ep
 		kind = m->now[false];
 		from = kind->from | peer->proto.src;
 	}
-	if (__builtin_expect(!vrb_match_post_from(m, kind, &recv->proto.match, from, tag, ignore),
-			     0))
+	if (__builtin_expect(
+		    !ofi_rdm_match_post_from(m, kind, &recv->proto.match, from, tag, ignore), 0))
 		return post_other(ep, recv, ignore, tagged, addr, tag);
 	SLIST_FIRST(&ep->free_recvs[tagged]) = SLIST_NEXT(recv, link);
 	/* Where the lock is is computed again, not kept. */
@@ -253,7 +253,7 @@ static inline __attribute__((always_inline)) bool write_now(struct vrb_rdm *ep, 
 		return false;
 	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
 	if (__builtin_expect(peer && peer->direct && peer->proto.up && STAILQ_EMPTY(&peer->ops) &&
-				     vrb_flow_has_data_credit(&peer->proto.flow),
+				     ofi_rdm_flow_has_data_credit(&peer->proto.flow),
 			     1)) {
 		ep->write.sge.addr = (uintptr_t)buf;
 		ep->write.sge.length = (uint32_t)len;
@@ -262,7 +262,7 @@ static inline __attribute__((always_inline)) bool write_now(struct vrb_rdm *ep, 
 		wr->send_flags = IBV_SEND_INLINE;
 		posted = !vrb_rdm_link_post(peer->link, wr, flags, context, NULL);
 		if (__builtin_expect(posted, 1)) {
-			vrb_flow_take(&peer->proto.flow);
+			ofi_rdm_flow_take(&peer->proto.flow);
 			vrb_rdm_count(ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, len);
 		}
 	}

@@ -118,34 +118,34 @@ static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb
 	switch ((slot->flags & VRB_RDM_KIND) >> VRB_RDM_KIND_SHIFT) {
 	case VRB_RDM_PLAIN:
 		vrb_rdm_complete_tx(ep, slot->context, slot->flags, err, status);
-		vrb_flow_give(&peer->proto.flow, 1);
+		ofi_rdm_flow_give(&peer->proto.flow, 1);
 		break;
 	case VRB_RDM_PACKET:
-		vrb_proto_sent(&peer->proto, slot->context, err);
+		ofi_rdm_proto_sent(&peer->proto, slot->context, err);
 		break;
 	case VRB_RDM_READ:
-		vrb_proto_read_done(slot->context, err);
+		ofi_rdm_proto_read_done(slot->context, err);
 		break;
 	case VRB_RDM_WRITE:
-		vrb_proto_write_done(slot->context, err);
+		ofi_rdm_proto_write_done(slot->context, err);
 		break;
 	case VRB_RDM_OP:
-		vrb_flow_give(&peer->proto.flow, 1);
+		ofi_rdm_flow_give(&peer->proto.flow, 1);
 		vrb_rdm_op_done(slot->context, err, status);
 		break;
 	case VRB_RDM_PROBE:
 		/* The handshake's packet took no credit. */
 		if (slot->bounce)
 			break;
-		vrb_flow_give(&peer->proto.flow, 1);
+		ofi_rdm_flow_give(&peer->proto.flow, 1);
 		if (link->asked && slot->seq == link->asked_at && !err)
 			vrb_rdm_conn_alive(link);
 		break;
 	case VRB_RDM_BIND:
-		vrb_proto_bound(&peer->proto);
+		ofi_rdm_proto_bound(&peer->proto);
 		break;
 	case VRB_RDM_REVOKE:
-		vrb_proto_revoked(&peer->proto, slot->context);
+		ofi_rdm_proto_revoked(&peer->proto, slot->context);
 		break;
 	default:
 		break;
@@ -346,11 +346,11 @@ void vrb_rdm_release_all(struct vrb_rdm *ep)
 	for (i = 0; i < ep->peer_count; i++) {
 		if (ep->peers[i]->link)
 			vrb_rdm_windows_drop(ep->peers[i]->link);
-		vrb_proto_peer_down(&ep->peers[i]->proto, FI_ECANCELED);
-		vrb_proto_peer_purge(&ep->peers[i]->proto);
+		ofi_rdm_proto_peer_down(&ep->peers[i]->proto, FI_ECANCELED);
+		ofi_rdm_proto_peer_purge(&ep->peers[i]->proto);
 		vrb_rdm_ops_fail(ep->peers[i], FI_ECANCELED);
 	}
-	vrb_proto_cancel_all(&ep->proto);
+	ofi_rdm_proto_cancel_all(&ep->proto);
 }
 
 void vrb_rdm_flush(struct vrb_rdm_link *link, int err)

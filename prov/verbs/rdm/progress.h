@@ -41,6 +41,6 @@ void vrb_rdm_flush(struct vrb_rdm_link *link, int err);
 void vrb_rdm_poll_all(struct vrb_rdm *ep);
 /* A packet of a live link. False: the buffer is free again. */
 bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len);
-void vrb_rdm_recv_done(struct vrb_proto *proto, const struct vrb_proto_done *done);
+void vrb_rdm_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done);
 
 #endif

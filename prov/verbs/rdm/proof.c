@@ -58,14 +58,14 @@ static void complete(struct vrb_rdm_link *link, uint32_t qp_num)
 }
 
 /* Random bytes stand where the address is without a secret. */
-static int say(struct vrb_rdm_link *link, enum vrb_cmwire_kind kind, uint8_t *bytes)
+static int say(struct vrb_rdm_link *link, enum ofi_rdm_cmwire_kind kind, uint8_t *bytes)
 {
-	struct vrb_cmwire cm = vrb_rdm_conn_words(link->ep, kind, link->peer->conn.known);
+	struct ofi_rdm_cmwire cm = vrb_rdm_conn_words(link->ep, kind, link->peer->conn.known);
 
-	cm.flags |= VRB_CMWIRE_SECRET;
+	cm.flags |= OFI_RDM_CMWIRE_SECRET;
 	if (getrandom(cm.addr, sizeof(cm.addr), 0) != sizeof(cm.addr))
 		return -FI_EIO;
-	vrb_cmwire_build(bytes, &cm);
+	ofi_rdm_cmwire_build(bytes, &cm);
 	return 0;
 }
 
@@ -73,25 +73,27 @@ uint8_t vrb_rdm_proof_request(struct vrb_rdm_link *link, uint8_t *wire)
 {
 	uint8_t *bytes = link->proof->hello.request;
 
-	return say(link, VRB_CMWIRE_REQUEST, bytes) ? 0 : vrb_cm_pack(wire, bytes, VRB_CMWIRE_LEN);
+	return say(link, OFI_RDM_CMWIRE_REQUEST, bytes)
+		       ? 0
+		       : vrb_cm_pack(wire, bytes, OFI_RDM_CMWIRE_LEN);
 }
 
 uint8_t vrb_rdm_proof_reply(struct vrb_rdm_link *link, const struct rdma_cm_event *event,
 			    uint8_t *wire)
 {
 	struct vrb_rdm_hello *hello = &link->proof->hello;
-	uint8_t reply[VRB_CMWIRE_LEN + VRB_RDM_MAC_LEN];
+	uint8_t reply[OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN];
 	const uint8_t *request;
 	size_t len;
 
 	request = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len,
 				&len);
-	if (len < sizeof(hello->request) || say(link, VRB_CMWIRE_REPLY, hello->reply))
+	if (len < sizeof(hello->request) || say(link, OFI_RDM_CMWIRE_REPLY, hello->reply))
 		return 0;
 	memcpy(hello->request, request, sizeof(hello->request));
 	complete(link, event->param.conn.qp_num);
 	memcpy(reply, hello->reply, sizeof(hello->reply));
-	vrb_rdm_secret_sign(link->ep->secret, VRB_RDM_RESPONDER, hello, reply + VRB_CMWIRE_LEN);
+	vrb_rdm_secret_sign(link->ep->secret, VRB_RDM_RESPONDER, hello, reply + OFI_RDM_CMWIRE_LEN);
 	return vrb_cm_pack(wire, reply, sizeof(reply));
 }
 
@@ -103,12 +105,12 @@ bool vrb_rdm_proof_is_right(struct vrb_rdm_link *link, const struct rdma_cm_even
 
 	reply = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len,
 			      &len);
-	if (len < VRB_CMWIRE_LEN + VRB_RDM_MAC_LEN)
+	if (len < OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN)
 		return false;
 	memcpy(hello->reply, reply, sizeof(hello->reply));
 	complete(link, event->param.conn.qp_num);
 	link->proof->shut = !vrb_rdm_secret_check(link->ep->secret, VRB_RDM_RESPONDER, hello,
-						  reply + VRB_CMWIRE_LEN);
+						  reply + OFI_RDM_CMWIRE_LEN);
 	return !link->proof->shut;
 }
 
@@ -164,9 +166,9 @@ static bool is_proof(const struct vrb_rdm_link *link, const struct first_packet 
 
 void vrb_rdm_proof_take(struct vrb_rdm_link *link, const void *bytes, size_t len)
 {
-	struct vrb_pconn_input up = { .event = VRB_PCONN_ESTABLISHED,
-				      .incarnation = link->proof->known,
-				      .serial = link->proof->serial };
+	struct ofi_rdm_conn_input up = { .event = OFI_RDM_CONN_ESTABLISHED,
+					 .incarnation = link->proof->known,
+					 .serial = link->proof->serial };
 	struct first_packet packet = { { 0 }, { 0 } };
 	char text[OFI_ADDR_STRLEN];
 	int err;

@@ -13,7 +13,7 @@
 #include "link.h"
 #include "secret.h"
 
-#define VRB_RDM_CM_MAX (1 + VRB_CMWIRE_LEN + VRB_RDM_MAC_LEN)
+#define VRB_RDM_CM_MAX (1 + OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN)
 
 struct vrb_rdm_proof {
 	struct vrb_rdm_hello hello;

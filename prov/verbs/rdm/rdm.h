@@ -20,13 +20,13 @@
 #include <ofi/lock.h>
 #include <ofi/ref.h>
 #include <ofi/stats.h>
-#include "admit.h"
+#include "prov/rdm/admit.h"
 #include "buf.h"
 #include "prov/verbs/cm.h"
 #include "prov/verbs/domain.h"
 #include "prov/verbs/wq.h"
-#include "pconn.h"
-#include "proto.h"
+#include "prov/rdm/policy.h"
+#include "prov/rdm/proto.h"
 
 #define VRB_RDM_QP_BUCKETS 1024u
 #define VRB_RDM_NO_QP	   UINT32_MAX
@@ -51,7 +51,7 @@ struct vrb_rdm_fenced {
 
 /* The operations of the application, and what they carry besides the protocol's part. */
 struct vrb_rdm_out {
-	struct vrb_proto_out proto; /* first */
+	struct ofi_rdm_proto_out proto; /* first */
 	struct vrb_rdm_fenced fenced;
 	uint64_t flags; /* of the completion, VRB_SILENT */
 	void *copy;	/* the data of an injected message */
@@ -68,7 +68,7 @@ struct vrb_rdm_out {
 
 /* Of one that is free space is set, count is 1, and the protocol's own fields but len are 0. */
 struct vrb_rdm_recv {
-	struct vrb_proto_recv proto; /* first */
+	struct ofi_rdm_proto_recv proto; /* first */
 	uint64_t flags;
 	SLIST_ENTRY(vrb_rdm_recv) link;
 };
@@ -119,7 +119,7 @@ struct vrb_rdm_sink {
 
 /* Templates of a plain packet, and of a small write by fi_write. */
 struct vrb_rdm_plain {
-	struct vrb_wire_plain head;
+	struct ofi_rdm_wire_plain head;
 	struct ibv_sge sge[2];
 	struct ibv_send_wr wr;
 	uint64_t flags; /* of the completion by fi_send or fi_tsend */
@@ -173,8 +173,8 @@ struct vrb_rdm {
 	struct vrb_stx *stx;
 	bool in_all;  /* of domain->all */
 	int attached; /* to tx_cq, to rx_cq */
-	struct vrb_proto proto;
-	struct vrb_match_node **buckets;
+	struct ofi_rdm_proto proto;
+	struct ofi_rdm_match_node **buckets;
 	struct vrb_rdm_coll *coll; /* NULL: without FI_COLLECTIVE */
 	bool collects;		   /* has joined a group; atomic, written with the lock held */
 
@@ -229,10 +229,10 @@ struct vrb_rdm {
 	struct vrb_rdm_addr self; /* where it listens */
 	uint32_t scope;		  /* IPv6: the number of that interface */
 	bool known_only;	  /* who is not in the address vector is refused */
-	struct vrb_rdm_admit admit;
+	struct ofi_rdm_admit admit;
 	uint64_t host_key;	       /* random: how hosts are spread over conns.hosts */
 	struct vrb_rdm_secret *secret; /* NULL: none */
-	struct vrb_pconn_set conns;
+	struct ofi_rdm_conn_set conns;
 	bool dry; /* receives could not be posted, and none may come that says try again */
 	/* For them something could not be posted, and no completion may come that says try again. */
 	struct vrb_rdm_starved starved;

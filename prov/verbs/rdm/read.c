@@ -112,7 +112,8 @@ static inline __attribute__((always_inline)) ssize_t read_packet(struct vrb_rdm_
 	return leave(cq, ep, ret);
 }
 
-static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep, struct vrb_match_node **at)
+static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep,
+						   struct ofi_rdm_match_node **at)
 {
 	struct vrb_rdm_arrival a;
 
@@ -131,7 +132,7 @@ static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_cq *cq = ep->rx_tagged;
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(ep->wc);
-	uint64_t tag = vrb_wire_plain_tag((const void *)(uintptr_t)rx->sge.addr);
+	uint64_t tag = ofi_rdm_wire_plain_tag((const void *)(uintptr_t)rx->sge.addr);
 
 	vrb_rdm_keep_plain(ep->peers[ep->recent_src], rx, ep->wc->byte_len, true, tag);
 	return read_packet(cq, ep, -FI_EAGAIN);

@@ -41,7 +41,7 @@ int vrb_rdm_recv_source(struct vrb_rdm *ep, fi_addr_t addr, uint32_t *src)
 	struct vrb_rdm_peer *peer;
 	int err;
 
-	*src = VRB_MATCH_ANY;
+	*src = OFI_RDM_MATCH_ANY;
 	if (addr == FI_ADDR_UNSPEC || !(ep->info->rx_attr->caps & FI_DIRECTED_RECV))
 		return 0;
 	peer = vrb_rdm_peer_of(ep, addr, &err);
@@ -53,7 +53,7 @@ int vrb_rdm_recv_source(struct vrb_rdm *ep, fi_addr_t addr, uint32_t *src)
 
 static void fill_recv(struct vrb_rdm *ep, struct vrb_rdm_recv *recv, const struct receive *receive)
 {
-	struct vrb_proto_recv *proto = &recv->proto;
+	struct ofi_rdm_proto_recv *proto = &recv->proto;
 
 	proto->match.context = receive->context;
 	proto->match.sticky = receive->flags & FI_MULTI_RECV;
@@ -82,7 +82,7 @@ static ssize_t post(struct vrb_rdm *ep, const struct receive *receive)
 	if (!recv)
 		return -FI_EAGAIN;
 	fill_recv(ep, recv, receive);
-	vrb_proto_recv_post(&ep->proto, &recv->proto, src, receive->tag, receive->ignore);
+	ofi_rdm_proto_recv_post(&ep->proto, &recv->proto, src, receive->tag, receive->ignore);
 	return 0;
 }
 
@@ -105,7 +105,7 @@ static inline bool is_bad(const struct iovec *iov, size_t count)
 {
 	size_t i;
 
-	if (count > VRB_PROTO_IOV || (count && !iov))
+	if (count > OFI_RDM_PROTO_IOV || (count && !iov))
 		return true;
 	for (i = 0; i < count; i++)
 		if (!iov[i].iov_base && iov[i].iov_len)
@@ -179,7 +179,7 @@ ssize_t vrb_rdm_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 }
 
 /* What FI_PEEK found, or that there is nothing. */
-static void report_probe(struct vrb_rdm *ep, const struct vrb_proto_in *in,
+static void report_probe(struct vrb_rdm *ep, const struct ofi_rdm_proto_in *in,
 			 const struct fi_msg_tagged *msg)
 {
 	struct ofi_cq_item item = {
@@ -193,7 +193,7 @@ static void report_probe(struct vrb_rdm *ep, const struct vrb_proto_in *in,
 		item.tag = in->packet.tag;
 		item.data = in->packet.data;
 		item.src = vrb_rdm_peer_source((struct vrb_rdm_peer *)in->peer);
-		if (in->packet.flags & VRB_WIRE_DATA)
+		if (in->packet.flags & OFI_RDM_WIRE_DATA)
 			item.flags |= FI_REMOTE_CQ_DATA;
 	} else {
 		item.err = FI_ENOMSG;
@@ -205,19 +205,19 @@ static void report_probe(struct vrb_rdm *ep, const struct vrb_proto_in *in,
 /* With the lock held. */
 static ssize_t peek(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	struct vrb_proto_in *in;
+	struct ofi_rdm_proto_in *in;
 	uint32_t src;
 	int ret;
 
 	ret = vrb_rdm_recv_source(ep, msg->addr, &src);
 	if (ret)
 		return ret;
-	in = vrb_proto_peek(&ep->proto, true, src, msg->tag, msg->ignore);
+	in = ofi_rdm_proto_peek(&ep->proto, true, src, msg->tag, msg->ignore);
 	report_probe(ep, in, msg);
 	if (in && (flags & FI_CLAIM))
-		vrb_match_claim(&ep->proto.match[1], &in->match, msg->context);
+		ofi_rdm_match_claim(&ep->proto.match[1], &in->match, msg->context);
 	else if (in && (flags & FI_DISCARD))
-		vrb_proto_discard(in);
+		ofi_rdm_proto_discard(in);
 	return 0;
 }
 
@@ -234,7 +234,7 @@ static ssize_t take_claimed(struct vrb_rdm *ep, const struct fi_msg_tagged *msg,
 	struct vrb_rdm_recv *recv;
 
 	if (flags & FI_DISCARD) {
-		if (!vrb_proto_discard_claimed(&ep->proto, true, msg->context))
+		if (!ofi_rdm_proto_discard_claimed(&ep->proto, true, msg->context))
 			return -FI_EINVAL;
 		vrb_rdm_cq_put(ep->rx_cq, &item);
 		return 0;
@@ -243,7 +243,7 @@ static ssize_t take_claimed(struct vrb_rdm *ep, const struct fi_msg_tagged *msg,
 	if (!recv)
 		return -FI_EAGAIN;
 	fill_recv(ep, recv, &receive);
-	if (vrb_proto_recv_claimed(&ep->proto, &recv->proto, msg->context))
+	if (ofi_rdm_proto_recv_claimed(&ep->proto, &recv->proto, msg->context))
 		return 0;
 	vrb_rdm_recv_put(ep, recv);
 	return -FI_EINVAL;

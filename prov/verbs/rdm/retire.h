@@ -14,7 +14,7 @@ void vrb_rdm_retired_any(struct vrb_rdm *ep, const struct ibv_wc *wc);
 static inline void vrb_rdm_pump(struct vrb_rdm_peer *peer)
 {
 	if (__builtin_expect(!STAILQ_EMPTY(&peer->proto.flow.data), 0))
-		vrb_proto_progress(&peer->proto);
+		ofi_rdm_proto_progress(&peer->proto);
 	if (__builtin_expect(!STAILQ_EMPTY(&peer->ops) || !STAILQ_EMPTY(&peer->replies), 0))
 		vrb_rdm_ops_pump(peer);
 }
@@ -35,7 +35,7 @@ vrb_rdm_retired(struct vrb_rdm *ep, const struct ibv_wc *wc, bool single)
 	link->tail++;
 	if (__builtin_expect(!!slot->bounce, 0))
 		vrb_rdm_pool_put(&ep->tx_bufs, slot->bounce);
-	vrb_flow_give(&link->peer->proto.flow, 1);
+	ofi_rdm_flow_give(&link->peer->proto.flow, 1);
 	vrb_rdm_pump(link->peer);
 	if (__builtin_expect(!ep->counts && vrb_rdm_sink_take(ep, ep->tx_cq, slot->context,
 							      slot->flags, 0, 0, NULL, single),

@@ -53,8 +53,8 @@ static int check(const struct vrb_rdm *ep, const struct rma *rma, size_t *total)
 
 	if (rma->flags & ~allowed)
 		return -FI_EBADFLAGS;
-	if (rma->count > VRB_PROTO_IOV || (rma->count && !rma->iov) || !rma->rma_count ||
-	    rma->rma_count > VRB_PROTO_IOV || !rma->rma || !sum(rma->iov, rma->count, total))
+	if (rma->count > OFI_RDM_PROTO_IOV || (rma->count && !rma->iov) || !rma->rma_count ||
+	    rma->rma_count > OFI_RDM_PROTO_IOV || !rma->rma || !sum(rma->iov, rma->count, total))
 		return -FI_EINVAL;
 	for (i = 0; i < rma->rma_count; i++)
 		if (__builtin_add_overflow(remote, rma->rma[i].len, &remote))
@@ -231,7 +231,7 @@ static ssize_t many(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const struct 
 				 1,	context, vrb_rdm_tx_flags(ep, DEFAULTS),
 				 0 };
 
-	if (count > VRB_PROTO_IOV || (count && !iov) || !sum(iov, count, &rma_iov.len))
+	if (count > OFI_RDM_PROTO_IOV || (count && !iov) || !sum(iov, count, &rma_iov.len))
 		return -FI_EINVAL;
 	return transfer(ep, &rma);
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "cmwire.h"
+#include "prov/rdm/cmwire.h"
 
 #define VRB_RDM_MAC_LEN 32
 
@@ -19,7 +19,7 @@ struct vrb_rdm_secret;
 
 /* What both sides said; bytes only, so that there is no padding. */
 struct vrb_rdm_hello {
-	uint8_t request[VRB_CMWIRE_LEN], reply[VRB_CMWIRE_LEN]; /* as sent */
+	uint8_t request[OFI_RDM_CMWIRE_LEN], reply[OFI_RDM_CMWIRE_LEN]; /* as sent */
 	uint8_t from[18], to[18]; /* where they listen: IPv4 as ::ffff:a.b.c.d, port */
 	uint8_t from_qp[4], to_qp[4];
 };

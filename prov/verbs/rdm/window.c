@@ -91,7 +91,7 @@ int vrb_rdm_window_bind(struct vrb_rdm_window *window)
 	return 0;
 }
 
-int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct vrb_proto_item *item)
+int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct ofi_rdm_proto_item *item)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV };
 	uint64_t flags = (uint64_t)VRB_RDM_REVOKE << VRB_RDM_KIND_SHIFT;

@@ -12,7 +12,7 @@
 #include <infiniband/verbs.h>
 
 struct vrb_domain;
-struct vrb_proto_item;
+struct ofi_rdm_proto_item;
 struct vrb_rdm_link;
 
 struct vrb_rdm_window {
@@ -41,7 +41,7 @@ struct vrb_rdm_window *vrb_rdm_window_get(struct vrb_rdm_link *link);
 uint32_t vrb_rdm_window_key(const struct vrb_rdm_window *window);
 /* Post one work request each. 0 or an errno. */
 int vrb_rdm_window_bind(struct vrb_rdm_window *window);
-int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct vrb_proto_item *item);
+int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct ofi_rdm_proto_item *item);
 /* Ends the peer's access at once if it still has it. 0 or an errno: only the end of the connection does. */
 int vrb_rdm_window_put(struct vrb_rdm_window *window);
 /* Destroys all windows of a connection; call it before its queue pair is destroyed, which waits for them on some devices. */

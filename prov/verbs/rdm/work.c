@@ -34,11 +34,11 @@ struct work {
 		struct fi_msg_rma rma;
 		struct vrb_rdm_atomic_args atomic;
 	};
-	struct iovec iov[VRB_PROTO_IOV];
-	void *desc[VRB_PROTO_IOV];
-	struct fi_rma_iov rma_iov[VRB_PROTO_IOV];
-	struct fi_ioc ioc[VRB_PROTO_IOV], compare[VRB_PROTO_IOV], result[VRB_PROTO_IOV];
-	struct fi_rma_ioc rma_ioc[VRB_PROTO_IOV];
+	struct iovec iov[OFI_RDM_PROTO_IOV];
+	void *desc[OFI_RDM_PROTO_IOV];
+	struct fi_rma_iov rma_iov[OFI_RDM_PROTO_IOV];
+	struct fi_ioc ioc[OFI_RDM_PROTO_IOV], compare[OFI_RDM_PROTO_IOV], result[OFI_RDM_PROTO_IOV];
+	struct fi_rma_ioc rma_ioc[OFI_RDM_PROTO_IOV];
 	void *copy; /* of the data of FI_INJECT */
 };
 
@@ -205,7 +205,7 @@ static int fire(struct ofi_trigger *trigger)
 
 static bool bad_list(const void *list, size_t count)
 {
-	return count > VRB_PROTO_IOV || (count && !list);
+	return count > OFI_RDM_PROTO_IOV || (count && !list);
 }
 
 #define KEEP(to, list, count) ((count) ? memcpy(to, list, (count) * sizeof(*(to))) : (to))
@@ -253,7 +253,7 @@ static bool keep_atomic(struct work *work, const struct vrb_rdm_atomic_args *arg
 
 	if (bad_list(msg->rma_iov, msg->rma_iov_count) ||
 	    bad_list(args->compare, args->compare_count) ||
-	    bad_list(args->result, args->result_count) || count > VRB_PROTO_IOV)
+	    bad_list(args->result, args->result_count) || count > OFI_RDM_PROTO_IOV)
 		return false;
 	work->atomic = *args;
 	work->atomic.msg.msg_iov = ioc ? KEEP(work->ioc, ioc, count) : NULL;
@@ -576,8 +576,8 @@ bool vrb_rdm_work_cancel(struct vrb_rdm *ep, const void *context)
 	struct vrb_rdm_done *done;
 
 	LIST_FOREACH (done, &ep->dones, link)
-		if (done->context == context && (vrb_proto_cancel(&ep->proto, true, done) ||
-						 vrb_proto_cancel(&ep->proto, false, done)))
+		if (done->context == context && (ofi_rdm_proto_cancel(&ep->proto, true, done) ||
+						 ofi_rdm_proto_cancel(&ep->proto, false, done)))
 			return true;
 	return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The places that strangers have: how the hosts that they come from share them, and who has to go for another one. */
-#include "pconn_int.h"
+#include "policy_int.h"
 
 #define LOOKS	  64   /* at connections of a host, for one that may go */
 #define ROOM_MS	  20   /* between those that have to go for a host */
@@ -9,14 +9,15 @@
 #define HALF_MS	  5000 /* for who was accepted to come, when the place is wanted */
 #define BYE_MS	  500  /* for one that was never used to answer the goodbye */
 
-static struct vrb_pconn_host *host_of(struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+static struct ofi_rdm_conn_host *host_of(struct ofi_rdm_conn_set *set,
+					 const struct ofi_rdm_conn *conn)
 {
 	return &set->hosts[conn->host];
 }
 
-void vrb_pconn_stranger_out(struct vrb_pconn_set *set, struct vrb_pconn *conn)
+void ofi_rdm_conn_stranger_out(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	if (!conn->stranger || !vrb_pconn_is_open(conn->state))
+	if (!conn->stranger || !ofi_rdm_conn_is_open(conn->state))
 		return;
 	set->strangers--;
 	host_of(set, conn)->open--;
@@ -25,18 +26,18 @@ void vrb_pconn_stranger_out(struct vrb_pconn_set *set, struct vrb_pconn *conn)
 	conn->listed = false;
 }
 
-void vrb_pconn_stranger_in(struct vrb_pconn_set *set, struct vrb_pconn *conn)
+void ofi_rdm_conn_stranger_in(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	if (!conn->stranger || !vrb_pconn_is_open(conn->state))
+	if (!conn->stranger || !ofi_rdm_conn_is_open(conn->state))
 		return;
 	set->strangers++;
 	host_of(set, conn)->open++;
-	conn->listed = conn->state == VRB_PCONN_ACCEPTING || conn->state == VRB_PCONN_UP;
+	conn->listed = conn->state == OFI_RDM_CONN_ACCEPTING || conn->state == OFI_RDM_CONN_UP;
 	if (conn->listed)
 		TAILQ_INSERT_TAIL(&host_of(set, conn)->strangers, conn, fellow);
 }
 
-void vrb_pconn_stranger_used(struct vrb_pconn_set *set, struct vrb_pconn *conn)
+void ofi_rdm_conn_stranger_used(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	if (!conn->listed)
 		return;
@@ -45,60 +46,62 @@ void vrb_pconn_stranger_used(struct vrb_pconn_set *set, struct vrb_pconn *conn)
 }
 
 /* The host that has fewer places is served first. */
-void vrb_pconn_stranger_refused(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-				struct vrb_pconn_action *action)
+void ofi_rdm_conn_stranger_refused(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+				   struct ofi_rdm_conn_action *action)
 {
-	struct vrb_pconn_host *host = host_of(set, conn);
+	struct ofi_rdm_conn_host *host = host_of(set, conn);
 
 	if (set->now >= set->held || host->open < set->hosts[set->held_for].open)
 		set->held_for = conn->host;
 	if (set->held_for == conn->host)
-		set->held = set->now + 2 * vrb_pconn_busy_most(set);
+		set->held = set->now + 2 * ofi_rdm_conn_busy_most(set);
 	if (set->now < host->asked)
 		return;
 	host->asked = set->now + ROOM_MS;
 	action->make_room = true;
 }
 
-bool vrb_pconn_is_held(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+bool ofi_rdm_conn_is_held(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
 {
 	return set->now < set->held && conn->host != set->held_for &&
 	       set->hosts[conn->host].open >= set->hosts[set->held_for].open;
 }
 
-uint64_t vrb_pconn_stranger_gone_at(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+uint64_t ofi_rdm_conn_stranger_gone_at(const struct ofi_rdm_conn_set *set,
+				       const struct ofi_rdm_conn *conn)
 {
 	if (!conn->stranger)
-		return VRB_DUE_NEVER;
+		return OFI_RDM_DUE_NEVER;
 	return conn->since + (conn->unused ? BYE_MS : set->params.give_up);
 }
 
 /* Or the two would take the place from each other by turns. */
-static bool has_more(const struct vrb_pconn_set *set, uint8_t host, uint8_t other)
+static bool has_more(const struct ofi_rdm_conn_set *set, uint8_t host, uint8_t other)
 {
 	return set->hosts[host].open > set->hosts[other].open + 1;
 }
 
-bool vrb_pconn_stranger_overdue(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+bool ofi_rdm_conn_stranger_overdue(const struct ofi_rdm_conn_set *set,
+				   const struct ofi_rdm_conn *conn)
 {
 	return conn->stranger && conn->told && set->now >= conn->told + set->params.give_up &&
 	       set->now < set->held && has_more(set, conn->host, set->held_for);
 }
 
-static bool is_half_open(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+static bool is_half_open(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
 {
-	return conn->state == VRB_PCONN_ACCEPTING && set->now >= conn->used + HALF_MS;
+	return conn->state == OFI_RDM_CONN_ACCEPTING && set->now >= conn->used + HALF_MS;
 }
 
-static bool is_idle(const struct vrb_pconn_set *set, const struct vrb_pconn *conn)
+static bool is_idle(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
 {
 	return set->now >= conn->used + (conn->unused ? UNUSED_MS : IDLE_MS);
 }
 
 /* The host's idlest that may go; it has to be idle if the host has not more than others. */
-static struct vrb_pconn *idlest(struct vrb_pconn_set *set, uint8_t host, bool idle)
+static struct ofi_rdm_conn *idlest(struct ofi_rdm_conn_set *set, uint8_t host, bool idle)
 {
-	struct vrb_pconn *conn;
+	struct ofi_rdm_conn *conn;
 	int i = 0;
 
 	TAILQ_FOREACH (conn, &set->hosts[host].strangers, fellow) {
@@ -106,24 +109,24 @@ static struct vrb_pconn *idlest(struct vrb_pconn_set *set, uint8_t host, bool id
 			break;
 		if (is_half_open(set, conn))
 			return conn;
-		if (conn->state == VRB_PCONN_UP && set->now >= conn->spared &&
+		if (conn->state == OFI_RDM_CONN_UP && set->now >= conn->spared &&
 		    (!idle || is_idle(set, conn)))
 			return conn;
 	}
 	return NULL;
 }
 
-static uint8_t greatest(const struct vrb_pconn_set *set)
+static uint8_t greatest(const struct ofi_rdm_conn_set *set)
 {
 	unsigned int i, most = 0;
 
-	for (i = 1; i < VRB_PCONN_HOSTS; i++)
+	for (i = 1; i < OFI_RDM_CONN_HOSTS; i++)
 		if (set->hosts[i].open > set->hosts[most].open)
 			most = i;
 	return (uint8_t)most;
 }
 
-struct vrb_pconn *vrb_pconn_stranger_victim(struct vrb_pconn_set *set, uint8_t host)
+struct ofi_rdm_conn *ofi_rdm_conn_stranger_victim(struct ofi_rdm_conn_set *set, uint8_t host)
 {
 	uint8_t most = greatest(set);
 
@@ -132,14 +135,14 @@ struct vrb_pconn *vrb_pconn_stranger_victim(struct vrb_pconn_set *set, uint8_t h
 	return idlest(set, set->hosts[host].open ? host : most, true);
 }
 
-struct vrb_pconn *vrb_pconn_half_open(struct vrb_pconn_set *set)
+struct ofi_rdm_conn *ofi_rdm_conn_half_open(struct ofi_rdm_conn_set *set)
 {
-	struct vrb_pconn *conn;
+	struct ofi_rdm_conn *conn;
 	int i;
 
 	if (!set->strangers)
 		return NULL;
-	for (i = 0; i < VRB_PCONN_HOSTS; i++) {
+	for (i = 0; i < OFI_RDM_CONN_HOSTS; i++) {
 		conn = TAILQ_FIRST(&set->hosts[i].strangers);
 		if (conn && is_half_open(set, conn))
 			return conn;

@@ -3,20 +3,20 @@
  * The decisions about requests. A request names a peer, and an incarnation that anyone may have seen: neither
  * proves who asks. What works is not given up for it.
  */
-#include "pconn_int.h"
+#include "policy_int.h"
 
 #define FRESH_MS 5000 /* a request that comes late comes within this time */
 #define ALIVE_MS 200  /* for so long the answer counts that a connection works */
 
-static void reject(struct vrb_pconn_action *action, enum vrb_cmwire_reason reason)
+static void reject(struct ofi_rdm_conn_action *action, enum ofi_rdm_cmwire_reason reason)
 {
-	action->what |= VRB_PCONN_DO_REJECT;
+	action->what |= OFI_RDM_CONN_DO_REJECT;
 	action->reason = reason;
 }
 
 /* A number is compared only while a late request is to be expected: a stranger's can't shut the peer out for good. */
-static bool is_stale(const struct vrb_pconn_set *set, const struct vrb_pconn *conn,
-		     const struct vrb_pconn_input *input)
+static bool is_stale(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn,
+		     const struct ofi_rdm_conn_input *input)
 {
 	if (input->expected && input->expected != set->params.incarnation)
 		return true;
@@ -27,8 +27,8 @@ static bool is_stale(const struct vrb_pconn_set *set, const struct vrb_pconn *co
 	return input->incarnation == conn->heard && (int32_t)(input->serial - conn->serial) <= 0;
 }
 
-void vrb_pconn_hear(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-		    const struct vrb_pconn_input *input)
+void ofi_rdm_conn_hear(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		       const struct ofi_rdm_conn_input *input)
 {
 	if (input->incarnation != conn->heard || (int32_t)(input->serial - conn->serial) > 0)
 		conn->serial = input->serial;
@@ -36,51 +36,51 @@ void vrb_pconn_hear(struct vrb_pconn_set *set, struct vrb_pconn *conn,
 	conn->fresh = set->now + FRESH_MS;
 }
 
-static void accept_it(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-		      const struct vrb_pconn_input *input, struct vrb_pconn_action *action)
+static void accept_it(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		      const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
-	vrb_pconn_mark(set, conn, input->stranger && !conn->wanted);
+	ofi_rdm_conn_mark(set, conn, input->stranger && !conn->wanted);
 	conn->offered = input->incarnation;
 	conn->used = set->now;
-	vrb_pconn_hear(set, conn, input);
-	vrb_pconn_heard(set, conn);
+	ofi_rdm_conn_hear(set, conn, input);
+	ofi_rdm_conn_heard(set, conn);
 	set->yield = 0;
 	if (conn->stranger && conn->host == set->held_for)
 		set->held = 0;
-	vrb_pconn_enter(set, conn, VRB_PCONN_ACCEPTING);
-	conn->proof = set->params.prove ? set->now + set->params.prove : VRB_DUE_NEVER;
-	action->what |= VRB_PCONN_DO_ACCEPT;
+	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_ACCEPTING);
+	conn->proof = set->params.prove ? set->now + set->params.prove : OFI_RDM_DUE_NEVER;
+	action->what |= OFI_RDM_CONN_DO_ACCEPT;
 }
 
 /* The next place is for who was refused, if it comes soon, and the one after that is not. */
-static void refuse_for_room(struct vrb_pconn_set *set, struct vrb_pconn_action *action)
+static void refuse_for_room(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn_action *action)
 {
-	reject(action, VRB_CMWIRE_BUSY);
-	action->what |= VRB_PCONN_DO_EVICT;
+	reject(action, OFI_RDM_CMWIRE_BUSY);
+	action->what |= OFI_RDM_CONN_DO_EVICT;
 	if (!set->yield)
-		set->yield = set->now + 2 * vrb_pconn_busy_most(set);
+		set->yield = set->now + 2 * ofi_rdm_conn_busy_most(set);
 }
 
 /* Some room is left for peers that are known. */
-static bool have_enough(const struct vrb_pconn_set *set, const struct vrb_pconn_input *input)
+static bool have_enough(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn_input *input)
 {
-	return input->tight || !vrb_pconn_has_room(set) ||
+	return input->tight || !ofi_rdm_conn_has_room(set) ||
 	       (set->params.strangers && set->strangers >= set->params.strangers);
 }
 
-VRB_PCONN_DECISION(vrb_pconn_on_request)
+OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request)
 {
 	if (is_stale(set, conn, input)) {
-		reject(action, VRB_CMWIRE_STALE);
+		reject(action, OFI_RDM_CMWIRE_STALE);
 	} else if (!conn->order) {
 		/* The endpoint asks itself only while its own request is out. */
-		reject(action, VRB_CMWIRE_IN_USE);
+		reject(action, OFI_RDM_CMWIRE_IN_USE);
 	} else if (input->stranger && have_enough(set, input)) {
-		reject(action, VRB_CMWIRE_BUSY);
-		vrb_pconn_stranger_refused(set, conn, action);
-	} else if (input->stranger && vrb_pconn_is_held(set, conn)) {
-		reject(action, VRB_CMWIRE_BUSY);
-	} else if (!vrb_pconn_has_room(set)) {
+		reject(action, OFI_RDM_CMWIRE_BUSY);
+		ofi_rdm_conn_stranger_refused(set, conn, action);
+	} else if (input->stranger && ofi_rdm_conn_is_held(set, conn)) {
+		reject(action, OFI_RDM_CMWIRE_BUSY);
+	} else if (!ofi_rdm_conn_has_room(set)) {
 		refuse_for_room(set, action);
 	} else {
 		accept_it(set, conn, input, action);
@@ -88,28 +88,28 @@ VRB_PCONN_DECISION(vrb_pconn_on_request)
 }
 
 /* The peer itself has said that its request is out: no other one is meant. */
-VRB_PCONN_DECISION(vrb_pconn_on_request_expected)
+OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_expected)
 {
 	if (conn->expects && input->incarnation != conn->expects)
-		reject(action, VRB_CMWIRE_BUSY);
+		reject(action, OFI_RDM_CMWIRE_BUSY);
 	else
-		vrb_pconn_on_request(set, conn, input, action);
+		ofi_rdm_conn_on_request(set, conn, input, action);
 }
 
-VRB_PCONN_DECISION(vrb_pconn_on_request_crossing)
+OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_crossing)
 {
 	if (is_stale(set, conn, input)) {
-		reject(action, VRB_CMWIRE_STALE);
+		reject(action, OFI_RDM_CMWIRE_STALE);
 	} else if (conn->order < 0) {
-		reject(action, VRB_CMWIRE_CROSSING);
+		reject(action, OFI_RDM_CMWIRE_CROSSING);
 	} else if (!conn->order) {
 		/* To ourselves: the same connection's other end. */
 		if (input->incarnation == set->params.incarnation)
-			action->what |= VRB_PCONN_DO_ACCEPT;
+			action->what |= OFI_RDM_CONN_DO_ACCEPT;
 		else
-			reject(action, VRB_CMWIRE_IN_USE);
+			reject(action, OFI_RDM_CMWIRE_IN_USE);
 	} else {
-		action->what |= VRB_PCONN_DO_ABANDON;
+		action->what |= OFI_RDM_CONN_DO_ABANDON;
 		accept_it(set, conn, input, action);
 	}
 }
@@ -118,18 +118,18 @@ VRB_PCONN_DECISION(vrb_pconn_on_request_crossing)
  * The peer gave up what we accepted and tries again, or another one wants its place. Whose request was accepted has the
  * time of an attempt to come; when the peer gives up, the connection manager mostly says so before that.
  */
-VRB_PCONN_DECISION(vrb_pconn_on_request_again)
+OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again)
 {
 	uint64_t grace = set->params.attempt;
 
 	if (input->incarnation != conn->offered)
 		grace *= 3;
 	if (is_stale(set, conn, input)) {
-		reject(action, VRB_CMWIRE_STALE);
+		reject(action, OFI_RDM_CMWIRE_STALE);
 	} else if (!conn->order || set->now - conn->since < grace) {
-		reject(action, VRB_CMWIRE_BUSY);
+		reject(action, OFI_RDM_CMWIRE_BUSY);
 	} else {
-		action->what |= VRB_PCONN_DO_ABANDON;
+		action->what |= OFI_RDM_CONN_DO_ABANDON;
 		accept_it(set, conn, input, action);
 	}
 }
@@ -138,19 +138,19 @@ VRB_PCONN_DECISION(vrb_pconn_on_request_again)
  * Who asks says that the peer's end of the connection is gone. The device at that end is asked: if it answers the
  * connection stays; if it does not, the connection fails, and there is room for who asks again.
  */
-VRB_PCONN_DECISION(vrb_pconn_on_request_live)
+OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_live)
 {
 	if (is_stale(set, conn, input)) {
-		reject(action, VRB_CMWIRE_STALE);
+		reject(action, OFI_RDM_CMWIRE_STALE);
 	} else if (!conn->order || set->now < conn->alive) {
-		reject(action, VRB_CMWIRE_IN_USE);
+		reject(action, OFI_RDM_CMWIRE_IN_USE);
 	} else {
-		reject(action, VRB_CMWIRE_BUSY);
-		action->what |= VRB_PCONN_DO_ASK;
+		reject(action, OFI_RDM_CMWIRE_BUSY);
+		action->what |= OFI_RDM_CONN_DO_ASK;
 	}
 }
 
-VRB_PCONN_DECISION(vrb_pconn_on_alive)
+OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_alive)
 {
 	(void)input;
 	(void)action;
@@ -161,14 +161,14 @@ VRB_PCONN_DECISION(vrb_pconn_on_alive)
  * The connection ended by agreement, and we did not hear of it yet. Nothing was sent since BYE. Another incarnation has
  * to wait until it has ended.
  */
-VRB_PCONN_DECISION(vrb_pconn_on_request_left)
+OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_left)
 {
 	if (is_stale(set, conn, input)) {
-		reject(action, VRB_CMWIRE_STALE);
+		reject(action, OFI_RDM_CMWIRE_STALE);
 	} else if (input->incarnation != conn->known) {
-		reject(action, VRB_CMWIRE_BUSY);
+		reject(action, OFI_RDM_CMWIRE_BUSY);
 	} else {
-		action->what |= VRB_PCONN_DO_RELEASE;
+		action->what |= OFI_RDM_CONN_DO_RELEASE;
 		accept_it(set, conn, input, action);
 	}
 }

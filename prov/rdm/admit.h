@@ -4,27 +4,27 @@
  * tokens, one for a request, that fills again with time. There are buckets for the hosts that were heard of last. Pure,
  * the clock is the caller's.
  */
-#ifndef VRB_RDM_ADMIT_H
-#define VRB_RDM_ADMIT_H
+#ifndef OFI_RDM_ADMIT_H
+#define OFI_RDM_ADMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VRB_RDM_ADMIT_HOSTS 64
-#define VRB_RDM_ADMIT_BURST 4 /* seconds' worth of tokens that a host has at first */
+#define OFI_RDM_ADMIT_HOSTS 64
+#define OFI_RDM_ADMIT_BURST 4 /* seconds' worth of tokens that a host has at first */
 
-struct vrb_rdm_admit_host {
+struct ofi_rdm_admit_host {
 	uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
 	uint64_t at;	/* ms, when it asked last; 0: free */
 	uint64_t left;	/* thousandths of tokens */
 };
 
-struct vrb_rdm_admit {
+struct ofi_rdm_admit {
 	uint32_t rate; /* tokens a second, 0 is no limit */
-	struct vrb_rdm_admit_host hosts[VRB_RDM_ADMIT_HOSTS];
+	struct ofi_rdm_admit_host hosts[OFI_RDM_ADMIT_HOSTS];
 };
 
 /* Takes a token of the host's; false if there is none. */
-bool vrb_rdm_admit_takes(struct vrb_rdm_admit *admit, const uint8_t *ip, uint64_t now);
+bool ofi_rdm_admit_takes(struct ofi_rdm_admit *admit, const uint8_t *ip, uint64_t now);
 
 #endif

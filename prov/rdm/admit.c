@@ -7,11 +7,11 @@
  * The host's bucket. A new host gets that of the one not heard of for longest, with what is left in it: however many
  * addresses somebody has, there are never more tokens than fit in all buckets.
  */
-static struct vrb_rdm_admit_host *bucket_of(struct vrb_rdm_admit *admit, const uint8_t *ip)
+static struct ofi_rdm_admit_host *bucket_of(struct ofi_rdm_admit *admit, const uint8_t *ip)
 {
-	struct vrb_rdm_admit_host *host = admit->hosts, *oldest = host;
+	struct ofi_rdm_admit_host *host = admit->hosts, *oldest = host;
 
-	for (; host < admit->hosts + VRB_RDM_ADMIT_HOSTS; host++) {
+	for (; host < admit->hosts + OFI_RDM_ADMIT_HOSTS; host++) {
 		if (host->at && !memcmp(host->ip, ip, sizeof(host->ip)))
 			return host;
 		if (host->at < oldest->at)
@@ -21,15 +21,15 @@ static struct vrb_rdm_admit_host *bucket_of(struct vrb_rdm_admit *admit, const u
 	return oldest;
 }
 
-bool vrb_rdm_admit_takes(struct vrb_rdm_admit *admit, const uint8_t *ip, uint64_t now)
+bool ofi_rdm_admit_takes(struct ofi_rdm_admit *admit, const uint8_t *ip, uint64_t now)
 {
-	uint64_t most = (uint64_t)admit->rate * VRB_RDM_ADMIT_BURST * 1000;
-	struct vrb_rdm_admit_host *host;
+	uint64_t most = (uint64_t)admit->rate * OFI_RDM_ADMIT_BURST * 1000;
+	struct ofi_rdm_admit_host *host;
 
 	if (!admit->rate)
 		return true;
 	host = bucket_of(admit, ip);
-	if (!host->at || now - host->at >= VRB_RDM_ADMIT_BURST * 1000)
+	if (!host->at || now - host->at >= OFI_RDM_ADMIT_BURST * 1000)
 		host->left = most;
 	else
 		host->left += (now - host->at) * admit->rate;

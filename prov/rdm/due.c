@@ -2,7 +2,7 @@
 /* What is due when: the pairing heap. */
 #include "due.h"
 
-static void attach(struct vrb_due_node **link, struct vrb_due_node *node)
+static void attach(struct ofi_rdm_due_node **link, struct ofi_rdm_due_node *node)
 {
 	*link = node;
 	if (node)
@@ -10,9 +10,9 @@ static void attach(struct vrb_due_node **link, struct vrb_due_node *node)
 }
 
 /* Both are roots, of which the earlier becomes the other's parent. */
-static struct vrb_due_node *meld(struct vrb_due_node *a, struct vrb_due_node *b)
+static struct ofi_rdm_due_node *meld(struct ofi_rdm_due_node *a, struct ofi_rdm_due_node *b)
 {
-	struct vrb_due_node *swap;
+	struct ofi_rdm_due_node *swap;
 
 	if (!a || !b)
 		return a ? a : b;
@@ -27,9 +27,9 @@ static struct vrb_due_node *meld(struct vrb_due_node *a, struct vrb_due_node *b)
 }
 
 /* In pairs from left to right, then from right to left: that is what bounds the cost. */
-static struct vrb_due_node *meld_all(struct vrb_due_node *first)
+static struct ofi_rdm_due_node *meld_all(struct ofi_rdm_due_node *first)
 {
-	struct vrb_due_node *pairs = NULL, *a, *b, *all = NULL;
+	struct ofi_rdm_due_node *pairs = NULL, *a, *b, *all = NULL;
 
 	while ((a = first)) {
 		b = a->next;
@@ -49,9 +49,9 @@ static struct vrb_due_node *meld_all(struct vrb_due_node *first)
 	return all;
 }
 
-static void take_out(struct vrb_due *due, struct vrb_due_node *node)
+static void take_out(struct ofi_rdm_due *due, struct ofi_rdm_due_node *node)
 {
-	struct vrb_due_node *rest;
+	struct ofi_rdm_due_node *rest;
 
 	attach(node->link, node->next);
 	node->link = NULL;
@@ -61,13 +61,13 @@ static void take_out(struct vrb_due *due, struct vrb_due_node *node)
 	attach(&due->root, meld(due->root, rest));
 }
 
-void vrb_due_set(struct vrb_due *due, struct vrb_due_node *node, uint64_t at)
+void ofi_rdm_due_set(struct ofi_rdm_due *due, struct ofi_rdm_due_node *node, uint64_t at)
 {
 	if (node->link && node->at == at)
 		return;
 	if (node->link)
 		take_out(due, node);
 	node->at = at;
-	if (at != VRB_DUE_NEVER)
+	if (at != OFI_RDM_DUE_NEVER)
 		attach(&due->root, meld(due->root, node));
 }

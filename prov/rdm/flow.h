@@ -17,123 +17,125 @@
  * more is not honest; neither is one that alone makes the endpoint keep more than two limits and four windows of the largest
  * packets, whatever its device says. The endpoint's lock guards it.
  */
-#ifndef VRB_RDM_FLOW_H
-#define VRB_RDM_FLOW_H
+#ifndef OFI_RDM_FLOW_H
+#define OFI_RDM_FLOW_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-struct vrb_flow_node {
-	STAILQ_ENTRY(vrb_flow_node) link;
+struct ofi_rdm_flow_node {
+	STAILQ_ENTRY(ofi_rdm_flow_node) link;
 };
 
-STAILQ_HEAD(vrb_flow_queue, vrb_flow_node);
+STAILQ_HEAD(ofi_rdm_flow_queue, ofi_rdm_flow_node);
 
 /* What a peer is to be told as soon as there is a credit. */
-enum vrb_flow_owed {
-	VRB_FLOW_NOTHING,
-	VRB_FLOW_STOP,
-	VRB_FLOW_GO,
-	VRB_FLOW_HALT,
+enum ofi_rdm_flow_owed {
+	OFI_RDM_FLOW_NOTHING,
+	OFI_RDM_FLOW_STOP,
+	OFI_RDM_FLOW_GO,
+	OFI_RDM_FLOW_HALT,
 };
 
 /* What a peer may send. */
-enum vrb_flow_level {
-	VRB_FLOW_ALL,
-	VRB_FLOW_ANNOUNCED,
-	VRB_FLOW_NONE,
+enum ofi_rdm_flow_level {
+	OFI_RDM_FLOW_ALL,
+	OFI_RDM_FLOW_ANNOUNCED,
+	OFI_RDM_FLOW_NONE,
 };
 
-struct vrb_flow {
+struct ofi_rdm_flow {
 	uint32_t credits; /* work requests that the send queue has room for */
 	uint32_t reserve; /* of these for control packets only */
 	bool stopped;	  /* the peer told us to announce */
 	bool halted;	  /* the peer told us to send nothing */
-	uint8_t told;	  /* enum vrb_flow_level: we told the peer, or are about to */
+	uint8_t told;	  /* enum ofi_rdm_flow_level: we told the peer, or are about to */
 	uint8_t said;	  /* the level that it was last sent */
 	uint8_t halts;	  /* sent, and not known to have come to its device */
 	bool heard;	  /* its device has the HALT that was sent last */
 	bool abused;	  /* it sent more than it may */
-	enum vrb_flow_owed owed;
+	enum ofi_rdm_flow_owed owed;
 	uint32_t over; /* packets that were kept since HALT was owed, or heard */
 	uint64_t kept; /* bytes, of the budget */
-	struct vrb_flow_queue control, data;
-	LIST_ENTRY(vrb_flow) link; /* budget.told or budget.halted */
+	struct ofi_rdm_flow_queue control, data;
+	LIST_ENTRY(ofi_rdm_flow) link; /* budget.told or budget.halted */
 };
 
-LIST_HEAD(vrb_flows, vrb_flow);
+LIST_HEAD(ofi_rdm_flows, ofi_rdm_flow);
 
-struct vrb_flow_budget {
+struct ofi_rdm_flow_budget {
 	uint64_t limit;
 	uint64_t used;	 /* bytes that peers make the endpoint keep */
 	uint32_t window; /* packets that a peer sends before it takes completions */
 	uint64_t most;	 /* bytes that one peer alone may have */
 	uint32_t peers;	 /* connected */
 	bool resuming;	 /* the caller's */
-	struct vrb_flows told, halted;
+	struct ofi_rdm_flows told, halted;
 };
 
 /* reserve < credits */
-void vrb_flow_init(struct vrb_flow *flow, uint32_t credits, uint32_t reserve);
+void ofi_rdm_flow_init(struct ofi_rdm_flow *flow, uint32_t credits, uint32_t reserve);
 /* A new connection: the queues stay. */
-void vrb_flow_reset(struct vrb_flow *flow, uint32_t credits, uint32_t reserve);
+void ofi_rdm_flow_reset(struct ofi_rdm_flow *flow, uint32_t credits, uint32_t reserve);
 
 /* Without bounds of what one peer may do: window and most are the caller's to set. */
-void vrb_flow_budget_init(struct vrb_flow_budget *budget, uint64_t limit);
+void ofi_rdm_flow_budget_init(struct ofi_rdm_flow_budget *budget, uint64_t limit);
 /* The budget is used up by the peer. True if the peer is to be told something, or flow->abused is new. */
-bool vrb_flow_exceed(struct vrb_flow_budget *budget, struct vrb_flow *flow);
-/* Gives bytes back. True if vrb_flow_resume() has work. */
-bool vrb_flow_refund(struct vrb_flow_budget *budget, uint64_t bytes);
+bool ofi_rdm_flow_exceed(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow);
+/* Gives bytes back. True if ofi_rdm_flow_resume() has work. */
+bool ofi_rdm_flow_refund(struct ofi_rdm_flow_budget *budget, uint64_t bytes);
 /* Gives bytes of the peer back: it may be owed something better than HALT. */
-void vrb_flow_return(struct vrb_flow_budget *budget, struct vrb_flow *flow, uint64_t bytes);
+void ofi_rdm_flow_return(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow,
+			 uint64_t bytes);
 /* The next peer that may go on: it is owed a GO or STOP then, or nothing if it was not told yet. NULL: none. */
-struct vrb_flow *vrb_flow_resume(struct vrb_flow_budget *budget);
+struct ofi_rdm_flow *ofi_rdm_flow_resume(struct ofi_rdm_flow_budget *budget);
 /* What the peer is to be told, for which a control credit was taken. */
-enum vrb_flow_owed vrb_flow_settle(struct vrb_flow *flow);
+enum ofi_rdm_flow_owed ofi_rdm_flow_settle(struct ofi_rdm_flow *flow);
 /* The peer's device has a HALT. */
-void vrb_flow_heard(struct vrb_flow *flow);
+void ofi_rdm_flow_heard(struct ofi_rdm_flow *flow);
 
-/* vrb_flow_resume() has work. */
-static inline bool vrb_flow_may_resume(const struct vrb_flow_budget *budget)
+/* ofi_rdm_flow_resume() has work. */
+static inline bool ofi_rdm_flow_may_resume(const struct ofi_rdm_flow_budget *budget)
 {
 	return (budget->used <= budget->limit / 2 && !LIST_EMPTY(&budget->told)) ||
 	       (budget->used <= budget->limit + budget->limit / 2 && !LIST_EMPTY(&budget->halted));
 }
 
 /* A data packet may go without waiting. */
-static inline bool vrb_flow_clear(const struct vrb_flow *flow)
+static inline bool ofi_rdm_flow_clear(const struct ofi_rdm_flow *flow)
 {
 	return flow->credits > flow->reserve && STAILQ_EMPTY(&flow->data);
 }
 
-static inline bool vrb_flow_has_data_credit(const struct vrb_flow *flow)
+static inline bool ofi_rdm_flow_has_data_credit(const struct ofi_rdm_flow *flow)
 {
 	return flow->credits > flow->reserve;
 }
 
-static inline bool vrb_flow_has_control_credit(const struct vrb_flow *flow)
+static inline bool ofi_rdm_flow_has_control_credit(const struct ofi_rdm_flow *flow)
 {
 	return flow->credits > 0;
 }
 
-static inline void vrb_flow_take(struct vrb_flow *flow)
+static inline void ofi_rdm_flow_take(struct ofi_rdm_flow *flow)
 {
 	flow->credits--;
 }
 
-static inline void vrb_flow_give(struct vrb_flow *flow, uint32_t credits)
+static inline void ofi_rdm_flow_give(struct ofi_rdm_flow *flow, uint32_t credits)
 {
 	flow->credits += credits;
 }
 
-/* Bytes that the peer makes us keep. True as of vrb_flow_exceed(). */
-static inline bool vrb_flow_charge(struct vrb_flow_budget *budget, struct vrb_flow *flow,
-				   uint64_t bytes)
+/* Bytes that the peer makes us keep. True as of ofi_rdm_flow_exceed(). */
+static inline bool ofi_rdm_flow_charge(struct ofi_rdm_flow_budget *budget,
+				       struct ofi_rdm_flow *flow, uint64_t bytes)
 {
 	budget->used += bytes;
 	flow->kept += bytes;
-	return __builtin_expect(budget->used > budget->limit, 0) && vrb_flow_exceed(budget, flow);
+	return __builtin_expect(budget->used > budget->limit, 0) &&
+	       ofi_rdm_flow_exceed(budget, flow);
 }
 
 #endif

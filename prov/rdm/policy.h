@@ -30,8 +30,8 @@
  * the number of requests that the sender made so far, which tells a request that comes late from a new one. All
  * that can be seen and copied: a connection that works does not end because of a request.
  */
-#ifndef VRB_RDM_PCONN_H
-#define VRB_RDM_PCONN_H
+#ifndef OFI_RDM_POLICY_H
+#define OFI_RDM_POLICY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,80 +39,81 @@
 #include "cmwire.h"
 #include "due.h"
 
-enum vrb_pconn_state {
-	VRB_PCONN_IDLE,
-	VRB_PCONN_WAITING,    /* wants to connect, but not yet */
-	VRB_PCONN_CONNECTING, /* our request is out */
-	VRB_PCONN_EXPECTING,  /* the peer's request is the one that counts; it will come */
-	VRB_PCONN_ACCEPTING,  /* the peer's request was accepted */
-	VRB_PCONN_UP,
-	VRB_PCONN_DRAINING, /* held; BYE is sent when nothing is under way */
-	VRB_PCONN_PARTING,  /* held; the peer's BYE is answered then */
-	VRB_PCONN_LEAVING,  /* BYE sent; nothing else is until it is answered */
-	VRB_PCONN_LEFT,	    /* the peer's BYE was agreed to; the peer disconnects */
-	VRB_PCONN_STATES
+enum ofi_rdm_conn_state {
+	OFI_RDM_CONN_IDLE,
+	OFI_RDM_CONN_WAITING,	 /* wants to connect, but not yet */
+	OFI_RDM_CONN_CONNECTING, /* our request is out */
+	OFI_RDM_CONN_EXPECTING,	 /* the peer's request is the one that counts; it will come */
+	OFI_RDM_CONN_ACCEPTING,	 /* the peer's request was accepted */
+	OFI_RDM_CONN_UP,
+	OFI_RDM_CONN_DRAINING, /* held; BYE is sent when nothing is under way */
+	OFI_RDM_CONN_PARTING,  /* held; the peer's BYE is answered then */
+	OFI_RDM_CONN_LEAVING,  /* BYE sent; nothing else is until it is answered */
+	OFI_RDM_CONN_LEFT,     /* the peer's BYE was agreed to; the peer disconnects */
+	OFI_RDM_CONN_STATES
 };
 
-enum vrb_pconn_event {
-	VRB_PCONN_WANT,		/* there is something to send */
-	VRB_PCONN_REQUEST,	/* the peer's; incarnation, expected, serial */
-	VRB_PCONN_ESTABLISHED,	/* with ours: the peer's incarnation, serial */
-	VRB_PCONN_REJECTED,	/* reason */
-	VRB_PCONN_FAILED,	/* err: the attempt, or the connection */
-	VRB_PCONN_DISCONNECTED, /* by the peer */
-	VRB_PCONN_HEARD,	/* the peer's host is there */
-	VRB_PCONN_EVICT,	/* it shall end; idle: whether nothing is under way */
-	VRB_PCONN_BYE,		/* the peer's; idle */
-	VRB_PCONN_DRAINED,	/* nothing is under way any more */
-	VRB_PCONN_AGREED,	/* the answers to our BYE */
-	VRB_PCONN_REFUSED,
-	VRB_PCONN_ALIVE, /* what was asked after DO_ASK is answered */
-	VRB_PCONN_CLOSE, /* the endpoint; err, or 0 */
-	VRB_PCONN_EVENTS
+enum ofi_rdm_conn_event {
+	OFI_RDM_CONN_WANT,	   /* there is something to send */
+	OFI_RDM_CONN_REQUEST,	   /* the peer's; incarnation, expected, serial */
+	OFI_RDM_CONN_ESTABLISHED,  /* with ours: the peer's incarnation, serial */
+	OFI_RDM_CONN_REJECTED,	   /* reason */
+	OFI_RDM_CONN_FAILED,	   /* err: the attempt, or the connection */
+	OFI_RDM_CONN_DISCONNECTED, /* by the peer */
+	OFI_RDM_CONN_HEARD,	   /* the peer's host is there */
+	OFI_RDM_CONN_EVICT,	   /* it shall end; idle: whether nothing is under way */
+	OFI_RDM_CONN_BYE,	   /* the peer's; idle */
+	OFI_RDM_CONN_DRAINED,	   /* nothing is under way any more */
+	OFI_RDM_CONN_AGREED,	   /* the answers to our BYE */
+	OFI_RDM_CONN_REFUSED,
+	OFI_RDM_CONN_ALIVE, /* what was asked after DO_ASK is answered */
+	OFI_RDM_CONN_CLOSE, /* the endpoint; err, or 0 */
+	OFI_RDM_CONN_EVENTS
 };
 
 /* What to do, in this order. */
 enum {
-	VRB_PCONN_DO_ABANDON = 1 << 0,	/* our request, or what we accepted, is no more */
-	VRB_PCONN_DO_RELEASE = 1 << 1,	/* end the connection; what waits stays */
-	VRB_PCONN_DO_TEARDOWN = 1 << 2, /* end the connection; all operations fail with err */
-	VRB_PCONN_DO_FAIL = 1 << 3,	/* all operations fail with err */
-	VRB_PCONN_DO_REJECT = 1 << 4,	/* the request, for the reason */
-	VRB_PCONN_DO_ACCEPT = 1 << 5,	/* the request */
-	VRB_PCONN_DO_CONNECT = 1 << 6,	/* send a request; `expected` is conn->known */
-	VRB_PCONN_DO_UP = 1 << 7,	/* send what waits */
-	VRB_PCONN_DO_HOLD = 1 << 8,	/* keep what is to be sent from now on waiting */
-	VRB_PCONN_DO_BYE = 1 << 9,	/* send BYE */
-	VRB_PCONN_DO_AGREE = 1 << 10,	/* answer the BYE, after HOLD */
-	VRB_PCONN_DO_REFUSE = 1 << 11,
-	VRB_PCONN_DO_RESUME = 1 << 12, /* HOLD is over */
-	VRB_PCONN_DO_EVICT = 1 << 13,  /* EVICT the one of vrb_pconn_victim(), there are too many */
-	VRB_PCONN_DO_ASK =
+	OFI_RDM_CONN_DO_ABANDON = 1 << 0,  /* our request, or what we accepted, is no more */
+	OFI_RDM_CONN_DO_RELEASE = 1 << 1,  /* end the connection; what waits stays */
+	OFI_RDM_CONN_DO_TEARDOWN = 1 << 2, /* end the connection; all operations fail with err */
+	OFI_RDM_CONN_DO_FAIL = 1 << 3,	   /* all operations fail with err */
+	OFI_RDM_CONN_DO_REJECT = 1 << 4,   /* the request, for the reason */
+	OFI_RDM_CONN_DO_ACCEPT = 1 << 5,   /* the request */
+	OFI_RDM_CONN_DO_CONNECT = 1 << 6,  /* send a request; `expected` is conn->known */
+	OFI_RDM_CONN_DO_UP = 1 << 7,	   /* send what waits */
+	OFI_RDM_CONN_DO_HOLD = 1 << 8,	   /* keep what is to be sent from now on waiting */
+	OFI_RDM_CONN_DO_BYE = 1 << 9,	   /* send BYE */
+	OFI_RDM_CONN_DO_AGREE = 1 << 10,   /* answer the BYE, after HOLD */
+	OFI_RDM_CONN_DO_REFUSE = 1 << 11,
+	OFI_RDM_CONN_DO_RESUME = 1 << 12, /* HOLD is over */
+	OFI_RDM_CONN_DO_EVICT =
+		1 << 13, /* EVICT the one of ofi_rdm_conn_victim(), there are too many */
+	OFI_RDM_CONN_DO_ASK =
 		1 << 14, /* the device at the other end whether the connection is there */
-	VRB_PCONN_DO_KNOCK = 1 << 15, /* ask whether the host is there: HEARD */
-	VRB_PCONN_DO_LOOK = 1 << 16,  /* DRAINED if nothing is under way */
+	OFI_RDM_CONN_DO_KNOCK = 1 << 15, /* ask whether the host is there: HEARD */
+	OFI_RDM_CONN_DO_LOOK = 1 << 16,	 /* DRAINED if nothing is under way */
 };
 
-struct vrb_pconn_input {
-	enum vrb_pconn_event event;
+struct ofi_rdm_conn_input {
+	enum ofi_rdm_conn_event event;
 	uint64_t incarnation;
 	uint64_t expected;
 	uint32_t serial; /* with the incarnation */
-	uint8_t reason;	 /* enum vrb_cmwire_reason, or any number */
+	uint8_t reason;	 /* enum ofi_rdm_cmwire_reason, or any number */
 	bool idle;
 	bool stranger; /* it is not known to the endpoint otherwise */
 	bool tight;    /* what the device has left is not for strangers */
 	int err;       /* FI_E* */
 };
 
-struct vrb_pconn_action {
+struct ofi_rdm_conn_action {
 	uint32_t what;
-	bool make_room; /* with REJECT: EVICT the one of vrb_pconn_stranger_victim() for this stranger */
-	enum vrb_cmwire_reason reason;
+	bool make_room; /* with REJECT: EVICT the one of ofi_rdm_conn_stranger_victim() for this stranger */
+	enum ofi_rdm_cmwire_reason reason;
 	int err; /* FI_E* */
 };
 
-struct vrb_pconn_params {
+struct ofi_rdm_conn_params {
 	uint64_t incarnation; /* ours */
 	uint32_t window;
 	uint32_t cap;
@@ -127,8 +128,8 @@ struct vrb_pconn_params {
 	void *arg;
 };
 
-struct vrb_pconn {
-	enum vrb_pconn_state state;
+struct ofi_rdm_conn {
+	enum ofi_rdm_conn_state state;
 	int order;     /* our address compared with the peer's; 0: it is us */
 	bool stranger; /* it asked, and is not known otherwise */
 	uint8_t host;  /* in set.hosts; the caller's to set */
@@ -159,62 +160,63 @@ struct vrb_pconn {
 	bool unused;	   /* nothing has, since it is UP */
 	uint64_t told;	   /* when it was first told to end, and has not yet */
 	bool queued;	   /* in set.ready */
-	struct vrb_due_node due;
-	TAILQ_ENTRY(vrb_pconn) link;   /* set.ready or set.ups */
-	TAILQ_ENTRY(vrb_pconn) fellow; /* the host's strangers */
+	struct ofi_rdm_due_node due;
+	TAILQ_ENTRY(ofi_rdm_conn) link;	  /* set.ready or set.ups */
+	TAILQ_ENTRY(ofi_rdm_conn) fellow; /* the host's strangers */
 };
 
-TAILQ_HEAD(vrb_pconns, vrb_pconn);
+TAILQ_HEAD(ofi_rdm_conns, ofi_rdm_conn);
 
-#define VRB_PCONN_HOSTS 256
+#define OFI_RDM_CONN_HOSTS 256
 
 /* A host, or the few whose addresses the caller maps to the same number. */
-struct vrb_pconn_host {
-	uint32_t open;		     /* connections and attempts of its strangers */
-	uint64_t asked;		     /* until then no further one has to make room for it */
-	struct vrb_pconns strangers; /* those that may have to go; not used for longest first */
+struct ofi_rdm_conn_host {
+	uint32_t open;			/* connections and attempts of its strangers */
+	uint64_t asked;			/* until then no further one has to make room for it */
+	struct ofi_rdm_conns strangers; /* those that may have to go; not used for longest first */
 };
 
-struct vrb_pconn_set {
-	struct vrb_pconn_params params;
-	uint64_t now;	     /* ms, the caller's to set before each step */
-	uint32_t connecting; /* requests out */
-	uint32_t open;	     /* connections and attempts */
-	uint32_t strangers;  /* of them, those of strangers */
-	uint32_t serial;     /* of our last request; what requests and replies carry */
-	uint32_t going;	     /* those that make room soon */
-	uint32_t queued;     /* in ready */
-	uint64_t yield;	     /* until then the last place is for a peer that was refused */
-	struct vrb_due due;  /* those for which time has something to do */
-	struct vrb_pconns
+struct ofi_rdm_conn_set {
+	struct ofi_rdm_conn_params params;
+	uint64_t now;		/* ms, the caller's to set before each step */
+	uint32_t connecting;	/* requests out */
+	uint32_t open;		/* connections and attempts */
+	uint32_t strangers;	/* of them, those of strangers */
+	uint32_t serial;	/* of our last request; what requests and replies carry */
+	uint32_t going;		/* those that make room soon */
+	uint32_t queued;	/* in ready */
+	uint64_t yield;		/* until then the last place is for a peer that was refused */
+	struct ofi_rdm_due due; /* those for which time has something to do */
+	struct ofi_rdm_conns
 		ready; /* WAITING until there is room, or fewer requests are out; in order */
-	struct vrb_pconns ups; /* the one not used for longest first */
-	uint64_t held;	       /* until then a stranger's place is for a host that was refused */
-	uint8_t held_for;      /* that host */
-	struct vrb_pconn_host hosts[VRB_PCONN_HOSTS];
+	struct ofi_rdm_conns ups; /* the one not used for longest first */
+	uint64_t held;		  /* until then a stranger's place is for a host that was refused */
+	uint8_t held_for;	  /* that host */
+	struct ofi_rdm_conn_host hosts[OFI_RDM_CONN_HOSTS];
 };
 
-void vrb_pconn_set_init(struct vrb_pconn_set *set, const struct vrb_pconn_params *params);
-void vrb_pconn_init(struct vrb_pconn *conn, int order);
-void vrb_pconn_step(struct vrb_pconn_set *set, struct vrb_pconn *conn,
-		    const struct vrb_pconn_input *input, struct vrb_pconn_action *action);
+void ofi_rdm_conn_set_init(struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn_params *params);
+void ofi_rdm_conn_init(struct ofi_rdm_conn *conn, int order);
+void ofi_rdm_conn_step(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		       const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action);
 /* The next one that time has something to do for; NULL if there is none. */
-struct vrb_pconn *vrb_pconn_poll(struct vrb_pconn_set *set, struct vrb_pconn_action *action);
+struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,
+				       struct ofi_rdm_conn_action *action);
 /* When to poll again, UINT64_MAX if nothing is to be waited for. O(1). */
-uint64_t vrb_pconn_next(const struct vrb_pconn_set *set);
+uint64_t ofi_rdm_conn_next(const struct ofi_rdm_conn_set *set);
 /* It is the peer's turn: a request of ours, or the answer to the peer's, is out, or the peer's request is to come. */
-static inline bool vrb_pconn_is_out(const struct vrb_pconn *conn)
+static inline bool ofi_rdm_conn_is_out(const struct ofi_rdm_conn *conn)
 {
-	return conn->state == VRB_PCONN_CONNECTING || conn->state == VRB_PCONN_EXPECTING ||
-	       conn->state == VRB_PCONN_ACCEPTING;
+	return conn->state == OFI_RDM_CONN_CONNECTING || conn->state == OFI_RDM_CONN_EXPECTING ||
+	       conn->state == OFI_RDM_CONN_ACCEPTING;
 }
 /* Whether it is a stranger's; who wants a connection knows the peer. */
-void vrb_pconn_mark(struct vrb_pconn_set *set, struct vrb_pconn *conn, bool stranger);
+void ofi_rdm_conn_mark(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, bool stranger);
 /* Something was sent or came on one that is UP. */
-void vrb_pconn_used(struct vrb_pconn_set *set, struct vrb_pconn *conn);
+void ofi_rdm_conn_used(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* The connection not used for longest that may go; NULL if there is none. */
-struct vrb_pconn *vrb_pconn_victim(struct vrb_pconn_set *set);
+struct ofi_rdm_conn *ofi_rdm_conn_victim(struct ofi_rdm_conn_set *set);
 /* The one that has to go for a stranger of a host; NULL if none has to. */
-struct vrb_pconn *vrb_pconn_stranger_victim(struct vrb_pconn_set *set, uint8_t host);
+struct ofi_rdm_conn *ofi_rdm_conn_stranger_victim(struct ofi_rdm_conn_set *set, uint8_t host);
 
 #endif

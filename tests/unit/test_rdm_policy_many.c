@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/rdm/pconn.h"
+#include "prov/rdm/policy.h"
 
 enum { FEW = 5000, MANY = 40000, WINDOW = 32 };
 
@@ -29,32 +29,32 @@ static double cpu_s(void)
 }
 
 struct run {
-	struct vrb_pconn_set set;
-	struct vrb_pconn *conns;
+	struct ofi_rdm_conn_set set;
+	struct ofi_rdm_conn *conns;
 	uint32_t out[WINDOW], outs, count; /* requests that the peers have */
 	uint32_t random, ups;
 };
 
-static void step(struct run *run, uint32_t i, struct vrb_pconn_input input)
+static void step(struct run *run, uint32_t i, struct ofi_rdm_conn_input input)
 {
-	struct vrb_pconn_action action;
+	struct ofi_rdm_conn_action action;
 
-	vrb_pconn_step(&run->set, &run->conns[i], &input, &action);
-	if (action.what & VRB_PCONN_DO_CONNECT)
+	ofi_rdm_conn_step(&run->set, &run->conns[i], &input, &action);
+	if (action.what & OFI_RDM_CONN_DO_CONNECT)
 		run->out[run->outs++] = i;
-	run->ups += !!(action.what & VRB_PCONN_DO_UP);
+	run->ups += !!(action.what & OFI_RDM_CONN_DO_UP);
 }
 
 /* What the endpoint does after each event: whatever is due, and when to look again. */
 static void schedule(struct run *run)
 {
-	struct vrb_pconn_action action;
-	struct vrb_pconn *conn;
+	struct ofi_rdm_conn_action action;
+	struct ofi_rdm_conn *conn;
 
-	while ((conn = vrb_pconn_poll(&run->set, &action)))
-		if (action.what & VRB_PCONN_DO_CONNECT)
+	while ((conn = ofi_rdm_conn_poll(&run->set, &action)))
+		if (action.what & OFI_RDM_CONN_DO_CONNECT)
 			run->out[run->outs++] = (uint32_t)(conn - run->conns);
-	assert_true(vrb_pconn_next(&run->set) >= run->set.now);
+	assert_true(ofi_rdm_conn_next(&run->set) >= run->set.now);
 }
 
 /* One request is answered; one of four is refused at first, and tried again later. */
@@ -65,18 +65,18 @@ static void answer(struct run *run)
 	run->out[at] = run->out[--run->outs];
 	if (any32(&run->random) % 4)
 		step(run, i,
-		     (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED,
-					       .incarnation = i + 1 });
+		     (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED,
+						  .incarnation = i + 1 });
 	else
 		step(run, i,
-		     (struct vrb_pconn_input){ .event = VRB_PCONN_REJECTED,
-					       .reason = VRB_CMWIRE_BUSY });
+		     (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
+						  .reason = OFI_RDM_CMWIRE_BUSY });
 }
 
 static double connect_all(uint32_t count)
 {
 	static struct run run;
-	const struct vrb_pconn_params params = {
+	const struct ofi_rdm_conn_params params = {
 		.incarnation = 77,
 		.window = WINDOW,
 		.cap = UINT32_MAX,
@@ -92,12 +92,12 @@ static double connect_all(uint32_t count)
 
 	run = (struct run){ .conns = calloc(count, sizeof(*run.conns)), .count = count };
 	assert_non_null(run.conns);
-	vrb_pconn_set_init(&run.set, &params);
+	ofi_rdm_conn_set_init(&run.set, &params);
 	for (i = 0; i < count; i++)
-		vrb_pconn_init(&run.conns[i], 1);
+		ofi_rdm_conn_init(&run.conns[i], 1);
 	start = cpu_s();
 	for (i = 0; i < count; i++) {
-		step(&run, i, (struct vrb_pconn_input){ .event = VRB_PCONN_WANT });
+		step(&run, i, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_WANT });
 		schedule(&run);
 	}
 	while (run.ups < count) {
@@ -138,5 +138,5 @@ int main(void)
 		cmocka_unit_test(test_linear),
 	};
 
-	return cmocka_run_group_tests_name("rdm_pconn_many", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("rdm_policy_many", tests, NULL, NULL);
 }

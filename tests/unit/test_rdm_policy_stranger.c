@@ -3,12 +3,12 @@
 #include "unit.h"
 
 #include <rdma/fi_errno.h>
-#include "prov/verbs/rdm/pconn.h"
+#include "prov/rdm/policy.h"
 
 enum { CONNS = 40, PLACES = 12, GIVE_UP = 10000, FOE = 7, FRIEND = 9, TRIES = 60, AGAIN_MS = 50 };
 
-static struct vrb_pconn_set set;
-static struct vrb_pconn conns[CONNS];
+static struct ofi_rdm_conn_set set;
+static struct ofi_rdm_conn conns[CONNS];
 
 static uint32_t any32(void *arg)
 {
@@ -17,18 +17,18 @@ static uint32_t any32(void *arg)
 	return *random = *random * 1664525 + 1013904223;
 }
 
-static struct vrb_pconn_action after(struct vrb_pconn *conn, struct vrb_pconn_input input)
+static struct ofi_rdm_conn_action after(struct ofi_rdm_conn *conn, struct ofi_rdm_conn_input input)
 {
-	struct vrb_pconn_action action;
+	struct ofi_rdm_conn_action action;
 
-	vrb_pconn_step(&set, conn, &input, &action);
+	ofi_rdm_conn_step(&set, conn, &input, &action);
 	return action;
 }
 
 static int begin(void **state)
 {
 	static uint32_t random;
-	const struct vrb_pconn_params params = {
+	const struct ofi_rdm_conn_params params = {
 		.incarnation = 77,
 		.window = 4,
 		.cap = 16,
@@ -44,28 +44,28 @@ static int begin(void **state)
 	int i;
 
 	(void)state;
-	vrb_pconn_set_init(&set, &params);
+	ofi_rdm_conn_set_init(&set, &params);
 	set.now = 100000;
 	for (i = 0; i < CONNS; i++) {
-		vrb_pconn_init(&conns[i], 1);
+		ofi_rdm_conn_init(&conns[i], 1);
 		conns[i].host = FOE;
 	}
 	return 0;
 }
 
-static struct vrb_pconn_action ask(struct vrb_pconn *conn)
+static struct ofi_rdm_conn_action ask(struct ofi_rdm_conn *conn)
 {
 	static uint32_t serial;
 
-	return after(conn, (struct vrb_pconn_input){ .event = VRB_PCONN_REQUEST,
-						     .incarnation = 5,
-						     .serial = ++serial,
-						     .stranger = true });
+	return after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REQUEST,
+							.incarnation = 5,
+							.serial = ++serial,
+							.stranger = true });
 }
 
-static void come_up(struct vrb_pconn *conn)
+static void come_up(struct ofi_rdm_conn *conn)
 {
-	after(conn, (struct vrb_pconn_input){ .event = VRB_PCONN_ESTABLISHED });
+	after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED });
 }
 
 /* The foe takes all places, a millisecond apart. */
@@ -74,50 +74,51 @@ static void fill(bool up)
 	int i;
 
 	for (i = 0; i < PLACES; i++) {
-		assert_int_equal(ask(&conns[i]).what, VRB_PCONN_DO_ACCEPT);
+		assert_int_equal(ask(&conns[i]).what, OFI_RDM_CONN_DO_ACCEPT);
 		if (up)
 			come_up(&conns[i]);
 		set.now++;
 	}
 }
 
-static void evict(struct vrb_pconn *victim, bool idle)
+static void evict(struct ofi_rdm_conn *victim, bool idle)
 {
-	after(victim, (struct vrb_pconn_input){ .event = VRB_PCONN_EVICT, .idle = idle });
+	after(victim, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_EVICT, .idle = idle });
 }
 
 /* What time has to do until then; what drains does not, and hosts are there. */
 static void pass(uint64_t until)
 {
-	struct vrb_pconn_action action;
-	struct vrb_pconn *conn;
+	struct ofi_rdm_conn_action action;
+	struct ofi_rdm_conn *conn;
 
-	while (vrb_pconn_next(&set) <= until) {
-		if (vrb_pconn_next(&set) > set.now)
-			set.now = vrb_pconn_next(&set);
-		while ((conn = vrb_pconn_poll(&set, &action)))
-			if (action.what & VRB_PCONN_DO_KNOCK)
-				after(conn, (struct vrb_pconn_input){ .event = VRB_PCONN_HEARD });
+	while (ofi_rdm_conn_next(&set) <= until) {
+		if (ofi_rdm_conn_next(&set) > set.now)
+			set.now = ofi_rdm_conn_next(&set);
+		while ((conn = ofi_rdm_conn_poll(&set, &action)))
+			if (action.what & OFI_RDM_CONN_DO_KNOCK)
+				after(conn,
+				      (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_HEARD });
 	}
 	set.now = until;
 }
 
 /* A stranger asks again and again, and others have to make room. The milliseconds until it has a place. */
-static uint64_t comes_after(struct vrb_pconn *comer, bool idle, unsigned int *victims)
+static uint64_t comes_after(struct ofi_rdm_conn *comer, bool idle, unsigned int *victims)
 {
 	uint64_t start = set.now;
-	struct vrb_pconn_action action;
-	struct vrb_pconn *victim;
+	struct ofi_rdm_conn_action action;
+	struct ofi_rdm_conn *victim;
 	int i;
 
 	*victims = 0;
 	for (i = 0; i < TRIES * 10; i++) {
 		action = ask(comer);
-		if (action.what & VRB_PCONN_DO_ACCEPT)
+		if (action.what & OFI_RDM_CONN_DO_ACCEPT)
 			return set.now - start;
-		assert_int_equal(action.what, VRB_PCONN_DO_REJECT);
-		assert_int_equal(action.reason, VRB_CMWIRE_BUSY);
-		victim = action.make_room ? vrb_pconn_stranger_victim(&set, comer->host) : NULL;
+		assert_int_equal(action.what, OFI_RDM_CONN_DO_REJECT);
+		assert_int_equal(action.reason, OFI_RDM_CMWIRE_BUSY);
+		victim = action.make_room ? ofi_rdm_conn_stranger_victim(&set, comer->host) : NULL;
 		if (victim) {
 			*victims += 1;
 			evict(victim, idle);
@@ -139,48 +140,48 @@ static void another_host_gets_its_share(void **state)
 		conns[PLACES + i].host = FRIEND;
 		assert_true(comes_after(&conns[PLACES + i], true, &victims) <= 1000);
 		come_up(&conns[PLACES + i]);
-		vrb_pconn_used(&set, &conns[PLACES + i]);
+		ofi_rdm_conn_used(&set, &conns[PLACES + i]);
 		assert_true(set.hosts[FOE].open <= PLACES - 1 - i);
 	}
 	pass(set.now + 1000);
 	while (set.strangers < PLACES) {
-		assert_int_equal(ask(&conns[PLACES + i]).what, VRB_PCONN_DO_ACCEPT);
+		assert_int_equal(ask(&conns[PLACES + i]).what, OFI_RDM_CONN_DO_ACCEPT);
 		come_up(&conns[PLACES + i++]);
 	}
 	assert_int_equal(set.hosts[FRIEND].open, PLACES / 2);
 	/* In halves, neither takes from the other what is in use. */
 	for (i = 0; i < CONNS; i++)
-		vrb_pconn_used(&set, &conns[i]);
+		ofi_rdm_conn_used(&set, &conns[i]);
 	set.now += 500;
-	assert_null(vrb_pconn_stranger_victim(&set, FRIEND));
-	assert_null(vrb_pconn_stranger_victim(&set, FOE));
+	assert_null(ofi_rdm_conn_stranger_victim(&set, FRIEND));
+	assert_null(ofi_rdm_conn_stranger_victim(&set, FOE));
 }
 
 /* The place that one gives up is for who was refused, not for its own host again. */
 static void the_place_is_kept(void **state)
 {
-	struct vrb_pconn *comer = &conns[PLACES], *foe = &conns[PLACES + 1], *victim;
+	struct ofi_rdm_conn *comer = &conns[PLACES], *foe = &conns[PLACES + 1], *victim;
 
 	(void)state;
 	fill(true);
 	set.now += 100;
 	comer->host = FRIEND;
 	assert_true(ask(comer).make_room);
-	victim = vrb_pconn_stranger_victim(&set, FRIEND);
+	victim = ofi_rdm_conn_stranger_victim(&set, FRIEND);
 	assert_ptr_equal(victim, &conns[0]);
 	evict(victim, true);
-	after(victim, (struct vrb_pconn_input){ .event = VRB_PCONN_AGREED });
-	assert_int_equal(ask(foe).reason, VRB_CMWIRE_BUSY);
-	assert_int_equal(ask(comer).what, VRB_PCONN_DO_ACCEPT);
+	after(victim, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_AGREED });
+	assert_int_equal(ask(foe).reason, OFI_RDM_CMWIRE_BUSY);
+	assert_int_equal(ask(comer).what, OFI_RDM_CONN_DO_ACCEPT);
 	come_up(comer);
 	/* Not for long, if it does not come. */
 	comer = &conns[PLACES + 2];
 	comer->host = FRIEND;
 	ask(comer);
-	after(&conns[1], (struct vrb_pconn_input){ .event = VRB_PCONN_DISCONNECTED });
-	assert_int_equal(ask(foe).reason, VRB_CMWIRE_BUSY);
+	after(&conns[1], (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_DISCONNECTED });
+	assert_int_equal(ask(foe).reason, OFI_RDM_CMWIRE_BUSY);
 	set.now += 1000;
-	assert_int_equal(ask(foe).what, VRB_PCONN_DO_ACCEPT);
+	assert_int_equal(ask(foe).what, OFI_RDM_CONN_DO_ACCEPT);
 }
 
 /* On one host what was never used goes first, and what is used stays. */
@@ -191,26 +192,26 @@ static void idle_ones_give_way_on_their_host(void **state)
 	(void)state;
 	fill(true);
 	for (i = 1; i < PLACES; i++)
-		vrb_pconn_used(&set, &conns[i]);
+		ofi_rdm_conn_used(&set, &conns[i]);
 	ask(&conns[PLACES]);
-	assert_null(vrb_pconn_stranger_victim(&set, FOE));
+	assert_null(ofi_rdm_conn_stranger_victim(&set, FOE));
 	set.now += 1100;
-	assert_ptr_equal(vrb_pconn_stranger_victim(&set, FOE), &conns[0]);
+	assert_ptr_equal(ofi_rdm_conn_stranger_victim(&set, FOE), &conns[0]);
 	assert_true(comes_after(&conns[PLACES], true, &victims) <= 1000);
 	assert_int_equal(victims, 1);
 	come_up(&conns[PLACES]);
 	/* All others were used a while ago. */
-	vrb_pconn_used(&set, &conns[PLACES]);
-	assert_null(vrb_pconn_stranger_victim(&set, FOE));
+	ofi_rdm_conn_used(&set, &conns[PLACES]);
+	assert_null(ofi_rdm_conn_stranger_victim(&set, FOE));
 	pass(set.now + 5000);
-	assert_ptr_equal(vrb_pconn_stranger_victim(&set, FOE), &conns[1]);
+	assert_ptr_equal(ofi_rdm_conn_stranger_victim(&set, FOE), &conns[1]);
 	assert_true(comes_after(&conns[PLACES + 1], true, &victims) <= GIVE_UP + 1000);
 }
 
 /* Accepted, and never heard of: only when the place is wanted, and not before 5 s. */
 static void half_open_ones_give_way(void **state)
 {
-	struct vrb_pconn_action action;
+	struct ofi_rdm_conn_action action;
 	unsigned int victims;
 
 	(void)state;
@@ -221,46 +222,46 @@ static void half_open_ones_give_way(void **state)
 	assert_int_equal(victims, 1);
 	begin(NULL);
 	fill(false);
-	assert_null(vrb_pconn_victim(&set));
+	assert_null(ofi_rdm_conn_victim(&set));
 	assert_in_range(comes_after(&conns[PLACES], false, &victims), 4000, 6000);
-	action =
-		after(vrb_pconn_victim(&set), (struct vrb_pconn_input){ .event = VRB_PCONN_EVICT });
-	assert_int_equal(action.what, VRB_PCONN_DO_ABANDON);
+	action = after(ofi_rdm_conn_victim(&set),
+		       (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_EVICT });
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_ABANDON);
 	conns[PLACES].host = FRIEND;
 }
 
 /* Who answers no goodbye is not waited for; who was used has as long as operations have. */
 static void goodbyes_end(void **state)
 {
-	struct vrb_pconn_action action = { 0 };
-	struct vrb_pconn *conn = &conns[0];
+	struct ofi_rdm_conn_action action = { 0 };
+	struct ofi_rdm_conn *conn = &conns[0];
 	uint64_t start;
 	int i;
 
 	(void)state;
 	for (i = 0; i < 3; i++) {
 		begin(NULL);
-		assert_int_equal(ask(conn).what, VRB_PCONN_DO_ACCEPT);
+		assert_int_equal(ask(conn).what, OFI_RDM_CONN_DO_ACCEPT);
 		come_up(conn);
 		if (i)
-			vrb_pconn_used(&set, conn);
+			ofi_rdm_conn_used(&set, conn);
 		if (i == 2)
-			vrb_pconn_mark(&set, conn, false);
+			ofi_rdm_conn_mark(&set, conn, false);
 		set.now += 3000;
 		start = set.now;
 		evict(conn, true);
-		assert_int_equal(conn->state, VRB_PCONN_LEAVING);
-		while (vrb_pconn_next(&set) < start + 4 * GIVE_UP &&
-		       conn->state != VRB_PCONN_IDLE) {
-			set.now = vrb_pconn_next(&set);
-			vrb_pconn_poll(&set, &action);
+		assert_int_equal(conn->state, OFI_RDM_CONN_LEAVING);
+		while (ofi_rdm_conn_next(&set) < start + 4 * GIVE_UP &&
+		       conn->state != OFI_RDM_CONN_IDLE) {
+			set.now = ofi_rdm_conn_next(&set);
+			ofi_rdm_conn_poll(&set, &action);
 		}
 		if (i == 2) {
-			assert_int_equal(conn->state, VRB_PCONN_LEAVING);
+			assert_int_equal(conn->state, OFI_RDM_CONN_LEAVING);
 			continue;
 		}
-		assert_int_equal(conn->state, VRB_PCONN_IDLE);
-		assert_int_equal(action.what, VRB_PCONN_DO_TEARDOWN);
+		assert_int_equal(conn->state, OFI_RDM_CONN_IDLE);
+		assert_int_equal(action.what, OFI_RDM_CONN_DO_TEARDOWN);
 		assert_int_equal(action.err, FI_ECONNRESET);
 		assert_int_equal(set.now - start, i ? GIVE_UP : 500);
 		assert_int_equal(set.strangers, 0);
@@ -276,38 +277,38 @@ static void what_does_not_drain_ends(void **state)
 	fill(true);
 	conns[PLACES].host = FRIEND;
 	for (i = 0; i < PLACES; i++)
-		vrb_pconn_used(&set, &conns[i]);
+		ofi_rdm_conn_used(&set, &conns[i]);
 	set.now += 6000;
 	assert_in_range(comes_after(&conns[PLACES], false, &victims), 500, 2 * GIVE_UP);
 	begin(NULL);
 	fill(true);
 	for (i = 0; i < TRIES; i++) {
 		set.now += 1000;
-		if (conns[0].state == VRB_PCONN_UP)
+		if (conns[0].state == OFI_RDM_CONN_UP)
 			evict(&conns[0], false);
 		pass(set.now + 10);
 	}
-	assert_int_not_equal(conns[0].state, VRB_PCONN_IDLE);
+	assert_int_not_equal(conns[0].state, OFI_RDM_CONN_IDLE);
 }
 
 /* A device that has little left has no place for strangers either. */
 static void tight_devices_have_no_place(void **state)
 {
-	struct vrb_pconn_input request = { .event = VRB_PCONN_REQUEST,
-					   .incarnation = 5,
-					   .serial = 1,
-					   .stranger = true,
-					   .tight = true };
-	struct vrb_pconn_action action;
+	struct ofi_rdm_conn_input request = { .event = OFI_RDM_CONN_REQUEST,
+					      .incarnation = 5,
+					      .serial = 1,
+					      .stranger = true,
+					      .tight = true };
+	struct ofi_rdm_conn_action action;
 
 	(void)state;
 	action = after(&conns[0], request);
-	assert_int_equal(action.what, VRB_PCONN_DO_REJECT);
-	assert_int_equal(action.reason, VRB_CMWIRE_BUSY);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_REJECT);
+	assert_int_equal(action.reason, OFI_RDM_CMWIRE_BUSY);
 	assert_true(action.make_room);
-	assert_null(vrb_pconn_stranger_victim(&set, FOE));
+	assert_null(ofi_rdm_conn_stranger_victim(&set, FOE));
 	request.stranger = false;
-	assert_int_equal(after(&conns[0], request).what, VRB_PCONN_DO_ACCEPT);
+	assert_int_equal(after(&conns[0], request).what, OFI_RDM_CONN_DO_ACCEPT);
 }
 
 int main(void)
@@ -322,5 +323,5 @@ int main(void)
 		cmocka_unit_test_setup(tight_devices_have_no_place, begin),
 	};
 
-	return cmocka_run_group_tests_name("rdm_pconn_stranger", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("rdm_policy_stranger", tests, NULL, NULL);
 }

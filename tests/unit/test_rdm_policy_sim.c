@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/rdm/pconn.h"
+#include "prov/rdm/policy.h"
 
 enum { NODES = 4, MOST = 6, MESSAGES = 256, TICK = 40, ATTEMPT = 500, GIVE_UP = 3000, DRAIN = 100 };
 
@@ -24,8 +24,8 @@ struct message {
 };
 
 struct node {
-	struct vrb_pconn_set set;
-	struct vrb_pconn conns[MOST];
+	struct ofi_rdm_conn_set set;
+	struct ofi_rdm_conn conns[MOST];
 	unsigned int link[MOST]; /* the connection or attempt that it has, 0: none */
 	unsigned int ops[MOST];	 /* that wait */
 	bool held[MOST];
@@ -57,7 +57,7 @@ static uint32_t any_of(uint32_t n)
 
 static void init_node(int n, uint32_t window, uint32_t cap)
 {
-	const struct vrb_pconn_params params = {
+	const struct ofi_rdm_conn_params params = {
 		.incarnation = ((uint64_t)any32(NULL) << 32 | any32(NULL)) | 1,
 		.window = window,
 		.cap = cap,
@@ -72,10 +72,10 @@ static void init_node(int n, uint32_t window, uint32_t cap)
 	int i;
 
 	memset(&w.node[n], 0, sizeof(w.node[n]));
-	vrb_pconn_set_init(&w.node[n].set, &params);
+	ofi_rdm_conn_set_init(&w.node[n].set, &params);
 	w.node[n].set.now = now;
 	for (i = 0; i < MOST; i++)
-		vrb_pconn_init(&w.node[n].conns[i], (n > i) - (n < i));
+		ofi_rdm_conn_init(&w.node[n].conns[i], (n > i) - (n < i));
 }
 
 static void post(enum kind kind, int from, int to, unsigned int link, uint8_t reason)
@@ -109,98 +109,98 @@ static void drop_link(int n, int peer)
 	w.node[n].held[peer] = false;
 }
 
-static void step(int n, int peer, struct vrb_pconn_input input, unsigned int request);
+static void step(int n, int peer, struct ofi_rdm_conn_input input, unsigned int request);
 
-static void perform(int n, int peer, const struct vrb_pconn_action *action, unsigned int request)
+static void perform(int n, int peer, const struct ofi_rdm_conn_action *action, unsigned int request)
 {
 	struct node *node = &w.node[n];
 	uint32_t what = action->what;
 
-	if (what & (VRB_PCONN_DO_ABANDON | VRB_PCONN_DO_RELEASE | VRB_PCONN_DO_TEARDOWN))
+	if (what & (OFI_RDM_CONN_DO_ABANDON | OFI_RDM_CONN_DO_RELEASE | OFI_RDM_CONN_DO_TEARDOWN))
 		drop_link(n, peer);
-	if (what & (VRB_PCONN_DO_FAIL | VRB_PCONN_DO_TEARDOWN)) {
+	if (what & (OFI_RDM_CONN_DO_FAIL | OFI_RDM_CONN_DO_TEARDOWN)) {
 		assert_int_not_equal(action->err, 0);
 		w.failed += node->ops[peer];
 		node->ops[peer] = 0;
 	}
-	if (what & VRB_PCONN_DO_REJECT) {
-		assert_int_not_equal(action->reason, VRB_CMWIRE_NONE);
+	if (what & OFI_RDM_CONN_DO_REJECT) {
+		assert_int_not_equal(action->reason, OFI_RDM_CMWIRE_NONE);
 		post(REJECT, n, peer, request, (uint8_t)action->reason);
 	}
-	if (what & VRB_PCONN_DO_ACCEPT) {
+	if (what & OFI_RDM_CONN_DO_ACCEPT) {
 		assert_int_equal(node->link[peer], 0);
 		node->link[peer] = request;
 		post(REPLY, n, peer, request, 0);
 	}
-	if (what & VRB_PCONN_DO_CONNECT) {
+	if (what & OFI_RDM_CONN_DO_CONNECT) {
 		assert_int_equal(node->link[peer], 0);
 		node->link[peer] = ++w.links;
 		post(REQUEST, n, peer, node->link[peer], 0);
 	}
-	if (what & (VRB_PCONN_DO_UP | VRB_PCONN_DO_RESUME)) {
+	if (what & (OFI_RDM_CONN_DO_UP | OFI_RDM_CONN_DO_RESUME)) {
 		assert_int_not_equal(node->link[peer], 0);
 		w.ups++;
 		w.sent += node->ops[peer];
 		node->ops[peer] = 0;
 		node->held[peer] = false;
 	}
-	if (what & VRB_PCONN_DO_ASK) {
+	if (what & OFI_RDM_CONN_DO_ASK) {
 		assert_int_not_equal(node->link[peer], 0);
 		node->asked[peer] = node->link[peer];
 		w.asked++;
 	}
-	if (what & VRB_PCONN_DO_HOLD)
+	if (what & OFI_RDM_CONN_DO_HOLD)
 		node->held[peer] = true;
-	if (what & VRB_PCONN_DO_BYE)
+	if (what & OFI_RDM_CONN_DO_BYE)
 		post(BYE, n, peer, node->link[peer], 0);
-	if (what & VRB_PCONN_DO_AGREE)
+	if (what & OFI_RDM_CONN_DO_AGREE)
 		post(AGREE, n, peer, node->link[peer], 0);
-	if (what & VRB_PCONN_DO_REFUSE)
+	if (what & OFI_RDM_CONN_DO_REFUSE)
 		post(REFUSE, n, peer, node->link[peer], 0);
-	if (what & VRB_PCONN_DO_LOOK && !any_of(4))
-		step(n, peer, (struct vrb_pconn_input){ .event = VRB_PCONN_DRAINED }, 0);
-	if (what & VRB_PCONN_DO_KNOCK && !(w.lossy && !any_of(8)))
-		step(n, peer, (struct vrb_pconn_input){ .event = VRB_PCONN_HEARD }, 0);
+	if (what & OFI_RDM_CONN_DO_LOOK && !any_of(4))
+		step(n, peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_DRAINED }, 0);
+	if (what & OFI_RDM_CONN_DO_KNOCK && !(w.lossy && !any_of(8)))
+		step(n, peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_HEARD }, 0);
 }
 
 static void evict(int n)
 {
-	struct vrb_pconn *victim = vrb_pconn_victim(&w.node[n].set);
+	struct ofi_rdm_conn *victim = ofi_rdm_conn_victim(&w.node[n].set);
 
 	if (!victim)
 		return;
 	w.evicted++;
 	step(n, (int)(victim - w.node[n].conns),
-	     (struct vrb_pconn_input){ .event = VRB_PCONN_EVICT, .idle = any_of(2) }, 0);
+	     (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_EVICT, .idle = any_of(2) }, 0);
 }
 
-static void step(int n, int peer, struct vrb_pconn_input input, unsigned int request)
+static void step(int n, int peer, struct ofi_rdm_conn_input input, unsigned int request)
 {
-	struct vrb_pconn_action action;
+	struct ofi_rdm_conn_action action;
 
-	vrb_pconn_step(&w.node[n].set, &w.node[n].conns[peer], &input, &action);
+	ofi_rdm_conn_step(&w.node[n].set, &w.node[n].conns[peer], &input, &action);
 	perform(n, peer, &action, request);
-	if (action.what & VRB_PCONN_DO_EVICT)
+	if (action.what & OFI_RDM_CONN_DO_EVICT)
 		evict(n);
 }
 
-static void step_event(int n, int peer, enum vrb_pconn_event event)
+static void step_event(int n, int peer, enum ofi_rdm_conn_event event)
 {
-	step(n, peer, (struct vrb_pconn_input){ .event = event, .idle = any_of(4) }, 0);
+	step(n, peer, (struct ofi_rdm_conn_input){ .event = event, .idle = any_of(4) }, 0);
 }
 
 /* What the connection manager does: an answer that nobody waits for ends what it is about. */
 static void take_message(struct message m)
 {
-	static const enum vrb_pconn_event events[] = {
-		[REPLY] = VRB_PCONN_ESTABLISHED, [READY] = VRB_PCONN_ESTABLISHED,
-		[REJECT] = VRB_PCONN_REJECTED,	 [DISCONNECT] = VRB_PCONN_DISCONNECTED,
-		[BYE] = VRB_PCONN_BYE,		 [AGREE] = VRB_PCONN_AGREED,
-		[REFUSE] = VRB_PCONN_REFUSED,
+	static const enum ofi_rdm_conn_event events[] = {
+		[REPLY] = OFI_RDM_CONN_ESTABLISHED, [READY] = OFI_RDM_CONN_ESTABLISHED,
+		[REJECT] = OFI_RDM_CONN_REJECTED,   [DISCONNECT] = OFI_RDM_CONN_DISCONNECTED,
+		[BYE] = OFI_RDM_CONN_BYE,	    [AGREE] = OFI_RDM_CONN_AGREED,
+		[REFUSE] = OFI_RDM_CONN_REFUSED,
 	};
 	struct node *node = &w.node[m.to];
-	struct vrb_pconn_input input = {
-		.event = m.kind == REQUEST ? VRB_PCONN_REQUEST : events[m.kind],
+	struct ofi_rdm_conn_input input = {
+		.event = m.kind == REQUEST ? OFI_RDM_CONN_REQUEST : events[m.kind],
 		.incarnation = m.incarnation,
 		.expected = m.expected,
 		.serial = m.serial,
@@ -250,18 +250,18 @@ static bool is_under_way(unsigned int link)
 static void send_again(int n, int peer)
 {
 	unsigned int link = w.node[n].link[peer];
-	enum vrb_pconn_state state = w.node[n].conns[peer].state;
+	enum ofi_rdm_conn_state state = w.node[n].conns[peer].state;
 	bool same = w.node[peer].link[n] == link;
 
 	if (is_under_way(link))
 		return;
-	if (state == VRB_PCONN_ACCEPTING && same)
-		post(w.node[peer].conns[n].state == VRB_PCONN_CONNECTING ? REPLY : READY,
-		     w.node[peer].conns[n].state == VRB_PCONN_CONNECTING ? n : peer,
-		     w.node[peer].conns[n].state == VRB_PCONN_CONNECTING ? peer : n, link, 0);
-	else if (state == VRB_PCONN_CONNECTING && !same)
+	if (state == OFI_RDM_CONN_ACCEPTING && same)
+		post(w.node[peer].conns[n].state == OFI_RDM_CONN_CONNECTING ? REPLY : READY,
+		     w.node[peer].conns[n].state == OFI_RDM_CONN_CONNECTING ? n : peer,
+		     w.node[peer].conns[n].state == OFI_RDM_CONN_CONNECTING ? peer : n, link, 0);
+	else if (state == OFI_RDM_CONN_CONNECTING && !same)
 		post(REQUEST, n, peer, link, 0);
-	else if (state == VRB_PCONN_ACCEPTING)
+	else if (state == OFI_RDM_CONN_ACCEPTING)
 		take_message((struct message){
 			.kind = DISCONNECT, .from = peer, .to = n, .link = link });
 }
@@ -270,14 +270,15 @@ static void send_again(int n, int peer)
 static void notice(int n, int peer)
 {
 	unsigned int link = w.node[n].link[peer];
-	enum vrb_pconn_state state = w.node[n].conns[peer].state;
+	enum ofi_rdm_conn_state state = w.node[n].conns[peer].state;
 
-	if (link && state < VRB_PCONN_UP)
+	if (link && state < OFI_RDM_CONN_UP)
 		send_again(n, peer);
-	if (!link || w.node[peer].link[n] == link || state < VRB_PCONN_UP)
+	if (!link || w.node[peer].link[n] == link || state < OFI_RDM_CONN_UP)
 		return;
 	w.node[n].link[peer] = 0;
-	step(n, peer, (struct vrb_pconn_input){ .event = VRB_PCONN_FAILED, .err = FI_EIO }, 0);
+	step(n, peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED, .err = FI_EIO },
+	     0);
 }
 
 /* The device at the other end answers if it has the connection. */
@@ -287,7 +288,7 @@ static void answer(int n, int peer)
 
 	w.node[n].asked[peer] = 0;
 	if (asked && w.node[n].link[peer] == asked && w.node[peer].link[n] == asked)
-		step_event(n, peer, VRB_PCONN_ALIVE);
+		step_event(n, peer, OFI_RDM_CONN_ALIVE);
 }
 
 /*
@@ -298,11 +299,11 @@ static void intrude(int n, int peer)
 {
 	struct node *node = &w.node[n];
 	unsigned int link = node->link[peer];
-	enum vrb_pconn_state state = node->conns[peer].state;
-	bool whole = state >= VRB_PCONN_UP && state != VRB_PCONN_LEFT && link &&
+	enum ofi_rdm_conn_state state = node->conns[peer].state;
+	bool whole = state >= OFI_RDM_CONN_UP && state != OFI_RDM_CONN_LEFT && link &&
 		     w.node[peer].link[n] == link;
-	struct vrb_pconn_input input = {
-		.event = VRB_PCONN_REQUEST,
+	struct ofi_rdm_conn_input input = {
+		.event = OFI_RDM_CONN_REQUEST,
 		.incarnation = any_of(2) ? w.node[peer].set.params.incarnation : any32(NULL) | 1,
 		.serial = w.node[peer].set.serial + any_of(1000),
 	};
@@ -316,30 +317,31 @@ static void intrude(int n, int peer)
 }
 
 /* Time works on it, unless it waits for others or is connected. */
-static bool has_deadline(const struct vrb_pconn *conn)
+static bool has_deadline(const struct ofi_rdm_conn *conn)
 {
-	return conn->state != VRB_PCONN_IDLE && conn->state < VRB_PCONN_UP && !conn->queued;
+	return conn->state != OFI_RDM_CONN_IDLE && conn->state < OFI_RDM_CONN_UP && !conn->queued;
 }
 
 static void check_node(int n)
 {
-	struct vrb_pconn_set *set = &w.node[n].set;
+	struct ofi_rdm_conn_set *set = &w.node[n].set;
 	uint32_t connecting = 0, open = 0;
-	struct vrb_pconn *conn;
+	struct ofi_rdm_conn *conn;
 	int i;
 
 	for (i = 0; i < w.nodes; i++) {
 		conn = &w.node[n].conns[i];
-		connecting += conn->state == VRB_PCONN_CONNECTING && conn->young;
-		open += conn->state == VRB_PCONN_CONNECTING || conn->state >= VRB_PCONN_ACCEPTING;
+		connecting += conn->state == OFI_RDM_CONN_CONNECTING && conn->young;
+		open += conn->state == OFI_RDM_CONN_CONNECTING ||
+			conn->state >= OFI_RDM_CONN_ACCEPTING;
 		/* What waits has somebody who works on it, and not for ever. */
 		if (w.node[n].ops[i])
 			assert_true(conn->wanted);
 		if (has_deadline(conn))
 			assert_true(set->now <= conn->deadline);
-		if (conn->state == VRB_PCONN_IDLE || conn->state == VRB_PCONN_WAITING)
+		if (conn->state == OFI_RDM_CONN_IDLE || conn->state == OFI_RDM_CONN_WAITING)
 			assert_int_equal(w.node[n].link[i], 0);
-		if (conn->state == VRB_PCONN_UP)
+		if (conn->state == OFI_RDM_CONN_UP)
 			assert_false(conn->wanted || w.node[n].held[i]);
 	}
 	assert_int_equal(connecting, set->connecting);
@@ -349,19 +351,19 @@ static void check_node(int n)
 
 static void pass_time(uint32_t ms)
 {
-	struct vrb_pconn_action action;
-	struct vrb_pconn *conn;
+	struct ofi_rdm_conn_action action;
+	struct ofi_rdm_conn *conn;
 	int n, peer;
 
 	for (n = 0; n < w.nodes; n++) {
 		w.node[n].set.now += ms;
 		for (peer = 0; peer < w.nodes; peer++)
 			answer(n, peer);
-		while ((conn = vrb_pconn_poll(&w.node[n].set, &action)))
+		while ((conn = ofi_rdm_conn_poll(&w.node[n].set, &action)))
 			perform(n, (int)(conn - w.node[n].conns), &action, 0);
-		if (action.what & VRB_PCONN_DO_EVICT)
+		if (action.what & OFI_RDM_CONN_DO_EVICT)
 			evict(n);
-		assert_true(vrb_pconn_next(&w.node[n].set) > w.node[n].set.now);
+		assert_true(ofi_rdm_conn_next(&w.node[n].set) > w.node[n].set.now);
 		check_node(n);
 	}
 }
@@ -370,13 +372,13 @@ static void want(int n, int peer)
 {
 	struct node *node = &w.node[n];
 
-	if (node->conns[peer].state == VRB_PCONN_UP) {
+	if (node->conns[peer].state == OFI_RDM_CONN_UP) {
 		w.sent++;
-		vrb_pconn_used(&node->set, &node->conns[peer]);
+		ofi_rdm_conn_used(&node->set, &node->conns[peer]);
 		return;
 	}
 	node->ops[peer]++;
-	step_event(n, peer, VRB_PCONN_WANT);
+	step_event(n, peer, OFI_RDM_CONN_WANT);
 }
 
 static void anything(bool restarts)
@@ -397,7 +399,7 @@ static void anything(bool restarts)
 		break;
 	case 4:
 		if (!any_of(4))
-			step_event(n, peer, VRB_PCONN_EVICT);
+			step_event(n, peer, OFI_RDM_CONN_EVICT);
 		break;
 	case 12:
 		intrude(n, peer);
@@ -456,7 +458,7 @@ static void run(uint64_t seed)
 			if (peer == n)
 				continue;
 			assert_int_equal(w.node[n].ops[peer], 0);
-			if (w.node[n].conns[peer].state == VRB_PCONN_UP)
+			if (w.node[n].conns[peer].state == OFI_RDM_CONN_UP)
 				assert_int_equal(w.node[n].link[peer], w.node[peer].link[n]);
 		}
 	}
@@ -476,7 +478,7 @@ static void run(uint64_t seed)
 		for (peer = 0; peer < w.nodes; peer++) {
 			if (peer == n)
 				continue;
-			assert_int_equal(w.node[n].conns[peer].state, VRB_PCONN_UP);
+			assert_int_equal(w.node[n].conns[peer].state, OFI_RDM_CONN_UP);
 			assert_int_equal(w.node[n].link[peer], w.node[peer].link[n]);
 		}
 	}
@@ -571,5 +573,5 @@ int main(void)
 		cmocka_unit_test(test_capped),
 	};
 
-	return cmocka_run_group_tests_name("rdm_pconn_sim", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("rdm_policy_sim", tests, NULL, NULL);
 }

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The decisions about connections: one table of what each event means in each state. */
+#include <stddef.h>
+#include <rdma/fi_errno.h>
+#include "policy_int.h"
+
+typedef void (*decision)(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			 const struct ofi_rdm_conn_input *input,
+			 struct ofi_rdm_conn_action *action);
+
+static void on_want(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		    const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	(void)input;
+	ofi_rdm_conn_start(set, conn, action);
+}
+
+/* What happens anyhow decides whether a new connection is needed. */
+static void on_want_soon(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			 const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	(void)input;
+	(void)action;
+	ofi_rdm_conn_mark(set, conn, false);
+	if (conn->wanted)
+		return;
+	conn->wanted = true;
+	conn->err = FI_ETIMEDOUT;
+}
+
+static void learn(struct ofi_rdm_conn *conn, uint64_t incarnation)
+{
+	if (conn->known && conn->known != incarnation)
+		conn->past = conn->known;
+	conn->known = incarnation;
+}
+
+static void up(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, uint64_t incarnation,
+	       struct ofi_rdm_conn_action *action)
+{
+	learn(conn, incarnation);
+	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_UP);
+	conn->wanted = false;
+	conn->attempts = 0;
+	conn->drains = 0;
+	conn->used = set->now;
+	conn->unused = true;
+	conn->told = 0;
+	conn->spared = set->now + OFI_RDM_CONN_SPARE_MS;
+	action->what |= OFI_RDM_CONN_DO_UP;
+}
+
+static void on_reply(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	ofi_rdm_conn_hear(set, conn, input);
+	up(set, conn, input->incarnation, action);
+}
+
+static void on_accepted(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	(void)input;
+	up(set, conn, conn->offered, action);
+}
+
+/* What operations fail with when nothing better comes. */
+static int refusal(uint8_t reason)
+{
+	switch (reason) {
+	case OFI_RDM_CMWIRE_VERSION:
+		return FI_ENOPROTOOPT;
+	case OFI_RDM_CMWIRE_IN_USE:
+		return FI_EADDRINUSE;
+	case OFI_RDM_CMWIRE_UNKNOWN:
+	case OFI_RDM_CMWIRE_SOURCE:
+		return FI_EACCES;
+	case OFI_RDM_CMWIRE_LONELY:
+	case OFI_RDM_CMWIRE_SECRETS:
+		return FI_EKEYREJECTED;
+	default:
+		return FI_ECONNREFUSED;
+	}
+}
+
+/* The peer does not take our reply to its request. */
+static void on_reply_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			      const struct ofi_rdm_conn_input *input,
+			      struct ofi_rdm_conn_action *action)
+{
+	action->what |= OFI_RDM_CONN_DO_ABANDON;
+	ofi_rdm_conn_retry(set, conn, refusal(input->reason));
+}
+
+static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	switch (input->reason) {
+	case OFI_RDM_CMWIRE_CROSSING:
+		conn->expects = input->incarnation;
+		ofi_rdm_conn_heard(set, conn);
+		ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_EXPECTING);
+		break;
+	case OFI_RDM_CMWIRE_BUSY:
+		ofi_rdm_conn_heard(set, conn);
+		ofi_rdm_conn_retry_within(set, conn, refusal(input->reason),
+					  ofi_rdm_conn_busy_most(set));
+		break;
+	case OFI_RDM_CMWIRE_STALE:
+		/* Another process has the address now: whoever it is. */
+		if (conn->known)
+			conn->past = conn->known;
+		conn->known = 0;
+		ofi_rdm_conn_retry(set, conn, FI_ECONNREFUSED);
+		break;
+	case OFI_RDM_CMWIRE_RESOURCES:
+	case OFI_RDM_CMWIRE_CLOSING:
+	case OFI_RDM_CMWIRE_IN_USE: /* what our name's former owner has left may take a while to go */
+	case OFI_RDM_CMWIRE_UNKNOWN: /* who is not known yet may be soon */
+		ofi_rdm_conn_retry(set, conn, refusal(input->reason));
+		break;
+	default:
+		ofi_rdm_conn_fail(set, conn, refusal(input->reason), action);
+		break;
+	}
+}
+
+static void on_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		      const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	action->what |= OFI_RDM_CONN_DO_ABANDON;
+	ofi_rdm_conn_retry(set, conn, input->err ? input->err : FI_ECONNABORTED);
+}
+
+static void on_broken(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		      const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
+	conn->wanted = false;
+	action->what |= OFI_RDM_CONN_DO_TEARDOWN;
+	action->err = input->err ? input->err : FI_ECONNRESET;
+}
+
+void ofi_rdm_conn_release(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			  struct ofi_rdm_conn_action *action)
+{
+	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
+	action->what |= OFI_RDM_CONN_DO_RELEASE;
+	if (conn->wanted)
+		ofi_rdm_conn_start(set, conn, action);
+}
+
+static void on_released(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	(void)input;
+	ofi_rdm_conn_release(set, conn, action);
+}
+
+/* Both sides said BYE, the peer has our answer and we won't see its. */
+static void on_leaving_gone(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			    const struct ofi_rdm_conn_input *input,
+			    struct ofi_rdm_conn_action *action)
+{
+	if (conn->agreed)
+		ofi_rdm_conn_release(set, conn, action);
+	else
+		on_broken(set, conn, input, action);
+}
+
+static void on_heard(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	(void)input;
+	(void)action;
+	ofi_rdm_conn_heard(set, conn);
+}
+
+static void on_drained(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		       const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	bool parting = conn->state == OFI_RDM_CONN_PARTING;
+
+	(void)input;
+	ofi_rdm_conn_enter(set, conn, parting ? OFI_RDM_CONN_LEFT : OFI_RDM_CONN_LEAVING);
+	action->what |= parting ? OFI_RDM_CONN_DO_AGREE : OFI_RDM_CONN_DO_BYE;
+}
+
+/* From UP or DRAINING, towards LEAVING or LEFT. */
+static void drain(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		  enum ofi_rdm_conn_state by, const struct ofi_rdm_conn_input *input,
+		  struct ofi_rdm_conn_action *action)
+{
+	ofi_rdm_conn_enter(set, conn, by);
+	action->what |= OFI_RDM_CONN_DO_HOLD;
+	if (input->idle)
+		on_drained(set, conn, input, action);
+}
+
+static void on_evict(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	/* What was spared long ago begins anew. */
+	if (!conn->told || set->now >= conn->spared + set->params.give_up)
+		conn->told = set->now;
+	drain(set, conn, OFI_RDM_CONN_DRAINING, input, action);
+}
+
+static void on_bye(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		   const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	drain(set, conn, OFI_RDM_CONN_PARTING, input, action);
+}
+
+/* It comes before the connection manager's last message, which will be late then. */
+static void on_bye_early(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			 const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	(void)input;
+	up(set, conn, conn->offered, action);
+	action->what |= OFI_RDM_CONN_DO_REFUSE;
+}
+
+static void on_bye_both(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	(void)set;
+	(void)input;
+	conn->agreed = true;
+	action->what |= OFI_RDM_CONN_DO_AGREE;
+}
+
+static void on_refused(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		       const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	(void)input;
+	ofi_rdm_conn_resume(set, conn, action);
+}
+
+static void on_close(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	if (conn->state == OFI_RDM_CONN_CONNECTING || conn->state == OFI_RDM_CONN_ACCEPTING)
+		action->what |= OFI_RDM_CONN_DO_ABANDON;
+	else if (ofi_rdm_conn_is_open(conn->state))
+		action->what |= OFI_RDM_CONN_DO_TEARDOWN;
+	ofi_rdm_conn_fail(set, conn, input->err ? input->err : FI_ECANCELED, action);
+}
+
+/* What is not here is late, or none of our business: nothing is done. */
+static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
+	[OFI_RDM_CONN_IDLE] = {
+		[OFI_RDM_CONN_WANT] = on_want,
+		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request,
+		[OFI_RDM_CONN_CLOSE] = on_close,
+	},
+	[OFI_RDM_CONN_WAITING] = {
+		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request,
+		[OFI_RDM_CONN_CLOSE] = on_close,
+	},
+	[OFI_RDM_CONN_CONNECTING] = {
+		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_crossing,
+		[OFI_RDM_CONN_ESTABLISHED] = on_reply,
+		[OFI_RDM_CONN_REJECTED] = on_rejected,
+		[OFI_RDM_CONN_FAILED] = on_failed,
+		[OFI_RDM_CONN_DISCONNECTED] = on_failed,
+		[OFI_RDM_CONN_HEARD] = on_heard,
+		[OFI_RDM_CONN_CLOSE] = on_close,
+	},
+	[OFI_RDM_CONN_EXPECTING] = {
+		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_expected,
+		[OFI_RDM_CONN_HEARD] = on_heard,
+		[OFI_RDM_CONN_CLOSE] = on_close,
+	},
+	[OFI_RDM_CONN_ACCEPTING] = {
+		[OFI_RDM_CONN_WANT] = on_want_soon,
+		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_again,
+		[OFI_RDM_CONN_ESTABLISHED] = on_accepted,
+		[OFI_RDM_CONN_REJECTED] = on_reply_rejected,
+		[OFI_RDM_CONN_BYE] = on_bye_early,
+		[OFI_RDM_CONN_FAILED] = on_failed,
+		[OFI_RDM_CONN_DISCONNECTED] = on_failed,
+		[OFI_RDM_CONN_HEARD] = on_heard,
+		[OFI_RDM_CONN_EVICT] = on_failed,
+		[OFI_RDM_CONN_CLOSE] = on_close,
+	},
+	[OFI_RDM_CONN_UP] = {
+		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
+		[OFI_RDM_CONN_ALIVE] = ofi_rdm_conn_on_alive,
+		[OFI_RDM_CONN_FAILED] = on_broken,
+		[OFI_RDM_CONN_DISCONNECTED] = on_broken,
+		[OFI_RDM_CONN_EVICT] = on_evict,
+		[OFI_RDM_CONN_BYE] = on_bye,
+		[OFI_RDM_CONN_CLOSE] = on_close,
+	},
+	[OFI_RDM_CONN_DRAINING] = {
+		[OFI_RDM_CONN_WANT] = on_want_soon,
+		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
+		[OFI_RDM_CONN_ALIVE] = ofi_rdm_conn_on_alive,
+		[OFI_RDM_CONN_FAILED] = on_broken,
+		[OFI_RDM_CONN_DISCONNECTED] = on_broken,
+		[OFI_RDM_CONN_BYE] = on_bye,
+		[OFI_RDM_CONN_DRAINED] = on_drained,
+		[OFI_RDM_CONN_CLOSE] = on_close,
+	},
+	[OFI_RDM_CONN_PARTING] = {
+		[OFI_RDM_CONN_WANT] = on_want_soon,
+		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
+		[OFI_RDM_CONN_ALIVE] = ofi_rdm_conn_on_alive,
+		[OFI_RDM_CONN_FAILED] = on_broken,
+		[OFI_RDM_CONN_DISCONNECTED] = on_broken,
+		[OFI_RDM_CONN_DRAINED] = on_drained,
+		[OFI_RDM_CONN_CLOSE] = on_close,
+	},
+	[OFI_RDM_CONN_LEAVING] = {
+		[OFI_RDM_CONN_WANT] = on_want_soon,
+		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_live,
+		[OFI_RDM_CONN_ALIVE] = ofi_rdm_conn_on_alive,
+		[OFI_RDM_CONN_FAILED] = on_leaving_gone,
+		[OFI_RDM_CONN_DISCONNECTED] = on_leaving_gone,
+		[OFI_RDM_CONN_BYE] = on_bye_both,
+		[OFI_RDM_CONN_AGREED] = on_released,
+		[OFI_RDM_CONN_REFUSED] = on_refused,
+		[OFI_RDM_CONN_CLOSE] = on_close,
+	},
+	[OFI_RDM_CONN_LEFT] = {
+		[OFI_RDM_CONN_WANT] = on_want_soon,
+		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_left,
+		[OFI_RDM_CONN_FAILED] = on_released,
+		[OFI_RDM_CONN_DISCONNECTED] = on_released,
+		[OFI_RDM_CONN_CLOSE] = on_close,
+	},
+};
+
+void ofi_rdm_conn_step(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		       const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	decision decide = table[conn->state][input->event];
+
+	*action = (struct ofi_rdm_conn_action){ 0 };
+	if (decide)
+		decide(set, conn, input, action);
+	ofi_rdm_conn_settle(set, conn);
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections: the state, who gets a place, and what time does. */
+#include <stddef.h>
+#include <rdma/fi_errno.h>
+#include "policy_int.h"
+
+#define LOOK_MS 2  /* between looks at whether a connection has drained */
+#define KNOCKS	4  /* in vain, before a host is taken to be gone */
+#define LOOKS	64 /* at connections, for a victim */
+
+void ofi_rdm_conn_set_init(struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn_params *params)
+{
+	int i;
+
+	*set = (struct ofi_rdm_conn_set){ .params = *params };
+	TAILQ_INIT(&set->ready);
+	TAILQ_INIT(&set->ups);
+	for (i = 0; i < OFI_RDM_CONN_HOSTS; i++)
+		TAILQ_INIT(&set->hosts[i].strangers);
+}
+
+void ofi_rdm_conn_init(struct ofi_rdm_conn *conn, int order)
+{
+	*conn = (struct ofi_rdm_conn){ .order = order };
+}
+
+bool ofi_rdm_conn_is_open(enum ofi_rdm_conn_state state)
+{
+	return state != OFI_RDM_CONN_IDLE && state != OFI_RDM_CONN_WAITING &&
+	       state != OFI_RDM_CONN_EXPECTING;
+}
+
+/* How long a state may last without an event, or until it is looked at. */
+static uint64_t patience(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
+{
+	uint32_t doublings = conn->attempts < 3 ? conn->attempts : 3;
+
+	if (conn->state == OFI_RDM_CONN_DRAINING || conn->state == OFI_RDM_CONN_PARTING)
+		return LOOK_MS;
+	return (uint64_t)set->params.attempt << doublings;
+}
+
+void ofi_rdm_conn_mark(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, bool stranger)
+{
+	ofi_rdm_conn_stranger_out(set, conn);
+	conn->stranger = stranger;
+	ofi_rdm_conn_stranger_in(set, conn);
+}
+
+static void unqueue(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+{
+	if (conn->queued)
+		TAILQ_REMOVE(&set->ready, conn, link);
+	set->queued -= conn->queued;
+	conn->queued = false;
+}
+
+void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			enum ofi_rdm_conn_state state)
+{
+	enum ofi_rdm_conn_state old = conn->state;
+
+	ofi_rdm_conn_stranger_out(set, conn);
+	if (old == OFI_RDM_CONN_UP)
+		TAILQ_REMOVE(&set->ups, conn, link);
+	else
+		unqueue(set, conn);
+	if (state == OFI_RDM_CONN_UP && conn->stranger)
+		TAILQ_INSERT_HEAD(&set->ups, conn, link);
+	else if (state == OFI_RDM_CONN_UP)
+		TAILQ_INSERT_TAIL(&set->ups, conn, link);
+	set->going -= conn->going;
+	conn->going = state >= OFI_RDM_CONN_DRAINING;
+	set->going += conn->going;
+	set->connecting -= conn->young;
+	conn->young = state == OFI_RDM_CONN_CONNECTING;
+	set->connecting += conn->young;
+	set->open += (uint32_t)ofi_rdm_conn_is_open(state) - (uint32_t)ofi_rdm_conn_is_open(old);
+	conn->state = state;
+	ofi_rdm_conn_stranger_in(set, conn);
+	conn->since = set->now;
+	conn->timer = set->now + patience(set, conn);
+	conn->agreed = false;
+}
+
+void ofi_rdm_conn_heard(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+{
+	conn->deadline = set->now + set->params.give_up;
+	conn->knock = set->now + set->params.give_up / 2;
+	conn->knocks = 0;
+}
+
+uint64_t ofi_rdm_conn_busy_most(const struct ofi_rdm_conn_set *set)
+{
+	return (uint64_t)set->params.backoff * 4;
+}
+
+/* Between half and all of a time that doubles. */
+static uint64_t backoff(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn,
+			uint64_t max)
+{
+	const struct ofi_rdm_conn_params *params = &set->params;
+	uint32_t doublings = conn->attempts < 20 ? conn->attempts : 20;
+	uint64_t most = (uint64_t)params->backoff << doublings;
+
+	if (most > max)
+		most = max;
+	return most / 2 + params->random(params->arg) % (most / 2 + 1);
+}
+
+bool ofi_rdm_conn_has_room(const struct ofi_rdm_conn_set *set)
+{
+	return set->open < set->params.cap;
+}
+
+/* The last place is for one that was refused, if it comes soon. */
+static bool must_yield(const struct ofi_rdm_conn_set *set)
+{
+	return set->now < set->yield && set->open + 1 >= set->params.cap;
+}
+
+/* Sends a request if that is possible now and nobody has waited longer. */
+static void try_connect(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			struct ofi_rdm_conn_action *action)
+{
+	const struct ofi_rdm_conn *first = TAILQ_FIRST(&set->ready);
+
+	if (!ofi_rdm_conn_has_room(set)) {
+		action->what |= OFI_RDM_CONN_DO_EVICT;
+		return;
+	}
+	if (set->connecting >= set->params.window || must_yield(set) || (first && first != conn))
+		return;
+	if (set->now >= set->yield)
+		set->yield = 0;
+	if (conn->queued)
+		conn->deadline += set->now - conn->since;
+	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_CONNECTING);
+	if (conn->knock < conn->deadline - set->params.give_up / 2)
+		conn->knock = conn->deadline - set->params.give_up / 2;
+	set->serial++;
+	action->what |= OFI_RDM_CONN_DO_CONNECT;
+}
+
+void ofi_rdm_conn_fail(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
+		       struct ofi_rdm_conn_action *action)
+{
+	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
+	conn->wanted = false;
+	conn->attempts = 0;
+	action->what |= OFI_RDM_CONN_DO_FAIL;
+	action->err = err;
+}
+
+void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			struct ofi_rdm_conn_action *action)
+{
+	ofi_rdm_conn_mark(set, conn, false);
+	conn->wanted = true;
+	ofi_rdm_conn_heard(set, conn);
+	conn->attempts = 0;
+	conn->err = FI_ETIMEDOUT;
+	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_WAITING);
+	conn->timer = set->now;
+	try_connect(set, conn, action);
+}
+
+void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
+			       uint64_t most)
+{
+	if (!conn->wanted) {
+		ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
+		return;
+	}
+	if (err)
+		conn->err = err;
+	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_WAITING);
+	conn->timer = set->now + backoff(set, conn, most);
+	conn->attempts++;
+}
+
+void ofi_rdm_conn_retry(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err)
+{
+	ofi_rdm_conn_retry_within(set, conn, err, set->params.backoff_max);
+}
+
+static uint64_t drain_time(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
+{
+	return (uint64_t)set->params.drain << (conn->drains < 5 ? conn->drains : 5);
+}
+
+/* It goes on. What was held gets as much time as it was held. */
+void ofi_rdm_conn_resume(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			 struct ofi_rdm_conn_action *action)
+{
+	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_UP);
+	conn->wanted = false;
+	conn->used = set->now;
+	conn->spared = set->now + drain_time(set, conn);
+	conn->drains++;
+	action->what |= OFI_RDM_CONN_DO_RESUME;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* When time has something to do for it. */
+static uint64_t due_at(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
+{
+	uint64_t at = OFI_RDM_DUE_NEVER;
+
+	switch (conn->state) {
+	case OFI_RDM_CONN_WAITING:
+		if (conn->queued)
+			return OFI_RDM_DUE_NEVER;
+		return earlier(conn->timer, conn->deadline);
+	case OFI_RDM_CONN_CONNECTING:
+		at = conn->young ? conn->timer : OFI_RDM_DUE_NEVER;
+		break;
+	case OFI_RDM_CONN_EXPECTING:
+		at = conn->timer;
+		break;
+	case OFI_RDM_CONN_ACCEPTING:
+		at = conn->proof;
+		break;
+	case OFI_RDM_CONN_DRAINING:
+	case OFI_RDM_CONN_PARTING:
+	case OFI_RDM_CONN_LEFT:
+		return conn->timer;
+	case OFI_RDM_CONN_LEAVING:
+		at = ofi_rdm_conn_stranger_gone_at(set, conn);
+		return conn->going ? earlier(conn->timer, at) : at;
+	default:
+		return OFI_RDM_DUE_NEVER;
+	}
+	return earlier(at, earlier(conn->knock, conn->deadline));
+}
+
+void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+{
+	if (conn->state == OFI_RDM_CONN_WAITING && !conn->queued && set->now >= conn->timer) {
+		TAILQ_INSERT_TAIL(&set->ready, conn, link);
+		conn->queued = true;
+		conn->since = set->now;
+		set->queued++;
+	}
+	ofi_rdm_due_set(&set->due, &conn->due, due_at(set, conn));
+}
+
+/*
+ * The peer's answer is to come. Each knock has its time, also if the clock has gone on meanwhile because we have not
+ * run for long: that would be our silence, not the peer's.
+ */
+static void age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		struct ofi_rdm_conn_action *action)
+{
+	if (conn->state == OFI_RDM_CONN_EXPECTING && set->now >= conn->timer) {
+		ofi_rdm_conn_retry(set, conn, FI_ETIMEDOUT);
+		return;
+	}
+	if (set->now >= conn->timer) {
+		set->connecting -= conn->young;
+		conn->young = false;
+	}
+	if (set->now < conn->knock)
+		return;
+	conn->knock = set->now + set->params.give_up / (2 * KNOCKS) + 1;
+	conn->knocks++;
+	if (conn->deadline < conn->knock && conn->knocks < KNOCKS)
+		conn->deadline = conn->knock;
+	action->what |= OFI_RDM_CONN_DO_KNOCK;
+}
+
+/* A stranger that does not go, whose place is wanted. */
+static void cut(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		struct ofi_rdm_conn_action *action)
+{
+	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
+	action->what |= OFI_RDM_CONN_DO_TEARDOWN;
+	action->err = FI_ECONNRESET;
+}
+
+static void look(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		 struct ofi_rdm_conn_action *action)
+{
+	if (set->now < conn->since + drain_time(set, conn)) {
+		conn->timer = set->now + LOOK_MS;
+		action->what |= OFI_RDM_CONN_DO_LOOK;
+		return;
+	}
+	if (ofi_rdm_conn_stranger_overdue(set, conn)) {
+		cut(set, conn, action);
+		return;
+	}
+	if (conn->state == OFI_RDM_CONN_PARTING)
+		action->what |= OFI_RDM_CONN_DO_REFUSE;
+	ofi_rdm_conn_resume(set, conn, action);
+}
+
+/* Nothing was heard for as long as it may be. */
+static void expire(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		   struct ofi_rdm_conn_action *action)
+{
+	if (ofi_rdm_conn_is_open(conn->state))
+		action->what |= OFI_RDM_CONN_DO_ABANDON;
+	if (ofi_rdm_conn_is_out(conn))
+		conn->err = FI_ETIMEDOUT;
+	if (conn->wanted)
+		ofi_rdm_conn_fail(set, conn, conn->err, action);
+	else
+		ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
+}
+
+/* Its host may answer for ever: what is to be sent goes by a connection of ours, or fails. */
+static void drop(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		 struct ofi_rdm_conn_action *action)
+{
+	action->what |= OFI_RDM_CONN_DO_ABANDON;
+	ofi_rdm_conn_retry(set, conn, FI_EKEYREJECTED);
+}
+
+/* What time does to one that is due. */
+static void pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		 struct ofi_rdm_conn_action *action)
+{
+	bool silent = set->now >= conn->deadline;
+
+	switch (conn->state) {
+	case OFI_RDM_CONN_DRAINING:
+	case OFI_RDM_CONN_PARTING:
+		look(set, conn, action);
+		break;
+	case OFI_RDM_CONN_LEAVING:
+		/* The peer may be stopped: another one has to make room. */
+		set->going -= conn->going;
+		conn->going = false;
+		if (set->now >= ofi_rdm_conn_stranger_gone_at(set, conn))
+			cut(set, conn, action);
+		break;
+	case OFI_RDM_CONN_LEFT:
+		ofi_rdm_conn_release(set, conn, action);
+		break;
+	case OFI_RDM_CONN_WAITING:
+		if (silent)
+			expire(set, conn, action);
+		break;
+	default:
+		if (conn->state == OFI_RDM_CONN_ACCEPTING && set->now >= conn->proof)
+			drop(set, conn, action);
+		else if (silent && conn->knocks >= KNOCKS)
+			expire(set, conn, action);
+		else
+			age(set, conn, action);
+		break;
+	}
+}
+
+static struct ofi_rdm_conn *conn_of(struct ofi_rdm_due_node *due)
+{
+	return (struct ofi_rdm_conn *)((char *)due - offsetof(struct ofi_rdm_conn, due));
+}
+
+struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,
+				       struct ofi_rdm_conn_action *action)
+{
+	struct ofi_rdm_due_node *due;
+	struct ofi_rdm_conn *conn;
+
+	*action = (struct ofi_rdm_conn_action){ 0 };
+	while ((due = ofi_rdm_due_first(&set->due)) && due->at <= set->now) {
+		conn = conn_of(due);
+		pass(set, conn, action);
+		ofi_rdm_conn_settle(set, conn);
+		if (action->what)
+			return conn;
+	}
+	conn = TAILQ_FIRST(&set->ready);
+	if (!conn)
+		return NULL;
+	try_connect(set, conn, action);
+	ofi_rdm_conn_settle(set, conn);
+	/* To be told once per poll that there are too many is enough: it is no progress. */
+	return action->what & ~(uint32_t)OFI_RDM_CONN_DO_EVICT ? conn : NULL;
+}
+
+uint64_t ofi_rdm_conn_next(const struct ofi_rdm_conn_set *set)
+{
+	const struct ofi_rdm_due_node *due = ofi_rdm_due_first(&set->due);
+	uint64_t next = due ? due->at : OFI_RDM_DUE_NEVER;
+
+	/* For want of room it is an event that goes on, not time. */
+	if (TAILQ_EMPTY(&set->ready) || !ofi_rdm_conn_has_room(set) ||
+	    set->connecting >= set->params.window)
+		return next;
+	if (!must_yield(set))
+		return set->now;
+	return set->yield < next ? set->yield : next;
+}
+
+static void to_the_end(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+{
+	TAILQ_REMOVE(&set->ups, conn, link);
+	TAILQ_INSERT_TAIL(&set->ups, conn, link);
+}
+
+void ofi_rdm_conn_used(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+{
+	conn->used = set->now;
+	conn->unused = false;
+	ofi_rdm_conn_stranger_used(set, conn);
+	if (conn->state == OFI_RDM_CONN_UP)
+		to_the_end(set, conn);
+}
+
+struct ofi_rdm_conn *ofi_rdm_conn_victim(struct ofi_rdm_conn_set *set)
+{
+	struct ofi_rdm_conn *conn;
+	int i;
+
+	for (i = 0; i < LOOKS && (conn = TAILQ_FIRST(&set->ups)); i++) {
+		if (set->now >= conn->spared)
+			return conn;
+		to_the_end(set, conn);
+	}
+	return ofi_rdm_conn_half_open(set);
+}

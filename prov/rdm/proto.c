@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Peers: what is sent next, control packets, what comes in, the end of a connection. */
+#include <rdma/fi_errno.h>
+#include "proto_int.h"
+
+/* What one peer may have beyond two limits while its device does not take the HALT: fabrics lose packets, too. */
+#define WINDOWS 4
+#define NOTE	1024 /* at least what a packet takes besides its bytes */
+
+void ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_ops *ops,
+			const struct ofi_rdm_proto_config *config)
+{
+	proto->ops = ops;
+	proto->config = *config;
+	proto->spaces = OFI_RDM_PROTO_COLLECTIVE;
+	ofi_rdm_flow_budget_init(&proto->budget, config->unexpected);
+	proto->budget.window = config->delivers ? config->window : UINT32_MAX;
+	proto->budget.most =
+		2 * config->unexpected + (uint64_t)WINDOWS * config->window *
+						 (config->eager + OFI_RDM_WIRE_HEADER_MAX + NOTE);
+}
+
+void ofi_rdm_proto_peer_init(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_peer *peer,
+			     uint32_t src)
+{
+	*peer = (struct ofi_rdm_proto_peer){ .proto = proto, .src = src };
+	ofi_rdm_flow_init(&peer->flow, 0, 0);
+	TAILQ_INIT(&peer->outs);
+	TAILQ_INIT(&peer->ins);
+	TAILQ_INIT(&peer->writers);
+	TAILQ_INIT(&peer->readers);
+}
+
+int ofi_rdm_proto_control(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet,
+			  struct ofi_rdm_proto_out *out)
+{
+	uint8_t header[OFI_RDM_WIRE_HEADER_MAX];
+	size_t len = ofi_rdm_wire_build(header, packet);
+	int ret;
+
+	ret = peer->proto->ops->send(peer, header, len, NULL, 0, 0, out);
+	if (!ret)
+		ofi_rdm_flow_take(&peer->flow);
+	return ret;
+}
+
+void ofi_rdm_proto_owe(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item,
+		       enum ofi_rdm_proto_owes what)
+{
+	item->owes = (uint8_t)what;
+	STAILQ_INSERT_TAIL(&peer->flow.control, &item->node, link);
+}
+
+static int send_bare(struct ofi_rdm_proto_in *in, enum ofi_rdm_wire_type type)
+{
+	const struct ofi_rdm_wire_packet packet = { .type = type, .id = in->packet.id };
+
+	return ofi_rdm_proto_control(in->peer, &packet, NULL);
+}
+
+static int send_fin(struct ofi_rdm_proto_in *in)
+{
+	const struct ofi_rdm_wire_packet fin = {
+		.type = OFI_RDM_WIRE_FIN,
+		.id = in->packet.id,
+		.status = (uint32_t)in->err,
+	};
+
+	return ofi_rdm_proto_control(in->peer, &fin, NULL);
+}
+
+static int send_owed(struct ofi_rdm_proto_item *item)
+{
+	if (item->owes == OFI_RDM_PROTO_OWES_REVOKE)
+		return ofi_rdm_proto_send_revoke(item);
+	if (item->is_out)
+		return ofi_rdm_proto_rndv_send_fin((struct ofi_rdm_proto_out *)item);
+	switch (item->owes) {
+	case OFI_RDM_PROTO_OWES_ACK:
+		return send_bare(ofi_rdm_proto_in_of(item), OFI_RDM_WIRE_ACK);
+	case OFI_RDM_PROTO_OWES_SEG_REQ:
+		return send_bare(ofi_rdm_proto_in_of(item), OFI_RDM_WIRE_SEG_REQ);
+	case OFI_RDM_PROTO_OWES_CTS:
+		return ofi_rdm_proto_rndv_send_cts(ofi_rdm_proto_in_of(item));
+	default:
+		return send_fin(ofi_rdm_proto_in_of(item));
+	}
+}
+
+/* The completion of a HALT is told from those of other packets by this. */
+static struct ofi_rdm_proto_out *halt_of(struct ofi_rdm_proto_peer *peer)
+{
+	return (struct ofi_rdm_proto_out *)&peer->flow;
+}
+
+static bool send_stop_or_go(struct ofi_rdm_proto_peer *peer)
+{
+	static const enum ofi_rdm_wire_type types[] = {
+		[OFI_RDM_FLOW_STOP] = OFI_RDM_WIRE_STOP,
+		[OFI_RDM_FLOW_GO] = OFI_RDM_WIRE_GO,
+		[OFI_RDM_FLOW_HALT] = OFI_RDM_WIRE_HALT,
+	};
+	const struct ofi_rdm_wire_packet packet = { .type = types[peer->flow.owed] };
+	bool halt = peer->flow.owed == OFI_RDM_FLOW_HALT;
+
+	if (peer->flow.owed == OFI_RDM_FLOW_NOTHING)
+		return true;
+	if (!ofi_rdm_flow_has_control_credit(&peer->flow) ||
+	    ofi_rdm_proto_control(peer, &packet, halt ? halt_of(peer) : NULL))
+		return false;
+	ofi_rdm_flow_settle(&peer->flow);
+	return true;
+}
+
+/* False: there are more, that have to wait. */
+static bool send_controls(struct ofi_rdm_proto_peer *peer)
+{
+	struct ofi_rdm_proto_item *item;
+
+	if (!send_stop_or_go(peer))
+		return false;
+	while ((item = (struct ofi_rdm_proto_item *)STAILQ_FIRST(&peer->flow.control))) {
+		if (!ofi_rdm_flow_has_control_credit(&peer->flow) || send_owed(item))
+			return false;
+		STAILQ_REMOVE_HEAD(&peer->flow.control, link);
+		item->owes = OFI_RDM_PROTO_OWES_NOTHING;
+		if (!item->is_out && ofi_rdm_proto_in_of(item)->state == OFI_RDM_PROTO_IN_ENDING)
+			ofi_rdm_proto_in_end(ofi_rdm_proto_in_of(item));
+	}
+	/* What has ended may let the peer go on. */
+	return send_stop_or_go(peer);
+}
+
+static void send_all(struct ofi_rdm_proto_peer *peer)
+{
+	if (!peer->up || !send_controls(peer))
+		return;
+	ofi_rdm_proto_rndv_pump(peer);
+	ofi_rdm_proto_out_pump(peer);
+	/* What was sent may have completed a rendezvous, which owes something then. */
+	send_controls(peer);
+}
+
+/* What is sent may end messages, which makes room for more peers: they are the same loop's. */
+void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto)
+{
+	struct ofi_rdm_flow_budget *budget = &proto->budget;
+	struct ofi_rdm_flow *flow;
+
+	if (budget->resuming)
+		return;
+	budget->resuming = true;
+	while ((flow = ofi_rdm_flow_resume(budget)))
+		send_all((struct ofi_rdm_proto_peer *)((char *)flow -
+						       offsetof(struct ofi_rdm_proto_peer, flow)));
+	budget->resuming = false;
+}
+
+void ofi_rdm_proto_progress(struct ofi_rdm_proto_peer *peer)
+{
+	send_all(peer);
+	if (__builtin_expect(ofi_rdm_flow_may_resume(&peer->proto->budget), 0))
+		ofi_rdm_proto_resume(peer->proto);
+}
+
+enum ofi_rdm_wire_error ofi_rdm_proto_exceeded(struct ofi_rdm_proto_peer *peer)
+{
+	if (peer->flow.abused)
+		return OFI_RDM_WIRE_E_FLOOD;
+	ofi_rdm_proto_progress(peer);
+	return OFI_RDM_WIRE_OK;
+}
+
+static void set_clear(struct ofi_rdm_proto_peer *peer)
+{
+	peer->clear = peer->up && !peer->held && !peer->fenced && !peer->flow.halted;
+}
+
+void ofi_rdm_proto_peer_up(struct ofi_rdm_proto_peer *peer, uint32_t credits, uint32_t reserve,
+			   size_t eager)
+{
+	ofi_rdm_flow_reset(&peer->flow, credits, reserve);
+	peer->eager = ofi_rdm_proto_min(eager, peer->proto->config.eager);
+	peer->proto->budget.peers += !peer->up;
+	peer->up = true;
+	peer->held = peer->writes = false;
+	set_clear(peer);
+	ofi_rdm_proto_progress(peer);
+}
+
+void ofi_rdm_proto_peer_hold(struct ofi_rdm_proto_peer *peer, bool hold)
+{
+	peer->held = hold;
+	set_clear(peer);
+	ofi_rdm_proto_progress(peer);
+}
+
+void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *peer, bool fence)
+{
+	peer->fenced = fence;
+	set_clear(peer);
+}
+
+/* Who owes something does not any more. */
+static void forgive(struct ofi_rdm_proto_peer *peer)
+{
+	struct ofi_rdm_proto_item *item;
+
+	while ((item = (struct ofi_rdm_proto_item *)STAILQ_FIRST(&peer->flow.control))) {
+		STAILQ_REMOVE_HEAD(&peer->flow.control, link);
+		item->owes = OFI_RDM_PROTO_OWES_NOTHING;
+		if (!item->is_out && ofi_rdm_proto_in_of(item)->state == OFI_RDM_PROTO_IN_ENDING)
+			ofi_rdm_proto_in_end(ofi_rdm_proto_in_of(item));
+	}
+}
+
+/* The peer's right ended with the connection; on the next one it gets its own, and packets may be of another size. */
+static void keep(struct ofi_rdm_proto_out *out)
+{
+	ofi_rdm_proto_dereg(out->peer, out->mr, &out->mr_count);
+	out->bound = 0;
+	out->segments = false;
+	STAILQ_INSERT_TAIL(&out->peer->flow.data, &out->item.node, link);
+}
+
+static bool has_begun(const struct ofi_rdm_proto_out *out)
+{
+	return out->state != OFI_RDM_PROTO_OUT_QUEUED || out->sent || out->asked;
+}
+
+static void end(struct ofi_rdm_proto_peer *peer, int err, bool keep_waiting)
+{
+	struct ofi_rdm_proto_out *out, *next;
+
+	peer->proto->budget.peers -= peer->up;
+	peer->up = peer->clear = false;
+	peer->epoch++;
+	ofi_rdm_flow_reset(&peer->flow, 0, 0);
+	forgive(peer);
+	STAILQ_INIT(&peer->flow.data);
+	peer->assembling = NULL;
+	for (out = TAILQ_FIRST(&peer->outs); out; out = next) {
+		next = TAILQ_NEXT(out, link);
+		if (keep_waiting && !has_begun(out))
+			keep(out);
+		else
+			ofi_rdm_proto_out_fail(out, err);
+	}
+	ofi_rdm_proto_in_fail_all(peer, err);
+	ofi_rdm_proto_resume(peer->proto);
+}
+
+void ofi_rdm_proto_peer_down(struct ofi_rdm_proto_peer *peer, int err)
+{
+	end(peer, err, false);
+}
+
+void ofi_rdm_proto_peer_leave(struct ofi_rdm_proto_peer *peer, int err)
+{
+	end(peer, err, true);
+}
+
+/* What waits because the peer is held has not begun. */
+static bool is_sending(const struct ofi_rdm_proto_peer *peer)
+{
+	const struct ofi_rdm_proto_out *out = TAILQ_FIRST(&peer->outs);
+
+	return out && (!peer->held || has_begun(out));
+}
+
+bool ofi_rdm_proto_peer_idle(const struct ofi_rdm_proto_peer *peer)
+{
+	return !peer->awaited && ofi_rdm_proto_peer_drained(peer);
+}
+
+bool ofi_rdm_proto_peer_drained(const struct ofi_rdm_proto_peer *peer)
+{
+	const struct ofi_rdm_proto_in *in;
+
+	if (is_sending(peer) || peer->flow.owed || peer->flow.stopped || peer->flow.told)
+		return false;
+	TAILQ_FOREACH (in, &peer->ins, link) {
+		if (in->state != OFI_RDM_PROTO_IN_WHOLE)
+			return false;
+		if (in->epoch == peer->epoch && in->packet.flags & OFI_RDM_WIRE_WANT_ACK)
+			return false;
+	}
+	return true;
+}
+
+void ofi_rdm_proto_sent(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_out *out, int err)
+{
+	ofi_rdm_flow_give(&peer->flow, 1);
+	if (out == halt_of(peer)) {
+		ofi_rdm_flow_heard(&peer->flow);
+	} else if (out) {
+		out->inflight--;
+		if (err && !out->err)
+			out->err = err;
+		ofi_rdm_proto_out_check(out);
+	}
+	ofi_rdm_proto_progress(peer);
+}
+
+/* FIN of a message that was read, and ACK. */
+static enum ofi_rdm_wire_error handle_answer(struct ofi_rdm_proto_peer *peer,
+					     const struct ofi_rdm_wire_packet *packet)
+{
+	bool fin = packet->type == OFI_RDM_WIRE_FIN;
+	struct ofi_rdm_proto_out *out;
+
+	out = ofi_rdm_proto_out_find(peer, packet->id,
+				     fin ? OFI_RDM_PROTO_OUT_WAITING : OFI_RDM_PROTO_OUT_SENT);
+	if (!out && !fin)
+		out = ofi_rdm_proto_out_find(peer, packet->id, OFI_RDM_PROTO_OUT_WRITING);
+	if (!out || out->acked)
+		return OFI_RDM_WIRE_E_ID;
+	if (!fin && (out->level != OFI_RDM_PROTO_DELIVERY ||
+		     (out->state == OFI_RDM_PROTO_OUT_WRITING && !out->fin_sent)))
+		return OFI_RDM_WIRE_E_ID;
+	out->acked = true;
+	if (packet->status)
+		out->err = FI_EREMOTEIO;
+	ofi_rdm_proto_out_check(out);
+	return OFI_RDM_WIRE_OK;
+}
+
+static enum ofi_rdm_wire_error handle_fin(struct ofi_rdm_proto_peer *peer,
+					  const struct ofi_rdm_wire_packet *packet)
+{
+	if (packet->flags & OFI_RDM_WIRE_WRITTEN)
+		return ofi_rdm_proto_rndv_written(peer, packet);
+	return handle_answer(peer, packet);
+}
+
+static enum ofi_rdm_wire_error dispatch(struct ofi_rdm_proto_peer *peer,
+					struct ofi_rdm_proto_in *in, bool *kept)
+{
+	switch (in->packet.type) {
+	case OFI_RDM_WIRE_EAGER:
+	case OFI_RDM_WIRE_SEG_FIRST:
+	case OFI_RDM_WIRE_RTS:
+		return ofi_rdm_proto_in_message(peer, in, kept);
+	case OFI_RDM_WIRE_SEG_NEXT:
+	case OFI_RDM_WIRE_SEG_ASKED:
+		return ofi_rdm_proto_in_segment(peer, in, kept);
+	case OFI_RDM_WIRE_SEG_REQ:
+		return ofi_rdm_proto_rndv_asked(peer, in->packet.id);
+	case OFI_RDM_WIRE_CTS:
+		return ofi_rdm_proto_rndv_cts(peer, in, kept);
+	case OFI_RDM_WIRE_FIN:
+		return handle_fin(peer, &in->packet);
+	case OFI_RDM_WIRE_ACK:
+		return handle_answer(peer, &in->packet);
+	case OFI_RDM_WIRE_STOP:
+	case OFI_RDM_WIRE_GO:
+	case OFI_RDM_WIRE_HALT:
+		peer->flow.stopped = in->packet.type != OFI_RDM_WIRE_GO;
+		peer->flow.halted = in->packet.type == OFI_RDM_WIRE_HALT;
+		set_clear(peer);
+		return OFI_RDM_WIRE_OK;
+	default:
+		return peer->proto->ops->other(peer, &in->packet);
+	}
+}
+
+enum ofi_rdm_wire_error ofi_rdm_proto_packet(struct ofi_rdm_proto_peer *peer,
+					     struct ofi_rdm_proto_in *in, const void *bytes,
+					     size_t len, bool *kept)
+{
+	enum ofi_rdm_wire_error error;
+
+	*kept = false;
+	/* What comes after the end, of a queue pair that is not flushed yet. */
+	if (!peer->up)
+		return OFI_RDM_WIRE_OK;
+	error = ofi_rdm_wire_parse(bytes, len, &in->packet);
+	if (error)
+		return error;
+	error = dispatch(peer, in, kept);
+	ofi_rdm_proto_progress(peer);
+	return error;
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Messages that arrive: delivered, kept until a receive is posted, put together from segments. */
+#include <rdma/fi_errno.h>
+#include "proto_int.h"
+
+static struct ofi_rdm_match *match_of(struct ofi_rdm_proto_in *in)
+{
+	uint8_t flags = in->packet.flags;
+
+	return &in->peer->proto->match[flags & OFI_RDM_WIRE_COLLECTIVE ? OFI_RDM_PROTO_COLLECTIVE
+				       : flags & OFI_RDM_WIRE_TAGGED   ? OFI_RDM_PROTO_TAGGED
+								       : OFI_RDM_PROTO_UNTAGGED];
+}
+
+static void copy_in(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *from, size_t len)
+{
+	const struct ofi_rdm_proto_recv *recv = in->recv;
+	size_t left, chunk;
+	void *to;
+
+	if (offset >= in->accept)
+		return;
+	len = ofi_rdm_proto_min(len, in->accept - offset);
+	for (; len; len -= chunk, from += chunk, offset += chunk) {
+		ofi_rdm_proto_iov_at(recv->iov, recv->count, in->base + offset, &to, &left);
+		chunk = ofi_rdm_proto_min(len, left);
+		in->peer->proto->ops->copy(to, from, chunk);
+	}
+}
+
+void ofi_rdm_proto_in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv)
+{
+	in->recv = recv;
+	in->base = recv->used;
+	in->accept = ofi_rdm_proto_min(in->total, recv->len - recv->used);
+	recv->users++;
+	recv->used += in->accept;
+	if (!recv->match.sticky || recv->len - recv->used < recv->min_free ||
+	    recv->used == recv->len)
+		recv->closed = true;
+}
+
+/* Before the first message; receives that are posted past the protocol have no len before. */
+static void recv_begin(struct ofi_rdm_proto_recv *recv)
+{
+	uint8_t i;
+
+	recv->len = recv->used = 0;
+	recv->users = 0;
+	recv->closed = recv->canceled = false;
+	for (i = 0; i < recv->count; i++)
+		recv->len += recv->iov[i].iov_len;
+}
+
+/* The posted receive for a message that just came; NULL if there is none. */
+static struct ofi_rdm_proto_recv *find_recv(struct ofi_rdm_proto_in *in)
+{
+	struct ofi_rdm_match *m = match_of(in);
+	struct ofi_rdm_proto_recv *recv;
+
+	recv = (struct ofi_rdm_proto_recv *)ofi_rdm_match_arrive(m, in->peer->src, in->packet.tag);
+	if (!recv)
+		return NULL;
+	if (!recv->match.sticky)
+		recv_begin(recv);
+	ofi_rdm_proto_in_attach(in, recv);
+	if (recv->match.sticky && recv->closed)
+		ofi_rdm_match_remove(m, &recv->match);
+	return recv;
+}
+
+static void end_canceled(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv)
+{
+	const struct ofi_rdm_proto_done done = { .recv = recv, .last = true, .err = FI_ECANCELED };
+
+	proto->ops->recv_done(proto, &done);
+}
+
+void ofi_rdm_proto_in_finish(struct ofi_rdm_proto_in *in)
+{
+	struct ofi_rdm_proto *proto = in->peer->proto;
+	struct ofi_rdm_proto_recv *recv = in->recv;
+	struct ofi_rdm_proto_done done = {
+		.recv = recv,
+		.src = in->peer->src,
+		.flags = in->packet.flags & (OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_DATA),
+		.message = true,
+		.tag = in->packet.tag,
+		.data = in->packet.data,
+		.base = in->base,
+		.len = in->accept,
+		.lost = in->total - in->accept,
+		.err = in->err,
+	};
+	bool canceled = recv->canceled;
+
+	recv->users--;
+	if (!done.err && done.lost)
+		done.err = FI_ETRUNC;
+	done.last = recv->closed && !recv->users && !canceled;
+	in->recv = NULL;
+	/* The receive may be gone after. */
+	if (canceled && !recv->users) {
+		proto->ops->recv_done(proto, &done);
+		end_canceled(proto, recv);
+	} else {
+		proto->ops->recv_done(proto, &done);
+	}
+}
+
+static void release_parts(struct ofi_rdm_proto_in *in)
+{
+	struct ofi_rdm_proto_in *part;
+
+	while ((part = STAILQ_FIRST(&in->parts))) {
+		STAILQ_REMOVE_HEAD(&in->parts, part);
+		part->state = OFI_RDM_PROTO_IN_FREE;
+		in->peer->proto->ops->release(part);
+	}
+}
+
+/* Of what it was charged with only so much is still there. */
+static void refund(struct ofi_rdm_proto_in *in, uint64_t left)
+{
+	ofi_rdm_flow_return(&in->peer->proto->budget, &in->peer->flow, in->charged - left);
+	in->charged = left;
+}
+
+void ofi_rdm_proto_in_end(struct ofi_rdm_proto_in *in)
+{
+	struct ofi_rdm_proto_peer *peer = in->peer;
+
+	if (in->working)
+		TAILQ_REMOVE(&peer->readers, in, work);
+	in->working = false;
+	TAILQ_REMOVE(&peer->ins, in, link);
+	ofi_rdm_proto_dereg(peer, in->mr, &in->mr_count);
+	release_parts(in);
+	refund(in, 0);
+	in->sink = in->asked = false;
+	in->err = 0;
+	in->recv = NULL;
+	in->state = OFI_RDM_PROTO_IN_FREE;
+	peer->proto->ops->release(in);
+}
+
+static bool wants_ack(const struct ofi_rdm_proto_in *in)
+{
+	return in->packet.flags & OFI_RDM_WIRE_WANT_ACK && in->peer->up &&
+	       in->epoch == in->peer->epoch;
+}
+
+void ofi_rdm_proto_in_settle(struct ofi_rdm_proto_in *in)
+{
+	if (!wants_ack(in)) {
+		ofi_rdm_proto_in_end(in);
+		return;
+	}
+	in->state = OFI_RDM_PROTO_IN_ENDING;
+	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_ACK);
+}
+
+static void begin(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *in)
+{
+	in->match.tag = in->packet.tag;
+	in->match.src = peer->src;
+	in->item.is_out = false;
+	in->item.owes = OFI_RDM_PROTO_OWES_NOTHING;
+	in->sink = in->working = in->asked = false;
+	in->id = ofi_rdm_proto_id(++in->use, in->index);
+	in->err = 0;
+	in->epoch = peer->epoch;
+	in->inflight = 0;
+	in->peer = peer;
+	in->recv = NULL;
+	in->base = in->accept = in->got = 0;
+	in->total =
+		in->packet.type == OFI_RDM_WIRE_EAGER ? in->packet.payload_len : in->packet.total;
+	in->charged = 0;
+	in->mr_count = in->bound = 0;
+	STAILQ_INIT(&in->parts);
+}
+
+struct ofi_rdm_proto_in *ofi_rdm_proto_in_keep(struct ofi_rdm_proto_in *in, bool payload,
+					       bool *kept)
+{
+	struct ofi_rdm_proto_in *place = in->peer->proto->ops->keep(in, payload);
+
+	if (!place)
+		return NULL;
+	if (place != in) {
+		place->id = ofi_rdm_proto_id(++place->use, place->index);
+		in->state = OFI_RDM_PROTO_IN_FREE;
+	}
+	STAILQ_INIT(&place->parts);
+	*kept = true;
+	return place;
+}
+
+/* Bytes of a message that is kept. */
+static enum ofi_rdm_wire_error charge(struct ofi_rdm_proto_in *in, uint64_t bytes)
+{
+	struct ofi_rdm_proto_peer *peer = in->peer;
+
+	in->charged += bytes;
+	return ofi_rdm_flow_charge(&peer->proto->budget, &peer->flow, bytes)
+		       ? ofi_rdm_proto_exceeded(peer)
+		       : OFI_RDM_WIRE_OK;
+}
+
+static void take_first(struct ofi_rdm_proto_in *in)
+{
+	switch (in->packet.type) {
+	case OFI_RDM_WIRE_EAGER:
+		in->state = OFI_RDM_PROTO_IN_WHOLE;
+		in->got = in->total;
+		break;
+	case OFI_RDM_WIRE_SEG_FIRST:
+		in->state = OFI_RDM_PROTO_IN_ASSEMBLING;
+		in->got = in->packet.payload_len;
+		break;
+	default:
+		in->state = OFI_RDM_PROTO_IN_ANNOUNCED;
+		break;
+	}
+}
+
+/* A message that waits for a receive, for more of it, or for what it owes. */
+static enum ofi_rdm_wire_error stay(struct ofi_rdm_proto_in *message, bool matched, bool *kept)
+{
+	struct ofi_rdm_proto_in *in = ofi_rdm_proto_in_keep(message, !matched, kept);
+
+	if (!in) {
+		message->err = FI_ENOMEM;
+		if (matched && message->state != OFI_RDM_PROTO_IN_WHOLE)
+			ofi_rdm_proto_in_finish(message);
+		message->state = OFI_RDM_PROTO_IN_FREE;
+		return OFI_RDM_WIRE_E_MEMORY;
+	}
+	TAILQ_INSERT_TAIL(&in->peer->ins, in, link);
+	if (in->state == OFI_RDM_PROTO_IN_ASSEMBLING)
+		in->peer->assembling = in;
+	if (!matched)
+		ofi_rdm_match_queue(match_of(in), &in->match);
+	else if (in->state == OFI_RDM_PROTO_IN_WHOLE)
+		ofi_rdm_proto_in_settle(in);
+	else if (in->state == OFI_RDM_PROTO_IN_ANNOUNCED)
+		ofi_rdm_proto_rndv_start(in);
+	return charge(in, in->cost);
+}
+
+enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer,
+						 struct ofi_rdm_proto_in *in, bool *kept)
+{
+	struct ofi_rdm_proto_recv *recv;
+
+	if (in->packet.type == OFI_RDM_WIRE_SEG_FIRST && peer->assembling)
+		return OFI_RDM_WIRE_E_SEQUENCE;
+	if (in->packet.flags & OFI_RDM_WIRE_COLLECTIVE &&
+	    peer->proto->spaces < OFI_RDM_PROTO_SPACES)
+		return OFI_RDM_WIRE_E_COLLECTIVE;
+	begin(peer, in);
+	take_first(in);
+	recv = find_recv(in);
+	if (recv)
+		copy_in(in, 0, in->packet.payload, in->packet.payload_len);
+	if (recv && in->state == OFI_RDM_PROTO_IN_WHOLE) {
+		ofi_rdm_proto_in_finish(in);
+		if (!wants_ack(in)) {
+			in->state = OFI_RDM_PROTO_IN_FREE;
+			return OFI_RDM_WIRE_OK;
+		}
+	}
+	return stay(in, recv, kept);
+}
+
+/* The last segment came, or all had come when the receive was posted. */
+static void complete_segments(struct ofi_rdm_proto_in *in)
+{
+	if (in->recv)
+		ofi_rdm_proto_in_finish(in);
+	ofi_rdm_proto_in_settle(in);
+}
+
+static enum ofi_rdm_wire_error keep_part(struct ofi_rdm_proto_in *message,
+					 struct ofi_rdm_proto_in *packet, bool *kept)
+{
+	struct ofi_rdm_proto_in *part;
+
+	packet->peer = message->peer;
+	part = ofi_rdm_proto_in_keep(packet, true, kept);
+	if (!part)
+		return OFI_RDM_WIRE_E_MEMORY;
+	part->state = OFI_RDM_PROTO_IN_PART;
+	STAILQ_INSERT_TAIL(&message->parts, part, part);
+	return charge(message, part->cost);
+}
+
+static struct ofi_rdm_proto_in *find_asked(struct ofi_rdm_proto_peer *peer, uint32_t id)
+{
+	struct ofi_rdm_proto_in *in;
+
+	TAILQ_FOREACH (in, &peer->ins, link)
+		if (in->asked && in->state == OFI_RDM_PROTO_IN_ASSEMBLING && !in->item.owes &&
+		    in->packet.id == id)
+			break;
+	return in;
+}
+
+enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer,
+						 struct ofi_rdm_proto_in *in, bool *kept)
+{
+	const struct ofi_rdm_wire_packet *packet = &in->packet;
+	struct ofi_rdm_proto_in *message = peer->assembling;
+	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_OK;
+
+	if (!message && packet->type == OFI_RDM_WIRE_SEG_ASKED)
+		message = peer->assembling = find_asked(peer, packet->id);
+	if (!message || message->packet.id != packet->id || message->got != packet->offset ||
+	    packet->payload_len > message->total - message->got)
+		return OFI_RDM_WIRE_E_SEQUENCE;
+	if (message->recv) {
+		copy_in(message, packet->offset, packet->payload, packet->payload_len);
+	} else if (!message->sink) {
+		error = keep_part(message, in, kept);
+	}
+	message->got += packet->payload_len;
+	if (error || message->got < message->total)
+		return error;
+	peer->assembling = NULL;
+	message->state = OFI_RDM_PROTO_IN_WHOLE;
+	if (message->recv || message->sink)
+		complete_segments(message);
+	return OFI_RDM_WIRE_OK;
+}
+
+/*
+ * A message that was unexpected, and is queued no more, to its receive. True if that takes no more
+ * messages; it may be gone then.
+ */
+static bool deliver(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv)
+{
+	struct ofi_rdm_proto_peer *peer = in->peer;
+	struct ofi_rdm_proto *proto = peer->proto;
+	struct ofi_rdm_proto_in *part;
+	bool closed;
+
+	ofi_rdm_proto_in_attach(in, recv);
+	closed = recv->closed;
+	copy_in(in, 0, in->packet.payload, in->packet.payload_len);
+	STAILQ_FOREACH (part, &in->parts, part)
+		copy_in(in, part->packet.offset, part->packet.payload, part->packet.payload_len);
+	release_parts(in);
+	refund(in, in->cost);
+	if (in->state == OFI_RDM_PROTO_IN_ANNOUNCED)
+		ofi_rdm_proto_rndv_start(in);
+	else if (in->state == OFI_RDM_PROTO_IN_WHOLE)
+		complete_segments(in);
+	ofi_rdm_proto_progress(peer);
+	ofi_rdm_proto_resume(proto);
+	return closed;
+}
+
+void ofi_rdm_proto_recv_post(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv,
+			     uint32_t src, uint64_t tag, uint64_t ignore)
+{
+	struct ofi_rdm_match *m = &proto->match[recv->space];
+	struct ofi_rdm_match_msg *msg;
+
+	recv_begin(recv);
+	do {
+		msg = ofi_rdm_match_post(m, &recv->match, src, tag, ignore);
+	} while (msg && !deliver((struct ofi_rdm_proto_in *)msg, recv));
+}
+
+bool ofi_rdm_proto_recv_claimed(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv,
+				const void *context)
+{
+	struct ofi_rdm_match_msg *msg =
+		ofi_rdm_match_take_claim(&proto->match[recv->space], context);
+
+	if (!msg)
+		return false;
+	recv_begin(recv);
+	recv->match.sticky = false;
+	deliver((struct ofi_rdm_proto_in *)msg, recv);
+	return true;
+}
+
+struct ofi_rdm_proto_in *ofi_rdm_proto_peek(struct ofi_rdm_proto *proto, uint8_t space,
+					    uint32_t src, uint64_t tag, uint64_t ignore)
+{
+	return (struct ofi_rdm_proto_in *)ofi_rdm_match_peek(&proto->match[space], src, tag,
+							     ignore);
+}
+
+static void discard(struct ofi_rdm_proto_in *in)
+{
+	struct ofi_rdm_proto_peer *peer = in->peer;
+	struct ofi_rdm_proto *proto = peer->proto;
+
+	release_parts(in);
+	refund(in, in->cost);
+	in->sink = true;
+	if (in->state == OFI_RDM_PROTO_IN_ANNOUNCED)
+		ofi_rdm_proto_rndv_fin(in);
+	else if (in->state == OFI_RDM_PROTO_IN_WHOLE)
+		ofi_rdm_proto_in_settle(in);
+	ofi_rdm_proto_progress(peer);
+	ofi_rdm_proto_resume(proto);
+}
+
+void ofi_rdm_proto_discard(struct ofi_rdm_proto_in *in)
+{
+	ofi_rdm_match_drop(match_of(in), &in->match);
+	discard(in);
+}
+
+bool ofi_rdm_proto_discard_claimed(struct ofi_rdm_proto *proto, bool tagged, const void *context)
+{
+	struct ofi_rdm_match_msg *msg = ofi_rdm_match_take_claim(&proto->match[tagged], context);
+
+	if (msg)
+		discard((struct ofi_rdm_proto_in *)msg);
+	return msg;
+}
+
+static void cancel(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv)
+{
+	recv->closed = recv->canceled = true;
+	if (!recv->users)
+		end_canceled(proto, recv);
+}
+
+bool ofi_rdm_proto_cancel(struct ofi_rdm_proto *proto, bool tagged, const void *context)
+{
+	struct ofi_rdm_match_recv *recv = ofi_rdm_match_cancel(&proto->match[tagged], context);
+
+	if (recv)
+		cancel(proto, (struct ofi_rdm_proto_recv *)recv);
+	return recv;
+}
+
+bool ofi_rdm_proto_recv_withdraw(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_recv *recv)
+{
+	struct ofi_rdm_proto_in *in;
+
+	if (!recv->users) {
+		ofi_rdm_match_remove(&peer->proto->match[recv->space], &recv->match);
+		return true;
+	}
+	TAILQ_FOREACH (in, &peer->ins, link)
+		if (in->recv == recv)
+			break;
+	if (!in)
+		return true;
+	if (in->state == OFI_RDM_PROTO_IN_ASSEMBLING) {
+		in->recv = NULL;
+		in->sink = true;
+		return true;
+	}
+	if (!in->err)
+		in->err = FI_ECANCELED;
+	ofi_rdm_proto_progress(peer);
+	return false;
+}
+
+void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto)
+{
+	struct ofi_rdm_match_recv *recv;
+	int space;
+
+	for (space = 0; space < proto->spaces; space++) {
+		while ((recv = ofi_rdm_match_first_recv(&proto->match[space]))) {
+			ofi_rdm_match_remove(&proto->match[space], recv);
+			cancel(proto, (struct ofi_rdm_proto_recv *)recv);
+		}
+	}
+}
+
+static bool is_incomplete(const struct ofi_rdm_match_msg *msg)
+{
+	return ((const struct ofi_rdm_proto_in *)msg)->state != OFI_RDM_PROTO_IN_WHOLE;
+}
+
+static void drop_unexpected(struct ofi_rdm_proto_peer *peer,
+			    bool (*want)(const struct ofi_rdm_match_msg *msg))
+{
+	struct ofi_rdm_match_msgs out = TAILQ_HEAD_INITIALIZER(out);
+	struct ofi_rdm_match_msg *msg;
+	int space;
+
+	for (space = 0; space < peer->proto->spaces; space++)
+		ofi_rdm_match_take_peer(&peer->proto->match[space], peer->src, want, &out);
+	while ((msg = TAILQ_FIRST(&out))) {
+		TAILQ_REMOVE(&out, msg, order);
+		ofi_rdm_proto_in_end((struct ofi_rdm_proto_in *)msg);
+	}
+}
+
+void ofi_rdm_proto_in_fail_all(struct ofi_rdm_proto_peer *peer, int err)
+{
+	struct ofi_rdm_proto_in *in, *next;
+
+	drop_unexpected(peer, is_incomplete);
+	for (in = TAILQ_FIRST(&peer->ins); in; in = next) {
+		next = TAILQ_NEXT(in, link);
+		if (in->state == OFI_RDM_PROTO_IN_WHOLE)
+			continue;
+		if (!in->err && in->state != OFI_RDM_PROTO_IN_REVOKING)
+			in->err = err;
+		/* The device may still write to the buffer. */
+		if (in->inflight)
+			continue;
+		ofi_rdm_proto_dereg(peer, in->mr, &in->mr_count);
+		if (in->recv)
+			ofi_rdm_proto_in_finish(in);
+		ofi_rdm_proto_in_end(in);
+	}
+}
+
+void ofi_rdm_proto_peer_purge(struct ofi_rdm_proto_peer *peer)
+{
+	drop_unexpected(peer, NULL);
+	ofi_rdm_proto_resume(peer->proto);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the files of the protocol share with each other. */
+#ifndef OFI_RDM_PROTO_INT_H
+#define OFI_RDM_PROTO_INT_H
+
+#include "proto.h"
+
+static inline struct ofi_rdm_proto_out *ofi_rdm_proto_out_of(struct ofi_rdm_flow_node *node)
+{
+	return (struct ofi_rdm_proto_out *)node;
+}
+
+static inline size_t ofi_rdm_proto_min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint32_t ofi_rdm_proto_id(uint16_t use, uint32_t index)
+{
+	return (uint32_t)use << OFI_RDM_PROTO_INDEX_BITS | index;
+}
+
+static inline uint32_t ofi_rdm_proto_index(uint32_t id)
+{
+	return id & ((1u << OFI_RDM_PROTO_INDEX_BITS) - 1);
+}
+
+/* Registers memory that the list says. 0 or -FI_E*, and nothing is registered then. */
+int ofi_rdm_proto_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov, uint8_t count,
+		      enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr);
+void ofi_rdm_proto_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
+			 uint8_t *count);
+/* The entry of a list that the offset is in, and the bytes from there to its end. */
+uint8_t ofi_rdm_proto_iov_at(const struct iovec *iov, uint8_t count, size_t offset, void **addr,
+			     size_t *left);
+/* The same in regions of a packet; returns the key. */
+uint64_t ofi_rdm_proto_region_at(const struct ofi_rdm_wire_packet *packet, uint64_t offset,
+				 uint64_t *addr, uint64_t *left);
+
+/* A header with no payload; takes the credit. 0 or -FI_EAGAIN. */
+int ofi_rdm_proto_control(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet,
+			  struct ofi_rdm_proto_out *out);
+void ofi_rdm_proto_owe(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item,
+		       enum ofi_rdm_proto_owes what);
+/* After bytes were given back to the budget. */
+void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto);
+
+static inline struct ofi_rdm_proto_in *ofi_rdm_proto_in_of(struct ofi_rdm_proto_item *item)
+{
+	return (struct ofi_rdm_proto_in *)((char *)item - offsetof(struct ofi_rdm_proto_in, item));
+}
+
+/* out.c */
+void ofi_rdm_proto_out_pump(struct ofi_rdm_proto_peer *peer);
+/* Completes it if there is nothing to wait for. */
+void ofi_rdm_proto_out_check(struct ofi_rdm_proto_out *out);
+void ofi_rdm_proto_out_fail(struct ofi_rdm_proto_out *out, int err);
+/* The receiver of its RTS wants segments. */
+void ofi_rdm_proto_out_segment(struct ofi_rdm_proto_out *out);
+/* The out that a packet of the peer is about, in a state that it can be about. */
+struct ofi_rdm_proto_out *ofi_rdm_proto_out_find(struct ofi_rdm_proto_peer *peer, uint32_t id,
+						 enum ofi_rdm_proto_out_state state);
+
+/* in.c */
+void ofi_rdm_proto_in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv);
+/* The message's receive completes. */
+void ofi_rdm_proto_in_finish(struct ofi_rdm_proto_in *in);
+/* Sends an ACK if one is wanted and possible; ends the message. */
+void ofi_rdm_proto_in_settle(struct ofi_rdm_proto_in *in);
+void ofi_rdm_proto_in_end(struct ofi_rdm_proto_in *in);
+/* A packet that is to be kept: in what it is from now on, NULL when out of memory. */
+struct ofi_rdm_proto_in *ofi_rdm_proto_in_keep(struct ofi_rdm_proto_in *in, bool payload,
+					       bool *kept);
+void ofi_rdm_proto_in_fail_all(struct ofi_rdm_proto_peer *peer, int err);
+enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer,
+						 struct ofi_rdm_proto_in *in, bool *kept);
+enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer,
+						 struct ofi_rdm_proto_in *in, bool *kept);
+
+/* rndv.c */
+/* 0, -FI_EAGAIN, or another error of registration. */
+int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out);
+void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in);
+void ofi_rdm_proto_rndv_pump(struct ofi_rdm_proto_peer *peer);
+/* Tells the sender that its memory is no longer needed; ends the message. */
+void ofi_rdm_proto_rndv_fin(struct ofi_rdm_proto_in *in);
+/* What the peer wrote is the application's: nobody else writes there any more. */
+void ofi_rdm_proto_rndv_end_written(struct ofi_rdm_proto_in *in);
+enum ofi_rdm_wire_error ofi_rdm_proto_rndv_cts(struct ofi_rdm_proto_peer *peer,
+					       struct ofi_rdm_proto_in *in, bool *kept);
+enum ofi_rdm_wire_error ofi_rdm_proto_rndv_asked(struct ofi_rdm_proto_peer *peer, uint32_t id);
+enum ofi_rdm_wire_error ofi_rdm_proto_rndv_written(struct ofi_rdm_proto_peer *peer,
+						   const struct ofi_rdm_wire_packet *packet);
+int ofi_rdm_proto_rndv_send_cts(struct ofi_rdm_proto_in *in);
+int ofi_rdm_proto_rndv_send_fin(struct ofi_rdm_proto_out *out);
+
+/* grant.c: the peer's right to memory. */
+/* Binds what is not bound yet of `count`; some credits stay. 0, -FI_EAGAIN, or another error that remains. */
+int ofi_rdm_proto_grant(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr, uint8_t count,
+			uint8_t *bound, uint32_t keep);
+/* There is something that only work requests end. */
+bool ofi_rdm_proto_is_granted(const struct ofi_rdm_proto_mr *mr, uint8_t bound);
+int ofi_rdm_proto_send_revoke(struct ofi_rdm_proto_item *item);
+
+#endif

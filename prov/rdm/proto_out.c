@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Messages being sent: the queue, the choice of protocol, packets, completion. */
+#include <rdma/fi_errno.h>
+#include "proto_int.h"
+
+/* Leaves out the empty parts of the list. */
+static void sum_up(struct ofi_rdm_proto_out *out)
+{
+	uint8_t i, n = 0;
+
+	for (i = 0; i < out->count; i++) {
+		if (!out->iov[i].iov_len)
+			continue;
+		out->total += out->iov[i].iov_len;
+		out->iov[n++] = out->iov[i];
+	}
+	out->count = n;
+}
+
+void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_out *out)
+{
+	out->item.is_out = true;
+	out->item.owes = OFI_RDM_PROTO_OWES_NOTHING;
+	out->state = OFI_RDM_PROTO_OUT_QUEUED;
+	out->segments = out->asked = out->acked = out->fin_sent = out->working = false;
+	out->decided = false;
+	out->id = ofi_rdm_proto_id(++out->use, out->index);
+	out->err = 0;
+	out->inflight = 0;
+	out->peer = peer;
+	out->sent = out->total = 0;
+	out->cts = NULL;
+	out->mr_count = out->bound = 0;
+	sum_up(out);
+	TAILQ_INSERT_TAIL(&peer->outs, out, link);
+	STAILQ_INSERT_TAIL(&peer->flow.data, &out->item.node, link);
+	if (STAILQ_FIRST(&peer->flow.data) == &out->item.node)
+		ofi_rdm_proto_progress(peer);
+}
+
+bool ofi_rdm_proto_send_from(struct ofi_rdm_proto_out *out, void *copy)
+{
+	if (ofi_rdm_proto_is_granted(out->mr, out->bound))
+		return false;
+	ofi_rdm_proto_dereg(out->peer, out->mr, &out->mr_count);
+	out->bound = 0;
+	out->iov[0] = (struct iovec){ copy, out->total };
+	out->count = 1;
+	return true;
+}
+
+static void finish(struct ofi_rdm_proto_out *out)
+{
+	struct ofi_rdm_proto_peer *peer = out->peer;
+	const struct ofi_rdm_proto_ops *ops = peer->proto->ops;
+
+	TAILQ_REMOVE(&peer->outs, out, link);
+	if (out->working)
+		TAILQ_REMOVE(&peer->writers, out, work);
+	ofi_rdm_proto_dereg(peer, out->mr, &out->mr_count);
+	if (out->cts) {
+		out->cts->state = OFI_RDM_PROTO_IN_FREE;
+		ops->release(out->cts);
+	}
+	out->state = OFI_RDM_PROTO_OUT_FREE;
+	ops->out_done(out, out->err);
+}
+
+static bool waits_for_ack(const struct ofi_rdm_proto_out *out)
+{
+	return out->level == OFI_RDM_PROTO_DELIVERY && !out->acked;
+}
+
+/* It is decided how it ends, and it does when nobody else has access to its memory. */
+static void end(struct ofi_rdm_proto_out *out)
+{
+	out->decided = true;
+	if (out->peer->up && ofi_rdm_proto_is_granted(out->mr, out->bound))
+		ofi_rdm_proto_owe(out->peer, &out->item, OFI_RDM_PROTO_OWES_REVOKE);
+	else
+		finish(out);
+}
+
+/* A receiver that waits for writes is told that there will be none. */
+static void fail(struct ofi_rdm_proto_out *out)
+{
+	if (out->state == OFI_RDM_PROTO_OUT_WRITING && !out->fin_sent && out->peer->up)
+		ofi_rdm_proto_owe(out->peer, &out->item, OFI_RDM_PROTO_OWES_FIN);
+	else
+		end(out);
+}
+
+void ofi_rdm_proto_out_check(struct ofi_rdm_proto_out *out)
+{
+	if (out->inflight || out->state == OFI_RDM_PROTO_OUT_QUEUED || out->item.owes)
+		return;
+	if (out->err) {
+		fail(out);
+		return;
+	}
+	switch (out->state) {
+	case OFI_RDM_PROTO_OUT_SENT:
+		if (!waits_for_ack(out))
+			end(out);
+		break;
+	case OFI_RDM_PROTO_OUT_WAITING:
+		if (out->acked)
+			end(out);
+		break;
+	case OFI_RDM_PROTO_OUT_WRITING:
+		if (out->fin_sent && !waits_for_ack(out))
+			end(out);
+		else if (!out->fin_sent && out->sent == out->cts->packet.total)
+			ofi_rdm_proto_owe(out->peer, &out->item, OFI_RDM_PROTO_OWES_FIN);
+		break;
+	default:
+		break;
+	}
+}
+
+void ofi_rdm_proto_out_fail(struct ofi_rdm_proto_out *out, int err)
+{
+	if (!out->err && !out->decided)
+		out->err = err;
+	if (out->state == OFI_RDM_PROTO_OUT_QUEUED)
+		out->state = OFI_RDM_PROTO_OUT_SENT;
+	ofi_rdm_proto_out_check(out);
+}
+
+struct ofi_rdm_proto_out *ofi_rdm_proto_out_find(struct ofi_rdm_proto_peer *peer, uint32_t id,
+						 enum ofi_rdm_proto_out_state state)
+{
+	struct ofi_rdm_proto_out *out;
+
+	out = peer->proto->ops->out_at(peer->proto, ofi_rdm_proto_index(id));
+	if (!out || out->peer != peer || out->id != id || out->state != state)
+		return NULL;
+	return out;
+}
+
+/* Of a message of one packet or of a first segment. */
+static struct ofi_rdm_wire_packet describe(const struct ofi_rdm_proto_out *out,
+					   enum ofi_rdm_wire_type type)
+{
+	struct ofi_rdm_wire_packet packet = {
+		.type = type,
+		.flags = out->flags,
+		.id = out->level == OFI_RDM_PROTO_DELIVERY || type != OFI_RDM_WIRE_EAGER ? out->id
+											 : 0,
+		.tag = out->tag,
+		.data = out->data,
+		.total = out->total,
+	};
+
+	if (out->level == OFI_RDM_PROTO_DELIVERY)
+		packet.flags |= OFI_RDM_WIRE_WANT_ACK;
+	return packet;
+}
+
+/* A packet with the next bytes of the message; the last takes it out of the queue. 0 or -FI_EAGAIN. */
+static int send_bytes(struct ofi_rdm_proto_out *out, const struct ofi_rdm_wire_packet *packet)
+{
+	struct ofi_rdm_proto_peer *peer = out->peer;
+	bool tracked = out->level != OFI_RDM_PROTO_INJECT;
+	size_t len = ofi_rdm_proto_min(out->total - out->sent, peer->eager);
+	uint8_t header[OFI_RDM_WIRE_HEADER_MAX];
+	int ret;
+
+	ret = peer->proto->ops->send(peer, header, ofi_rdm_wire_build(header, packet), out->iov,
+				     out->sent, len, tracked ? out : NULL);
+	if (ret)
+		return ret;
+	ofi_rdm_flow_take(&peer->flow);
+	out->inflight += tracked;
+	out->sent += len;
+	if (out->sent == out->total) {
+		STAILQ_REMOVE_HEAD(&peer->flow.data, link);
+		out->state = OFI_RDM_PROTO_OUT_SENT;
+		ofi_rdm_proto_out_check(out);
+	}
+	return 0;
+}
+
+static int send_segment(struct ofi_rdm_proto_out *out)
+{
+	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_SEG_NEXT };
+
+	out->segments = true;
+	if (!out->sent && !out->asked) {
+		packet = describe(out, OFI_RDM_WIRE_SEG_FIRST);
+	} else {
+		packet.type = out->asked ? OFI_RDM_WIRE_SEG_ASKED : OFI_RDM_WIRE_SEG_NEXT;
+		packet.id = out->id;
+		packet.offset = out->sent;
+	}
+	return send_bytes(out, &packet);
+}
+
+static int send_eager(struct ofi_rdm_proto_out *out)
+{
+	struct ofi_rdm_wire_packet packet = describe(out, OFI_RDM_WIRE_EAGER);
+
+	packet.total = 0;
+	return send_bytes(out, &packet);
+}
+
+/* Before what waits, which a HALT may keep back; but segments of two messages don't mix. */
+void ofi_rdm_proto_out_segment(struct ofi_rdm_proto_out *out)
+{
+	struct ofi_rdm_flow_queue *data = &out->peer->flow.data;
+	struct ofi_rdm_flow_node *first = STAILQ_FIRST(data);
+
+	out->segments = out->asked = true;
+	out->sent = 0;
+	out->state = OFI_RDM_PROTO_OUT_QUEUED;
+	if (first && ofi_rdm_proto_out_of(first)->sent)
+		STAILQ_INSERT_AFTER(data, first, &out->item.node, link);
+	else
+		STAILQ_INSERT_HEAD(data, &out->item.node, link);
+}
+
+static int announce(struct ofi_rdm_proto_out *out)
+{
+	int ret = ofi_rdm_proto_rndv_announce(out);
+
+	if (!ret)
+		STAILQ_REMOVE_HEAD(&out->peer->flow.data, link);
+	return ret;
+}
+
+/* The next packet of the first in the queue. */
+static int push(struct ofi_rdm_proto_out *out)
+{
+	const struct ofi_rdm_proto_peer *peer = out->peer;
+	bool stopped = peer->flow.stopped && out->total > OFI_RDM_PROTO_SMALL;
+	size_t segmented = peer->proto->config.segmented;
+	size_t largest = segmented > peer->eager ? segmented : peer->eager;
+	int ret;
+
+	if (out->segments)
+		return send_segment(out);
+	if (stopped || out->total > largest) {
+		ret = announce(out);
+		if (!ret || ret == -FI_EAGAIN)
+			return ret;
+	}
+	return out->total <= peer->eager ? send_eager(out) : send_segment(out);
+}
+
+void ofi_rdm_proto_out_pump(struct ofi_rdm_proto_peer *peer)
+{
+	struct ofi_rdm_proto_out *out;
+
+	while (!STAILQ_EMPTY(&peer->flow.data)) {
+		out = ofi_rdm_proto_out_of(STAILQ_FIRST(&peer->flow.data));
+		if (!out->asked && (peer->flow.halted || (peer->held && !out->sent)))
+			return;
+		if (out->err) {
+			STAILQ_REMOVE_HEAD(&peer->flow.data, link);
+			ofi_rdm_proto_out_fail(out, out->err);
+			continue;
+		}
+		if (!ofi_rdm_flow_has_data_credit(&peer->flow) || push(out))
+			return;
+	}
+}

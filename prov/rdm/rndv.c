@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Rendezvous: memory is registered and announced, moved by RDMA, and released. */
+#include <rdma/fi_errno.h>
+#include "proto_int.h"
+
+int ofi_rdm_proto_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov, uint8_t count,
+		      enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr)
+{
+	uint8_t i;
+	int ret;
+
+	for (i = 0; i < count; i++) {
+		ret = peer->proto->ops->reg(peer, &iov[i], access, &mr[i]);
+		if (ret) {
+			ofi_rdm_proto_dereg(peer, mr, &i);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+void ofi_rdm_proto_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
+			 uint8_t *count)
+{
+	for (; *count; --*count)
+		peer->proto->ops->dereg(peer, &mr[*count - 1]);
+}
+
+uint8_t ofi_rdm_proto_iov_at(const struct iovec *iov, uint8_t count, size_t offset, void **addr,
+			     size_t *left)
+{
+	uint8_t i;
+
+	for (i = 0; i + 1 < count && offset >= iov[i].iov_len; i++)
+		offset -= iov[i].iov_len;
+	*addr = (char *)iov[i].iov_base + offset;
+	*left = iov[i].iov_len - offset;
+	return i;
+}
+
+uint64_t ofi_rdm_proto_region_at(const struct ofi_rdm_wire_packet *packet, uint64_t offset,
+				 uint64_t *addr, uint64_t *left)
+{
+	struct ofi_rdm_wire_region region;
+	uint8_t i = 0;
+
+	ofi_rdm_wire_get_region(packet->list, i, &region);
+	while (i + 1 < packet->count && offset >= region.len) {
+		offset -= region.len;
+		ofi_rdm_wire_get_region(packet->list, ++i, &region);
+	}
+	*addr = region.addr + offset;
+	*left = region.len - offset;
+	return region.key;
+}
+
+/* Regions for a packet. */
+static uint8_t put_regions(uint8_t *list, const struct iovec *iov, uint8_t count,
+			   const struct ofi_rdm_proto_mr *mr)
+{
+	struct ofi_rdm_wire_region region;
+	uint8_t i;
+
+	for (i = 0; i < count; i++) {
+		region.addr = (uintptr_t)iov[i].iov_base;
+		region.len = iov[i].iov_len;
+		region.key = mr[i].rkey;
+		ofi_rdm_wire_put_region(list, i, &region);
+	}
+	return count;
+}
+
+/* A receiver that has messages written needs no right to read them. */
+static enum ofi_rdm_proto_access needed(const struct ofi_rdm_proto_out *out)
+{
+	return out->peer->writes && !(out->flags & OFI_RDM_WIRE_COLLECTIVE)
+		       ? OFI_RDM_PROTO_SOURCE
+		       : OFI_RDM_PROTO_PEER_READS;
+}
+
+int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out)
+{
+	uint8_t list[OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_region)];
+	struct ofi_rdm_wire_packet rts = {
+		.type = OFI_RDM_WIRE_RTS,
+		.flags = out->flags,
+		.id = out->id,
+		.tag = out->tag,
+		.data = out->data,
+		.total = out->total,
+		.list = list,
+	};
+	int ret;
+
+	if (!out->mr_count) {
+		ret = ofi_rdm_proto_reg(out->peer, out->iov, out->count, needed(out), out->mr);
+		if (ret)
+			return ret == -FI_EAGAIN ? -FI_ENOMEM : ret;
+		out->mr_count = out->count;
+	}
+	ret = ofi_rdm_proto_grant(out->peer, out->mr, out->mr_count, &out->bound,
+				  out->peer->flow.reserve);
+	if (ret)
+		return ret;
+	if (out->level == OFI_RDM_PROTO_DELIVERY)
+		rts.flags |= OFI_RDM_WIRE_WANT_ACK;
+	rts.count = put_regions(list, out->iov, out->count, out->mr);
+	ret = ofi_rdm_proto_control(out->peer, &rts, out);
+	if (ret)
+		return ret;
+	out->inflight++;
+	out->state = OFI_RDM_PROTO_OUT_WAITING;
+	return 0;
+}
+
+/* The part of the receive's buffer that the message goes to. */
+static uint8_t slice(const struct ofi_rdm_proto_recv *recv, size_t base, size_t len,
+		     struct iovec *iov)
+{
+	uint8_t n = 0;
+	size_t left;
+	void *addr;
+
+	while (len) {
+		ofi_rdm_proto_iov_at(recv->iov, recv->count, base, &addr, &left);
+		left = ofi_rdm_proto_min(left, len);
+		if (left)
+			iov[n++] = (struct iovec){ .iov_base = addr, .iov_len = left };
+		base += left;
+		len -= left;
+	}
+	return n;
+}
+
+void ofi_rdm_proto_rndv_fin(struct ofi_rdm_proto_in *in)
+{
+	if (!in->peer->up || in->epoch != in->peer->epoch) {
+		ofi_rdm_proto_in_end(in);
+		return;
+	}
+	in->state = OFI_RDM_PROTO_IN_ENDING;
+	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_FIN);
+}
+
+/* The data are where they belong, or will never be. */
+static void end_rndv(struct ofi_rdm_proto_in *in)
+{
+	ofi_rdm_proto_dereg(in->peer, in->mr, &in->mr_count);
+	ofi_rdm_proto_in_finish(in);
+	ofi_rdm_proto_rndv_fin(in);
+}
+
+static void ask_for_segments(struct ofi_rdm_proto_in *in)
+{
+	in->asked = true;
+	in->state = OFI_RDM_PROTO_IN_ASSEMBLING;
+	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_SEG_REQ);
+}
+
+void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in)
+{
+	struct ofi_rdm_proto_peer *peer = in->peer;
+	/* A collective receive ends without the peer's help, if it is to. */
+	bool write = peer->proto->config.write && in->recv->space != OFI_RDM_PROTO_COLLECTIVE;
+	enum ofi_rdm_proto_access access =
+		write ? OFI_RDM_PROTO_PEER_WRITES : OFI_RDM_PROTO_DESTINATION;
+	uint8_t count;
+
+	count = slice(in->recv, in->base, in->accept, in->iov);
+	if (!count) {
+		end_rndv(in);
+		return;
+	}
+	if (ofi_rdm_proto_reg(peer, in->iov, count, access, in->mr)) {
+		ask_for_segments(in);
+		return;
+	}
+	in->mr_count = count;
+	if (write) {
+		in->state = OFI_RDM_PROTO_IN_WRITTEN;
+		ofi_rdm_proto_owe(peer, &in->item, OFI_RDM_PROTO_OWES_CTS);
+		return;
+	}
+	in->state = OFI_RDM_PROTO_IN_READING;
+	in->working = true;
+	TAILQ_INSERT_TAIL(&peer->readers, in, work);
+}
+
+static void stop_reading(struct ofi_rdm_proto_in *in)
+{
+	if (in->working)
+		TAILQ_REMOVE(&in->peer->readers, in, work);
+	in->working = false;
+}
+
+/* One RDMA read more. False: not now. */
+static bool read_more(struct ofi_rdm_proto_in *in)
+{
+	const struct ofi_rdm_proto *proto = in->peer->proto;
+	uint64_t remote, key, there;
+	size_t len;
+	void *addr;
+	uint8_t i;
+	int ret;
+
+	if (in->inflight >= proto->config.reads || !ofi_rdm_flow_has_data_credit(&in->peer->flow))
+		return false;
+	i = ofi_rdm_proto_iov_at(in->iov, in->mr_count, in->got, &addr, &len);
+	key = ofi_rdm_proto_region_at(&in->packet, in->got, &remote, &there);
+	len = ofi_rdm_proto_min(len, proto->config.max_read);
+	if (len > there)
+		len = (size_t)there;
+	ret = proto->ops->read(in, addr, &in->mr[i], len, remote, key);
+	if (ret == -FI_EAGAIN)
+		return false;
+	if (ret) {
+		in->err = -ret;
+		return false;
+	}
+	ofi_rdm_flow_take(&in->peer->flow);
+	in->inflight++;
+	in->got += len;
+	return true;
+}
+
+static void pump_reads(struct ofi_rdm_proto_in *in)
+{
+	while (!in->err && in->got < in->accept && read_more(in))
+		;
+	if (!in->err && in->got < in->accept)
+		return;
+	stop_reading(in);
+	if (!in->inflight)
+		end_rndv(in);
+}
+
+/* One RDMA write more. False: not now. */
+static bool write_more(struct ofi_rdm_proto_out *out)
+{
+	const struct ofi_rdm_proto *proto = out->peer->proto;
+	uint64_t remote, key, there;
+	size_t len;
+	void *addr;
+	uint8_t i;
+	int ret;
+
+	if (out->inflight >= proto->config.writes ||
+	    !ofi_rdm_flow_has_data_credit(&out->peer->flow))
+		return false;
+	i = ofi_rdm_proto_iov_at(out->iov, out->count, out->sent, &addr, &len);
+	key = ofi_rdm_proto_region_at(&out->cts->packet, out->sent, &remote, &there);
+	len = ofi_rdm_proto_min(len, proto->config.max_write);
+	if (len > there)
+		len = (size_t)there;
+	ret = proto->ops->write(out, addr, &out->mr[i], len, remote, key);
+	if (ret == -FI_EAGAIN)
+		return false;
+	if (ret) {
+		out->err = -ret;
+		return false;
+	}
+	ofi_rdm_flow_take(&out->peer->flow);
+	out->inflight++;
+	out->sent += len;
+	return true;
+}
+
+static void pump_writes(struct ofi_rdm_proto_out *out)
+{
+	while (!out->err && out->sent < out->cts->packet.total && write_more(out))
+		;
+	if (!out->err && out->sent < out->cts->packet.total)
+		return;
+	TAILQ_REMOVE(&out->peer->writers, out, work);
+	out->working = false;
+	ofi_rdm_proto_out_check(out);
+}
+
+void ofi_rdm_proto_rndv_pump(struct ofi_rdm_proto_peer *peer)
+{
+	struct ofi_rdm_proto_out *out, *next_out;
+	struct ofi_rdm_proto_in *in, *next_in;
+
+	for (in = TAILQ_FIRST(&peer->readers); in; in = next_in) {
+		next_in = TAILQ_NEXT(in, work);
+		pump_reads(in);
+	}
+	for (out = TAILQ_FIRST(&peer->writers); out; out = next_out) {
+		next_out = TAILQ_NEXT(out, work);
+		pump_writes(out);
+	}
+}
+
+void ofi_rdm_proto_read_done(struct ofi_rdm_proto_in *in, int err)
+{
+	struct ofi_rdm_proto_peer *peer = in->peer;
+
+	ofi_rdm_flow_give(&peer->flow, 1);
+	in->inflight--;
+	if (err && !in->err)
+		in->err = err;
+	if (!in->inflight && (in->err || in->got == in->accept)) {
+		stop_reading(in);
+		end_rndv(in);
+	}
+	ofi_rdm_proto_progress(peer);
+}
+
+void ofi_rdm_proto_write_done(struct ofi_rdm_proto_out *out, int err)
+{
+	struct ofi_rdm_proto_peer *peer = out->peer;
+
+	ofi_rdm_flow_give(&peer->flow, 1);
+	out->inflight--;
+	if (err && !out->err)
+		out->err = err;
+	ofi_rdm_proto_out_check(out);
+	ofi_rdm_proto_progress(peer);
+}
+
+enum ofi_rdm_wire_error ofi_rdm_proto_rndv_cts(struct ofi_rdm_proto_peer *peer,
+					       struct ofi_rdm_proto_in *in, bool *kept)
+{
+	struct ofi_rdm_proto_out *out;
+
+	out = ofi_rdm_proto_out_find(peer, in->packet.id, OFI_RDM_PROTO_OUT_WAITING);
+	if (!out || out->acked)
+		return OFI_RDM_WIRE_E_ID;
+	if (!in->packet.total || in->packet.total > out->total)
+		return OFI_RDM_WIRE_E_TOTAL;
+	peer->writes = true;
+	in->peer = peer;
+	in = ofi_rdm_proto_in_keep(in, true, kept);
+	if (!in)
+		return OFI_RDM_WIRE_E_MEMORY;
+	in->state = OFI_RDM_PROTO_IN_PART;
+	out->cts = in;
+	out->sent = 0;
+	out->state = OFI_RDM_PROTO_OUT_WRITING;
+	out->working = true;
+	TAILQ_INSERT_TAIL(&peer->writers, out, work);
+	return OFI_RDM_WIRE_OK;
+}
+
+enum ofi_rdm_wire_error ofi_rdm_proto_rndv_asked(struct ofi_rdm_proto_peer *peer, uint32_t id)
+{
+	struct ofi_rdm_proto_out *out = ofi_rdm_proto_out_find(peer, id, OFI_RDM_PROTO_OUT_WAITING);
+
+	if (!out || out->acked)
+		return OFI_RDM_WIRE_E_ID;
+	ofi_rdm_proto_out_segment(out);
+	return OFI_RDM_WIRE_OK;
+}
+
+enum ofi_rdm_wire_error ofi_rdm_proto_rndv_written(struct ofi_rdm_proto_peer *peer,
+						   const struct ofi_rdm_wire_packet *packet)
+{
+	struct ofi_rdm_proto_in *in;
+
+	in = peer->proto->ops->in_at(peer->proto, ofi_rdm_proto_index(packet->id));
+	if (!in || in->peer != peer || in->id != packet->id ||
+	    in->state != OFI_RDM_PROTO_IN_WRITTEN || in->item.owes)
+		return OFI_RDM_WIRE_E_ID;
+	/* A sender that failed waits for no ACK. */
+	if (packet->status) {
+		in->err = FI_EREMOTEIO;
+		in->packet.flags &= (uint8_t)~OFI_RDM_WIRE_WANT_ACK;
+	}
+	in->state = OFI_RDM_PROTO_IN_REVOKING;
+	if (ofi_rdm_proto_is_granted(in->mr, in->bound))
+		ofi_rdm_proto_owe(peer, &in->item, OFI_RDM_PROTO_OWES_REVOKE);
+	else
+		ofi_rdm_proto_rndv_end_written(in);
+	return OFI_RDM_WIRE_OK;
+}
+
+void ofi_rdm_proto_rndv_end_written(struct ofi_rdm_proto_in *in)
+{
+	ofi_rdm_proto_dereg(in->peer, in->mr, &in->mr_count);
+	ofi_rdm_proto_in_finish(in);
+	ofi_rdm_proto_in_settle(in);
+}
+
+/* It can't be let write: what is owed is another packet. */
+static int ask_instead(struct ofi_rdm_proto_in *in)
+{
+	const struct ofi_rdm_wire_packet ask = { .type = OFI_RDM_WIRE_SEG_REQ,
+						 .id = in->packet.id };
+
+	in->asked = true;
+	in->state = OFI_RDM_PROTO_IN_ASSEMBLING;
+	in->item.owes = OFI_RDM_PROTO_OWES_SEG_REQ;
+	return ofi_rdm_proto_control(in->peer, &ask, NULL);
+}
+
+int ofi_rdm_proto_rndv_send_cts(struct ofi_rdm_proto_in *in)
+{
+	uint8_t list[OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_region)];
+	const struct ofi_rdm_wire_packet cts = {
+		.type = OFI_RDM_WIRE_CTS,
+		.id = in->packet.id,
+		.rid = in->id,
+		.total = in->accept,
+		.count = put_regions(list, in->iov, in->mr_count, in->mr),
+		.list = list,
+	};
+	int ret = ofi_rdm_proto_grant(in->peer, in->mr, in->mr_count, &in->bound, 0);
+
+	if (ret && ret != -FI_EAGAIN)
+		return ask_instead(in);
+	return ret ? ret : ofi_rdm_proto_control(in->peer, &cts, NULL);
+}
+
+int ofi_rdm_proto_rndv_send_fin(struct ofi_rdm_proto_out *out)
+{
+	const struct ofi_rdm_wire_packet fin = {
+		.type = OFI_RDM_WIRE_FIN,
+		.flags = OFI_RDM_WIRE_WRITTEN,
+		.id = out->cts->packet.rid,
+		.status = (uint32_t)out->err,
+	};
+	int ret;
+
+	ret = ofi_rdm_proto_control(out->peer, &fin, out);
+	if (ret)
+		return ret;
+	out->inflight++;
+	out->fin_sent = true;
+	return 0;
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Packets to bytes and back. */
+#include <rdma/fi_errno.h>
+#include "wire.h"
+
+enum { STATUS_MAX = 4096 }; /* FI_E* are below */
+
+/* What is left of a packet. */
+struct reader {
+	const uint8_t *at;
+	size_t left;
+};
+
+/* What a type has behind the base, in this order. */
+enum {
+	HAS_TOTAL = 1 << 0,
+	HAS_OFFSET = 1 << 1,
+	HAS_RID = 1 << 2,    /* and 4 bytes unused */
+	HAS_STATUS = 1 << 3, /* and 4 bytes, the rkey of KEY_RSP */
+	HAS_KEY = 1 << 4,
+	HAS_RANGE = 1 << 5,
+	HAS_TAG = 1 << 6, /* where the flags say so, and the CQ data too */
+	HAS_ATOMIC = 1 << 7,
+	HAS_LIST = 1 << 8,
+	HAS_PAYLOAD = 1 << 9,
+};
+
+struct shape {
+	const char *name;
+	unsigned int has;
+	uint8_t flags; /* permitted */
+};
+
+#define OF_MESSAGE (OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_DATA | OFI_RDM_WIRE_WANT_ACK)
+
+static const struct shape shapes[OFI_RDM_WIRE_TYPES] = {
+	[OFI_RDM_WIRE_EAGER] = { "EAGER", HAS_TAG | HAS_PAYLOAD, OF_MESSAGE },
+	[OFI_RDM_WIRE_SEG_FIRST] = { "SEG_FIRST", HAS_TOTAL | HAS_TAG | HAS_PAYLOAD, OF_MESSAGE },
+	[OFI_RDM_WIRE_SEG_NEXT] = { "SEG_NEXT", HAS_OFFSET | HAS_PAYLOAD, 0 },
+	[OFI_RDM_WIRE_RTS] = { "RTS", HAS_TOTAL | HAS_TAG | HAS_LIST, OF_MESSAGE },
+	[OFI_RDM_WIRE_CTS] = { "CTS", HAS_TOTAL | HAS_RID | HAS_LIST, 0 },
+	[OFI_RDM_WIRE_FIN] = { "FIN", HAS_STATUS, OFI_RDM_WIRE_WRITTEN },
+	[OFI_RDM_WIRE_ACK] = { "ACK", 0, 0 },
+	[OFI_RDM_WIRE_ATOMIC_REQ] = { "ATOMIC_REQ", HAS_ATOMIC | HAS_LIST | HAS_PAYLOAD, 0 },
+	[OFI_RDM_WIRE_ATOMIC_RSP] = { "ATOMIC_RSP", HAS_STATUS | HAS_PAYLOAD, 0 },
+	[OFI_RDM_WIRE_STOP] = { "STOP", 0, 0 },
+	[OFI_RDM_WIRE_GO] = { "GO", 0, 0 },
+	[OFI_RDM_WIRE_KEY_REQ] = { "KEY_REQ", HAS_KEY, 0 },
+	[OFI_RDM_WIRE_KEY_RSP] = { "KEY_RSP", HAS_STATUS | HAS_RANGE, 0 },
+	[OFI_RDM_WIRE_BYE] = { "BYE", 0, 0 },
+	[OFI_RDM_WIRE_BYE_RSP] = { "BYE_RSP", HAS_STATUS, 0 },
+	[OFI_RDM_WIRE_RMA_NOTE] = { "RMA_NOTE", HAS_TOTAL | HAS_TAG | HAS_LIST,
+				    OFI_RDM_WIRE_DATA | OFI_RDM_WIRE_READ },
+	[OFI_RDM_WIRE_HALT] = { "HALT", 0, 0 },
+	[OFI_RDM_WIRE_SEG_REQ] = { "SEG_REQ", 0, 0 },
+	[OFI_RDM_WIRE_SEG_ASKED] = { "SEG_ASKED", HAS_OFFSET | HAS_PAYLOAD, 0 },
+};
+
+static const char *const errors[OFI_RDM_WIRE_ERRORS] = {
+	[OFI_RDM_WIRE_OK] = "nothing wrong",
+	[OFI_RDM_WIRE_E_SHORT] = "shorter than its header",
+	[OFI_RDM_WIRE_E_LONG] = "longer than its type can be",
+	[OFI_RDM_WIRE_E_VERSION] = "of a version that this library does not speak",
+	[OFI_RDM_WIRE_E_TYPE] = "of an unknown type",
+	[OFI_RDM_WIRE_E_FLAGS] = "has a flag that its type can't have",
+	[OFI_RDM_WIRE_E_UNUSED] = "has a value where there should be 0",
+	[OFI_RDM_WIRE_E_COUNT] = "has too few or too many regions",
+	[OFI_RDM_WIRE_E_TOTAL] = "has a total length that does not fit its parts",
+	[OFI_RDM_WIRE_E_OFFSET] = "has an offset beyond any message",
+	[OFI_RDM_WIRE_E_REGION] = "has an empty region or one that wraps around",
+	[OFI_RDM_WIRE_E_ATOMIC] = "has an atomic operation of impossible size or kind",
+	[OFI_RDM_WIRE_E_STATUS] = "has a status that is no error code",
+	[OFI_RDM_WIRE_E_ID] = "about a message that does not wait for it",
+	[OFI_RDM_WIRE_E_SEQUENCE] = "a segment out of turn",
+	[OFI_RDM_WIRE_E_MAGIC] = "not of a reliable-datagram endpoint of this library",
+	[OFI_RDM_WIRE_E_KIND] = "not of the kind expected here",
+	[OFI_RDM_WIRE_E_REASON] = "has an unknown reason to reject",
+	[OFI_RDM_WIRE_E_SIZE] = "has a buffer size, address or incarnation that can't be",
+	[OFI_RDM_WIRE_E_KEYS] = "the last of too many requests for memory that it was not given",
+	[OFI_RDM_WIRE_E_COLLECTIVE] =
+		"of a collective operation, to an endpoint without FI_COLLECTIVE",
+	[OFI_RDM_WIRE_E_MEMORY] = "that there is no memory for",
+	[OFI_RDM_WIRE_E_FLOOD] = "although it was told to send no more until others are received",
+};
+
+const char *ofi_rdm_wire_strerror(enum ofi_rdm_wire_error error)
+{
+	return (unsigned int)error < OFI_RDM_WIRE_ERRORS ? errors[error] : "unknown error";
+}
+
+const char *ofi_rdm_wire_type_name(unsigned int type)
+{
+	return type < OFI_RDM_WIRE_TYPES && shapes[type].name ? shapes[type].name : "?";
+}
+
+static uint32_t take32(struct reader *r)
+{
+	uint32_t value;
+
+	memcpy(&value, r->at, sizeof(value));
+	r->at += sizeof(value);
+	r->left -= sizeof(value);
+	return le32toh(value);
+}
+
+static uint64_t take64(struct reader *r)
+{
+	uint64_t low = take32(r);
+
+	return low | (uint64_t)take32(r) << 32;
+}
+
+static size_t fields_len(const struct ofi_rdm_wire_packet *p, unsigned int has)
+{
+	static const unsigned int eights =
+		HAS_TOTAL | HAS_OFFSET | HAS_RID | HAS_STATUS | HAS_KEY | HAS_ATOMIC;
+	size_t len = 8 * (size_t)__builtin_popcount(has & eights);
+
+	if (has & HAS_RANGE)
+		len += 16;
+	if (has & HAS_TAG)
+		len += 8 * (size_t)__builtin_popcount(p->flags &
+						      (OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_DATA));
+	if (has & HAS_LIST)
+		len += p->count * sizeof(struct ofi_rdm_wire_region);
+	return len;
+}
+
+static enum ofi_rdm_wire_error take_status(struct reader *r, struct ofi_rdm_wire_packet *p)
+{
+	uint32_t second;
+
+	p->status = take32(r);
+	second = take32(r);
+	if (p->status >= STATUS_MAX)
+		return OFI_RDM_WIRE_E_STATUS;
+	if (p->type == OFI_RDM_WIRE_KEY_RSP)
+		p->key = second;
+	else if (second)
+		return OFI_RDM_WIRE_E_UNUSED;
+	return OFI_RDM_WIRE_OK;
+}
+
+static enum ofi_rdm_wire_error take_rid(struct reader *r, struct ofi_rdm_wire_packet *p)
+{
+	p->rid = take32(r);
+	return take32(r) ? OFI_RDM_WIRE_E_UNUSED : OFI_RDM_WIRE_OK;
+}
+
+static void take_atomic(struct reader *r, struct ofi_rdm_wire_atomic *atomic)
+{
+	atomic->kind = r->at[0];
+	atomic->op = r->at[1];
+	atomic->datatype = r->at[2];
+	atomic->size = r->at[3];
+	r->at += 4;
+	r->left -= 4;
+	atomic->count = take32(r);
+}
+
+/* The caller has seen that there are enough bytes. */
+static enum ofi_rdm_wire_error take_fields(struct reader *r, struct ofi_rdm_wire_packet *p,
+					   unsigned int has)
+{
+	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_OK;
+
+	if (has & HAS_TOTAL)
+		p->total = take64(r);
+	if (has & HAS_OFFSET)
+		p->offset = take64(r);
+	if (has & HAS_RID)
+		error = take_rid(r, p);
+	if (has & HAS_STATUS)
+		error = take_status(r, p);
+	if (has & HAS_KEY)
+		p->key = take64(r);
+	if (has & HAS_RANGE) {
+		p->addr = take64(r);
+		p->len = take64(r);
+	}
+	if (has & HAS_TAG && p->flags & OFI_RDM_WIRE_TAGGED)
+		p->tag = take64(r);
+	if (has & HAS_TAG && p->flags & OFI_RDM_WIRE_DATA)
+		p->data = take64(r);
+	if (has & HAS_ATOMIC)
+		take_atomic(r, &p->atomic);
+	if (has & HAS_LIST) {
+		p->list = r->at;
+		r->at += p->count * sizeof(struct ofi_rdm_wire_region);
+		r->left -= p->count * sizeof(struct ofi_rdm_wire_region);
+	}
+	return error;
+}
+
+static enum ofi_rdm_wire_error check_regions(const struct ofi_rdm_wire_packet *p)
+{
+	struct ofi_rdm_wire_region region;
+	uint64_t sum = 0;
+	unsigned int i;
+
+	if (p->count > OFI_RDM_WIRE_REGIONS || (p->type == OFI_RDM_WIRE_RTS && !p->count))
+		return OFI_RDM_WIRE_E_COUNT;
+	for (i = 0; i < p->count; i++) {
+		ofi_rdm_wire_get_region(p->list, i, &region);
+		if (!region.len || region.addr + region.len < region.addr)
+			return OFI_RDM_WIRE_E_REGION;
+		if (sum + region.len < sum)
+			return OFI_RDM_WIRE_E_TOTAL;
+		sum += region.len;
+	}
+	return sum == p->total ? OFI_RDM_WIRE_OK : OFI_RDM_WIRE_E_TOTAL;
+}
+
+static enum ofi_rdm_wire_error check_atomic(const struct ofi_rdm_wire_packet *p)
+{
+	const struct ofi_rdm_wire_atomic *a = &p->atomic;
+	struct ofi_rdm_wire_target target;
+	uint64_t sum = 0, operands;
+	unsigned int i;
+
+	if (!p->count || p->count > OFI_RDM_WIRE_REGIONS)
+		return OFI_RDM_WIRE_E_COUNT;
+	if (a->kind < OFI_RDM_WIRE_ATOMIC_WRITE || a->kind > OFI_RDM_WIRE_ATOMIC_COMPARE)
+		return OFI_RDM_WIRE_E_ATOMIC;
+	if (!a->size || a->size > 32 || a->size & (a->size - 1) || !a->count)
+		return OFI_RDM_WIRE_E_ATOMIC;
+	for (i = 0; i < p->count; i++) {
+		ofi_rdm_wire_get_target(p->list, i, &target);
+		if (!target.count || target.count > a->count ||
+		    target.addr + target.count * a->size < target.addr)
+			return OFI_RDM_WIRE_E_REGION;
+		sum += target.count;
+	}
+	operands = a->kind == OFI_RDM_WIRE_ATOMIC_READ	    ? 0
+		   : a->kind == OFI_RDM_WIRE_ATOMIC_COMPARE ? 2
+							    : 1;
+	if (sum != a->count || p->payload_len != operands * a->count * a->size)
+		return OFI_RDM_WIRE_E_TOTAL;
+	return OFI_RDM_WIRE_OK;
+}
+
+static enum ofi_rdm_wire_error check_meaning(const struct ofi_rdm_wire_packet *p)
+{
+	switch (p->type) {
+	case OFI_RDM_WIRE_SEG_FIRST:
+		return p->payload_len && p->payload_len < p->total ? OFI_RDM_WIRE_OK
+								   : OFI_RDM_WIRE_E_TOTAL;
+	case OFI_RDM_WIRE_SEG_NEXT:
+	case OFI_RDM_WIRE_SEG_ASKED:
+		if (!p->payload_len)
+			return OFI_RDM_WIRE_E_TOTAL;
+		if (!p->offset && p->type == OFI_RDM_WIRE_SEG_NEXT)
+			return OFI_RDM_WIRE_E_OFFSET;
+		return p->offset + p->payload_len > p->offset ? OFI_RDM_WIRE_OK
+							      : OFI_RDM_WIRE_E_OFFSET;
+	case OFI_RDM_WIRE_RTS:
+	case OFI_RDM_WIRE_CTS:
+	case OFI_RDM_WIRE_RMA_NOTE:
+		return check_regions(p);
+	case OFI_RDM_WIRE_ATOMIC_REQ:
+		return check_atomic(p);
+	case OFI_RDM_WIRE_KEY_RSP:
+		return p->addr + p->len < p->addr ? OFI_RDM_WIRE_E_REGION : OFI_RDM_WIRE_OK;
+	default:
+		return OFI_RDM_WIRE_OK;
+	}
+}
+
+/* The one way to have flags beyond the shape's. */
+static int is_collective(const struct ofi_rdm_wire_base *base)
+{
+	return base->flags == (OFI_RDM_WIRE_COLLECTIVE | OFI_RDM_WIRE_TAGGED) &&
+	       (base->type == OFI_RDM_WIRE_EAGER || base->type == OFI_RDM_WIRE_SEG_FIRST ||
+		base->type == OFI_RDM_WIRE_RTS);
+}
+
+enum ofi_rdm_wire_error ofi_rdm_wire_parse(const void *bytes, size_t len,
+					   struct ofi_rdm_wire_packet *packet)
+{
+	struct reader r = { .at = bytes, .left = len };
+	const struct shape *shape;
+	struct ofi_rdm_wire_base base;
+	enum ofi_rdm_wire_error error;
+
+	*packet = (struct ofi_rdm_wire_packet){ 0 };
+	if (len < sizeof(base))
+		return OFI_RDM_WIRE_E_SHORT;
+	memcpy(&base, bytes, sizeof(base));
+	r.at += 4;
+	r.left -= 4;
+	if (base.version < OFI_RDM_WIRE_VERSION_MIN || base.version > OFI_RDM_WIRE_VERSION)
+		return OFI_RDM_WIRE_E_VERSION;
+	if (base.type >= OFI_RDM_WIRE_TYPES || !shapes[base.type].name)
+		return OFI_RDM_WIRE_E_TYPE;
+	shape = &shapes[base.type];
+	if (base.flags & ~shape->flags && !is_collective(&base))
+		return OFI_RDM_WIRE_E_FLAGS;
+	if (base.count && !(shape->has & HAS_LIST))
+		return OFI_RDM_WIRE_E_UNUSED;
+	packet->type = base.type;
+	packet->flags = base.flags;
+	packet->count = base.count;
+	packet->id = take32(&r);
+	if (r.left < fields_len(packet, shape->has))
+		return OFI_RDM_WIRE_E_SHORT;
+	error = take_fields(&r, packet, shape->has);
+	if (error)
+		return error;
+	if (r.left && !(shape->has & HAS_PAYLOAD))
+		return OFI_RDM_WIRE_E_LONG;
+	packet->payload = r.at;
+	packet->payload_len = r.left;
+	return check_meaning(packet);
+}
+
+static uint8_t *put32(uint8_t *at, uint32_t value)
+{
+	value = htole32(value);
+	memcpy(at, &value, sizeof(value));
+	return at + sizeof(value);
+}
+
+static uint8_t *put64(uint8_t *at, uint64_t value)
+{
+	value = htole64(value);
+	memcpy(at, &value, sizeof(value));
+	return at + sizeof(value);
+}
+
+static uint8_t *put_fields(uint8_t *at, const struct ofi_rdm_wire_packet *p, unsigned int has)
+{
+	if (has & HAS_TOTAL)
+		at = put64(at, p->total);
+	if (has & HAS_OFFSET)
+		at = put64(at, p->offset);
+	if (has & HAS_RID)
+		at = put64(at, p->rid);
+	if (has & HAS_STATUS) {
+		at = put32(at, p->status);
+		at = put32(at, p->type == OFI_RDM_WIRE_KEY_RSP ? (uint32_t)p->key : 0);
+	}
+	if (has & HAS_KEY)
+		at = put64(at, p->key);
+	if (has & HAS_RANGE) {
+		at = put64(at, p->addr);
+		at = put64(at, p->len);
+	}
+	if (has & HAS_TAG && p->flags & OFI_RDM_WIRE_TAGGED)
+		at = put64(at, p->tag);
+	if (has & HAS_TAG && p->flags & OFI_RDM_WIRE_DATA)
+		at = put64(at, p->data);
+	return at;
+}
+
+size_t ofi_rdm_wire_build(void *bytes, const struct ofi_rdm_wire_packet *p)
+{
+	const struct ofi_rdm_wire_base base = {
+		.version = OFI_RDM_WIRE_VERSION,
+		.type = (uint8_t)p->type,
+		.flags = p->flags,
+		.count = p->count,
+	};
+	unsigned int has = shapes[p->type].has;
+	uint8_t *at = bytes;
+
+	memcpy(at, &base, 4);
+	at = put32(at + 4, p->id);
+	at = put_fields(at, p, has);
+	if (has & HAS_ATOMIC) {
+		*at++ = p->atomic.kind;
+		*at++ = p->atomic.op;
+		*at++ = p->atomic.datatype;
+		*at++ = p->atomic.size;
+		at = put32(at, p->atomic.count);
+	}
+	if (has & HAS_LIST && p->count) {
+		memcpy(at, p->list, p->count * sizeof(struct ofi_rdm_wire_region));
+		at += p->count * sizeof(struct ofi_rdm_wire_region);
+	}
+	return (size_t)(at - (uint8_t *)bytes);
+}
+
+/* Regions and targets are three numbers of 64 bits. */
+static void put_three(void *list, unsigned int i, uint64_t a, uint64_t b, uint64_t c)
+{
+	uint8_t *at = (uint8_t *)list + i * sizeof(struct ofi_rdm_wire_region);
+
+	put64(put64(put64(at, a), b), c);
+}
+
+static struct reader three_at(const void *list, unsigned int i)
+{
+	return (struct reader){
+		.at = (const uint8_t *)list + i * sizeof(struct ofi_rdm_wire_region),
+		.left = sizeof(struct ofi_rdm_wire_region),
+	};
+}
+
+void ofi_rdm_wire_put_region(void *list, unsigned int i, const struct ofi_rdm_wire_region *region)
+{
+	put_three(list, i, region->addr, region->len, region->key);
+}
+
+void ofi_rdm_wire_get_region(const void *list, unsigned int i, struct ofi_rdm_wire_region *region)
+{
+	struct reader r = three_at(list, i);
+
+	region->addr = take64(&r);
+	region->len = take64(&r);
+	region->key = take64(&r);
+}
+
+void ofi_rdm_wire_put_target(void *list, unsigned int i, const struct ofi_rdm_wire_target *target)
+{
+	put_three(list, i, target->addr, target->key, target->count);
+}
+
+void ofi_rdm_wire_get_target(const void *list, unsigned int i, struct ofi_rdm_wire_target *target)
+{
+	struct reader r = three_at(list, i);
+
+	target->addr = take64(&r);
+	target->key = take64(&r);
+	target->count = take64(&r);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What reliable-datagram endpoints send each other: packets, and the private data of connection
+ * requests, replies and rejects. All integers are little endian. What a peer sends is not trusted:
+ * ofi_rdm_wire_parse() and ofi_rdm_wire_cm_parse() check every length, index and unused bit, and what they return
+ * refers to nothing outside of the packet.
+ *
+ * A packet is the base, then by type (| of fields that a flag says are there):
+ *
+ *   EAGER       [tag] [data] payload: a whole message
+ *   SEG_FIRST   total [tag] [data] payload: the first bytes of a message
+ *   SEG_NEXT    offset payload: more of the message that the last SEG_FIRST of the peer began
+ *   RTS         total [tag] [data] regions[count]: a message that is to be read, or written on CTS
+ *   CTS         total rid regions[count]: `id` is written to the regions, then FIN says so to `rid`
+ *   FIN         status: `id`, the sender's, was read; with WRITTEN: `id`, the receiver's, was written
+ *   ACK         the message `id` is where it belongs
+ *   ATOMIC_REQ  atomic targets[count] operands
+ *   ATOMIC_RSP  status payload: the values fetched by the request `id`
+ *   STOP, GO    announce messages with RTS from now on; no longer
+ *   HALT        send no messages and no parts of them until STOP or GO
+ *   KEY_REQ     key: which region is the user's key
+ *   KEY_RSP     status rkey addr len
+ *   BYE         nothing to send for long: may the connection end?
+ *   BYE_RSP     status: 0, and nothing will be sent on it any more; or FI_EBUSY
+ *   SEG_REQ     the announced message `id` can neither be read nor written: it is to come in segments
+ *   SEG_ASKED   offset payload: they, from offset 0 on
+ *   RMA_NOTE    total [data] regions[count]: the sender wrote the regions; with READ: it read them
+ *
+ * `id` is the sender's number of the message or request.
+ *
+ * Messages of collective operations, EAGER, SEG_FIRST and RTS with COLLECTIVE, have a tag and nothing else; they are
+ * matched with receives of collective operations only.
+ */
+#ifndef OFI_RDM_WIRE_H
+#define OFI_RDM_WIRE_H
+
+#include <assert.h>
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	OFI_RDM_WIRE_VERSION = 1,     /* the highest that this library speaks */
+	OFI_RDM_WIRE_VERSION_MIN = 1, /* the lowest */
+	OFI_RDM_WIRE_REGIONS = 16,    /* of one message or atomic request */
+	OFI_RDM_WIRE_EAGER_MIN = 256, /* payload that every receive buffer has room for */
+	OFI_RDM_WIRE_WINDOW = 128,    /* packets that a sender has under way at most */
+};
+
+enum ofi_rdm_wire_type {
+	OFI_RDM_WIRE_EAGER = 1,
+	OFI_RDM_WIRE_SEG_FIRST,
+	OFI_RDM_WIRE_SEG_NEXT,
+	OFI_RDM_WIRE_RTS,
+	OFI_RDM_WIRE_CTS,
+	OFI_RDM_WIRE_FIN,
+	OFI_RDM_WIRE_ACK,
+	OFI_RDM_WIRE_ATOMIC_REQ,
+	OFI_RDM_WIRE_ATOMIC_RSP,
+	OFI_RDM_WIRE_STOP,
+	OFI_RDM_WIRE_GO,
+	OFI_RDM_WIRE_KEY_REQ,
+	OFI_RDM_WIRE_KEY_RSP,
+	OFI_RDM_WIRE_BYE,
+	OFI_RDM_WIRE_BYE_RSP,
+	OFI_RDM_WIRE_RMA_NOTE,
+	OFI_RDM_WIRE_HALT,
+	OFI_RDM_WIRE_SEG_REQ,
+	OFI_RDM_WIRE_SEG_ASKED,
+	OFI_RDM_WIRE_TYPES
+};
+
+/* Flags. */
+enum {
+	OFI_RDM_WIRE_TAGGED = 1 << 0,
+	OFI_RDM_WIRE_DATA = 1 << 1,	/* 8 bytes of CQ data */
+	OFI_RDM_WIRE_WANT_ACK = 1 << 2, /* an ACK when the message is in the user's buffer */
+	OFI_RDM_WIRE_WRITTEN = 1 << 3,
+	OFI_RDM_WIRE_READ = 1 << 4,
+	OFI_RDM_WIRE_COLLECTIVE = 1 << 5,
+};
+
+struct ofi_rdm_wire_base {
+	uint8_t version;
+	uint8_t type;
+	uint8_t flags;
+	uint8_t count; /* of regions or targets */
+	uint32_t id;
+};
+
+struct ofi_rdm_wire_region {
+	uint64_t addr;
+	uint64_t len;
+	uint64_t key;
+};
+
+struct ofi_rdm_wire_target {
+	uint64_t addr;
+	uint64_t key;
+	uint64_t count; /* of elements */
+};
+
+enum ofi_rdm_wire_atomic_kind {
+	OFI_RDM_WIRE_ATOMIC_WRITE = 1, /* operands of all elements; the response has no payload */
+	OFI_RDM_WIRE_ATOMIC_FETCH,     /* the same; the response has the old values */
+	OFI_RDM_WIRE_ATOMIC_READ,      /* no operands */
+	OFI_RDM_WIRE_ATOMIC_COMPARE,   /* operands of all elements, then what to compare with */
+};
+
+struct ofi_rdm_wire_atomic {
+	uint8_t kind;
+	uint8_t op;	  /* enum fi_op; its meaning is the reduction table's matter */
+	uint8_t datatype; /* enum fi_datatype */
+	uint8_t size;	  /* of an element in bytes, 1 to 32 */
+	uint32_t count;	  /* of elements, the sum of the targets' */
+};
+
+#define OFI_RDM_WIRE_HEADER_MAX                                    \
+	(sizeof(struct ofi_rdm_wire_base) + 3 * sizeof(uint64_t) + \
+	 OFI_RDM_WIRE_REGIONS * sizeof(struct ofi_rdm_wire_region))
+
+static_assert(sizeof(struct ofi_rdm_wire_base) == 8, "wire");
+static_assert(offsetof(struct ofi_rdm_wire_base, id) == 4, "wire");
+static_assert(sizeof(struct ofi_rdm_wire_region) == 24, "wire");
+static_assert(sizeof(struct ofi_rdm_wire_target) == 24, "wire");
+static_assert(sizeof(struct ofi_rdm_wire_atomic) == 8, "wire");
+static_assert(offsetof(struct ofi_rdm_wire_atomic, count) == 4, "wire");
+static_assert(OFI_RDM_WIRE_HEADER_MAX + 8 <= 512, "headers fit the smallest buffer twice over");
+
+/* A packet in the host's byte order. What a type does not have is 0. */
+struct ofi_rdm_wire_packet {
+	enum ofi_rdm_wire_type type;
+	uint8_t flags;
+	uint8_t count;
+	uint32_t id;
+	uint32_t rid;	 /* CTS */
+	uint32_t status; /* FI_E* or 0 */
+	uint64_t tag;
+	uint64_t data;
+	uint64_t total;	    /* bytes of the message */
+	uint64_t offset;    /* SEG_NEXT */
+	uint64_t key;	    /* KEY_REQ: the user's, KEY_RSP: the rkey */
+	uint64_t addr, len; /* KEY_RSP */
+	struct ofi_rdm_wire_atomic atomic;
+	const uint8_t *list; /* regions or targets, in wire order, any alignment */
+	const uint8_t *payload;
+	size_t payload_len;
+};
+
+/* What is wrong with a packet or private data. */
+enum ofi_rdm_wire_error {
+	OFI_RDM_WIRE_OK,
+	OFI_RDM_WIRE_E_SHORT,
+	OFI_RDM_WIRE_E_LONG,
+	OFI_RDM_WIRE_E_VERSION,
+	OFI_RDM_WIRE_E_TYPE,
+	OFI_RDM_WIRE_E_FLAGS,
+	OFI_RDM_WIRE_E_UNUSED,
+	OFI_RDM_WIRE_E_COUNT,
+	OFI_RDM_WIRE_E_TOTAL,
+	OFI_RDM_WIRE_E_OFFSET,
+	OFI_RDM_WIRE_E_REGION,
+	OFI_RDM_WIRE_E_ATOMIC,
+	OFI_RDM_WIRE_E_STATUS,
+	OFI_RDM_WIRE_E_ID,
+	OFI_RDM_WIRE_E_SEQUENCE,
+	OFI_RDM_WIRE_E_MAGIC,
+	OFI_RDM_WIRE_E_KIND,
+	OFI_RDM_WIRE_E_REASON,
+	OFI_RDM_WIRE_E_SIZE,
+	OFI_RDM_WIRE_E_COLLECTIVE,
+	OFI_RDM_WIRE_E_MEMORY,
+	OFI_RDM_WIRE_E_FLOOD,
+	OFI_RDM_WIRE_E_KEYS,
+	OFI_RDM_WIRE_ERRORS
+};
+
+enum ofi_rdm_wire_error ofi_rdm_wire_parse(const void *bytes, size_t len,
+					   struct ofi_rdm_wire_packet *packet);
+const char *ofi_rdm_wire_strerror(enum ofi_rdm_wire_error error);
+const char *ofi_rdm_wire_type_name(unsigned int type);
+
+/*
+ * Writes the header of a packet that would be parsed as `packet`, whose payload follows it; `list` is in
+ * wire order. Returns its length, OFI_RDM_WIRE_HEADER_MAX at most.
+ */
+size_t ofi_rdm_wire_build(void *bytes, const struct ofi_rdm_wire_packet *packet);
+
+/* Entries of a list; i < count. */
+void ofi_rdm_wire_put_region(void *list, unsigned int i, const struct ofi_rdm_wire_region *region);
+void ofi_rdm_wire_get_region(const void *list, unsigned int i, struct ofi_rdm_wire_region *region);
+void ofi_rdm_wire_put_target(void *list, unsigned int i, const struct ofi_rdm_wire_target *target);
+void ofi_rdm_wire_get_target(const void *list, unsigned int i, struct ofi_rdm_wire_target *target);
+
+/*
+ * The fast way for a message of one packet that is tagged or not and has no flags else. Without a tag its
+ * header is the base alone.
+ */
+struct ofi_rdm_wire_plain {
+	struct ofi_rdm_wire_base base;
+	uint64_t tag;
+};
+
+static_assert(sizeof(struct ofi_rdm_wire_plain) == 16, "wire");
+
+static inline uint32_t ofi_rdm_wire_plain_word(bool tagged)
+{
+	return htole32((uint32_t)OFI_RDM_WIRE_VERSION | OFI_RDM_WIRE_EAGER << 8 |
+		       (tagged ? OFI_RDM_WIRE_TAGGED << 16 : 0));
+}
+
+static inline size_t ofi_rdm_wire_plain_header(bool tagged)
+{
+	return tagged ? sizeof(struct ofi_rdm_wire_plain) : sizeof(struct ofi_rdm_wire_base);
+}
+
+/* Returns the header's length. */
+static inline size_t ofi_rdm_wire_build_plain(struct ofi_rdm_wire_plain *plain, bool tagged,
+					      uint64_t tag)
+{
+	uint32_t word = ofi_rdm_wire_plain_word(tagged);
+
+	memcpy(&plain->base, &word, sizeof(word));
+	plain->base.id = 0;
+	plain->tag = htole64(tag);
+	return ofi_rdm_wire_plain_header(tagged);
+}
+
+/* Whether it is such a packet; its payload then begins at ofi_rdm_wire_plain_header(). */
+static inline bool ofi_rdm_wire_is_plain(const void *bytes, size_t len, bool tagged)
+{
+	uint32_t word;
+
+	if (len < ofi_rdm_wire_plain_header(tagged))
+		return false;
+	memcpy(&word, bytes, sizeof(word));
+	return word == ofi_rdm_wire_plain_word(tagged);
+}
+
+static inline uint64_t ofi_rdm_wire_plain_tag(const void *bytes)
+{
+	uint64_t tag;
+
+	memcpy(&tag, (const uint8_t *)bytes + offsetof(struct ofi_rdm_wire_plain, tag),
+	       sizeof(tag));
+	return le64toh(tag);
+}
+
+#endif

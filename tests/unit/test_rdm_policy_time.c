@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Decisions about connections: how long a peer is waited for, who gets a place. */
+#include "unit.h"
+
+#include <rdma/fi_errno.h>
+#include "prov/rdm/policy.h"
+
+enum { CONNS = 4, ATTEMPT = 500, GIVE_UP = 3000, DRAIN = 100 };
+
+static struct ofi_rdm_conn_set the_set;
+static struct ofi_rdm_conn conns[CONNS];
+
+static uint32_t any32(void *arg)
+{
+	uint32_t *random = arg;
+
+	return *random = *random * 1664525 + 1013904223;
+}
+
+static struct ofi_rdm_conn_action after(struct ofi_rdm_conn *conn, struct ofi_rdm_conn_input input)
+{
+	struct ofi_rdm_conn_action action;
+
+	ofi_rdm_conn_step(&the_set, conn, &input, &action);
+	return action;
+}
+
+static void step_event(struct ofi_rdm_conn *conn, enum ofi_rdm_conn_event event)
+{
+	after(conn, (struct ofi_rdm_conn_input){ .event = event, .incarnation = 5, .idle = true });
+}
+
+/* The first of them; one request at a time, two connections. */
+static struct ofi_rdm_conn *conn_in(enum ofi_rdm_conn_state state, int order)
+{
+	static uint32_t random;
+	const struct ofi_rdm_conn_params params = {
+		.incarnation = 77,
+		.window = 1,
+		.cap = 2,
+		.attempt = ATTEMPT,
+		.give_up = GIVE_UP,
+		.drain = DRAIN,
+		.backoff = 20,
+		.backoff_max = 200,
+		.random = any32,
+		.arg = &random,
+	};
+	struct ofi_rdm_conn *conn = &conns[0];
+	int i;
+
+	ofi_rdm_conn_set_init(&the_set, &params);
+	for (i = 0; i < CONNS; i++)
+		ofi_rdm_conn_init(&conns[i], order);
+	if (state == OFI_RDM_CONN_ACCEPTING)
+		after(conn, (struct ofi_rdm_conn_input){
+				    .event = OFI_RDM_CONN_REQUEST, .incarnation = 5, .serial = 1 });
+	else if (state != OFI_RDM_CONN_IDLE)
+		step_event(conn, OFI_RDM_CONN_WANT);
+	if (state >= OFI_RDM_CONN_UP)
+		step_event(conn, OFI_RDM_CONN_ESTABLISHED);
+	if (state == OFI_RDM_CONN_DRAINING)
+		after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_EVICT });
+	if (state == OFI_RDM_CONN_PARTING)
+		after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_BYE });
+	if (state == OFI_RDM_CONN_LEAVING)
+		step_event(conn, OFI_RDM_CONN_EVICT);
+	if (state == OFI_RDM_CONN_LEFT)
+		step_event(conn, OFI_RDM_CONN_BYE);
+	assert_int_equal(conn->state, state);
+	return conn;
+}
+
+/* Time that is over is noticed only when the host has been asked in vain. */
+static struct ofi_rdm_conn *poll_silent(struct ofi_rdm_conn_action *action)
+{
+	struct ofi_rdm_conn *conn;
+
+	while (!(conn = ofi_rdm_conn_poll(&the_set, action)) ||
+	       action->what == OFI_RDM_CONN_DO_KNOCK)
+		the_set.now = ofi_rdm_conn_next(&the_set);
+	return conn;
+}
+
+/* What is under way when a connection is to end does so first; what doesn't in time goes on. */
+static void test_drain(void **state)
+{
+	const struct ofi_rdm_conn_input drained = { .event = OFI_RDM_CONN_DRAINED };
+	const struct ofi_rdm_conn_input evict = { .event = OFI_RDM_CONN_EVICT };
+	const struct ofi_rdm_conn_input bye = { .event = OFI_RDM_CONN_BYE };
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_UP, 1);
+	struct ofi_rdm_conn_action action;
+	unsigned int looks = 0;
+	uint64_t start;
+
+	(void)state;
+	assert_int_equal(after(conn, evict).what, OFI_RDM_CONN_DO_HOLD);
+	assert_int_equal(after(conn, drained).what, OFI_RDM_CONN_DO_BYE);
+	conn = conn_in(OFI_RDM_CONN_PARTING, 1);
+	assert_int_equal(after(conn, drained).what, OFI_RDM_CONN_DO_AGREE);
+	assert_int_equal(conn->state, OFI_RDM_CONN_LEFT);
+	conn = conn_in(OFI_RDM_CONN_DRAINING, 1);
+	after(conn, bye);
+	assert_int_equal(conn->state, OFI_RDM_CONN_PARTING);
+	start = the_set.now;
+	for (;;) {
+		the_set.now = ofi_rdm_conn_next(&the_set);
+		assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), conn);
+		if (action.what != OFI_RDM_CONN_DO_LOOK)
+			break;
+		looks++;
+	}
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_REFUSE | OFI_RDM_CONN_DO_RESUME);
+	assert_int_equal(the_set.now - start, DRAIN);
+	assert_true(looks > 10);
+	/* It has time now, and more the next time. */
+	assert_null(ofi_rdm_conn_victim(&the_set));
+	the_set.now += DRAIN;
+	assert_ptr_equal(ofi_rdm_conn_victim(&the_set), conn);
+	after(conn, evict);
+	the_set.now += DRAIN;
+	assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), conn);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_LOOK);
+}
+
+/* An attempt lasts while the peer's host is there, however slow the peer; others may begin meanwhile. */
+static void test_slow(void **state)
+{
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1), *next = &conns[1];
+	struct ofi_rdm_conn_set *set = &the_set;
+	struct ofi_rdm_conn_action action;
+	unsigned int knocks = 0;
+	uint64_t start = set->now;
+
+	(void)state;
+	after(next, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_WANT });
+	set->now += ATTEMPT;
+	assert_ptr_equal(ofi_rdm_conn_poll(set, &action), next);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+	after(next,
+	      (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED, .incarnation = 1 });
+	while (set->now < start + 20 * GIVE_UP) {
+		set->now = ofi_rdm_conn_next(set);
+		if (!ofi_rdm_conn_poll(set, &action))
+			continue;
+		assert_int_equal(action.what, OFI_RDM_CONN_DO_KNOCK);
+		knocks++;
+		set->now += 3;
+		after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_HEARD });
+	}
+	assert_int_equal(conn->state, OFI_RDM_CONN_CONNECTING);
+	assert_true(knocks >= 30 && knocks <= 50);
+	assert_int_equal(after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED,
+								  .incarnation = 2 })
+				 .what,
+			 OFI_RDM_CONN_DO_UP);
+	/* And no longer: several knocks, as one may be lost. */
+	conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	for (knocks = 0, start = set->now; conn->state != OFI_RDM_CONN_IDLE;) {
+		set->now = ofi_rdm_conn_next(set);
+		if (ofi_rdm_conn_poll(set, &action))
+			knocks += action.what == OFI_RDM_CONN_DO_KNOCK;
+	}
+	assert_true(knocks >= 3);
+	assert_int_equal(set->now - start, GIVE_UP);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_ABANDON | OFI_RDM_CONN_DO_FAIL);
+	assert_int_equal(action.err, FI_ETIMEDOUT);
+}
+
+/* Neither to wait for room nor to be refused for want of it is silence. */
+static void test_room_is_not_silence(void **state)
+{
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_UP, 1), *third = &conns[2];
+	struct ofi_rdm_conn_action action;
+	unsigned int i;
+
+	(void)state;
+	step_event(&conns[1], OFI_RDM_CONN_WANT);
+	step_event(&conns[1], OFI_RDM_CONN_ESTABLISHED);
+	step_event(third, OFI_RDM_CONN_WANT);
+	for (i = 0; i < 10; i++) {
+		the_set.now += GIVE_UP;
+		assert_null(ofi_rdm_conn_poll(&the_set, &action));
+		assert_int_equal(action.what, OFI_RDM_CONN_DO_EVICT);
+	}
+	step_event(conn, OFI_RDM_CONN_DISCONNECTED);
+	assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), third);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+	for (i = 0; i < 10 * GIVE_UP / 40; i++) {
+		action = after(third, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
+								   .reason = OFI_RDM_CMWIRE_BUSY });
+		assert_int_equal(action.what, 0);
+		while (third->state == OFI_RDM_CONN_WAITING) {
+			the_set.now = ofi_rdm_conn_next(&the_set);
+			ofi_rdm_conn_poll(&the_set, &action);
+		}
+		assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+	}
+	/* From now on nothing is heard. */
+	the_set.now += GIVE_UP;
+	assert_ptr_equal(poll_silent(&action), third);
+	assert_true(action.what & OFI_RDM_CONN_DO_FAIL);
+}
+
+/* Who was refused gets the next place, who waits here the one after. */
+static void test_turns(void **state)
+{
+	struct ofi_rdm_conn_input request = { .event = OFI_RDM_CONN_REQUEST,
+					      .incarnation = 9,
+					      .serial = 1 };
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_UP, 1), *third = &conns[2];
+	struct ofi_rdm_conn *stranger = &conns[3];
+	struct ofi_rdm_conn_action action;
+
+	(void)state;
+	step_event(&conns[1], OFI_RDM_CONN_WANT);
+	step_event(&conns[1], OFI_RDM_CONN_ESTABLISHED);
+	step_event(third, OFI_RDM_CONN_WANT);
+	action = after(stranger, request);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_REJECT | OFI_RDM_CONN_DO_EVICT);
+	assert_int_equal(action.reason, OFI_RDM_CMWIRE_BUSY);
+	step_event(conn, OFI_RDM_CONN_DISCONNECTED);
+	assert_null(ofi_rdm_conn_poll(&the_set, &action));
+	assert_int_equal(action.what, 0);
+	assert_int_equal(after(stranger, request).what, OFI_RDM_CONN_DO_ACCEPT);
+	step_event(stranger, OFI_RDM_CONN_FAILED);
+	assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), third);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+	/* It does not come: the place is not kept for long. */
+	request.serial++;
+	after(stranger, request);
+	step_event(third, OFI_RDM_CONN_FAILED);
+	the_set.now = third->timer;
+	assert_null(ofi_rdm_conn_poll(&the_set, &action));
+	the_set.now = ofi_rdm_conn_next(&the_set);
+	assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), third);
+}
+
+/* Time is over while the other side's request is awaited; what was accepted has longer than an attempt. */
+static void test_late(void **state)
+{
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	struct ofi_rdm_conn_action action;
+
+	(void)state;
+	after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
+						 .reason = OFI_RDM_CMWIRE_CROSSING });
+	conn->timer = the_set.now + 2 * GIVE_UP;
+	the_set.now += GIVE_UP;
+	assert_ptr_equal(poll_silent(&action), conn);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_FAIL);
+	assert_int_equal(action.err, FI_ETIMEDOUT);
+	conn = conn_in(OFI_RDM_CONN_ACCEPTING, 1);
+	the_set.now += ATTEMPT;
+	assert_null(ofi_rdm_conn_poll(&the_set, &action));
+	the_set.now += GIVE_UP;
+	assert_ptr_equal(poll_silent(&action), conn);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_ABANDON);
+	assert_int_equal(conn->state, OFI_RDM_CONN_IDLE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_drain),
+		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_room_is_not_silence),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_late),
+	};
+
+	return cmocka_run_group_tests_name("rdm_policy_time", tests, NULL, NULL);
+}
