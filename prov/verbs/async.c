@@ -9,10 +9,8 @@
 #include "cq.h"
 #include "domain.h"
 #include "ep.h"
-#include "fsm.h"
+#include "ep_event.h"
 #include "prov.h"
-#include "rdm/all.h"
-#include "rdm/conn.h"
 #include "srx.h"
 
 #define ASYNC_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
@@ -33,58 +31,14 @@ static void notify(struct vrb_domain *domain, const struct ibv_async_event *even
 		ofi_eq_post(domain->eq, FI_NOTIFY, &entry, sizeof(entry));
 }
 
-static void fatal(struct vrb_ep *ep, int err)
-{
-	struct vrb_step_arg arg = { .err = err, .prov_errno = -err };
-
-	if (vrb_ep_is_dgram(ep)) {
-		vrb_ep_down(ep, -err);
-		return;
-	}
-	vrb_fsm_step(ep, VRB_STEP_FATAL, &arg);
-}
-
-static void ep_event(struct vrb_ep *ep, const struct ibv_async_event *event)
-{
-	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "endpoint %p: %s\n", (void *)ep,
-		ibv_event_type_str(event->event_type));
-	if (vrb_ep_is_dgram(ep)) /* the completion that failed says it, and how to go on */
-		return;
-	switch (event->event_type) {
-	case IBV_EVENT_QP_FATAL:
-		fatal(ep, FI_EIO);
-		break;
-	case IBV_EVENT_QP_REQ_ERR:
-		fatal(ep, FI_EREMOTEIO);
-		break;
-	case IBV_EVENT_QP_ACCESS_ERR:
-		fatal(ep, FI_EKEYREJECTED);
-		break;
-	case IBV_EVENT_COMM_EST:
-		vrb_fsm_step(ep, VRB_STEP_COMM_EST, NULL);
-		break;
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		__atomic_store_n(&ep->last_wqe, true, __ATOMIC_RELEASE);
-		__atomic_store_n(&ep->domain->no_last_wqe, false, __ATOMIC_RELAXED);
-		break;
-	default:
-		break;
-	}
-}
-
 /*
- * The queue pair's own endpoint or link: both are there until the event is acknowledged, which
- * ibv_destroy_qp() waits for.
+ * The owner of the queue pair: it is there until the event is acknowledged, which ibv_destroy_qp() waits for.
  */
 static void qp_event(const struct ibv_async_event *event)
 {
 	struct vrb_owner *owner = event->element.qp->qp_context;
 
-	if (owner->kind == VRB_OWNER_RDM_LINK)
-		vrb_rdm_conn_qp_event(vrb_owner_of(owner, struct vrb_rdm_link, owner),
-				      event->event_type);
-	else
-		ep_event(vrb_owner_of(owner, struct vrb_ep, owner), event);
+	owner->ops->qp_event(owner, event->event_type);
 }
 
 static bool uses(const struct vrb_ep *ep, const void *object)
@@ -100,9 +54,10 @@ static void fatal_all(struct vrb_domain *domain, const void *object, int err)
 	ofi_lock(&domain->lock);
 	LIST_FOREACH (ep, &domain->eps, siblings)
 		if (!object || uses(ep, object))
-			fatal(ep, err);
+			vrb_ep_fatal(ep, err);
 	ofi_unlock(&domain->lock);
-	vrb_rdm_all_lost(domain->all, object, err);
+	if (vrb_rdm_of(domain))
+		vrb_rdm_of(domain)->lost(domain, object, err);
 }
 
 /* The context is there until the event is acknowledged, which ibv_destroy_srq() waits for. */
@@ -201,7 +156,7 @@ static void async_event(struct vrb_domain *domain, const struct ibv_async_event 
 		break;
 	case IBV_EVENT_SRQ_ERR:
 		if (domain->rdm)
-			vrb_rdm_all_lost(domain->all, event->element.srq->srq_context, FI_EIO);
+			vrb_rdm_of(domain)->lost(domain, event->element.srq->srq_context, FI_EIO);
 		else
 			srq_failed(domain, event);
 		break;

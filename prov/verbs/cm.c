@@ -8,79 +8,35 @@
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
 #include "cm.h"
-#include "conn.h"
 #include "err.h"
 #include "fabric.h"
-#include "mc.h"
-#include "pep.h"
 #include "prov.h"
-#include "rdm/conn.h"
 #include "req.h"
-#include "sidr.h"
 
 #define CM_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
 
-#define owner_of(at, type) vrb_owner_of(at, type, owner)
-
-/* What is left of an event after it is acknowledged. */
-struct leftover {
-	struct rdma_cm_id *refuse; /* a request that nobody can answer, or NULL */
-	struct rdma_cm_id *destroy;
-};
-
-static void cm_give(struct vrb_owner *owner, enum vrb_owner_kind kind,
-		    const struct rdma_cm_event *event, struct leftover *left)
+static void give(struct vrb_owner *owner, const struct vrb_owner_ops *ops,
+		 const struct rdma_cm_event *event, struct vrb_cm_left *left)
 {
-	switch (kind) {
-	case VRB_OWNER_PEP:
-		left->refuse = vrb_pep_event(owner_of(owner, struct vrb_pep), event);
-		break;
-	case VRB_OWNER_CONN:
-		vrb_conn_event(owner_of(owner, struct vrb_conn), event);
-		break;
-	case VRB_OWNER_SIDR_LOOKUP:
-		vrb_sidr_event((struct vrb_sidr_lookup *)owner, event);
-		break;
-	case VRB_OWNER_SIDR_SERVER:
-		if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
-			break;
-		vrb_sidr_request(owner_of(owner, struct vrb_sidr_server), event);
-		left->destroy = event->id;
-		break;
-	case VRB_OWNER_RDM_LISTENER:
-		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-			left->destroy = vrb_rdm_conn_request(
-				owner_of(owner, struct vrb_rdm_listener), event);
-		break;
-	case VRB_OWNER_RDM_LINK:
-		vrb_rdm_conn_event(owner_of(owner, struct vrb_rdm_link), event);
-		break;
-	case VRB_OWNER_RDM_KNOCK:
-		vrb_rdm_conn_knock_event(owner_of(owner, struct vrb_rdm_knock), event);
-		break;
-	case VRB_OWNER_MC:
-		vrb_mc_event(owner_of(owner, struct vrb_mc), event);
-		break;
-	case VRB_OWNER_REQ:
-	case VRB_OWNER_EP:
-		break;
-	}
+	if (ops->event)
+		ops->event(owner, event, left);
 }
 
-static struct leftover cm_deliver(struct vrb_cm *cm, const struct rdma_cm_event *event)
+static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_event *event)
 {
 	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
-	struct leftover left = { 0 };
-	enum vrb_owner_kind kind;
+	struct vrb_cm_left left = { 0 };
+	const struct vrb_owner_ops *ops;
 	struct vrb_owner *owner;
 
 	ofi_lock(&cm->lock);
 	owner = (request ? event->listen_id : event->id)->context;
-	kind = owner->kind;
-	if (kind == VRB_OWNER_REQ)
-		vrb_req_event(owner_of(owner, struct vrb_req), event);
+	ops = owner->ops;
+	if (ops->locked)
+		give(owner, ops, event, &left);
 	ofi_unlock(&cm->lock);
-	cm_give(owner, kind, event, &left);
+	if (!ops->locked)
+		give(owner, ops, event, &left);
 	return left;
 }
 
@@ -88,7 +44,7 @@ static void cm_ready(struct vrb_source *source)
 {
 	struct vrb_cm *cm = (struct vrb_cm *)((char *)source - offsetof(struct vrb_cm, source));
 	struct rdma_cm_event *event;
-	struct leftover left;
+	struct vrb_cm_left left;
 	int i;
 
 	for (i = 0; i < CM_EVENTS_AT_ONCE; i++) {

@@ -14,6 +14,7 @@
 #ifndef VRB_CM_H
 #define VRB_CM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
@@ -26,22 +27,25 @@ struct vrb_fabric;
 struct vrb_pep;
 struct vrb_req;
 
-enum vrb_owner_kind {
-	VRB_OWNER_PEP,
-	VRB_OWNER_REQ,
-	VRB_OWNER_CONN,
-	VRB_OWNER_SIDR_SERVER,
-	VRB_OWNER_SIDR_LOOKUP,
-	VRB_OWNER_MC,
-	VRB_OWNER_RDM_LISTENER,
-	VRB_OWNER_RDM_LINK,
-	VRB_OWNER_RDM_KNOCK,
-	VRB_OWNER_EP, /* of queue pairs only */
+struct vrb_owner;
+
+/* What is left to do when an event is acknowledged. */
+struct vrb_cm_left {
+	struct rdma_cm_id *refuse;  /* a request that nobody can answer, or NULL */
+	struct rdma_cm_id *destroy; /* or NULL */
+};
+
+/* Who an id or a queue pair belongs to gets their events, by the event thread. What is NULL is ignored. */
+struct vrb_owner_ops {
+	void (*event)(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		      struct vrb_cm_left *left);
+	bool locked; /* event() is called with cm->lock held: the id may change hands */
+	void (*qp_event)(struct vrb_owner *owner, enum ibv_event_type type);
 };
 
 /* What id->context and qp->qp_context point to; embedded in the owner. */
 struct vrb_owner {
-	enum vrb_owner_kind kind;
+	const struct vrb_owner_ops *ops;
 };
 
 #define vrb_owner_of(owner, type, member) ((type *)((char *)(owner)-offsetof(type, member)))

@@ -78,11 +78,13 @@ static void step_failed(struct vrb_ep *ep, enum vrb_step step, const struct rdma
 	vrb_fsm_step(ep, step, &arg);
 }
 
-void vrb_conn_event(struct vrb_conn *conn, const struct rdma_cm_event *event)
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
 {
-	struct vrb_ep *ep = conn_ep(conn);
+	struct vrb_ep *ep = conn_ep(vrb_owner_of(owner, struct vrb_conn, owner));
 	struct vrb_step_arg arg = { 0 };
 
+	(void)left;
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		vrb_fsm_step(ep, VRB_STEP_ADDR, &arg);
@@ -119,6 +121,8 @@ void vrb_conn_event(struct vrb_conn *conn, const struct rdma_cm_event *event)
 		break;
 	}
 }
+
+static const struct vrb_owner_ops conn_owner_ops = { .event = cm_event };
 
 static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 {
@@ -188,7 +192,7 @@ int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info)
 {
 	struct vrb_pep *pep;
 
-	ep->conn = (struct vrb_conn){ .owner.kind = VRB_OWNER_CONN };
+	ep->conn = (struct vrb_conn){ .owner.ops = &conn_owner_ops };
 	ofi_lock_init(&ep->conn.lock);
 	if (!info->handle)
 		return new_id(ep, info);

@@ -49,8 +49,6 @@ int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info);
  * asynchronous event may still be on its way to the (deaf) connection until ibv_destroy_qp() returns.
  */
 void vrb_conn_fini(struct vrb_ep *ep);
-/* An event of the endpoint's id. */
-void vrb_conn_event(struct vrb_conn *conn, const struct rdma_cm_event *event);
 
 /* The EQ that hears of the endpoint: its own, else its domain's, else NULL. */
 struct ofi_eq *vrb_conn_eq(const struct vrb_ep *ep);

@@ -22,20 +22,13 @@
 #include "work.h"
 #include "srx.h"
 #include "stx.h"
-#include "rdm/all.h"
-#include "rdm/atomic.h"
-#include "rdm/av.h"
-#include "rdm/cache.h"
-#include "rdm/coll.h"
-#include "rdm/cq.h"
-#include "rdm/ep.h"
 
 static void domain_free(struct vrb_domain *domain)
 {
 	if (!domain)
 		return;
-	vrb_rdm_all_close(domain->all);
-	vrb_rdm_cache_close(domain->cache);
+	if (domain->rdm && vrb_domain_rdm())
+		vrb_domain_rdm()->close(domain);
 	if (domain->scratch_mr)
 		ibv_dereg_mr(domain->scratch_mr);
 	vrb_pages_unmap(domain->scratch, sizeof(*domain->scratch));
@@ -109,32 +102,16 @@ static struct fi_ops_domain domain_ops = {
 	.query_atomic = vrb_query_atomic,
 };
 
-static int rdm_poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)
-{
-	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, &vrb_rdm_poll_ops, attr, set);
-}
-
-/* For reliable datagrams. */
-static struct fi_ops_domain rdm_ops = {
-	.size = sizeof(struct fi_ops_domain),
-	.av_open = vrb_rdm_av_open,
-	.cq_open = vrb_rdm_cq_open,
-	.endpoint = vrb_rdm_open,
-	.cntr_open = vrb_cntr_open,
-	.poll_open = rdm_poll_open,
-	.stx_ctx = vrb_stx_open,
-	.query_atomic = vrb_rdm_query_atomic,
-	.query_collective = vrb_rdm_query_collective,
-};
-
 bool vrb_is_domain(const struct fid_domain *fid)
 {
-	return fid->ops->endpoint == vrb_ep_open || fid->ops->endpoint == vrb_rdm_open;
+	const struct vrb_domain_rdm *rdm = vrb_domain_rdm();
+
+	return fid->ops->endpoint == vrb_ep_open ||
+	       (rdm && fid->ops->endpoint == rdm->ops->endpoint);
 }
 
 void vrb_domain_ops_init(void)
 {
-	ofi_ops_fill(&rdm_ops);
 	ofi_ops_fill(&domain_fid_ops);
 	ofi_ops_fill(&domain_ops);
 }
@@ -214,13 +191,6 @@ static bool is_rdm(const struct fi_info *info)
 	return info->ep_attr && info->ep_attr->type == FI_EP_RDM;
 }
 
-static int open_rdm(struct vrb_domain *domain)
-{
-	int ret = vrb_rdm_cache_open(domain, &domain->cache);
-
-	return ret ? ret : vrb_rdm_all_open(domain, &domain->all);
-}
-
 int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		    struct fid_domain **domain_fid, void *context)
 {
@@ -247,7 +217,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	domain->rdm = is_rdm(info);
 	ret = domain->info && domain->stats ? open_device(domain) : -FI_ENOMEM;
 	if (!ret && domain->rdm)
-		ret = open_rdm(domain);
+		ret = vrb_domain_rdm() ? vrb_domain_rdm()->open(domain) : -FI_ENOSYS;
 	if (!ret)
 		ret = vrb_async_open(domain);
 	if (ret) {
@@ -257,7 +227,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	set_threading(domain);
 	domain->fid = (struct fid_domain){
 		.fid = { .fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_fid_ops },
-		.ops = domain->rdm ? &rdm_ops : &domain_ops,
+		.ops = domain->rdm ? vrb_domain_rdm()->ops : &domain_ops,
 		.mr = &vrb_mr_ops,
 	};
 	vrb_stats_show(domain, domain->stats, FI_CLASS_DOMAIN);

@@ -12,6 +12,7 @@
 #include <ofi/ref.h>
 #include <ofi/stats.h>
 #include <ofi/trigger.h>
+#include "domain_rdm.h"
 #include "fabric.h"
 
 struct ofi_mr_cache;
@@ -58,6 +59,12 @@ struct vrb_domain {
 static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)
 {
 	return (struct vrb_domain *)fid;
+}
+
+/* Of a domain that is open for reliable datagrams, else NULL. */
+static inline const struct vrb_domain_rdm *vrb_rdm_of(const struct vrb_domain *domain)
+{
+	return domain->all ? vrb_domain_rdm() : NULL;
 }
 
 /* Whether it is one of this provider's. */

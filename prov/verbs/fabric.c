@@ -14,7 +14,6 @@
 #include "info.h"
 #include "pep.h"
 #include "prov.h"
-#include "rdm/cq.h"
 
 #define FABRIC_NAMES_MAX 64 /* looked at for the nearest one */
 
@@ -37,8 +36,11 @@ static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 
 static int trywait_one(struct fid *fid)
 {
-	if (fid && vrb_rdm_is_cq(fid))
-		return vrb_rdm_cq_trywait((struct vrb_rdm_cq *)fid);
+	const struct vrb_domain_rdm *rdm = vrb_domain_rdm();
+	int ret;
+
+	if (fid && rdm && rdm->trywait(fid, &ret))
+		return ret;
 	if (fid && vrb_is_cq(fid))
 		return vrb_cq_trywait((struct vrb_cq *)fid);
 	if (fid && fid->fclass == FI_CLASS_EQ)

@@ -17,7 +17,7 @@
 #include "info.h"
 #include "netdev.h"
 #include "prov.h"
-#include "rdm/info.h"
+#include "info_rdm.h"
 #include "resolve.h"
 #include "snapshot.h"
 

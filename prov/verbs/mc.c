@@ -184,10 +184,13 @@ static bool on_our_port(const struct vrb_mc *mc, const struct rdma_cm_id *id)
 		       ibv_get_device_name(ep->ep.domain->ctx->device));
 }
 
-void vrb_mc_event(struct vrb_mc *mc, const struct rdma_cm_event *event)
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
 {
+	struct vrb_mc *mc = vrb_owner_of(owner, struct vrb_mc, owner);
 	int err;
 
+	(void)left;
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		err = on_our_port(mc, event->id) ? ask(mc, event->id) : FI_EADDRNOTAVAIL;
@@ -207,6 +210,8 @@ void vrb_mc_event(struct vrb_mc *mc, const struct rdma_cm_event *event)
 		break;
 	}
 }
+
+static const struct vrb_owner_ops mc_owner_ops = { .event = cm_event };
 
 /* The group's life */
 
@@ -311,7 +316,7 @@ int vrb_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid
 		return -FI_ENOMEM;
 	mc->fid.fid = (struct fid){ .fclass = FI_CLASS_MC, .context = context, .ops = &mc_fid_ops };
 	mc->fid.fi_addr = FI_ADDR_NOTAVAIL;
-	mc->owner.kind = VRB_OWNER_MC;
+	mc->owner.ops = &mc_owner_ops;
 	mc->ep = ep;
 	mc->eq = vrb_conn_eq(&ep->ep);
 	mc->addr = group;

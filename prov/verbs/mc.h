@@ -36,8 +36,6 @@ struct vrb_mc {
  */
 int vrb_mc_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
 		void *context);
-/* An event of the group's id, on the event thread. */
-void vrb_mc_event(struct vrb_mc *mc, const struct rdma_cm_event *event);
 void vrb_mc_ops_init(void);
 
 #endif

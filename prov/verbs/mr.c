@@ -13,7 +13,6 @@
 #include "mr.h"
 #include "ops.h"
 #include "prov.h"
-#include "rdm/all.h"
 
 #define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
@@ -202,7 +201,7 @@ static void unbind(struct vrb_mr *mr, int i)
 	if (!cntr)
 		return;
 	set_cntr(mr, i, NULL);
-	vrb_rdm_all_unwatch(mr->domain->all, cntr);
+	vrb_rdm_of(mr->domain)->unwatch(mr->domain, cntr);
 	ofi_ref_put(&cntr->ref);
 }
 
@@ -220,7 +219,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	for (i = 0; i < 2; i++) {
 		if (!(flags & kinds[i]))
 			continue;
-		ret = vrb_rdm_all_watch(mr->domain->all, cntr);
+		ret = vrb_rdm_of(mr->domain)->watch(mr->domain, cntr);
 		if (ret && i && (flags & kinds[0]))
 			unbind(mr, 0);
 		if (ret)

@@ -37,7 +37,7 @@ static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *de
 	free(hints->dest_addr);
 	hints->src_addr = hints->dest_addr = NULL;
 	hints->src_addrlen = hints->dest_addrlen = 0;
-	ret = vrb_getinfo(pep->fabric->fid.api_version, NULL, NULL, 0, hints, &info);
+	ret = vrb_prov.getinfo(pep->fabric->fid.api_version, NULL, NULL, 0, hints, &info);
 	fi_freeinfo(hints);
 	if (ret)
 		return NULL;
@@ -139,7 +139,7 @@ static bool is_crowded(const struct vrb_pep *pep)
 	return true;
 }
 
-struct rdma_cm_id *vrb_pep_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
+static struct rdma_cm_id *pep_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
 {
 	struct fi_info *info;
 	struct vrb_req *req;
@@ -167,6 +167,14 @@ struct rdma_cm_id *vrb_pep_event(struct vrb_pep *pep, const struct rdma_cm_event
 	vrb_req_forget(req);
 	return event->id;
 }
+
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
+{
+	left->refuse = pep_event(vrb_owner_of(owner, struct vrb_pep, owner), event);
+}
+
+static const struct vrb_owner_ops pep_owner_ops = { .event = cm_event };
 
 struct vrb_pep *vrb_pep_find(struct vrb_cm *cm, const struct fid *handle)
 {
@@ -478,7 +486,7 @@ int vrb_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 		.ops = &pep_ep_ops,
 		.cm = &pep_cm_ops,
 	};
-	pep->owner.kind = VRB_OWNER_PEP;
+	pep->owner.ops = &pep_owner_ops;
 	pep->fabric = fabric;
 	pep->backlog = PEP_BACKLOG;
 	ofi_lock_init(&pep->lock);

@@ -29,8 +29,6 @@ struct vrb_pep {
 
 int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
 		 void *context);
-/* A connect request. Returns an id to be destroyed when it can't be passed on, else NULL. */
-struct rdma_cm_id *vrb_pep_event(struct vrb_pep *pep, const struct rdma_cm_event *event);
 /* The passive endpoint of a handle, NULL when it is none of the fabric's. */
 struct vrb_pep *vrb_pep_find(struct vrb_cm *cm, const struct fid *handle);
 /* Gives the bound, not listening id to an endpoint made from the passive one. NULL when it has none. */

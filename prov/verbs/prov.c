@@ -4,10 +4,6 @@
 #ifdef HAVE_CONFIG_H
 #include <config.h>
 #endif
-#include <pthread.h>
-#include <string.h>
-#include <infiniband/verbs.h>
-#include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/ops.h>
 #include <ofi/stats.h>
@@ -21,7 +17,7 @@
 #include "ops.h"
 #include "pep.h"
 #include "prov.h"
-#include "rdm/ep.h"
+#include "rdm/domain.h"
 #include "req.h"
 #include "snapshot.h"
 
@@ -40,30 +36,6 @@ struct fi_provider vrb_prov = {
 	.fabric = vrb_fabric_open,
 	.cleanup = cleanup,
 };
-
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-/* Kernels that copy pinned pages at fork need no help; elsewhere it has to be asked for early. */
-static void fork_init(void)
-{
-	int unsafe = 0, err;
-
-	fi_param_get_bool(NULL, "fork_unsafe", &unsafe);
-	if (unsafe || ibv_is_fork_initialized() != IBV_FORK_DISABLED)
-		return;
-	err = ibv_fork_init();
-	if (err)
-		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
-			"ibv_fork_init failed: %s: a child process may take registered memory away "
-			"from this one; set RDMAV_FORK_SAFE=1 before it starts, or "
-			"FI_FORK_UNSAFE=1 when it does not fork\n",
-			strerror(err));
-}
-
-void vrb_fork_init(void)
-{
-	pthread_once(&fork_once, fork_init);
-}
 
 static struct fi_provider *start(void)
 {
@@ -86,7 +58,7 @@ static struct fi_provider *start(void)
 	vrb_cm_ops_init();
 	vrb_pep_ops_init();
 	vrb_req_ops_init();
-	vrb_rdm_ops_init();
+	vrb_rdm_domain_init();
 	vrb_fabric_ops_init();
 	return &vrb_prov;
 }

@@ -9,6 +9,7 @@
 #include "ep.h"
 #include "err.h"
 #include "prov.h"
+#include "ep_event.h"
 #include "qp.h"
 #include "srx.h"
 
@@ -104,7 +105,7 @@ int vrb_qp_create(struct vrb_ep *ep)
 	};
 	int ret;
 
-	ep->owner.kind = VRB_OWNER_EP;
+	ep->owner.ops = &vrb_ep_owner_ops;
 	if (ep->srx) {
 		attr.srq = ep->srx->srq->ibv;
 	} else {

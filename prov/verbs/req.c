@@ -78,6 +78,25 @@ int vrb_req_count(struct vrb_cm *cm, const void *listener, int most)
 	return count;
 }
 
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
+{
+	struct vrb_req *req = vrb_owner_of(owner, struct vrb_req, owner);
+
+	(void)left;
+	if (event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT ||
+	    event->event == RDMA_CM_EVENT_ADDR_CHANGE)
+		return;
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		req->err = FI_ENODEV;
+	else
+		req->err = FI_ECONNABORTED;
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "connection request %p: the peer gave up: %s\n",
+		(void *)req, rdma_event_str(event->event));
+}
+
+static const struct vrb_owner_ops req_owner_ops = { .event = cm_event, .locked = true };
+
 struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event,
 			    const void *listener)
 {
@@ -87,7 +106,7 @@ struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event
 		return NULL;
 	req->fid.fclass = FI_CLASS_CONNREQ;
 	req->fid.ops = &req_fid_ops;
-	req->owner.kind = VRB_OWNER_REQ;
+	req->owner.ops = &req_owner_ops;
 	req->cm = cm;
 	req->id = event->id;
 	req->listener = listener;
@@ -99,19 +118,6 @@ struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event
 	LIST_INSERT_HEAD(&cm->reqs, req, link);
 	ofi_unlock(&cm->lock);
 	return req;
-}
-
-void vrb_req_event(struct vrb_req *req, const struct rdma_cm_event *event)
-{
-	if (event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT ||
-	    event->event == RDMA_CM_EVENT_ADDR_CHANGE)
-		return;
-	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
-		req->err = FI_ENODEV;
-	else
-		req->err = FI_ECONNABORTED;
-	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "connection request %p: the peer gave up: %s\n",
-		(void *)req, rdma_event_str(event->event));
 }
 
 int vrb_req_take(struct vrb_cm *cm, const struct fid *handle, struct vrb_owner *owner,

@@ -25,8 +25,6 @@ struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event
 			    const void *listener);
 /* The requests to a listener that are neither accepted nor refused, `most` at most. */
 int vrb_req_count(struct vrb_cm *cm, const void *listener, int most);
-/* An event of an unaccepted request, with cm->lock held. */
-void vrb_req_event(struct vrb_req *req, const struct rdma_cm_event *event);
 /*
  * Gives the id of a handle to a new owner and forgets the handle; what it was is copied to *req.
  * *id is set before the new owner can get an event. -FI_EINVAL when the handle is unknown: never

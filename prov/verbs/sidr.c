@@ -23,6 +23,32 @@ static int failed(const char *call, const struct sockaddr_storage *local)
 	return vrb_errno(err);
 }
 
+/* Of a request that can't be answered the id goes, which refuses the peer. */
+static void answer(struct vrb_sidr_server *server, const struct rdma_cm_event *event)
+{
+	struct rdma_conn_param param = {
+		.private_data = &server->name,
+		.private_data_len = sizeof(server->name),
+		.qp_num = server->qpn,
+	};
+
+	if (rdma_accept(event->id, &param))
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
+			       "rdma_accept, asked for a queue pair number: %s\n",
+			       fi_strerror(errno));
+}
+
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
+{
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		return;
+	answer(vrb_owner_of(owner, struct vrb_sidr_server, owner), event);
+	left->destroy = event->id;
+}
+
+static const struct vrb_owner_ops server_owner_ops = { .event = cm_event };
+
 int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
 		    const struct sockaddr_storage *local, const struct vrb_ud_name *name)
 {
@@ -34,7 +60,7 @@ int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
 
 	if (vrb_ud_name_in(name, &dest, &why))
 		return -FI_EINVAL;
-	*server = (struct vrb_sidr_server){ .owner.kind = VRB_OWNER_SIDR_SERVER, .name = *name };
+	*server = (struct vrb_sidr_server){ .owner.ops = &server_owner_ops, .name = *name };
 	server->qpn = dest.qpn;
 	ret = vrb_cm_create_ud_id(&fabric->cm, "fi_enable", &server->owner, &id);
 	if (ret)
@@ -58,19 +84,4 @@ void vrb_sidr_close(struct vrb_sidr_server *server)
 	if (server->id)
 		rdma_destroy_id(server->id);
 	server->id = NULL;
-}
-
-/* Of a request that can't be answered the id goes, which refuses the peer. */
-void vrb_sidr_request(struct vrb_sidr_server *server, const struct rdma_cm_event *event)
-{
-	struct rdma_conn_param param = {
-		.private_data = &server->name,
-		.private_data_len = sizeof(server->name),
-		.qp_num = server->qpn,
-	};
-
-	if (rdma_accept(event->id, &param))
-		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
-			       "rdma_accept, asked for a queue pair number: %s\n",
-			       fi_strerror(errno));
 }

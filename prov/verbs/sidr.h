@@ -34,8 +34,6 @@ int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
 		    const struct sockaddr_storage *local, const struct vrb_ud_name *name);
 /* No request is answered afterwards. One that does not listen is ignored. */
 void vrb_sidr_close(struct vrb_sidr_server *server);
-/* A request, on the event thread. */
-void vrb_sidr_request(struct vrb_sidr_server *server, const struct rdma_cm_event *event);
 
 /*
  * Asks for all found[i].addr whose errs[i] is 0 and fills found[i].dest or sets errs[i] to -FI_E*, logged for
@@ -43,7 +41,5 @@ void vrb_sidr_request(struct vrb_sidr_server *server, const struct rdma_cm_event
  */
 void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *found, int *errs,
 		      size_t count);
-/* An event of a lookup, on the event thread. */
-void vrb_sidr_event(struct vrb_sidr_lookup *lookup, const struct rdma_cm_event *event);
 
 #endif

@@ -97,10 +97,13 @@ static int event_err(const struct rdma_cm_event *event)
 	return -vrb_cm_err(event->event, event->status);
 }
 
-void vrb_sidr_event(struct vrb_sidr_lookup *lookup, const struct rdma_cm_event *event)
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
 {
+	struct vrb_sidr_lookup *lookup = vrb_owner_of(owner, struct vrb_sidr_lookup, owner);
 	int ret;
 
+	(void)left;
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		ret = route_on(lookup, event->id);
@@ -120,6 +123,8 @@ void vrb_sidr_event(struct vrb_sidr_lookup *lookup, const struct rdma_cm_event *
 	if (ret)
 		settle(lookup, ret);
 }
+
+static const struct vrb_owner_ops lookup_owner_ops = { .event = cm_event };
 
 /* Where requests start: the address that the domain was opened for, any port. */
 static struct sockaddr *source(const struct vrb_av *av, struct sockaddr_storage *ss)
@@ -172,7 +177,7 @@ static int start(struct vrb_sidr_lookup *lookup, struct lookups *all, size_t whi
 	int ret;
 
 	*lookup = (struct vrb_sidr_lookup){
-		.owner.kind = VRB_OWNER_SIDR_LOOKUP,
+		.owner.ops = &lookup_owner_ops,
 		.all = all,
 		.which = which,
 		.deadline =

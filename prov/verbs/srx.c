@@ -25,13 +25,6 @@
 	(FI_MSG | FI_RECV | FI_RMA | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 	 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TRIGGER)
 
-size_t vrb_srx_max_iov(const struct ibv_device_attr *attr)
-{
-	int max = attr->max_srq_sge < attr->max_sge ? attr->max_srq_sge : attr->max_sge;
-
-	return max < VRB_IOV_MAX ? (size_t)max : VRB_IOV_MAX;
-}
-
 static int failed(const struct vrb_domain *domain, const char *call, int err)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s on %s: %s%s\n", call,

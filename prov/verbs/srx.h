@@ -6,6 +6,7 @@
 #include <rdma/fi_endpoint.h>
 #include <ofi/eq.h>
 #include "domain.h"
+#include "ep.h"
 #include "srq.h"
 
 struct vrb_ep;
@@ -37,7 +38,13 @@ static inline struct ofi_eq *vrb_srx_eq(const struct vrb_srx *srx)
 int vrb_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
 		 void *context);
 /* What a device allows a shared receive context. */
-size_t vrb_srx_max_iov(const struct ibv_device_attr *attr);
+static inline size_t vrb_srx_max_iov(const struct ibv_device_attr *attr)
+{
+	int max = attr->max_srq_sge < attr->max_sge ? attr->max_srq_sge : attr->max_sge;
+
+	return max < VRB_IOV_MAX ? (size_t)max : VRB_IOV_MAX;
+}
+
 /*
  * The endpoint closes: its queue pair may still hold a receive that it took, which completes once it is in error.
  * Destroyed before, the receive would be lost to all others.

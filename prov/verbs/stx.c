@@ -6,8 +6,7 @@
 #include "ep.h"
 #include "ops.h"
 #include "prov.h"
-#include "rdm/ep.h"
-#include "rdm/info.h"
+#include "info_rdm.h"
 #include "stx.h"
 
 /* What an endpoint can transmit. */
@@ -48,7 +47,7 @@ static struct fi_tx_attr limits_of(const struct vrb_domain *domain)
 {
 	const struct ibv_device_attr *device = &domain->attr;
 
-	if (vrb_rdm_is_domain(domain))
+	if (domain->rdm)
 		return vrb_rdm_tx_limits();
 	return (struct fi_tx_attr){
 		.caps = STX_CAPS,

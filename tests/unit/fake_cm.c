@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <prov/verbs/cq.h>
+#include "prov/verbs/ep_event.h"
 #include <prov/verbs/info.h>
 #include <prov/verbs/pep.h>
 #include <prov/verbs/prov.h>
@@ -19,7 +20,9 @@
 #include "fake_cm.h"
 
 struct fake_cm fake;
-struct fi_provider vrb_prov = { .name = "verbs", .fi_version = FI_VERSION(1, 17) };
+struct fi_provider vrb_prov = { .getinfo = vrb_getinfo,
+				.name = "verbs",
+				.fi_version = FI_VERSION(1, 17) };
 struct vrb_params vrb_params = { .resolve_timeout = 2000, .retry_count = 7, .rnr_retry_count = 6 };
 
 struct fake_id {
@@ -534,7 +537,7 @@ struct vrb_ep *fake_ep(struct fake_bed *bed)
 	ep->info = fi_dupinfo(bed->info);
 	ep->qp = calloc(1, sizeof(*ep->qp));
 	ep->qp->qp_num = 0x11;
-	ep->owner.kind = VRB_OWNER_EP;
+	ep->owner.ops = &vrb_ep_owner_ops;
 	ep->qp->qp_context = &ep->owner;
 	return ep;
 }

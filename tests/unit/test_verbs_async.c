@@ -8,6 +8,7 @@
 #include <rdma/fi_errno.h>
 #include <prov/verbs/async.h>
 #include <prov/verbs/cq.h>
+#include <prov/verbs/rdm/conn.h>
 #include <prov/verbs/rdm/link.h>
 #include <prov/verbs/srx.h>
 #include "fake_cm.h"
@@ -198,7 +199,7 @@ static void the_rest_of_queue_pairs(void **state)
 static void reliable_datagrams(void **state)
 {
 	static struct vrb_rdm rdm = { .closing = true };
-	struct vrb_rdm_link link = { .owner.kind = VRB_OWNER_RDM_LINK, .ep = &rdm };
+	struct vrb_rdm_link link = { .owner.ops = &vrb_rdm_link_ops, .ep = &rdm };
 	struct ibv_qp qp = { .qp_context = &link.owner };
 	struct ibv_async_event event = { .event_type = IBV_EVENT_QP_FATAL, .element.qp = &qp };
 

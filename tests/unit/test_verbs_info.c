@@ -10,7 +10,7 @@
 #include "prov/verbs/info.h"
 #include "prov/verbs/nic.h"
 #include "prov/verbs/prov.h"
-#include "prov/verbs/rdm/info.h"
+#include "prov/verbs/info_rdm.h"
 
 static struct vrb_device dev;
 static struct vrb_port port;

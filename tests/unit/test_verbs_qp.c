@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include "prov/verbs/prov.h"
+#include "prov/verbs/ep_event.h"
 #include "prov/verbs/qp.h"
 #include "verbs_rig.h"
 
@@ -28,7 +29,7 @@ static void test_create(void **state)
 	assert_int_equal(qp->init.qp_type, IBV_QPT_RC);
 	assert_int_equal(qp->init.sq_sig_all, 0);
 	assert_ptr_equal(qp->init.qp_context, &vrb_ep(rig->ep)->owner);
-	assert_int_equal(vrb_ep(rig->ep)->owner.kind, VRB_OWNER_EP);
+	assert_ptr_equal(vrb_ep(rig->ep)->owner.ops, &vrb_ep_owner_ops);
 	assert_ptr_equal(qp->init.send_cq, vrb_cq(rig->cq[0])->ibv);
 	assert_ptr_equal(qp->init.recv_cq, vrb_cq(rig->cq[1])->ibv);
 	assert_int_equal(qp->ibv.state, IBV_QPS_INIT);

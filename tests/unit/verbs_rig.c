@@ -6,6 +6,7 @@
 #include <string.h>
 #include <ofi/ops.h>
 #include "prov/verbs/async.h"
+#include "prov/verbs/ep_event.h"
 #include "prov/verbs/av.h"
 #include "prov/verbs/device.h"
 #include "prov/verbs/mc.h"
@@ -103,6 +104,8 @@ int vrb_mc_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_
 	(void)context;
 	return -FI_ENOSYS;
 }
+
+const struct vrb_owner_ops vrb_ep_owner_ops;
 
 static void init_tables(void)
 {

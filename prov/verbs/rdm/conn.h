@@ -70,11 +70,8 @@ void vrb_rdm_conn_flushed(struct vrb_rdm_link *link);
 /* BYE or its answer. */
 void vrb_rdm_conn_bye(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet);
 
-/* Of the event thread, without the lock. Returns a request's id to be destroyed once the event is acknowledged, or NULL. */
-struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
-					const struct rdma_cm_event *event);
-void vrb_rdm_conn_event(struct vrb_rdm_link *link, const struct rdma_cm_event *event);
-void vrb_rdm_conn_knock_event(struct vrb_rdm_knock *knock, const struct rdma_cm_event *event);
+/* Who gets the events of the listener's id; of a connection's id and queue pair. */
+extern const struct vrb_owner_ops vrb_rdm_listener_ops, vrb_rdm_link_ops;
 /* An asynchronous event of the link's queue pair. */
 void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event);
 /* The device, or a queue of the endpoint: what is under way or posted fails, and whatever follows. */

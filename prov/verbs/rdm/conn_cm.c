@@ -82,6 +82,7 @@ void vrb_rdm_conn_call(struct vrb_rdm_peer *peer)
 	int ret = -FI_ENOMEM;
 
 	if (link) {
+		link->owner.ops = &vrb_rdm_link_ops;
 		link->peer = peer;
 		peer->links++;
 		link->state = VRB_RDM_LINK_CALLING;
@@ -287,10 +288,13 @@ static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 	}
 }
 
-void vrb_rdm_conn_event(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
 {
+	struct vrb_rdm_link *link = vrb_owner_of(owner, struct vrb_rdm_link, owner);
 	struct vrb_rdm *ep = link->ep;
 
+	(void)left;
 	vrb_rdm_lock(ep);
 	if (!ep->closing && link->state < VRB_RDM_LINK_ENDED)
 		link_event(link, event);
@@ -362,6 +366,7 @@ static enum ofi_rdm_cmwire_reason take(struct vrb_rdm_peer *peer, const struct r
 	int ret = -FI_ENOMEM;
 
 	if (link) {
+		link->owner.ops = &vrb_rdm_link_ops;
 		link->peer = peer;
 		peer->links++;
 		link->mirror = mirror;
@@ -484,7 +489,8 @@ static void tell_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reaso
 			       ofi_rdm_cmwire_reason_text(reason));
 }
 
-struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
+/* The request's id is to be destroyed once the event is acknowledged; NULL: it is a connection's. */
+static struct rdma_cm_id *request_event(struct vrb_rdm_listener *listener,
 					const struct rdma_cm_event *event)
 {
 	struct vrb_rdm *ep = listener->ep;
@@ -502,3 +508,20 @@ struct rdma_cm_id *vrb_rdm_conn_request(struct vrb_rdm_listener *listener,
 	rdma_reject(event->id, wire, len);
 	return event->id;
 }
+
+static void listener_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+			   struct vrb_cm_left *left)
+{
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		left->destroy =
+			request_event(vrb_owner_of(owner, struct vrb_rdm_listener, owner), event);
+}
+
+const struct vrb_owner_ops vrb_rdm_listener_ops = { .event = listener_event };
+
+static void link_qp_event(struct vrb_owner *owner, enum ibv_event_type type)
+{
+	vrb_rdm_conn_qp_event(vrb_owner_of(owner, struct vrb_rdm_link, owner), type);
+}
+
+const struct vrb_owner_ops vrb_rdm_link_ops = { .event = cm_event, .qp_event = link_qp_event };

@@ -40,21 +40,6 @@ static void end(struct vrb_rdm_knock *knock)
 		vrb_rdm_conn_wake(ep, 0);
 }
 
-void vrb_rdm_conn_knock(struct vrb_rdm_peer *peer)
-{
-	struct vrb_rdm_knock *knock = calloc(1, sizeof(*knock));
-
-	/* Without memory there will be another one. */
-	if (!knock)
-		return;
-	*knock = (struct vrb_rdm_knock){ .owner.kind = VRB_OWNER_RDM_KNOCK,
-					 .ep = peer->ep,
-					 .peer = peer };
-	LIST_INSERT_HEAD(&peer->knocks, knock, link);
-	if (!begin(knock))
-		end(knock);
-}
-
 void vrb_rdm_conn_knocks_end(struct vrb_rdm_peer *peer)
 {
 	while (!LIST_EMPTY(&peer->knocks))
@@ -109,12 +94,32 @@ static void handle(struct vrb_rdm_knock *knock, const struct rdma_cm_event *even
 		end(knock);
 }
 
-void vrb_rdm_conn_knock_event(struct vrb_rdm_knock *knock, const struct rdma_cm_event *event)
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
 {
+	struct vrb_rdm_knock *knock = vrb_owner_of(owner, struct vrb_rdm_knock, owner);
 	struct vrb_rdm *ep = knock->ep;
 
+	(void)left;
 	vrb_rdm_lock(ep);
 	if (!ep->closing && knock->peer)
 		handle(knock, event);
 	vrb_rdm_unlock(ep);
+}
+
+static const struct vrb_owner_ops knock_owner_ops = { .event = cm_event };
+
+void vrb_rdm_conn_knock(struct vrb_rdm_peer *peer)
+{
+	struct vrb_rdm_knock *knock = calloc(1, sizeof(*knock));
+
+	/* Without memory there will be another one. */
+	if (!knock)
+		return;
+	*knock = (struct vrb_rdm_knock){ .owner.ops = &knock_owner_ops,
+					 .ep = peer->ep,
+					 .peer = peer };
+	LIST_INSERT_HEAD(&peer->knocks, knock, link);
+	if (!begin(knock))
+		end(knock);
 }

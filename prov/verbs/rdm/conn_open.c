@@ -155,7 +155,7 @@ static int listen_at(struct vrb_rdm *ep)
 	if (ret)
 		return ret;
 	ep->listener.ep = ep;
-	ep->listener.owner.kind = VRB_OWNER_RDM_LISTENER;
+	ep->listener.owner.ops = &vrb_rdm_listener_ops;
 	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), "fi_endpoint", &ep->listener.owner, &local,
 			     &ep->listener.id);
 	if (ret)

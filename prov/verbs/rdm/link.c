@@ -92,7 +92,6 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 	if (!link)
 		return NULL;
 	link->ep = ep;
-	link->owner.kind = VRB_OWNER_RDM_LINK;
 	STAILQ_INIT(&link->early);
 	LIST_INIT(&link->windows);
 	SLIST_INIT(&link->spare_windows);

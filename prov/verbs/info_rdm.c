@@ -6,8 +6,8 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include "info.h"
-#include "prov/verbs/info.h"
-#include "prov/verbs/prov.h"
+#include "info_rdm.h"
+#include "prov.h"
 #include "prov/rdm/proto.h"
 
 #define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER | FI_NAMED_RX_CTX)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What reliable datagrams add to domains and fabrics: registered once, when the provider starts. */
+#include "domain_rdm.h"
+
+static const struct vrb_domain_rdm *registered;
+
+void vrb_domain_register_rdm(const struct vrb_domain_rdm *rdm)
+{
+	registered = rdm;
+}
+
+const struct vrb_domain_rdm *vrb_domain_rdm(void)
+{
+	return registered;
+}

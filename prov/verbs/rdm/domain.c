@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Domains of reliable datagrams: their calls, and what hangs from them. */
+#include <ofi/ops.h>
+#include <ofi/poll.h>
+#include "all.h"
+#include "atomic.h"
+#include "av.h"
+#include "cache.h"
+#include "coll.h"
+#include "cq.h"
+#include "domain.h"
+#include "ep.h"
+#include "prov/verbs/cntr.h"
+#include "prov/verbs/domain.h"
+#include "prov/verbs/prov.h"
+#include "prov/verbs/stx.h"
+#include "work.h"
+
+static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)
+{
+	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, &vrb_rdm_poll_ops, attr, set);
+}
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = vrb_rdm_av_open,
+	.cq_open = vrb_rdm_cq_open,
+	.endpoint = vrb_rdm_open,
+	.cntr_open = vrb_cntr_open,
+	.poll_open = poll_open,
+	.stx_ctx = vrb_stx_open,
+	.query_atomic = vrb_rdm_query_atomic,
+	.query_collective = vrb_rdm_query_collective,
+};
+
+static int domain_open(struct vrb_domain *domain)
+{
+	int ret = vrb_rdm_cache_open(domain, &domain->cache);
+
+	return ret ? ret : vrb_rdm_all_open(domain, &domain->all);
+}
+
+static void domain_close(struct vrb_domain *domain)
+{
+	vrb_rdm_all_close(domain->all);
+	vrb_rdm_cache_close(domain->cache);
+}
+
+static void lost(struct vrb_domain *domain, const void *ep, int err)
+{
+	vrb_rdm_all_lost(domain->all, ep, err);
+}
+
+static int watch(struct vrb_domain *domain, struct ofi_cntr *cntr)
+{
+	return vrb_rdm_all_watch(domain->all, cntr);
+}
+
+static void unwatch(struct vrb_domain *domain, struct ofi_cntr *cntr)
+{
+	vrb_rdm_all_unwatch(domain->all, cntr);
+}
+
+static bool trywait(struct fid *fid, int *ret)
+{
+	if (!vrb_rdm_is_cq(fid))
+		return false;
+	*ret = vrb_rdm_cq_trywait((struct vrb_rdm_cq *)fid);
+	return true;
+}
+
+static const struct vrb_domain_rdm domain_rdm = {
+	.ops = &domain_ops,
+	.open = domain_open,
+	.close = domain_close,
+	.lost = lost,
+	.watch = watch,
+	.unwatch = unwatch,
+	.queue_work = vrb_rdm_queue_work,
+	.trywait = trywait,
+};
+
+void vrb_rdm_domain_init(void)
+{
+	ofi_ops_fill(&domain_ops);
+	vrb_rdm_ops_init();
+	vrb_domain_register_rdm(&domain_rdm);
+}
