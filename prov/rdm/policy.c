@@ -338,7 +338,49 @@ void ofi_rdm_conn_step(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	decision decide = table[conn->state][input->event];
 
 	*action = (struct ofi_rdm_conn_action){ 0 };
+	set->cause = input->event;
 	if (decide)
 		decide(set, conn, input, action);
 	ofi_rdm_conn_settle(set, conn);
+}
+
+const char *ofi_rdm_conn_state_name(enum ofi_rdm_conn_state state)
+{
+	static const char *const names[OFI_RDM_CONN_STATES] = {
+		[OFI_RDM_CONN_IDLE] = "idle",
+		[OFI_RDM_CONN_WAITING] = "waiting to connect",
+		[OFI_RDM_CONN_CONNECTING] = "connecting",
+		[OFI_RDM_CONN_EXPECTING] = "expecting the peer's request",
+		[OFI_RDM_CONN_ACCEPTING] = "accepting",
+		[OFI_RDM_CONN_UP] = "connected",
+		[OFI_RDM_CONN_DRAINING] = "draining",
+		[OFI_RDM_CONN_PARTING] = "draining for the peer",
+		[OFI_RDM_CONN_LEAVING] = "leaving",
+		[OFI_RDM_CONN_LEFT] = "left by the peer",
+	};
+
+	return (unsigned int)state < OFI_RDM_CONN_STATES ? names[state] : "?";
+}
+
+const char *ofi_rdm_conn_cause_name(enum ofi_rdm_conn_event cause)
+{
+	static const char *const names[OFI_RDM_CONN_EVENTS + 1] = {
+		[OFI_RDM_CONN_WANT] = "there is something to send",
+		[OFI_RDM_CONN_REQUEST] = "request of the peer",
+		[OFI_RDM_CONN_ESTABLISHED] = "established",
+		[OFI_RDM_CONN_REJECTED] = "rejected by the peer",
+		[OFI_RDM_CONN_FAILED] = "failed",
+		[OFI_RDM_CONN_DISCONNECTED] = "disconnected by the peer",
+		[OFI_RDM_CONN_HEARD] = "the peer's host answers",
+		[OFI_RDM_CONN_EVICT] = "its place is wanted",
+		[OFI_RDM_CONN_BYE] = "goodbye of the peer",
+		[OFI_RDM_CONN_DRAINED] = "nothing is under way",
+		[OFI_RDM_CONN_AGREED] = "the peer agreed to the end",
+		[OFI_RDM_CONN_REFUSED] = "the peer refused the end",
+		[OFI_RDM_CONN_ALIVE] = "the peer's device answers",
+		[OFI_RDM_CONN_CLOSE] = "the endpoint closes",
+		[OFI_RDM_CONN_TIME] = "time has passed",
+	};
+
+	return (unsigned int)cause <= OFI_RDM_CONN_TIME ? names[cause] : "?";
 }

@@ -68,8 +68,13 @@ enum ofi_rdm_conn_event {
 	OFI_RDM_CONN_REFUSED,
 	OFI_RDM_CONN_ALIVE, /* what was asked after DO_ASK is answered */
 	OFI_RDM_CONN_CLOSE, /* the endpoint; err, or 0 */
-	OFI_RDM_CONN_EVENTS
+	OFI_RDM_CONN_EVENTS,
+	OFI_RDM_CONN_TIME = OFI_RDM_CONN_EVENTS, /* no event: time has passed */
 };
+
+/* For messages. */
+const char *ofi_rdm_conn_state_name(enum ofi_rdm_conn_state state);
+const char *ofi_rdm_conn_cause_name(enum ofi_rdm_conn_event cause);
 
 /* What to do, in this order. */
 enum {
@@ -113,6 +118,8 @@ struct ofi_rdm_conn_action {
 	int err; /* FI_E* */
 };
 
+struct ofi_rdm_conn;
+
 struct ofi_rdm_conn_params {
 	uint64_t incarnation; /* ours */
 	uint32_t window;
@@ -126,6 +133,9 @@ struct ofi_rdm_conn_params {
 	uint32_t backoff, backoff_max;
 	uint32_t (*random)(void *arg); /* 32 bits */
 	void *arg;
+	/* Told of each change of state, if it is not NULL. */
+	void (*entered)(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_state from,
+			enum ofi_rdm_conn_event cause);
 };
 
 struct ofi_rdm_conn {
@@ -178,13 +188,14 @@ struct ofi_rdm_conn_host {
 
 struct ofi_rdm_conn_set {
 	struct ofi_rdm_conn_params params;
-	uint64_t now;		/* ms, the caller's to set before each step */
-	uint32_t connecting;	/* requests out */
-	uint32_t open;		/* connections and attempts */
-	uint32_t strangers;	/* of them, those of strangers */
-	uint32_t serial;	/* of our last request; what requests and replies carry */
-	uint32_t going;		/* those that make room soon */
-	uint32_t queued;	/* in ready */
+	uint64_t now;		       /* ms, the caller's to set before each step */
+	enum ofi_rdm_conn_event cause; /* of what happens now */
+	uint32_t connecting;	       /* requests out */
+	uint32_t open;		       /* connections and attempts */
+	uint32_t strangers;	       /* of them, those of strangers */
+	uint32_t serial;	       /* of our last request; what requests and replies carry */
+	uint32_t going;		       /* those that make room soon */
+	uint32_t queued;	       /* in ready */
 	uint64_t yield;		/* until then the last place is for a peer that was refused */
 	struct ofi_rdm_due due; /* those for which time has something to do */
 	struct ofi_rdm_conns

@@ -81,6 +81,8 @@ void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	conn->since = set->now;
 	conn->timer = set->now + patience(set, conn);
 	conn->agreed = false;
+	if (set->params.entered && state != old)
+		set->params.entered(conn, old, set->cause);
 }
 
 void ofi_rdm_conn_heard(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
@@ -369,6 +371,7 @@ struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,
 	struct ofi_rdm_conn *conn;
 
 	*action = (struct ofi_rdm_conn_action){ 0 };
+	set->cause = OFI_RDM_CONN_TIME;
 	while ((due = ofi_rdm_due_first(&set->due)) && due->at <= set->now) {
 		conn = conn_of(due);
 		pass(set, conn, action);

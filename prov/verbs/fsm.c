@@ -30,10 +30,20 @@ static const char *const state_names[VRB_CONN_STATES] = {
 	[VRB_CONN_CLOSED] = "closed",
 };
 
-static const char *const call_names[VRB_STEPS] = {
+static const char *const step_names[VRB_STEPS] = {
 	[VRB_STEP_CONNECT] = "fi_connect",
 	[VRB_STEP_ACCEPT] = "fi_accept",
 	[VRB_STEP_SHUTDOWN] = "fi_shutdown",
+	[VRB_STEP_TAKE] = "fi_endpoint",
+	[VRB_STEP_CLOSE] = "fi_close",
+	[VRB_STEP_ADDR] = "the address is resolved",
+	[VRB_STEP_ROUTE] = "the route is resolved",
+	[VRB_STEP_RESPONSE] = "the peer has accepted",
+	[VRB_STEP_ESTABLISHED] = "established",
+	[VRB_STEP_COMM_EST] = "data came",
+	[VRB_STEP_FAILED] = "failed",
+	[VRB_STEP_DISCONNECTED] = "disconnected by the peer",
+	[VRB_STEP_FATAL] = "the queue pair or the device is broken",
 };
 
 static void post_cm(struct vrb_ep *ep, uint32_t event, const struct vrb_step_arg *arg)
@@ -402,9 +412,18 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 
 static int refused(struct vrb_ep *ep, enum vrb_step step, int err)
 {
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: endpoint %p is %s\n", call_names[step], (void *)ep,
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: endpoint %p is %s\n", step_names[step], (void *)ep,
 		state_names[ep->conn.state]);
 	return -err;
+}
+
+static void enter(struct vrb_ep *ep, enum vrb_conn_state state, enum vrb_step cause)
+{
+	if (state != ep->conn.state)
+		FI_LOG(&vrb_prov, FI_LOG_DEBUG, FI_LOG_EP_CTRL, "endpoint %p: %s, was %s: %s\n",
+		       (void *)ep, state_names[state], state_names[ep->conn.state],
+		       step_names[cause]);
+	ep->conn.state = state;
 }
 
 static int step_locked(struct vrb_ep *ep, enum vrb_step step, const struct vrb_step_arg *arg)
@@ -418,11 +437,11 @@ static int step_locked(struct vrb_ep *ep, enum vrb_step step, const struct vrb_s
 		ret = cell->act(ep, arg);
 	if (!ret) {
 		if (cell->next)
-			ep->conn.state = cell->next;
+			enter(ep, cell->next, step);
 	} else if (step > VRB_STEP_CLOSE) {
 		vrb_ep_down(ep, -FI_ENOTCONN);
 		post_err(ep, -ret, ret, NULL);
-		ep->conn.state = VRB_CONN_DOWN;
+		enter(ep, VRB_CONN_DOWN, step);
 	}
 	return ret;
 }

@@ -2,6 +2,8 @@
 /* Decisions about connections, one by one. */
 #include "unit.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/rdm/policy.h"
 
@@ -475,6 +477,54 @@ static void test_reply_refused(void **state)
 	}
 }
 
+static char story[512];
+
+static void entered(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_state from,
+		    enum ofi_rdm_conn_event cause)
+{
+	size_t len = strlen(story);
+
+	snprintf(story + len, sizeof(story) - len, "%s, was %s: %s\n",
+		 ofi_rdm_conn_state_name(conn->state), ofi_rdm_conn_state_name(from),
+		 ofi_rdm_conn_cause_name(cause));
+}
+
+/* Whoever asks for it is told each change of state and its cause. */
+static void test_story(void **state)
+{
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, -1);
+	struct ofi_rdm_conn_action action;
+
+	(void)state;
+	the_set.params.entered = entered;
+	after(conn,
+	      (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED, .err = FI_ECONNREFUSED });
+	the_set.now += 1000;
+	ofi_rdm_conn_poll(&the_set, &action);
+	step_event(conn, OFI_RDM_CONN_ESTABLISHED);
+	step_event(conn, OFI_RDM_CONN_BYE);
+	step_event(conn, OFI_RDM_CONN_DISCONNECTED);
+	assert_string_equal(story, "waiting to connect, was connecting: failed\n"
+				   "connecting, was waiting to connect: time has passed\n"
+				   "connected, was connecting: established\n"
+				   "draining for the peer, was connected: goodbye of the peer\n"
+				   "left by the peer, was draining for the peer: goodbye of the "
+				   "peer\n"
+				   "idle, was left by the peer: disconnected by the peer\n");
+}
+
+static void test_names(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < OFI_RDM_CONN_STATES; i++)
+		assert_non_null(ofi_rdm_conn_state_name((enum ofi_rdm_conn_state)i));
+	for (i = 0; i <= OFI_RDM_CONN_TIME; i++)
+		assert_non_null(ofi_rdm_conn_cause_name((enum ofi_rdm_conn_event)i));
+	assert_string_equal(ofi_rdm_conn_state_name(OFI_RDM_CONN_STATES), "?");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -485,6 +535,7 @@ int main(void)
 		cmocka_unit_test(test_replace),	       cmocka_unit_test(test_again),
 		cmocka_unit_test(test_strangers),      cmocka_unit_test(test_proof),
 		cmocka_unit_test(test_reply_refused),  cmocka_unit_test(test_close),
+		cmocka_unit_test(test_story),	       cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests_name("rdm_policy", tests, NULL, NULL);

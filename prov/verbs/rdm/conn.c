@@ -18,6 +18,18 @@
 /* Packets by a new connection while the old one flushes, which takes as long as to read its completions. */
 #define EARLY_MAX (4 * OFI_RDM_WIRE_WINDOW)
 
+void vrb_rdm_conn_entered(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_state from,
+			  enum ofi_rdm_conn_event cause)
+{
+	const struct vrb_rdm_peer *peer =
+		(const void *)((const char *)conn - offsetof(struct vrb_rdm_peer, conn));
+	char text[OFI_ADDR_STRLEN];
+
+	FI_LOG(&vrb_prov, FI_LOG_DEBUG, FI_LOG_EP_CTRL, "peer %s: %s, was %s: %s\n",
+	       vrb_rdm_conn_name(peer, text), ofi_rdm_conn_state_name(conn->state),
+	       ofi_rdm_conn_state_name(from), ofi_rdm_conn_cause_name(cause));
+}
+
 void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms)
 {
 	struct itimerspec spec = { .it_value = { (time_t)(ms / 1000),

@@ -60,4 +60,8 @@ void vrb_rdm_conn_knocks_free(struct vrb_rdm_knocks *knocks);
 /* Asks the peer for a connection. */
 void vrb_rdm_conn_call(struct vrb_rdm_peer *peer);
 
+/* The story of a connection, with FI_LOG_LEVEL=debug. */
+void vrb_rdm_conn_entered(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_state from,
+			  enum ofi_rdm_conn_event cause);
+
 #endif

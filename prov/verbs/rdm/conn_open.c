@@ -111,6 +111,7 @@ static int open_conns(struct vrb_rdm *ep)
 		.backoff_max = BACKOFF_MAX_MS,
 		.random = any32,
 		.arg = &ep->seed,
+		.entered = vrb_rdm_conn_entered,
 	};
 
 	if (getrandom(&params.incarnation, sizeof(params.incarnation), 0) !=
