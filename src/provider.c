@@ -107,8 +107,7 @@ static void check_filter(void)
 		if (names_any(word) || (negated && !nearest))
 			continue;
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"FI_PROVIDER=%s: there is no provider %s%s%s%s; fi_info -l lists those "
-			"there are\n",
+			"FI_PROVIDER=%s: there is no provider %s%s%s%s; fi_info -l lists those there are\n",
 			filter, word, nearest ? ", did you mean " : "", nearest ? nearest : "",
 			nearest ? "?" : "");
 	}

@@ -62,8 +62,7 @@ static int check(const struct ofi_provider *offer)
 	if (FI_VERSION_LT(fi_version(), prov->fi_version) ||
 	    FI_VERSION_LT(prov->fi_version, OLDEST_FI_VERSION)) {
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"provider %s (%s) is made for libfabric %u.%u, this is %u.%u: not loaded, "
-			"rebuild it\n",
+			"provider %s (%s) is made for libfabric %u.%u, this is %u.%u: not loaded, rebuild it\n",
 			prov->name, offer->origin, FI_MAJOR(prov->fi_version),
 			FI_MINOR(prov->fi_version), FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
 		return -FI_ENOSYS;

@@ -14,10 +14,10 @@
 
 static void fix_missing(struct doctor *doctor, const char *subsystem, const char *node)
 {
-	doctor_fix(doctor,
-		   "udevadm trigger --subsystem-match=%s; in a container: start it with "
-		   "--device=/dev/infiniband/%s",
-		   subsystem, node);
+	doctor_fix(
+		doctor,
+		"udevadm trigger --subsystem-match=%s; in a container: start it with --device=/dev/infiniband/%s",
+		subsystem, node);
 }
 
 /* A file that a group may use wants the user in the group. */

@@ -39,8 +39,9 @@ static void check_abi(struct doctor *doctor, const char *what, const char *path,
 		doctor_fix(doctor, "ls -l %s", path);
 		doctor_say(doctor, DOCTOR_NOTE, "the version of %s is not known", what);
 	} else if (abi < min || abi > max) {
-		doctor_fix(doctor, "apt-get install --only-upgrade rdma-core libibverbs1 "
-				   "librdmacm1 (those that belong to this kernel)");
+		doctor_fix(
+			doctor,
+			"apt-get install --only-upgrade rdma-core libibverbs1 librdmacm1 (those that belong to this kernel)");
 		doctor_say(doctor, DOCTOR_FAIL, "%s has version %ld, %ld to %ld are supported",
 			   what, abi, min, max);
 	} else {

@@ -53,9 +53,9 @@ static void fix_memlock(struct doctor *doctor, uint64_t hard)
 	else if (hard >= DOCTOR_REGISTER)
 		doctor_fix(doctor, "ulimit -l %" PRIu64, hard >> 10);
 	else
-		doctor_fix(doctor,
-			   "echo '* - memlock unlimited' >/etc/security/limits.d/rdma.conf, then "
-			   "log in again; for a service LimitMEMLOCK=infinity");
+		doctor_fix(
+			doctor,
+			"echo '* - memlock unlimited' >/etc/security/limits.d/rdma.conf, then log in again; for a service LimitMEMLOCK=infinity");
 }
 
 static void check_memlock(struct doctor *doctor)
@@ -125,14 +125,14 @@ static void check_fork(struct doctor *doctor, bool copies)
 		doctor_say(doctor, DOCTOR_OK, "%s protects registered memory at fork", asked);
 	} else if (is_set("FI_FORK_UNSAFE")) {
 		doctor_fix(doctor, "unset FI_FORK_UNSAFE");
-		doctor_say(doctor, DOCTOR_WARN,
-			   "FI_FORK_UNSAFE is set: a child process may take registered memory "
-			   "away from its parent");
+		doctor_say(
+			doctor, DOCTOR_WARN,
+			"FI_FORK_UNSAFE is set: a child process may take registered memory away from its parent");
 	} else {
 		doctor_fix(doctor, "export RDMAV_FORK_SAFE=1");
-		doctor_say(doctor, DOCTOR_NOTE,
-			   "the kernel does not protect registered memory at fork; libfabric asks "
-			   "for it, other libraries may register before it does");
+		doctor_say(
+			doctor, DOCTOR_NOTE,
+			"the kernel does not protect registered memory at fork; libfabric asks for it, other libraries may register before it does");
 	}
 }
 
@@ -148,10 +148,10 @@ static void check_huge_pages(struct doctor *doctor, bool copies)
 		return;
 	}
 	doctor_fix(doctor, "export RDMAV_HUGEPAGES_SAFE=1");
-	doctor_say(doctor, DOCTOR_WARN,
-		   "%lu huge pages: protection at fork takes them for small ones, so that "
-		   "registering them fails",
-		   pages);
+	doctor_say(
+		doctor, DOCTOR_WARN,
+		"%lu huge pages: protection at fork takes them for small ones, so that registering them fails",
+		pages);
 }
 
 /* As the library does it: the system call, without the flag where it is not known, then the device. */
@@ -175,23 +175,25 @@ static int open_userfaultfd(bool *old)
 void doctor_userfaultfd(struct doctor *doctor, int err, bool old)
 {
 	if (!err) {
-		doctor_say(doctor, DOCTOR_OK,
-			   "the kernel tells of freed memory, so that buffers of large messages "
-			   "stay registered");
+		doctor_say(
+			doctor, DOCTOR_OK,
+			"the kernel tells of freed memory, so that buffers of large messages stay registered");
 		return;
 	}
 	if (err == ENOSYS)
-		doctor_fix(doctor, "boot a kernel with CONFIG_USERFAULTFD=y, or let the "
-				   "container's seccomp profile allow userfaultfd");
+		doctor_fix(
+			doctor,
+			"boot a kernel with CONFIG_USERFAULTFD=y, or let the container's seccomp profile allow userfaultfd");
 	else if (old)
 		doctor_fix(doctor, "sysctl -w vm.unprivileged_userfaultfd=1");
 	else
-		doctor_fix(doctor, "start the container with --device /dev/userfaultfd, or with a "
-				   "seccomp profile that allows userfaultfd");
-	doctor_say(doctor, DOCTOR_WARN,
-		   "userfaultfd is refused (%s): each large message of FI_EP_RDM registers its "
-		   "buffer anew, which is slow",
-		   strerror(err));
+		doctor_fix(
+			doctor,
+			"start the container with --device /dev/userfaultfd, or with a seccomp profile that allows userfaultfd");
+	doctor_say(
+		doctor, DOCTOR_WARN,
+		"userfaultfd is refused (%s): each large message of FI_EP_RDM registers its buffer anew, which is slow",
+		strerror(err));
 }
 
 /* Of this host only: files don't tell. */

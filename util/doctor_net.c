@@ -95,10 +95,10 @@ static void check_arp(struct doctor *doctor, const char *netdev)
 	doctor_fix(doctor,
 		   "sysctl -w net.ipv4.conf.%s.arp_ignore=1 net.ipv4.conf.%s.arp_announce=2",
 		   netdev, netdev);
-	doctor_say(doctor, DOCTOR_WARN,
-		   "%s answers for addresses of other interfaces (arp_ignore %ld, arp_announce "
-		   "%ld): connections to these hang",
-		   netdev, ignore, announce);
+	doctor_say(
+		doctor, DOCTOR_WARN,
+		"%s answers for addresses of other interfaces (arp_ignore %ld, arp_announce %ld): connections to these hang",
+		netdev, ignore, announce);
 }
 
 static void check_rp_filter(struct doctor *doctor, const char *netdev)

@@ -47,10 +47,10 @@ static void fix_error(struct trial *trial, int ret)
 		doctor_fix(trial->doctor, "fi_doctor --listen %s (on %s)", trial->opts->port, peer);
 		break;
 	case FI_ETIMEDOUT:
-		doctor_fix(trial->doctor,
-			   "ping %s; then, on both hosts: iptables -I INPUT -p udp --dport 4791 "
-			   "-j ACCEPT (RoCE v2)",
-			   peer);
+		doctor_fix(
+			trial->doctor,
+			"ping %s; then, on both hosts: iptables -I INPUT -p udp --dport 4791 -j ACCEPT (RoCE v2)",
+			peer);
 		break;
 	case FI_ENODATA:
 		doctor_fix(trial->doctor, "fi_info --why -t FI_EP_MSG%s%s",

@@ -116,8 +116,9 @@ static void fix_down(struct doctor *doctor, const struct doctor_port *port)
 		doctor_fix(doctor, "ethtool %s (look for \"Link detected\", then at the cable)",
 			   port->netdev);
 	else if (strstr(port->state, "INIT") || strstr(port->state, "ARMED"))
-		doctor_fix(doctor, "systemctl start opensm (one host or switch of the network "
-				   "has to run a subnet manager)");
+		doctor_fix(
+			doctor,
+			"systemctl start opensm (one host or switch of the network has to run a subnet manager)");
 	else
 		doctor_fix(doctor, "rdma link show %s/%s (then look at the cable)", port->device,
 			   port->num);

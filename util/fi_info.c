@@ -57,8 +57,8 @@ static void check_providers(const struct info_options *opts,
 		found |= wanted && !strcasecmp(wanted, info->fabric_attr->prov_name);
 	}
 	if (!list)
-		say(context, "libfabric has no provider: none was built in, no plug-in was found "
-			     "in FI_PROVIDER_PATH, or FI_PROVIDER excludes all");
+		say(context,
+		    "libfabric has no provider: none was built in, no plug-in was found in FI_PROVIDER_PATH, or FI_PROVIDER excludes all");
 	else if (wanted && !found) {
 		snprintf(text, sizeof(text), "there is no provider %s; there are:%s", wanted,
 			 names);

@@ -257,8 +257,8 @@ int info_options_parse(struct info_options *opts, int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	if (opts->why && opts->action != INFO_QUERY) {
-		fprintf(stderr, "error: --why explains a query: not with --env, --getenv, "
-				"--list or --version\n");
+		fprintf(stderr,
+			"error: --why explains a query: not with --env, --getenv, --list or --version\n");
 		return EXIT_FAILURE;
 	}
 	return set_source(opts);

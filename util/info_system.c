@@ -114,8 +114,7 @@ static void check_port(struct check *check, const char *device, const char *port
 	if (fgets(state, sizeof(state), file) && !strstr(state, "ACTIVE")) {
 		state[strcspn(state, "\n")] = '\0';
 		say(check,
-		    "device %s port %s is in state %s: bring its link and its network "
-		    "interface up",
+		    "device %s port %s is in state %s: bring its link and its network interface up",
 		    device, port, state);
 	}
 	fclose(file);
@@ -155,14 +154,14 @@ void info_system_check(const char *root, void (*callback)(void *context, const c
 	if (filter && *filter)
 		say(&check, "FI_PROVIDER=%s limits the providers", filter);
 	if (!count_names(&check, "/sys/class/infiniband", "")) {
-		say(&check, "no RDMA device in /sys/class/infiniband: load the driver of the "
-			    "adapter, or make a soft-RoCE device of a network interface: modprobe "
-			    "rdma_rxe && rdma link add rxe0 type rxe netdev eth0");
+		say(&check,
+		    "no RDMA device in /sys/class/infiniband: load the driver of the adapter, or make a soft-RoCE device of a network interface: modprobe "
+		    "rdma_rxe && rdma link add rxe0 type rxe netdev eth0");
 		return;
 	}
 	check_nodes(&check);
 	check_devices(&check);
 	if (!check.found)
-		say(&check, "the RDMA devices of /sys/class/infiniband look usable; see ulimit -l "
-			    "(memory to lock) and FI_LOG_LEVEL=info fi_info");
+		say(&check,
+		    "the RDMA devices of /sys/class/infiniband look usable; see ulimit -l (memory to lock) and FI_LOG_LEVEL=info fi_info");
 }

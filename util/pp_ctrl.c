@@ -64,8 +64,8 @@ static int pp_ctrl_recv(struct pp_ctrl *ctrl, void *buf, size_t len)
 		if (got < 0)
 			return pp_ctrl_error("ctrl/read");
 		if (!got) {
-			pp_error("ctrl/read: no data or remote connection closed "
-				 "(the peer says why)");
+			pp_error(
+				"ctrl/read: no data or remote connection closed (the peer says why)");
 			return -ECONNABORTED;
 		}
 		next += got;

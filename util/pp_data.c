@@ -17,8 +17,7 @@
 #define PP_DGRAM_SEC 5
 
 static const char pp_fin[] = "fin";
-static const char pp_alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyz"
-				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+static const char pp_alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 #define PP_LETTERS (sizeof(pp_alphabet) - 1)
 
 struct pp_wait {
@@ -263,9 +262,9 @@ int pp_verify(const struct pp_ep *ep, size_t size, unsigned int iteration)
 
 	for (i = 0; i < size; i++) {
 		if (data[i] != pp_alphabet[letter]) {
-			pp_error("data check error at byte %zu of %zu, iteration %u: "
-				 "expected '%c', got 0x%02x",
-				 i, size, iteration, pp_alphabet[letter], (unsigned char)data[i]);
+			pp_error(
+				"data check error at byte %zu of %zu, iteration %u: expected '%c', got 0x%02x",
+				i, size, iteration, pp_alphabet[letter], (unsigned char)data[i]);
 			return -FI_EIO;
 		}
 		letter = letter + 1 == PP_LETTERS ? 0 : letter + 1;

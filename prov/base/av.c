@@ -19,14 +19,12 @@ static int check_sharing(const struct fi_provider *prov, const struct ofi_av_cla
 	}
 	if (!cls->shared) {
 		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_open: address vectors of these endpoints are not shared between "
-			"processes; leave name NULL\n");
+			"fi_av_open: address vectors of these endpoints are not shared between processes; leave name NULL\n");
 		return -FI_ENOSYS;
 	}
 	if (attr->flags & FI_AV_USER_ID) {
 		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_open: FI_AV_USER_ID is not for an address vector with a name, whose "
-			"addresses are all processes'\n");
+			"fi_av_open: FI_AV_USER_ID is not for an address vector with a name, whose addresses are all processes'\n");
 		return -FI_EOPNOTSUPP;
 	}
 	return 0;
@@ -41,8 +39,7 @@ static int check_attr(const struct fi_provider *prov, const struct ofi_av_class 
 	}
 	if (attr->flags & ~OFI_AV_FLAGS) {
 		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_open: flags 0x%llx: FI_EVENT, FI_SYMMETRIC, FI_AV_USER_ID and "
-			"FI_READ are known\n",
+			"fi_av_open: flags 0x%llx: FI_EVENT, FI_SYMMETRIC, FI_AV_USER_ID and FI_READ are known\n",
 			(unsigned long long)attr->flags);
 		return -FI_EBADFLAGS;
 	}
@@ -53,8 +50,7 @@ static int check_attr(const struct fi_provider *prov, const struct ofi_av_class 
 	}
 	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > cls->rx_ctx_bits) {
 		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_open: rx_ctx_bits %d: an endpoint has one receive context, it must "
-			"be from 0 to %d\n",
+			"fi_av_open: rx_ctx_bits %d: an endpoint has one receive context, it must be from 0 to %d\n",
 			attr->rx_ctx_bits, cls->rx_ctx_bits);
 		return -FI_EINVAL;
 	}
@@ -144,8 +140,7 @@ static int check_flags(const struct ofi_av *av, const char *call, uint64_t flags
 	}
 	if (av->event && (flags & FI_SYNC_ERR)) {
 		FI_WARN(av->prov, FI_LOG_AV,
-			"%s: FI_SYNC_ERR is not for an address vector opened with FI_EVENT, which "
-			"reports errors to its event queue\n",
+			"%s: FI_SYNC_ERR is not for an address vector opened with FI_EVENT, which reports errors to its event queue\n",
 			call);
 		return -FI_EBADFLAGS;
 	}

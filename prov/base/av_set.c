@@ -287,8 +287,7 @@ static const char *check_range(const struct fi_av_set_attr *attr)
 	    attr->start_addr > attr->end_addr)
 		return "start_addr is above end_addr, or one of them is missing";
 	if (!attr->stride)
-		return "a range needs a stride; set start_addr and end_addr to FI_ADDR_NOTAVAIL "
-		       "for an empty set";
+		return "a range needs a stride; set start_addr and end_addr to FI_ADDR_NOTAVAIL for an empty set";
 	if (attr->count && (attr->end_addr - attr->start_addr) / attr->stride >= attr->count)
 		return "the range has more addresses than count";
 	return NULL;

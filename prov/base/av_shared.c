@@ -160,8 +160,7 @@ static int open_memory(struct ofi_av_shared *shared, const char *path, const str
 			"fi_av_open: no process has an address vector %s open\n", attr->name);
 	else if (ret)
 		FI_WARN(shared->prov, FI_LOG_AV,
-			"fi_av_open: %s: %s: %s; is /dev/shm there, with room, and /dev/shm%s "
-			"yours?\n",
+			"fi_av_open: %s: %s: %s; is /dev/shm there, with room, and /dev/shm%s yours?\n",
 			attr->name, what, strerror(-ret), path);
 	return ret;
 }
@@ -319,8 +318,7 @@ int ofi_av_shared_begin(struct ofi_av_shared *shared)
 
 	if (ret)
 		FI_WARN(shared->prov, FI_LOG_AV,
-			"fi_av_insert: the lock on /dev/shm%s: %s; another process may have been "
-			"stopped while it had it\n",
+			"fi_av_insert: the lock on /dev/shm%s: %s; another process may have been stopped while it had it\n",
 			shared->shm.path, strerror(-ret));
 	return ret;
 }

@@ -280,8 +280,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 
 	if (cntr->wait.obj == FI_WAIT_NONE || cntr->wait.obj == FI_WAIT_SET) {
 		FI_WARN(cntr->prov, FI_LOG_CNTR,
-			"fi_cntr_wait: the counter was opened with FI_WAIT_NONE or FI_WAIT_SET; "
-			"open it with FI_WAIT_UNSPEC to wait\n");
+			"fi_cntr_wait: the counter was opened with FI_WAIT_NONE or FI_WAIT_SET; open it with FI_WAIT_UNSPEC to wait\n");
 		return -FI_EINVAL;
 	}
 	ofi_sleeper_begin(&sleeper, &cntr->wait);
@@ -362,8 +361,7 @@ static int check_attr(const struct fi_provider *prov, const struct fi_cntr_attr 
 	}
 	if (attr->wait_obj > FI_WAIT_YIELD) {
 		FI_WARN(prov, FI_LOG_CNTR,
-			"fi_cntr_open: wait_obj %d is not supported; use FI_WAIT_FD, SET, "
-			"MUTEX_COND, YIELD, UNSPEC or NONE\n",
+			"fi_cntr_open: wait_obj %d is not supported; use FI_WAIT_FD, SET, MUTEX_COND, YIELD, UNSPEC or NONE\n",
 			(int)attr->wait_obj);
 		return -FI_ENOSYS;
 	}

@@ -49,10 +49,10 @@ static int item_queue(struct ofi_eq *eq, struct ofi_eq_item *item)
 
 	if (!overrun)
 		return 0;
-	FI_WARN_ONCE(eq->prov, FI_LOG_EQ,
-		     "event queue %p: out of memory, event lost; close it and the endpoints "
-		     "bound to it\n",
-		     (void *)eq);
+	FI_WARN_ONCE(
+		eq->prov, FI_LOG_EQ,
+		"event queue %p: out of memory, event lost; close it and the endpoints bound to it\n",
+		(void *)eq);
 	free(item);
 	return -FI_EOVERRUN;
 }
@@ -251,8 +251,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 
 	if (eq->wait.obj == FI_WAIT_NONE || eq->wait.obj == FI_WAIT_SET) {
 		FI_WARN(eq->prov, FI_LOG_EQ,
-			"fi_eq_sread: the event queue was opened with FI_WAIT_NONE or FI_WAIT_SET; "
-			"open it with FI_WAIT_UNSPEC or FI_WAIT_FD to wait\n");
+			"fi_eq_sread: the event queue was opened with FI_WAIT_NONE or FI_WAIT_SET; open it with FI_WAIT_UNSPEC or FI_WAIT_FD to wait\n");
 		return -FI_EINVAL;
 	}
 	for (;;) {
@@ -418,8 +417,7 @@ static int eq_control(struct fid *fid, int command, void *arg)
 
 	if (ret)
 		FI_WARN(eq->prov, FI_LOG_EQ,
-			"fi_control: command %d: %s; an event queue knows FI_GETWAIT, unless it "
-			"was opened with FI_WAIT_NONE, FI_WAIT_SET or FI_WAIT_YIELD, and "
+			"fi_control: command %d: %s; an event queue knows FI_GETWAIT, unless it was opened with FI_WAIT_NONE, FI_WAIT_SET or FI_WAIT_YIELD, and "
 			"FI_GETWAITOBJ\n",
 			command, fi_strerror(-ret));
 	return ret;

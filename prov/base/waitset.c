@@ -104,8 +104,7 @@ static int waitset_close(struct fid *fid)
 		return 0;
 	if (!LIST_EMPTY(&set->members)) {
 		FI_WARN(set->prov, FI_LOG_FABRIC,
-			"fi_close: wait set %p is in use; close the queues and counters that were "
-			"opened with it first\n",
+			"fi_close: wait set %p is in use; close the queues and counters that were opened with it first\n",
 			(void *)set);
 		return -FI_EBUSY;
 	}
@@ -147,8 +146,7 @@ static int check_attr(const struct fi_provider *prov, const struct fi_wait_attr 
 		return 0;
 	default:
 		FI_WARN(prov, FI_LOG_FABRIC,
-			"fi_wait_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, YIELD "
-			"or UNSPEC\n",
+			"fi_wait_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, YIELD or UNSPEC\n",
 			(int)attr->wait_obj);
 		return -FI_ENOSYS;
 	}

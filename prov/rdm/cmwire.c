@@ -40,10 +40,10 @@ static const char *const reasons[OFI_RDM_CMWIRE_REASONS] = {
 	[OFI_RDM_CMWIRE_SOURCE] = "the request came from another host than the one that it names",
 	[OFI_RDM_CMWIRE_IN_USE] =
 		"the address that the request names is in use by an endpoint that is alive",
-	[OFI_RDM_CMWIRE_UNKNOWN] = "the peer takes requests only from who is in its address vector "
-				   "(FI_VERBS_PEERS=known)",
-	[OFI_RDM_CMWIRE_LONELY] = "one of the two endpoints has a job secret (auth_key, "
-				  "FI_VERBS_AUTH_KEY), the other has none",
+	[OFI_RDM_CMWIRE_UNKNOWN] =
+		"the peer takes requests only from who is in its address vector (FI_VERBS_PEERS=known)",
+	[OFI_RDM_CMWIRE_LONELY] =
+		"one of the two endpoints has a job secret (auth_key, FI_VERBS_AUTH_KEY), the other has none",
 	[OFI_RDM_CMWIRE_SECRETS] = "the job secrets of the two endpoints differ",
 };
 

@@ -37,14 +37,12 @@ static int check_flags(uint64_t flags)
 	if (flags & REMOTE_FLAGS) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the device "
-			"does not tell the target of RMA; let the peer write with data, and count "
-			"FI_RECV\n");
+			"does not tell the target of RMA; let the peer write with data, and count FI_RECV\n");
 		return -FI_EOPNOTSUPP;
 	}
 	if (!flags || (flags & ~known)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: flags 0x%llx; bind a counter with FI_SEND, FI_RECV, FI_READ, "
-			"FI_WRITE or several of them\n",
+			"fi_ep_bind: flags 0x%llx; bind a counter with FI_SEND, FI_RECV, FI_READ, FI_WRITE or several of them\n",
 			(unsigned long long)flags);
 		return -FI_EBADFLAGS;
 	}

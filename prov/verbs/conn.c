@@ -35,8 +35,7 @@ bool vrb_conn_same_device(const struct vrb_ep *ep, const char *call)
 	if (id->verbs && !strcmp(ibv_get_device_name(id->verbs->device), ibv_get_device_name(ours)))
 		return true;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"%s: peer %s is reached through device %s, the endpoint's domain is %s; open the "
-		"domain by the fi_info that names the peer\n",
+		"%s: peer %s is reached through device %s, the endpoint's domain is %s; open the domain by the fi_info that names the peer\n",
 		call, ofi_addr_str((struct sockaddr *)&ep->conn.peer, text, sizeof(text)),
 		id->verbs ? ibv_get_device_name(id->verbs->device) : "(none)",
 		ibv_get_device_name(ours));
@@ -135,8 +134,7 @@ static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 	ret = vrb_req_take(&ep->domain->fabric->cm, info->handle, &conn->owner, &conn->id, &req);
 	if (ret) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: info->handle %p is neither a connection request that waits "
-			"for an answer nor a passive endpoint\n",
+			"fi_endpoint: info->handle %p is neither a connection request that waits for an answer nor a passive endpoint\n",
 			(void *)info->handle);
 		return ret;
 	}
@@ -164,8 +162,7 @@ static int take_pep(struct vrb_ep *ep, struct vrb_pep *pep)
 	conn->id = vrb_pep_take(pep, &conn->owner);
 	if (!conn->id) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: passive endpoint %p is listening or has no address to take "
-			"over\n",
+			"fi_endpoint: passive endpoint %p is listening or has no address to take over\n",
 			(void *)pep);
 		return -FI_EOPBADSTATE;
 	}

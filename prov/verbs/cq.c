@@ -37,8 +37,7 @@ static void make_pool(struct vrb_cq *cq)
 static int no_room(const struct vrb_cq *cq)
 {
 	FI_WARN(&vrb_prov, FI_LOG_CQ,
-		"fi_enable: completion queue of %u entries is full and the device allows no more "
-		"than %d; open more completion queues\n",
+		"fi_enable: completion queue of %u entries is full and the device allows no more than %d; open more completion queues\n",
 		cq->capacity, cq->domain->attr.max_cqe);
 	return -FI_ENOSPC;
 }
@@ -251,8 +250,7 @@ static int check_attr(const struct vrb_domain *domain, const struct fi_cq_attr *
 		return -FI_EINVAL;
 	if ((attr->flags & FI_AFFINITY) && attr->signaling_vector < 0) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a "
-			"processor\n",
+			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a processor\n",
 			attr->signaling_vector);
 		return -FI_EINVAL;
 	}

@@ -63,8 +63,7 @@ int vrb_cq_wait_join(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 	ret = ofi_waitset_join(attr->wait_set, &cq->domain->fabric->ref, &cq->member);
 	if (ret)
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_cq_open: wait_set %p: %s; it has to be one of "
-			"the domain's fabric\n",
+			"fi_cq_open: wait_set %p: %s; it has to be one of the domain's fabric\n",
 			(void *)attr->wait_set, fi_strerror(-ret));
 	return ret;
 }
@@ -82,8 +81,7 @@ int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 		return 0;
 	if (!fd) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, SET, "
-			"YIELD, UNSPEC or NONE\n",
+			"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, SET, YIELD, UNSPEC or NONE\n",
 			attr->wait_obj);
 		return -FI_ENOSYS;
 	}

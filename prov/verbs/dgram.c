@@ -66,9 +66,7 @@ static int check_sizes(const struct vrb_dgram *ep, const struct fi_info *info)
 	    (!ep->prefix || info->ep_attr->msg_prefix_size == ep->prefix))
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_endpoint: max_msg_size %zu, inject_size %zu, msg_prefix_size %zu; the MTU of "
-		"port "
-		"%u is %u, the prefix %d\n",
+		"fi_endpoint: max_msg_size %zu, inject_size %zu, msg_prefix_size %zu; the MTU of port %u is %u, the prefix %d\n",
 		ep->ep.max_msg_size, ep->ep.inject_size, info->ep_attr->msg_prefix_size,
 		ep->port.num, ep->port.mtu, VRB_GRH_SIZE);
 	return -FI_EINVAL;
@@ -116,9 +114,7 @@ int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags)
 		return -FI_EBUSY;
 	if (av->base.parent != &ep->ep.domain->ref || !same_port(&av->port, &ep->port)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the address vector is of another %s; open domain, address "
-			"vector "
-			"and endpoint with the same fi_info\n",
+			"fi_ep_bind: the address vector is of another %s; open domain, address vector and endpoint with the same fi_info\n",
 			av->base.parent != &ep->ep.domain->ref ? "domain" : "port");
 		return -FI_EINVAL;
 	}
@@ -226,9 +222,7 @@ void vrb_dgram_failed(struct vrb_dgram *ep)
 	if (attr.qp_state != IBV_QPS_ERR)
 		vrb_qp_flush(&ep->ep);
 	FI_INFO(&vrb_prov, FI_LOG_EP_DATA,
-		"endpoint %p: queue pair 0x%x is in error; it starts again once what was "
-		"outstanding "
-		"has been read\n",
+		"endpoint %p: queue pair 0x%x is in error; it starts again once what was outstanding has been read\n",
 		(void *)ep, ep->ep.qp_num);
 	__atomic_store_n(&ep->broken, true, __ATOMIC_RELEASE);
 	vrb_wq_shut(ep->ep.sq, ep->ep.domain->lock_posts);

@@ -142,8 +142,7 @@ static void set_odp(struct vrb_domain *domain)
 		domain->odp = rc;
 	else
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-			"FI_VERBS_USE_ODP has no effect on %s: it can't page on demand for "
-			"reliable connections\n",
+			"FI_VERBS_USE_ODP has no effect on %s: it can't page on demand for reliable connections\n",
 			domain->info->domain_attr->name);
 }
 

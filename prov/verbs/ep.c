@@ -68,22 +68,17 @@ static int context_missing(const struct vrb_ep *ep)
 {
 	if (!ep->srx && vrb_ep_shares_rx(ep)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_enable: rx_ctx_cnt is FI_SHARED_CONTEXT and no shared receive context "
-			"is "
-			"bound\n");
+			"fi_enable: rx_ctx_cnt is FI_SHARED_CONTEXT and no shared receive context is bound\n");
 		return -FI_EOPBADSTATE;
 	}
 	if (!ep->stx && ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_enable: tx_ctx_cnt is FI_SHARED_CONTEXT and no shared transmit context "
-			"is "
-			"bound\n");
+			"fi_enable: tx_ctx_cnt is FI_SHARED_CONTEXT and no shared transmit context is bound\n");
 		return -FI_EOPBADSTATE;
 	}
 	if (ep->srx && ep->rx_selective) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_enable: receives of a shared receive context always have a completion; "
-			"bind the completion queue without FI_SELECTIVE_COMPLETION\n");
+			"fi_enable: receives of a shared receive context always have a completion; bind the completion queue without FI_SELECTIVE_COMPLETION\n");
 		return -FI_EINVAL;
 	}
 	return 0;
@@ -94,8 +89,7 @@ static int missing_by_type(const struct vrb_ep *ep)
 {
 	if (vrb_ep_is_dgram(ep) && !((const struct vrb_dgram *)ep)->av) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_enable: no address vector is bound to an endpoint of type "
-			"FI_EP_DGRAM\n");
+			"fi_enable: no address vector is bound to an endpoint of type FI_EP_DGRAM\n");
 		return -FI_ENOAV;
 	}
 	if (!vrb_ep_is_dgram(ep) && !ep->eq) {
@@ -115,8 +109,7 @@ static int missing(const struct vrb_ep *ep)
 		return ret;
 	if (!ep->tx_cq && !vrb_cntr_tx(ep) && (caps & (FI_SEND | FI_READ | FI_WRITE))) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_enable: no completion queue is bound with FI_TRANSMIT, and no "
-			"counter\n");
+			"fi_enable: no completion queue is bound with FI_TRANSMIT, and no counter\n");
 		return -FI_ENOCQ;
 	}
 	if (!ep->rx_cq && !ep->cntrs[VRB_COUNT_RECV] && (caps & FI_RECV)) {
@@ -355,8 +348,7 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 	if (!info->tx_attr->size || info->tx_attr->size > (size_t)domain->attr.max_qp_wr ||
 	    info->tx_attr->iov_limit > VRB_IOV_MAX || !rx_fits(domain, info)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: sizes %zu and %zu, iov limits %zu and %zu; %s allows 1 to %d "
-			"and %d\n",
+			"fi_endpoint: sizes %zu and %zu, iov limits %zu and %zu; %s allows 1 to %d and %d\n",
 			info->tx_attr->size, info->rx_attr->size, info->tx_attr->iov_limit,
 			info->rx_attr->iov_limit, device, domain->attr.max_qp_wr,
 			domain->attr.max_sge);

@@ -79,9 +79,7 @@ static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
 
 	if ((flags & ~CQ_FLAGS) || !(flags & (FI_TRANSMIT | FI_RECV))) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: flags 0x%llx; bind a completion queue with FI_TRANSMIT, "
-			"FI_RECV or both, and "
-			"FI_SELECTIVE_COMPLETION if wanted\n",
+			"fi_ep_bind: flags 0x%llx; bind a completion queue with FI_TRANSMIT, FI_RECV or both, and FI_SELECTIVE_COMPLETION if wanted\n",
 			(unsigned long long)flags);
 		return -FI_EBADFLAGS;
 	}
@@ -134,8 +132,7 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return -FI_EINVAL;
 	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR && bfid->fclass != FI_CLASS_STX_CTX) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the endpoint is enabled and takes only counters and a shared "
-			"transmit context now; bind anything else before fi_enable\n");
+			"fi_ep_bind: the endpoint is enabled and takes only counters and a shared transmit context now; bind anything else before fi_enable\n");
 		return -FI_EOPBADSTATE;
 	}
 	switch (bfid->fclass) {
@@ -163,8 +160,7 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 		"fi_ep_bind: object of class %zu; an endpoint takes event queues, completion "
-		"queues and counters, a connected one shared contexts, one of type FI_EP_DGRAM an "
-		"address vector\n",
+		"queues and counters, a connected one shared contexts, one of type FI_EP_DGRAM an address vector\n",
 		bfid->fclass);
 	return -FI_EINVAL;
 }

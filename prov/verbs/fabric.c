@@ -50,9 +50,7 @@ static int trywait_one(struct fid *fid)
 	if (fid && fid->fclass == FI_CLASS_WAIT)
 		return ofi_waitset_trywait((struct ofi_waitset *)fid);
 	FI_WARN(&vrb_prov, FI_LOG_FABRIC,
-		"fi_trywait: an object of class %zu; only event queues, completion queues, "
-		"counters "
-		"and wait sets can be waited for\n",
+		"fi_trywait: an object of class %zu; only event queues, completion queues, counters and wait sets can be waited for\n",
 		fid ? fid->fclass : 0);
 	return -FI_EINVAL;
 }
@@ -157,8 +155,7 @@ int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *
 
 	if (!attr || !attr->name || !fid) {
 		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
-			"fi_fabric: attr, attr->name or fabric is NULL; pass fabric_attr of an "
-			"fi_info\n");
+			"fi_fabric: attr, attr->name or fabric is NULL; pass fabric_attr of an fi_info\n");
 		return -FI_EINVAL;
 	}
 	ret = check_name(attr->name);

@@ -20,8 +20,7 @@ static void fork_init(void)
 	err = ibv_fork_init();
 	if (err)
 		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
-			"ibv_fork_init failed: %s: a child process may take registered memory away "
-			"from this one; set RDMAV_FORK_SAFE=1 before it starts, or "
+			"ibv_fork_init failed: %s: a child process may take registered memory away from this one; set RDMAV_FORK_SAFE=1 before it starts, or "
 			"FI_FORK_UNSAFE=1 when it does not fork\n",
 			strerror(err));
 }

@@ -92,8 +92,7 @@ int vrb_loop_init(struct vrb_loop *loop)
 	ret = loop->epfd < 0 || loop->wakefd < 0 ? -errno : loop_watch(loop, loop->wakefd, NULL);
 	if (ret) {
 		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
-			"event thread: no descriptor: %s; raise the limit of open files "
-			"(ulimit -n)\n",
+			"event thread: no descriptor: %s; raise the limit of open files (ulimit -n)\n",
 			fi_strerror(-ret));
 		vrb_loop_fini(loop);
 	}

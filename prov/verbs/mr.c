@@ -171,8 +171,7 @@ static int check_bind(const struct vrb_mr *mr, struct fid *bfid, uint64_t flags)
 	if (domain->info->caps & FI_RMA_EVENT)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_MR,
-		"fi_mr_bind: the domain is without FI_RMA_EVENT; ask for it in the capabilities "
-		"of fi_getinfo\n");
+		"fi_mr_bind: the domain is without FI_RMA_EVENT; ask for it in the capabilities of fi_getinfo\n");
 	return -FI_EOPNOTSUPP;
 }
 
@@ -281,8 +280,7 @@ static int check(const struct vrb_domain *domain, const struct iovec *iov, size_
 	}
 	if (!access || (access & ~ACCESS)) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
-			"fi_mr_reg: access 0x%llx: give FI_SEND, FI_RECV, FI_[REMOTE_]READ or "
-			"WRITE\n",
+			"fi_mr_reg: access 0x%llx: give FI_SEND, FI_RECV, FI_[REMOTE_]READ or WRITE\n",
 			(unsigned long long)access);
 		return -FI_EINVAL;
 	}

@@ -18,8 +18,7 @@ static int name_parse(const char *call, const char *addr, size_t len, struct soc
 	if (!ofi_addr_parse(text, ss))
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"%s: address '%s': write it as fi_sockaddr_in://10.0.0.1:7471 or "
-		"fi_sockaddr_in6://[fe80::1]:7471\n",
+		"%s: address '%s': write it as fi_sockaddr_in://10.0.0.1:7471 or fi_sockaddr_in6://[fe80::1]:7471\n",
 		call, text);
 	return -FI_EINVAL;
 }

@@ -154,8 +154,7 @@ static struct rdma_cm_id *pep_event(struct vrb_pep *pep, const struct rdma_cm_ev
 	req = info ? vrb_req_new(&pep->fabric->cm, event, pep) : NULL;
 	if (!req) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"passive endpoint %p: a connection request through device %s is refused: "
-			"no memory, or the device can't do what the endpoint's fi_info says\n",
+			"passive endpoint %p: a connection request through device %s is refused: no memory, or the device can't do what the endpoint's fi_info says\n",
 			(void *)pep, ibv_get_device_name(event->id->verbs->device));
 		fi_freeinfo(info);
 		return event->id;
@@ -292,8 +291,7 @@ static int pep_listen(struct fid_pep *fid)
 
 	if (!pep->eq) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_listen: no event queue is bound to passive endpoint %p; use "
-			"fi_pep_bind\n",
+			"fi_listen: no event queue is bound to passive endpoint %p; use fi_pep_bind\n",
 			(void *)pep);
 		return -FI_ENOEQ;
 	}
@@ -338,8 +336,7 @@ static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (!eq || flags) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_pep_bind: a passive endpoint is bound to an event queue of its own "
-			"fabric, flags 0\n");
+			"fi_pep_bind: a passive endpoint is bound to an event queue of its own fabric, flags 0\n");
 		return -FI_EINVAL;
 	}
 	if (pep->eq) {
@@ -359,8 +356,7 @@ static int pep_control(struct fid *fid, int command, void *arg)
 
 	if (command != FI_BACKLOG || !arg || *(int *)arg < 0) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_control: command %d: a passive endpoint knows FI_BACKLOG with an int, "
-			"not negative\n",
+			"fi_control: command %d: a passive endpoint knows FI_BACKLOG with an int, not negative\n",
 			command);
 		return command == FI_BACKLOG ? -FI_EINVAL : -FI_ENOSYS;
 	}
@@ -451,8 +447,7 @@ static int check_info(const struct fi_info *info)
 	if (info && info->domain_attr && info->ep_attr && info->ep_attr->type == FI_EP_MSG)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_passive_ep: the fi_info is not one of fi_getinfo for FI_EP_MSG; endpoints of "
-		"other types don't listen\n");
+		"fi_passive_ep: the fi_info is not one of fi_getinfo for FI_EP_MSG; endpoints of other types don't listen\n");
 	return -FI_EINVAL;
 }
 

@@ -32,12 +32,10 @@ static_assert(HEADER == OFI_RDM_WIRE_HEADER_MAX, "the table's numbers are withou
 
 static const struct ofi_param rxm_param_table[] = {
 	INT(buffer_size, 16480, 608, 1048160,
-	    "Bytes of the largest message that goes in one packet; FI_VERBS_RDM_BUFFER_SIZE, which "
-	    "counts more, has room for headers besides"),
+	    "Bytes of the largest message that goes in one packet; FI_VERBS_RDM_BUFFER_SIZE, which counts more, has room for headers besides"),
 	INT(eager_limit, 16480, 608, 1048160, "Another name of the same"),
 	INT(sar_limit, 65536, 0, INT_MAX,
-	    "Bytes of the largest message that goes in several packets; "
-	    "FI_VERBS_RDM_SEGMENTED_SIZE counts more"),
+	    "Bytes of the largest message that goes in several packets; FI_VERBS_RDM_SEGMENTED_SIZE counts more"),
 	BOOL(use_rndv_write, 0,
 	     "Large messages are written by the sender; FI_VERBS_RDM_USE_WRITE counts more"),
 	BOOL(data_auto_progress, 0,
@@ -49,9 +47,9 @@ static const struct ofi_param rxm_param_table[] = {
 	NO_EFFECT(enable_passthru, BOOL, 0, NULL, "Without headers; no effect"),
 	NO_EFFECT(enable_dyn_rbuf, BOOL, 0, NULL, "Receive without a copy; no effect"),
 	NO_EFFECT(comp_per_progress, INT, 1, NULL, "Completions taken at once; no effect"),
-	NO_EFFECT(cm_progress_interval, INT, 10000, NULL,
-		  "Microseconds between looks at connections; no effect, a thread handles their "
-		  "events"),
+	NO_EFFECT(
+		cm_progress_interval, INT, 10000, NULL,
+		"Microseconds between looks at connections; no effect, a thread handles their events"),
 	NO_EFFECT(cq_eq_fairness, INT, 128, NULL,
 		  "Completions between looks at connections; no effect"),
 	NO_EFFECT(tx_size, INT, 0, NULL, "Operations of an endpoint; no effect"),

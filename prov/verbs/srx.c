@@ -68,8 +68,7 @@ static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (!eq) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: a shared receive context takes an event queue of its own "
-			"fabric; completion queues are those of its endpoints\n");
+			"fi_ep_bind: a shared receive context takes an event queue of its own fabric; completion queues are those of its endpoints\n");
 		return -FI_EINVAL;
 	}
 	if (flags)
@@ -125,9 +124,7 @@ static int set_limit(struct vrb_srx *srx, size_t limit)
 	}
 	if (limit && !vrb_srx_eq(srx)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_setopt: no event queue to tell; bind one to the shared receive context "
-			"or "
-			"to its domain\n");
+			"fi_setopt: no event queue to tell; bind one to the shared receive context or to its domain\n");
 		return -FI_ENOEQ;
 	}
 	err = ibv_modify_srq(srx->srq->ibv, &attr, IBV_SRQ_LIMIT);
@@ -226,9 +223,7 @@ static int check_attr(const struct vrb_domain *domain, const struct fi_rx_attr *
 	if (attr->caps & ~SRX_CAPS || attr->size > (size_t)device->max_srq_wr ||
 	    attr->iov_limit > vrb_srx_max_iov(device)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_srx_context: caps 0x%llx, size %zu, iov_limit %zu; %s allows 0x%llx, "
-			"%d "
-			"and %zu\n",
+			"fi_srx_context: caps 0x%llx, size %zu, iov_limit %zu; %s allows 0x%llx, %d and %zu\n",
 			(unsigned long long)attr->caps, attr->size, attr->iov_limit,
 			ibv_get_device_name(domain->ctx->device), (unsigned long long)SRX_CAPS,
 			device->max_srq_wr, vrb_srx_max_iov(device));

@@ -65,9 +65,7 @@ static int check_attr(const struct vrb_domain *domain, const struct fi_tx_attr *
 	    attr->iov_limit <= limit.iov_limit && attr->rma_iov_limit <= limit.rma_iov_limit)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_stx_context: caps 0x%llx, size %zu, iov_limit %zu, rma_iov_limit %zu; %s "
-		"allows "
-		"0x%llx, %zu, %zu and %zu\n",
+		"fi_stx_context: caps 0x%llx, size %zu, iov_limit %zu, rma_iov_limit %zu; %s allows 0x%llx, %zu, %zu and %zu\n",
 		(unsigned long long)attr->caps, attr->size, attr->iov_limit, attr->rma_iov_limit,
 		ibv_get_device_name(domain->ctx->device), (unsigned long long)limit.caps,
 		limit.size, limit.iov_limit, limit.rma_iov_limit);

@@ -234,8 +234,7 @@ static ssize_t check_ep(const struct vrb_domain *domain, struct fid_ep *fid, str
 	if (vrb_ep_triggers(*ep))
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-		"fi_control(FI_QUEUE_WORK): the endpoint is without FI_TRIGGER; ask for it in the "
-		"capabilities of fi_getinfo\n");
+		"fi_control(FI_QUEUE_WORK): the endpoint is without FI_TRIGGER; ask for it in the capabilities of fi_getinfo\n");
 	return -FI_EOPNOTSUPP;
 }
 

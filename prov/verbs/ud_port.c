@@ -139,8 +139,7 @@ static int find_port(const char *call, struct ibv_context *ctx, uint8_t ports,
 			return 0;
 	}
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"%s: no active port of %s has the source address of the fi_info; call fi_getinfo "
-		"again\n",
+		"%s: no active port of %s has the source address of the fi_info; call fi_getinfo again\n",
 		call, ibv_get_device_name(ctx->device));
 	return -FI_EADDRNOTAVAIL;
 }

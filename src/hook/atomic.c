@@ -11,14 +11,14 @@ static ssize_t atomic_write(struct fid_ep *ep, const void *buf, size_t count, vo
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start = ofi_hook_begin();
 
-	return ofi_hook_end(&site, ep, start,
-			    real->atomic->write(real, buf, count, desc, dest_addr, addr, key,
-						datatype, op, context),
-			    "buf %p, count %zu, desc %p, dest_addr 0x%llx, addr 0x%llx, key "
-			    "0x%llx, datatype %d, op %d, context %p",
-			    (const void *)buf, count, (const void *)desc,
-			    (unsigned long long)dest_addr, (unsigned long long)addr,
-			    (unsigned long long)key, datatype, op, (const void *)context);
+	return ofi_hook_end(
+		&site, ep, start,
+		real->atomic->write(real, buf, count, desc, dest_addr, addr, key, datatype, op,
+				    context),
+		"buf %p, count %zu, desc %p, dest_addr 0x%llx, addr 0x%llx, key 0x%llx, datatype %d, op %d, context %p",
+		(const void *)buf, count, (const void *)desc, (unsigned long long)dest_addr,
+		(unsigned long long)addr, (unsigned long long)key, datatype, op,
+		(const void *)context);
 }
 
 static ssize_t atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
@@ -29,14 +29,14 @@ static ssize_t atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov, void *
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start = ofi_hook_begin();
 
-	return ofi_hook_end(&site, ep, start,
-			    real->atomic->writev(real, iov, desc, count, dest_addr, addr, key,
-						 datatype, op, context),
-			    "iov %p, desc %p, count %zu, dest_addr 0x%llx, addr 0x%llx, key "
-			    "0x%llx, datatype %d, op %d, context %p",
-			    (const void *)iov, (const void *)desc, count,
-			    (unsigned long long)dest_addr, (unsigned long long)addr,
-			    (unsigned long long)key, datatype, op, (const void *)context);
+	return ofi_hook_end(
+		&site, ep, start,
+		real->atomic->writev(real, iov, desc, count, dest_addr, addr, key, datatype, op,
+				     context),
+		"iov %p, desc %p, count %zu, dest_addr 0x%llx, addr 0x%llx, key 0x%llx, datatype %d, op %d, context %p",
+		(const void *)iov, (const void *)desc, count, (unsigned long long)dest_addr,
+		(unsigned long long)addr, (unsigned long long)key, datatype, op,
+		(const void *)context);
 }
 
 static ssize_t atomic_writemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags)
@@ -76,15 +76,14 @@ static ssize_t atomic_readwrite(struct fid_ep *ep, const void *buf, size_t count
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start = ofi_hook_begin();
 
-	return ofi_hook_end(&site, ep, start,
-			    real->atomic->readwrite(real, buf, count, desc, result, result_desc,
-						    dest_addr, addr, key, datatype, op, context),
-			    "buf %p, count %zu, desc %p, result %p, result_desc %p, dest_addr "
-			    "0x%llx, addr 0x%llx, key 0x%llx, datatype %d, op %d, context %p",
-			    (const void *)buf, count, (const void *)desc, (const void *)result,
-			    (const void *)result_desc, (unsigned long long)dest_addr,
-			    (unsigned long long)addr, (unsigned long long)key, datatype, op,
-			    (const void *)context);
+	return ofi_hook_end(
+		&site, ep, start,
+		real->atomic->readwrite(real, buf, count, desc, result, result_desc, dest_addr,
+					addr, key, datatype, op, context),
+		"buf %p, count %zu, desc %p, result %p, result_desc %p, dest_addr 0x%llx, addr 0x%llx, key 0x%llx, datatype %d, op %d, context %p",
+		(const void *)buf, count, (const void *)desc, (const void *)result,
+		(const void *)result_desc, (unsigned long long)dest_addr, (unsigned long long)addr,
+		(unsigned long long)key, datatype, op, (const void *)context);
 }
 
 static ssize_t atomic_readwritev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
@@ -101,8 +100,7 @@ static ssize_t atomic_readwritev(struct fid_ep *ep, const struct fi_ioc *iov, vo
 		&site, ep, start,
 		real->atomic->readwritev(real, iov, desc, count, resultv, result_desc, result_count,
 					 dest_addr, addr, key, datatype, op, context),
-		"iov %p, desc %p, count %zu, resultv %p, result_desc %p, result_count %zu, "
-		"dest_addr 0x%llx, addr 0x%llx, key 0x%llx, datatype %d, op %d, context %p",
+		"iov %p, desc %p, count %zu, resultv %p, result_desc %p, result_count %zu, dest_addr 0x%llx, addr 0x%llx, key 0x%llx, datatype %d, op %d, context %p",
 		(const void *)iov, (const void *)desc, count, (const void *)resultv,
 		(const void *)result_desc, result_count, (unsigned long long)dest_addr,
 		(unsigned long long)addr, (unsigned long long)key, datatype, op,
@@ -166,8 +164,7 @@ static ssize_t atomic_compwritev(struct fid_ep *ep, const struct fi_ioc *iov, vo
 					 compare_count, resultv, result_desc, result_count,
 					 dest_addr, addr, key, datatype, op, context),
 		"iov %p, desc %p, count %zu, comparev %p, compare_desc %p, compare_count %zu, "
-		"resultv %p, result_desc %p, result_count %zu, dest_addr 0x%llx, addr 0x%llx, key "
-		"0x%llx, datatype %d, op %d, context %p",
+		"resultv %p, result_desc %p, result_count %zu, dest_addr 0x%llx, addr 0x%llx, key 0x%llx, datatype %d, op %d, context %p",
 		(const void *)iov, (const void *)desc, count, (const void *)comparev,
 		(const void *)compare_desc, compare_count, (const void *)resultv,
 		(const void *)result_desc, result_count, (unsigned long long)dest_addr,
@@ -187,15 +184,14 @@ static ssize_t atomic_compwritemsg(struct fid_ep *ep, const struct fi_msg_atomic
 	if (msg && (flags & FI_TRIGGER))
 		ofi_hook_trigger(msg->context, flags);
 	start = ofi_hook_begin();
-	return ofi_hook_end(&site, ep, start,
-			    real->atomic->compwritemsg(real, msg, comparev, compare_desc,
-						       compare_count, resultv, result_desc,
-						       result_count, flags),
-			    "msg %p, comparev %p, compare_desc %p, compare_count %zu, resultv %p, "
-			    "result_desc %p, result_count %zu, flags 0x%llx",
-			    (const void *)msg, (const void *)comparev, (const void *)compare_desc,
-			    compare_count, (const void *)resultv, (const void *)result_desc,
-			    result_count, (unsigned long long)flags);
+	return ofi_hook_end(
+		&site, ep, start,
+		real->atomic->compwritemsg(real, msg, comparev, compare_desc, compare_count,
+					   resultv, result_desc, result_count, flags),
+		"msg %p, comparev %p, compare_desc %p, compare_count %zu, resultv %p, result_desc %p, result_count %zu, flags 0x%llx",
+		(const void *)msg, (const void *)comparev, (const void *)compare_desc,
+		compare_count, (const void *)resultv, (const void *)result_desc, result_count,
+		(unsigned long long)flags);
 }
 
 static int atomic_writevalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,

@@ -42,8 +42,7 @@ static int av_insertsym(struct fid_av *av, const char *node, size_t nodecnt, con
 	return (int)ofi_hook_end(
 		&site, av, start,
 		real->ops->insertsym(real, node, nodecnt, service, svccnt, fi_addr, flags, context),
-		"node %s, nodecnt %zu, service %s, svccnt %zu, fi_addr %p, flags 0x%llx, context "
-		"%p",
+		"node %s, nodecnt %zu, service %s, svccnt %zu, fi_addr %p, flags 0x%llx, context %p",
 		node ? node : "NULL", nodecnt, service ? service : "NULL", svccnt,
 		(const void *)fi_addr, (unsigned long long)flags, (const void *)context);
 }

@@ -23,14 +23,14 @@ static ssize_t coll_broadcast(struct fid_ep *ep, void *buf, size_t count, void *
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start = ofi_hook_begin();
 
-	return ofi_hook_end(&site, ep, start,
-			    real->collective->broadcast(real, buf, count, desc, coll_addr,
-							root_addr, datatype, flags, context),
-			    "buf %p, count %zu, desc %p, coll_addr 0x%llx, root_addr 0x%llx, "
-			    "datatype %d, flags 0x%llx, context %p",
-			    (const void *)buf, count, (const void *)desc,
-			    (unsigned long long)coll_addr, (unsigned long long)root_addr, datatype,
-			    (unsigned long long)flags, (const void *)context);
+	return ofi_hook_end(
+		&site, ep, start,
+		real->collective->broadcast(real, buf, count, desc, coll_addr, root_addr, datatype,
+					    flags, context),
+		"buf %p, count %zu, desc %p, coll_addr 0x%llx, root_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
+		(const void *)buf, count, (const void *)desc, (unsigned long long)coll_addr,
+		(unsigned long long)root_addr, datatype, (unsigned long long)flags,
+		(const void *)context);
 }
 
 static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -41,14 +41,14 @@ static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, v
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start = ofi_hook_begin();
 
-	return ofi_hook_end(&site, ep, start,
-			    real->collective->alltoall(real, buf, count, desc, result, result_desc,
-						       coll_addr, datatype, flags, context),
-			    "buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr "
-			    "0x%llx, datatype %d, flags 0x%llx, context %p",
-			    (const void *)buf, count, (const void *)desc, (const void *)result,
-			    (const void *)result_desc, (unsigned long long)coll_addr, datatype,
-			    (unsigned long long)flags, (const void *)context);
+	return ofi_hook_end(
+		&site, ep, start,
+		real->collective->alltoall(real, buf, count, desc, result, result_desc, coll_addr,
+					   datatype, flags, context),
+		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
+		(const void *)buf, count, (const void *)desc, (const void *)result,
+		(const void *)result_desc, (unsigned long long)coll_addr, datatype,
+		(unsigned long long)flags, (const void *)context);
 }
 
 static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -60,14 +60,14 @@ static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, 
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start = ofi_hook_begin();
 
-	return ofi_hook_end(&site, ep, start,
-			    real->collective->allreduce(real, buf, count, desc, result, result_desc,
-							coll_addr, datatype, op, flags, context),
-			    "buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr "
-			    "0x%llx, datatype %d, op %d, flags 0x%llx, context %p",
-			    (const void *)buf, count, (const void *)desc, (const void *)result,
-			    (const void *)result_desc, (unsigned long long)coll_addr, datatype, op,
-			    (unsigned long long)flags, (const void *)context);
+	return ofi_hook_end(
+		&site, ep, start,
+		real->collective->allreduce(real, buf, count, desc, result, result_desc, coll_addr,
+					    datatype, op, flags, context),
+		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, datatype %d, op %d, flags 0x%llx, context %p",
+		(const void *)buf, count, (const void *)desc, (const void *)result,
+		(const void *)result_desc, (unsigned long long)coll_addr, datatype, op,
+		(unsigned long long)flags, (const void *)context);
 }
 
 static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -78,14 +78,14 @@ static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, 
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start = ofi_hook_begin();
 
-	return ofi_hook_end(&site, ep, start,
-			    real->collective->allgather(real, buf, count, desc, result, result_desc,
-							coll_addr, datatype, flags, context),
-			    "buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr "
-			    "0x%llx, datatype %d, flags 0x%llx, context %p",
-			    (const void *)buf, count, (const void *)desc, (const void *)result,
-			    (const void *)result_desc, (unsigned long long)coll_addr, datatype,
-			    (unsigned long long)flags, (const void *)context);
+	return ofi_hook_end(
+		&site, ep, start,
+		real->collective->allgather(real, buf, count, desc, result, result_desc, coll_addr,
+					    datatype, flags, context),
+		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
+		(const void *)buf, count, (const void *)desc, (const void *)result,
+		(const void *)result_desc, (unsigned long long)coll_addr, datatype,
+		(unsigned long long)flags, (const void *)context);
 }
 
 static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -97,15 +97,14 @@ static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t co
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start = ofi_hook_begin();
 
-	return ofi_hook_end(&site, ep, start,
-			    real->collective->reduce_scatter(real, buf, count, desc, result,
-							     result_desc, coll_addr, datatype, op,
-							     flags, context),
-			    "buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr "
-			    "0x%llx, datatype %d, op %d, flags 0x%llx, context %p",
-			    (const void *)buf, count, (const void *)desc, (const void *)result,
-			    (const void *)result_desc, (unsigned long long)coll_addr, datatype, op,
-			    (unsigned long long)flags, (const void *)context);
+	return ofi_hook_end(
+		&site, ep, start,
+		real->collective->reduce_scatter(real, buf, count, desc, result, result_desc,
+						 coll_addr, datatype, op, flags, context),
+		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, datatype %d, op %d, flags 0x%llx, context %p",
+		(const void *)buf, count, (const void *)desc, (const void *)result,
+		(const void *)result_desc, (unsigned long long)coll_addr, datatype, op,
+		(unsigned long long)flags, (const void *)context);
 }
 
 static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -121,8 +120,7 @@ static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, voi
 		&site, ep, start,
 		real->collective->reduce(real, buf, count, desc, result, result_desc, coll_addr,
 					 root_addr, datatype, op, flags, context),
-		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, "
-		"root_addr 0x%llx, datatype %d, op %d, flags 0x%llx, context %p",
+		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, root_addr 0x%llx, datatype %d, op %d, flags 0x%llx, context %p",
 		(const void *)buf, count, (const void *)desc, (const void *)result,
 		(const void *)result_desc, (unsigned long long)coll_addr,
 		(unsigned long long)root_addr, datatype, op, (unsigned long long)flags,
@@ -138,16 +136,15 @@ static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, vo
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start = ofi_hook_begin();
 
-	return ofi_hook_end(&site, ep, start,
-			    real->collective->scatter(real, buf, count, desc, result, result_desc,
-						      coll_addr, root_addr, datatype, flags,
-						      context),
-			    "buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr "
-			    "0x%llx, root_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
-			    (const void *)buf, count, (const void *)desc, (const void *)result,
-			    (const void *)result_desc, (unsigned long long)coll_addr,
-			    (unsigned long long)root_addr, datatype, (unsigned long long)flags,
-			    (const void *)context);
+	return ofi_hook_end(
+		&site, ep, start,
+		real->collective->scatter(real, buf, count, desc, result, result_desc, coll_addr,
+					  root_addr, datatype, flags, context),
+		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, root_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
+		(const void *)buf, count, (const void *)desc, (const void *)result,
+		(const void *)result_desc, (unsigned long long)coll_addr,
+		(unsigned long long)root_addr, datatype, (unsigned long long)flags,
+		(const void *)context);
 }
 
 static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -159,16 +156,15 @@ static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, voi
 	struct fid_ep *real = ofi_hook_real(ep);
 	uint64_t start = ofi_hook_begin();
 
-	return ofi_hook_end(&site, ep, start,
-			    real->collective->gather(real, buf, count, desc, result, result_desc,
-						     coll_addr, root_addr, datatype, flags,
-						     context),
-			    "buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr "
-			    "0x%llx, root_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
-			    (const void *)buf, count, (const void *)desc, (const void *)result,
-			    (const void *)result_desc, (unsigned long long)coll_addr,
-			    (unsigned long long)root_addr, datatype, (unsigned long long)flags,
-			    (const void *)context);
+	return ofi_hook_end(
+		&site, ep, start,
+		real->collective->gather(real, buf, count, desc, result, result_desc, coll_addr,
+					 root_addr, datatype, flags, context),
+		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, root_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
+		(const void *)buf, count, (const void *)desc, (const void *)result,
+		(const void *)result_desc, (unsigned long long)coll_addr,
+		(unsigned long long)root_addr, datatype, (unsigned long long)flags,
+		(const void *)context);
 }
 
 static ssize_t coll_msg(struct fid_ep *ep, const struct fi_msg_collective *msg,

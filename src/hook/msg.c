@@ -157,8 +157,7 @@ static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **d
 	return ofi_hook_end(
 		&site, ep, start,
 		real->tagged->recvv(real, iov, desc, count, src_addr, tag, ignore, context),
-		"iov %p, desc %p, count %zu, src_addr 0x%llx, tag 0x%llx, ignore 0x%llx, context "
-		"%p",
+		"iov %p, desc %p, count %zu, src_addr 0x%llx, tag 0x%llx, ignore 0x%llx, context %p",
 		(const void *)iov, (const void *)desc, count, (unsigned long long)src_addr,
 		(unsigned long long)tag, (unsigned long long)ignore, (const void *)context);
 }

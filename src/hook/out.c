@@ -50,8 +50,7 @@ static void warn_unseen(bool trace, bool perf)
 		level = "info";
 	if (level)
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"FI_HOOK writes to the log at level %s, which FI_LOG_LEVEL leaves out; set "
-			"FI_LOG_LEVEL=%s or FI_HOOK_FILE=stderr\n",
+			"FI_HOOK writes to the log at level %s, which FI_LOG_LEVEL leaves out; set FI_LOG_LEVEL=%s or FI_HOOK_FILE=stderr\n",
 			level, level);
 }
 
@@ -63,9 +62,7 @@ void ofi_hook_out_open(bool trace, bool perf)
 		out = open_file(path);
 	if (path && *path && out < 0)
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"FI_HOOK_FILE=%s: %s; it takes stderr, stdout, a directory, or a file that "
-			"does "
-			"not exist yet; the log is used\n",
+			"FI_HOOK_FILE=%s: %s; it takes stderr, stdout, a directory, or a file that does not exist yet; the log is used\n",
 			path, strerror(errno));
 	if (out < 0)
 		warn_unseen(trace, perf);

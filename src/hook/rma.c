@@ -114,8 +114,7 @@ static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, voi
 	return ofi_hook_end(
 		&site, ep, start,
 		real->rma->writedata(real, buf, len, desc, data, dest_addr, addr, key, context),
-		"buf %p, len %zu, desc %p, data 0x%llx, dest_addr 0x%llx, addr 0x%llx, key 0x%llx, "
-		"context %p",
+		"buf %p, len %zu, desc %p, data 0x%llx, dest_addr 0x%llx, addr 0x%llx, key 0x%llx, context %p",
 		(const void *)buf, len, (const void *)desc, (unsigned long long)data,
 		(unsigned long long)dest_addr, (unsigned long long)addr, (unsigned long long)key,
 		(const void *)context);

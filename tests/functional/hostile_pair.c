@@ -448,8 +448,7 @@ void pair_end(struct victims *victims, size_t kib)
 		sleep_ms(100);
 	got = pair_check(victims, 2);
 	rss = pair_status(victims, "RssAnon");
-	printf("%u rounds, the slowest of late %u ms; %zu KiB, %zu at first; %u queue pairs, %u at "
-	       "first\n",
+	printf("%u rounds, the slowest of late %u ms; %zu KiB, %zu at first; %u queue pairs, %u at first\n",
 	       got.rounds, got.slowest_ms, rss, victims->rss, qps, victims->qps);
 	if (rss > victims->rss + kib)
 		FAIL("the victims grew by %zu KiB, more than %zu", rss - victims->rss, kib);

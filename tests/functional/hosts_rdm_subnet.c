@@ -28,8 +28,9 @@ static void second_device(void)
 
 	snprintf(addr, sizeof(addr), "10.77.0.%d", 100 + guest);
 	snprintf(command, sizeof(command),
-		 "ip link add " SECOND " type vxlan id 9 dstport 4790 local %s remote %s && "
-		 "ip addr add %s/24 dev " SECOND " && ip link set " SECOND " up && "
+		 "ip link add " SECOND
+		 " type vxlan id 9 dstport 4790 local %s remote %s && ip addr add %s/24 dev " SECOND
+		 " && ip link set " SECOND " up && "
 		 "rdma link add " DEVICE " type rxe netdev " SECOND,
 		 need_env("WEFT_ADDR"), need_env("WEFT_PEER_ADDRS"), addr);
 	shell(command);

@@ -148,8 +148,9 @@ static void test_unknown(void **state)
 	load("FI_PROVIDR=verbs\nFI_PSM3_X=1\n");
 	capture_start();
 	ofi_param_init();
-	assert_non_null(strstr(capture_stop(), "FI_PROVIDR is set, but there is no such parameter; "
-					       "did you mean FI_PROVIDER?"));
+	assert_non_null(strstr(
+		capture_stop(),
+		"FI_PROVIDR is set, but there is no such parameter; did you mean FI_PROVIDER?"));
 }
 
 /* What the core takes for other releases' sake. */

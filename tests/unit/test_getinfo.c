@@ -225,10 +225,11 @@ static void test_explained(void **state)
 	warnings = 0;
 	assert_int_equal(ask_for("verbs", &info), -FI_ENODATA);
 	assert_int_equal(warnings, 3);
-	assert_string_equal(logged[1], "candidate verbs/rxe0 port 1 FI_EP_RDM rejected: caps: "
-				       "asked FI_MULTICAST, has FI_MSG\n");
-	assert_non_null(strstr(logged[2], "candidate tcp rejected: fabric_attr->prov_name: "
-					  "asked verbs, has tcp"));
+	assert_string_equal(
+		logged[1],
+		"candidate verbs/rxe0 port 1 FI_EP_RDM rejected: caps: asked FI_MULTICAST, has FI_MSG\n");
+	assert_non_null(strstr(
+		logged[2], "candidate tcp rejected: fabric_attr->prov_name: asked verbs, has tcp"));
 	warnings = 0;
 	assert_int_equal(ask_for("verbs", &info), -FI_ENODATA);
 	assert_int_equal(warnings, 0);

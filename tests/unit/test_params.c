@@ -115,8 +115,9 @@ static void test_unknown(void **state)
 {
 	(void)state;
 	setenv("FI_WEIRD_DEVICE_NAM", "rxe0", 1);
-	assert_non_null(strstr(load(), "FI_WEIRD_DEVICE_NAM is no parameter of weird, did you "
-				       "mean FI_WEIRD_DEVICE_NAME?"));
+	assert_non_null(strstr(
+		load(),
+		"FI_WEIRD_DEVICE_NAM is no parameter of weird, did you mean FI_WEIRD_DEVICE_NAME?"));
 	unsetenv("FI_WEIRD_DEVICE_NAM");
 	setenv("FI_WEIRD_XYZZY", "1", 1);
 	assert_non_null(

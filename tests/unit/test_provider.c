@@ -75,8 +75,9 @@ static void test_filter(void **state)
 static void test_unknown_names(void **state)
 {
 	(void)state;
-	assert_non_null(strstr(listed("alpah"), "FI_PROVIDER=alpah: there is no provider alpah, "
-						"did you mean alpha?"));
+	assert_non_null(
+		strstr(listed("alpah"),
+		       "FI_PROVIDER=alpah: there is no provider alpah, did you mean alpha?"));
 	assert_non_null(strstr(listed("beta,efa"), "there is no provider efa; fi_info -l"));
 	assert_non_null(strstr(listed("^bta"), "did you mean beta?"));
 	assert_non_null(strstr(listed("efa;ofi_rxm"), "there is no provider efa;ofi_rxm"));

@@ -30,10 +30,10 @@ static void test_healthy(void **state)
 	check();
 	rig_expect("ok", "rxe0 port 1 is active, Ethernet, interface eth0", NULL);
 	rig_expect("ok", "eth0 has MTU 4200, room for 4096 bytes", NULL);
-	rig_expect("ok",
-		   "rxe0 port 1 would use GID 1 ::ffff:10.77.0.1 (RoCE v2, IPv4) of 2: RoCE v2 "
-		   "before v1",
-		   NULL);
+	rig_expect(
+		"ok",
+		"rxe0 port 1 would use GID 1 ::ffff:10.77.0.1 (RoCE v2, IPv4) of 2: RoCE v2 before v1",
+		NULL);
 	rig_none("note");
 	rig_none("warn");
 	rig_none("fail");

@@ -60,10 +60,11 @@ static void test_findings(void **state)
 	make_dir("/sys/class/infiniband/rxe0/ports/1");
 	make_file("/sys/class/infiniband/rxe0/ports/1/state", "1: DOWN\n");
 	check();
-	assert_string_equal(said, "no /dev/infiniband/uverbs*: modprobe ib_uverbs\n"
-				  "no /dev/infiniband/rdma_cm: modprobe rdma_ucm\n"
-				  "device rxe0 port 1 is in state 1: DOWN: bring its link and its "
-				  "network interface up\n");
+	assert_string_equal(
+		said,
+		"no /dev/infiniband/uverbs*: modprobe ib_uverbs\n"
+		"no /dev/infiniband/rdma_cm: modprobe rdma_ucm\n"
+		"device rxe0 port 1 is in state 1: DOWN: bring its link and its network interface up\n");
 	make_dir("/dev");
 	make_dir("/dev/infiniband");
 	make_file("/dev/infiniband/uverbs0", "");

@@ -83,15 +83,12 @@ static void test_table(void **state)
 	(void)state;
 	fill(&why, 3);
 	text = table(&why);
-	assert_string_equal(text,
-			    "PROVIDER  DEVICE  PORT  TYPE       ATTRIBUTE               MISSES  "
-			    "ASKED         HAS\n"
-			    "verbs     mlx5_0  2     FI_EP_RDM  caps                    1       "
-			    "FI_MULTICAST  -\n"
-			    "verbs     rxe0    1     FI_EP_MSG  ep_attr->type           2       "
-			    "FI_EP_RDM     FI_EP_MSG\n"
-			    "verbs     -       -     -          fabric_attr->prov_name  1       "
-			    "tcp           verbs\n");
+	assert_string_equal(
+		text,
+		"PROVIDER  DEVICE  PORT  TYPE       ATTRIBUTE               MISSES  ASKED         HAS\n"
+		"verbs     mlx5_0  2     FI_EP_RDM  caps                    1       FI_MULTICAST  -\n"
+		"verbs     rxe0    1     FI_EP_MSG  ep_attr->type           2       FI_EP_RDM     FI_EP_MSG\n"
+		"verbs     -       -     -          fabric_attr->prov_name  1       tcp           verbs\n");
 	free(text);
 	info_why_release(&why);
 }

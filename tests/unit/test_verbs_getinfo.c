@@ -160,12 +160,10 @@ static void test_source(void **state)
 	assert_int_equal(get("fi_sockaddr_in6://[fd00::1]:9", NULL, FI_SOURCE, NULL), 0);
 	expect("rxe0 [fd00::1]:9\n");
 	assert_int_equal(get("10.7.7.7", NULL, FI_SOURCE, NULL), -FI_ENODATA);
-	expect_none("rxe0 port 1 misses 1: src_addr: asked fi_sockaddr_in://10.7.7.7:0, "
-		    "has fi_sockaddr_in://10.0.0.1:0\n"
-		    "rxe0 port 1 misses 1: src_addr: asked fi_sockaddr_in://10.7.7.7:0, "
-		    "has fi_sockaddr_in6://[fd00::1]:0\n"
-		    "rxe1 port 1 misses 1: src_addr: asked fi_sockaddr_in://10.7.7.7:0, "
-		    "has fi_sockaddr_in://10.0.1.1:0\n");
+	expect_none(
+		"rxe0 port 1 misses 1: src_addr: asked fi_sockaddr_in://10.7.7.7:0, has fi_sockaddr_in://10.0.0.1:0\n"
+		"rxe0 port 1 misses 1: src_addr: asked fi_sockaddr_in://10.7.7.7:0, has fi_sockaddr_in6://[fd00::1]:0\n"
+		"rxe1 port 1 misses 1: src_addr: asked fi_sockaddr_in://10.7.7.7:0, has fi_sockaddr_in://10.0.1.1:0\n");
 }
 
 static void test_destination(void **state)
@@ -174,9 +172,9 @@ static void test_destination(void **state)
 	two_devices();
 	assert_int_equal(get("10.0.1.9", "7471", 0, NULL), 0);
 	expect("rxe1 10.0.1.1:0 > 10.0.1.9:7471\n");
-	assert_non_null(strstr(why, "rxe0 port 1 misses 1: dest_addr: asked "
-				    "fi_sockaddr_in://10.0.1.9:7471, has through eth0: Network "
-				    "is unreachable\n"));
+	assert_non_null(strstr(
+		why,
+		"rxe0 port 1 misses 1: dest_addr: asked fi_sockaddr_in://10.0.1.9:7471, has through eth0: Network is unreachable\n"));
 	assert_int_equal(get("10.9.9.9", NULL, 0, NULL), 0); /* what the kernel prefers is first */
 	expect("rxe1 10.0.1.1:0 > 10.9.9.9:0\nrxe0 10.0.0.1:0 > 10.9.9.9:0\n");
 	assert_int_equal(get("10.8.8.8", NULL, 0, NULL), -FI_ENODATA);
@@ -189,8 +187,8 @@ static void test_names(void **state)
 	(void)state;
 	two_devices();
 	assert_int_equal(get("no such host", "7471", FI_NUMERICHOST, NULL), -FI_ENODATA);
-	expect_none("- port 0 misses 1: node: asked no such host, service 7471, "
-		    "has Name or service not known\n");
+	expect_none(
+		"- port 0 misses 1: node: asked no such host, service 7471, has Name or service not known\n");
 	capture_start();
 	assert_int_equal(get("fi_sockaddr_in://x", NULL, 0, NULL), -FI_EINVAL);
 	assert_int_equal(get("fi_sockaddr_in://10.0.0.1:1", "7", 0, NULL), -FI_EINVAL);
@@ -267,10 +265,10 @@ static void test_addr_format(void **state)
 	hints->addr_format = FI_SOCKADDR_IN6;
 	assert_int_equal(get(NULL, NULL, 0, hints), 0);
 	expect("rxe0 [fd00::1]:0\n");
-	assert_string_equal(why, "rxe0 port 1 misses 1: addr_format: asked FI_SOCKADDR_IN6, "
-				 "has FI_SOCKADDR_IN\n"
-				 "rxe1 port 1 misses 1: addr_format: asked FI_SOCKADDR_IN6, "
-				 "has FI_SOCKADDR_IN\n");
+	assert_string_equal(
+		why,
+		"rxe0 port 1 misses 1: addr_format: asked FI_SOCKADDR_IN6, has FI_SOCKADDR_IN\n"
+		"rxe1 port 1 misses 1: addr_format: asked FI_SOCKADDR_IN6, has FI_SOCKADDR_IN\n");
 	hints->addr_format = FI_SOCKADDR_IB;
 	assert_int_equal(get(NULL, NULL, 0, hints), -FI_ENODATA);
 }
@@ -345,8 +343,8 @@ static void test_no_permission(void **state)
 	capture_start();
 	assert_int_equal(get(NULL, NULL, 0, NULL), -FI_ENODATA);
 	capture_stop();
-	expect_none("secret port 0 misses 1: device: asked ibv_open_device, has Permission denied: "
-		    "give this user access to /dev/infiniband/uverbs0\n");
+	expect_none(
+		"secret port 0 misses 1: device: asked ibv_open_device, has Permission denied: give this user access to /dev/infiniband/uverbs0\n");
 }
 
 static void test_shortage(void **state)
@@ -357,8 +355,8 @@ static void test_shortage(void **state)
 	capture_start();
 	assert_int_equal(get(NULL, NULL, 0, NULL), -FI_ENOMEM);
 	capture_stop();
-	expect_none("memlock port 0 misses 1: device: asked ibv_create_cq, has Cannot allocate "
-		    "memory: raise the limit of locked memory (ulimit -l)\n");
+	expect_none(
+		"memlock port 0 misses 1: device: asked ibv_create_cq, has Cannot allocate memory: raise the limit of locked memory (ulimit -l)\n");
 	mock_reset();
 	device = mock_add_device("files");
 	device->open_errno = EMFILE;
@@ -502,8 +500,9 @@ static void test_dgram_addresses(void **state)
 	assert_int_equal(get("10.0.1.1", NULL, FI_SOURCE, hints), 0);
 	expect("rxe1-dgram name\n");
 	assert_int_equal(get("10.0.1.9", "7471", 0, hints), -FI_ENODATA);
-	assert_non_null(strstr(why, "dest_addr: asked fi_sockaddr_in://10.0.1.9:7471, has names of "
-				    "FI_ADDR_IB_UD; ask for FI_SOCKADDR_IN"));
+	assert_non_null(strstr(
+		why,
+		"dest_addr: asked fi_sockaddr_in://10.0.1.9:7471, has names of FI_ADDR_IB_UD; ask for FI_SOCKADDR_IN"));
 	hints->dest_addr = malloc(sizeof(name));
 	memcpy(hints->dest_addr, &name, sizeof(name));
 	hints->dest_addrlen = sizeof(name);
@@ -545,9 +544,9 @@ static void test_no_dgram(void **state)
 	device->no_ud_errno = EOPNOTSUPP;
 	assert_int_equal(get(NULL, NULL, 0, hints), 0);
 	expect("rxe1-dgram name\nrxe1-dgram 10.0.1.1:0\n");
-	assert_string_equal(why,
-			    "rxe0 port 1 misses 1: ep_attr->type: asked FI_EP_DGRAM, has no UD "
-			    "queue pair: Operation not supported\n");
+	assert_string_equal(
+		why,
+		"rxe0 port 1 misses 1: ep_attr->type: asked FI_EP_DGRAM, has no UD queue pair: Operation not supported\n");
 	type = hints->ep_attr->type = FI_EP_MSG;
 	assert_int_equal(get(NULL, NULL, 0, hints), 0);
 	expect("rxe0 10.0.0.1:0\nrxe1 10.0.1.1:0\nrxe0 [fd00::1]:0\n");

@@ -106,8 +106,7 @@ static void test_no_srq(void **state)
 {
 	(void)state;
 	device->attr.max_srq = 0;
-	no_rdm("rxe0 port 1: ep_attr->type: asked FI_EP_RDM, has no shared receive queues "
-	       "(max_srq 0); use FI_EP_MSG\n");
+	no_rdm("rxe0 port 1: ep_attr->type: asked FI_EP_RDM, has no shared receive queues (max_srq 0); use FI_EP_MSG\n");
 }
 
 static void test_iwarp(void **state)
@@ -129,11 +128,9 @@ static void test_no_rc(void **state)
 	look(FI_EP_DGRAM, NULL, "rxe0-dgram rxe1-dgram rxe0-dgram rxe1-dgram ", "");
 	assert_int_equal(device->alive, 0);
 	look(FI_EP_RDM, NULL, "rxe1 ",
-	     "rxe0 port 1: ep_attr->type: asked FI_EP_RDM, has no RC queue pair: Operation not "
-	     "supported\n");
+	     "rxe0 port 1: ep_attr->type: asked FI_EP_RDM, has no RC queue pair: Operation not supported\n");
 	look(FI_EP_MSG, NULL, "rxe1 ",
-	     "rxe0 port 1: ep_attr->type: asked FI_EP_MSG, has no RC queue pair: Operation not "
-	     "supported\n");
+	     "rxe0 port 1: ep_attr->type: asked FI_EP_MSG, has no RC queue pair: Operation not supported\n");
 	hints->ep_attr->type = FI_EP_DGRAM;
 	look(FI_EP_RDM, hints, "",
 	     "rxe1 port 1: ep_attr->type: asked FI_EP_DGRAM, has FI_EP_RDM\n");
@@ -145,9 +142,7 @@ static void test_failure_passes(void **state)
 	(void)state;
 	device->no_rc_errno = ENOMEM;
 	look(FI_EP_MSG, NULL, "rxe1 ",
-	     "rxe0 port 0: device: asked ibv_create_qp, has Cannot allocate memory: raise the "
-	     "limit "
-	     "of locked memory (ulimit -l)\n");
+	     "rxe0 port 0: device: asked ibv_create_qp, has Cannot allocate memory: raise the limit of locked memory (ulimit -l)\n");
 	device->no_rc_errno = 0;
 	look(FI_EP_MSG, NULL, "rxe0 rxe1 ", "");
 	device->no_ud_errno = ENOMEM;
@@ -166,8 +161,7 @@ static void test_no_ip(void **state)
 	device->gid_count = 0;
 	mock_add_gid(device, 1, 0, IBV_GID_TYPE_IB, "fe80::2:c903:1:203", 0);
 	look(FI_EP_RDM, NULL, "rxe1 ",
-	     "rxe0 port 1: port address: asked an IP address, has none: set up IPoIB on the "
-	     "port\n");
+	     "rxe0 port 1: port address: asked an IP address, has none: set up IPoIB on the port\n");
 	look(FI_EP_MSG, NULL, "rxe1 rxe0 ", "");
 }
 
@@ -190,15 +184,15 @@ static void test_key_without_bytes(void **state)
 	hints->ep_attr->auth_key_size = sizeof(key);
 	assert_int_equal(ask_rdm(), -FI_ENODATA);
 	assert_string_equal(
-		why, "rxe0 port 1: ep_attr->auth_key_size: asked 16, has any size with a key, "
-		     "but auth_key is NULL\n"
-		     "rxe1 port 1: ep_attr->auth_key_size: asked 16, has any size with a key, "
-		     "but auth_key is NULL\n");
+		why,
+		"rxe0 port 1: ep_attr->auth_key_size: asked 16, has any size with a key, but auth_key is NULL\n"
+		"rxe1 port 1: ep_attr->auth_key_size: asked 16, has any size with a key, but auth_key is NULL\n");
 	hints->ep_attr->auth_key_size = 0;
 	hints->domain_attr->auth_key_size = sizeof(key);
 	assert_int_equal(ask_rdm(), -FI_ENODATA);
-	assert_non_null(strstr(why, "domain_attr->auth_key_size: asked 16, has any size with a "
-				    "key, but auth_key is NULL"));
+	assert_non_null(strstr(
+		why,
+		"domain_attr->auth_key_size: asked 16, has any size with a key, but auth_key is NULL"));
 	hints->domain_attr->auth_key = malloc(sizeof(key));
 	assert_non_null(hints->domain_attr->auth_key);
 	memset(hints->domain_attr->auth_key, 7, sizeof(key));

@@ -88,9 +88,9 @@ static void test_text(void **state)
 	char buf[VRB_UD_NAME_STRLEN], small[8];
 
 	(void)state;
-	assert_string_equal(vrb_ud_name_str(good, buf, sizeof(buf)),
-			    "fi_addr_ib_ud://[::ffff:10.0.0.5]/lid 7/pkey 0xffff/sl 3/qpn "
-			    "0x123456/qkey 0x70010203");
+	assert_string_equal(
+		vrb_ud_name_str(good, buf, sizeof(buf)),
+		"fi_addr_ib_ud://[::ffff:10.0.0.5]/lid 7/pkey 0xffff/sl 3/qpn 0x123456/qkey 0x70010203");
 	assert_string_equal(vrb_ud_name_str(good, small, sizeof(small)), "fi_addr");
 }
 

@@ -63,8 +63,7 @@ static int check_cntr_flags(const struct vrb_rdm *ep, uint64_t flags)
 	if (!(flags & remote) || ep->info->caps & FI_RMA_EVENT)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the endpoint is "
-		"without FI_RMA_EVENT; ask for it in the capabilities of fi_getinfo\n");
+		"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the endpoint is without FI_RMA_EVENT; ask for it in the capabilities of fi_getinfo\n");
 	return -FI_EOPNOTSUPP;
 }
 
@@ -193,8 +192,7 @@ int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return -FI_EINVAL;
 	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR && bfid->fclass != FI_CLASS_STX_CTX) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the endpoint is enabled and takes only counters and a shared "
-			"transmit context now; bind anything else before fi_enable\n");
+			"fi_ep_bind: the endpoint is enabled and takes only counters and a shared transmit context now; bind anything else before fi_enable\n");
 		return -FI_EOPBADSTATE;
 	}
 	switch (bfid->fclass) {
@@ -211,8 +209,7 @@ int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 				    flags);
 	default:
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: object of class %zu; a reliable-datagram endpoint takes an "
-			"address vector, queues, counters and a shared transmit context\n",
+			"fi_ep_bind: object of class %zu; a reliable-datagram endpoint takes an address vector, queues, counters and a shared transmit context\n",
 			bfid->fclass);
 		return -FI_EINVAL;
 	}

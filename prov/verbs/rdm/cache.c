@@ -25,8 +25,7 @@ static void warn_if_refused(const struct ofi_mr_cache *cache)
 	if (cache && cache->refusal)
 		FI_WARN_ONCE(
 			&vrb_prov, FI_LOG_MR,
-			"the kernel does not tell of freed memory (userfaultfd: %s): each large "
-			"transfer registers its buffer anew, which is slow; fi_doctor has the "
+			"the kernel does not tell of freed memory (userfaultfd: %s): each large transfer registers its buffer anew, which is slow; fi_doctor has the "
 			"remedy, FI_MR_CACHE_MONITOR=disabled accepts it\n",
 			fi_strerror(-cache->refusal));
 }
@@ -74,10 +73,10 @@ static bool wants_monitor(void)
 	if (!strcasecmp(name, "disabled"))
 		return false;
 	if (strcasecmp(name, "userfaultfd"))
-		FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR,
-			       "FI_MR_CACHE_MONITOR=%s: there is userfaultfd only, which is used; "
-			       "or say disabled\n",
-			       name);
+		FI_WARN_SPARSE(
+			&vrb_prov, FI_LOG_MR,
+			"FI_MR_CACHE_MONITOR=%s: there is userfaultfd only, which is used; or say disabled\n",
+			name);
 	return true;
 }
 

@@ -423,8 +423,7 @@ int vrb_rdm_coll_busy(const struct vrb_rdm *ep)
 	if (!ep->coll || !ofi_ref_busy(&ep->coll->groups))
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_close: endpoint %p is a member of collective groups; close what "
-		"fi_join_collective gave first\n",
+		"fi_close: endpoint %p is a member of collective groups; close what fi_join_collective gave first\n",
 		(const void *)ep);
 	return -FI_EBUSY;
 }

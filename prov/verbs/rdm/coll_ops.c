@@ -267,8 +267,9 @@ int vrb_rdm_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, stru
 	int ret;
 
 	if (!(flags & FI_COLLECTIVE))
-		return refuse(-FI_ENOSYS, "reliable datagrams have no multicast; FI_COLLECTIVE, or "
-					  "fi_join_collective, joins a collective group");
+		return refuse(
+			-FI_ENOSYS,
+			"reliable datagrams have no multicast; FI_COLLECTIVE, or fi_join_collective, joins a collective group");
 	if (!coll)
 		return refuse(-FI_EOPNOTSUPP, "the endpoint was opened without FI_COLLECTIVE");
 	if (!ep->enabled)

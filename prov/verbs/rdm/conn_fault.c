@@ -37,12 +37,10 @@ void vrb_rdm_conn_flooded(struct vrb_rdm_peer *peer)
 {
 	char text[OFI_ADDR_STRLEN];
 
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
-		       "peer %s sends on although it was told to stop until what it sent before is "
-		       "received "
-		       "(FI_VERBS_RDM_UNEXPECTED_SIZE=%llu): connection ended\n",
-		       vrb_rdm_conn_name(peer, text),
-		       (unsigned long long)peer->ep->proto.budget.limit);
+	FI_WARN_SPARSE(
+		&vrb_prov, FI_LOG_EP_DATA,
+		"peer %s sends on although it was told to stop until what it sent before is received (FI_VERBS_RDM_UNEXPECTED_SIZE=%llu): connection ended\n",
+		vrb_rdm_conn_name(peer, text), (unsigned long long)peer->ep->proto.budget.limit);
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 	/* Or it could come back and send more. */
 	ofi_rdm_proto_peer_purge(&peer->proto);

@@ -434,8 +434,7 @@ static int check_attr(const struct fi_cq_attr *attr)
 		return -FI_EBADFLAGS;
 	if ((attr->flags & FI_AFFINITY) && attr->signaling_vector < 0) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a "
-			"processor\n",
+			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a processor\n",
 			attr->signaling_vector);
 		return -FI_EINVAL;
 	}
@@ -450,8 +449,7 @@ static int check_attr(const struct fi_cq_attr *attr)
 		return 0;
 	default:
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, YIELD, "
-			"UNSPEC or NONE\n",
+			"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, YIELD, UNSPEC or NONE\n",
 			attr->wait_obj);
 		return -FI_ENOSYS;
 	}

@@ -119,8 +119,7 @@ static int missing(const struct vrb_rdm *ep)
 	}
 	if (!ep->stx && ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_enable: tx_ctx_cnt is FI_SHARED_CONTEXT and no shared transmit context "
-			"is bound\n");
+			"fi_enable: tx_ctx_cnt is FI_SHARED_CONTEXT and no shared transmit context is bound\n");
 		return -FI_EOPBADSTATE;
 	}
 	if (!ep->tx_cq && (caps & FI_SEND) && !ep->cntrs[VRB_RDM_SEND]) {

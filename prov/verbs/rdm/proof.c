@@ -175,10 +175,10 @@ void vrb_rdm_proof_take(struct vrb_rdm_link *link, const void *bytes, size_t len
 
 	memcpy(&packet, bytes, len < sizeof(packet) ? len : sizeof(packet));
 	if (!is_proof(link, &packet, len)) {
-		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
-			       "peer %s has not proved that it knows the job secret: connection "
-			       "ended\n",
-			       vrb_rdm_conn_name(link->peer, text));
+		FI_WARN_SPARSE(
+			&vrb_prov, FI_LOG_EP_CTRL,
+			"peer %s has not proved that it knows the job secret: connection ended\n",
+			vrb_rdm_conn_name(link->peer, text));
 		vrb_rdm_conn_step_failed(link->peer, FI_EKEYREJECTED);
 		return;
 	}

@@ -100,8 +100,7 @@ static int from_environment(struct vrb_rdm_secret **secret)
 
 	if (key && path) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: FI_VERBS_AUTH_KEY and FI_VERBS_AUTH_KEY_FILE are set: one of "
-			"them has to go\n");
+			"fi_endpoint: FI_VERBS_AUTH_KEY and FI_VERBS_AUTH_KEY_FILE are set: one of them has to go\n");
 		return -FI_EINVAL;
 	}
 	if (path)

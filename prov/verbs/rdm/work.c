@@ -496,8 +496,7 @@ static ssize_t ep_of(const struct vrb_domain *domain, const struct fi_deferred_w
 	if ((*ep)->info->caps & FI_TRIGGER)
 		return (*ep)->enabled ? 0 : -FI_EOPBADSTATE;
 	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-		"fi_control(FI_QUEUE_WORK): the endpoint is without FI_TRIGGER; ask for it in the "
-		"capabilities of fi_getinfo\n");
+		"fi_control(FI_QUEUE_WORK): the endpoint is without FI_TRIGGER; ask for it in the capabilities of fi_getinfo\n");
 	return -FI_EOPNOTSUPP;
 }
 
