@@ -62,7 +62,10 @@ bool ofi_prov_is_utility(const char *name)
 	return !strncasecmp(name, "ofi_", 4);
 }
 
-/* Reliable datagrams of other releases are a layer above connections; here they are of the provider. */
+/*
+ * Reliable datagrams of other releases are a layer above connections; here they are of the
+ * provider.
+ */
 const char *ofi_prov_layer(const char *request, const char *name)
 {
 	static const char layer[] = "ofi_rxm";

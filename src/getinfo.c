@@ -147,8 +147,8 @@ static int keep_format(const struct fi_provider *prov, struct fi_info **list)
 }
 
 /*
- * The hints with the provider's name, and with a layer that the provider is itself, but without others that the
- * caller put around it.
+ * The hints with the provider's name, and with a layer that the provider is itself, but without
+ * others that the caller put around it.
  */
 struct named_hints {
 	struct fi_info info;

@@ -30,7 +30,9 @@ static const struct ofi_stats_header *header_of(const struct reader *reader, siz
 	return (const struct ofi_stats_header *)reader->files[i].base;
 }
 
-/* In a place of another process: nothing about it is believed that could lead out of the mapping. */
+/*
+ * In a place of another process: nothing about it is believed that could lead out of the mapping.
+ */
 static bool in_file(const struct reader *reader, size_t i, const struct ofi_stats *stats,
 		    int64_t where)
 {

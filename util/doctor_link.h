@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* One connection: its libfabric objects and a byte in each direction. All calls give 0 or -FI_E*. */
+/*
+ * One connection: its libfabric objects and a byte in each direction. All calls give 0 or -FI_E*.
+ */
 #ifndef DOCTOR_LINK_H
 #define DOCTOR_LINK_H
 

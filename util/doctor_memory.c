@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Looks at the limit of locked memory, at what happens to registered memory at fork and whether freeing it is told. */
+/*
+ * Looks at the limit of locked memory, at what happens to registered memory at fork and whether
+ * freeing it is told.
+ */
 #include "doctor_memory.h"
 
 #include <dlfcn.h>
@@ -154,7 +157,9 @@ static void check_huge_pages(struct doctor *doctor, bool copies)
 		pages);
 }
 
-/* As the library does it: the system call, without the flag where it is not known, then the device. */
+/*
+ * As the library does it: the system call, without the flag where it is not known, then the device.
+ */
 static int open_userfaultfd(bool *old)
 {
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | USER_MODE_ONLY), dev, err;

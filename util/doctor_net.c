@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Looks at the IP addresses of RDMA interfaces, and at the settings that several on one subnet need. */
+/*
+ * Looks at the IP addresses of RDMA interfaces, and at the settings that several on one subnet
+ * need.
+ */
 #include "doctor_net.h"
 
 #include <stdlib.h>

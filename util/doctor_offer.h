@@ -14,7 +14,9 @@ void doctor_offer_check(struct doctor *doctor, const struct doctor_ports *ports)
 
 /* The version of the API to ask for. */
 uint32_t doctor_api(void);
-/* Hints of an application that leaves everything open but the endpoint type. NULL without memory. */
+/*
+ * Hints of an application that leaves everything open but the endpoint type. NULL without memory.
+ */
 struct fi_info *doctor_hints(enum fi_ep_type type);
 /* fi_getinfo; when nothing is offered text says why. */
 int doctor_getinfo(const char *node, const char *service, uint64_t flags,

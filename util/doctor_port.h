@@ -29,7 +29,10 @@ bool doctor_ports_read(struct doctor_ports *ports, const char *root);
 void doctor_ports_free(struct doctor_ports *ports);
 
 void doctor_ports_check(struct doctor *doctor, const struct doctor_ports *ports);
-/* Bytes of payload in a packet of RoCE on an interface with this MTU: 256, 512 ... 4096. 0: too few. */
+/*
+ * Bytes of payload in a packet of RoCE on an interface with this MTU: 256, 512 ... 4096. 0: too
+ * few.
+ */
 unsigned int doctor_roce_mtu(long netdev_mtu);
 
 #endif

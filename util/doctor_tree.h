@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first line that starts with prefix, without its newline. False, and "", when there is none. */
+/*
+ * The first line that starts with prefix, without its newline. False, and "", when there is none.
+ */
 bool tree_line(const char *root, const char *prefix, char *buf, size_t len, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 /* A number, or what it is instead. */

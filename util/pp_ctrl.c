@@ -211,7 +211,9 @@ void pp_ctrl_close(struct pp_ctrl *ctrl)
 	ctrl->listener = -1;
 }
 
-/* An endpoint that listens on every address has the one that the peer reached on this connection. */
+/*
+ * An endpoint that listens on every address has the one that the peer reached on this connection.
+ */
 static void pp_name_fill(const struct pp_ctrl *ctrl, bool remote, struct pp_name *name)
 {
 	union {

@@ -93,8 +93,8 @@ static int pp_cq_wait(struct pp_ep *ep, struct fid_cq *cq, const char *what,
 }
 
 /*
- * A full queue: let the provider move on, as FI_PROGRESS_MANUAL asks for. Every send was waited for,
- * so the transmit queue has no completion to lose; the receive queue may have one.
+ * A full queue: let the provider move on, as FI_PROGRESS_MANUAL asks for. Every send was waited
+ * for, so the transmit queue has no completion to lose; the receive queue may have one.
  */
 static int pp_progress(struct pp_ep *ep, struct pp_wait *wait)
 {

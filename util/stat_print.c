@@ -30,7 +30,9 @@ static uint32_t shown_number(const struct fi_stats_object *object)
 	return object->group ? object->group : object->id;
 }
 
-/* The name is another process's: nothing of it may reach a terminal or JSON as anything but text. */
+/*
+ * The name is another process's: nothing of it may reach a terminal or JSON as anything but text.
+ */
 static void print_name(FILE *out, const char *name)
 {
 	for (; *name; name++)

@@ -8,8 +8,8 @@
 #include <rdma/fi_stats.h>
 
 /*
- * One line: what it is, and its items but for those that are 0, or all. With before, which may be NULL,
- * how much each has grown a second in the time between.
+ * One line: what it is, and its items but for those that are 0, or all. With before, which may be
+ * NULL, how much each has grown a second in the time between.
  */
 void stat_print_text(FILE *out, const struct fi_stats_object *object,
 		     const struct fi_stats_object *before, double seconds, bool all);

@@ -21,7 +21,10 @@ void ofi_addr_set_port(struct sockaddr *sa, uint16_t port);
 /* Same host part; scope and port are ignored. */
 bool ofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 bool ofi_addr_is_any(const struct sockaddr *sa);
-/* Writes "fi_sockaddr_in://10.0.0.1:7471", "fi_sockaddr_in6://[fe80::1]:7471" or "fi_sockaddr_ib://..."; always terminates. */
+/*
+ * Writes "fi_sockaddr_in://10.0.0.1:7471", "fi_sockaddr_in6://[fe80::1]:7471" or
+ * "fi_sockaddr_ib://..."; always terminates.
+ */
 const char *ofi_addr_str(const struct sockaddr *sa, char *buf, size_t len);
 /* Parses that form, with or without the scheme. 0 or -FI_EINVAL. */
 int ofi_addr_parse(const char *str, struct sockaddr_storage *ss);

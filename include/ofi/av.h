@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An address vector: what each provider's has in common. Addresses are indices of a table, for FI_AV_TABLE and
- * FI_AV_MAP alike. A provider says what an entry holds. One with a name has its table in memory that processes
- * share.
+ * An address vector: what each provider's has in common. Addresses are indices of a table, for
+ * FI_AV_TABLE and FI_AV_MAP alike. A provider says what an entry holds. One with a name has its
+ * table in memory that processes share.
  */
 #ifndef OFI_AV_H
 #define OFI_AV_H
@@ -55,13 +55,16 @@ static inline struct ofi_av *ofi_av(struct fid_av *fid)
 }
 
 /*
- * Checks the attributes and sets up the base; fid.ops is the provider's to set. attr->type becomes what it is.
- * 0, or -FI_E*, logged, with nothing to undo.
+ * Checks the attributes and sets up the base; fid.ops is the provider's to set. attr->type becomes
+ * what it is. 0, or -FI_E*, logged, with nothing to undo.
  */
 int ofi_av_init(struct ofi_av *av, const struct fi_provider *prov, struct ofi_ref *parent,
 		const struct ofi_ref *fabric, const struct ofi_av_class *cls,
 		struct fi_av_attr *attr, void *context);
-/* After ofi_av_init(), for an attr->name: among those of the scope. 0 or -FI_E*, with ofi_av_fini() to follow. */
+/*
+ * After ofi_av_init(), for an attr->name: among those of the scope. 0 or -FI_E*, with ofi_av_fini()
+ * to follow.
+ */
 int ofi_av_share(struct ofi_av *av, const char *scope, uint32_t addr_format,
 		 struct fi_av_attr *attr);
 /* Drops all entries. -FI_EBUSY when an endpoint is bound; else the provider frees the rest. */
@@ -73,8 +76,8 @@ int ofi_av_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int ofi_av_check_insert(const struct ofi_av *av, const char *call, const void *addr, size_t count,
 			fi_addr_t *fi_addr, uint64_t flags, void *context);
 /*
- * Inserts `count` addresses and reports as fi_av_insert does. An address whose errs[i], when errs is given, is
- * not 0 (-FI_E*) fails with that. The call has been checked.
+ * Inserts `count` addresses and reports as fi_av_insert does. An address whose errs[i], when errs
+ * is given, is not 0 (-FI_E*) fails with that. The call has been checked.
  */
 int ofi_av_insert(struct ofi_av *av, const void *addrs, const int *errs, size_t count,
 		  fi_addr_t *fi_addr, uint64_t flags, void *context);
@@ -90,7 +93,10 @@ fi_addr_t ofi_av_limit(const struct ofi_av *av);
 /* Copies an address out, as fi_av_lookup says: cut to *len, *len set to what it takes. */
 int ofi_av_copy_out(const struct ofi_av *av, const char *call, const void *from, size_t size,
 		    void *addr, size_t *len);
-/* The end of fi_av_straddr: the text cut to *len, *len set to what it takes; len is not NULL. Returns buf. */
+/*
+ * The end of fi_av_straddr: the text cut to *len, *len set to what it takes; len is not NULL.
+ * Returns buf.
+ */
 const char *ofi_av_copy_text(const char *text, char *buf, size_t *len);
 /* What completions report for an entry: the user's id, else the index. Needs no lock. */
 static inline fi_addr_t ofi_av_reported(const struct ofi_av *av, size_t index)

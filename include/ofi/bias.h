@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What makes a lock free for the one that takes it all the time. The owner, one thread at a time, enters by two
- * plain accesses of memory; who else needs what the lock guards takes the lock, and then shuts the owner out,
- * which costs a system call. An owner that is shut out takes the lock.
+ * What makes a lock free for the one that takes it all the time. The owner, one thread at a time,
+ * enters by two plain accesses of memory; who else needs what the lock guards takes the lock, and
+ * then shuts the owner out, which costs a system call. An owner that is shut out takes the lock.
  */
 #ifndef OFI_BIAS_H
 #define OFI_BIAS_H
@@ -14,7 +14,10 @@ struct ofi_bias {
 	int shut;   /* written with the lock held */
 };
 
-/* False: the kernel does not have what this needs. To be called before a bias is used; any number of times. */
+/*
+ * False: the kernel does not have what this needs. To be called before a bias is used; any number
+ * of times.
+ */
 bool ofi_bias_init(void);
 /* With the lock held, by another than the owner: returns when the owner is out, which it stays. */
 void ofi_bias_shut(struct ofi_bias *bias);
@@ -31,8 +34,8 @@ static inline void ofi_bias_leave(struct ofi_bias *bias)
 }
 
 /*
- * By the owner, which does not hold the lock. False: it is to take the lock. That the two accesses are in this order
- * for who shuts it out is the doing of ofi_bias_shut().
+ * By the owner, which does not hold the lock. False: it is to take the lock. That the two accesses
+ * are in this order for who shuts it out is the doing of ofi_bias_shut().
  */
 static inline bool ofi_bias_enter(struct ofi_bias *bias)
 {

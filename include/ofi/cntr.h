@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A counter in software. Endpoints add to it when they find completions; to find them, it asks the
- * sources that its endpoints have named, so that it progresses when nobody reads a completion queue.
+ * sources that its endpoints have named, so that it progresses when nobody reads a completion
+ * queue.
  */
 #ifndef OFI_CNTR_H
 #define OFI_CNTR_H
@@ -17,7 +18,10 @@
 #include <ofi/wait.h>
 #include <ofi/waitset.h>
 
-/* Where completions come from; called with the counter's lock held, so neither may wait for a thread that reads it. */
+/*
+ * Where completions come from; called with the counter's lock held, so neither may wait for a
+ * thread that reads it.
+ */
 struct ofi_cntr_source_ops {
 	void (*progress)(void *object); /* counts what has completed */
 	/*
@@ -63,13 +67,16 @@ static inline struct ofi_cntr *ofi_cntr_of(struct fid *fid, const struct ofi_ref
 }
 
 /*
- * Opens a counter whose close gives the reference on *parent back; its wait set is one of the fabric. triggers
- * is NULL where no work can wait for it.
+ * Opens a counter whose close gives the reference on *parent back; its wait set is one of the
+ * fabric. triggers is NULL where no work can wait for it.
  */
 int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		  const struct ofi_ref *fabric, struct ofi_triggers *triggers,
 		  const struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
-/* Names a source, by its object; the same may be named several times. fd is -1 where it has none. 0, or -errno. */
+/*
+ * Names a source, by its object; the same may be named several times. fd is -1 where it has none.
+ * 0, or -errno.
+ */
 int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
 		   int fd);
 /* Takes back one naming. The object is not used any more once all are. */
@@ -78,12 +85,18 @@ void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object);
 void ofi_cntr_look(struct ofi_cntr *cntr);
 /* The same, also for the counters that work of the domain waits for; does the work that is due. */
 void ofi_cntr_progress(struct ofi_cntr *cntr);
-/* -FI_SUCCESS when the caller may sleep on the wait object, -FI_EAGAIN when it should look at the counter. */
+/*
+ * -FI_SUCCESS when the caller may sleep on the wait object, -FI_EAGAIN when it should look at the
+ * counter.
+ */
 int ofi_cntr_trywait(struct ofi_cntr *cntr);
 /* The counter has changed: wakes who sleeps. From any thread, with any lock of a source held. */
 void ofi_cntr_wake(struct ofi_cntr *cntr);
 
-/* The order of the two accesses is the reverse of a sleeper's, which arms and then looks at the value. */
+/*
+ * The order of the two accesses is the reverse of a sleeper's, which arms and then looks at the
+ * value.
+ */
 static inline void ofi_cntr_changed(struct ofi_cntr *cntr)
 {
 	if (__builtin_expect(__atomic_load_n(&cntr->armed, __ATOMIC_SEQ_CST), 0))

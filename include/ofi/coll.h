@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collective operations over whatever carries tagged messages between the members of a group: each call
- * becomes a plan of sends, receives and reductions that is carried out as they complete. No locks: the
- * owner serializes every call of one engine, the callbacks come from inside of them.
+ * Collective operations over whatever carries tagged messages between the members of a group: each
+ * call becomes a plan of sends, receives and reductions that is carried out as they complete. No
+ * locks: the owner serializes every call of one engine, the callbacks come from inside of them.
  */
 #ifndef OFI_COLL_H
 #define OFI_COLL_H
@@ -27,10 +27,11 @@ struct ofi_coll_done {
 };
 
 /*
- * What an endpoint lends to its collectives. Messages between two members with different tags may overtake
- * each other; a message waits at its destination until it is received. Both calls return 0, after which
- * the cookie comes back once through ofi_coll_event(), perhaps before they return, and the buffer stays in
- * use until then; -FI_EAGAIN, after which ofi_coll_progress() tries again; or another error.
+ * What an endpoint lends to its collectives. Messages between two members with different tags may
+ * overtake each other; a message waits at its destination until it is received. Both calls return
+ * 0, after which the cookie comes back once through ofi_coll_event(), perhaps before they return,
+ * and the buffer stays in use until then; -FI_EAGAIN, after which ofi_coll_progress() tries again;
+ * or another error.
  */
 struct ofi_coll_net {
 	ssize_t (*send)(void *arg, fi_addr_t to, uint64_t tag, const void *buf, size_t len,
@@ -40,11 +41,14 @@ struct ofi_coll_net {
 	/* A message waits that a receive would get. */
 	bool (*arrived)(void *arg, fi_addr_t from, uint64_t tag);
 	/*
-	 * True: from its return on the buffer is not touched and the cookie does not come back. False: the
-	 * device is at it, the cookie will come back.
+	 * True: from its return on the buffer is not touched and the cookie does not come back.
+	 * False: the device is at it, the cookie will come back.
 	 */
 	bool (*cancel)(void *arg, void *cookie);
-	/* Drops messages of a member that nobody will receive: those whose tag fits outside of ignore. */
+	/*
+	 * Drops messages of a member that nobody will receive: those whose tag fits outside of
+	 * ignore.
+	 */
 	void (*purge)(void *arg, fi_addr_t from, uint64_t tag, uint64_t ignore);
 	/* May start operations; may not leave groups or free the engine. */
 	void (*done)(void *arg, const struct ofi_coll_done *done);
@@ -84,22 +88,24 @@ void ofi_coll_free(struct ofi_coll *coll);
 int ofi_coll_join(struct ofi_coll *coll, const struct ofi_coll_members *members, void *context,
 		  struct ofi_coll_group **group);
 /*
- * Cancels what is in flight, without a done(). False: the device is still at some of it, the call is to be
- * repeated after some event.
+ * Cancels what is in flight, without a done(). False: the device is still at some of it, the call
+ * is to be repeated after some event.
  */
 bool ofi_coll_leave(struct ofi_coll_group *group);
 /* Some group is being formed. */
 bool ofi_coll_forming(const struct ofi_coll *coll);
 /*
- * The member is gone: its groups get nothing more of it than has arrived, even if another comes by the same
- * name. Transfers in flight are the owner's to fail.
+ * The member is gone: its groups get nothing more of it than has arrived, even if another comes by
+ * the same name. Transfers in flight are the owner's to fail.
  */
 void ofi_coll_lost(struct ofi_coll *coll, fi_addr_t member);
 /* FI_ADDR_NOTAVAIL until it has formed. */
 fi_addr_t ofi_coll_addr(const struct ofi_coll_group *group);
 struct ofi_coll_group *ofi_coll_find(struct ofi_coll *coll, fi_addr_t addr);
 
-/* -FI_EAGAIN when max_ops are in flight. Members start the operations of a group in the same order. */
+/*
+ * -FI_EAGAIN when max_ops are in flight. Members start the operations of a group in the same order.
+ */
 ssize_t ofi_coll_start(struct ofi_coll *coll, fi_addr_t addr, const struct ofi_coll_call *call);
 /* A transfer is over; len is the bytes of the message that arrived, even when they didn't fit. */
 void ofi_coll_event(void *cookie, size_t len, int err);

@@ -74,9 +74,14 @@ struct ofi_coll {
 };
 
 /* coll.c */
-/* All that needs memory is allocated before the first message. 0 or -FI_ENOMEM: nothing was sent. */
+/*
+ * All that needs memory is allocated before the first message. 0 or -FI_ENOMEM: nothing was sent.
+ */
 int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag, uint64_t confirm_tag);
-/* The operations end here, and who waits for the join's messages gets ones that fail it. False: call it again. */
+/*
+ * The operations end here, and who waits for the join's messages gets ones that fail it. False:
+ * call it again.
+ */
 bool ofi_coll_refuse(struct ofi_coll_group *group);
 /* Frees it unless something stays in flight. */
 void ofi_coll_op_cancel(struct ofi_coll_op *op);
@@ -85,7 +90,10 @@ void ofi_coll_op_free(struct ofi_coll_op *op);
 /* coll_group.c */
 /* The members' offers are known. err, or what is wrong with them. */
 int ofi_coll_group_agree(const struct ofi_coll_group *group, int err);
-/* The members know that all of them agree: takes the number that all accept, unless there was an error. */
+/*
+ * The members know that all of them agree: takes the number that all accept, unless there was an
+ * error.
+ */
 void ofi_coll_group_form(struct ofi_coll_group *group, int err);
 /* The next operation's tag. */
 uint64_t ofi_coll_group_tag(struct ofi_coll_group *group);

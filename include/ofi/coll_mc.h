@@ -20,7 +20,9 @@ struct ofi_coll_owner {
 	struct ofi_eq *eq; /* bound to the endpoint; NULL: none */
 	const void *av;	   /* likewise */
 	void *arg;
-	/* The name of a member as all members know it: at most *len bytes. -FI_EINVAL: it has none. */
+	/*
+	 * The name of a member as all members know it: at most *len bytes. -FI_EINVAL: it has none.
+	 */
 	int (*name)(void *arg, fi_addr_t addr, void *name, size_t *len);
 	/* Without the lock: lets what the device is at come to its end. */
 	void (*progress)(void *arg);

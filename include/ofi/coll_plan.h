@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What one member does in one collective operation: a list of steps. Sends and receives are begun in
- * order; a wait lets those before it end. Each pair of members exchanges at most one message per round.
+ * What one member does in one collective operation: a list of steps. Sends and receives are begun
+ * in order; a wait lets those before it end. Each pair of members exchanges at most one message per
+ * round.
  */
 #ifndef OFI_COLL_PLAN_H
 #define OFI_COLL_PLAN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completions in software: what a provider that completes operations itself has for the application to
- * read. A ring that grows, so that none is lost. The owner's lock guards it.
+ * Completions in software: what a provider that completes operations itself has for the application
+ * to read. A ring that grows, so that none is lost. The owner's lock guards it.
  */
 #ifndef OFI_CQ_RING_H
 #define OFI_CQ_RING_H
@@ -32,9 +32,8 @@ struct ofi_cq_ring {
 	struct ofi_cq_item *items;
 	uint32_t mask;	     /* size - 1, a power of two */
 	uint32_t head, tail; /* count items read and written */
-	uint32_t
-		ahead; /* tail, and 1 more when overrun; atomic, as head, for a look without the lock */
-	bool overrun; /* items were lost for want of memory */
+	uint32_t ahead; /* tail, 1 more when overrun; atomic, as head, to look without the lock */
+	bool overrun;	/* items were lost for want of memory */
 };
 
 /* At least size items to begin with. 0 or -FI_ENOMEM. */

@@ -12,12 +12,15 @@ bool ofi_word_next(const char **list, const char *seps, char *word, size_t len);
 bool ofi_filter_pass(const char *list, const char *name);
 /*
  * Provider names may be layered, "verbs;ofi_rxm". This library has no utility providers, so a
- * request passes when one part is the name and every other part a utility's ("ofi_..."), or when all it
- * has is a layer that the provider is itself.
+ * request passes when one part is the name and every other part a utility's ("ofi_..."), or when
+ * all it has is a layer that the provider is itself.
  */
 bool ofi_prov_name_pass(const char *request, const char *name);
 bool ofi_prov_is_utility(const char *name);
-/* The layer in such a request that the provider of this name is itself: "ofi_rxm" of "verbs;ofi_rxm"; or NULL. */
+/*
+ * The layer in such a request that the provider of this name is itself: "ofi_rxm" of
+ * "verbs;ofi_rxm"; or NULL.
+ */
 const char *ofi_prov_layer(const char *request, const char *name);
 /* The same of FI_PROVIDER, where each request that the provider passes has the layer. */
 const char *ofi_prov_filter_layer(const char *list, const char *name);

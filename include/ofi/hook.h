@@ -17,7 +17,9 @@ struct ofi_hook_hints {
 bool ofi_hook_active(void);
 /* Puts a fabric that was opened under hooks. 0 or -FI_ENOMEM, then it is closed. */
 int ofi_hook_fabric(struct fid_fabric **fabric, void *context);
-/* For fi_getinfo: the hints to use, made in copy if they need it; and the way back, in the result. */
+/*
+ * For fi_getinfo: the hints to use, made in copy if they need it; and the way back, in the result.
+ */
 const struct fi_info *ofi_hook_hints(const struct fi_info *hints, struct ofi_hook_hints *copy);
 void ofi_hook_infos(struct fi_info *info);
 /* At the end of the process: what is not yet printed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A mutex of one word whose uncontended lock and unlock are a handful of inlined instructions.
- * A contended lock sleeps in the kernel, so an oversubscribed host does not spin. Nobody sleeps for ever, however
- * many take it without pause.
+ * A mutex of one word whose uncontended lock and unlock are a handful of inlined instructions. A
+ * contended lock sleeps in the kernel, so an oversubscribed host does not spin. Nobody sleeps for
+ * ever, however many take it without pause.
  */
 #ifndef OFI_LOCK_H
 #define OFI_LOCK_H

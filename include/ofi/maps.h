@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The process's mappings, counted without allocating: a thread that must not change a mapping may ask. */
+/*
+ * The process's mappings, counted without allocating: a thread that must not change a mapping may
+ * ask.
+ */
 #ifndef OFI_MAPS_H
 #define OFI_MAPS_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations of the application's private anonymous memory, kept for the next time. A region whose memory changes
- * is forgotten at once, and deregistered by the monitor's thread or, if it is in use, by its last user. Regions
- * may overlap; none is held by another one that allows as much. What overlaps a new one is joined to it as
- * long as that at most doubles what is registered. Without a monitor that passed its test, and of other memory,
- * nothing is kept: each use registers.
+ * Registrations of the application's private anonymous memory, kept for the next time. A region
+ * whose memory changes is forgotten at once, and deregistered by the monitor's thread or, if it is
+ * in use, by its last user. Regions may overlap; none is held by another one that allows as much.
+ * What overlaps a new one is joined to it as long as that at most doubles what is registered.
+ * Without a monitor that passed its test, and of other memory, nothing is kept: each use registers.
  */
 #ifndef OFI_MR_CACHE_H
 #define OFI_MR_CACHE_H
@@ -33,8 +33,8 @@ TAILQ_HEAD(ofi_mr_list, ofi_mr_region);
 struct ofi_mr_cache {
 	struct ofi_monitor monitor;
 	/*
-	 * 0 or -FI_E*. *access is what is wanted, a bit mask that the cache only compares; reg() may allow more
-	 * and says so there.
+	 * 0 or -FI_E*. *access is what is wanted, a bit mask that the cache only compares; reg()
+	 * may allow more and says so there.
 	 */
 	int (*reg)(void *arg, void *addr, size_t len, unsigned int *access, void **mr);
 	void (*dereg)(void *arg, void *mr); /* also called in the monitor's thread */
@@ -60,7 +60,10 @@ struct ofi_mr_cache {
 int ofi_mr_cache_init(struct ofi_mr_cache *cache, size_t max_count, size_t max_size, bool monitor);
 /* Every region has been put back. A forked child leaves the registrations to its parent. */
 void ofi_mr_cache_fini(struct ofi_mr_cache *cache);
-/* A region that holds [addr, addr + len), len > 0, and allows at least `access`. 0 or -FI_E* of reg(). */
+/*
+ * A region that holds [addr, addr + len), len > 0, and allows at least `access`. 0 or -FI_E* of
+ * reg().
+ */
 int ofi_mr_cache_get(struct ofi_mr_cache *cache, const void *addr, size_t len, unsigned int access,
 		     struct ofi_mr_region **region);
 void ofi_mr_cache_put(struct ofi_mr_cache *cache, struct ofi_mr_region *region);

@@ -7,8 +7,8 @@
 #define OFI_OPS_H
 
 /*
- * Fills the NULL slots of an ops table, a size followed by function pointers. Every slot of the public
- * tables returns int or ssize_t, but for the strerror slots, which a table has to name.
+ * Fills the NULL slots of an ops table, a size followed by function pointers. Every slot of the
+ * public tables returns int or ssize_t, but for the strerror slots, which a table has to name.
  */
 void ofi_ops_fill(void *ops);
 

@@ -10,7 +10,10 @@
 
 /* What only the provider knows of its completion queues. */
 struct ofi_poll_ops {
-	/* The references of an object of FI_CLASS_CQ, if it is a queue of the domain whose references are *domain, else NULL. */
+	/*
+	 * The references of an object of FI_CLASS_CQ, if it is a queue of the domain whose
+	 * references are *domain, else NULL.
+	 */
 	struct ofi_ref *(*cq_ref)(struct fid *cq, const struct ofi_ref *domain);
 	/* There may be something to read. */
 	bool (*cq_ready)(struct fid *cq);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The arithmetic of fi_atomic(3) and fi_collective(3) in software: every operation on arrays of every data
- * type on which it is defined. Buffers need no alignment. Nothing here is atomic: the caller serializes.
+ * The arithmetic of fi_atomic(3) and fi_collective(3) in software: every operation on arrays of
+ * every data type on which it is defined. Buffers need no alignment. Nothing here is atomic: the
+ * caller serializes.
  */
 #ifndef OFI_REDUCE_H
 #define OFI_REDUCE_H
@@ -14,12 +15,14 @@ typedef void ofi_reduce_fn(void *dst, const void *src, size_t count);
 /* if (compare[i] op dst[i]) dst[i] = src[i], or for FI_MSWAP its masked form. */
 typedef void ofi_swap_fn(void *dst, const void *src, const void *compare, size_t count);
 
-/* Bytes of one element; 0 for FI_VOID and for types that this machine or fi_atomic(3) doesn't have. */
+/*
+ * Bytes of one element; 0 for FI_VOID and for types that this machine or fi_atomic(3) doesn't have.
+ */
 size_t ofi_datatype_size(enum fi_datatype datatype);
 
 /*
- * FI_MIN .. FI_BXOR, FI_ATOMIC_READ, which leaves dst alone, and FI_ATOMIC_WRITE. NULL where the operation
- * is not defined: no order on complex numbers, no bits in floating point.
+ * FI_MIN .. FI_BXOR, FI_ATOMIC_READ, which leaves dst alone, and FI_ATOMIC_WRITE. NULL where the
+ * operation is not defined: no order on complex numbers, no bits in floating point.
  */
 ofi_reduce_fn *ofi_reduce_find(enum fi_datatype datatype, enum fi_op op);
 /* FI_CSWAP .. FI_MSWAP; NULL where the operation is not defined. */

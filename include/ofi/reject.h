@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The core's side of explain.h: the candidates rejected during one fi_getinfo call of this thread. */
+/*
+ * The core's side of explain.h: the candidates rejected during one fi_getinfo call of this thread.
+ */
 #ifndef OFI_REJECT_H
 #define OFI_REJECT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that processes of one user share by a name, for as long as one of them has it open. Who opens a name that
- * processes have left without closing it, because they were killed, begins anew. The kernel's locks on the file
- * say who has it open and who changes it: they end with the process.
+ * Memory that processes of one user share by a name, for as long as one of them has it open. Who
+ * opens a name that processes have left without closing it, because they were killed, begins anew.
+ * The kernel's locks on the file say who has it open and who changes it: they end with the process.
  */
 #ifndef OFI_SHM_H
 #define OFI_SHM_H
@@ -30,8 +30,8 @@ struct ofi_shm_ask {
 };
 
 /*
- * 0; -FI_ENOENT when it is to be read and nobody has it open; -FI_ETIMEDOUT when another process stops half way.
- * Of other failures *what is the call.
+ * 0; -FI_ENOENT when it is to be read and nobody has it open; -FI_ETIMEDOUT when another process
+ * stops half way. Of other failures *what is the call.
  */
 int ofi_shm_open(struct ofi_shm *shm, const struct ofi_shm_ask *ask, const char **what);
 /* The last one takes the name away. */

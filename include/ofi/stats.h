@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters that other processes can read. Each object that counts has a record. Records are in a memfd
- * of the process, which fi_stat finds as /proc/PID/fd/N: no one but its user can open it, no one but the
- * process can write it, and it is gone with the process. Where there is no such memory, or FI_STATS says
- * no, records are on the heap and all works the same.
+ * Counters that other processes can read. Each object that counts has a record. Records are in a
+ * memfd of the process, which fi_stat finds as /proc/PID/fd/N: no one but its user can open it, no
+ * one but the process can write it, and it is gone with the process. Where there is no such memory,
+ * or FI_STATS says no, records are on the heap and all works the same.
  */
 #ifndef OFI_STATS_H
 #define OFI_STATS_H
@@ -31,8 +31,9 @@ static inline void ofi_stats_add_shared(struct ofi_stats *stats, int counter, ui
 /* Before the first object: nothing that others could read. */
 void ofi_stats_forbid(void);
 /*
- * Zeroed memory, aligned, for an object that ends with its record. NULL when out of memory. Freed with
- * its record, which may be NULL. Objects larger than a slot are all of one size: others are not shown.
+ * Zeroed memory, aligned, for an object that ends with its record. NULL when out of memory. Freed
+ * with its record, which may be NULL. Objects larger than a slot are all of one size: others are
+ * not shown.
  */
 void *ofi_stats_alloc(size_t size);
 void ofi_stats_free(void *object, struct ofi_stats *stats);

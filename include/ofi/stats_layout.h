@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What statistics look like in memory, for the process that keeps them and for those that read them. A
- * counter has one writer at a time; readers take no lock. What is posted is not counted at all: a record
- * says where its queue's head is and how often it had moved at the last look.
+ * What statistics look like in memory, for the process that keeps them and for those that read
+ * them. A counter has one writer at a time; readers take no lock. What is posted is not counted at
+ * all: a record says where its queue's head is and how often it had moved at the last look.
  */
 #ifndef OFI_STATS_LAYOUT_H
 #define OFI_STATS_LAYOUT_H
@@ -73,8 +73,9 @@ struct ofi_stats {
 } __attribute__((aligned(OFI_STATS_ALIGN)));
 
 /*
- * Where the file begins; the slots follow from OFI_STATS_SLOT on. An object that is larger has `wide` slots in a row
- * and its record at their end; these are taken from the last slot of the file down.
+ * Where the file begins; the slots follow from OFI_STATS_SLOT on. An object that is larger has
+ * `wide` slots in a row and its record at their end; these are taken from the last slot of the file
+ * down.
  */
 struct ofi_stats_header {
 	uint64_t magic;
@@ -93,7 +94,9 @@ static inline uint64_t ofi_stats_value(const struct ofi_stats *stats, int counte
 	return __atomic_load_n(&stats->value[counter], __ATOMIC_RELAXED);
 }
 
-/* What a record tells; count is FI_STATS_MAX or less. Returns the number of items (stats_list.c). */
+/*
+ * What a record tells; count is FI_STATS_MAX or less. Returns the number of items (stats_list.c).
+ */
 size_t ofi_stats_list(const struct ofi_stats *stats, struct fi_stats_item *items);
 /* Operations taken in, and those of them that are not over. */
 uint64_t ofi_stats_posted(const struct ofi_stats *stats);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Entries of a fixed size that are found by their index. They never move, so a reader needs no lock. A
- * new entry has the lowest index that is free.
+ * Entries of a fixed size that are found by their index. They never move, so a reader needs no
+ * lock. A new entry has the lowest index that is free.
  */
 #ifndef OFI_TABLE_H
 #define OFI_TABLE_H
@@ -33,14 +33,20 @@ void ofi_table_fini(struct ofi_table *table);
 /* Room to find `count` entries, as a hint: they are not allocated yet. False when out of memory. */
 bool ofi_table_reserve(struct ofi_table *table, size_t count);
 /*
- * Takes the lowest free index from `from` on; OFI_TABLE_NONE when out of memory. A new entry holds zeros, a
- * used one what it was left with. Changes are for the caller to serialize.
+ * Takes the lowest free index from `from` on; OFI_TABLE_NONE when out of memory. A new entry holds
+ * zeros, a used one what it was left with. Changes are for the caller to serialize.
  */
 size_t ofi_table_take(struct ofi_table *table, size_t from);
 void ofi_table_give(struct ofi_table *table, size_t index);
-/* Is the index in use? Needs no lock, but the answer may be out of date without that of the changes. */
+/*
+ * Is the index in use? Needs no lock, but the answer may be out of date without that of the
+ * changes.
+ */
 bool ofi_table_has(const struct ofi_table *table, size_t index);
-/* The word that goes with an entry, made with the first one, preset to the indices. NULL when out of memory. */
+/*
+ * The word that goes with an entry, made with the first one, preset to the indices. NULL when out
+ * of memory.
+ */
 uint64_t *ofi_table_tag(struct ofi_table *table, size_t index);
 /* The same, or the index when none was made. Needs no lock. */
 uint64_t ofi_table_tag_of(const struct ofi_table *table, size_t index);

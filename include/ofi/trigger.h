@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Work that waits for counters. A counter that changes says so; the work is done by whoever then looks at
- * a counter or a queue of the domain, with no lock held, one thread at a time, in order of thresholds.
+ * Work that waits for counters. A counter that changes says so; the work is done by whoever then
+ * looks at a counter or a queue of the domain, with no lock held, one thread at a time, in order of
+ * thresholds.
  */
 #ifndef OFI_TRIGGER_H
 #define OFI_TRIGGER_H

@@ -26,8 +26,8 @@ struct ofi_wait {
 };
 
 /*
- * A call that waits, perhaps one of many. What it waits for may be gone when it looks; but a signal stays until each
- * that was there has looked.
+ * A call that waits, perhaps one of many. What it waits for may be gone when it looks; but a signal
+ * stays until each that was there has looked.
  */
 struct ofi_sleeper {
 	uint32_t ended, seen;
@@ -40,9 +40,10 @@ void ofi_wait_fini(struct ofi_wait *wait);
 /* With any lock held, and from who holds the mutex that was lent. */
 void ofi_wait_signal(struct ofi_wait *wait);
 /*
- * Takes back the signals so far, unless sleepers have not looked. Call it only when there is nothing to wake anybody
- * for, under the lock under which events are queued: a signal that comes after that is for a later event. Who calls
- * it earlier, and gets true, has to signal when there was something. True: there was a signal.
+ * Takes back the signals so far, unless sleepers have not looked. Call it only when there is
+ * nothing to wake anybody for, under the lock under which events are queued: a signal that comes
+ * after that is for a later event. Who calls it earlier, and gets true, has to signal when there
+ * was something. True: there was a signal.
  */
 bool ofi_wait_clear(struct ofi_wait *wait);
 /* Ends the calls that wait, or the next one. */

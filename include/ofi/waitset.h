@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A wait set: an epoll over the wait objects of the queues and counters that were opened with it. */
+/*
+ * A wait set: an epoll over the wait objects of the queues and counters that were opened with it.
+ */
 #ifndef OFI_WAITSET_H
 #define OFI_WAITSET_H
 
@@ -39,7 +41,10 @@ int ofi_waitset_join(struct fid_wait *set, const struct ofi_ref *fabric,
 		     struct ofi_waitset_member *member);
 /* Not asked any more afterwards. Nothing happens to one that did not join. */
 void ofi_waitset_leave(struct ofi_waitset_member *member);
-/* -FI_SUCCESS when the caller may sleep on the set's wait object, -FI_EAGAIN when a member has something. */
+/*
+ * -FI_SUCCESS when the caller may sleep on the set's wait object, -FI_EAGAIN when a member has
+ * something.
+ */
 int ofi_waitset_trywait(struct ofi_waitset *set);
 
 #endif

@@ -27,7 +27,7 @@ extern "C" {
 #define FI_DEPRECATED_FIELD
 #endif
 
-/* Version of the interfaces described by these headers; build systems look for it with one space. */
+/* Version of the interfaces of these headers; build systems look for it with one space. */
 /* clang-format off */
 #define FI_MAJOR_VERSION 2
 #define FI_MINOR_VERSION 6

@@ -36,7 +36,7 @@ enum {
 };
 
 enum {
-	/* Of a shared receive context, size_t: FI_NOTIFY once when fewer receives are posted; 0 is never */
+	/* Of a shared receive context, size_t: FI_NOTIFY once when fewer are posted; 0 is never */
 	FI_OPT_VERBS_SRX_LIMIT = -FI_PROV_SPECIFIC_VRB,
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Named address vectors: a header and slots in shared memory, and what this process knows of them by address. */
+/*
+ * Named address vectors: a header and slots in shared memory, and what this process knows of them
+ * by address.
+ */
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -345,7 +348,10 @@ static int allocate(struct ofi_av_shared *shared, size_t index)
 	return ret;
 }
 
-/* Slots that are passed over stay empty. What a process left behind that was killed here is not counted yet. */
+/*
+ * Slots that are passed over stay empty. What a process left behind that was killed here is not
+ * counted yet.
+ */
 static int publish(struct ofi_av_shared *shared, const void *entry, size_t index)
 {
 	size_t at, limit = ofi_av_shared_limit(shared);

@@ -11,7 +11,10 @@
 #include <ofi/cntr.h>
 #include <ofi/ops.h>
 
-/* A sleeper learns after so many ms that another thread queued work for a counter that nobody looks at. */
+/*
+ * A sleeper learns after so many ms that another thread queued work for a counter that nobody looks
+ * at.
+ */
 #define NAP_MS 20
 
 struct ofi_cntr_source {
@@ -120,7 +123,10 @@ void ofi_cntr_progress(struct ofi_cntr *cntr)
 	ofi_triggers_run(cntr->triggers);
 }
 
-/* With the lock held. 0 when each source will make the descriptor readable, -FI_EAGAIN to look again. */
+/*
+ * With the lock held. 0 when each source will make the descriptor readable, -FI_EAGAIN to look
+ * again.
+ */
 static int arm(struct ofi_cntr *cntr)
 {
 	struct ofi_cntr_source *source;
@@ -160,7 +166,10 @@ int ofi_cntr_trywait(struct ofi_cntr *cntr)
 		return -FI_EINVAL;
 	ofi_lock(&cntr->lock);
 	ret = is_deaf(cntr) ? -FI_EAGAIN : arm(cntr);
-	/* What was counted since the last call was perhaps signalled before the descriptor was cleared. */
+	/*
+	 * What was counted since the last call was perhaps signalled before the descriptor was
+	 * cleared.
+	 */
 	value = value_of(cntr);
 	errors = errors_of(cntr);
 	if (value != cntr->tried_value || errors != cntr->tried_errors)
@@ -235,7 +244,10 @@ static void sleep_for(struct ofi_cntr *cntr, int ms)
 		poll(&pfd, 1, ms);
 }
 
-/* Sleeps, or gives up the processor where sleeping could miss something; wakes up for no reason too. */
+/*
+ * Sleeps, or gives up the processor where sleeping could miss something; wakes up for no reason
+ * too.
+ */
 static void nap(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_t threshold,
 		uint64_t errors, int left)
 {

@@ -18,8 +18,8 @@ static void op_fail(struct ofi_coll_op *op, int err)
 }
 
 /*
- * A failed operation goes on to its end, or its peers would wait for it: what it sends has the wrong length,
- * which fails them. Those who fail with it do the same.
+ * A failed operation goes on to its end, or its peers would wait for it: what it sends has the
+ * wrong length, which fails them. Those who fail with it do the same.
  */
 static ssize_t step_send(struct ofi_coll_op *op, struct ofi_coll_step *step)
 {
@@ -131,7 +131,10 @@ static void op_finish(struct ofi_coll_op *op)
 	coll->net.done(coll->arg, &done);
 }
 
-/* A transfer that completes inside of the call that begins it comes back here; the outer run goes on. */
+/*
+ * A transfer that completes inside of the call that begins it comes back here; the outer run goes
+ * on.
+ */
 static void op_run(struct ofi_coll_op *op)
 {
 	if (op->running || op->canceled)

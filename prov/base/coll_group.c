@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Groups of collective operations: their numbers, on which the members agree, and their addresses. */
+/*
+ * Groups of collective operations: their numbers, on which the members agree, and their addresses.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/coll_group.h>
@@ -11,7 +13,10 @@
 #define MASK(bits) ((1ULL << (bits)) - 1)
 #define TAG_JOIN   (1ULL << 63)
 #define CANDIDATES 16
-/* Calls in which who leaves a group before it has formed tries to tell the others, as long as nothing can be sent. */
+/*
+ * Calls in which who leaves a group before it has formed tries to tell the others, as long as
+ * nothing can be sent.
+ */
 #define REFUSALS_MAX 10000
 
 /* Addresses of groups: apart from the small numbers and pointers that addresses of peers are. */
@@ -120,7 +125,10 @@ static void group_free(struct ofi_coll_group *group)
 	free(group);
 }
 
-/* All members derive the same numbers, and the same tag for their agreement, from the members' names. */
+/*
+ * All members derive the same numbers, and the same tag for their agreement, from the members'
+ * names.
+ */
 static void group_offer(struct ofi_coll_group *group, uint64_t digest, uint64_t count)
 {
 	digest = mix(digest + group->size);

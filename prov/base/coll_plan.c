@@ -86,7 +86,9 @@ static size_t to_rank(shape_t *s, size_t v)
 	return (v + s->root) % s->size;
 }
 
-/* How many slices a member of a binomial tree has in hand: its own and those of the members below. */
+/*
+ * How many slices a member of a binomial tree has in hand: its own and those of the members below.
+ */
 static size_t below(shape_t *s, size_t v)
 {
 	size_t span = v ? v & -v : s->size;
@@ -154,7 +156,10 @@ static void plan_reduce(plan_t *plan, shape_t *s)
 		add_send(plan, to_rank(s, v & (v - 1)), 0, acc, s->bytes);
 }
 
-/* Where the two halves of an exchange are; they change places when the reduction went into the other. */
+/*
+ * Where the two halves of an exchange are; they change places when the reduction went into the
+ * other.
+ */
 struct pair {
 	uint8_t *acc, *in;
 };
@@ -174,8 +179,8 @@ static void combine(plan_t *plan, shape_t *s, struct pair *p, bool peer_is_lower
 }
 
 /*
- * Recursive doubling between a power of two of members; of the `extra` beyond it each gives its part to a
- * neighbour before and gets the result after.
+ * Recursive doubling between a power of two of members; of the `extra` beyond it each gives its
+ * part to a neighbour before and gets the result after.
  */
 static void plan_doubling(plan_t *plan, shape_t *s)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory changes as userfaultfd events: what is watched, and the two threads that serve the users. */
+/*
+ * Memory changes as userfaultfd events: what is watched, and the two threads that serve the users.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -31,8 +33,9 @@ struct range {
 };
 
 /*
- * The reader takes the mutex, the users' locks and `ranges`, so nobody waits for an event with one of them. The
- * janitor's work, freeing, may have to wait for one: that is why it is a thread of its own.
+ * The reader takes the mutex, the users' locks and `ranges`, so nobody waits for an event with one
+ * of them. The janitor's work, freeing, may have to wait for one: that is why it is a thread of its
+ * own.
  */
 struct ofi_monitor_hub {
 	pthread_mutex_t life;	/* one start or end at a time; taken first */
@@ -61,8 +64,9 @@ static struct ofi_monitor_hub process_hub = HUB_INIT;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /*
- * The child watches nothing. With the descriptor open it would keep the parent's memory watched when the parent closes
- * it, and whoever unmaps there would wait for a reader for ever. A lock may be held by a thread of the parent.
+ * The child watches nothing. With the descriptor open it would keep the parent's memory watched
+ * when the parent closes it, and whoever unmaps there would wait for a reader for ever. A lock may
+ * be held by a thread of the parent.
  */
 static void in_child(void)
 {
@@ -87,9 +91,10 @@ static bool is_parents(const struct ofi_monitor *monitor)
 }
 
 /*
- * Events need no privilege; handling faults of the kernel would. Kernels before 5.11 don't know the difference. Where
- * the system call is refused, the device may be there. A system call that does not exist means no events at all:
- * valgrind says so, which runs one thread at a time, and unmapping would wait for the reader forever.
+ * Events need no privilege; handling faults of the kernel would. Kernels before 5.11 don't know the
+ * difference. Where the system call is refused, the device may be there. A system call that does
+ * not exist means no events at all: valgrind says so, which runs one thread at a time, and
+ * unmapping would wait for the reader forever.
  */
 static int new_fd(void)
 {
@@ -122,7 +127,10 @@ static int uffd_open(void)
 	return -FI_EOPNOTSUPP;
 }
 
-/* Write protection that is never switched on: unlike for missing pages, no access ever waits for us. */
+/*
+ * Write protection that is never switched on: unlike for missing pages, no access ever waits for
+ * us.
+ */
 static int enroll(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
 		  uint64_t *ioctls)
 {
@@ -137,8 +145,9 @@ static int enroll(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t 
 }
 
 /*
- * The range may have been unmapped and mapped since, by whomever. Kernels before 6.17 take memory from a
- * userfaultfd of the application as if it were ours, but refuse to give it to us: that is asked first.
+ * The range may have been unmapped and mapped since, by whomever. Kernels before 6.17 take memory
+ * from a userfaultfd of the application as if it were ours, but refuse to give it to us: that is
+ * asked first.
  */
 static void release(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
 		    int *attempts)
@@ -241,8 +250,8 @@ static void read_events(struct ofi_monitor_hub *hub)
 }
 
 /*
- * From before a mapping is changed until its event is read the kernel refuses to fill pages with EAGAIN,
- * and looks at that first (ioctl_userfaultfd(2)); a length of 0 is never valid.
+ * From before a mapping is changed until its event is read the kernel refuses to fill pages with
+ * EAGAIN, and looks at that first (ioctl_userfaultfd(2)); a length of 0 is never valid.
  */
 static bool changing(const struct ofi_monitor_hub *hub)
 {
@@ -422,9 +431,10 @@ void ofi_monitor_close(struct ofi_monitor *monitor)
 }
 
 /*
- * Only memory of a file can be continued on from its page (UFFDIO_CONTINUE), which the kernel refuses at once with
- * EINVAL for private anonymous memory; ENOENT says that the range is more than one mapping, of which a part
- * is looked at then. Where the kernel does not know the request it does not watch files either.
+ * Only memory of a file can be continued on from its page (UFFDIO_CONTINUE), which the kernel
+ * refuses at once with EINVAL for private anonymous memory; ENOENT says that the range is more than
+ * one mapping, of which a part is looked at then. Where the kernel does not know the request it
+ * does not watch files either.
  */
 static bool is_anonymous(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
 {
@@ -451,8 +461,8 @@ static bool is_anonymous(const struct ofi_monitor_hub *hub, uintptr_t start, uin
 }
 
 /*
- * A watched range is a mapping of its own, and may remain one when it is unwatched: the kernel does not join
- * mappings whose pages were first touched apart. With the lock of the ranges held.
+ * A watched range is a mapping of its own, and may remain one when it is unwatched: the kernel does
+ * not join mappings whose pages were first touched apart. With the lock of the ranges held.
  */
 static bool is_crowded(struct ofi_monitor_hub *hub)
 {

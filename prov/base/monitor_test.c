@@ -13,8 +13,7 @@ struct seen {
 	struct ofi_monitor monitor;
 	struct ofi_lock lock;
 	uintptr_t start, end; /* of the last change; under the lock */
-	unsigned int
-		ours; /* pages of the map, by number: another thread may get what was unmapped at once */
+	unsigned int ours; /* pages of the map: another thread may get at once what was unmapped */
 };
 
 static bool note(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end, bool unmapped)

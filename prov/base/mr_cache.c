@@ -27,8 +27,8 @@ static size_t count_up_to(const struct ofi_mr_cache *cache, uintptr_t addr)
 }
 
 /*
- * Steps down from *at, at first the number of regions, to a region that overlaps [start, end); NULL: there is no other
- * one. That region may be forgotten before the next step.
+ * Steps down from *at, at first the number of regions, to a region that overlaps [start, end);
+ * NULL: there is no other one. That region may be forgotten before the next step.
  */
 static struct ofi_mr_region *next_overlap(const struct ofi_mr_cache *cache, uintptr_t start,
 					  size_t *at)
@@ -137,7 +137,9 @@ static void narrow(const struct ofi_mr_region *region, uintptr_t *start, uintptr
 		*end = region->end;
 }
 
-/* The first part of the range is that of the lowest region in it, which next_overlap() finds last. */
+/*
+ * The first part of the range is that of the lowest region in it, which next_overlap() finds last.
+ */
 static bool wants(struct ofi_monitor *monitor, uintptr_t *start, uintptr_t *end)
 {
 	const struct ofi_mr_cache *cache = (struct ofi_mr_cache *)monitor;
@@ -224,8 +226,8 @@ static void round_out(struct ofi_mr_region *region)
 }
 
 /*
- * What the cache has of the memory around it, so that a buffer used in pieces becomes one region, but at most as much
- * again: all that is ever registered stays in proportion to what was asked for.
+ * What the cache has of the memory around it, so that a buffer used in pieces becomes one region,
+ * but at most as much again: all that is ever registered stays in proportion to what was asked for.
  */
 static void join(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
@@ -275,8 +277,8 @@ static int add_kept(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 }
 
 /*
- * What can't be kept (memory of a file is not watched, a part of what is joined may be gone by now) is registered for
- * this use alone.
+ * What can't be kept (memory of a file is not watched, a part of what is joined may be gone by now)
+ * is registered for this use alone.
  */
 static int add(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {

@@ -14,8 +14,9 @@
 typedef ssize_t slot_fn(void);
 
 /*
- * Called with whatever arguments the slot has and read as int or ssize_t: in the calling conventions of all
- * supported machines the caller clears the arguments away, and an int is the low half of the result.
+ * Called with whatever arguments the slot has and read as int or ssize_t: in the calling
+ * conventions of all supported machines the caller clears the arguments away, and an int is the low
+ * half of the result.
  */
 static ssize_t no_such_call(void)
 {

@@ -13,7 +13,10 @@
 
 enum { TRIES = 5000, PAUSE_NS = 1000000, AGAIN = 1 };
 
-/* Bytes of the file that locks are on: every user has the first for reading, who changes it the second. */
+/*
+ * Bytes of the file that locks are on: every user has the first for reading, who changes it the
+ * second.
+ */
 enum { USERS, WRITER };
 
 struct visit {

@@ -76,8 +76,8 @@ static void close_file(void)
 }
 
 /*
- * What a child has of its parent's objects is its own copy, which it may close; its statistics are not the
- * parent's. They begin anew with the first object it opens.
+ * What a child has of its parent's objects is its own copy, which it may close; its statistics are
+ * not the parent's. They begin anew with the first object it opens.
  */
 static void in_child(void)
 {
@@ -296,7 +296,10 @@ void ofi_stats_hide(struct ofi_stats *stats)
 	__atomic_store_n(&stats->id, 0, __ATOMIC_RELEASE);
 }
 
-/* For a provider that is unloaded. When the process ends, others may still be at work on their objects. */
+/*
+ * For a provider that is unloaded. When the process ends, others may still be at work on their
+ * objects.
+ */
 __attribute__((destructor)) static void end(void)
 {
 	if (!file.header || file.taken)

@@ -63,8 +63,9 @@ void ofi_wait_fini(struct ofi_wait *wait)
 }
 
 /*
- * The caller has locks that the application's holder of the mutex may ask for, or is itself that holder: it does not
- * wait for the mutex. Before the mutex was lent only our own sleepers hold it, on their way to sleep.
+ * The caller has locks that the application's holder of the mutex may ask for, or is itself that
+ * holder: it does not wait for the mutex. Before the mutex was lent only our own sleepers hold it,
+ * on their way to sleep.
  */
 static void announce(struct ofi_wait *wait)
 {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * The host's bucket. A new host gets that of the one not heard of for longest, with what is left in it: however many
- * addresses somebody has, there are never more tokens than fit in all buckets.
+ * The host's bucket. A new host gets that of the one not heard of for longest, with what is left in
+ * it: however many addresses somebody has, there are never more tokens than fit in all buckets.
  */
 static struct ofi_rdm_admit_host *bucket_of(struct ofi_rdm_admit *admit, const uint8_t *ip)
 {

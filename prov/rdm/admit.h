@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How fast a host may ask for connections on behalf of peers that the endpoint does not know: each has a bucket of
- * tokens, one for a request, that fills again with time. There are buckets for the hosts that were heard of last. Pure,
- * the clock is the caller's.
+ * How fast a host may ask for connections on behalf of peers that the endpoint does not know: each
+ * has a bucket of tokens, one for a request, that fills again with time. There are buckets for the
+ * hosts that were heard of last. Pure, the clock is the caller's.
  */
 #ifndef OFI_RDM_ADMIT_H
 #define OFI_RDM_ADMIT_H

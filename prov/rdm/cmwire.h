@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The private data of connection messages of reliable-datagram endpoints. The provider packs it beside its own data. Magic
- * number, versions, kind and reason are the same in all versions, so that an endpoint of any version can be refused, and
- * say why.
+ * The private data of connection messages of reliable-datagram endpoints. The provider packs it
+ * beside its own data. Magic number, versions, kind and reason are the same in all versions, so
+ * that an endpoint of any version can be refused, and say why.
  */
 #ifndef OFI_RDM_CMWIRE_H
 #define OFI_RDM_CMWIRE_H
@@ -59,8 +59,8 @@ struct ofi_rdm_cmwire {
 /* Writes OFI_RDM_CMWIRE_LEN bytes. The versions are the library's. */
 void ofi_rdm_cmwire_build(uint8_t *bytes, const struct ofi_rdm_cmwire *cm);
 /*
- * OFI_RDM_WIRE_E_VERSION: there is no version in common; cm has the versions, kind and reason then. The
- * private data of a reject may be cut behind the reason.
+ * OFI_RDM_WIRE_E_VERSION: there is no version in common; cm has the versions, kind and reason then.
+ * The private data of a reject may be cut behind the reason.
  */
 enum ofi_rdm_wire_error ofi_rdm_cmwire_parse(const void *bytes, size_t len,
 					     struct ofi_rdm_cmwire *cm);

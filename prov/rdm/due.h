@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is due when: a pairing heap of nodes that live in the caller's objects. To look at the first costs O(1), to
- * set or clear a time O(log n) on average, whatever the order. Nothing is allocated.
+ * What is due when: a pairing heap of nodes that live in the caller's objects. To look at the first
+ * costs O(1), to set or clear a time O(log n) on average, whatever the order. Nothing is allocated.
  */
 #ifndef OFI_RDM_DUE_H
 #define OFI_RDM_DUE_H

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who may send now. Per peer: the send queue's credits, some of them reserved for control packets, and two
- * queues in order, control before data. Per endpoint: a budget of bytes for what peers make it keep, in three levels:
+ * Who may send now. Per peer: the send queue's credits, some of them reserved for control packets,
+ * and two queues in order, control before data. Per endpoint: a budget of bytes for what peers make
+ * it keep, in three levels:
  *
- *   up to the limit           peers send as they like
- *   beyond it                 who adds something is told to STOP, and to GO on when less than half is used
- *   beyond twice the limit    who adds something and has more than an equal share of the limit is told to HALT;
- *                             beyond four times, of which peers that are gone have most, everybody is
+ *   up to the limit          peers send as they like
+ *   beyond it                whoever adds something is told to STOP, and to GO on when less than
+ *                            half is used
+ *   beyond twice the limit   whoever adds something and has more than an equal share of the
+ *                            limit is told to HALT
+ *   beyond four times        if peers that are gone have most of it, everybody is told to HALT
  *
- * STOP does not hold a peer's messages back: it makes the peer announce them (RTS) instead of sending
- * their bytes, so what a program waits for arrives even if it comes behind more than it has room for.
- * HALT holds back all that the other side would have to keep, which leaves control packets and RMA.
+ * STOP does not hold a peer's messages back: it makes the peer announce them (RTS) instead of
+ * sending their bytes, so what a program waits for arrives even if it comes behind more than it has
+ * room for. HALT holds back all that the other side would have to keep, which leaves control
+ * packets and RMA.
  *
- * Packets that are on their way when HALT is sent are accepted. They are a window of packets at most, since a peer that has
- * sent so many takes completions before it sends more, and HALT is among them once its device has it. A peer that sends
- * more is not honest; neither is one that alone makes the endpoint keep more than two limits and four windows of the largest
- * packets, whatever its device says. The endpoint's lock guards it.
+ * Packets that are on their way when HALT is sent are accepted. They are a window of packets at
+ * most, since a peer that has sent so many takes completions before it sends more, and HALT is
+ * among them once its device has it. A peer that sends more is not honest; neither is one that
+ * alone makes the endpoint keep more than two limits and four windows of the largest packets,
+ * whatever its device says. The endpoint's lock guards it.
  */
 #ifndef OFI_RDM_FLOW_H
 #define OFI_RDM_FLOW_H
@@ -81,14 +86,20 @@ void ofi_rdm_flow_reset(struct ofi_rdm_flow *flow, uint32_t credits, uint32_t re
 
 /* Without bounds of what one peer may do: window and most are the caller's to set. */
 void ofi_rdm_flow_budget_init(struct ofi_rdm_flow_budget *budget, uint64_t limit);
-/* The budget is used up by the peer. True if the peer is to be told something, or flow->abused is new. */
+/*
+ * The budget is used up by the peer. True if the peer is to be told something, or flow->abused is
+ * new.
+ */
 bool ofi_rdm_flow_exceed(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow);
 /* Gives bytes back. True if ofi_rdm_flow_resume() has work. */
 bool ofi_rdm_flow_refund(struct ofi_rdm_flow_budget *budget, uint64_t bytes);
 /* Gives bytes of the peer back: it may be owed something better than HALT. */
 void ofi_rdm_flow_return(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow,
 			 uint64_t bytes);
-/* The next peer that may go on: it is owed a GO or STOP then, or nothing if it was not told yet. NULL: none. */
+/*
+ * The next peer that may go on: it is owed a GO or STOP then, or nothing if it was not told yet.
+ * NULL: none.
+ */
 struct ofi_rdm_flow *ofi_rdm_flow_resume(struct ofi_rdm_flow_budget *budget);
 /* What the peer is to be told, for which a control credit was taken. */
 enum ofi_rdm_flow_owed ofi_rdm_flow_settle(struct ofi_rdm_flow *flow);

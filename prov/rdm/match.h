@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Matching of messages with posted receives: source (a peer's number, or any), 64-bit tag, mask of the
- * tag's bits to ignore. A message takes the receive posted first of those that fit, a receive takes
- * the message arrived first of those that fit. Untagged receives use a table of their own with tag 0.
+ * Matching of messages with posted receives: source (a peer's number, or any), 64-bit tag, mask of
+ * the tag's bits to ignore. A message takes the receive posted first of those that fit, a receive
+ * takes the message arrived first of those that fit. Untagged receives use a table of their own
+ * with tag 0.
  *
  * Receives with the same mask, and all with a source or all without, are a class. Within a class a
- * receive fits exactly the messages with its key: (source or any, tag & ~mask). One hash table holds
- * the keys of all classes, each key with its receives in order, so a message looks up one key per class
- * that has receives; the lowest number wins. Programs use one to three classes. Receives beyond
- * OFI_RDM_MATCH_CLASSES classes at a time are kept in one list in order and compared one by one.
+ * receive fits exactly the messages with its key: (source or any, tag & ~mask). One hash table
+ * holds the keys of all classes, each key with its receives in order, so a message looks up one key
+ * per class that has receives; the lowest number wins. Programs use one to three classes. Receives
+ * beyond OFI_RDM_MATCH_CLASSES classes at a time are kept in one list in order and compared one by
+ * one.
  *
- * Unexpected messages are one list in order, which is enough while it is short. When a receive finds it
- * long, an index by the keys of the receive's class is made, and kept up while the queue is not
- * empty: up to OFI_RDM_MATCH_INDEXES at a time, the one not used for longest gives way. So the cost of
- * either side does not depend on how many are queued.
+ * Unexpected messages are one list in order, which is enough while it is short. When a receive
+ * finds it long, an index by the keys of the receive's class is made, and kept up while the queue
+ * is not empty: up to OFI_RDM_MATCH_INDEXES at a time, the one not used for longest gives way. So
+ * the cost of either side does not depend on how many are queued.
  *
- * Nothing is allocated: nodes are embedded in the caller's objects, the hash buckets are the caller's.
- * No locks: the endpoint's lock guards it.
+ * Nothing is allocated: nodes are embedded in the caller's objects, the hash buckets are the
+ * caller's. No locks: the endpoint's lock guards it.
  */
 #ifndef OFI_RDM_MATCH_H
 #define OFI_RDM_MATCH_H
@@ -59,9 +61,9 @@ struct ofi_rdm_match_class {
 };
 
 /*
- * A posted receive; all set by ofi_rdm_match_post() but sticky and context. seq tells which of two classes' receives
- * was posted first. What is posted to the only class needs none: whatever is posted to another one comes
- * later, and gets a number then that is above any old one.
+ * A posted receive; all set by ofi_rdm_match_post() but sticky and context. seq tells which of two
+ * classes' receives was posted first. What is posted to the only class needs none: whatever is
+ * posted to another one comes later, and gets a number then that is above any old one.
  */
 struct ofi_rdm_match_recv {
 	struct ofi_rdm_match_node node;
@@ -108,7 +110,9 @@ struct ofi_rdm_match {
 	struct ofi_rdm_match_class indexes[OFI_RDM_MATCH_INDEXES];
 };
 
-/* Two arrays of 1 << bits buckets, zeroed. About as many buckets as receives keep the groups apart. */
+/*
+ * Two arrays of 1 << bits buckets, zeroed. About as many buckets as receives keep the groups apart.
+ */
 void ofi_rdm_match_init(struct ofi_rdm_match *m, struct ofi_rdm_match_node **recvs,
 			struct ofi_rdm_match_node **msgs, unsigned int bits);
 
@@ -120,8 +124,8 @@ struct ofi_rdm_match_recv *ofi_rdm_match_arrive_many(struct ofi_rdm_match *m, ui
 /* Takes a posted receive back. */
 void ofi_rdm_match_remove(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv);
 /*
- * A receive with the context, taken back, of those with its key the first; NULL if there is none. Looks at
- * all.
+ * A receive with the context, taken back, of those with its key the first; NULL if there is none.
+ * Looks at all.
  */
 struct ofi_rdm_match_recv *ofi_rdm_match_cancel(struct ofi_rdm_match *m, const void *context);
 /* Whether a posted receive is for messages of this source alone. Looks at all. */
@@ -142,8 +146,8 @@ void ofi_rdm_match_claim(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg,
 /* The message claimed with the context, which is then no longer claimed (FI_CLAIM); or NULL. */
 struct ofi_rdm_match_msg *ofi_rdm_match_take_claim(struct ofi_rdm_match *m, const void *context);
 /*
- * Moves the messages of one source, claimed ones too, that `want` says true of (all if NULL) to the end
- * of `out`, in order.
+ * Moves the messages of one source, claimed ones too, that `want` says true of (all if NULL) to the
+ * end of `out`, in order.
  */
 void ofi_rdm_match_take_peer(struct ofi_rdm_match *m, uint32_t src,
 			     bool (*want)(const struct ofi_rdm_match_msg *msg),
@@ -226,8 +230,8 @@ static inline bool ofi_rdm_match_post_now(struct ofi_rdm_match *m, struct ofi_rd
 }
 
 /*
- * The message that arrived first of those that fit, no longer queued. NULL: there is none, the receive
- * is posted.
+ * The message that arrived first of those that fit, no longer queued. NULL: there is none, the
+ * receive is posted.
  */
 static inline struct ofi_rdm_match_msg *ofi_rdm_match_post(struct ofi_rdm_match *m,
 							   struct ofi_rdm_match_recv *recv,
@@ -239,7 +243,9 @@ static inline struct ofi_rdm_match_msg *ofi_rdm_match_post(struct ofi_rdm_match 
 	return ofi_rdm_match_post_many(m, recv, src, tag, ignore);
 }
 
-/* The receive posted first of those that fit, no longer posted unless it is sticky; NULL if none. */
+/*
+ * The receive posted first of those that fit, no longer posted unless it is sticky; NULL if none.
+ */
 static inline struct ofi_rdm_match_recv *ofi_rdm_match_arrive(struct ofi_rdm_match *m, uint32_t src,
 							      uint64_t tag)
 {

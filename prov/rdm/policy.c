@@ -115,7 +115,7 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		break;
 	case OFI_RDM_CMWIRE_RESOURCES:
 	case OFI_RDM_CMWIRE_CLOSING:
-	case OFI_RDM_CMWIRE_IN_USE: /* what our name's former owner has left may take a while to go */
+	case OFI_RDM_CMWIRE_IN_USE:  /* what the former owner of our name left goes in a while */
 	case OFI_RDM_CMWIRE_UNKNOWN: /* who is not known yet may be soon */
 		ofi_rdm_conn_retry(set, conn, refusal(input->reason));
 		break;

@@ -1,34 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections between reliable-datagram endpoints: what is decided, not how it is done. Each step takes what
- * happened and says what to do. The clock and the randomness are the caller's.
+ * Connections between reliable-datagram endpoints: what is decided, not how it is done. Each step
+ * takes what happened and says what to do. The clock and the randomness are the caller's.
  *
- * A peer is connected to when there is something to send. If both sides do so at once the request of the
- * side with the lower address counts. At most `window` young requests are out at a time.
+ * A peer is connected to when there is something to send. If both sides do so at once the request
+ * of the side with the lower address counts. At most `window` young requests are out at a time.
  *
- * A request that is out is not taken back because the answer takes long. A peer that is stopped, or that shares a
- * CPU with many, answers when it runs, and its host's connection manager keeps the request for it until then. To
- * take it back would make the answer worthless that is on its way, and on a loaded machine no try would ever end.
- * Only what has failed is tried again, after a time that doubles and is partly random.
+ * A request that is out is not taken back because the answer takes long. A peer that is stopped, or
+ * that shares a CPU with many, answers when it runs, and its host's connection manager keeps the
+ * request for it until then. To take it back would make the answer worthless that is on its way,
+ * and on a loaded machine no try would ever end. Only what has failed is tried again, after a time
+ * that doubles and is partly random.
  *
- * Operations fail when `give_up` has passed in silence. The peer breaks it by any message, a refusal for want of room
- * included, and its host does by refusing a request to a port where nobody listens (KNOCK), for which no process has
- * to run. That nobody listens at the peer's own port breaks no silence: its process is gone, or not there yet. Time spent
- * waiting for room, or for other requests, does not count.
+ * Operations fail when `give_up` has passed in silence. The peer breaks it by any message, a
+ * refusal for want of room included, and its host does by refusing a request to a port where nobody
+ * listens (KNOCK), for which no process has to run. That nobody listens at the peer's own port
+ * breaks no silence: its process is gone, or not there yet. Time spent waiting for room, or for
+ * other requests, does not count.
  *
- * At most `cap` connections are kept. For another one the one not used for longest has to go: what is to be sent by
- * it is held, both sides wait until nothing is under way, and agree on the end (BYE), so that nothing is lost. What
- * does not drain soon goes on, and another one is tried: it may wait for what comes from a third. Peers that were
- * refused for want of room and peers that wait here get the places by turns.
+ * At most `cap` connections are kept. For another one the one not used for longest has to go: what
+ * is to be sent by it is held, both sides wait until nothing is under way, and agree on the end
+ * (BYE), so that nothing is lost. What does not drain soon goes on, and another one is tried: it
+ * may wait for what comes from a third. Peers that were refused for want of room and peers that
+ * wait here get the places by turns.
  *
- * Strangers get a part of the places, which their hosts share: when there is no place for one, a host that has more than
- * its host gives one up, and what is idle gives way on its own host. The next place is for the host that was refused.
- * Nobody waits for ever for a stranger that was told to go.
+ * Strangers get a part of the places, which their hosts share: when there is no place for one, a
+ * host that has more than its host gives one up, and what is idle gives way on its own host. The
+ * next place is for the host that was refused. Nobody waits for ever for a stranger that was told
+ * to go.
  *
- * An incarnation is the random number of a process's endpoint. A request of one that was here before the one
- * we know last is old; any other new one may be a peer that was restarted, or a stranger. Requests and replies also have
- * the number of requests that the sender made so far, which tells a request that comes late from a new one. All
- * that can be seen and copied: a connection that works does not end because of a request.
+ * An incarnation is the random number of a process's endpoint. A request of one that was here
+ * before the one we know last is old; any other new one may be a peer that was restarted, or a
+ * stranger. Requests and replies also have the number of requests that the sender made so far,
+ * which tells a request that comes late from a new one. All that can be seen and copied: a
+ * connection that works does not end because of a request.
  */
 #ifndef OFI_RDM_POLICY_H
 #define OFI_RDM_POLICY_H
@@ -113,7 +118,7 @@ struct ofi_rdm_conn_input {
 
 struct ofi_rdm_conn_action {
 	uint32_t what;
-	bool make_room; /* with REJECT: EVICT the one of ofi_rdm_conn_stranger_victim() for this stranger */
+	bool make_room; /* with REJECT: EVICT ofi_rdm_conn_stranger_victim() for this stranger */
 	enum ofi_rdm_cmwire_reason reason;
 	int err; /* FI_E* */
 };
@@ -215,7 +220,10 @@ struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,
 				       struct ofi_rdm_conn_action *action);
 /* When to poll again, UINT64_MAX if nothing is to be waited for. O(1). */
 uint64_t ofi_rdm_conn_next(const struct ofi_rdm_conn_set *set);
-/* It is the peer's turn: a request of ours, or the answer to the peer's, is out, or the peer's request is to come. */
+/*
+ * It is the peer's turn: a request of ours, or the answer to the peer's, is out, or the peer's
+ * request is to come.
+ */
 static inline bool ofi_rdm_conn_is_out(const struct ofi_rdm_conn *conn)
 {
 	return conn->state == OFI_RDM_CONN_CONNECTING || conn->state == OFI_RDM_CONN_EXPECTING ||

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared by the files about decisions: policy.c has the table, policy_request.c handles the requests of peers and strangers,
- * policy_stranger.c shares the strangers' places among hosts, policy_time.c has the states and the time.
+ * Shared by the files about decisions: policy.c has the table, policy_request.c handles the
+ * requests of peers and strangers, policy_stranger.c shares the strangers' places among hosts,
+ * policy_time.c has the states and the time.
  */
 #ifndef OFI_RDM_POLICY_INT_H
 #define OFI_RDM_POLICY_INT_H
@@ -42,7 +43,10 @@ void ofi_rdm_conn_release(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *con
 void ofi_rdm_conn_resume(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			 struct ofi_rdm_conn_action *action);
 
-/* Around each change of the state, and of whether it is a stranger's: it is not counted, and counted again. */
+/*
+ * Around each change of the state, and of whether it is a stranger's: it is not counted, and
+ * counted again.
+ */
 void ofi_rdm_conn_stranger_out(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 void ofi_rdm_conn_stranger_in(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* It was used. */
@@ -55,7 +59,9 @@ bool ofi_rdm_conn_is_held(const struct ofi_rdm_conn_set *set, const struct ofi_r
 /* When one that was told goodbye is not waited for any longer. */
 uint64_t ofi_rdm_conn_stranger_gone_at(const struct ofi_rdm_conn_set *set,
 				       const struct ofi_rdm_conn *conn);
-/* It has not drained for so long that it ends, since its host has more places than one that waits. */
+/*
+ * It has not drained for so long that it ends, since its host has more places than one that waits.
+ */
 bool ofi_rdm_conn_stranger_overdue(const struct ofi_rdm_conn_set *set,
 				   const struct ofi_rdm_conn *conn);
 /* One that was accepted and never came; NULL if there is none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The decisions about requests. A request names a peer, and an incarnation that anyone may have seen: neither
- * proves who asks. What works is not given up for it.
+ * The decisions about requests. A request names a peer, and an incarnation that anyone may have
+ * seen: neither proves who asks. What works is not given up for it.
  */
 #include "policy_int.h"
 
@@ -14,7 +14,10 @@ static void reject(struct ofi_rdm_conn_action *action, enum ofi_rdm_cmwire_reaso
 	action->reason = reason;
 }
 
-/* A number is compared only while a late request is to be expected: a stranger's can't shut the peer out for good. */
+/*
+ * A number is compared only while a late request is to be expected: a stranger's can't shut the
+ * peer out for good.
+ */
 static bool is_stale(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn,
 		     const struct ofi_rdm_conn_input *input)
 {
@@ -115,8 +118,9 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_crossing)
 }
 
 /*
- * The peer gave up what we accepted and tries again, or another one wants its place. Whose request was accepted has the
- * time of an attempt to come; when the peer gives up, the connection manager mostly says so before that.
+ * The peer gave up what we accepted and tries again, or another one wants its place. Whose request
+ * was accepted has the time of an attempt to come; when the peer gives up, the connection manager
+ * mostly says so before that.
  */
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again)
 {
@@ -135,8 +139,9 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again)
 }
 
 /*
- * Who asks says that the peer's end of the connection is gone. The device at that end is asked: if it answers the
- * connection stays; if it does not, the connection fails, and there is room for who asks again.
+ * Who asks says that the peer's end of the connection is gone. The device at that end is asked: if
+ * it answers the connection stays; if it does not, the connection fails, and there is room for who
+ * asks again.
  */
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_live)
 {
@@ -158,8 +163,8 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_alive)
 }
 
 /*
- * The connection ended by agreement, and we did not hear of it yet. Nothing was sent since BYE. Another incarnation has
- * to wait until it has ended.
+ * The connection ended by agreement, and we did not hear of it yet. Nothing was sent since BYE.
+ * Another incarnation has to wait until it has ended.
  */
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_left)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The places that strangers have: how the hosts that they come from share them, and who has to go for another one. */
+/*
+ * The places that strangers have: how the hosts that they come from share them, and who has to go
+ * for another one.
+ */
 #include "policy_int.h"
 
 #define LOOKS	  64   /* at connections of a host, for one that may go */

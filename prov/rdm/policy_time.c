@@ -252,8 +252,8 @@ void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
 }
 
 /*
- * The peer's answer is to come. Each knock has its time, also if the clock has gone on meanwhile because we have not
- * run for long: that would be our silence, not the peer's.
+ * The peer's answer is to come. Each knock has its time, also if the clock has gone on meanwhile
+ * because we have not run for long: that would be our silence, not the peer's.
  */
 static void age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		struct ofi_rdm_conn_action *action)

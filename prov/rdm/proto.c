@@ -3,7 +3,10 @@
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
 
-/* What one peer may have beyond two limits while its device does not take the HALT: fabrics lose packets, too. */
+/*
+ * What one peer may have beyond two limits while its device does not take the HALT: fabrics lose
+ * packets, too.
+ */
 #define WINDOWS 4
 #define NOTE	1024 /* at least what a packet takes besides its bytes */
 
@@ -214,7 +217,10 @@ static void forgive(struct ofi_rdm_proto_peer *peer)
 	}
 }
 
-/* The peer's right ended with the connection; on the next one it gets its own, and packets may be of another size. */
+/*
+ * The peer's right ended with the connection; on the next one it gets its own, and packets may be
+ * of another size.
+ */
 static void keep(struct ofi_rdm_proto_out *out)
 {
 	ofi_rdm_proto_dereg(out->peer, out->mr, &out->mr_count);

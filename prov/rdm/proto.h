@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The protocol between two reliable-datagram endpoints: which packets a message becomes, what happens on
- * arrival, who completes when. It knows no verbs: what it consumes are the application's calls, packets
- * and completions; what it produces are calls of ofi_rdm_proto_ops. Nothing is allocated: messages live in
- * objects of the caller.
+ * The protocol between two reliable-datagram endpoints: which packets a message becomes, what
+ * happens on arrival, who completes when. It knows no verbs: what it consumes are the application's
+ * calls, packets and completions; what it produces are calls of ofi_rdm_proto_ops. Nothing is
+ * allocated: messages live in objects of the caller.
  *
  *   out   a message being sent, from the call to its completion
  *   in    an incoming packet that is kept: an unexpected message, or one that takes several packets
  *   recv  a posted receive
  *
- * A message goes by the first way that fits its size: one EAGER packet, segments, or rendezvous (RTS,
- * and RDMA reads by the receiver or RDMA writes by the sender, then FIN). A peer that said STOP gets
- * rendezvous for all but the smallest, one that said HALT nothing that it would have to keep. When the sender can't
- * register memory, segments always work. When the receiver can't, it asks for them.
+ * A message goes by the first way that fits its size: one EAGER packet, segments, or rendezvous
+ * (RTS, and RDMA reads by the receiver or RDMA writes by the sender, then FIN). A peer that said
+ * STOP gets rendezvous for all but the smallest, one that said HALT nothing that it would have to
+ * keep. When the sender can't register memory, segments always work. When the receiver can't, it
+ * asks for them.
  *
- * What a peer may read or write by rendezvous is exactly the message, from the packet that announces it until its
- * operation completes here: an operation whose peer still has the right to its memory is not complete.
+ * What a peer may read or write by rendezvous is exactly the message, from the packet that
+ * announces it until its operation completes here: an operation whose peer still has the right to
+ * its memory is not complete.
  *
- * Each operation that was accepted completes once. When a peer goes down its operations complete with
- * an error, but those that the device still works on only when it is done with them, so the
+ * Each operation that was accepted completes once. When a peer goes down its operations complete
+ * with an error, but those that the device still works on only when it is done with them, so the
  * caller lets the connection's work requests complete or flush between _down and the next _up.
  *
- * The packets and completions of a peer come in the order of its queue pair. The endpoint's lock guards
- * everything. The ops must not call back into this module, but for `other`, which may hold the peer, let
- * it leave or take it down.
+ * The packets and completions of a peer come in the order of its queue pair. The endpoint's lock
+ * guards everything. The ops must not call back into this module, but for `other`, which may hold
+ * the peer, let it leave or take it down.
  */
 #ifndef OFI_RDM_PROTO_H
 #define OFI_RDM_PROTO_H
@@ -211,13 +213,17 @@ struct ofi_rdm_proto_done {
 
 struct ofi_rdm_proto_ops {
 	/*
-	 * One packet: hdr, then len bytes of iov from offset on. They are copied. ofi_rdm_proto_sent(peer,
-	 * out, ...) when it completes. 0, or -FI_EAGAIN: try after the next completion.
+	 * One packet: hdr, then len bytes of iov from offset on. They are copied.
+	 * ofi_rdm_proto_sent(peer, out, ...) when it completes. 0, or -FI_EAGAIN: try after the
+	 * next completion.
 	 */
 	int (*send)(struct ofi_rdm_proto_peer *peer, const void *hdr, size_t hdr_len,
 		    const struct iovec *iov, size_t offset, size_t len,
 		    struct ofi_rdm_proto_out *out);
-	/* One RDMA operation; ofi_rdm_proto_read_done() or ofi_rdm_proto_write_done() when it completes. */
+	/*
+	 * One RDMA operation; ofi_rdm_proto_read_done() or ofi_rdm_proto_write_done() when it
+	 * completes.
+	 */
 	int (*read)(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
 		    size_t len, uint64_t remote, uint64_t rkey);
 	int (*write)(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_rdm_proto_mr *mr,
@@ -226,9 +232,9 @@ struct ofi_rdm_proto_ops {
 	int (*reg)(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
 		   enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr);
 	/*
-	 * Of a window, one work request each: behind bind() the peer that is told mr->rkey may use it; it
-	 * may not when ofi_rdm_proto_revoked(peer, item) says that revoke() is complete. 0 or -FI_EAGAIN; bind()
-	 * also another error, the memory is then not the peer's.
+	 * Of a window, one work request each: behind bind() the peer that is told mr->rkey may use
+	 * it; it may not when ofi_rdm_proto_revoked(peer, item) says that revoke() is complete. 0
+	 * or -FI_EAGAIN; bind() also another error, the memory is then not the peer's.
 	 */
 	int (*bind)(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
 	int (*revoke)(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
@@ -240,8 +246,9 @@ struct ofi_rdm_proto_ops {
 	void (*out_done)(struct ofi_rdm_proto_out *out, int err);
 	void (*recv_done)(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done);
 	/*
-	 * A packet is to be kept, with its payload or without: where, with a copy of it and with `cost` set; index and
-	 * use are those of the place. The pointers of in->packet are into its bytes. NULL: out of memory.
+	 * A packet is to be kept, with its payload or without: where, with a copy of it and with
+	 * `cost` set; index and use are those of the place. The pointers of in->packet are into its
+	 * bytes. NULL: out of memory.
 	 */
 	struct ofi_rdm_proto_in *(*keep)(struct ofi_rdm_proto_in *in, bool payload);
 	/* What a kept packet is in is the caller's again. */
@@ -270,7 +277,7 @@ struct ofi_rdm_proto_config {
 struct ofi_rdm_proto {
 	const struct ofi_rdm_proto_ops *ops;
 	struct ofi_rdm_proto_config config;
-	uint8_t spaces; /* OFI_RDM_PROTO_SPACES, or one less: what is collective makes no sense then */
+	uint8_t spaces; /* OFI_RDM_PROTO_SPACES, or one less: without collectives */
 	struct ofi_rdm_match match[OFI_RDM_PROTO_SPACES]; /* initialised by the caller */
 	struct ofi_rdm_flow_budget budget;
 };
@@ -303,8 +310,8 @@ void ofi_rdm_proto_peer_init(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_p
 void ofi_rdm_proto_peer_up(struct ofi_rdm_proto_peer *peer, uint32_t credits, uint32_t reserve,
 			   size_t eager);
 /*
- * Not connected any more, or will not be. All operations complete with err. Messages that had arrived as a
- * whole stay. May be called again.
+ * Not connected any more, or will not be. All operations complete with err. Messages that had
+ * arrived as a whole stay. May be called again.
  */
 void ofi_rdm_proto_peer_down(struct ofi_rdm_proto_peer *peer, int err);
 /* Nothing is on its way to or from the peer that a connection is needed for. */
@@ -313,11 +320,13 @@ bool ofi_rdm_proto_peer_idle(const struct ofi_rdm_proto_peer *peer);
 bool ofi_rdm_proto_peer_drained(const struct ofi_rdm_proto_peer *peer);
 /* From now on what is to be sent waits, unless it has begun; or no longer. */
 void ofi_rdm_proto_peer_hold(struct ofi_rdm_proto_peer *peer, bool hold);
-/* No packet may be sent past ofi_rdm_proto_send(), whatever the connection does; or it may again. */
+/*
+ * No packet may be sent past ofi_rdm_proto_send(), whatever the connection does; or it may again.
+ */
 void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *peer, bool fence);
 /*
- * The connection ends by agreement, the peer was idle when it was held: what waits does so for the next _up.
- * Should anything be under way nevertheless, it completes with err.
+ * The connection ends by agreement, the peer was idle when it was held: what waits does so for the
+ * next _up. Should anything be under way nevertheless, it completes with err.
  */
 void ofi_rdm_proto_peer_leave(struct ofi_rdm_proto_peer *peer, int err);
 /* Drops the unexpected messages of a peer that is down, before it is forgotten. */
@@ -326,8 +335,8 @@ void ofi_rdm_proto_peer_purge(struct ofi_rdm_proto_peer *peer);
 /* A send that was accepted; out->total is computed. It may complete before this returns. */
 void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_out *out);
 /*
- * A message that waits to be sent, or for the rest of it to be, goes on from a copy of all of it. False: it does not, since
- * the peer has a right to the bytes where they are.
+ * A message that waits to be sent, or for the rest of it to be, goes on from a copy of all of it.
+ * False: it does not, since the peer has a right to the bytes where they are.
  */
 bool ofi_rdm_proto_send_from(struct ofi_rdm_proto_out *out, void *copy);
 /* A packet of ops.send is complete. err: FI_E* or 0. */
@@ -345,14 +354,17 @@ void ofi_rdm_proto_progress(struct ofi_rdm_proto_peer *peer);
 void ofi_rdm_proto_recv_post(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv,
 			     uint32_t src, uint64_t tag, uint64_t ignore);
 /*
- * Takes back a receive from this peer only that took no message yet or is still in progress. False: the device writes
- * to it, which ends soon with ops.recv_done().
+ * Takes back a receive from this peer only that took no message yet or is still in progress. False:
+ * the device writes to it, which ends soon with ops.recv_done().
  */
 bool ofi_rdm_proto_recv_withdraw(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_recv *recv);
 /* FI_CLAIM: the message claimed with the context goes to recv. False if there is none. */
 bool ofi_rdm_proto_recv_claimed(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv,
 				const void *context);
-/* The message that a receive would get; NULL if there is none. in->total and in->packet describe it. */
+/*
+ * The message that a receive would get; NULL if there is none. in->total and in->packet describe
+ * it.
+ */
 struct ofi_rdm_proto_in *ofi_rdm_proto_peek(struct ofi_rdm_proto *proto, uint8_t space,
 					    uint32_t src, uint64_t tag, uint64_t ignore);
 /* FI_DISCARD: of a message that was peeked or claimed. */
@@ -364,16 +376,23 @@ bool ofi_rdm_proto_cancel(struct ofi_rdm_proto *proto, bool tagged, const void *
 void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto);
 
 /*
- * A packet. *kept: it is in what ops.keep() gave, or `in` itself if that gave it. An error means that the peer is not
- * to be trusted, or that there is no memory for what it sends: the caller ends the connection.
+ * A packet. *kept: it is in what ops.keep() gave, or `in` itself if that gave it. An error means
+ * that the peer is not to be trusted, or that there is no memory for what it sends: the caller ends
+ * the connection.
  */
 enum ofi_rdm_wire_error ofi_rdm_proto_packet(struct ofi_rdm_proto_peer *peer,
 					     struct ofi_rdm_proto_in *in, const void *bytes,
 					     size_t len, bool *kept);
-/* Of something that was kept, when ofi_rdm_flow_charge() says so: the peer is told. As ofi_rdm_proto_packet(). */
+/*
+ * Of something that was kept, when ofi_rdm_flow_charge() says so: the peer is told. As
+ * ofi_rdm_proto_packet().
+ */
 enum ofi_rdm_wire_error ofi_rdm_proto_exceeded(struct ofi_rdm_proto_peer *peer);
 
-/* For the hot path: a packet may be sent past ofi_rdm_proto_send(), with ofi_rdm_flow_take() by the caller. */
+/*
+ * For the hot path: a packet may be sent past ofi_rdm_proto_send(), with ofi_rdm_flow_take() by the
+ * caller.
+ */
 static inline bool ofi_rdm_proto_may_bypass(const struct ofi_rdm_proto_peer *peer, size_t len)
 {
 	return peer->clear && ofi_rdm_flow_clear(&peer->flow) &&
@@ -381,9 +400,9 @@ static inline bool ofi_rdm_proto_may_bypass(const struct ofi_rdm_proto_peer *pee
 }
 
 /*
- * For the hot path: the receive that a plain packet goes to, already taken, if it is one to which the
- * caller may copy and complete by itself. Else NULL: the packet is unexpected, or ofi_rdm_proto_packet() is
- * for it.
+ * For the hot path: the receive that a plain packet goes to, already taken, if it is one to which
+ * the caller may copy and complete by itself. Else NULL: the packet is unexpected, or
+ * ofi_rdm_proto_packet() is for it.
  */
 static inline struct ofi_rdm_proto_recv *
 ofi_rdm_proto_bypass(struct ofi_rdm_proto_peer *peer, bool tagged, uint64_t tag, bool *unexpected)
@@ -396,8 +415,9 @@ ofi_rdm_proto_bypass(struct ofi_rdm_proto_peer *peer, bool tagged, uint64_t tag,
 }
 
 /*
- * A plain packet for which ofi_rdm_proto_bypass() found no receive, where it is kept. Of a free place all is 0 that
- * a message without regions and answers does not need. As ofi_rdm_proto_packet().
+ * A plain packet for which ofi_rdm_proto_bypass() found no receive, where it is kept. Of a free
+ * place all is 0 that a message without regions and answers does not need. As
+ * ofi_rdm_proto_packet().
  */
 static inline enum ofi_rdm_wire_error ofi_rdm_proto_unexpected(struct ofi_rdm_proto_peer *peer,
 							       struct ofi_rdm_proto_in *in,

@@ -95,7 +95,10 @@ int ofi_rdm_proto_rndv_send_cts(struct ofi_rdm_proto_in *in);
 int ofi_rdm_proto_rndv_send_fin(struct ofi_rdm_proto_out *out);
 
 /* grant.c: the peer's right to memory. */
-/* Binds what is not bound yet of `count`; some credits stay. 0, -FI_EAGAIN, or another error that remains. */
+/*
+ * Binds what is not bound yet of `count`; some credits stay. 0, -FI_EAGAIN, or another error that
+ * remains.
+ */
 int ofi_rdm_proto_grant(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr, uint8_t count,
 			uint8_t *bound, uint32_t keep);
 /* There is something that only work requests end. */

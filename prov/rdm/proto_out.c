@@ -157,7 +157,9 @@ static struct ofi_rdm_wire_packet describe(const struct ofi_rdm_proto_out *out,
 	return packet;
 }
 
-/* A packet with the next bytes of the message; the last takes it out of the queue. 0 or -FI_EAGAIN. */
+/*
+ * A packet with the next bytes of the message; the last takes it out of the queue. 0 or -FI_EAGAIN.
+ */
 static int send_bytes(struct ofi_rdm_proto_out *out, const struct ofi_rdm_wire_packet *packet)
 {
 	struct ofi_rdm_proto_peer *peer = out->peer;

@@ -2,8 +2,8 @@
 /*
  * What reliable-datagram endpoints send each other: packets, and the private data of connection
  * requests, replies and rejects. All integers are little endian. What a peer sends is not trusted:
- * ofi_rdm_wire_parse() and ofi_rdm_wire_cm_parse() check every length, index and unused bit, and what they return
- * refers to nothing outside of the packet.
+ * ofi_rdm_wire_parse() and ofi_rdm_wire_cm_parse() check every length, index and unused bit, and
+ * what they return refers to nothing outside of the packet.
  *
  * A packet is the base, then by type (| of fields that a flag says are there):
  *
@@ -12,7 +12,8 @@
  *   SEG_NEXT    offset payload: more of the message that the last SEG_FIRST of the peer began
  *   RTS         total [tag] [data] regions[count]: a message that is to be read, or written on CTS
  *   CTS         total rid regions[count]: `id` is written to the regions, then FIN says so to `rid`
- *   FIN         status: `id`, the sender's, was read; with WRITTEN: `id`, the receiver's, was written
+ *   FIN         status: `id`, the sender's, was read; with WRITTEN: `id`, the receiver's, was
+ *               written
  *   ACK         the message `id` is where it belongs
  *   ATOMIC_REQ  atomic targets[count] operands
  *   ATOMIC_RSP  status payload: the values fetched by the request `id`
@@ -22,14 +23,15 @@
  *   KEY_RSP     status rkey addr len
  *   BYE         nothing to send for long: may the connection end?
  *   BYE_RSP     status: 0, and nothing will be sent on it any more; or FI_EBUSY
- *   SEG_REQ     the announced message `id` can neither be read nor written: it is to come in segments
+ *   SEG_REQ     the announced message `id` can neither be read nor written: it is to come in
+ *               segments
  *   SEG_ASKED   offset payload: they, from offset 0 on
  *   RMA_NOTE    total [data] regions[count]: the sender wrote the regions; with READ: it read them
  *
  * `id` is the sender's number of the message or request.
  *
- * Messages of collective operations, EAGER, SEG_FIRST and RTS with COLLECTIVE, have a tag and nothing else; they are
- * matched with receives of collective operations only.
+ * Messages of collective operations, EAGER, SEG_FIRST and RTS with COLLECTIVE, have a tag and
+ * nothing else; they are matched with receives of collective operations only.
  */
 #ifndef OFI_RDM_WIRE_H
 #define OFI_RDM_WIRE_H
@@ -183,8 +185,8 @@ const char *ofi_rdm_wire_strerror(enum ofi_rdm_wire_error error);
 const char *ofi_rdm_wire_type_name(unsigned int type);
 
 /*
- * Writes the header of a packet that would be parsed as `packet`, whose payload follows it; `list` is in
- * wire order. Returns its length, OFI_RDM_WIRE_HEADER_MAX at most.
+ * Writes the header of a packet that would be parsed as `packet`, whose payload follows it; `list`
+ * is in wire order. Returns its length, OFI_RDM_WIRE_HEADER_MAX at most.
  */
 size_t ofi_rdm_wire_build(void *bytes, const struct ofi_rdm_wire_packet *packet);
 
@@ -195,8 +197,8 @@ void ofi_rdm_wire_put_target(void *list, unsigned int i, const struct ofi_rdm_wi
 void ofi_rdm_wire_get_target(const void *list, unsigned int i, struct ofi_rdm_wire_target *target);
 
 /*
- * The fast way for a message of one packet that is tagged or not and has no flags else. Without a tag its
- * header is the base alone.
+ * The fast way for a message of one packet that is tagged or not and has no flags else. Without a
+ * tag its header is the base alone.
  */
 struct ofi_rdm_wire_plain {
 	struct ofi_rdm_wire_base base;

@@ -15,7 +15,9 @@
 
 #define ASYNC_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
 
-/* Only who bound an EQ to the domain asked for these: others would not know what to do with them. */
+/*
+ * Only who bound an EQ to the domain asked for these: others would not know what to do with them.
+ */
 static void notify(struct vrb_domain *domain, const struct ibv_async_event *event, int port)
 {
 	struct fi_eq_entry entry = {
@@ -32,7 +34,8 @@ static void notify(struct vrb_domain *domain, const struct ibv_async_event *even
 }
 
 /*
- * The owner of the queue pair: it is there until the event is acknowledged, which ibv_destroy_qp() waits for.
+ * The owner of the queue pair: it is there until the event is acknowledged, which ibv_destroy_qp()
+ * waits for.
  */
 static void qp_event(const struct ibv_async_event *event)
 {

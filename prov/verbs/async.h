@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Asynchronous events of an opened device, delivered to the event queues of its domain and endpoints:
- * errors of queues and of the device, and FI_NOTIFY with fi_eq_entry.data = event << 32 | port.
+ * Asynchronous events of an opened device, delivered to the event queues of its domain and
+ * endpoints: errors of queues and of the device, and FI_NOTIFY with fi_eq_entry.data = event << 32
+ * | port.
  */
 #ifndef VRB_ASYNC_H
 #define VRB_ASYNC_H

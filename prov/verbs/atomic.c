@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomics on one 64-bit integer, as reliable connections have them: add, fetch-and-add and compare-and-swap
- * are the device's; write and fetch-read are RDMA operations of 8 aligned bytes.
+ * Atomics on one 64-bit integer, as reliable connections have them: add, fetch-and-add and
+ * compare-and-swap are the device's; write and fetch-read are RDMA operations of 8 aligned bytes.
  */
 #include <string.h>
 #include "atomic.h"
@@ -166,7 +166,10 @@ static VRB_OUTLINE ssize_t atomic_fetch_any(struct fid_ep *fid, const void *buf,
 			false);
 }
 
-/* Fetch-and-add is what applications count with; the rest leaves by a tail call with the same arguments. */
+/*
+ * Fetch-and-add is what applications count with; the rest leaves by a tail call with the same
+ * arguments.
+ */
 static ssize_t atomic_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc,
 			    void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
 			    uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)

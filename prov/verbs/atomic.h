@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which atomic operations reliable connections carry out in hardware, on one 64-bit integer each. */
+/*
+ * Which atomic operations reliable connections carry out in hardware, on one 64-bit integer each.
+ */
 #ifndef VRB_ATOMIC_H
 #define VRB_ATOMIC_H
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vectors of datagram endpoints: names of queue pairs, and the address handles to send to them.
+ * Address vectors of datagram endpoints: names of queue pairs, and the address handles to send to
+ * them.
  *
- * fi_av_remove while another thread sends to the address: the datagram may go out, fail, or go to an
- * address that is inserted meanwhile. Address handles are shared by path (GID, LID, service level), made
- * at first use, and live as long as the address vector, so none is ever freed under a sender.
+ * fi_av_remove while another thread sends to the address: the datagram may go out, fail, or go to
+ * an address that is inserted meanwhile. Address handles are shared by path (GID, LID, service
+ * level), made at first use, and live as long as the address vector, so none is ever freed under a
+ * sender.
  */
 #ifndef VRB_AV_H
 #define VRB_AV_H
@@ -42,8 +44,8 @@ void vrb_av_ops_init(void);
 const struct vrb_dest *vrb_av_dest_slow(struct vrb_av *av, fi_addr_t addr);
 
 /*
- * Where to send for an address; ah is set. NULL with errno set (a positive FI_E*): EINVAL when it is unknown or
- * removed, else why no address handle could be made. Needs no lock.
+ * Where to send for an address; ah is set. NULL with errno set (a positive FI_E*): EINVAL when it
+ * is unknown or removed, else why no address handle could be made. Needs no lock.
  */
 static inline const struct vrb_dest *vrb_av_dest(struct vrb_av *av, fi_addr_t addr)
 {
@@ -54,9 +56,15 @@ static inline const struct vrb_dest *vrb_av_dest(struct vrb_av *av, fi_addr_t ad
 	return vrb_av_dest_slow(av, addr);
 }
 
-/* For an endpoint that is bound with FI_SOURCE: keeps the reverse lookup from now on. 0 or -FI_ENOMEM. */
+/*
+ * For an endpoint that is bound with FI_SOURCE: keeps the reverse lookup from now on. 0 or
+ * -FI_ENOMEM.
+ */
 int vrb_av_keep_sources(struct vrb_av *av);
-/* What a completion reports as the source: the address or its user id; FI_ADDR_NOTAVAIL. Needs no lock. */
+/*
+ * What a completion reports as the source: the address or its user id; FI_ADDR_NOTAVAIL. Needs no
+ * lock.
+ */
 fi_addr_t vrb_av_source(const struct vrb_av *av, const union ibv_gid *gid, uint32_t qpn);
 
 /* Multicast groups have addresses of their own, from 2^62 on. FI_ADDR_NOTAVAIL with errno set. */

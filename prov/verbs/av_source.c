@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The reverse lookup of address vectors: linear probing, 4 bytes a slot. Between two values of the sequence
- * counter what readers look at is stored with release and loaded with acquire order, so no fence is needed.
+ * The reverse lookup of address vectors: linear probing, 4 bytes a slot. Between two values of the
+ * sequence counter what readers look at is stored with release and loaded with acquire order, so no
+ * fence is needed.
  */
 #include <stdlib.h>
 #include <string.h>

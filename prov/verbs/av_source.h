@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which address a datagram came from: indices of an address vector, found by GID and queue pair number. One
- * writer at a time; readers take no lock and try again when a change was under way.
+ * Which address a datagram came from: indices of an address vector, found by GID and queue pair
+ * number. One writer at a time; readers take no lock and try again when a change was under way.
  */
 #ifndef VRB_AV_SOURCE_H
 #define VRB_AV_SOURCE_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses that the connection manager resolves to queue pairs: IP addresses, nodes and services. */
+/*
+ * Addresses that the connection manager resolves to queue pairs: IP addresses, nodes and services.
+ */
 #ifndef VRB_AV_SVC_H
 #define VRB_AV_SVC_H
 

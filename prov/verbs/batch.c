@@ -105,8 +105,9 @@ ssize_t vrb_sq_hold(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, ui
 }
 
 /*
- * The first n refused work requests were accepted from the application: they go through the queue pair once
- * more, in error, so that they complete in their place. Where even that fails, the device is gone.
+ * The first n refused work requests were accepted from the application: they go through the queue
+ * pair once more, in error, so that they complete in their place. Where even that fails, the device
+ * is gone.
  */
 static void give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, uint32_t n)
 {

@@ -35,7 +35,10 @@ struct vrb_cm_left {
 	struct rdma_cm_id *destroy; /* or NULL */
 };
 
-/* Who an id or a queue pair belongs to gets their events, by the event thread. What is NULL is ignored. */
+/*
+ * Who an id or a queue pair belongs to gets their events, by the event thread. What is NULL is
+ * ignored.
+ */
 struct vrb_owner_ops {
 	void (*event)(struct vrb_owner *owner, const struct rdma_cm_event *event,
 		      struct vrb_cm_left *left);

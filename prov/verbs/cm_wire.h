@@ -23,7 +23,9 @@ static inline uint8_t vrb_cm_pack(uint8_t *wire, const void *data, size_t len)
 	return (uint8_t)(len + 1);
 }
 
-/* The application's data in private data as received, which may be missing or lie about its length. */
+/*
+ * The application's data in private data as received, which may be missing or lie about its length.
+ */
 static inline const uint8_t *vrb_cm_unpack(const void *wire, size_t wire_len, size_t *len)
 {
 	const uint8_t *bytes = wire;

@@ -91,7 +91,10 @@ static int open_own_cq(struct vrb_ep *ep)
 	return 0;
 }
 
-/* The queue that a counter of this kind counts: a work queue without one of its own completes on the other. */
+/*
+ * The queue that a counter of this kind counts: a work queue without one of its own completes on
+ * the other.
+ */
 static struct vrb_cq *cq_of(const struct vrb_ep *ep, int kind)
 {
 	if (kind == VRB_COUNT_RECV)
@@ -176,7 +179,10 @@ static int count_receives(struct vrb_ep *ep)
 	return vrb_cq_count_late(ep->rq->cq, ep->rq, ep->cntrs);
 }
 
-/* Who polls looks at the counter with the lock of its queue held, at that of shared receives with the domain's. */
+/*
+ * Who polls looks at the counter with the lock of its queue held, at that of shared receives with
+ * the domain's.
+ */
 static void set_late(struct vrb_ep *ep, struct ofi_cntr *cntr, int kind)
 {
 	struct vrb_cq *cq = cq_of(ep, kind);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Counters of connected endpoints: what they are bound for, and the completion queues that feed them. */
+/*
+ * Counters of connected endpoints: what they are bound for, and the completion queues that feed
+ * them.
+ */
 #ifndef VRB_CNTR_H
 #define VRB_CNTR_H
 
@@ -16,11 +19,13 @@ int vrb_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct f
 		  void *context);
 int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags);
 /*
- * Where there are counters: a completion queue where none is bound, counting queues, and sources for the
- * counters. What is done stays when it fails, and is not done again.
+ * Where there are counters: a completion queue where none is bound, counting queues, and sources
+ * for the counters. What is done stays when it fails, and is not done again.
  */
 int vrb_cntr_enable(struct vrb_ep *ep);
-/* Lets a counter find what deferred work of the endpoint completes, until it closes. 0 or -FI_E*. */
+/*
+ * Lets a counter find what deferred work of the endpoint completes, until it closes. 0 or -FI_E*.
+ */
 int vrb_cntr_lend(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv);
 /* Lets go of the counters; the queues are detached, the completion queues are not yet let go of. */
 void vrb_cntr_unbind(struct vrb_ep *ep);

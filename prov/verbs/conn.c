@@ -229,7 +229,9 @@ static int check_call(struct vrb_ep *ep, const char *call, const void *param, si
 	return 0;
 }
 
-/* Connecting enables an endpoint that is not enabled yet, after the state has permitted the call. */
+/*
+ * Connecting enables an endpoint that is not enabled yet, after the state has permitted the call.
+ */
 static int enable_for(struct vrb_ep *ep, enum vrb_conn_state expected)
 {
 	bool now;

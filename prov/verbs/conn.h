@@ -41,12 +41,15 @@ struct vrb_conn {
 
 struct vrb_ep;
 
-/* Set up for an endpoint; info->handle, when set, is a connection request whose id is taken over. */
+/*
+ * Set up for an endpoint; info->handle, when set, is a connection request whose id is taken over.
+ */
 int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info);
 /*
- * Ends the connection and destroys the id; no event of it is delivered afterwards. NULL-safe about id.
- * First in the endpoint's close: the queue pair, the EQ and the memory go after it, since an
- * asynchronous event may still be on its way to the (deaf) connection until ibv_destroy_qp() returns.
+ * Ends the connection and destroys the id; no event of it is delivered afterwards. NULL-safe about
+ * id. First in the endpoint's close: the queue pair, the EQ and the memory go after it, since an
+ * asynchronous event may still be on its way to the (deaf) connection until ibv_destroy_qp()
+ * returns.
  */
 void vrb_conn_fini(struct vrb_ep *ep);
 

@@ -42,7 +42,10 @@ static int no_room(const struct vrb_cq *cq)
 	return -FI_ENOSPC;
 }
 
-/* Entries of the queue's own, while three quarters of the largest CQ are not taken. Else makes it as large as it can be. */
+/*
+ * Entries of the queue's own, while three quarters of the largest CQ are not taken. Else makes it
+ * as large as it can be.
+ */
 static bool reserve(struct vrb_cq *cq, uint32_t size)
 {
 	uint64_t need = (uint64_t)cq->reserved + size;

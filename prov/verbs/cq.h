@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The completion queue object: one ibv_cq, polled in batches straight into the application's entries. */
+/*
+ * The completion queue object: one ibv_cq, polled in batches straight into the application's
+ * entries.
+ */
 #ifndef VRB_CQ_H
 #define VRB_CQ_H
 
@@ -27,11 +30,14 @@
 #define VRB_CQ_SAVED  (1u << 30) /* what is stored has no counters; with the lock held */
 #define VRB_CQ_COUNTS (1u << 31) /* queues have counters; set with the lock held, for good */
 
-/* What was taken from the device before the application read it: a ring, used with VRB_CQ_COUNTS or VRB_CQ_SAVED. */
+/*
+ * What was taken from the device before the application read it: a ring, used with VRB_CQ_COUNTS or
+ * VRB_CQ_SAVED.
+ */
 struct vrb_cq_store {
 	struct ibv_wc *wc;
 	uint32_t size, first, count;
-	int fd; /* eventfd, readable while something is stored; -1 where nothing can be waited for */
+	int fd; /* eventfd, readable while something is stored; -1: nothing can be waited for */
 };
 
 struct vrb_cq {
@@ -41,7 +47,10 @@ struct vrb_cq {
 	uint32_t bunch;	      /* completions taken from the device at once; constant */
 	uint32_t special;     /* VRB_CQ_*: what a read has to see to besides polling; atomic */
 	struct ibv_cq *ibv;
-	/* Taken from the device: wc[first..first+kept) is still to be handed out, an error or what came after it. */
+	/*
+	 * Taken from the device: wc[first..first+kept) is still to be handed out, an error or what
+	 * came after it.
+	 */
 	uint32_t first, kept;
 	struct ibv_wc wc[VRB_CQ_BUNCH_MAX];
 	void *out; /* the array of the read at work, and its length in entries */
@@ -72,7 +81,7 @@ struct vrb_cq {
 
 	struct vrb_cq_store store; /* under lock; after what is kept, before what the device has */
 	struct ofi_waitset_member member;
-	bool unread; /* an endpoint's own, for counters alone: all is retired as it comes; constant */
+	bool unread; /* an endpoint's own, for counters: all is retired as it comes; constant */
 };
 
 static inline struct vrb_cq *vrb_cq(struct fid_cq *fid)
@@ -92,36 +101,53 @@ static inline int vrb_cq_vector(const struct vrb_domain *domain, const struct fi
 /* Whether it is one of these; those of reliable datagrams are others. */
 bool vrb_is_cq(const struct fid *fid);
 extern const struct ofi_poll_ops vrb_cq_poll_ops;
-/* -FI_SUCCESS when armed and empty: the caller may sleep; -FI_EAGAIN when there is something to read. */
+/*
+ * -FI_SUCCESS when armed and empty: the caller may sleep; -FI_EAGAIN when there is something to
+ * read.
+ */
 int vrb_cq_trywait(struct vrb_cq *cq);
 
-/* Makes room for a queue's completions, by growing the CQ or, failing that, by sharing its pool. 0 or -FI_ENOSPC. */
+/*
+ * Makes room for a queue's completions, by growing the CQ or, failing that, by sharing its pool. 0
+ * or -FI_ENOSPC.
+ */
 int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq);
 /*
- * The queue's endpoint is about to close: none of its completions is reported any more, but those that
- * succeed are retired. True while some are outstanding and there is a point in waiting.
+ * The queue's endpoint is about to close: none of its completions is reported any more, but those
+ * that succeed are retired. True while some are outstanding and there is a point in waiting.
  */
 bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq);
 /*
- * The queue's endpoint closes, its queue pair is destroyed: the CQ drops what still completes. Once the device has no
- * more of it the queue is freed, and its room is others'.
+ * The queue's endpoint closes, its queue pair is destroyed: the CQ drops what still completes. Once
+ * the device has no more of it the queue is freed, and its room is others'.
  */
 void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq);
-/* With the CQ's lock held: gives back the entries of a queue, or the credits of what it has outstanding. */
+/*
+ * With the CQ's lock held: gives back the entries of a queue, or the credits of what it has
+ * outstanding.
+ */
 void vrb_cq_release(struct vrb_cq *cq, struct vrb_wq *wq);
 /* Entries for good, of the CQ's own or of its pool. 0 or -FI_ENOSPC. */
 int vrb_cq_reserve(struct vrb_cq *cq, uint32_t size);
 void vrb_cq_unreserve(struct vrb_cq *cq, uint32_t size);
-/* After a reservation for a shared queue: prepares for its larger capacity, and for a counter where one counts. */
+/*
+ * After a reservation for a shared queue: prepares for its larger capacity, and for a counter where
+ * one counts.
+ */
 int vrb_cq_count_shared(struct vrb_cq *cq, bool count);
-/* A shared receive queue may complete here from now on; it is closed, and what still completes is dropped. */
+/*
+ * A shared receive queue may complete here from now on; it is closed, and what still completes is
+ * dropped.
+ */
 void vrb_cq_add_share(struct vrb_cq *cq, struct vrb_share *share);
 void vrb_cq_close_share(struct vrb_cq *cq, struct vrb_share *share);
-/* The device completes nothing more for the queue: the CQ reports what is outstanding as flushed. */
+/*
+ * The device completes nothing more for the queue: the CQ reports what is outstanding as flushed.
+ */
 void vrb_cq_lose(struct vrb_wq *wq);
 /*
- * With the lock held: takes completions, those kept or up to count from the device, into wc from first on.
- * Their number, or -FI_EIO.
+ * With the lock held: takes completions, those kept or up to count from the device, into wc from
+ * first on. Their number, or -FI_EIO.
  */
 int vrb_cq_poll(struct vrb_cq *cq, size_t count);
 /* Their part from the device into wc, which has room for want. Their number, or negative. */
@@ -132,8 +158,8 @@ void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end);
 /* Flags and data of a completion that came with immediate data, from the flags of its slot. */
 uint64_t vrb_cq_arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data);
 /*
- * For a full send queue whose owner may never read this CQ, since its operations are silent: retires what
- * completed silently, keeps the rest.
+ * For a full send queue whose owner may never read this CQ, since its operations are silent:
+ * retires what completed silently, keeps the rest.
  */
 void vrb_cq_reclaim(struct vrb_cq *cq);
 /* The application gets an error: what that means for the endpoint. */
@@ -141,11 +167,14 @@ void vrb_cq_failed(const struct ibv_wc *wc);
 /* Retires a silent success. False for what the application is to read. */
 bool vrb_cq_retire_silent(const struct ibv_wc *wc);
 /*
- * Drops what closed endpoints have left in the device's queue, as far as nothing unread is before it: nobody may
- * read the CQ for long.
+ * Drops what closed endpoints have left in the device's queue, as far as nothing unread is before
+ * it: nobody may read the CQ for long.
  */
 void vrb_cq_purge(struct vrb_cq *cq);
-/* Frees the queues of closed endpoints: the device was seen to have no more of them, and nothing is kept. */
+/*
+ * Frees the queues of closed endpoints: the device was seen to have no more of them, and nothing is
+ * kept.
+ */
 void vrb_cq_reap(struct vrb_cq *cq);
 /* Rings the doorbells that FI_MORE left: whoever looks for completions posts nothing now. */
 void vrb_cq_ring_held(struct vrb_cq *cq);
@@ -154,8 +183,8 @@ void vrb_cq_ring_held(struct vrb_cq *cq);
 /* Prepares for a queue with counters, or for a larger capacity. 0 or -FI_E*. */
 int vrb_cq_count_open(struct vrb_cq *cq);
 /*
- * With the lock held, after the channel's events were taken: counts all there is and asks for another event, since
- * others sleep by the same channel. 0: there was nothing.
+ * With the lock held, after the channel's events were taken: counts all there is and asks for
+ * another event, since others sleep by the same channel. 0: there was nothing.
  */
 int vrb_cq_arm_counted(struct vrb_cq *cq);
 void vrb_cq_count_close(struct vrb_cq *cq);
@@ -164,8 +193,8 @@ void vrb_cq_count(const struct ibv_wc *wc, int n);
 /* Counts what is outstanding in queues whose device is gone. */
 void vrb_cq_count_lost(struct vrb_cq *cq);
 /*
- * Takes and counts up to a bunch of what the device has, and stores what the application is to read. What was
- * found, or negative.
+ * Takes and counts up to a bunch of what the device has, and stores what the application is to
+ * read. What was found, or negative.
  */
 int vrb_cq_fetch(struct vrb_cq *cq);
 /* Without the lock: wakes those who wait for the counters of a queue whose device is gone. */
@@ -173,20 +202,23 @@ void vrb_cq_tell_lost(struct vrb_wq *wq);
 /* Up to want of those stored, into cq->wc. Their number. */
 int vrb_cq_take_stored(struct vrb_cq *cq, int want);
 /*
- * Without the lock: a queue that is in use counts from now on, and what it has outstanding as it completes. 0 or
- * -FI_E*.
+ * Without the lock: a queue that is in use counts from now on, and what it has outstanding as it
+ * completes. 0 or -FI_E*.
  */
 int vrb_cq_count_late(struct vrb_cq *cq, struct vrb_wq *wq, struct ofi_cntr *const *cntrs);
 /*
- * Without the lock: stores what the device has. Some forget the completions of a queue pair that is destroyed, and with
- * them the receives of a shared queue.
+ * Without the lock: stores what the device has. Some forget the completions of a queue pair that is
+ * destroyed, and with them the receives of a shared queue.
  */
 void vrb_cq_save(struct vrb_cq *cq);
 /* A queue closes: nothing of it is counted any more. */
 void vrb_cq_count_forget(struct vrb_wq *wq);
 /* Drops what is stored of a queue that closes. */
 void vrb_cq_forget(struct vrb_cq *cq, const struct vrb_wq *wq);
-/* Without the lock: vrb_cq_fetch() for counters, and the same before a sleep on the channel's descriptor. */
+/*
+ * Without the lock: vrb_cq_fetch() for counters, and the same before a sleep on the channel's
+ * descriptor.
+ */
 extern const struct ofi_cntr_source_ops vrb_cq_source_ops;
 
 static inline bool vrb_cq_counts(const struct vrb_cq *cq)
@@ -212,7 +244,10 @@ static inline int vrb_cq_take_kept(struct vrb_cq *cq)
 	return n;
 }
 
-/* A failed one that nobody hears of: of a closed queue, or parts of a buffer that are flushed before its last. */
+/*
+ * A failed one that nobody hears of: of a closed queue, or parts of a buffer that are flushed
+ * before its last.
+ */
 static inline bool vrb_cq_drops(const struct ibv_wc *wc)
 {
 	const struct vrb_slot *slot = (const struct vrb_slot *)(uintptr_t)wc->wr_id;

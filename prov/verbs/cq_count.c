@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues with counters. Each completion is counted when it leaves the device, once; what a
- * counter's reader finds for the application is stored in order.
+ * Completion queues with counters. Each completion is counted when it leaves the device, once; what
+ * a counter's reader finds for the application is stored in order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,10 @@ static void count_slot(struct vrb_wq *wq, bool good)
 		count(cntr, good);
 }
 
-/* A shared receive is counted for the endpoint that took it; its counter stays while the endpoint is listed. */
+/*
+ * A shared receive is counted for the endpoint that took it; its counter stays while the endpoint
+ * is listed.
+ */
 static void count_shared(struct vrb_domain *domain, const struct ibv_wc *wc)
 {
 	struct vrb_ep *ep;

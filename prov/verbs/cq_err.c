@@ -4,7 +4,9 @@
 #include "cq.h"
 #include "stats.h"
 
-/* The error that a read stopped at, NULL when there is none. What closed endpoints left is dropped. */
+/*
+ * The error that a read stopped at, NULL when there is none. What closed endpoints left is dropped.
+ */
 static const struct ibv_wc *kept_error(struct vrb_cq *cq)
 {
 	const struct ibv_wc *wc;

@@ -133,8 +133,8 @@ VRB_INLINE ssize_t written(enum fi_cq_format format, const struct vrb_cq *cq, un
 }
 
 /*
- * Hands out the completions taken, wc[first..first+n), and polls for more while there is room. An error
- * stays behind, with what came after it, for the reads that follow.
+ * Hands out the completions taken, wc[first..first+n), and polls for more while there is room. An
+ * error stays behind, with what came after it, for the reads that follow.
  */
 VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, bool odd)
 {
@@ -164,7 +164,9 @@ static VRB_OUTLINE void wake(struct vrb_cq *cq)
 	ofi_unlock_slow(&cq->lock);
 }
 
-/* Seen through the barrier, the lock's address costs one addition here instead of a saved register. */
+/*
+ * Seen through the barrier, the lock's address costs one addition here instead of a saved register.
+ */
 VRB_INLINE void leave(struct vrb_cq *cq)
 {
 	__asm__("" : "+r"(cq));
@@ -280,8 +282,9 @@ static VRB_OUTLINE ssize_t read_contended(struct vrb_cq *cq, void *buf, size_t c
 }
 
 /*
- * An empty CQ is what a polling application mostly finds, so that way is kept short: what is not needed
- * on it leaves by a tail call, and the caller's array waits in the CQ instead of in saved registers.
+ * An empty CQ is what a polling application mostly finds, so that way is kept short: what is not
+ * needed on it leaves by a tail call, and the caller's array waits in the CQ instead of in saved
+ * registers.
  */
 VRB_INLINE ssize_t read_format(ssize_t (*found_format)(struct vrb_cq *, int), struct fid_cq *fid,
 			       void *buf, size_t count)
@@ -322,7 +325,10 @@ static ssize_t read_tagged(struct fid_cq *cq, void *buf, size_t count)
 	return read_format(found_tagged, cq, buf, count);
 }
 
-/* Sources are told by the queues of datagrams; a connected endpoint has one, which is in no address vector. */
+/*
+ * Sources are told by the queues of datagrams; a connected endpoint has one, which is in no address
+ * vector.
+ */
 static ssize_t read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
 {
 	struct vrb_cq *cq = vrb_cq(fid);

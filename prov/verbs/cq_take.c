@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Taking completions: from the device, from those kept for later, or in the name of a device that is gone. */
+/*
+ * Taking completions: from the device, from those kept for later, or in the name of a device that
+ * is gone.
+ */
 #include <arpa/inet.h>
 #include "batch.h"
 #include "cq.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Waiting on a completion queue. The descriptor of FI_GETWAIT is an epoll over the device's completion
- * channel and an eventfd, so that fi_cq_signal and a lost device wake sleepers too.
+ * Waiting on a completion queue. The descriptor of FI_GETWAIT is an epoll over the device's
+ * completion channel and an eventfd, so that fi_cq_signal and a lost device wake sleepers too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -201,7 +201,10 @@ const struct ofi_poll_ops vrb_cq_poll_ops = {
 	.cq_ready = cq_ready,
 };
 
-/* Sleeps until something may be there. 0, or -FI_EAGAIN when a signal, an interrupt or the time-out ends the wait. */
+/*
+ * Sleeps until something may be there. 0, or -FI_EAGAIN when a signal, an interrupt or the time-out
+ * ends the wait.
+ */
 static int wait_once(struct vrb_cq *cq, struct ofi_sleeper *sleeper, uint64_t start, int timeout)
 {
 	struct pollfd fd = { .fd = cq->epfd, .events = POLLIN };

@@ -188,7 +188,10 @@ bool vrb_device_lacks(int err)
 	return err == EOPNOTSUPP || err == ENOSYS || err == EINVAL;
 }
 
-/* Not every device has both kinds of queue pairs; iWARP has no datagrams. 0, or an errno when it has none. */
+/*
+ * Not every device has both kinds of queue pairs; iWARP has no datagrams. 0, or an errno when it
+ * has none.
+ */
 static int read_qps(struct vrb_device *dev, struct ibv_context *ctx, const char **call)
 {
 	const char *ud_call;

@@ -63,7 +63,10 @@ int vrb_snapshot_take(struct vrb_snapshot *snapshot);
 void vrb_snapshot_free(struct vrb_snapshot *snapshot);
 /* Forgets which devices have been logged. */
 void vrb_device_forget(void);
-/* Is it a domain name of this device: the device's own, or the one of its datagrams, "mlx5_0-dgram"? */
+/*
+ * Is it a domain name of this device: the device's own, or the one of its datagrams,
+ * "mlx5_0-dgram"?
+ */
 static inline bool vrb_device_is(const char *device, const char *name)
 {
 	size_t len = strlen(device);
@@ -72,7 +75,10 @@ static inline bool vrb_device_is(const char *device, const char *name)
 }
 /* Opens the device of a domain name. NULL with *err = -FI_E* on failure, logged. */
 struct ibv_context *vrb_device_open(const char *name, int *err);
-/* Whether an errno of a probe says that the device lacks something; any other is a failure that may pass. */
+/*
+ * Whether an errno of a probe says that the device lacks something; any other is a failure that may
+ * pass.
+ */
 bool vrb_device_lacks(int err);
 
 #endif

@@ -25,7 +25,10 @@ static int failed(const char *call, const struct vrb_dgram *ep, int err)
 	return vrb_errno(err);
 }
 
-/* The members of a multicast group share its key; else nobody sends here who does not know the name. */
+/*
+ * The members of a multicast group share its key; else nobody sends here who does not know the
+ * name.
+ */
 static int set_qkey(struct vrb_dgram *ep)
 {
 	if (ep->ep.info->caps & FI_MULTICAST) {
@@ -229,7 +232,10 @@ void vrb_dgram_failed(struct vrb_dgram *ep)
 	vrb_wq_shut(ep->ep.rq, ep->ep.domain->lock_posts);
 }
 
-/* With ep->lock held. Nobody posts: both queues are shut. Where the device refuses, the endpoint is over. */
+/*
+ * With ep->lock held. Nobody posts: both queues are shut. Where the device refuses, the endpoint is
+ * over.
+ */
 static bool restart(struct vrb_dgram *ep)
 {
 	int ret;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints of type FI_EP_DGRAM: a UD queue pair. In front of what it receives the device writes 40 bytes,
- * the GRH, which tell where the datagram comes from. With FI_MSG_PREFIX the application leaves room for
- * them, else they go to the spill, of which each slot of the receive queue has its own.
+ * Endpoints of type FI_EP_DGRAM: a UD queue pair. In front of what it receives the device writes 40
+ * bytes, the GRH, which tell where the datagram comes from. With FI_MSG_PREFIX the application
+ * leaves room for them, else they go to the spill, of which each slot of the receive queue has its
+ * own.
  */
 #ifndef VRB_DGRAM_H
 #define VRB_DGRAM_H
@@ -27,7 +28,10 @@ struct vrb_dgram {
 	struct vrb_ep ep;
 	struct vrb_av *av; /* bound */
 	size_t prefix;	   /* VRB_GRH_SIZE with FI_MSG_PREFIX, else 0; constant */
-	/* Largest send and injection: 0 before the endpoint is enabled, so that the usual way is not taken. */
+	/*
+	 * Largest send and injection: 0 before the endpoint is enabled, so that the usual way is
+	 * not taken.
+	 */
 	size_t send_max, inject_max;
 	/* Templates of a receive: the GRH's segment, whose lkey is set once, and the message's. */
 	struct ibv_sge rx_sge[2];
@@ -56,11 +60,15 @@ static inline struct vrb_dgram *vrb_dgram_of(struct vrb_ep *ep)
 	return (struct vrb_dgram *)ep;
 }
 
-/* What an endpoint of this type has beside what all have. 0 or -FI_E*; fini is for what there is. */
+/*
+ * What an endpoint of this type has beside what all have. 0 or -FI_E*; fini is for what there is.
+ */
 int vrb_dgram_init(struct vrb_dgram *ep, const struct fi_info *info);
 void vrb_dgram_fini(struct vrb_dgram *ep); /* after the queue pair */
 int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags);
-/* The queue pair can receive and send: the endpoint gets its name. 0 or -FI_E*; stop takes it back. */
+/*
+ * The queue pair can receive and send: the endpoint gets its name. 0 or -FI_E*; stop takes it back.
+ */
 int vrb_dgram_start(struct vrb_dgram *ep);
 void vrb_dgram_stop(struct vrb_dgram *ep);
 /* The operation flags have changed, or the endpoint is enabled. */
@@ -69,11 +77,13 @@ void vrb_dgram_set_modes(struct vrb_dgram *ep);
 bool vrb_dgram_post_marker(struct vrb_dgram *ep);
 
 /*
- * A local error (a bad descriptor, a receive that is too small) stops the queue pair. What is outstanding fails,
- * and once the application has read that, posting starts the queue pair again.
+ * A local error (a bad descriptor, a receive that is too small) stops the queue pair. What is
+ * outstanding fails, and once the application has read that, posting starts the queue pair again.
  */
 void vrb_dgram_failed(struct vrb_dgram *ep);
-/* Posting finds the endpoint shut. True when it may go on: all that was outstanding has completed. */
+/*
+ * Posting finds the endpoint shut. True when it may go on: all that was outstanding has completed.
+ */
 bool vrb_dgram_mend(struct vrb_dgram *ep);
 
 static inline bool vrb_dgram_is_broken(const struct vrb_dgram *ep)

@@ -17,8 +17,8 @@ VRB_INLINE const struct vrb_dest *ready_dest(const struct vrb_av *av, fi_addr_t 
 }
 
 /*
- * The address of a send of one buffer with data in it, where all of this is usual; NULL leaves the call to the way of
- * fi_sendmsg, which checks everything.
+ * The address of a send of one buffer with data in it, where all of this is usual; NULL leaves the
+ * call to the way of fi_sendmsg, which checks everything.
  */
 VRB_INLINE const struct vrb_dest *usual_dest(const struct vrb_dgram *ep, const void *buf,
 					     size_t len, size_t max, fi_addr_t addr)
@@ -158,8 +158,8 @@ static ssize_t send_buf(struct vrb_dgram *ep, const void *buf, size_t len, void 
 }
 
 /*
- * What is not usual about a call, or, once it has entered the queue, about that, leaves by a tail call with the
- * same arguments, so that no register is saved for it.
+ * What is not usual about a call, or, once it has entered the queue, about that, leaves by a tail
+ * call with the same arguments, so that no register is saved for it.
  */
 static VRB_OUTLINE ssize_t send_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 				    fi_addr_t addr, void *context)
@@ -295,7 +295,10 @@ static ssize_t dgram_sendv(struct fid_ep *fid, const struct iovec *iov, void **d
 	return dgram_sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
 }
 
-/* With the queue entered: where the header of the next receive goes. Returns the segments before the message's. */
+/*
+ * With the queue entered: where the header of the next receive goes. Returns the segments before
+ * the message's.
+ */
 VRB_INLINE int aim_header(struct vrb_dgram *ep, struct ibv_sge *sge, const void *buf)
 {
 	uint32_t index = ep->ep.rq->head->index;
@@ -359,7 +362,9 @@ static VRB_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t 
 	return recv_special(fid, buf, len, desc, src, context);
 }
 
-/* What is rare leaves by a tail call with the same arguments, so that no register is saved for it. */
+/*
+ * What is rare leaves by a tail call with the same arguments, so that no register is saved for it.
+ */
 static ssize_t dgram_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
 			  void *context)
 {

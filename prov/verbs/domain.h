@@ -48,12 +48,15 @@ struct vrb_domain {
 	LIST_HEAD(, vrb_cq) cqs;
 	struct ofi_triggers triggers;
 	LIST_HEAD(, vrb_srx) srxs;
-	/* Which CQs shared receive queues complete on. Taken before a CQ's lock, that before `lock`. */
+	/*
+	 * Which CQs shared receive queues complete on. Taken before a CQ's lock, that before
+	 * `lock`.
+	 */
 	struct ofi_lock share_lock;
 	/* Bindings to endpoints that are enabled, one at a time. Taken before share_lock. */
 	struct ofi_lock bind_lock;
 	bool no_windows;  /* the device failed to bind or to invalidate a memory window; atomic */
-	bool no_last_wqe; /* the device does not tell when a queue pair lets go of its SRQ; atomic */
+	bool no_last_wqe; /* the device does not tell when a QP lets go of its SRQ; atomic */
 };
 
 static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)

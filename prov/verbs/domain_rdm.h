@@ -11,12 +11,15 @@ struct ofi_cntr;
 struct vrb_domain;
 
 /*
- * What a domain of reliable datagrams has that others have not. It registers itself when the provider starts, so that
- * nothing here calls it by name.
+ * What a domain of reliable datagrams has that others have not. It registers itself when the
+ * provider starts, so that nothing here calls it by name.
  */
 struct vrb_domain_rdm {
 	struct fi_ops_domain *ops;
-	/* Opens and closes what hangs from the domain. close() takes a domain that open() failed for, too. */
+	/*
+	 * Opens and closes what hangs from the domain. close() takes a domain that open() failed
+	 * for, too.
+	 */
 	int (*open)(struct vrb_domain *domain);
 	void (*close)(struct vrb_domain *domain);
 	/* The device is gone if ep is NULL, else a queue of that endpoint has failed. err: FI_E* */

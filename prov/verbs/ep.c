@@ -123,8 +123,8 @@ static int missing(const struct vrb_ep *ep)
 }
 
 /*
- * Room in the CQs for all that can be outstanding, so that they never overrun. A queue stays attached when
- * enabling fails, until it is tried again or the endpoint closes.
+ * Room in the CQs for all that can be outstanding, so that they never overrun. A queue stays
+ * attached when enabling fails, until it is tried again or the endpoint closes.
  */
 static int attach(struct vrb_ep *ep)
 {
@@ -232,7 +232,10 @@ static void ep_free(struct vrb_ep *ep)
 	free(ep);
 }
 
-/* A silent work request at the end of the queue whose completion says that the peer has, or was sent, all before it. */
+/*
+ * A silent work request at the end of the queue whose completion says that the peer has, or was
+ * sent, all before it.
+ */
 static bool post_marker(struct vrb_ep *ep)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };

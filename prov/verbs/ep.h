@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The endpoint object: a queue pair and its work queues. One of type FI_EP_MSG has a connection; one of type
- * FI_EP_DGRAM is the beginning of a struct vrb_dgram.
+ * The endpoint object: a queue pair and its work queues. One of type FI_EP_MSG has a connection;
+ * one of type FI_EP_DGRAM is the beginning of a struct vrb_dgram.
  */
 #ifndef VRB_EP_H
 #define VRB_EP_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Aliases of an endpoint: a struct vrb_ep each, of which only what posting looks at is set; `self` leads to the
- * endpoint, which all other calls go to. Aliases and the endpoint's own fid keep the endpoint open.
+ * Aliases of an endpoint: a struct vrb_ep each, of which only what posting looks at is set; `self`
+ * leads to the endpoint, which all other calls go to. Aliases and the endpoint's own fid keep the
+ * endpoint open.
  */
 #ifndef VRB_EP_ALIAS_H
 #define VRB_EP_ALIAS_H

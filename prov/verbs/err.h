@@ -8,7 +8,10 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-/* An errno value of an ibv_ or rdma_ call, as a negative FI_E*; 0 becomes -FI_EIO since the call failed. */
+/*
+ * An errno value of an ibv_ or rdma_ call, as a negative FI_E*; 0 becomes -FI_EIO since the call
+ * failed.
+ */
 int vrb_errno(int err);
 /* FI_E* (positive) of a failed work completion. */
 int vrb_wc_err(enum ibv_wc_status status, bool receive);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The connection state machine: one table, and what each step does. Only this file writes conn.state. */
+/*
+ * The connection state machine: one table, and what each step does. Only this file writes
+ * conn.state.
+ */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -99,7 +102,10 @@ static int cm_failed(struct vrb_ep *ep, const char *call)
 	return ret;
 }
 
-/* The same of an answer: EINVAL when the connection manager knows the connection no more, as the peer gave it up. */
+/*
+ * The same of an answer: EINVAL when the connection manager knows the connection no more, as the
+ * peer gave it up.
+ */
 static int answer_failed(struct vrb_ep *ep, const char *call)
 {
 	char text[OFI_ADDR_STRLEN];
@@ -240,7 +246,9 @@ static int act_accept(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	ret = vrb_qp_connect(ep, conn->id);
 	if (!ret && rdma_accept(conn->id, &param))
 		ret = answer_failed(ep, "fi_accept: rdma_accept");
-	/* The kernel reports nothing of a peer that gives up before: its request is just no good. */
+	/*
+	 * The kernel reports nothing of a peer that gives up before: its request is just no good.
+	 */
 	return aborted_or(ret);
 }
 

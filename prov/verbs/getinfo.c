@@ -164,7 +164,7 @@ static bool format_fits(const struct search *search, uint32_t format, struct ofi
 	return !ofi_attr_misses(search->version, &have, &hints, miss);
 }
 
-/* Connections come before reliable datagrams, these before datagrams, and of these the names before the addresses that have to be resolved. */
+/* Connections, reliable datagrams, datagrams; of these names before addresses to be resolved. */
 static int nearness(const struct search *search)
 {
 	if (search->type == FI_EP_RDM)
@@ -373,7 +373,7 @@ static unsigned find_misses(const struct search *search, const struct vrb_device
 	return misses;
 }
 
-/* What a port can do with endpoints of one type; takes info, NULL when there was no memory for it. */
+/* What a port can do with endpoints of one type. Takes info; NULL: there was no memory for it. */
 static int try_type(struct search *search, const struct vrb_device *dev,
 		    const struct vrb_port *port, struct fi_info *info)
 {

@@ -19,13 +19,16 @@ struct fi_info *vrb_info_msg(const struct vrb_device *dev, const struct vrb_port
 struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_port *port);
 /* FI_MSG_PREFIX for who leaves room before each message: it saves a segment of each receive. */
 void vrb_info_offer_prefix(struct fi_info *info, const struct fi_info *hints);
-/* Sources are kept for who asks for them, because each address and receive pays; and the AV gets a type. */
+/*
+ * Sources are kept for who asks for them, because each address and receive pays; and the AV gets a
+ * type.
+ */
 void vrb_info_settle_dgram(struct fi_info *info, const struct fi_info *hints);
 /* The name that stands for a port in info->src_addr: it has no queue pair yet. */
 void vrb_info_name(const struct vrb_port *port, struct vrb_ud_name *name);
 /*
- * What an application does that its hints say: takes remote CQ data away from one whose RMA may not consume
- * receives (FI_RX_CQ_DATA), and the prefix of datagrams.
+ * What an application does that its hints say: takes remote CQ data away from one whose RMA may not
+ * consume receives (FI_RX_CQ_DATA), and the prefix of datagrams.
  */
 void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints);
 /* The receive queue of a caller that asks for FI_SHARED_CONTEXT is another. */

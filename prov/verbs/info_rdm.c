@@ -17,7 +17,9 @@
 #define BOTH_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE)
 #define SIZE	  65536
 
-/* Operations of one kind on a peer are posted in order, and the target performs atomics in order. */
+/*
+ * Operations of one kind on a peer are posted in order, and the target performs atomics in order.
+ */
 #define ORDER                                                                    \
 	(FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | \
 	 FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
@@ -50,8 +52,8 @@ static void set_rx(struct fi_rx_attr *rx)
 }
 
 /*
- * All peers share one receive queue; and the connection manager of iWARP establishes a connection before the passive
- * side has said what the two of them agreed on.
+ * All peers share one receive queue; and the connection manager of iWARP establishes a connection
+ * before the passive side has said what the two of them agreed on.
  */
 bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why)
 {
@@ -112,8 +114,8 @@ struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port
 }
 
 /*
- * What all operations pay for is for who asks: the peers tell of theirs, completions look for work, or for the sender.
- * Senders are told of by their socket addresses.
+ * What all operations pay for is for who asks: the peers tell of theirs, completions look for work,
+ * or for the sender. Senders are told of by their socket addresses.
  */
 static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 {

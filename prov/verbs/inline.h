@@ -7,8 +7,8 @@
 #include <infiniband/verbs.h>
 
 /*
- * Of queue pairs of this type; probes at most once per device and process. *max holds a guess, or 0. 0 or errno,
- * of the call named in *call.
+ * Of queue pairs of this type; probes at most once per device and process. *max holds a guess, or
+ * 0. 0 or errno, of the call named in *call.
  */
 int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call,
 		   uint32_t *max);

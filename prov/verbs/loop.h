@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fabric's event thread, asleep unless something happens: connection manager events and the asynchronous
- * events of its devices become fsm steps and EQ entries here, whether or not the application polls.
+ * The fabric's event thread, asleep unless something happens: connection manager events and the
+ * asynchronous events of its devices become fsm steps and EQ entries here, whether or not the
+ * application polls.
  */
 #ifndef VRB_LOOP_H
 #define VRB_LOOP_H

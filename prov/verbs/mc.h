@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Multicast groups: the connection manager joins them, the queue pair is attached, and the address vector has
- * an address to send to.
+ * Multicast groups: the connection manager joins them, the queue pair is attached, and the address
+ * vector has an address to send to.
  */
 #ifndef VRB_MC_H
 #define VRB_MC_H
@@ -31,8 +31,8 @@ struct vrb_mc {
 };
 
 /*
- * fi_join. The address is an IPv4 or IPv6 one in the format of the endpoint; where that is FI_ADDR_IB_UD, also a
- * name whose GID is the group's.
+ * fi_join. The address is an IPv4 or IPv6 one in the format of the endpoint; where that is
+ * FI_ADDR_IB_UD, also a name whose GID is the group's.
  */
 int vrb_mc_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
 		void *context);

@@ -81,8 +81,8 @@ void vrb_mr_count(struct vrb_domain *domain, uint64_t key, uint64_t what)
 }
 
 /*
- * The library looks regions up by their keys. Where the device chooses them a region without remote access has no key
- * of its own: soft-RoCE gives 0 to all of these, and no peer can name them.
+ * The library looks regions up by their keys. Where the device chooses them a region without remote
+ * access has no key of its own: soft-RoCE gives 0 to all of these, and no peer can name them.
  */
 static bool is_listed(const struct vrb_mr *mr)
 {
@@ -134,8 +134,10 @@ static void count(struct vrb_domain *domain, int counter, uint64_t n)
 	ofi_stats_add_shared(domain->stats, counter, n);
 }
 
-/* Remote write includes atomics where the device has them, and needs local write. An iWARP read lands as a write.
- * What the device can't page on demand is pinned. */
+/*
+ * Remote write includes atomics where the device has them, and needs local write. An iWARP read
+ * lands as a write. What the device can't page on demand is pinned.
+ */
 static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 {
 	int flags = 0;

@@ -177,8 +177,8 @@ VRB_INLINE void hold(struct vrb_wq *sq, uint32_t n, const struct fi_msg *msg, un
 }
 
 /*
- * With FI_MORE: where others are held back already, one more is just added to them. What is not like this
- * goes the long way.
+ * With FI_MORE: where others are held back already, one more is just added to them. What is not
+ * like this goes the long way.
  */
 static VRB_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
@@ -264,8 +264,8 @@ static VRB_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t 
 }
 
 /*
- * Receives are many and do little: what is rare leaves by a tail call with the same arguments, so that
- * no register is saved for it.
+ * Receives are many and do little: what is rare leaves by a tail call with the same arguments, so
+ * that no register is saved for it.
  */
 static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
 			void *context)

@@ -8,7 +8,10 @@
 #define VRB_MULTI_PARTS	  32	/* of a buffer at most */
 #define VRB_MULTI_DEFAULT 16384 /* FI_OPT_MIN_MULTI_RECV, bytes */
 
-/* Into how many parts a buffer goes, each of at least min bytes, and of what size all but the last are. */
+/*
+ * Into how many parts a buffer goes, each of at least min bytes, and of what size all but the last
+ * are.
+ */
 uint32_t vrb_multi_parts(size_t len, size_t min, uint32_t room, size_t *size);
 /* Of count parts the device took the first `posted`. */
 ssize_t vrb_multi_failed(struct vrb_wq *rq, uint32_t count, uint32_t posted, int err);

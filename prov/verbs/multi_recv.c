@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receives of FI_MULTI_RECV. A work request takes one message, so that a buffer is posted in parts, each as large as
- * a message can be: FI_OPT_MIN_MULTI_RECV at least.
+ * Receives of FI_MULTI_RECV. A work request takes one message, so that a buffer is posted in parts,
+ * each as large as a message can be: FI_OPT_MIN_MULTI_RECV at least.
  */
 #include "multi.h"
 #include "ops.h"

@@ -12,7 +12,10 @@
 /* The application's address. -FI_EINVAL, logged for `call`, when it is none of that format. */
 int vrb_name_in(const char *call, uint32_t format, const void *addr, size_t len,
 		struct sockaddr_storage *ss);
-/* *len becomes what the whole address takes; -FI_ETOOSMALL when it was less and the address was cut. */
+/*
+ * *len becomes what the whole address takes; -FI_ETOOSMALL when it was less and the address was
+ * cut.
+ */
 int vrb_name_out(const char *call, uint32_t format, const struct sockaddr_storage *ss, void *addr,
 		 size_t *len);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The ops tables of the data path, chosen when an endpoint is opened: those that take the queues' locks, and
- * the bare ones of FI_THREAD_DOMAIN, COMPLETION and FID, which are the same sources compiled without.
+ * The ops tables of the data path, chosen when an endpoint is opened: those that take the queues'
+ * locks, and the bare ones of FI_THREAD_DOMAIN, COMPLETION and FID, which are the same sources
+ * compiled without.
  */
 #ifndef VRB_OPS_H
 #define VRB_OPS_H

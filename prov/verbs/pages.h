@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that is registered has pages of its own: with RDMAV_FORK_SAFE libibverbs takes whole pages from a forked child,
- * which needs all the rest of the heap.
+ * Memory that is registered has pages of its own: with RDMAV_FORK_SAFE libibverbs takes whole pages
+ * from a forked child, which needs all the rest of the heap.
  */
 #ifndef VRB_PAGES_H
 #define VRB_PAGES_H

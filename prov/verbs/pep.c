@@ -23,7 +23,9 @@ static struct vrb_pep *vrb_pep(struct fid *fid)
 	return (struct vrb_pep *)fid;
 }
 
-/* The request's fi_info when it came in through another device than the one of the PEP's fi_info. */
+/*
+ * The request's fi_info when it came in through another device than the one of the PEP's fi_info.
+ */
 static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *device)
 {
 	struct fi_info *hints = fi_dupinfo(pep->info), *info = NULL;
@@ -125,7 +127,10 @@ static void other_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
 		ofi_eq_post_err(bound_eq(pep), &entry);
 }
 
-/* Bounds the requests that strangers can make an application keep that does not answer. The backlog no longer changes. */
+/*
+ * Bounds the requests that strangers can make an application keep that does not answer. The backlog
+ * no longer changes.
+ */
 static bool is_crowded(const struct vrb_pep *pep)
 {
 	int most = pep->backlog ? pep->backlog : PEP_BACKLOG;

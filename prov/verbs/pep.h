@@ -31,7 +31,10 @@ int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep
 		 void *context);
 /* The passive endpoint of a handle, NULL when it is none of the fabric's. */
 struct vrb_pep *vrb_pep_find(struct vrb_cm *cm, const struct fid *handle);
-/* Gives the bound, not listening id to an endpoint made from the passive one. NULL when it has none. */
+/*
+ * Gives the bound, not listening id to an endpoint made from the passive one. NULL when it has
+ * none.
+ */
 struct rdma_cm_id *vrb_pep_take(struct vrb_pep *pep, struct vrb_owner *owner);
 void vrb_pep_ops_init(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The way of a work request to the device, inlined into each posting call: take a slot and a credit,
- * remember the operation, publish, post. What is rare is out of line in post.c.
+ * The way of a work request to the device, inlined into each posting call: take a slot and a
+ * credit, remember the operation, publish, post. What is rare is out of line in post.c.
  */
 #ifndef VRB_POST_H
 #define VRB_POST_H
@@ -43,8 +43,8 @@ VRB_INLINE ssize_t vrb_wq_leave(struct vrb_wq *wq, ssize_t ret)
 }
 
 /*
- * The queue is full or shut, shares credits, or work requests are or will be held back. They are another
- * thread's when the connection ends, so this way takes the lock, unless it is held already.
+ * The queue is full or shut, shares credits, or work requests are or will be held back. They are
+ * another thread's when the connection ends, so this way takes the lock, unless it is held already.
  */
 ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
 			 size_t len, bool more, bool locked);
@@ -64,8 +64,8 @@ VRB_INLINE bool vrb_wq_usual(const struct vrb_wq *wq)
 }
 
 /*
- * Posts a work request and leaves the queue, which the caller has entered. flags: what the completion
- * will report, with VRB_SILENT where it will not.
+ * Posts a work request and leaves the queue, which the caller has entered. flags: what the
+ * completion will report, with VRB_SILENT where it will not.
  */
 VRB_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context,
 			       uint64_t flags, size_t len, bool more)
@@ -119,8 +119,8 @@ VRB_INLINE bool vrb_no_buf(const void *buf, size_t len)
 }
 
 /*
- * Fills sge from an iov, of at most limit buffers, and *len with the sum of the lengths. -FI_EINVAL when
- * a buffer is missing or there are too many, -FI_EMSGSIZE when the sum overflows.
+ * Fills sge from an iov, of at most limit buffers, and *len with the sum of the lengths. -FI_EINVAL
+ * when a buffer is missing or there are too many, -FI_EMSGSIZE when the sum overflows.
  */
 static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov, void **desc,
 				   size_t count, size_t limit, size_t *len)
@@ -140,7 +140,10 @@ static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov,
 	return 0;
 }
 
-/* One buffer with data in it. Without, a call takes the way of its fi_...msg form, which checks everything. */
+/*
+ * One buffer with data in it. Without, a call takes the way of its fi_...msg form, which checks
+ * everything.
+ */
 VRB_INLINE bool vrb_plain(const void *buf, size_t len, size_t max)
 {
 	return vrb_likely(buf && len - 1 < max);
@@ -153,7 +156,10 @@ VRB_INLINE struct ibv_send_wr *vrb_sq_wr(struct vrb_wq *sq, const void *buf, siz
 	return &sq->send;
 }
 
-/* IBV_SEND_INLINE where the data fits: it saves the device a read, and the buffer is free at return. */
+/*
+ * IBV_SEND_INLINE where the data fits: it saves the device a read, and the buffer is free at
+ * return.
+ */
 VRB_INLINE unsigned int vrb_inline_flag(const struct vrb_ep *ep, size_t len)
 {
 	return len <= ep->inject_size ? IBV_SEND_INLINE : 0;

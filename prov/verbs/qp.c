@@ -51,8 +51,8 @@ static int to_init(struct vrb_ep *ep)
 }
 
 /*
- * The way of a UD queue pair. Where one comes from an error, its work requests are forgotten: nothing
- * may be outstanding.
+ * The way of a UD queue pair. Where one comes from an error, its work requests are forgotten:
+ * nothing may be outstanding.
  */
 int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call)
 {
@@ -152,7 +152,10 @@ void vrb_qp_settle(const struct vrb_domain *domain, struct ibv_qp_attr *attr, in
 		attr->max_rd_atomic = (uint8_t)device->max_qp_init_rd_atom;
 }
 
-/* A connection that the connection manager does not know any more: the peer has given it up, which anybody can do. */
+/*
+ * A connection that the connection manager does not know any more: the peer has given it up, which
+ * anybody can do.
+ */
 static int init_failed(const struct vrb_ep *ep, const char *name, int err)
 {
 	if (err != EINVAL)

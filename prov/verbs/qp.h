@@ -12,13 +12,17 @@ struct vrb_ep;
 /* In INIT, where receives can be posted; one of datagrams in RTS. */
 int vrb_qp_create(struct vrb_ep *ep);
 void vrb_qp_destroy(struct vrb_ep *ep); /* NULL-safe */
-/* INIT to RTR to RTS with the attributes of the id's connection and vrb_params' timers. 0 or -FI_E*. */
+/*
+ * INIT to RTR to RTS with the attributes of the id's connection and vrb_params' timers. 0 or
+ * -FI_E*.
+ */
 int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id);
 /* From RESET or an error to RTS. 0 or -FI_E*, logged for `call`. */
 int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call);
 /*
- * What the connection manager chose, as it is to be: it leaves min_rnr_timer at 0, which means 655 ms, a
- * time-out of the parameter replaces its own, and a peer may ask for more than this device has.
+ * What the connection manager chose, as it is to be: it leaves min_rnr_timer at 0, which means 655
+ * ms, a time-out of the parameter replaces its own, and a peer may ask for more than this device
+ * has.
  */
 void vrb_qp_settle(const struct vrb_domain *domain, struct ibv_qp_attr *attr, int mask);
 void vrb_qp_flush(struct vrb_ep *ep); /* to ERR: all that is outstanding completes */

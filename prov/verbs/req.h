@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A connection request, the handle in the fi_info of FI_CONNREQ: it owns an id until an endpoint does. */
+/*
+ * A connection request, the handle in the fi_info of FI_CONNREQ: it owns an id until an endpoint
+ * does.
+ */
 #ifndef VRB_REQ_H
 #define VRB_REQ_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* RMA: fi_write and fi_read in all their forms. A region's key is its rkey, an address its virtual address. */
+/*
+ * RMA: fi_write and fi_read in all their forms. A region's key is its rkey, an address its virtual
+ * address.
+ */
 #include <rdma/fi_rma.h>
 #include "ops.h"
 #include "post.h"
@@ -206,7 +209,10 @@ static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 	return vrb_sq_post(ep->sq, &wr, msg->context, RMA_READ | mode.silent, len, flags & FI_MORE);
 }
 
-/* Bytes of an iov, for the remote range of the calls that give none; an overflow fails the length checks. */
+/*
+ * Bytes of an iov, for the remote range of the calls that give none; an overflow fails the length
+ * checks.
+ */
 static size_t iov_len(const struct iovec *iov, size_t count, size_t limit)
 {
 	size_t i, len = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_OFI_RXM_*: what the layer for reliable datagrams of other releases is told, for the provider's own. */
+/*
+ * FI_OFI_RXM_*: what the layer for reliable datagrams of other releases is told, for the provider's
+ * own.
+ */
 #include <assert.h>
 #include <limits.h>
 #include <ofi/params.h>

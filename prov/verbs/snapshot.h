@@ -7,8 +7,8 @@
 #include "device.h"
 
 /*
- * Gives the last snapshot if nothing has changed since, else, or if it is to be fresh, takes one. It
- * does not change while it is held. 0 or -FI_E*.
+ * Gives the last snapshot if nothing has changed since, else, or if it is to be fresh, takes one.
+ * It does not change while it is held. 0 or -FI_E*.
  */
 int vrb_snapshot_get(bool fresh, const struct vrb_snapshot **snapshot);
 void vrb_snapshot_put(const struct vrb_snapshot *snapshot);

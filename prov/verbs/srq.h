@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A receive queue that endpoints share: the device's SRQ and its slots. Its receives complete in any order and on
- * the CQ of whichever endpoint took them, so that the slots are a free list: pollers push what they retire,
- * without a lock, and posting takes all of that when it has none left.
+ * A receive queue that endpoints share: the device's SRQ and its slots. Its receives complete in
+ * any order and on the CQ of whichever endpoint took them, so that the slots are a free list:
+ * pollers push what they retire, without a lock, and posting takes all of that when it has none
+ * left.
  *
- * Closing the SRQ ends its receives. The slots stay until each CQ that may still hold a completion of
- * theirs was seen empty: a share is a CQ's part in the queue, and its reference on it.
+ * Closing the SRQ ends its receives. The slots stay until each CQ that may still hold a completion
+ * of theirs was seen empty: a share is a CQ's part in the queue, and its reference on it.
  */
 #ifndef VRB_SRQ_H
 #define VRB_SRQ_H
@@ -42,11 +43,14 @@ static inline struct vrb_srq *vrb_srq(struct vrb_wq *wq)
 
 /* For size outstanding receives, without SRQ of the device. NULL when out of memory. */
 struct vrb_srq *vrb_srq_new(struct vrb_domain *domain, uint32_t size);
-/* Ends the receives without completing them, and frees the queue as soon as nothing can mention it. NULL-safe. */
+/*
+ * Ends the receives without completing them, and frees the queue as soon as nothing can mention it.
+ * NULL-safe.
+ */
 void vrb_srq_close(struct vrb_srq *srq);
 /*
- * Room in the CQ for all that can be outstanding; once for each CQ, until either closes. Counters count where that is
- * asked. 0 or -FI_E*.
+ * Room in the CQ for all that can be outstanding; once for each CQ, until either closes. Counters
+ * count where that is asked. 0 or -FI_E*.
  */
 int vrb_srq_attach(struct vrb_srq *srq, struct vrb_cq *cq, bool count);
 /* The CQ closes: what it still has of shared queues is retired. */

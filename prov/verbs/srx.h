@@ -46,8 +46,8 @@ static inline size_t vrb_srx_max_iov(const struct ibv_device_attr *attr)
 }
 
 /*
- * The endpoint closes: its queue pair may still hold a receive that it took, which completes once it is in error.
- * Destroyed before, the receive would be lost to all others.
+ * The endpoint closes: its queue pair may still hold a receive that it took, which completes once
+ * it is in error. Destroyed before, the receive would be lost to all others.
  */
 void vrb_srx_leave(struct vrb_ep *ep);
 

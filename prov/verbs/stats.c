@@ -55,7 +55,10 @@ void vrb_stats_error(struct vrb_cq *cq, struct vrb_wq *wq, enum ibv_wc_status st
 		ofi_stats_add(&wq->stats, OFI_STATS_RNR, 1);
 }
 
-/* As an entry would tell it: of a datagram its header is no part, unless the application has it as a prefix. */
+/*
+ * As an entry would tell it: of a datagram its header is no part, unless the application has it as
+ * a prefix.
+ */
 static uint32_t length(const struct vrb_wq *wq, const struct ibv_wc *wc)
 {
 	bool header = wq->dgram && !((const struct vrb_dgram *)wq->ep)->prefix;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Queueing operations that wait for a counter: calls with FI_TRIGGER, and fi_control of a domain. */
+/*
+ * Queueing operations that wait for a counter: calls with FI_TRIGGER, and fi_control of a domain.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/providers/fi_log.h>

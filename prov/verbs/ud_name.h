@@ -10,7 +10,7 @@
 
 #define VRB_UD_QPN_MAX	 0xffffffu
 #define VRB_UD_QPN_MCAST 0xffffffu   /* what a datagram to a multicast group is sent to */
-#define VRB_UD_QKEY_CM	 0x01234567u /* of each queue pair that the connection manager answers for */
+#define VRB_UD_QKEY_CM	 0x01234567u /* of queue pairs that the CM answers for */
 
 /* Network byte order, 32 bytes. Applications may keep it at any alignment. */
 struct vrb_ud_name {

@@ -102,7 +102,10 @@ static int find_pkey(const char *call, struct ibv_context *ctx, int len, uint16_
 	return -FI_EADDRNOTAVAIL;
 }
 
-/* Whether port number `num` serves; *port and the length of its table of partitions are set then. 0 or errno. */
+/*
+ * Whether port number `num` serves; *port and the length of its table of partitions are set then. 0
+ * or errno.
+ */
 static int use_port(struct ibv_context *ctx, const struct vrb_gid_table *table, uint8_t num,
 		    struct vrb_ud_port *port, int *pkeys)
 {

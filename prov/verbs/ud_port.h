@@ -25,8 +25,8 @@ static inline uint32_t vrb_ud_mtu(enum ibv_mtu mtu)
 }
 
 /*
- * The port that the source address of an fi_info names; without one, the first that is active. 0, or -FI_E*,
- * logged for `call`.
+ * The port that the source address of an fi_info names; without one, the first that is active. 0,
+ * or -FI_E*, logged for `call`.
  */
 int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_info *info,
 		     struct vrb_ud_port *port);

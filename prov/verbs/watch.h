@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tells whether the machine is still what a snapshot says, with some system calls instead of a look. */
+/*
+ * Tells whether the machine is still what a snapshot says, with some system calls instead of a
+ * look.
+ */
 #ifndef VRB_WATCH_H
 #define VRB_WATCH_H
 
@@ -9,7 +12,9 @@
 #include <sys/types.h>
 #include "device.h"
 
-/* A descriptor, with what shows that the application has not closed it and opened something else. */
+/*
+ * A descriptor, with what shows that the application has not closed it and opened something else.
+ */
 struct vrb_watch_fd {
 	int fd; /* -1 is none */
 	dev_t dev;

@@ -20,7 +20,10 @@ struct vrb_wc_detail {
 /* Fills entry from a failed completion; its err_data is left to the caller. */
 void vrb_wc_error(const struct ibv_wc *wc, struct fi_cq_err_entry *entry);
 void vrb_wc_detail(const struct ibv_wc *wc, struct vrb_wc_detail *detail);
-/* "RNR retry counter exceeded (13), vendor 0x87: send of 4096 B to 10.0.0.2:7471, QP 0x1a3 to 0x2b1: ..." */
+/*
+ * "RNR retry counter exceeded (13), vendor 0x87: send of 4096 B to 10.0.0.2:7471, QP 0x1a3 to
+ * 0x2b1: ..."
+ */
 const char *vrb_wc_text(int status, const struct vrb_wc_detail *detail, char *buf, size_t len);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Work requests of operations that have waited for a counter: building, posting, and who is told. */
+/*
+ * Work requests of operations that have waited for a counter: building, posting, and who is told.
+ */
 #include <string.h>
 #include <ofi/cntr.h>
 #include "atomic.h"
@@ -223,7 +225,10 @@ void vrb_work_inject(struct vrb_work *work)
 	work->desc[0] = NULL;
 }
 
-/* Where the connection is over the queue pair is in error, and what is posted to it flushes in its place. */
+/*
+ * Where the connection is over the queue pair is in error, and what is posted to it flushes in its
+ * place.
+ */
 static void post(struct vrb_wq *wq, struct request *req)
 {
 	struct ibv_recv_wr recv = { .wr_id = req->wr.wr_id,

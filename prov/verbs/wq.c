@@ -108,8 +108,8 @@ void vrb_wq_guard(struct vrb_wq *wq)
 }
 
 /*
- * Without locks a post may be under way and pass the guard; what it and those after it post is flushed,
- * until the ring is full.
+ * Without locks a post may be under way and pass the guard; what it and those after it post is
+ * flushed, until the ring is full.
  */
 void vrb_wq_shut(struct vrb_wq *wq, bool lock)
 {

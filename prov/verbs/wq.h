@@ -5,11 +5,12 @@
  * requests that ask for no completion need no list. The address of a slot is its wr_id.
  *
  * The ring has one slot more than the queue holds; head == tail is an empty queue. The posting side
- * moves head up to stop, which it derives from where the polling side's tail was. Whatever makes a post
- * special (the queue is shut, work requests are held back ...) puts stop at the head: one comparison
- * tells the common case.
+ * moves head up to stop, which it derives from where the polling side's tail was. Whatever makes a
+ * post special (the queue is shut, work requests are held back ...) puts stop at the head: one
+ * comparison tells the common case.
  *
- * The queue of a shared receive context is of its own kind, see srq.h: its slots retire in any order.
+ * The queue of a shared receive context is of its own kind, see srq.h: its slots retire in any
+ * order.
  */
 #ifndef VRB_WQ_H
 #define VRB_WQ_H
@@ -115,15 +116,19 @@ struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size);
 void vrb_wq_free(struct vrb_wq *wq);
 /* Asks for a completion of each work request; where posts take locks, with the lock held. */
 void vrb_wq_signal_all(struct vrb_wq *wq);
-/* Before it is used: counts for these, and asks for a completion of each work request, so that it does so in time. */
+/*
+ * Before it is used: counts for these, and asks for a completion of each work request, so that it
+ * does so in time.
+ */
 void vrb_wq_set_cntrs(struct vrb_wq *wq, struct ofi_cntr *const *cntrs);
 /* Work requests that could be posted now. */
 uint32_t vrb_wq_left(const struct vrb_wq *wq);
 /* Looks where the tail is. False when the queue is full. */
 bool vrb_wq_refresh(struct vrb_wq *wq);
 /*
- * Counts what was posted, for statistics. At least once a round: the head does not pass stop without a look
- * at the tail, which does it, nor do more work requests than there are slots come in one batch.
+ * Counts what was posted, for statistics. At least once a round: the head does not pass stop
+ * without a look at the tail, which does it, nor do more work requests than there are slots come in
+ * one batch.
  */
 void vrb_wq_mark(struct vrb_wq *wq);
 /* Sends the next post the rare way if something makes it special. */
@@ -176,8 +181,9 @@ static inline void vrb_wq_give_pool(struct vrb_wq *wq, uint32_t credits)
 }
 
 /*
- * Takes the slot at the head and returns its wr_id. The head moves after the slot is filled and before
- * the post: whoever polls the completion and then looks at the head sees what is in the slot.
+ * Takes the slot at the head and returns its wr_id. The head moves after the slot is filled and
+ * before the post: whoever polls the completion and then looks at the head sees what is in the
+ * slot.
  */
 static inline uint64_t vrb_wq_take(struct vrb_wq *wq, void *context, uint64_t flags, size_t len)
 {
@@ -197,8 +203,8 @@ static inline void vrb_wq_retire_plain(struct vrb_wq *wq, const struct vrb_slot 
 }
 
 /*
- * Retires everything up to the slot; of a shared queue the slot alone. Returns the flags of its completion, with
- * VRB_SILENT when nobody is to see it.
+ * Retires everything up to the slot; of a shared queue the slot alone. Returns the flags of its
+ * completion, with VRB_SILENT when nobody is to see it.
  */
 uint64_t vrb_wq_retire(struct vrb_wq *wq, struct vrb_slot *slot, uint64_t flags);
 

@@ -31,8 +31,9 @@ static void nap(long ns)
 }
 
 /*
- * After the barrier either the owner's store is seen here, or its load behind that sees ours. If a filter forbids
- * the call by now, what processors have not made visible yet is so long before the end of a nap.
+ * After the barrier either the owner's store is seen here, or its load behind that sees ours. If a
+ * filter forbids the call by now, what processors have not made visible yet is so long before the
+ * end of a nap.
  */
 static void settle(void)
 {

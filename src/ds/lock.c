@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The contended side of struct ofi_lock: sleeping on the word and waking one sleeper. Who comes may overtake one
- * that was woken, since it need not be waited for. Who was overtaken LOCK_PATIENCE times is handed the lock.
+ * The contended side of struct ofi_lock: sleeping on the word and waking one sleeper. Who comes may
+ * overtake one that was woken, since it need not be waited for. Who was overtaken LOCK_PATIENCE
+ * times is handed the lock.
  */
 #include <ofi/lock.h>
 
@@ -88,8 +89,8 @@ void ofi_lock_slow(struct ofi_lock *lock)
 }
 
 /*
- * The word is not LOCK_FREE, so who is counted as starved stays so until it is handed the lock. One that is
- * counted after we looked is woken as any other.
+ * The word is not LOCK_FREE, so who is counted as starved stays so until it is handed the lock. One
+ * that is counted after we looked is woken as any other.
  */
 void ofi_unlock_slow(struct ofi_lock *lock)
 {

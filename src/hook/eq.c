@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Event queues and poll sets under hooks: they tell of the application's objects, not of the provider's. */
+/*
+ * Event queues and poll sets under hooks: they tell of the application's objects, not of the
+ * provider's.
+ */
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "hook.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_HOOK: which hooks there are, telling them of calls, and what objects have in common under them. */
+/*
+ * FI_HOOK: which hooks there are, telling them of calls, and what objects have in common under
+ * them.
+ */
 #include "hook.h"
 
 #include <pthread.h>
@@ -275,7 +278,10 @@ static struct fi_ops_stats stats_ops = {
 	.read = stats_read,
 };
 
-/* Named operations take the object as an argument: those the core does not know can't be given away. */
+/*
+ * Named operations take the object as an argument: those the core does not know can't be given
+ * away.
+ */
 static int hook_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
 			 void *context)
 {

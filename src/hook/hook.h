@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Objects under hooks. The application has an object of the core in place of each object of the provider;
- * a call to it is a call to the real one, and hooks see it begin and end. Functions that return objects
- * wrap them, functions that take objects get the real ones.
+ * Objects under hooks. The application has an object of the core in place of each object of the
+ * provider; a call to it is a call to the real one, and hooks see it begin and end. Functions that
+ * return objects wrap them, functions that take objects get the real ones.
  */
 #ifndef HOOK_H
 #define HOOK_H
@@ -64,7 +64,10 @@ static inline struct fid *ofi_hook_unwrap(struct fid *fid)
 struct fid *ofi_hook_find(struct fid *real);
 /* A triggered operation's context names a counter: it is exchanged there. */
 void ofi_hook_trigger(void *context, uint64_t flags);
-/* Puts an object that was opened under hooks: *object is replaced. When out of memory it is closed. 0 or -FI_ENOMEM. */
+/*
+ * Puts an object that was opened under hooks: *object is replaced. When out of memory it is closed.
+ * 0 or -FI_ENOMEM.
+ */
 int ofi_hook_wrap(struct fid **object, void *context, struct ofi_hook **hook);
 int ofi_hook_wrap_ep(struct fid_ep **ep, void *context);
 

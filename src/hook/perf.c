@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hook perf: what calls cost, in instructions or cycles of the CPU in user mode. Each thread has a counter of
- * the kernel, read without a system call where the CPU permits; where there is none, time is taken.
+ * The hook perf: what calls cost, in instructions or cycles of the CPU in user mode. Each thread
+ * has a counter of the kernel, read without a system call where the CPU permits; where there is
+ * none, time is taken.
  */
 #include <errno.h>
 #include <inttypes.h>

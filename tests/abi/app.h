@@ -4,7 +4,10 @@
 
 #include <stdint.h>
 
-/* Connects two endpoints of verbs on WEFT_ADDR and sends messages both ways. 0, or 1 with a message. */
+/*
+ * Connects two endpoints of verbs on WEFT_ADDR and sends messages both ways. 0, or 1 with a
+ * message.
+ */
 int app_run(uint32_t api);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The application on the verbs provider as a plug-in, which FI_PROVIDER_PATH prefers to the one built in. */
+/*
+ * The application on the verbs provider as a plug-in, which FI_PROVIDER_PATH prefers to the one
+ * built in.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

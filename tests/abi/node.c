@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program of the time of NODE, a symbol version. Its structures end where they ended then, right before
- * memory that cannot be read, and it looks at each field that it knows.
+ * A program of the time of NODE, a symbol version. Its structures end where they ended then, right
+ * before memory that cannot be read, and it looks at each field that it knows.
  */
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Times libraries against raw verbs, in turns within one process, so that what else the machine does
- * meets all alike. Prints "TEST NAME MEDIAN RATIO": microseconds, and the ratio of the medians to raw's.
+ * Times libraries against raw verbs, in turns within one process, so that what else the machine
+ * does meets all alike. Prints "TEST NAME MEDIAN RATIO": microseconds, and the ratio of the medians
+ * to raw's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,7 +188,10 @@ static void time_endpoints(const struct contender *contender, const char *addres
 	free(pairs);
 }
 
-/* text: "raw", NAME=LIBRARY, NAME.domain=LIBRARY for FI_THREAD_DOMAIN, NAME.rdm=LIBRARY for FI_EP_RDM */
+/*
+ * text: "raw", NAME=LIBRARY, NAME.domain=LIBRARY for FI_THREAD_DOMAIN, NAME.rdm=LIBRARY for
+ * FI_EP_RDM
+ */
 static void open_contender(struct contender *contender, char *text, const char *address)
 {
 	enum fi_threading threading = FI_THREAD_SAFE;
@@ -209,8 +213,8 @@ static void open_contender(struct contender *contender, char *text, const char *
 }
 
 /*
- * Who is opened first and who gets which memory changes from one process to the next. The others are compared
- * with the first.
+ * Who is opened first and who gets which memory changes from one process to the next. The others
+ * are compared with the first.
  */
 static void open_contenders(struct contender *contenders, char **names, int count,
 			    const char *address)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Repeats single operations for callgrind, which collects during the repetitions only. Each row gives
- * a dump named ROW.THREADING.RUN.OPERATIONS; tests/bench/count attributes it.
+ * Repeats single operations for callgrind, which collects during the repetitions only. Each row
+ * gives a dump named ROW.THREADING.RUN.OPERATIONS; tests/bench/count attributes it.
  */
 #include <stdio.h>
 #include <stdlib.h>

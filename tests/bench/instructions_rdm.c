@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The rows of FI_EP_RDM. Completions are read one by one, each after the device is done with it, as in a
- * ping-pong; what is between two reads is not collected.
+ * The rows of FI_EP_RDM. Completions are read one by one, each after the device is done with it, as
+ * in a ping-pong; what is between two reads is not collected.
  */
 #include <string.h>
 #include <rdma/fi_atomic.h>
@@ -373,7 +373,10 @@ static bool match_posted(struct pair *pair)
 	return ok;
 }
 
-/* A message that is unexpected behind others, the receive that finds it, the read of its completion. */
+/*
+ * A message that is unexpected behind others, the receive that finds it, the read of its
+ * completion.
+ */
 static bool match_unexpected(struct pair *pair)
 {
 	uint64_t tag;

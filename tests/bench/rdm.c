@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The pure modules of reliable datagrams under callgrind, one operation per call of a function that is
- * not inlined; tests/bench/count-rdm runs it. Argument: how many other receives or messages are queued.
+ * The pure modules of reliable datagrams under callgrind, one operation per call of a function that
+ * is not inlined; tests/bench/count-rdm runs it. Argument: how many other receives or messages are
+ * queued.
  */
 #include <stdio.h>
 #include <stdlib.h>

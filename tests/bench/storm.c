@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many endpoints of FI_EP_RDM that all send to one at once, for the first time. They are in one process, the
- * one in another. Prints "TEST NAME VALUE -": the time of a connection, how often a send had to be tried
- * again, resident memory of an endpoint that was enabled, and of a peer that is connected.
+ * Many endpoints of FI_EP_RDM that all send to one at once, for the first time. They are in one
+ * process, the one in another. Prints "TEST NAME VALUE -": the time of a connection, how often a
+ * send had to be tried again, resident memory of an endpoint that was enabled, and of a peer that
+ * is connected.
  */
 #include <stdio.h>
 #include <stdlib.h>

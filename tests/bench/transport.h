@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The same exchanges over a library and over raw verbs, with the same buffers, receives and polling. One
- * thread serves both ends, so that nothing but the path of an operation is measured.
+ * The same exchanges over a library and over raw verbs, with the same buffers, receives and
+ * polling. One thread serves both ends, so that nothing but the path of an operation is measured.
  */
 #ifndef BENCH_TRANSPORT_H
 #define BENCH_TRANSPORT_H

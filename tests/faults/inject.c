@@ -151,7 +151,10 @@ enum how {
 #define ID(name, how, err, opens, closes) CALL_##name,
 enum { CALLS(ID) CALL_COUNT };
 
-/* Every argument and result is an integer or a pointer, and there are at most six: registers, all of them. */
+/*
+ * Every argument and result is an integer or a pointer, and there are at most six: registers, all
+ * of them.
+ */
 typedef long any_fn(long, long, long, long, long, long);
 
 #define WRAPPER(name, how, err, opens, closes) static any_fn wrap_##name;

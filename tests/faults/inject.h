@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Stands between libfabric.so and the libraries below it: counts the calls that it makes, lets one of
- * them fail, and keeps account of what is open. Only libfabric's own calls go through here, since it
- * is its table of imported functions that is changed.
+ * Stands between libfabric.so and the libraries below it: counts the calls that it makes, lets one
+ * of them fail, and keeps account of what is open. Only libfabric's own calls go through here,
+ * since it is its table of imported functions that is changed.
  */
 #ifndef INJECT_H
 #define INJECT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each allocation, each call of libibverbs and librdmacm and those for shared memory fail in turn under reliable
- * datagrams.
+ * Each allocation, each call of libibverbs and librdmacm and those for shared memory fail in turn
+ * under reliable datagrams.
  */
 #include <stdlib.h>
 #include "run.h"

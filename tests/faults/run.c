@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The runs and what is demanded of each: no crash, no hang, no leak, the right error, and life afterwards. */
+/*
+ * The runs and what is demanded of each: no crash, no hang, no leak, the right error, and life
+ * afterwards.
+ */
 #include "run.h"
 
 #include <dirent.h>
@@ -18,7 +21,10 @@
 
 enum { RUN_SECONDS = 40, MOST = 5000 };
 
-/* A run takes ten times as long with the address sanitizer: then it is not every call after the first few. */
+/*
+ * A run takes ten times as long with the address sanitizer: then it is not every call after the
+ * first few.
+ */
 #ifdef __SANITIZE_ADDRESS__
 enum { ALL = 6, STRIDE = 16 };
 #else
@@ -112,8 +118,8 @@ static int run_once(const char *addr, const char *function, unsigned int n)
 }
 
 /*
- * An error that a call returns is the one that was injected. By an event can also come what the other side
- * makes of it, or that an event was lost for want of memory.
+ * An error that a call returns is the one that was injected. By an event can also come what the
+ * other side makes of it, or that an event was lost for want of memory.
  */
 static bool right_error(const struct outcome *outcome, int injected)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lets each call of some functions fail in turn, in a process of its own, until one run has no such call. */
+/*
+ * Lets each call of some functions fail in turn, in a process of its own, until one run has no such
+ * call.
+ */
 #ifndef RUN_H
 #define RUN_H
 

@@ -38,8 +38,7 @@ struct script {
 	struct fid_stx *stx;  /* of the one that accepts */
 	struct fid_ep *alias; /* of the one that connects */
 	struct fid_ep *srx;   /* of the one that accepts */
-	struct fid_ep *ep
-		[4]; /* one that connects, one that accepts and counts, one that is rejected, without CQ, one of datagrams */
+	struct fid_ep *ep[4]; /* connects; accepts and counts; is rejected, without CQ; datagrams */
 	struct fi_info *dgram;
 	struct fid_av *av;
 	struct fid_mc *mc;
@@ -308,7 +307,9 @@ static int complete(struct script *s, const char *name, int count)
 	return 0;
 }
 
-/* Nothing is there: one sleep that comes to its end, and the descriptor is ready to be waited for. */
+/*
+ * Nothing is there: one sleep that comes to its end, and the descriptor is ready to be waited for.
+ */
 static int sleep_once(struct script *s)
 {
 	struct fi_cq_msg_entry entry;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Two reliable-datagram endpoints: open, each way that a message goes, RMA, an atomic, a fence, close. */
+/*
+ * Two reliable-datagram endpoints: open, each way that a message goes, RMA, an atomic, a fence,
+ * close.
+ */
 #include <string.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>

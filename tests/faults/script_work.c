@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliable-datagram endpoints that are connected: counters, statistics, aliases, triggered operations, deferred work,
- * fences, and each kind of RMA by keys of the application.
+ * Reliable-datagram endpoints that are connected: counters, statistics, aliases, triggered
+ * operations, deferred work, fences, and each kind of RMA by keys of the application.
  */
 #include <string.h>
 #include <rdma/fi_atomic.h>

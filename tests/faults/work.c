@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Each allocation and each call of libibverbs fails in turn under work of reliable datagrams that waits: triggered, deferred, fenced. */
+/*
+ * Each allocation and each call of libibverbs fails in turn under work of reliable datagrams that
+ * waits: triggered, deferred, fenced.
+ */
 #include <stdlib.h>
 #include "run.h"
 #include "script.h"

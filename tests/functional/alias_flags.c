@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An alias posts to the endpoint with other default flags: entries where the endpoint is silent. It serves for every
- * other call too, and keeps the endpoint and its connection when that is closed before it.
+ * An alias posts to the endpoint with other default flags: entries where the endpoint is silent. It
+ * serves for every other call too, and keeps the endpoint and its connection when that is closed
+ * before it.
  */
 #include "steps.h"
 

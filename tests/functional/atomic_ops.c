@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Atomics: write, sum, fetch-read, fetch-add and compare-and-swap in every form, on both 64-bit types. */
+/*
+ * Atomics: write, sum, fetch-read, fetch-add and compare-and-swap in every form, on both 64-bit
+ * types.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_atomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For every datatype, operation and kind: what the queries claim is what posting accepts and does, and what
- * they deny is refused. The device has 64-bit integers only.
+ * For every datatype, operation and kind: what the queries claim is what posting accepts and does,
+ * and what they deny is refused. The device has 64-bit integers only.
  */
 #include <stdio.h>
 #include <rdma/fi_atomic.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wrong addresses, sizes, flags, indices and attributes: each has its error, none does harm. An address
- * vector closes after the endpoints that are bound to it, a domain after its address vectors.
+ * Wrong addresses, sizes, flags, indices and attributes: each has its error, none does harm. An
+ * address vector closes after the endpoints that are bound to it, a domain after its address
+ * vectors.
  */
 #include <string.h>
 #include "steps.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An IP address and a port lead to the datagram endpoint that has them: as an address, as text, as node and
- * service, and as a range of them. Where nobody has them, and where no way leads, the error says so.
+ * An IP address and a port lead to the datagram endpoint that has them: as an address, as text, as
+ * node and service, and as a range of them. Where nobody has them, and where no way leads, the
+ * error says so.
  */
 #include <arpa/inet.h>
 #include <stdio.h>

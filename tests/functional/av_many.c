@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A million addresses: 45 bytes each (62 with sources), found again, and among them the one that is there. They are removed and
- * inserted again without more memory.
+ * A million addresses: 45 bytes each (62 with sources), found again, and among them the one that is
+ * there. They are removed and inserted again without more memory.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Opening and binding with arguments that make no sense: an error each, no crash, and outputs stay as they were. */
+/*
+ * Opening and binding with arguments that make no sense: an error each, no crash, and outputs stay
+ * as they were.
+ */
 #include <string.h>
 #include <rdma/fi_atomic.h>
 #include "steps.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Posting what cannot be posted: no buffer, too many vectors, not enabled, not connected. Nothing is sent. */
+/*
+ * Posting what cannot be posted: no buffer, too many vectors, not enabled, not connected. Nothing
+ * is sent.
+ */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a test fails, skips and waits. A failure names its file and line and ends the process; whatever
- * waits has a deadline. A test is run in a process of its own, so that what kills it is reported.
+ * How a test fails, skips and waits. A failure names its file and line and ends the process;
+ * whatever waits has a deadline. A test is run in a process of its own, so that what kills it is
+ * reported.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -35,7 +36,10 @@ void returns_at(const char *file, int line, const char *call, ssize_t got, ssize
 uint64_t now_ms(void);
 void sleep_ms(int ms);
 
-/* A point in time, and whether it is over. To be used as: for (t = deadline(); !done; pause_until(t, "...")) */
+/*
+ * A point in time, and whether it is over. To be used as: for (t = deadline(); !done;
+ * pause_until(t, "..."))
+ */
 uint64_t deadline(void);
 /* Lets others run; fails when the deadline is over. */
 void pause_until(uint64_t end, const char *what);
@@ -45,7 +49,10 @@ void fill(void *buf, size_t len, unsigned int seed);
 void check_filled_at(const char *file, int line, const void *buf, size_t len, unsigned int seed);
 #define CHECK_FILLED(buf, len, seed) check_filled_at(__FILE__, __LINE__, buf, len, seed)
 
-/* Runs test in a child with a time limit. Returns its exit status; what else may end it is told and gives 1. */
+/*
+ * Runs test in a child with a time limit. Returns its exit status; what else may end it is told and
+ * gives 1.
+ */
 int run_apart(const char *name, void (*test)(void *arg), void *arg);
 /* This process may end without closing what it has: LeakSanitizer does not look at its end. */
 void allow_leaks(void);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Data of connecting and accepting: each size up to FI_OPT_CM_DATA_SIZE arrives as it was, one more is refused. */
+/*
+ * Data of connecting and accepting: each size up to FI_OPT_CM_DATA_SIZE arrives as it was, one more
+ * is refused.
+ */
 #include <stdio.h>
 #include "steps.h"
 

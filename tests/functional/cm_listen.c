@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Listening: a port in use is told, backlogs are set before, names can be asked and set, a listener can be replaced. */
+/*
+ * Listening: a port in use is told, backlogs are set before, names can be asked and set, a listener
+ * can be replaced.
+ */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>

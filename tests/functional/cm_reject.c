@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A rejected connection: FI_ECONNREFUSED with the data of fi_reject; likewise when the request is just dropped. */
+/*
+ * A rejected connection: FI_ECONNREFUSED with the data of fi_reject; likewise when the request is
+ * just dropped.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "steps.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A shutdown from either side, by fi_shutdown, by fi_close or from both: each living endpoint gets exactly one
- * FI_SHUTDOWN, every outstanding operation completes exactly once with FI_ECANCELED, and posting then says that
- * there is no connection.
+ * A shutdown from either side, by fi_shutdown, by fi_close or from both: each living endpoint gets
+ * exactly one FI_SHUTDOWN, every outstanding operation completes exactly once with FI_ECANCELED,
+ * and posting then says that there is no connection.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -83,7 +83,10 @@ static void step_down(struct end *end, void *arg)
 	no_event(end->eq, 20);
 }
 
-/* The client's sends find no receive: RNR is retried for ever, so they are outstanding when the end comes. */
+/*
+ * The client's sends find no receive: RNR is retried for ever, so they are outstanding when the end
+ * comes.
+ */
 static void one(struct pair *pair, enum who who)
 {
 	bool close = who == CLIENT_CLOSES || who == SERVER_CLOSES;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Calls that do not fit the state of a connection are refused by name of the state, and change nothing. */
+/*
+ * Calls that do not fit the state of a connection are refused by name of the state, and change
+ * nothing.
+ */
 #include <arpa/inet.h>
 #include "steps.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The descriptor of a counter in an epoll set, after fi_trywait, whoever else reads the completion queue. */
+/*
+ * The descriptor of a counter in an epoll set, after fi_trywait, whoever else reads the completion
+ * queue.
+ */
 #include <sys/epoll.h>
 #include <unistd.h>
 #include "steps.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Counting takes completions from the device before they are read: all are read later, in order, none twice. */
+/*
+ * Counting takes completions from the device before they are read: all are read later, in order,
+ * none twice.
+ */
 #include "steps.h"
 
 enum { COUNT = 40 };

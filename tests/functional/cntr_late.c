@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Counters and a shared transmit context bound after fi_enable: everything from then on is counted. */
+/*
+ * Counters and a shared transmit context bound after fi_enable: everything from then on is counted.
+ */
 #include "steps.h"
 
 enum { BEFORE = 3, COUNT = 20, LEN = 64 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints without any completion queue: counters alone tell, and keep the queues from filling up. */
+/*
+ * Endpoints without any completion queue: counters alone tell, and keep the queues from filling up.
+ */
 #include "steps.h"
 
 enum { COUNT = 300, LEN = 64 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Threads that wait for one counter while others post, and read the completion queue: each wakes, each entry is read once. */
+/*
+ * Threads that wait for one counter while others post, and read the completion queue: each wakes,
+ * each entry is read once.
+ */
 #include <pthread.h>
 #include "steps.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A counter for each kind of operation counts all of its kind, injected and silent ones too, and nothing else. */
+/*
+ * A counter for each kind of operation counts all of its kind, injected and silent ones too, and
+ * nothing else.
+ */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include "steps.h"

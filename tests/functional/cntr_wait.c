@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_cntr_wait with each wait object: thresholds, time-outs, messages and other threads that end the wait. */
+/*
+ * fi_cntr_wait with each wait object: thresholds, time-outs, messages and other threads that end
+ * the wait.
+ */
 #include <pthread.h>
 #include <unistd.h>
 #include "steps.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many endpoints on one CQ, together larger than the device's largest CQ: they share what there is. All of them
- * together never overrun it, and none of them is stuck.
+ * Many endpoints on one CQ, together larger than the device's largest CQ: they share what there is.
+ * All of them together never overrun it, and none of them is stuck.
  */
 #include <stdio.h>
 #include <stdlib.h>

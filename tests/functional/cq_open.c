@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Opening a CQ: each wait object works or is refused, vectors and sizes have bounds, bad attributes are refused. */
+/*
+ * Opening a CQ: each wait object works or is refused, vectors and sizes have bounds, bad attributes
+ * are refused.
+ */
 #include <poll.h>
 #include <stdio.h>
 #include "steps.h"

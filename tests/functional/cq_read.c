@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_cq_read and fi_cq_readfrom: nothing there, no entries wanted, fewer and more than there are, in order. */
+/*
+ * fi_cq_read and fi_cq_readfrom: nothing there, no entries wanted, fewer and more than there are,
+ * in order.
+ */
 #include <string.h>
 #include "steps.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Several threads sleep on one completion queue or counter of connected endpoints: what completes at once, and what
- * fi_cq_signal is for, wakes each of them, whoever took the device's event.
+ * Several threads sleep on one completion queue or counter of connected endpoints: what completes
+ * at once, and what fi_cq_signal is for, wakes each of them, whoever took the device's event.
  */
 #include <poll.h>
 #include "sleepers.h"
@@ -45,7 +45,10 @@ static void entries(struct pair *pair, int count)
 	at(&pair->server, step_reap, &count, sizeof(count));
 }
 
-/* An application that sleeps by itself, and takes the event: who sleeps in the library takes what it left. */
+/*
+ * An application that sleeps by itself, and takes the event: who sleeps in the library takes what
+ * it left.
+ */
 static void entry_left(struct pair *pair)
 {
 	struct fi_cq_tagged_entry entry;

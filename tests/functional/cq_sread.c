@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Blocking reads: the time-out, data that is there, data that comes, and a threshold, with every wait object. */
+/*
+ * Blocking reads: the time-out, data that is there, data that comes, and a threshold, with every
+ * wait object.
+ */
 #include <stdio.h>
 #include "steps.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_CQ_COND_THRESHOLD: a blocking read returns when so many entries are there, or with fewer at the time-out. */
+/*
+ * FI_CQ_COND_THRESHOLD: a blocking read returns when so many entries are there, or with fewer at
+ * the time-out.
+ */
 #include "steps.h"
 
 static void send_some(struct end *end, int count)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A CQ opened with one entry, for both directions of an endpoint, never overruns: it grows, or posting waits. */
+/*
+ * A CQ opened with one entry, for both directions of an endpoint, never overruns: it grows, or
+ * posting waits.
+ */
 #include "steps.h"
 
 static int post_all(struct end *end)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_trywait and poll on the descriptor of FI_GETWAIT lose no wakeup: many messages in a row, each sent at any
- * moment around the call, are all received by a thread that sleeps without a time limit.
+ * fi_trywait and poll on the descriptor of FI_GETWAIT lose no wakeup: many messages in a row, each
+ * sent at any moment around the call, are all received by a thread that sleeps without a time
+ * limit.
  */
 #include <poll.h>
 #include <stdio.h>

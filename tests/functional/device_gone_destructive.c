@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The device is removed under a connection: FI_ENODEV on the event queues, one FI_SHUTDOWN for each endpoint,
- * each outstanding operation completes, posting is refused, everything can be closed. Once the process has
- * ended, which has librdmacm let go of the device too, it can come back.
+ * The device is removed under a connection: FI_ENODEV on the event queues, one FI_SHUTDOWN for each
+ * endpoint, each outstanding operation completes, posting is refused, everything can be closed.
+ * Once the process has ended, which has librdmacm let go of the device too, it can come back.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +42,8 @@ static void post_recvs(struct end *end)
 }
 
 /*
- * One error of the domain, one FI_SHUTDOWN, and an error of the endpoint unless its peer, which goes the same
- * way, was faster in disconnecting it.
+ * One error of the domain, one FI_SHUTDOWN, and an error of the endpoint unless its peer, which
+ * goes the same way, was faster in disconnecting it.
  */
 static void told(struct end *end)
 {

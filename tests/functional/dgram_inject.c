@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The buffer of an injected datagram is free at return, no completion is reported, and what is last arrives. */
+/*
+ * The buffer of an injected datagram is free at return, no completion is reported, and what is last
+ * arrives.
+ */
 #include <string.h>
 #include "steps.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A send with a descriptor that covers nothing stops the queue pair: it fails, what is outstanding is cancelled,
- * and when all that has been read the endpoint works on, under the same name.
+ * A send with a descriptor that covers nothing stops the queue pair: it fails, what is outstanding
+ * is cancelled, and when all that has been read the endpoint works on, under the same name.
  */
 #include "steps.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_MORE: datagrams are held back until one without it, or until somebody looks for completions; all arrive, and
- * each reports what it was asked to. Which buffers and addresses were used does not matter afterwards.
+ * FI_MORE: datagrams are held back until one without it, or until somebody looks for completions;
+ * all arrive, and each reports what it was asked to. Which buffers and addresses were used does not
+ * matter afterwards.
  */
 #include <string.h>
 #include "steps.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Objects that do not fit an endpoint of datagrams, in the wrong order or not at all: each has one clear error. */
+/*
+ * Objects that do not fit an endpoint of datagrams, in the wrong order or not at all: each has one
+ * clear error.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "steps.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A datagram each way, of every length that there is, as names of the queue pairs and as IP addresses that are
- * resolved, and with either type of address vector.
+ * A datagram each way, of every length that there is, as names of the queue pairs and as IP
+ * addresses that are resolved, and with either type of address vector.
  */
 #include <stdio.h>
 #include "steps.h"

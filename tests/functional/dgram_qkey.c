@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A stranger, a queue pair that is not of the library: what it sends with a wrong key does not arrive, what it sends
- * with the right one does, from nowhere that is known. Neither disturbs anybody.
+ * A stranger, a queue pair that is not of the library: what it sends with a wrong key does not
+ * arrive, what it sends with the right one does, from nowhere that is known. Neither disturbs
+ * anybody.
  */
 #include <arpa/inet.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_SELECTIVE_COMPLETION: only what has FI_COMPLETION gives an entry, and unread silence fills no queue. */
+/*
+ * FI_SELECTIVE_COMPLETION: only what has FI_COMPLETION gives an entry, and unread silence fills no
+ * queue.
+ */
 #include "steps.h"
 
 static ssize_t send_flags(struct end *end, uint64_t flags, void *context)

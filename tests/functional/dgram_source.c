@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_cq_readfrom says where a datagram comes from: the address in the receiver's vector, FI_ADDR_NOTAVAIL when it
- * is not there (yet, or any more), also with a prefix and by the blocking call. Transmissions have none.
+ * fi_cq_readfrom says where a datagram comes from: the address in the receiver's vector,
+ * FI_ADDR_NOTAVAIL when it is not there (yet, or any more), also with a prefix and by the blocking
+ * call. Transmissions have none.
  */
 #include "steps.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A datagram longer than the buffer of the receive is lost: the receive fails with FI_ETRUNC, and those behind it
- * may be cancelled, or the device drops it. The endpoint works on.
+ * A datagram longer than the buffer of the receive is lost: the receive fails with FI_ETRUNC, and
+ * those behind it may be cancelled, or the device drops it. The endpoint works on.
  */
 #include "steps.h"
 

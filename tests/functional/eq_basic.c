@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Event queues without connections: writing, reading in order, peeking, small buffers, time-outs, the descriptor. */
+/*
+ * Event queues without connections: writing, reading in order, peeking, small buffers, time-outs,
+ * the descriptor.
+ */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

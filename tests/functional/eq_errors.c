@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Errors on an event queue: none is lost, however many there are unread, and each tells its endpoint. */
+/*
+ * Errors on an event queue: none is lost, however many there are unread, and each tells its
+ * endpoint.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "steps.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A buffer without a descriptor, or one of another region, ends with FI_EFAULT and not in silence. */
+/*
+ * A buffer without a descriptor, or one of another region, ends with FI_EFAULT and not in silence.
+ */
 #include "steps.h"
 
 static void one(struct pair *pair, bool other_region)

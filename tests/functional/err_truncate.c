@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A message that does not fit its receive: FI_ETRUNC there, an error at the sender, no byte behind the buffer. */
+/*
+ * A message that does not fit its receive: FI_ETRUNC there, an error at the sender, no byte behind
+ * the buffer.
+ */
 #include <string.h>
 #include "steps.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A key of more than 32 bits is never cut to one that fits: -FI_EKEYREJECTED at once, the endpoint stays good. */
+/*
+ * A key of more than 32 bits is never cut to one that fits: -FI_EKEYREJECTED at once, the endpoint
+ * stays good.
+ */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include "steps.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two endpoints on the provider verbs, connected or with each other's address: the client is always in the test's own process, the
- * server is there too, or in a process of its own. Each test is run both ways. What happens at an end is
- * a step: at() runs it in the process where the end is, with a copy of its argument that comes back.
+ * Two endpoints on the provider verbs, connected or with each other's address: the client is always
+ * in the test's own process, the server is there too, or in a process of its own. Each test is run
+ * both ways. What happens at an end is a step: at() runs it in the process where the end is, with a
+ * copy of its argument that comes back.
  */
 #ifndef FIXTURE_H
 #define FIXTURE_H
@@ -91,7 +92,10 @@ void pair_open(struct pair *pair);
 void pair_close(struct pair *pair);
 
 void at(struct end *end, step_fn *step, void *arg, size_t len);
-/* As at(), without waiting; at_end() takes the result. Only where the server is a process of its own. */
+/*
+ * As at(), without waiting; at_end() takes the result. Only where the server is a process of its
+ * own.
+ */
 void at_begin(struct end *end, step_fn *step, const void *arg, size_t len);
 void at_end(struct end *end, void *arg, size_t len);
 bool two_processes(const struct pair *pair);
@@ -118,7 +122,7 @@ struct name {
 	uint8_t bytes[64];
 };
 
-step_fn step_open_dgram; /* opens the end, up to its endpoint; with a struct name, which it returns */
+step_fn step_open_dgram; /* opens up to the endpoint; with a struct name, which it returns */
 step_fn step_insert;	 /* with the struct name of the other end, which becomes `to` */
 struct fi_info *own_info(const struct setup *setup); /* of this machine */
 void end_name(struct end *end, struct name *name);

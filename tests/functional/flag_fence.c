@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_FENCE: an operation starts only when reads before it are done, so it can send what they fetched. */
+/*
+ * FI_FENCE: an operation starts only when reads before it are done, so it can send what they
+ * fetched.
+ */
 #include <string.h>
 #include <rdma/fi_rma.h>
 #include "steps.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion levels: each is accepted; after a completion the data is at the target, and with FI_INJECT_COMPLETE
- * the buffer can be used again.
+ * Completion levels: each is accepted; after a completion the data is at the target, and with
+ * FI_INJECT_COMPLETE the buffer can be used again.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_MORE holds back until a call without it, or until as many as fit are held; everything then goes in order,
- * with the inline data of the time of the call.
+ * FI_MORE holds back until a call without it, or until as many as fit are held; everything then
+ * goes in order, with the inline data of the time of the call.
  */
 #include <stdio.h>
 #include <string.h>

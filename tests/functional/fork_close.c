@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A forked child closes an object of each kind that its parent opened, the parents of other objects first or last.
- * Each fi_close returns 0, and each object of the parent works on.
+ * A forked child closes an object of each kind that its parent opened, the parents of other objects
+ * first or last. Each fi_close returns 0, and each object of the parent works on.
  */
 #include "fixture.h"
 #include "thread_pairs.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the machine is at the moment of the call is what fi_getinfo says: an address that is given and taken
- * away, an interface that goes down and up, a device that is removed and comes back; while nothing happens,
- * and in between.
+ * What the machine is at the moment of the call is what fi_getinfo says: an address that is given
+ * and taken away, an interface that goes down and up, a device that is removed and comes back;
+ * while nothing happens, and in between.
  */
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Under FI_HOOK=perf;trace a connection works as without, and what hooks tell agrees with what was done. */
+/*
+ * Under FI_HOOK=perf;trace a connection works as without, and what hooks tell agrees with what was
+ * done.
+ */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -138,7 +138,10 @@ static void make_qp(struct foe *foe)
 	CHECK(foe->mr);
 }
 
-/* Where there is no queue pair each has a number of its own: the kernel takes one that is used twice for a remnant. */
+/*
+ * Where there is no queue pair each has a number of its own: the kernel takes one that is used
+ * twice for a remnant.
+ */
 static struct rdma_conn_param param_of(const struct foe *foe, const void *data, size_t len)
 {
 	static uint32_t invented = 0x400000;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A foe on plain librdmacm and libibverbs, and the victims: two reliable-datagram endpoints in a process of their own
- * that exchange messages, RMA and atomics in rounds and check every byte. The foe uses the code of the wire format
- * to build packets, which it then corrupts, and nothing else of the library.
+ * A foe on plain librdmacm and libibverbs, and the victims: two reliable-datagram endpoints in a
+ * process of their own that exchange messages, RMA and atomics in rounds and check every byte. The
+ * foe uses the code of the wire format to build packets, which it then corrupts, and nothing else
+ * of the library.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H
@@ -51,7 +52,10 @@ void pair_start(struct victims *victims, bool app_keys);
 struct pair_report pair_check(struct victims *victims, unsigned int rounds);
 /* The first victim sends count messages of len bytes of its gift to whoever listens there. */
 void pair_send(struct victims *victims, const struct sockaddr_in *to, uint32_t len, uint32_t count);
-/* The victims stay calm, check their memory and end; they have grown by less than kib, and so did the device. */
+/*
+ * The victims stay calm, check their memory and end; they have grown by less than kib, and so did
+ * the device.
+ */
 void pair_end(struct victims *victims, size_t kib);
 /* KiB of a line of /proc/PID/status. */
 size_t pair_status(const struct victims *victims, const char *name);
@@ -120,7 +124,9 @@ uint8_t *foe_spare(struct foe *foe);
 
 /* A foe that waits for connections; its name. */
 void foe_lurk(struct foe *foe, struct sockaddr_in *name);
-/* A request that the foe was sent; its id is to be answered or destroyed by the caller. NULL: none. */
+/*
+ * A request that the foe was sent; its id is to be answered or destroyed by the caller. NULL: none.
+ */
 struct rdma_cm_id *foe_request(struct foe *foe, int ms);
 /* The foe takes it over, as its own connection, in `to`. */
 void foe_accept(struct foe *to, struct foe *from, struct rdma_cm_id *id, const void *data,

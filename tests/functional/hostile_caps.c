@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A foe that asks and asks: for keys that there are not, and for answers that it never takes. Either ends its connection at
- * the bound, and the victims go on.
+ * A foe that asks and asks: for keys that there are not, and for answers that it never takes.
+ * Either ends its connection at the bound, and the victims go on.
  */
 #include <stdio.h>
 #include <stdlib.h>

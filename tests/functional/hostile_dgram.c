@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A stranger that knows an endpoint's name sends it datagrams of all sizes, with right and wrong keys, while another endpoint
- * does. What the pair receives of each other is whole and from whom it says. What does not fit into a receive costs
- * those behind it, as it always does, and afterwards nothing is lost.
+ * A stranger that knows an endpoint's name sends it datagrams of all sizes, with right and wrong
+ * keys, while another endpoint does. What the pair receives of each other is whole and from whom it
+ * says. What does not fit into a receive costs those behind it, as it always does, and afterwards
+ * nothing is lost.
  */
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A foe that uses things up: connections that are half open, silent, deaf or never end, messages that nobody waits for. The
- * victims go on, a genuine peer gets in soon after, and the memory comes back.
+ * A foe that uses things up: connections that are half open, silent, deaf or never end, messages
+ * that nobody waits for. The victims go on, a genuine peer gets in soon after, and the memory comes
+ * back.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -65,7 +66,9 @@ static void release(struct foe *foes, unsigned int count)
 		foe_close(&foes[i]);
 }
 
-/* The victim sends to those who post no receives, and to those who never ask for what is announced. */
+/*
+ * The victim sends to those who post no receives, and to those who never ask for what is announced.
+ */
 static void deaf(void)
 {
 	static struct foe lurkers[DEAF];

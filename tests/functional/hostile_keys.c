@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A foe that the victim really sends messages to tries the keys that it gets, and others: memory around, writing where it
- * may only read, after the end of the message, by another connection; and keys that it guesses.
+ * A foe that the victim really sends messages to tries the keys that it gets, and others: memory
+ * around, writing where it may only read, after the end of the message, by another connection; and
+ * keys that it guesses.
  */
 #include <rdma/fi_atomic.h>
 #include <stdio.h>
@@ -114,7 +115,10 @@ static void afterwards(void)
 	foe_close(&foe);
 }
 
-/* The windows of soft-RoCE can't be used: there a key is for all connections, until the message is complete. */
+/*
+ * The windows of soft-RoCE can't be used: there a key is for all connections, until the message is
+ * complete.
+ */
 static void elsewhere(void)
 {
 	bool by_owner = strncmp(need_env("WEFT_DEVICE"), "rxe", 3);

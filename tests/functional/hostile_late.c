@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer accepts, and refuses when the connection is there already. The connection has ended then: the next message
- * makes another one. The kernel lets such a refusal through only in a moment that a test can't wait for, so the end
- * of the connection is passed to the endpoint as one.
+ * A peer accepts, and refuses when the connection is there already. The connection has ended then:
+ * the next message makes another one. The kernel lets such a refusal through only in a moment that
+ * a test can't wait for, so the end of the connection is passed to the endpoint as one.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

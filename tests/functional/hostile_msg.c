@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Strangers at the door of a passive endpoint while a connected pair works: private data of every length that lies about it,
- * requests that are given up before they are answered, that are never completed once they are, and more than anybody
- * reads. A connected stranger then sends too much and reaches for memory. The pair does not notice.
+ * Strangers at the door of a passive endpoint while a connected pair works: private data of every
+ * length that lies about it, requests that are given up before they are answered, that are never
+ * completed once they are, and more than anybody reads. A connected stranger then sends too much
+ * and reaches for memory. The pair does not notice.
  */
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A foe that claims to be whoever it likes, a victim's peer among them, with what it recorded and with what it invents:
- * from the victims' host and from another. No connection of the victims ends, none of their messages goes to the foe.
+ * A foe that claims to be whoever it likes, a victim's peer among them, with what it recorded and
+ * with what it invents: from the victims' host and from another. No connection of the victims ends,
+ * none of their messages goes to the foe.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -46,7 +47,10 @@ static enum foe_answer claim(const struct sockaddr_in *to, const char *from,
 	return claim_bytes(to, from, data, foe_pack(data, cm));
 }
 
-/* What a victim says of itself to a foe that it wants to send to; the foe does not answer, or answers nonsense. */
+/*
+ * What a victim says of itself to a foe that it wants to send to; the foe does not answer, or
+ * answers nonsense.
+ */
 static struct ofi_rdm_cmwire spy(uint8_t *data, size_t *len)
 {
 	struct sockaddr_in name;
@@ -224,7 +228,10 @@ static void answer(struct foe *lurker, struct rdma_cm_id *id, const struct socka
 	rdma_destroy_id(id);
 }
 
-/* The victim calls, and is answered with nonsense, each reason there is and some that there are not, or not at all. */
+/*
+ * The victim calls, and is answered with nonsense, each reason there is and some that there are
+ * not, or not at all.
+ */
 static void mislead(void)
 {
 	struct sockaddr_in name;

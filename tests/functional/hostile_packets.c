@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A connected foe sends packets of every type: well-formed ones at the wrong time, with wrong numbers, lengths and places,
- * cut at each byte, with bytes changed, and noise. The victim ends that connection, or goes on; nobody else notices.
+ * A connected foe sends packets of every type: well-formed ones at the wrong time, with wrong
+ * numbers, lengths and places, cut at each byte, with bytes changed, and noise. The victim ends
+ * that connection, or goes on; nobody else notices.
  */
 #include <rdma/fi_atomic.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the receiver of a large message gets a right to is to read that message until it says that it has it: it can
- * neither write there, nor read a byte in front of it, behind it or later. The same for what it is let write. Asking
- * for keys that there are not ends the connection.
+ * What the receiver of a large message gets a right to is to read that message until it says that
+ * it has it: it can neither write there, nor read a byte in front of it, behind it or later. The
+ * same for what it is let write. Asking for keys that there are not ends the connection.
  */
 #include <string.h>
 #include "hostile.h"

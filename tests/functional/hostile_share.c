@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One host keeps all the connections open that an endpoint has for peers that it does not know, and is silent. A genuine
- * peer that is not known either gets a connection soon: from the same host, and from another.
+ * One host keeps all the connections open that an endpoint has for peers that it does not know, and
+ * is silent. A genuine peer that is not known either gets a connection soon: from the same host,
+ * and from another.
  */
 #include <arpa/inet.h>
 #include <stdio.h>

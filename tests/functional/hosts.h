@@ -5,7 +5,9 @@
 
 #include "fixture.h"
 
-/* main() of such a test: runs server on the first host and client on the second. Skips elsewhere. */
+/*
+ * main() of such a test: runs server on the first host and client on the second. Skips elsewhere.
+ */
 int run_hosts(void (*server)(void), void (*client)(void));
 /* Opens the end and takes one connection. The peer learns where the end's buf is. */
 void hosts_accept(struct end *end, const char *service);

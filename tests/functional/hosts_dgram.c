@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Between two hosts: the client finds the server by its IP address, and both send datagrams of all sizes. Then the
- * network loses one in a hundred: some are missing afterwards, none arrives twice or is damaged.
+ * Between two hosts: the client finds the server by its IP address, and both send datagrams of all
+ * sizes. Then the network loses one in a hundred: some are missing afterwards, none arrives twice
+ * or is damaged.
  */
 #include <stdio.h>
 #include <stdlib.h>

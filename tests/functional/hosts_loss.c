@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A network that loses one packet of a hundred, then one that delays and reorders too: messages, RMA and atomics
- * arrive once, in order and unharmed, within a time that says that lost packets are sent again soon.
+ * A network that loses one packet of a hundred, then one that delays and reorders too: messages,
+ * RMA and atomics arrive once, in order and unharmed, within a time that says that lost packets are
+ * sent again soon.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,7 +180,10 @@ static void ask(void)
 int main(void)
 {
 	need_vm();
-	/* 67 ms, for ever: soft-RoCE counts what is lost of one long message as retries of one packet. */
+	/*
+	 * 67 ms, for ever: soft-RoCE counts what is lost of one long message as retries of one
+	 * packet.
+	 */
 	setenv("FI_VERBS_ACK_TIMEOUT", "14", 1);
 	setenv("FI_VERBS_RETRY_COUNT", "7", 1);
 	return run_hosts(serve, ask);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Between two hosts: the first listens, the second connects to it; messages and writes of all sizes go each way
- * unharmed, data with them, and a shutdown is seen.
+ * Between two hosts: the first listens, the second connects to it; messages and writes of all sizes
+ * go each way unharmed, data with them, and a shutdown is seen.
  */
 #include <stdio.h>
 #include <rdma/fi_rma.h>

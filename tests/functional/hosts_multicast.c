@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Between two hosts: both join a group, and hear what the other sends to it. The names come with the
- * datagrams: neither host knows the other's address before.
+ * Between two hosts: both join a group, and hear what the other sends to it. The names come with
+ * the datagrams: neither host knows the other's address before.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The other host goes silent when it is its turn: it has a message, or that there is one, and nothing is under way
- * to it. What waits for its answer fails all the same, and it is connected anew when it is back.
+ * The other host goes silent when it is its turn: it has a message, or that there is one, and
+ * nothing is under way to it. What waits for its answer fails all the same, and it is connected
+ * anew when it is back.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The other host goes silent: its packets are dropped. Within the limits of FI_VERBS_RETRY_COUNT and
- * FI_VERBS_ACK_TIMEOUT every operation ends with an error, and closing is quick.
+ * The other host goes silent: its packets are dropped. Within the limits of FI_VERBS_RETRY_COUNT
+ * and FI_VERBS_ACK_TIMEOUT every operation ends with an error, and closing is quick.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,10 @@ static void vanish(void)
 	end_close(&end);
 }
 
-/* Posts writes and waits for them. Returns whether they failed, which the first failure tells the reason of. */
+/*
+ * Posts writes and waits for them. Returns whether they failed, which the first failure tells the
+ * reason of.
+ */
 static bool writes_fail(struct end *end)
 {
 	struct fi_cq_tagged_entry entry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer that is killed, whatever the connection is doing: the survivor gets one error or one FI_SHUTDOWN,
- * each of its operations completes exactly once, and it can close everything at once.
+ * A peer that is killed, whatever the connection is doing: the survivor gets one error or one
+ * FI_SHUTDOWN, each of its operations completes exactly once, and it can close everything at once.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -64,7 +64,10 @@ static void step_call(struct end *end, void *arg)
 	OK(fi_connect(end->ep, end->info->dest_addr, NULL, 0));
 }
 
-/* What comes on the EQ: one error; or, where there was FI_CONNECTED, one FI_SHUTDOWN, perhaps after an error. */
+/*
+ * What comes on the EQ: one error; or, where there was FI_CONNECTED, one FI_SHUTDOWN, perhaps after
+ * an error.
+ */
 static void ended(struct end *end, bool may_connect)
 {
 	bool connected = !!end->peer.key;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Programs of API 1.4 and before ask for FI_MR_BASIC and offer FI_LOCAL_MR: they get both, and a connection. */
+/*
+ * Programs of API 1.4 and before ask for FI_MR_BASIC and offer FI_LOCAL_MR: they get both, and a
+ * connection.
+ */
 #include <string.h>
 #include "steps.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is sent to a group arrives at each endpoint that has joined it; who has left gets nothing more. The
- * source is known, and datagrams to a single endpoint arrive as before.
+ * What is sent to a group arrives at each endpoint that has joined it; who has left gets nothing
+ * more. The source is known, and datagrams to a single endpoint arrive as before.
  */
 #include "mc_steps.h"
 

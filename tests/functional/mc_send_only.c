@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Who joins with FI_SEND sends to the group and gets nothing of it; with FI_RECV the group can be heard. */
+/*
+ * Who joins with FI_SEND sends to the group and gets nothing of it; with FI_RECV the group can be
+ * heard.
+ */
 #include "mc_steps.h"
 
 static void test(struct pair *pair)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* With 64 KiB of memory to lock a user gets -FI_ENOMEM and a word about the limit; what fits works. */
+/*
+ * With 64 KiB of memory to lock a user gets -FI_ENOMEM and a word about the limit; what fits works.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_RX_CQ_DATA: who does not offer it gets no remote CQ data for RMA; who does may use all of it. */
+/*
+ * FI_RX_CQ_DATA: who does not offer it gets no remote CQ data for RMA; who does may use all of it.
+ */
 #include "steps.h"
 
 static struct fi_info *ask(uint64_t caps, uint64_t mode, size_t data_size, int want)

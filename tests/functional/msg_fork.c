@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process with connected endpoints forks while messages are under way; the child lives on without executing anything,
- * spoils its copies of the buffers, opens its own endpoints, runs its exit handlers, or closes all that it inherited.
- * The parent's messages arrive whole, and it closes and frees in any order without waiting for the child.
+ * A process with connected endpoints forks while messages are under way; the child lives on without
+ * executing anything, spoils its copies of the buffers, opens its own endpoints, runs its exit
+ * handlers, or closes all that it inherited. The parent's messages arrive whole, and it closes and
+ * frees in any order without waiting for the child.
  */
 #include <rdma/fi_atomic.h>
 #include "steps.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Every form of sending and receiving carries every size unharmed, with the flags and data it should. */
+/*
+ * Every form of sending and receiving carries every size unharmed, with the flags and data it
+ * should.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "sizes.h"

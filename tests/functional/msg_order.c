@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages of all sizes and forms, writes among them, arrive in the order in which they were posted. */
+/*
+ * Messages of all sizes and forms, writes among them, arrive in the order in which they were
+ * posted.
+ */
 #include <stdlib.h>
 #include "steps.h"
 

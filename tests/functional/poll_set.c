@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A poll set names the completion queues that have something to read and the counters that have changed. */
+/*
+ * A poll set names the completion queues that have something to read and the counters that have
+ * changed.
+ */
 #include "steps.h"
 
 static void step_recv(struct end *end, void *arg)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A port that goes down and comes up is told by FI_NOTIFY on the domain's event queue; the connection survives. */
+/*
+ * A port that goes down and comes up is told by FI_NOTIFY on the domain's event queue; the
+ * connection survives.
+ */
 #include <stdio.h>
 #include "steps.h"
 

@@ -42,7 +42,10 @@ struct rdm_change {
 void rdm_open(struct rdm_pair *pair, int mr_mode);
 void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change);
 void rdm_close(struct rdm_pair *pair);
-/* One completion of a side, while both make progress: what arrives meanwhile at the other is an error. */
+/*
+ * One completion of a side, while both make progress: what arrives meanwhile at the other is an
+ * error.
+ */
 struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side);
 /* The failure that comes instead. */
 struct fi_cq_err_entry rdm_wait_error(struct rdm_pair *pair, int side);

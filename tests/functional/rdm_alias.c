@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An alias of a reliable-datagram endpoint posts with default flags of its own: entries where the endpoint is silent.
- * It keeps the endpoint when that is closed before it.
+ * An alias of a reliable-datagram endpoint posts with default flags of its own: entries where the
+ * endpoint is silent. It keeps the endpoint when that is closed before it.
  */
 #include "rdm.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_PROGRESS_AUTO: a target that makes no call performs atomics and sends large messages; without work it sleeps. */
+/*
+ * FI_PROGRESS_AUTO: a target that makes no call performs atomics and sends large messages; without
+ * work it sleeps.
+ */
 #include "rdm.h"
 
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who made a shared address vector is killed: the others go on with it. What is left when nobody has it is not
- * read, and the next to open the name begins with none.
+ * Who made a shared address vector is killed: the others go on with it. What is left when nobody
+ * has it is not read, and the next to open the name begins with none.
  */
 #include <stdio.h>
 #include <string.h>

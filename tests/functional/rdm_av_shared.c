@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An address vector that three processes share by its name: what one inserts the others send to, receive from, and
- * are told as the source. One of them may read it only. An address that is removed gets its index back.
+ * An address vector that three processes share by its name: what one inserts the others send to,
+ * receive from, and are told as the source. One of them may read it only. An address that is
+ * removed gets its index back.
  */
 #include <stdio.h>
 #include <string.h>

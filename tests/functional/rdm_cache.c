@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_MR_CACHE_MAX_COUNT, MAX_SIZE and MONITOR: large messages arrive whatever of their memory is kept registered, and it
- * is not where they say so.
+ * FI_MR_CACHE_MAX_COUNT, MAX_SIZE and MONITOR: large messages arrive whatever of their memory is
+ * kept registered, and it is not where they say so.
  */
 #include "rdm.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Huge pages that are unmapped, and mapped again at the same place, are sent as they are now. Makes pages if there are none. */
+/*
+ * Huge pages that are unmapped, and mapped again at the same place, are sent as they are now. Makes
+ * pages if there are none.
+ */
 #define _GNU_SOURCE
 #include "rdm.h"
 

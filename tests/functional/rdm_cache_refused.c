@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where a container's seccomp profile refuses userfaultfd, large messages arrive, and the first one says once what
- * makes them slow. A program that sends none hears nothing.
+ * Where a container's seccomp profile refuses userfaultfd, large messages arrive, and the first one
+ * says once what makes them slow. A program that sends none hears nothing.
  */
 #define _GNU_SOURCE
 #include "rdm.h"

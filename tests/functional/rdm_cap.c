@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints that send to each other, all to all, with fewer connections than peers: everything arrives, once and in
- * order, small messages and large ones, and nothing fails, however long it waits for room.
+ * Endpoints that send to each other, all to all, with fewer connections than peers: everything
+ * arrives, once and in order, small messages and large ones, and nothing fails, however long it
+ * waits for room.
  */
 #include <stdio.h>
 #include <stdlib.h>

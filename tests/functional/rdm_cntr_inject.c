@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A counter counts each injected operation by itself, without another one that completes behind it. */
+/*
+ * A counter counts each injected operation by itself, without another one that completes behind it.
+ */
 #include "rdm.h"
 
 enum { ROUNDS = 3, PATIENCE = 20000 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Each collective operation on groups of two to five reliable-datagram endpoints, of each protocol's size. */
+/*
+ * Each collective operation on groups of two to five reliable-datagram endpoints, of each
+ * protocol's size.
+ */
 #include "rdm_team.h"
 
 #include <stdlib.h>

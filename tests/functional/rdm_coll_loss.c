@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A member of a collective group goes: what waits for it fails, and so do those who wait for these. */
+/*
+ * A member of a collective group goes: what waits for it fails, and so do those who wait for these.
+ */
 #include "rdm_team.h"
 
 #include <stdlib.h>

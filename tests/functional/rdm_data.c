@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_writedata of reliable datagrams: the target has an entry with the data, behind what was written. */
+/*
+ * fi_writedata of reliable datagrams: the target has an entry with the data, behind what was
+ * written.
+ */
 #include "rdm.h"
 
 enum { LEN = 200000 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_RMA_EVENT: counters of the target's endpoint and of its memory region count what peers do, when it is done. */
+/*
+ * FI_RMA_EVENT: counters of the target's endpoint and of its memory region count what peers do,
+ * when it is done.
+ */
 #include "rdm.h"
 
 enum { LEN = 100000, ROUNDS = 300 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * With FI_VERBS_MAX_CONN idle connections end to make room for others: everything arrives, and there are never more
- * than that for long.
+ * With FI_VERBS_MAX_CONN idle connections end to make room for others: everything arrives, and
+ * there are never more than that for long.
  */
 #include <stdlib.h>
 #include <sys/socket.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_FENCE of reliable datagrams: what an operation and those behind it do is done after all before it. */
+/*
+ * FI_FENCE of reliable datagrams: what an operation and those behind it do is done after all before
+ * it.
+ */
 #include "rdm.h"
 
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process forks while large messages are under way; the child lives on without executing anything, writes to its
- * copies of the buffers, frees them, opens its own endpoints, runs its exit handlers, or closes all that it inherited.
- * The parent's messages arrive whole, and it closes and frees in any order without waiting for the child.
+ * A process forks while large messages are under way; the child lives on without executing
+ * anything, writes to its copies of the buffers, frees them, opens its own endpoints, runs its exit
+ * handlers, or closes all that it inherited. The parent's messages arrive whole, and it closes and
+ * frees in any order without waiting for the child.
  */
 #include "rdm.h"
 

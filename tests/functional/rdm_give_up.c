@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Nobody listens at the peer's address, or its host does not answer: whatever waits for it fails, once each, posted before
- * the library gives the peer up or afterwards. When the peer is there, what is posted from then on is done.
+ * Nobody listens at the peer's address, or its host does not answer: whatever waits for it fails,
+ * once each, posted before the library gives the peer up or afterwards. When the peer is there,
+ * what is posted from then on is done.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,7 +284,10 @@ static void keys_of_the_provider(void)
 	run(RDM_PROV_KEYS);
 }
 
-/* An address in the device's network that no host has, although the kernel believes so: requests get lost. */
+/*
+ * An address in the device's network that no host has, although the kernel believes so: requests
+ * get lost.
+ */
 static void silent_host(void)
 {
 	struct sockaddr_in name = { .sin_family = AF_INET, .sin_port = htons(7411) };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A member of a collective group is killed, or stopped, while the others wait for it: killed, each of them gets one error
- * in time, and messages between them go on; stopped, they wait, and all have the result when it goes on.
+ * A member of a collective group is killed, or stopped, while the others wait for it: killed, each
+ * of them gets one error in time, and messages between them go on; stopped, they wait, and all have
+ * the result when it goes on.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer that is killed in the middle: each operation to it completes once, those that were not done with an
- * error; those to others go on. Who sends to it afterwards gets one error for each, in time.
+ * A peer that is killed in the middle: each operation to it completes once, those that were not
+ * done with an error; those to others go on. Who sends to it afterwards gets one error for each, in
+ * time.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections, datagrams and reliable datagrams in one process: what is of one kind, domain or fabric is refused by another. */
+/*
+ * Connections, datagrams and reliable datagrams in one process: what is of one kind, domain or
+ * fabric is refused by another.
+ */
 #include "rdm.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_VERBS_PEERS=known: who is not in the address vector is refused, until it is inserted; its own peers are reached as
- * ever. What is neither known nor any is refused itself. Names that strangers use are forgotten with them.
+ * FI_VERBS_PEERS=known: who is not in the address vector is refused, until it is inserted; its own
+ * peers are reached as ever. What is neither known nor any is refused itself. Names that strangers
+ * use are forgotten with them.
  */
 #include <malloc.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliable datagrams: counters and a shared transmit context bound after fi_enable count what completes from then
- * on, with locks and without; a completion queue takes the number of any processor as a hint; so is a traffic class.
+ * Reliable datagrams: counters and a shared transmit context bound after fi_enable count what
+ * completes from then on, with locks and without; a completion queue takes the number of any
+ * processor as a hint; so is a traffic class.
  */
 #include "rdm.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The memory of an endpoint, of a peer and of messages that nobody waits for is what fi_verbs(7) says, MEMORY OF RELIABLE
- * DATAGRAMS: registered bytes, and those of the process.
+ * The memory of an endpoint, of a peer and of messages that nobody waits for is what fi_verbs(7)
+ * says, MEMORY OF RELIABLE DATAGRAMS: registered bytes, and those of the process.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +105,10 @@ static void connect_all(struct node *node, struct fid_ep **eps, fi_addr_t to)
 	at_most("peers", own, "RssAnon", TIMES * (2 * EPS * PEER + EPS * 24576 + SLACK));
 }
 
-/* Of a few hundred bytes, each in a receive buffer. From some time on they are only announced, and complete when received. */
+/*
+ * Of a few hundred bytes, each in a receive buffer. From some time on they are only announced, and
+ * complete when received.
+ */
 static void unexpected(struct node *node, struct fid_ep *ep, fi_addr_t to)
 {
 	size_t limit = number("FI_VERBS_RDM_UNEXPECTED_SIZE"), pinned = status("VmPin");

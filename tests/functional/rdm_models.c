@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_THREAD_DOMAIN and FI_THREAD_COMPLETION: messages, RMA and atomics by threads that take turns, one of them asleep
- * in fi_cq_sread at times, while other endpoints connect to theirs and leave, which the library's thread looks after.
+ * FI_THREAD_DOMAIN and FI_THREAD_COMPLETION: messages, RMA and atomics by threads that take turns,
+ * one of them asleep in fi_cq_sread at times, while other endpoints connect to theirs and leave,
+ * which the library's thread looks after.
  */
 #include "rdm.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_MULTI_RECV: several messages in a buffer, which is released once; by the call, or by the endpoint's flags. */
+/*
+ * FI_MULTI_RECV: several messages in a buffer, which is released once; by the call, or by the
+ * endpoint's flags.
+ */
 #include "rdm.h"
 
 #include <rdma/fi_cm.h>
@@ -37,7 +40,10 @@ static void expect(struct rdm_pair *pair, size_t at, size_t len, unsigned int se
 	CHECK(rdm_wait(pair, 0).op_context == out);
 }
 
-/* It is released when there is less room than the option says, before a message that needs the room. */
+/*
+ * It is released when there is less room than the option says, before a message that needs the
+ * room.
+ */
 static void released(struct rdm_pair *pair, size_t len, size_t left, bool expected)
 {
 	size_t least = left + 1, at;

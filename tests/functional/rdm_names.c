@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reliable datagrams by the names that they have elsewhere: the provider's, the protocol's, the parameters'. */
+/*
+ * Reliable datagrams by the names that they have elsewhere: the provider's, the protocol's, the
+ * parameters'.
+ */
 #include "rdm.h"
 
 #include <stdlib.h>

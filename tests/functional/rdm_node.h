@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* One reliable-datagram endpoint, and processes that have one each and speak with the test by a socket. */
+/*
+ * One reliable-datagram endpoint, and processes that have one each and speak with the test by a
+ * socket.
+ */
 #ifndef RDM_NODE_H
 #define RDM_NODE_H
 
@@ -34,7 +37,10 @@ fi_addr_t node_know(struct node *node, const struct sockaddr_in *name);
 struct fi_cq_tagged_entry node_wait(struct node *node);
 /* A completion, and the FI_E* it failed with or 0; false when there is none. */
 bool node_poll(struct node *node, struct fi_cq_tagged_entry *entry, int *err);
-/* Waits until so many of count operations have completed, each of which counts in failed if it did not succeed. */
+/*
+ * Waits until so many of count operations have completed, each of which counts in failed if it did
+ * not succeed.
+ */
 void node_reap(struct node *node, unsigned int count, unsigned int *failed);
 /* Nothing comes for so long. */
 void node_silent(struct node *node, int ms);
@@ -49,7 +55,9 @@ struct child {
 	int sock;
 };
 
-/* Runs in a process of its own, before this one opens anything. The child speaks with its parent. */
+/*
+ * Runs in a process of its own, before this one opens anything. The child speaks with its parent.
+ */
 struct child child_start(void (*run)(struct child *parent, void *arg), void *arg);
 void child_say(const struct child *child, const void *data, size_t len);
 void child_hear(const struct child *child, void *data, size_t len);

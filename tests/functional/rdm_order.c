@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The orders that fi_getinfo promises: many atomics, and many transfers, on one place without waiting. */
+/*
+ * The orders that fi_getinfo promises: many atomics, and many transfers, on one place without
+ * waiting.
+ */
 #include "rdm.h"
 
 enum { ROUNDS = 150 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The steps at which a peer stops. The victim goes there and stops itself, so that what is under way then is known; the
- * test's own process has the operations.
+ * The steps at which a peer stops. The victim goes there and stops itself, so that what is under
+ * way then is known; the test's own process has the operations.
  */
 #include "rdm_points.h"
 

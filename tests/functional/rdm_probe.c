@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_PEEK, FI_CLAIM and FI_DISCARD: what they report of messages of every protocol, what they leave, bad calls. */
+/*
+ * FI_PEEK, FI_CLAIM and FI_DISCARD: what they report of messages of every protocol, what they
+ * leave, bad calls.
+ */
 #include "rdm.h"
 
 enum { LEN = 300000 };

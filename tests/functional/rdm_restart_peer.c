@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer that is killed and starts again at the same address is reached again, from both sides. What the old
- * one announced and never delivered does not come.
+ * A peer that is killed and starts again at the same address is reached again, from both sides.
+ * What the old one announced and never delivered does not come.
  */
 #include <stdlib.h>
 #include "rdm_node.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* RMA and atomics of reliable datagrams, with keys of the device and with keys of the application. */
+/*
+ * RMA and atomics of reliable datagrams, with keys of the device and with keys of the application.
+ */
 #include "rdm.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* RMA of more than one work request of the device can have, and between lists that are cut in other places. */
+/*
+ * RMA of more than one work request of the device can have, and between lists that are cut in other
+ * places.
+ */
 #include "rdm.h"
 
 #include <stdlib.h>
@@ -40,7 +43,10 @@ static void one_part(const struct place *place, size_t len)
 	CHECK_FILLED(in, len, (unsigned int)len);
 }
 
-/* The target's parts in the order 2, 1, 3, each with a gap before it; those of memory here elsewhere. */
+/*
+ * The target's parts in the order 2, 1, 3, each with a gap before it; those of memory here
+ * elsewhere.
+ */
 static void lists(const struct place *place, size_t len)
 {
 	struct rdm_side *side = &place->pair->side[0];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The job secret: endpoints that have the same one reach each other; with different ones, or when only one of two has
- * one, operations fail at once. A stranger that says it has one is told nothing.
+ * The job secret: endpoints that have the same one reach each other; with different ones, or when
+ * only one of two has one, operations fail at once. A stranger that says it has one is told
+ * nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>

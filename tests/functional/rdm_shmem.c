@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What an OpenSHMEM library opens for each process: an endpoint that is only the target of RMA and atomics, and one
- * on a shared transmit context that only begins them, whose completions are counted. Two such processes put, get,
- * add, swap and wait until it is done.
+ * What an OpenSHMEM library opens for each process: an endpoint that is only the target of RMA and
+ * atomics, and one on a shared transmit context that only begins them, whose completions are
+ * counted. Two such processes put, get, add, swap and wait until it is done.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processes that connect all to all, each stopped several times for longer than connecting takes and twice for longer
- * than the time after which a silent peer is given up: everybody reaches everybody, nothing fails and nothing is warned of.
+ * Processes that connect all to all, each stopped several times for longer than connecting takes
+ * and twice for longer than the time after which a silent peer is given up: everybody reaches
+ * everybody, nothing fails and nothing is warned of.
  */
 #include <signal.h>
 #include <stdio.h>

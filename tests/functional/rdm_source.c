@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_SOURCE: the fi_addr, or the user's id, of who sent, as the address vector is now: whether or not it was sent to,
- * after it was removed, inserted twice or anew, or renamed.
+ * FI_SOURCE: the fi_addr, or the user's id, of who sent, as the address vector is now: whether or
+ * not it was sent to, after it was removed, inserted twice or anew, or renamed.
  */
 #include "rdm.h"
 
@@ -119,7 +119,10 @@ static void with_errors(struct fi_info *hints)
 	hints->caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_SOURCE_ERR;
 }
 
-/* FI_SOURCE_ERR: a message of who is not known comes as an error with the address, which may be inserted. */
+/*
+ * FI_SOURCE_ERR: a message of who is not known comes as an error with the address, which may be
+ * inserted.
+ */
 static void unknown(void)
 {
 	const struct rdm_change change = { .hints = with_errors };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One CPU, and many processes on it that spin, as on a machine with much more to do than it can: all connect to all
- * within the time that a silent peer is given, although no handshake is as short as usual.
+ * One CPU, and many processes on it that spin, as on a machine with much more to do than it can:
+ * all connect to all within the time that a silent peer is given, although no handshake is as short
+ * as usual.
  */
 #include <sched.h>
 #include <stdio.h>

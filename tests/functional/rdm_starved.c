@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * With 12 MiB of memory to lock, which is little more than an endpoint's receive buffers, messages that nobody waits for
- * take none of those buffers for good: what comes behind arrives, control packets too.
+ * With 12 MiB of memory to lock, which is little more than an endpoint's receive buffers, messages
+ * that nobody waits for take none of those buffers for good: what comes behind arrives, control
+ * packets too.
  */
 #include <grp.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints of reliable datagrams count what they do, for the application and for other processes. */
+/*
+ * Endpoints of reliable datagrams count what they do, for the application and for other processes.
+ */
 #include "rdm.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A peer is stopped at each step of the protocol and goes on later: all operations succeed, others don't wait. */
+/*
+ * A peer is stopped at each step of the protocol and goes on later: all operations succeed, others
+ * don't wait.
+ */
 #include "rdm_points.h"
 
 int main(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many endpoints send to one at once that none of them is connected with: no send has to be tried again, everything
- * arrives once, of each in order. The one's completion queue grows meanwhile. tests/bench/storm is the same with 500.
+ * Many endpoints send to one at once that none of them is connected with: no send has to be tried
+ * again, everything arrives once, of each in order. The one's completion queue grows meanwhile.
+ * tests/bench/storm is the same with 500.
  */
 #include <stdio.h>
 #include <stdlib.h>

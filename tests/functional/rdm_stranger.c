@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A stranger on this host asks an endpoint for connections under names that are not its own: of another host, and of
- * a peer that is connected. It gets none, and nothing between the two is lost. One with a name of its own is a peer.
+ * A stranger on this host asks an endpoint for connections under names that are not its own: of
+ * another host, and of a peer that is connected. It gets none, and nothing between the two is lost.
+ * One with a name of its own is a peer.
  */
 #include <signal.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reliable-datagram endpoints bound to one shared transmit context, and their queues in a poll set. */
+/*
+ * Reliable-datagram endpoints bound to one shared transmit context, and their queues in a poll set.
+ */
 #include "rdm.h"
 
 static struct fid_stx *stx;

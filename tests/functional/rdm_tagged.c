@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tagged messages of each protocol's size, expected and unexpected, arrive whole with tag and data. */
+/*
+ * Tagged messages of each protocol's size, expected and unexpected, arrive whole with tag and data.
+ */
 #include "rdm.h"
 
 #include <stdlib.h>
@@ -61,7 +63,10 @@ static void selects(struct rdm_pair *pair, bool expected)
 		send_tag(pair, tags[i]);
 	while (!expected && now_ms() < end)
 		fi_cq_read(pair->side[1].cq, NULL, 0);
-	/* What 5 and its like is for nobody but the second; none takes the bit of the third for noise. */
+	/*
+	 * What 5 and its like is for nobody but the second; none takes the bit of the third for
+	 * noise.
+	 */
 	for (i = 0; i < 4; i++)
 		post(pair, &in[i], tags[i], 0);
 	for (i = 3; i >= 0 && expected; i--)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Some reliable-datagram endpoints of one process that know each other, for collective operations. */
+/*
+ * Some reliable-datagram endpoints of one process that know each other, for collective operations.
+ */
 #include "rdm_team.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Levels of threading are as asked for; with FI_THREAD_SAFE threads post to one endpoint and read one queue. */
+/*
+ * Levels of threading are as asked for; with FI_THREAD_SAFE threads post to one endpoint and read
+ * one queue.
+ */
 #include "rdm.h"
 
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whoever sends what nobody receives is held back when the endpoint has what fi_verbs(7) says, MEMORY OF RELIABLE DATAGRAMS:
- * its memory stays within that, the sender gets -FI_EAGAIN, a third one and RMA pass it by, and nothing is lost.
- * WEFT_MESSAGES says how many messages of 8 bytes there are.
+ * Whoever sends what nobody receives is held back when the endpoint has what fi_verbs(7) says,
+ * MEMORY OF RELIABLE DATAGRAMS: its memory stays within that, the sender gets -FI_EAGAIN, a third
+ * one and RMA pass it by, and nothing is lost. WEFT_MESSAGES says how many messages of 8 bytes
+ * there are.
  */
 #include <poll.h>
 #include <rdma/fi_rma.h>

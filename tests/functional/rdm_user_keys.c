@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Keys of the application on reliable datagrams: large transfers, which the device does, and small ones, which the
- * target does, keep their order; a key that is used anew means the new region at once.
+ * Keys of the application on reliable datagrams: large transfers, which the device does, and small
+ * ones, which the target does, keep their order; a key that is used anew means the new region at
+ * once.
  */
 #include "rdm.h"
 
@@ -113,7 +114,10 @@ static int take(struct fid_cq *cq)
 	return (int)ret;
 }
 
-/* What waits to be sent holds no memory that is needed to send it, however greedy the application is. */
+/*
+ * What waits to be sent holds no memory that is needed to send it, however greedy the application
+ * is.
+ */
 static void crowd(struct rdm_pair *pair)
 {
 	struct fid_mr *mr = reg(pair, region[0], KEY);

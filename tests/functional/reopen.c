@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Opening, connecting, using and closing everything 200 times leaves no memory and no descriptor behind. */
+/*
+ * Opening, connecting, using and closing everything 200 times leaves no memory and no descriptor
+ * behind.
+ */
 #include <dirent.h>
 #include <limits.h>
 #include <malloc.h>

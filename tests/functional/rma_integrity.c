@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Every form of writing and reading remote memory carries every size unharmed, and touches nothing else. */
+/*
+ * Every form of writing and reading remote memory carries every size unharmed, and touches nothing
+ * else.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_rma.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_SELECTIVE_COMPLETION: only what has FI_COMPLETION gives an entry, at both ends and for each kind of
- * operation; an error is reported all the same, also of fi_inject.
+ * FI_SELECTIVE_COMPLETION: only what has FI_COMPLETION gives an entry, at both ends and for each
+ * kind of operation; an error is reported all the same, also of fi_inject.
  */
 #include <string.h>
 #include <rdma/fi_atomic.h>

@@ -12,8 +12,8 @@
 #define SIZES_BUF ((8 << 20) + PARTS_MAX * PART_GAP)
 
 /*
- * 0, 1, around the inject size and the MTU, 64 KiB, 1 MiB and max_msg_size, if they fit the end's buf.
- * Returns how many. limit is the largest that is wanted.
+ * 0, 1, around the inject size and the MTU, 64 KiB, 1 MiB and max_msg_size, if they fit the end's
+ * buf. Returns how many. limit is the largest that is wanted.
  */
 size_t sizes_of(const struct end *end, size_t limit, size_t sizes[SIZES_MAX]);
 

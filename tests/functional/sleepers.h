@@ -13,7 +13,9 @@ typedef void sleep_fn(void *object, unsigned int number);
 
 struct sleepers;
 
-/* Begins count threads, each of which calls sleep once, and waits until they are likely to sleep. */
+/*
+ * Begins count threads, each of which calls sleep once, and waits until they are likely to sleep.
+ */
 struct sleepers *sleepers_start(unsigned int count, sleep_fn *sleep, void *object);
 /* All of them have woken, within far less time than they would have slept. */
 void sleepers_join(struct sleepers *sleepers);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared receive contexts with arguments that make no sense: an error each, no crash, and outputs stay as they were. */
+/*
+ * Shared receive contexts with arguments that make no sense: an error each, no crash, and outputs
+ * stay as they were.
+ */
 #include "links.h"
 
 static struct setup setup = { .buf_size = 4096, .srx_size = 8 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who closes before whom: a shared context that endpoints use is busy; its receives stay when an endpoint goes, and
- * serve the next one; what completed and was not read goes with the context.
+ * Who closes before whom: a shared context that endpoints use is busy; its receives stay when an
+ * endpoint goes, and serve the next one; what completed and was not read goes with the context.
  */
 #include "links.h"
 
@@ -45,7 +45,9 @@ static void test(void)
 	no_comp(end.rxcq, 20);
 	send_one(&end, &b, 2);
 	arrives(&end, 1, 2);
-	/* One arrives, is not read, and its endpoint goes: the buffer is given back all the same. */
+	/*
+	 * One arrives, is not read, and its endpoint goes: the buffer is given back all the same.
+	 */
 	send_one(&end, &b, 3);
 	link_close(&b);
 	arrives(&end, 2, 3);

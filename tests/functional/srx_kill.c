@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer is killed while it floods a shared receive context: its endpoint hears of it, the receives it has not used stay
- * and serve another connection.
+ * A peer is killed while it floods a shared receive context: its endpoint hears of it, the receives
+ * it has not used stay and serve another connection.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Eight endpoints take the receives of one shared context, on two completion queues: each message arrives once, in the
- * order of its sender, and each receive completes once for each time it is posted.
+ * Eight endpoints take the receives of one shared context, on two completion queues: each message
+ * arrives once, in the order of its sender, and each receive completes once for each time it is
+ * posted.
  */
 #include <string.h>
 #include "links.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_THREAD_SAFE: threads post to one shared receive context while others send to its endpoints and read its two
- * completion queues, and endpoints come and go. Each message arrives once.
+ * FI_THREAD_SAFE: threads post to one shared receive context while others send to its endpoints and
+ * read its two completion queues, and endpoints come and go. Each message arrives once.
  */
 #include <pthread.h>
 #include "links.h"

@@ -30,7 +30,10 @@ static inline uint64_t stats_of(struct fid *fid, const char *name)
 	return stats_item(items, (size_t)n, name);
 }
 
-/* The sum of an item over the objects of a class in a process; 0 is this one. Their number in *count. */
+/*
+ * The sum of an item over the objects of a class in a process; 0 is this one. Their number in
+ * *count.
+ */
 static inline uint64_t stats_sum(pid_t pid, uint32_t fclass, const char *name, int *count)
 {
 	struct fi_stats_attr attr = { .size = sizeof(attr), .pid = pid };

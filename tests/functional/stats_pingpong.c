@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* N messages of L bytes there and back are N and N * L in the statistics of both ends, from within and outside. */
+/*
+ * N messages of L bytes there and back are N and N * L in the statistics of both ends, from within
+ * and outside.
+ */
 #include <unistd.h>
 #include "stats.h"
 #include "steps.h"

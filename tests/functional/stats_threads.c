@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Statistics read by one thread while others send and receive: never less than before, exact at the end. */
+/*
+ * Statistics read by one thread while others send and receive: never less than before, exact at the
+ * end.
+ */
 #include <pthread.h>
 #include "stats.h"
 #include "steps.h"

@@ -13,7 +13,10 @@ void wait_context(struct fid_cq *cq, void *context);
 void wait_error(struct fid_cq *cq, struct fi_cq_err_entry *entry);
 /* That there is nothing to read, now and for some time. */
 void no_comp(struct fid_cq *cq, int ms);
-/* True when the call found no room, after a pause: while (AGAIN(end, fi_send(...))). Other failures end the test. */
+/*
+ * True when the call found no room, after a pause: while (AGAIN(end, fi_send(...))). Other failures
+ * end the test.
+ */
 bool again_at(const char *file, int line, const char *call, ssize_t ret, uint64_t end);
 #define AGAIN(end, call) again_at(__FILE__, __LINE__, #call, (call), (end))
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A peer that is stopped holds nobody up: polling says that nothing is there, and closing is quick. */
+/*
+ * A peer that is stopped holds nobody up: polling says that nothing is there, and closing is quick.
+ */
 #include <signal.h>
 #include "steps.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A program that is no endpoint, on plain librdmacm, and asks one for a connection under a name of its choice. */
+/*
+ * A program that is no endpoint, on plain librdmacm, and asks one for a connection under a name of
+ * its choice.
+ */
 #ifndef STRANGER_H
 #define STRANGER_H
 
@@ -31,7 +34,10 @@ enum { /* of the protocol */
        STRANGER_IN_USE = 9,
 };
 
-/* Asks, once. True: it was accepted, and is connected until it leaves. False: it was refused, and has left. */
+/*
+ * Asks, once. True: it was accepted, and is connected until it leaves. False: it was refused, and
+ * has left.
+ */
 bool stranger_asks(struct stranger *stranger, const struct sockaddr_in *to,
 		   const struct claim *claim);
 /* Whether the peer sent it anything. */

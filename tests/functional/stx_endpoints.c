@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints bound to one shared transmit context, at both ends: each transmits on its own; closing in every order. */
+/*
+ * Endpoints bound to one shared transmit context, at both ends: each transmits on its own; closing
+ * in every order.
+ */
 #include "links.h"
 
 #define LINKS 4

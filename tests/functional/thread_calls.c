@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The calls that threads make at once. What is posted is small, and may be refused when there is much of it. */
+/*
+ * The calls that threads make at once. What is posted is small, and may be refused when there is
+ * much of it.
+ */
 #include <poll.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>

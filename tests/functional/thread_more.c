@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Calls that threads make at once on what endpoints are set to, on work that waits, and on collective groups. */
+/*
+ * Calls that threads make at once on what endpoints are set to, on work that waits, and on
+ * collective groups.
+ */
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
@@ -20,7 +23,9 @@ void call_options(struct stage *stage, struct worker *worker)
 	}
 }
 
-/* Counters that come when an endpoint is in use. The shared endpoint has them but the first time. */
+/*
+ * Counters that come when an endpoint is in use. The shared endpoint has them but the first time.
+ */
 static void bind_late(struct stage *stage, struct fid_ep *ep)
 {
 	if (stage->av)
@@ -85,7 +90,10 @@ void call_flush_work(struct stage *stage, struct worker *worker)
 	OK(fi_control(&stage->domain->fid, FI_FLUSH_WORK, NULL));
 }
 
-/* A message that is sent when a counter has come so far, which is soon, never, or when it is flushed. */
+/*
+ * A message that is sent when a counter has come so far, which is soon, never, or when it is
+ * flushed.
+ */
 void call_trigger_send(struct stage *stage, struct worker *worker)
 {
 	struct iovec iov = { stage->buf, 8 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each two calls that FI_THREAD_SAFE allows at once, in threads of their own on the same objects: all pairs of a table,
- * a call with itself in four threads. That nothing hangs is seen here, all else by the sanitizers.
+ * Each two calls that FI_THREAD_SAFE allows at once, in threads of their own on the same objects:
+ * all pairs of a table, a call with itself in four threads. That nothing hangs is seen here, all
+ * else by the sanitizers.
  */
 #ifndef THREAD_PAIRS_H
 #define THREAD_PAIRS_H
@@ -59,7 +60,10 @@ struct call {
 	call_fn *run;
 };
 
-/* Opens and closes all but the two endpoints and what they are found by. Hints have type, caps and format. */
+/*
+ * Opens and closes all but the two endpoints and what they are found by. Hints have type, caps and
+ * format.
+ */
 void stage_open(struct stage *stage, struct fi_info *hints, const char *node, size_t srx_size);
 void stage_close(struct stage *stage);
 /* An endpoint of the stage's queues, enabled. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_THREAD_SAFE: eight threads post to one endpoint and poll one completion queue at the same time. Each operation
- * completes exactly once, for whichever thread, and does what it should.
+ * FI_THREAD_SAFE: eight threads post to one endpoint and poll one completion queue at the same
+ * time. Each operation completes exactly once, for whichever thread, and does what it should.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_TRIGGER: the server answers each message without its application touching it, by sends, writes and atomics that
- * wait for the counter of what it receives.
+ * FI_TRIGGER: the server answers each message without its application touching it, by sends, writes
+ * and atomics that wait for the counter of what it receives.
  */
 #include <string.h>
 #include <rdma/fi_atomic.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Deferred work: a token goes back and forth by receives, sends and counters that wait for each other, without a
- * completion that the application would see; what can't happen any more is cancelled.
+ * Deferred work: a token goes back and forth by receives, sends and counters that wait for each
+ * other, without a completion that the application would see; what can't happen any more is
+ * cancelled.
  */
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A wait set with completion queues, an event queue and a counter: fi_wait and the set's descriptor wake up for
- * each of them, and for nothing else.
+ * A wait set with completion queues, an event queue and a counter: fi_wait and the set's descriptor
+ * wake up for each of them, and for nothing else.
  */
 #include <poll.h>
 #include <unistd.h>

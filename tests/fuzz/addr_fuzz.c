@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Addresses as applications pass them and peers answer with them, any bytes in place of each: strings, socket addresses,
- * names of datagram queue pairs. What is taken has a text that is taken again, and stands for the same.
+ * Addresses as applications pass them and peers answer with them, any bytes in place of each:
+ * strings, socket addresses, names of datagram queue pairs. What is taken has a text that is taken
+ * again, and stands for the same.
  */
 #include <stdarg.h>
 #include <stdlib.h>

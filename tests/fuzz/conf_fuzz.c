@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a user sets: FI_PROVIDER and its like, parameters of each type, libfabric.conf. Any text is taken or refused, and what
- * is taken is in bounds.
+ * What a user sets: FI_PROVIDER and its like, parameters of each type, libfabric.conf. Any text is
+ * taken or refused, and what is taken is in bounds.
  */
 #include <stdarg.h>
 #include <stdio.h>

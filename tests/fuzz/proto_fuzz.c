@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A connected peer that sends whatever it likes, while the endpoint sends and receives: the handlers of packets keep
- * to their buffers and give back all they were given. The input is the seed of what the endpoint does, then
- * packets, each behind a byte of its length. With FUZZ_NEAR as that byte, a packet that is nearly right.
+ * A connected peer that sends whatever it likes, while the endpoint sends and receives: the
+ * handlers of packets keep to their buffers and give back all they were given. The input is the
+ * seed of what the endpoint does, then packets, each behind a byte of its length. With FUZZ_NEAR as
+ * that byte, a packet that is nearly right.
  */
 #include <stdlib.h>
 #include <string.h>

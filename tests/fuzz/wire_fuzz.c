@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whatever a peer sends: the parsers stay within it, and what they accept builds the same header again.
- * Run by tests/fuzz/run. Called with -corpus DIRECTORY it writes one packet of each type to begin with.
+ * Whatever a peer sends: the parsers stay within it, and what they accept builds the same header
+ * again. Run by tests/fuzz/run. Called with -corpus DIRECTORY it writes one packet of each type to
+ * begin with.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which receive a message meets: wildcards, order, probes, cancelled and too short receives, communicators. */
+/*
+ * Which receive a message meets: wildcards, order, probes, cancelled and too short receives,
+ * communicators.
+ */
 #include "accept.h"
 
 #include <stdlib.h>
@@ -7,7 +10,10 @@
 
 enum { MANY = 300 };
 
-/* The first rank hears from all with MPI_ANY_SOURCE and MPI_ANY_TAG; each one's messages keep their order. */
+/*
+ * The first rank hears from all with MPI_ANY_SOURCE and MPI_ANY_TAG; each one's messages keep their
+ * order.
+ */
 void part_wildcards(void)
 {
 	int *next = alloc(size * sizeof(*next)), i, value;

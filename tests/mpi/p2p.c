@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages between two ranks: each protocol's sizes, in any order, unexpected, synchronous, scattered. */
+/*
+ * Messages between two ranks: each protocol's sizes, in any order, unexpected, synchronous,
+ * scattered.
+ */
 #include "accept.h"
 
 #include <stdlib.h>

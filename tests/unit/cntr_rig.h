@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints with counters on the fake device: the rig's, with one counter for each kind of operation. */
+/*
+ * Endpoints with counters on the fake device: the rig's, with one counter for each kind of
+ * operation.
+ */
 #ifndef CNTR_RIG_H
 #define CNTR_RIG_H
 

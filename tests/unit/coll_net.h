@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collective engines of many members in one process, and a network between them that a seed drives: it
- * delays, reorders, refuses for a while, completes at once or later, and loses members.
+ * Collective engines of many members in one process, and a network between them that a seed drives:
+ * it delays, reorders, refuses for a while, completes at once or later, and loses members.
  */
 #ifndef COLL_NET_H
 #define COLL_NET_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A network of collective engines with three groups, which share members, and the operations that they run:
- * chosen by the seed, started by each member when it likes, with the results that they should have.
+ * A network of collective engines with three groups, which share members, and the operations that
+ * they run: chosen by the seed, started by each member when it likes, with the results that they
+ * should have.
  */
 #ifndef COLL_SCENE_H
 #define COLL_SCENE_H
@@ -47,7 +48,9 @@ extern struct scene {
 } scene;
 
 void scene_open(size_t n, unsigned seed);
-/* With check the results of what ended well are compared, and nothing may be left in the network. */
+/*
+ * With check the results of what ended well are compared, and nothing may be left in the network.
+ */
 void scene_close(bool check);
 int join_one(struct team *team, size_t rank);
 void join_all(size_t teams);

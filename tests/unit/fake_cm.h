@@ -26,7 +26,9 @@ struct fake_cm {
 
 extern struct fake_cm fake;
 
-/* A fabric, a domain on a device, and an EQ. Everything is gone after fake_fini, or the test fails. */
+/*
+ * A fabric, a domain on a device, and an EQ. Everything is gone after fake_fini, or the test fails.
+ */
 struct fake_bed {
 	struct vrb_fabric fabric;
 	struct vrb_domain domain;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where the rig's domain would have reliable datagrams: there are none, but counters of regions are watched. */
+/*
+ * Where the rig's domain would have reliable datagrams: there are none, but counters of regions are
+ * watched.
+ */
 #include "unit.h"
 #include <rdma/fi_errno.h>
 #include "verbs_rig.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The fake device as far as datagrams need it: GIDs, partitions, address handles, multicast groups. */
+/*
+ * The fake device as far as datagrams need it: GIDs, partitions, address handles, multicast groups.
+ */
 #include "unit.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A device without hardware: libibverbs' calls as far as the data path uses them. It records what is
- * posted and completes it as the test says; every call that creates something can be made to fail.
+ * A device without hardware: libibverbs' calls as far as the data path uses them. It records what
+ * is posted and completes it as the test says; every call that creates something can be made to
+ * fail.
  */
 #ifndef FAKE_VERBS_H
 #define FAKE_VERBS_H
@@ -83,7 +84,7 @@ struct fake_device {
 	unsigned int polls, resizes;
 	char ends
 		[128]; /* in order, once each in a row: "error", "empty" (nothing polled), "destroy", what a test adds */
-	bool forgets; /* ibv_destroy_qp takes the queue pair's completions with it, as mlx5's does */
+	bool forgets;	/* ibv_destroy_qp takes the QP's completions with it, as mlx5's does */
 	uint8_t timers; /* values that rdma_init_qp_attr leaves in the timers */
 	/* The call number fail_at, counted by calls from 1, fails with fail_errno. */
 	unsigned int calls, fail_at;
@@ -122,7 +123,10 @@ void fake_gid(int index, const char *ip);
 /* Adds to fake.ends. */
 void fake_note_end(const char *word);
 void fake_complete_sends(struct ibv_qp *qp, unsigned int n, enum ibv_wc_status status);
-/* Completes the oldest receive, of the SRQ where it has one; opcode IBV_WC_RECV or IBV_WC_RECV_RDMA_WITH_IMM. */
+/*
+ * Completes the oldest receive, of the SRQ where it has one; opcode IBV_WC_RECV or
+ * IBV_WC_RECV_RDMA_WITH_IMM.
+ */
 void fake_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, enum ibv_wc_opcode opcode,
 			uint32_t len, const uint32_t *imm);
 /* Between the sources of the fake: queues. */

@@ -76,7 +76,9 @@ static int find_unexpected(const struct sim_endpoint *ep, const struct sim_recv 
 	return -1;
 }
 
-/* The first packet of a message comes: messages of a queue pair come in the order of their sends. */
+/*
+ * The first packet of a message comes: messages of a queue pair come in the order of their sends.
+ */
 void sim_arrived(struct sim_qp *qp, const struct ofi_rdm_wire_packet *packet)
 {
 	struct sim_endpoint *ep = sim_endpoint_at(qp->to);
@@ -103,7 +105,9 @@ static int msg_of(const struct ofi_rdm_proto_done *done, struct sim_recv *recv)
 {
 	int n;
 
-	/* CQ data carries the number; without it, it is the first that the receive still waits for. */
+	/*
+	 * CQ data carries the number; without it, it is the first that the receive still waits for.
+	 */
 	if (done->flags & OFI_RDM_WIRE_DATA)
 		return (int)done->data;
 	for (n = 0; n < sim.msg_count; n++) {

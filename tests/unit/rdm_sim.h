@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A few endpoints of the reliable-datagram protocol, the queue pairs between them, and a scheduler that a seed
- * drives: which packet arrives next, which completion is seen, who posts or sends, what fails.
- * Each queue pair is in order, nothing else is. Two plain lists per endpoint say which receive gets which message.
+ * A few endpoints of the reliable-datagram protocol, the queue pairs between them, and a scheduler
+ * that a seed drives: which packet arrives next, which completion is seen, who posts or sends, what
+ * fails. Each queue pair is in order, nothing else is. Two plain lists per endpoint say which
+ * receive gets which message.
  */
 #ifndef RDM_SIM_H
 #define RDM_SIM_H
@@ -146,11 +147,13 @@ void sim_start(uint64_t seed, const struct sim_options *options);
 /* One schedule; a failed check says the seed. */
 void sim_run(uint64_t seed, const struct sim_options *options);
 /*
- * One endpoint whose peer sends anything: it returns all it was given, and nothing else happens. packet makes up what
- * is sent, SIM_PACKET bytes at most; 0 ends it.
+ * One endpoint whose peer sends anything: it returns all it was given, and nothing else happens.
+ * packet makes up what is sent, SIM_PACKET bytes at most; 0 ends it.
  */
 void sim_run_hostile(uint64_t seed, size_t (*packet)(uint8_t *bytes));
-/* Everything that the endpoint has posted completes, as if the peer's device did what it is told. */
+/*
+ * Everything that the endpoint has posted completes, as if the peer's device did what it is told.
+ */
 void sim_complete_all(struct sim_qp *qp);
 /* The hostile peer goes: nothing of it is left. */
 void sim_end_hostile(struct sim_qp *qp);
@@ -164,7 +167,9 @@ uint32_t sim_random(uint32_t below);
 void sim_check(bool truth, const char *what, int line);
 #define SIM_CHECK(truth) sim_check(truth, #truth, __LINE__)
 extern const struct ofi_rdm_proto_ops sim_ops;
-/* Lets one packet, RDMA operation or completion of the queue pair happen. False if there is none. */
+/*
+ * Lets one packet, RDMA operation or completion of the queue pair happen. False if there is none.
+ */
 bool sim_qp_move(struct sim_qp *qp);
 bool sim_qp_see(struct sim_qp *qp);
 struct sim_qp *sim_qp_other(struct sim_qp *qp);

@@ -234,7 +234,9 @@ void sim_check_quiet(const struct sim_endpoint *ep)
 	SIM_CHECK(ep->proto.budget.used == 0);
 }
 
-/* A process dies and comes back: its queue pairs break, its state is gone, all it had is returned. */
+/*
+ * A process dies and comes back: its queue pairs break, its state is gone, all it had is returned.
+ */
 static void restart(int e)
 {
 	struct sim_endpoint *ep = sim_endpoint_at(e);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Each hint that cannot be met is told as asked and had; a match is narrowed to what was asked for. */
+/*
+ * Each hint that cannot be met is told as asked and had; a match is narrowed to what was asked for.
+ */
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The base of address vectors, with addresses that are numbers: insertion, reports, user ids, names, bad calls. */
+/*
+ * The base of address vectors, with addresses that are numbers: insertion, reports, user ids,
+ * names, bad calls.
+ */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The owner and those who shut it out exclude each other, whoever comes first and however close they are. */
+/*
+ * The owner and those who shut it out exclude each other, whoever comes first and however close
+ * they are.
+ */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -21,7 +24,10 @@
 static struct ofi_lock lock;
 static struct ofi_bias bias;
 
-/* What membarrier(2) does instead of what it does: it fails, or the owner's store becomes visible just then. */
+/*
+ * What membarrier(2) does instead of what it does: it fails, or the owner's store becomes visible
+ * just then.
+ */
 static int refused;
 static bool late_store;
 static int barriers;
@@ -147,8 +153,8 @@ static void test_waits(void **state)
 }
 
 /*
- * Owners, which a mutex serializes as an application does, and others; each leaves a sum of two plain numbers as it
- * was. WEFT_SEED repeats a run, as far as threads do.
+ * Owners, which a mutex serializes as an application does, and others; each leaves a sum of two
+ * plain numbers as it was. WEFT_SEED repeats a run, as far as threads do.
  */
 enum { OWNERS = 2, OTHERS = 2, OWNER_ROUNDS = 4000000, OTHER_ROUNDS = 100000 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collective operations of 1 to 64 members on a network that a seed drives, many in flight, against what they
- * should give; groups of some members; members that die; memory that runs out.
+ * Collective operations of 1 to 64 members on a network that a seed drives, many in flight, against
+ * what they should give; groups of some members; members that die; memory that runs out.
  */
 #include "unit.h"
 #include <stdio.h>
@@ -72,7 +72,10 @@ static void few_members_many_orders(void **state)
 		schedules(n, (unsigned)n * 100000, fewer(100));
 }
 
-/* All types and operations, on a group that is no power of two. Of reads and writes the order shows. */
+/*
+ * All types and operations, on a group that is no power of two. Of reads and writes the order
+ * shows.
+ */
 static void every_type_and_operation(void **state)
 {
 	static const enum fi_collective_op kinds[] = { FI_ALLREDUCE, FI_REDUCE, FI_REDUCE_SCATTER };
@@ -251,7 +254,9 @@ static void no_more_than_so_many(void **state)
 	scene_close(false);
 }
 
-/* Each allocation of joining and starting fails in turn; the member tries again and nobody notices. */
+/*
+ * Each allocation of joining and starting fails in turn; the member tries again and nobody notices.
+ */
 static void out_of_memory(void **state)
 {
 	struct ofi_coll_call call;
@@ -298,7 +303,9 @@ static void out_of_memory(void **state)
 	scene_close(true);
 }
 
-/* Members of different opinion on who takes part don't get a group; the same group can form again. */
+/*
+ * Members of different opinion on who takes part don't get a group; the same group can form again.
+ */
 static void agreements(void **state)
 {
 	fi_addr_t first;
@@ -356,8 +363,9 @@ static void join_some(struct team *team, size_t without)
 }
 
 /*
- * One has no memory to join, and does not try again. The first of the others to give up fails it for all, the one
- * included when it joins after all: they stay at the same count, and form a group the next time.
+ * One has no memory to join, and does not try again. The first of the others to give up fails it
+ * for all, the one included when it joins after all: they stay at the same count, and form a group
+ * the next time.
  */
 static void joins_that_are_given_up(void **state)
 {

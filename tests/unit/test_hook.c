@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Objects under hooks: every call goes to the provider's object with its arguments, and hooks tell of it. */
+/* Objects under hooks: each call goes to the provider's object with its arguments; hooks tell. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -208,7 +208,7 @@ static const char *written(void)
 	return text;
 }
 
-/* Calls each slot of the application's table; counts has the arguments of each, 0 to pass it over. */
+/* Calls each slot of the application's table; counts: the arguments of each, 0 to pass it over. */
 static void check_table(void *object, void *real, void *table, const int *counts)
 {
 	any_fn **slot = (any_fn **)((size_t *)table + 1);

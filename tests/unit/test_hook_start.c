@@ -16,7 +16,10 @@
 
 static char text[8192];
 
-/* Whether hooks are active with these variables, in a process of its own; what that says is in text. */
+/*
+ * Whether hooks are active with these variables, in a process of its own; what that says is in
+ * text.
+ */
 static bool active(const char *hook, const char *file, const char *cntr, const char *level)
 {
 	int ends[2], status;
@@ -130,7 +133,9 @@ static void test_counter(void **state)
 		SAYS("time in ns is taken instead");
 }
 
-/* The counter of a triggered operation's context becomes the provider's, once and where it is one. */
+/*
+ * The counter of a triggered operation's context becomes the provider's, once and where it is one.
+ */
 static void test_trigger(void **state)
 {
 	struct fid_cntr real = { 0 };

@@ -55,8 +55,9 @@ static void test_trylock(void **state)
 }
 
 /*
- * Pollers take the lock again as soon as they released it, and while there is one who waits they keep it until that
- * one sleeps. It comes too late each time that it is woken, unless the lock is kept for it: a pass.
+ * Pollers take the lock again as soon as they released it, and while there is one who waits they
+ * keep it until that one sleeps. It comes too late each time that it is woken, unless the lock is
+ * kept for it: a pass.
  */
 enum { POLLERS = 3, WAITS = 20, FEW = 8, MANY = 200 };
 

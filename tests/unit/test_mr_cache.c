@@ -358,8 +358,8 @@ struct attack {
 };
 
 /*
- * Maps, stamps, uses, changes, over and over; the registration remembers the page's stamp, so a stale one
- * shows.
+ * Maps, stamps, uses, changes, over and over; the registration remembers the page's stamp, so a
+ * stale one shows.
  */
 static void *attack(void *arg)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the cache of registrations costs the process: bytes registered, memory watched, mappings, and at fork. */
+/*
+ * What the cache of registrations costs the process: bytes registered, memory watched, mappings,
+ * and at fork.
+ */
 #include "unit.h"
 
 #include <signal.h>
@@ -143,7 +146,10 @@ static void test_slices(void **state)
 	munmap(at - offset, (count + 1) * slice);
 }
 
-/* Windows that slide: nothing grows beyond what each one asks for, and what is gone is gone from all of them. */
+/*
+ * Windows that slide: nothing grows beyond what each one asks for, and what is gone is gone from
+ * all of them.
+ */
 static void test_windows(void **state)
 {
 	const size_t window = 64 * PAGE, step = PAGE, count = 500;
@@ -216,7 +222,10 @@ static void test_many_buffers(void **state)
 	munmap(at, 2 * count * PAGE);
 }
 
-/* First touched beside a watched buffer, a buffer stays a mapping of its own: then no more are kept. */
+/*
+ * First touched beside a watched buffer, a buffer stays a mapping of its own: then no more are
+ * kept.
+ */
 static void test_touched_apart(void **state)
 {
 	const size_t count = 36000, kept = 64, limit = ofi_maps_limit();
@@ -237,7 +246,10 @@ static void test_touched_apart(void **state)
 	munmap(at, count * PAGE);
 }
 
-/* What another region has of the pages of one that goes stays watched, in this cache and in another. */
+/*
+ * What another region has of the pages of one that goes stays watched, in this cache and in
+ * another.
+ */
 static void test_shared_pages(void **state)
 {
 	struct ofi_mr_cache a, b;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Poll sets, with counters, and with completion queues that are only what a poll set knows of them. */
+/*
+ * Poll sets, with counters, and with completion queues that are only what a poll set knows of them.
+ */
 #include "unit.h"
 
 #include <rdma/fi_domain.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Aliases of reliable-datagram endpoints: whose flags a call has, what goes to the endpoint, closing. */
+/*
+ * Aliases of reliable-datagram endpoints: whose flags a call has, what goes to the endpoint,
+ * closing.
+ */
 #include "unit.h"
 #include <string.h>
 #include <rdma/fi_atomic.h>

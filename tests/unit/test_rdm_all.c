@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The endpoints of a domain together: who is asked for progress, the thread, and what fails to open. */
+/*
+ * The endpoints of a domain together: who is asked for progress, the thread, and what fails to
+ * open.
+ */
 #include "unit.h"
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is bound to reliable-datagram endpoints, once, and what is of another domain, fabric or kind. */
+/*
+ * What is bound to reliable-datagram endpoints, once, and what is of another domain, fabric or
+ * kind.
+ */
 #include "unit.h"
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -198,7 +201,10 @@ void vrb_rdm_recvs_mark(struct vrb_rdm *of, uint64_t bits)
 	marked |= bits;
 }
 
-/* An endpoint that is enabled takes counters; what is under way counts too, and each silent send is told of. */
+/*
+ * An endpoint that is enabled takes counters; what is under way counts too, and each silent send is
+ * told of.
+ */
 static void late(void **state)
 {
 	struct vrb_stx stx = { .fid.fid.fclass = FI_CLASS_STX_CTX };

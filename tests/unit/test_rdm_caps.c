@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a peer can make an endpoint keep besides messages, and how often it may ask in vain: each has an end. */
+/*
+ * What a peer can make an endpoint keep besides messages, and how often it may ask in vain: each
+ * has an end.
+ */
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is of collective operations in the protocol: messages apart from the application's, receives taken back. */
+/*
+ * What is of collective operations in the protocol: messages apart from the application's, receives
+ * taken back.
+ */
 #include "unit.h"
 
 #include <string.h>

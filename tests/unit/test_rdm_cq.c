@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Failures that tell of senders: their addresses last as long as they may be looked at, and no longer. */
+/*
+ * Failures that tell of senders: their addresses last as long as they may be looked at, and no
+ * longer.
+ */
 #include "unit.h"
 #include <malloc.h>
 #include <string.h>

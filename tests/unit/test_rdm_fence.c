@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Operations that wait for all before them: what the gate keeps back, when it opens, and how it fails. */
+/*
+ * Operations that wait for all before them: what the gate keeps back, when it opens, and how it
+ * fails.
+ */
 #include "unit.h"
 #include <string.h>
 #include <rdma/fi_errno.h>

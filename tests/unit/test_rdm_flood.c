@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many peers send what nobody receives: what the endpoint keeps is within the bound, all that is sent is received in
- * the end, and who does not heed HALT is found out.
+ * Many peers send what nobody receives: what the endpoint keeps is within the bound, all that is
+ * sent is received in the end, and who does not heed HALT is found out.
  */
 #include "unit.h"
 
@@ -283,7 +283,10 @@ static void only_the_last_halt_counts(void **state)
 	assert_int_equal(come(far), OFI_RDM_WIRE_E_FLOOD);
 }
 
-/* Peers that come, leave what they may, and go: the next ones are told at once, whatever their share. */
+/*
+ * Peers that come, leave what they may, and go: the next ones are told at once, whatever their
+ * share.
+ */
 static void those_who_are_gone_count(void **state)
 {
 	unsigned int i, first;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Links of reliable datagrams that end, on a device that forgets the completions of a queue pair that is destroyed. */
+/*
+ * Links of reliable datagrams that end, on a device that forgets the completions of a queue pair
+ * that is destroyed.
+ */
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +106,9 @@ static int end(void **state)
 	return 0;
 }
 
-/* First the error, then the device's last word, then all completions are taken, and then it goes. */
+/*
+ * First the error, then the device's last word, then all completions are taken, and then it goes.
+ */
 static void goes_when_all_is_taken(void **state)
 {
 	struct vrb_rdm_link *link = link_with_a_receive(*state);

@@ -143,7 +143,10 @@ static void faults_do_not_fill_the_log(void **state)
 	link->peer = NULL;
 }
 
-/* The other side has given up what it asked or answered, which is no failure; any other reason is one. */
+/*
+ * The other side has given up what it asked or answered, which is no failure; any other reason is
+ * one.
+ */
 static void knows_a_request_that_is_no_more(void **state)
 {
 	struct vrb_rdm_link *link = vrb_rdm_link_new(&ep);

@@ -159,7 +159,10 @@ static void who_is_awaited_keeps_its_number(void **state)
 	assert_true(peer->vacant);
 }
 
-/* A link-local address is one of the interface that the endpoint listens at, whatever its number is at the peer. */
+/*
+ * A link-local address is one of the interface that the endpoint listens at, whatever its number is
+ * at the peer.
+ */
 static void who_asks_is_on_the_same_link(void **state)
 {
 	struct ofi_rdm_cmwire cm = { .port = 7471, .addr = { 0xfe, 0x80, [15] = 9 } };

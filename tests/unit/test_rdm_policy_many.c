@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to very many peers: the time it takes grows with their number and no faster. WEFT_PEERS=N times N peers
- * and prints it.
+ * Connections to very many peers: the time it takes grows with their number and no faster.
+ * WEFT_PEERS=N times N peers and prints it.
  */
 #include "unit.h"
 
@@ -110,7 +110,10 @@ static double connect_all(uint32_t count)
 	return cpu_s() - start;
 }
 
-/* Eight times as many: eight times as long, with room for what is not the algorithm's; scanning makes it 64. */
+/*
+ * Eight times as many: eight times as long, with room for what is not the algorithm's; scanning
+ * makes it 64.
+ */
 static void test_linear(void **state)
 {
 	const char *peers = getenv("WEFT_PEERS");

@@ -292,8 +292,8 @@ static void answer(int n, int peer)
 }
 
 /*
- * A request under a peer's name by somebody else, with an incarnation of its own or the peer's. A connection that both
- * have outlasts it.
+ * A request under a peer's name by somebody else, with an incarnation of its own or the peer's. A
+ * connection that both have outlasts it.
  */
 static void intrude(int n, int peer)
 {
@@ -450,7 +450,9 @@ static void run(uint64_t seed)
 	w.strangers = seed & 4;
 	for (i = 0; i < 300; i++)
 		anything(seed & 2);
-	/* From now on nothing goes wrong: what is asked for happens, and both ends have the same. */
+	/*
+	 * From now on nothing goes wrong: what is asked for happens, and both ends have the same.
+	 */
 	w.lossy = false;
 	settle(2 * GIVE_UP / TICK);
 	for (n = 0; n < w.nodes; n++) {
@@ -528,8 +530,8 @@ static bool push(struct demand *demand)
 }
 
 /*
- * More peers than there is room for connections, everywhere, down to one: all is sent, nothing fails however long it
- * waits, nobody waits for ever.
+ * More peers than there is room for connections, everywhere, down to one: all is sent, nothing
+ * fails however long it waits, nobody waits for ever.
  */
 static uint64_t run_capped(uint64_t seed)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Who of the strangers has to go when there is no place for another one: by host, by idleness, and for how long. */
+/*
+ * Who of the strangers has to go when there is no place for another one: by host, by idleness, and
+ * for how long.
+ */
 #include "unit.h"
 
 #include <rdma/fi_errno.h>
@@ -103,7 +106,10 @@ static void pass(uint64_t until)
 	set.now = until;
 }
 
-/* A stranger asks again and again, and others have to make room. The milliseconds until it has a place. */
+/*
+ * A stranger asks again and again, and others have to make room. The milliseconds until it has a
+ * place.
+ */
 static uint64_t comes_after(struct ofi_rdm_conn *comer, bool idle, unsigned int *victims)
 {
 	uint64_t start = set.now;
@@ -268,7 +274,10 @@ static void goodbyes_end(void **state)
 	}
 }
 
-/* What never drains keeps no place from a host that has fewer, and keeps it as long as nobody wants it. */
+/*
+ * What never drains keeps no place from a host that has fewer, and keeps it as long as nobody wants
+ * it.
+ */
 static void what_does_not_drain_ends(void **state)
 {
 	unsigned int victims, i;

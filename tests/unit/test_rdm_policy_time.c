@@ -123,7 +123,10 @@ static void test_drain(void **state)
 	assert_int_equal(action.what, OFI_RDM_CONN_DO_LOOK);
 }
 
-/* An attempt lasts while the peer's host is there, however slow the peer; others may begin meanwhile. */
+/*
+ * An attempt lasts while the peer's host is there, however slow the peer; others may begin
+ * meanwhile.
+ */
 static void test_slow(void **state)
 {
 	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1), *next = &conns[1];
@@ -236,7 +239,10 @@ static void test_turns(void **state)
 	assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), third);
 }
 
-/* Time is over while the other side's request is awaited; what was accepted has longer than an attempt. */
+/*
+ * Time is over while the other side's request is awaited; what was accepted has longer than an
+ * attempt.
+ */
 static void test_late(void **state)
 {
 	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);

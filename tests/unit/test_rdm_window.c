@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory windows: which bytes a peer gets which right to, when it ends, and what happens where the device fails. */
+/*
+ * Memory windows: which bytes a peer gets which right to, when it ends, and what happens where the
+ * device fails.
+ */
 #include "unit.h"
 
 #include <errno.h>
@@ -259,7 +262,10 @@ static void without_a_window(void **state)
 	vrb_rdm_mem_dereg(&peer.proto, &mr);
 }
 
-/* What there is no memory for is tried again; what the device refuses is not: the next message goes without. */
+/*
+ * What there is no memory for is tried again; what the device refuses is not: the next message goes
+ * without.
+ */
 static void a_bind_is_refused(void **state)
 {
 	struct ofi_rdm_proto_mr mr;
@@ -321,7 +327,10 @@ static void bound_until_the_end(void **state)
 	free((void *)fake_qp(link_->qp)->sends.last.wr.bind_mw.mw);
 }
 
-/* Bound, to be bound, and spare ones: all end with the connection, and their messages let go of them afterwards. */
+/*
+ * Bound, to be bound, and spare ones: all end with the connection, and their messages let go of
+ * them afterwards.
+ */
 static void the_connection_ends(void **state)
 {
 	struct ofi_rdm_proto_mr bound, waiting, spare;
@@ -347,7 +356,10 @@ static void the_connection_ends(void **state)
 	vrb_rdm_mem_dereg(&peer.proto, &bound);
 }
 
-/* A device that has taken a bind and fails it: there is a connection less, and the next has no windows. */
+/*
+ * A device that has taken a bind and fails it: there is a connection less, and the next has no
+ * windows.
+ */
 static void a_bind_fails(void **state)
 {
 	(void)state;

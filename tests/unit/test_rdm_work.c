@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Triggered operations of reliable datagrams: what is kept of a call, when it is made, what is refused. */
+/*
+ * Triggered operations of reliable datagrams: what is kept of a call, when it is made, what is
+ * refused.
+ */
 #include "rdm_work_rig.h"
 #include <string.h>
 #include <rdma/fi_errno.h>

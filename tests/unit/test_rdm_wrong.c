@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Packets that are well-formed but make no sense now: refused, each for its reason. And what fits is not. */
+/*
+ * Packets that are well-formed but make no sense now: refused, each for its reason. And what fits
+ * is not.
+ */
 #include "unit.h"
 
 #include <string.h>
@@ -238,7 +241,10 @@ static void check_window(const struct sim_wr *wr, enum sim_kind kind, const void
 	assert_int_equal(wr->mr->access, access);
 }
 
-/* The right to read is there before the peer hears of it, and over before the sender hears of the end. */
+/*
+ * The right to read is there before the peer hears of it, and over before the sender hears of the
+ * end.
+ */
 static void test_read_right(void **state)
 {
 	struct sim_out *o;

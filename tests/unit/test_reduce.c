@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reductions and swaps of every data type against arithmetic in 128 bits and in complex long double. */
+/*
+ * Reductions and swaps of every data type against arithmetic in 128 bits and in complex long
+ * double.
+ */
 #include "unit.h"
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared memory by a name: who makes it and takes it away, users that were killed, locks, every call that fails. */
+/*
+ * Shared memory by a name: who makes it and takes it away, users that were killed, locks, every
+ * call that fails.
+ */
 #include "unit.h"
 
 #include <dirent.h>

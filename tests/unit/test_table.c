@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tables: the lowest free index, entries that stay where they are, readers beside a writer, no memory. */
+/*
+ * Tables: the lowest free index, entries that stay where they are, readers beside a writer, no
+ * memory.
+ */
 #include "unit.h"
 
 #include <pthread.h>

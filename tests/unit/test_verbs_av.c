@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Address vectors of datagram queue pairs: formats, address handles, sources, groups, a million addresses. */
+/*
+ * Address vectors of datagram queue pairs: formats, address handles, sources, groups, a million
+ * addresses.
+ */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -469,7 +472,10 @@ static void test_threads(void **state)
 	close_av(race.av);
 }
 
-/* A million queue pairs of a thousand hosts take 45 bytes each, and an address handle for each host. */
+/*
+ * A million queue pairs of a thousand hosts take 45 bytes each, and an address handle for each
+ * host.
+ */
 static void test_million(void **state)
 {
 	struct fid_av *av = open_av(*state);

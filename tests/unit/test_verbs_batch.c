@@ -135,7 +135,9 @@ static void test_copies(void **state)
 	assert_int_equal(posts[3].wr.num_sge, 0);
 }
 
-/* One buffer, which is what most messages are: the short way fills in all that the long way does. */
+/*
+ * One buffer, which is what most messages are: the short way fills in all that the long way does.
+ */
 static void test_single(void **state)
 {
 	char data[INJECT + 8] = "some text";

@@ -289,7 +289,10 @@ static void test_closed_cq(void **state)
 	fake_flush(rig_qp(rig));
 }
 
-/* The device is gone: each operation comes back once, what the device still says is not counted twice. */
+/*
+ * The device is gone: each operation comes back once, what the device still says is not counted
+ * twice.
+ */
 static void test_lost(void **state)
 {
 	struct rig *rig = *state;
@@ -435,7 +438,10 @@ static void test_grows(void **state)
 	assert_in_range(fake.resizes, 1, 18);
 }
 
-/* Above three quarters of what the device allows, queues share; when not one entry is left, an error. */
+/*
+ * Above three quarters of what the device allows, queues share; when not one entry is left, an
+ * error.
+ */
 static void test_max(void **state)
 {
 	struct rig *rig = *state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues of endpoints that are closed: what these leave is dropped, and nothing is kept for long. */
+/*
+ * Completion queues of endpoints that are closed: what these leave is dropped, and nothing is kept
+ * for long.
+ */
 #include "unit.h"
 
 #include "prov/verbs/prov.h"
@@ -45,7 +48,10 @@ static void test_closed(void **state)
 	assert_true(LIST_EMPTY(&vrb_cq(rig->cq[0])->closed));
 }
 
-/* Nobody reads: what a closed endpoint leaves, more than is taken at once, is gone when it is closed. */
+/*
+ * Nobody reads: what a closed endpoint leaves, more than is taken at once, is gone when it is
+ * closed.
+ */
 static void test_closed_idle(void **state)
 {
 	struct rig *rig = *state;

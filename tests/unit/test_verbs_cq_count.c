@@ -133,7 +133,10 @@ static void expect_filled(struct rig *rig, int first)
 	}
 }
 
-/* There is room for all that endpoints without counters complete, and for those that follow a closed one. */
+/*
+ * There is room for all that endpoints without counters complete, and for those that follow a
+ * closed one.
+ */
 static void test_room(void **state)
 {
 	struct rig *rig = *state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints of datagrams on a device without hardware: work requests, headers, sources, errors, closing. */
+/*
+ * Endpoints of datagrams on a device without hardware: work requests, headers, sources, errors,
+ * closing.
+ */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -369,7 +372,10 @@ static void test_lost(void **state)
 	close_dgram(rig);
 }
 
-/* An error of the device while work requests are held back: they complete in their place, by their address. */
+/*
+ * An error of the device while work requests are held back: they complete in their place, by their
+ * address.
+ */
 static void test_more_refused(void **state)
 {
 	struct rig *rig = *state;

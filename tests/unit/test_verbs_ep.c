@@ -300,7 +300,10 @@ static void test_options(void **state)
 	assert_int_equal(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &value, NULL), -FI_EINVAL);
 }
 
-/* An error that waits to be read while its endpoint closes, on the way from the queue pair's end to the CQ's. */
+/*
+ * An error that waits to be read while its endpoint closes, on the way from the queue pair's end to
+ * the CQ's.
+ */
 static void test_closing(void **state)
 {
 	struct fi_cq_data_entry entry;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Posting as far as it is the same for all operations: states, full queues, failed posts, credits. */
+/*
+ * Posting as far as it is the same for all operations: states, full queues, failed posts, credits.
+ */
 #include "unit.h"
 
 #include <errno.h>
@@ -117,7 +119,10 @@ static void complete_all(struct rig *rig)
 	fake_complete_sends(rig_qp(rig), fake_qp(rig_qp(rig))->sends.count, IBV_WC_SUCCESS);
 }
 
-/* Silent operations ask the device often enough, and free their slots when it answers: also if nobody reads. */
+/*
+ * Silent operations ask the device often enough, and free their slots when it answers: also if
+ * nobody reads.
+ */
 static void test_silent(void **state)
 {
 	struct rig *rig = *state;
@@ -182,7 +187,9 @@ static void test_pool(void **state)
 	assert_int_equal(fi_close(&other->fid), 0);
 }
 
-/* A full queue looks for silent successes itself, but not behind a completion that is not read yet. */
+/*
+ * A full queue looks for silent successes itself, but not behind a completion that is not read yet.
+ */
 static void test_silent_behind(void **state)
 {
 	int mark, i;

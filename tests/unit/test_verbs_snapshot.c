@@ -270,7 +270,9 @@ static void list_fds(bool *open)
 		open[fd] = fcntl(fd, F_GETFD) >= 0;
 }
 
-/* An application that closes all descriptors, as daemons do, and opens its own under their numbers. */
+/*
+ * An application that closes all descriptors, as daemons do, and opens its own under their numbers.
+ */
 static void test_closed_by_others(void **state)
 {
 	bool before[FDS], after[FDS];

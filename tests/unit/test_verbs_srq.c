@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared receive queues: completions on any CQ in any order, room in the CQs, who closes before whom. */
+/*
+ * Shared receive queues: completions on any CQ in any order, room in the CQs, who closes before
+ * whom.
+ */
 #include "unit.h"
 
 #include <pthread.h>
@@ -69,7 +72,10 @@ static int enable_shared(struct rig *rig, size_t size, struct fid_ep **ep, struc
 	return fi_enable(*ep);
 }
 
-/* Shared queues take the last quarter of a CQ too, then of its pool, and are refused where that is not enough. */
+/*
+ * Shared queues take the last quarter of a CQ too, then of its pool, and are refused where that is
+ * not enough.
+ */
 static void test_no_room(void **state)
 {
 	struct fid_ep *ep[3], *context[3];
@@ -128,7 +134,9 @@ static void test_endpoint_goes(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
-/* The context is closed while completions of it are in two CQs, one of them kept behind an error. */
+/*
+ * The context is closed while completions of it are in two CQs, one of them kept behind an error.
+ */
 static void test_context_goes(void **state)
 {
 	struct rig *rig = *state;
@@ -249,7 +257,9 @@ static void test_text(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
-/* Counters of receives count for the endpoint that took them, also where nobody reads completions. */
+/*
+ * Counters of receives count for the endpoint that took them, also where nobody reads completions.
+ */
 static void test_counted(void **state)
 {
 	struct fi_cntr_attr cntr_attr = { .events = FI_CNTR_EVENTS_COMP };
@@ -311,7 +321,10 @@ static void test_shut(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
-/* Some devices forget the completions of a queue pair that is destroyed: they are told all the same, in order. */
+/*
+ * Some devices forget the completions of a queue pair that is destroyed: they are told all the
+ * same, in order.
+ */
 static void test_forgotten(void **state)
 {
 	struct rig *rig = *state;
@@ -338,7 +351,9 @@ static void test_forgotten(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
-/* An endpoint that was connected waits for the device to let go of the shared queue, once in vain. */
+/*
+ * An endpoint that was connected waits for the device to let go of the shared queue, once in vain.
+ */
 static void test_last_wqe(void **state)
 {
 	struct rig *rig = *state;
@@ -358,7 +373,10 @@ static void test_last_wqe(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
-/* The device: when the queue pair is in error, what it took completes, and then it says that this was the last. */
+/*
+ * The device: when the queue pair is in error, what it took completes, and then it says that this
+ * was the last.
+ */
 static void *let_go(void *arg)
 {
 	struct fid_ep *ep = arg;
@@ -372,7 +390,10 @@ static void *let_go(void *arg)
 	return NULL;
 }
 
-/* On a device that forgets: first the error, then its last word, then all completions are taken, and then it goes. */
+/*
+ * On a device that forgets: first the error, then its last word, then all completions are taken,
+ * and then it goes.
+ */
 static void test_order_of_the_end(void **state)
 {
 	struct rig *rig = *state;

@@ -330,7 +330,10 @@ static void test_bad(void **state)
 	close_trigger(rig);
 }
 
-/* Endpoints of another kind or domain, what is no endpoint, work that there is not, counters of others. */
+/*
+ * Endpoints of another kind or domain, what is no endpoint, work that there is not, counters of
+ * others.
+ */
 static void test_strange(void **state)
 {
 	struct fid_ep other_kind = { .fid = { .fclass = FI_CLASS_EP } };

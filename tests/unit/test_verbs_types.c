@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which types of endpoints devices are offered with that lack something, and why not the others; who asks with half a key. */
+/*
+ * Which types of endpoints devices are offered with that lack something, and why not the others;
+ * who asks with half a key.
+ */
 #include "unit.h"
 
 #include <errno.h>
@@ -136,7 +139,10 @@ static void test_no_rc(void **state)
 	     "rxe1 port 1: ep_attr->type: asked FI_EP_DGRAM, has FI_EP_RDM\n");
 }
 
-/* A failure of the moment is not taken for a device without such queue pairs, and is over the next time. */
+/*
+ * A failure of the moment is not taken for a device without such queue pairs, and is over the next
+ * time.
+ */
 static void test_failure_passes(void **state)
 {
 	(void)state;

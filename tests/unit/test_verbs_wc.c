@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Failed completions: the entry of fi_cq_readerr in all its ages, and the text of fi_cq_strerror. */
+/*
+ * Failed completions: the entry of fi_cq_readerr in all its ages, and the text of fi_cq_strerror.
+ */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -113,8 +115,8 @@ static void test_bad_calls(void **state)
 }
 
 /*
- * The structure of a caller: exactly its size, so that a byte too much is found by the address sanitizer,
- * and by what is behind it.
+ * The structure of a caller: exactly its size, so that a byte too much is found by the address
+ * sanitizer, and by what is behind it.
  */
 struct caller {
 	unsigned char *memory;

@@ -46,7 +46,9 @@ static void test_new(void **state)
 	vrb_wq_free(NULL);
 }
 
-/* Wherever it begins, a full queue has asked for a completion; a large one does not ask for many. */
+/*
+ * Wherever it begins, a full queue has asked for a completion; a large one does not ask for many.
+ */
 static void test_signals(void **state)
 {
 	uint32_t size, i, gap, longest, asking;

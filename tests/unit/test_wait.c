@@ -121,7 +121,10 @@ static void mutex_and_cond_are_handed_out(void **state)
 	ofi_wait_fini(&wait);
 }
 
-/* Who holds the mutex that was lent signals, and a sleeper on the condition hears of it once the mutex is free. */
+/*
+ * Who holds the mutex that was lent signals, and a sleeper on the condition hears of it once the
+ * mutex is free.
+ */
 static void signals_while_the_mutex_is_held(void **state)
 {
 	struct fi_mutex_cond mc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Objects of the provider on the fake device: a domain, completion queues and endpoints. What belongs to
- * discovery and connections is replaced by the least that the data path needs.
+ * Objects of the provider on the fake device: a domain, completion queues and endpoints. What
+ * belongs to discovery and connections is replaced by the least that the data path needs.
  */
 #ifndef VERBS_RIG_H
 #define VERBS_RIG_H
@@ -33,12 +33,15 @@ extern struct ofi_eq rig_eq;
 extern struct vrb_fabric rig_fabric;
 
 /*
- * What a lookup of service IDs answers, by the port of the address: the queue pair of that number at the
- * same host; port 1 refuses.
+ * What a lookup of service IDs answers, by the port of the address: the queue pair of that number
+ * at the same host; port 1 refuses.
  */
 enum { RIG_REFUSED_PORT = 1 };
 
-/* A fresh device, and an info with small sizes: queues of 8, inject 64, 4 buffers, messages up to 1 MiB. */
+/*
+ * A fresh device, and an info with small sizes: queues of 8, inject 64, 4 buffers, messages up to 1
+ * MiB.
+ */
 void rig_init(struct rig *rig);
 /* Each opens what it needs before. */
 void rig_open_domain(struct rig *rig);

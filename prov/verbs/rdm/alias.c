@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Aliases of reliable-datagram endpoints: their objects, and calls that have no flags of their own. */
+/*
+ * Aliases of reliable-datagram endpoints: their objects, and calls that have no flags of their own.
+ */
 #include "alias.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Aliases of reliable-datagram endpoints: a fid with tables of its own, whose calls are made on the endpoint with the
- * alias's flags. Aliases and the endpoint's own fid keep the endpoint open.
+ * Aliases of reliable-datagram endpoints: a fid with tables of its own, whose calls are made on the
+ * endpoint with the alias's flags. Aliases and the endpoint's own fid keep the endpoint open.
  */
 #ifndef VRB_RDM_ALIAS_H
 #define VRB_RDM_ALIAS_H

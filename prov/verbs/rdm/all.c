@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The enabled endpoints of a domain, and its thread, which sleeps until one of them has something to do. */
+/*
+ * The enabled endpoints of a domain, and its thread, which sleeps until one of them has something
+ * to do.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

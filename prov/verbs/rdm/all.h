@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The enabled endpoints of a domain together: counters of memory regions make all of them progress, and so
- * does the domain's own thread where FI_PROGRESS_AUTO was asked for.
+ * The enabled endpoints of a domain together: counters of memory regions make all of them progress,
+ * and so does the domain's own thread where FI_PROGRESS_AUTO was asked for.
  */
 #ifndef VRB_RDM_ALL_H
 #define VRB_RDM_ALL_H
@@ -17,7 +17,10 @@ struct vrb_rdm_all;
 int vrb_rdm_all_open(struct vrb_domain *domain, struct vrb_rdm_all **all);
 /* Has no endpoints any more. NULL-safe. */
 void vrb_rdm_all_close(struct vrb_rdm_all *all);
-/* The application serializes its calls and makes the progress: the frequent ones need no lock (lock.h). */
+/*
+ * The application serializes its calls and makes the progress: the frequent ones need no lock
+ * (lock.h).
+ */
 bool vrb_rdm_all_biased(const struct vrb_rdm_all *all);
 /* Sets whether that is so of a new endpoint. */
 void vrb_rdm_all_bias(const struct vrb_rdm_all *all, struct vrb_rdm *ep);

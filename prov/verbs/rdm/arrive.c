@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Packets that arrived: matched, kept or handed to the protocol, and what of it completes receives. */
+/*
+ * Packets that arrived: matched, kept or handed to the protocol, and what of it completes receives.
+ */
 #include <string.h>
 #include <ofi/cq_ring.h>
 #include <rdma/fi_errno.h>

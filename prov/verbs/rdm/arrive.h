@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A packet that arrived. In line is what a plain tagged message takes that comes by the same connection as the
- * one before and finds its receive posted; the rest is a call. The endpoint's lock guards everything.
+ * A packet that arrived. In line is what a plain tagged message takes that comes by the same
+ * connection as the one before and finds its receive posted; the rest is a call. The endpoint's
+ * lock guards everything.
  */
 #ifndef VRB_RDM_ARRIVE_H
 #define VRB_RDM_ARRIVE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomic operations, all by the target's progress: every type and operation of fi_atomic(3), never mixed
- * with the device's own, which other accesses to the same memory would not be atomic with.
+ * Atomic operations, all by the target's progress: every type and operation of fi_atomic(3), never
+ * mixed with the device's own, which other accesses to the same memory would not be atomic with.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -293,8 +293,8 @@ static enum ofi_rdm_wire_atomic_kind fetch_kind(enum fi_op op)
 }
 
 /*
- * The forms without a message: what a kind has besides is filled in by the caller; the one region of remote
- * memory is as large as what is fetched, or what is operated with.
+ * The forms without a message: what a kind has besides is filled in by the caller; the one region
+ * of remote memory is as large as what is fetched, or what is operated with.
  */
 static ssize_t to_region(struct fid_ep *fid, struct atomic *a, uint64_t remote, uint64_t key)
 {

@@ -20,7 +20,9 @@ int vrb_rdm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct f
 void vrb_rdm_av_ops_init(void);
 /* Bound from now on, with a reference. */
 void vrb_rdm_av_bind(struct vrb_rdm_av *av, struct vrb_rdm *ep);
-/* After this the address vector does not enter the endpoint any more; the reference is still held. */
+/*
+ * After this the address vector does not enter the endpoint any more; the reference is still held.
+ */
 void vrb_rdm_av_leave(struct vrb_rdm_av *av, struct vrb_rdm *ep);
 /* The address of an fi_addr. False when there is none. Needs no lock. */
 bool vrb_rdm_av_get(struct vrb_rdm_av *av, fi_addr_t fi_addr, struct vrb_rdm_addr *addr);

@@ -131,7 +131,10 @@ static void count_from_now(struct vrb_rdm *ep, uint64_t flags)
 	probe_all(ep);
 }
 
-/* A counter that looks for progress holds its lock and takes the endpoint's: it can't be watched with that one held. */
+/*
+ * A counter that looks for progress holds its lock and takes the endpoint's: it can't be watched
+ * with that one held.
+ */
 static int bind_cntr_late(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 {
 	int ret = watch(ep, cntr, flags);

@@ -217,7 +217,9 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 	return true;
 }
 
-/* The posted ones and a quarter of them more, for those that are held, and as many as are missing. */
+/*
+ * The posted ones and a quarter of them more, for those that are held, and as many as are missing.
+ */
 static bool has_all(const struct vrb_rdm_rx_ring *ring)
 {
 	return ring->count >= ring->depth + (ring->held ? ring->depth / 4 : 0) + ring->missing;
@@ -255,7 +257,10 @@ static uint64_t completed(const struct vrb_rdm_rx_ring *ring)
 	return ring->posts - posted(ring);
 }
 
-/* What wr.next of a receive points at until the device tells of it, when that is in doubt, or not expected any more. */
+/*
+ * What wr.next of a receive points at until the device tells of it, when that is in doubt, or not
+ * expected any more.
+ */
 static struct ibv_recv_wr doubted, missing;
 
 static struct vrb_rdm_rx_buf *buf_at(const struct vrb_rdm_rx_ring *ring, uint32_t i)

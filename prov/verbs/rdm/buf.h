@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registered memory of an endpoint: bounce buffers to send from, and the buffers of the shared receive queue. */
+/*
+ * Registered memory of an endpoint: bounce buffers to send from, and the buffers of the shared
+ * receive queue.
+ */
 #ifndef VRB_RDM_BUF_H
 #define VRB_RDM_BUF_H
 
@@ -55,8 +58,8 @@ static inline struct vrb_rdm_buf *vrb_rdm_pool_get_spare(struct vrb_rdm_pool *po
 }
 
 /*
- * The same for one of several who wait, who has `own` of them and may have as many as are left for others: peers that
- * take nothing leave room for those that do.
+ * The same for one of several who wait, who has `own` of them and may have as many as are left for
+ * others: peers that take nothing leave room for those that do.
  */
 static inline struct vrb_rdm_buf *vrb_rdm_pool_get_share(struct vrb_rdm_pool *pool, uint32_t *own)
 {
@@ -82,7 +85,10 @@ static inline void vrb_rdm_pool_put_share(struct vrb_rdm_pool *pool, struct vrb_
 	vrb_rdm_pool_put(pool, buf);
 }
 
-/* Bytes of a packet that a note has room for: a header and the smallest of messages, or a request with one region. */
+/*
+ * Bytes of a packet that a note has room for: a header and the smallest of messages, or a request
+ * with one region.
+ */
 #define VRB_RDM_SMALL_SIZE 80u
 /* Of the index of one of those. */
 #define VRB_RDM_SMALL_BIT (1u << (OFI_RDM_PROTO_INDEX_BITS - 1))
@@ -91,7 +97,10 @@ static inline void vrb_rdm_pool_put_share(struct vrb_rdm_pool *pool, struct vrb_
 
 struct vrb_rdm_rx_ring;
 
-/* A packet, and the protocol's note of it. Its bytes are in a receive buffer, or in memory of its own. */
+/*
+ * A packet, and the protocol's note of it. Its bytes are in a receive buffer, or in memory of its
+ * own.
+ */
 struct vrb_rdm_rx {
 	struct ofi_rdm_proto_in in; /* first */
 	struct vrb_rdm_rx_ring *ring;
@@ -108,7 +117,10 @@ struct vrb_rdm_rx_buf {
 	struct ibv_recv_wr wr;
 };
 
-/* A packet that is kept outlives its receive buffer in one of these: in bytes, or in `heap` when it is longer. */
+/*
+ * A packet that is kept outlives its receive buffer in one of these: in bytes, or in `heap` when it
+ * is longer.
+ */
 struct vrb_rdm_small {
 	struct vrb_rdm_rx rx; /* first */
 	SLIST_ENTRY(vrb_rdm_small) link;
@@ -117,10 +129,11 @@ struct vrb_rdm_small {
 };
 
 /*
- * The shared receive queue is kept full. No peer can empty it by messages that nobody receives: what is kept is copied,
- * but for some long packets, which hold a quarter of the buffers at most. Those are replaced as far as memory can be
- * registered. When the queue could not be filled, whoever gives a buffer back fills it, and so does the timer. Receives that a
- * device lost are replaced, at most as many as the queue has.
+ * The shared receive queue is kept full. No peer can empty it by messages that nobody receives:
+ * what is kept is copied, but for some long packets, which hold a quarter of the buffers at most.
+ * Those are replaced as far as memory can be registered. When the queue could not be filled,
+ * whoever gives a buffer back fills it, and so does the timer. Receives that a device lost are
+ * replaced, at most as many as the queue has.
  */
 struct vrb_rdm_rx_ring {
 	struct vrb_domain *domain;
@@ -153,21 +166,22 @@ void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, si
 /* The queue is destroyed, or there was none. */
 void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring);
 /*
- * Fills the queue, as far as there is memory. 0, or -FI_E* when it is empty or the device refused: it is to be tried
- * again, also if nothing happens.
+ * Fills the queue, as far as there is memory. 0, or -FI_E* when it is empty or the device refused:
+ * it is to be tried again, also if nothing happens.
  */
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring);
 /*
- * A packet of len bytes is to be kept: what it is kept in from now on, which has a copy of its bytes and of none of its
- * note. NULL when out of memory: the packet is where it was.
+ * A packet of len bytes is to be kept: what it is kept in from now on, which has a copy of its
+ * bytes and of none of its note. NULL when out of memory: the packet is where it was.
  */
 struct vrb_rdm_rx *vrb_rdm_rx_keep(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx, size_t len);
 struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t index);
 
 /*
- * A queue pair was destroyed that may have taken receives from the queue, and all completions have been seen. The queue
- * is first in, first out: receives that are passed by all that were posted later are missing, and others are posted in
- * their place. They are not posted again themselves, as a device may still write to them.
+ * A queue pair was destroyed that may have taken receives from the queue, and all completions have
+ * been seen. The queue is first in, first out: receives that are passed by all that were posted
+ * later are missing, and others are posted in their place. They are not posted again themselves, as
+ * a device may still write to them.
  */
 void vrb_rdm_rx_doubt(struct vrb_rdm_rx_ring *ring);
 

@@ -31,8 +31,8 @@ static void warn_if_refused(const struct ofi_mr_cache *cache)
 }
 
 /*
- * No peer has access by what is cached: see mem.h. Memory that may only be read can be sent from; a window to it is not
- * possible, the kernel wants to write where one may be bound.
+ * No peer has access by what is cached: see mem.h. Memory that may only be read can be sent from; a
+ * window to it is not possible, the kernel wants to write where one may be bound.
  */
 static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, void **mr)
 {

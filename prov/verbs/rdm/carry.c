@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The protocol's packets and RDMA as work requests, its registrations from the cache, its objects. */
+/*
+ * The protocol's packets and RDMA as work requests, its registrations from the cache, its objects.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,8 +249,9 @@ const struct ofi_rdm_proto_ops vrb_rdm_carry_ops = {
 };
 
 /*
- * Soft-RoCE answers a read with all its packets at once, and when the network loses some of them it waits for a timeout
- * and repeats what follows. A large message is read there in pieces that fit what a network buffers.
+ * Soft-RoCE answers a read with all its packets at once, and when the network loses some of them it
+ * waits for a timeout and repeats what follows. A large message is read there in pieces that fit
+ * what a network buffers.
  */
 static void limit_reads(const struct vrb_domain *domain, struct ofi_rdm_proto_config *config)
 {

@@ -146,7 +146,10 @@ static ssize_t net_send(void *arg, fi_addr_t to, uint64_t tag, const void *buf, 
 	return 0;
 }
 
-/* The connection is not for the message, which the peer would connect for, but to hear of the peer's end. */
+/*
+ * The connection is not for the message, which the peer would connect for, but to hear of the
+ * peer's end.
+ */
 static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size_t len,
 			void *cookie)
 {

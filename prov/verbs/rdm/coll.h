@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collective operations of endpoints that were opened with FI_COLLECTIVE: the engine of ofi/coll.h, whose messages go
- * by the protocol, in a match space of their own. The endpoint's lock guards all of it.
+ * Collective operations of endpoints that were opened with FI_COLLECTIVE: the engine of ofi/coll.h,
+ * whose messages go by the protocol, in a match space of their own. The endpoint's lock guards all
+ * of it.
  *
- * The protocol is not called from its own callbacks: what those say waits in a list for vrb_rdm_coll_run(), which
- * whoever may have caused it calls when the protocol has returned.
+ * The protocol is not called from its own callbacks: what those say waits in a list for
+ * vrb_rdm_coll_run(), which whoever may have caused it calls when the protocol has returned.
  */
 #ifndef VRB_RDM_COLL_H
 #define VRB_RDM_COLL_H
@@ -30,12 +31,18 @@ struct vrb_rdm_coll {
 	STAILQ_HEAD(, vrb_rdm_xfer) over;
 	bool running;
 	uint8_t name[VRB_RDM_COLL_NAME]; /* the endpoint's */
-	/* While groups are formed, which does not wait for the application, or peers are waited for. */
+	/*
+	 * While groups are formed, which does not wait for the application, or peers are waited
+	 * for.
+	 */
 	struct vrb_source tick;
 	uint64_t tick_ms; /* 0: not needed */
 };
 
-/* 0 or -FI_E*; the endpoint has none, ep->coll is NULL, if it was not asked for. Without the lock, as _fini. */
+/*
+ * 0 or -FI_E*; the endpoint has none, ep->coll is NULL, if it was not asked for. Without the lock,
+ * as _fini.
+ */
 int vrb_rdm_coll_open(struct vrb_rdm *ep);
 /* What is bound to the endpoint stays from now on. */
 void vrb_rdm_coll_enable(struct vrb_rdm *ep);
@@ -47,7 +54,10 @@ int vrb_rdm_coll_busy(const struct vrb_rdm *ep);
 ssize_t vrb_rdm_coll_start(struct vrb_rdm *ep, fi_addr_t group, const struct ofi_coll_call *call);
 /* Goes on with what has completed. Not from a callback of the protocol. */
 void vrb_rdm_coll_run(struct vrb_rdm *ep);
-/* Nothing more comes of the peer, whose part in the protocol is down: what waits for it fails with err. */
+/*
+ * Nothing more comes of the peer, whose part in the protocol is down: what waits for it fails with
+ * err.
+ */
 void vrb_rdm_coll_lost(struct vrb_rdm_peer *peer, int err);
 /* Callbacks of the protocol, of what is collective. */
 void vrb_rdm_coll_out_done(struct vrb_rdm *ep, struct vrb_rdm_out *out, int err);

@@ -247,7 +247,9 @@ static int refuse(int err, const char *why)
 	return err;
 }
 
-/* From the first group on collectives go on at each progress; who joins none does not pay for them. */
+/*
+ * From the first group on collectives go on at each progress; who joins none does not pay for them.
+ */
 static void collect(struct vrb_rdm *ep)
 {
 	ofi_lock(&ep->lock);

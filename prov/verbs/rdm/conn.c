@@ -15,7 +15,10 @@
 #define CROWD_MS 20 /* until it is looked again whether there is room, or memory */
 #define WATCH_MS 2000
 #define WATCHED	 512 /* peers looked at in one go whether they owe something */
-/* Packets by a new connection while the old one flushes, which takes as long as to read its completions. */
+/*
+ * Packets by a new connection while the old one flushes, which takes as long as to read its
+ * completions.
+ */
 #define EARLY_MAX (4 * OFI_RDM_WIRE_WINDOW)
 
 void vrb_rdm_conn_entered(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_state from,
@@ -372,7 +375,10 @@ static bool is_awaited(const struct vrb_rdm_peer *peer)
 		!ofi_rdm_proto_peer_idle(&peer->proto));
 }
 
-/* With many peers those are looked at in parts, so that the lock is not held for long: all within WATCH_MS. */
+/*
+ * With many peers those are looked at in parts, so that the lock is not held for long: all within
+ * WATCH_MS.
+ */
 static void watch(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_peer *peer;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to peers: made at first use or accepted, ended, made again. policy.h decides; this does it. The
- * fabric's event thread does the work, whether or not the application polls. All is called with the
- * endpoint's lock held, unless it says otherwise.
+ * Connections to peers: made at first use or accepted, ended, made again. policy.h decides; this
+ * does it. The fabric's event thread does the work, whether or not the application polls. All is
+ * called with the endpoint's lock held, unless it says otherwise.
  *
- * An id is destroyed without the lock, since that waits until its events are handled, and so is a queue
- * pair: links that are done with go to a list that the event thread empties between events.
+ * An id is destroyed without the lock, since that waits until its events are handled, and so is a
+ * queue pair: links that are done with go to a list that the event thread empties between events.
  *
- * peer->next is the link that is being made, or was, while peer->link flushes: then its packets wait.
+ * peer->next is the link that is being made, or was, while peer->link flushes: then its packets
+ * wait.
  */
 #ifndef VRB_RDM_CONN_H
 #define VRB_RDM_CONN_H
@@ -25,13 +26,18 @@ struct vrb_rdm_knock {
 	SLIST_ENTRY(vrb_rdm_knock) over; /* ep->knocks */
 };
 
-/* Listens on the endpoint's address, whose port is then known. Without the lock. 0 or -FI_E*, logged. */
+/*
+ * Listens on the endpoint's address, whose port is then known. Without the lock. 0 or -FI_E*,
+ * logged.
+ */
 int vrb_rdm_conn_open(struct vrb_rdm *ep);
-/* The endpoint closes: from now on nothing completes, and no connection is made. Without the lock. */
+/*
+ * The endpoint closes: from now on nothing completes, and no connection is made. Without the lock.
+ */
 void vrb_rdm_conn_shut(struct vrb_rdm *ep);
 /*
- * Ends all connections; no event comes afterwards. Without the lock: only the event thread may still enter the
- * endpoint. NULL-safe about what is not open.
+ * Ends all connections; no event comes afterwards. Without the lock: only the event thread may
+ * still enter the endpoint. NULL-safe about what is not open.
  */
 void vrb_rdm_conn_close(struct vrb_rdm *ep);
 
@@ -41,13 +47,19 @@ static inline bool vrb_rdm_conn_ready(const struct vrb_rdm_peer *peer)
 	return peer->proto.up && !peer->proto.held;
 }
 
-/* There is something to send, and no connection by which to do so: it will be sent, or fail. 0 or -FI_E*. */
+/*
+ * There is something to send, and no connection by which to do so: it will be sent, or fail. 0 or
+ * -FI_E*.
+ */
 int vrb_rdm_conn_want(struct vrb_rdm_peer *peer);
 
 /* The event thread looks after so many ms what there is to do. */
 void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms);
 
-/* What was to be posted could not be, for want of memory or room of the device's: it is tried again soon. */
+/*
+ * What was to be posted could not be, for want of memory or room of the device's: it is tried again
+ * soon.
+ */
 void vrb_rdm_conn_starve(struct vrb_rdm_peer *peer);
 
 /* The receive queue could not be filled: it is tried again soon, whatever happens. */
@@ -74,7 +86,9 @@ void vrb_rdm_conn_bye(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packe
 extern const struct vrb_owner_ops vrb_rdm_listener_ops, vrb_rdm_link_ops;
 /* An asynchronous event of the link's queue pair. */
 void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event);
-/* The device, or a queue of the endpoint: what is under way or posted fails, and whatever follows. */
+/*
+ * The device, or a queue of the endpoint: what is under way or posted fails, and whatever follows.
+ */
 void vrb_rdm_conn_lost(struct vrb_rdm *ep, int err);
 
 #endif

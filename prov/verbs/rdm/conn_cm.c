@@ -53,8 +53,8 @@ static void failed(struct vrb_rdm_link *link, int err)
 }
 
 /*
- * From the address that the endpoint listens at: the route to the peer may begin at another device, and the peer
- * takes a request from no other address than the one that it names.
+ * From the address that the endpoint listens at: the route to the peer may begin at another device,
+ * and the peer takes a request from no other address than the one that it names.
  */
 static int resolve(struct vrb_rdm_link *link)
 {
@@ -141,7 +141,9 @@ static void refuse_reply(struct vrb_rdm_link *link, enum ofi_rdm_cmwire_reason r
 						  .reason = (uint8_t)reason });
 }
 
-/* With a job secret the connection counts as established only when the peer's first packet is here. */
+/*
+ * With a job secret the connection counts as established only when the peer's first packet is here.
+ */
 static int establish(struct vrb_rdm_link *link, const struct ofi_rdm_cmwire *cm)
 {
 	if (vrb_rdm_link_connect(link))
@@ -265,7 +267,10 @@ static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 		established(link);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		/* Who accepts can still refuse: a refusal that comes behind our answer ends the connection. */
+		/*
+		 * Who accepts can still refuse: a refusal that comes behind our answer ends the
+		 * connection.
+		 */
 		if (link->state == VRB_RDM_LINK_UP)
 			disconnected(link);
 		else
@@ -345,7 +350,10 @@ static void accept_failed(struct vrb_rdm_link *link, int err)
 	vrb_rdm_conn_end(link, err);
 }
 
-/* The connection manager knows no request: who made it has given up, and makes another if it has to. */
+/*
+ * The connection manager knows no request: who made it has given up, and makes another if it has
+ * to.
+ */
 static enum ofi_rdm_cmwire_reason why(const struct vrb_rdm_peer *peer, int err)
 {
 	char text[OFI_ADDR_STRLEN];
@@ -386,7 +394,10 @@ static enum ofi_rdm_cmwire_reason take(struct vrb_rdm_peer *peer, const struct r
 	return why(peer, -ret);
 }
 
-/* The other end of the endpoint's connection to itself; the connection manager gives a port to one id only. */
+/*
+ * The other end of the endpoint's connection to itself; the connection manager gives a port to one
+ * id only.
+ */
 static bool is_ours(const struct vrb_rdm_link *link, const struct rdma_cm_event *event)
 {
 	return link && link->qp && event->param.conn.qp_num == link->qp_num &&
@@ -474,7 +485,10 @@ static enum ofi_rdm_cmwire_reason requested(struct vrb_rdm *ep, const struct rdm
 	return reason;
 }
 
-/* Warns of refusals that a person may have to look into; FI_WARN_SPARSE keeps strangers from filling the log. */
+/*
+ * Warns of refusals that a person may have to look into; FI_WARN_SPARSE keeps strangers from
+ * filling the log.
+ */
 static void tell_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reason)
 {
 	char text[OFI_ADDR_STRLEN];
@@ -489,7 +503,9 @@ static void tell_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reaso
 			       ofi_rdm_cmwire_reason_text(reason));
 }
 
-/* The request's id is to be destroyed once the event is acknowledged; NULL: it is a connection's. */
+/*
+ * The request's id is to be destroyed once the event is acknowledged; NULL: it is a connection's.
+ */
 static struct rdma_cm_id *request_event(struct vrb_rdm_listener *listener,
 					const struct rdma_cm_event *event)
 {

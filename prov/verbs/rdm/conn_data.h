@@ -20,7 +20,10 @@ enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 					   struct ofi_rdm_cmwire *cm);
 /* What a peer says of itself. */
 void vrb_rdm_conn_learn(struct vrb_rdm_link *link, const struct ofi_rdm_cmwire *cm);
-/* The address that a peer says it listens at; one that is valid on a link only is reached by the endpoint's. */
+/*
+ * The address that a peer says it listens at; one that is valid on a link only is reached by the
+ * endpoint's.
+ */
 bool vrb_rdm_conn_addr(const struct vrb_rdm *ep, const struct ofi_rdm_cmwire *cm,
 		       struct vrb_rdm_addr *addr);
 /* Whether that is an address of the host that the connection manager says the message came from. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to peers: faults that end them, as the device, memory and packets report them. A hostile peer can cause
- * any of them as often as it likes, so each is logged now and then only.
+ * Connections to peers: faults that end them, as the device, memory and packets report them. A
+ * hostile peer can cause any of them as often as it likes, so each is logged now and then only.
  */
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>

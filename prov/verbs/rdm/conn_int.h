@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the files about connections share: conn.c does what policy.h decides, conn_cm.c speaks with the connection
- * manager, conn_room.c makes room, conn_bury.c frees links that have ended, conn_open.c has the beginning, the end and the
- * clock. All with the endpoint's lock held, unless it says otherwise.
+ * What the files about connections share: conn.c does what policy.h decides, conn_cm.c speaks with
+ * the connection manager, conn_room.c makes room, conn_bury.c frees links that have ended,
+ * conn_open.c has the beginning, the end and the clock. All with the endpoint's lock held, unless
+ * it says otherwise.
  */
 #ifndef VRB_RDM_CONN_INT_H
 #define VRB_RDM_CONN_INT_H
@@ -43,7 +44,10 @@ void vrb_rdm_conn_free(struct vrb_rdm_graves *ripe);
 /* It may be peer->next that now is the one to send by. */
 void vrb_rdm_conn_drained(struct vrb_rdm_link *link);
 
-/* Nothing is under way; what was sent has arrived. What waits because the peer is held waits for the next connection. */
+/*
+ * Nothing is under way; what was sent has arrived. What waits because the peer is held waits for
+ * the next connection.
+ */
 bool vrb_rdm_conn_is_idle(const struct vrb_rdm_peer *peer);
 /* There are too many: one is told to go, if no other is on its way. */
 void vrb_rdm_conn_evict(struct vrb_rdm *ep);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether a peer's host is there, when the peer does not answer: a connection request to a port where nobody can
- * listen. The host's connection manager refuses it, for which no process has to run.
+ * Whether a peer's host is there, when the peer does not answer: a connection request to a port
+ * where nobody can listen. The host's connection manager refuses it, for which no process has to
+ * run.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +59,10 @@ void vrb_rdm_conn_knocks_free(struct vrb_rdm_knocks *knocks)
 	}
 }
 
-/* The queue pair number is nobody's: one that is in use would be taken for a connection's that is stale. */
+/*
+ * The queue pair number is nobody's: one that is in use would be taken for a connection's that is
+ * stale.
+ */
 static bool ask(struct vrb_rdm_knock *knock)
 {
 	struct rdma_conn_param param = { .retry_count = 0 };

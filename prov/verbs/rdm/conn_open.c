@@ -40,7 +40,10 @@ static void timer_ready(struct vrb_source *source)
 	(void)!read(source->fd, &ticks, sizeof(ticks));
 	vrb_rdm_lock(ep);
 	vrb_rdm_conn_ripe(ep, &graves);
-	/* Who sends is connected, even if the connection manager has not said so before time is over. */
+	/*
+	 * Who sends is connected, even if the connection manager has not said so before time is
+	 * over.
+	 */
 	if (ep->enabled && !ep->closing) {
 		vrb_rdm_poll_all(ep);
 		vrb_rdm_conn_tick(ep);

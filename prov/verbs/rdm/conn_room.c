@@ -35,7 +35,10 @@ static bool enough_leave(const struct ofi_rdm_conn_set *set)
 	return set->going && set->going >= set->queued;
 }
 
-/* Those that were used since they were looked at last get another turn. Only so many are looked at at a time. */
+/*
+ * Those that were used since they were looked at last get another turn. Only so many are looked at
+ * at a time.
+ */
 static struct ofi_rdm_conn *find_victim(struct vrb_rdm *ep)
 {
 	struct ofi_rdm_conn *conn = NULL;

@@ -63,7 +63,10 @@ void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 		free(sender_of(item));
 	}
 	ofi_unlock(&cq->lock);
-	/* A sleeper sets it before it takes the lock to look: it finds the completion, or is found here. */
+	/*
+	 * A sleeper sets it before it takes the lock to look: it finds the completion, or is found
+	 * here.
+	 */
 	if (__builtin_expect(__atomic_load_n(&cq->waiting, __ATOMIC_RELAXED), 0))
 		vrb_rdm_cq_wake(cq);
 }
@@ -309,8 +312,8 @@ static void set_only(struct vrb_rdm_cq *cq)
 	else if (rx && !tx && !LIST_NEXT(rx, rx_link))
 		cq->only = rx;
 	/*
-	 * Collectives and triggered operations go on at each progress; and a reader that takes no locks may not enter
-	 * an endpoint that needs them.
+	 * Collectives and triggered operations go on at each progress; and a reader that takes no
+	 * locks may not enter an endpoint that needs them.
 	 */
 	if (cq->only &&
 	    (is_busy(cq->only) || cq->only->biased != vrb_rdm_all_biased(cq->domain->all)))

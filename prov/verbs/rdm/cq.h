@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The completion queue of reliable-datagram endpoints: what they completed, and the endpoints to ask for more. */
+/*
+ * The completion queue of reliable-datagram endpoints: what they completed, and the endpoints to
+ * ask for more.
+ */
 #ifndef VRB_RDM_CQ_H
 #define VRB_RDM_CQ_H
 
@@ -20,7 +23,7 @@ struct vrb_rdm_cq {
 	bool waiting; /* somebody sleeps, or is about to: a completion signals; atomic */
 
 	struct ofi_lock
-		eps_lock; /* guards the lists, and keeps an endpoint from closing while it is asked */
+		eps_lock; /* guards the lists; an endpoint does not close while it is asked */
 	LIST_HEAD(, vrb_rdm) tx_eps, rx_eps; /* an endpoint is in one of them */
 	struct vrb_rdm *only;		     /* the endpoint if there is one alone */
 
@@ -65,11 +68,16 @@ ssize_t vrb_rdm_cq_read(struct fid_cq *cq, void *buf, size_t count);
 ssize_t vrb_rdm_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src);
 ssize_t vrb_rdm_cq_read_bare(struct fid_cq *cq, void *buf, size_t count);
 ssize_t vrb_rdm_cq_readfrom_bare(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src);
-/* With cq->eps_lock held, which is released: progress of all endpoints, and what the ring has then. */
+/*
+ * With cq->eps_lock held, which is released: progress of all endpoints, and what the ring has then.
+ */
 ssize_t vrb_rdm_cq_read_many(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src);
 /* What the ring alone has. */
 ssize_t vrb_rdm_cq_read_ring(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src);
-/* A failure tells of the sender's address, as long as it is not read. Not if there is no memory for that. */
+/*
+ * A failure tells of the sender's address, as long as it is not read. Not if there is no memory for
+ * that.
+ */
 void vrb_rdm_cq_name_sender(struct ofi_cq_item *item, const struct vrb_rdm_addr *addr);
 /* Adds a completion. item->err is not 0: a failure. What it tells of is the CQ's. */
 void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);

@@ -208,8 +208,8 @@ static void close_queues(struct vrb_rdm *ep)
 }
 
 /*
- * Other threads may read its queues and counters, and change its address vector, until it has left them; only then its
- * connections end. What is left is forgotten with the endpoint.
+ * Other threads may read its queues and counters, and change its address vector, until it has left
+ * them; only then its connections end. What is left is forgotten with the endpoint.
  */
 static void ep_free(struct vrb_rdm *ep)
 {

@@ -92,7 +92,9 @@ int vrb_rdm_fence_op(struct vrb_rdm_peer *peer, struct vrb_rdm_op *op)
 	return add(peer, &op->fenced);
 }
 
-/* What was posted before the gate is complete; work requests for the peer's sake may be behind it. */
+/*
+ * What was posted before the gate is complete; work requests for the peer's sake may be behind it.
+ */
 static bool has_passed(struct vrb_rdm_peer *peer)
 {
 	struct vrb_rdm_link *link = peer->link;

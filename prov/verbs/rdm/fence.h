@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_FENCE: an operation, and whatever is behind it, waits until all that the endpoint asked of the peer
- * before is complete. A gate in the queue of RMA and atomics marks the place; while there is one, all
- * new operations on the peer wait behind it, in order. The endpoint's lock guards everything.
+ * FI_FENCE: an operation, and whatever is behind it, waits until all that the endpoint asked of the
+ * peer before is complete. A gate in the queue of RMA and atomics marks the place; while there is
+ * one, all new operations on the peer wait behind it, in order. The endpoint's lock guards
+ * everything.
  */
 #ifndef VRB_RDM_FENCE_H
 #define VRB_RDM_FENCE_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Keys of remote memory. Where the device chooses keys (FI_MR_PROV_KEY) a key is an rkey. Where the application
- * does, the peer alone knows what a key stands for. It is asked, and the device does the transfer then; what
- * fits into a packet the peer does at once, as it does atomics.
+ * Keys of remote memory. Where the device chooses keys (FI_MR_PROV_KEY) a key is an rkey. Where the
+ * application does, the peer alone knows what a key stands for. It is asked, and the device does
+ * the transfer then; what fits into a packet the peer does at once, as it does atomics.
  *
- * What the peer says is not kept for later operations: it may close the region and use the key for another, and its
- * application tells ours by ways that we do not see. A work request for a region that is gone ends the connection.
+ * What the peer says is not kept for later operations: it may close the region and use the key for
+ * another, and its application tells ours by ways that we do not see. A work request for a region
+ * that is gone ends the connection.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -16,8 +17,8 @@
 #include "prov/verbs/mr.h"
 
 /*
- * The topmost bits of a question's id say what the operation that asks for the key does; the answer repeats them.
- * If none is set the peer does not say.
+ * The topmost bits of a question's id say what the operation that asks for the key does; the answer
+ * repeats them. If none is set the peer does not say.
  */
 #define ID_READS  (1u << 31)
 #define ID_WRITES (1u << 30)
@@ -172,7 +173,10 @@ static void remember(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packet
 	free(known);
 }
 
-/* Known for the operations that wait, and then no more: the peer may close the region and use the key anew. */
+/*
+ * Known for the operations that wait, and then no more: the peer may close the region and use the
+ * key anew.
+ */
 enum ofi_rdm_wire_error vrb_rdm_key_answer(struct vrb_rdm_peer *peer,
 					   const struct ofi_rdm_wire_packet *packet)
 {

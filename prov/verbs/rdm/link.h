@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One connection to a peer: the queue pair, the connection manager's id, and the ring of what was posted.
- * A peer has one that it sends by; an old one may still be flushing, and an endpoint that is its own
- * peer has one for each end.
+ * One connection to a peer: the queue pair, the connection manager's id, and the ring of what was
+ * posted. A peer has one that it sends by; an old one may still be flushing, and an endpoint that
+ * is its own peer has one for each end.
  */
 #ifndef VRB_RDM_LINK_H
 #define VRB_RDM_LINK_H
@@ -14,7 +14,9 @@
 #include "rdm.h"
 #include "window.h"
 
-/* What a work request is, in vrb_rdm_slot.flags above the FI_* of its completion. VRB_SILENT too. */
+/*
+ * What a work request is, in vrb_rdm_slot.flags above the FI_* of its completion. VRB_SILENT too.
+ */
 #define VRB_RDM_KIND_SHIFT 60
 #define VRB_RDM_KIND	   (7ULL << VRB_RDM_KIND_SHIFT)
 enum vrb_rdm_kind {
@@ -23,7 +25,7 @@ enum vrb_rdm_kind {
 	VRB_RDM_READ,	/* context: ofi_rdm_proto_in */
 	VRB_RDM_WRITE,	/* context: ofi_rdm_proto_out */
 	VRB_RDM_OP,	/* context: vrb_rdm_op */
-	VRB_RDM_PROBE, /* nothing: it retires what is before it; with a buffer, the handshake's packet */
+	VRB_RDM_PROBE,	/* nothing: it retires what is before it; with a buffer: handshake */
 	VRB_RDM_BIND,	/* of a window */
 	VRB_RDM_REVOKE, /* context: ofi_rdm_proto_item */
 };
@@ -93,29 +95,37 @@ void vrb_rdm_link_free(struct vrb_rdm_link *link);
 /* Makes the queue pair, in INIT. 0 or -FI_E*. */
 int vrb_rdm_link_create_qp(struct vrb_rdm_link *link);
 /*
- * INIT to RTR to RTS, with what the id knows of the peer. 0 or -FI_E*; -FI_ECONNABORTED, not logged, when the
- * request or the answer that the id is about is no more, since the other side gave it up.
+ * INIT to RTR to RTS, with what the id knows of the peer. 0 or -FI_E*; -FI_ECONNABORTED, not
+ * logged, when the request or the answer that the id is about is no more, since the other side gave
+ * it up.
  */
 int vrb_rdm_link_connect(struct vrb_rdm_link *link);
 /* The peer gets its remote rights. 0 or FI_E*. */
 int vrb_rdm_link_open(struct vrb_rdm_link *link);
 /*
- * Everything posted completes, with errors, and then link->last. False: it may not, and the queue pair has to
- * be destroyed.
+ * Everything posted completes, with errors, and then link->last. False: it may not, and the queue
+ * pair has to be destroyed.
  */
 bool vrb_rdm_link_break(struct vrb_rdm_link *link);
 /*
- * Has the silent ones that were posted last complete, if there is a credit for what that takes. It is taken
- * from the flow of the peer.
+ * Has the silent ones that were posted last complete, if there is a credit for what that takes. It
+ * is taken from the flow of the peer.
  */
 void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow);
-/* With the lock held: every link tells of each of its work requests from now on, as a counter wants it. */
+/*
+ * With the lock held: every link tells of each of its work requests from now on, as a counter wants
+ * it.
+ */
 void vrb_rdm_link_signal_all(struct vrb_rdm *ep);
-/* The same whatever was posted: it fails if the peer's device does not answer. False if nothing could be posted. */
+/*
+ * The same whatever was posted: it fails if the peer's device does not answer. False if nothing
+ * could be posted.
+ */
 bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow);
 /*
- * The queue pair ends. It is not destroyed before it is ripe: the device has said that it has let go of the SRQ, or was
- * waited for in vain, since some devices forget its completions then, and with them the receives that they are of.
+ * The queue pair ends. It is not destroyed before it is ripe: the device has said that it has let
+ * go of the SRQ, or was waited for in vain, since some devices forget its completions then, and
+ * with them the receives that they are of.
  */
 void vrb_rdm_link_halt(struct vrb_rdm_link *link, uint64_t now);
 bool vrb_rdm_link_ripe(const struct vrb_rdm_link *link, uint64_t now);
@@ -137,8 +147,8 @@ static inline bool vrb_rdm_link_idle(const struct vrb_rdm_link *link)
 }
 
 /*
- * Posts a work request; the peer's flow has a credit. Those that are not signalled are seen with the next that
- * is, one in each quarter of the ring, or all are signalled. 0 or an errno.
+ * Posts a work request; the peer's flow has a credit. Those that are not signalled are seen with
+ * the next that is, one in each quarter of the ring, or all are signalled. 0 or an errno.
  */
 static inline int vrb_rdm_link_post(struct vrb_rdm_link *link, struct ibv_send_wr *wr,
 				    uint64_t flags, void *context, struct vrb_rdm_buf *bounce)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How an endpoint is entered. The calls of the application take ep->lock; where it serializes them and makes the
- * progress, the most frequent ones are compiled a second time, with VRB_BARE, and enter by ep->bias. Threads that it
- * does not serialize with them, the event thread first of all, take the lock by vrb_rdm_lock().
+ * How an endpoint is entered. The calls of the application take ep->lock; where it serializes them
+ * and makes the progress, the most frequent ones are compiled a second time, with VRB_BARE, and
+ * enter by ep->bias. Threads that it does not serialize with them, the event thread first of all,
+ * take the lock by vrb_rdm_lock().
  */
 #ifndef VRB_RDM_LOCK_H
 #define VRB_RDM_LOCK_H
@@ -64,8 +65,8 @@ static inline void vrb_rdm_unlock(struct vrb_rdm *ep)
 }
 
 /*
- * From a thread of the application that works on another object of the domain: with FI_THREAD_DOMAIN it is
- * serialized with those that are in the endpoint.
+ * From a thread of the application that works on another object of the domain: with
+ * FI_THREAD_DOMAIN it is serialized with those that are in the endpoint.
  */
 static inline void vrb_rdm_lock_from_domain(struct vrb_rdm *ep)
 {

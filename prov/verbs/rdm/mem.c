@@ -43,7 +43,10 @@ static int reg_cached(struct vrb_rdm *ep, const struct iovec *iov, unsigned int 
 	return ret;
 }
 
-/* An endpoint reads its messages to itself at the other end of its connection, where no window is bound. */
+/*
+ * An endpoint reads its messages to itself at the other end of its connection, where no window is
+ * bound.
+ */
 static bool has_windows(const struct vrb_rdm_peer *peer)
 {
 	return peer->link && peer->conn.order && vrb_rdm_has_windows(peer->ep->domain);
@@ -109,8 +112,8 @@ static void lease_put(struct vrb_rdm *ep, struct vrb_rdm_lease *lease)
 }
 
 /*
- * Messages from the same bytes share it while they are under way. Who may read it for the sake of an earlier one that
- * is complete sees nothing new: the bytes can't change before the last one is.
+ * Messages from the same bytes share it while they are under way. Who may read it for the sake of
+ * an earlier one that is complete sees nothing new: the bytes can't change before the last one is.
  */
 static int reg_exact(struct vrb_rdm *ep, const struct iovec *iov, bool written,
 		     struct ofi_rdm_proto_mr *mr)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The protocol's memory. Buffers that only our device uses have cached registrations. A peer gets a window to the bytes that
- * it is to read or write; without windows, it gets a registration of these bytes that ends with the message.
+ * The protocol's memory. Buffers that only our device uses have cached registrations. A peer gets a
+ * window to the bytes that it is to read or write; without windows, it gets a registration of these
+ * bytes that ends with the message.
  */
 #ifndef VRB_RDM_MEM_H
 #define VRB_RDM_MEM_H

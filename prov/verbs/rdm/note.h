@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the target of RMA is told: a packet behind the work requests of the operation, where it carries data
- * for the target's completion queue, or where the target counts (FI_RMA_EVENT).
+ * What the target of RMA is told: a packet behind the work requests of the operation, where it
+ * carries data for the target's completion queue, or where the target counts (FI_RMA_EVENT).
  */
 #ifndef VRB_RDM_NOTE_H
 #define VRB_RDM_NOTE_H
@@ -17,8 +17,8 @@ static inline bool vrb_rdm_note_is_due(const struct vrb_rdm_op *op)
 /* Behind a write. 0 or -FI_EAGAIN. */
 int vrb_rdm_note_post(const struct vrb_rdm_op *op);
 /*
- * Of a read that is done: what follows one may overtake it. A fence would hold the note back, but soft-RoCE may stop
- * for ever at one behind which a receive was not ready.
+ * Of a read that is done: what follows one may overtake it. A fence would hold the note back, but
+ * soft-RoCE may stop for ever at one behind which a receive was not ready.
  */
 void vrb_rdm_note_read(const struct vrb_rdm_op *op);
 enum ofi_rdm_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * RMA and atomic operations. Those of a peer are posted in order; what can't be posted yet waits in the
- * peer's queue: for the connection, for credits, for a fence, for a key of the application to be
- * resolved. The endpoint's lock guards everything.
+ * RMA and atomic operations. Those of a peer are posted in order; what can't be posted yet waits in
+ * the peer's queue: for the connection, for credits, for a fence, for a key of the application to
+ * be resolved. The endpoint's lock guards everything.
  */
 #ifndef VRB_RDM_OP_H
 #define VRB_RDM_OP_H
@@ -113,7 +113,10 @@ enum ofi_rdm_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
 					       const struct ofi_rdm_wire_packet *packet);
 enum ofi_rdm_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
 					      const struct ofi_rdm_wire_packet *packet);
-/* Whether the target does a transfer, and is asked to; else the device does, and the keys are to be resolved. */
+/*
+ * Whether the target does a transfer, and is asked to; else the device does, and the keys are to be
+ * resolved.
+ */
 bool vrb_rdm_keys_by_target(const struct vrb_rdm_op *op);
 int vrb_rdm_keys_post(struct vrb_rdm_op *op);
 /* Resolves the operation's keys. 0, -FI_EAGAIN when the peer was asked, or -FI_EKEYREJECTED. */

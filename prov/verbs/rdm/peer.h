@@ -54,8 +54,8 @@ struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, in
 /* The peer with an address; made when it is new. NULL when out of memory. */
 struct vrb_rdm_peer *vrb_rdm_peer_at(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr);
 /*
- * One that no fi_addr in use means, that has no connection and has left nothing is forgotten; its number will be another
- * one's.
+ * One that no fi_addr in use means, that has no connection and has left nothing is forgotten; its
+ * number will be another one's.
  */
 void vrb_rdm_peer_leave(struct vrb_rdm_peer *peer);
 /* What completions report as the source. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Sends, receives and writes that have nothing in their way: the calls in which instructions count. */
+/*
+ * Sends, receives and writes that have nothing in their way: the calls in which instructions count.
+ */
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
@@ -150,8 +152,9 @@ __attribute__((noinline)) ssize_t VRB_RDM_NAME(recv_entered)(struct fid_ep *fid,
 }
 
 /*
- * A receive of one buffer, already in recv, which is the first of the free ones, that matches in another way
- * than the one before. Leaves the endpoint. The order of the arguments is that of the calls' above.
+ * A receive of one buffer, already in recv, which is the first of the free ones, that matches in
+ * another way than the one before. Leaves the endpoint. The order of the arguments is that of the
+ * calls' above.
  */
 static __attribute__((noinline)) ssize_t post_other(struct vrb_rdm *ep, struct vrb_rdm_recv *recv,
 						    uint64_t ignore, bool tagged, fi_addr_t addr,
@@ -169,8 +172,8 @@ static __attribute__((noinline)) ssize_t post_other(struct vrb_rdm *ep, struct v
 }
 
 /*
- * The receive of one buffer that is of the only class, when no message waits. It calls nothing but at its end,
- * so that everything is in registers. Leaves the endpoint.
+ * The receive of one buffer that is of the only class, when no message waits. It calls nothing but
+ * at its end, so that everything is in registers. Leaves the endpoint.
  */
 static inline __attribute__((always_inline)) ssize_t post_one(struct vrb_rdm *ep, bool tagged,
 							      struct vrb_rdm_recv *recv,

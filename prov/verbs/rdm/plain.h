@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The most frequent calls, with locks and without, and what they call when something is in their way. */
+/*
+ * The most frequent calls, with locks and without, and what they call when something is in their
+ * way.
+ */
 #ifndef VRB_RDM_PLAIN_H
 #define VRB_RDM_PLAIN_H
 
@@ -30,7 +33,10 @@ vrb_rdm_recv_fn vrb_rdm_recv, vrb_rdm_recv_bare;
 vrb_rdm_write_fn vrb_rdm_write, vrb_rdm_write_bare;
 vrb_rdm_inject_write_fn vrb_rdm_inject_write, vrb_rdm_inject_write_bare;
 
-/* They leave the endpoint, and are not static so that the compiler leaves the arguments where they are. */
+/*
+ * They leave the endpoint, and are not static so that the compiler leaves the arguments where they
+ * are.
+ */
 vrb_rdm_trecv_fn vrb_rdm_trecv_entered, vrb_rdm_trecv_entered_bare;
 vrb_rdm_recv_fn vrb_rdm_recv_entered, vrb_rdm_recv_entered_bare;
 

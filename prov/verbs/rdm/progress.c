@@ -287,8 +287,8 @@ static bool drain_channel(struct vrb_rdm *ep)
 }
 
 /*
- * Other threads may sleep until the event that was taken: what came with it is done for them, and there will be
- * another one.
+ * Other threads may sleep until the event that was taken: what came with it is done for them, and
+ * there will be another one.
  */
 static void settle(struct vrb_rdm *ep)
 {
@@ -300,7 +300,9 @@ static void settle(struct vrb_rdm *ep)
 			;
 		if (ibv_req_notify_cq(ep->cq, 0) || !vrb_rdm_poll(ep))
 			return;
-		/* There is always more: enough is done when there is another event, for the others. */
+		/*
+		 * There is always more: enough is done when there is another event, for the others.
+		 */
 	} while (--rounds > 0 || poll(&pending, 1, 0) <= 0);
 }
 

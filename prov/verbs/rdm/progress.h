@@ -11,15 +11,18 @@ void vrb_rdm_progress(struct vrb_rdm *ep);
 /* With the lock held. True when there was something. */
 bool vrb_rdm_poll(struct vrb_rdm *ep);
 /*
- * What was polled into ep->wc under the lock; n > 0. The completions of ep->sink.cq go to the sink, what has
- * no room there goes to the rings.
+ * What was polled into ep->wc under the lock; n > 0. The completions of ep->sink.cq go to the sink,
+ * what has no room there goes to the rings.
  */
 void vrb_rdm_polled(struct vrb_rdm *ep, int n);
-/* The receive queue has less than it should: it is filled, and the timer tries again if it can't be. */
+/*
+ * The receive queue has less than it should: it is filled, and the timer tries again if it can't
+ * be.
+ */
 void vrb_rdm_refill(struct vrb_rdm *ep);
 /*
- * 0: nothing to do, and what comes from now on makes the endpoint's channel readable. -FI_EAGAIN: something
- * was done. Takes the endpoint's lock.
+ * 0: nothing to do, and what comes from now on makes the endpoint's channel readable. -FI_EAGAIN:
+ * something was done. Takes the endpoint's lock.
  */
 int vrb_rdm_arm(struct vrb_rdm *ep);
 /* Both by a thread that works on another object of the domain (lock.h). */
@@ -28,7 +31,9 @@ int vrb_rdm_arm_from_domain(struct vrb_rdm *ep);
 
 /* An entry for the CQ's ring, with the lock held. */
 void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);
-/* With the lock held: entries for the application, and counts. err: FI_E* or 0; wc_status with it. */
+/*
+ * With the lock held: entries for the application, and counts. err: FI_E* or 0; wc_status with it.
+ */
 void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int err, int wc_status);
 /* item->src is set here; item->olen, of a failure, is the caller's. */
 void vrb_rdm_complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The two ends of a connection prove to each other that they know the job secret. The request has random bytes of the
- * initiator in place of its IP address, which the connection manager tells as well. The reply has random bytes of the
- * responder, followed by its code. The first packet of the initiator is its code; until it has come the responder gives
- * no remote rights and looks at nothing else. The initiator waits for the answer to it. Endpoints without a secret take
- * no part in this. The caller holds the endpoint's lock.
+ * The two ends of a connection prove to each other that they know the job secret. The request has
+ * random bytes of the initiator in place of its IP address, which the connection manager tells as
+ * well. The reply has random bytes of the responder, followed by its code. The first packet of the
+ * initiator is its code; until it has come the responder gives no remote rights and looks at
+ * nothing else. The initiator waits for the answer to it. Endpoints without a secret take no part
+ * in this. The caller holds the endpoint's lock.
  */
 #ifndef VRB_RDM_PROOF_H
 #define VRB_RDM_PROOF_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The reliable-datagram endpoint on verbs: one shared receive queue, one CQ for everything, one RC queue
- * pair per peer, connected at first use. The protocol is proto.h's; this is what carries it.
+ * The reliable-datagram endpoint on verbs: one shared receive queue, one CQ for everything, one RC
+ * queue pair per peer, connected at first use. The protocol is proto.h's; this is what carries it.
  *
- * Locks, in the order they are taken: all->lock, cq->eps_lock, av->lock, ep->lock, cq->lock. ep->lock guards the endpoint, its
- * peers and all of the protocol; the event thread takes it too, by vrb_rdm_lock(): see lock.h.
+ * Locks, in the order they are taken: all->lock, cq->eps_lock, av->lock, ep->lock, cq->lock.
+ * ep->lock guards the endpoint, its peers and all of the protocol; the event thread takes it too,
+ * by vrb_rdm_lock(): see lock.h.
  */
 #ifndef VRB_RDM_H
 #define VRB_RDM_H
@@ -59,8 +60,8 @@ struct vrb_rdm_out {
 };
 
 /*
- * In vrb_rdm_recv.flags, beside the FI_* of the completion. ODD: whatever is not one buffer that takes one message,
- * with an entry and no counter.
+ * In vrb_rdm_recv.flags, beside the FI_* of the completion. ODD: whatever is not one buffer that
+ * takes one message, with an entry and no counter.
  */
 #define VRB_RDM_RECV_ODD    (1ULL << 63)
 #define VRB_RDM_RECV_SILENT (1ULL << 62)
@@ -105,8 +106,8 @@ SLIST_HEAD(vrb_rdm_graves, vrb_rdm_link);
 TAILQ_HEAD(vrb_rdm_starved, vrb_rdm_peer);
 
 /*
- * Where a thread that reads a CQ wants completions of what it has polled. Of use from its poll until it
- * releases the endpoint's lock, and stale then.
+ * Where a thread that reads a CQ wants completions of what it has polled. Of use from its poll
+ * until it releases the endpoint's lock, and stale then.
  */
 #define VRB_RDM_NO_SINK \
 	((struct vrb_rdm_cq *)1) /* no thread does; it differs from a CQ that there is not */
@@ -206,7 +207,10 @@ struct vrb_rdm {
 	struct vrb_rdm_recv **recv_chunks;
 	uint32_t recv_chunk_count;
 
-	/* Deferred work: what is under way; counters that it completes to, guarded by the domain's lock. */
+	/*
+	 * Deferred work: what is under way; counters that it completes to, guarded by the domain's
+	 * lock.
+	 */
 	LIST_HEAD(, vrb_rdm_done) dones;
 	LIST_HEAD(, vrb_rdm_lent) lent;
 	struct ofi_ref fids; /* its own, and aliases */
@@ -221,8 +225,7 @@ struct vrb_rdm {
 	void *peer_tree; /* tsearch(3) by address */
 	LIST_HEAD(, vrb_rdm_peer) vacant; /* not in the tree */
 	struct vrb_rdm_link *by_qp[VRB_RDM_QP_BUCKETS];
-	uint32_t
-		recent_qp; /* of a link that is live, of a peer that is up, marked as used; or none */
+	uint32_t recent_qp;  /* of a live link of a peer that is up, marked as used; or none */
 	uint32_t recent_src; /* the peer's number */
 
 	/* Connections. */
@@ -234,7 +237,9 @@ struct vrb_rdm {
 	struct vrb_rdm_secret *secret; /* NULL: none */
 	struct ofi_rdm_conn_set conns;
 	bool dry; /* receives could not be posted, and none may come that says try again */
-	/* For them something could not be posted, and no completion may come that says try again. */
+	/*
+	 * For them something could not be posted, and no completion may come that says try again.
+	 */
 	struct vrb_rdm_starved starved;
 	bool crowded;	   /* a peer waits for room among conns, which nobody makes */
 	uint64_t watch;	   /* when it is looked again whether those that owe something are there */
@@ -262,7 +267,10 @@ static inline struct vrb_rdm *vrb_rdm_self(struct fid_ep *fid)
 	return ((struct vrb_rdm_fid *)fid)->endpoint;
 }
 
-/* The flags of a call that has none, of those allowed; FI_COMPLETION says whether there will be an entry. */
+/*
+ * The flags of a call that has none, of those allowed; FI_COMPLETION says whether there will be an
+ * entry.
+ */
 static inline uint64_t vrb_rdm_tx_flags(const struct vrb_rdm *ep, uint64_t allowed)
 {
 	return (ep->tx_op_flags & allowed) | (ep->tx_selective ? 0 : FI_COMPLETION);

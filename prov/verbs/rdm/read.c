@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reading a CQ: of the one endpoint that completes into it what was polled goes straight to the reader. */
+/*
+ * Reading a CQ: of the one endpoint that completes into it what was polled goes straight to the
+ * reader.
+ */
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "arrive.h"
@@ -9,8 +12,8 @@
 #include "retire.h"
 
 /*
- * A reader that takes no locks does not hold cq->eps_lock: who changes what it guards is serialized with the reader,
- * and so are readers of other CQs of the endpoint.
+ * A reader that takes no locks does not hold cq->eps_lock: who changes what it guards is serialized
+ * with the reader, and so are readers of other CQs of the endpoint.
  */
 static inline __attribute__((always_inline)) bool try_enter_cq(struct vrb_rdm_cq *cq)
 {
@@ -125,8 +128,8 @@ static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep,
 }
 
 /*
- * The CQ that is read is ep->rx_tagged. What waits in the peer's queue may complete, and then the sink is no longer the
- * reader's.
+ * The CQ that is read is ep->rx_tagged. What waits in the peer's queue may complete, and then the
+ * sink is no longer the reader's.
  */
 static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm *ep)
 {
@@ -161,7 +164,10 @@ static inline __attribute__((always_inline)) ssize_t read_arrived(struct vrb_rdm
 	return read_packet(ep->sink.cq, ep, 1);
 }
 
-/* It calls last what it calls, so that nothing is to be kept in registers. Quicker without ep->sink.src. */
+/*
+ * It calls last what it calls, so that nothing is to be kept in registers. Quicker without
+ * ep->sink.src.
+ */
 static __attribute__((noinline)) ssize_t read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
 						     int n)
 {
@@ -203,8 +209,8 @@ static __attribute__((noinline)) ssize_t wake_one_empty(struct vrb_rdm_cq *cq)
 
 /*
  * What the ring has, else what progress gives. If one endpoint alone completes into the CQ, its
- * completions go straight to buf. Another thread that makes progress does it for us. What is rare is called
- * last, so that little is to be kept in registers.
+ * completions go straight to buf. Another thread that makes progress does it for us. What is rare
+ * is called last, so that little is to be kept in registers.
  */
 static inline __attribute__((always_inline)) ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf,
 								  size_t count, fi_addr_t *src)

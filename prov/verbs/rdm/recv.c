@@ -137,8 +137,8 @@ static ssize_t receive_any(struct vrb_rdm *ep, const struct receive *receive, ui
 }
 
 /*
- * Anything but the common case. They are called last, by functions with the same arguments, and not static so
- * that the compiler leaves the arguments where they are.
+ * Anything but the common case. They are called last, by functions with the same arguments, and not
+ * static so that the compiler leaves the arguments where they are.
  */
 __attribute__((noinline)) ssize_t vrb_rdm_trecv_any(struct fid_ep *fid, void *buf, size_t len,
 						    void *desc, fi_addr_t addr, uint64_t tag,

@@ -72,7 +72,10 @@ static bool is_late(const struct vrb_rdm_op *op, const struct rma *rma)
 	return (op->fenced.fence || op->peer->gate) && !(rma->flags & FI_INJECT);
 }
 
-/* Small transfers go by a registered buffer of ours, also where the application gave none of its own. */
+/*
+ * Small transfers go by a registered buffer of ours, also where the application gave none of its
+ * own.
+ */
 static bool use_bounce(struct vrb_rdm_op *op, const struct rma *rma, size_t total)
 {
 	struct vrb_rdm *ep = op->peer->ep;

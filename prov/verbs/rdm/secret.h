@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The job secret: where it comes from, and the codes by which an endpoint proves that it knows it. A code is of a
- * role and of what both sides said in this handshake, with fresh random bytes of each: one that was seen is good for
- * nothing else.
+ * The job secret: where it comes from, and the codes by which an endpoint proves that it knows it.
+ * A code is of a role and of what both sides said in this handshake, with fresh random bytes of
+ * each: one that was seen is good for nothing else.
  */
 #ifndef VRB_RDM_SECRET_H
 #define VRB_RDM_SECRET_H
@@ -27,8 +27,8 @@ struct vrb_rdm_hello {
 enum vrb_rdm_role { VRB_RDM_INITIATOR, VRB_RDM_RESPONDER };
 
 /*
- * The auth_key of the endpoint, else of the domain, else of the environment. *secret is NULL where there is none. 0, or
- * -FI_E*, logged.
+ * The auth_key of the endpoint, else of the domain, else of the environment. *secret is NULL where
+ * there is none. 0, or -FI_E*, logged.
  */
 int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
 			struct vrb_rdm_secret **secret);

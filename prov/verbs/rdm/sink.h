@@ -11,9 +11,9 @@ void vrb_rdm_sink_other(struct vrb_rdm_sink *sink, void *context, uint64_t flags
 			uint64_t tag);
 
 /*
- * Completes an operation to the reader that waits for it. Only scalars are passed on, so that in the common
- * case nothing but the entry is written. single: the sink is of no use after it, and has no src. False: it is
- * to go to the ring of the CQ.
+ * Completes an operation to the reader that waits for it. Only scalars are passed on, so that in
+ * the common case nothing but the entry is written. single: the sink is of no use after it, and has
+ * no src. False: it is to go to the ring of the CQ.
  */
 static inline __attribute__((always_inline)) bool
 vrb_rdm_sink_take(struct vrb_rdm *ep, const struct vrb_rdm_cq *cq, void *context, uint64_t flags,

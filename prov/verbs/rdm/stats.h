@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a reliable-datagram endpoint counts, with its lock held, and how the application reads it. */
+/*
+ * What a reliable-datagram endpoint counts, with its lock held, and how the application reads it.
+ */
 #ifndef VRB_RDM_STATS_H
 #define VRB_RDM_STATS_H
 

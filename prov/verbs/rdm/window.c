@@ -12,9 +12,9 @@
 #define SOFT_ROCE 0xffffff /* its vendor ID */
 
 /*
- * Soft-RoCE (Linux 6.1) compares an access by a window with the bounds of the region below it. When it sends again
- * what was lost or found no receive, it does the bind or the invalidation that follows a second time, which fails,
- * and the queue pair stands still without a word.
+ * Soft-RoCE (Linux 6.1) compares an access by a window with the bounds of the region below it. When
+ * it sends again what was lost or found no receive, it does the bind or the invalidation that
+ * follows a second time, which fails, and the queue pair stands still without a word.
  */
 bool vrb_rdm_has_windows(const struct vrb_domain *domain)
 {

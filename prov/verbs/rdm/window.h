@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory windows: one gives one peer access to the bytes of one rendezvous, through one queue pair, until the rendezvous
- * ends. A connection keeps its windows for later use. The endpoint's lock guards them.
+ * Memory windows: one gives one peer access to the bytes of one rendezvous, through one queue pair,
+ * until the rendezvous ends. A connection keeps its windows for later use. The endpoint's lock
+ * guards them.
  */
 #ifndef VRB_RDM_WINDOW_H
 #define VRB_RDM_WINDOW_H
@@ -27,7 +28,10 @@ struct vrb_rdm_window {
 LIST_HEAD(vrb_rdm_windows, vrb_rdm_window);
 SLIST_HEAD(vrb_rdm_spare_windows, vrb_rdm_window);
 
-/* Returns whether the device has working windows that belong to a queue pair and are bound by work requests. */
+/*
+ * Returns whether the device has working windows that belong to a queue pair and are bound by work
+ * requests.
+ */
 bool vrb_rdm_has_windows(const struct vrb_domain *domain);
 /* The device's windows don't work: no more are used, which is logged once. */
 void vrb_rdm_windows_fail(struct vrb_domain *domain, const char *what, const char *why);
@@ -42,9 +46,15 @@ uint32_t vrb_rdm_window_key(const struct vrb_rdm_window *window);
 /* Post one work request each. 0 or an errno. */
 int vrb_rdm_window_bind(struct vrb_rdm_window *window);
 int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct ofi_rdm_proto_item *item);
-/* Ends the peer's access at once if it still has it. 0 or an errno: only the end of the connection does. */
+/*
+ * Ends the peer's access at once if it still has it. 0 or an errno: only the end of the connection
+ * does.
+ */
 int vrb_rdm_window_put(struct vrb_rdm_window *window);
-/* Destroys all windows of a connection; call it before its queue pair is destroyed, which waits for them on some devices. */
+/*
+ * Destroys all windows of a connection; call it before its queue pair is destroyed, which waits for
+ * them on some devices.
+ */
 void vrb_rdm_windows_drop(struct vrb_rdm_link *link);
 
 #endif

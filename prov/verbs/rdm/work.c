@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Triggered operations and deferred work: what is kept, and what is done when the counter is there. */
+/*
+ * Triggered operations and deferred work: what is kept, and what is done when the counter is there.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/cntr.h>

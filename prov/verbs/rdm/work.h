@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations of reliable-datagram endpoints that wait for a counter: calls with FI_TRIGGER, and the domain's
- * deferred work. The arguments are kept; when the counter is there the call is made, or tried again.
+ * Operations of reliable-datagram endpoints that wait for a counter: calls with FI_TRIGGER, and the
+ * domain's deferred work. The arguments are kept; when the counter is there the call is made, or
+ * tried again.
  */
 #ifndef VRB_RDM_WORK_H
 #define VRB_RDM_WORK_H
@@ -12,8 +13,8 @@
 #include <rdma/fi_trigger.h>
 
 /*
- * In the flags of an operation: it is deferred work, and its context a vrb_rdm_done. Above the FI_* that
- * operations have, below VRB_RDM_KIND.
+ * In the flags of an operation: it is deferred work, and its context a vrb_rdm_done. Above the FI_*
+ * that operations have, below VRB_RDM_KIND.
  */
 #define VRB_RDM_DEFERRED (1ULL << 59)
 
@@ -42,7 +43,9 @@ ssize_t vrb_rdm_trigger_rma(struct vrb_rdm *ep, enum fi_op_type type, const stru
 ssize_t vrb_rdm_trigger_atomic(struct vrb_rdm *ep, enum fi_op_type type,
 			       const struct vrb_rdm_atomic_args *args, uint64_t flags);
 
-/* Deferred work is complete: its counter is told, the CQ only if that was asked for, or of errors. */
+/*
+ * Deferred work is complete: its counter is told, the CQ only if that was asked for, or of errors.
+ */
 void vrb_rdm_work_done(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);
 /* Takes a deferred receive with that context back, which is posted. With the lock held. */
 bool vrb_rdm_work_cancel(struct vrb_rdm *ep, const void *context);
@@ -50,8 +53,8 @@ bool vrb_rdm_work_cancel(struct vrb_rdm *ep, const void *context);
 void vrb_rdm_work_fini(struct vrb_rdm *ep);
 
 /*
- * The calls, with what marks them as deferred. `check` stands for doing nothing but what is looked at
- * first. FI_COMPLETION where an entry is wanted.
+ * The calls, with what marks them as deferred. `check` stands for doing nothing but what is looked
+ * at first. FI_COMPLETION where an entry is wanted.
  */
 ssize_t vrb_rdm_send_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags,
 			  bool tagged, uint64_t mark, bool check);
