@@ -32,7 +32,7 @@ const char *foe_other_host(void)
 
 	need_vm();
 	if (!done)
-		shell("ip addr add 10.77.0.77/24 dev eth0");
+		shell("ip addr replace 10.77.0.77/24 dev eth0");
 	done = true;
 	return "10.77.0.77";
 }

@@ -46,7 +46,7 @@ static void test(struct pair *pair)
 	struct end *client = &pair->client;
 	char command[128];
 
-	snprintf(command, sizeof(command), "sysctl -qw net.ipv6.conf.%s.keep_addr_on_down=1",
+	snprintf(command, sizeof(command), "echo 1 >/proc/sys/net/ipv6/conf/%s/keep_addr_on_down",
 		 interface);
 	shell(command);
 	set_link(interface, "down");
