@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Counts the children of an object: a parent that still has some cannot be closed. The counts of
- * fabrics, domains and collective endpoints also say which process opened them. What hangs from
- * them shares the device's objects with that process, so fi_close in a forked child must not touch
- * it.
+ * objects that share something with a forked child, or of what they hang from, also say which
+ * process opened them: fi_close in the child must not touch it.
  */
 #ifndef OFI_REF_H
 #define OFI_REF_H

@@ -27,6 +27,7 @@ struct ofi_waitset_member {
 struct ofi_waitset {
 	struct fid_wait fid;
 	struct ofi_ref *parent;
+	struct ofi_ref own; /* who opened it */
 	const struct fi_provider *prov;
 	struct ofi_wait wait; /* the kind, and the epoll's descriptor */
 	struct ofi_lock lock; /* guards the members */

@@ -395,7 +395,7 @@ static int eq_close(struct fid *fid)
 	struct ofi_eq_list taken;
 	int ret = ofi_ref_busy(&eq->ref);
 
-	if (ofi_ref_inherited(eq->parent))
+	if (ofi_ref_inherited(&eq->ref))
 		return 0;
 	if (ret) {
 		FI_WARN(eq->prov, FI_LOG_EQ,
@@ -489,6 +489,7 @@ int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi
 	if (!eq)
 		return -FI_ENOMEM;
 	eq->parent = parent;
+	ofi_ref_own(&eq->ref);
 	ofi_lock_init(&eq->lock);
 	TAILQ_INIT(&eq->items);
 	ret = open_wait(eq, attr);

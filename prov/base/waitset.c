@@ -100,7 +100,7 @@ static int waitset_close(struct fid *fid)
 {
 	struct ofi_waitset *set = (struct ofi_waitset *)fid;
 
-	if (ofi_ref_inherited(set->parent))
+	if (ofi_ref_inherited(&set->own))
 		return 0;
 	if (!LIST_EMPTY(&set->members)) {
 		FI_WARN(set->prov, FI_LOG_FABRIC,
@@ -182,6 +182,7 @@ int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 	};
 	set->prov = prov;
 	set->parent = parent;
+	ofi_ref_own(&set->own);
 	ofi_lock_init(&set->lock);
 	LIST_INIT(&set->members);
 	ofi_ref_get(parent);

@@ -50,7 +50,7 @@ static inline struct ofi_rdm_proto_in *ofi_rdm_proto_in_of(struct ofi_rdm_proto_
 	return (struct ofi_rdm_proto_in *)((char *)item - offsetof(struct ofi_rdm_proto_in, item));
 }
 
-/* out.c */
+/* proto_out.c */
 void ofi_rdm_proto_out_pump(struct ofi_rdm_proto_peer *peer);
 /* Completes it if there is nothing to wait for. */
 void ofi_rdm_proto_out_check(struct ofi_rdm_proto_out *out);
@@ -61,7 +61,7 @@ void ofi_rdm_proto_out_segment(struct ofi_rdm_proto_out *out);
 struct ofi_rdm_proto_out *ofi_rdm_proto_out_find(struct ofi_rdm_proto_peer *peer, uint32_t id,
 						 enum ofi_rdm_proto_out_state state);
 
-/* in.c */
+/* proto_in.c */
 void ofi_rdm_proto_in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv);
 /* The message's receive completes. */
 void ofi_rdm_proto_in_finish(struct ofi_rdm_proto_in *in);

@@ -41,7 +41,8 @@ static void qp_event(const struct ibv_async_event *event)
 {
 	struct vrb_owner *owner = event->element.qp->qp_context;
 
-	owner->ops->qp_event(owner, event->event_type);
+	if (owner->ops->qp_event)
+		owner->ops->qp_event(owner, event->event_type);
 }
 
 static bool uses(const struct vrb_ep *ep, const void *object)

@@ -410,7 +410,7 @@ static int pep_close(struct fid *fid)
 	struct vrb_pep *pep = vrb_pep(fid);
 	struct vrb_fabric *fabric = pep->fabric;
 
-	if (ofi_ref_inherited(&fabric->ref))
+	if (ofi_ref_inherited(&pep->own))
 		return 0;
 	ofi_lock(&fabric->cm.lock);
 	LIST_REMOVE(pep, link);
@@ -487,6 +487,7 @@ int vrb_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 		.cm = &pep_cm_ops,
 	};
 	pep->owner.ops = &pep_owner_ops;
+	ofi_ref_own(&pep->own);
 	pep->fabric = fabric;
 	pep->backlog = PEP_BACKLOG;
 	ofi_lock_init(&pep->lock);

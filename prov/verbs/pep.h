@@ -16,6 +16,7 @@
 struct vrb_pep {
 	struct fid_pep fid;
 	struct vrb_owner owner;
+	struct ofi_ref own; /* who opened it */
 	struct vrb_fabric *fabric;
 	struct fi_info *info;	       /* what it was opened with */
 	struct ofi_lock lock;	       /* guards what follows */

@@ -43,7 +43,7 @@ static int req_close(struct fid *fid)
 {
 	struct vrb_req *req = (struct vrb_req *)fid;
 
-	if (ofi_ref_inherited(&req->cm->fabric->ref))
+	if (ofi_ref_inherited(&req->own))
 		return 0;
 	ofi_lock(&req->cm->lock);
 	LIST_REMOVE(req, link);
@@ -107,6 +107,7 @@ struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event
 	req->fid.fclass = FI_CLASS_CONNREQ;
 	req->fid.ops = &req_fid_ops;
 	req->owner.ops = &req_owner_ops;
+	ofi_ref_own(&req->own);
 	req->cm = cm;
 	req->id = event->id;
 	req->listener = listener;

@@ -15,6 +15,7 @@
 struct vrb_req {
 	struct fid fid; /* FI_CLASS_CONNREQ; closing it refuses the peer */
 	struct vrb_owner owner;
+	struct ofi_ref own; /* whose listener it came to */
 	struct vrb_cm *cm;
 	struct rdma_cm_id *id;
 	const void *listener; /* to count what waits for it, it may be gone */

@@ -53,6 +53,23 @@ static void post_err(struct fid_eq *eq, int err, const char *data)
 	assert_int_equal(ofi_eq_post_err(ofi_eq(eq), &entry), 0);
 }
 
+/* A child closes what it opened itself, and nothing that its parent opened. */
+static void a_child_closes_its_own(void **state)
+{
+	struct fid_eq *eq;
+
+	(void)state;
+	parent.owner = getpid() + 1;
+	close_eq(open_plain());
+	eq = open_plain();
+	ofi_eq(eq)->ref.owner = getpid() + 1;
+	assert_int_equal(fi_close(&eq->fid), 0);
+	assert_int_equal(parent.children, 1);
+	ofi_eq(eq)->ref.owner = getpid();
+	close_eq(eq);
+	parent.owner = 0;
+}
+
 static void bad_attributes(void **state)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_SET };
@@ -395,6 +412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_attributes),
+		cmocka_unit_test(a_child_closes_its_own),
 		cmocka_unit_test(keeps_order),
 		cmocka_unit_test(a_small_buffer_loses_nothing),
 		cmocka_unit_test(bad_calls),

@@ -136,12 +136,29 @@ static void some_come_late(void **state)
 	assert_int_equal(vrb_rdm_rx_fill(&ring), 0);
 }
 
+/* What came while it was in doubt is not missing, however long the application takes. */
+static void one_is_held(void **state)
+{
+	struct vrb_rdm_rx *rx;
+
+	(void)state;
+	vrb_rdm_rx_doubt(&ring);
+	rx = take();
+	assert_ptr_equal(vrb_rdm_rx_keep(&ring, rx, VRB_RDM_HOLD_MIN), rx);
+	ring.above--;
+	traffic(3 * DEPTH);
+	assert_int_equal(ring.missing, 0);
+	assert_int_equal(in_queue(), believed());
+	vrb_rdm_rx_put(&ring, rx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_is_lost_is_replaced, begin, end),
 		cmocka_unit_test_setup_teardown(nothing_is_lost, begin, end),
 		cmocka_unit_test_setup_teardown(some_come_late, begin, end),
+		cmocka_unit_test_setup_teardown(one_is_held, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

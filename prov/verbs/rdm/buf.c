@@ -50,9 +50,9 @@ static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, size_t size, s
 		if (chunk->mr)
 			return chunk;
 		err = errno;
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"reliable datagrams: ibv_reg_mr of %zu B of buffers: %s%s\n", chunk->len,
-			strerror(err), vrb_remedy(err));
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
+			       "reliable datagrams: ibv_reg_mr of %zu B of buffers: %s%s\n",
+			       chunk->len, strerror(err), vrb_remedy(err));
 	}
 	chunk_free(chunk);
 	return NULL;
@@ -366,6 +366,8 @@ static struct vrb_rdm_rx *hold(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *
 		return NULL;
 	ring->held++;
 	rx->held = true;
+	/* The device has told of it. */
+	((struct vrb_rdm_rx_buf *)rx)->wr.next = NULL;
 	return rx;
 }
 

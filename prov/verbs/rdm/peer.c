@@ -223,6 +223,8 @@ struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, in
 		peer->met++;
 	ep->by_addr[fi_addr] = peer;
 	peer->known = true;
+	/* Also one whose connection it was first to ask for. */
+	ofi_rdm_conn_mark(&ep->conns, &peer->conn, false);
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
 		name(peer, fi_addr);
 	return peer;
