@@ -3,6 +3,7 @@
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
+#include "prov/verbs/rdm/av.h"
 #include "prov/verbs/rdm/conn_data.h"
 #include "prov/verbs/rdm/peer.h"
 
@@ -188,6 +189,25 @@ static void who_asks_is_on_the_same_link(void **state)
 	assert_int_equal(addr.in6.sin6_scope_id, 0);
 }
 
+/* Who connected as a stranger is none any more when the application sends to it. */
+static void who_is_met_is_no_stranger(void **state)
+{
+	static struct vrb_rdm_av av;
+	struct vrb_rdm_peer *peer = at(1);
+	size_t index;
+	int err;
+
+	(void)state;
+	ofi_table_init(&av.base.table, sizeof(struct vrb_rdm_addr));
+	index = ofi_table_take(&av.base.table, 0);
+	memcpy(ofi_table_at(&av.base.table, index), &peer->addr, sizeof(peer->addr));
+	ep.av = &av;
+	ofi_rdm_conn_mark(&ep.conns, &peer->conn, true);
+	assert_ptr_equal(vrb_rdm_peer_meet(&ep, index, &err), peer);
+	assert_false(peer->conn.stranger);
+	ofi_table_fini(&av.base.table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +216,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_asks_is_on_the_same_link, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_removed_is_not_kept, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_awaited_keeps_its_number, begin, end),
+		cmocka_unit_test_setup_teardown(who_is_met_is_no_stranger, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("rdm_peer", tests, NULL, NULL);
