@@ -186,10 +186,6 @@ static bool withdraw_send(struct vrb_rdm_xfer *xfer)
 	size_t total = out->proto.total;
 	void *copy;
 
-	/* The peer or our device reads the bytes where they are. */
-	if (out->proto.state == OFI_RDM_PROTO_OUT_WAITING ||
-	    out->proto.state == OFI_RDM_PROTO_OUT_WRITING)
-		return false;
 	if (out->proto.state == OFI_RDM_PROTO_OUT_QUEUED && total) {
 		copy = malloc(total);
 		if (!copy)
