@@ -3,11 +3,11 @@
  * Older and shorter structures. Each is a prefix of today's, so one routine widens them by a table
  * of sizes. An older caller gets today's structures, whose tails, which he cannot see, own nothing.
  */
-#include <ofi/abi.h>
+#include "abi.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/info.h>
+#include "info.h"
 #include <rdma/fi_errno.h>
 
 /* Today's form of an older fi_info: the structures are copies, what they point to is not. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The symbol versions of older callers. The default versions are in libfabric.map. */
-#include <ofi/abi.h>
-#include <ofi/export.h>
+#include "abi.h"
+#include "export.h"
 #include <rdma/fabric.h>
 
 #ifndef OFI_UNIT_TEST

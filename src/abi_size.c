@@ -2,7 +2,7 @@
 /* How long the structures are with each symbol version, and which of them have called. */
 #include <limits.h>
 #include <stdatomic.h>
-#include <ofi/abi.h>
+#include "abi.h"
 
 static const size_t sizes[][OFI_ABI_PARTS] = {
 	/* fi_info, tx_attr, rx_attr, ep_attr, domain_attr, fabric_attr */

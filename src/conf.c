@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Reads libfabric.conf, and decides between it and the environment. */
-#include <ofi/conf.h>
+#include "conf.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/queue.h>
-#include <ofi/log.h>
+#include "log.h"
 #include <rdma/providers/fi_log.h>
 
 #define CONF_FILE SYSCONFDIR "/libfabric.conf"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Why fi_getinfo did not offer a candidate: collecting, logging, and telling the application. */
-#include <ofi/reject.h>
+#include "reject.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <ofi/fid.h>
-#include <ofi/log.h>
+#include "fid.h"
+#include "log.h"
 #include <rdma/fi_errno.h>
 
 enum { KEEP = 64, REMEMBER = 64 };

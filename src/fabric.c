@@ -2,15 +2,15 @@
 /* Opening a fabric with the provider it belongs to, and the library's own named objects. */
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/abi.h>
-#include <ofi/export.h>
-#include <ofi/filter.h>
-#include <ofi/hook.h>
-#include <ofi/log.h>
-#include <ofi/provider.h>
-#include <ofi/reject.h>
-#include <ofi/stats_read.h>
-#include <ofi/suggest.h>
+#include "abi.h"
+#include "export.h"
+#include "filter.h"
+#include "hook.h"
+#include "log.h"
+#include "provider.h"
+#include "reject.h"
+#include "stats_read.h"
+#include "src/ds/suggest.h"
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Slots of struct fi_ops that the core's own objects do nothing with. */
-#include <ofi/fid.h>
+#include "fid.h"
 #include <rdma/fi_errno.h>
 
 int ofi_fid_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Lists of names, and layered provider names. */
-#include <ofi/filter.h>
+#include "filter.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <ofi/abi.h>
-#include <ofi/conf.h>
-#include <ofi/export.h>
-#include <ofi/filter.h>
-#include <ofi/hook.h>
-#include <ofi/log.h>
-#include <ofi/param.h>
-#include <ofi/provider.h>
-#include <ofi/reject.h>
+#include "abi.h"
+#include "conf.h"
+#include "export.h"
+#include "filter.h"
+#include "hook.h"
+#include "log.h"
+#include "param.h"
+#include "provider.h"
+#include "reject.h"
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 

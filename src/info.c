@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_info: making, duplicating and freeing one with everything it points to. */
-#include <ofi/info.h>
+#include "info.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/abi.h>
-#include <ofi/export.h>
+#include "abi.h"
+#include "export.h"
 
 void ofi_nic_free(struct fid_nic *nic)
 {

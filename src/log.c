@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Log messages: which are wanted, by FI_LOG_*, and writing them, one line each. */
-#include <ofi/log.h>
+#include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <ofi/conf.h>
-#include <ofi/export.h>
-#include <ofi/fid.h>
-#include <ofi/filter.h>
-#include <ofi/suggest.h>
+#include "conf.h"
+#include "export.h"
+#include "fid.h"
+#include "filter.h"
+#include "src/ds/suggest.h"
 #include <rdma/fi_errno.h>
 #include <rdma/fi_ext.h>
 #include <rdma/providers/fi_prov.h>

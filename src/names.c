@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Names of flags and enumerations. */
-#include <ofi/names.h>
+#include "names.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

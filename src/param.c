@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Run-time parameters: what providers and the core define, and their values. */
-#include <ofi/param.h>
+#include "param.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,10 +14,10 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/queue.h>
-#include <ofi/conf.h>
-#include <ofi/export.h>
-#include <ofi/log.h>
-#include <ofi/provider.h>
+#include "conf.h"
+#include "export.h"
+#include "log.h"
+#include "provider.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The core's own parameters, and variables that look like them or have no effect. */
-#include <ofi/param.h>
+#include "param.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-#include <ofi/conf.h>
-#include <ofi/log.h>
-#include <ofi/suggest.h>
+#include "conf.h"
+#include "log.h"
+#include "src/ds/suggest.h"
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Providers in shared objects named *-fi.so: finding and opening them. */
-#include <ofi/provider.h>
+#include "provider.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/filter.h>
-#include <ofi/log.h>
+#include "filter.h"
+#include "log.h"
 
 static const char suffix[] = "-fi.so";
 

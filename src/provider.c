@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The registry of this process: started once on first use, ended when the library is unloaded. */
-#include <ofi/provider.h>
+#include "provider.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <ofi/conf.h>
+#include "conf.h"
 #include <ofi/explain.h>
-#include <ofi/filter.h>
-#include <ofi/hook.h>
-#include <ofi/log.h>
-#include <ofi/param.h>
-#include <ofi/reject.h>
-#include <ofi/suggest.h>
+#include "filter.h"
+#include "hook.h"
+#include "log.h"
+#include "param.h"
+#include "reject.h"
+#include "src/ds/suggest.h"
 
 #define OFI_BUILTIN(name) struct fi_provider *fi_##name##_ini(void);
 #include "ofi_builtin.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Which providers are taken: their version, their name, FI_PROVIDER, and which of two wins. */
-#include <ofi/registry.h>
+#include "registry.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <ofi/explain.h>
-#include <ofi/filter.h>
-#include <ofi/log.h>
+#include "filter.h"
+#include "log.h"
 #include <rdma/fi_errno.h>
 
 /* Older ones hand out attribute structures that cannot be widened reliably. */

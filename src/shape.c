@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Tables of the structures' fields, in the order in which they are printed. */
-#include <ofi/shape.h>
+#include "shape.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>

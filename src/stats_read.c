@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <ofi/fid.h>
+#include "fid.h"
 #include <ofi/stats_layout.h>
-#include <ofi/stats_read.h>
+#include "stats_read.h"
 #include <rdma/fi_errno.h>
 
 enum { FILES = 8, FILE_STEP = 1 << 28 }; /* one for each provider that is a plug-in */

@@ -4,7 +4,7 @@
 
 #include <limits.h>
 #include <string.h>
-#include <ofi/export.h>
+#include "export.h"
 
 static const char *const texts[] = {
 	[FI_EOTHER - FI_ERRNO_OFFSET] = "Unspecified error",

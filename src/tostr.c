@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <ofi/addr.h>
-#include <ofi/export.h>
-#include <ofi/names.h>
-#include <ofi/shape.h>
+#include "export.h"
+#include "names.h"
+#include "shape.h"
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>

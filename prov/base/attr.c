@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
-#include <ofi/attr.h>
+#include "attr.h"
 
 #define PRIMARY_CAPS                                                                \
 	(FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST | FI_NAMED_RX_CTX | \

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include <ofi/av.h>
+#include "av.h"
 
 #define INSERT_FLAGS (FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID)
 #define RESERVE_MAX  ((size_t)1 << 24) /* a wrong hint must not cost memory */

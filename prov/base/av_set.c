@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/av_set.h>
-#include <ofi/ops.h>
+#include "av_set.h"
+#include "ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 

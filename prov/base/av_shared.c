@@ -10,9 +10,9 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include <ofi/av_shared.h>
-#include <ofi/lock.h>
-#include <ofi/shm.h>
+#include "av_shared.h"
+#include "src/ds/lock.h"
+#include "shm.h"
 
 #define MAGIC	     0x76612d7466657700ULL
 #define CAPACITY     ((uint64_t)1 << 20) /* or what is asked for */

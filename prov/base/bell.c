@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <ofi/bell.h>
+#include "bell.h"
 
 struct ofi_bell {
 	pthread_mutex_t *mutex;

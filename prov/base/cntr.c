@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include <ofi/cntr.h>
-#include <ofi/ops.h>
+#include "cntr.h"
+#include "ops.h"
 
 /*
  * A sleeper learns after so many ms that another thread queued work for a counter that nobody looks

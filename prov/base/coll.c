@@ -2,7 +2,7 @@
 /* Collective operations in flight: their plans are carried out as transfers complete. */
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/coll_group.h>
+#include "coll_group.h"
 #include <rdma/fi_errno.h>
 
 /* The word of a tag: what it is for in the high bits, the round in the low ones. */

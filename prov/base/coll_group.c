@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/coll_group.h>
+#include "coll_group.h"
 #include <rdma/fi_errno.h>
 
 #define ROUND_BITS OFI_COLL_ROUND_BITS

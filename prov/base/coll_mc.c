@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/av_set.h>
-#include <ofi/coll_mc.h>
-#include <ofi/ops.h>
+#include "av_set.h"
+#include "coll_mc.h"
+#include "ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 

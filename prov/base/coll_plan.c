@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/coll_plan.h>
+#include "coll_plan.h"
 #include <rdma/fi_errno.h>
 
 #define BRUCK_MAX 4096	/* bytes of the result up to which few rounds beat few copies */

@@ -2,7 +2,7 @@
 /* Completion queues: what does not depend on where completions come from. */
 #include <stddef.h>
 #include <string.h>
-#include <ofi/cq.h>
+#include "cq.h"
 #include <rdma/fabric.h>
 
 size_t ofi_cq_entry_size(enum fi_cq_format format)

@@ -2,7 +2,7 @@
 /* Completions in software: a ring that grows, read in each of the formats. */
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
-#include <ofi/cq_ring.h>
+#include "cq_ring.h"
 
 #define SIZE_MIN   64u
 #define SIZE_LIMIT (1u << 30)

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include <ofi/eq.h>
-#include <ofi/ops.h>
+#include "eq.h"
+#include "ops.h"
 
 struct ofi_eq_item {
 	TAILQ_ENTRY(ofi_eq_item) link;

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <ofi/maps.h>
+#include "maps.h"
 
 #define DEFAULT_LIMIT 65530 /* of the kernel */
 

@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <ofi/maps.h>
-#include <ofi/monitor.h>
+#include "maps.h"
+#include "monitor.h"
 
 #define EVENTS (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <ofi/monitor.h>
+#include "monitor.h"
 
 #define ANNOUNCE_MS 1000
 #define PAGES	    3

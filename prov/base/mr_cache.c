@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <ofi/mr_cache.h>
+#include "mr_cache.h"
 
 static size_t length(const struct ofi_mr_region *region)
 {

@@ -2,7 +2,7 @@
 /* Empty slots of ops tables. */
 #include <stddef.h>
 #include <sys/types.h>
-#include <ofi/ops.h>
+#include "ops.h"
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>

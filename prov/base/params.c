@@ -10,8 +10,8 @@
 #include <strings.h>
 #include <unistd.h>
 #include <rdma/providers/fi_log.h>
-#include <ofi/params.h>
-#include <ofi/suggest.h>
+#include "params.h"
+#include "src/ds/suggest.h"
 
 #define NAME_LEN 128
 

@@ -5,10 +5,10 @@
 #include <sys/queue.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include <ofi/cntr.h>
-#include <ofi/lock.h>
-#include <ofi/ops.h>
-#include <ofi/poll.h>
+#include "cntr.h"
+#include "src/ds/lock.h"
+#include "ops.h"
+#include "poll.h"
 
 struct item {
 	struct fid *fid;

@@ -2,7 +2,7 @@
 /* Tables of what reduce_type.h computes, by data type and operation. */
 #include <stdint.h>
 #include <string.h>
-#include <ofi/reduce.h>
+#include "reduce.h"
 
 #define INTEGER 1
 #define REAL	2

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <ofi/shm.h>
+#include "shm.h"
 
 enum { TRIES = 5000, PAUSE_NS = 1000000, AGAIN = 1 };
 

@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <ofi/lock.h>
-#include <ofi/stats.h>
+#include "src/ds/lock.h"
+#include "stats.h"
 
 #define FILE_SIZE ((size_t)OFI_STATS_SLOT * (OFI_STATS_SLOTS + 1))
 

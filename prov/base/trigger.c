@@ -3,8 +3,8 @@
 #include <sched.h>
 #include <stddef.h>
 #include <rdma/fi_errno.h>
-#include <ofi/cntr.h>
-#include <ofi/trigger.h>
+#include "cntr.h"
+#include "trigger.h"
 
 void ofi_triggers_init(struct ofi_triggers *triggers)
 {

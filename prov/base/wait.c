@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <ofi/bell.h>
-#include <ofi/wait.h>
+#include "bell.h"
+#include "wait.h"
 
 uint64_t ofi_now_ms(void)
 {

@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include <ofi/ops.h>
-#include <ofi/waitset.h>
+#include "ops.h"
+#include "waitset.h"
 
 int ofi_waitset_join(struct fid_wait *fid, const struct ofi_ref *fabric,
 		     struct ofi_waitset_member *member)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The side of struct ofi_bias that pays: a barrier in each thread of the process, and waiting. */
-#include <ofi/bias.h>
+#include "bias.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>

@@ -4,7 +4,7 @@
  * overtake one that was woken, since it need not be waited for. Who was overtaken LOCK_PATIENCE
  * times is handed the lock.
  */
-#include <ofi/lock.h>
+#include "lock.h"
 
 #include <errno.h>
 #include <linux/futex.h>

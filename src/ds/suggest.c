@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Nearest name by edit distance, a swap of two neighbours counting as one edit. */
-#include <ofi/suggest.h>
+#include "suggest.h"
 
 #include <ctype.h>
 #include <stdbool.h>

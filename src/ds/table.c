@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Entries found by index, in chunks that never move. */
-#include <ofi/table.h>
+#include "table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Fabrics under hooks, what is opened on them, and fi_getinfo. */
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/hook.h>
+#include "src/hook.h"
 #include <rdma/fi_errno.h>
 #include "hook.h"
 

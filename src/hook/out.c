@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <ofi/conf.h>
-#include <ofi/log.h>
+#include "src/conf.h"
+#include "src/log.h"
 #include "hook.h"
 
 enum { LINE = 1024 };

@@ -15,9 +15,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <ofi/conf.h>
-#include <ofi/log.h>
-#include <ofi/suggest.h>
+#include "src/conf.h"
+#include "src/log.h"
+#include "src/ds/suggest.h"
 #include <rdma/fi_errno.h>
 #include "hook.h"
 

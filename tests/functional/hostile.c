@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "prov/verbs/cm_wire.h"
+#include "prov/verbs/cm/cm_wire.h"
 
 enum {
 	STEP_MS = 3000, /* of what a healthy kernel answers at once */

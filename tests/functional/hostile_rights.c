@@ -6,7 +6,7 @@
  */
 #include <string.h>
 #include "hostile.h"
-#include "prov/verbs/cm_wire.h"
+#include "prov/verbs/cm/cm_wire.h"
 
 enum { LEN = PAIR_GIFT - 1, GROWN_KIB = 16384, GUESSES = 200 };
 

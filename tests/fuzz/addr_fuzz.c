@@ -11,8 +11,8 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
-#include "prov/verbs/name.h"
-#include "prov/verbs/ud_name.h"
+#include "prov/verbs/discovery/name.h"
+#include "prov/verbs/dgram/ud_name.h"
 
 struct fi_provider vrb_prov = { .name = "fuzz" };
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <ofi/conf.h>
-#include <ofi/filter.h>
-#include <ofi/provider.h>
+#include "src/conf.h"
+#include "src/filter.h"
+#include "src/provider.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>
 

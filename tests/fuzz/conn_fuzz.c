@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "prov/verbs/cm_wire.h"
+#include "prov/verbs/cm/cm_wire.h"
 #include "prov/rdm/policy.h"
 
 enum { PEERS = 4, WINDOW = 2, CAP = 3 };

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
-#include <ofi/coll.h>
+#include "prov/base/coll.h"
 
 struct net;
 struct net_item;

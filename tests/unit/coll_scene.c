@@ -3,7 +3,7 @@
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/reduce.h>
+#include "prov/base/reduce.h"
 #include "coll_scene.h"
 
 struct scene scene;

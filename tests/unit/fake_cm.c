@@ -9,14 +9,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <prov/verbs/cq.h>
-#include "prov/verbs/ep_event.h"
-#include <prov/verbs/info.h>
-#include <prov/verbs/pep.h>
-#include <prov/verbs/prov.h>
-#include <prov/verbs/qp.h>
+#include <prov/verbs/queue/cq.h>
+#include "prov/verbs/msg/ep_event.h"
+#include <prov/verbs/discovery/info.h>
+#include <prov/verbs/cm/pep.h>
+#include <prov/verbs/provider/prov.h>
+#include <prov/verbs/queue/qp.h>
 #include <prov/verbs/rdm/ep.h>
-#include <prov/verbs/req.h>
+#include <prov/verbs/cm/req.h>
 #include "fake_cm.h"
 
 struct fake_cm fake;

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 #include <rdma/rdma_cma.h>
-#include <ofi/eq.h>
-#include <prov/verbs/ep.h>
+#include "prov/base/eq.h"
+#include <prov/verbs/msg/ep.h>
 
 struct fake_cm {
 	const char *fail;	      /* name of the call that fails, NULL for none */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/provider.h>
+#include "src/provider.h"
 #include <rdma/fi_errno.h>
 
 static struct ofi_registry fake_registry = { .list = TAILQ_HEAD_INITIALIZER(fake_registry.list) };

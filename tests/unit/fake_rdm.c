@@ -6,7 +6,7 @@
 #include "unit.h"
 #include <rdma/fi_errno.h>
 #include "verbs_rig.h"
-#include "prov/verbs/domain.h"
+#include "prov/verbs/provider/domain.h"
 
 unsigned int fake_rdm_watches, fake_rdm_watch_most;
 

@@ -4,9 +4,9 @@
 #define RDM_WORK_RIG_H
 
 #include "unit.h"
-#include <ofi/cntr.h>
-#include <ofi/cq_ring.h>
-#include "prov/verbs/prov.h"
+#include "prov/base/cntr.h"
+#include "prov/base/cq_ring.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/rdm.h"
 #include "prov/verbs/rdm/work.h"
 

@@ -3,7 +3,7 @@
 #ifndef SRX_RIG_H
 #define SRX_RIG_H
 
-#include "prov/verbs/srx.h"
+#include "prov/verbs/msg/srx.h"
 #include "verbs_rig.h"
 
 enum { SRX_SIZE = 8, SRX_IOVS = 4 };

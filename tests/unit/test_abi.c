@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fake_prov.h"
-#include <ofi/abi.h>
+#include "src/abi.h"
 
 static const size_t sizes[][6] = {
 	{ 112, 72, 64, 80, 120, 32 }, { 112, 72, 64, 96, 184, 32 },  { 120, 72, 64, 96, 184, 32 },

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/attr.h>
+#include "prov/base/attr.h"
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
-#include <ofi/av.h>
-#include <ofi/ops.h>
+#include "prov/base/av.h"
+#include "prov/base/ops.h"
 
 enum { BAD = -1, NO_MEMORY = -2 };
 

@@ -3,7 +3,7 @@
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/av_set.h>
+#include "prov/base/av_set.h"
 #include <rdma/fi_errno.h>
 
 #define LIMIT 40 /* addresses; every fifth is not in use */

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <ofi/av_shared.h>
+#include "prov/base/av_shared.h"
 #include "capture.h"
 
 /* As prov/base/av_shared.c has it. */

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <ofi/bias.h>
-#include <ofi/lock.h>
+#include "src/ds/bias.h"
+#include "src/ds/lock.h"
 
 #define get(var)	__atomic_load_n(&(var), __ATOMIC_ACQUIRE)
 #define set(var, value) __atomic_store_n(&(var), value, __ATOMIC_RELEASE)

@@ -7,8 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <ofi/cntr.h>
-#include <ofi/wait.h>
+#include "prov/base/cntr.h"
+#include "prov/base/wait.h"
 
 enum { SHORT = 30, LONG = 60000 }; /* ms */
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/reduce.h>
+#include "prov/base/reduce.h"
 #include <rdma/fi_errno.h>
 #include "coll_scene.h"
 

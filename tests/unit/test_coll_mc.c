@@ -3,8 +3,8 @@
 #include "unit.h"
 #include <stdio.h>
 #include <string.h>
-#include <ofi/av_set.h>
-#include <ofi/coll_mc.h>
+#include "prov/base/av_set.h"
+#include "prov/base/coll_mc.h"
 #include <rdma/fi_errno.h>
 #include "coll_net.h"
 

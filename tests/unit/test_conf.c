@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "capture.h"
-#include <ofi/conf.h>
-#include <ofi/param.h>
+#include "src/conf.h"
+#include "src/param.h"
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <ofi/cq_ring.h>
+#include "prov/base/cq_ring.h"
 #include <rdma/fi_errno.h>
 
 static bool no_memory;

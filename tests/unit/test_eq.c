@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <ofi/eq.h>
+#include "prov/base/eq.h"
 
 static struct fi_provider prov = { .name = "test" };
 static struct ofi_ref parent;

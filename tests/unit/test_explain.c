@@ -7,8 +7,8 @@
 #include <string.h>
 #include "fake_prov.h"
 #include <ofi/explain.h>
-#include <ofi/log.h>
-#include <ofi/reject.h>
+#include "src/log.h"
+#include "src/reject.h"
 #include <rdma/fi_ext.h>
 
 static int told;

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include <string.h>
-#include <ofi/filter.h>
+#include "src/filter.h"
 
 static void test_words(void **state)
 {

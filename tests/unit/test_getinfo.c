@@ -4,9 +4,9 @@
 
 #include <string.h>
 #include "fake_prov.h"
-#include <ofi/log.h>
-#include <ofi/param.h>
-#include <ofi/reject.h>
+#include "src/log.h"
+#include "src/param.h"
+#include "src/reject.h"
 #include <rdma/fi_ext.h>
 
 static struct fi_provider verbs, tcp;

@@ -13,7 +13,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_stats.h>
 #include <rdma/fi_tagged.h>
-#include <ofi/hook.h>
+#include "src/hook.h"
 #include "fake_prov.h"
 #include "src/hook/hook.h"
 

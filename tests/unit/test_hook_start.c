@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <ofi/hook.h>
+#include "src/hook.h"
 #include <rdma/fi_trigger.h>
 #include "src/hook/hook.h"
 

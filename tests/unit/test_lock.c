@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <unistd.h>
-#include <ofi/lock.h>
+#include "src/ds/lock.h"
 
 enum { THREADS = 8, ROUNDS = 20000 };
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <ofi/log.h>
+#include "src/log.h"
 #include <rdma/fi_errno.h>
 #include <rdma/fi_ext.h>
 #include <rdma/providers/fi_prov.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <ofi/mr_cache.h>
+#include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
 
 enum { PAGE = 4096, ROUNDS = 3000 };

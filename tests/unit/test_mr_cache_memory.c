@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <ofi/maps.h>
-#include <ofi/mr_cache.h>
+#include "prov/base/maps.h"
+#include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
 
 enum { PAGE = 4096, SECONDS = 20, READ = 0, WRITE = 1 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fake_prov.h"
-#include <ofi/param.h>
+#include "src/param.h"
 
 static struct fi_provider prov = { .name = "ofi_fake" };
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/params.h>
+#include "prov/base/params.h"
 #include "capture.h"
 
 struct values {

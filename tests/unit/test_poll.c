@@ -6,8 +6,8 @@
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
-#include <ofi/cntr.h>
-#include <ofi/poll.h>
+#include "prov/base/cntr.h"
+#include "prov/base/poll.h"
 
 struct fake_cq {
 	struct fid fid;

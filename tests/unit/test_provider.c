@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <ofi/explain.h>
-#include <ofi/provider.h>
+#include "src/provider.h"
 
 enum { THREADS = 8 };
 

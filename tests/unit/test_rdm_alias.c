@@ -9,7 +9,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
-#include <ofi/ops.h>
+#include "prov/base/ops.h"
 #include "prov/verbs/rdm/alias.h"
 #include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/work.h"

@@ -12,10 +12,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <ofi/bias.h>
-#include <ofi/cntr.h>
+#include "src/ds/bias.h"
+#include "prov/base/cntr.h"
 #include "capture.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/all.h"
 #include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/progress.h"

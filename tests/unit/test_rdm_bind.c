@@ -6,9 +6,9 @@
 #include "unit.h"
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include <ofi/eq.h>
+#include "prov/base/eq.h"
 #include "capture.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/av.h"
 #include "prov/verbs/rdm/cq.h"
 #include "prov/verbs/rdm/carry.h"
@@ -16,7 +16,7 @@
 #include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/link.h"
 #include "prov/verbs/rdm/msg.h"
-#include "prov/verbs/stx.h"
+#include "prov/verbs/msg/stx.h"
 
 struct fi_provider vrb_prov = { .name = "verbs" };
 static struct vrb_fabric fabric, other_fabric;

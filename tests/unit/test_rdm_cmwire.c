@@ -3,7 +3,7 @@
 #include "unit.h"
 #include <string.h>
 
-#include "prov/verbs/cm_wire.h"
+#include "prov/verbs/cm/cm_wire.h"
 #include "prov/rdm/cmwire.h"
 #include "prov/verbs/rdm/conn_data.h"
 

@@ -7,7 +7,7 @@
 #include <malloc.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/domain.h"
+#include "prov/verbs/provider/domain.h"
 #include "prov/verbs/rdm/all.h"
 #include "prov/verbs/rdm/cq.h"
 

@@ -2,7 +2,7 @@
 /* Receives of the shared queue that a device never tells of: others take their place. */
 #include "unit.h"
 #include <string.h>
-#include "prov/verbs/domain.h"
+#include "prov/verbs/provider/domain.h"
 #include "prov/verbs/rdm/buf.h"
 #include "fake_verbs.h"
 

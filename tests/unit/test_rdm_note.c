@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "prov/verbs/mr.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/mr.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/cq.h"
 #include "prov/verbs/rdm/note.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/secret.h"
 
 static struct fi_ep_attr ep_attr;

@@ -6,10 +6,10 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_stats.h>
 #include "capture.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/stats.h"
-#include "prov/verbs/stats.h"
+#include "prov/verbs/provider/stats.h"
 
 static struct vrb_rdm ep;
 static struct vrb_domain domain;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/cache.h"
 #include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/link.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/reduce.h>
+#include "prov/base/reduce.h"
 
 #define ROUNDS 200
 #define COUNT  9

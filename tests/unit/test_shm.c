@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <ofi/shm.h>
+#include "prov/base/shm.h"
 
 enum { HEAD = 4096, SIZE = 1 << 20 };
 

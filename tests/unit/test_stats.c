@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <ofi/stats.h>
+#include "prov/base/stats.h"
 
 struct object {
 	char text[64];

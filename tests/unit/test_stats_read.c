@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <ofi/stats.h>
-#include <ofi/stats_read.h>
+#include "prov/base/stats.h"
+#include "src/stats_read.h"
 #include <rdma/fi_errno.h>
 
 #define FILE_SIZE ((size_t)OFI_STATS_SLOT * (OFI_STATS_SLOTS + 1))

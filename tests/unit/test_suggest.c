@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include <string.h>
-#include <ofi/suggest.h>
+#include "src/ds/suggest.h"
 
 static const char *const names[] = { "verbs", "tcp", "shm", "FI_VERBS_TX_SIZE",
 				     "FI_VERBS_RX_SIZE" };

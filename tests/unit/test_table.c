@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/table.h>
+#include "src/ds/table.h"
 
 enum { MANY = 3 * OFI_TABLE_CHUNK + 100, ENTRY = 20 };
 

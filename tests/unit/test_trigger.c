@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
-#include <ofi/cntr.h>
-#include <ofi/trigger.h>
+#include "prov/base/cntr.h"
+#include "prov/base/trigger.h"
 
 enum { MOST = 2000 };
 

@@ -6,11 +6,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <prov/verbs/async.h>
-#include <prov/verbs/cq.h>
+#include <prov/verbs/provider/async.h>
+#include <prov/verbs/queue/cq.h>
 #include <prov/verbs/rdm/conn.h>
 #include <prov/verbs/rdm/link.h>
-#include <prov/verbs/srx.h>
+#include <prov/verbs/msg/srx.h>
 #include "fake_cm.h"
 
 static struct fake_bed bed;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "prov/verbs/av.h"
+#include "prov/verbs/dgram/av.h"
 #include "verbs_rig.h"
 
 enum { MILLION = 1000000, HOSTS = 1000 };

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <rdma/fi_rma.h>
-#include "prov/verbs/batch.h"
+#include "prov/verbs/queue/batch.h"
 #include "verbs_rig.h"
 
 #define SIZE   64

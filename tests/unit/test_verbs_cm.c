@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <prov/verbs/cm_wire.h>
-#include <prov/verbs/name.h>
+#include <prov/verbs/cm/cm_wire.h>
+#include <prov/verbs/discovery/name.h>
 #include "fake_cm.h"
 
 static struct fake_bed bed;

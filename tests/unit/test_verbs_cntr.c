@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
-#include <ofi/cntr.h>
+#include "prov/base/cntr.h"
 #include "cntr_rig.h"
 
 static void test_kinds(void **state)

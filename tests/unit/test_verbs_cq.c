@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 #include "verbs_rig.h"
 
 static char context[64];

@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 #include "verbs_rig.h"
 
 static char context[64];

@@ -6,8 +6,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
-#include <ofi/waitset.h>
-#include "prov/verbs/prov.h"
+#include "prov/base/waitset.h"
+#include "prov/verbs/provider/prov.h"
 #include "verbs_rig.h"
 
 enum { SHORT = 30, LONG = 4000 }; /* ms */

@@ -15,8 +15,8 @@
 #include <rdma/fi_errno.h>
 #include "capture.h"
 #include "mock_device.h"
-#include "prov/verbs/device.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/discovery/device.h"
+#include "prov/verbs/provider/prov.h"
 
 static const uint8_t mac[6] = { 0x52, 0x54, 0, 0x12, 0x34, 0x56 };
 static const uint8_t other_mac[6] = { 0x52, 0x54, 0, 0, 0, 1 };

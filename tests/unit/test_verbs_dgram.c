@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "prov/verbs/dgram.h"
+#include "prov/verbs/dgram/dgram.h"
 #include "verbs_rig.h"
 
 enum { QPN = 0x4711, QKEY = 0x1234567, GRH = VRB_GRH_SIZE, MTU = 1024 };

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include <errno.h>
-#include "prov/verbs/ops.h"
+#include "prov/verbs/msg/ops.h"
 #include "verbs_rig.h"
 
 static void test_open(void **state)

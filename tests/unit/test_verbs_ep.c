@@ -7,7 +7,7 @@
 #include <rdma/fi_collective.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
-#include "prov/verbs/qp.h"
+#include "prov/verbs/queue/qp.h"
 #include "verbs_rig.h"
 
 static void test_open(void **state)

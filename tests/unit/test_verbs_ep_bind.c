@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Endpoint bindings and default operation flags. */
 #include "unit.h"
-#include <ofi/poll.h>
+#include "prov/base/poll.h"
 
 #include "verbs_rig.h"
 

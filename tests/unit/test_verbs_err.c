@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/err.h"
+#include "prov/verbs/provider/err.h"
 
 static void test_errno(void **state)
 {

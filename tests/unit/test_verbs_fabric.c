@@ -3,8 +3,8 @@
 #include "unit.h"
 #include <errno.h>
 #include <rdma/fi_errno.h>
-#include <prov/verbs/cq.h>
-#include <prov/verbs/fabric.h>
+#include <prov/verbs/queue/cq.h>
+#include <prov/verbs/provider/fabric.h>
 #include "fake_cm.h"
 
 static struct fid_fabric *fabric;

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include <prov/verbs/fsm.h>
-#include <prov/verbs/prov.h>
+#include <prov/verbs/cm/fsm.h>
+#include <prov/verbs/provider/prov.h>
 #include "fake_cm.h"
 
 static struct fake_bed bed;

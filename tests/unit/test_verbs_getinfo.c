@@ -13,11 +13,11 @@
 #include <rdma/fi_errno.h>
 #include "capture.h"
 #include "mock_device.h"
-#include "prov/verbs/ep.h"
-#include "prov/verbs/fabric.h"
-#include "prov/verbs/info.h"
-#include "prov/verbs/inline.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/msg/ep.h"
+#include "prov/verbs/provider/fabric.h"
+#include "prov/verbs/discovery/info.h"
+#include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/provider/prov.h"
 
 #define V2 FI_VERSION(2, 6)
 

@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include "mock_device.h"
-#include "prov/verbs/gid.h"
+#include "prov/verbs/discovery/gid.h"
 
 static struct mock_device *device;
 static struct ibv_context *ctx;

@@ -7,10 +7,10 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/info.h"
-#include "prov/verbs/nic.h"
-#include "prov/verbs/prov.h"
-#include "prov/verbs/info_rdm.h"
+#include "prov/verbs/discovery/info.h"
+#include "prov/verbs/discovery/nic.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/discovery/info_rdm.h"
 
 static struct vrb_device dev;
 static struct vrb_port port;

@@ -6,8 +6,8 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <prov/verbs/loop.h>
-#include <prov/verbs/prov.h>
+#include <prov/verbs/provider/loop.h>
+#include <prov/verbs/provider/prov.h>
 
 struct fi_provider vrb_prov = { .name = "verbs" };
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/av_path.h"
-#include "prov/verbs/dgram.h"
-#include "prov/verbs/mc.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/dgram/av_path.h"
+#include "prov/verbs/dgram/dgram.h"
+#include "prov/verbs/dgram/mc.h"
+#include "prov/verbs/provider/prov.h"
 #include "fake_cm.h"
 
 static struct fake_bed bed;

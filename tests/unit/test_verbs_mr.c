@@ -10,8 +10,8 @@
 #include <string.h>
 #include "capture.h"
 #include "verbs_rig.h"
-#include "prov/verbs/mr.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/mr.h"
+#include "prov/verbs/provider/prov.h"
 
 #define LOCAL	     IBV_ACCESS_LOCAL_WRITE
 #define REMOTE_READ  IBV_ACCESS_REMOTE_READ

@@ -3,8 +3,8 @@
 #include "unit.h"
 
 #include <errno.h>
-#include <ofi/cntr.h>
-#include "prov/verbs/multi.h"
+#include "prov/base/cntr.h"
+#include "prov/verbs/msg/multi.h"
 #include "verbs_rig.h"
 
 enum { LEN = 1024, PART = 256 };

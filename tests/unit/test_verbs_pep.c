@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include <prov/verbs/cm_wire.h>
-#include <prov/verbs/pep.h>
+#include <prov/verbs/cm/cm_wire.h>
+#include <prov/verbs/cm/pep.h>
 #include "fake_cm.h"
 
 static struct fake_bed bed;

@@ -3,9 +3,9 @@
 #include "unit.h"
 
 #include <errno.h>
-#include "prov/verbs/prov.h"
-#include "prov/verbs/ep_event.h"
-#include "prov/verbs/qp.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/msg/ep_event.h"
+#include "prov/verbs/queue/qp.h"
 #include "verbs_rig.h"
 
 #define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "capture.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 
 static const char *const names[] = {
 	"FI_OFI_RXM_BUFFER_SIZE",    "FI_OFI_RXM_EAGER_LIMIT",	      "FI_OFI_RXM_SAR_LIMIT",

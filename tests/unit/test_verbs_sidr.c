@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/av.h"
-#include "prov/verbs/prov.h"
-#include "prov/verbs/sidr.h"
+#include "prov/verbs/dgram/av.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/cm/sidr.h"
 #include "fake_cm.h"
 
 enum { QPN = 0x77, QKEY = 0x4711, MANY = 100 };

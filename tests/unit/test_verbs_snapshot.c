@@ -18,8 +18,8 @@
 #include <unistd.h>
 #include "capture.h"
 #include "mock_device.h"
-#include "prov/verbs/prov.h"
-#include "prov/verbs/snapshot.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/discovery/snapshot.h"
 
 static const uint8_t mac[6] = { 0x52, 0x54, 0, 0x12, 0x34, 0x56 };
 

@@ -13,9 +13,9 @@
 #include <ofi/explain.h>
 #include <rdma/fi_errno.h>
 #include "mock_device.h"
-#include "prov/verbs/info.h"
-#include "prov/verbs/inline.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/discovery/info.h"
+#include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/provider/prov.h"
 
 static const uint8_t mac[6] = { 0x52, 0x54, 0, 0x12, 0x34, 0x56 };
 

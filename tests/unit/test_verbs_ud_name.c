@@ -4,7 +4,7 @@
 
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/ud_name.h"
+#include "prov/verbs/dgram/ud_name.h"
 
 /* 10.0.0.5, queue pairs 0x123456 and 0xabcdef. */
 static const uint8_t good[32] = {

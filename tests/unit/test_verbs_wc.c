@@ -10,7 +10,7 @@
 #include <string.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
-#include "prov/verbs/err.h"
+#include "prov/verbs/provider/err.h"
 #include "verbs_rig.h"
 
 static char context[8], buf[4096];

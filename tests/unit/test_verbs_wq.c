@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 #include <rdma/fi_endpoint.h>
-#include "prov/verbs/wq.h"
+#include "prov/verbs/queue/wq.h"
 
 enum { LARGEST = 1000 };
 

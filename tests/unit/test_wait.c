@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
-#include <ofi/wait.h>
+#include "prov/base/wait.h"
 
 static void refuses_unknown_kinds(void **state)
 {

@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
-#include <ofi/cntr.h>
-#include <ofi/eq.h>
-#include <ofi/waitset.h>
+#include "prov/base/cntr.h"
+#include "prov/base/eq.h"
+#include "prov/base/waitset.h"
 
 enum { SHORT = 30, LONG = 60000 }; /* ms */
 

@@ -4,15 +4,15 @@
 
 #include <netinet/in.h>
 #include <string.h>
-#include <ofi/ops.h>
-#include "prov/verbs/async.h"
-#include "prov/verbs/ep_event.h"
-#include "prov/verbs/av.h"
-#include "prov/verbs/device.h"
-#include "prov/verbs/mc.h"
-#include "prov/verbs/ops.h"
-#include "prov/verbs/prov.h"
-#include "prov/verbs/sidr.h"
+#include "prov/base/ops.h"
+#include "prov/verbs/provider/async.h"
+#include "prov/verbs/msg/ep_event.h"
+#include "prov/verbs/dgram/av.h"
+#include "prov/verbs/discovery/device.h"
+#include "prov/verbs/dgram/mc.h"
+#include "prov/verbs/msg/ops.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/cm/sidr.h"
 #include "verbs_rig.h"
 
 int rig_async_err, rig_conn_err, rig_device_err, rig_sidr_err;

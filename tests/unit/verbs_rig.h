@@ -11,8 +11,8 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/cq.h"
-#include "prov/verbs/ep.h"
+#include "prov/verbs/queue/cq.h"
+#include "prov/verbs/msg/ep.h"
 #include "fake_verbs.h"
 
 /* What to open; changed by the test between rig_init() and the opening. */

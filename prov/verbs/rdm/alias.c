@@ -5,7 +5,7 @@
 #include "alias.h"
 
 #include <stdlib.h>
-#include <ofi/ops.h>
+#include "prov/base/ops.h"
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include "ep.h"

@@ -2,7 +2,7 @@
 /* Aliases of reliable-datagram endpoints: atomics. */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
-#include <ofi/ops.h>
+#include "prov/base/ops.h"
 #include "alias.h"
 #include "work.h"
 

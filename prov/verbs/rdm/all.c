@@ -12,14 +12,14 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <ofi/bias.h>
-#include <ofi/cntr.h>
+#include "src/ds/bias.h"
+#include "prov/base/cntr.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "all.h"
 #include "conn.h"
 #include "progress.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 
 struct vrb_rdm_all {
 	struct ofi_lock

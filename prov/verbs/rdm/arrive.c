@@ -3,7 +3,7 @@
  * Packets that arrived: matched, kept or handed to the protocol, and what of it completes receives.
  */
 #include <string.h>
-#include <ofi/cq_ring.h>
+#include "prov/base/cq_ring.h"
 #include <rdma/fi_errno.h>
 #include "arrive.h"
 #include "carry.h"

@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <ofi/reduce.h>
+#include "prov/base/reduce.h"
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_domain.h>
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/rdm/wire.h"
 
 static inline bool vrb_rdm_atomic_is_swap(enum fi_op op)

@@ -7,7 +7,7 @@
 #include "conn.h"
 #include "note.h"
 #include "op.h"
-#include "prov/verbs/mr.h"
+#include "prov/verbs/provider/mr.h"
 
 static bool is_valid(const struct ofi_rdm_wire_packet *packet)
 {

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/addr.h>
-#include <ofi/ops.h>
+#include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"
 #include "coll.h"
 #include "lock.h"
 #include "peer.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 
 /* Context 0 of an address is the address; others are above what any table has. */
 enum { RX_CTX_BITS = 32 };

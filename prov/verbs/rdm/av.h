@@ -3,7 +3,7 @@
 #ifndef VRB_RDM_AV_H
 #define VRB_RDM_AV_H
 
-#include <ofi/av.h>
+#include "prov/base/av.h"
 #include "rdm.h"
 
 struct vrb_rdm_av {

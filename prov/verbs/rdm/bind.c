@@ -2,7 +2,7 @@
 /* What is bound to reliable-datagram endpoints. */
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include <ofi/eq.h>
+#include "prov/base/eq.h"
 #include "av.h"
 #include "carry.h"
 #include "cntr.h"
@@ -12,8 +12,8 @@
 #include "lock.h"
 #include "msg.h"
 #include "peer.h"
-#include "prov/verbs/prov.h"
-#include "prov/verbs/stx.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/msg/stx.h"
 
 static int refuse(const char *what)
 {

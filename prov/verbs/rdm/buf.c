@@ -7,9 +7,9 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "buf.h"
-#include "prov/verbs/domain.h"
-#include "prov/verbs/err.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/domain.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
 
 #define CHUNK_BUFS 32u
 #define REFILL	   32u /* receives that are posted at once */

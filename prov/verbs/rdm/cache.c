@@ -8,9 +8,9 @@
 #include <rdma/providers/fi_log.h>
 #include "cache.h"
 #include "window.h"
-#include "prov/verbs/domain.h"
-#include "prov/verbs/err.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/domain.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
 
 #define MAX_COUNT 4096 /* unless the application says something else */
 

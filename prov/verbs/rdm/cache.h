@@ -3,7 +3,7 @@
 #ifndef VRB_RDM_CACHE_H
 #define VRB_RDM_CACHE_H
 
-#include <ofi/mr_cache.h>
+#include "prov/base/mr_cache.h"
 
 struct vrb_domain;
 

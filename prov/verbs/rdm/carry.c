@@ -15,7 +15,7 @@
 #include "peer.h"
 #include "progress.h"
 #include "stats.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 
 #define OBJECTS		    64u /* of a chunk */
 #define MATCH_BITS	    12u

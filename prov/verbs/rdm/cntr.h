@@ -3,7 +3,7 @@
 #ifndef VRB_RDM_CNTR_H
 #define VRB_RDM_CNTR_H
 
-#include <ofi/cntr.h>
+#include "prov/base/cntr.h"
 #include "rdm.h"
 
 extern const struct ofi_cntr_source_ops vrb_rdm_cntr_source;

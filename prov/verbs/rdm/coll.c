@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-#include <ofi/coll.h>
+#include "prov/base/coll.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "carry.h"
@@ -13,7 +13,7 @@
 #include "conn.h"
 #include "lock.h"
 #include "progress.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 
 #define MATCH_BITS  8u
 #define TICK_MS	    1

@@ -11,7 +11,7 @@
 #define VRB_RDM_COLL_H
 
 #include <rdma/fi_collective.h>
-#include <ofi/coll_mc.h>
+#include "prov/base/coll_mc.h"
 #include "peer.h"
 #include "rdm.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The calls of fi_collective(3) and fi_av_set(3) on reliable datagrams. */
 #include <string.h>
-#include <ofi/av_set.h>
-#include <ofi/coll.h>
+#include "prov/base/av_set.h"
+#include "prov/base/coll.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"
 #include "coll.h"
 #include "cq.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 
 #define FLAGS (FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
 

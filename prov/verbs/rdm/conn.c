@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections to peers: what is decided about them is done. */
 #include <sys/timerfd.h>
-#include <ofi/wait.h>
+#include "prov/base/wait.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
@@ -9,7 +9,7 @@
 #include "op.h"
 #include "progress.h"
 #include "proof.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 
 #define RESERVE	 4  /* credits for control packets */
 #define CROWD_MS 20 /* until it is looked again whether there is room, or memory */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections to peers: links that have ended, until their queue pairs can be destroyed. */
-#include <ofi/wait.h>
+#include "prov/base/wait.h"
 #include "conn_int.h"
 #include "lock.h"
 #include "progress.h"

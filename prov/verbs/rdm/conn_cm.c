@@ -4,16 +4,16 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include <ofi/wait.h>
+#include "prov/base/wait.h"
 #include "av.h"
 #include "conn_data.h"
 #include "conn_int.h"
 #include "lock.h"
 #include "progress.h"
 #include "proof.h"
-#include "prov/verbs/cm_wire.h"
-#include "prov/verbs/err.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/cm/cm_wire.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
 
 /* What the peer's queue pair needs of ours; the queue pair is our own, not the id's. */
 static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const uint8_t *wire,

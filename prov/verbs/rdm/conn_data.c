@@ -3,7 +3,7 @@
 #include <string.h>
 #include <ofi/addr.h>
 #include "conn_data.h"
-#include "prov/verbs/cm_wire.h"
+#include "prov/verbs/cm/cm_wire.h"
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 

@@ -9,7 +9,7 @@
 #include "lock.h"
 #include "progress.h"
 #include "proof.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 
 void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc *wc)
 {

@@ -10,7 +10,7 @@
 
 #include <ofi/addr.h>
 #include "conn.h"
-#include "prov/verbs/fabric.h"
+#include "prov/verbs/provider/fabric.h"
 
 static inline struct vrb_cm *vrb_rdm_conn_cm(const struct vrb_rdm *ep)
 {

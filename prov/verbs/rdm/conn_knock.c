@@ -10,7 +10,7 @@
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
 #include "lock.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 
 static void set_port(struct vrb_rdm_addr *addr, in_port_t port)
 {

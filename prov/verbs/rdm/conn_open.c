@@ -10,16 +10,16 @@
 #include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-#include <ofi/wait.h>
+#include "prov/base/wait.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
 #include "lock.h"
 #include "progress.h"
 #include "secret.h"
-#include "prov/verbs/err.h"
-#include "prov/verbs/name.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/discovery/name.h"
+#include "prov/verbs/provider/prov.h"
 
 #define BACKLOG	       1024
 #define WINDOW	       32   /* requests out */

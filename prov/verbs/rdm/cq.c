@@ -9,16 +9,16 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 #include <ofi/addr.h>
-#include <ofi/cq.h>
-#include <ofi/ops.h>
+#include "prov/base/cq.h"
+#include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "all.h"
 #include "cq.h"
 #include "progress.h"
 #include "sink.h"
-#include "prov/verbs/cq.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/queue/cq.h"
+#include "prov/verbs/provider/prov.h"
 
 #define CQ_DEFAULT_SIZE 1024
 

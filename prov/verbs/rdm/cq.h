@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 #include <rdma/fi_eq.h>
-#include <ofi/cq_ring.h>
-#include <ofi/lock.h>
-#include <ofi/poll.h>
-#include <ofi/ref.h>
-#include <ofi/wait.h>
+#include "prov/base/cq_ring.h"
+#include "src/ds/lock.h"
+#include "prov/base/poll.h"
+#include "prov/base/ref.h"
+#include "prov/base/wait.h"
 #include "rdm.h"
 
 struct vrb_rdm_cq {

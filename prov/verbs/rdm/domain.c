@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Domains of reliable datagrams: their calls, and what hangs from them. */
-#include <ofi/ops.h>
-#include <ofi/poll.h>
+#include "prov/base/ops.h"
+#include "prov/base/poll.h"
 #include "all.h"
 #include "atomic.h"
 #include "av.h"
@@ -10,10 +10,10 @@
 #include "cq.h"
 #include "domain.h"
 #include "ep.h"
-#include "prov/verbs/cntr.h"
-#include "prov/verbs/domain.h"
-#include "prov/verbs/prov.h"
-#include "prov/verbs/stx.h"
+#include "prov/verbs/queue/cntr.h"
+#include "prov/verbs/provider/domain.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/msg/stx.h"
 #include "work.h"
 
 static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)

@@ -5,8 +5,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/ops.h>
-#include <ofi/wait.h>
+#include "prov/base/ops.h"
+#include "prov/base/wait.h"
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -24,12 +24,12 @@
 #include "op.h"
 #include "peer.h"
 #include "progress.h"
-#include "prov/verbs/err.h"
-#include "prov/verbs/inline.h"
-#include "prov/verbs/mr.h"
-#include "prov/verbs/name.h"
-#include "prov/verbs/prov.h"
-#include "prov/verbs/stx.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/provider/mr.h"
+#include "prov/verbs/discovery/name.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/msg/stx.h"
 #include "stats.h"
 #include "work.h"
 

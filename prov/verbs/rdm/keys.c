@@ -14,7 +14,7 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "op.h"
-#include "prov/verbs/mr.h"
+#include "prov/verbs/provider/mr.h"
 
 /*
  * The topmost bits of a question's id say what the operation that asks for the key does; the answer

@@ -8,9 +8,9 @@
 #include "link.h"
 #include "peer.h"
 #include "proof.h"
-#include "prov/verbs/err.h"
-#include "prov/verbs/prov.h"
-#include "prov/verbs/qp.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/queue/qp.h"
 
 #define RING_MAX  ((uint32_t)OFI_RDM_WIRE_WINDOW)
 #define RING_MIN  8u

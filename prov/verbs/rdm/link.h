@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <rdma/rdma_cma.h>
 #include "buf.h"
-#include "prov/verbs/cm.h"
+#include "prov/verbs/cm/cm.h"
 #include "rdm.h"
 #include "window.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/mr_cache.h>
+#include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn.h"
@@ -11,8 +11,8 @@
 #include "mem.h"
 #include "peer.h"
 #include "window.h"
-#include "prov/verbs/err.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
 
 /* Bytes that a peer may read or write, registered for that alone. */
 struct vrb_rdm_lease {

@@ -2,7 +2,7 @@
 /* Messages and tagged messages that are sent. */
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/ops.h>
+#include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "carry.h"

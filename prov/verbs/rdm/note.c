@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Notes of RMA to its target: sending them; counters and entries of the completion queue there. */
 #include <string.h>
-#include <ofi/cntr.h>
+#include "prov/base/cntr.h"
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "cq.h"
 #include "note.h"
 #include "progress.h"
-#include "prov/verbs/mr.h"
+#include "prov/verbs/provider/mr.h"
 
 #define NOTE_LIST (OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_region))
 

@@ -2,7 +2,7 @@
 /* RMA and atomic operations: their queue, their work requests, their end. */
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/mr_cache.h>
+#include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
 #include "carry.h"
 #include "coll.h"

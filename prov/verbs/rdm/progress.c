@@ -2,7 +2,7 @@
 /* The endpoint's CQ: packets that arrived, work requests that are done. */
 #include <poll.h>
 #include <string.h>
-#include <ofi/cq.h>
+#include "prov/base/cq.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "arrive.h"
@@ -18,8 +18,8 @@
 #include "sink.h"
 #include "stats.h"
 #include "work.h"
-#include "prov/verbs/err.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
 
 #define ACK_BATCH 64
 

@@ -3,7 +3,7 @@
 #ifndef VRB_RDM_PROGRESS_H
 #define VRB_RDM_PROGRESS_H
 
-#include <ofi/cq_ring.h>
+#include "prov/base/cq_ring.h"
 #include "rdm.h"
 
 /* Takes the endpoint's lock. */

@@ -10,8 +10,8 @@
 #include <rdma/providers/fi_log.h>
 #include "conn_data.h"
 #include "conn_int.h"
-#include "prov/verbs/cm_wire.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/cm/cm_wire.h"
+#include "prov/verbs/provider/prov.h"
 
 /* The packets of the handshake; all others begin otherwise. */
 struct first_packet {

@@ -16,16 +16,16 @@
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
 #include <rdma/fi_endpoint.h>
-#include <ofi/bias.h>
-#include <ofi/cntr.h>
-#include <ofi/lock.h>
-#include <ofi/ref.h>
-#include <ofi/stats.h>
+#include "src/ds/bias.h"
+#include "prov/base/cntr.h"
+#include "src/ds/lock.h"
+#include "prov/base/ref.h"
+#include "prov/base/stats.h"
 #include "prov/rdm/admit.h"
 #include "buf.h"
-#include "prov/verbs/cm.h"
-#include "prov/verbs/domain.h"
-#include "prov/verbs/wq.h"
+#include "prov/verbs/cm/cm.h"
+#include "prov/verbs/provider/domain.h"
+#include "prov/verbs/queue/wq.h"
 #include "prov/rdm/policy.h"
 #include "prov/rdm/proto.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* RMA: fi_read and fi_write in all their forms, straight to the peer's queue pair. */
 #include <string.h>
-#include <ofi/mr_cache.h>
-#include <ofi/ops.h>
+#include "prov/base/mr_cache.h"
+#include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include "carry.h"
 #include "link.h"

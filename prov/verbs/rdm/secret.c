@@ -13,7 +13,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/prov.h"
 
 #define FILE_MAX 4096
 

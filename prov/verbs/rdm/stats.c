@@ -7,8 +7,8 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "ep.h"
-#include "prov/verbs/prov.h"
-#include "prov/verbs/stats.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/provider/stats.h"
 
 void vrb_rdm_stats_show(struct vrb_rdm *ep)
 {

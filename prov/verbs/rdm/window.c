@@ -6,8 +6,8 @@
 #include <rdma/providers/fi_log.h>
 #include "link.h"
 #include "window.h"
-#include "prov/verbs/domain.h"
-#include "prov/verbs/prov.h"
+#include "prov/verbs/provider/domain.h"
+#include "prov/verbs/provider/prov.h"
 
 #define SOFT_ROCE 0xffffff /* its vendor ID */
 

@@ -4,17 +4,17 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <ofi/cntr.h>
-#include <ofi/cq_ring.h>
-#include <ofi/reduce.h>
+#include "prov/base/cntr.h"
+#include "prov/base/cq_ring.h"
+#include "prov/base/reduce.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
 #include "ep.h"
 #include "op.h"
 #include "progress.h"
-#include "prov/verbs/prov.h"
-#include "prov/verbs/when.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/msg/when.h"
 #include "rdm.h"
 #include "work.h"
 

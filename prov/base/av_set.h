@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* AV sets: ordered members of an address vector, of which a collective group is made. */
+#ifndef OFI_AV_SET_H
+#define OFI_AV_SET_H
+
+#include <stdbool.h>
+#include <rdma/fi_collective.h>
+#include <rdma/providers/fi_prov.h>
+#include "src/ds/lock.h"
+#include "ref.h"
+
+#define OFI_AV_SET_KEY_MAX 64 /* bytes of a communication key */
+
+/* What a set needs of its address vector, whose addresses are indices. */
+struct ofi_av_view {
+	const struct fi_provider *prov;
+	void *av;
+	struct ofi_ref *ref; /* the set holds one */
+	bool (*has)(void *av, fi_addr_t addr);
+	fi_addr_t (*limit)(void *av); /* all addresses are below */
+};
+
+struct ofi_av_set {
+	struct fid_av_set fid;
+	struct ofi_av_view view;
+	struct ofi_lock lock; /* guards the members */
+	fi_addr_t *member;
+	size_t count, room;
+	size_t key_len; /* keeps groups of the same members apart */
+	uint8_t key[OFI_AV_SET_KEY_MAX];
+};
+
+static inline struct ofi_av_set *ofi_av_set(const struct fid_av_set *fid)
+{
+	return (struct ofi_av_set *)fid;
+}
+
+/* fi_av_set */
+int ofi_av_set_open(const struct ofi_av_view *view, const struct fi_av_set_attr *attr,
+		    struct fid_av_set **set, void *context);
+/* A copy of the members, to be freed; NULL: no memory. */
+fi_addr_t *ofi_av_set_members(struct ofi_av_set *set, size_t *count);
+/* Whether fi_av_set_addr of this set gave the address. */
+bool ofi_av_set_owns(const struct ofi_av_set *set, fi_addr_t coll_addr);
+
+#endif

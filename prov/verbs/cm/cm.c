@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reads a fabric's connection manager events and gives each to its owner. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/addr.h>
+#include "cm.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/fabric.h"
+#include "prov/verbs/provider/prov.h"
+#include "req.h"
+
+#define CM_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
+
+static void give(struct vrb_owner *owner, const struct vrb_owner_ops *ops,
+		 const struct rdma_cm_event *event, struct vrb_cm_left *left)
+{
+	if (ops->event)
+		ops->event(owner, event, left);
+}
+
+static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_event *event)
+{
+	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+	struct vrb_cm_left left = { 0 };
+	const struct vrb_owner_ops *ops;
+	struct vrb_owner *owner;
+
+	ofi_lock(&cm->lock);
+	owner = (request ? event->listen_id : event->id)->context;
+	ops = owner->ops;
+	if (ops->locked)
+		give(owner, ops, event, &left);
+	ofi_unlock(&cm->lock);
+	if (!ops->locked)
+		give(owner, ops, event, &left);
+	return left;
+}
+
+static void cm_ready(struct vrb_source *source)
+{
+	struct vrb_cm *cm = (struct vrb_cm *)((char *)source - offsetof(struct vrb_cm, source));
+	struct rdma_cm_event *event;
+	struct vrb_cm_left left;
+	int i;
+
+	for (i = 0; i < CM_EVENTS_AT_ONCE; i++) {
+		if (rdma_get_cm_event(cm->channel, &event))
+			break;
+		left = cm_deliver(cm, event);
+		rdma_ack_cm_event(event);
+		if (left.refuse)
+			vrb_req_reject(left.refuse, NULL, 0);
+		if (left.destroy)
+			rdma_destroy_id(left.destroy);
+	}
+	if (i < CM_EVENTS_AT_ONCE && errno != EAGAIN && errno != EINTR)
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "rdma_get_cm_event: %s%s\n",
+			       fi_strerror(errno), vrb_remedy(errno));
+}
+
+void vrb_cm_init(struct vrb_cm *cm, struct vrb_fabric *fabric)
+{
+	*cm = (struct vrb_cm){ .fabric = fabric };
+	ofi_lock_init(&cm->lock);
+	LIST_INIT(&cm->reqs);
+	LIST_INIT(&cm->peps);
+}
+
+void vrb_cm_fini(struct vrb_cm *cm)
+{
+	struct vrb_req *req;
+
+	while ((req = LIST_FIRST(&cm->reqs)))
+		fi_close(&req->fid);
+	if (!cm->channel)
+		return;
+	vrb_loop_remove(&cm->fabric->loop, &cm->source);
+	rdma_destroy_event_channel(cm->channel);
+	cm->channel = NULL;
+}
+
+static int channel_watch(struct vrb_cm *cm, struct rdma_event_channel *channel)
+{
+	int flags = fcntl(channel->fd, F_GETFL);
+
+	if (flags < 0 || fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -errno;
+	cm->channel = channel;
+	cm->source = (struct vrb_source){ .fd = channel->fd, .ready = cm_ready };
+	return vrb_loop_add(&cm->fabric->loop, &cm->source);
+}
+
+/* With the lock held. */
+static int channel_open(struct vrb_cm *cm)
+{
+	struct rdma_event_channel *channel;
+	int ret;
+
+	if (cm->channel)
+		return 0;
+	channel = rdma_create_event_channel();
+	if (!channel)
+		return vrb_errno(errno);
+	ret = channel_watch(cm, channel);
+	if (ret) {
+		cm->channel = NULL;
+		rdma_destroy_event_channel(channel);
+	}
+	return ret;
+}
+
+static int create_id(struct vrb_cm *cm, const char *call, enum rdma_port_space space,
+		     struct vrb_owner *owner, struct rdma_cm_id **id)
+{
+	int ret;
+
+	ofi_lock(&cm->lock);
+	ret = channel_open(cm);
+	if (!ret && rdma_create_id(cm->channel, id, owner, space))
+		ret = vrb_errno(errno);
+	ofi_unlock(&cm->lock);
+	if (ret)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"%s: rdma_create_id: %s%s (is the kernel module rdma_ucm loaded?)\n", call,
+			fi_strerror(-ret), vrb_remedy(-ret));
+	return ret;
+}
+
+int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
+		     struct rdma_cm_id **id)
+{
+	return create_id(cm, call, RDMA_PS_TCP, owner, id);
+}
+
+int vrb_cm_create_ud_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
+			struct rdma_cm_id **id)
+{
+	return create_id(cm, call, RDMA_PS_UDP, owner, id);
+}
+
+int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
+		   const struct sockaddr_storage *ss, struct rdma_cm_id **id)
+{
+	char text[OFI_ADDR_STRLEN];
+	int on = 1, ret;
+
+	ret = vrb_cm_create_id(cm, call, owner, id);
+	if (ret)
+		return ret;
+	/* A restarted server gets its port while connections of the old one linger. */
+	rdma_set_option(*id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on));
+	if (!rdma_bind_addr(*id, (struct sockaddr *)ss))
+		return 0;
+	ret = vrb_errno(errno);
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: rdma_bind_addr to %s: %s%s\n", call,
+		ofi_addr_str((struct sockaddr *)ss, text, sizeof(text)), fi_strerror(-ret),
+		vrb_remedy(-ret));
+	rdma_destroy_id(*id);
+	*id = NULL;
+	return ret;
+}
+
+void vrb_cm_copy_addr(struct sockaddr_storage *ss, const struct sockaddr *sa)
+{
+	size_t size = sa ? ofi_addr_size(sa) : 0;
+
+	memset(ss, 0, sizeof(*ss));
+	if (size)
+		memcpy(ss, sa, size);
+}

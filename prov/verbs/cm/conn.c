@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections: the calls of fi_cm on an endpoint, and the life of its id. */
+#include <stddef.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/addr.h>
+#include "prov/base/ops.h"
+#include "prov/verbs/provider/async.h"
+#include "conn.h"
+#include "prov/verbs/msg/ep.h"
+#include "prov/verbs/provider/err.h"
+#include "fsm.h"
+#include "prov/verbs/discovery/name.h"
+#include "pep.h"
+#include "prov/verbs/provider/prov.h"
+#include "req.h"
+
+static struct vrb_ep *conn_ep(struct vrb_conn *conn)
+{
+	return (struct vrb_ep *)((char *)conn - offsetof(struct vrb_ep, conn));
+}
+
+struct ofi_eq *vrb_conn_eq(const struct vrb_ep *ep)
+{
+	return ep->eq ? ep->eq : ep->domain->eq;
+}
+
+bool vrb_conn_same_device(const struct vrb_ep *ep, const char *call)
+{
+	const struct rdma_cm_id *id = ep->conn.id;
+	struct ibv_device *ours = ep->domain->ctx->device;
+	char text[OFI_ADDR_STRLEN];
+
+	if (id->verbs && !strcmp(ibv_get_device_name(id->verbs->device), ibv_get_device_name(ours)))
+		return true;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"%s: peer %s is reached through device %s, the endpoint's domain is %s; open the domain by the fi_info that names the peer\n",
+		call, ofi_addr_str((struct sockaddr *)&ep->conn.peer, text, sizeof(text)),
+		id->verbs ? ibv_get_device_name(id->verbs->device) : "(none)",
+		ibv_get_device_name(ours));
+	return false;
+}
+
+/* The peer's data of a message that can carry some. */
+static void event_data(struct vrb_step_arg *arg, const struct rdma_cm_event *event)
+{
+	const struct rdma_conn_param *param = &event->param.conn;
+
+	arg->data = vrb_cm_unpack(param->private_data, param->private_data_len, &arg->len);
+}
+
+static void addr_changed(struct vrb_ep *ep)
+{
+	struct fi_eq_entry entry = {
+		.fid = &ep->fid.fid,
+		.context = ep->fid.fid.context,
+	};
+
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "endpoint %p: the address of its device moved\n",
+		(void *)ep);
+	if (ep->domain->eq)
+		ofi_eq_post(ep->domain->eq, FI_NOTIFY, &entry, sizeof(entry));
+}
+
+static void step_failed(struct vrb_ep *ep, enum vrb_step step, const struct rdma_cm_event *event)
+{
+	struct vrb_step_arg arg = {
+		.err = vrb_cm_err(event->event, event->status),
+		.prov_errno = event->status,
+	};
+
+	if (event->event == RDMA_CM_EVENT_REJECTED)
+		event_data(&arg, event);
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "endpoint %p: %s, status %d\n", (void *)ep,
+		rdma_event_str(event->event), event->status);
+	vrb_fsm_step(ep, step, &arg);
+}
+
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
+{
+	struct vrb_ep *ep = conn_ep(vrb_owner_of(owner, struct vrb_conn, owner));
+	struct vrb_step_arg arg = { 0 };
+
+	(void)left;
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		vrb_fsm_step(ep, VRB_STEP_ADDR, &arg);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		vrb_fsm_step(ep, VRB_STEP_ROUTE, &arg);
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		event_data(&arg, event);
+		vrb_fsm_step(ep, VRB_STEP_RESPONSE, &arg);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		event_data(&arg, event);
+		vrb_fsm_step(ep, VRB_STEP_ESTABLISHED, &arg);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+		step_failed(ep, VRB_STEP_FAILED, event);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		vrb_fsm_step(ep, VRB_STEP_DISCONNECTED, &arg);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		vrb_async_lost(ep->domain);
+		step_failed(ep, VRB_STEP_FATAL, event);
+		break;
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		addr_changed(ep);
+		break;
+	default:
+		break;
+	}
+}
+
+static const struct vrb_owner_ops conn_owner_ops = { .event = cm_event };
+
+static int take_request(struct vrb_ep *ep, const struct fi_info *info)
+{
+	struct vrb_conn *conn = &ep->conn;
+	struct vrb_req req;
+	int ret;
+
+	/* First the state, then the id: its next event is for this endpoint. */
+	vrb_fsm_step(ep, VRB_STEP_TAKE, NULL);
+	ret = vrb_req_take(&ep->domain->fabric->cm, info->handle, &conn->owner, &conn->id, &req);
+	if (ret) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: info->handle %p is neither a connection request that waits for an answer nor a passive endpoint\n",
+			(void *)info->handle);
+		return ret;
+	}
+	conn->responder_resources = req.responder_resources;
+	conn->initiator_depth = req.initiator_depth;
+	vrb_cm_copy_addr(&conn->local, rdma_get_local_addr(conn->id));
+	vrb_cm_copy_addr(&ep->conn.peer, rdma_get_peer_addr(conn->id));
+	if (req.err) {
+		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: connection request %p is no more: %s\n", (void *)info->handle,
+			fi_strerror(req.err));
+		ret = -req.err;
+	} else if (!vrb_conn_same_device(ep, "fi_endpoint")) {
+		ret = -FI_EINVAL;
+	}
+	if (ret)
+		vrb_conn_fini(ep);
+	return ret;
+}
+
+static int take_pep(struct vrb_ep *ep, struct vrb_pep *pep)
+{
+	struct vrb_conn *conn = &ep->conn;
+
+	conn->id = vrb_pep_take(pep, &conn->owner);
+	if (!conn->id) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: passive endpoint %p is listening or has no address to take over\n",
+			(void *)pep);
+		return -FI_EOPBADSTATE;
+	}
+	conn->bound = true;
+	vrb_cm_copy_addr(&conn->local, rdma_get_local_addr(conn->id));
+	return 0;
+}
+
+static int new_id(struct vrb_ep *ep, const struct fi_info *info)
+{
+	struct vrb_conn *conn = &ep->conn;
+	int ret;
+
+	if (info->src_addr) {
+		ret = vrb_name_in("fi_endpoint", info->addr_format, info->src_addr,
+				  info->src_addrlen, &conn->local);
+		if (ret)
+			return ret;
+	}
+	return vrb_cm_create_id(&ep->domain->fabric->cm, "fi_endpoint", &conn->owner, &conn->id);
+}
+
+int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info)
+{
+	struct vrb_pep *pep;
+
+	ep->conn = (struct vrb_conn){ .owner.ops = &conn_owner_ops };
+	ofi_lock_init(&ep->conn.lock);
+	if (!info->handle)
+		return new_id(ep, info);
+	/* A handle is looked up, not looked into: one that was used before is gone. */
+	pep = vrb_pep_find(&ep->domain->fabric->cm, info->handle);
+	return pep ? take_pep(ep, pep) : take_request(ep, info);
+}
+
+void vrb_conn_fini(struct vrb_ep *ep)
+{
+	struct ofi_eq *eq = vrb_conn_eq(ep);
+
+	if (!ep->conn.id)
+		return;
+	vrb_fsm_step(ep, VRB_STEP_CLOSE, NULL);
+	rdma_destroy_id(ep->conn.id);
+	ep->conn.id = NULL;
+	if (eq)
+		ofi_eq_forget(eq, &ep->fid.fid);
+}
+
+/* What fi_connect and fi_accept need before anything else. */
+static int check_call(struct vrb_ep *ep, const char *call, const void *param, size_t len)
+{
+	if (!vrb_conn_eq(ep)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"%s: no event queue is bound to endpoint %p; use fi_ep_bind\n", call,
+			(void *)ep);
+		return -FI_ENOEQ;
+	}
+	if (len > VRB_CM_DATA_MAX || (len && !param)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"%s: param %p of %zu bytes; at most %d (FI_OPT_CM_DATA_SIZE)\n", call,
+			param, len, VRB_CM_DATA_MAX);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+/*
+ * Connecting enables an endpoint that is not enabled yet, after the state has permitted the call.
+ */
+static int enable_for(struct vrb_ep *ep, enum vrb_conn_state expected)
+{
+	bool now;
+
+	ofi_lock(&ep->conn.lock);
+	now = ep->conn.state == expected && !ep->enabled;
+	ofi_unlock(&ep->conn.lock);
+	return now ? fi_enable(&ep->fid) : 0;
+}
+
+static int check_dest(const struct sockaddr *dest)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	if (!ofi_addr_is_any(dest) && (ofi_addr_port(dest) || dest->sa_family == AF_IB))
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_connect: %s names no peer: a host and a port are needed\n",
+		ofi_addr_str(dest, text, sizeof(text)));
+	return -FI_EINVAL;
+}
+
+static int conn_connect(struct fid_ep *fid, const void *addr, const void *param, size_t len)
+{
+	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
+	struct sockaddr_storage dest;
+	struct vrb_step_arg arg = { .data = param, .len = len, .addr = (struct sockaddr *)&dest };
+	int ret = check_call(ep, "fi_connect", param, len);
+
+	if (!ret)
+		ret = vrb_name_in("fi_connect", ep->info->addr_format, addr, VRB_NAME_LEN_UNKNOWN,
+				  &dest);
+	if (!ret)
+		ret = check_dest(arg.addr);
+	if (!ret)
+		ret = enable_for(ep, VRB_CONN_IDLE);
+	if (!ret)
+		ret = vrb_fsm_step(ep, VRB_STEP_CONNECT, &arg);
+	return ret;
+}
+
+static int conn_accept(struct fid_ep *fid, const void *param, size_t len)
+{
+	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
+	struct vrb_step_arg arg = { .data = param, .len = len };
+	int ret = check_call(ep, "fi_accept", param, len);
+
+	if (!ret)
+		ret = enable_for(ep, VRB_CONN_REQUESTED);
+	if (!ret)
+		ret = vrb_fsm_step(ep, VRB_STEP_ACCEPT, &arg);
+	return ret;
+}
+
+static int conn_shutdown(struct fid_ep *fid, uint64_t flags)
+{
+	if (flags) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_shutdown: flags 0x%llx: they must be 0\n",
+			(unsigned long long)flags);
+		return -FI_EINVAL;
+	}
+	return vrb_fsm_step(vrb_ep_self(&fid->fid), VRB_STEP_SHUTDOWN, NULL);
+}
+
+static int conn_getname(fid_t fid, void *addr, size_t *len)
+{
+	struct vrb_ep *ep = vrb_ep_self(fid);
+	struct sockaddr_storage local;
+
+	ofi_lock(&ep->conn.lock);
+	local = ep->conn.local;
+	ofi_unlock(&ep->conn.lock);
+	return vrb_name_out("fi_getname", ep->info->addr_format, &local, addr, len);
+}
+
+static int conn_getpeer(struct fid_ep *fid, void *addr, size_t *len)
+{
+	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
+	struct sockaddr_storage peer;
+
+	ofi_lock(&ep->conn.lock);
+	peer = ep->conn.peer;
+	ofi_unlock(&ep->conn.lock);
+	if (!peer.ss_family) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_getpeer: endpoint %p has no peer\n",
+			(void *)ep);
+		return -FI_ENOTCONN;
+	}
+	return vrb_name_out("fi_getpeer", ep->info->addr_format, &peer, addr, len);
+}
+
+/* A fresh id takes the name, so it can be changed; the old one goes when no lock is held. */
+static int conn_setname(fid_t fid, void *addr, size_t len)
+{
+	struct vrb_ep *ep = vrb_ep_self(fid);
+	struct vrb_conn *conn = &ep->conn;
+	struct sockaddr_storage ss;
+	struct rdma_cm_id *id, *old;
+	int ret;
+
+	ret = vrb_name_in("fi_setname", ep->info->addr_format, addr, len, &ss);
+	if (!ret)
+		ret = vrb_cm_bind_id(&ep->domain->fabric->cm, "fi_setname", &conn->owner, &ss, &id);
+	if (ret)
+		return ret;
+	old = id;
+	ofi_lock(&conn->lock);
+	if (conn->state == VRB_CONN_IDLE) {
+		old = conn->id;
+		conn->id = id;
+		conn->bound = true;
+		vrb_cm_copy_addr(&conn->local, rdma_get_local_addr(id));
+	}
+	ofi_unlock(&conn->lock);
+	rdma_destroy_id(old);
+	if (old != id)
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_setname: endpoint %p is connecting or connected; name it before\n", (void *)ep);
+	return -FI_EOPBADSTATE;
+}
+
+struct fi_ops_cm vrb_ep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = conn_setname,
+	.getname = conn_getname,
+	.getpeer = conn_getpeer,
+	.connect = conn_connect,
+	.accept = conn_accept,
+	.shutdown = conn_shutdown,
+};
+
+void vrb_cm_ops_init(void)
+{
+	ofi_ops_fill(&vrb_ep_cm_ops);
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The connection state machine: one table, and what each step does. Only this file writes
+ * conn.state.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/addr.h>
+#include "prov/verbs/msg/ep.h"
+#include "prov/verbs/provider/err.h"
+#include "fsm.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/queue/qp.h"
+
+struct cell {
+	int (*act)(struct vrb_ep *ep, const struct vrb_step_arg *arg);
+	enum vrb_conn_state next; /* VRB_CONN_IDLE, which nothing leads to: stay */
+	int refuse;		  /* FI_E* of a call that is not permitted here */
+};
+
+static const char *const state_names[VRB_CONN_STATES] = {
+	[VRB_CONN_IDLE] = "not connected",
+	[VRB_CONN_REQUESTED] = "made from a connection request, not accepted yet",
+	[VRB_CONN_ADDR] = "connecting (resolving the address)",
+	[VRB_CONN_ROUTE] = "connecting (resolving the route)",
+	[VRB_CONN_CONNECTING] = "connecting",
+	[VRB_CONN_ACCEPTING] = "accepting",
+	[VRB_CONN_UP] = "connected",
+	[VRB_CONN_DOWN] = "disconnected; an endpoint connects once in its life",
+	[VRB_CONN_CLOSED] = "closed",
+};
+
+static const char *const step_names[VRB_STEPS] = {
+	[VRB_STEP_CONNECT] = "fi_connect",
+	[VRB_STEP_ACCEPT] = "fi_accept",
+	[VRB_STEP_SHUTDOWN] = "fi_shutdown",
+	[VRB_STEP_TAKE] = "fi_endpoint",
+	[VRB_STEP_CLOSE] = "fi_close",
+	[VRB_STEP_ADDR] = "the address is resolved",
+	[VRB_STEP_ROUTE] = "the route is resolved",
+	[VRB_STEP_RESPONSE] = "the peer has accepted",
+	[VRB_STEP_ESTABLISHED] = "established",
+	[VRB_STEP_COMM_EST] = "data came",
+	[VRB_STEP_FAILED] = "failed",
+	[VRB_STEP_DISCONNECTED] = "disconnected by the peer",
+	[VRB_STEP_FATAL] = "the queue pair or the device is broken",
+};
+
+static void post_cm(struct vrb_ep *ep, uint32_t event, const struct vrb_step_arg *arg)
+{
+	union {
+		struct fi_eq_cm_entry entry;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + UINT8_MAX];
+	} post = { .entry.fid = &ep->fid.fid };
+	struct ofi_eq *eq = vrb_conn_eq(ep);
+	size_t len = arg && arg->data ? arg->len : 0;
+
+	if (!eq)
+		return;
+	if (len)
+		memcpy(post.entry.data, arg->data, len);
+	ofi_eq_post(eq, event, &post, sizeof(post.entry) + len);
+}
+
+static void post_err(struct vrb_ep *ep, int err, int prov_errno, const struct vrb_step_arg *arg)
+{
+	struct fi_eq_err_entry entry = {
+		.fid = &ep->fid.fid,
+		.err = err,
+		.prov_errno = prov_errno,
+	};
+	struct ofi_eq *eq = vrb_conn_eq(ep);
+
+	if (arg && arg->data && arg->len) {
+		entry.err_data = (void *)arg->data;
+		entry.err_data_size = arg->len;
+	}
+	if (eq)
+		ofi_eq_post_err(eq, &entry);
+}
+
+static void post_shutdown(struct vrb_ep *ep)
+{
+	if (!ep->conn.shutdown_due)
+		return;
+	ep->conn.shutdown_due = false;
+	post_cm(ep, FI_SHUTDOWN, NULL);
+}
+
+/* The failure of a call into librdmacm, as -FI_E*. */
+static int cm_failed(struct vrb_ep *ep, const char *call)
+{
+	int ret = vrb_errno(errno);
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s, peer %s: %s%s\n", call,
+		ofi_addr_str((struct sockaddr *)&ep->conn.peer, text, sizeof(text)),
+		fi_strerror(-ret), vrb_remedy(-ret));
+	return ret;
+}
+
+/*
+ * The same of an answer: EINVAL when the connection manager knows the connection no more, as the
+ * peer gave it up.
+ */
+static int answer_failed(struct vrb_ep *ep, const char *call)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	if (errno != EINVAL)
+		return cm_failed(ep, call);
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "%s: peer %s has given up connecting\n", call,
+		ofi_addr_str((struct sockaddr *)&ep->conn.peer, text, sizeof(text)));
+	return -FI_EINVAL;
+}
+
+/* To the application it is no argument of its own that is wrong. */
+static int aborted_or(int ret)
+{
+	return ret == -FI_EINVAL ? -FI_ECONNABORTED : ret;
+}
+
+static bool is_loopback(const struct sockaddr *sa)
+{
+	const struct sockaddr_in *in = (const void *)sa;
+	const struct sockaddr_in6 *in6 = (const void *)sa;
+
+	if (sa->sa_family == AF_INET)
+		return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return sa->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
+/* As in discovery, this host by a loopback address is this host by the device's own. */
+static void set_peer(struct vrb_conn *conn, const struct sockaddr *sa)
+{
+	const struct sockaddr *local = (struct sockaddr *)&conn->local;
+
+	vrb_cm_copy_addr(&conn->peer, sa);
+	if (!is_loopback(sa) || local->sa_family != sa->sa_family || ofi_addr_is_any(local))
+		return;
+	conn->peer = conn->local;
+	ofi_addr_set_port((struct sockaddr *)&conn->peer, ofi_addr_port(sa));
+}
+
+static int act_resolve(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	struct vrb_conn *conn = &ep->conn;
+	struct sockaddr *src = NULL;
+
+	set_peer(conn, arg->addr);
+	conn->wire_len = vrb_cm_pack(conn->wire, arg->data, arg->len);
+	if (!conn->bound && conn->local.ss_family == arg->addr->sa_family)
+		src = (struct sockaddr *)&conn->local;
+	if (rdma_resolve_addr(conn->id, src, (struct sockaddr *)&ep->conn.peer,
+			      vrb_params.resolve_timeout))
+		return cm_failed(ep, "fi_connect: rdma_resolve_addr");
+	return 0;
+}
+
+static int act_route(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	struct vrb_conn *conn = &ep->conn;
+
+	(void)arg;
+	vrb_cm_copy_addr(&conn->local, rdma_get_local_addr(conn->id));
+	if (!vrb_conn_same_device(ep, "fi_connect"))
+		return -FI_EADDRNOTAVAIL;
+	if (rdma_resolve_route(conn->id, vrb_params.resolve_timeout))
+		return cm_failed(ep, "fi_connect: rdma_resolve_route");
+	return 0;
+}
+
+static uint8_t at_most(int limit, int wanted)
+{
+	int depth = wanted < limit ? wanted : limit;
+
+	return (uint8_t)(depth > UINT8_MAX ? UINT8_MAX : depth);
+}
+
+/* What a request and a reply have in common; the depths are limited by the device's. */
+static struct rdma_conn_param conn_param(const struct vrb_ep *ep, const void *wire, size_t len)
+{
+	const struct ibv_device_attr *attr = &ep->domain->attr;
+	const struct vrb_conn *conn = &ep->conn;
+
+	return (struct rdma_conn_param){
+		.private_data = wire,
+		.private_data_len = (uint8_t)len,
+		.responder_resources = at_most(attr->max_qp_rd_atom, conn->responder_resources),
+		.initiator_depth = at_most(attr->max_qp_init_rd_atom, conn->initiator_depth),
+		.flow_control = 1,
+		.retry_count = (uint8_t)vrb_params.retry_count,
+		.rnr_retry_count = (uint8_t)vrb_params.rnr_retry_count,
+		.srq = ep->srx != NULL,
+		.qp_num = ep->qp->qp_num,
+	};
+}
+
+static int act_request(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	struct vrb_conn *conn = &ep->conn;
+	struct rdma_conn_param param;
+
+	(void)arg;
+	conn->responder_resources = conn->initiator_depth = UINT8_MAX;
+	param = conn_param(ep, conn->wire, conn->wire_len);
+	if (rdma_connect(conn->id, &param))
+		return cm_failed(ep, "fi_connect: rdma_connect");
+	return 0;
+}
+
+static int conn_up(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	vrb_ep_ready(ep);
+	ep->conn.shutdown_due = true;
+	post_cm(ep, FI_CONNECTED, arg);
+	return 0;
+}
+
+static int act_establish(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	struct vrb_conn *conn = &ep->conn;
+	int ret;
+
+	ret = vrb_qp_connect(ep, conn->id);
+	if (!ret && rdma_establish(conn->id))
+		ret = answer_failed(ep, "fi_connect: rdma_establish");
+	if (!ret)
+		ret = conn_up(ep, arg);
+	if (ret)
+		rdma_reject(conn->id, NULL, 0);
+	return aborted_or(ret);
+}
+
+static int act_accept(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	struct vrb_conn *conn = &ep->conn;
+	uint8_t wire[VRB_CM_WIRE_MAX];
+	struct rdma_conn_param param;
+	int ret;
+
+	param = conn_param(ep, wire, vrb_cm_pack(wire, arg->data, arg->len));
+	ret = vrb_qp_connect(ep, conn->id);
+	if (!ret && rdma_accept(conn->id, &param))
+		ret = answer_failed(ep, "fi_accept: rdma_accept");
+	/*
+	 * The kernel reports nothing of a peer that gives up before: its request is just no good.
+	 */
+	return aborted_or(ret);
+}
+
+/* The peer's last message may be lost, but its data proves that it was sent. */
+static int act_notify(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	(void)arg;
+	rdma_notify(ep->conn.id, IBV_EVENT_COMM_EST);
+	return 0;
+}
+
+static int act_end(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	(void)arg;
+	vrb_ep_down(ep, -FI_ENOTCONN);
+	rdma_disconnect(ep->conn.id);
+	return 0;
+}
+
+/*
+ * Both sides hear of the end, whoever began. The side that calls fi_shutdown hears of it at once:
+ * a peer that is stuck would let it wait for the time-outs of the CM.
+ */
+static int act_disconnected(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	act_end(ep, arg);
+	post_shutdown(ep);
+	return 0;
+}
+
+static int act_shutdown(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	(void)arg;
+	vrb_ep_down(ep, -FI_ENOTCONN);
+	/* EINVAL: the peer was faster. */
+	if (rdma_disconnect(ep->conn.id) && errno != EINVAL)
+		return cm_failed(ep, "fi_shutdown: rdma_disconnect");
+	post_shutdown(ep);
+	return 0;
+}
+
+static int act_fail(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	vrb_ep_down(ep, -FI_ENOTCONN);
+	post_err(ep, arg->err, arg->prov_errno, arg);
+	return 0;
+}
+
+static int act_abort(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	(void)arg;
+	vrb_ep_down(ep, -FI_ENOTCONN);
+	post_err(ep, FI_ECONNABORTED, 0, NULL);
+	return 0;
+}
+
+static int act_fatal(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	vrb_ep_down(ep, arg->err == FI_ENODEV ? -FI_ENODEV : -FI_ENOTCONN);
+	post_err(ep, arg->err, arg->prov_errno, NULL);
+	if (ep->conn.shutdown_due)
+		rdma_disconnect(ep->conn.id);
+	post_shutdown(ep);
+	return 0;
+}
+
+/* After the end: a device that vanishes flushes nothing, so the library does. */
+static int act_lost(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	if (arg->err == FI_ENODEV)
+		vrb_ep_down(ep, -FI_ENODEV);
+	return 0;
+}
+
+static int act_refuse(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	uint8_t wire[VRB_CM_WIRE_MAX];
+
+	(void)arg;
+	rdma_reject(ep->conn.id, wire, vrb_cm_pack(wire, NULL, 0));
+	return 0;
+}
+
+#define GO(action, to)                        \
+	{                                     \
+		.act = (action), .next = (to) \
+	}
+/* Calls in a state where they make no sense. */
+#define REFUSED(err)            \
+	{                       \
+		.refuse = (err) \
+	}
+/* Steps that end a connection that was never up. */
+#define BROKEN                                                  \
+	[VRB_STEP_FAILED] = GO(act_fail, VRB_CONN_DOWN),        \
+	[VRB_STEP_DISCONNECTED] = GO(act_abort, VRB_CONN_DOWN), \
+	[VRB_STEP_FATAL] = GO(act_fatal, VRB_CONN_DOWN)
+
+static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
+	[VRB_CONN_IDLE] = {
+		[VRB_STEP_CONNECT] = GO(act_resolve, VRB_CONN_ADDR),
+		[VRB_STEP_ACCEPT] = REFUSED(FI_EOPBADSTATE),
+		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
+		[VRB_STEP_TAKE] = GO(NULL, VRB_CONN_REQUESTED),
+		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
+		BROKEN,
+	},
+	[VRB_CONN_REQUESTED] = {
+		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),
+		[VRB_STEP_ACCEPT] = GO(act_accept, VRB_CONN_ACCEPTING),
+		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
+		[VRB_STEP_CLOSE] = GO(act_refuse, VRB_CONN_CLOSED),
+		BROKEN,
+	},
+	[VRB_CONN_ADDR] = {
+		[VRB_STEP_CONNECT] = REFUSED(FI_EALREADY),
+		[VRB_STEP_ACCEPT] = REFUSED(FI_EOPBADSTATE),
+		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
+		[VRB_STEP_ADDR] = GO(act_route, VRB_CONN_ROUTE),
+		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
+		BROKEN,
+	},
+	[VRB_CONN_ROUTE] = {
+		[VRB_STEP_CONNECT] = REFUSED(FI_EALREADY),
+		[VRB_STEP_ACCEPT] = REFUSED(FI_EOPBADSTATE),
+		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
+		[VRB_STEP_ROUTE] = GO(act_request, VRB_CONN_CONNECTING),
+		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
+		BROKEN,
+	},
+	[VRB_CONN_CONNECTING] = {
+		[VRB_STEP_CONNECT] = REFUSED(FI_EALREADY),
+		[VRB_STEP_ACCEPT] = REFUSED(FI_EOPBADSTATE),
+		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
+		[VRB_STEP_RESPONSE] = GO(act_establish, VRB_CONN_UP),
+		/* iWARP: the kernel moves the queue pair, there is no response to confirm. */
+		[VRB_STEP_ESTABLISHED] = GO(conn_up, VRB_CONN_UP),
+		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
+		BROKEN,
+	},
+	[VRB_CONN_ACCEPTING] = {
+		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),
+		[VRB_STEP_ACCEPT] = REFUSED(FI_EALREADY),
+		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
+		[VRB_STEP_ESTABLISHED] = GO(conn_up, VRB_CONN_UP),
+		[VRB_STEP_COMM_EST] = GO(act_notify, VRB_CONN_ACCEPTING),
+		[VRB_STEP_CLOSE] = GO(act_end, VRB_CONN_CLOSED),
+		BROKEN,
+	},
+	[VRB_CONN_UP] = {
+		[VRB_STEP_CONNECT] = REFUSED(FI_EISCONN),
+		[VRB_STEP_ACCEPT] = REFUSED(FI_EISCONN),
+		[VRB_STEP_SHUTDOWN] = GO(act_shutdown, VRB_CONN_DOWN),
+		[VRB_STEP_CLOSE] = GO(act_end, VRB_CONN_CLOSED),
+		[VRB_STEP_FAILED] = GO(act_fatal, VRB_CONN_DOWN),
+		[VRB_STEP_DISCONNECTED] = GO(act_disconnected, VRB_CONN_DOWN),
+		[VRB_STEP_FATAL] = GO(act_fatal, VRB_CONN_DOWN),
+	},
+	[VRB_CONN_DOWN] = {
+		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),
+		[VRB_STEP_ACCEPT] = REFUSED(FI_ECONNABORTED),
+		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
+		[VRB_STEP_FATAL] = GO(act_lost, VRB_CONN_DOWN),
+	},
+	[VRB_CONN_CLOSED] = {
+		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),
+	},
+};
+
+static int refused(struct vrb_ep *ep, enum vrb_step step, int err)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: endpoint %p is %s\n", step_names[step], (void *)ep,
+		state_names[ep->conn.state]);
+	return -err;
+}
+
+static void enter(struct vrb_ep *ep, enum vrb_conn_state state, enum vrb_step cause)
+{
+	if (state != ep->conn.state)
+		FI_LOG(&vrb_prov, FI_LOG_DEBUG, FI_LOG_EP_CTRL, "endpoint %p: %s, was %s: %s\n",
+		       (void *)ep, state_names[state], state_names[ep->conn.state],
+		       step_names[cause]);
+	ep->conn.state = state;
+}
+
+static int step_locked(struct vrb_ep *ep, enum vrb_step step, const struct vrb_step_arg *arg)
+{
+	const struct cell *cell = &table[ep->conn.state][step];
+	int ret = 0;
+
+	if (cell->refuse)
+		return refused(ep, step, cell->refuse);
+	if (cell->act)
+		ret = cell->act(ep, arg);
+	if (!ret) {
+		if (cell->next)
+			enter(ep, cell->next, step);
+	} else if (step > VRB_STEP_CLOSE) {
+		vrb_ep_down(ep, -FI_ENOTCONN);
+		post_err(ep, -ret, ret, NULL);
+		enter(ep, VRB_CONN_DOWN, step);
+	}
+	return ret;
+}
+
+int vrb_fsm_step(struct vrb_ep *ep, enum vrb_step step, const struct vrb_step_arg *arg)
+{
+	int ret;
+
+	ofi_lock(&ep->conn.lock);
+	ret = step_locked(ep, step, arg);
+	ofi_unlock(&ep->conn.lock);
+	return ret;
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Passive endpoints: listening, and connect requests as FI_CONNREQ events. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/addr.h>
+#include "prov/base/ops.h"
+#include "cm_wire.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/discovery/info.h"
+#include "prov/verbs/discovery/name.h"
+#include "pep.h"
+#include "prov/verbs/provider/prov.h"
+#include "req.h"
+
+#define PEP_BACKLOG 1024 /* also the most that the kernel keeps where nothing else is set */
+
+static struct vrb_pep *vrb_pep(struct fid *fid)
+{
+	return (struct vrb_pep *)fid;
+}
+
+/*
+ * The request's fi_info when it came in through another device than the one of the PEP's fi_info.
+ */
+static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *device)
+{
+	struct fi_info *hints = fi_dupinfo(pep->info), *info = NULL;
+	int ret;
+
+	if (!hints)
+		return NULL;
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = strdup(device);
+	free(hints->src_addr);
+	free(hints->dest_addr);
+	hints->src_addr = hints->dest_addr = NULL;
+	hints->src_addrlen = hints->dest_addrlen = 0;
+	ret = vrb_prov.getinfo(pep->fabric->fid.api_version, NULL, NULL, 0, hints, &info);
+	fi_freeinfo(hints);
+	if (ret)
+		return NULL;
+	fi_freeinfo(info->next);
+	info->next = NULL;
+	/* Callers of API 1.0 to 1.6 have no such field and would not free it. */
+	if (!pep->info->nic && info->nic) {
+		fi_close(&info->nic->fid);
+		info->nic = NULL;
+	}
+	return info;
+}
+
+static int set_addr(const struct fi_info *info, void **addr, size_t *len, const struct sockaddr *sa)
+{
+	struct sockaddr_storage ss;
+	char text[OFI_ADDR_STRLEN];
+	size_t size = sizeof(text);
+
+	vrb_cm_copy_addr(&ss, sa);
+	free(*addr);
+	*addr = NULL;
+	*len = 0;
+	if (vrb_name_out("connection request", info->addr_format, &ss, text, &size))
+		return -FI_EINVAL;
+	*addr = malloc(size);
+	if (!*addr)
+		return -FI_ENOMEM;
+	memcpy(*addr, text, size);
+	*len = size;
+	return 0;
+}
+
+static struct fi_info *request_info(const struct vrb_pep *pep, struct rdma_cm_id *id)
+{
+	const char *device = ibv_get_device_name(id->verbs->device);
+	const char *ours = pep->info->domain_attr->name;
+	struct fi_info *info;
+
+	info = ours && !strcmp(ours, device) ? fi_dupinfo(pep->info) : info_for_device(pep, device);
+	if (!info)
+		return NULL;
+	if (set_addr(info, &info->src_addr, &info->src_addrlen, rdma_get_local_addr(id)) ||
+	    set_addr(info, &info->dest_addr, &info->dest_addrlen, rdma_get_peer_addr(id))) {
+		fi_freeinfo(info);
+		return NULL;
+	}
+	return info;
+}
+
+/* For the event thread, which takes no lock of an object that may be waiting for it. */
+static struct ofi_eq *bound_eq(const struct vrb_pep *pep)
+{
+	return __atomic_load_n(&pep->eq, __ATOMIC_ACQUIRE);
+}
+
+static int post_request(struct vrb_pep *pep, struct fi_info *info,
+			const struct rdma_cm_event *event)
+{
+	union {
+		struct fi_eq_cm_entry entry;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + UINT8_MAX];
+	} post = { .entry = { .fid = &pep->fid.fid, .info = info } };
+	const struct rdma_conn_param *param = &event->param.conn;
+	const uint8_t *data;
+	size_t len;
+
+	data = vrb_cm_unpack(param->private_data, param->private_data_len, &len);
+	if (len)
+		memcpy(post.entry.data, data, len);
+	return ofi_eq_post(bound_eq(pep), FI_CONNREQ, &post, sizeof(post.entry) + len);
+}
+
+static void other_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
+{
+	struct fi_eq_err_entry entry = {
+		.fid = &pep->fid.fid,
+		.err = FI_ENODEV,
+		.prov_errno = -FI_ENODEV,
+	};
+
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "passive endpoint %p: %s\n", (void *)pep,
+		rdma_event_str(event->event));
+	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL && bound_eq(pep))
+		ofi_eq_post_err(bound_eq(pep), &entry);
+}
+
+/*
+ * Bounds the requests that strangers can make an application keep that does not answer. The backlog
+ * no longer changes.
+ */
+static bool is_crowded(const struct vrb_pep *pep)
+{
+	int most = pep->backlog ? pep->backlog : PEP_BACKLOG;
+
+	if (vrb_req_count(&pep->fabric->cm, pep, most) < most)
+		return false;
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
+		       "passive endpoint %p: a connection request is refused: %d others wait to be "
+		       "accepted or rejected; answer them, or set FI_BACKLOG with fi_control\n",
+		       (const void *)pep, most);
+	return true;
+}
+
+static struct rdma_cm_id *pep_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
+{
+	struct fi_info *info;
+	struct vrb_req *req;
+
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
+		other_event(pep, event);
+		return NULL;
+	}
+	if (is_crowded(pep))
+		return event->id;
+	info = request_info(pep, event->id);
+	req = info ? vrb_req_new(&pep->fabric->cm, event, pep) : NULL;
+	if (!req) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"passive endpoint %p: a connection request through device %s is refused: no memory, or the device can't do what the endpoint's fi_info says\n",
+			(void *)pep, ibv_get_device_name(event->id->verbs->device));
+		fi_freeinfo(info);
+		return event->id;
+	}
+	info->handle = &req->fid;
+	if (!post_request(pep, info, event))
+		return NULL;
+	fi_freeinfo(info);
+	vrb_req_forget(req);
+	return event->id;
+}
+
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
+{
+	left->refuse = pep_event(vrb_owner_of(owner, struct vrb_pep, owner), event);
+}
+
+static const struct vrb_owner_ops pep_owner_ops = { .event = cm_event };
+
+struct vrb_pep *vrb_pep_find(struct vrb_cm *cm, const struct fid *handle)
+{
+	struct vrb_pep *pep;
+
+	ofi_lock(&cm->lock);
+	LIST_FOREACH (pep, &cm->peps, link)
+		if (&pep->fid.fid == handle)
+			break;
+	ofi_unlock(&cm->lock);
+	return pep;
+}
+
+struct rdma_cm_id *vrb_pep_take(struct vrb_pep *pep, struct vrb_owner *owner)
+{
+	struct vrb_cm *cm = &pep->fabric->cm;
+	struct rdma_cm_id *id = NULL;
+
+	ofi_lock(&pep->lock);
+	if (!pep->listening && pep->id) {
+		id = pep->id;
+		pep->id = NULL;
+		ofi_lock(&cm->lock);
+		id->context = owner;
+		ofi_unlock(&cm->lock);
+	}
+	ofi_unlock(&pep->lock);
+	return id;
+}
+
+/* A fresh id takes the name, so it can be changed; the old one goes when no lock is held. */
+static int pep_name(struct vrb_pep *pep, const char *call, const struct sockaddr_storage *ss)
+{
+	struct rdma_cm_id *id, *old;
+	int ret;
+
+	ret = vrb_cm_bind_id(&pep->fabric->cm, call, &pep->owner, ss, &id);
+	if (ret)
+		return ret;
+	ofi_lock(&pep->lock);
+	if (pep->listening) {
+		old = id;
+		ret = -FI_EOPBADSTATE;
+	} else {
+		old = pep->id;
+		pep->id = id;
+		vrb_cm_copy_addr(&pep->local, rdma_get_local_addr(id));
+	}
+	ofi_unlock(&pep->lock);
+	if (old)
+		rdma_destroy_id(old);
+	if (ret)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"%s: passive endpoint %p is listening; name it before\n", call,
+			(void *)pep);
+	return ret;
+}
+
+static int pep_setname(fid_t fid, void *addr, size_t len)
+{
+	struct vrb_pep *pep = vrb_pep(fid);
+	struct sockaddr_storage ss;
+	int ret = vrb_name_in("fi_setname", pep->info->addr_format, addr, len, &ss);
+
+	return ret ? ret : pep_name(pep, "fi_setname", &ss);
+}
+
+static int pep_getname(fid_t fid, void *addr, size_t *len)
+{
+	struct vrb_pep *pep = vrb_pep(fid);
+	struct sockaddr_storage local;
+
+	ofi_lock(&pep->lock);
+	local = pep->local;
+	ofi_unlock(&pep->lock);
+	return vrb_name_out("fi_getname", pep->info->addr_format, &local, addr, len);
+}
+
+/* Without an address: any address, a port that is free. */
+static int name_any(struct vrb_pep *pep)
+{
+	struct sockaddr_storage ss = { .ss_family = AF_INET };
+
+	if (pep->info->addr_format == FI_SOCKADDR_IN6)
+		ss.ss_family = AF_INET6;
+	return pep_name(pep, "fi_listen", &ss);
+}
+
+static int listen_locked(struct vrb_pep *pep)
+{
+	char text[OFI_ADDR_STRLEN];
+	int ret;
+
+	if (pep->listening)
+		return -FI_EALREADY;
+	if (!pep->id)
+		return -FI_EOPBADSTATE;
+	pep->listening = true;
+	if (!rdma_listen(pep->id, pep->backlog)) {
+		vrb_cm_copy_addr(&pep->local, rdma_get_local_addr(pep->id));
+		return 0;
+	}
+	ret = vrb_errno(errno);
+	pep->listening = false;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_listen: rdma_listen on %s: %s%s\n",
+		ofi_addr_str((struct sockaddr *)&pep->local, text, sizeof(text)), fi_strerror(-ret),
+		vrb_remedy(-ret));
+	return ret;
+}
+
+static int pep_listen(struct fid_pep *fid)
+{
+	struct vrb_pep *pep = vrb_pep(&fid->fid);
+	int ret = 0;
+
+	if (!pep->eq) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_listen: no event queue is bound to passive endpoint %p; use fi_pep_bind\n",
+			(void *)pep);
+		return -FI_ENOEQ;
+	}
+	if (!pep->local.ss_family)
+		ret = name_any(pep);
+	if (ret)
+		return ret;
+	ofi_lock(&pep->lock);
+	ret = listen_locked(pep);
+	ofi_unlock(&pep->lock);
+	if (ret == -FI_EALREADY || ret == -FI_EOPBADSTATE)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_listen: passive endpoint %p %s\n",
+			(void *)pep,
+			ret == -FI_EALREADY ? "is listening"
+					    : "has given its address to an endpoint");
+	return ret;
+}
+
+static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t len)
+{
+	struct vrb_pep *pep = vrb_pep(&fid->fid);
+	int ret;
+
+	if (len > VRB_CM_DATA_MAX || (len && !param)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_reject: param %p of %zu bytes; at most %d (FI_OPT_CM_DATA_SIZE)\n",
+			param, len, VRB_CM_DATA_MAX);
+		return -FI_EINVAL;
+	}
+	ret = vrb_req_reject_handle(&pep->fabric->cm, handle, param, len);
+	if (ret == -FI_EINVAL)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_reject: handle %p is no connection request that waits for an answer\n",
+			(void *)handle);
+	return ret;
+}
+
+static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct vrb_pep *pep = vrb_pep(fid);
+	struct ofi_eq *eq = ofi_eq_of(bfid, &pep->fabric->ref);
+
+	if (!eq || flags) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_pep_bind: a passive endpoint is bound to an event queue of its own fabric, flags 0\n");
+		return -FI_EINVAL;
+	}
+	if (pep->eq) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_pep_bind: passive endpoint %p has an event queue\n", (void *)pep);
+		return -FI_EINVAL;
+	}
+	ofi_ref_get(&eq->ref);
+	__atomic_store_n(&pep->eq, eq, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int pep_control(struct fid *fid, int command, void *arg)
+{
+	struct vrb_pep *pep = vrb_pep(fid);
+	int ret = 0;
+
+	if (command != FI_BACKLOG || !arg || *(int *)arg < 0) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_control: command %d: a passive endpoint knows FI_BACKLOG with an int, not negative\n",
+			command);
+		return command == FI_BACKLOG ? -FI_EINVAL : -FI_ENOSYS;
+	}
+	ofi_lock(&pep->lock);
+	if (pep->listening)
+		ret = -FI_EOPBADSTATE;
+	else
+		pep->backlog = *(int *)arg;
+	ofi_unlock(&pep->lock);
+	if (ret)
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_control: FI_BACKLOG: passive endpoint %p is listening\n", (void *)pep);
+	return ret;
+}
+
+static int pep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	(void)fid;
+	if (!optval || !optlen)
+		return -FI_EINVAL;
+	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_CM_DATA_SIZE)
+		return -FI_ENOPROTOOPT;
+	if (*optlen < sizeof(size_t)) {
+		*optlen = sizeof(size_t);
+		return -FI_ETOOSMALL;
+	}
+	*(size_t *)optval = VRB_CM_DATA_MAX;
+	*optlen = sizeof(size_t);
+	return 0;
+}
+
+static void pep_free(struct vrb_pep *pep)
+{
+	if (pep->id)
+		rdma_destroy_id(pep->id);
+	if (pep->eq) {
+		ofi_eq_forget(pep->eq, &pep->fid.fid);
+		ofi_ref_put(&pep->eq->ref);
+	}
+	fi_freeinfo(pep->info);
+	free(pep);
+}
+
+static int pep_close(struct fid *fid)
+{
+	struct vrb_pep *pep = vrb_pep(fid);
+	struct vrb_fabric *fabric = pep->fabric;
+
+	if (ofi_ref_inherited(&pep->own))
+		return 0;
+	ofi_lock(&fabric->cm.lock);
+	LIST_REMOVE(pep, link);
+	ofi_unlock(&fabric->cm.lock);
+	pep_free(pep);
+	ofi_ref_put(&fabric->ref);
+	return 0;
+}
+
+static struct fi_ops pep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = pep_close,
+	.bind = pep_bind,
+	.control = pep_control,
+};
+
+static struct fi_ops_ep pep_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.getopt = pep_getopt,
+};
+
+static struct fi_ops_cm pep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = pep_setname,
+	.getname = pep_getname,
+	.listen = pep_listen,
+	.reject = pep_reject,
+};
+
+void vrb_pep_ops_init(void)
+{
+	ofi_ops_fill(&pep_fid_ops);
+	ofi_ops_fill(&pep_ep_ops);
+	ofi_ops_fill(&pep_cm_ops);
+}
+
+static int check_info(const struct fi_info *info)
+{
+	if (info && info->domain_attr && info->ep_attr && info->ep_attr->type == FI_EP_MSG)
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_passive_ep: the fi_info is not one of fi_getinfo for FI_EP_MSG; endpoints of other types don't listen\n");
+	return -FI_EINVAL;
+}
+
+static int name_by_info(struct vrb_pep *pep)
+{
+	const struct fi_info *info = pep->info;
+	struct sockaddr_storage ss;
+	int ret;
+
+	if (!info->src_addr)
+		return 0;
+	ret = vrb_name_in("fi_passive_ep", info->addr_format, info->src_addr, info->src_addrlen,
+			  &ss);
+	return ret ? ret : pep_name(pep, "fi_passive_ep", &ss);
+}
+
+int vrb_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid_pep **fid,
+		 void *context)
+{
+	struct vrb_fabric *fabric = vrb_fabric(fabric_fid);
+	struct vrb_pep *pep;
+	int ret = fid ? check_info(info) : -FI_EINVAL;
+
+	if (ret)
+		return ret;
+	pep = calloc(1, sizeof(*pep));
+	if (!pep)
+		return -FI_ENOMEM;
+	pep->fid = (struct fid_pep){
+		.fid = { .fclass = FI_CLASS_PEP, .context = context, .ops = &pep_fid_ops },
+		.ops = &pep_ep_ops,
+		.cm = &pep_cm_ops,
+	};
+	pep->owner.ops = &pep_owner_ops;
+	ofi_ref_own(&pep->own);
+	pep->fabric = fabric;
+	pep->backlog = PEP_BACKLOG;
+	ofi_lock_init(&pep->lock);
+	pep->info = fi_dupinfo(info);
+	ret = pep->info ? name_by_info(pep) : -FI_ENOMEM;
+	if (ret) {
+		pep_free(pep);
+		return ret;
+	}
+	ofi_lock(&fabric->cm.lock);
+	LIST_INSERT_HEAD(&fabric->cm.peps, pep, link);
+	ofi_unlock(&fabric->cm.lock);
+	ofi_ref_get(&fabric->ref);
+	*fid = &pep->fid;
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From IP address and port to an unreliable datagram queue pair, by the connection manager's
+ * service ID resolution: a datagram endpoint with an IP address listens, fi_av_insert asks.
+ *
+ * The answer carries the endpoint's name as private data, because the kernel replaces the Q_Key of
+ * an accepted request by its own (0x01234567) where the address is an IP one.
+ */
+#ifndef VRB_SIDR_H
+#define VRB_SIDR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <rdma/rdma_cma.h>
+#include "prov/verbs/dgram/av_svc.h"
+#include "cm.h"
+#include "prov/verbs/dgram/ud_name.h"
+
+struct vrb_av;
+struct vrb_fabric;
+struct vrb_sidr_lookup;
+
+struct vrb_sidr_server {
+	struct vrb_owner owner;
+	struct rdma_cm_id *id;	       /* NULL while it does not listen */
+	struct sockaddr_storage local; /* as bound, with its port */
+	struct vrb_ud_name name;
+	uint32_t qpn;
+};
+
+/* Listens; port 0 becomes a free one. The name is copied. 0 or -FI_E*, logged. */
+int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
+		    const struct sockaddr_storage *local, const struct vrb_ud_name *name);
+/* No request is answered afterwards. One that does not listen is ignored. */
+void vrb_sidr_close(struct vrb_sidr_server *server);
+
+/*
+ * Asks for all found[i].addr whose errs[i] is 0 and fills found[i].dest or sets errs[i] to -FI_E*,
+ * logged for `call`. Returns when the last is settled, at the latest after a time that
+ * resolve_timeout bounds.
+ */
+void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *found, int *errs,
+		      size_t count);
+
+#endif

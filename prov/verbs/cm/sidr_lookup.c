@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Service ID resolution: the side that asks, several requests at once. */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <ofi/addr.h>
+#include "prov/base/wait.h"
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "prov/verbs/dgram/av.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
+#include "sidr.h"
+
+enum {
+	AT_ONCE = 32,
+	/* Time-outs an answer may take: the kernel repeats a lost request after 4 s only. */
+	ANSWER_TIMEOUTS = 5,
+};
+
+struct vrb_sidr_lookup {
+	struct vrb_owner owner;
+	struct lookups *all;
+	struct rdma_cm_id *id; /* NULL where nothing is asked */
+	size_t which;	       /* of found[] */
+	uint64_t deadline;
+	bool done; /* under all->mutex; what follows is valid then */
+	int err;   /* -FI_E* */
+	struct vrb_dest dest;
+};
+
+struct lookups {
+	struct vrb_av *av;
+	const char *call;
+	struct vrb_av_found *found;
+	pthread_mutex_t mutex;
+	pthread_cond_t some_done;
+	struct vrb_sidr_lookup lookup[AT_ONCE];
+};
+
+static void settle(struct vrb_sidr_lookup *lookup, int err)
+{
+	pthread_mutex_lock(&lookup->all->mutex);
+	lookup->err = err;
+	lookup->done = true;
+	pthread_cond_signal(&lookup->all->some_done);
+	pthread_mutex_unlock(&lookup->all->mutex);
+}
+
+/* Address handles are of the device and the port of the address vector. */
+static int route_on(const struct vrb_sidr_lookup *lookup, struct rdma_cm_id *id)
+{
+	const struct vrb_av *av = lookup->all->av;
+
+	if (!id->verbs || id->port_num != av->port.num ||
+	    strcmp(ibv_get_device_name(id->verbs->device),
+		   ibv_get_device_name(av->domain->ctx->device)))
+		return -FI_EADDRNOTAVAIL;
+	return rdma_resolve_route(id, vrb_params.resolve_timeout) ? vrb_errno(errno) : 0;
+}
+
+static int ask(struct rdma_cm_id *id)
+{
+	struct rdma_conn_param param = { 0 };
+
+	return rdma_connect(id, &param) ? vrb_errno(errno) : 0;
+}
+
+/* Our endpoints say their name. What else listens is what the connection manager says it is. */
+static int take_answer(struct vrb_sidr_lookup *lookup, const struct rdma_ud_param *ud)
+{
+	struct vrb_dest *dest = &lookup->dest;
+	struct vrb_ud_name name;
+	const char *why;
+
+	if (ud->private_data_len >= sizeof(name) && !vrb_ud_name_in(ud->private_data, dest, &why) &&
+	    dest->qpn == ud->qp_num)
+		return 0;
+	*dest = (struct vrb_dest){
+		.qpn = ud->qp_num,
+		.qkey = ud->qkey,
+		.gid = ud->ah_attr.grh.dgid,
+		.lid = ud->ah_attr.dlid,
+		.pkey = lookup->all->av->port.pkey,
+		.sl = ud->ah_attr.sl,
+	};
+	vrb_ud_name_out(dest, &name);
+	return vrb_ud_name_in(&name, dest, &why);
+}
+
+/* A status above 0 is one of service ID resolution: nobody listens, or will not say. */
+static int event_err(const struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_UNREACHABLE && event->status > 0)
+		return -FI_ECONNREFUSED;
+	return -vrb_cm_err(event->event, event->status);
+}
+
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
+{
+	struct vrb_sidr_lookup *lookup = vrb_owner_of(owner, struct vrb_sidr_lookup, owner);
+	int ret;
+
+	(void)left;
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		ret = route_on(lookup, event->id);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		ret = ask(event->id);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		settle(lookup, take_answer(lookup, &event->param.ud));
+		return;
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		return;
+	default:
+		ret = event_err(event);
+		break;
+	}
+	if (ret)
+		settle(lookup, ret);
+}
+
+static const struct vrb_owner_ops lookup_owner_ops = { .event = cm_event };
+
+/* Where requests start: the address that the domain was opened for, any port. */
+static struct sockaddr *source(const struct vrb_av *av, struct sockaddr_storage *ss)
+{
+	const struct fi_info *info = av->domain->info;
+	struct sockaddr *sa = (struct sockaddr *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (!info->src_addr || info->addr_format == FI_ADDR_IB_UD)
+		return NULL;
+	if (info->addr_format == FI_ADDR_STR)
+		ofi_addr_parse(info->src_addr, ss);
+	else
+		vrb_cm_copy_addr(ss, info->src_addr);
+	ofi_addr_set_port(sa, 0);
+	return ofi_addr_size(sa) ? sa : NULL;
+}
+
+static const char *advice(int err)
+{
+	switch (err) {
+	case -FI_ECONNREFUSED:
+		return "; no datagram endpoint with this address and port is enabled there";
+	case -FI_ETIMEDOUT:
+		return "; the host does not answer";
+	case -FI_EADDRNOTAVAIL:
+		return "; another device or port than the domain's leads there";
+	case -FI_EINVAL:
+		return "; what answers is no datagram queue pair";
+	default:
+		return vrb_remedy(-err);
+	}
+}
+
+static void failed(const struct lookups *all, size_t which, int err)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN_SPARSE(
+		&vrb_prov, FI_LOG_AV, "%s: %s: %s%s\n", all->call,
+		ofi_addr_str((const struct sockaddr *)&all->found[which].addr, text, sizeof(text)),
+		fi_strerror(-err), advice(err));
+}
+
+/* 0 or -FI_E*, logged. */
+static int start(struct vrb_sidr_lookup *lookup, struct lookups *all, size_t which)
+{
+	struct sockaddr_storage from, *to = &all->found[which].addr;
+	struct sockaddr *src = source(all->av, &from);
+	int ret;
+
+	*lookup = (struct vrb_sidr_lookup){
+		.owner.ops = &lookup_owner_ops,
+		.all = all,
+		.which = which,
+		.deadline =
+			ofi_now_ms() + (2 + ANSWER_TIMEOUTS) * (uint64_t)vrb_params.resolve_timeout,
+	};
+	if (src && src->sa_family != to->ss_family)
+		src = NULL;
+	ret = vrb_cm_create_ud_id(&all->av->domain->fabric->cm, all->call, &lookup->owner,
+				  &lookup->id);
+	if (ret) {
+		lookup->id = NULL;
+		return ret;
+	}
+	if (!rdma_resolve_addr(lookup->id, src, (struct sockaddr *)to, vrb_params.resolve_timeout))
+		return 0;
+	ret = vrb_errno(errno);
+	failed(all, which, ret);
+	rdma_destroy_id(lookup->id);
+	lookup->id = NULL;
+	return ret;
+}
+
+/* Ends a lookup that is done or overdue. No event of it comes after rdma_destroy_id(). */
+static void finish(struct vrb_sidr_lookup *lookup, int *errs)
+{
+	struct lookups *all = lookup->all;
+
+	rdma_destroy_id(lookup->id);
+	lookup->id = NULL;
+	errs[lookup->which] = lookup->done ? lookup->err : -FI_ETIMEDOUT;
+	if (errs[lookup->which])
+		failed(all, lookup->which, errs[lookup->which]);
+	else
+		all->found[lookup->which].dest = lookup->dest;
+}
+
+/* Sleeps until a lookup is done or overdue. NULL when none is under way. */
+static struct vrb_sidr_lookup *await(struct lookups *all)
+{
+	struct vrb_sidr_lookup *lookup, *first = NULL;
+	struct timespec until;
+	size_t i;
+
+	for (;;) {
+		for (i = 0, first = NULL; i < AT_ONCE; i++) {
+			lookup = &all->lookup[i];
+			if (!lookup->id)
+				continue;
+			if (lookup->done)
+				return lookup;
+			if (!first || lookup->deadline < first->deadline)
+				first = lookup;
+		}
+		if (!first || ofi_now_ms() >= first->deadline)
+			return first;
+		until.tv_sec = (time_t)(first->deadline / 1000);
+		until.tv_nsec = (long)(first->deadline % 1000) * 1000000;
+		pthread_cond_timedwait(&all->some_done, &all->mutex, &until);
+	}
+}
+
+static void reap(struct lookups *all, int *errs)
+{
+	struct vrb_sidr_lookup *lookup;
+
+	pthread_mutex_lock(&all->mutex);
+	lookup = await(all);
+	pthread_mutex_unlock(&all->mutex);
+	if (lookup)
+		finish(lookup, errs);
+}
+
+static struct vrb_sidr_lookup *idle(struct lookups *all)
+{
+	size_t i;
+
+	for (i = 0; i < AT_ONCE; i++)
+		if (!all->lookup[i].id)
+			return &all->lookup[i];
+	return NULL;
+}
+
+static bool busy(const struct lookups *all)
+{
+	size_t i;
+
+	for (i = 0; i < AT_ONCE; i++)
+		if (all->lookup[i].id)
+			return true;
+	return false;
+}
+
+void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *found, int *errs,
+		      size_t count)
+{
+	struct lookups all = { .av = av, .call = call, .found = found };
+	struct vrb_sidr_lookup *lookup;
+	pthread_condattr_t attr;
+	size_t i;
+
+	pthread_mutex_init(&all.mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&all.some_done, &attr);
+	pthread_condattr_destroy(&attr);
+	for (i = 0; i < count; i++) {
+		if (errs[i])
+			continue;
+		while (!(lookup = idle(&all)))
+			reap(&all, errs);
+		errs[i] = start(lookup, &all, i);
+	}
+	while (busy(&all))
+		reap(&all, errs);
+	pthread_cond_destroy(&all.some_done);
+	pthread_mutex_destroy(&all.mutex);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Address vectors: names in and out. */
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/addr.h>
+#include "prov/base/ops.h"
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "av.h"
+#include "av_path.h"
+#include "av_svc.h"
+#include "prov/verbs/provider/prov.h"
+
+static struct vrb_av *of_base(const struct ofi_av *base)
+{
+	return (struct vrb_av *)base;
+}
+
+static int dest_put(struct ofi_av *base, size_t index, void *entry, const struct vrb_dest *dest)
+{
+	struct vrb_av *av = of_base(base);
+
+	if (av->has_sources && !vrb_sources_reserve(&av->sources, &base->table))
+		return -FI_ENOMEM;
+	vrb_sources_begin(&av->sources);
+	vrb_dest_set(entry, dest);
+	if (av->has_sources)
+		vrb_sources_add(&av->sources, index, entry);
+	vrb_sources_end(&av->sources);
+	return 0;
+}
+
+static void dest_drop(struct ofi_av *base, size_t index, void *entry)
+{
+	struct vrb_av *av = of_base(base);
+	struct vrb_dest *dest = entry;
+
+	__atomic_store_n(&dest->ah, NULL, __ATOMIC_RELEASE);
+	if (!av->has_sources)
+		return;
+	vrb_sources_begin(&av->sources);
+	vrb_sources_remove(&av->sources, &base->table, index);
+	vrb_sources_end(&av->sources);
+}
+
+static int name_put(struct ofi_av *base, size_t index, void *entry, const void *addr)
+{
+	char text[VRB_UD_NAME_STRLEN];
+	struct vrb_dest dest;
+	const char *why;
+
+	if (!vrb_ud_name_in(addr, &dest, &why))
+		return dest_put(base, index, entry, &dest);
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_AV, "fi_av_insert: %s: %s\n",
+		       vrb_ud_name_str(addr, text, sizeof(text)), why);
+	return -FI_EINVAL;
+}
+
+static int ip_put(struct ofi_av *base, size_t index, void *entry, const void *addr)
+{
+	const struct vrb_av_found *found = addr;
+	struct vrb_av_ip_entry *ip = entry;
+
+	memcpy(&ip->addr, &found->addr, sizeof(ip->addr));
+	return dest_put(base, index, &ip->dest, &found->dest);
+}
+
+static const struct ofi_av_class name_class = {
+	.addr_size = sizeof(struct vrb_ud_name),
+	.entry_size = sizeof(struct vrb_dest),
+	.put = name_put,
+	.drop = dest_drop,
+};
+
+/* Of an address that the connection manager has resolved. */
+static const struct ofi_av_class ip_class = {
+	.addr_size = sizeof(struct vrb_av_found),
+	.entry_size = sizeof(struct vrb_av_ip_entry),
+	.put = ip_put,
+	.drop = dest_drop,
+};
+
+static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
+		     uint64_t flags, void *context)
+{
+	struct vrb_av *av = vrb_av(fid);
+	int ret = ofi_av_check_insert(&av->base, "fi_av_insert", addr, count, fi_addr, flags,
+				      context);
+
+	if (ret)
+		return ret;
+	if (av->addr_format == FI_ADDR_IB_UD)
+		return ofi_av_insert(&av->base, addr, NULL, count, fi_addr, flags, context);
+	return vrb_av_insert_addrs(av, addr, count, fi_addr, flags, context);
+}
+
+/* An address of an entry in the format of the address vector. */
+static const void *addr_of(const struct vrb_av *av, const void *entry, struct vrb_ud_name *name,
+			   char *text, size_t *size)
+{
+	const struct vrb_av_ip_entry *ip = entry;
+
+	switch (av->addr_format) {
+	case FI_ADDR_IB_UD:
+		vrb_ud_name_out(entry, name);
+		*size = sizeof(*name);
+		return name;
+	case FI_ADDR_STR:
+		ofi_addr_str((const struct sockaddr *)&ip->addr, text, OFI_ADDR_STRLEN);
+		*size = strlen(text) + 1;
+		return text;
+	default:
+		*size = ofi_addr_size((const struct sockaddr *)&ip->addr);
+		return &ip->addr;
+	}
+}
+
+static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
+{
+	struct vrb_av *av = vrb_av(fid);
+	char text[OFI_ADDR_STRLEN];
+	struct vrb_ud_name name;
+	const void *entry, *from;
+	size_t size;
+	int ret;
+
+	ofi_lock(&av->base.lock);
+	entry = ofi_av_entry(&av->base, fi_addr);
+	if (entry) {
+		from = addr_of(av, entry, &name, text, &size);
+		ret = ofi_av_copy_out(&av->base, "fi_av_lookup", from, size, addr, len);
+	} else {
+		ret = -FI_EINVAL;
+	}
+	ofi_unlock(&av->base.lock);
+	if (!entry)
+		FI_WARN(&vrb_prov, FI_LOG_AV,
+			"fi_av_lookup: fi_addr 0x%llx is not in the address vector\n",
+			(unsigned long long)fi_addr);
+	return ret;
+}
+
+static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
+{
+	char text[VRB_UD_NAME_STRLEN] = "(null)";
+	struct vrb_av *av = vrb_av(fid);
+
+	if (!len)
+		return NULL;
+	if (addr && av->addr_format == FI_ADDR_IB_UD)
+		vrb_ud_name_str(addr, text, sizeof(text));
+	else if (addr && av->addr_format == FI_ADDR_STR)
+		strncpy(text, addr, sizeof(text) - 1);
+	else if (addr)
+		ofi_addr_str(addr, text, sizeof(text));
+	return ofi_av_copy_text(text, buf, len);
+}
+
+static int av_close(struct fid *fid)
+{
+	struct vrb_av *av = (struct vrb_av *)fid;
+	int ret;
+
+	if (ofi_ref_inherited(av->base.parent))
+		return 0;
+	ret = ofi_av_fini(&av->base);
+	if (ret)
+		return ret;
+	vrb_sources_fini(&av->sources);
+	vrb_paths_fini(av);
+	ofi_table_fini(&av->groups);
+	free(av);
+	return 0;
+}
+
+static struct fi_ops av_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = av_close,
+	.bind = ofi_av_bind,
+};
+
+static struct fi_ops_av av_ops = {
+	.size = sizeof(struct fi_ops_av),
+	.insert = av_insert,
+	.insertsvc = vrb_av_insertsvc,
+	.insertsym = vrb_av_insertsym,
+	.remove = ofi_av_remove,
+	.lookup = av_lookup,
+	.straddr = av_straddr,
+	.set_user_id = ofi_av_set_user_id,
+};
+
+void vrb_av_ops_init(void)
+{
+	ofi_ops_fill(&av_fid_ops);
+	ofi_ops_fill(&av_ops);
+}
+
+static int setup(struct vrb_av *av, struct vrb_domain *domain, struct fi_av_attr *attr,
+		 void *context)
+{
+	uint32_t format = domain->info->addr_format;
+	const struct ofi_av_class *cls = format == FI_ADDR_IB_UD ? &name_class : &ip_class;
+	int ret = vrb_ud_port_find("fi_av_open", domain->ctx, domain->info, &av->port);
+
+	if (ret)
+		return ret;
+	av->domain = domain;
+	av->addr_format = format;
+	ofi_table_init(&av->groups, sizeof(struct vrb_dest));
+	return ofi_av_init(&av->base, &vrb_prov, &domain->ref, &domain->fabric->ref, cls, attr,
+			   context);
+}
+
+int vrb_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **fid,
+		void *context)
+{
+	struct vrb_av *av;
+	int ret;
+
+	if (!fid)
+		return -FI_EINVAL;
+	av = calloc(1, sizeof(*av));
+	if (!av)
+		return -FI_ENOMEM;
+	ret = setup(av, vrb_domain(domain), attr, context);
+	if (ret) {
+		free(av);
+		return ret;
+	}
+	av->base.fid.fid.ops = &av_fid_ops;
+	av->base.fid.ops = &av_ops;
+	*fid = &av->base.fid;
+	return 0;
+}
+
+static bool index_all(struct vrb_av *av)
+{
+	const struct ofi_table *table = &av->base.table;
+	size_t i;
+
+	for (i = 0; i < table->limit; i++) {
+		if (!ofi_table_has(table, i))
+			continue;
+		if (!vrb_sources_reserve(&av->sources, table))
+			return false;
+		vrb_sources_begin(&av->sources);
+		vrb_sources_add(&av->sources, i, ofi_table_at(table, i));
+		vrb_sources_end(&av->sources);
+	}
+	return true;
+}
+
+int vrb_av_keep_sources(struct vrb_av *av)
+{
+	ofi_lock(&av->base.lock);
+	if (!av->has_sources) {
+		av->has_sources = index_all(av);
+		if (!av->has_sources)
+			vrb_sources_fini(&av->sources);
+	}
+	ofi_unlock(&av->base.lock);
+	return av->has_sources ? 0 : -FI_ENOMEM;
+}
+
+fi_addr_t vrb_av_source(const struct vrb_av *av, const union ibv_gid *gid, uint32_t qpn)
+{
+	size_t index = vrb_sources_find(&av->sources, &av->base.table, gid, qpn);
+
+	return index == OFI_TABLE_NONE ? FI_ADDR_NOTAVAIL : ofi_av_reported(&av->base, index);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Address handles, made when an address is first sent to, and the addresses of multicast groups. */
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "av.h"
+#include "av_path.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
+
+#define GROUP_BASE ((fi_addr_t)1 << 62)
+
+enum { HOP_LIMIT = 64 };
+
+struct path {
+	union ibv_gid gid;
+	uint16_t lid;
+	uint8_t sl;
+	struct ibv_ah *ah;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct path *x = a, *y = b;
+	int diff = memcmp(&x->gid, &y->gid, sizeof(x->gid));
+
+	if (!diff)
+		diff = (int)x->lid - (int)y->lid;
+	return diff ? diff : (int)x->sl - (int)y->sl;
+}
+
+static void path_free(void *node)
+{
+	struct path *path = node;
+
+	ibv_destroy_ah(path->ah);
+	free(path);
+}
+
+void vrb_paths_fini(struct vrb_av *av)
+{
+	tdestroy(av->paths, path_free);
+	av->paths = NULL;
+}
+
+static struct ibv_ah *make_ah(const struct vrb_av *av, const struct path *path)
+{
+	struct ibv_ah_attr attr = {
+		.dlid = path->lid,
+		.sl = path->sl,
+		.is_global = 1,
+		.port_num = av->port.num,
+		.grh = {
+			.dgid = path->gid,
+			.sgid_index = (uint8_t)av->port.gid_index,
+			.hop_limit = HOP_LIMIT,
+		},
+	};
+
+	errno = 0;
+	return ibv_create_ah(av->domain->pd, &attr);
+}
+
+/* With the lock held. NULL with errno set. */
+static struct ibv_ah *find_ah(struct vrb_av *av, const struct vrb_dest *dest)
+{
+	struct path wanted = { .gid = dest->gid, .lid = dest->lid, .sl = dest->sl }, *path;
+	struct path **found = tfind(&wanted, &av->paths, compare);
+
+	if (found)
+		return (*found)->ah;
+	wanted.ah = make_ah(av, &wanted);
+	if (!wanted.ah) {
+		errno = -vrb_errno(errno);
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_AV, "ibv_create_ah: %s%s\n", strerror(errno),
+			       vrb_remedy(errno));
+		return NULL;
+	}
+	path = malloc(sizeof(*path));
+	if (path) {
+		*path = wanted;
+		if (tsearch(path, &av->paths, compare))
+			return path->ah;
+		free(path);
+	}
+	ibv_destroy_ah(wanted.ah);
+	errno = FI_ENOMEM;
+	return NULL;
+}
+
+static struct vrb_dest *group_at(const struct vrb_av *av, fi_addr_t addr)
+{
+	return addr >= GROUP_BASE ? ofi_table_at(&av->groups, addr - GROUP_BASE) : NULL;
+}
+
+const struct vrb_dest *vrb_av_dest_slow(struct vrb_av *av, fi_addr_t addr)
+{
+	struct vrb_dest *dest = group_at(av, addr);
+	struct ibv_ah *ah;
+
+	if (dest && __atomic_load_n(&dest->ah, __ATOMIC_ACQUIRE))
+		return dest;
+	errno = EINVAL;
+	ofi_lock(&av->base.lock);
+	dest = ofi_av_entry(&av->base, addr);
+	ah = dest ? find_ah(av, dest) : NULL;
+	if (ah)
+		__atomic_store_n(&dest->ah, ah, __ATOMIC_RELEASE);
+	ofi_unlock(&av->base.lock);
+	return ah ? dest : NULL;
+}
+
+fi_addr_t vrb_av_add_group(struct vrb_av *av, const struct vrb_dest *group)
+{
+	size_t index = OFI_TABLE_NONE;
+	struct vrb_dest *dest;
+	struct ibv_ah *ah;
+
+	ofi_lock(&av->base.lock);
+	ah = find_ah(av, group);
+	if (ah) {
+		index = ofi_table_take(&av->groups, 0);
+		errno = ENOMEM;
+	}
+	if (index != OFI_TABLE_NONE) {
+		dest = ofi_table_at(&av->groups, index);
+		vrb_dest_set(dest, group);
+		__atomic_store_n(&dest->ah, ah, __ATOMIC_RELEASE);
+	}
+	ofi_unlock(&av->base.lock);
+	return index == OFI_TABLE_NONE ? FI_ADDR_NOTAVAIL : GROUP_BASE + index;
+}
+
+void vrb_av_remove_group(struct vrb_av *av, fi_addr_t addr)
+{
+	struct vrb_dest *dest = group_at(av, addr);
+
+	if (!dest)
+		return;
+	ofi_lock(&av->base.lock);
+	__atomic_store_n(&dest->ah, NULL, __ATOMIC_RELEASE);
+	ofi_table_give(&av->groups, addr - GROUP_BASE);
+	ofi_unlock(&av->base.lock);
+}

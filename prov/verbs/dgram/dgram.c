@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Endpoints of type FI_EP_DGRAM: their life, their name, and where datagrams come from. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include "prov/base/ops.h"
+#include <rdma/providers/fi_log.h>
+#include "prov/verbs/queue/cq.h"
+#include "dgram.h"
+#include "prov/verbs/provider/err.h"
+#include "mc.h"
+#include "prov/verbs/discovery/name.h"
+#include "prov/verbs/provider/pages.h"
+#include "prov/verbs/queue/post.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/queue/qp.h"
+
+#define QKEY_PRIVILEGED 0x80000000u
+
+static int failed(const char *call, const struct vrb_dgram *ep, int err)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: %s on %s: %s%s\n", call,
+		ibv_get_device_name(ep->ep.domain->ctx->device), strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+/*
+ * The members of a multicast group share its key; else nobody sends here who does not know the
+ * name.
+ */
+static int set_qkey(struct vrb_dgram *ep)
+{
+	if (ep->ep.info->caps & FI_MULTICAST) {
+		ep->qkey = VRB_UD_QKEY_CM;
+		return 0;
+	}
+	if (getrandom(&ep->qkey, sizeof(ep->qkey), 0) != sizeof(ep->qkey))
+		return failed("getrandom", ep, errno);
+	ep->qkey &= ~QKEY_PRIVILEGED;
+	return 0;
+}
+
+/* The ring has one slot more than it holds. */
+static int set_headers(struct vrb_dgram *ep)
+{
+	size_t slots = ep->ep.rq->size + 1;
+
+	if (ep->prefix) {
+		ep->headers = calloc(slots, sizeof(*ep->headers));
+		return ep->headers ? 0 : -FI_ENOMEM;
+	}
+	ep->spill_len = slots * sizeof(*ep->spill);
+	ep->spill = vrb_pages_map(ep->spill_len);
+	if (!ep->spill)
+		return -FI_ENOMEM;
+	ep->spill_mr =
+		ibv_reg_mr(ep->ep.domain->pd, ep->spill, ep->spill_len, IBV_ACCESS_LOCAL_WRITE);
+	if (!ep->spill_mr)
+		return failed("ibv_reg_mr", ep, errno);
+	ep->rx_sge[0] = (struct ibv_sge){ .length = VRB_GRH_SIZE, .lkey = ep->spill_mr->lkey };
+	return 0;
+}
+
+static int check_sizes(const struct vrb_dgram *ep, const struct fi_info *info)
+{
+	if (ep->ep.max_msg_size <= ep->port.mtu && ep->ep.inject_size <= ep->port.mtu &&
+	    info->rx_attr->iov_limit < VRB_IOV_MAX &&
+	    (!ep->prefix || info->ep_attr->msg_prefix_size == ep->prefix))
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_endpoint: max_msg_size %zu, inject_size %zu, msg_prefix_size %zu; the MTU of port %u is %u, the prefix %d\n",
+		ep->ep.max_msg_size, ep->ep.inject_size, info->ep_attr->msg_prefix_size,
+		ep->port.num, ep->port.mtu, VRB_GRH_SIZE);
+	return -FI_EINVAL;
+}
+
+int vrb_dgram_init(struct vrb_dgram *ep, const struct fi_info *info)
+{
+	int ret;
+
+	ofi_lock_init(&ep->lock);
+	ep->prefix = info->mode & FI_MSG_PREFIX ? VRB_GRH_SIZE : 0;
+	ep->ep.rq->dgram = true;
+	ret = vrb_ud_port_find("fi_endpoint", ep->ep.domain->ctx, info, &ep->port);
+	if (!ret)
+		ret = check_sizes(ep, info);
+	if (!ret)
+		ret = set_qkey(ep);
+	return ret ? ret : set_headers(ep);
+}
+
+void vrb_dgram_fini(struct vrb_dgram *ep)
+{
+	if (ep->marker_ah)
+		ibv_destroy_ah(ep->marker_ah);
+	if (ep->spill_mr)
+		ibv_dereg_mr(ep->spill_mr);
+	vrb_pages_unmap(ep->spill, ep->spill_len);
+	free(ep->headers);
+	if (ep->av)
+		ofi_ref_put(&ep->av->base.ref);
+}
+
+static bool same_port(const struct vrb_ud_port *a, const struct vrb_ud_port *b)
+{
+	return a->num == b->num && !memcmp(&a->gid, &b->gid, sizeof(a->gid));
+}
+
+int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags)
+{
+	int ret = 0;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (ep->av)
+		return -FI_EBUSY;
+	if (av->base.parent != &ep->ep.domain->ref || !same_port(&av->port, &ep->port)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: the address vector is of another %s; open domain, address vector and endpoint with the same fi_info\n",
+			av->base.parent != &ep->ep.domain->ref ? "domain" : "port");
+		return -FI_EINVAL;
+	}
+	if (ep->ep.info->caps & FI_SOURCE)
+		ret = vrb_av_keep_sources(av);
+	if (ret)
+		return ret;
+	ep->av = av;
+	ofi_ref_get(&av->base.ref);
+	return 0;
+}
+
+static void set_name(struct vrb_dgram *ep)
+{
+	struct vrb_dest self = {
+		.qpn = ep->ep.qp_num,
+		.qkey = ep->qkey,
+		.gid = ep->port.gid,
+		.lid = ep->port.lid,
+		.pkey = ep->port.pkey,
+	};
+
+	vrb_ud_name_out(&self, &ep->name);
+}
+
+static bool has_ip_name(const struct vrb_dgram *ep)
+{
+	uint32_t format = ep->ep.info->addr_format;
+
+	return format != FI_ADDR_IB_UD && format != FI_FORMAT_UNSPEC;
+}
+
+/* Who has an IP address is asked for its name there. */
+static int listen_ip(struct vrb_dgram *ep)
+{
+	const struct fi_info *info = ep->ep.info;
+	struct sockaddr_storage local;
+	int ret;
+
+	ret = vrb_name_in("fi_enable", info->addr_format, info->src_addr, info->src_addrlen,
+			  &local);
+	return ret ? ret : vrb_sidr_listen(&ep->sidr, ep->ep.domain->fabric, &local, &ep->name);
+}
+
+int vrb_dgram_start(struct vrb_dgram *ep)
+{
+	int ret;
+
+	set_name(ep);
+	ret = has_ip_name(ep) ? listen_ip(ep) : 0;
+	if (ret)
+		return ret;
+	ep->ep.rq->recv.sg_list = ep->prefix ? &ep->rx_sge[1] : ep->rx_sge;
+	ep->ep.rq->recv.num_sge = ep->prefix ? 1 : 2;
+	return 0;
+}
+
+void vrb_dgram_stop(struct vrb_dgram *ep)
+{
+	vrb_sidr_close(&ep->sidr);
+}
+
+void vrb_dgram_set_modes(struct vrb_dgram *ep)
+{
+	if (!ep->ep.enabled)
+		return;
+	ep->send_max = ep->ep.send_max;
+	ep->inject_max = ep->ep.inject_size;
+}
+
+bool vrb_dgram_post_marker(struct vrb_dgram *ep)
+{
+	struct ibv_ah_attr attr = {
+		.grh = { .dgid = ep->port.gid, .sgid_index = ep->port.gid_index, .hop_limit = 1 },
+		.is_global = 1,
+		.dlid = ep->port.lid,
+		.port_num = ep->port.num,
+	};
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	struct vrb_wq *sq = ep->ep.sq;
+
+	ep->marker_ah = ibv_create_ah(ep->ep.domain->pd, &attr);
+	if (!ep->marker_ah)
+		return false;
+	wr.wr.ud.ah = ep->marker_ah;
+	wr.wr.ud.remote_qpn = ep->ep.qp_num;
+	wr.wr.ud.remote_qkey = ep->qkey ^ 1; /* for which it is dropped where it arrives */
+	wr.wr_id = vrb_wq_take(sq, NULL, FI_MSG | FI_SEND | VRB_SLOT_OWN, 0);
+	if (!ibv_post_send(sq->qp, &wr, &sq->bad_send))
+		return true;
+	vrb_wq_untake(sq, 1);
+	return false;
+}
+
+/* Broken queue pairs */
+
+void vrb_dgram_failed(struct vrb_dgram *ep)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (vrb_dgram_is_broken(ep) || ibv_query_qp(ep->ep.qp, &attr, IBV_QP_STATE, &init) ||
+	    attr.qp_state == IBV_QPS_RTS)
+		return;
+	if (attr.qp_state != IBV_QPS_ERR)
+		vrb_qp_flush(&ep->ep);
+	FI_INFO(&vrb_prov, FI_LOG_EP_DATA,
+		"endpoint %p: queue pair 0x%x is in error; it starts again once what was outstanding has been read\n",
+		(void *)ep, ep->ep.qp_num);
+	__atomic_store_n(&ep->broken, true, __ATOMIC_RELEASE);
+	vrb_wq_shut(ep->ep.sq, ep->ep.domain->lock_posts);
+	vrb_wq_shut(ep->ep.rq, ep->ep.domain->lock_posts);
+}
+
+/*
+ * With ep->lock held. Nobody posts: both queues are shut. Where the device refuses, the endpoint is
+ * over.
+ */
+static bool restart(struct vrb_dgram *ep)
+{
+	int ret;
+
+	if (vrb_wq_used(ep->ep.sq) || vrb_wq_used(ep->ep.rq))
+		return false;
+	ret = vrb_qp_start_ud(ep, "posting to an endpoint after an error:");
+	if (ret) {
+		__atomic_store_n(&ep->ep.down_err, ret, __ATOMIC_RELAXED);
+		return false;
+	}
+	__atomic_store_n(&ep->broken, false, __ATOMIC_RELEASE);
+	vrb_wq_clear(ep->ep.sq, VRB_WQ_SHUT);
+	vrb_wq_clear(ep->ep.rq, VRB_WQ_SHUT);
+	return true;
+}
+
+bool vrb_dgram_mend(struct vrb_dgram *ep)
+{
+	bool good;
+
+	if (__atomic_load_n(&ep->ep.down_err, __ATOMIC_RELAXED) || !ep->ep.enabled)
+		return false;
+	ofi_lock(&ep->lock);
+	good = !vrb_dgram_is_broken(ep) || restart(ep);
+	ofi_unlock(&ep->lock);
+	return good;
+}
+
+/* Sources */
+
+static bool sums_up(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+	int i;
+
+	for (i = 0; i < 20; i += 2)
+		sum += (uint32_t)(ip[i] << 8 | ip[i + 1]);
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
+}
+
+/* Of RoCE v2 over IPv4 the last 20 bytes are the IP header, and those before it undefined. */
+static bool is_ipv4(const struct vrb_grh *grh)
+{
+	const uint8_t *ip = grh->raw + VRB_GRH_SIZE - 20;
+
+	return ip[0] == 0x45 && (grh->raw[0] >> 4 != 6 || sums_up(ip));
+}
+
+static void source_gid(const struct vrb_grh *grh, union ibv_gid *gid)
+{
+	if (!is_ipv4(grh)) {
+		memcpy(gid, grh->raw + 8, sizeof(*gid));
+		return;
+	}
+	memset(gid, 0, sizeof(*gid));
+	memset(gid->raw + 10, 0xff, 2);
+	memcpy(gid->raw + 12, grh->raw + 32, 4);
+}
+
+static fi_addr_t source(const struct vrb_dgram *ep, const struct vrb_slot *slot,
+			const struct ibv_wc *wc)
+{
+	union ibv_gid gid;
+
+	if (!(ep->ep.info->caps & FI_SOURCE) ||
+	    (ep->port.link_layer != IBV_LINK_LAYER_ETHERNET && !(wc->wc_flags & IBV_WC_GRH)))
+		return FI_ADDR_NOTAVAIL;
+	source_gid(ep->prefix ? ep->headers[slot->index] : &ep->spill[slot->index], &gid);
+	return vrb_av_source(ep->av, &gid, wc->src_qp);
+}
+
+void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src)
+{
+	const struct vrb_slot *slot = (const struct vrb_slot *)(uintptr_t)wc->wr_id;
+	const struct vrb_wq *wq = slot->wq;
+	const struct vrb_dgram *ep = (const struct vrb_dgram *)wq->ep;
+
+	if (wq->closed)
+		return;
+	if (!ep->prefix)
+		wc->byte_len -= VRB_GRH_SIZE;
+	if (src)
+		*src = source(ep, slot, wc);
+}
+
+/* Calls of fi_cm */
+
+static int dgram_getname(fid_t fid, void *addr, size_t *len)
+{
+	struct vrb_dgram *ep = vrb_dgram((struct fid_ep *)fid);
+	size_t room;
+
+	if (!len || (!addr && *len))
+		return -FI_EINVAL;
+	if (!ep->ep.enabled) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_getname: endpoint %p has no name before fi_enable\n", (void *)ep);
+		return -FI_EADDRNOTAVAIL;
+	}
+	if (has_ip_name(ep))
+		return vrb_name_out("fi_getname", ep->ep.info->addr_format, &ep->sidr.local, addr,
+				    len);
+	room = *len;
+	*len = sizeof(ep->name);
+	if (room)
+		memcpy(addr, &ep->name, room < *len ? room : *len);
+	return room < *len ? -FI_ETOOSMALL : 0;
+}
+
+struct fi_ops_cm vrb_dgram_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.getname = dgram_getname,
+	.join = vrb_mc_join,
+};
+
+void vrb_dgram_ops_init(void)
+{
+	ofi_ops_fill(&vrb_dgram_cm_ops);
+}

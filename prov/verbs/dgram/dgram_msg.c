@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Datagrams: fi_send and fi_recv in all their forms. */
+#include <errno.h>
+#include <string.h>
+#include "dgram.h"
+#include "prov/verbs/queue/post.h"
+
+#define MSG_SEND (FI_MSG | FI_SEND)
+#define MSG_RECV (FI_MSG | FI_RECV)
+
+/* Where to send for an address whose handle is there already. */
+VRB_INLINE const struct vrb_dest *ready_dest(const struct vrb_av *av, fi_addr_t addr)
+{
+	const struct vrb_dest *dest = ofi_av_at(&av->base, addr);
+
+	return vrb_likely(dest && __atomic_load_n(&dest->ah, __ATOMIC_ACQUIRE)) ? dest : NULL;
+}
+
+/*
+ * The address of a send of one buffer with data in it, where all of this is usual; NULL leaves the
+ * call to the way of fi_sendmsg, which checks everything.
+ */
+VRB_INLINE const struct vrb_dest *usual_dest(const struct vrb_dgram *ep, const void *buf,
+					     size_t len, size_t max, fi_addr_t addr)
+{
+	if (vrb_unlikely(!buf || len - ep->prefix - 1 >= max))
+		return NULL;
+	return ready_dest(ep->av, addr);
+}
+
+_Static_assert(sizeof(struct ibv_ah *) + 2 * sizeof(uint32_t) ==
+		       offsetof(struct vrb_dest, qkey) + sizeof(uint32_t),
+	       "a destination begins as an address in a work request does");
+
+VRB_INLINE void set_dest(struct ibv_send_wr *wr, const struct vrb_dest *dest)
+{
+	memcpy(&wr->wr.ud, dest, sizeof(wr->wr.ud));
+}
+
+/* The av has said in errno why it has no such address. */
+static VRB_OUTLINE ssize_t no_dest(void)
+{
+	return errno ? -errno : -FI_EINVAL;
+}
+
+/* With the queue entered, and nothing unusual about it. */
+VRB_INLINE ssize_t post_one(struct vrb_dgram *ep, const void *buf, size_t len, void *desc,
+			    enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest,
+			    void *context)
+{
+	struct vrb_wq *sq = ep->ep.sq;
+	struct ibv_send_wr *wr;
+	int err;
+
+	len -= ep->prefix;
+	wr = vrb_sq_wr(sq, (const char *)buf + ep->prefix, len, desc);
+	set_dest(wr, dest);
+	wr->opcode = opcode;
+	if (opcode == IBV_WR_SEND_WITH_IMM)
+		wr->imm_data = htonl((uint32_t)data);
+	wr->send_flags = ep->ep.tx_wr_flags | vrb_inline_flag(&ep->ep, len) | sq->head->signal;
+	wr->wr_id = vrb_wq_take(sq, context, MSG_SEND | ep->ep.tx_silent, len);
+	ofi_stats_add(&sq->stats, OFI_STATS_SEND_BYTES, len);
+	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
+	return vrb_wq_leave(sq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
+}
+
+VRB_INLINE ssize_t inject_one(struct vrb_dgram *ep, const void *buf, size_t len,
+			      enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest)
+{
+	struct vrb_wq *sq = ep->ep.sq;
+	struct ibv_send_wr *wr;
+	int err;
+
+	len -= ep->prefix;
+	wr = vrb_sq_wr(sq, (const char *)buf + ep->prefix, len, NULL);
+	set_dest(wr, dest);
+	wr->opcode = opcode;
+	if (opcode == IBV_WR_SEND_WITH_IMM)
+		wr->imm_data = htonl((uint32_t)data);
+	wr->send_flags = IBV_SEND_INLINE | sq->head->signal;
+	wr->wr_id = vrb_wq_take(sq, NULL, MSG_SEND | VRB_SILENT, len);
+	ofi_stats_add(&sq->stats, OFI_STATS_SEND_BYTES, len);
+	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
+	return vrb_wq_leave(sq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
+}
+
+/* Takes the prefix off, which is all in the first buffer. -FI_EINVAL when it isn't. */
+static inline ssize_t skip_prefix(const struct vrb_dgram *ep, struct ibv_sge *sge, size_t count,
+				  size_t *len)
+{
+	if (!ep->prefix)
+		return 0;
+	if (!count || sge->length < ep->prefix)
+		return -FI_EINVAL;
+	sge->addr += ep->prefix;
+	sge->length -= (uint32_t)ep->prefix;
+	*len -= ep->prefix;
+	return 0;
+}
+
+/* Any send; with `silent` it reports nothing, whatever the flags are. */
+static ssize_t send_any(struct vrb_dgram *ep, const struct fi_msg *msg, uint64_t flags, bool silent)
+{
+	struct ibv_sge sge[VRB_IOV_MAX];
+	struct ibv_send_wr wr = { .sg_list = sge };
+	const struct vrb_dest *dest;
+	struct vrb_tx_mode mode;
+	size_t len;
+	ssize_t ret;
+
+	if (vrb_unlikely(!msg || ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)))
+		return -FI_EINVAL;
+	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
+			   ep->ep.info->tx_attr->iov_limit, &len);
+	if (vrb_likely(!ret))
+		ret = skip_prefix(ep, sge, msg->iov_count, &len);
+	if (vrb_likely(!ret))
+		ret = vrb_tx_mode(&ep->ep, flags, ep->ep.tx_flags, len, &mode);
+	if (vrb_unlikely(ret))
+		return ret;
+	if (vrb_unlikely(!ep->ep.enabled))
+		return -FI_EOPBADSTATE;
+	dest = vrb_av_dest(ep->av, msg->addr);
+	if (vrb_unlikely(!dest))
+		return no_dest();
+	if (silent)
+		mode = (struct vrb_tx_mode){ .silent = VRB_SILENT };
+	set_dest(&wr, dest);
+	wr.num_sge = len ? (int)msg->iov_count : 0;
+	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	wr.imm_data = htonl((uint32_t)msg->data);
+	wr.send_flags = (mode.wr_flags & ~IBV_SEND_FENCE) | vrb_inline_flag(&ep->ep, len);
+	vrb_wq_enter(ep->ep.sq);
+	return vrb_sq_post(ep->ep.sq, &wr, msg->context, MSG_SEND | mode.silent, len,
+			   flags & FI_MORE);
+}
+
+static ssize_t dgram_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return send_any(vrb_dgram(fid), msg, flags, false);
+}
+
+static ssize_t send_buf(struct vrb_dgram *ep, const void *buf, size_t len, void *desc,
+			uint64_t data, fi_addr_t dest, void *context, uint64_t flags, bool silent)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
+	struct fi_msg msg = {
+		.msg_iov = &iov,
+		.desc = &desc,
+		.iov_count = 1,
+		.addr = dest,
+		.context = context,
+		.data = data,
+	};
+
+	return send_any(ep, &msg, flags, silent);
+}
+
+/*
+ * What is not usual about a call, or, once it has entered the queue, about that, leaves by a tail
+ * call with the same arguments, so that no register is saved for it.
+ */
+static VRB_OUTLINE ssize_t send_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+				    fi_addr_t addr, void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+
+	return send_buf(ep, buf, len, desc, 0, addr, context, ep->ep.tx_op_flags, false);
+}
+
+static VRB_OUTLINE ssize_t send_held(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+				     fi_addr_t addr, void *context)
+{
+	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	return send_odd(fid, buf, len, desc, addr, context);
+}
+
+static ssize_t dgram_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			  fi_addr_t addr, void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->send_max, addr);
+
+	if (vrb_unlikely(!dest))
+		return send_odd(fid, buf, len, desc, addr, context);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+		return send_odd(fid, buf, len, desc, addr, context);
+	if (!vrb_wq_usual(ep->ep.sq))
+		return send_held(fid, buf, len, desc, addr, context);
+	return post_one(ep, buf, len, desc, IBV_WR_SEND, 0, dest, context);
+}
+
+static VRB_OUTLINE ssize_t senddata_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+					uint64_t data, fi_addr_t addr, void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+
+	return send_buf(ep, buf, len, desc, data, addr, context,
+			ep->ep.tx_op_flags | FI_REMOTE_CQ_DATA, false);
+}
+
+static VRB_OUTLINE ssize_t senddata_held(struct fid_ep *fid, const void *buf, size_t len,
+					 void *desc, uint64_t data, fi_addr_t addr, void *context)
+{
+	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	return senddata_odd(fid, buf, len, desc, data, addr, context);
+}
+
+static ssize_t dgram_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			      uint64_t data, fi_addr_t addr, void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->send_max, addr);
+
+	if (vrb_unlikely(!dest || data > VRB_CQ_DATA_MAX))
+		return senddata_odd(fid, buf, len, desc, data, addr, context);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+		return senddata_odd(fid, buf, len, desc, data, addr, context);
+	if (!vrb_wq_usual(ep->ep.sq))
+		return senddata_held(fid, buf, len, desc, data, addr, context);
+	return post_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, dest, context);
+}
+
+static VRB_OUTLINE ssize_t inject_odd(struct fid_ep *fid, const void *buf, size_t len,
+				      fi_addr_t addr)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+
+	return send_buf(ep, buf, len, NULL, 0, addr, NULL, FI_INJECT, true);
+}
+
+static VRB_OUTLINE ssize_t inject_held(struct fid_ep *fid, const void *buf, size_t len,
+				       fi_addr_t addr)
+{
+	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	return inject_odd(fid, buf, len, addr);
+}
+
+static ssize_t dgram_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->inject_max, addr);
+
+	if (vrb_unlikely(!dest))
+		return inject_odd(fid, buf, len, addr);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+		return inject_odd(fid, buf, len, addr);
+	if (!vrb_wq_usual(ep->ep.sq))
+		return inject_held(fid, buf, len, addr);
+	return inject_one(ep, buf, len, IBV_WR_SEND, 0, dest);
+}
+
+static VRB_OUTLINE ssize_t injectdata_odd(struct fid_ep *fid, const void *buf, size_t len,
+					  uint64_t data, fi_addr_t addr)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+
+	return send_buf(ep, buf, len, NULL, data, addr, NULL, FI_INJECT | FI_REMOTE_CQ_DATA, true);
+}
+
+static VRB_OUTLINE ssize_t injectdata_held(struct fid_ep *fid, const void *buf, size_t len,
+					   uint64_t data, fi_addr_t addr)
+{
+	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	return injectdata_odd(fid, buf, len, data, addr);
+}
+
+static ssize_t dgram_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+				fi_addr_t addr)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->inject_max, addr);
+
+	if (vrb_unlikely(!dest || data > VRB_CQ_DATA_MAX))
+		return injectdata_odd(fid, buf, len, data, addr);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+		return injectdata_odd(fid, buf, len, data, addr);
+	if (!vrb_wq_usual(ep->ep.sq))
+		return injectdata_held(fid, buf, len, data, addr);
+	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data, dest);
+}
+
+static ssize_t dgram_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			   fi_addr_t dest, void *context)
+{
+	struct fi_msg msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = dest,
+		.context = context,
+	};
+
+	return dgram_sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
+}
+
+/*
+ * With the queue entered: where the header of the next receive goes. Returns the segments before
+ * the message's.
+ */
+VRB_INLINE int aim_header(struct vrb_dgram *ep, struct ibv_sge *sge, const void *buf)
+{
+	uint32_t index = ep->ep.rq->head->index;
+
+	if (ep->prefix) {
+		ep->headers[index] = buf;
+		return 0;
+	}
+	sge->addr = (uintptr_t)&ep->spill[index];
+	return 1;
+}
+
+/* sge: room for the header, then `count` segments of the message, which begins at buf. */
+static ssize_t post_recv(struct vrb_dgram *ep, struct ibv_sge *sge, size_t count, const void *buf,
+			 size_t len, void *context, uint64_t flags)
+{
+	struct ibv_recv_wr wr = { .num_sge = (int)count };
+	int headers;
+
+	sge[0] = ep->rx_sge[0];
+	vrb_wq_enter(ep->ep.rq);
+	headers = aim_header(ep, sge, buf);
+	wr.sg_list = sge + 1 - headers;
+	wr.num_sge += headers;
+	return vrb_rq_post(ep->ep.rq, &wr, context, flags, len);
+}
+
+/* A receive without room or with very much, or what is wrong with it. */
+static VRB_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				    fi_addr_t src, void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	struct ibv_sge sge[2];
+
+	(void)src;
+	if (len > UINT32_MAX)
+		return -FI_EMSGSIZE;
+	if (vrb_no_buf(buf, len) || len < ep->prefix)
+		return -FI_EINVAL;
+	vrb_sge_set(&sge[1], buf, len, desc);
+	return post_recv(ep, sge, len != 0, buf, len, context, ep->ep.rx_flags);
+}
+
+/* The queue is entered, and does not take the common way. */
+static VRB_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t len, void *desc,
+					fi_addr_t src, void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	struct vrb_wq *rq = ep->ep.rq;
+
+	(void)src;
+	aim_header(ep, ep->rx_sge, buf);
+	vrb_sge_set(&ep->rx_sge[1], buf, len, desc);
+	return vrb_rq_post(rq, &rq->recv, context, ep->ep.rx_flags, len);
+}
+
+static VRB_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t len, void *desc,
+					  fi_addr_t src, void *context)
+{
+	vrb_wq_enter(vrb_ep(fid)->rq);
+	return recv_special(fid, buf, len, desc, src, context);
+}
+
+/*
+ * What is rare leaves by a tail call with the same arguments, so that no register is saved for it.
+ */
+static ssize_t dgram_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			  void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	struct vrb_wq *rq = ep->ep.rq;
+	int err;
+
+	if (vrb_unlikely(!buf || (len - ep->prefix - 1) >> 31))
+		return recv_odd(fid, buf, len, desc, src, context);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&rq->lock)))
+		return recv_contended(fid, buf, len, desc, src, context);
+	if (!vrb_wq_usual(rq))
+		return recv_special(fid, buf, len, desc, src, context);
+	aim_header(ep, ep->rx_sge, buf);
+	vrb_sge_set(&ep->rx_sge[1], buf, len, desc);
+	rq->recv.wr_id = vrb_wq_take(rq, context, ep->ep.rx_flags, len);
+	err = ibv_post_recv(rq->qp, &rq->recv, &rq->bad_recv);
+	return vrb_wq_leave(rq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(rq, err));
+}
+
+static ssize_t dgram_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	struct ibv_sge sge[VRB_IOV_MAX + 1];
+	uint64_t silent;
+	size_t len;
+	ssize_t ret;
+
+	if (vrb_unlikely(!msg))
+		return -FI_EINVAL;
+	if (vrb_unlikely(flags & ~VRB_RX_FLAGS))
+		return -FI_EBADFLAGS;
+	ret = vrb_sge_fill(sge + 1, msg->msg_iov, msg->desc, msg->iov_count,
+			   ep->ep.info->rx_attr->iov_limit, &len);
+	if (vrb_unlikely(ret))
+		return ret;
+	if (vrb_unlikely(len > UINT32_MAX))
+		return -FI_EMSGSIZE;
+	if (vrb_unlikely(ep->prefix && (!len || sge[1].length < ep->prefix)))
+		return -FI_EINVAL;
+	silent = ep->ep.rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
+	return post_recv(ep, sge, len ? msg->iov_count : 0, len ? msg->msg_iov->iov_base : NULL,
+			 len, msg->context, MSG_RECV | silent);
+}
+
+static ssize_t dgram_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			   fi_addr_t src, void *context)
+{
+	struct fi_msg msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = src,
+		.context = context,
+	};
+
+	return dgram_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
+}
+
+struct fi_ops_msg VRB_TABLE(dgram) = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = dgram_recv,
+	.recvv = dgram_recvv,
+	.recvmsg = dgram_recvmsg,
+	.send = dgram_send,
+	.sendv = dgram_sendv,
+	.sendmsg = dgram_sendmsg,
+	.inject = dgram_inject,
+	.senddata = dgram_senddata,
+	.injectdata = dgram_injectdata,
+};

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Joining multicast groups, and leaving them. */
+#include "mc.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/addr.h>
+#include "prov/base/ops.h"
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "av.h"
+#include "dgram.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/discovery/name.h"
+#include "prov/verbs/provider/prov.h"
+
+#define JOIN_FLAGS (FI_SEND | FI_RECV)
+
+static const struct sockaddr *sa(const struct sockaddr_storage *ss)
+{
+	return (const struct sockaddr *)ss;
+}
+
+/* IPv4 addresses are in GIDs as IPv6 has them. */
+static void gid_addr(const uint8_t *gid, struct sockaddr_storage *ss)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *in = (struct sockaddr_in *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid)) {
+		in->sin_family = AF_INET;
+		memcpy(&in->sin_addr, gid + 12, sizeof(in->sin_addr));
+	} else {
+		in6->sin6_family = AF_INET6;
+		memcpy(&in6->sin6_addr, gid, sizeof(in6->sin6_addr));
+	}
+}
+
+static bool is_group(const struct sockaddr_storage *ss)
+{
+	const struct sockaddr_in *in = (const void *)ss;
+	const struct sockaddr_in6 *in6 = (const void *)ss;
+
+	if (ss->ss_family == AF_INET)
+		return IN_MULTICAST(ntohl(in->sin_addr.s_addr));
+	return ss->ss_family == AF_INET6 && IN6_IS_ADDR_MULTICAST(&in6->sin6_addr);
+}
+
+/* No GID of a group begins like a socket address. */
+static int group_in(const struct vrb_dgram *ep, const void *addr, struct sockaddr_storage *ss)
+{
+	uint32_t format = ep->ep.info->addr_format;
+	char text[OFI_ADDR_STRLEN];
+	struct vrb_ud_name name;
+	int ret = 0;
+
+	if (addr && format == FI_ADDR_IB_UD && !ofi_addr_size(addr)) {
+		memcpy(&name, addr, sizeof(name));
+		gid_addr(name.gid, ss);
+	} else {
+		if (format == FI_ADDR_IB_UD)
+			format = FI_FORMAT_UNSPEC;
+		ret = vrb_name_in("fi_join", format, addr, VRB_NAME_LEN_UNKNOWN, ss);
+	}
+	if (ret || is_group(ss))
+		return ret;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: %s is not the address of a multicast group\n",
+		ofi_addr_str(sa(ss), text, sizeof(text)));
+	return -FI_EINVAL;
+}
+
+static int refuse(const struct vrb_dgram *ep, const char *why, int ret)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: endpoint %p: %s\n", (const void *)ep, why);
+	return ret;
+}
+
+static int check_flags(const struct vrb_dgram *ep, uint64_t flags)
+{
+	uint64_t caps = ep->ep.info->caps;
+
+	if (flags & FI_COLLECTIVE)
+		return -FI_ENOSYS;
+	if (flags & ~JOIN_FLAGS)
+		return refuse(ep, "FI_SEND and FI_RECV are the flags", -FI_EBADFLAGS);
+	if (!(caps & FI_MULTICAST))
+		return refuse(ep, "it was opened without FI_MULTICAST", -FI_EINVAL);
+	if (((flags & FI_SEND) && !(caps & FI_SEND)) || ((flags & FI_RECV) && !(caps & FI_RECV)))
+		return refuse(ep, "it was opened for one direction, the flags ask for the other",
+			      -FI_EINVAL);
+	if (!vrb_conn_eq(&ep->ep))
+		return refuse(ep, "no event queue is bound; use fi_ep_bind", -FI_ENOEQ);
+	if (!ep->ep.enabled || !ep->ep.qp || !ep->av)
+		return refuse(ep, "it is not enabled; use fi_enable", -FI_EOPBADSTATE);
+	return 0;
+}
+
+/* Events */
+
+static void report(const struct vrb_mc *mc)
+{
+	struct fi_eq_entry entry = {
+		.fid = (fid_t)&mc->fid.fid,
+		.context = mc->fid.fid.context,
+	};
+
+	ofi_eq_post(mc->eq, FI_JOIN_COMPLETE, &entry, sizeof(entry));
+}
+
+static void report_error(const struct vrb_mc *mc, const char *call, int err, int prov_errno)
+{
+	struct fi_eq_err_entry entry = {
+		.fid = (fid_t)&mc->fid.fid,
+		.context = mc->fid.fid.context,
+		.err = err,
+		.prov_errno = prov_errno,
+	};
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: %s, group %s: %s%s\n", call,
+		ofi_addr_str(sa(&mc->addr), text, sizeof(text)), fi_strerror(err), vrb_remedy(err));
+	ofi_eq_post_err(mc->eq, &entry);
+}
+
+static int attach(struct vrb_mc *mc)
+{
+	int err;
+
+	if (!mc->receives)
+		return 0;
+	err = ibv_attach_mcast(mc->ep->ep.qp, &mc->gid, mc->lid);
+	mc->attached = !err;
+	return err;
+}
+
+static void joined(struct vrb_mc *mc, const struct rdma_ud_param *ud)
+{
+	struct vrb_dest dest = {
+		.qpn = VRB_UD_QPN_MCAST,
+		.qkey = ud->qkey,
+		.gid = ud->ah_attr.grh.dgid,
+		.lid = ud->ah_attr.dlid,
+		.sl = ud->ah_attr.sl,
+	};
+	int err;
+
+	if (mc->fid.fi_addr != FI_ADDR_NOTAVAIL)
+		return;
+	mc->gid = dest.gid;
+	mc->lid = dest.lid;
+	if (ud->qkey != mc->ep->qkey) {
+		report_error(mc, "the group has a Q_Key of its own", FI_EADDRNOTAVAIL, 0);
+		return;
+	}
+	err = attach(mc);
+	if (err) {
+		report_error(mc, "ibv_attach_mcast", -vrb_errno(err), -err);
+		return;
+	}
+	mc->fid.fi_addr = vrb_av_add_group(mc->ep->av, &dest);
+	if (mc->fid.fi_addr == FI_ADDR_NOTAVAIL)
+		report_error(mc, "no address", errno, -errno);
+	else
+		report(mc);
+}
+
+static int ask(struct vrb_mc *mc, struct rdma_cm_id *id)
+{
+	if (rdma_join_multicast(id, (struct sockaddr *)&mc->addr, mc))
+		return errno;
+	mc->asked = true;
+	return 0;
+}
+
+static bool on_our_port(const struct vrb_mc *mc, const struct rdma_cm_id *id)
+{
+	const struct vrb_dgram *ep = mc->ep;
+
+	return id->verbs && id->port_num == ep->port.num &&
+	       !strcmp(ibv_get_device_name(id->verbs->device),
+		       ibv_get_device_name(ep->ep.domain->ctx->device));
+}
+
+static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+		     struct vrb_cm_left *left)
+{
+	struct vrb_mc *mc = vrb_owner_of(owner, struct vrb_mc, owner);
+	int err;
+
+	(void)left;
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		err = on_our_port(mc, event->id) ? ask(mc, event->id) : FI_EADDRNOTAVAIL;
+		if (err)
+			report_error(mc, "rdma_join_multicast", err, -err);
+		break;
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+		joined(mc, &event->param.ud);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		report_error(mc, rdma_event_str(event->event),
+			     vrb_cm_err(event->event, event->status), event->status);
+		break;
+	default:
+		break;
+	}
+}
+
+static const struct vrb_owner_ops mc_owner_ops = { .event = cm_event };
+
+/* The group's life */
+
+static void mc_free(struct vrb_mc *mc)
+{
+	if (!mc)
+		return;
+	if (mc->id) {
+		if (mc->asked)
+			rdma_leave_multicast(mc->id, (struct sockaddr *)&mc->addr);
+		rdma_destroy_id(mc->id);
+	}
+	if (mc->attached)
+		ibv_detach_mcast(mc->ep->ep.qp, &mc->gid, mc->lid);
+	vrb_av_remove_group(mc->ep->av, mc->fid.fi_addr);
+	free(mc);
+}
+
+static int mc_close(struct fid *fid)
+{
+	struct vrb_mc *mc = (struct vrb_mc *)fid;
+	struct vrb_dgram *ep = mc->ep;
+	struct ofi_eq *eq = mc->eq;
+
+	if (ofi_ref_inherited(&ep->ep.domain->ref))
+		return 0;
+	mc_free(mc);
+	ofi_eq_forget(eq, fid);
+	ofi_ref_put(&ep->ref);
+	return 0;
+}
+
+static struct fi_ops mc_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mc_close,
+};
+
+void vrb_mc_ops_init(void)
+{
+	ofi_ops_fill(&mc_fid_ops);
+}
+
+/* The address that the group is joined from; family 0 where the routing table is to decide. */
+static void local_addr(const struct vrb_dgram *ep, struct sockaddr_storage *ss)
+{
+	if (ep->sidr.id)
+		*ss = ep->sidr.local;
+	else
+		gid_addr(ep->port.gid.raw, ss);
+	ofi_addr_set_port((struct sockaddr *)ss, 0);
+	if (!ep->sidr.id && ss->ss_family != AF_INET)
+		ss->ss_family = AF_UNSPEC;
+}
+
+static int failed(const struct vrb_mc *mc, const char *call)
+{
+	char text[OFI_ADDR_STRLEN];
+	int err = errno;
+
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: %s, group %s: %s%s\n", call,
+		ofi_addr_str(sa(&mc->addr), text, sizeof(text)), fi_strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+/* Bound to an address the id has its device at once; else the way to the group tells. */
+static int start(struct vrb_mc *mc)
+{
+	struct vrb_cm *cm = &mc->ep->ep.domain->fabric->cm;
+	struct sockaddr_storage local;
+	int ret = vrb_cm_create_ud_id(cm, "fi_join", &mc->owner, &mc->id);
+
+	if (ret) {
+		mc->id = NULL;
+		return ret;
+	}
+	local_addr(mc->ep, &local);
+	if (local.ss_family != mc->addr.ss_family)
+		return rdma_resolve_addr(mc->id, NULL, (struct sockaddr *)&mc->addr,
+					 vrb_params.resolve_timeout)
+			       ? failed(mc, "rdma_resolve_addr")
+			       : 0;
+	if (rdma_bind_addr(mc->id, (struct sockaddr *)&local))
+		return failed(mc, "rdma_bind_addr");
+	errno = ask(mc, mc->id);
+	return errno ? failed(mc, "rdma_join_multicast") : 0;
+}
+
+int vrb_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc_fid,
+		void *context)
+{
+	struct vrb_dgram *ep = vrb_dgram(fid);
+	struct sockaddr_storage group;
+	struct vrb_mc *mc;
+	int ret = mc_fid ? check_flags(ep, flags) : -FI_EINVAL;
+
+	if (!ret)
+		ret = group_in(ep, addr, &group);
+	if (ret)
+		return ret;
+	mc = calloc(1, sizeof(*mc));
+	if (!mc)
+		return -FI_ENOMEM;
+	mc->fid.fid = (struct fid){ .fclass = FI_CLASS_MC, .context = context, .ops = &mc_fid_ops };
+	mc->fid.fi_addr = FI_ADDR_NOTAVAIL;
+	mc->owner.ops = &mc_owner_ops;
+	mc->ep = ep;
+	mc->eq = vrb_conn_eq(&ep->ep);
+	mc->addr = group;
+	mc->receives = (ep->ep.info->caps & FI_RECV) && (!(flags & JOIN_FLAGS) || flags & FI_RECV);
+	ret = start(mc);
+	if (ret) {
+		mc_free(mc);
+		return ret;
+	}
+	ofi_ref_get(&ep->ref);
+	*mc_fid = &mc->fid;
+	return 0;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Names of unreliable datagram queue pairs: what is valid, and both forms. */
+#include <stdio.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/discovery/gid.h"
+#include "ud_name.h"
+
+enum { LID_MCAST = 0xc000, SL_MAX = 15, QPN_LEAST = 2 /* 0 and 1 are for management */ };
+
+static uint32_t be(const uint8_t *bytes, size_t count)
+{
+	uint32_t value = 0;
+
+	while (count--)
+		value = value << 8 | *bytes++;
+	return value;
+}
+
+static void put_be(uint8_t *bytes, size_t count, uint32_t value)
+{
+	while (count--) {
+		bytes[count] = (uint8_t)value;
+		value >>= 8;
+	}
+}
+
+/* Multicast IPv6, or IPv4 written as IPv6. */
+static bool is_mcast(const uint8_t *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return gid[0] == 0xff || (!memcmp(gid, mapped, sizeof(mapped)) && gid[12] >> 4 == 14);
+}
+
+static const char *wrong(const struct vrb_ud_name *name)
+{
+	static const uint8_t zero[16];
+	uint32_t qpn = be(name->qpn, sizeof(name->qpn));
+
+	if (qpn > VRB_UD_QPN_MAX)
+		return "its queue pair number has more than 24 bits";
+	if (qpn < QPN_LEAST)
+		return "its queue pair number is one of management";
+	if (!memcmp(name->gid, zero, sizeof(zero)))
+		return "its GID is zero";
+	if (is_mcast(name->gid) || be(name->lid, 2) >= LID_MCAST || qpn == VRB_UD_QPN_MCAST)
+		return "it is that of a multicast group; use fi_join";
+	if (!(be(name->pkey, 2) & 0x7fff))
+		return "its P_Key is zero";
+	if (name->sl > SL_MAX)
+		return "its service level is above 15";
+	if (name->qkey[0] & 0x80)
+		return "its Q_Key is one of privileged queue pairs";
+	return NULL;
+}
+
+int vrb_ud_name_in(const void *from, struct vrb_dest *dest, const char **why)
+{
+	struct vrb_ud_name name;
+
+	memcpy(&name, from, sizeof(name));
+	*why = wrong(&name);
+	if (*why)
+		return -FI_EINVAL;
+	*dest = (struct vrb_dest){
+		.qpn = be(name.qpn, 4),
+		.qkey = be(name.qkey, 4),
+		.lid = (uint16_t)be(name.lid, 2),
+		.pkey = (uint16_t)be(name.pkey, 2),
+		.sl = name.sl,
+	};
+	memcpy(dest->gid.raw, name.gid, sizeof(name.gid));
+	memcpy(dest->qpn2, name.qpn2, sizeof(name.qpn2));
+	return 0;
+}
+
+void vrb_ud_name_out(const struct vrb_dest *dest, struct vrb_ud_name *name)
+{
+	memcpy(name->gid, dest->gid.raw, sizeof(name->gid));
+	put_be(name->qpn, 4, dest->qpn);
+	put_be(name->qkey, 4, dest->qkey);
+	put_be(name->lid, 2, dest->lid);
+	put_be(name->pkey, 2, dest->pkey);
+	name->sl = dest->sl;
+	memcpy(name->qpn2, dest->qpn2, sizeof(name->qpn2));
+}
+
+bool vrb_ud_name_valid(const void *addr, size_t len)
+{
+	struct vrb_dest dest;
+	const char *why;
+
+	return addr && len >= sizeof(struct vrb_ud_name) && !vrb_ud_name_in(addr, &dest, &why);
+}
+
+const char *vrb_ud_name_str(const void *from, char *buf, size_t len)
+{
+	struct vrb_ud_name name;
+	union ibv_gid gid;
+	char addr[64];
+
+	memcpy(&name, from, sizeof(name));
+	memcpy(gid.raw, name.gid, sizeof(gid.raw));
+	snprintf(buf, len, "fi_addr_ib_ud://[%s]/lid %u/pkey 0x%x/sl %u/qpn 0x%x/qkey 0x%x",
+		 vrb_gid_str(&gid, addr, sizeof(addr)), be(name.lid, 2), be(name.pkey, 2), name.sl,
+		 be(name.qpn, 4), be(name.qkey, 4));
+	return buf;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Finds the port, GID and partition of an endpoint or an address vector. */
+#include "ud_port.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/discovery/gid.h"
+#include "prov/verbs/discovery/name.h"
+#include "prov/verbs/provider/prov.h"
+#include "ud_name.h"
+
+#define PKEY_MEMBERSHIP 0x8000
+
+/* What the source address of an fi_info asks for. */
+struct wish {
+	bool any; /* there is no such address */
+	struct sockaddr_storage ss;
+	union ibv_gid gid; /* where ss.ss_family is 0 */
+	uint16_t pkey;	   /* 0 is any */
+};
+
+static int failed(const char *call, const char *what, struct ibv_context *ctx, int err)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: %s of %s: %s%s\n", call, what,
+		ibv_get_device_name(ctx->device), strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+static int read_wish(const char *call, const struct fi_info *info, struct wish *wish)
+{
+	struct vrb_ud_name name;
+
+	*wish = (struct wish){ .any = !info->src_addr };
+	if (wish->any)
+		return 0;
+	if (info->addr_format != FI_ADDR_IB_UD)
+		return vrb_name_in(call, info->addr_format, info->src_addr, info->src_addrlen,
+				   &wish->ss);
+	if (info->src_addrlen != sizeof(name)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"%s: info->src_addr has %zu bytes, a name of FI_ADDR_IB_UD has %zu\n", call,
+			info->src_addrlen, sizeof(name));
+		return -FI_EINVAL;
+	}
+	memcpy(&name, info->src_addr, sizeof(name));
+	memcpy(&wish->gid, name.gid, sizeof(wish->gid));
+	wish->pkey = (uint16_t)(name.pkey[0] << 8 | name.pkey[1]);
+	return 0;
+}
+
+static bool fits(const struct wish *wish, const struct ibv_gid_entry *entry)
+{
+	if (wish->any)
+		return true;
+	if (wish->ss.ss_family && entry->gid_type == IBV_GID_TYPE_IB)
+		return true; /* there an IP address is no GID */
+	if (wish->ss.ss_family)
+		return vrb_gid_is_addr(&entry->gid, (const struct sockaddr *)&wish->ss);
+	return !memcmp(&entry->gid, &wish->gid, sizeof(entry->gid));
+}
+
+/* The entries that the wish leaves, to choose from as discovery does. */
+static void narrow(struct vrb_gid_table *table, const struct wish *wish)
+{
+	size_t i, left = 0;
+
+	for (i = 0; i < table->count; i++)
+		if (fits(wish, &table->entries[i]))
+			table->entries[left++] = table->entries[i];
+	table->count = left;
+}
+
+/* The membership bit apart; without a wish the first that is one. */
+static bool is_pkey(uint16_t pkey, uint16_t wanted)
+{
+	if (!(pkey & ~PKEY_MEMBERSHIP))
+		return false;
+	return !wanted || (pkey & ~PKEY_MEMBERSHIP) == (wanted & ~PKEY_MEMBERSHIP);
+}
+
+static int find_pkey(const char *call, struct ibv_context *ctx, int len, uint16_t wanted,
+		     struct vrb_ud_port *port)
+{
+	__be16 pkey;
+	int i;
+
+	for (i = 0; i < len; i++) {
+		if (ibv_query_pkey(ctx, port->num, i, &pkey))
+			return failed(call, "ibv_query_pkey", ctx, errno);
+		if (!is_pkey(be16toh(pkey), wanted))
+			continue;
+		port->pkey_index = (uint16_t)i;
+		port->pkey = be16toh(pkey);
+		return 0;
+	}
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: port %u of %s is not in partition 0x%x\n", call,
+		port->num, ibv_get_device_name(ctx->device), wanted);
+	return -FI_EADDRNOTAVAIL;
+}
+
+/*
+ * Whether port number `num` serves; *port and the length of its table of partitions are set then. 0
+ * or errno.
+ */
+static int use_port(struct ibv_context *ctx, const struct vrb_gid_table *table, uint8_t num,
+		    struct vrb_ud_port *port, int *pkeys)
+{
+	const struct ibv_gid_entry *gid = vrb_gid_choose(table, num, vrb_params.gid_idx);
+	struct ibv_port_attr attr;
+	int err = gid ? ibv_query_port(ctx, num, &attr) : 0;
+
+	port->num = 0;
+	if (!gid || err || attr.state != IBV_PORT_ACTIVE)
+		return err;
+	*port = (struct vrb_ud_port){
+		.num = num,
+		.link_layer = attr.link_layer,
+		.lid = attr.lid,
+		.gid_index = (int)gid->gid_index,
+		.gid = gid->gid,
+		.mtu = vrb_ud_mtu(attr.active_mtu),
+	};
+	*pkeys = attr.pkey_tbl_len;
+	return 0;
+}
+
+static int find_port(const char *call, struct ibv_context *ctx, uint8_t ports,
+		     const struct vrb_gid_table *table, struct vrb_ud_port *port, int *pkeys)
+{
+	unsigned int num;
+	int err;
+
+	for (num = 1; num <= ports; num++) {
+		err = use_port(ctx, table, (uint8_t)num, port, pkeys);
+		if (err)
+			return failed(call, "ibv_query_port", ctx, err);
+		if (port->num)
+			return 0;
+	}
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"%s: no active port of %s has the source address of the fi_info; call fi_getinfo again\n",
+		call, ibv_get_device_name(ctx->device));
+	return -FI_EADDRNOTAVAIL;
+}
+
+/* 0 or errno. */
+static int gid_slots(struct ibv_context *ctx, uint8_t ports, size_t *slots)
+{
+	struct ibv_port_attr attr;
+	unsigned int num;
+	int err = 0;
+
+	*slots = 0;
+	for (num = 1; num <= ports && !err; num++) {
+		err = ibv_query_port(ctx, (uint8_t)num, &attr);
+		*slots += err ? 0 : (size_t)attr.gid_tbl_len;
+	}
+	return err;
+}
+
+int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_info *info,
+		     struct vrb_ud_port *port)
+{
+	struct ibv_device_attr attr;
+	struct vrb_gid_table table;
+	struct wish wish;
+	size_t slots;
+	int err, ret, pkeys = 0;
+
+	ret = read_wish(call, info, &wish);
+	if (ret)
+		return ret;
+	err = ibv_query_device(ctx, &attr);
+	if (err)
+		return failed(call, "ibv_query_device", ctx, err);
+	err = gid_slots(ctx, attr.phys_port_cnt, &slots);
+	if (err)
+		return failed(call, "ibv_query_port", ctx, err);
+	err = vrb_gid_table_read(ctx, slots, &table);
+	if (err)
+		return failed(call, "ibv_query_gid_table", ctx, err);
+	narrow(&table, &wish);
+	ret = find_port(call, ctx, attr.phys_port_cnt, &table, port, &pkeys);
+	vrb_gid_table_free(&table);
+	return ret ? ret : find_pkey(call, ctx, pkeys, wish.pkey, port);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a device's port can do as FI_EP_DGRAM, as fi_info. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include "prov/verbs/dgram/dgram.h"
+#include "info.h"
+#include "prov/verbs/queue/post.h"
+
+#define TX_CAPS	  (FI_SEND | FI_FENCE)
+#define RX_CAPS	  (FI_RECV | FI_SOURCE)
+#define BOTH_CAPS (FI_MSG | FI_MULTICAST)
+
+static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
+{
+	tx->caps = BOTH_CAPS | TX_CAPS;
+	tx->op_flags &= ~FI_DELIVERY_COMPLETE;
+	tx->msg_order = FI_ORDER_NONE;
+	tx->inject_size = dev->max_inline_ud;
+	tx->rma_iov_limit = 0;
+}
+
+/* One segment of each receive takes the GRH. */
+static void set_rx(struct fi_rx_attr *rx)
+{
+	rx->caps = BOTH_CAPS | RX_CAPS;
+	rx->op_flags &= ~FI_MULTI_RECV;
+	rx->mode = 0;
+	rx->msg_order = FI_ORDER_NONE;
+	if (rx->iov_limit > 1)
+		rx->iov_limit--;
+}
+
+static void set_ep(struct fi_ep_attr *ep, const struct vrb_port *port)
+{
+	ep->type = FI_EP_DGRAM;
+	ep->protocol = FI_PROTO_IB_UD;
+	ep->max_msg_size = vrb_ud_mtu(port->attr.active_mtu);
+	ep->max_order_raw_size = 0;
+	ep->max_order_waw_size = 0;
+}
+
+struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_port *port)
+{
+	struct fi_info *info = vrb_info_msg(dev, port);
+	char name[sizeof(dev->name) + sizeof(VRB_DGRAM_SUFFIX)];
+
+	if (!info)
+		return NULL;
+	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM;
+	info->mode = 0;
+	set_tx(info->tx_attr, dev);
+	set_rx(info->rx_attr);
+	set_ep(info->ep_attr, port);
+	if (info->tx_attr->inject_size > info->ep_attr->max_msg_size)
+		info->tx_attr->inject_size = info->ep_attr->max_msg_size;
+	info->domain_attr->mr_mode = FI_MR_LOCAL;
+	info->domain_attr->max_ep_stx_ctx = 0;
+	info->domain_attr->max_ep_srx_ctx = 0;
+	snprintf(name, sizeof(name), "%s" VRB_DGRAM_SUFFIX, dev->name);
+	free(info->domain_attr->name);
+	info->domain_attr->name = strdup(name);
+	if (!info->domain_attr->name) {
+		fi_freeinfo(info);
+		return NULL;
+	}
+	return info;
+}
+
+/* 0 stands for the mode of the fi_info. */
+static bool leaves_prefix(uint64_t mode)
+{
+	return !mode || mode & FI_MSG_PREFIX;
+}
+
+void vrb_info_offer_prefix(struct fi_info *info, const struct fi_info *hints)
+{
+	if (!hints || !(hints->mode & FI_MSG_PREFIX) ||
+	    (hints->tx_attr && !leaves_prefix(hints->tx_attr->mode)) ||
+	    (hints->rx_attr && !leaves_prefix(hints->rx_attr->mode)))
+		return;
+	info->mode |= FI_MSG_PREFIX;
+	info->tx_attr->mode |= FI_MSG_PREFIX;
+	info->rx_attr->mode |= FI_MSG_PREFIX;
+	info->ep_attr->msg_prefix_size = VRB_GRH_SIZE;
+}
+
+void vrb_info_settle_dgram(struct fi_info *info, const struct fi_info *hints)
+{
+	if (hints && hints->caps && !(hints->caps & FI_SOURCE)) {
+		info->caps &= ~FI_SOURCE;
+		info->rx_attr->caps &= ~FI_SOURCE;
+	}
+	if (info->domain_attr->av_type == FI_AV_UNSPEC)
+		info->domain_attr->av_type = FI_AV_TABLE;
+}
+
+void vrb_info_name(const struct vrb_port *port, struct vrb_ud_name *name)
+{
+	struct vrb_dest dest = { .gid = port->gid, .lid = port->attr.lid, .pkey = port->pkey };
+
+	vrb_ud_name_out(&dest, name);
+}

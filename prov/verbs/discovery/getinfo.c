@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_getinfo: resolves, looks at a snapshot, offers what fits and says why the rest does not. */
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/addr.h>
+#include "prov/base/attr.h"
+#include <ofi/explain.h>
+#include "prov/verbs/provider/domain.h"
+#include "prov/verbs/msg/ep.h"
+#include "prov/verbs/provider/fabric.h"
+#include "gid.h"
+#include "info.h"
+#include "netdev.h"
+#include "prov/verbs/provider/prov.h"
+#include "info_rdm.h"
+#include "resolve.h"
+#include "snapshot.h"
+
+#define SYSFS_DEVICES "/sys/class/infiniband"
+
+#define DGRAM_DISTANCE 32 /* above that of any address */
+
+struct offer {
+	STAILQ_ENTRY(offer) next;
+	int distance;
+	struct fi_info *info;
+};
+STAILQ_HEAD(offers, offer);
+
+struct search {
+	uint32_t version;
+	const struct fi_info *hints;
+	struct vrb_target target;
+	struct offers offers; /* the nearest first */
+	enum fi_ep_type type; /* of the candidate at hand */
+	int shortage;	      /* -FI_E*: the process ran out of something, which is not "no data" */
+	bool layered;	      /* only reliable datagrams, by the names that they have elsewhere */
+};
+
+static void reject(const struct search *search, const char *device, uint32_t port, uint32_t misses,
+		   const struct ofi_miss *miss)
+{
+	struct fi_explain_entry entry = {
+		.prov_name = vrb_prov.name,
+		.domain_name = device,
+		.port = port,
+		.ep_type = device ? search->type : FI_EP_UNSPEC,
+		.misses = misses,
+		.attr = miss->attr,
+		.asked = miss->asked,
+		.has = miss->has,
+	};
+
+	ofi_explain(&vrb_prov, &entry);
+}
+
+static int insert(struct search *search, struct fi_info *info, int distance)
+{
+	struct offer *offer = calloc(1, sizeof(*offer)), *at, *before = NULL;
+
+	if (!offer)
+		return -FI_ENOMEM;
+	offer->info = info;
+	offer->distance = distance;
+	STAILQ_FOREACH (at, &search->offers, next) {
+		if (at->distance > distance)
+			break;
+		before = at;
+	}
+	if (before)
+		STAILQ_INSERT_AFTER(&search->offers, before, offer, next);
+	else
+		STAILQ_INSERT_HEAD(&search->offers, offer, next);
+	return 0;
+}
+
+/* In the text form when that is the address format. */
+static int set_addr(const struct fi_info *info, const struct sockaddr_storage *ss, void **addr,
+		    size_t *len)
+{
+	const struct sockaddr *sa = (const struct sockaddr *)ss;
+	char text[OFI_ADDR_STRLEN];
+	const void *from = sa;
+	size_t size = ofi_addr_size(sa);
+
+	if (!size)
+		return 0;
+	if (info->addr_format == FI_ADDR_STR) {
+		from = ofi_addr_str(sa, text, sizeof(text));
+		size = strlen(text) + 1;
+	}
+	*addr = malloc(size);
+	if (!*addr)
+		return -FI_ENOMEM;
+	memcpy(*addr, from, size);
+	*len = size;
+	return 0;
+}
+
+/* What hints->domain and the like hold goes into what is offered. */
+static void set_objects(const struct search *search, struct fi_info *info)
+{
+	const struct fi_info *hints = search->hints;
+
+	if (!hints)
+		return;
+	info->handle = hints->handle;
+	if (hints->domain_attr)
+		info->domain_attr->domain = hints->domain_attr->domain;
+	if (hints->fabric_attr)
+		info->fabric_attr->fabric = hints->fabric_attr->fabric;
+}
+
+/* A copy of the port's info with what hangs on the address format and on the hints. */
+static struct fi_info *new_offer(const struct search *search, const struct fi_info *port_info,
+				 uint32_t format)
+{
+	struct fi_info *info = fi_dupinfo(port_info);
+
+	if (!info)
+		return NULL;
+	info->addr_format = format;
+	ofi_attr_narrow(search->version, info, search->hints);
+	if (search->type != FI_EP_RDM)
+		vrb_info_settle(info, search->hints);
+	set_objects(search, info);
+	return info;
+}
+
+static int make_offer(const struct search *search, const struct fi_info *port_info,
+		      const struct sockaddr_storage *src, const struct sockaddr_storage *dest,
+		      struct fi_info **offer)
+{
+	struct fi_info *info =
+		new_offer(search, port_info, ofi_addr_format((const struct sockaddr *)src));
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	ret = set_addr(info, src, &info->src_addr, &info->src_addrlen);
+	if (!ret)
+		ret = set_addr(info, dest, &info->dest_addr, &info->dest_addrlen);
+	if (ret) {
+		fi_freeinfo(info);
+		return ret;
+	}
+	*offer = info;
+	return 0;
+}
+
+static bool format_fits(const struct search *search, uint32_t format, struct ofi_miss *miss)
+{
+	struct fi_info have = { .addr_format = format };
+	struct fi_info hints = { 0 };
+
+	if (!search->hints)
+		return true;
+	hints.addr_format = search->hints->addr_format;
+	return !ofi_attr_misses(search->version, &have, &hints, miss);
+}
+
+/* Connections, reliable datagrams, datagrams; of these names before addresses to be resolved. */
+static int nearness(const struct search *search)
+{
+	if (search->type == FI_EP_RDM)
+		return DGRAM_DISTANCE / 2;
+	return search->type == FI_EP_DGRAM ? DGRAM_DISTANCE + 1 : 0;
+}
+
+static int try_addr(struct search *search, const struct vrb_device *dev,
+		    const struct vrb_port *port, const struct vrb_port_addr *local,
+		    const struct fi_info *port_info)
+{
+	struct sockaddr_storage src, dest;
+	struct fi_info *info;
+	struct ofi_miss miss;
+	bool preferred;
+	int ret;
+
+	if (!format_fits(search, ofi_addr_format((const void *)&local->addr), &miss) ||
+	    !vrb_resolve_src(&search->target, local, &src, &miss)) {
+		reject(search, dev->name, port->num, 1, &miss);
+		return 0;
+	}
+	ret = vrb_resolve_dest(&search->target, local, &dest, &preferred, &miss);
+	if (ret == -FI_ENODATA) {
+		reject(search, dev->name, port->num, 1, &miss);
+		return 0;
+	}
+	if (!ret)
+		ret = make_offer(search, port_info, &src, &dest, &info);
+	if (ret)
+		return ret;
+	ret = insert(search, info,
+		     nearness(search) + vrb_addr_rank((const void *)&local->addr) +
+			     (preferred ? 0 : 8));
+	if (ret)
+		fi_freeinfo(info);
+	return ret;
+}
+
+static bool is_shortage(int err)
+{
+	return err == FI_ENOMEM || err == FI_EMFILE || err == ENFILE || err == FI_EAGAIN ||
+	       err == FI_ENOSPC;
+}
+
+static bool object_miss(struct ofi_miss *miss, const char *attr, const char *asked, const char *has)
+{
+	miss->attr = attr;
+	snprintf(miss->asked, sizeof(miss->asked), "one of %s", asked);
+	snprintf(miss->has, sizeof(miss->has), "%s", has);
+	return false;
+}
+
+/* hints->domain_attr->domain stands for the device it is open on; it may be another provider's. */
+static bool is_domain(const struct search *search, const struct vrb_device *dev,
+		      struct ofi_miss *miss)
+{
+	const struct fi_domain_attr *attr = search->hints ? search->hints->domain_attr : NULL;
+	struct fid_domain *fid = attr ? attr->domain : NULL;
+	const char *name;
+
+	if (!fid)
+		return true;
+	name = vrb_is_domain(fid) ? vrb_domain(fid)->info->domain_attr->name : "another provider";
+	return vrb_device_is(dev->name, name) ||
+	       object_miss(miss, "domain_attr->domain", name, dev->name);
+}
+
+/* hints->fabric_attr->fabric stands for the name it was opened with. */
+static bool is_fabric(const struct search *search, const struct fi_info *info,
+		      struct ofi_miss *miss)
+{
+	const struct fi_fabric_attr *attr = search->hints ? search->hints->fabric_attr : NULL;
+	struct fid_fabric *fid = attr ? attr->fabric : NULL;
+	const char *name;
+
+	if (!fid)
+		return true;
+	name = fid->ops->domain == vrb_domain_open ? vrb_fabric(fid)->name : "another provider";
+	return !strcmp(name, info->fabric_attr->name) ||
+	       object_miss(miss, "fabric_attr->fabric", name, info->fabric_attr->name);
+}
+
+static int copy_name(const struct vrb_ud_name *name, void **addr, size_t *len)
+{
+	*addr = malloc(sizeof(*name));
+	if (!*addr)
+		return -FI_ENOMEM;
+	memcpy(*addr, name, sizeof(*name));
+	*len = sizeof(*name);
+	return 0;
+}
+
+/* Is an address that was asked for one of the port's? */
+static bool starts_here(const struct search *search, const struct vrb_port *port,
+			struct ofi_miss *miss)
+{
+	const struct vrb_port_addr *local;
+	struct sockaddr_storage src;
+
+	if (search->target.named_src && memcmp(search->target.src_name.gid, &port->gid, 16)) {
+		miss->attr = "src_addr";
+		snprintf(miss->asked, sizeof(miss->asked), "a name of another GID");
+		vrb_gid_str(&port->gid, miss->has, sizeof(miss->has));
+		return false;
+	}
+	STAILQ_FOREACH (local, &port->addrs, next)
+		if (vrb_resolve_src(&search->target, local, &src, miss))
+			return true;
+	return STAILQ_EMPTY(&port->addrs);
+}
+
+/* A destination has to be a name: an address is resolved by who has the format of addresses. */
+static bool ends_at_name(const struct search *search, struct ofi_miss *miss)
+{
+	if (!search->target.dest.count)
+		return true;
+	miss->attr = "dest_addr";
+	ofi_addr_str((const struct sockaddr *)&search->target.dest.addr[0], miss->asked,
+		     sizeof(miss->asked));
+	snprintf(miss->has, sizeof(miss->has),
+		 "names of FI_ADDR_IB_UD; ask for FI_SOCKADDR_IN or FI_SOCKADDR_IN6");
+	return false;
+}
+
+static int offer_name(struct search *search, const struct vrb_port *port,
+		      const struct fi_info *port_info)
+{
+	struct fi_info *info = new_offer(search, port_info, FI_ADDR_IB_UD);
+	struct vrb_ud_name name;
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	vrb_info_name(port, &name);
+	ret = copy_name(&name, &info->src_addr, &info->src_addrlen);
+	if (!ret && search->target.named_dest)
+		ret = copy_name(&search->target.dest_name, &info->dest_addr, &info->dest_addrlen);
+	if (!ret)
+		ret = insert(search, info, DGRAM_DISTANCE);
+	if (ret)
+		fi_freeinfo(info);
+	return ret;
+}
+
+/* Who says where to go by addresses, and not in which format, means the format of addresses. */
+static int try_name(struct search *search, const struct vrb_device *dev,
+		    const struct vrb_port *port, const struct fi_info *port_info)
+{
+	uint32_t format = search->hints ? search->hints->addr_format : FI_FORMAT_UNSPEC;
+	struct ofi_miss miss;
+
+	if (format == FI_FORMAT_UNSPEC && (search->target.src.count || search->target.dest.count))
+		return 0;
+	if (format_fits(search, FI_ADDR_IB_UD, &miss) && starts_here(search, port, &miss) &&
+	    ends_at_name(search, &miss))
+		return offer_name(search, port, port_info);
+	reject(search, dev->name, port->num, 1, &miss);
+	return 0;
+}
+
+/* Reliable datagrams need an IP address, which an InfiniBand port may lack. */
+static void reject_no_ip(const struct search *search, const struct vrb_device *dev,
+			 const struct vrb_port *port)
+{
+	struct ofi_miss miss = { .attr = "port address", .asked = "an IP address" };
+
+	snprintf(miss.has, sizeof(miss.has), "none: set up IPoIB on the port");
+	reject(search, dev->name, port->num, 1, &miss);
+}
+
+static int try_addrs(struct search *search, const struct vrb_device *dev,
+		     const struct vrb_port *port, const struct fi_info *port_info)
+{
+	const struct vrb_port_addr *local;
+	bool any = false;
+	int ret = 0;
+
+	if (search->type == FI_EP_DGRAM)
+		ret = try_name(search, dev, port, port_info);
+	STAILQ_FOREACH (local, &port->addrs, next) {
+		if (ret)
+			break;
+		if (search->type != FI_EP_MSG && local->addr.ss_family == AF_IB)
+			continue;
+		any = true;
+		ret = try_addr(search, dev, port, local, port_info);
+	}
+	if (!any && search->type == FI_EP_RDM)
+		reject_no_ip(search, dev, port);
+	return ret;
+}
+
+/* The name of the device stands for that of its datagrams too. */
+static unsigned find_misses(const struct search *search, const struct vrb_device *dev,
+			    struct fi_info *info, struct ofi_miss *miss)
+{
+	const struct fi_domain_attr *attr = search->hints ? search->hints->domain_attr : NULL;
+	char *name = info->domain_attr->name;
+	unsigned misses;
+
+	if (attr && attr->name && !strcmp(attr->name, dev->name))
+		info->domain_attr->name = attr->name;
+	misses = ofi_attr_misses(search->version, info, search->hints, miss);
+	info->domain_attr->name = name;
+	return misses;
+}
+
+/* What a port can do with endpoints of one type. Takes info; NULL: there was no memory for it. */
+static int try_type(struct search *search, const struct vrb_device *dev,
+		    const struct vrb_port *port, struct fi_info *info)
+{
+	struct ofi_miss miss, unusable;
+	unsigned misses;
+	int ret = 0;
+
+	if (!info)
+		return -FI_ENOMEM;
+	search->type = info->ep_attr->type;
+	if (search->type == FI_EP_RDM)
+		vrb_rdm_offer_mode(info, search->hints);
+	else
+		vrb_info_offer_mode(info, search->hints);
+	if (search->type == FI_EP_MSG) {
+		vrb_info_offer_shared(info, search->hints, dev);
+		vrb_info_offer_multi(info, search->hints);
+	}
+	misses = find_misses(search, dev, info, &miss);
+	vrb_rdm_explain_key(info, search->hints, misses ? &miss : NULL);
+	if (!is_fabric(search, info, misses ? &unusable : &miss))
+		misses++;
+	if (!vrb_port_usable(port, &unusable))
+		reject(search, dev->name, port->num, misses + 1, &unusable);
+	else if (misses)
+		reject(search, dev->name, port->num, misses, &miss);
+	else
+		ret = try_addrs(search, dev, port, info);
+	fi_freeinfo(info);
+	return ret;
+}
+
+/* The type of endpoints that is asked for, or any. */
+static enum fi_ep_type asked_type(const struct search *search)
+{
+	const struct fi_ep_attr *attr = search->hints ? search->hints->ep_attr : NULL;
+
+	return attr ? attr->type : FI_EP_UNSPEC;
+}
+
+/* A device without queue pairs of the kind. */
+static void reject_qp(struct search *search, const struct vrb_device *dev,
+		      const struct vrb_port *port, enum fi_ep_type type, const char *kind, int err)
+{
+	struct ofi_miss miss = { .attr = "ep_attr->type" };
+
+	if (is_shortage(err) && !search->shortage)
+		search->shortage = -err;
+	search->type = type;
+	snprintf(miss.asked, sizeof(miss.asked), "%s",
+		 type == FI_EP_MSG ? "FI_EP_MSG" : "FI_EP_DGRAM");
+	snprintf(miss.has, sizeof(miss.has), "no %s queue pair: %s", kind, strerror(err));
+	reject(search, dev->name, port->num, 1, &miss);
+}
+
+static int try_msg(struct search *search, const struct vrb_device *dev, const struct vrb_port *port)
+{
+	if (!dev->rc_err)
+		return try_type(search, dev, port, vrb_info_msg(dev, port));
+	if (asked_type(search) == FI_EP_MSG || asked_type(search) == FI_EP_UNSPEC)
+		reject_qp(search, dev, port, FI_EP_MSG, "RC", dev->rc_err);
+	return 0;
+}
+
+static int try_rdm(struct search *search, const struct vrb_device *dev, const struct vrb_port *port)
+{
+	struct ofi_miss miss;
+
+	if (vrb_rdm_fits(dev, &miss))
+		return try_type(search, dev, port,
+				search->layered ? vrb_info_rxm(dev, port)
+						: vrb_info_rdm(dev, port));
+	search->type = FI_EP_RDM;
+	if (asked_type(search) == FI_EP_RDM || asked_type(search) == FI_EP_UNSPEC)
+		reject(search, dev->name, port->num, 1, &miss);
+	return 0;
+}
+
+/* A device without datagrams matters only to who asks for them. */
+static int try_dgram(struct search *search, const struct vrb_device *dev,
+		     const struct vrb_port *port)
+{
+	if (!dev->ud_err)
+		return try_type(search, dev, port, vrb_info_dgram(dev, port));
+	if (asked_type(search) == FI_EP_DGRAM)
+		reject_qp(search, dev, port, FI_EP_DGRAM, "UD", dev->ud_err);
+	return 0;
+}
+
+static int try_port(struct search *search, const struct vrb_device *dev,
+		    const struct vrb_port *port)
+{
+	int ret = 0;
+
+	if (!search->layered)
+		ret = try_msg(search, dev, port);
+	if (!ret)
+		ret = try_rdm(search, dev, port);
+	if (!ret && !search->layered)
+		ret = try_dgram(search, dev, port);
+	return ret;
+}
+
+static int try_device(struct search *search, const struct vrb_device *dev)
+{
+	struct ofi_miss miss;
+	int i, ret = 0;
+
+	search->type = FI_EP_MSG;
+	if (dev->err) {
+		if (is_shortage(dev->err) && !search->shortage)
+			search->shortage = -dev->err;
+		reject(search, dev->name, 0, 1, &dev->why);
+		return 0;
+	}
+	if (!is_domain(search, dev, &miss)) {
+		reject(search, dev->name, 0, 1, &miss);
+		return 0;
+	}
+	for (i = 0; i < dev->num_ports && !ret; i++)
+		ret = try_port(search, dev, &dev->ports[i]);
+	return ret;
+}
+
+static unsigned count_entries(const char *path)
+{
+	unsigned count = 0;
+	struct dirent *entry;
+	DIR *dir = opendir(path);
+
+	if (!dir)
+		return 0;
+	while ((entry = readdir(dir)))
+		count += entry->d_name[0] != '.';
+	closedir(dir);
+	return count;
+}
+
+static void reject_no_device(const struct search *search)
+{
+	struct ofi_miss miss = { .attr = "device", .asked = "an RDMA device" };
+	unsigned count = count_entries(SYSFS_DEVICES);
+
+	if (count)
+		snprintf(miss.has, sizeof(miss.has),
+			 "%u in " SYSFS_DEVICES ", none in /dev/infiniband: load ib_uverbs", count);
+	else
+		snprintf(miss.has, sizeof(miss.has),
+			 "none in " SYSFS_DEVICES ": load the driver of a device, or rdma_rxe");
+	reject(search, NULL, 0, 1, &miss);
+}
+
+static int try_all(struct search *search, bool fresh)
+{
+	const struct vrb_snapshot *snapshot;
+	const struct vrb_device *dev;
+	int ret;
+
+	ret = vrb_snapshot_get(fresh, &snapshot);
+	if (ret)
+		return ret;
+	if (STAILQ_EMPTY(snapshot))
+		reject_no_device(search);
+	STAILQ_FOREACH (dev, snapshot, next) {
+		ret = try_device(search, dev);
+		if (ret)
+			break;
+	}
+	vrb_snapshot_put(snapshot);
+	return ret;
+}
+
+/* Empties the offers into a list, or frees them. */
+static void join(struct offers *offers, struct fi_info **list)
+{
+	struct offer *offer;
+
+	while ((offer = STAILQ_FIRST(offers))) {
+		STAILQ_REMOVE_HEAD(offers, next);
+		if (list) {
+			*list = offer->info;
+			list = &offer->info->next;
+		} else {
+			fi_freeinfo(offer->info);
+		}
+		free(offer);
+	}
+}
+
+static int attr_only(struct fi_info **info)
+{
+	*info = fi_allocinfo();
+	if (!*info)
+		return -FI_ENOMEM;
+	(*info)->fabric_attr->prov_version = vrb_prov.version;
+	return 0;
+}
+
+int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info)
+{
+	struct search search = { .version = version, .hints = hints };
+	struct ofi_miss miss;
+	int ret;
+
+	*info = NULL;
+	if (flags & FI_PROV_ATTR_ONLY)
+		return attr_only(info);
+	STAILQ_INIT(&search.offers);
+	search.layered = hints && hints->fabric_attr && hints->fabric_attr->prov_name &&
+			 strchr(hints->fabric_attr->prov_name, ';');
+	ret = vrb_resolve(node, service, flags, hints, &search.target, &miss);
+	if (ret) {
+		if (ret == -FI_ENODATA)
+			reject(&search, NULL, 0, 1, &miss);
+		return ret;
+	}
+	ret = try_all(&search, flags & FI_RESCAN);
+	if (!ret && STAILQ_EMPTY(&search.offers))
+		ret = search.shortage ? search.shortage : -FI_ENODATA;
+	join(&search.offers, ret ? NULL : info);
+	return ret;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a device's port can do with reliable datagrams. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include "info.h"
+#include "info_rdm.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/rdm/proto.h"
+
+#define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER | FI_NAMED_RX_CTX)
+#define RX_CAPS                                                                          \
+	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | \
+	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER)
+#define BOTH_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE)
+#define SIZE	  65536
+
+/*
+ * Operations of one kind on a peer are posted in order, and the target performs atomics in order.
+ */
+#define ORDER                                                                    \
+	(FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | \
+	 FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+
+struct fi_tx_attr vrb_rdm_tx_limits(void)
+{
+	return (struct fi_tx_attr){
+		.caps = BOTH_CAPS | TX_CAPS,
+		.op_flags = FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
+			    FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA,
+		.msg_order = ORDER,
+		.comp_order = FI_ORDER_NONE,
+		.inject_size = (size_t)vrb_params.rdm_buffer_size - OFI_RDM_WIRE_HEADER_MAX,
+		.size = SIZE,
+		.iov_limit = OFI_RDM_PROTO_IOV,
+		.rma_iov_limit = OFI_RDM_PROTO_IOV,
+	};
+}
+
+static void set_rx(struct fi_rx_attr *rx)
+{
+	*rx = (struct fi_rx_attr){
+		.caps = BOTH_CAPS | RX_CAPS,
+		.op_flags = FI_COMPLETION | FI_MULTI_RECV,
+		.msg_order = ORDER,
+		.comp_order = FI_ORDER_NONE,
+		.size = SIZE,
+		.iov_limit = OFI_RDM_PROTO_IOV,
+	};
+}
+
+/*
+ * All peers share one receive queue; and the connection manager of iWARP establishes a connection
+ * before the passive side has said what the two of them agreed on.
+ */
+bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why)
+{
+	why->attr = "ep_attr->type";
+	snprintf(why->asked, sizeof(why->asked), "FI_EP_RDM");
+	if (dev->rc_err)
+		snprintf(why->has, sizeof(why->has), "no RC queue pair: %s", strerror(dev->rc_err));
+	else if (dev->transport == IBV_TRANSPORT_IWARP)
+		snprintf(why->has, sizeof(why->has), "iWARP; use FI_EP_MSG");
+	else if (dev->attr.max_srq <= 0)
+		snprintf(why->has, sizeof(why->has),
+			 "no shared receive queues (max_srq 0); use FI_EP_MSG");
+	else
+		return true;
+	return false;
+}
+
+struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port *port)
+{
+	struct fi_info *info = vrb_info_msg(dev, port);
+
+	if (!info)
+		return NULL;
+	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV;
+	info->domain_attr->caps |= FI_SHARED_AV;
+	info->mode = 0;
+	*info->tx_attr = vrb_rdm_tx_limits();
+	set_rx(info->rx_attr);
+	info->ep_attr->type = FI_EP_RDM;
+	info->ep_attr->protocol = FI_PROTO_IB_RDM;
+	info->ep_attr->protocol_version = OFI_RDM_WIRE_VERSION;
+	info->ep_attr->max_msg_size = SIZE_MAX;
+	info->ep_attr->max_order_war_size =
+		(size_t)vrb_params.rdm_buffer_size - OFI_RDM_WIRE_HEADER_MAX;
+	info->ep_attr->mem_tag_format = 0xaaaaaaaaaaaaaaaaULL;
+	info->domain_attr->av_type = FI_AV_UNSPEC;
+	info->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	info->domain_attr->mr_mode &= ~FI_MR_LOCAL;
+	info->domain_attr->cq_data_size = sizeof(uint64_t);
+	info->domain_attr->tx_ctx_cnt = info->domain_attr->rx_ctx_cnt = info->domain_attr->ep_cnt;
+	info->domain_attr->max_ep_stx_ctx = info->domain_attr->ep_cnt;
+	info->domain_attr->max_ep_srx_ctx = 0;
+	return info;
+}
+
+struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port *port)
+{
+	struct fi_info *info = vrb_info_rdm(dev, port);
+
+	if (!info)
+		return NULL;
+	info->ep_attr->protocol = FI_PROTO_RXM;
+	info->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
+	if (info->fabric_attr->prov_name)
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+/*
+ * What all operations pay for is for who asks: the peers tell of theirs, completions look for work,
+ * or for the sender. Senders are told of by their socket addresses.
+ */
+static void offer_costly(struct fi_info *info, const struct fi_info *hints)
+{
+	uint64_t not_asked =
+		(FI_RMA_EVENT | FI_TRIGGER | FI_SOURCE_ERR) & ~(hints ? hints->caps : 0);
+
+	if (info->addr_format == FI_ADDR_STR || (hints && hints->addr_format == FI_ADDR_STR))
+		not_asked |= FI_SOURCE_ERR;
+	info->caps &= ~not_asked;
+	info->tx_attr->caps &= ~not_asked;
+	info->rx_attr->caps &= ~not_asked;
+}
+
+/* Any key that is there will do. */
+static void take_key(uint8_t **key, size_t *size, const uint8_t *asked, size_t asked_size)
+{
+	if (!asked || !asked_size || asked_size == FI_AV_AUTH_KEY)
+		return;
+	*key = malloc(asked_size);
+	if (!*key)
+		return;
+	memcpy(*key, asked, asked_size);
+	*size = asked_size;
+}
+
+static void take_keys(struct fi_info *info, const struct fi_info *hints)
+{
+	if (hints->domain_attr)
+		take_key(&info->domain_attr->auth_key, &info->domain_attr->auth_key_size,
+			 hints->domain_attr->auth_key, hints->domain_attr->auth_key_size);
+	if (hints->ep_attr)
+		take_key(&info->ep_attr->auth_key, &info->ep_attr->auth_key_size,
+			 hints->ep_attr->auth_key, hints->ep_attr->auth_key_size);
+}
+
+void vrb_rdm_explain_key(const struct fi_info *info, const struct fi_info *hints,
+			 struct ofi_miss *miss)
+{
+	const uint8_t *key;
+
+	if (!miss || !hints || info->ep_attr->type != FI_EP_RDM)
+		return;
+	if (!strcmp(miss->attr, "ep_attr->auth_key_size"))
+		key = hints->ep_attr->auth_key;
+	else if (!strcmp(miss->attr, "domain_attr->auth_key_size"))
+		key = hints->domain_attr->auth_key;
+	else
+		return;
+	if (!key)
+		snprintf(miss->has, sizeof(miss->has), "any size with a key, but auth_key is NULL");
+}
+
+void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
+{
+	const int need = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	int asked;
+
+	offer_costly(info, hints);
+	if (hints)
+		take_keys(info, hints);
+	if (!hints || !hints->domain_attr)
+		return;
+	if (hints->domain_attr->data_progress == FI_PROGRESS_AUTO)
+		info->domain_attr->data_progress = FI_PROGRESS_AUTO;
+	asked = hints->domain_attr->mr_mode;
+	if (asked == FI_MR_BASIC || (asked != FI_MR_SCALABLE && (asked & need) == need))
+		return;
+	info->domain_attr->mr_mode = 0;
+	info->domain_attr->mr_key_size = sizeof(uint64_t);
+}

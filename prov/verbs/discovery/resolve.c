@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Name and route resolution for fi_getinfo. */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/rdma_cma.h>
+#include <infiniband/ib.h>
+#include <ofi/addr.h>
+#include "prov/verbs/provider/prov.h"
+#include "resolve.h"
+
+static const struct sockaddr *sa(const struct sockaddr_storage *ss)
+{
+	return (const struct sockaddr *)ss;
+}
+
+static void list_add(struct vrb_addr_list *list, const struct sockaddr *addr)
+{
+	if (list->count < VRB_TARGET_ADDRS && ofi_addr_size(addr))
+		memcpy(&list->addr[list->count++], addr, ofi_addr_size(addr));
+}
+
+static int bad(const char *what, const char *why)
+{
+	FI_WARN(&vrb_prov, FI_LOG_FABRIC, "fi_getinfo: %s: %s\n", what, why);
+	return -FI_EINVAL;
+}
+
+/* An address out of the hints, in the format of the hints. */
+static int take_addr(const struct fi_info *hints, const void *addr, size_t len, const char *what,
+		     struct vrb_addr_list *list)
+{
+	struct sockaddr_storage ss = { 0 };
+
+	if (!len)
+		return bad(what, "its length is 0");
+	if (hints->addr_format == FI_ADDR_STR) {
+		if (!memchr(addr, 0, len) || ofi_addr_parse(addr, &ss))
+			return bad(what, "it is no FI_ADDR_STR address");
+		list_add(list, sa(&ss));
+		return 0;
+	}
+	memcpy(&ss, addr, len < sizeof(ss) ? len : sizeof(ss));
+	if (len < sizeof(sa_family_t) || !ofi_addr_size(sa(&ss)))
+		return bad(what, "its family is neither AF_INET, AF_INET6 nor AF_IB");
+	if (len < ofi_addr_size(sa(&ss)))
+		return bad(what, "it is shorter than an address of its family");
+	list_add(list, sa(&ss));
+	return 0;
+}
+
+static int take_name(const void *addr, size_t len, const char *what, struct vrb_ud_name *name,
+		     bool *named)
+{
+	if (len != sizeof(*name))
+		return bad(what, "a name of FI_ADDR_IB_UD has 32 bytes");
+	memcpy(name, addr, len);
+	*named = true;
+	return 0;
+}
+
+/* The addresses of the hints, by their format. */
+static int take_hints(const struct fi_info *hints, bool src, bool dest, struct vrb_target *target)
+{
+	bool name = hints->addr_format == FI_ADDR_IB_UD;
+	int ret = 0;
+
+	if (src && hints->src_addr)
+		ret = name ? take_name(hints->src_addr, hints->src_addrlen, "hints->src_addr",
+				       &target->src_name, &target->named_src)
+			   : take_addr(hints, hints->src_addr, hints->src_addrlen,
+				       "hints->src_addr", &target->src);
+	if (!ret && dest && hints->dest_addr)
+		ret = name ? take_name(hints->dest_addr, hints->dest_addrlen, "hints->dest_addr",
+				       &target->dest_name, &target->named_dest)
+			   : take_addr(hints, hints->dest_addr, hints->dest_addrlen,
+				       "hints->dest_addr", &target->dest);
+	return ret;
+}
+
+static void why_name(struct ofi_miss *why, const char *node, const char *service, const char *text)
+{
+	why->attr = node ? "node" : "service";
+	snprintf(why->asked, sizeof(why->asked), "%.100s%s%.40s", node ? node : "",
+		 node && service ? ", service " : "", service ? service : "");
+	snprintf(why->has, sizeof(why->has), "%s", text);
+}
+
+static int gai_errno(int code)
+{
+	if (code == EAI_MEMORY)
+		return -FI_ENOMEM;
+	if (code == EAI_SYSTEM && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		return -errno;
+	return -FI_ENODATA;
+}
+
+static int resolve_ip(const char *node, const char *service, uint64_t flags, uint32_t format,
+		      struct vrb_addr_list *list, struct ofi_miss *why)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *res, *ai;
+	int ret;
+
+	hints.ai_family = format == FI_SOCKADDR_IN    ? AF_INET
+			  : format == FI_SOCKADDR_IN6 ? AF_INET6
+						      : AF_UNSPEC;
+	if (flags & FI_SOURCE)
+		hints.ai_flags |= AI_PASSIVE;
+	if (flags & FI_NUMERICHOST)
+		hints.ai_flags |= AI_NUMERICHOST;
+	ret = getaddrinfo(node, service, &hints, &res);
+	if (ret) {
+		why_name(why, node, service,
+			 ret == EAI_SYSTEM ? strerror(errno) : gai_strerror(ret));
+		return gai_errno(ret);
+	}
+	for (ai = res; ai; ai = ai->ai_next)
+		list_add(list, ai->ai_addr);
+	freeaddrinfo(res);
+	return 0;
+}
+
+/* GIDs, and names that ibacm knows. */
+static int resolve_ib(const char *node, const char *service, uint64_t flags,
+		      struct vrb_addr_list *list, struct ofi_miss *why)
+{
+	struct rdma_addrinfo hints = { .ai_flags = RAI_FAMILY,
+				       .ai_family = AF_IB,
+				       .ai_qp_type = IBV_QPT_RC,
+				       .ai_port_space = RDMA_PS_TCP };
+	struct rdma_addrinfo *res, *ai;
+	int ret;
+
+	if (flags & FI_SOURCE)
+		hints.ai_flags |= RAI_PASSIVE;
+	if (flags & FI_NUMERICHOST)
+		hints.ai_flags |= RAI_NUMERICHOST;
+	ret = rdma_getaddrinfo(node, service, &hints, &res);
+	if (ret) {
+		if (ret == -1)
+			ret = EAI_SYSTEM;
+		why_name(why, node, service,
+			 ret == EAI_SYSTEM ? strerror(errno) : gai_strerror(ret));
+		return gai_errno(ret);
+	}
+	for (ai = res; ai; ai = ai->ai_next) {
+		const struct sockaddr *addr = flags & FI_SOURCE ? ai->ai_src_addr : ai->ai_dst_addr;
+
+		if (addr && addr->sa_family == AF_IB)
+			list_add(list, addr);
+	}
+	rdma_freeaddrinfo(res);
+	if (list->count)
+		return 0;
+	why_name(why, node, service, "no InfiniBand address");
+	return -FI_ENODATA;
+}
+
+/* "fi_sockaddr_in://10.0.0.1:7471" */
+static bool is_addr_str(const char *node)
+{
+	return node && !strncmp(node, "fi_", 3) && strstr(node, "://");
+}
+
+static int resolve_str(const char *node, const char *service, struct vrb_addr_list *list)
+{
+	struct sockaddr_storage ss = { 0 };
+
+	if (service)
+		return bad(node, "an FI_ADDR_STR address has its own port, service must be NULL");
+	if (ofi_addr_parse(node, &ss))
+		return bad(node, "it is no address of IPv4, IPv6 or InfiniBand");
+	list_add(list, sa(&ss));
+	return 0;
+}
+
+static int resolve_name(const char *node, const char *service, uint64_t flags, uint32_t format,
+			struct vrb_addr_list *list, struct ofi_miss *why)
+{
+	if (is_addr_str(node))
+		return resolve_str(node, service, list);
+	if (format == FI_SOCKADDR_IB && node)
+		return resolve_ib(node, service, flags, list, why);
+	return resolve_ip(node, service, flags, format, list, why);
+}
+
+int vrb_resolve(const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+		struct vrb_target *target, struct ofi_miss *why)
+{
+	uint32_t format = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
+	bool source = flags & FI_SOURCE, named = node || service;
+	int ret = 0;
+
+	target->src.count = 0;
+	target->dest.count = 0;
+	target->named_src = target->named_dest = false;
+	if (source && !named)
+		return bad("FI_SOURCE", "node and service are both NULL");
+	if (named)
+		ret = resolve_name(node, service, flags, format,
+				   source ? &target->src : &target->dest, why);
+	if (!ret && hints)
+		ret = take_hints(hints, !source, source || !named, target);
+	return ret;
+}
+
+static void why_addr(struct ofi_miss *why, const char *attr, const struct sockaddr_storage *asked,
+		     const struct sockaddr_storage *has)
+{
+	why->attr = attr;
+	ofi_addr_str(sa(asked), why->asked, sizeof(why->asked));
+	ofi_addr_str(sa(has), why->has, sizeof(why->has));
+}
+
+/* The wildcard address of any family fits each local address. */
+bool vrb_resolve_src(const struct vrb_target *target, const struct vrb_port_addr *local,
+		     struct sockaddr_storage *src, struct ofi_miss *why)
+{
+	const struct sockaddr_storage *asked;
+	size_t i;
+
+	memcpy(src, &local->addr, sizeof(*src));
+	if (!target->src.count)
+		return true;
+	for (i = 0; i < target->src.count; i++) {
+		asked = &target->src.addr[i];
+		if (ofi_addr_is_any(sa(asked)) || ofi_addr_same_host(sa(asked), sa(&local->addr))) {
+			ofi_addr_set_port((struct sockaddr *)src, ofi_addr_port(sa(asked)));
+			return true;
+		}
+	}
+	why_addr(why, "src_addr", &target->src.addr[0], &local->addr);
+	return false;
+}
+
+static bool is_loopback(const struct sockaddr_storage *ss)
+{
+	const struct sockaddr_in *in = (const void *)ss;
+	const struct sockaddr_in6 *in6 = (const void *)ss;
+
+	if (ss->ss_family == AF_INET)
+		return (ntohl(in->sin_addr.s_addr) >> 24) == 127;
+	return ss->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
+/*
+ * Asks the routing table: where from would a datagram to dest leave? Only through the interface of
+ * `local` unless that is NULL. 0 or errno.
+ */
+static int route(const struct vrb_port_addr *local, const struct sockaddr_storage *dest,
+		 struct sockaddr_storage *from)
+{
+	struct sockaddr_storage to = *dest, src;
+	socklen_t len = sizeof(*from);
+	int fd, err = 0;
+
+	fd = socket(dest->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return errno;
+	if (local) {
+		src = local->addr;
+		ofi_addr_set_port((struct sockaddr *)&src, 0);
+		if (bind(fd, sa(&src), (socklen_t)ofi_addr_size(sa(&src))))
+			err = errno;
+		else /* where it is not permitted the address alone decides */
+			(void)!setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, local->netdev,
+					  (socklen_t)strlen(local->netdev));
+	}
+	ofi_addr_set_port((struct sockaddr *)&to, 9);
+	if (!err && (connect(fd, sa(&to), (socklen_t)ofi_addr_size(sa(&to))) ||
+		     getsockname(fd, (struct sockaddr *)from, &len)))
+		err = errno;
+	close(fd);
+	return err;
+}
+
+static bool is_exhausted(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS;
+}
+
+/* 0, or errno with nothing said yet. */
+static int reach(const struct vrb_port_addr *local, const struct sockaddr_storage *asked,
+		 struct sockaddr_storage *dest, bool *preferred)
+{
+	struct sockaddr_storage from = { 0 };
+	int err;
+
+	*dest = *asked;
+	*preferred = true;
+	if (asked->ss_family == AF_IB)
+		return 0;
+	if (is_loopback(asked)) {
+		*dest = local->addr;
+		ofi_addr_set_port((struct sockaddr *)dest, ofi_addr_port(sa(asked)));
+		return 0;
+	}
+	err = route(NULL, asked, &from);
+	*preferred = !err && ofi_addr_same_host(sa(&from), sa(&local->addr));
+	if (*preferred || is_exhausted(err))
+		return err;
+	return route(local, asked, &from);
+}
+
+int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr *local,
+		     struct sockaddr_storage *dest, bool *preferred, struct ofi_miss *why)
+{
+	const struct sockaddr_storage *asked;
+	int err = 0;
+	size_t i;
+
+	*preferred = true;
+	dest->ss_family = AF_UNSPEC;
+	if (!target->dest.count)
+		return 0;
+	why_addr(why, "dest_addr", &target->dest.addr[0], &local->addr);
+	for (i = 0; i < target->dest.count; i++) {
+		asked = &target->dest.addr[i];
+		if (asked->ss_family != local->addr.ss_family)
+			continue;
+		err = reach(local, asked, dest, preferred);
+		if (!err)
+			return 0;
+		why_addr(why, "dest_addr", asked, &local->addr);
+		snprintf(why->has, sizeof(why->has), "through %s: %s", local->netdev,
+			 strerror(err));
+	}
+	return is_exhausted(err) ? -err : -FI_ENODATA;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * FI_OFI_RXM_*: what the layer for reliable datagrams of other releases is told, for the provider's
+ * own.
+ */
+#include <assert.h>
+#include <limits.h>
+#include "prov/base/params.h"
+#include <rdma/fi_errno.h>
+#include "prov/verbs/provider/prov.h"
+#include "prov/rdm/wire.h"
+
+struct values {
+	int buffer_size, eager_limit, sar_limit, use_rndv_write, data_auto_progress;
+};
+
+#define HEADER 416 /* what a message in one packet leaves of a buffer to others */
+static_assert(HEADER == OFI_RDM_WIRE_HEADER_MAX, "the table's numbers are without it");
+
+#define INT(field_, def_, min_, max_, doc_)                                             \
+	{                                                                               \
+		.name = #field_, .type = FI_PARAM_INT, .def = (def_), .min = (min_),    \
+		.max = (max_), .doc = (doc_), .offset = offsetof(struct values, field_) \
+	}
+#define BOOL(field_, def_, doc_)                                                      \
+	{                                                                             \
+		.name = #field_, .type = FI_PARAM_BOOL, .def = (def_), .doc = (doc_), \
+		.offset = offsetof(struct values, field_)                             \
+	}
+#define NO_EFFECT(name_, type_, def_, text_, doc_)                                 \
+	{                                                                          \
+		.name = #name_, .type = FI_PARAM_##type_, .def = (def_), .min = 0, \
+		.max = USHRT_MAX, .text = (text_), .doc = (doc_), .unused = true   \
+	}
+
+static const struct ofi_param rxm_param_table[] = {
+	INT(buffer_size, 16480, 608, 1048160,
+	    "Bytes of the largest message that goes in one packet; FI_VERBS_RDM_BUFFER_SIZE, which counts more, has room for headers besides"),
+	INT(eager_limit, 16480, 608, 1048160, "Another name of the same"),
+	INT(sar_limit, 65536, 0, INT_MAX,
+	    "Bytes of the largest message that goes in several packets; FI_VERBS_RDM_SEGMENTED_SIZE counts more"),
+	BOOL(use_rndv_write, 0,
+	     "Large messages are written by the sender; FI_VERBS_RDM_USE_WRITE counts more"),
+	BOOL(data_auto_progress, 0,
+	     "A thread of the domain makes progress, as with FI_PROGRESS_AUTO"),
+	NO_EFFECT(use_srx, BOOL, 1, NULL,
+		  "Receive from all peers by one queue; no effect, it is so"),
+	NO_EFFECT(enable_direct_send, BOOL, 1, NULL,
+		  "Send from registered memory without a copy; no effect"),
+	NO_EFFECT(enable_passthru, BOOL, 0, NULL, "Without headers; no effect"),
+	NO_EFFECT(enable_dyn_rbuf, BOOL, 0, NULL, "Receive without a copy; no effect"),
+	NO_EFFECT(comp_per_progress, INT, 1, NULL, "Completions taken at once; no effect"),
+	NO_EFFECT(
+		cm_progress_interval, INT, 10000, NULL,
+		"Microseconds between looks at connections; no effect, a thread handles their events"),
+	NO_EFFECT(cq_eq_fairness, INT, 128, NULL,
+		  "Completions between looks at connections; no effect"),
+	NO_EFFECT(tx_size, INT, 0, NULL, "Operations of an endpoint; no effect"),
+	NO_EFFECT(rx_size, INT, 0, NULL, "Receives of an endpoint; no effect"),
+	NO_EFFECT(msg_tx_size, INT, 128, NULL, "Send queue of a connection; no effect"),
+	NO_EFFECT(msg_rx_size, INT, 512, NULL, "Receive queue; no effect"),
+	NO_EFFECT(detect_hmem_iface, BOOL, 0, NULL,
+		  "Look what kind of memory a buffer is in; no effect"),
+	NO_EFFECT(num_msg_eps, INT, 1, NULL, "Connections to a peer; no effect"),
+	NO_EFFECT(def_wait_obj, STRING, 0, NULL, "Wait object of connections; no effect"),
+	NO_EFFECT(def_tcp_wait_obj, STRING, 0, NULL, "The same with TCP; no effect"),
+};
+
+#define COUNT (sizeof(rxm_param_table) / sizeof(rxm_param_table[0]))
+
+static struct fi_provider rxm = { .name = "ofi_rxm" };
+
+/* The layer's parameter is set, and the provider's own is not. */
+static bool counts(const char *layers, const char *own)
+{
+	int value;
+
+	return !fi_param_get(&rxm, layers, &value) &&
+	       fi_param_get(&vrb_prov, own, &value) == -FI_ENODATA;
+}
+
+int vrb_rxm_params_init(struct vrb_params *params)
+{
+	struct values values;
+	int ret = ofi_params_load(&rxm, rxm_param_table, COUNT, &values);
+
+	if (ret)
+		return ret;
+	if (counts("eager_limit", "rdm_buffer_size"))
+		params->rdm_buffer_size = values.eager_limit + HEADER;
+	if (counts("buffer_size", "rdm_buffer_size"))
+		params->rdm_buffer_size = values.buffer_size + HEADER;
+	if (counts("sar_limit", "rdm_segmented_size"))
+		params->rdm_segmented_size = values.sar_limit;
+	if (counts("use_rndv_write", "rdm_use_write"))
+		params->rdm_use_write = values.use_rndv_write;
+	params->rdm_auto_progress = values.data_auto_progress;
+	return 0;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Atomics on one 64-bit integer, as reliable connections have them: add, fetch-and-add and
+ * compare-and-swap are the device's; write and fetch-read are RDMA operations of 8 aligned bytes.
+ */
+#include <string.h>
+#include "atomic.h"
+#include "ops.h"
+#include "prov/verbs/queue/post.h"
+#include "work.h"
+
+#define WORD VRB_ATOMIC_SIZE
+#define ATOMIC_FLAGS                                                           \
+	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
+	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+
+/* What a call has in common, whatever its operation. */
+struct target {
+	uint64_t addr, key;
+	enum fi_datatype datatype;
+};
+
+VRB_INLINE ssize_t check(const struct target *to, bool known_op, size_t count)
+{
+	if (vrb_unlikely(!vrb_atomic_is_word(to->datatype) || !known_op))
+		return -FI_EOPNOTSUPP;
+	if (vrb_unlikely(count != 1 || to->addr % WORD))
+		return -FI_EINVAL;
+	return vrb_unlikely(to->key >> 32) ? -FI_EKEYREJECTED : 0;
+}
+
+static uint64_t load(const void *buf)
+{
+	uint64_t word;
+
+	memcpy(&word, buf, sizeof(word));
+	return word;
+}
+
+VRB_INLINE void fill_atomic(struct ibv_send_wr *wr, const struct target *to, uint64_t compare_add,
+			    uint64_t swap)
+{
+	wr->wr.atomic.remote_addr = to->addr;
+	wr->wr.atomic.rkey = (uint32_t)to->key;
+	wr->wr.atomic.compare_add = compare_add;
+	wr->wr.atomic.swap = swap;
+}
+
+VRB_INLINE void fill_rdma(struct ibv_send_wr *wr, const struct target *to)
+{
+	wr->wr.rdma.remote_addr = to->addr;
+	wr->wr.rdma.rkey = (uint32_t)to->key;
+}
+
+VRB_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, void *desc,
+			    const struct target *to, enum fi_op op, void *context,
+			    const struct vrb_tx_mode *mode, bool more)
+{
+	struct ibv_send_wr *wr;
+	ssize_t ret = check(to, vrb_atomic_write_op(op), count);
+
+	if (vrb_unlikely(ret))
+		return ret;
+	if (vrb_unlikely(!buf))
+		return -FI_EINVAL;
+	vrb_wq_enter(ep->sq);
+	if (op == FI_SUM) {
+		wr = vrb_sq_wr(ep->sq, ep->domain->scratch, WORD,
+			       (void *)(uintptr_t)ep->domain->scratch_mr->lkey);
+		wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+		wr->send_flags = mode->wr_flags;
+		fill_atomic(wr, to, load(buf), 0);
+	} else {
+		wr = vrb_sq_wr(ep->sq, buf, WORD, desc);
+		wr->opcode = IBV_WR_RDMA_WRITE;
+		wr->send_flags = mode->wr_flags | vrb_inline_flag(ep, WORD);
+		fill_rdma(wr, to);
+	}
+	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_WRITE | mode->silent, WORD, more);
+}
+
+VRB_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, void *result,
+			    void *result_desc, const struct target *to, enum fi_op op,
+			    void *context, const struct vrb_tx_mode *mode, bool more)
+{
+	struct ibv_send_wr *wr;
+	ssize_t ret = check(to, vrb_atomic_fetch_op(op), count);
+
+	if (vrb_unlikely(ret))
+		return ret;
+	if (vrb_unlikely(!result || (op == FI_SUM && !buf)))
+		return -FI_EINVAL;
+	vrb_wq_enter(ep->sq);
+	wr = vrb_sq_wr(ep->sq, result, WORD, result_desc);
+	wr->send_flags = mode->wr_flags;
+	if (op == FI_SUM) {
+		wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+		fill_atomic(wr, to, load(buf), 0);
+	} else {
+		wr->opcode = IBV_WR_RDMA_READ;
+		fill_rdma(wr, to);
+	}
+	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more);
+}
+
+VRB_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, const void *compare,
+			      void *result, void *result_desc, const struct target *to,
+			      enum fi_op op, void *context, const struct vrb_tx_mode *mode,
+			      bool more)
+{
+	struct ibv_send_wr *wr;
+	ssize_t ret = check(to, vrb_atomic_compare_op(op), count);
+
+	if (vrb_unlikely(ret))
+		return ret;
+	if (vrb_unlikely(!buf || !compare || !result))
+		return -FI_EINVAL;
+	vrb_wq_enter(ep->sq);
+	wr = vrb_sq_wr(ep->sq, result, WORD, result_desc);
+	wr->opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+	wr->send_flags = mode->wr_flags;
+	fill_atomic(wr, to, load(compare), load(buf));
+	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more);
+}
+
+VRB_INLINE struct vrb_tx_mode default_mode(const struct vrb_ep *ep)
+{
+	return (struct vrb_tx_mode){ .wr_flags = ep->tx_wr_flags, .silent = vrb_ep_tx_silent(ep) };
+}
+
+static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			    fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			    enum fi_op op, void *context)
+{
+	struct target to = { addr, key, datatype };
+	struct vrb_tx_mode mode = default_mode(vrb_ep(fid));
+
+	(void)dest;
+	return do_write(vrb_ep(fid), buf, count, desc, &to, op, context, &mode, false);
+}
+
+static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t dest,
+			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
+{
+	struct target to = { addr, key, datatype };
+	struct vrb_tx_mode mode = { .silent = VRB_SILENT };
+
+	(void)dest;
+	if (vrb_unlikely(vrb_ep(fid)->inject_size < WORD))
+		return -FI_EMSGSIZE;
+	return do_write(vrb_ep(fid), buf, count, NULL, &to, op, NULL, &mode, false);
+}
+
+/* Every operation, and what is wrong with a call. */
+static VRB_OUTLINE ssize_t atomic_fetch_any(struct fid_ep *fid, const void *buf, size_t count,
+					    void *desc, void *result, void *result_desc,
+					    fi_addr_t dest, uint64_t addr, uint64_t key,
+					    enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct target to = { addr, key, datatype };
+	struct vrb_tx_mode mode = default_mode(vrb_ep(fid));
+
+	(void)desc;
+	(void)dest;
+	return do_fetch(vrb_ep(fid), buf, count, result, result_desc, &to, op, context, &mode,
+			false);
+}
+
+/*
+ * Fetch-and-add is what applications count with; the rest leaves by a tail call with the same
+ * arguments.
+ */
+static ssize_t atomic_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			    void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
+			    uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct target to = { addr, key, datatype };
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_wq *sq = ep->sq;
+	struct ibv_send_wr *wr;
+
+	if (vrb_unlikely(op != FI_SUM || !buf || !result || check(&to, true, count)))
+		return atomic_fetch_any(fid, buf, count, desc, result, result_desc, dest, addr, key,
+					datatype, op, context);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&sq->lock)))
+		return atomic_fetch_any(fid, buf, count, desc, result, result_desc, dest, addr, key,
+					datatype, op, context);
+	wr = vrb_sq_wr(sq, result, WORD, result_desc);
+	wr->send_flags = ep->tx_wr_flags;
+	wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+	fill_atomic(wr, &to, load(buf), 0);
+	return vrb_sq_post(sq, wr, context, FI_ATOMIC | FI_READ | vrb_ep_tx_silent(ep), WORD,
+			   false);
+}
+
+static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			      const void *compare, void *compare_desc, void *result,
+			      void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
+			      enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct target to = { addr, key, datatype };
+	struct vrb_tx_mode mode = default_mode(vrb_ep(fid));
+
+	(void)desc;
+	(void)compare_desc;
+	(void)dest;
+	return do_compare(vrb_ep(fid), buf, count, compare, result, result_desc, &to, op, context,
+			  &mode, false);
+}
+
+/* One local vector of one element. Its address, NULL for none. */
+static void *ioc_addr(const struct fi_ioc *iov, size_t count)
+{
+	return iov && count == 1 && iov[0].count == 1 ? iov[0].addr : NULL;
+}
+
+static void *first_desc(void **desc)
+{
+	return desc ? desc[0] : NULL;
+}
+
+static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags,
+			   struct target *to, struct vrb_tx_mode *mode)
+{
+	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov || msg->rma_iov[0].count != 1)
+		return -FI_EINVAL;
+	*to = (struct target){ msg->rma_iov[0].addr, msg->rma_iov[0].key, msg->datatype };
+	return vrb_tx_mode(ep, flags, ATOMIC_FLAGS, WORD, mode);
+}
+
+static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_tx_mode mode;
+	struct target to;
+	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
+
+	if (ret == -FI_EBADFLAGS)
+		return vrb_trigger_atomic(ep, FI_OP_ATOMIC, msg, NULL, NULL, flags);
+	if (ret)
+		return ret;
+	return do_write(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1, first_desc(msg->desc), &to,
+			msg->op, msg->context, &mode, flags & FI_MORE);
+}
+
+static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+			       struct fi_ioc *resultv, void **result_desc, size_t result_count,
+			       uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct fi_msg_fetch fetch = { resultv, result_desc, result_count };
+	struct vrb_tx_mode mode;
+	struct target to;
+	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
+
+	if (ret == -FI_EBADFLAGS)
+		return vrb_trigger_atomic(ep, FI_OP_FETCH_ATOMIC, msg, NULL, &fetch, flags);
+	if (ret)
+		return ret;
+	return do_fetch(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1,
+			ioc_addr(resultv, result_count), first_desc(result_desc), &to, msg->op,
+			msg->context, &mode, flags & FI_MORE);
+}
+
+static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				 const struct fi_ioc *comparev, void **compare_desc,
+				 size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+				 size_t result_count, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct fi_msg_fetch fetch = { resultv, result_desc, result_count };
+	struct fi_msg_compare compare = { comparev, compare_desc, compare_count };
+	struct vrb_tx_mode mode;
+	struct target to;
+	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
+
+	if (ret == -FI_EBADFLAGS)
+		return vrb_trigger_atomic(ep, FI_OP_COMPARE_ATOMIC, msg, &compare, &fetch, flags);
+	if (ret)
+		return ret;
+	return do_compare(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1,
+			  ioc_addr(comparev, compare_count), ioc_addr(resultv, result_count),
+			  first_desc(result_desc), &to, msg->op, msg->context, &mode,
+			  flags & FI_MORE);
+}
+
+static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			     size_t count, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	return atomic_write(fid, ioc_addr(iov, count), 1, first_desc(desc), dest, addr, key,
+			    datatype, op, context);
+}
+
+static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			     size_t count, struct fi_ioc *resultv, void **result_desc,
+			     size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	return atomic_fetch(fid, ioc_addr(iov, count), 1, first_desc(desc),
+			    ioc_addr(resultv, result_count), first_desc(result_desc), dest, addr,
+			    key, datatype, op, context);
+}
+
+static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			       size_t count, const struct fi_ioc *comparev, void **compare_desc,
+			       size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+			       size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
+			       enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	return atomic_compare(fid, ioc_addr(iov, count), 1, first_desc(desc),
+			      ioc_addr(comparev, compare_count), first_desc(compare_desc),
+			      ioc_addr(resultv, result_count), first_desc(result_desc), dest, addr,
+			      key, datatype, op, context);
+}
+
+static int valid(bool known, enum fi_datatype datatype, size_t *count)
+{
+	if (!known || !vrb_atomic_is_word(datatype))
+		return -FI_EOPNOTSUPP;
+	if (count)
+		*count = 1;
+	return 0;
+}
+
+static int write_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+{
+	(void)ep;
+	return valid(vrb_atomic_write_op(op), datatype, count);
+}
+
+static int fetch_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+{
+	(void)ep;
+	return valid(vrb_atomic_fetch_op(op), datatype, count);
+}
+
+static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+{
+	(void)ep;
+	return valid(vrb_atomic_compare_op(op), datatype, count);
+}
+
+struct fi_ops_atomic VRB_TABLE(atomic) = {
+	.size = sizeof(struct fi_ops_atomic),
+	.write = atomic_write,
+	.writev = atomic_writev,
+	.writemsg = atomic_writemsg,
+	.inject = atomic_inject,
+	.readwrite = atomic_fetch,
+	.readwritev = atomic_fetchv,
+	.readwritemsg = atomic_fetchmsg,
+	.compwrite = atomic_compare,
+	.compwritev = atomic_comparev,
+	.compwritemsg = atomic_comparemsg,
+	.writevalid = write_valid,
+	.readwritevalid = fetch_valid,
+	.compwritevalid = compare_valid,
+};

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Endpoints: opening, enabling, what their connection asks of them, closing. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include "prov/base/ops.h"
+#include "prov/base/wait.h"
+#include <rdma/fi_cm.h>
+#include <rdma/providers/fi_log.h>
+#include "prov/verbs/queue/batch.h"
+#include "prov/verbs/queue/cntr.h"
+#include "prov/verbs/queue/cq.h"
+#include "prov/verbs/discovery/device.h"
+#include "prov/verbs/dgram/dgram.h"
+#include "ep.h"
+#include "ep_alias.h"
+#include "ep_bind.h"
+#include "multi.h"
+#include "ops.h"
+#include "prov/verbs/queue/post.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/queue/qp.h"
+#include "srx.h"
+#include "prov/verbs/provider/stats.h"
+#include "work.h"
+
+#define DRAIN_MS 100
+
+static uint32_t tx_size(const struct vrb_ep *ep)
+{
+	return ep->info->tx_attr->size;
+}
+
+static uint32_t rx_size(const struct vrb_ep *ep)
+{
+	return ep->info->rx_attr->size;
+}
+
+void vrb_ep_ready(struct vrb_ep *ep)
+{
+	vrb_wq_clear(ep->sq, VRB_WQ_SHUT);
+}
+
+void vrb_ep_down(struct vrb_ep *ep, int err)
+{
+	int none = 0;
+
+	__atomic_compare_exchange_n(&ep->down_err, &none, err, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+	vrb_wq_shut(ep->sq, ep->lock_posts);
+	vrb_wq_shut(ep->rq, ep->lock_posts);
+	vrb_qp_flush(ep);
+	/* What FI_MORE holds back was accepted, so it completes. */
+	vrb_batch_flush(ep);
+	if (err == -FI_ENODEV && ep->enabled) {
+		vrb_cq_lose(ep->sq);
+		if (!ep->srx)
+			vrb_cq_lose(ep->rq);
+	}
+}
+
+bool vrb_ep_shares_rx(const struct vrb_ep *ep)
+{
+	return ep->srx || ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+}
+
+static int context_missing(const struct vrb_ep *ep)
+{
+	if (!ep->srx && vrb_ep_shares_rx(ep)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: rx_ctx_cnt is FI_SHARED_CONTEXT and no shared receive context is bound\n");
+		return -FI_EOPBADSTATE;
+	}
+	if (!ep->stx && ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: tx_ctx_cnt is FI_SHARED_CONTEXT and no shared transmit context is bound\n");
+		return -FI_EOPBADSTATE;
+	}
+	if (ep->srx && ep->rx_selective) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: receives of a shared receive context always have a completion; bind the completion queue without FI_SELECTIVE_COMPLETION\n");
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+/* A connection has events, datagrams have addresses. */
+static int missing_by_type(const struct vrb_ep *ep)
+{
+	if (vrb_ep_is_dgram(ep) && !((const struct vrb_dgram *)ep)->av) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: no address vector is bound to an endpoint of type FI_EP_DGRAM\n");
+		return -FI_ENOAV;
+	}
+	if (!vrb_ep_is_dgram(ep) && !ep->eq) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: no event queue; bind one to the endpoint or to its domain\n");
+		return -FI_ENOEQ;
+	}
+	return 0;
+}
+
+static int missing(const struct vrb_ep *ep)
+{
+	uint64_t caps = ep->info->caps;
+	int ret = missing_by_type(ep);
+
+	if (ret)
+		return ret;
+	if (!ep->tx_cq && !vrb_cntr_tx(ep) && (caps & (FI_SEND | FI_READ | FI_WRITE))) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: no completion queue is bound with FI_TRANSMIT, and no counter\n");
+		return -FI_ENOCQ;
+	}
+	if (!ep->rx_cq && !ep->cntrs[VRB_COUNT_RECV] && (caps & FI_RECV)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_enable: no completion queue is bound with FI_RECV, and no counter\n");
+		return -FI_ENOCQ;
+	}
+	if (!ep->tx_cq && !ep->rx_cq && !vrb_cntr_any(ep))
+		return -FI_ENOCQ;
+	return context_missing(ep);
+}
+
+/*
+ * Room in the CQs for all that can be outstanding, so that they never overrun. A queue stays
+ * attached when enabling fails, until it is tried again or the endpoint closes.
+ */
+static int attach(struct vrb_ep *ep)
+{
+	struct vrb_cq *tx = ep->tx_cq ? ep->tx_cq : ep->rx_cq;
+	struct vrb_cq *rx = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
+	int ret = 0;
+
+	if (!ep->sq->cq)
+		ret = vrb_cq_attach(tx, ep->sq);
+	if (!ret && ep->srx)
+		ret = vrb_srq_attach(ep->srx->srq, rx, ep->cntrs[VRB_COUNT_RECV]);
+	else if (!ret && !ep->rq->cq)
+		ret = vrb_cq_attach(rx, ep->rq);
+	return ret;
+}
+
+/* The queues outlive the endpoint where they are attached: the CQ frees them. */
+static void free_queues(struct vrb_ep *ep)
+{
+	if (ep->sq && ep->sq->cq)
+		vrb_cq_detach(ep->sq->cq, ep->sq);
+	else
+		vrb_wq_free(ep->sq);
+	if (ep->rq && ep->rq->cq)
+		vrb_cq_detach(ep->rq->cq, ep->rq);
+	else
+		vrb_wq_free(ep->rq);
+	ep->sq = ep->rq = NULL;
+}
+
+static int new_queues(struct vrb_ep *ep)
+{
+	ep->sq = vrb_wq_new(ep, tx_size(ep));
+	ep->rq = vrb_wq_new(ep, vrb_ep_shares_rx(ep) ? 1 : rx_size(ep));
+	return ep->sq && ep->rq ? 0 : -FI_ENOMEM;
+}
+
+static void set_templates(struct vrb_ep *ep)
+{
+	ep->sq->qp = ep->rq->qp = ep->qp;
+	ep->sq->send = (struct ibv_send_wr){ .sg_list = &ep->sq->sge, .num_sge = 1 };
+	ep->rq->recv = (struct ibv_recv_wr){ .sg_list = &ep->rq->sge, .num_sge = 1 };
+}
+
+int vrb_ep_enable(struct vrb_ep *ep)
+{
+	int ret;
+
+	if (ep->enabled)
+		return 0;
+	if (!ep->eq)
+		vrb_ep_use_domain_eq(ep);
+	ret = missing(ep);
+	if (!ret)
+		ret = vrb_cntr_enable(ep);
+	if (ret)
+		return ret;
+	ret = vrb_qp_create(ep);
+	if (ret)
+		return ret;
+	ret = attach(ep);
+	if (ret) {
+		vrb_qp_destroy(ep);
+		return ret;
+	}
+	set_templates(ep);
+	if (vrb_ep_is_dgram(ep)) {
+		ret = vrb_dgram_start(vrb_dgram_of(ep));
+		if (ret) {
+			vrb_qp_destroy(ep);
+			return ret;
+		}
+		vrb_wq_clear(ep->sq, VRB_WQ_SHUT);
+	}
+	vrb_stats_show_ep(ep);
+	ep->enabled = true;
+	if (!ep->srx)
+		vrb_wq_clear(ep->rq, VRB_WQ_SHUT);
+	if (vrb_ep_is_dgram(ep))
+		vrb_dgram_set_modes(vrb_dgram_of(ep));
+	return 0;
+}
+
+static void ep_free(struct vrb_ep *ep)
+{
+	struct vrb_domain *domain = ep->domain;
+
+	if (vrb_ep_is_dgram(ep))
+		vrb_dgram_stop(vrb_dgram_of(ep));
+	else
+		vrb_conn_fini(ep);
+	vrb_srx_leave(ep);
+	ofi_lock(&domain->lock);
+	if (ep->listed)
+		LIST_REMOVE(ep, siblings);
+	ofi_unlock(&domain->lock);
+	vrb_qp_destroy(ep);
+	if (vrb_ep_is_dgram(ep))
+		vrb_dgram_fini(vrb_dgram_of(ep));
+	free_queues(ep);
+	vrb_cntr_unbind(ep);
+	vrb_ep_unbind(ep);
+	vrb_batch_free(ep->batch);
+	fi_freeinfo(ep->info);
+	free(ep);
+}
+
+/*
+ * A silent work request at the end of the queue whose completion says that the peer has, or was
+ * sent, all before it.
+ */
+static bool post_marker(struct vrb_ep *ep)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
+	struct vrb_wq *sq = ep->sq;
+
+	if (!vrb_wq_refresh(sq))
+		return true;
+	if (vrb_ep_is_dgram(ep))
+		return vrb_dgram_post_marker(vrb_dgram_of(ep));
+	wr.wr_id = vrb_wq_take(sq, NULL, FI_RMA | FI_WRITE | VRB_SLOT_OWN, 0);
+	vrb_wq_count(sq, FI_RMA | FI_WRITE, 0, 1);
+	if (!ibv_post_send(sq->qp, &wr, &sq->bad_send))
+		return true;
+	vrb_wq_untake(sq, 1);
+	return false;
+}
+
+/*
+ * An application can't wait for what it injected last, so closing does, for a moment: otherwise the
+ * last message of a program that ends would be lost.
+ */
+static void drain(struct vrb_ep *ep)
+{
+	uint64_t end = ofi_now_ms() + DRAIN_MS;
+	struct vrb_wq *sq = ep->sq;
+
+	vrb_batch_flush(ep);
+	if (vrb_wq_special(sq) & VRB_WQ_SHUT || !vrb_wq_used(sq) || !post_marker(ep))
+		return;
+	while (vrb_cq_drain(sq->cq, sq) && !(vrb_wq_special(sq) & VRB_WQ_SHUT) &&
+	       ofi_now_ms() < end)
+		sched_yield();
+}
+
+static int ep_close(struct fid *fid)
+{
+	struct vrb_ep *ep = vrb_ep_self(fid);
+	struct vrb_domain *domain = ep->domain;
+	struct ofi_trigger_match match = { .owner = ep };
+
+	if (ofi_ref_inherited(&domain->ref))
+		return 0;
+	if (vrb_ep_is_dgram(ep) && ofi_ref_busy(&vrb_dgram_of(ep)->ref))
+		return -FI_EBUSY;
+	if (!vrb_ep_alias_close((struct vrb_ep *)fid))
+		return 0;
+	ofi_triggers_cancel(&domain->triggers, &match);
+	drain(ep);
+	ep_free(ep);
+	ofi_ref_put(&domain->ref);
+	return 0;
+}
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = vrb_ep_bind,
+	.control = vrb_ep_control,
+	.ops_open = vrb_stats_open_ops,
+};
+
+bool vrb_is_ep(const struct fid *fid)
+{
+	return fid->ops == &ep_fid_ops;
+}
+
+void vrb_ep_ops_init(void)
+{
+	ofi_ops_fill(&ep_fid_ops);
+	ofi_ops_fill(&vrb_ep_ops);
+	vrb_dgram_ops_init();
+	vrb_multi_ops_init();
+}
+
+static int check_lengths(const struct fi_info *info)
+{
+	if (info->tx_attr->inject_size <= UINT32_MAX && info->ep_attr->max_msg_size <= UINT32_MAX)
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_endpoint: inject_size %zu, max_msg_size %zu; a length has 32 bits\n",
+		info->tx_attr->inject_size, info->ep_attr->max_msg_size);
+	return -FI_EINVAL;
+}
+
+static bool rx_fits(const struct vrb_domain *domain, const struct fi_info *info)
+{
+	int max = domain->attr.max_qp_wr;
+
+	if (info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
+		max = domain->attr.max_srq_wr;
+	return info->rx_attr->size && info->rx_attr->size <= (size_t)max &&
+	       info->rx_attr->iov_limit <= VRB_IOV_MAX;
+}
+
+static int check_info(const struct vrb_domain *domain, const struct fi_info *info)
+{
+	const char *device = ibv_get_device_name(domain->ctx->device);
+
+	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->domain_attr)
+		return -FI_EINVAL;
+	if (info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_DGRAM) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: type %d; this domain has FI_EP_MSG and FI_EP_DGRAM\n",
+			info->ep_attr->type);
+		return -FI_EINVAL;
+	}
+	if (info->domain_attr->name && !vrb_device_is(device, info->domain_attr->name)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: the fi_info is of domain %s, the domain is %s\n",
+			info->domain_attr->name, device);
+		return -FI_EINVAL;
+	}
+	if (!info->tx_attr->size || info->tx_attr->size > (size_t)domain->attr.max_qp_wr ||
+	    info->tx_attr->iov_limit > VRB_IOV_MAX || !rx_fits(domain, info)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_endpoint: sizes %zu and %zu, iov limits %zu and %zu; %s allows 1 to %d and %d\n",
+			info->tx_attr->size, info->rx_attr->size, info->tx_attr->iov_limit,
+			info->rx_attr->iov_limit, device, domain->attr.max_qp_wr,
+			domain->attr.max_sge);
+		return -FI_EINVAL;
+	}
+	return check_lengths(info);
+}
+
+/* Only what the endpoint was asked to do has a table that does something. */
+static void set_tables(struct vrb_ep *ep, void *context)
+{
+	bool lock = ep->lock_posts, dgram = vrb_ep_is_dgram(ep);
+	uint64_t caps = ep->info->caps;
+
+	ep->fid = (struct fid_ep){
+		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = &ep_fid_ops },
+		.ops = &vrb_ep_ops,
+		.cm = dgram ? &vrb_dgram_cm_ops : &vrb_ep_cm_ops,
+		.msg = &ofi_no_msg_ops,
+		.rma = &ofi_no_rma_ops,
+		.tagged = &ofi_no_tagged_ops,
+		.atomic = &ofi_no_atomic_ops,
+		.collective = &ofi_no_collective_ops,
+	};
+	if (dgram) {
+		ep->fid.msg = lock ? &vrb_dgram_ops : &vrb_dgram_bare_ops;
+		return;
+	}
+	if (caps & FI_MSG)
+		vrb_ep_set_msg(ep);
+	if (caps & FI_RMA)
+		ep->fid.rma = lock ? &vrb_rma_ops : &vrb_rma_bare_ops;
+	if ((caps & FI_ATOMIC) && ep->domain->scratch_mr)
+		ep->fid.atomic = lock ? &vrb_atomic_ops : &vrb_atomic_bare_ops;
+}
+
+/* What waits for a counter is posted by any thread that looks at one. */
+static bool posts_need_lock(const struct vrb_ep *ep)
+{
+	enum fi_threading threading = ep->domain->info->domain_attr->threading;
+
+	return ep->domain->lock_posts || (vrb_ep_triggers(ep) && threading != FI_THREAD_DOMAIN);
+}
+
+static int setup(struct vrb_ep *ep, const struct fi_info *info)
+{
+	int ret;
+
+	ep->info = fi_dupinfo(info);
+	if (!ep->info)
+		return -FI_ENOMEM;
+	ep->tx_flags = vrb_ep_is_dgram(ep) ? VRB_TX_FLAGS & ~FI_DELIVERY_COMPLETE : VRB_TX_FLAGS;
+	ep->tx_flags |= info->caps & FI_MULTICAST;
+	ep->lock_posts = posts_need_lock(ep);
+	ep->inject_size = info->tx_attr->inject_size;
+	ep->max_msg_size = info->ep_attr->max_msg_size;
+	ep->tx_op_flags = info->tx_attr->op_flags;
+	ep->rx_op_flags = info->rx_attr->op_flags;
+	ep->min_multi = VRB_MULTI_DEFAULT;
+	vrb_ep_set_modes(ep);
+	ret = new_queues(ep);
+	if (ret)
+		return ret;
+	ep->rq->multi = info->caps & FI_MULTI_RECV;
+	ep->batch = vrb_batch_new(info->tx_attr->iov_limit ? info->tx_attr->iov_limit : 1,
+				  ep->inject_size);
+	if (!ep->batch)
+		return -FI_ENOMEM;
+	if (vrb_ep_is_dgram(ep))
+		return vrb_dgram_init(vrb_dgram_of(ep), info);
+	return vrb_conn_init(ep, info);
+}
+
+int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid,
+		void *context)
+{
+	struct vrb_domain *domain = vrb_domain(domain_fid);
+	struct vrb_ep *ep;
+	int ret;
+
+	ret = ep_fid ? check_info(domain, info) : -FI_EINVAL;
+	if (ret)
+		return ret;
+	if (__atomic_load_n(&domain->dead, __ATOMIC_ACQUIRE))
+		return -FI_ENODEV;
+	ep = calloc(1, info->ep_attr->type == FI_EP_DGRAM ? sizeof(struct vrb_dgram) : sizeof(*ep));
+	if (!ep)
+		return -FI_ENOMEM;
+	ep->type = info->ep_attr->type;
+	ep->domain = domain;
+	ep->self = ep;
+	ofi_ref_get(&ep->fids);
+	LIST_INIT(&ep->aliases);
+	ret = setup(ep, info);
+	if (ret) {
+		ep_free(ep);
+		return ret;
+	}
+	set_tables(ep, context);
+	ofi_ref_get(&domain->ref);
+	ofi_lock(&domain->lock);
+	LIST_INSERT_HEAD(&domain->eps, ep, siblings);
+	ep->listed = true;
+	ofi_unlock(&domain->lock);
+	*ep_fid = &ep->fid;
+	return 0;
+}

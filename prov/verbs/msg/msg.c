@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Messages: fi_send and fi_recv in all their forms. */
+#include <string.h>
+#include "prov/verbs/queue/batch.h"
+#include "ops.h"
+#include "prov/verbs/queue/post.h"
+#include "work.h"
+
+#define MSG_SEND (FI_MSG | FI_SEND)
+
+/* A send without data, or what is wrong with it. */
+static VRB_OUTLINE ssize_t send_odd(struct vrb_ep *ep, size_t len, bool inject,
+				    enum ibv_wr_opcode opcode, uint64_t data, void *context)
+{
+	struct ibv_send_wr wr = {
+		.opcode = opcode,
+		.imm_data = htonl((uint32_t)data),
+		.send_flags = inject ? 0 : ep->tx_wr_flags,
+	};
+
+	if (len > (inject ? ep->inject_size : ep->send_max))
+		return -FI_EMSGSIZE;
+	if (len)
+		return -FI_EINVAL;
+	vrb_wq_enter(ep->sq);
+	return vrb_sq_post(ep->sq, &wr, context,
+			   MSG_SEND | (inject ? VRB_SILENT : vrb_ep_tx_silent(ep)), 0, false);
+}
+
+VRB_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			    enum ibv_wr_opcode opcode, uint64_t data, void *context)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_wq *sq = ep->sq;
+	struct ibv_send_wr *wr;
+
+	if (!vrb_plain(buf, len, ep->send_max))
+		return send_odd(ep, len, false, opcode, data, context);
+	vrb_wq_enter(sq);
+	wr = vrb_sq_wr(sq, buf, len, desc);
+	wr->opcode = opcode;
+	if (opcode == IBV_WR_SEND_WITH_IMM)
+		wr->imm_data = htonl((uint32_t)data);
+	wr->send_flags = ep->tx_wr_flags | vrb_inline_flag(ep, len);
+	return vrb_sq_post(sq, wr, context, MSG_SEND | vrb_ep_tx_silent(ep), len, false);
+}
+
+VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
+			      enum ibv_wr_opcode opcode, uint64_t data)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_wq *sq = ep->sq;
+	struct ibv_send_wr *wr;
+
+	if (!vrb_plain(buf, len, ep->inject_size))
+		return send_odd(ep, len, true, opcode, data, NULL);
+	vrb_wq_enter(sq);
+	wr = vrb_sq_wr(sq, buf, len, NULL);
+	wr->opcode = opcode;
+	if (opcode == IBV_WR_SEND_WITH_IMM)
+		wr->imm_data = htonl((uint32_t)data);
+	wr->send_flags = IBV_SEND_INLINE;
+	return vrb_sq_post(sq, wr, NULL, MSG_SEND | VRB_SILENT, len, false);
+}
+
+static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
+			void *context)
+{
+	(void)dest;
+	return send_one(ep, buf, len, desc, IBV_WR_SEND, 0, context);
+}
+
+static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			    uint64_t data, fi_addr_t dest, void *context)
+{
+	(void)dest;
+	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	return send_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, context);
+}
+
+static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
+{
+	(void)dest;
+	return inject_one(ep, buf, len, IBV_WR_SEND, 0);
+}
+
+static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t dest)
+{
+	(void)dest;
+	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data);
+}
+
+/* One buffer with data in it, which is what most messages are. */
+VRB_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	const struct iovec *iov = msg->msg_iov;
+	struct vrb_wq *sq = ep->sq;
+	struct vrb_tx_mode mode;
+	struct ibv_send_wr *wr;
+	ssize_t ret;
+
+	ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, iov->iov_len, &mode);
+	if (vrb_unlikely(ret))
+		return ret == -FI_EBADFLAGS ? vrb_trigger_msg(ep, FI_OP_SEND, msg, flags) : ret;
+	vrb_wq_enter(sq);
+	wr = vrb_sq_wr(sq, iov->iov_base, iov->iov_len, msg->desc ? msg->desc[0] : NULL);
+	wr->opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	wr->imm_data = htonl((uint32_t)msg->data);
+	wr->send_flags = mode.wr_flags | vrb_inline_flag(ep, iov->iov_len);
+	return vrb_sq_post(sq, wr, msg->context, MSG_SEND | mode.silent, iov->iov_len,
+			   flags & FI_MORE);
+}
+
+static VRB_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	struct ibv_sge sge[VRB_IOV_MAX];
+	struct ibv_send_wr wr = { .sg_list = sge };
+	struct vrb_tx_mode mode;
+	size_t len;
+	ssize_t ret;
+
+	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
+			   ep->info->tx_attr->iov_limit, &len);
+	if (vrb_likely(!ret))
+		ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode);
+	if (vrb_unlikely(ret))
+		return ret == -FI_EBADFLAGS ? vrb_trigger_msg(ep, FI_OP_SEND, msg, flags) : ret;
+	wr.num_sge = len ? (int)msg->iov_count : 0;
+	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	wr.imm_data = htonl((uint32_t)msg->data);
+	wr.send_flags = mode.wr_flags | vrb_inline_flag(ep, len);
+	vrb_wq_enter(ep->sq);
+	return vrb_sq_post(ep->sq, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE);
+}
+
+VRB_INLINE ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+
+	if (vrb_unlikely(!msg))
+		return -FI_EINVAL;
+	if (vrb_unlikely((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	if (vrb_likely(msg->iov_count == 1 && msg->msg_iov) &&
+	    vrb_plain(msg->msg_iov->iov_base, msg->msg_iov->iov_len, ep->max_msg_size))
+		return send_single(ep, msg, flags);
+	return send_iov(ep, msg, flags);
+}
+
+static VRB_OUTLINE ssize_t send_more_odd(struct fid_ep *ep, const struct fi_msg *msg,
+					 uint64_t flags)
+{
+	return send_msg(ep, msg, flags);
+}
+
+/* The work request of a message with one buffer, behind n that are held. */
+VRB_INLINE void hold(struct vrb_wq *sq, uint32_t n, const struct fi_msg *msg, unsigned int wr_flags,
+		     uint64_t flags)
+{
+	struct vrb_batch *batch = sq->ep->batch;
+	struct ibv_send_wr *wr = &batch->wr[n];
+	const struct iovec *iov = msg->msg_iov;
+	const void *buf = iov->iov_base;
+
+	if (wr_flags & IBV_SEND_INLINE)
+		buf = memcpy(batch->data + n * batch->inline_size, buf, iov->iov_len);
+	vrb_sge_set(wr->sg_list, buf, iov->iov_len, msg->desc ? msg->desc[0] : NULL);
+	wr->wr_id = (uintptr_t)sq->head;
+	wr->num_sge = 1;
+	wr->opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	wr->imm_data = htonl((uint32_t)msg->data);
+	wr->send_flags = wr_flags | sq->head->signal;
+}
+
+/*
+ * With FI_MORE: where others are held back already, one more is just added to them. What is not
+ * like this goes the long way.
+ */
+static VRB_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_wq *sq = ep->sq;
+	struct vrb_tx_mode mode;
+	uint32_t n;
+	size_t len;
+
+	if (vrb_unlikely(!msg || msg->iov_count != 1 || !msg->msg_iov ||
+			 ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)))
+		return send_more_odd(fid, msg, flags);
+	len = msg->msg_iov->iov_len;
+	if (!vrb_plain(msg->msg_iov->iov_base, len, ep->max_msg_size) ||
+	    vrb_unlikely(vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode) ||
+			 !ofi_trylock(&sq->lock)))
+		return send_more_odd(fid, msg, flags);
+	n = vrb_wq_special(sq);
+	if (vrb_unlikely(!vrb_batch_open(sq, n))) {
+		ofi_unlock(&sq->lock);
+		return send_more_odd(fid, msg, flags);
+	}
+	hold(sq, n, msg, mode.wr_flags | vrb_inline_flag(ep, len), flags);
+	vrb_batch_publish(sq, n, msg->context, MSG_SEND | mode.silent, len);
+	ofi_unlock(&sq->lock);
+	return 0;
+}
+
+static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	return flags & FI_MORE ? send_more(ep, msg, flags) : send_msg(ep, msg, flags);
+}
+
+static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t dest, void *context)
+{
+	struct fi_msg msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = dest,
+		.context = context,
+	};
+
+	return msg_sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
+}
+
+/* A receive without room or with very much, or what is wrong with it. */
+static VRB_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				    fi_addr_t src, void *context)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct ibv_sge sge;
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = len != 0 };
+
+	(void)src;
+	if (len > UINT32_MAX)
+		return -FI_EMSGSIZE;
+	if (vrb_no_buf(buf, len))
+		return -FI_EINVAL;
+	vrb_sge_set(&sge, buf, len, desc);
+	vrb_wq_enter(ep->rq);
+	return vrb_rq_post(ep->rq, &wr, context, ep->rx_flags, len);
+}
+
+/* The queue is entered, and does not take the common way. */
+static VRB_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t len, void *desc,
+					fi_addr_t src, void *context)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_wq *rq = ep->rq;
+
+	(void)src;
+	vrb_sge_set(&rq->sge, buf, len, desc);
+	return vrb_rq_post(rq, &rq->recv, context, ep->rx_flags, len);
+}
+
+static VRB_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t len, void *desc,
+					  fi_addr_t src, void *context)
+{
+	vrb_wq_enter(vrb_ep(fid)->rq);
+	return recv_special(fid, buf, len, desc, src, context);
+}
+
+/*
+ * Receives are many and do little: what is rare leaves by a tail call with the same arguments, so
+ * that no register is saved for it.
+ */
+static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			void *context)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct vrb_wq *rq = ep->rq;
+	int err;
+
+	if (vrb_unlikely(!buf || (len - 1) >> 31))
+		return recv_odd(fid, buf, len, desc, src, context);
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&rq->lock)))
+		return recv_contended(fid, buf, len, desc, src, context);
+	if (!vrb_wq_usual(rq))
+		return recv_special(fid, buf, len, desc, src, context);
+	vrb_sge_set(&rq->sge, buf, len, desc);
+	rq->recv.wr_id = vrb_wq_take(rq, context, ep->rx_flags, len);
+	err = ibv_post_recv(rq->qp, &rq->recv, &rq->bad_recv);
+	return vrb_wq_leave(rq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(rq, err));
+}
+
+static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	struct ibv_sge sge[VRB_IOV_MAX];
+	struct ibv_recv_wr wr = { .sg_list = sge };
+	uint64_t silent;
+	size_t len;
+	ssize_t ret;
+
+	if (vrb_unlikely(!msg))
+		return -FI_EINVAL;
+	if (vrb_unlikely(flags & ~VRB_RX_FLAGS))
+		return vrb_trigger_msg(ep, FI_OP_RECV, msg, flags);
+	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
+			   ep->info->rx_attr->iov_limit, &len);
+	if (vrb_unlikely(ret))
+		return ret;
+	if (vrb_unlikely(len > UINT32_MAX))
+		return -FI_EMSGSIZE;
+	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
+	wr.num_sge = len ? (int)msg->iov_count : 0;
+	vrb_wq_enter(ep->rq);
+	return vrb_rq_post(ep->rq, &wr, msg->context, FI_MSG | FI_RECV | silent, len);
+}
+
+static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t src, void *context)
+{
+	struct fi_msg msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = src,
+		.context = context,
+	};
+
+	return msg_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
+}
+
+/* Receives are posted to the shared context. */
+static ssize_t shared_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
+			   void *context)
+{
+	(void)ep;
+	(void)buf;
+	(void)len;
+	(void)desc;
+	(void)src;
+	(void)context;
+	return -FI_EOPNOTSUPP;
+}
+
+static ssize_t shared_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t src, void *context)
+{
+	(void)ep;
+	(void)iov;
+	(void)desc;
+	(void)count;
+	(void)src;
+	(void)context;
+	return -FI_EOPNOTSUPP;
+}
+
+static ssize_t shared_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	(void)ep;
+	(void)msg;
+	(void)flags;
+	return -FI_EOPNOTSUPP;
+}
+
+#define MESSAGES(recv_)                                                                 \
+	{                                                                               \
+		.size = sizeof(struct fi_ops_msg), .recv = recv_, .recvv = recv_##v,    \
+		.recvmsg = recv_##msg, .send = msg_send, .sendv = msg_sendv,            \
+		.sendmsg = msg_sendmsg, .inject = msg_inject, .senddata = msg_senddata, \
+		.injectdata = msg_injectdata,                                           \
+	}
+
+struct fi_ops_msg VRB_TABLE(msg) = MESSAGES(msg_recv);
+struct fi_ops_msg VRB_TABLE(msg_srx) = MESSAGES(shared_recv);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Buffers of FI_MULTI_RECV: their parts, and what is left when the device takes only some. */
+#include "prov/base/ops.h"
+#include "prov/verbs/provider/err.h"
+#include "multi.h"
+#include "ops.h"
+#include "prov/verbs/queue/qp.h"
+
+#define ALIGN 64
+
+uint32_t vrb_multi_parts(size_t len, size_t min, uint32_t room, size_t *size)
+{
+	size_t count = len / min;
+
+	count = count < VRB_MULTI_PARTS ? count : VRB_MULTI_PARTS;
+	count = count < room ? count : room;
+	count = count ? count : 1;
+	*size = len / count;
+	if (count > 1 && (*size & ~(size_t)(ALIGN - 1)) >= min)
+		*size &= ~(size_t)(ALIGN - 1);
+	return (uint32_t)count;
+}
+
+/* What was posted can't be taken back: the endpoint is over, and the parts are flushed unseen. */
+ssize_t vrb_multi_failed(struct vrb_wq *rq, uint32_t count, uint32_t posted, int err)
+{
+	vrb_wq_untake(rq, count - posted);
+	if (posted) {
+		__atomic_store_n(&rq->ep->down_err, -FI_EIO, __ATOMIC_RELAXED);
+		vrb_wq_shut(rq, false);
+		vrb_qp_flush(rq->ep);
+	}
+	return vrb_errno(err);
+}
+
+static void complete_table(struct fi_ops_msg *multi, const struct fi_ops_msg *msg)
+{
+	struct fi_ops_msg own = *multi;
+
+	*multi = *msg;
+	multi->recv = own.recv;
+	multi->recvv = own.recvv;
+	multi->recvmsg = own.recvmsg;
+}
+
+void vrb_multi_ops_init(void)
+{
+	complete_table(&vrb_msg_multi_ops, &vrb_msg_ops);
+	complete_table(&vrb_msg_multi_bare_ops, &vrb_msg_bare_ops);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Receives of FI_MULTI_RECV. A work request takes one message, so that a buffer is posted in parts,
+ * each as large as a message can be: FI_OPT_MIN_MULTI_RECV at least.
+ */
+#include "multi.h"
+#include "ops.h"
+#include "prov/verbs/queue/post.h"
+
+/* The last part has what the others leave. */
+static void fill(struct vrb_wq *rq, struct ibv_recv_wr *wr, struct ibv_sge *sge,
+		 const struct fi_msg *msg, uint64_t flags, uint32_t count, size_t size)
+{
+	uint8_t *at = msg->msg_iov->iov_base;
+	size_t left = msg->msg_iov->iov_len;
+	uint32_t i;
+
+	for (i = 0; i < count; i++, at += size, left -= size) {
+		if (i + 1 == count) {
+			size = left;
+			flags = (flags & ~VRB_SILENT) | FI_MULTI_RECV;
+		}
+		vrb_sge_set(&sge[i], at, size, msg->desc ? msg->desc[0] : NULL);
+		rq->head->buf = at;
+		wr[i] = (struct ibv_recv_wr){
+			.wr_id = vrb_wq_take(rq, msg->context, flags, size),
+			.next = i + 1 < count ? &wr[i + 1] : NULL,
+			.sg_list = &sge[i],
+			.num_sge = 1,
+		};
+	}
+}
+
+static ssize_t post(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	struct ibv_recv_wr wr[VRB_MULTI_PARTS];
+	struct ibv_sge sge[VRB_MULTI_PARTS];
+	struct vrb_wq *rq = ep->rq;
+	size_t size, min = __atomic_load_n(&ep->self->min_multi, __ATOMIC_RELAXED);
+	uint32_t count = vrb_multi_parts(msg->msg_iov->iov_len, min, rq->size, &size);
+	ssize_t ret;
+	int err;
+
+	ret = vrb_wq_reserve(rq, count);
+	if (ret)
+		return ret;
+	fill(rq, wr, sge, msg, flags, count, size);
+	vrb_wq_refresh(rq);
+	err = ibv_post_recv(rq->qp, wr, &rq->bad_recv);
+	if (err)
+		ret = vrb_multi_failed(rq, count, (uint32_t)(rq->bad_recv - wr), err);
+	vrb_wq_guard(rq);
+	return ret;
+}
+
+static ssize_t multi_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+	const struct iovec *iov;
+	uint64_t silent;
+
+	if (!(flags & FI_MULTI_RECV))
+		return VRB_TABLE(msg).recvmsg(fid, msg, flags);
+	if (flags & ~(VRB_RX_FLAGS | FI_MULTI_RECV))
+		return -FI_EBADFLAGS;
+	if (!msg || msg->iov_count != 1 || !msg->msg_iov)
+		return -FI_EINVAL;
+	iov = msg->msg_iov;
+	if (!iov->iov_base ||
+	    iov->iov_len < __atomic_load_n(&ep->self->min_multi, __ATOMIC_RELAXED))
+		return -FI_EINVAL;
+	if (iov->iov_len > UINT32_MAX)
+		return -FI_EMSGSIZE;
+	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
+	vrb_wq_enter(ep->rq);
+	return vrb_wq_leave(ep->rq, post(ep, msg, FI_MSG | FI_RECV | VRB_MULTI | silent));
+}
+
+static ssize_t multi_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			   fi_addr_t src, void *context)
+{
+	struct fi_msg msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = src,
+		.context = context,
+	};
+
+	return multi_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
+}
+
+static ssize_t multi_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			  void *context)
+{
+	struct iovec iov = { buf, len };
+
+	if (vrb_ep(fid)->rx_op_flags & FI_MULTI_RECV)
+		return multi_recvv(fid, &iov, &desc, 1, src, context);
+	return VRB_TABLE(msg).recv(fid, buf, len, desc, src, context);
+}
+
+struct fi_ops_msg VRB_TABLE(msg_multi) = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = multi_recv,
+	.recvv = multi_recvv,
+	.recvmsg = multi_recvmsg,
+};

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shared receive contexts: opening, options, what their endpoints leave behind, closing. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include "prov/base/ops.h"
+#include "prov/base/wait.h"
+#include <rdma/fi_ext.h>
+#include <rdma/providers/fi_log.h>
+#include "prov/verbs/queue/cq.h"
+#include "ep.h"
+#include "ep_bind.h"
+#include "prov/verbs/provider/err.h"
+#include "ops.h"
+#include "prov/verbs/queue/post.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/queue/qp.h"
+#include "srx.h"
+
+#define LAST_WQE_MS 100
+
+/* What a receive queue can be asked for; the others are those of what arrives without one. */
+#define SRX_CAPS                                                                    \
+	(FI_MSG | FI_RECV | FI_RMA | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | \
+	 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TRIGGER)
+
+static int failed(const struct vrb_domain *domain, const char *call, int err)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s on %s: %s%s\n", call,
+		ibv_get_device_name(domain->ctx->device), strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+static void srx_free(struct vrb_srx *srx)
+{
+	if (!srx)
+		return;
+	vrb_srq_close(srx->srq);
+	if (vrb_srx_eq(srx))
+		ofi_eq_forget(vrb_srx_eq(srx), &srx->fid.fid);
+	if (srx->eq)
+		ofi_ref_put(&srx->eq->ref);
+	free(srx);
+}
+
+static int srx_close(struct fid *fid)
+{
+	struct vrb_srx *srx = (struct vrb_srx *)fid;
+	struct vrb_domain *domain = srx->domain;
+
+	if (ofi_ref_inherited(&domain->ref))
+		return 0;
+	if (ofi_ref_busy(&srx->ref))
+		return -FI_EBUSY;
+	ofi_lock(&domain->lock);
+	LIST_REMOVE(srx, siblings);
+	ofi_unlock(&domain->lock);
+	srx_free(srx);
+	ofi_ref_put(&domain->ref);
+	return 0;
+}
+
+static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct vrb_srx *srx = (struct vrb_srx *)fid;
+	struct ofi_eq *eq = ofi_eq_of(bfid, &srx->domain->fabric->ref);
+
+	if (!eq) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: a shared receive context takes an event queue of its own fabric; completion queues are those of its endpoints\n");
+		return -FI_EINVAL;
+	}
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (srx->eq)
+		return -FI_EBUSY;
+	ofi_ref_get(&eq->ref);
+	__atomic_store_n(&srx->eq, eq, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int set_op_flags(struct vrb_srx *srx, uint64_t flags)
+{
+	if ((flags & (FI_TRANSMIT | FI_RECV)) != FI_RECV)
+		return -FI_EINVAL;
+	flags &= ~FI_RECV;
+	if (flags & ~(VRB_RX_FLAGS & ~FI_MORE))
+		return -FI_EBADFLAGS;
+	srx->op_flags = flags;
+	return 0;
+}
+
+static int srx_control(struct fid *fid, int command, void *arg)
+{
+	struct vrb_srx *srx = (struct vrb_srx *)fid;
+	uint64_t *flags = arg;
+
+	switch (command) {
+	case FI_ENABLE:
+		return 0;
+	case FI_GETOPSFLAG:
+		if (!flags || (*flags & (FI_TRANSMIT | FI_RECV)) != FI_RECV)
+			return -FI_EINVAL;
+		*flags = srx->op_flags;
+		return 0;
+	case FI_SETOPSFLAG:
+		return flags ? set_op_flags(srx, *flags) : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static int set_limit(struct vrb_srx *srx, size_t limit)
+{
+	struct ibv_srq_attr attr = { .srq_limit = (uint32_t)limit };
+	int err;
+
+	if (limit > srx->srq->wq.size) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_setopt: limit %zu of a shared receive context of %u receives\n", limit,
+			srx->srq->wq.size);
+		return -FI_EINVAL;
+	}
+	if (limit && !vrb_srx_eq(srx)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_setopt: no event queue to tell; bind one to the shared receive context or to its domain\n");
+		return -FI_ENOEQ;
+	}
+	err = ibv_modify_srq(srx->srq->ibv, &attr, IBV_SRQ_LIMIT);
+	return err ? failed(srx->domain, "fi_setopt: ibv_modify_srq", err) : 0;
+}
+
+static int get_limit(const struct vrb_srx *srx, size_t *limit)
+{
+	struct ibv_srq_attr attr;
+	int err = ibv_query_srq(srx->srq->ibv, &attr);
+
+	if (err)
+		return failed(srx->domain, "fi_getopt: ibv_query_srq", err);
+	*limit = attr.srq_limit;
+	return 0;
+}
+
+static int srx_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	size_t limit;
+
+	if (level != FI_OPT_ENDPOINT || !value || len != sizeof(limit))
+		return -FI_EINVAL;
+	if (name == FI_OPT_RX_SIZE)
+		return -FI_EOPNOTSUPP;
+	if (name != FI_OPT_VERBS_SRX_LIMIT)
+		return -FI_ENOPROTOOPT;
+	memcpy(&limit, value, sizeof(limit));
+	return set_limit((struct vrb_srx *)fid, limit);
+}
+
+static int srx_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	const struct vrb_srx *srx = (struct vrb_srx *)fid;
+	size_t found = srx->srq->wq.size;
+	int ret = 0;
+
+	if (level != FI_OPT_ENDPOINT || !value || !len)
+		return -FI_EINVAL;
+	if (name == FI_OPT_VERBS_SRX_LIMIT)
+		ret = get_limit(srx, &found);
+	else if (name != FI_OPT_RX_SIZE)
+		ret = -FI_ENOPROTOOPT;
+	if (ret)
+		return ret;
+	ret = *len < sizeof(found) ? -FI_ETOOSMALL : 0;
+	*len = sizeof(found);
+	if (!ret)
+		memcpy(value, &found, sizeof(found));
+	return ret;
+}
+
+static ssize_t srx_rx_size_left(struct fid_ep *fid)
+{
+	return (ssize_t)vrb_srq_left(vrb_srx(fid)->srq);
+}
+
+static struct fi_ops srx_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = srx_close,
+	.bind = srx_bind,
+	.control = srx_control,
+};
+
+static struct fi_ops_ep srx_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = vrb_ep_cancel,
+	.getopt = srx_getopt,
+	.setopt = srx_setopt,
+	.rx_size_left = srx_rx_size_left,
+};
+
+void vrb_srx_ops_init(void)
+{
+	ofi_ops_fill(&srx_fid_ops);
+	ofi_ops_fill(&srx_ops);
+	ofi_ops_fill(&vrb_srx_msg_ops);
+	ofi_ops_fill(&vrb_srx_msg_bare_ops);
+}
+
+static size_t or_default(size_t asked, size_t def, size_t max)
+{
+	return asked ? asked : def < max ? def : max;
+}
+
+static int check_attr(const struct vrb_domain *domain, const struct fi_rx_attr *attr)
+{
+	const struct ibv_device_attr *device = &domain->attr;
+
+	if (!device->max_srq) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_srx_context: %s has no shared receive queues\n",
+			ibv_get_device_name(domain->ctx->device));
+		return -FI_ENOSYS;
+	}
+	if (attr->caps & ~SRX_CAPS || attr->size > (size_t)device->max_srq_wr ||
+	    attr->iov_limit > vrb_srx_max_iov(device)) {
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+			"fi_srx_context: caps 0x%llx, size %zu, iov_limit %zu; %s allows 0x%llx, %d and %zu\n",
+			(unsigned long long)attr->caps, attr->size, attr->iov_limit,
+			ibv_get_device_name(domain->ctx->device), (unsigned long long)SRX_CAPS,
+			device->max_srq_wr, vrb_srx_max_iov(device));
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int create(struct vrb_srx *srx, const struct fi_rx_attr *attr)
+{
+	struct vrb_domain *domain = srx->domain;
+	struct ibv_srq_init_attr init = { .srq_context = srx };
+
+	srx->iov_limit = or_default(attr->iov_limit, (size_t)vrb_params.rx_iov_limit,
+				    vrb_srx_max_iov(&domain->attr));
+	init.attr.max_sge = (uint32_t)srx->iov_limit;
+	init.attr.max_wr = (uint32_t)or_default(attr->size, (size_t)vrb_params.rx_size,
+						(size_t)domain->attr.max_srq_wr);
+	srx->srq = vrb_srq_new(domain, init.attr.max_wr);
+	if (!srx->srq)
+		return -FI_ENOMEM;
+	srx->srq->ibv = ibv_create_srq(domain->pd, &init);
+	return srx->srq->ibv ? 0 : failed(domain, "fi_srx_context: ibv_create_srq", errno);
+}
+
+static void set_tables(struct vrb_srx *srx, void *context)
+{
+	srx->fid = (struct fid_ep){
+		.fid = { .fclass = FI_CLASS_SRX_CTX, .context = context, .ops = &srx_fid_ops },
+		.ops = &srx_ops,
+		.cm = &ofi_no_cm_ops,
+		.msg = srx->domain->lock_posts ? &vrb_srx_msg_ops : &vrb_srx_msg_bare_ops,
+		.rma = &ofi_no_rma_ops,
+		.tagged = &ofi_no_tagged_ops,
+		.atomic = &ofi_no_atomic_ops,
+		.collective = &ofi_no_collective_ops,
+	};
+}
+
+int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **srx_fid,
+		 void *context)
+{
+	struct vrb_domain *domain = vrb_domain(domain_fid);
+	static const struct fi_rx_attr defaults;
+	struct vrb_srx *srx;
+	int ret;
+
+	if (!srx_fid)
+		return -FI_EINVAL;
+	if (!attr)
+		attr = domain->info->rx_attr ? domain->info->rx_attr : (void *)&defaults;
+	ret = check_attr(domain, attr);
+	if (ret)
+		return ret;
+	if (__atomic_load_n(&domain->dead, __ATOMIC_ACQUIRE))
+		return -FI_ENODEV;
+	srx = calloc(1, sizeof(*srx));
+	if (!srx)
+		return -FI_ENOMEM;
+	srx->domain = domain;
+	srx->op_flags = attr->op_flags & VRB_RX_FLAGS & ~FI_MORE;
+	ret = create(srx, attr);
+	if (ret) {
+		srx_free(srx);
+		return ret;
+	}
+	set_tables(srx, context);
+	ofi_ref_get(&domain->ref);
+	ofi_lock(&domain->lock);
+	LIST_INSERT_HEAD(&domain->srxs, srx, siblings);
+	ofi_unlock(&domain->lock);
+	*srx_fid = &srx->fid;
+	return 0;
+}
+
+static bool let_go(const struct vrb_ep *ep)
+{
+	return __atomic_load_n(&ep->last_wqe, __ATOMIC_ACQUIRE) ||
+	       __atomic_load_n(&ep->domain->dead, __ATOMIC_ACQUIRE);
+}
+
+/* A device that did not say so in time is not waited for again: soft-RoCE never does. */
+static void await_last(struct vrb_ep *ep)
+{
+	struct vrb_domain *domain = ep->domain;
+	uint64_t end;
+
+	vrb_qp_flush(ep);
+	if (__atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED))
+		return;
+	for (end = ofi_now_ms() + LAST_WQE_MS; !let_go(ep) && ofi_now_ms() < end;)
+		sched_yield();
+	if (!let_go(ep))
+		__atomic_store_n(&domain->no_last_wqe, true, __ATOMIC_RELAXED);
+}
+
+void vrb_srx_leave(struct vrb_ep *ep)
+{
+	struct vrb_cq *cq = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
+
+	if (!ep->srx || !ep->qp)
+		return;
+	if (ep->peer_qp_num)
+		await_last(ep);
+	vrb_cq_save(cq);
+}

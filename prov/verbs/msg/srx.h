@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shared receive contexts: the fid_ep that applications post to, on a shared receive queue. */
+#ifndef VRB_SRX_H
+#define VRB_SRX_H
+
+#include <rdma/fi_endpoint.h>
+#include "prov/base/eq.h"
+#include "prov/verbs/provider/domain.h"
+#include "ep.h"
+#include "prov/verbs/queue/srq.h"
+
+struct vrb_ep;
+
+struct vrb_srx {
+	struct fid_ep fid;
+	struct vrb_srq *srq;
+	size_t iov_limit;
+	uint64_t op_flags;
+	struct vrb_domain *domain;
+	struct ofi_eq *eq;  /* bound: gets its notifications, else that of the domain; atomic */
+	struct ofi_ref ref; /* endpoints */
+	LIST_ENTRY(vrb_srx) siblings; /* domain->srxs */
+};
+
+static inline struct vrb_srx *vrb_srx(struct fid_ep *fid)
+{
+	return (struct vrb_srx *)fid;
+}
+
+/* Where its events go; NULL when nobody asked. */
+static inline struct ofi_eq *vrb_srx_eq(const struct vrb_srx *srx)
+{
+	struct ofi_eq *eq = __atomic_load_n(&srx->eq, __ATOMIC_ACQUIRE);
+
+	return eq ? eq : srx->domain->eq;
+}
+
+int vrb_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
+		 void *context);
+/* What a device allows a shared receive context. */
+static inline size_t vrb_srx_max_iov(const struct ibv_device_attr *attr)
+{
+	int max = attr->max_srq_sge < attr->max_sge ? attr->max_srq_sge : attr->max_sge;
+
+	return max < VRB_IOV_MAX ? (size_t)max : VRB_IOV_MAX;
+}
+
+/*
+ * The endpoint closes: its queue pair may still hold a receive that it took, which completes once
+ * it is in error. Destroyed before, the receive would be lost to all others.
+ */
+void vrb_srx_leave(struct vrb_ep *ep);
+
+extern struct fi_ops_msg vrb_srx_msg_ops, vrb_srx_msg_bare_ops; /* srx_recv.c */
+
+#endif

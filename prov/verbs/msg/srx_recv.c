@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Posting receives to a shared receive context. */
+#include "prov/verbs/queue/post.h"
+#include "srx.h"
+
+#define SRX_FLAGS (FI_MSG | FI_RECV)
+
+/* Posts a work request and leaves the queue, which the caller has entered. */
+VRB_INLINE ssize_t srq_post(struct vrb_srq *srq, struct ibv_recv_wr *wr, void *context, size_t len)
+{
+	struct vrb_slot *slot = srq->free;
+	int err;
+
+	if (vrb_unlikely(!slot))
+		slot = vrb_srq_refill(srq);
+	if (vrb_unlikely(!slot || vrb_wq_special(&srq->wq) & VRB_WQ_SHUT)) {
+		srq->free = slot;
+		return vrb_wq_leave(&srq->wq, vrb_srq_blocked(srq));
+	}
+	srq->free = slot->next;
+	slot->context = context;
+	slot->flags = SRX_FLAGS;
+	slot->len = len;
+	__atomic_store_n(&srq->taken, srq->taken + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&srq->wq.head, slot, __ATOMIC_RELEASE);
+	wr->wr_id = (uintptr_t)slot;
+	err = ibv_post_srq_recv(srq->ibv, wr, &srq->wq.bad_recv);
+	return vrb_wq_leave(&srq->wq, vrb_likely(!err) ? 0 : vrb_srq_post_failed(srq, slot, err));
+}
+
+static ssize_t srx_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			void *context)
+{
+	struct vrb_srq *srq = vrb_srx(fid)->srq;
+
+	(void)src;
+	if (vrb_unlikely(len > UINT32_MAX))
+		return -FI_EMSGSIZE;
+	if (vrb_unlikely(vrb_no_buf(buf, len)))
+		return -FI_EINVAL;
+	vrb_wq_enter(&srq->wq);
+	vrb_sge_set(&srq->wq.sge, buf, len, desc);
+	srq->wq.recv.num_sge = len != 0;
+	return srq_post(srq, &srq->wq.recv, context, len);
+}
+
+static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct vrb_srx *srx = vrb_srx(fid);
+	struct ibv_sge sge[VRB_IOV_MAX];
+	struct ibv_recv_wr wr = { .sg_list = sge };
+	size_t len;
+	ssize_t ret;
+
+	if (vrb_unlikely(!msg))
+		return -FI_EINVAL;
+	if (vrb_unlikely(flags & ~VRB_RX_FLAGS))
+		return -FI_EBADFLAGS;
+	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count, srx->iov_limit, &len);
+	if (vrb_unlikely(ret))
+		return ret;
+	if (vrb_unlikely(len > UINT32_MAX))
+		return -FI_EMSGSIZE;
+	wr.num_sge = len ? (int)msg->iov_count : 0;
+	vrb_wq_enter(&srx->srq->wq);
+	return srq_post(srx->srq, &wr, msg->context, len);
+}
+
+static ssize_t srx_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t src, void *context)
+{
+	struct fi_msg msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = src,
+		.context = context,
+	};
+
+	return srx_recvmsg(fid, &msg, vrb_srx(fid)->op_flags);
+}
+
+struct fi_ops_msg VRB_TABLE(srx_msg) = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = srx_recv,
+	.recvv = srx_recvv,
+	.recvmsg = srx_recvmsg,
+};

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Asynchronous events of an opened device, as errors and notifications of event queues. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "async.h"
+#include "prov/verbs/queue/cq.h"
+#include "domain.h"
+#include "prov/verbs/msg/ep.h"
+#include "prov/verbs/msg/ep_event.h"
+#include "prov.h"
+#include "prov/verbs/msg/srx.h"
+
+#define ASYNC_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
+
+/*
+ * Only who bound an EQ to the domain asked for these: others would not know what to do with them.
+ */
+static void notify(struct vrb_domain *domain, const struct ibv_async_event *event, int port)
+{
+	struct fi_eq_entry entry = {
+		.fid = &domain->fid.fid,
+		.context = domain->fid.fid.context,
+		.data = (uint64_t)event->event_type << 32 | (uint32_t)port,
+	};
+
+	FI_INFO(&vrb_prov, FI_LOG_DOMAIN, "%s: %s, port %d\n",
+		ibv_get_device_name(domain->ctx->device), ibv_event_type_str(event->event_type),
+		port);
+	if (domain->eq)
+		ofi_eq_post(domain->eq, FI_NOTIFY, &entry, sizeof(entry));
+}
+
+/*
+ * The owner of the queue pair: it is there until the event is acknowledged, which ibv_destroy_qp()
+ * waits for.
+ */
+static void qp_event(const struct ibv_async_event *event)
+{
+	struct vrb_owner *owner = event->element.qp->qp_context;
+
+	if (owner->ops->qp_event)
+		owner->ops->qp_event(owner, event->event_type);
+}
+
+static bool uses(const struct vrb_ep *ep, const void *object)
+{
+	return ep->tx_cq == object || ep->rx_cq == object || ep->srx == object;
+}
+
+/* Endpoints of a CQ or shared context, or of the whole domain when that is NULL. */
+static void fatal_all(struct vrb_domain *domain, const void *object, int err)
+{
+	struct vrb_ep *ep;
+
+	ofi_lock(&domain->lock);
+	LIST_FOREACH (ep, &domain->eps, siblings)
+		if (!object || uses(ep, object))
+			vrb_ep_fatal(ep, err);
+	ofi_unlock(&domain->lock);
+	if (vrb_rdm_of(domain))
+		vrb_rdm_of(domain)->lost(domain, object, err);
+}
+
+/* The context is there until the event is acknowledged, which ibv_destroy_srq() waits for. */
+static void srq_limit(const struct ibv_async_event *event)
+{
+	struct vrb_srx *srx = event->element.srq->srq_context;
+	struct ofi_eq *eq = vrb_srx_eq(srx);
+	struct fi_eq_entry entry = {
+		.fid = &srx->fid.fid,
+		.context = srx->fid.fid.context,
+		.data = (uint64_t)event->event_type << 32,
+	};
+
+	if (eq)
+		ofi_eq_post(eq, FI_NOTIFY, &entry, sizeof(entry));
+}
+
+static void srq_failed(struct vrb_domain *domain, const struct ibv_async_event *event)
+{
+	struct vrb_srx *srx = event->element.srq->srq_context;
+	struct ofi_eq *eq = vrb_srx_eq(srx);
+	struct fi_eq_err_entry entry = {
+		.fid = &srx->fid.fid,
+		.context = srx->fid.fid.context,
+		.err = FI_EIO,
+		.prov_errno = -FI_EIO,
+	};
+
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"%s: shared receive context %p failed; its endpoints are lost\n",
+		ibv_get_device_name(domain->ctx->device), (void *)srx);
+	vrb_srq_shut(srx->srq, -FI_EIO);
+	if (eq)
+		ofi_eq_post_err(eq, &entry);
+	fatal_all(domain, srx, FI_EIO);
+}
+
+static void shut_shared(struct vrb_domain *domain)
+{
+	struct vrb_srx *srx;
+
+	ofi_lock(&domain->lock);
+	LIST_FOREACH (srx, &domain->srxs, siblings)
+		vrb_srq_shut(srx->srq, -FI_ENODEV);
+	ofi_unlock(&domain->lock);
+}
+
+static void cq_event(struct vrb_domain *domain, const struct ibv_async_event *event)
+{
+	const void *cq = event->element.cq->cq_context;
+
+	FI_WARN(&vrb_prov, FI_LOG_CQ,
+		"%s: completion queue %p of %d entries overran; its endpoints are lost\n",
+		ibv_get_device_name(domain->ctx->device), cq, event->element.cq->cqe);
+	fatal_all(domain, cq, FI_EOVERRUN);
+}
+
+void vrb_async_lost(struct vrb_domain *domain)
+{
+	struct fi_eq_err_entry entry = {
+		.fid = &domain->fid.fid,
+		.context = domain->fid.fid.context,
+		.err = FI_ENODEV,
+		.prov_errno = -FI_ENODEV,
+	};
+
+	if (__atomic_exchange_n(&domain->dead, true, __ATOMIC_ACQ_REL))
+		return;
+	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+		"%s has failed or is being removed; close what was opened on it\n",
+		ibv_get_device_name(domain->ctx->device));
+	if (domain->eq)
+		ofi_eq_post_err(domain->eq, &entry);
+	shut_shared(domain);
+	fatal_all(domain, NULL, FI_ENODEV);
+}
+
+static void async_event(struct vrb_domain *domain, const struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		qp_event(event);
+		break;
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+		notify(domain, event, 0);
+		break;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		if (!domain->rdm)
+			srq_limit(event);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+		if (domain->rdm)
+			vrb_rdm_of(domain)->lost(domain, event->element.srq->srq_context, FI_EIO);
+		else
+			srq_failed(domain, event);
+		break;
+	case IBV_EVENT_CQ_ERR:
+		cq_event(domain, event);
+		break;
+	case IBV_EVENT_DEVICE_FATAL:
+		vrb_async_lost(domain);
+		break;
+	default:
+		notify(domain, event, event->element.port_num);
+		break;
+	}
+}
+
+static void async_ready(struct vrb_source *source)
+{
+	struct vrb_domain *domain =
+		(struct vrb_domain *)((char *)source - offsetof(struct vrb_domain, async));
+	struct ibv_async_event event;
+	int i;
+
+	for (i = 0; i < ASYNC_EVENTS_AT_ONCE && !ibv_get_async_event(domain->ctx, &event); i++) {
+		ofi_stats_add(domain->stats, OFI_STATS_EVENTS, 1);
+		async_event(domain, &event);
+		ibv_ack_async_event(&event);
+	}
+	if (i < ASYNC_EVENTS_AT_ONCE && errno != EAGAIN && errno != EINTR) {
+		/* The kernel cut the device off: there is nothing more to come. */
+		vrb_loop_remove(&domain->fabric->loop, source);
+		vrb_async_lost(domain);
+	}
+}
+
+int vrb_async_open(struct vrb_domain *domain)
+{
+	int fd = domain->ctx->async_fd;
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -errno;
+	domain->async = (struct vrb_source){ .fd = fd, .ready = async_ready };
+	return vrb_loop_add(&domain->fabric->loop, &domain->async);
+}
+
+void vrb_async_close(struct vrb_domain *domain)
+{
+	vrb_loop_remove(&domain->fabric->loop, &domain->async);
+}

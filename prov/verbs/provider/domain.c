@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Domains: opening a device, its protection domain and its asynchronous events. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "prov/base/ops.h"
+#include "prov/base/poll.h"
+#include <rdma/providers/fi_log.h>
+#include "async.h"
+#include "prov/verbs/msg/atomic.h"
+#include "prov/verbs/dgram/av.h"
+#include "prov/verbs/queue/cntr.h"
+#include "prov/verbs/queue/cq.h"
+#include "prov/verbs/discovery/device.h"
+#include "domain.h"
+#include "prov/verbs/msg/ep.h"
+#include "err.h"
+#include "prov/verbs/msg/ops.h"
+#include "pages.h"
+#include "prov.h"
+#include "stats.h"
+#include "prov/verbs/msg/work.h"
+#include "prov/verbs/msg/srx.h"
+#include "prov/verbs/msg/stx.h"
+
+static void domain_free(struct vrb_domain *domain)
+{
+	if (!domain)
+		return;
+	if (domain->rdm && vrb_domain_rdm())
+		vrb_domain_rdm()->close(domain);
+	if (domain->scratch_mr)
+		ibv_dereg_mr(domain->scratch_mr);
+	vrb_pages_unmap(domain->scratch, sizeof(*domain->scratch));
+	if (domain->pd)
+		ibv_dealloc_pd(domain->pd);
+	if (domain->ctx)
+		ibv_close_device(domain->ctx);
+	fi_freeinfo(domain->info);
+	ofi_stats_free(domain->stats, domain->stats);
+	free(domain);
+}
+
+static int domain_close(struct fid *fid)
+{
+	struct vrb_domain *domain = (struct vrb_domain *)fid;
+	struct vrb_fabric *fabric = domain->fabric;
+
+	if (ofi_ref_inherited(&domain->ref))
+		return 0;
+	if (ofi_ref_busy(&domain->ref))
+		return -FI_EBUSY;
+	vrb_async_close(domain);
+	if (domain->eq)
+		ofi_ref_put(&domain->eq->ref);
+	domain_free(domain);
+	ofi_ref_put(&fabric->ref);
+	return 0;
+}
+
+static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct vrb_domain *domain = (struct vrb_domain *)fid;
+	struct ofi_eq *eq = ofi_eq_of(bfid, &domain->fabric->ref);
+
+	if (!eq) {
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+			"fi_domain_bind: only an event queue of its own fabric can be bound\n");
+		return -FI_EINVAL;
+	}
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (domain->eq)
+		return -FI_EBUSY;
+	domain->eq = eq;
+	ofi_ref_get(&eq->ref);
+	return 0;
+}
+
+static struct fi_ops domain_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = domain_close,
+	.bind = domain_bind,
+	.control = vrb_domain_control,
+	.ops_open = vrb_stats_open_ops,
+};
+
+static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)
+{
+	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, &vrb_cq_poll_ops, attr, set);
+}
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = vrb_av_open,
+	.cq_open = vrb_cq_open,
+	.endpoint = vrb_ep_open,
+	.cntr_open = vrb_cntr_open,
+	.poll_open = poll_open,
+	.stx_ctx = vrb_stx_open,
+	.srx_ctx = vrb_srx_open,
+	.query_atomic = vrb_query_atomic,
+};
+
+bool vrb_is_domain(const struct fid_domain *fid)
+{
+	const struct vrb_domain_rdm *rdm = vrb_domain_rdm();
+
+	return fid->ops->endpoint == vrb_ep_open ||
+	       (rdm && fid->ops->endpoint == rdm->ops->endpoint);
+}
+
+void vrb_domain_ops_init(void)
+{
+	ofi_ops_fill(&domain_fid_ops);
+	ofi_ops_fill(&domain_ops);
+}
+
+static int failed(const char *call, const struct vrb_domain *domain)
+{
+	int err = errno;
+
+	FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "fi_domain: %s on %s: %s%s\n", call,
+		domain->info->domain_attr->name, strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+#define ODP_NEEDED \
+	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ)
+
+static void set_odp(struct vrb_domain *domain)
+{
+	struct ibv_device_attr_ex attr = { .comp_mask = 0 };
+	uint32_t rc = 0;
+
+	if (!vrb_params.use_odp)
+		return;
+	if (!ibv_query_device_ex(domain->ctx, NULL, &attr) &&
+	    attr.odp_caps.general_caps & IBV_ODP_SUPPORT)
+		rc = attr.odp_caps.per_transport_caps.rc_odp_caps;
+	if ((rc & ODP_NEEDED) == ODP_NEEDED)
+		domain->odp = rc;
+	else
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
+			"FI_VERBS_USE_ODP has no effect on %s: it can't page on demand for reliable connections\n",
+			domain->info->domain_attr->name);
+}
+
+static int open_scratch(struct vrb_domain *domain)
+{
+	domain->scratch = vrb_pages_map(sizeof(*domain->scratch));
+	if (!domain->scratch)
+		return -FI_ENOMEM;
+	domain->scratch_mr = ibv_reg_mr(domain->pd, domain->scratch, sizeof(*domain->scratch),
+					IBV_ACCESS_LOCAL_WRITE);
+	return domain->scratch_mr ? 0 : failed("ibv_reg_mr", domain);
+}
+
+static int open_device(struct vrb_domain *domain)
+{
+	int err;
+
+	domain->ctx = vrb_device_open(domain->info->domain_attr->name, &err);
+	if (!domain->ctx)
+		return err;
+	err = ibv_query_device(domain->ctx, &domain->attr);
+	if (err) {
+		errno = err;
+		return failed("ibv_query_device", domain);
+	}
+	set_odp(domain);
+	domain->pd = ibv_alloc_pd(domain->ctx);
+	if (!domain->pd)
+		return failed("ibv_alloc_pd", domain);
+	if (domain->attr.atomic_cap == IBV_ATOMIC_NONE)
+		return 0;
+	return open_scratch(domain);
+}
+
+static void set_threading(struct vrb_domain *domain)
+{
+	enum fi_threading threading = domain->info->domain_attr->threading;
+
+	domain->lock_posts = threading == FI_THREAD_SAFE || threading == FI_THREAD_UNSPEC;
+	domain->lock_polls = threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION;
+}
+
+static bool is_rdm(const struct fi_info *info)
+{
+	return info->ep_attr && info->ep_attr->type == FI_EP_RDM;
+}
+
+int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
+		    struct fid_domain **domain_fid, void *context)
+{
+	struct vrb_fabric *fabric = vrb_fabric(fabric_fid);
+	struct vrb_domain *domain;
+	int ret;
+
+	if (!info || !info->domain_attr || !info->domain_attr->name || !info->fabric_attr ||
+	    !domain_fid)
+		return -FI_EINVAL;
+	domain = calloc(1, sizeof(*domain));
+	if (!domain)
+		return -FI_ENOMEM;
+	domain->fabric = fabric;
+	ofi_lock_init(&domain->lock);
+	LIST_INIT(&domain->eps);
+	LIST_INIT(&domain->cqs);
+	ofi_triggers_init(&domain->triggers);
+	LIST_INIT(&domain->srxs);
+	ofi_lock_init(&domain->share_lock);
+	ofi_lock_init(&domain->bind_lock);
+	domain->info = fi_dupinfo(info);
+	domain->stats = ofi_stats_alloc(sizeof(*domain->stats));
+	domain->rdm = is_rdm(info);
+	ret = domain->info && domain->stats ? open_device(domain) : -FI_ENOMEM;
+	if (!ret && domain->rdm)
+		ret = vrb_domain_rdm() ? vrb_domain_rdm()->open(domain) : -FI_ENOSYS;
+	if (!ret)
+		ret = vrb_async_open(domain);
+	if (ret) {
+		domain_free(domain);
+		return ret;
+	}
+	set_threading(domain);
+	domain->fid = (struct fid_domain){
+		.fid = { .fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_fid_ops },
+		.ops = domain->rdm ? vrb_domain_rdm()->ops : &domain_ops,
+		.mr = &vrb_mr_ops,
+	};
+	vrb_stats_show(domain, domain->stats, FI_CLASS_DOMAIN);
+	ofi_ref_own(&domain->ref);
+	ofi_ref_get(&fabric->ref);
+	*domain_fid = &domain->fid;
+	return 0;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Fabrics: opening one by the name that discovery gave it. */
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "prov/base/eq.h"
+#include "prov/base/ops.h"
+#include "src/ds/suggest.h"
+#include "prov/verbs/queue/cq.h"
+#include "domain.h"
+#include "err.h"
+#include "fabric.h"
+#include "prov/verbs/discovery/info.h"
+#include "prov/verbs/cm/pep.h"
+#include "prov.h"
+
+#define FABRIC_NAMES_MAX 64 /* looked at for the nearest one */
+
+static int fabric_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_eq **eq,
+			  void *context)
+{
+	struct vrb_fabric *fabric = vrb_fabric(fid);
+
+	if (!eq)
+		return -FI_EINVAL;
+	return ofi_eq_open(&vrb_prov, fid->api_version, &fabric->ref, attr, vrb_eq_strerror, eq,
+			   context);
+}
+
+static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
+			    struct fid_wait **set)
+{
+	return ofi_waitset_open(&vrb_prov, &vrb_fabric(fid)->ref, attr, set);
+}
+
+static int trywait_one(struct fid *fid)
+{
+	const struct vrb_domain_rdm *rdm = vrb_domain_rdm();
+	int ret;
+
+	if (fid && rdm && rdm->trywait(fid, &ret))
+		return ret;
+	if (fid && vrb_is_cq(fid))
+		return vrb_cq_trywait((struct vrb_cq *)fid);
+	if (fid && fid->fclass == FI_CLASS_EQ)
+		return ofi_eq_trywait((struct ofi_eq *)fid);
+	if (fid && fid->fclass == FI_CLASS_CNTR)
+		return ofi_cntr_trywait((struct ofi_cntr *)fid);
+	if (fid && fid->fclass == FI_CLASS_WAIT)
+		return ofi_waitset_trywait((struct ofi_waitset *)fid);
+	FI_WARN(&vrb_prov, FI_LOG_FABRIC,
+		"fi_trywait: an object of class %zu; only event queues, completion queues, counters and wait sets can be waited for\n",
+		fid ? fid->fclass : 0);
+	return -FI_EINVAL;
+}
+
+static int fabric_trywait(struct fid_fabric *fid, struct fid **fids, int count)
+{
+	int i, ret = 0;
+
+	(void)fid;
+	if (count < 0 || (count && !fids))
+		return -FI_EINVAL;
+	for (i = 0; i < count && !ret; i++)
+		ret = trywait_one(fids[i]);
+	return ret;
+}
+
+static void fabric_free(struct vrb_fabric *fabric)
+{
+	if (!fabric)
+		return;
+	free(fabric->name);
+	free(fabric);
+}
+
+static int fabric_close(struct fid *fid)
+{
+	struct vrb_fabric *fabric = (struct vrb_fabric *)fid;
+	int ret = ofi_ref_busy(&fabric->ref);
+
+	if (ofi_ref_inherited(&fabric->ref))
+		return 0;
+	if (ret) {
+		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
+			"fi_close: fabric %p has open domains, passive endpoints or event queues\n",
+			(void *)fabric);
+		return ret;
+	}
+	vrb_cm_fini(&fabric->cm);
+	vrb_loop_fini(&fabric->loop);
+	fabric_free(fabric);
+	return 0;
+}
+
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fabric_close,
+};
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = vrb_domain_open,
+	.passive_ep = vrb_pep_open,
+	.eq_open = fabric_eq_open,
+	.wait_open = fabric_wait_open,
+	.trywait = fabric_trywait,
+};
+
+void vrb_fabric_ops_init(void)
+{
+	ofi_ops_fill(&fabric_fid_ops);
+	ofi_ops_fill(&fabric_ops);
+}
+
+static void unknown_name(const char *name, const struct fi_info *infos)
+{
+	const char *names[FABRIC_NAMES_MAX] = { NULL }, *near;
+	const struct fi_info *info;
+	size_t count = 0;
+
+	for (info = infos; info && count < FABRIC_NAMES_MAX; info = info->next)
+		names[count++] = info->fabric_attr->name;
+	near = ofi_suggest(name, names, count);
+	if (!near)
+		near = names[0];
+	FI_WARN(&vrb_prov, FI_LOG_FABRIC, "fi_fabric: no RDMA device is on fabric '%s'%s%s%s\n",
+		name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* The names are those of fi_getinfo. */
+static int check_name(const char *name)
+{
+	struct fi_info *infos = NULL;
+	const struct fi_info *info;
+	int ret;
+
+	ret = vrb_getinfo(vrb_prov.fi_version, NULL, NULL, 0, NULL, &infos);
+	if (ret)
+		return ret;
+	for (info = infos; info; info = info->next)
+		if (!strcmp(info->fabric_attr->name, name))
+			break;
+	if (!info)
+		unknown_name(name, infos);
+	fi_freeinfo(infos);
+	return info ? 0 : -FI_ENODATA;
+}
+
+int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *context)
+{
+	struct vrb_fabric *fabric;
+	int ret;
+
+	if (!attr || !attr->name || !fid) {
+		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
+			"fi_fabric: attr, attr->name or fabric is NULL; pass fabric_attr of an fi_info\n");
+		return -FI_EINVAL;
+	}
+	ret = check_name(attr->name);
+	if (ret)
+		return ret;
+	fabric = calloc(1, sizeof(*fabric));
+	if (!fabric)
+		return -FI_ENOMEM;
+	ofi_ref_own(&fabric->ref);
+	fabric->name = strdup(attr->name);
+	ret = fabric->name ? vrb_loop_init(&fabric->loop) : -FI_ENOMEM;
+	if (ret) {
+		fabric_free(fabric);
+		return ret;
+	}
+	vrb_cm_init(&fabric->cm, fabric);
+	fabric->fid = (struct fid_fabric){
+		.fid = { .fclass = FI_CLASS_FABRIC, .context = context, .ops = &fabric_fid_ops },
+		.ops = &fabric_ops,
+		.api_version = attr->api_version,
+	};
+	*fid = &fabric->fid;
+	return 0;
+}

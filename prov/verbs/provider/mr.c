@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory regions: one ibv_mr each. The descriptor is the lkey, the key is the rkey. */
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include "prov/base/cntr.h"
+#include "prov/base/ops.h"
+#include <rdma/fi_domain.h>
+#include <rdma/providers/fi_log.h>
+#include "domain.h"
+#include "err.h"
+#include "mr.h"
+#include "prov/verbs/msg/ops.h"
+#include "prov.h"
+
+#define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+struct vrb_mr {
+	struct fid_mr fid;
+	struct ibv_mr *ibv;
+	size_t len;
+	struct vrb_domain *domain;
+	uint64_t access;
+	struct ofi_cntr *cntrs[2]; /* of remote reads, of remote writes; under domain->lock */
+};
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = ((const struct vrb_mr *)a)->fid.key, y = ((const struct vrb_mr *)b)->fid.key;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool has_mode(const struct vrb_domain *domain, int bit)
+{
+	int mode = domain->info->domain_attr->mr_mode;
+
+	return mode == FI_MR_BASIC || (mode != FI_MR_SCALABLE && (mode & bit));
+}
+
+bool vrb_mr_prov_key(const struct vrb_domain *domain)
+{
+	return !domain->rdm || has_mode(domain, FI_MR_PROV_KEY);
+}
+
+bool vrb_mr_find(struct vrb_domain *domain, uint64_t key, struct vrb_mr_place *place)
+{
+	const struct vrb_mr wanted = { .fid.key = key }, *mr;
+	struct vrb_mr **found;
+
+	ofi_lock(&domain->lock);
+	found = tfind(&wanted, &domain->mrs, compare);
+	if (found) {
+		mr = *found;
+		*place = (struct vrb_mr_place){
+			.start = (uintptr_t)mr->ibv->addr,
+			.len = mr->ibv->length,
+			.access = mr->access,
+			.rkey = mr->ibv->rkey,
+		};
+		if (!has_mode(domain, FI_MR_VIRT_ADDR))
+			place->base = place->start;
+	}
+	ofi_unlock(&domain->lock);
+	return found;
+}
+
+void vrb_mr_count(struct vrb_domain *domain, uint64_t key, uint64_t what)
+{
+	const struct vrb_mr wanted = { .fid.key = key };
+	struct ofi_cntr *cntr;
+	struct vrb_mr **found;
+
+	ofi_lock(&domain->lock);
+	found = tfind(&wanted, &domain->mrs, compare);
+	cntr = found ? (*found)->cntrs[what == FI_REMOTE_WRITE] : NULL;
+	if (cntr)
+		ofi_cntr_count(cntr, 1);
+	ofi_unlock(&domain->lock);
+}
+
+/*
+ * The library looks regions up by their keys. Where the device chooses them a region without remote
+ * access has no key of its own: soft-RoCE gives 0 to all of these, and no peer can name them.
+ */
+static bool is_listed(const struct vrb_mr *mr)
+{
+	return mr->domain->rdm &&
+	       (!vrb_mr_prov_key(mr->domain) || (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE)));
+}
+
+/* -FI_ENOKEY when the key is in use. The tree's nodes may move or go once the lock is free. */
+static int list(struct vrb_mr *mr)
+{
+	struct vrb_mr **found, *holder = NULL;
+
+	if (!is_listed(mr))
+		return 0;
+	ofi_lock(&mr->domain->lock);
+	found = tsearch(mr, &mr->domain->mrs, compare);
+	if (found)
+		holder = *found;
+	ofi_unlock(&mr->domain->lock);
+	if (holder == mr)
+		return 0;
+	if (!holder)
+		return -FI_ENOMEM;
+	FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: key 0x%llx is in use\n",
+		(unsigned long long)mr->fid.key);
+	return -FI_ENOKEY;
+}
+
+static void unlist(struct vrb_mr *mr)
+{
+	if (!is_listed(mr))
+		return;
+	ofi_lock(&mr->domain->lock);
+	tdelete(mr, &mr->domain->mrs, compare);
+	ofi_unlock(&mr->domain->lock);
+}
+
+/* Waits for other threads that found the region while it was listed and work on it for a peer. */
+static void wait_for_targets(struct vrb_mr *mr)
+{
+	if (!mr->domain->rdm)
+		return;
+	ofi_lock(&mr->domain->atomics);
+	ofi_unlock(&mr->domain->atomics);
+}
+
+static void count(struct vrb_domain *domain, int counter, uint64_t n)
+{
+	ofi_stats_add_shared(domain->stats, counter, n);
+}
+
+/*
+ * Remote write includes atomics where the device has them, and needs local write. An iWARP read
+ * lands as a write. What the device can't page on demand is pinned.
+ */
+static int ibv_access(const struct vrb_domain *domain, uint64_t access)
+{
+	int flags = 0;
+
+	if (access & (FI_RECV | FI_READ | FI_REMOTE_WRITE))
+		flags |= IBV_ACCESS_LOCAL_WRITE;
+	if ((access & FI_READ) && domain->ctx->device->transport_type == IBV_TRANSPORT_IWARP)
+		flags |= IBV_ACCESS_REMOTE_WRITE;
+	if (access & FI_REMOTE_READ)
+		flags |= IBV_ACCESS_REMOTE_READ;
+	if (access & FI_REMOTE_WRITE) {
+		flags |= IBV_ACCESS_REMOTE_WRITE;
+		if (domain->attr.atomic_cap != IBV_ATOMIC_NONE)
+			flags |= IBV_ACCESS_REMOTE_ATOMIC;
+	}
+	if (domain->odp &&
+	    (!(flags & IBV_ACCESS_REMOTE_ATOMIC) || domain->odp & IBV_ODP_SUPPORT_ATOMIC))
+		flags |= IBV_ACCESS_ON_DEMAND;
+	return flags;
+}
+
+static int check_bind(const struct vrb_mr *mr, struct fid *bfid, uint64_t flags)
+{
+	const struct vrb_domain *domain = mr->domain;
+
+	if (!ofi_cntr_of(bfid, &domain->ref)) {
+		FI_WARN(&vrb_prov, FI_LOG_MR,
+			"fi_mr_bind: a memory region takes counters of its own domain\n");
+		return -FI_EINVAL;
+	}
+	if (!flags || (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE)))
+		return -FI_EBADFLAGS;
+	if (domain->info->caps & FI_RMA_EVENT)
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_MR,
+		"fi_mr_bind: the domain is without FI_RMA_EVENT; ask for it in the capabilities of fi_getinfo\n");
+	return -FI_EOPNOTSUPP;
+}
+
+static bool has_cntr(struct vrb_mr *mr, uint64_t flags)
+{
+	bool has;
+
+	ofi_lock(&mr->domain->lock);
+	has = ((flags & FI_REMOTE_READ) && mr->cntrs[0]) ||
+	      ((flags & FI_REMOTE_WRITE) && mr->cntrs[1]);
+	ofi_unlock(&mr->domain->lock);
+	return has;
+}
+
+static void set_cntr(struct vrb_mr *mr, int i, struct ofi_cntr *cntr)
+{
+	ofi_lock(&mr->domain->lock);
+	mr->cntrs[i] = cntr;
+	ofi_unlock(&mr->domain->lock);
+}
+
+static void unbind(struct vrb_mr *mr, int i)
+{
+	struct ofi_cntr *cntr = mr->cntrs[i];
+
+	if (!cntr)
+		return;
+	set_cntr(mr, i, NULL);
+	vrb_rdm_of(mr->domain)->unwatch(mr->domain, cntr);
+	ofi_ref_put(&cntr->ref);
+}
+
+static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	static const uint64_t kinds[2] = { FI_REMOTE_READ, FI_REMOTE_WRITE };
+	struct vrb_mr *mr = (struct vrb_mr *)fid;
+	int i, ret = mr->domain->all ? check_bind(mr, bfid, flags) : -FI_ENOSYS;
+	struct ofi_cntr *cntr = (struct ofi_cntr *)bfid;
+
+	if (ret)
+		return ret;
+	if (has_cntr(mr, flags))
+		return -FI_EBUSY;
+	for (i = 0; i < 2; i++) {
+		if (!(flags & kinds[i]))
+			continue;
+		ret = vrb_rdm_of(mr->domain)->watch(mr->domain, cntr);
+		if (ret && i && (flags & kinds[0]))
+			unbind(mr, 0);
+		if (ret)
+			return ret;
+		ofi_ref_get(&cntr->ref);
+		set_cntr(mr, i, cntr);
+	}
+	return 0;
+}
+
+/* A region works from the start, FI_MR_RMA_EVENT is not asked for. */
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	(void)arg;
+	return command == FI_ENABLE && ((struct vrb_mr *)fid)->domain->all ? 0 : -FI_ENOSYS;
+}
+
+static int mr_close(struct fid *fid)
+{
+	struct vrb_mr *mr = (struct vrb_mr *)fid;
+	int err;
+
+	if (ofi_ref_inherited(&mr->domain->ref))
+		return 0;
+	unlist(mr);
+	wait_for_targets(mr);
+	unbind(mr, 0);
+	unbind(mr, 1);
+	err = ibv_dereg_mr(mr->ibv);
+
+	if (err) {
+		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_close: ibv_dereg_mr of key 0x%x: %s%s\n",
+			mr->ibv->rkey, strerror(err), vrb_remedy(err));
+		return vrb_errno(err);
+	}
+	count(mr->domain, OFI_STATS_MRS_CLOSED, 1);
+	count(mr->domain, OFI_STATS_MR_BYTES, -(uint64_t)mr->len);
+	ofi_ref_put(&mr->domain->ref);
+	free(mr);
+	return 0;
+}
+
+static struct fi_ops mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+	.bind = mr_bind,
+	.control = mr_control,
+};
+
+static int check(const struct vrb_domain *domain, const struct iovec *iov, size_t count,
+		 uint64_t access, uint64_t offset, uint64_t flags)
+{
+	if (flags & ~(domain->all ? FI_RMA_EVENT : 0))
+		return -FI_EBADFLAGS;
+	if (!iov || count != 1 || offset || (!iov[0].iov_base && iov[0].iov_len)) {
+		FI_WARN(&vrb_prov, FI_LOG_MR,
+			"fi_mr_reg: needs one buffer (mr_iov_limit 1) and offset 0\n");
+		return -FI_EINVAL;
+	}
+	if (!access || (access & ~ACCESS)) {
+		FI_WARN(&vrb_prov, FI_LOG_MR,
+			"fi_mr_reg: access 0x%llx: give FI_SEND, FI_RECV, FI_[REMOTE_]READ or WRITE\n",
+			(unsigned long long)access);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access, uint64_t key,
+	       struct fid_mr **mr_fid, void *context)
+{
+	struct vrb_mr *mr = calloc(1, sizeof(*mr));
+	int err;
+
+	if (!mr)
+		return -FI_ENOMEM;
+	mr->ibv = ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, ibv_access(domain, access));
+	if (!mr->ibv) {
+		err = errno;
+		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
+			iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
+		free(mr);
+		count(domain, OFI_STATS_MR_ERRORS, 1);
+		return vrb_errno(err);
+	}
+	mr->domain = domain;
+	mr->len = iov->iov_len;
+	count(domain, OFI_STATS_MRS, 1);
+	count(domain, OFI_STATS_MR_BYTES, iov->iov_len);
+	mr->fid = (struct fid_mr){
+		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = &mr_fid_ops },
+		.mem_desc = (void *)(uintptr_t)mr->ibv->lkey,
+		.key = vrb_mr_prov_key(domain) ? mr->ibv->rkey : key,
+	};
+	mr->access = access;
+	err = list(mr);
+	if (err) {
+		ibv_dereg_mr(mr->ibv);
+		free(mr);
+		return err;
+	}
+	ofi_ref_get(&domain->ref);
+	*mr_fid = &mr->fid;
+	return 0;
+}
+
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
+		   uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
+		   void *context)
+{
+	int ret = check((struct vrb_domain *)fid, iov, count, access, offset, flags);
+
+	if (ret)
+		return ret;
+	return mr ? reg((struct vrb_domain *)fid, iov, access, requested_key, mr, context)
+		  : -FI_EINVAL;
+}
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		  uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
+
+	return mr_regv(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
+}
+
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		      struct fid_mr **mr)
+{
+	struct vrb_domain *domain = (struct vrb_domain *)fid;
+
+	if (!attr)
+		return -FI_EINVAL;
+	/* The iface field came with API 1.10; an older caller's structure ends before it. */
+	if (FI_VERSION_GE(domain->info->fabric_attr->api_version, FI_VERSION(1, 10)) &&
+	    attr->iface != FI_HMEM_SYSTEM) {
+		FI_WARN(&vrb_prov, FI_LOG_MR,
+			"fi_mr_regattr: memory of iface %d; only FI_HMEM_SYSTEM is supported\n",
+			attr->iface);
+		return -FI_ENOSYS;
+	}
+	return mr_regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset,
+		       attr->requested_key, flags, mr, attr->context);
+}
+
+struct fi_ops_mr vrb_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = mr_reg,
+	.regv = mr_regv,
+	.regattr = mr_regattr,
+};
+
+void vrb_mr_ops_init(void)
+{
+	ofi_ops_fill(&mr_fid_ops);
+	ofi_ops_fill(&vrb_mr_ops);
+}

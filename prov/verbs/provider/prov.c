@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The provider's entry point, built in or as a plug-in. */
+
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+#include <rdma/providers/fi_log.h>
+#include "prov/base/ops.h"
+#include "prov/base/stats.h"
+#include "prov/verbs/dgram/av.h"
+#include "prov/verbs/cm/conn.h"
+#include "prov/verbs/discovery/device.h"
+#include "fabric.h"
+#include "prov/verbs/discovery/info.h"
+#include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/dgram/mc.h"
+#include "prov/verbs/msg/ops.h"
+#include "prov/verbs/cm/pep.h"
+#include "prov.h"
+#include "prov/verbs/rdm/domain.h"
+#include "prov/verbs/cm/req.h"
+#include "prov/verbs/discovery/snapshot.h"
+
+static void cleanup(void)
+{
+	vrb_snapshot_forget();
+	vrb_inline_forget();
+	vrb_device_forget();
+}
+
+struct fi_provider vrb_prov = {
+	.version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.name = "verbs",
+	.getinfo = vrb_getinfo,
+	.fabric = vrb_fabric_open,
+	.cleanup = cleanup,
+};
+
+static struct fi_provider *start(void)
+{
+	int stats = 1;
+
+	if (vrb_params_init())
+		return NULL;
+	/* Without the parameter the application could not say no. */
+	if (fi_param_get_bool(NULL, "stats", &stats) == -FI_ENOENT || !stats)
+		ofi_stats_forbid();
+	ofi_ops_init();
+	vrb_domain_ops_init();
+	vrb_av_ops_init();
+	vrb_mc_ops_init();
+	vrb_ep_ops_init();
+	vrb_cq_ops_init();
+	vrb_mr_ops_init();
+	vrb_srx_ops_init();
+	vrb_stx_ops_init();
+	vrb_cm_ops_init();
+	vrb_pep_ops_init();
+	vrb_req_ops_init();
+	vrb_rdm_domain_init();
+	vrb_fabric_ops_init();
+	return &vrb_prov;
+}
+
+#ifdef VERBS_DL
+FI_EXT_INI
+{
+	return start();
+}
+#else
+struct fi_provider *fi_verbs_ini(void);
+
+struct fi_provider *fi_verbs_ini(void)
+{
+	return start();
+}
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Records of the provider's objects, and the operations by which the application reads its own. */
+#include "stats.h"
+
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "prov/verbs/queue/cq.h"
+#include "prov/verbs/dgram/dgram.h"
+#include "prov/verbs/msg/ep.h"
+#include "prov.h"
+
+void vrb_stats_show(struct vrb_domain *domain, struct ofi_stats *stats, uint32_t fclass)
+{
+	stats->fclass = fclass;
+	stats->domain = stats == domain->stats ? 0 : domain->stats->id;
+	ofi_stats_show(stats, "%s", domain->info->domain_attr->name);
+}
+
+static void show_queue(struct vrb_ep *ep, struct ofi_stats *stats, uint32_t fclass, uint32_t group)
+{
+	stats->fclass = fclass;
+	stats->group = group;
+	stats->domain = ep->domain->stats->id;
+	ofi_stats_show(stats, "%s qp %u", ep->domain->info->domain_attr->name, ep->qp_num);
+}
+
+void vrb_stats_show_ep(struct vrb_ep *ep)
+{
+	uint32_t group = ofi_stats_number();
+
+	show_queue(ep, &ep->sq->stats, FI_CLASS_TX_CTX, group);
+	show_queue(ep, &ep->rq->stats, FI_CLASS_RX_CTX, group);
+}
+
+static uint64_t completed(const struct vrb_wq *wq)
+{
+	return ofi_stats_posted(&wq->stats) - ofi_stats_outstanding(&wq->stats);
+}
+
+void vrb_stats_detach(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	ofi_stats_hide(&wq->stats);
+	ofi_stats_add(cq->stats, OFI_STATS_COMPLETED, completed(wq));
+}
+
+void vrb_stats_error(struct vrb_cq *cq, struct vrb_wq *wq, enum ibv_wc_status status)
+{
+	ofi_stats_add(cq->stats, OFI_STATS_ERRORS, 1);
+	/* A shared queue is polled from several CQs, and has no record. */
+	if (vrb_wq_special(wq) & VRB_WQ_SHARED)
+		return;
+	ofi_stats_add(&wq->stats, OFI_STATS_ERRORS, 1);
+	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
+		ofi_stats_add(&wq->stats, OFI_STATS_RNR, 1);
+}
+
+/*
+ * As an entry would tell it: of a datagram its header is no part, unless the application has it as
+ * a prefix.
+ */
+static uint32_t length(const struct vrb_wq *wq, const struct ibv_wc *wc)
+{
+	bool header = wq->dgram && !((const struct vrb_dgram *)wq->ep)->prefix;
+
+	return header ? wc->byte_len - VRB_GRH_SIZE : wc->byte_len;
+}
+
+void vrb_stats_received(const struct ibv_wc *wc)
+{
+	struct vrb_wq *wq = ((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq;
+
+	if ((wc->opcode & IBV_WC_RECV) && !(vrb_wq_special(wq) & VRB_WQ_SHARED))
+		ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, length(wq, wc));
+}
+
+static size_t list_cq(struct vrb_cq *cq, struct fi_stats_item *items)
+{
+	size_t n = ofi_stats_list(cq->stats, items);
+	struct vrb_wq *wq;
+
+	vrb_cq_lock(cq);
+	items[0].value = ofi_stats_value(cq->stats, OFI_STATS_COMPLETED);
+	LIST_FOREACH (wq, &cq->wqs, siblings)
+		items[0].value += completed(wq);
+	vrb_cq_unlock(cq);
+	return n;
+}
+
+static ssize_t list_ep(const struct vrb_ep *ep, struct fi_stats_item *items)
+{
+	size_t n;
+
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	n = ofi_stats_list(&ep->sq->stats, items);
+	return n + ofi_stats_list(&ep->rq->stats, items + n);
+}
+
+static ssize_t list(struct fid *fid, struct fi_stats_item *items)
+{
+	if (fid->fclass == FI_CLASS_DOMAIN && vrb_is_domain((struct fid_domain *)fid))
+		return ofi_stats_list(((struct vrb_domain *)fid)->stats, items);
+	if (vrb_is_cq(fid))
+		return list_cq((struct vrb_cq *)fid, items);
+	if (vrb_is_ep(fid))
+		return list_ep(vrb_ep_self(fid), items);
+	FI_WARN(&vrb_prov, FI_LOG_CORE,
+		"fi_ops_stats: read: an object of class %zu; these operations are of domains, and of the completion queues and endpoints of FI_EP_MSG and FI_EP_DGRAM\n",
+		fid->fclass);
+	return -FI_EINVAL;
+}
+
+static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t count)
+{
+	struct fi_stats_item all[FI_STATS_MAX];
+	ssize_t n;
+
+	if (!fid || (count && !items))
+		return -FI_EINVAL;
+	n = list(fid, all);
+	if (n > 0)
+		memcpy(items, all, ((size_t)n < count ? (size_t)n : count) * sizeof(*items));
+	return n;
+}
+
+static struct fi_ops_stats stats_ops = {
+	.size = sizeof(struct fi_ops_stats),
+	.read = stats_read,
+};
+
+int vrb_stats_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
+{
+	(void)fid;
+	(void)context;
+	if (!name || !ops)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (strcmp(name, FI_STATS_OPS))
+		return -FI_ENOSYS;
+	*ops = &stats_ops;
+	return 0;
+}

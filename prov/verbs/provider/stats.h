@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the provider's objects count, and how the application reads it. */
+#ifndef VRB_STATS_H
+#define VRB_STATS_H
+
+#include <rdma/fabric.h>
+#include "prov/verbs/queue/wq.h"
+
+#define VRB_INLINE static inline __attribute__((always_inline))
+
+struct vrb_domain;
+struct vrb_ep;
+
+/*
+ * The bytes of an operation, and its kind where it is no send: what is posted is not counted here.
+ * Costs one or two additions where the compiler knows the kind. n is 1, or -1 for what was refused.
+ */
+VRB_INLINE void vrb_wq_count(struct vrb_wq *wq, uint64_t flags, size_t len, int n)
+{
+	int bytes = OFI_STATS_SEND_BYTES, ops = -1;
+
+	if (flags & FI_RECV)
+		return;
+	if (flags & FI_ATOMIC)
+		ops = OFI_STATS_ATOMICS, bytes = OFI_STATS_ATOMIC_BYTES;
+	else if ((flags & FI_RMA) && (flags & FI_READ))
+		ops = OFI_STATS_READS, bytes = OFI_STATS_READ_BYTES;
+	else if (flags & FI_RMA)
+		ops = OFI_STATS_WRITES, bytes = OFI_STATS_WRITE_BYTES;
+	ofi_stats_add(&wq->stats, bytes, n < 0 ? -(uint64_t)len : len);
+	if (ops >= 0)
+		ofi_stats_add(&wq->stats, ops, (uint64_t)n);
+}
+
+void vrb_stats_show(struct vrb_domain *domain, struct ofi_stats *stats, uint32_t fclass);
+void vrb_stats_show_ep(struct vrb_ep *ep);
+/* With the CQ's lock held: the queue leaves the CQ, what it completed stays counted. */
+void vrb_stats_detach(struct vrb_cq *cq, struct vrb_wq *wq);
+void vrb_stats_error(struct vrb_cq *cq, struct vrb_wq *wq, enum ibv_wc_status status);
+/* Of a completion that is retired without an entry: the bytes, if it is a receive. */
+void vrb_stats_received(const struct ibv_wc *wc);
+/* fi_open_ops of a domain, completion queue or endpoint. */
+int vrb_stats_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
+		       void *context);
+
+#endif

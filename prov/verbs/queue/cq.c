@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues: opening and closing, and room for the queues attached. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "prov/base/ops.h"
+#include <rdma/providers/fi_log.h>
+#include "cq.h"
+#include "prov/verbs/msg/ep.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/msg/ops.h"
+#include "prov/verbs/provider/prov.h"
+#include "srq.h"
+#include "prov/verbs/provider/stats.h"
+
+#define CQ_DEFAULT_SIZE 1024
+
+/* Grows the device's CQ so that it holds `entries`. */
+static bool grow(struct vrb_cq *cq, uint64_t entries)
+{
+	if (entries <= cq->capacity)
+		return true;
+	if (entries > (uint64_t)cq->domain->attr.max_cqe || ibv_resize_cq(cq->ibv, (int)entries))
+		return false;
+	cq->capacity = cq->ibv->cqe;
+	return true;
+}
+
+/* Turns what is left into the pool, the last quarter of a CQ at least. */
+static void make_pool(struct vrb_cq *cq)
+{
+	__atomic_add_fetch(&cq->pool, (int)(cq->capacity - cq->reserved), __ATOMIC_RELEASE);
+	cq->reserved = cq->capacity;
+	cq->shared = true;
+}
+
+static int no_room(const struct vrb_cq *cq)
+{
+	FI_WARN(&vrb_prov, FI_LOG_CQ,
+		"fi_enable: completion queue of %u entries is full and the device allows no more than %d; open more completion queues\n",
+		cq->capacity, cq->domain->attr.max_cqe);
+	return -FI_ENOSPC;
+}
+
+/*
+ * Entries of the queue's own, while three quarters of the largest CQ are not taken. Else makes it
+ * as large as it can be.
+ */
+static bool reserve(struct vrb_cq *cq, uint32_t size)
+{
+	uint64_t need = (uint64_t)cq->reserved + size;
+
+	if (!cq->shared && need <= (uint32_t)cq->domain->attr.max_cqe / 4 * 3 && grow(cq, need)) {
+		cq->reserved = need;
+		return true;
+	}
+	grow(cq, cq->domain->attr.max_cqe);
+	return false;
+}
+
+/* The first queue that finds no room makes the pool. */
+static int share(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	if (!cq->shared && cq->reserved == cq->capacity)
+		return no_room(cq);
+	make_pool(cq);
+	wq->pool = &cq->pool;
+	vrb_wq_set(wq, VRB_WQ_SHARES);
+	return 0;
+}
+
+/* All of them at once, out of the last quarter or of the pool. */
+static bool take_rest(struct vrb_cq *cq, uint32_t size)
+{
+	if (!cq->shared) {
+		if (size > cq->capacity - cq->reserved)
+			return false;
+		cq->reserved += size;
+		return true;
+	}
+	if (size <= cq->capacity && __atomic_sub_fetch(&cq->pool, (int)size, __ATOMIC_ACQUIRE) >= 0)
+		return true;
+	if (size <= cq->capacity)
+		__atomic_add_fetch(&cq->pool, (int)size, __ATOMIC_RELEASE);
+	return false;
+}
+
+int vrb_cq_reserve(struct vrb_cq *cq, uint32_t size)
+{
+	int ret = 0;
+
+	ofi_lock(&cq->domain->lock);
+	if (!reserve(cq, size) && !take_rest(cq, size))
+		ret = no_room(cq);
+	ofi_unlock(&cq->domain->lock);
+	return ret;
+}
+
+void vrb_cq_unreserve(struct vrb_cq *cq, uint32_t size)
+{
+	ofi_lock(&cq->domain->lock);
+	if (cq->shared)
+		__atomic_add_fetch(&cq->pool, (int)size, __ATOMIC_RELEASE);
+	else
+		cq->reserved -= size;
+	ofi_unlock(&cq->domain->lock);
+}
+
+void vrb_cq_release(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	if (vrb_wq_special(wq) & VRB_WQ_SHARES) {
+		vrb_wq_give_pool(wq, vrb_wq_used(wq));
+		vrb_wq_clear(wq, VRB_WQ_SHARES);
+	} else {
+		vrb_cq_unreserve(cq, wq->size);
+	}
+}
+
+static void join(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	wq->cq = cq;
+	wq->stats.cq = cq->stats->id;
+	LIST_INSERT_HEAD(&cq->wqs, wq, siblings);
+	if (wq->multi || vrb_wq_special(wq) & VRB_WQ_TRACED)
+		vrb_cq_set_special(cq, VRB_CQ_TRACED, true);
+	if (wq->dgram)
+		vrb_cq_set_special(cq, VRB_CQ_DGRAM, true);
+}
+
+int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	int ret;
+
+	vrb_cq_lock(cq);
+	if (cq->special & VRB_CQ_CLOSED)
+		vrb_cq_purge(cq);
+	vrb_cq_unlock(cq);
+	ofi_lock(&cq->domain->lock);
+	ret = reserve(cq, wq->size) ? 0 : share(cq, wq);
+	ofi_unlock(&cq->domain->lock);
+	if (ret)
+		return ret;
+	vrb_cq_lock(cq);
+	if (wq->cntrs || vrb_cq_counts(cq))
+		ret = vrb_cq_count_open(cq);
+	if (!ret)
+		join(cq, wq);
+	vrb_cq_unlock(cq);
+	if (ret)
+		vrb_cq_release(cq, wq);
+	return ret;
+}
+
+int vrb_cq_count_shared(struct vrb_cq *cq, bool count)
+{
+	int ret = 0;
+
+	vrb_cq_lock(cq);
+	if (count || vrb_cq_counts(cq))
+		ret = vrb_cq_count_open(cq);
+	vrb_cq_unlock(cq);
+	return ret;
+}
+
+void vrb_cq_add_share(struct vrb_cq *cq, struct vrb_share *share)
+{
+	vrb_cq_lock(cq);
+	LIST_INSERT_HEAD(&cq->shares, share, of_cq);
+	vrb_cq_set_special(cq, VRB_CQ_TRACED, true);
+	vrb_cq_unlock(cq);
+}
+
+void vrb_cq_close_share(struct vrb_cq *cq, struct vrb_share *share)
+{
+	vrb_cq_lock(cq);
+	LIST_REMOVE(share, of_cq);
+	LIST_INSERT_HEAD(&cq->closed_shares, share, of_cq);
+	vrb_cq_set_special(cq, VRB_CQ_CLOSED, true);
+	vrb_cq_unlock(cq);
+}
+
+static void silence(struct vrb_wq *wq)
+{
+	uint32_t i;
+
+	for (i = 0; i <= wq->size; i++)
+		wq->slots[i].flags |= VRB_SILENT;
+}
+
+/* Counters see each completion, also those that nobody has read. */
+static bool drain_counted(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	bool left;
+
+	vrb_cq_lock(cq);
+	silence(wq);
+	vrb_cq_fetch(cq);
+	left = wq->counted != __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
+	vrb_cq_unlock(cq);
+	return left;
+}
+
+bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	bool blocked;
+
+	if (wq->cntrs)
+		return drain_counted(cq, wq);
+	vrb_cq_lock(cq);
+	silence(wq);
+	vrb_cq_unlock(cq);
+	vrb_cq_reclaim(cq);
+	vrb_cq_lock(cq);
+	blocked = cq->kept;
+	vrb_cq_unlock(cq);
+	return vrb_wq_used(wq) && !blocked;
+}
+
+void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	vrb_cq_lock(cq);
+	LIST_REMOVE(wq, siblings);
+	vrb_stats_detach(cq, wq);
+	__atomic_store_n(&wq->closed, true, __ATOMIC_RELAXED);
+	vrb_cq_count_forget(wq);
+	silence(wq);
+	vrb_cq_forget(cq, wq);
+	LIST_INSERT_HEAD(&cq->closed, wq, siblings);
+	vrb_cq_set_special(cq, VRB_CQ_CLOSED, true);
+	vrb_cq_purge(cq);
+	vrb_cq_unlock(cq);
+}
+
+const char *vrb_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
+			    size_t len)
+{
+	const struct vrb_wc_detail *detail = err_data;
+	static __thread char text[256];
+
+	(void)fid;
+	if (detail && detail->size != sizeof(*detail))
+		detail = NULL;
+	if (!buf || !len)
+		return vrb_wc_text(prov_errno, detail, text, sizeof(text));
+	return vrb_wc_text(prov_errno, detail, buf, len);
+}
+
+static int check_attr(const struct vrb_domain *domain, const struct fi_cq_attr *attr)
+{
+	if (attr->flags & ~FI_AFFINITY)
+		return -FI_EBADFLAGS;
+	if (attr->format > FI_CQ_FORMAT_TAGGED)
+		return -FI_EINVAL;
+	if ((attr->flags & FI_AFFINITY) && attr->signaling_vector < 0) {
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a processor\n",
+			attr->signaling_vector);
+		return -FI_EINVAL;
+	}
+	if (attr->size > (size_t)domain->attr.max_cqe) {
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_cq_open: size %zu, %s allows at most %d entries\n", attr->size,
+			ibv_get_device_name(domain->ctx->device), domain->attr.max_cqe);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int create(struct vrb_cq *cq, const struct fi_cq_attr *attr)
+{
+	struct vrb_domain *domain = cq->domain;
+	int vector = vrb_cq_vector(domain, attr);
+	int err, size = attr->size ? (int)attr->size : CQ_DEFAULT_SIZE;
+
+	if (size > domain->attr.max_cqe)
+		size = domain->attr.max_cqe;
+	cq->ibv = ibv_create_cq(domain->ctx, size, cq, cq->channel, vector);
+	if (!cq->ibv) {
+		err = errno;
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_cq_open: ibv_create_cq of %d entries on %s: %s%s\n", size,
+			ibv_get_device_name(domain->ctx->device), strerror(err), vrb_remedy(err));
+		return vrb_errno(err);
+	}
+	cq->capacity = cq->ibv->cqe;
+	return 0;
+}
+
+static void cq_free(struct vrb_cq *cq)
+{
+	if (!cq)
+		return;
+	ofi_waitset_leave(&cq->member);
+	vrb_cq_reap(cq);
+	vrb_cq_count_close(cq);
+	if (cq->ibv) {
+		ibv_ack_cq_events(cq->ibv, cq->unacked);
+		ibv_destroy_cq(cq->ibv);
+	}
+	vrb_cq_wait_close(cq);
+	ofi_stats_free(cq->stats, cq->stats);
+	free(cq);
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct vrb_cq *cq = vrb_cq((struct fid_cq *)fid);
+	struct vrb_domain *domain = cq->domain;
+
+	if (ofi_ref_inherited(&domain->ref))
+		return 0;
+	if (ofi_ref_busy(&cq->ref))
+		return -FI_EBUSY;
+	vrb_srq_forget_cq(cq);
+	ofi_lock(&domain->lock);
+	LIST_REMOVE(cq, siblings);
+	ofi_unlock(&domain->lock);
+	cq_free(cq);
+	ofi_ref_put(&domain->ref);
+	return 0;
+}
+
+static struct fi_ops cq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cq_close,
+	.control = vrb_cq_control,
+	.ops_open = vrb_stats_open_ops,
+};
+
+bool vrb_is_cq(const struct fid *fid)
+{
+	return fid->ops == &cq_fid_ops;
+}
+
+void vrb_cq_ops_init(void)
+{
+	int i;
+
+	ofi_ops_fill(&cq_fid_ops);
+	for (i = FI_CQ_FORMAT_CONTEXT; i <= FI_CQ_FORMAT_TAGGED; i++) {
+		ofi_ops_fill(&vrb_cq_ops[i]);
+		ofi_ops_fill(&vrb_cq_bare_ops[i]);
+	}
+}
+
+int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_fid,
+		void *context)
+{
+	struct vrb_domain *domain = vrb_domain(fid);
+	struct vrb_cq *cq;
+	int ret;
+
+	if (!attr || !cq_fid)
+		return -FI_EINVAL;
+	ret = check_attr(domain, attr);
+	if (ret)
+		return ret;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->domain = domain;
+	cq->store.fd = -1;
+	cq->locked = domain->lock_polls;
+	cq->bunch = vrb_params.cqread_bunch_size < VRB_CQ_BUNCH_MAX ? vrb_params.cqread_bunch_size
+								    : VRB_CQ_BUNCH_MAX;
+	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
+	ret = vrb_cq_wait_open(cq, attr);
+	if (!ret) {
+		cq->stats = ofi_stats_alloc(sizeof(*cq->stats));
+		ret = cq->stats ? create(cq, attr) : -FI_ENOMEM;
+	}
+	if (!ret)
+		ret = vrb_cq_wait_join(cq, attr);
+	if (ret) {
+		cq_free(cq);
+		return ret;
+	}
+	cq->fid = (struct fid_cq){
+		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops },
+		.ops = cq->locked ? &vrb_cq_ops[cq->format] : &vrb_cq_bare_ops[cq->format],
+	};
+	vrb_stats_show(domain, cq->stats, FI_CLASS_CQ);
+	ofi_ref_get(&domain->ref);
+	ofi_lock(&domain->lock);
+	LIST_INSERT_HEAD(&domain->cqs, cq, siblings);
+	ofi_unlock(&domain->lock);
+	*cq_fid = &cq->fid;
+	return 0;
+}

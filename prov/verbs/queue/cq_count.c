@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completion queues with counters. Each completion is counted when it leaves the device, once; what
+ * a counter's reader finds for the application is stored in order.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <errno.h>
+#include <rdma/providers/fi_log.h>
+#include "cq.h"
+#include "prov/verbs/msg/ep.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
+#include "srq.h"
+#include "prov/verbs/provider/stats.h"
+#include "prov/verbs/msg/work.h"
+
+static struct vrb_wq *wq_of(const struct ibv_wc *wc)
+{
+	return ((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq;
+}
+
+static struct ofi_cntr *cntr_of(const struct vrb_wq *wq, uint64_t flags)
+{
+	if (flags & VRB_UNCOUNTED)
+		return NULL;
+	if (flags & FI_SEND)
+		return wq->cntrs[VRB_COUNT_SEND];
+	if (flags & FI_RECV)
+		return wq->cntrs[VRB_COUNT_RECV];
+	return wq->cntrs[flags & FI_READ ? VRB_COUNT_READ : VRB_COUNT_WRITE];
+}
+
+static void count(struct ofi_cntr *cntr, bool good)
+{
+	if (good)
+		ofi_cntr_count(cntr, 1);
+	else
+		ofi_cntr_count_error(cntr, 1);
+}
+
+static void count_slot(struct vrb_wq *wq, bool good)
+{
+	struct vrb_slot *slot = wq->counted;
+	struct ofi_cntr *cntr = cntr_of(wq, slot->flags);
+
+	wq->counted = slot->next;
+	if (slot->flags & VRB_WORK)
+		vrb_work_done(slot, good);
+	/* A buffer of several parts fails once. */
+	if (!good && (slot->flags & (VRB_MULTI | FI_MULTI_RECV)) == VRB_MULTI)
+		return;
+	if (cntr)
+		count(cntr, good);
+}
+
+/*
+ * A shared receive is counted for the endpoint that took it; its counter stays while the endpoint
+ * is listed.
+ */
+static void count_shared(struct vrb_domain *domain, const struct ibv_wc *wc)
+{
+	struct vrb_ep *ep;
+
+	ofi_lock(&domain->lock);
+	ep = vrb_ep_find(domain, wc->qp_num);
+	if (ep && ep->cntrs[VRB_COUNT_RECV])
+		count(ep->cntrs[VRB_COUNT_RECV], wc->status == IBV_WC_SUCCESS);
+	ofi_unlock(&domain->lock);
+}
+
+/* Those before it that gave no completion were good. */
+static void count_to(const struct ibv_wc *wc)
+{
+	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
+	struct vrb_wq *wq = slot->wq;
+
+	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
+	if (vrb_wq_special(wq) & VRB_WQ_SHARED)
+		count_shared(vrb_srq(wq)->domain, wc);
+	if (!wq->cntrs || __atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE))
+		return;
+	while (wq->counted != slot)
+		count_slot(wq, true);
+	count_slot(wq, wc->status == IBV_WC_SUCCESS);
+}
+
+void vrb_cq_count(const struct ibv_wc *wc, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		count_to(&wc[i]);
+}
+
+void vrb_cq_count_lost(struct vrb_cq *cq)
+{
+	struct vrb_wq *wq;
+
+	if (!(__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
+		return;
+	LIST_FOREACH (wq, &cq->wqs, siblings)
+		while (wq->cntrs && __atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE) &&
+		       wq->counted != __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE))
+			count_slot(wq, false);
+}
+
+void vrb_cq_tell_lost(struct vrb_wq *wq)
+{
+	int i;
+
+	for (i = 0; wq->cntrs && i < VRB_COUNTS; i++)
+		if (wq->cntrs[i])
+			ofi_cntr_wake(wq->cntrs[i]);
+}
+
+void vrb_cq_count_forget(struct vrb_wq *wq)
+{
+	for (; wq->cntrs && wq->counted != wq->head; wq->counted = wq->counted->next)
+		if (wq->counted->flags & VRB_WORK)
+			vrb_work_forget(wq->counted);
+	wq->cntrs = NULL;
+}
+
+static void signal_stored(const struct vrb_cq_store *store)
+{
+	const uint64_t one = 1;
+
+	if (store->fd >= 0)
+		(void)!write(store->fd, &one, sizeof(one));
+}
+
+static void clear_stored(const struct vrb_cq_store *store)
+{
+	uint64_t count;
+
+	if (store->fd >= 0)
+		(void)!read(store->fd, &count, sizeof(count));
+}
+
+static void put(struct vrb_cq_store *store, const struct ibv_wc *wc)
+{
+	store->wc[(store->first + store->count) % store->size] = *wc;
+	if (!store->count++)
+		signal_stored(store);
+}
+
+static void get(struct vrb_cq_store *store, struct ibv_wc *wc)
+{
+	*wc = store->wc[store->first];
+	store->first = (store->first + 1) % store->size;
+	if (!--store->count)
+		clear_stored(store);
+}
+
+int vrb_cq_take_stored(struct vrb_cq *cq, int want)
+{
+	int n;
+
+	cq->first = 0;
+	for (n = 0; n < want && cq->store.count; n++)
+		get(&cq->store, &cq->wc[n]);
+	return n;
+}
+
+void vrb_cq_forget(struct vrb_cq *cq, const struct vrb_wq *wq)
+{
+	uint32_t n = cq->store.count;
+	struct ibv_wc wc;
+
+	while (n--) {
+		get(&cq->store, &wc);
+		if (wq_of(&wc) != wq)
+			put(&cq->store, &wc);
+	}
+}
+
+static void retire(struct vrb_cq *cq, const struct ibv_wc *wc)
+{
+	if (wc->status == IBV_WC_SUCCESS)
+		vrb_stats_received(wc);
+	else
+		vrb_stats_error(cq, wq_of(wc), wc->status);
+	vrb_wq_retire(wq_of(wc), (struct vrb_slot *)(uintptr_t)wc->wr_id, 0);
+}
+
+/* One that was counted: dropped, retired, or stored behind what is unread. */
+static void settle(struct vrb_cq *cq, const struct ibv_wc *wc)
+{
+	if (vrb_wq_closed(wq_of(wc)))
+		return;
+	if (cq->unread && wc->status != IBV_WC_SUCCESS)
+		vrb_cq_failed(wc);
+	if (cq->unread)
+		retire(cq, wc);
+	else if (cq->kept || cq->store.count || !vrb_cq_retire_silent(wc))
+		put(&cq->store, wc);
+}
+
+int vrb_cq_fetch(struct vrb_cq *cq)
+{
+	struct ibv_wc wc[VRB_CQ_BUNCH_MAX];
+	uint32_t room = cq->unread ? cq->bunch : cq->store.size - cq->store.count;
+	int i, n;
+
+	vrb_cq_count_lost(cq);
+	n = vrb_cq_take_device(cq, wc, vrb_cq_want(cq, room));
+	if (!n && !cq->kept && !cq->store.count)
+		vrb_cq_reap(cq);
+	vrb_cq_count(wc, n);
+	for (i = 0; i < n; i++)
+		settle(cq, &wc[i]);
+	return n;
+}
+
+static int open_fd(struct vrb_cq *cq)
+{
+	if (!cq->channel || cq->store.fd >= 0)
+		return 0;
+	cq->store.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return cq->store.fd < 0 || vrb_cq_watch(cq, cq->store.fd) ? vrb_errno(errno) : 0;
+}
+
+static int resize(struct vrb_cq_store *store, uint32_t size)
+{
+	struct ibv_wc *wc = calloc(size, sizeof(*wc));
+	uint32_t i;
+
+	if (!wc)
+		return -FI_ENOMEM;
+	for (i = 0; i < store->count; i++)
+		wc[i] = store->wc[(store->first + i) % store->size];
+	free(store->wc);
+	store->wc = wc;
+	store->size = size;
+	store->first = 0;
+	return 0;
+}
+
+static void save(struct vrb_cq *cq)
+{
+	struct ibv_wc wc[VRB_CQ_BUNCH_MAX];
+	int i, n;
+
+	if (cq->store.size < cq->capacity && resize(&cq->store, cq->capacity)) {
+		FI_WARN(&vrb_prov, FI_LOG_CQ,
+			"fi_close: out of memory: what the endpoint has received and nobody read may be lost\n");
+		return;
+	}
+	do {
+		n = vrb_cq_take_device(cq, wc, vrb_cq_want(cq, cq->store.size - cq->store.count));
+		for (i = 0; i < n; i++)
+			put(&cq->store, &wc[i]);
+	} while (n > 0);
+	if (cq->store.count)
+		vrb_cq_set_special(cq, VRB_CQ_SAVED, true);
+}
+
+void vrb_cq_save(struct vrb_cq *cq)
+{
+	vrb_cq_lock(cq);
+	if (vrb_cq_counts(cq)) {
+		while (vrb_cq_fetch(cq) > 0)
+			;
+	} else {
+		save(cq);
+	}
+	vrb_cq_unlock(cq);
+}
+
+int vrb_cq_count_open(struct vrb_cq *cq)
+{
+	int ret = open_fd(cq);
+
+	if (!ret && !cq->unread && cq->store.size < cq->capacity)
+		ret = resize(&cq->store, cq->capacity);
+	if (!ret)
+		vrb_cq_set_special(cq, VRB_CQ_COUNTS, true);
+	return ret;
+}
+
+/* Behind what has left the device already, which waits for its reader. */
+static struct vrb_slot *first_to_count(const struct vrb_cq *cq, const struct vrb_wq *wq)
+{
+	struct vrb_slot *first = wq->tail;
+	const struct ibv_wc *wc;
+	uint32_t i;
+
+	for (i = 0; i < cq->kept + cq->store.count; i++) {
+		wc = i < cq->kept
+			     ? &cq->wc[cq->first + i]
+			     : &cq->store.wc[(cq->store.first + i - cq->kept) % cq->store.size];
+		if (wq_of(wc) == wq)
+			first = ((struct vrb_slot *)(uintptr_t)wc->wr_id)->next;
+	}
+	return first;
+}
+
+int vrb_cq_count_late(struct vrb_cq *cq, struct vrb_wq *wq, struct ofi_cntr *const *cntrs)
+{
+	int ret;
+
+	vrb_cq_lock(cq);
+	ret = vrb_cq_count_open(cq);
+	if (!ret && !wq->cntrs) {
+		wq->counted = first_to_count(cq, wq);
+		wq->cntrs = cntrs;
+	}
+	vrb_cq_unlock(cq);
+	return ret;
+}
+
+void vrb_cq_count_close(struct vrb_cq *cq)
+{
+	if (cq->store.fd >= 0)
+		close(cq->store.fd);
+	free(cq->store.wc);
+}
+
+static void source_progress(void *object)
+{
+	struct vrb_cq *cq = object;
+
+	vrb_cq_lock(cq);
+	vrb_cq_ring_held(cq);
+	while (vrb_cq_fetch(cq) == (int)cq->bunch)
+		;
+	vrb_cq_unlock(cq);
+}
+
+int vrb_cq_arm_counted(struct vrb_cq *cq)
+{
+	int n, err, ret = 0;
+
+	do {
+		while ((n = vrb_cq_fetch(cq)) > 0)
+			ret = -FI_EAGAIN;
+		err = n < 0 ? 0 : ibv_req_notify_cq(cq->ibv, 0);
+		n = n < 0 || err ? 0 : vrb_cq_fetch(cq);
+		if (n > 0)
+			ret = -FI_EAGAIN;
+	} while (n > 0);
+	return err ? vrb_errno(err) : ret;
+}
+
+/* Asked for before the last look: what comes after it makes the descriptor readable. */
+static int source_arm(void *object)
+{
+	struct vrb_cq *cq = object;
+	int ret = -FI_EAGAIN;
+
+	if (!cq->channel)
+		return ret;
+	vrb_cq_lock(cq);
+	vrb_cq_ring_held(cq);
+	vrb_cq_drain_channel(cq);
+	ret = vrb_cq_arm_counted(cq);
+	vrb_cq_unlock(cq);
+	return ret;
+}
+
+const struct ofi_cntr_source_ops vrb_cq_source_ops = {
+	.progress = source_progress,
+	.arm = source_arm,
+};

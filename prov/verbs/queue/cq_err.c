@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reading the errors that a completion queue's reads stop at. */
+#include "prov/base/cq.h"
+#include "cq.h"
+#include "prov/verbs/provider/stats.h"
+
+/*
+ * The error that a read stopped at, NULL when there is none. What closed endpoints left is dropped.
+ */
+static const struct ibv_wc *kept_error(struct vrb_cq *cq)
+{
+	const struct ibv_wc *wc;
+
+	for (; cq->kept; cq->first++, cq->kept--) {
+		wc = &cq->wc[cq->first];
+		if (wc->status == IBV_WC_SUCCESS)
+			return NULL;
+		if (!vrb_cq_drops(wc))
+			return wc;
+	}
+	vrb_cq_set_special(cq, VRB_CQ_KEPT, false);
+	return NULL;
+}
+
+static void take_error(struct vrb_cq *cq, const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
+{
+	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
+	struct fi_cq_err_entry error;
+
+	vrb_cq_failed(wc);
+	vrb_wc_error(wc, &error);
+	vrb_wc_detail(wc, &cq->detail);
+	ofi_cq_copy_error(cq->domain->info->fabric_attr->api_version, entry, &error, &cq->detail,
+			  sizeof(cq->detail));
+	vrb_stats_error(cq, slot->wq, wc->status);
+	vrb_wq_retire(slot->wq, slot, 0);
+	vrb_cq_keep(cq, cq->first + 1, cq->first + vrb_cq_take_kept(cq));
+}
+
+ssize_t vrb_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	struct vrb_cq *cq = vrb_cq(fid);
+	const struct ibv_wc *wc;
+
+	if (!entry)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	vrb_cq_lock(cq);
+	wc = kept_error(cq);
+	if (wc)
+		take_error(cq, wc, entry);
+	vrb_cq_unlock(cq);
+	return wc ? 1 : -FI_EAGAIN;
+}

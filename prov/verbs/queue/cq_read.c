@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reading completions: polled in batches from the device and formatted into the caller's array.
+ * Each format has its own reader, chosen when the CQ is opened.
+ */
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+#include "cq.h"
+#include "prov/verbs/dgram/dgram.h"
+#include "post.h"
+
+union entries {
+	void *any;
+	struct fi_cq_entry *context;
+	struct fi_cq_msg_entry *msg;
+	struct fi_cq_data_entry *data;
+	struct fi_cq_tagged_entry *tagged;
+};
+
+/* What one completion reports; constants of the format drop what is not asked. */
+VRB_INLINE void put(enum fi_cq_format format, union entries out, void *context, uint64_t flags,
+		    size_t len, void *buf, uint64_t data)
+{
+	switch (format) {
+	case FI_CQ_FORMAT_MSG:
+		*out.msg = (struct fi_cq_msg_entry){ context, flags, len };
+		break;
+	case FI_CQ_FORMAT_DATA:
+		*out.data = (struct fi_cq_data_entry){ context, flags, len, buf, data };
+		break;
+	case FI_CQ_FORMAT_TAGGED:
+		*out.tagged = (struct fi_cq_tagged_entry){ context, flags, len, buf, data, 0 };
+		break;
+	default:
+		out.context->op_context = context;
+		break;
+	}
+}
+
+/* What queues are in a CQ that is traced or has datagrams; i is the entry to be written. */
+static VRB_OUTLINE uint64_t retire_odd(struct vrb_cq *cq, struct ibv_wc *wc, size_t i,
+				       uint64_t flags)
+{
+	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
+	fi_addr_t *src = cq->src ? &cq->src[i] : NULL;
+
+	if (src)
+		*src = FI_ADDR_NOTAVAIL;
+	if (slot->wq->dgram)
+		vrb_dgram_arrived(wc, src);
+	return vrb_wq_retire(slot->wq, slot, flags);
+}
+
+VRB_INLINE size_t size_of(enum fi_cq_format format)
+{
+	switch (format) {
+	case FI_CQ_FORMAT_MSG:
+		return sizeof(struct fi_cq_msg_entry);
+	case FI_CQ_FORMAT_DATA:
+		return sizeof(struct fi_cq_data_entry);
+	case FI_CQ_FORMAT_TAGGED:
+		return sizeof(struct fi_cq_tagged_entry);
+	default:
+		return sizeof(struct fi_cq_entry);
+	}
+}
+
+/* Those written up to out. */
+VRB_INLINE size_t entries_to(enum fi_cq_format format, const struct vrb_cq *cq, union entries out)
+{
+	return (size_t)((char *)out.any - (char *)cq->out) / size_of(format);
+}
+
+/* A part of a buffer of FI_MULTI_RECV: where it is, and what it reports. */
+static VRB_OUTLINE uint64_t take_part(const struct vrb_slot *slot, const struct ibv_wc *wc,
+				      uint64_t flags, void **buf)
+{
+	*buf = slot->buf;
+	flags = (flags & ~VRB_MULTI) | (slot->flags & FI_MULTI_RECV);
+	return wc->status ? flags | VRB_SILENT : flags;
+}
+
+/*
+ * Retires what the completion stands for. Returns the entries written, 0 or 1. Queues are odd only
+ * where the CQ is, which each read knows from the start.
+ */
+VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct vrb_cq *cq,
+			   struct ibv_wc *wc, bool may_have_data, bool odd)
+{
+	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
+	struct vrb_wq *wq = slot->wq;
+	uint64_t flags, data = 0, arrived;
+	void *context, *buf = NULL;
+	size_t len;
+
+	/* Pairs with vrb_wq_take: what the poster stored in the slot is visible from here on. */
+	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
+	context = slot->context;
+	flags = slot->flags;
+	if (may_have_data && vrb_unlikely(wc->wc_flags & IBV_WC_WITH_IMM)) {
+		arrived = 0;
+		flags = vrb_cq_arrived(wc, flags, &arrived);
+		data = arrived;
+	}
+	if (odd && slot->flags & VRB_MULTI)
+		flags = take_part(slot, wc, flags, &buf);
+	if (odd)
+		flags = retire_odd(cq, wc, entries_to(format, cq, out), flags);
+	else
+		vrb_wq_retire_plain(wq, slot);
+	len = wc->opcode & IBV_WC_RECV ? wc->byte_len : 0;
+	if (odd && wc->status)
+		len = 0;
+	if (!odd || !(vrb_wq_special(wq) & VRB_WQ_SHARED))
+		ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, len);
+	if (vrb_unlikely(flags & VRB_SILENT))
+		return 0;
+	put(format, out, context, flags, len, buf, data);
+	return 1;
+}
+
+/* Of a closed endpoint's the failed ones are dropped too. */
+VRB_INLINE bool is_error(const struct ibv_wc *wc)
+{
+	return vrb_unlikely(wc->status != IBV_WC_SUCCESS) && !vrb_cq_drops(wc);
+}
+
+/* The entries up to out, or what there is instead of any. */
+VRB_INLINE ssize_t written(enum fi_cq_format format, const struct vrb_cq *cq, union entries out,
+			   ssize_t none)
+{
+	return out.any == cq->out ? none : (ssize_t)entries_to(format, cq, out);
+}
+
+/*
+ * Hands out the completions taken, wc[first..first+n), and polls for more while there is room. An
+ * error stays behind, with what came after it, for the reads that follow.
+ */
+VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, bool odd)
+{
+	struct ibv_wc *wc, *end, *stop;
+	union entries out = { .any = cq->out };
+	size_t room = cq->room;
+
+	for (; n > 0; n = room ? vrb_cq_poll(cq, room) : 0) {
+		wc = &cq->wc[cq->first];
+		end = wc + n;
+		for (stop = (size_t)n < room ? end : wc + room; wc < stop; wc++) {
+			if (is_error(wc)) {
+				vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
+				return written(format, cq, out, -FI_EAVAIL);
+			}
+			if (take_one(format, out, cq, wc, true, odd))
+				out.any = (char *)out.any + size_of(format);
+		}
+		vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
+		room = cq->room - entries_to(format, cq, out);
+	}
+	return written(format, cq, out, n ? -FI_EIO : -FI_EAGAIN);
+}
+
+static VRB_OUTLINE void wake(struct vrb_cq *cq)
+{
+	ofi_unlock_slow(&cq->lock);
+}
+
+/*
+ * Seen through the barrier, the lock's address costs one addition here instead of a saved register.
+ */
+VRB_INLINE void leave(struct vrb_cq *cq)
+{
+	__asm__("" : "+r"(cq));
+	if (VRB_LOCKS && vrb_unlikely(!ofi_release(&cq->lock)))
+		wake(cq);
+}
+
+/* There is no array to put completions into: they stay. Lets go of the lock. */
+static VRB_OUTLINE ssize_t refuse(struct vrb_cq *cq, int n)
+{
+	vrb_cq_keep(cq, cq->first, cq->first + (uint32_t)n);
+	leave(cq);
+	return -FI_EINVAL;
+}
+
+VRB_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool odd)
+{
+	ssize_t ret;
+
+	if (vrb_unlikely(!cq->out && n > 0))
+		return refuse(cq, n);
+	switch (cq->format) {
+	case FI_CQ_FORMAT_MSG:
+		ret = read_on(FI_CQ_FORMAT_MSG, cq, n, odd);
+		break;
+	case FI_CQ_FORMAT_DATA:
+		ret = read_on(FI_CQ_FORMAT_DATA, cq, n, odd);
+		break;
+	case FI_CQ_FORMAT_TAGGED:
+		ret = read_on(FI_CQ_FORMAT_TAGGED, cq, n, odd);
+		break;
+	default:
+		ret = read_on(FI_CQ_FORMAT_CONTEXT, cq, n, odd);
+		break;
+	}
+	leave(cq);
+	return ret;
+}
+
+static VRB_OUTLINE ssize_t read_odd(struct vrb_cq *cq, int n)
+{
+	return read_any(cq, n, true);
+}
+
+/* Any number of completions. Lets go of the lock. */
+static VRB_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
+{
+	if (vrb_unlikely(__atomic_load_n(&cq->special, __ATOMIC_RELAXED) &
+			 (VRB_CQ_TRACED | VRB_CQ_DGRAM)))
+		return read_odd(cq, n);
+	return read_any(cq, n, false);
+}
+
+/* The device had n completions; mostly it is one, good and without data. Lets go of the lock. */
+VRB_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n)
+{
+	union entries out = { .any = cq->out };
+
+	cq->first = 0;
+	if (vrb_unlikely(n != 1 || cq->wc[0].status || (cq->wc[0].wc_flags & IBV_WC_WITH_IMM) ||
+			 !out.any))
+		return read_many(cq, n);
+	if (vrb_unlikely(!take_one(format, out, cq, &cq->wc[0], false, false)))
+		return read_many(cq, vrb_cq_poll(cq, cq->room));
+	leave(cq);
+	return 1;
+}
+
+static VRB_OUTLINE ssize_t found_context(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_CONTEXT, cq, n);
+}
+
+static VRB_OUTLINE ssize_t found_msg(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_MSG, cq, n);
+}
+
+static VRB_OUTLINE ssize_t found_data(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_DATA, cq, n);
+}
+
+static VRB_OUTLINE ssize_t found_tagged(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_TAGGED, cq, n);
+}
+
+/* With the lock held, which is let go of. */
+static ssize_t read_sources(struct vrb_cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	ssize_t ret;
+
+	cq->out = buf;
+	cq->room = count;
+	cq->src = src;
+	ret = read_many(cq, vrb_cq_poll(cq, count));
+	if (vrb_unlikely(ofi_triggers_due(&cq->domain->triggers)))
+		ofi_triggers_run(&cq->domain->triggers);
+	return ret;
+}
+
+/* With something kept, lost or closed, or odd queues. Lets go of the lock. */
+static VRB_OUTLINE ssize_t read_special(struct vrb_cq *cq, void *buf, size_t count)
+{
+	return read_sources(cq, buf, count, NULL);
+}
+
+static VRB_OUTLINE ssize_t read_contended(struct vrb_cq *cq, void *buf, size_t count)
+{
+	ofi_lock(&cq->lock);
+	return read_special(cq, buf, count);
+}
+
+/*
+ * An empty CQ is what a polling application mostly finds, so that way is kept short: what is not
+ * needed on it leaves by a tail call, and the caller's array waits in the CQ instead of in saved
+ * registers.
+ */
+VRB_INLINE ssize_t read_format(ssize_t (*found_format)(struct vrb_cq *, int), struct fid_cq *fid,
+			       void *buf, size_t count)
+{
+	struct vrb_cq *cq = vrb_cq(fid);
+	int n;
+
+	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&cq->lock)))
+		return read_contended(cq, buf, count);
+	if (vrb_unlikely(__atomic_load_n(&cq->special, __ATOMIC_RELAXED)))
+		return read_special(cq, buf, count);
+	cq->out = buf;
+	cq->room = count;
+	n = ibv_poll_cq(cq->ibv, vrb_cq_want(cq, count), cq->wc);
+	if (vrb_unlikely(n))
+		return found_format(cq, n);
+	leave(cq);
+	return -FI_EAGAIN;
+}
+
+static ssize_t read_context(struct fid_cq *cq, void *buf, size_t count)
+{
+	return read_format(found_context, cq, buf, count);
+}
+
+static ssize_t read_msg(struct fid_cq *cq, void *buf, size_t count)
+{
+	return read_format(found_msg, cq, buf, count);
+}
+
+static ssize_t read_data(struct fid_cq *cq, void *buf, size_t count)
+{
+	return read_format(found_data, cq, buf, count);
+}
+
+static ssize_t read_tagged(struct fid_cq *cq, void *buf, size_t count)
+{
+	return read_format(found_tagged, cq, buf, count);
+}
+
+/*
+ * Sources are told by the queues of datagrams; a connected endpoint has one, which is in no address
+ * vector.
+ */
+static ssize_t read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	struct vrb_cq *cq = vrb_cq(fid);
+	ssize_t i, n;
+
+	if (src && __atomic_load_n(&cq->special, __ATOMIC_RELAXED) & VRB_CQ_DGRAM) {
+		if (VRB_LOCKS)
+			ofi_lock(&cq->lock);
+		return read_sources(cq, buf, count, src);
+	}
+	n = fid->ops->read(fid, buf, count);
+	for (i = 0; src && i < n; i++)
+		src[i] = FI_ADDR_NOTAVAIL;
+	return n;
+}
+
+#define READER(fn)                                                                               \
+	{                                                                                        \
+		.size = sizeof(struct fi_ops_cq), .read = (fn), .readfrom = read_from,           \
+		.readerr = vrb_cq_readerr, .sread = vrb_cq_sread, .sreadfrom = vrb_cq_sreadfrom, \
+		.signal = vrb_cq_signal, .strerror = vrb_cq_strerror,                            \
+	}
+
+struct fi_ops_cq VRB_TABLE(cq)[FI_CQ_FORMAT_TAGGED + 1] = {
+	[FI_CQ_FORMAT_CONTEXT] = READER(read_context),
+	[FI_CQ_FORMAT_MSG] = READER(read_msg),
+	[FI_CQ_FORMAT_DATA] = READER(read_data),
+	[FI_CQ_FORMAT_TAGGED] = READER(read_tagged),
+};

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Taking completions: from the device, from those kept for later, or in the name of a device that
+ * is gone.
+ */
+#include <arpa/inet.h>
+#include "batch.h"
+#include "cq.h"
+#include "prov/verbs/dgram/dgram.h"
+#include "prov/verbs/msg/ep.h"
+#include "srq.h"
+#include "prov/verbs/provider/stats.h"
+
+void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end)
+{
+	if (from == end)
+		return;
+	cq->first = from;
+	cq->kept = end - from;
+	vrb_cq_set_special(cq, VRB_CQ_KEPT, true);
+}
+
+void vrb_cq_lose(struct vrb_wq *wq)
+{
+	__atomic_store_n(&wq->lost, true, __ATOMIC_RELEASE);
+	vrb_cq_set_special(wq->cq, VRB_CQ_LOST, true);
+	ofi_wait_signal(&wq->cq->wait);
+	vrb_cq_tell_lost(wq);
+}
+
+static bool is_lost(const struct ibv_wc *wc)
+{
+	return __atomic_load_n(&((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->lost,
+			       __ATOMIC_ACQUIRE);
+}
+
+/* From the device, but nothing of a queue that the library completes itself. */
+static inline int take_polled(struct vrb_cq *cq, struct ibv_wc *wc, int want)
+{
+	int n, i, taken;
+
+	do {
+		n = ibv_poll_cq(cq->ibv, want, wc);
+		if (n <= 0 || !(__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
+			return n;
+		for (i = taken = 0; i < n; i++)
+			if (!is_lost(&wc[i]))
+				wc[taken++] = wc[i];
+	} while (!taken);
+	return taken;
+}
+
+static int take_lost(struct vrb_cq *cq)
+{
+	struct vrb_wq *wq;
+
+	LIST_FOREACH (wq, &cq->wqs, siblings) {
+		if (!__atomic_load_n(&wq->lost, __ATOMIC_ACQUIRE))
+			continue;
+		if (!vrb_wq_used(wq))
+			continue;
+		cq->wc[0] = (struct ibv_wc){
+			.wr_id = (uintptr_t)wq->tail,
+			.status = IBV_WC_WR_FLUSH_ERR,
+		};
+		return 1;
+	}
+	return 0;
+}
+
+void vrb_cq_reap(struct vrb_cq *cq)
+{
+	struct vrb_wq *wq;
+
+	while ((wq = LIST_FIRST(&cq->closed))) {
+		LIST_REMOVE(wq, siblings);
+		vrb_cq_release(cq, wq);
+		vrb_wq_free(wq);
+	}
+	vrb_srq_reap(cq);
+	vrb_cq_set_special(cq, VRB_CQ_CLOSED, false);
+}
+
+void vrb_cq_ring_held(struct vrb_cq *cq)
+{
+	struct vrb_wq *wq;
+
+	if ((__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & ~(VRB_CQ_COUNTS | VRB_CQ_SAVED)) <
+	    VRB_CQ_HELD)
+		return;
+	LIST_FOREACH (wq, &cq->wqs, siblings)
+		if (vrb_wq_held(wq))
+			vrb_batch_flush(wq->ep);
+}
+
+int vrb_cq_take_device(struct vrb_cq *cq, struct ibv_wc *wc, int want)
+{
+	return take_polled(cq, wc, want);
+}
+
+/* With nothing kept: from the device, or for it. */
+static inline int take_fresh(struct vrb_cq *cq, int want)
+{
+	int n;
+
+	cq->first = 0;
+	n = take_polled(cq, cq->wc, want);
+	if (!n)
+		vrb_cq_reap(cq);
+	if (n <= 0 && (__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
+		n = take_lost(cq);
+	return n < 0 ? -FI_EIO : n;
+}
+
+static inline int take(struct vrb_cq *cq, int want)
+{
+	return cq->kept ? vrb_cq_take_kept(cq) : take_fresh(cq, want);
+}
+
+/* What a counter stored comes between what is kept and what the device has. */
+static int take_counted(struct vrb_cq *cq, int want)
+{
+	int n;
+
+	if (cq->kept)
+		return vrb_cq_take_kept(cq);
+	n = vrb_cq_take_stored(cq, want);
+	if (n)
+		return n;
+	vrb_cq_count_lost(cq);
+	n = take_fresh(cq, want);
+	vrb_cq_count(cq->wc, n);
+	return n;
+}
+
+static int take_saved(struct vrb_cq *cq, int want)
+{
+	int n;
+
+	if (cq->kept)
+		return vrb_cq_take_kept(cq);
+	n = vrb_cq_take_stored(cq, want);
+	if (!cq->store.count)
+		vrb_cq_set_special(cq, VRB_CQ_SAVED, false);
+	return n ? n : take_fresh(cq, want);
+}
+
+/* Whatever is next. */
+static int take_next(struct vrb_cq *cq, int want)
+{
+	if (vrb_cq_counts(cq))
+		return take_counted(cq, want);
+	return cq->store.count ? take_saved(cq, want) : take(cq, want);
+}
+
+/* With doorbells to ring, counters to tell, or completions that were saved. */
+static VRB_OUTLINE int take_special(struct vrb_cq *cq, int want)
+{
+	vrb_cq_ring_held(cq);
+	return take_next(cq, want);
+}
+
+int vrb_cq_poll(struct vrb_cq *cq, size_t count)
+{
+	int want = vrb_cq_want(cq, count);
+
+	if (!want)
+		return 0;
+	if (__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) >= VRB_CQ_HELD)
+		return take_special(cq, want);
+	return take(cq, want);
+}
+
+/* An RMA write with data is always reported, but for what belongs to a closed endpoint. */
+uint64_t vrb_cq_arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data)
+{
+	const struct vrb_slot *slot = (const struct vrb_slot *)(uintptr_t)wc->wr_id;
+
+	if (!(wc->opcode & IBV_WC_RECV) || vrb_wq_closed(slot->wq))
+		return flags;
+	*data = ntohl(wc->imm_data);
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		return FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+	return flags | FI_REMOTE_CQ_DATA;
+}
+
+void vrb_cq_failed(const struct ibv_wc *wc)
+{
+	struct vrb_ep *ep = ((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->ep;
+
+	if (ep && vrb_ep_is_dgram(ep) && wc->status != IBV_WC_WR_FLUSH_ERR)
+		vrb_dgram_failed(vrb_dgram_of(ep));
+}
+
+bool vrb_cq_retire_silent(const struct ibv_wc *wc)
+{
+	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
+
+	(void)__atomic_load_n(&slot->wq->head, __ATOMIC_ACQUIRE);
+	if (wc->status != IBV_WC_SUCCESS || wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM ||
+	    !(slot->flags & VRB_SILENT))
+		return false;
+	vrb_stats_received(wc);
+	vrb_wq_retire(slot->wq, slot, 0);
+	return true;
+}
+
+static bool is_closed(const struct ibv_wc *wc)
+{
+	return ((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->closed;
+}
+
+void vrb_cq_purge(struct vrb_cq *cq)
+{
+	uint32_t i, end;
+	int n;
+
+	if (vrb_cq_counts(cq)) {
+		while (vrb_cq_fetch(cq) > 0)
+			;
+		return;
+	}
+	while (!cq->kept || is_closed(&cq->wc[cq->first])) {
+		n = take_next(cq, (int)cq->bunch);
+		if (n <= 0)
+			break;
+		i = cq->first;
+		end = i + (uint32_t)n;
+		while (i < end && (is_closed(&cq->wc[i]) || vrb_cq_retire_silent(&cq->wc[i])))
+			i++;
+		vrb_cq_keep(cq, i, end);
+	}
+}
+
+static void reclaim(struct vrb_cq *cq)
+{
+	int n = take_next(cq, (int)cq->bunch);
+	uint32_t i = cq->first, end = i + (n > 0 ? (uint32_t)n : 0);
+
+	/* Not what comes behind an unread one: retiring it would free the unread one's slot. */
+	while (i < end && vrb_cq_retire_silent(&cq->wc[i]))
+		i++;
+	vrb_cq_keep(cq, i, end);
+}
+
+void vrb_cq_reclaim(struct vrb_cq *cq)
+{
+	if (cq->locked && !ofi_trylock(&cq->lock))
+		return;
+	if (cq->unread)
+		vrb_cq_fetch(cq);
+	else if (!cq->kept)
+		reclaim(cq);
+	vrb_cq_unlock(cq);
+}

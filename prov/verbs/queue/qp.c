@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Queue pairs: creation, the way to RTS, flushing. */
+#include <errno.h>
+#include <string.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/rdma_cma.h>
+#include "cq.h"
+#include "prov/verbs/dgram/dgram.h"
+#include "prov/verbs/msg/ep.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
+#include "prov/verbs/msg/ep_event.h"
+#include "qp.h"
+#include "prov/verbs/msg/srx.h"
+
+static int failed(const struct vrb_ep *ep, const char *call, const char *what, int err)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s %s on %s: %s%s\n", call, what,
+		ibv_get_device_name(ep->domain->ctx->device), strerror(err), vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+/* The lowest port that is up; the connection's own is set when its address is resolved. */
+static uint8_t first_port(const struct vrb_domain *domain)
+{
+	struct ibv_port_attr attr;
+	uint8_t port;
+
+	for (port = 1; port < domain->attr.phys_port_cnt; port++)
+		if (!ibv_query_port(domain->ctx, port, &attr) && attr.state == IBV_PORT_ACTIVE)
+			return port;
+	return port;
+}
+
+static int to_init(struct vrb_ep *ep)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = first_port(ep->domain),
+		.qp_access_flags =
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+	};
+	int err;
+
+	if (ep->domain->attr.atomic_cap != IBV_ATOMIC_NONE)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
+	ep->qp_access = attr.qp_access_flags;
+	err = ibv_modify_qp(ep->qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	return err ? failed(ep, "fi_enable: ibv_modify_qp to", "INIT", err) : 0;
+}
+
+/*
+ * The way of a UD queue pair. Where one comes from an error, its work requests are forgotten:
+ * nothing may be outstanding.
+ */
+int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call)
+{
+	static const struct {
+		enum ibv_qp_state state;
+		int mask;
+	} steps[] = {
+		{ IBV_QPS_RESET, IBV_QP_STATE },
+		{ IBV_QPS_INIT, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
+		{ IBV_QPS_RTR, IBV_QP_STATE },
+		{ IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN },
+	};
+	struct ibv_qp_attr attr = {
+		.pkey_index = ep->port.pkey_index,
+		.port_num = ep->port.num,
+		.qkey = ep->qkey,
+	};
+	size_t i;
+	int err;
+
+	for (i = ep->ep.qp->state == IBV_QPS_RESET; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		attr.qp_state = steps[i].state;
+		err = ibv_modify_qp(ep->ep.qp, &attr, steps[i].mask);
+		if (err)
+			return failed(&ep->ep, call, "ibv_modify_qp", err);
+	}
+	return 0;
+}
+
+static int first_steps(struct vrb_ep *ep)
+{
+	return vrb_ep_is_dgram(ep) ? vrb_qp_start_ud(vrb_dgram_of(ep), "fi_enable:") : to_init(ep);
+}
+
+int vrb_qp_create(struct vrb_ep *ep)
+{
+	const struct fi_info *info = ep->info;
+	struct vrb_cq *tx = ep->tx_cq ? ep->tx_cq : ep->rx_cq;
+	struct vrb_cq *rx = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
+	struct ibv_qp_init_attr attr = {
+		.qp_context = &ep->owner,
+		.send_cq = tx->ibv,
+		.recv_cq = rx->ibv,
+		.qp_type = vrb_ep_is_dgram(ep) ? IBV_QPT_UD : IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = info->tx_attr->size,
+			.max_send_sge = info->tx_attr->iov_limit,
+			.max_inline_data = info->tx_attr->inject_size,
+		},
+	};
+	int ret;
+
+	ep->owner.ops = &vrb_ep_owner_ops;
+	if (ep->srx) {
+		attr.srq = ep->srx->srq->ibv;
+	} else {
+		attr.cap.max_recv_wr = info->rx_attr->size;
+		attr.cap.max_recv_sge = info->rx_attr->iov_limit + vrb_ep_is_dgram(ep);
+	}
+	ep->qp = ibv_create_qp(ep->domain->pd, &attr);
+	if (!ep->qp)
+		return failed(ep, "fi_enable:", "ibv_create_qp", errno);
+	__atomic_store_n(&ep->qp_num, ep->qp->qp_num, __ATOMIC_RELAXED);
+	ret = first_steps(ep);
+	if (ret)
+		vrb_qp_destroy(ep);
+	return ret;
+}
+
+void vrb_qp_destroy(struct vrb_ep *ep)
+{
+	int err;
+
+	if (!ep->qp)
+		return;
+	err = ibv_destroy_qp(ep->qp);
+	if (err)
+		failed(ep, "fi_close:", "ibv_destroy_qp", err);
+	ep->qp = NULL;
+}
+
+void vrb_qp_settle(const struct vrb_domain *domain, struct ibv_qp_attr *attr, int mask)
+{
+	const struct ibv_device_attr *device = &domain->attr;
+
+	if (mask & IBV_QP_MIN_RNR_TIMER)
+		attr->min_rnr_timer = (uint8_t)vrb_params.min_rnr_timer;
+	if (mask & IBV_QP_RETRY_CNT)
+		attr->retry_cnt = (uint8_t)vrb_params.retry_count;
+	if (mask & IBV_QP_RNR_RETRY)
+		attr->rnr_retry = (uint8_t)vrb_params.rnr_retry_count;
+	if ((mask & IBV_QP_TIMEOUT) && vrb_params.ack_timeout)
+		attr->timeout = (uint8_t)vrb_params.ack_timeout;
+	if (attr->max_dest_rd_atomic > device->max_qp_rd_atom)
+		attr->max_dest_rd_atomic = (uint8_t)device->max_qp_rd_atom;
+	if (attr->max_rd_atomic > device->max_qp_init_rd_atom)
+		attr->max_rd_atomic = (uint8_t)device->max_qp_init_rd_atom;
+}
+
+/*
+ * A connection that the connection manager does not know any more: the peer has given it up, which
+ * anybody can do.
+ */
+static int init_failed(const struct vrb_ep *ep, const char *name, int err)
+{
+	if (err != EINVAL)
+		return failed(ep, "connecting: rdma_init_qp_attr for", name, err);
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+		"endpoint %p: the peer has given up its connection request\n", (const void *)ep);
+	return -FI_EINVAL;
+}
+
+static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state state,
+		  const char *name)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int err, mask = 0;
+
+	if (rdma_init_qp_attr(id, &attr, &mask))
+		return init_failed(ep, name, errno);
+	vrb_qp_settle(ep->domain, &attr, mask);
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		attr.qp_access_flags = ep->qp_access;
+	if (mask & IBV_QP_DEST_QPN)
+		ep->peer_qp_num = attr.dest_qp_num;
+	err = ibv_modify_qp(ep->qp, &attr, mask);
+	return err ? failed(ep, "connecting: ibv_modify_qp to", name, err) : 0;
+}
+
+int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id)
+{
+	int ret;
+
+	ret = modify(ep, id, IBV_QPS_INIT, "INIT");
+	if (!ret)
+		ret = modify(ep, id, IBV_QPS_RTR, "RTR");
+	if (!ret)
+		ret = modify(ep, id, IBV_QPS_RTS, "RTS");
+	return ret;
+}
+
+void vrb_qp_flush(struct vrb_ep *ep)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (ep->qp)
+		ibv_modify_qp(ep->qp, &attr, IBV_QP_STATE);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shared receive queues: their slots, and the completion queues that they complete on. */
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+#include "cq.h"
+#include "prov/verbs/provider/err.h"
+#include "srq.h"
+
+static void link_slots(struct vrb_srq *srq)
+{
+	struct vrb_wq *wq = &srq->wq;
+	uint32_t i;
+
+	for (i = 0; i < wq->size; i++) {
+		wq->slots[i].wq = wq;
+		wq->slots[i].next = i + 1 < wq->size ? &wq->slots[i + 1] : NULL;
+	}
+	srq->free = wq->slots;
+}
+
+struct vrb_srq *vrb_srq_new(struct vrb_domain *domain, uint32_t size)
+{
+	struct vrb_srq *srq = aligned_alloc(VRB_CACHELINE, sizeof(*srq));
+
+	if (!srq)
+		return NULL;
+	*srq = (struct vrb_srq){
+		.wq = { .special = VRB_WQ_SHARED, .size = size },
+		.refs = 1,
+		.domain = domain,
+	};
+	srq->wq.slots = calloc(size, sizeof(*srq->wq.slots));
+	if (!srq->wq.slots) {
+		free(srq);
+		return NULL;
+	}
+	link_slots(srq);
+	srq->wq.recv = (struct ibv_recv_wr){ .sg_list = &srq->wq.sge };
+	return srq;
+}
+
+static void put(struct vrb_srq *srq)
+{
+	if (__atomic_sub_fetch(&srq->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	free(srq->wq.slots);
+	free(srq);
+}
+
+void vrb_srq_close(struct vrb_srq *srq)
+{
+	struct vrb_domain *domain;
+	struct vrb_share *share;
+
+	if (!srq)
+		return;
+	domain = srq->domain;
+	if (srq->ibv)
+		ibv_destroy_srq(srq->ibv);
+	__atomic_store_n(&srq->wq.closed, true, __ATOMIC_RELAXED);
+	ofi_lock(&domain->share_lock);
+	while ((share = LIST_FIRST(&srq->shares))) {
+		LIST_REMOVE(share, of_srq);
+		vrb_cq_close_share(share->cq, share);
+	}
+	ofi_unlock(&domain->share_lock);
+	put(srq);
+}
+
+static int add_share(struct vrb_srq *srq, struct vrb_cq *cq)
+{
+	struct vrb_share *share = malloc(sizeof(*share));
+	int ret = share ? vrb_cq_reserve(cq, srq->wq.size) : -FI_ENOMEM;
+
+	if (ret) {
+		free(share);
+		return ret;
+	}
+	*share = (struct vrb_share){ .srq = srq, .cq = cq };
+	__atomic_add_fetch(&srq->refs, 1, __ATOMIC_RELAXED);
+	LIST_INSERT_HEAD(&srq->shares, share, of_srq);
+	vrb_cq_add_share(cq, share);
+	return 0;
+}
+
+int vrb_srq_attach(struct vrb_srq *srq, struct vrb_cq *cq, bool count)
+{
+	struct vrb_share *share;
+	int ret = 0;
+
+	ofi_lock(&srq->domain->share_lock);
+	LIST_FOREACH (share, &srq->shares, of_srq)
+		if (share->cq == cq)
+			break;
+	if (!share)
+		ret = add_share(srq, cq);
+	if (!ret)
+		ret = vrb_cq_count_shared(cq, count);
+	ofi_unlock(&srq->domain->share_lock);
+	return ret;
+}
+
+static void free_share(struct vrb_share *share)
+{
+	vrb_cq_unreserve(share->cq, share->srq->wq.size);
+	put(share->srq);
+	free(share);
+}
+
+static void retire_unread(struct vrb_cq *cq)
+{
+	struct vrb_slot *slot;
+	int i, n;
+
+	while ((n = vrb_cq_poll(cq, cq->bunch)) > 0)
+		for (i = 0; i < n; i++) {
+			slot = (struct vrb_slot *)(uintptr_t)cq->wc[cq->first + i].wr_id;
+			if (vrb_wq_special(slot->wq) & VRB_WQ_SHARED)
+				vrb_srq_retire(slot->wq, slot);
+		}
+}
+
+void vrb_srq_forget_cq(struct vrb_cq *cq)
+{
+	struct vrb_share *share;
+
+	ofi_lock(&cq->domain->share_lock);
+	if (!LIST_EMPTY(&cq->shares)) {
+		vrb_cq_lock(cq);
+		retire_unread(cq);
+		vrb_cq_unlock(cq);
+	}
+	while ((share = LIST_FIRST(&cq->shares))) {
+		LIST_REMOVE(share, of_cq);
+		LIST_REMOVE(share, of_srq);
+		free_share(share);
+	}
+	ofi_unlock(&cq->domain->share_lock);
+}
+
+void vrb_srq_reap(struct vrb_cq *cq)
+{
+	struct vrb_share *share;
+
+	while ((share = LIST_FIRST(&cq->closed_shares))) {
+		LIST_REMOVE(share, of_cq);
+		free_share(share);
+	}
+}
+
+/* By the later look more may have been retired than had been taken by the earlier one. */
+uint32_t vrb_srq_left(const struct vrb_srq *srq)
+{
+	uint32_t taken = __atomic_load_n(&srq->taken, __ATOMIC_ACQUIRE);
+	int32_t used = (int32_t)(taken - __atomic_load_n(&srq->retired, __ATOMIC_RELAXED));
+
+	if (vrb_wq_special(&srq->wq) & VRB_WQ_SHUT)
+		return 0;
+	return used > 0 ? srq->wq.size - (uint32_t)used : srq->wq.size;
+}
+
+struct vrb_slot *vrb_srq_refill(struct vrb_srq *srq)
+{
+	return __atomic_exchange_n(&srq->returned, NULL, __ATOMIC_ACQUIRE);
+}
+
+ssize_t vrb_srq_blocked(const struct vrb_srq *srq)
+{
+	if (vrb_wq_special(&srq->wq) & VRB_WQ_SHUT)
+		return __atomic_load_n(&srq->down_err, __ATOMIC_RELAXED);
+	return -FI_EAGAIN;
+}
+
+ssize_t vrb_srq_post_failed(struct vrb_srq *srq, struct vrb_slot *slot, int err)
+{
+	slot->next = srq->free;
+	srq->free = slot;
+	__atomic_store_n(&srq->taken, srq->taken - 1, __ATOMIC_RELAXED);
+	return vrb_errno(err);
+}
+
+/* Only pushed one by one and taken all at once, the list has no ABA problem. */
+void vrb_srq_retire(struct vrb_wq *wq, struct vrb_slot *slot)
+{
+	struct vrb_srq *srq = vrb_srq(wq);
+	struct vrb_slot *first = __atomic_load_n(&srq->returned, __ATOMIC_RELAXED);
+
+	__atomic_add_fetch(&srq->retired, 1, __ATOMIC_RELAXED);
+	do {
+		slot->next = first;
+	} while (!__atomic_compare_exchange_n(&srq->returned, &first, slot, true, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Work queue rings: making them, and what is not needed at every post. */
+#include <stdlib.h>
+#include "srq.h"
+#include "prov/verbs/provider/stats.h"
+#include "wq.h"
+
+/* Every half queue one slot asks for a completion, so a full queue has always asked for one. */
+static void link_slots(struct vrb_wq *wq)
+{
+	uint32_t i, period = wq->size < 2 ? 1 : wq->size / 2;
+
+	for (i = 0; i <= wq->size; i++)
+		wq->slots[i] = (struct vrb_slot){
+			.wq = wq,
+			.next = &wq->slots[i < wq->size ? i + 1 : 0],
+			.signal = i % period == period - 1 ? IBV_SEND_SIGNALED : 0,
+			.index = i,
+		};
+}
+
+_Static_assert(sizeof(struct vrb_wq) <= OFI_STATS_SLOT, "a queue has to fit a slot");
+
+/* Where the record finds how far the queue is. */
+static void set_ring(struct vrb_wq *wq)
+{
+	struct ofi_stats *stats = &wq->stats;
+
+	stats->entries = wq->size + 1;
+	stats->stride = sizeof(*wq->slots);
+	stats->ring = (uintptr_t)wq->slots;
+	stats->head = (char *)&wq->head - (char *)stats;
+	stats->tail = (char *)&wq->tail - (char *)stats;
+}
+
+struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size)
+{
+	struct vrb_wq *wq = ofi_stats_alloc(sizeof(*wq));
+
+	if (!wq)
+		return NULL;
+	wq->special = VRB_WQ_SHUT;
+	wq->size = size;
+	wq->ep = ep;
+	wq->slots = calloc((size_t)size + 1, sizeof(*wq->slots));
+	if (!wq->slots) {
+		vrb_wq_free(wq);
+		return NULL;
+	}
+	link_slots(wq);
+	wq->head = wq->tail = wq->slots;
+	wq->stop = wq->marked = wq->head;
+	set_ring(wq);
+	return wq;
+}
+
+void vrb_wq_signal_all(struct vrb_wq *wq)
+{
+	uint32_t i;
+
+	for (i = 0; i <= wq->size; i++)
+		wq->slots[i].signal = IBV_SEND_SIGNALED;
+}
+
+void vrb_wq_set_cntrs(struct vrb_wq *wq, struct ofi_cntr *const *cntrs)
+{
+	vrb_wq_signal_all(wq);
+	wq->counted = wq->tail;
+	wq->cntrs = cntrs;
+}
+
+void vrb_wq_free(struct vrb_wq *wq)
+{
+	if (!wq)
+		return;
+	free(wq->slots);
+	ofi_stats_free(wq, &wq->stats);
+}
+
+uint32_t vrb_wq_left(const struct vrb_wq *wq)
+{
+	return vrb_wq_special(wq) & VRB_WQ_SHUT ? 0 : wq->size - vrb_wq_used(wq);
+}
+
+void vrb_wq_mark(struct vrb_wq *wq)
+{
+	uint32_t moved = vrb_wq_distance(wq, wq->marked, wq->head);
+
+	wq->marked = wq->head;
+	__atomic_store_n(&wq->stats.mark, wq->stats.mark + moved, __ATOMIC_RELEASE);
+}
+
+bool vrb_wq_refresh(struct vrb_wq *wq)
+{
+	struct vrb_slot *tail = __atomic_load_n(&wq->tail, __ATOMIC_ACQUIRE);
+
+	vrb_wq_mark(wq);
+	tail = tail == wq->slots ? &wq->slots[wq->size] : tail - 1;
+	__atomic_store_n(&wq->stop, tail, __ATOMIC_RELAXED);
+	return wq->head != tail;
+}
+
+void vrb_wq_guard(struct vrb_wq *wq)
+{
+	if (vrb_wq_special(wq))
+		__atomic_store_n(&wq->stop, __atomic_load_n(&wq->head, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
+}
+
+/*
+ * Without locks a post may be under way and pass the guard; what it and those after it post is
+ * flushed, until the ring is full.
+ */
+void vrb_wq_shut(struct vrb_wq *wq, bool lock)
+{
+	if (lock)
+		ofi_lock(&wq->lock);
+	vrb_wq_set(wq, VRB_WQ_SHUT);
+	vrb_wq_guard(wq);
+	if (lock)
+		ofi_unlock(&wq->lock);
+}
+
+bool vrb_wq_take_pool(struct vrb_wq *wq)
+{
+	if (!(vrb_wq_special(wq) & VRB_WQ_SHARES) ||
+	    __atomic_sub_fetch(wq->pool, 1, __ATOMIC_ACQUIRE) >= 0)
+		return true;
+	vrb_wq_give_pool(wq, 1);
+	return false;
+}
+
+void vrb_wq_untake(struct vrb_wq *wq, uint32_t n)
+{
+	ptrdiff_t at = wq->head - wq->slots;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		at = at ? at - 1 : (ptrdiff_t)wq->size;
+		vrb_wq_count(wq, wq->slots[at].flags, wq->slots[at].len, -1);
+	}
+	ofi_stats_add(&wq->stats, OFI_STATS_REFUSED, n);
+	__atomic_store_n(&wq->head, &wq->slots[at], __ATOMIC_RELEASE);
+	vrb_wq_give_pool(wq, n);
+}
+
+uint64_t vrb_wq_retire(struct vrb_wq *wq, struct vrb_slot *slot, uint64_t flags)
+{
+	uint32_t n;
+
+	if (vrb_wq_special(wq) & VRB_WQ_SHARED) {
+		vrb_srq_retire(wq, slot);
+		return vrb_wq_closed(wq) ? flags | VRB_SILENT : flags;
+	}
+	n = vrb_wq_distance(wq, wq->tail, slot->next);
+	vrb_wq_retire_plain(wq, slot);
+	vrb_wq_give_pool(wq, n);
+	return flags;
+}

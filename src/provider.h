@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The providers of this process. One that is built in is a line OFI_BUILTIN(name) of the generated
+ * ofi_builtin.h and has the entry point `struct fi_provider *fi_<name>_ini(void)`; a plug-in
+ * exports fi_prov_ini.
+ */
+#ifndef OFI_PROVIDER_H
+#define OFI_PROVIDER_H
+
+#include "registry.h"
+
+/* Loads them on the first call. The list does not change afterwards. */
+const struct ofi_provider_list *ofi_providers(void);
+
+/* Loads the plug-ins of a FI_PROVIDER_PATH and of the installation's directory. */
+void ofi_plugin_load(struct ofi_registry *reg, const char *path, const char *libdir,
+		     int (*rank)(const char *name));
+/* Does the path ask for the order of discovery ("@...")? */
+bool ofi_plugin_first_wins(const char *path);
+
+#endif
