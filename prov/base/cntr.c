@@ -10,6 +10,7 @@
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
 #include "ops.h"
+#include "src/ds/compiler.h"
 
 /*
  * A sleeper learns after so many ms that another thread queued work for a counter that nobody looks
@@ -118,7 +119,7 @@ void ofi_cntr_look(struct ofi_cntr *cntr)
 void ofi_cntr_progress(struct ofi_cntr *cntr)
 {
 	ofi_cntr_look(cntr);
-	if (__builtin_expect(ofi_triggers_awaited(cntr->triggers), 0))
+	if (ofi_unlikely(ofi_triggers_awaited(cntr->triggers)))
 		ofi_triggers_progress(cntr->triggers);
 	ofi_triggers_run(cntr->triggers);
 }

@@ -17,6 +17,7 @@
 #include "trigger.h"
 #include "wait.h"
 #include "waitset.h"
+#include "src/ds/compiler.h"
 
 /*
  * Where completions come from; called with the counter's lock held, so neither may wait for a
@@ -99,9 +100,9 @@ void ofi_cntr_wake(struct ofi_cntr *cntr);
  */
 static inline void ofi_cntr_changed(struct ofi_cntr *cntr)
 {
-	if (__builtin_expect(__atomic_load_n(&cntr->armed, __ATOMIC_SEQ_CST), 0))
+	if (ofi_unlikely(__atomic_load_n(&cntr->armed, __ATOMIC_SEQ_CST)))
 		ofi_cntr_wake(cntr);
-	if (__builtin_expect(__atomic_load_n(&cntr->awaited, __ATOMIC_SEQ_CST), 0))
+	if (ofi_unlikely(__atomic_load_n(&cntr->awaited, __ATOMIC_SEQ_CST)))
 		__atomic_store_n(&cntr->triggers->due, true, __ATOMIC_SEQ_CST);
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <rdma/fi_eq.h>
+#include "src/ds/compiler.h"
 
 struct ofi_cq_item {
 	void *context;
@@ -99,7 +100,7 @@ static inline void ofi_cq_put_entry(enum fi_cq_format format, void *buf, size_t 
 /* The item to fill before ofi_cq_ring_push(). NULL when out of memory. */
 static inline struct ofi_cq_item *ofi_cq_ring_next(struct ofi_cq_ring *ring)
 {
-	if (__builtin_expect(ring->tail - ring->head > ring->mask, 0) && !ofi_cq_ring_grow(ring))
+	if (ofi_unlikely(ring->tail - ring->head > ring->mask) && !ofi_cq_ring_grow(ring))
 		return NULL;
 	return &ring->items[ring->tail & ring->mask];
 }

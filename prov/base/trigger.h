@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include "src/ds/lock.h"
+#include "src/ds/compiler.h"
 
 struct ofi_cntr;
 
@@ -70,7 +71,7 @@ static inline bool ofi_triggers_due(const struct ofi_triggers *triggers)
 /* Does what is due. With no lock held that a post or a counter takes. */
 static inline void ofi_triggers_run(struct ofi_triggers *triggers)
 {
-	if (__builtin_expect(ofi_triggers_due(triggers), 0))
+	if (ofi_unlikely(ofi_triggers_due(triggers)))
 		ofi_triggers_run_due(triggers);
 }
 

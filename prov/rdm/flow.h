@@ -28,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include "src/ds/compiler.h"
 
 struct ofi_rdm_flow_node {
 	STAILQ_ENTRY(ofi_rdm_flow_node) link;
@@ -145,8 +146,7 @@ static inline bool ofi_rdm_flow_charge(struct ofi_rdm_flow_budget *budget,
 {
 	budget->used += bytes;
 	flow->kept += bytes;
-	return __builtin_expect(budget->used > budget->limit, 0) &&
-	       ofi_rdm_flow_exceed(budget, flow);
+	return ofi_unlikely(budget->used > budget->limit) && ofi_rdm_flow_exceed(budget, flow);
 }
 
 #endif

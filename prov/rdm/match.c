@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Matching: classes of receives, the unexpected queue and its indexes, and what is rare. */
 #include "match.h"
+#include "src/ds/compiler.h"
 
 static struct ofi_rdm_match_recv *recv_of(struct ofi_rdm_match_node *node)
 {
@@ -133,10 +134,9 @@ static void post_to(struct ofi_rdm_match *m, struct ofi_rdm_match_class *kind,
 }
 
 /* When messages are queued, or to a class that is new or not the last one's. */
-static __attribute__((noinline)) struct ofi_rdm_match_msg *post_any(struct ofi_rdm_match *m,
-								    struct ofi_rdm_match_recv *recv,
-								    uint32_t src, uint64_t tag,
-								    uint64_t ignore)
+static OFI_OUTLINE struct ofi_rdm_match_msg *post_any(struct ofi_rdm_match *m,
+						      struct ofi_rdm_match_recv *recv, uint32_t src,
+						      uint64_t tag, uint64_t ignore)
 {
 	struct ofi_rdm_match_msg *msg =
 		m->msg_count ? ofi_rdm_match_peek(m, src, tag, ignore) : NULL;
@@ -170,7 +170,7 @@ struct ofi_rdm_match_msg *ofi_rdm_match_post_many(struct ofi_rdm_match *m,
 {
 	struct ofi_rdm_match_class *kind = m->recent[src == OFI_RDM_MATCH_ANY];
 
-	if (__builtin_expect(m->msg_count || kind->ignore != ignore || !kind->active, 0))
+	if (ofi_unlikely(m->msg_count || kind->ignore != ignore || !kind->active))
 		return post_any(m, recv, src, tag, ignore);
 	post_to(m, kind, recv, src, tag);
 	return NULL;

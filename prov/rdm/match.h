@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include "src/ds/compiler.h"
 
 #define OFI_RDM_MATCH_ANY UINT32_MAX /* any source */
 
@@ -211,7 +212,7 @@ static inline bool ofi_rdm_match_post_from(struct ofi_rdm_match *m,
 					   struct ofi_rdm_match_recv *recv, uint64_t from,
 					   uint64_t tag, uint64_t ignore)
 {
-	if (__builtin_expect(((kind->ignore ^ ignore) | kind->shut) != 0, 0))
+	if (ofi_unlikely(((kind->ignore ^ ignore) | kind->shut) != 0))
 		return false;
 	kind->count++;
 	recv->node.tag = tag & kind->keep;
@@ -253,7 +254,7 @@ static inline struct ofi_rdm_match_recv *ofi_rdm_match_arrive(struct ofi_rdm_mat
 	struct ofi_rdm_match_node **link;
 	struct ofi_rdm_match_recv *recv;
 
-	if (__builtin_expect(!kind, 0))
+	if (ofi_unlikely(!kind))
 		return ofi_rdm_match_arrive_many(m, src, tag);
 	link = ofi_rdm_match_find(&m->recvs, tag & kind->keep, kind->from | src);
 	recv = (struct ofi_rdm_match_recv *)*link;
@@ -270,7 +271,7 @@ static inline void ofi_rdm_match_queue(struct ofi_rdm_match *m, struct ofi_rdm_m
 	TAILQ_INSERT_TAIL(&m->msgs, msg, order);
 	if (!m->msg_count++)
 		m->now[0]->shut = m->now[1]->shut = 1;
-	if (__builtin_expect(!!m->armed, 0))
+	if (ofi_unlikely(m->armed))
 		ofi_rdm_match_index(m, msg);
 }
 

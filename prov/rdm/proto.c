@@ -2,6 +2,7 @@
 /* Peers: what is sent next, control packets, what comes in, the end of a connection. */
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
+#include "src/ds/compiler.h"
 
 /*
  * What one peer may have beyond two limits while its device does not take the HALT: fabrics lose
@@ -162,7 +163,7 @@ void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto)
 void ofi_rdm_proto_progress(struct ofi_rdm_proto_peer *peer)
 {
 	send_all(peer);
-	if (__builtin_expect(ofi_rdm_flow_may_resume(&peer->proto->budget), 0))
+	if (ofi_unlikely(ofi_rdm_flow_may_resume(&peer->proto->budget)))
 		ofi_rdm_proto_resume(peer->proto);
 }
 

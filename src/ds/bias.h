@@ -8,6 +8,7 @@
 #define OFI_BIAS_H
 
 #include <stdbool.h>
+#include "compiler.h"
 
 struct ofi_bias {
 	int inside; /* the owner is; it alone writes it */
@@ -41,7 +42,7 @@ static inline bool ofi_bias_enter(struct ofi_bias *bias)
 {
 	__atomic_store_n(&bias->inside, 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(!__atomic_load_n(&bias->shut, __ATOMIC_ACQUIRE), 1))
+	if (ofi_likely(!__atomic_load_n(&bias->shut, __ATOMIC_ACQUIRE)))
 		return true;
 	ofi_bias_leave(bias);
 	return false;

@@ -8,6 +8,7 @@
 #define OFI_LOCK_H
 
 #include <stdbool.h>
+#include "compiler.h"
 
 struct ofi_lock {
 	int word;    /* 0 free, 1 held, 2 held with sleepers, 3 handed to one that is starved */
@@ -33,7 +34,7 @@ static inline bool ofi_trylock(struct ofi_lock *lock)
 
 static inline void ofi_lock(struct ofi_lock *lock)
 {
-	if (__builtin_expect(!ofi_trylock(lock), 0))
+	if (ofi_unlikely(!ofi_trylock(lock)))
 		ofi_lock_slow(lock);
 }
 
@@ -45,7 +46,7 @@ static inline bool ofi_release(struct ofi_lock *lock)
 
 static inline void ofi_unlock(struct ofi_lock *lock)
 {
-	if (__builtin_expect(!ofi_release(lock), 0))
+	if (ofi_unlikely(!ofi_release(lock)))
 		ofi_unlock_slow(lock);
 }
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "compiler.h"
 
 #define OFI_TABLE_SHIFT 12 /* entries of a chunk, as a power of two */
 #define OFI_TABLE_CHUNK ((size_t)1 << OFI_TABLE_SHIFT)
@@ -56,7 +57,7 @@ static inline void *ofi_table_at(const struct ofi_table *table, size_t index)
 {
 	uint8_t *const *chunks;
 
-	if (__builtin_expect(index >= __atomic_load_n(&table->limit, __ATOMIC_ACQUIRE), 0))
+	if (ofi_unlikely(index >= __atomic_load_n(&table->limit, __ATOMIC_ACQUIRE)))
 		return NULL;
 	chunks = __atomic_load_n(&table->chunks, __ATOMIC_RELAXED);
 	return chunks[index >> OFI_TABLE_SHIFT] +

@@ -19,6 +19,7 @@
 #include "prov/verbs/provider/domain.h"
 #include "ud_name.h"
 #include "ud_port.h"
+#include "src/ds/compiler.h"
 
 struct vrb_av {
 	struct ofi_av base;
@@ -51,7 +52,7 @@ static inline const struct vrb_dest *vrb_av_dest(struct vrb_av *av, fi_addr_t ad
 {
 	const struct vrb_dest *dest = ofi_av_at(&av->base, addr);
 
-	if (__builtin_expect(dest && __atomic_load_n(&dest->ah, __ATOMIC_ACQUIRE), 1))
+	if (ofi_likely(dest && __atomic_load_n(&dest->ah, __ATOMIC_ACQUIRE)))
 		return dest;
 	return vrb_av_dest_slow(av, addr);
 }

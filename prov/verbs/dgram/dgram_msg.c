@@ -9,21 +9,21 @@
 #define MSG_RECV (FI_MSG | FI_RECV)
 
 /* Where to send for an address whose handle is there already. */
-VRB_INLINE const struct vrb_dest *ready_dest(const struct vrb_av *av, fi_addr_t addr)
+OFI_INLINE const struct vrb_dest *ready_dest(const struct vrb_av *av, fi_addr_t addr)
 {
 	const struct vrb_dest *dest = ofi_av_at(&av->base, addr);
 
-	return vrb_likely(dest && __atomic_load_n(&dest->ah, __ATOMIC_ACQUIRE)) ? dest : NULL;
+	return ofi_likely(dest && __atomic_load_n(&dest->ah, __ATOMIC_ACQUIRE)) ? dest : NULL;
 }
 
 /*
  * The address of a send of one buffer with data in it, where all of this is usual; NULL leaves the
  * call to the way of fi_sendmsg, which checks everything.
  */
-VRB_INLINE const struct vrb_dest *usual_dest(const struct vrb_dgram *ep, const void *buf,
+OFI_INLINE const struct vrb_dest *usual_dest(const struct vrb_dgram *ep, const void *buf,
 					     size_t len, size_t max, fi_addr_t addr)
 {
-	if (vrb_unlikely(!buf || len - ep->prefix - 1 >= max))
+	if (ofi_unlikely(!buf || len - ep->prefix - 1 >= max))
 		return NULL;
 	return ready_dest(ep->av, addr);
 }
@@ -32,19 +32,19 @@ _Static_assert(sizeof(struct ibv_ah *) + 2 * sizeof(uint32_t) ==
 		       offsetof(struct vrb_dest, qkey) + sizeof(uint32_t),
 	       "a destination begins as an address in a work request does");
 
-VRB_INLINE void set_dest(struct ibv_send_wr *wr, const struct vrb_dest *dest)
+OFI_INLINE void set_dest(struct ibv_send_wr *wr, const struct vrb_dest *dest)
 {
 	memcpy(&wr->wr.ud, dest, sizeof(wr->wr.ud));
 }
 
 /* The av has said in errno why it has no such address. */
-static VRB_OUTLINE ssize_t no_dest(void)
+static OFI_OUTLINE ssize_t no_dest(void)
 {
 	return errno ? -errno : -FI_EINVAL;
 }
 
 /* With the queue entered, and nothing unusual about it. */
-VRB_INLINE ssize_t post_one(struct vrb_dgram *ep, const void *buf, size_t len, void *desc,
+OFI_INLINE ssize_t post_one(struct vrb_dgram *ep, const void *buf, size_t len, void *desc,
 			    enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest,
 			    void *context)
 {
@@ -62,10 +62,10 @@ VRB_INLINE ssize_t post_one(struct vrb_dgram *ep, const void *buf, size_t len, v
 	wr->wr_id = vrb_wq_take(sq, context, MSG_SEND | ep->ep.tx_silent, len);
 	ofi_stats_add(&sq->stats, OFI_STATS_SEND_BYTES, len);
 	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
-	return vrb_wq_leave(sq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
+	return vrb_wq_leave(sq, ofi_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
 }
 
-VRB_INLINE ssize_t inject_one(struct vrb_dgram *ep, const void *buf, size_t len,
+OFI_INLINE ssize_t inject_one(struct vrb_dgram *ep, const void *buf, size_t len,
 			      enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest)
 {
 	struct vrb_wq *sq = ep->ep.sq;
@@ -82,7 +82,7 @@ VRB_INLINE ssize_t inject_one(struct vrb_dgram *ep, const void *buf, size_t len,
 	wr->wr_id = vrb_wq_take(sq, NULL, MSG_SEND | VRB_SILENT, len);
 	ofi_stats_add(&sq->stats, OFI_STATS_SEND_BYTES, len);
 	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
-	return vrb_wq_leave(sq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
+	return vrb_wq_leave(sq, ofi_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
 }
 
 /* Takes the prefix off, which is all in the first buffer. -FI_EINVAL when it isn't. */
@@ -109,20 +109,20 @@ static ssize_t send_any(struct vrb_dgram *ep, const struct fi_msg *msg, uint64_t
 	size_t len;
 	ssize_t ret;
 
-	if (vrb_unlikely(!msg || ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)))
+	if (ofi_unlikely(!msg || ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)))
 		return -FI_EINVAL;
 	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
 			   ep->ep.info->tx_attr->iov_limit, &len);
-	if (vrb_likely(!ret))
+	if (ofi_likely(!ret))
 		ret = skip_prefix(ep, sge, msg->iov_count, &len);
-	if (vrb_likely(!ret))
+	if (ofi_likely(!ret))
 		ret = vrb_tx_mode(&ep->ep, flags, ep->ep.tx_flags, len, &mode);
-	if (vrb_unlikely(ret))
+	if (ofi_unlikely(ret))
 		return ret;
-	if (vrb_unlikely(!ep->ep.enabled))
+	if (ofi_unlikely(!ep->ep.enabled))
 		return -FI_EOPBADSTATE;
 	dest = vrb_av_dest(ep->av, msg->addr);
-	if (vrb_unlikely(!dest))
+	if (ofi_unlikely(!dest))
 		return no_dest();
 	if (silent)
 		mode = (struct vrb_tx_mode){ .silent = VRB_SILENT };
@@ -161,7 +161,7 @@ static ssize_t send_buf(struct vrb_dgram *ep, const void *buf, size_t len, void 
  * What is not usual about a call, or, once it has entered the queue, about that, leaves by a tail
  * call with the same arguments, so that no register is saved for it.
  */
-static VRB_OUTLINE ssize_t send_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+static OFI_OUTLINE ssize_t send_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 				    fi_addr_t addr, void *context)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
@@ -169,7 +169,7 @@ static VRB_OUTLINE ssize_t send_odd(struct fid_ep *fid, const void *buf, size_t 
 	return send_buf(ep, buf, len, desc, 0, addr, context, ep->ep.tx_op_flags, false);
 }
 
-static VRB_OUTLINE ssize_t send_held(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+static OFI_OUTLINE ssize_t send_held(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 				     fi_addr_t addr, void *context)
 {
 	vrb_wq_leave(vrb_ep(fid)->sq, 0);
@@ -182,16 +182,16 @@ static ssize_t dgram_send(struct fid_ep *fid, const void *buf, size_t len, void 
 	struct vrb_dgram *ep = vrb_dgram(fid);
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->send_max, addr);
 
-	if (vrb_unlikely(!dest))
+	if (ofi_unlikely(!dest))
 		return send_odd(fid, buf, len, desc, addr, context);
-	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
 		return send_odd(fid, buf, len, desc, addr, context);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return send_held(fid, buf, len, desc, addr, context);
 	return post_one(ep, buf, len, desc, IBV_WR_SEND, 0, dest, context);
 }
 
-static VRB_OUTLINE ssize_t senddata_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+static OFI_OUTLINE ssize_t senddata_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 					uint64_t data, fi_addr_t addr, void *context)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
@@ -200,7 +200,7 @@ static VRB_OUTLINE ssize_t senddata_odd(struct fid_ep *fid, const void *buf, siz
 			ep->ep.tx_op_flags | FI_REMOTE_CQ_DATA, false);
 }
 
-static VRB_OUTLINE ssize_t senddata_held(struct fid_ep *fid, const void *buf, size_t len,
+static OFI_OUTLINE ssize_t senddata_held(struct fid_ep *fid, const void *buf, size_t len,
 					 void *desc, uint64_t data, fi_addr_t addr, void *context)
 {
 	vrb_wq_leave(vrb_ep(fid)->sq, 0);
@@ -213,16 +213,16 @@ static ssize_t dgram_senddata(struct fid_ep *fid, const void *buf, size_t len, v
 	struct vrb_dgram *ep = vrb_dgram(fid);
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->send_max, addr);
 
-	if (vrb_unlikely(!dest || data > VRB_CQ_DATA_MAX))
+	if (ofi_unlikely(!dest || data > VRB_CQ_DATA_MAX))
 		return senddata_odd(fid, buf, len, desc, data, addr, context);
-	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
 		return senddata_odd(fid, buf, len, desc, data, addr, context);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return senddata_held(fid, buf, len, desc, data, addr, context);
 	return post_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, dest, context);
 }
 
-static VRB_OUTLINE ssize_t inject_odd(struct fid_ep *fid, const void *buf, size_t len,
+static OFI_OUTLINE ssize_t inject_odd(struct fid_ep *fid, const void *buf, size_t len,
 				      fi_addr_t addr)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
@@ -230,7 +230,7 @@ static VRB_OUTLINE ssize_t inject_odd(struct fid_ep *fid, const void *buf, size_
 	return send_buf(ep, buf, len, NULL, 0, addr, NULL, FI_INJECT, true);
 }
 
-static VRB_OUTLINE ssize_t inject_held(struct fid_ep *fid, const void *buf, size_t len,
+static OFI_OUTLINE ssize_t inject_held(struct fid_ep *fid, const void *buf, size_t len,
 				       fi_addr_t addr)
 {
 	vrb_wq_leave(vrb_ep(fid)->sq, 0);
@@ -242,16 +242,16 @@ static ssize_t dgram_inject(struct fid_ep *fid, const void *buf, size_t len, fi_
 	struct vrb_dgram *ep = vrb_dgram(fid);
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->inject_max, addr);
 
-	if (vrb_unlikely(!dest))
+	if (ofi_unlikely(!dest))
 		return inject_odd(fid, buf, len, addr);
-	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
 		return inject_odd(fid, buf, len, addr);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return inject_held(fid, buf, len, addr);
 	return inject_one(ep, buf, len, IBV_WR_SEND, 0, dest);
 }
 
-static VRB_OUTLINE ssize_t injectdata_odd(struct fid_ep *fid, const void *buf, size_t len,
+static OFI_OUTLINE ssize_t injectdata_odd(struct fid_ep *fid, const void *buf, size_t len,
 					  uint64_t data, fi_addr_t addr)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
@@ -259,7 +259,7 @@ static VRB_OUTLINE ssize_t injectdata_odd(struct fid_ep *fid, const void *buf, s
 	return send_buf(ep, buf, len, NULL, data, addr, NULL, FI_INJECT | FI_REMOTE_CQ_DATA, true);
 }
 
-static VRB_OUTLINE ssize_t injectdata_held(struct fid_ep *fid, const void *buf, size_t len,
+static OFI_OUTLINE ssize_t injectdata_held(struct fid_ep *fid, const void *buf, size_t len,
 					   uint64_t data, fi_addr_t addr)
 {
 	vrb_wq_leave(vrb_ep(fid)->sq, 0);
@@ -272,9 +272,9 @@ static ssize_t dgram_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 	struct vrb_dgram *ep = vrb_dgram(fid);
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->inject_max, addr);
 
-	if (vrb_unlikely(!dest || data > VRB_CQ_DATA_MAX))
+	if (ofi_unlikely(!dest || data > VRB_CQ_DATA_MAX))
 		return injectdata_odd(fid, buf, len, data, addr);
-	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
 		return injectdata_odd(fid, buf, len, data, addr);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return injectdata_held(fid, buf, len, data, addr);
@@ -299,7 +299,7 @@ static ssize_t dgram_sendv(struct fid_ep *fid, const struct iovec *iov, void **d
  * With the queue entered: where the header of the next receive goes. Returns the segments before
  * the message's.
  */
-VRB_INLINE int aim_header(struct vrb_dgram *ep, struct ibv_sge *sge, const void *buf)
+OFI_INLINE int aim_header(struct vrb_dgram *ep, struct ibv_sge *sge, const void *buf)
 {
 	uint32_t index = ep->ep.rq->head->index;
 
@@ -327,7 +327,7 @@ static ssize_t post_recv(struct vrb_dgram *ep, struct ibv_sge *sge, size_t count
 }
 
 /* A receive without room or with very much, or what is wrong with it. */
-static VRB_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, void *desc,
+static OFI_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				    fi_addr_t src, void *context)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
@@ -343,7 +343,7 @@ static VRB_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, v
 }
 
 /* The queue is entered, and does not take the common way. */
-static VRB_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t len, void *desc,
+static OFI_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t len, void *desc,
 					fi_addr_t src, void *context)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
@@ -355,7 +355,7 @@ static VRB_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t le
 	return vrb_rq_post(rq, &rq->recv, context, ep->ep.rx_flags, len);
 }
 
-static VRB_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t len, void *desc,
+static OFI_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t len, void *desc,
 					  fi_addr_t src, void *context)
 {
 	vrb_wq_enter(vrb_ep(fid)->rq);
@@ -372,9 +372,9 @@ static ssize_t dgram_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	struct vrb_wq *rq = ep->ep.rq;
 	int err;
 
-	if (vrb_unlikely(!buf || (len - ep->prefix - 1) >> 31))
+	if (ofi_unlikely(!buf || (len - ep->prefix - 1) >> 31))
 		return recv_odd(fid, buf, len, desc, src, context);
-	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&rq->lock)))
+	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&rq->lock)))
 		return recv_contended(fid, buf, len, desc, src, context);
 	if (!vrb_wq_usual(rq))
 		return recv_special(fid, buf, len, desc, src, context);
@@ -382,7 +382,7 @@ static ssize_t dgram_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	vrb_sge_set(&ep->rx_sge[1], buf, len, desc);
 	rq->recv.wr_id = vrb_wq_take(rq, context, ep->ep.rx_flags, len);
 	err = ibv_post_recv(rq->qp, &rq->recv, &rq->bad_recv);
-	return vrb_wq_leave(rq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(rq, err));
+	return vrb_wq_leave(rq, ofi_likely(!err) ? 0 : vrb_wq_post_failed(rq, err));
 }
 
 static ssize_t dgram_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -393,17 +393,17 @@ static ssize_t dgram_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 	size_t len;
 	ssize_t ret;
 
-	if (vrb_unlikely(!msg))
+	if (ofi_unlikely(!msg))
 		return -FI_EINVAL;
-	if (vrb_unlikely(flags & ~VRB_RX_FLAGS))
+	if (ofi_unlikely(flags & ~VRB_RX_FLAGS))
 		return -FI_EBADFLAGS;
 	ret = vrb_sge_fill(sge + 1, msg->msg_iov, msg->desc, msg->iov_count,
 			   ep->ep.info->rx_attr->iov_limit, &len);
-	if (vrb_unlikely(ret))
+	if (ofi_unlikely(ret))
 		return ret;
-	if (vrb_unlikely(len > UINT32_MAX))
+	if (ofi_unlikely(len > UINT32_MAX))
 		return -FI_EMSGSIZE;
-	if (vrb_unlikely(ep->prefix && (!len || sge[1].length < ep->prefix)))
+	if (ofi_unlikely(ep->prefix && (!len || sge[1].length < ep->prefix)))
 		return -FI_EINVAL;
 	silent = ep->ep.rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
 	return post_recv(ep, sge, len ? msg->iov_count : 0, len ? msg->msg_iov->iov_base : NULL,

@@ -20,13 +20,13 @@ struct target {
 	enum fi_datatype datatype;
 };
 
-VRB_INLINE ssize_t check(const struct target *to, bool known_op, size_t count)
+OFI_INLINE ssize_t check(const struct target *to, bool known_op, size_t count)
 {
-	if (vrb_unlikely(!vrb_atomic_is_word(to->datatype) || !known_op))
+	if (ofi_unlikely(!vrb_atomic_is_word(to->datatype) || !known_op))
 		return -FI_EOPNOTSUPP;
-	if (vrb_unlikely(count != 1 || to->addr % WORD))
+	if (ofi_unlikely(count != 1 || to->addr % WORD))
 		return -FI_EINVAL;
-	return vrb_unlikely(to->key >> 32) ? -FI_EKEYREJECTED : 0;
+	return ofi_unlikely(to->key >> 32) ? -FI_EKEYREJECTED : 0;
 }
 
 static uint64_t load(const void *buf)
@@ -37,7 +37,7 @@ static uint64_t load(const void *buf)
 	return word;
 }
 
-VRB_INLINE void fill_atomic(struct ibv_send_wr *wr, const struct target *to, uint64_t compare_add,
+OFI_INLINE void fill_atomic(struct ibv_send_wr *wr, const struct target *to, uint64_t compare_add,
 			    uint64_t swap)
 {
 	wr->wr.atomic.remote_addr = to->addr;
@@ -46,22 +46,22 @@ VRB_INLINE void fill_atomic(struct ibv_send_wr *wr, const struct target *to, uin
 	wr->wr.atomic.swap = swap;
 }
 
-VRB_INLINE void fill_rdma(struct ibv_send_wr *wr, const struct target *to)
+OFI_INLINE void fill_rdma(struct ibv_send_wr *wr, const struct target *to)
 {
 	wr->wr.rdma.remote_addr = to->addr;
 	wr->wr.rdma.rkey = (uint32_t)to->key;
 }
 
-VRB_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, void *desc,
+OFI_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, void *desc,
 			    const struct target *to, enum fi_op op, void *context,
 			    const struct vrb_tx_mode *mode, bool more)
 {
 	struct ibv_send_wr *wr;
 	ssize_t ret = check(to, vrb_atomic_write_op(op), count);
 
-	if (vrb_unlikely(ret))
+	if (ofi_unlikely(ret))
 		return ret;
-	if (vrb_unlikely(!buf))
+	if (ofi_unlikely(!buf))
 		return -FI_EINVAL;
 	vrb_wq_enter(ep->sq);
 	if (op == FI_SUM) {
@@ -79,16 +79,16 @@ VRB_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, vo
 	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_WRITE | mode->silent, WORD, more);
 }
 
-VRB_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, void *result,
+OFI_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, void *result,
 			    void *result_desc, const struct target *to, enum fi_op op,
 			    void *context, const struct vrb_tx_mode *mode, bool more)
 {
 	struct ibv_send_wr *wr;
 	ssize_t ret = check(to, vrb_atomic_fetch_op(op), count);
 
-	if (vrb_unlikely(ret))
+	if (ofi_unlikely(ret))
 		return ret;
-	if (vrb_unlikely(!result || (op == FI_SUM && !buf)))
+	if (ofi_unlikely(!result || (op == FI_SUM && !buf)))
 		return -FI_EINVAL;
 	vrb_wq_enter(ep->sq);
 	wr = vrb_sq_wr(ep->sq, result, WORD, result_desc);
@@ -103,7 +103,7 @@ VRB_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, vo
 	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more);
 }
 
-VRB_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, const void *compare,
+OFI_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, const void *compare,
 			      void *result, void *result_desc, const struct target *to,
 			      enum fi_op op, void *context, const struct vrb_tx_mode *mode,
 			      bool more)
@@ -111,9 +111,9 @@ VRB_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, 
 	struct ibv_send_wr *wr;
 	ssize_t ret = check(to, vrb_atomic_compare_op(op), count);
 
-	if (vrb_unlikely(ret))
+	if (ofi_unlikely(ret))
 		return ret;
-	if (vrb_unlikely(!buf || !compare || !result))
+	if (ofi_unlikely(!buf || !compare || !result))
 		return -FI_EINVAL;
 	vrb_wq_enter(ep->sq);
 	wr = vrb_sq_wr(ep->sq, result, WORD, result_desc);
@@ -123,7 +123,7 @@ VRB_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, 
 	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more);
 }
 
-VRB_INLINE struct vrb_tx_mode default_mode(const struct vrb_ep *ep)
+OFI_INLINE struct vrb_tx_mode default_mode(const struct vrb_ep *ep)
 {
 	return (struct vrb_tx_mode){ .wr_flags = ep->tx_wr_flags, .silent = vrb_ep_tx_silent(ep) };
 }
@@ -146,13 +146,13 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, 
 	struct vrb_tx_mode mode = { .silent = VRB_SILENT };
 
 	(void)dest;
-	if (vrb_unlikely(vrb_ep(fid)->inject_size < WORD))
+	if (ofi_unlikely(vrb_ep(fid)->inject_size < WORD))
 		return -FI_EMSGSIZE;
 	return do_write(vrb_ep(fid), buf, count, NULL, &to, op, NULL, &mode, false);
 }
 
 /* Every operation, and what is wrong with a call. */
-static VRB_OUTLINE ssize_t atomic_fetch_any(struct fid_ep *fid, const void *buf, size_t count,
+static OFI_OUTLINE ssize_t atomic_fetch_any(struct fid_ep *fid, const void *buf, size_t count,
 					    void *desc, void *result, void *result_desc,
 					    fi_addr_t dest, uint64_t addr, uint64_t key,
 					    enum fi_datatype datatype, enum fi_op op, void *context)
@@ -179,10 +179,10 @@ static ssize_t atomic_fetch(struct fid_ep *fid, const void *buf, size_t count, v
 	struct vrb_wq *sq = ep->sq;
 	struct ibv_send_wr *wr;
 
-	if (vrb_unlikely(op != FI_SUM || !buf || !result || check(&to, true, count)))
+	if (ofi_unlikely(op != FI_SUM || !buf || !result || check(&to, true, count)))
 		return atomic_fetch_any(fid, buf, count, desc, result, result_desc, dest, addr, key,
 					datatype, op, context);
-	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&sq->lock)))
+	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&sq->lock)))
 		return atomic_fetch_any(fid, buf, count, desc, result, result_desc, dest, addr, key,
 					datatype, op, context);
 	wr = vrb_sq_wr(sq, result, WORD, result_desc);

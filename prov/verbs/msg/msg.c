@@ -9,7 +9,7 @@
 #define MSG_SEND (FI_MSG | FI_SEND)
 
 /* A send without data, or what is wrong with it. */
-static VRB_OUTLINE ssize_t send_odd(struct vrb_ep *ep, size_t len, bool inject,
+static OFI_OUTLINE ssize_t send_odd(struct vrb_ep *ep, size_t len, bool inject,
 				    enum ibv_wr_opcode opcode, uint64_t data, void *context)
 {
 	struct ibv_send_wr wr = {
@@ -27,7 +27,7 @@ static VRB_OUTLINE ssize_t send_odd(struct vrb_ep *ep, size_t len, bool inject,
 			   MSG_SEND | (inject ? VRB_SILENT : vrb_ep_tx_silent(ep)), 0, false);
 }
 
-VRB_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+OFI_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			    enum ibv_wr_opcode opcode, uint64_t data, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
@@ -45,7 +45,7 @@ VRB_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, voi
 	return vrb_sq_post(sq, wr, context, MSG_SEND | vrb_ep_tx_silent(ep), len, false);
 }
 
-VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
+OFI_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
 			      enum ibv_wr_opcode opcode, uint64_t data)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
@@ -74,7 +74,7 @@ static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void
 			    uint64_t data, fi_addr_t dest, void *context)
 {
 	(void)dest;
-	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
+	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
 		return -FI_EINVAL;
 	return send_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, context);
 }
@@ -89,13 +89,13 @@ static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, ui
 			      fi_addr_t dest)
 {
 	(void)dest;
-	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
+	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
 		return -FI_EINVAL;
 	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data);
 }
 
 /* One buffer with data in it, which is what most messages are. */
-VRB_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
+OFI_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
 	const struct iovec *iov = msg->msg_iov;
 	struct vrb_wq *sq = ep->sq;
@@ -104,7 +104,7 @@ VRB_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint
 	ssize_t ret;
 
 	ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, iov->iov_len, &mode);
-	if (vrb_unlikely(ret))
+	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? vrb_trigger_msg(ep, FI_OP_SEND, msg, flags) : ret;
 	vrb_wq_enter(sq);
 	wr = vrb_sq_wr(sq, iov->iov_base, iov->iov_len, msg->desc ? msg->desc[0] : NULL);
@@ -115,7 +115,7 @@ VRB_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint
 			   flags & FI_MORE);
 }
 
-static VRB_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
+static OFI_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
 	struct ibv_sge sge[VRB_IOV_MAX];
 	struct ibv_send_wr wr = { .sg_list = sge };
@@ -125,9 +125,9 @@ static VRB_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg,
 
 	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
 			   ep->info->tx_attr->iov_limit, &len);
-	if (vrb_likely(!ret))
+	if (ofi_likely(!ret))
 		ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode);
-	if (vrb_unlikely(ret))
+	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? vrb_trigger_msg(ep, FI_OP_SEND, msg, flags) : ret;
 	wr.num_sge = len ? (int)msg->iov_count : 0;
 	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
@@ -137,28 +137,28 @@ static VRB_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg,
 	return vrb_sq_post(ep->sq, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE);
 }
 
-VRB_INLINE ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+OFI_INLINE ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 
-	if (vrb_unlikely(!msg))
+	if (ofi_unlikely(!msg))
 		return -FI_EINVAL;
-	if (vrb_unlikely((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX))
+	if (ofi_unlikely((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX))
 		return -FI_EINVAL;
-	if (vrb_likely(msg->iov_count == 1 && msg->msg_iov) &&
+	if (ofi_likely(msg->iov_count == 1 && msg->msg_iov) &&
 	    vrb_plain(msg->msg_iov->iov_base, msg->msg_iov->iov_len, ep->max_msg_size))
 		return send_single(ep, msg, flags);
 	return send_iov(ep, msg, flags);
 }
 
-static VRB_OUTLINE ssize_t send_more_odd(struct fid_ep *ep, const struct fi_msg *msg,
+static OFI_OUTLINE ssize_t send_more_odd(struct fid_ep *ep, const struct fi_msg *msg,
 					 uint64_t flags)
 {
 	return send_msg(ep, msg, flags);
 }
 
 /* The work request of a message with one buffer, behind n that are held. */
-VRB_INLINE void hold(struct vrb_wq *sq, uint32_t n, const struct fi_msg *msg, unsigned int wr_flags,
+OFI_INLINE void hold(struct vrb_wq *sq, uint32_t n, const struct fi_msg *msg, unsigned int wr_flags,
 		     uint64_t flags)
 {
 	struct vrb_batch *batch = sq->ep->batch;
@@ -180,7 +180,7 @@ VRB_INLINE void hold(struct vrb_wq *sq, uint32_t n, const struct fi_msg *msg, un
  * With FI_MORE: where others are held back already, one more is just added to them. What is not
  * like this goes the long way.
  */
-static VRB_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+static OFI_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_wq *sq = ep->sq;
@@ -188,16 +188,16 @@ static VRB_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *ms
 	uint32_t n;
 	size_t len;
 
-	if (vrb_unlikely(!msg || msg->iov_count != 1 || !msg->msg_iov ||
+	if (ofi_unlikely(!msg || msg->iov_count != 1 || !msg->msg_iov ||
 			 ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)))
 		return send_more_odd(fid, msg, flags);
 	len = msg->msg_iov->iov_len;
 	if (!vrb_plain(msg->msg_iov->iov_base, len, ep->max_msg_size) ||
-	    vrb_unlikely(vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode) ||
+	    ofi_unlikely(vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode) ||
 			 !ofi_trylock(&sq->lock)))
 		return send_more_odd(fid, msg, flags);
 	n = vrb_wq_special(sq);
-	if (vrb_unlikely(!vrb_batch_open(sq, n))) {
+	if (ofi_unlikely(!vrb_batch_open(sq, n))) {
 		ofi_unlock(&sq->lock);
 		return send_more_odd(fid, msg, flags);
 	}
@@ -227,7 +227,7 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 }
 
 /* A receive without room or with very much, or what is wrong with it. */
-static VRB_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, void *desc,
+static OFI_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				    fi_addr_t src, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
@@ -245,7 +245,7 @@ static VRB_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, v
 }
 
 /* The queue is entered, and does not take the common way. */
-static VRB_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t len, void *desc,
+static OFI_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t len, void *desc,
 					fi_addr_t src, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
@@ -256,7 +256,7 @@ static VRB_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t le
 	return vrb_rq_post(rq, &rq->recv, context, ep->rx_flags, len);
 }
 
-static VRB_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t len, void *desc,
+static OFI_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t len, void *desc,
 					  fi_addr_t src, void *context)
 {
 	vrb_wq_enter(vrb_ep(fid)->rq);
@@ -274,16 +274,16 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 	struct vrb_wq *rq = ep->rq;
 	int err;
 
-	if (vrb_unlikely(!buf || (len - 1) >> 31))
+	if (ofi_unlikely(!buf || (len - 1) >> 31))
 		return recv_odd(fid, buf, len, desc, src, context);
-	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&rq->lock)))
+	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&rq->lock)))
 		return recv_contended(fid, buf, len, desc, src, context);
 	if (!vrb_wq_usual(rq))
 		return recv_special(fid, buf, len, desc, src, context);
 	vrb_sge_set(&rq->sge, buf, len, desc);
 	rq->recv.wr_id = vrb_wq_take(rq, context, ep->rx_flags, len);
 	err = ibv_post_recv(rq->qp, &rq->recv, &rq->bad_recv);
-	return vrb_wq_leave(rq, vrb_likely(!err) ? 0 : vrb_wq_post_failed(rq, err));
+	return vrb_wq_leave(rq, ofi_likely(!err) ? 0 : vrb_wq_post_failed(rq, err));
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -295,15 +295,15 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	size_t len;
 	ssize_t ret;
 
-	if (vrb_unlikely(!msg))
+	if (ofi_unlikely(!msg))
 		return -FI_EINVAL;
-	if (vrb_unlikely(flags & ~VRB_RX_FLAGS))
+	if (ofi_unlikely(flags & ~VRB_RX_FLAGS))
 		return vrb_trigger_msg(ep, FI_OP_RECV, msg, flags);
 	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
 			   ep->info->rx_attr->iov_limit, &len);
-	if (vrb_unlikely(ret))
+	if (ofi_unlikely(ret))
 		return ret;
-	if (vrb_unlikely(len > UINT32_MAX))
+	if (ofi_unlikely(len > UINT32_MAX))
 		return -FI_EMSGSIZE;
 	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
 	wr.num_sge = len ? (int)msg->iov_count : 0;

@@ -14,20 +14,20 @@
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE)
 
-VRB_INLINE void remote(struct ibv_send_wr *wr, uint64_t addr, uint64_t key)
+OFI_INLINE void remote(struct ibv_send_wr *wr, uint64_t addr, uint64_t key)
 {
 	wr->wr.rdma.remote_addr = addr;
 	wr->wr.rdma.rkey = (uint32_t)key;
 }
 
 /* A key of more than 32 bits is none that this provider gave out. */
-VRB_INLINE bool plain(const void *buf, size_t len, size_t max, uint64_t key)
+OFI_INLINE bool plain(const void *buf, size_t len, size_t max, uint64_t key)
 {
-	return vrb_plain(buf, len, max) && vrb_likely(!(key >> 32));
+	return vrb_plain(buf, len, max) && ofi_likely(!(key >> 32));
 }
 
 /* A transfer without data, or what is wrong with it. */
-static VRB_OUTLINE ssize_t rma_odd(struct vrb_ep *ep, size_t len, size_t max, struct ibv_send_wr wr,
+static OFI_OUTLINE ssize_t rma_odd(struct vrb_ep *ep, size_t len, size_t max, struct ibv_send_wr wr,
 				   uint64_t key, void *context, uint64_t flags)
 {
 	if (len > max)
@@ -41,7 +41,7 @@ static VRB_OUTLINE ssize_t rma_odd(struct vrb_ep *ep, size_t len, size_t max, st
 	return vrb_sq_post(ep->sq, &wr, context, flags, 0, false);
 }
 
-VRB_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+OFI_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			     enum ibv_wr_opcode opcode, uint64_t data, uint64_t addr, uint64_t key,
 			     void *context)
 {
@@ -67,7 +67,7 @@ VRB_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, vo
 	return vrb_sq_post(sq, wr, context, flags, len, false);
 }
 
-VRB_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
+OFI_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
 			      enum ibv_wr_opcode opcode, uint64_t data, uint64_t addr, uint64_t key)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
@@ -102,7 +102,7 @@ static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, voi
 			     void *context)
 {
 	(void)dest;
-	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
+	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
 		return -FI_EINVAL;
 	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key, context);
 }
@@ -118,7 +118,7 @@ static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, ui
 			      fi_addr_t dest, uint64_t addr, uint64_t key)
 {
 	(void)dest;
-	if (vrb_unlikely(data > VRB_CQ_DATA_MAX))
+	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
 		return -FI_EINVAL;
 	return inject_one(ep, buf, len, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key);
 }

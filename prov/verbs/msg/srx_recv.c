@@ -6,14 +6,14 @@
 #define SRX_FLAGS (FI_MSG | FI_RECV)
 
 /* Posts a work request and leaves the queue, which the caller has entered. */
-VRB_INLINE ssize_t srq_post(struct vrb_srq *srq, struct ibv_recv_wr *wr, void *context, size_t len)
+OFI_INLINE ssize_t srq_post(struct vrb_srq *srq, struct ibv_recv_wr *wr, void *context, size_t len)
 {
 	struct vrb_slot *slot = srq->free;
 	int err;
 
-	if (vrb_unlikely(!slot))
+	if (ofi_unlikely(!slot))
 		slot = vrb_srq_refill(srq);
-	if (vrb_unlikely(!slot || vrb_wq_special(&srq->wq) & VRB_WQ_SHUT)) {
+	if (ofi_unlikely(!slot || vrb_wq_special(&srq->wq) & VRB_WQ_SHUT)) {
 		srq->free = slot;
 		return vrb_wq_leave(&srq->wq, vrb_srq_blocked(srq));
 	}
@@ -25,7 +25,7 @@ VRB_INLINE ssize_t srq_post(struct vrb_srq *srq, struct ibv_recv_wr *wr, void *c
 	__atomic_store_n(&srq->wq.head, slot, __ATOMIC_RELEASE);
 	wr->wr_id = (uintptr_t)slot;
 	err = ibv_post_srq_recv(srq->ibv, wr, &srq->wq.bad_recv);
-	return vrb_wq_leave(&srq->wq, vrb_likely(!err) ? 0 : vrb_srq_post_failed(srq, slot, err));
+	return vrb_wq_leave(&srq->wq, ofi_likely(!err) ? 0 : vrb_srq_post_failed(srq, slot, err));
 }
 
 static ssize_t srx_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -34,9 +34,9 @@ static ssize_t srx_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 	struct vrb_srq *srq = vrb_srx(fid)->srq;
 
 	(void)src;
-	if (vrb_unlikely(len > UINT32_MAX))
+	if (ofi_unlikely(len > UINT32_MAX))
 		return -FI_EMSGSIZE;
-	if (vrb_unlikely(vrb_no_buf(buf, len)))
+	if (ofi_unlikely(vrb_no_buf(buf, len)))
 		return -FI_EINVAL;
 	vrb_wq_enter(&srq->wq);
 	vrb_sge_set(&srq->wq.sge, buf, len, desc);
@@ -52,14 +52,14 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	size_t len;
 	ssize_t ret;
 
-	if (vrb_unlikely(!msg))
+	if (ofi_unlikely(!msg))
 		return -FI_EINVAL;
-	if (vrb_unlikely(flags & ~VRB_RX_FLAGS))
+	if (ofi_unlikely(flags & ~VRB_RX_FLAGS))
 		return -FI_EBADFLAGS;
 	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count, srx->iov_limit, &len);
-	if (vrb_unlikely(ret))
+	if (ofi_unlikely(ret))
 		return ret;
-	if (vrb_unlikely(len > UINT32_MAX))
+	if (ofi_unlikely(len > UINT32_MAX))
 		return -FI_EMSGSIZE;
 	wr.num_sge = len ? (int)msg->iov_count : 0;
 	vrb_wq_enter(&srx->srq->wq);

@@ -6,8 +6,6 @@
 #include <rdma/fabric.h>
 #include "prov/verbs/queue/wq.h"
 
-#define VRB_INLINE static inline __attribute__((always_inline))
-
 struct vrb_domain;
 struct vrb_ep;
 
@@ -15,7 +13,7 @@ struct vrb_ep;
  * The bytes of an operation, and its kind where it is no send: what is posted is not counted here.
  * Costs one or two additions where the compiler knows the kind. n is 1, or -1 for what was refused.
  */
-VRB_INLINE void vrb_wq_count(struct vrb_wq *wq, uint64_t flags, size_t len, int n)
+OFI_INLINE void vrb_wq_count(struct vrb_wq *wq, uint64_t flags, size_t len, int n)
 {
 	int bytes = OFI_STATS_SEND_BYTES, ops = -1;
 

@@ -48,7 +48,7 @@ static void copy_inline(struct ibv_send_wr *to, const struct ibv_send_wr *from, 
 }
 
 /* The copy number n of a work request. Mostly it has one segment. */
-VRB_INLINE void copy(struct vrb_batch *batch, uint32_t n, const struct ibv_send_wr *wr)
+OFI_INLINE void copy(struct vrb_batch *batch, uint32_t n, const struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *held = &batch->wr[n];
 	uint8_t *data;
@@ -59,7 +59,7 @@ VRB_INLINE void copy(struct vrb_batch *batch, uint32_t n, const struct ibv_send_
 	held->send_flags = wr->send_flags;
 	held->imm_data = wr->imm_data;
 	held->wr = wr->wr;
-	if (vrb_unlikely(wr->num_sge != 1)) {
+	if (ofi_unlikely(wr->num_sge != 1)) {
 		if (wr->send_flags & IBV_SEND_INLINE)
 			copy_inline(held, wr, batch->data + n * batch->inline_size);
 		else if (wr->num_sge)

@@ -41,8 +41,8 @@ void vrb_batch_flush(struct vrb_ep *ep);
 /* One more fits behind n, and there is nothing special but those: can it just be added? */
 static inline bool vrb_batch_open(const struct vrb_wq *sq, uint32_t n)
 {
-	return vrb_likely(n < VRB_BATCH_MAX - 1) &&
-	       vrb_likely(sq->head->next != __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
+	return ofi_likely(n < VRB_BATCH_MAX - 1) &&
+	       ofi_likely(sq->head->next != __atomic_load_n(&sq->tail, __ATOMIC_ACQUIRE));
 }
 
 /* One more than n is held, and the CQ knows of it. */

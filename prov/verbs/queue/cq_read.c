@@ -18,7 +18,7 @@ union entries {
 };
 
 /* What one completion reports; constants of the format drop what is not asked. */
-VRB_INLINE void put(enum fi_cq_format format, union entries out, void *context, uint64_t flags,
+OFI_INLINE void put(enum fi_cq_format format, union entries out, void *context, uint64_t flags,
 		    size_t len, void *buf, uint64_t data)
 {
 	switch (format) {
@@ -38,7 +38,7 @@ VRB_INLINE void put(enum fi_cq_format format, union entries out, void *context, 
 }
 
 /* What queues are in a CQ that is traced or has datagrams; i is the entry to be written. */
-static VRB_OUTLINE uint64_t retire_odd(struct vrb_cq *cq, struct ibv_wc *wc, size_t i,
+static OFI_OUTLINE uint64_t retire_odd(struct vrb_cq *cq, struct ibv_wc *wc, size_t i,
 				       uint64_t flags)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
@@ -51,7 +51,7 @@ static VRB_OUTLINE uint64_t retire_odd(struct vrb_cq *cq, struct ibv_wc *wc, siz
 	return vrb_wq_retire(slot->wq, slot, flags);
 }
 
-VRB_INLINE size_t size_of(enum fi_cq_format format)
+OFI_INLINE size_t size_of(enum fi_cq_format format)
 {
 	switch (format) {
 	case FI_CQ_FORMAT_MSG:
@@ -66,13 +66,13 @@ VRB_INLINE size_t size_of(enum fi_cq_format format)
 }
 
 /* Those written up to out. */
-VRB_INLINE size_t entries_to(enum fi_cq_format format, const struct vrb_cq *cq, union entries out)
+OFI_INLINE size_t entries_to(enum fi_cq_format format, const struct vrb_cq *cq, union entries out)
 {
 	return (size_t)((char *)out.any - (char *)cq->out) / size_of(format);
 }
 
 /* A part of a buffer of FI_MULTI_RECV: where it is, and what it reports. */
-static VRB_OUTLINE uint64_t take_part(const struct vrb_slot *slot, const struct ibv_wc *wc,
+static OFI_OUTLINE uint64_t take_part(const struct vrb_slot *slot, const struct ibv_wc *wc,
 				      uint64_t flags, void **buf)
 {
 	*buf = slot->buf;
@@ -84,7 +84,7 @@ static VRB_OUTLINE uint64_t take_part(const struct vrb_slot *slot, const struct 
  * Retires what the completion stands for. Returns the entries written, 0 or 1. Queues are odd only
  * where the CQ is, which each read knows from the start.
  */
-VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct vrb_cq *cq,
+OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct vrb_cq *cq,
 			   struct ibv_wc *wc, bool may_have_data, bool odd)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
@@ -97,7 +97,7 @@ VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
 	context = slot->context;
 	flags = slot->flags;
-	if (may_have_data && vrb_unlikely(wc->wc_flags & IBV_WC_WITH_IMM)) {
+	if (may_have_data && ofi_unlikely(wc->wc_flags & IBV_WC_WITH_IMM)) {
 		arrived = 0;
 		flags = vrb_cq_arrived(wc, flags, &arrived);
 		data = arrived;
@@ -113,20 +113,20 @@ VRB_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 		len = 0;
 	if (!odd || !(vrb_wq_special(wq) & VRB_WQ_SHARED))
 		ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, len);
-	if (vrb_unlikely(flags & VRB_SILENT))
+	if (ofi_unlikely(flags & VRB_SILENT))
 		return 0;
 	put(format, out, context, flags, len, buf, data);
 	return 1;
 }
 
 /* Of a closed endpoint's the failed ones are dropped too. */
-VRB_INLINE bool is_error(const struct ibv_wc *wc)
+OFI_INLINE bool is_error(const struct ibv_wc *wc)
 {
-	return vrb_unlikely(wc->status != IBV_WC_SUCCESS) && !vrb_cq_drops(wc);
+	return ofi_unlikely(wc->status != IBV_WC_SUCCESS) && !vrb_cq_drops(wc);
 }
 
 /* The entries up to out, or what there is instead of any. */
-VRB_INLINE ssize_t written(enum fi_cq_format format, const struct vrb_cq *cq, union entries out,
+OFI_INLINE ssize_t written(enum fi_cq_format format, const struct vrb_cq *cq, union entries out,
 			   ssize_t none)
 {
 	return out.any == cq->out ? none : (ssize_t)entries_to(format, cq, out);
@@ -136,7 +136,7 @@ VRB_INLINE ssize_t written(enum fi_cq_format format, const struct vrb_cq *cq, un
  * Hands out the completions taken, wc[first..first+n), and polls for more while there is room. An
  * error stays behind, with what came after it, for the reads that follow.
  */
-VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, bool odd)
+OFI_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, bool odd)
 {
 	struct ibv_wc *wc, *end, *stop;
 	union entries out = { .any = cq->out };
@@ -159,7 +159,7 @@ VRB_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, b
 	return written(format, cq, out, n ? -FI_EIO : -FI_EAGAIN);
 }
 
-static VRB_OUTLINE void wake(struct vrb_cq *cq)
+static OFI_OUTLINE void wake(struct vrb_cq *cq)
 {
 	ofi_unlock_slow(&cq->lock);
 }
@@ -167,26 +167,26 @@ static VRB_OUTLINE void wake(struct vrb_cq *cq)
 /*
  * Seen through the barrier, the lock's address costs one addition here instead of a saved register.
  */
-VRB_INLINE void leave(struct vrb_cq *cq)
+OFI_INLINE void leave(struct vrb_cq *cq)
 {
-	__asm__("" : "+r"(cq));
-	if (VRB_LOCKS && vrb_unlikely(!ofi_release(&cq->lock)))
+	ofi_forget(cq);
+	if (VRB_LOCKS && ofi_unlikely(!ofi_release(&cq->lock)))
 		wake(cq);
 }
 
 /* There is no array to put completions into: they stay. Lets go of the lock. */
-static VRB_OUTLINE ssize_t refuse(struct vrb_cq *cq, int n)
+static OFI_OUTLINE ssize_t refuse(struct vrb_cq *cq, int n)
 {
 	vrb_cq_keep(cq, cq->first, cq->first + (uint32_t)n);
 	leave(cq);
 	return -FI_EINVAL;
 }
 
-VRB_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool odd)
+OFI_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool odd)
 {
 	ssize_t ret;
 
-	if (vrb_unlikely(!cq->out && n > 0))
+	if (ofi_unlikely(!cq->out && n > 0))
 		return refuse(cq, n);
 	switch (cq->format) {
 	case FI_CQ_FORMAT_MSG:
@@ -206,51 +206,51 @@ VRB_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool odd)
 	return ret;
 }
 
-static VRB_OUTLINE ssize_t read_odd(struct vrb_cq *cq, int n)
+static OFI_OUTLINE ssize_t read_odd(struct vrb_cq *cq, int n)
 {
 	return read_any(cq, n, true);
 }
 
 /* Any number of completions. Lets go of the lock. */
-static VRB_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
+static OFI_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
 {
-	if (vrb_unlikely(__atomic_load_n(&cq->special, __ATOMIC_RELAXED) &
+	if (ofi_unlikely(__atomic_load_n(&cq->special, __ATOMIC_RELAXED) &
 			 (VRB_CQ_TRACED | VRB_CQ_DGRAM)))
 		return read_odd(cq, n);
 	return read_any(cq, n, false);
 }
 
 /* The device had n completions; mostly it is one, good and without data. Lets go of the lock. */
-VRB_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n)
+OFI_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n)
 {
 	union entries out = { .any = cq->out };
 
 	cq->first = 0;
-	if (vrb_unlikely(n != 1 || cq->wc[0].status || (cq->wc[0].wc_flags & IBV_WC_WITH_IMM) ||
+	if (ofi_unlikely(n != 1 || cq->wc[0].status || (cq->wc[0].wc_flags & IBV_WC_WITH_IMM) ||
 			 !out.any))
 		return read_many(cq, n);
-	if (vrb_unlikely(!take_one(format, out, cq, &cq->wc[0], false, false)))
+	if (ofi_unlikely(!take_one(format, out, cq, &cq->wc[0], false, false)))
 		return read_many(cq, vrb_cq_poll(cq, cq->room));
 	leave(cq);
 	return 1;
 }
 
-static VRB_OUTLINE ssize_t found_context(struct vrb_cq *cq, int n)
+static OFI_OUTLINE ssize_t found_context(struct vrb_cq *cq, int n)
 {
 	return found(FI_CQ_FORMAT_CONTEXT, cq, n);
 }
 
-static VRB_OUTLINE ssize_t found_msg(struct vrb_cq *cq, int n)
+static OFI_OUTLINE ssize_t found_msg(struct vrb_cq *cq, int n)
 {
 	return found(FI_CQ_FORMAT_MSG, cq, n);
 }
 
-static VRB_OUTLINE ssize_t found_data(struct vrb_cq *cq, int n)
+static OFI_OUTLINE ssize_t found_data(struct vrb_cq *cq, int n)
 {
 	return found(FI_CQ_FORMAT_DATA, cq, n);
 }
 
-static VRB_OUTLINE ssize_t found_tagged(struct vrb_cq *cq, int n)
+static OFI_OUTLINE ssize_t found_tagged(struct vrb_cq *cq, int n)
 {
 	return found(FI_CQ_FORMAT_TAGGED, cq, n);
 }
@@ -264,18 +264,18 @@ static ssize_t read_sources(struct vrb_cq *cq, void *buf, size_t count, fi_addr_
 	cq->room = count;
 	cq->src = src;
 	ret = read_many(cq, vrb_cq_poll(cq, count));
-	if (vrb_unlikely(ofi_triggers_due(&cq->domain->triggers)))
+	if (ofi_unlikely(ofi_triggers_due(&cq->domain->triggers)))
 		ofi_triggers_run(&cq->domain->triggers);
 	return ret;
 }
 
 /* With something kept, lost or closed, or odd queues. Lets go of the lock. */
-static VRB_OUTLINE ssize_t read_special(struct vrb_cq *cq, void *buf, size_t count)
+static OFI_OUTLINE ssize_t read_special(struct vrb_cq *cq, void *buf, size_t count)
 {
 	return read_sources(cq, buf, count, NULL);
 }
 
-static VRB_OUTLINE ssize_t read_contended(struct vrb_cq *cq, void *buf, size_t count)
+static OFI_OUTLINE ssize_t read_contended(struct vrb_cq *cq, void *buf, size_t count)
 {
 	ofi_lock(&cq->lock);
 	return read_special(cq, buf, count);
@@ -286,20 +286,20 @@ static VRB_OUTLINE ssize_t read_contended(struct vrb_cq *cq, void *buf, size_t c
  * needed on it leaves by a tail call, and the caller's array waits in the CQ instead of in saved
  * registers.
  */
-VRB_INLINE ssize_t read_format(ssize_t (*found_format)(struct vrb_cq *, int), struct fid_cq *fid,
+OFI_INLINE ssize_t read_format(ssize_t (*found_format)(struct vrb_cq *, int), struct fid_cq *fid,
 			       void *buf, size_t count)
 {
 	struct vrb_cq *cq = vrb_cq(fid);
 	int n;
 
-	if (VRB_LOCKS && vrb_unlikely(!ofi_trylock(&cq->lock)))
+	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&cq->lock)))
 		return read_contended(cq, buf, count);
-	if (vrb_unlikely(__atomic_load_n(&cq->special, __ATOMIC_RELAXED)))
+	if (ofi_unlikely(__atomic_load_n(&cq->special, __ATOMIC_RELAXED)))
 		return read_special(cq, buf, count);
 	cq->out = buf;
 	cq->room = count;
 	n = ibv_poll_cq(cq->ibv, vrb_cq_want(cq, count), cq->wc);
-	if (vrb_unlikely(n))
+	if (ofi_unlikely(n))
 		return found_format(cq, n);
 	leave(cq);
 	return -FI_EAGAIN;

@@ -154,7 +154,7 @@ static int take_next(struct vrb_cq *cq, int want)
 }
 
 /* With doorbells to ring, counters to tell, or completions that were saved. */
-static VRB_OUTLINE int take_special(struct vrb_cq *cq, int want)
+static OFI_OUTLINE int take_special(struct vrb_cq *cq, int want)
 {
 	vrb_cq_ring_held(cq);
 	return take_next(cq, want);

@@ -26,7 +26,7 @@
 #define VRB_LOCKS	true
 #endif
 
-VRB_INLINE void vrb_wq_enter(struct vrb_wq *wq)
+OFI_INLINE void vrb_wq_enter(struct vrb_wq *wq)
 {
 	if (VRB_LOCKS)
 		ofi_lock(&wq->lock);
@@ -35,9 +35,9 @@ VRB_INLINE void vrb_wq_enter(struct vrb_wq *wq)
 /* Wakes who waits for the queue's lock. Returns ret, so that it can end a call. */
 ssize_t vrb_wq_wake(struct vrb_wq *wq, ssize_t ret);
 
-VRB_INLINE ssize_t vrb_wq_leave(struct vrb_wq *wq, ssize_t ret)
+OFI_INLINE ssize_t vrb_wq_leave(struct vrb_wq *wq, ssize_t ret)
 {
-	if (VRB_LOCKS && vrb_unlikely(!ofi_release(&wq->lock)))
+	if (VRB_LOCKS && ofi_unlikely(!ofi_release(&wq->lock)))
 		return vrb_wq_wake(wq, ret);
 	return ret;
 }
@@ -58,16 +58,16 @@ ssize_t vrb_wq_reserve(struct vrb_wq *wq, uint32_t count);
 /* The post failed with errno err; takes the slot back. */
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err);
 
-VRB_INLINE bool vrb_wq_usual(const struct vrb_wq *wq)
+OFI_INLINE bool vrb_wq_usual(const struct vrb_wq *wq)
 {
-	return vrb_likely(wq->head != __atomic_load_n(&wq->stop, __ATOMIC_RELAXED));
+	return ofi_likely(wq->head != __atomic_load_n(&wq->stop, __ATOMIC_RELAXED));
 }
 
 /*
  * Posts a work request and leaves the queue, which the caller has entered. flags: what the
  * completion will report, with VRB_SILENT where it will not.
  */
-VRB_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context,
+OFI_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context,
 			       uint64_t flags, size_t len, bool more)
 {
 	ssize_t ret = 0;
@@ -78,7 +78,7 @@ VRB_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *
 		wr->wr_id = vrb_wq_take(sq, context, flags, len);
 		vrb_wq_count(sq, flags, len, 1);
 		err = ibv_post_send(sq->qp, wr, &sq->bad_send);
-		if (vrb_unlikely(err))
+		if (ofi_unlikely(err))
 			ret = vrb_wq_post_failed(sq, err);
 	} else if (more) {
 		ret = vrb_sq_hold(sq, wr, context, flags, len, VRB_LOCKS);
@@ -88,7 +88,7 @@ VRB_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *
 	return vrb_wq_leave(sq, ret);
 }
 
-VRB_INLINE ssize_t vrb_rq_post(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context,
+OFI_INLINE ssize_t vrb_rq_post(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context,
 			       uint64_t flags, size_t len)
 {
 	ssize_t ret = 0;
@@ -97,7 +97,7 @@ VRB_INLINE ssize_t vrb_rq_post(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *
 	if (vrb_wq_usual(rq)) {
 		wr->wr_id = vrb_wq_take(rq, context, flags, len);
 		err = ibv_post_recv(rq->qp, wr, &rq->bad_recv);
-		if (vrb_unlikely(err))
+		if (ofi_unlikely(err))
 			ret = vrb_wq_post_failed(rq, err);
 	} else {
 		ret = vrb_rq_post_rare(rq, wr, context, flags, len);
@@ -105,7 +105,7 @@ VRB_INLINE ssize_t vrb_rq_post(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *
 	return vrb_wq_leave(rq, ret);
 }
 
-VRB_INLINE void vrb_sge_set(struct ibv_sge *sge, const void *buf, size_t len, void *desc)
+OFI_INLINE void vrb_sge_set(struct ibv_sge *sge, const void *buf, size_t len, void *desc)
 {
 	sge->addr = (uintptr_t)buf;
 	sge->length = (uint32_t)len;
@@ -113,7 +113,7 @@ VRB_INLINE void vrb_sge_set(struct ibv_sge *sge, const void *buf, size_t len, vo
 }
 
 /* A buffer that is missing: inline data would be copied from it. */
-VRB_INLINE bool vrb_no_buf(const void *buf, size_t len)
+OFI_INLINE bool vrb_no_buf(const void *buf, size_t len)
 {
 	return !buf && len;
 }
@@ -128,13 +128,13 @@ static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov,
 	size_t i;
 
 	*len = 0;
-	if (vrb_unlikely(count > limit || (count && !iov)))
+	if (ofi_unlikely(count > limit || (count && !iov)))
 		return -FI_EINVAL;
 	for (i = 0; i < count; i++) {
 		vrb_sge_set(&sge[i], iov[i].iov_base, iov[i].iov_len, desc ? desc[i] : NULL);
-		if (vrb_unlikely(vrb_no_buf(iov[i].iov_base, iov[i].iov_len)))
+		if (ofi_unlikely(vrb_no_buf(iov[i].iov_base, iov[i].iov_len)))
 			return -FI_EINVAL;
-		if (vrb_unlikely(__builtin_add_overflow(*len, iov[i].iov_len, len)))
+		if (ofi_unlikely(__builtin_add_overflow(*len, iov[i].iov_len, len)))
 			return -FI_EMSGSIZE;
 	}
 	return 0;
@@ -144,13 +144,13 @@ static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov,
  * One buffer with data in it. Without, a call takes the way of its fi_...msg form, which checks
  * everything.
  */
-VRB_INLINE bool vrb_plain(const void *buf, size_t len, size_t max)
+OFI_INLINE bool vrb_plain(const void *buf, size_t len, size_t max)
 {
-	return vrb_likely(buf && len - 1 < max);
+	return ofi_likely(buf && len - 1 < max);
 }
 
 /* The queue's own work request with its one segment filled; its flags and operation are left. */
-VRB_INLINE struct ibv_send_wr *vrb_sq_wr(struct vrb_wq *sq, const void *buf, size_t len, void *desc)
+OFI_INLINE struct ibv_send_wr *vrb_sq_wr(struct vrb_wq *sq, const void *buf, size_t len, void *desc)
 {
 	vrb_sge_set(&sq->sge, buf, len, desc);
 	return &sq->send;
@@ -160,7 +160,7 @@ VRB_INLINE struct ibv_send_wr *vrb_sq_wr(struct vrb_wq *sq, const void *buf, siz
  * IBV_SEND_INLINE where the data fits: it saves the device a read, and the buffer is free at
  * return.
  */
-VRB_INLINE unsigned int vrb_inline_flag(const struct vrb_ep *ep, size_t len)
+OFI_INLINE unsigned int vrb_inline_flag(const struct vrb_ep *ep, size_t len)
 {
 	return len <= ep->inject_size ? IBV_SEND_INLINE : 0;
 }
@@ -181,9 +181,9 @@ struct vrb_tx_mode {
 static inline ssize_t vrb_tx_mode(const struct vrb_ep *ep, uint64_t flags, uint64_t allowed,
 				  size_t len, struct vrb_tx_mode *mode)
 {
-	if (vrb_unlikely(flags & ~allowed))
+	if (ofi_unlikely(flags & ~allowed))
 		return -FI_EBADFLAGS;
-	if (vrb_unlikely(len > ep->max_msg_size || ((flags & FI_INJECT) && len > ep->inject_size)))
+	if (ofi_unlikely(len > ep->max_msg_size || ((flags & FI_INJECT) && len > ep->inject_size)))
 		return -FI_EMSGSIZE;
 	mode->silent = ep->tx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
 	mode->wr_flags = mode->silent ? 0 : IBV_SEND_SIGNALED;

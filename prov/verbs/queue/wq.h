@@ -20,20 +20,11 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
+#include "src/ds/compiler.h"
 #include "src/ds/lock.h"
 #include "prov/base/stats.h"
 
 #define VRB_CACHELINE 64
-
-#define vrb_likely(x)	__builtin_expect(!!(x), 1)
-#define vrb_unlikely(x) __builtin_expect(!!(x), 0)
-
-/* Kept out of line with its arguments where they are, so that a tail call to it moves nothing. */
-#if __has_attribute(noipa)
-#define VRB_OUTLINE __attribute__((noinline, noipa))
-#else
-#define VRB_OUTLINE __attribute__((noinline))
-#endif
 
 /* In vrb_slot.flags: no entry for the application unless the operation fails. */
 #define VRB_SILENT (1ULL << 63)
@@ -176,7 +167,7 @@ static inline uint32_t vrb_wq_used(const struct vrb_wq *wq)
 
 static inline void vrb_wq_give_pool(struct vrb_wq *wq, uint32_t credits)
 {
-	if (vrb_unlikely(vrb_wq_special(wq) & VRB_WQ_SHARES))
+	if (ofi_unlikely(vrb_wq_special(wq) & VRB_WQ_SHARES))
 		__atomic_add_fetch(wq->pool, (int)credits, __ATOMIC_RELEASE);
 }
 

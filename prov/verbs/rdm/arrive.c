@@ -93,8 +93,7 @@ static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
 	vrb_rdm_recv_put(ep, recv);
 }
 
-__attribute__((noinline)) void vrb_rdm_not_kept(struct vrb_rdm_peer *peer,
-						enum ofi_rdm_wire_error error)
+OFI_OUTLINE void vrb_rdm_not_kept(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error)
 {
 	if (error == OFI_RDM_WIRE_E_MEMORY)
 		vrb_rdm_conn_short(peer);
@@ -118,7 +117,7 @@ static void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t
 	else if (error)
 		vrb_rdm_conn_malformed(link, ofi_rdm_wire_strerror(error));
 	/* It may be the answer that a fence waits for. */
-	if (__builtin_expect(!STAILQ_EMPTY(&link->peer->ops), 0))
+	if (ofi_unlikely(!STAILQ_EMPTY(&link->peer->ops)))
 		vrb_rdm_ops_pump(link->peer);
 }
 
@@ -138,7 +137,7 @@ static void take_plain(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t 
 	bool unexpected;
 
 	recv = ofi_rdm_proto_bypass(&peer->proto, tagged, tag, &unexpected);
-	if (__builtin_expect(!!recv, 1)) {
+	if (ofi_likely(recv)) {
 		deliver_plain(peer, (struct vrb_rdm_recv *)recv, bytes + header, len - header, tag);
 		vrb_rdm_rx_reuse(&peer->ep->rx, rx);
 	} else if (unexpected) {
@@ -175,7 +174,7 @@ void vrb_rdm_arrived(struct vrb_rdm *ep, const struct ibv_wc *wc)
 
 	if (wc->status == IBV_WC_SUCCESS)
 		link = vrb_rdm_link_find(ep, wc->qp_num);
-	if (__builtin_expect(link && link->live, 1))
+	if (ofi_likely(link && link->live))
 		take_any(ep, link, wc);
 	else if (!link || !vrb_rdm_conn_early(link, rx, wc->byte_len))
 		vrb_rdm_rx_put(&ep->rx, rx);

@@ -36,30 +36,28 @@ static inline struct vrb_rdm_rx *vrb_rdm_rx_of(const struct ibv_wc *wc)
 }
 
 /* Looks at a packet; nothing is done with it. *a is set if it is matched. */
-static inline __attribute__((always_inline)) enum vrb_rdm_meeting
-vrb_rdm_meet(const struct vrb_rdm *ep, const struct ibv_wc *wc, struct vrb_rdm_arrival *a)
+OFI_INLINE enum vrb_rdm_meeting vrb_rdm_meet(const struct vrb_rdm *ep, const struct ibv_wc *wc,
+					     struct vrb_rdm_arrival *a)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
 	const struct ofi_rdm_match *m = &ep->proto.match[OFI_RDM_PROTO_TAGGED];
 	uint64_t tag;
 
 	a->kind = m->only;
-	if (__builtin_expect(wc->status != IBV_WC_SUCCESS || wc->qp_num != ep->recent_qp ||
-				     !ofi_rdm_wire_is_plain(bytes, wc->byte_len, true) || !a->kind,
-			     0))
+	if (ofi_unlikely(wc->status != IBV_WC_SUCCESS || wc->qp_num != ep->recent_qp ||
+			 !ofi_rdm_wire_is_plain(bytes, wc->byte_len, true) || !a->kind))
 		return VRB_RDM_OTHER;
 	a->payload = bytes + sizeof(struct ofi_rdm_wire_plain);
 	a->len = wc->byte_len - sizeof(struct ofi_rdm_wire_plain);
 	/* From here on it is not byte_len and something: one register. */
-	__asm__("" : "+r"(a->len));
+	ofi_forget(a->len);
 	tag = ofi_rdm_wire_plain_tag(bytes);
 	a->at = ofi_rdm_match_find(&m->recvs, tag & a->kind->keep, a->kind->from | ep->recent_src);
 	a->recv = (struct vrb_rdm_recv *)*a->at;
-	if (__builtin_expect(!a->recv, 0))
+	if (ofi_unlikely(!a->recv))
 		return VRB_RDM_UNEXPECTED;
-	if (__builtin_expect((a->recv->flags & VRB_RDM_RECV_ODD) ||
-				     a->len > a->recv->proto.iov[0].iov_len,
-			     0))
+	if (ofi_unlikely((a->recv->flags & VRB_RDM_RECV_ODD) ||
+			 a->len > a->recv->proto.iov[0].iov_len))
 		return VRB_RDM_OTHER;
 	return VRB_RDM_MATCHED;
 }
@@ -80,9 +78,9 @@ static inline void vrb_rdm_matched_at(const struct vrb_rdm *ep, const struct ibv
 }
 
 /* Completes the receive; its buffer has the payload. */
-static inline __attribute__((always_inline)) void
-vrb_rdm_take_matched(struct vrb_rdm *ep, const struct ibv_wc *wc, const struct vrb_rdm_arrival *a,
-		     struct fi_cq_tagged_entry *entry)
+OFI_INLINE void vrb_rdm_take_matched(struct vrb_rdm *ep, const struct ibv_wc *wc,
+				     const struct vrb_rdm_arrival *a,
+				     struct fi_cq_tagged_entry *entry)
 {
 	*entry = (struct fi_cq_tagged_entry){
 		a->recv->proto.match.context,
@@ -124,7 +122,7 @@ static inline struct vrb_rdm_rx *vrb_rdm_make_room(struct vrb_rdm *ep, struct vr
 
 	if (len > VRB_RDM_SMALL_SIZE || !(small = vrb_rdm_small_get(&ep->rx)))
 		return vrb_rdm_rx_keep(&ep->rx, rx, len);
-	if (__builtin_expect(len >= 16 && len <= 32, 1)) {
+	if (ofi_likely(len >= 16 && len <= 32)) {
 		memcpy(small->bytes, bytes, 16);
 		memcpy(small->bytes + len - 16, bytes + len - 16, 16);
 	} else {
@@ -144,7 +142,7 @@ static inline void vrb_rdm_keep_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_
 	struct vrb_rdm_rx *rx = vrb_rdm_make_room(peer->ep, buffer, len);
 	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_E_MEMORY;
 
-	if (__builtin_expect(!!rx, 1)) {
+	if (ofi_likely(rx)) {
 		vrb_rdm_count(peer->ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES,
 			      len - ofi_rdm_wire_plain_header(tagged));
 		error = ofi_rdm_proto_unexpected(&peer->proto, &rx->in,
@@ -153,7 +151,7 @@ static inline void vrb_rdm_keep_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_
 	} else {
 		vrb_rdm_rx_reuse(&peer->ep->rx, buffer);
 	}
-	if (__builtin_expect(error, 0))
+	if (ofi_unlikely(error))
 		vrb_rdm_not_kept(peer, error);
 }
 

@@ -131,7 +131,7 @@ static bool copy_operands(struct vrb_rdm_op *op, const struct atomic *a, size_t 
 	if (a->kind == OFI_RDM_WIRE_ATOMIC_READ)
 		return true;
 	op->operands_len = a->kind == OFI_RDM_WIRE_ATOMIC_COMPARE ? 2 * len : len;
-	if (__builtin_expect((op->fenced.fence || op->peer->gate) && !(a->flags & FI_INJECT), 0))
+	if (ofi_unlikely((op->fenced.fence || op->peer->gate) && !(a->flags & FI_INJECT)))
 		return keep_late(op, a);
 	op->operands = malloc(op->operands_len);
 	if (!op->operands)
@@ -242,7 +242,7 @@ enum ofi_rdm_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
 
 #define DEFAULTS (ATOMIC_FLAGS & ~FI_INJECT) /* of the endpoint's flags */
 
-static __attribute__((noinline)) ssize_t trigger(struct vrb_rdm *ep, const struct atomic *a)
+static OFI_OUTLINE ssize_t trigger(struct vrb_rdm *ep, const struct atomic *a)
 {
 	const struct vrb_rdm_atomic_args args = {
 		.msg = { .msg_iov = a->buf,
@@ -274,7 +274,7 @@ static ssize_t atomic(struct fid_ep *fid, const struct atomic *a)
 	int err;
 
 	ret = check(ep, a, &n);
-	if (__builtin_expect(!!ret, 0))
+	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? trigger(ep, a) : ret;
 	ofi_lock(&ep->lock);
 	peer = vrb_rdm_peer_of(ep, a->addr, &err);

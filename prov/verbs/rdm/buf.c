@@ -333,7 +333,7 @@ int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
 	uint32_t n;
 	int err = 0;
 
-	if (__builtin_expect(ring->judge_at && completed(ring) >= ring->judge_at, 0))
+	if (ofi_unlikely(ring->judge_at && completed(ring) >= ring->judge_at))
 		judge(ring);
 	n = chain(ring, ring->depth - posted(ring), &first);
 	bad = first;

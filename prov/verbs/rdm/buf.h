@@ -43,7 +43,7 @@ static inline struct vrb_rdm_buf *vrb_rdm_pool_get(struct vrb_rdm_pool *pool)
 {
 	struct vrb_rdm_buf *buf = SLIST_FIRST(&pool->free);
 
-	if (__builtin_expect(!buf, 0))
+	if (ofi_unlikely(!buf))
 		return vrb_rdm_pool_grow(pool);
 	SLIST_REMOVE_HEAD(&pool->free, link);
 	return buf;
@@ -192,7 +192,7 @@ static inline struct vrb_rdm_small *vrb_rdm_small_get(struct vrb_rdm_rx_ring *ri
 {
 	struct vrb_rdm_small *small = SLIST_FIRST(&ring->free_small);
 
-	if (__builtin_expect(!small, 0))
+	if (ofi_unlikely(!small))
 		return vrb_rdm_small_grow(ring);
 	SLIST_REMOVE_HEAD(&ring->free_small, link);
 	return small;

@@ -67,7 +67,7 @@ void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 	 * A sleeper sets it before it takes the lock to look: it finds the completion, or is found
 	 * here.
 	 */
-	if (__builtin_expect(__atomic_load_n(&cq->waiting, __ATOMIC_RELAXED), 0))
+	if (ofi_unlikely(__atomic_load_n(&cq->waiting, __ATOMIC_RELAXED)))
 		vrb_rdm_cq_wake(cq);
 }
 
@@ -111,8 +111,8 @@ static void progress_all(struct vrb_rdm_cq *cq)
 }
 
 /* With cq->eps_lock held, which is released. */
-__attribute__((noinline)) ssize_t vrb_rdm_cq_read_many(struct vrb_rdm_cq *cq, void *buf,
-						       size_t count, fi_addr_t *src)
+OFI_OUTLINE ssize_t vrb_rdm_cq_read_many(struct vrb_rdm_cq *cq, void *buf, size_t count,
+					 fi_addr_t *src)
 {
 	progress_all(cq);
 	ofi_unlock(&cq->eps_lock);

@@ -165,7 +165,7 @@ static inline int vrb_rdm_link_post(struct vrb_rdm_link *link, struct ibv_send_w
 	if (!(flags & VRB_SILENT) || !((link->head + 1) & link->quiet))
 		wr->send_flags |= IBV_SEND_SIGNALED;
 	err = ibv_post_send(link->qp, wr, &bad);
-	if (__builtin_expect(!err, 1))
+	if (ofi_likely(!err))
 		link->head++;
 	return err;
 }

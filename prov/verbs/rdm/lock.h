@@ -20,13 +20,13 @@
 #endif
 
 /* False: the caller is to take ep->lock, with whatever else it does then. */
-static inline __attribute__((always_inline)) bool vrb_rdm_try_enter(struct vrb_rdm *ep)
+OFI_INLINE bool vrb_rdm_try_enter(struct vrb_rdm *ep)
 {
 	return VRB_RDM_LOCKS ? ofi_trylock(&ep->lock) : ofi_bias_enter(&ep->bias);
 }
 
 /* The same where the caller would do nothing but wait: with locks it is always true. */
-static inline __attribute__((always_inline)) bool vrb_rdm_enter(struct vrb_rdm *ep)
+OFI_INLINE bool vrb_rdm_enter(struct vrb_rdm *ep)
 {
 	if (!VRB_RDM_LOCKS)
 		return ofi_bias_enter(&ep->bias);
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) bool vrb_rdm_enter(struct vrb_rdm *
 }
 
 /* False: it is to be followed by ofi_unlock_slow(). */
-static inline __attribute__((always_inline)) bool vrb_rdm_release(struct vrb_rdm *ep)
+OFI_INLINE bool vrb_rdm_release(struct vrb_rdm *ep)
 {
 	if (VRB_RDM_LOCKS)
 		return ofi_release(&ep->lock);
@@ -43,9 +43,9 @@ static inline __attribute__((always_inline)) bool vrb_rdm_release(struct vrb_rdm
 	return true;
 }
 
-static inline __attribute__((always_inline)) void vrb_rdm_leave(struct vrb_rdm *ep)
+OFI_INLINE void vrb_rdm_leave(struct vrb_rdm *ep)
 {
-	if (!__builtin_expect(vrb_rdm_release(ep), 1))
+	if (!ofi_likely(vrb_rdm_release(ep)))
 		ofi_unlock_slow(&ep->lock);
 }
 

@@ -113,7 +113,7 @@ static ssize_t queue(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 		vrb_rdm_out_put(ep, out);
 		return ret;
 	}
-	if (__builtin_expect(!out->fenced.fence && !peer->gate, 1)) {
+	if (ofi_likely(!out->fenced.fence && !peer->gate)) {
 		ofi_rdm_proto_send(&peer->proto, &out->proto);
 		return 0;
 	}
@@ -123,7 +123,7 @@ static ssize_t queue(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	return ret;
 }
 
-static __attribute__((noinline)) ssize_t trigger(struct vrb_rdm *ep, const struct send *send)
+static OFI_OUTLINE ssize_t trigger(struct vrb_rdm *ep, const struct send *send)
 {
 	const struct fi_msg_tagged msg = {
 		.msg_iov = send->iov,
@@ -141,7 +141,7 @@ static inline ssize_t check(struct vrb_rdm *ep, const struct send *send, size_t 
 {
 	ssize_t ret;
 
-	if (__builtin_expect(!!(send->flags & ~TX_FLAGS), 0))
+	if (ofi_unlikely(send->flags & ~TX_FLAGS))
 		return -FI_EBADFLAGS;
 	ret = total_of(ep, send, total);
 	return ret || ep->enabled ? ret : -FI_EOPBADSTATE;
@@ -155,7 +155,7 @@ static ssize_t send_any(struct vrb_rdm *ep, const struct send *send)
 	int err;
 
 	ret = check(ep, send, &total);
-	if (__builtin_expect(!!ret, 0))
+	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? trigger(ep, send) : ret;
 	ofi_lock(&ep->lock);
 	peer = vrb_rdm_peer_of(ep, send->addr, &err);
@@ -167,9 +167,8 @@ static ssize_t send_any(struct vrb_rdm *ep, const struct send *send)
 	return ret;
 }
 
-__attribute__((noinline)) ssize_t vrb_rdm_send_one(struct vrb_rdm *ep, const void *buf, size_t len,
-						   fi_addr_t addr, uint64_t tag, void *context,
-						   bool tagged)
+OFI_OUTLINE ssize_t vrb_rdm_send_one(struct vrb_rdm *ep, const void *buf, size_t len,
+				     fi_addr_t addr, uint64_t tag, void *context, bool tagged)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
@@ -177,9 +176,8 @@ __attribute__((noinline)) ssize_t vrb_rdm_send_one(struct vrb_rdm *ep, const voi
 					    vrb_rdm_tx_flags(ep, TX_FLAGS), tagged });
 }
 
-__attribute__((noinline)) ssize_t vrb_rdm_inject_one(struct vrb_rdm *ep, const void *buf,
-						     size_t len, fi_addr_t addr, uint64_t tag,
-						     bool tagged)
+OFI_OUTLINE ssize_t vrb_rdm_inject_one(struct vrb_rdm *ep, const void *buf, size_t len,
+				       fi_addr_t addr, uint64_t tag, bool tagged)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 

@@ -367,7 +367,7 @@ int vrb_rdm_op_start(struct vrb_rdm_op *op)
 		vrb_rdm_op_put(op);
 		return ret;
 	}
-	if (__builtin_expect(op->fenced.fence || peer->gate, 0)) {
+	if (ofi_unlikely(op->fenced.fence || peer->gate)) {
 		ret = vrb_rdm_fence_op(peer, op);
 		if (ret)
 			vrb_rdm_op_put(op);

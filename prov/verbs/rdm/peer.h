@@ -70,9 +70,9 @@ static inline struct vrb_rdm_peer *vrb_rdm_peer_of(struct vrb_rdm *ep, fi_addr_t
 {
 	struct vrb_rdm_peer *peer;
 
-	if (__builtin_expect(fi_addr < ep->by_addr_size, 1)) {
+	if (ofi_likely(fi_addr < ep->by_addr_size)) {
 		peer = ep->by_addr[fi_addr];
-		if (__builtin_expect(!!peer, 1))
+		if (ofi_likely(peer))
 			return peer;
 	}
 	return vrb_rdm_peer_meet(ep, fi_addr, err);

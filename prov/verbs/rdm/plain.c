@@ -13,10 +13,8 @@
 #include "stats.h"
 
 /* A small message when nothing is in its way; otherwise false, and nothing was done. */
-static inline __attribute__((always_inline)) bool send_plain(struct vrb_rdm *ep, bool tagged,
-							     const void *buf, size_t len,
-							     fi_addr_t addr, uint64_t tag,
-							     void *context, uint64_t flags)
+OFI_INLINE bool send_plain(struct vrb_rdm *ep, bool tagged, const void *buf, size_t len,
+			   fi_addr_t addr, uint64_t tag, void *context, uint64_t flags)
 {
 	struct vrb_rdm_plain *plain = &ep->plain[tagged];
 	struct vrb_rdm_peer *peer;
@@ -25,14 +23,14 @@ static inline __attribute__((always_inline)) bool send_plain(struct vrb_rdm *ep,
 	if (!vrb_rdm_enter(ep))
 		return false;
 	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-	if (__builtin_expect(peer && ofi_rdm_proto_may_bypass(&peer->proto, len), 1)) {
+	if (ofi_likely(peer && ofi_rdm_proto_may_bypass(&peer->proto, len))) {
 		if (tagged)
 			plain->head.tag = htole64(tag);
 		plain->sge[1].addr = (uintptr_t)buf;
 		plain->sge[1].length = (uint32_t)len;
 		plain->wr.send_flags = IBV_SEND_INLINE;
 		sent = !vrb_rdm_link_post(peer->link, &plain->wr, flags, context, NULL);
-		if (__builtin_expect(sent, 1)) {
+		if (ofi_likely(sent)) {
 			ofi_rdm_flow_take(&peer->proto.flow);
 			vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);
 		}
@@ -42,9 +40,8 @@ static inline __attribute__((always_inline)) bool send_plain(struct vrb_rdm *ep,
 }
 
 /* The same of a longer message, that fits a packet. */
-static __attribute__((noinline)) bool send_bounced(struct vrb_rdm *ep, bool tagged, const void *buf,
-						   size_t len, fi_addr_t addr, uint64_t tag,
-						   void *context)
+static OFI_OUTLINE bool send_bounced(struct vrb_rdm *ep, bool tagged, const void *buf, size_t len,
+				     fi_addr_t addr, uint64_t tag, void *context)
 {
 	size_t header = ofi_rdm_wire_plain_header(tagged);
 	struct ibv_sge sge = { .length = (uint32_t)(header + len) };
@@ -66,7 +63,7 @@ static __attribute__((noinline)) bool send_bounced(struct vrb_rdm *ep, bool tagg
 		sge.lkey = bounce->lkey;
 		sent = !vrb_rdm_link_post(peer->link, &wr, ep->plain[tagged].flags, context,
 					  bounce);
-		if (__builtin_expect(sent, 1)) {
+		if (ofi_likely(sent)) {
 			ofi_rdm_flow_take(&peer->proto.flow);
 			vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);
 		} else {
@@ -128,24 +125,22 @@ ssize_t VRB_RDM_NAME(inject)(struct fid_ep *fid, const void *buf, size_t len, fi
 	return vrb_rdm_inject_one(ep, buf, len, addr, 0, false);
 }
 
-static __attribute__((noinline)) ssize_t wake(struct vrb_rdm *ep)
+static OFI_OUTLINE ssize_t wake(struct vrb_rdm *ep)
 {
 	ofi_unlock_slow(&ep->lock);
 	return 0;
 }
 
-__attribute__((noinline)) ssize_t VRB_RDM_NAME(trecv_entered)(struct fid_ep *fid, void *buf,
-							      size_t len, void *desc,
-							      fi_addr_t addr, uint64_t tag,
-							      uint64_t ignore, void *context)
+OFI_OUTLINE ssize_t VRB_RDM_NAME(trecv_entered)(struct fid_ep *fid, void *buf, size_t len,
+						void *desc, fi_addr_t addr, uint64_t tag,
+						uint64_t ignore, void *context)
 {
 	vrb_rdm_leave(vrb_rdm(fid));
 	return vrb_rdm_trecv_any(fid, buf, len, desc, addr, tag, ignore, context);
 }
 
-__attribute__((noinline)) ssize_t VRB_RDM_NAME(recv_entered)(struct fid_ep *fid, void *buf,
-							     size_t len, void *desc, fi_addr_t addr,
-							     void *context)
+OFI_OUTLINE ssize_t VRB_RDM_NAME(recv_entered)(struct fid_ep *fid, void *buf, size_t len,
+					       void *desc, fi_addr_t addr, void *context)
 {
 	vrb_rdm_leave(vrb_rdm(fid));
 	return vrb_rdm_recv_any(fid, buf, len, desc, addr, context);
@@ -156,9 +151,8 @@ __attribute__((noinline)) ssize_t VRB_RDM_NAME(recv_entered)(struct fid_ep *fid,
  * another way than the one before. Leaves the endpoint. The order of the arguments is that of the
  * calls' above.
  */
-static __attribute__((noinline)) ssize_t post_other(struct vrb_rdm *ep, struct vrb_rdm_recv *recv,
-						    uint64_t ignore, bool tagged, fi_addr_t addr,
-						    uint64_t tag)
+static OFI_OUTLINE ssize_t post_other(struct vrb_rdm *ep, struct vrb_rdm_recv *recv,
+				      uint64_t ignore, bool tagged, fi_addr_t addr, uint64_t tag)
 {
 	uint32_t src;
 	int ret = vrb_rdm_recv_source(ep, addr, &src);
@@ -175,10 +169,8 @@ static __attribute__((noinline)) ssize_t post_other(struct vrb_rdm *ep, struct v
  * The receive of one buffer that is of the only class, when no message waits. It calls nothing but
  * at its end, so that everything is in registers. Leaves the endpoint.
  */
-static inline __attribute__((always_inline)) ssize_t post_one(struct vrb_rdm *ep, bool tagged,
-							      struct vrb_rdm_recv *recv,
-							      fi_addr_t addr, uint64_t tag,
-							      uint64_t ignore)
+OFI_INLINE ssize_t post_one(struct vrb_rdm *ep, bool tagged, struct vrb_rdm_recv *recv,
+			    fi_addr_t addr, uint64_t tag, uint64_t ignore)
 {
 	struct ofi_rdm_match *m = &ep->proto.match[tagged];
 	struct ofi_rdm_match_class *kind = m->now[true];
@@ -187,18 +179,17 @@ static inline __attribute__((always_inline)) ssize_t post_one(struct vrb_rdm *ep
 
 	if ((addr | ep->undirected) != FI_ADDR_UNSPEC) {
 		peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-		if (__builtin_expect(!peer, 0))
+		if (ofi_unlikely(!peer))
 			return post_other(ep, recv, ignore, tagged, addr, tag);
 		kind = m->now[false];
 		from = kind->from | peer->proto.src;
 	}
-	if (__builtin_expect(
-		    !ofi_rdm_match_post_from(m, kind, &recv->proto.match, from, tag, ignore), 0))
+	if (ofi_unlikely(!ofi_rdm_match_post_from(m, kind, &recv->proto.match, from, tag, ignore)))
 		return post_other(ep, recv, ignore, tagged, addr, tag);
 	SLIST_FIRST(&ep->free_recvs[tagged]) = SLIST_NEXT(recv, link);
 	/* Where the lock is is computed again, not kept. */
-	__asm__("" : "+r"(ep));
-	return __builtin_expect(vrb_rdm_release(ep), 1) ? 0 : wake(ep);
+	ofi_forget(ep);
+	return ofi_likely(vrb_rdm_release(ep)) ? 0 : wake(ep);
 }
 
 static inline void set_buffer(struct vrb_rdm_recv *recv, uint64_t flags, void *buf, size_t len,
@@ -217,10 +208,10 @@ ssize_t VRB_RDM_NAME(trecv)(struct fid_ep *fid, void *buf, size_t len, void *des
 	struct vrb_rdm_recv *recv;
 
 	(void)desc;
-	if (__builtin_expect(!buf || !vrb_rdm_try_enter(ep), 0))
+	if (ofi_unlikely(!buf || !vrb_rdm_try_enter(ep)))
 		return vrb_rdm_trecv_any(fid, buf, len, NULL, addr, tag, ignore, context);
 	recv = SLIST_FIRST(&ep->free_recvs[true]);
-	if (__builtin_expect(!recv, 0))
+	if (ofi_unlikely(!recv))
 		return VRB_RDM_NAME(trecv_entered)(fid, buf, len, NULL, addr, tag, ignore, context);
 	set_buffer(recv, ep->recv_flags[true], buf, len, context);
 	return post_one(ep, true, recv, addr, tag, ignore);
@@ -233,20 +224,18 @@ ssize_t VRB_RDM_NAME(recv)(struct fid_ep *fid, void *buf, size_t len, void *desc
 	struct vrb_rdm_recv *recv;
 
 	(void)desc;
-	if (__builtin_expect(!buf || !ep->recv_flags[false] || !vrb_rdm_try_enter(ep), 0))
+	if (ofi_unlikely(!buf || !ep->recv_flags[false] || !vrb_rdm_try_enter(ep)))
 		return vrb_rdm_recv_any(fid, buf, len, NULL, addr, context);
 	recv = SLIST_FIRST(&ep->free_recvs[false]);
-	if (__builtin_expect(!recv, 0))
+	if (ofi_unlikely(!recv))
 		return VRB_RDM_NAME(recv_entered)(fid, buf, len, NULL, addr, context);
 	set_buffer(recv, ep->recv_flags[false], buf, len, context);
 	return post_one(ep, false, recv, addr, 0, 0);
 }
 
 /* A small write when nothing is in its way. False: nothing was done. */
-static inline __attribute__((always_inline)) bool write_now(struct vrb_rdm *ep, const void *buf,
-							    size_t len, fi_addr_t addr,
-							    uint64_t remote, uint64_t key,
-							    void *context, uint64_t flags)
+OFI_INLINE bool write_now(struct vrb_rdm *ep, const void *buf, size_t len, fi_addr_t addr,
+			  uint64_t remote, uint64_t key, void *context, uint64_t flags)
 {
 	struct ibv_send_wr *wr = &ep->write.wr;
 	struct vrb_rdm_peer *peer;
@@ -255,16 +244,15 @@ static inline __attribute__((always_inline)) bool write_now(struct vrb_rdm *ep, 
 	if (!vrb_rdm_enter(ep))
 		return false;
 	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-	if (__builtin_expect(peer && peer->direct && peer->proto.up && STAILQ_EMPTY(&peer->ops) &&
-				     ofi_rdm_flow_has_data_credit(&peer->proto.flow),
-			     1)) {
+	if (ofi_likely(peer && peer->direct && peer->proto.up && STAILQ_EMPTY(&peer->ops) &&
+		       ofi_rdm_flow_has_data_credit(&peer->proto.flow))) {
 		ep->write.sge.addr = (uintptr_t)buf;
 		ep->write.sge.length = (uint32_t)len;
 		wr->wr.rdma.remote_addr = remote;
 		wr->wr.rdma.rkey = (uint32_t)key;
 		wr->send_flags = IBV_SEND_INLINE;
 		posted = !vrb_rdm_link_post(peer->link, wr, flags, context, NULL);
-		if (__builtin_expect(posted, 1)) {
+		if (ofi_likely(posted)) {
 			ofi_rdm_flow_take(&peer->proto.flow);
 			vrb_rdm_count(ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, len);
 		}

@@ -58,7 +58,7 @@ void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int 
 
 	if (ep->closing)
 		return;
-	if (__builtin_expect(err, 0))
+	if (ofi_unlikely(err))
 		ofi_stats_add(&ep->stats, OFI_STATS_ERRORS, 1);
 	if (ep->counts) {
 		if (flags & VRB_RDM_DEFERRED) {
@@ -77,7 +77,7 @@ void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int 
 static void set_source(struct vrb_rdm *ep, struct ofi_cq_item *item, struct vrb_rdm_peer *from)
 {
 	item->src = from ? vrb_rdm_peer_source(from) : FI_ADDR_NOTAVAIL;
-	if (__builtin_expect(ep->source_err, 0) && from && item->src == FI_ADDR_NOTAVAIL) {
+	if (ofi_unlikely(ep->source_err) && from && item->src == FI_ADDR_NOTAVAIL) {
 		item->err = FI_EADDRNOTAVAIL;
 		vrb_rdm_cq_name_sender(item, &from->addr);
 	}
@@ -88,7 +88,7 @@ void vrb_rdm_complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
 {
 	if (ep->closing)
 		return;
-	if (__builtin_expect(item->err, 0))
+	if (ofi_unlikely(item->err))
 		ofi_stats_add(&ep->stats, OFI_STATS_RX_ERRORS, 1);
 	if (from)
 		vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, item->len);
@@ -164,13 +164,13 @@ static int reason(struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
 	return wc->status == IBV_WC_WR_FLUSH_ERR && link->err ? link->err : err;
 }
 
-__attribute__((noinline)) void vrb_rdm_retired_any(struct vrb_rdm *ep, const struct ibv_wc *wc)
+OFI_OUTLINE void vrb_rdm_retired_any(struct vrb_rdm *ep, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_slot *slot = (struct vrb_rdm_slot *)(uintptr_t)wc->wr_id, *at;
 	struct vrb_rdm_link *link = slot->link;
 	int err = 0;
 
-	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0)) {
+	if (ofi_unlikely(wc->status != IBV_WC_SUCCESS)) {
 		if (slot == &link->last) {
 			vrb_rdm_conn_flushed(link);
 			return;
@@ -185,30 +185,29 @@ __attribute__((noinline)) void vrb_rdm_retired_any(struct vrb_rdm *ep, const str
 }
 
 /* A packet whose completion goes to the sink; else false, and nothing was done. */
-static inline __attribute__((always_inline)) bool sink_matched(struct vrb_rdm *ep,
-							       const struct ibv_wc *wc)
+OFI_INLINE bool sink_matched(struct vrb_rdm *ep, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_sink *sink = &ep->sink;
 	struct vrb_rdm_arrival a;
 
-	if (__builtin_expect(sink->cq != ep->rx_tagged || !sink->left, 0) ||
-	    __builtin_expect(vrb_rdm_meet(ep, wc, &a) != VRB_RDM_MATCHED, 0))
+	if (ofi_unlikely(sink->cq != ep->rx_tagged || !sink->left) ||
+	    ofi_unlikely(vrb_rdm_meet(ep, wc, &a) != VRB_RDM_MATCHED))
 		return false;
-	if (__builtin_expect(vrb_rdm_copies_now(a.len), 1))
+	if (ofi_likely(vrb_rdm_copies_now(a.len)))
 		vrb_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
 	else if (a.len) /* else the buffer may be NULL */
 		memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
 	vrb_rdm_take_matched(ep, wc, &a, sink->at);
 	sink->at = (struct fi_cq_tagged_entry *)sink->at + 1;
 	sink->left--;
-	if (__builtin_expect(!!sink->src, 0))
+	if (ofi_unlikely(sink->src))
 		*sink->src++ = vrb_rdm_peer_source(ep->peers[ep->recent_src]);
-	if (__builtin_expect(--ep->rx.above < 0, 0))
+	if (ofi_unlikely(--ep->rx.above < 0))
 		vrb_rdm_refill(ep);
 	return true;
 }
 
-__attribute__((noinline)) void vrb_rdm_refill(struct vrb_rdm *ep)
+OFI_OUTLINE void vrb_rdm_refill(struct vrb_rdm *ep)
 {
 	if (vrb_rdm_rx_fill(&ep->rx))
 		vrb_rdm_conn_dry(ep);
@@ -221,7 +220,7 @@ void vrb_rdm_polled(struct vrb_rdm *ep, int n)
 	do {
 		if (!(wc->wr_id & VRB_RDM_RX_BIT))
 			vrb_rdm_retired(ep, wc, false);
-		else if (__builtin_expect(!sink_matched(ep, wc), 0))
+		else if (ofi_unlikely(!sink_matched(ep, wc)))
 			vrb_rdm_arrived(ep, wc);
 	} while (++wc != end);
 }
@@ -241,7 +240,7 @@ bool vrb_rdm_poll(struct vrb_rdm *ep)
 {
 	bool some = poll_cq(ep);
 
-	if (__builtin_expect(ep->collects, 0))
+	if (ofi_unlikely(ep->collects))
 		vrb_rdm_coll_run(ep);
 	return some;
 }

@@ -15,24 +15,23 @@
  * A reader that takes no locks does not hold cq->eps_lock: who changes what it guards is serialized
  * with the reader, and so are readers of other CQs of the endpoint.
  */
-static inline __attribute__((always_inline)) bool try_enter_cq(struct vrb_rdm_cq *cq)
+OFI_INLINE bool try_enter_cq(struct vrb_rdm_cq *cq)
 {
 	return VRB_RDM_LOCKS ? ofi_trylock(&cq->eps_lock) : true;
 }
 
-static inline __attribute__((always_inline)) bool release_cq(struct vrb_rdm_cq *cq)
+OFI_INLINE bool release_cq(struct vrb_rdm_cq *cq)
 {
 	return VRB_RDM_LOCKS ? ofi_release(&cq->eps_lock) : true;
 }
 
-static inline __attribute__((always_inline)) void leave_cq(struct vrb_rdm_cq *cq)
+OFI_INLINE void leave_cq(struct vrb_rdm_cq *cq)
 {
-	if (!__builtin_expect(release_cq(cq), 1))
+	if (!ofi_likely(release_cq(cq)))
 		ofi_unlock_slow(&cq->eps_lock);
 }
 
-static __attribute__((noinline)) ssize_t read_rest(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
-						   size_t done)
+static OFI_OUTLINE ssize_t read_rest(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, size_t done)
 {
 	struct vrb_rdm_sink *sink = &ep->sink;
 	size_t count = sink->left;
@@ -46,22 +45,20 @@ static __attribute__((noinline)) ssize_t read_rest(struct vrb_rdm_cq *cq, struct
 }
 
 /* The one that was polled had a completion. */
-static inline __attribute__((always_inline)) ssize_t read_it(struct vrb_rdm_cq *cq,
-							     struct vrb_rdm *ep)
+OFI_INLINE ssize_t read_it(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 {
 	vrb_rdm_leave(ep);
 	leave_cq(cq);
 	return 1;
 }
 
-static __attribute__((noinline)) ssize_t read_retired(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+static OFI_OUTLINE ssize_t read_retired(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 {
-	return __builtin_expect(vrb_rdm_retired(ep, ep->wc, true), 1) ? read_it(cq, ep)
-								      : read_rest(cq, ep, 0);
+	return ofi_likely(vrb_rdm_retired(ep, ep->wc, true)) ? read_it(cq, ep)
+							     : read_rest(cq, ep, 0);
 }
 
-static __attribute__((noinline)) ssize_t read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
-						      int n)
+static OFI_OUTLINE ssize_t read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n)
 {
 	size_t count = ep->sink.left;
 
@@ -71,8 +68,7 @@ static __attribute__((noinline)) ssize_t read_several(struct vrb_rdm_cq *cq, str
 	return read_rest(cq, ep, count - ep->sink.left);
 }
 
-static __attribute__((noinline)) ssize_t read_filled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
-						     ssize_t ret)
+static OFI_OUTLINE ssize_t read_filled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret)
 {
 	vrb_rdm_refill(ep);
 	vrb_rdm_leave(ep);
@@ -80,43 +76,40 @@ static __attribute__((noinline)) ssize_t read_filled(struct vrb_rdm_cq *cq, stru
 	return ret;
 }
 
-static __attribute__((noinline)) ssize_t wake_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
-						   ssize_t ret)
+static OFI_OUTLINE ssize_t wake_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret)
 {
 	ofi_unlock_slow(&ep->lock);
 	leave_cq(cq);
 	return ret;
 }
 
-static __attribute__((noinline)) ssize_t wake_one(struct vrb_rdm_cq *cq, ssize_t ret)
+static OFI_OUTLINE ssize_t wake_one(struct vrb_rdm_cq *cq, ssize_t ret)
 {
 	ofi_unlock_slow(&cq->eps_lock);
 	return ret;
 }
 
 /* Lets go of the locks, whose addresses are computed again, not kept. */
-static inline __attribute__((always_inline)) ssize_t leave(struct vrb_rdm_cq *cq,
-							   struct vrb_rdm *ep, ssize_t ret)
+OFI_INLINE ssize_t leave(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret)
 {
-	__asm__("" : "+r"(cq), "+r"(ep));
-	if (__builtin_expect(!vrb_rdm_release(ep), 0))
+	ofi_forget(cq);
+	ofi_forget(ep);
+	if (ofi_unlikely(!vrb_rdm_release(ep)))
 		return wake_both(cq, ep, ret);
-	if (__builtin_expect(!release_cq(cq), 0))
+	if (ofi_unlikely(!release_cq(cq)))
 		return wake_one(cq, ret);
 	return ret;
 }
 
 /* The one that was polled was a packet, whose buffer is free or kept. */
-static inline __attribute__((always_inline)) ssize_t read_packet(struct vrb_rdm_cq *cq,
-								 struct vrb_rdm *ep, ssize_t ret)
+OFI_INLINE ssize_t read_packet(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret)
 {
-	if (__builtin_expect(--ep->rx.above < 0, 0))
+	if (ofi_unlikely(--ep->rx.above < 0))
 		return read_filled(cq, ep, ret);
 	return leave(cq, ep, ret);
 }
 
-static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep,
-						   struct ofi_rdm_match_node **at)
+static OFI_OUTLINE ssize_t read_long(struct vrb_rdm *ep, struct ofi_rdm_match_node **at)
 {
 	struct vrb_rdm_arrival a;
 
@@ -131,7 +124,7 @@ static __attribute__((noinline)) ssize_t read_long(struct vrb_rdm *ep,
  * The CQ that is read is ep->rx_tagged. What waits in the peer's queue may complete, and then the
  * sink is no longer the reader's.
  */
-static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm *ep)
+static OFI_OUTLINE ssize_t read_unexpected(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_cq *cq = ep->rx_tagged;
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(ep->wc);
@@ -142,12 +135,11 @@ static __attribute__((noinline)) ssize_t read_unexpected(struct vrb_rdm *ep)
 }
 
 /* A packet alone. What is called is called last, so that everything is in registers. */
-static inline __attribute__((always_inline)) ssize_t read_arrived(struct vrb_rdm_cq *cq,
-								  struct vrb_rdm *ep)
+OFI_INLINE ssize_t read_arrived(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 {
 	struct vrb_rdm_arrival a;
 
-	if (__builtin_expect(cq != ep->rx_tagged, 0))
+	if (ofi_unlikely(cq != ep->rx_tagged))
 		return read_several(cq, ep, 1);
 	switch (vrb_rdm_meet(ep, ep->wc, &a)) {
 	case VRB_RDM_MATCHED:
@@ -157,7 +149,7 @@ static inline __attribute__((always_inline)) ssize_t read_arrived(struct vrb_rdm
 	default:
 		return read_several(ep->sink.cq, ep, 1);
 	}
-	if (__builtin_expect(!vrb_rdm_copies_now(a.len), 0))
+	if (ofi_unlikely(!vrb_rdm_copies_now(a.len)))
 		return read_long(ep, a.at);
 	vrb_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
 	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
@@ -168,10 +160,9 @@ static inline __attribute__((always_inline)) ssize_t read_arrived(struct vrb_rdm
  * It calls last what it calls, so that nothing is to be kept in registers. Quicker without
  * ep->sink.src.
  */
-static __attribute__((noinline)) ssize_t read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep,
-						     int n)
+static OFI_OUTLINE ssize_t read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n)
 {
-	if (__builtin_expect(n != 1 || !ep->sink.at || !ep->sink.left, 0))
+	if (ofi_unlikely(n != 1 || !ep->sink.at || !ep->sink.left))
 		return read_several(cq, ep, n);
 	if (!(ep->wc->wr_id & VRB_RDM_RX_BIT))
 		return read_retired(cq, ep);
@@ -179,8 +170,7 @@ static __attribute__((noinline)) ssize_t read_polled(struct vrb_rdm_cq *cq, stru
 }
 
 /* With the CQ entered, which is left. */
-static __attribute__((noinline)) ssize_t read_many(struct vrb_rdm_cq *cq, void *buf, size_t count,
-						   fi_addr_t *src)
+static OFI_OUTLINE ssize_t read_many(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	if (!VRB_RDM_LOCKS)
 		ofi_lock(&cq->eps_lock);
@@ -188,8 +178,8 @@ static __attribute__((noinline)) ssize_t read_many(struct vrb_rdm_cq *cq, void *
 }
 
 /* To read nothing is to make progress, whatever there is to be read. */
-static __attribute__((noinline)) ssize_t read_ready(struct vrb_rdm_cq *cq, void *buf, size_t count,
-						    fi_addr_t *src)
+static OFI_OUTLINE ssize_t read_ready(struct vrb_rdm_cq *cq, void *buf, size_t count,
+				      fi_addr_t *src)
 {
 	if (count || ofi_cq_ring_empty(&cq->ring))
 		return vrb_rdm_cq_read_ring(cq, buf, count, src);
@@ -197,12 +187,12 @@ static __attribute__((noinline)) ssize_t read_ready(struct vrb_rdm_cq *cq, void 
 	return vrb_rdm_cq_read_many(cq, buf, count, src);
 }
 
-static __attribute__((noinline)) ssize_t wake_both_empty(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+static OFI_OUTLINE ssize_t wake_both_empty(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 {
 	return wake_both(cq, ep, -FI_EAGAIN);
 }
 
-static __attribute__((noinline)) ssize_t wake_one_empty(struct vrb_rdm_cq *cq)
+static OFI_OUTLINE ssize_t wake_one_empty(struct vrb_rdm_cq *cq)
 {
 	return wake_one(cq, -FI_EAGAIN);
 }
@@ -212,16 +202,15 @@ static __attribute__((noinline)) ssize_t wake_one_empty(struct vrb_rdm_cq *cq)
  * completions go straight to buf. Another thread that makes progress does it for us. What is rare
  * is called last, so that little is to be kept in registers.
  */
-static inline __attribute__((always_inline)) ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf,
-								  size_t count, fi_addr_t *src)
+OFI_INLINE ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	struct vrb_rdm *ep;
 	int n;
 
-	if (__builtin_expect(!ofi_cq_ring_empty(&cq->ring) || !try_enter_cq(cq), 0))
+	if (ofi_unlikely(!ofi_cq_ring_empty(&cq->ring) || !try_enter_cq(cq)))
 		return read_ready(cq, buf, count, src);
 	ep = cq->only;
-	if (__builtin_expect(!ep || !vrb_rdm_try_enter(ep), 0))
+	if (ofi_unlikely(!ep || !vrb_rdm_try_enter(ep)))
 		return read_many(cq, buf, count, src);
 	ep->sink.cq = cq;
 	ep->sink.at = buf;
@@ -231,14 +220,14 @@ static inline __attribute__((always_inline)) ssize_t read_entries(struct vrb_rdm
 	n = ibv_poll_cq(ep->cq, VRB_RDM_BATCH, ep->wc);
 	/* The endpoint alone is kept over the poll, and where its lock is computed again. */
 	cq = ep->sink.cq;
-	if (__builtin_expect(n > 0, 0))
+	if (ofi_unlikely(n > 0))
 		return src ? read_several(cq, ep, n) : read_polled(cq, ep, n);
 	if (src)
 		ep->sink.src = NULL;
-	__asm__("" : "+r"(ep));
-	if (__builtin_expect(!vrb_rdm_release(ep), 0))
+	ofi_forget(ep);
+	if (ofi_unlikely(!vrb_rdm_release(ep)))
 		return wake_both_empty(cq, ep);
-	if (__builtin_expect(!release_cq(cq), 0))
+	if (ofi_unlikely(!release_cq(cq)))
 		return wake_one_empty(cq);
 	return -FI_EAGAIN;
 }

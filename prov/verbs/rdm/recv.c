@@ -86,7 +86,7 @@ static ssize_t post(struct vrb_rdm *ep, const struct receive *receive)
 	return 0;
 }
 
-static __attribute__((noinline)) ssize_t trigger(struct vrb_rdm *ep, const struct receive *receive)
+static OFI_OUTLINE ssize_t trigger(struct vrb_rdm *ep, const struct receive *receive)
 {
 	const struct fi_msg_tagged msg = {
 		.msg_iov = receive->iov,
@@ -128,7 +128,7 @@ static ssize_t receive_any(struct vrb_rdm *ep, const struct receive *receive, ui
 {
 	ssize_t ret = check(ep, receive, allowed);
 
-	if (__builtin_expect(!!ret, 0))
+	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? trigger(ep, receive) : ret;
 	ofi_lock(&ep->lock);
 	ret = post(ep, receive);
@@ -140,9 +140,8 @@ static ssize_t receive_any(struct vrb_rdm *ep, const struct receive *receive, ui
  * Anything but the common case. They are called last, by functions with the same arguments, and not
  * static so that the compiler leaves the arguments where they are.
  */
-__attribute__((noinline)) ssize_t vrb_rdm_trecv_any(struct fid_ep *fid, void *buf, size_t len,
-						    void *desc, fi_addr_t addr, uint64_t tag,
-						    uint64_t ignore, void *context)
+OFI_OUTLINE ssize_t vrb_rdm_trecv_any(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				      fi_addr_t addr, uint64_t tag, uint64_t ignore, void *context)
 {
 	struct vrb_rdm *ep = vrb_rdm(fid);
 	struct iovec iov = { buf, len };
@@ -154,8 +153,8 @@ __attribute__((noinline)) ssize_t vrb_rdm_trecv_any(struct fid_ep *fid, void *bu
 		RX_FLAGS);
 }
 
-__attribute__((noinline)) ssize_t vrb_rdm_recv_any(struct fid_ep *fid, void *buf, size_t len,
-						   void *desc, fi_addr_t addr, void *context)
+OFI_OUTLINE ssize_t vrb_rdm_recv_any(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				     fi_addr_t addr, void *context)
 {
 	struct vrb_rdm *ep = vrb_rdm(fid);
 	struct iovec iov = { buf, len };

@@ -173,7 +173,7 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	return vrb_rdm_op_start(op);
 }
 
-static __attribute__((noinline)) ssize_t trigger(struct vrb_rdm *ep, const struct rma *rma)
+static OFI_OUTLINE ssize_t trigger(struct vrb_rdm *ep, const struct rma *rma)
 {
 	const struct fi_msg_rma msg = {
 		.msg_iov = rma->iov,
@@ -198,7 +198,7 @@ static ssize_t transfer(struct vrb_rdm *ep, const struct rma *rma)
 	int err;
 
 	ret = check(ep, rma, &total);
-	if (__builtin_expect(!!ret, 0))
+	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? trigger(ep, rma) : ret;
 	ofi_lock(&ep->lock);
 	peer = vrb_rdm_peer_of(ep, rma->addr, &err);
@@ -269,17 +269,15 @@ static ssize_t rdm_readmsg(struct fid_ep *fid, const struct fi_msg_rma *rma, uin
 	return msg(fid, VRB_RDM_OP_READ, rma, flags);
 }
 
-__attribute__((noinline)) ssize_t vrb_rdm_write_one(struct fid_ep *fid, const void *buf, size_t len,
-						    void *desc, fi_addr_t addr, uint64_t remote,
-						    uint64_t key, void *context)
+OFI_OUTLINE ssize_t vrb_rdm_write_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+				      fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
 	return one(fid, VRB_RDM_OP_WRITE, buf, len, desc, addr, remote, key, context,
 		   vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS));
 }
 
-__attribute__((noinline)) ssize_t vrb_rdm_inject_write_one(struct fid_ep *fid, const void *buf,
-							   size_t len, fi_addr_t addr,
-							   uint64_t remote, uint64_t key)
+OFI_OUTLINE ssize_t vrb_rdm_inject_write_one(struct fid_ep *fid, const void *buf, size_t len,
+					     fi_addr_t addr, uint64_t remote, uint64_t key)
 {
 	return one(fid, VRB_RDM_OP_WRITE, buf, len, NULL, addr, remote, key, NULL, FI_INJECT);
 }

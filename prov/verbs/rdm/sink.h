@@ -15,16 +15,16 @@ void vrb_rdm_sink_other(struct vrb_rdm_sink *sink, void *context, uint64_t flags
  * the common case nothing but the entry is written. single: the sink is of no use after it, and has
  * no src. False: it is to go to the ring of the CQ.
  */
-static inline __attribute__((always_inline)) bool
-vrb_rdm_sink_take(struct vrb_rdm *ep, const struct vrb_rdm_cq *cq, void *context, uint64_t flags,
-		  size_t len, uint64_t tag, struct vrb_rdm_peer *from, bool single)
+OFI_INLINE bool vrb_rdm_sink_take(struct vrb_rdm *ep, const struct vrb_rdm_cq *cq, void *context,
+				  uint64_t flags, size_t len, uint64_t tag,
+				  struct vrb_rdm_peer *from, bool single)
 {
 	struct vrb_rdm_sink *sink = &ep->sink;
 	struct fi_cq_tagged_entry *entry = sink->at;
 
-	if (__builtin_expect(sink->cq != cq || !sink->left, 0))
+	if (ofi_unlikely(sink->cq != cq || !sink->left))
 		return false;
-	if (__builtin_expect(cq->format == FI_CQ_FORMAT_TAGGED, 1)) {
+	if (ofi_likely(cq->format == FI_CQ_FORMAT_TAGGED)) {
 		*entry = (struct fi_cq_tagged_entry){ context, flags, len, NULL, 0, tag };
 		if (!single)
 			sink->at = entry + 1;
@@ -33,7 +33,7 @@ vrb_rdm_sink_take(struct vrb_rdm *ep, const struct vrb_rdm_cq *cq, void *context
 	}
 	if (single)
 		return true;
-	if (__builtin_expect(!!sink->src, 0))
+	if (ofi_unlikely(sink->src))
 		*sink->src++ = from ? vrb_rdm_peer_source(from) : FI_ADDR_NOTAVAIL;
 	sink->left--;
 	return true;

@@ -8,8 +8,7 @@
 #include "rdm.h"
 
 /* Two additions where the compiler knows the counters. */
-static inline __attribute__((always_inline)) void vrb_rdm_count(struct vrb_rdm *ep, int ops,
-								int bytes, size_t len)
+OFI_INLINE void vrb_rdm_count(struct vrb_rdm *ep, int ops, int bytes, size_t len)
 {
 	ofi_stats_add(&ep->stats, ops, 1);
 	ofi_stats_add(&ep->stats, bytes, len);
@@ -18,7 +17,7 @@ static inline __attribute__((always_inline)) void vrb_rdm_count(struct vrb_rdm *
 /* What a call that was made with the lock held returns: it found no room. */
 static inline void vrb_rdm_count_result(struct vrb_rdm *ep, ssize_t ret)
 {
-	if (__builtin_expect(ret == -FI_EAGAIN, 0))
+	if (ofi_unlikely(ret == -FI_EAGAIN))
 		ofi_stats_add(&ep->stats, OFI_STATS_EAGAIN, 1);
 }
 
