@@ -97,7 +97,7 @@ static struct ofi_rdm_proto_out *halt_of(struct ofi_rdm_proto_peer *peer)
 	return (struct ofi_rdm_proto_out *)&peer->flow;
 }
 
-static bool send_stop_or_go(struct ofi_rdm_proto_peer *peer)
+static int send_flow(struct ofi_rdm_proto_peer *peer)
 {
 	static const enum ofi_rdm_wire_type types[] = {
 		[OFI_RDM_FLOW_STOP] = OFI_RDM_WIRE_STOP,
@@ -107,10 +107,14 @@ static bool send_stop_or_go(struct ofi_rdm_proto_peer *peer)
 	const struct ofi_rdm_wire_packet packet = { .type = types[peer->flow.owed] };
 	bool halt = peer->flow.owed == OFI_RDM_FLOW_HALT;
 
+	return ofi_rdm_proto_control(peer, &packet, halt ? halt_of(peer) : NULL);
+}
+
+static bool send_stop_or_go(struct ofi_rdm_proto_peer *peer)
+{
 	if (peer->flow.owed == OFI_RDM_FLOW_NOTHING)
 		return true;
-	if (!ofi_rdm_flow_has_control_credit(&peer->flow) ||
-	    ofi_rdm_proto_control(peer, &packet, halt ? halt_of(peer) : NULL))
+	if (!ofi_rdm_flow_has_control_credit(&peer->flow) || send_flow(peer))
 		return false;
 	ofi_rdm_flow_settle(&peer->flow);
 	return true;

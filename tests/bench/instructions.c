@@ -400,6 +400,7 @@ int main(int argc, char **argv)
 		measure_rows(&lib, options, name, FI_EP_MSG, rows);
 		measure_rows(&lib, options, name, FI_EP_DGRAM, dgram_rows);
 		measure_rows(&lib, options, name, FI_EP_RDM, rdm_rows);
+		measure_rows(&lib, options, name, FI_EP_RDM, rdm_window_rows);
 	}
 	return 0;
 }

@@ -27,8 +27,8 @@ struct row {
 	void (*finish)(struct pair *pair);
 };
 
-/* The last has no name. */
-extern const struct row rdm_rows[];
+/* The last of each has no name. */
+extern const struct row rdm_rows[], rdm_window_rows[];
 
 /* Lets the device finish what it does asynchronously. */
 void settle(void);

@@ -9,13 +9,12 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include "instructions.h"
+#include "instructions_rdm.h"
 
-#define TAG  100000
 #define DEEP 8 /* messages measured at each depth */
 
 static struct fi_context contexts[REPEAT];
 static int seen[4]; /* completions of a.tx, a.rx, b.tx, b.rx that were read and not waited for */
-enum { A_TX, A_RX, B_TX, B_RX };
 static uint64_t next_tag = TAG;
 
 static void look(struct pair *pair, struct fid_cq *cq, int *count)
@@ -35,14 +34,14 @@ static void look_at_all(struct pair *pair)
 	look(pair, pair->b.rx, &seen[B_RX]);
 }
 
-static void wait_for(struct pair *pair, int which, int count)
+void rdm_wait_for(struct pair *pair, int which, int count)
 {
 	while (seen[which] < count)
 		look_at_all(pair);
 	seen[which] -= count;
 }
 
-static void post_recv(struct pair *pair, uint64_t tag)
+void rdm_post_recv(struct pair *pair, uint64_t tag)
 {
 	struct side *b = &pair->b;
 
@@ -51,7 +50,7 @@ static void post_recv(struct pair *pair, uint64_t tag)
 }
 
 /* The first finds no connection. */
-static void post_send(struct pair *pair, uint64_t tag)
+void rdm_post_send(struct pair *pair, uint64_t tag)
 {
 	struct side *a = &pair->a;
 	ssize_t ret;
@@ -63,25 +62,25 @@ static void post_send(struct pair *pair, uint64_t tag)
 }
 
 /* One message with nothing counted: they are connected. */
-static void connect_both(struct pair *pair)
+void rdm_connect_both(struct pair *pair)
 {
 	if (pair->used)
 		return;
 	pair->used = true;
 	memset(seen, 0, sizeof(seen));
-	post_recv(pair, TAG);
-	post_send(pair, TAG);
-	wait_for(pair, B_RX, 1);
-	wait_for(pair, A_TX, 1);
+	rdm_post_recv(pair, TAG);
+	rdm_post_send(pair, TAG);
+	rdm_wait_for(pair, B_RX, 1);
+	rdm_wait_for(pair, A_TX, 1);
 }
 
 static void prepare_recvs(struct pair *pair)
 {
 	int i;
 
-	connect_both(pair);
+	rdm_connect_both(pair);
 	for (i = 0; i < REPEAT; i++)
-		post_recv(pair, TAG);
+		rdm_post_recv(pair, TAG);
 }
 
 static void prepare_msg_recvs(struct pair *pair)
@@ -89,7 +88,7 @@ static void prepare_msg_recvs(struct pair *pair)
 	struct side *b = &pair->b;
 	int i;
 
-	connect_both(pair);
+	rdm_connect_both(pair);
 	for (i = 0; i < REPEAT; i++)
 		bench_check(pair->lib, fi_recv(b->ep, b->buf, 64, b->desc, b->to, &contexts[i]),
 			    "fi_recv");
@@ -159,22 +158,22 @@ static bool post_fetch_adds(struct pair *pair)
 
 static void finish_sends(struct pair *pair)
 {
-	wait_for(pair, B_RX, REPEAT);
-	wait_for(pair, A_TX, REPEAT);
+	rdm_wait_for(pair, B_RX, REPEAT);
+	rdm_wait_for(pair, A_TX, REPEAT);
 }
 
 static void finish_injects(struct pair *pair)
 {
-	wait_for(pair, B_RX, REPEAT);
-	post_recv(pair, TAG);
-	post_send(pair, TAG);
-	wait_for(pair, B_RX, 1);
-	wait_for(pair, A_TX, 1);
+	rdm_wait_for(pair, B_RX, REPEAT);
+	rdm_post_recv(pair, TAG);
+	rdm_post_send(pair, TAG);
+	rdm_wait_for(pair, B_RX, 1);
+	rdm_wait_for(pair, A_TX, 1);
 }
 
 static void finish_tx(struct pair *pair)
 {
-	wait_for(pair, A_TX, REPEAT);
+	rdm_wait_for(pair, A_TX, REPEAT);
 }
 
 static void finish_recvs(struct pair *pair)
@@ -202,8 +201,8 @@ static bool read_tx(struct pair *pair)
 
 	CALLGRIND_TOGGLE_COLLECT;
 	for (i = 0; i < REPEAT && ok; i++) {
-		post_recv(pair, TAG);
-		post_send(pair, TAG);
+		rdm_post_recv(pair, TAG);
+		rdm_post_send(pair, TAG);
 		while (!seen[B_RX])
 			look(pair, pair->b.rx, &seen[B_RX]);
 		seen[B_RX] = 0;
@@ -217,7 +216,7 @@ static bool read_tx(struct pair *pair)
 /* Sends one. Its completion says that it has arrived. */
 static void send_one(struct pair *pair, uint64_t tag)
 {
-	post_send(pair, tag);
+	rdm_post_send(pair, tag);
 	while (!seen[A_TX])
 		look(pair, pair->a.tx, &seen[A_TX]);
 	seen[A_TX]--;
@@ -230,7 +229,7 @@ static bool read_rx(struct pair *pair)
 
 	CALLGRIND_TOGGLE_COLLECT;
 	for (i = 0; i < REPEAT && ok; i++) {
-		post_recv(pair, TAG);
+		rdm_post_recv(pair, TAG);
 		send_one(pair, TAG);
 		ok = read_one(pair->b.rx) == 1;
 	}
@@ -249,7 +248,7 @@ static bool read_unexpected(struct pair *pair)
 	for (i = 0; i < REPEAT && ok; i++) {
 		send_one(pair, TAG);
 		ok = read_one(pair->b.rx) == -FI_EAGAIN;
-		post_recv(pair, TAG);
+		rdm_post_recv(pair, TAG);
 		ok = ok && fi_cq_read(pair->b.rx, &entry, 1) == 1;
 	}
 	CALLGRIND_TOGGLE_COLLECT;
@@ -268,7 +267,7 @@ static bool post_late(struct pair *pair)
 		send_one(pair, TAG);
 		ok = fi_cq_read(pair->b.rx, &entry, 1) == -FI_EAGAIN;
 		CALLGRIND_TOGGLE_COLLECT;
-		post_recv(pair, TAG);
+		rdm_post_recv(pair, TAG);
 		CALLGRIND_TOGGLE_COLLECT;
 		ok = ok && read_one(pair->b.rx) == 1;
 	}
@@ -313,35 +312,35 @@ static void finish_deep(struct pair *pair, int depth)
 	int i;
 
 	for (i = 0; i < depth; i++) {
-		post_send(pair, i);
-		wait_for(pair, A_TX, 1);
+		rdm_post_send(pair, i);
+		rdm_wait_for(pair, A_TX, 1);
 	}
-	wait_for(pair, B_RX, depth);
+	rdm_wait_for(pair, B_RX, depth);
 }
 
 static void post_deep(struct pair *pair, int depth)
 {
 	int i;
 
-	connect_both(pair);
+	rdm_connect_both(pair);
 	for (i = 0; i < depth; i++)
-		post_recv(pair, i);
+		rdm_post_recv(pair, i);
 }
 
 static void send_deep(struct pair *pair, int depth)
 {
 	int i;
 
-	connect_both(pair);
+	rdm_connect_both(pair);
 	for (i = 0; i < depth; i++) {
-		post_send(pair, i);
-		wait_for(pair, A_TX, 1);
+		rdm_post_send(pair, i);
+		rdm_wait_for(pair, A_TX, 1);
 	}
 	/* The first search makes an index of what has come: it is not counted. */
 	send_one(pair, TAG);
 	look_at_all(pair);
-	post_recv(pair, TAG);
-	wait_for(pair, B_RX, 1);
+	rdm_post_recv(pair, TAG);
+	rdm_wait_for(pair, B_RX, 1);
 }
 
 static void finish_sent(struct pair *pair, int depth)
@@ -349,8 +348,8 @@ static void finish_sent(struct pair *pair, int depth)
 	int i;
 
 	for (i = 0; i < depth; i++)
-		post_recv(pair, i);
-	wait_for(pair, B_RX, depth);
+		rdm_post_recv(pair, i);
+	rdm_wait_for(pair, B_RX, depth);
 }
 
 /* A receive and its message behind others that are posted: both calls. */
@@ -364,7 +363,7 @@ static bool match_posted(struct pair *pair)
 	for (i = 0; i < DEEP && ok; i++) {
 		tag = next_tag++;
 		CALLGRIND_TOGGLE_COLLECT;
-		post_recv(pair, tag);
+		rdm_post_recv(pair, tag);
 		CALLGRIND_TOGGLE_COLLECT;
 		send_one(pair, tag);
 		ok = read_one(pair->b.rx) == 1;
@@ -389,7 +388,7 @@ static bool match_unexpected(struct pair *pair)
 		send_one(pair, tag);
 		ok = read_one(pair->b.rx) == -FI_EAGAIN;
 		CALLGRIND_TOGGLE_COLLECT;
-		post_recv(pair, tag);
+		rdm_post_recv(pair, tag);
 		CALLGRIND_TOGGLE_COLLECT;
 		ok = ok && read_one(pair->b.rx) == 1;
 	}
@@ -461,15 +460,15 @@ const struct row rdm_rows[] = {
 	{ "rdm_tsend", false, REPEAT, prepare_recvs, post_tsends, finish_sends },
 	{ "rdm_tinject", false, REPEAT, prepare_recvs, post_tinjects, finish_injects },
 	{ "rdm_send", false, REPEAT, prepare_msg_recvs, post_sends, finish_sends },
-	{ "rdm_trecv", false, REPEAT, connect_both, post_trecvs, finish_recvs },
-	{ "rdm_read_tx", false, REPEAT, connect_both, read_tx, nothing },
-	{ "rdm_read_rx", false, REPEAT, connect_both, read_rx, nothing },
+	{ "rdm_trecv", false, REPEAT, rdm_connect_both, post_trecvs, finish_recvs },
+	{ "rdm_read_tx", false, REPEAT, rdm_connect_both, read_tx, nothing },
+	{ "rdm_read_rx", false, REPEAT, rdm_connect_both, read_rx, nothing },
 	{ "rdm_batch_rx", false, REPEAT, prepare_arrived, read_batch, nothing },
-	{ "rdm_unexpected", false, REPEAT, connect_both, read_unexpected, nothing },
-	{ "rdm_late", false, REPEAT, connect_both, post_late, nothing },
-	{ "rdm_write", false, REPEAT, connect_both, post_writes, finish_tx },
-	{ "rdm_fetch_add", false, REPEAT, connect_both, post_fetch_adds, finish_tx },
-	{ "rdm_empty", false, REPEAT, connect_both, read_empty, nothing },
+	{ "rdm_unexpected", false, REPEAT, rdm_connect_both, read_unexpected, nothing },
+	{ "rdm_late", false, REPEAT, rdm_connect_both, post_late, nothing },
+	{ "rdm_write", false, REPEAT, rdm_connect_both, post_writes, finish_tx },
+	{ "rdm_fetch_add", false, REPEAT, rdm_connect_both, post_fetch_adds, finish_tx },
+	{ "rdm_empty", false, REPEAT, rdm_connect_both, read_empty, nothing },
 	{ "rdm_posted_1", false, DEEP, post_1, match_posted, finish_1 },
 	{ "rdm_posted_100", false, DEEP, post_100, match_posted, finish_100 },
 	{ "rdm_posted_10000", false, DEEP, post_10000, match_posted, finish_10000 },
