@@ -7,6 +7,7 @@
 #include <rdma/fi_collective.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include "prov/verbs/msg/ep_event.h"
 #include "prov/verbs/queue/qp.h"
 #include "verbs_rig.h"
 
@@ -16,6 +17,8 @@ static void test_open(void **state)
 
 	rig_open_domain(rig);
 	assert_int_equal(fi_endpoint(rig->domain, rig->info, &rig->ep, rig), 0);
+	/* A device that fails tells endpoints that are not enabled, too. */
+	assert_ptr_equal(vrb_ep(rig->ep)->owner.ops, &vrb_ep_owner_ops);
 	assert_int_equal(rig->ep->fid.fclass, FI_CLASS_EP);
 	assert_ptr_equal(rig->ep->fid.context, rig);
 	assert_ptr_equal(LIST_FIRST(&vrb_domain(rig->domain)->eps), vrb_ep(rig->ep));

@@ -56,11 +56,6 @@ void vrb_conn_fini(struct vrb_ep *ep)
 	(void)ep;
 }
 
-struct ofi_eq *vrb_conn_eq(const struct vrb_ep *ep)
-{
-	return ep->eq ? ep->eq : ep->domain->eq;
-}
-
 void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *found, int *errs,
 		      size_t count)
 {

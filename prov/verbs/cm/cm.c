@@ -172,3 +172,19 @@ void vrb_cm_copy_addr(struct sockaddr_storage *ss, const struct sockaddr *sa)
 	if (size)
 		memcpy(ss, sa, size);
 }
+
+bool vrb_cm_same_device(const char *call, const struct rdma_cm_id *id, struct ibv_device *device,
+			const struct sockaddr_storage *peer)
+{
+	const char *theirs = id->verbs ? ibv_get_device_name(id->verbs->device) : "(none)";
+	const char *ours = ibv_get_device_name(device);
+	char text[OFI_ADDR_STRLEN];
+
+	if (id->verbs && !strcmp(theirs, ours))
+		return true;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"%s: peer %s is reached through device %s, the endpoint's domain is %s; open the domain by the fi_info that names the peer\n",
+		call, ofi_addr_str((const struct sockaddr *)peer, text, sizeof(text)), theirs,
+		ours);
+	return false;
+}

@@ -44,6 +44,8 @@ struct vrb_owner_ops {
 		      struct vrb_cm_left *left);
 	bool locked; /* event() is called with cm->lock held: the id may change hands */
 	void (*qp_event)(struct vrb_owner *owner, enum ibv_event_type type);
+	/* A queue it uses or the device is broken, err is FI_E*. */
+	void (*fatal)(struct vrb_owner *owner, int err);
 };
 
 /* What id->context and qp->qp_context point to; embedded in the owner. */
@@ -74,6 +76,9 @@ int vrb_cm_create_ud_id(struct vrb_cm *cm, const char *call, struct vrb_owner *o
 /* A connection's, bound to an address. -FI_EADDRINUSE and the like, logged. */
 int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
 		   const struct sockaddr_storage *ss, struct rdma_cm_id **id);
+/* Whether the id, to that peer, goes through the device; logged for `call` when not. */
+bool vrb_cm_same_device(const char *call, const struct rdma_cm_id *id, struct ibv_device *device,
+			const struct sockaddr_storage *peer);
 /* Family 0 when there is none. */
 void vrb_cm_copy_addr(struct sockaddr_storage *ss, const struct sockaddr *sa);
 

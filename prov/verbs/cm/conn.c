@@ -21,27 +21,6 @@ static struct vrb_ep *conn_ep(struct vrb_conn *conn)
 	return (struct vrb_ep *)((char *)conn - offsetof(struct vrb_ep, conn));
 }
 
-struct ofi_eq *vrb_conn_eq(const struct vrb_ep *ep)
-{
-	return ep->eq ? ep->eq : ep->domain->eq;
-}
-
-bool vrb_conn_same_device(const struct vrb_ep *ep, const char *call)
-{
-	const struct rdma_cm_id *id = ep->conn.id;
-	struct ibv_device *ours = ep->domain->ctx->device;
-	char text[OFI_ADDR_STRLEN];
-
-	if (id->verbs && !strcmp(ibv_get_device_name(id->verbs->device), ibv_get_device_name(ours)))
-		return true;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"%s: peer %s is reached through device %s, the endpoint's domain is %s; open the domain by the fi_info that names the peer\n",
-		call, ofi_addr_str((struct sockaddr *)&ep->conn.peer, text, sizeof(text)),
-		id->verbs ? ibv_get_device_name(id->verbs->device) : "(none)",
-		ibv_get_device_name(ours));
-	return false;
-}
-
 /* The peer's data of a message that can carry some. */
 static void event_data(struct vrb_step_arg *arg, const struct rdma_cm_event *event)
 {
@@ -147,7 +126,8 @@ static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 			"fi_endpoint: connection request %p is no more: %s\n", (void *)info->handle,
 			fi_strerror(req.err));
 		ret = -req.err;
-	} else if (!vrb_conn_same_device(ep, "fi_endpoint")) {
+	} else if (!vrb_cm_same_device("fi_endpoint", conn->id, ep->domain->ctx->device,
+				       &conn->peer)) {
 		ret = -FI_EINVAL;
 	}
 	if (ret)
@@ -200,7 +180,7 @@ int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info)
 
 void vrb_conn_fini(struct vrb_ep *ep)
 {
-	struct ofi_eq *eq = vrb_conn_eq(ep);
+	struct ofi_eq *eq = vrb_ep_eq(ep);
 
 	if (!ep->conn.id)
 		return;
@@ -214,7 +194,7 @@ void vrb_conn_fini(struct vrb_ep *ep)
 /* What fi_connect and fi_accept need before anything else. */
 static int check_call(struct vrb_ep *ep, const char *call, const void *param, size_t len)
 {
-	if (!vrb_conn_eq(ep)) {
+	if (!vrb_ep_eq(ep)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"%s: no event queue is bound to endpoint %p; use fi_ep_bind\n", call,
 			(void *)ep);

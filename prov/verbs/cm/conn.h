@@ -53,11 +53,6 @@ int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info);
  */
 void vrb_conn_fini(struct vrb_ep *ep);
 
-/* The EQ that hears of the endpoint: its own, else its domain's, else NULL. */
-struct ofi_eq *vrb_conn_eq(const struct vrb_ep *ep);
-/* Whether the id's device is the domain's; logged for `call` when not. */
-bool vrb_conn_same_device(const struct vrb_ep *ep, const char *call);
-
 extern struct fi_ops_cm vrb_ep_cm_ops; /* connect accept shutdown getname setname getpeer */
 void vrb_cm_ops_init(void);	       /* fills the empty slots of the endpoint's CM table */
 

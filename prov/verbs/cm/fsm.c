@@ -55,7 +55,7 @@ static void post_cm(struct vrb_ep *ep, uint32_t event, const struct vrb_step_arg
 		struct fi_eq_cm_entry entry;
 		uint8_t room[sizeof(struct fi_eq_cm_entry) + UINT8_MAX];
 	} post = { .entry.fid = &ep->fid.fid };
-	struct ofi_eq *eq = vrb_conn_eq(ep);
+	struct ofi_eq *eq = vrb_ep_eq(ep);
 	size_t len = arg && arg->data ? arg->len : 0;
 
 	if (!eq)
@@ -72,7 +72,7 @@ static void post_err(struct vrb_ep *ep, int err, int prov_errno, const struct vr
 		.err = err,
 		.prov_errno = prov_errno,
 	};
-	struct ofi_eq *eq = vrb_conn_eq(ep);
+	struct ofi_eq *eq = vrb_ep_eq(ep);
 
 	if (arg && arg->data && arg->len) {
 		entry.err_data = (void *)arg->data;
@@ -166,7 +166,7 @@ static int act_route(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 
 	(void)arg;
 	vrb_cm_copy_addr(&conn->local, rdma_get_local_addr(conn->id));
-	if (!vrb_conn_same_device(ep, "fi_connect"))
+	if (!vrb_cm_same_device("fi_connect", conn->id, ep->domain->ctx->device, &conn->peer))
 		return -FI_EADDRNOTAVAIL;
 	if (rdma_resolve_route(conn->id, vrb_params.resolve_timeout))
 		return cm_failed(ep, "fi_connect: rdma_resolve_route");

@@ -91,7 +91,7 @@ static int check_flags(const struct vrb_dgram *ep, uint64_t flags)
 	if (((flags & FI_SEND) && !(caps & FI_SEND)) || ((flags & FI_RECV) && !(caps & FI_RECV)))
 		return refuse(ep, "it was opened for one direction, the flags ask for the other",
 			      -FI_EINVAL);
-	if (!vrb_conn_eq(&ep->ep))
+	if (!vrb_ep_eq(&ep->ep))
 		return refuse(ep, "no event queue is bound; use fi_ep_bind", -FI_ENOEQ);
 	if (!ep->ep.enabled || !ep->ep.qp || !ep->av)
 		return refuse(ep, "it is not enabled; use fi_enable", -FI_EOPBADSTATE);
@@ -318,7 +318,7 @@ int vrb_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid
 	mc->fid.fi_addr = FI_ADDR_NOTAVAIL;
 	mc->owner.ops = &mc_owner_ops;
 	mc->ep = ep;
-	mc->eq = vrb_conn_eq(&ep->ep);
+	mc->eq = vrb_ep_eq(&ep->ep);
 	mc->addr = group;
 	mc->receives = (ep->ep.info->caps & FI_RECV) && (!(flags & JOIN_FLAGS) || flags & FI_RECV);
 	ret = start(mc);

@@ -15,6 +15,9 @@
 #include "ep.h"
 #include "ep_alias.h"
 #include "ep_bind.h"
+#include "ep_event.h"
+#include "ep_modes.h"
+#include "ep_queues.h"
 #include "multi.h"
 #include "ops.h"
 #include "prov/verbs/queue/post.h"
@@ -25,44 +28,6 @@
 #include "work.h"
 
 #define DRAIN_MS 100
-
-static uint32_t tx_size(const struct vrb_ep *ep)
-{
-	return ep->info->tx_attr->size;
-}
-
-static uint32_t rx_size(const struct vrb_ep *ep)
-{
-	return ep->info->rx_attr->size;
-}
-
-void vrb_ep_ready(struct vrb_ep *ep)
-{
-	vrb_wq_clear(ep->sq, VRB_WQ_SHUT);
-}
-
-void vrb_ep_down(struct vrb_ep *ep, int err)
-{
-	int none = 0;
-
-	__atomic_compare_exchange_n(&ep->down_err, &none, err, false, __ATOMIC_RELAXED,
-				    __ATOMIC_RELAXED);
-	vrb_wq_shut(ep->sq, ep->lock_posts);
-	vrb_wq_shut(ep->rq, ep->lock_posts);
-	vrb_qp_flush(ep);
-	/* What FI_MORE holds back was accepted, so it completes. */
-	vrb_batch_flush(ep);
-	if (err == -FI_ENODEV && ep->enabled) {
-		vrb_cq_lose(ep->sq);
-		if (!ep->srx)
-			vrb_cq_lose(ep->rq);
-	}
-}
-
-bool vrb_ep_shares_rx(const struct vrb_ep *ep)
-{
-	return ep->srx || ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
-}
 
 static int context_missing(const struct vrb_ep *ep)
 {
@@ -122,54 +87,7 @@ static int missing(const struct vrb_ep *ep)
 	return context_missing(ep);
 }
 
-/*
- * Room in the CQs for all that can be outstanding, so that they never overrun. A queue stays
- * attached when enabling fails, until it is tried again or the endpoint closes.
- */
-static int attach(struct vrb_ep *ep)
-{
-	struct vrb_cq *tx = ep->tx_cq ? ep->tx_cq : ep->rx_cq;
-	struct vrb_cq *rx = ep->rx_cq ? ep->rx_cq : ep->tx_cq;
-	int ret = 0;
-
-	if (!ep->sq->cq)
-		ret = vrb_cq_attach(tx, ep->sq);
-	if (!ret && ep->srx)
-		ret = vrb_srq_attach(ep->srx->srq, rx, ep->cntrs[VRB_COUNT_RECV]);
-	else if (!ret && !ep->rq->cq)
-		ret = vrb_cq_attach(rx, ep->rq);
-	return ret;
-}
-
-/* The queues outlive the endpoint where they are attached: the CQ frees them. */
-static void free_queues(struct vrb_ep *ep)
-{
-	if (ep->sq && ep->sq->cq)
-		vrb_cq_detach(ep->sq->cq, ep->sq);
-	else
-		vrb_wq_free(ep->sq);
-	if (ep->rq && ep->rq->cq)
-		vrb_cq_detach(ep->rq->cq, ep->rq);
-	else
-		vrb_wq_free(ep->rq);
-	ep->sq = ep->rq = NULL;
-}
-
-static int new_queues(struct vrb_ep *ep)
-{
-	ep->sq = vrb_wq_new(ep, tx_size(ep));
-	ep->rq = vrb_wq_new(ep, vrb_ep_shares_rx(ep) ? 1 : rx_size(ep));
-	return ep->sq && ep->rq ? 0 : -FI_ENOMEM;
-}
-
-static void set_templates(struct vrb_ep *ep)
-{
-	ep->sq->qp = ep->rq->qp = ep->qp;
-	ep->sq->send = (struct ibv_send_wr){ .sg_list = &ep->sq->sge, .num_sge = 1 };
-	ep->rq->recv = (struct ibv_recv_wr){ .sg_list = &ep->rq->sge, .num_sge = 1 };
-}
-
-int vrb_ep_enable(struct vrb_ep *ep)
+static int ep_enable(struct vrb_ep *ep)
 {
 	int ret;
 
@@ -185,12 +103,12 @@ int vrb_ep_enable(struct vrb_ep *ep)
 	ret = vrb_qp_create(ep);
 	if (ret)
 		return ret;
-	ret = attach(ep);
+	ret = vrb_ep_attach(ep);
 	if (ret) {
 		vrb_qp_destroy(ep);
 		return ret;
 	}
-	set_templates(ep);
+	vrb_ep_set_templates(ep);
 	if (vrb_ep_is_dgram(ep)) {
 		ret = vrb_dgram_start(vrb_dgram_of(ep));
 		if (ret) {
@@ -206,6 +124,24 @@ int vrb_ep_enable(struct vrb_ep *ep)
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_set_modes(vrb_dgram_of(ep));
 	return 0;
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	struct vrb_ep *ep = (struct vrb_ep *)fid;
+
+	switch (command) {
+	case FI_ENABLE:
+		return ep_enable(ep->self);
+	case FI_ALIAS:
+		return vrb_ep_alias_open(ep, arg);
+	case FI_GETOPSFLAG:
+		return arg ? vrb_ep_get_op_flags(ep, arg) : -FI_EINVAL;
+	case FI_SETOPSFLAG:
+		return arg ? vrb_ep_set_op_flags(ep, *(uint64_t *)arg) : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
 }
 
 static void ep_free(struct vrb_ep *ep)
@@ -224,7 +160,7 @@ static void ep_free(struct vrb_ep *ep)
 	vrb_qp_destroy(ep);
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_fini(vrb_dgram_of(ep));
-	free_queues(ep);
+	vrb_ep_free_queues(ep);
 	vrb_cntr_unbind(ep);
 	vrb_ep_unbind(ep);
 	vrb_batch_free(ep->batch);
@@ -293,7 +229,7 @@ static struct fi_ops ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = ep_close,
 	.bind = vrb_ep_bind,
-	.control = vrb_ep_control,
+	.control = ep_control,
 	.ops_open = vrb_stats_open_ops,
 };
 
@@ -412,7 +348,7 @@ static int setup(struct vrb_ep *ep, const struct fi_info *info)
 	ep->rx_op_flags = info->rx_attr->op_flags;
 	ep->min_multi = VRB_MULTI_DEFAULT;
 	vrb_ep_set_modes(ep);
-	ret = new_queues(ep);
+	ret = vrb_ep_new_queues(ep);
 	if (ret)
 		return ret;
 	ep->rq->multi = info->caps & FI_MULTI_RECV;
@@ -443,6 +379,7 @@ int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_
 	ep->type = info->ep_attr->type;
 	ep->domain = domain;
 	ep->self = ep;
+	ep->owner.ops = &vrb_ep_owner_ops;
 	ofi_ref_get(&ep->fids);
 	LIST_INIT(&ep->aliases);
 	ret = setup(ep, info);

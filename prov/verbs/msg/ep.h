@@ -86,6 +86,12 @@ static inline struct vrb_ep *vrb_ep_self(struct fid *fid)
 	return ((struct vrb_ep *)fid)->self;
 }
 
+/* The EQ that hears of the endpoint: its own, else its domain's, else NULL. */
+static inline struct ofi_eq *vrb_ep_eq(const struct vrb_ep *ep)
+{
+	return ep->eq ? ep->eq : ep->domain->eq;
+}
+
 /* Whether it is one of these, for connections or datagrams, or an alias. */
 bool vrb_is_ep(const struct fid *fid);
 int vrb_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
@@ -107,8 +113,11 @@ static inline struct vrb_ep *vrb_ep_find(const struct vrb_domain *domain, uint32
 }
 
 /* Its hints asked for a shared receive context, or one is bound. */
-bool vrb_ep_shares_rx(const struct vrb_ep *ep);
-int vrb_ep_enable(struct vrb_ep *ep);
+static inline bool vrb_ep_shares_rx(const struct vrb_ep *ep)
+{
+	return ep->srx || ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+}
+
 /* What the connection asks of the endpoint; called from any thread. */
 void vrb_ep_ready(struct vrb_ep *ep); /* connected: sending is allowed */
 void vrb_ep_down(

@@ -5,7 +5,7 @@
 #include <rdma/fi_errno.h>
 #include "ep.h"
 #include "ep_alias.h"
-#include "ep_bind.h"
+#include "ep_modes.h"
 
 /* What posting looks at, but for the flags, which are the alias's own. */
 static void mirror(struct vrb_ep *alias, const struct vrb_ep *self)

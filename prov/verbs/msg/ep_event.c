@@ -8,7 +8,8 @@
 #include "prov/verbs/cm/fsm.h"
 #include "prov/verbs/provider/prov.h"
 
-void vrb_ep_fatal(struct vrb_ep *ep, int err)
+/* The endpoint can't go on: its connection ends with err, or its operations do. */
+static void ep_fatal(struct vrb_ep *ep, int err)
 {
 	struct vrb_step_arg arg = { .err = err, .prov_errno = -err };
 
@@ -29,13 +30,13 @@ static void qp_event(struct vrb_owner *owner, enum ibv_event_type type)
 		return;
 	switch (type) {
 	case IBV_EVENT_QP_FATAL:
-		vrb_ep_fatal(ep, FI_EIO);
+		ep_fatal(ep, FI_EIO);
 		break;
 	case IBV_EVENT_QP_REQ_ERR:
-		vrb_ep_fatal(ep, FI_EREMOTEIO);
+		ep_fatal(ep, FI_EREMOTEIO);
 		break;
 	case IBV_EVENT_QP_ACCESS_ERR:
-		vrb_ep_fatal(ep, FI_EKEYREJECTED);
+		ep_fatal(ep, FI_EKEYREJECTED);
 		break;
 	case IBV_EVENT_COMM_EST:
 		vrb_fsm_step(ep, VRB_STEP_COMM_EST, NULL);
@@ -49,4 +50,9 @@ static void qp_event(struct vrb_owner *owner, enum ibv_event_type type)
 	}
 }
 
-const struct vrb_owner_ops vrb_ep_owner_ops = { .qp_event = qp_event };
+static void fatal(struct vrb_owner *owner, int err)
+{
+	ep_fatal(vrb_owner_of(owner, struct vrb_ep, owner), err);
+}
+
+const struct vrb_owner_ops vrb_ep_owner_ops = { .qp_event = qp_event, .fatal = fatal };

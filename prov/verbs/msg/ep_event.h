@@ -5,11 +5,7 @@
 
 #include "prov/verbs/cm/cm.h"
 
-struct vrb_ep;
-
 /* Of connected and of datagram endpoints. */
 extern const struct vrb_owner_ops vrb_ep_owner_ops;
-/* The endpoint can't go on: its connection ends with err, FI_E*, or its operations do. */
-void vrb_ep_fatal(struct vrb_ep *ep, int err);
 
 #endif

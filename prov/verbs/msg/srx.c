@@ -10,7 +10,7 @@
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/queue/cq.h"
 #include "ep.h"
-#include "ep_bind.h"
+#include "ep_modes.h"
 #include "prov/verbs/provider/err.h"
 #include "ops.h"
 #include "prov/verbs/queue/post.h"

@@ -6,7 +6,6 @@
 #include "prov/base/cntr.h"
 #include "atomic.h"
 #include "prov/verbs/queue/batch.h"
-#include "prov/verbs/queue/cq.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/queue/post.h"
 #include "work.h"
@@ -241,7 +240,7 @@ static void post(struct vrb_wq *wq, struct request *req)
 	else
 		err = ibv_post_send(wq->qp, &req->wr, &wq->bad_send);
 	if (err)
-		vrb_cq_lose(wq);
+		vrb_wq_lose(wq);
 }
 
 static uint64_t slot_flags(const struct vrb_work *work, const struct request *req)
@@ -277,25 +276,4 @@ int vrb_work_post(struct vrb_work *work)
 	vrb_wq_guard(wq);
 	ofi_unlock(&wq->lock);
 	return ret;
-}
-
-void vrb_work_forget(struct vrb_slot *slot)
-{
-	struct ofi_cntr *cntr = (struct ofi_cntr *)slot->len;
-
-	slot->flags &= ~(VRB_WORK | VRB_UNCOUNTED);
-	slot->len = 0;
-	if (cntr)
-		ofi_ref_put(&cntr->ref);
-}
-
-void vrb_work_done(struct vrb_slot *slot, bool good)
-{
-	struct ofi_cntr *cntr = (struct ofi_cntr *)slot->len;
-
-	if (cntr && good)
-		ofi_cntr_count(cntr, 1);
-	else if (cntr)
-		ofi_cntr_count_error(cntr, 1);
-	vrb_work_forget(slot);
 }

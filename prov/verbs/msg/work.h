@@ -38,9 +38,6 @@ ssize_t vrb_work_check(struct vrb_work *work);
 void vrb_work_inject(struct vrb_work *work);
 /* Posts it; where the connection is over it completes in error. 0 or -FI_EAGAIN. */
 int vrb_work_post(struct vrb_work *work);
-/* The completion counter of a slot with VRB_WORK: counted and let go of, or just let go of. */
-void vrb_work_done(struct vrb_slot *slot, bool good);
-void vrb_work_forget(struct vrb_slot *slot);
 
 /* Calls with FI_TRIGGER (trigger.c); for other flags -FI_EBADFLAGS. */
 ssize_t vrb_trigger_msg(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg *msg,

@@ -9,7 +9,6 @@
 #include "prov/verbs/queue/cq.h"
 #include "domain.h"
 #include "prov/verbs/msg/ep.h"
-#include "prov/verbs/msg/ep_event.h"
 #include "prov.h"
 #include "prov/verbs/msg/srx.h"
 
@@ -58,7 +57,7 @@ static void fatal_all(struct vrb_domain *domain, const void *object, int err)
 	ofi_lock(&domain->lock);
 	LIST_FOREACH (ep, &domain->eps, siblings)
 		if (!object || uses(ep, object))
-			vrb_ep_fatal(ep, err);
+			ep->owner.ops->fatal(&ep->owner, err);
 	ofi_unlock(&domain->lock);
 	if (vrb_rdm_of(domain))
 		vrb_rdm_of(domain)->lost(domain, object, err);

@@ -99,11 +99,13 @@ static ssize_t list_ep(const struct vrb_ep *ep, struct fi_stats_item *items)
 
 static ssize_t list(struct fid *fid, struct fi_stats_item *items)
 {
-	if (fid->fclass == FI_CLASS_DOMAIN && vrb_is_domain((struct fid_domain *)fid))
+	bool ours = fid->ops && fid->ops->ops_open == vrb_stats_open_ops;
+
+	if (ours && fid->fclass == FI_CLASS_DOMAIN)
 		return ofi_stats_list(((struct vrb_domain *)fid)->stats, items);
-	if (vrb_is_cq(fid))
+	if (ours && fid->fclass == FI_CLASS_CQ)
 		return list_cq((struct vrb_cq *)fid, items);
-	if (vrb_is_ep(fid))
+	if (ours && fid->fclass == FI_CLASS_EP)
 		return list_ep(vrb_ep_self(fid), items);
 	FI_WARN(&vrb_prov, FI_LOG_CORE,
 		"fi_ops_stats: read: an object of class %zu; these operations are of domains, and of the completion queues and endpoints of FI_EP_MSG and FI_EP_DGRAM\n",

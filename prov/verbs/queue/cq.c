@@ -15,107 +15,6 @@
 
 #define CQ_DEFAULT_SIZE 1024
 
-/* Grows the device's CQ so that it holds `entries`. */
-static bool grow(struct vrb_cq *cq, uint64_t entries)
-{
-	if (entries <= cq->capacity)
-		return true;
-	if (entries > (uint64_t)cq->domain->attr.max_cqe || ibv_resize_cq(cq->ibv, (int)entries))
-		return false;
-	cq->capacity = cq->ibv->cqe;
-	return true;
-}
-
-/* Turns what is left into the pool, the last quarter of a CQ at least. */
-static void make_pool(struct vrb_cq *cq)
-{
-	__atomic_add_fetch(&cq->pool, (int)(cq->capacity - cq->reserved), __ATOMIC_RELEASE);
-	cq->reserved = cq->capacity;
-	cq->shared = true;
-}
-
-static int no_room(const struct vrb_cq *cq)
-{
-	FI_WARN(&vrb_prov, FI_LOG_CQ,
-		"fi_enable: completion queue of %u entries is full and the device allows no more than %d; open more completion queues\n",
-		cq->capacity, cq->domain->attr.max_cqe);
-	return -FI_ENOSPC;
-}
-
-/*
- * Entries of the queue's own, while three quarters of the largest CQ are not taken. Else makes it
- * as large as it can be.
- */
-static bool reserve(struct vrb_cq *cq, uint32_t size)
-{
-	uint64_t need = (uint64_t)cq->reserved + size;
-
-	if (!cq->shared && need <= (uint32_t)cq->domain->attr.max_cqe / 4 * 3 && grow(cq, need)) {
-		cq->reserved = need;
-		return true;
-	}
-	grow(cq, cq->domain->attr.max_cqe);
-	return false;
-}
-
-/* The first queue that finds no room makes the pool. */
-static int share(struct vrb_cq *cq, struct vrb_wq *wq)
-{
-	if (!cq->shared && cq->reserved == cq->capacity)
-		return no_room(cq);
-	make_pool(cq);
-	wq->pool = &cq->pool;
-	vrb_wq_set(wq, VRB_WQ_SHARES);
-	return 0;
-}
-
-/* All of them at once, out of the last quarter or of the pool. */
-static bool take_rest(struct vrb_cq *cq, uint32_t size)
-{
-	if (!cq->shared) {
-		if (size > cq->capacity - cq->reserved)
-			return false;
-		cq->reserved += size;
-		return true;
-	}
-	if (size <= cq->capacity && __atomic_sub_fetch(&cq->pool, (int)size, __ATOMIC_ACQUIRE) >= 0)
-		return true;
-	if (size <= cq->capacity)
-		__atomic_add_fetch(&cq->pool, (int)size, __ATOMIC_RELEASE);
-	return false;
-}
-
-int vrb_cq_reserve(struct vrb_cq *cq, uint32_t size)
-{
-	int ret = 0;
-
-	ofi_lock(&cq->domain->lock);
-	if (!reserve(cq, size) && !take_rest(cq, size))
-		ret = no_room(cq);
-	ofi_unlock(&cq->domain->lock);
-	return ret;
-}
-
-void vrb_cq_unreserve(struct vrb_cq *cq, uint32_t size)
-{
-	ofi_lock(&cq->domain->lock);
-	if (cq->shared)
-		__atomic_add_fetch(&cq->pool, (int)size, __ATOMIC_RELEASE);
-	else
-		cq->reserved -= size;
-	ofi_unlock(&cq->domain->lock);
-}
-
-void vrb_cq_release(struct vrb_cq *cq, struct vrb_wq *wq)
-{
-	if (vrb_wq_special(wq) & VRB_WQ_SHARES) {
-		vrb_wq_give_pool(wq, vrb_wq_used(wq));
-		vrb_wq_clear(wq, VRB_WQ_SHARES);
-	} else {
-		vrb_cq_unreserve(cq, wq->size);
-	}
-}
-
 static void join(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	wq->cq = cq;
@@ -135,9 +34,7 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq)
 	if (cq->special & VRB_CQ_CLOSED)
 		vrb_cq_purge(cq);
 	vrb_cq_unlock(cq);
-	ofi_lock(&cq->domain->lock);
-	ret = reserve(cq, wq->size) ? 0 : share(cq, wq);
-	ofi_unlock(&cq->domain->lock);
+	ret = vrb_cq_admit(cq, wq);
 	if (ret)
 		return ret;
 	vrb_cq_lock(cq);
@@ -149,34 +46,6 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq)
 	if (ret)
 		vrb_cq_release(cq, wq);
 	return ret;
-}
-
-int vrb_cq_count_shared(struct vrb_cq *cq, bool count)
-{
-	int ret = 0;
-
-	vrb_cq_lock(cq);
-	if (count || vrb_cq_counts(cq))
-		ret = vrb_cq_count_open(cq);
-	vrb_cq_unlock(cq);
-	return ret;
-}
-
-void vrb_cq_add_share(struct vrb_cq *cq, struct vrb_share *share)
-{
-	vrb_cq_lock(cq);
-	LIST_INSERT_HEAD(&cq->shares, share, of_cq);
-	vrb_cq_set_special(cq, VRB_CQ_TRACED, true);
-	vrb_cq_unlock(cq);
-}
-
-void vrb_cq_close_share(struct vrb_cq *cq, struct vrb_share *share)
-{
-	vrb_cq_lock(cq);
-	LIST_REMOVE(share, of_cq);
-	LIST_INSERT_HEAD(&cq->closed_shares, share, of_cq);
-	vrb_cq_set_special(cq, VRB_CQ_CLOSED, true);
-	vrb_cq_unlock(cq);
 }
 
 static void silence(struct vrb_wq *wq)

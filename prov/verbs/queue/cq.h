@@ -7,6 +7,7 @@
 #define VRB_CQ_H
 
 #include <stdbool.h>
+#include <sys/epoll.h>
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
 #include <rdma/fi_eq.h>
@@ -122,6 +123,8 @@ bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq);
  * the device has no more of it the queue is freed, and its room is others'.
  */
 void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq);
+/* Entries for a queue, or a place in the pool (cq_room.c). 0 or -FI_ENOSPC. */
+int vrb_cq_admit(struct vrb_cq *cq, struct vrb_wq *wq);
 /*
  * With the CQ's lock held: gives back the entries of a queue, or the credits of what it has
  * outstanding.
@@ -130,21 +133,6 @@ void vrb_cq_release(struct vrb_cq *cq, struct vrb_wq *wq);
 /* Entries for good, of the CQ's own or of its pool. 0 or -FI_ENOSPC. */
 int vrb_cq_reserve(struct vrb_cq *cq, uint32_t size);
 void vrb_cq_unreserve(struct vrb_cq *cq, uint32_t size);
-/*
- * After a reservation for a shared queue: prepares for its larger capacity, and for a counter where
- * one counts.
- */
-int vrb_cq_count_shared(struct vrb_cq *cq, bool count);
-/*
- * A shared receive queue may complete here from now on; it is closed, and what still completes is
- * dropped.
- */
-void vrb_cq_add_share(struct vrb_cq *cq, struct vrb_share *share);
-void vrb_cq_close_share(struct vrb_cq *cq, struct vrb_share *share);
-/*
- * The device completes nothing more for the queue: the CQ reports what is outstanding as flushed.
- */
-void vrb_cq_lose(struct vrb_wq *wq);
 /*
  * With the lock held: takes completions, those kept or up to count from the device, into wc from
  * first on. Their number, or -FI_EIO.
@@ -197,8 +185,6 @@ void vrb_cq_count_lost(struct vrb_cq *cq);
  * read. What was found, or negative.
  */
 int vrb_cq_fetch(struct vrb_cq *cq);
-/* Without the lock: wakes those who wait for the counters of a queue whose device is gone. */
-void vrb_cq_tell_lost(struct vrb_wq *wq);
 /* Up to want of those stored, into cq->wc. Their number. */
 int vrb_cq_take_stored(struct vrb_cq *cq, int want);
 /*
@@ -262,6 +248,14 @@ static inline int vrb_cq_want(const struct vrb_cq *cq, size_t count)
 	return (int)(count < cq->bunch ? count : cq->bunch);
 }
 
+/* Adds one to the descriptor of FI_GETWAIT. 0, or -1 and errno. */
+static inline int vrb_cq_watch(struct vrb_cq *cq, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &event);
+}
+
 /* By format, with locks and without (cq_read.c). */
 extern struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1];
 extern struct fi_ops_cq vrb_cq_bare_ops[FI_CQ_FORMAT_TAGGED + 1];
@@ -269,9 +263,6 @@ ssize_t vrb_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_
 const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 			    size_t len);
 /* Blocking reads and their wait objects (cq_wait.c). */
-int vrb_cq_watch(struct vrb_cq *cq, int fd); /* adds one to the descriptor of FI_GETWAIT */
-bool vrb_cq_drain_channel(
-	struct vrb_cq *cq); /* takes its events back; with the lock held. True: there were some */
 int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr);
 /* Last of all: from here on other threads may ask it. */
 int vrb_cq_wait_join(struct vrb_cq *cq, const struct fi_cq_attr *attr);

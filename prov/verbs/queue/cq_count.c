@@ -15,7 +15,6 @@
 #include "prov/verbs/provider/prov.h"
 #include "srq.h"
 #include "prov/verbs/provider/stats.h"
-#include "prov/verbs/msg/work.h"
 
 static struct vrb_wq *wq_of(const struct ibv_wc *wc)
 {
@@ -41,6 +40,26 @@ static void count(struct ofi_cntr *cntr, bool good)
 		ofi_cntr_count_error(cntr, 1);
 }
 
+/* Lets go of the completion counter of a slot with VRB_WORK. */
+static void forget_work(struct vrb_slot *slot)
+{
+	struct ofi_cntr *cntr = (struct ofi_cntr *)slot->len;
+
+	slot->flags &= ~(VRB_WORK | VRB_UNCOUNTED);
+	slot->len = 0;
+	if (cntr)
+		ofi_ref_put(&cntr->ref);
+}
+
+static void count_work(struct vrb_slot *slot, bool good)
+{
+	struct ofi_cntr *cntr = (struct ofi_cntr *)slot->len;
+
+	if (cntr)
+		count(cntr, good);
+	forget_work(slot);
+}
+
 static void count_slot(struct vrb_wq *wq, bool good)
 {
 	struct vrb_slot *slot = wq->counted;
@@ -48,7 +67,7 @@ static void count_slot(struct vrb_wq *wq, bool good)
 
 	wq->counted = slot->next;
 	if (slot->flags & VRB_WORK)
-		vrb_work_done(slot, good);
+		count_work(slot, good);
 	/* A buffer of several parts fails once. */
 	if (!good && (slot->flags & (VRB_MULTI | FI_MULTI_RECV)) == VRB_MULTI)
 		return;
@@ -107,20 +126,11 @@ void vrb_cq_count_lost(struct vrb_cq *cq)
 			count_slot(wq, false);
 }
 
-void vrb_cq_tell_lost(struct vrb_wq *wq)
-{
-	int i;
-
-	for (i = 0; wq->cntrs && i < VRB_COUNTS; i++)
-		if (wq->cntrs[i])
-			ofi_cntr_wake(wq->cntrs[i]);
-}
-
 void vrb_cq_count_forget(struct vrb_wq *wq)
 {
 	for (; wq->cntrs && wq->counted != wq->head; wq->counted = wq->counted->next)
 		if (wq->counted->flags & VRB_WORK)
-			vrb_work_forget(wq->counted);
+			forget_work(wq->counted);
 	wq->cntrs = NULL;
 }
 
@@ -319,17 +329,6 @@ void vrb_cq_count_close(struct vrb_cq *cq)
 	free(cq->store.wc);
 }
 
-static void source_progress(void *object)
-{
-	struct vrb_cq *cq = object;
-
-	vrb_cq_lock(cq);
-	vrb_cq_ring_held(cq);
-	while (vrb_cq_fetch(cq) == (int)cq->bunch)
-		;
-	vrb_cq_unlock(cq);
-}
-
 int vrb_cq_arm_counted(struct vrb_cq *cq)
 {
 	int n, err, ret = 0;
@@ -344,24 +343,3 @@ int vrb_cq_arm_counted(struct vrb_cq *cq)
 	} while (n > 0);
 	return err ? vrb_errno(err) : ret;
 }
-
-/* Asked for before the last look: what comes after it makes the descriptor readable. */
-static int source_arm(void *object)
-{
-	struct vrb_cq *cq = object;
-	int ret = -FI_EAGAIN;
-
-	if (!cq->channel)
-		return ret;
-	vrb_cq_lock(cq);
-	vrb_cq_ring_held(cq);
-	vrb_cq_drain_channel(cq);
-	ret = vrb_cq_arm_counted(cq);
-	vrb_cq_unlock(cq);
-	return ret;
-}
-
-const struct ofi_cntr_source_ops vrb_cq_source_ops = {
-	.progress = source_progress,
-	.arm = source_arm,
-};

@@ -20,14 +20,6 @@ void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end)
 	vrb_cq_set_special(cq, VRB_CQ_KEPT, true);
 }
 
-void vrb_cq_lose(struct vrb_wq *wq)
-{
-	__atomic_store_n(&wq->lost, true, __ATOMIC_RELEASE);
-	vrb_cq_set_special(wq->cq, VRB_CQ_LOST, true);
-	ofi_wait_signal(&wq->cq->wait);
-	vrb_cq_tell_lost(wq);
-}
-
 static bool is_lost(const struct ibv_wc *wc)
 {
 	return __atomic_load_n(&((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq->lost,

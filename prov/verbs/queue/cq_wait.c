@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 #include "prov/base/cq.h"
 #include "prov/base/poll.h"
@@ -24,13 +23,6 @@ static bool has_fd(enum fi_wait_obj obj)
 {
 	return obj == FI_WAIT_FD || obj == FI_WAIT_POLLFD || obj == FI_WAIT_UNSPEC ||
 	       obj == FI_WAIT_SET;
-}
-
-int vrb_cq_watch(struct vrb_cq *cq, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &event);
 }
 
 static int open_fds(struct vrb_cq *cq)
@@ -113,7 +105,7 @@ int vrb_cq_signal(struct fid_cq *fid)
 }
 
 /* They are acknowledged in bunches, each costs a mutex. */
-bool vrb_cq_drain_channel(struct vrb_cq *cq)
+static bool drain_channel(struct vrb_cq *cq)
 {
 	unsigned int before = cq->unacked;
 	struct ibv_cq *ibv;
@@ -164,7 +156,7 @@ int vrb_cq_trywait(struct vrb_cq *cq)
 		return cq->wait_obj == FI_WAIT_NONE ? -FI_EINVAL : 0;
 	vrb_cq_lock(cq);
 	taken = ofi_wait_clear(&cq->wait);
-	taken = vrb_cq_drain_channel(cq) || taken;
+	taken = drain_channel(cq) || taken;
 	if (!anything(cq) || vrb_cq_counts(cq))
 		ret = arm(cq);
 	if (!ret && (cq->store.count || anything(cq)))
@@ -181,7 +173,7 @@ static struct ofi_ref *cq_ref(struct fid *fid, const struct ofi_ref *domain)
 {
 	struct vrb_cq *cq = (struct vrb_cq *)fid;
 
-	return vrb_is_cq(fid) && &cq->domain->ref == domain ? &cq->ref : NULL;
+	return fid->ops->control == vrb_cq_control && &cq->domain->ref == domain ? &cq->ref : NULL;
 }
 
 static bool cq_ready(struct fid *fid)
@@ -269,3 +261,35 @@ int vrb_cq_control(struct fid *fid, int command, void *arg)
 
 	return ofi_wait_control(&wait, command, arg);
 }
+
+static void source_progress(void *object)
+{
+	struct vrb_cq *cq = object;
+
+	vrb_cq_lock(cq);
+	vrb_cq_ring_held(cq);
+	while (vrb_cq_fetch(cq) == (int)cq->bunch)
+		;
+	vrb_cq_unlock(cq);
+}
+
+/* Asked for before the last look: what comes after it makes the descriptor readable. */
+static int source_arm(void *object)
+{
+	struct vrb_cq *cq = object;
+	int ret = -FI_EAGAIN;
+
+	if (!cq->channel)
+		return ret;
+	vrb_cq_lock(cq);
+	vrb_cq_ring_held(cq);
+	drain_channel(cq);
+	ret = vrb_cq_arm_counted(cq);
+	vrb_cq_unlock(cq);
+	return ret;
+}
+
+const struct ofi_cntr_source_ops vrb_cq_source_ops = {
+	.progress = source_progress,
+	.arm = source_arm,
+};

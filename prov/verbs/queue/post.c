@@ -1,10 +1,147 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The rare ways of posting: full or closed queues, failed posts, and the batches of FI_MORE. */
+/* The slow paths of posting: full or closed queues, failed posts, and the batches of FI_MORE. */
+#include <stdlib.h>
+#include <string.h>
 #include "batch.h"
 #include "cq.h"
 #include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/provider/err.h"
 #include "post.h"
+#include "qp.h"
+
+/* Batches */
+
+struct vrb_batch *vrb_batch_new(size_t iov_limit, size_t inline_size)
+{
+	size_t sges = VRB_BATCH_MAX * iov_limit * sizeof(struct ibv_sge), i;
+	struct vrb_batch *batch;
+	struct ibv_sge *sge;
+
+	batch = calloc(1, sizeof(*batch) + sges + VRB_BATCH_MAX * inline_size);
+	if (!batch)
+		return NULL;
+	sge = (struct ibv_sge *)(batch + 1);
+	batch->inline_size = inline_size;
+	batch->data = (uint8_t *)sge + sges;
+	for (i = 0; i < VRB_BATCH_MAX; i++) {
+		batch->wr[i].sg_list = sge + i * iov_limit;
+		batch->wr[i].next = &batch->wr[i + 1];
+	}
+	return batch;
+}
+
+void vrb_batch_free(struct vrb_batch *batch)
+{
+	free(batch);
+}
+
+static void copy_inline(struct ibv_send_wr *to, const struct ibv_send_wr *from, uint8_t *data)
+{
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < from->num_sge; i++) {
+		memcpy(data + len, (void *)(uintptr_t)from->sg_list[i].addr,
+		       from->sg_list[i].length);
+		len += from->sg_list[i].length;
+	}
+	to->num_sge = len ? 1 : 0;
+	to->sg_list[0].addr = (uintptr_t)data;
+	to->sg_list[0].length = len;
+}
+
+/* The copy number n of a work request. Mostly it has one segment. */
+OFI_INLINE void copy(struct vrb_batch *batch, uint32_t n, const struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *held = &batch->wr[n];
+	uint8_t *data;
+
+	held->wr_id = wr->wr_id;
+	held->num_sge = wr->num_sge;
+	held->opcode = wr->opcode;
+	held->send_flags = wr->send_flags;
+	held->imm_data = wr->imm_data;
+	held->wr = wr->wr;
+	if (ofi_unlikely(wr->num_sge != 1)) {
+		if (wr->send_flags & IBV_SEND_INLINE)
+			copy_inline(held, wr, batch->data + n * batch->inline_size);
+		else if (wr->num_sge)
+			memcpy(held->sg_list, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
+		return;
+	}
+	held->sg_list[0] = wr->sg_list[0];
+	if (wr->send_flags & IBV_SEND_INLINE) {
+		data = batch->data + n * batch->inline_size;
+		memcpy(data, (void *)(uintptr_t)wr->sg_list[0].addr, wr->sg_list[0].length);
+		held->sg_list[0].addr = (uintptr_t)data;
+	}
+}
+
+void vrb_batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr)
+{
+	uint32_t n = vrb_wq_held(ep->sq);
+
+	copy(ep->batch, n, wr);
+	vrb_batch_count(ep->sq, n);
+}
+
+/*
+ * The first n refused work requests were accepted from the application: they go through the queue
+ * pair once more, in error, so that they complete in their place. Where even that fails, the device
+ * is gone.
+ */
+static void give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, uint32_t n)
+{
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	struct vrb_wq *sq = ep->sq;
+	int err = 0;
+
+	__atomic_store_n(&ep->down_err, -FI_EIO, __ATOMIC_RELAXED);
+	vrb_wq_shut(sq, false);
+	vrb_qp_flush(ep);
+	for (; n && !err; n--, refused++) {
+		wr.wr_id = refused->wr_id;
+		wr.wr = refused->wr; /* a datagram's address */
+		err = ibv_post_send(sq->qp, &wr, &bad);
+	}
+	if (err)
+		vrb_wq_lose(sq);
+}
+
+ssize_t vrb_batch_ring(struct vrb_ep *ep, uint32_t mine)
+{
+	struct vrb_batch *batch = ep->batch;
+	uint32_t refused, count = vrb_wq_held(ep->sq);
+	struct ibv_send_wr *bad = NULL, *last;
+	int err;
+
+	if (!count)
+		return 0;
+	__atomic_sub_fetch(&ep->sq->special, count, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&ep->sq->cq->special, VRB_CQ_HELD, __ATOMIC_RELAXED);
+	last = &batch->wr[count - 1];
+	last->next = NULL;
+	vrb_wq_mark(ep->sq);
+	ofi_stats_add(&ep->sq->stats, OFI_STATS_SHARED, -1);
+	err = ibv_post_send(ep->sq->qp, batch->wr, &bad);
+	last->next = last + 1;
+	if (!err)
+		return 0;
+	refused = bad ? count - (bad - batch->wr) : count;
+	vrb_wq_untake(ep->sq, mine);
+	if (refused > mine)
+		give_up(ep, &batch->wr[count - refused], refused - mine);
+	return vrb_errno(err);
+}
+
+void vrb_batch_flush(struct vrb_ep *ep)
+{
+	ofi_lock(&ep->sq->lock);
+	vrb_batch_ring(ep, 0);
+	ofi_unlock(&ep->sq->lock);
+}
+
+/* Posting */
 
 static int down_err(const struct vrb_ep *ep)
 {
@@ -96,6 +233,28 @@ ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *contex
 	if (!locked)
 		ofi_unlock(&sq->lock);
 	return ret;
+}
+
+ssize_t vrb_sq_hold(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
+		    size_t len, bool locked)
+{
+	uint32_t n;
+
+	if (!locked)
+		ofi_lock(&sq->lock);
+	n = vrb_wq_special(sq);
+	if (vrb_batch_open(sq, n)) {
+		wr->send_flags |= sq->head->signal;
+		wr->wr_id = (uintptr_t)sq->head;
+		copy(sq->ep->batch, n, wr);
+		vrb_batch_publish(sq, n, context, flags, len);
+		if (!locked)
+			ofi_unlock(&sq->lock);
+		return 0;
+	}
+	if (!locked)
+		ofi_unlock(&sq->lock);
+	return vrb_sq_post_rare(sq, wr, context, flags, len, true, locked);
 }
 
 ssize_t vrb_rq_post_rare(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,

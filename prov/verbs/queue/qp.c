@@ -9,7 +9,6 @@
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/msg/ep_event.h"
 #include "qp.h"
 #include "prov/verbs/msg/srx.h"
 
@@ -105,7 +104,6 @@ int vrb_qp_create(struct vrb_ep *ep)
 	};
 	int ret;
 
-	ep->owner.ops = &vrb_ep_owner_ops;
 	if (ep->srx) {
 		attr.srq = ep->srx->srq->ibv;
 	} else {

@@ -47,6 +47,15 @@ static void put(struct vrb_srq *srq)
 	free(srq);
 }
 
+static void close_share(struct vrb_cq *cq, struct vrb_share *share)
+{
+	vrb_cq_lock(cq);
+	LIST_REMOVE(share, of_cq);
+	LIST_INSERT_HEAD(&cq->closed_shares, share, of_cq);
+	vrb_cq_set_special(cq, VRB_CQ_CLOSED, true);
+	vrb_cq_unlock(cq);
+}
+
 void vrb_srq_close(struct vrb_srq *srq)
 {
 	struct vrb_domain *domain;
@@ -61,81 +70,17 @@ void vrb_srq_close(struct vrb_srq *srq)
 	ofi_lock(&domain->share_lock);
 	while ((share = LIST_FIRST(&srq->shares))) {
 		LIST_REMOVE(share, of_srq);
-		vrb_cq_close_share(share->cq, share);
+		close_share(share->cq, share);
 	}
 	ofi_unlock(&domain->share_lock);
 	put(srq);
 }
 
-static int add_share(struct vrb_srq *srq, struct vrb_cq *cq)
-{
-	struct vrb_share *share = malloc(sizeof(*share));
-	int ret = share ? vrb_cq_reserve(cq, srq->wq.size) : -FI_ENOMEM;
-
-	if (ret) {
-		free(share);
-		return ret;
-	}
-	*share = (struct vrb_share){ .srq = srq, .cq = cq };
-	__atomic_add_fetch(&srq->refs, 1, __ATOMIC_RELAXED);
-	LIST_INSERT_HEAD(&srq->shares, share, of_srq);
-	vrb_cq_add_share(cq, share);
-	return 0;
-}
-
-int vrb_srq_attach(struct vrb_srq *srq, struct vrb_cq *cq, bool count)
-{
-	struct vrb_share *share;
-	int ret = 0;
-
-	ofi_lock(&srq->domain->share_lock);
-	LIST_FOREACH (share, &srq->shares, of_srq)
-		if (share->cq == cq)
-			break;
-	if (!share)
-		ret = add_share(srq, cq);
-	if (!ret)
-		ret = vrb_cq_count_shared(cq, count);
-	ofi_unlock(&srq->domain->share_lock);
-	return ret;
-}
-
-static void free_share(struct vrb_share *share)
+void vrb_srq_leave(struct vrb_share *share)
 {
 	vrb_cq_unreserve(share->cq, share->srq->wq.size);
 	put(share->srq);
 	free(share);
-}
-
-static void retire_unread(struct vrb_cq *cq)
-{
-	struct vrb_slot *slot;
-	int i, n;
-
-	while ((n = vrb_cq_poll(cq, cq->bunch)) > 0)
-		for (i = 0; i < n; i++) {
-			slot = (struct vrb_slot *)(uintptr_t)cq->wc[cq->first + i].wr_id;
-			if (vrb_wq_special(slot->wq) & VRB_WQ_SHARED)
-				vrb_srq_retire(slot->wq, slot);
-		}
-}
-
-void vrb_srq_forget_cq(struct vrb_cq *cq)
-{
-	struct vrb_share *share;
-
-	ofi_lock(&cq->domain->share_lock);
-	if (!LIST_EMPTY(&cq->shares)) {
-		vrb_cq_lock(cq);
-		retire_unread(cq);
-		vrb_cq_unlock(cq);
-	}
-	while ((share = LIST_FIRST(&cq->shares))) {
-		LIST_REMOVE(share, of_cq);
-		LIST_REMOVE(share, of_srq);
-		free_share(share);
-	}
-	ofi_unlock(&cq->domain->share_lock);
 }
 
 void vrb_srq_reap(struct vrb_cq *cq)
@@ -144,7 +89,7 @@ void vrb_srq_reap(struct vrb_cq *cq)
 
 	while ((share = LIST_FIRST(&cq->closed_shares))) {
 		LIST_REMOVE(share, of_cq);
-		free_share(share);
+		vrb_srq_leave(share);
 	}
 }
 
@@ -177,17 +122,4 @@ ssize_t vrb_srq_post_failed(struct vrb_srq *srq, struct vrb_slot *slot, int err)
 	srq->free = slot;
 	__atomic_store_n(&srq->taken, srq->taken - 1, __ATOMIC_RELAXED);
 	return vrb_errno(err);
-}
-
-/* Only pushed one by one and taken all at once, the list has no ABA problem. */
-void vrb_srq_retire(struct vrb_wq *wq, struct vrb_slot *slot)
-{
-	struct vrb_srq *srq = vrb_srq(wq);
-	struct vrb_slot *first = __atomic_load_n(&srq->returned, __ATOMIC_RELAXED);
-
-	__atomic_add_fetch(&srq->retired, 1, __ATOMIC_RELAXED);
-	do {
-		slot->next = first;
-	} while (!__atomic_compare_exchange_n(&srq->returned, &first, slot, true, __ATOMIC_RELEASE,
-					      __ATOMIC_RELAXED));
 }

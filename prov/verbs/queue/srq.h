@@ -55,6 +55,8 @@ void vrb_srq_close(struct vrb_srq *srq);
 int vrb_srq_attach(struct vrb_srq *srq, struct vrb_cq *cq, bool count);
 /* The CQ closes: what it still has of shared queues is retired. */
 void vrb_srq_forget_cq(struct vrb_cq *cq);
+/* Gives back the share's room and its reference, and frees it. */
+void vrb_srq_leave(struct vrb_share *share);
 /* With the CQ's lock held: the device was seen to have no more of closed queues. */
 void vrb_srq_reap(struct vrb_cq *cq);
 /* Receives that could be posted now. */
@@ -66,7 +68,19 @@ struct vrb_slot *vrb_srq_refill(struct vrb_srq *srq);
 ssize_t vrb_srq_blocked(const struct vrb_srq *srq);
 /* The post failed with errno err; takes the slot back. */
 ssize_t vrb_srq_post_failed(struct vrb_srq *srq, struct vrb_slot *slot, int err);
-void vrb_srq_retire(struct vrb_wq *wq, struct vrb_slot *slot);
+
+/* Only pushed one by one and taken all at once, the list has no ABA problem. */
+static inline void vrb_srq_retire(struct vrb_wq *wq, struct vrb_slot *slot)
+{
+	struct vrb_srq *srq = vrb_srq(wq);
+	struct vrb_slot *first = __atomic_load_n(&srq->returned, __ATOMIC_RELAXED);
+
+	__atomic_add_fetch(&srq->retired, 1, __ATOMIC_RELAXED);
+	do {
+		slot->next = first;
+	} while (!__atomic_compare_exchange_n(&srq->returned, &first, slot, true, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
+}
 
 /* From any thread: nothing is posted any more, that gives err. */
 static inline void vrb_srq_shut(struct vrb_srq *srq, int err)

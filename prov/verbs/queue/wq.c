@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Work queue rings: making them, and what is not needed at every post. */
 #include <stdlib.h>
-#include "srq.h"
+#include "cq.h"
 #include "prov/verbs/provider/stats.h"
+#include "srq.h"
 #include "wq.h"
 
 /* Every half queue one slot asks for a completion, so a full queue has always asked for one. */
@@ -156,4 +157,22 @@ uint64_t vrb_wq_retire(struct vrb_wq *wq, struct vrb_slot *slot, uint64_t flags)
 	vrb_wq_retire_plain(wq, slot);
 	vrb_wq_give_pool(wq, n);
 	return flags;
+}
+
+/* Wakes those who wait for its counters. */
+static void wake_counters(struct vrb_wq *wq)
+{
+	int i;
+
+	for (i = 0; wq->cntrs && i < VRB_COUNTS; i++)
+		if (wq->cntrs[i])
+			ofi_cntr_wake(wq->cntrs[i]);
+}
+
+void vrb_wq_lose(struct vrb_wq *wq)
+{
+	__atomic_store_n(&wq->lost, true, __ATOMIC_RELEASE);
+	vrb_cq_set_special(wq->cq, VRB_CQ_LOST, true);
+	ofi_wait_signal(&wq->cq->wait);
+	wake_counters(wq);
 }

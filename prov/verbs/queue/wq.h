@@ -105,6 +105,10 @@ struct vrb_wq {
 /* A ring for size outstanding work requests, shut. NULL when out of memory. */
 struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size);
 void vrb_wq_free(struct vrb_wq *wq);
+/*
+ * The device completes nothing more for the queue: its CQ reports what is outstanding as flushed.
+ */
+void vrb_wq_lose(struct vrb_wq *wq);
 /* Asks for a completion of each work request; where posts take locks, with the lock held. */
 void vrb_wq_signal_all(struct vrb_wq *wq);
 /*

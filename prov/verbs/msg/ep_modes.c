@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Default operation flags of an endpoint, what posting derives from them, and options. */
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "ep.h"
+#include "ep_modes.h"
+#include "ops.h"
+#include "prov/verbs/cm/cm_wire.h"
+#include "prov/verbs/dgram/dgram.h"
+#include "prov/verbs/queue/post.h"
+
+/* What can be a default of receives. */
+static uint64_t rx_op_flags(const struct vrb_ep *ep)
+{
+	return (VRB_RX_FLAGS & ~FI_MORE) | (ep->info->caps & FI_MULTI_RECV);
+}
+
+void vrb_ep_set_modes(struct vrb_ep *ep)
+{
+	bool tx_silent = ep->tx_selective && !(ep->tx_op_flags & FI_COMPLETION);
+	bool rx_silent = ep->rx_selective && !(ep->rx_op_flags & FI_COMPLETION);
+
+	ep->tx_op_flags &= ep->tx_flags & ~(FI_REMOTE_CQ_DATA | FI_MORE);
+	ep->rx_op_flags &= rx_op_flags(ep);
+	ep->tx_silent = tx_silent ? VRB_SILENT : 0;
+	ep->rx_flags = FI_MSG | FI_RECV | (rx_silent ? VRB_SILENT : 0);
+	ep->tx_wr_flags = (tx_silent ? 0 : IBV_SEND_SIGNALED) | vrb_fence_flag(ep, ep->tx_op_flags);
+	ep->send_max = ep->tx_op_flags & FI_INJECT ? ep->inject_size : ep->max_msg_size;
+	if (vrb_ep_is_dgram(ep))
+		vrb_dgram_set_modes(vrb_dgram_of(ep));
+}
+
+void vrb_ep_set_msg(struct vrb_ep *ep)
+{
+	bool lock = ep->lock_posts;
+
+	if (vrb_ep_shares_rx(ep))
+		ep->fid.msg = lock ? &vrb_msg_srx_ops : &vrb_msg_srx_bare_ops;
+	else if (ep->info->caps & FI_MULTI_RECV)
+		ep->fid.msg = lock ? &vrb_msg_multi_ops : &vrb_msg_multi_bare_ops;
+	else
+		ep->fid.msg = lock ? &vrb_msg_ops : &vrb_msg_bare_ops;
+}
+
+int vrb_ep_get_op_flags(const struct vrb_ep *ep, uint64_t *flags)
+{
+	switch (*flags & (FI_TRANSMIT | FI_RECV)) {
+	case FI_TRANSMIT:
+		*flags = ep->tx_op_flags;
+		return 0;
+	case FI_RECV:
+		*flags = ep->rx_op_flags;
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+int vrb_ep_set_op_flags(struct vrb_ep *ep, uint64_t flags)
+{
+	uint64_t which = flags & (FI_TRANSMIT | FI_RECV);
+
+	flags &= ~which;
+	if (which == FI_TRANSMIT) {
+		if (flags & ~(ep->tx_flags & ~(FI_REMOTE_CQ_DATA | FI_MORE)))
+			return -FI_EBADFLAGS;
+		ep->tx_op_flags = flags;
+	} else if (which == FI_RECV) {
+		if (flags & ~rx_op_flags(ep))
+			return -FI_EBADFLAGS;
+		ep->rx_op_flags = flags;
+	} else {
+		return -FI_EINVAL;
+	}
+	vrb_ep_set_modes(ep);
+	return 0;
+}
+
+/* Options are size_t; all but FI_OPT_MIN_MULTI_RECV are read-only. */
+static int msg_option(const struct vrb_ep *ep, int name, size_t *value)
+{
+	switch (name) {
+	case FI_OPT_MIN_MULTI_RECV:
+		*value = __atomic_load_n(&ep->min_multi, __ATOMIC_RELAXED);
+		return ep->info->caps & FI_MULTI_RECV ? 0 : -FI_ENOPROTOOPT;
+	case FI_OPT_CM_DATA_SIZE:
+		*value = VRB_CM_DATA_MAX;
+		return 0;
+	case FI_OPT_MAX_RMA_SIZE:
+		*value = ep->max_msg_size;
+		return 0;
+	case FI_OPT_MAX_ATOMIC_SIZE:
+		*value = sizeof(uint64_t);
+		return 0;
+	case FI_OPT_INJECT_RMA_SIZE:
+		*value = ep->inject_size;
+		return 0;
+	case FI_OPT_INJECT_ATOMIC_SIZE:
+		*value = ep->inject_size < sizeof(uint64_t) ? 0 : sizeof(uint64_t);
+		return 0;
+	default:
+		return -FI_ENOPROTOOPT;
+	}
+}
+
+static int option(const struct vrb_ep *ep, int name, size_t *value)
+{
+	switch (name) {
+	case FI_OPT_TX_SIZE:
+		*value = ep->info->tx_attr->size;
+		return 0;
+	case FI_OPT_RX_SIZE:
+		*value = ep->info->rx_attr->size;
+		return 0;
+	case FI_OPT_MAX_MSG_SIZE:
+		*value = ep->max_msg_size;
+		return 0;
+	case FI_OPT_INJECT_MSG_SIZE:
+		*value = ep->inject_size;
+		return 0;
+	default:
+		return vrb_ep_is_dgram(ep) ? -FI_ENOPROTOOPT : msg_option(ep, name, value);
+	}
+}
+
+static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	size_t found;
+	int ret;
+
+	if (level != FI_OPT_ENDPOINT || !value || !len)
+		return -FI_EINVAL;
+	ret = option(vrb_ep_self(fid), name, &found);
+	if (ret)
+		return ret;
+	if (*len < sizeof(found)) {
+		*len = sizeof(found);
+		return -FI_ETOOSMALL;
+	}
+	*len = sizeof(found);
+	memcpy(value, &found, sizeof(found));
+	return 0;
+}
+
+static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	struct vrb_ep *ep = vrb_ep_self(fid);
+	size_t found;
+	int ret;
+
+	if (level != FI_OPT_ENDPOINT || !value || len != sizeof(found))
+		return -FI_EINVAL;
+	ret = option(ep, name, &found);
+	if (ret || name != FI_OPT_MIN_MULTI_RECV)
+		return ret ? ret : -FI_EOPNOTSUPP;
+	memcpy(&found, value, sizeof(found));
+	if (!found || found > ep->max_msg_size)
+		return -FI_EINVAL;
+	__atomic_store_n(&ep->min_multi, found, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static ssize_t ep_tx_size_left(struct fid_ep *fid)
+{
+	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
+
+	return ep->enabled ? (ssize_t)vrb_wq_left(ep->sq) : -FI_EOPBADSTATE;
+}
+
+static ssize_t ep_rx_size_left(struct fid_ep *fid)
+{
+	struct vrb_ep *ep = vrb_ep_self(&fid->fid);
+
+	return ep->enabled ? (ssize_t)vrb_wq_left(ep->rq) : -FI_EOPBADSTATE;
+}
+
+/* Whatever was posted is the device's, which can't give it back. */
+ssize_t vrb_ep_cancel(fid_t fid, void *context)
+{
+	(void)fid;
+	(void)context;
+	return -FI_ENOENT;
+}
+
+struct fi_ops_ep vrb_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = vrb_ep_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+	.rx_size_left = ep_rx_size_left,
+	.tx_size_left = ep_tx_size_left,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Default operation flags of an endpoint, what posting derives from them, and options. */
+#ifndef VRB_EP_MODES_H
+#define VRB_EP_MODES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct fid;
+struct fi_ops_ep;
+struct vrb_ep;
+
+extern struct fi_ops_ep vrb_ep_ops;
+
+/* The table of messages, by locks and by whether receives are shared. */
+void vrb_ep_set_msg(struct vrb_ep *ep);
+/* Derives what the posting calls look at from the operation flags and bindings. */
+void vrb_ep_set_modes(struct vrb_ep *ep);
+/* *flags says which: FI_TRANSMIT or FI_RECV. 0 or -FI_EINVAL. */
+int vrb_ep_get_op_flags(const struct vrb_ep *ep, uint64_t *flags);
+/* FI_TRANSMIT or FI_RECV with its default flags. 0 or -FI_E*. */
+int vrb_ep_set_op_flags(struct vrb_ep *ep, uint64_t flags);
+/* fi_cancel of endpoints and shared receive contexts: there is nothing to cancel. */
+ssize_t vrb_ep_cancel(struct fid *fid, void *context);
+
+#endif
