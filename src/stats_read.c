@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "fid.h"
 #include <ofi/stats_layout.h>
+#include "stats_peer.h"
 #include "stats_read.h"
 #include <rdma/fi_errno.h>
 
@@ -169,9 +170,31 @@ static int reader_next(struct fid *fid, uint32_t after, struct fi_stats_object *
 	return 0;
 }
 
+static int reader_next_peer(struct fid *fid, uint32_t after, struct fi_stats_peer *peer)
+{
+	const struct reader *reader = (const struct reader *)fid;
+	struct fi_stats_peer found;
+	size_t i;
+
+	if (!fid || !peer)
+		return -FI_EINVAL;
+	for (i = after / FILE_STEP; i < reader->count; i++) {
+		if (!ofi_stats_peer_next(header_of(reader, i), after % FILE_STEP, &found)) {
+			after = 0;
+			continue;
+		}
+		found.id = number(i, found.id);
+		found.ep = number(i, found.ep);
+		*peer = found;
+		return 1;
+	}
+	return 0;
+}
+
 static struct fi_ops_stats_process process_ops = {
 	.size = sizeof(process_ops),
 	.next = reader_next,
+	.next_peer = reader_next_peer,
 };
 
 static int reader_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
@@ -217,8 +240,7 @@ static int take_file(struct reader *reader, int fd)
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) ||
-	    st.st_size < (off_t)OFI_STATS_SLOT * (OFI_STATS_SLOTS + 1))
+	if (!(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) || st.st_size < (off_t)OFI_STATS_SIZE)
 		return -FI_EINVAL;
 	base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)

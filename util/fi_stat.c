@@ -72,15 +72,21 @@ static int collect(struct fid *fid, struct snapshot *snapshot)
 }
 
 /* The process is looked up each time: what it opens and closes comes and goes. */
-static int take(pid_t pid, struct snapshot *snapshot)
+static int open_process(pid_t pid, struct fid **fid)
 {
 	struct fi_stats_attr attr = { .size = sizeof(attr), .pid = pid };
+
+	return fi_open(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), "stats", &attr, sizeof(attr),
+		       0, fid, NULL);
+}
+
+static int take(pid_t pid, struct snapshot *snapshot)
+{
 	struct fid *fid;
 	int ret;
 
 	*snapshot = (struct snapshot){ .time = now() };
-	ret = fi_open(FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), "stats", &attr, sizeof(attr),
-		      0, &fid, NULL);
+	ret = open_process(pid, &fid);
 	if (!ret) {
 		ret = collect(fid, snapshot);
 		fi_close(fid);
@@ -121,6 +127,51 @@ static void print(const struct stat_options *opts, const struct snapshot *now,
 	fflush(stdout);
 }
 
+static void print_peer(const struct stat_options *opts, const struct fi_stats_peer *peer,
+		       bool first)
+{
+	if (!opts->json) {
+		stat_print_peer(stdout, peer, opts->all);
+		return;
+	}
+	fputs(first ? "" : ", ", stdout);
+	stat_print_peer_json(stdout, peer);
+}
+
+static int print_each(const struct stat_options *opts, struct fid *fid)
+{
+	struct fi_stats_peer peer = { 0 };
+	struct fi_ops_stats_process *ops;
+	bool first = true;
+	int ret;
+
+	ret = fi_open_ops(fid, FI_STATS_PROCESS_OPS, 0, (void **)&ops, NULL);
+	if (!ret && ops->size < sizeof(*ops))
+		return -FI_ENOSYS;
+	for (; !ret && (ret = ops->next_peer(fid, peer.id, &peer)) == 1; ret = 0, first = false)
+		print_peer(opts, &peer, first);
+	return ret;
+}
+
+static int print_peers(const struct stat_options *opts)
+{
+	struct fid *fid;
+	int ret = open_process(opts->pid, &fid);
+
+	if (ret)
+		return explain(opts->pid, ret);
+	if (opts->json)
+		printf("{\"pid\": %d, \"peers\": [", (int)opts->pid);
+	ret = print_each(opts, fid);
+	if (opts->json)
+		puts("]}");
+	else if (opts->watch_ms)
+		puts("");
+	fflush(stdout);
+	fi_close(fid);
+	return ret ? explain(opts->pid, ret) : 0;
+}
+
 static void pause_ms(int ms)
 {
 	struct timespec left = { ms / 1000, ms % 1000 * 1000000L };
@@ -129,18 +180,26 @@ static void pause_ms(int ms)
 		;
 }
 
+static int print_objects(const struct stat_options *opts, struct snapshot *before)
+{
+	struct snapshot next;
+	int ret = take(opts->pid, &next);
+
+	if (!ret)
+		print(opts, &next, before);
+	free(before->objects);
+	*before = next;
+	return ret;
+}
+
 static int run(const struct stat_options *opts)
 {
-	struct snapshot before = { 0 }, next;
+	struct snapshot before = { 0 };
 	long round;
 	int ret = 0;
 
 	for (round = 0; !ret; round++) {
-		ret = take(opts->pid, &next);
-		if (!ret)
-			print(opts, &next, &before);
-		free(before.objects);
-		before = next;
+		ret = opts->peers ? print_peers(opts) : print_objects(opts, &before);
 		if (!opts->watch_ms || (opts->count && round + 1 >= opts->count))
 			break;
 		if (!ret)

@@ -9,22 +9,31 @@
 #define MAX_WATCH_S 86400
 
 static const struct option long_options[] = {
-	{ "pid", required_argument, NULL, 'p' },   { "watch", required_argument, NULL, 'w' },
-	{ "count", required_argument, NULL, 'c' }, { "all", no_argument, NULL, 'a' },
-	{ "json", no_argument, NULL, 'j' },	   { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },	   { NULL, 0, NULL, 0 },
+	{ "pid", required_argument, NULL, 'p' },
+	{ "peers", required_argument, NULL, 'P' },
+	{ "watch", required_argument, NULL, 'w' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "all", no_argument, NULL, 'a' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
 };
 
 void stat_options_usage(FILE *out)
 {
-	fprintf(out, "Usage: fi_stat -p PID [OPTIONS]\n"
-		     "  -p, --pid=PID        the process\n"
-		     "  -w, --watch=SECONDS  print again each time so long has passed, with rates\n"
-		     "  -c, --count=N        with --watch: so often\n"
-		     "  -a, --all            print what is 0 too\n"
-		     "  -j, --json           print JSON, with --watch one object a line\n"
-		     "  -h, --help           display this help and exit\n"
-		     "  -V, --version        print version info and exit\n");
+	fprintf(out,
+		"Usage: fi_stat -p PID [OPTIONS]\n"
+		"       fi_stat --peers PID [OPTIONS]\n"
+		"  -p, --pid=PID        the process\n"
+		"  -P, --peers=PID      each peer of its reliable-datagram endpoints, and what it\n"
+		"                       waits for\n"
+		"  -w, --watch=SECONDS  print again each time so long has passed, with rates\n"
+		"  -c, --count=N        with --watch: so often\n"
+		"  -a, --all            print what is 0 too\n"
+		"  -j, --json           print JSON, with --watch one object a line\n"
+		"  -h, --help           display this help and exit\n"
+		"  -V, --version        print version info and exit\n");
 }
 
 static bool parse_number(const char *option, const char *text, long max, long *value)
@@ -58,7 +67,9 @@ static bool set_option(struct stat_options *opts, int option, const char *arg)
 
 	switch (option) {
 	case 'p':
-		if (!parse_number("pid", arg, INT_MAX, &number))
+	case 'P':
+		opts->peers |= option == 'P';
+		if (!parse_number(option == 'P' ? "peers" : "pid", arg, INT_MAX, &number))
 			return false;
 		opts->pid = (pid_t)number;
 		return true;
@@ -90,7 +101,7 @@ bool stat_options_parse(struct stat_options *opts, int argc, char **argv)
 
 	*opts = (struct stat_options){ 0 };
 	while (!opts->help && !opts->version) {
-		option = getopt_long(argc, argv, "p:w:c:ajhV", long_options, NULL);
+		option = getopt_long(argc, argv, "p:P:w:c:ajhV", long_options, NULL);
 		if (option == -1)
 			break;
 		if (!set_option(opts, option, optarg))

@@ -11,7 +11,7 @@ struct stat_options {
 	pid_t pid;
 	int watch_ms; /* 0: once */
 	long count;   /* how often with --watch; 0 is for ever */
-	bool json, all, help, version;
+	bool peers, json, all, help, version;
 };
 
 void stat_options_usage(FILE *out);

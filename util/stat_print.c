@@ -70,17 +70,69 @@ void stat_print_text(FILE *out, const struct fi_stats_object *object,
 	fputc('\n', out);
 }
 
-void stat_print_json(FILE *out, const struct fi_stats_object *object)
+void stat_print_peer(FILE *out, const struct fi_stats_peer *peer, bool all)
+{
+	const struct fi_stats_item *item;
+	size_t i;
+
+	fprintf(out, "peer   %u ", peer->id);
+	print_name(out, peer->address);
+	fprintf(out, " ep %u ", peer->ep);
+	print_name(out, peer->transport);
+	fputc(' ', out);
+	print_name(out, peer->state);
+	fprintf(out, " for %.3f s", (double)peer->age_ms / 1000);
+	if (*peer->cause) {
+		fputs(" (", out);
+		print_name(out, peer->cause);
+		fputc(')', out);
+	}
+	fputc(':', out);
+	for (i = 0; i < peer->count; i++) {
+		item = &peer->items[i];
+		if (item->value || all)
+			fprintf(out, " %s %" PRIu64, item->name, item->value);
+	}
+	if (*peer->waits) {
+		fputs("\n       waits for ", out);
+		print_name(out, peer->waits);
+	}
+	fputc('\n', out);
+}
+
+static void print_items(FILE *out, const struct fi_stats_item *items, size_t count)
 {
 	size_t i;
 
-	fprintf(out, "{\"kind\": \"%s\", \"number\": %u, \"id\": %u, \"domain\": %u, \"cq\": %u",
-		kind(object), shown_number(object), object->id, object->domain, object->cq);
-	fputs(", \"name\": \"", out);
-	print_name(out, object->name);
-	fputs("\", \"items\": {", out);
-	for (i = 0; i < object->count; i++)
-		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", object->items[i].name,
-			object->items[i].value);
+	fputs("\"items\": {", out);
+	for (i = 0; i < count; i++)
+		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", items[i].name, items[i].value);
 	fputs("}}", out);
+}
+
+static void print_member(FILE *out, const char *name, const char *text)
+{
+	fprintf(out, "\"%s\": \"", name);
+	print_name(out, text);
+	fputs("\", ", out);
+}
+
+void stat_print_peer_json(FILE *out, const struct fi_stats_peer *peer)
+{
+	fprintf(out, "{\"id\": %u, \"ep\": %u, ", peer->id, peer->ep);
+	print_member(out, "address", peer->address);
+	print_member(out, "transport", peer->transport);
+	print_member(out, "state", peer->state);
+	print_member(out, "cause", peer->cause);
+	print_member(out, "waits", peer->waits);
+	fprintf(out, "\"age_ms\": %" PRIu64 ", ", peer->age_ms);
+	print_items(out, peer->items, peer->count);
+}
+
+void stat_print_json(FILE *out, const struct fi_stats_object *object)
+{
+	fprintf(out, "{\"kind\": \"%s\", \"number\": %u, \"id\": %u, \"domain\": %u, \"cq\": %u, ",
+		kind(object), shown_number(object), object->id, object->domain, object->cq);
+	print_member(out, "name", object->name);
+	print_items(out, object->items, object->count);
 }

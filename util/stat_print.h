@@ -13,6 +13,9 @@
  */
 void stat_print_text(FILE *out, const struct fi_stats_object *object,
 		     const struct fi_stats_object *before, double seconds, bool all);
+/* Likewise of a peer: one line with its state, and one with what it waits for, if it does. */
+void stat_print_peer(FILE *out, const struct fi_stats_peer *peer, bool all);
+void stat_print_peer_json(FILE *out, const struct fi_stats_peer *peer);
 /* An object of JSON, on one line, without its end. */
 void stat_print_json(FILE *out, const struct fi_stats_object *object);
 

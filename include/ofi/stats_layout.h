@@ -14,10 +14,12 @@
 
 #define OFI_STATS_FILE	  "libfabric-stats"
 #define OFI_STATS_MAGIC	  0x315441545349464fULL /* "OFISTAT1" */
-#define OFI_STATS_VERSION 2
+#define OFI_STATS_VERSION 3
 #define OFI_STATS_SLOT	  1024 /* a record, at its end, and what it is embedded in */
 #define OFI_STATS_SLOTS	  16384
 #define OFI_STATS_ALIGN	  64
+#define OFI_STATS_PEERS	  ((size_t)8 << 20) /* bytes for peers, behind the slots */
+#define OFI_STATS_SIZE	  ((size_t)OFI_STATS_SLOT * (OFI_STATS_SLOTS + 1) + OFI_STATS_PEERS)
 
 /* Counters. The posting and the polling side of a queue write different cache lines. */
 enum {
@@ -72,6 +74,47 @@ struct ofi_stats {
 	uint64_t value[OFI_STATS_COUNTERS];
 } __attribute__((aligned(OFI_STATS_ALIGN)));
 
+/* Live fields of a peer: they are read where the data path keeps them. */
+enum ofi_stats_peer_field {
+	OFI_STATS_PEER_UP,	 /* it has a connection to send by */
+	OFI_STATS_PEER_CREDITS,	 /* work requests that its send queue has room for */
+	OFI_STATS_PEER_RESERVE,	 /* of these for control packets only */
+	OFI_STATS_PEER_QUEUED,	 /* messages sent to it that are not complete */
+	OFI_STATS_PEER_KEPT,	 /* messages of it that are kept here */
+	OFI_STATS_PEER_BYTES,	 /* memory that these take */
+	OFI_STATS_PEER_RETRIES,	 /* attempts to connect since the last success */
+	OFI_STATS_PEER_ERROR,	 /* FI_E*: of the last attempt */
+	OFI_STATS_PEER_NO_PLACE, /* too many connections or attempts for another one */
+	OFI_STATS_PEER_STOPPED,	 /* the peer asked for announcements instead of messages */
+	OFI_STATS_PEER_HALTED,	 /* the peer asked for silence */
+	OFI_STATS_PEER_TOLD,	 /* what was asked of the peer: nonzero is one of these two */
+	OFI_STATS_PEER_HELD,	 /* messages wait for the end of the connection */
+	OFI_STATS_PEER_FENCED,	 /* operations wait behind FI_FENCE */
+	OFI_STATS_PEER_RMA,	 /* nonzero: RMA or atomics wait to be posted */
+	OFI_STATS_PEER_ANSWERS,	 /* nonzero: atomics wait for the peer's answer */
+	OFI_STATS_PEER_FIELDS
+};
+
+/* A field's place from the record on, and its bytes: 1, 4 or 8; 0 is no field. */
+struct ofi_stats_place {
+	int16_t at;
+	uint16_t size;
+};
+
+/* The end of a peer's object. The texts are constant while turn is even and stays the same. */
+struct ofi_stats_peer {
+	uint32_t id; /* 0: not shown; atomic */
+	uint32_t ep;
+	uint32_t heap;	     /* it is no part of a file */
+	uint32_t turn;	     /* atomic */
+	uint64_t since;	     /* ms of CLOCK_MONOTONIC: when it entered its state */
+	uint32_t most;	     /* credits with nothing in flight; atomic */
+	uint8_t address[28]; /* a sockaddr_in or a sockaddr_in6 */
+	char transport[16];
+	char state[32], cause[48], waits[64];
+	struct ofi_stats_place place[OFI_STATS_PEER_FIELDS];
+} __attribute__((aligned(OFI_STATS_ALIGN)));
+
 /*
  * Where the file begins; the slots follow from OFI_STATS_SLOT on. An object that is larger has
  * `wide` slots in a row and its record at their end; these are taken from the last slot of the file
@@ -87,6 +130,8 @@ struct ofi_stats_header {
 	uint64_t more; /* objects that found no slot; atomic */
 	uint32_t wide;
 	uint32_t wide_used; /* of these objects; atomic */
+	uint32_t peer_slot; /* bytes of a peer's object; 0 while there is none; atomic */
+	uint32_t peers;	    /* that were ever in use; atomic */
 };
 
 static inline uint64_t ofi_stats_value(const struct ofi_stats *stats, int counter)

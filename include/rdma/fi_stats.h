@@ -63,10 +63,29 @@ struct fi_stats_object {
 	struct fi_stats_item items[FI_STATS_MAX];
 };
 
+#define FI_STATS_PEER_MAX 16
+
+/* A peer of an endpoint of reliable datagrams. */
+struct fi_stats_peer {
+	uint32_t id;	 /* from 1, not used again in its process */
+	uint32_t ep;	 /* id of the endpoint */
+	uint64_t age_ms; /* how long it has been in this state */
+	char address[64];
+	char transport[16];
+	char state[32];
+	char cause[48];	 /* what led to the state; empty at first */
+	char waits[128]; /* what its operations wait for; empty: nothing */
+	uint32_t count;
+	uint32_t reserved;
+	struct fi_stats_item items[FI_STATS_PEER_MAX];
+};
+
 struct fi_ops_stats_process {
 	size_t size;
 	/* The object with the smallest id above `after`. 1, or 0 at the end. */
 	int (*next)(struct fid *fid, uint32_t after, struct fi_stats_object *object);
+	/* Likewise, of the peers. */
+	int (*next_peer)(struct fid *fid, uint32_t after, struct fi_stats_peer *peer);
 };
 
 #ifdef __cplusplus

@@ -13,11 +13,14 @@
 #include "src/ds/lock.h"
 #include "stats.h"
 
-#define FILE_SIZE ((size_t)OFI_STATS_SLOT * (OFI_STATS_SLOTS + 1))
+#define FILE_SIZE OFI_STATS_SIZE
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
+
+/* The parts of the file that an object can be in. */
+enum pool { SLOT, WIDE, PEER };
 
 /* Guarded by lock. A free slot begins with the number of the next. */
 static struct {
@@ -28,6 +31,7 @@ static struct {
 	ino_t inode;
 	uint32_t free; /* 0 is none: slots are numbered from 1 */
 	uint32_t free_wide;
+	uint32_t free_peer;
 	uint32_t taken;
 } file;
 static struct ofi_lock lock;
@@ -48,6 +52,13 @@ static void *slot_at(uint32_t number)
 static void *wide_at(uint32_t number)
 {
 	return slot_at(file.header->slots + 1 - number * file.header->wide);
+}
+
+/* Of a peer, which are numbered from 1 too, behind all slots. */
+static void *peer_at(uint32_t number)
+{
+	return (char *)slot_at(file.header->slots + 1) +
+	       (size_t)(number - 1) * file.header->peer_slot;
 }
 
 /* Slots from the first and from the last. */
@@ -82,17 +93,18 @@ static void close_file(void)
 static void in_child(void)
 {
 	size_t used, wide;
-	void *copy;
+	char *copy, *end;
 
 	if (file.header) {
 		used = (size_t)OFI_STATS_SLOT * (file.header->used + 1);
 		wide = (size_t)OFI_STATS_SLOT * file.header->wide * file.header->wide_used;
+		end = peer_at(1);
 		copy = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (copy != MAP_FAILED) {
 			memcpy(copy, file.header, used);
-			memcpy((char *)copy + FILE_SIZE - wide,
-			       (char *)file.header + FILE_SIZE - wide, wide);
+			memcpy(copy + (end - (char *)file.header) - wide, end - wide,
+			       wide + (size_t)file.header->peers * file.header->peer_slot);
 			mremap(copy, FILE_SIZE, FILE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
 			       file.header);
 		}
@@ -100,7 +112,7 @@ static void in_child(void)
 	}
 	file.tried = false;
 	file.header = NULL;
-	file.free = file.free_wide = file.taken = 0;
+	file.free = file.free_wide = file.free_peer = file.taken = 0;
 	ofi_lock_init(&lock);
 }
 
@@ -201,7 +213,40 @@ static void *take_wide(struct ofi_stats_header *header, uint32_t slots)
 	return slot;
 }
 
-static void *take(uint32_t slots)
+static void *take_peer(struct ofi_stats_header *header, uint32_t size)
+{
+	void *slot;
+
+	if (!header->peer_slot)
+		__atomic_store_n(&header->peer_slot, size, __ATOMIC_RELEASE);
+	if (header->peer_slot != size)
+		return NULL;
+	if (file.free_peer) {
+		slot = peer_at(file.free_peer);
+		file.free_peer = *(uint32_t *)slot;
+		return slot;
+	}
+	if ((header->peers + 1UL) * size > OFI_STATS_PEERS)
+		return NULL;
+	slot = peer_at(header->peers + 1);
+	__atomic_store_n(&header->peers, header->peers + 1, __ATOMIC_RELEASE);
+	return slot;
+}
+
+static void *take_from(struct ofi_stats_header *header, enum pool pool, uint32_t n)
+{
+	switch (pool) {
+	case SLOT:
+		return take_slot(header);
+	case WIDE:
+		return take_wide(header, n);
+	default:
+		return take_peer(header, n);
+	}
+}
+
+/* n: slots of a wide object, bytes of a peer. */
+static void *take(enum pool pool, uint32_t n)
 {
 	struct ofi_stats_header *header;
 	void *slot = NULL;
@@ -211,7 +256,7 @@ static void *take(uint32_t slots)
 		open_file();
 	header = file.header;
 	if (header)
-		slot = slots == 1 ? take_slot(header) : take_wide(header, slots);
+		slot = take_from(header, pool, n);
 	if (header && !slot)
 		__atomic_fetch_add(&header->more, 1, __ATOMIC_RELAXED);
 	file.taken += slot != NULL;
@@ -227,7 +272,8 @@ static size_t slots_for(size_t size)
 void *ofi_stats_alloc(size_t size)
 {
 	size_t room = slots_for(size) * OFI_STATS_SLOT;
-	char *slot = room < FILE_SIZE ? take((uint32_t)slots_for(size)) : NULL;
+	uint32_t slots = (uint32_t)slots_for(size);
+	char *slot = room < FILE_SIZE ? take(slots > 1 ? WIDE : SLOT, slots) : NULL;
 	char *object = slot ? slot + room - size : aligned_alloc(OFI_STATS_ALIGN, size);
 	struct ofi_stats *stats;
 
@@ -237,6 +283,26 @@ void *ofi_stats_alloc(size_t size)
 	stats = (struct ofi_stats *)(object + size) - 1;
 	stats->heap = !slot;
 	return object;
+}
+
+void *ofi_stats_peer_alloc(size_t size)
+{
+	char *slot = size <= OFI_STATS_PEERS ? take(PEER, (uint32_t)size) : NULL;
+	char *object = slot ? slot : aligned_alloc(OFI_STATS_ALIGN, size);
+
+	if (!object)
+		return NULL;
+	memset(object, 0, size);
+	((struct ofi_stats_peer *)(object + size) - 1)->heap = !slot;
+	return object;
+}
+
+static void put_peer(char *object)
+{
+	*(uint32_t *)object = file.free_peer;
+	file.free_peer =
+		(uint32_t)((size_t)(object - (char *)peer_at(1)) / file.header->peer_slot) + 1;
+	file.taken--;
 }
 
 /* The slot or slots that end there. With the lock held. */
@@ -257,10 +323,17 @@ static void put_back(char *end)
 }
 
 /* Of a slot that the parent of this process took, nothing is left to do. */
+static bool is_ours(const char *object)
+{
+	const char *base = (const char *)file.header;
+
+	return base && object > base && object < base + FILE_SIZE;
+}
+
 static void give_slot(char *end)
 {
 	ofi_lock(&lock);
-	if (file.header && end > (char *)file.header && end <= (char *)file.header + FILE_SIZE)
+	if (is_ours(end - 1))
 		put_back(end);
 	ofi_unlock(&lock);
 }
@@ -274,6 +347,21 @@ void ofi_stats_free(void *object, struct ofi_stats *stats)
 		free(object);
 	else
 		give_slot((char *)(stats + 1));
+}
+
+void ofi_stats_peer_free(void *object, struct ofi_stats_peer *peer)
+{
+	if (!object)
+		return;
+	ofi_stats_peer_hide(peer);
+	if (peer->heap) {
+		free(object);
+		return;
+	}
+	ofi_lock(&lock);
+	if (is_ours(object))
+		put_peer(object);
+	ofi_unlock(&lock);
 }
 
 uint32_t ofi_stats_number(void)

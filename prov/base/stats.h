@@ -41,6 +41,18 @@ void ofi_stats_free(void *object, struct ofi_stats *stats);
 void ofi_stats_show(struct ofi_stats *stats, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void ofi_stats_hide(struct ofi_stats *stats);
+/*
+ * As the two above, for a peer of an endpoint, whose object ends with a struct ofi_stats_peer.
+ * There is room for some thousands; others are not shown.
+ */
+void *ofi_stats_peer_alloc(size_t size);
+void ofi_stats_peer_free(void *object, struct ofi_stats_peer *peer);
+/* Lets others see a peer, whose fields are set, or no longer. */
+void ofi_stats_peer_show(struct ofi_stats_peer *peer);
+void ofi_stats_peer_hide(struct ofi_stats_peer *peer);
+/* It enters a state; waits says what it waits for in this state, "" if that depends. */
+void ofi_stats_peer_enter(struct ofi_stats_peer *peer, const char *state, const char *cause,
+			  const char *waits, uint64_t now);
 /* A number for what has no record. */
 uint32_t ofi_stats_number(void);
 

@@ -344,22 +344,30 @@ void ofi_rdm_conn_step(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_settle(set, conn);
 }
 
+/* What an endpoint waits for in a state is "" where that depends on more than the state. */
+static const struct {
+	const char *name, *waits;
+} states[OFI_RDM_CONN_STATES] = {
+	[OFI_RDM_CONN_IDLE] = { "idle", "" },
+	[OFI_RDM_CONN_WAITING] = { "waiting to connect", "" },
+	[OFI_RDM_CONN_CONNECTING] = { "connecting", "the peer to answer the request" },
+	[OFI_RDM_CONN_EXPECTING] = { "expecting the peer's request", "the peer to connect" },
+	[OFI_RDM_CONN_ACCEPTING] = { "accepting", "the peer to confirm the connection" },
+	[OFI_RDM_CONN_UP] = { "connected", "" },
+	[OFI_RDM_CONN_DRAINING] = { "draining", "operations in flight to end" },
+	[OFI_RDM_CONN_PARTING] = { "draining for the peer", "operations in flight to end" },
+	[OFI_RDM_CONN_LEAVING] = { "leaving", "the peer to agree to disconnect" },
+	[OFI_RDM_CONN_LEFT] = { "left by the peer", "the peer to disconnect" },
+};
+
 const char *ofi_rdm_conn_state_name(enum ofi_rdm_conn_state state)
 {
-	static const char *const names[OFI_RDM_CONN_STATES] = {
-		[OFI_RDM_CONN_IDLE] = "idle",
-		[OFI_RDM_CONN_WAITING] = "waiting to connect",
-		[OFI_RDM_CONN_CONNECTING] = "connecting",
-		[OFI_RDM_CONN_EXPECTING] = "expecting the peer's request",
-		[OFI_RDM_CONN_ACCEPTING] = "accepting",
-		[OFI_RDM_CONN_UP] = "connected",
-		[OFI_RDM_CONN_DRAINING] = "draining",
-		[OFI_RDM_CONN_PARTING] = "draining for the peer",
-		[OFI_RDM_CONN_LEAVING] = "leaving",
-		[OFI_RDM_CONN_LEFT] = "left by the peer",
-	};
+	return (unsigned int)state < OFI_RDM_CONN_STATES ? states[state].name : "?";
+}
 
-	return (unsigned int)state < OFI_RDM_CONN_STATES ? names[state] : "?";
+const char *ofi_rdm_conn_state_waits(enum ofi_rdm_conn_state state)
+{
+	return (unsigned int)state < OFI_RDM_CONN_STATES ? states[state].waits : "";
 }
 
 const char *ofi_rdm_conn_cause_name(enum ofi_rdm_conn_event cause)

@@ -79,6 +79,7 @@ enum ofi_rdm_conn_event {
 
 /* For messages. */
 const char *ofi_rdm_conn_state_name(enum ofi_rdm_conn_state state);
+const char *ofi_rdm_conn_state_waits(enum ofi_rdm_conn_state state);
 const char *ofi_rdm_conn_cause_name(enum ofi_rdm_conn_event cause);
 
 /* What to do, in this order. */

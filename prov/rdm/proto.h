@@ -296,6 +296,7 @@ struct ofi_rdm_proto_peer {
 	size_t eager;				 /* the smaller one of both sides' */
 	TAILQ_HEAD(, ofi_rdm_proto_out) outs;	 /* not complete, in order */
 	TAILQ_HEAD(, ofi_rdm_proto_in) ins;	 /* kept */
+	uint32_t out_count, in_count;		 /* of these; for statistics */
 	TAILQ_HEAD(, ofi_rdm_proto_out) writers; /* may have RDMA to post */
 	TAILQ_HEAD(, ofi_rdm_proto_in) readers;
 	struct ofi_rdm_proto_in *assembling; /* the message that segments belong to */
@@ -436,6 +437,7 @@ static inline enum ofi_rdm_wire_error ofi_rdm_proto_unexpected(struct ofi_rdm_pr
 	in->peer = peer;
 	in->state = OFI_RDM_PROTO_IN_WHOLE;
 	in->charged = in->cost;
+	peer->in_count++;
 	TAILQ_INSERT_TAIL(&peer->ins, in, link);
 	ofi_rdm_match_queue(&peer->proto->match[tagged], &in->match);
 	if (ofi_rdm_flow_charge(&peer->proto->budget, &peer->flow, in->charged))

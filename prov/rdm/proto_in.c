@@ -133,6 +133,7 @@ void ofi_rdm_proto_in_end(struct ofi_rdm_proto_in *in)
 	if (in->working)
 		TAILQ_REMOVE(&peer->readers, in, work);
 	in->working = false;
+	peer->in_count--;
 	TAILQ_REMOVE(&peer->ins, in, link);
 	ofi_rdm_proto_dereg(peer, in->mr, &in->mr_count);
 	release_parts(in);
@@ -237,6 +238,7 @@ static enum ofi_rdm_wire_error stay(struct ofi_rdm_proto_in *message, bool match
 		message->state = OFI_RDM_PROTO_IN_FREE;
 		return OFI_RDM_WIRE_E_MEMORY;
 	}
+	in->peer->in_count++;
 	TAILQ_INSERT_TAIL(&in->peer->ins, in, link);
 	if (in->state == OFI_RDM_PROTO_IN_ASSEMBLING)
 		in->peer->assembling = in;

@@ -32,6 +32,7 @@ void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_ou
 	out->cts = NULL;
 	out->mr_count = out->bound = 0;
 	sum_up(out);
+	peer->out_count++;
 	TAILQ_INSERT_TAIL(&peer->outs, out, link);
 	STAILQ_INSERT_TAIL(&peer->flow.data, &out->item.node, link);
 	if (STAILQ_FIRST(&peer->flow.data) == &out->item.node)
@@ -54,6 +55,7 @@ static void finish(struct ofi_rdm_proto_out *out)
 	struct ofi_rdm_proto_peer *peer = out->peer;
 	const struct ofi_rdm_proto_ops *ops = peer->proto->ops;
 
+	peer->out_count--;
 	TAILQ_REMOVE(&peer->outs, out, link);
 	if (out->working)
 		TAILQ_REMOVE(&peer->writers, out, work);

@@ -108,19 +108,6 @@ static ssize_t net_send(void *arg, fi_addr_t to, uint64_t tag, const void *buf, 
 	return 0;
 }
 
-/* A message that has arrived is no longer needed: nor is its sender's memory. */
-static void let_go(struct net *net, struct net_item *item, int err)
-{
-	struct net_item *event;
-
-	if (item->cookie && !net->member[item->from].dead) {
-		event = item_new(net, NET_EVENT, item->from, item->from, 0, 0);
-		event->cookie = item->cookie;
-		event->err = err;
-	}
-	item_free(net, item);
-}
-
 static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size_t len,
 			void *cookie)
 {
@@ -140,8 +127,8 @@ static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size
 		size_t got = item->len;
 
 		if (len && got)
-			memcpy(buf, item->src, got < len ? got : len);
-		let_go(net, item, 0);
+			memcpy(buf, item->data, got < len ? got : len);
+		item_free(net, item);
 		complete(net, member->id, cookie, got, got > len ? FI_ETRUNC : 0);
 		return 0;
 	}
@@ -176,18 +163,6 @@ static void withdraw(struct net *net, struct net_item *item)
 	item_free(net, item);
 }
 
-/* A message that its receiver has yet to read. */
-static struct net_item *find_lent(struct net *net, const void *cookie)
-{
-	struct net_item *item;
-
-	for (size_t i = 0; i < net->count; i++)
-		TAILQ_FOREACH (item, &net->member[i].waiting, link)
-			if (item->what == NET_UNEXPECTED && item->cookie == cookie)
-				return item;
-	return NULL;
-}
-
 static bool net_cancel(void *arg, void *cookie)
 {
 	struct net_member *member = arg;
@@ -202,23 +177,12 @@ static bool net_cancel(void *arg, void *cookie)
 			return true;
 		}
 	TAILQ_FOREACH (item, &member->waiting, link)
-		if (item->what == NET_POSTED && item->cookie == cookie) {
+		if (item->cookie == cookie) {
 			item_free(net, item);
 			return true;
 		}
-	assert_non_null(find_lent(net, cookie));
-	return false;
-}
-
-static void net_sever(void *arg, void *cookie)
-{
-	struct net_member *member = arg;
-	struct net_item *item = find_lent(member->net, cookie);
-
-	if (!item)
-		return;
-	member->net->severed++;
-	let_go(member->net, item, FI_ECONNABORTED);
+	fail_msg("canceled what is not in flight");
+	return true;
 }
 
 static void net_purge(void *arg, fi_addr_t from, uint64_t tag, uint64_t ignore)
@@ -230,7 +194,7 @@ static void net_purge(void *arg, fi_addr_t from, uint64_t tag, uint64_t ignore)
 		next = TAILQ_NEXT(item, link);
 		if (item->what == NET_UNEXPECTED && net_addr(item->from) == from &&
 		    !((item->tag ^ tag) & ~ignore))
-			let_go(member->net, item, 0);
+			item_free(member->net, item);
 	}
 }
 
@@ -241,8 +205,7 @@ static void net_done(void *arg, const struct ofi_coll_done *done)
 	member->done(member, done);
 }
 
-/* Whether the sender's memory is free again. */
-static bool deliver(struct net *net, struct net_item *msg)
+static void deliver(struct net *net, struct net_item *msg)
 {
 	struct net_item *posted = item_find(net, NET_POSTED, msg->from, msg->to, msg->tag), *item;
 	size_t len = msg->len, from = msg->from, to = msg->to;
@@ -257,17 +220,14 @@ static bool deliver(struct net *net, struct net_item *msg)
 		cookie = posted->cookie;
 		item_free(net, posted);
 		complete(net, to, cookie, len, len > room ? FI_ETRUNC : 0);
-		return true;
+		return;
 	}
 	assert_null(item_find(net, NET_UNEXPECTED, from, to, msg->tag));
 	item = item_new(net, NET_UNEXPECTED, from, to, msg->tag, len);
 	item->len = len;
-	item->src = net->lent ? msg->src : item->data;
-	item->cookie = net->lent ? cookie : NULL;
-	if (!net->lent && len)
+	if (len)
 		memcpy(item->data, msg->src, len);
 	item_free(net, msg);
-	return !net->lent;
 }
 
 bool net_step(struct net *net)
@@ -285,8 +245,8 @@ bool net_step(struct net *net)
 	}
 	if (net->member[copy.to].dead)
 		item_free(net, item);
-	else if (!deliver(net, item))
-		return true;
+	else
+		deliver(net, item);
 	complete(net, copy.from, copy.cookie, 0, net->member[copy.to].dead ? FI_EHOSTDOWN : 0);
 	return true;
 }
@@ -323,7 +283,6 @@ struct net *net_new(size_t count, unsigned seed)
 		.recv = net_recv,
 		.arrived = net_arrived,
 		.cancel = net_cancel,
-		.sever = net_sever,
 		.purge = net_purge,
 		.done = net_done,
 		.max_msg = 1 << 26,

@@ -11,7 +11,7 @@
 #include "src/stats_read.h"
 #include <rdma/fi_errno.h>
 
-#define FILE_SIZE ((size_t)OFI_STATS_SLOT * (OFI_STATS_SLOTS + 1))
+#define FILE_SIZE OFI_STATS_SIZE
 
 static int open_reader(struct fid **fid, struct fi_ops_stats_process **ops)
 {

@@ -24,10 +24,12 @@
 void vrb_rdm_conn_entered(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_state from,
 			  enum ofi_rdm_conn_event cause)
 {
-	const struct vrb_rdm_peer *peer =
-		(const void *)((const char *)conn - offsetof(struct vrb_rdm_peer, conn));
+	struct vrb_rdm_peer *peer = (void *)((uintptr_t)conn - offsetof(struct vrb_rdm_peer, conn));
 	char text[OFI_ADDR_STRLEN];
 
+	ofi_stats_peer_enter(&peer->stats, ofi_rdm_conn_state_name(conn->state),
+			     ofi_rdm_conn_cause_name(cause), ofi_rdm_conn_state_waits(conn->state),
+			     conn->since);
 	FI_LOG(&vrb_prov, FI_LOG_DEBUG, FI_LOG_EP_CTRL, "peer %s: %s, was %s: %s\n",
 	       vrb_rdm_conn_name(peer, text), ofi_rdm_conn_state_name(conn->state),
 	       ofi_rdm_conn_state_name(from), ofi_rdm_conn_cause_name(cause));
@@ -96,6 +98,7 @@ static void install(struct vrb_rdm_peer *peer)
 	peer->notes = link->notes;
 	peer->direct = peer->ep->prov_keys && !peer->notes;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
+	__atomic_store_n(&peer->stats.most, link->size - !!link->proof, __ATOMIC_RELAXED);
 	/* The handshake's packet may still be in the ring. */
 	ofi_rdm_proto_peer_up(&peer->proto, link->size - !!link->proof, RESERVE, link->eager);
 	/* It is to end already. */

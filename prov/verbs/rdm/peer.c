@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Peers by address and by number. */
 #include <search.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/addr.h>
 #include "av.h"
 #include "peer.h"
+#include "stats.h"
 
 #define LOOKS 4
 
@@ -105,7 +107,7 @@ static uint8_t host_of(const struct vrb_rdm *ep, const struct vrb_rdm_addr *addr
 static void peer_init(struct vrb_rdm_peer *peer, struct vrb_rdm *ep,
 		      const struct vrb_rdm_addr *addr, uint32_t number)
 {
-	memset(peer, 0, sizeof(*peer));
+	memset(peer, 0, offsetof(struct vrb_rdm_peer, stats));
 	peer->ep = ep;
 	peer->addr = *addr;
 	name(peer, FI_ADDR_NOTAVAIL);
@@ -116,6 +118,7 @@ static void peer_init(struct vrb_rdm_peer *peer, struct vrb_rdm *ep,
 	ofi_rdm_conn_init(&peer->conn, vrb_rdm_addr_compare(&ep->self, addr));
 	peer->conn.host = host_of(ep, addr);
 	ofi_rdm_proto_peer_init(&ep->proto, &peer->proto, number);
+	vrb_rdm_stats_show_peer(peer);
 }
 
 /* A vacant one's number is used again first. NULL when out of memory. */
@@ -130,7 +133,7 @@ static struct vrb_rdm_peer *peer_take(struct vrb_rdm *ep, const struct vrb_rdm_a
 	}
 	if (!reserve(&ep->peers, &ep->peers_size, ep->peer_count))
 		return NULL;
-	peer = malloc(sizeof(*peer));
+	peer = ofi_stats_peer_alloc(sizeof(*peer));
 	if (!peer)
 		return NULL;
 	peer_init(peer, ep, addr, ep->peer_count);
@@ -140,6 +143,7 @@ static struct vrb_rdm_peer *peer_take(struct vrb_rdm *ep, const struct vrb_rdm_a
 
 static void vacate(struct vrb_rdm_peer *peer)
 {
+	ofi_stats_peer_hide(&peer->stats);
 	peer->vacant = true;
 	LIST_INSERT_HEAD(&peer->ep->vacant, peer, vacancy);
 }
@@ -276,7 +280,7 @@ void vrb_rdm_peers_fini(struct vrb_rdm *ep)
 
 	tdestroy(ep->peer_tree, leave_it);
 	for (i = 0; i < ep->peer_count; i++)
-		free(ep->peers[i]);
+		ofi_stats_peer_free(ep->peers[i], &ep->peers[i]->stats);
 	free(ep->peers);
 	free(ep->by_addr);
 }

@@ -43,6 +43,7 @@ struct vrb_rdm_peer {
 	uint32_t key_id;
 	uint32_t missed; /* requests of the peer for memory that it was not given */
 	uint64_t key;
+	struct ofi_stats_peer stats; /* at the end, as ofi_stats_peer_alloc() wants it */
 };
 
 /* False for what is no IP address with a port. */

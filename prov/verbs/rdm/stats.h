@@ -23,6 +23,8 @@ static inline void vrb_rdm_count_result(struct vrb_rdm *ep, ssize_t ret)
 
 /* The endpoint is enabled: others may see its record. */
 void vrb_rdm_stats_show(struct vrb_rdm *ep);
+/* And that of a peer that is new to it. */
+void vrb_rdm_stats_show_peer(struct vrb_rdm_peer *peer);
 /* fi_open_ops of an endpoint. */
 int vrb_rdm_stats_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
 			   void *context);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the record of a peer says: its state, for other processes to read without a lock. */
+#include <stdio.h>
+#include "stats.h"
+
+void ofi_stats_peer_show(struct ofi_stats_peer *peer)
+{
+	__atomic_store_n(&peer->id, ofi_stats_number(), __ATOMIC_RELEASE);
+}
+
+void ofi_stats_peer_hide(struct ofi_stats_peer *peer)
+{
+	__atomic_store_n(&peer->id, 0, __ATOMIC_RELEASE);
+}
+
+/* Readers that see an odd turn, or not the same one before and after, try again. */
+void ofi_stats_peer_enter(struct ofi_stats_peer *peer, const char *state, const char *cause,
+			  const char *waits, uint64_t now)
+{
+	__atomic_store_n(&peer->turn, peer->turn + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	peer->since = now;
+	snprintf(peer->state, sizeof(peer->state), "%s", state);
+	snprintf(peer->cause, sizeof(peer->cause), "%s", cause);
+	snprintf(peer->waits, sizeof(peer->waits), "%s", waits);
+	__atomic_store_n(&peer->turn, peer->turn + 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The peers in a file of statistics, and what they wait for. The file is another process's, which
+ * goes on meanwhile: nothing in it is believed that could lead out of the mapping.
+ */
+#include "stats_peer.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <ofi/addr.h>
+#include <rdma/fi_errno.h>
+
+enum { TRIES = 1000 };
+
+struct reading {
+	struct ofi_stats_peer text; /* a copy, whose fields are not looked at */
+	uint64_t field[OFI_STATS_PEER_FIELDS];
+	uint64_t in_flight;
+};
+
+/* Peers that were ever in use, and bytes of each. */
+static uint32_t count_of(const struct ofi_stats_header *file, size_t *slot)
+{
+	uint32_t n = __atomic_load_n(&file->peers, __ATOMIC_ACQUIRE);
+
+	*slot = __atomic_load_n(&file->peer_slot, __ATOMIC_RELAXED);
+	if (*slot < sizeof(struct ofi_stats_peer) || *slot % OFI_STATS_ALIGN ||
+	    *slot > OFI_STATS_PEERS)
+		return 0;
+	return n < OFI_STATS_PEERS / *slot ? n : (uint32_t)(OFI_STATS_PEERS / *slot);
+}
+
+static const struct ofi_stats_peer *find(const struct ofi_stats_header *file, uint32_t after)
+{
+	const char *first = (const char *)file + OFI_STATS_SIZE - OFI_STATS_PEERS;
+	const struct ofi_stats_peer *stats, *found = NULL;
+	uint32_t best = UINT32_MAX, id, i, n;
+	size_t slot;
+
+	n = count_of(file, &slot);
+	for (i = 0; i < n; i++) {
+		stats = (const struct ofi_stats_peer *)(first + (i + 1) * slot) - 1;
+		id = __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE);
+		if (id <= after || id >= best)
+			continue;
+		best = id;
+		found = stats;
+	}
+	return found;
+}
+
+/* Fields precede their record, before which the file has all its slots: an int16_t stays in it. */
+static uint64_t read_field(const struct ofi_stats_peer *stats, struct ofi_stats_place place)
+{
+	const char *at = (const char *)stats + place.at;
+
+	if (place.at >= 0 || !place.size || (uintptr_t)at % place.size)
+		return 0;
+	switch (place.size) {
+	case 1:
+		return __atomic_load_n((const uint8_t *)at, __ATOMIC_RELAXED);
+	case 4:
+		return __atomic_load_n((const uint32_t *)at, __ATOMIC_RELAXED);
+	case 8:
+		return __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED);
+	default:
+		return 0;
+	}
+}
+
+/* Of one state. A process that was stopped while it entered one is not waited for. */
+static void read_peer(const struct ofi_stats_peer *stats, struct reading *now)
+{
+	struct ofi_stats_peer *text = &now->text;
+	int i, tries = TRIES;
+	uint32_t turn;
+
+	do {
+		turn = __atomic_load_n(&stats->turn, __ATOMIC_ACQUIRE);
+		memcpy(text, stats, sizeof(*text));
+		for (i = 0; i < OFI_STATS_PEER_FIELDS; i++)
+			now->field[i] = read_field(stats, text->place[i]);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while ((turn % 2 || __atomic_load_n(&stats->turn, __ATOMIC_RELAXED) != turn) && --tries);
+	text->state[sizeof(text->state) - 1] = text->cause[sizeof(text->cause) - 1] = '\0';
+	text->waits[sizeof(text->waits) - 1] = '\0';
+	text->transport[sizeof(text->transport) - 1] = '\0';
+	now->in_flight = 0;
+	if (now->field[OFI_STATS_PEER_UP] && text->most > now->field[OFI_STATS_PEER_CREDITS])
+		now->in_flight = text->most - now->field[OFI_STATS_PEER_CREDITS];
+}
+
+static void tell_connecting(const struct reading *now, char *text, size_t len)
+{
+	int err = (int)now->field[OFI_STATS_PEER_ERROR];
+
+	if (now->field[OFI_STATS_PEER_NO_PLACE])
+		snprintf(text, len, "other connections or attempts of the endpoint to end");
+	else if (now->field[OFI_STATS_PEER_RETRIES])
+		snprintf(text, len, "the next attempt to connect; the last one: %s",
+			 fi_strerror(err));
+}
+
+/* With a connection: what is behind something else waits for that. */
+static void tell_connected(const struct reading *now, char *text, size_t len)
+{
+	unsigned long queued = (unsigned long)now->field[OFI_STATS_PEER_QUEUED];
+	unsigned long in_flight = (unsigned long)now->in_flight;
+	unsigned long kept = (unsigned long)now->field[OFI_STATS_PEER_KEPT];
+	const uint64_t *field = now->field;
+
+	if (queued && field[OFI_STATS_PEER_HALTED])
+		snprintf(text, len, "the peer's application to receive: it has no room for more");
+	else if (field[OFI_STATS_PEER_CREDITS] <= field[OFI_STATS_PEER_RESERVE])
+		snprintf(text, len, "the peer to progress: it has not taken %lu packets",
+			 in_flight);
+	else if (field[OFI_STATS_PEER_FENCED])
+		snprintf(text, len, "operations before FI_FENCE to complete");
+	else if (queued)
+		snprintf(text, len, "the peer to receive %lu messages", queued);
+	else if (field[OFI_STATS_PEER_ANSWERS])
+		snprintf(text, len, "the peer to perform atomics");
+	else if (field[OFI_STATS_PEER_RMA])
+		snprintf(text, len, "resources or keys of memory for RMA and atomics");
+	else if (in_flight)
+		snprintf(text, len, "%lu packets in flight to complete", in_flight);
+	else if (kept)
+		snprintf(text, len, "the application to receive %lu messages of the peer", kept);
+}
+
+static void tell(const struct reading *now, char *text, size_t len)
+{
+	snprintf(text, len, "%s", now->text.waits);
+	if (*text)
+		return;
+	if (now->field[OFI_STATS_PEER_UP])
+		tell_connected(now, text, len);
+	else
+		tell_connecting(now, text, len);
+}
+
+static void add(struct fi_stats_peer *peer, const char *name, uint64_t value)
+{
+	peer->items[peer->count++] =
+		(struct fi_stats_item){ .name = name, .value = value, .level = 1 };
+}
+
+static void list(const struct reading *now, struct fi_stats_peer *peer)
+{
+	const uint64_t *field = now->field;
+	bool up = field[OFI_STATS_PEER_UP];
+
+	add(peer, "credits", up ? field[OFI_STATS_PEER_CREDITS] : 0);
+	add(peer, "in_flight", now->in_flight);
+	add(peer, "queued", field[OFI_STATS_PEER_QUEUED]);
+	add(peer, "unexpected", field[OFI_STATS_PEER_KEPT]);
+	add(peer, "unexpected_memory", field[OFI_STATS_PEER_BYTES]);
+	add(peer, "retries", field[OFI_STATS_PEER_RETRIES]);
+	add(peer, "stopped",
+	    field[OFI_STATS_PEER_HALTED]    ? 2
+	    : field[OFI_STATS_PEER_STOPPED] ? 1
+					    : 0);
+	add(peer, "told_to_stop", field[OFI_STATS_PEER_TOLD]);
+}
+
+static uint64_t age(uint64_t since)
+{
+	struct timespec time;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	now = (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+	return now > since ? now - since : 0;
+}
+
+static void name(const struct reading *now, struct fi_stats_peer *peer)
+{
+	struct sockaddr_storage addr = { 0 };
+	char text[OFI_ADDR_STRLEN];
+	const char *scheme;
+
+	memcpy(&addr, now->text.address, sizeof(now->text.address));
+	ofi_addr_str((struct sockaddr *)&addr, text, sizeof(text));
+	scheme = strstr(text, "://");
+	snprintf(peer->address, sizeof(peer->address), "%.63s", scheme ? scheme + 3 : text);
+}
+
+/* One that is forgotten meanwhile is passed over: its id is not used again. */
+bool ofi_stats_peer_next(const struct ofi_stats_header *file, uint32_t after,
+			 struct fi_stats_peer *peer)
+{
+	const struct ofi_stats_peer *stats;
+	struct reading now;
+
+	while ((stats = find(file, after))) {
+		*peer = (struct fi_stats_peer){ 0 };
+		read_peer(stats, &now);
+		peer->id = now.text.id;
+		peer->ep = now.text.ep;
+		peer->age_ms = age(now.text.since);
+		name(&now, peer);
+		memcpy(peer->transport, now.text.transport, sizeof(peer->transport));
+		memcpy(peer->state, now.text.state, sizeof(peer->state));
+		memcpy(peer->cause, now.text.cause, sizeof(peer->cause));
+		tell(&now, peer->waits, sizeof(peer->waits));
+		list(&now, peer);
+		if (peer->id > after && __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE) == peer->id)
+			return true;
+	}
+	return false;
+}

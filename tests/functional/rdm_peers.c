@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A hang can be explained from outside: the statistics of a process whose peer does not receive, or
+ * makes no progress at all, or is not there, say of each peer what is waited for.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <rdma/fi_stats.h>
+#include "rdm_node.h"
+
+enum { LARGE = 1 << 20, TAG = 1, FLOOD = 3000 };
+
+/* What the sender is told to do. */
+struct order {
+	struct sockaddr_in to;
+	uint32_t len, count; /* with progress until they are complete, or the next order comes */
+};
+
+static uint8_t out[LARGE], in[LARGE];
+
+static void send_many(struct node *node, const struct order *order, fi_addr_t to)
+{
+	struct fi_cq_tagged_entry entry;
+	uint32_t sent = 0, done = 0;
+	ssize_t ret;
+	int err;
+
+	while (done < order->count) {
+		ret = sent < order->count ? fi_tsend(node->ep, out, order->len, NULL, to, TAG, NULL)
+					  : -FI_EAGAIN;
+		CHECK(!ret || ret == -FI_EAGAIN);
+		sent += !ret;
+		while (node_poll(node, &entry, &err))
+			done++;
+	}
+}
+
+static void sender(struct child *parent, void *arg)
+{
+	struct order order;
+	struct node node;
+
+	(void)arg;
+	node_open(&node, NULL);
+	for (;;) {
+		child_hear(parent, &order, sizeof(order));
+		if (!order.count)
+			break;
+		send_many(&node, &order, node_know(&node, &order.to));
+	}
+	node_close(&node);
+}
+
+static bool look(pid_t pid, const struct sockaddr_in *name, struct fi_stats_peer *found)
+{
+	struct fi_stats_attr attr = { .size = sizeof(attr), .pid = pid };
+	struct fi_stats_peer peer = { 0 };
+	struct fi_ops_stats_process *ops;
+	bool there = false;
+	struct fid *fid;
+	char text[64];
+	int ret;
+
+	if (fi_open(FI_VERSION(2, 6), "stats", &attr, sizeof(attr), 0, &fid, NULL))
+		return false;
+	OK(fi_open_ops(fid, FI_STATS_PROCESS_OPS, 0, (void **)&ops, NULL));
+	CHECK(inet_ntop(AF_INET, &name->sin_addr, text, sizeof(text)));
+	snprintf(text + strlen(text), 8, ":%u", ntohs(name->sin_port));
+	while ((ret = ops->next_peer(fid, peer.id, &peer)) == 1)
+		if (!strcmp(peer.address, text)) {
+			*found = peer;
+			there = true;
+		}
+	RETURNS(ret, 0);
+	OK(fi_close(fid));
+	return there;
+}
+
+static uint64_t item(const struct fi_stats_peer *peer, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < peer->count; i++)
+		if (!strcmp(peer->items[i].name, name))
+			return peer->items[i].value;
+	FAIL("there is no item %s", name);
+}
+
+/* Until the process says of the peer that it waits so in that state. */
+static struct fi_stats_peer expect(pid_t pid, const struct sockaddr_in *name, const char *state,
+				   const char *waits)
+{
+	struct fi_stats_peer peer = { 0 };
+	uint64_t end = deadline();
+
+	while (!look(pid, name, &peer) || strcmp(peer.state, state) ||
+	       (*waits ? !strstr(peer.waits, waits) : *peer.waits)) {
+		if (now_ms() > end)
+			FAIL("a peer is %s and waits for \"%s\", not for \"%s\"", peer.state,
+			     peer.waits, waits);
+		sleep_ms(2);
+	}
+	EQUAL(strcmp(peer.transport, "rc"), 0);
+	return peer;
+}
+
+static void receive(struct node *node, uint32_t count)
+{
+	while (count--) {
+		node_trecv(node, in, sizeof(in), TAG, NULL);
+		node_wait(node);
+	}
+}
+
+static void test(void)
+{
+	struct child child = child_start(sender, NULL);
+	struct order order = { .len = 8, .count = 1 };
+	struct fi_stats_peer peer;
+	struct node node, gone;
+
+	node_open(&node, NULL);
+	order.to = node.name;
+	child_say(&child, &order, sizeof(order));
+	receive(&node, 1);
+	peer = expect(child.pid, &node.name, "connected", "");
+	CHECK(*peer.cause && item(&peer, "credits"));
+	EQUAL(item(&peer, "queued"), 0);
+
+	order.len = LARGE;
+	child_say(&child, &order, sizeof(order));
+	peer = expect(child.pid, &node.name, "connected", "the peer to receive 1 messages");
+	EQUAL(item(&peer, "queued"), 1);
+	receive(&node, 1);
+	expect(child.pid, &node.name, "connected", "");
+
+	order.len = 64;
+	order.count = FLOOD;
+	child_say(&child, &order, sizeof(order));
+	peer = expect(child.pid, &node.name, "connected", "the peer to progress");
+	CHECK(item(&peer, "in_flight"));
+	receive(&node, FLOOD);
+	expect(child.pid, &node.name, "connected", "");
+
+	node_open(&gone, NULL);
+	order.to = gone.name;
+	order.count = 1;
+	node_close(&gone);
+	child_say(&child, &order, sizeof(order));
+	peer = expect(child.pid, &gone.name, "waiting to connect", "Connection refused");
+	CHECK(item(&peer, "retries"));
+	EQUAL(item(&peer, "queued"), 1);
+	child_kill(&child);
+	node_close(&node);
+}
+
+int main(void)
+{
+	return run_test(test);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Peers in the memory of statistics: what readers are told, and what they do not believe. */
+#include "unit.h"
+
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "prov/base/stats.h"
+#include "prov/base/wait.h"
+#include "src/stats_read.h"
+#include <rdma/fi_errno.h>
+
+struct object {
+	uint64_t field[OFI_STATS_PEER_FIELDS];
+	struct ofi_stats_peer stats;
+};
+
+static struct fid *fid;
+static struct fi_ops_stats_process *ops;
+
+static struct object *new_object(uint16_t port)
+{
+	struct object *object = ofi_stats_peer_alloc(sizeof(*object));
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int i;
+
+	assert_non_null(object);
+	assert_int_equal((uintptr_t)object % OFI_STATS_ALIGN, 0);
+	addr.sin_addr.s_addr = htonl(0xc0000201);
+	memcpy(object->stats.address, &addr, sizeof(addr));
+	memcpy(object->stats.transport, "rc", 3);
+	for (i = 0; i < OFI_STATS_PEER_FIELDS; i++) {
+		object->stats.place[i].at = (int16_t)((int)offsetof(struct object, field[i]) -
+						      (int)offsetof(struct object, stats));
+		object->stats.place[i].size = 8;
+	}
+	return object;
+}
+
+static void open_reader(void)
+{
+	struct fi_stats_attr attr = { .size = sizeof(attr), .pid = getpid() };
+
+	assert_int_equal(ofi_stats_open(&attr, sizeof(attr), 0, &fid, NULL), 0);
+	assert_int_equal(fi_open_ops(fid, FI_STATS_PROCESS_OPS, 0, (void **)&ops, NULL), 0);
+}
+
+static struct fi_stats_peer read_one(void)
+{
+	struct fi_stats_peer peer;
+
+	open_reader();
+	assert_int_equal(ops->next_peer(fid, 0, &peer), 1);
+	fi_close(fid);
+	return peer;
+}
+
+static void test_states(void **state)
+{
+	struct object *a = new_object(7000), *b = new_object(7001);
+	struct fi_stats_peer peer;
+
+	(void)state;
+	open_reader();
+	assert_int_equal(ops->next_peer(fid, 0, NULL), -FI_EINVAL);
+	assert_int_equal(ops->next_peer(fid, 0, &peer), 0);
+	b->stats.ep = 77;
+	ofi_stats_peer_enter(&b->stats, "connecting", "something to send", "the answer",
+			     ofi_now_ms() - 5000);
+	ofi_stats_peer_show(&b->stats);
+	ofi_stats_peer_show(&a->stats);
+	assert_int_equal(ops->next_peer(fid, 0, &peer), 1);
+	assert_int_equal(peer.id, b->stats.id);
+	assert_int_equal(peer.ep, 77);
+	assert_string_equal(peer.address, "192.0.2.1:7001");
+	assert_string_equal(peer.transport, "rc");
+	assert_string_equal(peer.state, "connecting");
+	assert_string_equal(peer.cause, "something to send");
+	assert_string_equal(peer.waits, "the answer");
+	assert_in_range(peer.age_ms, 5000, 60000);
+	assert_int_equal(ops->next_peer(fid, peer.id, &peer), 1);
+	assert_string_equal(peer.address, "192.0.2.1:7000");
+	assert_int_equal(ops->next_peer(fid, peer.id, &peer), 0);
+	ofi_stats_peer_hide(&b->stats);
+	assert_int_equal(ops->next_peer(fid, 0, &peer), 1);
+	assert_int_equal(peer.id, a->stats.id);
+	fi_close(fid);
+	ofi_stats_peer_free(a, &a->stats);
+	ofi_stats_peer_free(b, &b->stats);
+	ofi_stats_peer_free(NULL, NULL);
+}
+
+static const struct {
+	uint64_t field[OFI_STATS_PEER_FIELDS];
+	const char *waits;
+} waits[] = {
+	{ { 0 }, "" },
+	{ { [OFI_STATS_PEER_NO_PLACE] = 1 },
+	  "other connections or attempts of the endpoint to end" },
+	{ { [OFI_STATS_PEER_RETRIES] = 2, [OFI_STATS_PEER_ERROR] = FI_ECONNREFUSED },
+	  "the next attempt to connect; the last one: Connection refused" },
+	{ { [OFI_STATS_PEER_UP] = 1, [OFI_STATS_PEER_CREDITS] = 64 }, "" },
+	{ { [OFI_STATS_PEER_UP] = 1, [OFI_STATS_PEER_CREDITS] = 60 },
+	  "4 packets in flight to complete" },
+	{ { [OFI_STATS_PEER_UP] = 1,
+	    [OFI_STATS_PEER_CREDITS] = 4,
+	    [OFI_STATS_PEER_RESERVE] = 4,
+	    [OFI_STATS_PEER_QUEUED] = 3 },
+	  "the peer to progress: it has not taken 60 packets" },
+	{ { [OFI_STATS_PEER_UP] = 1, [OFI_STATS_PEER_CREDITS] = 64, [OFI_STATS_PEER_QUEUED] = 3 },
+	  "the peer to receive 3 messages" },
+	{ { [OFI_STATS_PEER_UP] = 1,
+	    [OFI_STATS_PEER_CREDITS] = 64,
+	    [OFI_STATS_PEER_QUEUED] = 3,
+	    [OFI_STATS_PEER_HALTED] = 1 },
+	  "the peer's application to receive: it has no room for more" },
+	{ { [OFI_STATS_PEER_UP] = 1,
+	    [OFI_STATS_PEER_CREDITS] = 64,
+	    [OFI_STATS_PEER_QUEUED] = 3,
+	    [OFI_STATS_PEER_FENCED] = 1 },
+	  "operations before FI_FENCE to complete" },
+	{ { [OFI_STATS_PEER_UP] = 1,
+	    [OFI_STATS_PEER_CREDITS] = 64,
+	    [OFI_STATS_PEER_ANSWERS] = 0x7f00 },
+	  "the peer to perform atomics" },
+	{ { [OFI_STATS_PEER_UP] = 1, [OFI_STATS_PEER_CREDITS] = 64, [OFI_STATS_PEER_RMA] = 0x7f00 },
+	  "resources or keys of memory for RMA and atomics" },
+	{ { [OFI_STATS_PEER_UP] = 1, [OFI_STATS_PEER_CREDITS] = 64, [OFI_STATS_PEER_KEPT] = 2 },
+	  "the application to receive 2 messages of the peer" },
+};
+
+static void test_waits(void **state)
+{
+	struct object *a = new_object(7000);
+	struct fi_stats_peer peer;
+	size_t i;
+
+	(void)state;
+	a->stats.most = 64;
+	ofi_stats_peer_show(&a->stats);
+	for (i = 0; i < sizeof(waits) / sizeof(*waits); i++) {
+		memcpy(a->field, waits[i].field, sizeof(a->field));
+		peer = read_one();
+		assert_string_equal(peer.waits, waits[i].waits);
+		assert_string_equal(peer.items[2].name, "queued");
+		assert_int_equal(peer.items[2].value, waits[i].field[OFI_STATS_PEER_QUEUED]);
+	}
+	assert_int_equal(peer.count, 8);
+	ofi_stats_peer_free(a, &a->stats);
+}
+
+/* Neither places outside of an object nor a record that is always being written lead astray. */
+static void test_wrong(void **state)
+{
+	struct object *a = new_object(7000);
+	struct fi_stats_peer peer;
+
+	(void)state;
+	ofi_stats_peer_show(&a->stats);
+	a->field[OFI_STATS_PEER_QUEUED] = 5;
+	a->stats.place[OFI_STATS_PEER_QUEUED].at = INT16_MAX;
+	assert_int_equal(read_one().items[2].value, 0);
+	a->stats.place[OFI_STATS_PEER_QUEUED].at = -3;
+	assert_int_equal(read_one().items[2].value, 0);
+	a->stats.place[OFI_STATS_PEER_QUEUED] = (struct ofi_stats_place){ INT16_MIN, 8 };
+	read_one();
+	a->stats.place[OFI_STATS_PEER_QUEUED].size = 0;
+	assert_int_equal(read_one().items[2].value, 0);
+	a->stats.turn = 1;
+	memset(a->stats.state, 'x', sizeof(a->stats.state));
+	memset(a->stats.address, 0xff, sizeof(a->stats.address));
+	peer = read_one();
+	assert_int_equal(strlen(peer.state), sizeof(peer.state) - 1);
+	ofi_stats_peer_free(a, &a->stats);
+}
+
+/* More than there is room for are on the heap; places that are given back are used again. */
+static void test_bound(void **state)
+{
+	enum { MOST = OFI_STATS_PEERS / sizeof(struct object) };
+	static struct object *all[MOST + 2];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < MOST + 2; i++) {
+		all[i] = new_object(1);
+		assert_int_equal(all[i]->stats.heap, i >= MOST);
+	}
+	ofi_stats_peer_free(all[3], &all[3]->stats);
+	all[3] = new_object(1);
+	assert_false(all[3]->stats.heap);
+	for (i = 0; i < MOST + 2; i++)
+		ofi_stats_peer_free(all[i], &all[i]->stats);
+}
+
+/* The child has a copy that nobody sees, and statistics of its own. */
+static void test_fork(void **state)
+{
+	struct object *a = new_object(7000), *b;
+	struct fi_stats_peer peer;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	a->field[OFI_STATS_PEER_QUEUED] = 5;
+	ofi_stats_peer_show(&a->stats);
+	pid = fork();
+	if (!pid) {
+		b = new_object(7001);
+		ofi_stats_peer_show(&b->stats);
+		if (a->field[OFI_STATS_PEER_QUEUED] != 5)
+			_exit(2);
+		a->field[OFI_STATS_PEER_QUEUED] = 6;
+		ofi_stats_peer_free(a, &a->stats);
+		_exit(strcmp(read_one().address, "192.0.2.1:7001") != 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	peer = read_one();
+	assert_int_equal(peer.items[2].value, 5);
+	ofi_stats_peer_free(a, &a->stats);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_states), cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_wrong),  cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_fork),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
