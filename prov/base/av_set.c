@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* AV sets. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "av_set.h"
@@ -252,13 +251,15 @@ static int set_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops set_fid_ops = {
+static const struct fi_ops set_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = set_close,
 };
 
-static struct fi_ops_av_set set_ops = {
+static const struct fi_ops_av_set set_ops = {
 	.size = sizeof(struct fi_ops_av_set),
+	OFI_AV_SET_DEFAULTS,
 	.set_union = set_union,
 	.intersect = set_intersect,
 	.diff = set_diff,
@@ -266,11 +267,6 @@ static struct fi_ops_av_set set_ops = {
 	.remove = set_remove,
 	.addr = set_addr,
 };
-
-static void fill_ops(void)
-{
-	ofi_ops_fill(&set_fid_ops);
-}
 
 static bool has_range(const struct fi_av_set_attr *attr)
 {
@@ -343,13 +339,11 @@ static int fill(struct ofi_av_set *set, const struct fi_av_set_attr *attr)
 int ofi_av_set_open(const struct ofi_av_view *view, const struct fi_av_set_attr *attr,
 		    struct fid_av_set **fid, void *context)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct ofi_av_set *set;
 	int ret = check_attr(view->prov, attr);
 
 	if (ret)
 		return ret;
-	pthread_once(&once, fill_ops);
 	set = calloc(1, sizeof(*set));
 	if (!set)
 		return -FI_ENOMEM;
@@ -357,8 +351,8 @@ int ofi_av_set_open(const struct ofi_av_view *view, const struct fi_av_set_attr 
 	ofi_ref_get(view->ref);
 	set->fid.fid.fclass = FI_CLASS_AV_SET;
 	set->fid.fid.context = context;
-	set->fid.fid.ops = &set_fid_ops;
-	set->fid.ops = &set_ops;
+	set->fid.fid.ops = ofi_ops(&set_fid_ops);
+	set->fid.ops = ofi_ops(&set_ops);
 	ofi_lock_init(&set->lock);
 	set->key_len = attr->comm_key_size;
 	if (set->key_len)

@@ -339,14 +339,16 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 	return ofi_wait_control(cntr->epfd < 0 ? &cntr->wait : &fds, command, arg);
 }
 
-static struct fi_ops cntr_fid_ops = {
+static const struct fi_ops cntr_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = cntr_close,
 	.control = cntr_control,
 };
 
-static struct fi_ops_cntr cntr_ops = {
+static const struct fi_ops_cntr cntr_ops = {
 	.size = sizeof(struct fi_ops_cntr),
+	OFI_CNTR_DEFAULTS,
 	.read = cntr_read,
 	.readerr = cntr_readerr,
 	.add = cntr_add,
@@ -355,12 +357,6 @@ static struct fi_ops_cntr cntr_ops = {
 	.adderr = cntr_adderr,
 	.seterr = cntr_seterr,
 };
-
-static void fill_ops(void)
-{
-	ofi_ops_fill(&cntr_fid_ops);
-	ofi_ops_fill(&cntr_ops);
-}
 
 static int check_attr(const struct fi_provider *prov, const struct fi_cntr_attr *attr)
 {
@@ -409,7 +405,6 @@ int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		  const struct fi_cntr_attr *attr, struct fid_cntr **fid, void *context)
 {
 	static const struct fi_cntr_attr none;
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct ofi_cntr *cntr;
 	int ret;
 
@@ -418,7 +413,6 @@ int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 	ret = fid ? check_attr(prov, attr) : -FI_EINVAL;
 	if (ret)
 		return ret;
-	pthread_once(&once, fill_ops);
 	cntr = calloc(1, sizeof(*cntr));
 	if (!cntr)
 		return -FI_ENOMEM;
@@ -435,8 +429,10 @@ int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		return ret;
 	}
 	cntr->fid = (struct fid_cntr){
-		.fid = { .fclass = FI_CLASS_CNTR, .context = context, .ops = &cntr_fid_ops },
-		.ops = &cntr_ops,
+		.fid = { .fclass = FI_CLASS_CNTR,
+			 .context = context,
+			 .ops = ofi_ops(&cntr_fid_ops) },
+		.ops = ofi_ops(&cntr_ops),
 	};
 	ofi_ref_get(parent);
 	*fid = &cntr->fid;

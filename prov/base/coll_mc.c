@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Joining of collective groups. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "av_set.h"
@@ -44,15 +43,11 @@ static int mc_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops mc_ops = {
+static const struct fi_ops mc_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = mc_close,
 };
-
-static void fill_ops(void)
-{
-	ofi_ops_fill(&mc_ops);
-}
 
 /* A join that is over before its call returns: the fid exists, the event may be read at once. */
 void ofi_coll_mc_formed(const struct ofi_coll_done *done)
@@ -184,19 +179,17 @@ static int begin(struct mc *mc, struct ofi_av_set *set)
 int ofi_coll_mc_join(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr,
 		     uint64_t flags, struct fid_mc **fid, void *context)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct mc *mc;
 	int ret = check(owner, addr, flags, fid);
 
 	if (ret)
 		return ret;
-	pthread_once(&once, fill_ops);
 	mc = calloc(1, sizeof(*mc));
 	if (!mc)
 		return -FI_ENOMEM;
 	mc->fid.fid.fclass = FI_CLASS_MC;
 	mc->fid.fid.context = context;
-	mc->fid.fid.ops = &mc_ops;
+	mc->fid.fid.ops = ofi_ops(&mc_ops);
 	mc->fid.fi_addr = FI_ADDR_NOTAVAIL;
 	mc->owner = owner;
 	ofi_ref_get(owner->ref);

@@ -423,25 +423,22 @@ static int eq_control(struct fid *fid, int command, void *arg)
 	return ret;
 }
 
-static struct fi_ops eq_fid_ops = {
+static const struct fi_ops eq_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = eq_close,
 	.control = eq_control,
 };
 
-static struct fi_ops_eq eq_ops = {
+static const struct fi_ops_eq eq_ops = {
 	.size = sizeof(struct fi_ops_eq),
+	OFI_EQ_DEFAULTS,
 	.read = eq_read,
 	.readerr = eq_readerr,
 	.write = eq_write,
 	.sread = eq_sread,
 	.strerror = eq_strerror,
 };
-
-static void fill_ops(void)
-{
-	ofi_ops_fill(&eq_fid_ops);
-}
 
 static int check_attr(const struct fi_provider *prov, const struct fi_eq_attr *attr)
 {
@@ -478,13 +475,11 @@ int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi
 		const struct fi_eq_attr *attr, ofi_eq_strerror_fn *strerror, struct fid_eq **fid,
 		void *context)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct ofi_eq *eq;
 	int ret = check_attr(prov, attr);
 
 	if (ret)
 		return ret;
-	pthread_once(&once, fill_ops);
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;
@@ -502,8 +497,8 @@ int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi
 
 	eq->fid.fid.fclass = FI_CLASS_EQ;
 	eq->fid.fid.context = context;
-	eq->fid.fid.ops = &eq_fid_ops;
-	eq->fid.ops = &eq_ops;
+	eq->fid.fid.ops = ofi_ops(&eq_fid_ops);
+	eq->fid.ops = ofi_ops(&eq_ops);
 	eq->prov = prov;
 	eq->api_version = api_version;
 	eq->strerror = strerror;

@@ -1,25 +1,124 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Empty slots of ops tables. A provider names only the slots that do something; at its start
- * ofi_ops_fill() lets the others answer -FI_ENOSYS.
+ * Ops tables. After its size a table has the defaults of its kind, in which each call answers
+ * -FI_ENOSYS, and then names the slots that do something:
+ *
+ *	static const struct fi_ops_cm cm_ops = {
+ *		.size = sizeof(struct fi_ops_cm),
+ *		OFI_CM_DEFAULTS,
+ *		.getname = ep_getname,
+ *	};
+ *
+ * The strerror and straddr slots return text, so a table that has one names it.
  */
 #ifndef OFI_OPS_H
 #define OFI_OPS_H
 
-/*
- * Fills the NULL slots of an ops table, a size followed by function pointers. Every slot of the
- * public tables returns int or ssize_t, but for the strerror slots, which a table has to name.
- */
-void ofi_ops_fill(void *ops);
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_collective.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
 
-/* Tables of what an endpoint was not asked to do; every slot is filled by ofi_ops_init(). */
-extern struct fi_ops_cm ofi_no_cm_ops;
-extern struct fi_ops_msg ofi_no_msg_ops;
-extern struct fi_ops_rma ofi_no_rma_ops;
-extern struct fi_ops_tagged ofi_no_tagged_ops;
-extern struct fi_ops_atomic ofi_no_atomic_ops;
-extern struct fi_ops_collective ofi_no_collective_ops;
+ssize_t ofi_enosys(void);
 
-void ofi_ops_init(void);
+#define OFI_ENOSYS(slot) .slot = (void *)ofi_enosys
+
+/* clang-format off */
+#define OFI_FID_DEFAULTS \
+	OFI_ENOSYS(close), OFI_ENOSYS(bind), OFI_ENOSYS(control), OFI_ENOSYS(ops_open), \
+	OFI_ENOSYS(tostr), OFI_ENOSYS(ops_set)
+#define OFI_ATOMIC_DEFAULTS \
+	OFI_ENOSYS(write), OFI_ENOSYS(writev), OFI_ENOSYS(writemsg), OFI_ENOSYS(inject), \
+	OFI_ENOSYS(readwrite), OFI_ENOSYS(readwritev), OFI_ENOSYS(readwritemsg), \
+	OFI_ENOSYS(compwrite), OFI_ENOSYS(compwritev), OFI_ENOSYS(compwritemsg), \
+	OFI_ENOSYS(writevalid), OFI_ENOSYS(readwritevalid), OFI_ENOSYS(compwritevalid)
+#define OFI_AV_DEFAULTS \
+	OFI_ENOSYS(insert), OFI_ENOSYS(insertsvc), OFI_ENOSYS(insertsym), OFI_ENOSYS(remove), \
+	OFI_ENOSYS(lookup), OFI_ENOSYS(av_set), OFI_ENOSYS(insert_auth_key), \
+	OFI_ENOSYS(lookup_auth_key), OFI_ENOSYS(set_user_id), OFI_ENOSYS(lookup2)
+#define OFI_AV_SET_DEFAULTS \
+	OFI_ENOSYS(set_union), OFI_ENOSYS(intersect), OFI_ENOSYS(diff), OFI_ENOSYS(insert), \
+	OFI_ENOSYS(remove), OFI_ENOSYS(addr)
+#define OFI_CM_DEFAULTS \
+	OFI_ENOSYS(setname), OFI_ENOSYS(getname), OFI_ENOSYS(getpeer), OFI_ENOSYS(connect), \
+	OFI_ENOSYS(listen), OFI_ENOSYS(accept), OFI_ENOSYS(reject), OFI_ENOSYS(shutdown), \
+	OFI_ENOSYS(join)
+#define OFI_CNTR_DEFAULTS \
+	OFI_ENOSYS(read), OFI_ENOSYS(readerr), OFI_ENOSYS(add), OFI_ENOSYS(set), \
+	OFI_ENOSYS(wait), OFI_ENOSYS(adderr), OFI_ENOSYS(seterr), OFI_ENOSYS(export_xpu)
+#define OFI_COLLECTIVE_DEFAULTS \
+	OFI_ENOSYS(barrier), OFI_ENOSYS(broadcast), OFI_ENOSYS(alltoall), OFI_ENOSYS(allreduce), \
+	OFI_ENOSYS(allgather), OFI_ENOSYS(reduce_scatter), OFI_ENOSYS(reduce), \
+	OFI_ENOSYS(scatter), OFI_ENOSYS(gather), OFI_ENOSYS(msg), OFI_ENOSYS(barrier2)
+#define OFI_CQ_DEFAULTS \
+	OFI_ENOSYS(read), OFI_ENOSYS(readfrom), OFI_ENOSYS(readerr), OFI_ENOSYS(sread), \
+	OFI_ENOSYS(sreadfrom), OFI_ENOSYS(signal), OFI_ENOSYS(export_xpu)
+#define OFI_DOMAIN_DEFAULTS \
+	OFI_ENOSYS(av_open), OFI_ENOSYS(cq_open), OFI_ENOSYS(endpoint), OFI_ENOSYS(scalable_ep), \
+	OFI_ENOSYS(cntr_open), OFI_ENOSYS(poll_open), OFI_ENOSYS(stx_ctx), OFI_ENOSYS(srx_ctx), \
+	OFI_ENOSYS(query_atomic), OFI_ENOSYS(query_collective), OFI_ENOSYS(endpoint2), \
+	OFI_ENOSYS(xpu_ctx)
+#define OFI_EP_DEFAULTS \
+	OFI_ENOSYS(cancel), OFI_ENOSYS(getopt), OFI_ENOSYS(setopt), OFI_ENOSYS(tx_ctx), \
+	OFI_ENOSYS(rx_ctx), OFI_ENOSYS(rx_size_left), OFI_ENOSYS(tx_size_left), \
+	OFI_ENOSYS(export_xpu)
+#define OFI_EQ_DEFAULTS \
+	OFI_ENOSYS(read), OFI_ENOSYS(readerr), OFI_ENOSYS(write), OFI_ENOSYS(sread)
+#define OFI_FABRIC_DEFAULTS \
+	OFI_ENOSYS(domain), OFI_ENOSYS(passive_ep), OFI_ENOSYS(eq_open), OFI_ENOSYS(wait_open), \
+	OFI_ENOSYS(trywait), OFI_ENOSYS(domain2)
+#define OFI_MR_DEFAULTS \
+	OFI_ENOSYS(reg), OFI_ENOSYS(regv), OFI_ENOSYS(regattr)
+#define OFI_MSG_DEFAULTS \
+	OFI_ENOSYS(recv), OFI_ENOSYS(recvv), OFI_ENOSYS(recvmsg), OFI_ENOSYS(send), \
+	OFI_ENOSYS(sendv), OFI_ENOSYS(sendmsg), OFI_ENOSYS(inject), OFI_ENOSYS(senddata), \
+	OFI_ENOSYS(injectdata)
+#define OFI_POLL_DEFAULTS \
+	OFI_ENOSYS(poll), OFI_ENOSYS(poll_add), OFI_ENOSYS(poll_del)
+#define OFI_RMA_DEFAULTS \
+	OFI_ENOSYS(read), OFI_ENOSYS(readv), OFI_ENOSYS(readmsg), OFI_ENOSYS(write), \
+	OFI_ENOSYS(writev), OFI_ENOSYS(writemsg), OFI_ENOSYS(inject), OFI_ENOSYS(writedata), \
+	OFI_ENOSYS(injectdata)
+#define OFI_TAGGED_DEFAULTS \
+	OFI_ENOSYS(recv), OFI_ENOSYS(recvv), OFI_ENOSYS(recvmsg), OFI_ENOSYS(send), \
+	OFI_ENOSYS(sendv), OFI_ENOSYS(sendmsg), OFI_ENOSYS(inject), OFI_ENOSYS(senddata), \
+	OFI_ENOSYS(injectdata)
+#define OFI_WAIT_DEFAULTS \
+	OFI_ENOSYS(wait)
+/* clang-format on */
+
+/* A constant table where the public structure wants one that is not; a wrong type does not compile. */
+#define ofi_ops(table) \
+	_Generic((table), \
+		const struct fi_ops *: (struct fi_ops *)(table), \
+		const struct fi_ops_atomic *: (struct fi_ops_atomic *)(table), \
+		const struct fi_ops_av *: (struct fi_ops_av *)(table), \
+		const struct fi_ops_av_set *: (struct fi_ops_av_set *)(table), \
+		const struct fi_ops_cm *: (struct fi_ops_cm *)(table), \
+		const struct fi_ops_cntr *: (struct fi_ops_cntr *)(table), \
+		const struct fi_ops_collective *: (struct fi_ops_collective *)(table), \
+		const struct fi_ops_cq *: (struct fi_ops_cq *)(table), \
+		const struct fi_ops_domain *: (struct fi_ops_domain *)(table), \
+		const struct fi_ops_ep *: (struct fi_ops_ep *)(table), \
+		const struct fi_ops_eq *: (struct fi_ops_eq *)(table), \
+		const struct fi_ops_fabric *: (struct fi_ops_fabric *)(table), \
+		const struct fi_ops_mr *: (struct fi_ops_mr *)(table), \
+		const struct fi_ops_msg *: (struct fi_ops_msg *)(table), \
+		const struct fi_ops_poll *: (struct fi_ops_poll *)(table), \
+		const struct fi_ops_rma *: (struct fi_ops_rma *)(table), \
+		const struct fi_ops_tagged *: (struct fi_ops_tagged *)(table), \
+		const struct fi_ops_wait *: (struct fi_ops_wait *)(table))
+
+/* Tables of what an endpoint was not asked to do. */
+extern const struct fi_ops_cm ofi_no_cm_ops;
+extern const struct fi_ops_msg ofi_no_msg_ops;
+extern const struct fi_ops_rma ofi_no_rma_ops;
+extern const struct fi_ops_tagged ofi_no_tagged_ops;
+extern const struct fi_ops_atomic ofi_no_atomic_ops;
+extern const struct fi_ops_collective ofi_no_collective_ops;
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Poll sets. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 #include <rdma/fi_errno.h>
@@ -175,41 +174,36 @@ static int poll_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops poll_fid_ops = {
+static const struct fi_ops poll_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = poll_close,
 };
 
-static struct fi_ops_poll poll_ops = {
+static const struct fi_ops_poll poll_ops = {
 	.size = sizeof(struct fi_ops_poll),
+	OFI_POLL_DEFAULTS,
 	.poll = poll_poll,
 	.poll_add = poll_add,
 	.poll_del = poll_del,
 };
 
-static void fill_ops(void)
-{
-	ofi_ops_fill(&poll_fid_ops);
-}
-
 int ofi_poll_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		  const struct ofi_poll_ops *ops, const struct fi_poll_attr *attr,
 		  struct fid_poll **fid)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct poll_set *set;
 
 	if (!fid)
 		return -FI_EINVAL;
 	if (attr && attr->flags)
 		return -FI_EBADFLAGS;
-	pthread_once(&once, fill_ops);
 	set = calloc(1, sizeof(*set));
 	if (!set)
 		return -FI_ENOMEM;
 	set->fid = (struct fid_poll){
-		.fid = { .fclass = FI_CLASS_POLL, .ops = &poll_fid_ops },
-		.ops = &poll_ops,
+		.fid = { .fclass = FI_CLASS_POLL, .ops = ofi_ops(&poll_fid_ops) },
+		.ops = ofi_ops(&poll_ops),
 	};
 	set->prov = prov;
 	set->parent = parent;

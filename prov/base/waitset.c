@@ -118,21 +118,18 @@ static int waitset_control(struct fid *fid, int command, void *arg)
 	return ofi_wait_control(&((struct ofi_waitset *)fid)->wait, command, arg);
 }
 
-static struct fi_ops waitset_fid_ops = {
+static const struct fi_ops waitset_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = waitset_close,
 	.control = waitset_control,
 };
 
-static struct fi_ops_wait waitset_ops = {
+static const struct fi_ops_wait waitset_ops = {
 	.size = sizeof(struct fi_ops_wait),
+	OFI_WAIT_DEFAULTS,
 	.wait = waitset_wait,
 };
-
-static void fill_ops(void)
-{
-	ofi_ops_fill(&waitset_fid_ops);
-}
 
 static int check_attr(const struct fi_provider *prov, const struct fi_wait_attr *attr)
 {
@@ -155,7 +152,6 @@ static int check_attr(const struct fi_provider *prov, const struct fi_wait_attr 
 int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		     const struct fi_wait_attr *attr, struct fid_wait **fid)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct ofi_waitset *set;
 	int ret;
 
@@ -164,7 +160,6 @@ int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 	ret = check_attr(prov, attr);
 	if (ret)
 		return ret;
-	pthread_once(&once, fill_ops);
 	set = calloc(1, sizeof(*set));
 	if (!set)
 		return -FI_ENOMEM;
@@ -177,8 +172,8 @@ int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		return ret;
 	}
 	set->fid = (struct fid_wait){
-		.fid = { .fclass = FI_CLASS_WAIT, .ops = &waitset_fid_ops },
-		.ops = &waitset_ops,
+		.fid = { .fclass = FI_CLASS_WAIT, .ops = ofi_ops(&waitset_fid_ops) },
+		.ops = ofi_ops(&waitset_ops),
 	};
 	set->prov = prov;
 	set->parent = parent;

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include <prov/base/ops.h>
 #include <prov/verbs/queue/cq.h>
 #include "prov/verbs/msg/ep_event.h"
 #include <prov/verbs/discovery/info.h>
@@ -480,10 +481,6 @@ void fake_init(struct fake_bed *bed)
 
 	memset(&fake, 0, sizeof(fake));
 	memset(bed, 0, sizeof(*bed));
-	vrb_cm_ops_init();
-	vrb_pep_ops_init();
-	vrb_req_ops_init();
-	vrb_fabric_ops_init();
 	assert_int_equal(vrb_loop_init(&bed->fabric.loop), 0);
 	vrb_cm_init(&bed->fabric.cm, &bed->fabric);
 	strcpy(bed->device.name, "rxe0");
@@ -530,7 +527,7 @@ struct vrb_ep *fake_ep(struct fake_bed *bed)
 	struct vrb_ep *ep = calloc(1, sizeof(*ep));
 
 	ep->fid.fid = (struct fid){ .fclass = FI_CLASS_EP, .ops = &ep_ops };
-	ep->fid.cm = &vrb_ep_cm_ops;
+	ep->fid.cm = ofi_ops(&vrb_ep_cm_ops);
 	ep->domain = &bed->domain;
 	ep->self = ep;
 	ep->eq = ofi_eq(bed->eq);

@@ -55,9 +55,12 @@ static const struct ofi_av_class numbers = {
 	.drop = drop,
 };
 
-static struct fi_ops fid_ops = { .size = sizeof(fid_ops), .bind = ofi_av_bind };
-static struct fi_ops_av ops = {
-	.size = sizeof(ops),
+static const struct fi_ops fid_ops = { .size = sizeof(struct fi_ops),
+				       OFI_FID_DEFAULTS,
+				       .bind = ofi_av_bind };
+static const struct fi_ops_av ops = {
+	.size = sizeof(struct fi_ops_av),
+	OFI_AV_DEFAULTS,
 	.remove = ofi_av_remove,
 	.set_user_id = ofi_av_set_user_id,
 };
@@ -70,10 +73,8 @@ static int open_av(uint64_t flags)
 	if (ret)
 		return ret;
 	assert_int_equal(attr.type, FI_AV_TABLE);
-	ofi_ops_fill(&fid_ops);
-	ofi_ops_fill(&ops);
-	av.fid.fid.ops = &fid_ops;
-	av.fid.ops = &ops;
+	av.fid.fid.ops = ofi_ops(&fid_ops);
+	av.fid.ops = ofi_ops(&ops);
 	return 0;
 }
 
@@ -347,8 +348,8 @@ static int reopen_named(const char *text, uint64_t flags)
 	assert_int_equal(ofi_av_init(&av, &prov, &parent, &parent, &shared, &attr, NULL), 0);
 	ret = ofi_av_share(&av, "domain", 1, &attr);
 	assert_true(ret || attr.type == FI_AV_TABLE);
-	av.fid.fid.ops = &fid_ops;
-	av.fid.ops = &ops;
+	av.fid.fid.ops = ofi_ops(&fid_ops);
+	av.fid.ops = ofi_ops(&ops);
 	return ret;
 }
 

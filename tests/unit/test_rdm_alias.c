@@ -242,8 +242,6 @@ static int begin(void **state)
 	ep.tx_op_flags = FI_TRANSMIT_COMPLETE;
 	close_ret = 0;
 	closed = 0;
-	ofi_ops_init();
-	vrb_rdm_alias_ops_init();
 	alias = open_alias(FI_TRANSMIT | TX);
 	return 0;
 }

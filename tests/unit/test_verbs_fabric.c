@@ -16,7 +16,6 @@ static int setup(void **state)
 
 	(void)state;
 	fake = (struct fake_cm){ 0 };
-	vrb_fabric_ops_init();
 	assert_int_equal(vrb_fabric_open(&attr, &fabric, &fake), 0);
 	return 0;
 }

@@ -79,7 +79,6 @@ static int setup(void **state)
 {
 	(void)state;
 	fake_init(&bed);
-	vrb_mc_ops_init();
 	bed.info->caps = FI_MSG | FI_SEND | FI_RECV | FI_MULTICAST;
 	av = (struct vrb_av){ .domain = &bed.domain, .port = { .num = 1 } };
 	ofi_table_init(&av.groups, sizeof(struct vrb_dest));

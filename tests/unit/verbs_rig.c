@@ -21,7 +21,7 @@ struct vrb_fabric rig_fabric = { .fid.fid.fclass = FI_CLASS_FABRIC };
 
 struct fi_provider vrb_prov = { .name = "verbs" };
 struct vrb_params vrb_params;
-struct fi_ops_cm vrb_ep_cm_ops = { .size = sizeof(struct fi_ops_cm) };
+const struct fi_ops_cm vrb_ep_cm_ops = { .size = sizeof(struct fi_ops_cm) };
 
 struct ibv_context *vrb_device_open(const char *name, int *err)
 {
@@ -110,14 +110,7 @@ static void init_tables(void)
 		return;
 	done = true;
 	fake_rdm();
-	ofi_ops_init();
-	vrb_domain_ops_init();
-	vrb_av_ops_init();
 	vrb_ep_ops_init();
-	vrb_cq_ops_init();
-	vrb_mr_ops_init();
-	vrb_srx_ops_init();
-	vrb_stx_ops_init();
 }
 
 static enum fi_threading threading = FI_THREAD_SAFE;

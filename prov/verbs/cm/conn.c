@@ -334,8 +334,9 @@ static int conn_setname(fid_t fid, void *addr, size_t len)
 	return -FI_EOPBADSTATE;
 }
 
-struct fi_ops_cm vrb_ep_cm_ops = {
+const struct fi_ops_cm vrb_ep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
+	OFI_CM_DEFAULTS,
 	.setname = conn_setname,
 	.getname = conn_getname,
 	.getpeer = conn_getpeer,
@@ -343,8 +344,3 @@ struct fi_ops_cm vrb_ep_cm_ops = {
 	.accept = conn_accept,
 	.shutdown = conn_shutdown,
 };
-
-void vrb_cm_ops_init(void)
-{
-	ofi_ops_fill(&vrb_ep_cm_ops);
-}

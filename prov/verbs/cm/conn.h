@@ -53,7 +53,6 @@ int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info);
  */
 void vrb_conn_fini(struct vrb_ep *ep);
 
-extern struct fi_ops_cm vrb_ep_cm_ops; /* connect accept shutdown getname setname getpeer */
-void vrb_cm_ops_init(void);	       /* fills the empty slots of the endpoint's CM table */
+extern const struct fi_ops_cm vrb_ep_cm_ops; /* connect accept shutdown getname setname getpeer */
 
 #endif

@@ -420,32 +420,28 @@ static int pep_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops pep_fid_ops = {
+static const struct fi_ops pep_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = pep_close,
 	.bind = pep_bind,
 	.control = pep_control,
 };
 
-static struct fi_ops_ep pep_ep_ops = {
+static const struct fi_ops_ep pep_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
+	OFI_EP_DEFAULTS,
 	.getopt = pep_getopt,
 };
 
-static struct fi_ops_cm pep_cm_ops = {
+static const struct fi_ops_cm pep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
+	OFI_CM_DEFAULTS,
 	.setname = pep_setname,
 	.getname = pep_getname,
 	.listen = pep_listen,
 	.reject = pep_reject,
 };
-
-void vrb_pep_ops_init(void)
-{
-	ofi_ops_fill(&pep_fid_ops);
-	ofi_ops_fill(&pep_ep_ops);
-	ofi_ops_fill(&pep_cm_ops);
-}
 
 static int check_info(const struct fi_info *info)
 {
@@ -482,9 +478,9 @@ int vrb_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 	if (!pep)
 		return -FI_ENOMEM;
 	pep->fid = (struct fid_pep){
-		.fid = { .fclass = FI_CLASS_PEP, .context = context, .ops = &pep_fid_ops },
-		.ops = &pep_ep_ops,
-		.cm = &pep_cm_ops,
+		.fid = { .fclass = FI_CLASS_PEP, .context = context, .ops = ofi_ops(&pep_fid_ops) },
+		.ops = ofi_ops(&pep_ep_ops),
+		.cm = ofi_ops(&pep_cm_ops),
 	};
 	pep->owner.ops = &pep_owner_ops;
 	ofi_ref_own(&pep->own);

@@ -37,6 +37,5 @@ struct vrb_pep *vrb_pep_find(struct vrb_cm *cm, const struct fid *handle);
  * none.
  */
 struct rdma_cm_id *vrb_pep_take(struct vrb_pep *pep, struct vrb_owner *owner);
-void vrb_pep_ops_init(void);
 
 #endif

@@ -53,15 +53,11 @@ static int req_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops req_fid_ops = {
+static const struct fi_ops req_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = req_close,
 };
-
-void vrb_req_ops_init(void)
-{
-	ofi_ops_fill(&req_fid_ops);
-}
 
 int vrb_req_count(struct vrb_cm *cm, const void *listener, int most)
 {
@@ -105,7 +101,7 @@ struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event
 	if (!req)
 		return NULL;
 	req->fid.fclass = FI_CLASS_CONNREQ;
-	req->fid.ops = &req_fid_ops;
+	req->fid.ops = ofi_ops(&req_fid_ops);
 	req->owner.ops = &req_owner_ops;
 	ofi_ref_own(&req->own);
 	req->cm = cm;

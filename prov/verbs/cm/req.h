@@ -43,6 +43,5 @@ int vrb_req_reject_handle(struct vrb_cm *cm, const struct fid *handle, const voi
 void vrb_req_forget(struct vrb_req *req);
 /* Refuses with private data and destroys the id. */
 int vrb_req_reject(struct rdma_cm_id *id, const void *data, size_t len);
-void vrb_req_ops_init(void);
 
 #endif

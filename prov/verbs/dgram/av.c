@@ -173,14 +173,16 @@ static int av_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops av_fid_ops = {
+static const struct fi_ops av_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = av_close,
 	.bind = ofi_av_bind,
 };
 
-static struct fi_ops_av av_ops = {
+static const struct fi_ops_av av_ops = {
 	.size = sizeof(struct fi_ops_av),
+	OFI_AV_DEFAULTS,
 	.insert = av_insert,
 	.insertsvc = vrb_av_insertsvc,
 	.insertsym = vrb_av_insertsym,
@@ -189,12 +191,6 @@ static struct fi_ops_av av_ops = {
 	.straddr = av_straddr,
 	.set_user_id = ofi_av_set_user_id,
 };
-
-void vrb_av_ops_init(void)
-{
-	ofi_ops_fill(&av_fid_ops);
-	ofi_ops_fill(&av_ops);
-}
 
 static int setup(struct vrb_av *av, struct vrb_domain *domain, struct fi_av_attr *attr,
 		 void *context)
@@ -228,8 +224,8 @@ int vrb_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_a
 		free(av);
 		return ret;
 	}
-	av->base.fid.fid.ops = &av_fid_ops;
-	av->base.fid.ops = &av_ops;
+	av->base.fid.fid.ops = ofi_ops(&av_fid_ops);
+	av->base.fid.ops = ofi_ops(&av_ops);
 	*fid = &av->base.fid;
 	return 0;
 }

@@ -39,7 +39,6 @@ static inline struct vrb_av *vrb_av(struct fid_av *fid)
 
 int vrb_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
 		void *context);
-void vrb_av_ops_init(void);
 
 /* First use of an address, multicast groups, and what went wrong. */
 const struct vrb_dest *vrb_av_dest_slow(struct vrb_av *av, fi_addr_t addr);

@@ -346,13 +346,9 @@ static int dgram_getname(fid_t fid, void *addr, size_t *len)
 	return room < *len ? -FI_ETOOSMALL : 0;
 }
 
-struct fi_ops_cm vrb_dgram_cm_ops = {
+const struct fi_ops_cm vrb_dgram_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
+	OFI_CM_DEFAULTS,
 	.getname = dgram_getname,
 	.join = vrb_mc_join,
 };
-
-void vrb_dgram_ops_init(void)
-{
-	ofi_ops_fill(&vrb_dgram_cm_ops);
-}

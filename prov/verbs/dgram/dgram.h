@@ -97,8 +97,7 @@ static inline bool vrb_dgram_is_broken(const struct vrb_dgram *ep)
  */
 void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src);
 
-extern struct fi_ops_cm vrb_dgram_cm_ops;
-extern struct fi_ops_msg vrb_dgram_ops, vrb_dgram_bare_ops;
-void vrb_dgram_ops_init(void);
+extern const struct fi_ops_cm vrb_dgram_cm_ops;
+extern const struct fi_ops_msg vrb_dgram_ops, vrb_dgram_bare_ops;
 
 #endif

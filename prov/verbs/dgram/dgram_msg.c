@@ -2,6 +2,7 @@
 /* Datagrams: fi_send and fi_recv in all their forms. */
 #include <errno.h>
 #include <string.h>
+#include "prov/base/ops.h"
 #include "dgram.h"
 #include "prov/verbs/queue/post.h"
 
@@ -424,8 +425,9 @@ static ssize_t dgram_recvv(struct fid_ep *fid, const struct iovec *iov, void **d
 	return dgram_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
 }
 
-struct fi_ops_msg VRB_TABLE(dgram) = {
+const struct fi_ops_msg VRB_TABLE(dgram) = {
 	.size = sizeof(struct fi_ops_msg),
+	OFI_MSG_DEFAULTS,
 	.recv = dgram_recv,
 	.recvv = dgram_recvv,
 	.recvmsg = dgram_recvmsg,

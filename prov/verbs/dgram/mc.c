@@ -244,15 +244,11 @@ static int mc_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops mc_fid_ops = {
+static const struct fi_ops mc_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = mc_close,
 };
-
-void vrb_mc_ops_init(void)
-{
-	ofi_ops_fill(&mc_fid_ops);
-}
 
 /* The address that the group is joined from; family 0 where the routing table is to decide. */
 static void local_addr(const struct vrb_dgram *ep, struct sockaddr_storage *ss)
@@ -314,7 +310,9 @@ int vrb_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid
 	mc = calloc(1, sizeof(*mc));
 	if (!mc)
 		return -FI_ENOMEM;
-	mc->fid.fid = (struct fid){ .fclass = FI_CLASS_MC, .context = context, .ops = &mc_fid_ops };
+	mc->fid.fid = (struct fid){ .fclass = FI_CLASS_MC,
+				    .context = context,
+				    .ops = ofi_ops(&mc_fid_ops) };
 	mc->fid.fi_addr = FI_ADDR_NOTAVAIL;
 	mc->owner.ops = &mc_owner_ops;
 	mc->ep = ep;

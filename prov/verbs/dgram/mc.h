@@ -36,6 +36,5 @@ struct vrb_mc {
  */
 int vrb_mc_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
 		void *context);
-void vrb_mc_ops_init(void);
 
 #endif

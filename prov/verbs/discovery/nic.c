@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/ops.h"
 #include "nic.h"
 
 struct nic {
@@ -40,8 +41,9 @@ static int nic_close(struct fid *fid)
 
 static int nic_control(struct fid *fid, int command, void *arg);
 
-static struct fi_ops nic_ops = {
+static const struct fi_ops nic_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = nic_close,
 	.control = nic_control,
 };
@@ -53,7 +55,7 @@ static struct nic *nic_alloc(void)
 	if (!nic)
 		return NULL;
 	nic->fid.fid.fclass = FI_CLASS_NIC;
-	nic->fid.fid.ops = &nic_ops;
+	nic->fid.fid.ops = ofi_ops(&nic_ops);
 	nic->fid.device_attr = &nic->device;
 	nic->fid.bus_attr = &nic->bus;
 	nic->fid.link_attr = &nic->link;

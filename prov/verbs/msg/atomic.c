@@ -4,6 +4,7 @@
  * compare-and-swap are the device's; write and fetch-read are RDMA operations of 8 aligned bytes.
  */
 #include <string.h>
+#include "prov/base/ops.h"
 #include "atomic.h"
 #include "ops.h"
 #include "prov/verbs/queue/post.h"
@@ -341,8 +342,9 @@ static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_o
 	return valid(vrb_atomic_compare_op(op), datatype, count);
 }
 
-struct fi_ops_atomic VRB_TABLE(atomic) = {
+const struct fi_ops_atomic VRB_TABLE(atomic) = {
 	.size = sizeof(struct fi_ops_atomic),
+	OFI_ATOMIC_DEFAULTS,
 	.write = atomic_write,
 	.writev = atomic_writev,
 	.writemsg = atomic_writemsg,

@@ -225,8 +225,9 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops ep_fid_ops = {
+static const struct fi_ops ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = ep_close,
 	.bind = vrb_ep_bind,
 	.control = ep_control,
@@ -240,9 +241,6 @@ bool vrb_is_ep(const struct fid *fid)
 
 void vrb_ep_ops_init(void)
 {
-	ofi_ops_fill(&ep_fid_ops);
-	ofi_ops_fill(&vrb_ep_ops);
-	vrb_dgram_ops_init();
 	vrb_multi_ops_init();
 }
 
@@ -303,25 +301,25 @@ static void set_tables(struct vrb_ep *ep, void *context)
 	uint64_t caps = ep->info->caps;
 
 	ep->fid = (struct fid_ep){
-		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = &ep_fid_ops },
-		.ops = &vrb_ep_ops,
-		.cm = dgram ? &vrb_dgram_cm_ops : &vrb_ep_cm_ops,
-		.msg = &ofi_no_msg_ops,
-		.rma = &ofi_no_rma_ops,
-		.tagged = &ofi_no_tagged_ops,
-		.atomic = &ofi_no_atomic_ops,
-		.collective = &ofi_no_collective_ops,
+		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ofi_ops(&ep_fid_ops) },
+		.ops = ofi_ops(&vrb_ep_ops),
+		.cm = dgram ? ofi_ops(&vrb_dgram_cm_ops) : ofi_ops(&vrb_ep_cm_ops),
+		.msg = ofi_ops(&ofi_no_msg_ops),
+		.rma = ofi_ops(&ofi_no_rma_ops),
+		.tagged = ofi_ops(&ofi_no_tagged_ops),
+		.atomic = ofi_ops(&ofi_no_atomic_ops),
+		.collective = ofi_ops(&ofi_no_collective_ops),
 	};
 	if (dgram) {
-		ep->fid.msg = lock ? &vrb_dgram_ops : &vrb_dgram_bare_ops;
+		ep->fid.msg = ofi_ops(lock ? &vrb_dgram_ops : &vrb_dgram_bare_ops);
 		return;
 	}
 	if (caps & FI_MSG)
 		vrb_ep_set_msg(ep);
 	if (caps & FI_RMA)
-		ep->fid.rma = lock ? &vrb_rma_ops : &vrb_rma_bare_ops;
+		ep->fid.rma = ofi_ops(lock ? &vrb_rma_ops : &vrb_rma_bare_ops);
 	if ((caps & FI_ATOMIC) && ep->domain->scratch_mr)
-		ep->fid.atomic = lock ? &vrb_atomic_ops : &vrb_atomic_bare_ops;
+		ep->fid.atomic = ofi_ops(lock ? &vrb_atomic_ops : &vrb_atomic_bare_ops);
 }
 
 /* What waits for a counter is posted by any thread that looks at one. */

@@ -5,6 +5,7 @@
 #include "ep.h"
 #include "ep_modes.h"
 #include "ops.h"
+#include "prov/base/ops.h"
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/queue/post.h"
@@ -35,11 +36,11 @@ void vrb_ep_set_msg(struct vrb_ep *ep)
 	bool lock = ep->lock_posts;
 
 	if (vrb_ep_shares_rx(ep))
-		ep->fid.msg = lock ? &vrb_msg_srx_ops : &vrb_msg_srx_bare_ops;
+		ep->fid.msg = ofi_ops(lock ? &vrb_msg_srx_ops : &vrb_msg_srx_bare_ops);
 	else if (ep->info->caps & FI_MULTI_RECV)
 		ep->fid.msg = lock ? &vrb_msg_multi_ops : &vrb_msg_multi_bare_ops;
 	else
-		ep->fid.msg = lock ? &vrb_msg_ops : &vrb_msg_bare_ops;
+		ep->fid.msg = ofi_ops(lock ? &vrb_msg_ops : &vrb_msg_bare_ops);
 }
 
 int vrb_ep_get_op_flags(const struct vrb_ep *ep, uint64_t *flags)
@@ -182,8 +183,9 @@ ssize_t vrb_ep_cancel(fid_t fid, void *context)
 	return -FI_ENOENT;
 }
 
-struct fi_ops_ep vrb_ep_ops = {
+const struct fi_ops_ep vrb_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
+	OFI_EP_DEFAULTS,
 	.cancel = vrb_ep_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,

@@ -10,7 +10,7 @@ struct fid;
 struct fi_ops_ep;
 struct vrb_ep;
 
-extern struct fi_ops_ep vrb_ep_ops;
+extern const struct fi_ops_ep vrb_ep_ops;
 
 /* The table of messages, by locks and by whether receives are shared. */
 void vrb_ep_set_msg(struct vrb_ep *ep);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Messages: fi_send and fi_recv in all their forms. */
 #include <string.h>
+#include "prov/base/ops.h"
 #include "prov/verbs/queue/batch.h"
 #include "ops.h"
 #include "prov/verbs/queue/post.h"
@@ -358,13 +359,13 @@ static ssize_t shared_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint6
 	return -FI_EOPNOTSUPP;
 }
 
-#define MESSAGES(recv_)                                                                 \
-	{                                                                               \
-		.size = sizeof(struct fi_ops_msg), .recv = recv_, .recvv = recv_##v,    \
-		.recvmsg = recv_##msg, .send = msg_send, .sendv = msg_sendv,            \
-		.sendmsg = msg_sendmsg, .inject = msg_inject, .senddata = msg_senddata, \
-		.injectdata = msg_injectdata,                                           \
+#define MESSAGES(recv_)                                                                         \
+	{                                                                                       \
+		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = recv_,             \
+		.recvv = recv_##v, .recvmsg = recv_##msg, .send = msg_send, .sendv = msg_sendv, \
+		.sendmsg = msg_sendmsg, .inject = msg_inject, .senddata = msg_senddata,         \
+		.injectdata = msg_injectdata,                                                   \
 	}
 
-struct fi_ops_msg VRB_TABLE(msg) = MESSAGES(msg_recv);
-struct fi_ops_msg VRB_TABLE(msg_srx) = MESSAGES(shared_recv);
+const struct fi_ops_msg VRB_TABLE(msg) = MESSAGES(msg_recv);
+const struct fi_ops_msg VRB_TABLE(msg_srx) = MESSAGES(shared_recv);

@@ -12,23 +12,18 @@ struct fi_ops_rma;
 struct fi_ops_atomic;
 struct fi_ops_mr;
 
-extern struct fi_ops_msg vrb_msg_ops;
-extern struct fi_ops_msg vrb_msg_srx_ops; /* of endpoints whose receives are shared */
-extern struct fi_ops_rma vrb_rma_ops;
-extern struct fi_ops_atomic vrb_atomic_ops;
-extern struct fi_ops_msg vrb_msg_bare_ops;
-extern struct fi_ops_msg vrb_msg_srx_bare_ops;
+extern const struct fi_ops_msg vrb_msg_ops;
+extern const struct fi_ops_msg vrb_msg_srx_ops; /* of endpoints whose receives are shared */
+extern const struct fi_ops_rma vrb_rma_ops;
+extern const struct fi_ops_atomic vrb_atomic_ops;
+extern const struct fi_ops_msg vrb_msg_bare_ops;
+extern const struct fi_ops_msg vrb_msg_srx_bare_ops;
 extern struct fi_ops_msg vrb_msg_multi_ops; /* of endpoints with FI_MULTI_RECV */
 extern struct fi_ops_msg vrb_msg_multi_bare_ops;
-extern struct fi_ops_rma vrb_rma_bare_ops;
-extern struct fi_ops_atomic vrb_atomic_bare_ops;
-extern struct fi_ops_mr vrb_mr_ops;
+extern const struct fi_ops_rma vrb_rma_bare_ops;
+extern const struct fi_ops_atomic vrb_atomic_bare_ops;
+extern const struct fi_ops_mr vrb_mr_ops;
 
 void vrb_ep_ops_init(void);
-void vrb_domain_ops_init(void);
-void vrb_cq_ops_init(void);
-void vrb_mr_ops_init(void);
-void vrb_srx_ops_init(void);
-void vrb_stx_ops_init(void);
 
 #endif

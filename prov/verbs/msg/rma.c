@@ -4,6 +4,7 @@
  * address.
  */
 #include <rdma/fi_rma.h>
+#include "prov/base/ops.h"
 #include "ops.h"
 #include "prov/verbs/queue/post.h"
 #include "work.h"
@@ -259,8 +260,9 @@ static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return rma_readmsg(fid, &msg, ep->tx_op_flags & READ_FLAGS);
 }
 
-struct fi_ops_rma VRB_TABLE(rma) = {
+const struct fi_ops_rma VRB_TABLE(rma) = {
 	.size = sizeof(struct fi_ops_rma),
+	OFI_RMA_DEFAULTS,
 	.read = rma_read,
 	.readv = rma_readv,
 	.readmsg = rma_readmsg,

@@ -182,28 +182,22 @@ static ssize_t srx_rx_size_left(struct fid_ep *fid)
 	return (ssize_t)vrb_srq_left(vrb_srx(fid)->srq);
 }
 
-static struct fi_ops srx_fid_ops = {
+static const struct fi_ops srx_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = srx_close,
 	.bind = srx_bind,
 	.control = srx_control,
 };
 
-static struct fi_ops_ep srx_ops = {
+static const struct fi_ops_ep srx_ops = {
 	.size = sizeof(struct fi_ops_ep),
+	OFI_EP_DEFAULTS,
 	.cancel = vrb_ep_cancel,
 	.getopt = srx_getopt,
 	.setopt = srx_setopt,
 	.rx_size_left = srx_rx_size_left,
 };
-
-void vrb_srx_ops_init(void)
-{
-	ofi_ops_fill(&srx_fid_ops);
-	ofi_ops_fill(&srx_ops);
-	ofi_ops_fill(&vrb_srx_msg_ops);
-	ofi_ops_fill(&vrb_srx_msg_bare_ops);
-}
 
 static size_t or_default(size_t asked, size_t def, size_t max)
 {
@@ -252,14 +246,16 @@ static int create(struct vrb_srx *srx, const struct fi_rx_attr *attr)
 static void set_tables(struct vrb_srx *srx, void *context)
 {
 	srx->fid = (struct fid_ep){
-		.fid = { .fclass = FI_CLASS_SRX_CTX, .context = context, .ops = &srx_fid_ops },
-		.ops = &srx_ops,
-		.cm = &ofi_no_cm_ops,
-		.msg = srx->domain->lock_posts ? &vrb_srx_msg_ops : &vrb_srx_msg_bare_ops,
-		.rma = &ofi_no_rma_ops,
-		.tagged = &ofi_no_tagged_ops,
-		.atomic = &ofi_no_atomic_ops,
-		.collective = &ofi_no_collective_ops,
+		.fid = { .fclass = FI_CLASS_SRX_CTX,
+			 .context = context,
+			 .ops = ofi_ops(&srx_fid_ops) },
+		.ops = ofi_ops(&srx_ops),
+		.cm = ofi_ops(&ofi_no_cm_ops),
+		.msg = ofi_ops(srx->domain->lock_posts ? &vrb_srx_msg_ops : &vrb_srx_msg_bare_ops),
+		.rma = ofi_ops(&ofi_no_rma_ops),
+		.tagged = ofi_ops(&ofi_no_tagged_ops),
+		.atomic = ofi_ops(&ofi_no_atomic_ops),
+		.collective = ofi_ops(&ofi_no_collective_ops),
 	};
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Posting receives to a shared receive context. */
+#include "prov/base/ops.h"
 #include "prov/verbs/queue/post.h"
 #include "srx.h"
 
@@ -80,8 +81,9 @@ static ssize_t srx_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return srx_recvmsg(fid, &msg, vrb_srx(fid)->op_flags);
 }
 
-struct fi_ops_msg VRB_TABLE(srx_msg) = {
+const struct fi_ops_msg VRB_TABLE(srx_msg) = {
 	.size = sizeof(struct fi_ops_msg),
+	OFI_MSG_DEFAULTS,
 	.recv = srx_recv,
 	.recvv = srx_recvv,
 	.recvmsg = srx_recvmsg,

@@ -27,20 +27,16 @@ static int stx_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops stx_fid_ops = {
+static const struct fi_ops stx_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = stx_close,
 };
 
-static struct fi_ops_ep stx_ops = {
+static const struct fi_ops_ep stx_ops = {
 	.size = sizeof(struct fi_ops_ep),
+	OFI_EP_DEFAULTS,
 };
-
-void vrb_stx_ops_init(void)
-{
-	ofi_ops_fill(&stx_fid_ops);
-	ofi_ops_fill(&stx_ops);
-}
 
 /* What endpoints of the domain have at most. */
 static struct fi_tx_attr limits_of(const struct vrb_domain *domain)
@@ -93,8 +89,10 @@ int vrb_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct 
 	if (attr)
 		stx->attr = *attr;
 	stx->fid = (struct fid_stx){
-		.fid = { .fclass = FI_CLASS_STX_CTX, .context = context, .ops = &stx_fid_ops },
-		.ops = &stx_ops,
+		.fid = { .fclass = FI_CLASS_STX_CTX,
+			 .context = context,
+			 .ops = ofi_ops(&stx_fid_ops) },
+		.ops = ofi_ops(&stx_ops),
 	};
 	ofi_ref_get(&domain->ref);
 	*stx_fid = &stx->fid;

@@ -77,8 +77,9 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
-static struct fi_ops domain_fid_ops = {
+static const struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = domain_close,
 	.bind = domain_bind,
 	.control = vrb_domain_control,
@@ -90,8 +91,9 @@ static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct f
 	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, &vrb_cq_poll_ops, attr, set);
 }
 
-static struct fi_ops_domain domain_ops = {
+static const struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
+	OFI_DOMAIN_DEFAULTS,
 	.av_open = vrb_av_open,
 	.cq_open = vrb_cq_open,
 	.endpoint = vrb_ep_open,
@@ -108,12 +110,6 @@ bool vrb_is_domain(const struct fid_domain *fid)
 
 	return fid->ops->endpoint == vrb_ep_open ||
 	       (rdm && fid->ops->endpoint == rdm->ops->endpoint);
-}
-
-void vrb_domain_ops_init(void)
-{
-	ofi_ops_fill(&domain_fid_ops);
-	ofi_ops_fill(&domain_ops);
 }
 
 static int failed(const char *call, const struct vrb_domain *domain)
@@ -225,9 +221,11 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	}
 	set_threading(domain);
 	domain->fid = (struct fid_domain){
-		.fid = { .fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_fid_ops },
-		.ops = domain->rdm ? vrb_domain_rdm()->ops : &domain_ops,
-		.mr = &vrb_mr_ops,
+		.fid = { .fclass = FI_CLASS_DOMAIN,
+			 .context = context,
+			 .ops = ofi_ops(&domain_fid_ops) },
+		.ops = domain->rdm ? vrb_domain_rdm()->ops : ofi_ops(&domain_ops),
+		.mr = ofi_ops(&vrb_mr_ops),
 	};
 	vrb_stats_show(domain, domain->stats, FI_CLASS_DOMAIN);
 	ofi_ref_own(&domain->ref);

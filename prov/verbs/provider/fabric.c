@@ -94,25 +94,21 @@ static int fabric_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops fabric_fid_ops = {
+static const struct fi_ops fabric_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = fabric_close,
 };
 
-static struct fi_ops_fabric fabric_ops = {
+static const struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
+	OFI_FABRIC_DEFAULTS,
 	.domain = vrb_domain_open,
 	.passive_ep = vrb_pep_open,
 	.eq_open = fabric_eq_open,
 	.wait_open = fabric_wait_open,
 	.trywait = fabric_trywait,
 };
-
-void vrb_fabric_ops_init(void)
-{
-	ofi_ops_fill(&fabric_fid_ops);
-	ofi_ops_fill(&fabric_ops);
-}
 
 static void unknown_name(const char *name, const struct fi_info *infos)
 {
@@ -173,8 +169,10 @@ int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *
 	}
 	vrb_cm_init(&fabric->cm, fabric);
 	fabric->fid = (struct fid_fabric){
-		.fid = { .fclass = FI_CLASS_FABRIC, .context = context, .ops = &fabric_fid_ops },
-		.ops = &fabric_ops,
+		.fid = { .fclass = FI_CLASS_FABRIC,
+			 .context = context,
+			 .ops = ofi_ops(&fabric_fid_ops) },
+		.ops = ofi_ops(&fabric_ops),
 		.api_version = attr->api_version,
 	};
 	*fid = &fabric->fid;

@@ -22,6 +22,5 @@ static inline struct vrb_fabric *vrb_fabric(struct fid_fabric *fid)
 }
 
 int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
-void vrb_fabric_ops_init(void);
 
 #endif

@@ -263,8 +263,9 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops mr_fid_ops = {
+static const struct fi_ops mr_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = mr_close,
 	.bind = mr_bind,
 	.control = mr_control,
@@ -311,7 +312,7 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t acce
 	count(domain, OFI_STATS_MRS, 1);
 	count(domain, OFI_STATS_MR_BYTES, iov->iov_len);
 	mr->fid = (struct fid_mr){
-		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = &mr_fid_ops },
+		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = ofi_ops(&mr_fid_ops) },
 		.mem_desc = (void *)(uintptr_t)mr->ibv->lkey,
 		.key = vrb_mr_prov_key(domain) ? mr->ibv->rkey : key,
 	};
@@ -366,15 +367,10 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		       attr->requested_key, flags, mr, attr->context);
 }
 
-struct fi_ops_mr vrb_mr_ops = {
+const struct fi_ops_mr vrb_mr_ops = {
 	.size = sizeof(struct fi_ops_mr),
+	OFI_MR_DEFAULTS,
 	.reg = mr_reg,
 	.regv = mr_regv,
 	.regattr = mr_regattr,
 };
-
-void vrb_mr_ops_init(void)
-{
-	ofi_ops_fill(&mr_fid_ops);
-	ofi_ops_fill(&vrb_mr_ops);
-}

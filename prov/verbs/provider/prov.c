@@ -46,20 +46,8 @@ static struct fi_provider *start(void)
 	/* Without the parameter the application could not say no. */
 	if (fi_param_get_bool(NULL, "stats", &stats) == -FI_ENOENT || !stats)
 		ofi_stats_forbid();
-	ofi_ops_init();
-	vrb_domain_ops_init();
-	vrb_av_ops_init();
-	vrb_mc_ops_init();
 	vrb_ep_ops_init();
-	vrb_cq_ops_init();
-	vrb_mr_ops_init();
-	vrb_srx_ops_init();
-	vrb_stx_ops_init();
-	vrb_cm_ops_init();
-	vrb_pep_ops_init();
-	vrb_req_ops_init();
 	vrb_rdm_domain_init();
-	vrb_fabric_ops_init();
 	return &vrb_prov;
 }
 

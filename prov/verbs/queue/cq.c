@@ -189,8 +189,9 @@ static int cq_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops cq_fid_ops = {
+static const struct fi_ops cq_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = cq_close,
 	.control = vrb_cq_control,
 	.ops_open = vrb_stats_open_ops,
@@ -199,17 +200,6 @@ static struct fi_ops cq_fid_ops = {
 bool vrb_is_cq(const struct fid *fid)
 {
 	return fid->ops == &cq_fid_ops;
-}
-
-void vrb_cq_ops_init(void)
-{
-	int i;
-
-	ofi_ops_fill(&cq_fid_ops);
-	for (i = FI_CQ_FORMAT_CONTEXT; i <= FI_CQ_FORMAT_TAGGED; i++) {
-		ofi_ops_fill(&vrb_cq_ops[i]);
-		ofi_ops_fill(&vrb_cq_bare_ops[i]);
-	}
 }
 
 int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_fid,
@@ -245,8 +235,8 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 		return ret;
 	}
 	cq->fid = (struct fid_cq){
-		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops },
-		.ops = cq->locked ? &vrb_cq_ops[cq->format] : &vrb_cq_bare_ops[cq->format],
+		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = ofi_ops(&cq_fid_ops) },
+		.ops = ofi_ops(cq->locked ? &vrb_cq_ops[cq->format] : &vrb_cq_bare_ops[cq->format]),
 	};
 	vrb_stats_show(domain, cq->stats, FI_CLASS_CQ);
 	ofi_ref_get(&domain->ref);

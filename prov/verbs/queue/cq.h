@@ -257,8 +257,8 @@ static inline int vrb_cq_watch(struct vrb_cq *cq, int fd)
 }
 
 /* By format, with locks and without (cq_read.c). */
-extern struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1];
-extern struct fi_ops_cq vrb_cq_bare_ops[FI_CQ_FORMAT_TAGGED + 1];
+extern const struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1];
+extern const struct fi_ops_cq vrb_cq_bare_ops[FI_CQ_FORMAT_TAGGED + 1];
 ssize_t vrb_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags);
 const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 			    size_t len);

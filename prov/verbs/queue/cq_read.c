@@ -5,6 +5,7 @@
  */
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
+#include "prov/base/ops.h"
 #include "cq.h"
 #include "prov/verbs/dgram/dgram.h"
 #include "post.h"
@@ -345,14 +346,15 @@ static ssize_t read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 	return n;
 }
 
-#define READER(fn)                                                                               \
-	{                                                                                        \
-		.size = sizeof(struct fi_ops_cq), .read = (fn), .readfrom = read_from,           \
-		.readerr = vrb_cq_readerr, .sread = vrb_cq_sread, .sreadfrom = vrb_cq_sreadfrom, \
-		.signal = vrb_cq_signal, .strerror = vrb_cq_strerror,                            \
+#define READER(fn)                                                                       \
+	{                                                                                \
+		.size = sizeof(struct fi_ops_cq), OFI_CQ_DEFAULTS, .read = (fn),         \
+		.readfrom = read_from, .readerr = vrb_cq_readerr, .sread = vrb_cq_sread, \
+		.sreadfrom = vrb_cq_sreadfrom, .signal = vrb_cq_signal,                  \
+		.strerror = vrb_cq_strerror,                                             \
 	}
 
-struct fi_ops_cq VRB_TABLE(cq)[FI_CQ_FORMAT_TAGGED + 1] = {
+const struct fi_ops_cq VRB_TABLE(cq)[FI_CQ_FORMAT_TAGGED + 1] = {
 	[FI_CQ_FORMAT_CONTEXT] = READER(read_context),
 	[FI_CQ_FORMAT_MSG] = READER(read_msg),
 	[FI_CQ_FORMAT_DATA] = READER(read_data),

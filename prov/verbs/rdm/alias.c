@@ -117,8 +117,9 @@ static ssize_t alias_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 	return fi_recvmsg(self(fid), msg, flags);
 }
 
-static struct fi_ops_msg msg_ops = {
+static const struct fi_ops_msg msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
+	OFI_MSG_DEFAULTS,
 	.recv = alias_recv,
 	.recvv = alias_recvv,
 	.recvmsg = alias_recvmsg,
@@ -192,8 +193,9 @@ static ssize_t alias_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	return fi_trecvmsg(self(fid), msg, flags);
 }
 
-static struct fi_ops_tagged tagged_ops = {
+static const struct fi_ops_tagged tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),
+	OFI_TAGGED_DEFAULTS,
 	.recv = alias_trecv,
 	.recvv = alias_trecvv,
 	.recvmsg = alias_trecvmsg,
@@ -282,8 +284,9 @@ static ssize_t alias_inject_writedata(struct fid_ep *fid, const void *buf, size_
 	return fi_inject_writedata(self(fid), buf, len, data, addr, remote, key);
 }
 
-static struct fi_ops_rma rma_ops = {
+static const struct fi_ops_rma rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
+	OFI_RMA_DEFAULTS,
 	.read = alias_read,
 	.readv = alias_readv,
 	.readmsg = alias_readmsg,
@@ -360,8 +363,9 @@ static int alias_ops_open(struct fid *fid, const char *name, uint64_t flags, voi
 	return own->ops->ops_open(own, name, flags, ops, context);
 }
 
-static struct fi_ops fid_ops = {
+static const struct fi_ops fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = alias_close,
 	.bind = alias_bind,
 	.control = alias_control,
@@ -383,8 +387,9 @@ static int alias_setopt(struct fid *fid, int level, int name, const void *value,
 	return fi_setopt(&((struct alias *)fid)->endpoint->fid.fid, level, name, value, len);
 }
 
-static struct fi_ops_ep ep_ops = {
+static const struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
+	OFI_EP_DEFAULTS,
 	.cancel = alias_cancel,
 	.getopt = alias_getopt,
 	.setopt = alias_setopt,
@@ -395,25 +400,15 @@ static int alias_getname(struct fid *fid, void *addr, size_t *len)
 	return fi_getname(&((struct alias *)fid)->endpoint->fid.fid, addr, len);
 }
 
-static struct fi_ops_cm cm_ops = {
+static const struct fi_ops_cm cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
+	OFI_CM_DEFAULTS,
 	.getname = alias_getname,
 };
 
 bool vrb_rdm_is_alias(const struct fid *fid)
 {
 	return fid->ops == &fid_ops;
-}
-
-void vrb_rdm_alias_ops_init(void)
-{
-	ofi_ops_fill(&fid_ops);
-	ofi_ops_fill(&ep_ops);
-	ofi_ops_fill(&cm_ops);
-	ofi_ops_fill(&msg_ops);
-	ofi_ops_fill(&tagged_ops);
-	ofi_ops_fill(&rma_ops);
-	ofi_ops_fill(&vrb_rdm_alias_atomic_ops);
 }
 
 int vrb_rdm_alias_open(struct vrb_rdm *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,
@@ -437,14 +432,17 @@ int vrb_rdm_alias_open(struct vrb_rdm *ep, uint64_t tx_op_flags, uint64_t rx_op_
 		return ret;
 	}
 	a->fid = (struct fid_ep){
-		.fid = { .fclass = FI_CLASS_EP, .context = ep->fid.fid.context, .ops = &fid_ops },
-		.ops = &ep_ops,
-		.cm = &cm_ops,
-		.msg = caps & FI_MSG ? &msg_ops : &ofi_no_msg_ops,
-		.tagged = caps & FI_TAGGED ? &tagged_ops : &ofi_no_tagged_ops,
-		.rma = caps & FI_RMA ? &rma_ops : &ofi_no_rma_ops,
-		.atomic = caps & FI_ATOMIC ? &vrb_rdm_alias_atomic_ops : &ofi_no_atomic_ops,
-		.collective = &ofi_no_collective_ops,
+		.fid = { .fclass = FI_CLASS_EP,
+			 .context = ep->fid.fid.context,
+			 .ops = ofi_ops(&fid_ops) },
+		.ops = ofi_ops(&ep_ops),
+		.cm = ofi_ops(&cm_ops),
+		.msg = caps & FI_MSG ? ofi_ops(&msg_ops) : ofi_ops(&ofi_no_msg_ops),
+		.tagged = caps & FI_TAGGED ? ofi_ops(&tagged_ops) : ofi_ops(&ofi_no_tagged_ops),
+		.rma = caps & FI_RMA ? ofi_ops(&rma_ops) : ofi_ops(&ofi_no_rma_ops),
+		.atomic = caps & FI_ATOMIC ? ofi_ops(&vrb_rdm_alias_atomic_ops)
+					   : ofi_ops(&ofi_no_atomic_ops),
+		.collective = ofi_ops(&ofi_no_collective_ops),
 	};
 	ofi_ref_get(&ep->fids);
 	*arg->fid = &a->fid.fid;

@@ -13,10 +13,9 @@
 int vrb_rdm_alias_open(struct vrb_rdm *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,
 		       const struct fi_alias *arg);
 bool vrb_rdm_is_alias(const struct fid *fid);
-void vrb_rdm_alias_ops_init(void);
 
 /* Of a call on an alias that has no flags: those of the alias that are allowed. */
 uint64_t vrb_rdm_alias_tx_flags(struct fid_ep *fid, uint64_t allowed);
-extern struct fi_ops_atomic vrb_rdm_alias_atomic_ops; /* alias_atomic.c */
+extern const struct fi_ops_atomic vrb_rdm_alias_atomic_ops; /* alias_atomic.c */
 
 #endif

@@ -164,8 +164,9 @@ static int alias_compare_valid(struct fid_ep *fid, enum fi_datatype datatype, en
 	return fi_compare_atomicvalid(self(fid), datatype, op, count);
 }
 
-struct fi_ops_atomic vrb_rdm_alias_atomic_ops = {
+const struct fi_ops_atomic vrb_rdm_alias_atomic_ops = {
 	.size = sizeof(struct fi_ops_atomic),
+	OFI_ATOMIC_DEFAULTS,
 	.write = alias_write,
 	.writev = alias_writev,
 	.writemsg = alias_writemsg,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/ops.h"
 #include "atomic.h"
 #include "carry.h"
 #include "op.h"
@@ -528,8 +529,9 @@ static int rdm_comparevalid(struct fid_ep *fid, enum fi_datatype datatype, enum 
 	return valid(vrb_rdm(fid), datatype, op, true, count);
 }
 
-struct fi_ops_atomic vrb_rdm_atomic_ops = {
+const struct fi_ops_atomic vrb_rdm_atomic_ops = {
 	.size = sizeof(struct fi_ops_atomic),
+	OFI_ATOMIC_DEFAULTS,
 	.write = rdm_atomic,
 	.writev = rdm_atomicv,
 	.writemsg = rdm_atomicmsg,

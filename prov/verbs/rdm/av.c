@@ -323,14 +323,16 @@ static int av_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops av_fid_ops = {
+static const struct fi_ops av_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = av_close,
 	.bind = ofi_av_bind,
 };
 
-static struct fi_ops_av av_ops = {
+static const struct fi_ops_av av_ops = {
 	.size = sizeof(struct fi_ops_av),
+	OFI_AV_DEFAULTS,
 	.insert = av_insert,
 	.insertsvc = av_insertsvc,
 	.remove = ofi_av_remove,
@@ -339,12 +341,6 @@ static struct fi_ops_av av_ops = {
 	.av_set = vrb_rdm_av_set,
 	.set_user_id = av_set_user_id,
 };
-
-void vrb_rdm_av_ops_init(void)
-{
-	ofi_ops_fill(&av_fid_ops);
-	ofi_ops_fill(&av_ops);
-}
 
 int vrb_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fid_av **fid,
 		    void *context)
@@ -375,8 +371,8 @@ int vrb_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, stru
 		av_close(&av->base.fid.fid);
 		return ret;
 	}
-	av->base.fid.fid.ops = &av_fid_ops;
-	av->base.fid.ops = &av_ops;
+	av->base.fid.fid.ops = ofi_ops(&av_fid_ops);
+	av->base.fid.ops = ofi_ops(&av_ops);
 	*fid = &av->base.fid;
 	return 0;
 }

@@ -17,7 +17,6 @@ struct vrb_rdm_av {
 
 int vrb_rdm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
 		    void *context);
-void vrb_rdm_av_ops_init(void);
 /* Bound from now on, with a reference. */
 void vrb_rdm_av_bind(struct vrb_rdm_av *av, struct vrb_rdm *ep);
 /*

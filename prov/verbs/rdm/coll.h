@@ -66,7 +66,7 @@ void vrb_rdm_coll_recv_done(struct vrb_rdm *ep, const struct ofi_rdm_proto_done 
 void vrb_rdm_coll_attend(struct vrb_rdm_coll *coll);
 
 /* coll_ops.c */
-extern struct fi_ops_collective vrb_rdm_coll_ops;
+extern const struct fi_ops_collective vrb_rdm_coll_ops;
 int vrb_rdm_coll_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
 		      void *context);
 int vrb_rdm_av_set(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set,

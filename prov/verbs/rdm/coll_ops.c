@@ -3,6 +3,7 @@
 #include <string.h>
 #include "prov/base/av_set.h"
 #include "prov/base/coll.h"
+#include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"
@@ -204,8 +205,9 @@ static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, voi
 		     });
 }
 
-struct fi_ops_collective vrb_rdm_coll_ops = {
+const struct fi_ops_collective vrb_rdm_coll_ops = {
 	.size = sizeof(struct fi_ops_collective),
+	OFI_COLLECTIVE_DEFAULTS,
 	.barrier = coll_barrier,
 	.broadcast = coll_broadcast,
 	.alltoall = coll_alltoall,

@@ -398,14 +398,16 @@ static int cq_control(struct fid *fid, int command, void *arg)
 	return ofi_wait_control(&wait, command, arg);
 }
 
-static struct fi_ops cq_fid_ops = {
+static const struct fi_ops cq_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = cq_close,
 	.control = cq_control,
 };
 
-static struct fi_ops_cq cq_ops = {
+static const struct fi_ops_cq cq_ops = {
 	.size = sizeof(struct fi_ops_cq),
+	OFI_CQ_DEFAULTS,
 	.read = vrb_rdm_cq_read,
 	.readfrom = vrb_rdm_cq_readfrom,
 	.readerr = cq_readerr,
@@ -424,8 +426,6 @@ bool vrb_rdm_is_cq(const struct fid *fid)
 
 void vrb_rdm_cq_ops_init(void)
 {
-	ofi_ops_fill(&cq_fid_ops);
-	ofi_ops_fill(&cq_ops);
 	cq_bare_ops = cq_ops;
 	cq_bare_ops.read = vrb_rdm_cq_read_bare;
 	cq_bare_ops.readfrom = vrb_rdm_cq_readfrom_bare;
@@ -498,8 +498,8 @@ int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, stru
 		return ret;
 	}
 	cq->fid = (struct fid_cq){
-		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = &cq_fid_ops },
-		.ops = vrb_rdm_all_biased(domain->all) ? &cq_bare_ops : &cq_ops,
+		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = ofi_ops(&cq_fid_ops) },
+		.ops = vrb_rdm_all_biased(domain->all) ? &cq_bare_ops : ofi_ops(&cq_ops),
 	};
 	ofi_ref_get(&domain->ref);
 	*cq_fid = &cq->fid;

@@ -21,8 +21,9 @@ static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct f
 	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, &vrb_rdm_poll_ops, attr, set);
 }
 
-static struct fi_ops_domain domain_ops = {
+static const struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
+	OFI_DOMAIN_DEFAULTS,
 	.av_open = vrb_rdm_av_open,
 	.cq_open = vrb_rdm_cq_open,
 	.endpoint = vrb_rdm_open,
@@ -70,7 +71,7 @@ static bool trywait(struct fid *fid, int *ret)
 }
 
 static const struct vrb_domain_rdm domain_rdm = {
-	.ops = &domain_ops,
+	.ops = ofi_ops(&domain_ops),
 	.open = domain_open,
 	.close = domain_close,
 	.lost = lost,
@@ -82,7 +83,6 @@ static const struct vrb_domain_rdm domain_rdm = {
 
 void vrb_rdm_domain_init(void)
 {
-	ofi_ops_fill(&domain_ops);
 	vrb_rdm_ops_init();
 	vrb_domain_register_rdm(&domain_rdm);
 }

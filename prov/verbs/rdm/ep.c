@@ -287,8 +287,9 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-static struct fi_ops ep_fid_ops = {
+static const struct fi_ops ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
 	.close = ep_close,
 	.bind = vrb_rdm_bind,
 	.control = ep_control,
@@ -380,8 +381,9 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 	return ret ? ret : -FI_EOPNOTSUPP;
 }
 
-static struct fi_ops_ep ep_ops = {
+static const struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
+	OFI_EP_DEFAULTS,
 	.cancel = ep_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,
@@ -398,24 +400,18 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 	return vrb_name_out("fi_getname", ep->info->addr_format, &ss, addr, len);
 }
 
-static struct fi_ops_cm cm_ops = {
+static const struct fi_ops_cm cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
+	OFI_CM_DEFAULTS,
 	.getname = ep_getname,
 	.join = vrb_rdm_coll_join,
 };
 
 void vrb_rdm_ops_init(void)
 {
-	ofi_ops_fill(&ep_fid_ops);
-	ofi_ops_fill(&ep_ops);
-	ofi_ops_fill(&cm_ops);
 	vrb_rdm_msg_ops_init();
 	vrb_rdm_rma_ops_init();
-	ofi_ops_fill(&vrb_rdm_atomic_ops);
-	ofi_ops_fill(&vrb_rdm_coll_ops);
-	vrb_rdm_alias_ops_init();
 	vrb_rdm_cq_ops_init();
-	vrb_rdm_av_ops_init();
 }
 
 static void set_templates(struct vrb_rdm *ep)
@@ -508,14 +504,16 @@ static void set_tables(struct vrb_rdm *ep, void *context)
 	uint64_t caps = ep->info->caps;
 
 	ep->fid = (struct fid_ep){
-		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = &ep_fid_ops },
-		.ops = &ep_ops,
-		.cm = &cm_ops,
-		.msg = caps & FI_MSG ? vrb_rdm_msg_table(ep) : &ofi_no_msg_ops,
-		.tagged = caps & FI_TAGGED ? vrb_rdm_tagged_table(ep) : &ofi_no_tagged_ops,
-		.rma = caps & FI_RMA ? vrb_rdm_rma_table(ep) : &ofi_no_rma_ops,
-		.atomic = caps & FI_ATOMIC ? &vrb_rdm_atomic_ops : &ofi_no_atomic_ops,
-		.collective = ep->coll ? &vrb_rdm_coll_ops : &ofi_no_collective_ops,
+		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ofi_ops(&ep_fid_ops) },
+		.ops = ofi_ops(&ep_ops),
+		.cm = ofi_ops(&cm_ops),
+		.msg = caps & FI_MSG ? vrb_rdm_msg_table(ep) : ofi_ops(&ofi_no_msg_ops),
+		.tagged = caps & FI_TAGGED ? vrb_rdm_tagged_table(ep) : ofi_ops(&ofi_no_tagged_ops),
+		.rma = caps & FI_RMA ? vrb_rdm_rma_table(ep) : ofi_ops(&ofi_no_rma_ops),
+		.atomic = caps & FI_ATOMIC ? ofi_ops(&vrb_rdm_atomic_ops)
+					   : ofi_ops(&ofi_no_atomic_ops),
+		.collective =
+			ep->coll ? ofi_ops(&vrb_rdm_coll_ops) : ofi_ops(&ofi_no_collective_ops),
 	};
 }
 

@@ -297,8 +297,9 @@ void vrb_rdm_set_modes(struct vrb_rdm *ep)
 	vrb_rdm_set_recv_modes(ep);
 }
 
-static struct fi_ops_msg msg_ops = {
+static const struct fi_ops_msg msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
+	OFI_MSG_DEFAULTS,
 	.recv = vrb_rdm_recv,
 	.recvv = vrb_rdm_recvv,
 	.recvmsg = vrb_rdm_recvmsg,
@@ -310,8 +311,9 @@ static struct fi_ops_msg msg_ops = {
 	.injectdata = rdm_injectdata,
 };
 
-static struct fi_ops_tagged tagged_ops = {
+static const struct fi_ops_tagged tagged_ops = {
 	.size = sizeof(struct fi_ops_tagged),
+	OFI_TAGGED_DEFAULTS,
 	.recv = vrb_rdm_trecv,
 	.recvv = vrb_rdm_trecvv,
 	.recvmsg = vrb_rdm_trecvmsg,
@@ -328,8 +330,6 @@ static struct fi_ops_tagged tagged_bare_ops;
 
 void vrb_rdm_msg_ops_init(void)
 {
-	ofi_ops_fill(&msg_ops);
-	ofi_ops_fill(&tagged_ops);
 	msg_bare_ops = msg_ops;
 	msg_bare_ops.recv = vrb_rdm_recv_bare;
 	msg_bare_ops.send = vrb_rdm_send_bare;
@@ -342,10 +342,10 @@ void vrb_rdm_msg_ops_init(void)
 
 struct fi_ops_msg *vrb_rdm_msg_table(const struct vrb_rdm *ep)
 {
-	return ep->biased ? &msg_bare_ops : &msg_ops;
+	return ep->biased ? &msg_bare_ops : ofi_ops(&msg_ops);
 }
 
 struct fi_ops_tagged *vrb_rdm_tagged_table(const struct vrb_rdm *ep)
 {
-	return ep->biased ? &tagged_bare_ops : &tagged_ops;
+	return ep->biased ? &tagged_bare_ops : ofi_ops(&tagged_ops);
 }

@@ -338,8 +338,9 @@ ssize_t vrb_rdm_rma_work(struct vrb_rdm *ep, const struct fi_msg_rma *msg, uint6
 	return only_check ? check(ep, &rma, &total) : transfer(ep, &rma);
 }
 
-static struct fi_ops_rma rma_ops = {
+static const struct fi_ops_rma rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
+	OFI_RMA_DEFAULTS,
 	.read = rdm_read,
 	.readv = rdm_readv,
 	.readmsg = rdm_readmsg,
@@ -355,7 +356,6 @@ static struct fi_ops_rma rma_bare_ops;
 
 void vrb_rdm_rma_ops_init(void)
 {
-	ofi_ops_fill(&rma_ops);
 	rma_bare_ops = rma_ops;
 	rma_bare_ops.write = vrb_rdm_write_bare;
 	rma_bare_ops.inject = vrb_rdm_inject_write_bare;
@@ -363,5 +363,5 @@ void vrb_rdm_rma_ops_init(void)
 
 struct fi_ops_rma *vrb_rdm_rma_table(const struct vrb_rdm *ep)
 {
-	return ep->biased ? &rma_bare_ops : &rma_ops;
+	return ep->biased ? &rma_bare_ops : ofi_ops(&rma_ops);
 }
