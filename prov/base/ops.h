@@ -91,7 +91,7 @@ ssize_t ofi_enosys(void);
 	OFI_ENOSYS(wait)
 /* clang-format on */
 
-/* A constant table where the public structure wants one that is not; a wrong type does not compile. */
+/* A constant table where the public structure wants one that is not; a wrong type is refused. */
 #define ofi_ops(table) \
 	_Generic((table), \
 		const struct fi_ops *: (struct fi_ops *)(table), \
