@@ -112,9 +112,18 @@ void ofi_reject(const struct fi_explain_entry *entry)
 	collecting->total++;
 }
 
-void ofi_rejects_begin(struct ofi_rejects *rejects)
+bool ofi_reject_wanted(void)
 {
+	return !collecting || collecting->wanted;
+}
+
+void ofi_rejects_begin(struct ofi_rejects *rejects, bool all)
+{
+	struct listener listener;
+
 	memset(rejects, 0, sizeof(*rejects));
+	rejects->wanted = all || listener_get(0, &listener) ||
+			  fi_log_enabled(&ofi_core_prov, FI_LOG_INFO, FI_LOG_CORE);
 	rejects->outer = collecting;
 	collecting = rejects;
 }

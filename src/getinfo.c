@@ -249,11 +249,16 @@ static void ask_all(const struct request *req, struct found *found)
 	}
 }
 
-static void explain(const struct found *found, struct ofi_rejects *rejects)
+static bool explains_all(void)
 {
 	int all = 0;
 
 	fi_param_get(NULL, "getinfo_explain", &all);
+	return all;
+}
+
+static void explain(const struct found *found, struct ofi_rejects *rejects, bool all)
+{
 	if (all) {
 		ofi_rejects_log(rejects, SIZE_MAX);
 		return;
@@ -276,6 +281,7 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	struct found found = { .tail = &found.head };
 	struct ofi_hook_hints unwrapped;
 	struct ofi_rejects rejects;
+	bool all;
 	int ret;
 
 	ofi_abi_note(OFI_ABI_1_10);
@@ -290,9 +296,10 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	if (hints && hints->fabric_attr)
 		req.prov_name = hints->fabric_attr->prov_name;
 	req.hints = ofi_hook_hints(hints, &unwrapped);
-	ofi_rejects_begin(&rejects);
+	all = explains_all();
+	ofi_rejects_begin(&rejects, all);
 	ask_all(&req, &found);
-	explain(&found, &rejects);
+	explain(&found, &rejects, all);
 	ofi_rejects_end(&rejects);
 	ofi_hook_infos(found.head);
 	*info = found.head;

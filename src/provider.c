@@ -68,7 +68,9 @@ static void load_builtin(void)
 
 static void give_context(void)
 {
-	struct ofi_prov_context context = { .magic = OFI_PROV_CONTEXT_MAGIC, .reject = ofi_reject };
+	struct ofi_prov_context context = { .magic = OFI_PROV_CONTEXT_MAGIC,
+					    .reject = ofi_reject,
+					    .wanted = ofi_reject_wanted };
 	struct ofi_provider *entry;
 
 	TAILQ_FOREACH (entry, &registry.list, link)

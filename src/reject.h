@@ -17,13 +17,18 @@ struct ofi_rejects {
 	struct ofi_reject *entry;
 	size_t count;
 	size_t total;		   /* including those that were not kept */
+	bool wanted;		   /* all are told of, whatever is offered */
 	struct ofi_rejects *outer; /* of a fi_getinfo call that this one is nested in */
 };
 
 /* What a provider calls, by way of ofi_explain(). */
 void ofi_reject(const struct fi_explain_entry *entry);
 
-void ofi_rejects_begin(struct ofi_rejects *rejects);
+/* Whether each one is of interest; else those of a provider that offers nothing. */
+bool ofi_reject_wanted(void);
+
+/* all: each one is logged. */
+void ofi_rejects_begin(struct ofi_rejects *rejects, bool all);
 void ofi_rejects_end(struct ofi_rejects *rejects);
 /* Logs the nearest `near` at warn level, the others at info level. */
 void ofi_rejects_log(struct ofi_rejects *rejects, size_t near);

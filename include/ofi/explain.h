@@ -6,6 +6,7 @@
 #ifndef OFI_EXPLAIN_H
 #define OFI_EXPLAIN_H
 
+#include <stdbool.h>
 #include <rdma/providers/fi_prov.h>
 #include <rdma/fi_explain.h>
 
@@ -15,7 +16,9 @@
 struct ofi_prov_context {
 	void *magic;
 	void (*reject)(const struct fi_explain_entry *entry);
-	void *core[2];
+	/* NULL, or whether somebody hears of each one, also when others are offered. */
+	bool (*wanted)(void);
+	void *core[1];
 };
 
 static inline void ofi_explain(const struct fi_provider *prov, const struct fi_explain_entry *entry)
@@ -24,6 +27,17 @@ static inline void ofi_explain(const struct fi_provider *prov, const struct fi_e
 
 	if (context->magic == OFI_PROV_CONTEXT_MAGIC && context->reject)
 		context->reject(entry);
+}
+
+/*
+ * False: what is rejected matters only if the provider offers nothing, and may be told when that is
+ * known.
+ */
+static inline bool ofi_explain_wanted(const struct fi_provider *prov)
+{
+	const struct ofi_prov_context *context = (const void *)&prov->context;
+
+	return context->magic != OFI_PROV_CONTEXT_MAGIC || !context->wanted || context->wanted();
 }
 
 #endif

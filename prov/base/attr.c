@@ -124,19 +124,22 @@ static bool same(const struct ask *ask, const void *have, const void *asked, enu
 	return miss_values(miss, have, asked, type);
 }
 
-static bool addr_format(const struct ask *ask, const void *have, const void *asked,
-			enum fi_type type, struct ofi_miss *miss)
+bool ofi_attr_format_fits(uint32_t has, uint32_t wants)
 {
-	uint32_t has = *(const uint32_t *)have, wants = *(const uint32_t *)asked;
-
-	if (has == FI_FORMAT_UNSPEC)
+	if (has == FI_FORMAT_UNSPEC || wants == FI_FORMAT_UNSPEC || has == wants)
 		return true;
 	if ((wants == FI_SOCKADDR || wants == FI_ADDR_STR) && has >= FI_SOCKADDR_IN &&
 	    has <= FI_SOCKADDR_IB)
 		return true;
-	if (wants == FI_SOCKADDR_IP && (has == FI_SOCKADDR_IN || has == FI_SOCKADDR_IN6))
-		return true;
-	return same(ask, have, asked, type, miss);
+	return wants == FI_SOCKADDR_IP && (has == FI_SOCKADDR_IN || has == FI_SOCKADDR_IN6);
+}
+
+static bool addr_format(const struct ask *ask, const void *have, const void *asked,
+			enum fi_type type, struct ofi_miss *miss)
+{
+	(void)ask;
+	return ofi_attr_format_fits(*(const uint32_t *)have, *(const uint32_t *)asked) ||
+	       miss_values(miss, have, asked, type);
 }
 
 static bool name(const struct ask *ask, const void *have, const void *asked, enum fi_type type,

@@ -6,6 +6,7 @@
 #ifndef OFI_ATTR_H
 #define OFI_ATTR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <rdma/fabric.h>
 
@@ -22,6 +23,8 @@ struct ofi_miss {
  */
 unsigned ofi_attr_misses(uint32_t version, const struct fi_info *have, const struct fi_info *hints,
 			 struct ofi_miss *first);
+/* Whether addresses of a format are among those that were asked for. */
+bool ofi_attr_format_fits(uint32_t has, uint32_t wants);
 /*
  * Makes a matching info say what the caller will get: capabilities, modes, flags and models by
  * the hints. Sizes are left to the caller, who knows the defaults.

@@ -19,6 +19,33 @@
 static struct fi_context contexts[REPEAT];
 static int settle_ms;
 static const char *prefix = ""; /* of the names of the rows to measure */
+static const char *address;
+static struct fi_info *hints;
+
+/* One that finds the snapshot of the devices taken, as one soon before has. */
+static struct fi_info *found;
+
+static void find(struct pair *pair)
+{
+	const struct pair_options options = { .address = address };
+
+	bench_check(pair->lib, pair_find(pair->lib, &options, "1", 0, &found), "fi_getinfo");
+	pair->lib->freeinfo(found);
+	hints = pair_hints(pair->lib, &options);
+}
+
+static bool find_again(struct pair *pair)
+{
+	bench_check(pair->lib, pair->lib->getinfo(BENCH_API, address, "1", 0, hints, &found),
+		    "fi_getinfo");
+	return true;
+}
+
+static void forget(struct pair *pair)
+{
+	pair->lib->freeinfo(found);
+	pair->lib->freeinfo(hints);
+}
 
 static void collect(struct pair *pair, struct fid_cq *cq, int count)
 {
@@ -262,6 +289,7 @@ static const struct row rows[] = {
 	{ "read_rx", false, REPEAT, prepare_rx, read_rx, nothing },
 	{ "batch_tx", false, REPEAT, prepare_tx, read_tx_batch, nothing },
 	{ "batch_rx", false, REPEAT, prepare_rx, read_rx_batch, nothing },
+	{ "getinfo", false, 1, find, find_again, forget },
 	{ "empty", false, REPEAT, nothing, read_empty, nothing },
 	{ "fetch_add", false, REPEAT, nothing, post_fetch_adds, finish_tx },
 	{ "silent_send", true, REPEAT, prepare_recvs, post_stretches, finish_stretches },
@@ -388,7 +416,7 @@ int main(int argc, char **argv)
 			argv[0]);
 		return 2;
 	}
-	options.address = argv[optind];
+	options.address = address = argv[optind];
 	lib_load(&lib, path);
 	printf("%d.%d\n", FI_MAJOR(lib.version()), FI_MINOR(lib.version()));
 	for (i = 0; i < 4; i++) {

@@ -78,7 +78,7 @@ static void test_nearest_first(void **state)
 	struct ofi_rejects rejects;
 
 	(void)state;
-	ofi_rejects_begin(&rejects);
+	ofi_rejects_begin(&rejects, false);
 	reject(3, "far");
 	reject(1, "near");
 	reject(1, "near2");
@@ -99,7 +99,7 @@ static void test_bounded(void **state)
 	int i;
 
 	(void)state;
-	ofi_rejects_begin(&rejects);
+	ofi_rejects_begin(&rejects, false);
 	for (i = 0; i < 300; i++)
 		reject(5, "far");
 	reject(1, "near");
@@ -116,9 +116,9 @@ static void test_nested(void **state)
 	struct ofi_rejects outer, inner;
 
 	(void)state;
-	ofi_rejects_begin(&outer);
+	ofi_rejects_begin(&outer, false);
 	reject(1, "outer");
-	ofi_rejects_begin(&inner);
+	ofi_rejects_begin(&inner, false);
 	reject(1, "inner");
 	reject(1, "inner");
 	assert_int_equal(inner.count, 2);
@@ -166,13 +166,13 @@ static void test_news(void **state)
 	struct fid *fid;
 
 	(void)state;
-	ofi_rejects_begin(&one);
+	ofi_rejects_begin(&one, false);
 	reject(1, "a");
 	assert_true(ofi_rejects_news(&one));
-	ofi_rejects_begin(&same);
+	ofi_rejects_begin(&same, false);
 	reject(1, "a");
 	assert_false(ofi_rejects_news(&same));
-	ofi_rejects_begin(&other);
+	ofi_rejects_begin(&other, false);
 	reject(1, "b");
 	assert_int_equal(ofi_explain_open(&attr, sizeof(attr), 0, &fid, NULL), 0);
 	assert_false(ofi_rejects_news(&other));
@@ -209,7 +209,7 @@ static void test_by_context(void **state)
 	struct ofi_rejects rejects;
 
 	(void)state;
-	ofi_rejects_begin(&rejects);
+	ofi_rejects_begin(&rejects, false);
 	ofi_explain(&prov, &entry);
 	assert_int_equal(rejects.count, 0);
 	memcpy(&prov.context, &context, sizeof(context));

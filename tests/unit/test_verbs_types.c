@@ -207,6 +207,36 @@ static void test_key_without_bytes(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static bool nobody(void)
+{
+	return false;
+}
+
+/* Who only wants what is offered pays for no explanation, and hears all of them if nothing is. */
+static void test_unwanted(void **state)
+{
+	struct ofi_prov_context context = { .magic = OFI_PROV_CONTEXT_MAGIC,
+					    .reject = on_reject,
+					    .wanted = nobody };
+	const char *reason = "rxe1 port 1: domain_attr->name: asked rxe0, has rxe1\n";
+
+	(void)state;
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = strdup("rxe0");
+	look(FI_EP_RDM, hints, "rxe0 ", reason);
+	memcpy(&vrb_prov.context, &context, sizeof(context));
+	look(FI_EP_RDM, hints, "rxe0 ", "");
+	hints->ep_attr->type = FI_EP_RDM;
+	look(FI_EP_RDM, hints, "rxe0 ", "");
+	hints->caps = FI_HMEM;
+	why[0] = '\0';
+	fi_freeinfo(info);
+	info = NULL;
+	assert_int_equal(vrb_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, hints, &info), -FI_ENODATA);
+	assert_non_null(strstr(why, "rxe0 port 1: caps: asked FI_HMEM"));
+	assert_non_null(strstr(why, reason));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +247,7 @@ int main(void)
 		TEST(test_no_ip),
 		TEST(test_failure_passes),
 		TEST(test_key_without_bytes),
+		TEST(test_unwanted),
 	};
 
 	return cmocka_run_group_tests_name("verbs_types", tests, NULL, NULL);

@@ -18,6 +18,7 @@
 #include "netdev.h"
 #include "prov/verbs/provider/prov.h"
 #include "info_rdm.h"
+#include "offer.h"
 #include "resolve.h"
 #include "snapshot.h"
 
@@ -25,21 +26,15 @@
 
 #define DGRAM_DISTANCE 32 /* above that of any address */
 
-struct offer {
-	STAILQ_ENTRY(offer) next;
-	int distance;
-	struct fi_info *info;
-};
-STAILQ_HEAD(offers, offer);
-
 struct search {
 	uint32_t version;
 	const struct fi_info *hints;
 	struct vrb_target target;
-	struct offers offers; /* the nearest first */
-	enum fi_ep_type type; /* of the candidate at hand */
-	int shortage;	      /* -FI_E*: the process ran out of something, which is not "no data" */
-	bool layered;	      /* only reliable datagrams, by the names that they have elsewhere */
+	struct vrb_offers offers; /* the nearest first */
+	enum fi_ep_type type;	  /* of the candidate at hand */
+	int shortage; /* -FI_E*: the process ran out of something, which is not "no data" */
+	bool layered; /* only reliable datagrams, by the names that they have elsewhere */
+	bool quiet;   /* what is rejected matters only if nothing is offered */
 };
 
 static void reject(const struct search *search, const char *device, uint32_t port, uint32_t misses,
@@ -56,27 +51,8 @@ static void reject(const struct search *search, const char *device, uint32_t por
 		.has = miss->has,
 	};
 
-	ofi_explain(&vrb_prov, &entry);
-}
-
-static int insert(struct search *search, struct fi_info *info, int distance)
-{
-	struct offer *offer = calloc(1, sizeof(*offer)), *at, *before = NULL;
-
-	if (!offer)
-		return -FI_ENOMEM;
-	offer->info = info;
-	offer->distance = distance;
-	STAILQ_FOREACH (at, &search->offers, next) {
-		if (at->distance > distance)
-			break;
-		before = at;
-	}
-	if (before)
-		STAILQ_INSERT_AFTER(&search->offers, before, offer, next);
-	else
-		STAILQ_INSERT_HEAD(&search->offers, offer, next);
-	return 0;
+	if (!search->quiet)
+		ofi_explain(&vrb_prov, &entry);
 }
 
 /* In the text form when that is the address format. */
@@ -158,10 +134,12 @@ static bool format_fits(const struct search *search, uint32_t format, struct ofi
 	struct fi_info have = { .addr_format = format };
 	struct fi_info hints = { 0 };
 
-	if (!search->hints)
+	if (!search->hints || ofi_attr_format_fits(format, search->hints->addr_format))
 		return true;
 	hints.addr_format = search->hints->addr_format;
-	return !ofi_attr_misses(search->version, &have, &hints, miss);
+	if (!search->quiet)
+		ofi_attr_misses(search->version, &have, &hints, miss);
+	return false;
 }
 
 /* Connections, reliable datagrams, datagrams; of these names before addresses to be resolved. */
@@ -196,9 +174,9 @@ static int try_addr(struct search *search, const struct vrb_device *dev,
 		ret = make_offer(search, port_info, &src, &dest, &info);
 	if (ret)
 		return ret;
-	ret = insert(search, info,
-		     nearness(search) + vrb_addr_rank((const void *)&local->addr) +
-			     (preferred ? 0 : 8));
+	ret = vrb_offer_insert(&search->offers, info,
+			       nearness(search) + vrb_addr_rank((const void *)&local->addr) +
+				       (preferred ? 0 : 8));
 	if (ret)
 		fi_freeinfo(info);
 	return ret;
@@ -304,7 +282,7 @@ static int offer_name(struct search *search, const struct vrb_port *port,
 	if (!ret && search->target.named_dest)
 		ret = copy_name(&search->target.dest_name, &info->dest_addr, &info->dest_addrlen);
 	if (!ret)
-		ret = insert(search, info, DGRAM_DISTANCE);
+		ret = vrb_offer_insert(&search->offers, info, DGRAM_DISTANCE);
 	if (ret)
 		fi_freeinfo(info);
 	return ret;
@@ -463,16 +441,22 @@ static int try_dgram(struct search *search, const struct vrb_device *dev,
 	return 0;
 }
 
+/* Other types of endpoints than the one that is asked for are looked at to explain them. */
+static bool is_of_interest(const struct search *search, enum fi_ep_type type)
+{
+	return !search->quiet || asked_type(search) == FI_EP_UNSPEC || asked_type(search) == type;
+}
+
 static int try_port(struct search *search, const struct vrb_device *dev,
 		    const struct vrb_port *port)
 {
 	int ret = 0;
 
-	if (!search->layered)
+	if (!search->layered && is_of_interest(search, FI_EP_MSG))
 		ret = try_msg(search, dev, port);
-	if (!ret)
+	if (!ret && is_of_interest(search, FI_EP_RDM))
 		ret = try_rdm(search, dev, port);
-	if (!ret && !search->layered)
+	if (!ret && !search->layered && is_of_interest(search, FI_EP_DGRAM))
 		ret = try_dgram(search, dev, port);
 	return ret;
 }
@@ -546,23 +530,6 @@ static int try_all(struct search *search, bool fresh)
 	return ret;
 }
 
-/* Empties the offers into a list, or frees them. */
-static void join(struct offers *offers, struct fi_info **list)
-{
-	struct offer *offer;
-
-	while ((offer = STAILQ_FIRST(offers))) {
-		STAILQ_REMOVE_HEAD(offers, next);
-		if (list) {
-			*list = offer->info;
-			list = &offer->info->next;
-		} else {
-			fi_freeinfo(offer->info);
-		}
-		free(offer);
-	}
-}
-
 static int attr_only(struct fi_info **info)
 {
 	*info = fi_allocinfo();
@@ -591,9 +558,14 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 			reject(&search, NULL, 0, 1, &miss);
 		return ret;
 	}
+	search.quiet = !ofi_explain_wanted(&vrb_prov);
 	ret = try_all(&search, flags & FI_RESCAN);
+	if (!ret && search.quiet && STAILQ_EMPTY(&search.offers)) {
+		search.quiet = false;
+		ret = try_all(&search, false);
+	}
 	if (!ret && STAILQ_EMPTY(&search.offers))
 		ret = search.shortage ? search.shortage : -FI_ENODATA;
-	join(&search.offers, ret ? NULL : info);
+	vrb_offers_join(&search.offers, ret ? NULL : info);
 	return ret;
 }

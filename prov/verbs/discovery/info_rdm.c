@@ -57,17 +57,17 @@ static void set_rx(struct fi_rx_attr *rx)
  */
 bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why)
 {
+	if (!dev->rc_err && dev->transport != IBV_TRANSPORT_IWARP && dev->attr.max_srq > 0)
+		return true;
 	why->attr = "ep_attr->type";
 	snprintf(why->asked, sizeof(why->asked), "FI_EP_RDM");
 	if (dev->rc_err)
 		snprintf(why->has, sizeof(why->has), "no RC queue pair: %s", strerror(dev->rc_err));
 	else if (dev->transport == IBV_TRANSPORT_IWARP)
 		snprintf(why->has, sizeof(why->has), "iWARP; use FI_EP_MSG");
-	else if (dev->attr.max_srq <= 0)
+	else
 		snprintf(why->has, sizeof(why->has),
 			 "no shared receive queues (max_srq 0); use FI_EP_MSG");
-	else
-		return true;
 	return false;
 }
 

@@ -312,7 +312,7 @@ static int reach(const struct vrb_port_addr *local, const struct sockaddr_storag
 int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr *local,
 		     struct sockaddr_storage *dest, bool *preferred, struct ofi_miss *why)
 {
-	const struct sockaddr_storage *asked;
+	const struct sockaddr_storage *asked, *last = NULL;
 	int err = 0;
 	size_t i;
 
@@ -320,7 +320,6 @@ int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr
 	dest->ss_family = AF_UNSPEC;
 	if (!target->dest.count)
 		return 0;
-	why_addr(why, "dest_addr", &target->dest.addr[0], &local->addr);
 	for (i = 0; i < target->dest.count; i++) {
 		asked = &target->dest.addr[i];
 		if (asked->ss_family != local->addr.ss_family)
@@ -328,9 +327,11 @@ int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr
 		err = reach(local, asked, dest, preferred);
 		if (!err)
 			return 0;
-		why_addr(why, "dest_addr", asked, &local->addr);
+		last = asked;
+	}
+	why_addr(why, "dest_addr", last ? last : &target->dest.addr[0], &local->addr);
+	if (last)
 		snprintf(why->has, sizeof(why->has), "through %s: %s", local->netdev,
 			 strerror(err));
-	}
 	return is_exhausted(err) ? -err : -FI_ENODATA;
 }

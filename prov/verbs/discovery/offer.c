@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What fi_getinfo has found so far, sorted by distance. */
+#include "offer.h"
+
+#include <stdlib.h>
+#include <rdma/fi_errno.h>
+
+int vrb_offer_insert(struct vrb_offers *offers, struct fi_info *info, int distance)
+{
+	struct vrb_offer *offer = calloc(1, sizeof(*offer)), *at, *before = NULL;
+
+	if (!offer)
+		return -FI_ENOMEM;
+	offer->info = info;
+	offer->distance = distance;
+	STAILQ_FOREACH (at, offers, next) {
+		if (at->distance > distance)
+			break;
+		before = at;
+	}
+	if (before)
+		STAILQ_INSERT_AFTER(offers, before, offer, next);
+	else
+		STAILQ_INSERT_HEAD(offers, offer, next);
+	return 0;
+}
+
+void vrb_offers_join(struct vrb_offers *offers, struct fi_info **list)
+{
+	struct vrb_offer *offer;
+
+	while ((offer = STAILQ_FIRST(offers))) {
+		STAILQ_REMOVE_HEAD(offers, next);
+		if (list) {
+			*list = offer->info;
+			list = &offer->info->next;
+		} else {
+			fi_freeinfo(offer->info);
+		}
+		free(offer);
+	}
+}
