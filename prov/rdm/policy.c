@@ -53,7 +53,7 @@ static void up(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, uint64_t
 static void on_reply(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
-	ofi_rdm_conn_hear(set, conn, input);
+	ofi_rdm_conn_hear(set, conn, input->incarnation, input->serial);
 	up(set, conn, input->incarnation, action);
 }
 
@@ -61,6 +61,8 @@ static void on_accepted(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
 	(void)input;
+	if (set->params.prove)
+		ofi_rdm_conn_hear(set, conn, conn->offered, conn->offered_serial);
 	up(set, conn, conn->offered, action);
 }
 
@@ -89,7 +91,7 @@ static void on_reply_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 			      struct ofi_rdm_conn_action *action)
 {
 	action->what |= OFI_RDM_CONN_DO_ABANDON;
-	ofi_rdm_conn_retry(set, conn, refusal(input->reason));
+	ofi_rdm_conn_retry_offer(set, conn, refusal(input->reason));
 }
 
 static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
@@ -130,6 +132,15 @@ static void on_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 {
 	action->what |= OFI_RDM_CONN_DO_ABANDON;
 	ofi_rdm_conn_retry(set, conn, input->err ? input->err : FI_ECONNABORTED);
+}
+
+/* What was accepted came to nothing. */
+static void on_offer_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			    const struct ofi_rdm_conn_input *input,
+			    struct ofi_rdm_conn_action *action)
+{
+	action->what |= OFI_RDM_CONN_DO_ABANDON;
+	ofi_rdm_conn_retry_offer(set, conn, input->err ? input->err : FI_ECONNABORTED);
 }
 
 static void on_broken(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
@@ -216,8 +227,7 @@ static void on_bye(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 static void on_bye_early(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			 const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
-	(void)input;
-	up(set, conn, conn->offered, action);
+	on_accepted(set, conn, input, action);
 	action->what |= OFI_RDM_CONN_DO_REFUSE;
 }
 
@@ -278,10 +288,10 @@ static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 		[OFI_RDM_CONN_ESTABLISHED] = on_accepted,
 		[OFI_RDM_CONN_REJECTED] = on_reply_rejected,
 		[OFI_RDM_CONN_BYE] = on_bye_early,
-		[OFI_RDM_CONN_FAILED] = on_failed,
-		[OFI_RDM_CONN_DISCONNECTED] = on_failed,
+		[OFI_RDM_CONN_FAILED] = on_offer_failed,
+		[OFI_RDM_CONN_DISCONNECTED] = on_offer_failed,
 		[OFI_RDM_CONN_HEARD] = on_heard,
-		[OFI_RDM_CONN_EVICT] = on_failed,
+		[OFI_RDM_CONN_EVICT] = on_offer_failed,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_UP] = {

@@ -33,7 +33,9 @@
  * before the one we know last is old; any other new one may be a peer that was restarted, or a
  * stranger. Requests and replies also have the number of requests that the sender made so far,
  * which tells a request that comes late from a new one. All that can be seen and copied: a
- * connection that works does not end because of a request.
+ * connection that works does not end because of a request. With a job secret the sender of a
+ * request has proved nothing until its first packet comes. Until then the request neither counts
+ * for which ones are late, nor takes the place of a request of ours, nor delays our next one.
  */
 #ifndef OFI_RDM_POLICY_H
 #define OFI_RDM_POLICY_H
@@ -160,6 +162,7 @@ struct ofi_rdm_conn {
 	uint64_t known;	   /* the peer's incarnation, 0 if not known */
 	uint64_t past;	   /* the one before */
 	uint64_t offered;  /* of the request that was accepted */
+	uint32_t offered_serial;
 	uint64_t heard;	   /* the incarnation that `serial` is of */
 	uint32_t serial;   /* of the peer's latest request, as far as we know */
 	uint64_t fresh;	   /* until when past and serial tell a late request */

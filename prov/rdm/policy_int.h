@@ -32,6 +32,8 @@ void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 void ofi_rdm_conn_retry(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
 void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
 			       uint64_t most);
+/* What was accepted is over. Without a proof it says nothing about the peer, nor delays us. */
+void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
 /* Such a time for who finds no room: there may be some soon. */
 uint64_t ofi_rdm_conn_busy_most(const struct ofi_rdm_conn_set *set);
 void ofi_rdm_conn_fail(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
@@ -68,8 +70,8 @@ bool ofi_rdm_conn_stranger_overdue(const struct ofi_rdm_conn_set *set,
 struct ofi_rdm_conn *ofi_rdm_conn_half_open(struct ofi_rdm_conn_set *set);
 
 /* A request or a reply of the peer has this incarnation and serial. */
-void ofi_rdm_conn_hear(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		       const struct ofi_rdm_conn_input *input);
+void ofi_rdm_conn_hear(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		       uint64_t incarnation, uint32_t serial);
 
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request);
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_expected);

@@ -30,12 +30,12 @@ static bool is_stale(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_co
 	return input->incarnation == conn->heard && (int32_t)(input->serial - conn->serial) <= 0;
 }
 
-void ofi_rdm_conn_hear(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		       const struct ofi_rdm_conn_input *input)
+void ofi_rdm_conn_hear(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		       uint64_t incarnation, uint32_t serial)
 {
-	if (input->incarnation != conn->heard || (int32_t)(input->serial - conn->serial) > 0)
-		conn->serial = input->serial;
-	conn->heard = input->incarnation;
+	if (incarnation != conn->heard || (int32_t)(serial - conn->serial) > 0)
+		conn->serial = serial;
+	conn->heard = incarnation;
 	conn->fresh = set->now + FRESH_MS;
 }
 
@@ -44,8 +44,10 @@ static void accept_it(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 {
 	ofi_rdm_conn_mark(set, conn, input->stranger && !conn->wanted);
 	conn->offered = input->incarnation;
+	conn->offered_serial = input->serial;
 	conn->used = set->now;
-	ofi_rdm_conn_hear(set, conn, input);
+	if (!set->params.prove)
+		ofi_rdm_conn_hear(set, conn, input->incarnation, input->serial);
 	ofi_rdm_conn_heard(set, conn);
 	set->yield = 0;
 	if (conn->stranger && conn->host == set->held_for)
@@ -111,6 +113,9 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_crossing)
 			action->what |= OFI_RDM_CONN_DO_ACCEPT;
 		else
 			reject(action, OFI_RDM_CMWIRE_IN_USE);
+	} else if (set->params.prove) {
+		/* If it is the peer's it comes again when the peer has told us to expect it. */
+		reject(action, OFI_RDM_CMWIRE_BUSY);
 	} else {
 		action->what |= OFI_RDM_CONN_DO_ABANDON;
 		accept_it(set, conn, input, action);
@@ -126,7 +131,8 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again)
 {
 	uint64_t grace = set->params.attempt;
 
-	if (input->incarnation != conn->offered)
+	/* What proves nothing could keep the place by asking again and again. */
+	if (!set->params.prove && input->incarnation != conn->offered)
 		grace *= 3;
 	if (is_stale(set, conn, input)) {
 		reject(action, OFI_RDM_CMWIRE_STALE);

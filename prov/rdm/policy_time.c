@@ -186,6 +186,15 @@ void ofi_rdm_conn_retry(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_retry_within(set, conn, err, set->params.backoff_max);
 }
 
+void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err)
+{
+	uint32_t attempts = conn->attempts;
+
+	ofi_rdm_conn_retry(set, conn, err);
+	if (set->params.prove)
+		conn->attempts = attempts;
+}
+
 static uint64_t drain_time(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
 {
 	return (uint64_t)set->params.drain << (conn->drains < 5 ? conn->drains : 5);
@@ -320,7 +329,7 @@ static void drop(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		 struct ofi_rdm_conn_action *action)
 {
 	action->what |= OFI_RDM_CONN_DO_ABANDON;
-	ofi_rdm_conn_retry(set, conn, FI_EKEYREJECTED);
+	ofi_rdm_conn_retry_offer(set, conn, FI_EKEYREJECTED);
 }
 
 /* What time does to one that is due. */

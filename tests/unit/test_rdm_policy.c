@@ -5,73 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/rdm/policy.h"
-
-enum { CONNS = 4, ATTEMPT = 500, GIVE_UP = 3000, DRAIN = 100 };
-
-static struct ofi_rdm_conn_set the_set;
-static struct ofi_rdm_conn conns[CONNS];
-
-static uint32_t any32(void *arg)
-{
-	uint32_t *random = arg;
-
-	return *random = *random * 1664525 + 1013904223;
-}
-
-static struct ofi_rdm_conn_action after(struct ofi_rdm_conn *conn, struct ofi_rdm_conn_input input)
-{
-	struct ofi_rdm_conn_action action;
-
-	ofi_rdm_conn_step(&the_set, conn, &input, &action);
-	return action;
-}
-
-static void step_event(struct ofi_rdm_conn *conn, enum ofi_rdm_conn_event event)
-{
-	after(conn, (struct ofi_rdm_conn_input){ .event = event, .incarnation = 5, .idle = true });
-}
-
-/* The first of them; one request at a time, two connections. */
-static struct ofi_rdm_conn *conn_in(enum ofi_rdm_conn_state state, int order)
-{
-	static uint32_t random;
-	const struct ofi_rdm_conn_params params = {
-		.incarnation = 77,
-		.window = 1,
-		.cap = 2,
-		.attempt = ATTEMPT,
-		.give_up = GIVE_UP,
-		.drain = DRAIN,
-		.backoff = 20,
-		.backoff_max = 200,
-		.random = any32,
-		.arg = &random,
-	};
-	struct ofi_rdm_conn *conn = &conns[0];
-	int i;
-
-	ofi_rdm_conn_set_init(&the_set, &params);
-	for (i = 0; i < CONNS; i++)
-		ofi_rdm_conn_init(&conns[i], order);
-	if (state == OFI_RDM_CONN_ACCEPTING)
-		after(conn, (struct ofi_rdm_conn_input){
-				    .event = OFI_RDM_CONN_REQUEST, .incarnation = 5, .serial = 1 });
-	else if (state != OFI_RDM_CONN_IDLE)
-		step_event(conn, OFI_RDM_CONN_WANT);
-	if (state >= OFI_RDM_CONN_UP)
-		step_event(conn, OFI_RDM_CONN_ESTABLISHED);
-	if (state == OFI_RDM_CONN_DRAINING)
-		after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_EVICT });
-	if (state == OFI_RDM_CONN_PARTING)
-		after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_BYE });
-	if (state == OFI_RDM_CONN_LEAVING)
-		step_event(conn, OFI_RDM_CONN_EVICT);
-	if (state == OFI_RDM_CONN_LEFT)
-		step_event(conn, OFI_RDM_CONN_BYE);
-	assert_int_equal(conn->state, state);
-	return conn;
-}
+#include "policy_rig.h"
 
 static void test_crossing(void **state)
 {
@@ -397,27 +331,6 @@ static void test_strangers(void **state)
 	assert_int_equal(the_set.strangers, 0);
 }
 
-/* With a job secret: who was accepted and proves nothing goes, though its host may answer. */
-static void test_proof(void **state)
-{
-	const struct ofi_rdm_conn_input ask = { .event = OFI_RDM_CONN_REQUEST,
-						.incarnation = 5,
-						.serial = 1 };
-	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_IDLE, 1);
-	struct ofi_rdm_conn_action action;
-
-	(void)state;
-	the_set.params.prove = 500;
-	after(conn, ask);
-	step_event(conn, OFI_RDM_CONN_WANT);
-	assert_true(ofi_rdm_conn_next(&the_set) <= 500);
-	the_set.now += 500;
-	assert_ptr_equal(ofi_rdm_conn_poll(&the_set, &action), conn);
-	assert_int_equal(action.what, OFI_RDM_CONN_DO_ABANDON);
-	assert_int_equal(conn->state, OFI_RDM_CONN_WAITING);
-	assert_int_equal(conn->err, FI_EKEYREJECTED);
-}
-
 static void test_close(void **state)
 {
 	const struct ofi_rdm_conn_input close = { .event = OFI_RDM_CONN_CLOSE };
@@ -535,9 +448,9 @@ int main(void)
 		cmocka_unit_test(test_window_and_cap), cmocka_unit_test(test_bye),
 		cmocka_unit_test(test_bye_both),       cmocka_unit_test(test_request_after_bye),
 		cmocka_unit_test(test_replace),	       cmocka_unit_test(test_again),
-		cmocka_unit_test(test_strangers),      cmocka_unit_test(test_proof),
-		cmocka_unit_test(test_reply_refused),  cmocka_unit_test(test_close),
-		cmocka_unit_test(test_story),	       cmocka_unit_test(test_names),
+		cmocka_unit_test(test_strangers),      cmocka_unit_test(test_reply_refused),
+		cmocka_unit_test(test_close),	       cmocka_unit_test(test_story),
+		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests_name("rdm_policy", tests, NULL, NULL);

@@ -36,7 +36,7 @@ static struct {
 	uint64_t random, seed;
 	unsigned int links, sent, failed, ups, evicted, asked, stayed;
 	int nodes;
-	bool lossy, strangers;
+	bool lossy, strangers, prove;
 	struct message messages[MESSAGES];
 	struct node node[MOST];
 } w;
@@ -63,6 +63,7 @@ static void init_node(int n, uint32_t window, uint32_t cap)
 		.cap = cap,
 		.attempt = ATTEMPT,
 		.give_up = GIVE_UP,
+		.prove = w.prove ? GIVE_UP / 2 : 0,
 		.drain = DRAIN,
 		.backoff = 20,
 		.backoff_max = 200,
@@ -436,6 +437,7 @@ static void start_world(uint64_t seed)
 	memset(&w, 0, sizeof(w));
 	w.seed = seed;
 	w.random = (seed + 1) * 0x9e3779b97f4a7c15ULL;
+	w.prove = seed & 8;
 	w.nodes = 2 + (int)(seed % (NODES - 1));
 	for (n = 0; n < w.nodes; n++)
 		init_node(n, 1 + any_of(3), seed % 5 ? NODES : 1 + any_of(NODES));
