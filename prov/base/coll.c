@@ -229,6 +229,17 @@ void ofi_coll_op_cancel(struct ofi_coll_op *op)
 		ofi_coll_op_free(op);
 }
 
+/* The operation stays until its last transfer is over, even if that happens meanwhile. */
+void ofi_coll_op_sever(struct ofi_coll_op *op)
+{
+	const struct ofi_coll *coll = op->group->coll;
+
+	op->canceled = true;
+	for (size_t i = 0; i < op->next; i++)
+		if (op->plan.step[i].active)
+			coll->net.sever(coll->arg, &op->plan.step[i]);
+}
+
 static struct ofi_coll_op *join_op(struct ofi_coll_group *group, void *context, void *words,
 				   uint64_t tag)
 {

@@ -42,9 +42,14 @@ struct ofi_coll_net {
 	bool (*arrived)(void *arg, fi_addr_t from, uint64_t tag);
 	/*
 	 * True: from its return on the buffer is not touched and the cookie does not come back.
-	 * False: the device is at it, the cookie will come back.
+	 * False: the device or the member still uses the buffer, the cookie will come back.
 	 */
 	bool (*cancel)(void *arg, void *cookie);
+	/*
+	 * Ends the connection to the member that a transfer is with, which cancel() could not end:
+	 * the cookie comes back as soon as the device has let go of the buffer.
+	 */
+	void (*sever)(void *arg, void *cookie);
 	/*
 	 * Drops messages of a member that nobody will receive: those whose tag fits outside of
 	 * ignore.
@@ -88,10 +93,16 @@ void ofi_coll_free(struct ofi_coll *coll);
 int ofi_coll_join(struct ofi_coll *coll, const struct ofi_coll_members *members, void *context,
 		  struct ofi_coll_group **group);
 /*
- * Cancels what is in flight, without a done(). False: the device is still at some of it, the call
- * is to be repeated after some event.
+ * Cancels what is in flight, without a done(), and drops what the members have sent, which lets
+ * members that leave at the same time go, too. False: some buffer is still in use, the call is to
+ * be repeated after some event.
  */
 bool ofi_coll_leave(struct ofi_coll_group *group);
+/*
+ * For a group that has taken too long to leave: severs the connections to the members that still
+ * use a buffer. ofi_coll_leave() is then repeated.
+ */
+void ofi_coll_sever(struct ofi_coll_group *group);
 /* Some group is being formed. */
 bool ofi_coll_forming(const struct ofi_coll *coll);
 /*

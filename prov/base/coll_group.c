@@ -244,11 +244,20 @@ bool ofi_coll_leave(struct ofi_coll_group *group)
 		next = TAILQ_NEXT(op, link);
 		ofi_coll_op_cancel(op);
 	}
+	group_purge(group);
 	if (!TAILQ_EMPTY(&group->ops))
 		return false;
-	group_purge(group);
 	group_free(group);
 	return true;
+}
+
+void ofi_coll_sever(struct ofi_coll_group *group)
+{
+	struct ofi_coll_op *op;
+
+	group->refusals = REFUSALS_MAX;
+	TAILQ_FOREACH (op, &group->ops, link)
+		ofi_coll_op_sever(op);
 }
 
 bool ofi_coll_forming(const struct ofi_coll *coll)

@@ -85,6 +85,8 @@ int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag, ui
 bool ofi_coll_refuse(struct ofi_coll_group *group);
 /* Frees it unless something stays in flight. */
 void ofi_coll_op_cancel(struct ofi_coll_op *op);
+/* Severs what is still in flight of an operation that has been canceled. */
+void ofi_coll_op_sever(struct ofi_coll_op *op);
 void ofi_coll_op_free(struct ofi_coll_op *op);
 
 /* coll_group.c */

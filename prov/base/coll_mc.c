@@ -2,6 +2,7 @@
 /* Joining of collective groups. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "av_set.h"
 #include "coll_mc.h"
 #include "ops.h"
@@ -9,6 +10,7 @@
 #include <rdma/providers/fi_log.h>
 
 #define NAME_MAX_LEN 64
+#define PATIENCE_MS  2000 /* of fi_close, with members that still use memory of the group */
 
 struct mc {
 	struct fid_mc fid;
@@ -16,15 +18,42 @@ struct mc {
 	struct ofi_coll_group *group;
 };
 
-static bool leave(struct mc *mc)
+static bool leave(struct mc *mc, bool sever)
 {
 	struct ofi_coll_owner *owner = mc->owner;
 	bool left;
 
 	ofi_lock(owner->lock);
 	left = ofi_coll_leave(mc->group);
+	if (!left && sever)
+		ofi_coll_sever(mc->group);
 	ofi_unlock(owner->lock);
 	return left;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/*
+ * A member that has been told to read a large message gets some time to do so. After that its
+ * connection ends, since nothing may read memory that the application gets back.
+ */
+static void leave_in_time(struct mc *mc)
+{
+	uint64_t end = now_ms() + PATIENCE_MS;
+	bool late = false;
+
+	while (!leave(mc, late)) {
+		mc->owner->progress(mc->owner->arg);
+		late = now_ms() >= end;
+		if (late)
+			end += PATIENCE_MS;
+	}
 }
 
 static int mc_close(struct fid *fid)
@@ -34,8 +63,7 @@ static int mc_close(struct fid *fid)
 
 	if (ofi_ref_inherited(owner->ref))
 		return 0;
-	while (!leave(mc))
-		owner->progress(owner->arg);
+	leave_in_time(mc);
 	if (owner->eq)
 		ofi_eq_forget(owner->eq, fid);
 	ofi_ref_put(owner->ref);

@@ -108,6 +108,19 @@ static ssize_t net_send(void *arg, fi_addr_t to, uint64_t tag, const void *buf, 
 	return 0;
 }
 
+/* A message that has arrived is no longer needed: nor is its sender's memory. */
+static void let_go(struct net *net, struct net_item *item, int err)
+{
+	struct net_item *event;
+
+	if (item->cookie && !net->member[item->from].dead) {
+		event = item_new(net, NET_EVENT, item->from, item->from, 0, 0);
+		event->cookie = item->cookie;
+		event->err = err;
+	}
+	item_free(net, item);
+}
+
 static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size_t len,
 			void *cookie)
 {
@@ -127,8 +140,8 @@ static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size
 		size_t got = item->len;
 
 		if (len && got)
-			memcpy(buf, item->data, got < len ? got : len);
-		item_free(net, item);
+			memcpy(buf, item->src, got < len ? got : len);
+		let_go(net, item, 0);
 		complete(net, member->id, cookie, got, got > len ? FI_ETRUNC : 0);
 		return 0;
 	}
@@ -163,6 +176,18 @@ static void withdraw(struct net *net, struct net_item *item)
 	item_free(net, item);
 }
 
+/* A message that its receiver has yet to read. */
+static struct net_item *find_lent(struct net *net, const void *cookie)
+{
+	struct net_item *item;
+
+	for (size_t i = 0; i < net->count; i++)
+		TAILQ_FOREACH (item, &net->member[i].waiting, link)
+			if (item->what == NET_UNEXPECTED && item->cookie == cookie)
+				return item;
+	return NULL;
+}
+
 static bool net_cancel(void *arg, void *cookie)
 {
 	struct net_member *member = arg;
@@ -177,12 +202,23 @@ static bool net_cancel(void *arg, void *cookie)
 			return true;
 		}
 	TAILQ_FOREACH (item, &member->waiting, link)
-		if (item->cookie == cookie) {
+		if (item->what == NET_POSTED && item->cookie == cookie) {
 			item_free(net, item);
 			return true;
 		}
-	fail_msg("canceled what is not in flight");
-	return true;
+	assert_non_null(find_lent(net, cookie));
+	return false;
+}
+
+static void net_sever(void *arg, void *cookie)
+{
+	struct net_member *member = arg;
+	struct net_item *item = find_lent(member->net, cookie);
+
+	if (!item)
+		return;
+	member->net->severed++;
+	let_go(member->net, item, FI_ECONNABORTED);
 }
 
 static void net_purge(void *arg, fi_addr_t from, uint64_t tag, uint64_t ignore)
@@ -194,7 +230,7 @@ static void net_purge(void *arg, fi_addr_t from, uint64_t tag, uint64_t ignore)
 		next = TAILQ_NEXT(item, link);
 		if (item->what == NET_UNEXPECTED && net_addr(item->from) == from &&
 		    !((item->tag ^ tag) & ~ignore))
-			item_free(member->net, item);
+			let_go(member->net, item, 0);
 	}
 }
 
@@ -205,7 +241,8 @@ static void net_done(void *arg, const struct ofi_coll_done *done)
 	member->done(member, done);
 }
 
-static void deliver(struct net *net, struct net_item *msg)
+/* Whether the sender's memory is free again. */
+static bool deliver(struct net *net, struct net_item *msg)
 {
 	struct net_item *posted = item_find(net, NET_POSTED, msg->from, msg->to, msg->tag), *item;
 	size_t len = msg->len, from = msg->from, to = msg->to;
@@ -220,14 +257,17 @@ static void deliver(struct net *net, struct net_item *msg)
 		cookie = posted->cookie;
 		item_free(net, posted);
 		complete(net, to, cookie, len, len > room ? FI_ETRUNC : 0);
-		return;
+		return true;
 	}
 	assert_null(item_find(net, NET_UNEXPECTED, from, to, msg->tag));
 	item = item_new(net, NET_UNEXPECTED, from, to, msg->tag, len);
 	item->len = len;
-	if (len)
+	item->src = net->lent ? msg->src : item->data;
+	item->cookie = net->lent ? cookie : NULL;
+	if (!net->lent && len)
 		memcpy(item->data, msg->src, len);
 	item_free(net, msg);
+	return !net->lent;
 }
 
 bool net_step(struct net *net)
@@ -245,8 +285,8 @@ bool net_step(struct net *net)
 	}
 	if (net->member[copy.to].dead)
 		item_free(net, item);
-	else
-		deliver(net, item);
+	else if (!deliver(net, item))
+		return true;
 	complete(net, copy.from, copy.cookie, 0, net->member[copy.to].dead ? FI_EHOSTDOWN : 0);
 	return true;
 }
@@ -283,6 +323,7 @@ struct net *net_new(size_t count, unsigned seed)
 		.recv = net_recv,
 		.arrived = net_arrived,
 		.cancel = net_cancel,
+		.sever = net_sever,
 		.purge = net_purge,
 		.done = net_done,
 		.max_msg = 1 << 26,

@@ -52,6 +52,8 @@ struct net {
 	bool calm; /* no -FI_EAGAIN */
 	bool busy; /* refuses to cancel now and then */
 	bool poor; /* -FI_ENOMEM now and then */
+	bool lent; /* messages are read from the sender's memory once they are received */
+	size_t severed;
 	size_t messages, bytes;
 };
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Joining collective groups: events, addresses, subgroups, wrong arguments. */
 #include "unit.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include "prov/base/av_set.h"
 #include "prov/base/coll_mc.h"
 #include <rdma/fi_errno.h>
@@ -20,6 +22,7 @@ static struct fid_eq *eqs[N];
 static char names[N][8];
 static size_t gone; /* a member that has left the address vectors */
 static bool twins;  /* all go by one name */
+static long clock_ms, tick_ms;
 
 static bool av_has(void *av, fi_addr_t addr)
 {
@@ -51,14 +54,30 @@ static int name_of(void *arg, fi_addr_t addr, void *name, size_t *len)
 static void step(void *arg)
 {
 	(void)arg;
+	ofi_lock(&locks[0]);
 	net_step(net);
+	ofi_unlock(&locks[0]);
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+/* The clock that fi_close looks at. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (!tick_ms)
+		return __real_clock_gettime(clock, now);
+	clock_ms += tick_ms;
+	*now = (struct timespec){ clock_ms / 1000, clock_ms % 1000 * 1000000 };
+	return 0;
 }
 
 static void on_done(struct net_member *member, const struct ofi_coll_done *done)
 {
+
 	(void)member;
-	assert_true(done->join);
-	ofi_coll_mc_formed(done);
+	if (done->join)
+		ofi_coll_mc_formed(done);
 }
 
 static void open_all(void)
@@ -216,6 +235,67 @@ static void given_up(void)
 		;
 }
 
+/* Both have announced a message that the other one has not read. */
+static void lend(struct fid_av_set *set, struct fid_mc **mc)
+{
+	static uint64_t value[2][4];
+	struct ofi_coll_call call = {
+		.kind = FI_BROADCAST, .count = 4, .datatype = FI_UINT64, .op = FI_NOOP
+	};
+
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(join(i, set, FI_ADDR_NOTAVAIL, &mc[i]), 0);
+	run();
+	net->lent = net->calm = true;
+	for (size_t i = 0; i < 2; i++) {
+		expect_joined(i, mc[i]);
+		call.root = net_addr(i);
+		call.result = value[i];
+		assert_int_equal(ofi_coll_start(net->member[i].coll, fi_mc_addr(mc[i]), &call), 0);
+	}
+	while (net_step(net))
+		;
+}
+
+static void *close_one(void *mc)
+{
+	fi_close((struct fid *)mc);
+	return NULL;
+}
+
+/* Two members that close at once let go of each other's memory. */
+static void closed_at_once(void)
+{
+	struct fid_av_set *set = set_of(2, (size_t[]){ 0, 1 });
+	struct fid_mc *mc[2];
+	pthread_t thread;
+
+	lend(set, mc);
+	owners[1].lock = owners[0].lock;
+	assert_int_equal(pthread_create(&thread, NULL, close_one, mc[1]), 0);
+	close_one(mc[0]);
+	pthread_join(thread, NULL);
+	assert_int_equal(net->severed, 0);
+	fi_close(&set->fid);
+}
+
+/* A member that does not read loses its connection, and nobody reads what was freed. */
+static void closed_alone(void)
+{
+	struct fid_av_set *set = set_of(2, (size_t[]){ 0, 1 });
+	struct fid_mc *mc[2];
+
+	lend(set, mc);
+	tick_ms = 100;
+	assert_int_equal(fi_close(&mc[0]->fid), 0);
+	tick_ms = 0;
+	assert_true(clock_ms >= 2000);
+	assert_int_equal(net->severed, 1);
+	assert_int_equal(fi_close(&mc[1]->fid), 0);
+	assert_int_equal(net->severed, 1);
+	fi_close(&set->fid);
+}
+
 static void wrong_arguments(void)
 {
 	struct fid_av_set *all = set_of(2, (size_t[]){ 0, 1 }), *empty = set_of(0, NULL);
@@ -267,6 +347,22 @@ static void case_given_up(void **state)
 	close_all();
 }
 
+static void case_closed_at_once(void **state)
+{
+	(void)state;
+	open_all();
+	closed_at_once();
+	close_all();
+}
+
+static void case_closed_alone(void **state)
+{
+	(void)state;
+	open_all();
+	closed_alone();
+	close_all();
+}
+
 static void case_wrong_arguments(void **state)
 {
 	(void)state;
@@ -278,10 +374,9 @@ static void case_wrong_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(case_join_and_subgroup),
-		cmocka_unit_test(case_a_member_dies),
-		cmocka_unit_test(case_given_up),
-		cmocka_unit_test(case_wrong_arguments),
+		cmocka_unit_test(case_join_and_subgroup), cmocka_unit_test(case_a_member_dies),
+		cmocka_unit_test(case_given_up),	  cmocka_unit_test(case_closed_at_once),
+		cmocka_unit_test(case_closed_alone),	  cmocka_unit_test(case_wrong_arguments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

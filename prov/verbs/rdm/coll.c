@@ -197,6 +197,9 @@ static bool withdraw_send(struct vrb_rdm_xfer *xfer)
 		}
 		out->copy = copy;
 	}
+	/* The member has the right to read the bytes where they are, or the device writes them. */
+	if (out->proto.mr_count)
+		return false;
 	xfer->cookie = NULL;
 	return true;
 }
@@ -221,6 +224,18 @@ static bool net_cancel(void *arg, void *cookie)
 		if (xfer->cookie == cookie)
 			xfer->cookie = NULL;
 	return true;
+}
+
+static void net_sever(void *arg, void *cookie)
+{
+	struct vrb_rdm_coll *coll = arg;
+	struct vrb_rdm_xfer *xfer;
+
+	LIST_FOREACH (xfer, &coll->xfers, link)
+		if (xfer->cookie == cookie) {
+			vrb_rdm_conn_overdue(xfer->peer);
+			return;
+		}
 }
 
 static void net_purge(void *arg, fi_addr_t from, uint64_t tag, uint64_t ignore)
@@ -359,6 +374,7 @@ static int open_parts(struct vrb_rdm_coll *coll)
 		.recv = net_recv,
 		.arrived = net_arrived,
 		.cancel = net_cancel,
+		.sever = net_sever,
 		.purge = net_purge,
 		.done = net_done,
 		.max_msg = VRB_RDM_COLL_MAX,

@@ -75,6 +75,8 @@ void vrb_rdm_conn_alive(struct vrb_rdm_link *link);
 void vrb_rdm_conn_short(struct vrb_rdm_peer *peer);
 /* The peer sends on although it was told to halt. */
 void vrb_rdm_conn_flooded(struct vrb_rdm_peer *peer);
+/* A collective group is closed, and the peer does not let go of its memory. */
+void vrb_rdm_conn_overdue(struct vrb_rdm_peer *peer);
 /* The peer sent what makes no sense. */
 void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what);
 /* All that was posted to a link that ended has completed: link->last has. */

@@ -46,6 +46,17 @@ void vrb_rdm_conn_flooded(struct vrb_rdm_peer *peer)
 	ofi_rdm_proto_peer_purge(&peer->proto);
 }
 
+void vrb_rdm_conn_overdue(struct vrb_rdm_peer *peer)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	FI_WARN_SPARSE(
+		&vrb_prov, FI_LOG_EP_CTRL,
+		"peer %s: fi_close of a collective group waited in vain for it to take its part of an operation: connection ended\n",
+		vrb_rdm_conn_name(peer, text));
+	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
+}
+
 void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what)
 {
 	char text[OFI_ADDR_STRLEN];

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A collective group is closed while a large message of it is announced: members that close at the
+ * same time don't wait for each other, and one that does not read fails instead of reading memory
+ * that the application has got back.
+ */
+#include "rdm_team.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEN = 1 << 20, PATIENCE_MS = 2000 };
+
+static struct team team;
+static uint8_t *buf[2];
+
+static void broadcast(size_t rank, size_t root)
+{
+	struct member *m = &team.member[rank];
+
+	OK(fi_broadcast(m->ep, buf[rank], LEN, NULL, m->group, m->addr[root], FI_UINT8, 0, &team));
+}
+
+/* Time for the announcement to arrive. */
+static void poll_both(void)
+{
+	struct fi_cq_tagged_entry entry;
+
+	for (uint64_t end = now_ms() + 100; now_ms() < end;)
+		for (int side = 0; side < 2; side++)
+			RETURNS(fi_cq_read(team.member[side].cq, &entry, 1), -FI_EAGAIN);
+}
+
+static void *close_group(void *member)
+{
+	struct member *m = member;
+
+	OK(fi_close(&m->mc->fid));
+	m->mc = NULL;
+	return NULL;
+}
+
+static void begin(void)
+{
+	team_open(&team, 2, FI_COLLECTIVE);
+	team_join(&team);
+	for (int side = 0; side < 2; side++)
+		memset(buf[side], 1, LEN);
+}
+
+static void both_close(void)
+{
+	uint64_t start;
+	pthread_t thread;
+
+	begin();
+	broadcast(0, 0);
+	broadcast(1, 1);
+	poll_both();
+	start = now_ms();
+	OK(pthread_create(&thread, NULL, close_group, &team.member[1]));
+	close_group(&team.member[0]);
+	OK(pthread_join(thread, NULL));
+	CHECK(now_ms() - start < PATIENCE_MS);
+	team_close(&team);
+}
+
+static void one_closes(void)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry err = { 0 };
+	struct member *late = &team.member[1];
+	ssize_t ret;
+
+	begin();
+	broadcast(0, 0);
+	poll_both();
+	close_group(&team.member[0]);
+	memset(buf[0], 2, LEN);
+	broadcast(1, 0);
+	for (uint64_t end = deadline(); (ret = fi_cq_read(late->cq, &entry, 1)) == -FI_EAGAIN;
+	     pause_until(end, "a broadcast that fails"))
+		;
+	EQUAL(ret, -FI_EAVAIL);
+	EQUAL(fi_cq_readerr(late->cq, &err, 0), 1);
+	CHECK(err.err);
+	CHECK(!memchr(buf[1], 2, LEN));
+	team_close(&team);
+}
+
+static void test(void)
+{
+	setenv("FI_VERBS_RDM_CONNECT_TIMEOUT", "3000", 1);
+	for (int side = 0; side < 2; side++)
+		buf[side] = malloc(LEN);
+	both_close();
+	one_closes();
+	for (int side = 0; side < 2; side++)
+		free(buf[side]);
+}
+
+int main(void)
+{
+	return run_test(test);
+}
