@@ -11,6 +11,8 @@
 
 enum { BIAS_YIELDS = 100, BIAS_NAP_NS = 50000, BIAS_SETTLE_NS = 10000000 };
 
+__thread bool ofi_bias_outside;
+
 static bool membarrier(int command)
 {
 	return !syscall(SYS_membarrier, command, 0, 0);

@@ -23,6 +23,12 @@ bool ofi_bias_init(void);
 /* With the lock held, by another than the owner: returns when the owner is out, which it stays. */
 void ofi_bias_shut(struct ofi_bias *bias);
 
+/*
+ * What this thread does is not the owner's doing: it shuts the owner out. So of a thread of the
+ * library, for good, and of one of the application for a while.
+ */
+extern __thread bool ofi_bias_outside;
+
 /* With the lock still held. */
 static inline void ofi_bias_open(struct ofi_bias *bias)
 {

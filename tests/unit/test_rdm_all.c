@@ -32,6 +32,8 @@ static struct vrb_rdm eps[EPS];
 static struct ibv_comp_channel channels[EPS];
 static struct vrb_rdm_all *all;
 static unsigned int progressed[EPS], armed[EPS], lost[EPS], unwatched;
+__thread bool ofi_bias_outside;
+static bool progressed_outside;
 static int arm_err, fail_epoll, fail_eventfd, fail_thread, fail_ctl, fail_bias;
 static const struct ofi_cntr_source_ops *source;
 static void *source_of;
@@ -72,12 +74,13 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	return fail_thread ? fail_thread : __real_pthread_create(thread, attributes, run, arg);
 }
 
-void vrb_rdm_progress_from_domain(struct vrb_rdm *ep)
+void vrb_rdm_progress(struct vrb_rdm *ep)
 {
 	progressed[ep - eps]++;
+	progressed_outside = ofi_bias_outside;
 }
 
-int vrb_rdm_arm_from_domain(struct vrb_rdm *ep)
+int vrb_rdm_arm(struct vrb_rdm *ep)
 {
 	__atomic_add_fetch(&armed[ep - eps], 1, __ATOMIC_SEQ_CST);
 	return arm_err;
@@ -190,6 +193,29 @@ static void a_counter_asks_each(void **state)
 	assert_int_equal(progressed[0], 1);
 	/* One that is not there. */
 	vrb_rdm_all_remove(all, &eps[0]);
+}
+
+/* A call on a counter is serialized with those in an endpoint by FI_THREAD_DOMAIN alone. */
+static void who_is_not_serialized_is_outside(void **state)
+{
+	static const enum fi_threading threading[] = { FI_THREAD_COMPLETION, FI_THREAD_DOMAIN };
+	struct ofi_cntr cntr;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		attr.threading = threading[i];
+		open_with(1);
+		assert_int_equal(vrb_rdm_all_watch(all, &cntr), 0);
+		progressed_outside = i;
+		source->progress(source_of);
+		assert_int_equal(progressed_outside, threading[i] != FI_THREAD_DOMAIN);
+		assert_false(ofi_bias_outside);
+		vrb_rdm_all_unwatch(all, &cntr);
+		take_all_out(1);
+		vrb_rdm_all_close(all);
+		all = NULL;
+	}
 }
 
 static void the_lost_are_told(void **state)
@@ -320,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_counter_asks_each, begin, end),
+		cmocka_unit_test_setup_teardown(who_is_not_serialized_is_outside, begin, end),
 		cmocka_unit_test_setup_teardown(the_lost_are_told, begin, end),
 		cmocka_unit_test_setup_teardown(the_thread_wakes, begin, end),
 		cmocka_unit_test_setup_teardown(the_parameter_has_it_too, begin, end),

@@ -10,6 +10,7 @@
 #include <rdma/providers/fi_log.h>
 #include "loop.h"
 #include "prov.h"
+#include "src/ds/bias.h"
 
 /* Runs ready() of a source if it is still there: it may have been removed since epoll saw it. */
 static void loop_run(struct vrb_loop *loop, const struct vrb_source *seen)
@@ -35,6 +36,7 @@ static void *loop_thread(void *arg)
 	struct epoll_event event;
 	int n;
 
+	ofi_bias_outside = true;
 	pthread_mutex_lock(&loop->mutex);
 	while (!loop->stop) {
 		pthread_mutex_unlock(&loop->mutex);

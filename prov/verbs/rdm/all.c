@@ -18,6 +18,7 @@
 #include <rdma/providers/fi_log.h>
 #include "all.h"
 #include "conn.h"
+#include "lock.h"
 #include "progress.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -39,11 +40,14 @@ static void progress(void *object)
 {
 	struct vrb_rdm_all *all = object;
 	struct vrb_rdm *ep;
+	bool outside;
 
 	if (!ofi_trylock(&all->lock))
 		return;
+	outside = vrb_rdm_step_out(all->with_domain);
 	LIST_FOREACH (ep, &all->eps, all_link)
-		vrb_rdm_progress_from_domain(ep);
+		vrb_rdm_progress(ep);
+	vrb_rdm_step_in(outside);
 	ofi_unlock(&all->lock);
 }
 
@@ -51,12 +55,15 @@ static int arm(void *object)
 {
 	struct vrb_rdm_all *all = object;
 	struct vrb_rdm *ep;
+	bool outside;
 	int ret = 0;
 
 	ofi_lock(&all->lock);
+	outside = vrb_rdm_step_out(all->with_domain);
 	LIST_FOREACH (ep, &all->eps, all_link)
-		if (vrb_rdm_arm_from_domain(ep))
+		if (vrb_rdm_arm(ep))
 			ret = -FI_EAGAIN;
+	vrb_rdm_step_in(outside);
 	ofi_unlock(&all->lock);
 	return ret;
 }
@@ -210,7 +217,7 @@ int vrb_rdm_all_add(struct vrb_rdm_all *all, struct vrb_rdm *ep)
 	ep->in_all = true;
 	ofi_unlock(&all->lock);
 	if (all->running)
-		vrb_rdm_arm_from_domain(ep);
+		vrb_rdm_arm(ep);
 	return 0;
 }
 

@@ -10,7 +10,6 @@
 #include "conn.h"
 #include "op.h"
 #include "progress.h"
-#include "sink.h"
 
 static void *at_offset(const struct vrb_rdm_recv *recv, size_t base)
 {
@@ -58,8 +57,8 @@ static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from
 }
 
 /* A plain packet into the receive that matched it. */
-static void deliver_any(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
-			const uint8_t *payload, size_t len, uint64_t tag)
+static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
+			  const uint8_t *payload, size_t len, uint64_t tag)
 {
 	struct ofi_cq_item item = {
 		.context = recv->proto.match.context,
@@ -74,23 +73,6 @@ static void deliver_any(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
 	}
 	vrb_rdm_complete_rx(peer->ep, recv, &item, peer);
 	vrb_rdm_recv_put(peer->ep, recv);
-}
-
-static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
-			  const uint8_t *payload, size_t len, uint64_t tag)
-{
-	struct vrb_rdm *ep = peer->ep;
-
-	if (recv->flags & VRB_RDM_RECV_ODD || len > recv->proto.iov[0].iov_len ||
-	    !vrb_rdm_sink_take(ep, ep->rx_cq, recv->proto.match.context, recv->flags, len, tag,
-			       peer, false)) {
-		deliver_any(peer, recv, payload, len, tag);
-		return;
-	}
-	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, len);
-	if (len)
-		memcpy(recv->proto.iov[0].iov_base, payload, len);
-	vrb_rdm_recv_put(ep, recv);
 }
 
 OFI_OUTLINE void vrb_rdm_not_kept(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error)

@@ -10,6 +10,7 @@
 #include "prov/base/ops.h"
 #include "atomic.h"
 #include "carry.h"
+#include "lock.h"
 #include "op.h"
 #include "stats.h"
 #include "work.h"
@@ -277,14 +278,14 @@ static ssize_t atomic(struct fid_ep *fid, const struct atomic *a)
 	ret = check(ep, a, &n);
 	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? trigger(ep, a) : ret;
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	peer = vrb_rdm_peer_of(ep, a->addr, &err);
 	ret = peer ? start(ep, peer, a, n) : err;
 	vrb_rdm_count_result(ep, ret);
 	if (!ret)
 		vrb_rdm_count(ep, OFI_STATS_ATOMICS, OFI_STATS_ATOMIC_BYTES,
 			      n * ofi_datatype_size(a->datatype));
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 	return ret;
 }
 

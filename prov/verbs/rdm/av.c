@@ -104,12 +104,15 @@ static void drop(struct ofi_av *base, size_t index, void *entry)
 {
 	struct vrb_rdm_av *av = (struct vrb_rdm_av *)base;
 	struct vrb_rdm *ep;
+	bool outside;
 
 	forget(av, index, entry);
 	LIST_FOREACH (ep, &av->eps, av_link) {
-		vrb_rdm_lock_from_domain(ep);
+		outside = vrb_rdm_step_out(ep->with_domain);
+		vrb_rdm_lock(ep);
 		vrb_rdm_peer_forget(ep, index, entry);
-		vrb_rdm_unlock_from_domain(ep);
+		vrb_rdm_unlock(ep);
+		vrb_rdm_step_in(outside);
 	}
 }
 
@@ -295,14 +298,17 @@ static int av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_
 	int ret = ofi_av_set_user_id(fid, fi_addr, user_id, flags);
 	struct vrb_rdm_av *av = rdm_av(fid);
 	struct vrb_rdm *ep;
+	bool outside;
 
 	if (ret)
 		return ret;
 	ofi_lock(&av->base.lock);
 	LIST_FOREACH (ep, &av->eps, av_link) {
-		vrb_rdm_lock_from_domain(ep);
+		outside = vrb_rdm_step_out(ep->with_domain);
+		vrb_rdm_lock(ep);
 		vrb_rdm_peer_rename(ep, fi_addr);
-		vrb_rdm_unlock_from_domain(ep);
+		vrb_rdm_unlock(ep);
+		vrb_rdm_step_in(outside);
 	}
 	ofi_unlock(&av->base.lock);
 	return 0;

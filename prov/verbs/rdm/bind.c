@@ -32,6 +32,7 @@ static int bind_cq(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, uint64_t flags)
 		return -FI_EBUSY;
 	if (flags & FI_TRANSMIT) {
 		ep->tx_cq = cq;
+		ep->tx_tagged = cq->format == FI_CQ_FORMAT_TAGGED ? cq : NULL;
 		ep->tx_selective = flags & FI_SELECTIVE_COMPLETION;
 		ofi_ref_get(&cq->ref);
 	}

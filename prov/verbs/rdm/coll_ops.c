@@ -9,6 +9,7 @@
 #include "av.h"
 #include "coll.h"
 #include "cq.h"
+#include "lock.h"
 #include "prov/verbs/provider/prov.h"
 
 #define FLAGS (FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
@@ -26,9 +27,9 @@ static ssize_t start(struct fid_ep *fid, fi_addr_t group, struct ofi_coll_call c
 		call.flags = VRB_SILENT;
 	else
 		call.flags = 0;
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	ret = vrb_rdm_coll_start(ep, group, &call);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 	return ret;
 }
 
@@ -254,9 +255,9 @@ static int refuse(int err, const char *why)
  */
 static void collect(struct vrb_rdm *ep)
 {
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	__atomic_store_n(&ep->collects, true, __ATOMIC_RELAXED);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 	if (ep->tx_cq)
 		vrb_rdm_cq_renew(ep->tx_cq);
 	if (ep->rx_cq)

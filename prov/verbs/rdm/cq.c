@@ -16,7 +16,6 @@
 #include "all.h"
 #include "cq.h"
 #include "progress.h"
-#include "sink.h"
 #include "prov/verbs/queue/cq.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -69,15 +68,6 @@ void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 	 */
 	if (ofi_unlikely(__atomic_load_n(&cq->waiting, __ATOMIC_RELAXED)))
 		vrb_rdm_cq_wake(cq);
-}
-
-void vrb_rdm_sink_other(struct vrb_rdm_sink *sink, void *context, uint64_t flags, size_t len,
-			uint64_t tag)
-{
-	struct ofi_cq_item item = { .context = context, .flags = flags, .len = len, .tag = tag };
-
-	ofi_cq_put_entry(sink->cq->format, sink->at, 0, &item);
-	sink->at = (uint8_t *)sink->at + ofi_cq_entry_size(sink->cq->format);
 }
 
 static bool is_empty(const struct vrb_rdm_cq *cq)
@@ -315,8 +305,7 @@ static void set_only(struct vrb_rdm_cq *cq)
 	 * Collectives and triggered operations go on at each progress; and a reader that takes no
 	 * locks may not enter an endpoint that needs them.
 	 */
-	if (cq->only &&
-	    (is_busy(cq->only) || cq->only->biased != vrb_rdm_all_biased(cq->domain->all)))
+	if (cq->only && (is_busy(cq->only) || cq->only->biased != cq->nolock))
 		cq->only = NULL;
 }
 
@@ -405,30 +394,19 @@ static const struct fi_ops cq_fid_ops = {
 	.control = cq_control,
 };
 
-static const struct fi_ops_cq cq_ops = {
-	.size = sizeof(struct fi_ops_cq),
-	OFI_CQ_DEFAULTS,
-	.read = vrb_rdm_cq_read,
-	.readfrom = vrb_rdm_cq_readfrom,
-	.readerr = cq_readerr,
-	.sread = cq_sread,
-	.sreadfrom = cq_sreadfrom,
-	.signal = cq_signal,
-	.strerror = cq_strerror,
-};
+#define CQ_OPS(nolock)                                                                    \
+	{                                                                                 \
+		.size = sizeof(struct fi_ops_cq), OFI_CQ_DEFAULTS,                        \
+		.read = vrb_rdm_cq_read##nolock, .readfrom = vrb_rdm_cq_readfrom##nolock, \
+		.readerr = cq_readerr, .sread = cq_sread, .sreadfrom = cq_sreadfrom,      \
+		.signal = cq_signal, .strerror = cq_strerror,                             \
+	}
 
-static struct fi_ops_cq cq_bare_ops;
+static const struct fi_ops_cq cq_ops = CQ_OPS(), cq_nolock_ops = CQ_OPS(_nolock);
 
 bool vrb_rdm_is_cq(const struct fid *fid)
 {
 	return fid->ops == &cq_fid_ops;
-}
-
-void vrb_rdm_cq_ops_init(void)
-{
-	cq_bare_ops = cq_ops;
-	cq_bare_ops.read = vrb_rdm_cq_read_bare;
-	cq_bare_ops.readfrom = vrb_rdm_cq_readfrom_bare;
 }
 
 static int check_attr(const struct fi_cq_attr *attr)
@@ -488,6 +466,7 @@ int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, stru
 	cq->format = asked->format ? asked->format : FI_CQ_FORMAT_CONTEXT;
 	cq->wait_cond = asked->wait_cond;
 	cq->vector = vrb_cq_vector(domain, asked);
+	cq->nolock = vrb_rdm_all_biased(domain->all);
 	LIST_INIT(&cq->tx_eps);
 	LIST_INIT(&cq->rx_eps);
 	ret = open_wait(cq, asked->wait_obj);
@@ -499,7 +478,7 @@ int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, stru
 	}
 	cq->fid = (struct fid_cq){
 		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = ofi_ops(&cq_fid_ops) },
-		.ops = vrb_rdm_all_biased(domain->all) ? &cq_bare_ops : ofi_ops(&cq_ops),
+		.ops = ofi_ops(cq->nolock ? &cq_nolock_ops : &cq_ops),
 	};
 	ofi_ref_get(&domain->ref);
 	*cq_fid = &cq->fid;

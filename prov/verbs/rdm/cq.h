@@ -26,6 +26,7 @@ struct vrb_rdm_cq {
 		eps_lock; /* guards the lists; an endpoint does not close while it is asked */
 	LIST_HEAD(, vrb_rdm) tx_eps, rx_eps; /* an endpoint is in one of them */
 	struct vrb_rdm *only;		     /* the endpoint if there is one alone */
+	bool nolock;			     /* readers of `only` take no locks; constant */
 
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond wait_cond;
@@ -50,7 +51,6 @@ static inline int vrb_rdm_vector(const struct vrb_rdm *ep)
 
 int vrb_rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		    void *context);
-void vrb_rdm_cq_ops_init(void);
 /* Whether it is one of these. */
 bool vrb_rdm_is_cq(const struct fid *fid);
 extern const struct ofi_poll_ops vrb_rdm_poll_ops;
@@ -66,8 +66,8 @@ void vrb_rdm_cq_wake(struct vrb_rdm_cq *cq);
 /* fi_cq_read and fi_cq_readfrom (read.c), and the same without locks. */
 ssize_t vrb_rdm_cq_read(struct fid_cq *cq, void *buf, size_t count);
 ssize_t vrb_rdm_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src);
-ssize_t vrb_rdm_cq_read_bare(struct fid_cq *cq, void *buf, size_t count);
-ssize_t vrb_rdm_cq_readfrom_bare(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src);
+ssize_t vrb_rdm_cq_read_nolock(struct fid_cq *cq, void *buf, size_t count);
+ssize_t vrb_rdm_cq_readfrom_nolock(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src);
 /*
  * With cq->eps_lock held, which is released: progress of all endpoints, and what the ring has then.
  */

@@ -83,6 +83,5 @@ static const struct vrb_domain_rdm domain_rdm = {
 
 void vrb_rdm_domain_init(void)
 {
-	vrb_rdm_ops_init();
 	vrb_domain_register_rdm(&domain_rdm);
 }

@@ -20,6 +20,7 @@
 #include "conn.h"
 #include "cq.h"
 #include "ep.h"
+#include "lock.h"
 #include "msg.h"
 #include "op.h"
 #include "peer.h"
@@ -152,9 +153,9 @@ static int enable(struct vrb_rdm *ep)
 		return failed("what asks it for progress", -ret);
 	}
 	vrb_rdm_coll_enable(ep);
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	ep->enabled = true;
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 	vrb_rdm_stats_show(ep);
 	return 0;
 }
@@ -186,9 +187,9 @@ static void drain(struct vrb_rdm *ep)
 
 	do {
 		vrb_rdm_progress(ep);
-		ofi_lock(&ep->lock);
+		vrb_rdm_lock(ep);
 		done = is_drained(ep);
-		ofi_unlock(&ep->lock);
+		vrb_rdm_unlock(ep);
 		if (!done)
 			sched_yield();
 	} while (!done && ofi_now_ms() < end);
@@ -306,11 +307,11 @@ static ssize_t ep_cancel(struct fid *fid, void *context)
 	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
 	bool found;
 
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	found = ofi_rdm_proto_cancel(&ep->proto, true, context) ||
 		ofi_rdm_proto_cancel(&ep->proto, false, context) ||
 		vrb_rdm_work_cancel(ep, context);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 	return found ? 0 : -FI_ENOENT;
 }
 
@@ -407,11 +408,13 @@ static const struct fi_ops_cm cm_ops = {
 	.join = vrb_rdm_coll_join,
 };
 
-void vrb_rdm_ops_init(void)
+static void set_rma(struct vrb_rdm_plain_rma *rma, enum ibv_wr_opcode opcode)
 {
-	vrb_rdm_msg_ops_init();
-	vrb_rdm_rma_ops_init();
-	vrb_rdm_cq_ops_init();
+	rma->wr = (struct ibv_send_wr){
+		.opcode = opcode,
+		.sg_list = &rma->sge,
+		.num_sge = 1,
+	};
 }
 
 static void set_templates(struct vrb_rdm *ep)
@@ -431,11 +434,8 @@ static void set_templates(struct vrb_rdm *ep)
 			.num_sge = 2,
 		};
 	}
-	ep->write.wr = (struct ibv_send_wr){
-		.opcode = IBV_WR_RDMA_WRITE,
-		.sg_list = &ep->write.sge,
-		.num_sge = 1,
-	};
+	set_rma(&ep->write, IBV_WR_RDMA_WRITE);
+	set_rma(&ep->read, IBV_WR_RDMA_READ);
 	if (!(ep->info->rx_attr->caps & FI_DIRECTED_RECV))
 		ep->undirected = FI_ADDR_UNSPEC;
 }

@@ -14,7 +14,6 @@ int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 void vrb_rdm_unbind(struct vrb_rdm *ep);
 /* Lets go of one fid of the endpoint; the last closes it. 0 or -FI_EBUSY. */
 int vrb_rdm_close(struct vrb_rdm *ep);
-void vrb_rdm_ops_init(void);
 /* Whether a domain was opened for reliable datagrams. */
 static inline bool vrb_rdm_is_domain(const struct vrb_domain *domain)
 {

@@ -1,60 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How an endpoint is entered. The calls of the application take ep->lock; where it serializes them
- * and makes the progress, the most frequent ones are compiled a second time, with VRB_BARE, and
- * enter by ep->bias. Threads that it does not serialize with them, the event thread first of all,
- * take the lock by vrb_rdm_lock().
+ * How an endpoint is entered. Everybody takes ep->lock by vrb_rdm_lock(); the calls in which
+ * instructions count enter by themselves, and where the application serializes them and makes the
+ * progress (ep->biased) by ep->bias, without a lock. Their bodies take `nolock`, which is
+ * ep->biased and a constant in each of their two tables of operations.
  */
 #ifndef VRB_RDM_LOCK_H
 #define VRB_RDM_LOCK_H
 
 #include "rdm.h"
 
-/* A source compiled with VRB_BARE has other names for what it exports. */
-#ifdef VRB_BARE
-#define VRB_RDM_NAME(name) vrb_rdm_##name##_bare
-#define VRB_RDM_LOCKS	   false
-#else
-#define VRB_RDM_NAME(name) vrb_rdm_##name
-#define VRB_RDM_LOCKS	   true
-#endif
-
-/* False: the caller is to take ep->lock, with whatever else it does then. */
-OFI_INLINE bool vrb_rdm_try_enter(struct vrb_rdm *ep)
+/* False: the caller is to take the lock, with whatever else it does then. */
+OFI_INLINE bool vrb_rdm_try_enter(struct vrb_rdm *ep, bool nolock)
 {
-	return VRB_RDM_LOCKS ? ofi_trylock(&ep->lock) : ofi_bias_enter(&ep->bias);
+	return nolock ? ofi_bias_enter(&ep->bias) : ofi_trylock(&ep->lock);
 }
 
-/* The same where the caller would do nothing but wait: with locks it is always true. */
-OFI_INLINE bool vrb_rdm_enter(struct vrb_rdm *ep)
+/* The same where the caller would do nothing but wait: with the lock it is always true. */
+OFI_INLINE bool vrb_rdm_enter(struct vrb_rdm *ep, bool nolock)
 {
-	if (!VRB_RDM_LOCKS)
+	if (nolock)
 		return ofi_bias_enter(&ep->bias);
 	ofi_lock(&ep->lock);
 	return true;
 }
 
 /* False: it is to be followed by ofi_unlock_slow(). */
-OFI_INLINE bool vrb_rdm_release(struct vrb_rdm *ep)
+OFI_INLINE bool vrb_rdm_release(struct vrb_rdm *ep, bool nolock)
 {
-	if (VRB_RDM_LOCKS)
+	if (!nolock)
 		return ofi_release(&ep->lock);
 	ofi_bias_leave(&ep->bias);
 	return true;
 }
 
-OFI_INLINE void vrb_rdm_leave(struct vrb_rdm *ep)
+OFI_INLINE void vrb_rdm_leave(struct vrb_rdm *ep, bool nolock)
 {
-	if (!ofi_likely(vrb_rdm_release(ep)))
+	if (ofi_unlikely(!vrb_rdm_release(ep, nolock)))
 		ofi_unlock_slow(&ep->lock);
 }
 
-/* From any thread. */
+/*
+ * From any thread. One of the library, or one that the application does not serialize with those
+ * in the endpoint, shuts out who enters without the lock (ofi_bias_outside). No reader's entries
+ * are filled then.
+ */
 static inline void vrb_rdm_lock(struct vrb_rdm *ep)
 {
 	ofi_lock(&ep->lock);
-	if (ep->biased)
+	if (ep->biased && ofi_bias_outside)
 		ofi_bias_shut(&ep->bias);
+	ep->sink.cq = VRB_RDM_NO_SINK;
 }
 
 static inline void vrb_rdm_unlock(struct vrb_rdm *ep)
@@ -65,19 +61,20 @@ static inline void vrb_rdm_unlock(struct vrb_rdm *ep)
 }
 
 /*
- * From a thread of the application that works on another object of the domain: with
- * FI_THREAD_DOMAIN it is serialized with those that are in the endpoint.
+ * Of a call on another object of the domain, which FI_THREAD_DOMAIN alone serializes with those on
+ * the endpoints; to be undone by vrb_rdm_step_in() of what it returns.
  */
-static inline void vrb_rdm_lock_from_domain(struct vrb_rdm *ep)
+static inline bool vrb_rdm_step_out(bool with_domain)
 {
-	ofi_lock(&ep->lock);
-	if (ep->biased && !ep->with_domain)
-		ofi_bias_shut(&ep->bias);
+	bool before = ofi_bias_outside;
+
+	ofi_bias_outside = before || !with_domain;
+	return before;
 }
 
-static inline void vrb_rdm_unlock_from_domain(struct vrb_rdm *ep)
+static inline void vrb_rdm_step_in(bool before)
 {
-	vrb_rdm_unlock(ep);
+	ofi_bias_outside = before;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include "conn.h"
 #include "fence.h"
 #include "link.h"
+#include "lock.h"
 #include "msg.h"
 #include "peer.h"
 #include "plain.h"
@@ -157,13 +158,13 @@ static ssize_t send_any(struct vrb_rdm *ep, const struct send *send)
 	ret = check(ep, send, &total);
 	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? trigger(ep, send) : ret;
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	peer = vrb_rdm_peer_of(ep, send->addr, &err);
 	ret = peer ? queue(ep, peer, send, total) : err;
 	vrb_rdm_count_result(ep, ret);
 	if (!ret)
 		vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, total);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 	return ret;
 }
 
@@ -294,58 +295,39 @@ void vrb_rdm_set_modes(struct vrb_rdm *ep)
 	ep->plain[false].end = ep->plain[true].end = end;
 	ep->write.flags = FI_RMA | FI_WRITE | silent;
 	ep->write.end = flags & FI_FENCE ? 0 : ep->inline_max + 1;
+	ep->write.registered_end = flags & FI_FENCE ? 0 : ep->proto.config.max_write + 1;
+	ep->read.flags = FI_RMA | FI_READ | silent;
+	ep->read.registered_end = flags & FI_FENCE ? 0 : ep->proto.config.max_read + 1;
 	vrb_rdm_set_recv_modes(ep);
 }
 
-static const struct fi_ops_msg msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
-	OFI_MSG_DEFAULTS,
-	.recv = vrb_rdm_recv,
-	.recvv = vrb_rdm_recvv,
-	.recvmsg = vrb_rdm_recvmsg,
-	.send = vrb_rdm_send,
-	.sendv = rdm_sendv,
-	.sendmsg = rdm_sendmsg,
-	.inject = vrb_rdm_inject,
-	.senddata = rdm_senddata,
-	.injectdata = rdm_injectdata,
-};
+#define MSG_OPS(nolock)                                                                            \
+	{                                                                                          \
+		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = vrb_rdm_recv##nolock, \
+		.recvv = vrb_rdm_recvv, .recvmsg = vrb_rdm_recvmsg, .send = vrb_rdm_send##nolock,  \
+		.sendv = rdm_sendv, .sendmsg = rdm_sendmsg, .inject = vrb_rdm_inject##nolock,      \
+		.senddata = rdm_senddata, .injectdata = rdm_injectdata,                            \
+	}
 
-static const struct fi_ops_tagged tagged_ops = {
-	.size = sizeof(struct fi_ops_tagged),
-	OFI_TAGGED_DEFAULTS,
-	.recv = vrb_rdm_trecv,
-	.recvv = vrb_rdm_trecvv,
-	.recvmsg = vrb_rdm_trecvmsg,
-	.send = vrb_rdm_tsend,
-	.sendv = rdm_tsendv,
-	.sendmsg = rdm_tsendmsg,
-	.inject = vrb_rdm_tinject,
-	.senddata = rdm_tsenddata,
-	.injectdata = rdm_tinjectdata,
-};
+#define TAGGED_OPS(nolock)                                                                       \
+	{                                                                                        \
+		.size = sizeof(struct fi_ops_tagged), OFI_TAGGED_DEFAULTS,                       \
+		.recv = vrb_rdm_trecv##nolock, .recvv = vrb_rdm_trecvv,                          \
+		.recvmsg = vrb_rdm_trecvmsg, .send = vrb_rdm_tsend##nolock, .sendv = rdm_tsendv, \
+		.sendmsg = rdm_tsendmsg, .inject = vrb_rdm_tinject##nolock,                      \
+		.senddata = rdm_tsenddata, .injectdata = rdm_tinjectdata,                        \
+	}
 
-static struct fi_ops_msg msg_bare_ops;
-static struct fi_ops_tagged tagged_bare_ops;
-
-void vrb_rdm_msg_ops_init(void)
-{
-	msg_bare_ops = msg_ops;
-	msg_bare_ops.recv = vrb_rdm_recv_bare;
-	msg_bare_ops.send = vrb_rdm_send_bare;
-	msg_bare_ops.inject = vrb_rdm_inject_bare;
-	tagged_bare_ops = tagged_ops;
-	tagged_bare_ops.recv = vrb_rdm_trecv_bare;
-	tagged_bare_ops.send = vrb_rdm_tsend_bare;
-	tagged_bare_ops.inject = vrb_rdm_tinject_bare;
-}
+static const struct fi_ops_msg msg_ops = MSG_OPS(), msg_nolock_ops = MSG_OPS(_nolock);
+static const struct fi_ops_tagged tagged_ops = TAGGED_OPS(),
+				  tagged_nolock_ops = TAGGED_OPS(_nolock);
 
 struct fi_ops_msg *vrb_rdm_msg_table(const struct vrb_rdm *ep)
 {
-	return ep->biased ? &msg_bare_ops : ofi_ops(&msg_ops);
+	return ofi_ops(ep->biased ? &msg_nolock_ops : &msg_ops);
 }
 
 struct fi_ops_tagged *vrb_rdm_tagged_table(const struct vrb_rdm *ep)
 {
-	return ep->biased ? &tagged_bare_ops : ofi_ops(&tagged_ops);
+	return ofi_ops(ep->biased ? &tagged_nolock_ops : &tagged_ops);
 }

@@ -8,8 +8,6 @@
 struct fi_ops_msg *vrb_rdm_msg_table(const struct vrb_rdm *ep);
 struct fi_ops_tagged *vrb_rdm_tagged_table(const struct vrb_rdm *ep);
 
-void vrb_rdm_msg_ops_init(void);
-
 /* The default flags or the way of completion changed. */
 void vrb_rdm_set_modes(struct vrb_rdm *ep);
 

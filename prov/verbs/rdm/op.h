@@ -102,7 +102,6 @@ void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count);
 
 /* With locks or without, as is for the endpoint. */
 struct fi_ops_rma *vrb_rdm_rma_table(const struct vrb_rdm *ep);
-void vrb_rdm_rma_ops_init(void);
 extern const struct fi_ops_atomic vrb_rdm_atomic_ops;
 
 /* Of atomic.c and keys.c. */

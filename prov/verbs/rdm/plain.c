@@ -13,14 +13,15 @@
 #include "stats.h"
 
 /* A small message when nothing is in its way; otherwise false, and nothing was done. */
-OFI_INLINE bool send_plain(struct vrb_rdm *ep, bool tagged, const void *buf, size_t len,
-			   fi_addr_t addr, uint64_t tag, void *context, uint64_t flags)
+OFI_INLINE bool send_inline(struct vrb_rdm *ep, bool tagged, const void *buf, size_t len,
+			    fi_addr_t addr, uint64_t tag, void *context, uint64_t flags,
+			    bool nolock)
 {
 	struct vrb_rdm_plain *plain = &ep->plain[tagged];
 	struct vrb_rdm_peer *peer;
 	bool sent = false;
 
-	if (!vrb_rdm_enter(ep))
+	if (!vrb_rdm_enter(ep, nolock))
 		return false;
 	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
 	if (ofi_likely(peer && ofi_rdm_proto_may_bypass(&peer->proto, len))) {
@@ -35,7 +36,7 @@ OFI_INLINE bool send_plain(struct vrb_rdm *ep, bool tagged, const void *buf, siz
 			vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);
 		}
 	}
-	vrb_rdm_leave(ep);
+	vrb_rdm_leave(ep, nolock);
 	return sent;
 }
 
@@ -52,7 +53,7 @@ static OFI_OUTLINE bool send_bounced(struct vrb_rdm *ep, bool tagged, const void
 	bool sent = false;
 
 	head.tag = htole64(tag);
-	if (!vrb_rdm_enter(ep))
+	if (!vrb_rdm_enter(ep, ep->biased))
 		return false;
 	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
 	if (peer && ofi_rdm_proto_may_bypass(&peer->proto, len) &&
@@ -70,59 +71,86 @@ static OFI_OUTLINE bool send_bounced(struct vrb_rdm *ep, bool tagged, const void
 			vrb_rdm_pool_put(&ep->tx_bufs, bounce);
 		}
 	}
-	vrb_rdm_leave(ep);
+	vrb_rdm_leave(ep, ep->biased);
 	return sent;
 }
 
-ssize_t VRB_RDM_NAME(tsend)(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			    fi_addr_t addr, uint64_t tag, void *context)
+/* The decision: inline, by a bounce buffer, or the protocol's. */
+OFI_INLINE ssize_t send_any(struct fid_ep *fid, bool tagged, const void *buf, size_t len,
+			    fi_addr_t addr, uint64_t tag, void *context, bool nolock)
 {
 	struct vrb_rdm *ep = vrb_rdm(fid);
+	const struct vrb_rdm_plain *plain = &ep->plain[tagged];
 
-	(void)desc;
-	if (len < ep->plain[true].end && buf &&
-	    send_plain(ep, true, buf, len, addr, tag, context, ep->plain[true].flags))
+	if (len < plain->end && buf &&
+	    send_inline(ep, tagged, buf, len, addr, tag, context, plain->flags, nolock))
 		return 0;
-	if (len > ep->inline_max && ep->plain[true].end && buf &&
-	    send_bounced(ep, true, buf, len, addr, tag, context))
+	if (len > ep->inline_max && plain->end && buf &&
+	    send_bounced(ep, tagged, buf, len, addr, tag, context))
 		return 0;
-	return vrb_rdm_send_one(ep, buf, len, addr, tag, context, true);
+	return vrb_rdm_send_one(ep, buf, len, addr, tag, context, tagged);
 }
 
-ssize_t VRB_RDM_NAME(tinject)(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
-			      uint64_t tag)
+OFI_INLINE ssize_t inject_any(struct fid_ep *fid, bool tagged, const void *buf, size_t len,
+			      fi_addr_t addr, uint64_t tag, bool nolock)
 {
+	const uint64_t flags = FI_SEND | VRB_SILENT | (tagged ? FI_TAGGED : FI_MSG);
 	struct vrb_rdm *ep = vrb_rdm(fid);
 
 	if (len <= ep->inline_max && buf &&
-	    send_plain(ep, true, buf, len, addr, tag, NULL, FI_TAGGED | FI_SEND | VRB_SILENT))
+	    send_inline(ep, tagged, buf, len, addr, tag, NULL, flags, nolock))
 		return 0;
-	return vrb_rdm_inject_one(ep, buf, len, addr, tag, true);
+	return vrb_rdm_inject_one(ep, buf, len, addr, tag, tagged);
 }
 
-ssize_t VRB_RDM_NAME(send)(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			   fi_addr_t addr, void *context)
+ssize_t vrb_rdm_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
+		      uint64_t tag, void *context)
 {
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
 	(void)desc;
-	if (len < ep->plain[false].end && buf &&
-	    send_plain(ep, false, buf, len, addr, 0, context, ep->plain[false].flags))
-		return 0;
-	if (len > ep->inline_max && ep->plain[false].end && buf &&
-	    send_bounced(ep, false, buf, len, addr, 0, context))
-		return 0;
-	return vrb_rdm_send_one(ep, buf, len, addr, 0, context, false);
+	return send_any(fid, true, buf, len, addr, tag, context, false);
 }
 
-ssize_t VRB_RDM_NAME(inject)(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
+ssize_t vrb_rdm_tsend_nolock(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			     fi_addr_t addr, uint64_t tag, void *context)
 {
-	struct vrb_rdm *ep = vrb_rdm(fid);
+	(void)desc;
+	return send_any(fid, true, buf, len, addr, tag, context, true);
+}
 
-	if (len <= ep->inline_max && buf &&
-	    send_plain(ep, false, buf, len, addr, 0, NULL, FI_MSG | FI_SEND | VRB_SILENT))
-		return 0;
-	return vrb_rdm_inject_one(ep, buf, len, addr, 0, false);
+ssize_t vrb_rdm_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
+		     void *context)
+{
+	(void)desc;
+	return send_any(fid, false, buf, len, addr, 0, context, false);
+}
+
+ssize_t vrb_rdm_send_nolock(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			    fi_addr_t addr, void *context)
+{
+	(void)desc;
+	return send_any(fid, false, buf, len, addr, 0, context, true);
+}
+
+ssize_t vrb_rdm_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
+			uint64_t tag)
+{
+	return inject_any(fid, true, buf, len, addr, tag, false);
+}
+
+ssize_t vrb_rdm_tinject_nolock(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
+			       uint64_t tag)
+{
+	return inject_any(fid, true, buf, len, addr, tag, true);
+}
+
+ssize_t vrb_rdm_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
+{
+	return inject_any(fid, false, buf, len, addr, 0, false);
+}
+
+ssize_t vrb_rdm_inject_nolock(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
+{
+	return inject_any(fid, false, buf, len, addr, 0, true);
 }
 
 static OFI_OUTLINE ssize_t wake(struct vrb_rdm *ep)
@@ -131,18 +159,22 @@ static OFI_OUTLINE ssize_t wake(struct vrb_rdm *ep)
 	return 0;
 }
 
-OFI_OUTLINE ssize_t VRB_RDM_NAME(trecv_entered)(struct fid_ep *fid, void *buf, size_t len,
-						void *desc, fi_addr_t addr, uint64_t tag,
-						uint64_t ignore, void *context)
+/*
+ * They leave the endpoint, and are not static so that the compiler leaves the arguments where they
+ * are.
+ */
+OFI_OUTLINE ssize_t vrb_rdm_trecv_entered(struct fid_ep *fid, void *buf, size_t len, void *desc,
+					  fi_addr_t addr, uint64_t tag, uint64_t ignore,
+					  void *context)
 {
-	vrb_rdm_leave(vrb_rdm(fid));
+	vrb_rdm_leave(vrb_rdm(fid), vrb_rdm(fid)->biased);
 	return vrb_rdm_trecv_any(fid, buf, len, desc, addr, tag, ignore, context);
 }
 
-OFI_OUTLINE ssize_t VRB_RDM_NAME(recv_entered)(struct fid_ep *fid, void *buf, size_t len,
-					       void *desc, fi_addr_t addr, void *context)
+OFI_OUTLINE ssize_t vrb_rdm_recv_entered(struct fid_ep *fid, void *buf, size_t len, void *desc,
+					 fi_addr_t addr, void *context)
 {
-	vrb_rdm_leave(vrb_rdm(fid));
+	vrb_rdm_leave(vrb_rdm(fid), vrb_rdm(fid)->biased);
 	return vrb_rdm_recv_any(fid, buf, len, desc, addr, context);
 }
 
@@ -157,11 +189,12 @@ static OFI_OUTLINE ssize_t post_other(struct vrb_rdm *ep, struct vrb_rdm_recv *r
 	uint32_t src;
 	int ret = vrb_rdm_recv_source(ep, addr, &src);
 
+	ep->sink.cq = VRB_RDM_NO_SINK;
 	if (!ret) {
 		SLIST_REMOVE_HEAD(&ep->free_recvs[tagged], link);
 		ofi_rdm_proto_recv_post(&ep->proto, &recv->proto, src, tag, ignore);
 	}
-	vrb_rdm_leave(ep);
+	vrb_rdm_leave(ep, ep->biased);
 	return ret;
 }
 
@@ -170,7 +203,7 @@ static OFI_OUTLINE ssize_t post_other(struct vrb_rdm *ep, struct vrb_rdm_recv *r
  * at its end, so that everything is in registers. Leaves the endpoint.
  */
 OFI_INLINE ssize_t post_one(struct vrb_rdm *ep, bool tagged, struct vrb_rdm_recv *recv,
-			    fi_addr_t addr, uint64_t tag, uint64_t ignore)
+			    fi_addr_t addr, uint64_t tag, uint64_t ignore, bool nolock)
 {
 	struct ofi_rdm_match *m = &ep->proto.match[tagged];
 	struct ofi_rdm_match_class *kind = m->now[true];
@@ -189,7 +222,7 @@ OFI_INLINE ssize_t post_one(struct vrb_rdm *ep, bool tagged, struct vrb_rdm_recv
 	SLIST_FIRST(&ep->free_recvs[tagged]) = SLIST_NEXT(recv, link);
 	/* Where the lock is is computed again, not kept. */
 	ofi_forget(ep);
-	return ofi_likely(vrb_rdm_release(ep)) ? 0 : wake(ep);
+	return ofi_likely(vrb_rdm_release(ep, nolock)) ? 0 : wake(ep);
 }
 
 static inline void set_buffer(struct vrb_rdm_recv *recv, uint64_t flags, void *buf, size_t len,
@@ -201,84 +234,60 @@ static inline void set_buffer(struct vrb_rdm_recv *recv, uint64_t flags, void *b
 	recv->proto.iov[0].iov_len = len;
 }
 
-ssize_t VRB_RDM_NAME(trecv)(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-			    uint64_t tag, uint64_t ignore, void *context)
+OFI_INLINE ssize_t trecv_any(struct fid_ep *fid, void *buf, size_t len, fi_addr_t addr,
+			     uint64_t tag, uint64_t ignore, void *context, bool nolock)
 {
 	struct vrb_rdm *ep = vrb_rdm(fid);
 	struct vrb_rdm_recv *recv;
 
-	(void)desc;
-	if (ofi_unlikely(!buf || !vrb_rdm_try_enter(ep)))
+	if (ofi_unlikely(!buf || !vrb_rdm_try_enter(ep, nolock)))
 		return vrb_rdm_trecv_any(fid, buf, len, NULL, addr, tag, ignore, context);
 	recv = SLIST_FIRST(&ep->free_recvs[true]);
 	if (ofi_unlikely(!recv))
-		return VRB_RDM_NAME(trecv_entered)(fid, buf, len, NULL, addr, tag, ignore, context);
+		return vrb_rdm_trecv_entered(fid, buf, len, NULL, addr, tag, ignore, context);
 	set_buffer(recv, ep->recv_flags[true], buf, len, context);
-	return post_one(ep, true, recv, addr, tag, ignore);
+	return post_one(ep, true, recv, addr, tag, ignore, nolock);
 }
 
-ssize_t VRB_RDM_NAME(recv)(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-			   void *context)
+OFI_INLINE ssize_t recv_any(struct fid_ep *fid, void *buf, size_t len, fi_addr_t addr,
+			    void *context, bool nolock)
 {
 	struct vrb_rdm *ep = vrb_rdm(fid);
 	struct vrb_rdm_recv *recv;
 
-	(void)desc;
-	if (ofi_unlikely(!buf || !ep->recv_flags[false] || !vrb_rdm_try_enter(ep)))
+	if (ofi_unlikely(!buf || !ep->recv_flags[false] || !vrb_rdm_try_enter(ep, nolock)))
 		return vrb_rdm_recv_any(fid, buf, len, NULL, addr, context);
 	recv = SLIST_FIRST(&ep->free_recvs[false]);
 	if (ofi_unlikely(!recv))
-		return VRB_RDM_NAME(recv_entered)(fid, buf, len, NULL, addr, context);
+		return vrb_rdm_recv_entered(fid, buf, len, NULL, addr, context);
 	set_buffer(recv, ep->recv_flags[false], buf, len, context);
-	return post_one(ep, false, recv, addr, 0, 0);
+	return post_one(ep, false, recv, addr, 0, 0, nolock);
 }
 
-/* A small write when nothing is in its way. False: nothing was done. */
-OFI_INLINE bool write_now(struct vrb_rdm *ep, const void *buf, size_t len, fi_addr_t addr,
-			  uint64_t remote, uint64_t key, void *context, uint64_t flags)
+ssize_t vrb_rdm_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
+		      uint64_t tag, uint64_t ignore, void *context)
 {
-	struct ibv_send_wr *wr = &ep->write.wr;
-	struct vrb_rdm_peer *peer;
-	bool posted = false;
-
-	if (!vrb_rdm_enter(ep))
-		return false;
-	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
-	if (ofi_likely(peer && peer->direct && peer->proto.up && STAILQ_EMPTY(&peer->ops) &&
-		       ofi_rdm_flow_has_data_credit(&peer->proto.flow))) {
-		ep->write.sge.addr = (uintptr_t)buf;
-		ep->write.sge.length = (uint32_t)len;
-		wr->wr.rdma.remote_addr = remote;
-		wr->wr.rdma.rkey = (uint32_t)key;
-		wr->send_flags = IBV_SEND_INLINE;
-		posted = !vrb_rdm_link_post(peer->link, wr, flags, context, NULL);
-		if (ofi_likely(posted)) {
-			ofi_rdm_flow_take(&peer->proto.flow);
-			vrb_rdm_count(ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, len);
-		}
-	}
-	vrb_rdm_leave(ep);
-	return posted;
+	(void)desc;
+	return trecv_any(fid, buf, len, addr, tag, ignore, context, false);
 }
 
-ssize_t VRB_RDM_NAME(write)(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			    fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
+ssize_t vrb_rdm_trecv_nolock(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
+			     uint64_t tag, uint64_t ignore, void *context)
 {
-	struct vrb_rdm *ep = vrb_rdm(fid);
-
-	if (len < ep->write.end && len && buf && !(key >> 32) &&
-	    write_now(ep, buf, len, addr, remote, key, context, ep->write.flags))
-		return 0;
-	return vrb_rdm_write_one(fid, buf, len, desc, addr, remote, key, context);
+	(void)desc;
+	return trecv_any(fid, buf, len, addr, tag, ignore, context, true);
 }
 
-ssize_t VRB_RDM_NAME(inject_write)(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
-				   uint64_t remote, uint64_t key)
+ssize_t vrb_rdm_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
+		     void *context)
 {
-	struct vrb_rdm *ep = vrb_rdm(fid);
+	(void)desc;
+	return recv_any(fid, buf, len, addr, context, false);
+}
 
-	if (len <= ep->inline_max && len && buf && !(key >> 32) &&
-	    write_now(ep, buf, len, addr, remote, key, NULL, FI_RMA | FI_WRITE | VRB_SILENT))
-		return 0;
-	return vrb_rdm_inject_write_one(fid, buf, len, addr, remote, key);
+ssize_t vrb_rdm_recv_nolock(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
+			    void *context)
+{
+	(void)desc;
+	return recv_any(fid, buf, len, addr, context, true);
 }

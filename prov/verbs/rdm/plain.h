@@ -21,24 +21,24 @@ typedef ssize_t vrb_rdm_recv_fn(struct fid_ep *fid, void *buf, size_t len, void 
 				fi_addr_t addr, void *context);
 typedef ssize_t vrb_rdm_write_fn(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 				 fi_addr_t addr, uint64_t remote, uint64_t key, void *context);
+typedef ssize_t vrb_rdm_read_fn(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				fi_addr_t addr, uint64_t remote, uint64_t key, void *context);
 typedef ssize_t vrb_rdm_inject_write_fn(struct fid_ep *fid, const void *buf, size_t len,
 					fi_addr_t addr, uint64_t remote, uint64_t key);
 
-vrb_rdm_tsend_fn vrb_rdm_tsend, vrb_rdm_tsend_bare;
-vrb_rdm_tinject_fn vrb_rdm_tinject, vrb_rdm_tinject_bare;
-vrb_rdm_send_fn vrb_rdm_send, vrb_rdm_send_bare;
-vrb_rdm_inject_fn vrb_rdm_inject, vrb_rdm_inject_bare;
-vrb_rdm_trecv_fn vrb_rdm_trecv, vrb_rdm_trecv_bare;
-vrb_rdm_recv_fn vrb_rdm_recv, vrb_rdm_recv_bare;
-vrb_rdm_write_fn vrb_rdm_write, vrb_rdm_write_bare;
-vrb_rdm_inject_write_fn vrb_rdm_inject_write, vrb_rdm_inject_write_bare;
+vrb_rdm_tsend_fn vrb_rdm_tsend, vrb_rdm_tsend_nolock;
+vrb_rdm_tinject_fn vrb_rdm_tinject, vrb_rdm_tinject_nolock;
+vrb_rdm_send_fn vrb_rdm_send, vrb_rdm_send_nolock;
+vrb_rdm_inject_fn vrb_rdm_inject, vrb_rdm_inject_nolock;
+vrb_rdm_trecv_fn vrb_rdm_trecv, vrb_rdm_trecv_nolock;
+vrb_rdm_recv_fn vrb_rdm_recv, vrb_rdm_recv_nolock;
+vrb_rdm_write_fn vrb_rdm_write, vrb_rdm_write_nolock;
+vrb_rdm_read_fn vrb_rdm_read, vrb_rdm_read_nolock;
+vrb_rdm_inject_write_fn vrb_rdm_inject_write, vrb_rdm_inject_write_nolock;
 
-/*
- * They leave the endpoint, and are not static so that the compiler leaves the arguments where they
- * are.
- */
-vrb_rdm_trecv_fn vrb_rdm_trecv_entered, vrb_rdm_trecv_entered_bare;
-vrb_rdm_recv_fn vrb_rdm_recv_entered, vrb_rdm_recv_entered_bare;
+/* Private to plain.c. */
+vrb_rdm_trecv_fn vrb_rdm_trecv_entered;
+vrb_rdm_recv_fn vrb_rdm_recv_entered;
 
 /* Of any message. */
 ssize_t vrb_rdm_send_one(struct vrb_rdm *ep, const void *buf, size_t len, fi_addr_t addr,
@@ -50,7 +50,8 @@ vrb_rdm_trecv_fn vrb_rdm_trecv_any;
 vrb_rdm_recv_fn vrb_rdm_recv_any;
 /* The peer's number that a receive asks for, or any. With the lock held. */
 int vrb_rdm_recv_source(struct vrb_rdm *ep, fi_addr_t addr, uint32_t *src);
-/* Any write of one buffer. */
+/* Any write or read of one buffer. */
+vrb_rdm_read_fn vrb_rdm_read_one;
 vrb_rdm_write_fn vrb_rdm_write_one;
 vrb_rdm_inject_write_fn vrb_rdm_inject_write_one;
 

@@ -38,11 +38,18 @@ static void count(struct vrb_rdm *ep, uint64_t flags, int err)
 		ofi_cntr_count(cntr, 1);
 }
 
+/* To the reader at work if that has room; what comes behind an entry of the ring goes there too. */
 void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 {
-	/* What comes now has to stay behind it. */
-	if (ep->sink.cq == cq)
-		ep->sink.cq = VRB_RDM_NO_SINK;
+	struct vrb_rdm_sink *sink = &ep->sink;
+
+	if (sink->cq == cq && sink->left && !item->err) {
+		ofi_cq_put_entry(cq->format, sink->at, 0, item);
+		vrb_rdm_sink_advance(sink, ofi_cq_entry_size(cq->format), item->src);
+		return;
+	}
+	if (sink->cq == cq)
+		sink->cq = VRB_RDM_NO_SINK;
 	vrb_rdm_cq_put(cq, item);
 }
 
@@ -164,7 +171,23 @@ static int reason(struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
 	return wc->status == IBV_WC_WR_FLUSH_ERR && link->err ? link->err : err;
 }
 
-OFI_OUTLINE void vrb_rdm_retired_any(struct vrb_rdm *ep, const struct ibv_wc *wc)
+/* Messages and operations that wait for credits, or for what is complete now. */
+static void pump(struct vrb_rdm_peer *peer)
+{
+	if (!STAILQ_EMPTY(&peer->proto.flow.data))
+		ofi_rdm_proto_progress(&peer->proto);
+	if (!STAILQ_EMPTY(&peer->ops) || !STAILQ_EMPTY(&peer->replies))
+		vrb_rdm_ops_pump(peer);
+}
+
+/* A silent message or operation, which nobody hears of. */
+static bool is_unheard(const struct vrb_rdm *ep, const struct vrb_rdm_slot *slot)
+{
+	return (slot->flags & (VRB_RDM_KIND | VRB_SILENT)) == VRB_SILENT && !slot->bounce &&
+	       !ep->counts;
+}
+
+OFI_OUTLINE void vrb_rdm_retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_slot *slot = (struct vrb_rdm_slot *)(uintptr_t)wc->wr_id, *at;
 	struct vrb_rdm_link *link = slot->link;
@@ -177,11 +200,14 @@ OFI_OUTLINE void vrb_rdm_retired_any(struct vrb_rdm *ep, const struct ibv_wc *wc
 		}
 		err = reason(link, slot, wc);
 	}
-	do {
-		at = &link->slots[link->tail++ & link->mask];
-		done(ep, link, at, at == slot ? err : 0, at == slot ? (int)wc->status : 0);
-	} while (at != slot);
-	vrb_rdm_pump(link->peer);
+	while ((at = &link->slots[link->tail++ & link->mask]) != slot) {
+		if (ofi_likely(is_unheard(ep, at)))
+			ofi_rdm_flow_give(&link->peer->proto.flow, 1);
+		else
+			done(ep, link, at, 0, 0);
+	}
+	done(ep, link, slot, err, (int)wc->status);
+	pump(link->peer);
 }
 
 /* A packet whose completion goes to the sink; else false, and nothing was done. */
@@ -198,12 +224,21 @@ OFI_INLINE bool sink_matched(struct vrb_rdm *ep, const struct ibv_wc *wc)
 	else if (a.len) /* else the buffer may be NULL */
 		memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
 	vrb_rdm_take_matched(ep, wc, &a, sink->at);
-	sink->at = (struct fi_cq_tagged_entry *)sink->at + 1;
-	sink->left--;
-	if (ofi_unlikely(sink->src))
-		*sink->src++ = vrb_rdm_peer_source(ep->peers[ep->recent_src]);
+	vrb_rdm_sink_advance(
+		sink, sizeof(struct fi_cq_tagged_entry),
+		ofi_unlikely(sink->src) ? vrb_rdm_peer_source(ep->peers[ep->recent_src]) : 0);
 	if (ofi_unlikely(--ep->rx.above < 0))
 		vrb_rdm_refill(ep);
+	return true;
+}
+
+/* The same of a work request. */
+OFI_INLINE bool sink_retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
+{
+	if (!ep->sink.left || !vrb_rdm_retires_now(ep, wc))
+		return false;
+	vrb_rdm_retire_now(ep, wc, ep->sink.at);
+	vrb_rdm_sink_advance(&ep->sink, sizeof(struct fi_cq_tagged_entry), FI_ADDR_NOTAVAIL);
 	return true;
 }
 
@@ -218,10 +253,12 @@ void vrb_rdm_polled(struct vrb_rdm *ep, int n)
 	const struct ibv_wc *wc = ep->wc, *end = wc + n;
 
 	do {
-		if (!(wc->wr_id & VRB_RDM_RX_BIT))
-			vrb_rdm_retired(ep, wc, false);
-		else if (ofi_unlikely(!sink_matched(ep, wc)))
-			vrb_rdm_arrived(ep, wc);
+		if (wc->wr_id & VRB_RDM_RX_BIT) {
+			if (ofi_unlikely(!sink_matched(ep, wc)))
+				vrb_rdm_arrived(ep, wc);
+		} else if (ofi_unlikely(!sink_retired(ep, wc))) {
+			vrb_rdm_retired(ep, wc);
+		}
 	} while (++wc != end);
 }
 
@@ -255,16 +292,9 @@ void vrb_rdm_poll_all(struct vrb_rdm *ep)
 
 void vrb_rdm_progress(struct vrb_rdm *ep)
 {
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	vrb_rdm_poll(ep);
-	ofi_unlock(&ep->lock);
-}
-
-void vrb_rdm_progress_from_domain(struct vrb_rdm *ep)
-{
-	vrb_rdm_lock_from_domain(ep);
-	vrb_rdm_poll(ep);
-	vrb_rdm_unlock_from_domain(ep);
+	vrb_rdm_unlock(ep);
 }
 
 /* True if there was an event. */
@@ -321,19 +351,9 @@ int vrb_rdm_arm(struct vrb_rdm *ep)
 {
 	int ret;
 
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	ret = arm(ep);
-	ofi_unlock(&ep->lock);
-	return ret;
-}
-
-int vrb_rdm_arm_from_domain(struct vrb_rdm *ep)
-{
-	int ret;
-
-	vrb_rdm_lock_from_domain(ep);
-	ret = arm(ep);
-	vrb_rdm_unlock_from_domain(ep);
+	vrb_rdm_unlock(ep);
 	return ret;
 }
 

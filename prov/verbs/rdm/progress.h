@@ -25,11 +25,8 @@ void vrb_rdm_refill(struct vrb_rdm *ep);
  * something was done. Takes the endpoint's lock.
  */
 int vrb_rdm_arm(struct vrb_rdm *ep);
-/* Both by a thread that works on another object of the domain (lock.h). */
-void vrb_rdm_progress_from_domain(struct vrb_rdm *ep);
-int vrb_rdm_arm_from_domain(struct vrb_rdm *ep);
 
-/* An entry for the CQ's ring, with the lock held. */
+/* An entry for the CQ, with the lock held. */
 void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);
 /*
  * With the lock held: entries for the application, and counts. err: FI_E* or 0; wc_status with it.

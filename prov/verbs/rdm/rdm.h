@@ -118,7 +118,7 @@ struct vrb_rdm_sink {
 	size_t left;
 };
 
-/* Templates of a plain packet, and of a small write by fi_write. */
+/* Templates of a plain packet, and of a transfer by fi_write or fi_read. */
 struct vrb_rdm_plain {
 	struct ofi_rdm_wire_plain head;
 	struct ibv_sge sge[2];
@@ -127,11 +127,12 @@ struct vrb_rdm_plain {
 	size_t end;	/* they send less than this so */
 };
 
-struct vrb_rdm_plain_write {
+struct vrb_rdm_plain_rma {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
 	uint64_t flags;
-	size_t end;
+	size_t end;	       /* less than this goes inline */
+	size_t registered_end; /* less than this goes from or to memory with a descriptor */
 };
 
 /* How an endpoint and its aliases begin. */
@@ -164,7 +165,7 @@ struct vrb_rdm {
 	bool prov_keys;	     /* keys of remote memory are rkeys */
 	uint8_t *atomic_old; /* values fetched by the atomic that is performed */
 	struct vrb_rdm_cq *tx_cq, *rx_cq;
-	struct vrb_rdm_cq *rx_tagged; /* rx_cq if it is of FI_CQ_FORMAT_TAGGED, else NULL */
+	struct vrb_rdm_cq *tx_tagged, *rx_tagged; /* of FI_CQ_FORMAT_TAGGED, else NULL */
 	struct ofi_cntr *cntrs[VRB_RDM_COUNTS];
 
 	struct vrb_domain *domain;
@@ -191,7 +192,7 @@ struct vrb_rdm {
 	struct ibv_srq *srq;
 
 	struct vrb_rdm_plain plain[2]; /* untagged, tagged */
-	struct vrb_rdm_plain_write write;
+	struct vrb_rdm_plain_rma write, read;
 
 	/* Memory. */
 	struct vrb_rdm_pool tx_bufs; /* bounce buffers */

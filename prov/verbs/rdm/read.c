@@ -15,19 +15,21 @@
  * A reader that takes no locks does not hold cq->eps_lock: who changes what it guards is serialized
  * with the reader, and so are readers of other CQs of the endpoint.
  */
-OFI_INLINE bool try_enter_cq(struct vrb_rdm_cq *cq)
+OFI_INLINE bool try_enter_cq(struct vrb_rdm_cq *cq, bool nolock)
 {
-	return VRB_RDM_LOCKS ? ofi_trylock(&cq->eps_lock) : true;
+	return nolock || ofi_trylock(&cq->eps_lock);
 }
 
-OFI_INLINE bool release_cq(struct vrb_rdm_cq *cq)
+OFI_INLINE bool release_cq(struct vrb_rdm_cq *cq, bool nolock)
 {
-	return VRB_RDM_LOCKS ? ofi_release(&cq->eps_lock) : true;
+	return nolock || ofi_release(&cq->eps_lock);
 }
 
-OFI_INLINE void leave_cq(struct vrb_rdm_cq *cq)
+/* Slow path: whether there are locks is looked up. */
+static void leave_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 {
-	if (!ofi_likely(release_cq(cq)))
+	vrb_rdm_leave(ep, ep->biased);
+	if (ofi_unlikely(!release_cq(cq, ep->biased)))
 		ofi_unlock_slow(&cq->eps_lock);
 }
 
@@ -39,47 +41,43 @@ static OFI_OUTLINE ssize_t read_rest(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, 
 	void *buf = sink->at;
 
 	sink->src = NULL;
-	vrb_rdm_leave(ep);
-	leave_cq(cq);
+	leave_both(cq, ep);
 	return done ? (ssize_t)done : vrb_rdm_cq_read_ring(cq, buf, count, src);
 }
 
-/* The one that was polled had a completion. */
-OFI_INLINE ssize_t read_it(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+/* One was polled; what else is wanted is, up to a batch, also if none of it is for this reader. */
+static OFI_OUTLINE ssize_t read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 {
-	vrb_rdm_leave(ep);
-	leave_cq(cq);
-	return 1;
-}
+	struct vrb_rdm_sink *sink = &ep->sink;
+	size_t count = sink->left, most = VRB_RDM_BATCH;
+	int n = 1;
 
-static OFI_OUTLINE ssize_t read_retired(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
-{
-	return ofi_likely(vrb_rdm_retired(ep, ep->wc, true)) ? read_it(cq, ep)
-							     : read_rest(cq, ep, 0);
-}
-
-static OFI_OUTLINE ssize_t read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n)
-{
-	size_t count = ep->sink.left;
-
-	if (!ep->sink.at)
-		ep->sink.cq = VRB_RDM_NO_SINK;
-	vrb_rdm_polled(ep, n);
-	return read_rest(cq, ep, count - ep->sink.left);
+	if (!sink->at)
+		sink->cq = VRB_RDM_NO_SINK;
+	do {
+		vrb_rdm_polled(ep, n);
+		most -= (size_t)n;
+		if (count && sink->cq != cq)
+			break;
+		if (count && sink->left < most)
+			most = sink->left;
+		n = most ? ibv_poll_cq(ep->cq, (int)most, ep->wc) : 0;
+	} while (n > 0);
+	return read_rest(cq, ep, count - sink->left);
 }
 
 static OFI_OUTLINE ssize_t read_filled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret)
 {
 	vrb_rdm_refill(ep);
-	vrb_rdm_leave(ep);
-	leave_cq(cq);
+	leave_both(cq, ep);
 	return ret;
 }
 
 static OFI_OUTLINE ssize_t wake_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret)
 {
 	ofi_unlock_slow(&ep->lock);
-	leave_cq(cq);
+	if (ofi_unlikely(!release_cq(cq, false)))
+		ofi_unlock_slow(&cq->eps_lock);
 	return ret;
 }
 
@@ -90,23 +88,23 @@ static OFI_OUTLINE ssize_t wake_one(struct vrb_rdm_cq *cq, ssize_t ret)
 }
 
 /* Lets go of the locks, whose addresses are computed again, not kept. */
-OFI_INLINE ssize_t leave(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret)
+OFI_INLINE ssize_t leave(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret, bool nolock)
 {
 	ofi_forget(cq);
 	ofi_forget(ep);
-	if (ofi_unlikely(!vrb_rdm_release(ep)))
+	if (ofi_unlikely(!vrb_rdm_release(ep, nolock)))
 		return wake_both(cq, ep, ret);
-	if (ofi_unlikely(!release_cq(cq)))
+	if (ofi_unlikely(!release_cq(cq, nolock)))
 		return wake_one(cq, ret);
 	return ret;
 }
 
 /* The one that was polled was a packet, whose buffer is free or kept. */
-OFI_INLINE ssize_t read_packet(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret)
+OFI_INLINE ssize_t read_packet(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret, bool nolock)
 {
 	if (ofi_unlikely(--ep->rx.above < 0))
 		return read_filled(cq, ep, ret);
-	return leave(cq, ep, ret);
+	return leave(cq, ep, ret, nolock);
 }
 
 static OFI_OUTLINE ssize_t read_long(struct vrb_rdm *ep, struct ofi_rdm_match_node **at)
@@ -117,7 +115,7 @@ static OFI_OUTLINE ssize_t read_long(struct vrb_rdm *ep, struct ofi_rdm_match_no
 	if (a.len)
 		memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
 	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
-	return read_packet(ep->sink.cq, ep, 1);
+	return read_packet(ep->sink.cq, ep, 1, ep->biased);
 }
 
 /*
@@ -131,48 +129,67 @@ static OFI_OUTLINE ssize_t read_unexpected(struct vrb_rdm *ep)
 	uint64_t tag = ofi_rdm_wire_plain_tag((const void *)(uintptr_t)rx->sge.addr);
 
 	vrb_rdm_keep_plain(ep->peers[ep->recent_src], rx, ep->wc->byte_len, true, tag);
-	return read_packet(cq, ep, -FI_EAGAIN);
+	return read_packet(cq, ep, -FI_EAGAIN, ep->biased);
 }
 
 /* A packet alone. What is called is called last, so that everything is in registers. */
-OFI_INLINE ssize_t read_arrived(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+OFI_INLINE ssize_t read_arrived(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool nolock)
 {
 	struct vrb_rdm_arrival a;
 
 	if (ofi_unlikely(cq != ep->rx_tagged))
-		return read_several(cq, ep, 1);
+		return read_several(cq, ep);
 	switch (vrb_rdm_meet(ep, ep->wc, &a)) {
 	case VRB_RDM_MATCHED:
 		break;
 	case VRB_RDM_UNEXPECTED:
 		return read_unexpected(ep);
 	default:
-		return read_several(ep->sink.cq, ep, 1);
+		return read_several(ep->sink.cq, ep);
 	}
 	if (ofi_unlikely(!vrb_rdm_copies_now(a.len)))
 		return read_long(ep, a.at);
 	vrb_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
 	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
-	return read_packet(ep->sink.cq, ep, 1);
+	return read_packet(ep->sink.cq, ep, 1, nolock);
+}
+
+/* A work request alone. */
+OFI_INLINE ssize_t read_retired(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool nolock)
+{
+	if (!vrb_rdm_retires_now(ep, ep->wc))
+		return read_several(cq, ep);
+	vrb_rdm_retire_now(ep, ep->wc, ep->sink.at);
+	return leave(cq, ep, 1, nolock);
+}
+
+OFI_INLINE ssize_t read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool nolock)
+{
+	if (ofi_unlikely(ep->sink.left != 1 || !ep->sink.at))
+		return read_several(cq, ep);
+	if (ep->wc->wr_id & VRB_RDM_RX_BIT)
+		return read_arrived(cq, ep, nolock);
+	return read_retired(cq, ep, nolock);
 }
 
 /*
- * It calls last what it calls, so that nothing is to be kept in registers. Quicker without
+ * They call last what they call, so that nothing is to be kept in registers. Quicker without
  * ep->sink.src.
  */
-static OFI_OUTLINE ssize_t read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, int n)
+static OFI_OUTLINE ssize_t read_locked(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 {
-	if (ofi_unlikely(n != 1 || !ep->sink.at || !ep->sink.left))
-		return read_several(cq, ep, n);
-	if (!(ep->wc->wr_id & VRB_RDM_RX_BIT))
-		return read_retired(cq, ep);
-	return read_arrived(cq, ep);
+	return read_polled(cq, ep, false);
+}
+
+static OFI_OUTLINE ssize_t read_nolock(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+{
+	return read_polled(cq, ep, true);
 }
 
 /* With the CQ entered, which is left. */
 static OFI_OUTLINE ssize_t read_many(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
-	if (!VRB_RDM_LOCKS)
+	if (cq->nolock)
 		ofi_lock(&cq->eps_lock);
 	return vrb_rdm_cq_read_many(cq, buf, count, src);
 }
@@ -199,45 +216,60 @@ static OFI_OUTLINE ssize_t wake_one_empty(struct vrb_rdm_cq *cq)
 
 /*
  * What the ring has, else what progress gives. If one endpoint alone completes into the CQ, its
- * completions go straight to buf. Another thread that makes progress does it for us. What is rare
- * is called last, so that little is to be kept in registers.
+ * completions go straight to buf: one is polled first, as most calls want one, and what is polled
+ * beyond what is wanted is paid for twice. Another thread that makes progress does it for us. What
+ * is rare is called last, so that little is to be kept in registers.
  */
-OFI_INLINE ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
+OFI_INLINE ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src,
+				bool nolock)
 {
 	struct vrb_rdm *ep;
-	int n;
+	bool some;
 
-	if (ofi_unlikely(!ofi_cq_ring_empty(&cq->ring) || !try_enter_cq(cq)))
+	if (ofi_unlikely(!ofi_cq_ring_empty(&cq->ring) || !try_enter_cq(cq, nolock)))
 		return read_ready(cq, buf, count, src);
 	ep = cq->only;
-	if (ofi_unlikely(!ep || !vrb_rdm_try_enter(ep)))
+	if (ofi_unlikely(!ep || !vrb_rdm_try_enter(ep, nolock)))
 		return read_many(cq, buf, count, src);
 	ep->sink.cq = cq;
 	ep->sink.at = buf;
 	ep->sink.left = count;
 	if (src)
 		ep->sink.src = src;
-	n = ibv_poll_cq(ep->cq, VRB_RDM_BATCH, ep->wc);
+	some = ibv_poll_cq(ep->cq, 1, ep->wc) > 0;
 	/* The endpoint alone is kept over the poll, and where its lock is computed again. */
 	cq = ep->sink.cq;
-	if (ofi_unlikely(n > 0))
-		return src ? read_several(cq, ep, n) : read_polled(cq, ep, n);
+	if (ofi_unlikely(some)) {
+		if (src)
+			return read_several(cq, ep);
+		return nolock ? read_nolock(cq, ep) : read_locked(cq, ep);
+	}
 	if (src)
 		ep->sink.src = NULL;
 	ofi_forget(ep);
-	if (ofi_unlikely(!vrb_rdm_release(ep)))
+	if (ofi_unlikely(!vrb_rdm_release(ep, nolock)))
 		return wake_both_empty(cq, ep);
-	if (ofi_unlikely(!release_cq(cq)))
+	if (ofi_unlikely(!release_cq(cq, nolock)))
 		return wake_one_empty(cq);
 	return -FI_EAGAIN;
 }
 
-ssize_t VRB_RDM_NAME(cq_read)(struct fid_cq *fid, void *buf, size_t count)
+ssize_t vrb_rdm_cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
-	return read_entries((struct vrb_rdm_cq *)fid, buf, count, NULL);
+	return read_entries((struct vrb_rdm_cq *)fid, buf, count, NULL, false);
 }
 
-ssize_t VRB_RDM_NAME(cq_readfrom)(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+ssize_t vrb_rdm_cq_read_nolock(struct fid_cq *fid, void *buf, size_t count)
 {
-	return read_entries((struct vrb_rdm_cq *)fid, buf, count, src);
+	return read_entries((struct vrb_rdm_cq *)fid, buf, count, NULL, true);
+}
+
+ssize_t vrb_rdm_cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	return read_entries((struct vrb_rdm_cq *)fid, buf, count, src, false);
+}
+
+ssize_t vrb_rdm_cq_readfrom_nolock(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	return read_entries((struct vrb_rdm_cq *)fid, buf, count, src, true);
 }

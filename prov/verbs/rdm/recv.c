@@ -5,6 +5,7 @@
 #include <rdma/fi_tagged.h>
 #include "carry.h"
 #include "cq.h"
+#include "lock.h"
 #include "peer.h"
 #include "plain.h"
 #include "progress.h"
@@ -130,9 +131,9 @@ static ssize_t receive_any(struct vrb_rdm *ep, const struct receive *receive, ui
 
 	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? trigger(ep, receive) : ret;
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	ret = post(ep, receive);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 	return ret;
 }
 
@@ -268,9 +269,9 @@ static ssize_t probe(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64
 	if (!ep->rx_cq)
 		return -FI_ENOCQ;
 	vrb_rdm_progress(ep);
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	ret = flags & FI_PEEK ? peek(ep, msg, flags) : take_claimed(ep, msg, flags);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 	return ret;
 }
 

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include "carry.h"
 #include "link.h"
+#include "lock.h"
 #include "op.h"
 #include "plain.h"
 #include "stats.h"
@@ -200,7 +201,7 @@ static ssize_t transfer(struct vrb_rdm *ep, const struct rma *rma)
 	ret = check(ep, rma, &total);
 	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? trigger(ep, rma) : ret;
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	peer = vrb_rdm_peer_of(ep, rma->addr, &err);
 	ret = peer ? start(ep, peer, rma, total) : err;
 	vrb_rdm_count_result(ep, ret);
@@ -208,7 +209,7 @@ static ssize_t transfer(struct vrb_rdm *ep, const struct rma *rma)
 		vrb_rdm_count(ep, OFI_STATS_READS, OFI_STATS_READ_BYTES, total);
 	else if (!ret)
 		vrb_rdm_count(ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, total);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 	return ret;
 }
 
@@ -251,8 +252,8 @@ static ssize_t msg(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const struct f
 					   vrb_rdm_msg_flags(ep, flags), msg->data });
 }
 
-static ssize_t rdm_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
-			uint64_t remote, uint64_t key, void *context)
+OFI_OUTLINE ssize_t vrb_rdm_read_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				     fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
 	return one(fid, VRB_RDM_OP_READ, buf, len, desc, addr, remote, key, context,
 		   vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS));
@@ -338,30 +339,18 @@ ssize_t vrb_rdm_rma_work(struct vrb_rdm *ep, const struct fi_msg_rma *msg, uint6
 	return only_check ? check(ep, &rma, &total) : transfer(ep, &rma);
 }
 
-static const struct fi_ops_rma rma_ops = {
-	.size = sizeof(struct fi_ops_rma),
-	OFI_RMA_DEFAULTS,
-	.read = rdm_read,
-	.readv = rdm_readv,
-	.readmsg = rdm_readmsg,
-	.write = vrb_rdm_write,
-	.writev = rdm_writev,
-	.writemsg = rdm_writemsg,
-	.inject = vrb_rdm_inject_write,
-	.writedata = rdm_writedata,
-	.injectdata = rdm_inject_writedata,
-};
+#define RMA_OPS(nolock)                                                                            \
+	{                                                                                          \
+		.size = sizeof(struct fi_ops_rma), OFI_RMA_DEFAULTS, .read = vrb_rdm_read##nolock, \
+		.readv = rdm_readv, .readmsg = rdm_readmsg, .write = vrb_rdm_write##nolock,        \
+		.writev = rdm_writev, .writemsg = rdm_writemsg,                                    \
+		.inject = vrb_rdm_inject_write##nolock, .writedata = rdm_writedata,                \
+		.injectdata = rdm_inject_writedata,                                                \
+	}
 
-static struct fi_ops_rma rma_bare_ops;
-
-void vrb_rdm_rma_ops_init(void)
-{
-	rma_bare_ops = rma_ops;
-	rma_bare_ops.write = vrb_rdm_write_bare;
-	rma_bare_ops.inject = vrb_rdm_inject_write_bare;
-}
+static const struct fi_ops_rma rma_ops = RMA_OPS(), rma_nolock_ops = RMA_OPS(_nolock);
 
 struct fi_ops_rma *vrb_rdm_rma_table(const struct vrb_rdm *ep)
 {
-	return ep->biased ? &rma_bare_ops : ofi_ops(&rma_ops);
+	return ofi_ops(ep->biased ? &rma_nolock_ops : &rma_ops);
 }

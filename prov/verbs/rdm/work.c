@@ -11,6 +11,7 @@
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
 #include "ep.h"
+#include "lock.h"
 #include "op.h"
 #include "progress.h"
 #include "prov/verbs/provider/prov.h"
@@ -175,12 +176,12 @@ static void enlist(struct work *work, bool in)
 
 	if (!work->done)
 		return;
-	ofi_lock(&ep->lock);
+	vrb_rdm_lock(ep);
 	if (in)
 		LIST_INSERT_HEAD(&ep->dones, work->done, link);
 	else
 		LIST_REMOVE(work->done, link);
-	ofi_unlock(&ep->lock);
+	vrb_rdm_unlock(ep);
 }
 
 static int fire(struct ofi_trigger *trigger)
@@ -195,9 +196,9 @@ static int fire(struct ofi_trigger *trigger)
 		return -FI_EAGAIN;
 	}
 	if (ret) {
-		ofi_lock(&work->ep->lock);
+		vrb_rdm_lock(work->ep);
 		fail(work, (int)-ret);
-		ofi_unlock(&work->ep->lock);
+		vrb_rdm_unlock(work->ep);
 	}
 	work->done = NULL; /* the operation's, or gone */
 	return 0;
