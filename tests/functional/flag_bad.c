@@ -4,6 +4,21 @@
 #include <rdma/fi_rma.h>
 #include "steps.h"
 
+/* More data than the 4 bytes that go along. */
+static void data_is_4_bytes(struct end *end, struct fi_msg *msg, struct fi_msg_rma *rma)
+{
+	const uint64_t data = 1ULL << 32;
+
+	msg->data = rma->data = data;
+	RETURNS(fi_sendmsg(end->ep, msg, FI_REMOTE_CQ_DATA), -FI_EINVAL);
+	RETURNS(fi_writemsg(end->ep, rma, FI_REMOTE_CQ_DATA), -FI_EINVAL);
+	RETURNS(fi_senddata(end->ep, end->buf, 8, end->desc, data, 0, NULL), -FI_EINVAL);
+	RETURNS(fi_injectdata(end->ep, end->buf, 8, data, 0), -FI_EINVAL);
+	RETURNS(fi_writedata(end->ep, end->buf, 8, end->desc, data, 0, end->peer.addr,
+			     end->peer.key, NULL),
+		-FI_EINVAL);
+}
+
 static void test(struct pair *pair)
 {
 	static const uint64_t bad[] = { 1ULL << 63,   FI_PEEK,		 FI_TRIGGER, FI_MULTI_RECV,
@@ -41,16 +56,7 @@ static void test(struct pair *pair)
 	RETURNS(fi_readmsg(end->ep, &rma, FI_REMOTE_CQ_DATA), -FI_EBADFLAGS);
 	EQUAL(fi_tx_size_left(end->ep), tx);
 	EQUAL(fi_rx_size_left(end->ep), rx);
-
-	/* More data than the 4 bytes that go along. */
-	msg.data = rma.data = 1ULL << 32;
-	RETURNS(fi_sendmsg(end->ep, &msg, FI_REMOTE_CQ_DATA), -FI_EINVAL);
-	RETURNS(fi_writemsg(end->ep, &rma, FI_REMOTE_CQ_DATA), -FI_EINVAL);
-	RETURNS(fi_senddata(end->ep, end->buf, 8, end->desc, 1ULL << 32, 0, NULL), -FI_EINVAL);
-	RETURNS(fi_injectdata(end->ep, end->buf, 8, 1ULL << 32, 0), -FI_EINVAL);
-	RETURNS(fi_writedata(end->ep, end->buf, 8, end->desc, 1ULL << 32, 0, target.addr,
-			     target.key, NULL),
-		-FI_EINVAL);
+	data_is_4_bytes(end, &msg, &rma);
 	no_comp(end->cq, 5);
 }
 

@@ -220,6 +220,30 @@ static void deferred(void)
 	nothing();
 }
 
+static void one_by_one(struct fi_deferred_work *works, uint64_t count, uint64_t *value)
+{
+	uint64_t before = fi_cntr_read(done), i;
+
+	fill(out, LEN, 6);
+	memset(in, 0, LEN);
+	OK(fi_cntr_set(when, 0));
+	for (i = 0; i < count; i++)
+		queue(&works[i], i + 1);
+	*value = 41;
+	nothing();
+	for (i = 0; i < count; i++) {
+		OK(fi_cntr_add(when, 1));
+		wait_done(before + i + 1);
+	}
+}
+
+static void refused(struct fi_deferred_work *work)
+{
+	queue(work, 1);
+	EQUAL(rdm_wait_error(&pair, 0).err, FI_EKEYREJECTED);
+	EQUAL(fi_cntr_readerr(done), 1);
+}
+
 /* Of each, one completion; an error goes to the CQ too. */
 static void deferred_memory(void)
 {
@@ -257,30 +281,17 @@ static void deferred_memory(void)
 		{ .op_type = FI_OP_COMPARE_ATOMIC, .op.compare_atomic = &swap },
 		{ .op_type = FI_OP_ATOMIC, .op.atomic = &set },
 	};
-	uint64_t before = fi_cntr_read(done), i;
 
 	read.msg.msg_iov = &back;
 	swap.msg.op = FI_CSWAP;
-	fill(out, LEN, 6);
-	memset(in, 0, LEN);
-	OK(fi_cntr_set(when, 0));
-	for (i = 0; i < 4; i++)
-		queue(&works[i], i + 1);
-	value = 41;
-	nothing();
-	for (i = 0; i < 4; i++) {
-		OK(fi_cntr_add(when, 1));
-		wait_done(before + i + 1);
-	}
+	one_by_one(works, 4, &value);
 	CHECK_FILLED(in, LEN, 6);
 	EQUAL(old, 40);
 	memcpy(&old, target, 8);
 	EQUAL(old, 41);
 	nothing();
 	word.key = 12345;
-	queue(&works[4], 1);
-	EQUAL(rdm_wait_error(&pair, 0).err, FI_EKEYREJECTED);
-	EQUAL(fi_cntr_readerr(done), 1);
+	refused(&works[4]);
 }
 
 /* What can't happen any more is cancelled, also by closing the endpoint. */

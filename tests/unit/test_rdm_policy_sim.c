@@ -112,7 +112,9 @@ static void drop_link(int n, int peer)
 
 static void step(int n, int peer, struct ofi_rdm_conn_input input, unsigned int request);
 
-static void perform(int n, int peer, const struct ofi_rdm_conn_action *action, unsigned int request)
+/* What becomes of the connection. */
+static void perform_link(int n, int peer, const struct ofi_rdm_conn_action *action,
+			 unsigned int request)
 {
 	struct node *node = &w.node[n];
 	uint32_t what = action->what;
@@ -145,6 +147,14 @@ static void perform(int n, int peer, const struct ofi_rdm_conn_action *action, u
 		node->ops[peer] = 0;
 		node->held[peer] = false;
 	}
+}
+
+static void perform(int n, int peer, const struct ofi_rdm_conn_action *action, unsigned int request)
+{
+	struct node *node = &w.node[n];
+	uint32_t what = action->what;
+
+	perform_link(n, peer, action, request);
 	if (what & OFI_RDM_CONN_DO_ASK) {
 		assert_int_not_equal(node->link[peer], 0);
 		node->asked[peer] = node->link[peer];

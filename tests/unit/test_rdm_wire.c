@@ -8,13 +8,11 @@ enum { ROOM = 1024 };
 
 static uint8_t bytes[ROOM];
 
-/* One good packet per type; the length with the payload. */
-static size_t good(enum ofi_rdm_wire_type type, struct ofi_rdm_wire_packet *p)
-{
-	static uint8_t list[OFI_RDM_WIRE_REGIONS * sizeof(struct ofi_rdm_wire_region)];
-	size_t len;
+static uint8_t good_list[OFI_RDM_WIRE_REGIONS * sizeof(struct ofi_rdm_wire_region)];
 
-	*p = (struct ofi_rdm_wire_packet){ .type = type, .id = 0x01020304 };
+/* What messages and memory operations carry. */
+static void good_transfer(enum ofi_rdm_wire_type type, struct ofi_rdm_wire_packet *p)
+{
 	switch (type) {
 	case OFI_RDM_WIRE_SEG_FIRST:
 		p->total = 1 << 20;
@@ -32,7 +30,8 @@ static size_t good(enum ofi_rdm_wire_type type, struct ofi_rdm_wire_packet *p)
 		p->flags = OFI_RDM_WIRE_DATA;
 		p->total = 1000;
 		p->count = 1;
-		ofi_rdm_wire_put_region(list, 0, &(struct ofi_rdm_wire_region){ 0x1000, 1000, 7 });
+		ofi_rdm_wire_put_region(good_list, 0,
+					&(struct ofi_rdm_wire_region){ 0x1000, 1000, 7 });
 		break;
 	case OFI_RDM_WIRE_RTS:
 		p->flags = OFI_RDM_WIRE_TAGGED;
@@ -41,9 +40,20 @@ static size_t good(enum ofi_rdm_wire_type type, struct ofi_rdm_wire_packet *p)
 		p->rid = type == OFI_RDM_WIRE_CTS ? 77 : 0;
 		p->total = 3000;
 		p->count = 2;
-		ofi_rdm_wire_put_region(list, 0, &(struct ofi_rdm_wire_region){ 0x1000, 1000, 7 });
-		ofi_rdm_wire_put_region(list, 1, &(struct ofi_rdm_wire_region){ 0x9000, 2000, 8 });
+		ofi_rdm_wire_put_region(good_list, 0,
+					&(struct ofi_rdm_wire_region){ 0x1000, 1000, 7 });
+		ofi_rdm_wire_put_region(good_list, 1,
+					&(struct ofi_rdm_wire_region){ 0x9000, 2000, 8 });
 		break;
+	default:
+		break;
+	}
+}
+
+/* What the answers and requests between them carry. */
+static void good_control(enum ofi_rdm_wire_type type, struct ofi_rdm_wire_packet *p)
+{
+	switch (type) {
 	case OFI_RDM_WIRE_FIN:
 		p->flags = OFI_RDM_WIRE_WRITTEN;
 		p->status = 61;
@@ -51,7 +61,8 @@ static size_t good(enum ofi_rdm_wire_type type, struct ofi_rdm_wire_packet *p)
 	case OFI_RDM_WIRE_ATOMIC_REQ:
 		p->atomic = (struct ofi_rdm_wire_atomic){ OFI_RDM_WIRE_ATOMIC_COMPARE, 3, 9, 8, 5 };
 		p->count = 1;
-		ofi_rdm_wire_put_target(list, 0, &(struct ofi_rdm_wire_target){ 0x1000, 9, 5 });
+		ofi_rdm_wire_put_target(good_list, 0,
+					&(struct ofi_rdm_wire_target){ 0x1000, 9, 5 });
 		p->payload_len = 80;
 		break;
 	case OFI_RDM_WIRE_ATOMIC_RSP:
@@ -68,9 +79,19 @@ static size_t good(enum ofi_rdm_wire_type type, struct ofi_rdm_wire_packet *p)
 	default:
 		break;
 	}
+}
+
+/* One good packet per type; the length with the payload. */
+static size_t good(enum ofi_rdm_wire_type type, struct ofi_rdm_wire_packet *p)
+{
+	size_t len;
+
+	*p = (struct ofi_rdm_wire_packet){ .type = type, .id = 0x01020304 };
+	good_transfer(type, p);
+	good_control(type, p);
 	p->tag = p->flags & OFI_RDM_WIRE_TAGGED ? 0x8877665544332211ULL : 0;
 	p->data = p->flags & OFI_RDM_WIRE_DATA ? 0xaabbccdd : 0;
-	p->list = list;
+	p->list = good_list;
 	len = ofi_rdm_wire_build(bytes, p);
 	assert_true(len <= OFI_RDM_WIRE_HEADER_MAX);
 	memset(bytes + len, 0x5a, p->payload_len);

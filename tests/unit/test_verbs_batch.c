@@ -135,6 +135,21 @@ static void test_copies(void **state)
 	assert_int_equal(posts[3].wr.num_sge, 0);
 }
 
+static void check_singles(const struct fake_post *posts, const char *data)
+{
+	assert_string_equal((char *)posts[0].data, "some text");
+	assert_int_equal(posts[0].len, 10);
+	assert_int_equal(posts[0].wr.opcode, IBV_WR_SEND);
+	assert_int_equal(posts[0].wr.send_flags & ~IBV_SEND_SIGNALED,
+			 IBV_SEND_INLINE | IBV_SEND_FENCE);
+	assert_int_equal(posts[1].wr.opcode, IBV_WR_SEND_WITH_IMM);
+	assert_int_equal(posts[1].wr.imm_data, htonl(0x01020304));
+	assert_int_equal(posts[1].wr.send_flags, IBV_SEND_SIGNALED);
+	assert_ptr_equal((void *)(uintptr_t)posts[1].sge[0].addr, data);
+	assert_int_equal(posts[1].sge[0].length, INJECT + 1);
+	assert_int_equal(posts[1].sge[0].lkey, 0x77);
+}
+
 /*
  * One buffer, which is what most messages are: the short way fills in all that the long way does.
  */
@@ -172,17 +187,7 @@ static void test_single(void **state)
 	assert_int_equal(qp->doorbells, 1);
 	assert_int_equal(qp->sends.count, 3);
 
-	assert_string_equal((char *)posts[0].data, "some text");
-	assert_int_equal(posts[0].len, 10);
-	assert_int_equal(posts[0].wr.opcode, IBV_WR_SEND);
-	assert_int_equal(posts[0].wr.send_flags & ~IBV_SEND_SIGNALED,
-			 IBV_SEND_INLINE | IBV_SEND_FENCE);
-	assert_int_equal(posts[1].wr.opcode, IBV_WR_SEND_WITH_IMM);
-	assert_int_equal(posts[1].wr.imm_data, htonl(0x01020304));
-	assert_int_equal(posts[1].wr.send_flags, IBV_SEND_SIGNALED);
-	assert_ptr_equal((void *)(uintptr_t)posts[1].sge[0].addr, data);
-	assert_int_equal(posts[1].sge[0].length, INJECT + 1);
-	assert_int_equal(posts[1].sge[0].lkey, 0x77);
+	check_singles(posts, data);
 	for (i = 0; i < 3; i++)
 		fake_complete_sends(rig_qp(rig), 1, IBV_WC_SUCCESS);
 	expect(rig, 1, 2);
