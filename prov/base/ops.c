@@ -13,6 +13,11 @@ ssize_t ofi_enosys(void)
 	return -FI_ENOSYS;
 }
 
+ssize_t ofi_eopnotsupp(void)
+{
+	return -FI_EOPNOTSUPP;
+}
+
 const struct fi_ops_cm ofi_no_cm_ops = { .size = sizeof(struct fi_ops_cm), OFI_CM_DEFAULTS };
 const struct fi_ops_msg ofi_no_msg_ops = { .size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS };
 const struct fi_ops_rma ofi_no_rma_ops = { .size = sizeof(struct fi_ops_rma), OFI_RMA_DEFAULTS };

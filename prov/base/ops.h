@@ -24,6 +24,8 @@
 #include <rdma/fi_tagged.h>
 
 ssize_t ofi_enosys(void);
+/* Of a call that the object has, but not in its present role. */
+ssize_t ofi_eopnotsupp(void);
 
 #define OFI_ENOSYS(slot) .slot = (void *)ofi_enosys
 

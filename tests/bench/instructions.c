@@ -166,6 +166,51 @@ static bool post_stretches(struct pair *pair)
 	return true;
 }
 
+static bool post_writemsgs(struct pair *pair)
+{
+	struct side *a = &pair->a, *b = &pair->b;
+	struct iovec iov = { a->buf, SIZE };
+	struct fi_rma_iov to = { (uintptr_t)b->buf, SIZE, b->key };
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov,
+		.desc = &a->desc,
+		.iov_count = 1,
+		.rma_iov = &to,
+		.rma_iov_count = 1,
+		.context = &contexts[0],
+	};
+	ssize_t ret = 0;
+	int i;
+
+	for (i = 0; i < REPEAT; i++)
+		ret |= fi_writemsg(a->ep, &msg, FI_COMPLETION);
+	bench_check(pair->lib, ret, "fi_writemsg");
+	return true;
+}
+
+static void post_data(struct pair *pair)
+{
+	struct side *a = &pair->a;
+	ssize_t ret = 0;
+	int i;
+
+	for (i = 0; i < REPEAT; i++)
+		ret |= fi_senddata(a->ep, a->buf, SIZE, a->desc, i, a->to, &contexts[i]);
+	bench_check(pair->lib, ret, "fi_senddata");
+}
+
+static void post_write_data(struct pair *pair)
+{
+	struct side *a = &pair->a, *b = &pair->b;
+	ssize_t ret = 0;
+	int i;
+
+	for (i = 0; i < REPEAT; i++)
+		ret |= fi_writedata(a->ep, a->buf, SIZE, a->desc, i, 0, (uintptr_t)b->buf, b->key,
+				    &contexts[i]);
+	bench_check(pair->lib, ret, "fi_writedata");
+}
+
 static void prepare_recvs(struct pair *pair)
 {
 	post_recvs(pair);
@@ -183,6 +228,30 @@ static void prepare_rx(struct pair *pair)
 {
 	post_recvs(pair);
 	post_sends(pair);
+	collect(pair, pair->a.tx, REPEAT);
+	settle();
+}
+
+static void prepare_data_tx(struct pair *pair)
+{
+	post_recvs(pair);
+	post_data(pair);
+	collect(pair, pair->b.rx, REPEAT);
+	settle();
+}
+
+static void prepare_write_data_tx(struct pair *pair)
+{
+	post_recvs(pair);
+	post_write_data(pair);
+	collect(pair, pair->b.rx, REPEAT);
+	settle();
+}
+
+static void prepare_data_rx(struct pair *pair)
+{
+	post_recvs(pair);
+	post_data(pair);
 	collect(pair, pair->a.tx, REPEAT);
 	settle();
 }
@@ -284,6 +353,10 @@ static const struct row rows[] = {
 	{ "more", false, REPEAT, prepare_recvs, post_batches, finish_sends },
 	{ "write", false, REPEAT, nothing, post_writes, finish_tx },
 	{ "inject", false, REPEAT, prepare_recvs, post_injects, finish_injects },
+	{ "msg_write", false, REPEAT, nothing, post_writemsgs, finish_tx },
+	{ "msg_data_tx", false, REPEAT, prepare_data_tx, read_tx, nothing },
+	{ "msg_write_data_tx", false, REPEAT, prepare_write_data_tx, read_tx, nothing },
+	{ "msg_data_rx", false, REPEAT, prepare_data_rx, read_rx, nothing },
 	{ "recv", false, REPEAT, nothing, post_recvs, finish_recvs },
 	{ "read_tx", false, REPEAT, prepare_tx, read_tx, nothing },
 	{ "read_rx", false, REPEAT, prepare_rx, read_rx, nothing },

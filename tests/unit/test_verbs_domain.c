@@ -93,11 +93,11 @@ static void check_threading(struct rig *rig, enum fi_threading threading, bool p
 	cq = vrb_cq(rig->cq[0]);
 	assert_int_equal(vrb_domain(rig->domain)->lock_posts, posts);
 	assert_int_equal(vrb_domain(rig->domain)->lock_polls, polls);
-	assert_ptr_equal(rig->ep->msg, posts ? &vrb_msg_ops : &vrb_msg_bare_ops);
-	assert_ptr_equal(rig->ep->rma, posts ? &vrb_rma_ops : &vrb_rma_bare_ops);
-	assert_ptr_equal(rig->ep->atomic, posts ? &vrb_atomic_ops : &vrb_atomic_bare_ops);
+	assert_ptr_equal(rig->ep->msg, posts ? &vrb_msg_ops : &vrb_msg_nolock_ops);
+	assert_ptr_equal(rig->ep->rma, posts ? &vrb_rma_ops : &vrb_rma_nolock_ops);
+	assert_ptr_equal(rig->ep->atomic, posts ? &vrb_atomic_ops : &vrb_atomic_nolock_ops);
 	assert_int_equal(cq->locked, polls);
-	assert_ptr_equal(rig->cq[0]->ops, &(polls ? vrb_cq_ops : vrb_cq_bare_ops)[cq->format]);
+	assert_ptr_equal(rig->cq[0]->ops, &(polls ? vrb_cq_ops : vrb_cq_nolock_ops)[cq->format]);
 	rig_close(rig);
 	rig_init(rig);
 }

@@ -110,7 +110,6 @@ static void init_tables(void)
 		return;
 	done = true;
 	fake_rdm();
-	vrb_ep_ops_init();
 }
 
 static enum fi_threading threading = FI_THREAD_SAFE;

@@ -98,6 +98,6 @@ static inline bool vrb_dgram_is_broken(const struct vrb_dgram *ep)
 void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src);
 
 extern const struct fi_ops_cm vrb_dgram_cm_ops;
-extern const struct fi_ops_msg vrb_dgram_ops, vrb_dgram_bare_ops;
+extern const struct fi_ops_msg vrb_dgram_ops, vrb_dgram_nolock_ops;
 
 #endif

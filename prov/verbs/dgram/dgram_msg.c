@@ -47,7 +47,7 @@ static OFI_OUTLINE ssize_t no_dest(void)
 /* With the queue entered, and nothing unusual about it. */
 OFI_INLINE ssize_t post_one(struct vrb_dgram *ep, const void *buf, size_t len, void *desc,
 			    enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest,
-			    void *context)
+			    void *context, bool lock)
 {
 	struct vrb_wq *sq = ep->ep.sq;
 	struct ibv_send_wr *wr;
@@ -63,11 +63,12 @@ OFI_INLINE ssize_t post_one(struct vrb_dgram *ep, const void *buf, size_t len, v
 	wr->wr_id = vrb_wq_take(sq, context, MSG_SEND | ep->ep.tx_silent, len);
 	ofi_stats_add(&sq->stats, OFI_STATS_SEND_BYTES, len);
 	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
-	return vrb_wq_leave(sq, ofi_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
+	return vrb_wq_leave(sq, lock, ofi_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
 }
 
 OFI_INLINE ssize_t inject_one(struct vrb_dgram *ep, const void *buf, size_t len,
-			      enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest)
+			      enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest,
+			      bool lock)
 {
 	struct vrb_wq *sq = ep->ep.sq;
 	struct ibv_send_wr *wr;
@@ -83,7 +84,7 @@ OFI_INLINE ssize_t inject_one(struct vrb_dgram *ep, const void *buf, size_t len,
 	wr->wr_id = vrb_wq_take(sq, NULL, MSG_SEND | VRB_SILENT, len);
 	ofi_stats_add(&sq->stats, OFI_STATS_SEND_BYTES, len);
 	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
-	return vrb_wq_leave(sq, ofi_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
+	return vrb_wq_leave(sq, lock, ofi_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
 }
 
 /* Takes the prefix off, which is all in the first buffer. -FI_EINVAL when it isn't. */
@@ -101,7 +102,8 @@ static inline ssize_t skip_prefix(const struct vrb_dgram *ep, struct ibv_sge *sg
 }
 
 /* Any send; with `silent` it reports nothing, whatever the flags are. */
-static ssize_t send_any(struct vrb_dgram *ep, const struct fi_msg *msg, uint64_t flags, bool silent)
+OFI_INLINE ssize_t send_any(struct vrb_dgram *ep, const struct fi_msg *msg, uint64_t flags,
+			    bool silent, bool lock)
 {
 	struct ibv_sge sge[VRB_IOV_MAX];
 	struct ibv_send_wr wr = { .sg_list = sge };
@@ -132,14 +134,19 @@ static ssize_t send_any(struct vrb_dgram *ep, const struct fi_msg *msg, uint64_t
 	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	wr.imm_data = htonl((uint32_t)msg->data);
 	wr.send_flags = (mode.wr_flags & ~IBV_SEND_FENCE) | vrb_inline_flag(&ep->ep, len);
-	vrb_wq_enter(ep->ep.sq);
+	vrb_wq_enter(ep->ep.sq, lock);
 	return vrb_sq_post(ep->ep.sq, &wr, msg->context, MSG_SEND | mode.silent, len,
-			   flags & FI_MORE);
+			   flags & FI_MORE, lock);
 }
 
 static ssize_t dgram_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	return send_any(vrb_dgram(fid), msg, flags, false);
+	return send_any(vrb_dgram(fid), msg, flags, false, true);
+}
+
+static ssize_t dgram_sendmsg_nolock(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return send_any(vrb_dgram(fid), msg, flags, false, false);
 }
 
 static ssize_t send_buf(struct vrb_dgram *ep, const void *buf, size_t len, void *desc,
@@ -155,7 +162,7 @@ static ssize_t send_buf(struct vrb_dgram *ep, const void *buf, size_t len, void 
 		.data = data,
 	};
 
-	return send_any(ep, &msg, flags, silent);
+	return send_any(ep, &msg, flags, silent, ep->ep.lock_posts);
 }
 
 /*
@@ -173,23 +180,35 @@ static OFI_OUTLINE ssize_t send_odd(struct fid_ep *fid, const void *buf, size_t 
 static OFI_OUTLINE ssize_t send_held(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 				     fi_addr_t addr, void *context)
 {
-	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	vrb_wq_leave(vrb_ep(fid)->sq, vrb_ep(fid)->lock_posts, 0);
 	return send_odd(fid, buf, len, desc, addr, context);
 }
 
-static ssize_t dgram_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			  fi_addr_t addr, void *context)
+OFI_INLINE ssize_t dgram_send_on(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+				 fi_addr_t addr, void *context, bool lock)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->send_max, addr);
 
 	if (ofi_unlikely(!dest))
 		return send_odd(fid, buf, len, desc, addr, context);
-	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+	if (lock && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
 		return send_odd(fid, buf, len, desc, addr, context);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return send_held(fid, buf, len, desc, addr, context);
-	return post_one(ep, buf, len, desc, IBV_WR_SEND, 0, dest, context);
+	return post_one(ep, buf, len, desc, IBV_WR_SEND, 0, dest, context, lock);
+}
+
+static ssize_t dgram_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			  fi_addr_t addr, void *context)
+{
+	return dgram_send_on(fid, buf, len, desc, addr, context, true);
+}
+
+static ssize_t dgram_send_nolock(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+				 fi_addr_t addr, void *context)
+{
+	return dgram_send_on(fid, buf, len, desc, addr, context, false);
 }
 
 static OFI_OUTLINE ssize_t senddata_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -204,23 +223,35 @@ static OFI_OUTLINE ssize_t senddata_odd(struct fid_ep *fid, const void *buf, siz
 static OFI_OUTLINE ssize_t senddata_held(struct fid_ep *fid, const void *buf, size_t len,
 					 void *desc, uint64_t data, fi_addr_t addr, void *context)
 {
-	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	vrb_wq_leave(vrb_ep(fid)->sq, vrb_ep(fid)->lock_posts, 0);
 	return senddata_odd(fid, buf, len, desc, data, addr, context);
 }
 
-static ssize_t dgram_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			      uint64_t data, fi_addr_t addr, void *context)
+OFI_INLINE ssize_t dgram_senddata_on(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+				     uint64_t data, fi_addr_t addr, void *context, bool lock)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->send_max, addr);
 
 	if (ofi_unlikely(!dest || data > VRB_CQ_DATA_MAX))
 		return senddata_odd(fid, buf, len, desc, data, addr, context);
-	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+	if (lock && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
 		return senddata_odd(fid, buf, len, desc, data, addr, context);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return senddata_held(fid, buf, len, desc, data, addr, context);
-	return post_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, dest, context);
+	return post_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, dest, context, lock);
+}
+
+static ssize_t dgram_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			      uint64_t data, fi_addr_t addr, void *context)
+{
+	return dgram_senddata_on(fid, buf, len, desc, data, addr, context, true);
+}
+
+static ssize_t dgram_senddata_nolock(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+				     uint64_t data, fi_addr_t addr, void *context)
+{
+	return dgram_senddata_on(fid, buf, len, desc, data, addr, context, false);
 }
 
 static OFI_OUTLINE ssize_t inject_odd(struct fid_ep *fid, const void *buf, size_t len,
@@ -234,22 +265,33 @@ static OFI_OUTLINE ssize_t inject_odd(struct fid_ep *fid, const void *buf, size_
 static OFI_OUTLINE ssize_t inject_held(struct fid_ep *fid, const void *buf, size_t len,
 				       fi_addr_t addr)
 {
-	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	vrb_wq_leave(vrb_ep(fid)->sq, vrb_ep(fid)->lock_posts, 0);
 	return inject_odd(fid, buf, len, addr);
 }
 
-static ssize_t dgram_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
+OFI_INLINE ssize_t dgram_inject_on(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
+				   bool lock)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->inject_max, addr);
 
 	if (ofi_unlikely(!dest))
 		return inject_odd(fid, buf, len, addr);
-	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+	if (lock && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
 		return inject_odd(fid, buf, len, addr);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return inject_held(fid, buf, len, addr);
-	return inject_one(ep, buf, len, IBV_WR_SEND, 0, dest);
+	return inject_one(ep, buf, len, IBV_WR_SEND, 0, dest, lock);
+}
+
+static ssize_t dgram_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
+{
+	return dgram_inject_on(fid, buf, len, addr, true);
+}
+
+static ssize_t dgram_inject_nolock(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
+{
+	return dgram_inject_on(fid, buf, len, addr, false);
 }
 
 static OFI_OUTLINE ssize_t injectdata_odd(struct fid_ep *fid, const void *buf, size_t len,
@@ -263,37 +305,43 @@ static OFI_OUTLINE ssize_t injectdata_odd(struct fid_ep *fid, const void *buf, s
 static OFI_OUTLINE ssize_t injectdata_held(struct fid_ep *fid, const void *buf, size_t len,
 					   uint64_t data, fi_addr_t addr)
 {
-	vrb_wq_leave(vrb_ep(fid)->sq, 0);
+	vrb_wq_leave(vrb_ep(fid)->sq, vrb_ep(fid)->lock_posts, 0);
 	return injectdata_odd(fid, buf, len, data, addr);
 }
 
-static ssize_t dgram_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-				fi_addr_t addr)
+OFI_INLINE ssize_t dgram_injectdata_on(struct fid_ep *fid, const void *buf, size_t len,
+				       uint64_t data, fi_addr_t addr, bool lock)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->inject_max, addr);
 
 	if (ofi_unlikely(!dest || data > VRB_CQ_DATA_MAX))
 		return injectdata_odd(fid, buf, len, data, addr);
-	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
+	if (lock && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
 		return injectdata_odd(fid, buf, len, data, addr);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return injectdata_held(fid, buf, len, data, addr);
-	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data, dest);
+	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data, dest, lock);
+}
+
+static ssize_t dgram_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+				fi_addr_t addr)
+{
+	return dgram_injectdata_on(fid, buf, len, data, addr, true);
+}
+
+static ssize_t dgram_injectdata_nolock(struct fid_ep *fid, const void *buf, size_t len,
+				       uint64_t data, fi_addr_t addr)
+{
+	return dgram_injectdata_on(fid, buf, len, data, addr, false);
 }
 
 static ssize_t dgram_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			   fi_addr_t dest, void *context)
 {
-	struct fi_msg msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest,
-		.context = context,
-	};
+	struct fi_msg msg = vrb_msg_of_iov(iov, desc, count, dest, context);
 
-	return dgram_sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
+	return fid->msg->sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
 }
 
 /*
@@ -320,11 +368,11 @@ static ssize_t post_recv(struct vrb_dgram *ep, struct ibv_sge *sge, size_t count
 	int headers;
 
 	sge[0] = ep->rx_sge[0];
-	vrb_wq_enter(ep->ep.rq);
+	vrb_wq_enter(ep->ep.rq, ep->ep.lock_posts);
 	headers = aim_header(ep, sge, buf);
 	wr.sg_list = sge + 1 - headers;
 	wr.num_sge += headers;
-	return vrb_rq_post(ep->ep.rq, &wr, context, flags, len);
+	return vrb_rq_post(ep->ep.rq, &wr, context, flags, len, ep->ep.lock_posts);
 }
 
 /* A receive without room or with very much, or what is wrong with it. */
@@ -353,21 +401,21 @@ static OFI_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t le
 	(void)src;
 	aim_header(ep, ep->rx_sge, buf);
 	vrb_sge_set(&ep->rx_sge[1], buf, len, desc);
-	return vrb_rq_post(rq, &rq->recv, context, ep->ep.rx_flags, len);
+	return vrb_rq_post(rq, &rq->recv, context, ep->ep.rx_flags, len, ep->ep.lock_posts);
 }
 
 static OFI_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t len, void *desc,
 					  fi_addr_t src, void *context)
 {
-	vrb_wq_enter(vrb_ep(fid)->rq);
+	ofi_lock(&vrb_ep(fid)->rq->lock);
 	return recv_special(fid, buf, len, desc, src, context);
 }
 
 /*
  * What is rare leaves by a tail call with the same arguments, so that no register is saved for it.
  */
-static ssize_t dgram_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
-			  void *context)
+OFI_INLINE ssize_t dgram_recv_on(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				 fi_addr_t src, void *context, bool lock)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
 	struct vrb_wq *rq = ep->ep.rq;
@@ -375,7 +423,7 @@ static ssize_t dgram_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 
 	if (ofi_unlikely(!buf || (len - ep->prefix - 1) >> 31))
 		return recv_odd(fid, buf, len, desc, src, context);
-	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&rq->lock)))
+	if (lock && ofi_unlikely(!ofi_trylock(&rq->lock)))
 		return recv_contended(fid, buf, len, desc, src, context);
 	if (!vrb_wq_usual(rq))
 		return recv_special(fid, buf, len, desc, src, context);
@@ -383,7 +431,19 @@ static ssize_t dgram_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	vrb_sge_set(&ep->rx_sge[1], buf, len, desc);
 	rq->recv.wr_id = vrb_wq_take(rq, context, ep->ep.rx_flags, len);
 	err = ibv_post_recv(rq->qp, &rq->recv, &rq->bad_recv);
-	return vrb_wq_leave(rq, ofi_likely(!err) ? 0 : vrb_wq_post_failed(rq, err));
+	return vrb_wq_leave(rq, lock, ofi_likely(!err) ? 0 : vrb_wq_post_failed(rq, err));
+}
+
+static ssize_t dgram_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			  void *context)
+{
+	return dgram_recv_on(fid, buf, len, desc, src, context, true);
+}
+
+static ssize_t dgram_recv_nolock(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				 fi_addr_t src, void *context)
+{
+	return dgram_recv_on(fid, buf, len, desc, src, context, false);
 }
 
 static ssize_t dgram_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -414,27 +474,19 @@ static ssize_t dgram_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 static ssize_t dgram_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			   fi_addr_t src, void *context)
 {
-	struct fi_msg msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src,
-		.context = context,
-	};
+	struct fi_msg msg = vrb_msg_of_iov(iov, desc, count, src, context);
 
 	return dgram_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
 }
 
-const struct fi_ops_msg VRB_TABLE(dgram) = {
-	.size = sizeof(struct fi_ops_msg),
-	OFI_MSG_DEFAULTS,
-	.recv = dgram_recv,
-	.recvv = dgram_recvv,
-	.recvmsg = dgram_recvmsg,
-	.send = dgram_send,
-	.sendv = dgram_sendv,
-	.sendmsg = dgram_sendmsg,
-	.inject = dgram_inject,
-	.senddata = dgram_senddata,
-	.injectdata = dgram_injectdata,
-};
+#define DATAGRAMS(lock_)                                                                        \
+	{                                                                                       \
+		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = dgram_recv##lock_, \
+		.recvv = dgram_recvv, .recvmsg = dgram_recvmsg, .send = dgram_send##lock_,      \
+		.sendv = dgram_sendv, .sendmsg = dgram_sendmsg##lock_,                          \
+		.inject = dgram_inject##lock_, .senddata = dgram_senddata##lock_,               \
+		.injectdata = dgram_injectdata##lock_,                                          \
+	}
+
+const struct fi_ops_msg vrb_dgram_ops = DATAGRAMS();
+const struct fi_ops_msg vrb_dgram_nolock_ops = DATAGRAMS(_nolock);

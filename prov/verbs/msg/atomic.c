@@ -64,7 +64,7 @@ OFI_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, vo
 		return ret;
 	if (ofi_unlikely(!buf))
 		return -FI_EINVAL;
-	vrb_wq_enter(ep->sq);
+	vrb_wq_enter(ep->sq, ep->lock_posts);
 	if (op == FI_SUM) {
 		wr = vrb_sq_wr(ep->sq, ep->domain->scratch, WORD,
 			       (void *)(uintptr_t)ep->domain->scratch_mr->lkey);
@@ -77,7 +77,8 @@ OFI_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, vo
 		wr->send_flags = mode->wr_flags | vrb_inline_flag(ep, WORD);
 		fill_rdma(wr, to);
 	}
-	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_WRITE | mode->silent, WORD, more);
+	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_WRITE | mode->silent, WORD, more,
+			   ep->lock_posts);
 }
 
 OFI_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, void *result,
@@ -91,7 +92,7 @@ OFI_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, vo
 		return ret;
 	if (ofi_unlikely(!result || (op == FI_SUM && !buf)))
 		return -FI_EINVAL;
-	vrb_wq_enter(ep->sq);
+	vrb_wq_enter(ep->sq, ep->lock_posts);
 	wr = vrb_sq_wr(ep->sq, result, WORD, result_desc);
 	wr->send_flags = mode->wr_flags;
 	if (op == FI_SUM) {
@@ -101,7 +102,8 @@ OFI_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, vo
 		wr->opcode = IBV_WR_RDMA_READ;
 		fill_rdma(wr, to);
 	}
-	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more);
+	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more,
+			   ep->lock_posts);
 }
 
 OFI_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, const void *compare,
@@ -116,12 +118,13 @@ OFI_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, 
 		return ret;
 	if (ofi_unlikely(!buf || !compare || !result))
 		return -FI_EINVAL;
-	vrb_wq_enter(ep->sq);
+	vrb_wq_enter(ep->sq, ep->lock_posts);
 	wr = vrb_sq_wr(ep->sq, result, WORD, result_desc);
 	wr->opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
 	wr->send_flags = mode->wr_flags;
 	fill_atomic(wr, to, load(compare), load(buf));
-	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more);
+	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more,
+			   ep->lock_posts);
 }
 
 OFI_INLINE struct vrb_tx_mode default_mode(const struct vrb_ep *ep)
@@ -171,9 +174,10 @@ static OFI_OUTLINE ssize_t atomic_fetch_any(struct fid_ep *fid, const void *buf,
  * Fetch-and-add is what applications count with; the rest leaves by a tail call with the same
  * arguments.
  */
-static ssize_t atomic_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			    void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
-			    uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+OFI_INLINE ssize_t atomic_fetch_on(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+				   void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
+				   uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				   void *context, bool lock)
 {
 	struct target to = { addr, key, datatype };
 	struct vrb_ep *ep = vrb_ep(fid);
@@ -183,15 +187,32 @@ static ssize_t atomic_fetch(struct fid_ep *fid, const void *buf, size_t count, v
 	if (ofi_unlikely(op != FI_SUM || !buf || !result || check(&to, true, count)))
 		return atomic_fetch_any(fid, buf, count, desc, result, result_desc, dest, addr, key,
 					datatype, op, context);
-	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&sq->lock)))
+	if (lock && ofi_unlikely(!ofi_trylock(&sq->lock)))
 		return atomic_fetch_any(fid, buf, count, desc, result, result_desc, dest, addr, key,
 					datatype, op, context);
 	wr = vrb_sq_wr(sq, result, WORD, result_desc);
 	wr->send_flags = ep->tx_wr_flags;
 	wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 	fill_atomic(wr, &to, load(buf), 0);
-	return vrb_sq_post(sq, wr, context, FI_ATOMIC | FI_READ | vrb_ep_tx_silent(ep), WORD,
-			   false);
+	return vrb_sq_post(sq, wr, context, FI_ATOMIC | FI_READ | vrb_ep_tx_silent(ep), WORD, false,
+			   lock);
+}
+
+static ssize_t atomic_fetch(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			    void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
+			    uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	return atomic_fetch_on(fid, buf, count, desc, result, result_desc, dest, addr, key,
+			       datatype, op, context, true);
+}
+
+static ssize_t atomic_fetch_nolock(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+				   void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
+				   uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				   void *context)
+{
+	return atomic_fetch_on(fid, buf, count, desc, result, result_desc, dest, addr, key,
+			       datatype, op, context, false);
 }
 
 static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -298,9 +319,9 @@ static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void 
 			     size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_fetch(fid, ioc_addr(iov, count), 1, first_desc(desc),
-			    ioc_addr(resultv, result_count), first_desc(result_desc), dest, addr,
-			    key, datatype, op, context);
+	return atomic_fetch_any(fid, ioc_addr(iov, count), 1, first_desc(desc),
+				ioc_addr(resultv, result_count), first_desc(result_desc), dest,
+				addr, key, datatype, op, context);
 }
 
 static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
@@ -342,20 +363,16 @@ static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_o
 	return valid(vrb_atomic_compare_op(op), datatype, count);
 }
 
-const struct fi_ops_atomic VRB_TABLE(atomic) = {
-	.size = sizeof(struct fi_ops_atomic),
-	OFI_ATOMIC_DEFAULTS,
-	.write = atomic_write,
-	.writev = atomic_writev,
-	.writemsg = atomic_writemsg,
-	.inject = atomic_inject,
-	.readwrite = atomic_fetch,
-	.readwritev = atomic_fetchv,
-	.readwritemsg = atomic_fetchmsg,
-	.compwrite = atomic_compare,
-	.compwritev = atomic_comparev,
-	.compwritemsg = atomic_comparemsg,
-	.writevalid = write_valid,
-	.readwritevalid = fetch_valid,
-	.compwritevalid = compare_valid,
-};
+#define ATOMICS(fetch_)                                                                           \
+	{                                                                                         \
+		.size = sizeof(struct fi_ops_atomic), OFI_ATOMIC_DEFAULTS, .write = atomic_write, \
+		.writev = atomic_writev, .writemsg = atomic_writemsg, .inject = atomic_inject,    \
+		.readwrite = (fetch_), .readwritev = atomic_fetchv,                               \
+		.readwritemsg = atomic_fetchmsg, .compwrite = atomic_compare,                     \
+		.compwritev = atomic_comparev, .compwritemsg = atomic_comparemsg,                 \
+		.writevalid = write_valid, .readwritevalid = fetch_valid,                         \
+		.compwritevalid = compare_valid,                                                  \
+	}
+
+const struct fi_ops_atomic vrb_atomic_ops = ATOMICS(atomic_fetch);
+const struct fi_ops_atomic vrb_atomic_nolock_ops = ATOMICS(atomic_fetch_nolock);

@@ -239,11 +239,6 @@ bool vrb_is_ep(const struct fid *fid)
 	return fid->ops == &ep_fid_ops;
 }
 
-void vrb_ep_ops_init(void)
-{
-	vrb_multi_ops_init();
-}
-
 static int check_lengths(const struct fi_info *info)
 {
 	if (info->tx_attr->inject_size <= UINT32_MAX && info->ep_attr->max_msg_size <= UINT32_MAX)
@@ -311,15 +306,15 @@ static void set_tables(struct vrb_ep *ep, void *context)
 		.collective = ofi_ops(&ofi_no_collective_ops),
 	};
 	if (dgram) {
-		ep->fid.msg = ofi_ops(lock ? &vrb_dgram_ops : &vrb_dgram_bare_ops);
+		ep->fid.msg = ofi_ops(lock ? &vrb_dgram_ops : &vrb_dgram_nolock_ops);
 		return;
 	}
 	if (caps & FI_MSG)
 		vrb_ep_set_msg(ep);
 	if (caps & FI_RMA)
-		ep->fid.rma = ofi_ops(lock ? &vrb_rma_ops : &vrb_rma_bare_ops);
+		ep->fid.rma = ofi_ops(lock ? &vrb_rma_ops : &vrb_rma_nolock_ops);
 	if ((caps & FI_ATOMIC) && ep->domain->scratch_mr)
-		ep->fid.atomic = ofi_ops(lock ? &vrb_atomic_ops : &vrb_atomic_bare_ops);
+		ep->fid.atomic = ofi_ops(lock ? &vrb_atomic_ops : &vrb_atomic_nolock_ops);
 }
 
 /* What waits for a counter is posted by any thread that looks at one. */

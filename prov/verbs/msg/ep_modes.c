@@ -36,11 +36,11 @@ void vrb_ep_set_msg(struct vrb_ep *ep)
 	bool lock = ep->lock_posts;
 
 	if (vrb_ep_shares_rx(ep))
-		ep->fid.msg = ofi_ops(lock ? &vrb_msg_srx_ops : &vrb_msg_srx_bare_ops);
+		ep->fid.msg = ofi_ops(lock ? &vrb_msg_srx_ops : &vrb_msg_srx_nolock_ops);
 	else if (ep->info->caps & FI_MULTI_RECV)
-		ep->fid.msg = lock ? &vrb_msg_multi_ops : &vrb_msg_multi_bare_ops;
+		ep->fid.msg = ofi_ops(lock ? &vrb_msg_multi_ops : &vrb_msg_multi_nolock_ops);
 	else
-		ep->fid.msg = ofi_ops(lock ? &vrb_msg_ops : &vrb_msg_bare_ops);
+		ep->fid.msg = ofi_ops(lock ? &vrb_msg_ops : &vrb_msg_nolock_ops);
 }
 
 int vrb_ep_get_op_flags(const struct vrb_ep *ep, uint64_t *flags)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "prov/base/ops.h"
 #include "prov/verbs/queue/batch.h"
+#include "multi.h"
 #include "ops.h"
 #include "prov/verbs/queue/post.h"
 #include "work.h"
@@ -23,13 +24,14 @@ static OFI_OUTLINE ssize_t send_odd(struct vrb_ep *ep, size_t len, bool inject,
 		return -FI_EMSGSIZE;
 	if (len)
 		return -FI_EINVAL;
-	vrb_wq_enter(ep->sq);
+	vrb_wq_enter(ep->sq, ep->lock_posts);
 	return vrb_sq_post(ep->sq, &wr, context,
-			   MSG_SEND | (inject ? VRB_SILENT : vrb_ep_tx_silent(ep)), 0, false);
+			   MSG_SEND | (inject ? VRB_SILENT : vrb_ep_tx_silent(ep)), 0, false,
+			   ep->lock_posts);
 }
 
 OFI_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			    enum ibv_wr_opcode opcode, uint64_t data, void *context)
+			    enum ibv_wr_opcode opcode, uint64_t data, void *context, bool lock)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_wq *sq = ep->sq;
@@ -37,17 +39,17 @@ OFI_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, voi
 
 	if (!vrb_plain(buf, len, ep->send_max))
 		return send_odd(ep, len, false, opcode, data, context);
-	vrb_wq_enter(sq);
+	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, desc);
 	wr->opcode = opcode;
 	if (opcode == IBV_WR_SEND_WITH_IMM)
 		wr->imm_data = htonl((uint32_t)data);
 	wr->send_flags = ep->tx_wr_flags | vrb_inline_flag(ep, len);
-	return vrb_sq_post(sq, wr, context, MSG_SEND | vrb_ep_tx_silent(ep), len, false);
+	return vrb_sq_post(sq, wr, context, MSG_SEND | vrb_ep_tx_silent(ep), len, false, lock);
 }
 
 OFI_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
-			      enum ibv_wr_opcode opcode, uint64_t data)
+			      enum ibv_wr_opcode opcode, uint64_t data, bool lock)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_wq *sq = ep->sq;
@@ -55,48 +57,96 @@ OFI_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
 
 	if (!vrb_plain(buf, len, ep->inject_size))
 		return send_odd(ep, len, true, opcode, data, NULL);
-	vrb_wq_enter(sq);
+	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, NULL);
 	wr->opcode = opcode;
 	if (opcode == IBV_WR_SEND_WITH_IMM)
 		wr->imm_data = htonl((uint32_t)data);
 	wr->send_flags = IBV_SEND_INLINE;
-	return vrb_sq_post(sq, wr, NULL, MSG_SEND | VRB_SILENT, len, false);
+	return vrb_sq_post(sq, wr, NULL, MSG_SEND | VRB_SILENT, len, false, lock);
+}
+
+OFI_INLINE ssize_t msg_send_on(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			       fi_addr_t dest, void *context, bool lock)
+{
+	(void)dest;
+	return send_one(ep, buf, len, desc, IBV_WR_SEND, 0, context, lock);
 }
 
 static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
 			void *context)
 {
+	return msg_send_on(ep, buf, len, desc, dest, context, true);
+}
+
+static ssize_t msg_send_nolock(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			       fi_addr_t dest, void *context)
+{
+	return msg_send_on(ep, buf, len, desc, dest, context, false);
+}
+
+OFI_INLINE ssize_t msg_senddata_on(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				   uint64_t data, fi_addr_t dest, void *context, bool lock)
+{
 	(void)dest;
-	return send_one(ep, buf, len, desc, IBV_WR_SEND, 0, context);
+	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	return send_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, context, lock);
 }
 
 static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			    uint64_t data, fi_addr_t dest, void *context)
 {
+	return msg_senddata_on(ep, buf, len, desc, data, dest, context, true);
+}
+
+static ssize_t msg_senddata_nolock(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				   uint64_t data, fi_addr_t dest, void *context)
+{
+	return msg_senddata_on(ep, buf, len, desc, data, dest, context, false);
+}
+
+OFI_INLINE ssize_t msg_inject_on(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
+				 bool lock)
+{
 	(void)dest;
-	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
-		return -FI_EINVAL;
-	return send_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, context);
+	return inject_one(ep, buf, len, IBV_WR_SEND, 0, lock);
 }
 
 static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
 {
+	return msg_inject_on(ep, buf, len, dest, true);
+}
+
+static ssize_t msg_inject_nolock(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
+{
+	return msg_inject_on(ep, buf, len, dest, false);
+}
+
+OFI_INLINE ssize_t msg_injectdata_on(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+				     fi_addr_t dest, bool lock)
+{
 	(void)dest;
-	return inject_one(ep, buf, len, IBV_WR_SEND, 0);
+	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data, lock);
 }
 
 static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t dest)
 {
-	(void)dest;
-	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
-		return -FI_EINVAL;
-	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data);
+	return msg_injectdata_on(ep, buf, len, data, dest, true);
+}
+
+static ssize_t msg_injectdata_nolock(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+				     fi_addr_t dest)
+{
+	return msg_injectdata_on(ep, buf, len, data, dest, false);
 }
 
 /* One buffer with data in it, which is what most messages are. */
-OFI_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
+OFI_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags,
+			       bool lock)
 {
 	const struct iovec *iov = msg->msg_iov;
 	struct vrb_wq *sq = ep->sq;
@@ -107,13 +157,13 @@ OFI_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint
 	ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, iov->iov_len, &mode);
 	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? vrb_trigger_msg(ep, FI_OP_SEND, msg, flags) : ret;
-	vrb_wq_enter(sq);
+	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, iov->iov_base, iov->iov_len, msg->desc ? msg->desc[0] : NULL);
 	wr->opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	wr->imm_data = htonl((uint32_t)msg->data);
 	wr->send_flags = mode.wr_flags | vrb_inline_flag(ep, iov->iov_len);
 	return vrb_sq_post(sq, wr, msg->context, MSG_SEND | mode.silent, iov->iov_len,
-			   flags & FI_MORE);
+			   flags & FI_MORE, lock);
 }
 
 static OFI_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
@@ -134,11 +184,12 @@ static OFI_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg,
 	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	wr.imm_data = htonl((uint32_t)msg->data);
 	wr.send_flags = mode.wr_flags | vrb_inline_flag(ep, len);
-	vrb_wq_enter(ep->sq);
-	return vrb_sq_post(ep->sq, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE);
+	vrb_wq_enter(ep->sq, ep->lock_posts);
+	return vrb_sq_post(ep->sq, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE,
+			   ep->lock_posts);
 }
 
-OFI_INLINE ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+OFI_INLINE ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags, bool lock)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 
@@ -148,14 +199,14 @@ OFI_INLINE ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64
 		return -FI_EINVAL;
 	if (ofi_likely(msg->iov_count == 1 && msg->msg_iov) &&
 	    vrb_plain(msg->msg_iov->iov_base, msg->msg_iov->iov_len, ep->max_msg_size))
-		return send_single(ep, msg, flags);
+		return send_single(ep, msg, flags, lock);
 	return send_iov(ep, msg, flags);
 }
 
 static OFI_OUTLINE ssize_t send_more_odd(struct fid_ep *ep, const struct fi_msg *msg,
 					 uint64_t flags)
 {
-	return send_msg(ep, msg, flags);
+	return send_msg(ep, msg, flags, vrb_ep(ep)->lock_posts);
 }
 
 /* The work request of a message with one buffer, behind n that are held. */
@@ -208,23 +259,33 @@ static OFI_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *ms
 	return 0;
 }
 
+static OFI_OUTLINE ssize_t send_now(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	return send_msg(ep, msg, flags, true);
+}
+
 static ssize_t msg_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	return flags & FI_MORE ? send_more(ep, msg, flags) : send_msg(ep, msg, flags);
+	return flags & FI_MORE ? send_more(ep, msg, flags) : send_now(ep, msg, flags);
+}
+
+static OFI_OUTLINE ssize_t send_now_nolock(struct fid_ep *ep, const struct fi_msg *msg,
+					   uint64_t flags)
+{
+	return send_msg(ep, msg, flags, false);
+}
+
+static ssize_t msg_sendmsg_nolock(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
+{
+	return flags & FI_MORE ? send_more(ep, msg, flags) : send_now_nolock(ep, msg, flags);
 }
 
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			 fi_addr_t dest, void *context)
 {
-	struct fi_msg msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest,
-		.context = context,
-	};
+	struct fi_msg msg = vrb_msg_of_iov(iov, desc, count, dest, context);
 
-	return msg_sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
+	return fid->msg->sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
 }
 
 /* A receive without room or with very much, or what is wrong with it. */
@@ -241,8 +302,8 @@ static OFI_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, v
 	if (vrb_no_buf(buf, len))
 		return -FI_EINVAL;
 	vrb_sge_set(&sge, buf, len, desc);
-	vrb_wq_enter(ep->rq);
-	return vrb_rq_post(ep->rq, &wr, context, ep->rx_flags, len);
+	vrb_wq_enter(ep->rq, ep->lock_posts);
+	return vrb_rq_post(ep->rq, &wr, context, ep->rx_flags, len, ep->lock_posts);
 }
 
 /* The queue is entered, and does not take the common way. */
@@ -254,13 +315,13 @@ static OFI_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t le
 
 	(void)src;
 	vrb_sge_set(&rq->sge, buf, len, desc);
-	return vrb_rq_post(rq, &rq->recv, context, ep->rx_flags, len);
+	return vrb_rq_post(rq, &rq->recv, context, ep->rx_flags, len, ep->lock_posts);
 }
 
 static OFI_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t len, void *desc,
 					  fi_addr_t src, void *context)
 {
-	vrb_wq_enter(vrb_ep(fid)->rq);
+	ofi_lock(&vrb_ep(fid)->rq->lock);
 	return recv_special(fid, buf, len, desc, src, context);
 }
 
@@ -268,8 +329,8 @@ static OFI_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t 
  * Receives are many and do little: what is rare leaves by a tail call with the same arguments, so
  * that no register is saved for it.
  */
-static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
-			void *context)
+OFI_INLINE ssize_t msg_recv_on(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			       void *context, bool lock)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_wq *rq = ep->rq;
@@ -277,14 +338,26 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 
 	if (ofi_unlikely(!buf || (len - 1) >> 31))
 		return recv_odd(fid, buf, len, desc, src, context);
-	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&rq->lock)))
+	if (lock && ofi_unlikely(!ofi_trylock(&rq->lock)))
 		return recv_contended(fid, buf, len, desc, src, context);
 	if (!vrb_wq_usual(rq))
 		return recv_special(fid, buf, len, desc, src, context);
 	vrb_sge_set(&rq->sge, buf, len, desc);
 	rq->recv.wr_id = vrb_wq_take(rq, context, ep->rx_flags, len);
 	err = ibv_post_recv(rq->qp, &rq->recv, &rq->bad_recv);
-	return vrb_wq_leave(rq, ofi_likely(!err) ? 0 : vrb_wq_post_failed(rq, err));
+	return vrb_wq_leave(rq, lock, ofi_likely(!err) ? 0 : vrb_wq_post_failed(rq, err));
+}
+
+static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			void *context)
+{
+	return msg_recv_on(fid, buf, len, desc, src, context, true);
+}
+
+static ssize_t msg_recv_nolock(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			       void *context)
+{
+	return msg_recv_on(fid, buf, len, desc, src, context, false);
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -308,64 +381,35 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 		return -FI_EMSGSIZE;
 	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
 	wr.num_sge = len ? (int)msg->iov_count : 0;
-	vrb_wq_enter(ep->rq);
-	return vrb_rq_post(ep->rq, &wr, msg->context, FI_MSG | FI_RECV | silent, len);
+	vrb_wq_enter(ep->rq, ep->lock_posts);
+	return vrb_rq_post(ep->rq, &wr, msg->context, FI_MSG | FI_RECV | silent, len,
+			   ep->lock_posts);
 }
 
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			 fi_addr_t src, void *context)
 {
-	struct fi_msg msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src,
-		.context = context,
-	};
+	struct fi_msg msg = vrb_msg_of_iov(iov, desc, count, src, context);
 
 	return msg_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
 }
 
 /* Receives are posted to the shared context. */
-static ssize_t shared_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
-			   void *context)
-{
-	(void)ep;
-	(void)buf;
-	(void)len;
-	(void)desc;
-	(void)src;
-	(void)context;
-	return -FI_EOPNOTSUPP;
-}
-
-static ssize_t shared_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-			    fi_addr_t src, void *context)
-{
-	(void)ep;
-	(void)iov;
-	(void)desc;
-	(void)count;
-	(void)src;
-	(void)context;
-	return -FI_EOPNOTSUPP;
-}
-
-static ssize_t shared_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
-{
-	(void)ep;
-	(void)msg;
-	(void)flags;
-	return -FI_EOPNOTSUPP;
-}
-
-#define MESSAGES(recv_)                                                                         \
+#define NOT_HERE (void *)ofi_eopnotsupp
+#define MESSAGES(recv_, recvv_, recvmsg_, lock_)                                                \
 	{                                                                                       \
-		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = recv_,             \
-		.recvv = recv_##v, .recvmsg = recv_##msg, .send = msg_send, .sendv = msg_sendv, \
-		.sendmsg = msg_sendmsg, .inject = msg_inject, .senddata = msg_senddata,         \
-		.injectdata = msg_injectdata,                                                   \
+		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = (recv_),           \
+		.recvv = (recvv_), .recvmsg = (recvmsg_), .send = msg_send##lock_,              \
+		.sendv = msg_sendv, .sendmsg = msg_sendmsg##lock_, .inject = msg_inject##lock_, \
+		.senddata = msg_senddata##lock_, .injectdata = msg_injectdata##lock_,           \
 	}
 
-const struct fi_ops_msg VRB_TABLE(msg) = MESSAGES(msg_recv);
-const struct fi_ops_msg VRB_TABLE(msg_srx) = MESSAGES(shared_recv);
+const struct fi_ops_msg vrb_msg_ops = MESSAGES(msg_recv, msg_recvv, msg_recvmsg, );
+const struct fi_ops_msg vrb_msg_nolock_ops =
+	MESSAGES(msg_recv_nolock, msg_recvv, msg_recvmsg, _nolock);
+const struct fi_ops_msg vrb_msg_srx_ops = MESSAGES(NOT_HERE, NOT_HERE, NOT_HERE, );
+const struct fi_ops_msg vrb_msg_srx_nolock_ops = MESSAGES(NOT_HERE, NOT_HERE, NOT_HERE, _nolock);
+const struct fi_ops_msg vrb_msg_multi_ops =
+	MESSAGES(vrb_multi_recv, vrb_multi_recvv, vrb_multi_recvmsg, );
+const struct fi_ops_msg vrb_msg_multi_nolock_ops =
+	MESSAGES(vrb_multi_recv, vrb_multi_recvv, vrb_multi_recvmsg, _nolock);

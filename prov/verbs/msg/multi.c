@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Buffers of FI_MULTI_RECV: their parts, and what is left when the device takes only some. */
-#include "prov/base/ops.h"
 #include "prov/verbs/provider/err.h"
 #include "multi.h"
-#include "ops.h"
 #include "prov/verbs/queue/qp.h"
 
 #define ALIGN 64
@@ -31,20 +29,4 @@ ssize_t vrb_multi_failed(struct vrb_wq *rq, uint32_t count, uint32_t posted, int
 		vrb_qp_flush(rq->ep);
 	}
 	return vrb_errno(err);
-}
-
-static void complete_table(struct fi_ops_msg *multi, const struct fi_ops_msg *msg)
-{
-	struct fi_ops_msg own = *multi;
-
-	*multi = *msg;
-	multi->recv = own.recv;
-	multi->recvv = own.recvv;
-	multi->recvmsg = own.recvmsg;
-}
-
-void vrb_multi_ops_init(void)
-{
-	complete_table(&vrb_msg_multi_ops, &vrb_msg_ops);
-	complete_table(&vrb_msg_multi_bare_ops, &vrb_msg_bare_ops);
 }

@@ -15,7 +15,11 @@
 uint32_t vrb_multi_parts(size_t len, size_t min, uint32_t room, size_t *size);
 /* Of count parts the device took the first `posted`. */
 ssize_t vrb_multi_failed(struct vrb_wq *rq, uint32_t count, uint32_t posted, int err);
-/* The tables of endpoints with FI_MULTI_RECV from those without. */
-void vrb_multi_ops_init(void);
+/* The receiving calls of endpoints with FI_MULTI_RECV (multi_recv.c). */
+ssize_t vrb_multi_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
+		       void *context);
+ssize_t vrb_multi_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
+			fi_addr_t src, void *context);
+ssize_t vrb_multi_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags);
 
 #endif

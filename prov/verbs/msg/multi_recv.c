@@ -53,14 +53,14 @@ static ssize_t post(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
 	return ret;
 }
 
-static ssize_t multi_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+ssize_t vrb_multi_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	const struct iovec *iov;
 	uint64_t silent;
 
 	if (!(flags & FI_MULTI_RECV))
-		return VRB_TABLE(msg).recvmsg(fid, msg, flags);
+		return vrb_msg_ops.recvmsg(fid, msg, flags);
 	if (flags & ~(VRB_RX_FLAGS | FI_MULTI_RECV))
 		return -FI_EBADFLAGS;
 	if (!msg || msg->iov_count != 1 || !msg->msg_iov)
@@ -72,37 +72,26 @@ static ssize_t multi_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 	if (iov->iov_len > UINT32_MAX)
 		return -FI_EMSGSIZE;
 	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
-	vrb_wq_enter(ep->rq);
-	return vrb_wq_leave(ep->rq, post(ep, msg, FI_MSG | FI_RECV | VRB_MULTI | silent));
+	vrb_wq_enter(ep->rq, ep->lock_posts);
+	return vrb_wq_leave(ep->rq, ep->lock_posts,
+			    post(ep, msg, FI_MSG | FI_RECV | VRB_MULTI | silent));
 }
 
-static ssize_t multi_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			   fi_addr_t src, void *context)
+ssize_t vrb_multi_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			fi_addr_t src, void *context)
 {
-	struct fi_msg msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src,
-		.context = context,
-	};
+	struct fi_msg msg = vrb_msg_of_iov(iov, desc, count, src, context);
 
-	return multi_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
+	return vrb_multi_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
 }
 
-static ssize_t multi_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
-			  void *context)
+ssize_t vrb_multi_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+		       void *context)
 {
 	struct iovec iov = { buf, len };
 
 	if (vrb_ep(fid)->rx_op_flags & FI_MULTI_RECV)
-		return multi_recvv(fid, &iov, &desc, 1, src, context);
-	return VRB_TABLE(msg).recv(fid, buf, len, desc, src, context);
+		return vrb_multi_recvv(fid, &iov, &desc, 1, src, context);
+	return (vrb_ep(fid)->lock_posts ? vrb_msg_ops : vrb_msg_nolock_ops)
+		.recv(fid, buf, len, desc, src, context);
 }
-
-struct fi_ops_msg VRB_TABLE(msg_multi) = {
-	.size = sizeof(struct fi_ops_msg),
-	.recv = multi_recv,
-	.recvv = multi_recvv,
-	.recvmsg = multi_recvmsg,
-};

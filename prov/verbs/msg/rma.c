@@ -11,6 +11,8 @@
 
 #define RMA_WRITE (FI_RMA | FI_WRITE)
 #define RMA_READ  (FI_RMA | FI_READ)
+#define USUAL_FLAGS \
+	(FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define READ_FLAGS                                                                        \
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE)
@@ -38,13 +40,13 @@ static OFI_OUTLINE ssize_t rma_odd(struct vrb_ep *ep, size_t len, size_t max, st
 	if (len)
 		return -FI_EINVAL;
 	wr.wr.rdma.rkey = (uint32_t)key;
-	vrb_wq_enter(ep->sq);
-	return vrb_sq_post(ep->sq, &wr, context, flags, 0, false);
+	vrb_wq_enter(ep->sq, ep->lock_posts);
+	return vrb_sq_post(ep->sq, &wr, context, flags, 0, false, ep->lock_posts);
 }
 
 OFI_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			     enum ibv_wr_opcode opcode, uint64_t data, uint64_t addr, uint64_t key,
-			     void *context)
+			     void *context, bool lock)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	uint64_t flags = RMA_WRITE | vrb_ep_tx_silent(ep);
@@ -58,18 +60,19 @@ OFI_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, vo
 						     .send_flags = ep->tx_wr_flags,
 						     .wr.rdma.remote_addr = addr },
 			       key, context, flags);
-	vrb_wq_enter(sq);
+	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, desc);
 	wr->opcode = opcode;
 	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		wr->imm_data = htonl((uint32_t)data);
 	wr->send_flags = ep->tx_wr_flags | vrb_inline_flag(ep, len);
 	remote(wr, addr, key);
-	return vrb_sq_post(sq, wr, context, flags, len, false);
+	return vrb_sq_post(sq, wr, context, flags, len, false, lock);
 }
 
 OFI_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
-			      enum ibv_wr_opcode opcode, uint64_t data, uint64_t addr, uint64_t key)
+			      enum ibv_wr_opcode opcode, uint64_t data, uint64_t addr, uint64_t key,
+			      bool lock)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_wq *sq = ep->sq;
@@ -81,51 +84,103 @@ OFI_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
 						     .imm_data = htonl((uint32_t)data),
 						     .wr.rdma.remote_addr = addr },
 			       key, NULL, RMA_WRITE | VRB_SILENT);
-	vrb_wq_enter(sq);
+	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, NULL);
 	wr->opcode = opcode;
 	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		wr->imm_data = htonl((uint32_t)data);
 	wr->send_flags = IBV_SEND_INLINE;
 	remote(wr, addr, key);
-	return vrb_sq_post(sq, wr, NULL, RMA_WRITE | VRB_SILENT, len, false);
+	return vrb_sq_post(sq, wr, NULL, RMA_WRITE | VRB_SILENT, len, false, lock);
+}
+
+OFI_INLINE ssize_t rma_write_on(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				fi_addr_t dest, uint64_t addr, uint64_t key, void *context,
+				bool lock)
+{
+	(void)dest;
+	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE, 0, addr, key, context, lock);
 }
 
 static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
 			 uint64_t addr, uint64_t key, void *context)
 {
+	return rma_write_on(ep, buf, len, desc, dest, addr, key, context, true);
+}
+
+static ssize_t rma_write_nolock(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
+{
+	return rma_write_on(ep, buf, len, desc, dest, addr, key, context, false);
+}
+
+OFI_INLINE ssize_t rma_writedata_on(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				    uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
+				    void *context, bool lock)
+{
 	(void)dest;
-	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE, 0, addr, key, context);
+	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key, context,
+			 lock);
 }
 
 static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			     uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     void *context)
 {
+	return rma_writedata_on(ep, buf, len, desc, data, dest, addr, key, context, true);
+}
+
+static ssize_t rma_writedata_nolock(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+				    uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
+				    void *context)
+{
+	return rma_writedata_on(ep, buf, len, desc, data, dest, addr, key, context, false);
+}
+
+OFI_INLINE ssize_t rma_inject_on(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
+				 uint64_t addr, uint64_t key, bool lock)
+{
 	(void)dest;
-	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
-		return -FI_EINVAL;
-	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key, context);
+	return inject_one(ep, buf, len, IBV_WR_RDMA_WRITE, 0, addr, key, lock);
 }
 
 static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
 			  uint64_t addr, uint64_t key)
 {
+	return rma_inject_on(ep, buf, len, dest, addr, key, true);
+}
+
+static ssize_t rma_inject_nolock(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
+				 uint64_t addr, uint64_t key)
+{
+	return rma_inject_on(ep, buf, len, dest, addr, key, false);
+}
+
+OFI_INLINE ssize_t rma_injectdata_on(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+				     fi_addr_t dest, uint64_t addr, uint64_t key, bool lock)
+{
 	(void)dest;
-	return inject_one(ep, buf, len, IBV_WR_RDMA_WRITE, 0, addr, key);
+	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	return inject_one(ep, buf, len, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key, lock);
 }
 
 static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t dest, uint64_t addr, uint64_t key)
 {
-	(void)dest;
-	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
-		return -FI_EINVAL;
-	return inject_one(ep, buf, len, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key);
+	return rma_injectdata_on(ep, buf, len, data, dest, addr, key, true);
 }
 
-static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
-			uint64_t addr, uint64_t key, void *context)
+static ssize_t rma_injectdata_nolock(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+				     fi_addr_t dest, uint64_t addr, uint64_t key)
+{
+	return rma_injectdata_on(ep, buf, len, data, dest, addr, key, false);
+}
+
+OFI_INLINE ssize_t rma_read_on(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			       uint64_t addr, uint64_t key, void *context, bool lock)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	uint64_t flags = RMA_READ | vrb_ep_tx_silent(ep);
@@ -139,12 +194,56 @@ static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 						     .send_flags = ep->tx_wr_flags,
 						     .wr.rdma.remote_addr = addr },
 			       key, context, flags);
-	vrb_wq_enter(sq);
+	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, desc);
 	wr->opcode = IBV_WR_RDMA_READ;
 	wr->send_flags = ep->tx_wr_flags;
 	remote(wr, addr, key);
-	return vrb_sq_post(sq, wr, context, flags, len, false);
+	return vrb_sq_post(sq, wr, context, flags, len, false, lock);
+}
+
+static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			uint64_t addr, uint64_t key, void *context)
+{
+	return rma_read_on(fid, buf, len, desc, src, addr, key, context, true);
+}
+
+static ssize_t rma_read_nolock(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			       uint64_t addr, uint64_t key, void *context)
+{
+	return rma_read_on(fid, buf, len, desc, src, addr, key, context, false);
+}
+
+/* One buffer with data in it, and one remote range as long. */
+OFI_INLINE bool is_single(const struct vrb_ep *ep, const struct fi_msg_rma *msg)
+{
+	return ofi_likely(msg && msg->iov_count == 1 && msg->msg_iov && msg->rma_iov_count == 1 &&
+			  msg->rma_iov) &&
+	       plain(msg->msg_iov->iov_base, msg->msg_iov->iov_len, ep->max_msg_size,
+		     msg->rma_iov->key) &&
+	       msg->rma_iov->len == msg->msg_iov->iov_len;
+}
+
+/* With flags of which none but FI_COMPLETION changes what is posted. */
+OFI_INLINE ssize_t post_single(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
+			       enum ibv_wr_opcode opcode, bool lock)
+{
+	bool silent = ep->tx_selective && !(flags & FI_COMPLETION);
+	bool write = opcode == IBV_WR_RDMA_WRITE;
+	const struct iovec *iov = msg->msg_iov;
+	struct vrb_wq *sq = ep->sq;
+	struct ibv_send_wr *wr;
+
+	vrb_wq_enter(sq, lock);
+	wr = vrb_sq_wr(sq, iov->iov_base, iov->iov_len, msg->desc ? msg->desc[0] : NULL);
+	wr->opcode = opcode;
+	wr->send_flags = silent ? 0 : IBV_SEND_SIGNALED;
+	if (write)
+		wr->send_flags |= vrb_inline_flag(ep, iov->iov_len);
+	remote(wr, msg->rma_iov->addr, msg->rma_iov->key);
+	return vrb_sq_post(sq, wr, msg->context,
+			   (write ? RMA_WRITE : RMA_READ) | (silent ? VRB_SILENT : 0), iov->iov_len,
+			   false, lock);
 }
 
 /* The one remote range of an fi_msg_rma; it must be as long as the local side. */
@@ -172,42 +271,67 @@ static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint
 	return 0;
 }
 
-static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+static OFI_OUTLINE ssize_t rmamsg_any(struct vrb_ep *ep, const struct fi_msg_rma *msg,
+				      uint64_t flags, bool read)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
-	struct ibv_sge sge[VRB_IOV_MAX];
-	struct ibv_send_wr wr = { .sg_list = sge };
-	struct vrb_tx_mode mode;
-	size_t len;
-	ssize_t ret;
-
-	ret = msg_prepare(ep, msg, flags, VRB_TX_FLAGS, &wr, &len, &mode);
-	if (ret)
-		return ret == -FI_EBADFLAGS ? vrb_trigger_rma(ep, FI_OP_WRITE, msg, flags) : ret;
-	if ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)
-		return -FI_EINVAL;
-	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
-	wr.imm_data = htonl((uint32_t)msg->data);
-	wr.send_flags |= vrb_inline_flag(ep, len);
-	vrb_wq_enter(ep->sq);
-	return vrb_sq_post(ep->sq, &wr, msg->context, RMA_WRITE | mode.silent, len,
-			   flags & FI_MORE);
-}
-
-static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
-{
-	struct vrb_ep *ep = vrb_ep(fid);
 	struct ibv_sge sge[VRB_IOV_MAX];
 	struct ibv_send_wr wr = { .sg_list = sge, .opcode = IBV_WR_RDMA_READ };
 	struct vrb_tx_mode mode;
 	size_t len;
 	ssize_t ret;
 
-	ret = msg_prepare(ep, msg, flags, READ_FLAGS, &wr, &len, &mode);
+	ret = msg_prepare(ep, msg, flags, read ? READ_FLAGS : VRB_TX_FLAGS, &wr, &len, &mode);
+	if (ret == -FI_EBADFLAGS)
+		return vrb_trigger_rma(ep, read ? FI_OP_READ : FI_OP_WRITE, msg, flags);
 	if (ret)
-		return ret == -FI_EBADFLAGS ? vrb_trigger_rma(ep, FI_OP_READ, msg, flags) : ret;
-	vrb_wq_enter(ep->sq);
-	return vrb_sq_post(ep->sq, &wr, msg->context, RMA_READ | mode.silent, len, flags & FI_MORE);
+		return ret;
+	if ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)
+		return -FI_EINVAL;
+	if (!read) {
+		wr.opcode =
+			flags & FI_REMOTE_CQ_DATA ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+		wr.imm_data = htonl((uint32_t)msg->data);
+		wr.send_flags |= vrb_inline_flag(ep, len);
+	}
+	vrb_wq_enter(ep->sq, ep->lock_posts);
+	return vrb_sq_post(ep->sq, &wr, msg->context, (read ? RMA_READ : RMA_WRITE) | mode.silent,
+			   len, flags & FI_MORE, ep->lock_posts);
+}
+
+static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+
+	if (!is_single(ep, msg) || ofi_unlikely(flags & ~USUAL_FLAGS))
+		return rmamsg_any(ep, msg, flags, false);
+	return post_single(ep, msg, flags, IBV_WR_RDMA_WRITE, true);
+}
+
+static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+
+	if (!is_single(ep, msg) || ofi_unlikely(flags & ~USUAL_FLAGS))
+		return rmamsg_any(ep, msg, flags, true);
+	return post_single(ep, msg, flags, IBV_WR_RDMA_READ, true);
+}
+
+static ssize_t rma_writemsg_nolock(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+
+	if (!is_single(ep, msg) || ofi_unlikely(flags & ~USUAL_FLAGS))
+		return rmamsg_any(ep, msg, flags, false);
+	return post_single(ep, msg, flags, IBV_WR_RDMA_WRITE, false);
+}
+
+static ssize_t rma_readmsg_nolock(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+
+	if (!is_single(ep, msg) || ofi_unlikely(flags & ~USUAL_FLAGS))
+		return rmamsg_any(ep, msg, flags, true);
+	return post_single(ep, msg, flags, IBV_WR_RDMA_READ, false);
 }
 
 /*
@@ -224,52 +348,44 @@ static size_t iov_len(const struct iovec *iov, size_t count, size_t limit)
 	return len;
 }
 
-static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+static ssize_t post_iov(struct vrb_ep *ep, const struct iovec *iov, void **desc, size_t count,
+			uint64_t addr, uint64_t key, void *context, bool read)
+{
+	struct fi_rma_iov to = { addr, iov_len(iov, count, ep->info->tx_attr->iov_limit), key };
+	struct fi_msg_rma msg = {
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.rma_iov = &to,
+		.rma_iov_count = 1,
+		.context = context,
+	};
+
+	return rmamsg_any(ep, &msg, ep->tx_op_flags & (read ? READ_FLAGS : ~0ULL), read);
+}
+
+static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			  fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
-	struct fi_rma_iov target = { addr, iov_len(iov, count, ep->info->tx_attr->iov_limit), key };
-	struct fi_msg_rma msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = dest,
-		.rma_iov = &target,
-		.rma_iov_count = 1,
-		.context = context,
-	};
-
-	return rma_writemsg(fid, &msg, ep->tx_op_flags);
+	(void)dest;
+	return post_iov(vrb_ep(ep), iov, desc, count, addr, key, context, false);
 }
 
-static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			 fi_addr_t src, uint64_t addr, uint64_t key, void *context)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
-	struct fi_rma_iov target = { addr, iov_len(iov, count, ep->info->tx_attr->iov_limit), key };
-	struct fi_msg_rma msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src,
-		.rma_iov = &target,
-		.rma_iov_count = 1,
-		.context = context,
-	};
-
-	return rma_readmsg(fid, &msg, ep->tx_op_flags & READ_FLAGS);
+	(void)src;
+	return post_iov(vrb_ep(ep), iov, desc, count, addr, key, context, true);
 }
 
-const struct fi_ops_rma VRB_TABLE(rma) = {
-	.size = sizeof(struct fi_ops_rma),
-	OFI_RMA_DEFAULTS,
-	.read = rma_read,
-	.readv = rma_readv,
-	.readmsg = rma_readmsg,
-	.write = rma_write,
-	.writev = rma_writev,
-	.writemsg = rma_writemsg,
-	.inject = rma_inject,
-	.writedata = rma_writedata,
-	.injectdata = rma_injectdata,
-};
+#define RMA(lock_)                                                                            \
+	{                                                                                     \
+		.size = sizeof(struct fi_ops_rma), OFI_RMA_DEFAULTS, .read = rma_read##lock_, \
+		.readv = rma_readv, .readmsg = rma_readmsg##lock_, .write = rma_write##lock_, \
+		.writev = rma_writev, .writemsg = rma_writemsg##lock_,                        \
+		.inject = rma_inject##lock_, .writedata = rma_writedata##lock_,               \
+		.injectdata = rma_injectdata##lock_,                                          \
+	}
+
+const struct fi_ops_rma vrb_rma_ops = RMA();
+const struct fi_ops_rma vrb_rma_nolock_ops = RMA(_nolock);

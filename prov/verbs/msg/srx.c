@@ -251,7 +251,8 @@ static void set_tables(struct vrb_srx *srx, void *context)
 			 .ops = ofi_ops(&srx_fid_ops) },
 		.ops = ofi_ops(&srx_ops),
 		.cm = ofi_ops(&ofi_no_cm_ops),
-		.msg = ofi_ops(srx->domain->lock_posts ? &vrb_srx_msg_ops : &vrb_srx_msg_bare_ops),
+		.msg = ofi_ops(srx->domain->lock_posts ? &vrb_srx_msg_ops
+						       : &vrb_srx_msg_nolock_ops),
 		.rma = ofi_ops(&ofi_no_rma_ops),
 		.tagged = ofi_ops(&ofi_no_tagged_ops),
 		.atomic = ofi_ops(&ofi_no_atomic_ops),

@@ -51,6 +51,6 @@ static inline size_t vrb_srx_max_iov(const struct ibv_device_attr *attr)
  */
 void vrb_srx_leave(struct vrb_ep *ep);
 
-extern const struct fi_ops_msg vrb_srx_msg_ops, vrb_srx_msg_bare_ops; /* srx_recv.c */
+extern const struct fi_ops_msg vrb_srx_msg_ops, vrb_srx_msg_nolock_ops; /* srx_recv.c */
 
 #endif

@@ -7,7 +7,8 @@
 #define SRX_FLAGS (FI_MSG | FI_RECV)
 
 /* Posts a work request and leaves the queue, which the caller has entered. */
-OFI_INLINE ssize_t srq_post(struct vrb_srq *srq, struct ibv_recv_wr *wr, void *context, size_t len)
+OFI_INLINE ssize_t srq_post(struct vrb_srq *srq, struct ibv_recv_wr *wr, void *context, size_t len,
+			    bool lock)
 {
 	struct vrb_slot *slot = srq->free;
 	int err;
@@ -16,7 +17,7 @@ OFI_INLINE ssize_t srq_post(struct vrb_srq *srq, struct ibv_recv_wr *wr, void *c
 		slot = vrb_srq_refill(srq);
 	if (ofi_unlikely(!slot || vrb_wq_special(&srq->wq) & VRB_WQ_SHUT)) {
 		srq->free = slot;
-		return vrb_wq_leave(&srq->wq, vrb_srq_blocked(srq));
+		return vrb_wq_leave(&srq->wq, lock, vrb_srq_blocked(srq));
 	}
 	srq->free = slot->next;
 	slot->context = context;
@@ -26,11 +27,12 @@ OFI_INLINE ssize_t srq_post(struct vrb_srq *srq, struct ibv_recv_wr *wr, void *c
 	__atomic_store_n(&srq->wq.head, slot, __ATOMIC_RELEASE);
 	wr->wr_id = (uintptr_t)slot;
 	err = ibv_post_srq_recv(srq->ibv, wr, &srq->wq.bad_recv);
-	return vrb_wq_leave(&srq->wq, ofi_likely(!err) ? 0 : vrb_srq_post_failed(srq, slot, err));
+	return vrb_wq_leave(&srq->wq, lock,
+			    ofi_likely(!err) ? 0 : vrb_srq_post_failed(srq, slot, err));
 }
 
-static ssize_t srx_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
-			void *context)
+OFI_INLINE ssize_t srx_recv_on(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			       void *context, bool lock)
 {
 	struct vrb_srq *srq = vrb_srx(fid)->srq;
 
@@ -39,10 +41,22 @@ static ssize_t srx_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 		return -FI_EMSGSIZE;
 	if (ofi_unlikely(vrb_no_buf(buf, len)))
 		return -FI_EINVAL;
-	vrb_wq_enter(&srq->wq);
+	vrb_wq_enter(&srq->wq, lock);
 	vrb_sge_set(&srq->wq.sge, buf, len, desc);
 	srq->wq.recv.num_sge = len != 0;
-	return srq_post(srq, &srq->wq.recv, context, len);
+	return srq_post(srq, &srq->wq.recv, context, len, lock);
+}
+
+static ssize_t srx_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			void *context)
+{
+	return srx_recv_on(fid, buf, len, desc, src, context, true);
+}
+
+static ssize_t srx_recv_nolock(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			       void *context)
+{
+	return srx_recv_on(fid, buf, len, desc, src, context, false);
 }
 
 static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -63,28 +77,31 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	if (ofi_unlikely(len > UINT32_MAX))
 		return -FI_EMSGSIZE;
 	wr.num_sge = len ? (int)msg->iov_count : 0;
-	vrb_wq_enter(&srx->srq->wq);
-	return srq_post(srx->srq, &wr, msg->context, len);
+	vrb_wq_enter(&srx->srq->wq, srx->domain->lock_posts);
+	return srq_post(srx->srq, &wr, msg->context, len, srx->domain->lock_posts);
 }
 
 static ssize_t srx_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			 fi_addr_t src, void *context)
 {
-	struct fi_msg msg = {
-		.msg_iov = iov,
-		.desc = desc,
-		.iov_count = count,
-		.addr = src,
-		.context = context,
-	};
+	struct fi_msg msg = vrb_msg_of_iov(iov, desc, count, src, context);
 
 	return srx_recvmsg(fid, &msg, vrb_srx(fid)->op_flags);
 }
 
-const struct fi_ops_msg VRB_TABLE(srx_msg) = {
+const struct fi_ops_msg vrb_srx_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
 	OFI_MSG_DEFAULTS,
+	OFI_MSG_DEFAULTS,
 	.recv = srx_recv,
+	.recvv = srx_recvv,
+	.recvmsg = srx_recvmsg,
+};
+
+const struct fi_ops_msg vrb_srx_msg_nolock_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	OFI_MSG_DEFAULTS,
+	.recv = srx_recv_nolock,
 	.recvv = srx_recvv,
 	.recvmsg = srx_recvmsg,
 };

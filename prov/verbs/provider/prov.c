@@ -46,7 +46,6 @@ static struct fi_provider *start(void)
 	/* Without the parameter the application could not say no. */
 	if (fi_param_get_bool(NULL, "stats", &stats) == -FI_ENOENT || !stats)
 		ofi_stats_forbid();
-	vrb_ep_ops_init();
 	vrb_rdm_domain_init();
 	return &vrb_prov;
 }

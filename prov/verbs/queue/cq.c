@@ -236,7 +236,8 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 	}
 	cq->fid = (struct fid_cq){
 		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = ofi_ops(&cq_fid_ops) },
-		.ops = ofi_ops(cq->locked ? &vrb_cq_ops[cq->format] : &vrb_cq_bare_ops[cq->format]),
+		.ops = ofi_ops(cq->locked ? &vrb_cq_ops[cq->format]
+					  : &vrb_cq_nolock_ops[cq->format]),
 	};
 	vrb_stats_show(domain, cq->stats, FI_CLASS_CQ);
 	ofi_ref_get(&domain->ref);

@@ -143,8 +143,6 @@ int vrb_cq_take_device(struct vrb_cq *cq, struct ibv_wc *wc, int want);
 /* Of those taken, keeps wc[from..end) for later. */
 void vrb_cq_keep(struct vrb_cq *cq, uint32_t from, uint32_t end);
 
-/* Flags and data of a completion that came with immediate data, from the flags of its slot. */
-uint64_t vrb_cq_arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data);
 /*
  * For a full send queue whose owner may never read this CQ, since its operations are silent:
  * retires what completed silently, keeps the rest.
@@ -258,7 +256,7 @@ static inline int vrb_cq_watch(struct vrb_cq *cq, int fd)
 
 /* By format, with locks and without (cq_read.c). */
 extern const struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1];
-extern const struct fi_ops_cq vrb_cq_bare_ops[FI_CQ_FORMAT_TAGGED + 1];
+extern const struct fi_ops_cq vrb_cq_nolock_ops[FI_CQ_FORMAT_TAGGED + 1];
 ssize_t vrb_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags);
 const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 			    size_t len);

@@ -82,15 +82,31 @@ static OFI_OUTLINE uint64_t take_part(const struct vrb_slot *slot, const struct 
 }
 
 /*
+ * Flags and data of a completion that came with immediate data. An RMA write with data is always
+ * reported, but for what belongs to a closed endpoint.
+ */
+OFI_INLINE uint64_t arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data)
+{
+	const struct vrb_slot *slot = (const struct vrb_slot *)(uintptr_t)wc->wr_id;
+
+	if (!(wc->opcode & IBV_WC_RECV) || vrb_wq_closed(slot->wq))
+		return flags;
+	*data = ntohl(wc->imm_data);
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		return FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+	return flags | FI_REMOTE_CQ_DATA;
+}
+
+/*
  * Retires what the completion stands for. Returns the entries written, 0 or 1. Queues are odd only
  * where the CQ is, which each read knows from the start.
  */
 OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct vrb_cq *cq,
-			   struct ibv_wc *wc, bool may_have_data, bool odd)
+			   struct ibv_wc *wc, bool odd)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct vrb_wq *wq = slot->wq;
-	uint64_t flags, data = 0, arrived;
+	uint64_t flags, data = 0;
 	void *context, *buf = NULL;
 	size_t len;
 
@@ -98,11 +114,8 @@ OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
 	context = slot->context;
 	flags = slot->flags;
-	if (may_have_data && ofi_unlikely(wc->wc_flags & IBV_WC_WITH_IMM)) {
-		arrived = 0;
-		flags = vrb_cq_arrived(wc, flags, &arrived);
-		data = arrived;
-	}
+	if (ofi_unlikely(wc->wc_flags & IBV_WC_WITH_IMM))
+		flags = arrived(wc, flags, &data);
 	if (odd && slot->flags & VRB_MULTI)
 		flags = take_part(slot, wc, flags, &buf);
 	if (odd)
@@ -151,7 +164,7 @@ OFI_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, b
 				vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
 				return written(format, cq, out, -FI_EAVAIL);
 			}
-			if (take_one(format, out, cq, wc, true, odd))
+			if (take_one(format, out, cq, wc, odd))
 				out.any = (char *)out.any + size_of(format);
 		}
 		vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
@@ -168,10 +181,10 @@ static OFI_OUTLINE void wake(struct vrb_cq *cq)
 /*
  * Seen through the barrier, the lock's address costs one addition here instead of a saved register.
  */
-OFI_INLINE void leave(struct vrb_cq *cq)
+OFI_INLINE void leave(struct vrb_cq *cq, bool lock)
 {
 	ofi_forget(cq);
-	if (VRB_LOCKS && ofi_unlikely(!ofi_release(&cq->lock)))
+	if (lock && ofi_unlikely(!ofi_release(&cq->lock)))
 		wake(cq);
 }
 
@@ -179,7 +192,7 @@ OFI_INLINE void leave(struct vrb_cq *cq)
 static OFI_OUTLINE ssize_t refuse(struct vrb_cq *cq, int n)
 {
 	vrb_cq_keep(cq, cq->first, cq->first + (uint32_t)n);
-	leave(cq);
+	leave(cq, cq->locked);
 	return -FI_EINVAL;
 }
 
@@ -203,7 +216,7 @@ OFI_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool odd)
 		ret = read_on(FI_CQ_FORMAT_CONTEXT, cq, n, odd);
 		break;
 	}
-	leave(cq);
+	leave(cq, cq->locked);
 	return ret;
 }
 
@@ -221,39 +234,58 @@ static OFI_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
 	return read_any(cq, n, false);
 }
 
-/* The device had n completions; mostly it is one, good and without data. Lets go of the lock. */
-OFI_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n)
+/* The device had n completions; mostly it is one, and good. Lets go of the lock. */
+OFI_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n, bool lock)
 {
 	union entries out = { .any = cq->out };
 
 	cq->first = 0;
-	if (ofi_unlikely(n != 1 || cq->wc[0].status || (cq->wc[0].wc_flags & IBV_WC_WITH_IMM) ||
-			 !out.any))
+	if (ofi_unlikely(n != 1 || cq->wc[0].status || !out.any))
 		return read_many(cq, n);
-	if (ofi_unlikely(!take_one(format, out, cq, &cq->wc[0], false, false)))
+	if (ofi_unlikely(!take_one(format, out, cq, &cq->wc[0], false)))
 		return read_many(cq, vrb_cq_poll(cq, cq->room));
-	leave(cq);
+	leave(cq, lock);
 	return 1;
 }
 
 static OFI_OUTLINE ssize_t found_context(struct vrb_cq *cq, int n)
 {
-	return found(FI_CQ_FORMAT_CONTEXT, cq, n);
+	return found(FI_CQ_FORMAT_CONTEXT, cq, n, true);
+}
+
+static OFI_OUTLINE ssize_t found_context_nolock(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_CONTEXT, cq, n, false);
 }
 
 static OFI_OUTLINE ssize_t found_msg(struct vrb_cq *cq, int n)
 {
-	return found(FI_CQ_FORMAT_MSG, cq, n);
+	return found(FI_CQ_FORMAT_MSG, cq, n, true);
+}
+
+static OFI_OUTLINE ssize_t found_msg_nolock(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_MSG, cq, n, false);
 }
 
 static OFI_OUTLINE ssize_t found_data(struct vrb_cq *cq, int n)
 {
-	return found(FI_CQ_FORMAT_DATA, cq, n);
+	return found(FI_CQ_FORMAT_DATA, cq, n, true);
+}
+
+static OFI_OUTLINE ssize_t found_data_nolock(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_DATA, cq, n, false);
 }
 
 static OFI_OUTLINE ssize_t found_tagged(struct vrb_cq *cq, int n)
 {
-	return found(FI_CQ_FORMAT_TAGGED, cq, n);
+	return found(FI_CQ_FORMAT_TAGGED, cq, n, true);
+}
+
+static OFI_OUTLINE ssize_t found_tagged_nolock(struct vrb_cq *cq, int n)
+{
+	return found(FI_CQ_FORMAT_TAGGED, cq, n, false);
 }
 
 /* With the lock held, which is let go of. */
@@ -288,12 +320,12 @@ static OFI_OUTLINE ssize_t read_contended(struct vrb_cq *cq, void *buf, size_t c
  * registers.
  */
 OFI_INLINE ssize_t read_format(ssize_t (*found_format)(struct vrb_cq *, int), struct fid_cq *fid,
-			       void *buf, size_t count)
+			       void *buf, size_t count, bool lock)
 {
 	struct vrb_cq *cq = vrb_cq(fid);
 	int n;
 
-	if (VRB_LOCKS && ofi_unlikely(!ofi_trylock(&cq->lock)))
+	if (lock && ofi_unlikely(!ofi_trylock(&cq->lock)))
 		return read_contended(cq, buf, count);
 	if (ofi_unlikely(__atomic_load_n(&cq->special, __ATOMIC_RELAXED)))
 		return read_special(cq, buf, count);
@@ -302,28 +334,48 @@ OFI_INLINE ssize_t read_format(ssize_t (*found_format)(struct vrb_cq *, int), st
 	n = ibv_poll_cq(cq->ibv, vrb_cq_want(cq, count), cq->wc);
 	if (ofi_unlikely(n))
 		return found_format(cq, n);
-	leave(cq);
+	leave(cq, lock);
 	return -FI_EAGAIN;
 }
 
 static ssize_t read_context(struct fid_cq *cq, void *buf, size_t count)
 {
-	return read_format(found_context, cq, buf, count);
+	return read_format(found_context, cq, buf, count, true);
+}
+
+static ssize_t read_context_nolock(struct fid_cq *cq, void *buf, size_t count)
+{
+	return read_format(found_context_nolock, cq, buf, count, false);
 }
 
 static ssize_t read_msg(struct fid_cq *cq, void *buf, size_t count)
 {
-	return read_format(found_msg, cq, buf, count);
+	return read_format(found_msg, cq, buf, count, true);
+}
+
+static ssize_t read_msg_nolock(struct fid_cq *cq, void *buf, size_t count)
+{
+	return read_format(found_msg_nolock, cq, buf, count, false);
 }
 
 static ssize_t read_data(struct fid_cq *cq, void *buf, size_t count)
 {
-	return read_format(found_data, cq, buf, count);
+	return read_format(found_data, cq, buf, count, true);
+}
+
+static ssize_t read_data_nolock(struct fid_cq *cq, void *buf, size_t count)
+{
+	return read_format(found_data_nolock, cq, buf, count, false);
 }
 
 static ssize_t read_tagged(struct fid_cq *cq, void *buf, size_t count)
 {
-	return read_format(found_tagged, cq, buf, count);
+	return read_format(found_tagged, cq, buf, count, true);
+}
+
+static ssize_t read_tagged_nolock(struct fid_cq *cq, void *buf, size_t count)
+{
+	return read_format(found_tagged_nolock, cq, buf, count, false);
 }
 
 /*
@@ -336,8 +388,7 @@ static ssize_t read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 	ssize_t i, n;
 
 	if (src && __atomic_load_n(&cq->special, __ATOMIC_RELAXED) & VRB_CQ_DGRAM) {
-		if (VRB_LOCKS)
-			ofi_lock(&cq->lock);
+		vrb_cq_lock(cq);
 		return read_sources(cq, buf, count, src);
 	}
 	n = fid->ops->read(fid, buf, count);
@@ -354,9 +405,16 @@ static ssize_t read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 		.strerror = vrb_cq_strerror,                                             \
 	}
 
-const struct fi_ops_cq VRB_TABLE(cq)[FI_CQ_FORMAT_TAGGED + 1] = {
+const struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1] = {
 	[FI_CQ_FORMAT_CONTEXT] = READER(read_context),
 	[FI_CQ_FORMAT_MSG] = READER(read_msg),
 	[FI_CQ_FORMAT_DATA] = READER(read_data),
 	[FI_CQ_FORMAT_TAGGED] = READER(read_tagged),
+};
+
+const struct fi_ops_cq vrb_cq_nolock_ops[FI_CQ_FORMAT_TAGGED + 1] = {
+	[FI_CQ_FORMAT_CONTEXT] = READER(read_context_nolock),
+	[FI_CQ_FORMAT_MSG] = READER(read_msg_nolock),
+	[FI_CQ_FORMAT_DATA] = READER(read_data_nolock),
+	[FI_CQ_FORMAT_TAGGED] = READER(read_tagged_nolock),
 };

@@ -3,7 +3,6 @@
  * Taking completions: from the device, from those kept for later, or in the name of a device that
  * is gone.
  */
-#include <arpa/inet.h>
 #include "batch.h"
 #include "cq.h"
 #include "prov/verbs/dgram/dgram.h"
@@ -27,7 +26,7 @@ static bool is_lost(const struct ibv_wc *wc)
 }
 
 /* From the device, but nothing of a queue that the library completes itself. */
-static inline int take_polled(struct vrb_cq *cq, struct ibv_wc *wc, int want)
+int vrb_cq_take_device(struct vrb_cq *cq, struct ibv_wc *wc, int want)
 {
 	int n, i, taken;
 
@@ -85,18 +84,13 @@ void vrb_cq_ring_held(struct vrb_cq *cq)
 			vrb_batch_flush(wq->ep);
 }
 
-int vrb_cq_take_device(struct vrb_cq *cq, struct ibv_wc *wc, int want)
-{
-	return take_polled(cq, wc, want);
-}
-
 /* With nothing kept: from the device, or for it. */
 static inline int take_fresh(struct vrb_cq *cq, int want)
 {
 	int n;
 
 	cq->first = 0;
-	n = take_polled(cq, cq->wc, want);
+	n = vrb_cq_take_device(cq, cq->wc, want);
 	if (!n)
 		vrb_cq_reap(cq);
 	if (n <= 0 && (__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) & VRB_CQ_LOST))
@@ -161,19 +155,6 @@ int vrb_cq_poll(struct vrb_cq *cq, size_t count)
 	if (__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) >= VRB_CQ_HELD)
 		return take_special(cq, want);
 	return take(cq, want);
-}
-
-/* An RMA write with data is always reported, but for what belongs to a closed endpoint. */
-uint64_t vrb_cq_arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data)
-{
-	const struct vrb_slot *slot = (const struct vrb_slot *)(uintptr_t)wc->wr_id;
-
-	if (!(wc->opcode & IBV_WC_RECV) || vrb_wq_closed(slot->wq))
-		return flags;
-	*data = ntohl(wc->imm_data);
-	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-		return FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
-	return flags | FI_REMOTE_CQ_DATA;
 }
 
 void vrb_cq_failed(const struct ibv_wc *wc)

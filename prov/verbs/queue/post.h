@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The way of a work request to the device, inlined into each posting call: take a slot and a
- * credit, remember the operation, publish, post. What is rare is out of line in post.c.
+ * credit, remember the operation, publish, post. The slow path is in post.c.
  */
 #ifndef VRB_POST_H
 #define VRB_POST_H
@@ -17,27 +17,22 @@
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define VRB_RX_FLAGS (FI_COMPLETION | FI_MORE)
 
-/* A source compiled with VRB_BARE takes no locks, and its tables are the bare ones. */
-#ifdef VRB_BARE
-#define VRB_TABLE(name) vrb_##name##_bare_ops
-#define VRB_LOCKS	false
-#else
-#define VRB_TABLE(name) vrb_##name##_ops
-#define VRB_LOCKS	true
-#endif
-
-OFI_INLINE void vrb_wq_enter(struct vrb_wq *wq)
+/*
+ * `lock`: the domain's threading asks for the queue's lock. A constant in the calls of the fast
+ * path, of which each table has its own; the slow path looks into the endpoint.
+ */
+OFI_INLINE void vrb_wq_enter(struct vrb_wq *wq, bool lock)
 {
-	if (VRB_LOCKS)
+	if (lock)
 		ofi_lock(&wq->lock);
 }
 
 /* Wakes who waits for the queue's lock. Returns ret, so that it can end a call. */
 ssize_t vrb_wq_wake(struct vrb_wq *wq, ssize_t ret);
 
-OFI_INLINE ssize_t vrb_wq_leave(struct vrb_wq *wq, ssize_t ret)
+OFI_INLINE ssize_t vrb_wq_leave(struct vrb_wq *wq, bool lock, ssize_t ret)
 {
-	if (VRB_LOCKS && ofi_unlikely(!ofi_release(&wq->lock)))
+	if (lock && ofi_unlikely(!ofi_release(&wq->lock)))
 		return vrb_wq_wake(wq, ret);
 	return ret;
 }
@@ -68,7 +63,7 @@ OFI_INLINE bool vrb_wq_usual(const struct vrb_wq *wq)
  * completion will report, with VRB_SILENT where it will not.
  */
 OFI_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context,
-			       uint64_t flags, size_t len, bool more)
+			       uint64_t flags, size_t len, bool more, bool lock)
 {
 	ssize_t ret = 0;
 	int err;
@@ -81,15 +76,15 @@ OFI_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *
 		if (ofi_unlikely(err))
 			ret = vrb_wq_post_failed(sq, err);
 	} else if (more) {
-		ret = vrb_sq_hold(sq, wr, context, flags, len, VRB_LOCKS);
+		ret = vrb_sq_hold(sq, wr, context, flags, len, lock);
 	} else {
-		ret = vrb_sq_post_rare(sq, wr, context, flags, len, false, VRB_LOCKS);
+		ret = vrb_sq_post_rare(sq, wr, context, flags, len, false, lock);
 	}
-	return vrb_wq_leave(sq, ret);
+	return vrb_wq_leave(sq, lock, ret);
 }
 
 OFI_INLINE ssize_t vrb_rq_post(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context,
-			       uint64_t flags, size_t len)
+			       uint64_t flags, size_t len, bool lock)
 {
 	ssize_t ret = 0;
 	int err;
@@ -102,7 +97,20 @@ OFI_INLINE ssize_t vrb_rq_post(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *
 	} else {
 		ret = vrb_rq_post_rare(rq, wr, context, flags, len);
 	}
-	return vrb_wq_leave(rq, ret);
+	return vrb_wq_leave(rq, lock, ret);
+}
+
+/* The message of a call that has an iov and nothing else. */
+OFI_INLINE struct fi_msg vrb_msg_of_iov(const struct iovec *iov, void **desc, size_t count,
+					fi_addr_t addr, void *context)
+{
+	return (struct fi_msg){
+		.msg_iov = iov,
+		.desc = desc,
+		.iov_count = count,
+		.addr = addr,
+		.context = context,
+	};
 }
 
 OFI_INLINE void vrb_sge_set(struct ibv_sge *sge, const void *buf, size_t len, void *desc)
