@@ -16,7 +16,7 @@ int ofi_rdm_proto_grant(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr
 			continue;
 		if (peer->flow.credits <= keep)
 			return -FI_EAGAIN;
-		ret = peer->proto->ops->bind(peer, &mr[*bound]);
+		ret = peer->proto->xport.ops->bind(peer, &mr[*bound]);
 		if (ret)
 			return ret;
 		ofi_rdm_flow_take(&peer->flow);
@@ -42,7 +42,7 @@ static int revoke(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *it
 			continue;
 		if (!ofi_rdm_flow_has_control_credit(&peer->flow))
 			return -FI_EAGAIN;
-		ret = peer->proto->ops->revoke(peer, &mr[*bound - 1], item);
+		ret = peer->proto->xport.ops->revoke(peer, &mr[*bound - 1], item);
 		if (ret)
 			return ret;
 		ofi_rdm_flow_take(&peer->flow);

@@ -11,17 +11,21 @@
 #define WINDOWS 4
 #define NOTE	1024 /* at least what a packet takes besides its bytes */
 
-void ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_ops *ops,
-			const struct ofi_rdm_proto_config *config)
+int ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_ops *ops,
+		       const struct ofi_rdm_xport *xport, const struct ofi_rdm_proto_config *config)
 {
+	if (!xport->props.ordered || !xport->props.reliable)
+		return -FI_EOPNOTSUPP;
 	proto->ops = ops;
+	proto->xport = *xport;
 	proto->config = *config;
+	proto->eager = xport->props.max_packet - OFI_RDM_WIRE_HEADER_MAX;
 	proto->spaces = OFI_RDM_PROTO_COLLECTIVE;
 	ofi_rdm_flow_budget_init(&proto->budget, config->unexpected);
-	proto->budget.window = config->delivers ? config->window : UINT32_MAX;
-	proto->budget.most =
-		2 * config->unexpected + (uint64_t)WINDOWS * config->window *
-						 (config->eager + OFI_RDM_WIRE_HEADER_MAX + NOTE);
+	proto->budget.window = xport->props.delivers ? xport->props.window : UINT32_MAX;
+	proto->budget.most = 2 * config->unexpected + (uint64_t)WINDOWS * xport->props.window *
+							      (xport->props.max_packet + NOTE);
+	return 0;
 }
 
 void ofi_rdm_proto_peer_init(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_peer *peer,
@@ -42,7 +46,7 @@ int ofi_rdm_proto_control(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_
 	size_t len = ofi_rdm_wire_build(header, packet);
 	int ret;
 
-	ret = peer->proto->ops->send(peer, header, len, NULL, 0, 0, out);
+	ret = peer->proto->xport.ops->send(peer, header, len, NULL, 0, 0, out);
 	if (!ret)
 		ofi_rdm_flow_take(&peer->flow);
 	return ret;
@@ -188,7 +192,7 @@ void ofi_rdm_proto_peer_up(struct ofi_rdm_proto_peer *peer, uint32_t credits, ui
 			   size_t eager)
 {
 	ofi_rdm_flow_reset(&peer->flow, credits, reserve);
-	peer->eager = ofi_rdm_proto_min(eager, peer->proto->config.eager);
+	peer->eager = ofi_rdm_proto_min(eager, peer->proto->eager);
 	peer->proto->budget.peers += !peer->up;
 	peer->up = true;
 	peer->held = peer->writes = false;

@@ -2,8 +2,8 @@
 /*
  * The protocol between two reliable-datagram endpoints: which packets a message becomes, what
  * happens on arrival, who completes when. It knows no verbs: what it consumes are the application's
- * calls, packets and completions; what it produces are calls of ofi_rdm_proto_ops. Nothing is
- * allocated: messages live in objects of the caller.
+ * calls, packets and completions; what it produces are calls of the transport (xport.h) and of
+ * ofi_rdm_proto_ops. Nothing is allocated: messages live in objects of the caller.
  *
  *   out   a message being sent, from the call to its completion
  *   in    an incoming packet that is kept: an unexpected message, or one that takes several packets
@@ -37,6 +37,7 @@
 #include "flow.h"
 #include "match.h"
 #include "wire.h"
+#include "xport.h"
 
 enum {
 	OFI_RDM_PROTO_IOV = 4,
@@ -53,21 +54,6 @@ enum ofi_rdm_proto_space {
 	OFI_RDM_PROTO_TAGGED,
 	OFI_RDM_PROTO_COLLECTIVE,
 	OFI_RDM_PROTO_SPACES
-};
-
-/* What memory is registered for: no more than that is possible. */
-enum ofi_rdm_proto_access {
-	OFI_RDM_PROTO_SOURCE,	   /* our device reads it */
-	OFI_RDM_PROTO_DESTINATION, /* our device writes it */
-	OFI_RDM_PROTO_PEER_READS,  /* exactly these bytes, and our device reads it */
-	OFI_RDM_PROTO_PEER_WRITES, /* exactly these bytes */
-};
-
-/* Registered memory. */
-struct ofi_rdm_proto_mr {
-	void *handle, *grant; /* the caller's */
-	uint64_t rkey;
-	bool window; /* the peer's right begins with ops.bind() and ends with ops.revoke() */
 };
 
 enum ofi_rdm_proto_level {
@@ -170,7 +156,7 @@ struct ofi_rdm_proto_in {
 		};
 	};
 	struct ofi_rdm_proto_item item;
-	uint32_t index; /* for ops.in_at() */
+	uint32_t index; /* for the transport's in_at() */
 	uint32_t cost;	/* all the memory that it takes while it is kept */
 
 	uint8_t state;
@@ -211,72 +197,29 @@ struct ofi_rdm_proto_done {
 	int err;     /* FI_E* or 0 */
 };
 
+/* What the protocol tells its endpoint, and asks it. */
 struct ofi_rdm_proto_ops {
-	/*
-	 * One packet: hdr, then len bytes of iov from offset on. They are copied.
-	 * ofi_rdm_proto_sent(peer, out, ...) when it completes. 0, or -FI_EAGAIN: try after the
-	 * next completion.
-	 */
-	int (*send)(struct ofi_rdm_proto_peer *peer, const void *hdr, size_t hdr_len,
-		    const struct iovec *iov, size_t offset, size_t len,
-		    struct ofi_rdm_proto_out *out);
-	/*
-	 * One RDMA operation; ofi_rdm_proto_read_done() or ofi_rdm_proto_write_done() when it
-	 * completes.
-	 */
-	int (*read)(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
-		    size_t len, uint64_t remote, uint64_t rkey);
-	int (*write)(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_rdm_proto_mr *mr,
-		     size_t len, uint64_t remote, uint64_t rkey);
-	/* 0 or -FI_E*. */
-	int (*reg)(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
-		   enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr);
-	/*
-	 * Of a window, one work request each: behind bind() the peer that is told mr->rkey may use
-	 * it; it may not when ofi_rdm_proto_revoked(peer, item) says that revoke() is complete. 0
-	 * or -FI_EAGAIN; bind() also another error, the memory is then not the peer's.
-	 */
-	int (*bind)(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
-	int (*revoke)(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
-		      struct ofi_rdm_proto_item *item);
-	/* Afterwards neither the peer nor our device has access, whatever was posted. */
-	void (*dereg)(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
-	void (*copy)(void *to, const void *from, size_t len);
 	/* err: FI_E* or 0. The object is the caller's again. */
 	void (*out_done)(struct ofi_rdm_proto_out *out, int err);
 	void (*recv_done)(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done);
-	/*
-	 * A packet is to be kept, with its payload or without: where, with a copy of it and with
-	 * `cost` set; index and use are those of the place. The pointers of in->packet are into its
-	 * bytes. NULL: out of memory.
-	 */
-	struct ofi_rdm_proto_in *(*keep)(struct ofi_rdm_proto_in *in, bool payload);
-	/* What a kept packet is in is the caller's again. */
-	void (*release)(struct ofi_rdm_proto_in *in);
 	/* By index; NULL when there is none. */
 	struct ofi_rdm_proto_out *(*out_at)(struct ofi_rdm_proto *proto, uint32_t index);
-	struct ofi_rdm_proto_in *(*in_at)(struct ofi_rdm_proto *proto, uint32_t index);
 	/* Packets that are none of messages: atomics, keys, BYE. 0, or why it is wrong. */
 	enum ofi_rdm_wire_error (*other)(struct ofi_rdm_proto_peer *peer,
 					 const struct ofi_rdm_wire_packet *packet);
 };
 
 struct ofi_rdm_proto_config {
-	size_t eager;	  /* bytes of a packet's payload at most */
-	size_t segmented; /* largest message that goes in segments by choice */
-	size_t max_read;  /* bytes of one RDMA read */
-	size_t max_write; /* and of one write */
-	uint32_t reads;	  /* in flight for one message */
-	uint32_t writes;
+	size_t segmented;    /* largest message that goes in segments by choice */
 	bool write;	     /* as a receiver, let the sender write */
 	uint64_t unexpected; /* bytes, for the budget */
-	uint32_t window;     /* packets that a peer sends before it takes completions */
-	bool delivers;	     /* a packet that is complete has come to the peer's device */
 };
 
 struct ofi_rdm_proto {
 	const struct ofi_rdm_proto_ops *ops;
+	struct ofi_rdm_xport xport;
 	struct ofi_rdm_proto_config config;
+	size_t eager;	/* bytes of a packet's payload at most */
 	uint8_t spaces; /* OFI_RDM_PROTO_SPACES, or one less: without collectives */
 	struct ofi_rdm_match match[OFI_RDM_PROTO_SPACES]; /* initialised by the caller */
 	struct ofi_rdm_flow_budget budget;
@@ -302,9 +245,15 @@ struct ofi_rdm_proto_peer {
 	struct ofi_rdm_proto_in *assembling; /* the message that segments belong to */
 };
 
-/* Without collectives. */
-void ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_ops *ops,
-			const struct ofi_rdm_proto_config *config);
+static inline const struct ofi_rdm_xport_ops *ofi_rdm_xport(const struct ofi_rdm_proto_peer *peer)
+{
+	return peer->proto->xport.ops;
+}
+
+/* Without collectives. 0, or -FI_EOPNOTSUPP: the transport loses packets or mixes them up. */
+int ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_ops *ops,
+		       const struct ofi_rdm_xport *xport,
+		       const struct ofi_rdm_proto_config *config);
 void ofi_rdm_proto_peer_init(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_peer *peer,
 			     uint32_t src);
 /* Connected: a send queue of so many credits; eager is the peer's limit. What waited is sent. */
@@ -340,7 +289,7 @@ void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_ou
  * False: it does not, since the peer has a right to the bytes where they are.
  */
 bool ofi_rdm_proto_send_from(struct ofi_rdm_proto_out *out, void *copy);
-/* A packet of ops.send is complete. err: FI_E* or 0. */
+/* A packet of send() is complete. err: FI_E* or 0. */
 void ofi_rdm_proto_sent(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_out *out, int err);
 void ofi_rdm_proto_read_done(struct ofi_rdm_proto_in *in, int err);
 void ofi_rdm_proto_write_done(struct ofi_rdm_proto_out *out, int err);
@@ -348,7 +297,7 @@ void ofi_rdm_proto_write_done(struct ofi_rdm_proto_out *out, int err);
 void ofi_rdm_proto_revoked(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item);
 /* The bind is complete. */
 void ofi_rdm_proto_bound(struct ofi_rdm_proto_peer *peer);
-/* Sends what can be sent. For when ops.send() failed for want of something that is there now. */
+/* Sends what can be sent. For when the transport's send() failed for want of something that is there now. */
 void ofi_rdm_proto_progress(struct ofi_rdm_proto_peer *peer);
 
 /* A posted receive. It may complete before this returns. */
@@ -377,7 +326,7 @@ bool ofi_rdm_proto_cancel(struct ofi_rdm_proto *proto, bool tagged, const void *
 void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto);
 
 /*
- * A packet. *kept: it is in what ops.keep() gave, or `in` itself if that gave it. An error means
+ * A packet. *kept: it is in what the transport's keep() gave, or `in` itself if that gave it. An error means
  * that the peer is not to be trusted, or that there is no memory for what it sends: the caller ends
  * the connection.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Messages that arrive: delivered, kept until a receive is posted, put together from segments. */
+#include <string.h>
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
 
@@ -24,7 +25,7 @@ static void copy_in(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *f
 	for (; len; len -= chunk, from += chunk, offset += chunk) {
 		ofi_rdm_proto_iov_at(recv->iov, recv->count, in->base + offset, &to, &left);
 		chunk = ofi_rdm_proto_min(len, left);
-		in->peer->proto->ops->copy(to, from, chunk);
+		memcpy(to, from, chunk);
 	}
 }
 
@@ -115,7 +116,7 @@ static void release_parts(struct ofi_rdm_proto_in *in)
 	while ((part = STAILQ_FIRST(&in->parts))) {
 		STAILQ_REMOVE_HEAD(&in->parts, part);
 		part->state = OFI_RDM_PROTO_IN_FREE;
-		in->peer->proto->ops->release(part);
+		in->peer->proto->xport.ops->release(part);
 	}
 }
 
@@ -142,7 +143,7 @@ void ofi_rdm_proto_in_end(struct ofi_rdm_proto_in *in)
 	in->err = 0;
 	in->recv = NULL;
 	in->state = OFI_RDM_PROTO_IN_FREE;
-	peer->proto->ops->release(in);
+	peer->proto->xport.ops->release(in);
 }
 
 static bool wants_ack(const struct ofi_rdm_proto_in *in)
@@ -185,7 +186,7 @@ static void begin(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *in)
 struct ofi_rdm_proto_in *ofi_rdm_proto_in_keep(struct ofi_rdm_proto_in *in, bool payload,
 					       bool *kept)
 {
-	struct ofi_rdm_proto_in *place = in->peer->proto->ops->keep(in, payload);
+	struct ofi_rdm_proto_in *place = in->peer->proto->xport.ops->keep(in, payload);
 
 	if (!place)
 		return NULL;

@@ -62,7 +62,7 @@ static void finish(struct ofi_rdm_proto_out *out)
 	ofi_rdm_proto_dereg(peer, out->mr, &out->mr_count);
 	if (out->cts) {
 		out->cts->state = OFI_RDM_PROTO_IN_FREE;
-		ops->release(out->cts);
+		peer->proto->xport.ops->release(out->cts);
 	}
 	out->state = OFI_RDM_PROTO_OUT_FREE;
 	ops->out_done(out, out->err);
@@ -170,8 +170,8 @@ static int send_bytes(struct ofi_rdm_proto_out *out, const struct ofi_rdm_wire_p
 	uint8_t header[OFI_RDM_WIRE_HEADER_MAX];
 	int ret;
 
-	ret = peer->proto->ops->send(peer, header, ofi_rdm_wire_build(header, packet), out->iov,
-				     out->sent, len, tracked ? out : NULL);
+	ret = peer->proto->xport.ops->send(peer, header, ofi_rdm_wire_build(header, packet),
+					   out->iov, out->sent, len, tracked ? out : NULL);
 	if (ret)
 		return ret;
 	ofi_rdm_flow_take(&peer->flow);

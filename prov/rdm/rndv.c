@@ -10,7 +10,7 @@ int ofi_rdm_proto_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov, 
 	int ret;
 
 	for (i = 0; i < count; i++) {
-		ret = peer->proto->ops->reg(peer, &iov[i], access, &mr[i]);
+		ret = peer->proto->xport.ops->reg(peer, &iov[i], access, &mr[i]);
 		if (ret) {
 			ofi_rdm_proto_dereg(peer, mr, &i);
 			return ret;
@@ -23,7 +23,7 @@ void ofi_rdm_proto_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_m
 			 uint8_t *count)
 {
 	for (; *count; --*count)
-		peer->proto->ops->dereg(peer, &mr[*count - 1]);
+		peer->proto->xport.ops->dereg(peer, &mr[*count - 1]);
 }
 
 uint8_t ofi_rdm_proto_iov_at(const struct iovec *iov, uint8_t count, size_t offset, void **addr,
@@ -73,9 +73,10 @@ static uint8_t put_regions(uint8_t *list, const struct iovec *iov, uint8_t count
 /* A receiver that has messages written needs no right to read them. */
 static enum ofi_rdm_proto_access needed(const struct ofi_rdm_proto_out *out)
 {
-	return out->peer->writes && !(out->flags & OFI_RDM_WIRE_COLLECTIVE)
-		       ? OFI_RDM_PROTO_SOURCE
-		       : OFI_RDM_PROTO_PEER_READS;
+	bool writes = out->peer->writes && !(out->flags & OFI_RDM_WIRE_COLLECTIVE);
+
+	return writes || !out->peer->proto->xport.props.can_read ? OFI_RDM_PROTO_SOURCE
+								 : OFI_RDM_PROTO_PEER_READS;
 }
 
 int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out)
@@ -90,8 +91,11 @@ int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out)
 		.total = out->total,
 		.list = list,
 	};
+	const struct ofi_rdm_xport_props *props = &out->peer->proto->xport.props;
 	int ret;
 
+	if (!props->can_read && !props->can_write)
+		return -FI_EOPNOTSUPP;
 	if (!out->mr_count) {
 		ret = ofi_rdm_proto_reg(out->peer, out->iov, out->count, needed(out), out->mr);
 		if (ret)
@@ -157,11 +161,20 @@ static void ask_for_segments(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_SEG_REQ);
 }
 
+/* A collective receive ends without the peer's help, if it is to. */
+static bool is_to_write(const struct ofi_rdm_proto_in *in)
+{
+	const struct ofi_rdm_proto *proto = in->peer->proto;
+
+	return proto->xport.props.can_write && in->recv->space != OFI_RDM_PROTO_COLLECTIVE &&
+	       (proto->config.write || !proto->xport.props.can_read);
+}
+
 void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in)
 {
 	struct ofi_rdm_proto_peer *peer = in->peer;
-	/* A collective receive ends without the peer's help, if it is to. */
-	bool write = peer->proto->config.write && in->recv->space != OFI_RDM_PROTO_COLLECTIVE;
+	const struct ofi_rdm_xport_props *props = &peer->proto->xport.props;
+	bool write = is_to_write(in);
 	enum ofi_rdm_proto_access access =
 		write ? OFI_RDM_PROTO_PEER_WRITES : OFI_RDM_PROTO_DESTINATION;
 	uint8_t count;
@@ -171,7 +184,8 @@ void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in)
 		end_rndv(in);
 		return;
 	}
-	if (ofi_rdm_proto_reg(peer, in->iov, count, access, in->mr)) {
+	if ((!write && !props->can_read) ||
+	    ofi_rdm_proto_reg(peer, in->iov, count, access, in->mr)) {
 		ask_for_segments(in);
 		return;
 	}
@@ -203,14 +217,15 @@ static bool read_more(struct ofi_rdm_proto_in *in)
 	uint8_t i;
 	int ret;
 
-	if (in->inflight >= proto->config.reads || !ofi_rdm_flow_has_data_credit(&in->peer->flow))
+	if (in->inflight >= proto->xport.props.reads ||
+	    !ofi_rdm_flow_has_data_credit(&in->peer->flow))
 		return false;
 	i = ofi_rdm_proto_iov_at(in->iov, in->mr_count, in->got, &addr, &len);
 	key = ofi_rdm_proto_region_at(&in->packet, in->got, &remote, &there);
-	len = ofi_rdm_proto_min(len, proto->config.max_read);
+	len = ofi_rdm_proto_min(len, proto->xport.props.max_read);
 	if (len > there)
 		len = (size_t)there;
-	ret = proto->ops->read(in, addr, &in->mr[i], len, remote, key);
+	ret = proto->xport.ops->read(in, addr, &in->mr[i], len, remote, key);
 	if (ret == -FI_EAGAIN)
 		return false;
 	if (ret) {
@@ -244,15 +259,15 @@ static bool write_more(struct ofi_rdm_proto_out *out)
 	uint8_t i;
 	int ret;
 
-	if (out->inflight >= proto->config.writes ||
+	if (out->inflight >= proto->xport.props.writes ||
 	    !ofi_rdm_flow_has_data_credit(&out->peer->flow))
 		return false;
 	i = ofi_rdm_proto_iov_at(out->iov, out->count, out->sent, &addr, &len);
 	key = ofi_rdm_proto_region_at(&out->cts->packet, out->sent, &remote, &there);
-	len = ofi_rdm_proto_min(len, proto->config.max_write);
+	len = ofi_rdm_proto_min(len, proto->xport.props.max_write);
 	if (len > there)
 		len = (size_t)there;
-	ret = proto->ops->write(out, addr, &out->mr[i], len, remote, key);
+	ret = proto->xport.ops->write(out, addr, &out->mr[i], len, remote, key);
 	if (ret == -FI_EAGAIN)
 		return false;
 	if (ret) {
@@ -357,7 +372,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_rndv_written(struct ofi_rdm_proto_peer *pe
 {
 	struct ofi_rdm_proto_in *in;
 
-	in = peer->proto->ops->in_at(peer->proto, ofi_rdm_proto_index(packet->id));
+	in = peer->proto->xport.ops->in_at(peer->proto, ofi_rdm_proto_index(packet->id));
 	if (!in || in->peer != peer || in->id != packet->id ||
 	    in->state != OFI_RDM_PROTO_IN_WRITTEN || in->item.owes)
 		return OFI_RDM_WIRE_E_ID;

@@ -32,8 +32,9 @@ struct sim_options {
 	int ops;
 	bool failures; /* queue pairs break, endpoints restart */
 	bool reg_fails;
-	int windows; /* 1: for most of what peers may use; 2: for all */
-	bool again;  /* packets are refused now and then */
+	bool no_reads, no_writes; /* the transport has none */
+	int windows;		  /* 1: for most of what peers may use; 2: for all */
+	bool again;		  /* packets are refused now and then */
 };
 
 enum sim_kind {
@@ -167,6 +168,7 @@ uint32_t sim_random(uint32_t below);
 void sim_check(bool truth, const char *what, int line);
 #define SIM_CHECK(truth) sim_check(truth, #truth, __LINE__)
 extern const struct ofi_rdm_proto_ops sim_ops;
+extern const struct ofi_rdm_xport_ops sim_xport;
 /*
  * Lets one packet, RDMA operation or completion of the queue pair happen. False if there is none.
  */

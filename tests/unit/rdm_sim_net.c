@@ -112,8 +112,10 @@ static int op_rdma(struct ofi_rdm_proto_peer *peer, enum sim_kind kind, void *ad
 		return -FI_EAGAIN;
 	if (sim.options.reg_fails && !sim_random(16))
 		return -FI_EINVAL;
-	SIM_CHECK(len > 0 && len <= (kind == SIM_READ ? peer->proto->config.max_read
-						      : peer->proto->config.max_write));
+	SIM_CHECK(kind == SIM_READ ? peer->proto->xport.props.can_read
+				   : peer->proto->xport.props.can_write);
+	SIM_CHECK(len > 0 && len <= (kind == SIM_READ ? peer->proto->xport.props.max_read
+						      : peer->proto->xport.props.max_write));
 	*wr = post((struct sim_qp *)peer, kind);
 	(*wr)->addr = addr;
 	(*wr)->len = len;
@@ -234,11 +236,6 @@ static int op_revoke(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *m
 	return 0;
 }
 
-static void op_copy(void *to, const void *from, size_t len)
-{
-	memcpy(to, from, len);
-}
-
 static struct ofi_rdm_proto_in *op_keep(struct ofi_rdm_proto_in *in, bool payload)
 {
 	in->cost = 64 + (payload ? (uint32_t)in->packet.payload_len : 0);
@@ -274,6 +271,13 @@ static enum ofi_rdm_wire_error op_other(struct ofi_rdm_proto_peer *peer,
 }
 
 const struct ofi_rdm_proto_ops sim_ops = {
+	.out_done = sim_out_done,
+	.recv_done = sim_recv_done,
+	.out_at = op_out_at,
+	.other = op_other,
+};
+
+const struct ofi_rdm_xport_ops sim_xport = {
 	.send = op_send,
 	.read = op_read,
 	.write = op_write,
@@ -281,14 +285,9 @@ const struct ofi_rdm_proto_ops sim_ops = {
 	.bind = op_bind,
 	.revoke = op_revoke,
 	.dereg = op_dereg,
-	.copy = op_copy,
-	.out_done = sim_out_done,
-	.recv_done = sim_recv_done,
 	.keep = op_keep,
 	.release = op_release,
-	.out_at = op_out_at,
 	.in_at = op_in_at,
-	.other = op_other,
 };
 
 static struct sim_in *free_buffer(struct sim_endpoint *ep)

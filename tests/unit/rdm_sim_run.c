@@ -102,22 +102,31 @@ static bool step_pair(struct sim_qp *qp)
 static void init_endpoint(int e)
 {
 	struct sim_endpoint *ep = sim_endpoint_at(e);
+	struct ofi_rdm_xport xport = {
+		.ops = &sim_xport,
+		.props = {
+			.ordered = true,
+			.reliable = true,
+			.delivers = true,
+			.can_read = !sim.options.no_reads,
+			.can_write = !sim.options.no_writes,
+			.window = SIM_RING,
+			.max_packet = SIM_PACKET,
+		},
+	};
 	struct ofi_rdm_proto_config config = {
-		.eager = SIM_EAGER,
 		.segmented = sim_random(2) ? 400 : 0,
-		.max_read = 200 + sim_random(200),
-		.max_write = 200 + sim_random(200),
-		.reads = 1 + sim_random(3),
-		.writes = 1 + sim_random(3),
 		.write = sim_random(2),
 		.unexpected = 300 + sim_random(3000),
-		.window = SIM_RING,
-		.delivers = true,
 	};
 	int i;
 
 	memset(ep->buckets, 0, sizeof(ep->buckets));
-	ofi_rdm_proto_init(&ep->proto, &sim_ops, &config);
+	xport.props.max_read = 200 + sim_random(200);
+	xport.props.max_write = 200 + sim_random(200);
+	xport.props.reads = 1 + sim_random(3);
+	xport.props.writes = 1 + sim_random(3);
+	SIM_CHECK(!ofi_rdm_proto_init(&ep->proto, &sim_ops, &xport, &config));
 	for (i = 0; i < 2; i++)
 		ofi_rdm_match_init(&ep->proto.match[i], ep->buckets[2 * i], ep->buckets[2 * i + 1],
 				   SIM_BITS);

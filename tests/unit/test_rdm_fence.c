@@ -7,20 +7,19 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/rdm/carry.h"
-#include "prov/verbs/rdm/conn.h"
+#include "prov/verbs/rdm/peer.h"
 #include "prov/verbs/rdm/fence.h"
 #include "prov/verbs/rdm/progress.h"
 
-enum { ITEMS = 4, RING = 8 };
+enum { ITEMS = 4 };
 
 static struct vrb_rdm ep;
 static struct vrb_rdm_peer peer;
-static struct vrb_rdm_link connection;
-static struct vrb_rdm_slot slots[RING];
 static struct vrb_rdm_op gate, ops[ITEMS];
 static struct vrb_rdm_out outs[ITEMS];
 static bool no_gate, fenced;
-static unsigned int pumps, probes, starved, gates_back;
+static unsigned int pumps, waits, gates_back;
+static uint32_t posted, completed; /* to the peer */
 static const void *sent[ITEMS], *failed[ITEMS];
 static unsigned int sends, failures;
 
@@ -81,18 +80,27 @@ void vrb_rdm_out_put(struct vrb_rdm *of, struct vrb_rdm_out *out)
 	assert_ptr_equal(out, failed[failures - 1]);
 }
 
-void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow)
+/* The transport. It asks for another look while the mark is not passed. */
+static bool quiet(const struct ofi_rdm_proto_peer *of)
 {
-	assert_ptr_equal(link, &connection);
-	assert_ptr_equal(flow, &peer.proto.flow);
-	probes++;
+	assert_ptr_equal(of, &peer.proto);
+	return posted == completed;
 }
 
-void vrb_rdm_conn_starve(struct vrb_rdm_peer *of)
+static uint32_t mark(const struct ofi_rdm_proto_peer *of)
 {
-	assert_ptr_equal(of, &peer);
-	starved++;
+	assert_ptr_equal(of, &peer.proto);
+	return posted;
 }
+
+static bool passed(struct ofi_rdm_proto_peer *of, uint32_t at)
+{
+	assert_ptr_equal(of, &peer.proto);
+	waits += (int32_t)(completed - at) < 0;
+	return (int32_t)(completed - at) >= 0;
+}
+
+static const struct ofi_rdm_xport_ops xport = { .quiet = quiet, .mark = mark, .passed = passed };
 
 static int begin(void **state)
 {
@@ -101,8 +109,6 @@ static int begin(void **state)
 	(void)state;
 	memset(&ep, 0, sizeof(ep));
 	memset(&peer, 0, sizeof(peer));
-	memset(&connection, 0, sizeof(connection));
-	memset(slots, 0, sizeof(slots));
 	memset(&gate, 0, sizeof(gate));
 	memset(ops, 0, sizeof(ops));
 	memset(outs, 0, sizeof(outs));
@@ -110,18 +116,17 @@ static int begin(void **state)
 	TAILQ_INIT(&peer.answers);
 	STAILQ_INIT(&peer.ops);
 	STAILQ_INIT(&peer.fenced);
-	connection.slots = slots;
-	connection.size = RING;
-	connection.mask = RING - 1;
 	peer.ep = &ep;
-	peer.link = &connection;
+	peer.proto.proto = &ep.proto;
+	ep.proto.xport.ops = &xport;
 	for (i = 0; i < ITEMS; i++) {
 		ops[i].peer = &peer;
 		outs[i].flags = FI_MSG | FI_SEND;
 		outs[i].proto.context = &outs[i];
 	}
 	no_gate = fenced = false;
-	pumps = probes = starved = gates_back = sends = failures = 0;
+	pumps = waits = gates_back = sends = failures = 0;
+	posted = completed = 0;
 	return 0;
 }
 
@@ -134,7 +139,7 @@ static int fence(struct vrb_rdm_op *op)
 /* What was posted, and is not complete. */
 static void be_busy(void)
 {
-	connection.head++;
+	posted++;
 }
 
 static struct vrb_rdm_op *take_op(void)
@@ -153,7 +158,6 @@ static void nothing_is_waited_for_when_all_is_quiet(void **state)
 	assert_null(peer.gate);
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_int_equal(pumps, 1);
-	peer.link = NULL; /* nor when there is no connection yet */
 	outs[0].fenced.fence = true;
 	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), 0);
 	assert_null(peer.gate);
@@ -201,7 +205,7 @@ static void what_comes_behind_stays_behind(void **state)
 	assert_int_equal(sends, 0);
 	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 3);
 	/* Nor when all before it is complete, but the gate is not yet looked at. */
-	connection.tail = connection.head;
+	completed = posted;
 	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[1]), 0);
 	assert_int_equal(sends, 0);
 	assert_true(vrb_rdm_fence_open(&peer));
@@ -218,7 +222,7 @@ static void what_comes_behind_stays_behind(void **state)
 static void it_opens_when_the_earlier_is_complete(void **state)
 {
 	(void)state;
-	connection.head = connection.tail = UINT32_MAX; /* the counts go round */
+	posted = completed = UINT32_MAX; /* the counts go round */
 	be_busy();
 	be_busy();
 	TAILQ_INSERT_TAIL(&peer.proto.outs, &outs[0].proto, link);
@@ -228,29 +232,16 @@ static void it_opens_when_the_earlier_is_complete(void **state)
 	TAILQ_REMOVE(&peer.proto.outs, &outs[0].proto, link);
 	assert_false(vrb_rdm_fence_open(&peer));
 	TAILQ_REMOVE(&peer.answers, &ops[1], wait);
-	assert_int_equal(probes, 0);
+	assert_int_equal(waits, 0);
 	assert_false(vrb_rdm_fence_open(&peer));
-	assert_int_equal(probes, 1);
-	assert_int_equal(starved, 0);
-	connection.tail++;
+	assert_int_equal(waits, 1);
+	completed++;
 	be_busy(); /* which the gate was not made for */
 	assert_false(vrb_rdm_fence_open(&peer));
-	connection.tail++;
+	completed++;
 	assert_true(vrb_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_null(peer.gate);
-}
-
-/* No completion will come that says so: it is tried again soon. */
-static void the_silent_are_asked_for(void **state)
-{
-	(void)state;
-	be_busy();
-	slots[0].flags = VRB_SILENT;
-	assert_int_equal(fence(&ops[0]), 0);
-	assert_false(vrb_rdm_fence_open(&peer));
-	assert_int_equal(probes, 1);
-	assert_int_equal(starved, 1);
 }
 
 static void one_fence_waits_for_another(void **state)
@@ -261,7 +252,7 @@ static void one_fence_waits_for_another(void **state)
 	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[1]), 0);
 	assert_int_equal(fence(&ops[2]), 0);
 	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[3]), 0);
-	connection.tail++;
+	completed++;
 	assert_true(vrb_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_ptr_equal(take_op(), &ops[1]);
@@ -270,7 +261,7 @@ static void one_fence_waits_for_another(void **state)
 	assert_ptr_equal(STAILQ_FIRST(&peer.fenced), &ops[2].fenced);
 	be_busy(); /* with those two */
 	assert_false(vrb_rdm_fence_open(&peer));
-	connection.tail++;
+	completed++;
 	assert_true(vrb_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[2]);
 	assert_ptr_equal(take_op(), &ops[3]);
@@ -296,7 +287,7 @@ static void buffers_are_copied_late(void **state)
 	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[1]), 0);
 	assert_string_equal(bounce, "");
 	first[0] = 'x';
-	connection.tail++;
+	completed++;
 	assert_true(vrb_rdm_fence_open(&peer));
 	assert_string_equal(bounce, "xbcd");
 	assert_string_equal(operands, "xbcd");
@@ -349,7 +340,6 @@ int main(void)
 		cmocka_unit_test_setup(each_that_is_not_complete_is_waited_for, begin),
 		cmocka_unit_test_setup(what_comes_behind_stays_behind, begin),
 		cmocka_unit_test_setup(it_opens_when_the_earlier_is_complete, begin),
-		cmocka_unit_test_setup(the_silent_are_asked_for, begin),
 		cmocka_unit_test_setup(one_fence_waits_for_another, begin),
 		cmocka_unit_test_setup(buffers_are_copied_late, begin),
 		cmocka_unit_test_setup(without_a_gate_it_is_for_another_time, begin),

@@ -68,11 +68,6 @@ static void op_release(struct ofi_rdm_proto_in *in)
 	free(in);
 }
 
-static void op_copy(void *to, const void *from, size_t len)
-{
-	memcpy(to, from, len);
-}
-
 static void op_recv_done(struct ofi_rdm_proto *of, const struct ofi_rdm_proto_done *done)
 {
 	struct far *far = &fars[done->src];
@@ -84,12 +79,11 @@ static void op_recv_done(struct ofi_rdm_proto *of, const struct ofi_rdm_proto_do
 	assert_int_equal(number, far->received++);
 }
 
-static const struct ofi_rdm_proto_ops ops = {
+static const struct ofi_rdm_proto_ops ops = { .recv_done = op_recv_done };
+static const struct ofi_rdm_xport_ops xport_ops = {
 	.send = op_send,
 	.keep = op_keep,
 	.release = op_release,
-	.copy = op_copy,
-	.recv_done = op_recv_done,
 };
 
 /* What was posted to it has come, and our completion too. */
@@ -152,14 +146,22 @@ static void receive(unsigned int count)
 
 static int begin(void **state)
 {
-	const struct ofi_rdm_proto_config config = {
-		.eager = 512, .unexpected = LIMIT, .window = WINDOW, .delivers = true
+	const struct ofi_rdm_proto_config config = { .unexpected = LIMIT };
+	const struct ofi_rdm_xport xport = {
+		.ops = &xport_ops,
+		.props = {
+			.ordered = true,
+			.reliable = true,
+			.delivers = true,
+			.window = WINDOW,
+			.max_packet = OFI_RDM_WIRE_HEADER_MAX + 512,
+		},
 	};
 	uint32_t i;
 
 	(void)state;
 	memset(buckets, 0, sizeof(buckets));
-	ofi_rdm_proto_init(&proto, &ops, &config);
+	assert_int_equal(ofi_rdm_proto_init(&proto, &ops, &xport, &config), 0);
 	ofi_rdm_match_init(&proto.match[0], buckets[0], buckets[1], BITS);
 	ofi_rdm_match_init(&proto.match[1], buckets[2], buckets[3], BITS);
 	fars = calloc(PEERS, sizeof(*fars));

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/rdm/conn.h"
+#include "prov/verbs/rdm/rc.h"
 #include "capture.h"
 #include "fake_verbs.h"
 
@@ -135,7 +136,7 @@ static void faults_do_not_fill_the_log(void **state)
 	for (i = 0; i < 100; i++) {
 		assert_null(vrb_rdm_link_new(&ep));
 		vrb_rdm_conn_short(&peer);
-		vrb_rdm_conn_malformed(link, "nonsense");
+		vrb_rdm_conn_fault(&peer, OFI_RDM_WIRE_E_TYPE);
 		vrb_rdm_conn_failed(link, FI_EIO, &wc);
 		vrb_rdm_conn_qp_event(link, IBV_EVENT_QP_FATAL);
 	}
@@ -203,12 +204,50 @@ static void lingers_until_it_lets_go(void **state)
 	ibv_dealloc_pd(pd);
 }
 
+/*
+ * What was posted before a mark is complete, or is asked for: no completion may come of the silent
+ * ones, so the engine is told to look again.
+ */
+static void a_mark_is_passed_when_all_before_it_is_complete(void **state)
+{
+	struct fi_ep_attr attr = { 0 };
+	const struct fi_info info = { .ep_attr = &attr };
+	const struct ofi_rdm_xport_ops *rc = vrb_rdm_rc(&domain, &info).ops;
+	static struct vrb_rdm_peer peer;
+	struct vrb_rdm_link *link = vrb_rdm_link_new(&ep);
+	uint32_t mark;
+
+	(void)state;
+	peer = (struct vrb_rdm_peer){ .ep = &ep };
+	TAILQ_INIT(&ep.starved);
+	ep.timer.fd = -1;
+	assert_true(rc->quiet(&peer.proto)); /* without a connection, too */
+	peer.link = link;
+	link->head = link->tail = UINT32_MAX; /* the counts go round */
+	assert_true(rc->quiet(&peer.proto));
+	link->head += 2;
+	assert_false(rc->quiet(&peer.proto));
+	mark = rc->mark(&peer.proto);
+	assert_false(rc->passed(&peer.proto, mark));
+	assert_false(peer.starved);
+	link->slots[(link->head - 1) & link->mask].flags = VRB_SILENT;
+	link->tail++;
+	assert_false(rc->passed(&peer.proto, mark)); /* there is no credit for a probe */
+	assert_true(peer.starved);
+	link->head++; /* which the mark does not stand for */
+	link->tail++;
+	assert_true(rc->passed(&peer.proto, mark));
+	vrb_rdm_link_free(link);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(faults_do_not_fill_the_log, begin, end),
 		cmocka_unit_test_setup_teardown(knows_a_request_that_is_no_more, begin, end),
 		cmocka_unit_test_setup_teardown(lingers_until_it_lets_go, begin, end),
+		cmocka_unit_test_setup_teardown(a_mark_is_passed_when_all_before_it_is_complete,
+						begin, end),
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),
 		cmocka_unit_test_setup_teardown(has_room_for_500_on_a_small_device, begin, end),
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),

@@ -89,11 +89,14 @@ bool vrb_rdm_answer(struct vrb_rdm_peer *to, const struct ofi_rdm_wire_packet *p
 	return !out_of_memory;
 }
 
-void vrb_rdm_conn_short(struct vrb_rdm_peer *of)
+static void run_short(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error error)
 {
-	assert_ptr_equal(of, &peer);
+	assert_ptr_equal(of, &peer.proto);
+	assert_int_equal(error, OFI_RDM_WIRE_E_MEMORY);
 	shortages++;
 }
+
+static const struct ofi_rdm_xport_ops xport = { .fault = run_short };
 
 static int begin(void **state)
 {
@@ -119,6 +122,8 @@ static int begin(void **state)
 	connection.mask = 7;
 	peer.ep = &ep;
 	peer.link = &connection;
+	peer.proto.proto = &ep.proto;
+	ep.proto.xport.ops = &xport;
 	ofi_rdm_flow_init(&peer.proto.flow, 8, 2);
 	sends = send_flags = grown = entries = answers = shortages = 0;
 	out_of_memory = false;

@@ -32,8 +32,9 @@ static void run(struct sim_options options, uint64_t count)
 	if (count < 100)
 		return;
 	assert_true(sim.done_ok && sim.truncated && sim.stops && sim.acks && sim.segments);
-	assert_true(sim.reads && sim.writes && sim.evictions && sim.halts);
-	assert_true(sim.bound);
+	assert_true(!sim.reads == options.no_reads && !sim.writes == options.no_writes);
+	assert_true(sim.evictions && sim.halts);
+	assert_true(sim.bound || (options.no_reads && options.no_writes));
 	assert_true((sim.asked && sim.unbound) || !options.reg_fails);
 }
 
@@ -57,6 +58,37 @@ static void test_registration(void **state)
 	(void)state;
 	run((struct sim_options){ .reg_fails = true, .again = true }, seeds(2500));
 	assert_true(sim.done_err || seeds(100) < 100);
+}
+
+/* What the transport can't do is done with what it can. */
+static void test_properties(void **state)
+{
+	(void)state;
+	run((struct sim_options){ .no_reads = true, .again = true }, seeds(2500));
+	assert_int_equal(sim.done_err, 0);
+	run((struct sim_options){ .no_writes = true, .again = true }, seeds(2500));
+	assert_int_equal(sim.done_err, 0);
+	run((struct sim_options){ .no_reads = true, .no_writes = true }, seeds(2500));
+	assert_int_equal(sim.done_err, 0);
+	run((struct sim_options){ .no_reads = true, .failures = true, .reg_fails = true },
+	    seeds(2500));
+}
+
+/* Nothing puts packets in order or sends them again: such a transport is refused. */
+static void test_too_little(void **state)
+{
+	static struct ofi_rdm_proto proto;
+	const struct ofi_rdm_proto_config config = { .unexpected = 1000 };
+	struct ofi_rdm_xport xport = { .ops = &sim_xport,
+				       .props = { .reliable = true, .max_packet = SIM_PACKET } };
+
+	(void)state;
+	assert_int_equal(ofi_rdm_proto_init(&proto, &sim_ops, &xport, &config), -FI_EOPNOTSUPP);
+	xport.props.ordered = true;
+	xport.props.reliable = false;
+	assert_int_equal(ofi_rdm_proto_init(&proto, &sim_ops, &xport, &config), -FI_EOPNOTSUPP);
+	xport.props.reliable = true;
+	assert_int_equal(ofi_rdm_proto_init(&proto, &sim_ops, &xport, &config), 0);
 }
 
 /* Connections break at any time, processes die and come back. */
@@ -91,6 +123,7 @@ int main(void)
 		cmocka_unit_test(test_in_order),     cmocka_unit_test(test_again),
 		cmocka_unit_test(test_registration), cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_all),	     cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_properties),   cmocka_unit_test(test_too_little),
 	};
 
 	return cmocka_run_group_tests_name("rdm_proto", tests, NULL, NULL);

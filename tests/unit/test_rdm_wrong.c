@@ -25,8 +25,8 @@ static int setup(void **state)
 	ep->proto.config.segmented = 400;
 	ep->proto.config.unexpected = 1 << 20;
 	ep->proto.config.write = false;
-	ep->proto.config.max_read = ep->proto.config.max_write = 100;
-	ep->proto.config.reads = ep->proto.config.writes = 2;
+	ep->proto.xport.props.max_read = ep->proto.xport.props.max_write = 100;
+	ep->proto.xport.props.reads = ep->proto.xport.props.writes = 2;
 	ofi_rdm_proto_peer_up(peer, 10, 2, SIM_EAGER);
 	return 0;
 }

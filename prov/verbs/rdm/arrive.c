@@ -77,10 +77,8 @@ static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
 
 OFI_OUTLINE void vrb_rdm_not_kept(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error)
 {
-	if (error == OFI_RDM_WIRE_E_MEMORY)
-		vrb_rdm_conn_short(peer);
-	else if (error == OFI_RDM_WIRE_E_FLOOD)
-		vrb_rdm_conn_flooded(peer);
+	if (error)
+		vrb_rdm_conn_fault(peer, error);
 }
 
 /* Any packet but those that bypass the protocol. */
@@ -94,10 +92,8 @@ static void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t
 	error = ofi_rdm_proto_packet(&link->peer->proto, &rx->in, bytes, len, &kept);
 	if (!kept)
 		vrb_rdm_rx_put(&ep->rx, rx);
-	if (error == OFI_RDM_WIRE_E_MEMORY || error == OFI_RDM_WIRE_E_FLOOD)
-		vrb_rdm_not_kept(link->peer, error);
-	else if (error)
-		vrb_rdm_conn_malformed(link, ofi_rdm_wire_strerror(error));
+	if (ofi_unlikely(error))
+		vrb_rdm_conn_fault(link->peer, error);
 	/* It may be the answer that a fence waits for. */
 	if (ofi_unlikely(!STAILQ_EMPTY(&link->peer->ops)))
 		vrb_rdm_ops_pump(link->peer);

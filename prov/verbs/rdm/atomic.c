@@ -71,7 +71,7 @@ static bool is_bad(const struct fi_ioc *ioc, size_t count)
 
 static int check(const struct vrb_rdm *ep, const struct atomic *a, size_t *n)
 {
-	size_t i, max = vrb_rdm_atomic_count(ep->proto.config.eager, a->datatype, a->op);
+	size_t i, max = vrb_rdm_atomic_count(ep->proto.eager, a->datatype, a->op);
 
 	*n = 0;
 	if (a->flags & ~ATOMIC_FLAGS)
@@ -204,8 +204,9 @@ int vrb_rdm_atomic_ask(struct vrb_rdm_op *op, const struct iovec *operands, size
 					&(struct ofi_rdm_wire_target){ op->remote[i].addr,
 								       op->remote[i].key,
 								       op->remote[i].len });
-	if (vrb_rdm_carry_ops.send(&peer->proto, header, ofi_rdm_wire_build(header, &packet),
-				   operands, 0, len, NULL))
+	if (ofi_rdm_xport(&peer->proto)
+		    ->send(&peer->proto, header, ofi_rdm_wire_build(header, &packet), operands, 0,
+			   len, NULL))
 		return -FI_EAGAIN;
 	ofi_rdm_flow_take(&peer->proto.flow);
 	op->waiting = true;
@@ -501,7 +502,7 @@ static ssize_t rdm_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic *ms
 static int valid(const struct vrb_rdm *ep, enum fi_datatype datatype, enum fi_op op, bool swap,
 		 size_t *count)
 {
-	size_t n = vrb_rdm_atomic_count(ep->proto.config.eager, datatype, op);
+	size_t n = vrb_rdm_atomic_count(ep->proto.eager, datatype, op);
 
 	if (!count)
 		return -FI_EINVAL;

@@ -116,6 +116,6 @@ enum ofi_rdm_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
 	if (!rsp.status)
 		vrb_rdm_note_atomic(peer->ep, packet);
 	if (!vrb_rdm_answer(peer, &rsp, old, rsp.status ? 0 : len))
-		vrb_rdm_conn_short(peer);
+		ofi_rdm_xport(&peer->proto)->fault(&peer->proto, OFI_RDM_WIRE_E_MEMORY);
 	return OFI_RDM_WIRE_OK;
 }

@@ -128,7 +128,7 @@ static ssize_t net_send(void *arg, fi_addr_t to, uint64_t tag, const void *buf, 
 	peer = vrb_rdm_peer_of(ep, to, &ret);
 	if (!peer)
 		return ret;
-	ret = vrb_rdm_conn_ready(peer) ? 0 : vrb_rdm_conn_want(peer);
+	ret = vrb_rdm_conn_ready(peer) ? 0 : ofi_rdm_xport(&peer->proto)->connect(&peer->proto);
 	if (ret)
 		return ret;
 	out = vrb_rdm_out_get(ep);
@@ -162,7 +162,7 @@ static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size
 	if (!peer)
 		return ret;
 	if (!vrb_rdm_conn_ready(peer) && !net_arrived(coll, from, tag)) {
-		ret = vrb_rdm_conn_want(peer);
+		ret = ofi_rdm_xport(&peer->proto)->connect(&peer->proto);
 		if (ret)
 			return ret;
 	}
@@ -338,7 +338,7 @@ static void tick(struct vrb_rdm_coll *coll)
 	struct vrb_rdm_xfer *xfer;
 
 	if (ofi_coll_forming(coll->engine)) {
-		vrb_rdm_poll(coll->ep);
+		coll->ep->proto.xport.ops->poll(&coll->ep->proto);
 		set_tick(coll, coll->tick_ms < TICK_MAX_MS ? 2 * coll->tick_ms : TICK_MAX_MS);
 		return;
 	}
@@ -362,9 +362,11 @@ static void tick_ready(struct vrb_source *source)
 	vrb_rdm_unlock(ep);
 }
 
-static void own_progress(void *ep)
+static void own_progress(void *of)
 {
-	vrb_rdm_progress(ep);
+	struct vrb_rdm *ep = of;
+
+	ep->proto.xport.ops->progress(&ep->proto);
 }
 
 static int open_parts(struct vrb_rdm_coll *coll)

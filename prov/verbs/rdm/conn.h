@@ -73,12 +73,10 @@ void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc
 void vrb_rdm_conn_alive(struct vrb_rdm_link *link);
 /* There is no memory for what the peer makes us keep, or it is more than one may. */
 void vrb_rdm_conn_short(struct vrb_rdm_peer *peer);
-/* The peer sends on although it was told to halt. */
-void vrb_rdm_conn_flooded(struct vrb_rdm_peer *peer);
 /* A collective group is closed, and the peer does not let go of its memory. */
 void vrb_rdm_conn_overdue(struct vrb_rdm_peer *peer);
-/* The peer sent what makes no sense. */
-void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what);
+/* The peer sent what makes no sense or is too much, or what there is no memory for. */
+void vrb_rdm_conn_fault(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error);
 /* All that was posted to a link that ended has completed: link->last has. */
 void vrb_rdm_conn_flushed(struct vrb_rdm_link *link);
 /* BYE or its answer. */

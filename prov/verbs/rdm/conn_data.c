@@ -26,7 +26,7 @@ struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct vrb_rdm *ep, enum ofi_rdm_
 		.expected = expected,
 		.flags = ep->info->caps & FI_RMA_EVENT ? OFI_RDM_CMWIRE_RMA_NOTES : 0,
 		.serial = ep->conns.serial,
-		.eager = (uint32_t)ep->proto.config.eager,
+		.eager = (uint32_t)ep->proto.eager,
 		.port = ofi_addr_port(&ep->self.sa),
 	};
 

@@ -33,7 +33,7 @@ void vrb_rdm_conn_short(struct vrb_rdm_peer *peer)
 	vrb_rdm_conn_step_failed(peer, FI_ENOMEM);
 }
 
-void vrb_rdm_conn_flooded(struct vrb_rdm_peer *peer)
+static void flooded(struct vrb_rdm_peer *peer)
 {
 	char text[OFI_ADDR_STRLEN];
 
@@ -57,14 +57,22 @@ void vrb_rdm_conn_overdue(struct vrb_rdm_peer *peer)
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }
 
-void vrb_rdm_conn_malformed(struct vrb_rdm_link *link, const char *what)
+void vrb_rdm_conn_fault(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error)
 {
 	char text[OFI_ADDR_STRLEN];
 
+	if (error == OFI_RDM_WIRE_E_MEMORY) {
+		vrb_rdm_conn_short(peer);
+		return;
+	}
+	if (error == OFI_RDM_WIRE_E_FLOOD) {
+		flooded(peer);
+		return;
+	}
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
 		       "peer %s sent a packet that makes no sense: %s: connection ended\n",
-		       vrb_rdm_conn_name(link->peer, text), what);
-	vrb_rdm_conn_step_failed(link->peer, FI_ECONNABORTED);
+		       vrb_rdm_conn_name(peer, text), ofi_rdm_wire_strerror(error));
+	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }
 
 static void qp_failed(struct vrb_rdm_link *link, int err, enum ibv_event_type event)

@@ -334,7 +334,7 @@ static int option(struct vrb_rdm *ep, int name, size_t *value)
 		return 0;
 	case FI_OPT_MAX_ATOMIC_SIZE:
 	case FI_OPT_INJECT_ATOMIC_SIZE:
-		*value = ep->proto.config.eager;
+		*value = ep->proto.eager;
 		return 0;
 	case FI_OPT_INJECT_MSG_SIZE:
 	case FI_OPT_INJECT_TAGGED_SIZE:

@@ -2,7 +2,6 @@
 /* Operations that wait for all before them to be complete. */
 #include <rdma/fi_errno.h>
 #include "carry.h"
-#include "conn.h"
 #include "fence.h"
 #include "progress.h"
 
@@ -37,7 +36,7 @@ static void submit(struct vrb_rdm_peer *peer, struct vrb_rdm_fenced *item)
 static bool is_quiet(const struct vrb_rdm_peer *peer)
 {
 	return TAILQ_EMPTY(&peer->proto.outs) && STAILQ_EMPTY(&peer->ops) &&
-	       TAILQ_EMPTY(&peer->answers) && (!peer->link || vrb_rdm_link_idle(peer->link));
+	       TAILQ_EMPTY(&peer->answers) && ofi_rdm_xport(&peer->proto)->quiet(&peer->proto);
 }
 
 static void set_gate(struct vrb_rdm_peer *peer)
@@ -97,20 +96,15 @@ int vrb_rdm_fence_op(struct vrb_rdm_peer *peer, struct vrb_rdm_op *op)
  */
 static bool has_passed(struct vrb_rdm_peer *peer)
 {
-	struct vrb_rdm_link *link = peer->link;
+	const struct ofi_rdm_xport_ops *xport = ofi_rdm_xport(&peer->proto);
 
 	if (!TAILQ_EMPTY(&peer->proto.outs) || !TAILQ_EMPTY(&peer->answers))
 		return false;
 	if (!peer->gate_set) {
 		peer->gate_set = true;
-		peer->gate_at = link->head;
+		peer->gate_at = xport->mark(&peer->proto);
 	}
-	if ((int32_t)(link->tail - peer->gate_at) >= 0)
-		return true;
-	vrb_rdm_link_probe(link, &peer->proto.flow);
-	if (link->slots[(link->head - 1) & link->mask].flags & VRB_SILENT)
-		vrb_rdm_conn_starve(peer);
-	return false;
+	return xport->passed(&peer->proto, peer->gate_at);
 }
 
 bool vrb_rdm_fence_open(struct vrb_rdm_peer *peer)

@@ -150,7 +150,7 @@ enum ofi_rdm_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,
 		return OFI_RDM_WIRE_E_KEYS;
 	}
 	if (!vrb_rdm_answer(peer, &rsp, NULL, 0))
-		vrb_rdm_conn_short(peer);
+		ofi_rdm_xport(&peer->proto)->fault(&peer->proto, OFI_RDM_WIRE_E_MEMORY);
 	return OFI_RDM_WIRE_OK;
 }
 

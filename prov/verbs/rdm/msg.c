@@ -109,7 +109,7 @@ static ssize_t queue(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 		vrb_rdm_out_put(ep, out);
 		return -FI_EAGAIN;
 	}
-	ret = vrb_rdm_conn_ready(peer) ? 0 : vrb_rdm_conn_want(peer);
+	ret = vrb_rdm_conn_ready(peer) ? 0 : ofi_rdm_xport(&peer->proto)->connect(&peer->proto);
 	if (ret) {
 		vrb_rdm_out_put(ep, out);
 		return ret;

@@ -82,7 +82,7 @@ void vrb_rdm_note_read(const struct vrb_rdm_op *op)
 	struct ofi_rdm_wire_packet packet = describe(op, list);
 
 	if (!vrb_rdm_answer(op->peer, &packet, NULL, 0))
-		vrb_rdm_conn_short(op->peer);
+		ofi_rdm_xport(&op->peer->proto)->fault(&op->peer->proto, OFI_RDM_WIRE_E_MEMORY);
 }
 
 /* The target's side. */

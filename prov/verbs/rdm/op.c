@@ -184,9 +184,9 @@ static int post_rdma(struct vrb_rdm_op *op)
 	struct vrb_rdm_peer *peer = op->peer;
 	const struct vrb_rdm_remote *remote = op->remote;
 	const struct vrb_rdm_local *local = op->local;
-	const struct ofi_rdm_proto_config *config = &peer->ep->proto.config;
+	const struct ofi_rdm_xport_props *props = &peer->ep->proto.xport.props;
 	bool is_read = op->kind == VRB_RDM_OP_READ;
-	size_t max = is_read ? config->max_read : config->max_write;
+	size_t max = is_read ? props->max_read : props->max_write;
 	size_t local_at = 0, remote_at = 0, len = 0;
 	struct ibv_sge sge = { 0 };
 	struct ibv_send_wr wr = {
@@ -259,7 +259,8 @@ static int send_reply(struct vrb_rdm_peer *peer, const void *hdr, size_t hdr_len
 	int ret = -FI_EAGAIN;
 
 	if (ofi_rdm_flow_has_control_credit(&peer->proto.flow))
-		ret = vrb_rdm_carry_ops.send(&peer->proto, hdr, hdr_len, &iov, 0, len, NULL);
+		ret = ofi_rdm_xport(&peer->proto)
+			      ->send(&peer->proto, hdr, hdr_len, &iov, 0, len, NULL);
 	if (!ret)
 		ofi_rdm_flow_take(&peer->proto.flow);
 	return ret;
@@ -346,7 +347,7 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 		if (ret == -FI_EAGAIN) {
 			/* Neither a credit nor an answer is waited for. */
 			if (ofi_rdm_flow_has_data_credit(&peer->proto.flow) && !peer->asked)
-				vrb_rdm_conn_starve(peer);
+				ofi_rdm_xport(&peer->proto)->retry(&peer->proto);
 			return;
 		}
 		STAILQ_REMOVE_HEAD(&peer->ops, link);
@@ -361,7 +362,7 @@ int vrb_rdm_op_start(struct vrb_rdm_op *op)
 {
 	struct vrb_rdm_peer *peer = op->peer;
 	bool first = STAILQ_EMPTY(&peer->ops);
-	int ret = vrb_rdm_conn_ready(peer) ? 0 : vrb_rdm_conn_want(peer);
+	int ret = vrb_rdm_conn_ready(peer) ? 0 : ofi_rdm_xport(&peer->proto)->connect(&peer->proto);
 
 	if (ret) {
 		vrb_rdm_op_put(op);
@@ -436,7 +437,7 @@ enum ofi_rdm_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
 		return vrb_rdm_note(peer, packet);
 	case OFI_RDM_WIRE_BYE:
 	case OFI_RDM_WIRE_BYE_RSP:
-		vrb_rdm_conn_bye(peer, packet);
+		ofi_rdm_xport(&peer->proto)->bye(&peer->proto, packet);
 		return OFI_RDM_WIRE_OK;
 	default:
 		return OFI_RDM_WIRE_E_TYPE;

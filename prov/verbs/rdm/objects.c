@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The messages and receives of an endpoint: objects in chunks, by index. */
+#include <stdlib.h>
+#include "objects.h"
+
+#define OBJECTS 64u /* of a chunk */
+
+/* Appends a chunk of objects to an array of chunks. NULL when out of memory. */
+static void *add_chunk(void *array, size_t chunks, size_t size)
+{
+	void **grown = realloc(*(void **)array, (chunks + 1) * sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	*(void **)array = grown;
+	grown[chunks] = calloc(OBJECTS, size);
+	return grown[chunks];
+}
+
+static bool more_outs(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_out *outs;
+	uint32_t i;
+
+	if (ep->out_count >= ep->info->tx_attr->size)
+		return false;
+	outs = add_chunk(&ep->outs, ep->out_count / OBJECTS, sizeof(*outs));
+	if (!outs)
+		return false;
+	for (i = 0; i < OBJECTS; i++) {
+		outs[i].proto.index = ep->out_count + i;
+		SLIST_INSERT_HEAD(&ep->free_outs, &outs[i], link);
+	}
+	ep->out_count += OBJECTS;
+	return true;
+}
+
+struct vrb_rdm_out *vrb_rdm_out_get(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_out *out;
+
+	if (SLIST_EMPTY(&ep->free_outs) && !more_outs(ep))
+		return NULL;
+	out = SLIST_FIRST(&ep->free_outs);
+	SLIST_REMOVE_HEAD(&ep->free_outs, link);
+	return out;
+}
+
+void vrb_rdm_out_put(struct vrb_rdm *ep, struct vrb_rdm_out *out)
+{
+	free(out->copy);
+	out->copy = NULL;
+	SLIST_INSERT_HEAD(&ep->free_outs, out, link);
+}
+
+static bool more_recvs(struct vrb_rdm *ep, bool tagged)
+{
+	struct vrb_rdm_recv *recvs;
+	uint32_t i;
+
+	recvs = add_chunk(&ep->recv_chunks, ep->recv_chunk_count, sizeof(*recvs));
+	if (!recvs)
+		return false;
+	ep->recv_chunk_count++;
+	for (i = 0; i < OBJECTS; i++) {
+		recvs[i].proto.space = tagged ? OFI_RDM_PROTO_TAGGED : OFI_RDM_PROTO_UNTAGGED;
+		vrb_rdm_recv_put(ep, &recvs[i]);
+	}
+	return true;
+}
+
+struct vrb_rdm_recv *vrb_rdm_recv_get(struct vrb_rdm *ep, bool tagged)
+{
+	struct vrb_rdm_recvs *list = &ep->free_recvs[tagged];
+	struct vrb_rdm_recv *recv;
+
+	if (SLIST_EMPTY(list) && !more_recvs(ep, tagged))
+		return NULL;
+	recv = SLIST_FIRST(list);
+	SLIST_REMOVE_HEAD(list, link);
+	return recv;
+}
+
+void vrb_rdm_recv_put(struct vrb_rdm *ep, struct vrb_rdm_recv *recv)
+{
+	struct ofi_rdm_proto_recv *proto = &recv->proto;
+
+	proto->match.sticky = proto->closed = proto->canceled = false;
+	proto->count = 1;
+	proto->used = 0;
+	proto->users = 0;
+	SLIST_INSERT_HEAD(&ep->free_recvs[proto->space], recv, link);
+}
+
+void vrb_rdm_recvs_mark(struct vrb_rdm *ep, uint64_t bits)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < ep->recv_chunk_count; i++)
+		for (j = 0; j < OBJECTS; j++)
+			ep->recv_chunks[i][j].flags |= bits;
+}
+
+void vrb_rdm_objects_fini(struct vrb_rdm *ep)
+{
+	uint32_t i;
+
+	for (i = 0; i < ep->out_count / OBJECTS; i++)
+		free(ep->outs[i]);
+	free(ep->outs);
+	for (i = 0; i < ep->recv_chunk_count; i++)
+		free(ep->recv_chunks[i]);
+	free(ep->recv_chunks);
+}
+
+struct vrb_rdm_out *vrb_rdm_out_at(struct vrb_rdm *ep, uint32_t index)
+{
+	return index < ep->out_count ? &ep->outs[index / OBJECTS][index % OBJECTS] : NULL;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The messages and receives of an endpoint. */
+#ifndef VRB_RDM_OBJECTS_H
+#define VRB_RDM_OBJECTS_H
+
+#include "rdm.h"
+
+/* NULL when as many as the endpoint may have are in use, or out of memory. */
+struct vrb_rdm_out *vrb_rdm_out_get(struct vrb_rdm *ep);
+void vrb_rdm_out_put(struct vrb_rdm *ep, struct vrb_rdm_out *out);
+/* NULL when there is none of the index. */
+struct vrb_rdm_out *vrb_rdm_out_at(struct vrb_rdm *ep, uint32_t index);
+struct vrb_rdm_recv *vrb_rdm_recv_get(struct vrb_rdm *ep, bool tagged);
+void vrb_rdm_recv_put(struct vrb_rdm *ep, struct vrb_rdm_recv *recv);
+/* Sets these bits in the flags of all receives that are posted. */
+void vrb_rdm_recvs_mark(struct vrb_rdm *ep, uint64_t bits);
+void vrb_rdm_objects_fini(struct vrb_rdm *ep);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The RC transport of the engine: packets and RDMA as work requests of the peer's queue pair. */
+#include <errno.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "conn.h"
+#include "link.h"
+#include "mem.h"
+#include "peer.h"
+#include "progress.h"
+#include "rc.h"
+#include "stats.h"
+#include "prov/verbs/provider/prov.h"
+
+#define RDMA_AT_ONCE	    4
+#define VENDOR_OF_SOFT_ROCE 0xffffff /* nobody's OUI */
+#define SOFT_READ	    (128u << 10)
+#define SOFT_READS	    2
+
+static struct vrb_rdm *ep_of(struct ofi_rdm_proto *proto)
+{
+	return (struct vrb_rdm *)((char *)proto - offsetof(struct vrb_rdm, proto));
+}
+
+static struct vrb_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
+{
+	return (struct vrb_rdm_peer *)peer;
+}
+
+static uint64_t kind(enum vrb_rdm_kind kind)
+{
+	return (uint64_t)kind << VRB_RDM_KIND_SHIFT;
+}
+
+/* Skips `offset` bytes, takes `len`. Returns the segments. */
+static int gather(struct ibv_sge *sge, const struct iovec *iov, size_t offset, size_t len)
+{
+	size_t take;
+	int n = 0;
+
+	for (; len; iov++) {
+		if (offset >= iov->iov_len) {
+			offset -= iov->iov_len;
+			continue;
+		}
+		take = iov->iov_len - offset < len ? iov->iov_len - offset : len;
+		sge[n++] = (struct ibv_sge){
+			.addr = (uintptr_t)iov->iov_base + offset,
+			.length = (uint32_t)take,
+		};
+		len -= take;
+		offset = 0;
+	}
+	return n;
+}
+
+static uint8_t *pack(uint8_t *to, const struct ibv_sge *sge, int count)
+{
+	for (; count--; sge++) {
+		memcpy(to, (void *)(uintptr_t)sge->addr, sge->length);
+		to += sge->length;
+	}
+	return to;
+}
+
+static int again(struct vrb_rdm_peer *peer, int err)
+{
+	if (!err)
+		return 0;
+	vrb_rdm_conn_starve(peer);
+	return -FI_EAGAIN;
+}
+
+/* Inline where it fits, else by a bounce buffer. */
+static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_t hdr_len,
+		   const struct iovec *iov, size_t offset, size_t len,
+		   struct ofi_rdm_proto_out *out)
+{
+	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)proto_peer;
+	uint64_t flags = kind(VRB_RDM_PACKET) | (out ? 0 : VRB_SILENT);
+	struct vrb_rdm *ep = peer->ep;
+	struct ibv_sge sge[1 + OFI_RDM_PROTO_IOV] = {
+		{ .addr = (uintptr_t)hdr, .length = (uint32_t)hdr_len },
+	};
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge };
+	struct vrb_rdm_buf *bounce = NULL;
+	int err;
+
+	wr.num_sge = 1 + gather(&sge[1], iov, offset, len);
+	if (hdr_len + len <= ep->inline_max + sizeof(struct ofi_rdm_wire_plain)) {
+		wr.send_flags = IBV_SEND_INLINE;
+	} else {
+		bounce = vrb_rdm_pool_get(&ep->tx_bufs);
+		if (!bounce)
+			return again(peer, ENOMEM);
+		pack(bounce->data, sge, wr.num_sge);
+		sge[0].addr = (uintptr_t)bounce->data;
+		sge[0].length = (uint32_t)(hdr_len + len);
+		sge[0].lkey = bounce->lkey;
+		wr.num_sge = 1;
+	}
+	err = vrb_rdm_link_post(peer->link, &wr, flags, out, bounce);
+	if (err && bounce)
+		vrb_rdm_pool_put(&ep->tx_bufs, bounce);
+	return again(peer, err);
+}
+
+static int rdma(struct ofi_rdm_proto_peer *proto_peer, enum ibv_wr_opcode opcode, void *addr,
+		const struct ofi_rdm_proto_mr *mr, size_t len, uint64_t remote, uint64_t rkey,
+		uint64_t flags, void *context)
+{
+	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)proto_peer;
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)addr,
+		.length = (uint32_t)len,
+		.lkey = vrb_rdm_mem_mr(mr)->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.opcode = opcode,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma = { .remote_addr = remote, .rkey = (uint32_t)rkey },
+	};
+
+	return again(peer, vrb_rdm_link_post(peer->link, &wr, flags, context, NULL));
+}
+
+static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
+		   size_t len, uint64_t remote, uint64_t rkey)
+{
+	return rdma(in->peer, IBV_WR_RDMA_READ, addr, mr, len, remote, rkey, kind(VRB_RDM_READ),
+		    in);
+}
+
+static int rc_write(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_rdm_proto_mr *mr,
+		    size_t len, uint64_t remote, uint64_t rkey)
+{
+	return rdma(out->peer, IBV_WR_RDMA_WRITE, addr, mr, len, remote, rkey, kind(VRB_RDM_WRITE),
+		    out);
+}
+
+/* The note goes to its new place; what it has to say of its place stays. */
+static void move_note(struct ofi_rdm_proto_in *to, const struct ofi_rdm_proto_in *from,
+		      ptrdiff_t by)
+{
+	uint32_t index = to->index, cost = to->cost;
+	uint16_t use = to->use;
+
+	*to = *from;
+	to->index = index;
+	to->cost = cost;
+	to->use = use;
+	to->packet.payload += by;
+	if (to->packet.list)
+		to->packet.list += by;
+}
+
+static struct ofi_rdm_proto_in *rc_keep(struct ofi_rdm_proto_in *in, bool payload)
+{
+	struct vrb_rdm_rx *rx = (struct vrb_rdm_rx *)in, *kept;
+	uintptr_t from = rx->sge.addr;
+	size_t len = (uintptr_t)in->packet.payload - from;
+
+	if (payload)
+		len += in->packet.payload_len;
+	kept = vrb_rdm_rx_keep(rx->ring, rx, len);
+	if (kept && kept != rx)
+		move_note(&kept->in, in, (ptrdiff_t)(kept->sge.addr - from));
+	if (kept && payload &&
+	    (in->packet.type == OFI_RDM_WIRE_EAGER || in->packet.type == OFI_RDM_WIRE_SEG_FIRST ||
+	     in->packet.type == OFI_RDM_WIRE_RTS))
+		vrb_rdm_count(ep_of(in->peer->proto), OFI_STATS_UNEXPECTED,
+			      OFI_STATS_UNEXPECTED_BYTES, in->total);
+	return kept ? &kept->in : NULL;
+}
+
+static void rc_release(struct ofi_rdm_proto_in *in)
+{
+	struct vrb_rdm_rx *rx = (struct vrb_rdm_rx *)in;
+	struct vrb_rdm *ep = ep_of(in->peer->proto);
+
+	vrb_rdm_rx_put(&ep->rx, rx);
+	if (ep->rx.above < 0 && !ep->closing)
+		vrb_rdm_refill(ep);
+}
+
+static struct ofi_rdm_proto_in *rc_in_at(struct ofi_rdm_proto *proto, uint32_t index)
+{
+	return (struct ofi_rdm_proto_in *)vrb_rdm_rx_at(&ep_of(proto)->rx, index);
+}
+
+static int rc_connect(struct ofi_rdm_proto_peer *peer)
+{
+	return vrb_rdm_conn_want(peer_of(peer));
+}
+
+static void rc_bye(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet)
+{
+	vrb_rdm_conn_bye(peer_of(peer), packet);
+}
+
+static void rc_fault(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error error)
+{
+	vrb_rdm_conn_fault(peer_of(peer), error);
+}
+
+static void rc_retry(struct ofi_rdm_proto_peer *peer)
+{
+	vrb_rdm_conn_starve(peer_of(peer));
+}
+
+static bool rc_quiet(const struct ofi_rdm_proto_peer *peer)
+{
+	const struct vrb_rdm_link *link = ((const struct vrb_rdm_peer *)peer)->link;
+
+	return !link || vrb_rdm_link_idle(link);
+}
+
+static uint32_t rc_mark(const struct ofi_rdm_proto_peer *peer)
+{
+	return ((const struct vrb_rdm_peer *)peer)->link->head;
+}
+
+static bool rc_passed(struct ofi_rdm_proto_peer *peer, uint32_t mark)
+{
+	struct vrb_rdm_link *link = peer_of(peer)->link;
+
+	if ((int32_t)(link->tail - mark) >= 0)
+		return true;
+	vrb_rdm_link_probe(link, &peer->flow);
+	if (link->slots[(link->head - 1) & link->mask].flags & VRB_SILENT)
+		vrb_rdm_conn_starve(peer_of(peer));
+	return false;
+}
+
+static bool rc_poll(struct ofi_rdm_proto *proto)
+{
+	return vrb_rdm_poll(ep_of(proto));
+}
+
+static void rc_progress(struct ofi_rdm_proto *proto)
+{
+	vrb_rdm_progress(ep_of(proto));
+}
+
+static int rc_arm(struct ofi_rdm_proto *proto)
+{
+	return vrb_rdm_arm(ep_of(proto));
+}
+
+static const struct ofi_rdm_xport_ops rc_ops = {
+	.send = rc_send,
+	.read = rc_read,
+	.write = rc_write,
+	.reg = vrb_rdm_mem_reg,
+	.bind = vrb_rdm_mem_bind,
+	.revoke = vrb_rdm_mem_revoke,
+	.dereg = vrb_rdm_mem_dereg,
+	.keep = rc_keep,
+	.release = rc_release,
+	.in_at = rc_in_at,
+	.connect = rc_connect,
+	.bye = rc_bye,
+	.fault = rc_fault,
+	.retry = rc_retry,
+	.quiet = rc_quiet,
+	.mark = rc_mark,
+	.passed = rc_passed,
+	.poll = rc_poll,
+	.progress = rc_progress,
+	.arm = rc_arm,
+};
+
+/*
+ * Soft-RoCE answers a read with all its packets at once, and when the network loses some of them it
+ * waits for a timeout and repeats what follows. A large message is read there in pieces that fit
+ * what a network buffers.
+ */
+static void limit_reads(const struct vrb_domain *domain, struct ofi_rdm_xport_props *props)
+{
+	if (domain->attr.vendor_id != VENDOR_OF_SOFT_ROCE)
+		return;
+	props->max_read = SOFT_READ;
+	props->reads = SOFT_READS;
+}
+
+struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi_info *info)
+{
+	size_t most = info->ep_attr->max_order_waw_size;
+	struct ofi_rdm_xport xport = {
+		.ops = &rc_ops,
+		.props = {
+			.ordered = true,
+			.reliable = true,
+			.delivers = domain->ctx->device->transport_type != IBV_TRANSPORT_IWARP,
+			.can_read = true,
+			.can_write = true,
+			.window = OFI_RDM_WIRE_WINDOW,
+			.max_packet = (size_t)vrb_params.rdm_buffer_size,
+			.max_read = most ? most : 1u << 20,
+			.max_write = most ? most : 1u << 20,
+			.reads = RDMA_AT_ONCE,
+			.writes = RDMA_AT_ONCE,
+		},
+	};
+
+	limit_reads(domain, &xport.props);
+	return xport;
+}
