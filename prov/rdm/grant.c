@@ -60,23 +60,3 @@ int ofi_rdm_proto_send_revoke(struct ofi_rdm_proto_item *item)
 		return revoke(out->peer, item, out->mr, &out->bound, &out->inflight);
 	return revoke(in->peer, item, in->mr, &in->bound, &in->inflight);
 }
-
-void ofi_rdm_proto_bound(struct ofi_rdm_proto_peer *peer)
-{
-	ofi_rdm_flow_give(&peer->flow, 1);
-	ofi_rdm_proto_progress(peer);
-}
-
-void ofi_rdm_proto_revoked(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item)
-{
-	struct ofi_rdm_proto_in *in = ofi_rdm_proto_in_of(item);
-
-	ofi_rdm_flow_give(&peer->flow, 1);
-	if (item->is_out) {
-		((struct ofi_rdm_proto_out *)item)->inflight--;
-		ofi_rdm_proto_out_check((struct ofi_rdm_proto_out *)item);
-	} else if (!--in->inflight && !item->owes) {
-		ofi_rdm_proto_rndv_end_written(in);
-	}
-	ofi_rdm_proto_progress(peer);
-}

@@ -317,6 +317,26 @@ void ofi_rdm_proto_sent(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_ou
 	ofi_rdm_proto_progress(peer);
 }
 
+void ofi_rdm_proto_bound(struct ofi_rdm_proto_peer *peer)
+{
+	ofi_rdm_flow_give(&peer->flow, 1);
+	ofi_rdm_proto_progress(peer);
+}
+
+void ofi_rdm_proto_revoked(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item)
+{
+	struct ofi_rdm_proto_in *in = ofi_rdm_proto_in_of(item);
+
+	ofi_rdm_flow_give(&peer->flow, 1);
+	if (item->is_out) {
+		((struct ofi_rdm_proto_out *)item)->inflight--;
+		ofi_rdm_proto_out_check((struct ofi_rdm_proto_out *)item);
+	} else if (!--in->inflight && !item->owes) {
+		ofi_rdm_proto_rndv_end_written(in);
+	}
+	ofi_rdm_proto_progress(peer);
+}
+
 /* FIN of a message that was read, and ACK. */
 static enum ofi_rdm_wire_error handle_answer(struct ofi_rdm_proto_peer *peer,
 					     const struct ofi_rdm_wire_packet *packet)

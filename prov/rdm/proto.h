@@ -297,7 +297,10 @@ void ofi_rdm_proto_write_done(struct ofi_rdm_proto_out *out, int err);
 void ofi_rdm_proto_revoked(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item);
 /* The bind is complete. */
 void ofi_rdm_proto_bound(struct ofi_rdm_proto_peer *peer);
-/* Sends what can be sent. For when the transport's send() failed for want of something that is there now. */
+/*
+ * Sends what can be sent. For when the transport's send() failed for want of something that is
+ * there now.
+ */
 void ofi_rdm_proto_progress(struct ofi_rdm_proto_peer *peer);
 
 /* A posted receive. It may complete before this returns. */
@@ -326,8 +329,8 @@ bool ofi_rdm_proto_cancel(struct ofi_rdm_proto *proto, bool tagged, const void *
 void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto);
 
 /*
- * A packet. *kept: it is in what the transport's keep() gave, or `in` itself if that gave it. An error means
- * that the peer is not to be trusted, or that there is no memory for what it sends: the caller ends
+ * A packet. *kept: it is in what the transport's keep() gave, or `in` itself if that gave it. An
+ * error means that the peer is not to be trusted, or that there is no memory for what it sends: the caller ends
  * the connection.
  */
 enum ofi_rdm_wire_error ofi_rdm_proto_packet(struct ofi_rdm_proto_peer *peer,

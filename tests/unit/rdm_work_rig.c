@@ -189,6 +189,13 @@ ssize_t vrb_rdm_atomic_work(struct vrb_rdm *ep, enum fi_op_type type,
 	return ret;
 }
 
+static const struct vrb_rdm_calls calls = {
+	.send = vrb_rdm_send_work,
+	.recv = vrb_rdm_recv_work,
+	.rma = vrb_rdm_rma_work,
+	.atomic = vrb_rdm_atomic_work,
+};
+
 static void set_cntr(struct ofi_cntr *cntr)
 {
 	*cntr = (struct ofi_cntr){
@@ -220,6 +227,7 @@ int work_begin(void **state)
 	work_info = (struct fi_info){ .caps = FI_MSG | FI_TRIGGER };
 	work_ep.fid.fid.fclass = FI_CLASS_EP;
 	work_ep.endpoint = &work_ep;
+	work_ep.calls = &calls;
 	work_ep.domain = &work_domain;
 	work_ep.info = &work_info;
 	work_ep.enabled = true;

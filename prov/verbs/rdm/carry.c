@@ -8,7 +8,6 @@
 #include "op.h"
 #include "peer.h"
 #include "progress.h"
-#include "rc.h"
 #include "prov/verbs/provider/prov.h"
 
 #define MATCH_BITS 12u
@@ -59,9 +58,8 @@ static const struct ofi_rdm_proto_ops carry_ops = {
 	.other = carry_other,
 };
 
-int vrb_rdm_proto_open(struct vrb_rdm *ep, const struct fi_info *info)
+int vrb_rdm_proto_open(struct vrb_rdm *ep, struct ofi_rdm_xport xport)
 {
-	struct ofi_rdm_xport xport = vrb_rdm_rc(ep->domain, info);
 	struct ofi_rdm_proto_config config = {
 		.segmented = (size_t)vrb_params.rdm_segmented_size,
 		.write = vrb_params.rdm_use_write > 0,

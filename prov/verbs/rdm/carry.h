@@ -6,6 +6,6 @@
 #include "objects.h"
 
 /* Of an endpoint that is opened. 0 or -FI_E*. */
-int vrb_rdm_proto_open(struct vrb_rdm *ep, const struct fi_info *info);
+int vrb_rdm_proto_open(struct vrb_rdm *ep, struct ofi_rdm_xport xport);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
-#include "progress.h"
 
 struct vrb_rdm_lent {
 	struct ofi_cntr *cntr;
@@ -13,12 +12,16 @@ struct vrb_rdm_lent {
 
 static void progress(void *object)
 {
-	vrb_rdm_progress(object);
+	struct vrb_rdm *ep = object;
+
+	ep->proto.xport.ops->progress(&ep->proto);
 }
 
 static int arm(void *object)
 {
-	return vrb_rdm_arm(object);
+	struct vrb_rdm *ep = object;
+
+	return ep->proto.xport.ops->arm(&ep->proto);
 }
 
 const struct ofi_cntr_source_ops vrb_rdm_cntr_source = {

@@ -31,6 +31,7 @@
 #include "prov/verbs/discovery/name.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/msg/stx.h"
+#include "rc.h"
 #include "stats.h"
 #include "work.h"
 
@@ -486,7 +487,7 @@ static int setup(struct vrb_rdm *ep, const struct fi_info *info)
 	ep->min_multi_recv = 64;
 	ret = set_inline(ep);
 	if (!ret)
-		ret = vrb_rdm_proto_open(ep, info);
+		ret = vrb_rdm_proto_open(ep, vrb_rdm_rc(ep->domain, info));
 	if (!ret)
 		ret = vrb_rdm_coll_open(ep);
 	if (ret)
@@ -517,6 +518,14 @@ static void set_tables(struct vrb_rdm *ep, void *context)
 	};
 }
 
+/* What triggered operations and deferred work do in the end. */
+static const struct vrb_rdm_calls calls = {
+	.send = vrb_rdm_send_work,
+	.recv = vrb_rdm_recv_work,
+	.rma = vrb_rdm_rma_work,
+	.atomic = vrb_rdm_atomic_work,
+};
+
 int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **ep_fid,
 		 void *context)
 {
@@ -540,6 +549,7 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 	ep->timer.fd = -1;
 	ep->recent_qp = VRB_RDM_NO_QP;
 	SLIST_INIT(&ep->graves);
+	ep->calls = &calls;
 	LIST_INIT(&ep->dones);
 	LIST_INIT(&ep->lent);
 	ofi_ref_get(&ep->fids);

@@ -34,6 +34,7 @@
 #define VRB_RDM_BATCH	   16 /* work completions of a poll */
 
 struct vrb_rdm_av;
+struct vrb_rdm_calls;
 struct vrb_rdm_coll;
 struct vrb_rdm_cq;
 struct vrb_rdm_lease;
@@ -212,6 +213,7 @@ struct vrb_rdm {
 	 * Deferred work: what is under way; counters that it completes to, guarded by the domain's
 	 * lock.
 	 */
+	const struct vrb_rdm_calls *calls;
 	LIST_HEAD(, vrb_rdm_done) dones;
 	LIST_HEAD(, vrb_rdm_lent) lent;
 	struct ofi_ref fids; /* its own, and aliases */

@@ -10,7 +10,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
-#include "ep.h"
 #include "lock.h"
 #include "op.h"
 #include "progress.h"
@@ -87,23 +86,23 @@ void vrb_rdm_work_done(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct o
 static ssize_t call(const struct work *work, bool check)
 {
 	uint64_t mark = work->done ? VRB_RDM_DEFERRED : 0;
+	const struct vrb_rdm_calls *calls = work->ep->calls;
 
 	switch (work->type) {
 	case FI_OP_SEND:
 	case FI_OP_TSEND:
-		return vrb_rdm_send_work(work->ep, &work->msg, work->flags,
-					 work->type == FI_OP_TSEND, mark, check);
+		return calls->send(work->ep, &work->msg, work->flags, work->type == FI_OP_TSEND,
+				   mark, check);
 	case FI_OP_RECV:
 	case FI_OP_TRECV:
-		return vrb_rdm_recv_work(work->ep, &work->msg, work->flags,
-					 work->type == FI_OP_TRECV, mark, check);
+		return calls->recv(work->ep, &work->msg, work->flags, work->type == FI_OP_TRECV,
+				   mark, check);
 	case FI_OP_READ:
 	case FI_OP_WRITE:
-		return vrb_rdm_rma_work(work->ep, &work->rma, work->flags, work->type == FI_OP_READ,
-					mark, check);
+		return calls->rma(work->ep, &work->rma, work->flags, work->type == FI_OP_READ, mark,
+				  check);
 	default:
-		return vrb_rdm_atomic_work(work->ep, work->type, &work->atomic, work->flags, mark,
-					   check);
+		return calls->atomic(work->ep, work->type, &work->atomic, work->flags, mark, check);
 	}
 }
 
@@ -481,28 +480,6 @@ static uint64_t flags_of(const struct fi_deferred_work *from)
 	}
 }
 
-/* Every structure of the union begins with the endpoint. */
-static ssize_t ep_of(const struct vrb_domain *domain, const struct fi_deferred_work *from,
-		     struct vrb_rdm **ep)
-{
-	struct fid_ep *fid = from->op.msg->ep;
-
-	if (from->op_type > FI_OP_COMPARE_ATOMIC)
-		return -FI_EOPNOTSUPP;
-	if (!fid || !vrb_rdm_is_ep(&fid->fid) || vrb_rdm_self(fid)->domain != domain) {
-		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-			"fi_control(FI_QUEUE_WORK): %p is no endpoint of the domain\n",
-			(void *)fid);
-		return -FI_EINVAL;
-	}
-	*ep = vrb_rdm_self(fid);
-	if ((*ep)->info->caps & FI_TRIGGER)
-		return (*ep)->enabled ? 0 : -FI_EOPBADSTATE;
-	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-		"fi_control(FI_QUEUE_WORK): the endpoint is without FI_TRIGGER; ask for it in the capabilities of fi_getinfo\n");
-	return -FI_EOPNOTSUPP;
-}
-
 static ssize_t set_done(struct work *work, struct fid_cntr *fid)
 {
 	struct vrb_rdm *ep = work->ep;
@@ -547,17 +524,13 @@ static void set_context(struct work *work)
 	}
 }
 
-ssize_t vrb_rdm_queue_work(struct vrb_domain *domain, const struct fi_deferred_work *from,
+ssize_t vrb_rdm_work_defer(struct vrb_rdm *ep, const struct fi_deferred_work *from,
 			   struct ofi_cntr *cntr)
 {
-	struct vrb_rdm *ep;
-	struct work *work;
-	ssize_t ret = ep_of(domain, from, &ep);
+	struct work *work = work_new(ep, from->op_type, flags_of(from));
+	ssize_t ret;
 	bool kept;
 
-	if (ret)
-		return ret;
-	work = work_new(ep, from->op_type, flags_of(from));
 	if (!work)
 		return -FI_ENOMEM;
 	work->trigger.key = from;

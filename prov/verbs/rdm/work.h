@@ -35,6 +35,10 @@ struct vrb_rdm_atomic_args {
 ssize_t vrb_rdm_queue_work(struct vrb_domain *domain, const struct fi_deferred_work *from,
 			   struct ofi_cntr *cntr);
 
+/* The same for an endpoint. */
+ssize_t vrb_rdm_work_defer(struct vrb_rdm *ep, const struct fi_deferred_work *from,
+			   struct ofi_cntr *cntr);
+
 /* Calls that have flags which are not theirs: FI_TRIGGER, or -FI_EBADFLAGS. */
 ssize_t vrb_rdm_trigger_msg(struct vrb_rdm *ep, enum fi_op_type type,
 			    const struct fi_msg_tagged *msg, uint64_t flags);
@@ -53,9 +57,21 @@ bool vrb_rdm_work_cancel(struct vrb_rdm *ep, const void *context);
 void vrb_rdm_work_fini(struct vrb_rdm *ep);
 
 /*
- * The calls, with what marks them as deferred. `check` stands for doing nothing but what is looked
- * at first. FI_COMPLETION where an entry is wanted.
+ * The calls that are made later, with what marks them as deferred. `check` stands for doing nothing
+ * but what is looked at first. FI_COMPLETION where an entry is wanted.
  */
+struct vrb_rdm_calls {
+	ssize_t (*send)(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags,
+			bool tagged, uint64_t mark, bool check);
+	ssize_t (*recv)(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags,
+			bool tagged, uint64_t mark, bool check);
+	ssize_t (*rma)(struct vrb_rdm *ep, const struct fi_msg_rma *msg, uint64_t flags, bool read,
+		       uint64_t mark, bool check);
+	ssize_t (*atomic)(struct vrb_rdm *ep, enum fi_op_type type,
+			  const struct vrb_rdm_atomic_args *args, uint64_t flags, uint64_t mark,
+			  bool check);
+};
+
 ssize_t vrb_rdm_send_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags,
 			  bool tagged, uint64_t mark, bool check);
 ssize_t vrb_rdm_recv_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags,
