@@ -104,6 +104,8 @@ struct ofi_rdm_xport_ops {
 	 * connection ends.
 	 */
 	void (*fault)(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error error);
+	/* The peer keeps a right to memory that it is to let go of: its connection ends. */
+	void (*overdue)(struct ofi_rdm_proto_peer *peer);
 	/*
 	 * Something could not be sent, and no completion may come after which it could: the engine
 	 * is asked soon to try again.

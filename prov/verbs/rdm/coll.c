@@ -233,7 +233,7 @@ static void net_sever(void *arg, void *cookie)
 
 	LIST_FOREACH (xfer, &coll->xfers, link)
 		if (xfer->cookie == cookie) {
-			vrb_rdm_conn_overdue(xfer->peer);
+			ofi_rdm_xport(&xfer->peer->proto)->overdue(&xfer->peer->proto);
 			return;
 		}
 }

@@ -204,6 +204,11 @@ static void rc_fault(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error er
 	vrb_rdm_conn_fault(peer_of(peer), error);
 }
 
+static void rc_overdue(struct ofi_rdm_proto_peer *peer)
+{
+	vrb_rdm_conn_overdue(peer_of(peer));
+}
+
 static void rc_retry(struct ofi_rdm_proto_peer *peer)
 {
 	vrb_rdm_conn_starve(peer_of(peer));
@@ -262,6 +267,7 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 	.connect = rc_connect,
 	.bye = rc_bye,
 	.fault = rc_fault,
+	.overdue = rc_overdue,
 	.retry = rc_retry,
 	.quiet = rc_quiet,
 	.mark = rc_mark,
