@@ -330,8 +330,8 @@ void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto);
 
 /*
  * A packet. *kept: it is in what the transport's keep() gave, or `in` itself if that gave it. An
- * error means that the peer is not to be trusted, or that there is no memory for what it sends: the caller ends
- * the connection.
+ * error means that the peer is not to be trusted, or that there is no memory for what it sends: the
+ * caller ends the connection.
  */
 enum ofi_rdm_wire_error ofi_rdm_proto_packet(struct ofi_rdm_proto_peer *peer,
 					     struct ofi_rdm_proto_in *in, const void *bytes,

@@ -135,8 +135,8 @@ static void faults_do_not_fill_the_log(void **state)
 	capture_start();
 	for (i = 0; i < 100; i++) {
 		assert_null(vrb_rdm_link_new(&ep));
-		vrb_rdm_conn_short(&peer);
-		vrb_rdm_conn_fault(&peer, OFI_RDM_WIRE_E_TYPE);
+		vrb_rdm_conn_fault(&peer.proto, OFI_RDM_WIRE_E_MEMORY);
+		vrb_rdm_conn_fault(&peer.proto, OFI_RDM_WIRE_E_TYPE);
 		vrb_rdm_conn_failed(link, FI_EIO, &wc);
 		vrb_rdm_conn_qp_event(link, IBV_EVENT_QP_FATAL);
 	}

@@ -78,7 +78,7 @@ static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
 OFI_OUTLINE void vrb_rdm_not_kept(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error)
 {
 	if (error)
-		vrb_rdm_conn_fault(peer, error);
+		vrb_rdm_conn_fault(&peer->proto, error);
 }
 
 /* Any packet but those that bypass the protocol. */
@@ -93,7 +93,7 @@ static void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t
 	if (!kept)
 		vrb_rdm_rx_put(&ep->rx, rx);
 	if (ofi_unlikely(error))
-		vrb_rdm_conn_fault(link->peer, error);
+		vrb_rdm_conn_fault(&link->peer->proto, error);
 	/* It may be the answer that a fence waits for. */
 	if (ofi_unlikely(!STAILQ_EMPTY(&link->peer->ops)))
 		vrb_rdm_ops_pump(link->peer);

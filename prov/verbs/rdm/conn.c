@@ -231,7 +231,7 @@ static void say(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_type type, uint32_t
 	const struct ofi_rdm_wire_packet packet = { .type = type, .status = status };
 
 	if (!vrb_rdm_answer(peer, &packet, NULL, 0))
-		vrb_rdm_conn_short(peer);
+		vrb_rdm_conn_fault(&peer->proto, OFI_RDM_WIRE_E_MEMORY);
 }
 
 /* That it is idle will be seen when it is asked again. */
@@ -317,7 +317,7 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer,
 	act(peer, &action);
 	/* Who waits for a message of the peer is to hear of its end. */
 	if (action.what & OFI_RDM_CONN_DO_RELEASE && peer->proto.awaited)
-		vrb_rdm_conn_want(peer);
+		vrb_rdm_conn_want(&peer->proto);
 	schedule(peer->ep, set->connecting < connecting || set->open < open);
 	return action;
 }
@@ -328,8 +328,9 @@ void vrb_rdm_conn_step_failed(struct vrb_rdm_peer *peer, int err)
 			  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED, .err = err });
 }
 
-void vrb_rdm_conn_starve(struct vrb_rdm_peer *peer)
+void vrb_rdm_conn_starve(struct ofi_rdm_proto_peer *of)
 {
+	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)of;
 	struct vrb_rdm *ep = peer->ep;
 
 	if (peer->starved)
@@ -414,8 +415,9 @@ void vrb_rdm_conn_tick(struct vrb_rdm *ep)
 	schedule(ep, false);
 }
 
-int vrb_rdm_conn_want(struct vrb_rdm_peer *peer)
+int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *of)
 {
+	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)of;
 	struct vrb_rdm *ep = peer->ep;
 
 	if (ep->closing || ep->dead)
@@ -442,7 +444,7 @@ bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t
 		return false;
 	rx = link->early_count < EARLY_MAX ? vrb_rdm_rx_keep(&link->ep->rx, rx, len) : NULL;
 	if (!rx) {
-		vrb_rdm_conn_short(link->peer);
+		vrb_rdm_conn_fault(&link->peer->proto, OFI_RDM_WIRE_E_MEMORY);
 		return false;
 	}
 	link->early_count++;
@@ -459,8 +461,9 @@ void vrb_rdm_conn_alive(struct vrb_rdm_link *link)
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ALIVE });
 }
 
-void vrb_rdm_conn_bye(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet)
+void vrb_rdm_conn_bye(struct ofi_rdm_proto_peer *of, const struct ofi_rdm_wire_packet *packet)
 {
+	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)of;
 	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_BYE };
 
 	if (packet->type == OFI_RDM_WIRE_BYE)

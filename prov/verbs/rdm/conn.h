@@ -51,7 +51,7 @@ static inline bool vrb_rdm_conn_ready(const struct vrb_rdm_peer *peer)
  * There is something to send, and no connection by which to do so: it will be sent, or fail. 0 or
  * -FI_E*.
  */
-int vrb_rdm_conn_want(struct vrb_rdm_peer *peer);
+int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *peer);
 
 /* The event thread looks after so many ms what there is to do. */
 void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms);
@@ -60,7 +60,7 @@ void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms);
  * What was to be posted could not be, for want of memory or room of the device's: it is tried again
  * soon.
  */
-void vrb_rdm_conn_starve(struct vrb_rdm_peer *peer);
+void vrb_rdm_conn_starve(struct ofi_rdm_proto_peer *peer);
 
 /* The receive queue could not be filled: it is tried again soon, whatever happens. */
 void vrb_rdm_conn_dry(struct vrb_rdm *ep);
@@ -71,16 +71,14 @@ bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t
 void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc *wc);
 /* The device at the other end has answered, as it does only for a queue pair that exists. */
 void vrb_rdm_conn_alive(struct vrb_rdm_link *link);
-/* There is no memory for what the peer makes us keep, or it is more than one may. */
-void vrb_rdm_conn_short(struct vrb_rdm_peer *peer);
 /* A collective group is closed, and the peer does not let go of its memory. */
-void vrb_rdm_conn_overdue(struct vrb_rdm_peer *peer);
+void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *peer);
 /* The peer sent what makes no sense or is too much, or what there is no memory for. */
-void vrb_rdm_conn_fault(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error);
+void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error error);
 /* All that was posted to a link that ended has completed: link->last has. */
 void vrb_rdm_conn_flushed(struct vrb_rdm_link *link);
 /* BYE or its answer. */
-void vrb_rdm_conn_bye(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet);
+void vrb_rdm_conn_bye(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet);
 
 /* Who gets the events of the listener's id; of a connection's id and queue pair. */
 extern const struct vrb_owner_ops vrb_rdm_listener_ops, vrb_rdm_link_ops;

@@ -23,7 +23,7 @@ void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc
 	vrb_rdm_conn_step_failed(link->peer, err);
 }
 
-void vrb_rdm_conn_short(struct vrb_rdm_peer *peer)
+static void run_short(struct vrb_rdm_peer *peer)
 {
 	char text[OFI_ADDR_STRLEN];
 
@@ -46,8 +46,9 @@ static void flooded(struct vrb_rdm_peer *peer)
 	ofi_rdm_proto_peer_purge(&peer->proto);
 }
 
-void vrb_rdm_conn_overdue(struct vrb_rdm_peer *peer)
+void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *of)
 {
+	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)of;
 	char text[OFI_ADDR_STRLEN];
 
 	FI_WARN_SPARSE(
@@ -57,12 +58,13 @@ void vrb_rdm_conn_overdue(struct vrb_rdm_peer *peer)
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }
 
-void vrb_rdm_conn_fault(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error)
+void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error error)
 {
+	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)of;
 	char text[OFI_ADDR_STRLEN];
 
 	if (error == OFI_RDM_WIRE_E_MEMORY) {
-		vrb_rdm_conn_short(peer);
+		run_short(peer);
 		return;
 	}
 	if (error == OFI_RDM_WIRE_E_FLOOD) {

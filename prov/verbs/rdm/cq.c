@@ -26,50 +26,6 @@ static struct vrb_rdm_cq *rdm_cq(struct fid_cq *fid)
 	return (struct vrb_rdm_cq *)fid;
 }
 
-void vrb_rdm_cq_wake(struct vrb_rdm_cq *cq)
-{
-	if (__atomic_exchange_n(&cq->waiting, false, __ATOMIC_SEQ_CST))
-		ofi_wait_signal(&cq->wait);
-}
-
-void vrb_rdm_cq_name_sender(struct ofi_cq_item *item, const struct vrb_rdm_addr *addr)
-{
-	struct vrb_rdm_addr *copy = malloc(sizeof(*copy));
-
-	item->from = copy;
-	if (!copy)
-		return;
-	*copy = *addr;
-	item->flags |= VRB_RDM_CQ_FROM;
-}
-
-/* The address that a failure tells of, or NULL. */
-static void *sender_of(const struct ofi_cq_item *item)
-{
-	return item->err && item->flags & VRB_RDM_CQ_FROM ? (void *)(uintptr_t)item->from : NULL;
-}
-
-void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
-{
-	struct ofi_cq_item *next;
-
-	ofi_lock(&cq->lock);
-	next = ofi_cq_ring_next(&cq->ring);
-	if (next) {
-		*next = *item;
-		ofi_cq_ring_push(&cq->ring);
-	} else {
-		free(sender_of(item));
-	}
-	ofi_unlock(&cq->lock);
-	/*
-	 * A sleeper sets it before it takes the lock to look: it finds the completion, or is found
-	 * here.
-	 */
-	if (ofi_unlikely(__atomic_load_n(&cq->waiting, __ATOMIC_RELAXED)))
-		vrb_rdm_cq_wake(cq);
-}
-
 static bool is_empty(const struct vrb_rdm_cq *cq)
 {
 	return ofi_cq_ring_empty(&cq->ring);
@@ -114,7 +70,7 @@ OFI_OUTLINE ssize_t vrb_rdm_cq_read_many(struct vrb_rdm_cq *cq, void *buf, size_
 static void copy_error(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item,
 		       struct fi_cq_err_entry *entry)
 {
-	const struct sockaddr *from = sender_of(item);
+	const struct sockaddr *from = vrb_rdm_cq_sender(item);
 	const struct fi_cq_err_entry error = {
 		.op_context = item->context,
 		.flags = item->flags & ~VRB_RDM_CQ_FROM,
@@ -277,74 +233,6 @@ static int cq_signal(struct fid_cq *fid)
 	return 0;
 }
 
-static int watch(struct vrb_rdm_cq *cq, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-
-	if (cq->epfd < 0 || fd < 0)
-		return 0;
-	return epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
-static bool is_busy(const struct vrb_rdm *ep)
-{
-	return __atomic_load_n(&ep->collects, __ATOMIC_RELAXED) || ep->info->caps & FI_TRIGGER;
-}
-
-/* With cq->eps_lock held. */
-static void set_only(struct vrb_rdm_cq *cq)
-{
-	struct vrb_rdm *tx = LIST_FIRST(&cq->tx_eps), *rx = LIST_FIRST(&cq->rx_eps);
-
-	cq->only = NULL;
-	if (tx && !rx && !LIST_NEXT(tx, tx_link))
-		cq->only = tx;
-	else if (rx && !tx && !LIST_NEXT(rx, rx_link))
-		cq->only = rx;
-	/*
-	 * Collectives and triggered operations go on at each progress; and a reader that takes no
-	 * locks may not enter an endpoint that needs them.
-	 */
-	if (cq->only && (is_busy(cq->only) || cq->only->biased != cq->nolock))
-		cq->only = NULL;
-}
-
-void vrb_rdm_cq_renew(struct vrb_rdm_cq *cq)
-{
-	ofi_lock(&cq->eps_lock);
-	set_only(cq);
-	ofi_unlock(&cq->eps_lock);
-}
-
-int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
-{
-	int ret = watch(cq, ep->channel ? ep->channel->fd : -1);
-
-	if (ret)
-		return ret;
-	ofi_lock(&cq->eps_lock);
-	if (tx)
-		LIST_INSERT_HEAD(&cq->tx_eps, ep, tx_link);
-	else
-		LIST_INSERT_HEAD(&cq->rx_eps, ep, rx_link);
-	set_only(cq);
-	ofi_unlock(&cq->eps_lock);
-	return 0;
-}
-
-void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
-{
-	ofi_lock(&cq->eps_lock);
-	if (tx)
-		LIST_REMOVE(ep, tx_link);
-	else
-		LIST_REMOVE(ep, rx_link);
-	set_only(cq);
-	ofi_unlock(&cq->eps_lock);
-	if (cq->epfd >= 0 && ep->channel)
-		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->channel->fd, NULL);
-}
-
 static void cq_free(struct vrb_rdm_cq *cq)
 {
 	uint32_t i;
@@ -355,7 +243,7 @@ static void cq_free(struct vrb_rdm_cq *cq)
 		close(cq->epfd);
 	ofi_wait_fini(&cq->wait);
 	for (i = cq->ring.head; i != cq->ring.tail; i++)
-		free(sender_of(&cq->ring.items[i & cq->ring.mask]));
+		free(vrb_rdm_cq_sender(&cq->ring.items[i & cq->ring.mask]));
 	ofi_cq_ring_fini(&cq->ring);
 	free(cq->sender);
 	free(cq);
@@ -444,7 +332,7 @@ static int open_wait(struct vrb_rdm_cq *cq, enum fi_wait_obj obj)
 	if (ret || cq->wait.fd < 0)
 		return ret;
 	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
-	return cq->epfd < 0 ? -errno : watch(cq, cq->wait.fd);
+	return cq->epfd < 0 ? -errno : vrb_rdm_cq_watch(cq, cq->wait.fd);
 }
 
 int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fid_cq **cq_fid,

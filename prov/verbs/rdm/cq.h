@@ -41,6 +41,12 @@ struct vrb_rdm_cq {
 
 #define VRB_RDM_CQ_FROM (1ULL << 63) /* in the flags of a failure in the ring: `from` is set */
 
+/* The address that a failure tells of, or NULL. */
+static inline void *vrb_rdm_cq_sender(const struct ofi_cq_item *item)
+{
+	return item->err && item->flags & VRB_RDM_CQ_FROM ? (void *)(uintptr_t)item->from : NULL;
+}
+
 /* Where the completions of the endpoint's one queue interrupt: at who receives, if there is one. */
 static inline int vrb_rdm_vector(const struct vrb_rdm *ep)
 {
@@ -59,6 +65,8 @@ int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq);
 int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);
 /* After this the CQ does not ask the endpoint any more. */
 void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);
+/* What makes the descriptor readable makes that of the CQ so. 0 or -errno. */
+int vrb_rdm_cq_watch(struct vrb_rdm_cq *cq, int fd);
 /* An endpoint of it joined a group. */
 void vrb_rdm_cq_renew(struct vrb_rdm_cq *cq);
 /* Somebody sleeps: wakes them. */

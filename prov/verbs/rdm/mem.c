@@ -151,7 +151,7 @@ int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *i
 
 static int again(struct vrb_rdm_peer *peer)
 {
-	vrb_rdm_conn_starve(peer);
+	vrb_rdm_conn_starve(&peer->proto);
 	return -FI_EAGAIN;
 }
 
@@ -160,7 +160,7 @@ static void end_soon(struct vrb_rdm_peer *peer, int err)
 {
 	if (peer->link && !peer->link->fault)
 		peer->link->fault = -vrb_errno(err);
-	vrb_rdm_conn_starve(peer);
+	vrb_rdm_conn_starve(&peer->proto);
 }
 
 int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto_mr *mr)

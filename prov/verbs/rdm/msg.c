@@ -295,9 +295,9 @@ void vrb_rdm_set_modes(struct vrb_rdm *ep)
 	ep->plain[false].end = ep->plain[true].end = end;
 	ep->write.flags = FI_RMA | FI_WRITE | silent;
 	ep->write.end = flags & FI_FENCE ? 0 : ep->inline_max + 1;
-	ep->write.registered_end = flags & FI_FENCE ? 0 : ep->proto.config.max_write + 1;
+	ep->write.registered_end = flags & FI_FENCE ? 0 : ep->proto.xport.props.max_write + 1;
 	ep->read.flags = FI_RMA | FI_READ | silent;
-	ep->read.registered_end = flags & FI_FENCE ? 0 : ep->proto.config.max_read + 1;
+	ep->read.registered_end = flags & FI_FENCE ? 0 : ep->proto.xport.props.max_read + 1;
 	vrb_rdm_set_recv_modes(ep);
 }
 

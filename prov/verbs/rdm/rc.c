@@ -67,7 +67,7 @@ static int again(struct vrb_rdm_peer *peer, int err)
 {
 	if (!err)
 		return 0;
-	vrb_rdm_conn_starve(peer);
+	vrb_rdm_conn_starve(&peer->proto);
 	return -FI_EAGAIN;
 }
 
@@ -189,31 +189,6 @@ static struct ofi_rdm_proto_in *rc_in_at(struct ofi_rdm_proto *proto, uint32_t i
 	return (struct ofi_rdm_proto_in *)vrb_rdm_rx_at(&ep_of(proto)->rx, index);
 }
 
-static int rc_connect(struct ofi_rdm_proto_peer *peer)
-{
-	return vrb_rdm_conn_want(peer_of(peer));
-}
-
-static void rc_bye(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet)
-{
-	vrb_rdm_conn_bye(peer_of(peer), packet);
-}
-
-static void rc_fault(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error error)
-{
-	vrb_rdm_conn_fault(peer_of(peer), error);
-}
-
-static void rc_overdue(struct ofi_rdm_proto_peer *peer)
-{
-	vrb_rdm_conn_overdue(peer_of(peer));
-}
-
-static void rc_retry(struct ofi_rdm_proto_peer *peer)
-{
-	vrb_rdm_conn_starve(peer_of(peer));
-}
-
 static bool rc_quiet(const struct ofi_rdm_proto_peer *peer)
 {
 	const struct vrb_rdm_link *link = ((const struct vrb_rdm_peer *)peer)->link;
@@ -234,7 +209,7 @@ static bool rc_passed(struct ofi_rdm_proto_peer *peer, uint32_t mark)
 		return true;
 	vrb_rdm_link_probe(link, &peer->flow);
 	if (link->slots[(link->head - 1) & link->mask].flags & VRB_SILENT)
-		vrb_rdm_conn_starve(peer_of(peer));
+		vrb_rdm_conn_starve(peer);
 	return false;
 }
 
@@ -264,11 +239,11 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 	.keep = rc_keep,
 	.release = rc_release,
 	.in_at = rc_in_at,
-	.connect = rc_connect,
-	.bye = rc_bye,
-	.fault = rc_fault,
-	.overdue = rc_overdue,
-	.retry = rc_retry,
+	.connect = vrb_rdm_conn_want,
+	.bye = vrb_rdm_conn_bye,
+	.fault = vrb_rdm_conn_fault,
+	.overdue = vrb_rdm_conn_overdue,
+	.retry = vrb_rdm_conn_starve,
 	.quiet = rc_quiet,
 	.mark = rc_mark,
 	.passed = rc_passed,

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The endpoints of a completion queue. */
+#include <errno.h>
+#include <sys/epoll.h>
+#include "cq.h"
+
+int vrb_rdm_cq_watch(struct vrb_rdm_cq *cq, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (cq->epfd < 0 || fd < 0)
+		return 0;
+	return epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static bool is_busy(const struct vrb_rdm *ep)
+{
+	return __atomic_load_n(&ep->collects, __ATOMIC_RELAXED) || ep->info->caps & FI_TRIGGER;
+}
+
+/* With cq->eps_lock held. */
+static void set_only(struct vrb_rdm_cq *cq)
+{
+	struct vrb_rdm *tx = LIST_FIRST(&cq->tx_eps), *rx = LIST_FIRST(&cq->rx_eps);
+
+	cq->only = NULL;
+	if (tx && !rx && !LIST_NEXT(tx, tx_link))
+		cq->only = tx;
+	else if (rx && !tx && !LIST_NEXT(rx, rx_link))
+		cq->only = rx;
+	/*
+	 * Collectives and triggered operations go on at each progress; and a reader that takes no
+	 * locks may not enter an endpoint that needs them.
+	 */
+	if (cq->only && (is_busy(cq->only) || cq->only->biased != cq->nolock))
+		cq->only = NULL;
+}
+
+void vrb_rdm_cq_renew(struct vrb_rdm_cq *cq)
+{
+	ofi_lock(&cq->eps_lock);
+	set_only(cq);
+	ofi_unlock(&cq->eps_lock);
+}
+
+int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
+{
+	int ret = vrb_rdm_cq_watch(cq, ep->channel ? ep->channel->fd : -1);
+
+	if (ret)
+		return ret;
+	ofi_lock(&cq->eps_lock);
+	if (tx)
+		LIST_INSERT_HEAD(&cq->tx_eps, ep, tx_link);
+	else
+		LIST_INSERT_HEAD(&cq->rx_eps, ep, rx_link);
+	set_only(cq);
+	ofi_unlock(&cq->eps_lock);
+	return 0;
+}
+
+void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
+{
+	ofi_lock(&cq->eps_lock);
+	if (tx)
+		LIST_REMOVE(ep, tx_link);
+	else
+		LIST_REMOVE(ep, rx_link);
+	set_only(cq);
+	ofi_unlock(&cq->eps_lock);
+	if (cq->epfd >= 0 && ep->channel)
+		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->channel->fd, NULL);
+}
