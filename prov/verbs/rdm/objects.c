@@ -3,17 +3,14 @@
 #include <stdlib.h>
 #include "objects.h"
 
-#define OBJECTS 64u /* of a chunk */
-
-/* Appends a chunk of objects to an array of chunks. NULL when out of memory. */
-static void *add_chunk(void *array, size_t chunks, size_t size)
+void *vrb_rdm_add_chunk(void *array, size_t chunks, size_t size)
 {
 	void **grown = realloc(*(void **)array, (chunks + 1) * sizeof(*grown));
 
 	if (!grown)
 		return NULL;
 	*(void **)array = grown;
-	grown[chunks] = calloc(OBJECTS, size);
+	grown[chunks] = calloc(VRB_RDM_OBJECTS, size);
 	return grown[chunks];
 }
 
@@ -24,14 +21,14 @@ static bool more_outs(struct vrb_rdm *ep)
 
 	if (ep->out_count >= ep->info->tx_attr->size)
 		return false;
-	outs = add_chunk(&ep->outs, ep->out_count / OBJECTS, sizeof(*outs));
+	outs = vrb_rdm_add_chunk(&ep->outs, ep->out_count / VRB_RDM_OBJECTS, sizeof(*outs));
 	if (!outs)
 		return false;
-	for (i = 0; i < OBJECTS; i++) {
+	for (i = 0; i < VRB_RDM_OBJECTS; i++) {
 		outs[i].proto.index = ep->out_count + i;
 		SLIST_INSERT_HEAD(&ep->free_outs, &outs[i], link);
 	}
-	ep->out_count += OBJECTS;
+	ep->out_count += VRB_RDM_OBJECTS;
 	return true;
 }
 
@@ -58,11 +55,11 @@ static bool more_recvs(struct vrb_rdm *ep, bool tagged)
 	struct vrb_rdm_recv *recvs;
 	uint32_t i;
 
-	recvs = add_chunk(&ep->recv_chunks, ep->recv_chunk_count, sizeof(*recvs));
+	recvs = vrb_rdm_add_chunk(&ep->recv_chunks, ep->recv_chunk_count, sizeof(*recvs));
 	if (!recvs)
 		return false;
 	ep->recv_chunk_count++;
-	for (i = 0; i < OBJECTS; i++) {
+	for (i = 0; i < VRB_RDM_OBJECTS; i++) {
 		recvs[i].proto.space = tagged ? OFI_RDM_PROTO_TAGGED : OFI_RDM_PROTO_UNTAGGED;
 		vrb_rdm_recv_put(ep, &recvs[i]);
 	}
@@ -97,7 +94,7 @@ void vrb_rdm_recvs_mark(struct vrb_rdm *ep, uint64_t bits)
 	uint32_t i, j;
 
 	for (i = 0; i < ep->recv_chunk_count; i++)
-		for (j = 0; j < OBJECTS; j++)
+		for (j = 0; j < VRB_RDM_OBJECTS; j++)
 			ep->recv_chunks[i][j].flags |= bits;
 }
 
@@ -105,7 +102,7 @@ void vrb_rdm_objects_fini(struct vrb_rdm *ep)
 {
 	uint32_t i;
 
-	for (i = 0; i < ep->out_count / OBJECTS; i++)
+	for (i = 0; i < ep->out_count / VRB_RDM_OBJECTS; i++)
 		free(ep->outs[i]);
 	free(ep->outs);
 	for (i = 0; i < ep->recv_chunk_count; i++)
@@ -115,5 +112,6 @@ void vrb_rdm_objects_fini(struct vrb_rdm *ep)
 
 struct vrb_rdm_out *vrb_rdm_out_at(struct vrb_rdm *ep, uint32_t index)
 {
-	return index < ep->out_count ? &ep->outs[index / OBJECTS][index % OBJECTS] : NULL;
+	return index < ep->out_count ? &ep->outs[index / VRB_RDM_OBJECTS][index % VRB_RDM_OBJECTS]
+				     : NULL;
 }

@@ -5,6 +5,11 @@
 
 #include "rdm.h"
 
+#define VRB_RDM_OBJECTS 64u /* of a chunk */
+
+/* Appends a chunk of objects, all bits 0, to an array of chunks. NULL when out of memory. */
+void *vrb_rdm_add_chunk(void *array, size_t chunks, size_t size);
+
 /* NULL when as many as the endpoint may have are in use, or out of memory. */
 struct vrb_rdm_out *vrb_rdm_out_get(struct vrb_rdm *ep);
 void vrb_rdm_out_put(struct vrb_rdm *ep, struct vrb_rdm_out *out);

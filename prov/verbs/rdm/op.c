@@ -12,7 +12,6 @@
 #include "op.h"
 #include "progress.h"
 
-#define OBJECTS 64u /* of a chunk */
 #define ID_BITS 20
 
 /* A packet that waits for a credit. */
@@ -56,24 +55,19 @@ size_t vrb_rdm_local_iov(const struct vrb_rdm_op *op, struct iovec *iov)
 
 static bool grow(struct vrb_rdm *ep)
 {
-	struct vrb_rdm_op **chunks, *ops;
+	struct vrb_rdm_op *ops;
 	uint32_t i;
 
 	if (ep->op_count >= ep->info->tx_attr->size)
 		return false;
-	chunks = realloc(ep->ops, (ep->op_count / OBJECTS + 1) * sizeof(*chunks));
-	if (!chunks)
-		return false;
-	ep->ops = chunks;
-	ops = calloc(OBJECTS, sizeof(*ops));
+	ops = vrb_rdm_add_chunk(&ep->ops, ep->op_count / VRB_RDM_OBJECTS, sizeof(*ops));
 	if (!ops)
 		return false;
-	chunks[ep->op_count / OBJECTS] = ops;
-	for (i = 0; i < OBJECTS; i++) {
+	for (i = 0; i < VRB_RDM_OBJECTS; i++) {
 		ops[i].index = ep->op_count + i;
 		SLIST_INSERT_HEAD(&ep->free_ops, &ops[i], unused);
 	}
-	ep->op_count += OBJECTS;
+	ep->op_count += VRB_RDM_OBJECTS;
 	return true;
 }
 
@@ -405,7 +399,7 @@ void vrb_rdm_ops_fini(struct vrb_rdm *ep)
 {
 	uint32_t i;
 
-	for (i = 0; i < ep->op_count / OBJECTS; i++)
+	for (i = 0; i < ep->op_count / VRB_RDM_OBJECTS; i++)
 		free(ep->ops[i]);
 	free(ep->ops);
 }
@@ -417,7 +411,7 @@ struct vrb_rdm_op *vrb_rdm_op_at(struct vrb_rdm *ep, uint32_t id)
 
 	if (index >= ep->op_count)
 		return NULL;
-	op = &ep->ops[index / OBJECTS][index % OBJECTS];
+	op = &ep->ops[index / VRB_RDM_OBJECTS][index % VRB_RDM_OBJECTS];
 	return op->id == id && op->waiting ? op : NULL;
 }
 

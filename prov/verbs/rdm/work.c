@@ -106,42 +106,37 @@ static ssize_t call(const struct work *work, bool check)
 	}
 }
 
-static void *context_of(const struct work *work)
+static void **context_of(struct work *work)
 {
 	switch (work->type) {
 	case FI_OP_SEND:
 	case FI_OP_TSEND:
 	case FI_OP_RECV:
 	case FI_OP_TRECV:
-		return work->msg.context;
+		return &work->msg.context;
 	case FI_OP_READ:
 	case FI_OP_WRITE:
-		return work->rma.context;
+		return &work->rma.context;
 	default:
-		return work->atomic.msg.context;
+		return &work->atomic.msg.context;
 	}
 }
 
 static uint64_t class_of(const struct work *work)
 {
-	switch (work->type) {
-	case FI_OP_SEND:
-		return FI_MSG | FI_SEND;
-	case FI_OP_TSEND:
-		return FI_TAGGED | FI_SEND;
-	case FI_OP_RECV:
-		return FI_MSG | FI_RECV;
-	case FI_OP_TRECV:
-		return FI_TAGGED | FI_RECV;
-	case FI_OP_READ:
-		return FI_RMA | FI_READ;
-	case FI_OP_WRITE:
-		return FI_RMA | FI_WRITE;
-	case FI_OP_ATOMIC:
-		return FI_ATOMIC | FI_WRITE;
-	default:
-		return FI_ATOMIC | FI_READ;
-	}
+	static const uint64_t classes[] = {
+		[FI_OP_SEND] = FI_MSG | FI_SEND,
+		[FI_OP_TSEND] = FI_TAGGED | FI_SEND,
+		[FI_OP_RECV] = FI_MSG | FI_RECV,
+		[FI_OP_TRECV] = FI_TAGGED | FI_RECV,
+		[FI_OP_READ] = FI_RMA | FI_READ,
+		[FI_OP_WRITE] = FI_RMA | FI_WRITE,
+		[FI_OP_ATOMIC] = FI_ATOMIC | FI_WRITE,
+		[FI_OP_FETCH_ATOMIC] = FI_ATOMIC | FI_READ,
+		[FI_OP_COMPARE_ATOMIC] = FI_ATOMIC | FI_READ,
+	};
+
+	return classes[work->type];
 }
 
 /* The call gives an error: nobody is there to whom it could be returned. With the lock held. */
@@ -149,7 +144,7 @@ static void fail(struct work *work, int err)
 {
 	struct vrb_rdm *ep = work->ep;
 	struct ofi_cq_item item = {
-		.context = context_of(work),
+		.context = *context_of(work),
 		.flags = class_of(work),
 		.src = FI_ADDR_NOTAVAIL,
 		.err = err,
@@ -351,7 +346,7 @@ static struct work *work_new(struct vrb_rdm *ep, enum fi_op_type type, uint64_t 
 }
 
 /* Takes work; `kept` says whether its arguments could be. */
-static ssize_t queue(struct work *work, bool kept, struct ofi_cntr *cntr, uint64_t threshold)
+static ssize_t queue(struct work *work, bool kept)
 {
 	ssize_t ret = kept ? call(work, true) : -FI_EINVAL;
 
@@ -361,8 +356,6 @@ static ssize_t queue(struct work *work, bool kept, struct ofi_cntr *cntr, uint64
 		work_free(&work->trigger);
 		return ret;
 	}
-	work->trigger.cntr = cntr;
-	work->trigger.threshold = threshold;
 	ofi_triggers_add(&work->ep->domain->triggers, &work->trigger);
 	return 0;
 }
@@ -393,8 +386,7 @@ ssize_t vrb_rdm_trigger_msg(struct vrb_rdm *ep, enum fi_op_type type,
 	struct work *work;
 	ssize_t ret = prepare(ep, type, msg->context, flags, &work);
 
-	return ret ? ret
-		   : queue(work, keep_msg(work, msg), work->trigger.cntr, work->trigger.threshold);
+	return ret ? ret : queue(work, keep_msg(work, msg));
 }
 
 ssize_t vrb_rdm_trigger_rma(struct vrb_rdm *ep, enum fi_op_type type, const struct fi_msg_rma *msg,
@@ -403,8 +395,7 @@ ssize_t vrb_rdm_trigger_rma(struct vrb_rdm *ep, enum fi_op_type type, const stru
 	struct work *work;
 	ssize_t ret = prepare(ep, type, msg->context, flags, &work);
 
-	return ret ? ret
-		   : queue(work, keep_rma(work, msg), work->trigger.cntr, work->trigger.threshold);
+	return ret ? ret : queue(work, keep_rma(work, msg));
 }
 
 ssize_t vrb_rdm_trigger_atomic(struct vrb_rdm *ep, enum fi_op_type type,
@@ -413,9 +404,7 @@ ssize_t vrb_rdm_trigger_atomic(struct vrb_rdm *ep, enum fi_op_type type,
 	struct work *work;
 	ssize_t ret = prepare(ep, type, args->msg.context, flags, &work);
 
-	return ret ? ret
-		   : queue(work, keep_atomic(work, args), work->trigger.cntr,
-			   work->trigger.threshold);
+	return ret ? ret : queue(work, keep_atomic(work, args));
 }
 
 /* Deferred work. */
@@ -506,22 +495,8 @@ static ssize_t set_done(struct work *work, struct fid_cntr *fid)
 /* The context of the call is the vrb_rdm_done, which has the application's. */
 static void set_context(struct work *work)
 {
-	work->done->context = context_of(work);
-	switch (work->type) {
-	case FI_OP_SEND:
-	case FI_OP_TSEND:
-	case FI_OP_RECV:
-	case FI_OP_TRECV:
-		work->msg.context = work->done;
-		break;
-	case FI_OP_READ:
-	case FI_OP_WRITE:
-		work->rma.context = work->done;
-		break;
-	default:
-		work->atomic.msg.context = work->done;
-		break;
-	}
+	work->done->context = *context_of(work);
+	*context_of(work) = work->done;
 }
 
 ssize_t vrb_rdm_work_defer(struct vrb_rdm *ep, const struct fi_deferred_work *from,
@@ -534,6 +509,8 @@ ssize_t vrb_rdm_work_defer(struct vrb_rdm *ep, const struct fi_deferred_work *fr
 	if (!work)
 		return -FI_ENOMEM;
 	work->trigger.key = from;
+	work->trigger.cntr = cntr;
+	work->trigger.threshold = from->threshold;
 	work->trigger.errors = true;
 	ret = set_done(work, from->completion_cntr);
 	if (ret) {
@@ -543,7 +520,7 @@ ssize_t vrb_rdm_work_defer(struct vrb_rdm *ep, const struct fi_deferred_work *fr
 	kept = keep_deferred(work, from);
 	if (kept)
 		set_context(work);
-	return queue(work, kept, cntr, from->threshold);
+	return queue(work, kept);
 }
 
 bool vrb_rdm_work_cancel(struct vrb_rdm *ep, const void *context)
