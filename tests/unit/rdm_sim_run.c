@@ -99,10 +99,10 @@ static bool step_pair(struct sim_qp *qp)
 	}
 }
 
-static void init_endpoint(int e)
+/* What the options say, and at random what may be any. */
+static struct ofi_rdm_xport some_transport(void)
 {
-	struct sim_endpoint *ep = sim_endpoint_at(e);
-	struct ofi_rdm_xport xport = {
+	return (struct ofi_rdm_xport){
 		.ops = &sim_xport,
 		.props = {
 			.ordered = true,
@@ -112,8 +112,18 @@ static void init_endpoint(int e)
 			.can_write = !sim.options.no_writes,
 			.window = SIM_RING,
 			.max_packet = SIM_PACKET,
+			.max_read = 200 + sim_random(200),
+			.max_write = 200 + sim_random(200),
+			.reads = 1 + sim_random(3),
+			.writes = 1 + sim_random(3),
 		},
 	};
+}
+
+static void init_endpoint(int e)
+{
+	struct sim_endpoint *ep = sim_endpoint_at(e);
+	const struct ofi_rdm_xport xport = some_transport();
 	struct ofi_rdm_proto_config config = {
 		.segmented = sim_random(2) ? 400 : 0,
 		.write = sim_random(2),
@@ -122,10 +132,6 @@ static void init_endpoint(int e)
 	int i;
 
 	memset(ep->buckets, 0, sizeof(ep->buckets));
-	xport.props.max_read = 200 + sim_random(200);
-	xport.props.max_write = 200 + sim_random(200);
-	xport.props.reads = 1 + sim_random(3);
-	xport.props.writes = 1 + sim_random(3);
 	SIM_CHECK(!ofi_rdm_proto_init(&ep->proto, &sim_ops, &xport, &config));
 	for (i = 0; i < 2; i++)
 		ofi_rdm_match_init(&ep->proto.match[i], ep->buckets[2 * i], ep->buckets[2 * i + 1],

@@ -11,6 +11,7 @@
 #include "atomic.h"
 #include "carry.h"
 #include "lock.h"
+#include "objects.h"
 #include "op.h"
 #include "stats.h"
 #include "work.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Operations that wait for all before them to be complete. */
 #include <rdma/fi_errno.h>
-#include "carry.h"
+#include "objects.h"
 #include "fence.h"
 #include "progress.h"
 

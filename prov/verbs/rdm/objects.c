@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The messages and receives of an endpoint: objects in chunks, by index. */
+/*
+ * The messages and receives of an endpoint: objects in chunks, by index; and their bytes in lists.
+ */
 #include <stdlib.h>
+#include <string.h>
 #include "objects.h"
 
 void *vrb_rdm_add_chunk(void *array, size_t chunks, size_t size)
@@ -114,4 +117,27 @@ struct vrb_rdm_out *vrb_rdm_out_at(struct vrb_rdm *ep, uint32_t index)
 {
 	return index < ep->out_count ? &ep->outs[index / VRB_RDM_OBJECTS][index % VRB_RDM_OBJECTS]
 				     : NULL;
+}
+
+void vrb_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len)
+{
+	const uint8_t *bytes = from;
+	size_t take;
+
+	for (; count-- && len; iov++) {
+		take = iov->iov_len < len ? iov->iov_len : len;
+		memcpy(iov->iov_base, bytes, take);
+		bytes += take;
+		len -= take;
+	}
+}
+
+void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count)
+{
+	uint8_t *bytes = to;
+
+	for (; count--; iov++) {
+		memcpy(bytes, iov->iov_base, iov->iov_len);
+		bytes += iov->iov_len;
+	}
 }

@@ -21,4 +21,8 @@ void vrb_rdm_recv_put(struct vrb_rdm *ep, struct vrb_rdm_recv *recv);
 void vrb_rdm_recvs_mark(struct vrb_rdm *ep, uint64_t bits);
 void vrb_rdm_objects_fini(struct vrb_rdm *ep);
 
+/* Moves bytes between a flat buffer and an iov. */
+void vrb_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len);
+void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count);
+
 #endif

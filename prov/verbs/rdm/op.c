@@ -4,7 +4,7 @@
 #include <string.h>
 #include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
-#include "carry.h"
+#include "objects.h"
 #include "coll.h"
 #include "conn.h"
 #include "fence.h"
@@ -20,29 +20,6 @@ struct vrb_rdm_reply {
 	size_t hdr_len, len;
 	uint8_t bytes[]; /* the header, then the payload */
 };
-
-void vrb_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len)
-{
-	const uint8_t *bytes = from;
-	size_t take;
-
-	for (; count-- && len; iov++) {
-		take = iov->iov_len < len ? iov->iov_len : len;
-		memcpy(iov->iov_base, bytes, take);
-		bytes += take;
-		len -= take;
-	}
-}
-
-void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count)
-{
-	uint8_t *bytes = to;
-
-	for (; count--; iov++) {
-		memcpy(bytes, iov->iov_base, iov->iov_len);
-		bytes += iov->iov_len;
-	}
-}
 
 size_t vrb_rdm_local_iov(const struct vrb_rdm_op *op, struct iovec *iov)
 {

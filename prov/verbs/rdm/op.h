@@ -96,10 +96,6 @@ enum ofi_rdm_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
 
 /* The local memory of a transfer; returns the count. */
 size_t vrb_rdm_local_iov(const struct vrb_rdm_op *op, struct iovec *iov);
-/* Moves bytes between a flat buffer and an iov. */
-void vrb_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len);
-void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count);
-
 /* With locks or without, as is for the endpoint. */
 struct fi_ops_rma *vrb_rdm_rma_table(const struct vrb_rdm *ep);
 extern const struct fi_ops_atomic vrb_rdm_atomic_ops;

@@ -7,6 +7,7 @@
 #include "carry.h"
 #include "link.h"
 #include "lock.h"
+#include "objects.h"
 #include "op.h"
 #include "plain.h"
 #include "stats.h"

@@ -11,6 +11,7 @@
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
 #include "lock.h"
+#include "objects.h"
 #include "op.h"
 #include "progress.h"
 #include "prov/verbs/provider/prov.h"
