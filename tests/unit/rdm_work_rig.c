@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/verbs/rdm/objects.h"
 #include "prov/verbs/rdm/cntr.h"
 #include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/op.h"

@@ -6,7 +6,7 @@
 #include "unit.h"
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/rdm/carry.h"
+#include "prov/verbs/rdm/objects.h"
 #include "prov/verbs/rdm/peer.h"
 #include "prov/verbs/rdm/fence.h"
 #include "prov/verbs/rdm/progress.h"
