@@ -13,8 +13,6 @@
 #include "prov/verbs/provider/prov.h"
 #include "req.h"
 
-#define CM_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
-
 static void give(struct vrb_owner *owner, const struct vrb_owner_ops *ops,
 		 const struct rdma_cm_event *event, struct vrb_cm_left *left)
 {
@@ -40,26 +38,25 @@ static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_eve
 	return left;
 }
 
+/* One event. The loop comes back if there are more, after the other sources had their turn. */
 static void cm_ready(struct vrb_source *source)
 {
 	struct vrb_cm *cm = (struct vrb_cm *)((char *)source - offsetof(struct vrb_cm, source));
 	struct rdma_cm_event *event;
 	struct vrb_cm_left left;
-	int i;
 
-	for (i = 0; i < CM_EVENTS_AT_ONCE; i++) {
-		if (rdma_get_cm_event(cm->channel, &event))
-			break;
-		left = cm_deliver(cm, event);
-		rdma_ack_cm_event(event);
-		if (left.refuse)
-			vrb_req_reject(left.refuse, NULL, 0);
-		if (left.destroy)
-			rdma_destroy_id(left.destroy);
+	if (rdma_get_cm_event(cm->channel, &event)) {
+		if (errno != EAGAIN && errno != EINTR)
+			FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "rdma_get_cm_event: %s%s\n",
+				       fi_strerror(errno), vrb_remedy(errno));
+		return;
 	}
-	if (i < CM_EVENTS_AT_ONCE && errno != EAGAIN && errno != EINTR)
-		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "rdma_get_cm_event: %s%s\n",
-			       fi_strerror(errno), vrb_remedy(errno));
+	left = cm_deliver(cm, event);
+	rdma_ack_cm_event(event);
+	if (left.refuse)
+		vrb_req_reject(left.refuse, NULL, 0);
+	if (left.destroy)
+		rdma_destroy_id(left.destroy);
 }
 
 void vrb_cm_init(struct vrb_cm *cm, struct vrb_fabric *fabric)

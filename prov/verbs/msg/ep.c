@@ -327,9 +327,11 @@ static bool posts_need_lock(const struct vrb_ep *ep)
 
 static int setup(struct vrb_ep *ep, const struct fi_info *info)
 {
+	struct fi_info without_nic = *info;
 	int ret;
 
-	ep->info = fi_dupinfo(info);
+	without_nic.nic = NULL;
+	ep->info = fi_dupinfo(&without_nic);
 	if (!ep->info)
 		return -FI_ENOMEM;
 	ep->tx_flags = vrb_ep_is_dgram(ep) ? VRB_TX_FLAGS & ~FI_DELIVERY_COMPLETE : VRB_TX_FLAGS;

@@ -48,12 +48,29 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq)
 	return ret;
 }
 
-static void silence(struct vrb_wq *wq)
+static void silence_all(struct vrb_wq *wq)
 {
 	uint32_t i;
 
 	for (i = 0; i <= wq->size; i++)
 		wq->slots[i].flags |= VRB_SILENT;
+}
+
+/*
+ * Nobody reads what is still to complete. Without counters and out of a ring, that is what is
+ * behind the tail.
+ */
+static void silence(const struct vrb_cq *cq, struct vrb_wq *wq)
+{
+	struct vrb_slot *slot = __atomic_load_n(&wq->tail, __ATOMIC_ACQUIRE);
+	const struct vrb_slot *head = __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
+
+	if (wq->cntrs || vrb_cq_counts(cq) || vrb_wq_special(wq) & VRB_WQ_SHARED) {
+		silence_all(wq);
+		return;
+	}
+	for (; slot != head; slot = slot->next)
+		slot->flags |= VRB_SILENT;
 }
 
 /* Counters see each completion, also those that nobody has read. */
@@ -62,7 +79,7 @@ static bool drain_counted(struct vrb_cq *cq, struct vrb_wq *wq)
 	bool left;
 
 	vrb_cq_lock(cq);
-	silence(wq);
+	silence(cq, wq);
 	vrb_cq_fetch(cq);
 	left = wq->counted != __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
 	vrb_cq_unlock(cq);
@@ -76,7 +93,7 @@ bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq)
 	if (wq->cntrs)
 		return drain_counted(cq, wq);
 	vrb_cq_lock(cq);
-	silence(wq);
+	silence(cq, wq);
 	vrb_cq_unlock(cq);
 	vrb_cq_reclaim(cq);
 	vrb_cq_lock(cq);
@@ -92,7 +109,7 @@ void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq)
 	vrb_stats_detach(cq, wq);
 	__atomic_store_n(&wq->closed, true, __ATOMIC_RELAXED);
 	vrb_cq_count_forget(wq);
-	silence(wq);
+	silence(cq, wq);
 	vrb_cq_forget(cq, wq);
 	LIST_INSERT_HEAD(&cq->closed, wq, siblings);
 	vrb_cq_set_special(cq, VRB_CQ_CLOSED, true);

@@ -6,18 +6,23 @@
 #include "srq.h"
 #include "wq.h"
 
+/* The rest of a slot is written when it is posted. */
 /* Every half queue one slot asks for a completion, so a full queue has always asked for one. */
 static void link_slots(struct vrb_wq *wq)
 {
-	uint32_t i, period = wq->size < 2 ? 1 : wq->size / 2;
+	uint32_t i, size = wq->size, period = size < 2 ? 1 : size / 2;
+	struct vrb_slot *slot = wq->slots;
 
-	for (i = 0; i <= wq->size; i++)
-		wq->slots[i] = (struct vrb_slot){
-			.wq = wq,
-			.next = &wq->slots[i < wq->size ? i + 1 : 0],
-			.signal = i % period == period - 1 ? IBV_SEND_SIGNALED : 0,
-			.index = i,
-		};
+	for (i = 0; i <= size; i++, slot++) {
+		slot->flags = 0;
+		slot->wq = wq;
+		slot->signal = 0;
+		slot->next = slot + 1;
+		slot->index = i;
+	}
+	wq->slots[size].next = wq->slots;
+	for (i = period - 1; i <= size; i += period)
+		wq->slots[i].signal = IBV_SEND_SIGNALED;
 }
 
 _Static_assert(sizeof(struct vrb_wq) <= OFI_STATS_SLOT, "a queue has to fit a slot");
@@ -43,7 +48,7 @@ struct vrb_wq *vrb_wq_new(struct vrb_ep *ep, uint32_t size)
 	wq->special = VRB_WQ_SHUT;
 	wq->size = size;
 	wq->ep = ep;
-	wq->slots = calloc((size_t)size + 1, sizeof(*wq->slots));
+	wq->slots = malloc(((size_t)size + 1) * sizeof(*wq->slots));
 	if (!wq->slots) {
 		vrb_wq_free(wq);
 		return NULL;
