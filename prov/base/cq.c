@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completion queues: what does not depend on where completions come from. */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
 #include "cq.h"
-#include <rdma/fabric.h>
+#include "stats.h"
 
 size_t ofi_cq_entry_size(enum fi_cq_format format)
 {
@@ -46,4 +53,204 @@ void ofi_cq_copy_error(uint32_t version, struct fi_cq_err_entry *to,
 		to->err_data_size = len;
 	if (FI_VERSION_GE(version, FI_VERSION(1, 20)))
 		to->src_addr = FI_ADDR_NOTAVAIL;
+}
+
+static bool is_served(enum fi_wait_obj obj, bool sets)
+{
+	switch (obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+	case FI_WAIT_POLLFD:
+	case FI_WAIT_YIELD:
+		return true;
+	default:
+		return sets && obj == FI_WAIT_SET;
+	}
+}
+
+int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *attr, bool sets)
+{
+	if (attr->flags & ~FI_AFFINITY)
+		return -FI_EBADFLAGS;
+	if ((attr->flags & FI_AFFINITY) && attr->signaling_vector < 0) {
+		FI_WARN(prov, FI_LOG_CQ,
+			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a processor\n",
+			attr->signaling_vector);
+		return -FI_EINVAL;
+	}
+	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->wait_cond > FI_CQ_COND_THRESHOLD)
+		return -FI_EINVAL;
+	if (is_served(attr->wait_obj, sets))
+		return 0;
+	FI_WARN(prov, FI_LOG_CQ,
+		"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, %sYIELD, UNSPEC or NONE\n",
+		attr->wait_obj, sets ? "SET, " : "");
+	return -FI_ENOSYS;
+}
+
+int ofi_cq_watch(struct ofi_cq *cq, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (cq->slow->epfd < 0 || fd < 0)
+		return 0;
+	return epoll_ctl(cq->slow->epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+void ofi_cq_unwatch(struct ofi_cq *cq, int fd)
+{
+	if (cq->slow->epfd >= 0 && fd >= 0)
+		epoll_ctl(cq->slow->epfd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+int ofi_cq_init(struct ofi_cq *cq, struct ofi_cq_slow *slow, const struct ofi_cq_ops *ops,
+		struct ofi_ref *parent, const struct fi_cq_attr *attr)
+{
+	int ret;
+
+	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
+	cq->slow = slow;
+	slow->ops = ops;
+	slow->parent = parent;
+	slow->cond = attr->wait_cond;
+	slow->epfd = -1;
+	ret = ofi_wait_init(&slow->wait, attr->wait_obj);
+	if (ret || slow->wait.fd < 0)
+		return ret;
+	slow->epfd = epoll_create1(EPOLL_CLOEXEC);
+	return slow->epfd < 0 ? -errno : ofi_cq_watch(cq, slow->wait.fd);
+}
+
+void ofi_cq_fini(struct ofi_cq *cq)
+{
+	if (cq->slow->epfd >= 0)
+		close(cq->slow->epfd);
+	ofi_wait_fini(&cq->slow->wait);
+}
+
+static int try_fid(struct fid *fid)
+{
+	return ofi_cq_trywait((struct ofi_cq *)fid);
+}
+
+int ofi_cq_join(struct ofi_cq *cq, const struct fi_provider *prov, const struct ofi_ref *fabric,
+		const struct fi_cq_attr *attr)
+{
+	struct ofi_waitset_member *member = &cq->slow->member;
+	int ret;
+
+	if (cq->slow->wait.obj != FI_WAIT_SET)
+		return 0;
+	member->fid = &cq->fid.fid;
+	member->fd = cq->slow->epfd;
+	member->trywait = try_fid;
+	ret = ofi_waitset_join(attr->wait_set, fabric, member);
+	if (ret)
+		FI_WARN(prov, FI_LOG_CQ,
+			"fi_cq_open: wait_set %p: %s; it has to be one of the domain's fabric\n",
+			(void *)attr->wait_set, fi_strerror(-ret));
+	return ret;
+}
+
+struct ofi_cq *ofi_cq_of(struct fid *fid, const struct ofi_ref *domain)
+{
+	struct ofi_cq *cq = (struct ofi_cq *)fid;
+
+	if (!fid || fid->fclass != FI_CLASS_CQ || !fid->ops || fid->ops->control != ofi_cq_control)
+		return NULL;
+	return !domain || cq->slow->parent == domain ? cq : NULL;
+}
+
+int ofi_cq_trywait(struct ofi_cq *cq)
+{
+	return ofi_cq_can_wait(cq) ? cq->slow->ops->trywait(cq) : -FI_EINVAL;
+}
+
+ssize_t ofi_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	struct ofi_cq *cq = (struct ofi_cq *)fid;
+
+	if (!entry)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	return cq->slow->ops->take_error(cq, entry) ? 1 : -FI_EAGAIN;
+}
+
+/* 0: look again. -FI_EAGAIN: a signal, an interrupt or the time-out ends the wait. */
+static int nap(struct ofi_cq *cq, struct ofi_sleeper *sleeper, uint64_t start, int timeout)
+{
+	struct ofi_cq_slow *slow = cq->slow;
+	struct pollfd fd = { .fd = slow->epfd, .events = POLLIN };
+	int left = ofi_wait_left(start, timeout), ret;
+
+	ofi_sleeper_look(sleeper, &slow->wait);
+	if (ofi_sleeper_ended(sleeper, &slow->wait) || !left)
+		return -FI_EAGAIN;
+	if (slow->epfd < 0) {
+		sched_yield();
+		return 0;
+	}
+	ret = slow->ops->trywait(cq);
+	if (ret)
+		return ret == -FI_EAGAIN ? 0 : ret;
+	if (slow->stats)
+		ofi_stats_add_shared(slow->stats, OFI_STATS_SLEEPS, 1);
+	ret = poll(&fd, 1, left);
+	if (ret < 0)
+		return errno == EINTR ? -FI_EAGAIN : -errno;
+	return ret ? 0 : -FI_EAGAIN;
+}
+
+ssize_t ofi_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
+			 const void *cond, int timeout)
+{
+	struct ofi_cq *cq = (struct ofi_cq *)fid;
+	size_t done = 0, want = ofi_cq_threshold(cq->slow->cond, cond, count);
+	struct ofi_sleeper sleeper;
+	uint64_t start = ofi_now_ms();
+	ssize_t ret;
+	char *at;
+
+	if (!ofi_cq_can_wait(cq))
+		return -FI_ENOSYS;
+	if (cq->slow->wait.obj == FI_WAIT_SET)
+		return -FI_EINVAL;
+	ofi_sleeper_begin(&sleeper, &cq->slow->wait);
+	do {
+		at = (char *)buf + done * ofi_cq_entry_size(cq->format);
+		ret = src ? fi_cq_readfrom(fid, at, count - done, src + done)
+			  : fi_cq_read(fid, at, count - done);
+		if (ret > 0)
+			done += ret;
+		if (done >= want || (ret < 0 && ret != -FI_EAGAIN))
+			break;
+		ret = nap(cq, &sleeper, start, timeout);
+	} while (!ret);
+	ofi_sleeper_leave(&sleeper, &cq->slow->wait);
+	return done ? (ssize_t)done : ret;
+}
+
+ssize_t ofi_cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout)
+{
+	return ofi_cq_sreadfrom(cq, buf, count, NULL, cond, timeout);
+}
+
+int ofi_cq_signal(struct fid_cq *fid)
+{
+	struct ofi_cq *cq = (struct ofi_cq *)fid;
+
+	if (!ofi_cq_can_wait(cq))
+		return -FI_ENOSYS;
+	ofi_wait_end(&cq->slow->wait);
+	return 0;
+}
+
+int ofi_cq_control(struct fid *fid, int command, void *arg)
+{
+	const struct ofi_cq_slow *slow = ((struct ofi_cq *)fid)->slow;
+	struct ofi_wait wait = { .obj = slow->wait.obj, .fd = slow->epfd };
+
+	return ofi_wait_control(&wait, command, arg);
 }

@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
+#include "cq.h"
 #include "src/ds/lock.h"
 #include "ops.h"
 #include "poll.h"
@@ -20,7 +21,6 @@ struct poll_set {
 	struct fid_poll fid;
 	struct ofi_ref *parent;
 	const struct fi_provider *prov;
-	const struct ofi_poll_ops *ops;
 	struct ofi_lock lock; /* guards the items */
 	TAILQ_HEAD(item_list, item) items;
 };
@@ -45,9 +45,11 @@ static bool cntr_ready(struct item *item)
 	return ready;
 }
 
-static bool item_ready(const struct poll_set *set, struct item *item)
+static bool item_ready(struct item *item)
 {
-	return item->fid->fclass == FI_CLASS_CQ ? set->ops->cq_ready(item->fid) : cntr_ready(item);
+	struct ofi_cq *cq = (struct ofi_cq *)item->fid;
+
+	return item->fid->fclass == FI_CLASS_CQ ? cq->slow->ops->ready(cq) : cntr_ready(item);
 }
 
 /* Those reported go to the end, so that a small count starves nobody. */
@@ -59,7 +61,7 @@ static int poll_items(struct poll_set *set, void **context, int count)
 
 	for (item = TAILQ_FIRST(&set->items); item && n < count; item = next) {
 		next = TAILQ_NEXT(item, link);
-		if (!item_ready(set, item))
+		if (!item_ready(item))
 			continue;
 		context[n++] = item->fid->context;
 		TAILQ_REMOVE(&set->items, item, link);
@@ -86,9 +88,10 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 static struct ofi_ref *ref_of(const struct poll_set *set, struct fid *fid)
 {
 	struct ofi_cntr *cntr = ofi_cntr_of(fid, set->parent);
+	struct ofi_cq *cq = ofi_cq_of(fid, set->parent);
 
-	if (fid && fid->fclass == FI_CLASS_CQ)
-		return set->ops->cq_ref(fid, set->parent);
+	if (cq)
+		return &cq->slow->ref;
 	return cntr ? &cntr->ref : NULL;
 }
 
@@ -189,8 +192,7 @@ static const struct fi_ops_poll poll_ops = {
 };
 
 int ofi_poll_open(const struct fi_provider *prov, struct ofi_ref *parent,
-		  const struct ofi_poll_ops *ops, const struct fi_poll_attr *attr,
-		  struct fid_poll **fid)
+		  const struct fi_poll_attr *attr, struct fid_poll **fid)
 {
 	struct poll_set *set;
 
@@ -207,7 +209,6 @@ int ofi_poll_open(const struct fi_provider *prov, struct ofi_ref *parent,
 	};
 	set->prov = prov;
 	set->parent = parent;
-	set->ops = ops;
 	ofi_lock_init(&set->lock);
 	TAILQ_INIT(&set->items);
 	ofi_ref_get(parent);

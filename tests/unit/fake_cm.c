@@ -436,17 +436,6 @@ bool vrb_rdm_is_ep(const struct fid *fid)
 	return false;
 }
 
-bool vrb_is_cq(const struct fid *fid)
-{
-	return fid->fclass == FI_CLASS_CQ && !fid->ops;
-}
-
-int vrb_cq_trywait(struct vrb_cq *cq)
-{
-	(void)cq;
-	return -FI_EAGAIN;
-}
-
 static struct fi_info *new_info(const char *device)
 {
 	struct fi_info *info = fi_allocinfo();

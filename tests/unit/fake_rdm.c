@@ -48,13 +48,6 @@ static void unwatch(struct vrb_domain *domain, struct ofi_cntr *cntr)
 	fake_rdm_watches--;
 }
 
-static bool no_trywait(struct fid *cq, int *ret)
-{
-	(void)cq;
-	(void)ret;
-	return false;
-}
-
 void fake_rdm(void)
 {
 	static struct fi_ops_domain ops = { .endpoint = no_endpoint };
@@ -64,7 +57,6 @@ void fake_rdm(void)
 		.close = no_close,
 		.watch = watch,
 		.unwatch = unwatch,
-		.trywait = no_trywait,
 	};
 
 	vrb_domain_register_rdm(&none);

@@ -7,31 +7,25 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/cntr.h"
+#include "prov/base/cq.h"
 #include "prov/base/poll.h"
 
 struct fake_cq {
-	struct fid fid;
-	struct ofi_ref ref;
-	const struct ofi_ref *domain;
+	struct ofi_cq base;
+	struct ofi_cq_slow slow;
 	bool ready;
 };
 
 static struct fi_provider prov = { .name = "test" };
 static struct ofi_ref domain;
+static struct fi_ops fid_ops = { .size = sizeof(struct fi_ops), .control = ofi_cq_control };
 
-static struct ofi_ref *cq_ref(struct fid *fid, const struct ofi_ref *parent)
+static bool cq_ready(struct ofi_cq *cq)
 {
-	struct fake_cq *cq = (struct fake_cq *)fid;
-
-	return cq->domain == parent ? &cq->ref : NULL;
+	return ((struct fake_cq *)cq)->ready;
 }
 
-static bool cq_ready(struct fid *fid)
-{
-	return ((struct fake_cq *)fid)->ready;
-}
-
-static const struct ofi_poll_ops ops = { .cq_ref = cq_ref, .cq_ready = cq_ready };
+static const struct ofi_cq_ops ops = { .ready = cq_ready };
 
 static void init_cqs(struct fake_cq *cq, int count)
 {
@@ -39,8 +33,11 @@ static void init_cqs(struct fake_cq *cq, int count)
 
 	for (i = 0; i < count; i++)
 		cq[i] = (struct fake_cq){
-			.fid = { .fclass = FI_CLASS_CQ, .context = &cq[i] },
-			.domain = &domain,
+			.base = { .fid.fid = { .fclass = FI_CLASS_CQ,
+					       .context = &cq[i],
+					       .ops = &fid_ops },
+				  .slow = &cq[i].slow },
+			.slow = { .ops = &ops, .parent = &domain },
 		};
 }
 
@@ -57,7 +54,7 @@ static struct fid_poll *open_set(void)
 	struct fi_poll_attr attr = { 0 };
 	struct fid_poll *set;
 
-	assert_int_equal(ofi_poll_open(&prov, &domain, &ops, &attr, &set), 0);
+	assert_int_equal(ofi_poll_open(&prov, &domain, &attr, &set), 0);
 	assert_int_equal(set->fid.fclass, FI_CLASS_POLL);
 	return set;
 }
@@ -68,9 +65,9 @@ static void test_open(void **state)
 	struct fid_poll *set;
 
 	(void)state;
-	assert_int_equal(ofi_poll_open(&prov, &domain, &ops, &attr, &set), -FI_EBADFLAGS);
-	assert_int_equal(ofi_poll_open(&prov, &domain, &ops, NULL, NULL), -FI_EINVAL);
-	assert_int_equal(ofi_poll_open(&prov, &domain, &ops, NULL, &set), 0);
+	assert_int_equal(ofi_poll_open(&prov, &domain, &attr, &set), -FI_EBADFLAGS);
+	assert_int_equal(ofi_poll_open(&prov, &domain, NULL, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_poll_open(&prov, &domain, NULL, &set), 0);
 	assert_int_equal(domain.children, 1);
 	assert_int_equal(fi_close(&set->fid), 0);
 	assert_int_equal(domain.children, 0);
@@ -86,24 +83,24 @@ static void test_members(void **state)
 
 	(void)state;
 	init_cqs(cq, 2);
-	cq[1].domain = &other;
-	assert_int_equal(fi_poll_add(set, &cq[0].fid, 1), -FI_EBADFLAGS);
-	assert_int_equal(fi_poll_add(set, &cq[1].fid, 0), -FI_EINVAL);
+	cq[1].slow.parent = &other;
+	assert_int_equal(fi_poll_add(set, &cq[0].base.fid.fid, 1), -FI_EBADFLAGS);
+	assert_int_equal(fi_poll_add(set, &cq[1].base.fid.fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_poll_add(set, &foreign->fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_poll_add(set, &eq, 0), -FI_EINVAL);
 	assert_int_equal(fi_poll_add(set, NULL, 0), -FI_EINVAL);
-	assert_int_equal(fi_poll_del(set, &cq[0].fid, 0), -FI_ENOENT);
+	assert_int_equal(fi_poll_del(set, &cq[0].base.fid.fid, 0), -FI_ENOENT);
 	assert_int_equal(fi_close(&foreign->fid), 0);
 
-	assert_int_equal(fi_poll_add(set, &cq[0].fid, 0), 0);
-	assert_int_equal(fi_poll_add(set, &cq[0].fid, 0), -FI_EALREADY);
+	assert_int_equal(fi_poll_add(set, &cq[0].base.fid.fid, 0), 0);
+	assert_int_equal(fi_poll_add(set, &cq[0].base.fid.fid, 0), -FI_EALREADY);
 	assert_int_equal(fi_poll_add(set, &cntr->fid, 0), 0);
-	assert_int_equal(cq[0].ref.children, 1);
+	assert_int_equal(cq[0].slow.ref.children, 1);
 	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
 	assert_int_equal(fi_close(&set->fid), -FI_EBUSY);
-	assert_int_equal(fi_poll_del(set, &cq[0].fid, 1), -FI_EBADFLAGS);
-	assert_int_equal(fi_poll_del(set, &cq[0].fid, 0), 0);
-	assert_int_equal(cq[0].ref.children, 0);
+	assert_int_equal(fi_poll_del(set, &cq[0].base.fid.fid, 1), -FI_EBADFLAGS);
+	assert_int_equal(fi_poll_del(set, &cq[0].base.fid.fid, 0), 0);
+	assert_int_equal(cq[0].slow.ref.children, 0);
 	assert_int_equal(fi_poll_del(set, &cntr->fid, 0), 0);
 	assert_int_equal(fi_close(&cntr->fid), 0);
 	assert_int_equal(fi_close(&set->fid), 0);
@@ -120,8 +117,8 @@ static void test_poll(void **state)
 	(void)state;
 	init_cqs(cq, 2);
 	assert_int_equal(fi_poll(set, found, 4), 0);
-	assert_int_equal(fi_poll_add(set, &cq[0].fid, 0), 0);
-	assert_int_equal(fi_poll_add(set, &cq[1].fid, 0), 0);
+	assert_int_equal(fi_poll_add(set, &cq[0].base.fid.fid, 0), 0);
+	assert_int_equal(fi_poll_add(set, &cq[1].base.fid.fid, 0), 0);
 	assert_int_equal(fi_poll_add(set, &cntr->fid, 0), 0);
 	assert_int_equal(fi_poll(set, found, 4), 0);
 	assert_int_equal(fi_poll(set, NULL, 0), 0);
@@ -140,8 +137,8 @@ static void test_poll(void **state)
 	assert_int_equal(fi_poll(set, found, 4), 1);
 	assert_int_equal(fi_poll(set, found, 4), 0);
 	assert_int_equal(fi_poll_del(set, &cntr->fid, 0), 0);
-	assert_int_equal(fi_poll_del(set, &cq[0].fid, 0), 0);
-	assert_int_equal(fi_poll_del(set, &cq[1].fid, 0), 0);
+	assert_int_equal(fi_poll_del(set, &cq[0].base.fid.fid, 0), 0);
+	assert_int_equal(fi_poll_del(set, &cq[1].base.fid.fid, 0), 0);
 	assert_int_equal(fi_close(&cntr->fid), 0);
 	assert_int_equal(fi_close(&set->fid), 0);
 }
@@ -160,7 +157,7 @@ static void test_turns(void **state)
 	init_cqs(cq, 3);
 	for (i = 0; i < 3; i++) {
 		cq[i].ready = true;
-		assert_int_equal(fi_poll_add(set, &cq[i].fid, 0), 0);
+		assert_int_equal(fi_poll_add(set, &cq[i].base.fid.fid, 0), 0);
 	}
 	assert_int_equal(fi_poll_add(set, &cntr->fid, 0), 0);
 	fi_cntr_add(cntr, 1);
@@ -173,7 +170,7 @@ static void test_turns(void **state)
 	assert_int_equal(fi_poll(set, &found, 1), 1);
 	assert_null(found);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(fi_poll_del(set, &cq[i].fid, 0), 0);
+		assert_int_equal(fi_poll_del(set, &cq[i].base.fid.fid, 0), 0);
 	assert_int_equal(fi_poll_del(set, &cntr->fid, 0), 0);
 	assert_int_equal(fi_close(&cntr->fid), 0);
 	assert_int_equal(fi_close(&set->fid), 0);

@@ -27,13 +27,8 @@ static struct vrb_rdm_cq cq;
 static struct vrb_rdm_av av;
 static struct ofi_cntr cntr;
 static struct ofi_eq eq;
-static struct fi_ops cq_ops;
+static struct fi_ops cq_ops = { .size = sizeof(struct fi_ops), .control = ofi_cq_control };
 static unsigned int modes;
-
-bool vrb_rdm_is_cq(const struct fid *fid)
-{
-	return fid->ops == &cq_ops;
-}
 
 void vrb_rdm_set_modes(struct vrb_rdm *of)
 {
@@ -67,7 +62,9 @@ static int begin(void **state)
 	domain.fabric = other_domain.fabric = &fabric;
 	ep.domain = &domain;
 	ep.info = &info;
-	cq = (struct vrb_rdm_cq){ .fid.fid = { .fclass = FI_CLASS_CQ, .ops = &cq_ops },
+	cq = (struct vrb_rdm_cq){ .base = { .fid.fid = { .fclass = FI_CLASS_CQ, .ops = &cq_ops },
+					    .slow = &cq.slow },
+				  .slow.parent = &domain.ref,
 				  .domain = &domain };
 	av = (struct vrb_rdm_av){ .base = { .fid.fid.fclass = FI_CLASS_AV, .parent = &domain.ref },
 				  .domain = &domain };
@@ -91,7 +88,7 @@ static void each_once(void **state)
 	assert_int_equal(bind_it(&cq.fid.fid, FI_TRANSMIT | FI_RECV), -FI_EBUSY);
 	assert_int_equal(bind_it(&cq.fid.fid, FI_RECV | FI_SELECTIVE_COMPLETION), 0);
 	assert_true(ep.tx_cq == &cq && ep.rx_cq == &cq && ep.rx_selective && !ep.tx_selective);
-	assert_int_equal(cq.ref.children, 2);
+	assert_int_equal(cq.slow.ref.children, 2);
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_SEND | FI_WRITE), 0);
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_WRITE | FI_READ), -FI_EBUSY);
 	assert_true(ep.cntrs[VRB_RDM_SEND] == &cntr && ep.cntrs[VRB_RDM_RMA_WRITE] == &cntr);
@@ -135,7 +132,7 @@ static void refused(struct fid *fid, uint64_t flags, const char *what)
 static void of_its_own_domain(void **state)
 {
 	(void)state;
-	cq.domain = &other_domain;
+	cq.slow.parent = &other_domain.ref;
 	refused(&cq.fid.fid, FI_RECV, "completion queue is of another domain");
 	av.base.parent = &other_domain.ref;
 	refused(&av.base.fid.fid, 0, "address vector is of another domain");
@@ -144,7 +141,7 @@ static void of_its_own_domain(void **state)
 	eq.parent = &other_fabric.ref;
 	refused(&eq.fid.fid, 0, "event queue is of another fabric");
 	assert_false(ep.tx_cq || ep.rx_cq || ep.av || ep.eq || ep.cntrs[VRB_RDM_SEND]);
-	assert_int_equal(cq.ref.children + av.base.ref.children + eq.ref.children, 0);
+	assert_int_equal(cq.slow.ref.children + av.base.ref.children + eq.ref.children, 0);
 }
 
 static void of_its_own_kind(void **state)

@@ -189,9 +189,9 @@ static void test_fd(void **state)
 	assert_int_equal(ofi_cntr_trywait(ofi_cntr(cnt_cntrs[CNT_TX])), -FI_EAGAIN);
 	/* The counter took it from the device: the CQ's own sleepers are told. */
 	assert_true(readable(cq_fd));
-	assert_int_equal(vrb_cq_trywait(vrb_cq(rig->cq[0])), -FI_EAGAIN);
+	assert_int_equal(ofi_cq_trywait(&vrb_cq(rig->cq[0])->base), -FI_EAGAIN);
 	rig_entry(rig->cq[0]);
-	assert_int_equal(vrb_cq_trywait(vrb_cq(rig->cq[0])), 0);
+	assert_int_equal(ofi_cq_trywait(&vrb_cq(rig->cq[0])->base), 0);
 	assert_false(readable(cq_fd));
 	assert_int_equal(ofi_cntr_trywait(ofi_cntr(cnt_cntrs[CNT_TX])), 0);
 	assert_false(readable(fd));
@@ -199,7 +199,7 @@ static void test_fd(void **state)
 	assert_int_equal(rig_send(rig->ep, cnt_context), 0);
 	cnt_complete(rig, 1);
 	rig_entry(rig->cq[0]);
-	vrb_cq_trywait(vrb_cq(rig->cq[0]));
+	ofi_cq_trywait(&vrb_cq(rig->cq[0])->base);
 	assert_true(readable(fd));
 	cnt_close_all(rig);
 }

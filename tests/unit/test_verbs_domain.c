@@ -97,7 +97,8 @@ static void check_threading(struct rig *rig, enum fi_threading threading, bool p
 	assert_ptr_equal(rig->ep->rma, posts ? &vrb_rma_ops : &vrb_rma_nolock_ops);
 	assert_ptr_equal(rig->ep->atomic, posts ? &vrb_atomic_ops : &vrb_atomic_nolock_ops);
 	assert_int_equal(cq->locked, polls);
-	assert_ptr_equal(rig->cq[0]->ops, &(polls ? vrb_cq_ops : vrb_cq_nolock_ops)[cq->format]);
+	assert_ptr_equal(rig->cq[0]->ops,
+			 &(polls ? vrb_cq_ops : vrb_cq_nolock_ops)[cq->base.format]);
 	rig_close(rig);
 	rig_init(rig);
 }

@@ -42,7 +42,7 @@ static void test_cq(void **state)
 	assert_int_equal(fi_ep_bind(rig->ep, cq, FI_TRANSMIT), -FI_EBUSY);
 	assert_int_equal(fi_ep_bind(rig->ep, cq, FI_TRANSMIT | FI_RECV), -FI_EBUSY);
 	assert_int_equal(fi_ep_bind(rig->ep, cq, FI_RECV), 0);
-	assert_int_equal(vrb_cq(rig->cq[0])->ref.children, 2);
+	assert_int_equal(vrb_cq(rig->cq[0])->slow.ref.children, 2);
 }
 
 static void test_both_at_once(void **state)
@@ -79,8 +79,8 @@ static void test_other_kind(void **state)
 	strange = *vrb_cq(rig->cq[0]);
 	strange.fid.fid.ops = rig->domain->fid.ops;
 	assert_int_equal(fi_ep_bind(rig->ep, &strange.fid.fid, FI_TRANSMIT), -FI_EINVAL);
-	assert_null(vrb_cq_poll_ops.cq_ref(&strange.fid.fid, &vrb_domain(rig->domain)->ref));
-	assert_int_equal(strange.ref.children, 0);
+	assert_null(ofi_cq_of(&strange.fid.fid, &vrb_domain(rig->domain)->ref));
+	assert_int_equal(strange.slow.ref.children, 0);
 }
 
 static void test_other_objects(void **state)

@@ -70,11 +70,22 @@ static void children_keep_it_open(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
+static int has_something(struct ofi_cq *cq)
+{
+	(void)cq;
+	return -FI_EAGAIN;
+}
+
+static const struct ofi_cq_ops cq_base_ops = { .trywait = has_something };
+static struct fi_ops cq_fid_ops = { .size = sizeof(struct fi_ops), .control = ofi_cq_control };
+
 static void waiting(void **state)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_FD };
 	struct fi_eq_entry entry = { 0 };
-	struct vrb_cq cq = { .fid.fid.fclass = FI_CLASS_CQ };
+	struct vrb_cq cq = { .base = { .fid.fid = { .fclass = FI_CLASS_CQ, .ops = &cq_fid_ops },
+				       .slow = &cq.slow },
+			     .slow = { .ops = &cq_base_ops, .wait.obj = FI_WAIT_FD } };
 	struct fid *fids[2];
 	struct fid_eq *eq;
 

@@ -46,7 +46,7 @@ static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
 			(unsigned long long)flags);
 		return -FI_EBADFLAGS;
 	}
-	if (!vrb_is_cq(&cq->fid.fid) || cq->domain != ep->domain) {
+	if (!ofi_cq_of(&cq->fid.fid, &ep->domain->ref)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the completion queue is of another domain\n");
 		return -FI_EINVAL;
@@ -56,12 +56,12 @@ static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
 	if (flags & FI_TRANSMIT) {
 		ep->tx_cq = cq;
 		ep->tx_selective = selective;
-		ofi_ref_get(&cq->ref);
+		ofi_ref_get(&cq->slow.ref);
 	}
 	if (flags & FI_RECV) {
 		ep->rx_cq = cq;
 		ep->rx_selective = selective;
-		ofi_ref_get(&cq->ref);
+		ofi_ref_get(&cq->slow.ref);
 	}
 	vrb_ep_set_modes(ep);
 	vrb_ep_alias_update(ep);
@@ -133,9 +133,9 @@ void vrb_ep_unbind(struct vrb_ep *ep)
 	if (ep->eq)
 		ofi_ref_put(&ep->eq->ref);
 	if (ep->tx_cq)
-		ofi_ref_put(&ep->tx_cq->ref);
+		ofi_ref_put(&ep->tx_cq->slow.ref);
 	if (ep->rx_cq)
-		ofi_ref_put(&ep->rx_cq->ref);
+		ofi_ref_put(&ep->rx_cq->slow.ref);
 	if (ep->own_cq)
 		fi_close(&ep->own_cq->fid.fid);
 	if (ep->srx)

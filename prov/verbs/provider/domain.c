@@ -88,7 +88,7 @@ static const struct fi_ops domain_fid_ops = {
 
 static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)
 {
-	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, &vrb_cq_poll_ops, attr, set);
+	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, attr, set);
 }
 
 static const struct fi_ops_domain domain_ops = {

@@ -30,8 +30,6 @@ struct vrb_domain_rdm {
 	/* fi_control(FI_QUEUE_WORK) of an operation. */
 	ssize_t (*queue_work)(struct vrb_domain *domain, const struct fi_deferred_work *work,
 			      struct ofi_cntr *cntr);
-	/* fi_trywait() of a completion queue. False: it is none of these. */
-	bool (*trywait)(struct fid *cq, int *ret);
 };
 
 void vrb_domain_register_rdm(const struct vrb_domain_rdm *rdm);

@@ -4,10 +4,11 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "prov/base/cntr.h"
+#include "prov/base/cq.h"
 #include "prov/base/eq.h"
 #include "prov/base/ops.h"
 #include "src/ds/suggest.h"
-#include "prov/verbs/queue/cq.h"
 #include "domain.h"
 #include "err.h"
 #include "fabric.h"
@@ -36,13 +37,10 @@ static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 
 static int trywait_one(struct fid *fid)
 {
-	const struct vrb_domain_rdm *rdm = vrb_domain_rdm();
-	int ret;
+	struct ofi_cq *cq = ofi_cq_of(fid, NULL);
 
-	if (fid && rdm && rdm->trywait(fid, &ret))
-		return ret;
-	if (fid && vrb_is_cq(fid))
-		return vrb_cq_trywait((struct vrb_cq *)fid);
+	if (cq)
+		return ofi_cq_trywait(cq);
 	if (fid && fid->fclass == FI_CLASS_EQ)
 		return ofi_eq_trywait((struct ofi_eq *)fid);
 	if (fid && fid->fclass == FI_CLASS_CNTR)

@@ -82,11 +82,11 @@ static int open_own_cq(struct vrb_ep *ep)
 	ep->own_cq->unread = true;
 	if (!ep->tx_cq) {
 		ep->tx_cq = ep->own_cq;
-		ofi_ref_get(&ep->own_cq->ref);
+		ofi_ref_get(&ep->own_cq->slow.ref);
 	}
 	if (!ep->rx_cq) {
 		ep->rx_cq = ep->own_cq;
-		ofi_ref_get(&ep->own_cq->ref);
+		ofi_ref_get(&ep->own_cq->slow.ref);
 	}
 	return 0;
 }

@@ -133,16 +133,10 @@ const char *vrb_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_
 
 static int check_attr(const struct vrb_domain *domain, const struct fi_cq_attr *attr)
 {
-	if (attr->flags & ~FI_AFFINITY)
-		return -FI_EBADFLAGS;
-	if (attr->format > FI_CQ_FORMAT_TAGGED)
-		return -FI_EINVAL;
-	if ((attr->flags & FI_AFFINITY) && attr->signaling_vector < 0) {
-		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a processor\n",
-			attr->signaling_vector);
-		return -FI_EINVAL;
-	}
+	int ret = ofi_cq_check_attr(&vrb_prov, attr, true);
+
+	if (ret)
+		return ret;
 	if (attr->size > (size_t)domain->attr.max_cqe) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
 			"fi_cq_open: size %zu, %s allows at most %d entries\n", attr->size,
@@ -176,14 +170,16 @@ static void cq_free(struct vrb_cq *cq)
 {
 	if (!cq)
 		return;
-	ofi_waitset_leave(&cq->member);
+	ofi_waitset_leave(&cq->slow.member);
 	vrb_cq_reap(cq);
 	vrb_cq_count_close(cq);
 	if (cq->ibv) {
 		ibv_ack_cq_events(cq->ibv, cq->unacked);
 		ibv_destroy_cq(cq->ibv);
 	}
-	vrb_cq_wait_close(cq);
+	ofi_cq_fini(&cq->base);
+	if (cq->channel)
+		ibv_destroy_comp_channel(cq->channel);
 	ofi_stats_free(cq->stats, cq->stats);
 	free(cq);
 }
@@ -195,7 +191,7 @@ static int cq_close(struct fid *fid)
 
 	if (ofi_ref_inherited(&domain->ref))
 		return 0;
-	if (ofi_ref_busy(&cq->ref))
+	if (ofi_ref_busy(&cq->slow.ref))
 		return -FI_EBUSY;
 	vrb_srq_forget_cq(cq);
 	ofi_lock(&domain->lock);
@@ -210,14 +206,9 @@ static const struct fi_ops cq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = cq_close,
-	.control = vrb_cq_control,
+	.control = ofi_cq_control,
 	.ops_open = vrb_stats_open_ops,
 };
-
-bool vrb_is_cq(const struct fid *fid)
-{
-	return fid->ops == &cq_fid_ops;
-}
 
 int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_fid,
 		void *context)
@@ -239,22 +230,21 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 	cq->locked = domain->lock_polls;
 	cq->bunch = vrb_params.cqread_bunch_size < VRB_CQ_BUNCH_MAX ? vrb_params.cqread_bunch_size
 								    : VRB_CQ_BUNCH_MAX;
-	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
 	ret = vrb_cq_wait_open(cq, attr);
 	if (!ret) {
-		cq->stats = ofi_stats_alloc(sizeof(*cq->stats));
+		cq->stats = cq->slow.stats = ofi_stats_alloc(sizeof(*cq->stats));
 		ret = cq->stats ? create(cq, attr) : -FI_ENOMEM;
 	}
 	if (!ret)
-		ret = vrb_cq_wait_join(cq, attr);
+		ret = ofi_cq_join(&cq->base, &vrb_prov, &domain->fabric->ref, attr);
 	if (ret) {
 		cq_free(cq);
 		return ret;
 	}
 	cq->fid = (struct fid_cq){
 		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = ofi_ops(&cq_fid_ops) },
-		.ops = ofi_ops(cq->locked ? &vrb_cq_ops[cq->format]
-					  : &vrb_cq_nolock_ops[cq->format]),
+		.ops = ofi_ops(cq->locked ? &vrb_cq_ops[cq->base.format]
+					  : &vrb_cq_nolock_ops[cq->base.format]),
 	};
 	vrb_stats_show(domain, cq->stats, FI_CLASS_CQ);
 	ofi_ref_get(&domain->ref);

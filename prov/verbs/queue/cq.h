@@ -7,15 +7,12 @@
 #define VRB_CQ_H
 
 #include <stdbool.h>
-#include <sys/epoll.h>
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
 #include <rdma/fi_eq.h>
 #include "prov/base/cntr.h"
+#include "prov/base/cq.h"
 #include "src/ds/lock.h"
-#include "prov/base/ref.h"
-#include "prov/base/wait.h"
-#include "prov/base/waitset.h"
 #include "prov/verbs/provider/domain.h"
 #include "wc.h"
 #include "wq.h"
@@ -42,7 +39,10 @@ struct vrb_cq_store {
 };
 
 struct vrb_cq {
-	struct fid_cq fid;
+	union {
+		struct fid_cq fid;
+		struct ofi_cq base;
+	};
 	struct ofi_lock lock; /* guards polling: what follows up to the next remark */
 	bool locked;	      /* the domain's threading asks for the lock; constant */
 	uint32_t bunch;	      /* completions taken from the device at once; constant */
@@ -68,20 +68,14 @@ struct vrb_cq {
 	int pool;    /* entries shared by queues that could not reserve their own; atomic */
 
 	/* Set at open. */
-	enum fi_cq_format format;
-	enum fi_wait_obj wait_obj;
-	enum fi_cq_wait_cond wait_cond;
 	struct ibv_comp_channel *channel; /* NULL where there is nothing to wait on */
-	struct ofi_wait wait;		  /* what software has to tell sleepers */
-	int epfd;	      /* the descriptor of FI_GETWAIT: the channel's and wait's */
-	unsigned int unacked; /* channel events not yet acknowledged; under lock */
+	unsigned int unacked;		  /* channel events not yet acknowledged; under lock */
+	struct ofi_cq_slow slow;
 	struct vrb_domain *domain;
 	struct ofi_stats *stats;
-	struct ofi_ref ref; /* endpoints */
 	LIST_ENTRY(vrb_cq) siblings;
 
 	struct vrb_cq_store store; /* under lock; after what is kept, before what the device has */
-	struct ofi_waitset_member member;
 	bool unread; /* an endpoint's own, for counters: all is retired as it comes; constant */
 };
 
@@ -99,14 +93,6 @@ static inline int vrb_cq_vector(const struct vrb_domain *domain, const struct fi
 
 	return attr->flags & FI_AFFINITY && vectors > 0 ? attr->signaling_vector % vectors : 0;
 }
-/* Whether it is one of these; those of reliable datagrams are others. */
-bool vrb_is_cq(const struct fid *fid);
-extern const struct ofi_poll_ops vrb_cq_poll_ops;
-/*
- * -FI_SUCCESS when armed and empty: the caller may sleep; -FI_EAGAIN when there is something to
- * read.
- */
-int vrb_cq_trywait(struct vrb_cq *cq);
 
 /*
  * Makes room for a queue's completions, by growing the CQ or, failing that, by sharing its pool. 0
@@ -246,30 +232,16 @@ static inline int vrb_cq_want(const struct vrb_cq *cq, size_t count)
 	return (int)(count < cq->bunch ? count : cq->bunch);
 }
 
-/* Adds one to the descriptor of FI_GETWAIT. 0, or -1 and errno. */
-static inline int vrb_cq_watch(struct vrb_cq *cq, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &event);
-}
-
 /* By format, with locks and without (cq_read.c). */
 extern const struct fi_ops_cq vrb_cq_ops[FI_CQ_FORMAT_TAGGED + 1];
 extern const struct fi_ops_cq vrb_cq_nolock_ops[FI_CQ_FORMAT_TAGGED + 1];
-ssize_t vrb_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *entry, uint64_t flags);
 const char *vrb_cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 			    size_t len);
-/* Blocking reads and their wait objects (cq_wait.c). */
+/* What else all CQs do (cq_wait.c, cq_err.c). */
+extern const struct ofi_cq_ops vrb_cq_base_ops;
+bool vrb_cq_take_error(struct ofi_cq *cq, struct fi_cq_err_entry *entry);
+/* The device's part of the wait object. 0 or -FI_E*, logged. */
 int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr);
-/* Last of all: from here on other threads may ask it. */
-int vrb_cq_wait_join(struct vrb_cq *cq, const struct fi_cq_attr *attr);
-void vrb_cq_wait_close(struct vrb_cq *cq);
-int vrb_cq_signal(struct fid_cq *cq);
-ssize_t vrb_cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout);
-ssize_t vrb_cq_sreadfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src,
-			 const void *cond, int timeout);
-int vrb_cq_control(struct fid *fid, int command, void *arg);
 
 static inline void vrb_cq_lock(struct vrb_cq *cq)
 {

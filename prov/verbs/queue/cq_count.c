@@ -230,7 +230,7 @@ static int open_fd(struct vrb_cq *cq)
 	if (!cq->channel || cq->store.fd >= 0)
 		return 0;
 	cq->store.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return cq->store.fd < 0 || vrb_cq_watch(cq, cq->store.fd) ? vrb_errno(errno) : 0;
+	return cq->store.fd < 0 ? vrb_errno(errno) : ofi_cq_watch(&cq->base, cq->store.fd);
 }
 
 static int resize(struct vrb_cq_store *store, uint32_t size)

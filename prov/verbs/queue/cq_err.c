@@ -22,7 +22,7 @@ static const struct ibv_wc *kept_error(struct vrb_cq *cq)
 	return NULL;
 }
 
-static void take_error(struct vrb_cq *cq, const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
+static void report(struct vrb_cq *cq, const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct fi_cq_err_entry error;
@@ -37,19 +37,15 @@ static void take_error(struct vrb_cq *cq, const struct ibv_wc *wc, struct fi_cq_
 	vrb_cq_keep(cq, cq->first + 1, cq->first + vrb_cq_take_kept(cq));
 }
 
-ssize_t vrb_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
+bool vrb_cq_take_error(struct ofi_cq *base, struct fi_cq_err_entry *entry)
 {
-	struct vrb_cq *cq = vrb_cq(fid);
+	struct vrb_cq *cq = (struct vrb_cq *)base;
 	const struct ibv_wc *wc;
 
-	if (!entry)
-		return -FI_EINVAL;
-	if (flags)
-		return -FI_EBADFLAGS;
 	vrb_cq_lock(cq);
 	wc = kept_error(cq);
 	if (wc)
-		take_error(cq, wc, entry);
+		report(cq, wc, entry);
 	vrb_cq_unlock(cq);
-	return wc ? 1 : -FI_EAGAIN;
+	return wc;
 }

@@ -202,7 +202,7 @@ OFI_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool odd)
 
 	if (ofi_unlikely(!cq->out && n > 0))
 		return refuse(cq, n);
-	switch (cq->format) {
+	switch (cq->base.format) {
 	case FI_CQ_FORMAT_MSG:
 		ret = read_on(FI_CQ_FORMAT_MSG, cq, n, odd);
 		break;
@@ -400,8 +400,8 @@ static ssize_t read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 #define READER(fn)                                                                       \
 	{                                                                                \
 		.size = sizeof(struct fi_ops_cq), OFI_CQ_DEFAULTS, .read = (fn),         \
-		.readfrom = read_from, .readerr = vrb_cq_readerr, .sread = vrb_cq_sread, \
-		.sreadfrom = vrb_cq_sreadfrom, .signal = vrb_cq_signal,                  \
+		.readfrom = read_from, .readerr = ofi_cq_readerr, .sread = ofi_cq_sread, \
+		.sreadfrom = ofi_cq_sreadfrom, .signal = ofi_cq_signal,                  \
 		.strerror = vrb_cq_strerror,                                             \
 	}
 

@@ -178,6 +178,6 @@ void vrb_wq_lose(struct vrb_wq *wq)
 {
 	__atomic_store_n(&wq->lost, true, __ATOMIC_RELEASE);
 	vrb_cq_set_special(wq->cq, VRB_CQ_LOST, true);
-	ofi_wait_signal(&wq->cq->wait);
+	ofi_wait_signal(&wq->cq->slow.wait);
 	wake_counters(wq);
 }

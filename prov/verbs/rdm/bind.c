@@ -26,21 +26,21 @@ static int bind_cq(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, uint64_t flags)
 	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) ||
 	    !(flags & (FI_TRANSMIT | FI_RECV)))
 		return -FI_EBADFLAGS;
-	if (!vrb_rdm_is_cq(&cq->fid.fid) || cq->domain != ep->domain)
+	if (!ofi_cq_of(&cq->fid.fid, &ep->domain->ref))
 		return refuse("completion queue");
 	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
 		return -FI_EBUSY;
 	if (flags & FI_TRANSMIT) {
 		ep->tx_cq = cq;
-		ep->tx_tagged = cq->format == FI_CQ_FORMAT_TAGGED ? cq : NULL;
+		ep->tx_tagged = cq->base.format == FI_CQ_FORMAT_TAGGED ? cq : NULL;
 		ep->tx_selective = flags & FI_SELECTIVE_COMPLETION;
-		ofi_ref_get(&cq->ref);
+		ofi_ref_get(&cq->slow.ref);
 	}
 	if (flags & FI_RECV) {
 		ep->rx_cq = cq;
-		ep->rx_tagged = cq->format == FI_CQ_FORMAT_TAGGED ? cq : NULL;
+		ep->rx_tagged = cq->base.format == FI_CQ_FORMAT_TAGGED ? cq : NULL;
 		ep->rx_selective = flags & FI_SELECTIVE_COMPLETION;
-		ofi_ref_get(&cq->ref);
+		ofi_ref_get(&cq->slow.ref);
 	}
 	vrb_rdm_set_modes(ep);
 	return 0;
@@ -224,9 +224,9 @@ void vrb_rdm_unbind(struct vrb_rdm *ep)
 	int i;
 
 	if (ep->tx_cq)
-		ofi_ref_put(&ep->tx_cq->ref);
+		ofi_ref_put(&ep->tx_cq->slow.ref);
 	if (ep->rx_cq)
-		ofi_ref_put(&ep->rx_cq->ref);
+		ofi_ref_put(&ep->rx_cq->slow.ref);
 	for (i = 0; i < VRB_RDM_COUNTS; i++)
 		if (ep->cntrs[i])
 			ofi_ref_put(&ep->cntrs[i]->ref);

@@ -14,7 +14,7 @@
 void vrb_rdm_cq_wake(struct vrb_rdm_cq *cq)
 {
 	if (__atomic_exchange_n(&cq->waiting, false, __ATOMIC_SEQ_CST))
-		ofi_wait_signal(&cq->wait);
+		ofi_wait_signal(&cq->slow.wait);
 }
 
 void vrb_rdm_cq_name_sender(struct ofi_cq_item *item, const struct vrb_rdm_addr *addr)
@@ -70,8 +70,8 @@ void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_
 	struct vrb_rdm_sink *sink = &ep->sink;
 
 	if (sink->cq == cq && sink->left && !item->err) {
-		ofi_cq_put_entry(cq->format, sink->at, 0, item);
-		vrb_rdm_sink_advance(sink, ofi_cq_entry_size(cq->format), item->src);
+		ofi_cq_put_entry(cq->base.format, sink->at, 0, item);
+		vrb_rdm_sink_advance(sink, ofi_cq_entry_size(cq->base.format), item->src);
 		return;
 	}
 	if (sink->cq == cq)

@@ -9,15 +9,16 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 #include <rdma/fi_eq.h>
+#include "prov/base/cq.h"
 #include "prov/base/cq_ring.h"
 #include "src/ds/lock.h"
-#include "prov/base/poll.h"
-#include "prov/base/ref.h"
-#include "prov/base/wait.h"
 #include "rdm.h"
 
 struct vrb_rdm_cq {
-	struct fid_cq fid;
+	union {
+		struct fid_cq fid;
+		struct ofi_cq base;
+	};
 	struct ofi_lock lock; /* guards the ring */
 	struct ofi_cq_ring ring;
 	bool waiting; /* somebody sleeps, or is about to: a completion signals; atomic */
@@ -28,15 +29,11 @@ struct vrb_rdm_cq {
 	struct vrb_rdm *only;		     /* the endpoint if there is one alone */
 	bool nolock;			     /* readers of `only` take no locks; constant */
 
-	enum fi_cq_format format;
-	enum fi_cq_wait_cond wait_cond;
 	int vector; /* completion vector for the queues of its endpoints */
-	struct ofi_wait wait;
-	int epfd; /* of FI_GETWAIT: the wait object's and the endpoints', else -1 */
+	struct ofi_cq_slow slow;
 	struct vrb_domain *domain;
-	struct ofi_ref ref; /* endpoints */
-	char text[128];	    /* of the last error read */
-	void *sender;	    /* the address that the last error read tells of; lock guards it */
+	char text[128]; /* of the last error read */
+	void *sender;	/* the address that the last error read tells of; lock guards it */
 };
 
 #define VRB_RDM_CQ_FROM (1ULL << 63) /* in the flags of a failure in the ring: `from` is set */
@@ -57,16 +54,12 @@ static inline int vrb_rdm_vector(const struct vrb_rdm *ep)
 
 int vrb_rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		    void *context);
-/* Whether it is one of these. */
-bool vrb_rdm_is_cq(const struct fid *fid);
-extern const struct ofi_poll_ops vrb_rdm_poll_ops;
-int vrb_rdm_cq_trywait(struct vrb_rdm_cq *cq);
+/* To read nothing makes progress if it is empty. */
+bool vrb_rdm_cq_ready(struct ofi_cq *cq);
 /* The endpoint completes into the CQ, and is asked for progress when it is read. 0 or -FI_E*. */
 int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);
 /* After this the CQ does not ask the endpoint any more. */
 void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx);
-/* What makes the descriptor readable makes that of the CQ so. 0 or -errno. */
-int vrb_rdm_cq_watch(struct vrb_rdm_cq *cq, int fd);
 /* An endpoint of it joined a group. */
 void vrb_rdm_cq_renew(struct vrb_rdm_cq *cq);
 /* Somebody sleeps: wakes them. */

@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The endpoints of a completion queue. */
-#include <errno.h>
-#include <sys/epoll.h>
 #include "cq.h"
-
-int vrb_rdm_cq_watch(struct vrb_rdm_cq *cq, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-
-	if (cq->epfd < 0 || fd < 0)
-		return 0;
-	return epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
 
 static bool is_busy(const struct vrb_rdm *ep)
 {
@@ -45,7 +34,7 @@ void vrb_rdm_cq_renew(struct vrb_rdm_cq *cq)
 
 int vrb_rdm_cq_attach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
 {
-	int ret = vrb_rdm_cq_watch(cq, ep->channel ? ep->channel->fd : -1);
+	int ret = ofi_cq_watch(&cq->base, ep->channel ? ep->channel->fd : -1);
 
 	if (ret)
 		return ret;
@@ -68,6 +57,5 @@ void vrb_rdm_cq_detach(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool tx)
 		LIST_REMOVE(ep, rx_link);
 	set_only(cq);
 	ofi_unlock(&cq->eps_lock);
-	if (cq->epfd >= 0 && ep->channel)
-		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->channel->fd, NULL);
+	ofi_cq_unwatch(&cq->base, ep->channel ? ep->channel->fd : -1);
 }

@@ -18,7 +18,7 @@
 
 static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)
 {
-	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, &vrb_rdm_poll_ops, attr, set);
+	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, attr, set);
 }
 
 static const struct fi_ops_domain domain_ops = {
@@ -62,14 +62,6 @@ static void unwatch(struct vrb_domain *domain, struct ofi_cntr *cntr)
 	vrb_rdm_all_unwatch(domain->all, cntr);
 }
 
-static bool trywait(struct fid *fid, int *ret)
-{
-	if (!vrb_rdm_is_cq(fid))
-		return false;
-	*ret = vrb_rdm_cq_trywait((struct vrb_rdm_cq *)fid);
-	return true;
-}
-
 static const struct vrb_domain_rdm domain_rdm = {
 	.ops = ofi_ops(&domain_ops),
 	.open = domain_open,
@@ -78,7 +70,6 @@ static const struct vrb_domain_rdm domain_rdm = {
 	.watch = watch,
 	.unwatch = unwatch,
 	.queue_work = vrb_rdm_queue_work,
-	.trywait = trywait,
 };
 
 void vrb_rdm_domain_init(void)

@@ -3,23 +3,10 @@
 #include <rdma/fi_errno.h>
 #include "cq.h"
 
-static struct ofi_ref *cq_ref(struct fid *fid, const struct ofi_ref *domain)
+bool vrb_rdm_cq_ready(struct ofi_cq *base)
 {
-	struct vrb_rdm_cq *cq = (struct vrb_rdm_cq *)fid;
-
-	return vrb_rdm_is_cq(fid) && &cq->domain->ref == domain ? &cq->ref : NULL;
-}
-
-/* To read nothing of it makes progress if it is empty. */
-static bool cq_ready(struct fid *fid)
-{
-	struct vrb_rdm_cq *cq = (struct vrb_rdm_cq *)fid;
+	struct vrb_rdm_cq *cq = (struct vrb_rdm_cq *)base;
 
 	fi_cq_read(&cq->fid, NULL, 0);
 	return !ofi_cq_ring_empty(&cq->ring);
 }
-
-const struct ofi_poll_ops vrb_rdm_poll_ops = {
-	.cq_ref = cq_ref,
-	.cq_ready = cq_ready,
-};
