@@ -228,7 +228,7 @@ int work_begin(void **state)
 	work_info = (struct fi_info){ .caps = FI_MSG | FI_TRIGGER };
 	work_ep.fid.fid.fclass = FI_CLASS_EP;
 	work_ep.endpoint = &work_ep;
-	work_ep.calls = &calls;
+	work_ep.deferred.calls = &calls;
 	work_ep.domain = &work_domain;
 	work_ep.info = &work_info;
 	work_ep.enabled = true;

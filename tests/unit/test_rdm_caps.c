@@ -38,11 +38,11 @@ static int begin(void **state)
 	domain.info = &info;
 	ep.domain = &domain;
 	ep.info = &info;
-	ep.timer.fd = -1;
+	ep.conn.timer.fd = -1;
 	ep.proto.budget.most = MOST;
 	ep.recent_qp = VRB_RDM_NO_QP;
-	TAILQ_INIT(&ep.starved);
-	ofi_rdm_conn_set_init(&ep.conns, &params);
+	TAILQ_INIT(&ep.conn.starved);
+	ofi_rdm_conn_set_init(&ep.conn.set, &params);
 	vrb_rdm_rx_init(&ep.rx, &domain, 4096, 64);
 	peer.ep = &ep;
 	peer.addr.sa.sa_family = AF_INET;

@@ -88,7 +88,7 @@ static int begin(void **state)
 	memset(&domain, 0, sizeof(domain));
 	domain.ctx = &fake.ctx;
 	ep.domain = &domain;
-	ep.cq_size = ep.cq_room = 600;
+	ep.room.size = ep.room.left = 600;
 	ep.cq = ibv_create_cq(&fake.ctx, 600, NULL, NULL, 0);
 	peer.ep = &ep;
 	taken = 0;

@@ -26,8 +26,8 @@ static int begin(void **state)
 	domain.ctx = &fake.ctx;
 	fake.attr.max_cqe = domain.attr.max_cqe = 32767;
 	ep.domain = &domain;
-	ep.cq_size = SHARE + RX;
-	ep.cq_room = SHARE;
+	ep.room.size = SHARE + RX;
+	ep.room.left = SHARE;
 	ep.cq = ibv_create_cq(&fake.ctx, SHARE + RX, NULL, NULL, 0);
 	assert_non_null(ep.cq);
 	count = 0;
@@ -39,7 +39,7 @@ static int end(void **state)
 	(void)state;
 	while (count)
 		vrb_rdm_link_free(links[--count]);
-	assert_int_equal(ep.cq_room + RX, ep.cq_size);
+	assert_int_equal(ep.room.left + RX, ep.room.size);
 	ibv_destroy_cq(ep.cq);
 	fake_all_closed();
 	return 0;
@@ -63,8 +63,8 @@ static void check_burden(void)
 		assert_true(links[i]->size >= 8 && links[i]->size <= 128);
 		sum += links[i]->size + 1;
 	}
-	assert_int_equal(sum + ep.cq_room, ep.cq_size);
-	assert_true(ep.cq_size <= (uint32_t)domain.attr.max_cqe);
+	assert_int_equal(sum + ep.room.left, ep.room.size);
+	assert_true(ep.room.size <= (uint32_t)domain.attr.max_cqe);
 }
 
 static void grows_with_its_peers(void **state)
@@ -99,7 +99,7 @@ static void shares_what_does_not_grow(void **state)
 	fake.resize_err = EOPNOTSUPP;
 	fill();
 	assert_true(count >= 100);
-	assert_int_equal(ep.cq_size, SHARE + RX);
+	assert_int_equal(ep.room.size, SHARE + RX);
 	assert_int_equal(fake.resizes, 1);
 	check_burden();
 }
@@ -126,9 +126,9 @@ static void faults_do_not_fill_the_log(void **state)
 
 	(void)state;
 	peer = (struct vrb_rdm_peer){ .ep = &ep, .addr.sa.sa_family = AF_INET };
-	ofi_rdm_conn_set_init(&ep.conns, &params);
-	TAILQ_INIT(&ep.starved);
-	ep.timer.fd = -1;
+	ofi_rdm_conn_set_init(&ep.conn.set, &params);
+	TAILQ_INIT(&ep.conn.starved);
+	ep.conn.timer.fd = -1;
 	fill();
 	link = links[0];
 	link->peer = &peer;
@@ -219,8 +219,8 @@ static void a_mark_is_passed_when_all_before_it_is_complete(void **state)
 
 	(void)state;
 	peer = (struct vrb_rdm_peer){ .ep = &ep };
-	TAILQ_INIT(&ep.starved);
-	ep.timer.fd = -1;
+	TAILQ_INIT(&ep.conn.starved);
+	ep.conn.timer.fd = -1;
 	assert_true(rc->quiet(&peer.proto)); /* without a connection, too */
 	peer.link = link;
 	link->head = link->tail = UINT32_MAX; /* the counts go round */

@@ -28,7 +28,7 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&ep, 0, sizeof(ep));
-	LIST_INIT(&ep.vacant);
+	LIST_INIT(&ep.known.vacant);
 	return 0;
 }
 
@@ -171,7 +171,7 @@ static void who_asks_is_on_the_same_link(void **state)
 	struct vrb_rdm_peer *peer;
 
 	(void)state;
-	ep.scope = 5;
+	ep.conn.scope = 5;
 	assert_true(vrb_rdm_conn_addr(&ep, &cm, &addr));
 	assert_int_equal(addr.in6.sin6_family, AF_INET6);
 	assert_int_equal(addr.in6.sin6_scope_id, 5);
@@ -202,7 +202,7 @@ static void who_is_met_is_no_stranger(void **state)
 	index = ofi_table_take(&av.base.table, 0);
 	memcpy(ofi_table_at(&av.base.table, index), &peer->addr, sizeof(peer->addr));
 	ep.av = &av;
-	ofi_rdm_conn_mark(&ep.conns, &peer->conn, true);
+	ofi_rdm_conn_mark(&ep.conn.set, &peer->conn, true);
 	assert_ptr_equal(vrb_rdm_peer_meet(&ep, index, &err), peer);
 	assert_false(peer->conn.stranger);
 	ofi_table_fini(&av.base.table);

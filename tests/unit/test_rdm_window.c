@@ -75,9 +75,9 @@ static int begin(void **state)
 	assert_int_equal(vrb_rdm_cache_open(&domain, &domain.cache), 0);
 	ep.domain = &domain;
 	ep.cq = ibv_create_cq(&fake.ctx, 1024, NULL, NULL, 0);
-	ep.cq_size = ep.cq_room = 1024;
-	ep.timer.fd = -1;
-	TAILQ_INIT(&ep.starved);
+	ep.room.size = ep.room.left = 1024;
+	ep.conn.timer.fd = -1;
+	TAILQ_INIT(&ep.conn.starved);
 	peer.ep = &ep;
 	peer.conn.order = 1;
 	connect_link();

@@ -244,7 +244,7 @@ static void a_late_failure_is_completed(void **state)
 		assert_int_equal(work_received.errors, 0);
 		assert_int_equal(work_completions, 0);
 		assert_int_equal(work_to.ref.children, 0);
-		assert_true(LIST_EMPTY(&work_ep.dones));
+		assert_true(LIST_EMPTY(&work_ep.deferred.dones));
 	}
 }
 
@@ -255,13 +255,13 @@ static void it_is_tried_again(void **state)
 	work_call_ret = -FI_EAGAIN;
 	work_count(1);
 	assert_int_equal(work_calls, 1);
-	assert_true(LIST_EMPTY(&work_ep.dones)); /* it is the work's again */
+	assert_true(LIST_EMPTY(&work_ep.deferred.dones)); /* it is the work's again */
 	work_call_ret = 0;
 	work_count(0);
 	assert_int_equal(work_calls, 2);
-	assert_false(LIST_EMPTY(&work_ep.dones));
+	assert_false(LIST_EMPTY(&work_ep.deferred.dones));
 	complete(work_ep.tx_cq, 0);
-	assert_true(LIST_EMPTY(&work_ep.dones));
+	assert_true(LIST_EMPTY(&work_ep.deferred.dones));
 }
 
 /* By its name, or with the endpoint; what is under way when that closes is let go of. */

@@ -35,7 +35,7 @@ static int lend(struct vrb_rdm *ep, struct ofi_cntr *cntr)
 	struct vrb_rdm_lent *lent;
 	int ret;
 
-	LIST_FOREACH (lent, &ep->lent, link)
+	LIST_FOREACH (lent, &ep->deferred.lent, link)
 		if (lent->cntr == cntr)
 			return 0;
 	lent = malloc(sizeof(*lent));
@@ -48,7 +48,7 @@ static int lend(struct vrb_rdm *ep, struct ofi_cntr *cntr)
 		return ret;
 	}
 	ofi_ref_get(&cntr->ref);
-	LIST_INSERT_HEAD(&ep->lent, lent, link);
+	LIST_INSERT_HEAD(&ep->deferred.lent, lent, link);
 	return 0;
 }
 
@@ -66,7 +66,7 @@ void vrb_rdm_cntr_unlend(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_lent *lent;
 
-	while ((lent = LIST_FIRST(&ep->lent))) {
+	while ((lent = LIST_FIRST(&ep->deferred.lent))) {
 		ofi_cntr_unwatch(lent->cntr, ep);
 		ofi_ref_put(&lent->cntr->ref);
 		LIST_REMOVE(lent, link);

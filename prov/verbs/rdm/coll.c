@@ -133,7 +133,7 @@ static ssize_t net_send(void *arg, fi_addr_t to, uint64_t tag, const void *buf, 
 		return ret;
 	out = vrb_rdm_out_get(ep);
 	if (!out)
-		return ep->out_count < ep->info->tx_attr->size ? -FI_ENOMEM : -FI_EAGAIN;
+		return ep->objects.out_count < ep->info->tx_attr->size ? -FI_ENOMEM : -FI_EAGAIN;
 	xfer = xfer_new(coll, peer, cookie);
 	if (!xfer) {
 		vrb_rdm_out_put(ep, out);

@@ -42,7 +42,7 @@ void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms)
 
 	if (!ms)
 		spec.it_value.tv_nsec = 1;
-	timerfd_settime(ep->timer.fd, 0, &spec, NULL);
+	timerfd_settime(ep->conn.timer.fd, 0, &spec, NULL);
 }
 
 /* When the event thread can free a link, if that is before `next`. */
@@ -50,8 +50,8 @@ static uint64_t first_burial(const struct vrb_rdm *ep, uint64_t next)
 {
 	const struct vrb_rdm_link *link;
 
-	SLIST_FOREACH (link, &ep->graves, grave) {
-		if (vrb_rdm_link_ripe(link, ep->conns.now))
+	SLIST_FOREACH (link, &ep->conn.graves, grave) {
+		if (vrb_rdm_link_ripe(link, ep->conn.set.now))
 			return 0;
 		if (link->linger < next)
 			next = link->linger;
@@ -62,20 +62,21 @@ static uint64_t first_burial(const struct vrb_rdm *ep, uint64_t next)
 /* The first packets are awaited, whether or not the application polls. */
 static bool is_proving(const struct vrb_rdm *ep)
 {
-	return ep->secret && ofi_rdm_due_first(&ep->conns.due);
+	return ep->conn.secret && ofi_rdm_due_first(&ep->conn.set.due);
 }
 
 /* `soon`: a place became free, which others may wait for. */
 static void schedule(struct vrb_rdm *ep, bool soon)
 {
-	uint64_t now = ep->conns.now, next = ofi_rdm_conn_next(&ep->conns);
+	uint64_t now = ep->conn.set.now, next = ofi_rdm_conn_next(&ep->conn.set);
 
 	if (is_proving(ep) && next > now + CROWD_MS)
 		next = now + CROWD_MS;
-	if ((ep->crowded || ep->dry || !TAILQ_EMPTY(&ep->starved)) && next > now + CROWD_MS)
+	if ((ep->conn.crowded || ep->conn.dry || !TAILQ_EMPTY(&ep->conn.starved)) &&
+	    next > now + CROWD_MS)
 		next = now + CROWD_MS;
-	if (!TAILQ_EMPTY(&ep->conns.ups) && next > ep->watch)
-		next = ep->watch;
+	if (!TAILQ_EMPTY(&ep->conn.set.ups) && next > ep->conn.watch)
+		next = ep->conn.watch;
 	next = first_burial(ep, next);
 	if (soon || next < now)
 		next = now;
@@ -308,7 +309,7 @@ static void act(struct vrb_rdm_peer *peer, const struct ofi_rdm_conn_action *act
 struct ofi_rdm_conn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer,
 					     struct ofi_rdm_conn_input input)
 {
-	struct ofi_rdm_conn_set *set = &peer->ep->conns;
+	struct ofi_rdm_conn_set *set = &peer->ep->conn.set;
 	uint32_t connecting = set->connecting, open = set->open;
 	struct ofi_rdm_conn_action action;
 
@@ -335,17 +336,17 @@ void vrb_rdm_conn_starve(struct ofi_rdm_proto_peer *of)
 
 	if (peer->starved)
 		return;
-	if (TAILQ_EMPTY(&ep->starved) && !ep->closing)
+	if (TAILQ_EMPTY(&ep->conn.starved) && !ep->closing)
 		vrb_rdm_conn_wake(ep, CROWD_MS);
 	peer->starved = true;
-	TAILQ_INSERT_TAIL(&ep->starved, peer, starving);
+	TAILQ_INSERT_TAIL(&ep->conn.starved, peer, starving);
 }
 
 void vrb_rdm_conn_dry(struct vrb_rdm *ep)
 {
-	if (!ep->dry && !ep->closing)
+	if (!ep->conn.dry && !ep->closing)
 		vrb_rdm_conn_wake(ep, CROWD_MS);
-	ep->dry = true;
+	ep->conn.dry = true;
 }
 
 /* Each once: what is still missing has it starve again, for the next time. */
@@ -354,11 +355,11 @@ static void feed(struct vrb_rdm *ep)
 	struct vrb_rdm_starved hungry = TAILQ_HEAD_INITIALIZER(hungry);
 	struct vrb_rdm_peer *peer;
 
-	if (ep->dry) {
-		ep->dry = false;
+	if (ep->conn.dry) {
+		ep->conn.dry = false;
 		vrb_rdm_refill(ep);
 	}
-	TAILQ_CONCAT(&hungry, &ep->starved, starving);
+	TAILQ_CONCAT(&hungry, &ep->conn.starved, starving);
 	while ((peer = TAILQ_FIRST(&hungry))) {
 		TAILQ_REMOVE(&hungry, peer, starving);
 		peer->starved = false;
@@ -388,12 +389,12 @@ static void watch(struct vrb_rdm *ep)
 	struct vrb_rdm_peer *peer;
 	uint32_t i, parts = ep->peer_count / WATCHED + 1;
 
-	if (ep->conns.now < ep->watch)
+	if (ep->conn.set.now < ep->conn.watch)
 		return;
-	ep->watch = ep->conns.now + WATCH_MS / parts;
+	ep->conn.watch = ep->conn.set.now + WATCH_MS / parts;
 	for (i = 0; i < WATCHED && i < ep->peer_count; i++) {
-		ep->watched = ep->watched + 1 < ep->peer_count ? ep->watched + 1 : 0;
-		peer = ep->peers[ep->watched];
+		ep->conn.watched = ep->conn.watched + 1 < ep->peer_count ? ep->conn.watched + 1 : 0;
+		peer = ep->peers[ep->conn.watched];
 		if (peer->conn.state == OFI_RDM_CONN_UP && is_awaited(peer))
 			vrb_rdm_link_touch(peer->link, &peer->proto.flow);
 	}
@@ -405,10 +406,10 @@ void vrb_rdm_conn_tick(struct vrb_rdm *ep)
 	struct ofi_rdm_conn *conn;
 
 	feed(ep);
-	ep->crowded = false;
-	ep->conns.now = ofi_now_ms();
+	ep->conn.crowded = false;
+	ep->conn.set.now = ofi_now_ms();
 	watch(ep);
-	while ((conn = ofi_rdm_conn_poll(&ep->conns, &action)))
+	while ((conn = ofi_rdm_conn_poll(&ep->conn.set, &action)))
 		act(vrb_rdm_conn_peer(conn), &action);
 	if (action.what & OFI_RDM_CONN_DO_EVICT)
 		vrb_rdm_conn_evict(ep);

@@ -23,7 +23,7 @@ struct vrb_rdm_knock {
 	struct vrb_rdm_peer *peer; /* NULL: the answer is of no interest any more */
 	struct rdma_cm_id *id;
 	LIST_ENTRY(vrb_rdm_knock) link;	 /* peer->knocks */
-	SLIST_ENTRY(vrb_rdm_knock) over; /* ep->knocks */
+	SLIST_ENTRY(vrb_rdm_knock) over; /* ep->conn.knocks */
 };
 
 /*

@@ -9,7 +9,7 @@ void vrb_rdm_conn_bury(struct vrb_rdm_link *link)
 {
 	link->state = VRB_RDM_LINK_DEAD;
 	vrb_rdm_link_halt(link, ofi_now_ms());
-	SLIST_INSERT_HEAD(&link->ep->graves, link, grave);
+	SLIST_INSERT_HEAD(&link->ep->conn.graves, link, grave);
 	vrb_rdm_conn_wake(link->ep, 0);
 }
 
@@ -40,16 +40,16 @@ static void free_link(struct vrb_rdm_link *link)
 /* Who did not let go in time will not say so of others either. */
 void vrb_rdm_conn_ripe(struct vrb_rdm *ep, struct vrb_rdm_graves *ripe)
 {
-	struct vrb_rdm_graves all = ep->graves;
+	struct vrb_rdm_graves all = ep->conn.graves;
 	uint64_t now = ofi_now_ms();
 	struct vrb_rdm_link *link;
 
 	SLIST_INIT(ripe);
-	SLIST_INIT(&ep->graves);
+	SLIST_INIT(&ep->conn.graves);
 	while ((link = SLIST_FIRST(&all))) {
 		SLIST_REMOVE_HEAD(&all, grave);
 		if (!vrb_rdm_link_ripe(link, now)) {
-			SLIST_INSERT_HEAD(&ep->graves, link, grave);
+			SLIST_INSERT_HEAD(&ep->conn.graves, link, grave);
 			continue;
 		}
 		SLIST_INSERT_HEAD(ripe, link, grave);

@@ -69,7 +69,7 @@ static int resolve(struct vrb_rdm_link *link)
 	ofi_addr_set_port(&from.sa, 0);
 	if (to.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&to.in6.sin6_addr) &&
 	    !to.in6.sin6_scope_id)
-		to.in6.sin6_scope_id = link->ep->scope;
+		to.in6.sin6_scope_id = link->ep->conn.scope;
 	src = from.sa.sa_family == to.sa.sa_family ? &from.sa : NULL;
 	return rdma_resolve_addr(link->id, src, &to.sa, vrb_params.resolve_timeout)
 		       ? vrb_errno(errno)
@@ -96,7 +96,7 @@ void vrb_rdm_conn_call(struct vrb_rdm_peer *peer)
 /* 0: out of memory, or of random bytes. */
 static uint8_t request_data(struct vrb_rdm_link *link, uint8_t *wire)
 {
-	if (!link->ep->secret || !link->peer->conn.order)
+	if (!link->ep->conn.secret || !link->peer->conn.order)
 		return vrb_rdm_conn_data(link->ep, OFI_RDM_CMWIRE_REQUEST, OFI_RDM_CMWIRE_NONE,
 					 link->peer->conn.known, wire);
 	return vrb_rdm_proof_new(link, true) ? 0 : vrb_rdm_proof_request(link, wire);
@@ -323,7 +323,7 @@ static int accept_link(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 	struct rdma_conn_param param;
 	int ret = 0;
 
-	if (link->ep->secret && !link->mirror)
+	if (link->ep->conn.secret && !link->mirror)
 		ret = vrb_rdm_proof_new(link, false);
 	if (!ret)
 		ret = vrb_rdm_link_create_qp(link);
@@ -407,10 +407,10 @@ static bool is_ours(const struct vrb_rdm_link *link, const struct rdma_cm_event 
 
 static enum ofi_rdm_cmwire_reason admit(struct vrb_rdm *ep, const struct ofi_rdm_cmwire *cm)
 {
-	if (ep->known_only)
+	if (ep->conn.known_only)
 		return OFI_RDM_CMWIRE_UNKNOWN;
-	return ofi_rdm_admit_takes(&ep->admit, cm->addr, ofi_now_ms()) ? OFI_RDM_CMWIRE_NONE
-								       : OFI_RDM_CMWIRE_BUSY;
+	return ofi_rdm_admit_takes(&ep->conn.admit, cm->addr, ofi_now_ms()) ? OFI_RDM_CMWIRE_NONE
+									    : OFI_RDM_CMWIRE_BUSY;
 }
 
 /* Finds the peer that asks for a connection, or the reason why it may not. */
@@ -433,7 +433,7 @@ static enum ofi_rdm_cmwire_reason identify(struct vrb_rdm *ep, const struct rdma
 		return OFI_RDM_CMWIRE_SOURCE;
 	if (ep->closing || !ep->enabled)
 		return ep->closing ? OFI_RDM_CMWIRE_CLOSING : OFI_RDM_CMWIRE_BUSY;
-	if (!ep->secret != !(cm->flags & OFI_RDM_CMWIRE_SECRET) &&
+	if (!ep->conn.secret != !(cm->flags & OFI_RDM_CMWIRE_SECRET) &&
 	    vrb_rdm_addr_compare(&ep->self, &addr))
 		return OFI_RDM_CMWIRE_LONELY;
 	*stranger = vrb_rdm_av_find(ep->av, &addr) == FI_ADDR_NOTAVAIL;

@@ -22,10 +22,10 @@ struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct vrb_rdm *ep, enum ofi_rdm_
 {
 	struct ofi_rdm_cmwire cm = {
 		.kind = kind,
-		.incarnation = ep->conns.params.incarnation,
+		.incarnation = ep->conn.set.params.incarnation,
 		.expected = expected,
 		.flags = ep->info->caps & FI_RMA_EVENT ? OFI_RDM_CMWIRE_RMA_NOTES : 0,
-		.serial = ep->conns.serial,
+		.serial = ep->conn.set.serial,
 		.eager = (uint32_t)ep->proto.eager,
 		.port = ofi_addr_port(&ep->self.sa),
 	};
@@ -57,7 +57,7 @@ bool vrb_rdm_conn_addr(const struct vrb_rdm *ep, const struct ofi_rdm_cmwire *cm
 	}
 	memcpy(&in6.sin6_addr, cm->addr, 16);
 	if (IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr))
-		in6.sin6_scope_id = ep->scope;
+		in6.sin6_scope_id = ep->conn.scope;
 	return vrb_rdm_addr_set(addr, (struct sockaddr *)&in6);
 }
 

@@ -37,7 +37,7 @@ void vrb_rdm_conn_tick(struct vrb_rdm *ep);
 void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err);
 /* Afterwards the event thread frees it. */
 void vrb_rdm_conn_bury(struct vrb_rdm_link *link);
-/* Those of ep->graves that can be freed now. */
+/* Those of ep->conn.graves that can be freed now. */
 void vrb_rdm_conn_ripe(struct vrb_rdm *ep, struct vrb_rdm_graves *ripe);
 /* Frees them. Without the lock. */
 void vrb_rdm_conn_free(struct vrb_rdm_graves *ripe);

@@ -36,7 +36,7 @@ static void end(struct vrb_rdm_knock *knock)
 
 	LIST_REMOVE(knock, link);
 	knock->peer = NULL;
-	SLIST_INSERT_HEAD(&ep->knocks, knock, over);
+	SLIST_INSERT_HEAD(&ep->conn.knocks, knock, over);
 	if (!ep->closing)
 		vrb_rdm_conn_wake(ep, 0);
 }

@@ -32,7 +32,8 @@
 /* From the event thread. */
 static void timer_ready(struct vrb_source *source)
 {
-	struct vrb_rdm *ep = (struct vrb_rdm *)((char *)source - offsetof(struct vrb_rdm, timer));
+	struct vrb_rdm *ep =
+		(struct vrb_rdm *)((char *)source - offsetof(struct vrb_rdm, conn.timer));
 	struct vrb_rdm_graves graves;
 	struct vrb_rdm_knocks knocks;
 	uint64_t ticks;
@@ -48,8 +49,8 @@ static void timer_ready(struct vrb_source *source)
 		vrb_rdm_poll_all(ep);
 		vrb_rdm_conn_tick(ep);
 	}
-	knocks = ep->knocks;
-	SLIST_INIT(&ep->knocks);
+	knocks = ep->conn.knocks;
+	SLIST_INIT(&ep->conn.knocks);
 	vrb_rdm_unlock(ep);
 	vrb_rdm_conn_knocks_free(&knocks);
 	vrb_rdm_conn_free(&graves);
@@ -59,17 +60,17 @@ static int open_timer(struct vrb_rdm *ep)
 {
 	int ret;
 
-	ep->timer = (struct vrb_source){
+	ep->conn.timer = (struct vrb_source){
 		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
 		.ready = timer_ready,
 	};
-	if (ep->timer.fd < 0)
+	if (ep->conn.timer.fd < 0)
 		return -errno;
-	ret = vrb_loop_add(&ep->domain->fabric->loop, &ep->timer);
+	ret = vrb_loop_add(&ep->domain->fabric->loop, &ep->conn.timer);
 	if (!ret)
 		return 0;
-	close(ep->timer.fd);
-	ep->timer.fd = -1;
+	close(ep->conn.timer.fd);
+	ep->conn.timer.fd = -1;
 	return ret;
 }
 
@@ -82,9 +83,9 @@ static int set_peers(struct vrb_rdm *ep)
 {
 	const char *peers = vrb_params.peers;
 
-	ep->known_only = peers && !strcasecmp(peers, "known");
-	ep->admit.rate = (uint32_t)vrb_params.accept_rate;
-	if (!peers || ep->known_only || !strcasecmp(peers, "any"))
+	ep->conn.known_only = peers && !strcasecmp(peers, "known");
+	ep->conn.admit.rate = (uint32_t)vrb_params.accept_rate;
+	if (!peers || ep->conn.known_only || !strcasecmp(peers, "any"))
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 		"fi_endpoint: FI_VERBS_PEERS=%s: it is either any or known\n", peers);
@@ -106,24 +107,25 @@ static int open_conns(struct vrb_rdm *ep)
 		.window = WINDOW,
 		.cap = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn : UINT32_MAX,
 		.strangers = stranger_share(ep),
-		.prove = ep->secret ? PROVE_MS : 0,
+		.prove = ep->conn.secret ? PROVE_MS : 0,
 		.attempt = ATTEMPT_MS,
 		.give_up = (uint32_t)vrb_params.rdm_connect_timeout,
 		.drain = DRAIN_MS,
 		.backoff = BACKOFF_MS,
 		.backoff_max = BACKOFF_MAX_MS,
 		.random = any32,
-		.arg = &ep->seed,
+		.arg = &ep->conn.seed,
 		.entered = vrb_rdm_conn_entered,
 	};
 
 	if (getrandom(&params.incarnation, sizeof(params.incarnation), 0) !=
 		    sizeof(params.incarnation) ||
-	    getrandom(&ep->host_key, sizeof(ep->host_key), 0) != sizeof(ep->host_key))
+	    getrandom(&ep->conn.host_key, sizeof(ep->conn.host_key), 0) !=
+		    sizeof(ep->conn.host_key))
 		return -errno;
 	params.incarnation |= 1; /* 0 is none */
-	ep->seed = (unsigned int)(params.incarnation >> 1);
-	ofi_rdm_conn_set_init(&ep->conns, &params);
+	ep->conn.seed = (unsigned int)(params.incarnation >> 1);
+	ofi_rdm_conn_set_init(&ep->conn.set, &params);
 	return 0;
 }
 
@@ -158,21 +160,21 @@ static int listen_at(struct vrb_rdm *ep)
 
 	if (ret)
 		return ret;
-	ep->listener.ep = ep;
-	ep->listener.owner.ops = &vrb_rdm_listener_ops;
-	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), "fi_endpoint", &ep->listener.owner, &local,
-			     &ep->listener.id);
+	ep->conn.listener.ep = ep;
+	ep->conn.listener.owner.ops = &vrb_rdm_listener_ops;
+	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), "fi_endpoint", &ep->conn.listener.owner, &local,
+			     &ep->conn.listener.id);
 	if (ret)
 		return ret;
-	if (rdma_listen(ep->listener.id, BACKLOG)) {
+	if (rdma_listen(ep->conn.listener.id, BACKLOG)) {
 		ret = vrb_errno(errno);
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: rdma_listen: %s%s\n",
 			fi_strerror(-ret), vrb_remedy(-ret));
 		return ret;
 	}
-	if (!vrb_rdm_addr_set(&ep->self, rdma_get_local_addr(ep->listener.id)))
+	if (!vrb_rdm_addr_set(&ep->self, rdma_get_local_addr(ep->conn.listener.id)))
 		return -FI_EADDRNOTAVAIL;
-	ep->scope = scope_of(&ep->self);
+	ep->conn.scope = scope_of(&ep->self);
 	return 0;
 }
 
@@ -180,10 +182,10 @@ int vrb_rdm_conn_open(struct vrb_rdm *ep)
 {
 	int ret;
 
-	TAILQ_INIT(&ep->starved);
+	TAILQ_INIT(&ep->conn.starved);
 	ret = set_peers(ep);
 	if (!ret)
-		ret = vrb_rdm_secret_open(ep->info, ep->domain->info, &ep->secret);
+		ret = vrb_rdm_secret_open(ep->info, ep->domain->info, &ep->conn.secret);
 	if (!ret)
 		ret = open_conns(ep);
 	if (!ret)
@@ -213,15 +215,15 @@ void vrb_rdm_conn_close(struct vrb_rdm *ep)
 	struct vrb_rdm_link *link;
 	uint32_t i;
 
-	if (ep->timer.fd >= 0) {
-		vrb_loop_remove(&ep->domain->fabric->loop, &ep->timer);
-		close(ep->timer.fd);
+	if (ep->conn.timer.fd >= 0) {
+		vrb_loop_remove(&ep->domain->fabric->loop, &ep->conn.timer);
+		close(ep->conn.timer.fd);
 	}
-	if (ep->listener.id)
-		rdma_destroy_id(ep->listener.id);
+	if (ep->conn.listener.id)
+		rdma_destroy_id(ep->conn.listener.id);
 	vrb_rdm_release_all(ep);
-	while ((link = SLIST_FIRST(&ep->graves))) {
-		SLIST_REMOVE_HEAD(&ep->graves, grave);
+	while ((link = SLIST_FIRST(&ep->conn.graves))) {
+		SLIST_REMOVE_HEAD(&ep->conn.graves, grave);
 		close_link(link);
 	}
 	for (i = 0; i < ep->peer_count; i++) {
@@ -230,12 +232,12 @@ void vrb_rdm_conn_close(struct vrb_rdm *ep)
 		if (ep->peers[i]->next && !ep->peers[i]->next->qp)
 			close_link(ep->peers[i]->next);
 	}
-	vrb_rdm_conn_knocks_free(&ep->knocks);
+	vrb_rdm_conn_knocks_free(&ep->conn.knocks);
 	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
 		while ((link = ep->by_qp[i]))
 			close_link(link);
-	vrb_rdm_secret_close(ep->secret);
-	ep->secret = NULL;
+	vrb_rdm_secret_close(ep->conn.secret);
+	ep->conn.secret = NULL;
 }
 
 static void lost(struct vrb_rdm *ep, int err)

@@ -45,10 +45,10 @@ static struct ofi_rdm_conn *find_victim(struct vrb_rdm *ep)
 	int i;
 
 	for (i = 0; i < LOOKS; i++) {
-		conn = ofi_rdm_conn_victim(&ep->conns);
+		conn = ofi_rdm_conn_victim(&ep->conn.set);
 		if (!conn || !was_used(vrb_rdm_conn_peer(conn)))
 			return conn;
-		ofi_rdm_conn_used(&ep->conns, conn);
+		ofi_rdm_conn_used(&ep->conn.set, conn);
 	}
 	return conn;
 }
@@ -66,8 +66,8 @@ void vrb_rdm_conn_evict(struct vrb_rdm *ep)
 {
 	struct ofi_rdm_conn *conn;
 
-	ep->crowded = true;
-	if (enough_leave(&ep->conns))
+	ep->conn.crowded = true;
+	if (enough_leave(&ep->conn.set))
 		return;
 	conn = find_victim(ep);
 	if (conn)
@@ -76,7 +76,7 @@ void vrb_rdm_conn_evict(struct vrb_rdm *ep)
 
 void vrb_rdm_conn_make_room(struct vrb_rdm_peer *asker)
 {
-	struct ofi_rdm_conn_set *set = &asker->ep->conns;
+	struct ofi_rdm_conn_set *set = &asker->ep->conn.set;
 	struct ofi_rdm_conn *conn = NULL;
 	int i;
 

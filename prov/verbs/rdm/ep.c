@@ -68,8 +68,8 @@ static int open_queues(struct vrb_rdm *ep)
 		ep->srq = ibv_create_srq(ep->domain->pd, &srq);
 	if (!ep->srq)
 		return failed("ibv_create_srq", errno);
-	ep->cq_size = (uint32_t)size;
-	ep->cq_room = ep->cq_size - ep->rx.depth;
+	ep->room.size = (uint32_t)size;
+	ep->room.left = ep->room.size - ep->rx.depth;
 	ep->rx.srq = ep->srq;
 	ep->rx.refused = false;
 	return vrb_rdm_rx_fill(&ep->rx);
@@ -546,12 +546,12 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 		return -FI_ENOMEM;
 	ep->endpoint = ep;
 	ep->domain = domain;
-	ep->timer.fd = -1;
+	ep->conn.timer.fd = -1;
 	ep->recent_qp = VRB_RDM_NO_QP;
-	SLIST_INIT(&ep->graves);
-	ep->calls = &calls;
-	LIST_INIT(&ep->dones);
-	LIST_INIT(&ep->lent);
+	SLIST_INIT(&ep->conn.graves);
+	ep->deferred.calls = &calls;
+	LIST_INIT(&ep->deferred.dones);
+	LIST_INIT(&ep->deferred.lent);
 	ofi_ref_get(&ep->fids);
 	ret = setup(ep, info);
 	if (ret) {

@@ -29,15 +29,15 @@ static int failed(const char *what, int err)
 static void grow_cq(struct vrb_rdm *ep)
 {
 	uint32_t max = (uint32_t)ep->domain->attr.max_cqe;
-	uint32_t size = ep->cq_size < max / 2 ? 2 * ep->cq_size : max;
+	uint32_t size = ep->room.size < max / 2 ? 2 * ep->room.size : max;
 
-	if (ep->cq_size >= max || ibv_resize_cq(ep->cq, (int)size)) {
-		ep->cq_fixed = true;
+	if (ep->room.size >= max || ibv_resize_cq(ep->cq, (int)size)) {
+		ep->room.fixed = true;
 		return;
 	}
-	ep->cq_room += size - ep->cq_size;
-	ep->cq_size = size;
-	ep->cq_fixed = size == max;
+	ep->room.left += size - ep->room.size;
+	ep->room.size = size;
+	ep->room.fixed = size == max;
 }
 
 /* What is left of a CQ that can't grow is for many: the more there are the less each gets. */
@@ -45,9 +45,9 @@ static uint32_t ring_size(struct vrb_rdm *ep)
 {
 	uint32_t size = RING_MAX;
 
-	if (!ep->cq_fixed && ep->cq_room < CQ_LOW)
+	if (!ep->room.fixed && ep->room.left < CQ_LOW)
 		grow_cq(ep);
-	while (ep->cq_fixed && size > RING_MIN && size > ep->cq_room / SHARES)
+	while (ep->room.fixed && size > RING_MIN && size > ep->room.left / SHARES)
 		size /= 2;
 	return size;
 }
@@ -70,8 +70,8 @@ void vrb_rdm_link_signal_all(struct vrb_rdm *ep)
 
 bool vrb_rdm_link_plenty(const struct vrb_rdm *ep)
 {
-	uint32_t max = ep->cq_fixed ? ep->cq_size : (uint32_t)ep->domain->attr.max_cqe;
-	uint32_t room = ep->cq_room + (max > ep->cq_size ? max - ep->cq_size : 0);
+	uint32_t max = ep->room.fixed ? ep->room.size : (uint32_t)ep->domain->attr.max_cqe;
+	uint32_t room = ep->room.left + (max > ep->room.size ? max - ep->room.size : 0);
 
 	return room > max / 4;
 }
@@ -81,7 +81,7 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 	struct vrb_rdm_link *link;
 	uint32_t i, size = ring_size(ep);
 
-	if (size + 1 > ep->cq_room) {
+	if (size + 1 > ep->room.left) {
 		FI_WARN_SPARSE(
 			&vrb_prov, FI_LOG_EP_CTRL,
 			"connecting reliable datagrams: the device's completion queue is full; use "
@@ -106,7 +106,7 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 	}
 	for (i = 0; i < size; i++)
 		link->slots[i].link = link;
-	ep->cq_room -= size + 1;
+	ep->room.left -= size + 1;
 	return link;
 }
 
@@ -139,7 +139,7 @@ void vrb_rdm_link_free(struct vrb_rdm_link *link)
 	if (!link)
 		return;
 	unlist(link);
-	link->ep->cq_room += link->size + 1;
+	link->ep->room.left += link->size + 1;
 	if (link->peer)
 		link->peer->links--;
 	free(link->proof);

@@ -48,7 +48,7 @@ enum vrb_rdm_link_state {
 	VRB_RDM_LINK_ACCEPTED, /* passive: accepted, not yet established */
 	VRB_RDM_LINK_UP,
 	VRB_RDM_LINK_ENDED, /* what was posted flushes */
-	VRB_RDM_LINK_DEAD,  /* in ep->graves: to be freed by the event thread */
+	VRB_RDM_LINK_DEAD,  /* in ep->conn.graves: to be freed by the event thread */
 };
 
 struct vrb_rdm_link {
@@ -83,7 +83,7 @@ struct vrb_rdm_link {
 	struct vrb_rdm_windows windows;
 	struct vrb_rdm_spare_windows spare_windows;
 	struct vrb_rdm_link *qp_next;	 /* ep->by_qp */
-	SLIST_ENTRY(vrb_rdm_link) grave; /* ep->graves */
+	SLIST_ENTRY(vrb_rdm_link) grave; /* ep->conn.graves */
 };
 
 /* With a ring of what the endpoint's CQ has room for. NULL when there is none, logged. */

@@ -22,16 +22,17 @@ static bool more_outs(struct vrb_rdm *ep)
 	struct vrb_rdm_out *outs;
 	uint32_t i;
 
-	if (ep->out_count >= ep->info->tx_attr->size)
+	if (ep->objects.out_count >= ep->info->tx_attr->size)
 		return false;
-	outs = vrb_rdm_add_chunk(&ep->outs, ep->out_count / VRB_RDM_OBJECTS, sizeof(*outs));
+	outs = vrb_rdm_add_chunk(&ep->objects.outs, ep->objects.out_count / VRB_RDM_OBJECTS,
+				 sizeof(*outs));
 	if (!outs)
 		return false;
 	for (i = 0; i < VRB_RDM_OBJECTS; i++) {
-		outs[i].proto.index = ep->out_count + i;
-		SLIST_INSERT_HEAD(&ep->free_outs, &outs[i], link);
+		outs[i].proto.index = ep->objects.out_count + i;
+		SLIST_INSERT_HEAD(&ep->objects.free_outs, &outs[i], link);
 	}
-	ep->out_count += VRB_RDM_OBJECTS;
+	ep->objects.out_count += VRB_RDM_OBJECTS;
 	return true;
 }
 
@@ -39,10 +40,10 @@ struct vrb_rdm_out *vrb_rdm_out_get(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_out *out;
 
-	if (SLIST_EMPTY(&ep->free_outs) && !more_outs(ep))
+	if (SLIST_EMPTY(&ep->objects.free_outs) && !more_outs(ep))
 		return NULL;
-	out = SLIST_FIRST(&ep->free_outs);
-	SLIST_REMOVE_HEAD(&ep->free_outs, link);
+	out = SLIST_FIRST(&ep->objects.free_outs);
+	SLIST_REMOVE_HEAD(&ep->objects.free_outs, link);
 	return out;
 }
 
@@ -50,7 +51,7 @@ void vrb_rdm_out_put(struct vrb_rdm *ep, struct vrb_rdm_out *out)
 {
 	free(out->copy);
 	out->copy = NULL;
-	SLIST_INSERT_HEAD(&ep->free_outs, out, link);
+	SLIST_INSERT_HEAD(&ep->objects.free_outs, out, link);
 }
 
 static bool more_recvs(struct vrb_rdm *ep, bool tagged)
@@ -58,10 +59,11 @@ static bool more_recvs(struct vrb_rdm *ep, bool tagged)
 	struct vrb_rdm_recv *recvs;
 	uint32_t i;
 
-	recvs = vrb_rdm_add_chunk(&ep->recv_chunks, ep->recv_chunk_count, sizeof(*recvs));
+	recvs = vrb_rdm_add_chunk(&ep->objects.recv_chunks, ep->objects.recv_chunk_count,
+				  sizeof(*recvs));
 	if (!recvs)
 		return false;
-	ep->recv_chunk_count++;
+	ep->objects.recv_chunk_count++;
 	for (i = 0; i < VRB_RDM_OBJECTS; i++) {
 		recvs[i].proto.space = tagged ? OFI_RDM_PROTO_TAGGED : OFI_RDM_PROTO_UNTAGGED;
 		vrb_rdm_recv_put(ep, &recvs[i]);
@@ -96,27 +98,28 @@ void vrb_rdm_recvs_mark(struct vrb_rdm *ep, uint64_t bits)
 {
 	uint32_t i, j;
 
-	for (i = 0; i < ep->recv_chunk_count; i++)
+	for (i = 0; i < ep->objects.recv_chunk_count; i++)
 		for (j = 0; j < VRB_RDM_OBJECTS; j++)
-			ep->recv_chunks[i][j].flags |= bits;
+			ep->objects.recv_chunks[i][j].flags |= bits;
 }
 
 void vrb_rdm_objects_fini(struct vrb_rdm *ep)
 {
 	uint32_t i;
 
-	for (i = 0; i < ep->out_count / VRB_RDM_OBJECTS; i++)
-		free(ep->outs[i]);
-	free(ep->outs);
-	for (i = 0; i < ep->recv_chunk_count; i++)
-		free(ep->recv_chunks[i]);
-	free(ep->recv_chunks);
+	for (i = 0; i < ep->objects.out_count / VRB_RDM_OBJECTS; i++)
+		free(ep->objects.outs[i]);
+	free(ep->objects.outs);
+	for (i = 0; i < ep->objects.recv_chunk_count; i++)
+		free(ep->objects.recv_chunks[i]);
+	free(ep->objects.recv_chunks);
 }
 
 struct vrb_rdm_out *vrb_rdm_out_at(struct vrb_rdm *ep, uint32_t index)
 {
-	return index < ep->out_count ? &ep->outs[index / VRB_RDM_OBJECTS][index % VRB_RDM_OBJECTS]
-				     : NULL;
+	return index < ep->objects.out_count
+		       ? &ep->objects.outs[index / VRB_RDM_OBJECTS][index % VRB_RDM_OBJECTS]
+		       : NULL;
 }
 
 void vrb_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len)

@@ -82,7 +82,7 @@ static void name(struct vrb_rdm_peer *peer, fi_addr_t fi_addr)
 static struct vrb_rdm_peer *find(const struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
 {
 	struct vrb_rdm_peer key = { .addr = *addr };
-	struct vrb_rdm_peer **found = tfind(&key, &ep->peer_tree, compare_peers);
+	struct vrb_rdm_peer **found = tfind(&key, &ep->known.tree, compare_peers);
 
 	return found ? *found : NULL;
 }
@@ -90,7 +90,7 @@ static struct vrb_rdm_peer *find(const struct vrb_rdm *ep, const struct vrb_rdm_
 /* Spread with a secret, so that nobody can choose with whom to share a number. */
 static uint8_t host_of(const struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
 {
-	uint64_t hash = ep->host_key, words[2] = { 0 };
+	uint64_t hash = ep->conn.host_key, words[2] = { 0 };
 	int i;
 
 	if (addr->sa.sa_family == AF_INET)
@@ -124,14 +124,14 @@ static void peer_init(struct vrb_rdm_peer *peer, struct vrb_rdm *ep,
 /* A vacant one's number is used again first. NULL when out of memory. */
 static struct vrb_rdm_peer *peer_take(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
 {
-	struct vrb_rdm_peer *peer = LIST_FIRST(&ep->vacant);
+	struct vrb_rdm_peer *peer = LIST_FIRST(&ep->known.vacant);
 
 	if (peer) {
 		LIST_REMOVE(peer, vacancy);
 		peer_init(peer, ep, addr, peer->proto.src);
 		return peer;
 	}
-	if (!reserve(&ep->peers, &ep->peers_size, ep->peer_count))
+	if (!reserve(&ep->peers, &ep->known.size, ep->peer_count))
 		return NULL;
 	peer = ofi_stats_peer_alloc(sizeof(*peer));
 	if (!peer)
@@ -145,7 +145,7 @@ static void vacate(struct vrb_rdm_peer *peer)
 {
 	ofi_stats_peer_hide(&peer->stats);
 	peer->vacant = true;
-	LIST_INSERT_HEAD(&peer->ep->vacant, peer, vacancy);
+	LIST_INSERT_HEAD(&peer->ep->known.vacant, peer, vacancy);
 }
 
 /* Nothing is under way, nothing waits, and nothing that it sent is kept. */
@@ -177,7 +177,7 @@ void vrb_rdm_peer_leave(struct vrb_rdm_peer *peer)
 
 	if (peer->met || peer->vacant || ep->closing || !is_gone(peer) || is_awaited(peer))
 		return;
-	tdelete(peer, &ep->peer_tree, compare_peers);
+	tdelete(peer, &ep->known.tree, compare_peers);
 	vacate(peer);
 }
 
@@ -187,8 +187,8 @@ static void look_for_gone(struct vrb_rdm *ep)
 	uint32_t i;
 
 	for (i = 0; i < LOOKS && i < ep->peer_count; i++) {
-		ep->looked = ep->looked + 1 < ep->peer_count ? ep->looked + 1 : 0;
-		vrb_rdm_peer_leave(ep->peers[ep->looked]);
+		ep->known.looked = ep->known.looked + 1 < ep->peer_count ? ep->known.looked + 1 : 0;
+		vrb_rdm_peer_leave(ep->peers[ep->known.looked]);
 	}
 }
 
@@ -198,7 +198,7 @@ static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_ad
 
 	look_for_gone(ep);
 	peer = peer_take(ep, addr);
-	if (!peer || tsearch(peer, &ep->peer_tree, compare_peers))
+	if (!peer || tsearch(peer, &ep->known.tree, compare_peers))
 		return peer;
 	vacate(peer);
 	return NULL;
@@ -228,7 +228,7 @@ struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, in
 	ep->by_addr[fi_addr] = peer;
 	peer->known = true;
 	/* Also one whose connection it was first to ask for. */
-	ofi_rdm_conn_mark(&ep->conns, &peer->conn, false);
+	ofi_rdm_conn_mark(&ep->conn.set, &peer->conn, false);
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
 		name(peer, fi_addr);
 	return peer;
@@ -278,7 +278,7 @@ void vrb_rdm_peers_fini(struct vrb_rdm *ep)
 {
 	uint32_t i;
 
-	tdestroy(ep->peer_tree, leave_it);
+	tdestroy(ep->known.tree, leave_it);
 	for (i = 0; i < ep->peer_count; i++)
 		ofi_stats_peer_free(ep->peers[i], &ep->peers[i]->stats);
 	free(ep->peers);

@@ -12,9 +12,9 @@ struct vrb_rdm_peer {
 	struct ofi_rdm_proto_peer proto;  /* first */
 	uint32_t met;			  /* fi_addrs in ep->by_addr that are its */
 	bool known;			  /* it had one: receives may be for its messages alone */
-	bool vacant;			  /* in ep->vacant: it stands for nobody */
+	bool vacant;			  /* in ep->known.vacant: it stands for nobody */
 	uint32_t links;			  /* that are its own, whatever has become of them */
-	LIST_ENTRY(vrb_rdm_peer) vacancy; /* ep->vacant */
+	LIST_ENTRY(vrb_rdm_peer) vacancy; /* ep->known.vacant */
 	struct vrb_rdm *ep;
 	struct vrb_rdm_link
 		*link; /* that is sent by, or was and is flushing; NULL while there is none */
@@ -22,7 +22,7 @@ struct vrb_rdm_peer {
 	struct ofi_rdm_conn conn;	   /* what is decided about link and next */
 	LIST_HEAD(, vrb_rdm_knock) knocks; /* at its host, not answered yet */
 	uint32_t seen; /* link->head when it was last looked whether it is used */
-	bool starved;  /* in ep->starved */
+	bool starved;  /* in ep->conn.starved */
 	TAILQ_ENTRY(vrb_rdm_peer) starving;
 	bool notes;	   /* it is to be told of RMA on its memory */
 	bool direct;	   /* a write needs nothing but its work request */

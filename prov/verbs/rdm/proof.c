@@ -93,7 +93,8 @@ uint8_t vrb_rdm_proof_reply(struct vrb_rdm_link *link, const struct rdma_cm_even
 	memcpy(hello->request, request, sizeof(hello->request));
 	complete(link, event->param.conn.qp_num);
 	memcpy(reply, hello->reply, sizeof(hello->reply));
-	vrb_rdm_secret_sign(link->ep->secret, VRB_RDM_RESPONDER, hello, reply + OFI_RDM_CMWIRE_LEN);
+	vrb_rdm_secret_sign(link->ep->conn.secret, VRB_RDM_RESPONDER, hello,
+			    reply + OFI_RDM_CMWIRE_LEN);
 	return vrb_cm_pack(wire, reply, sizeof(reply));
 }
 
@@ -109,7 +110,7 @@ bool vrb_rdm_proof_is_right(struct vrb_rdm_link *link, const struct rdma_cm_even
 		return false;
 	memcpy(hello->reply, reply, sizeof(hello->reply));
 	complete(link, event->param.conn.qp_num);
-	link->proof->shut = !vrb_rdm_secret_check(link->ep->secret, VRB_RDM_RESPONDER, hello,
+	link->proof->shut = !vrb_rdm_secret_check(link->ep->conn.secret, VRB_RDM_RESPONDER, hello,
 						  reply + OFI_RDM_CMWIRE_LEN);
 	return !link->proof->shut;
 }
@@ -139,7 +140,8 @@ int vrb_rdm_proof_begin(struct vrb_rdm_link *link)
 	struct first_packet packet;
 
 	memcpy(packet.what, prove, sizeof(packet.what));
-	vrb_rdm_secret_sign(link->ep->secret, VRB_RDM_INITIATOR, &link->proof->hello, packet.mac);
+	vrb_rdm_secret_sign(link->ep->conn.secret, VRB_RDM_INITIATOR, &link->proof->hello,
+			    packet.mac);
 	return send_first(link, &packet, sizeof(packet));
 }
 
@@ -160,7 +162,7 @@ static bool is_proof(const struct vrb_rdm_link *link, const struct first_packet 
 	if (link->proof->active)
 		return len == sizeof(packet->what) && !memcmp(packet->what, proven, sizeof(proven));
 	return len == sizeof(*packet) && !memcmp(packet->what, prove, sizeof(prove)) &&
-	       vrb_rdm_secret_check(link->ep->secret, VRB_RDM_INITIATOR, &link->proof->hello,
+	       vrb_rdm_secret_check(link->ep->conn.secret, VRB_RDM_INITIATOR, &link->proof->hello,
 				    packet->mac);
 }
 

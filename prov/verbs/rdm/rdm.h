@@ -21,12 +21,10 @@
 #include "src/ds/lock.h"
 #include "prov/base/ref.h"
 #include "prov/base/stats.h"
-#include "prov/rdm/admit.h"
 #include "buf.h"
-#include "prov/verbs/cm/cm.h"
+#include "conns.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/queue/wq.h"
-#include "prov/rdm/policy.h"
 #include "prov/rdm/proto.h"
 
 #define VRB_RDM_QP_BUCKETS 1024u
@@ -96,15 +94,6 @@ struct vrb_rdm_addr {
 		struct sockaddr_in6 in6;
 	};
 };
-
-struct vrb_rdm_listener {
-	struct vrb_owner owner; /* of id */
-	struct vrb_rdm *ep;
-	struct rdma_cm_id *id;
-};
-
-SLIST_HEAD(vrb_rdm_graves, vrb_rdm_link);
-TAILQ_HEAD(vrb_rdm_starved, vrb_rdm_peer);
 
 /*
  * Where a thread that reads a CQ wants completions of what it has polled. Of use from its poll
@@ -186,9 +175,11 @@ struct vrb_rdm {
 	struct ibv_cq *cq;
 	struct vrb_rdm_sink sink;	 /* of the thread that has the lock */
 	struct ibv_wc wc[VRB_RDM_BATCH]; /* what it polled */
-	uint32_t cq_room;     /* work requests that may still be added to the CQ's burden */
-	uint32_t cq_size;     /* as asked for */
-	bool cq_fixed;	      /* it can't grow any more */
+	struct {
+		uint32_t left; /* work requests that may still be added to the CQ's burden */
+		uint32_t size; /* of the CQ, as asked for */
+		bool fixed;    /* it can't grow any more */
+	} room;
 	unsigned int unacked; /* channel events */
 	struct ibv_srq *srq;
 
@@ -199,60 +190,44 @@ struct vrb_rdm {
 	struct vrb_rdm_pool tx_bufs; /* bounce buffers */
 	struct vrb_rdm_rx_ring rx;   /* receive buffers */
 	struct vrb_rdm_lease *lease; /* the last that a peer reads by, or NULL */
-	struct vrb_rdm_outs free_outs;
-	struct vrb_rdm_out **outs; /* chunks, by index */
-	uint32_t out_count;
+	struct {
+		struct vrb_rdm_outs free_outs;
+		struct vrb_rdm_out **outs; /* chunks, by index */
+		uint32_t out_count;
+		struct vrb_rdm_recv **recv_chunks;
+		uint32_t recv_chunk_count;
+	} objects;
 	SLIST_HEAD(, vrb_rdm_op) free_ops;
 	struct vrb_rdm_op **ops; /* chunks, by index */
 	uint32_t op_count;
 	struct vrb_rdm_recvs free_recvs[2]; /* of each space its own; untagged, tagged */
-	struct vrb_rdm_recv **recv_chunks;
-	uint32_t recv_chunk_count;
 
-	/*
-	 * Deferred work: what is under way; counters that it completes to, guarded by the domain's
-	 * lock.
-	 */
-	const struct vrb_rdm_calls *calls;
-	LIST_HEAD(, vrb_rdm_done) dones;
-	LIST_HEAD(, vrb_rdm_lent) lent;
+	/* Deferred work. */
+	struct {
+		const struct vrb_rdm_calls *calls;
+		LIST_HEAD(, vrb_rdm_done) dones; /* that are under way */
+		LIST_HEAD(, vrb_rdm_lent) lent;	 /* counters; the domain's lock guards them */
+	} deferred;
 	struct ofi_ref fids; /* its own, and aliases */
 
 	/* Peers. */
 	struct vrb_rdm_peer **by_addr; /* by fi_addr; NULL until first used */
 	size_t by_addr_size;
 	struct vrb_rdm_peer **peers; /* by number, which is their source in the protocol */
-	size_t peers_size;
 	uint32_t peer_count;
-	uint32_t looked; /* the number of the one that was last looked at whether it is gone */
-	void *peer_tree; /* tsearch(3) by address */
-	LIST_HEAD(, vrb_rdm_peer) vacant; /* not in the tree */
+	struct {
+		size_t size;	 /* of ep->peers */
+		uint32_t looked; /* the last that was looked at whether it is gone */
+		void *tree;	 /* tsearch(3) by address */
+		LIST_HEAD(, vrb_rdm_peer) vacant; /* not in the tree */
+	} known;
 	struct vrb_rdm_link *by_qp[VRB_RDM_QP_BUCKETS];
 	uint32_t recent_qp;  /* of a live link of a peer that is up, marked as used; or none */
 	uint32_t recent_src; /* the peer's number */
 
 	/* Connections. */
 	struct vrb_rdm_addr self; /* where it listens */
-	uint32_t scope;		  /* IPv6: the number of that interface */
-	bool known_only;	  /* who is not in the address vector is refused */
-	struct ofi_rdm_admit admit;
-	uint64_t host_key;	       /* random: how hosts are spread over conns.hosts */
-	struct vrb_rdm_secret *secret; /* NULL: none */
-	struct ofi_rdm_conn_set conns;
-	bool dry; /* receives could not be posted, and none may come that says try again */
-	/*
-	 * For them something could not be posted, and no completion may come that says try again.
-	 */
-	struct vrb_rdm_starved starved;
-	bool crowded;	   /* a peer waits for room among conns, which nobody makes */
-	uint64_t watch;	   /* when it is looked again whether those that owe something are there */
-	uint32_t watched;  /* the last one looked at, in peers */
-	unsigned int seed; /* of the time between attempts */
-	struct vrb_rdm_listener listener;
-	struct vrb_source timer;
-	struct vrb_rdm_graves graves;
-	SLIST_HEAD(vrb_rdm_knocks, vrb_rdm_knock)
-	knocks; /* that are over: to be freed by the event thread */
+	struct vrb_rdm_conns conn;
 	bool closing;
 
 	LIST_ENTRY(vrb_rdm) tx_link, rx_link, av_link, all_link;

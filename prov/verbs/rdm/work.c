@@ -20,7 +20,7 @@
 #include "work.h"
 
 struct vrb_rdm_done {
-	LIST_ENTRY(vrb_rdm_done) link; /* ep->dones, while the operation is under way */
+	LIST_ENTRY(vrb_rdm_done) link; /* ep->deferred.dones, while the operation is under way */
 	struct ofi_cntr *cntr;	       /* has a reference; may be NULL */
 	void *context;
 	bool entry; /* for the CQ too */
@@ -87,7 +87,7 @@ void vrb_rdm_work_done(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct o
 static ssize_t call(const struct work *work, bool check)
 {
 	uint64_t mark = work->done ? VRB_RDM_DEFERRED : 0;
-	const struct vrb_rdm_calls *calls = work->ep->calls;
+	const struct vrb_rdm_calls *calls = work->ep->deferred.calls;
 
 	switch (work->type) {
 	case FI_OP_SEND:
@@ -173,7 +173,7 @@ static void enlist(struct work *work, bool in)
 		return;
 	vrb_rdm_lock(ep);
 	if (in)
-		LIST_INSERT_HEAD(&ep->dones, work->done, link);
+		LIST_INSERT_HEAD(&ep->deferred.dones, work->done, link);
 	else
 		LIST_REMOVE(work->done, link);
 	vrb_rdm_unlock(ep);
@@ -528,7 +528,7 @@ bool vrb_rdm_work_cancel(struct vrb_rdm *ep, const void *context)
 {
 	struct vrb_rdm_done *done;
 
-	LIST_FOREACH (done, &ep->dones, link)
+	LIST_FOREACH (done, &ep->deferred.dones, link)
 		if (done->context == context && (ofi_rdm_proto_cancel(&ep->proto, true, done) ||
 						 ofi_rdm_proto_cancel(&ep->proto, false, done)))
 			return true;
@@ -539,7 +539,7 @@ void vrb_rdm_work_fini(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_done *done;
 
-	while ((done = LIST_FIRST(&ep->dones))) {
+	while ((done = LIST_FIRST(&ep->deferred.dones))) {
 		LIST_REMOVE(done, link);
 		done_free(done);
 	}
