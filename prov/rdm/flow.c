@@ -82,18 +82,9 @@ bool ofi_rdm_flow_exceed(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow
 	return flow->abused;
 }
 
-bool ofi_rdm_flow_refund(struct ofi_rdm_flow_budget *budget, uint64_t bytes)
+void ofi_rdm_flow_relent(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow)
 {
-	budget->used -= bytes;
-	return ofi_rdm_flow_may_resume(budget);
-}
-
-void ofi_rdm_flow_return(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow,
-			 uint64_t bytes)
-{
-	flow->kept -= bytes;
-	ofi_rdm_flow_refund(budget, bytes);
-	if (flow->told == OFI_RDM_FLOW_NONE && flow->kept <= share(budget) / 2)
+	if (flow->kept <= share(budget) / 2)
 		tell(budget, flow, OFI_RDM_FLOW_ANNOUNCED);
 }
 

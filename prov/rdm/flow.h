@@ -92,11 +92,8 @@ void ofi_rdm_flow_budget_init(struct ofi_rdm_flow_budget *budget, uint64_t limit
  * new.
  */
 bool ofi_rdm_flow_exceed(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow);
-/* Gives bytes back. True if ofi_rdm_flow_resume() has work. */
-bool ofi_rdm_flow_refund(struct ofi_rdm_flow_budget *budget, uint64_t bytes);
-/* Gives bytes of the peer back: it may be owed something better than HALT. */
-void ofi_rdm_flow_return(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow,
-			 uint64_t bytes);
+/* A peer that was told to halt keeps less: it may be owed something better. */
+void ofi_rdm_flow_relent(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow);
 /*
  * The next peer that may go on: it is owed a GO or STOP then, or nothing if it was not told yet.
  * NULL: none.
@@ -138,6 +135,16 @@ static inline void ofi_rdm_flow_take(struct ofi_rdm_flow *flow)
 static inline void ofi_rdm_flow_give(struct ofi_rdm_flow *flow, uint32_t credits)
 {
 	flow->credits += credits;
+}
+
+/* Gives bytes of the peer back. */
+static inline void ofi_rdm_flow_return(struct ofi_rdm_flow_budget *budget,
+				       struct ofi_rdm_flow *flow, uint64_t bytes)
+{
+	flow->kept -= bytes;
+	budget->used -= bytes;
+	if (ofi_unlikely(flow->told == OFI_RDM_FLOW_NONE))
+		ofi_rdm_flow_relent(budget, flow);
 }
 
 /* Bytes that the peer makes us keep. True as of ofi_rdm_flow_exceed(). */

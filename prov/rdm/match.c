@@ -34,11 +34,14 @@ void ofi_rdm_match_init(struct ofi_rdm_match *m, struct ofi_rdm_match_node **rec
 		.recvs = { .buckets = recvs, .mask = mask, .shift = 64 - bits },
 		.indexed = { .buckets = msgs, .mask = mask, .shift = 64 - bits },
 		.recent = { &m->classes[0], &m->classes[1] },
+		.only = &m->shut,
 		.now = { &m->shut, &m->shut },
-		.shut = { .shut = 1 },
 	};
 	TAILQ_INIT(&m->msgs);
 	TAILQ_INIT(&m->claimed);
+	/* Its number is no class's. */
+	set_class(&m->shut, OFI_RDM_MATCH_CLASSES + 1, false, 0);
+	m->shut.shut = 1;
 	/* The first two are always for receives without a mask. */
 	for (c = 0; c <= OFI_RDM_MATCH_CLASSES; c++)
 		set_class(&m->classes[c], c, c == 1, 0);
@@ -56,11 +59,11 @@ static bool is_class(const struct ofi_rdm_match_class *kind, bool any, uint64_t 
 
 static void set_only(struct ofi_rdm_match *m, struct ofi_rdm_match_class *only)
 {
-	m->only = only;
-	if (only)
+	if (only != &m->shut)
 		only->shut = m->msg_count != 0;
-	m->now[false] = only && !is_any(only) ? only : &m->shut;
-	m->now[true] = only && is_any(only) ? only : &m->shut;
+	m->only = only;
+	m->now[false] = is_any(only) ? &m->shut : only;
+	m->now[true] = is_any(only) ? only : &m->shut;
 }
 
 static void set_active(struct ofi_rdm_match *m)
@@ -73,7 +76,7 @@ static void set_active(struct ofi_rdm_match *m)
 	if (m->active && !(m->active & (m->active - 1)) && !m->rest)
 		set_only(m, &m->classes[__builtin_ctz(m->active)]);
 	else
-		set_only(m, NULL);
+		set_only(m, &m->shut);
 }
 
 /* The class for a receive; NULL if there is none free. */
@@ -119,7 +122,7 @@ static void post_rest(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv, 
 	recv->node.from = kind->from | src;
 	kind->count++;
 	ofi_rdm_match_append(&m->rest, &recv->node);
-	set_only(m, NULL);
+	set_only(m, &m->shut);
 }
 
 static void post_to(struct ofi_rdm_match *m, struct ofi_rdm_match_class *kind,
@@ -383,9 +386,12 @@ static struct ofi_rdm_match_msg *scan(struct ofi_rdm_match *m, uint32_t src, uin
 struct ofi_rdm_match_msg *ofi_rdm_match_peek(struct ofi_rdm_match *m, uint32_t src, uint64_t tag,
 					     uint64_t ignore)
 {
+	struct ofi_rdm_match_msg *oldest = ofi_rdm_match_oldest(m, src, tag, ignore);
 	struct ofi_rdm_match_node *node;
 	uint32_t i;
 
+	if (oldest)
+		return oldest;
 	if (m->msg_count <= OFI_RDM_MATCH_SCAN)
 		return scan(m, src, tag, ignore);
 	m->searches++;
@@ -408,18 +414,12 @@ void ofi_rdm_match_index(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg)
 		index_msg(m, msg, (uint32_t)__builtin_ctz(bits));
 }
 
-void ofi_rdm_match_drop(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg)
+void ofi_rdm_match_unindex(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg)
 {
 	uint32_t bits;
 
 	for (bits = m->armed; bits; bits &= bits - 1)
 		unindex_msg(m, msg, (uint32_t)__builtin_ctz(bits));
-	TAILQ_REMOVE(&m->msgs, msg, order);
-	if (--m->msg_count)
-		return;
-	m->armed = 0;
-	if (m->only)
-		m->only->shut = 0;
 }
 
 void ofi_rdm_match_claim(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg, void *context)

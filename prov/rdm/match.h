@@ -89,7 +89,8 @@ struct ofi_rdm_match {
 	/* Posted receives. */
 	struct ofi_rdm_match_hash recvs;
 	uint64_t seq;
-	struct ofi_rdm_match_class *only; /* the active class, if it is one and rest is empty */
+	struct ofi_rdm_match_class
+		*only; /* the active class, if it is one and rest is empty; or &shut */
 	struct ofi_rdm_match_class
 		*now[2]; /* it, for receives with a source or without; or &shut */
 	uint32_t active; /* bits of the active classes */
@@ -98,7 +99,7 @@ struct ofi_rdm_match {
 	struct ofi_rdm_match_node
 		*rest; /* the group of those without a class, of OFI_RDM_MATCH_CLASSES */
 	struct ofi_rdm_match_class classes[OFI_RDM_MATCH_CLASSES + 1];
-	struct ofi_rdm_match_class shut;
+	struct ofi_rdm_match_class shut; /* nothing is posted to it */
 
 	/* Unexpected messages. */
 	size_t msg_count;
@@ -135,13 +136,26 @@ bool ofi_rdm_match_awaits(const struct ofi_rdm_match *m, uint32_t src);
 struct ofi_rdm_match_recv *ofi_rdm_match_first_recv(const struct ofi_rdm_match *m);
 size_t ofi_rdm_match_recv_count(const struct ofi_rdm_match *m);
 
-/* A queued message to the indexes. */
+/* A queued message to the indexes, and out of them. */
 void ofi_rdm_match_index(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg);
+void ofi_rdm_match_unindex(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg);
 /* The first that fits, left where it is (FI_PEEK); NULL if there is none. */
 struct ofi_rdm_match_msg *ofi_rdm_match_peek(struct ofi_rdm_match *m, uint32_t src, uint64_t tag,
 					     uint64_t ignore);
-/* Takes a queued message out (FI_DISCARD). */
-void ofi_rdm_match_drop(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg);
+/*
+ * The message that arrived first of all if a receive fits it: what is received in the order of its
+ * arrival needs no index. Left where it is; else NULL.
+ */
+static inline struct ofi_rdm_match_msg *
+ofi_rdm_match_oldest(const struct ofi_rdm_match *m, uint32_t src, uint64_t tag, uint64_t ignore)
+{
+	struct ofi_rdm_match_msg *msg = TAILQ_FIRST(&m->msgs);
+
+	if (msg && !((msg->tag ^ tag) & ~ignore) && (src == OFI_RDM_MATCH_ANY || src == msg->src))
+		return msg;
+	return NULL;
+}
+
 /* Takes a queued message out for a later receive with the context (FI_PEEK | FI_CLAIM). */
 void ofi_rdm_match_claim(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg, void *context);
 /* The message claimed with the context, which is then no longer claimed (FI_CLAIM); or NULL. */
@@ -244,25 +258,59 @@ static inline struct ofi_rdm_match_msg *ofi_rdm_match_post(struct ofi_rdm_match 
 	return ofi_rdm_match_post_many(m, recv, src, tag, ignore);
 }
 
+/* Several classes are to be looked at, which is out of line. */
+static inline bool ofi_rdm_match_has_many(const struct ofi_rdm_match *m)
+{
+	return m->only == &m->shut;
+}
+
+/*
+ * Where the receive of a message is posted. None is there if several classes are to be looked at:
+ * it is ofi_rdm_match_arrive() that looks.
+ */
+static inline struct ofi_rdm_match_node **ofi_rdm_match_look(const struct ofi_rdm_match *m,
+							     uint32_t src, uint64_t tag)
+{
+	const struct ofi_rdm_match_class *kind = m->only;
+
+	return ofi_rdm_match_find(&m->recvs, tag & kind->keep, kind->from | src);
+}
+
+/* Takes the receive from where ofi_rdm_match_look() found it. */
+static inline void ofi_rdm_match_take(struct ofi_rdm_match *m, struct ofi_rdm_match_node **at)
+{
+	ofi_rdm_match_shift(at, *at);
+	m->only->count--;
+}
+
 /*
  * The receive posted first of those that fit, no longer posted unless it is sticky; NULL if none.
  */
 static inline struct ofi_rdm_match_recv *ofi_rdm_match_arrive(struct ofi_rdm_match *m, uint32_t src,
 							      uint64_t tag)
 {
-	struct ofi_rdm_match_class *kind = m->only;
-	struct ofi_rdm_match_node **link;
+	struct ofi_rdm_match_node **at = ofi_rdm_match_look(m, src, tag);
 	struct ofi_rdm_match_recv *recv;
 
-	if (ofi_unlikely(!kind))
+	recv = (struct ofi_rdm_match_recv *)*at;
+	if (recv && !recv->sticky)
+		ofi_rdm_match_take(m, at);
+	else if (!recv && ofi_rdm_match_has_many(m))
 		return ofi_rdm_match_arrive_many(m, src, tag);
-	link = ofi_rdm_match_find(&m->recvs, tag & kind->keep, kind->from | src);
-	recv = (struct ofi_rdm_match_recv *)*link;
-	if (recv && !recv->sticky) {
-		ofi_rdm_match_shift(link, &recv->node);
-		kind->count--;
-	}
 	return recv;
+}
+
+/* Takes a queued message out. */
+static inline void ofi_rdm_match_drop(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg)
+{
+	if (ofi_unlikely(m->armed))
+		ofi_rdm_match_unindex(m, msg);
+	TAILQ_REMOVE(&m->msgs, msg, order);
+	if (--m->msg_count)
+		return;
+	m->armed = 0;
+	if (!ofi_rdm_match_has_many(m))
+		m->only->shut = 0;
 }
 
 /* Queues a message that ofi_rdm_match_arrive() had no receive for. */

@@ -297,6 +297,8 @@ void ofi_rdm_proto_write_done(struct ofi_rdm_proto_out *out, int err);
 void ofi_rdm_proto_revoked(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item);
 /* The bind is complete. */
 void ofi_rdm_proto_bound(struct ofi_rdm_proto_peer *peer);
+/* After bytes were given back to the budget: who was told to wait may go on. */
+void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto);
 /*
  * Sends what can be sent. For when the transport's send() failed for want of something that is
  * there now.
@@ -365,6 +367,31 @@ ofi_rdm_proto_bypass(struct ofi_rdm_proto_peer *peer, bool tagged, uint64_t tag,
 	recv = ofi_rdm_match_arrive(&peer->proto->match[tagged], peer->src, tag);
 	*unexpected = !recv;
 	return recv && !recv->sticky ? (struct ofi_rdm_proto_recv *)recv : NULL;
+}
+
+/*
+ * For the hot path: whether a message that ofi_rdm_match_oldest() found is all here and owes
+ * nothing.
+ */
+static inline bool ofi_rdm_proto_is_whole(const struct ofi_rdm_proto_in *in)
+{
+	return in->state == OFI_RDM_PROTO_IN_WHOLE && in->packet.type == OFI_RDM_WIRE_EAGER &&
+	       !(in->packet.flags & (OFI_RDM_WIRE_WANT_ACK | OFI_RDM_WIRE_DATA));
+}
+
+/* It was copied: it is taken out, and its place is the caller's. */
+static inline void ofi_rdm_proto_take_whole(struct ofi_rdm_proto *proto, uint8_t space,
+					    struct ofi_rdm_proto_in *in)
+{
+	struct ofi_rdm_proto_peer *peer = in->peer;
+
+	ofi_rdm_match_drop(&proto->match[space], &in->match);
+	TAILQ_REMOVE(&peer->ins, in, link);
+	in->state = OFI_RDM_PROTO_IN_FREE;
+	ofi_rdm_flow_return(&proto->budget, &peer->flow, in->charged);
+	in->charged = 0;
+	if (ofi_unlikely(ofi_rdm_flow_may_resume(&proto->budget)))
+		ofi_rdm_proto_resume(proto);
 }
 
 /*

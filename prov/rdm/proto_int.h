@@ -42,9 +42,6 @@ int ofi_rdm_proto_control(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_
 			  struct ofi_rdm_proto_out *out);
 void ofi_rdm_proto_owe(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item,
 		       enum ofi_rdm_proto_owes what);
-/* After bytes were given back to the budget. */
-void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto);
-
 static inline struct ofi_rdm_proto_in *ofi_rdm_proto_in_of(struct ofi_rdm_proto_item *item)
 {
 	return (struct ofi_rdm_proto_in *)((char *)item - offsetof(struct ofi_rdm_proto_in, item));

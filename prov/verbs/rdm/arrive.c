@@ -56,9 +56,9 @@ static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from
 	return done;
 }
 
-/* A plain packet into the receive that matched it. */
-static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
-			  const uint8_t *payload, size_t len, uint64_t tag)
+/* A plain packet into the receive that matched it, which completes. */
+static void deliver(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv, const uint8_t *payload,
+		    size_t len, uint64_t tag)
 {
 	struct ofi_cq_item item = {
 		.context = recv->proto.match.context,
@@ -67,7 +67,7 @@ static void deliver_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv,
 		.tag = tag,
 	};
 
-	if (item.len < len) {
+	if (ofi_unlikely(item.len < len)) {
 		item.err = FI_ETRUNC;
 		item.olen = len - item.len;
 	}
@@ -116,7 +116,7 @@ static void take_plain(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t 
 
 	recv = ofi_rdm_proto_bypass(&peer->proto, tagged, tag, &unexpected);
 	if (ofi_likely(recv)) {
-		deliver_plain(peer, (struct vrb_rdm_recv *)recv, bytes + header, len - header, tag);
+		deliver(peer, (struct vrb_rdm_recv *)recv, bytes + header, len - header, tag);
 		vrb_rdm_rx_reuse(&peer->ep->rx, rx);
 	} else if (unexpected) {
 		vrb_rdm_keep_plain(peer, rx, len, tagged, tag);

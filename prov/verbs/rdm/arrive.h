@@ -25,7 +25,6 @@ enum vrb_rdm_meeting {
 struct vrb_rdm_arrival {
 	const uint8_t *payload;
 	size_t len;
-	struct ofi_rdm_match_class *kind;
 	struct ofi_rdm_match_node **at; /* where the receive is in the table */
 	struct vrb_rdm_recv *recv;
 };
@@ -43,19 +42,18 @@ OFI_INLINE enum vrb_rdm_meeting vrb_rdm_meet(const struct vrb_rdm *ep, const str
 	const struct ofi_rdm_match *m = &ep->proto.match[OFI_RDM_PROTO_TAGGED];
 	uint64_t tag;
 
-	a->kind = m->only;
 	if (ofi_unlikely(wc->status != IBV_WC_SUCCESS || wc->qp_num != ep->recent_qp ||
-			 !ofi_rdm_wire_is_plain(bytes, wc->byte_len, true) || !a->kind))
+			 !ofi_rdm_wire_is_plain(bytes, wc->byte_len, true)))
 		return VRB_RDM_OTHER;
 	a->payload = bytes + sizeof(struct ofi_rdm_wire_plain);
 	a->len = wc->byte_len - sizeof(struct ofi_rdm_wire_plain);
 	/* From here on it is not byte_len and something: one register. */
 	ofi_forget(a->len);
 	tag = ofi_rdm_wire_plain_tag(bytes);
-	a->at = ofi_rdm_match_find(&m->recvs, tag & a->kind->keep, a->kind->from | ep->recent_src);
+	a->at = ofi_rdm_match_look(m, ep->recent_src, tag);
 	a->recv = (struct vrb_rdm_recv *)*a->at;
 	if (ofi_unlikely(!a->recv))
-		return VRB_RDM_UNEXPECTED;
+		return ofi_rdm_match_has_many(m) ? VRB_RDM_OTHER : VRB_RDM_UNEXPECTED;
 	if (ofi_unlikely((a->recv->flags & VRB_RDM_RECV_ODD) ||
 			 a->len > a->recv->proto.iov[0].iov_len))
 		return VRB_RDM_OTHER;
@@ -63,15 +61,14 @@ OFI_INLINE enum vrb_rdm_meeting vrb_rdm_meet(const struct vrb_rdm *ep, const str
 }
 
 /* What vrb_rdm_meet() found of a packet that matches the receive at `at`. */
-static inline void vrb_rdm_matched_at(const struct vrb_rdm *ep, const struct ibv_wc *wc,
-				      struct ofi_rdm_match_node **at, struct vrb_rdm_arrival *a)
+static inline void vrb_rdm_matched_at(const struct ibv_wc *wc, struct ofi_rdm_match_node **at,
+				      struct vrb_rdm_arrival *a)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
 
 	*a = (struct vrb_rdm_arrival){
 		.payload = bytes + sizeof(struct ofi_rdm_wire_plain),
 		.len = wc->byte_len - sizeof(struct ofi_rdm_wire_plain),
-		.kind = ep->proto.match[OFI_RDM_PROTO_TAGGED].only,
 		.at = at,
 		.recv = (struct vrb_rdm_recv *)*at,
 	};
@@ -90,8 +87,7 @@ OFI_INLINE void vrb_rdm_take_matched(struct vrb_rdm *ep, const struct ibv_wc *wc
 		0,
 		ofi_rdm_wire_plain_tag(a->payload - sizeof(struct ofi_rdm_wire_plain)),
 	};
-	ofi_rdm_match_shift(a->at, &a->recv->proto.match.node);
-	a->kind->count--;
+	ofi_rdm_match_take(&ep->proto.match[OFI_RDM_PROTO_TAGGED], a->at);
 	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, a->len);
 	SLIST_INSERT_HEAD(&ep->free_recvs[OFI_RDM_PROTO_TAGGED], a->recv, link);
 	vrb_rdm_rx_reuse(&ep->rx, vrb_rdm_rx_of(wc));
@@ -111,6 +107,15 @@ static inline void vrb_rdm_copy_now(void *to, const uint8_t *from, size_t len)
 	memcpy(&tail, from + len - sizeof(tail), sizeof(tail));
 	memcpy(to, &head, sizeof(head));
 	memcpy((uint8_t *)to + len - sizeof(tail), &tail, sizeof(tail));
+}
+
+/* Where there is nothing the buffer may be NULL. */
+static inline void vrb_rdm_copy(void *to, const uint8_t *from, size_t len)
+{
+	if (ofi_likely(vrb_rdm_copies_now(len)))
+		vrb_rdm_copy_now(to, from, len);
+	else if (len)
+		memcpy(to, from, len);
 }
 
 /* Where a packet that is to be kept is from now on. NULL when out of memory. */

@@ -30,23 +30,7 @@ void vrb_rdm_cq_name_sender(struct ofi_cq_item *item, const struct vrb_rdm_addr 
 
 void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 {
-	struct ofi_cq_item *next;
-
-	ofi_lock(&cq->lock);
-	next = ofi_cq_ring_next(&cq->ring);
-	if (next) {
-		*next = *item;
-		ofi_cq_ring_push(&cq->ring);
-	} else {
-		free(vrb_rdm_cq_sender(item));
-	}
-	ofi_unlock(&cq->lock);
-	/*
-	 * A sleeper sets it before it takes the lock to look: it finds the completion, or is found
-	 * here.
-	 */
-	if (ofi_unlikely(__atomic_load_n(&cq->waiting, __ATOMIC_RELAXED)))
-		vrb_rdm_cq_wake(cq);
+	vrb_rdm_cq_add(cq, item);
 }
 
 static void count(struct vrb_rdm *ep, uint64_t flags, int err)
@@ -69,7 +53,7 @@ void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_
 {
 	struct vrb_rdm_sink *sink = &ep->sink;
 
-	if (sink->cq == cq && sink->left && !item->err) {
+	if (sink->cq == cq && !item->err) {
 		ofi_cq_put_entry(cq->base.format, sink->at, 0, item);
 		vrb_rdm_sink_advance(sink, ofi_cq_entry_size(cq->base.format), item->src);
 		return;

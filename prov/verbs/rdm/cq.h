@@ -7,6 +7,7 @@
 #define VRB_RDM_CQ_H
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/queue.h>
 #include <rdma/fi_eq.h>
 #include "prov/base/cq.h"
@@ -82,5 +83,26 @@ ssize_t vrb_rdm_cq_read_ring(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_
 void vrb_rdm_cq_name_sender(struct ofi_cq_item *item, const struct vrb_rdm_addr *addr);
 /* Adds a completion. item->err is not 0: a failure. What it tells of is the CQ's. */
 void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item);
+/* vrb_rdm_cq_put() in line. */
+static inline void vrb_rdm_cq_add(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
+{
+	struct ofi_cq_item *next;
+
+	ofi_lock(&cq->lock);
+	next = ofi_cq_ring_next(&cq->ring);
+	if (ofi_likely(next)) {
+		*next = *item;
+		ofi_cq_ring_push(&cq->ring);
+	} else {
+		free(vrb_rdm_cq_sender(item));
+	}
+	ofi_unlock(&cq->lock);
+	/*
+	 * A sleeper sets it before it takes the lock to look: it finds the completion, or is found
+	 * here.
+	 */
+	if (ofi_unlikely(__atomic_load_n(&cq->waiting, __ATOMIC_RELAXED)))
+		vrb_rdm_cq_wake(cq);
+}
 
 #endif

@@ -203,9 +203,7 @@ static ssize_t rdm_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
 
 	if (!msg)
 		return -FI_EINVAL;
-	return send_any(ep, &(struct send){ msg->msg_iov, msg->iov_count, msg->addr, msg->tag,
-					    msg->data, msg->context, vrb_rdm_msg_flags(ep, flags),
-					    true });
+	return vrb_rdm_send_work(ep, msg, vrb_rdm_msg_flags(ep, flags), true, 0, false);
 }
 
 static ssize_t rdm_tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,

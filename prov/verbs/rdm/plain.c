@@ -5,11 +5,14 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
+#include "arrive.h"
 #include "carry.h"
+#include "cq.h"
 #include "link.h"
 #include "lock.h"
 #include "peer.h"
 #include "plain.h"
+#include "progress.h"
 #include "stats.h"
 
 /* A small message when nothing is in its way; otherwise false, and nothing was done. */
@@ -179,6 +182,38 @@ OFI_OUTLINE ssize_t vrb_rdm_recv_entered(struct fid_ep *fid, void *buf, size_t l
 }
 
 /*
+ * An unexpected message that it finds in the common case: the oldest, whole, for a receive that
+ * stays among the free ones. False: nothing was done.
+ */
+static bool receive_oldest(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv, bool tagged,
+			   uint32_t src, uint64_t tag, uint64_t ignore)
+{
+	const struct iovec *to = &recv->proto.iov[0];
+	struct ofi_rdm_match_msg *msg =
+		ofi_rdm_match_oldest(&ep->proto.match[tagged], src, tag, ignore);
+	struct ofi_rdm_proto_in *in = (struct ofi_rdm_proto_in *)msg;
+
+	if (!msg || !ofi_rdm_proto_is_whole(in) || in->total > to->iov_len || !ep->rx_cq ||
+	    recv->flags & VRB_RDM_RECV_ODD)
+		return false;
+	vrb_rdm_copy(to->iov_base, in->packet.payload, in->total);
+	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, in->total);
+	vrb_rdm_cq_add(ep->rx_cq,
+		       &(struct ofi_cq_item){
+			       .context = recv->proto.match.context,
+			       .flags = recv->flags,
+			       .len = in->total,
+			       .tag = in->packet.tag,
+			       .src = vrb_rdm_peer_source((struct vrb_rdm_peer *)in->peer),
+		       });
+	ofi_rdm_proto_take_whole(&ep->proto, tagged, in);
+	vrb_rdm_rx_put(&ep->rx, (struct vrb_rdm_rx *)in);
+	if (ofi_unlikely(ep->rx.above < 0))
+		vrb_rdm_refill(ep);
+	return true;
+}
+
+/*
  * A receive of one buffer, already in recv, which is the first of the free ones, that matches in
  * another way than the one before. Leaves the endpoint. The order of the arguments is that of the
  * calls' above.
@@ -186,11 +221,13 @@ OFI_OUTLINE ssize_t vrb_rdm_recv_entered(struct fid_ep *fid, void *buf, size_t l
 static OFI_OUTLINE ssize_t post_other(struct vrb_rdm *ep, struct vrb_rdm_recv *recv,
 				      uint64_t ignore, bool tagged, fi_addr_t addr, uint64_t tag)
 {
-	uint32_t src;
-	int ret = vrb_rdm_recv_source(ep, addr, &src);
+	uint32_t src = OFI_RDM_MATCH_ANY;
+	int ret = 0;
 
 	ep->sink.cq = VRB_RDM_NO_SINK;
-	if (!ret) {
+	if ((addr | ep->undirected) != FI_ADDR_UNSPEC)
+		ret = vrb_rdm_recv_source(ep, addr, &src);
+	if (!ret && !receive_oldest(ep, recv, tagged, src, tag, ignore)) {
 		SLIST_REMOVE_HEAD(&ep->free_recvs[tagged], link);
 		ofi_rdm_proto_recv_post(&ep->proto, &recv->proto, src, tag, ignore);
 	}

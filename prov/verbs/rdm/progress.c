@@ -120,13 +120,10 @@ OFI_INLINE bool sink_matched(struct vrb_rdm *ep, const struct ibv_wc *wc)
 	struct vrb_rdm_sink *sink = &ep->sink;
 	struct vrb_rdm_arrival a;
 
-	if (ofi_unlikely(sink->cq != ep->rx_tagged || !sink->left) ||
+	if (ofi_unlikely(sink->cq != ep->rx_tagged) ||
 	    ofi_unlikely(vrb_rdm_meet(ep, wc, &a) != VRB_RDM_MATCHED))
 		return false;
-	if (ofi_likely(vrb_rdm_copies_now(a.len)))
-		vrb_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
-	else if (a.len) /* else the buffer may be NULL */
-		memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	vrb_rdm_copy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
 	vrb_rdm_take_matched(ep, wc, &a, sink->at);
 	vrb_rdm_sink_advance(
 		sink, sizeof(struct fi_cq_tagged_entry),
@@ -139,7 +136,7 @@ OFI_INLINE bool sink_matched(struct vrb_rdm *ep, const struct ibv_wc *wc)
 /* The same of a work request. */
 OFI_INLINE bool sink_retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
 {
-	if (!ep->sink.left || !vrb_rdm_retires_now(ep, wc))
+	if (!vrb_rdm_retires_now(ep, wc))
 		return false;
 	vrb_rdm_retire_now(ep, wc, ep->sink.at);
 	vrb_rdm_sink_advance(&ep->sink, sizeof(struct fi_cq_tagged_entry), FI_ADDR_NOTAVAIL);

@@ -52,13 +52,13 @@ static OFI_OUTLINE ssize_t read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *e
 	size_t count = sink->left, most = VRB_RDM_BATCH;
 	int n = 1;
 
-	if (!sink->at)
+	if (!sink->at || !count)
 		sink->cq = VRB_RDM_NO_SINK;
 	do {
 		vrb_rdm_polled(ep, n);
 		most -= (size_t)n;
 		if (count && sink->cq != cq)
-			break;
+			break; /* it is full, or the ring has what comes next */
 		if (count && sink->left < most)
 			most = sink->left;
 		n = most ? ibv_poll_cq(ep->cq, (int)most, ep->wc) : 0;
@@ -111,9 +111,8 @@ static OFI_OUTLINE ssize_t read_long(struct vrb_rdm *ep, struct ofi_rdm_match_no
 {
 	struct vrb_rdm_arrival a;
 
-	vrb_rdm_matched_at(ep, ep->wc, at, &a);
-	if (a.len)
-		memcpy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	vrb_rdm_matched_at(ep->wc, at, &a);
+	vrb_rdm_copy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
 	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
 	return read_packet(ep->sink.cq, ep, 1, ep->biased);
 }

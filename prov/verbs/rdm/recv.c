@@ -284,10 +284,7 @@ ssize_t vrb_rdm_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, ui
 	flags |= ep->rx_selective ? 0 : FI_COMPLETION;
 	if (flags & PROBE_FLAGS)
 		return probe(ep, msg, flags);
-	return receive_any(ep,
-			   &(struct receive){ msg->msg_iov, msg->iov_count, msg->addr, msg->tag,
-					      msg->ignore, msg->context, flags, true },
-			   RX_FLAGS);
+	return vrb_rdm_recv_work(ep, msg, flags, true, 0, false);
 }
 
 ssize_t vrb_rdm_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,

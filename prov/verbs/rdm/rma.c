@@ -216,11 +216,11 @@ static ssize_t transfer(struct vrb_rdm *ep, const struct rma *rma)
 
 static ssize_t one(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const void *buf, size_t len,
 		   void *desc, fi_addr_t addr, uint64_t remote, uint64_t key, void *context,
-		   uint64_t flags)
+		   uint64_t flags, uint64_t data)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 	const struct fi_rma_iov rma_iov = { .addr = remote, .len = len, .key = key };
-	const struct rma rma = { kind, &iov, &desc, 1, addr, &rma_iov, 1, context, flags, 0 };
+	const struct rma rma = { kind, &iov, &desc, 1, addr, &rma_iov, 1, context, flags, data };
 
 	return transfer(vrb_rdm(fid), &rma);
 }
@@ -241,23 +241,20 @@ static ssize_t many(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const struct 
 	return transfer(ep, &rma);
 }
 
-static ssize_t msg(struct fid_ep *fid, enum vrb_rdm_op_kind kind, const struct fi_msg_rma *msg,
-		   uint64_t flags)
+static ssize_t msg(struct fid_ep *fid, bool read, const struct fi_msg_rma *msg, uint64_t flags)
 {
 	struct vrb_rdm *ep = vrb_rdm(fid);
 
 	if (!msg)
 		return -FI_EINVAL;
-	return transfer(ep, &(struct rma){ kind, msg->msg_iov, msg->desc, msg->iov_count, msg->addr,
-					   msg->rma_iov, msg->rma_iov_count, msg->context,
-					   vrb_rdm_msg_flags(ep, flags), msg->data });
+	return vrb_rdm_rma_work(ep, msg, vrb_rdm_msg_flags(ep, flags), read, 0, false);
 }
 
 OFI_OUTLINE ssize_t vrb_rdm_read_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				     fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
 	return one(fid, VRB_RDM_OP_READ, buf, len, desc, addr, remote, key, context,
-		   vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS));
+		   vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS), 0);
 }
 
 static ssize_t rdm_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -268,20 +265,20 @@ static ssize_t rdm_readv(struct fid_ep *fid, const struct iovec *iov, void **des
 
 static ssize_t rdm_readmsg(struct fid_ep *fid, const struct fi_msg_rma *rma, uint64_t flags)
 {
-	return msg(fid, VRB_RDM_OP_READ, rma, flags);
+	return msg(fid, true, rma, flags);
 }
 
 OFI_OUTLINE ssize_t vrb_rdm_write_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 				      fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
 	return one(fid, VRB_RDM_OP_WRITE, buf, len, desc, addr, remote, key, context,
-		   vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS));
+		   vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS), 0);
 }
 
 OFI_OUTLINE ssize_t vrb_rdm_inject_write_one(struct fid_ep *fid, const void *buf, size_t len,
 					     fi_addr_t addr, uint64_t remote, uint64_t key)
 {
-	return one(fid, VRB_RDM_OP_WRITE, buf, len, NULL, addr, remote, key, NULL, FI_INJECT);
+	return one(fid, VRB_RDM_OP_WRITE, buf, len, NULL, addr, remote, key, NULL, FI_INJECT, 0);
 }
 
 static ssize_t rdm_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -292,33 +289,22 @@ static ssize_t rdm_writev(struct fid_ep *fid, const struct iovec *iov, void **de
 
 static ssize_t rdm_writemsg(struct fid_ep *fid, const struct fi_msg_rma *rma, uint64_t flags)
 {
-	return msg(fid, VRB_RDM_OP_WRITE, rma, flags);
-}
-
-static ssize_t with_data(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
-			 fi_addr_t addr, uint64_t remote, uint64_t key, void *context,
-			 uint64_t flags)
-{
-	const struct iovec iov = { (void *)(uintptr_t)buf, len };
-	const struct fi_rma_iov rma_iov = { .addr = remote, .len = len, .key = key };
-
-	return transfer(vrb_rdm(fid),
-			&(struct rma){ VRB_RDM_OP_WRITE, &iov, &desc, 1, addr, &rma_iov, 1, context,
-				       flags | FI_REMOTE_CQ_DATA, data });
+	return msg(fid, false, rma, flags);
 }
 
 static ssize_t rdm_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			     uint64_t data, fi_addr_t addr, uint64_t remote, uint64_t key,
 			     void *context)
 {
-	return with_data(fid, buf, len, desc, data, addr, remote, key, context,
-			 vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS));
+	return one(fid, VRB_RDM_OP_WRITE, buf, len, desc, addr, remote, key, context,
+		   vrb_rdm_tx_flags(vrb_rdm(fid), DEFAULTS) | FI_REMOTE_CQ_DATA, data);
 }
 
 static ssize_t rdm_inject_writedata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 				    fi_addr_t addr, uint64_t remote, uint64_t key)
 {
-	return with_data(fid, buf, len, NULL, data, addr, remote, key, NULL, FI_INJECT);
+	return one(fid, VRB_RDM_OP_WRITE, buf, len, NULL, addr, remote, key, NULL,
+		   FI_INJECT | FI_REMOTE_CQ_DATA, data);
 }
 
 ssize_t vrb_rdm_rma_work(struct vrb_rdm *ep, const struct fi_msg_rma *msg, uint64_t flags,

@@ -5,14 +5,15 @@
 
 #include "rdm.h"
 
-/* An entry was written of a sink that has room. from: fi_addr of the sender. */
+/* An entry was written. from: fi_addr of the sender. Of a full one the CQ is unset. */
 static inline void vrb_rdm_sink_advance(struct vrb_rdm_sink *sink, size_t entry_size,
 					fi_addr_t from)
 {
 	sink->at = (uint8_t *)sink->at + entry_size;
-	sink->left--;
 	if (ofi_unlikely(sink->src))
 		*sink->src++ = from;
+	if (!--sink->left)
+		sink->cq = VRB_RDM_NO_SINK;
 }
 
 #endif
