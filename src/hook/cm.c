@@ -1,111 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connection management under hooks. */
 #include <rdma/fi_cm.h>
-#include "hook.h"
+#include "call.h"
 
-static int cm_setname(fid_t fid, void *addr, size_t addrlen)
-{
-	static struct ofi_hook_site site = { .name = "fi_setname" };
-	struct fid_pep *real = ofi_hook_real(fid);
-	uint64_t start = ofi_hook_begin();
+#define CM_PEP_CALLS(CALL)                                                                  \
+	CALL(FID, int, setname, "fi_setname", (P, void *, addr), (Z, size_t, addrlen))      \
+	CALL(FID, int, getname, "fi_getname", (P, void *, addr), (P, size_t *, addrlen))    \
+	CALL(BARE, int, listen, "fi_listen")                                                \
+	CALL(PLAIN, int, reject, "fi_reject", (P, fid_t, handle), (P, const void *, param), \
+	     (Z, size_t, paramlen))
 
-	return (int)ofi_hook_end(&site, fid, start, real->cm->setname(&real->fid, addr, addrlen),
-				 "addr %p, addrlen %zu", (const void *)addr, addrlen);
-}
+#define CM_PEP_DEFINE(how, ret, ...)   HOOK_##how(fid_pep, cm, ret, __VA_ARGS__)
+#define CM_PEP_SLOT(how, ret, op, ...) HOOK_SLOT(fid_pep, cm, op)
+CM_PEP_CALLS(CM_PEP_DEFINE)
 
-static int cm_getname(fid_t fid, void *addr, size_t *addrlen)
-{
-	static struct ofi_hook_site site = { .name = "fi_getname" };
-	struct fid_pep *real = ofi_hook_real(fid);
-	uint64_t start = ofi_hook_begin();
+#define CM_EP_CALLS(CALL)                                                                          \
+	CALL(PLAIN, int, getpeer, "fi_getpeer", (P, void *, addr), (P, size_t *, addrlen))         \
+	CALL(PLAIN, int, connect, "fi_connect", (P, const void *, addr), (P, const void *, param), \
+	     (Z, size_t, paramlen))                                                                \
+	CALL(PLAIN, int, accept, "fi_accept", (P, const void *, param), (Z, size_t, paramlen))     \
+	CALL(PLAIN, int, shutdown, "fi_shutdown", (X, uint64_t, flags))                            \
+	CALL(PLAIN, int, join, "fi_join", (P, const void *, addr), (X, uint64_t, flags),           \
+	     (P, struct fid_mc **, mc), (P, void *, context))
 
-	return (int)ofi_hook_end(&site, fid, start, real->cm->getname(&real->fid, addr, addrlen),
-				 "addr %p, addrlen %p", (const void *)addr, (const void *)addrlen);
-}
-
-static int cm_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
-{
-	static struct ofi_hook_site site = { .name = "fi_getpeer" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, ep, start, real->cm->getpeer(real, addr, addrlen),
-				 "addr %p, addrlen %p", (const void *)addr, (const void *)addrlen);
-}
-
-static int cm_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
-{
-	static struct ofi_hook_site site = { .name = "fi_connect" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, ep, start, real->cm->connect(real, addr, param, paramlen),
-				 "addr %p, param %p, paramlen %zu", (const void *)addr,
-				 (const void *)param, paramlen);
-}
-
-static int cm_listen(struct fid_pep *pep)
-{
-	static struct ofi_hook_site site = { .name = "fi_listen" };
-	struct fid_pep *real = ofi_hook_real(pep);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, pep, start, real->cm->listen(real), "%s", "");
-}
-
-static int cm_accept(struct fid_ep *ep, const void *param, size_t paramlen)
-{
-	static struct ofi_hook_site site = { .name = "fi_accept" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, ep, start, real->cm->accept(real, param, paramlen),
-				 "param %p, paramlen %zu", (const void *)param, paramlen);
-}
-
-static int cm_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
-{
-	static struct ofi_hook_site site = { .name = "fi_reject" };
-	struct fid_pep *real = ofi_hook_real(pep);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, pep, start, real->cm->reject(real, handle, param, paramlen),
-				 "handle %p, param %p, paramlen %zu", (void *)handle,
-				 (const void *)param, paramlen);
-}
-
-static int cm_shutdown(struct fid_ep *ep, uint64_t flags)
-{
-	static struct ofi_hook_site site = { .name = "fi_shutdown" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, ep, start, real->cm->shutdown(real, flags), "flags 0x%llx",
-				 (unsigned long long)flags);
-}
-
-static int cm_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-		   void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_join" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, ep, start, real->cm->join(real, addr, flags, mc, context),
-				 "addr %p, flags 0x%llx, mc %p, context %p", (const void *)addr,
-				 (unsigned long long)flags, (const void *)mc,
-				 (const void *)context);
-}
+#define CM_EP_DEFINE(how, ret, ...)   HOOK_##how(fid_ep, cm, ret, __VA_ARGS__)
+#define CM_EP_SLOT(how, ret, op, ...) HOOK_SLOT(fid_ep, cm, op)
+CM_EP_CALLS(CM_EP_DEFINE)
 
 struct fi_ops_cm ofi_hook_cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
-	.setname = cm_setname,
-	.getname = cm_getname,
-	.getpeer = cm_getpeer,
-	.connect = cm_connect,
-	.listen = cm_listen,
-	.accept = cm_accept,
-	.reject = cm_reject,
-	.shutdown = cm_shutdown,
-	.join = cm_join,
+	.size = sizeof(struct fi_ops_cm) CM_PEP_CALLS(CM_PEP_SLOT) CM_EP_CALLS(CM_EP_SLOT),
 };

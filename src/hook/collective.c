@@ -1,217 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Collectives under hooks. */
 #include <rdma/fi_collective.h>
-#include <rdma/fi_errno.h>
-#include "hook.h"
+#include "call.h"
 
-static ssize_t coll_barrier(struct fid_ep *ep, fi_addr_t coll_addr, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_barrier" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
+#define COLLECTIVE_CALLS(CALL)                                                                     \
+	CALL(PLAIN, ssize_t, barrier, "fi_barrier", (X, fi_addr_t, coll_addr),                     \
+	     (P, void *, context))                                                                 \
+	CALL(PLAIN, ssize_t, broadcast, "fi_broadcast", (P, void *, buf), (Z, size_t, count),      \
+	     (P, void *, desc), (X, fi_addr_t, coll_addr), (X, fi_addr_t, root_addr),              \
+	     (D, enum fi_datatype, datatype), (X, uint64_t, flags), (P, void *, context))          \
+	CALL(PLAIN, ssize_t, alltoall, "fi_alltoall", (P, const void *, buf), (Z, size_t, count),  \
+	     (P, void *, desc), (P, void *, result), (P, void *, result_desc),                     \
+	     (X, fi_addr_t, coll_addr), (D, enum fi_datatype, datatype), (X, uint64_t, flags),     \
+	     (P, void *, context))                                                                 \
+	CALL(PLAIN, ssize_t, allreduce, "fi_allreduce", (P, const void *, buf),                    \
+	     (Z, size_t, count), (P, void *, desc), (P, void *, result), (P, void *, result_desc), \
+	     (X, fi_addr_t, coll_addr), (D, enum fi_datatype, datatype), (D, enum fi_op, op),      \
+	     (X, uint64_t, flags), (P, void *, context))                                           \
+	CALL(PLAIN, ssize_t, allgather, "fi_allgather", (P, const void *, buf),                    \
+	     (Z, size_t, count), (P, void *, desc), (P, void *, result), (P, void *, result_desc), \
+	     (X, fi_addr_t, coll_addr), (D, enum fi_datatype, datatype), (X, uint64_t, flags),     \
+	     (P, void *, context))                                                                 \
+	CALL(PLAIN, ssize_t, reduce_scatter, "fi_reduce_scatter", (P, const void *, buf),          \
+	     (Z, size_t, count), (P, void *, desc), (P, void *, result), (P, void *, result_desc), \
+	     (X, fi_addr_t, coll_addr), (D, enum fi_datatype, datatype), (D, enum fi_op, op),      \
+	     (X, uint64_t, flags), (P, void *, context))                                           \
+	CALL(PLAIN, ssize_t, reduce, "fi_reduce", (P, const void *, buf), (Z, size_t, count),      \
+	     (P, void *, desc), (P, void *, result), (P, void *, result_desc),                     \
+	     (X, fi_addr_t, coll_addr), (X, fi_addr_t, root_addr),                                 \
+	     (D, enum fi_datatype, datatype), (D, enum fi_op, op), (X, uint64_t, flags),           \
+	     (P, void *, context))                                                                 \
+	CALL(PLAIN, ssize_t, scatter, "fi_scatter", (P, const void *, buf), (Z, size_t, count),    \
+	     (P, void *, desc), (P, void *, result), (P, void *, result_desc),                     \
+	     (X, fi_addr_t, coll_addr), (X, fi_addr_t, root_addr),                                 \
+	     (D, enum fi_datatype, datatype), (X, uint64_t, flags), (P, void *, context))          \
+	CALL(PLAIN, ssize_t, gather, "fi_gather", (P, const void *, buf), (Z, size_t, count),      \
+	     (P, void *, desc), (P, void *, result), (P, void *, result_desc),                     \
+	     (X, fi_addr_t, coll_addr), (X, fi_addr_t, root_addr),                                 \
+	     (D, enum fi_datatype, datatype), (X, uint64_t, flags), (P, void *, context))          \
+	CALL(TRIGGERED, ssize_t, msg, "fi_collective_msg",                                         \
+	     (P, const struct fi_msg_collective *, msg), (P, struct fi_ioc *, resultv),            \
+	     (P, void **, result_desc), (Z, size_t, result_count), (X, uint64_t, flags))           \
+	CALL(OPTIONAL, ssize_t, barrier2, "fi_barrier2", (X, fi_addr_t, coll_addr),                \
+	     (X, uint64_t, flags), (P, void *, context))
 
-	return ofi_hook_end(&site, ep, start, real->collective->barrier(real, coll_addr, context),
-			    "coll_addr 0x%llx, context %p", (unsigned long long)coll_addr,
-			    (const void *)context);
-}
-
-static ssize_t coll_broadcast(struct fid_ep *ep, void *buf, size_t count, void *desc,
-			      fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
-			      uint64_t flags, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_broadcast" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->collective->broadcast(real, buf, count, desc, coll_addr, root_addr, datatype,
-					    flags, context),
-		"buf %p, count %zu, desc %p, coll_addr 0x%llx, root_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
-		(const void *)buf, count, (const void *)desc, (unsigned long long)coll_addr,
-		(unsigned long long)root_addr, datatype, (unsigned long long)flags,
-		(const void *)context);
-}
-
-static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			     void *result, void *result_desc, fi_addr_t coll_addr,
-			     enum fi_datatype datatype, uint64_t flags, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_alltoall" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->collective->alltoall(real, buf, count, desc, result, result_desc, coll_addr,
-					   datatype, flags, context),
-		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
-		(const void *)buf, count, (const void *)desc, (const void *)result,
-		(const void *)result_desc, (unsigned long long)coll_addr, datatype,
-		(unsigned long long)flags, (const void *)context);
-}
-
-static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			      void *result, void *result_desc, fi_addr_t coll_addr,
-			      enum fi_datatype datatype, enum fi_op op, uint64_t flags,
-			      void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_allreduce" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->collective->allreduce(real, buf, count, desc, result, result_desc, coll_addr,
-					    datatype, op, flags, context),
-		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, datatype %d, op %d, flags 0x%llx, context %p",
-		(const void *)buf, count, (const void *)desc, (const void *)result,
-		(const void *)result_desc, (unsigned long long)coll_addr, datatype, op,
-		(unsigned long long)flags, (const void *)context);
-}
-
-static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			      void *result, void *result_desc, fi_addr_t coll_addr,
-			      enum fi_datatype datatype, uint64_t flags, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_allgather" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->collective->allgather(real, buf, count, desc, result, result_desc, coll_addr,
-					    datatype, flags, context),
-		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
-		(const void *)buf, count, (const void *)desc, (const void *)result,
-		(const void *)result_desc, (unsigned long long)coll_addr, datatype,
-		(unsigned long long)flags, (const void *)context);
-}
-
-static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-				   void *result, void *result_desc, fi_addr_t coll_addr,
-				   enum fi_datatype datatype, enum fi_op op, uint64_t flags,
-				   void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_reduce_scatter" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->collective->reduce_scatter(real, buf, count, desc, result, result_desc,
-						 coll_addr, datatype, op, flags, context),
-		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, datatype %d, op %d, flags 0x%llx, context %p",
-		(const void *)buf, count, (const void *)desc, (const void *)result,
-		(const void *)result_desc, (unsigned long long)coll_addr, datatype, op,
-		(unsigned long long)flags, (const void *)context);
-}
-
-static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			   void *result, void *result_desc, fi_addr_t coll_addr,
-			   fi_addr_t root_addr, enum fi_datatype datatype, enum fi_op op,
-			   uint64_t flags, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_reduce" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->collective->reduce(real, buf, count, desc, result, result_desc, coll_addr,
-					 root_addr, datatype, op, flags, context),
-		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, root_addr 0x%llx, datatype %d, op %d, flags 0x%llx, context %p",
-		(const void *)buf, count, (const void *)desc, (const void *)result,
-		(const void *)result_desc, (unsigned long long)coll_addr,
-		(unsigned long long)root_addr, datatype, op, (unsigned long long)flags,
-		(const void *)context);
-}
-
-static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			    void *result, void *result_desc, fi_addr_t coll_addr,
-			    fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
-			    void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_scatter" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->collective->scatter(real, buf, count, desc, result, result_desc, coll_addr,
-					  root_addr, datatype, flags, context),
-		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, root_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
-		(const void *)buf, count, (const void *)desc, (const void *)result,
-		(const void *)result_desc, (unsigned long long)coll_addr,
-		(unsigned long long)root_addr, datatype, (unsigned long long)flags,
-		(const void *)context);
-}
-
-static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-			   void *result, void *result_desc, fi_addr_t coll_addr,
-			   fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
-			   void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_gather" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->collective->gather(real, buf, count, desc, result, result_desc, coll_addr,
-					 root_addr, datatype, flags, context),
-		"buf %p, count %zu, desc %p, result %p, result_desc %p, coll_addr 0x%llx, root_addr 0x%llx, datatype %d, flags 0x%llx, context %p",
-		(const void *)buf, count, (const void *)desc, (const void *)result,
-		(const void *)result_desc, (unsigned long long)coll_addr,
-		(unsigned long long)root_addr, datatype, (unsigned long long)flags,
-		(const void *)context);
-}
-
-static ssize_t coll_msg(struct fid_ep *ep, const struct fi_msg_collective *msg,
-			struct fi_ioc *resultv, void **result_desc, size_t result_count,
-			uint64_t flags)
-{
-	static struct ofi_hook_site site = { .name = "fi_collective_msg" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start;
-
-	if (msg && (flags & FI_TRIGGER))
-		ofi_hook_trigger(msg->context, flags);
-	start = ofi_hook_begin();
-	return ofi_hook_end(
-		&site, ep, start,
-		real->collective->msg(real, msg, resultv, result_desc, result_count, flags),
-		"msg %p, resultv %p, result_desc %p, result_count %zu, flags 0x%llx",
-		(const void *)msg, (const void *)resultv, (const void *)result_desc, result_count,
-		(unsigned long long)flags);
-}
-
-static ssize_t coll_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_barrier2" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start;
-
-	if (!FI_CHECK_OP(real->collective, struct fi_ops_collective, barrier2))
-		return -FI_ENOSYS;
-	start = ofi_hook_begin();
-	return ofi_hook_end(
-		&site, ep, start, real->collective->barrier2(real, coll_addr, flags, context),
-		"coll_addr 0x%llx, flags 0x%llx, context %p", (unsigned long long)coll_addr,
-		(unsigned long long)flags, (const void *)context);
-}
+#define COLLECTIVE_DEFINE(how, ret, ...)   HOOK_##how(fid_ep, collective, ret, __VA_ARGS__)
+#define COLLECTIVE_SLOT(how, ret, op, ...) HOOK_SLOT(fid_ep, collective, op)
+COLLECTIVE_CALLS(COLLECTIVE_DEFINE)
 
 struct fi_ops_collective ofi_hook_collective_ops = {
-	.size = sizeof(struct fi_ops_collective),
-	.barrier = coll_barrier,
-	.broadcast = coll_broadcast,
-	.alltoall = coll_alltoall,
-	.allreduce = coll_allreduce,
-	.allgather = coll_allgather,
-	.reduce_scatter = coll_reduce_scatter,
-	.reduce = coll_reduce,
-	.scatter = coll_scatter,
-	.gather = coll_gather,
-	.msg = coll_msg,
-	.barrier2 = coll_barrier2,
+	.size = sizeof(struct fi_ops_collective) COLLECTIVE_CALLS(COLLECTIVE_SLOT),
 };

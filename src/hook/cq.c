@@ -1,72 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Completion queues and counters under hooks. */
 #include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
-#include "hook.h"
+#include "call.h"
 
-static ssize_t cq_read(struct fid_cq *cq, void *buf, size_t count)
-{
-	static struct ofi_hook_site site = { .name = "fi_cq_read" };
-	struct fid_cq *real = ofi_hook_real(cq);
-	uint64_t start = ofi_hook_begin();
+#define CQ_CALLS(CALL)                                                                           \
+	CALL(PLAIN, ssize_t, read, "fi_cq_read", (P, void *, buf), (Z, size_t, count))           \
+	CALL(PLAIN, ssize_t, readfrom, "fi_cq_readfrom", (P, void *, buf), (Z, size_t, count),   \
+	     (P, fi_addr_t *, src_addr))                                                         \
+	CALL(PLAIN, ssize_t, readerr, "fi_cq_readerr", (P, struct fi_cq_err_entry *, buf),       \
+	     (X, uint64_t, flags))                                                               \
+	CALL(PLAIN, ssize_t, sread, "fi_cq_sread", (P, void *, buf), (Z, size_t, count),         \
+	     (P, const void *, cond), (D, int, timeout))                                         \
+	CALL(PLAIN, ssize_t, sreadfrom, "fi_cq_sreadfrom", (P, void *, buf), (Z, size_t, count), \
+	     (P, fi_addr_t *, src_addr), (P, const void *, cond), (D, int, timeout))             \
+	CALL(BARE, int, signal, "fi_cq_signal")                                                  \
+	CALL(OPTIONAL, int, export_xpu, "fi_cq_export_xpu", (X, uint64_t, flags),                \
+	     (P, struct fid_xpu_cq *, xpu_cq))
 
-	return ofi_hook_end(&site, cq, start, real->ops->read(real, buf, count),
-			    "buf %p, count %zu", (const void *)buf, count);
-}
-
-static ssize_t cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
-{
-	static struct ofi_hook_site site = { .name = "fi_cq_readfrom" };
-	struct fid_cq *real = ofi_hook_real(cq);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(&site, cq, start, real->ops->readfrom(real, buf, count, src_addr),
-			    "buf %p, count %zu, src_addr %p", (const void *)buf, count,
-			    (const void *)src_addr);
-}
-
-static ssize_t cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags)
-{
-	static struct ofi_hook_site site = { .name = "fi_cq_readerr" };
-	struct fid_cq *real = ofi_hook_real(cq);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(&site, cq, start, real->ops->readerr(real, buf, flags),
-			    "buf %p, flags 0x%llx", (const void *)buf, (unsigned long long)flags);
-}
-
-static ssize_t cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout)
-{
-	static struct ofi_hook_site site = { .name = "fi_cq_sread" };
-	struct fid_cq *real = ofi_hook_real(cq);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(&site, cq, start, real->ops->sread(real, buf, count, cond, timeout),
-			    "buf %p, count %zu, cond %p, timeout %d", (const void *)buf, count,
-			    (const void *)cond, timeout);
-}
-
-static ssize_t cq_sreadfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src_addr,
-			    const void *cond, int timeout)
-{
-	static struct ofi_hook_site site = { .name = "fi_cq_sreadfrom" };
-	struct fid_cq *real = ofi_hook_real(cq);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, cq, start, real->ops->sreadfrom(real, buf, count, src_addr, cond, timeout),
-		"buf %p, count %zu, src_addr %p, cond %p, timeout %d", (const void *)buf, count,
-		(const void *)src_addr, (const void *)cond, timeout);
-}
-
-static int cq_signal(struct fid_cq *cq)
-{
-	static struct ofi_hook_site site = { .name = "fi_cq_signal" };
-	struct fid_cq *real = ofi_hook_real(cq);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, cq, start, real->ops->signal(real), "%s", "");
-}
+#define CQ_DEFINE(how, ret, ...)   HOOK_##how(fid_cq, ops, ret, __VA_ARGS__)
+#define CQ_SLOT(how, ret, op, ...) HOOK_SLOT(fid_cq, ops, op)
+CQ_CALLS(CQ_DEFINE)
 
 static const char *cq_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 			       size_t len)
@@ -76,124 +29,26 @@ static const char *cq_strerror(struct fid_cq *cq, int prov_errno, const void *er
 	return real->ops->strerror(real, prov_errno, err_data, buf, len);
 }
 
-static int cq_export_xpu(struct fid_cq *cq, uint64_t flags, struct fid_xpu_cq *xpu_cq)
-{
-	static struct ofi_hook_site site = { .name = "fi_cq_export_xpu" };
-	struct fid_cq *real = ofi_hook_real(cq);
-	uint64_t start;
-
-	if (!FI_CHECK_OP(real->ops, struct fi_ops_cq, export_xpu))
-		return -FI_ENOSYS;
-	start = ofi_hook_begin();
-	return (int)ofi_hook_end(&site, cq, start, real->ops->export_xpu(real, flags, xpu_cq),
-				 "flags 0x%llx, xpu_cq %p", (unsigned long long)flags,
-				 (const void *)xpu_cq);
-}
-
 struct fi_ops_cq ofi_hook_cq_ops = {
 	.size = sizeof(struct fi_ops_cq),
-	.read = cq_read,
-	.readfrom = cq_readfrom,
-	.readerr = cq_readerr,
-	.sread = cq_sread,
-	.sreadfrom = cq_sreadfrom,
-	.signal = cq_signal,
-	.strerror = cq_strerror,
-	.export_xpu = cq_export_xpu,
+	.strerror = cq_strerror CQ_CALLS(CQ_SLOT),
 };
 
-static uint64_t cntr_read(struct fid_cntr *cntr)
-{
-	static struct ofi_hook_site site = { .name = "fi_cntr_read" };
-	struct fid_cntr *real = ofi_hook_real(cntr);
-	uint64_t start = ofi_hook_begin();
+#define CNTR_CALLS(CALL)                                                                    \
+	CALL(BARE, uint64_t, read, "fi_cntr_read")                                          \
+	CALL(BARE, uint64_t, readerr, "fi_cntr_readerr")                                    \
+	CALL(PLAIN, int, add, "fi_cntr_add", (X, uint64_t, value))                          \
+	CALL(PLAIN, int, set, "fi_cntr_set", (X, uint64_t, value))                          \
+	CALL(PLAIN, int, wait, "fi_cntr_wait", (X, uint64_t, threshold), (D, int, timeout)) \
+	CALL(PLAIN, int, adderr, "fi_cntr_adderr", (X, uint64_t, value))                    \
+	CALL(PLAIN, int, seterr, "fi_cntr_seterr", (X, uint64_t, value))                    \
+	CALL(OPTIONAL, int, export_xpu, "fi_cntr_export_xpu", (X, uint64_t, flags),         \
+	     (P, struct fid_xpu_cntr *, xpu_cntr))
 
-	return (uint64_t)ofi_hook_end(&site, cntr, start, (ssize_t)real->ops->read(real), "%s", "");
-}
-
-static uint64_t cntr_readerr(struct fid_cntr *cntr)
-{
-	static struct ofi_hook_site site = { .name = "fi_cntr_readerr" };
-	struct fid_cntr *real = ofi_hook_real(cntr);
-	uint64_t start = ofi_hook_begin();
-
-	return (uint64_t)ofi_hook_end(&site, cntr, start, (ssize_t)real->ops->readerr(real), "%s",
-				      "");
-}
-
-static int cntr_add(struct fid_cntr *cntr, uint64_t value)
-{
-	static struct ofi_hook_site site = { .name = "fi_cntr_add" };
-	struct fid_cntr *real = ofi_hook_real(cntr);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, cntr, start, real->ops->add(real, value), "value 0x%llx",
-				 (unsigned long long)value);
-}
-
-static int cntr_set(struct fid_cntr *cntr, uint64_t value)
-{
-	static struct ofi_hook_site site = { .name = "fi_cntr_set" };
-	struct fid_cntr *real = ofi_hook_real(cntr);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, cntr, start, real->ops->set(real, value), "value 0x%llx",
-				 (unsigned long long)value);
-}
-
-static int cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout)
-{
-	static struct ofi_hook_site site = { .name = "fi_cntr_wait" };
-	struct fid_cntr *real = ofi_hook_real(cntr);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, cntr, start, real->ops->wait(real, threshold, timeout),
-				 "threshold 0x%llx, timeout %d", (unsigned long long)threshold,
-				 timeout);
-}
-
-static int cntr_adderr(struct fid_cntr *cntr, uint64_t value)
-{
-	static struct ofi_hook_site site = { .name = "fi_cntr_adderr" };
-	struct fid_cntr *real = ofi_hook_real(cntr);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, cntr, start, real->ops->adderr(real, value), "value 0x%llx",
-				 (unsigned long long)value);
-}
-
-static int cntr_seterr(struct fid_cntr *cntr, uint64_t value)
-{
-	static struct ofi_hook_site site = { .name = "fi_cntr_seterr" };
-	struct fid_cntr *real = ofi_hook_real(cntr);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, cntr, start, real->ops->seterr(real, value), "value 0x%llx",
-				 (unsigned long long)value);
-}
-
-static int cntr_export_xpu(struct fid_cntr *cntr, uint64_t flags, struct fid_xpu_cntr *xpu_cntr)
-{
-	static struct ofi_hook_site site = { .name = "fi_cntr_export_xpu" };
-	struct fid_cntr *real = ofi_hook_real(cntr);
-	uint64_t start;
-
-	if (!FI_CHECK_OP(real->ops, struct fi_ops_cntr, export_xpu))
-		return -FI_ENOSYS;
-	start = ofi_hook_begin();
-	return (int)ofi_hook_end(&site, cntr, start, real->ops->export_xpu(real, flags, xpu_cntr),
-				 "flags 0x%llx, xpu_cntr %p", (unsigned long long)flags,
-				 (const void *)xpu_cntr);
-}
+#define CNTR_DEFINE(how, ret, ...)   HOOK_##how(fid_cntr, ops, ret, __VA_ARGS__)
+#define CNTR_SLOT(how, ret, op, ...) HOOK_SLOT(fid_cntr, ops, op)
+CNTR_CALLS(CNTR_DEFINE)
 
 struct fi_ops_cntr ofi_hook_cntr_ops = {
-	.size = sizeof(struct fi_ops_cntr),
-	.read = cntr_read,
-	.readerr = cntr_readerr,
-	.add = cntr_add,
-	.set = cntr_set,
-	.wait = cntr_wait,
-	.adderr = cntr_adderr,
-	.seterr = cntr_seterr,
-	.export_xpu = cntr_export_xpu,
+	.size = sizeof(struct fi_ops_cntr) CNTR_CALLS(CNTR_SLOT),
 };

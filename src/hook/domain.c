@@ -2,8 +2,7 @@
 /* Domains under hooks, and what is opened and registered on them. */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
-#include <rdma/fi_errno.h>
-#include "hook.h"
+#include "call.h"
 
 /* A table that the provider's object has not, the application's has not either. */
 static void fill_ep(struct fid_ep *ep, const struct fid_ep *real)
@@ -25,79 +24,6 @@ int ofi_hook_wrap_ep(struct fid_ep **ep, void *context)
 
 	if (!ret)
 		fill_ep(&hook->ep, real);
-	return ret;
-}
-
-static int domain_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
-			  void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_av_open" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	uint64_t start = ofi_hook_begin();
-	struct ofi_hook *hook;
-	int ret;
-
-	ret = (int)ofi_hook_end(&site, domain, start, real->ops->av_open(real, attr, av, context),
-				"attr %p, av %p, context %p", (void *)attr, (void *)av, context);
-	if (!ret)
-		ret = ofi_hook_wrap((struct fid **)av, context, &hook);
-	if (!ret)
-		hook->av.ops = &ofi_hook_av_ops;
-	return ret;
-}
-
-static int domain_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
-			  void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_cq_open" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	uint64_t start = ofi_hook_begin();
-	struct ofi_hook *hook;
-	int ret;
-
-	ret = (int)ofi_hook_end(&site, domain, start, real->ops->cq_open(real, attr, cq, context),
-				"attr %p, cq %p, context %p", (void *)attr, (void *)cq, context);
-	if (!ret)
-		ret = ofi_hook_wrap((struct fid **)cq, context, &hook);
-	if (!ret)
-		hook->cq.ops = &ofi_hook_cq_ops;
-	return ret;
-}
-
-static int domain_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
-			    struct fid_cntr **cntr, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_cntr_open" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	uint64_t start = ofi_hook_begin();
-	struct ofi_hook *hook;
-	int ret;
-
-	ret = (int)ofi_hook_end(
-		&site, domain, start, real->ops->cntr_open(real, attr, cntr, context),
-		"attr %p, cntr %p, context %p", (void *)attr, (void *)cntr, context);
-	if (!ret)
-		ret = ofi_hook_wrap((struct fid **)cntr, context, &hook);
-	if (!ret)
-		hook->cntr.ops = &ofi_hook_cntr_ops;
-	return ret;
-}
-
-static int domain_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
-			    struct fid_poll **pollset)
-{
-	static struct ofi_hook_site site = { .name = "fi_poll_open" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	uint64_t start = ofi_hook_begin();
-	struct ofi_hook *hook;
-	int ret;
-
-	ret = (int)ofi_hook_end(&site, domain, start, real->ops->poll_open(real, attr, pollset),
-				"attr %p, pollset %p", (void *)attr, (void *)pollset);
-	if (!ret)
-		ret = ofi_hook_wrap((struct fid **)pollset, (*pollset)->fid.context, &hook);
-	if (!ret)
-		hook->poll.ops = &ofi_hook_poll_ops;
 	return ret;
 }
 
@@ -153,105 +79,44 @@ static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info, str
 	return ret ? ret : ofi_hook_wrap_ep(ep, context);
 }
 
-static int domain_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
-			      void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_scalable_ep" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	uint64_t start = ofi_hook_begin();
-	int ret;
-
-	ret = (int)ofi_hook_end(&site, domain, start,
-				real->ops->scalable_ep(real, info, sep, context),
-				"info %p, sep %p, context %p", (void *)info, (void *)sep, context);
-	return ret ? ret : ofi_hook_wrap_ep(sep, context);
-}
-
 /* A shared transmit context is only bound. */
-static int domain_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
-			  void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_stx_context" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	uint64_t start = ofi_hook_begin();
+#define DOMAIN_CALLS(CALL)                                                                       \
+	CALL(OPENED, int, av_open, "fi_av_open",                                                 \
+	     ofi_hook_wrap_ops((struct fid **)av, context, &ofi_hook_av_ops),                    \
+	     (P, struct fi_av_attr *, attr), (P, struct fid_av **, av), (P, void *, context))    \
+	CALL(OPENED, int, cq_open, "fi_cq_open",                                                 \
+	     ofi_hook_wrap_ops((struct fid **)cq, context, &ofi_hook_cq_ops),                    \
+	     (P, struct fi_cq_attr *, attr), (P, struct fid_cq **, cq), (P, void *, context))    \
+	CALL(OPENED, int, cntr_open, "fi_cntr_open",                                             \
+	     ofi_hook_wrap_ops((struct fid **)cntr, context, &ofi_hook_cntr_ops),                \
+	     (P, struct fi_cntr_attr *, attr), (P, struct fid_cntr **, cntr),                    \
+	     (P, void *, context))                                                               \
+	CALL(OPENED, int, poll_open, "fi_poll_open",                                             \
+	     ofi_hook_wrap_ops((struct fid **)pollset, (*pollset)->fid.context,                  \
+			       &ofi_hook_poll_ops),                                              \
+	     (P, struct fi_poll_attr *, attr), (P, struct fid_poll **, pollset))                 \
+	CALL(OPENED, int, scalable_ep, "fi_scalable_ep", ofi_hook_wrap_ep(sep, context),         \
+	     (P, struct fi_info *, info), (P, struct fid_ep **, sep), (P, void *, context))      \
+	CALL(PLAIN, int, stx_ctx, "fi_stx_context", (P, struct fi_tx_attr *, attr),              \
+	     (P, struct fid_stx **, stx), (P, void *, context))                                  \
+	CALL(OPENED, int, srx_ctx, "fi_srx_context", ofi_hook_wrap_ep(rx_ep, context),           \
+	     (P, struct fi_rx_attr *, attr), (P, struct fid_ep **, rx_ep), (P, void *, context)) \
+	CALL(OPTIONAL, int, query_atomic, "fi_query_atomic", (D, enum fi_datatype, datatype),    \
+	     (D, enum fi_op, op), (P, struct fi_atomic_attr *, attr), (X, uint64_t, flags))      \
+	CALL(OPTIONAL, int, query_collective, "fi_query_collective",                             \
+	     (D, enum fi_collective_op, coll), (P, struct fi_collective_attr *, attr),           \
+	     (X, uint64_t, flags))                                                               \
+	CALL(OPTIONAL, int, xpu_ctx, "fi_xpu_ctx", (P, struct fi_xpu_attr *, attr),              \
+	     (P, struct fid_xpu_ctx **, ctx), (P, void *, context))
 
-	return (int)ofi_hook_end(&site, domain, start, real->ops->stx_ctx(real, attr, stx, context),
-				 "attr %p, stx %p, context %p", (void *)attr, (void *)stx, context);
-}
-
-static int domain_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-			  void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_srx_context" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	uint64_t start = ofi_hook_begin();
-	int ret;
-
-	ret = (int)ofi_hook_end(
-		&site, domain, start, real->ops->srx_ctx(real, attr, rx_ep, context),
-		"attr %p, rx_ep %p, context %p", (void *)attr, (void *)rx_ep, context);
-	return ret ? ret : ofi_hook_wrap_ep(rx_ep, context);
-}
-
-static int domain_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
-			       struct fi_atomic_attr *attr, uint64_t flags)
-{
-	static struct ofi_hook_site site = { .name = "fi_query_atomic" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	uint64_t start;
-
-	if (!FI_CHECK_OP(real->ops, struct fi_ops_domain, query_atomic))
-		return -FI_ENOSYS;
-	start = ofi_hook_begin();
-	return (int)ofi_hook_end(&site, domain, start,
-				 real->ops->query_atomic(real, datatype, op, attr, flags),
-				 "datatype %d, op %d, attr %p, flags 0x%llx", datatype, op,
-				 (void *)attr, (unsigned long long)flags);
-}
-
-static int domain_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
-				   struct fi_collective_attr *attr, uint64_t flags)
-{
-	static struct ofi_hook_site site = { .name = "fi_query_collective" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	uint64_t start;
-
-	if (!FI_CHECK_OP(real->ops, struct fi_ops_domain, query_collective))
-		return -FI_ENOSYS;
-	start = ofi_hook_begin();
-	return (int)ofi_hook_end(
-		&site, domain, start, real->ops->query_collective(real, coll, attr, flags),
-		"coll %d, attr %p, flags 0x%llx", coll, (void *)attr, (unsigned long long)flags);
-}
-
-static int domain_xpu_ctx(struct fid_domain *domain, struct fi_xpu_attr *attr,
-			  struct fid_xpu_ctx **ctx, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_xpu_ctx" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	uint64_t start;
-
-	if (!FI_CHECK_OP(real->ops, struct fi_ops_domain, xpu_ctx))
-		return -FI_ENOSYS;
-	start = ofi_hook_begin();
-	return (int)ofi_hook_end(&site, domain, start, real->ops->xpu_ctx(real, attr, ctx, context),
-				 "attr %p, ctx %p, context %p", (void *)attr, (void *)ctx, context);
-}
+#define DOMAIN_DEFINE(how, ret, ...)   HOOK_##how(fid_domain, ops, ret, __VA_ARGS__)
+#define DOMAIN_SLOT(how, ret, op, ...) HOOK_SLOT(fid_domain, ops, op)
+DOMAIN_CALLS(DOMAIN_DEFINE)
 
 struct fi_ops_domain ofi_hook_domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
-	.av_open = domain_av_open,
-	.cq_open = domain_cq_open,
 	.endpoint = domain_endpoint,
-	.scalable_ep = domain_scalable_ep,
-	.cntr_open = domain_cntr_open,
-	.poll_open = domain_poll_open,
-	.stx_ctx = domain_stx_ctx,
-	.srx_ctx = domain_srx_ctx,
-	.query_atomic = domain_query_atomic,
-	.query_collective = domain_query_collective,
-	.endpoint2 = domain_endpoint2,
-	.xpu_ctx = domain_xpu_ctx,
+	.endpoint2 = domain_endpoint2 DOMAIN_CALLS(DOMAIN_SLOT),
 };
 
 static int wrap_mr(struct fid_mr **mr, void *context)

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/hook.h"
-#include <rdma/fi_errno.h>
-#include "hook.h"
+#include "call.h"
 
 static int wrap_domain(struct fid_domain **domain, void *context)
 {
@@ -19,19 +18,34 @@ static int wrap_domain(struct fid_domain **domain, void *context)
 	return 0;
 }
 
-static int fabric_domain(struct fid_fabric *fabric, struct fi_info *info,
-			 struct fid_domain **domain, void *context)
+static int wrap_pep(struct fid_pep **pep, void *context)
 {
-	static struct ofi_hook_site site = { .name = "fi_domain" };
-	struct fid_fabric *real = ofi_hook_real(fabric);
-	uint64_t start = ofi_hook_begin();
-	int ret;
+	struct fid_pep *real = *pep;
+	struct ofi_hook *hook;
+	int ret = ofi_hook_wrap((struct fid **)pep, context, &hook);
 
-	ret = (int)ofi_hook_end(
-		&site, fabric, start, real->ops->domain(real, info, domain, context),
-		"info %p, domain %p, context %p", (void *)info, (void *)domain, context);
-	return ret ? ret : wrap_domain(domain, context);
+	if (ret)
+		return ret;
+	hook->pep.ops = real->ops ? &ofi_hook_ep_ops : NULL;
+	hook->pep.cm = real->cm ? &ofi_hook_cm_ops : NULL;
+	return 0;
 }
+
+/* Wait sets have nothing that a hook could see. */
+#define FABRIC_CALLS(CALL)                                                                         \
+	CALL(OPENED, int, domain, "fi_domain", wrap_domain(domain, context),                       \
+	     (P, struct fi_info *, info), (P, struct fid_domain **, domain), (P, void *, context)) \
+	CALL(OPENED, int, passive_ep, "fi_passive_ep", wrap_pep(pep, context),                     \
+	     (P, struct fi_info *, info), (P, struct fid_pep **, pep), (P, void *, context))       \
+	CALL(OPENED, int, eq_open, "fi_eq_open",                                                   \
+	     ofi_hook_wrap_ops((struct fid **)eq, context, &ofi_hook_eq_ops),                      \
+	     (P, struct fi_eq_attr *, attr), (P, struct fid_eq **, eq), (P, void *, context))      \
+	CALL(PLAIN, int, wait_open, "fi_wait_open", (P, struct fi_wait_attr *, attr),              \
+	     (P, struct fid_wait **, waitset))
+
+#define FABRIC_DEFINE(how, ret, ...)   HOOK_##how(fid_fabric, ops, ret, __VA_ARGS__)
+#define FABRIC_SLOT(how, ret, op, ...) HOOK_SLOT(fid_fabric, ops, op)
+FABRIC_CALLS(FABRIC_DEFINE)
 
 static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info,
 			  struct fid_domain **domain, uint64_t flags, void *context)
@@ -49,60 +63,6 @@ static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info,
 				"info %p, domain %p, flags 0x%llx, context %p", (void *)info,
 				(void *)domain, (unsigned long long)flags, context);
 	return ret ? ret : wrap_domain(domain, context);
-}
-
-static int fabric_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
-			     void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_passive_ep" };
-	struct fid_fabric *real = ofi_hook_real(fabric);
-	uint64_t start = ofi_hook_begin();
-	struct fid_pep *opened;
-	struct ofi_hook *hook;
-	int ret;
-
-	ret = (int)ofi_hook_end(&site, fabric, start,
-				real->ops->passive_ep(real, info, pep, context),
-				"info %p, pep %p, context %p", (void *)info, (void *)pep, context);
-	if (ret)
-		return ret;
-	opened = *pep;
-	ret = ofi_hook_wrap((struct fid **)pep, context, &hook);
-	if (ret)
-		return ret;
-	hook->pep.ops = opened->ops ? &ofi_hook_ep_ops : NULL;
-	hook->pep.cm = opened->cm ? &ofi_hook_cm_ops : NULL;
-	return 0;
-}
-
-static int fabric_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
-			  void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_eq_open" };
-	struct fid_fabric *real = ofi_hook_real(fabric);
-	uint64_t start = ofi_hook_begin();
-	struct ofi_hook *hook;
-	int ret;
-
-	ret = (int)ofi_hook_end(&site, fabric, start, real->ops->eq_open(real, attr, eq, context),
-				"attr %p, eq %p, context %p", (void *)attr, (void *)eq, context);
-	if (!ret)
-		ret = ofi_hook_wrap((struct fid **)eq, context, &hook);
-	if (!ret)
-		hook->eq.ops = &ofi_hook_eq_ops;
-	return ret;
-}
-
-/* Wait sets have nothing that a hook could see. */
-static int fabric_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
-			    struct fid_wait **waitset)
-{
-	static struct ofi_hook_site site = { .name = "fi_wait_open" };
-	struct fid_fabric *real = ofi_hook_real(fabric);
-	uint64_t start = ofi_hook_begin();
-
-	return (int)ofi_hook_end(&site, fabric, start, real->ops->wait_open(real, attr, waitset),
-				 "attr %p, waitset %p", (void *)attr, (void *)waitset);
 }
 
 static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
@@ -129,12 +89,8 @@ static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int coun
 
 struct fi_ops_fabric ofi_hook_fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
-	.domain = fabric_domain,
-	.passive_ep = fabric_passive_ep,
-	.eq_open = fabric_eq_open,
-	.wait_open = fabric_wait_open,
 	.trywait = fabric_trywait,
-	.domain2 = fabric_domain2,
+	.domain2 = fabric_domain2 FABRIC_CALLS(FABRIC_SLOT),
 };
 
 int ofi_hook_fabric(struct fid_fabric **fabric, void *context)

@@ -165,6 +165,22 @@ int ofi_hook_wrap(struct fid **object, void *context, struct ofi_hook **wrapped)
 	return 0;
 }
 
+_Static_assert(offsetof(struct fid_cq, ops) == offsetof(struct fid_av, ops) &&
+		       offsetof(struct fid_cq, ops) == offsetof(struct fid_cntr, ops) &&
+		       offsetof(struct fid_cq, ops) == offsetof(struct fid_eq, ops) &&
+		       offsetof(struct fid_cq, ops) == offsetof(struct fid_poll, ops),
+	       "a fid, then its table");
+
+int ofi_hook_wrap_ops(struct fid **object, void *context, void *ops)
+{
+	struct ofi_hook *hook;
+	int ret = ofi_hook_wrap(object, context, &hook);
+
+	if (!ret)
+		hook->cq.ops = ops;
+	return ret;
+}
+
 /* An object must not be found any more when its address may be that of another. */
 static int hook_close(struct fid *fid)
 {

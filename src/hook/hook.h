@@ -69,6 +69,8 @@ void ofi_hook_trigger(void *context, uint64_t flags);
  * 0 or -FI_ENOMEM.
  */
 int ofi_hook_wrap(struct fid **object, void *context, struct ofi_hook **hook);
+/* One that is a fid and its table, of type ops: as struct fid_cq. */
+int ofi_hook_wrap_ops(struct fid **object, void *context, void *ops);
 int ofi_hook_wrap_ep(struct fid_ep **ep, void *context);
 
 /* What perf counts now, 0 without it. */

@@ -1,148 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Remote memory access under hooks. */
 #include <rdma/fi_rma.h>
-#include "hook.h"
+#include "call.h"
 
-static ssize_t rma_read(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
-			uint64_t addr, uint64_t key, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_read" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
+#define RMA_CALLS(CALL)                                                                            \
+	CALL(PLAIN, ssize_t, read, "fi_read", (P, void *, buf), (Z, size_t, len),                  \
+	     (P, void *, desc), (X, fi_addr_t, src_addr), (X, uint64_t, addr), (X, uint64_t, key), \
+	     (P, void *, context))                                                                 \
+	CALL(PLAIN, ssize_t, readv, "fi_readv", (P, const struct iovec *, iov),                    \
+	     (P, void **, desc), (Z, size_t, count), (X, fi_addr_t, src_addr),                     \
+	     (X, uint64_t, addr), (X, uint64_t, key), (P, void *, context))                        \
+	CALL(TRIGGERED, ssize_t, readmsg, "fi_readmsg", (P, const struct fi_msg_rma *, msg),       \
+	     (X, uint64_t, flags))                                                                 \
+	CALL(PLAIN, ssize_t, write, "fi_write", (P, const void *, buf), (Z, size_t, len),          \
+	     (P, void *, desc), (X, fi_addr_t, dest_addr), (X, uint64_t, addr),                    \
+	     (X, uint64_t, key), (P, void *, context))                                             \
+	CALL(PLAIN, ssize_t, writev, "fi_writev", (P, const struct iovec *, iov),                  \
+	     (P, void **, desc), (Z, size_t, count), (X, fi_addr_t, dest_addr),                    \
+	     (X, uint64_t, addr), (X, uint64_t, key), (P, void *, context))                        \
+	CALL(TRIGGERED, ssize_t, writemsg, "fi_writemsg", (P, const struct fi_msg_rma *, msg),     \
+	     (X, uint64_t, flags))                                                                 \
+	CALL(PLAIN, ssize_t, inject, "fi_inject_write", (P, const void *, buf), (Z, size_t, len),  \
+	     (X, fi_addr_t, dest_addr), (X, uint64_t, addr), (X, uint64_t, key))                   \
+	CALL(PLAIN, ssize_t, writedata, "fi_writedata", (P, const void *, buf), (Z, size_t, len),  \
+	     (P, void *, desc), (X, uint64_t, data), (X, fi_addr_t, dest_addr),                    \
+	     (X, uint64_t, addr), (X, uint64_t, key), (P, void *, context))                        \
+	CALL(PLAIN, ssize_t, injectdata, "fi_inject_writedata", (P, const void *, buf),            \
+	     (Z, size_t, len), (X, uint64_t, data), (X, fi_addr_t, dest_addr),                     \
+	     (X, uint64_t, addr), (X, uint64_t, key))
 
-	return ofi_hook_end(
-		&site, ep, start,
-		real->rma->read(real, buf, len, desc, src_addr, addr, key, context),
-		"buf %p, len %zu, desc %p, src_addr 0x%llx, addr 0x%llx, key 0x%llx, context %p",
-		(const void *)buf, len, (const void *)desc, (unsigned long long)src_addr,
-		(unsigned long long)addr, (unsigned long long)key, (const void *)context);
-}
-
-static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-			 fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_readv" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->rma->readv(real, iov, desc, count, src_addr, addr, key, context),
-		"iov %p, desc %p, count %zu, src_addr 0x%llx, addr 0x%llx, key 0x%llx, context %p",
-		(const void *)iov, (const void *)desc, count, (unsigned long long)src_addr,
-		(unsigned long long)addr, (unsigned long long)key, (const void *)context);
-}
-
-static ssize_t rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
-{
-	static struct ofi_hook_site site = { .name = "fi_readmsg" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start;
-
-	if (msg && (flags & FI_TRIGGER))
-		ofi_hook_trigger(msg->context, flags);
-	start = ofi_hook_begin();
-	return ofi_hook_end(&site, ep, start, real->rma->readmsg(real, msg, flags),
-			    "msg %p, flags 0x%llx", (const void *)msg, (unsigned long long)flags);
-}
-
-static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			 fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_write" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->rma->write(real, buf, len, desc, dest_addr, addr, key, context),
-		"buf %p, len %zu, desc %p, dest_addr 0x%llx, addr 0x%llx, key 0x%llx, context %p",
-		(const void *)buf, len, (const void *)desc, (unsigned long long)dest_addr,
-		(unsigned long long)addr, (unsigned long long)key, (const void *)context);
-}
-
-static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-			  fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_writev" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->rma->writev(real, iov, desc, count, dest_addr, addr, key, context),
-		"iov %p, desc %p, count %zu, dest_addr 0x%llx, addr 0x%llx, key 0x%llx, context %p",
-		(const void *)iov, (const void *)desc, count, (unsigned long long)dest_addr,
-		(unsigned long long)addr, (unsigned long long)key, (const void *)context);
-}
-
-static ssize_t rma_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
-{
-	static struct ofi_hook_site site = { .name = "fi_writemsg" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start;
-
-	if (msg && (flags & FI_TRIGGER))
-		ofi_hook_trigger(msg->context, flags);
-	start = ofi_hook_begin();
-	return ofi_hook_end(&site, ep, start, real->rma->writemsg(real, msg, flags),
-			    "msg %p, flags 0x%llx", (const void *)msg, (unsigned long long)flags);
-}
-
-static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr,
-			  uint64_t addr, uint64_t key)
-{
-	static struct ofi_hook_site site = { .name = "fi_inject_write" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(&site, ep, start,
-			    real->rma->inject(real, buf, len, dest_addr, addr, key),
-			    "buf %p, len %zu, dest_addr 0x%llx, addr 0x%llx, key 0x%llx",
-			    (const void *)buf, len, (unsigned long long)dest_addr,
-			    (unsigned long long)addr, (unsigned long long)key);
-}
-
-static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			     uint64_t data, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			     void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_writedata" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start,
-		real->rma->writedata(real, buf, len, desc, data, dest_addr, addr, key, context),
-		"buf %p, len %zu, desc %p, data 0x%llx, dest_addr 0x%llx, addr 0x%llx, key 0x%llx, context %p",
-		(const void *)buf, len, (const void *)desc, (unsigned long long)data,
-		(unsigned long long)dest_addr, (unsigned long long)addr, (unsigned long long)key,
-		(const void *)context);
-}
-
-static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
-			      fi_addr_t dest_addr, uint64_t addr, uint64_t key)
-{
-	static struct ofi_hook_site site = { .name = "fi_inject_writedata" };
-	struct fid_ep *real = ofi_hook_real(ep);
-	uint64_t start = ofi_hook_begin();
-
-	return ofi_hook_end(
-		&site, ep, start, real->rma->injectdata(real, buf, len, data, dest_addr, addr, key),
-		"buf %p, len %zu, data 0x%llx, dest_addr 0x%llx, addr 0x%llx, key 0x%llx",
-		(const void *)buf, len, (unsigned long long)data, (unsigned long long)dest_addr,
-		(unsigned long long)addr, (unsigned long long)key);
-}
+#define RMA_DEFINE(how, ret, ...)   HOOK_##how(fid_ep, rma, ret, __VA_ARGS__)
+#define RMA_SLOT(how, ret, op, ...) HOOK_SLOT(fid_ep, rma, op)
+RMA_CALLS(RMA_DEFINE)
 
 struct fi_ops_rma ofi_hook_rma_ops = {
-	.size = sizeof(struct fi_ops_rma),
-	.read = rma_read,
-	.readv = rma_readv,
-	.readmsg = rma_readmsg,
-	.write = rma_write,
-	.writev = rma_writev,
-	.writemsg = rma_writemsg,
-	.inject = rma_inject,
-	.writedata = rma_writedata,
-	.injectdata = rma_injectdata,
+	.size = sizeof(struct fi_ops_rma) RMA_CALLS(RMA_SLOT),
 };

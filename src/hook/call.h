@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Calls under hooks, from lists of them. A list has a row for each call of a table of operations:
+ *
+ *	CALL(PLAIN, ssize_t, recv, "fi_recv", (P, void *, buf), (Z, size_t, len), ...)
+ *
+ * how it is called, what it returns, the operation, its name in the API, and its arguments behind
+ * the object: how they are told, type, name. How it is called:
+ *
+ *	PLAIN      nothing special
+ *	BARE       without arguments
+ *	FID        the object is a fid_t, of an endpoint of any kind
+ *	TRIGGERED  msg->context may name a counter
+ *	OPTIONAL   the provider's table may be an older, shorter one
+ *	THEN       what it returns, made of ret, comes before the arguments
+ *	OPENED     puts the new object under hooks: how comes before the arguments
+ *
+ * How an argument is told: P a pointer, F an object (the real one is passed), S a string or NULL,
+ * Z a size_t, X in hexadecimal, D an int or enum, U a uint32_t.
+ */
+#ifndef HOOK_CALL_H
+#define HOOK_CALL_H
+
+#include <rdma/fi_errno.h>
+#include "hook.h"
+
+#define HOOK_FORMAT_P "%p"
+#define HOOK_FORMAT_F "%p"
+#define HOOK_FORMAT_S "%s"
+#define HOOK_FORMAT_Z "%zu"
+#define HOOK_FORMAT_X "0x%llx"
+#define HOOK_FORMAT_D "%d"
+#define HOOK_FORMAT_U "%u"
+
+#define HOOK_TOLD_P(name) (const void *)name
+#define HOOK_TOLD_F(name) (const void *)name
+#define HOOK_TOLD_S(name) name ? name : "NULL"
+#define HOOK_TOLD_Z(name) name
+#define HOOK_TOLD_X(name) (unsigned long long)name
+#define HOOK_TOLD_D(name) (int)name
+#define HOOK_TOLD_U(name) name
+
+#define HOOK_PASSED_P(name) name
+#define HOOK_PASSED_F(name) ofi_hook_unwrap(name)
+#define HOOK_PASSED_S(name) name
+#define HOOK_PASSED_Z(name) name
+#define HOOK_PASSED_X(name) name
+#define HOOK_PASSED_D(name) name
+#define HOOK_PASSED_U(name) name
+
+/* Of an argument, after a comma. */
+#define HOOK_PARAMETER(how, type, name) , type name
+#define HOOK_PASSED(how, type, name)	, HOOK_PASSED_##how(name)
+#define HOOK_TOLD(how, type, name)	, HOOK_TOLD_##how(name)
+#define HOOK_FORMAT(how, type, name)	", " #name " " HOOK_FORMAT_##how
+
+#define HOOK_EACH_1(m, a)	m a
+#define HOOK_EACH_2(m, a, ...)	m a HOOK_EACH_1(m, __VA_ARGS__)
+#define HOOK_EACH_3(m, a, ...)	m a HOOK_EACH_2(m, __VA_ARGS__)
+#define HOOK_EACH_4(m, a, ...)	m a HOOK_EACH_3(m, __VA_ARGS__)
+#define HOOK_EACH_5(m, a, ...)	m a HOOK_EACH_4(m, __VA_ARGS__)
+#define HOOK_EACH_6(m, a, ...)	m a HOOK_EACH_5(m, __VA_ARGS__)
+#define HOOK_EACH_7(m, a, ...)	m a HOOK_EACH_6(m, __VA_ARGS__)
+#define HOOK_EACH_8(m, a, ...)	m a HOOK_EACH_7(m, __VA_ARGS__)
+#define HOOK_EACH_9(m, a, ...)	m a HOOK_EACH_8(m, __VA_ARGS__)
+#define HOOK_EACH_10(m, a, ...) m a HOOK_EACH_9(m, __VA_ARGS__)
+#define HOOK_EACH_11(m, a, ...) m a HOOK_EACH_10(m, __VA_ARGS__)
+#define HOOK_EACH_12(m, a, ...) m a HOOK_EACH_11(m, __VA_ARGS__)
+#define HOOK_EACH_13(m, a, ...) m a HOOK_EACH_12(m, __VA_ARGS__)
+#define HOOK_EACH_14(m, a, ...) m a HOOK_EACH_13(m, __VA_ARGS__)
+#define HOOK_EACH_15(m, a, ...) m a HOOK_EACH_14(m, __VA_ARGS__)
+
+/* m of each of 1 to 15 arguments. */
+#define HOOK_COUNTED(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, count, ...) HOOK_EACH_##count
+#define HOOK_EACH(m, ...)                                                                    \
+	HOOK_COUNTED(__VA_ARGS__, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, unused) \
+	(m, __VA_ARGS__)
+
+#define HOOK_CALL_NAME(object_, table_, op_) object_##_##table_##_##op_
+#define HOOK_CALL_HEAD(object_, table_, ret_, op_, ...)   \
+	static ret_ HOOK_CALL_NAME(object_, table_, op_)( \
+		struct object_ * object HOOK_EACH(HOOK_PARAMETER, __VA_ARGS__))
+/* Calls the real one and tells the hooks; ahead: what is done before the call is measured. */
+#define HOOK_CALL_REST(object_, table_, ret_, op_, name_, self_, ahead_, ...)                  \
+	{                                                                                      \
+		static struct ofi_hook_site site = { .name = name_ };                          \
+		struct object_ *real = ofi_hook_real(object);                                  \
+		uint64_t start;                                                                \
+                                                                                               \
+		ahead_;                                                                        \
+		start = ofi_hook_begin();                                                      \
+		return (ret_)ofi_hook_end(                                                     \
+			&site, object, start,                                                  \
+			(ssize_t)real->table_->op_(self_ HOOK_EACH(HOOK_PASSED, __VA_ARGS__)), \
+			&(HOOK_EACH(HOOK_FORMAT, __VA_ARGS__))[2] HOOK_EACH(HOOK_TOLD,         \
+									    __VA_ARGS__));     \
+	}
+
+#define HOOK_PLAIN(object_, table_, ret_, op_, name_, ...)      \
+	HOOK_CALL_HEAD(object_, table_, ret_, op_, __VA_ARGS__) \
+	HOOK_CALL_REST(object_, table_, ret_, op_, name_, real, (void)0, __VA_ARGS__)
+
+#define HOOK_FID(object_, table_, ret_, op_, name_, ...)                                     \
+	static ret_ HOOK_CALL_NAME(object_, table_,                                          \
+				   op_)(fid_t object HOOK_EACH(HOOK_PARAMETER, __VA_ARGS__)) \
+		HOOK_CALL_REST(object_, table_, ret_, op_, name_, &real->fid, (void)0,       \
+			       __VA_ARGS__)
+
+#define HOOK_TRIGGERED(object_, table_, ret_, op_, name_, ...)                                 \
+	HOOK_CALL_HEAD(object_, table_, ret_, op_, __VA_ARGS__)                                \
+	HOOK_CALL_REST(object_, table_, ret_, op_, name_, real,                                \
+		       if (msg && (flags & FI_TRIGGER)) ofi_hook_trigger(msg->context, flags), \
+		       __VA_ARGS__)
+
+#define HOOK_OPTIONAL(object_, table_, ret_, op_, name_, ...)                                      \
+	HOOK_CALL_HEAD(object_, table_, ret_, op_, __VA_ARGS__)                                    \
+	HOOK_CALL_REST(                                                                            \
+		object_, table_, ret_, op_, name_, real,                                           \
+		if (!FI_CHECK_OP(real->table_, __typeof__(*real->table_), op_)) return -FI_ENOSYS, \
+		__VA_ARGS__)
+
+#define HOOK_BARE(object_, table_, ret_, op_, name_)                                              \
+	static ret_ HOOK_CALL_NAME(object_, table_, op_)(struct object_ * object)                 \
+	{                                                                                         \
+		static struct ofi_hook_site site = { .name = name_ };                             \
+		struct object_ *real = ofi_hook_real(object);                                     \
+		uint64_t start = ofi_hook_begin();                                                \
+                                                                                                  \
+		return (ret_)ofi_hook_end(&site, object, start, (ssize_t)real->table_->op_(real), \
+					  "%s", "");                                              \
+	}
+
+#define HOOK_THEN(object_, table_, ret_, op_, name_, then_, ...)                           \
+	HOOK_CALL_HEAD(object_, table_, ret_, op_, __VA_ARGS__)                            \
+	{                                                                                  \
+		static struct ofi_hook_site site = { .name = name_ };                      \
+		struct object_ *real = ofi_hook_real(object);                              \
+		uint64_t start = ofi_hook_begin();                                         \
+		ret_ ret = (ret_)ofi_hook_end(                                             \
+			&site, object, start,                                              \
+			real->table_->op_(real HOOK_EACH(HOOK_PASSED, __VA_ARGS__)),       \
+			&(HOOK_EACH(HOOK_FORMAT, __VA_ARGS__))[2] HOOK_EACH(HOOK_TOLD,     \
+									    __VA_ARGS__)); \
+                                                                                           \
+		return then_;                                                              \
+	}
+
+#define HOOK_OPENED(object_, table_, ret_, op_, name_, wrap_, ...) \
+	HOOK_THEN(object_, table_, ret_, op_, name_, ret ? ret : wrap_, __VA_ARGS__)
+
+/* In the table of operations, behind another slot. */
+#define HOOK_SLOT(object_, table_, op_) , .op_ = HOOK_CALL_NAME(object_, table_, op_)
+
+#endif
