@@ -137,7 +137,7 @@ struct sim {
 	struct sim_endpoint eps[SIM_ENDPOINTS];
 	/* What happened, to see that the schedules do reach it. */
 	uint64_t done_ok, done_err, truncated, stops, halts, reads, writes, acks, segments, breaks,
-		refused, evictions, bound, unbound, asked;
+		refused, evictions, bound, unbound, asked, announced;
 };
 
 extern struct sim sim;

@@ -156,6 +156,9 @@ static int op_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
 	struct sim_mr *entry;
 	int i;
 
+	/* No right is given that is of no use. */
+	SIM_CHECK(access != OFI_RDM_PROTO_PEER_READS || peer->proto->xport.props.can_read);
+	SIM_CHECK(access != OFI_RDM_PROTO_PEER_WRITES || peer->proto->xport.props.can_write);
 	if (sim.options.reg_fails && !sim_random(6))
 		return -FI_ENOMEM;
 	for (i = 0; i < SIM_MRS && ep->mrs[i].used; i++)
@@ -313,6 +316,7 @@ static void move_packet(struct sim_qp *qp, const struct sim_wr *wr)
 	sim.stops += packet.type == OFI_RDM_WIRE_STOP;
 	sim.halts += packet.type == OFI_RDM_WIRE_HALT;
 	sim.acks += packet.type == OFI_RDM_WIRE_ACK;
+	sim.announced += packet.type == OFI_RDM_WIRE_RTS;
 	sim.segments += packet.type == OFI_RDM_WIRE_SEG_NEXT;
 	sim.asked += packet.type == OFI_RDM_WIRE_SEG_ASKED;
 	if (packet.type == OFI_RDM_WIRE_EAGER || packet.type == OFI_RDM_WIRE_SEG_FIRST ||

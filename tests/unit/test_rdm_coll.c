@@ -159,6 +159,23 @@ static void test_withdraw_read(void **state)
 	assert_int_equal(qp->ring[reads % SIM_RING].kind, SIM_SEND);
 }
 
+/* Where nothing can be read it is asked for in segments: it is not written, since it ends alone. */
+static void test_without_reads(void **state)
+{
+	struct sim_recv *recv = post(OFI_RDM_PROTO_COLLECTIVE, 1000);
+	struct sim_qp *qp = &ep->qps[1];
+	struct ofi_rdm_wire_packet packet;
+
+	(void)state;
+	ep->proto.xport.props.can_read = false;
+	assert_int_equal(come(OFI_RDM_WIRE_RTS, 1000, 0, 0), OFI_RDM_WIRE_OK);
+	assert_int_equal(qp->posted, 1);
+	assert_int_equal(ofi_rdm_wire_parse(qp->ring[0].bytes, qp->ring[0].len, &packet), 0);
+	assert_int_equal(packet.type, OFI_RDM_WIRE_SEG_REQ);
+	assert_true(ofi_rdm_proto_recv_withdraw(peer, &recv->recv));
+	recv->used = false;
+}
+
 /* A message that waits goes on from a copy. */
 static void test_send_from(void **state)
 {
@@ -189,10 +206,8 @@ static void test_send_from(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_apart),
-		CASE(test_withdraw),
-		CASE(test_withdraw_read),
-		CASE(test_send_from),
+		CASE(test_apart),	  CASE(test_withdraw),	CASE(test_withdraw_read),
+		CASE(test_without_reads), CASE(test_send_from),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,10 +66,12 @@ static void test_properties(void **state)
 	(void)state;
 	run((struct sim_options){ .no_reads = true, .again = true }, seeds(2500));
 	assert_int_equal(sim.done_err, 0);
+	assert_int_equal(sim.asked, 0); /* it is written, not sent again in segments */
 	run((struct sim_options){ .no_writes = true, .again = true }, seeds(2500));
 	assert_int_equal(sim.done_err, 0);
 	run((struct sim_options){ .no_reads = true, .no_writes = true }, seeds(2500));
 	assert_int_equal(sim.done_err, 0);
+	assert_int_equal(sim.announced, 0);
 	run((struct sim_options){ .no_reads = true, .failures = true, .reg_fails = true },
 	    seeds(2500));
 }
