@@ -9,9 +9,9 @@
 #include "op.h"
 #include "progress.h"
 #include "proof.h"
+#include "upcall.h"
 #include "prov/verbs/provider/prov.h"
 
-#define RESERVE	 4  /* credits for control packets */
 #define CROWD_MS 20 /* until it is looked again whether there is room, or memory */
 #define WATCH_MS 2000
 #define WATCHED	 512 /* peers looked at in one go whether they owe something */
@@ -93,19 +93,14 @@ static void install(struct vrb_rdm_peer *peer)
 	peer->next = NULL;
 	peer->link = link;
 	peer->seen = 0;
-	peer->gate_set = false;
-	peer->missed = 0;
 	link->live = true;
 	peer->notes = link->notes;
 	peer->direct = peer->ep->prov_keys && !peer->notes;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
 	__atomic_store_n(&peer->stats.most, link->size - !!link->proof, __ATOMIC_RELAXED);
 	/* The handshake's packet may still be in the ring. */
-	ofi_rdm_proto_peer_up(&peer->proto, link->size - !!link->proof, RESERVE, link->eager);
-	/* It is to end already. */
-	if (peer->conn.state > OFI_RDM_CONN_UP)
-		ofi_rdm_proto_peer_hold(&peer->proto, true);
-	vrb_rdm_ops_pump(peer);
+	vrb_rdm_up(peer, link->size - !!link->proof, link->eager,
+		   peer->conn.state > OFI_RDM_CONN_UP);
 	while ((rx = STAILQ_FIRST(&link->early))) {
 		STAILQ_REMOVE_HEAD(&link->early, early);
 		if (!link->live || !vrb_rdm_take_packet(link, rx, rx->len))
@@ -126,14 +121,7 @@ static void down(struct vrb_rdm_peer *peer, int err)
 	peer->ep->recent_qp = VRB_RDM_NO_QP;
 	if (peer->link)
 		vrb_rdm_windows_drop(peer->link);
-	ofi_rdm_proto_peer_down(&peer->proto, err);
-	vrb_rdm_ops_fail(peer, err);
-}
-
-static bool has_waiting(const struct vrb_rdm_peer *peer)
-{
-	return !TAILQ_EMPTY(&peer->proto.outs) || !STAILQ_EMPTY(&peer->ops) ||
-	       !STAILQ_EMPTY(&peer->fenced) || peer->proto.awaited;
+	vrb_rdm_down(peer, err);
 }
 
 static void give_up(struct vrb_rdm_peer *peer, int err)
@@ -141,11 +129,11 @@ static void give_up(struct vrb_rdm_peer *peer, int err)
 	char text[OFI_ADDR_STRLEN];
 
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS_FAILED, 1);
-	if (err == FI_ETIMEDOUT && has_waiting(peer))
+	if (err == FI_ETIMEDOUT && vrb_rdm_has_waiting(peer))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"peer %s: neither it nor its host was heard of for %d ms (FI_VERBS_RDM_CONNECT_TIMEOUT), operations to it fail\n",
 			vrb_rdm_conn_name(peer, text), vrb_params.rdm_connect_timeout);
-	else if (err != FI_ECANCELED && has_waiting(peer))
+	else if (err != FI_ECANCELED && vrb_rdm_has_waiting(peer))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"peer %s can't be connected, operations to it fail: %s\n",
 			vrb_rdm_conn_name(peer, text), fi_strerror(err));
@@ -217,9 +205,7 @@ static void part(struct vrb_rdm_peer *peer, const struct ofi_rdm_conn_action *ac
 		peer->ep->recent_qp = VRB_RDM_NO_QP;
 		if (peer->link)
 			vrb_rdm_windows_drop(peer->link);
-		ofi_rdm_proto_peer_leave(&peer->proto, FI_ECONNRESET);
-		vrb_rdm_keys_forget(peer);
-		peer->asked = false;
+		vrb_rdm_left(peer);
 	}
 	if (!link && !(action->what & OFI_RDM_CONN_DO_ABANDON))
 		link = peer->link;
@@ -263,12 +249,6 @@ static void ask(struct vrb_rdm_peer *peer)
 	link->asked = vrb_rdm_link_touch(link, &peer->proto.flow);
 }
 
-static void resume(struct vrb_rdm_peer *peer)
-{
-	ofi_rdm_proto_peer_hold(&peer->proto, false);
-	vrb_rdm_ops_pump(peer);
-}
-
 /* In the order of policy.h. */
 static void act(struct vrb_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
@@ -291,7 +271,7 @@ static void act(struct vrb_rdm_peer *peer, const struct ofi_rdm_conn_action *act
 	if (what & OFI_RDM_CONN_DO_REFUSE)
 		say(peer, OFI_RDM_WIRE_BYE_RSP, FI_EBUSY);
 	if (what & OFI_RDM_CONN_DO_RESUME)
-		resume(peer);
+		vrb_rdm_resume(peer);
 	if (what & OFI_RDM_CONN_DO_EVICT)
 		vrb_rdm_conn_evict(peer->ep);
 	if (action->make_room)
@@ -367,8 +347,7 @@ static void feed(struct vrb_rdm *ep)
 			vrb_rdm_conn_step_failed(peer, peer->link->fault);
 			continue;
 		}
-		ofi_rdm_proto_progress(&peer->proto);
-		vrb_rdm_ops_pump(peer);
+		vrb_rdm_try_again(peer);
 	}
 }
 
@@ -376,8 +355,7 @@ static void feed(struct vrb_rdm *ep)
 static bool is_awaited(const struct vrb_rdm_peer *peer)
 {
 	return peer->link && peer->link->live && vrb_rdm_link_idle(peer->link) &&
-	       (!TAILQ_EMPTY(&peer->answers) || peer->asked ||
-		!ofi_rdm_proto_peer_idle(&peer->proto));
+	       vrb_rdm_is_awaited(peer);
 }
 
 /*

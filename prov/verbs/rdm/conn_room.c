@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections to peers: which of them end to make room for others. */
 #include "conn_int.h"
-#include "op.h"
+#include "upcall.h"
 
 #define LOOKS 64 /* connections looked at for one that is not used */
 
 bool vrb_rdm_conn_is_idle(const struct vrb_rdm_peer *peer)
 {
-	return peer->link && peer->link->live && ofi_rdm_proto_peer_drained(&peer->proto) &&
-	       !peer->asked && !vrb_rdm_ops_begun(peer) && TAILQ_EMPTY(&peer->answers) &&
-	       STAILQ_EMPTY(&peer->replies) && vrb_rdm_link_idle(peer->link);
+	return peer->link && peer->link->live && vrb_rdm_is_drained(peer) &&
+	       vrb_rdm_link_idle(peer->link);
 }
 
 static bool was_used(struct vrb_rdm_peer *peer)
