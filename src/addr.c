@@ -245,7 +245,7 @@ static int text_cut(const char *str, struct addr_text *text)
 	} else {
 		end = strchr(text->buf, ':');
 		if (end && strchr(end + 1, ':'))
-			end = NULL; /* a bare IPv6 address */
+			end = NULL; /* an IPv6 address without brackets */
 	}
 	if (end && *end == ':') {
 		*end = '\0';

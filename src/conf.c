@@ -25,7 +25,7 @@ struct entry {
 /* Set once by load(), constant afterwards. The log may be what asks, so nothing is logged here. */
 static STAILQ_HEAD(, entry) entries = STAILQ_HEAD_INITIALIZER(entries);
 static bool preferred; /* to the environment */
-static int bad_line;   /* the first that is no assignment */
+static int bad_line;   /* the first that is not an assignment */
 static int error;      /* errno of reading it */
 static char *path;     /* NULL is the usual one */
 static pthread_once_t once = PTHREAD_ONCE_INIT;

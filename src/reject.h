@@ -17,7 +17,7 @@ struct ofi_rejects {
 	struct ofi_reject *entry;
 	size_t count;
 	size_t total;		   /* including those that were not kept */
-	bool wanted;		   /* all are told of, whatever is offered */
+	bool wanted;		   /* all are reported, whatever is offered */
 	struct ofi_rejects *outer; /* of a fi_getinfo call that this one is nested in */
 };
 

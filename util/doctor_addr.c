@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* False when memory is out. What is no address is left out. */
+/* False when memory is out. Entries that are not addresses are left out. */
 static bool add(struct doctor_addrs *addrs, const char *netdev, int family, const void *raw,
 		in_addr_t mask)
 {

@@ -88,7 +88,7 @@ static int event_error(struct doctor_link *link)
 	return entry.err ? -entry.err : -FI_EOTHER;
 }
 
-/* Of what is left of the time, negative is for ever. */
+/* Part of the remaining time; negative is forever. */
 static int rest_ms(long start, int timeout_ms)
 {
 	long spent = (doctor_usec() - start) / 1000;

@@ -33,7 +33,7 @@ static bool is_served(const struct doctor_ports *ports, const struct doctor_addr
 	return false;
 }
 
-/* A port without an address is no failure while another one has one, or when a GID serves. */
+/* A port without an address is not a failure while another one has one, or when a GID will do. */
 static void check_addr(struct doctor *doctor, const struct doctor_port *port,
 		       const struct doctor_addrs *addrs, bool served)
 {

@@ -12,7 +12,7 @@ struct doctor_options {
 	const char *port;
 	const char *source; /* address to listen on or to come from, NULL for any */
 	int timeout_ms;	    /* for each step */
-	int listen_ms;	    /* for a peer to come, -1 for ever */
+	int listen_ms;	    /* for a peer to come, -1 is forever */
 	bool listen;
 	bool json;
 	bool quiet;

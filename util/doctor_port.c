@@ -124,7 +124,7 @@ static void fix_down(struct doctor *doctor, const struct doctor_port *port)
 			   port->num);
 }
 
-/* One port that is down is no failure while another one serves. */
+/* A port that is down is not a failure while another one works. */
 static void check_state(struct doctor *doctor, const struct doctor_port *port, bool any_active)
 {
 	if (port->active) {

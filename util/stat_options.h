@@ -10,7 +10,7 @@
 struct stat_options {
 	pid_t pid;
 	int watch_ms; /* 0: once */
-	long count;   /* how often with --watch; 0 is for ever */
+	long count;   /* how often with --watch; 0 is forever */
 	bool peers, json, all, help, version;
 };
 

@@ -292,7 +292,7 @@ static bool is_legacy(uint32_t version, int asked)
 	       asked == FI_MR_SCALABLE;
 }
 
-/* Who is no target of RMA does not care how targets are named. */
+/* An endpoint that is not a target of RMA does not care how targets are named. */
 static int mr_required(const struct fi_info *have, uint64_t caps)
 {
 	int mode = have->domain_attr->mr_mode;

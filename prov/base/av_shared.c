@@ -26,7 +26,7 @@ struct header {
 	uint64_t magic;
 	uint32_t version, addr_format, entry_size, type;
 	uint64_t capacity, map_addr;
-	uint64_t count; /* atomic; of slots that are or were in use; changed by who has the lock */
+	uint64_t count; /* atomic; of slots that are or were in use; changed under the lock */
 };
 
 /* The entry is written before count covers the slot, and never again. */

@@ -10,7 +10,7 @@ struct ofi_bell;
 /* NULL when out of memory or threads. */
 struct ofi_bell *ofi_bell_open(pthread_mutex_t *mutex, pthread_cond_t *cond);
 void ofi_bell_close(struct ofi_bell *bell);
-/* Wakes who sleeps on the condition, as soon as the mutex is free. Never waits. */
+/* Wakes the sleepers on the condition as soon as the mutex is free. Never waits. */
 void ofi_bell_ring(struct ofi_bell *bell);
 
 #endif

@@ -91,7 +91,7 @@ void ofi_cntr_progress(struct ofi_cntr *cntr);
  * counter.
  */
 int ofi_cntr_trywait(struct ofi_cntr *cntr);
-/* The counter has changed: wakes who sleeps. From any thread, with any lock of a source held. */
+/* The counter has changed: wakes the sleepers. From any thread, with any lock of a source held. */
 void ofi_cntr_wake(struct ofi_cntr *cntr);
 
 /*

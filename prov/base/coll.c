@@ -19,7 +19,7 @@ static void op_fail(struct ofi_coll_op *op, int err)
 
 /*
  * A failed operation goes on to its end, or its peers would wait for it: what it sends has the
- * wrong length, which fails them. Those who fail with it do the same.
+ * wrong length, which fails them. Members that fail with it do the same.
  */
 static ssize_t step_send(struct ofi_coll_op *op, struct ofi_coll_step *step)
 {
@@ -63,7 +63,7 @@ static bool step_post(struct ofi_coll_op *op, struct ofi_coll_step *step)
 	if (ret == -FI_ENOMEM && op->join)
 		return false;
 	op_fail(op, (int)-ret);
-	/* Who waits for it has to hear that it failed: as soon as there is memory. */
+	/* The member that waits for it has to hear of the failure as soon as there is memory. */
 	return ret != -FI_ENOMEM || step->verb != OFI_COLL_SEND;
 }
 
@@ -90,7 +90,7 @@ static bool step_do(struct ofi_coll_op *op, struct ofi_coll_step *step)
 
 static void op_run(struct ofi_coll_op *op);
 
-/* All members know the group's number; now each learns whether all do, as who failed fails here. */
+/* All members know the group's number; this round tells each of them whether all do. */
 static void confirm(struct ofi_coll_group *group, int err)
 {
 	struct ofi_coll_op *op = group->confirmation;
@@ -163,7 +163,7 @@ void ofi_coll_event(void *cookie, size_t len, int err)
 	op_run(op);
 }
 
-/* Operations that end start others, or remove them: the walk begins anew after each. */
+/* Operations that end start others, or remove them: the walk starts over after each. */
 static bool run_stalled(struct ofi_coll *coll)
 {
 	struct ofi_coll_group *group;

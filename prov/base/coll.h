@@ -27,7 +27,7 @@ struct ofi_coll_done {
 };
 
 /*
- * What an endpoint lends to its collectives. Messages between two members with different tags may
+ * What an endpoint does for its collectives. Messages between two members with different tags may
  * overtake each other; a message waits at its destination until it is received. Both calls return
  * 0, after which the cookie comes back once through ofi_coll_event(), perhaps before they return,
  * and the buffer stays in use until then; -FI_EAGAIN, after which ofi_coll_progress() tries again;

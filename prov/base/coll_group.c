@@ -14,8 +14,8 @@
 #define TAG_JOIN   (1ULL << 63)
 #define CANDIDATES 16
 /*
- * Calls in which who leaves a group before it has formed tries to tell the others, as long as
- * nothing can be sent.
+ * Calls in which a member that leaves a group before it has formed tries to tell the others,
+ * while nothing can be sent.
  */
 #define REFUSALS_MAX 10000
 

@@ -79,8 +79,8 @@ struct ofi_coll {
  */
 int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag, uint64_t confirm_tag);
 /*
- * The operations end here, and who waits for the join's messages gets ones that fail it. False:
- * call it again.
+ * The operations end here, and members that wait for the join's messages get ones that fail it.
+ * False: call it again.
  */
 bool ofi_coll_refuse(struct ofi_coll_group *group);
 /* Frees it unless something stays in flight. */

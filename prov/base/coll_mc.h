@@ -11,7 +11,7 @@
 
 struct fi_collective_addr;
 
-/* What an endpoint lends; it outlives its groups, which hold references on it. */
+/* The part of an endpoint that its groups use; they hold references on the endpoint. */
 struct ofi_coll_owner {
 	const struct fi_provider *prov;
 	struct ofi_coll *coll;

@@ -65,8 +65,8 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /*
  * The child watches nothing. With the descriptor open it would keep the parent's memory watched
- * when the parent closes it, and whoever unmaps there would wait for a reader for ever. A lock may
- * be held by a thread of the parent.
+ * when the parent closes it, and a thread that unmaps there would wait forever for a reader. A
+ * lock may be held by a thread of the parent.
  */
 static void in_child(void)
 {
@@ -183,7 +183,7 @@ static void find_wanted(struct ofi_monitor_hub *hub, struct range *range)
 	*range = first;
 }
 
-/* A user who begins to want a part of it meanwhile has to wait before it watches it. */
+/* A user that needs a part of the range meanwhile has to wait before it watches that part. */
 static void unwatch(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
 {
 	int attempts = ATTEMPTS;

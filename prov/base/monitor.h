@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Tells when memory stops being what it was: unmapped, moved, its pages dropped. Built on
- * userfaultfd events, so no allocator is patched. Who changes the mapping sleeps until the monitor
- * has read the event, which it does with the locks of all its users held: a thread that takes such
- * a lock after its own munmap() finds the change told. Another thread may have been given the
- * address meanwhile, so who wants to rely on an address calls ofi_monitor_settle() first.
+ * userfaultfd events, so no allocator is patched. A thread that changes the mapping sleeps until
+ * the monitor has read the event, which it does with the locks of all its users held: a thread
+ * that takes such a lock after its own munmap() finds the change reported. Another thread may have
+ * been given the address meanwhile, so a caller that relies on an address calls
+ * ofi_monitor_settle() first.
  *
  * Nothing that may change a mapping (malloc and free among it) may be done with that lock held,
  * because the thread that reads events takes it. What has to be freed after a change is freed by

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Looks whether the kernel tells of every change of memory before anything relies on it. */
+/* Checks that the kernel reports every change of memory, before anything relies on it. */
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>

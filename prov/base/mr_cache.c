@@ -28,7 +28,7 @@ static size_t count_up_to(const struct ofi_mr_cache *cache, uintptr_t addr)
 
 /*
  * Steps down from *at, at first the number of regions, to a region that overlaps [start, end);
- * NULL: there is no other one. That region may be forgotten before the next step.
+ * NULL: there is no other region. That region may be forgotten before the next step.
  */
 static struct ofi_mr_region *next_overlap(const struct ofi_mr_cache *cache, uintptr_t start,
 					  size_t *at)

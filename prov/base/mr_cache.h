@@ -42,7 +42,7 @@ struct ofi_mr_cache {
 	size_t max_count, max_size; /* 0 count: nothing is kept */
 	bool monitored;
 	int refusal;		  /* -FI_E*: why it is not, though it was to be */
-	pid_t pid;		  /* who opened it, and has the registrations */
+	pid_t pid;		  /* the process that opened it and has the registrations */
 	struct ofi_lock reg_lock; /* one registration at a time; taken before lock */
 
 	/* Nothing that could change a mapping is called with it held: see monitor.h. */

@@ -19,8 +19,8 @@ struct ofi_param {
 
 /*
  * Defines every row with the core and stores its value. A value out of range or not of its type
- * warns and leaves the default. A FI_<PROVIDER>_* variable of the environment that is no row warns,
- * with the nearest name.
+ * warns and leaves the default. A FI_<PROVIDER>_* variable of the environment that is not a row
+ * warns, with the nearest name.
  */
 int ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, size_t count,
 		    void *values);

@@ -13,7 +13,7 @@
 
 struct ofi_ref {
 	int children;
-	pid_t owner; /* who opened the object, or 0 */
+	pid_t owner; /* the process that opened the object, or 0 */
 };
 
 static inline void ofi_ref_own(struct ofi_ref *ref)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory that processes share by a name: who makes it, who uses it, who takes it away. */
+/* Memory that processes share by name: creating, using and removing it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

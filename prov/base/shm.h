@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Memory that processes of one user share by a name, for as long as one of them has it open. Who
- * opens a name that processes have left without closing it, because they were killed, begins anew.
- * The kernel's locks on the file say who has it open and who changes it: they end with the process.
+ * opens a name that processes have left without closing it, because they were killed, starts
+ * over. The kernel's locks on the file say which processes have it open and which one changes it;
+ * they end with the process.
  */
 #ifndef OFI_SHM_H
 #define OFI_SHM_H

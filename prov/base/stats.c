@@ -88,7 +88,7 @@ static void close_file(void)
 
 /*
  * What a child has of its parent's objects is its own copy, which it may close; its statistics are
- * not the parent's. They begin anew with the first object it opens.
+ * not the parent's. They start over with the first object that it opens.
  */
 static void in_child(void)
 {

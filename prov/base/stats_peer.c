@@ -13,7 +13,7 @@ void ofi_stats_peer_hide(struct ofi_stats_peer *peer)
 	__atomic_store_n(&peer->id, 0, __ATOMIC_RELEASE);
 }
 
-/* Readers that see an odd turn, or not the same one before and after, try again. */
+/* Readers that see an odd number of turns, or not the same one before and after, try again. */
 void ofi_stats_peer_enter(struct ofi_stats_peer *peer, const char *state, const char *cause,
 			  const char *waits, uint64_t now)
 {

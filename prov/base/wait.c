@@ -64,8 +64,8 @@ void ofi_wait_fini(struct ofi_wait *wait)
 
 /*
  * The caller has locks that the application's holder of the mutex may ask for, or is itself that
- * holder: it does not wait for the mutex. Before the mutex was lent only our own sleepers hold it,
- * on their way to sleep.
+ * holder: it does not wait for the mutex. Before the application has the mutex only our own
+ * sleepers hold it, on their way to sleep.
  */
 static void announce(struct ofi_wait *wait)
 {

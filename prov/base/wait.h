@@ -16,7 +16,7 @@ struct ofi_wait {
 	int fd;		       /* eventfd of FD, POLLFD, UNSPEC and SET, else -1 */
 	pthread_mutex_t mutex; /* of MUTEX_COND; the application may hold it while it calls us */
 	pthread_cond_t cond;
-	struct ofi_bell *bell; /* signals in our place, once the mutex was lent; atomic */
+	struct ofi_bell *bell; /* signals for us once the application has the mutex; atomic */
 	uint32_t ends, ended;  /* ofi_wait_end()s, and up to which they ended a call; atomic */
 	bool signalled;	       /* since the last clear; atomic, changed with the lock held */
 	struct ofi_lock lock;  /* guards what follows; no other is taken with it held */
@@ -37,13 +37,13 @@ struct ofi_sleeper {
 /* -FI_ENOSYS for a kind it does not serve. */
 int ofi_wait_init(struct ofi_wait *wait, enum fi_wait_obj obj);
 void ofi_wait_fini(struct ofi_wait *wait);
-/* With any lock held, and from who holds the mutex that was lent. */
+/* With any lock held, and by a thread that holds the mutex that the application got. */
 void ofi_wait_signal(struct ofi_wait *wait);
 /*
  * Takes back the signals so far, unless sleepers have not looked. Call it only when there is
  * nothing to wake anybody for, under the lock under which events are queued: a signal that comes
- * after that is for a later event. Who calls it earlier, and gets true, has to signal when there
- * was something. True: there was a signal.
+ * after that is for a later event. A caller that comes earlier, and gets true, has to signal when
+ * there was something. True: there was a signal.
  */
 bool ofi_wait_clear(struct ofi_wait *wait);
 /* Ends the calls that wait, or the next one. */
@@ -64,7 +64,7 @@ bool ofi_sleeper_ended(const struct ofi_sleeper *sleeper, struct ofi_wait *wait)
 void ofi_sleeper_leave(struct ofi_sleeper *sleeper, struct ofi_wait *wait);
 
 /*
- * Sleeps until a signal or the time-out (ms, negative is for ever). 0, -FI_ETIMEDOUT or -FI_EINTR.
+ * Sleeps until a signal or the time-out (ms, negative is forever). 0, -FI_ETIMEDOUT or -FI_EINTR.
  * FI_WAIT_YIELD gives up the processor once and returns 0 while there is time left.
  */
 int ofi_wait_sleep(struct ofi_wait *wait, int timeout);

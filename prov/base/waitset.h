@@ -27,7 +27,7 @@ struct ofi_waitset_member {
 struct ofi_waitset {
 	struct fid_wait fid;
 	struct ofi_ref *parent;
-	struct ofi_ref own; /* who opened it */
+	struct ofi_ref own; /* the process that opened it */
 	const struct fi_provider *prov;
 	struct ofi_wait wait; /* the kind, and the epoll's descriptor */
 	struct ofi_lock lock; /* guards the members */
@@ -37,7 +37,7 @@ struct ofi_waitset {
 /* Opens a wait set whose close gives the reference on *parent, the fabric's, back. */
 int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		     const struct fi_wait_attr *attr, struct fid_wait **set);
-/* Adds a member, which may be asked at once. -FI_EINVAL when set is no wait set of this fabric. */
+/* Adds a member, which may be asked at once. -FI_EINVAL: set is not a wait set of this fabric. */
 int ofi_waitset_join(struct fid_wait *set, const struct ofi_ref *fabric,
 		     struct ofi_waitset_member *member);
 /* Not asked any more afterwards. Nothing happens to one that did not join. */

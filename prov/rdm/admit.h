@@ -20,7 +20,7 @@ struct ofi_rdm_admit_host {
 };
 
 struct ofi_rdm_admit {
-	uint32_t rate; /* tokens a second, 0 is no limit */
+	uint32_t rate; /* tokens per second, 0 is no limit */
 	struct ofi_rdm_admit_host hosts[OFI_RDM_ADMIT_HOSTS];
 };
 

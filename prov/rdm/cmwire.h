@@ -38,7 +38,7 @@ enum ofi_rdm_cmwire_reason {
 /* Flags. */
 enum {
 	OFI_RDM_CMWIRE_RMA_NOTES =
-		1 << 0, /* the sender is to be told of each RMA operation on its memory */
+		1 << 0, /* the sender wants to be told of each RMA operation on its memory */
 	OFI_RDM_CMWIRE_SECRET = 1 << 1, /* it has a job secret: addr is random bytes, see proof.h */
 };
 

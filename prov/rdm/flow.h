@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who may send now. Per peer: the send queue's credits, some of them reserved for control packets,
- * and two queues in order, control before data. Per endpoint: a budget of bytes for what peers make
- * it keep, in three levels:
+ * Flow control: which peer may send now. Per peer: the send queue's credits, some of them
+ * reserved for control packets, and two queues in order, control before data. Per endpoint: a
+ * budget of bytes for what peers make it keep, in three levels:
  *
  *   up to the limit          peers send as they like
  *   beyond it                whoever adds something is told to STOP, and to GO on when less than

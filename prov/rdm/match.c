@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Matching: classes of receives, the unexpected queue and its indexes, and what is rare. */
+/* Matching: classes of receives, the unexpected queue and its indexes, and the slow path. */
 #include "match.h"
 #include "src/ds/compiler.h"
 

@@ -118,7 +118,7 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	case OFI_RDM_CMWIRE_RESOURCES:
 	case OFI_RDM_CMWIRE_CLOSING:
 	case OFI_RDM_CMWIRE_IN_USE:  /* what the former owner of our name left goes in a while */
-	case OFI_RDM_CMWIRE_UNKNOWN: /* who is not known yet may be soon */
+	case OFI_RDM_CMWIRE_UNKNOWN: /* a peer that is not known yet may be soon */
 		ofi_rdm_conn_retry(set, conn, refusal(input->reason));
 		break;
 	default:
@@ -211,7 +211,7 @@ static void drain(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 static void on_evict(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
-	/* What was spared long ago begins anew. */
+	/* A connection that was spared long ago starts over. */
 	if (!conn->told || set->now >= conn->spared + set->params.give_up)
 		conn->told = set->now;
 	drain(set, conn, OFI_RDM_CONN_DRAINING, input, action);

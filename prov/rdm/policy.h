@@ -22,11 +22,11 @@
  * is to be sent by it is held, both sides wait until nothing is under way, and agree on the end
  * (BYE), so that nothing is lost. What does not drain soon goes on, and another one is tried: it
  * may wait for what comes from a third. Peers that were refused for want of room and peers that
- * wait here get the places by turns.
+ * wait here take turns.
  *
  * Strangers get a part of the places, which their hosts share: when there is no place for one, a
  * host that has more than its host gives one up, and what is idle gives way on its own host. The
- * next place is for the host that was refused. Nobody waits for ever for a stranger that was told
+ * next place is for the host that was refused. Nobody waits forever for a stranger that was told
  * to go.
  *
  * An incarnation is the random number of a process's endpoint. A request of one that was here
@@ -86,7 +86,7 @@ const char *ofi_rdm_conn_cause_name(enum ofi_rdm_conn_event cause);
 
 /* What to do, in this order. */
 enum {
-	OFI_RDM_CONN_DO_ABANDON = 1 << 0,  /* our request, or what we accepted, is no more */
+	OFI_RDM_CONN_DO_ABANDON = 1 << 0,  /* our request, or the one that we accepted, is over */
 	OFI_RDM_CONN_DO_RELEASE = 1 << 1,  /* end the connection; what waits stays */
 	OFI_RDM_CONN_DO_TEARDOWN = 1 << 2, /* end the connection; all operations fail with err */
 	OFI_RDM_CONN_DO_FAIL = 1 << 3,	   /* all operations fail with err */
@@ -136,7 +136,7 @@ struct ofi_rdm_conn_params {
 	/* Milliseconds. */
 	uint32_t attempt; /* that a request counts in `window`; to wait for the peer's own */
 	uint32_t give_up; /* of silence, until operations fail */
-	uint32_t prove;	  /* for a peer that was accepted to show that it may be; 0: for ever */
+	uint32_t prove;	  /* for an accepted peer to prove itself; 0: forever */
 	uint32_t drain;	  /* until what does not drain goes on; twice that the next time */
 	uint32_t backoff, backoff_max;
 	uint32_t (*random)(void *arg); /* 32 bits */
@@ -233,7 +233,7 @@ static inline bool ofi_rdm_conn_is_out(const struct ofi_rdm_conn *conn)
 	return conn->state == OFI_RDM_CONN_CONNECTING || conn->state == OFI_RDM_CONN_EXPECTING ||
 	       conn->state == OFI_RDM_CONN_ACCEPTING;
 }
-/* Whether it is a stranger's; who wants a connection knows the peer. */
+/* Whether it is a stranger's. An endpoint that wants a connection knows the peer. */
 void ofi_rdm_conn_mark(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, bool stranger);
 /* Something was sent or came on one that is UP. */
 void ofi_rdm_conn_used(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);

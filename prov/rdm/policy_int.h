@@ -15,7 +15,7 @@
 
 #define OFI_RDM_CONN_SPARE_MS 20 /* that a connection has at least */
 
-/* The only one who writes state. */
+/* The only function that writes the state. */
 void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			enum ofi_rdm_conn_state state);
 /* After each step: the one that it was about is where it is looked for next. */
@@ -34,7 +34,7 @@ void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn
 			       uint64_t most);
 /* What was accepted is over. Without a proof it says nothing about the peer, nor delays us. */
 void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
-/* Such a time for who finds no room: there may be some soon. */
+/* The longest such time for a peer that finds no room: there may be some soon. */
 uint64_t ofi_rdm_conn_busy_most(const struct ofi_rdm_conn_set *set);
 void ofi_rdm_conn_fail(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
 		       struct ofi_rdm_conn_action *action);

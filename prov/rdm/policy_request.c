@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The decisions about requests. A request names a peer, and an incarnation that anyone may have
- * seen: neither proves who asks. What works is not given up for it.
+ * seen: neither proves who asks. A connection that works is not given up for a request.
  */
 #include "policy_int.h"
 
@@ -57,7 +57,7 @@ static void accept_it(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	action->what |= OFI_RDM_CONN_DO_ACCEPT;
 }
 
-/* The next place is for who was refused, if it comes soon, and the one after that is not. */
+/* The next place is for the peer that was refused, if it comes soon; the one after is not. */
 static void refuse_for_room(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn_action *action)
 {
 	reject(action, OFI_RDM_CMWIRE_BUSY);
@@ -145,9 +145,9 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again)
 }
 
 /*
- * Who asks says that the peer's end of the connection is gone. The device at that end is asked: if
- * it answers the connection stays; if it does not, the connection fails, and there is room for who
- * asks again.
+ * The request says that the peer's end of the connection is gone. The device at that end is
+ * asked: if it answers the connection stays; if it does not, the connection fails, and there is
+ * room for the sender of the request.
  */
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_live)
 {

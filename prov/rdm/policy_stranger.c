@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The places that strangers have: how the hosts that they come from share them, and who has to go
- * for another one.
+ * The places that strangers have: how the hosts that they come from share them, and which one has
+ * to go for another one.
  */
 #include "policy_int.h"
 
@@ -9,7 +9,7 @@
 #define ROOM_MS	  20   /* between those that have to go for a host */
 #define UNUSED_MS 1000 /* for a first message, before it gives way on its own host */
 #define IDLE_MS	  5000 /* without a message, the same */
-#define HALF_MS	  5000 /* for who was accepted to come, when the place is wanted */
+#define HALF_MS	  5000 /* for an accepted stranger to come, when the place is wanted */
 #define BYE_MS	  500  /* for one that was never used to answer the goodbye */
 
 static struct ofi_rdm_conn_host *host_of(struct ofi_rdm_conn_set *set,
@@ -78,7 +78,7 @@ uint64_t ofi_rdm_conn_stranger_gone_at(const struct ofi_rdm_conn_set *set,
 	return conn->since + (conn->unused ? BYE_MS : set->params.give_up);
 }
 
-/* Or the two would take the place from each other by turns. */
+/* Otherwise the two would keep taking the place from each other. */
 static bool has_more(const struct ofi_rdm_conn_set *set, uint8_t host, uint8_t other)
 {
 	return set->hosts[host].open > set->hosts[other].open + 1;

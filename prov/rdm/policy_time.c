@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections: the state, who gets a place, and what time does. */
+/* Connections: the state, which peer gets a place, and the effect of time. */
 #include <stddef.h>
 #include <rdma/fi_errno.h>
 #include "policy_int.h"
@@ -324,7 +324,7 @@ static void expire(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
 }
 
-/* Its host may answer for ever: what is to be sent goes by a connection of ours, or fails. */
+/* Its host may answer forever: operations use a connection that we make, or fail. */
 static void drop(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		 struct ofi_rdm_conn_action *action)
 {

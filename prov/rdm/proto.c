@@ -213,7 +213,7 @@ void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *peer, bool fence)
 	set_clear(peer);
 }
 
-/* Who owes something does not any more. */
+/* Nothing is owed any longer. */
 static void forgive(struct ofi_rdm_proto_peer *peer)
 {
 	struct ofi_rdm_proto_item *item;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The protocol between two reliable-datagram endpoints: which packets a message becomes, what
- * happens on arrival, who completes when. It knows no verbs: what it consumes are the application's
- * calls, packets and completions; what it produces are calls of the transport (xport.h) and of
- * ofi_rdm_proto_ops. Nothing is allocated: messages live in objects of the caller.
+ * happens on arrival, and when each operation completes. It knows no verbs: what it consumes are
+ * the application's calls, packets and completions; what it produces are calls of the transport
+ * (xport.h) and of ofi_rdm_proto_ops. Nothing is allocated: messages live in objects of the
+ * caller.
  *
  *   out   a message being sent, from the call to its completion
  *   in    an incoming packet that is kept: an unexpected message, or one that takes several packets
@@ -297,7 +298,7 @@ void ofi_rdm_proto_write_done(struct ofi_rdm_proto_out *out, int err);
 void ofi_rdm_proto_revoked(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item);
 /* The bind is complete. */
 void ofi_rdm_proto_bound(struct ofi_rdm_proto_peer *peer);
-/* After bytes were given back to the budget: who was told to wait may go on. */
+/* After bytes were given back to the budget: peers that were told to wait may go on. */
 void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto);
 /*
  * Sends what can be sent. For when the transport's send() failed for want of something that is
@@ -345,8 +346,8 @@ enum ofi_rdm_wire_error ofi_rdm_proto_packet(struct ofi_rdm_proto_peer *peer,
 enum ofi_rdm_wire_error ofi_rdm_proto_exceeded(struct ofi_rdm_proto_peer *peer);
 
 /*
- * For the hot path: a packet may be sent past ofi_rdm_proto_send(), with ofi_rdm_flow_take() by the
- * caller.
+ * For the fast path: a packet may be sent past ofi_rdm_proto_send(), with ofi_rdm_flow_take() by
+ * the caller.
  */
 static inline bool ofi_rdm_proto_may_bypass(const struct ofi_rdm_proto_peer *peer, size_t len)
 {
@@ -355,8 +356,8 @@ static inline bool ofi_rdm_proto_may_bypass(const struct ofi_rdm_proto_peer *pee
 }
 
 /*
- * For the hot path: the receive that a plain packet goes to, already taken, if it is one to which
- * the caller may copy and complete by itself. Else NULL: the packet is unexpected, or
+ * For the fast path: the receive that a plain eager packet goes to, already taken, if it is one
+ * to which the caller may copy and complete by itself. Else NULL: the packet is unexpected, or
  * ofi_rdm_proto_packet() is for it.
  */
 static inline struct ofi_rdm_proto_recv *
@@ -370,7 +371,7 @@ ofi_rdm_proto_bypass(struct ofi_rdm_proto_peer *peer, bool tagged, uint64_t tag,
 }
 
 /*
- * For the hot path: whether a message that ofi_rdm_match_oldest() found is all here and owes
+ * For the fast path: whether a message that ofi_rdm_match_oldest() found is all here and owes
  * nothing.
  */
 static inline bool ofi_rdm_proto_is_whole(const struct ofi_rdm_proto_in *in)
@@ -395,7 +396,7 @@ static inline void ofi_rdm_proto_take_whole(struct ofi_rdm_proto *proto, uint8_t
 }
 
 /*
- * A plain packet for which ofi_rdm_proto_bypass() found no receive, where it is kept. Of a free
+ * An eager packet for which ofi_rdm_proto_bypass() found no receive, where it is kept. Of a free
  * place all is 0 that a message without regions and answers does not need. As
  * ofi_rdm_proto_packet().
  */

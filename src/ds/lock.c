@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The contended side of struct ofi_lock: sleeping on the word and waking one sleeper. Who comes may
- * overtake one that was woken, since it need not be waited for. Who was overtaken LOCK_PATIENCE
- * times is handed the lock.
+ * The contended side of struct ofi_lock: sleeping on the word and waking one sleeper. A thread
+ * that arrives may overtake one that was woken, since nobody has to wait for it to run. A thread
+ * that was overtaken LOCK_PATIENCE times is handed the lock.
  */
 #include "lock.h"
 

@@ -89,7 +89,7 @@ void ofi_hook_out_close(void);
 void ofi_hook_perf_open(void);
 uint64_t ofi_hook_perf_read(void);
 void ofi_hook_perf_add(struct ofi_hook_site *site, uint64_t start, uint64_t now, ssize_t ret);
-/* Prints what was counted, and begins anew. */
+/* Prints the counts and resets them. */
 void ofi_hook_perf_report(const char *when);
 
 /* What trace says (trace.c). True when it was nothing, once more: that is only counted. */

@@ -39,7 +39,7 @@ static int open_file(const char *path)
 	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* Who asks for a hook wants to see something. */
+/* A user who asks for a hook expects output: the log level must not hide it without a word. */
 static void warn_unseen(bool trace, bool perf)
 {
 	const char *level = NULL;
