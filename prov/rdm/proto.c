@@ -143,14 +143,22 @@ static bool send_controls(struct ofi_rdm_proto_peer *peer)
 	return send_stop_or_go(peer);
 }
 
+static inline bool owes(const struct ofi_rdm_proto_peer *peer)
+{
+	return peer->flow.owed != OFI_RDM_FLOW_NOTHING || !STAILQ_EMPTY(&peer->flow.control);
+}
+
 static void send_all(struct ofi_rdm_proto_peer *peer)
 {
-	if (!peer->up || !send_controls(peer))
+	if (!peer->up || (owes(peer) && !send_controls(peer)))
 		return;
-	ofi_rdm_proto_rndv_pump(peer);
-	ofi_rdm_proto_out_pump(peer);
+	if (!TAILQ_EMPTY(&peer->readers) || !TAILQ_EMPTY(&peer->writers))
+		ofi_rdm_proto_rndv_pump(peer);
+	if (!STAILQ_EMPTY(&peer->flow.data))
+		ofi_rdm_proto_out_pump(peer);
 	/* What was sent may have completed a rendezvous, which owes something then. */
-	send_controls(peer);
+	if (owes(peer))
+		send_controls(peer);
 }
 
 /* What is sent may end messages, which makes room for more peers: they are the same loop's. */

@@ -5,12 +5,6 @@
 
 enum { STATUS_MAX = 4096 }; /* FI_E* are below */
 
-/* What is left of a packet. */
-struct reader {
-	const uint8_t *at;
-	size_t left;
-};
-
 /* What a type has behind the base, in this order. */
 enum {
 	HAS_TOTAL = 1 << 0,
@@ -29,31 +23,43 @@ struct shape {
 	const char *name;
 	unsigned int has;
 	uint8_t flags; /* permitted */
+	uint8_t len;   /* bytes behind the base that are always there */
 };
+
+#define EIGHT(has, what) ((has) & (what) ? 8 : 0)
+#define FIXED_LENGTH(has)                                                        \
+	(EIGHT(has, HAS_TOTAL) + EIGHT(has, HAS_OFFSET) + EIGHT(has, HAS_RID) +  \
+	 EIGHT(has, HAS_STATUS) + EIGHT(has, HAS_KEY) + EIGHT(has, HAS_ATOMIC) + \
+	 2 * EIGHT(has, HAS_RANGE))
+#define SHAPE(name, has, flags)                     \
+	{                                           \
+		name, has, flags, FIXED_LENGTH(has) \
+	}
 
 #define OF_MESSAGE (OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_DATA | OFI_RDM_WIRE_WANT_ACK)
 
 static const struct shape shapes[OFI_RDM_WIRE_TYPES] = {
-	[OFI_RDM_WIRE_EAGER] = { "EAGER", HAS_TAG | HAS_PAYLOAD, OF_MESSAGE },
-	[OFI_RDM_WIRE_SEG_FIRST] = { "SEG_FIRST", HAS_TOTAL | HAS_TAG | HAS_PAYLOAD, OF_MESSAGE },
-	[OFI_RDM_WIRE_SEG_NEXT] = { "SEG_NEXT", HAS_OFFSET | HAS_PAYLOAD, 0 },
-	[OFI_RDM_WIRE_RTS] = { "RTS", HAS_TOTAL | HAS_TAG | HAS_LIST, OF_MESSAGE },
-	[OFI_RDM_WIRE_CTS] = { "CTS", HAS_TOTAL | HAS_RID | HAS_LIST, 0 },
-	[OFI_RDM_WIRE_FIN] = { "FIN", HAS_STATUS, OFI_RDM_WIRE_WRITTEN },
-	[OFI_RDM_WIRE_ACK] = { "ACK", 0, 0 },
-	[OFI_RDM_WIRE_ATOMIC_REQ] = { "ATOMIC_REQ", HAS_ATOMIC | HAS_LIST | HAS_PAYLOAD, 0 },
-	[OFI_RDM_WIRE_ATOMIC_RSP] = { "ATOMIC_RSP", HAS_STATUS | HAS_PAYLOAD, 0 },
-	[OFI_RDM_WIRE_STOP] = { "STOP", 0, 0 },
-	[OFI_RDM_WIRE_GO] = { "GO", 0, 0 },
-	[OFI_RDM_WIRE_KEY_REQ] = { "KEY_REQ", HAS_KEY, 0 },
-	[OFI_RDM_WIRE_KEY_RSP] = { "KEY_RSP", HAS_STATUS | HAS_RANGE, 0 },
-	[OFI_RDM_WIRE_BYE] = { "BYE", 0, 0 },
-	[OFI_RDM_WIRE_BYE_RSP] = { "BYE_RSP", HAS_STATUS, 0 },
-	[OFI_RDM_WIRE_RMA_NOTE] = { "RMA_NOTE", HAS_TOTAL | HAS_TAG | HAS_LIST,
-				    OFI_RDM_WIRE_DATA | OFI_RDM_WIRE_READ },
-	[OFI_RDM_WIRE_HALT] = { "HALT", 0, 0 },
-	[OFI_RDM_WIRE_SEG_REQ] = { "SEG_REQ", 0, 0 },
-	[OFI_RDM_WIRE_SEG_ASKED] = { "SEG_ASKED", HAS_OFFSET | HAS_PAYLOAD, 0 },
+	[OFI_RDM_WIRE_EAGER] = SHAPE("EAGER", HAS_TAG | HAS_PAYLOAD, OF_MESSAGE),
+	[OFI_RDM_WIRE_SEG_FIRST] =
+		SHAPE("SEG_FIRST", HAS_TOTAL | HAS_TAG | HAS_PAYLOAD, OF_MESSAGE),
+	[OFI_RDM_WIRE_SEG_NEXT] = SHAPE("SEG_NEXT", HAS_OFFSET | HAS_PAYLOAD, 0),
+	[OFI_RDM_WIRE_RTS] = SHAPE("RTS", HAS_TOTAL | HAS_TAG | HAS_LIST, OF_MESSAGE),
+	[OFI_RDM_WIRE_CTS] = SHAPE("CTS", HAS_TOTAL | HAS_RID | HAS_LIST, 0),
+	[OFI_RDM_WIRE_FIN] = SHAPE("FIN", HAS_STATUS, OFI_RDM_WIRE_WRITTEN),
+	[OFI_RDM_WIRE_ACK] = SHAPE("ACK", 0, 0),
+	[OFI_RDM_WIRE_ATOMIC_REQ] = SHAPE("ATOMIC_REQ", HAS_ATOMIC | HAS_LIST | HAS_PAYLOAD, 0),
+	[OFI_RDM_WIRE_ATOMIC_RSP] = SHAPE("ATOMIC_RSP", HAS_STATUS | HAS_PAYLOAD, 0),
+	[OFI_RDM_WIRE_STOP] = SHAPE("STOP", 0, 0),
+	[OFI_RDM_WIRE_GO] = SHAPE("GO", 0, 0),
+	[OFI_RDM_WIRE_KEY_REQ] = SHAPE("KEY_REQ", HAS_KEY, 0),
+	[OFI_RDM_WIRE_KEY_RSP] = SHAPE("KEY_RSP", HAS_STATUS | HAS_RANGE, 0),
+	[OFI_RDM_WIRE_BYE] = SHAPE("BYE", 0, 0),
+	[OFI_RDM_WIRE_BYE_RSP] = SHAPE("BYE_RSP", HAS_STATUS, 0),
+	[OFI_RDM_WIRE_RMA_NOTE] = SHAPE("RMA_NOTE", HAS_TOTAL | HAS_TAG | HAS_LIST,
+					OFI_RDM_WIRE_DATA | OFI_RDM_WIRE_READ),
+	[OFI_RDM_WIRE_HALT] = SHAPE("HALT", 0, 0),
+	[OFI_RDM_WIRE_SEG_REQ] = SHAPE("SEG_REQ", 0, 0),
+	[OFI_RDM_WIRE_SEG_ASKED] = SHAPE("SEG_ASKED", HAS_OFFSET | HAS_PAYLOAD, 0),
 };
 
 static const char *const errors[OFI_RDM_WIRE_ERRORS] = {
@@ -93,45 +99,43 @@ const char *ofi_rdm_wire_type_name(unsigned int type)
 	return type < OFI_RDM_WIRE_TYPES && shapes[type].name ? shapes[type].name : "?";
 }
 
-static uint32_t take32(struct reader *r)
+/* The caller has seen that there are enough bytes. */
+static inline uint32_t take32(const uint8_t **at)
 {
 	uint32_t value;
 
-	memcpy(&value, r->at, sizeof(value));
-	r->at += sizeof(value);
-	r->left -= sizeof(value);
+	memcpy(&value, *at, sizeof(value));
+	*at += sizeof(value);
 	return le32toh(value);
 }
 
-static uint64_t take64(struct reader *r)
+static inline uint64_t take64(const uint8_t **at)
 {
-	uint64_t low = take32(r);
+	uint64_t value;
 
-	return low | (uint64_t)take32(r) << 32;
+	memcpy(&value, *at, sizeof(value));
+	*at += sizeof(value);
+	return le64toh(value);
 }
 
-static size_t fields_len(const struct ofi_rdm_wire_packet *p, unsigned int has)
+static size_t fields_len(const struct ofi_rdm_wire_packet *p, const struct shape *shape)
 {
-	static const unsigned int eights =
-		HAS_TOTAL | HAS_OFFSET | HAS_RID | HAS_STATUS | HAS_KEY | HAS_ATOMIC;
-	size_t len = 8 * (size_t)__builtin_popcount(has & eights);
+	size_t len = shape->len;
 
-	if (has & HAS_RANGE)
-		len += 16;
-	if (has & HAS_TAG)
-		len += 8 * (size_t)__builtin_popcount(p->flags &
-						      (OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_DATA));
-	if (has & HAS_LIST)
+	if (shape->has & HAS_TAG)
+		len += (p->flags & OFI_RDM_WIRE_TAGGED ? 8 : 0) +
+		       (p->flags & OFI_RDM_WIRE_DATA ? 8 : 0);
+	if (shape->has & HAS_LIST)
 		len += p->count * sizeof(struct ofi_rdm_wire_region);
 	return len;
 }
 
-static enum ofi_rdm_wire_error take_status(struct reader *r, struct ofi_rdm_wire_packet *p)
+static enum ofi_rdm_wire_error take_status(const uint8_t **at, struct ofi_rdm_wire_packet *p)
 {
 	uint32_t second;
 
-	p->status = take32(r);
-	second = take32(r);
+	p->status = take32(at);
+	second = take32(at);
 	if (p->status >= STATUS_MAX)
 		return OFI_RDM_WIRE_E_STATUS;
 	if (p->type == OFI_RDM_WIRE_KEY_RSP)
@@ -141,53 +145,51 @@ static enum ofi_rdm_wire_error take_status(struct reader *r, struct ofi_rdm_wire
 	return OFI_RDM_WIRE_OK;
 }
 
-static enum ofi_rdm_wire_error take_rid(struct reader *r, struct ofi_rdm_wire_packet *p)
+static enum ofi_rdm_wire_error take_rid(const uint8_t **at, struct ofi_rdm_wire_packet *p)
 {
-	p->rid = take32(r);
-	return take32(r) ? OFI_RDM_WIRE_E_UNUSED : OFI_RDM_WIRE_OK;
+	p->rid = take32(at);
+	return take32(at) ? OFI_RDM_WIRE_E_UNUSED : OFI_RDM_WIRE_OK;
 }
 
-static void take_atomic(struct reader *r, struct ofi_rdm_wire_atomic *atomic)
+static void take_atomic(const uint8_t **at, struct ofi_rdm_wire_atomic *atomic)
 {
-	atomic->kind = r->at[0];
-	atomic->op = r->at[1];
-	atomic->datatype = r->at[2];
-	atomic->size = r->at[3];
-	r->at += 4;
-	r->left -= 4;
-	atomic->count = take32(r);
+	atomic->kind = (*at)[0];
+	atomic->op = (*at)[1];
+	atomic->datatype = (*at)[2];
+	atomic->size = (*at)[3];
+	*at += 4;
+	atomic->count = take32(at);
 }
 
 /* The caller has seen that there are enough bytes. */
-static enum ofi_rdm_wire_error take_fields(struct reader *r, struct ofi_rdm_wire_packet *p,
+static enum ofi_rdm_wire_error take_fields(const uint8_t **at, struct ofi_rdm_wire_packet *p,
 					   unsigned int has)
 {
 	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_OK;
 
 	if (has & HAS_TOTAL)
-		p->total = take64(r);
+		p->total = take64(at);
 	if (has & HAS_OFFSET)
-		p->offset = take64(r);
+		p->offset = take64(at);
 	if (has & HAS_RID)
-		error = take_rid(r, p);
+		error = take_rid(at, p);
 	if (has & HAS_STATUS)
-		error = take_status(r, p);
+		error = take_status(at, p);
 	if (has & HAS_KEY)
-		p->key = take64(r);
+		p->key = take64(at);
 	if (has & HAS_RANGE) {
-		p->addr = take64(r);
-		p->len = take64(r);
+		p->addr = take64(at);
+		p->len = take64(at);
 	}
 	if (has & HAS_TAG && p->flags & OFI_RDM_WIRE_TAGGED)
-		p->tag = take64(r);
+		p->tag = take64(at);
 	if (has & HAS_TAG && p->flags & OFI_RDM_WIRE_DATA)
-		p->data = take64(r);
+		p->data = take64(at);
 	if (has & HAS_ATOMIC)
-		take_atomic(r, &p->atomic);
+		take_atomic(at, &p->atomic);
 	if (has & HAS_LIST) {
-		p->list = r->at;
-		r->at += p->count * sizeof(struct ofi_rdm_wire_region);
-		r->left -= p->count * sizeof(struct ofi_rdm_wire_region);
+		p->list = *at;
+		*at += p->count * sizeof(struct ofi_rdm_wire_region);
 	}
 	return error;
 }
@@ -277,7 +279,7 @@ static int is_collective(const struct ofi_rdm_wire_base *base)
 enum ofi_rdm_wire_error ofi_rdm_wire_parse(const void *bytes, size_t len,
 					   struct ofi_rdm_wire_packet *packet)
 {
-	struct reader r = { .at = bytes, .left = len };
+	const uint8_t *at = (const uint8_t *)bytes + 4, *end = (const uint8_t *)bytes + len;
 	const struct shape *shape;
 	struct ofi_rdm_wire_base base;
 	enum ofi_rdm_wire_error error;
@@ -286,8 +288,6 @@ enum ofi_rdm_wire_error ofi_rdm_wire_parse(const void *bytes, size_t len,
 	if (len < sizeof(base))
 		return OFI_RDM_WIRE_E_SHORT;
 	memcpy(&base, bytes, sizeof(base));
-	r.at += 4;
-	r.left -= 4;
 	if (base.version < OFI_RDM_WIRE_VERSION_MIN || base.version > OFI_RDM_WIRE_VERSION)
 		return OFI_RDM_WIRE_E_VERSION;
 	if (base.type >= OFI_RDM_WIRE_TYPES || !shapes[base.type].name)
@@ -300,16 +300,16 @@ enum ofi_rdm_wire_error ofi_rdm_wire_parse(const void *bytes, size_t len,
 	packet->type = base.type;
 	packet->flags = base.flags;
 	packet->count = base.count;
-	packet->id = take32(&r);
-	if (r.left < fields_len(packet, shape->has))
+	packet->id = take32(&at);
+	if ((size_t)(end - at) < fields_len(packet, shape))
 		return OFI_RDM_WIRE_E_SHORT;
-	error = take_fields(&r, packet, shape->has);
+	error = take_fields(&at, packet, shape->has);
 	if (error)
 		return error;
-	if (r.left && !(shape->has & HAS_PAYLOAD))
+	if (at != end && !(shape->has & HAS_PAYLOAD))
 		return OFI_RDM_WIRE_E_LONG;
-	packet->payload = r.at;
-	packet->payload_len = r.left;
+	packet->payload = at;
+	packet->payload_len = (size_t)(end - at);
 	return check_meaning(packet);
 }
 
@@ -388,12 +388,9 @@ static void put_three(void *list, unsigned int i, uint64_t a, uint64_t b, uint64
 	put64(put64(put64(at, a), b), c);
 }
 
-static struct reader three_at(const void *list, unsigned int i)
+static const uint8_t *three_at(const void *list, unsigned int i)
 {
-	return (struct reader){
-		.at = (const uint8_t *)list + i * sizeof(struct ofi_rdm_wire_region),
-		.left = sizeof(struct ofi_rdm_wire_region),
-	};
+	return (const uint8_t *)list + i * sizeof(struct ofi_rdm_wire_region);
 }
 
 void ofi_rdm_wire_put_region(void *list, unsigned int i, const struct ofi_rdm_wire_region *region)
@@ -403,11 +400,11 @@ void ofi_rdm_wire_put_region(void *list, unsigned int i, const struct ofi_rdm_wi
 
 void ofi_rdm_wire_get_region(const void *list, unsigned int i, struct ofi_rdm_wire_region *region)
 {
-	struct reader r = three_at(list, i);
+	const uint8_t *at = three_at(list, i);
 
-	region->addr = take64(&r);
-	region->len = take64(&r);
-	region->key = take64(&r);
+	region->addr = take64(&at);
+	region->len = take64(&at);
+	region->key = take64(&at);
 }
 
 void ofi_rdm_wire_put_target(void *list, unsigned int i, const struct ofi_rdm_wire_target *target)
@@ -417,9 +414,9 @@ void ofi_rdm_wire_put_target(void *list, unsigned int i, const struct ofi_rdm_wi
 
 void ofi_rdm_wire_get_target(const void *list, unsigned int i, struct ofi_rdm_wire_target *target)
 {
-	struct reader r = three_at(list, i);
+	const uint8_t *at = three_at(list, i);
 
-	target->addr = take64(&r);
-	target->key = take64(&r);
-	target->count = take64(&r);
+	target->addr = take64(&at);
+	target->key = take64(&at);
+	target->count = take64(&at);
 }

@@ -21,6 +21,7 @@
 #include "cq.h"
 #include "ep.h"
 #include "lock.h"
+#include "mem.h"
 #include "msg.h"
 #include "op.h"
 #include "peer.h"
@@ -227,6 +228,7 @@ static void ep_free(struct vrb_rdm *ep)
 	vrb_rdm_pool_fini(&ep->tx_bufs);
 	vrb_rdm_coll_fini(ep);
 	vrb_rdm_objects_fini(ep);
+	vrb_rdm_mem_fini(ep);
 	vrb_rdm_ops_fini(ep);
 	vrb_rdm_work_fini(ep);
 	free(ep->atomic_old);

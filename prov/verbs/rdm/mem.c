@@ -19,6 +19,7 @@ struct vrb_rdm_lease {
 	struct ibv_mr *ibv;
 	struct iovec what;
 	uint32_t users;
+	SLIST_ENTRY(vrb_rdm_lease) spare; /* ep->spare_leases */
 };
 
 static struct vrb_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
@@ -85,7 +86,11 @@ static int lease_new(struct vrb_rdm *ep, const struct iovec *iov, bool written,
 		written ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
 	int err;
 
-	*lease = calloc(1, sizeof(**lease));
+	*lease = SLIST_FIRST(&ep->spare_leases);
+	if (*lease)
+		SLIST_REMOVE_HEAD(&ep->spare_leases, spare);
+	else
+		*lease = calloc(1, sizeof(**lease));
 	if (!*lease)
 		return -FI_ENOMEM;
 	(*lease)->ibv = ibv_reg_mr(ep->domain->pd, iov->iov_base, iov->iov_len, access);
@@ -95,7 +100,7 @@ static int lease_new(struct vrb_rdm *ep, const struct iovec *iov, bool written,
 		return 0;
 	}
 	err = errno;
-	free(*lease);
+	SLIST_INSERT_HEAD(&ep->spare_leases, *lease, spare);
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "registering %zu B at %p: %s%s\n", iov->iov_len,
 		       iov->iov_base, strerror(err), vrb_remedy(err));
 	return vrb_errno(err);
@@ -108,7 +113,17 @@ static void lease_put(struct vrb_rdm *ep, struct vrb_rdm_lease *lease)
 	if (ep->lease == lease)
 		ep->lease = NULL;
 	ibv_dereg_mr(lease->ibv);
-	free(lease);
+	SLIST_INSERT_HEAD(&ep->spare_leases, lease, spare);
+}
+
+void vrb_rdm_mem_fini(struct vrb_rdm *ep)
+{
+	struct vrb_rdm_lease *lease;
+
+	while ((lease = SLIST_FIRST(&ep->spare_leases))) {
+		SLIST_REMOVE_HEAD(&ep->spare_leases, spare);
+		free(lease);
+	}
 }
 
 /*

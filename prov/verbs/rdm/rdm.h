@@ -190,6 +190,7 @@ struct vrb_rdm {
 	struct vrb_rdm_pool tx_bufs; /* bounce buffers */
 	struct vrb_rdm_rx_ring rx;   /* receive buffers */
 	struct vrb_rdm_lease *lease; /* the last that a peer reads by, or NULL */
+	SLIST_HEAD(, vrb_rdm_lease) spare_leases;
 	struct {
 		struct vrb_rdm_outs free_outs;
 		struct vrb_rdm_out **outs; /* chunks, by index */
