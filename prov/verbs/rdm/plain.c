@@ -55,6 +55,8 @@ static OFI_OUTLINE bool send_bounced(struct vrb_rdm *ep, bool tagged, const void
 	struct vrb_rdm_peer *peer;
 	bool sent = false;
 
+	if (len > ep->proto.eager)
+		return false;
 	head.tag = htole64(tag);
 	if (!vrb_rdm_enter(ep, ep->biased))
 		return false;
@@ -88,7 +90,7 @@ OFI_INLINE ssize_t send_any(struct fid_ep *fid, bool tagged, const void *buf, si
 	if (len < plain->end && buf &&
 	    send_inline(ep, tagged, buf, len, addr, tag, context, plain->flags, nolock))
 		return 0;
-	if (len > ep->inline_max && len <= ep->proto.eager && plain->end && buf &&
+	if (len > ep->inline_max && plain->end && buf &&
 	    send_bounced(ep, tagged, buf, len, addr, tag, context))
 		return 0;
 	return vrb_rdm_send_one(ep, buf, len, addr, tag, context, tagged);
