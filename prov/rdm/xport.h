@@ -117,6 +117,8 @@ struct ofi_rdm_xport_ops {
 	uint32_t (*mark)(const struct ofi_rdm_proto_peer *peer);
 	/* Everything before the mark is complete; else it will be, and the engine hears of it. */
 	bool (*passed)(struct ofi_rdm_proto_peer *peer, uint32_t mark);
+	/* Where nothing is under way: the peer's device is to say whether it is there. */
+	void (*touch)(struct ofi_rdm_proto_peer *peer);
 
 	/* Takes what has arrived or is complete. True when there was something. */
 	bool (*poll)(struct ofi_rdm_proto *proto);

@@ -240,6 +240,79 @@ static void a_mark_is_passed_when_all_before_it_is_complete(void **state)
 	vrb_rdm_link_free(link);
 }
 
+static uint8_t sent[512];
+static size_t sent_len;
+static unsigned int send_flags;
+static int post_err;
+
+static int post_send(struct ibv_qp *at, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	int i;
+
+	(void)at;
+	*bad = wr;
+	for (i = 0, sent_len = 0; i < wr->num_sge; i++) {
+		memcpy(sent + sent_len, (void *)(uintptr_t)wr->sg_list[i].addr,
+		       wr->sg_list[i].length);
+		sent_len += wr->sg_list[i].length;
+	}
+	send_flags = wr->send_flags;
+	return post_err;
+}
+
+/* The header and the bytes of a list, from an offset on. */
+static int send_list(const struct ofi_rdm_xport_ops *rc, struct vrb_rdm_peer *peer)
+{
+	static char head[100] = "head", first[] = "abc", second[] = "defg";
+	const struct iovec iov[2] = { { first, 3 }, { second, 4 } };
+
+	return rc->send(&peer->proto, head, sizeof(head), iov, 2, 4, NULL);
+}
+
+static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
+{
+	struct fi_ep_attr attr = { 0 };
+	const struct fi_info info = { .ep_attr = &attr };
+	const struct ofi_rdm_xport_ops *rc = vrb_rdm_rc(&domain, &info).ops;
+	struct ibv_context context = { .ops.post_send = post_send };
+	struct ibv_qp qp = { .context = &context };
+	static struct vrb_rdm_peer peer;
+	struct vrb_rdm_link *link = vrb_rdm_link_new(&ep);
+	uint8_t bytes[sizeof(sent)];
+	struct vrb_rdm_buf bounce = { .data = bytes };
+
+	(void)state;
+	peer = (struct vrb_rdm_peer){ .ep = &ep, .link = link };
+	TAILQ_INIT(&ep.conn.starved);
+	ep.conn.timer.fd = -1;
+	link->qp = &qp;
+	SLIST_INSERT_HEAD(&ep.tx_bufs.free, &bounce, link);
+	post_err = 0;
+	ep.inline_max = 256;
+	assert_int_equal(send_list(rc, &peer), 0);
+	assert_true(send_flags & IBV_SEND_INLINE);
+	assert_int_equal(sent_len, 104);
+	assert_memory_equal(sent, "head", 5);
+	assert_memory_equal(sent + 100, "cdef", 4);
+	assert_null(link->slots[0].bounce);
+	ep.inline_max = 0;
+	assert_int_equal(send_list(rc, &peer), 0);
+	assert_false(send_flags & IBV_SEND_INLINE);
+	assert_memory_equal(sent + 100, "cdef", 4);
+	assert_ptr_equal(link->slots[1].bounce, &bounce);
+	/* Another one has none, and is tried again. */
+	assert_int_equal(send_list(rc, &peer), -FI_EAGAIN);
+	assert_true(peer.starved);
+	/* A full device takes nothing. */
+	SLIST_INSERT_HEAD(&ep.tx_bufs.free, &bounce, link);
+	post_err = ENOMEM;
+	assert_int_equal(send_list(rc, &peer), -FI_EAGAIN);
+	assert_ptr_equal(SLIST_FIRST(&ep.tx_bufs.free), &bounce);
+	assert_int_equal(link->head, 2);
+	link->qp = NULL;
+	vrb_rdm_link_free(link);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +321,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lingers_until_it_lets_go, begin, end),
 		cmocka_unit_test_setup_teardown(a_mark_is_passed_when_all_before_it_is_complete,
 						begin, end),
+		cmocka_unit_test_setup_teardown(a_packet_goes_inline_or_by_a_bounce_buffer, begin,
+						end),
 		cmocka_unit_test_setup_teardown(grows_with_its_peers, begin, end),
 		cmocka_unit_test_setup_teardown(has_room_for_500_on_a_small_device, begin, end),
 		cmocka_unit_test_setup_teardown(shares_what_does_not_grow, begin, end),

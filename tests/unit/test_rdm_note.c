@@ -15,18 +15,13 @@
 
 static struct vrb_rdm ep;
 static struct vrb_rdm_peer peer;
-static struct vrb_rdm_link connection;
-static struct vrb_rdm_slot slots[8];
-static struct vrb_rdm_buf bounce;
 static struct vrb_domain domain;
 static struct fi_info info;
 static struct ofi_cntr cntrs[2];
-static struct ibv_context context;
-static struct ibv_qp qp = { .context = &context };
-static uint8_t sent[512], bounce_bytes[512];
+static uint8_t sent[512];
 static size_t sent_len;
-static unsigned int sends, send_flags, grown, regions[2];
-static int post_err;
+static unsigned int sends, regions[2];
+static bool full;
 static uint64_t keys[8];
 static struct ofi_cq_item put;
 static unsigned int entries, answers, shortages;
@@ -35,29 +30,20 @@ static bool out_of_memory;
 struct fi_provider vrb_prov = { .name = "verbs" };
 struct vrb_params vrb_params;
 
-static int post_send(struct ibv_qp *at, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+static int send_packet(struct ofi_rdm_proto_peer *to, const void *hdr, size_t hdr_len,
+		       const struct iovec *iov, size_t offset, size_t len,
+		       struct ofi_rdm_proto_out *out)
 {
-	assert_ptr_equal(at, &qp);
-	if (post_err) {
-		*bad = wr;
-		return post_err;
-	}
-	assert_int_equal(wr->num_sge, 1);
-	sent_len = wr->sg_list->length;
+	assert_ptr_equal(to, &peer.proto);
+	assert_false(iov || offset || len || out);
+	if (full)
+		return -FI_EAGAIN;
+	sent_len = hdr_len;
 	assert_true(sent_len <= sizeof(sent));
-	memcpy(sent, (void *)(uintptr_t)wr->sg_list->addr, sent_len);
-	send_flags = wr->send_flags;
+	memcpy(sent, hdr, hdr_len);
 	sends++;
 	return 0;
 }
-
-struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool)
-{
-	assert_ptr_equal(pool, &ep.tx_bufs);
-	grown++;
-	return NULL;
-}
-
 void vrb_mr_count(struct vrb_domain *of, uint64_t key, uint64_t what)
 {
 	assert_ptr_equal(of, &domain);
@@ -96,38 +82,28 @@ static void run_short(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error err
 	shortages++;
 }
 
-static const struct ofi_rdm_xport_ops xport = { .fault = run_short };
+static const struct ofi_rdm_xport_ops xport = { .send = send_packet, .fault = run_short };
 
 static int begin(void **state)
 {
 	(void)state;
 	memset(&ep, 0, sizeof(ep));
 	memset(&peer, 0, sizeof(peer));
-	memset(&connection, 0, sizeof(connection));
 	memset(cntrs, 0, sizeof(cntrs));
 	memset(regions, 0, sizeof(regions));
-	context.ops.post_send = post_send;
 	info.caps = FI_RMA_EVENT;
 	ep.domain = &domain;
 	ep.info = &info;
-	ep.inline_max = 256;
 	ep.rx_cq = (struct vrb_rdm_cq *)&ep; /* only passed on */
 	ep.cntrs[VRB_RDM_REMOTE_READ] = &cntrs[0];
 	ep.cntrs[VRB_RDM_REMOTE_WRITE] = &cntrs[1];
-	bounce.data = bounce_bytes;
-	SLIST_INSERT_HEAD(&ep.tx_bufs.free, &bounce, link);
-	connection.qp = &qp;
-	connection.slots = slots;
-	connection.size = 8;
-	connection.mask = 7;
 	peer.ep = &ep;
-	peer.link = &connection;
 	peer.proto.proto = &ep.proto;
 	ep.proto.xport.ops = &xport;
 	ofi_rdm_flow_init(&peer.proto.flow, 8, 2);
-	sends = send_flags = grown = entries = answers = shortages = 0;
+	sends = entries = answers = shortages = 0;
 	out_of_memory = false;
-	post_err = 0;
+	full = false;
 	return 0;
 }
 
@@ -164,7 +140,6 @@ static void a_write_is_told(void **state)
 	(void)state;
 	assert_int_equal(vrb_rdm_note_post(&op), 0);
 	assert_int_equal(sends, 1);
-	assert_true(send_flags & IBV_SEND_INLINE);
 	assert_int_equal(peer.proto.flow.credits, 7);
 	packet = parsed();
 	assert_int_equal(packet.flags, OFI_RDM_WIRE_DATA);
@@ -207,33 +182,14 @@ static void without_credit_it_waits(void **state)
 	assert_int_equal(peer.proto.flow.credits, 2);
 }
 
-static void it_goes_by_a_bounce_buffer(void **state)
-{
-	struct vrb_rdm_op op = write_op();
-
-	(void)state;
-	ep.inline_max = 0;
-	assert_int_equal(vrb_rdm_note_post(&op), 0);
-	assert_false(send_flags & IBV_SEND_INLINE);
-	assert_ptr_equal(slots[0].bounce, &bounce);
-	assert_int_equal(parsed().total, 300);
-	/* Another one has none. */
-	assert_int_equal(vrb_rdm_note_post(&op), -FI_EAGAIN);
-	assert_int_equal(grown, 1);
-	assert_int_equal(peer.proto.flow.credits, 7);
-}
-
 static void a_full_device_takes_nothing(void **state)
 {
 	struct vrb_rdm_op op = write_op();
 
 	(void)state;
-	ep.inline_max = 0;
-	post_err = ENOMEM;
+	full = true;
 	assert_int_equal(vrb_rdm_note_post(&op), -FI_EAGAIN);
-	assert_ptr_equal(SLIST_FIRST(&ep.tx_bufs.free), &bounce);
 	assert_int_equal(peer.proto.flow.credits, 8);
-	assert_int_equal(connection.head, 0);
 }
 
 static struct ofi_rdm_wire_packet note(uint8_t flags, uint8_t *list)
@@ -340,7 +296,6 @@ int main(void)
 		cmocka_unit_test_setup(a_write_is_told, begin),
 		cmocka_unit_test_setup(a_read_is_told_when_it_is_done, begin),
 		cmocka_unit_test_setup(without_credit_it_waits, begin),
-		cmocka_unit_test_setup(it_goes_by_a_bounce_buffer, begin),
 		cmocka_unit_test_setup(a_full_device_takes_nothing, begin),
 		cmocka_unit_test_setup(the_target_counts_and_completes, begin),
 		cmocka_unit_test_setup(the_target_may_want_none, begin),

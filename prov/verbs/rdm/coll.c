@@ -329,8 +329,8 @@ void vrb_rdm_coll_attend(struct vrb_rdm_coll *coll)
 /* A device that has to send finds out whether the peer is there. */
 static void ask(struct vrb_rdm_peer *peer)
 {
-	if (peer->proto.up && vrb_rdm_link_idle(peer->link))
-		vrb_rdm_link_touch(peer->link, &peer->proto.flow);
+	if (peer->proto.up)
+		ofi_rdm_xport(&peer->proto)->touch(&peer->proto);
 }
 
 static void tick(struct vrb_rdm_coll *coll)

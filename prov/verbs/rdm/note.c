@@ -3,42 +3,12 @@
 #include <string.h>
 #include "prov/base/cntr.h"
 #include <rdma/fi_errno.h>
-#include "conn.h"
 #include "cq.h"
 #include "note.h"
 #include "progress.h"
 #include "prov/verbs/provider/mr.h"
 
 #define NOTE_LIST (OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_region))
-
-static int post_packet(struct vrb_rdm_peer *peer, const uint8_t *header, size_t len)
-{
-	struct vrb_rdm *ep = peer->ep;
-	struct ibv_sge sge = { .addr = (uintptr_t)header, .length = (uint32_t)len };
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_SEND,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
-	uint64_t flags = (uint64_t)VRB_RDM_PACKET << VRB_RDM_KIND_SHIFT | VRB_SILENT;
-	struct vrb_rdm_buf *bounce = NULL;
-
-	if (len <= ep->inline_max + sizeof(struct ofi_rdm_wire_plain)) {
-		wr.send_flags = IBV_SEND_INLINE;
-	} else {
-		bounce = vrb_rdm_pool_get(&ep->tx_bufs);
-		if (!bounce)
-			return -FI_EAGAIN;
-		memcpy(bounce->data, header, len);
-		sge.addr = (uintptr_t)bounce->data;
-		sge.lkey = bounce->lkey;
-	}
-	if (!vrb_rdm_link_post(peer->link, &wr, flags, NULL, bounce))
-		return 0;
-	if (bounce)
-		vrb_rdm_pool_put(&ep->tx_bufs, bounce);
-	return -FI_EAGAIN;
-}
 
 static struct ofi_rdm_wire_packet describe(const struct vrb_rdm_op *op, uint8_t *list)
 {
@@ -70,7 +40,9 @@ int vrb_rdm_note_post(const struct vrb_rdm_op *op)
 	if (!ofi_rdm_flow_has_data_credit(&op->peer->proto.flow))
 		return -FI_EAGAIN;
 	packet = describe(op, list);
-	ret = post_packet(op->peer, header, ofi_rdm_wire_build(header, &packet));
+	ret = ofi_rdm_xport(&op->peer->proto)
+		      ->send(&op->peer->proto, header, ofi_rdm_wire_build(header, &packet), NULL, 0,
+			     0, NULL);
 	if (!ret)
 		ofi_rdm_flow_take(&op->peer->proto.flow);
 	return ret;

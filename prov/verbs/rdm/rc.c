@@ -213,6 +213,14 @@ static bool rc_passed(struct ofi_rdm_proto_peer *peer, uint32_t mark)
 	return false;
 }
 
+static void rc_touch(struct ofi_rdm_proto_peer *peer)
+{
+	struct vrb_rdm_link *link = peer_of(peer)->link;
+
+	if (vrb_rdm_link_idle(link))
+		vrb_rdm_link_touch(link, &peer->flow);
+}
+
 static bool rc_poll(struct ofi_rdm_proto *proto)
 {
 	return vrb_rdm_poll(ep_of(proto));
@@ -247,6 +255,7 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 	.quiet = rc_quiet,
 	.mark = rc_mark,
 	.passed = rc_passed,
+	.touch = rc_touch,
 	.poll = rc_poll,
 	.progress = rc_progress,
 	.arm = rc_arm,
