@@ -36,7 +36,7 @@ struct vrb_cm_left {
 };
 
 /*
- * Who an id or a queue pair belongs to gets their events, by the event thread. What is NULL is
+ * The owner of an id or a queue pair gets their events, from the event thread. What is NULL is
  * ignored.
  */
 struct vrb_owner_ops {

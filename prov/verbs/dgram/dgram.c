@@ -150,7 +150,7 @@ static bool has_ip_name(const struct vrb_dgram *ep)
 	return format != FI_ADDR_IB_UD && format != FI_FORMAT_UNSPEC;
 }
 
-/* Who has an IP address is asked for its name there. */
+/* An endpoint with an IP address is asked for its name there. */
 static int listen_ip(struct vrb_dgram *ep)
 {
 	const struct fi_info *info = ep->ep.info;

@@ -288,7 +288,7 @@ static int offer_name(struct search *search, const struct vrb_port *port,
 	return ret;
 }
 
-/* Who says where to go by addresses, and not in which format, means the format of addresses. */
+/* An address without a format in the hints means the format of that address. */
 static int try_name(struct search *search, const struct vrb_device *dev,
 		    const struct vrb_port *port, const struct fi_info *port_info)
 {

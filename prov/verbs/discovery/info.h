@@ -17,11 +17,11 @@
 struct fi_info *vrb_info_msg(const struct vrb_device *dev, const struct vrb_port *port);
 /* The same as FI_EP_DGRAM. */
 struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_port *port);
-/* FI_MSG_PREFIX for who leaves room before each message: it saves a segment of each receive. */
+/* FI_MSG_PREFIX, for applications that leave room before each message, saves receive segments. */
 void vrb_info_offer_prefix(struct fi_info *info, const struct fi_info *hints);
 /*
- * Sources are kept for who asks for them, because each address and receive pays; and the AV gets a
- * type.
+ * Sources are kept only if the hints ask for them, because each address and receive pays; and the
+ * AV gets a type.
  */
 void vrb_info_settle_dgram(struct fi_info *info, const struct fi_info *hints);
 /* The name that stands for a port in info->src_addr: it has no queue pair yet. */

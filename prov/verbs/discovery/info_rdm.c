@@ -114,8 +114,8 @@ struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port
 }
 
 /*
- * What all operations pay for is for who asks: the peers tell of theirs, completions look for work,
- * or for the sender. Senders are told of by their socket addresses.
+ * What all operations pay for is offered only if the hints ask for it: the peers tell of theirs,
+ * completions look for work, or for the sender. Senders are told of by their socket addresses.
  */
 static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 {

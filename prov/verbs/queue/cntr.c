@@ -180,8 +180,8 @@ static int count_receives(struct vrb_ep *ep)
 }
 
 /*
- * Who polls looks at the counter with the lock of its queue held, at that of shared receives with
- * the domain's.
+ * A thread that polls looks at the counter with the lock of its queue held, at that of shared
+ * receives with the domain's.
  */
 static void set_late(struct vrb_ep *ep, struct ofi_cntr *cntr, int kind)
 {

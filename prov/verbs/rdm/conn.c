@@ -296,7 +296,7 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer,
 	set->now = ofi_now_ms();
 	ofi_rdm_conn_step(set, &peer->conn, &input, &action);
 	act(peer, &action);
-	/* Who waits for a message of the peer is to hear of its end. */
+	/* Receives that wait for a message of the peer have to learn of its end. */
 	if (action.what & OFI_RDM_CONN_DO_RELEASE && peer->proto.awaited)
 		vrb_rdm_conn_want(&peer->proto);
 	schedule(peer->ep, set->connecting < connecting || set->open < open);

@@ -80,7 +80,7 @@ void vrb_rdm_conn_flushed(struct vrb_rdm_link *link);
 /* BYE or its answer. */
 void vrb_rdm_conn_bye(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet);
 
-/* Who gets the events of the listener's id; of a connection's id and queue pair. */
+/* The owners that get the events of the listener's id, and of a connection's id and queue pair. */
 extern const struct vrb_owner_ops vrb_rdm_listener_ops, vrb_rdm_link_ops;
 /* An asynchronous event of the link's queue pair. */
 void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event);

@@ -37,7 +37,7 @@ static void free_link(struct vrb_rdm_link *link)
 	vrb_rdm_unlock(ep);
 }
 
-/* Who did not let go in time will not say so of others either. */
+/* A device that did not report the last receive of one in time will not report others either. */
 void vrb_rdm_conn_ripe(struct vrb_rdm *ep, struct vrb_rdm_graves *ripe)
 {
 	struct vrb_rdm_graves all = ep->conn.graves;

@@ -268,7 +268,7 @@ static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		/*
-		 * Who accepts can still refuse: a refusal that comes behind our answer ends the
+		 * The accepting side can still refuse: a refusal that follows our answer ends the
 		 * connection.
 		 */
 		if (link->state == VRB_RDM_LINK_UP)

@@ -42,8 +42,8 @@ static void timer_ready(struct vrb_source *source)
 	vrb_rdm_lock(ep);
 	vrb_rdm_conn_ripe(ep, &graves);
 	/*
-	 * Who sends is connected, even if the connection manager has not said so before time is
-	 * over.
+	 * A peer that sends is connected, even if the connection manager has not said so before
+	 * time is over.
 	 */
 	if (ep->enabled && !ep->closing) {
 		vrb_rdm_poll_all(ep);

@@ -90,7 +90,7 @@ bool vrb_rdm_keys_by_target(const struct vrb_rdm_op *op)
 	return true;
 }
 
-/* It is in order with what the device does, if that asks anew behind it. */
+/* It is in order with what the device does, if that asks again behind it. */
 int vrb_rdm_keys_post(struct vrb_rdm_op *op)
 {
 	bool read = op->kind == VRB_RDM_OP_READ;
@@ -175,7 +175,7 @@ static void remember(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packet
 
 /*
  * Known for the operations that wait, and then no more: the peer may close the region and use the
- * key anew.
+ * key again.
  */
 enum ofi_rdm_wire_error vrb_rdm_key_answer(struct vrb_rdm_peer *peer,
 					   const struct ofi_rdm_wire_packet *packet)

@@ -147,7 +147,7 @@ void vrb_rdm_link_free(struct vrb_rdm_link *link)
 	free(link);
 }
 
-/* Who has not proved that it may is given none. */
+/* A peer that has not proved that it knows the job secret gets no remote access. */
 static int access_of(const struct vrb_rdm_link *link)
 {
 	if (link->proof && link->proof->shut)

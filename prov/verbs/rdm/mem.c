@@ -127,8 +127,9 @@ void vrb_rdm_mem_fini(struct vrb_rdm *ep)
 }
 
 /*
- * Messages from the same bytes share it while they are under way. Who may read it for the sake of
- * an earlier one that is complete sees nothing new: the bytes can't change before the last one is.
+ * Messages from the same bytes share it while they are under way. A peer that may read it for the
+ * sake of an earlier one that is complete sees nothing new: the bytes can't change before the
+ * last one is.
  */
 static int reg_exact(struct vrb_rdm *ep, const struct iovec *iov, bool written,
 		     struct ofi_rdm_proto_mr *mr)

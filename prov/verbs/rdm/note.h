@@ -18,7 +18,7 @@ static inline bool vrb_rdm_note_is_due(const struct vrb_rdm_op *op)
 int vrb_rdm_note_post(const struct vrb_rdm_op *op);
 /*
  * Of a read that is done: what follows one may overtake it. A fence would hold the note back, but
- * soft-RoCE may stop for ever at one behind which a receive was not ready.
+ * soft-RoCE may stop forever at one behind which a receive was not ready.
  */
 void vrb_rdm_note_read(const struct vrb_rdm_op *op);
 enum ofi_rdm_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer,

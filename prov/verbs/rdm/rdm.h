@@ -151,7 +151,7 @@ struct vrb_rdm {
 	bool tx_selective, rx_selective;
 	bool counts; /* there are counters, or may be of deferred work */
 	bool wants_source;
-	bool source_err;     /* messages of who is not in the address vector are errors */
+	bool source_err;     /* messages of strangers to the AV are errors */
 	bool prov_keys;	     /* keys of remote memory are rkeys */
 	uint8_t *atomic_old; /* values fetched by the atomic that is performed */
 	struct vrb_rdm_cq *tx_cq, *rx_cq;
