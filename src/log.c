@@ -27,7 +27,8 @@ enum { LOG_NOTHING = -1, LOG_LINE = 2048, LOG_INTERVAL_MS = 2000 };
 
 const struct fi_provider ofi_core_prov = { .name = "core" };
 
-static const char *const levels[] = { "warn", "trace", "info", "debug", "none" };
+/* By number; then "none", and "error" for those who expect a level below "warn": there is none. */
+static const char *const levels[] = { "warn", "trace", "info", "debug", "none", "error" };
 static const char *const subsystems[] = { "core", "fabric", "domain", "ep_ctrl", "ep_data",
 					  "av",	  "cq",	    "eq",     "mr",	 "cntr" };
 
@@ -99,14 +100,15 @@ static void read_level(void)
 
 	if (!value || !*value)
 		return;
-	for (i = 0; i < COUNT(levels); i++) {
-		if (!strcasecmp(value, levels[i])) {
-			config.level = i <= FI_LOG_DEBUG ? (int)i : LOG_NOTHING;
-			return;
-		}
-	}
-	complain("FI_LOG_LEVEL", value, ofi_suggest(value, levels, COUNT(levels)),
-		 "takes warn, trace, info, debug or none; logging at warn");
+	for (i = 0; i < COUNT(levels) && strcasecmp(value, levels[i]); i++)
+		;
+	if (i <= FI_LOG_DEBUG)
+		config.level = (int)i;
+	else if (i < COUNT(levels))
+		config.level = strcmp(levels[i], "none") ? FI_LOG_WARN : LOG_NOTHING;
+	else
+		complain("FI_LOG_LEVEL", value, ofi_suggest(value, levels, COUNT(levels)),
+			 "takes error, warn, trace, info, debug or none; logging at warn");
 }
 
 static void read_subsys(void)

@@ -32,7 +32,7 @@ static const struct {
 	const char *holds;
 } core_params[] = {
 	{ "log_level", FI_PARAM_STRING,
-	  "Messages to log: warn, trace, info or debug, each includes those before it; none for no messages (default: warn)" },
+	  "Messages to log: warn (or error, which means the same), trace, info or debug, each with those before it; none for no messages (default: warn)" },
 	{ "log_prov", FI_PARAM_STRING,
 	  "Providers whose messages are logged, a comma separated list; with a leading ^ all but those (default: all)" },
 	{ "log_subsys", FI_PARAM_STRING,

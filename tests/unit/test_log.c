@@ -74,6 +74,10 @@ static void test_levels(void **state)
 			    "wcv wct wc0 wmv wmt wm0 tcv tct tc0 tmv tmt tm0 ");
 	assert_int_equal(strlen(output("FI_LOG_LEVEL", "DEBUG", say_all)), 4 * 6 * 4);
 	assert_string_equal(output("FI_LOG_LEVEL", "none", say_all), "");
+	/* Errors are logged at warn, the lowest level that there is. */
+	assert_string_equal(output("FI_LOG_LEVEL", "error", say_all), "wcv wct wc0 wmv wmt wm0 ");
+	assert_string_equal(output("FI_LOG_LEVEL", "Warn", say_all), "wcv wct wc0 wmv wmt wm0 ");
+	assert_int_equal(strlen(output("FI_LOG_LEVEL", "info", say_all)), 4 * 6 * 3);
 }
 
 static void test_bad_level(void **state)
