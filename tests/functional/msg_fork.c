@@ -6,24 +6,17 @@
  * frees in any order without waiting for the child.
  */
 #include <rdma/fi_atomic.h>
+#include "forks.h"
 #include "steps.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LEN = 1 << 20, FREE_MS = 3000, STAY_MS = 20 };
 
 static const struct setup setup = { .format = FI_CQ_FORMAT_TAGGED, .buf_size = LEN };
-
-/* With it libibverbs takes the pages of registered memory from the child. */
-static bool pages_are_gone(void)
-{
-	return getenv("RDMAV_FORK_SAFE");
-}
 
 static struct pair new_pair(void)
 {
@@ -67,9 +60,11 @@ static void add(struct pair *pair)
 	wait_context(pair->client.cq, NULL);
 }
 
-static void spoil(struct pair *pair)
+static void spoil(void *arg)
 {
-	if (!pages_are_gone()) {
+	struct pair *pair = arg;
+
+	if (!fork_takes_pages()) {
 		memset(pair->client.buf, 0xee, LEN);
 		memset(pair->server.buf, 0xdd, LEN);
 	}
@@ -77,11 +72,11 @@ static void spoil(struct pair *pair)
 	pause();
 }
 
-static void open_own(struct pair *pair)
+static void open_own(void *arg)
 {
 	struct pair own = new_pair();
 
-	(void)pair;
+	(void)arg;
 	pair_open(&own);
 	transfer(&own, 77);
 	add(&own);
@@ -89,43 +84,16 @@ static void open_own(struct pair *pair)
 	pause();
 }
 
-static void leave(struct pair *pair)
+static void leave(void *arg)
 {
-	(void)pair;
+	(void)arg;
 	exit(0);
 }
 
-static void close_all(struct pair *pair)
+static void close_all(void *arg)
 {
-	pair_close(pair);
+	pair_close(arg);
 	exit(0);
-}
-
-typedef void child_fn(struct pair *pair);
-
-static pid_t start(child_fn *child, struct pair *pair)
-{
-	pid_t pid = fork();
-
-	CHECK(pid >= 0);
-	if (pid)
-		return pid;
-	alarm(WAIT_MS / 1000);
-	allow_leaks();
-	child(pair);
-	_exit(0);
-}
-
-static void end_child(pid_t pid, bool exits)
-{
-	int status;
-
-	if (!exits) {
-		EQUAL(waitpid(pid, &status, WNOHANG), 0);
-		kill(pid, SIGKILL);
-	}
-	EQUAL(waitpid(pid, &status, 0), pid);
-	EQUAL(status, exits ? 0 : SIGKILL);
 }
 
 static void free_buf(struct end *end)
@@ -139,7 +107,7 @@ static void free_buf(struct end *end)
 	CHECK(now_ms() - begin < FREE_MS);
 }
 
-static void one(child_fn *child, bool free_first)
+static void one(void (*child)(void *), bool free_first)
 {
 	bool exits = child == leave || child == close_all;
 	struct part part = { .len = LEN, .seed = 2, .context = 2 };
@@ -149,11 +117,11 @@ static void one(child_fn *child, bool free_first)
 	pair_open(&pair);
 	transfer(&pair, 1);
 	post(&pair, &part);
-	pid = start(child, &pair);
+	pid = fork_child(child, &pair);
 	reap(&pair, &part);
 	sleep_ms(STAY_MS);
 	if (exits)
-		end_child(pid, true);
+		fork_end(pid, true);
 	transfer(&pair, 3);
 	add(&pair);
 	if (free_first) {
@@ -162,7 +130,7 @@ static void one(child_fn *child, bool free_first)
 	}
 	pair_close(&pair);
 	if (!exits)
-		end_child(pid, false);
+		fork_end(pid, false);
 }
 
 static void test_kinds(void *arg)
@@ -180,15 +148,5 @@ static void test_kinds(void *arg)
 
 int main(void)
 {
-	int ret = run_apart("plain", test_kinds, NULL);
-
-	if (ret)
-		return ret;
-	setenv("FI_FORK_UNSAFE", "1", 1);
-	ret = run_apart("FI_FORK_UNSAFE", test_kinds, NULL);
-	if (ret)
-		return ret;
-	unsetenv("FI_FORK_UNSAFE");
-	setenv("RDMAV_FORK_SAFE", "1", 1);
-	return run_apart("RDMAV_FORK_SAFE", test_kinds, NULL);
+	return fork_run(test_kinds);
 }

@@ -111,3 +111,13 @@ struct fi_cq_err_entry rdm_wait_error(struct rdm_pair *pair, int side)
 	RETURNS(fi_cq_readerr(pair->side[side].cq, &error, 0), 1);
 	return error;
 }
+
+void rdm_exchange(struct rdm_pair *pair, uint8_t *out, uint8_t *in, size_t len, unsigned int seed)
+{
+	fill(out, len, seed);
+	OK(fi_trecv(pair->side[1].ep, in, len, NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
+	OK(fi_tsend(pair->side[0].ep, out, len, NULL, pair->side[0].peer, 1, NULL));
+	rdm_wait(pair, 1);
+	CHECK_FILLED(in, len, seed);
+	rdm_wait(pair, 0);
+}

@@ -49,5 +49,7 @@ void rdm_close(struct rdm_pair *pair);
 struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side);
 /* The failure that comes instead. */
 struct fi_cq_err_entry rdm_wait_error(struct rdm_pair *pair, int side);
+/* A tagged message from side 0 to side 1: the bytes of the seed, and both completions. */
+void rdm_exchange(struct rdm_pair *pair, uint8_t *out, uint8_t *in, size_t len, unsigned int seed);
 
 #endif

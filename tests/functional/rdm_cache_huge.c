@@ -37,16 +37,6 @@ static uint8_t *map(void *at)
 	return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-static void exchange(struct rdm_pair *pair, uint8_t *out, uint8_t *in, unsigned int seed)
-{
-	fill(out, LEN, seed);
-	OK(fi_trecv(pair->side[1].ep, in, LEN, NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
-	OK(fi_tsend(pair->side[0].ep, out, LEN, NULL, pair->side[0].peer, 1, NULL));
-	rdm_wait(pair, 1);
-	CHECK_FILLED(in, LEN, seed);
-	rdm_wait(pair, 0);
-}
-
 static void test(void)
 {
 	uint8_t *out = map(NULL), *in = malloc(LEN);
@@ -63,8 +53,8 @@ static void test(void)
 	CHECK(in);
 	rdm_open(&pair, RDM_PROV_KEYS);
 	for (i = 0; i < TIMES; i++) {
-		exchange(&pair, out, in, 2 * i);
-		exchange(&pair, out, in, 2 * i + 1);
+		rdm_exchange(&pair, out, in, LEN, 2 * i);
+		rdm_exchange(&pair, out, in, LEN, 2 * i + 1);
 		CHECK(!munmap(out, LEN));
 		CHECK(map(out) == out);
 	}

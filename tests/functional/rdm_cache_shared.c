@@ -10,16 +10,6 @@
 
 enum { LEN = 1 << 20 };
 
-static void exchange(struct rdm_pair *pair, uint8_t *out, uint8_t *in, unsigned int seed)
-{
-	fill(out, LEN, seed);
-	OK(fi_trecv(pair->side[1].ep, in, LEN, NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
-	OK(fi_tsend(pair->side[0].ep, out, LEN, NULL, pair->side[0].peer, 1, NULL));
-	rdm_wait(pair, 1);
-	CHECK_FILLED(in, LEN, seed);
-	rdm_wait(pair, 0);
-}
-
 static void test(void)
 {
 	int fd = memfd_create("test", 0);
@@ -30,11 +20,11 @@ static void test(void)
 	out = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	CHECK(out != MAP_FAILED);
 	rdm_open(&pair, RDM_PROV_KEYS);
-	exchange(&pair, out, in, 1);
+	rdm_exchange(&pair, out, in, LEN, 1);
 	CHECK(!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, LEN));
-	exchange(&pair, out, in, 2);
+	rdm_exchange(&pair, out, in, LEN, 2);
 	CHECK(!ftruncate(fd, 0) && !ftruncate(fd, LEN));
-	exchange(&pair, out, in, 3);
+	rdm_exchange(&pair, out, in, LEN, 3);
 	rdm_close(&pair);
 	munmap(out, LEN);
 	close(fd);

@@ -5,20 +5,24 @@
  * handlers, or closes all that it inherited. The parent's messages arrive whole, and it closes and
  * frees in any order without waiting for the child.
  */
+#include "forks.h"
 #include "rdm.h"
 
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LEN = 1 << 20, FREE_MS = 3000 };
 
 struct buffers {
 	uint8_t *out, *in;
+};
+
+/* What a child inherits. */
+struct heritage {
+	struct rdm_pair pair;
+	struct buffers buffers;
 };
 
 static struct buffers map(void)
@@ -45,33 +49,26 @@ static void reap(struct rdm_pair *pair, const struct buffers *buffers, unsigned 
 
 static void exchange(struct rdm_pair *pair, const struct buffers *buffers, unsigned int seed)
 {
-	fill(buffers->out, LEN, seed);
 	memset(buffers->in, 0, LEN);
-	post(pair, buffers);
-	reap(pair, buffers, seed);
+	rdm_exchange(pair, buffers->out, buffers->in, LEN, seed);
 }
 
-/* With RDMAV_FORK_SAFE libibverbs takes the pages of registered memory from the child. */
-static bool pages_are_gone(void)
+static void spoil(void *arg)
 {
-	return getenv("RDMAV_FORK_SAFE");
-}
+	const struct heritage *heritage = arg;
 
-static void spoil(struct rdm_pair *pair, const struct buffers *buffers)
-{
-	(void)pair;
-	if (!pages_are_gone())
-		memset(buffers->out, 0xee, 2 * LEN);
-	munmap(buffers->out, 2 * LEN);
+	if (!fork_takes_pages())
+		memset(heritage->buffers.out, 0xee, 2 * LEN);
+	munmap(heritage->buffers.out, 2 * LEN);
 	pause();
 }
 
-static void open_own(struct rdm_pair *pair, const struct buffers *buffers)
+static void open_own(void *arg)
 {
-	const struct buffers used = pages_are_gone() ? map() : *buffers;
+	const struct heritage *heritage = arg;
+	const struct buffers used = fork_takes_pages() ? map() : heritage->buffers;
 	struct rdm_pair own;
 
-	(void)pair;
 	rdm_open(&own, RDM_PROV_KEYS);
 	exchange(&own, &used, 77);
 	munmap(used.out, 2 * LEN);
@@ -79,33 +76,18 @@ static void open_own(struct rdm_pair *pair, const struct buffers *buffers)
 	pause();
 }
 
-static void leave(struct rdm_pair *pair, const struct buffers *buffers)
+static void leave(void *arg)
 {
-	(void)pair;
-	(void)buffers;
+	(void)arg;
 	exit(0);
 }
 
-static void close_all(struct rdm_pair *pair, const struct buffers *buffers)
+static void close_all(void *arg)
 {
-	(void)buffers;
-	rdm_close(pair);
+	struct heritage *heritage = arg;
+
+	rdm_close(&heritage->pair);
 	exit(0);
-}
-
-typedef void child_fn(struct rdm_pair *pair, const struct buffers *buffers);
-
-static pid_t start(child_fn *child, struct rdm_pair *pair, const struct buffers *buffers)
-{
-	pid_t pid = fork();
-
-	CHECK(pid >= 0);
-	if (pid)
-		return pid;
-	alarm(WAIT_MS / 1000);
-	allow_leaks();
-	child(pair, buffers);
-	_exit(0);
 }
 
 /* A buffer that was kept registered is freed at once, before or after the domain is closed. */
@@ -117,41 +99,30 @@ static void unmap(const struct buffers *buffers)
 	CHECK(now_ms() - begin < FREE_MS);
 }
 
-static void end_child(pid_t pid, bool exits)
-{
-	int status;
-
-	if (!exits) {
-		EQUAL(waitpid(pid, &status, WNOHANG), 0);
-		kill(pid, SIGKILL);
-	}
-	EQUAL(waitpid(pid, &status, 0), pid);
-	EQUAL(status, exits ? 0 : SIGKILL);
-}
-
-static void one(child_fn *child, bool free_first)
+static void one(void (*child)(void *), bool free_first)
 {
 	bool exits = child == leave || child == close_all;
-	struct buffers buffers = map();
-	struct rdm_pair pair;
+	struct heritage heritage = { .buffers = map() };
+	const struct buffers *buffers = &heritage.buffers;
+	struct rdm_pair *pair = &heritage.pair;
 	pid_t pid;
 
-	rdm_open(&pair, RDM_PROV_KEYS);
-	exchange(&pair, &buffers, 1);
-	fill(buffers.out, LEN, 2);
-	post(&pair, &buffers);
-	pid = start(child, &pair, &buffers);
-	reap(&pair, &buffers, 2);
+	rdm_open(pair, RDM_PROV_KEYS);
+	exchange(pair, buffers, 1);
+	fill(buffers->out, LEN, 2);
+	post(pair, buffers);
+	pid = fork_child(child, &heritage);
+	reap(pair, buffers, 2);
 	if (exits)
-		end_child(pid, true);
-	exchange(&pair, &buffers, 3);
+		fork_end(pid, true);
+	exchange(pair, buffers, 3);
 	if (free_first)
-		unmap(&buffers);
-	rdm_close(&pair);
+		unmap(buffers);
+	rdm_close(pair);
 	if (!free_first)
-		unmap(&buffers);
+		unmap(buffers);
 	if (!exits)
-		end_child(pid, false);
+		fork_end(pid, false);
 }
 
 static void test_kinds(void *arg)
@@ -169,15 +140,5 @@ static void test_kinds(void *arg)
 
 int main(void)
 {
-	int ret = run_apart("plain", test_kinds, NULL);
-
-	if (ret)
-		return ret;
-	setenv("FI_FORK_UNSAFE", "1", 1);
-	ret = run_apart("FI_FORK_UNSAFE", test_kinds, NULL);
-	if (ret)
-		return ret;
-	unsetenv("FI_FORK_UNSAFE");
-	setenv("RDMAV_FORK_SAFE", "1", 1);
-	return run_apart("RDMAV_FORK_SAFE", test_kinds, NULL);
+	return fork_run(test_kinds);
 }
