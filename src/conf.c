@@ -179,12 +179,12 @@ void ofi_conf_report(void)
 
 	pthread_once(&once, load);
 	if (error)
-		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "%s cannot be read: %s; it is not used\n",
-			name, strerror(error));
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "%s cannot be read: %s; it is ignored\n", name,
+			strerror(error));
 	if (bad_line)
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"%s, line %d: no assignment to a variable, FI_NAME=VALUE; it is not used\n",
-			name, bad_line);
+			"%s, line %d: not of the form FI_NAME=VALUE; the line is ignored\n", name,
+			bad_line);
 }
 
 void ofi_conf_fini(void)

@@ -125,6 +125,7 @@ OFI_EXPORT int fi_open(uint32_t version, const char *name, void *attr, size_t at
 		return ofi_log_open(attr, attr_len, flags, fid, context);
 	if (!strcmp(name, "stats"))
 		return ofi_stats_open(attr, attr_len, flags, fid, context);
-	FI_INFO(&ofi_core_prov, FI_LOG_CORE, "fi_open: this library has no object %s\n", name);
+	FI_INFO(&ofi_core_prov, FI_LOG_CORE, "fi_open: this library does not have an object %s\n",
+		name);
 	return -FI_ENOSYS;
 }

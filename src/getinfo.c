@@ -269,7 +269,7 @@ static void explain(const struct found *found, struct ofi_rejects *rejects, bool
 	}
 	if (rejects->total && !found->error)
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"fi_getinfo: nothing matches what was asked for; of %zu candidates these came nearest:\n",
+			"fi_getinfo: nothing matches the hints; the closest of %zu candidates:\n",
 			rejects->total);
 	ofi_rejects_log(rejects, NEAREST);
 }

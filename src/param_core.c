@@ -17,7 +17,7 @@
 
 enum { NAME_LEN = 256, FORMATS = 32 };
 
-/* A parameter of other releases for what is not here; a value that says just this is no mistake. */
+/* A parameter of other releases that has no effect here. The value that says so is accepted. */
 #define NO_EFFECT(name_, type_, holds_, help_)                                     \
 	{                                                                          \
 		.name = (name_), .type = (type_), .help = (help_), .unused = true, \
@@ -39,7 +39,7 @@ static const struct {
 	  "Subsystems whose messages are logged: core, fabric, domain, ep_ctrl, ep_data, av, cq, "
 	  "eq, mr, cntr, a comma separated list; with a leading ^ all but those (default: all)" },
 	{ "log_interval", FI_PARAM_INT,
-	  "Milliseconds before a message that repeats is logged again (0 or more, default: 2000)" },
+	  "Milliseconds before a repeated message is logged again (0 or more, default: 2000)" },
 	{ "log_location", FI_PARAM_STRING,
 	  "Where messages go: stderr, stdout, a file that does not exist yet, or a directory for a file ofi_<pid>.log in it (default: stderr)" },
 	{ "log_location_mode", FI_PARAM_STRING,
@@ -51,11 +51,11 @@ static const struct {
 	  "separated by colons. A leading @ takes the first of several providers with one name instead of the newest. +/path/to/x-fi.so prefers this file to all others "
 	  "(default: " PROVDLDIR ")" },
 	{ "prefer_sysconfig", FI_PARAM_BOOL,
-	  "A value in libfabric.conf counts more than one in the environment (default: no)" },
+	  "A value in libfabric.conf takes precedence over one in the environment (default: no)" },
 	{ "addr_format", FI_PARAM_STRING,
 	  "Format of the addresses that fi_getinfo offers, such as FI_SOCKADDR_IN; others are left out (default: all)" },
 	{ "hook", FI_PARAM_STRING,
-	  "Hooks that see each call: perf counts what calls cost, trace tells of each, noop does nothing; a list separated by semicolons (default: none)" },
+	  "Hooks that see each call: perf counts what calls cost, trace logs each call, noop does nothing; a list separated by semicolons (default: none)" },
 	{ "hook_file", FI_PARAM_STRING,
 	  "Where hooks write: stderr, stdout, a file that does not exist yet, or a directory for a file ofi_hook_<pid>.log in it (default: the log)" },
 	{ "perf_cntr", FI_PARAM_STRING,
@@ -220,7 +220,7 @@ void ofi_param_check_file(const char *prov)
 		if (!strncmp(name, prefix, strlen(prefix)) && name[strlen(prefix)] == '_' &&
 		    !ofi_param_defined(name))
 			FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-				"libfabric.conf: %s is no parameter of %s: fi_info -e lists them\n",
+				"libfabric.conf: %s is not a parameter of %s; fi_info -e lists them\n",
 				name, prov);
 	}
 }

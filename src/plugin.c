@@ -46,7 +46,7 @@ static void load(const struct search *search, const char *path, bool preferred)
 	sym = dlsym(offer.handle, "fi_prov_ini");
 	if (!sym) {
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"%s has no fi_prov_ini, it is no provider: not loaded\n", path);
+			"%s has no fi_prov_ini, so it is not a provider: not loaded\n", path);
 		dlclose(offer.handle);
 		return;
 	}

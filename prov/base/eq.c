@@ -51,7 +51,7 @@ static int item_queue(struct ofi_eq *eq, struct ofi_eq_item *item)
 		return 0;
 	FI_WARN_ONCE(
 		eq->prov, FI_LOG_EQ,
-		"event queue %p: out of memory, event lost; close it and the endpoints bound to it\n",
+		"event queue %p: out of memory, an event was lost; close the queue and the endpoints bound to it\n",
 		(void *)eq);
 	free(item);
 	return -FI_EOVERRUN;

@@ -162,13 +162,13 @@ static void warn_unknown(struct fi_provider *prov, const struct ofi_param *table
 		names[i] = table[i].name;
 	suggestion = ofi_suggest(name, names, count);
 	if (!suggestion) {
-		FI_WARN(prov, FI_LOG_CORE, "%s is no parameter of %s: fi_info -e lists them\n", env,
-			prov->name);
+		FI_WARN(prov, FI_LOG_CORE, "%s is not a parameter of %s; fi_info -e lists them\n",
+			env, prov->name);
 		return;
 	}
 	env_name(nearest, prov->name, suggestion);
-	FI_WARN(prov, FI_LOG_CORE, "%s is no parameter of %s, did you mean %s?\n", env, prov->name,
-		nearest);
+	FI_WARN(prov, FI_LOG_CORE, "%s is not a parameter of %s; did you mean %s?\n", env,
+		prov->name, nearest);
 }
 
 static void check_environment(struct fi_provider *prov, const struct ofi_param *table, size_t count)

@@ -28,20 +28,19 @@ static_assert(offsetof(struct cm_bytes, eager) == 44, "wire");
 static const char *const reasons[OFI_RDM_CMWIRE_REASONS] = {
 	[OFI_RDM_CMWIRE_NONE] = "no reason given",
 	[OFI_RDM_CMWIRE_VERSION] =
-		"the peer speaks no version of the protocol that this library does",
+		"the peer and this library have no version of the protocol in common",
 	[OFI_RDM_CMWIRE_CROSSING] = "both sides connected at once, the peer's request counts",
 	[OFI_RDM_CMWIRE_STALE] = "the peer's process is not the one that had this address before",
 	[OFI_RDM_CMWIRE_BUSY] =
-		"the peer has too many connections, or looks whether an earlier one is still there",
+		"the peer has too many connections, or is checking whether an earlier one still works",
 	[OFI_RDM_CMWIRE_RESOURCES] =
 		"the peer is out of memory, queue pairs or completion queue entries",
 	[OFI_RDM_CMWIRE_CLOSING] = "the peer's endpoint is being closed",
 	[OFI_RDM_CMWIRE_MALFORMED] = "the peer did not understand the request",
-	[OFI_RDM_CMWIRE_SOURCE] = "the request came from another host than the one that it names",
-	[OFI_RDM_CMWIRE_IN_USE] =
-		"the address that the request names is in use by an endpoint that is alive",
+	[OFI_RDM_CMWIRE_SOURCE] = "the request came from a host other than the one that it names",
+	[OFI_RDM_CMWIRE_IN_USE] = "the address that the request names is in use by a live endpoint",
 	[OFI_RDM_CMWIRE_UNKNOWN] =
-		"the peer takes requests only from who is in its address vector (FI_VERBS_PEERS=known)",
+		"the peer accepts requests only from addresses in its address vector (FI_VERBS_PEERS=known)",
 	[OFI_RDM_CMWIRE_LONELY] =
 		"one of the two endpoints has a job secret (auth_key, FI_VERBS_AUTH_KEY), the other has none",
 	[OFI_RDM_CMWIRE_SECRETS] = "the job secrets of the two endpoints differ",

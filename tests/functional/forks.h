@@ -13,7 +13,7 @@ bool fork_takes_pages(void);
 pid_t fork_child(void (*child)(void *arg), void *arg);
 /* One that exits by itself, with 0, or one that goes on until it is killed. */
 void fork_end(pid_t pid, bool exits);
-/* Runs a test as it is, with FI_FORK_UNSAFE, and with RDMAV_FORK_SAFE; the result is that of main(). */
+/* Runs a test as it is, with FI_FORK_UNSAFE, and with RDMAV_FORK_SAFE. What main() returns. */
 int fork_run(void (*test)(void *arg));
 
 #endif

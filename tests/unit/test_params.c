@@ -117,11 +117,11 @@ static void test_unknown(void **state)
 	setenv("FI_WEIRD_DEVICE_NAM", "rxe0", 1);
 	assert_non_null(strstr(
 		load(),
-		"FI_WEIRD_DEVICE_NAM is no parameter of weird, did you mean FI_WEIRD_DEVICE_NAME?"));
+		"FI_WEIRD_DEVICE_NAM is not a parameter of weird; did you mean FI_WEIRD_DEVICE_NAME?"));
 	unsetenv("FI_WEIRD_DEVICE_NAM");
 	setenv("FI_WEIRD_XYZZY", "1", 1);
-	assert_non_null(
-		strstr(load(), "FI_WEIRD_XYZZY is no parameter of weird: fi_info -e lists them"));
+	assert_non_null(strstr(
+		load(), "FI_WEIRD_XYZZY is not a parameter of weird; fi_info -e lists them"));
 }
 
 static const char *load_with(const char *name, const char *value)

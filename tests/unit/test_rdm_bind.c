@@ -133,13 +133,13 @@ static void of_its_own_domain(void **state)
 {
 	(void)state;
 	cq.slow.parent = &other_domain.ref;
-	refused(&cq.fid.fid, FI_RECV, "completion queue is of another domain");
+	refused(&cq.fid.fid, FI_RECV, "completion queue belongs to another domain");
 	av.base.parent = &other_domain.ref;
-	refused(&av.base.fid.fid, 0, "address vector is of another domain");
+	refused(&av.base.fid.fid, 0, "address vector belongs to another domain");
 	cntr.parent = &other_domain.ref;
-	refused(&cntr.fid.fid, FI_SEND, "counter is of another domain");
+	refused(&cntr.fid.fid, FI_SEND, "counter belongs to another domain");
 	eq.parent = &other_fabric.ref;
-	refused(&eq.fid.fid, 0, "event queue is of another fabric");
+	refused(&eq.fid.fid, 0, "event queue belongs to another fabric");
 	assert_false(ep.tx_cq || ep.rx_cq || ep.av || ep.eq || ep.cntrs[VRB_RDM_SEND]);
 	assert_int_equal(cq.slow.ref.children + av.base.ref.children + eq.ref.children, 0);
 }
@@ -150,7 +150,7 @@ static void of_its_own_kind(void **state)
 
 	(void)state;
 	cq.fid.fid.ops = NULL; /* of connections */
-	refused(&cq.fid.fid, FI_RECV, "completion queue is of another domain");
+	refused(&cq.fid.fid, FI_RECV, "completion queue belongs to another domain");
 	refused(&srx, 0, "class");
 	assert_int_equal(bind_it(NULL, 0), -FI_EINVAL);
 	ep.enabled = true;

@@ -113,7 +113,7 @@ static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 	ret = vrb_req_take(&ep->domain->fabric->cm, info->handle, &conn->owner, &conn->id, &req);
 	if (ret) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: info->handle %p is neither a connection request that waits for an answer nor a passive endpoint\n",
+			"fi_endpoint: info->handle %p is neither a pending connection request nor a passive endpoint\n",
 			(void *)info->handle);
 		return ret;
 	}
@@ -123,7 +123,7 @@ static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 	vrb_cm_copy_addr(&ep->conn.peer, rdma_get_peer_addr(conn->id));
 	if (req.err) {
 		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: connection request %p is no more: %s\n", (void *)info->handle,
+			"fi_endpoint: connection request %p is gone: %s\n", (void *)info->handle,
 			fi_strerror(req.err));
 		ret = -req.err;
 	} else if (!vrb_cm_same_device("fi_endpoint", conn->id, ep->domain->ctx->device,
@@ -229,7 +229,7 @@ static int check_dest(const struct sockaddr *dest)
 	if (!ofi_addr_is_any(dest) && (ofi_addr_port(dest) || dest->sa_family == AF_IB))
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_connect: %s names no peer: a host and a port are needed\n",
+		"fi_connect: %s does not name a peer; give a host and a port\n",
 		ofi_addr_str(dest, text, sizeof(text)));
 	return -FI_EINVAL;
 }

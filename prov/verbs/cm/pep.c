@@ -329,7 +329,7 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 	ret = vrb_req_reject_handle(&pep->fabric->cm, handle, param, len);
 	if (ret == -FI_EINVAL)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_reject: handle %p is no connection request that waits for an answer\n",
+			"fi_reject: handle %p is not a pending connection request\n",
 			(void *)handle);
 	return ret;
 }

@@ -68,7 +68,7 @@ static int check_port(const char *call, const struct sockaddr_storage *ss)
 
 	if (!ofi_addr_is_any(sa) && ofi_addr_port(sa))
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_AV, "%s: %s names no endpoint: a host and a port are needed\n",
+	FI_WARN(&vrb_prov, FI_LOG_AV, "%s: %s does not name an endpoint; give a host and a port\n",
 		call, ofi_addr_str(sa, text, sizeof(text)));
 	return -FI_EINVAL;
 }

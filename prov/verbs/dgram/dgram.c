@@ -225,7 +225,7 @@ void vrb_dgram_failed(struct vrb_dgram *ep)
 	if (attr.qp_state != IBV_QPS_ERR)
 		vrb_qp_flush(&ep->ep);
 	FI_INFO(&vrb_prov, FI_LOG_EP_DATA,
-		"endpoint %p: queue pair 0x%x is in error; it starts again once what was outstanding has been read\n",
+		"endpoint %p: queue pair 0x%x is in the error state; it restarts once all outstanding completions have been read\n",
 		(void *)ep, ep->ep.qp_num);
 	__atomic_store_n(&ep->broken, true, __ATOMIC_RELEASE);
 	vrb_wq_shut(ep->ep.sq, ep->ep.domain->lock_posts);

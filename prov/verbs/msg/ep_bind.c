@@ -20,7 +20,7 @@ static int bind_eq(struct vrb_ep *ep, struct ofi_eq *eq, uint64_t flags)
 		return -FI_EBADFLAGS;
 	if (!ofi_eq_of(&eq->fid.fid, &ep->domain->fabric->ref)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the event queue is of another fabric\n");
+			"fi_ep_bind: the event queue belongs to another fabric\n");
 		return -FI_EINVAL;
 	}
 	if (ep->eq)
@@ -48,7 +48,7 @@ static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
 	}
 	if (!ofi_cq_of(&cq->fid.fid, &ep->domain->ref)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the completion queue is of another domain\n");
+			"fi_ep_bind: the completion queue belongs to another domain\n");
 		return -FI_EINVAL;
 	}
 	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
@@ -74,7 +74,7 @@ static int bind_srx(struct vrb_ep *ep, struct vrb_srx *srx, uint64_t flags)
 		return -FI_EBADFLAGS;
 	if (srx->domain != ep->domain) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the shared receive context is of another domain\n");
+			"fi_ep_bind: the shared receive context belongs to another domain\n");
 		return -FI_EINVAL;
 	}
 	if (ep->srx)

@@ -118,8 +118,8 @@ static int set_limit(struct vrb_srx *srx, size_t limit)
 
 	if (limit > srx->srq->wq.size) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_setopt: limit %zu of a shared receive context of %u receives\n", limit,
-			srx->srq->wq.size);
+			"fi_setopt: limit %zu exceeds the %u receives of the shared receive context\n",
+			limit, srx->srq->wq.size);
 		return -FI_EINVAL;
 	}
 	if (limit && !vrb_srx_eq(srx)) {

@@ -133,7 +133,7 @@ int vrb_stx_bind(struct vrb_stx **slot, struct vrb_stx *stx, const struct vrb_do
 		return -FI_EBADFLAGS;
 	if (stx->domain != domain) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the shared transmit context is of another domain\n");
+			"fi_ep_bind: the shared transmit context belongs to another domain\n");
 		return -FI_EINVAL;
 	}
 	ret = __atomic_load_n(slot, __ATOMIC_RELAXED) ? -FI_EBUSY : check_limits(stx, attr);

@@ -228,7 +228,7 @@ static ssize_t check_ep(const struct vrb_domain *domain, struct fid_ep *fid, str
 	*ep = (struct vrb_ep *)fid;
 	if (!fid || !vrb_is_ep(&fid->fid) || (*ep)->domain != domain) {
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-			"fi_control(FI_QUEUE_WORK): %p is no endpoint of the domain\n",
+			"fi_control(FI_QUEUE_WORK): %p is not an endpoint of the domain\n",
 			(void *)fid);
 		return -FI_EINVAL;
 	}
@@ -236,7 +236,7 @@ static ssize_t check_ep(const struct vrb_domain *domain, struct fid_ep *fid, str
 	if (vrb_ep_triggers(*ep))
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-		"fi_control(FI_QUEUE_WORK): the endpoint is without FI_TRIGGER; ask for it in the capabilities of fi_getinfo\n");
+		"fi_control(FI_QUEUE_WORK): the endpoint was opened without FI_TRIGGER; request it in the hints of fi_getinfo\n");
 	return -FI_EOPNOTSUPP;
 }
 

@@ -12,7 +12,7 @@ struct ofi_cntr *vrb_trigger_cntr(const struct vrb_domain *domain, struct fid_cn
 
 	if (fid && !cntr)
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-			"triggered operation: %p is no counter of the endpoint's domain\n",
+			"triggered operation: %p is not a counter of the endpoint's domain\n",
 			(void *)fid);
 	return cntr;
 }

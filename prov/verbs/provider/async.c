@@ -90,7 +90,7 @@ static void srq_failed(struct vrb_domain *domain, const struct ibv_async_event *
 	};
 
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"%s: shared receive context %p failed; its endpoints are lost\n",
+		"%s: shared receive context %p failed; its endpoints no longer work\n",
 		ibv_get_device_name(domain->ctx->device), (void *)srx);
 	vrb_srq_shut(srx->srq, -FI_EIO);
 	if (eq)
@@ -113,7 +113,7 @@ static void cq_event(struct vrb_domain *domain, const struct ibv_async_event *ev
 	const void *cq = event->element.cq->cq_context;
 
 	FI_WARN(&vrb_prov, FI_LOG_CQ,
-		"%s: completion queue %p of %d entries overran; its endpoints are lost\n",
+		"%s: completion queue %p of %d entries overflowed; its endpoints no longer work\n",
 		ibv_get_device_name(domain->ctx->device), cq, event->element.cq->cqe);
 	fatal_all(domain, cq, FI_EOVERRUN);
 }

@@ -173,7 +173,7 @@ static int check_bind(const struct vrb_mr *mr, struct fid *bfid, uint64_t flags)
 	if (domain->info->caps & FI_RMA_EVENT)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_MR,
-		"fi_mr_bind: the domain is without FI_RMA_EVENT; ask for it in the capabilities of fi_getinfo\n");
+		"fi_mr_bind: the domain was opened without FI_RMA_EVENT; request it in the hints of fi_getinfo\n");
 	return -FI_EOPNOTSUPP;
 }
 

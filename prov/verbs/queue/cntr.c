@@ -246,7 +246,7 @@ int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 		return ret;
 	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the counter is of another domain\n");
+			"fi_ep_bind: the counter belongs to another domain\n");
 		return -FI_EINVAL;
 	}
 	ofi_lock(&ep->domain->bind_lock);

@@ -256,7 +256,7 @@ static void save(struct vrb_cq *cq)
 
 	if (cq->store.size < cq->capacity && resize(&cq->store, cq->capacity)) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
-			"fi_close: out of memory: what the endpoint has received and nobody read may be lost\n");
+			"fi_close: out of memory: receive completions of the endpoint that have not been read may be lost\n");
 		return;
 	}
 	do {

@@ -17,7 +17,7 @@
 
 static int refuse(const char *what)
 {
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind: the %s is of another domain\n", what);
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind: the %s belongs to another domain\n", what);
 	return -FI_EINVAL;
 }
 
@@ -64,7 +64,7 @@ static int check_cntr_flags(const struct vrb_rdm *ep, uint64_t flags)
 	if (!(flags & remote) || ep->info->caps & FI_RMA_EVENT)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the endpoint is without FI_RMA_EVENT; ask for it in the capabilities of fi_getinfo\n");
+		"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the endpoint was opened without FI_RMA_EVENT; request it in the hints of fi_getinfo\n");
 	return -FI_EOPNOTSUPP;
 }
 
@@ -178,7 +178,7 @@ static int bind_eq(struct vrb_rdm *ep, struct ofi_eq *eq)
 {
 	if (!ofi_eq_of(&eq->fid.fid, &ep->domain->fabric->ref)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the event queue is of another fabric\n");
+			"fi_ep_bind: the event queue belongs to another fabric\n");
 		return -FI_EINVAL;
 	}
 	if (ep->eq)

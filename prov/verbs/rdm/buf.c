@@ -301,7 +301,7 @@ static void judge(struct vrb_rdm_rx_ring *ring)
 	ring->judge_at = 0;
 	if (ring->missing > before)
 		FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
-			"the device has not told of %u receives of connections that ended: others take their place\n",
+			"the device did not report %u receives of connections that ended; they are replaced\n",
 			ring->missing - before);
 	if (ring->doubt_again)
 		vrb_rdm_rx_doubt(ring);

@@ -25,7 +25,7 @@ static void warn_if_refused(const struct ofi_mr_cache *cache)
 	if (cache && cache->refusal)
 		FI_WARN_ONCE(
 			&vrb_prov, FI_LOG_MR,
-			"the kernel does not tell of freed memory (userfaultfd: %s): each large transfer registers its buffer anew, which is slow; fi_doctor has the "
+			"the kernel does not report freed memory (userfaultfd: %s): each large transfer registers its buffer again, which is slow; fi_doctor has the "
 			"remedy, FI_MR_CACHE_MONITOR=disabled accepts it\n",
 			fi_strerror(-cache->refusal));
 }

@@ -131,11 +131,11 @@ static void give_up(struct vrb_rdm_peer *peer, int err)
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS_FAILED, 1);
 	if (err == FI_ETIMEDOUT && vrb_rdm_has_waiting(peer))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"peer %s: neither it nor its host was heard of for %d ms (FI_VERBS_RDM_CONNECT_TIMEOUT), operations to it fail\n",
+			"peer %s: nothing was heard from it or its host for %d ms (FI_VERBS_RDM_CONNECT_TIMEOUT), operations to it fail\n",
 			vrb_rdm_conn_name(peer, text), vrb_params.rdm_connect_timeout);
 	else if (err != FI_ECANCELED && vrb_rdm_has_waiting(peer))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"peer %s can't be connected, operations to it fail: %s\n",
+			"cannot connect to peer %s, operations to it fail: %s\n",
 			vrb_rdm_conn_name(peer, text), fi_strerror(err));
 	down(peer, err);
 }

@@ -28,7 +28,7 @@ static void run_short(struct vrb_rdm_peer *peer)
 	char text[OFI_ADDR_STRLEN];
 
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
-		       "peer %s: no memory for what it makes this side keep: connection ended\n",
+		       "peer %s: out of memory for the messages that it sends: connection ended\n",
 		       vrb_rdm_conn_name(peer, text));
 	vrb_rdm_conn_step_failed(peer, FI_ENOMEM);
 }
@@ -39,7 +39,7 @@ static void flooded(struct vrb_rdm_peer *peer)
 
 	FI_WARN_SPARSE(
 		&vrb_prov, FI_LOG_EP_DATA,
-		"peer %s sends on although it was told to stop until what it sent before is received (FI_VERBS_RDM_UNEXPECTED_SIZE=%llu): connection ended\n",
+		"peer %s keeps sending after it was told to stop until its earlier messages are received (FI_VERBS_RDM_UNEXPECTED_SIZE=%llu): connection ended\n",
 		vrb_rdm_conn_name(peer, text), (unsigned long long)peer->ep->proto.budget.limit);
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 	/* Or it could come back and send more. */
@@ -53,7 +53,7 @@ void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *of)
 
 	FI_WARN_SPARSE(
 		&vrb_prov, FI_LOG_EP_CTRL,
-		"peer %s: fi_close of a collective group waited in vain for it to take its part of an operation: connection ended\n",
+		"peer %s: fi_close of a collective group timed out waiting for it to read a message: connection ended\n",
 		vrb_rdm_conn_name(peer, text));
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }
@@ -72,7 +72,7 @@ void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error e
 		return;
 	}
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,
-		       "peer %s sent a packet that makes no sense: %s: connection ended\n",
+		       "peer %s sent a malformed packet: %s: connection ended\n",
 		       vrb_rdm_conn_name(peer, text), ofi_rdm_wire_strerror(error));
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }

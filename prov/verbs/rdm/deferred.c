@@ -16,7 +16,7 @@ static ssize_t ep_of(const struct vrb_domain *domain, const struct fi_deferred_w
 		return -FI_EOPNOTSUPP;
 	if (!fid || !vrb_rdm_is_ep(&fid->fid) || vrb_rdm_self(fid)->domain != domain) {
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-			"fi_control(FI_QUEUE_WORK): %p is no endpoint of the domain\n",
+			"fi_control(FI_QUEUE_WORK): %p is not an endpoint of the domain\n",
 			(void *)fid);
 		return -FI_EINVAL;
 	}
@@ -24,7 +24,7 @@ static ssize_t ep_of(const struct vrb_domain *domain, const struct fi_deferred_w
 	if ((*ep)->info->caps & FI_TRIGGER)
 		return (*ep)->enabled ? 0 : -FI_EOPBADSTATE;
 	FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-		"fi_control(FI_QUEUE_WORK): the endpoint is without FI_TRIGGER; ask for it in the capabilities of fi_getinfo\n");
+		"fi_control(FI_QUEUE_WORK): the endpoint was opened without FI_TRIGGER; request it in the hints of fi_getinfo\n");
 	return -FI_EOPNOTSUPP;
 }
 

@@ -85,7 +85,7 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 		FI_WARN_SPARSE(
 			&vrb_prov, FI_LOG_EP_CTRL,
 			"connecting reliable datagrams: the device's completion queue is full; use "
-			"several endpoints, or bound their connections with FI_VERBS_MAX_CONN\n");
+			"several endpoints, or limit their connections with FI_VERBS_MAX_CONN\n");
 		return NULL;
 	}
 	link = calloc(1, sizeof(*link));

@@ -49,7 +49,7 @@ static int check_file(int fd, const char *path)
 	if (fstat(fd, &st))
 		return refuse(path, strerror(errno), -errno);
 	if (!S_ISREG(st.st_mode))
-		return refuse(path, "it is no regular file", -FI_EINVAL);
+		return refuse(path, "it is not a regular file", -FI_EINVAL);
 	if (st.st_uid && st.st_uid != geteuid())
 		return refuse(path, "it belongs to another user", -FI_EACCES);
 	if (st.st_mode & (S_IRWXG | S_IRWXO))
@@ -100,7 +100,7 @@ static int from_environment(struct vrb_rdm_secret **secret)
 
 	if (key && path) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: FI_VERBS_AUTH_KEY and FI_VERBS_AUTH_KEY_FILE are set: one of them has to go\n");
+			"fi_endpoint: FI_VERBS_AUTH_KEY and FI_VERBS_AUTH_KEY_FILE are both set; unset one of them\n");
 		return -FI_EINVAL;
 	}
 	if (path)
