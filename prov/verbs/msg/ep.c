@@ -129,6 +129,7 @@ static int ep_enable(struct vrb_ep *ep)
 static int ep_control(struct fid *fid, int command, void *arg)
 {
 	struct vrb_ep *ep = (struct vrb_ep *)fid;
+	struct ofi_ep_op_flags of = vrb_ep_op_flags(ep);
 
 	switch (command) {
 	case FI_ENABLE:
@@ -136,9 +137,9 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	case FI_ALIAS:
 		return vrb_ep_alias_open(ep, arg);
 	case FI_GETOPSFLAG:
-		return arg ? vrb_ep_get_op_flags(ep, arg) : -FI_EINVAL;
+		return ofi_ep_get_op_flags(&of, arg);
 	case FI_SETOPSFLAG:
-		return arg ? vrb_ep_set_op_flags(ep, *(uint64_t *)arg) : -FI_EINVAL;
+		return vrb_ep_set_op_flags(ep, arg);
 	default:
 		return -FI_ENOSYS;
 	}

@@ -56,7 +56,7 @@ int vrb_ep_alias_open(struct vrb_ep *from, const struct fi_alias *arg)
 	alias->rx_op_flags = from->rx_op_flags;
 	ofi_lock(&self->domain->lock);
 	mirror(alias, self);
-	ret = vrb_ep_set_op_flags(alias, arg->flags);
+	ret = vrb_ep_set_op_flags(alias, &arg->flags);
 	if (!ret)
 		LIST_INSERT_HEAD(&self->aliases, alias, siblings);
 	ofi_unlock(&self->domain->lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Endpoint bindings. */
 #include <rdma/providers/fi_log.h>
+#include "prov/base/ep.h"
 #include "prov/verbs/queue/cntr.h"
 #include "prov/verbs/queue/cq.h"
 #include "prov/verbs/dgram/dgram.h"
@@ -12,47 +13,20 @@
 #include "srx.h"
 #include "stx.h"
 
-#define CQ_FLAGS (FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)
-
-static int bind_eq(struct vrb_ep *ep, struct ofi_eq *eq, uint64_t flags)
-{
-	if (flags)
-		return -FI_EBADFLAGS;
-	if (!ofi_eq_of(&eq->fid.fid, &ep->domain->fabric->ref)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the event queue belongs to another fabric\n");
-		return -FI_EINVAL;
-	}
-	if (ep->eq)
-		return -FI_EBUSY;
-	ep->eq = eq;
-	ofi_ref_get(&eq->ref);
-	return 0;
-}
-
 void vrb_ep_use_domain_eq(struct vrb_ep *ep)
 {
 	if (ep->domain->eq)
-		bind_eq(ep, ep->domain->eq, 0);
+		ofi_ep_bind_eq(&vrb_prov, &ep->eq, ep->domain->eq, &ep->domain->fabric->ref, 0);
 }
 
 static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
 {
+	uint64_t bound = (ep->tx_cq ? FI_TRANSMIT : 0) | (ep->rx_cq ? FI_RECV : 0);
 	bool selective = flags & FI_SELECTIVE_COMPLETION;
+	int ret = ofi_ep_check_cq(&vrb_prov, &cq->fid.fid, &ep->domain->ref, flags, bound);
 
-	if ((flags & ~CQ_FLAGS) || !(flags & (FI_TRANSMIT | FI_RECV))) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: flags 0x%llx; bind a completion queue with FI_TRANSMIT, FI_RECV or both, and FI_SELECTIVE_COMPLETION if wanted\n",
-			(unsigned long long)flags);
-		return -FI_EBADFLAGS;
-	}
-	if (!ofi_cq_of(&cq->fid.fid, &ep->domain->ref)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the completion queue belongs to another domain\n");
-		return -FI_EINVAL;
-	}
-	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
-		return -FI_EBUSY;
+	if (ret)
+		return ret;
 	if (flags & FI_TRANSMIT) {
 		ep->tx_cq = cq;
 		ep->tx_selective = selective;
@@ -100,7 +74,8 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 	switch (bfid->fclass) {
 	case FI_CLASS_EQ:
-		return bind_eq(ep, (struct ofi_eq *)bfid, flags);
+		return ofi_ep_bind_eq(&vrb_prov, &ep->eq, (struct ofi_eq *)bfid,
+				      &ep->domain->fabric->ref, flags);
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct vrb_cq *)bfid, flags);
 	case FI_CLASS_AV:

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Default operation flags of an endpoint, what posting derives from them, and options. */
-#include <string.h>
 #include <rdma/fi_errno.h>
 #include "ep.h"
 #include "ep_modes.h"
@@ -43,38 +42,24 @@ void vrb_ep_set_msg(struct vrb_ep *ep)
 		ep->fid.msg = ofi_ops(lock ? &vrb_msg_ops : &vrb_msg_nolock_ops);
 }
 
-int vrb_ep_get_op_flags(const struct vrb_ep *ep, uint64_t *flags)
+struct ofi_ep_op_flags vrb_ep_op_flags(struct vrb_ep *ep)
 {
-	switch (*flags & (FI_TRANSMIT | FI_RECV)) {
-	case FI_TRANSMIT:
-		*flags = ep->tx_op_flags;
-		return 0;
-	case FI_RECV:
-		*flags = ep->rx_op_flags;
-		return 0;
-	default:
-		return -FI_EINVAL;
-	}
+	return (struct ofi_ep_op_flags){
+		.tx = &ep->tx_op_flags,
+		.rx = &ep->rx_op_flags,
+		.tx_allowed = ep->tx_flags & ~(FI_REMOTE_CQ_DATA | FI_MORE),
+		.rx_allowed = rx_op_flags(ep),
+	};
 }
 
-int vrb_ep_set_op_flags(struct vrb_ep *ep, uint64_t flags)
+int vrb_ep_set_op_flags(struct vrb_ep *ep, const uint64_t *flags)
 {
-	uint64_t which = flags & (FI_TRANSMIT | FI_RECV);
+	struct ofi_ep_op_flags of = vrb_ep_op_flags(ep);
+	int ret = ofi_ep_set_op_flags(&of, flags);
 
-	flags &= ~which;
-	if (which == FI_TRANSMIT) {
-		if (flags & ~(ep->tx_flags & ~(FI_REMOTE_CQ_DATA | FI_MORE)))
-			return -FI_EBADFLAGS;
-		ep->tx_op_flags = flags;
-	} else if (which == FI_RECV) {
-		if (flags & ~rx_op_flags(ep))
-			return -FI_EBADFLAGS;
-		ep->rx_op_flags = flags;
-	} else {
-		return -FI_EINVAL;
-	}
-	vrb_ep_set_modes(ep);
-	return 0;
+	if (!ret)
+		vrb_ep_set_modes(ep);
+	return ret;
 }
 
 /* Options are size_t; all but FI_OPT_MIN_MULTI_RECV are read-only. */
@@ -104,8 +89,10 @@ static int msg_option(const struct vrb_ep *ep, int name, size_t *value)
 	}
 }
 
-static int option(const struct vrb_ep *ep, int name, size_t *value)
+static int option(struct fid *fid, int name, size_t *value)
 {
+	const struct vrb_ep *ep = vrb_ep_self(fid);
+
 	switch (name) {
 	case FI_OPT_TX_SIZE:
 		*value = ep->info->tx_attr->size;
@@ -126,38 +113,20 @@ static int option(const struct vrb_ep *ep, int name, size_t *value)
 
 static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	size_t found;
-	int ret;
-
-	if (level != FI_OPT_ENDPOINT || !value || !len)
-		return -FI_EINVAL;
-	ret = option(vrb_ep_self(fid), name, &found);
-	if (ret)
-		return ret;
-	if (*len < sizeof(found)) {
-		*len = sizeof(found);
-		return -FI_ETOOSMALL;
-	}
-	*len = sizeof(found);
-	memcpy(value, &found, sizeof(found));
-	return 0;
+	return ofi_ep_getopt(fid, option, level, name, value, len);
 }
 
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
 	struct vrb_ep *ep = vrb_ep_self(fid);
-	size_t found;
-	int ret;
+	size_t to;
+	int ret = ofi_ep_setopt(fid, option, level, name, value, len, FI_OPT_MIN_MULTI_RECV, &to);
 
-	if (level != FI_OPT_ENDPOINT || !value || len != sizeof(found))
+	if (ret)
+		return ret;
+	if (!to || to > ep->max_msg_size)
 		return -FI_EINVAL;
-	ret = option(ep, name, &found);
-	if (ret || name != FI_OPT_MIN_MULTI_RECV)
-		return ret ? ret : -FI_EOPNOTSUPP;
-	memcpy(&found, value, sizeof(found));
-	if (!found || found > ep->max_msg_size)
-		return -FI_EINVAL;
-	__atomic_store_n(&ep->min_multi, found, __ATOMIC_RELAXED);
+	__atomic_store_n(&ep->min_multi, to, __ATOMIC_RELAXED);
 	return 0;
 }
 

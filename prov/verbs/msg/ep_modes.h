@@ -5,9 +5,8 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include "prov/base/ep.h"
 
-struct fid;
-struct fi_ops_ep;
 struct vrb_ep;
 
 extern const struct fi_ops_ep vrb_ep_ops;
@@ -16,10 +15,10 @@ extern const struct fi_ops_ep vrb_ep_ops;
 void vrb_ep_set_msg(struct vrb_ep *ep);
 /* Derives what the posting calls look at from the operation flags and bindings. */
 void vrb_ep_set_modes(struct vrb_ep *ep);
-/* *flags says which: FI_TRANSMIT or FI_RECV. 0 or -FI_EINVAL. */
-int vrb_ep_get_op_flags(const struct vrb_ep *ep, uint64_t *flags);
+/* Those of the endpoint or alias. */
+struct ofi_ep_op_flags vrb_ep_op_flags(struct vrb_ep *ep);
 /* FI_TRANSMIT or FI_RECV with its default flags. 0 or -FI_E*. */
-int vrb_ep_set_op_flags(struct vrb_ep *ep, uint64_t flags);
+int vrb_ep_set_op_flags(struct vrb_ep *ep, const uint64_t *flags);
 /* fi_cancel of endpoints and shared receive contexts: there is nothing to cancel. */
 ssize_t vrb_ep_cancel(struct fid *fid, void *context);
 

@@ -142,39 +142,28 @@ static int get_limit(const struct vrb_srx *srx, size_t *limit)
 	return 0;
 }
 
-static int srx_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+static int option(struct fid *fid, int name, size_t *value)
 {
-	size_t limit;
+	const struct vrb_srx *srx = (struct vrb_srx *)fid;
 
-	if (level != FI_OPT_ENDPOINT || !value || len != sizeof(limit))
-		return -FI_EINVAL;
-	if (name == FI_OPT_RX_SIZE)
-		return -FI_EOPNOTSUPP;
-	if (name != FI_OPT_VERBS_SRX_LIMIT)
-		return -FI_ENOPROTOOPT;
-	memcpy(&limit, value, sizeof(limit));
-	return set_limit((struct vrb_srx *)fid, limit);
+	*value = srx->srq->wq.size;
+	if (name == FI_OPT_VERBS_SRX_LIMIT)
+		return get_limit(srx, value);
+	return name == FI_OPT_RX_SIZE ? 0 : -FI_ENOPROTOOPT;
 }
 
 static int srx_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	const struct vrb_srx *srx = (struct vrb_srx *)fid;
-	size_t found = srx->srq->wq.size;
-	int ret = 0;
+	return ofi_ep_getopt(fid, option, level, name, value, len);
+}
 
-	if (level != FI_OPT_ENDPOINT || !value || !len)
-		return -FI_EINVAL;
-	if (name == FI_OPT_VERBS_SRX_LIMIT)
-		ret = get_limit(srx, &found);
-	else if (name != FI_OPT_RX_SIZE)
-		ret = -FI_ENOPROTOOPT;
-	if (ret)
-		return ret;
-	ret = *len < sizeof(found) ? -FI_ETOOSMALL : 0;
-	*len = sizeof(found);
-	if (!ret)
-		memcpy(value, &found, sizeof(found));
-	return ret;
+static int srx_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	size_t limit;
+	int ret =
+		ofi_ep_setopt(fid, option, level, name, value, len, FI_OPT_VERBS_SRX_LIMIT, &limit);
+
+	return ret ? ret : set_limit((struct vrb_srx *)fid, limit);
 }
 
 static ssize_t srx_rx_size_left(struct fid_ep *fid)

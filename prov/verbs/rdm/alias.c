@@ -8,14 +8,13 @@
 #include "prov/base/ops.h"
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
+#include "prov/base/ep.h"
 #include "ep.h"
 #include "work.h"
 
 #define COMMON                                                                  \
 	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE)
-#define MSG_FLAGS (COMMON | FI_INJECT | FI_MATCH_COMPLETE)
-#define RX_FLAGS  (FI_COMPLETION | FI_MULTI_RECV)
 
 struct alias {
 	struct fid_ep fid;
@@ -44,7 +43,8 @@ static ssize_t send_any(struct fid_ep *fid, const struct fi_msg_tagged *msg, boo
 			uint64_t flags)
 {
 	return vrb_rdm_send_work(alias(fid)->endpoint, msg,
-				 vrb_rdm_alias_tx_flags(fid, MSG_FLAGS) | flags, tagged, 0, false);
+				 vrb_rdm_alias_tx_flags(fid, VRB_RDM_TX_OP_FLAGS) | flags, tagged,
+				 0, false);
 }
 
 static ssize_t recv_any(struct fid_ep *fid, const struct fi_msg_tagged *msg, bool tagged)
@@ -300,23 +300,10 @@ static const struct fi_ops_rma rma_ops = {
 
 /* The object. */
 
-static int set_flags(struct alias *a, uint64_t flags)
+static struct ofi_ep_op_flags op_flags_of(struct alias *a)
 {
-	uint64_t which = flags & (FI_TRANSMIT | FI_RECV);
-
-	flags &= ~which;
-	if (which == FI_TRANSMIT) {
-		if (flags & ~MSG_FLAGS)
-			return -FI_EBADFLAGS;
-		a->tx_op_flags = flags;
-	} else if (which == FI_RECV) {
-		if (flags & ~RX_FLAGS)
-			return -FI_EBADFLAGS;
-		a->rx_op_flags = flags;
-	} else {
-		return -FI_EINVAL;
-	}
-	return 0;
+	return (struct ofi_ep_op_flags){ &a->tx_op_flags, &a->rx_op_flags, VRB_RDM_TX_OP_FLAGS,
+					 VRB_RDM_RX_OP_FLAGS };
 }
 
 static int alias_close(struct fid *fid)
@@ -338,18 +325,15 @@ static int alias_control(struct fid *fid, int command, void *arg)
 {
 	struct alias *a = (struct alias *)fid;
 	struct fid *own = &a->endpoint->fid.fid;
-	uint64_t *flags = arg;
+	struct ofi_ep_op_flags of = op_flags_of(a);
 
 	switch (command) {
 	case FI_ALIAS:
 		return vrb_rdm_alias_open(a->endpoint, a->tx_op_flags, a->rx_op_flags, arg);
 	case FI_GETOPSFLAG:
-		if (!flags)
-			return -FI_EINVAL;
-		*flags = *flags & FI_TRANSMIT ? a->tx_op_flags : a->rx_op_flags;
-		return 0;
+		return ofi_ep_get_op_flags(&of, arg);
 	case FI_SETOPSFLAG:
-		return flags ? set_flags(a, *flags) : -FI_EINVAL;
+		return ofi_ep_set_op_flags(&of, arg);
 	default:
 		return own->ops->control(own, command, arg);
 	}
@@ -415,6 +399,7 @@ int vrb_rdm_alias_open(struct vrb_rdm *ep, uint64_t tx_op_flags, uint64_t rx_op_
 		       const struct fi_alias *arg)
 {
 	uint64_t caps = ep->info->caps;
+	struct ofi_ep_op_flags of;
 	struct alias *a;
 	int ret;
 
@@ -426,7 +411,8 @@ int vrb_rdm_alias_open(struct vrb_rdm *ep, uint64_t tx_op_flags, uint64_t rx_op_
 	a->endpoint = ep;
 	a->tx_op_flags = tx_op_flags;
 	a->rx_op_flags = rx_op_flags;
-	ret = set_flags(a, arg->flags);
+	of = op_flags_of(a);
+	ret = ofi_ep_set_op_flags(&of, &arg->flags);
 	if (ret) {
 		free(a);
 		return ret;

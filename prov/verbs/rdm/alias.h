@@ -9,6 +9,12 @@
 #include <rdma/fi_endpoint.h>
 #include "rdm.h"
 
+/* What can be a default of transmit operations, and of receives. */
+#define VRB_RDM_TX_OP_FLAGS                                                     \
+	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+	 FI_DELIVERY_COMPLETE | FI_INJECT | FI_MATCH_COMPLETE)
+#define VRB_RDM_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
+
 /* FI_ALIAS on the endpoint or on an alias of it, whose flags are given. 0 or -FI_E*. */
 int vrb_rdm_alias_open(struct vrb_rdm *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,
 		       const struct fi_alias *arg);

@@ -2,7 +2,7 @@
 /* What is bound to reliable-datagram endpoints. */
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "prov/base/eq.h"
+#include "prov/base/ep.h"
 #include "av.h"
 #include "carry.h"
 #include "cntr.h"
@@ -23,13 +23,11 @@ static int refuse(const char *what)
 
 static int bind_cq(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, uint64_t flags)
 {
-	if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) ||
-	    !(flags & (FI_TRANSMIT | FI_RECV)))
-		return -FI_EBADFLAGS;
-	if (!ofi_cq_of(&cq->fid.fid, &ep->domain->ref))
-		return refuse("completion queue");
-	if (((flags & FI_TRANSMIT) && ep->tx_cq) || ((flags & FI_RECV) && ep->rx_cq))
-		return -FI_EBUSY;
+	uint64_t bound = (ep->tx_cq ? FI_TRANSMIT : 0) | (ep->rx_cq ? FI_RECV : 0);
+	int ret = ofi_ep_check_cq(&vrb_prov, &cq->fid.fid, &ep->domain->ref, flags, bound);
+
+	if (ret)
+		return ret;
 	if (flags & FI_TRANSMIT) {
 		ep->tx_cq = cq;
 		ep->tx_tagged = cq->base.format == FI_CQ_FORMAT_TAGGED ? cq : NULL;
@@ -174,20 +172,6 @@ static int bind_av(struct vrb_rdm *ep, struct vrb_rdm_av *av)
 	return 0;
 }
 
-static int bind_eq(struct vrb_rdm *ep, struct ofi_eq *eq)
-{
-	if (!ofi_eq_of(&eq->fid.fid, &ep->domain->fabric->ref)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the event queue belongs to another fabric\n");
-		return -FI_EINVAL;
-	}
-	if (ep->eq)
-		return -FI_EBUSY;
-	ep->eq = eq;
-	ofi_ref_get(&eq->ref);
-	return 0;
-}
-
 int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
@@ -207,7 +191,8 @@ int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_AV:
 		return bind_av(ep, (struct vrb_rdm_av *)bfid);
 	case FI_CLASS_EQ:
-		return bind_eq(ep, (struct ofi_eq *)bfid);
+		return ofi_ep_bind_eq(&vrb_prov, &ep->eq, (struct ofi_eq *)bfid,
+				      &ep->domain->fabric->ref, flags);
 	case FI_CLASS_STX_CTX:
 		return vrb_stx_bind(&ep->stx, (struct vrb_stx *)bfid, ep->domain, ep->info->tx_attr,
 				    flags);

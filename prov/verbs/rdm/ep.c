@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include "prov/base/ep.h"
 #include "prov/base/ops.h"
 #include "prov/base/wait.h"
 #include <rdma/fi_cm.h>
@@ -265,7 +266,9 @@ static int ep_close(struct fid *fid)
 static int ep_control(struct fid *fid, int command, void *arg)
 {
 	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
-	uint64_t *flags = arg;
+	struct ofi_ep_op_flags of = { &ep->tx_op_flags, &ep->rx_op_flags, VRB_RDM_TX_OP_FLAGS,
+				      VRB_RDM_RX_OP_FLAGS };
+	int ret;
 
 	switch (command) {
 	case FI_ENABLE:
@@ -273,19 +276,12 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	case FI_ALIAS:
 		return vrb_rdm_alias_open(ep, ep->tx_op_flags, ep->rx_op_flags, arg);
 	case FI_GETOPSFLAG:
-		if (!flags)
-			return -FI_EINVAL;
-		*flags = *flags & FI_TRANSMIT ? ep->tx_op_flags : ep->rx_op_flags;
-		return 0;
+		return ofi_ep_get_op_flags(&of, arg);
 	case FI_SETOPSFLAG:
-		if (!flags)
-			return -FI_EINVAL;
-		if (*flags & FI_TRANSMIT)
-			ep->tx_op_flags = *flags & ~(FI_TRANSMIT | FI_RECV);
-		else
-			ep->rx_op_flags = *flags & ~(FI_TRANSMIT | FI_RECV);
-		vrb_rdm_set_modes(ep);
-		return 0;
+		ret = ofi_ep_set_op_flags(&of, arg);
+		if (!ret)
+			vrb_rdm_set_modes(ep);
+		return ret;
 	default:
 		return -FI_ENOSYS;
 	}
@@ -318,8 +314,10 @@ static ssize_t ep_cancel(struct fid *fid, void *context)
 	return found ? 0 : -FI_ENOENT;
 }
 
-static int option(struct vrb_rdm *ep, int name, size_t *value)
+static int option(struct fid *fid, int name, size_t *value)
 {
+	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
+
 	switch (name) {
 	case FI_OPT_MIN_MULTI_RECV:
 		*value = __atomic_load_n(&ep->min_multi_recv, __ATOMIC_RELAXED);
@@ -351,38 +349,18 @@ static int option(struct vrb_rdm *ep, int name, size_t *value)
 
 static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	size_t found;
-	int ret;
-
-	if (level != FI_OPT_ENDPOINT || !value || !len)
-		return -FI_EINVAL;
-	ret = option((struct vrb_rdm *)fid, name, &found);
-	if (ret)
-		return ret;
-	if (*len < sizeof(found)) {
-		*len = sizeof(found);
-		return -FI_ETOOSMALL;
-	}
-	*len = sizeof(found);
-	memcpy(value, &found, sizeof(found));
-	return 0;
+	return ofi_ep_getopt(fid, option, level, name, value, len);
 }
 
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
 	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
-	size_t found;
-	int ret;
+	size_t to;
+	int ret = ofi_ep_setopt(fid, option, level, name, value, len, FI_OPT_MIN_MULTI_RECV, &to);
 
-	if (level != FI_OPT_ENDPOINT || !value || len != sizeof(found))
-		return -FI_EINVAL;
-	if (name == FI_OPT_MIN_MULTI_RECV) {
-		memcpy(&found, value, sizeof(found));
-		__atomic_store_n(&ep->min_multi_recv, found, __ATOMIC_RELAXED);
-		return 0;
-	}
-	ret = option(ep, name, &found);
-	return ret ? ret : -FI_EOPNOTSUPP;
+	if (!ret)
+		__atomic_store_n(&ep->min_multi_recv, to, __ATOMIC_RELAXED);
+	return ret;
 }
 
 static const struct fi_ops_ep ep_ops = {

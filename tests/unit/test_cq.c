@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues of any provider: opening, blocking reads, errors, whose they are. */
+#include "unit.h"
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "prov/base/cq.h"
+
+static struct fi_provider prov = { .name = "test" };
+static struct ofi_ref domain, other;
+static struct ofi_cq cq;
+static struct ofi_cq_slow slow;
+static int ready, tries, errors;
+
+static ssize_t read_one(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct fi_cq_entry *entry = buf;
+
+	assert_ptr_equal(fid, &cq.fid);
+	if (!ready || !count)
+		return -FI_EAGAIN;
+	entry->op_context = &ready;
+	ready--;
+	return 1;
+}
+
+/* A completion comes before the second sleep. */
+static int cq_trywait(struct ofi_cq *of)
+{
+	assert_ptr_equal(of, &cq);
+	if (++tries == 2)
+		ready++;
+	return ready ? -FI_EAGAIN : 0;
+}
+
+static bool take_error(struct ofi_cq *of, struct fi_cq_err_entry *entry)
+{
+	assert_ptr_equal(of, &cq);
+	entry->err = FI_EIO;
+	return errors-- > 0;
+}
+
+static const struct ofi_cq_ops base_ops = { .trywait = cq_trywait, .take_error = take_error };
+static struct fi_ops fid_ops = { .size = sizeof(fid_ops), .control = ofi_cq_control };
+static struct fi_ops_cq cq_ops = { .size = sizeof(cq_ops),
+				   .read = read_one,
+				   .readerr = ofi_cq_readerr,
+				   .sread = ofi_cq_sread,
+				   .signal = ofi_cq_signal };
+
+static void open_cq(enum fi_wait_obj obj)
+{
+	const struct fi_cq_attr attr = { .wait_obj = obj };
+
+	cq = (struct ofi_cq){ 0 };
+	slow = (struct ofi_cq_slow){ 0 };
+	ready = tries = errors = 0;
+	assert_int_equal(ofi_cq_init(&cq, &slow, &base_ops, &domain, &attr), 0);
+	cq.fid = (struct fid_cq){ .fid = { .fclass = FI_CLASS_CQ, .ops = &fid_ops },
+				  .ops = &cq_ops };
+	assert_int_equal(cq.format, FI_CQ_FORMAT_CONTEXT);
+}
+
+static int check(enum fi_wait_obj obj, bool sets)
+{
+	const struct fi_cq_attr attr = { .wait_obj = obj };
+
+	return ofi_cq_check_attr(&prov, &attr, sets);
+}
+
+static void attributes(void **state)
+{
+	struct fi_cq_attr attr = { .flags = FI_AFFINITY, .signaling_vector = -1 };
+
+	(void)state;
+	assert_int_equal(check(FI_WAIT_FD, false), 0);
+	assert_int_equal(check(FI_WAIT_SET, true), 0);
+	assert_int_equal(check(FI_WAIT_SET, false), -FI_ENOSYS);
+	assert_int_equal(check(FI_WAIT_MUTEX_COND, true), -FI_ENOSYS);
+	assert_int_equal(ofi_cq_check_attr(&prov, &attr, true), -FI_EINVAL);
+	attr = (struct fi_cq_attr){ .flags = FI_MORE };
+	assert_int_equal(ofi_cq_check_attr(&prov, &attr, true), -FI_EBADFLAGS);
+	attr = (struct fi_cq_attr){ .format = FI_CQ_FORMAT_TAGGED + 1 };
+	assert_int_equal(ofi_cq_check_attr(&prov, &attr, true), -FI_EINVAL);
+	attr = (struct fi_cq_attr){ .wait_cond = FI_CQ_COND_THRESHOLD + 1 };
+	assert_int_equal(ofi_cq_check_attr(&prov, &attr, true), -FI_EINVAL);
+}
+
+static void nobody_waits(void **state)
+{
+	struct fi_cq_entry entry;
+
+	(void)state;
+	open_cq(FI_WAIT_NONE);
+	ready = 1;
+	assert_int_equal(fi_cq_sread(&cq.fid, &entry, 1, NULL, 0), -FI_ENOSYS);
+	assert_int_equal(fi_cq_signal(&cq.fid), -FI_ENOSYS);
+	assert_int_equal(ofi_cq_trywait(&cq), -FI_EINVAL);
+	assert_int_equal(ofi_cq_watch(&cq, 0), 0);
+	ofi_cq_fini(&cq);
+}
+
+/* It looks again when trywait says so, and sleeps until what is watched is readable. */
+static void sleeps(void **state)
+{
+	int fd = eventfd(1, EFD_CLOEXEC), wait;
+	struct fi_cq_entry entry;
+
+	(void)state;
+	open_cq(FI_WAIT_FD);
+	assert_int_equal(ofi_cq_watch(&cq, fd), 0);
+	assert_int_equal(fi_control(&cq.fid.fid, FI_GETWAIT, &wait), 0);
+	assert_int_equal(poll(&(struct pollfd){ .fd = wait, .events = POLLIN }, 1, 0), 1);
+	assert_int_equal(fi_cq_sread(&cq.fid, &entry, 1, NULL, 5000), 1);
+	assert_ptr_equal(entry.op_context, &ready);
+	assert_int_equal(tries, 2);
+	ofi_cq_unwatch(&cq, fd);
+	assert_int_equal(poll(&(struct pollfd){ .fd = wait, .events = POLLIN }, 1, 0), 0);
+	assert_int_equal(fi_cq_sread(&cq.fid, &entry, 1, NULL, 1), -FI_EAGAIN);
+	assert_int_equal(fi_cq_signal(&cq.fid), 0);
+	assert_int_equal(fi_cq_sread(&cq.fid, &entry, 1, NULL, -1), -FI_EAGAIN);
+	ofi_cq_fini(&cq);
+	close(fd);
+}
+
+static void yields(void **state)
+{
+	struct fi_cq_entry entry;
+
+	(void)state;
+	open_cq(FI_WAIT_YIELD);
+	assert_int_equal(fi_cq_sread(&cq.fid, &entry, 1, NULL, 1), -FI_EAGAIN);
+	ready = 1;
+	assert_int_equal(fi_cq_sread(&cq.fid, &entry, 1, NULL, 1), 1);
+	ofi_cq_fini(&cq);
+}
+
+static void reads_errors(void **state)
+{
+	struct fi_cq_err_entry entry = { 0 };
+
+	(void)state;
+	open_cq(FI_WAIT_NONE);
+	errors = 1;
+	assert_int_equal(fi_cq_readerr(&cq.fid, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_cq_readerr(&cq.fid, &entry, 1), -FI_EBADFLAGS);
+	assert_int_equal(fi_cq_readerr(&cq.fid, &entry, 0), 1);
+	assert_int_equal(entry.err, FI_EIO);
+	assert_int_equal(fi_cq_readerr(&cq.fid, &entry, 0), -FI_EAGAIN);
+	ofi_cq_fini(&cq);
+}
+
+static void whose(void **state)
+{
+	struct fi_ops foreign = { .size = sizeof(foreign) };
+
+	(void)state;
+	open_cq(FI_WAIT_NONE);
+	assert_ptr_equal(ofi_cq_of(&cq.fid.fid, &domain), &cq);
+	assert_ptr_equal(ofi_cq_of(&cq.fid.fid, NULL), &cq);
+	assert_null(ofi_cq_of(&cq.fid.fid, &other));
+	assert_null(ofi_cq_of(NULL, NULL));
+	cq.fid.fid.ops = &foreign;
+	assert_null(ofi_cq_of(&cq.fid.fid, NULL));
+	ofi_cq_fini(&cq);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(attributes),	cmocka_unit_test(nobody_waits),
+		cmocka_unit_test(sleeps),	cmocka_unit_test(yields),
+		cmocka_unit_test(reads_errors), cmocka_unit_test(whose),
+	};
+
+	return cmocka_run_group_tests_name("cq", tests, NULL, NULL);
+}
