@@ -391,8 +391,9 @@ static inline void ofi_rdm_proto_take_whole(struct ofi_rdm_proto *proto, uint8_t
 	in->state = OFI_RDM_PROTO_IN_FREE;
 	ofi_rdm_flow_return(&proto->budget, &peer->flow, in->charged);
 	in->charged = 0;
-	if (ofi_unlikely(ofi_rdm_flow_may_resume(&proto->budget)))
-		ofi_rdm_proto_resume(proto);
+	/* The peer may be owed a better word than HALT, or another peer may go on. */
+	if (ofi_unlikely(peer->flow.owed || ofi_rdm_flow_may_resume(&proto->budget)))
+		ofi_rdm_proto_progress(peer);
 }
 
 /*
