@@ -22,7 +22,7 @@ struct entry {
 	char text[]; /* the line: its name, ended by 0 */
 };
 
-/* Set once by load(), constant afterwards. The log may be what asks, so nothing is logged here. */
+/* Set once by conf_load(), constant afterwards. The log may be what asks: nothing is logged. */
 static STAILQ_HEAD(, entry) entries = STAILQ_HEAD_INITIALIZER(entries);
 static bool preferred; /* to the environment */
 static int bad_line;   /* the first that is not an assignment */
@@ -59,7 +59,7 @@ static bool is_name(const char *text)
 }
 
 /* "NAME = VALUE". 0, EINVAL or ENOMEM. */
-static int add(const char *line)
+static int conf_add(const char *line)
 {
 	struct entry *entry = malloc(sizeof(*entry) + strlen(line) + 1);
 	char *name, *equals;
@@ -93,7 +93,7 @@ static void read_file(FILE *file)
 		text = trim(line);
 		if (!*text || *text == '#')
 			continue;
-		switch (add(text)) {
+		switch (conf_add(text)) {
 		case ENOMEM:
 			error = ENOMEM;
 			break;
@@ -108,7 +108,7 @@ static void read_file(FILE *file)
 	free(line);
 }
 
-static const char *find(const char *env)
+static const char *conf_find(const char *env)
 {
 	const struct entry *entry;
 
@@ -125,7 +125,7 @@ static bool is_on(const char *text)
 			!strcasecmp(text, "true") || !strcasecmp(text, "on"));
 }
 
-static void load(void)
+static void conf_load(void)
 {
 	FILE *file = fopen(path ? path : CONF_FILE, "re");
 	const char *prefer;
@@ -137,17 +137,17 @@ static void load(void)
 	read_file(file);
 	fclose(file);
 	prefer = getenv("FI_PREFER_SYSCONFIG");
-	preferred = is_on(prefer ? prefer : find("FI_PREFER_SYSCONFIG"));
+	preferred = is_on(prefer ? prefer : conf_find("FI_PREFER_SYSCONFIG"));
 }
 
 static const char *choose(const char *own, const char *env)
 {
 	const char *of_file;
 
-	pthread_once(&once, load);
+	pthread_once(&once, conf_load);
 	if (own && !preferred)
 		return own;
-	of_file = find(env);
+	of_file = conf_find(env);
 	return of_file ? of_file : own;
 }
 
@@ -165,7 +165,7 @@ const char *ofi_conf_name(size_t i)
 {
 	const struct entry *entry;
 
-	pthread_once(&once, load);
+	pthread_once(&once, conf_load);
 	STAILQ_FOREACH (entry, &entries, link) {
 		if (!i--)
 			return entry->text;
@@ -177,7 +177,7 @@ void ofi_conf_report(void)
 {
 	const char *name = path ? path : CONF_FILE;
 
-	pthread_once(&once, load);
+	pthread_once(&once, conf_load);
 	if (error)
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "%s cannot be read: %s; it is ignored\n", name,
 			strerror(error));
@@ -203,8 +203,8 @@ void ofi_conf_fini(void)
 
 void ofi_conf_load(const char *file)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, conf_load);
 	ofi_conf_fini();
 	path = strdup(file);
-	load();
+	conf_load();
 }

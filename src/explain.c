@@ -62,7 +62,7 @@ static void copy_text(char *to, size_t len, const char *from)
 	snprintf(to, len, "%s", from ? from : "");
 }
 
-static void keep(struct ofi_reject *to, size_t order, const struct fi_explain_entry *entry)
+static void explain_keep(struct ofi_reject *to, size_t order, const struct fi_explain_entry *entry)
 {
 	to->order = order;
 	to->port = entry->port;
@@ -108,7 +108,7 @@ void ofi_reject(const struct fi_explain_entry *entry)
 		return;
 	to = place(collecting, entry->misses);
 	if (to)
-		keep(to, collecting->total, entry);
+		explain_keep(to, collecting->total, entry);
 	collecting->total++;
 }
 

@@ -178,7 +178,7 @@ static const struct fi_info *name_hints(const struct request *req, const struct 
 	return &hints->info;
 }
 
-static int ask(const struct request *req, struct fi_provider *prov, struct fi_info **info)
+static int getinfo_ask(const struct request *req, struct fi_provider *prov, struct fi_info **info)
 {
 	struct named_hints hints;
 	int ret;
@@ -220,7 +220,8 @@ static bool is_no_data(int ret)
 	return ret == -FI_ENODATA || ret == -FI_ENOSYS;
 }
 
-static void add(struct found *found, const struct fi_provider *prov, int ret, struct fi_info *info)
+static void getinfo_add(struct found *found, const struct fi_provider *prov, int ret,
+			struct fi_info *info)
 {
 	if (ret) {
 		FI_INFO(&ofi_core_prov, FI_LOG_CORE, "fi_getinfo: provider %s: %s\n", prov->name,
@@ -244,8 +245,9 @@ static void ask_all(const struct request *req, struct found *found)
 	TAILQ_FOREACH (entry, ofi_providers(), link) {
 		if (!wanted(req, entry))
 			continue;
-		ret = names ? name_only(req, entry->prov, &info) : ask(req, entry->prov, &info);
-		add(found, entry->prov, ret, info);
+		ret = names ? name_only(req, entry->prov, &info)
+			    : getinfo_ask(req, entry->prov, &info);
+		getinfo_add(found, entry->prov, ret, info);
 	}
 }
 

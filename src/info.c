@@ -21,7 +21,7 @@ static void wipe(uint8_t *key, size_t size)
 	free(key);
 }
 
-static void release(struct fi_info *info)
+static void info_release(struct fi_info *info)
 {
 	free(info->src_addr);
 	free(info->dest_addr);
@@ -40,7 +40,7 @@ static void release(struct fi_info *info)
 
 void ofi_info_free(struct fi_info *info, struct fi_info *seen)
 {
-	release(seen);
+	info_release(seen);
 	free(info->tx_attr);
 	free(info->rx_attr);
 	free(info->ep_attr);

@@ -32,7 +32,7 @@ static const char *origin(void *entry_point)
 	return dladdr(entry_point, &info) && info.dli_fname ? info.dli_fname : "plug-in";
 }
 
-static void load(const struct search *search, const char *path, bool preferred)
+static void plugin_load(const struct search *search, const char *path, bool preferred)
 {
 	struct ofi_provider offer = { .preferred = preferred };
 	struct fi_provider *(*ini)(void);
@@ -87,7 +87,7 @@ static void load_dir(const struct search *search, const char *dir, bool must_exi
 	for (i = 0; i < n; i++) {
 		if (snprintf(path, sizeof(path), "%s/%s", dir, entries[i]->d_name) <
 		    (int)sizeof(path))
-			load(search, path, false);
+			plugin_load(search, path, false);
 		free(entries[i]);
 	}
 	free(entries);
@@ -105,7 +105,7 @@ void ofi_plugin_load(struct ofi_registry *reg, const char *path, const char *lib
 	rest = path;
 	while (ofi_word_next(&rest, ":", word, sizeof(word))) {
 		if (*word == '+')
-			load(&search, word + 1, true);
+			plugin_load(&search, word + 1, true);
 	}
 	rest = path;
 	while (ofi_word_next(&rest, ":", word, sizeof(word))) {

@@ -123,7 +123,7 @@ static void check_file(void)
 		ofi_param_check_file(entry->prov->name);
 }
 
-static void start(void)
+static void provider_start(void)
 {
 	const char *path = ofi_conf_get_secure("FI_PROVIDER_PATH"),
 		   *list = ofi_conf_get("FI_PROVIDER");
@@ -140,7 +140,7 @@ static void start(void)
 
 const struct ofi_provider_list *ofi_providers(void)
 {
-	pthread_once(&registry_once, start);
+	pthread_once(&registry_once, provider_start);
 	return &registry.list;
 }
 

@@ -50,7 +50,7 @@ static void entry_free(struct ofi_provider *entry)
 	entry_forget(entry);
 }
 
-static int check(const struct ofi_provider *offer)
+static int registry_check(const struct ofi_provider *offer)
 {
 	const struct fi_provider *prov = offer->prov;
 
@@ -70,7 +70,7 @@ static int check(const struct ofi_provider *offer)
 	return 0;
 }
 
-static struct ofi_provider *find(struct ofi_registry *reg, const char *name)
+static struct ofi_provider *registry_find(struct ofi_registry *reg, const char *name)
 {
 	struct ofi_provider *entry;
 
@@ -121,8 +121,8 @@ int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
 			dlclose(offer->handle);
 		return -FI_ENOMEM;
 	}
-	ret = check(entry);
-	old = ret ? NULL : find(reg, entry->prov->name);
+	ret = registry_check(entry);
+	old = ret ? NULL : registry_find(reg, entry->prov->name);
 	/* The same object offered again by another path. */
 	if (old && old->prov == entry->prov) {
 		if (entry->handle)

@@ -46,7 +46,7 @@ struct list {
 	size_t count;
 };
 
-static void add(struct list *list, const char *name, uint64_t value, bool level)
+static void stats_list_add(struct list *list, const char *name, uint64_t value, bool level)
 {
 	list->items[list->count++] =
 		(struct fi_stats_item){ .name = name, .value = value, .level = level };
@@ -55,7 +55,7 @@ static void add(struct list *list, const char *name, uint64_t value, bool level)
 static void add_counter(struct list *list, const char *name, const struct ofi_stats *stats,
 			int counter)
 {
-	add(list, name, ofi_stats_value(stats, counter), false);
+	stats_list_add(list, name, ofi_stats_value(stats, counter), false);
 }
 
 /* What is taken from two sources at different times is never below 0. */
@@ -71,7 +71,7 @@ static void list_tx(const struct ofi_stats *stats, struct list *list)
 			  ofi_stats_value(stats, OFI_STATS_ATOMICS);
 	uint64_t left = ofi_stats_outstanding(stats), posted = ofi_stats_posted(stats);
 
-	add(list, "sends", minus(posted, others), false);
+	stats_list_add(list, "sends", minus(posted, others), false);
 	add_counter(list, "send_bytes", stats, OFI_STATS_SEND_BYTES);
 	add_counter(list, "writes", stats, OFI_STATS_WRITES);
 	add_counter(list, "write_bytes", stats, OFI_STATS_WRITE_BYTES);
@@ -79,9 +79,10 @@ static void list_tx(const struct ofi_stats *stats, struct list *list)
 	add_counter(list, "read_bytes", stats, OFI_STATS_READ_BYTES);
 	add_counter(list, "atomics", stats, OFI_STATS_ATOMICS);
 	add_counter(list, "atomic_bytes", stats, OFI_STATS_ATOMIC_BYTES);
-	add(list, "tx_completed", minus(posted, left), false);
-	add(list, "tx_outstanding", left, true);
-	add(list, "doorbells", minus(posted, ofi_stats_value(stats, OFI_STATS_SHARED)), false);
+	stats_list_add(list, "tx_completed", minus(posted, left), false);
+	stats_list_add(list, "tx_outstanding", left, true);
+	stats_list_add(list, "doorbells", minus(posted, ofi_stats_value(stats, OFI_STATS_SHARED)),
+		       false);
 	add_counter(list, "tx_eagain", stats, OFI_STATS_EAGAIN);
 	add_counter(list, "tx_refused", stats, OFI_STATS_REFUSED);
 	add_counter(list, "tx_errors", stats, OFI_STATS_ERRORS);
@@ -92,10 +93,10 @@ static void list_rx(const struct ofi_stats *stats, struct list *list)
 {
 	uint64_t left = ofi_stats_outstanding(stats), posted = ofi_stats_posted(stats);
 
-	add(list, "receives", posted, false);
-	add(list, "rx_completed", minus(posted, left), false);
+	stats_list_add(list, "receives", posted, false);
+	stats_list_add(list, "rx_completed", minus(posted, left), false);
 	add_counter(list, "receive_bytes", stats, OFI_STATS_RECEIVE_BYTES);
-	add(list, "rx_outstanding", left, true);
+	stats_list_add(list, "rx_outstanding", left, true);
 	add_counter(list, "rx_eagain", stats, OFI_STATS_EAGAIN);
 	add_counter(list, "rx_refused", stats, OFI_STATS_REFUSED);
 	add_counter(list, "rx_errors", stats, OFI_STATS_ERRORS);
@@ -114,9 +115,9 @@ static void list_domain(const struct ofi_stats *stats, struct list *list)
 	uint64_t closed = ofi_stats_value(stats, OFI_STATS_MRS_CLOSED);
 	uint64_t opened = ofi_stats_value(stats, OFI_STATS_MRS);
 
-	add(list, "registrations", opened, false);
-	add(list, "regions", minus(opened, closed), true);
-	add(list, "registered_bytes", ofi_stats_value(stats, OFI_STATS_MR_BYTES), true);
+	stats_list_add(list, "registrations", opened, false);
+	stats_list_add(list, "regions", minus(opened, closed), true);
+	stats_list_add(list, "registered_bytes", ofi_stats_value(stats, OFI_STATS_MR_BYTES), true);
 	add_counter(list, "registration_errors", stats, OFI_STATS_MR_ERRORS);
 	add_counter(list, "device_events", stats, OFI_STATS_EVENTS);
 }
@@ -144,7 +145,7 @@ static void list_ep(const struct ofi_stats *stats, struct list *list)
 	add_counter(list, "unexpected_bytes", stats, OFI_STATS_UNEXPECTED_BYTES);
 	add_counter(list, "rx_errors", stats, OFI_STATS_RX_ERRORS);
 	add_counter(list, "connects", stats, OFI_STATS_CONNECTS);
-	add(list, "connections", minus(made, ended), true);
+	stats_list_add(list, "connections", minus(made, ended), true);
 	add_counter(list, "evictions", stats, OFI_STATS_EVICTIONS);
 	add_counter(list, "connect_failures", stats, OFI_STATS_CONNECTS_FAILED);
 }

@@ -31,7 +31,8 @@ static uint32_t count_of(const struct ofi_stats_header *file, size_t *slot)
 	return n < OFI_STATS_PEERS / *slot ? n : (uint32_t)(OFI_STATS_PEERS / *slot);
 }
 
-static const struct ofi_stats_peer *find(const struct ofi_stats_header *file, uint32_t after)
+static const struct ofi_stats_peer *stats_peer_find(const struct ofi_stats_header *file,
+						    uint32_t after)
 {
 	const char *first = (const char *)file + OFI_STATS_SIZE - OFI_STATS_PEERS;
 	const struct ofi_stats_peer *stats, *found = NULL;
@@ -140,7 +141,7 @@ static void tell(const struct reading *now, char *text, size_t len)
 		tell_connecting(now, text, len);
 }
 
-static void add(struct fi_stats_peer *peer, const char *name, uint64_t value)
+static void stats_peer_add(struct fi_stats_peer *peer, const char *name, uint64_t value)
 {
 	peer->items[peer->count++] =
 		(struct fi_stats_item){ .name = name, .value = value, .level = 1 };
@@ -151,17 +152,17 @@ static void list(const struct reading *now, struct fi_stats_peer *peer)
 	const uint64_t *field = now->field;
 	bool up = field[OFI_STATS_PEER_UP];
 
-	add(peer, "credits", up ? field[OFI_STATS_PEER_CREDITS] : 0);
-	add(peer, "in_flight", now->in_flight);
-	add(peer, "queued", field[OFI_STATS_PEER_QUEUED]);
-	add(peer, "unexpected", field[OFI_STATS_PEER_KEPT]);
-	add(peer, "unexpected_memory", field[OFI_STATS_PEER_BYTES]);
-	add(peer, "retries", field[OFI_STATS_PEER_RETRIES]);
-	add(peer, "stopped",
-	    field[OFI_STATS_PEER_HALTED]    ? 2
-	    : field[OFI_STATS_PEER_STOPPED] ? 1
-					    : 0);
-	add(peer, "told_to_stop", field[OFI_STATS_PEER_TOLD]);
+	stats_peer_add(peer, "credits", up ? field[OFI_STATS_PEER_CREDITS] : 0);
+	stats_peer_add(peer, "in_flight", now->in_flight);
+	stats_peer_add(peer, "queued", field[OFI_STATS_PEER_QUEUED]);
+	stats_peer_add(peer, "unexpected", field[OFI_STATS_PEER_KEPT]);
+	stats_peer_add(peer, "unexpected_memory", field[OFI_STATS_PEER_BYTES]);
+	stats_peer_add(peer, "retries", field[OFI_STATS_PEER_RETRIES]);
+	stats_peer_add(peer, "stopped",
+		       field[OFI_STATS_PEER_HALTED]    ? 2
+		       : field[OFI_STATS_PEER_STOPPED] ? 1
+						       : 0);
+	stats_peer_add(peer, "told_to_stop", field[OFI_STATS_PEER_TOLD]);
 }
 
 static uint64_t age(uint64_t since)
@@ -193,7 +194,7 @@ bool ofi_stats_peer_next(const struct ofi_stats_header *file, uint32_t after,
 	const struct ofi_stats_peer *stats;
 	struct reading now;
 
-	while ((stats = find(file, after))) {
+	while ((stats = stats_peer_find(file, after))) {
 		*peer = (struct fi_stats_peer){ 0 };
 		read_peer(stats, &now);
 		peer->id = now.text.id;

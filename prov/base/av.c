@@ -30,8 +30,8 @@ static int check_sharing(const struct fi_provider *prov, const struct ofi_av_cla
 	return 0;
 }
 
-static int check_attr(const struct fi_provider *prov, const struct ofi_av_class *cls,
-		      const struct fi_av_attr *attr)
+static int av_check_attr(const struct fi_provider *prov, const struct ofi_av_class *cls,
+			 const struct fi_av_attr *attr)
 {
 	if (!attr) {
 		FI_WARN(prov, FI_LOG_AV, "fi_av_open: attr is NULL\n");
@@ -61,7 +61,7 @@ int ofi_av_init(struct ofi_av *av, const struct fi_provider *prov, struct ofi_re
 		const struct ofi_ref *fabric, const struct ofi_av_class *cls,
 		struct fi_av_attr *attr, void *context)
 {
-	int ret = check_attr(prov, cls, attr);
+	int ret = av_check_attr(prov, cls, attr);
 
 	if (ret)
 		return ret;

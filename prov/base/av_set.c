@@ -40,7 +40,7 @@ static int append(struct ofi_av_set *set, fi_addr_t addr)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int av_set_compare(const void *a, const void *b)
 {
 	fi_addr_t x = *(const fi_addr_t *)a, y = *(const fi_addr_t *)b;
 
@@ -92,17 +92,17 @@ static int source_get(const char *call, struct fid_av_set *dst_fid, const struct
 	}
 	if (bytes)
 		memcpy(src->sorted, src->ordered, bytes);
-	qsort(src->sorted, src->count, sizeof(*src->sorted), compare);
+	qsort(src->sorted, src->count, sizeof(*src->sorted), av_set_compare);
 	return 0;
 }
 
 static bool source_has(const struct source *src, fi_addr_t addr)
 {
-	return bsearch(&addr, src->sorted, src->count, sizeof(addr), compare);
+	return bsearch(&addr, src->sorted, src->count, sizeof(addr), av_set_compare);
 }
 
 /* Keeps the members that the source has, or those that it has not. */
-static void keep(struct ofi_av_set *set, const struct source *src, bool those)
+static void av_set_keep(struct ofi_av_set *set, const struct source *src, bool those)
 {
 	size_t kept = 0;
 
@@ -154,7 +154,7 @@ static int set_intersect(struct fid_av_set *dst, const struct fid_av_set *src)
 
 	if (ret)
 		return ret;
-	keep(ofi_av_set(dst), &from, true);
+	av_set_keep(ofi_av_set(dst), &from, true);
 	source_free(&from);
 	return 0;
 }
@@ -166,7 +166,7 @@ static int set_diff(struct fid_av_set *dst, const struct fid_av_set *src)
 
 	if (ret)
 		return ret;
-	keep(ofi_av_set(dst), &from, false);
+	av_set_keep(ofi_av_set(dst), &from, false);
 	source_free(&from);
 	return 0;
 }
@@ -289,7 +289,7 @@ static const char *check_range(const struct fi_av_set_attr *attr)
 	return NULL;
 }
 
-static int check_attr(const struct fi_provider *prov, const struct fi_av_set_attr *attr)
+static int av_set_check_attr(const struct fi_provider *prov, const struct fi_av_set_attr *attr)
 {
 	const char *wrong = NULL;
 
@@ -340,7 +340,7 @@ int ofi_av_set_open(const struct ofi_av_view *view, const struct fi_av_set_attr 
 		    struct fid_av_set **fid, void *context)
 {
 	struct ofi_av_set *set;
-	int ret = check_attr(view->prov, attr);
+	int ret = av_set_check_attr(view->prov, attr);
 
 	if (ret)
 		return ret;

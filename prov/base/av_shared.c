@@ -292,7 +292,7 @@ static bool learn_all(struct ofi_av_shared *shared)
 }
 
 /* The index that an address has or had; *all: every address is known. */
-static size_t find(struct ofi_av_shared *shared, const void *entry, bool *all)
+static size_t av_shared_find(struct ofi_av_shared *shared, const void *entry, bool *all)
 {
 	struct known **found;
 	size_t index = OFI_AV_SHARED_NONE;
@@ -309,7 +309,7 @@ static size_t find(struct ofi_av_shared *shared, const void *entry, bool *all)
 size_t ofi_av_shared_find(struct ofi_av_shared *shared, const void *entry)
 {
 	bool all;
-	size_t index = find(shared, entry, &all);
+	size_t index = av_shared_find(shared, entry, &all);
 
 	return index != OFI_AV_SHARED_NONE && state_of(shared, index) == LIVE ? index
 									      : OFI_AV_SHARED_NONE;
@@ -372,7 +372,7 @@ static int publish(struct ofi_av_shared *shared, const void *entry, size_t index
 int ofi_av_shared_add(struct ofi_av_shared *shared, const void *entry, size_t *index)
 {
 	bool all;
-	size_t at = find(shared, entry, &all), limit = ofi_av_shared_limit(shared);
+	size_t at = av_shared_find(shared, entry, &all), limit = ofi_av_shared_limit(shared);
 	int ret;
 
 	if (at != OFI_AV_SHARED_NONE) {

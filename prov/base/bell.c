@@ -31,7 +31,7 @@ static void *work(void *arg)
 }
 
 /* The application's signals are not for this thread. */
-static int start(struct ofi_bell *bell)
+static int bell_start(struct ofi_bell *bell)
 {
 	sigset_t every, before;
 	int err;
@@ -52,7 +52,7 @@ struct ofi_bell *ofi_bell_open(pthread_mutex_t *mutex, pthread_cond_t *cond)
 	bell->mutex = mutex;
 	bell->cond = cond;
 	sem_init(&bell->work, 0, 0);
-	if (!start(bell))
+	if (!bell_start(bell))
 		return bell;
 	sem_destroy(&bell->work);
 	free(bell);

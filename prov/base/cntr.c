@@ -32,7 +32,7 @@ void ofi_cntr_wake(struct ofi_cntr *cntr)
 		ofi_wait_signal(&cntr->wait);
 }
 
-static struct ofi_cntr_source *find(struct ofi_cntr *cntr, const void *object)
+static struct ofi_cntr_source *cntr_find(struct ofi_cntr *cntr, const void *object)
 {
 	struct ofi_cntr_source *source;
 
@@ -77,7 +77,7 @@ int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops,
 	int ret = 0;
 
 	ofi_lock(&cntr->lock);
-	source = find(cntr, object);
+	source = cntr_find(cntr, object);
 	if (source)
 		source->count++;
 	else
@@ -100,7 +100,7 @@ void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object)
 	struct ofi_cntr_source *source;
 
 	ofi_lock(&cntr->lock);
-	source = find(cntr, object);
+	source = cntr_find(cntr, object);
 	if (source && !--source->count)
 		remove_source(cntr, source);
 	ofi_unlock(&cntr->lock);
@@ -128,7 +128,7 @@ void ofi_cntr_progress(struct ofi_cntr *cntr)
  * With the lock held. 0 when each source will make the descriptor readable, -FI_EAGAIN to look
  * again.
  */
-static int arm(struct ofi_cntr *cntr)
+static int cntr_arm(struct ofi_cntr *cntr)
 {
 	struct ofi_cntr_source *source;
 	int ret = 0;
@@ -166,7 +166,7 @@ int ofi_cntr_trywait(struct ofi_cntr *cntr)
 	if (cntr->wait.obj == FI_WAIT_NONE)
 		return -FI_EINVAL;
 	ofi_lock(&cntr->lock);
-	ret = is_deaf(cntr) ? -FI_EAGAIN : arm(cntr);
+	ret = is_deaf(cntr) ? -FI_EAGAIN : cntr_arm(cntr);
 	/*
 	 * What was counted since the last call was perhaps signalled before the descriptor was
 	 * cleared.
@@ -249,15 +249,15 @@ static void sleep_for(struct ofi_cntr *cntr, int ms)
  * Sleeps, or gives up the processor where sleeping could miss something; wakes up for no reason
  * too.
  */
-static void nap(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_t threshold,
-		uint64_t errors, int left)
+static void cntr_nap(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_t threshold,
+		     uint64_t errors, int left)
 {
 	bool deaf;
 	int ret;
 
 	ofi_sleeper_look(sleeper, &cntr->wait);
 	ofi_lock(&cntr->lock);
-	ret = arm(cntr);
+	ret = cntr_arm(cntr);
 	deaf = is_deaf(cntr);
 	ofi_unlock(&cntr->lock);
 	if (deaf)
@@ -281,7 +281,7 @@ static int wait_for(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_t
 		left = ofi_wait_left(start, timeout);
 		if (!left)
 			return -FI_ETIMEDOUT;
-		nap(cntr, sleeper, threshold, errors, left);
+		cntr_nap(cntr, sleeper, threshold, errors, left);
 	}
 }
 
@@ -358,7 +358,7 @@ static const struct fi_ops_cntr cntr_ops = {
 	.seterr = cntr_seterr,
 };
 
-static int check_attr(const struct fi_provider *prov, const struct fi_cntr_attr *attr)
+static int cntr_check_attr(const struct fi_provider *prov, const struct fi_cntr_attr *attr)
 {
 	if (attr->flags)
 		return -FI_EBADFLAGS;
@@ -410,7 +410,7 @@ int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 
 	if (!attr)
 		attr = &none;
-	ret = fid ? check_attr(prov, attr) : -FI_EINVAL;
+	ret = fid ? cntr_check_attr(prov, attr) : -FI_EINVAL;
 	if (ret)
 		return ret;
 	cntr = calloc(1, sizeof(*cntr));

@@ -275,7 +275,7 @@ int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag, ui
 }
 
 /* What is to be sent goes at once, and says that the sender is not there. False: some is left. */
-static bool refuse(struct ofi_coll_op *op)
+static bool coll_refuse(struct ofi_coll_op *op)
 {
 	op_fail(op, FI_ECANCELED);
 	for (; op->next < op->plan.count; op->next++)
@@ -292,7 +292,7 @@ bool ofi_coll_refuse(struct ofi_coll_group *group)
 
 	TAILQ_FOREACH (op, &group->ops, link) {
 		op->canceled = true;
-		if (op->join && !refuse(op))
+		if (op->join && !coll_refuse(op))
 			all = false;
 	}
 	return all;

@@ -18,7 +18,7 @@ struct mc {
 	struct ofi_coll_group *group;
 };
 
-static bool leave(struct mc *mc, bool sever)
+static bool coll_mc_leave(struct mc *mc, bool sever)
 {
 	struct ofi_coll_owner *owner = mc->owner;
 	bool left;
@@ -48,7 +48,7 @@ static void leave_in_time(struct mc *mc)
 	uint64_t end = now_ms() + PATIENCE_MS;
 	bool late = false;
 
-	while (!leave(mc, late)) {
+	while (!coll_mc_leave(mc, late)) {
 		mc->owner->progress(mc->owner->arg);
 		late = now_ms() >= end;
 		if (late)
@@ -97,7 +97,7 @@ void ofi_coll_mc_formed(const struct ofi_coll_done *done)
 	ofi_eq_post(mc->owner->eq, FI_JOIN_COMPLETE, &entry, sizeof(entry));
 }
 
-static int refuse(const struct ofi_coll_owner *owner, int err, const char *why)
+static int coll_mc_refuse(const struct ofi_coll_owner *owner, int err, const char *why)
 {
 	FI_WARN(owner->prov, FI_LOG_EP_CTRL, "fi_join_collective: %s\n", why);
 	return err;
@@ -117,25 +117,26 @@ static bool known_addr(struct ofi_coll_owner *owner, const struct fi_collective_
 	return known;
 }
 
-static int check(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr,
-		 uint64_t flags, struct fid_mc **mc)
+static int coll_mc_check(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr,
+			 uint64_t flags, struct fid_mc **mc)
 {
 	if (!addr || !addr->set || !mc)
-		return refuse(owner, -FI_EINVAL, "the AV set, or mc, is NULL");
+		return coll_mc_refuse(owner, -FI_EINVAL, "the AV set, or mc, is NULL");
 	if (flags & ~FI_COLLECTIVE)
-		return refuse(owner, -FI_EBADFLAGS, "flags must be 0");
+		return coll_mc_refuse(owner, -FI_EBADFLAGS, "flags must be 0");
 	if (!owner->eq)
-		return refuse(owner, -FI_ENOEQ, "no event queue is bound to the endpoint");
+		return coll_mc_refuse(owner, -FI_ENOEQ, "no event queue is bound to the endpoint");
 	if (ofi_av_set(addr->set)->view.av != owner->av)
-		return refuse(owner, -FI_EINVAL,
-			      "the AV set is not of the endpoint's address vector");
+		return coll_mc_refuse(owner, -FI_EINVAL,
+				      "the AV set is not of the endpoint's address vector");
 	if (!known_addr(owner, addr))
-		return refuse(owner, -FI_EINVAL,
-			      "coll_addr is not from fi_av_set_addr of this set or fi_mc_addr");
+		return coll_mc_refuse(
+			owner, -FI_EINVAL,
+			"coll_addr is not from fi_av_set_addr of this set or fi_mc_addr");
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int coll_mc_compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -145,7 +146,7 @@ static int compare(const void *a, const void *b)
 /* Whether two addresses of the set are of one endpoint, which can't take part twice. */
 static bool is_repeated(uint64_t *digests, size_t count)
 {
-	qsort(digests, count, sizeof(*digests), compare);
+	qsort(digests, count, sizeof(*digests), coll_mc_compare);
 	for (size_t i = 1; i < count; i++)
 		if (digests[i] == digests[i - 1])
 			return true;
@@ -166,7 +167,8 @@ static int identify(const struct ofi_coll_owner *owner, const struct ofi_av_set 
 		len = sizeof(name);
 		ret = owner->name(owner->arg, members->addr[i], name, &len);
 		if (ret)
-			return refuse(owner, ret, "a member is no longer in the address vector");
+			return coll_mc_refuse(owner, ret,
+					      "a member is no longer in the address vector");
 		digest = ofi_coll_digest(digest, name, len);
 		digests[i] = ofi_coll_digest(OFI_COLL_DIGEST, name, len);
 		if (len == owner->own_len && !memcmp(name, owner->own_name, len))
@@ -174,10 +176,12 @@ static int identify(const struct ofi_coll_owner *owner, const struct ofi_av_set 
 	}
 	members->digest = digest;
 	if (members->rank == members->count)
-		return refuse(owner, -FI_EINVAL,
-			      "the endpoint is not a member; insert its own address into the set");
+		return coll_mc_refuse(
+			owner, -FI_EINVAL,
+			"the endpoint is not a member; insert its own address into the set");
 	if (is_repeated(digests, members->count))
-		return refuse(owner, -FI_EINVAL, "two members of the set are the same endpoint");
+		return coll_mc_refuse(owner, -FI_EINVAL,
+				      "two members of the set are the same endpoint");
 	return 0;
 }
 
@@ -197,7 +201,7 @@ static int begin(struct mc *mc, struct ofi_av_set *set)
 		ret = ofi_coll_join(owner->coll, &members, mc, &mc->group);
 		ofi_unlock(owner->lock);
 		if (ret == -FI_EMSGSIZE)
-			refuse(owner, ret, "a group has at most 4096 members");
+			coll_mc_refuse(owner, ret, "a group has at most 4096 members");
 	}
 	free(digests);
 	free(addr);
@@ -208,7 +212,7 @@ int ofi_coll_mc_join(struct ofi_coll_owner *owner, const struct fi_collective_ad
 		     uint64_t flags, struct fid_mc **fid, void *context)
 {
 	struct mc *mc;
-	int ret = check(owner, addr, flags, fid);
+	int ret = coll_mc_check(owner, addr, flags, fid);
 
 	if (ret)
 		return ret;

@@ -12,7 +12,7 @@
 typedef struct ofi_coll_plan plan_t;
 typedef const struct ofi_coll_shape shape_t;
 
-static void add(plan_t *plan, const struct ofi_coll_step *step)
+static void coll_plan_add(plan_t *plan, const struct ofi_coll_step *step)
 {
 	struct ofi_coll_step *more;
 	size_t room;
@@ -32,39 +32,42 @@ static void add(plan_t *plan, const struct ofi_coll_step *step)
 
 static void add_send(plan_t *plan, size_t peer, size_t round, const void *src, size_t len)
 {
-	add(plan, &(struct ofi_coll_step){ .verb = OFI_COLL_SEND,
-					   .peer = (uint16_t)peer,
-					   .round = (uint16_t)round,
-					   .src = src,
-					   .len = len });
+	coll_plan_add(plan, &(struct ofi_coll_step){ .verb = OFI_COLL_SEND,
+						     .peer = (uint16_t)peer,
+						     .round = (uint16_t)round,
+						     .src = src,
+						     .len = len });
 }
 
 static void add_recv(plan_t *plan, size_t peer, size_t round, void *dst, size_t len)
 {
-	add(plan, &(struct ofi_coll_step){ .verb = OFI_COLL_RECV,
-					   .peer = (uint16_t)peer,
-					   .round = (uint16_t)round,
-					   .dst = dst,
-					   .len = len });
+	coll_plan_add(plan, &(struct ofi_coll_step){ .verb = OFI_COLL_RECV,
+						     .peer = (uint16_t)peer,
+						     .round = (uint16_t)round,
+						     .dst = dst,
+						     .len = len });
 }
 
 static void add_wait(plan_t *plan)
 {
-	add(plan, &(struct ofi_coll_step){ .verb = OFI_COLL_WAIT });
+	coll_plan_add(plan, &(struct ofi_coll_step){ .verb = OFI_COLL_WAIT });
 }
 
 static void add_copy(plan_t *plan, void *dst, const void *src, size_t len)
 {
 	if (dst != src && len)
-		add(plan, &(struct ofi_coll_step){
-				  .verb = OFI_COLL_COPY, .dst = dst, .src = src, .len = len });
+		coll_plan_add(plan,
+			      &(struct ofi_coll_step){
+				      .verb = OFI_COLL_COPY, .dst = dst, .src = src, .len = len });
 }
 
 static void add_reduce(plan_t *plan, void *dst, const void *src, size_t count)
 {
 	if (count)
-		add(plan, &(struct ofi_coll_step){
-				  .verb = OFI_COLL_REDUCE, .dst = dst, .src = src, .len = count });
+		coll_plan_add(plan, &(struct ofi_coll_step){ .verb = OFI_COLL_REDUCE,
+							     .dst = dst,
+							     .src = src,
+							     .len = count });
 }
 
 static uint8_t *scratch(plan_t *plan, size_t len)

@@ -179,7 +179,7 @@ ssize_t ofi_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64
 }
 
 /* 0: look again. -FI_EAGAIN: a signal, an interrupt or the time-out ends the wait. */
-static int nap(struct ofi_cq *cq, struct ofi_sleeper *sleeper, uint64_t start, int timeout)
+static int cq_nap(struct ofi_cq *cq, struct ofi_sleeper *sleeper, uint64_t start, int timeout)
 {
 	struct ofi_cq_slow *slow = cq->slow;
 	struct pollfd fd = { .fd = slow->epfd, .events = POLLIN };
@@ -226,7 +226,7 @@ ssize_t ofi_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 			done += ret;
 		if (done >= want || (ret < 0 && ret != -FI_EAGAIN))
 			break;
-		ret = nap(cq, &sleeper, start, timeout);
+		ret = cq_nap(cq, &sleeper, start, timeout);
 	} while (!ret);
 	ofi_sleeper_leave(&sleeper, &cq->slow->wait);
 	return done ? (ssize_t)done : ret;

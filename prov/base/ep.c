@@ -68,7 +68,8 @@ int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct 
 	if (flags)
 		return -FI_EBADFLAGS;
 	if (!ofi_eq_of(&eq->fid.fid, fabric)) {
-		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_ep_bind: the event queue belongs to another fabric\n");
+		FI_WARN(prov, FI_LOG_EP_CTRL,
+			"fi_ep_bind: the event queue belongs to another fabric\n");
 		return -FI_EINVAL;
 	}
 	if (*slot)

@@ -440,7 +440,7 @@ static const struct fi_ops_eq eq_ops = {
 	.strerror = eq_strerror,
 };
 
-static int check_attr(const struct fi_provider *prov, const struct fi_eq_attr *attr)
+static int eq_check_attr(const struct fi_provider *prov, const struct fi_eq_attr *attr)
 {
 	/* FI_AFFINITY is a hint, and software has no interrupt to place. */
 	const uint64_t known = FI_WRITE | FI_AFFINITY;
@@ -476,7 +476,7 @@ int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi
 		void *context)
 {
 	struct ofi_eq *eq;
-	int ret = check_attr(prov, attr);
+	int ret = eq_check_attr(prov, attr);
 
 	if (ret)
 		return ret;

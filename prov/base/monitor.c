@@ -149,8 +149,8 @@ static int enroll(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t 
  * from a userfaultfd of the application as if it were ours, but refuse to give it to us: that is
  * asked first.
  */
-static void release(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
-		    int *attempts)
+static void monitor_release(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
+			    int *attempts)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	struct uffdio_range range = { .start = start, .len = end - start };
@@ -160,8 +160,8 @@ static void release(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_
 	if (!enroll(hub, start, end, &ioctls)) {
 		ioctl(hub->fd, UFFDIO_UNREGISTER, &range);
 	} else if (middle > start && --*attempts > 0) {
-		release(hub, start, middle, attempts);
-		release(hub, middle, end, attempts);
+		monitor_release(hub, start, middle, attempts);
+		monitor_release(hub, middle, end, attempts);
 	}
 }
 
@@ -184,7 +184,7 @@ static void find_wanted(struct ofi_monitor_hub *hub, struct range *range)
 }
 
 /* A user that needs a part of the range meanwhile has to wait before it watches that part. */
-static void unwatch(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
+static void monitor_unwatch(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
 {
 	int attempts = ATTEMPTS;
 	struct range wanted;
@@ -194,7 +194,7 @@ static void unwatch(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
 		wanted = (struct range){ start, end };
 		find_wanted(hub, &wanted);
 		if (start < wanted.start)
-			release(hub, start, wanted.start, &attempts);
+			monitor_release(hub, start, wanted.start, &attempts);
 		start = wanted.end;
 	}
 	pthread_mutex_unlock(&hub->ranges);
@@ -246,7 +246,7 @@ static void read_events(struct ofi_monitor_hub *hub)
 	pthread_cond_broadcast(&hub->turn);
 	pthread_mutex_unlock(&hub->mutex);
 	while (moves--)
-		unwatch(hub, moved[moves].start, moved[moves].end);
+		monitor_unwatch(hub, moved[moves].start, moved[moves].end);
 }
 
 /*
@@ -494,7 +494,7 @@ int ofi_monitor_watch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t en
 void ofi_monitor_unwatch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end)
 {
 	if (!is_parents(monitor))
-		unwatch(monitor->hub, start, end);
+		monitor_unwatch(monitor->hub, start, end);
 }
 
 bool ofi_monitor_changing(const struct ofi_monitor *monitor)

@@ -168,7 +168,7 @@ static struct ofi_mr_region *take_dead(struct ofi_mr_cache *cache)
 	return region;
 }
 
-static void unwatch(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
+static void mr_cache_unwatch(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
 	if (region->watched)
 		ofi_monitor_unwatch(&cache->monitor, region->start, region->end);
@@ -182,7 +182,7 @@ static void bury(struct ofi_mr_cache *cache)
 
 	while ((region = take_dead(cache))) {
 		cache->dereg(cache->arg, region->mr);
-		unwatch(cache, region);
+		mr_cache_unwatch(cache, region);
 		free(region);
 	}
 }
@@ -202,7 +202,7 @@ static void make_room(struct ofi_mr_cache *cache, size_t len)
 }
 
 /* With the lock held. The region has one user. Those that it makes needless go. */
-static void keep(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
+static void mr_cache_keep(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
 	size_t at = count_up_to(cache, region->end - 1);
 	struct ofi_mr_region *other;
@@ -271,7 +271,7 @@ static int add_kept(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 	ofi_lock(&cache->lock);
 	cache->pending = NULL;
 	if (!ret && !region->changed)
-		keep(cache, region);
+		mr_cache_keep(cache, region);
 	ofi_unlock(&cache->lock);
 	return ret;
 }
@@ -280,13 +280,13 @@ static int add_kept(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
  * What can't be kept (memory of a file is not watched, a part of what is joined may be gone by now)
  * is registered for this use alone.
  */
-static int add(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
+static int mr_cache_add(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
 	const uintptr_t start = region->start, end = region->end;
 
 	if (!add_kept(cache, region))
 		return 0;
-	unwatch(cache, region);
+	mr_cache_unwatch(cache, region);
 	region->start = start;
 	region->end = end;
 	return register_region(cache, region);
@@ -323,7 +323,7 @@ static int get_new(struct ofi_mr_cache *cache, uintptr_t start, uintptr_t end, u
 	cache->misses++;
 	round_out(region);
 	if (cache->monitored && length(region) <= cache->max_size)
-		ret = add(cache, region);
+		ret = mr_cache_add(cache, region);
 	else
 		ret = register_region(cache, region);
 	if (ret)

@@ -95,7 +95,7 @@ static struct ofi_ref *ref_of(const struct poll_set *set, struct fid *fid)
 	return cntr ? &cntr->ref : NULL;
 }
 
-static struct item *find(const struct poll_set *set, const struct fid *fid)
+static struct item *poll_find(const struct poll_set *set, const struct fid *fid)
 {
 	struct item *item;
 
@@ -109,7 +109,7 @@ static int add_item(struct poll_set *set, struct fid *fid, struct ofi_ref *ref)
 {
 	struct item *item;
 
-	if (find(set, fid))
+	if (poll_find(set, fid))
 		return -FI_EALREADY;
 	item = calloc(1, sizeof(*item));
 	if (!item)
@@ -149,7 +149,7 @@ static int poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 	if (flags)
 		return -FI_EBADFLAGS;
 	ofi_lock(&set->lock);
-	item = find(set, event_fid);
+	item = poll_find(set, event_fid);
 	if (item)
 		TAILQ_REMOVE(&set->items, item, link);
 	ofi_unlock(&set->lock);

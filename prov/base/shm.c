@@ -26,7 +26,7 @@ struct visit {
 	bool created;
 };
 
-static int failed(const struct visit *visit, const char *what)
+static int shm_failed(const struct visit *visit, const char *what)
 {
 	int err = errno;
 
@@ -58,7 +58,7 @@ static int map(const struct visit *visit, size_t size)
 	void *base = mmap(NULL, size, prot, MAP_SHARED, shm->fd, 0);
 
 	if (base == MAP_FAILED)
-		return failed(visit, "mmap");
+		return shm_failed(visit, "mmap");
 	shm->base = base;
 	shm->size = size;
 	return 0;
@@ -72,8 +72,9 @@ static int set_size(const struct visit *visit)
 	errno = EFBIG;
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
 	    limit.rlim_cur < visit->ask->size)
-		return failed(visit, "setrlimit(RLIMIT_FSIZE)");
-	return ftruncate(visit->shm->fd, (off_t)visit->ask->size) ? failed(visit, "ftruncate") : 0;
+		return shm_failed(visit, "setrlimit(RLIMIT_FSIZE)");
+	return ftruncate(visit->shm->fd, (off_t)visit->ask->size) ? shm_failed(visit, "ftruncate")
+								  : 0;
 }
 
 /* Everything is there before another process gets its lock. */
@@ -129,17 +130,17 @@ static int enter(const struct visit *visit)
 		return ret;
 	}
 	if (fstat(fd, &st))
-		return failed(visit, "fstat");
+		return shm_failed(visit, "fstat");
 	if (!st.st_nlink)
 		return AGAIN;
 	errno = EACCES;
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
-		return failed(visit, "owner and mode of the file");
+		return shm_failed(visit, "owner and mode of the file");
 	if (alone)
 		return enter_alone(visit);
 	errno = EINVAL;
 	if (st.st_size < (off_t)visit->ask->head)
-		return failed(visit, "size of the file");
+		return shm_failed(visit, "size of the file");
 	return map(visit, (size_t)st.st_size);
 }
 
@@ -159,7 +160,7 @@ static int visit_once(struct visit *visit)
 			return AGAIN;
 	}
 	if (shm->fd < 0)
-		return failed(visit, "shm_open");
+		return shm_failed(visit, "shm_open");
 	ret = enter(visit);
 	if (!ret)
 		return 0;

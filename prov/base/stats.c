@@ -246,7 +246,7 @@ static void *take_from(struct ofi_stats_header *header, enum pool pool, uint32_t
 }
 
 /* n: slots of a wide object, bytes of a peer. */
-static void *take(enum pool pool, uint32_t n)
+static void *stats_take(enum pool pool, uint32_t n)
 {
 	struct ofi_stats_header *header;
 	void *slot = NULL;
@@ -273,7 +273,7 @@ void *ofi_stats_alloc(size_t size)
 {
 	size_t room = slots_for(size) * OFI_STATS_SLOT;
 	uint32_t slots = (uint32_t)slots_for(size);
-	char *slot = room < FILE_SIZE ? take(slots > 1 ? WIDE : SLOT, slots) : NULL;
+	char *slot = room < FILE_SIZE ? stats_take(slots > 1 ? WIDE : SLOT, slots) : NULL;
 	char *object = slot ? slot + room - size : aligned_alloc(OFI_STATS_ALIGN, size);
 	struct ofi_stats *stats;
 
@@ -287,7 +287,7 @@ void *ofi_stats_alloc(size_t size)
 
 void *ofi_stats_peer_alloc(size_t size)
 {
-	char *slot = size <= OFI_STATS_PEERS ? take(PEER, (uint32_t)size) : NULL;
+	char *slot = size <= OFI_STATS_PEERS ? stats_take(PEER, (uint32_t)size) : NULL;
 	char *object = slot ? slot : aligned_alloc(OFI_STATS_ALIGN, size);
 
 	if (!object)

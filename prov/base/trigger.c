@@ -24,7 +24,7 @@ void ofi_triggers_progress(struct ofi_triggers *triggers)
 	ofi_unlock(&triggers->lock);
 }
 
-static void start(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
+static void trigger_start(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
 {
 	LIST_INSERT_HEAD(&triggers->cntrs, cntr, trigger_link);
 	__atomic_add_fetch(&triggers->awaited, 1, __ATOMIC_RELAXED);
@@ -44,11 +44,11 @@ static void wait_for(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
 	else
 		TAILQ_INSERT_HEAD(&cntr->waiting, trigger, link);
 	if (!cntr->awaited)
-		start(triggers, cntr);
+		trigger_start(triggers, cntr);
 	__atomic_store_n(&cntr->awaited, true, __ATOMIC_SEQ_CST);
 }
 
-static void leave(struct ofi_trigger *trigger)
+static void trigger_leave(struct ofi_trigger *trigger)
 {
 	struct ofi_cntr *cntr = trigger->cntr;
 
@@ -72,7 +72,7 @@ static void collect_cntr(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
 		next = TAILQ_NEXT(trigger, link);
 		if (!trigger->errors && trigger->threshold > value)
 			continue;
-		leave(trigger);
+		trigger_leave(trigger);
 		TAILQ_INSERT_TAIL(&triggers->ready, trigger, link);
 	}
 }
@@ -98,7 +98,7 @@ static bool follows_blocked(const struct ofi_triggers *triggers, const struct of
 	return before != trigger;
 }
 
-static void finish(struct ofi_trigger *trigger)
+static void trigger_finish(struct ofi_trigger *trigger)
 {
 	struct ofi_cntr *cntr = trigger->cntr;
 
@@ -133,7 +133,7 @@ static bool fire_ready(struct ofi_triggers *triggers)
 		if (!done)
 			continue;
 		TAILQ_REMOVE(&triggers->ready, trigger, link);
-		finish(trigger);
+		trigger_finish(trigger);
 		any = true;
 	}
 	return any;
@@ -195,8 +195,8 @@ static unsigned int cancel_waiting(struct ofi_cntr *cntr, const struct ofi_trigg
 		next = TAILQ_NEXT(trigger, link);
 		if (!matches(trigger, match))
 			continue;
-		leave(trigger);
-		finish(trigger);
+		trigger_leave(trigger);
+		trigger_finish(trigger);
 		n++;
 	}
 	return n;
@@ -213,7 +213,7 @@ static unsigned int cancel_ready(struct ofi_triggers *triggers,
 		if (trigger == triggers->firing || !matches(trigger, match))
 			continue;
 		TAILQ_REMOVE(&triggers->ready, trigger, link);
-		finish(trigger);
+		trigger_finish(trigger);
 		n++;
 	}
 	return n;

@@ -131,7 +131,7 @@ static const struct fi_ops_wait waitset_ops = {
 	.wait = waitset_wait,
 };
 
-static int check_attr(const struct fi_provider *prov, const struct fi_wait_attr *attr)
+static int waitset_check_attr(const struct fi_provider *prov, const struct fi_wait_attr *attr)
 {
 	if (attr->flags)
 		return -FI_EBADFLAGS;
@@ -157,7 +157,7 @@ int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 
 	if (!attr || !fid)
 		return -FI_EINVAL;
-	ret = check_attr(prov, attr);
+	ret = waitset_check_attr(prov, attr);
 	if (ret)
 		return ret;
 	set = calloc(1, sizeof(*set));

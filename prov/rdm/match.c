@@ -337,7 +337,7 @@ static void disarm(struct ofi_rdm_match *m, uint32_t i)
 	m->armed &= ~(1u << i);
 }
 
-static void arm(struct ofi_rdm_match *m, uint32_t i, bool any, uint64_t ignore)
+static void match_arm(struct ofi_rdm_match *m, uint32_t i, bool any, uint64_t ignore)
 {
 	struct ofi_rdm_match_msg *msg;
 
@@ -366,7 +366,7 @@ static uint32_t index_for(struct ofi_rdm_match *m, bool any, uint64_t ignore)
 		i = oldest;
 		disarm(m, i);
 	}
-	arm(m, i, any, ignore);
+	match_arm(m, i, any, ignore);
 	return i;
 }
 

@@ -325,8 +325,8 @@ static void expire(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 }
 
 /* Its host may answer forever: operations use a connection that we make, or fail. */
-static void drop(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		 struct ofi_rdm_conn_action *action)
+static void policy_time_drop(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			     struct ofi_rdm_conn_action *action)
 {
 	action->what |= OFI_RDM_CONN_DO_ABANDON;
 	ofi_rdm_conn_retry_offer(set, conn, FI_EKEYREJECTED);
@@ -359,7 +359,7 @@ static void pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		break;
 	default:
 		if (conn->state == OFI_RDM_CONN_ACCEPTING && set->now >= conn->proof)
-			drop(set, conn, action);
+			policy_time_drop(set, conn, action);
 		else if (silent && conn->knocks >= KNOCKS)
 			expire(set, conn, action);
 		else

@@ -238,7 +238,7 @@ static void forgive(struct ofi_rdm_proto_peer *peer)
  * The peer's right ended with the connection; on the next one it gets its own, and packets may be
  * of another size.
  */
-static void keep(struct ofi_rdm_proto_out *out)
+static void proto_keep(struct ofi_rdm_proto_out *out)
 {
 	ofi_rdm_proto_dereg(out->peer, out->mr, &out->mr_count);
 	out->bound = 0;
@@ -265,7 +265,7 @@ static void end(struct ofi_rdm_proto_peer *peer, int err, bool keep_waiting)
 	for (out = TAILQ_FIRST(&peer->outs); out; out = next) {
 		next = TAILQ_NEXT(out, link);
 		if (keep_waiting && !has_begun(out))
-			keep(out);
+			proto_keep(out);
 		else
 			ofi_rdm_proto_out_fail(out, err);
 	}

@@ -161,7 +161,7 @@ struct ofi_rdm_proto_in {
 	uint32_t cost;	/* all the memory that it takes while it is kept */
 
 	uint8_t state;
-	bool sink;    /* without a receive: the bytes are dropped */
+	bool discard; /* without a receive: the bytes are dropped */
 	bool working; /* in peer.readers */
 	bool asked;   /* for segments, since its memory can't be registered */
 	uint16_t use;
@@ -406,7 +406,7 @@ static inline enum ofi_rdm_wire_error ofi_rdm_proto_unexpected(struct ofi_rdm_pr
 							       const void *bytes, size_t len,
 							       bool tagged, uint64_t tag)
 {
-	size_t header = ofi_rdm_wire_plain_header(tagged);
+	size_t header = ofi_rdm_wire_fast_header(tagged);
 
 	in->match.tag = in->packet.tag = tag;
 	in->match.src = peer->src;

@@ -139,7 +139,7 @@ void ofi_rdm_proto_in_end(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_dereg(peer, in->mr, &in->mr_count);
 	release_parts(in);
 	refund(in, 0);
-	in->sink = in->asked = false;
+	in->discard = in->asked = false;
 	in->err = 0;
 	in->recv = NULL;
 	in->state = OFI_RDM_PROTO_IN_FREE;
@@ -168,7 +168,7 @@ static void begin(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *in)
 	in->match.src = peer->src;
 	in->item.is_out = false;
 	in->item.owes = OFI_RDM_PROTO_OWES_NOTHING;
-	in->sink = in->working = in->asked = false;
+	in->discard = in->working = in->asked = false;
 	in->id = ofi_rdm_proto_id(++in->use, in->index);
 	in->err = 0;
 	in->epoch = peer->epoch;
@@ -324,7 +324,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer
 		return OFI_RDM_WIRE_E_SEQUENCE;
 	if (message->recv) {
 		copy_in(message, packet->offset, packet->payload, packet->payload_len);
-	} else if (!message->sink) {
+	} else if (!message->discard) {
 		error = keep_part(message, in, kept);
 	}
 	message->got += packet->payload_len;
@@ -332,7 +332,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer
 		return error;
 	peer->assembling = NULL;
 	message->state = OFI_RDM_PROTO_IN_WHOLE;
-	if (message->recv || message->sink)
+	if (message->recv || message->discard)
 		complete_segments(message);
 	return OFI_RDM_WIRE_OK;
 }
@@ -404,7 +404,7 @@ static void discard(struct ofi_rdm_proto_in *in)
 
 	release_parts(in);
 	refund(in, in->cost);
-	in->sink = true;
+	in->discard = true;
 	if (in->state == OFI_RDM_PROTO_IN_ANNOUNCED)
 		ofi_rdm_proto_rndv_fin(in);
 	else if (in->state == OFI_RDM_PROTO_IN_WHOLE)
@@ -459,7 +459,7 @@ bool ofi_rdm_proto_recv_withdraw(struct ofi_rdm_proto_peer *peer, struct ofi_rdm
 		return true;
 	if (in->state == OFI_RDM_PROTO_IN_ASSEMBLING) {
 		in->recv = NULL;
-		in->sink = true;
+		in->discard = true;
 		return true;
 	}
 	if (!in->err)

@@ -50,7 +50,7 @@ bool ofi_rdm_proto_send_from(struct ofi_rdm_proto_out *out, void *copy)
 	return true;
 }
 
-static void finish(struct ofi_rdm_proto_out *out)
+static void proto_out_finish(struct ofi_rdm_proto_out *out)
 {
 	struct ofi_rdm_proto_peer *peer = out->peer;
 	const struct ofi_rdm_proto_ops *ops = peer->proto->ops;
@@ -80,7 +80,7 @@ static void end(struct ofi_rdm_proto_out *out)
 	if (out->peer->up && ofi_rdm_proto_is_granted(out->mr, out->bound))
 		ofi_rdm_proto_owe(out->peer, &out->item, OFI_RDM_PROTO_OWES_REVOKE);
 	else
-		finish(out);
+		proto_out_finish(out);
 }
 
 /* A receiver that waits for writes is told that there will be none. */

@@ -55,8 +55,8 @@ static const struct shape shapes[OFI_RDM_WIRE_TYPES] = {
 	[OFI_RDM_WIRE_KEY_RSP] = SHAPE("KEY_RSP", HAS_STATUS | HAS_RANGE, 0),
 	[OFI_RDM_WIRE_BYE] = SHAPE("BYE", 0, 0),
 	[OFI_RDM_WIRE_BYE_RSP] = SHAPE("BYE_RSP", HAS_STATUS, 0),
-	[OFI_RDM_WIRE_RMA_NOTE] = SHAPE("RMA_NOTE", HAS_TOTAL | HAS_TAG | HAS_LIST,
-					OFI_RDM_WIRE_DATA | OFI_RDM_WIRE_READ),
+	[OFI_RDM_WIRE_RMA_EVENT] = SHAPE("RMA_NOTE", HAS_TOTAL | HAS_TAG | HAS_LIST,
+					 OFI_RDM_WIRE_DATA | OFI_RDM_WIRE_READ),
 	[OFI_RDM_WIRE_HALT] = SHAPE("HALT", 0, 0),
 	[OFI_RDM_WIRE_SEG_REQ] = SHAPE("SEG_REQ", 0, 0),
 	[OFI_RDM_WIRE_SEG_ASKED] = SHAPE("SEG_ASKED", HAS_OFFSET | HAS_PAYLOAD, 0),
@@ -257,7 +257,7 @@ static enum ofi_rdm_wire_error check_meaning(const struct ofi_rdm_wire_packet *p
 							      : OFI_RDM_WIRE_E_OFFSET;
 	case OFI_RDM_WIRE_RTS:
 	case OFI_RDM_WIRE_CTS:
-	case OFI_RDM_WIRE_RMA_NOTE:
+	case OFI_RDM_WIRE_RMA_EVENT:
 		return check_regions(p);
 	case OFI_RDM_WIRE_ATOMIC_REQ:
 		return check_atomic(p);

@@ -67,7 +67,7 @@ enum ofi_rdm_wire_type {
 	OFI_RDM_WIRE_KEY_RSP,
 	OFI_RDM_WIRE_BYE,
 	OFI_RDM_WIRE_BYE_RSP,
-	OFI_RDM_WIRE_RMA_NOTE,
+	OFI_RDM_WIRE_RMA_EVENT,
 	OFI_RDM_WIRE_HALT,
 	OFI_RDM_WIRE_SEG_REQ,
 	OFI_RDM_WIRE_SEG_ASKED,
@@ -200,53 +200,52 @@ void ofi_rdm_wire_get_target(const void *list, unsigned int i, struct ofi_rdm_wi
  * The fast way for a message of one packet that is tagged or not and has no flags else. Without a
  * tag its header is the base alone.
  */
-struct ofi_rdm_wire_plain {
+struct ofi_rdm_wire_fast {
 	struct ofi_rdm_wire_base base;
 	uint64_t tag;
 };
 
-static_assert(sizeof(struct ofi_rdm_wire_plain) == 16, "wire");
+static_assert(sizeof(struct ofi_rdm_wire_fast) == 16, "wire");
 
-static inline uint32_t ofi_rdm_wire_plain_word(bool tagged)
+static inline uint32_t ofi_rdm_wire_fast_word(bool tagged)
 {
 	return htole32((uint32_t)OFI_RDM_WIRE_VERSION | OFI_RDM_WIRE_EAGER << 8 |
 		       (tagged ? OFI_RDM_WIRE_TAGGED << 16 : 0));
 }
 
-static inline size_t ofi_rdm_wire_plain_header(bool tagged)
+static inline size_t ofi_rdm_wire_fast_header(bool tagged)
 {
-	return tagged ? sizeof(struct ofi_rdm_wire_plain) : sizeof(struct ofi_rdm_wire_base);
+	return tagged ? sizeof(struct ofi_rdm_wire_fast) : sizeof(struct ofi_rdm_wire_base);
 }
 
 /* Returns the header's length. */
-static inline size_t ofi_rdm_wire_build_plain(struct ofi_rdm_wire_plain *plain, bool tagged,
-					      uint64_t tag)
+static inline size_t ofi_rdm_wire_build_fast(struct ofi_rdm_wire_fast *plain, bool tagged,
+					     uint64_t tag)
 {
-	uint32_t word = ofi_rdm_wire_plain_word(tagged);
+	uint32_t word = ofi_rdm_wire_fast_word(tagged);
 
 	memcpy(&plain->base, &word, sizeof(word));
 	plain->base.id = 0;
 	plain->tag = htole64(tag);
-	return ofi_rdm_wire_plain_header(tagged);
+	return ofi_rdm_wire_fast_header(tagged);
 }
 
-/* Whether it is such a packet; its payload then begins at ofi_rdm_wire_plain_header(). */
-static inline bool ofi_rdm_wire_is_plain(const void *bytes, size_t len, bool tagged)
+/* Whether it is such a packet; its payload then begins at ofi_rdm_wire_fast_header(). */
+static inline bool ofi_rdm_wire_is_fast(const void *bytes, size_t len, bool tagged)
 {
 	uint32_t word;
 
-	if (len < ofi_rdm_wire_plain_header(tagged))
+	if (len < ofi_rdm_wire_fast_header(tagged))
 		return false;
 	memcpy(&word, bytes, sizeof(word));
-	return word == ofi_rdm_wire_plain_word(tagged);
+	return word == ofi_rdm_wire_fast_word(tagged);
 }
 
-static inline uint64_t ofi_rdm_wire_plain_tag(const void *bytes)
+static inline uint64_t ofi_rdm_wire_fast_tag(const void *bytes)
 {
 	uint64_t tag;
 
-	memcpy(&tag, (const uint8_t *)bytes + offsetof(struct ofi_rdm_wire_plain, tag),
-	       sizeof(tag));
+	memcpy(&tag, (const uint8_t *)bytes + offsetof(struct ofi_rdm_wire_fast, tag), sizeof(tag));
 	return le64toh(tag);
 }
 

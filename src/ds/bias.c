@@ -27,7 +27,7 @@ bool ofi_bias_init(void)
 	return ok;
 }
 
-static void nap(long ns)
+static void bias_nap(long ns)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
 }
@@ -37,10 +37,10 @@ static void nap(long ns)
  * filter forbids the call by now, what processors have not made visible yet is so long before the
  * end of a nap.
  */
-static void settle(void)
+static void bias_settle(void)
 {
 	if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
-		nap(BIAS_SETTLE_NS);
+		bias_nap(BIAS_SETTLE_NS);
 }
 
 void ofi_bias_shut(struct ofi_bias *bias)
@@ -48,12 +48,12 @@ void ofi_bias_shut(struct ofi_bias *bias)
 	int saved = errno, i;
 
 	__atomic_store_n(&bias->shut, 1, __ATOMIC_RELAXED);
-	settle();
+	bias_settle();
 	for (i = 0; __atomic_load_n(&bias->inside, __ATOMIC_ACQUIRE); i++) {
 		if (i < BIAS_YIELDS)
 			sched_yield();
 		else
-			nap(BIAS_NAP_NS);
+			bias_nap(BIAS_NAP_NS);
 	}
 	errno = saved;
 }

@@ -52,14 +52,14 @@ static bool swap(struct ofi_lock *lock, int from, int to)
 }
 
 /* Taken as "held with sleepers": others may sleep too, one wake-up too many is harmless. */
-static bool take(struct ofi_lock *lock, bool starved)
+static bool lock_take(struct ofi_lock *lock, bool starved)
 {
 	return swap(lock, LOCK_FREE, LOCK_SLEEPERS) ||
 	       (starved && swap(lock, LOCK_HANDED, LOCK_SLEEPERS));
 }
 
 /* False: it is worth another try at once. True: it was let go since, to whoever came first. */
-static bool nap(struct ofi_lock *lock, bool starved)
+static bool lock_nap(struct ofi_lock *lock, bool starved)
 {
 	int seen = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
 
@@ -80,8 +80,8 @@ void ofi_lock_slow(struct ofi_lock *lock)
 
 	if (spin(lock))
 		return;
-	while (!take(lock, late > LOCK_PATIENCE)) {
-		if (nap(lock, late > LOCK_PATIENCE) && ++late == LOCK_PATIENCE + 1)
+	while (!lock_take(lock, late > LOCK_PATIENCE)) {
+		if (lock_nap(lock, late > LOCK_PATIENCE) && ++late == LOCK_PATIENCE + 1)
 			__atomic_add_fetch(&lock->starved, 1, __ATOMIC_RELAXED);
 	}
 	if (late > LOCK_PATIENCE)

@@ -201,7 +201,7 @@ void ofi_hook_perf_add(struct ofi_hook_site *site, uint64_t start, uint64_t now,
 		__atomic_fetch_add(&site->errors, 1, __ATOMIC_RELAXED);
 }
 
-static uint64_t take(uint64_t *value)
+static uint64_t perf_take(uint64_t *value)
 {
 	return __atomic_exchange_n(value, 0, __ATOMIC_RELAXED);
 }
@@ -220,8 +220,8 @@ void ofi_hook_perf_report(const char *when)
 	bool any = false;
 
 	for (site = __atomic_load_n(&sites, __ATOMIC_ACQUIRE); site; site = site->next) {
-		calls = take(&site->calls);
-		sum = take(&site->sum);
+		calls = perf_take(&site->calls);
+		sum = perf_take(&site->sum);
 		if (!calls)
 			continue;
 		if (!any)
@@ -230,7 +230,7 @@ void ofi_hook_perf_report(const char *when)
 		ofi_hook_out(FI_LOG_INFO,
 			     "perf: %-22s %10" PRIu64 " %10" PRIu64 " %8" PRIu64 " %14" PRIu64
 			     " %10.1f",
-			     site->name, calls, take(&site->again), take(&site->errors), sum,
-			     (double)sum / (double)calls);
+			     site->name, calls, perf_take(&site->again), perf_take(&site->errors),
+			     sum, (double)sum / (double)calls);
 	}
 }

@@ -61,21 +61,21 @@ ROW void *row_post_hit(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv,
 	return ofi_rdm_match_post(m, recv, 3, tag, 0);
 }
 
-ROW size_t row_build(struct ofi_rdm_wire_plain *plain, uint64_t tag);
-ROW size_t row_build(struct ofi_rdm_wire_plain *plain, uint64_t tag)
+ROW size_t row_build(struct ofi_rdm_wire_fast *fast, uint64_t tag);
+ROW size_t row_build(struct ofi_rdm_wire_fast *fast, uint64_t tag)
 {
-	return ofi_rdm_wire_build_plain(plain, true, tag);
+	return ofi_rdm_wire_build_fast(fast, true, tag);
 }
 
-/* A plain packet: is it one, and whose; what a caller does by itself is not counted. */
+/* An eager packet: is it one, and whose; what a caller does by itself is not counted. */
 ROW void *row_bypass(const void *bytes, size_t len);
 ROW void *row_bypass(const void *bytes, size_t len)
 {
 	bool unexpected;
 
-	if (!ofi_rdm_wire_is_plain(bytes, len, true))
+	if (!ofi_rdm_wire_is_fast(bytes, len, true))
 		return NULL;
-	return ofi_rdm_proto_bypass(&peer, true, ofi_rdm_wire_plain_tag(bytes), &unexpected);
+	return ofi_rdm_proto_bypass(&peer, true, ofi_rdm_wire_fast_tag(bytes), &unexpected);
 }
 
 ROW enum ofi_rdm_wire_error row_parse(const void *bytes, size_t len,
@@ -148,16 +148,16 @@ static void run_unexpected(struct ofi_rdm_match *m, int depth)
 static void run_packets(struct ofi_rdm_match *m)
 {
 	struct ofi_rdm_wire_packet packet;
-	struct ofi_rdm_wire_plain plain;
+	struct ofi_rdm_wire_fast fast;
 	int i;
 
 	start(m, 1);
 	ofi_rdm_proto_peer_init(&proto, &peer, 3);
 	for (i = 0; i < ROUNDS; i++) {
 		need(!ofi_rdm_match_post(m, &recvs[0], 3, tag_of(i), 0));
-		need(row_build(&plain, tag_of(i)) == sizeof(plain));
-		need(!row_parse(&plain, sizeof(plain), &packet));
-		need(row_bypass(&plain, sizeof(plain)));
+		need(row_build(&fast, tag_of(i)) == sizeof(fast));
+		need(!row_parse(&fast, sizeof(fast), &packet));
+		need(row_bypass(&fast, sizeof(fast)));
 	}
 }
 

@@ -151,7 +151,7 @@ static void receive(struct storm *s, int which)
 }
 
 /* The one. */
-static void sink(struct storm *s, const char *address)
+static void direct(struct storm *s, const char *address)
 {
 	int i, n, posted, arrived = 0;
 	char name[NAME] = { 0 };
@@ -272,7 +272,7 @@ static void run(struct storm *s, const char *address, const char *path)
 		source(s, address);
 		exit(0);
 	}
-	sink(s, address);
+	direct(s, address);
 	if (waitpid(pid, &status, 0) != pid || status)
 		bench_die("the senders", "failed");
 }

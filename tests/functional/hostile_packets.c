@@ -45,7 +45,8 @@ static struct ofi_rdm_wire_packet packet_of(enum ofi_rdm_wire_type type)
 
 	ofi_rdm_wire_put_region(list, 0,
 				&(struct ofi_rdm_wire_region){ victims.facts.gift, 4096, 0x1234 });
-	if (type == OFI_RDM_WIRE_RTS || type == OFI_RDM_WIRE_CTS || type == OFI_RDM_WIRE_RMA_NOTE) {
+	if (type == OFI_RDM_WIRE_RTS || type == OFI_RDM_WIRE_CTS ||
+	    type == OFI_RDM_WIRE_RMA_EVENT) {
 		packet.count = 1;
 		packet.total = 4096;
 	}

@@ -27,10 +27,10 @@ static void try_packet(const uint8_t *data, size_t size)
 
 	error = ofi_rdm_wire_parse(data, size, &packet);
 	need(*ofi_rdm_wire_strerror(error) != 0);
-	if (ofi_rdm_wire_is_plain(data, size, true))
-		need(!error && packet.tag == ofi_rdm_wire_plain_tag(data) &&
+	if (ofi_rdm_wire_is_fast(data, size, true))
+		need(!error && packet.tag == ofi_rdm_wire_fast_tag(data) &&
 		     packet.payload == data + 16);
-	if (ofi_rdm_wire_is_plain(data, size, false))
+	if (ofi_rdm_wire_is_fast(data, size, false))
 		need(!error && packet.payload == data + 8);
 	if (error)
 		return;
@@ -76,7 +76,7 @@ static void write_packet(const char *dir, enum ofi_rdm_wire_type type)
 
 	ofi_rdm_wire_put_region(list, 0, &(struct ofi_rdm_wire_region){ 0x1000, 8, 8 });
 	p.count = type == OFI_RDM_WIRE_RTS || type == OFI_RDM_WIRE_CTS ||
-		  type == OFI_RDM_WIRE_RMA_NOTE || type == OFI_RDM_WIRE_ATOMIC_REQ;
+		  type == OFI_RDM_WIRE_RMA_EVENT || type == OFI_RDM_WIRE_ATOMIC_REQ;
 	if (type != OFI_RDM_WIRE_ATOMIC_REQ && (p.count || type == OFI_RDM_WIRE_SEG_FIRST))
 		p.total = p.count ? 8 : 100;
 	p.flags = type == OFI_RDM_WIRE_EAGER ? OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_DATA : 0;

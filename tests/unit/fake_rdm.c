@@ -33,7 +33,7 @@ static void no_close(struct vrb_domain *domain)
 
 static int watch(struct vrb_domain *domain, struct ofi_cntr *cntr)
 {
-	assert_non_null(domain->all);
+	assert_non_null(domain->progress);
 	assert_non_null(cntr);
 	if (fake_rdm_watches >= fake_rdm_watch_most)
 		return -FI_ENOMEM;
@@ -43,7 +43,7 @@ static int watch(struct vrb_domain *domain, struct ofi_cntr *cntr)
 
 static void unwatch(struct vrb_domain *domain, struct ofi_cntr *cntr)
 {
-	assert_non_null(domain->all);
+	assert_non_null(domain->progress);
 	assert_non_null(cntr);
 	fake_rdm_watches--;
 }

@@ -11,7 +11,7 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/av.h"
 #include "prov/verbs/rdm/cq.h"
-#include "prov/verbs/rdm/carry.h"
+#include "prov/verbs/rdm/proto_ops.h"
 #include "prov/verbs/rdm/cntr.h"
 #include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/link.h"
@@ -222,7 +222,7 @@ static void late(void **state)
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_READ | FI_SEND), -FI_EBUSY);
 	assert_true(watches == 1 && !ep.cntrs[VRB_RDM_SEND]);
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_SEND | FI_RECV), 0);
-	assert_true(watches == 3 && link.quiet == 0 && marked == VRB_RDM_RECV_ODD);
+	assert_true(watches == 3 && link.quiet == 0 && marked == VRB_RDM_RECV_SLOW);
 	assert_int_equal(cntr.ref.children, 3);
 	assert_int_equal(bind_it(&stx.fid.fid, 5), 0);
 	assert_int_equal(bind_it(&cq.fid.fid, FI_TRANSMIT), -FI_EOPBADSTATE);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/provider/domain.h"
-#include "prov/verbs/rdm/all.h"
+#include "prov/verbs/rdm/domain_progress.h"
 #include "prov/verbs/rdm/cq.h"
 
 enum { SENDERS = 20000, GROWN = 64 * 1024 };
@@ -26,7 +26,7 @@ static int begin(void **state)
 	memset(&domain, 0, sizeof(domain));
 	domain.info = &info;
 	domain.ctx = &device;
-	assert_int_equal(vrb_rdm_all_open(&domain, &domain.all), 0);
+	assert_int_equal(vrb_rdm_domain_progress_open(&domain, &domain.progress), 0);
 	return vrb_rdm_cq_open(&domain.fid, NULL, &cq, NULL);
 }
 
@@ -34,7 +34,7 @@ static int end(void **state)
 {
 	(void)state;
 	assert_int_equal(fi_close(&cq->fid), 0);
-	vrb_rdm_all_close(domain.all);
+	vrb_rdm_domain_progress_close(domain.progress);
 	return 0;
 }
 

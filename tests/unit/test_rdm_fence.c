@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations that wait for all before them: what the gate keeps back, when it opens, and how it
+ * Operations that wait for all before them: what the marker keeps back, when it opens, and how it
  * fails.
  */
 #include "unit.h"
@@ -15,7 +15,7 @@ enum { ITEMS = 4 };
 
 static struct vrb_rdm ep;
 static struct vrb_rdm_peer peer;
-static struct vrb_rdm_op gate, ops[ITEMS];
+static struct vrb_rdm_op marker, ops[ITEMS];
 static struct vrb_rdm_out outs[ITEMS];
 static bool no_gate, fenced;
 static unsigned int pumps, waits, gates_back;
@@ -55,12 +55,12 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *of)
 struct vrb_rdm_op *vrb_rdm_op_get(struct vrb_rdm *of)
 {
 	assert_ptr_equal(of, &ep);
-	return no_gate ? NULL : &gate;
+	return no_gate ? NULL : &marker;
 }
 
 void vrb_rdm_op_put(struct vrb_rdm_op *op)
 {
-	assert_ptr_equal(op, &gate);
+	assert_ptr_equal(op, &marker);
 	assert_ptr_equal(op->peer, &peer);
 	gates_back++;
 }
@@ -109,7 +109,7 @@ static int begin(void **state)
 	(void)state;
 	memset(&ep, 0, sizeof(ep));
 	memset(&peer, 0, sizeof(peer));
-	memset(&gate, 0, sizeof(gate));
+	memset(&marker, 0, sizeof(marker));
 	memset(ops, 0, sizeof(ops));
 	memset(outs, 0, sizeof(outs));
 	TAILQ_INIT(&peer.proto.outs);
@@ -155,12 +155,12 @@ static void nothing_is_waited_for_when_all_is_quiet(void **state)
 {
 	(void)state;
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_null(peer.gate);
+	assert_null(peer.marker);
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_int_equal(pumps, 1);
 	outs[0].fenced.fence = true;
 	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), 0);
-	assert_null(peer.gate);
+	assert_null(peer.marker);
 	assert_ptr_equal(sent[0], &outs[0]);
 	assert_false(fenced);
 	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 0);
@@ -169,26 +169,26 @@ static void nothing_is_waited_for_when_all_is_quiet(void **state)
 static void check_kept(struct vrb_rdm_op *first)
 {
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_ptr_equal(peer.gate, &gate);
-	assert_int_equal(gate.kind, VRB_RDM_OP_GATE);
+	assert_ptr_equal(peer.marker, &marker);
+	assert_int_equal(marker.kind, VRB_RDM_OP_GATE);
 	assert_true(fenced);
 	assert_ptr_equal(STAILQ_FIRST(&peer.fenced), &ops[0].fenced);
 	assert_ptr_equal(STAILQ_FIRST(&peer.ops), first);
-	/* There is something to look at only where the gate is the next. */
-	assert_int_equal(pumps, first == &gate);
+	/* There is something to look at only where the marker is the next. */
+	assert_int_equal(pumps, first == &marker);
 	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 1);
 }
 
 static void each_that_is_not_complete_is_waited_for(void **state)
 {
 	be_busy();
-	check_kept(&gate);
+	check_kept(&marker);
 	begin(state);
 	TAILQ_INSERT_TAIL(&peer.proto.outs, &outs[0].proto, link);
-	check_kept(&gate);
+	check_kept(&marker);
 	begin(state);
 	TAILQ_INSERT_TAIL(&peer.answers, &ops[1], wait);
-	check_kept(&gate);
+	check_kept(&marker);
 	begin(state);
 	STAILQ_INSERT_TAIL(&peer.ops, &ops[1], link);
 	check_kept(&ops[1]);
@@ -204,7 +204,7 @@ static void what_comes_behind_stays_behind(void **state)
 	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[1]), 0);
 	assert_int_equal(sends, 0);
 	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 3);
-	/* Nor when all before it is complete, but the gate is not yet looked at. */
+	/* Nor when all before it is complete, but the marker is not yet looked at. */
 	completed = posted;
 	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[1]), 0);
 	assert_int_equal(sends, 0);
@@ -214,7 +214,7 @@ static void what_comes_behind_stays_behind(void **state)
 	assert_true(STAILQ_EMPTY(&peer.ops));
 	assert_ptr_equal(sent[0], &outs[0]);
 	assert_ptr_equal(sent[1], &outs[1]);
-	assert_null(peer.gate);
+	assert_null(peer.marker);
 	assert_false(fenced);
 	assert_int_equal(gates_back, 1);
 }
@@ -236,12 +236,12 @@ static void it_opens_when_the_earlier_is_complete(void **state)
 	assert_false(vrb_rdm_fence_open(&peer));
 	assert_int_equal(waits, 1);
 	completed++;
-	be_busy(); /* which the gate was not made for */
+	be_busy(); /* which the marker was not made for */
 	assert_false(vrb_rdm_fence_open(&peer));
 	completed++;
 	assert_true(vrb_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
-	assert_null(peer.gate);
+	assert_null(peer.marker);
 }
 
 static void one_fence_waits_for_another(void **state)
@@ -256,7 +256,7 @@ static void one_fence_waits_for_another(void **state)
 	assert_true(vrb_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_ptr_equal(take_op(), &ops[1]);
-	assert_ptr_equal(STAILQ_FIRST(&peer.ops), &gate);
+	assert_ptr_equal(STAILQ_FIRST(&peer.ops), &marker);
 	assert_true(fenced);
 	assert_ptr_equal(STAILQ_FIRST(&peer.fenced), &ops[2].fenced);
 	be_busy(); /* with those two */
@@ -265,7 +265,7 @@ static void one_fence_waits_for_another(void **state)
 	assert_true(vrb_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[2]);
 	assert_ptr_equal(take_op(), &ops[3]);
-	assert_null(peer.gate);
+	assert_null(peer.marker);
 	assert_int_equal(gates_back, 1);
 }
 
@@ -304,12 +304,12 @@ static void without_a_gate_it_is_for_another_time(void **state)
 	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), -FI_EAGAIN);
 	assert_true(STAILQ_EMPTY(&peer.fenced));
 	assert_true(STAILQ_EMPTY(&peer.ops));
-	assert_null(peer.gate);
+	assert_null(peer.marker);
 	assert_false(fenced);
 	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 0);
 }
 
-/* Messages fail at once, the others are where those before the gate were, to fail with them. */
+/* Messages fail at once, the others are where those before the marker were, to fail with them. */
 static void what_waits_fails(void **state)
 {
 	(void)state;
@@ -318,7 +318,7 @@ static void what_waits_fails(void **state)
 	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), 0);
 	assert_int_equal(fence(&ops[1]), 0);
 	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[1]), 0);
-	assert_ptr_equal(take_op(), &gate);
+	assert_ptr_equal(take_op(), &marker);
 	vrb_rdm_fence_fail(&peer, FI_ECONNRESET);
 	assert_int_equal(failures, 2);
 	assert_ptr_equal(failed[0], &outs[0]);
@@ -327,7 +327,7 @@ static void what_waits_fails(void **state)
 	assert_ptr_equal(take_op(), &ops[1]);
 	assert_true(STAILQ_EMPTY(&peer.ops));
 	assert_true(STAILQ_EMPTY(&peer.fenced));
-	assert_null(peer.gate);
+	assert_null(peer.marker);
 	assert_false(fenced);
 	assert_int_equal(gates_back, 1);
 	assert_int_equal(sends, 0);

@@ -14,7 +14,7 @@
 #define vrb_rdm_conn_drained fake_drained
 #define vrb_rdm_conn_wake    fake_wake
 #define vrb_rdm_peer_leave   fake_leave
-#include "prov/verbs/rdm/conn_bury.c"
+#include "prov/verbs/rdm/conn_free.c"
 
 static struct vrb_rdm ep;
 static struct vrb_domain domain;
@@ -55,7 +55,7 @@ void vrb_rdm_peer_leave(struct vrb_rdm_peer *of)
 /* As the event thread does. */
 static void tick(void)
 {
-	struct vrb_rdm_graves ripe;
+	struct vrb_rdm_dead_links ripe;
 
 	vrb_rdm_conn_ripe(&ep, &ripe);
 	vrb_rdm_conn_free(&ripe);
@@ -77,7 +77,7 @@ static struct vrb_rdm_link *link_with_a_receive(struct ibv_pd *pd)
 	assert_int_equal(ibv_post_recv(link->qp, &wr, &bad), 0);
 	fake_qp(link->qp)->deaf = true;
 	link->takes = true;
-	vrb_rdm_conn_bury(link);
+	vrb_rdm_conn_free_later(link);
 	return link;
 }
 

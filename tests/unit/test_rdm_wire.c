@@ -26,7 +26,7 @@ static void good_transfer(enum ofi_rdm_wire_type type, struct ofi_rdm_wire_packe
 		p->offset = 100;
 		p->payload_len = 50;
 		break;
-	case OFI_RDM_WIRE_RMA_NOTE:
+	case OFI_RDM_WIRE_RMA_EVENT:
 		p->flags = OFI_RDM_WIRE_DATA;
 		p->total = 1000;
 		p->count = 1;
@@ -152,28 +152,28 @@ static void test_golden(void **state)
 					 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88 };
 	static const uint8_t fin[] = { 1, 6, 8, 0, 4, 3, 2, 1, 61, 0, 0, 0, 0, 0, 0, 0 };
 	static const uint8_t send[] = { 1, 1, 0, 0, 0, 0, 0, 0 };
-	struct ofi_rdm_wire_plain plain;
+	struct ofi_rdm_wire_fast fast;
 	struct ofi_rdm_wire_packet p;
 
 	(void)state;
-	assert_int_equal(ofi_rdm_wire_build_plain(&plain, false, 0), sizeof(send));
-	assert_memory_equal(&plain, send, sizeof(send));
+	assert_int_equal(ofi_rdm_wire_build_fast(&fast, false, 0), sizeof(send));
+	assert_memory_equal(&fast, send, sizeof(send));
 	assert_int_equal(ofi_rdm_wire_parse(send, sizeof(send), &p), OFI_RDM_WIRE_OK);
-	assert_true(ofi_rdm_wire_is_plain(send, sizeof(send), false));
-	assert_false(ofi_rdm_wire_is_plain(send, sizeof(send) - 1, false));
-	assert_false(ofi_rdm_wire_is_plain(send, sizeof(send), true));
-	assert_int_equal(ofi_rdm_wire_build_plain(&plain, true, 0x8877665544332211ULL),
+	assert_true(ofi_rdm_wire_is_fast(send, sizeof(send), false));
+	assert_false(ofi_rdm_wire_is_fast(send, sizeof(send) - 1, false));
+	assert_false(ofi_rdm_wire_is_fast(send, sizeof(send), true));
+	assert_int_equal(ofi_rdm_wire_build_fast(&fast, true, 0x8877665544332211ULL),
 			 sizeof(tsend));
-	assert_memory_equal(&plain, tsend, sizeof(tsend));
+	assert_memory_equal(&fast, tsend, sizeof(tsend));
 	assert_int_equal(ofi_rdm_wire_parse(tsend, sizeof(tsend), &p), OFI_RDM_WIRE_OK);
 	assert_int_equal(p.tag, 0x8877665544332211ULL);
-	assert_true(ofi_rdm_wire_is_plain(tsend, sizeof(tsend), true));
-	assert_int_equal(ofi_rdm_wire_plain_tag(tsend), p.tag);
-	assert_false(ofi_rdm_wire_is_plain(tsend, sizeof(tsend) - 1, true));
-	assert_false(ofi_rdm_wire_is_plain(tsend, sizeof(tsend), false));
+	assert_true(ofi_rdm_wire_is_fast(tsend, sizeof(tsend), true));
+	assert_int_equal(ofi_rdm_wire_fast_tag(tsend), p.tag);
+	assert_false(ofi_rdm_wire_is_fast(tsend, sizeof(tsend) - 1, true));
+	assert_false(ofi_rdm_wire_is_fast(tsend, sizeof(tsend), false));
 	assert_int_equal(good(OFI_RDM_WIRE_FIN, &p), sizeof(fin));
 	assert_memory_equal(bytes, fin, sizeof(fin));
-	assert_false(ofi_rdm_wire_is_plain(fin, sizeof(fin), true));
+	assert_false(ofi_rdm_wire_is_fast(fin, sizeof(fin), true));
 }
 
 /* A packet cut anywhere in its header is refused, one that is too long too. */
@@ -219,8 +219,8 @@ static void test_collective(void **state)
 		len = ofi_rdm_wire_build(bytes, &p) + p.payload_len;
 		assert_int_equal(ofi_rdm_wire_parse(bytes, len, &out),
 				 message ? OFI_RDM_WIRE_OK : OFI_RDM_WIRE_E_FLAGS);
-		assert_false(ofi_rdm_wire_is_plain(bytes, len, true));
-		assert_false(ofi_rdm_wire_is_plain(bytes, len, false));
+		assert_false(ofi_rdm_wire_is_fast(bytes, len, true));
+		assert_false(ofi_rdm_wire_is_fast(bytes, len, false));
 		for (flags = 0; message && flags < 32; flags++) {
 			bytes[2] = (uint8_t)(OFI_RDM_WIRE_COLLECTIVE | flags);
 			if (bytes[2] != good_flags)
@@ -248,7 +248,7 @@ static void test_base(void **state)
 				continue;
 			bytes[2] = (uint8_t)(p.flags | flag);
 			assert_int_equal(parse(len),
-					 type == OFI_RDM_WIRE_RMA_NOTE && flag == OFI_RDM_WIRE_READ
+					 type == OFI_RDM_WIRE_RMA_EVENT && flag == OFI_RDM_WIRE_READ
 						 ? OFI_RDM_WIRE_OK
 						 : OFI_RDM_WIRE_E_FLAGS);
 		}

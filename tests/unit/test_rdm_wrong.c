@@ -133,7 +133,7 @@ static void test_segments(void **state)
 
 static void test_acks(void **state)
 {
-	struct sim_out *o = send(OFI_RDM_PROTO_DELIVERY, 10), *plain;
+	struct sim_out *o = send(OFI_RDM_PROTO_DELIVERY, 10), *fast;
 	uint32_t id = posted(0).id;
 
 	(void)state;
@@ -147,8 +147,8 @@ static void test_acks(void **state)
 	sim_complete_all(&ep->qps[1]);
 	assert_true(o->msg < 0);
 	assert_int_equal(come(about(OFI_RDM_WIRE_ACK, id), 0), OFI_RDM_WIRE_E_ID);
-	plain = send(OFI_RDM_PROTO_TRANSMIT, 10);
-	assert_int_equal(come(about(OFI_RDM_WIRE_ACK, plain->out.id), 0), OFI_RDM_WIRE_E_ID);
+	fast = send(OFI_RDM_PROTO_TRANSMIT, 10);
+	assert_int_equal(come(about(OFI_RDM_WIRE_ACK, fast->out.id), 0), OFI_RDM_WIRE_E_ID);
 }
 
 static void test_read(void **state)
@@ -360,11 +360,11 @@ static void test_choice(void **state)
 	}
 }
 
-/* A plain packet for a posted receive is the caller's; one without is kept as any other. */
+/* An eager packet for a posted receive is the caller's; one without is kept as any other. */
 static void test_bypass(void **state)
 {
 	struct sim_recv *recv = sim_recv_new(ep);
-	struct ofi_rdm_wire_plain plain;
+	struct ofi_rdm_wire_fast fast;
 	struct ofi_rdm_proto_in in = { .index = 0 };
 	bool unexpected;
 
@@ -382,8 +382,8 @@ static void test_bypass(void **state)
 	assert_null(ofi_rdm_proto_bypass(peer, true, 7, &unexpected));
 	recv->used = false;
 
-	ofi_rdm_wire_build_plain(&plain, true, 9);
-	ofi_rdm_proto_unexpected(peer, &in, &plain, sizeof(plain), true, 9);
+	ofi_rdm_wire_build_fast(&fast, true, 9);
+	ofi_rdm_proto_unexpected(peer, &in, &fast, sizeof(fast), true, 9);
 	assert_ptr_equal(ofi_rdm_proto_peek(&ep->proto, true, OFI_RDM_MATCH_ANY, 9, 0), &in);
 	assert_int_equal(in.total, 0);
 	assert_int_equal(in.packet.tag, 9);

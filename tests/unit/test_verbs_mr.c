@@ -231,7 +231,7 @@ static struct fid_mr *reg_rdm(struct rig *rig, struct fid_cntr **cntr)
 
 	rig_open_domain(rig);
 	domain = vrb_domain(rig->domain);
-	domain->all = (struct vrb_rdm_all *)rig; /* only passed on */
+	domain->progress = (struct vrb_rdm_domain_progress *)rig; /* only passed on */
 	domain->rdm = true;
 	domain->info->caps |= FI_RMA_EVENT;
 	fake_rdm_watch_most = 2;
@@ -244,7 +244,7 @@ static void close_rdm(struct rig *rig, struct fid_mr *mr, struct fid_cntr *cntr)
 	assert_int_equal(fi_close(&mr->fid), 0);
 	assert_int_equal(fake_rdm_watches, 0);
 	assert_int_equal(fi_close(&cntr->fid), 0);
-	vrb_domain(rig->domain)->all = NULL;
+	vrb_domain(rig->domain)->progress = NULL;
 }
 
 static void test_bind(void **state)
@@ -347,7 +347,7 @@ static void test_close_waits(void **state)
 	assert_int_equal(*(int *)ret, 0);
 	free(ret);
 	assert_int_equal(fi_close(&cntr->fid), 0);
-	domain->all = NULL;
+	domain->progress = NULL;
 }
 
 int main(void)

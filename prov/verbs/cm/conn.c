@@ -56,8 +56,8 @@ static void step_failed(struct vrb_ep *ep, enum vrb_step step, const struct rdma
 	vrb_fsm_step(ep, step, &arg);
 }
 
-static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
-		     struct vrb_cm_left *left)
+static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+			  struct vrb_cm_left *left)
 {
 	struct vrb_ep *ep = conn_ep(vrb_owner_of(owner, struct vrb_conn, owner));
 	struct vrb_step_arg arg = { 0 };
@@ -100,7 +100,7 @@ static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 	}
 }
 
-static const struct vrb_owner_ops conn_owner_ops = { .event = cm_event };
+static const struct vrb_owner_ops conn_owner_ops = { .event = conn_cm_event };
 
 static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 {

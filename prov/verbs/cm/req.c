@@ -74,8 +74,8 @@ int vrb_req_count(struct vrb_cm *cm, const void *listener, int most)
 	return count;
 }
 
-static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
-		     struct vrb_cm_left *left)
+static void req_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+			 struct vrb_cm_left *left)
 {
 	struct vrb_req *req = vrb_owner_of(owner, struct vrb_req, owner);
 
@@ -91,7 +91,7 @@ static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 		(void *)req, rdma_event_str(event->event));
 }
 
-static const struct vrb_owner_ops req_owner_ops = { .event = cm_event, .locked = true };
+static const struct vrb_owner_ops req_owner_ops = { .event = req_cm_event, .locked = true };
 
 struct vrb_req *vrb_req_new(struct vrb_cm *cm, const struct rdma_cm_event *event,
 			    const void *listener)

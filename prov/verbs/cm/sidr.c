@@ -12,7 +12,7 @@
 
 enum { BACKLOG = 1024 };
 
-static int failed(const char *call, const struct sockaddr_storage *local)
+static int sidr_failed(const char *call, const struct sockaddr_storage *local)
 {
 	char text[OFI_ADDR_STRLEN];
 	int err = errno;
@@ -38,8 +38,8 @@ static void answer(struct vrb_sidr_server *server, const struct rdma_cm_event *e
 			       fi_strerror(errno));
 }
 
-static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
-		     struct vrb_cm_left *left)
+static void sidr_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+			  struct vrb_cm_left *left)
 {
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return;
@@ -47,7 +47,7 @@ static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 	left->destroy = event->id;
 }
 
-static const struct vrb_owner_ops server_owner_ops = { .event = cm_event };
+static const struct vrb_owner_ops server_owner_ops = { .event = sidr_cm_event };
 
 int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
 		    const struct sockaddr_storage *local, const struct vrb_ud_name *name)
@@ -66,11 +66,11 @@ int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
 	if (ret)
 		return ret;
 	if (rdma_bind_addr(id, (struct sockaddr *)&to)) {
-		ret = failed("rdma_bind_addr", local);
+		ret = sidr_failed("rdma_bind_addr", local);
 	} else {
 		vrb_cm_copy_addr(&server->local, rdma_get_local_addr(id));
 		if (rdma_listen(id, BACKLOG))
-			ret = failed("rdma_listen", local);
+			ret = sidr_failed("rdma_listen", local);
 	}
 	if (ret)
 		rdma_destroy_id(id);

@@ -39,7 +39,7 @@ struct lookups {
 	struct vrb_sidr_lookup lookup[AT_ONCE];
 };
 
-static void settle(struct vrb_sidr_lookup *lookup, int err)
+static void sidr_lookup_settle(struct vrb_sidr_lookup *lookup, int err)
 {
 	pthread_mutex_lock(&lookup->all->mutex);
 	lookup->err = err;
@@ -60,7 +60,7 @@ static int route_on(const struct vrb_sidr_lookup *lookup, struct rdma_cm_id *id)
 	return rdma_resolve_route(id, vrb_params.resolve_timeout) ? vrb_errno(errno) : 0;
 }
 
-static int ask(struct rdma_cm_id *id)
+static int sidr_lookup_ask(struct rdma_cm_id *id)
 {
 	struct rdma_conn_param param = { 0 };
 
@@ -97,8 +97,8 @@ static int event_err(const struct rdma_cm_event *event)
 	return -vrb_cm_err(event->event, event->status);
 }
 
-static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
-		     struct vrb_cm_left *left)
+static void sidr_lookup_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+				 struct vrb_cm_left *left)
 {
 	struct vrb_sidr_lookup *lookup = vrb_owner_of(owner, struct vrb_sidr_lookup, owner);
 	int ret;
@@ -109,10 +109,10 @@ static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 		ret = route_on(lookup, event->id);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		ret = ask(event->id);
+		ret = sidr_lookup_ask(event->id);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		settle(lookup, take_answer(lookup, &event->param.ud));
+		sidr_lookup_settle(lookup, take_answer(lookup, &event->param.ud));
 		return;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		return;
@@ -121,10 +121,10 @@ static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 		break;
 	}
 	if (ret)
-		settle(lookup, ret);
+		sidr_lookup_settle(lookup, ret);
 }
 
-static const struct vrb_owner_ops lookup_owner_ops = { .event = cm_event };
+static const struct vrb_owner_ops lookup_owner_ops = { .event = sidr_lookup_cm_event };
 
 /* Where requests start: the address that the domain was opened for, any port. */
 static struct sockaddr *source(const struct vrb_av *av, struct sockaddr_storage *ss)
@@ -159,7 +159,7 @@ static const char *advice(int err)
 	}
 }
 
-static void failed(const struct lookups *all, size_t which, int err)
+static void sidr_lookup_failed(const struct lookups *all, size_t which, int err)
 {
 	char text[OFI_ADDR_STRLEN];
 
@@ -170,7 +170,7 @@ static void failed(const struct lookups *all, size_t which, int err)
 }
 
 /* 0 or -FI_E*, logged. */
-static int start(struct vrb_sidr_lookup *lookup, struct lookups *all, size_t which)
+static int sidr_lookup_start(struct vrb_sidr_lookup *lookup, struct lookups *all, size_t which)
 {
 	struct sockaddr_storage from, *to = &all->found[which].addr;
 	struct sockaddr *src = source(all->av, &from);
@@ -194,14 +194,14 @@ static int start(struct vrb_sidr_lookup *lookup, struct lookups *all, size_t whi
 	if (!rdma_resolve_addr(lookup->id, src, (struct sockaddr *)to, vrb_params.resolve_timeout))
 		return 0;
 	ret = vrb_errno(errno);
-	failed(all, which, ret);
+	sidr_lookup_failed(all, which, ret);
 	rdma_destroy_id(lookup->id);
 	lookup->id = NULL;
 	return ret;
 }
 
 /* Ends a lookup that is done or overdue. No event of it comes after rdma_destroy_id(). */
-static void finish(struct vrb_sidr_lookup *lookup, int *errs)
+static void sidr_lookup_finish(struct vrb_sidr_lookup *lookup, int *errs)
 {
 	struct lookups *all = lookup->all;
 
@@ -209,7 +209,7 @@ static void finish(struct vrb_sidr_lookup *lookup, int *errs)
 	lookup->id = NULL;
 	errs[lookup->which] = lookup->done ? lookup->err : -FI_ETIMEDOUT;
 	if (errs[lookup->which])
-		failed(all, lookup->which, errs[lookup->which]);
+		sidr_lookup_failed(all, lookup->which, errs[lookup->which]);
 	else
 		all->found[lookup->which].dest = lookup->dest;
 }
@@ -247,7 +247,7 @@ static void reap(struct lookups *all, int *errs)
 	lookup = await(all);
 	pthread_mutex_unlock(&all->mutex);
 	if (lookup)
-		finish(lookup, errs);
+		sidr_lookup_finish(lookup, errs);
 }
 
 static struct vrb_sidr_lookup *idle(struct lookups *all)
@@ -288,7 +288,7 @@ void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *
 			continue;
 		while (!(lookup = idle(&all)))
 			reap(&all, errs);
-		errs[i] = start(lookup, &all, i);
+		errs[i] = sidr_lookup_start(lookup, &all, i);
 	}
 	while (busy(&all))
 		reap(&all, errs);

@@ -192,8 +192,8 @@ static const struct fi_ops_av av_ops = {
 	.set_user_id = ofi_av_set_user_id,
 };
 
-static int setup(struct vrb_av *av, struct vrb_domain *domain, struct fi_av_attr *attr,
-		 void *context)
+static int av_setup(struct vrb_av *av, struct vrb_domain *domain, struct fi_av_attr *attr,
+		    void *context)
 {
 	uint32_t format = domain->info->addr_format;
 	const struct ofi_av_class *cls = format == FI_ADDR_IB_UD ? &name_class : &ip_class;
@@ -219,7 +219,7 @@ int vrb_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_a
 	av = calloc(1, sizeof(*av));
 	if (!av)
 		return -FI_ENOMEM;
-	ret = setup(av, vrb_domain(domain), attr, context);
+	ret = av_setup(av, vrb_domain(domain), attr, context);
 	if (ret) {
 		free(av);
 		return ret;

@@ -22,7 +22,7 @@ struct path {
 	struct ibv_ah *ah;
 };
 
-static int compare(const void *a, const void *b)
+static int av_path_compare(const void *a, const void *b)
 {
 	const struct path *x = a, *y = b;
 	int diff = memcmp(&x->gid, &y->gid, sizeof(x->gid));
@@ -68,7 +68,7 @@ static struct ibv_ah *make_ah(const struct vrb_av *av, const struct path *path)
 static struct ibv_ah *find_ah(struct vrb_av *av, const struct vrb_dest *dest)
 {
 	struct path wanted = { .gid = dest->gid, .lid = dest->lid, .sl = dest->sl }, *path;
-	struct path **found = tfind(&wanted, &av->paths, compare);
+	struct path **found = tfind(&wanted, &av->paths, av_path_compare);
 
 	if (found)
 		return (*found)->ah;
@@ -82,7 +82,7 @@ static struct ibv_ah *find_ah(struct vrb_av *av, const struct vrb_dest *dest)
 	path = malloc(sizeof(*path));
 	if (path) {
 		*path = wanted;
-		if (tsearch(path, &av->paths, compare))
+		if (tsearch(path, &av->paths, av_path_compare))
 			return path->ah;
 		free(path);
 	}

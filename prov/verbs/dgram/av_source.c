@@ -89,7 +89,7 @@ static void slot_set(struct vrb_source_slots *slots, size_t at, uint32_t value)
 	__atomic_store_n(&slots->slot[at], value, __ATOMIC_RELEASE);
 }
 
-static void put(struct vrb_source_slots *slots, size_t index, const struct vrb_dest *dest)
+static void av_source_put(struct vrb_source_slots *slots, size_t index, const struct vrb_dest *dest)
 {
 	size_t at = hash(key_of(dest)) & slots->mask;
 
@@ -115,7 +115,7 @@ bool vrb_sources_reserve(struct vrb_sources *sources, const struct ofi_table *ta
 	for (at = 0; old && at <= old->mask; at++) {
 		value = slot_get(old, at);
 		if (value)
-			put(slots, value - 1, ofi_table_at(table, value - 1));
+			av_source_put(slots, value - 1, ofi_table_at(table, value - 1));
 	}
 	__atomic_store_n(&sources->slots, slots, __ATOMIC_RELEASE);
 	return true;
@@ -123,7 +123,7 @@ bool vrb_sources_reserve(struct vrb_sources *sources, const struct ofi_table *ta
 
 void vrb_sources_add(struct vrb_sources *sources, size_t index, const struct vrb_dest *dest)
 {
-	put(sources->slots, index, dest);
+	av_source_put(sources->slots, index, dest);
 	sources->count++;
 }
 

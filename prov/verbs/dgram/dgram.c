@@ -18,7 +18,7 @@
 
 #define QKEY_PRIVILEGED 0x80000000u
 
-static int failed(const char *call, const struct vrb_dgram *ep, int err)
+static int dgram_failed(const char *call, const struct vrb_dgram *ep, int err)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: %s on %s: %s%s\n", call,
 		ibv_get_device_name(ep->ep.domain->ctx->device), strerror(err), vrb_remedy(err));
@@ -36,7 +36,7 @@ static int set_qkey(struct vrb_dgram *ep)
 		return 0;
 	}
 	if (getrandom(&ep->qkey, sizeof(ep->qkey), 0) != sizeof(ep->qkey))
-		return failed("getrandom", ep, errno);
+		return dgram_failed("getrandom", ep, errno);
 	ep->qkey &= ~QKEY_PRIVILEGED;
 	return 0;
 }
@@ -57,7 +57,7 @@ static int set_headers(struct vrb_dgram *ep)
 	ep->spill_mr =
 		ibv_reg_mr(ep->ep.domain->pd, ep->spill, ep->spill_len, IBV_ACCESS_LOCAL_WRITE);
 	if (!ep->spill_mr)
-		return failed("ibv_reg_mr", ep, errno);
+		return dgram_failed("ibv_reg_mr", ep, errno);
 	ep->rx_sge[0] = (struct ibv_sge){ .length = VRB_GRH_SIZE, .lkey = ep->spill_mr->lkey };
 	return 0;
 }

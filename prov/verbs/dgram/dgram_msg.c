@@ -102,8 +102,8 @@ static inline ssize_t skip_prefix(const struct vrb_dgram *ep, struct ibv_sge *sg
 }
 
 /* Any send; with `silent` it reports nothing, whatever the flags are. */
-OFI_INLINE ssize_t send_any(struct vrb_dgram *ep, const struct fi_msg *msg, uint64_t flags,
-			    bool silent, bool lock)
+OFI_INLINE ssize_t dgram_msg_send_any(struct vrb_dgram *ep, const struct fi_msg *msg,
+				      uint64_t flags, bool silent, bool lock)
 {
 	struct ibv_sge sge[VRB_IOV_MAX];
 	struct ibv_send_wr wr = { .sg_list = sge };
@@ -141,12 +141,12 @@ OFI_INLINE ssize_t send_any(struct vrb_dgram *ep, const struct fi_msg *msg, uint
 
 static ssize_t dgram_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	return send_any(vrb_dgram(fid), msg, flags, false, true);
+	return dgram_msg_send_any(vrb_dgram(fid), msg, flags, false, true);
 }
 
 static ssize_t dgram_sendmsg_nolock(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	return send_any(vrb_dgram(fid), msg, flags, false, false);
+	return dgram_msg_send_any(vrb_dgram(fid), msg, flags, false, false);
 }
 
 static ssize_t send_buf(struct vrb_dgram *ep, const void *buf, size_t len, void *desc,
@@ -162,15 +162,15 @@ static ssize_t send_buf(struct vrb_dgram *ep, const void *buf, size_t len, void 
 		.data = data,
 	};
 
-	return send_any(ep, &msg, flags, silent, ep->ep.lock_posts);
+	return dgram_msg_send_any(ep, &msg, flags, silent, ep->ep.lock_posts);
 }
 
 /*
  * What is not usual about a call, or, once it has entered the queue, about that, leaves by a tail
  * call with the same arguments, so that no register is saved for it.
  */
-static OFI_OUTLINE ssize_t send_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-				    fi_addr_t addr, void *context)
+static OFI_OUTLINE ssize_t send_slow(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+				     fi_addr_t addr, void *context)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
 
@@ -181,7 +181,7 @@ static OFI_OUTLINE ssize_t send_held(struct fid_ep *fid, const void *buf, size_t
 				     fi_addr_t addr, void *context)
 {
 	vrb_wq_leave(vrb_ep(fid)->sq, vrb_ep(fid)->lock_posts, 0);
-	return send_odd(fid, buf, len, desc, addr, context);
+	return send_slow(fid, buf, len, desc, addr, context);
 }
 
 OFI_INLINE ssize_t dgram_send_on(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -191,9 +191,9 @@ OFI_INLINE ssize_t dgram_send_on(struct fid_ep *fid, const void *buf, size_t len
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->send_max, addr);
 
 	if (ofi_unlikely(!dest))
-		return send_odd(fid, buf, len, desc, addr, context);
+		return send_slow(fid, buf, len, desc, addr, context);
 	if (lock && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
-		return send_odd(fid, buf, len, desc, addr, context);
+		return send_slow(fid, buf, len, desc, addr, context);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return send_held(fid, buf, len, desc, addr, context);
 	return post_one(ep, buf, len, desc, IBV_WR_SEND, 0, dest, context, lock);
@@ -211,8 +211,8 @@ static ssize_t dgram_send_nolock(struct fid_ep *fid, const void *buf, size_t len
 	return dgram_send_on(fid, buf, len, desc, addr, context, false);
 }
 
-static OFI_OUTLINE ssize_t senddata_odd(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-					uint64_t data, fi_addr_t addr, void *context)
+static OFI_OUTLINE ssize_t senddata_slow(struct fid_ep *fid, const void *buf, size_t len,
+					 void *desc, uint64_t data, fi_addr_t addr, void *context)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
 
@@ -224,7 +224,7 @@ static OFI_OUTLINE ssize_t senddata_held(struct fid_ep *fid, const void *buf, si
 					 void *desc, uint64_t data, fi_addr_t addr, void *context)
 {
 	vrb_wq_leave(vrb_ep(fid)->sq, vrb_ep(fid)->lock_posts, 0);
-	return senddata_odd(fid, buf, len, desc, data, addr, context);
+	return senddata_slow(fid, buf, len, desc, data, addr, context);
 }
 
 OFI_INLINE ssize_t dgram_senddata_on(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -234,9 +234,9 @@ OFI_INLINE ssize_t dgram_senddata_on(struct fid_ep *fid, const void *buf, size_t
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->send_max, addr);
 
 	if (ofi_unlikely(!dest || data > VRB_CQ_DATA_MAX))
-		return senddata_odd(fid, buf, len, desc, data, addr, context);
+		return senddata_slow(fid, buf, len, desc, data, addr, context);
 	if (lock && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
-		return senddata_odd(fid, buf, len, desc, data, addr, context);
+		return senddata_slow(fid, buf, len, desc, data, addr, context);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return senddata_held(fid, buf, len, desc, data, addr, context);
 	return post_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, dest, context, lock);
@@ -254,8 +254,8 @@ static ssize_t dgram_senddata_nolock(struct fid_ep *fid, const void *buf, size_t
 	return dgram_senddata_on(fid, buf, len, desc, data, addr, context, false);
 }
 
-static OFI_OUTLINE ssize_t inject_odd(struct fid_ep *fid, const void *buf, size_t len,
-				      fi_addr_t addr)
+static OFI_OUTLINE ssize_t inject_slow(struct fid_ep *fid, const void *buf, size_t len,
+				       fi_addr_t addr)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
 
@@ -266,7 +266,7 @@ static OFI_OUTLINE ssize_t inject_held(struct fid_ep *fid, const void *buf, size
 				       fi_addr_t addr)
 {
 	vrb_wq_leave(vrb_ep(fid)->sq, vrb_ep(fid)->lock_posts, 0);
-	return inject_odd(fid, buf, len, addr);
+	return inject_slow(fid, buf, len, addr);
 }
 
 OFI_INLINE ssize_t dgram_inject_on(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
@@ -276,9 +276,9 @@ OFI_INLINE ssize_t dgram_inject_on(struct fid_ep *fid, const void *buf, size_t l
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->inject_max, addr);
 
 	if (ofi_unlikely(!dest))
-		return inject_odd(fid, buf, len, addr);
+		return inject_slow(fid, buf, len, addr);
 	if (lock && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
-		return inject_odd(fid, buf, len, addr);
+		return inject_slow(fid, buf, len, addr);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return inject_held(fid, buf, len, addr);
 	return inject_one(ep, buf, len, IBV_WR_SEND, 0, dest, lock);
@@ -294,8 +294,8 @@ static ssize_t dgram_inject_nolock(struct fid_ep *fid, const void *buf, size_t l
 	return dgram_inject_on(fid, buf, len, addr, false);
 }
 
-static OFI_OUTLINE ssize_t injectdata_odd(struct fid_ep *fid, const void *buf, size_t len,
-					  uint64_t data, fi_addr_t addr)
+static OFI_OUTLINE ssize_t injectdata_slow(struct fid_ep *fid, const void *buf, size_t len,
+					   uint64_t data, fi_addr_t addr)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
 
@@ -306,7 +306,7 @@ static OFI_OUTLINE ssize_t injectdata_held(struct fid_ep *fid, const void *buf, 
 					   uint64_t data, fi_addr_t addr)
 {
 	vrb_wq_leave(vrb_ep(fid)->sq, vrb_ep(fid)->lock_posts, 0);
-	return injectdata_odd(fid, buf, len, data, addr);
+	return injectdata_slow(fid, buf, len, data, addr);
 }
 
 OFI_INLINE ssize_t dgram_injectdata_on(struct fid_ep *fid, const void *buf, size_t len,
@@ -316,9 +316,9 @@ OFI_INLINE ssize_t dgram_injectdata_on(struct fid_ep *fid, const void *buf, size
 	const struct vrb_dest *dest = usual_dest(ep, buf, len, ep->inject_max, addr);
 
 	if (ofi_unlikely(!dest || data > VRB_CQ_DATA_MAX))
-		return injectdata_odd(fid, buf, len, data, addr);
+		return injectdata_slow(fid, buf, len, data, addr);
 	if (lock && ofi_unlikely(!ofi_trylock(&ep->ep.sq->lock)))
-		return injectdata_odd(fid, buf, len, data, addr);
+		return injectdata_slow(fid, buf, len, data, addr);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return injectdata_held(fid, buf, len, data, addr);
 	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data, dest, lock);
@@ -376,8 +376,8 @@ static ssize_t post_recv(struct vrb_dgram *ep, struct ibv_sge *sge, size_t count
 }
 
 /* A receive without room or with very much, or what is wrong with it. */
-static OFI_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, void *desc,
-				    fi_addr_t src, void *context)
+static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				     fi_addr_t src, void *context)
 {
 	struct vrb_dgram *ep = vrb_dgram(fid);
 	struct ibv_sge sge[2];
@@ -422,7 +422,7 @@ OFI_INLINE ssize_t dgram_recv_on(struct fid_ep *fid, void *buf, size_t len, void
 	int err;
 
 	if (ofi_unlikely(!buf || (len - ep->prefix - 1) >> 31))
-		return recv_odd(fid, buf, len, desc, src, context);
+		return recv_slow(fid, buf, len, desc, src, context);
 	if (lock && ofi_unlikely(!ofi_trylock(&rq->lock)))
 		return recv_contended(fid, buf, len, desc, src, context);
 	if (!vrb_wq_usual(rq))

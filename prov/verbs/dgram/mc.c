@@ -72,7 +72,7 @@ static int group_in(const struct vrb_dgram *ep, const void *addr, struct sockadd
 	return -FI_EINVAL;
 }
 
-static int refuse(const struct vrb_dgram *ep, const char *why, int ret)
+static int mc_refuse(const struct vrb_dgram *ep, const char *why, int ret)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: endpoint %p: %s\n", (const void *)ep, why);
 	return ret;
@@ -85,16 +85,16 @@ static int check_flags(const struct vrb_dgram *ep, uint64_t flags)
 	if (flags & FI_COLLECTIVE)
 		return -FI_ENOSYS;
 	if (flags & ~JOIN_FLAGS)
-		return refuse(ep, "FI_SEND and FI_RECV are the flags", -FI_EBADFLAGS);
+		return mc_refuse(ep, "FI_SEND and FI_RECV are the flags", -FI_EBADFLAGS);
 	if (!(caps & FI_MULTICAST))
-		return refuse(ep, "it was opened without FI_MULTICAST", -FI_EINVAL);
+		return mc_refuse(ep, "it was opened without FI_MULTICAST", -FI_EINVAL);
 	if (((flags & FI_SEND) && !(caps & FI_SEND)) || ((flags & FI_RECV) && !(caps & FI_RECV)))
-		return refuse(ep, "it was opened for one direction, the flags ask for the other",
-			      -FI_EINVAL);
+		return mc_refuse(ep, "it was opened for one direction, the flags ask for the other",
+				 -FI_EINVAL);
 	if (!vrb_ep_eq(&ep->ep))
-		return refuse(ep, "no event queue is bound; use fi_ep_bind", -FI_ENOEQ);
+		return mc_refuse(ep, "no event queue is bound; use fi_ep_bind", -FI_ENOEQ);
 	if (!ep->ep.enabled || !ep->ep.qp || !ep->av)
-		return refuse(ep, "it is not enabled; use fi_enable", -FI_EOPBADSTATE);
+		return mc_refuse(ep, "it is not enabled; use fi_enable", -FI_EOPBADSTATE);
 	return 0;
 }
 
@@ -167,7 +167,7 @@ static void joined(struct vrb_mc *mc, const struct rdma_ud_param *ud)
 		report(mc);
 }
 
-static int ask(struct vrb_mc *mc, struct rdma_cm_id *id)
+static int mc_ask(struct vrb_mc *mc, struct rdma_cm_id *id)
 {
 	if (rdma_join_multicast(id, (struct sockaddr *)&mc->addr, mc))
 		return errno;
@@ -184,8 +184,8 @@ static bool on_our_port(const struct vrb_mc *mc, const struct rdma_cm_id *id)
 		       ibv_get_device_name(ep->ep.domain->ctx->device));
 }
 
-static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
-		     struct vrb_cm_left *left)
+static void mc_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+			struct vrb_cm_left *left)
 {
 	struct vrb_mc *mc = vrb_owner_of(owner, struct vrb_mc, owner);
 	int err;
@@ -193,7 +193,7 @@ static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 	(void)left;
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		err = on_our_port(mc, event->id) ? ask(mc, event->id) : FI_EADDRNOTAVAIL;
+		err = on_our_port(mc, event->id) ? mc_ask(mc, event->id) : FI_EADDRNOTAVAIL;
 		if (err)
 			report_error(mc, "rdma_join_multicast", err, -err);
 		break;
@@ -211,7 +211,7 @@ static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 	}
 }
 
-static const struct vrb_owner_ops mc_owner_ops = { .event = cm_event };
+static const struct vrb_owner_ops mc_owner_ops = { .event = mc_cm_event };
 
 /* The group's life */
 
@@ -262,7 +262,7 @@ static void local_addr(const struct vrb_dgram *ep, struct sockaddr_storage *ss)
 		ss->ss_family = AF_UNSPEC;
 }
 
-static int failed(const struct vrb_mc *mc, const char *call)
+static int mc_failed(const struct vrb_mc *mc, const char *call)
 {
 	char text[OFI_ADDR_STRLEN];
 	int err = errno;
@@ -273,7 +273,7 @@ static int failed(const struct vrb_mc *mc, const char *call)
 }
 
 /* Bound to an address the id has its device at once; else the way to the group tells. */
-static int start(struct vrb_mc *mc)
+static int mc_start(struct vrb_mc *mc)
 {
 	struct vrb_cm *cm = &mc->ep->ep.domain->fabric->cm;
 	struct sockaddr_storage local;
@@ -287,12 +287,12 @@ static int start(struct vrb_mc *mc)
 	if (local.ss_family != mc->addr.ss_family)
 		return rdma_resolve_addr(mc->id, NULL, (struct sockaddr *)&mc->addr,
 					 vrb_params.resolve_timeout)
-			       ? failed(mc, "rdma_resolve_addr")
+			       ? mc_failed(mc, "rdma_resolve_addr")
 			       : 0;
 	if (rdma_bind_addr(mc->id, (struct sockaddr *)&local))
-		return failed(mc, "rdma_bind_addr");
-	errno = ask(mc, mc->id);
-	return errno ? failed(mc, "rdma_join_multicast") : 0;
+		return mc_failed(mc, "rdma_bind_addr");
+	errno = mc_ask(mc, mc->id);
+	return errno ? mc_failed(mc, "rdma_join_multicast") : 0;
 }
 
 int vrb_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc_fid,
@@ -319,7 +319,7 @@ int vrb_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid
 	mc->eq = vrb_ep_eq(&ep->ep);
 	mc->addr = group;
 	mc->receives = (ep->ep.info->caps & FI_RECV) && (!(flags & JOIN_FLAGS) || flags & FI_RECV);
-	ret = start(mc);
+	ret = mc_start(mc);
 	if (ret) {
 		mc_free(mc);
 		return ret;

@@ -23,7 +23,7 @@ struct wish {
 	uint16_t pkey;	   /* 0 is any */
 };
 
-static int failed(const char *call, const char *what, struct ibv_context *ctx, int err)
+static int ud_port_failed(const char *call, const char *what, struct ibv_context *ctx, int err)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: %s of %s: %s%s\n", call, what,
 		ibv_get_device_name(ctx->device), strerror(err), vrb_remedy(err));
@@ -90,7 +90,7 @@ static int find_pkey(const char *call, struct ibv_context *ctx, int len, uint16_
 
 	for (i = 0; i < len; i++) {
 		if (ibv_query_pkey(ctx, port->num, i, &pkey))
-			return failed(call, "ibv_query_pkey", ctx, errno);
+			return ud_port_failed(call, "ibv_query_pkey", ctx, errno);
 		if (!is_pkey(be16toh(pkey), wanted))
 			continue;
 		port->pkey_index = (uint16_t)i;
@@ -137,7 +137,7 @@ static int find_port(const char *call, struct ibv_context *ctx, uint8_t ports,
 	for (num = 1; num <= ports; num++) {
 		err = use_port(ctx, table, (uint8_t)num, port, pkeys);
 		if (err)
-			return failed(call, "ibv_query_port", ctx, err);
+			return ud_port_failed(call, "ibv_query_port", ctx, err);
 		if (port->num)
 			return 0;
 	}
@@ -176,13 +176,13 @@ int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_
 		return ret;
 	err = ibv_query_device(ctx, &attr);
 	if (err)
-		return failed(call, "ibv_query_device", ctx, err);
+		return ud_port_failed(call, "ibv_query_device", ctx, err);
 	err = gid_slots(ctx, attr.phys_port_cnt, &slots);
 	if (err)
-		return failed(call, "ibv_query_port", ctx, err);
+		return ud_port_failed(call, "ibv_query_port", ctx, err);
 	err = vrb_gid_table_read(ctx, slots, &table);
 	if (err)
-		return failed(call, "ibv_query_gid_table", ctx, err);
+		return ud_port_failed(call, "ibv_query_gid_table", ctx, err);
 	narrow(&table, &wish);
 	ret = find_port(call, ctx, attr.phys_port_cnt, &table, port, &pkeys);
 	vrb_gid_table_free(&table);

@@ -329,7 +329,7 @@ void vrb_snapshot_free(struct vrb_snapshot *snapshot)
 	}
 }
 
-static struct ibv_device *find(struct ibv_device **list, int count, const char *name)
+static struct ibv_device *device_find(struct ibv_device **list, int count, const char *name)
 {
 	int i;
 
@@ -352,7 +352,7 @@ struct ibv_context *vrb_device_open(const char *name, int *err)
 	vrb_fork_init();
 	errno = 0;
 	list = ibv_get_device_list(&count);
-	dev = list ? find(list, count, name) : NULL;
+	dev = list ? device_find(list, count, name) : NULL;
 	if (dev)
 		ctx = ibv_open_device(dev);
 	*err = ctx ? 0 : -((dev || !list) && errno ? errno : ENODEV);

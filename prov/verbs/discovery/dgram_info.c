@@ -23,7 +23,7 @@ static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 }
 
 /* One segment of each receive takes the GRH. */
-static void set_rx(struct fi_rx_attr *rx)
+static void dgram_info_set_rx(struct fi_rx_attr *rx)
 {
 	rx->caps = BOTH_CAPS | RX_CAPS;
 	rx->op_flags &= ~FI_MULTI_RECV;
@@ -52,7 +52,7 @@ struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_po
 	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM;
 	info->mode = 0;
 	set_tx(info->tx_attr, dev);
-	set_rx(info->rx_attr);
+	dgram_info_set_rx(info->rx_attr);
 	set_ep(info->ep_attr, port);
 	if (info->tx_attr->inject_size > info->ep_attr->max_msg_size)
 		info->tx_attr->inject_size = info->ep_attr->max_msg_size;

@@ -64,7 +64,7 @@ static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 	tx->rma_iov_limit = 1;
 }
 
-static void set_rx(struct fi_rx_attr *rx, const struct vrb_device *dev)
+static void info_set_rx(struct fi_rx_attr *rx, const struct vrb_device *dev)
 {
 	rx->op_flags = FI_COMPLETION | FI_MULTI_RECV;
 	rx->msg_order = order(dev);
@@ -140,7 +140,7 @@ struct fi_info *vrb_info_msg(const struct vrb_device *dev, const struct vrb_port
 		return NULL;
 	set_caps(info, dev);
 	set_tx(info->tx_attr, dev);
-	set_rx(info->rx_attr, dev);
+	info_set_rx(info->rx_attr, dev);
 	set_ep(info->ep_attr, dev, port);
 	set_domain(info->domain_attr, dev);
 	set_cq_data(info, dev);
@@ -200,7 +200,7 @@ void vrb_info_offer_multi(struct fi_info *info, const struct fi_info *hints)
 	info->rx_attr->op_flags &= ~FI_MULTI_RECV;
 }
 
-static size_t settle(size_t max, int def, size_t asked)
+static size_t info_settle(size_t max, int def, size_t asked)
 {
 	size_t size = (size_t)def < max ? (size_t)def : max;
 
@@ -217,13 +217,13 @@ void vrb_info_settle(struct fi_info *info, const struct fi_info *hints)
 	struct fi_rx_attr *rx = info->rx_attr;
 
 	settle_trigger(info, hints);
-	tx->size = settle(tx->size, vrb_params.tx_size, asked_tx->size);
-	tx->iov_limit = settle(tx->iov_limit, vrb_params.tx_iov_limit, asked_tx->iov_limit);
+	tx->size = info_settle(tx->size, vrb_params.tx_size, asked_tx->size);
+	tx->iov_limit = info_settle(tx->iov_limit, vrb_params.tx_iov_limit, asked_tx->iov_limit);
 	if (vrb_params.inline_size)
 		tx->inject_size =
-			settle(tx->inject_size, vrb_params.inline_size, asked_tx->inject_size);
-	rx->size = settle(rx->size, vrb_params.rx_size, asked_rx->size);
-	rx->iov_limit = settle(rx->iov_limit, vrb_params.rx_iov_limit, asked_rx->iov_limit);
+			info_settle(tx->inject_size, vrb_params.inline_size, asked_tx->inject_size);
+	rx->size = info_settle(rx->size, vrb_params.rx_size, asked_rx->size);
+	rx->iov_limit = info_settle(rx->iov_limit, vrb_params.rx_iov_limit, asked_rx->iov_limit);
 	if (info->ep_attr->type == FI_EP_DGRAM)
 		vrb_info_settle_dgram(info, hints);
 }

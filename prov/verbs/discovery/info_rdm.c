@@ -39,7 +39,7 @@ struct fi_tx_attr vrb_rdm_tx_limits(void)
 	};
 }
 
-static void set_rx(struct fi_rx_attr *rx)
+static void info_rdm_set_rx(struct fi_rx_attr *rx)
 {
 	*rx = (struct fi_rx_attr){
 		.caps = BOTH_CAPS | RX_CAPS,
@@ -81,7 +81,7 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	info->domain_attr->caps |= FI_SHARED_AV;
 	info->mode = 0;
 	*info->tx_attr = vrb_rdm_tx_limits();
-	set_rx(info->rx_attr);
+	info_rdm_set_rx(info->rx_attr);
 	info->ep_attr->type = FI_EP_RDM;
 	info->ep_attr->protocol = FI_PROTO_IB_RDM;
 	info->ep_attr->protocol_version = OFI_RDM_WIRE_VERSION;

@@ -104,7 +104,7 @@ static int run(struct probe *probe, const char **call, uint32_t *max)
 	return err;
 }
 
-static struct limit *find(const char *name, __be64 guid, enum ibv_qp_type type)
+static struct limit *inline_find(const char *name, __be64 guid, enum ibv_qp_type type)
 {
 	struct limit *limit;
 
@@ -138,7 +138,7 @@ int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **
 	int err = 0;
 
 	pthread_mutex_lock(&limits_lock);
-	limit = find(name, guid, type);
+	limit = inline_find(name, guid, type);
 	if (limit) {
 		*max = limit->max;
 	} else {

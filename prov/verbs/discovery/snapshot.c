@@ -26,17 +26,17 @@ static void acquire(void)
 	pthread_mutex_lock(&lock);
 }
 
-static void release(void)
+static void snapshot_release(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
 static void on_fork(void)
 {
-	pthread_atfork(acquire, release, release);
+	pthread_atfork(acquire, snapshot_release, snapshot_release);
 }
 
-static void drop(struct shared *shared)
+static void snapshot_drop(struct shared *shared)
 {
 	if (!shared || --shared->holders)
 		return;
@@ -51,12 +51,12 @@ static bool is_good(void)
 }
 
 /* Its one holder is the caller, and a second one the cache if it can be kept. */
-static int take(struct shared **shared)
+static int snapshot_take(struct shared **shared)
 {
 	struct shared *new = calloc(1, sizeof(*new));
 	int ret;
 
-	drop(last);
+	snapshot_drop(last);
 	last = NULL;
 	if (!new)
 		return -FI_ENOMEM;
@@ -87,9 +87,9 @@ int vrb_snapshot_get(bool fresh, const struct vrb_snapshot **snapshot)
 		shared = last;
 		shared->holders++;
 	} else {
-		ret = take(&shared);
+		ret = snapshot_take(&shared);
 	}
-	release();
+	snapshot_release();
 	if (!ret)
 		*snapshot = &shared->snapshot;
 	return ret;
@@ -98,15 +98,15 @@ int vrb_snapshot_get(bool fresh, const struct vrb_snapshot **snapshot)
 void vrb_snapshot_put(const struct vrb_snapshot *snapshot)
 {
 	acquire();
-	drop((struct shared *)snapshot);
-	release();
+	snapshot_drop((struct shared *)snapshot);
+	snapshot_release();
 }
 
 void vrb_snapshot_forget(void)
 {
 	acquire();
-	drop(last);
+	snapshot_drop(last);
 	last = NULL;
 	vrb_watch_end(&watch);
-	release();
+	snapshot_release();
 }

@@ -21,7 +21,7 @@ struct target {
 	enum fi_datatype datatype;
 };
 
-OFI_INLINE ssize_t check(const struct target *to, bool known_op, size_t count)
+OFI_INLINE ssize_t atomic_check(const struct target *to, bool known_op, size_t count)
 {
 	if (ofi_unlikely(!vrb_atomic_is_word(to->datatype) || !known_op))
 		return -FI_EOPNOTSUPP;
@@ -30,7 +30,7 @@ OFI_INLINE ssize_t check(const struct target *to, bool known_op, size_t count)
 	return ofi_unlikely(to->key >> 32) ? -FI_EKEYREJECTED : 0;
 }
 
-static uint64_t load(const void *buf)
+static uint64_t atomic_load(const void *buf)
 {
 	uint64_t word;
 
@@ -58,7 +58,7 @@ OFI_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, vo
 			    const struct vrb_tx_mode *mode, bool more)
 {
 	struct ibv_send_wr *wr;
-	ssize_t ret = check(to, vrb_atomic_write_op(op), count);
+	ssize_t ret = atomic_check(to, vrb_atomic_write_op(op), count);
 
 	if (ofi_unlikely(ret))
 		return ret;
@@ -70,7 +70,7 @@ OFI_INLINE ssize_t do_write(struct vrb_ep *ep, const void *buf, size_t count, vo
 			       (void *)(uintptr_t)ep->domain->scratch_mr->lkey);
 		wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 		wr->send_flags = mode->wr_flags;
-		fill_atomic(wr, to, load(buf), 0);
+		fill_atomic(wr, to, atomic_load(buf), 0);
 	} else {
 		wr = vrb_sq_wr(ep->sq, buf, WORD, desc);
 		wr->opcode = IBV_WR_RDMA_WRITE;
@@ -86,7 +86,7 @@ OFI_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, vo
 			    void *context, const struct vrb_tx_mode *mode, bool more)
 {
 	struct ibv_send_wr *wr;
-	ssize_t ret = check(to, vrb_atomic_fetch_op(op), count);
+	ssize_t ret = atomic_check(to, vrb_atomic_fetch_op(op), count);
 
 	if (ofi_unlikely(ret))
 		return ret;
@@ -97,7 +97,7 @@ OFI_INLINE ssize_t do_fetch(struct vrb_ep *ep, const void *buf, size_t count, vo
 	wr->send_flags = mode->wr_flags;
 	if (op == FI_SUM) {
 		wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-		fill_atomic(wr, to, load(buf), 0);
+		fill_atomic(wr, to, atomic_load(buf), 0);
 	} else {
 		wr->opcode = IBV_WR_RDMA_READ;
 		fill_rdma(wr, to);
@@ -112,7 +112,7 @@ OFI_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, 
 			      bool more)
 {
 	struct ibv_send_wr *wr;
-	ssize_t ret = check(to, vrb_atomic_compare_op(op), count);
+	ssize_t ret = atomic_check(to, vrb_atomic_compare_op(op), count);
 
 	if (ofi_unlikely(ret))
 		return ret;
@@ -122,7 +122,7 @@ OFI_INLINE ssize_t do_compare(struct vrb_ep *ep, const void *buf, size_t count, 
 	wr = vrb_sq_wr(ep->sq, result, WORD, result_desc);
 	wr->opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
 	wr->send_flags = mode->wr_flags;
-	fill_atomic(wr, to, load(compare), load(buf));
+	fill_atomic(wr, to, atomic_load(compare), atomic_load(buf));
 	return vrb_sq_post(ep->sq, wr, context, FI_ATOMIC | FI_READ | mode->silent, WORD, more,
 			   ep->lock_posts);
 }
@@ -184,7 +184,7 @@ OFI_INLINE ssize_t atomic_fetch_on(struct fid_ep *fid, const void *buf, size_t c
 	struct vrb_wq *sq = ep->sq;
 	struct ibv_send_wr *wr;
 
-	if (ofi_unlikely(op != FI_SUM || !buf || !result || check(&to, true, count)))
+	if (ofi_unlikely(op != FI_SUM || !buf || !result || atomic_check(&to, true, count)))
 		return atomic_fetch_any(fid, buf, count, desc, result, result_desc, dest, addr, key,
 					datatype, op, context);
 	if (lock && ofi_unlikely(!ofi_trylock(&sq->lock)))
@@ -193,7 +193,7 @@ OFI_INLINE ssize_t atomic_fetch_on(struct fid_ep *fid, const void *buf, size_t c
 	wr = vrb_sq_wr(sq, result, WORD, result_desc);
 	wr->send_flags = ep->tx_wr_flags;
 	wr->opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-	fill_atomic(wr, &to, load(buf), 0);
+	fill_atomic(wr, &to, atomic_load(buf), 0);
 	return vrb_sq_post(sq, wr, context, FI_ATOMIC | FI_READ | vrb_ep_tx_silent(ep), WORD, false,
 			   lock);
 }

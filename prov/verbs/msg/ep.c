@@ -326,7 +326,7 @@ static bool posts_need_lock(const struct vrb_ep *ep)
 	return ep->domain->lock_posts || (vrb_ep_triggers(ep) && threading != FI_THREAD_DOMAIN);
 }
 
-static int setup(struct vrb_ep *ep, const struct fi_info *info)
+static int ep_setup(struct vrb_ep *ep, const struct fi_info *info)
 {
 	struct fi_info without_nic = *info;
 	int ret;
@@ -378,7 +378,7 @@ int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_
 	ep->owner.ops = &vrb_ep_owner_ops;
 	ofi_ref_get(&ep->fids);
 	LIST_INIT(&ep->aliases);
-	ret = setup(ep, info);
+	ret = ep_setup(ep, info);
 	if (ret) {
 		ep_free(ep);
 		return ret;

@@ -11,8 +11,8 @@
 #define MSG_SEND (FI_MSG | FI_SEND)
 
 /* A send without data, or what is wrong with it. */
-static OFI_OUTLINE ssize_t send_odd(struct vrb_ep *ep, size_t len, bool inject,
-				    enum ibv_wr_opcode opcode, uint64_t data, void *context)
+static OFI_OUTLINE ssize_t send_slow(struct vrb_ep *ep, size_t len, bool inject,
+				     enum ibv_wr_opcode opcode, uint64_t data, void *context)
 {
 	struct ibv_send_wr wr = {
 		.opcode = opcode,
@@ -38,7 +38,7 @@ OFI_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, voi
 	struct ibv_send_wr *wr;
 
 	if (!vrb_plain(buf, len, ep->send_max))
-		return send_odd(ep, len, false, opcode, data, context);
+		return send_slow(ep, len, false, opcode, data, context);
 	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, desc);
 	wr->opcode = opcode;
@@ -56,7 +56,7 @@ OFI_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
 	struct ibv_send_wr *wr;
 
 	if (!vrb_plain(buf, len, ep->inject_size))
-		return send_odd(ep, len, true, opcode, data, NULL);
+		return send_slow(ep, len, true, opcode, data, NULL);
 	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, NULL);
 	wr->opcode = opcode;
@@ -203,8 +203,8 @@ OFI_INLINE ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64
 	return send_iov(ep, msg, flags);
 }
 
-static OFI_OUTLINE ssize_t send_more_odd(struct fid_ep *ep, const struct fi_msg *msg,
-					 uint64_t flags)
+static OFI_OUTLINE ssize_t send_more_slow(struct fid_ep *ep, const struct fi_msg *msg,
+					  uint64_t flags)
 {
 	return send_msg(ep, msg, flags, vrb_ep(ep)->lock_posts);
 }
@@ -242,16 +242,16 @@ static OFI_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *ms
 
 	if (ofi_unlikely(!msg || msg->iov_count != 1 || !msg->msg_iov ||
 			 ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)))
-		return send_more_odd(fid, msg, flags);
+		return send_more_slow(fid, msg, flags);
 	len = msg->msg_iov->iov_len;
 	if (!vrb_plain(msg->msg_iov->iov_base, len, ep->max_msg_size) ||
 	    ofi_unlikely(vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode) ||
 			 !ofi_trylock(&sq->lock)))
-		return send_more_odd(fid, msg, flags);
+		return send_more_slow(fid, msg, flags);
 	n = vrb_wq_special(sq);
 	if (ofi_unlikely(!vrb_batch_open(sq, n))) {
 		ofi_unlock(&sq->lock);
-		return send_more_odd(fid, msg, flags);
+		return send_more_slow(fid, msg, flags);
 	}
 	hold(sq, n, msg, mode.wr_flags | vrb_inline_flag(ep, len), flags);
 	vrb_batch_publish(sq, n, msg->context, MSG_SEND | mode.silent, len);
@@ -289,8 +289,8 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 }
 
 /* A receive without room or with very much, or what is wrong with it. */
-static OFI_OUTLINE ssize_t recv_odd(struct fid_ep *fid, void *buf, size_t len, void *desc,
-				    fi_addr_t src, void *context)
+static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, void *desc,
+				     fi_addr_t src, void *context)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct ibv_sge sge;
@@ -337,7 +337,7 @@ OFI_INLINE ssize_t msg_recv_on(struct fid_ep *fid, void *buf, size_t len, void *
 	int err;
 
 	if (ofi_unlikely(!buf || (len - 1) >> 31))
-		return recv_odd(fid, buf, len, desc, src, context);
+		return recv_slow(fid, buf, len, desc, src, context);
 	if (lock && ofi_unlikely(!ofi_trylock(&rq->lock)))
 		return recv_contended(fid, buf, len, desc, src, context);
 	if (!vrb_wq_usual(rq))

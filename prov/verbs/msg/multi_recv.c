@@ -31,7 +31,7 @@ static void fill(struct vrb_wq *rq, struct ibv_recv_wr *wr, struct ibv_sge *sge,
 	}
 }
 
-static ssize_t post(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
+static ssize_t multi_recv_post(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
 	struct ibv_recv_wr wr[VRB_MULTI_PARTS];
 	struct ibv_sge sge[VRB_MULTI_PARTS];
@@ -74,7 +74,7 @@ ssize_t vrb_multi_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 	silent = ep->rx_selective && !(flags & FI_COMPLETION) ? VRB_SILENT : 0;
 	vrb_wq_enter(ep->rq, ep->lock_posts);
 	return vrb_wq_leave(ep->rq, ep->lock_posts,
-			    post(ep, msg, FI_MSG | FI_RECV | VRB_MULTI | silent));
+			    multi_recv_post(ep, msg, FI_MSG | FI_RECV | VRB_MULTI | silent));
 }
 
 ssize_t vrb_multi_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,

@@ -30,8 +30,9 @@ OFI_INLINE bool plain(const void *buf, size_t len, size_t max, uint64_t key)
 }
 
 /* A transfer without data, or what is wrong with it. */
-static OFI_OUTLINE ssize_t rma_odd(struct vrb_ep *ep, size_t len, size_t max, struct ibv_send_wr wr,
-				   uint64_t key, void *context, uint64_t flags)
+static OFI_OUTLINE ssize_t rma_slow(struct vrb_ep *ep, size_t len, size_t max,
+				    struct ibv_send_wr wr, uint64_t key, void *context,
+				    uint64_t flags)
 {
 	if (len > max)
 		return -FI_EMSGSIZE;
@@ -54,12 +55,12 @@ OFI_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, vo
 	struct ibv_send_wr *wr;
 
 	if (!plain(buf, len, ep->send_max, key))
-		return rma_odd(ep, len, ep->send_max,
-			       (struct ibv_send_wr){ .opcode = opcode,
-						     .imm_data = htonl((uint32_t)data),
-						     .send_flags = ep->tx_wr_flags,
-						     .wr.rdma.remote_addr = addr },
-			       key, context, flags);
+		return rma_slow(ep, len, ep->send_max,
+				(struct ibv_send_wr){ .opcode = opcode,
+						      .imm_data = htonl((uint32_t)data),
+						      .send_flags = ep->tx_wr_flags,
+						      .wr.rdma.remote_addr = addr },
+				key, context, flags);
 	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, desc);
 	wr->opcode = opcode;
@@ -79,11 +80,11 @@ OFI_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
 	struct ibv_send_wr *wr;
 
 	if (!plain(buf, len, ep->inject_size, key))
-		return rma_odd(ep, len, ep->inject_size,
-			       (struct ibv_send_wr){ .opcode = opcode,
-						     .imm_data = htonl((uint32_t)data),
-						     .wr.rdma.remote_addr = addr },
-			       key, NULL, RMA_WRITE | VRB_SILENT);
+		return rma_slow(ep, len, ep->inject_size,
+				(struct ibv_send_wr){ .opcode = opcode,
+						      .imm_data = htonl((uint32_t)data),
+						      .wr.rdma.remote_addr = addr },
+				key, NULL, RMA_WRITE | VRB_SILENT);
 	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, NULL);
 	wr->opcode = opcode;
@@ -189,11 +190,11 @@ OFI_INLINE ssize_t rma_read_on(struct fid_ep *fid, void *buf, size_t len, void *
 
 	(void)src;
 	if (!plain(buf, len, ep->max_msg_size, key))
-		return rma_odd(ep, len, ep->max_msg_size,
-			       (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_READ,
-						     .send_flags = ep->tx_wr_flags,
-						     .wr.rdma.remote_addr = addr },
-			       key, context, flags);
+		return rma_slow(ep, len, ep->max_msg_size,
+				(struct ibv_send_wr){ .opcode = IBV_WR_RDMA_READ,
+						      .send_flags = ep->tx_wr_flags,
+						      .wr.rdma.remote_addr = addr },
+				key, context, flags);
 	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, desc);
 	wr->opcode = IBV_WR_RDMA_READ;

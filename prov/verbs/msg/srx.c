@@ -25,7 +25,7 @@
 	(FI_MSG | FI_RECV | FI_RMA | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 	 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TRIGGER)
 
-static int failed(const struct vrb_domain *domain, const char *call, int err)
+static int srx_failed(const struct vrb_domain *domain, const char *call, int err)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s on %s: %s%s\n", call,
 		ibv_get_device_name(domain->ctx->device), strerror(err), vrb_remedy(err));
@@ -128,7 +128,7 @@ static int set_limit(struct vrb_srx *srx, size_t limit)
 		return -FI_ENOEQ;
 	}
 	err = ibv_modify_srq(srx->srq->ibv, &attr, IBV_SRQ_LIMIT);
-	return err ? failed(srx->domain, "fi_setopt: ibv_modify_srq", err) : 0;
+	return err ? srx_failed(srx->domain, "fi_setopt: ibv_modify_srq", err) : 0;
 }
 
 static int get_limit(const struct vrb_srx *srx, size_t *limit)
@@ -137,7 +137,7 @@ static int get_limit(const struct vrb_srx *srx, size_t *limit)
 	int err = ibv_query_srq(srx->srq->ibv, &attr);
 
 	if (err)
-		return failed(srx->domain, "fi_getopt: ibv_query_srq", err);
+		return srx_failed(srx->domain, "fi_getopt: ibv_query_srq", err);
 	*limit = attr.srq_limit;
 	return 0;
 }
@@ -193,7 +193,7 @@ static size_t or_default(size_t asked, size_t def, size_t max)
 	return asked ? asked : def < max ? def : max;
 }
 
-static int check_attr(const struct vrb_domain *domain, const struct fi_rx_attr *attr)
+static int srx_check_attr(const struct vrb_domain *domain, const struct fi_rx_attr *attr)
 {
 	const struct ibv_device_attr *device = &domain->attr;
 
@@ -229,7 +229,7 @@ static int create(struct vrb_srx *srx, const struct fi_rx_attr *attr)
 	if (!srx->srq)
 		return -FI_ENOMEM;
 	srx->srq->ibv = ibv_create_srq(domain->pd, &init);
-	return srx->srq->ibv ? 0 : failed(domain, "fi_srx_context: ibv_create_srq", errno);
+	return srx->srq->ibv ? 0 : srx_failed(domain, "fi_srx_context: ibv_create_srq", errno);
 }
 
 static void set_tables(struct vrb_srx *srx, void *context)
@@ -261,7 +261,7 @@ int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 		return -FI_EINVAL;
 	if (!attr)
 		attr = domain->info->rx_attr ? domain->info->rx_attr : (void *)&defaults;
-	ret = check_attr(domain, attr);
+	ret = srx_check_attr(domain, attr);
 	if (ret)
 		return ret;
 	if (__atomic_load_n(&domain->dead, __ATOMIC_ACQUIRE))

@@ -53,7 +53,7 @@ static struct fi_tx_attr limits_of(const struct vrb_domain *domain)
 	};
 }
 
-static int check_attr(const struct vrb_domain *domain, const struct fi_tx_attr *attr)
+static int stx_check_attr(const struct vrb_domain *domain, const struct fi_tx_attr *attr)
 {
 	const struct fi_tx_attr limit = limits_of(domain);
 
@@ -78,7 +78,7 @@ int vrb_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct 
 	if (!stx_fid)
 		return -FI_EINVAL;
 	if (attr)
-		ret = check_attr(domain, attr);
+		ret = stx_check_attr(domain, attr);
 	if (ret)
 		return ret;
 	stx = calloc(1, sizeof(*stx));

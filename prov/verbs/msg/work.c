@@ -121,7 +121,7 @@ static ssize_t check_atomic(const struct vrb_work *work)
 	return work->type == FI_OP_COMPARE_ATOMIC && !work->compare ? -FI_EINVAL : 0;
 }
 
-static uint64_t load(const void *buf)
+static uint64_t work_load(const void *buf)
 {
 	uint64_t word = 0;
 
@@ -153,8 +153,8 @@ static void set_device_atomic(const struct vrb_work *work, struct request *req)
 	req->wr.opcode = add ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
 	req->wr.wr.atomic.remote_addr = work->addr;
 	req->wr.wr.atomic.rkey = (uint32_t)work->key;
-	req->wr.wr.atomic.compare_add = load(add ? work->operand : work->compare);
-	req->wr.wr.atomic.swap = add ? 0 : load(work->operand);
+	req->wr.wr.atomic.compare_add = work_load(add ? work->operand : work->compare);
+	req->wr.wr.atomic.swap = add ? 0 : work_load(work->operand);
 }
 
 static ssize_t build_atomic(const struct vrb_work *work, struct request *req)
@@ -211,7 +211,7 @@ void vrb_work_inject(struct vrb_work *work)
 	if (!(work->flags & FI_INJECT))
 		return;
 	if (work->operand) {
-		work->word = load(work->operand);
+		work->word = work_load(work->operand);
 		work->operand = &work->word;
 		return;
 	}
@@ -228,7 +228,7 @@ void vrb_work_inject(struct vrb_work *work)
  * Where the connection is over the queue pair is in error, and what is posted to it flushes in its
  * place.
  */
-static void post(struct vrb_wq *wq, struct request *req)
+static void work_post(struct vrb_wq *wq, struct request *req)
 {
 	struct ibv_recv_wr recv = { .wr_id = req->wr.wr_id,
 				    .sg_list = req->wr.sg_list,
@@ -270,7 +270,7 @@ int vrb_work_post(struct vrb_work *work)
 		vrb_wq_count(wq, req.flags, req.len, 1);
 		if (work->deferred)
 			work->completion = NULL; /* the slot's now */
-		post(wq, &req);
+		work_post(wq, &req);
 		ret = 0;
 	}
 	vrb_wq_guard(wq);

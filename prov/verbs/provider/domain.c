@@ -112,7 +112,7 @@ bool vrb_is_domain(const struct fid_domain *fid)
 	       (rdm && fid->ops->endpoint == rdm->ops->endpoint);
 }
 
-static int failed(const char *call, const struct vrb_domain *domain)
+static int domain_failed(const char *call, const struct vrb_domain *domain)
 {
 	int err = errno;
 
@@ -149,7 +149,7 @@ static int open_scratch(struct vrb_domain *domain)
 		return -FI_ENOMEM;
 	domain->scratch_mr = ibv_reg_mr(domain->pd, domain->scratch, sizeof(*domain->scratch),
 					IBV_ACCESS_LOCAL_WRITE);
-	return domain->scratch_mr ? 0 : failed("ibv_reg_mr", domain);
+	return domain->scratch_mr ? 0 : domain_failed("ibv_reg_mr", domain);
 }
 
 static int open_device(struct vrb_domain *domain)
@@ -162,12 +162,12 @@ static int open_device(struct vrb_domain *domain)
 	err = ibv_query_device(domain->ctx, &domain->attr);
 	if (err) {
 		errno = err;
-		return failed("ibv_query_device", domain);
+		return domain_failed("ibv_query_device", domain);
 	}
 	set_odp(domain);
 	domain->pd = ibv_alloc_pd(domain->ctx);
 	if (!domain->pd)
-		return failed("ibv_alloc_pd", domain);
+		return domain_failed("ibv_alloc_pd", domain);
 	if (domain->attr.atomic_cap == IBV_ATOMIC_NONE)
 		return 0;
 	return open_scratch(domain);

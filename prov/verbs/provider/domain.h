@@ -18,7 +18,7 @@
 struct ofi_mr_cache;
 struct vrb_ep;
 struct vrb_cq;
-struct vrb_rdm_all;
+struct vrb_rdm_domain_progress;
 struct vrb_srx;
 
 struct vrb_domain {
@@ -40,10 +40,10 @@ struct vrb_domain {
 	struct ofi_lock atomics;    /* one at a time in software */
 	bool rdm;		    /* opened for reliable datagrams */
 	struct ofi_mr_cache *cache; /* registrations of their endpoints, else NULL */
-	struct vrb_rdm_all *all;    /* these endpoints, else NULL */
-	bool dead;		    /* the device is gone; atomic */
-	struct vrb_source async;    /* the device's asynchronous events */
-	struct ofi_lock lock;	    /* guards the lists */
+	struct vrb_rdm_domain_progress *progress; /* these endpoints, else NULL */
+	bool dead;				  /* the device is gone; atomic */
+	struct vrb_source async;		  /* the device's asynchronous events */
+	struct ofi_lock lock;			  /* guards the lists */
 	LIST_HEAD(, vrb_ep) eps;
 	LIST_HEAD(, vrb_cq) cqs;
 	struct ofi_triggers triggers;
@@ -67,7 +67,7 @@ static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)
 /* Of a domain that is open for reliable datagrams, else NULL. */
 static inline const struct vrb_domain_rdm *vrb_rdm_of(const struct vrb_domain *domain)
 {
-	return domain->all ? vrb_domain_rdm() : NULL;
+	return domain->progress ? vrb_domain_rdm() : NULL;
 }
 
 /* Whether it is one of this provider's. */

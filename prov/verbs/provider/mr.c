@@ -25,7 +25,7 @@ struct vrb_mr {
 	struct ofi_cntr *cntrs[2]; /* of remote reads, of remote writes; under domain->lock */
 };
 
-static int compare(const void *a, const void *b)
+static int mr_compare(const void *a, const void *b)
 {
 	uint64_t x = ((const struct vrb_mr *)a)->fid.key, y = ((const struct vrb_mr *)b)->fid.key;
 
@@ -50,7 +50,7 @@ bool vrb_mr_find(struct vrb_domain *domain, uint64_t key, struct vrb_mr_place *p
 	struct vrb_mr **found;
 
 	ofi_lock(&domain->lock);
-	found = tfind(&wanted, &domain->mrs, compare);
+	found = tfind(&wanted, &domain->mrs, mr_compare);
 	if (found) {
 		mr = *found;
 		*place = (struct vrb_mr_place){
@@ -73,7 +73,7 @@ void vrb_mr_count(struct vrb_domain *domain, uint64_t key, uint64_t what)
 	struct vrb_mr **found;
 
 	ofi_lock(&domain->lock);
-	found = tfind(&wanted, &domain->mrs, compare);
+	found = tfind(&wanted, &domain->mrs, mr_compare);
 	cntr = found ? (*found)->cntrs[what == FI_REMOTE_WRITE] : NULL;
 	if (cntr)
 		ofi_cntr_count(cntr, 1);
@@ -98,7 +98,7 @@ static int list(struct vrb_mr *mr)
 	if (!is_listed(mr))
 		return 0;
 	ofi_lock(&mr->domain->lock);
-	found = tsearch(mr, &mr->domain->mrs, compare);
+	found = tsearch(mr, &mr->domain->mrs, mr_compare);
 	if (found)
 		holder = *found;
 	ofi_unlock(&mr->domain->lock);
@@ -116,7 +116,7 @@ static void unlist(struct vrb_mr *mr)
 	if (!is_listed(mr))
 		return;
 	ofi_lock(&mr->domain->lock);
-	tdelete(mr, &mr->domain->mrs, compare);
+	tdelete(mr, &mr->domain->mrs, mr_compare);
 	ofi_unlock(&mr->domain->lock);
 }
 
@@ -129,7 +129,7 @@ static void wait_for_targets(struct vrb_mr *mr)
 	ofi_unlock(&mr->domain->atomics);
 }
 
-static void count(struct vrb_domain *domain, int counter, uint64_t n)
+static void mr_count(struct vrb_domain *domain, int counter, uint64_t n)
 {
 	ofi_stats_add_shared(domain->stats, counter, n);
 }
@@ -210,7 +210,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	static const uint64_t kinds[2] = { FI_REMOTE_READ, FI_REMOTE_WRITE };
 	struct vrb_mr *mr = (struct vrb_mr *)fid;
-	int i, ret = mr->domain->all ? check_bind(mr, bfid, flags) : -FI_ENOSYS;
+	int i, ret = mr->domain->progress ? check_bind(mr, bfid, flags) : -FI_ENOSYS;
 	struct ofi_cntr *cntr = (struct ofi_cntr *)bfid;
 
 	if (ret)
@@ -235,7 +235,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 static int mr_control(struct fid *fid, int command, void *arg)
 {
 	(void)arg;
-	return command == FI_ENABLE && ((struct vrb_mr *)fid)->domain->all ? 0 : -FI_ENOSYS;
+	return command == FI_ENABLE && ((struct vrb_mr *)fid)->domain->progress ? 0 : -FI_ENOSYS;
 }
 
 static int mr_close(struct fid *fid)
@@ -256,8 +256,8 @@ static int mr_close(struct fid *fid)
 			mr->ibv->rkey, strerror(err), vrb_remedy(err));
 		return vrb_errno(err);
 	}
-	count(mr->domain, OFI_STATS_MRS_CLOSED, 1);
-	count(mr->domain, OFI_STATS_MR_BYTES, -(uint64_t)mr->len);
+	mr_count(mr->domain, OFI_STATS_MRS_CLOSED, 1);
+	mr_count(mr->domain, OFI_STATS_MR_BYTES, -(uint64_t)mr->len);
 	ofi_ref_put(&mr->domain->ref);
 	free(mr);
 	return 0;
@@ -271,10 +271,10 @@ static const struct fi_ops mr_fid_ops = {
 	.control = mr_control,
 };
 
-static int check(const struct vrb_domain *domain, const struct iovec *iov, size_t count,
-		 uint64_t access, uint64_t offset, uint64_t flags)
+static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, size_t count,
+		    uint64_t access, uint64_t offset, uint64_t flags)
 {
-	if (flags & ~(domain->all ? FI_RMA_EVENT : 0))
+	if (flags & ~(domain->progress ? FI_RMA_EVENT : 0))
 		return -FI_EBADFLAGS;
 	if (!iov || count != 1 || offset || (!iov[0].iov_base && iov[0].iov_len)) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
@@ -304,13 +304,13 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t acce
 		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
 			iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
 		free(mr);
-		count(domain, OFI_STATS_MR_ERRORS, 1);
+		mr_count(domain, OFI_STATS_MR_ERRORS, 1);
 		return vrb_errno(err);
 	}
 	mr->domain = domain;
 	mr->len = iov->iov_len;
-	count(domain, OFI_STATS_MRS, 1);
-	count(domain, OFI_STATS_MR_BYTES, iov->iov_len);
+	mr_count(domain, OFI_STATS_MRS, 1);
+	mr_count(domain, OFI_STATS_MR_BYTES, iov->iov_len);
 	mr->fid = (struct fid_mr){
 		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = ofi_ops(&mr_fid_ops) },
 		.mem_desc = (void *)(uintptr_t)mr->ibv->lkey,
@@ -332,7 +332,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 		   uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
 		   void *context)
 {
-	int ret = check((struct vrb_domain *)fid, iov, count, access, offset, flags);
+	int ret = mr_check((struct vrb_domain *)fid, iov, count, access, offset, flags);
 
 	if (ret)
 		return ret;

@@ -37,7 +37,7 @@ struct fi_provider vrb_prov = {
 	.cleanup = cleanup,
 };
 
-static struct fi_provider *start(void)
+static struct fi_provider *prov_start(void)
 {
 	int stats = 1;
 
@@ -53,13 +53,13 @@ static struct fi_provider *start(void)
 #ifdef VERBS_DL
 FI_EXT_INI
 {
-	return start();
+	return prov_start();
 }
 #else
 struct fi_provider *fi_verbs_ini(void);
 
 struct fi_provider *fi_verbs_ini(void)
 {
-	return start();
+	return prov_start();
 }
 #endif

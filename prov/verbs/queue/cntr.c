@@ -112,7 +112,7 @@ static int watch_one(struct vrb_ep *ep, struct ofi_cntr *cntr, int kind)
 	return ret;
 }
 
-static int watch(struct vrb_ep *ep)
+static int cntr_watch(struct vrb_ep *ep)
 {
 	int i, ret = 0;
 
@@ -136,7 +136,7 @@ int vrb_cntr_enable(struct vrb_ep *ep)
 		vrb_wq_set_cntrs(ep->sq, ep->cntrs);
 	if ((all || ep->cntrs[VRB_COUNT_RECV]) && !ep->srx && !ep->rq->cntrs)
 		vrb_wq_set_cntrs(ep->rq, ep->cntrs);
-	return watch(ep);
+	return cntr_watch(ep);
 }
 
 static void unwatch_late(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)

@@ -131,7 +131,7 @@ const char *vrb_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_
 	return vrb_wc_text(prov_errno, detail, buf, len);
 }
 
-static int check_attr(const struct vrb_domain *domain, const struct fi_cq_attr *attr)
+static int cq_check_attr(const struct vrb_domain *domain, const struct fi_cq_attr *attr)
 {
 	int ret = ofi_cq_check_attr(&vrb_prov, attr, true);
 
@@ -219,7 +219,7 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 
 	if (!attr || !cq_fid)
 		return -FI_EINVAL;
-	ret = check_attr(domain, attr);
+	ret = cq_check_attr(domain, attr);
 	if (ret)
 		return ret;
 	cq = calloc(1, sizeof(*cq));

@@ -32,7 +32,7 @@ static struct ofi_cntr *cntr_of(const struct vrb_wq *wq, uint64_t flags)
 	return wq->cntrs[flags & FI_READ ? VRB_COUNT_READ : VRB_COUNT_WRITE];
 }
 
-static void count(struct ofi_cntr *cntr, bool good)
+static void cq_count_count(struct ofi_cntr *cntr, bool good)
 {
 	if (good)
 		ofi_cntr_count(cntr, 1);
@@ -56,7 +56,7 @@ static void count_work(struct vrb_slot *slot, bool good)
 	struct ofi_cntr *cntr = (struct ofi_cntr *)slot->len;
 
 	if (cntr)
-		count(cntr, good);
+		cq_count_count(cntr, good);
 	forget_work(slot);
 }
 
@@ -72,7 +72,7 @@ static void count_slot(struct vrb_wq *wq, bool good)
 	if (!good && (slot->flags & (VRB_MULTI | FI_MULTI_RECV)) == VRB_MULTI)
 		return;
 	if (cntr)
-		count(cntr, good);
+		cq_count_count(cntr, good);
 }
 
 /*
@@ -86,7 +86,7 @@ static void count_shared(struct vrb_domain *domain, const struct ibv_wc *wc)
 	ofi_lock(&domain->lock);
 	ep = vrb_ep_find(domain, wc->qp_num);
 	if (ep && ep->cntrs[VRB_COUNT_RECV])
-		count(ep->cntrs[VRB_COUNT_RECV], wc->status == IBV_WC_SUCCESS);
+		cq_count_count(ep->cntrs[VRB_COUNT_RECV], wc->status == IBV_WC_SUCCESS);
 	ofi_unlock(&domain->lock);
 }
 
@@ -150,7 +150,7 @@ static void clear_stored(const struct vrb_cq_store *store)
 		(void)!read(store->fd, &count, sizeof(count));
 }
 
-static void put(struct vrb_cq_store *store, const struct ibv_wc *wc)
+static void cq_count_put(struct vrb_cq_store *store, const struct ibv_wc *wc)
 {
 	store->wc[(store->first + store->count) % store->size] = *wc;
 	if (!store->count++)
@@ -183,7 +183,7 @@ void vrb_cq_forget(struct vrb_cq *cq, const struct vrb_wq *wq)
 	while (n--) {
 		get(&cq->store, &wc);
 		if (wq_of(&wc) != wq)
-			put(&cq->store, &wc);
+			cq_count_put(&cq->store, &wc);
 	}
 }
 
@@ -197,7 +197,7 @@ static void retire(struct vrb_cq *cq, const struct ibv_wc *wc)
 }
 
 /* One that was counted: dropped, retired, or stored behind what is unread. */
-static void settle(struct vrb_cq *cq, const struct ibv_wc *wc)
+static void cq_count_settle(struct vrb_cq *cq, const struct ibv_wc *wc)
 {
 	if (vrb_wq_closed(wq_of(wc)))
 		return;
@@ -206,7 +206,7 @@ static void settle(struct vrb_cq *cq, const struct ibv_wc *wc)
 	if (cq->unread)
 		retire(cq, wc);
 	else if (cq->kept || cq->store.count || !vrb_cq_retire_silent(wc))
-		put(&cq->store, wc);
+		cq_count_put(&cq->store, wc);
 }
 
 int vrb_cq_fetch(struct vrb_cq *cq)
@@ -221,7 +221,7 @@ int vrb_cq_fetch(struct vrb_cq *cq)
 		vrb_cq_reap(cq);
 	vrb_cq_count(wc, n);
 	for (i = 0; i < n; i++)
-		settle(cq, &wc[i]);
+		cq_count_settle(cq, &wc[i]);
 	return n;
 }
 
@@ -262,7 +262,7 @@ static void save(struct vrb_cq *cq)
 	do {
 		n = vrb_cq_take_device(cq, wc, vrb_cq_want(cq, cq->store.size - cq->store.count));
 		for (i = 0; i < n; i++)
-			put(&cq->store, &wc[i]);
+			cq_count_put(&cq->store, &wc[i]);
 	} while (n > 0);
 	if (cq->store.count)
 		vrb_cq_set_special(cq, VRB_CQ_SAVED, true);

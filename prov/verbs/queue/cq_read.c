@@ -19,8 +19,8 @@ union entries {
 };
 
 /* What one completion reports; constants of the format drop what is not asked. */
-OFI_INLINE void put(enum fi_cq_format format, union entries out, void *context, uint64_t flags,
-		    size_t len, void *buf, uint64_t data)
+OFI_INLINE void cq_read_put(enum fi_cq_format format, union entries out, void *context,
+			    uint64_t flags, size_t len, void *buf, uint64_t data)
 {
 	switch (format) {
 	case FI_CQ_FORMAT_MSG:
@@ -39,8 +39,8 @@ OFI_INLINE void put(enum fi_cq_format format, union entries out, void *context, 
 }
 
 /* What queues are in a CQ that is traced or has datagrams; i is the entry to be written. */
-static OFI_OUTLINE uint64_t retire_odd(struct vrb_cq *cq, struct ibv_wc *wc, size_t i,
-				       uint64_t flags)
+static OFI_OUTLINE uint64_t retire_slow(struct vrb_cq *cq, struct ibv_wc *wc, size_t i,
+					uint64_t flags)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	fi_addr_t *src = cq->src ? &cq->src[i] : NULL;
@@ -119,9 +119,9 @@ OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 	if (odd && slot->flags & VRB_MULTI)
 		flags = take_part(slot, wc, flags, &buf);
 	if (odd)
-		flags = retire_odd(cq, wc, entries_to(format, cq, out), flags);
+		flags = retire_slow(cq, wc, entries_to(format, cq, out), flags);
 	else
-		vrb_wq_retire_plain(wq, slot);
+		vrb_wq_retire_fast(wq, slot);
 	len = wc->opcode & IBV_WC_RECV ? wc->byte_len : 0;
 	if (odd && wc->status)
 		len = 0;
@@ -129,7 +129,7 @@ OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 		ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, len);
 	if (ofi_unlikely(flags & VRB_SILENT))
 		return 0;
-	put(format, out, context, flags, len, buf, data);
+	cq_read_put(format, out, context, flags, len, buf, data);
 	return 1;
 }
 
@@ -181,7 +181,7 @@ static OFI_OUTLINE void wake(struct vrb_cq *cq)
 /*
  * Seen through the barrier, the lock's address costs one addition here instead of a saved register.
  */
-OFI_INLINE void leave(struct vrb_cq *cq, bool lock)
+OFI_INLINE void cq_read_leave(struct vrb_cq *cq, bool lock)
 {
 	ofi_forget(cq);
 	if (lock && ofi_unlikely(!ofi_release(&cq->lock)))
@@ -189,10 +189,10 @@ OFI_INLINE void leave(struct vrb_cq *cq, bool lock)
 }
 
 /* There is no array to put completions into: they stay. Lets go of the lock. */
-static OFI_OUTLINE ssize_t refuse(struct vrb_cq *cq, int n)
+static OFI_OUTLINE ssize_t cq_read_refuse(struct vrb_cq *cq, int n)
 {
 	vrb_cq_keep(cq, cq->first, cq->first + (uint32_t)n);
-	leave(cq, cq->locked);
+	cq_read_leave(cq, cq->locked);
 	return -FI_EINVAL;
 }
 
@@ -201,7 +201,7 @@ OFI_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool odd)
 	ssize_t ret;
 
 	if (ofi_unlikely(!cq->out && n > 0))
-		return refuse(cq, n);
+		return cq_read_refuse(cq, n);
 	switch (cq->base.format) {
 	case FI_CQ_FORMAT_MSG:
 		ret = read_on(FI_CQ_FORMAT_MSG, cq, n, odd);
@@ -216,11 +216,11 @@ OFI_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool odd)
 		ret = read_on(FI_CQ_FORMAT_CONTEXT, cq, n, odd);
 		break;
 	}
-	leave(cq, cq->locked);
+	cq_read_leave(cq, cq->locked);
 	return ret;
 }
 
-static OFI_OUTLINE ssize_t read_odd(struct vrb_cq *cq, int n)
+static OFI_OUTLINE ssize_t read_slow(struct vrb_cq *cq, int n)
 {
 	return read_any(cq, n, true);
 }
@@ -230,7 +230,7 @@ static OFI_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
 {
 	if (ofi_unlikely(__atomic_load_n(&cq->special, __ATOMIC_RELAXED) &
 			 (VRB_CQ_TRACED | VRB_CQ_DGRAM)))
-		return read_odd(cq, n);
+		return read_slow(cq, n);
 	return read_any(cq, n, false);
 }
 
@@ -244,7 +244,7 @@ OFI_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n, boo
 		return read_many(cq, n);
 	if (ofi_unlikely(!take_one(format, out, cq, &cq->wc[0], false)))
 		return read_many(cq, vrb_cq_poll(cq, cq->room));
-	leave(cq, lock);
+	cq_read_leave(cq, lock);
 	return 1;
 }
 
@@ -334,7 +334,7 @@ OFI_INLINE ssize_t read_format(ssize_t (*found_format)(struct vrb_cq *, int), st
 	n = ibv_poll_cq(cq->ibv, vrb_cq_want(cq, count), cq->wc);
 	if (ofi_unlikely(n))
 		return found_format(cq, n);
-	leave(cq, lock);
+	cq_read_leave(cq, lock);
 	return -FI_EAGAIN;
 }
 

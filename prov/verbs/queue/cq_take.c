@@ -98,7 +98,7 @@ static inline int take_fresh(struct vrb_cq *cq, int want)
 	return n < 0 ? -FI_EIO : n;
 }
 
-static inline int take(struct vrb_cq *cq, int want)
+static inline int cq_take_take(struct vrb_cq *cq, int want)
 {
 	return cq->kept ? vrb_cq_take_kept(cq) : take_fresh(cq, want);
 }
@@ -136,7 +136,7 @@ static int take_next(struct vrb_cq *cq, int want)
 {
 	if (vrb_cq_counts(cq))
 		return take_counted(cq, want);
-	return cq->store.count ? take_saved(cq, want) : take(cq, want);
+	return cq->store.count ? take_saved(cq, want) : cq_take_take(cq, want);
 }
 
 /* With doorbells to ring, counters to tell, or completions that were saved. */
@@ -154,7 +154,7 @@ int vrb_cq_poll(struct vrb_cq *cq, size_t count)
 		return 0;
 	if (__atomic_load_n(&cq->special, __ATOMIC_ACQUIRE) >= VRB_CQ_HELD)
 		return take_special(cq, want);
-	return take(cq, want);
+	return cq_take_take(cq, want);
 }
 
 void vrb_cq_failed(const struct ibv_wc *wc)

@@ -67,7 +67,7 @@ static bool anything(struct vrb_cq *cq)
 }
 
 /* With nothing there, or counters to be told. */
-static int arm(struct vrb_cq *cq)
+static int cq_wait_arm(struct vrb_cq *cq)
 {
 	int ret;
 
@@ -91,7 +91,7 @@ static int cq_trywait(struct ofi_cq *base)
 	taken = ofi_wait_clear(&cq->slow.wait);
 	taken = drain_channel(cq) || taken;
 	if (!anything(cq) || vrb_cq_counts(cq))
-		ret = arm(cq);
+		ret = cq_wait_arm(cq);
 	if (!ret && (cq->store.count || anything(cq)))
 		ret = -FI_EAGAIN;
 	/* Others may sleep until what was taken back here. */

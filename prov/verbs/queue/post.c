@@ -215,7 +215,7 @@ static ssize_t sq_post_taken(struct vrb_wq *sq, struct ibv_send_wr *wr, bool mor
 	return more && vrb_wq_held(sq) < VRB_BATCH_MAX ? 0 : vrb_batch_ring(sq->ep, 1);
 }
 
-ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
+ssize_t vrb_sq_post_slow(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
 			 size_t len, bool more, bool locked)
 {
 	ssize_t ret;
@@ -256,10 +256,10 @@ ssize_t vrb_sq_hold(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, ui
 	}
 	if (!locked)
 		ofi_unlock(&sq->lock);
-	return vrb_sq_post_rare(sq, wr, context, flags, len, true, locked);
+	return vrb_sq_post_slow(sq, wr, context, flags, len, true, locked);
 }
 
-ssize_t vrb_rq_post_rare(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,
+ssize_t vrb_rq_post_slow(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,
 			 size_t len)
 {
 	ssize_t ret = 0;

@@ -41,12 +41,12 @@ OFI_INLINE ssize_t vrb_wq_leave(struct vrb_wq *wq, bool lock, ssize_t ret)
  * The queue is full or shut, shares credits, or work requests are or will be held back. They are
  * another thread's when the connection ends, so this way takes the lock, unless it is held already.
  */
-ssize_t vrb_sq_post_rare(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
+ssize_t vrb_sq_post_slow(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
 			 size_t len, bool more, bool locked);
 /* Holds the work request back. */
 ssize_t vrb_sq_hold(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
 		    size_t len, bool locked);
-ssize_t vrb_rq_post_rare(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,
+ssize_t vrb_rq_post_slow(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,
 			 size_t len);
 /* Credits for count slots, to be taken at once. 0, or why not. */
 ssize_t vrb_wq_reserve(struct vrb_wq *wq, uint32_t count);
@@ -78,7 +78,7 @@ OFI_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *
 	} else if (more) {
 		ret = vrb_sq_hold(sq, wr, context, flags, len, lock);
 	} else {
-		ret = vrb_sq_post_rare(sq, wr, context, flags, len, false, lock);
+		ret = vrb_sq_post_slow(sq, wr, context, flags, len, false, lock);
 	}
 	return vrb_wq_leave(sq, lock, ret);
 }
@@ -95,7 +95,7 @@ OFI_INLINE ssize_t vrb_rq_post(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *
 		if (ofi_unlikely(err))
 			ret = vrb_wq_post_failed(rq, err);
 	} else {
-		ret = vrb_rq_post_rare(rq, wr, context, flags, len);
+		ret = vrb_rq_post_slow(rq, wr, context, flags, len);
 	}
 	return vrb_wq_leave(rq, lock, ret);
 }

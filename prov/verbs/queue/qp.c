@@ -12,7 +12,7 @@
 #include "qp.h"
 #include "prov/verbs/msg/srx.h"
 
-static int failed(const struct vrb_ep *ep, const char *call, const char *what, int err)
+static int qp_failed(const struct vrb_ep *ep, const char *call, const char *what, int err)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s %s on %s: %s%s\n", call, what,
 		ibv_get_device_name(ep->domain->ctx->device), strerror(err), vrb_remedy(err));
@@ -46,7 +46,7 @@ static int to_init(struct vrb_ep *ep)
 	ep->qp_access = attr.qp_access_flags;
 	err = ibv_modify_qp(ep->qp, &attr,
 			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-	return err ? failed(ep, "fi_enable: ibv_modify_qp to", "INIT", err) : 0;
+	return err ? qp_failed(ep, "fi_enable: ibv_modify_qp to", "INIT", err) : 0;
 }
 
 /*
@@ -76,7 +76,7 @@ int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call)
 		attr.qp_state = steps[i].state;
 		err = ibv_modify_qp(ep->ep.qp, &attr, steps[i].mask);
 		if (err)
-			return failed(&ep->ep, call, "ibv_modify_qp", err);
+			return qp_failed(&ep->ep, call, "ibv_modify_qp", err);
 	}
 	return 0;
 }
@@ -112,7 +112,7 @@ int vrb_qp_create(struct vrb_ep *ep)
 	}
 	ep->qp = ibv_create_qp(ep->domain->pd, &attr);
 	if (!ep->qp)
-		return failed(ep, "fi_enable:", "ibv_create_qp", errno);
+		return qp_failed(ep, "fi_enable:", "ibv_create_qp", errno);
 	__atomic_store_n(&ep->qp_num, ep->qp->qp_num, __ATOMIC_RELAXED);
 	ret = first_steps(ep);
 	if (ret)
@@ -128,7 +128,7 @@ void vrb_qp_destroy(struct vrb_ep *ep)
 		return;
 	err = ibv_destroy_qp(ep->qp);
 	if (err)
-		failed(ep, "fi_close:", "ibv_destroy_qp", err);
+		qp_failed(ep, "fi_close:", "ibv_destroy_qp", err);
 	ep->qp = NULL;
 }
 
@@ -157,7 +157,7 @@ void vrb_qp_settle(const struct vrb_domain *domain, struct ibv_qp_attr *attr, in
 static int init_failed(const struct vrb_ep *ep, const char *name, int err)
 {
 	if (err != EINVAL)
-		return failed(ep, "connecting: rdma_init_qp_attr for", name, err);
+		return qp_failed(ep, "connecting: rdma_init_qp_attr for", name, err);
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
 		"endpoint %p: the peer has given up its connection request\n", (const void *)ep);
 	return -FI_EINVAL;
@@ -177,7 +177,7 @@ static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state st
 	if (mask & IBV_QP_DEST_QPN)
 		ep->peer_qp_num = attr.dest_qp_num;
 	err = ibv_modify_qp(ep->qp, &attr, mask);
-	return err ? failed(ep, "connecting: ibv_modify_qp to", name, err) : 0;
+	return err ? qp_failed(ep, "connecting: ibv_modify_qp to", name, err) : 0;
 }
 
 int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id)

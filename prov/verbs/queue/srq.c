@@ -39,7 +39,7 @@ struct vrb_srq *vrb_srq_new(struct vrb_domain *domain, uint32_t size)
 	return srq;
 }
 
-static void put(struct vrb_srq *srq)
+static void srq_put(struct vrb_srq *srq)
 {
 	if (__atomic_sub_fetch(&srq->refs, 1, __ATOMIC_ACQ_REL))
 		return;
@@ -73,13 +73,13 @@ void vrb_srq_close(struct vrb_srq *srq)
 		close_share(share->cq, share);
 	}
 	ofi_unlock(&domain->share_lock);
-	put(srq);
+	srq_put(srq);
 }
 
 void vrb_srq_leave(struct vrb_share *share)
 {
 	vrb_cq_unreserve(share->cq, share->srq->wq.size);
-	put(share->srq);
+	srq_put(share->srq);
 	free(share);
 }
 

@@ -159,7 +159,7 @@ uint64_t vrb_wq_retire(struct vrb_wq *wq, struct vrb_slot *slot, uint64_t flags)
 		return vrb_wq_closed(wq) ? flags | VRB_SILENT : flags;
 	}
 	n = vrb_wq_distance(wq, wq->tail, slot->next);
-	vrb_wq_retire_plain(wq, slot);
+	vrb_wq_retire_fast(wq, slot);
 	vrb_wq_give_pool(wq, n);
 	return flags;
 }

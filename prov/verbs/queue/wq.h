@@ -192,7 +192,7 @@ static inline uint64_t vrb_wq_take(struct vrb_wq *wq, void *context, uint64_t fl
 }
 
 /* Retires everything up to the slot of a queue that is not VRB_WQ_TRACED. */
-static inline void vrb_wq_retire_plain(struct vrb_wq *wq, const struct vrb_slot *slot)
+static inline void vrb_wq_retire_fast(struct vrb_wq *wq, const struct vrb_slot *slot)
 {
 	__atomic_store_n(&wq->tail, slot->next, __ATOMIC_RELEASE);
 }

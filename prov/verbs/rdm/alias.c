@@ -39,8 +39,8 @@ uint64_t vrb_rdm_alias_tx_flags(struct fid_ep *fid, uint64_t allowed)
 	return (a->tx_op_flags & allowed) | (a->endpoint->tx_selective ? 0 : FI_COMPLETION);
 }
 
-static ssize_t send_any(struct fid_ep *fid, const struct fi_msg_tagged *msg, bool tagged,
-			uint64_t flags)
+static ssize_t alias_send_any(struct fid_ep *fid, const struct fi_msg_tagged *msg, bool tagged,
+			      uint64_t flags)
 {
 	return vrb_rdm_send_work(alias(fid)->endpoint, msg,
 				 vrb_rdm_alias_tx_flags(fid, VRB_RDM_TX_OP_FLAGS) | flags, tagged,
@@ -60,8 +60,8 @@ static ssize_t recv_any(struct fid_ep *fid, const struct fi_msg_tagged *msg, boo
 static ssize_t alias_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			   fi_addr_t addr, void *context)
 {
-	return send_any(fid, &(struct fi_msg_tagged){ iov, desc, count, addr, 0, 0, context, 0 },
-			false, 0);
+	return alias_send_any(
+		fid, &(struct fi_msg_tagged){ iov, desc, count, addr, 0, 0, context, 0 }, false, 0);
 }
 
 static ssize_t alias_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -77,8 +77,9 @@ static ssize_t alias_senddata(struct fid_ep *fid, const void *buf, size_t len, v
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 
-	return send_any(fid, &(struct fi_msg_tagged){ &iov, &desc, 1, addr, 0, 0, context, data },
-			false, FI_REMOTE_CQ_DATA);
+	return alias_send_any(fid,
+			      &(struct fi_msg_tagged){ &iov, &desc, 1, addr, 0, 0, context, data },
+			      false, FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t alias_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -134,8 +135,9 @@ static const struct fi_ops_msg msg_ops = {
 static ssize_t alias_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			    fi_addr_t addr, uint64_t tag, void *context)
 {
-	return send_any(fid, &(struct fi_msg_tagged){ iov, desc, count, addr, tag, 0, context, 0 },
-			true, 0);
+	return alias_send_any(fid,
+			      &(struct fi_msg_tagged){ iov, desc, count, addr, tag, 0, context, 0 },
+			      true, 0);
 }
 
 static ssize_t alias_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -151,8 +153,9 @@ static ssize_t alias_tsenddata(struct fid_ep *fid, const void *buf, size_t len, 
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 
-	return send_any(fid, &(struct fi_msg_tagged){ &iov, &desc, 1, addr, tag, 0, context, data },
-			true, FI_REMOTE_CQ_DATA);
+	return alias_send_any(
+		fid, &(struct fi_msg_tagged){ &iov, &desc, 1, addr, tag, 0, context, data }, true,
+		FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t alias_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)

@@ -6,7 +6,7 @@
 #include "prov/base/cq_ring.h"
 #include <rdma/fi_errno.h>
 #include "arrive.h"
-#include "carry.h"
+#include "proto_ops.h"
 #include "conn.h"
 #include "op.h"
 #include "progress.h"
@@ -56,7 +56,7 @@ static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from
 	return done;
 }
 
-/* A plain packet into the receive that matched it, which completes. */
+/* An eager packet into the receive that matched it, which completes. */
 static void deliver(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv, const uint8_t *payload,
 		    size_t len, uint64_t tag)
 {
@@ -105,11 +105,11 @@ bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_
 	return true;
 }
 
-static void take_plain(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len, bool tagged)
+static void take_fast(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len, bool tagged)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
-	size_t header = ofi_rdm_wire_plain_header(tagged);
-	uint64_t tag = tagged ? ofi_rdm_wire_plain_tag(bytes) : 0;
+	size_t header = ofi_rdm_wire_fast_header(tagged);
+	uint64_t tag = tagged ? ofi_rdm_wire_fast_tag(bytes) : 0;
 	struct vrb_rdm_peer *peer = link->peer;
 	struct ofi_rdm_proto_recv *recv;
 	bool unexpected;
@@ -119,7 +119,7 @@ static void take_plain(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t 
 		deliver(peer, (struct vrb_rdm_recv *)recv, bytes + header, len - header, tag);
 		vrb_rdm_rx_reuse(&peer->ep->rx, rx);
 	} else if (unexpected) {
-		vrb_rdm_keep_plain(peer, rx, len, tagged, tag);
+		vrb_rdm_keep_fast(peer, rx, len, tagged, tag);
 	} else {
 		take_packet(link, rx, len);
 	}
@@ -137,10 +137,10 @@ static void take_any(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct
 	}
 	ep->recent_qp = link->qp_num;
 	ep->recent_src = link->peer->proto.src;
-	if (ofi_rdm_wire_is_plain(bytes, wc->byte_len, true))
-		take_plain(link, rx, wc->byte_len, true);
-	else if (ofi_rdm_wire_is_plain(bytes, wc->byte_len, false))
-		take_plain(link, rx, wc->byte_len, false);
+	if (ofi_rdm_wire_is_fast(bytes, wc->byte_len, true))
+		take_fast(link, rx, wc->byte_len, true);
+	else if (ofi_rdm_wire_is_fast(bytes, wc->byte_len, false))
+		take_fast(link, rx, wc->byte_len, false);
 	else
 		take_packet(link, rx, wc->byte_len);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A packet that arrived. In line is what a plain tagged message takes that comes by the same
+ * A packet that arrived. In line is what an eager tagged message takes that comes by the same
  * connection as the one before and finds its receive posted; the rest is a call. The endpoint's
  * lock guards everything.
  */
@@ -18,7 +18,7 @@ void vrb_rdm_arrived(struct vrb_rdm *ep, const struct ibv_wc *wc);
 
 enum vrb_rdm_meeting {
 	VRB_RDM_MATCHED,
-	VRB_RDM_UNEXPECTED, /* a plain tagged message without receive */
+	VRB_RDM_UNEXPECTED, /* an eager tagged message without receive */
 	VRB_RDM_OTHER,	    /* for vrb_rdm_arrived() */
 };
 
@@ -43,18 +43,18 @@ OFI_INLINE enum vrb_rdm_meeting vrb_rdm_meet(const struct vrb_rdm *ep, const str
 	uint64_t tag;
 
 	if (ofi_unlikely(wc->status != IBV_WC_SUCCESS || wc->qp_num != ep->recent_qp ||
-			 !ofi_rdm_wire_is_plain(bytes, wc->byte_len, true)))
+			 !ofi_rdm_wire_is_fast(bytes, wc->byte_len, true)))
 		return VRB_RDM_OTHER;
-	a->payload = bytes + sizeof(struct ofi_rdm_wire_plain);
-	a->len = wc->byte_len - sizeof(struct ofi_rdm_wire_plain);
+	a->payload = bytes + sizeof(struct ofi_rdm_wire_fast);
+	a->len = wc->byte_len - sizeof(struct ofi_rdm_wire_fast);
 	/* From here on it is not byte_len and something: one register. */
 	ofi_forget(a->len);
-	tag = ofi_rdm_wire_plain_tag(bytes);
+	tag = ofi_rdm_wire_fast_tag(bytes);
 	a->at = ofi_rdm_match_look(m, ep->recent_src, tag);
 	a->recv = (struct vrb_rdm_recv *)*a->at;
 	if (ofi_unlikely(!a->recv))
 		return ofi_rdm_match_has_many(m) ? VRB_RDM_OTHER : VRB_RDM_UNEXPECTED;
-	if (ofi_unlikely((a->recv->flags & VRB_RDM_RECV_ODD) ||
+	if (ofi_unlikely((a->recv->flags & VRB_RDM_RECV_SLOW) ||
 			 a->len > a->recv->proto.iov[0].iov_len))
 		return VRB_RDM_OTHER;
 	return VRB_RDM_MATCHED;
@@ -67,8 +67,8 @@ static inline void vrb_rdm_matched_at(const struct ibv_wc *wc, struct ofi_rdm_ma
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
 
 	*a = (struct vrb_rdm_arrival){
-		.payload = bytes + sizeof(struct ofi_rdm_wire_plain),
-		.len = wc->byte_len - sizeof(struct ofi_rdm_wire_plain),
+		.payload = bytes + sizeof(struct ofi_rdm_wire_fast),
+		.len = wc->byte_len - sizeof(struct ofi_rdm_wire_fast),
 		.at = at,
 		.recv = (struct vrb_rdm_recv *)*at,
 	};
@@ -85,7 +85,7 @@ OFI_INLINE void vrb_rdm_take_matched(struct vrb_rdm *ep, const struct ibv_wc *wc
 		a->len,
 		NULL,
 		0,
-		ofi_rdm_wire_plain_tag(a->payload - sizeof(struct ofi_rdm_wire_plain)),
+		ofi_rdm_wire_fast_tag(a->payload - sizeof(struct ofi_rdm_wire_fast)),
 	};
 	ofi_rdm_match_take(&ep->proto.match[OFI_RDM_PROTO_TAGGED], a->at);
 	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, a->len);
@@ -140,16 +140,16 @@ static inline struct vrb_rdm_rx *vrb_rdm_make_room(struct vrb_rdm *ep, struct vr
 /* A packet of the peer can't be kept, or is not to be: the connection ends. */
 void vrb_rdm_not_kept(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error);
 
-/* A plain packet that has no receive, in a receive buffer. */
-static inline void vrb_rdm_keep_plain(struct vrb_rdm_peer *peer, struct vrb_rdm_rx *buffer,
-				      size_t len, bool tagged, uint64_t tag)
+/* An eager packet that has no receive, in a receive buffer. */
+static inline void vrb_rdm_keep_fast(struct vrb_rdm_peer *peer, struct vrb_rdm_rx *buffer,
+				     size_t len, bool tagged, uint64_t tag)
 {
 	struct vrb_rdm_rx *rx = vrb_rdm_make_room(peer->ep, buffer, len);
 	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_E_MEMORY;
 
 	if (ofi_likely(rx)) {
 		vrb_rdm_count(peer->ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES,
-			      len - ofi_rdm_wire_plain_header(tagged));
+			      len - ofi_rdm_wire_fast_header(tagged));
 		error = ofi_rdm_proto_unexpected(&peer->proto, &rx->in,
 						 (const void *)(uintptr_t)rx->sge.addr, len, tagged,
 						 tag);

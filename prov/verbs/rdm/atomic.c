@@ -9,7 +9,7 @@
 #include <rdma/fi_errno.h>
 #include "prov/base/ops.h"
 #include "atomic.h"
-#include "carry.h"
+#include "proto_ops.h"
 #include "lock.h"
 #include "objects.h"
 #include "op.h"
@@ -70,7 +70,7 @@ static bool is_bad(const struct fi_ioc *ioc, size_t count)
 	return false;
 }
 
-static int check(const struct vrb_rdm *ep, const struct atomic *a, size_t *n)
+static int atomic_check(const struct vrb_rdm *ep, const struct atomic *a, size_t *n)
 {
 	size_t i, max = vrb_rdm_atomic_count(ep->proto.eager, a->datatype, a->op);
 
@@ -134,7 +134,7 @@ static bool copy_operands(struct vrb_rdm_op *op, const struct atomic *a, size_t 
 	if (a->kind == OFI_RDM_WIRE_ATOMIC_READ)
 		return true;
 	op->operands_len = a->kind == OFI_RDM_WIRE_ATOMIC_COMPARE ? 2 * len : len;
-	if (ofi_unlikely((op->fenced.fence || op->peer->gate) && !(a->flags & FI_INJECT)))
+	if (ofi_unlikely((op->fenced.fence || op->peer->marker) && !(a->flags & FI_INJECT)))
 		return keep_late(op, a);
 	op->operands = malloc(op->operands_len);
 	if (!op->operands)
@@ -147,8 +147,8 @@ static bool copy_operands(struct vrb_rdm_op *op, const struct atomic *a, size_t 
 }
 
 /* With the lock held. */
-static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct atomic *a,
-		     size_t n)
+static ssize_t atomic_start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct atomic *a,
+			    size_t n)
 {
 	struct vrb_rdm_op *op = vrb_rdm_op_get(ep);
 	size_t i, size = ofi_datatype_size(a->datatype);
@@ -246,7 +246,7 @@ enum ofi_rdm_wire_error vrb_rdm_atomic_answer(struct vrb_rdm_peer *peer,
 
 #define DEFAULTS (ATOMIC_FLAGS & ~FI_INJECT) /* of the endpoint's flags */
 
-static OFI_OUTLINE ssize_t trigger(struct vrb_rdm *ep, const struct atomic *a)
+static OFI_OUTLINE ssize_t atomic_trigger(struct vrb_rdm *ep, const struct atomic *a)
 {
 	const struct vrb_rdm_atomic_args args = {
 		.msg = { .msg_iov = a->buf,
@@ -277,12 +277,12 @@ static ssize_t atomic(struct fid_ep *fid, const struct atomic *a)
 	size_t n;
 	int err;
 
-	ret = check(ep, a, &n);
+	ret = atomic_check(ep, a, &n);
 	if (ofi_unlikely(ret))
-		return ret == -FI_EBADFLAGS ? trigger(ep, a) : ret;
+		return ret == -FI_EBADFLAGS ? atomic_trigger(ep, a) : ret;
 	vrb_rdm_lock(ep);
 	peer = vrb_rdm_peer_of(ep, a->addr, &err);
-	ret = peer ? start(ep, peer, a, n) : err;
+	ret = peer ? atomic_start(ep, peer, a, n) : err;
 	vrb_rdm_count_result(ep, ret);
 	if (!ret)
 		vrb_rdm_count(ep, OFI_STATS_ATOMICS, OFI_STATS_ATOMIC_BYTES,
@@ -338,7 +338,7 @@ ssize_t vrb_rdm_atomic_work(struct vrb_rdm *ep, enum fi_op_type type,
 	};
 	size_t n;
 
-	return only_check ? check(ep, &a, &n) : atomic(&ep->fid, &a);
+	return only_check ? atomic_check(ep, &a, &n) : atomic(&ep->fid, &a);
 }
 
 /* The forms with one. */

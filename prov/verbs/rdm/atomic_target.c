@@ -5,7 +5,7 @@
 #include <rdma/fi_errno.h>
 #include "atomic.h"
 #include "conn.h"
-#include "note.h"
+#include "rma_event.h"
 #include "op.h"
 #include "prov/verbs/provider/mr.h"
 
@@ -114,7 +114,7 @@ enum ofi_rdm_wire_error vrb_rdm_atomic_request(struct vrb_rdm_peer *peer,
 	if (rsp.status == FI_EKEYREJECTED && !vrb_rdm_keys_missed(peer))
 		return OFI_RDM_WIRE_E_KEYS;
 	if (!rsp.status)
-		vrb_rdm_note_atomic(peer->ep, packet);
+		vrb_rdm_rma_event_atomic(peer->ep, packet);
 	if (!vrb_rdm_answer(peer, &rsp, old, rsp.status ? 0 : len))
 		ofi_rdm_xport(&peer->proto)->fault(&peer->proto, OFI_RDM_WIRE_E_MEMORY);
 	return OFI_RDM_WIRE_OK;

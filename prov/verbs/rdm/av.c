@@ -43,7 +43,7 @@ static bool addr_in(const struct vrb_rdm_av *av, const void *from, struct vrb_rd
 	       vrb_rdm_addr_set(addr, (const struct sockaddr *)&ss);
 }
 
-static int put(struct ofi_av *base, size_t index, void *entry, const void *from)
+static int av_put(struct ofi_av *base, size_t index, void *entry, const void *from)
 {
 	struct vrb_rdm_av *av = (struct vrb_rdm_av *)base;
 	struct vrb_rdm_addr addr;
@@ -100,7 +100,7 @@ static void forget(struct vrb_rdm_av *av, size_t index, const void *entry)
 }
 
 /* With the base's lock held, so no endpoint comes or goes. */
-static void drop(struct ofi_av *base, size_t index, void *entry)
+static void av_drop(struct ofi_av *base, size_t index, void *entry)
 {
 	struct vrb_rdm_av *av = (struct vrb_rdm_av *)base;
 	struct vrb_rdm *ep;
@@ -142,8 +142,8 @@ static const struct ofi_av_shared_class shared_class = {
 static const struct ofi_av_class in_class = {
 	.addr_size = sizeof(struct sockaddr_in),
 	.entry_size = sizeof(struct vrb_rdm_addr),
-	.put = put,
-	.drop = drop,
+	.put = av_put,
+	.drop = av_drop,
 	.rx_ctx_bits = RX_CTX_BITS,
 	.shared = &shared_class,
 	.pack = pack,
@@ -152,8 +152,8 @@ static const struct ofi_av_class in_class = {
 static const struct ofi_av_class in6_class = {
 	.addr_size = sizeof(struct sockaddr_in6),
 	.entry_size = sizeof(struct vrb_rdm_addr),
-	.put = put,
-	.drop = drop,
+	.put = av_put,
+	.drop = av_drop,
 	.rx_ctx_bits = RX_CTX_BITS,
 	.shared = &shared_class,
 	.pack = pack,
@@ -162,8 +162,8 @@ static const struct ofi_av_class in6_class = {
 static const struct ofi_av_class str_class = {
 	.addr_size = sizeof(char *),
 	.entry_size = sizeof(struct vrb_rdm_addr),
-	.put = put,
-	.drop = drop,
+	.put = av_put,
+	.drop = av_drop,
 	.rx_ctx_bits = RX_CTX_BITS,
 	.shared = &shared_class,
 	.pack = pack,

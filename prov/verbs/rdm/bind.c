@@ -4,7 +4,7 @@
 #include <rdma/providers/fi_log.h>
 #include "prov/base/ep.h"
 #include "av.h"
-#include "carry.h"
+#include "proto_ops.h"
 #include "cntr.h"
 #include "cq.h"
 #include "ep.h"
@@ -15,7 +15,7 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/msg/stx.h"
 
-static int refuse(const char *what)
+static int bind_refuse(const char *what)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind: the %s belongs to another domain\n", what);
 	return -FI_EINVAL;
@@ -84,14 +84,14 @@ static int set_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 	return 0;
 }
 
-static void unwatch(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
+static void bind_unwatch(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 {
 	for (; flags; flags &= flags - 1)
 		ofi_cntr_unwatch(cntr, ep);
 }
 
 /* Once for each kind, as closing the endpoint takes it back. */
-static int watch(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
+static int bind_watch(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 {
 	uint64_t left, done = 0;
 	int ret;
@@ -99,7 +99,7 @@ static int watch(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 	for (left = flags; left; left &= left - 1) {
 		ret = ofi_cntr_watch(cntr, &vrb_rdm_cntr_source, ep, ep->channel->fd);
 		if (ret) {
-			unwatch(ep, cntr, done);
+			bind_unwatch(ep, cntr, done);
 			return ret;
 		}
 		done |= left & -left;
@@ -123,7 +123,7 @@ static void probe_all(struct vrb_rdm *ep)
 static void count_from_now(struct vrb_rdm *ep, uint64_t flags)
 {
 	if (flags & FI_RECV)
-		vrb_rdm_recvs_mark(ep, VRB_RDM_RECV_ODD);
+		vrb_rdm_recvs_mark(ep, VRB_RDM_RECV_SLOW);
 	if (!(flags & (FI_SEND | FI_WRITE)))
 		return;
 	vrb_rdm_link_signal_all(ep);
@@ -136,7 +136,7 @@ static void count_from_now(struct vrb_rdm *ep, uint64_t flags)
  */
 static int bind_cntr_late(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 {
-	int ret = watch(ep, cntr, flags);
+	int ret = bind_watch(ep, cntr, flags);
 
 	if (ret)
 		return ret;
@@ -146,7 +146,7 @@ static int bind_cntr_late(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t fl
 		count_from_now(ep, flags);
 	vrb_rdm_unlock(ep);
 	if (ret)
-		unwatch(ep, cntr, flags);
+		bind_unwatch(ep, cntr, flags);
 	return ret;
 }
 
@@ -157,14 +157,14 @@ static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 	if (ret)
 		return ret;
 	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref))
-		return refuse("counter");
+		return bind_refuse("counter");
 	return ep->enabled ? bind_cntr_late(ep, cntr, flags) : set_cntr(ep, cntr, flags);
 }
 
 static int bind_av(struct vrb_rdm *ep, struct vrb_rdm_av *av)
 {
 	if (av->base.parent != &ep->domain->ref)
-		return refuse("address vector");
+		return bind_refuse("address vector");
 	if (ep->av)
 		return -FI_EBUSY;
 	ep->av = av;

@@ -172,8 +172,8 @@ struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t in
 	return &ring->rx[index / CHUNK_BUFS][index % CHUNK_BUFS].rx;
 }
 
-static void set_rx(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx_buf *buf,
-		   const struct vrb_rdm_chunk *chunk, uint32_t i)
+static void buf_set_rx(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx_buf *buf,
+		       const struct vrb_rdm_chunk *chunk, uint32_t i)
 {
 	struct vrb_rdm_rx *rx = &buf->rx;
 
@@ -210,7 +210,7 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 	SLIST_INSERT_HEAD(&ring->chunks, chunk, link);
 	rx[chunks] = chunk->notes;
 	for (i = 0; i < CHUNK_BUFS; i++) {
-		set_rx(ring, &rx[chunks][i], chunk, i);
+		buf_set_rx(ring, &rx[chunks][i], chunk, i);
 		vrb_rdm_rx_reuse(ring, &rx[chunks][i].rx);
 	}
 	ring->count += CHUNK_BUFS;

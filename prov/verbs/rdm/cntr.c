@@ -17,7 +17,7 @@ static void progress(void *object)
 	ep->proto.xport.ops->progress(&ep->proto);
 }
 
-static int arm(void *object)
+static int cntr_arm(void *object)
 {
 	struct vrb_rdm *ep = object;
 
@@ -26,7 +26,7 @@ static int arm(void *object)
 
 const struct ofi_cntr_source_ops vrb_rdm_cntr_source = {
 	.progress = progress,
-	.arm = arm,
+	.arm = cntr_arm,
 };
 
 /* With the domain's lock held. */

@@ -8,7 +8,7 @@
 #include "prov/base/coll.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "carry.h"
+#include "proto_ops.h"
 #include "coll.h"
 #include "conn.h"
 #include "lock.h"
@@ -327,7 +327,7 @@ void vrb_rdm_coll_attend(struct vrb_rdm_coll *coll)
 }
 
 /* A device that has to send finds out whether the peer is there. */
-static void ask(struct vrb_rdm_peer *peer)
+static void coll_ask(struct vrb_rdm_peer *peer)
 {
 	if (peer->proto.up)
 		ofi_rdm_xport(&peer->proto)->touch(&peer->proto);
@@ -344,7 +344,7 @@ static void tick(struct vrb_rdm_coll *coll)
 	}
 	LIST_FOREACH (xfer, &coll->xfers, link)
 		if (!xfer->out)
-			ask(xfer->peer);
+			coll_ask(xfer->peer);
 	set_tick(coll, LIST_EMPTY(&coll->xfers) ? 0 : SILENCE_MS);
 }
 

@@ -14,7 +14,7 @@
 
 #define FLAGS (FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
 
-static ssize_t start(struct fid_ep *fid, fi_addr_t group, struct ofi_coll_call call)
+static ssize_t coll_ops_start(struct fid_ep *fid, fi_addr_t group, struct ofi_coll_call call)
 {
 	struct vrb_rdm *ep = vrb_rdm(fid);
 	ssize_t ret;
@@ -35,14 +35,14 @@ static ssize_t start(struct fid_ep *fid, fi_addr_t group, struct ofi_coll_call c
 
 static ssize_t coll_barrier2(struct fid_ep *ep, fi_addr_t group, uint64_t flags, void *context)
 {
-	return start(ep, group,
-		     (struct ofi_coll_call){
-			     .kind = FI_BARRIER,
-			     .datatype = FI_VOID,
-			     .op = FI_NOOP,
-			     .context = context,
-			     .flags = flags,
-		     });
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_BARRIER,
+				      .datatype = FI_VOID,
+				      .op = FI_NOOP,
+				      .context = context,
+				      .flags = flags,
+			      });
 }
 
 static ssize_t coll_barrier(struct fid_ep *ep, fi_addr_t group, void *context)
@@ -55,17 +55,17 @@ static ssize_t coll_broadcast(struct fid_ep *ep, void *buf, size_t count, void *
 			      uint64_t flags, void *context)
 {
 	(void)desc;
-	return start(ep, group,
-		     (struct ofi_coll_call){
-			     .kind = FI_BROADCAST,
-			     .result = buf,
-			     .count = count,
-			     .datatype = datatype,
-			     .op = FI_NOOP,
-			     .root = root,
-			     .context = context,
-			     .flags = flags,
-		     });
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_BROADCAST,
+				      .result = buf,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = FI_NOOP,
+				      .root = root,
+				      .context = context,
+				      .flags = flags,
+			      });
 }
 
 static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -74,17 +74,17 @@ static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, v
 {
 	(void)desc;
 	(void)result_desc;
-	return start(ep, group,
-		     (struct ofi_coll_call){
-			     .kind = FI_ALLTOALL,
-			     .buf = buf,
-			     .result = result,
-			     .count = count,
-			     .datatype = datatype,
-			     .op = FI_NOOP,
-			     .context = context,
-			     .flags = flags,
-		     });
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_ALLTOALL,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = FI_NOOP,
+				      .context = context,
+				      .flags = flags,
+			      });
 }
 
 static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -94,17 +94,17 @@ static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, 
 {
 	(void)desc;
 	(void)result_desc;
-	return start(ep, group,
-		     (struct ofi_coll_call){
-			     .kind = FI_ALLREDUCE,
-			     .buf = buf,
-			     .result = result,
-			     .count = count,
-			     .datatype = datatype,
-			     .op = op,
-			     .context = context,
-			     .flags = flags,
-		     });
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_ALLREDUCE,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = op,
+				      .context = context,
+				      .flags = flags,
+			      });
 }
 
 static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -113,17 +113,17 @@ static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, 
 {
 	(void)desc;
 	(void)result_desc;
-	return start(ep, group,
-		     (struct ofi_coll_call){
-			     .kind = FI_ALLGATHER,
-			     .buf = buf,
-			     .result = result,
-			     .count = count,
-			     .datatype = datatype,
-			     .op = FI_NOOP,
-			     .context = context,
-			     .flags = flags,
-		     });
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_ALLGATHER,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = FI_NOOP,
+				      .context = context,
+				      .flags = flags,
+			      });
 }
 
 static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -133,17 +133,17 @@ static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t co
 {
 	(void)desc;
 	(void)result_desc;
-	return start(ep, group,
-		     (struct ofi_coll_call){
-			     .kind = FI_REDUCE_SCATTER,
-			     .buf = buf,
-			     .result = result,
-			     .count = count,
-			     .datatype = datatype,
-			     .op = op,
-			     .context = context,
-			     .flags = flags,
-		     });
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_REDUCE_SCATTER,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = op,
+				      .context = context,
+				      .flags = flags,
+			      });
 }
 
 static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -152,18 +152,18 @@ static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, voi
 {
 	(void)desc;
 	(void)result_desc;
-	return start(ep, group,
-		     (struct ofi_coll_call){
-			     .kind = FI_REDUCE,
-			     .buf = buf,
-			     .result = result,
-			     .count = count,
-			     .datatype = datatype,
-			     .op = op,
-			     .root = root,
-			     .context = context,
-			     .flags = flags,
-		     });
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_REDUCE,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = op,
+				      .root = root,
+				      .context = context,
+				      .flags = flags,
+			      });
 }
 
 static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -172,18 +172,18 @@ static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, vo
 {
 	(void)desc;
 	(void)result_desc;
-	return start(ep, group,
-		     (struct ofi_coll_call){
-			     .kind = FI_SCATTER,
-			     .buf = buf,
-			     .result = result,
-			     .count = count,
-			     .datatype = datatype,
-			     .op = FI_NOOP,
-			     .root = root,
-			     .context = context,
-			     .flags = flags,
-		     });
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_SCATTER,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = FI_NOOP,
+				      .root = root,
+				      .context = context,
+				      .flags = flags,
+			      });
 }
 
 static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -192,18 +192,18 @@ static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, voi
 {
 	(void)desc;
 	(void)result_desc;
-	return start(ep, group,
-		     (struct ofi_coll_call){
-			     .kind = FI_GATHER,
-			     .buf = buf,
-			     .result = result,
-			     .count = count,
-			     .datatype = datatype,
-			     .op = FI_NOOP,
-			     .root = root,
-			     .context = context,
-			     .flags = flags,
-		     });
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_GATHER,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = FI_NOOP,
+				      .root = root,
+				      .context = context,
+				      .flags = flags,
+			      });
 }
 
 const struct fi_ops_collective vrb_rdm_coll_ops = {
@@ -244,7 +244,7 @@ int vrb_rdm_coll_name(void *arg, fi_addr_t fi_addr, void *name, size_t *len)
 	return 0;
 }
 
-static int refuse(int err, const char *why)
+static int coll_ops_refuse(int err, const char *why)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: %s\n", why);
 	return err;
@@ -272,13 +272,15 @@ int vrb_rdm_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, stru
 	int ret;
 
 	if (!(flags & FI_COLLECTIVE))
-		return refuse(
+		return coll_ops_refuse(
 			-FI_ENOSYS,
 			"reliable datagrams have no multicast; FI_COLLECTIVE, or fi_join_collective, joins a collective group");
 	if (!coll)
-		return refuse(-FI_EOPNOTSUPP, "the endpoint was opened without FI_COLLECTIVE");
+		return coll_ops_refuse(-FI_EOPNOTSUPP,
+				       "the endpoint was opened without FI_COLLECTIVE");
 	if (!ep->enabled)
-		return refuse(-FI_EOPBADSTATE, "the endpoint is not enabled; use fi_enable");
+		return coll_ops_refuse(-FI_EOPBADSTATE,
+				       "the endpoint is not enabled; use fi_enable");
 	collect(ep);
 	ret = ofi_coll_mc_join(&coll->owner, addr, flags, mc, context);
 	if (!ret)

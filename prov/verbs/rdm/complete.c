@@ -7,7 +7,7 @@
 #include "link.h"
 #include "peer.h"
 #include "progress.h"
-#include "sink.h"
+#include "direct.h"
 #include "stats.h"
 #include "work.h"
 
@@ -33,7 +33,7 @@ void vrb_rdm_cq_put(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 	vrb_rdm_cq_add(cq, item);
 }
 
-static void count(struct vrb_rdm *ep, uint64_t flags, int err)
+static void complete_count(struct vrb_rdm *ep, uint64_t flags, int err)
 {
 	struct ofi_cntr *cntr = ep->cntrs[flags & FI_RECV		       ? VRB_RDM_RECV
 					  : flags & FI_READ		       ? VRB_RDM_RMA_READ
@@ -51,15 +51,15 @@ static void count(struct vrb_rdm *ep, uint64_t flags, int err)
 /* To the reader at work if that has room; what comes behind an entry of the ring goes there too. */
 void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
 {
-	struct vrb_rdm_sink *sink = &ep->sink;
+	struct vrb_rdm_direct *direct = &ep->direct;
 
-	if (sink->cq == cq && !item->err) {
-		ofi_cq_put_entry(cq->base.format, sink->at, 0, item);
-		vrb_rdm_sink_advance(sink, ofi_cq_entry_size(cq->base.format), item->src);
+	if (direct->cq == cq && !item->err) {
+		ofi_cq_put_entry(cq->base.format, direct->at, 0, item);
+		vrb_rdm_direct_advance(direct, ofi_cq_entry_size(cq->base.format), item->src);
 		return;
 	}
-	if (sink->cq == cq)
-		sink->cq = VRB_RDM_NO_SINK;
+	if (direct->cq == cq)
+		direct->cq = VRB_RDM_NO_DIRECT;
 	vrb_rdm_cq_put(cq, item);
 }
 
@@ -82,7 +82,7 @@ void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int 
 			vrb_rdm_work_done(ep, ep->tx_cq, &item);
 			return;
 		}
-		count(ep, flags, err);
+		complete_count(ep, flags, err);
 	}
 	if (!ep->tx_cq || ((flags & VRB_SILENT) && !err))
 		return;
@@ -114,7 +114,7 @@ void vrb_rdm_complete_rx(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv,
 			vrb_rdm_work_done(ep, ep->rx_cq, item);
 			return;
 		}
-		count(ep, FI_RECV, item->err);
+		complete_count(ep, FI_RECV, item->err);
 	}
 	/* That a buffer for several messages is released is told, whatever is suppressed. */
 	if (!ep->rx_cq ||

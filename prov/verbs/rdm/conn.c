@@ -50,7 +50,7 @@ static uint64_t first_burial(const struct vrb_rdm *ep, uint64_t next)
 {
 	const struct vrb_rdm_link *link;
 
-	SLIST_FOREACH (link, &ep->conn.graves, grave) {
+	SLIST_FOREACH (link, &ep->conn.dead_links, dead_entry) {
 		if (vrb_rdm_link_ripe(link, ep->conn.set.now))
 			return 0;
 		if (link->linger < next)
@@ -169,7 +169,7 @@ void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err)
 	if (!posted)
 		vrb_rdm_conn_drained(link);
 	else if (!vrb_rdm_link_break(link))
-		vrb_rdm_conn_bury(link);
+		vrb_rdm_conn_free_later(link);
 }
 
 void vrb_rdm_conn_drained(struct vrb_rdm_link *link)
@@ -177,7 +177,7 @@ void vrb_rdm_conn_drained(struct vrb_rdm_link *link)
 	struct vrb_rdm_peer *peer = link->peer;
 
 	if (link->state == VRB_RDM_LINK_ENDED)
-		vrb_rdm_conn_bury(link);
+		vrb_rdm_conn_free_later(link);
 	if (peer->link != link)
 		return;
 	peer->link = NULL;
@@ -239,7 +239,7 @@ static void look(struct vrb_rdm_peer *peer)
 }
 
 /* A write of no bytes, which the peer's device answers without its process. */
-static void ask(struct vrb_rdm_peer *peer)
+static void conn_ask(struct vrb_rdm_peer *peer)
 {
 	struct vrb_rdm_link *link = peer->link;
 
@@ -277,7 +277,7 @@ static void act(struct vrb_rdm_peer *peer, const struct ofi_rdm_conn_action *act
 	if (action->make_room)
 		vrb_rdm_conn_make_room(peer);
 	if (what & OFI_RDM_CONN_DO_ASK)
-		ask(peer);
+		conn_ask(peer);
 	if (what & OFI_RDM_CONN_DO_KNOCK)
 		vrb_rdm_conn_knock(peer);
 	if (what & OFI_RDM_CONN_DO_LOOK)
@@ -362,7 +362,7 @@ static bool is_awaited(const struct vrb_rdm_peer *peer)
  * With many peers those are looked at in parts, so that the lock is not held for long: all within
  * WATCH_MS.
  */
-static void watch(struct vrb_rdm *ep)
+static void conn_watch(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_peer *peer;
 	uint32_t i, parts = ep->peer_count / WATCHED + 1;
@@ -386,7 +386,7 @@ void vrb_rdm_conn_tick(struct vrb_rdm *ep)
 	feed(ep);
 	ep->conn.crowded = false;
 	ep->conn.set.now = ofi_now_ms();
-	watch(ep);
+	conn_watch(ep);
 	while ((conn = ofi_rdm_conn_poll(&ep->conn.set, &action)))
 		act(vrb_rdm_conn_peer(conn), &action);
 	if (action.what & OFI_RDM_CONN_DO_EVICT)

@@ -47,7 +47,7 @@ static void forget(struct vrb_rdm_link *link, struct ofi_rdm_conn_input input)
 	vrb_rdm_conn_step(peer, input);
 }
 
-static void failed(struct vrb_rdm_link *link, int err)
+static void conn_cm_failed(struct vrb_rdm_link *link, int err)
 {
 	vrb_rdm_conn_step_failed(link->peer, err);
 }
@@ -102,7 +102,7 @@ static uint8_t request_data(struct vrb_rdm_link *link, uint8_t *wire)
 	return vrb_rdm_proof_new(link, true) ? 0 : vrb_rdm_proof_request(link, wire);
 }
 
-static void ask(struct vrb_rdm_link *link)
+static void conn_cm_ask(struct vrb_rdm_link *link)
 {
 	struct vrb_rdm *ep = link->ep;
 	uint8_t wire[VRB_CM_WIRE_MAX], len;
@@ -111,18 +111,18 @@ static void ask(struct vrb_rdm_link *link)
 
 	if (!link->id->verbs || strcmp(ibv_get_device_name(link->id->verbs->device),
 				       ibv_get_device_name(ep->domain->ctx->device))) {
-		failed(link, FI_EHOSTUNREACH);
+		conn_cm_failed(link, FI_EHOSTUNREACH);
 		return;
 	}
 	len = request_data(link, wire);
 	ret = len ? vrb_rdm_link_create_qp(link) : -FI_ENOMEM;
 	if (ret) {
-		failed(link, -ret);
+		conn_cm_failed(link, -ret);
 		return;
 	}
 	param = conn_param(link, wire, len);
 	if (rdma_connect(link->id, &param))
-		failed(link, -vrb_errno(errno));
+		conn_cm_failed(link, -vrb_errno(errno));
 }
 
 /* The reply is no good: both ends know why. */
@@ -178,7 +178,7 @@ static void answered(struct vrb_rdm_link *link, const struct rdma_cm_event *even
 	vrb_rdm_conn_learn(link, &cm);
 	err = establish(link, &cm);
 	if (err)
-		failed(link, err);
+		conn_cm_failed(link, err);
 	else if (!link->proof)
 		vrb_rdm_conn_step(link->peer,
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED,
@@ -197,7 +197,7 @@ static void rejected(struct vrb_rdm_link *link, const struct rdma_cm_event *even
 	if (error == OFI_RDM_WIRE_E_VERSION)
 		cm.reason = OFI_RDM_CMWIRE_VERSION;
 	else if (error || cm.kind != OFI_RDM_CMWIRE_REJECT) {
-		failed(link, FI_ECONNREFUSED);
+		conn_cm_failed(link, FI_ECONNREFUSED);
 		return;
 	}
 	if (cm.reason == OFI_RDM_CMWIRE_VERSION || cm.reason == OFI_RDM_CMWIRE_SOURCE ||
@@ -247,7 +247,7 @@ static void broken(struct vrb_rdm_link *link, int err)
 	if (link->mirror)
 		vrb_rdm_conn_end(link, err);
 	else
-		failed(link, err);
+		conn_cm_failed(link, err);
 }
 
 static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
@@ -255,10 +255,10 @@ static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		if (rdma_resolve_route(link->id, vrb_params.resolve_timeout))
-			failed(link, -vrb_errno(errno));
+			conn_cm_failed(link, -vrb_errno(errno));
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		ask(link);
+		conn_cm_ask(link);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		answered(link, event);
@@ -293,8 +293,8 @@ static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 	}
 }
 
-static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
-		     struct vrb_cm_left *left)
+static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+			  struct vrb_cm_left *left)
 {
 	struct vrb_rdm_link *link = vrb_owner_of(owner, struct vrb_rdm_link, owner);
 	struct vrb_rdm *ep = link->ep;
@@ -366,8 +366,9 @@ static enum ofi_rdm_cmwire_reason why(const struct vrb_rdm_peer *peer, int err)
 	return OFI_RDM_CMWIRE_BUSY;
 }
 
-static enum ofi_rdm_cmwire_reason take(struct vrb_rdm_peer *peer, const struct rdma_cm_event *event,
-				       const struct ofi_rdm_cmwire *cm)
+static enum ofi_rdm_cmwire_reason conn_cm_take(struct vrb_rdm_peer *peer,
+					       const struct rdma_cm_event *event,
+					       const struct ofi_rdm_cmwire *cm)
 {
 	struct vrb_rdm_link *link = vrb_rdm_link_new(peer->ep);
 	bool mirror = !peer->conn.order;
@@ -466,7 +467,7 @@ static enum ofi_rdm_cmwire_reason decide(struct vrb_rdm_peer *peer,
 		vrb_rdm_poll_all(peer->ep);
 	action = vrb_rdm_conn_step(peer, input);
 	if (action.what & OFI_RDM_CONN_DO_ACCEPT)
-		return take(peer, event, cm);
+		return conn_cm_take(peer, event, cm);
 	return action.what & OFI_RDM_CONN_DO_REJECT ? action.reason : OFI_RDM_CMWIRE_STALE;
 }
 
@@ -540,4 +541,4 @@ static void link_qp_event(struct vrb_owner *owner, enum ibv_event_type type)
 	vrb_rdm_conn_qp_event(vrb_owner_of(owner, struct vrb_rdm_link, owner), type);
 }
 
-const struct vrb_owner_ops vrb_rdm_link_ops = { .event = cm_event, .qp_event = link_qp_event };
+const struct vrb_owner_ops vrb_rdm_link_ops = { .event = conn_cm_event, .qp_event = link_qp_event };

@@ -36,11 +36,11 @@ void vrb_rdm_conn_tick(struct vrb_rdm *ep);
 /* The link carries nothing from now on. What was posted flushes, the peer hears that it ended. */
 void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err);
 /* Afterwards the event thread frees it. */
-void vrb_rdm_conn_bury(struct vrb_rdm_link *link);
-/* Those of ep->conn.graves that can be freed now. */
-void vrb_rdm_conn_ripe(struct vrb_rdm *ep, struct vrb_rdm_graves *ripe);
+void vrb_rdm_conn_free_later(struct vrb_rdm_link *link);
+/* Those of ep->conn.dead_links that can be freed now. */
+void vrb_rdm_conn_ripe(struct vrb_rdm *ep, struct vrb_rdm_dead_links *ripe);
 /* Frees them. Without the lock. */
-void vrb_rdm_conn_free(struct vrb_rdm_graves *ripe);
+void vrb_rdm_conn_free(struct vrb_rdm_dead_links *ripe);
 /* It may be peer->next that now is the one to send by. */
 void vrb_rdm_conn_drained(struct vrb_rdm_link *link);
 

@@ -63,7 +63,7 @@ void vrb_rdm_conn_knocks_free(struct vrb_rdm_knocks *knocks)
  * The queue pair number is nobody's: one that is in use would be taken for a connection's that is
  * stale.
  */
-static bool ask(struct vrb_rdm_knock *knock)
+static bool conn_knock_ask(struct vrb_rdm_knock *knock)
 {
 	struct rdma_conn_param param = { .retry_count = 0 };
 
@@ -85,7 +85,7 @@ static void handle(struct vrb_rdm_knock *knock, const struct rdma_cm_event *even
 		goes_on = !rdma_resolve_route(knock->id, vrb_params.resolve_timeout);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		goes_on = ask(knock);
+		goes_on = conn_knock_ask(knock);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 	case RDMA_CM_EVENT_REJECTED:
@@ -98,8 +98,8 @@ static void handle(struct vrb_rdm_knock *knock, const struct rdma_cm_event *even
 		end(knock);
 }
 
-static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
-		     struct vrb_cm_left *left)
+static void conn_knock_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
+				struct vrb_cm_left *left)
 {
 	struct vrb_rdm_knock *knock = vrb_owner_of(owner, struct vrb_rdm_knock, owner);
 	struct vrb_rdm *ep = knock->ep;
@@ -111,7 +111,7 @@ static void cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 	vrb_rdm_unlock(ep);
 }
 
-static const struct vrb_owner_ops knock_owner_ops = { .event = cm_event };
+static const struct vrb_owner_ops knock_owner_ops = { .event = conn_knock_cm_event };
 
 void vrb_rdm_conn_knock(struct vrb_rdm_peer *peer)
 {

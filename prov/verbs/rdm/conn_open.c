@@ -34,13 +34,13 @@ static void timer_ready(struct vrb_source *source)
 {
 	struct vrb_rdm *ep =
 		(struct vrb_rdm *)((char *)source - offsetof(struct vrb_rdm, conn.timer));
-	struct vrb_rdm_graves graves;
+	struct vrb_rdm_dead_links dead_links;
 	struct vrb_rdm_knocks knocks;
 	uint64_t ticks;
 
 	(void)!read(source->fd, &ticks, sizeof(ticks));
 	vrb_rdm_lock(ep);
-	vrb_rdm_conn_ripe(ep, &graves);
+	vrb_rdm_conn_ripe(ep, &dead_links);
 	/*
 	 * A peer that sends is connected, even if the connection manager has not said so before
 	 * time is over.
@@ -53,7 +53,7 @@ static void timer_ready(struct vrb_source *source)
 	SLIST_INIT(&ep->conn.knocks);
 	vrb_rdm_unlock(ep);
 	vrb_rdm_conn_knocks_free(&knocks);
-	vrb_rdm_conn_free(&graves);
+	vrb_rdm_conn_free(&dead_links);
 }
 
 static int open_timer(struct vrb_rdm *ep)
@@ -222,8 +222,8 @@ void vrb_rdm_conn_close(struct vrb_rdm *ep)
 	if (ep->conn.listener.id)
 		rdma_destroy_id(ep->conn.listener.id);
 	vrb_rdm_release_all(ep);
-	while ((link = SLIST_FIRST(&ep->conn.graves))) {
-		SLIST_REMOVE_HEAD(&ep->conn.graves, grave);
+	while ((link = SLIST_FIRST(&ep->conn.dead_links))) {
+		SLIST_REMOVE_HEAD(&ep->conn.dead_links, dead_entry);
 		close_link(link);
 	}
 	for (i = 0; i < ep->peer_count; i++) {

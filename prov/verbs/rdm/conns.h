@@ -19,7 +19,7 @@ struct vrb_rdm_listener {
 	struct rdma_cm_id *id;
 };
 
-SLIST_HEAD(vrb_rdm_graves, vrb_rdm_link);
+SLIST_HEAD(vrb_rdm_dead_links, vrb_rdm_link);
 SLIST_HEAD(vrb_rdm_knocks, vrb_rdm_knock);
 TAILQ_HEAD(vrb_rdm_starved, vrb_rdm_peer);
 
@@ -41,7 +41,7 @@ struct vrb_rdm_conns {
 	unsigned int seed; /* of the time between attempts */
 	struct vrb_rdm_listener listener;
 	struct vrb_source timer;
-	struct vrb_rdm_graves graves;
+	struct vrb_rdm_dead_links dead_links;
 	struct vrb_rdm_knocks knocks; /* that are over: to be freed by the event thread */
 };
 

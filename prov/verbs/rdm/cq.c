@@ -8,7 +8,7 @@
 #include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "all.h"
+#include "domain_progress.h"
 #include "cq.h"
 #include "progress.h"
 #include "prov/verbs/queue/cq.h"
@@ -220,7 +220,7 @@ int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, stru
 		return -FI_ENOMEM;
 	cq->domain = domain;
 	cq->vector = vrb_cq_vector(domain, asked);
-	cq->nolock = vrb_rdm_all_biased(domain->all);
+	cq->nolock = vrb_rdm_domain_progress_biased(domain->progress);
 	LIST_INIT(&cq->tx_eps);
 	LIST_INIT(&cq->rx_eps);
 	ret = ofi_cq_init(&cq->base, &cq->slow, &cq_base_ops, &domain->ref, asked);

@@ -2,7 +2,7 @@
 /* Domains of reliable datagrams: their calls, and what hangs from them. */
 #include "prov/base/ops.h"
 #include "prov/base/poll.h"
-#include "all.h"
+#include "domain_progress.h"
 #include "atomic.h"
 #include "av.h"
 #include "cache.h"
@@ -38,28 +38,28 @@ static int domain_open(struct vrb_domain *domain)
 {
 	int ret = vrb_rdm_cache_open(domain, &domain->cache);
 
-	return ret ? ret : vrb_rdm_all_open(domain, &domain->all);
+	return ret ? ret : vrb_rdm_domain_progress_open(domain, &domain->progress);
 }
 
 static void domain_close(struct vrb_domain *domain)
 {
-	vrb_rdm_all_close(domain->all);
+	vrb_rdm_domain_progress_close(domain->progress);
 	vrb_rdm_cache_close(domain->cache);
 }
 
 static void lost(struct vrb_domain *domain, const void *ep, int err)
 {
-	vrb_rdm_all_lost(domain->all, ep, err);
+	vrb_rdm_domain_progress_lost(domain->progress, ep, err);
 }
 
-static int watch(struct vrb_domain *domain, struct ofi_cntr *cntr)
+static int domain_watch(struct vrb_domain *domain, struct ofi_cntr *cntr)
 {
-	return vrb_rdm_all_watch(domain->all, cntr);
+	return vrb_rdm_domain_progress_watch(domain->progress, cntr);
 }
 
-static void unwatch(struct vrb_domain *domain, struct ofi_cntr *cntr)
+static void domain_unwatch(struct vrb_domain *domain, struct ofi_cntr *cntr)
 {
-	vrb_rdm_all_unwatch(domain->all, cntr);
+	vrb_rdm_domain_progress_unwatch(domain->progress, cntr);
 }
 
 static const struct vrb_domain_rdm domain_rdm = {
@@ -67,8 +67,8 @@ static const struct vrb_domain_rdm domain_rdm = {
 	.open = domain_open,
 	.close = domain_close,
 	.lost = lost,
-	.watch = watch,
-	.unwatch = unwatch,
+	.watch = domain_watch,
+	.unwatch = domain_unwatch,
 	.queue_work = vrb_rdm_queue_work,
 };
 

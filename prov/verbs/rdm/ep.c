@@ -12,10 +12,10 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "alias.h"
-#include "all.h"
+#include "domain_progress.h"
 #include "atomic.h"
 #include "av.h"
-#include "carry.h"
+#include "proto_ops.h"
 #include "cntr.h"
 #include "coll.h"
 #include "conn.h"
@@ -41,7 +41,7 @@
 #define CQ_SHARE 3072 /* entries for the send queues of peers, at first */
 #define DRAIN_MS 2000
 
-static int failed(const char *call, int err)
+static int ep_failed(const char *call, int err)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: %s: %s%s\n", call, strerror(err),
 		vrb_remedy(err));
@@ -59,17 +59,17 @@ static int open_queues(struct vrb_rdm *ep)
 	if (!ep->channel)
 		ep->channel = ibv_create_comp_channel(ep->domain->ctx);
 	if (!ep->channel)
-		return failed("ibv_create_comp_channel", errno);
+		return ep_failed("ibv_create_comp_channel", errno);
 	if (fcntl(ep->channel->fd, F_SETFL, O_NONBLOCK))
-		return failed("fcntl", errno);
+		return ep_failed("fcntl", errno);
 	if (!ep->cq)
 		ep->cq = ibv_create_cq(ep->domain->ctx, size, ep, ep->channel, vrb_rdm_vector(ep));
 	if (!ep->cq)
-		return failed("ibv_create_cq", errno);
+		return ep_failed("ibv_create_cq", errno);
 	if (!ep->srq)
 		ep->srq = ibv_create_srq(ep->domain->pd, &srq);
 	if (!ep->srq)
-		return failed("ibv_create_srq", errno);
+		return ep_failed("ibv_create_srq", errno);
 	ep->room.size = (uint32_t)size;
 	ep->room.left = ep->room.size - ep->rx.depth;
 	ep->rx.srq = ep->srq;
@@ -81,7 +81,7 @@ static void detach(struct vrb_rdm *ep)
 {
 	int i;
 
-	vrb_rdm_all_remove(ep->domain->all, ep);
+	vrb_rdm_domain_progress_remove(ep->domain->progress, ep);
 	if (ep->attached > 0 && ep->tx_cq)
 		vrb_rdm_cq_detach(ep->tx_cq, ep, true);
 	if (ep->attached > 1 && ep->rx_cq && ep->rx_cq != ep->tx_cq)
@@ -105,7 +105,7 @@ static int attach(struct vrb_rdm *ep)
 	if (ret)
 		return ret;
 	ep->attached = 2;
-	ret = vrb_rdm_all_add(ep->domain->all, ep);
+	ret = vrb_rdm_domain_progress_add(ep->domain->progress, ep);
 	for (i = 0; i < VRB_RDM_COUNTS && !ret; i++)
 		if (ep->cntrs[i])
 			ret = ofi_cntr_watch(ep->cntrs[i], &vrb_rdm_cntr_source, ep,
@@ -153,7 +153,7 @@ static int enable(struct vrb_rdm *ep)
 	ret = attach(ep);
 	if (ret) {
 		detach(ep);
-		return failed("what asks it for progress", -ret);
+		return ep_failed("what asks it for progress", -ret);
 	}
 	vrb_rdm_coll_enable(ep);
 	vrb_rdm_lock(ep);
@@ -171,7 +171,7 @@ static bool is_drained(struct vrb_rdm *ep)
 	for (i = 0; i < ep->peer_count; i++) {
 		struct vrb_rdm_peer *peer = ep->peers[i];
 
-		if (!TAILQ_EMPTY(&peer->proto.outs) || peer->gate ||
+		if (!TAILQ_EMPTY(&peer->proto.outs) || peer->marker ||
 		    !STAILQ_EMPTY(&peer->proto.flow.control))
 			return false;
 		if (!peer->link || vrb_rdm_link_idle(peer->link))
@@ -389,7 +389,7 @@ static const struct fi_ops_cm cm_ops = {
 	.join = vrb_rdm_coll_join,
 };
 
-static void set_rma(struct vrb_rdm_plain_rma *rma, enum ibv_wr_opcode opcode)
+static void set_rma(struct vrb_rdm_fast_rma *rma, enum ibv_wr_opcode opcode)
 {
 	rma->wr = (struct ibv_send_wr){
 		.opcode = opcode,
@@ -400,18 +400,18 @@ static void set_rma(struct vrb_rdm_plain_rma *rma, enum ibv_wr_opcode opcode)
 
 static void set_templates(struct vrb_rdm *ep)
 {
-	struct vrb_rdm_plain *plain;
+	struct vrb_rdm_fast *fast;
 	int tagged;
 
 	for (tagged = 0; tagged < 2; tagged++) {
-		plain = &ep->plain[tagged];
-		plain->sge[0] = (struct ibv_sge){
-			.addr = (uintptr_t)&plain->head,
-			.length = (uint32_t)ofi_rdm_wire_build_plain(&plain->head, tagged, 0),
+		fast = &ep->fast[tagged];
+		fast->sge[0] = (struct ibv_sge){
+			.addr = (uintptr_t)&fast->head,
+			.length = (uint32_t)ofi_rdm_wire_build_fast(&fast->head, tagged, 0),
 		};
-		plain->wr = (struct ibv_send_wr){
+		fast->wr = (struct ibv_send_wr){
 			.opcode = IBV_WR_SEND,
-			.sg_list = plain->sge,
+			.sg_list = fast->sge,
 			.num_sge = 2,
 		};
 	}
@@ -421,7 +421,7 @@ static void set_templates(struct vrb_rdm *ep)
 		ep->undirected = FI_ADDR_UNSPEC;
 }
 
-/* Of what the device takes inline a plain packet's header is a part. */
+/* Of what the device takes inline an eager packet's header is a part. */
 static int set_inline(struct vrb_rdm *ep)
 {
 	const char *what;
@@ -429,12 +429,11 @@ static int set_inline(struct vrb_rdm *ep)
 	int err = vrb_inline_max(ep->domain->ctx, IBV_QPT_RC, &what, &max);
 
 	if (err)
-		return failed(what, err);
+		return ep_failed(what, err);
 	if (vrb_params.inline_size && max > (uint32_t)vrb_params.inline_size)
 		max = (uint32_t)vrb_params.inline_size;
-	ep->inline_max = max > sizeof(struct ofi_rdm_wire_plain)
-				 ? max - sizeof(struct ofi_rdm_wire_plain)
-				 : 0;
+	ep->inline_max =
+		max > sizeof(struct ofi_rdm_wire_fast) ? max - sizeof(struct ofi_rdm_wire_fast) : 0;
 	return 0;
 }
 
@@ -445,7 +444,7 @@ static uint32_t rx_depth(const struct vrb_rdm *ep)
 	return (uint32_t)(max > 0 && max < depth ? max : depth);
 }
 
-static int setup(struct vrb_rdm *ep, const struct fi_info *info)
+static int ep_setup(struct vrb_rdm *ep, const struct fi_info *info)
 {
 	int ret;
 
@@ -454,7 +453,7 @@ static int setup(struct vrb_rdm *ep, const struct fi_info *info)
 		return -FI_ENOMEM;
 	/* It is of the receiving side; OpenSHMEM says so only there. */
 	ep->info->caps |= info->rx_attr->caps & ep->domain->info->caps & FI_RMA_EVENT;
-	vrb_rdm_all_bias(ep->domain->all, ep);
+	vrb_rdm_domain_progress_bias(ep->domain->progress, ep);
 	ep->inject_size = info->tx_attr->inject_size;
 	ep->tx_op_flags = info->tx_attr->op_flags;
 	ep->rx_op_flags = info->rx_attr->op_flags;
@@ -528,12 +527,12 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 	ep->domain = domain;
 	ep->conn.timer.fd = -1;
 	ep->recent_qp = VRB_RDM_NO_QP;
-	SLIST_INIT(&ep->conn.graves);
+	SLIST_INIT(&ep->conn.dead_links);
 	ep->deferred.calls = &calls;
 	LIST_INIT(&ep->deferred.dones);
 	LIST_INIT(&ep->deferred.lent);
 	ofi_ref_get(&ep->fids);
-	ret = setup(ep, info);
+	ret = ep_setup(ep, info);
 	if (ret) {
 		ep_free(ep);
 		return ret;

@@ -39,43 +39,43 @@ static bool is_quiet(const struct vrb_rdm_peer *peer)
 	       TAILQ_EMPTY(&peer->answers) && ofi_rdm_xport(&peer->proto)->quiet(&peer->proto);
 }
 
-static void set_gate(struct vrb_rdm_peer *peer)
+static void set_marker(struct vrb_rdm_peer *peer)
 {
-	peer->gate_set = false;
-	STAILQ_INSERT_TAIL(&peer->ops, peer->gate, link);
+	peer->marker_set = false;
+	STAILQ_INSERT_TAIL(&peer->ops, peer->marker, link);
 }
 
-static void remove_gate(struct vrb_rdm_peer *peer)
+static void remove_marker(struct vrb_rdm_peer *peer)
 {
-	vrb_rdm_op_put(peer->gate);
-	peer->gate = NULL;
+	vrb_rdm_op_put(peer->marker);
+	peer->marker = NULL;
 	ofi_rdm_proto_peer_fence(&peer->proto, false);
 }
 
-static bool make_gate(struct vrb_rdm_peer *peer)
+static bool make_marker(struct vrb_rdm_peer *peer)
 {
-	peer->gate = vrb_rdm_op_get(peer->ep);
-	if (!peer->gate)
+	peer->marker = vrb_rdm_op_get(peer->ep);
+	if (!peer->marker)
 		return false;
-	peer->gate->kind = VRB_RDM_OP_GATE;
-	peer->gate->peer = peer;
+	peer->marker->kind = VRB_RDM_OP_GATE;
+	peer->marker->peer = peer;
 	ofi_rdm_proto_peer_fence(&peer->proto, true);
-	set_gate(peer);
+	set_marker(peer);
 	return true;
 }
 
-static int add(struct vrb_rdm_peer *peer, struct vrb_rdm_fenced *item)
+static int fence_add(struct vrb_rdm_peer *peer, struct vrb_rdm_fenced *item)
 {
-	if (!peer->gate && is_quiet(peer)) {
+	if (!peer->marker && is_quiet(peer)) {
 		submit(peer, item);
 		vrb_rdm_ops_pump(peer);
 		return 0;
 	}
-	if (!peer->gate && !make_gate(peer))
+	if (!peer->marker && !make_marker(peer))
 		return -FI_EAGAIN;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_FENCED, 1);
 	STAILQ_INSERT_TAIL(&peer->fenced, item, link);
-	if (STAILQ_FIRST(&peer->ops) == peer->gate)
+	if (STAILQ_FIRST(&peer->ops) == peer->marker)
 		vrb_rdm_ops_pump(peer);
 	return 0;
 }
@@ -83,16 +83,16 @@ static int add(struct vrb_rdm_peer *peer, struct vrb_rdm_fenced *item)
 int vrb_rdm_fence_out(struct vrb_rdm_peer *peer, struct vrb_rdm_out *out)
 {
 	out->fenced.is_out = true;
-	return add(peer, &out->fenced);
+	return fence_add(peer, &out->fenced);
 }
 
 int vrb_rdm_fence_op(struct vrb_rdm_peer *peer, struct vrb_rdm_op *op)
 {
-	return add(peer, &op->fenced);
+	return fence_add(peer, &op->fenced);
 }
 
 /*
- * What was posted before the gate is complete; work requests for the peer's sake may be behind it.
+ * What was posted before the marker is complete; work requests for the peer's sake may follow it.
  */
 static bool has_passed(struct vrb_rdm_peer *peer)
 {
@@ -100,11 +100,11 @@ static bool has_passed(struct vrb_rdm_peer *peer)
 
 	if (!TAILQ_EMPTY(&peer->proto.outs) || !TAILQ_EMPTY(&peer->answers))
 		return false;
-	if (!peer->gate_set) {
-		peer->gate_set = true;
-		peer->gate_at = xport->mark(&peer->proto);
+	if (!peer->marker_set) {
+		peer->marker_set = true;
+		peer->marker_at = xport->mark(&peer->proto);
 	}
-	return xport->passed(&peer->proto, peer->gate_at);
+	return xport->passed(&peer->proto, peer->marker_at);
 }
 
 bool vrb_rdm_fence_open(struct vrb_rdm_peer *peer)
@@ -121,9 +121,9 @@ bool vrb_rdm_fence_open(struct vrb_rdm_peer *peer)
 		item = STAILQ_FIRST(&peer->fenced);
 	} while (item && !item->fence);
 	if (item)
-		set_gate(peer);
+		set_marker(peer);
 	else
-		remove_gate(peer);
+		remove_marker(peer);
 	return true;
 }
 
@@ -132,7 +132,7 @@ void vrb_rdm_fence_fail(struct vrb_rdm_peer *peer, int err)
 	struct vrb_rdm_fenced *item;
 	struct vrb_rdm_out *out;
 
-	remove_gate(peer);
+	remove_marker(peer);
 	while ((item = STAILQ_FIRST(&peer->fenced))) {
 		STAILQ_REMOVE_HEAD(&peer->fenced, link);
 		if (!item->is_out) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * FI_FENCE: an operation, and whatever is behind it, waits until all that the endpoint asked of the
- * peer before is complete. A gate in the queue of RMA and atomics marks the place; while there is
+ * peer before is complete. A marker in the queue of RMA and atomics marks the place; while there is
  * one, all new operations on the peer wait behind it, in order. The endpoint's lock guards
  * everything.
  */
@@ -15,9 +15,9 @@
 /* An operation with FI_FENCE, or behind one: it is started when that may be. 0, or -FI_EAGAIN. */
 int vrb_rdm_fence_out(struct vrb_rdm_peer *peer, struct vrb_rdm_out *out);
 int vrb_rdm_fence_op(struct vrb_rdm_peer *peer, struct vrb_rdm_op *op);
-/* The peer is up and its gate the first of peer->ops. True: it is not, any more. */
+/* The peer is up and its marker the first of peer->ops. True: it is not, any more. */
 bool vrb_rdm_fence_open(struct vrb_rdm_peer *peer);
-/* The gate was taken out of peer->ops: what is behind it fails, or is put there to fail. */
+/* The marker was taken out of peer->ops: what is behind it fails, or is put there to fail. */
 void vrb_rdm_fence_fail(struct vrb_rdm_peer *peer, int err);
 
 #endif

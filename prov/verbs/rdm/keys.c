@@ -32,7 +32,7 @@ struct known {
 	uint32_t what; /* it was asked for */
 };
 
-static int compare(const void *a, const void *b)
+static int keys_compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -44,7 +44,7 @@ static bool user_keys(const struct vrb_rdm *ep)
 	return !vrb_mr_prov_key(ep->domain);
 }
 
-static int ask(struct vrb_rdm_peer *peer, uint64_t key, uint32_t what)
+static int keys_ask(struct vrb_rdm_peer *peer, uint64_t key, uint32_t what)
 {
 	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_KEY_REQ, .key = key };
 
@@ -68,9 +68,9 @@ static int resolve(struct vrb_rdm_op *op, struct vrb_rdm_remote *remote)
 		remote->resolved = true;
 		return remote->key >> 32 ? -FI_EKEYREJECTED : 0;
 	}
-	found = tfind(&remote->key, &peer->keys, compare);
+	found = tfind(&remote->key, &peer->keys, keys_compare);
 	if (!found || (*found)->what != what)
-		return ask(peer, remote->key, what);
+		return keys_ask(peer, remote->key, what);
 	remote->resolved = true;
 	remote->rkey = (*found)->rkey;
 	remote->base = (*found)->base;
@@ -165,7 +165,7 @@ static void remember(struct vrb_rdm_peer *peer, const struct ofi_rdm_wire_packet
 				 .len = packet->len,
 				 .what = peer->key_id & (ID_READS | ID_WRITES),
 				 .rkey = packet->status ? 0 : (uint32_t)packet->key };
-	found = tsearch(known, &peer->keys, compare);
+	found = tsearch(known, &peer->keys, keys_compare);
 	if (found && *found == known)
 		return;
 	if (found)

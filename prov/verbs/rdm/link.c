@@ -18,7 +18,7 @@
 #define SHARES	  128u
 #define LINGER_MS 1000
 
-static int failed(const char *what, int err)
+static int link_failed(const char *what, int err)
 {
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "connecting reliable datagrams: %s: %s%s\n", what,
 		       strerror(err), vrb_remedy(err));
@@ -131,7 +131,7 @@ void vrb_rdm_link_destroy_qp(struct vrb_rdm_link *link)
 
 	link->qp = NULL;
 	if (err)
-		failed("ibv_destroy_qp", err);
+		link_failed("ibv_destroy_qp", err);
 }
 
 void vrb_rdm_link_free(struct vrb_rdm_link *link)
@@ -166,7 +166,7 @@ static int to_init(struct vrb_rdm_link *link)
 
 	err = ibv_modify_qp(link->qp, &attr,
 			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-	return err ? failed("ibv_modify_qp to INIT", err) : 0;
+	return err ? link_failed("ibv_modify_qp to INIT", err) : 0;
 }
 
 int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
@@ -185,10 +185,10 @@ int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
 		},
 	};
 
-	attr.cap.max_inline_data = ep->inline_max + (uint32_t)sizeof(struct ofi_rdm_wire_plain);
+	attr.cap.max_inline_data = ep->inline_max + (uint32_t)sizeof(struct ofi_rdm_wire_fast);
 	link->qp = ibv_create_qp(ep->domain->pd, &attr);
 	if (!link->qp)
-		return failed("ibv_create_qp", errno);
+		return link_failed("ibv_create_qp", errno);
 	link->qp_num = link->qp->qp_num;
 	link->qp_next = *bucket(ep, link->qp_num);
 	*bucket(ep, link->qp_num) = link;
@@ -201,12 +201,12 @@ static int modify(struct vrb_rdm_link *link, enum ibv_qp_state state, const char
 	int err, mask = 0;
 
 	if (rdma_init_qp_attr(link->id, &attr, &mask))
-		return errno == EINVAL ? -FI_ECONNABORTED : failed("rdma_init_qp_attr", errno);
+		return errno == EINVAL ? -FI_ECONNABORTED : link_failed("rdma_init_qp_attr", errno);
 	vrb_qp_settle(link->ep->domain, &attr, mask);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags = (unsigned int)access_of(link);
 	err = ibv_modify_qp(link->qp, &attr, mask);
-	return err ? failed(what, err) : 0;
+	return err ? link_failed(what, err) : 0;
 }
 
 int vrb_rdm_link_connect(struct vrb_rdm_link *link)
@@ -226,7 +226,7 @@ int vrb_rdm_link_open(struct vrb_rdm_link *link)
 	struct ibv_qp_attr attr = { .qp_access_flags = (unsigned int)access_of(link) };
 	int err = ibv_modify_qp(link->qp, &attr, IBV_QP_ACCESS_FLAGS);
 
-	return err ? -failed("ibv_modify_qp for remote access", err) : 0;
+	return err ? -link_failed("ibv_modify_qp for remote access", err) : 0;
 }
 
 bool vrb_rdm_link_break(struct vrb_rdm_link *link)

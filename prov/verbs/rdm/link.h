@@ -20,7 +20,7 @@
 #define VRB_RDM_KIND_SHIFT 60
 #define VRB_RDM_KIND	   (7ULL << VRB_RDM_KIND_SHIFT)
 enum vrb_rdm_kind {
-	VRB_RDM_PLAIN,	/* a message sent past the protocol; context is the application's */
+	VRB_RDM_FAST,	/* a message sent past the protocol; context is the application's */
 	VRB_RDM_PACKET, /* context: ofi_rdm_proto_out or NULL */
 	VRB_RDM_READ,	/* context: ofi_rdm_proto_in */
 	VRB_RDM_WRITE,	/* context: ofi_rdm_proto_out */
@@ -48,7 +48,7 @@ enum vrb_rdm_link_state {
 	VRB_RDM_LINK_ACCEPTED, /* passive: accepted, not yet established */
 	VRB_RDM_LINK_UP,
 	VRB_RDM_LINK_ENDED, /* what was posted flushes */
-	VRB_RDM_LINK_DEAD,  /* in ep->conn.graves: to be freed by the event thread */
+	VRB_RDM_LINK_DEAD,  /* in ep->conn.dead_links: to be freed by the event thread */
 };
 
 struct vrb_rdm_link {
@@ -82,8 +82,8 @@ struct vrb_rdm_link {
 	struct vrb_rdm_slot *slots;
 	struct vrb_rdm_windows windows;
 	struct vrb_rdm_spare_windows spare_windows;
-	struct vrb_rdm_link *qp_next;	 /* ep->by_qp */
-	SLIST_ENTRY(vrb_rdm_link) grave; /* ep->conn.graves */
+	struct vrb_rdm_link *qp_next;	      /* ep->by_qp */
+	SLIST_ENTRY(vrb_rdm_link) dead_entry; /* ep->conn.dead_links */
 };
 
 /* With a ring of what the endpoint's CQ has room for. NULL when there is none, logged. */

@@ -50,7 +50,7 @@ static inline void vrb_rdm_lock(struct vrb_rdm *ep)
 	ofi_lock(&ep->lock);
 	if (ep->biased && ofi_bias_outside)
 		ofi_bias_shut(&ep->bias);
-	ep->sink.cq = VRB_RDM_NO_SINK;
+	ep->direct.cq = VRB_RDM_NO_DIRECT;
 }
 
 static inline void vrb_rdm_unlock(struct vrb_rdm *ep)

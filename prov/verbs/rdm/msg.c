@@ -5,14 +5,14 @@
 #include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
-#include "carry.h"
+#include "proto_ops.h"
 #include "conn.h"
 #include "fence.h"
 #include "link.h"
 #include "lock.h"
 #include "msg.h"
 #include "peer.h"
-#include "plain.h"
+#include "fast.h"
 #include "recv.h"
 #include "stats.h"
 #include "work.h"
@@ -114,7 +114,7 @@ static ssize_t queue(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 		vrb_rdm_out_put(ep, out);
 		return ret;
 	}
-	if (ofi_likely(!out->fenced.fence && !peer->gate)) {
+	if (ofi_likely(!out->fenced.fence && !peer->marker)) {
 		ofi_rdm_proto_send(&peer->proto, &out->proto);
 		return 0;
 	}
@@ -124,7 +124,7 @@ static ssize_t queue(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	return ret;
 }
 
-static OFI_OUTLINE ssize_t trigger(struct vrb_rdm *ep, const struct send *send)
+static OFI_OUTLINE ssize_t msg_trigger(struct vrb_rdm *ep, const struct send *send)
 {
 	const struct fi_msg_tagged msg = {
 		.msg_iov = send->iov,
@@ -138,7 +138,7 @@ static OFI_OUTLINE ssize_t trigger(struct vrb_rdm *ep, const struct send *send)
 	return vrb_rdm_trigger_msg(ep, send->tagged ? FI_OP_TSEND : FI_OP_SEND, &msg, send->flags);
 }
 
-static inline ssize_t check(struct vrb_rdm *ep, const struct send *send, size_t *total)
+static inline ssize_t msg_check(struct vrb_rdm *ep, const struct send *send, size_t *total)
 {
 	ssize_t ret;
 
@@ -148,16 +148,16 @@ static inline ssize_t check(struct vrb_rdm *ep, const struct send *send, size_t 
 	return ret || ep->enabled ? ret : -FI_EOPBADSTATE;
 }
 
-static ssize_t send_any(struct vrb_rdm *ep, const struct send *send)
+static ssize_t msg_send_any(struct vrb_rdm *ep, const struct send *send)
 {
 	struct vrb_rdm_peer *peer;
 	size_t total;
 	ssize_t ret;
 	int err;
 
-	ret = check(ep, send, &total);
+	ret = msg_check(ep, send, &total);
 	if (ofi_unlikely(ret))
-		return ret == -FI_EBADFLAGS ? trigger(ep, send) : ret;
+		return ret == -FI_EBADFLAGS ? msg_trigger(ep, send) : ret;
 	vrb_rdm_lock(ep);
 	peer = vrb_rdm_peer_of(ep, send->addr, &err);
 	ret = peer ? queue(ep, peer, send, total) : err;
@@ -173,8 +173,8 @@ OFI_OUTLINE ssize_t vrb_rdm_send_one(struct vrb_rdm *ep, const void *buf, size_t
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
-	return send_any(ep, &(struct send){ &iov, 1, addr, tag, 0, context,
-					    vrb_rdm_tx_flags(ep, TX_FLAGS), tagged });
+	return msg_send_any(ep, &(struct send){ &iov, 1, addr, tag, 0, context,
+						vrb_rdm_tx_flags(ep, TX_FLAGS), tagged });
 }
 
 OFI_OUTLINE ssize_t vrb_rdm_inject_one(struct vrb_rdm *ep, const void *buf, size_t len,
@@ -182,7 +182,7 @@ OFI_OUTLINE ssize_t vrb_rdm_inject_one(struct vrb_rdm *ep, const void *buf, size
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
-	return send_any(ep, &(struct send){ &iov, 1, addr, tag, 0, NULL, FI_INJECT, tagged });
+	return msg_send_any(ep, &(struct send){ &iov, 1, addr, tag, 0, NULL, FI_INJECT, tagged });
 }
 
 static ssize_t rdm_tsendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -194,7 +194,7 @@ static ssize_t rdm_tsendv(struct fid_ep *fid, const struct iovec *iov, void **de
 	};
 
 	(void)desc;
-	return send_any(ep, &send);
+	return msg_send_any(ep, &send);
 }
 
 static ssize_t rdm_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
@@ -213,9 +213,9 @@ static ssize_t rdm_tsenddata(struct fid_ep *fid, const void *buf, size_t len, vo
 	struct vrb_rdm *ep = vrb_rdm(fid);
 
 	(void)desc;
-	return send_any(ep,
-			&(struct send){ &iov, 1, addr, tag, data, context,
-					vrb_rdm_tx_flags(ep, TX_FLAGS) | FI_REMOTE_CQ_DATA, true });
+	return msg_send_any(ep, &(struct send){ &iov, 1, addr, tag, data, context,
+						vrb_rdm_tx_flags(ep, TX_FLAGS) | FI_REMOTE_CQ_DATA,
+						true });
 }
 
 static ssize_t rdm_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
@@ -223,8 +223,8 @@ static ssize_t rdm_tinjectdata(struct fid_ep *fid, const void *buf, size_t len, 
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
-	return send_any(vrb_rdm(fid), &(struct send){ &iov, 1, addr, tag, data, NULL,
-						      FI_INJECT | FI_REMOTE_CQ_DATA, true });
+	return msg_send_any(vrb_rdm(fid), &(struct send){ &iov, 1, addr, tag, data, NULL,
+							  FI_INJECT | FI_REMOTE_CQ_DATA, true });
 }
 
 static ssize_t rdm_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -233,8 +233,8 @@ static ssize_t rdm_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 	struct vrb_rdm *ep = vrb_rdm(fid);
 
 	(void)desc;
-	return send_any(ep, &(struct send){ iov, count, addr, 0, 0, context,
-					    vrb_rdm_tx_flags(ep, TX_FLAGS), false });
+	return msg_send_any(ep, &(struct send){ iov, count, addr, 0, 0, context,
+						vrb_rdm_tx_flags(ep, TX_FLAGS), false });
 }
 
 static ssize_t rdm_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -243,7 +243,8 @@ static ssize_t rdm_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 
 	if (!msg)
 		return -FI_EINVAL;
-	return send_any(ep, &(struct send){ msg->msg_iov, msg->iov_count, msg->addr, 0, msg->data,
+	return msg_send_any(ep,
+			    &(struct send){ msg->msg_iov, msg->iov_count, msg->addr, 0, msg->data,
 					    msg->context, vrb_rdm_msg_flags(ep, flags), false });
 }
 
@@ -254,9 +255,9 @@ static ssize_t rdm_senddata(struct fid_ep *fid, const void *buf, size_t len, voi
 	struct vrb_rdm *ep = vrb_rdm(fid);
 
 	(void)desc;
-	return send_any(ep, &(struct send){ &iov, 1, addr, 0, data, context,
-					    vrb_rdm_tx_flags(ep, TX_FLAGS) | FI_REMOTE_CQ_DATA,
-					    false });
+	return msg_send_any(ep, &(struct send){ &iov, 1, addr, 0, data, context,
+						vrb_rdm_tx_flags(ep, TX_FLAGS) | FI_REMOTE_CQ_DATA,
+						false });
 }
 
 static ssize_t rdm_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
@@ -264,8 +265,8 @@ static ssize_t rdm_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
-	return send_any(vrb_rdm(fid), &(struct send){ &iov, 1, addr, 0, data, NULL,
-						      FI_INJECT | FI_REMOTE_CQ_DATA, false });
+	return msg_send_any(vrb_rdm(fid), &(struct send){ &iov, 1, addr, 0, data, NULL,
+							  FI_INJECT | FI_REMOTE_CQ_DATA, false });
 }
 
 ssize_t vrb_rdm_send_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags,
@@ -275,7 +276,7 @@ ssize_t vrb_rdm_send_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, u
 				   msg->context, flags,		 tagged,    mark };
 	size_t total;
 
-	return only_check ? check(ep, &send, &total) : send_any(ep, &send);
+	return only_check ? msg_check(ep, &send, &total) : msg_send_any(ep, &send);
 }
 
 void vrb_rdm_set_modes(struct vrb_rdm *ep)
@@ -288,9 +289,9 @@ void vrb_rdm_set_modes(struct vrb_rdm *ep)
 	silent = flags & FI_COMPLETION ? 0 : VRB_SILENT;
 	end = flags & (FI_FENCE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ? 0
 									    : ep->inline_max + 1;
-	ep->plain[false].flags = FI_MSG | FI_SEND | silent;
-	ep->plain[true].flags = FI_TAGGED | FI_SEND | silent;
-	ep->plain[false].end = ep->plain[true].end = end;
+	ep->fast[false].flags = FI_MSG | FI_SEND | silent;
+	ep->fast[true].flags = FI_TAGGED | FI_SEND | silent;
+	ep->fast[false].end = ep->fast[true].end = end;
 	ep->write.flags = FI_RMA | FI_WRITE | silent;
 	ep->write.end = flags & FI_FENCE ? 0 : ep->inline_max + 1;
 	ep->write.registered_end = flags & FI_FENCE ? 0 : ep->proto.xport.props.max_write + 1;

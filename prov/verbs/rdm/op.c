@@ -8,7 +8,7 @@
 #include "coll.h"
 #include "conn.h"
 #include "fence.h"
-#include "note.h"
+#include "rma_event.h"
 #include "op.h"
 #include "progress.h"
 
@@ -65,7 +65,7 @@ struct vrb_rdm_op *vrb_rdm_op_get(struct vrb_rdm *ep)
 	return op;
 }
 
-static void release(struct vrb_rdm_op *op)
+static void op_release(struct vrb_rdm_op *op)
 {
 	struct vrb_rdm *ep = op->peer->ep;
 	uint8_t i;
@@ -83,11 +83,11 @@ static void release(struct vrb_rdm_op *op)
 
 void vrb_rdm_op_put(struct vrb_rdm_op *op)
 {
-	release(op);
+	op_release(op);
 	SLIST_INSERT_HEAD(&op->peer->ep->free_ops, op, unused);
 }
 
-static void finish(struct vrb_rdm_op *op)
+static void op_finish(struct vrb_rdm_op *op)
 {
 	struct vrb_rdm *ep = op->peer->ep;
 
@@ -105,7 +105,7 @@ static void fail(struct vrb_rdm_op *op, int err)
 	if (!op->err)
 		op->err = err;
 	if (!op->inflight)
-		finish(op);
+		op_finish(op);
 }
 
 void vrb_rdm_op_done(struct vrb_rdm_op *op, int err, int status)
@@ -119,16 +119,16 @@ void vrb_rdm_op_done(struct vrb_rdm_op *op, int err, int status)
 		return;
 	if (!op->err && op->posted_all && op->owes && op->kind == VRB_RDM_OP_READ) {
 		op->owes = false;
-		vrb_rdm_note_read(op);
+		vrb_rdm_rma_event_read(op);
 	}
 	if (op->err || (op->posted_all && !op->owes))
-		finish(op);
+		op_finish(op);
 }
 
 void vrb_rdm_op_answered(struct vrb_rdm_op *op, int err)
 {
 	op->err = err;
-	finish(op);
+	op_finish(op);
 }
 
 /* The pieces of local and remote memory where the operation is, and what both have left. */
@@ -201,7 +201,7 @@ static int post_all(struct vrb_rdm_op *op)
 }
 
 /* 0 when all of it is posted. */
-static int post(struct vrb_rdm_op *op)
+static int op_post(struct vrb_rdm_op *op)
 {
 	int ret;
 
@@ -212,11 +212,11 @@ static int post(struct vrb_rdm_op *op)
 	ret = vrb_rdm_keys_resolve(op);
 	if (ret)
 		return ret;
-	op->owes = vrb_rdm_note_is_due(op);
+	op->owes = vrb_rdm_rma_event_is_due(op);
 	if (!op->posted_all)
 		ret = post_all(op);
 	if (!ret && op->owes && op->kind != VRB_RDM_OP_READ) {
-		ret = vrb_rdm_note_post(op);
+		ret = vrb_rdm_rma_event_post(op);
 		op->owes = ret;
 	}
 	return ret;
@@ -314,7 +314,7 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 				return;
 			continue;
 		}
-		ret = post(op);
+		ret = op_post(op);
 		if (ret == -FI_EAGAIN) {
 			/* Neither a credit nor an answer is waited for. */
 			if (ofi_rdm_flow_has_data_credit(&peer->proto.flow) && !peer->asked)
@@ -325,7 +325,7 @@ void vrb_rdm_ops_pump(struct vrb_rdm_peer *peer)
 		if (ret)
 			fail(op, -ret);
 		else if (!op->inflight && !op->waiting)
-			finish(op); /* while it waited to post its note */
+			op_finish(op); /* while it waited to post its note */
 	}
 }
 
@@ -339,7 +339,7 @@ int vrb_rdm_op_start(struct vrb_rdm_op *op)
 		vrb_rdm_op_put(op);
 		return ret;
 	}
-	if (ofi_unlikely(op->fenced.fence || peer->gate)) {
+	if (ofi_unlikely(op->fenced.fence || peer->marker)) {
 		ret = vrb_rdm_fence_op(peer, op);
 		if (ret)
 			vrb_rdm_op_put(op);
@@ -404,8 +404,8 @@ enum ofi_rdm_wire_error vrb_rdm_op_packet(struct vrb_rdm_peer *peer,
 		return vrb_rdm_key_request(peer, packet);
 	case OFI_RDM_WIRE_KEY_RSP:
 		return vrb_rdm_key_answer(peer, packet);
-	case OFI_RDM_WIRE_RMA_NOTE:
-		return vrb_rdm_note(peer, packet);
+	case OFI_RDM_WIRE_RMA_EVENT:
+		return vrb_rdm_rma_event(peer, packet);
 	case OFI_RDM_WIRE_BYE:
 	case OFI_RDM_WIRE_BYE_RSP:
 		ofi_rdm_xport(&peer->proto)->bye(&peer->proto, packet);

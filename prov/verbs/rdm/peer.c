@@ -79,7 +79,7 @@ static void name(struct vrb_rdm_peer *peer, fi_addr_t fi_addr)
 		peer->source = ofi_av_reported(&peer->ep->av->base, fi_addr);
 }
 
-static struct vrb_rdm_peer *find(const struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
+static struct vrb_rdm_peer *peer_find(const struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
 {
 	struct vrb_rdm_peer key = { .addr = *addr };
 	struct vrb_rdm_peer **found = tfind(&key, &ep->known.tree, compare_peers);
@@ -206,7 +206,7 @@ static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_ad
 
 struct vrb_rdm_peer *vrb_rdm_peer_at(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
 {
-	struct vrb_rdm_peer *found = find(ep, addr);
+	struct vrb_rdm_peer *found = peer_find(ep, addr);
 
 	return found ? found : peer_new(ep, addr);
 }
@@ -244,7 +244,7 @@ fi_addr_t vrb_rdm_peer_source(struct vrb_rdm_peer *peer)
 /* One that only sends to us is not in by_addr. */
 void vrb_rdm_peer_forget(struct vrb_rdm *ep, fi_addr_t fi_addr, const struct vrb_rdm_addr *addr)
 {
-	struct vrb_rdm_peer *peer = find(ep, addr);
+	struct vrb_rdm_peer *peer = peer_find(ep, addr);
 
 	if (fi_addr < ep->by_addr_size && ep->by_addr[fi_addr]) {
 		ep->by_addr[fi_addr]->met--;
@@ -264,7 +264,7 @@ void vrb_rdm_peer_rename(struct vrb_rdm *ep, fi_addr_t fi_addr)
 
 	if (!vrb_rdm_av_get(ep->av, fi_addr, &addr))
 		return;
-	peer = find(ep, &addr);
+	peer = peer_find(ep, &addr);
 	if (peer && peer->fi_addr == fi_addr)
 		name(peer, fi_addr);
 }

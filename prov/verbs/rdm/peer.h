@@ -34,10 +34,10 @@ struct vrb_rdm_peer {
 	STAILQ_HEAD(, vrb_rdm_reply) replies; /* of ours that wait for a credit */
 	uint64_t reply_bytes;		      /* of those */
 	uint32_t bounces;		      /* buffers that wait with ops */
-	struct vrb_rdm_op *gate; /* in ops: where fenced go on; NULL when there is none */
-	bool gate_set;		 /* gate_at is of the link */
-	uint32_t gate_at;	 /* link->head behind all that is before the gate */
-	STAILQ_HEAD(, vrb_rdm_fenced) fenced; /* operations behind the gate */
+	struct vrb_rdm_op *marker; /* in ops: where fenced go on; NULL when there is none */
+	bool marker_set;	   /* marker_at is of the link */
+	uint32_t marker_at;	   /* link->head behind all that is before the marker */
+	STAILQ_HEAD(, vrb_rdm_fenced) fenced; /* operations behind the marker */
 	void *keys;			      /* tsearch(3): the peer's keys that are known */
 	bool asked;			      /* for key, as key_id */
 	uint32_t key_id;

@@ -13,7 +13,7 @@
 #include "peer.h"
 #include "progress.h"
 #include "retire.h"
-#include "sink.h"
+#include "direct.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -27,7 +27,7 @@ static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb
 	if (slot->bounce)
 		vrb_rdm_pool_put(&ep->tx_bufs, slot->bounce);
 	switch ((slot->flags & VRB_RDM_KIND) >> VRB_RDM_KIND_SHIFT) {
-	case VRB_RDM_PLAIN:
+	case VRB_RDM_FAST:
 		vrb_rdm_complete_tx(ep, slot->context, slot->flags, err, status);
 		ofi_rdm_flow_give(&peer->proto.flow, 1);
 		break;
@@ -114,20 +114,20 @@ OFI_OUTLINE void vrb_rdm_retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
 	pump(link->peer);
 }
 
-/* A packet whose completion goes to the sink; else false, and nothing was done. */
-OFI_INLINE bool sink_matched(struct vrb_rdm *ep, const struct ibv_wc *wc)
+/* A packet that completes directly; else false, and nothing was done. */
+OFI_INLINE bool direct_matched(struct vrb_rdm *ep, const struct ibv_wc *wc)
 {
-	struct vrb_rdm_sink *sink = &ep->sink;
+	struct vrb_rdm_direct *direct = &ep->direct;
 	struct vrb_rdm_arrival a;
 
-	if (ofi_unlikely(sink->cq != ep->rx_tagged) ||
+	if (ofi_unlikely(direct->cq != ep->rx_tagged) ||
 	    ofi_unlikely(vrb_rdm_meet(ep, wc, &a) != VRB_RDM_MATCHED))
 		return false;
 	vrb_rdm_copy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
-	vrb_rdm_take_matched(ep, wc, &a, sink->at);
-	vrb_rdm_sink_advance(
-		sink, sizeof(struct fi_cq_tagged_entry),
-		ofi_unlikely(sink->src) ? vrb_rdm_peer_source(ep->peers[ep->recent_src]) : 0);
+	vrb_rdm_take_matched(ep, wc, &a, direct->at);
+	vrb_rdm_direct_advance(
+		direct, sizeof(struct fi_cq_tagged_entry),
+		ofi_unlikely(direct->src) ? vrb_rdm_peer_source(ep->peers[ep->recent_src]) : 0);
 	if (ofi_unlikely(--ep->rx.above < 0))
 		vrb_rdm_refill(ep);
 	return true;
@@ -138,8 +138,8 @@ OFI_INLINE bool sink_retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
 {
 	if (!vrb_rdm_retires_now(ep, wc))
 		return false;
-	vrb_rdm_retire_now(ep, wc, ep->sink.at);
-	vrb_rdm_sink_advance(&ep->sink, sizeof(struct fi_cq_tagged_entry), FI_ADDR_NOTAVAIL);
+	vrb_rdm_retire_now(ep, wc, ep->direct.at);
+	vrb_rdm_direct_advance(&ep->direct, sizeof(struct fi_cq_tagged_entry), FI_ADDR_NOTAVAIL);
 	return true;
 }
 
@@ -155,7 +155,7 @@ void vrb_rdm_polled(struct vrb_rdm *ep, int n)
 
 	do {
 		if (wc->wr_id & VRB_RDM_RX_BIT) {
-			if (ofi_unlikely(!sink_matched(ep, wc)))
+			if (ofi_unlikely(!direct_matched(ep, wc)))
 				vrb_rdm_arrived(ep, wc);
 		} else if (ofi_unlikely(!sink_retired(ep, wc))) {
 			vrb_rdm_retired(ep, wc);
@@ -168,7 +168,7 @@ static bool poll_cq(struct vrb_rdm *ep)
 {
 	int n = ibv_poll_cq(ep->cq, VRB_RDM_BATCH, ep->wc);
 
-	ep->sink.cq = VRB_RDM_NO_SINK;
+	ep->direct.cq = VRB_RDM_NO_DIRECT;
 	if (n > 0)
 		vrb_rdm_polled(ep, n);
 	return n > 0;
@@ -220,7 +220,7 @@ static bool drain_channel(struct vrb_rdm *ep)
  * Other threads may sleep until the event that was taken: what came with it is done for them, and
  * there will be another one.
  */
-static void settle(struct vrb_rdm *ep)
+static void progress_settle(struct vrb_rdm *ep)
 {
 	struct pollfd pending = { .fd = ep->channel->fd, .events = POLLIN };
 	int rounds = ep->cq->cqe / VRB_RDM_BATCH + 1;
@@ -237,14 +237,14 @@ static void settle(struct vrb_rdm *ep)
 }
 
 /* With the lock held. 0: nothing is there, and an event will say when something is. */
-static int arm(struct vrb_rdm *ep)
+static int progress_arm(struct vrb_rdm *ep)
 {
 	bool taken = ep->channel && drain_channel(ep);
 
 	if (!vrb_rdm_poll(ep) && ep->channel && !ibv_req_notify_cq(ep->cq, 0) && !vrb_rdm_poll(ep))
 		return 0;
 	if (taken)
-		settle(ep);
+		progress_settle(ep);
 	return -FI_EAGAIN;
 }
 
@@ -253,7 +253,7 @@ int vrb_rdm_arm(struct vrb_rdm *ep)
 	int ret;
 
 	vrb_rdm_lock(ep);
-	ret = arm(ep);
+	ret = progress_arm(ep);
 	vrb_rdm_unlock(ep);
 	return ret;
 }

@@ -11,8 +11,8 @@ void vrb_rdm_progress(struct vrb_rdm *ep);
 /* With the lock held. True when there was something. */
 bool vrb_rdm_poll(struct vrb_rdm *ep);
 /*
- * What was polled into ep->wc under the lock; n > 0. The completions of ep->sink.cq go to the sink,
- * what has no room there goes to the rings.
+ * What was polled into ep->wc under the lock; n > 0. Completions of ep->direct.cq go directly to
+ * the entries of its reader; what has no room there goes to the rings.
  */
 void vrb_rdm_polled(struct vrb_rdm *ep, int n);
 /*

@@ -87,7 +87,7 @@ static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_
 	int err;
 
 	wr.num_sge = 1 + gather(&sge[1], iov, offset, len);
-	if (hdr_len + len <= ep->inline_max + sizeof(struct ofi_rdm_wire_plain)) {
+	if (hdr_len + len <= ep->inline_max + sizeof(struct ofi_rdm_wire_fast)) {
 		wr.send_flags = IBV_SEND_INLINE;
 	} else {
 		bounce = vrb_rdm_pool_get(&ep->tx_bufs);

@@ -62,9 +62,9 @@ struct vrb_rdm_out {
  * In vrb_rdm_recv.flags, beside the FI_* of the completion. ODD: whatever is not one buffer that
  * takes one message, with an entry and no counter.
  */
-#define VRB_RDM_RECV_ODD    (1ULL << 63)
+#define VRB_RDM_RECV_SLOW   (1ULL << 63)
 #define VRB_RDM_RECV_SILENT (1ULL << 62)
-#define VRB_RDM_RECV_BITS   (VRB_RDM_RECV_ODD | VRB_RDM_RECV_SILENT)
+#define VRB_RDM_RECV_BITS   (VRB_RDM_RECV_SLOW | VRB_RDM_RECV_SILENT)
 
 /* Of one that is free space is set, count is 1, and the protocol's own fields but len are 0. */
 struct vrb_rdm_recv {
@@ -99,25 +99,25 @@ struct vrb_rdm_addr {
  * Where a thread that reads a CQ wants completions of what it has polled. Of use from its poll
  * until it releases the endpoint's lock, and stale then.
  */
-#define VRB_RDM_NO_SINK \
+#define VRB_RDM_NO_DIRECT \
 	((struct vrb_rdm_cq *)1) /* no thread does; it differs from a CQ that there is not */
-struct vrb_rdm_sink {
+struct vrb_rdm_direct {
 	struct vrb_rdm_cq *cq;
 	void *at;	/* for the next entry of the CQ's format */
 	fi_addr_t *src; /* NULL but in fi_cq_readfrom */
 	size_t left;
 };
 
-/* Templates of a plain packet, and of a transfer by fi_write or fi_read. */
-struct vrb_rdm_plain {
-	struct ofi_rdm_wire_plain head;
+/* Templates of an eager packet, and of a transfer by fi_write or fi_read. */
+struct vrb_rdm_fast {
+	struct ofi_rdm_wire_fast head;
 	struct ibv_sge sge[2];
 	struct ibv_send_wr wr;
 	uint64_t flags; /* of the completion by fi_send or fi_tsend */
 	size_t end;	/* they send less than this so */
 };
 
-struct vrb_rdm_plain_rma {
+struct vrb_rdm_fast_rma {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
 	uint64_t flags;
@@ -142,7 +142,7 @@ struct vrb_rdm {
 	int dead; /* FI_E* of a lost device, else 0 */
 
 	size_t inject_size;
-	size_t inline_max; /* payload of a plain packet that the device takes inline */
+	size_t inline_max; /* payload of an eager packet that the device takes inline */
 	uint64_t tx_op_flags, rx_op_flags;
 	size_t min_multi_recv;
 	uint64_t recv_flags
@@ -163,7 +163,7 @@ struct vrb_rdm {
 	struct vrb_rdm_av *av;
 	struct ofi_eq *eq;
 	struct vrb_stx *stx;
-	bool in_all;  /* of domain->all */
+	bool in_all;  /* of domain->progress */
 	int attached; /* to tx_cq, to rx_cq */
 	struct ofi_rdm_proto proto;
 	struct ofi_rdm_match_node **buckets;
@@ -173,7 +173,7 @@ struct vrb_rdm {
 	/* Of the device. */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	struct vrb_rdm_sink sink;	 /* of the thread that has the lock */
+	struct vrb_rdm_direct direct;	 /* of the thread that has the lock */
 	struct ibv_wc wc[VRB_RDM_BATCH]; /* what it polled */
 	struct {
 		uint32_t left; /* work requests that may still be added to the CQ's burden */
@@ -183,8 +183,8 @@ struct vrb_rdm {
 	unsigned int unacked; /* channel events */
 	struct ibv_srq *srq;
 
-	struct vrb_rdm_plain plain[2]; /* untagged, tagged */
-	struct vrb_rdm_plain_rma write, read;
+	struct vrb_rdm_fast fast[2]; /* untagged, tagged */
+	struct vrb_rdm_fast_rma write, read;
 
 	/* Memory. */
 	struct vrb_rdm_pool tx_bufs; /* bounce buffers */

@@ -35,12 +35,12 @@ static void leave_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 
 static OFI_OUTLINE ssize_t read_rest(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, size_t done)
 {
-	struct vrb_rdm_sink *sink = &ep->sink;
-	size_t count = sink->left;
-	fi_addr_t *src = sink->src;
-	void *buf = sink->at;
+	struct vrb_rdm_direct *direct = &ep->direct;
+	size_t count = direct->left;
+	fi_addr_t *src = direct->src;
+	void *buf = direct->at;
 
-	sink->src = NULL;
+	direct->src = NULL;
 	leave_both(cq, ep);
 	return done ? (ssize_t)done : vrb_rdm_cq_read_ring(cq, buf, count, src);
 }
@@ -48,22 +48,22 @@ static OFI_OUTLINE ssize_t read_rest(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, 
 /* One was polled; what else is wanted is, up to a batch, also if none of it is for this reader. */
 static OFI_OUTLINE ssize_t read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 {
-	struct vrb_rdm_sink *sink = &ep->sink;
-	size_t count = sink->left, most = VRB_RDM_BATCH;
+	struct vrb_rdm_direct *direct = &ep->direct;
+	size_t count = direct->left, most = VRB_RDM_BATCH;
 	int n = 1;
 
-	if (!sink->at || !count)
-		sink->cq = VRB_RDM_NO_SINK;
+	if (!direct->at || !count)
+		direct->cq = VRB_RDM_NO_DIRECT;
 	do {
 		vrb_rdm_polled(ep, n);
 		most -= (size_t)n;
-		if (count && sink->cq != cq)
+		if (count && direct->cq != cq)
 			break; /* it is full, or the ring has what comes next */
-		if (count && sink->left < most)
-			most = sink->left;
+		if (count && direct->left < most)
+			most = direct->left;
 		n = most ? ibv_poll_cq(ep->cq, (int)most, ep->wc) : 0;
 	} while (n > 0);
-	return read_rest(cq, ep, count - sink->left);
+	return read_rest(cq, ep, count - direct->left);
 }
 
 static OFI_OUTLINE ssize_t read_filled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret)
@@ -88,7 +88,7 @@ static OFI_OUTLINE ssize_t wake_one(struct vrb_rdm_cq *cq, ssize_t ret)
 }
 
 /* Lets go of the locks, whose addresses are computed again, not kept. */
-OFI_INLINE ssize_t leave(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret, bool nolock)
+OFI_INLINE ssize_t read_leave(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret, bool nolock)
 {
 	ofi_forget(cq);
 	ofi_forget(ep);
@@ -104,7 +104,7 @@ OFI_INLINE ssize_t read_packet(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_
 {
 	if (ofi_unlikely(--ep->rx.above < 0))
 		return read_filled(cq, ep, ret);
-	return leave(cq, ep, ret, nolock);
+	return read_leave(cq, ep, ret, nolock);
 }
 
 static OFI_OUTLINE ssize_t read_long(struct vrb_rdm *ep, struct ofi_rdm_match_node **at)
@@ -113,21 +113,21 @@ static OFI_OUTLINE ssize_t read_long(struct vrb_rdm *ep, struct ofi_rdm_match_no
 
 	vrb_rdm_matched_at(ep->wc, at, &a);
 	vrb_rdm_copy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
-	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
-	return read_packet(ep->sink.cq, ep, 1, ep->biased);
+	vrb_rdm_take_matched(ep, ep->wc, &a, ep->direct.at);
+	return read_packet(ep->direct.cq, ep, 1, ep->biased);
 }
 
 /*
- * The CQ that is read is ep->rx_tagged. What waits in the peer's queue may complete, and then the
- * sink is no longer the reader's.
+ * The CQ that is read is ep->rx_tagged. What waits in the peer's queue may complete, and then
+ * ep->direct is no longer the reader's.
  */
 static OFI_OUTLINE ssize_t read_unexpected(struct vrb_rdm *ep)
 {
 	struct vrb_rdm_cq *cq = ep->rx_tagged;
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(ep->wc);
-	uint64_t tag = ofi_rdm_wire_plain_tag((const void *)(uintptr_t)rx->sge.addr);
+	uint64_t tag = ofi_rdm_wire_fast_tag((const void *)(uintptr_t)rx->sge.addr);
 
-	vrb_rdm_keep_plain(ep->peers[ep->recent_src], rx, ep->wc->byte_len, true, tag);
+	vrb_rdm_keep_fast(ep->peers[ep->recent_src], rx, ep->wc->byte_len, true, tag);
 	return read_packet(cq, ep, -FI_EAGAIN, ep->biased);
 }
 
@@ -144,13 +144,13 @@ OFI_INLINE ssize_t read_arrived(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool 
 	case VRB_RDM_UNEXPECTED:
 		return read_unexpected(ep);
 	default:
-		return read_several(ep->sink.cq, ep);
+		return read_several(ep->direct.cq, ep);
 	}
 	if (ofi_unlikely(!vrb_rdm_copies_now(a.len)))
 		return read_long(ep, a.at);
 	vrb_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
-	vrb_rdm_take_matched(ep, ep->wc, &a, ep->sink.at);
-	return read_packet(ep->sink.cq, ep, 1, nolock);
+	vrb_rdm_take_matched(ep, ep->wc, &a, ep->direct.at);
+	return read_packet(ep->direct.cq, ep, 1, nolock);
 }
 
 /* A work request alone. */
@@ -158,13 +158,13 @@ OFI_INLINE ssize_t read_retired(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool 
 {
 	if (!vrb_rdm_retires_now(ep, ep->wc))
 		return read_several(cq, ep);
-	vrb_rdm_retire_now(ep, ep->wc, ep->sink.at);
-	return leave(cq, ep, 1, nolock);
+	vrb_rdm_retire_now(ep, ep->wc, ep->direct.at);
+	return read_leave(cq, ep, 1, nolock);
 }
 
 OFI_INLINE ssize_t read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool nolock)
 {
-	if (ofi_unlikely(ep->sink.left != 1 || !ep->sink.at))
+	if (ofi_unlikely(ep->direct.left != 1 || !ep->direct.at))
 		return read_several(cq, ep);
 	if (ep->wc->wr_id & VRB_RDM_RX_BIT)
 		return read_arrived(cq, ep, nolock);
@@ -173,7 +173,7 @@ OFI_INLINE ssize_t read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool n
 
 /*
  * They call last what they call, so that nothing is to be kept in registers. Quicker without
- * ep->sink.src.
+ * ep->direct.src.
  */
 static OFI_OUTLINE ssize_t read_locked(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
 {
@@ -230,21 +230,21 @@ OFI_INLINE ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf, size_t count, 
 	ep = cq->only;
 	if (ofi_unlikely(!ep || !vrb_rdm_try_enter(ep, nolock)))
 		return read_many(cq, buf, count, src);
-	ep->sink.cq = cq;
-	ep->sink.at = buf;
-	ep->sink.left = count;
+	ep->direct.cq = cq;
+	ep->direct.at = buf;
+	ep->direct.left = count;
 	if (src)
-		ep->sink.src = src;
+		ep->direct.src = src;
 	some = ibv_poll_cq(ep->cq, 1, ep->wc) > 0;
 	/* The endpoint alone is kept over the poll, and where its lock is computed again. */
-	cq = ep->sink.cq;
+	cq = ep->direct.cq;
 	if (ofi_unlikely(some)) {
 		if (src)
 			return read_several(cq, ep);
 		return nolock ? read_nolock(cq, ep) : read_locked(cq, ep);
 	}
 	if (src)
-		ep->sink.src = NULL;
+		ep->direct.src = NULL;
 	ofi_forget(ep);
 	if (ofi_unlikely(!vrb_rdm_release(ep, nolock)))
 		return wake_both_empty(cq, ep);

@@ -3,11 +3,11 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
-#include "carry.h"
+#include "proto_ops.h"
 #include "cq.h"
 #include "lock.h"
 #include "peer.h"
-#include "plain.h"
+#include "fast.h"
 #include "progress.h"
 #include "recv.h"
 #include "work.h"
@@ -66,11 +66,11 @@ static void fill_recv(struct vrb_rdm *ep, struct vrb_rdm_recv *recv, const struc
 		      (receive->flags & FI_COMPLETION ? 0 : VRB_RDM_RECV_SILENT) | receive->mark;
 	if (ep->counts || ep->source_err || receive->count != 1 ||
 	    recv->flags & (FI_MULTI_RECV | VRB_RDM_RECV_SILENT))
-		recv->flags |= VRB_RDM_RECV_ODD;
+		recv->flags |= VRB_RDM_RECV_SLOW;
 }
 
 /* With the lock held. */
-static ssize_t post(struct vrb_rdm *ep, const struct receive *receive)
+static ssize_t recv_post(struct vrb_rdm *ep, const struct receive *receive)
 {
 	struct vrb_rdm_recv *recv;
 	uint32_t src;
@@ -87,7 +87,7 @@ static ssize_t post(struct vrb_rdm *ep, const struct receive *receive)
 	return 0;
 }
 
-static OFI_OUTLINE ssize_t trigger(struct vrb_rdm *ep, const struct receive *receive)
+static OFI_OUTLINE ssize_t recv_trigger(struct vrb_rdm *ep, const struct receive *receive)
 {
 	const struct fi_msg_tagged msg = {
 		.msg_iov = receive->iov,
@@ -114,8 +114,8 @@ static inline bool is_bad(const struct iovec *iov, size_t count)
 	return false;
 }
 
-static inline ssize_t check(const struct vrb_rdm *ep, const struct receive *receive,
-			    uint64_t allowed)
+static inline ssize_t recv_check(const struct vrb_rdm *ep, const struct receive *receive,
+				 uint64_t allowed)
 {
 	if (receive->flags & ~allowed)
 		return -FI_EBADFLAGS;
@@ -127,12 +127,12 @@ static inline ssize_t check(const struct vrb_rdm *ep, const struct receive *rece
 
 static ssize_t receive_any(struct vrb_rdm *ep, const struct receive *receive, uint64_t allowed)
 {
-	ssize_t ret = check(ep, receive, allowed);
+	ssize_t ret = recv_check(ep, receive, allowed);
 
 	if (ofi_unlikely(ret))
-		return ret == -FI_EBADFLAGS ? trigger(ep, receive) : ret;
+		return ret == -FI_EBADFLAGS ? recv_trigger(ep, receive) : ret;
 	vrb_rdm_lock(ep);
-	ret = post(ep, receive);
+	ret = recv_post(ep, receive);
 	vrb_rdm_unlock(ep);
 	return ret;
 }
@@ -320,7 +320,7 @@ ssize_t vrb_rdm_recv_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, u
 					 flags,	       tagged,	       mark };
 	uint64_t allowed = RX_FLAGS | (tagged || mark ? 0 : FI_MULTI_RECV);
 
-	return only_check ? check(ep, &receive, allowed) : receive_any(ep, &receive, allowed);
+	return only_check ? recv_check(ep, &receive, allowed) : receive_any(ep, &receive, allowed);
 }
 
 void vrb_rdm_set_recv_modes(struct vrb_rdm *ep)
@@ -331,7 +331,7 @@ void vrb_rdm_set_recv_modes(struct vrb_rdm *ep)
 	ep->rx_op_flags &= (RX_FLAGS | FI_MULTI_RECV) & ~FI_MORE;
 	flags = FI_RECV | (rx_flags(ep) & FI_COMPLETION ? 0 : VRB_RDM_RECV_BITS);
 	if (ep->counts || ep->source_err)
-		flags |= VRB_RDM_RECV_ODD;
+		flags |= VRB_RDM_RECV_SLOW;
 	ep->recv_flags[false] = ep->rx_op_flags & FI_MULTI_RECV ? 0 : flags | FI_MSG;
 	ep->recv_flags[true] = flags | FI_TAGGED;
 }

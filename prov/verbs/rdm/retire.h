@@ -17,7 +17,7 @@ static inline bool vrb_rdm_pump_is_due(const struct vrb_rdm_peer *peer)
 }
 
 /*
- * The one that is due, of a plain message or operation, completes to the reader of a CQ of
+ * The one that is due, of an eager message or operation, completes to the reader of a CQ of
  * FI_CQ_FORMAT_TAGGED who waits for it, and nothing else comes of it.
  */
 OFI_INLINE bool vrb_rdm_retires_now(const struct vrb_rdm *ep, const struct ibv_wc *wc)
@@ -26,8 +26,8 @@ OFI_INLINE bool vrb_rdm_retires_now(const struct vrb_rdm *ep, const struct ibv_w
 	const struct vrb_rdm_link *link = slot->link;
 
 	return ofi_likely(wc->status == IBV_WC_SUCCESS && !(slot->flags >> VRB_RDM_KIND_SHIFT) &&
-			  slot->seq == link->tail && ep->sink.cq == ep->tx_tagged && !ep->counts &&
-			  !vrb_rdm_pump_is_due(link->peer));
+			  slot->seq == link->tail && ep->direct.cq == ep->tx_tagged &&
+			  !ep->counts && !vrb_rdm_pump_is_due(link->peer));
 }
 
 /* Of one of which that is true, into its entry. */

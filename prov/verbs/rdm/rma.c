@@ -4,12 +4,12 @@
 #include "prov/base/mr_cache.h"
 #include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
-#include "carry.h"
+#include "proto_ops.h"
 #include "link.h"
 #include "lock.h"
 #include "objects.h"
 #include "op.h"
-#include "plain.h"
+#include "fast.h"
 #include "stats.h"
 #include "work.h"
 
@@ -48,7 +48,7 @@ static bool sum(const struct iovec *iov, size_t count, size_t *total)
 	return true;
 }
 
-static int check(const struct vrb_rdm *ep, const struct rma *rma, size_t *total)
+static int rma_check(const struct vrb_rdm *ep, const struct rma *rma, size_t *total)
 {
 	uint64_t allowed = rma->kind == VRB_RDM_OP_READ ? READ_FLAGS : WRITE_FLAGS;
 	size_t i, remote = 0;
@@ -71,7 +71,7 @@ static int check(const struct vrb_rdm *ep, const struct rma *rma, size_t *total)
 /* What is before the operation may change what it is to write. */
 static bool is_late(const struct vrb_rdm_op *op, const struct rma *rma)
 {
-	return (op->fenced.fence || op->peer->gate) && !(rma->flags & FI_INJECT);
+	return (op->fenced.fence || op->peer->marker) && !(rma->flags & FI_INJECT);
 }
 
 /*
@@ -144,8 +144,8 @@ static int set_local(struct vrb_rdm_op *op, const struct rma *rma, size_t total)
 }
 
 /* With the lock held. */
-static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct rma *rma,
-		     size_t total)
+static ssize_t rma_start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct rma *rma,
+			 size_t total)
 {
 	struct vrb_rdm_op *op = vrb_rdm_op_get(ep);
 	uint64_t what = rma->kind == VRB_RDM_OP_READ ? FI_READ : FI_WRITE;
@@ -175,7 +175,7 @@ static ssize_t start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	return vrb_rdm_op_start(op);
 }
 
-static OFI_OUTLINE ssize_t trigger(struct vrb_rdm *ep, const struct rma *rma)
+static OFI_OUTLINE ssize_t rma_trigger(struct vrb_rdm *ep, const struct rma *rma)
 {
 	const struct fi_msg_rma msg = {
 		.msg_iov = rma->iov,
@@ -199,12 +199,12 @@ static ssize_t transfer(struct vrb_rdm *ep, const struct rma *rma)
 	ssize_t ret;
 	int err;
 
-	ret = check(ep, rma, &total);
+	ret = rma_check(ep, rma, &total);
 	if (ofi_unlikely(ret))
-		return ret == -FI_EBADFLAGS ? trigger(ep, rma) : ret;
+		return ret == -FI_EBADFLAGS ? rma_trigger(ep, rma) : ret;
 	vrb_rdm_lock(ep);
 	peer = vrb_rdm_peer_of(ep, rma->addr, &err);
-	ret = peer ? start(ep, peer, rma, total) : err;
+	ret = peer ? rma_start(ep, peer, rma, total) : err;
 	vrb_rdm_count_result(ep, ret);
 	if (!ret && rma->kind == VRB_RDM_OP_READ)
 		vrb_rdm_count(ep, OFI_STATS_READS, OFI_STATS_READ_BYTES, total);
@@ -323,7 +323,7 @@ ssize_t vrb_rdm_rma_work(struct vrb_rdm *ep, const struct fi_msg_rma *msg, uint6
 				 mark };
 	size_t total;
 
-	return only_check ? check(ep, &rma, &total) : transfer(ep, &rma);
+	return only_check ? rma_check(ep, &rma, &total) : transfer(ep, &rma);
 }
 
 #define RMA_OPS(nolock)                                                                            \

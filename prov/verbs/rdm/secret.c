@@ -35,7 +35,7 @@ static int make(const uint8_t *key, size_t len, struct vrb_rdm_secret **secret)
 	return 0;
 }
 
-static int refuse(const char *path, const char *why, int err)
+static int secret_refuse(const char *path, const char *why, int err)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: FI_VERBS_AUTH_KEY_FILE=%s: %s\n", path,
 		why);
@@ -47,14 +47,14 @@ static int check_file(int fd, const char *path)
 	struct stat st;
 
 	if (fstat(fd, &st))
-		return refuse(path, strerror(errno), -errno);
+		return secret_refuse(path, strerror(errno), -errno);
 	if (!S_ISREG(st.st_mode))
-		return refuse(path, "it is not a regular file", -FI_EINVAL);
+		return secret_refuse(path, "it is not a regular file", -FI_EINVAL);
 	if (st.st_uid && st.st_uid != geteuid())
-		return refuse(path, "it belongs to another user", -FI_EACCES);
+		return secret_refuse(path, "it belongs to another user", -FI_EACCES);
 	if (st.st_mode & (S_IRWXG | S_IRWXO))
-		return refuse(path, "others than its owner have access to it: chmod 600",
-			      -FI_EACCES);
+		return secret_refuse(path, "others than its owner have access to it: chmod 600",
+				     -FI_EACCES);
 	return 0;
 }
 
@@ -68,13 +68,13 @@ static int read_file(int fd, const char *path, struct vrb_rdm_secret **secret)
 
 	while ((got = read(fd, bytes + len, sizeof(bytes) - len)) > 0)
 		len += (size_t)got;
-	ret = got < 0 ? refuse(path, strerror(errno), -errno) : 0;
+	ret = got < 0 ? secret_refuse(path, strerror(errno), -errno) : 0;
 	if (!ret && len > FILE_MAX)
-		ret = refuse(path, "it is longer than 4096 bytes", -FI_EINVAL);
+		ret = secret_refuse(path, "it is longer than 4096 bytes", -FI_EINVAL);
 	if (!ret && len && bytes[len - 1] == '\n')
 		len--;
 	if (!ret && !len)
-		ret = refuse(path, "it is empty", -FI_EINVAL);
+		ret = secret_refuse(path, "it is empty", -FI_EINVAL);
 	if (!ret)
 		ret = make(bytes, len, secret);
 	explicit_bzero(bytes, sizeof(bytes));
@@ -86,7 +86,7 @@ static int from_file(const char *path, struct vrb_rdm_secret **secret)
 	int ret, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
-		return refuse(path, strerror(errno), -errno);
+		return secret_refuse(path, strerror(errno), -errno);
 	ret = check_file(fd, path);
 	if (!ret)
 		ret = read_file(fd, path, secret);

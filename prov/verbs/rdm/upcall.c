@@ -8,7 +8,7 @@
 
 void vrb_rdm_up(struct vrb_rdm_peer *peer, uint32_t credits, size_t eager, bool ending)
 {
-	peer->gate_set = false;
+	peer->marker_set = false;
 	peer->missed = 0;
 	ofi_rdm_proto_peer_up(&peer->proto, credits, RESERVE, eager);
 	if (ending)

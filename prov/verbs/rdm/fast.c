@@ -6,12 +6,12 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "arrive.h"
-#include "carry.h"
+#include "proto_ops.h"
 #include "cq.h"
 #include "link.h"
 #include "lock.h"
 #include "peer.h"
-#include "plain.h"
+#include "fast.h"
 #include "progress.h"
 #include "stats.h"
 
@@ -20,7 +20,7 @@ OFI_INLINE bool send_inline(struct vrb_rdm *ep, bool tagged, const void *buf, si
 			    fi_addr_t addr, uint64_t tag, void *context, uint64_t flags,
 			    bool nolock)
 {
-	struct vrb_rdm_plain *plain = &ep->plain[tagged];
+	struct vrb_rdm_fast *fast = &ep->fast[tagged];
 	struct vrb_rdm_peer *peer;
 	bool sent = false;
 
@@ -29,11 +29,11 @@ OFI_INLINE bool send_inline(struct vrb_rdm *ep, bool tagged, const void *buf, si
 	peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
 	if (ofi_likely(peer && ofi_rdm_proto_may_bypass(&peer->proto, len))) {
 		if (tagged)
-			plain->head.tag = htole64(tag);
-		plain->sge[1].addr = (uintptr_t)buf;
-		plain->sge[1].length = (uint32_t)len;
-		plain->wr.send_flags = IBV_SEND_INLINE;
-		sent = !vrb_rdm_link_post(peer->link, &plain->wr, flags, context, NULL);
+			fast->head.tag = htole64(tag);
+		fast->sge[1].addr = (uintptr_t)buf;
+		fast->sge[1].length = (uint32_t)len;
+		fast->wr.send_flags = IBV_SEND_INLINE;
+		sent = !vrb_rdm_link_post(peer->link, &fast->wr, flags, context, NULL);
 		if (ofi_likely(sent)) {
 			ofi_rdm_flow_take(&peer->proto.flow);
 			vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);
@@ -47,10 +47,10 @@ OFI_INLINE bool send_inline(struct vrb_rdm *ep, bool tagged, const void *buf, si
 static OFI_OUTLINE bool send_bounced(struct vrb_rdm *ep, bool tagged, const void *buf, size_t len,
 				     fi_addr_t addr, uint64_t tag, void *context)
 {
-	size_t header = ofi_rdm_wire_plain_header(tagged);
+	size_t header = ofi_rdm_wire_fast_header(tagged);
 	struct ibv_sge sge = { .length = (uint32_t)(header + len) };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
-	struct ofi_rdm_wire_plain head = ep->plain[tagged].head;
+	struct ofi_rdm_wire_fast head = ep->fast[tagged].head;
 	struct vrb_rdm_buf *bounce;
 	struct vrb_rdm_peer *peer;
 	bool sent = false;
@@ -67,8 +67,7 @@ static OFI_OUTLINE bool send_bounced(struct vrb_rdm *ep, bool tagged, const void
 		memcpy(bounce->data + header, buf, len);
 		sge.addr = (uintptr_t)bounce->data;
 		sge.lkey = bounce->lkey;
-		sent = !vrb_rdm_link_post(peer->link, &wr, ep->plain[tagged].flags, context,
-					  bounce);
+		sent = !vrb_rdm_link_post(peer->link, &wr, ep->fast[tagged].flags, context, bounce);
 		if (ofi_likely(sent)) {
 			ofi_rdm_flow_take(&peer->proto.flow);
 			vrb_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);
@@ -81,16 +80,16 @@ static OFI_OUTLINE bool send_bounced(struct vrb_rdm *ep, bool tagged, const void
 }
 
 /* The decision: inline, by a bounce buffer, or the protocol's. */
-OFI_INLINE ssize_t send_any(struct fid_ep *fid, bool tagged, const void *buf, size_t len,
-			    fi_addr_t addr, uint64_t tag, void *context, bool nolock)
+OFI_INLINE ssize_t fast_send_any(struct fid_ep *fid, bool tagged, const void *buf, size_t len,
+				 fi_addr_t addr, uint64_t tag, void *context, bool nolock)
 {
 	struct vrb_rdm *ep = vrb_rdm(fid);
-	const struct vrb_rdm_plain *plain = &ep->plain[tagged];
+	const struct vrb_rdm_fast *fast = &ep->fast[tagged];
 
-	if (len < plain->end && buf &&
-	    send_inline(ep, tagged, buf, len, addr, tag, context, plain->flags, nolock))
+	if (len < fast->end && buf &&
+	    send_inline(ep, tagged, buf, len, addr, tag, context, fast->flags, nolock))
 		return 0;
-	if (len > ep->inline_max && plain->end && buf &&
+	if (len > ep->inline_max && fast->end && buf &&
 	    send_bounced(ep, tagged, buf, len, addr, tag, context))
 		return 0;
 	return vrb_rdm_send_one(ep, buf, len, addr, tag, context, tagged);
@@ -112,28 +111,28 @@ ssize_t vrb_rdm_tsend(struct fid_ep *fid, const void *buf, size_t len, void *des
 		      uint64_t tag, void *context)
 {
 	(void)desc;
-	return send_any(fid, true, buf, len, addr, tag, context, false);
+	return fast_send_any(fid, true, buf, len, addr, tag, context, false);
 }
 
 ssize_t vrb_rdm_tsend_nolock(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			     fi_addr_t addr, uint64_t tag, void *context)
 {
 	(void)desc;
-	return send_any(fid, true, buf, len, addr, tag, context, true);
+	return fast_send_any(fid, true, buf, len, addr, tag, context, true);
 }
 
 ssize_t vrb_rdm_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
 		     void *context)
 {
 	(void)desc;
-	return send_any(fid, false, buf, len, addr, 0, context, false);
+	return fast_send_any(fid, false, buf, len, addr, 0, context, false);
 }
 
 ssize_t vrb_rdm_send_nolock(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			    fi_addr_t addr, void *context)
 {
 	(void)desc;
-	return send_any(fid, false, buf, len, addr, 0, context, true);
+	return fast_send_any(fid, false, buf, len, addr, 0, context, true);
 }
 
 ssize_t vrb_rdm_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
@@ -196,7 +195,7 @@ static bool receive_oldest(struct vrb_rdm *ep, const struct vrb_rdm_recv *recv, 
 	struct ofi_rdm_proto_in *in = (struct ofi_rdm_proto_in *)msg;
 
 	if (!msg || !ofi_rdm_proto_is_whole(in) || in->total > to->iov_len || !ep->rx_cq ||
-	    recv->flags & VRB_RDM_RECV_ODD)
+	    recv->flags & VRB_RDM_RECV_SLOW)
 		return false;
 	vrb_rdm_copy(to->iov_base, in->packet.payload, in->total);
 	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, in->total);
@@ -226,7 +225,7 @@ static OFI_OUTLINE ssize_t post_other(struct vrb_rdm *ep, struct vrb_rdm_recv *r
 	uint32_t src = OFI_RDM_MATCH_ANY;
 	int ret = 0;
 
-	ep->sink.cq = VRB_RDM_NO_SINK;
+	ep->direct.cq = VRB_RDM_NO_DIRECT;
 	if ((addr | ep->undirected) != FI_ADDR_UNSPEC)
 		ret = vrb_rdm_recv_source(ep, addr, &src);
 	if (!ret && !receive_oldest(ep, recv, tagged, src, tag, ignore)) {

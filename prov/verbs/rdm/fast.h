@@ -3,8 +3,8 @@
  * The most frequent calls, with locks and without, and what they call when something is in their
  * way.
  */
-#ifndef VRB_RDM_PLAIN_H
-#define VRB_RDM_PLAIN_H
+#ifndef VRB_RDM_FAST_H
+#define VRB_RDM_FAST_H
 
 #include "rdm.h"
 
@@ -36,7 +36,7 @@ vrb_rdm_write_fn vrb_rdm_write, vrb_rdm_write_nolock;
 vrb_rdm_read_fn vrb_rdm_read, vrb_rdm_read_nolock;
 vrb_rdm_inject_write_fn vrb_rdm_inject_write, vrb_rdm_inject_write_nolock;
 
-/* Private to plain.c. */
+/* Private to fast.c. */
 vrb_rdm_trecv_fn vrb_rdm_trecv_entered;
 vrb_rdm_recv_fn vrb_rdm_recv_entered;
 

@@ -3,27 +3,27 @@
  * What the target of RMA is told: a packet behind the work requests of the operation, where it
  * carries data for the target's completion queue, or where the target counts (FI_RMA_EVENT).
  */
-#ifndef VRB_RDM_NOTE_H
-#define VRB_RDM_NOTE_H
+#ifndef VRB_RDM_RMA_EVENT_H
+#define VRB_RDM_RMA_EVENT_H
 
 #include "op.h"
 
 /* Whether the operation ends with a note, as far as the peer is known. */
-static inline bool vrb_rdm_note_is_due(const struct vrb_rdm_op *op)
+static inline bool vrb_rdm_rma_event_is_due(const struct vrb_rdm_op *op)
 {
 	return op->kind != VRB_RDM_OP_ATOMIC && (op->has_data || op->peer->notes);
 }
 
 /* Behind a write. 0 or -FI_EAGAIN. */
-int vrb_rdm_note_post(const struct vrb_rdm_op *op);
+int vrb_rdm_rma_event_post(const struct vrb_rdm_op *op);
 /*
  * Of a read that is done: what follows one may overtake it. A fence would hold the note back, but
  * soft-RoCE may stop forever at one behind which a receive was not ready.
  */
-void vrb_rdm_note_read(const struct vrb_rdm_op *op);
-enum ofi_rdm_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer,
-				     const struct ofi_rdm_wire_packet *packet);
+void vrb_rdm_rma_event_read(const struct vrb_rdm_op *op);
+enum ofi_rdm_wire_error vrb_rdm_rma_event(struct vrb_rdm_peer *peer,
+					  const struct ofi_rdm_wire_packet *packet);
 /* An atomic operation was performed on our memory. */
-void vrb_rdm_note_atomic(struct vrb_rdm *ep, const struct ofi_rdm_wire_packet *packet);
+void vrb_rdm_rma_event_atomic(struct vrb_rdm *ep, const struct ofi_rdm_wire_packet *packet);
 
 #endif

@@ -10,7 +10,7 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/cq.h"
-#include "prov/verbs/rdm/note.h"
+#include "prov/verbs/rdm/rma_event.h"
 #include "prov/verbs/rdm/progress.h"
 
 static struct vrb_rdm ep;
@@ -127,7 +127,7 @@ static struct ofi_rdm_wire_packet parsed(void)
 	struct ofi_rdm_wire_packet packet;
 
 	assert_int_equal(ofi_rdm_wire_parse(sent, sent_len, &packet), OFI_RDM_WIRE_OK);
-	assert_int_equal(packet.type, OFI_RDM_WIRE_RMA_NOTE);
+	assert_int_equal(packet.type, OFI_RDM_WIRE_RMA_EVENT);
 	return packet;
 }
 
@@ -138,7 +138,7 @@ static void a_write_is_told(void **state)
 	struct ofi_rdm_wire_region region;
 
 	(void)state;
-	assert_int_equal(vrb_rdm_note_post(&op), 0);
+	assert_int_equal(vrb_rdm_rma_event_post(&op), 0);
 	assert_int_equal(sends, 1);
 	assert_int_equal(peer.proto.flow.credits, 7);
 	packet = parsed();
@@ -160,14 +160,14 @@ static void a_read_is_told_when_it_is_done(void **state)
 	(void)state;
 	op.kind = VRB_RDM_OP_READ;
 	op.has_data = false;
-	vrb_rdm_note_read(&op);
+	vrb_rdm_rma_event_read(&op);
 	assert_int_equal(sends, 0); /* behind what is owed already */
 	assert_int_equal(answers, 1);
 	assert_int_equal(shortages, 0);
 	assert_int_equal(parsed().flags, OFI_RDM_WIRE_READ);
 	assert_int_equal(parsed().count, 2);
 	out_of_memory = true;
-	vrb_rdm_note_read(&op);
+	vrb_rdm_rma_event_read(&op);
 	assert_int_equal(shortages, 1);
 }
 
@@ -177,7 +177,7 @@ static void without_credit_it_waits(void **state)
 
 	(void)state;
 	peer.proto.flow.credits = peer.proto.flow.reserve;
-	assert_int_equal(vrb_rdm_note_post(&op), -FI_EAGAIN);
+	assert_int_equal(vrb_rdm_rma_event_post(&op), -FI_EAGAIN);
 	assert_int_equal(sends, 0);
 	assert_int_equal(peer.proto.flow.credits, 2);
 }
@@ -188,7 +188,7 @@ static void a_full_device_takes_nothing(void **state)
 
 	(void)state;
 	full = true;
-	assert_int_equal(vrb_rdm_note_post(&op), -FI_EAGAIN);
+	assert_int_equal(vrb_rdm_rma_event_post(&op), -FI_EAGAIN);
 	assert_int_equal(peer.proto.flow.credits, 8);
 }
 
@@ -199,7 +199,7 @@ static struct ofi_rdm_wire_packet note(uint8_t flags, uint8_t *list)
 
 	for (i = 0; i < 3; i++)
 		ofi_rdm_wire_put_region(list, i, &(struct ofi_rdm_wire_region){ 0, 1, named[i] });
-	return (struct ofi_rdm_wire_packet){ .type = OFI_RDM_WIRE_RMA_NOTE,
+	return (struct ofi_rdm_wire_packet){ .type = OFI_RDM_WIRE_RMA_EVENT,
 					     .flags = flags,
 					     .total = 300,
 					     .data = 9,
@@ -213,7 +213,7 @@ static void the_target_counts_and_completes(void **state)
 	struct ofi_rdm_wire_packet packet = note(OFI_RDM_WIRE_DATA, list);
 
 	(void)state;
-	assert_int_equal(vrb_rdm_note(&peer, &packet), OFI_RDM_WIRE_OK);
+	assert_int_equal(vrb_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
 	assert_int_equal(cntrs[0].value, 0);
 	assert_int_equal(cntrs[1].value, 1);
 	/* A region that is named twice in a row counts once. */
@@ -227,7 +227,7 @@ static void the_target_counts_and_completes(void **state)
 	assert_int_equal(put.src, 17);
 
 	packet = note(OFI_RDM_WIRE_READ, list);
-	assert_int_equal(vrb_rdm_note(&peer, &packet), OFI_RDM_WIRE_OK);
+	assert_int_equal(vrb_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
 	assert_int_equal(cntrs[0].value, 1);
 	assert_int_equal(regions[0], 2);
 	assert_int_equal(entries, 1);
@@ -241,11 +241,11 @@ static void the_target_may_want_none(void **state)
 	(void)state;
 	info.caps = 0;
 	ep.rx_cq = NULL;
-	assert_int_equal(vrb_rdm_note(&peer, &packet), OFI_RDM_WIRE_OK);
-	vrb_rdm_note_atomic(&ep, &packet);
+	assert_int_equal(vrb_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
+	vrb_rdm_rma_event_atomic(&ep, &packet);
 	info.caps = FI_RMA_EVENT;
 	ep.closing = true;
-	assert_int_equal(vrb_rdm_note(&peer, &packet), OFI_RDM_WIRE_OK);
+	assert_int_equal(vrb_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
 	assert_int_equal(cntrs[1].value, 0);
 	assert_int_equal(entries, 0);
 }
@@ -264,13 +264,13 @@ static void entries_that_nobody_reads(void **state)
 	ep.proto.budget.most = MOST * sizeof(struct ofi_cq_item);
 	while (!error && entries < 10 * MOST) {
 		cq.ring.ahead = entries;
-		error = vrb_rdm_note(&peer, &packet);
+		error = vrb_rdm_rma_event(&peer, &packet);
 	}
 	assert_int_equal(error, OFI_RDM_WIRE_E_MEMORY);
 	assert_int_equal(entries, MOST + 1);
 	/* Somebody reads. */
 	cq.ring.head = cq.ring.ahead;
-	assert_int_equal(vrb_rdm_note(&peer, &packet), OFI_RDM_WIRE_OK);
+	assert_int_equal(vrb_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
 }
 
 static void atomics_count(void **state)
@@ -281,11 +281,11 @@ static void atomics_count(void **state)
 	(void)state;
 	ofi_rdm_wire_put_target(list, 0, &(struct ofi_rdm_wire_target){ .key = 3, .count = 1 });
 	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_WRITE;
-	vrb_rdm_note_atomic(&ep, &packet);
+	vrb_rdm_rma_event_atomic(&ep, &packet);
 	assert_int_equal(cntrs[1].value, 1);
 	assert_int_equal(regions[1], 1);
 	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_FETCH;
-	vrb_rdm_note_atomic(&ep, &packet);
+	vrb_rdm_rma_event_atomic(&ep, &packet);
 	assert_int_equal(cntrs[0].value, 1);
 	assert_int_equal(keys[1], 3);
 }

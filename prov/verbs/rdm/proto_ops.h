@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The protocol of an endpoint: what it is opened with, and what it tells. */
-#ifndef VRB_RDM_CARRY_H
-#define VRB_RDM_CARRY_H
+#ifndef VRB_RDM_PROTO_OPS_H
+#define VRB_RDM_PROTO_OPS_H
 
 #include "objects.h"
 

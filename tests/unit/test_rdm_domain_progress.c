@@ -16,7 +16,7 @@
 #include "prov/base/cntr.h"
 #include "capture.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/rdm/all.h"
+#include "prov/verbs/rdm/domain_progress.h"
 #include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/progress.h"
 
@@ -30,7 +30,7 @@ static struct fi_info info = { .domain_attr = &attr };
 static struct vrb_domain domain;
 static struct vrb_rdm eps[EPS];
 static struct ibv_comp_channel channels[EPS];
-static struct vrb_rdm_all *all;
+static struct vrb_rdm_domain_progress *all;
 static unsigned int progressed[EPS], armed[EPS], lost[EPS], unwatched;
 __thread bool ofi_bias_outside;
 static bool progressed_outside;
@@ -146,7 +146,7 @@ static int end(void **state)
 	int i;
 
 	(void)state;
-	vrb_rdm_all_close(all);
+	vrb_rdm_domain_progress_close(all);
 	for (i = 0; i < EPS; i++)
 		close(channels[i].fd);
 	return 0;
@@ -156,9 +156,9 @@ static void open_with(int count)
 {
 	int i;
 
-	assert_int_equal(vrb_rdm_all_open(&domain, &all), 0);
+	assert_int_equal(vrb_rdm_domain_progress_open(&domain, &all), 0);
 	for (i = 0; i < count; i++) {
-		assert_int_equal(vrb_rdm_all_add(all, &eps[i]), 0);
+		assert_int_equal(vrb_rdm_domain_progress_add(all, &eps[i]), 0);
 		assert_true(eps[i].in_all);
 	}
 }
@@ -166,7 +166,7 @@ static void open_with(int count)
 static void take_all_out(int count)
 {
 	while (count--) {
-		vrb_rdm_all_remove(all, &eps[count]);
+		vrb_rdm_domain_progress_remove(all, &eps[count]);
 		assert_false(eps[count].in_all);
 	}
 }
@@ -177,7 +177,7 @@ static void a_counter_asks_each(void **state)
 
 	(void)state;
 	open_with(EPS);
-	assert_int_equal(vrb_rdm_all_watch(all, &cntr), 0);
+	assert_int_equal(vrb_rdm_domain_progress_watch(all, &cntr), 0);
 	assert_true(source_fd >= 0);
 	source->progress(source_of);
 	assert_int_equal(progressed[0], 1);
@@ -186,13 +186,13 @@ static void a_counter_asks_each(void **state)
 	arm_err = -FI_EAGAIN;
 	assert_int_equal(source->arm(source_of), -FI_EAGAIN);
 	assert_int_equal(armed[1], 2);
-	vrb_rdm_all_unwatch(all, &cntr);
+	vrb_rdm_domain_progress_unwatch(all, &cntr);
 	assert_int_equal(unwatched, 1);
 	take_all_out(EPS);
 	source->progress(source_of);
 	assert_int_equal(progressed[0], 1);
 	/* One that is not there. */
-	vrb_rdm_all_remove(all, &eps[0]);
+	vrb_rdm_domain_progress_remove(all, &eps[0]);
 }
 
 /* A call on a counter is serialized with those in an endpoint by FI_THREAD_DOMAIN alone. */
@@ -206,14 +206,14 @@ static void who_is_not_serialized_is_outside(void **state)
 	for (i = 0; i < 2; i++) {
 		attr.threading = threading[i];
 		open_with(1);
-		assert_int_equal(vrb_rdm_all_watch(all, &cntr), 0);
+		assert_int_equal(vrb_rdm_domain_progress_watch(all, &cntr), 0);
 		progressed_outside = i;
 		source->progress(source_of);
 		assert_int_equal(progressed_outside, threading[i] != FI_THREAD_DOMAIN);
 		assert_false(ofi_bias_outside);
-		vrb_rdm_all_unwatch(all, &cntr);
+		vrb_rdm_domain_progress_unwatch(all, &cntr);
 		take_all_out(1);
-		vrb_rdm_all_close(all);
+		vrb_rdm_domain_progress_close(all);
 		all = NULL;
 	}
 }
@@ -221,12 +221,12 @@ static void who_is_not_serialized_is_outside(void **state)
 static void the_lost_are_told(void **state)
 {
 	(void)state;
-	vrb_rdm_all_lost(NULL, NULL, FI_EIO);
+	vrb_rdm_domain_progress_lost(NULL, NULL, FI_EIO);
 	open_with(EPS);
-	vrb_rdm_all_lost(all, &eps[1], FI_EIO);
+	vrb_rdm_domain_progress_lost(all, &eps[1], FI_EIO);
 	assert_int_equal(lost[0], 0);
 	assert_int_equal(lost[1], 1);
-	vrb_rdm_all_lost(all, NULL, FI_EIO);
+	vrb_rdm_domain_progress_lost(all, NULL, FI_EIO);
 	assert_int_equal(lost[0], 1);
 	assert_int_equal(lost[1], 2);
 	take_all_out(EPS);
@@ -273,20 +273,20 @@ static void check_biased(enum fi_threading threading, enum fi_progress progress,
 {
 	attr.threading = threading;
 	attr.data_progress = progress;
-	assert_int_equal(vrb_rdm_all_open(&domain, &all), 0);
-	assert_int_equal(vrb_rdm_all_biased(all), biased);
+	assert_int_equal(vrb_rdm_domain_progress_open(&domain, &all), 0);
+	assert_int_equal(vrb_rdm_domain_progress_biased(all), biased);
 	eps[0].info = &info;
 	info.caps = FI_TAGGED;
-	vrb_rdm_all_bias(all, &eps[0]);
+	vrb_rdm_domain_progress_bias(all, &eps[0]);
 	assert_int_equal(eps[0].biased, biased);
 	assert_int_equal(eps[0].with_domain, threading == FI_THREAD_DOMAIN);
 	info.caps = FI_TAGGED | FI_TRIGGER;
-	vrb_rdm_all_bias(all, &eps[0]);
+	vrb_rdm_domain_progress_bias(all, &eps[0]);
 	assert_int_equal(eps[0].biased, biased && threading == FI_THREAD_DOMAIN);
 	info.caps = FI_TAGGED | FI_COLLECTIVE;
-	vrb_rdm_all_bias(all, &eps[0]);
+	vrb_rdm_domain_progress_bias(all, &eps[0]);
 	assert_int_equal(eps[0].biased, biased && threading == FI_THREAD_DOMAIN);
-	vrb_rdm_all_close(all);
+	vrb_rdm_domain_progress_close(all);
 	all = NULL;
 }
 
@@ -311,10 +311,10 @@ static void locks_are_as_asked_for(void **state)
 
 static void check_open(int err)
 {
-	struct vrb_rdm_all *none = NULL;
+	struct vrb_rdm_domain_progress *none = NULL;
 
 	capture_start();
-	assert_int_equal(vrb_rdm_all_open(&domain, &none), -err);
+	assert_int_equal(vrb_rdm_domain_progress_open(&domain, &none), -err);
 	assert_non_null(strstr(capture_stop(), strerror(err)));
 	assert_null(none);
 }
@@ -338,7 +338,7 @@ static void what_fails_is_told(void **state)
 	attr.data_progress = FI_PROGRESS_MANUAL;
 	open_with(0);
 	fail_ctl = ENOSPC;
-	assert_int_equal(vrb_rdm_all_add(all, &eps[0]), -ENOSPC);
+	assert_int_equal(vrb_rdm_domain_progress_add(all, &eps[0]), -ENOSPC);
 	assert_false(eps[0].in_all);
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "arrive.h"
-#include "carry.h"
+#include "proto_ops.h"
 #include "coll.h"
 #include "op.h"
 #include "peer.h"

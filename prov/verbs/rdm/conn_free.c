@@ -5,11 +5,11 @@
 #include "lock.h"
 #include "progress.h"
 
-void vrb_rdm_conn_bury(struct vrb_rdm_link *link)
+void vrb_rdm_conn_free_later(struct vrb_rdm_link *link)
 {
 	link->state = VRB_RDM_LINK_DEAD;
 	vrb_rdm_link_halt(link, ofi_now_ms());
-	SLIST_INSERT_HEAD(&link->ep->conn.graves, link, grave);
+	SLIST_INSERT_HEAD(&link->ep->conn.dead_links, link, dead_entry);
 	vrb_rdm_conn_wake(link->ep, 0);
 }
 
@@ -38,32 +38,32 @@ static void free_link(struct vrb_rdm_link *link)
 }
 
 /* A device that did not report the last receive of one in time will not report others either. */
-void vrb_rdm_conn_ripe(struct vrb_rdm *ep, struct vrb_rdm_graves *ripe)
+void vrb_rdm_conn_ripe(struct vrb_rdm *ep, struct vrb_rdm_dead_links *ripe)
 {
-	struct vrb_rdm_graves all = ep->conn.graves;
+	struct vrb_rdm_dead_links all = ep->conn.dead_links;
 	uint64_t now = ofi_now_ms();
 	struct vrb_rdm_link *link;
 
 	SLIST_INIT(ripe);
-	SLIST_INIT(&ep->conn.graves);
+	SLIST_INIT(&ep->conn.dead_links);
 	while ((link = SLIST_FIRST(&all))) {
-		SLIST_REMOVE_HEAD(&all, grave);
+		SLIST_REMOVE_HEAD(&all, dead_entry);
 		if (!vrb_rdm_link_ripe(link, now)) {
-			SLIST_INSERT_HEAD(&ep->conn.graves, link, grave);
+			SLIST_INSERT_HEAD(&ep->conn.dead_links, link, dead_entry);
 			continue;
 		}
-		SLIST_INSERT_HEAD(ripe, link, grave);
+		SLIST_INSERT_HEAD(ripe, link, dead_entry);
 		if (link->qp && link->takes && !link->let_go && !ep->dead)
 			__atomic_store_n(&ep->domain->no_last_wqe, true, __ATOMIC_RELAXED);
 	}
 }
 
-void vrb_rdm_conn_free(struct vrb_rdm_graves *ripe)
+void vrb_rdm_conn_free(struct vrb_rdm_dead_links *ripe)
 {
 	struct vrb_rdm_link *link;
 
 	while ((link = SLIST_FIRST(ripe))) {
-		SLIST_REMOVE_HEAD(ripe, grave);
+		SLIST_REMOVE_HEAD(ripe, dead_entry);
 		free_link(link);
 	}
 }

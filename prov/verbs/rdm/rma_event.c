@@ -4,7 +4,7 @@
 #include "prov/base/cntr.h"
 #include <rdma/fi_errno.h>
 #include "cq.h"
-#include "note.h"
+#include "rma_event.h"
 #include "progress.h"
 #include "prov/verbs/provider/mr.h"
 
@@ -13,7 +13,7 @@
 static struct ofi_rdm_wire_packet describe(const struct vrb_rdm_op *op, uint8_t *list)
 {
 	struct ofi_rdm_wire_packet packet = {
-		.type = OFI_RDM_WIRE_RMA_NOTE,
+		.type = OFI_RDM_WIRE_RMA_EVENT,
 		.flags = (uint8_t)((op->kind == VRB_RDM_OP_READ ? OFI_RDM_WIRE_READ : 0) |
 				   (op->has_data ? OFI_RDM_WIRE_DATA : 0)),
 		.total = op->total,
@@ -31,7 +31,7 @@ static struct ofi_rdm_wire_packet describe(const struct vrb_rdm_op *op, uint8_t 
 	return packet;
 }
 
-int vrb_rdm_note_post(const struct vrb_rdm_op *op)
+int vrb_rdm_rma_event_post(const struct vrb_rdm_op *op)
 {
 	uint8_t header[OFI_RDM_WIRE_HEADER_MAX], list[NOTE_LIST];
 	struct ofi_rdm_wire_packet packet;
@@ -48,7 +48,7 @@ int vrb_rdm_note_post(const struct vrb_rdm_op *op)
 	return ret;
 }
 
-void vrb_rdm_note_read(const struct vrb_rdm_op *op)
+void vrb_rdm_rma_event_read(const struct vrb_rdm_op *op)
 {
 	uint8_t list[NOTE_LIST];
 	struct ofi_rdm_wire_packet packet = describe(op, list);
@@ -59,7 +59,7 @@ void vrb_rdm_note_read(const struct vrb_rdm_op *op)
 
 /* The target's side. */
 
-static void count(struct vrb_rdm *ep, bool read)
+static void rma_event_count(struct vrb_rdm *ep, bool read)
 {
 	struct ofi_cntr *cntr = ep->cntrs[read ? VRB_RDM_REMOTE_READ : VRB_RDM_REMOTE_WRITE];
 
@@ -105,8 +105,8 @@ static bool is_unread(const struct vrb_rdm *ep)
 	       ep->proto.budget.most;
 }
 
-enum ofi_rdm_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer,
-				     const struct ofi_rdm_wire_packet *packet)
+enum ofi_rdm_wire_error vrb_rdm_rma_event(struct vrb_rdm_peer *peer,
+					  const struct ofi_rdm_wire_packet *packet)
 {
 	bool read = packet->flags & OFI_RDM_WIRE_READ;
 	struct vrb_rdm *ep = peer->ep;
@@ -118,7 +118,7 @@ enum ofi_rdm_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer,
 
 	if (ep->info->caps & FI_RMA_EVENT) {
 		count_regions(ep->domain, packet, key_of_region, read);
-		count(ep, read);
+		rma_event_count(ep, read);
 	}
 	if ((packet->flags & OFI_RDM_WIRE_DATA) && ep->rx_cq && !ep->closing) {
 		if (is_unread(ep))
@@ -129,12 +129,12 @@ enum ofi_rdm_wire_error vrb_rdm_note(struct vrb_rdm_peer *peer,
 	return OFI_RDM_WIRE_OK;
 }
 
-void vrb_rdm_note_atomic(struct vrb_rdm *ep, const struct ofi_rdm_wire_packet *packet)
+void vrb_rdm_rma_event_atomic(struct vrb_rdm *ep, const struct ofi_rdm_wire_packet *packet)
 {
 	bool read = packet->atomic.kind != OFI_RDM_WIRE_ATOMIC_WRITE;
 
 	if (!(ep->info->caps & FI_RMA_EVENT))
 		return;
 	count_regions(ep->domain, packet, key_of_target, read);
-	count(ep, read);
+	rma_event_count(ep, read);
 }

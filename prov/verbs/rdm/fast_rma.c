@@ -6,11 +6,11 @@
 #include "link.h"
 #include "lock.h"
 #include "peer.h"
-#include "plain.h"
+#include "fast.h"
 #include "stats.h"
 
 /* False: nothing was done. `rma` is ep->read or ep->write; lkey 0: inline. */
-OFI_INLINE bool post_now(struct vrb_rdm *ep, struct vrb_rdm_plain_rma *rma, const void *buf,
+OFI_INLINE bool post_now(struct vrb_rdm *ep, struct vrb_rdm_fast_rma *rma, const void *buf,
 			 size_t len, uint32_t lkey, fi_addr_t addr, uint64_t remote, uint64_t key,
 			 void *context, uint64_t flags, bool nolock)
 {
