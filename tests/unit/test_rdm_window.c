@@ -90,6 +90,7 @@ static int end(void **state)
 	fake.dealloc_mw_err = 0;
 	if (peer.link)
 		disconnect_link();
+	vrb_rdm_mem_fini(&ep);
 	vrb_rdm_cache_close(domain.cache);
 	ibv_destroy_cq(ep.cq);
 	ibv_dealloc_pd(domain.pd);

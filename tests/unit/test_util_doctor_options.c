@@ -14,7 +14,8 @@ static struct doctor_options opts;
 
 static bool parse(const char *line)
 {
-	char copy[256], *args[16] = { "fi_doctor" }, *rest = copy;
+	static char copy[256]; /* the options point into it */
+	char *args[16] = { "fi_doctor" }, *rest = copy;
 	bool good;
 	int count = 1;
 
