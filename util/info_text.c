@@ -56,6 +56,18 @@ const char *info_param_shown(const struct fi_param *param)
 	return param->value && end && !strcmp(end, "_AUTH_KEY") ? "(set)" : param->value;
 }
 
+/* The library prints addresses only as lines of a whole fi_info. */
+static void print_address(FILE *out, const struct fi_info *info)
+{
+	static const char title[] = "    src_addr: ";
+	const char *line = info->src_addr ? strstr(fi_tostr(info, FI_TYPE_INFO), title) : NULL;
+
+	if (!line)
+		return;
+	line += sizeof(title) - 1;
+	fprintf(out, "    address: %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
 static void print_short(FILE *out, const struct fi_info *info)
 {
 	const struct fi_fabric_attr *fabric = info->fabric_attr;
@@ -67,6 +79,7 @@ static void print_short(FILE *out, const struct fi_info *info)
 		FI_MINOR(fabric->prov_version));
 	fprintf(out, "    type: %s\n", fi_tostr(&info->ep_attr->type, FI_TYPE_EP_TYPE));
 	fprintf(out, "    protocol: %s\n", fi_tostr(&info->ep_attr->protocol, FI_TYPE_PROTOCOL));
+	print_address(out, info);
 }
 
 static void print_long(FILE *out, const struct fi_info *info)

@@ -14,11 +14,13 @@ int ofi_ep_getopt(struct fid *ep, ofi_ep_option *option, int level, int name, vo
 	size_t found;
 	int ret;
 
-	if (level != FI_OPT_ENDPOINT || !value || !len)
+	if (level != FI_OPT_ENDPOINT)
 		return -FI_EINVAL;
 	ret = option(ep, name, &found);
 	if (ret)
 		return ret;
+	if (!value || !len)
+		return -FI_EINVAL;
 	ret = *len < sizeof(found) ? -FI_ETOOSMALL : 0;
 	*len = sizeof(found);
 	if (!ret)
@@ -31,11 +33,13 @@ int ofi_ep_setopt(struct fid *ep, ofi_ep_option *option, int level, int name, co
 {
 	int ret;
 
-	if (level != FI_OPT_ENDPOINT || !value || len != sizeof(*to))
+	if (level != FI_OPT_ENDPOINT)
 		return -FI_EINVAL;
 	ret = option(ep, name, to);
 	if (ret)
 		return ret;
+	if (!value || len != sizeof(*to))
+		return -FI_EINVAL;
 	memcpy(to, value, sizeof(*to));
 	return name == writable ? 0 : -FI_EOPNOTSUPP;
 }

@@ -49,7 +49,8 @@ static void test(struct pair *pair)
 
 int main(int argc, char **argv)
 {
-	const struct setup setup = { .type = FI_EP_DGRAM };
+	const struct setup setup = { .type = FI_EP_DGRAM,
+				     .caps = FI_MSG | FI_SOURCE | FI_AV_USER_ID };
 
 	return run_pair(argc, argv, &setup, test);
 }

@@ -11,7 +11,7 @@ static char buf[64];
 
 static void with_source(struct fi_info *hints)
 {
-	hints->caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_DIRECTED_RECV;
+	hints->caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_DIRECTED_RECV | FI_AV_USER_ID;
 }
 
 static ssize_t read_from(struct rdm_pair *pair, int side, fi_addr_t *src)

@@ -31,6 +31,9 @@ static void get(void **state)
 			 -FI_ENOPROTOOPT);
 	assert_int_equal(ofi_ep_getopt(&ep, option, FI_OPT_ENDPOINT + 1, 2, &value, &len),
 			 -FI_EINVAL);
+	/* What an unknown option gets does not depend on how large it is taken to be. */
+	assert_int_equal(ofi_ep_getopt(&ep, option, FI_OPT_ENDPOINT, 3, NULL, NULL),
+			 -FI_ENOPROTOOPT);
 	assert_int_equal(ofi_ep_getopt(&ep, option, FI_OPT_ENDPOINT, 2, NULL, &len), -FI_EINVAL);
 	assert_int_equal(ofi_ep_getopt(&ep, option, FI_OPT_ENDPOINT, 2, &value, NULL), -FI_EINVAL);
 }
@@ -49,6 +52,8 @@ static void set(void **state)
 	assert_int_equal(to, 7);
 	assert_int_equal(set_one(2, &value, sizeof(value), &to), -FI_EOPNOTSUPP);
 	assert_int_equal(set_one(3, &value, sizeof(value), &to), -FI_ENOPROTOOPT);
+	assert_int_equal(set_one(3, &value, 1, &to), -FI_ENOPROTOOPT);
+	assert_int_equal(set_one(3, NULL, 0, &to), -FI_ENOPROTOOPT);
 	assert_int_equal(set_one(1, &value, sizeof(value) - 1, &to), -FI_EINVAL);
 	assert_int_equal(set_one(1, NULL, sizeof(value), &to), -FI_EINVAL);
 }

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <rdma/fi_atomic.h>
 #include "prov/verbs/msg/ops.h"
 #include "verbs_rig.h"
 
@@ -150,12 +151,31 @@ static void test_not_served(void **state)
 	assert_int_equal(fi_control(&rig->domain->fid, FI_ENABLE, NULL), -FI_ENOSYS);
 }
 
+/* What fi_getinfo does not offer for datagrams, their domain does not have. */
+static void test_datagrams(void **state)
+{
+	struct fi_atomic_attr attr = { .count = 7 };
+	struct rig *rig = *state;
+	struct fid_stx *stx = NULL;
+	struct fid_ep *srx = NULL;
+
+	rig->info->ep_attr->type = FI_EP_DGRAM;
+	rig_open_domain(rig);
+	assert_int_equal(fi_query_atomic(rig->domain, FI_UINT64, FI_SUM, &attr, 0), -FI_ENOSYS);
+	assert_int_equal(attr.count, 7);
+	assert_int_equal(fi_stx_context(rig->domain, NULL, &stx, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_srx_context(rig->domain, NULL, &srx, NULL), -FI_ENOSYS);
+	assert_null(stx);
+	assert_null(srx);
+	assert_true(vrb_is_domain(rig->domain));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_open),	  RIG_TEST(test_no_atomics), RIG_TEST(test_bad_info),
 		RIG_TEST(test_threading), RIG_TEST(test_open_fails), RIG_TEST(test_bind),
-		RIG_TEST(test_busy),	  RIG_TEST(test_not_served),
+		RIG_TEST(test_busy),	  RIG_TEST(test_not_served), RIG_TEST(test_datagrams),
 	};
 
 	return cmocka_run_group_tests_name("verbs_domain", tests, NULL, NULL);

@@ -389,6 +389,22 @@ static void test_rdm(void **state)
 	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_AUTO);
 }
 
+/* Address vectors take user ids; endpoints without one have no use for them. */
+static void test_user_ids(void **state)
+{
+	(void)state;
+	vrb_params.rdm_buffer_size = 16896;
+	info = vrb_info_msg(&dev, &port);
+	assert_non_null(info);
+	assert_int_equal((info->caps | info->domain_attr->caps) & FI_AV_USER_ID, 0);
+	make_rdm();
+	assert_true(info->caps & info->domain_attr->caps & FI_AV_USER_ID);
+	fi_freeinfo(info);
+	info = vrb_info_dgram(&dev, &port);
+	assert_non_null(info);
+	assert_true(info->caps & info->domain_attr->caps & FI_AV_USER_ID);
+}
+
 /* Address vectors of others are not shared; a receive context has a name where it is asked for. */
 static void test_addresses(void **state)
 {
@@ -414,7 +430,7 @@ int main(void)
 		TEST(test_asked_sizes), TEST(test_tiny_limits), TEST(test_inline_maximum),
 		TEST(test_usable),	TEST(test_nic),		TEST(test_link),
 		TEST(test_trigger),	TEST(test_shared),	TEST(test_multi),
-		TEST(test_addresses),	TEST(test_rdm),
+		TEST(test_addresses),	TEST(test_rdm),		TEST(test_user_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

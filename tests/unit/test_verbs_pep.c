@@ -152,6 +152,8 @@ static void options(void **state)
 	assert_int_equal(fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len),
 			 0);
 	assert_int_equal(size, VRB_CM_DATA_MAX);
+	assert_int_equal(fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, NULL, NULL),
+			 -FI_ENOPROTOOPT);
 	assert_int_equal(fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &size, &len),
 			 -FI_ENOPROTOOPT);
 }

@@ -38,6 +38,20 @@ static void test_defaults(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
+/* Attributes of the domain that a shared context can't have do not keep it from opening. */
+static void test_defaults_that_fit(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->info->rx_attr->caps |= FI_RECV | FI_TRIGGER | FI_MULTI_RECV;
+	rig->info->rx_attr->size = (size_t)fake.attr.max_srq_wr + 1;
+	rig->info->rx_attr->iov_limit = 1000;
+	rig_open_domain(rig);
+	assert_int_equal(fi_srx_context(rig->domain, NULL, &rig_srx, NULL), 0);
+	assert_int_equal(fi_rx_size_left(rig_srx), fake.attr.max_srq_wr);
+	assert_int_equal(fi_close(&rig_srx->fid), 0);
+}
+
 static int open_with(struct rig *rig, struct fi_rx_attr with)
 {
 	struct fid_ep *none = (void *)&srx_attr;
@@ -290,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_open),
 		RIG_TEST(test_defaults),
+		RIG_TEST(test_defaults_that_fit),
 		RIG_TEST(test_bad_open),
 		RIG_TEST(test_open_fails),
 		RIG_TEST(test_posts),

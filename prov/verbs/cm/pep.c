@@ -380,10 +380,10 @@ static int pep_control(struct fid *fid, int command, void *arg)
 static int pep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 {
 	(void)fid;
-	if (!optval || !optlen)
-		return -FI_EINVAL;
 	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_CM_DATA_SIZE)
 		return -FI_ENOPROTOOPT;
+	if (!optval || !optlen)
+		return -FI_EINVAL;
 	if (*optlen < sizeof(size_t)) {
 		*optlen = sizeof(size_t);
 		return -FI_ETOOSMALL;

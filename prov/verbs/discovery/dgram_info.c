@@ -49,7 +49,8 @@ struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_po
 
 	if (!info)
 		return NULL;
-	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM;
+	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_AV_USER_ID;
+	info->domain_attr->caps |= FI_AV_USER_ID;
 	info->mode = 0;
 	set_tx(info->tx_attr, dev);
 	dgram_info_set_rx(info->rx_attr);

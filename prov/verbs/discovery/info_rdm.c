@@ -77,8 +77,9 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 
 	if (!info)
 		return NULL;
-	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV;
-	info->domain_attr->caps |= FI_SHARED_AV;
+	info->caps = BOTH_CAPS | TX_CAPS | RX_CAPS | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV |
+		     FI_AV_USER_ID;
+	info->domain_attr->caps |= FI_SHARED_AV | FI_AV_USER_ID;
 	info->mode = 0;
 	*info->tx_attr = vrb_rdm_tx_limits();
 	info_rdm_set_rx(info->rx_attr);

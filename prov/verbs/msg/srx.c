@@ -215,6 +215,21 @@ static int srx_check_attr(const struct vrb_domain *domain, const struct fi_rx_at
 	return 0;
 }
 
+/* What the domain's endpoints receive with, as far as a shared context can have it. */
+static struct fi_rx_attr default_attr(const struct vrb_domain *domain)
+{
+	struct fi_rx_attr attr = { .caps = 0 };
+
+	if (domain->info->rx_attr)
+		attr = *domain->info->rx_attr;
+	attr.caps &= SRX_CAPS;
+	if (attr.size > (size_t)domain->attr.max_srq_wr)
+		attr.size = (size_t)domain->attr.max_srq_wr;
+	if (attr.iov_limit > vrb_srx_max_iov(&domain->attr))
+		attr.iov_limit = vrb_srx_max_iov(&domain->attr);
+	return attr;
+}
+
 static int create(struct vrb_srx *srx, const struct fi_rx_attr *attr)
 {
 	struct vrb_domain *domain = srx->domain;
@@ -253,14 +268,14 @@ int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 		 void *context)
 {
 	struct vrb_domain *domain = vrb_domain(domain_fid);
-	static const struct fi_rx_attr defaults;
+	struct fi_rx_attr own = default_attr(domain);
 	struct vrb_srx *srx;
 	int ret;
 
 	if (!srx_fid)
 		return -FI_EINVAL;
 	if (!attr)
-		attr = domain->info->rx_attr ? domain->info->rx_attr : (void *)&defaults;
+		attr = &own;
 	ret = srx_check_attr(domain, attr);
 	if (ret)
 		return ret;

@@ -104,6 +104,17 @@ static const struct fi_ops_domain domain_ops = {
 	.query_atomic = vrb_query_atomic,
 };
 
+/* Datagrams have no atomics and no shared contexts. */
+static const struct fi_ops_domain dgram_domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	OFI_DOMAIN_DEFAULTS,
+	.av_open = vrb_av_open,
+	.cq_open = vrb_cq_open,
+	.endpoint = vrb_ep_open,
+	.cntr_open = vrb_cntr_open,
+	.poll_open = poll_open,
+};
+
 bool vrb_is_domain(const struct fid_domain *fid)
 {
 	const struct vrb_domain_rdm *rdm = vrb_domain_rdm();
@@ -181,9 +192,16 @@ static void set_threading(struct vrb_domain *domain)
 	domain->lock_polls = threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION;
 }
 
-static bool is_rdm(const struct fi_info *info)
+static bool is_of_type(const struct fi_info *info, enum fi_ep_type type)
 {
-	return info->ep_attr && info->ep_attr->type == FI_EP_RDM;
+	return info->ep_attr && info->ep_attr->type == type;
+}
+
+static const struct fi_ops_domain *ops_of(const struct vrb_domain *domain)
+{
+	if (domain->rdm)
+		return vrb_domain_rdm()->ops;
+	return is_of_type(domain->info, FI_EP_DGRAM) ? &dgram_domain_ops : &domain_ops;
 }
 
 int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
@@ -209,7 +227,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	ofi_lock_init(&domain->bind_lock);
 	domain->info = fi_dupinfo(info);
 	domain->stats = ofi_stats_alloc(sizeof(*domain->stats));
-	domain->rdm = is_rdm(info);
+	domain->rdm = is_of_type(info, FI_EP_RDM);
 	ret = domain->info && domain->stats ? open_device(domain) : -FI_ENOMEM;
 	if (!ret && domain->rdm)
 		ret = vrb_domain_rdm() ? vrb_domain_rdm()->open(domain) : -FI_ENOSYS;
@@ -224,7 +242,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		.fid = { .fclass = FI_CLASS_DOMAIN,
 			 .context = context,
 			 .ops = ofi_ops(&domain_fid_ops) },
-		.ops = domain->rdm ? vrb_domain_rdm()->ops : ofi_ops(&domain_ops),
+		.ops = ofi_ops(ops_of(domain)),
 		.mr = ofi_ops(&vrb_mr_ops),
 	};
 	vrb_stats_show(domain, domain->stats, FI_CLASS_DOMAIN);
