@@ -35,7 +35,8 @@ struct request {
 struct found {
 	struct fi_info *head;
 	struct fi_info **tail;
-	int error; /* the first that says more than "no data" */
+	int error;  /* the first that says more than "no data" */
+	bool named; /* some provider has the name that was asked for */
 };
 
 static int check_request(const struct request *req)
@@ -85,7 +86,7 @@ static void reject_version(const struct fi_provider *prov, uint32_t version)
 }
 
 /* Whether to ask a provider at all. */
-static bool wanted(const struct request *req, const struct ofi_provider *entry)
+static bool wanted(const struct request *req, const struct ofi_provider *entry, bool *named)
 {
 	const struct fi_provider *prov = entry->prov;
 
@@ -93,6 +94,7 @@ static bool wanted(const struct request *req, const struct ofi_provider *entry)
 		reject(prov, "fabric_attr->prov_name", req->prov_name, prov->name);
 		return false;
 	}
+	*named = true;
 	if (entry->excluded) {
 		reject(prov, "FI_PROVIDER", ofi_conf_get("FI_PROVIDER"), prov->name);
 		return false;
@@ -243,7 +245,7 @@ static void ask_all(const struct request *req, struct found *found)
 	int ret;
 
 	TAILQ_FOREACH (entry, ofi_providers(), link) {
-		if (!wanted(req, entry))
+		if (!wanted(req, entry, &found->named))
 			continue;
 		ret = names ? name_only(req, entry->prov, &info)
 			    : getinfo_ask(req, entry->prov, &info);
@@ -259,14 +261,25 @@ static bool explains_all(void)
 	return all;
 }
 
-static void explain(const struct found *found, struct ofi_rejects *rejects, bool all)
+/* Programs probe for providers that are elsewhere: it is no one's mistake. */
+static void explain_name(const struct request *req)
 {
-	if (all) {
-		ofi_rejects_log(rejects, SIZE_MAX);
-		return;
-	}
-	if (found->head || !ofi_rejects_news(rejects)) {
-		ofi_rejects_log(rejects, 0);
+	if (TAILQ_EMPTY(ofi_providers()))
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
+			"fi_getinfo: there is no provider: none was built in, and FI_PROVIDER_PATH has no plug-in\n");
+	else if (!strchr(req->prov_name, '^'))
+		ofi_provider_missing(FI_LOG_INFO, "fi_getinfo", req->prov_name, false);
+}
+
+static void explain(const struct request *req, const struct found *found,
+		    struct ofi_rejects *rejects, bool all)
+{
+	bool quiet = found->head || !ofi_rejects_news(rejects);
+
+	if (!quiet && !found->named)
+		explain_name(req);
+	if (all || quiet || !found->named) {
+		ofi_rejects_log(rejects, all ? SIZE_MAX : 0);
 		return;
 	}
 	if (rejects->total && !found->error)
@@ -301,7 +314,7 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	all = explains_all();
 	ofi_rejects_begin(&rejects, all);
 	ask_all(&req, &found);
-	explain(&found, &rejects, all);
+	explain(&req, &found, &rejects, all);
 	ofi_rejects_end(&rejects);
 	ofi_hook_infos(found.head);
 	*info = found.head;

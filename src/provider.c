@@ -88,31 +88,51 @@ static bool names_any(const char *request)
 	return ofi_prov_is_utility(request);
 }
 
+static size_t list_names(const char **names, size_t most, char *text, size_t len)
+{
+	size_t count = 0, used = 0;
+	struct ofi_provider *entry;
+
+	snprintf(text, len, "none");
+	TAILQ_FOREACH (entry, &registry.list, link) {
+		if (count < most)
+			names[count++] = entry->prov->name;
+		if (used < len)
+			used += (size_t)snprintf(text + used, len - used, "%s%s", used ? ", " : "",
+						 entry->prov->name);
+	}
+	return count;
+}
+
+void ofi_provider_missing(enum fi_log_level level, const char *by, const char *word, bool near)
+{
+	const char *names[16], *nearest;
+	char text[256];
+	size_t count = list_names(names, sizeof(names) / sizeof(names[0]), text, sizeof(text));
+
+	nearest = ofi_suggest(word, names, count);
+	if (near && !nearest)
+		return;
+	FI_LOG(&ofi_core_prov, level, FI_LOG_CORE,
+	       "%s: there is no provider %s%s%s%s fi_info -l lists those there are (%s); plug-ins of other libfabric builds load from the directories of FI_PROVIDER_PATH\n",
+	       by, word, nearest ? ", did you mean " : "", nearest ? nearest : "",
+	       nearest ? "?" : ";", text);
+}
+
 /* A word of FI_PROVIDER that names nothing is most likely a mistake. */
 static void check_filter(void)
 {
-	const char *names[16], *list = filter, *nearest;
-	struct ofi_provider *entry;
-	char word[128];
-	size_t count = 0;
+	const char *list = filter;
+	char word[128], by[160];
 	bool negated;
 
-	TAILQ_FOREACH (entry, &registry.list, link) {
-		if (count < sizeof(names) / sizeof(names[0]))
-			names[count++] = entry->prov->name;
-	}
 	negated = list && *list == '^';
 	if (negated)
 		list++;
-	while (ofi_word_next(&list, ",", word, sizeof(word))) {
-		nearest = ofi_suggest(word, names, count);
-		if (names_any(word) || (negated && !nearest))
-			continue;
-		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"FI_PROVIDER=%s: there is no provider %s%s%s%s; fi_info -l lists those there are\n",
-			filter, word, nearest ? ", did you mean " : "", nearest ? nearest : "",
-			nearest ? "?" : "");
-	}
+	snprintf(by, sizeof(by), "FI_PROVIDER=%s", filter ? filter : "");
+	while (ofi_word_next(&list, ",", word, sizeof(word)))
+		if (!names_any(word))
+			ofi_provider_missing(FI_LOG_WARN, by, word, negated);
 }
 
 static void check_file(void)

@@ -7,10 +7,18 @@
 #ifndef OFI_PROVIDER_H
 #define OFI_PROVIDER_H
 
+#include <stdbool.h>
+#include <rdma/providers/fi_log.h>
 #include "registry.h"
 
 /* Loads them on the first call. The list does not change afterwards. */
 const struct ofi_provider_list *ofi_providers(void);
+
+/*
+ * Logs that there is no provider of this name, what there is, and which was probably meant; `near`:
+ * only if there is such a one. `by` is who asked.
+ */
+void ofi_provider_missing(enum fi_log_level level, const char *by, const char *word, bool near);
 
 /* Loads the plug-ins of a FI_PROVIDER_PATH and of the installation's directory. */
 void ofi_plugin_load(struct ofi_registry *reg, const char *path, const char *libdir,

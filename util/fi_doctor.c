@@ -17,6 +17,7 @@
 #include "doctor_options.h"
 #include "doctor_peer.h"
 #include "doctor_port.h"
+#include "tool.h"
 
 enum { EXIT_WELL, EXIT_ILL, EXIT_USAGE };
 
@@ -72,6 +73,7 @@ int main(int argc, char **argv)
 {
 	struct doctor_options opts;
 
+	tool_start(argv);
 	if (!doctor_options_parse(&opts, argc, argv))
 		return EXIT_USAGE;
 	if (opts.help) {

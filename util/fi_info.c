@@ -13,13 +13,7 @@
 #include "info_text.h"
 #include "info_why.h"
 #include "json.h"
-
-static uint32_t api_version(void)
-{
-	uint32_t compiled = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
-
-	return FI_VERSION_LT(fi_version(), compiled) ? fi_version() : compiled;
-}
+#include "tool.h"
 
 static int report(const char *call, int ret)
 {
@@ -33,44 +27,30 @@ static void say_text(void *context, const char *text)
 	fprintf(context, "  - %s\n", text);
 }
 
+static void say_error(void *context, const char *text)
+{
+	fprintf(context, "fi_info: %s\n", text);
+}
+
 static void say_json(void *context, const char *text)
 {
 	json_string(context, NULL, text);
 }
 
 /* Is the provider that the user asked for there at all? */
-static void check_providers(const struct info_options *opts,
-			    void (*say)(void *context, const char *text), void *context)
+static void check_provider(const struct info_options *opts,
+			   void (*say)(void *context, const char *text), void *context)
 {
-	const char *wanted = opts->hints->fabric_attr->prov_name;
-	struct fi_info *list = NULL;
-	struct fi_info *info;
-	bool found = false;
-	char names[256] = "";
 	char text[512];
-	size_t len = 0;
 
-	fi_getinfo(api_version(), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list);
-	for (info = list; info && len < sizeof(names); info = info->next) {
-		len += (size_t)snprintf(names + len, sizeof(names) - len, " %s",
-					info->fabric_attr->prov_name);
-		found |= wanted && !strcasecmp(wanted, info->fabric_attr->prov_name);
-	}
-	if (!list)
-		say(context,
-		    "libfabric has no provider: none was built in, no plug-in was found in FI_PROVIDER_PATH, or FI_PROVIDER excludes all");
-	else if (wanted && !found) {
-		snprintf(text, sizeof(text), "there is no provider %s; there are:%s", wanted,
-			 names);
+	if (!tool_has_provider(opts->hints->fabric_attr->prov_name, text, sizeof(text)))
 		say(context, text);
-	}
-	fi_freeinfo(list);
 }
 
 static void check(const struct info_options *opts, void (*say)(void *context, const char *text),
 		  void *context)
 {
-	check_providers(opts, say, context);
+	check_provider(opts, say, context);
 	info_system_check("", say, context);
 }
 
@@ -84,7 +64,7 @@ static void why_text(const struct info_options *opts, const struct info_why *why
 	else
 		puts(list ? "No candidate was rejected."
 			  : "No candidate was found, so none was rejected.");
-	if (!list && !info_why_reached_device(why)) {
+	if (!list && !info_why_is_plain(why)) {
 		puts("\nNo device was reached. Check:");
 		check(opts, say_text, stdout);
 	}
@@ -94,7 +74,7 @@ static void why_json(const struct info_options *opts, const struct info_why *why
 		     const struct fi_info *list, struct json *json)
 {
 	info_why_json(why, json, "rejected");
-	if (list || info_why_reached_device(why))
+	if (list || info_why_is_plain(why))
 		return;
 	json_array(json, "check");
 	check(opts, say_json, json);
@@ -128,14 +108,14 @@ static int run_query(const struct info_options *opts)
 	int ret;
 
 	if (opts->why) {
-		ret = info_why_start(&why, api_version());
+		ret = info_why_start(&why, tool_api_version());
 		if (ret) {
 			fprintf(stderr, "error: this libfabric (%s) gives no reasons\n",
 				fi_tostr("", FI_TYPE_VERSION));
 			return report("fi_open(\"explain\")", ret);
 		}
 	}
-	ret = fi_getinfo(api_version(), opts->node, opts->service, opts->flags,
+	ret = fi_getinfo(tool_api_version(), opts->node, opts->service, opts->flags,
 			 opts->filtered ? opts->hints : NULL, &list);
 	info_why_stop(&why);
 	if (why.failed) {
@@ -143,6 +123,8 @@ static int run_query(const struct info_options *opts)
 	} else {
 		print_query(opts, list, &why, ret);
 		fflush(stdout);
+		if (ret == -FI_ENODATA && !opts->why && !opts->json)
+			check_provider(opts, say_error, stderr);
 		report("fi_getinfo", ret);
 	}
 	fi_freeinfo(list);
@@ -156,7 +138,7 @@ static int run_list(const struct info_options *opts)
 	struct fi_info *list = NULL;
 	int ret;
 
-	ret = fi_getinfo(api_version(), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list);
+	ret = fi_getinfo(tool_api_version(), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &list);
 	if (opts->json) {
 		json_object(&json, NULL);
 		info_json_providers(&json, list);
@@ -219,6 +201,7 @@ int main(int argc, char **argv)
 	struct info_options opts;
 	int ret;
 
+	tool_start(argv);
 	ret = info_options_parse(&opts, argc, argv);
 	if (!ret)
 		ret = -run(&opts);

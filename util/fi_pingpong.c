@@ -13,6 +13,7 @@
 #include "pp_log.h"
 #include "pp_options.h"
 #include "pp_size.h"
+#include "tool.h"
 
 static double pp_usec(void)
 {
@@ -143,15 +144,21 @@ static int pp_run(const struct pp_options *opts)
 int main(int argc, char **argv)
 {
 	struct pp_options opts;
-	bool help;
 	int ret;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	tool_start(argv);
 	pp_options_init(&opts);
-	if (pp_options_parse(&opts, argc, argv, &help)) {
-		if (help)
-			pp_options_usage(argv[0]);
+	if (pp_options_parse(&opts, argc, argv))
 		return EXIT_FAILURE;
+	if (opts.action == PP_HELP) {
+		pp_options_usage(stdout);
+		return EXIT_SUCCESS;
+	}
+	if (opts.action == PP_VERSION) {
+		printf("fi_pingpong: libfabric API %u.%u\n", FI_MAJOR(fi_version()),
+		       FI_MINOR(fi_version()));
+		return EXIT_SUCCESS;
 	}
 	pp_verbose = opts.verbose;
 	ret = pp_run(&opts);

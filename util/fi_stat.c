@@ -12,6 +12,7 @@
 
 #include "stat_options.h"
 #include "stat_print.h"
+#include "tool.h"
 
 enum { EXIT_GOOD, EXIT_FAILED, EXIT_USAGE };
 
@@ -213,6 +214,7 @@ int main(int argc, char **argv)
 {
 	struct stat_options opts;
 
+	tool_start(argv);
 	if (!stat_options_parse(&opts, argc, argv))
 		return EXIT_USAGE;
 	if (opts.help) {

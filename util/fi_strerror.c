@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
+#include "tool.h"
 
-static void usage(FILE *out, const char *name)
+static void usage(FILE *out)
 {
-	fprintf(out,
-		"Usage: %s FI_ERROR_CODE\n\n"
-		"Displays the error string for the given numeric FI_ERROR_CODE.\n"
-		"FI_ERROR_CODE may be a hexadecimal, octal, or decimal constant.\n"
-		"For convenience, the absolute value of FI_ERROR_CODE will be used.\n",
-		name);
+	fprintf(out, "Usage: fi_strerror FI_ERROR_CODE\n\n"
+		     "Displays the error string for the given numeric FI_ERROR_CODE.\n"
+		     "FI_ERROR_CODE may be a hexadecimal, octal, or decimal constant.\n"
+		     "For convenience, the absolute value of FI_ERROR_CODE will be used.\n");
 }
 
 static int parse(const char *text, int *code)
@@ -41,12 +41,18 @@ int main(int argc, char **argv)
 {
 	int code;
 
+	tool_start(argv);
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
-		usage(stdout, argv[0]);
+		usage(stdout);
+		return EXIT_SUCCESS;
+	}
+	if (argc == 2 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))) {
+		printf("fi_strerror: libfabric API %u.%u\n", FI_MAJOR(fi_version()),
+		       FI_MINOR(fi_version()));
 		return EXIT_SUCCESS;
 	}
 	if (argc != 2 || parse(argv[1], &code)) {
-		usage(stderr, argv[0]);
+		usage(stderr);
 		return EXIT_FAILURE;
 	}
 	puts(fi_strerror(code));

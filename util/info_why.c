@@ -129,6 +129,18 @@ void info_why_release(struct info_why *why)
 	memset(why, 0, sizeof(*why));
 }
 
+/* Nothing was looked at, because an address of the request is of no use. */
+static bool is_address(const struct info_reject *reject)
+{
+	static const char *const attrs[] = { "node", "service", "src_addr", "dest_addr" };
+	size_t i;
+
+	for (i = 0; i < sizeof(attrs) / sizeof(attrs[0]); i++)
+		if (!strcmp(reject->attr, attrs[i]))
+			return true;
+	return false;
+}
+
 bool info_why_reached_device(const struct info_why *why)
 {
 	size_t i;
@@ -138,6 +150,31 @@ bool info_why_reached_device(const struct info_why *why)
 			return true;
 	}
 	return false;
+}
+
+bool info_why_is_plain(const struct info_why *why)
+{
+	size_t i;
+
+	for (i = 0; i < why->count; i++) {
+		if (is_address(&why->rejects[i]))
+			return true;
+	}
+	return info_why_reached_device(why);
+}
+
+/* What was asked for is what is missing; the rest of a set of flags is of no interest here. */
+static const char *has_text(const struct info_reject *reject)
+{
+	static const char *const ends[] = { "caps", "op_flags", "msg_order", "comp_order" };
+	size_t i, len = strlen(reject->attr), n;
+
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]) && *reject->has; i++) {
+		n = strlen(ends[i]);
+		if (len >= n && !strcmp(reject->attr + len - n, ends[i]))
+			return "not offered";
+	}
+	return reject->has;
 }
 
 static const char *cell(const char *text)
@@ -165,7 +202,7 @@ static void fill_row(const struct info_reject *reject, struct row *row)
 	row->cells[COLUMN_ATTRIBUTE] = cell(reject->attr);
 	row->cells[COLUMN_MISSES] = row->misses;
 	row->cells[COLUMN_ASKED] = cell(reject->asked);
-	row->cells[COLUMN_HAS] = cell(reject->has);
+	row->cells[COLUMN_HAS] = cell(has_text(reject));
 }
 
 static void print_row(FILE *out, const char *const *cells, const int *widths)

@@ -42,6 +42,8 @@ void info_why_add(struct info_why *why, const struct fi_explain_entry *entry);
 void info_why_sort(struct info_why *why);
 /* Did any candidate get as far as a device? */
 bool info_why_reached_device(const struct info_why *why);
+/* Do the reasons say all: was a device reached, or was it an address that was of no use? */
+bool info_why_is_plain(const struct info_why *why);
 void info_why_text(const struct info_why *why, FILE *out);
 void info_why_json(const struct info_why *why, struct json *json, const char *key);
 

@@ -13,17 +13,11 @@
 #include "pp_data.h"
 #include "pp_log.h"
 #include "pp_size.h"
+#include "tool.h"
 
 #define PP_MR_MODE    (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 #define PP_MR_KEY     0xC0DE
 #define PP_EQ_POLL_MS 500
-
-static uint32_t pp_version(void)
-{
-	uint32_t compiled = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION);
-
-	return FI_VERSION_LT(fi_version(), compiled) ? fi_version() : compiled;
-}
 
 static int pp_strdup(char **dst, const char *src)
 {
@@ -54,20 +48,27 @@ static int pp_hints(struct pp_ep *ep)
 	return 0;
 }
 
+static void pp_say_why(const struct pp_ep *ep)
+{
+	char type[32], caps[32], text[512];
+
+	if (!tool_has_provider(ep->opts->provider, text, sizeof(text)))
+		pp_error("%s", text);
+	pp_error("nothing matches these options; fi_info --why%s%s -t %s -c %s says why",
+		 ep->opts->provider ? " -p " : "", ep->opts->provider ? ep->opts->provider : "",
+		 fi_tostr_r(type, sizeof(type), &ep->opts->ep_type, FI_TYPE_EP_TYPE),
+		 fi_tostr_r(caps, sizeof(caps), &ep->opts->caps, FI_TYPE_CAPS));
+}
+
 static int pp_getinfo(struct pp_ep *ep)
 {
-	char type[32], caps[32];
 	int ret;
 
 	fi_freeinfo(ep->info);
 	ep->info = NULL;
-	ret = fi_getinfo(pp_version(), NULL, NULL, 0, ep->hints, &ep->info);
+	ret = fi_getinfo(tool_api_version(), NULL, NULL, 0, ep->hints, &ep->info);
 	if (ret == -FI_ENODATA)
-		pp_error("nothing matches these options; fi_info --why%s%s -t %s -c %s says why",
-			 ep->opts->provider ? " -p " : "",
-			 ep->opts->provider ? ep->opts->provider : "",
-			 fi_tostr_r(type, sizeof(type), &ep->opts->ep_type, FI_TYPE_EP_TYPE),
-			 fi_tostr_r(caps, sizeof(caps), &ep->opts->caps, FI_TYPE_CAPS));
+		pp_say_why(ep);
 	return ret ? pp_failed("fi_getinfo", ret) : 0;
 }
 
@@ -354,7 +355,7 @@ static void pp_close(struct fid *fid, const char *name)
 	int ret = fid ? fi_close(fid) : 0;
 
 	if (ret)
-		pp_error("fi_close(%s): ret=%d (%s)", name, ret, fi_strerror(-ret));
+		pp_error("fi_close(%s): %s", name, fi_strerror(-ret));
 }
 
 void pp_ep_close(struct pp_ep *ep)

@@ -12,7 +12,7 @@ bool pp_verbose;
 static void pp_print(const char *level, const char *fmt, va_list args)
 {
 	flockfile(stderr);
-	fprintf(stderr, "[%s] ", level);
+	fprintf(stderr, "fi_pingpong: %s", level);
 	vfprintf(stderr, fmt, args);
 	fputc('\n', stderr);
 	funlockfile(stderr);
@@ -23,7 +23,7 @@ void pp_error(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	pp_print("error", fmt, args);
+	pp_print("", fmt, args);
 	va_end(args);
 }
 
@@ -34,12 +34,12 @@ void pp_debug(const char *fmt, ...)
 	if (!pp_verbose)
 		return;
 	va_start(args, fmt);
-	pp_print("debug", fmt, args);
+	pp_print("debug: ", fmt, args);
 	va_end(args);
 }
 
 int pp_failed(const char *call, int ret)
 {
-	pp_error("%s(): ret=%d (%s)", call, ret, fi_strerror(-ret));
+	pp_error("%s: %s", call, fi_strerror(-ret));
 	return ret;
 }

@@ -4,10 +4,10 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <rdma/fi_endpoint.h>
 
@@ -18,13 +18,14 @@ static const struct {
 	{ "-B <src_port>", "source control port number (server: 47592, client: auto)" },
 	{ "-P <dst_port>", "destination control port number (client: 47592)" },
 	{ "-d <domain>", "domain name" },
-	{ "-p <provider>", "specific provider name eg verbs, sockets" },
+	{ "-p <provider>", "specific provider name, as fi_info -l lists them" },
 	{ "-e <ep_type>", "endpoint type: msg|rdm|dgram (dgram)" },
 	{ "-I <number>", "number of iterations (10)" },
 	{ "-S <size>", "specific transfer size or 'all' (64 256 1k 4k 64k 1m)" },
 	{ "-c", "enables data_integrity checks" },
 	{ "-m <transmit mode>", "transmit mode type: msg|tagged (msg)" },
-	{ "-h", "display this help output" },
+	{ "-h, --help", "display this help output" },
+	{ "-V, --version", "display the version" },
 	{ "-v", "enable debugging output" },
 	{ "-6", "use IPv6 address" },
 };
@@ -38,16 +39,16 @@ void pp_options_init(struct pp_options *opts)
 	opts->sizes = PP_SIZES_DEFAULT;
 }
 
-void pp_options_usage(const char *name)
+void pp_options_usage(FILE *out)
 {
 	size_t i;
 
-	fprintf(stderr, "Usage:\n");
-	fprintf(stderr, "  %s [OPTIONS]\t\tstart server\n", name);
-	fprintf(stderr, "  %s [OPTIONS] <srv_addr>\tconnect to server\n", name);
-	fprintf(stderr, "\nPing pong client and server\n\nOptions:\n");
+	fprintf(out, "Usage:\n");
+	fprintf(out, "  fi_pingpong [OPTIONS]\t\t\tstart server\n");
+	fprintf(out, "  fi_pingpong [OPTIONS] <srv_addr>\tconnect to server\n");
+	fprintf(out, "\nPing pong client and server\n\nOptions:\n");
 	for (i = 0; i < sizeof(pp_help) / sizeof(pp_help[0]); i++)
-		fprintf(stderr, " %-20s %s\n", pp_help[i].option, pp_help[i].help);
+		fprintf(out, " %-20s %s\n", pp_help[i].option, pp_help[i].help);
 }
 
 static int pp_parse_number(int option, const char *text, unsigned long min, unsigned long max,
@@ -167,14 +168,24 @@ static int pp_parse_option(struct pp_options *opts, int option, const char *arg)
 	}
 }
 
-int pp_options_parse(struct pp_options *opts, int argc, char **argv, bool *help)
+int pp_options_parse(struct pp_options *opts, int argc, char **argv)
 {
+	static const struct option long_options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
 	int option;
 
-	*help = false;
-	while ((option = getopt(argc, argv, "B:P:d:p:e:I:S:cm:hv6")) != -1) {
-		*help = option == 'h' || option == '?';
-		if (*help || pp_parse_option(opts, option, optarg))
+	while ((option = getopt_long(argc, argv, "B:P:d:p:e:I:S:cm:hv6V", long_options, NULL)) !=
+	       -1) {
+		if (option == 'h' || option == 'V') {
+			opts->action = option == 'h' ? PP_HELP : PP_VERSION;
+			return 0;
+		}
+		if (option == '?')
+			pp_options_usage(stderr);
+		if (pp_parse_option(opts, option, optarg))
 			return -1;
 	}
 	if (argc - optind > 1) {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <rdma/fabric.h>
 
@@ -18,7 +19,10 @@ enum pp_sizes {
 	PP_SIZES_ONE,
 };
 
+enum pp_action { PP_RUN, PP_HELP, PP_VERSION };
+
 struct pp_options {
+	enum pp_action action;
 	uint16_t src_port; /* 0: the default of the side */
 	uint16_t dst_port;
 	const char *dst_addr; /* NULL: this is the server */
@@ -35,8 +39,8 @@ struct pp_options {
 };
 
 void pp_options_init(struct pp_options *opts);
-/* 0, or -1 after it has said what is wrong; *help when the user asked for help. */
-int pp_options_parse(struct pp_options *opts, int argc, char **argv, bool *help);
-void pp_options_usage(const char *name);
+/* 0, or -1 after it has said what is wrong. */
+int pp_options_parse(struct pp_options *opts, int argc, char **argv);
+void pp_options_usage(FILE *out);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef FAKE_PROV_H
 #define FAKE_PROV_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/provider.h"
@@ -14,6 +15,17 @@ static int fake_cleanups;
 const struct ofi_provider_list *ofi_providers(void)
 {
 	return &fake_registry.list;
+}
+
+/* The name that ofi_provider_missing() was last called with. */
+static char fake_missing[64];
+
+void ofi_provider_missing(enum fi_log_level level, const char *by, const char *word, bool near)
+{
+	(void)level;
+	(void)by;
+	(void)near;
+	snprintf(fake_missing, sizeof(fake_missing), "%s", word);
 }
 
 static inline void fake_cleanup(void)

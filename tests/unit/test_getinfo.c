@@ -246,6 +246,30 @@ static void test_explained(void **state)
 	fi_close(&log.fid);
 }
 
+/* A program that probes for a provider by name disturbs nobody when it is not there. */
+static void test_probe(void **state)
+{
+	struct fi_ops_log ops = { sizeof(ops), log_enabled, NULL, log_keep };
+	struct fid_logging log = { .fid.fclass = FI_CLASS_LOG, .ops = &ops };
+	struct fi_info *info;
+
+	(void)state;
+	assert_int_equal(fi_import_log(FI_VERSION(2, 0), 0, &log), 0);
+	warnings = infos = 0;
+	assert_int_equal(ask_for("psm3", &info), -FI_ENODATA);
+	assert_int_equal(warnings, 0);
+	assert_true(infos >= 2); /* the candidates */
+	assert_string_equal(fake_missing, "psm3");
+	assert_int_equal(ask_for("^verbs;^tcp", &info), -FI_ENODATA);
+	assert_int_equal(warnings, 0);
+	/* Nobody has a program of its own where there is no provider at all. */
+	ofi_registry_fini(&fake_registry);
+	assert_int_equal(ask(NULL, &info), -FI_ENODATA);
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(logged[0], "there is no provider: "));
+	fi_close(&log.fid);
+}
+
 static void test_addr_format(void **state)
 {
 	struct fi_info *info;
@@ -277,6 +301,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_names_only, start, stop),
 		cmocka_unit_test_setup_teardown(test_errors, start, stop),
 		cmocka_unit_test_setup_teardown(test_explained, start, stop),
+		cmocka_unit_test_setup_teardown(test_probe, start, stop),
 		cmocka_unit_test_setup_teardown(test_addr_format, start, stop),
 	};
 

@@ -34,11 +34,9 @@ static int info(struct info_options *opts, char **argv)
 
 static int pp(struct pp_options *opts, char **argv)
 {
-	bool help;
-
 	optind = 0;
 	pp_options_init(opts);
-	return pp_options_parse(opts, count(argv), argv, &help);
+	return pp_options_parse(opts, count(argv), argv);
 }
 
 static void test_names(void **state)

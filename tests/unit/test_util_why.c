@@ -126,6 +126,52 @@ static void test_reached(void **state)
 	info_why_release(&why);
 }
 
+/* An address that does not resolve says all; so does a device that was looked at. */
+static void test_plain(void **state)
+{
+	struct fi_explain_entry entry = {
+		.prov_name = "verbs", .attr = "node", .asked = "nohost", .has = "unknown"
+	};
+	struct info_why why = { 0 };
+
+	(void)state;
+	assert_false(info_why_is_plain(&why));
+	info_why_add(&why, &entry);
+	assert_true(info_why_is_plain(&why));
+	info_why_release(&why);
+	entry.attr = "device";
+	info_why_add(&why, &entry);
+	assert_false(info_why_is_plain(&why));
+	info_why_release(&why);
+	entry.domain_name = "rxe0";
+	info_why_add(&why, &entry);
+	assert_true(info_why_is_plain(&why));
+	info_why_release(&why);
+}
+
+/* Of a set of flags what is missing is told, not what else there is. */
+static void test_missing(void **state)
+{
+	struct fi_explain_entry entry = { .prov_name = "verbs",
+					  .domain_name = "rxe0",
+					  .attr = "tx_attr->caps",
+					  .asked = "FI_HMEM",
+					  .has = "FI_MSG, FI_RMA" };
+	struct info_why why = { 0 };
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	info_why_add(&why, &entry);
+	info_why_text(&why, out);
+	fclose(out);
+	assert_non_null(strstr(text, "FI_HMEM  not offered\n"));
+	assert_null(strstr(text, "FI_RMA"));
+	free(text);
+	info_why_release(&why);
+}
+
 static void test_json(void **state)
 {
 	struct json json = { 0 };
@@ -163,6 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nearest_first), cmocka_unit_test(test_table),
 		cmocka_unit_test(test_many),	      cmocka_unit_test(test_reached),
+		cmocka_unit_test(test_plain),	      cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_json),	      cmocka_unit_test(test_library),
 	};
 

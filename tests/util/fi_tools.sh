@@ -46,6 +46,9 @@ expect 0 '^# FI_LOG_LEVEL: String$' fi_info -g fi_log_l
 FI_LOG_LEVEL=warn expect 0 '^FI_LOG_LEVEL=warn$' fi_info -g FI_LOG_LEVEL
 FI_LOG_LEVEL=warn expect 0 '^# from: environment$' fi_info -g FI_LOG_LEVEL
 expect 61 '^fi_getinfo: -61 \(No data available\)$' fi_info -p nosuchprovider
+expect 61 '^fi_info: there is no provider verbz, did you mean verbs\? there are: verbs' fi_info -p verbz
+expect 61 '^fi_info: there is no provider tcp; there are: ' fi_info -p tcp
+FI_PROVIDER=shm expect 61 '^fi_info: FI_PROVIDER=shm: there is no provider shm; .*\(verbs\); plug-ins of other' fi_info
 expect 61 'there is no provider nosuchprovider|libfabric has no provider' \
 	fi_info --why -p nosuchprovider
 expect 61 '"code": -61' fi_info --json -p nosuchprovider
@@ -57,7 +60,15 @@ expect 1 '^Usage: ' fi_info --nonsense
 expect 1 'unexpected argument: stray' fi_info stray
 expect 1 'explains a query' fi_info --why -l
 
-expect 1 '^ -I <number>' fi_pingpong -h
+for option in -h --help; do
+	expect 0 '^ -I <number>' fi_pingpong $option
+	expect 0 '^  fi_pingpong \[OPTIONS\] <srv_addr>' fi_pingpong $option
+done
+expect 0 '^fi_pingpong: libfabric API 2\.' fi_pingpong --version
+expect 0 '^fi_strerror: libfabric API 2\.' fi_strerror --version
+expect 1 "^fi_pingpong: unrecognized option '--nonsense'$" fi_pingpong --nonsense
+expect 1 "^fi_pingpong: option requires an argument -- 'p'$" fi_pingpong -p
+expect 61 '^fi_pingpong: there is no provider verbz, did you mean verbs' fi_pingpong -p verbz -B 47594
 expect 1 'Unknown endpoint : foo' fi_pingpong -e foo
 expect 1 'Unknown transmit mode : foo' fi_pingpong -m foo
 expect 1 'Error parsing "foo"' fi_pingpong -S foo
@@ -88,6 +99,18 @@ expect 2 'unexpected argument: stray' fi_stat -p 1 stray
 expect 2 '--count is for --watch' fi_stat -p 1 -c 3
 expect 1 'there is no such process' fi_stat -p 2147483647
 expect 1 'it has no statistics' fi_stat -p $$
+
+# No build path, log prefix or function name in what a user reads.
+for command in 'fi_info -p verbz' 'fi_info -d nosuchdevice' 'fi_info --nonsense' 'fi_info -n' \
+	'fi_pingpong -p verbz -B 47594' 'fi_pingpong -B 47594 -d nosuchdevice' 'fi_pingpong -Z' \
+	'fi_stat --nonsense' 'fi_doctor --nonsense' 'fi_strerror'; do
+	# shellcheck disable=SC2086
+	output=$(timeout 20 util/$command 2>&1 </dev/null)
+	if grep -qE 'libfabric:[0-9]+:|\(\):[0-9]|<warn>|\.libs|: ret=' <<<"$output"; then
+		echo "FAIL $command: for programmers: $output"
+		failed=1
+	fi
+done
 
 if command -v python3 >/dev/null; then
 	for options in '' -e -l --version --why '-p nosuchprovider --why'; do
