@@ -86,7 +86,18 @@ static void others_count(struct rdm_pair *pair, struct fid_mr *mr)
 			   FI_UINT64, FI_SUM, &one));
 	rdm_wait(pair, 0);
 	reaches(pair, reads, 2);
-	EQUAL(fi_cntr_read(writes), ROUNDS + 4);
+	reaches(pair, writes, ROUNDS + 5); /* it changes memory */
+	reaches(pair, region, ROUNDS + 4);
+	OK(fi_compare_atomic(side->ep, &one, 1, NULL, &one, NULL, &old, NULL, side->peer,
+			     (uintptr_t)target, key, FI_UINT64, FI_CSWAP, &one));
+	rdm_wait(pair, 0);
+	OK(fi_cntr_wait(writes, ROUNDS + 6, 60000));
+	EQUAL(fi_cntr_read(reads), 3);
+	OK(fi_fetch_atomic(side->ep, NULL, 1, NULL, &old, NULL, side->peer, (uintptr_t)target, key,
+			   FI_UINT64, FI_ATOMIC_READ, &one));
+	rdm_wait(pair, 0);
+	reaches(pair, reads, 4);
+	EQUAL(fi_cntr_read(writes), ROUNDS + 6);
 }
 
 /* An endpoint that has the capability as a receiver alone, or not at all. */

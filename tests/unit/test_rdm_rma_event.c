@@ -47,8 +47,9 @@ static int send_packet(struct ofi_rdm_proto_peer *to, const void *hdr, size_t hd
 void vrb_mr_count(struct vrb_domain *of, uint64_t key, uint64_t what)
 {
 	assert_ptr_equal(of, &domain);
-	keys[regions[0] + regions[1]] = key;
-	regions[what == FI_REMOTE_WRITE]++;
+	keys[(regions[0] + regions[1]) % (sizeof(keys) / sizeof(keys[0]))] = key;
+	regions[0] += !!(what & FI_REMOTE_READ);
+	regions[1] += !!(what & FI_REMOTE_WRITE);
 }
 
 fi_addr_t vrb_rdm_peer_source(struct vrb_rdm_peer *of)
@@ -288,6 +289,24 @@ static void atomics_count(void **state)
 	vrb_rdm_rma_event_atomic(&ep, &packet);
 	assert_int_equal(cntrs[0].value, 1);
 	assert_int_equal(keys[1], 3);
+	/* It changes memory, too. */
+	assert_int_equal(cntrs[1].value, 2);
+	assert_int_equal(regions[0], 1);
+	assert_int_equal(regions[1], 2);
+	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_COMPARE;
+	vrb_rdm_rma_event_atomic(&ep, &packet);
+	assert_int_equal(cntrs[0].value, 2);
+	assert_int_equal(cntrs[1].value, 3);
+	/* FI_ATOMIC_READ changes nothing. */
+	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_READ;
+	vrb_rdm_rma_event_atomic(&ep, &packet);
+	assert_int_equal(cntrs[0].value, 3);
+	assert_int_equal(cntrs[1].value, 3);
+	/* A counter of both counts operations, not what they consist of. */
+	ep.cntrs[VRB_RDM_REMOTE_WRITE] = &cntrs[0];
+	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_FETCH;
+	vrb_rdm_rma_event_atomic(&ep, &packet);
+	assert_int_equal(cntrs[0].value, 4);
 }
 
 int main(void)

@@ -69,14 +69,17 @@ bool vrb_mr_find(struct vrb_domain *domain, uint64_t key, struct vrb_mr_place *p
 void vrb_mr_count(struct vrb_domain *domain, uint64_t key, uint64_t what)
 {
 	const struct vrb_mr wanted = { .fid.key = key };
-	struct ofi_cntr *cntr;
+	struct ofi_cntr *read, *write;
 	struct vrb_mr **found;
 
 	ofi_lock(&domain->lock);
 	found = tfind(&wanted, &domain->mrs, mr_compare);
-	cntr = found ? (*found)->cntrs[what == FI_REMOTE_WRITE] : NULL;
-	if (cntr)
-		ofi_cntr_count(cntr, 1);
+	read = found && what & FI_REMOTE_READ ? (*found)->cntrs[0] : NULL;
+	write = found && what & FI_REMOTE_WRITE ? (*found)->cntrs[1] : NULL;
+	if (read)
+		ofi_cntr_count(read, 1);
+	if (write && write != read)
+		ofi_cntr_count(write, 1);
 	ofi_unlock(&domain->lock);
 }
 

@@ -19,7 +19,10 @@ struct vrb_mr_place {
 bool vrb_mr_prov_key(const struct vrb_domain *domain);
 /* The region of a key. False when there is none. Of domains for reliable datagrams only. */
 bool vrb_mr_find(struct vrb_domain *domain, uint64_t key, struct vrb_mr_place *place);
-/* The peer has done FI_REMOTE_READ or FI_REMOTE_WRITE there: the region's counter counts it. */
+/*
+ * The peer has done FI_REMOTE_READ, FI_REMOTE_WRITE or both there: the region's counters count it,
+ * once if they are one.
+ */
 void vrb_mr_count(struct vrb_domain *domain, uint64_t key, uint64_t what);
 
 #endif

@@ -36,14 +36,6 @@ static void *place_of(struct vrb_domain *domain, const struct ofi_rdm_wire_targe
 	return (void *)(uintptr_t)at;
 }
 
-static uint64_t access_for(const struct ofi_rdm_wire_atomic *a)
-{
-	if (a->kind == OFI_RDM_WIRE_ATOMIC_READ)
-		return FI_REMOTE_READ;
-	return a->kind == OFI_RDM_WIRE_ATOMIC_WRITE ? FI_REMOTE_WRITE
-						    : FI_REMOTE_READ | FI_REMOTE_WRITE;
-}
-
 static void apply(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
 		  const uint8_t *operand, const uint8_t *compare, uint8_t *old)
 {
@@ -72,7 +64,7 @@ static int perform_locked(struct vrb_domain *domain, const struct ofi_rdm_wire_p
 
 	for (i = 0; i < packet->count; i++) {
 		ofi_rdm_wire_get_target(packet->list, i, &target[i]);
-		at[i] = place_of(domain, &target[i], a->size, access_for(a));
+		at[i] = place_of(domain, &target[i], a->size, vrb_rdm_atomic_access(a->kind));
 		if (!at[i])
 			return FI_EKEYREJECTED;
 	}

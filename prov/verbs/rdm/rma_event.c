@@ -59,17 +59,23 @@ void vrb_rdm_rma_event_read(const struct vrb_rdm_op *op)
 
 /* The target's side. */
 
-static void rma_event_count(struct vrb_rdm *ep, bool read)
+/* `what`: FI_REMOTE_READ, FI_REMOTE_WRITE or both; a counter of both counts the operation once. */
+static void rma_event_count(struct vrb_rdm *ep, uint64_t what)
 {
-	struct ofi_cntr *cntr = ep->cntrs[read ? VRB_RDM_REMOTE_READ : VRB_RDM_REMOTE_WRITE];
+	struct ofi_cntr *read = what & FI_REMOTE_READ ? ep->cntrs[VRB_RDM_REMOTE_READ] : NULL;
+	struct ofi_cntr *write = what & FI_REMOTE_WRITE ? ep->cntrs[VRB_RDM_REMOTE_WRITE] : NULL;
 
-	if (cntr && !ep->closing)
-		ofi_cntr_count(cntr, 1);
+	if (ep->closing)
+		return;
+	if (read)
+		ofi_cntr_count(read, 1);
+	if (write && write != read)
+		ofi_cntr_count(write, 1);
 }
 
 /* An operation counts once for a region that it names several times in a row. */
 static void count_regions(struct vrb_domain *domain, const struct ofi_rdm_wire_packet *packet,
-			  uint64_t (*key_at)(const void *list, unsigned int i), bool read)
+			  uint64_t (*key_at)(const void *list, unsigned int i), uint64_t what)
 {
 	uint64_t key, last = 0;
 	uint8_t i;
@@ -77,7 +83,7 @@ static void count_regions(struct vrb_domain *domain, const struct ofi_rdm_wire_p
 	for (i = 0; i < packet->count; i++) {
 		key = key_at(packet->list, i);
 		if (!i || key != last)
-			vrb_mr_count(domain, key, read ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+			vrb_mr_count(domain, key, what);
 		last = key;
 	}
 }
@@ -108,17 +114,17 @@ static bool is_unread(const struct vrb_rdm *ep)
 enum ofi_rdm_wire_error vrb_rdm_rma_event(struct vrb_rdm_peer *peer,
 					  const struct ofi_rdm_wire_packet *packet)
 {
-	bool read = packet->flags & OFI_RDM_WIRE_READ;
+	uint64_t what = packet->flags & OFI_RDM_WIRE_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE;
 	struct vrb_rdm *ep = peer->ep;
 	struct ofi_cq_item item = {
-		.flags = FI_RMA | FI_REMOTE_CQ_DATA | (read ? FI_REMOTE_READ : FI_REMOTE_WRITE),
+		.flags = FI_RMA | FI_REMOTE_CQ_DATA | what,
 		.len = packet->total,
 		.data = packet->data,
 	};
 
 	if (ep->info->caps & FI_RMA_EVENT) {
-		count_regions(ep->domain, packet, key_of_region, read);
-		rma_event_count(ep, read);
+		count_regions(ep->domain, packet, key_of_region, what);
+		rma_event_count(ep, what);
 	}
 	if ((packet->flags & OFI_RDM_WIRE_DATA) && ep->rx_cq && !ep->closing) {
 		if (is_unread(ep))
@@ -131,10 +137,10 @@ enum ofi_rdm_wire_error vrb_rdm_rma_event(struct vrb_rdm_peer *peer,
 
 void vrb_rdm_rma_event_atomic(struct vrb_rdm *ep, const struct ofi_rdm_wire_packet *packet)
 {
-	bool read = packet->atomic.kind != OFI_RDM_WIRE_ATOMIC_WRITE;
+	uint64_t what = vrb_rdm_atomic_access(packet->atomic.kind);
 
 	if (!(ep->info->caps & FI_RMA_EVENT))
 		return;
-	count_regions(ep->domain, packet, key_of_target, read);
-	rma_event_count(ep, read);
+	count_regions(ep->domain, packet, key_of_target, what);
+	rma_event_count(ep, what);
 }

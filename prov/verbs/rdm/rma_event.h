@@ -8,6 +8,15 @@
 
 #include "op.h"
 
+/* What an atomic operation of this kind does to its target's memory. */
+static inline uint64_t vrb_rdm_atomic_access(uint8_t kind)
+{
+	if (kind == OFI_RDM_WIRE_ATOMIC_READ)
+		return FI_REMOTE_READ;
+	return kind == OFI_RDM_WIRE_ATOMIC_WRITE ? FI_REMOTE_WRITE
+						 : FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
 /* Whether the operation ends with a note, as far as the peer is known. */
 static inline bool vrb_rdm_rma_event_is_due(const struct vrb_rdm_op *op)
 {
