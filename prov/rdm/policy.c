@@ -187,6 +187,14 @@ static void on_heard(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_heard(set, conn);
 }
 
+static void on_asked(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+{
+	(void)input;
+	(void)action;
+	ofi_rdm_conn_asked(set, conn);
+}
+
 static void on_drained(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		       const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
@@ -274,11 +282,13 @@ static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 		[OFI_RDM_CONN_REJECTED] = on_rejected,
 		[OFI_RDM_CONN_FAILED] = on_failed,
 		[OFI_RDM_CONN_DISCONNECTED] = on_failed,
+		[OFI_RDM_CONN_ASKED] = on_asked,
 		[OFI_RDM_CONN_HEARD] = on_heard,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_EXPECTING] = {
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_expected,
+		[OFI_RDM_CONN_ASKED] = on_asked,
 		[OFI_RDM_CONN_HEARD] = on_heard,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
@@ -290,6 +300,7 @@ static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 		[OFI_RDM_CONN_BYE] = on_bye_early,
 		[OFI_RDM_CONN_FAILED] = on_offer_failed,
 		[OFI_RDM_CONN_DISCONNECTED] = on_offer_failed,
+		[OFI_RDM_CONN_ASKED] = on_asked,
 		[OFI_RDM_CONN_HEARD] = on_heard,
 		[OFI_RDM_CONN_EVICT] = on_offer_failed,
 		[OFI_RDM_CONN_CLOSE] = on_close,
@@ -389,6 +400,7 @@ const char *ofi_rdm_conn_cause_name(enum ofi_rdm_conn_event cause)
 		[OFI_RDM_CONN_REJECTED] = "rejected by the peer",
 		[OFI_RDM_CONN_FAILED] = "failed",
 		[OFI_RDM_CONN_DISCONNECTED] = "disconnected by the peer",
+		[OFI_RDM_CONN_ASKED] = "the peer's host is asked",
 		[OFI_RDM_CONN_HEARD] = "the peer's host answers",
 		[OFI_RDM_CONN_EVICT] = "its place is wanted",
 		[OFI_RDM_CONN_BYE] = "goodbye of the peer",

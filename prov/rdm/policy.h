@@ -67,6 +67,7 @@ enum ofi_rdm_conn_event {
 	OFI_RDM_CONN_REJECTED,	   /* reason */
 	OFI_RDM_CONN_FAILED,	   /* err: the attempt, or the connection */
 	OFI_RDM_CONN_DISCONNECTED, /* by the peer */
+	OFI_RDM_CONN_ASKED,	   /* DO_KNOCK is done: the question is on its way, or cannot be */
 	OFI_RDM_CONN_HEARD,	   /* the peer's host is there */
 	OFI_RDM_CONN_EVICT,	   /* it shall end; idle: whether nothing is under way */
 	OFI_RDM_CONN_BYE,	   /* the peer's; idle */
@@ -103,7 +104,7 @@ enum {
 		1 << 13, /* EVICT the one of ofi_rdm_conn_victim(), there are too many */
 	OFI_RDM_CONN_DO_ASK =
 		1 << 14, /* the device at the other end whether the connection is there */
-	OFI_RDM_CONN_DO_KNOCK = 1 << 15, /* ask whether the host is there: HEARD */
+	OFI_RDM_CONN_DO_KNOCK = 1 << 15, /* ask whether the host is there: ASKED, HEARD */
 	OFI_RDM_CONN_DO_LOOK = 1 << 16,	 /* DRAINED if nothing is under way */
 };
 
@@ -173,7 +174,7 @@ struct ofi_rdm_conn {
 	uint64_t deadline; /* the end of silence, while WAITING or an attempt is out */
 	uint64_t timer;	   /* when poll has something to do */
 	uint64_t knock;	   /* when its host is asked next */
-	uint32_t knocks;   /* since the silence began */
+	uint32_t knocks;   /* ASKED since the silence began */
 	uint64_t spared;   /* UP: not to be a victim until then */
 	uint64_t used;	   /* when something was sent or came, as far as the caller has told */
 	bool unused;	   /* nothing has, since it is UP */
@@ -197,7 +198,8 @@ struct ofi_rdm_conn_host {
 
 struct ofi_rdm_conn_set {
 	struct ofi_rdm_conn_params params;
-	uint64_t now;		       /* ms, the caller's to set before each step */
+	uint64_t now; /* ms, the caller's to set before each step */
+	bool behind;  /* answers may have come that nobody has read: the silence may be ours */
 	enum ofi_rdm_conn_event cause; /* of what happens now */
 	uint32_t connecting;	       /* requests out */
 	uint32_t open;		       /* connections and attempts */

@@ -24,6 +24,7 @@ void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
 bool ofi_rdm_conn_is_open(enum ofi_rdm_conn_state state);
 bool ofi_rdm_conn_has_room(const struct ofi_rdm_conn_set *set);
 /* The silence is broken, or begins. */
+void ofi_rdm_conn_asked(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 void ofi_rdm_conn_heard(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* Something is to be sent. */
 void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,

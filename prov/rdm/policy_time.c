@@ -6,6 +6,7 @@
 
 #define LOOK_MS 2  /* between looks at whether a connection has drained */
 #define KNOCKS	4  /* in vain, before a host is taken to be gone */
+#define BEHIND	16 /* the same while we are late in reading answers */
 #define LOOKS	64 /* at connections, for a victim */
 
 void ofi_rdm_conn_set_init(struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn_params *params)
@@ -90,6 +91,28 @@ void ofi_rdm_conn_heard(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 	conn->deadline = set->now + set->params.give_up;
 	conn->knock = set->now + set->params.give_up / 2;
 	conn->knocks = 0;
+}
+
+/* Questions in vain that make a silence the host's. */
+static uint32_t knocks_enough(const struct ofi_rdm_conn_set *set)
+{
+	return set->behind ? BEHIND : KNOCKS;
+}
+
+/* A question and its answer have this long from now on. */
+static void wait_for_answer(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+{
+	uint32_t time = set->params.give_up / (2 * KNOCKS);
+
+	conn->knock = set->now + (time ? time : 1);
+	if (conn->deadline < conn->knock && conn->knocks <= knocks_enough(set))
+		conn->deadline = conn->knock;
+}
+
+void ofi_rdm_conn_asked(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+{
+	conn->knocks++;
+	wait_for_answer(set, conn);
 }
 
 uint64_t ofi_rdm_conn_busy_most(const struct ofi_rdm_conn_set *set)
@@ -186,6 +209,14 @@ void ofi_rdm_conn_retry(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_retry_within(set, conn, err, set->params.backoff_max);
 }
 
+/* The peer was not asked, as we have not run for long: it gets another attempt. */
+static void one_more(struct ofi_rdm_conn *conn)
+{
+	if (conn->state == OFI_RDM_CONN_WAITING && conn->deadline <= conn->timer &&
+	    conn->knocks < KNOCKS)
+		conn->deadline = conn->timer + 1;
+}
+
 void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err)
 {
 	uint32_t attempts = conn->attempts;
@@ -193,6 +224,8 @@ void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 	ofi_rdm_conn_retry(set, conn, err);
 	if (set->params.prove)
 		conn->attempts = attempts;
+	else
+		one_more(conn);
 }
 
 static uint64_t drain_time(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
@@ -261,14 +294,16 @@ void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
 }
 
 /*
- * The peer's answer is to come. Each knock has its time, also if the clock has gone on meanwhile
- * because we have not run for long: that would be our silence, not the peer's.
+ * The peer's answer is to come. A knock counts when the question is on its way, and then has its
+ * time, also if the clock has gone on meanwhile because we have not run for long: that would be our
+ * silence, not the peer's.
  */
 static void age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		struct ofi_rdm_conn_action *action)
 {
 	if (conn->state == OFI_RDM_CONN_EXPECTING && set->now >= conn->timer) {
 		ofi_rdm_conn_retry(set, conn, FI_ETIMEDOUT);
+		one_more(conn);
 		return;
 	}
 	if (set->now >= conn->timer) {
@@ -277,10 +312,7 @@ static void age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	}
 	if (set->now < conn->knock)
 		return;
-	conn->knock = set->now + set->params.give_up / (2 * KNOCKS) + 1;
-	conn->knocks++;
-	if (conn->deadline < conn->knock && conn->knocks < KNOCKS)
-		conn->deadline = conn->knock;
+	wait_for_answer(set, conn);
 	action->what |= OFI_RDM_CONN_DO_KNOCK;
 }
 
@@ -354,13 +386,14 @@ static void pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		ofi_rdm_conn_release(set, conn, action);
 		break;
 	case OFI_RDM_CONN_WAITING:
-		if (silent)
+		/* An attempt that was due before is late because we have not run: it is made. */
+		if (silent && conn->timer >= conn->deadline)
 			expire(set, conn, action);
 		break;
 	default:
 		if (conn->state == OFI_RDM_CONN_ACCEPTING && set->now >= conn->proof)
 			policy_time_drop(set, conn, action);
-		else if (silent && conn->knocks >= KNOCKS)
+		else if (silent && conn->knocks >= knocks_enough(set))
 			expire(set, conn, action);
 		else
 			age(set, conn, action);

@@ -12,7 +12,10 @@ static struct ofi_rdm_conn *poll_silent(struct ofi_rdm_conn_action *action)
 
 	while (!(conn = ofi_rdm_conn_poll(&the_set, action)) ||
 	       action->what == OFI_RDM_CONN_DO_KNOCK)
-		the_set.now = ofi_rdm_conn_next(&the_set);
+		if (conn)
+			after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ASKED });
+		else
+			the_set.now = ofi_rdm_conn_next(&the_set);
 	return conn;
 }
 
@@ -95,8 +98,10 @@ static void test_slow(void **state)
 	conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
 	for (knocks = 0, start = set->now; conn->state != OFI_RDM_CONN_IDLE;) {
 		set->now = ofi_rdm_conn_next(set);
-		if (ofi_rdm_conn_poll(set, &action))
-			knocks += action.what == OFI_RDM_CONN_DO_KNOCK;
+		if (!ofi_rdm_conn_poll(set, &action) || action.what != OFI_RDM_CONN_DO_KNOCK)
+			continue;
+		after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ASKED });
+		knocks++;
 	}
 	assert_true(knocks >= 3);
 	assert_int_equal(set->now - start, GIVE_UP);
@@ -199,6 +204,83 @@ static void test_late(void **state)
 	assert_int_equal(conn->state, OFI_RDM_CONN_IDLE);
 }
 
+/* This process did not run for long: the peer, which was not asked, gets an attempt. */
+static void test_own_silence(void **state)
+{
+	static const struct ofi_rdm_conn_input lose[] = {
+		{ .event = OFI_RDM_CONN_REJECTED, .reason = OFI_RDM_CMWIRE_CROSSING },
+		{ .event = OFI_RDM_CONN_REJECTED, .reason = OFI_RDM_CMWIRE_BUSY },
+		{ .event = OFI_RDM_CONN_FAILED, .err = FI_ECONNREFUSED },
+	};
+	struct ofi_rdm_conn_action action;
+	struct ofi_rdm_conn *conn;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(lose) / sizeof(lose[0]); i++) {
+		conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+		after(conn, lose[i]);
+		the_set.now += 3 * GIVE_UP;
+		assert_ptr_equal(poll_silent(&action), conn);
+		assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+	}
+	/* It was refused before the time was over, and is again. */
+	after(conn, lose[2]);
+	assert_ptr_equal(poll_silent(&action), conn);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_FAIL);
+	assert_int_equal(action.err, FI_ECONNREFUSED);
+	/* It asks for a connection, and gives up before we come to accept it. */
+	conn = conn_in(OFI_RDM_CONN_ACCEPTING, 1);
+	after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_WANT });
+	the_set.now += 3 * GIVE_UP;
+	after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED });
+	assert_ptr_equal(poll_silent(&action), conn);
+	assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
+}
+
+/* Knocks until its end, each of which is asked; how many they were. */
+static unsigned int knock_until_idle(const struct ofi_rdm_conn *conn)
+{
+	struct ofi_rdm_conn_action action;
+	unsigned int knocks = 0;
+
+	while (conn->state != OFI_RDM_CONN_IDLE) {
+		the_set.now = ofi_rdm_conn_next(&the_set);
+		if (!ofi_rdm_conn_poll(&the_set, &action) || action.what != OFI_RDM_CONN_DO_KNOCK)
+			continue;
+		after(&conns[0], (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ASKED });
+		knocks++;
+	}
+	return knocks;
+}
+
+/* A question that has not left the host, or whose answer nobody has read, is not in vain. */
+static void test_behind(void **state)
+{
+	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	struct ofi_rdm_conn_action action;
+	uint64_t start = the_set.now;
+	unsigned int knocks;
+
+	(void)state;
+	while (the_set.now < start + 5 * GIVE_UP) {
+		the_set.now = ofi_rdm_conn_next(&the_set);
+		if (ofi_rdm_conn_poll(&the_set, &action))
+			assert_int_equal(action.what, OFI_RDM_CONN_DO_KNOCK);
+	}
+	start = the_set.now;
+	knocks = knock_until_idle(conn);
+	assert_true(knocks >= 3 && knocks <= 5);
+	assert_in_range(the_set.now - start, GIVE_UP / 3, GIVE_UP);
+	/* Who floods us with events does not keep a dead peer alive. */
+	conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	the_set.behind = true;
+	assert_true(knock_until_idle(conn) > 2 * knocks);
+	conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
+	the_set.behind = false;
+	assert_true(knock_until_idle(conn) <= knocks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +289,8 @@ int main(void)
 		cmocka_unit_test(test_room_is_not_silence),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_own_silence),
+		cmocka_unit_test(test_behind),
 	};
 
 	return cmocka_run_group_tests_name("rdm_policy_time", tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* Reads a fabric's connection manager events and gives each to its owner. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -57,6 +58,17 @@ static void cm_ready(struct vrb_source *source)
 		vrb_req_reject(left.refuse, NULL, 0);
 	if (left.destroy)
 		rdma_destroy_id(left.destroy);
+}
+
+bool vrb_cm_is_behind(struct vrb_cm *cm)
+{
+	struct pollfd ready = { .fd = -1, .events = POLLIN };
+
+	ofi_lock(&cm->lock);
+	if (cm->channel)
+		ready.fd = cm->channel->fd;
+	ofi_unlock(&cm->lock);
+	return poll(&ready, 1, 0) == 1 && ready.revents & POLLIN;
 }
 
 void vrb_cm_init(struct vrb_cm *cm, struct vrb_fabric *fabric)

@@ -79,6 +79,8 @@ int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
 /* Whether the id, to that peer, goes through the device; logged for `call` when not. */
 bool vrb_cm_same_device(const char *call, const struct rdma_cm_id *id, struct ibv_device *device,
 			const struct sockaddr_storage *peer);
+/* Whether events wait to be read. */
+bool vrb_cm_is_behind(struct vrb_cm *cm);
 /* Family 0 when there is none. */
 void vrb_cm_copy_addr(struct sockaddr_storage *ss, const struct sockaddr *sa);
 

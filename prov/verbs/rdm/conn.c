@@ -386,6 +386,7 @@ void vrb_rdm_conn_tick(struct vrb_rdm *ep)
 	feed(ep);
 	ep->conn.crowded = false;
 	ep->conn.set.now = ofi_now_ms();
+	ep->conn.set.behind = vrb_cm_is_behind(vrb_rdm_conn_cm(ep));
 	conn_watch(ep);
 	while ((conn = ofi_rdm_conn_poll(&ep->conn.set, &action)))
 		act(vrb_rdm_conn_peer(conn), &action);

@@ -22,6 +22,7 @@ struct vrb_rdm_knock {
 	struct vrb_rdm *ep;
 	struct vrb_rdm_peer *peer; /* NULL: the answer is of no interest any more */
 	struct rdma_cm_id *id;
+	bool asked;			 /* the question is on its way */
 	LIST_ENTRY(vrb_rdm_knock) link;	 /* peer->knocks */
 	SLIST_ENTRY(vrb_rdm_knock) over; /* ep->conn.knocks */
 };

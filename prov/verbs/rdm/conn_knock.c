@@ -70,6 +70,12 @@ static bool conn_knock_ask(struct vrb_rdm_knock *knock)
 	return !rdma_connect(knock->id, &param);
 }
 
+/* The question is on its way, or there is no way: from now on the silence is the host's. */
+static void asked(struct vrb_rdm_peer *peer)
+{
+	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ASKED });
+}
+
 static void heard(struct vrb_rdm_peer *peer)
 {
 	vrb_rdm_conn_knocks_end(peer);
@@ -78,24 +84,28 @@ static void heard(struct vrb_rdm_peer *peer)
 
 static void handle(struct vrb_rdm_knock *knock, const struct rdma_cm_event *event)
 {
-	bool goes_on = false;
+	struct vrb_rdm_peer *peer = knock->peer;
+	bool goes_on = false, counts = !knock->asked;
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		goes_on = !rdma_resolve_route(knock->id, vrb_params.resolve_timeout);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		goes_on = conn_knock_ask(knock);
+		goes_on = knock->asked = conn_knock_ask(knock);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 	case RDMA_CM_EVENT_REJECTED:
-		heard(knock->peer);
+		heard(peer);
 		return;
 	default:
 		break;
 	}
+	counts &= knock->asked || !goes_on;
 	if (!goes_on)
 		end(knock);
+	if (counts)
+		asked(peer);
 }
 
 static void conn_knock_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
@@ -117,13 +127,16 @@ void vrb_rdm_conn_knock(struct vrb_rdm_peer *peer)
 {
 	struct vrb_rdm_knock *knock = calloc(1, sizeof(*knock));
 
-	/* Without memory there will be another one. */
-	if (!knock)
+	if (!knock) {
+		asked(peer);
 		return;
+	}
 	*knock = (struct vrb_rdm_knock){ .owner.ops = &knock_owner_ops,
 					 .ep = peer->ep,
 					 .peer = peer };
 	LIST_INSERT_HEAD(&peer->knocks, knock, link);
-	if (!begin(knock))
-		end(knock);
+	if (begin(knock))
+		return;
+	end(knock);
+	asked(peer);
 }
