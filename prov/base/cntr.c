@@ -106,6 +106,47 @@ void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object)
 	ofi_unlock(&cntr->lock);
 }
 
+struct ofi_cntr_watch {
+	struct ofi_cntr *cntr;
+	void *object;
+	LIST_ENTRY(ofi_cntr_watch) link;
+};
+
+int ofi_cntr_watch_once(struct ofi_cntr_watches *watches, struct ofi_cntr *cntr,
+			const struct ofi_cntr_source_ops *ops, void *object, int fd)
+{
+	struct ofi_cntr_watch *watch;
+	int ret;
+
+	LIST_FOREACH (watch, watches, link)
+		if (watch->cntr == cntr && watch->object == object)
+			return 0;
+	watch = malloc(sizeof(*watch));
+	if (!watch)
+		return -FI_ENOMEM;
+	*watch = (struct ofi_cntr_watch){ .cntr = cntr, .object = object };
+	ret = ofi_cntr_watch(cntr, ops, object, fd);
+	if (ret) {
+		free(watch);
+		return ret;
+	}
+	ofi_ref_get(&cntr->ref);
+	LIST_INSERT_HEAD(watches, watch, link);
+	return 0;
+}
+
+void ofi_cntr_unwatch_all(struct ofi_cntr_watches *watches)
+{
+	struct ofi_cntr_watch *watch;
+
+	while ((watch = LIST_FIRST(watches))) {
+		ofi_cntr_unwatch(watch->cntr, watch->object);
+		ofi_ref_put(&watch->cntr->ref);
+		LIST_REMOVE(watch, link);
+		free(watch);
+	}
+}
+
 void ofi_cntr_look(struct ofi_cntr *cntr)
 {
 	struct ofi_cntr_source *source;

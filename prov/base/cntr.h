@@ -82,6 +82,14 @@ int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops,
 		   int fd);
 /* Takes back one naming. The object is not used any more once all are. */
 void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object);
+/* What was named to counters, each of which has a reference. The caller guards the list. */
+struct ofi_cntr_watch;
+LIST_HEAD(ofi_cntr_watches, ofi_cntr_watch);
+/* Names a source to a counter unless the list has it. 0 or -FI_E*. */
+int ofi_cntr_watch_once(struct ofi_cntr_watches *watches, struct ofi_cntr *cntr,
+			const struct ofi_cntr_source_ops *ops, void *object, int fd);
+/* Takes all of them back. */
+void ofi_cntr_unwatch_all(struct ofi_cntr_watches *watches);
 /* Counts what has completed at the sources, and nothing else. */
 void ofi_cntr_look(struct ofi_cntr *cntr);
 /* The same, also for the counters that work of the domain waits for; does the work that is due. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What the empty slots of ops tables do. */
+#include <string.h>
 #include <rdma/fi_errno.h>
 #include "ops.h"
 
@@ -27,3 +28,15 @@ const struct fi_ops_atomic ofi_no_atomic_ops = { .size = sizeof(struct fi_ops_at
 						 OFI_ATOMIC_DEFAULTS };
 const struct fi_ops_collective ofi_no_collective_ops = { .size = sizeof(struct fi_ops_collective),
 							 OFI_COLLECTIVE_DEFAULTS };
+
+int ofi_stats_open_ops(const char *name, uint64_t flags, void **ops, struct fi_ops_stats *table)
+{
+	if (!name || !ops)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (strcmp(name, FI_STATS_OPS))
+		return -FI_ENOSYS;
+	*ops = table;
+	return 0;
+}

@@ -21,6 +21,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_stats.h>
 #include <rdma/fi_tagged.h>
 
 ssize_t ofi_enosys(void);
@@ -122,5 +123,8 @@ extern const struct fi_ops_rma ofi_no_rma_ops;
 extern const struct fi_ops_tagged ofi_no_tagged_ops;
 extern const struct fi_ops_atomic ofi_no_atomic_ops;
 extern const struct fi_ops_collective ofi_no_collective_ops;
+
+/* fi_open_ops of an object that counts, and has nothing else. 0 or -FI_E*. */
+int ofi_stats_open_ops(const char *name, uint64_t flags, void **ops, struct fi_ops_stats *table);
 
 #endif

@@ -6,6 +6,7 @@
 #include <rdma/providers/fi_log.h>
 #include "cntr.h"
 #include "cq.h"
+#include "domain.h"
 #include "src/ds/lock.h"
 #include "ops.h"
 #include "poll.h"
@@ -191,9 +192,9 @@ static const struct fi_ops_poll poll_ops = {
 	.poll_del = poll_del,
 };
 
-int ofi_poll_open(const struct fi_provider *prov, struct ofi_ref *parent,
-		  const struct fi_poll_attr *attr, struct fid_poll **fid)
+int ofi_poll_open(struct fid_domain *domain_fid, struct fi_poll_attr *attr, struct fid_poll **fid)
 {
+	struct ofi_domain *domain = ofi_domain(domain_fid);
 	struct poll_set *set;
 
 	if (!fid)
@@ -207,11 +208,11 @@ int ofi_poll_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		.fid = { .fclass = FI_CLASS_POLL, .ops = ofi_ops(&poll_fid_ops) },
 		.ops = ofi_ops(&poll_ops),
 	};
-	set->prov = prov;
-	set->parent = parent;
+	set->prov = domain->prov;
+	set->parent = &domain->ref;
 	ofi_lock_init(&set->lock);
 	TAILQ_INIT(&set->items);
-	ofi_ref_get(parent);
+	ofi_ref_get(&domain->ref);
 	*fid = &set->fid;
 	return 0;
 }

@@ -5,10 +5,9 @@
 
 #include <rdma/fi_eq.h>
 #include <rdma/providers/fi_prov.h>
-#include "ref.h"
+#include "domain.h"
 
-/* Opens a poll set whose close gives the reference on *parent, the domain's, back. */
-int ofi_poll_open(const struct fi_provider *prov, struct ofi_ref *parent,
-		  const struct fi_poll_attr *attr, struct fid_poll **set);
+/* Opens a poll set whose close gives the reference on the domain back. */
+int ofi_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **set);
 
 #endif

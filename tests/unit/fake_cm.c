@@ -470,13 +470,13 @@ void fake_init(struct fake_bed *bed)
 
 	memset(&fake, 0, sizeof(fake));
 	memset(bed, 0, sizeof(*bed));
-	assert_int_equal(vrb_loop_init(&bed->fabric.loop), 0);
+	assert_int_equal(ofi_loop_init(&bed->fabric.loop, &vrb_prov), 0);
 	vrb_cm_init(&bed->fabric.cm, &bed->fabric);
 	strcpy(bed->device.name, "rxe0");
 	bed->ctx.device = &bed->device;
 	bed->domain.fabric = &bed->fabric;
 	bed->domain.ctx = &bed->ctx;
-	bed->domain.stats = &bed->stats;
+	bed->domain.base.stats = &bed->stats;
 	bed->domain.attr.max_qp_rd_atom = 16;
 	bed->domain.attr.max_qp_init_rd_atom = 8;
 	LIST_INIT(&bed->domain.eps);
@@ -493,7 +493,7 @@ void fake_fini(struct fake_bed *bed)
 	assert_int_equal(fi_close(&bed->eq->fid), 0);
 	assert_int_equal(bed->fabric.ref.children, 0);
 	vrb_cm_fini(&bed->fabric.cm);
-	vrb_loop_fini(&bed->fabric.loop);
+	ofi_loop_fini(&bed->fabric.loop);
 	assert_int_equal(fake.ids, 0);
 	assert_int_equal(fake.events, 0);
 	assert_int_equal(fake.channels, 0);

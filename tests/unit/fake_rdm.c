@@ -31,9 +31,9 @@ static void no_close(struct vrb_domain *domain)
 	(void)domain;
 }
 
-static int watch(struct vrb_domain *domain, struct ofi_cntr *cntr)
+static int watch(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr)
 {
-	assert_non_null(domain->progress);
+	assert_non_null(all);
 	assert_non_null(cntr);
 	if (fake_rdm_watches >= fake_rdm_watch_most)
 		return -FI_ENOMEM;
@@ -41,9 +41,9 @@ static int watch(struct vrb_domain *domain, struct ofi_cntr *cntr)
 	return 0;
 }
 
-static void unwatch(struct vrb_domain *domain, struct ofi_cntr *cntr)
+static void unwatch(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr)
 {
-	assert_non_null(domain->progress);
+	assert_non_null(all);
 	assert_non_null(cntr);
 	fake_rdm_watches--;
 }

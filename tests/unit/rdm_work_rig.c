@@ -79,7 +79,7 @@ void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int 
 	work_completions++;
 }
 
-int vrb_rdm_cntr_lend(struct vrb_rdm *ep, struct ofi_cntr *cntr)
+int vrb_rdm_cntr_watch_work(struct vrb_rdm *ep, struct ofi_cntr *cntr)
 {
 	assert_ptr_equal(ep, &work_ep);
 	assert_ptr_equal(cntr, &work_to);
@@ -201,8 +201,8 @@ static void set_cntr(struct ofi_cntr *cntr)
 {
 	*cntr = (struct ofi_cntr){
 		.fid.fid.fclass = FI_CLASS_CNTR,
-		.parent = &work_domain.ref,
-		.triggers = &work_domain.triggers,
+		.parent = &work_domain.base.ref,
+		.triggers = &work_domain.base.triggers,
 	};
 	TAILQ_INIT(&cntr->waiting);
 }
@@ -211,7 +211,7 @@ static void drop_all(void)
 {
 	struct ofi_trigger_match all = { 0 };
 
-	ofi_triggers_cancel(&work_domain.triggers, &all);
+	ofi_triggers_cancel(&work_domain.base.triggers, &all);
 	vrb_rdm_work_fini(&work_ep);
 }
 
@@ -221,7 +221,7 @@ int work_begin(void **state)
 	if (work_ep.domain)
 		drop_all();
 	memset(&work_ep, 0, sizeof(work_ep));
-	ofi_triggers_init(&work_domain.triggers);
+	ofi_triggers_init(&work_domain.base.triggers);
 	set_cntr(&work_when);
 	set_cntr(&work_to);
 	set_cntr(&work_received);
@@ -255,5 +255,5 @@ void work_count(uint64_t n)
 {
 	if (n)
 		ofi_cntr_count(&work_when, n);
-	ofi_triggers_run(&work_domain.triggers);
+	ofi_triggers_run(&work_domain.base.triggers);
 }

@@ -17,7 +17,7 @@ struct fake_cq {
 };
 
 static struct fi_provider prov = { .name = "test" };
-static struct ofi_ref domain;
+static struct ofi_domain domain = { .prov = &prov };
 static struct fi_ops fid_ops = { .size = sizeof(struct fi_ops), .control = ofi_cq_control };
 
 static bool cq_ready(struct ofi_cq *cq)
@@ -37,7 +37,7 @@ static void init_cqs(struct fake_cq *cq, int count)
 					       .context = &cq[i],
 					       .ops = &fid_ops },
 				  .slow = &cq[i].slow },
-			.slow = { .ops = &ops, .parent = &domain },
+			.slow = { .ops = &ops, .parent = &domain.ref },
 		};
 }
 
@@ -54,7 +54,7 @@ static struct fid_poll *open_set(void)
 	struct fi_poll_attr attr = { 0 };
 	struct fid_poll *set;
 
-	assert_int_equal(ofi_poll_open(&prov, &domain, &attr, &set), 0);
+	assert_int_equal(ofi_poll_open(&domain.fid, &attr, &set), 0);
 	assert_int_equal(set->fid.fclass, FI_CLASS_POLL);
 	return set;
 }
@@ -65,19 +65,19 @@ static void test_open(void **state)
 	struct fid_poll *set;
 
 	(void)state;
-	assert_int_equal(ofi_poll_open(&prov, &domain, &attr, &set), -FI_EBADFLAGS);
-	assert_int_equal(ofi_poll_open(&prov, &domain, NULL, NULL), -FI_EINVAL);
-	assert_int_equal(ofi_poll_open(&prov, &domain, NULL, &set), 0);
-	assert_int_equal(domain.children, 1);
+	assert_int_equal(ofi_poll_open(&domain.fid, &attr, &set), -FI_EBADFLAGS);
+	assert_int_equal(ofi_poll_open(&domain.fid, NULL, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_poll_open(&domain.fid, NULL, &set), 0);
+	assert_int_equal(domain.ref.children, 1);
 	assert_int_equal(fi_close(&set->fid), 0);
-	assert_int_equal(domain.children, 0);
+	assert_int_equal(domain.ref.children, 0);
 }
 
 static void test_members(void **state)
 {
 	struct fid_poll *set = open_set();
 	struct ofi_ref other = { 0 };
-	struct fid_cntr *cntr = open_cntr(&domain, NULL), *foreign = open_cntr(&other, NULL);
+	struct fid_cntr *cntr = open_cntr(&domain.ref, NULL), *foreign = open_cntr(&other, NULL);
 	struct fid eq = { .fclass = FI_CLASS_EQ };
 	struct fake_cq cq[2];
 
@@ -104,13 +104,13 @@ static void test_members(void **state)
 	assert_int_equal(fi_poll_del(set, &cntr->fid, 0), 0);
 	assert_int_equal(fi_close(&cntr->fid), 0);
 	assert_int_equal(fi_close(&set->fid), 0);
-	assert_int_equal(domain.children, 0);
+	assert_int_equal(domain.ref.children, 0);
 }
 
 static void test_poll(void **state)
 {
 	struct fid_poll *set = open_set();
-	struct fid_cntr *cntr = open_cntr(&domain, set);
+	struct fid_cntr *cntr = open_cntr(&domain.ref, set);
 	struct fake_cq cq[2];
 	void *found[4];
 
@@ -147,7 +147,7 @@ static void test_poll(void **state)
 static void test_turns(void **state)
 {
 	struct fid_poll *set = open_set();
-	struct fid_cntr *cntr = open_cntr(&domain, NULL);
+	struct fid_cntr *cntr = open_cntr(&domain.ref, NULL);
 	bool seen[3] = { false };
 	struct fake_cq cq[3];
 	void *found;

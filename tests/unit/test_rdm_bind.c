@@ -16,7 +16,7 @@
 #include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/link.h"
 #include "prov/verbs/rdm/msg.h"
-#include "prov/verbs/msg/stx.h"
+#include "prov/base/stx.h"
 
 struct fi_provider vrb_prov = { .name = "verbs" };
 static struct vrb_fabric fabric, other_fabric;
@@ -43,11 +43,11 @@ void vrb_rdm_av_bind(struct vrb_rdm_av *to, struct vrb_rdm *of)
 	ofi_ref_get(&to->base.ref);
 }
 
-int vrb_stx_bind(struct vrb_stx **slot, struct vrb_stx *stx, const struct vrb_domain *of,
+int ofi_stx_bind(struct ofi_stx **slot, struct ofi_stx *stx, const struct ofi_domain *of,
 		 const struct fi_tx_attr *attr, uint64_t flags)
 {
 	assert_ptr_equal(slot, &ep.stx);
-	assert_ptr_equal(of, &domain);
+	assert_ptr_equal(of, &domain.base);
 	assert_ptr_equal(attr, info.tx_attr);
 	assert_int_equal(flags, 5);
 	*slot = stx;
@@ -64,11 +64,12 @@ static int begin(void **state)
 	ep.info = &info;
 	cq = (struct vrb_rdm_cq){ .base = { .fid.fid = { .fclass = FI_CLASS_CQ, .ops = &cq_ops },
 					    .slow = &cq.slow },
-				  .slow.parent = &domain.ref,
+				  .slow.parent = &domain.base.ref,
 				  .domain = &domain };
-	av = (struct vrb_rdm_av){ .base = { .fid.fid.fclass = FI_CLASS_AV, .parent = &domain.ref },
+	av = (struct vrb_rdm_av){ .base = { .fid.fid.fclass = FI_CLASS_AV,
+					    .parent = &domain.base.ref },
 				  .domain = &domain };
-	cntr = (struct ofi_cntr){ .fid.fid.fclass = FI_CLASS_CNTR, .parent = &domain.ref };
+	cntr = (struct ofi_cntr){ .fid.fid.fclass = FI_CLASS_CNTR, .parent = &domain.base.ref };
 	eq = (struct ofi_eq){ .fid.fid.fclass = FI_CLASS_EQ, .parent = &fabric.ref };
 	modes = 0;
 	return 0;
@@ -81,7 +82,7 @@ static int bind_it(struct fid *fid, uint64_t flags)
 
 static void each_once(void **state)
 {
-	struct vrb_stx stx = { .fid.fid.fclass = FI_CLASS_STX_CTX };
+	struct ofi_stx stx = { .fid.fid.fclass = FI_CLASS_STX_CTX };
 
 	(void)state;
 	assert_int_equal(bind_it(&cq.fid.fid, FI_TRANSMIT), 0);
@@ -132,11 +133,11 @@ static void refused(struct fid *fid, uint64_t flags, const char *what)
 static void of_its_own_domain(void **state)
 {
 	(void)state;
-	cq.slow.parent = &other_domain.ref;
+	cq.slow.parent = &other_domain.base.ref;
 	refused(&cq.fid.fid, FI_RECV, "completion queue belongs to another domain");
-	av.base.parent = &other_domain.ref;
+	av.base.parent = &other_domain.base.ref;
 	refused(&av.base.fid.fid, 0, "address vector belongs to another domain");
-	cntr.parent = &other_domain.ref;
+	cntr.parent = &other_domain.base.ref;
 	refused(&cntr.fid.fid, FI_SEND, "counter belongs to another domain");
 	eq.parent = &other_fabric.ref;
 	refused(&eq.fid.fid, 0, "event queue belongs to another fabric");
@@ -204,7 +205,7 @@ void vrb_rdm_recvs_mark(struct vrb_rdm *of, uint64_t bits)
  */
 static void late(void **state)
 {
-	struct vrb_stx stx = { .fid.fid.fclass = FI_CLASS_STX_CTX };
+	struct ofi_stx stx = { .fid.fid.fclass = FI_CLASS_STX_CTX };
 	struct ibv_comp_channel channel = { .fd = 7 };
 	struct vrb_rdm_link link = { .quiet = 15 };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "prov/verbs/provider/mr.h"
 #include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/link.h"
 #include "prov/verbs/rdm/op.h"
@@ -35,7 +36,8 @@ static int begin(void **state)
 	memset(&peer, 0, sizeof(peer));
 	memset(&connection, 0, sizeof(connection));
 	domain.ctx = &fake.ctx;
-	domain.info = &info;
+	domain.base.info = &info;
+	domain.base.ops = &vrb_domain_mr_ops;
 	ep.domain = &domain;
 	ep.info = &info;
 	ep.conn.timer.fd = -1;

@@ -24,9 +24,9 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&domain, 0, sizeof(domain));
-	domain.info = &info;
+	domain.base.info = &info;
 	domain.ctx = &device;
-	assert_int_equal(vrb_rdm_domain_progress_open(&domain, &domain.progress), 0);
+	assert_int_equal(vrb_rdm_domain_progress_open(&domain, &domain.base.progress), 0);
 	return vrb_rdm_cq_open(&domain.fid, NULL, &cq, NULL);
 }
 
@@ -34,7 +34,7 @@ static int end(void **state)
 {
 	(void)state;
 	assert_int_equal(fi_close(&cq->fid), 0);
-	vrb_rdm_domain_progress_close(domain.progress);
+	vrb_rdm_domain_progress_close(domain.base.progress);
 	return 0;
 }
 

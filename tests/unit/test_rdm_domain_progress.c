@@ -30,7 +30,7 @@ static struct fi_info info = { .domain_attr = &attr };
 static struct vrb_domain domain;
 static struct vrb_rdm eps[EPS];
 static struct ibv_comp_channel channels[EPS];
-static struct vrb_rdm_domain_progress *all;
+static struct ofi_rdm_domain_progress *all;
 static unsigned int progressed[EPS], armed[EPS], lost[EPS], unwatched;
 __thread bool ofi_bias_outside;
 static bool progressed_outside;
@@ -124,7 +124,7 @@ static int begin(void **state)
 	int i;
 
 	(void)state;
-	domain.info = &info;
+	domain.base.info = &info;
 	attr.data_progress = FI_PROGRESS_MANUAL;
 	vrb_params.rdm_auto_progress = 0;
 	arm_err = fail_epoll = fail_eventfd = fail_thread = fail_ctl = fail_bias = 0;
@@ -311,7 +311,7 @@ static void locks_are_as_asked_for(void **state)
 
 static void check_open(int err)
 {
-	struct vrb_rdm_domain_progress *none = NULL;
+	struct ofi_rdm_domain_progress *none = NULL;
 
 	capture_start();
 	assert_int_equal(vrb_rdm_domain_progress_open(&domain, &none), -err);

@@ -33,7 +33,7 @@ static int begin(void **state)
 	cq.fid.fid.fclass = FI_CLASS_CQ;
 	cq.domain = &domain;
 	cq.base.slow = &cq.slow;
-	cq.slow.parent = &domain.ref;
+	cq.slow.parent = &domain.base.ref;
 	reads = arrives = 0;
 	return 0;
 }
@@ -41,8 +41,8 @@ static int begin(void **state)
 static void only_of_the_sets_domain(void **state)
 {
 	(void)state;
-	assert_ptr_equal(ofi_cq_of(&cq.fid.fid, &domain.ref), &cq.base);
-	assert_null(ofi_cq_of(&cq.fid.fid, &another.ref));
+	assert_ptr_equal(ofi_cq_of(&cq.fid.fid, &domain.base.ref), &cq.base);
+	assert_null(ofi_cq_of(&cq.fid.fid, &another.base.ref));
 }
 
 /* One of connections looks the same, but for its operations. */
@@ -50,7 +50,7 @@ static void only_of_this_kind(void **state)
 {
 	(void)state;
 	cq.fid.fid.ops = NULL;
-	assert_null(ofi_cq_of(&cq.fid.fid, &domain.ref));
+	assert_null(ofi_cq_of(&cq.fid.fid, &domain.base.ref));
 }
 
 static void ready_by_what_progress_brings(void **state)

@@ -17,18 +17,7 @@ static struct fi_domain_attr attr;
 static struct fi_info info = { .domain_attr = &attr };
 static struct ofi_stats domain_record;
 static char name[] = "rxe0";
-static int open_ret;
 struct fi_provider vrb_prov = { .name = "verbs" };
-
-int vrb_stats_open_ops(struct fid *fid, const char *what, uint64_t flags, void **ops, void *context)
-{
-	assert_ptr_equal(fid, &ep.fid.fid);
-	assert_string_equal(what, "name");
-	assert_int_equal(flags, 3);
-	assert_ptr_equal(context, &open_ret);
-	*ops = open_ret ? NULL : &domain;
-	return open_ret;
-}
 
 bool vrb_rdm_is_ep(const struct fid *fid)
 {
@@ -41,14 +30,13 @@ static int begin(void **state)
 	memset(&ep, 0, sizeof(ep));
 	attr.name = name;
 	domain_record.id = 41;
-	domain.info = &info;
-	domain.stats = &domain_record;
+	domain.base.info = &info;
+	domain.base.stats = &domain_record;
 	ep.fid.fid.fclass = FI_CLASS_EP;
 	ep.endpoint = &ep;
 	ep.domain = &domain;
 	ep.self.in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(5000) };
 	assert_int_equal(inet_pton(AF_INET, "192.0.2.1", &ep.self.in.sin_addr), 1);
-	open_ret = 0;
 	return 0;
 }
 
@@ -56,8 +44,7 @@ static struct fi_ops_stats *open_ops(void)
 {
 	void *ops = NULL;
 
-	assert_int_equal(vrb_rdm_stats_open_ops(&ep.fid.fid, "name", 3, &ops, &open_ret), 0);
-	assert_ptr_not_equal(ops, &domain);
+	assert_int_equal(vrb_rdm_stats_open_ops(&ep.fid.fid, FI_STATS_OPS, 0, &ops, NULL), 0);
 	assert_int_equal(((struct fi_ops_stats *)ops)->size, sizeof(struct fi_ops_stats));
 	return ops;
 }
@@ -147,9 +134,9 @@ static void wrong_calls_are_refused(void **state)
 	assert_non_null(strstr(capture_stop(), "class"));
 	assert_int_equal(ops->read(&ep.fid.fid, NULL, 1), -FI_EINVAL);
 	assert_int_equal(ops->read(&ep.fid.fid, items, 1), -FI_EOPBADSTATE); /* not enabled */
-	open_ret = -FI_ENOSYS;
-	assert_int_equal(vrb_rdm_stats_open_ops(&ep.fid.fid, "name", 3, &none, &open_ret),
-			 -FI_ENOSYS);
+	assert_int_equal(vrb_rdm_stats_open_ops(&ep.fid.fid, "name", 0, &none, NULL), -FI_ENOSYS);
+	assert_int_equal(vrb_rdm_stats_open_ops(&ep.fid.fid, FI_STATS_OPS, 3, &none, NULL),
+			 -FI_EBADFLAGS);
 	assert_null(none);
 }
 

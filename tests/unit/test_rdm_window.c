@@ -72,7 +72,7 @@ static int begin(void **state)
 	domain.ctx = &fake.ctx;
 	domain.attr = fake.attr;
 	domain.pd = ibv_alloc_pd(&fake.ctx);
-	assert_int_equal(vrb_rdm_cache_open(&domain, &domain.cache), 0);
+	assert_int_equal(vrb_rdm_cache_open(&domain, &domain.base.cache), 0);
 	ep.domain = &domain;
 	ep.cq = ibv_create_cq(&fake.ctx, 1024, NULL, NULL, 0);
 	ep.room.size = ep.room.left = 1024;
@@ -91,7 +91,7 @@ static int end(void **state)
 	if (peer.link)
 		disconnect_link();
 	vrb_rdm_mem_fini(&ep);
-	vrb_rdm_cache_close(domain.cache);
+	vrb_rdm_cache_close(domain.base.cache);
 	ibv_destroy_cq(ep.cq);
 	ibv_dealloc_pd(domain.pd);
 	fake_all_closed();

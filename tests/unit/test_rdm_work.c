@@ -347,7 +347,7 @@ static void conditions_are_checked(void **state)
 	struct fi_msg_tagged msg = message(0);
 
 	(void)state;
-	foreign.parent = &other.ref;
+	foreign.parent = &other.base.ref;
 	assert_int_equal(post(0, 0), -FI_EBADFLAGS);
 	assert_int_equal(post(0, FI_MULTICAST), -FI_EBADFLAGS);
 	work_info.caps = FI_MSG;
@@ -454,8 +454,8 @@ static void an_endpoint_takes_its_own_along(void **state)
 	work_call_ret = -FI_EAGAIN;
 	work_count(1);
 	assert_int_equal(post(2, FI_TRIGGER), 0);
-	assert_int_equal(ofi_triggers_cancel(&work_domain.triggers, &another), 0);
-	assert_int_equal(ofi_triggers_cancel(&work_domain.triggers, &own), 3);
+	assert_int_equal(ofi_triggers_cancel(&work_domain.base.triggers, &another), 0);
+	assert_int_equal(ofi_triggers_cancel(&work_domain.base.triggers, &own), 3);
 	assert_int_equal(work_when.ref.children, 0);
 	work_call_ret = 0;
 	work_calls = 0;

@@ -272,12 +272,12 @@ static void it_can_be_cancelled(void **state)
 
 	(void)state;
 	assert_int_equal(queue(FI_OP_SEND), 0);
-	assert_int_equal(ofi_triggers_cancel(&work_domain.triggers, &other), 0);
+	assert_int_equal(ofi_triggers_cancel(&work_domain.base.triggers, &other), 0);
 	assert_int_equal(work_to.ref.children, 1);
-	assert_int_equal(ofi_triggers_cancel(&work_domain.triggers, &it), 1);
+	assert_int_equal(ofi_triggers_cancel(&work_domain.base.triggers, &it), 1);
 	assert_int_equal(work_to.ref.children, 0);
 	assert_int_equal(queue(FI_OP_COMPARE_ATOMIC), 0);
-	assert_int_equal(ofi_triggers_cancel(&work_domain.triggers, &own), 1);
+	assert_int_equal(ofi_triggers_cancel(&work_domain.base.triggers, &own), 1);
 	work_count(1);
 	assert_int_equal(work_calls, 0);
 	assert_int_equal(queue(FI_OP_SEND), 0);
@@ -340,7 +340,7 @@ static void the_counter_is_checked(void **state)
 	struct ofi_cntr foreign = work_to;
 
 	(void)state;
-	foreign.parent = &other.ref;
+	foreign.parent = &other.base.ref;
 	work.completion_cntr = &foreign.fid;
 	assert_int_equal(queue(FI_OP_SEND), -FI_EINVAL);
 	work.completion_cntr = (struct fid_cntr *)&work_ep.fid;

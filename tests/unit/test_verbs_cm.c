@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <prov/verbs/cm/cm_wire.h>
-#include <prov/verbs/discovery/name.h>
+#include <prov/base/name.h>
 #include "fake_cm.h"
 
 static struct fake_bed bed;

@@ -79,7 +79,7 @@ static void test_other_kind(void **state)
 	strange = *vrb_cq(rig->cq[0]);
 	strange.fid.fid.ops = rig->domain->fid.ops;
 	assert_int_equal(fi_ep_bind(rig->ep, &strange.fid.fid, FI_TRANSMIT), -FI_EINVAL);
-	assert_null(ofi_cq_of(&strange.fid.fid, &vrb_domain(rig->domain)->ref));
+	assert_null(ofi_cq_of(&strange.fid.fid, &vrb_domain(rig->domain)->base.ref));
 	assert_int_equal(strange.slow.ref.children, 0);
 }
 

@@ -404,8 +404,8 @@ static void test_domain_object(void **state)
 
 	(void)state;
 	two_devices();
-	domain.info = fi_allocinfo();
-	domain.info->domain_attr->name = strdup("rxe1");
+	domain.base.info = fi_allocinfo();
+	domain.base.info->domain_attr->name = strdup("rxe1");
 	hints->domain_attr->domain = &domain.fid;
 	assert_int_equal(get(NULL, NULL, 0, hints), 0);
 	expect("rxe1 10.0.1.1:0\n");
@@ -415,7 +415,7 @@ static void test_domain_object(void **state)
 	domain.fid.ops = &foreign;
 	assert_int_equal(get(NULL, NULL, 0, hints), -FI_ENODATA);
 	assert_non_null(strstr(why, "asked one of another provider, has rxe0\n"));
-	fi_freeinfo(domain.info);
+	fi_freeinfo(domain.base.info);
 }
 
 static void test_fabric_object(void **state)

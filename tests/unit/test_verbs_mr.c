@@ -231,9 +231,9 @@ static struct fid_mr *reg_rdm(struct rig *rig, struct fid_cntr **cntr)
 
 	rig_open_domain(rig);
 	domain = vrb_domain(rig->domain);
-	domain->progress = (struct vrb_rdm_domain_progress *)rig; /* only passed on */
+	domain->base.progress = (struct ofi_rdm_domain_progress *)rig; /* only passed on */
 	domain->rdm = true;
-	domain->info->caps |= FI_RMA_EVENT;
+	domain->base.info->caps |= FI_RMA_EVENT;
 	fake_rdm_watch_most = 2;
 	assert_int_equal(fi_cntr_open(rig->domain, &attr, cntr, NULL), 0);
 	return reg(rig, FI_REMOTE_READ | FI_REMOTE_WRITE);
@@ -244,7 +244,7 @@ static void close_rdm(struct rig *rig, struct fid_mr *mr, struct fid_cntr *cntr)
 	assert_int_equal(fi_close(&mr->fid), 0);
 	assert_int_equal(fake_rdm_watches, 0);
 	assert_int_equal(fi_close(&cntr->fid), 0);
-	vrb_domain(rig->domain)->progress = NULL;
+	vrb_domain(rig->domain)->base.progress = NULL;
 }
 
 static void test_bind(void **state)
@@ -259,13 +259,13 @@ static void test_bind(void **state)
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), -FI_EBUSY);
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ | FI_REMOTE_WRITE), -FI_EBUSY);
 	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
-	vrb_mr_count(domain, fi_mr_key(mr), FI_REMOTE_READ);
+	vrb_domain_mr_ops.mr_count(&domain->base, fi_mr_key(mr), FI_REMOTE_READ);
 	assert_int_equal(fi_cntr_read(cntr), 0);
-	vrb_mr_count(domain, fi_mr_key(mr), FI_REMOTE_WRITE);
-	vrb_mr_count(domain, fi_mr_key(mr) + 1, FI_REMOTE_WRITE);
+	vrb_domain_mr_ops.mr_count(&domain->base, fi_mr_key(mr), FI_REMOTE_WRITE);
+	vrb_domain_mr_ops.mr_count(&domain->base, fi_mr_key(mr) + 1, FI_REMOTE_WRITE);
 	assert_int_equal(fi_cntr_read(cntr), 1);
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ), 0);
-	vrb_mr_count(domain, fi_mr_key(mr), FI_REMOTE_READ);
+	vrb_domain_mr_ops.mr_count(&domain->base, fi_mr_key(mr), FI_REMOTE_READ);
 	assert_int_equal(fi_cntr_read(cntr), 2);
 	assert_int_equal(fi_mr_enable(mr), 0);
 	close_rdm(rig, mr, cntr);
@@ -285,10 +285,10 @@ static void test_bind_refused(void **state)
 	assert_int_equal(fi_mr_bind(mr, NULL, FI_REMOTE_READ), -FI_EINVAL);
 	assert_int_equal(fi_mr_bind(mr, &rig->domain->fid, FI_REMOTE_READ), -FI_EINVAL);
 	assert_int_equal(fi_mr_bind(mr, &other.fid.fid, FI_REMOTE_READ), -FI_EINVAL);
-	domain->info->caps &= ~FI_RMA_EVENT;
+	domain->base.info->caps &= ~FI_RMA_EVENT;
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ), -FI_EOPNOTSUPP);
 	assert_non_null(strstr(capture_stop(), "FI_RMA_EVENT"));
-	domain->info->caps |= FI_RMA_EVENT;
+	domain->base.info->caps |= FI_RMA_EVENT;
 	/* Both or none. */
 	fake_rdm_watch_most = 1;
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_READ | FI_REMOTE_WRITE), -FI_ENOMEM);
@@ -304,15 +304,15 @@ static void test_local_only(void **state)
 	struct fid_cntr *cntr;
 	struct fid_mr *remote = reg_rdm(rig, &cntr), *a, *b;
 	struct vrb_domain *domain = vrb_domain(rig->domain);
-	struct vrb_mr_place place;
+	struct ofi_mr_place place;
 
-	domain->info->domain_attr->mr_mode |= FI_MR_PROV_KEY;
+	domain->base.info->domain_attr->mr_mode |= FI_MR_PROV_KEY;
 	a = reg(rig, FI_SEND | FI_RECV);
 	b = reg(rig, FI_SEND | FI_RECV);
 	assert_int_equal(fi_mr_key(a), fi_mr_key(b));
 	assert_int_equal(fi_close(&a->fid), 0);
 	assert_int_equal(fi_close(&b->fid), 0);
-	assert_true(vrb_mr_find(domain, fi_mr_key(remote), &place));
+	assert_true(vrb_domain_mr_ops.mr_find(&domain->base, fi_mr_key(remote), &place));
 	close_rdm(rig, remote, cntr);
 }
 
@@ -331,23 +331,23 @@ static void test_close_waits(void **state)
 	struct fid_cntr *cntr;
 	struct fid_mr *mr = reg_rdm(rig, &cntr);
 	struct vrb_domain *domain = vrb_domain(rig->domain);
-	struct vrb_mr_place place;
+	struct ofi_mr_place place;
 	uint64_t key = fi_mr_key(mr);
 	pthread_t thread;
 	void *ret;
 
-	ofi_lock(&domain->atomics);
+	ofi_lock(&domain->base.atomics);
 	assert_int_equal(pthread_create(&thread, NULL, close_mr, &mr->fid), 0);
-	while (vrb_mr_find(domain, key, &place))
+	while (vrb_domain_mr_ops.mr_find(&domain->base, key, &place))
 		sched_yield();
 	usleep(20000);
 	assert_int_equal(pthread_tryjoin_np(thread, &ret), EBUSY);
-	ofi_unlock(&domain->atomics);
+	ofi_unlock(&domain->base.atomics);
 	assert_int_equal(pthread_join(thread, &ret), 0);
 	assert_int_equal(*(int *)ret, 0);
 	free(ret);
 	assert_int_equal(fi_close(&cntr->fid), 0);
-	domain->progress = NULL;
+	domain->base.progress = NULL;
 }
 
 int main(void)

@@ -63,7 +63,7 @@ static int setup(void **state)
 	(void)state;
 	fake_init(&bed);
 	vrb_params.resolve_timeout = 2000;
-	bed.domain.info = bed.info;
+	bed.domain.base.info = bed.info;
 	other_ctx.device = &other_device;
 	memset(&av, 0, sizeof(av));
 	av.domain = &bed.domain;

@@ -40,7 +40,7 @@ static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_eve
 }
 
 /* One event. The loop comes back if there are more, after the other sources had their turn. */
-static void cm_ready(struct vrb_source *source)
+static void cm_ready(struct ofi_source *source)
 {
 	struct vrb_cm *cm = (struct vrb_cm *)((char *)source - offsetof(struct vrb_cm, source));
 	struct rdma_cm_event *event;
@@ -87,7 +87,7 @@ void vrb_cm_fini(struct vrb_cm *cm)
 		fi_close(&req->fid);
 	if (!cm->channel)
 		return;
-	vrb_loop_remove(&cm->fabric->loop, &cm->source);
+	ofi_loop_remove(&cm->fabric->loop, &cm->source);
 	rdma_destroy_event_channel(cm->channel);
 	cm->channel = NULL;
 }
@@ -99,8 +99,8 @@ static int channel_watch(struct vrb_cm *cm, struct rdma_event_channel *channel)
 	if (flags < 0 || fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -errno;
 	cm->channel = channel;
-	cm->source = (struct vrb_source){ .fd = channel->fd, .ready = cm_ready };
-	return vrb_loop_add(&cm->fabric->loop, &cm->source);
+	cm->source = (struct ofi_source){ .fd = channel->fd, .ready = cm_ready };
+	return ofi_loop_add(&cm->fabric->loop, &cm->source);
 }
 
 /* With the lock held. */

@@ -21,7 +21,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/fabric.h>
 #include "src/ds/lock.h"
-#include "prov/verbs/provider/loop.h"
+#include "prov/base/loop.h"
 
 struct vrb_fabric;
 struct vrb_pep;
@@ -59,7 +59,7 @@ struct vrb_cm {
 	struct vrb_fabric *fabric;
 	struct ofi_lock lock;		    /* guards what follows, and id->context */
 	struct rdma_event_channel *channel; /* opened at first use */
-	struct vrb_source source;
+	struct ofi_source source;
 	LIST_HEAD(, vrb_req) reqs; /* requests not yet accepted, rejected or closed */
 	LIST_HEAD(, vrb_pep) peps;
 };

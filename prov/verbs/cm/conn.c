@@ -11,7 +11,7 @@
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/err.h"
 #include "fsm.h"
-#include "prov/verbs/discovery/name.h"
+#include "prov/base/name.h"
 #include "pep.h"
 #include "prov/verbs/provider/prov.h"
 #include "req.h"
@@ -157,7 +157,7 @@ static int new_id(struct vrb_ep *ep, const struct fi_info *info)
 	int ret;
 
 	if (info->src_addr) {
-		ret = vrb_name_in("fi_endpoint", info->addr_format, info->src_addr,
+		ret = ofi_name_in(&vrb_prov, "fi_endpoint", info->addr_format, info->src_addr,
 				  info->src_addrlen, &conn->local);
 		if (ret)
 			return ret;
@@ -242,8 +242,8 @@ static int conn_connect(struct fid_ep *fid, const void *addr, const void *param,
 	int ret = check_call(ep, "fi_connect", param, len);
 
 	if (!ret)
-		ret = vrb_name_in("fi_connect", ep->info->addr_format, addr, VRB_NAME_LEN_UNKNOWN,
-				  &dest);
+		ret = ofi_name_in(&vrb_prov, "fi_connect", ep->info->addr_format, addr,
+				  OFI_NAME_LEN_UNKNOWN, &dest);
 	if (!ret)
 		ret = check_dest(arg.addr);
 	if (!ret)
@@ -284,7 +284,7 @@ static int conn_getname(fid_t fid, void *addr, size_t *len)
 	ofi_lock(&ep->conn.lock);
 	local = ep->conn.local;
 	ofi_unlock(&ep->conn.lock);
-	return vrb_name_out("fi_getname", ep->info->addr_format, &local, addr, len);
+	return ofi_name_out(&vrb_prov, "fi_getname", ep->info->addr_format, &local, addr, len);
 }
 
 static int conn_getpeer(struct fid_ep *fid, void *addr, size_t *len)
@@ -300,7 +300,7 @@ static int conn_getpeer(struct fid_ep *fid, void *addr, size_t *len)
 			(void *)ep);
 		return -FI_ENOTCONN;
 	}
-	return vrb_name_out("fi_getpeer", ep->info->addr_format, &peer, addr, len);
+	return ofi_name_out(&vrb_prov, "fi_getpeer", ep->info->addr_format, &peer, addr, len);
 }
 
 /* A fresh id takes the name, so it can be changed; the old one goes when no lock is held. */
@@ -312,7 +312,7 @@ static int conn_setname(fid_t fid, void *addr, size_t len)
 	struct rdma_cm_id *id, *old;
 	int ret;
 
-	ret = vrb_name_in("fi_setname", ep->info->addr_format, addr, len, &ss);
+	ret = ofi_name_in(&vrb_prov, "fi_setname", ep->info->addr_format, addr, len, &ss);
 	if (!ret)
 		ret = vrb_cm_bind_id(&ep->domain->fabric->cm, "fi_setname", &conn->owner, &ss, &id);
 	if (ret)

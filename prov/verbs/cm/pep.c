@@ -11,7 +11,7 @@
 #include "cm_wire.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/discovery/info.h"
-#include "prov/verbs/discovery/name.h"
+#include "prov/base/name.h"
 #include "pep.h"
 #include "prov/verbs/provider/prov.h"
 #include "req.h"
@@ -63,7 +63,7 @@ static int set_addr(const struct fi_info *info, void **addr, size_t *len, const 
 	free(*addr);
 	*addr = NULL;
 	*len = 0;
-	if (vrb_name_out("connection request", info->addr_format, &ss, text, &size))
+	if (ofi_name_out(&vrb_prov, "connection request", info->addr_format, &ss, text, &size))
 		return -FI_EINVAL;
 	*addr = malloc(size);
 	if (!*addr)
@@ -241,7 +241,7 @@ static int pep_setname(fid_t fid, void *addr, size_t len)
 {
 	struct vrb_pep *pep = vrb_pep(fid);
 	struct sockaddr_storage ss;
-	int ret = vrb_name_in("fi_setname", pep->info->addr_format, addr, len, &ss);
+	int ret = ofi_name_in(&vrb_prov, "fi_setname", pep->info->addr_format, addr, len, &ss);
 
 	return ret ? ret : pep_name(pep, "fi_setname", &ss);
 }
@@ -254,7 +254,7 @@ static int pep_getname(fid_t fid, void *addr, size_t *len)
 	ofi_lock(&pep->lock);
 	local = pep->local;
 	ofi_unlock(&pep->lock);
-	return vrb_name_out("fi_getname", pep->info->addr_format, &local, addr, len);
+	return ofi_name_out(&vrb_prov, "fi_getname", pep->info->addr_format, &local, addr, len);
 }
 
 /* Without an address: any address, a port that is free. */
@@ -460,8 +460,8 @@ static int name_by_info(struct vrb_pep *pep)
 
 	if (!info->src_addr)
 		return 0;
-	ret = vrb_name_in("fi_passive_ep", info->addr_format, info->src_addr, info->src_addrlen,
-			  &ss);
+	ret = ofi_name_in(&vrb_prov, "fi_passive_ep", info->addr_format, info->src_addr,
+			  info->src_addrlen, &ss);
 	return ret ? ret : pep_name(pep, "fi_passive_ep", &ss);
 }
 

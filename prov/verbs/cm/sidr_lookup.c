@@ -129,7 +129,7 @@ static const struct vrb_owner_ops lookup_owner_ops = { .event = sidr_lookup_cm_e
 /* Where requests start: the address that the domain was opened for, any port. */
 static struct sockaddr *source(const struct vrb_av *av, struct sockaddr_storage *ss)
 {
-	const struct fi_info *info = av->domain->info;
+	const struct fi_info *info = av->domain->base.info;
 	struct sockaddr *sa = (struct sockaddr *)ss;
 
 	memset(ss, 0, sizeof(*ss));

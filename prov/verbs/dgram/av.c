@@ -195,16 +195,16 @@ static const struct fi_ops_av av_ops = {
 static int av_setup(struct vrb_av *av, struct vrb_domain *domain, struct fi_av_attr *attr,
 		    void *context)
 {
-	uint32_t format = domain->info->addr_format;
+	uint32_t format = domain->base.info->addr_format;
 	const struct ofi_av_class *cls = format == FI_ADDR_IB_UD ? &name_class : &ip_class;
-	int ret = vrb_ud_port_find("fi_av_open", domain->ctx, domain->info, &av->port);
+	int ret = vrb_ud_port_find("fi_av_open", domain->ctx, domain->base.info, &av->port);
 
 	if (ret)
 		return ret;
 	av->domain = domain;
 	av->addr_format = format;
 	ofi_table_init(&av->groups, sizeof(struct vrb_dest));
-	return ofi_av_init(&av->base, &vrb_prov, &domain->ref, &domain->fabric->ref, cls, attr,
+	return ofi_av_init(&av->base, &vrb_prov, &domain->base.ref, &domain->fabric->ref, cls, attr,
 			   context);
 }
 

@@ -11,7 +11,7 @@
 #include <rdma/providers/fi_log.h>
 #include "av.h"
 #include "av_svc.h"
-#include "prov/verbs/discovery/name.h"
+#include "prov/base/name.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/discovery/resolve.h"
 #include "prov/verbs/cm/sidr.h"
@@ -90,7 +90,8 @@ static int addr_in(const struct vrb_av *av, const void *addrs, size_t i,
 		addr = (const char *)addrs + i * sizeof(struct sockaddr_in);
 		break;
 	}
-	ret = vrb_name_in("fi_av_insert", av->addr_format, addr, VRB_NAME_LEN_UNKNOWN, ss);
+	ret = ofi_name_in(&vrb_prov, "fi_av_insert", av->addr_format, addr, OFI_NAME_LEN_UNKNOWN,
+			  ss);
 	return ret ? ret : check_port("fi_av_insert", ss);
 }
 

@@ -10,7 +10,7 @@
 #include "dgram.h"
 #include "prov/verbs/provider/err.h"
 #include "mc.h"
-#include "prov/verbs/discovery/name.h"
+#include "prov/base/name.h"
 #include "prov/verbs/provider/pages.h"
 #include "prov/verbs/queue/post.h"
 #include "prov/verbs/provider/prov.h"
@@ -115,10 +115,10 @@ int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags)
 		return -FI_EBADFLAGS;
 	if (ep->av)
 		return -FI_EBUSY;
-	if (av->base.parent != &ep->ep.domain->ref || !same_port(&av->port, &ep->port)) {
+	if (av->base.parent != &ep->ep.domain->base.ref || !same_port(&av->port, &ep->port)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the address vector is of another %s; open domain, address vector and endpoint with the same fi_info\n",
-			av->base.parent != &ep->ep.domain->ref ? "domain" : "port");
+			av->base.parent != &ep->ep.domain->base.ref ? "domain" : "port");
 		return -FI_EINVAL;
 	}
 	if (ep->ep.info->caps & FI_SOURCE)
@@ -157,8 +157,8 @@ static int listen_ip(struct vrb_dgram *ep)
 	struct sockaddr_storage local;
 	int ret;
 
-	ret = vrb_name_in("fi_enable", info->addr_format, info->src_addr, info->src_addrlen,
-			  &local);
+	ret = ofi_name_in(&vrb_prov, "fi_enable", info->addr_format, info->src_addr,
+			  info->src_addrlen, &local);
 	return ret ? ret : vrb_sidr_listen(&ep->sidr, ep->ep.domain->fabric, &local, &ep->name);
 }
 
@@ -337,8 +337,8 @@ static int dgram_getname(fid_t fid, void *addr, size_t *len)
 		return -FI_EADDRNOTAVAIL;
 	}
 	if (has_ip_name(ep))
-		return vrb_name_out("fi_getname", ep->ep.info->addr_format, &ep->sidr.local, addr,
-				    len);
+		return ofi_name_out(&vrb_prov, "fi_getname", ep->ep.info->addr_format,
+				    &ep->sidr.local, addr, len);
 	room = *len;
 	*len = sizeof(ep->name);
 	if (room)

@@ -13,7 +13,7 @@
 #include "av.h"
 #include "dgram.h"
 #include "prov/verbs/provider/err.h"
-#include "prov/verbs/discovery/name.h"
+#include "prov/base/name.h"
 #include "prov/verbs/provider/prov.h"
 
 #define JOIN_FLAGS (FI_SEND | FI_RECV)
@@ -63,7 +63,7 @@ static int group_in(const struct vrb_dgram *ep, const void *addr, struct sockadd
 	} else {
 		if (format == FI_ADDR_IB_UD)
 			format = FI_FORMAT_UNSPEC;
-		ret = vrb_name_in("fi_join", format, addr, VRB_NAME_LEN_UNKNOWN, ss);
+		ret = ofi_name_in(&vrb_prov, "fi_join", format, addr, OFI_NAME_LEN_UNKNOWN, ss);
 	}
 	if (ret || is_group(ss))
 		return ret;
@@ -236,7 +236,7 @@ static int mc_close(struct fid *fid)
 	struct vrb_dgram *ep = mc->ep;
 	struct ofi_eq *eq = mc->eq;
 
-	if (ofi_ref_inherited(&ep->ep.domain->ref))
+	if (ofi_ref_inherited(&ep->ep.domain->base.ref))
 		return 0;
 	mc_free(mc);
 	ofi_eq_forget(eq, fid);

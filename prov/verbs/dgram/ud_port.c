@@ -9,7 +9,7 @@
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/discovery/gid.h"
-#include "prov/verbs/discovery/name.h"
+#include "prov/base/name.h"
 #include "prov/verbs/provider/prov.h"
 #include "ud_name.h"
 
@@ -38,8 +38,8 @@ static int read_wish(const char *call, const struct fi_info *info, struct wish *
 	if (wish->any)
 		return 0;
 	if (info->addr_format != FI_ADDR_IB_UD)
-		return vrb_name_in(call, info->addr_format, info->src_addr, info->src_addrlen,
-				   &wish->ss);
+		return ofi_name_in(&vrb_prov, call, info->addr_format, info->src_addr,
+				   info->src_addrlen, &wish->ss);
 	if (info->src_addrlen != sizeof(name)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"%s: info->src_addr has %zu bytes, a name of FI_ADDR_IB_UD has %zu\n", call,

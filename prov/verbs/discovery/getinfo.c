@@ -206,7 +206,8 @@ static bool is_domain(const struct search *search, const struct vrb_device *dev,
 
 	if (!fid)
 		return true;
-	name = vrb_is_domain(fid) ? vrb_domain(fid)->info->domain_attr->name : "another provider";
+	name = vrb_is_domain(fid) ? vrb_domain(fid)->base.info->domain_attr->name
+				  : "another provider";
 	return vrb_device_is(dev->name, name) ||
 	       object_miss(miss, "domain_attr->domain", name, dev->name);
 }

@@ -213,16 +213,16 @@ static int ep_close(struct fid *fid)
 	struct vrb_domain *domain = ep->domain;
 	struct ofi_trigger_match match = { .owner = ep };
 
-	if (ofi_ref_inherited(&domain->ref))
+	if (ofi_ref_inherited(&domain->base.ref))
 		return 0;
 	if (vrb_ep_is_dgram(ep) && ofi_ref_busy(&vrb_dgram_of(ep)->ref))
 		return -FI_EBUSY;
 	if (!vrb_ep_alias_close((struct vrb_ep *)fid))
 		return 0;
-	ofi_triggers_cancel(&domain->triggers, &match);
+	ofi_triggers_cancel(&domain->base.triggers, &match);
 	drain(ep);
 	ep_free(ep);
-	ofi_ref_put(&domain->ref);
+	ofi_ref_put(&domain->base.ref);
 	return 0;
 }
 
@@ -321,7 +321,7 @@ static void set_tables(struct vrb_ep *ep, void *context)
 /* What waits for a counter is posted by any thread that looks at one. */
 static bool posts_need_lock(const struct vrb_ep *ep)
 {
-	enum fi_threading threading = ep->domain->info->domain_attr->threading;
+	enum fi_threading threading = ep->domain->base.info->domain_attr->threading;
 
 	return ep->domain->lock_posts || (vrb_ep_triggers(ep) && threading != FI_THREAD_DOMAIN);
 }
@@ -384,7 +384,7 @@ int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_
 		return ret;
 	}
 	set_tables(ep, context);
-	ofi_ref_get(&domain->ref);
+	ofi_ref_get(&domain->base.ref);
 	ofi_lock(&domain->lock);
 	LIST_INSERT_HEAD(&domain->eps, ep, siblings);
 	ep->listed = true;

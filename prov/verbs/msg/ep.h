@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
 #include <rdma/fi_endpoint.h>
+#include "prov/base/cntr.h"
 #include "prov/base/eq.h"
 #include "prov/verbs/cm/cm.h"
 #include "prov/verbs/cm/conn.h"
@@ -20,7 +21,7 @@
 
 struct vrb_batch;
 struct vrb_srx;
-struct vrb_stx;
+struct ofi_stx;
 
 struct vrb_ep {
 	struct fid_ep fid;
@@ -46,10 +47,10 @@ struct vrb_ep {
 	struct vrb_cq *tx_cq, *rx_cq; /* bound, or own_cq */
 	struct vrb_cq *own_cq;	      /* where there is none bound, for counters */
 	struct ofi_cntr *cntrs[VRB_COUNTS]; /* bound */
-	LIST_HEAD(, vrb_lent) lent;	    /* completion counters; under domain->lock */
+	struct ofi_cntr_watches watches;    /* of deferred work; domain->lock guards them */
 	uint64_t watched;    /* FI_SEND and the like: the counters that have their source */
 	struct vrb_srx *srx; /* bound: then rq is never used */
-	struct vrb_stx *stx; /* bound */
+	struct ofi_stx *stx; /* bound */
 	bool last_wqe;	     /* the queue pair has let go of the SRQ; atomic */
 	struct vrb_domain *domain;
 	struct ofi_eq *eq;

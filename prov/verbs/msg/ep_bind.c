@@ -11,7 +11,7 @@
 #include "ep_modes.h"
 #include "prov/verbs/provider/prov.h"
 #include "srx.h"
-#include "stx.h"
+#include "prov/base/stx.h"
 
 void vrb_ep_use_domain_eq(struct vrb_ep *ep)
 {
@@ -23,7 +23,7 @@ static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
 {
 	uint64_t bound = (ep->tx_cq ? FI_TRANSMIT : 0) | (ep->rx_cq ? FI_RECV : 0);
 	bool selective = flags & FI_SELECTIVE_COMPLETION;
-	int ret = ofi_ep_check_cq(&vrb_prov, &cq->fid.fid, &ep->domain->ref, flags, bound);
+	int ret = ofi_ep_check_cq(&vrb_prov, &cq->fid.fid, &ep->domain->base.ref, flags, bound);
 
 	if (ret)
 		return ret;
@@ -90,7 +90,7 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		break;
 	case FI_CLASS_STX_CTX:
 		if (!vrb_ep_is_dgram(ep))
-			return vrb_stx_bind(&ep->stx, (struct vrb_stx *)bfid, ep->domain,
+			return ofi_stx_bind(&ep->stx, (struct ofi_stx *)bfid, &ep->domain->base,
 					    ep->info->tx_attr, flags);
 		break;
 	default:

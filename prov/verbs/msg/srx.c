@@ -49,7 +49,7 @@ static int srx_close(struct fid *fid)
 	struct vrb_srx *srx = (struct vrb_srx *)fid;
 	struct vrb_domain *domain = srx->domain;
 
-	if (ofi_ref_inherited(&domain->ref))
+	if (ofi_ref_inherited(&domain->base.ref))
 		return 0;
 	if (ofi_ref_busy(&srx->ref))
 		return -FI_EBUSY;
@@ -57,7 +57,7 @@ static int srx_close(struct fid *fid)
 	LIST_REMOVE(srx, siblings);
 	ofi_unlock(&domain->lock);
 	srx_free(srx);
-	ofi_ref_put(&domain->ref);
+	ofi_ref_put(&domain->base.ref);
 	return 0;
 }
 
@@ -220,8 +220,8 @@ static struct fi_rx_attr default_attr(const struct vrb_domain *domain)
 {
 	struct fi_rx_attr attr = { .caps = 0 };
 
-	if (domain->info->rx_attr)
-		attr = *domain->info->rx_attr;
+	if (domain->base.info->rx_attr)
+		attr = *domain->base.info->rx_attr;
 	attr.caps &= SRX_CAPS;
 	if (attr.size > (size_t)domain->attr.max_srq_wr)
 		attr.size = (size_t)domain->attr.max_srq_wr;
@@ -292,7 +292,7 @@ int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 		return ret;
 	}
 	set_tables(srx, context);
-	ofi_ref_get(&domain->ref);
+	ofi_ref_get(&domain->base.ref);
 	ofi_lock(&domain->lock);
 	LIST_INSERT_HEAD(&domain->srxs, srx, siblings);
 	ofi_unlock(&domain->lock);

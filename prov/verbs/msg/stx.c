@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared transmit contexts: opening, what endpoints they fit, closing. */
-#include <stdlib.h>
-#include "prov/base/ops.h"
-#include <rdma/providers/fi_log.h>
+/* Shared transmit contexts: what endpoints on a device have at most. */
 #include "ep.h"
 #include "ops.h"
-#include "prov/verbs/provider/prov.h"
+#include "prov/base/stx.h"
 #include "prov/verbs/discovery/info_rdm.h"
 #include "stx.h"
 
@@ -13,30 +10,6 @@
 #define STX_CAPS                                                                                 \
 	(FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_LOCAL_COMM | \
 	 FI_REMOTE_COMM | FI_TRIGGER)
-
-static int stx_close(struct fid *fid)
-{
-	struct vrb_stx *stx = (struct vrb_stx *)fid;
-
-	if (ofi_ref_inherited(&stx->domain->ref))
-		return 0;
-	if (ofi_ref_busy(&stx->ref))
-		return -FI_EBUSY;
-	ofi_ref_put(&stx->domain->ref);
-	free(stx);
-	return 0;
-}
-
-static const struct fi_ops stx_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	OFI_FID_DEFAULTS,
-	.close = stx_close,
-};
-
-static const struct fi_ops_ep stx_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	OFI_EP_DEFAULTS,
-};
 
 /* What endpoints of the domain have at most. */
 static struct fi_tx_attr limits_of(const struct vrb_domain *domain)
@@ -53,96 +26,10 @@ static struct fi_tx_attr limits_of(const struct vrb_domain *domain)
 	};
 }
 
-static int stx_check_attr(const struct vrb_domain *domain, const struct fi_tx_attr *attr)
-{
-	const struct fi_tx_attr limit = limits_of(domain);
-
-	if (!(attr->caps & ~limit.caps) && attr->size <= limit.size &&
-	    attr->iov_limit <= limit.iov_limit && attr->rma_iov_limit <= limit.rma_iov_limit)
-		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_stx_context: caps 0x%llx, size %zu, iov_limit %zu, rma_iov_limit %zu; %s allows 0x%llx, %zu, %zu and %zu\n",
-		(unsigned long long)attr->caps, attr->size, attr->iov_limit, attr->rma_iov_limit,
-		ibv_get_device_name(domain->ctx->device), (unsigned long long)limit.caps,
-		limit.size, limit.iov_limit, limit.rma_iov_limit);
-	return -FI_EINVAL;
-}
-
-int vrb_stx_open(struct fid_domain *domain_fid, struct fi_tx_attr *attr, struct fid_stx **stx_fid,
+int vrb_stx_open(struct fid_domain *fid, struct fi_tx_attr *attr, struct fid_stx **stx,
 		 void *context)
 {
-	struct vrb_domain *domain = vrb_domain(domain_fid);
-	struct vrb_stx *stx;
-	int ret = 0;
+	const struct fi_tx_attr limit = limits_of(vrb_domain(fid));
 
-	if (!stx_fid)
-		return -FI_EINVAL;
-	if (attr)
-		ret = stx_check_attr(domain, attr);
-	if (ret)
-		return ret;
-	stx = calloc(1, sizeof(*stx));
-	if (!stx)
-		return -FI_ENOMEM;
-	stx->domain = domain;
-	stx->limits = attr;
-	if (attr)
-		stx->attr = *attr;
-	stx->fid = (struct fid_stx){
-		.fid = { .fclass = FI_CLASS_STX_CTX,
-			 .context = context,
-			 .ops = ofi_ops(&stx_fid_ops) },
-		.ops = ofi_ops(&stx_ops),
-	};
-	ofi_ref_get(&domain->ref);
-	*stx_fid = &stx->fid;
-	return 0;
-}
-
-/* A limit of 0 is none. */
-static bool above(const char *name, size_t asked, size_t limit)
-{
-	if (!limit || asked <= limit)
-		return false;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_ep_bind: %s %zu of the endpoint, the shared transmit context has %zu\n", name,
-		asked, limit);
-	return true;
-}
-
-static int check_limits(const struct vrb_stx *stx, const struct fi_tx_attr *attr)
-{
-	const struct fi_tx_attr *limit = &stx->attr;
-
-	if (!stx->limits)
-		return 0;
-	if (above("tx_attr->size", attr->size, limit->size) ||
-	    above("tx_attr->inject_size", attr->inject_size, limit->inject_size) ||
-	    above("tx_attr->iov_limit", attr->iov_limit, limit->iov_limit))
-		return -FI_EINVAL;
-	return 0;
-}
-
-int vrb_stx_bind(struct vrb_stx **slot, struct vrb_stx *stx, const struct vrb_domain *domain,
-		 const struct fi_tx_attr *attr, uint64_t flags)
-{
-	struct vrb_stx *none = NULL;
-	int ret;
-
-	if (flags)
-		return -FI_EBADFLAGS;
-	if (stx->domain != domain) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the shared transmit context belongs to another domain\n");
-		return -FI_EINVAL;
-	}
-	ret = __atomic_load_n(slot, __ATOMIC_RELAXED) ? -FI_EBUSY : check_limits(stx, attr);
-	if (ret)
-		return ret;
-	ofi_ref_get(&stx->ref);
-	if (__atomic_compare_exchange_n(slot, &none, stx, false, __ATOMIC_RELAXED,
-					__ATOMIC_RELAXED))
-		return 0;
-	ofi_ref_put(&stx->ref);
-	return -FI_EBUSY;
+	return ofi_stx_open(&vrb_domain(fid)->base, &limit, attr, stx, context);
 }

@@ -9,7 +9,7 @@
 #include "prov/verbs/queue/cntr.h"
 #include "prov/verbs/queue/cq.h"
 #include "prov/verbs/provider/prov.h"
-#include "when.h"
+#include "prov/base/condition.h"
 #include "work.h"
 
 static struct vrb_work *work_of(struct ofi_trigger *trigger)
@@ -170,7 +170,7 @@ static ssize_t queue(struct vrb_domain *domain, struct vrb_work *work, struct of
 		vrb_work_inject(work);
 	work->trigger.cntr = cntr;
 	work->trigger.threshold = threshold;
-	ofi_triggers_add(&domain->triggers, &work->trigger);
+	ofi_triggers_add(&domain->base.triggers, &work->trigger);
 	return 0;
 }
 
@@ -179,7 +179,7 @@ static ssize_t condition(const struct vrb_ep *ep, const void *context, uint64_t 
 {
 	if (!(flags & FI_TRIGGER) || !vrb_ep_triggers(ep))
 		return -FI_EBADFLAGS;
-	return vrb_trigger_condition(ep->domain, context, cntr, threshold);
+	return ofi_trigger_condition(&ep->domain->base, context, cntr, threshold);
 }
 
 ssize_t vrb_trigger_msg(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg *msg,
@@ -243,7 +243,7 @@ static ssize_t check_ep(const struct vrb_domain *domain, struct fid_ep *fid, str
 static ssize_t new_cntr_op(struct vrb_domain *domain, const struct fi_deferred_work *from,
 			   struct vrb_work **work)
 {
-	struct ofi_cntr *target = vrb_trigger_cntr(domain, from->op.cntr->cntr);
+	struct ofi_cntr *target = ofi_trigger_cntr(&domain->base, from->op.cntr->cntr);
 
 	if (!target || from->completion_cntr)
 		return -FI_EINVAL;
@@ -302,7 +302,7 @@ static bool is_cntr_op(enum fi_op_type type)
 static ssize_t set_completion(struct vrb_domain *domain, struct vrb_work *work,
 			      struct fid_cntr *fid)
 {
-	struct ofi_cntr *cntr = vrb_trigger_cntr(domain, fid);
+	struct ofi_cntr *cntr = ofi_trigger_cntr(&domain->base, fid);
 
 	if (!fid)
 		return 0;
@@ -310,18 +310,19 @@ static ssize_t set_completion(struct vrb_domain *domain, struct vrb_work *work,
 		return -FI_EINVAL;
 	ofi_ref_get(&cntr->ref);
 	work->completion = cntr;
-	return vrb_cntr_lend(work->ep, cntr, work->type == FI_OP_RECV);
+	return vrb_cntr_watch_work(work->ep, cntr, work->type == FI_OP_RECV);
 }
 
 static ssize_t queue_work(struct vrb_domain *domain, const struct fi_deferred_work *from)
 {
-	struct ofi_cntr *cntr = from ? vrb_trigger_cntr(domain, from->triggering_cntr) : NULL;
+	struct ofi_cntr *cntr =
+		from ? ofi_trigger_cntr(&domain->base, from->triggering_cntr) : NULL;
 	struct vrb_work *work = NULL;
 	ssize_t ret;
 
 	if (!cntr || !from->op.msg)
 		return -FI_EINVAL;
-	if (domain->progress && !is_cntr_op(from->op_type))
+	if (domain->base.progress && !is_cntr_op(from->op_type))
 		return vrb_rdm_of(domain)->queue_work(domain, from, cntr);
 	if (is_cntr_op(from->op_type))
 		ret = new_cntr_op(domain, from, &work);
@@ -342,11 +343,11 @@ static ssize_t queue_work(struct vrb_domain *domain, const struct fi_deferred_wo
 
 static int flush_work(struct vrb_domain *domain, void *arg)
 {
-	struct ofi_trigger_match match = { .cntr = vrb_trigger_cntr(domain, arg) };
+	struct ofi_trigger_match match = { .cntr = ofi_trigger_cntr(&domain->base, arg) };
 
 	if (arg && !match.cntr)
 		return -FI_EINVAL;
-	ofi_triggers_cancel(&domain->triggers, &match);
+	ofi_triggers_cancel(&domain->base.triggers, &match);
 	return 0;
 }
 
@@ -361,7 +362,7 @@ int vrb_domain_control(struct fid *fid, int command, void *arg)
 	case FI_CANCEL_WORK:
 		if (!arg)
 			return -FI_EINVAL;
-		return ofi_triggers_cancel(&domain->triggers, &match) ? 0 : -FI_ENOENT;
+		return ofi_triggers_cancel(&domain->base.triggers, &match) ? 0 : -FI_ENOENT;
 	case FI_FLUSH_WORK:
 		return flush_work(domain, arg);
 	default:

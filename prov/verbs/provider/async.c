@@ -60,7 +60,7 @@ static void fatal_all(struct vrb_domain *domain, const void *object, int err)
 			ep->owner.ops->fatal(&ep->owner, err);
 	ofi_unlock(&domain->lock);
 	if (vrb_rdm_of(domain))
-		vrb_rdm_of(domain)->lost(domain, object, err);
+		vrb_rdm_of(domain)->lost(domain->base.progress, object, err);
 }
 
 /* The context is there until the event is acknowledged, which ibv_destroy_srq() waits for. */
@@ -159,7 +159,8 @@ static void async_event(struct vrb_domain *domain, const struct ibv_async_event 
 		break;
 	case IBV_EVENT_SRQ_ERR:
 		if (domain->rdm)
-			vrb_rdm_of(domain)->lost(domain, event->element.srq->srq_context, FI_EIO);
+			vrb_rdm_of(domain)->lost(domain->base.progress,
+						 event->element.srq->srq_context, FI_EIO);
 		else
 			srq_failed(domain, event);
 		break;
@@ -175,7 +176,7 @@ static void async_event(struct vrb_domain *domain, const struct ibv_async_event 
 	}
 }
 
-static void async_ready(struct vrb_source *source)
+static void async_ready(struct ofi_source *source)
 {
 	struct vrb_domain *domain =
 		(struct vrb_domain *)((char *)source - offsetof(struct vrb_domain, async));
@@ -183,13 +184,13 @@ static void async_ready(struct vrb_source *source)
 	int i;
 
 	for (i = 0; i < ASYNC_EVENTS_AT_ONCE && !ibv_get_async_event(domain->ctx, &event); i++) {
-		ofi_stats_add(domain->stats, OFI_STATS_EVENTS, 1);
+		ofi_stats_add(domain->base.stats, OFI_STATS_EVENTS, 1);
 		async_event(domain, &event);
 		ibv_ack_async_event(&event);
 	}
 	if (i < ASYNC_EVENTS_AT_ONCE && errno != EAGAIN && errno != EINTR) {
 		/* The kernel cut the device off: there is nothing more to come. */
-		vrb_loop_remove(&domain->fabric->loop, source);
+		ofi_loop_remove(&domain->fabric->loop, source);
 		vrb_async_lost(domain);
 	}
 }
@@ -201,11 +202,11 @@ int vrb_async_open(struct vrb_domain *domain)
 
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -errno;
-	domain->async = (struct vrb_source){ .fd = fd, .ready = async_ready };
-	return vrb_loop_add(&domain->fabric->loop, &domain->async);
+	domain->async = (struct ofi_source){ .fd = fd, .ready = async_ready };
+	return ofi_loop_add(&domain->fabric->loop, &domain->async);
 }
 
 void vrb_async_close(struct vrb_domain *domain)
 {
-	vrb_loop_remove(&domain->fabric->loop, &domain->async);
+	ofi_loop_remove(&domain->fabric->loop, &domain->async);
 }

@@ -7,6 +7,7 @@
 #include "prov/base/poll.h"
 #include <rdma/providers/fi_log.h>
 #include "async.h"
+#include "mr.h"
 #include "prov/verbs/msg/atomic.h"
 #include "prov/verbs/dgram/av.h"
 #include "prov/verbs/queue/cntr.h"
@@ -36,8 +37,8 @@ static void domain_free(struct vrb_domain *domain)
 		ibv_dealloc_pd(domain->pd);
 	if (domain->ctx)
 		ibv_close_device(domain->ctx);
-	fi_freeinfo(domain->info);
-	ofi_stats_free(domain->stats, domain->stats);
+	fi_freeinfo(domain->base.info);
+	ofi_stats_free(domain->base.stats, domain->base.stats);
 	free(domain);
 }
 
@@ -46,9 +47,9 @@ static int domain_close(struct fid *fid)
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
 	struct vrb_fabric *fabric = domain->fabric;
 
-	if (ofi_ref_inherited(&domain->ref))
+	if (ofi_ref_inherited(&domain->base.ref))
 		return 0;
-	if (ofi_ref_busy(&domain->ref))
+	if (ofi_ref_busy(&domain->base.ref))
 		return -FI_EBUSY;
 	vrb_async_close(domain);
 	if (domain->eq)
@@ -86,11 +87,6 @@ static const struct fi_ops domain_fid_ops = {
 	.ops_open = vrb_stats_open_ops,
 };
 
-static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)
-{
-	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, attr, set);
-}
-
 static const struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	OFI_DOMAIN_DEFAULTS,
@@ -98,7 +94,7 @@ static const struct fi_ops_domain domain_ops = {
 	.cq_open = vrb_cq_open,
 	.endpoint = vrb_ep_open,
 	.cntr_open = vrb_cntr_open,
-	.poll_open = poll_open,
+	.poll_open = ofi_poll_open,
 	.stx_ctx = vrb_stx_open,
 	.srx_ctx = vrb_srx_open,
 	.query_atomic = vrb_query_atomic,
@@ -112,7 +108,7 @@ static const struct fi_ops_domain dgram_domain_ops = {
 	.cq_open = vrb_cq_open,
 	.endpoint = vrb_ep_open,
 	.cntr_open = vrb_cntr_open,
-	.poll_open = poll_open,
+	.poll_open = ofi_poll_open,
 };
 
 bool vrb_is_domain(const struct fid_domain *fid)
@@ -128,7 +124,7 @@ static int domain_failed(const char *call, const struct vrb_domain *domain)
 	int err = errno;
 
 	FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "fi_domain: %s on %s: %s%s\n", call,
-		domain->info->domain_attr->name, strerror(err), vrb_remedy(err));
+		domain->base.info->domain_attr->name, strerror(err), vrb_remedy(err));
 	return vrb_errno(err);
 }
 
@@ -150,7 +146,7 @@ static void set_odp(struct vrb_domain *domain)
 	else
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
 			"FI_VERBS_USE_ODP has no effect on %s: it can't page on demand for reliable connections\n",
-			domain->info->domain_attr->name);
+			domain->base.info->domain_attr->name);
 }
 
 static int open_scratch(struct vrb_domain *domain)
@@ -167,7 +163,7 @@ static int open_device(struct vrb_domain *domain)
 {
 	int err;
 
-	domain->ctx = vrb_device_open(domain->info->domain_attr->name, &err);
+	domain->ctx = vrb_device_open(domain->base.info->domain_attr->name, &err);
 	if (!domain->ctx)
 		return err;
 	err = ibv_query_device(domain->ctx, &domain->attr);
@@ -186,7 +182,7 @@ static int open_device(struct vrb_domain *domain)
 
 static void set_threading(struct vrb_domain *domain)
 {
-	enum fi_threading threading = domain->info->domain_attr->threading;
+	enum fi_threading threading = domain->base.info->domain_attr->threading;
 
 	domain->lock_posts = threading == FI_THREAD_SAFE || threading == FI_THREAD_UNSPEC;
 	domain->lock_polls = threading != FI_THREAD_DOMAIN && threading != FI_THREAD_COMPLETION;
@@ -201,7 +197,29 @@ static const struct fi_ops_domain *ops_of(const struct vrb_domain *domain)
 {
 	if (domain->rdm)
 		return vrb_domain_rdm()->ops;
-	return is_of_type(domain->info, FI_EP_DGRAM) ? &dgram_domain_ops : &domain_ops;
+	return is_of_type(domain->base.info, FI_EP_DGRAM) ? &dgram_domain_ops : &domain_ops;
+}
+
+static void domain_init(struct vrb_domain *domain, struct vrb_fabric *fabric,
+			const struct fi_info *info)
+{
+	domain->fabric = fabric;
+	domain->base = (struct ofi_domain){
+		.prov = &vrb_prov,
+		.ops = &vrb_domain_mr_ops,
+		.fabric = &fabric->ref,
+		.loop = &fabric->loop,
+		.info = fi_dupinfo(info),
+		.stats = ofi_stats_alloc(sizeof(*domain->base.stats)),
+	};
+	ofi_lock_init(&domain->lock);
+	LIST_INIT(&domain->eps);
+	LIST_INIT(&domain->cqs);
+	ofi_triggers_init(&domain->base.triggers);
+	LIST_INIT(&domain->srxs);
+	ofi_lock_init(&domain->share_lock);
+	ofi_lock_init(&domain->bind_lock);
+	domain->rdm = is_of_type(info, FI_EP_RDM);
 }
 
 int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
@@ -217,18 +235,8 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
-	domain->fabric = fabric;
-	ofi_lock_init(&domain->lock);
-	LIST_INIT(&domain->eps);
-	LIST_INIT(&domain->cqs);
-	ofi_triggers_init(&domain->triggers);
-	LIST_INIT(&domain->srxs);
-	ofi_lock_init(&domain->share_lock);
-	ofi_lock_init(&domain->bind_lock);
-	domain->info = fi_dupinfo(info);
-	domain->stats = ofi_stats_alloc(sizeof(*domain->stats));
-	domain->rdm = is_of_type(info, FI_EP_RDM);
-	ret = domain->info && domain->stats ? open_device(domain) : -FI_ENOMEM;
+	domain_init(domain, fabric, info);
+	ret = domain->base.info && domain->base.stats ? open_device(domain) : -FI_ENOMEM;
 	if (!ret && domain->rdm)
 		ret = vrb_domain_rdm() ? vrb_domain_rdm()->open(domain) : -FI_ENOSYS;
 	if (!ret)
@@ -245,8 +253,8 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 		.ops = ofi_ops(ops_of(domain)),
 		.mr = ofi_ops(&vrb_mr_ops),
 	};
-	vrb_stats_show(domain, domain->stats, FI_CLASS_DOMAIN);
-	ofi_ref_own(&domain->ref);
+	vrb_stats_show(domain, domain->base.stats, FI_CLASS_DOMAIN);
+	ofi_ref_own(&domain->base.ref);
 	ofi_ref_get(&fabric->ref);
 	*domain_fid = &domain->fid;
 	return 0;

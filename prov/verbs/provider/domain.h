@@ -7,23 +7,21 @@
 #include <sys/queue.h>
 #include <infiniband/verbs.h>
 #include <rdma/fi_domain.h>
+#include "prov/base/domain.h"
 #include "prov/base/eq.h"
 #include "src/ds/lock.h"
-#include "prov/base/ref.h"
-#include "prov/base/stats.h"
-#include "prov/base/trigger.h"
 #include "domain_rdm.h"
 #include "fabric.h"
 
-struct ofi_mr_cache;
 struct vrb_ep;
 struct vrb_cq;
-struct vrb_rdm_domain_progress;
 struct vrb_srx;
 
 struct vrb_domain {
-	struct fid_domain fid;
-	struct ofi_ref ref;
+	union {
+		struct fid_domain fid;
+		struct ofi_domain base;
+	};
 	struct vrb_fabric *fabric;
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -31,22 +29,16 @@ struct vrb_domain {
 	uint32_t odp;		   /* IBV_ODP_SUPPORT_*, 0: memory is pinned */
 	uint64_t *scratch;	   /* where the device puts results that nobody asked for */
 	struct ibv_mr *scratch_mr; /* NULL where there are no atomics */
-	struct fi_info *info;	   /* what it was opened with */
 	struct ofi_eq *eq;	   /* bound with fi_domain_bind, default of its endpoints */
 	bool lock_posts;	   /* FI_THREAD_SAFE: several threads may post to one endpoint */
 	bool lock_polls; /* also FI_THREAD_FID: an endpoint may close while another thread polls */
-	struct ofi_stats *stats;
-	void *mrs;		    /* tsearch(3) by key, of one with rdm; under lock */
-	struct ofi_lock atomics;    /* one at a time in software */
-	bool rdm;		    /* opened for reliable datagrams */
-	struct ofi_mr_cache *cache; /* registrations of their endpoints, else NULL */
-	struct vrb_rdm_domain_progress *progress; /* these endpoints, else NULL */
-	bool dead;				  /* the device is gone; atomic */
-	struct vrb_source async;		  /* the device's asynchronous events */
-	struct ofi_lock lock;			  /* guards the lists */
+	void *mrs;	 /* tsearch(3) by key, of one with rdm; under lock */
+	bool rdm;	 /* opened for reliable datagrams */
+	bool dead;	 /* the device is gone; atomic */
+	struct ofi_source async; /* the device's asynchronous events */
+	struct ofi_lock lock;	 /* guards the lists */
 	LIST_HEAD(, vrb_ep) eps;
 	LIST_HEAD(, vrb_cq) cqs;
-	struct ofi_triggers triggers;
 	LIST_HEAD(, vrb_srx) srxs;
 	/*
 	 * Which CQs shared receive queues complete on. Taken before a CQ's lock, that before
@@ -67,7 +59,7 @@ static inline struct vrb_domain *vrb_domain(struct fid_domain *fid)
 /* Of a domain that is open for reliable datagrams, else NULL. */
 static inline const struct vrb_domain_rdm *vrb_rdm_of(const struct vrb_domain *domain)
 {
-	return domain->progress ? vrb_domain_rdm() : NULL;
+	return domain->base.progress ? vrb_domain_rdm() : NULL;
 }
 
 /* Whether it is one of this provider's. */

@@ -8,6 +8,7 @@
 
 struct fi_deferred_work;
 struct ofi_cntr;
+struct ofi_rdm_domain_progress;
 struct vrb_domain;
 
 /*
@@ -23,10 +24,10 @@ struct vrb_domain_rdm {
 	int (*open)(struct vrb_domain *domain);
 	void (*close)(struct vrb_domain *domain);
 	/* The device is gone if ep is NULL, else a queue of that endpoint has failed. err: FI_E* */
-	void (*lost)(struct vrb_domain *domain, const void *ep, int err);
+	void (*lost)(struct ofi_rdm_domain_progress *all, const void *ep, int err);
 	/* The counter finds what comes to any endpoint. 0 or -FI_E*. */
-	int (*watch)(struct vrb_domain *domain, struct ofi_cntr *cntr);
-	void (*unwatch)(struct vrb_domain *domain, struct ofi_cntr *cntr);
+	int (*watch)(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
+	void (*unwatch)(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
 	/* fi_control(FI_QUEUE_WORK) of an operation. */
 	ssize_t (*queue_work)(struct vrb_domain *domain, const struct fi_deferred_work *work,
 			      struct ofi_cntr *cntr);

@@ -87,7 +87,7 @@ static int fabric_close(struct fid *fid)
 		return ret;
 	}
 	vrb_cm_fini(&fabric->cm);
-	vrb_loop_fini(&fabric->loop);
+	ofi_loop_fini(&fabric->loop);
 	fabric_free(fabric);
 	return 0;
 }
@@ -160,7 +160,7 @@ int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *
 		return -FI_ENOMEM;
 	ofi_ref_own(&fabric->ref);
 	fabric->name = strdup(attr->name);
-	ret = fabric->name ? vrb_loop_init(&fabric->loop) : -FI_ENOMEM;
+	ret = fabric->name ? ofi_loop_init(&fabric->loop, &vrb_prov) : -FI_ENOMEM;
 	if (ret) {
 		fabric_free(fabric);
 		return ret;

@@ -6,13 +6,13 @@
 #include <rdma/fi_domain.h>
 #include "prov/base/ref.h"
 #include "prov/verbs/cm/cm.h"
-#include "loop.h"
+#include "prov/base/loop.h"
 
 struct vrb_fabric {
 	struct fid_fabric fid;
 	struct ofi_ref ref;
 	char *name;
-	struct vrb_loop loop;
+	struct ofi_loop loop;
 	struct vrb_cm cm;
 };
 

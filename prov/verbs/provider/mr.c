@@ -34,7 +34,7 @@ static int mr_compare(const void *a, const void *b)
 
 static bool has_mode(const struct vrb_domain *domain, int bit)
 {
-	int mode = domain->info->domain_attr->mr_mode;
+	int mode = domain->base.info->domain_attr->mr_mode;
 
 	return mode == FI_MR_BASIC || (mode != FI_MR_SCALABLE && (mode & bit));
 }
@@ -44,8 +44,9 @@ bool vrb_mr_prov_key(const struct vrb_domain *domain)
 	return !domain->rdm || has_mode(domain, FI_MR_PROV_KEY);
 }
 
-bool vrb_mr_find(struct vrb_domain *domain, uint64_t key, struct vrb_mr_place *place)
+static bool mr_find(struct ofi_domain *of, uint64_t key, struct ofi_mr_place *place)
 {
+	struct vrb_domain *domain = (struct vrb_domain *)of;
 	const struct vrb_mr wanted = { .fid.key = key }, *mr;
 	struct vrb_mr **found;
 
@@ -53,7 +54,7 @@ bool vrb_mr_find(struct vrb_domain *domain, uint64_t key, struct vrb_mr_place *p
 	found = tfind(&wanted, &domain->mrs, mr_compare);
 	if (found) {
 		mr = *found;
-		*place = (struct vrb_mr_place){
+		*place = (struct ofi_mr_place){
 			.start = (uintptr_t)mr->ibv->addr,
 			.len = mr->ibv->length,
 			.access = mr->access,
@@ -66,8 +67,9 @@ bool vrb_mr_find(struct vrb_domain *domain, uint64_t key, struct vrb_mr_place *p
 	return found;
 }
 
-void vrb_mr_count(struct vrb_domain *domain, uint64_t key, uint64_t what)
+static void mr_count_remote(struct ofi_domain *of, uint64_t key, uint64_t what)
 {
+	struct vrb_domain *domain = (struct vrb_domain *)of;
 	const struct vrb_mr wanted = { .fid.key = key };
 	struct ofi_cntr *read, *write;
 	struct vrb_mr **found;
@@ -82,6 +84,11 @@ void vrb_mr_count(struct vrb_domain *domain, uint64_t key, uint64_t what)
 		ofi_cntr_count(write, 1);
 	ofi_unlock(&domain->lock);
 }
+
+const struct ofi_domain_ops vrb_domain_mr_ops = {
+	.mr_find = mr_find,
+	.mr_count = mr_count_remote,
+};
 
 /*
  * The library looks regions up by their keys. Where the device chooses them a region without remote
@@ -128,13 +135,13 @@ static void wait_for_targets(struct vrb_mr *mr)
 {
 	if (!mr->domain->rdm)
 		return;
-	ofi_lock(&mr->domain->atomics);
-	ofi_unlock(&mr->domain->atomics);
+	ofi_lock(&mr->domain->base.atomics);
+	ofi_unlock(&mr->domain->base.atomics);
 }
 
 static void mr_count(struct vrb_domain *domain, int counter, uint64_t n)
 {
-	ofi_stats_add_shared(domain->stats, counter, n);
+	ofi_stats_add_shared(domain->base.stats, counter, n);
 }
 
 /*
@@ -166,14 +173,14 @@ static int check_bind(const struct vrb_mr *mr, struct fid *bfid, uint64_t flags)
 {
 	const struct vrb_domain *domain = mr->domain;
 
-	if (!ofi_cntr_of(bfid, &domain->ref)) {
+	if (!ofi_cntr_of(bfid, &domain->base.ref)) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
 			"fi_mr_bind: a memory region takes counters of its own domain\n");
 		return -FI_EINVAL;
 	}
 	if (!flags || (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE)))
 		return -FI_EBADFLAGS;
-	if (domain->info->caps & FI_RMA_EVENT)
+	if (domain->base.info->caps & FI_RMA_EVENT)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_MR,
 		"fi_mr_bind: the domain was opened without FI_RMA_EVENT; request it in the hints of fi_getinfo\n");
@@ -205,7 +212,7 @@ static void unbind(struct vrb_mr *mr, int i)
 	if (!cntr)
 		return;
 	set_cntr(mr, i, NULL);
-	vrb_rdm_of(mr->domain)->unwatch(mr->domain, cntr);
+	vrb_rdm_of(mr->domain)->unwatch(mr->domain->base.progress, cntr);
 	ofi_ref_put(&cntr->ref);
 }
 
@@ -213,7 +220,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	static const uint64_t kinds[2] = { FI_REMOTE_READ, FI_REMOTE_WRITE };
 	struct vrb_mr *mr = (struct vrb_mr *)fid;
-	int i, ret = mr->domain->progress ? check_bind(mr, bfid, flags) : -FI_ENOSYS;
+	int i, ret = mr->domain->base.progress ? check_bind(mr, bfid, flags) : -FI_ENOSYS;
 	struct ofi_cntr *cntr = (struct ofi_cntr *)bfid;
 
 	if (ret)
@@ -223,7 +230,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	for (i = 0; i < 2; i++) {
 		if (!(flags & kinds[i]))
 			continue;
-		ret = vrb_rdm_of(mr->domain)->watch(mr->domain, cntr);
+		ret = vrb_rdm_of(mr->domain)->watch(mr->domain->base.progress, cntr);
 		if (ret && i && (flags & kinds[0]))
 			unbind(mr, 0);
 		if (ret)
@@ -238,7 +245,8 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 static int mr_control(struct fid *fid, int command, void *arg)
 {
 	(void)arg;
-	return command == FI_ENABLE && ((struct vrb_mr *)fid)->domain->progress ? 0 : -FI_ENOSYS;
+	return command == FI_ENABLE && ((struct vrb_mr *)fid)->domain->base.progress ? 0
+										     : -FI_ENOSYS;
 }
 
 static int mr_close(struct fid *fid)
@@ -246,7 +254,7 @@ static int mr_close(struct fid *fid)
 	struct vrb_mr *mr = (struct vrb_mr *)fid;
 	int err;
 
-	if (ofi_ref_inherited(&mr->domain->ref))
+	if (ofi_ref_inherited(&mr->domain->base.ref))
 		return 0;
 	unlist(mr);
 	wait_for_targets(mr);
@@ -261,7 +269,7 @@ static int mr_close(struct fid *fid)
 	}
 	mr_count(mr->domain, OFI_STATS_MRS_CLOSED, 1);
 	mr_count(mr->domain, OFI_STATS_MR_BYTES, -(uint64_t)mr->len);
-	ofi_ref_put(&mr->domain->ref);
+	ofi_ref_put(&mr->domain->base.ref);
 	free(mr);
 	return 0;
 }
@@ -277,7 +285,7 @@ static const struct fi_ops mr_fid_ops = {
 static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, size_t count,
 		    uint64_t access, uint64_t offset, uint64_t flags)
 {
-	if (flags & ~(domain->progress ? FI_RMA_EVENT : 0))
+	if (flags & ~(domain->base.progress ? FI_RMA_EVENT : 0))
 		return -FI_EBADFLAGS;
 	if (!iov || count != 1 || offset || (!iov[0].iov_base && iov[0].iov_len)) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
@@ -326,7 +334,7 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t acce
 		free(mr);
 		return err;
 	}
-	ofi_ref_get(&domain->ref);
+	ofi_ref_get(&domain->base.ref);
 	*mr_fid = &mr->fid;
 	return 0;
 }
@@ -359,7 +367,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	if (!attr)
 		return -FI_EINVAL;
 	/* The iface field came with API 1.10; an older caller's structure ends before it. */
-	if (FI_VERSION_GE(domain->info->fabric_attr->api_version, FI_VERSION(1, 10)) &&
+	if (FI_VERSION_GE(domain->base.info->fabric_attr->api_version, FI_VERSION(1, 10)) &&
 	    attr->iface != FI_HMEM_SYSTEM) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
 			"fi_mr_regattr: memory of iface %d; only FI_HMEM_SYSTEM is supported\n",

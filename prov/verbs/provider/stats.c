@@ -3,6 +3,7 @@
 #include "stats.h"
 
 #include <string.h>
+#include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/queue/cq.h"
@@ -13,16 +14,16 @@
 void vrb_stats_show(struct vrb_domain *domain, struct ofi_stats *stats, uint32_t fclass)
 {
 	stats->fclass = fclass;
-	stats->domain = stats == domain->stats ? 0 : domain->stats->id;
-	ofi_stats_show(stats, "%s", domain->info->domain_attr->name);
+	stats->domain = stats == domain->base.stats ? 0 : domain->base.stats->id;
+	ofi_stats_show(stats, "%s", domain->base.info->domain_attr->name);
 }
 
 static void show_queue(struct vrb_ep *ep, struct ofi_stats *stats, uint32_t fclass, uint32_t group)
 {
 	stats->fclass = fclass;
 	stats->group = group;
-	stats->domain = ep->domain->stats->id;
-	ofi_stats_show(stats, "%s qp %u", ep->domain->info->domain_attr->name, ep->qp_num);
+	stats->domain = ep->domain->base.stats->id;
+	ofi_stats_show(stats, "%s qp %u", ep->domain->base.info->domain_attr->name, ep->qp_num);
 }
 
 void vrb_stats_show_ep(struct vrb_ep *ep)
@@ -102,7 +103,7 @@ static ssize_t list(struct fid *fid, struct fi_stats_item *items)
 	bool ours = fid->ops && fid->ops->ops_open == vrb_stats_open_ops;
 
 	if (ours && fid->fclass == FI_CLASS_DOMAIN)
-		return ofi_stats_list(((struct vrb_domain *)fid)->stats, items);
+		return ofi_stats_list(((struct vrb_domain *)fid)->base.stats, items);
 	if (ours && fid->fclass == FI_CLASS_CQ)
 		return list_cq((struct vrb_cq *)fid, items);
 	if (ours && fid->fclass == FI_CLASS_EP)
@@ -135,12 +136,5 @@ int vrb_stats_open_ops(struct fid *fid, const char *name, uint64_t flags, void *
 {
 	(void)fid;
 	(void)context;
-	if (!name || !ops)
-		return -FI_EINVAL;
-	if (flags)
-		return -FI_EBADFLAGS;
-	if (strcmp(name, FI_STATS_OPS))
-		return -FI_ENOSYS;
-	*ops = &stats_ops;
-	return 0;
+	return ofi_stats_open_ops(name, flags, ops, &stats_ops);
 }

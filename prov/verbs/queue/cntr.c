@@ -26,8 +26,8 @@ int vrb_cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr, struct fid_
 {
 	struct vrb_domain *domain = vrb_domain(fid);
 
-	return ofi_cntr_open(&vrb_prov, &domain->ref, &domain->fabric->ref, &domain->triggers, attr,
-			     cntr, context);
+	return ofi_cntr_open(&vrb_prov, &domain->base.ref, &domain->fabric->ref,
+			     &domain->base.triggers, attr, cntr, context);
 }
 
 static int check_flags(uint64_t flags)
@@ -244,7 +244,7 @@ int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 
 	if (ret)
 		return ret;
-	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref)) {
+	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->base.ref)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the counter belongs to another domain\n");
 		return -FI_EINVAL;
@@ -260,63 +260,25 @@ int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 	return ret;
 }
 
-struct vrb_lent {
-	struct ofi_cntr *cntr;
-	struct vrb_cq *cq;
-	LIST_ENTRY(vrb_lent) link;
-};
-
-static int lend(struct vrb_ep *ep, struct ofi_cntr *cntr, struct vrb_cq *cq)
+int vrb_cntr_watch_work(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv)
 {
-	struct vrb_lent *lent;
-	int ret;
-
-	LIST_FOREACH (lent, &ep->lent, link)
-		if (lent->cntr == cntr && lent->cq == cq)
-			return 0;
-	lent = malloc(sizeof(*lent));
-	if (!lent)
-		return -FI_ENOMEM;
-	*lent = (struct vrb_lent){ .cntr = cntr, .cq = cq };
-	ret = ofi_cntr_watch(cntr, &vrb_cq_source_ops, cq, cq->channel ? cq->channel->fd : -1);
-	if (ret) {
-		free(lent);
-		return ret;
-	}
-	ofi_ref_get(&cntr->ref);
-	LIST_INSERT_HEAD(&ep->lent, lent, link);
-	return 0;
-}
-
-int vrb_cntr_lend(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv)
-{
+	struct vrb_cq *cq = recv ? ep->rx_cq : ep->tx_cq;
 	int ret;
 
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
 	ofi_lock(&ep->domain->lock);
-	ret = lend(ep, cntr, recv ? ep->rx_cq : ep->tx_cq);
+	ret = ofi_cntr_watch_once(&ep->watches, cntr, &vrb_cq_source_ops, cq,
+				  cq->channel ? cq->channel->fd : -1);
 	ofi_unlock(&ep->domain->lock);
 	return ret;
-}
-
-static void take_back(struct vrb_ep *ep)
-{
-	struct vrb_lent *lent;
-
-	while ((lent = LIST_FIRST(&ep->lent))) {
-		ofi_cntr_unwatch(lent->cntr, lent->cq);
-		ofi_ref_put(&lent->cntr->ref);
-		LIST_REMOVE(lent, link);
-		free(lent);
-	}
 }
 
 void vrb_cntr_unbind(struct vrb_ep *ep)
 {
 	int i;
 
-	take_back(ep);
+	ofi_cntr_unwatch_all(&ep->watches);
 	for (i = 0; i < VRB_COUNTS; i++) {
 		if (ep->watched & kinds[i])
 			ofi_cntr_unwatch(ep->cntrs[i], cq_of(ep, i));

@@ -26,7 +26,7 @@ int vrb_cntr_enable(struct vrb_ep *ep);
 /*
  * Lets a counter find what deferred work of the endpoint completes, until it closes. 0 or -FI_E*.
  */
-int vrb_cntr_lend(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv);
+int vrb_cntr_watch_work(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv);
 /* Lets go of the counters; the queues are detached, the completion queues are not yet let go of. */
 void vrb_cntr_unbind(struct vrb_ep *ep);
 

@@ -189,7 +189,7 @@ static int cq_close(struct fid *fid)
 	struct vrb_cq *cq = vrb_cq((struct fid_cq *)fid);
 	struct vrb_domain *domain = cq->domain;
 
-	if (ofi_ref_inherited(&domain->ref))
+	if (ofi_ref_inherited(&domain->base.ref))
 		return 0;
 	if (ofi_ref_busy(&cq->slow.ref))
 		return -FI_EBUSY;
@@ -198,7 +198,7 @@ static int cq_close(struct fid *fid)
 	LIST_REMOVE(cq, siblings);
 	ofi_unlock(&domain->lock);
 	cq_free(cq);
-	ofi_ref_put(&domain->ref);
+	ofi_ref_put(&domain->base.ref);
 	return 0;
 }
 
@@ -247,7 +247,7 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 					  : &vrb_cq_nolock_ops[cq->base.format]),
 	};
 	vrb_stats_show(domain, cq->stats, FI_CLASS_CQ);
-	ofi_ref_get(&domain->ref);
+	ofi_ref_get(&domain->base.ref);
 	ofi_lock(&domain->lock);
 	LIST_INSERT_HEAD(&domain->cqs, cq, siblings);
 	ofi_unlock(&domain->lock);

@@ -30,8 +30,8 @@ static void report(struct vrb_cq *cq, const struct ibv_wc *wc, struct fi_cq_err_
 	vrb_cq_failed(wc);
 	vrb_wc_error(wc, &error);
 	vrb_wc_detail(wc, &cq->detail);
-	ofi_cq_copy_error(cq->domain->info->fabric_attr->api_version, entry, &error, &cq->detail,
-			  sizeof(cq->detail));
+	ofi_cq_copy_error(cq->domain->base.info->fabric_attr->api_version, entry, &error,
+			  &cq->detail, sizeof(cq->detail));
 	vrb_stats_error(cq, slot->wq, wc->status);
 	vrb_wq_retire(slot->wq, slot, 0);
 	vrb_cq_keep(cq, cq->first + 1, cq->first + vrb_cq_take_kept(cq));

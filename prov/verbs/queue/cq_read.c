@@ -297,8 +297,8 @@ static ssize_t read_sources(struct vrb_cq *cq, void *buf, size_t count, fi_addr_
 	cq->room = count;
 	cq->src = src;
 	ret = read_many(cq, vrb_cq_poll(cq, count));
-	if (ofi_unlikely(ofi_triggers_due(&cq->domain->triggers)))
-		ofi_triggers_run(&cq->domain->triggers);
+	if (ofi_unlikely(ofi_triggers_due(&cq->domain->base.triggers)))
+		ofi_triggers_run(&cq->domain->base.triggers);
 	return ret;
 }
 

@@ -25,7 +25,7 @@ static int open_channel(struct vrb_cq *cq)
 
 int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 {
-	int ret = ofi_cq_init(&cq->base, &cq->slow, &vrb_cq_base_ops, &cq->domain->ref, attr);
+	int ret = ofi_cq_init(&cq->base, &cq->slow, &vrb_cq_base_ops, &cq->domain->base.ref, attr);
 
 	if (!ret)
 		ret = open_channel(cq);
@@ -98,7 +98,7 @@ static int cq_trywait(struct ofi_cq *base)
 	if (ret && taken)
 		ofi_wait_signal(&cq->slow.wait);
 	vrb_cq_unlock(cq);
-	ofi_triggers_run(&cq->domain->triggers);
+	ofi_triggers_run(&cq->domain->base.triggers);
 	return ret;
 }
 
@@ -110,7 +110,7 @@ static bool cq_ready(struct ofi_cq *base)
 	vrb_cq_lock(cq);
 	ready = anything(cq);
 	vrb_cq_unlock(cq);
-	ofi_triggers_run(&cq->domain->triggers);
+	ofi_triggers_run(&cq->domain->base.triggers);
 	return ready;
 }
 

@@ -7,7 +7,6 @@
 #include "conn.h"
 #include "rma_event.h"
 #include "op.h"
-#include "prov/verbs/provider/mr.h"
 
 static bool is_valid(const struct ofi_rdm_wire_packet *packet)
 {
@@ -23,11 +22,11 @@ static bool is_valid(const struct ofi_rdm_wire_packet *packet)
 static void *place_of(struct vrb_domain *domain, const struct ofi_rdm_wire_target *target,
 		      size_t size, uint64_t access)
 {
-	struct vrb_mr_place place;
+	struct ofi_mr_place place;
 	uint64_t at, len;
 
-	if (!vrb_mr_find(domain, target->key, &place) || (place.access & access) != access ||
-	    __builtin_mul_overflow(target->count, size, &len))
+	if (!domain->base.ops->mr_find(&domain->base, target->key, &place) ||
+	    (place.access & access) != access || __builtin_mul_overflow(target->count, size, &len))
 		return NULL;
 	at = place.base + target->addr;
 	if (at < place.start || at - place.start > place.len ||
@@ -85,9 +84,9 @@ static int perform(struct vrb_domain *domain, const struct ofi_rdm_wire_packet *
 {
 	int err;
 
-	ofi_lock(&domain->atomics);
+	ofi_lock(&domain->base.atomics);
 	err = perform_locked(domain, packet, old);
-	ofi_unlock(&domain->atomics);
+	ofi_unlock(&domain->base.atomics);
 	return err;
 }
 

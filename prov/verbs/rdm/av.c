@@ -361,17 +361,17 @@ int vrb_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, stru
 	if (!av)
 		return -FI_ENOMEM;
 	av->domain = domain;
-	av->addr_format = domain->info->addr_format;
+	av->addr_format = domain->base.info->addr_format;
 	LIST_INIT(&av->eps);
 	ofi_lock_init(&av->tree_lock);
-	ret = ofi_av_init(&av->base, &vrb_prov, &domain->ref, &domain->fabric->ref,
+	ret = ofi_av_init(&av->base, &vrb_prov, &domain->base.ref, &domain->fabric->ref,
 			  class_of(av->addr_format), attr, context);
 	if (ret) {
 		free(av);
 		return ret;
 	}
 	if (attr->name)
-		ret = ofi_av_share(&av->base, domain->info->domain_attr->name, av->addr_format,
+		ret = ofi_av_share(&av->base, domain->base.info->domain_attr->name, av->addr_format,
 				   attr);
 	if (ret) {
 		av_close(&av->base.fid.fid);

@@ -13,7 +13,7 @@
 #include "msg.h"
 #include "peer.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/msg/stx.h"
+#include "prov/base/stx.h"
 
 static int bind_refuse(const char *what)
 {
@@ -24,7 +24,7 @@ static int bind_refuse(const char *what)
 static int bind_cq(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, uint64_t flags)
 {
 	uint64_t bound = (ep->tx_cq ? FI_TRANSMIT : 0) | (ep->rx_cq ? FI_RECV : 0);
-	int ret = ofi_ep_check_cq(&vrb_prov, &cq->fid.fid, &ep->domain->ref, flags, bound);
+	int ret = ofi_ep_check_cq(&vrb_prov, &cq->fid.fid, &ep->domain->base.ref, flags, bound);
 
 	if (ret)
 		return ret;
@@ -156,14 +156,14 @@ static int bind_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 
 	if (ret)
 		return ret;
-	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->ref))
+	if (!ofi_cntr_of(&cntr->fid.fid, &ep->domain->base.ref))
 		return bind_refuse("counter");
 	return ep->enabled ? bind_cntr_late(ep, cntr, flags) : set_cntr(ep, cntr, flags);
 }
 
 static int bind_av(struct vrb_rdm *ep, struct vrb_rdm_av *av)
 {
-	if (av->base.parent != &ep->domain->ref)
+	if (av->base.parent != &ep->domain->base.ref)
 		return bind_refuse("address vector");
 	if (ep->av)
 		return -FI_EBUSY;
@@ -194,8 +194,8 @@ int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return ofi_ep_bind_eq(&vrb_prov, &ep->eq, (struct ofi_eq *)bfid,
 				      &ep->domain->fabric->ref, flags);
 	case FI_CLASS_STX_CTX:
-		return vrb_stx_bind(&ep->stx, (struct vrb_stx *)bfid, ep->domain, ep->info->tx_attr,
-				    flags);
+		return ofi_stx_bind(&ep->stx, (struct ofi_stx *)bfid, &ep->domain->base,
+				    ep->info->tx_attr, flags);
 	default:
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: object of class %zu; a reliable-datagram endpoint takes an address vector, queues, counters and a shared transmit context\n",

@@ -40,7 +40,7 @@ static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, vo
 	struct vrb_domain *domain = arg;
 	int err;
 
-	warn_if_refused(domain->cache);
+	warn_if_refused(domain->base.cache);
 	*access = IBV_ACCESS_LOCAL_WRITE | (vrb_rdm_has_windows(domain) ? IBV_ACCESS_MW_BIND : 0);
 	*mr = ibv_reg_mr(domain->pd, addr, len, (int)*access);
 	if (!*mr && is_refused(errno) && !wanted) {

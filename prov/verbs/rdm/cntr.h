@@ -9,8 +9,6 @@
 extern const struct ofi_cntr_source_ops vrb_rdm_cntr_source;
 
 /* Deferred work completes to the counter: who reads it makes the endpoint progress. 0 or -FI_E*. */
-int vrb_rdm_cntr_lend(struct vrb_rdm *ep, struct ofi_cntr *cntr);
-/* Not any more, of all counters. */
-void vrb_rdm_cntr_unlend(struct vrb_rdm *ep);
+int vrb_rdm_cntr_watch_work(struct vrb_rdm *ep, struct ofi_cntr *cntr);
 
 #endif

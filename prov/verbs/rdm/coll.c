@@ -348,7 +348,7 @@ static void tick(struct vrb_rdm_coll *coll)
 	set_tick(coll, LIST_EMPTY(&coll->xfers) ? 0 : SILENCE_MS);
 }
 
-static void tick_ready(struct vrb_source *source)
+static void tick_ready(struct ofi_source *source)
 {
 	struct vrb_rdm_coll *coll =
 		(struct vrb_rdm_coll *)((char *)source - offsetof(struct vrb_rdm_coll, tick));
@@ -390,7 +390,7 @@ static int open_parts(struct vrb_rdm_coll *coll)
 	coll->tick.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (coll->tick.fd < 0)
 		return -errno;
-	return vrb_loop_add(&coll->ep->domain->fabric->loop, &coll->tick);
+	return ofi_loop_add(&coll->ep->domain->fabric->loop, &coll->tick);
 }
 
 int vrb_rdm_coll_open(struct vrb_rdm *ep)
@@ -405,7 +405,7 @@ int vrb_rdm_coll_open(struct vrb_rdm *ep)
 		return -FI_ENOMEM;
 	ep->coll = coll;
 	coll->ep = ep;
-	coll->tick = (struct vrb_source){ .fd = -1, .ready = tick_ready };
+	coll->tick = (struct ofi_source){ .fd = -1, .ready = tick_ready };
 	LIST_INIT(&coll->xfers);
 	STAILQ_INIT(&coll->over);
 	ret = open_parts(coll);
@@ -457,7 +457,7 @@ void vrb_rdm_coll_fini(struct vrb_rdm *ep)
 	if (!coll)
 		return;
 	if (coll->tick.fd >= 0) {
-		vrb_loop_remove(&ep->domain->fabric->loop, &coll->tick);
+		ofi_loop_remove(&ep->domain->fabric->loop, &coll->tick);
 		close(coll->tick.fd);
 	}
 	while ((xfer = LIST_FIRST(&coll->xfers))) {

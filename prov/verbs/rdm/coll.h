@@ -35,7 +35,7 @@ struct vrb_rdm_coll {
 	 * While groups are formed, which does not wait for the application, or peers are waited
 	 * for.
 	 */
-	struct vrb_source tick;
+	struct ofi_source tick;
 	uint64_t tick_ms; /* 0: not needed */
 };
 

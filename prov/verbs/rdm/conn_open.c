@@ -18,7 +18,7 @@
 #include "progress.h"
 #include "secret.h"
 #include "prov/verbs/provider/err.h"
-#include "prov/verbs/discovery/name.h"
+#include "prov/base/name.h"
 #include "prov/verbs/provider/prov.h"
 
 #define BACKLOG	       1024
@@ -30,7 +30,7 @@
 #define BACKOFF_MAX_MS 1000
 
 /* From the event thread. */
-static void timer_ready(struct vrb_source *source)
+static void timer_ready(struct ofi_source *source)
 {
 	struct vrb_rdm *ep =
 		(struct vrb_rdm *)((char *)source - offsetof(struct vrb_rdm, conn.timer));
@@ -60,13 +60,13 @@ static int open_timer(struct vrb_rdm *ep)
 {
 	int ret;
 
-	ep->conn.timer = (struct vrb_source){
+	ep->conn.timer = (struct ofi_source){
 		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
 		.ready = timer_ready,
 	};
 	if (ep->conn.timer.fd < 0)
 		return -errno;
-	ret = vrb_loop_add(&ep->domain->fabric->loop, &ep->conn.timer);
+	ret = ofi_loop_add(&ep->domain->fabric->loop, &ep->conn.timer);
 	if (!ret)
 		return 0;
 	close(ep->conn.timer.fd);
@@ -155,7 +155,7 @@ static uint32_t scope_of(const struct vrb_rdm_addr *addr)
 static int listen_at(struct vrb_rdm *ep)
 {
 	struct sockaddr_storage local;
-	int ret = vrb_name_in("fi_endpoint", ep->info->addr_format, ep->info->src_addr,
+	int ret = ofi_name_in(&vrb_prov, "fi_endpoint", ep->info->addr_format, ep->info->src_addr,
 			      ep->info->src_addrlen, &local);
 
 	if (ret)
@@ -185,7 +185,7 @@ int vrb_rdm_conn_open(struct vrb_rdm *ep)
 	TAILQ_INIT(&ep->conn.starved);
 	ret = set_peers(ep);
 	if (!ret)
-		ret = vrb_rdm_secret_open(ep->info, ep->domain->info, &ep->conn.secret);
+		ret = vrb_rdm_secret_open(ep->info, ep->domain->base.info, &ep->conn.secret);
 	if (!ret)
 		ret = open_conns(ep);
 	if (!ret)
@@ -216,7 +216,7 @@ void vrb_rdm_conn_close(struct vrb_rdm *ep)
 	uint32_t i;
 
 	if (ep->conn.timer.fd >= 0) {
-		vrb_loop_remove(&ep->domain->fabric->loop, &ep->conn.timer);
+		ofi_loop_remove(&ep->domain->fabric->loop, &ep->conn.timer);
 		close(ep->conn.timer.fd);
 	}
 	if (ep->conn.listener.id)

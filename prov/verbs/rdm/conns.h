@@ -40,7 +40,7 @@ struct vrb_rdm_conns {
 	uint32_t watched;  /* the last one looked at, in ep->peers */
 	unsigned int seed; /* of the time between attempts */
 	struct vrb_rdm_listener listener;
-	struct vrb_source timer;
+	struct ofi_source timer;
 	struct vrb_rdm_dead_links dead_links;
 	struct vrb_rdm_knocks knocks; /* that are over: to be freed by the event thread */
 };

@@ -57,7 +57,7 @@ OFI_OUTLINE ssize_t vrb_rdm_cq_read_many(struct vrb_rdm_cq *cq, void *buf, size_
 {
 	progress_all(cq);
 	ofi_unlock(&cq->eps_lock);
-	ofi_triggers_run(&cq->domain->triggers);
+	ofi_triggers_run(&cq->domain->base.triggers);
 	return vrb_rdm_cq_read_ring(cq, buf, count, src);
 }
 
@@ -78,7 +78,7 @@ static void copy_error(struct vrb_rdm_cq *cq, const struct ofi_cq_item *item,
 		.prov_errno = item->prov_errno,
 	};
 
-	ofi_cq_copy_error(cq->domain->info->fabric_attr->api_version, entry, &error, from,
+	ofi_cq_copy_error(cq->domain->base.info->fabric_attr->api_version, entry, &error, from,
 			  ofi_addr_size(from));
 	free(cq->sender);
 	cq->sender = (void *)(uintptr_t)from;
@@ -139,13 +139,13 @@ static int cq_trywait(struct ofi_cq *base)
 		if (vrb_rdm_arm(ep))
 			ret = -FI_EAGAIN;
 	ofi_unlock(&cq->eps_lock);
-	ofi_triggers_run(&cq->domain->triggers);
+	ofi_triggers_run(&cq->domain->base.triggers);
 	if (!is_empty_locked(cq)) {
 		/* Others may sleep until the signal that was taken back here. */
 		vrb_rdm_cq_wake(cq);
 		ret = -FI_EAGAIN;
 	}
-	return ofi_triggers_due(&cq->domain->triggers) ? -FI_EAGAIN : ret;
+	return ofi_triggers_due(&cq->domain->base.triggers) ? -FI_EAGAIN : ret;
 }
 
 static void cq_free(struct vrb_rdm_cq *cq)
@@ -167,7 +167,7 @@ static int cq_close(struct fid *fid)
 	struct vrb_rdm_cq *cq = (struct vrb_rdm_cq *)fid;
 	int ret = ofi_ref_busy(&cq->slow.ref);
 
-	if (ofi_ref_inherited(&cq->domain->ref))
+	if (ofi_ref_inherited(&cq->domain->base.ref))
 		return 0;
 	if (ret) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
@@ -175,7 +175,7 @@ static int cq_close(struct fid *fid)
 			(void *)cq);
 		return ret;
 	}
-	ofi_ref_put(&cq->domain->ref);
+	ofi_ref_put(&cq->domain->base.ref);
 	cq_free(cq);
 	return 0;
 }
@@ -220,10 +220,10 @@ int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, stru
 		return -FI_ENOMEM;
 	cq->domain = domain;
 	cq->vector = vrb_cq_vector(domain, asked);
-	cq->nolock = vrb_rdm_domain_progress_biased(domain->progress);
+	cq->nolock = vrb_rdm_domain_progress_biased(domain->base.progress);
 	LIST_INIT(&cq->tx_eps);
 	LIST_INIT(&cq->rx_eps);
-	ret = ofi_cq_init(&cq->base, &cq->slow, &cq_base_ops, &domain->ref, asked);
+	ret = ofi_cq_init(&cq->base, &cq->slow, &cq_base_ops, &domain->base.ref, asked);
 	if (!ret)
 		ret = ofi_cq_ring_init(&cq->ring, asked->size ? asked->size : CQ_DEFAULT_SIZE);
 	if (ret) {
@@ -234,7 +234,7 @@ int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, stru
 		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = ofi_ops(&cq_fid_ops) },
 		.ops = ofi_ops(cq->nolock ? &cq_nolock_ops : &cq_ops),
 	};
-	ofi_ref_get(&domain->ref);
+	ofi_ref_get(&domain->base.ref);
 	*cq_fid = &cq->fid;
 	return 0;
 }

@@ -16,11 +16,6 @@
 #include "prov/verbs/msg/stx.h"
 #include "work.h"
 
-static int poll_open(struct fid_domain *fid, struct fi_poll_attr *attr, struct fid_poll **set)
-{
-	return ofi_poll_open(&vrb_prov, &vrb_domain(fid)->ref, attr, set);
-}
-
 static const struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	OFI_DOMAIN_DEFAULTS,
@@ -28,7 +23,7 @@ static const struct fi_ops_domain domain_ops = {
 	.cq_open = vrb_rdm_cq_open,
 	.endpoint = vrb_rdm_open,
 	.cntr_open = vrb_cntr_open,
-	.poll_open = poll_open,
+	.poll_open = ofi_poll_open,
 	.stx_ctx = vrb_stx_open,
 	.query_atomic = vrb_rdm_query_atomic,
 	.query_collective = vrb_rdm_query_collective,
@@ -36,39 +31,24 @@ static const struct fi_ops_domain domain_ops = {
 
 static int domain_open(struct vrb_domain *domain)
 {
-	int ret = vrb_rdm_cache_open(domain, &domain->cache);
+	int ret = vrb_rdm_cache_open(domain, &domain->base.cache);
 
-	return ret ? ret : vrb_rdm_domain_progress_open(domain, &domain->progress);
+	return ret ? ret : vrb_rdm_domain_progress_open(domain, &domain->base.progress);
 }
 
 static void domain_close(struct vrb_domain *domain)
 {
-	vrb_rdm_domain_progress_close(domain->progress);
-	vrb_rdm_cache_close(domain->cache);
-}
-
-static void lost(struct vrb_domain *domain, const void *ep, int err)
-{
-	vrb_rdm_domain_progress_lost(domain->progress, ep, err);
-}
-
-static int domain_watch(struct vrb_domain *domain, struct ofi_cntr *cntr)
-{
-	return vrb_rdm_domain_progress_watch(domain->progress, cntr);
-}
-
-static void domain_unwatch(struct vrb_domain *domain, struct ofi_cntr *cntr)
-{
-	vrb_rdm_domain_progress_unwatch(domain->progress, cntr);
+	vrb_rdm_domain_progress_close(domain->base.progress);
+	vrb_rdm_cache_close(domain->base.cache);
 }
 
 static const struct vrb_domain_rdm domain_rdm = {
 	.ops = ofi_ops(&domain_ops),
 	.open = domain_open,
 	.close = domain_close,
-	.lost = lost,
-	.watch = domain_watch,
-	.unwatch = domain_unwatch,
+	.lost = vrb_rdm_domain_progress_lost,
+	.watch = vrb_rdm_domain_progress_watch,
+	.unwatch = vrb_rdm_domain_progress_unwatch,
 	.queue_work = vrb_rdm_queue_work,
 };
 

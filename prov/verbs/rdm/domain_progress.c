@@ -22,7 +22,7 @@
 #include "progress.h"
 #include "prov/verbs/provider/prov.h"
 
-struct vrb_rdm_domain_progress {
+struct ofi_rdm_domain_progress {
 	struct ofi_lock
 		lock; /* guards the list, and keeps an endpoint from closing; before ep->lock */
 	LIST_HEAD(, vrb_rdm) eps;
@@ -38,7 +38,7 @@ struct vrb_rdm_domain_progress {
 /* Another thread that is at it already does it for us. */
 static void progress(void *object)
 {
-	struct vrb_rdm_domain_progress *all = object;
+	struct ofi_rdm_domain_progress *all = object;
 	struct vrb_rdm *ep;
 	bool outside;
 
@@ -53,7 +53,7 @@ static void progress(void *object)
 
 static int domain_progress_arm(void *object)
 {
-	struct vrb_rdm_domain_progress *all = object;
+	struct ofi_rdm_domain_progress *all = object;
 	struct vrb_rdm *ep;
 	bool outside;
 	int ret = 0;
@@ -73,19 +73,19 @@ static const struct ofi_cntr_source_ops source = {
 	.arm = domain_progress_arm,
 };
 
-int vrb_rdm_domain_progress_watch(struct vrb_rdm_domain_progress *all, struct ofi_cntr *cntr)
+int vrb_rdm_domain_progress_watch(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr)
 {
 	return ofi_cntr_watch(cntr, &source, all, all->epfd);
 }
 
-void vrb_rdm_domain_progress_unwatch(struct vrb_rdm_domain_progress *all, struct ofi_cntr *cntr)
+void vrb_rdm_domain_progress_unwatch(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr)
 {
 	ofi_cntr_unwatch(cntr, all);
 }
 
 static void *work(void *arg)
 {
-	struct vrb_rdm_domain_progress *all = arg;
+	struct ofi_rdm_domain_progress *all = arg;
 	struct epoll_event event;
 	bool again;
 
@@ -101,7 +101,7 @@ static void *work(void *arg)
 }
 
 /* The application's signals are not for this thread. */
-static int domain_progress_start(struct vrb_rdm_domain_progress *all)
+static int domain_progress_start(struct ofi_rdm_domain_progress *all)
 {
 	sigset_t every, before;
 	int err;
@@ -114,7 +114,7 @@ static int domain_progress_start(struct vrb_rdm_domain_progress *all)
 	return err;
 }
 
-static void wake(struct vrb_rdm_domain_progress *all)
+static void wake(struct ofi_rdm_domain_progress *all)
 {
 	uint64_t one = 1;
 
@@ -122,7 +122,7 @@ static void wake(struct vrb_rdm_domain_progress *all)
 		;
 }
 
-void vrb_rdm_domain_progress_close(struct vrb_rdm_domain_progress *all)
+void vrb_rdm_domain_progress_close(struct ofi_rdm_domain_progress *all)
 {
 	if (!all)
 		return;
@@ -138,14 +138,14 @@ void vrb_rdm_domain_progress_close(struct vrb_rdm_domain_progress *all)
 	free(all);
 }
 
-static int watch_fd(struct vrb_rdm_domain_progress *all, int fd)
+static int watch_fd(struct ofi_rdm_domain_progress *all, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
 	return epoll_ctl(all->epfd, EPOLL_CTL_ADD, fd, &event) ? errno : 0;
 }
 
-static int domain_progress_setup(struct vrb_rdm_domain_progress *all, bool automatic)
+static int domain_progress_setup(struct ofi_rdm_domain_progress *all, bool automatic)
 {
 	int err;
 
@@ -166,18 +166,18 @@ static bool is_serialized(enum fi_threading threading)
 	return threading == FI_THREAD_DOMAIN || threading == FI_THREAD_COMPLETION;
 }
 
-int vrb_rdm_domain_progress_open(struct vrb_domain *domain, struct vrb_rdm_domain_progress **out)
+int vrb_rdm_domain_progress_open(struct vrb_domain *domain, struct ofi_rdm_domain_progress **out)
 {
-	const struct fi_domain_attr *attr = domain->info->domain_attr;
+	const struct fi_domain_attr *attr = domain->base.info->domain_attr;
 	bool automatic = vrb_params.rdm_auto_progress || attr->data_progress == FI_PROGRESS_AUTO;
-	struct vrb_rdm_domain_progress *all = calloc(1, sizeof(*all));
+	struct ofi_rdm_domain_progress *all = calloc(1, sizeof(*all));
 	int err;
 
 	if (!all)
 		return -FI_ENOMEM;
 	ofi_lock_init(&all->lock);
 	LIST_INIT(&all->eps);
-	all->triggers = &domain->triggers;
+	all->triggers = &domain->base.triggers;
 	all->epfd = all->wakefd = -1;
 	all->biased = !automatic && is_serialized(attr->threading) && ofi_bias_init();
 	all->with_domain = attr->threading == FI_THREAD_DOMAIN;
@@ -192,13 +192,13 @@ int vrb_rdm_domain_progress_open(struct vrb_domain *domain, struct vrb_rdm_domai
 	return 0;
 }
 
-bool vrb_rdm_domain_progress_biased(const struct vrb_rdm_domain_progress *all)
+bool vrb_rdm_domain_progress_biased(const struct ofi_rdm_domain_progress *all)
 {
 	return all->biased;
 }
 
 /* Work that waits for a counter, and collectives, may go on in any thread that is in the domain. */
-void vrb_rdm_domain_progress_bias(const struct vrb_rdm_domain_progress *all, struct vrb_rdm *ep)
+void vrb_rdm_domain_progress_bias(const struct ofi_rdm_domain_progress *all, struct vrb_rdm *ep)
 {
 	ep->with_domain = all->with_domain;
 	ep->biased = all->biased &&
@@ -206,7 +206,7 @@ void vrb_rdm_domain_progress_bias(const struct vrb_rdm_domain_progress *all, str
 }
 
 /* The thread, asleep, does not know the new one. */
-int vrb_rdm_domain_progress_add(struct vrb_rdm_domain_progress *all, struct vrb_rdm *ep)
+int vrb_rdm_domain_progress_add(struct ofi_rdm_domain_progress *all, struct vrb_rdm *ep)
 {
 	int err = watch_fd(all, ep->channel->fd);
 
@@ -221,7 +221,7 @@ int vrb_rdm_domain_progress_add(struct vrb_rdm_domain_progress *all, struct vrb_
 	return 0;
 }
 
-void vrb_rdm_domain_progress_remove(struct vrb_rdm_domain_progress *all, struct vrb_rdm *ep)
+void vrb_rdm_domain_progress_remove(struct ofi_rdm_domain_progress *all, struct vrb_rdm *ep)
 {
 	if (!ep->in_all)
 		return;
@@ -232,7 +232,7 @@ void vrb_rdm_domain_progress_remove(struct vrb_rdm_domain_progress *all, struct 
 	epoll_ctl(all->epfd, EPOLL_CTL_DEL, ep->channel->fd, NULL);
 }
 
-void vrb_rdm_domain_progress_lost(struct vrb_rdm_domain_progress *all, const void *of, int err)
+void vrb_rdm_domain_progress_lost(struct ofi_rdm_domain_progress *all, const void *of, int err)
 {
 	struct vrb_rdm *ep;
 

@@ -30,9 +30,9 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/provider/mr.h"
-#include "prov/verbs/discovery/name.h"
+#include "prov/base/name.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/msg/stx.h"
+#include "prov/base/stx.h"
 #include "rc.h"
 #include "stats.h"
 #include "work.h"
@@ -81,7 +81,7 @@ static void detach(struct vrb_rdm *ep)
 {
 	int i;
 
-	vrb_rdm_domain_progress_remove(ep->domain->progress, ep);
+	vrb_rdm_domain_progress_remove(ep->domain->base.progress, ep);
 	if (ep->attached > 0 && ep->tx_cq)
 		vrb_rdm_cq_detach(ep->tx_cq, ep, true);
 	if (ep->attached > 1 && ep->rx_cq && ep->rx_cq != ep->tx_cq)
@@ -90,7 +90,7 @@ static void detach(struct vrb_rdm *ep)
 	for (i = 0; i < VRB_RDM_COUNTS; i++)
 		if (ep->cntrs[i])
 			ofi_cntr_unwatch(ep->cntrs[i], ep);
-	vrb_rdm_cntr_unlend(ep);
+	ofi_cntr_unwatch_all(&ep->deferred.watches);
 }
 
 static int attach(struct vrb_rdm *ep)
@@ -105,7 +105,7 @@ static int attach(struct vrb_rdm *ep)
 	if (ret)
 		return ret;
 	ep->attached = 2;
-	ret = vrb_rdm_domain_progress_add(ep->domain->progress, ep);
+	ret = vrb_rdm_domain_progress_add(ep->domain->base.progress, ep);
 	for (i = 0; i < VRB_RDM_COUNTS && !ret; i++)
 		if (ep->cntrs[i])
 			ret = ofi_cntr_watch(ep->cntrs[i], &vrb_rdm_cntr_source, ep,
@@ -244,17 +244,17 @@ int vrb_rdm_close(struct vrb_rdm *ep)
 	struct vrb_domain *domain = ep->domain;
 	int ret;
 
-	if (ofi_ref_inherited(&domain->ref))
+	if (ofi_ref_inherited(&domain->base.ref))
 		return 0;
 	ret = __atomic_load_n(&ep->fids.children, __ATOMIC_ACQUIRE) == 1 ? vrb_rdm_coll_busy(ep)
 									 : 0;
 	if (ret || __atomic_sub_fetch(&ep->fids.children, 1, __ATOMIC_ACQ_REL))
 		return ret;
-	ofi_triggers_cancel(&domain->triggers, &match);
+	ofi_triggers_cancel(&domain->base.triggers, &match);
 	if (ep->enabled)
 		drain(ep);
 	ep_free(ep);
-	ofi_ref_put(&domain->ref);
+	ofi_ref_put(&domain->base.ref);
 	return 0;
 }
 
@@ -379,7 +379,7 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 	if (!len || (!addr && *len))
 		return -FI_EINVAL;
 	memcpy(&ss, &ep->self, sizeof(ep->self));
-	return vrb_name_out("fi_getname", ep->info->addr_format, &ss, addr, len);
+	return ofi_name_out(&vrb_prov, "fi_getname", ep->info->addr_format, &ss, addr, len);
 }
 
 static const struct fi_ops_cm cm_ops = {
@@ -452,8 +452,8 @@ static int ep_setup(struct vrb_rdm *ep, const struct fi_info *info)
 	if (!ep->info)
 		return -FI_ENOMEM;
 	/* It is of the receiving side; OpenSHMEM says so only there. */
-	ep->info->caps |= info->rx_attr->caps & ep->domain->info->caps & FI_RMA_EVENT;
-	vrb_rdm_domain_progress_bias(ep->domain->progress, ep);
+	ep->info->caps |= info->rx_attr->caps & ep->domain->base.info->caps & FI_RMA_EVENT;
+	vrb_rdm_domain_progress_bias(ep->domain->base.progress, ep);
 	ep->inject_size = info->tx_attr->inject_size;
 	ep->tx_op_flags = info->tx_attr->op_flags;
 	ep->rx_op_flags = info->rx_attr->op_flags;
@@ -530,7 +530,8 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 	SLIST_INIT(&ep->conn.dead_links);
 	ep->deferred.calls = &calls;
 	LIST_INIT(&ep->deferred.dones);
-	LIST_INIT(&ep->deferred.lent);
+	ofi_lock_init(&ep->deferred.lock);
+	LIST_INIT(&ep->deferred.watches);
 	ofi_ref_get(&ep->fids);
 	ret = ep_setup(ep, info);
 	if (ret) {
@@ -538,7 +539,7 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 		return ret;
 	}
 	set_tables(ep, context);
-	ofi_ref_get(&domain->ref);
+	ofi_ref_get(&domain->base.ref);
 	*ep_fid = &ep->fid;
 	return 0;
 }

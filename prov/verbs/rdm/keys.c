@@ -14,7 +14,6 @@
 #include <rdma/fi_errno.h>
 #include "conn.h"
 #include "op.h"
-#include "prov/verbs/provider/mr.h"
 
 /*
  * The topmost bits of a question's id say what the operation that asks for the key does; the answer
@@ -39,11 +38,6 @@ static int keys_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static bool user_keys(const struct vrb_rdm *ep)
-{
-	return !vrb_mr_prov_key(ep->domain);
-}
-
 static int keys_ask(struct vrb_rdm_peer *peer, uint64_t key, uint32_t what)
 {
 	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_KEY_REQ, .key = key };
@@ -63,7 +57,7 @@ static int resolve(struct vrb_rdm_op *op, struct vrb_rdm_remote *remote)
 	uint32_t what = op->kind == VRB_RDM_OP_READ ? ID_READS : ID_WRITES;
 	struct known **found;
 
-	if (!user_keys(peer->ep)) {
+	if (peer->ep->prov_keys) {
 		remote->rkey = (uint32_t)remote->key;
 		remote->resolved = true;
 		return remote->key >> 32 ? -FI_EKEYREJECTED : 0;
@@ -125,7 +119,7 @@ bool vrb_rdm_keys_missed(struct vrb_rdm_peer *peer)
 }
 
 /* A peer that does not say what it does needs either right: the device checks which one it uses. */
-static bool allows(const struct vrb_mr_place *place, uint32_t id)
+static bool allows(const struct ofi_mr_place *place, uint32_t id)
 {
 	uint64_t wanted =
 		(id & ID_READS ? FI_REMOTE_READ : 0) | (id & ID_WRITES ? FI_REMOTE_WRITE : 0);
@@ -138,9 +132,10 @@ enum ofi_rdm_wire_error vrb_rdm_key_request(struct vrb_rdm_peer *peer,
 					    const struct ofi_rdm_wire_packet *packet)
 {
 	struct ofi_rdm_wire_packet rsp = { .type = OFI_RDM_WIRE_KEY_RSP, .id = packet->id };
-	struct vrb_mr_place place;
+	struct ofi_domain *domain = &peer->ep->domain->base;
+	struct ofi_mr_place place;
 
-	if (vrb_mr_find(peer->ep->domain, packet->key, &place) && allows(&place, packet->id)) {
+	if (domain->ops->mr_find(domain, packet->key, &place) && allows(&place, packet->id)) {
 		rsp.key = place.rkey;
 		rsp.addr = place.base;
 		rsp.len = place.len;

@@ -37,7 +37,8 @@ static int reg_cached(struct vrb_rdm *ep, const struct iovec *iov, unsigned int 
 		      struct ofi_rdm_proto_mr *mr)
 {
 	struct ofi_mr_region *region;
-	int ret = ofi_mr_cache_get(ep->domain->cache, iov->iov_base, iov->iov_len, access, &region);
+	int ret = ofi_mr_cache_get(ep->domain->base.cache, iov->iov_base, iov->iov_len, access,
+				   &region);
 
 	if (!ret)
 		mr->handle = region;
@@ -223,5 +224,5 @@ void vrb_rdm_mem_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr 
 	else if (mr->grant)
 		lease_put(peer_of(peer)->ep, mr->grant);
 	if (mr->handle)
-		ofi_mr_cache_put(peer_of(peer)->ep->domain->cache, mr->handle);
+		ofi_mr_cache_put(peer_of(peer)->ep->domain->base.cache, mr->handle);
 }

@@ -72,7 +72,7 @@ static void op_release(struct vrb_rdm_op *op)
 
 	for (i = 0; i < op->local_count; i++)
 		if (op->local[i].region)
-			ofi_mr_cache_put(ep->domain->cache, op->local[i].region);
+			ofi_mr_cache_put(ep->domain->base.cache, op->local[i].region);
 	if (op->bounce)
 		vrb_rdm_pool_put_share(&ep->tx_bufs, op->bounce, &op->peer->bounces);
 	free(op->operands);

@@ -40,7 +40,7 @@ struct vrb_rdm_link;
 struct vrb_rdm_peer;
 struct vrb_rdm_proof;
 struct vrb_rdm_secret;
-struct vrb_stx;
+struct ofi_stx;
 
 /* An operation that waits in peer->fenced. */
 struct vrb_rdm_fenced {
@@ -162,8 +162,8 @@ struct vrb_rdm {
 	struct fi_info *info;
 	struct vrb_rdm_av *av;
 	struct ofi_eq *eq;
-	struct vrb_stx *stx;
-	bool in_all;  /* of domain->progress */
+	struct ofi_stx *stx;
+	bool in_all;  /* of domain->base.progress */
 	int attached; /* to tx_cq, to rx_cq */
 	struct ofi_rdm_proto proto;
 	struct ofi_rdm_match_node **buckets;
@@ -207,7 +207,8 @@ struct vrb_rdm {
 	struct {
 		const struct vrb_rdm_calls *calls;
 		LIST_HEAD(, vrb_rdm_done) dones; /* that are under way */
-		LIST_HEAD(, vrb_rdm_lent) lent;	 /* counters; the domain's lock guards them */
+		struct ofi_lock lock;		 /* guards the watches */
+		struct ofi_cntr_watches watches;
 	} deferred;
 	struct ofi_ref fids; /* its own, and aliases */
 

@@ -107,7 +107,7 @@ static bool use_bounce(struct vrb_rdm_op *op, const struct rma *rma, size_t tota
 /* The application's own registration, or one of the cache. */
 static int use_memory(struct vrb_rdm_op *op, const struct rma *rma)
 {
-	struct ofi_mr_cache *cache = op->peer->ep->domain->cache;
+	struct ofi_mr_cache *cache = op->peer->ep->domain->base.cache;
 	const unsigned int access = rma->kind == VRB_RDM_OP_READ ? IBV_ACCESS_LOCAL_WRITE : 0;
 	struct vrb_rdm_local *local;
 	size_t i;

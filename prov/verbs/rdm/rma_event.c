@@ -6,7 +6,6 @@
 #include "cq.h"
 #include "rma_event.h"
 #include "progress.h"
-#include "prov/verbs/provider/mr.h"
 
 #define NOTE_LIST (OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_region))
 
@@ -83,7 +82,7 @@ static void count_regions(struct vrb_domain *domain, const struct ofi_rdm_wire_p
 	for (i = 0; i < packet->count; i++) {
 		key = key_at(packet->list, i);
 		if (!i || key != last)
-			vrb_mr_count(domain, key, what);
+			domain->base.ops->mr_count(&domain->base, key, what);
 		last = key;
 	}
 }

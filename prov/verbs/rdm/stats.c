@@ -4,11 +4,11 @@
 
 #include <string.h>
 #include <ofi/addr.h>
+#include "prov/base/ops.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "ep.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/provider/stats.h"
 
 void vrb_rdm_stats_show(struct vrb_rdm *ep)
 {
@@ -17,8 +17,8 @@ void vrb_rdm_stats_show(struct vrb_rdm *ep)
 	const char *scheme = strstr(name, "://");
 
 	ep->stats.fclass = FI_CLASS_EP;
-	ep->stats.domain = ep->domain->stats->id;
-	ofi_stats_show(&ep->stats, "%s %s", ep->domain->info->domain_attr->name,
+	ep->stats.domain = ep->domain->base.stats->id;
+	ofi_stats_show(&ep->stats, "%s %s", ep->domain->base.info->domain_attr->name,
 		       scheme ? scheme + 3 : name);
 }
 
@@ -53,9 +53,7 @@ static struct fi_ops_stats stats_ops = {
 int vrb_rdm_stats_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
 			   void *context)
 {
-	int ret = vrb_stats_open_ops(fid, name, flags, ops, context);
-
-	if (!ret)
-		*ops = &stats_ops;
-	return ret;
+	(void)fid;
+	(void)context;
+	return ofi_stats_open_ops(name, flags, ops, &stats_ops);
 }

@@ -15,7 +15,7 @@
 #include "op.h"
 #include "progress.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/msg/when.h"
+#include "prov/base/condition.h"
 #include "rdm.h"
 #include "work.h"
 
@@ -357,7 +357,7 @@ static ssize_t queue(struct work *work, bool kept)
 		work_free(&work->trigger);
 		return ret;
 	}
-	ofi_triggers_add(&work->ep->domain->triggers, &work->trigger);
+	ofi_triggers_add(&work->ep->domain->base.triggers, &work->trigger);
 	return 0;
 }
 
@@ -370,7 +370,7 @@ static ssize_t prepare(struct vrb_rdm *ep, enum fi_op_type type, const void *con
 
 	if (!(flags & FI_TRIGGER) || !(ep->info->caps & FI_TRIGGER))
 		return -FI_EBADFLAGS;
-	ret = vrb_trigger_condition(ep->domain, context, &cntr, &threshold);
+	ret = ofi_trigger_condition(&ep->domain->base, context, &cntr, &threshold);
 	if (ret)
 		return ret;
 	*out = work_new(ep, type, flags);
@@ -473,7 +473,7 @@ static uint64_t flags_of(const struct fi_deferred_work *from)
 static ssize_t set_done(struct work *work, struct fid_cntr *fid)
 {
 	struct vrb_rdm *ep = work->ep;
-	struct ofi_cntr *cntr = vrb_trigger_cntr(ep->domain, fid);
+	struct ofi_cntr *cntr = ofi_trigger_cntr(&ep->domain->base, fid);
 	int ret;
 
 	work->done = calloc(1, sizeof(*work->done));
@@ -485,7 +485,7 @@ static ssize_t set_done(struct work *work, struct fid_cntr *fid)
 		return 0;
 	if (!cntr)
 		return -FI_EINVAL;
-	ret = vrb_rdm_cntr_lend(ep, cntr);
+	ret = vrb_rdm_cntr_watch_work(ep, cntr);
 	if (ret)
 		return ret;
 	ofi_ref_get(&cntr->ref);

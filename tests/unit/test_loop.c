@@ -6,19 +6,18 @@
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <prov/verbs/provider/loop.h>
-#include <prov/verbs/provider/prov.h>
+#include <prov/base/loop.h>
 
-struct fi_provider vrb_prov = { .name = "verbs" };
+static const struct fi_provider prov = { .name = "verbs" };
 
 struct probe {
-	struct vrb_source source;
-	struct vrb_loop *loop;
+	struct ofi_source source;
+	struct ofi_loop *loop;
 	int count, slow_us;
 	bool busy, remove_self;
 };
 
-static void probe_ready(struct vrb_source *source)
+static void probe_ready(struct ofi_source *source)
 {
 	struct probe *probe = (struct probe *)source;
 	uint64_t n;
@@ -28,17 +27,17 @@ static void probe_ready(struct vrb_source *source)
 	if (probe->slow_us)
 		usleep(probe->slow_us);
 	if (probe->remove_self)
-		vrb_loop_remove(probe->loop, source);
+		ofi_loop_remove(probe->loop, source);
 	__atomic_add_fetch(&probe->count, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&probe->busy, false, __ATOMIC_SEQ_CST);
 }
 
-static void probe_open(struct probe *probe, struct vrb_loop *loop)
+static void probe_open(struct probe *probe, struct ofi_loop *loop)
 {
 	*probe = (struct probe){ .loop = loop };
 	probe->source.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	probe->source.ready = probe_ready;
-	assert_int_equal(vrb_loop_add(loop, &probe->source), 0);
+	assert_int_equal(ofi_loop_add(loop, &probe->source), 0);
 }
 
 static void kick(struct probe *probe)
@@ -59,11 +58,11 @@ static void wait_count(struct probe *probe, int count)
 
 static void starts_with_the_first_source(void **state)
 {
-	struct vrb_loop loop;
+	struct ofi_loop loop;
 	struct probe probe;
 
 	(void)state;
-	assert_int_equal(vrb_loop_init(&loop), 0);
+	assert_int_equal(ofi_loop_init(&loop, &prov), 0);
 	assert_int_equal(loop.pid, 0);
 	probe_open(&probe, &loop);
 	assert_int_equal(loop.pid, getpid());
@@ -71,55 +70,55 @@ static void starts_with_the_first_source(void **state)
 	wait_count(&probe, 1);
 	kick(&probe);
 	wait_count(&probe, 2);
-	vrb_loop_remove(&loop, &probe.source);
+	ofi_loop_remove(&loop, &probe.source);
 	kick(&probe);
 	usleep(10000);
 	assert_int_equal(probe.count, 2);
-	vrb_loop_remove(&loop, &probe.source);
-	vrb_loop_fini(&loop);
+	ofi_loop_remove(&loop, &probe.source);
+	ofi_loop_fini(&loop);
 	close(probe.source.fd);
 }
 
 static void idle_loop_ends(void **state)
 {
-	struct vrb_loop loop;
+	struct ofi_loop loop;
 
 	(void)state;
-	assert_int_equal(vrb_loop_init(&loop), 0);
-	vrb_loop_fini(&loop);
+	assert_int_equal(ofi_loop_init(&loop, &prov), 0);
+	ofi_loop_fini(&loop);
 }
 
 static void remove_waits_for_ready(void **state)
 {
-	struct vrb_loop loop;
+	struct ofi_loop loop;
 	struct probe probe;
 
 	(void)state;
-	assert_int_equal(vrb_loop_init(&loop), 0);
+	assert_int_equal(ofi_loop_init(&loop, &prov), 0);
 	probe_open(&probe, &loop);
 	probe.slow_us = 50000;
 	kick(&probe);
 	while (!__atomic_load_n(&probe.busy, __ATOMIC_SEQ_CST))
 		usleep(100);
-	vrb_loop_remove(&loop, &probe.source);
+	ofi_loop_remove(&loop, &probe.source);
 	assert_false(probe.busy);
 	assert_int_equal(probe.count, 1);
-	vrb_loop_fini(&loop);
+	ofi_loop_fini(&loop);
 	close(probe.source.fd);
 }
 
 static void ready_may_remove_itself(void **state)
 {
-	struct vrb_loop loop;
+	struct ofi_loop loop;
 	struct probe probe;
 
 	(void)state;
-	assert_int_equal(vrb_loop_init(&loop), 0);
+	assert_int_equal(ofi_loop_init(&loop, &prov), 0);
 	probe_open(&probe, &loop);
 	probe.remove_self = true;
 	kick(&probe);
 	wait_count(&probe, 1);
-	vrb_loop_fini(&loop);
+	ofi_loop_fini(&loop);
 	close(probe.source.fd);
 }
 
@@ -134,24 +133,24 @@ static void on_signal(int sig)
 static void signals_stay_with_the_application(void **state)
 {
 	struct sigaction action = { .sa_handler = on_signal }, old;
-	struct vrb_loop loop;
+	struct ofi_loop loop;
 	struct probe probe;
 
 	(void)state;
-	assert_int_equal(vrb_loop_init(&loop), 0);
+	assert_int_equal(ofi_loop_init(&loop, &prov), 0);
 	probe_open(&probe, &loop);
 	sigaction(SIGUSR1, &action, &old);
 	kill(getpid(), SIGUSR1);
 	assert_true(pthread_equal(got_signal, pthread_self()));
 	sigaction(SIGUSR1, &old, NULL);
-	vrb_loop_remove(&loop, &probe.source);
-	vrb_loop_fini(&loop);
+	ofi_loop_remove(&loop, &probe.source);
+	ofi_loop_fini(&loop);
 	close(probe.source.fd);
 }
 
 static void a_child_can_close_and_open(void **state)
 {
-	struct vrb_loop loop, own;
+	struct ofi_loop loop, own;
 	struct probe probe, mine;
 	pid_t child;
 	int status;
@@ -160,19 +159,19 @@ static void a_child_can_close_and_open(void **state)
 #ifdef __SANITIZE_THREAD__
 	skip(); /* it has no threads after a fork of several */
 #endif
-	assert_int_equal(vrb_loop_init(&loop), 0);
+	assert_int_equal(ofi_loop_init(&loop, &prov), 0);
 	probe_open(&probe, &loop);
 	child = fork();
 	if (!child) {
 		alarm(10);
-		vrb_loop_remove(&loop, &probe.source);
-		vrb_loop_fini(&loop);
-		vrb_loop_init(&own);
+		ofi_loop_remove(&loop, &probe.source);
+		ofi_loop_fini(&loop);
+		ofi_loop_init(&own, &prov);
 		probe_open(&mine, &own);
 		kick(&mine);
 		wait_count(&mine, 1);
-		vrb_loop_remove(&own, &mine.source);
-		vrb_loop_fini(&own);
+		ofi_loop_remove(&own, &mine.source);
+		ofi_loop_fini(&own);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -180,8 +179,8 @@ static void a_child_can_close_and_open(void **state)
 	/* The parent's is untouched. */
 	kick(&probe);
 	wait_count(&probe, 1);
-	vrb_loop_remove(&loop, &probe.source);
-	vrb_loop_fini(&loop);
+	ofi_loop_remove(&loop, &probe.source);
+	ofi_loop_fini(&loop);
 	close(probe.source.fd);
 }
 
@@ -193,7 +192,7 @@ static void *churn(void *arg)
 	for (i = 0; i < 300; i++) {
 		probe_open(&probe, arg);
 		kick(&probe);
-		vrb_loop_remove(arg, &probe.source);
+		ofi_loop_remove(arg, &probe.source);
 		close(probe.source.fd);
 	}
 	return NULL;
@@ -201,17 +200,17 @@ static void *churn(void *arg)
 
 static void sources_come_and_go_at_once(void **state)
 {
-	struct vrb_loop loop;
+	struct ofi_loop loop;
 	pthread_t threads[2];
 	int i;
 
 	(void)state;
-	assert_int_equal(vrb_loop_init(&loop), 0);
+	assert_int_equal(ofi_loop_init(&loop, &prov), 0);
 	for (i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, churn, &loop);
 	for (i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	vrb_loop_fini(&loop);
+	ofi_loop_fini(&loop);
 }
 
 int main(void)

@@ -6,9 +6,9 @@
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
 #include "name.h"
-#include "prov/verbs/provider/prov.h"
 
-static int name_parse(const char *call, const char *addr, size_t len, struct sockaddr_storage *ss)
+static int name_parse(const struct fi_provider *prov, const char *call, const char *addr,
+		      size_t len, struct sockaddr_storage *ss)
 {
 	char text[OFI_ADDR_STRLEN];
 
@@ -17,36 +17,36 @@ static int name_parse(const char *call, const char *addr, size_t len, struct soc
 	snprintf(text, sizeof(text), "%.*s", (int)len, addr);
 	if (!ofi_addr_parse(text, ss))
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+	FI_WARN(prov, FI_LOG_EP_CTRL,
 		"%s: address '%s': write it as fi_sockaddr_in://10.0.0.1:7471 or fi_sockaddr_in6://[fe80::1]:7471\n",
 		call, text);
 	return -FI_EINVAL;
 }
 
-int vrb_name_in(const char *call, uint32_t format, const void *addr, size_t len,
-		struct sockaddr_storage *ss)
+int ofi_name_in(const struct fi_provider *prov, const char *call, uint32_t format, const void *addr,
+		size_t len, struct sockaddr_storage *ss)
 {
 	const struct sockaddr *sa = addr;
 	size_t size;
 
 	memset(ss, 0, sizeof(*ss));
 	if (!addr || len < sizeof(sa->sa_family)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: no address was given\n", call);
+		FI_WARN(prov, FI_LOG_EP_CTRL, "%s: no address was given\n", call);
 		return -FI_EINVAL;
 	}
 	if (format == FI_ADDR_STR)
-		return name_parse(call, addr, len, ss);
+		return name_parse(prov, call, addr, len, ss);
 
 	size = ofi_addr_size(sa);
 	if (!size || (format != FI_FORMAT_UNSPEC && format != FI_SOCKADDR &&
 		      format != ofi_addr_format(sa))) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		FI_WARN(prov, FI_LOG_EP_CTRL,
 			"%s: address family %d does not fit addr_format %u of the endpoint\n", call,
 			sa->sa_family, format);
 		return -FI_EINVAL;
 	}
 	if (len < size) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		FI_WARN(prov, FI_LOG_EP_CTRL,
 			"%s: an address of family %d takes %zu bytes, addrlen is %zu\n", call,
 			sa->sa_family, size, len);
 		return -FI_EINVAL;
@@ -55,8 +55,8 @@ int vrb_name_in(const char *call, uint32_t format, const void *addr, size_t len,
 	return 0;
 }
 
-int vrb_name_out(const char *call, uint32_t format, const struct sockaddr_storage *ss, void *addr,
-		 size_t *len)
+int ofi_name_out(const struct fi_provider *prov, const char *call, uint32_t format,
+		 const struct sockaddr_storage *ss, void *addr, size_t *len)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)ss;
 	char text[OFI_ADDR_STRLEN];
@@ -64,11 +64,11 @@ int vrb_name_out(const char *call, uint32_t format, const struct sockaddr_storag
 	size_t size = ofi_addr_size(sa), room;
 
 	if (!len || (!addr && *len)) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: addr or addrlen is NULL\n", call);
+		FI_WARN(prov, FI_LOG_EP_CTRL, "%s: addr or addrlen is NULL\n", call);
 		return -FI_EINVAL;
 	}
 	if (!size) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		FI_WARN(prov, FI_LOG_EP_CTRL,
 			"%s: the endpoint has no such address yet; bind or connect it first\n",
 			call);
 		return -FI_EADDRNOTAVAIL;

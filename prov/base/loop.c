@@ -9,13 +9,12 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "loop.h"
-#include "prov.h"
 #include "src/ds/bias.h"
 
 /* Runs ready() of a source if it is still there: it may have been removed since epoll saw it. */
-static void loop_run(struct vrb_loop *loop, const struct vrb_source *seen)
+static void loop_run(struct ofi_loop *loop, const struct ofi_source *seen)
 {
-	struct vrb_source *source;
+	struct ofi_source *source;
 
 	LIST_FOREACH (source, &loop->sources, link)
 		if (source == seen)
@@ -32,7 +31,7 @@ static void loop_run(struct vrb_loop *loop, const struct vrb_source *seen)
 
 static void *loop_thread(void *arg)
 {
-	struct vrb_loop *loop = arg;
+	struct ofi_loop *loop = arg;
 	struct epoll_event event;
 	int n;
 
@@ -51,7 +50,7 @@ static void *loop_thread(void *arg)
 }
 
 /* With the mutex held. The thread takes no signals: they are the application's. */
-static int loop_start(struct vrb_loop *loop)
+static int loop_start(struct ofi_loop *loop)
 {
 	sigset_t all, old;
 	int err;
@@ -63,7 +62,7 @@ static int loop_start(struct vrb_loop *loop)
 	err = pthread_create(&loop->thread, NULL, loop_thread, loop);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
-		FI_WARN(&vrb_prov, FI_LOG_FABRIC, "pthread_create of the event thread: %s\n",
+		FI_WARN(loop->prov, FI_LOG_FABRIC, "pthread_create of the event thread: %s\n",
 			fi_strerror(err));
 		return -err;
 	}
@@ -71,7 +70,7 @@ static int loop_start(struct vrb_loop *loop)
 	return 0;
 }
 
-static int loop_watch(struct vrb_loop *loop, int fd, struct vrb_source *source)
+static int loop_watch(struct ofi_loop *loop, int fd, struct ofi_source *source)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
 
@@ -80,11 +79,11 @@ static int loop_watch(struct vrb_loop *loop, int fd, struct vrb_source *source)
 	return -errno;
 }
 
-int vrb_loop_init(struct vrb_loop *loop)
+int ofi_loop_init(struct ofi_loop *loop, const struct fi_provider *prov)
 {
 	int ret;
 
-	*loop = (struct vrb_loop){ .epfd = -1, .wakefd = -1 };
+	*loop = (struct ofi_loop){ .prov = prov, .epfd = -1, .wakefd = -1 };
 	LIST_INIT(&loop->sources);
 	pthread_mutex_init(&loop->mutex, NULL);
 	pthread_cond_init(&loop->idle, NULL);
@@ -93,15 +92,15 @@ int vrb_loop_init(struct vrb_loop *loop)
 	loop->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = loop->epfd < 0 || loop->wakefd < 0 ? -errno : loop_watch(loop, loop->wakefd, NULL);
 	if (ret) {
-		FI_WARN(&vrb_prov, FI_LOG_FABRIC,
+		FI_WARN(loop->prov, FI_LOG_FABRIC,
 			"event thread: no descriptor: %s; raise the limit of open files (ulimit -n)\n",
 			fi_strerror(-ret));
-		vrb_loop_fini(loop);
+		ofi_loop_fini(loop);
 	}
 	return ret;
 }
 
-static void loop_stop(struct vrb_loop *loop)
+static void loop_stop(struct ofi_loop *loop)
 {
 	const uint64_t one = 1;
 	pid_t pid;
@@ -117,7 +116,7 @@ static void loop_stop(struct vrb_loop *loop)
 	pthread_join(loop->thread, NULL);
 }
 
-void vrb_loop_fini(struct vrb_loop *loop)
+void ofi_loop_fini(struct ofi_loop *loop)
 {
 	loop_stop(loop);
 	if (loop->wakefd >= 0)
@@ -129,7 +128,7 @@ void vrb_loop_fini(struct vrb_loop *loop)
 	pthread_mutex_destroy(&loop->mutex);
 }
 
-int vrb_loop_add(struct vrb_loop *loop, struct vrb_source *source)
+int ofi_loop_add(struct ofi_loop *loop, struct ofi_source *source)
 {
 	int ret;
 
@@ -143,9 +142,9 @@ int vrb_loop_add(struct vrb_loop *loop, struct vrb_source *source)
 	return ret;
 }
 
-void vrb_loop_remove(struct vrb_loop *loop, struct vrb_source *source)
+void ofi_loop_remove(struct ofi_loop *loop, struct ofi_source *source)
 {
-	struct vrb_source *other;
+	struct ofi_source *other;
 	bool here;
 
 	pthread_mutex_lock(&loop->mutex);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What domains of all providers have: first in the provider's own. */
+#ifndef OFI_DOMAIN_H
+#define OFI_DOMAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <rdma/fi_domain.h>
+#include <rdma/providers/fi_prov.h>
+#include "src/ds/lock.h"
+#include "ref.h"
+#include "stats.h"
+#include "trigger.h"
+
+struct ofi_domain;
+struct ofi_loop;
+struct ofi_mr_cache;
+struct ofi_rdm_domain_progress;
+
+/* A memory region, for the operations that the library performs itself. */
+struct ofi_mr_place {
+	uint64_t base; /* added to the addresses of operations: 0 with FI_MR_VIRT_ADDR */
+	uint64_t start, len;
+	uint64_t access; /* FI_REMOTE_READ and the like */
+	uint32_t rkey;
+};
+
+/* What the provider does for the library. */
+struct ofi_domain_ops {
+	/* The region of a key. False when there is none. */
+	bool (*mr_find)(struct ofi_domain *domain, uint64_t key, struct ofi_mr_place *place);
+	/*
+	 * The peer has done FI_REMOTE_READ, FI_REMOTE_WRITE or both there: the region's counters
+	 * count it, once if they are one.
+	 */
+	void (*mr_count)(struct ofi_domain *domain, uint64_t key, uint64_t what);
+};
+
+struct ofi_domain {
+	struct fid_domain fid;
+	struct ofi_ref ref;
+	const struct fi_provider *prov;
+	const struct ofi_domain_ops *ops;
+	struct ofi_ref *fabric; /* the fabric's references */
+	struct ofi_loop *loop;	/* the fabric's event thread */
+	struct fi_info *info;	/* what it was opened with */
+	struct ofi_stats *stats;
+	struct ofi_triggers triggers;
+	struct ofi_lock atomics;    /* one at a time in software */
+	struct ofi_mr_cache *cache; /* registrations of endpoints of type FI_EP_RDM, else NULL */
+	struct ofi_rdm_domain_progress *progress; /* these endpoints, else NULL */
+};
+
+static inline struct ofi_domain *ofi_domain(struct fid_domain *fid)
+{
+	return (struct ofi_domain *)fid;
+}
+
+#endif
