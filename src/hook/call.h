@@ -14,6 +14,9 @@
  *	OPTIONAL   the provider's table may be an older, shorter one
  *	THEN       what it returns, made of ret, comes before the arguments
  *	OPENED     puts the new object under hooks: how comes before the arguments
+ *	UNTOLD     no hook is told; without a name
+ *
+ * and FID_OPENED, OPTIONAL_OPENED.
  *
  * How an argument is told: P a pointer, F an object (the real one is passed), S a string or NULL,
  * Z a size_t, X in hexadecimal, D an int or enum, U a uint32_t.
@@ -48,6 +51,46 @@
 #define HOOK_PASSED_D(name) name
 #define HOOK_PASSED_U(name) name
 
+/* Arguments that many calls have; those that come together are one word. */
+#define A_BUF	  (P, const void *, buf)
+#define A_BUF_OUT (P, void *, buf)
+#define A_LEN	  (Z, size_t, len)
+#define A_COUNT	  (Z, size_t, count)
+#define A_DESC	  (P, void *, desc)
+#define A_DESCS	  (P, void **, desc)
+#define A_IOV	  (P, const struct iovec *, iov)
+#define A_IOCS	  (P, const struct fi_ioc *, iov)
+#define A_RESULT  (P, void *, result), (P, void *, result_desc)
+#define A_RESULTS \
+	(P, struct fi_ioc *, resultv), (P, void **, result_desc), (Z, size_t, result_count)
+#define A_COMPARE (P, const void *, compare), (P, void *, compare_desc)
+#define A_COMPARES \
+	(P, const struct fi_ioc *, comparev), (P, void **, compare_desc), (Z, size_t, compare_count)
+#define A_DEST	   (X, fi_addr_t, dest_addr)
+#define A_SRC	   (X, fi_addr_t, src_addr)
+#define A_SRCS	   (P, fi_addr_t *, src_addr)
+#define A_COLL	   (X, fi_addr_t, coll_addr)
+#define A_ROOT	   (X, fi_addr_t, root_addr)
+#define A_FI_ADDR  (X, fi_addr_t, fi_addr)
+#define A_FI_ADDRS (P, fi_addr_t *, fi_addr)
+#define A_ADDR	   (X, uint64_t, addr)
+#define A_KEY	   (X, uint64_t, key)
+#define A_TAG	   (X, uint64_t, tag)
+#define A_IGNORE   (X, uint64_t, ignore)
+#define A_DATA	   (X, uint64_t, data)
+#define A_FLAGS	   (X, uint64_t, flags)
+#define A_VALUE	   (X, uint64_t, value)
+#define A_TYPE	   (D, enum fi_datatype, datatype)
+#define A_OP	   (D, enum fi_op, op)
+#define A_TIMEOUT  (D, int, timeout)
+#define A_COND	   (P, const void *, cond)
+#define A_EVENT	   (P, uint32_t *, event)
+#define A_INFO	   (P, struct fi_info *, info)
+#define A_NODE	   (S, const char *, node)
+#define A_SERVICE  (S, const char *, service)
+#define A_PARAM	   (P, const void *, param), (Z, size_t, paramlen)
+#define A_CONTEXT  (P, void *, context)
+
 /* Of an argument, after a comma. */
 #define HOOK_PARAMETER(how, type, name) , type name
 #define HOOK_PASSED(how, type, name)	, HOOK_PASSED_##how(name)
@@ -77,47 +120,58 @@
 	(m, __VA_ARGS__)
 
 #define HOOK_CALL_NAME(object_, table_, op_) object_##_##table_##_##op_
-#define HOOK_CALL_HEAD(object_, table_, ret_, op_, ...)   \
-	static ret_ HOOK_CALL_NAME(object_, table_, op_)( \
-		struct object_ * object HOOK_EACH(HOOK_PARAMETER, __VA_ARGS__))
-/* Calls the real one and tells the hooks; ahead: what is done before the call is measured. */
-#define HOOK_CALL_REST(object_, table_, ret_, op_, name_, self_, ahead_, ...)                  \
+#define HOOK_CALL_HEAD(object_, at_, table_, ret_, op_, ...) \
+	static ret_ HOOK_CALL_NAME(object_, table_,          \
+				   op_)(at_ object HOOK_EACH(HOOK_PARAMETER, __VA_ARGS__))
+/*
+ * Calls the real one and tells the hooks; ahead: what is done before the call is measured, then:
+ * what is returned, made of ret.
+ */
+#define HOOK_CALL(object_, at_, table_, ret_, op_, name_, self_, ahead_, then_, ...)           \
+	HOOK_CALL_HEAD(object_, at_, table_, ret_, op_, __VA_ARGS__)                           \
 	{                                                                                      \
 		static struct ofi_hook_site site = { .name = name_ };                          \
 		struct object_ *real = ofi_hook_real(object);                                  \
 		uint64_t start;                                                                \
+		ret_ ret;                                                                      \
                                                                                                \
 		ahead_;                                                                        \
 		start = ofi_hook_begin();                                                      \
-		return (ret_)ofi_hook_end(                                                     \
+		ret = (ret_)ofi_hook_end(                                                      \
 			&site, object, start,                                                  \
 			(ssize_t)real->table_->op_(self_ HOOK_EACH(HOOK_PASSED, __VA_ARGS__)), \
 			&(HOOK_EACH(HOOK_FORMAT, __VA_ARGS__))[2] HOOK_EACH(HOOK_TOLD,         \
 									    __VA_ARGS__));     \
+		return then_;                                                                  \
 	}
 
-#define HOOK_PLAIN(object_, table_, ret_, op_, name_, ...)      \
-	HOOK_CALL_HEAD(object_, table_, ret_, op_, __VA_ARGS__) \
-	HOOK_CALL_REST(object_, table_, ret_, op_, name_, real, (void)0, __VA_ARGS__)
+#define HOOK_THEN(object_, table_, ret_, op_, name_, then_, ...)                             \
+	HOOK_CALL(object_, struct object_ *, table_, ret_, op_, name_, real, (void)0, then_, \
+		  __VA_ARGS__)
+#define HOOK_PLAIN(object_, table_, ret_, op_, name_, ...) \
+	HOOK_THEN(object_, table_, ret_, op_, name_, ret, __VA_ARGS__)
+#define HOOK_OPENED(object_, table_, ret_, op_, name_, wrap_, ...) \
+	HOOK_THEN(object_, table_, ret_, op_, name_, ret ? ret : wrap_, __VA_ARGS__)
 
-#define HOOK_FID(object_, table_, ret_, op_, name_, ...)                                     \
-	static ret_ HOOK_CALL_NAME(object_, table_,                                          \
-				   op_)(fid_t object HOOK_EACH(HOOK_PARAMETER, __VA_ARGS__)) \
-		HOOK_CALL_REST(object_, table_, ret_, op_, name_, &real->fid, (void)0,       \
-			       __VA_ARGS__)
+#define HOOK_FID_OPENED(object_, table_, ret_, op_, name_, wrap_, ...)           \
+	HOOK_CALL(object_, fid_t, table_, ret_, op_, name_, &real->fid, (void)0, \
+		  ret ? ret : wrap_, __VA_ARGS__)
+#define HOOK_FID(object_, table_, ret_, op_, name_, ...) \
+	HOOK_FID_OPENED(object_, table_, ret_, op_, name_, ret, __VA_ARGS__)
 
 #define HOOK_TRIGGERED(object_, table_, ret_, op_, name_, ...)                                 \
-	HOOK_CALL_HEAD(object_, table_, ret_, op_, __VA_ARGS__)                                \
-	HOOK_CALL_REST(object_, table_, ret_, op_, name_, real,                                \
-		       if (msg && (flags & FI_TRIGGER)) ofi_hook_trigger(msg->context, flags), \
-		       __VA_ARGS__)
+	HOOK_CALL(object_, struct object_ *, table_, ret_, op_, name_, real,                   \
+		  if (msg && (flags & FI_TRIGGER)) ofi_hook_trigger(msg->context, flags), ret, \
+		  __VA_ARGS__)
 
-#define HOOK_OPTIONAL(object_, table_, ret_, op_, name_, ...)                                      \
-	HOOK_CALL_HEAD(object_, table_, ret_, op_, __VA_ARGS__)                                    \
-	HOOK_CALL_REST(                                                                            \
-		object_, table_, ret_, op_, name_, real,                                           \
-		if (!FI_CHECK_OP(real->table_, __typeof__(*real->table_), op_)) return -FI_ENOSYS, \
-		__VA_ARGS__)
+#define HOOK_IF_THERE(table_, op_)                                      \
+	if (!FI_CHECK_OP(real->table_, __typeof__(*real->table_), op_)) \
+	return -FI_ENOSYS
+#define HOOK_OPTIONAL_OPENED(object_, table_, ret_, op_, name_, wrap_, ...)  \
+	HOOK_CALL(object_, struct object_ *, table_, ret_, op_, name_, real, \
+		  HOOK_IF_THERE(table_, op_), ret ? ret : wrap_, __VA_ARGS__)
+#define HOOK_OPTIONAL(object_, table_, ret_, op_, name_, ...) \
+	HOOK_OPTIONAL_OPENED(object_, table_, ret_, op_, name_, ret, __VA_ARGS__)
 
 #define HOOK_BARE(object_, table_, ret_, op_, name_)                                              \
 	static ret_ HOOK_CALL_NAME(object_, table_, op_)(struct object_ * object)                 \
@@ -130,23 +184,13 @@
 					  "%s", "");                                              \
 	}
 
-#define HOOK_THEN(object_, table_, ret_, op_, name_, then_, ...)                           \
-	HOOK_CALL_HEAD(object_, table_, ret_, op_, __VA_ARGS__)                            \
-	{                                                                                  \
-		static struct ofi_hook_site site = { .name = name_ };                      \
-		struct object_ *real = ofi_hook_real(object);                              \
-		uint64_t start = ofi_hook_begin();                                         \
-		ret_ ret = (ret_)ofi_hook_end(                                             \
-			&site, object, start,                                              \
-			real->table_->op_(real HOOK_EACH(HOOK_PASSED, __VA_ARGS__)),       \
-			&(HOOK_EACH(HOOK_FORMAT, __VA_ARGS__))[2] HOOK_EACH(HOOK_TOLD,     \
-									    __VA_ARGS__)); \
-                                                                                           \
-		return then_;                                                              \
+#define HOOK_UNTOLD(object_, table_, ret_, op_, ...)                                \
+	HOOK_CALL_HEAD(object_, struct object_ *, table_, ret_, op_, __VA_ARGS__)   \
+	{                                                                           \
+		struct object_ *real = ofi_hook_real(object);                       \
+                                                                                    \
+		return real->table_->op_(real HOOK_EACH(HOOK_PASSED, __VA_ARGS__)); \
 	}
-
-#define HOOK_OPENED(object_, table_, ret_, op_, name_, wrap_, ...) \
-	HOOK_THEN(object_, table_, ret_, op_, name_, ret ? ret : wrap_, __VA_ARGS__)
 
 /* In the table of operations, behind another slot. */
 #define HOOK_SLOT(object_, table_, op_) , .op_ = HOOK_CALL_NAME(object_, table_, op_)

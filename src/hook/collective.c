@@ -3,46 +3,27 @@
 #include <rdma/fi_collective.h>
 #include "call.h"
 
-#define COLLECTIVE_CALLS(CALL)                                                                     \
-	CALL(PLAIN, ssize_t, barrier, "fi_barrier", (X, fi_addr_t, coll_addr),                     \
-	     (P, void *, context))                                                                 \
-	CALL(PLAIN, ssize_t, broadcast, "fi_broadcast", (P, void *, buf), (Z, size_t, count),      \
-	     (P, void *, desc), (X, fi_addr_t, coll_addr), (X, fi_addr_t, root_addr),              \
-	     (D, enum fi_datatype, datatype), (X, uint64_t, flags), (P, void *, context))          \
-	CALL(PLAIN, ssize_t, alltoall, "fi_alltoall", (P, const void *, buf), (Z, size_t, count),  \
-	     (P, void *, desc), (P, void *, result), (P, void *, result_desc),                     \
-	     (X, fi_addr_t, coll_addr), (D, enum fi_datatype, datatype), (X, uint64_t, flags),     \
-	     (P, void *, context))                                                                 \
-	CALL(PLAIN, ssize_t, allreduce, "fi_allreduce", (P, const void *, buf),                    \
-	     (Z, size_t, count), (P, void *, desc), (P, void *, result), (P, void *, result_desc), \
-	     (X, fi_addr_t, coll_addr), (D, enum fi_datatype, datatype), (D, enum fi_op, op),      \
-	     (X, uint64_t, flags), (P, void *, context))                                           \
-	CALL(PLAIN, ssize_t, allgather, "fi_allgather", (P, const void *, buf),                    \
-	     (Z, size_t, count), (P, void *, desc), (P, void *, result), (P, void *, result_desc), \
-	     (X, fi_addr_t, coll_addr), (D, enum fi_datatype, datatype), (X, uint64_t, flags),     \
-	     (P, void *, context))                                                                 \
-	CALL(PLAIN, ssize_t, reduce_scatter, "fi_reduce_scatter", (P, const void *, buf),          \
-	     (Z, size_t, count), (P, void *, desc), (P, void *, result), (P, void *, result_desc), \
-	     (X, fi_addr_t, coll_addr), (D, enum fi_datatype, datatype), (D, enum fi_op, op),      \
-	     (X, uint64_t, flags), (P, void *, context))                                           \
-	CALL(PLAIN, ssize_t, reduce, "fi_reduce", (P, const void *, buf), (Z, size_t, count),      \
-	     (P, void *, desc), (P, void *, result), (P, void *, result_desc),                     \
-	     (X, fi_addr_t, coll_addr), (X, fi_addr_t, root_addr),                                 \
-	     (D, enum fi_datatype, datatype), (D, enum fi_op, op), (X, uint64_t, flags),           \
-	     (P, void *, context))                                                                 \
-	CALL(PLAIN, ssize_t, scatter, "fi_scatter", (P, const void *, buf), (Z, size_t, count),    \
-	     (P, void *, desc), (P, void *, result), (P, void *, result_desc),                     \
-	     (X, fi_addr_t, coll_addr), (X, fi_addr_t, root_addr),                                 \
-	     (D, enum fi_datatype, datatype), (X, uint64_t, flags), (P, void *, context))          \
-	CALL(PLAIN, ssize_t, gather, "fi_gather", (P, const void *, buf), (Z, size_t, count),      \
-	     (P, void *, desc), (P, void *, result), (P, void *, result_desc),                     \
-	     (X, fi_addr_t, coll_addr), (X, fi_addr_t, root_addr),                                 \
-	     (D, enum fi_datatype, datatype), (X, uint64_t, flags), (P, void *, context))          \
-	CALL(TRIGGERED, ssize_t, msg, "fi_collective_msg",                                         \
-	     (P, const struct fi_msg_collective *, msg), (P, struct fi_ioc *, resultv),            \
-	     (P, void **, result_desc), (Z, size_t, result_count), (X, uint64_t, flags))           \
-	CALL(OPTIONAL, ssize_t, barrier2, "fi_barrier2", (X, fi_addr_t, coll_addr),                \
-	     (X, uint64_t, flags), (P, void *, context))
+#define COLLECTIVE_CALLS(CALL)                                                                    \
+	CALL(PLAIN, ssize_t, barrier, "fi_barrier", A_COLL, A_CONTEXT)                            \
+	CALL(PLAIN, ssize_t, broadcast, "fi_broadcast", A_BUF_OUT, A_COUNT, A_DESC, A_COLL,       \
+	     A_ROOT, A_TYPE, A_FLAGS, A_CONTEXT)                                                  \
+	CALL(PLAIN, ssize_t, alltoall, "fi_alltoall", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL,   \
+	     A_TYPE, A_FLAGS, A_CONTEXT)                                                          \
+	CALL(PLAIN, ssize_t, allreduce, "fi_allreduce", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL, \
+	     A_TYPE, A_OP, A_FLAGS, A_CONTEXT)                                                    \
+	CALL(PLAIN, ssize_t, allgather, "fi_allgather", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL, \
+	     A_TYPE, A_FLAGS, A_CONTEXT)                                                          \
+	CALL(PLAIN, ssize_t, reduce_scatter, "fi_reduce_scatter", A_BUF, A_COUNT, A_DESC,         \
+	     A_RESULT, A_COLL, A_TYPE, A_OP, A_FLAGS, A_CONTEXT)                                  \
+	CALL(PLAIN, ssize_t, reduce, "fi_reduce", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL,       \
+	     A_ROOT, A_TYPE, A_OP, A_FLAGS, A_CONTEXT)                                            \
+	CALL(PLAIN, ssize_t, scatter, "fi_scatter", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL,     \
+	     A_ROOT, A_TYPE, A_FLAGS, A_CONTEXT)                                                  \
+	CALL(PLAIN, ssize_t, gather, "fi_gather", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL,       \
+	     A_ROOT, A_TYPE, A_FLAGS, A_CONTEXT)                                                  \
+	CALL(TRIGGERED, ssize_t, msg, "fi_collective_msg",                                        \
+	     (P, const struct fi_msg_collective *, msg), A_RESULTS, A_FLAGS)                      \
+	CALL(OPTIONAL, ssize_t, barrier2, "fi_barrier2", A_COLL, A_FLAGS, A_CONTEXT)
 
 #define COLLECTIVE_DEFINE(how, ret, ...)   HOOK_##how(fid_ep, collective, ret, __VA_ARGS__)
 #define COLLECTIVE_SLOT(how, ret, op, ...) HOOK_SLOT(fid_ep, collective, op)

@@ -37,86 +37,57 @@ static struct fid *take_handle(struct fi_info *info)
 	return handle;
 }
 
-static void give_handle(struct fi_info *info, struct fid *handle)
+static int opened_ep(int ret, struct fi_info *info, struct fid *handle, struct fid_ep **ep,
+		     void *context)
 {
 	if (info)
 		info->handle = handle;
-}
-
-static int domain_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
-			   void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_endpoint" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	struct fid *handle = take_handle(info);
-	uint64_t start = ofi_hook_begin();
-	int ret;
-
-	ret = (int)ofi_hook_end(&site, domain, start, real->ops->endpoint(real, info, ep, context),
-				"info %p, ep %p, context %p", (void *)info, (void *)ep, context);
-	give_handle(info, handle);
 	return ret ? ret : ofi_hook_wrap_ep(ep, context);
 }
 
-static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
-			    uint64_t flags, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_endpoint2" };
-	struct fid_domain *real = ofi_hook_real(domain);
-	struct fid *handle;
-	uint64_t start;
-	int ret;
-
-	if (!FI_CHECK_OP(real->ops, struct fi_ops_domain, endpoint2))
-		return -FI_ENOSYS;
-	handle = take_handle(info);
-	start = ofi_hook_begin();
-	ret = (int)ofi_hook_end(&site, domain, start,
-				real->ops->endpoint2(real, info, ep, flags, context),
-				"info %p, ep %p, flags 0x%llx, context %p", (void *)info,
-				(void *)ep, (unsigned long long)flags, context);
-	give_handle(info, handle);
-	return ret ? ret : ofi_hook_wrap_ep(ep, context);
-}
+#define HOOK_ENDPOINT(object_, table_, ret_, op_, name_, ...)                \
+	HOOK_CALL(object_, struct object_ *, table_, ret_, op_, name_, real, \
+		  HOOK_IF_THERE(table_, op_);                                \
+		  struct fid *handle = take_handle(info),                    \
+		  opened_ep(ret, info, handle, ep, context), __VA_ARGS__)
 
 /* A shared transmit context is only bound. */
-#define DOMAIN_CALLS(CALL)                                                                       \
-	CALL(OPENED, int, av_open, "fi_av_open",                                                 \
-	     ofi_hook_wrap_ops((struct fid **)av, context, &ofi_hook_av_ops),                    \
-	     (P, struct fi_av_attr *, attr), (P, struct fid_av **, av), (P, void *, context))    \
-	CALL(OPENED, int, cq_open, "fi_cq_open",                                                 \
-	     ofi_hook_wrap_ops((struct fid **)cq, context, &ofi_hook_cq_ops),                    \
-	     (P, struct fi_cq_attr *, attr), (P, struct fid_cq **, cq), (P, void *, context))    \
-	CALL(OPENED, int, cntr_open, "fi_cntr_open",                                             \
-	     ofi_hook_wrap_ops((struct fid **)cntr, context, &ofi_hook_cntr_ops),                \
-	     (P, struct fi_cntr_attr *, attr), (P, struct fid_cntr **, cntr),                    \
-	     (P, void *, context))                                                               \
-	CALL(OPENED, int, poll_open, "fi_poll_open",                                             \
-	     ofi_hook_wrap_ops((struct fid **)pollset, (*pollset)->fid.context,                  \
-			       &ofi_hook_poll_ops),                                              \
-	     (P, struct fi_poll_attr *, attr), (P, struct fid_poll **, pollset))                 \
-	CALL(OPENED, int, scalable_ep, "fi_scalable_ep", ofi_hook_wrap_ep(sep, context),         \
-	     (P, struct fi_info *, info), (P, struct fid_ep **, sep), (P, void *, context))      \
-	CALL(PLAIN, int, stx_ctx, "fi_stx_context", (P, struct fi_tx_attr *, attr),              \
-	     (P, struct fid_stx **, stx), (P, void *, context))                                  \
-	CALL(OPENED, int, srx_ctx, "fi_srx_context", ofi_hook_wrap_ep(rx_ep, context),           \
-	     (P, struct fi_rx_attr *, attr), (P, struct fid_ep **, rx_ep), (P, void *, context)) \
-	CALL(OPTIONAL, int, query_atomic, "fi_query_atomic", (D, enum fi_datatype, datatype),    \
-	     (D, enum fi_op, op), (P, struct fi_atomic_attr *, attr), (X, uint64_t, flags))      \
-	CALL(OPTIONAL, int, query_collective, "fi_query_collective",                             \
-	     (D, enum fi_collective_op, coll), (P, struct fi_collective_attr *, attr),           \
-	     (X, uint64_t, flags))                                                               \
-	CALL(OPTIONAL, int, xpu_ctx, "fi_xpu_ctx", (P, struct fi_xpu_attr *, attr),              \
-	     (P, struct fid_xpu_ctx **, ctx), (P, void *, context))
+#define DOMAIN_CALLS(CALL)                                                                         \
+	CALL(ENDPOINT, int, endpoint, "fi_endpoint", A_INFO, (P, struct fid_ep **, ep), A_CONTEXT) \
+	CALL(ENDPOINT, int, endpoint2, "fi_endpoint2", A_INFO, (P, struct fid_ep **, ep), A_FLAGS, \
+	     A_CONTEXT)                                                                            \
+	CALL(OPENED, int, av_open, "fi_av_open",                                                   \
+	     ofi_hook_wrap_ops((struct fid **)av, context, &ofi_hook_av_ops),                      \
+	     (P, struct fi_av_attr *, attr), (P, struct fid_av **, av), A_CONTEXT)                 \
+	CALL(OPENED, int, cq_open, "fi_cq_open",                                                   \
+	     ofi_hook_wrap_ops((struct fid **)cq, context, &ofi_hook_cq_ops),                      \
+	     (P, struct fi_cq_attr *, attr), (P, struct fid_cq **, cq), A_CONTEXT)                 \
+	CALL(OPENED, int, cntr_open, "fi_cntr_open",                                               \
+	     ofi_hook_wrap_ops((struct fid **)cntr, context, &ofi_hook_cntr_ops),                  \
+	     (P, struct fi_cntr_attr *, attr), (P, struct fid_cntr **, cntr), A_CONTEXT)           \
+	CALL(OPENED, int, poll_open, "fi_poll_open",                                               \
+	     ofi_hook_wrap_ops((struct fid **)pollset, (*pollset)->fid.context,                    \
+			       &ofi_hook_poll_ops),                                                \
+	     (P, struct fi_poll_attr *, attr), (P, struct fid_poll **, pollset))                   \
+	CALL(OPENED, int, scalable_ep, "fi_scalable_ep", ofi_hook_wrap_ep(sep, context), A_INFO,   \
+	     (P, struct fid_ep **, sep), A_CONTEXT)                                                \
+	CALL(PLAIN, int, stx_ctx, "fi_stx_context", (P, struct fi_tx_attr *, attr),                \
+	     (P, struct fid_stx **, stx), A_CONTEXT)                                               \
+	CALL(OPENED, int, srx_ctx, "fi_srx_context", ofi_hook_wrap_ep(rx_ep, context),             \
+	     (P, struct fi_rx_attr *, attr), (P, struct fid_ep **, rx_ep), A_CONTEXT)              \
+	CALL(OPTIONAL, int, query_atomic, "fi_query_atomic", A_TYPE, A_OP,                         \
+	     (P, struct fi_atomic_attr *, attr), A_FLAGS)                                          \
+	CALL(OPTIONAL, int, query_collective, "fi_query_collective",                               \
+	     (D, enum fi_collective_op, coll), (P, struct fi_collective_attr *, attr), A_FLAGS)    \
+	CALL(OPTIONAL, int, xpu_ctx, "fi_xpu_ctx", (P, struct fi_xpu_attr *, attr),                \
+	     (P, struct fid_xpu_ctx **, ctx), A_CONTEXT)
 
 #define DOMAIN_DEFINE(how, ret, ...)   HOOK_##how(fid_domain, ops, ret, __VA_ARGS__)
 #define DOMAIN_SLOT(how, ret, op, ...) HOOK_SLOT(fid_domain, ops, op)
 DOMAIN_CALLS(DOMAIN_DEFINE)
 
 struct fi_ops_domain ofi_hook_domain_ops = {
-	.size = sizeof(struct fi_ops_domain),
-	.endpoint = domain_endpoint,
-	.endpoint2 = domain_endpoint2 DOMAIN_CALLS(DOMAIN_SLOT),
+	.size = sizeof(struct fi_ops_domain) DOMAIN_CALLS(DOMAIN_SLOT),
 };
 
 static int wrap_mr(struct fid_mr **mr, void *context)
@@ -132,60 +103,20 @@ static int wrap_mr(struct fid_mr **mr, void *context)
 	return 0;
 }
 
-static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
-		  uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_mr_reg" };
-	struct fid_domain *real = ofi_hook_real(fid);
-	uint64_t start = ofi_hook_begin();
-	int ret;
+#define MR_CALLS(CALL)                                                                  \
+	CALL(FID_OPENED, int, reg, "fi_mr_reg", wrap_mr(mr, context), A_BUF, A_LEN,     \
+	     (X, uint64_t, access), (X, uint64_t, offset), (X, uint64_t, key), A_FLAGS, \
+	     (P, struct fid_mr **, mr), A_CONTEXT)                                      \
+	CALL(FID_OPENED, int, regv, "fi_mr_regv", wrap_mr(mr, context), A_IOV, A_COUNT, \
+	     (X, uint64_t, access), (X, uint64_t, offset), (X, uint64_t, key), A_FLAGS, \
+	     (P, struct fid_mr **, mr), A_CONTEXT)                                      \
+	CALL(FID_OPENED, int, regattr, "fi_mr_regattr", wrap_mr(mr, attr->context),     \
+	     (P, const struct fi_mr_attr *, attr), A_FLAGS, (P, struct fid_mr **, mr))
 
-	ret = (int)ofi_hook_end(&site, fid, start,
-				real->mr->reg(&real->fid, buf, len, access, offset, requested_key,
-					      flags, mr, context),
-				"buf %p, len %zu, access 0x%llx, key 0x%llx, flags 0x%llx, mr %p",
-				buf, len, (unsigned long long)access,
-				(unsigned long long)requested_key, (unsigned long long)flags,
-				(void *)mr);
-	return ret ? ret : wrap_mr(mr, context);
-}
-
-static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
-		   uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
-		   void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_mr_regv" };
-	struct fid_domain *real = ofi_hook_real(fid);
-	uint64_t start = ofi_hook_begin();
-	int ret;
-
-	ret = (int)ofi_hook_end(&site, fid, start,
-				real->mr->regv(&real->fid, iov, count, access, offset,
-					       requested_key, flags, mr, context),
-				"iov %p, count %zu, access 0x%llx, key 0x%llx, flags 0x%llx, mr %p",
-				(const void *)iov, count, (unsigned long long)access,
-				(unsigned long long)requested_key, (unsigned long long)flags,
-				(void *)mr);
-	return ret ? ret : wrap_mr(mr, context);
-}
-
-static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
-		      struct fid_mr **mr)
-{
-	static struct ofi_hook_site site = { .name = "fi_mr_regattr" };
-	struct fid_domain *real = ofi_hook_real(fid);
-	uint64_t start = ofi_hook_begin();
-	int ret;
-
-	ret = (int)ofi_hook_end(&site, fid, start, real->mr->regattr(&real->fid, attr, flags, mr),
-				"attr %p, flags 0x%llx, mr %p", (const void *)attr,
-				(unsigned long long)flags, (void *)mr);
-	return ret ? ret : wrap_mr(mr, attr->context);
-}
+#define MR_DEFINE(how, ret, ...)   HOOK_##how(fid_domain, mr, ret, __VA_ARGS__)
+#define MR_SLOT(how, ret, op, ...) HOOK_SLOT(fid_domain, mr, op)
+MR_CALLS(MR_DEFINE)
 
 struct fi_ops_mr ofi_hook_mr_ops = {
-	.size = sizeof(struct fi_ops_mr),
-	.reg = mr_reg,
-	.regv = mr_regv,
-	.regattr = mr_regattr,
+	.size = sizeof(struct fi_ops_mr) MR_CALLS(MR_SLOT),
 };

@@ -4,7 +4,7 @@
 #include "call.h"
 
 #define EP_PEP_CALLS(CALL)                                                      \
-	CALL(FID, ssize_t, cancel, "fi_cancel", (P, void *, context))           \
+	CALL(FID, ssize_t, cancel, "fi_cancel", A_CONTEXT)                      \
 	CALL(FID, int, getopt, "fi_getopt", (D, int, level), (D, int, optname), \
 	     (P, void *, optval), (P, size_t *, optlen))                        \
 	CALL(FID, int, setopt, "fi_setopt", (D, int, level), (D, int, optname), \
@@ -14,15 +14,14 @@
 #define EP_PEP_SLOT(how, ret, op, ...) HOOK_SLOT(fid_pep, ops, op)
 EP_PEP_CALLS(EP_PEP_DEFINE)
 
-#define EP_EP_CALLS(CALL)                                                                        \
-	CALL(OPENED, int, tx_ctx, "fi_tx_ctx", ofi_hook_wrap_ep(tx_ep, context), (D, int, idx),  \
-	     (P, struct fi_tx_attr *, attr), (P, struct fid_ep **, tx_ep), (P, void *, context)) \
-	CALL(OPENED, int, rx_ctx, "fi_rx_ctx", ofi_hook_wrap_ep(rx_ep, context), (D, int, idx),  \
-	     (P, struct fi_rx_attr *, attr), (P, struct fid_ep **, rx_ep), (P, void *, context)) \
-	CALL(BARE, ssize_t, rx_size_left, "fi_rx_size_left")                                     \
-	CALL(BARE, ssize_t, tx_size_left, "fi_tx_size_left")                                     \
-	CALL(OPTIONAL, int, export_xpu, "fi_export_xpu", (X, uint64_t, flags),                   \
-	     (P, struct fid_xpu_ep *, xpu_ep))
+#define EP_EP_CALLS(CALL)                                                                       \
+	CALL(OPENED, int, tx_ctx, "fi_tx_ctx", ofi_hook_wrap_ep(tx_ep, context), (D, int, idx), \
+	     (P, struct fi_tx_attr *, attr), (P, struct fid_ep **, tx_ep), A_CONTEXT)           \
+	CALL(OPENED, int, rx_ctx, "fi_rx_ctx", ofi_hook_wrap_ep(rx_ep, context), (D, int, idx), \
+	     (P, struct fi_rx_attr *, attr), (P, struct fid_ep **, rx_ep), A_CONTEXT)           \
+	CALL(BARE, ssize_t, rx_size_left, "fi_rx_size_left")                                    \
+	CALL(BARE, ssize_t, tx_size_left, "fi_tx_size_left")                                    \
+	CALL(OPTIONAL, int, export_xpu, "fi_export_xpu", A_FLAGS, (P, struct fid_xpu_ep *, xpu_ep))
 
 #define EP_EP_DEFINE(how, ret, ...)   HOOK_##how(fid_ep, ops, ret, __VA_ARGS__)
 #define EP_EP_SLOT(how, ret, op, ...) HOOK_SLOT(fid_ep, ops, op)

@@ -32,38 +32,22 @@ static int wrap_pep(struct fid_pep **pep, void *context)
 }
 
 /* Wait sets have nothing that a hook could see. */
-#define FABRIC_CALLS(CALL)                                                                         \
-	CALL(OPENED, int, domain, "fi_domain", wrap_domain(domain, context),                       \
-	     (P, struct fi_info *, info), (P, struct fid_domain **, domain), (P, void *, context)) \
-	CALL(OPENED, int, passive_ep, "fi_passive_ep", wrap_pep(pep, context),                     \
-	     (P, struct fi_info *, info), (P, struct fid_pep **, pep), (P, void *, context))       \
-	CALL(OPENED, int, eq_open, "fi_eq_open",                                                   \
-	     ofi_hook_wrap_ops((struct fid **)eq, context, &ofi_hook_eq_ops),                      \
-	     (P, struct fi_eq_attr *, attr), (P, struct fid_eq **, eq), (P, void *, context))      \
-	CALL(PLAIN, int, wait_open, "fi_wait_open", (P, struct fi_wait_attr *, attr),              \
+#define FABRIC_CALLS(CALL)                                                                      \
+	CALL(OPENED, int, domain, "fi_domain", wrap_domain(domain, context), A_INFO,            \
+	     (P, struct fid_domain **, domain), A_CONTEXT)                                      \
+	CALL(OPTIONAL_OPENED, int, domain2, "fi_domain2", wrap_domain(domain, context), A_INFO, \
+	     (P, struct fid_domain **, domain), A_FLAGS, A_CONTEXT)                             \
+	CALL(OPENED, int, passive_ep, "fi_passive_ep", wrap_pep(pep, context), A_INFO,          \
+	     (P, struct fid_pep **, pep), A_CONTEXT)                                            \
+	CALL(OPENED, int, eq_open, "fi_eq_open",                                                \
+	     ofi_hook_wrap_ops((struct fid **)eq, context, &ofi_hook_eq_ops),                   \
+	     (P, struct fi_eq_attr *, attr), (P, struct fid_eq **, eq), A_CONTEXT)              \
+	CALL(PLAIN, int, wait_open, "fi_wait_open", (P, struct fi_wait_attr *, attr),           \
 	     (P, struct fid_wait **, waitset))
 
 #define FABRIC_DEFINE(how, ret, ...)   HOOK_##how(fid_fabric, ops, ret, __VA_ARGS__)
 #define FABRIC_SLOT(how, ret, op, ...) HOOK_SLOT(fid_fabric, ops, op)
 FABRIC_CALLS(FABRIC_DEFINE)
-
-static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info,
-			  struct fid_domain **domain, uint64_t flags, void *context)
-{
-	static struct ofi_hook_site site = { .name = "fi_domain2" };
-	struct fid_fabric *real = ofi_hook_real(fabric);
-	uint64_t start;
-	int ret;
-
-	if (!FI_CHECK_OP(real->ops, struct fi_ops_fabric, domain2))
-		return -FI_ENOSYS;
-	start = ofi_hook_begin();
-	ret = (int)ofi_hook_end(&site, fabric, start,
-				real->ops->domain2(real, info, domain, flags, context),
-				"info %p, domain %p, flags 0x%llx, context %p", (void *)info,
-				(void *)domain, (unsigned long long)flags, context);
-	return ret ? ret : wrap_domain(domain, context);
-}
 
 static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
@@ -89,8 +73,7 @@ static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int coun
 
 struct fi_ops_fabric ofi_hook_fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
-	.trywait = fabric_trywait,
-	.domain2 = fabric_domain2 FABRIC_CALLS(FABRIC_SLOT),
+	.trywait = fabric_trywait FABRIC_CALLS(FABRIC_SLOT),
 };
 
 int ofi_hook_fabric(struct fid_fabric **fabric, void *context)

@@ -3,31 +3,24 @@
 #include <rdma/fi_rma.h>
 #include "call.h"
 
-#define RMA_CALLS(CALL)                                                                            \
-	CALL(PLAIN, ssize_t, read, "fi_read", (P, void *, buf), (Z, size_t, len),                  \
-	     (P, void *, desc), (X, fi_addr_t, src_addr), (X, uint64_t, addr), (X, uint64_t, key), \
-	     (P, void *, context))                                                                 \
-	CALL(PLAIN, ssize_t, readv, "fi_readv", (P, const struct iovec *, iov),                    \
-	     (P, void **, desc), (Z, size_t, count), (X, fi_addr_t, src_addr),                     \
-	     (X, uint64_t, addr), (X, uint64_t, key), (P, void *, context))                        \
-	CALL(TRIGGERED, ssize_t, readmsg, "fi_readmsg", (P, const struct fi_msg_rma *, msg),       \
-	     (X, uint64_t, flags))                                                                 \
-	CALL(PLAIN, ssize_t, write, "fi_write", (P, const void *, buf), (Z, size_t, len),          \
-	     (P, void *, desc), (X, fi_addr_t, dest_addr), (X, uint64_t, addr),                    \
-	     (X, uint64_t, key), (P, void *, context))                                             \
-	CALL(PLAIN, ssize_t, writev, "fi_writev", (P, const struct iovec *, iov),                  \
-	     (P, void **, desc), (Z, size_t, count), (X, fi_addr_t, dest_addr),                    \
-	     (X, uint64_t, addr), (X, uint64_t, key), (P, void *, context))                        \
-	CALL(TRIGGERED, ssize_t, writemsg, "fi_writemsg", (P, const struct fi_msg_rma *, msg),     \
-	     (X, uint64_t, flags))                                                                 \
-	CALL(PLAIN, ssize_t, inject, "fi_inject_write", (P, const void *, buf), (Z, size_t, len),  \
-	     (X, fi_addr_t, dest_addr), (X, uint64_t, addr), (X, uint64_t, key))                   \
-	CALL(PLAIN, ssize_t, writedata, "fi_writedata", (P, const void *, buf), (Z, size_t, len),  \
-	     (P, void *, desc), (X, uint64_t, data), (X, fi_addr_t, dest_addr),                    \
-	     (X, uint64_t, addr), (X, uint64_t, key), (P, void *, context))                        \
-	CALL(PLAIN, ssize_t, injectdata, "fi_inject_writedata", (P, const void *, buf),            \
-	     (Z, size_t, len), (X, uint64_t, data), (X, fi_addr_t, dest_addr),                     \
-	     (X, uint64_t, addr), (X, uint64_t, key))
+#define RMA_CALLS(CALL)                                                                           \
+	CALL(PLAIN, ssize_t, read, "fi_read", A_BUF_OUT, A_LEN, A_DESC, A_SRC, A_ADDR, A_KEY,     \
+	     A_CONTEXT)                                                                           \
+	CALL(PLAIN, ssize_t, readv, "fi_readv", A_IOV, A_DESCS, A_COUNT, A_SRC, A_ADDR, A_KEY,    \
+	     A_CONTEXT)                                                                           \
+	CALL(TRIGGERED, ssize_t, readmsg, "fi_readmsg", (P, const struct fi_msg_rma *, msg),      \
+	     A_FLAGS)                                                                             \
+	CALL(PLAIN, ssize_t, write, "fi_write", A_BUF, A_LEN, A_DESC, A_DEST, A_ADDR, A_KEY,      \
+	     A_CONTEXT)                                                                           \
+	CALL(PLAIN, ssize_t, writev, "fi_writev", A_IOV, A_DESCS, A_COUNT, A_DEST, A_ADDR, A_KEY, \
+	     A_CONTEXT)                                                                           \
+	CALL(TRIGGERED, ssize_t, writemsg, "fi_writemsg", (P, const struct fi_msg_rma *, msg),    \
+	     A_FLAGS)                                                                             \
+	CALL(PLAIN, ssize_t, inject, "fi_inject_write", A_BUF, A_LEN, A_DEST, A_ADDR, A_KEY)      \
+	CALL(PLAIN, ssize_t, writedata, "fi_writedata", A_BUF, A_LEN, A_DESC, A_DATA, A_DEST,     \
+	     A_ADDR, A_KEY, A_CONTEXT)                                                            \
+	CALL(PLAIN, ssize_t, injectdata, "fi_inject_writedata", A_BUF, A_LEN, A_DATA, A_DEST,     \
+	     A_ADDR, A_KEY)
 
 #define RMA_DEFINE(how, ret, ...)   HOOK_##how(fid_ep, rma, ret, __VA_ARGS__)
 #define RMA_SLOT(how, ret, op, ...) HOOK_SLOT(fid_ep, rma, op)
