@@ -115,8 +115,10 @@ OFI_EXPORT int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint
 OFI_EXPORT int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len,
 		       uint64_t flags, struct fid **fid, void *context)
 {
-	if (!name || !fid || (attr_len && !attr))
+	if (!name || !fid || (attr_len && !attr)) {
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "fi_open: name, fid or attr is NULL\n");
 		return -FI_EINVAL;
+	}
 	if (FI_VERSION_LT(fi_version(), version))
 		return -FI_ENOSYS;
 	if (!strcmp(name, "explain"))

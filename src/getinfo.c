@@ -300,8 +300,10 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	int ret;
 
 	ofi_abi_note(OFI_ABI_1_10);
-	if (!info)
+	if (!info) {
+		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "fi_getinfo: info is NULL\n");
 		return -FI_EINVAL;
+	}
 	*info = NULL;
 	ret = check_request(&req);
 	if (ret)

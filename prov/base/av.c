@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"
+#include "refuse.h"
 
 #define INSERT_FLAGS (FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID)
 #define RESERVE_MAX  ((size_t)1 << 24) /* a wrong hint must not cost memory */
@@ -122,9 +123,9 @@ int ofi_av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return -FI_EINVAL;
 	}
 	if (flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(av->prov, FI_LOG_AV, "fi_av_bind", flags);
 	if (av->eq)
-		return -FI_EBUSY;
+		return ofi_refuse_second(av->prov, FI_LOG_AV, "fi_av_bind", "an event queue");
 	av->eq = eq;
 	ofi_ref_get(&eq->ref);
 	return 0;
@@ -355,7 +356,7 @@ int ofi_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t
 	int one, ret = 0;
 
 	if (flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(av->prov, FI_LOG_AV, "fi_av_remove", flags);
 	if (count && !fi_addr) {
 		FI_WARN(av->prov, FI_LOG_AV, "fi_av_remove: fi_addr is NULL\n");
 		return -FI_EINVAL;
@@ -376,7 +377,7 @@ int ofi_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 	bool known, set = false;
 
 	if (flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(av->prov, FI_LOG_AV, "fi_av_set_user_id", flags);
 	if (av->shared)
 		return check_shared(av, "fi_av_set_user_id", true);
 	ofi_lock(&av->lock);

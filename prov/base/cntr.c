@@ -11,6 +11,7 @@
 #include "cntr.h"
 #include "ops.h"
 #include "src/ds/compiler.h"
+#include "refuse.h"
 
 /*
  * A sleeper learns after so many ms that another thread queued work for a counter that nobody looks
@@ -377,7 +378,7 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 	struct ofi_cntr *cntr = ofi_cntr((struct fid_cntr *)fid);
 	struct ofi_wait fds = { .obj = cntr->wait.obj, .fd = cntr->epfd };
 
-	return ofi_wait_control(cntr->epfd < 0 ? &cntr->wait : &fds, command, arg);
+	return ofi_wait_control(cntr->prov, cntr->epfd < 0 ? &cntr->wait : &fds, command, arg);
 }
 
 static const struct fi_ops cntr_fid_ops = {
@@ -402,7 +403,7 @@ static const struct fi_ops_cntr cntr_ops = {
 static int cntr_check_attr(const struct fi_provider *prov, const struct fi_cntr_attr *attr)
 {
 	if (attr->flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(prov, FI_LOG_CNTR, "fi_cntr_open", attr->flags);
 	if (attr->events != FI_CNTR_EVENTS_COMP) {
 		FI_WARN(prov, FI_LOG_CNTR,
 			"fi_cntr_open: events %d; only FI_CNTR_EVENTS_COMP is counted\n",
@@ -451,7 +452,8 @@ int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 
 	if (!attr)
 		attr = &none;
-	ret = fid ? cntr_check_attr(prov, attr) : -FI_EINVAL;
+	ret = fid ? cntr_check_attr(prov, attr)
+		  : ofi_refuse_null(prov, FI_LOG_CNTR, "fi_cntr_open", "cntr");
 	if (ret)
 		return ret;
 	cntr = calloc(1, sizeof(*cntr));

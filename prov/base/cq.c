@@ -11,6 +11,7 @@
 #include <rdma/providers/fi_log.h>
 #include "cq.h"
 #include "stats.h"
+#include "refuse.h"
 
 size_t ofi_cq_entry_size(enum fi_cq_format format)
 {
@@ -72,7 +73,7 @@ static bool is_served(enum fi_wait_obj obj, bool sets)
 int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *attr, bool sets)
 {
 	if (attr->flags & ~FI_AFFINITY)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(prov, FI_LOG_CQ, "fi_cq_open", attr->flags);
 	if ((attr->flags & FI_AFFINITY) && attr->signaling_vector < 0) {
 		FI_WARN(prov, FI_LOG_CQ,
 			"fi_cq_open: signaling_vector %d; with FI_AFFINITY it is the number of a processor\n",
@@ -80,7 +81,9 @@ int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *a
 		return -FI_EINVAL;
 	}
 	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->wait_cond > FI_CQ_COND_THRESHOLD)
-		return -FI_EINVAL;
+		return ofi_refuse(prov, FI_LOG_CQ, -FI_EINVAL,
+				  "fi_cq_open: format %d, wait_cond %d; there are no such\n",
+				  (int)attr->format, (int)attr->wait_cond);
 	if (is_served(attr->wait_obj, sets))
 		return 0;
 	FI_WARN(prov, FI_LOG_CQ,
@@ -252,5 +255,5 @@ int ofi_cq_control(struct fid *fid, int command, void *arg)
 	const struct ofi_cq_slow *slow = ((struct ofi_cq *)fid)->slow;
 	struct ofi_wait wait = { .obj = slow->wait.obj, .fd = slow->epfd };
 
-	return ofi_wait_control(&wait, command, arg);
+	return ofi_wait_control(slow->ops->prov, &wait, command, arg);
 }

@@ -18,6 +18,7 @@ struct ofi_cq;
 struct ofi_stats;
 
 struct ofi_cq_ops {
+	const struct fi_provider *prov;
 	/* 0: whatever comes from now on makes the descriptor readable. -FI_EAGAIN: look again. */
 	int (*trywait)(struct ofi_cq *cq);
 	/* There may be something to read. */

@@ -5,63 +5,100 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "refuse.h"
 
 #define DIRECTIONS (FI_TRANSMIT | FI_RECV)
 
-int ofi_ep_getopt(struct fid *ep, ofi_ep_option *option, int level, int name, void *value,
-		  size_t *len)
+static int find_option(const struct fi_provider *prov, const char *call, struct fid *ep,
+		       ofi_ep_option *option, int level, int name, size_t *value)
 {
-	size_t found;
 	int ret;
 
 	if (level != FI_OPT_ENDPOINT)
-		return -FI_EINVAL;
-	ret = option(ep, name, &found);
-	if (ret)
-		return ret;
-	if (!value || !len)
-		return -FI_EINVAL;
-	ret = *len < sizeof(found) ? -FI_ETOOSMALL : 0;
-	*len = sizeof(found);
-	if (!ret)
-		memcpy(value, &found, sizeof(found));
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "%s: level %d; there is FI_OPT_ENDPOINT\n", call, level);
+	ret = option(ep, name, value);
+	if (ret == -FI_ENOPROTOOPT)
+		ofi_decline(prov, FI_LOG_EP_CTRL, ret, "%s: the endpoint has no option %d\n", call,
+			    name);
 	return ret;
 }
 
-int ofi_ep_setopt(struct fid *ep, ofi_ep_option *option, int level, int name, const void *value,
-		  size_t len, int writable, size_t *to)
+int ofi_ep_getopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
+		  int name, void *value, size_t *len)
 {
-	int ret;
+	size_t found, room;
+	int ret = find_option(prov, "fi_getopt", ep, option, level, name, &found);
 
-	if (level != FI_OPT_ENDPOINT)
-		return -FI_EINVAL;
-	ret = option(ep, name, to);
 	if (ret)
 		return ret;
-	if (!value || len != sizeof(*to))
-		return -FI_EINVAL;
-	memcpy(to, value, sizeof(*to));
-	return name == writable ? 0 : -FI_EOPNOTSUPP;
-}
-
-int ofi_ep_get_op_flags(const struct ofi_ep_op_flags *of, uint64_t *flags)
-{
-	uint64_t which = flags ? *flags & DIRECTIONS : 0;
-
-	if (which != FI_TRANSMIT && which != FI_RECV)
-		return -FI_EINVAL;
-	*flags = which == FI_TRANSMIT ? *of->tx : *of->rx;
+	if (!value || !len)
+		return ofi_refuse_null(prov, FI_LOG_EP_CTRL, "fi_getopt", "optval or optlen");
+	room = *len;
+	*len = sizeof(found);
+	if (room < sizeof(found))
+		return ofi_decline(prov, FI_LOG_EP_CTRL, -FI_ETOOSMALL,
+				   "fi_getopt: optlen %zu; option %d takes %zu bytes\n", room, name,
+				   sizeof(found));
+	memcpy(value, &found, sizeof(found));
 	return 0;
 }
 
-int ofi_ep_set_op_flags(const struct ofi_ep_op_flags *of, const uint64_t *flags)
+int ofi_ep_setopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
+		  int name, const void *value, size_t len, int writable, size_t *to)
 {
-	uint64_t which = flags ? *flags & DIRECTIONS : 0;
+	int ret = find_option(prov, "fi_setopt", ep, option, level, name, to);
 
-	if (which != FI_TRANSMIT && which != FI_RECV)
-		return -FI_EINVAL;
-	if (*flags & ~which & ~(which == FI_TRANSMIT ? of->tx_allowed : of->rx_allowed))
-		return -FI_EBADFLAGS;
+	if (ret)
+		return ret;
+	if (!value || len != sizeof(*to))
+		return ofi_refuse(
+			prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			"fi_setopt: option %d is a size_t, %zu bytes, and not %zu at %p\n", name,
+			sizeof(*to), len, value);
+	memcpy(to, value, sizeof(*to));
+	if (name == writable)
+		return 0;
+	return ofi_decline(prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
+			   "fi_setopt: option %d can only be read\n", name);
+}
+
+static int direction(const struct fi_provider *prov, const char *command, const uint64_t *flags,
+		     uint64_t *which)
+{
+	*which = flags ? *flags & DIRECTIONS : 0;
+	if (*which == FI_TRANSMIT || *which == FI_RECV)
+		return 0;
+	return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+			  "fi_control: %s takes flags with either FI_TRANSMIT or FI_RECV\n",
+			  command);
+}
+
+int ofi_ep_get_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_flags *of,
+			uint64_t *flags)
+{
+	uint64_t which;
+	int ret = direction(prov, "FI_GETOPSFLAG", flags, &which);
+
+	if (!ret)
+		*flags = which == FI_TRANSMIT ? *of->tx : *of->rx;
+	return ret;
+}
+
+int ofi_ep_set_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_flags *of,
+			const uint64_t *flags)
+{
+	uint64_t which, allowed;
+	int ret = direction(prov, "FI_SETOPSFLAG", flags, &which);
+
+	if (ret)
+		return ret;
+	allowed = which == FI_TRANSMIT ? of->tx_allowed : of->rx_allowed;
+	if (*flags & ~which & ~allowed)
+		return ofi_refuse(
+			prov, FI_LOG_EP_CTRL, -FI_EBADFLAGS,
+			"fi_control: FI_SETOPSFLAG with flags 0x%llx; 0x%llx can be a default\n",
+			(unsigned long long)*flags, (unsigned long long)allowed);
 	*(which == FI_TRANSMIT ? of->tx : of->rx) = *flags & ~which;
 	return 0;
 }
@@ -70,14 +107,15 @@ int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct 
 		   const struct ofi_ref *fabric, uint64_t flags)
 {
 	if (flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(prov, FI_LOG_EP_CTRL, "fi_ep_bind of an event queue",
+					flags);
 	if (!ofi_eq_of(&eq->fid.fid, fabric)) {
 		FI_WARN(prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the event queue belongs to another fabric\n");
 		return -FI_EINVAL;
 	}
 	if (*slot)
-		return -FI_EBUSY;
+		return ofi_refuse_second(prov, FI_LOG_EP_CTRL, "fi_ep_bind", "an event queue");
 	*slot = eq;
 	ofi_ref_get(&eq->ref);
 	return 0;
@@ -97,5 +135,8 @@ int ofi_ep_check_cq(const struct fi_provider *prov, struct fid *cq, const struct
 			"fi_ep_bind: the completion queue belongs to another domain\n");
 		return -FI_EINVAL;
 	}
-	return flags & bound ? -FI_EBUSY : 0;
+	if (flags & bound)
+		return ofi_refuse_second(prov, FI_LOG_EP_CTRL, "fi_ep_bind",
+					 "a completion queue for this direction");
+	return 0;
 }

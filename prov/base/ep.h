@@ -14,14 +14,14 @@
 typedef int ofi_ep_option(struct fid *ep, int name, size_t *value);
 
 /* fi_getopt. */
-int ofi_ep_getopt(struct fid *ep, ofi_ep_option *option, int level, int name, void *value,
-		  size_t *len);
+int ofi_ep_getopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
+		  int name, void *value, size_t *len);
 /*
  * fi_setopt of an endpoint where one option alone, `writable`, can be set. 0, with *to what it is
  * to be, or -FI_E*.
  */
-int ofi_ep_setopt(struct fid *ep, ofi_ep_option *option, int level, int name, const void *value,
-		  size_t len, int writable, size_t *to);
+int ofi_ep_setopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
+		  int name, const void *value, size_t len, int writable, size_t *to);
 
 /* Default operation flags, and those that may be. */
 struct ofi_ep_op_flags {
@@ -30,9 +30,11 @@ struct ofi_ep_op_flags {
 };
 
 /* FI_GETOPSFLAG; *flags says which: FI_TRANSMIT or FI_RECV. 0 or -FI_EINVAL. */
-int ofi_ep_get_op_flags(const struct ofi_ep_op_flags *of, uint64_t *flags);
+int ofi_ep_get_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_flags *of,
+			uint64_t *flags);
 /* FI_SETOPSFLAG. 0, -FI_EINVAL or -FI_EBADFLAGS. */
-int ofi_ep_set_op_flags(const struct ofi_ep_op_flags *of, const uint64_t *flags);
+int ofi_ep_set_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_flags *of,
+			const uint64_t *flags);
 
 /* Binds an event queue. 0 or -FI_E*, logged. */
 int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct ofi_eq *eq,

@@ -413,14 +413,8 @@ static int eq_close(struct fid *fid)
 static int eq_control(struct fid *fid, int command, void *arg)
 {
 	struct ofi_eq *eq = ofi_eq((struct fid_eq *)fid);
-	int ret = ofi_wait_control(&eq->wait, command, arg);
 
-	if (ret)
-		FI_WARN(eq->prov, FI_LOG_EQ,
-			"fi_control: command %d: %s; an event queue knows FI_GETWAIT, unless it was opened with FI_WAIT_NONE, FI_WAIT_SET or FI_WAIT_YIELD, and "
-			"FI_GETWAITOBJ\n",
-			command, fi_strerror(-ret));
-	return ret;
+	return ofi_wait_control(eq->prov, &eq->wait, command, arg);
 }
 
 static const struct fi_ops eq_fid_ops = {

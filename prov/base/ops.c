@@ -3,6 +3,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "ops.h"
+#include "refuse.h"
 
 /*
  * Called with whatever arguments the slot has and read as int or ssize_t: in the calling
@@ -29,14 +30,17 @@ const struct fi_ops_atomic ofi_no_atomic_ops = { .size = sizeof(struct fi_ops_at
 const struct fi_ops_collective ofi_no_collective_ops = { .size = sizeof(struct fi_ops_collective),
 							 OFI_COLLECTIVE_DEFAULTS };
 
-int ofi_stats_open_ops(const char *name, uint64_t flags, void **ops, struct fi_ops_stats *table)
+int ofi_stats_open_ops(const struct fi_provider *prov, const char *name, uint64_t flags, void **ops,
+		       struct fi_ops_stats *table)
 {
 	if (!name || !ops)
-		return -FI_EINVAL;
+		return ofi_refuse_null(prov, FI_LOG_CORE, "fi_open_ops", "name or ops");
 	if (flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(prov, FI_LOG_CORE, "fi_open_ops", flags);
 	if (strcmp(name, FI_STATS_OPS))
-		return -FI_ENOSYS;
+		return ofi_decline(prov, FI_LOG_CORE, -FI_ENOSYS,
+				   "fi_open_ops: there are no operations %s; there is %s\n", name,
+				   FI_STATS_OPS);
 	*ops = table;
 	return 0;
 }

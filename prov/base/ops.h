@@ -23,6 +23,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_stats.h>
 #include <rdma/fi_tagged.h>
+#include <rdma/providers/fi_prov.h>
 
 ssize_t ofi_enosys(void);
 /* Of a call that the object has, but not in its present role. */
@@ -125,6 +126,7 @@ extern const struct fi_ops_atomic ofi_no_atomic_ops;
 extern const struct fi_ops_collective ofi_no_collective_ops;
 
 /* fi_open_ops of an object that counts, and has nothing else. 0 or -FI_E*. */
-int ofi_stats_open_ops(const char *name, uint64_t flags, void **ops, struct fi_ops_stats *table);
+int ofi_stats_open_ops(const struct fi_provider *prov, const char *name, uint64_t flags, void **ops,
+		       struct fi_ops_stats *table);
 
 #endif

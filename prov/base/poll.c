@@ -10,6 +10,7 @@
 #include "src/ds/lock.h"
 #include "ops.h"
 #include "poll.h"
+#include "refuse.h"
 
 struct item {
 	struct fid *fid;
@@ -198,9 +199,9 @@ int ofi_poll_open(struct fid_domain *domain_fid, struct fi_poll_attr *attr, stru
 	struct poll_set *set;
 
 	if (!fid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(domain->prov, FI_LOG_DOMAIN, "fi_poll_open", "pollset");
 	if (attr && attr->flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(domain->prov, FI_LOG_DOMAIN, "fi_poll_open", attr->flags);
 	set = calloc(1, sizeof(*set));
 	if (!set)
 		return -FI_ENOMEM;

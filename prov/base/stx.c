@@ -4,6 +4,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "ops.h"
+#include "refuse.h"
 #include "stx.h"
 
 static int stx_close(struct fid *fid)
@@ -13,7 +14,10 @@ static int stx_close(struct fid *fid)
 	if (ofi_ref_inherited(&stx->domain->ref))
 		return 0;
 	if (ofi_ref_busy(&stx->ref))
-		return -FI_EBUSY;
+		return ofi_refuse(
+			stx->domain->prov, FI_LOG_EP_CTRL, -FI_EBUSY,
+			"fi_close: shared transmit context %p has endpoints; close them first\n",
+			(void *)stx);
 	ofi_ref_put(&stx->domain->ref);
 	free(stx);
 	return 0;
@@ -51,7 +55,7 @@ int ofi_stx_open(struct ofi_domain *domain, const struct fi_tx_attr *limit,
 	int ret = 0;
 
 	if (!stx_fid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(domain->prov, FI_LOG_EP_CTRL, "fi_stx_context", "stx");
 	if (attr)
 		ret = stx_check_attr(domain, limit, attr);
 	if (ret)
@@ -106,7 +110,8 @@ int ofi_stx_bind(struct ofi_stx **slot, struct ofi_stx *stx, const struct ofi_do
 	int ret;
 
 	if (flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(domain->prov, FI_LOG_EP_CTRL,
+					"fi_ep_bind of a shared transmit context", flags);
 	if (stx->domain != domain) {
 		FI_WARN(domain->prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the shared transmit context belongs to another domain\n");

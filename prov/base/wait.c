@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include "bell.h"
 #include "wait.h"
+#include "refuse.h"
 
 uint64_t ofi_now_ms(void)
 {
@@ -251,17 +252,22 @@ static int get_wait(struct ofi_wait *wait, void *arg)
 	}
 }
 
-int ofi_wait_control(struct ofi_wait *wait, int command, void *arg)
+int ofi_wait_control(const struct fi_provider *prov, struct ofi_wait *wait, int command, void *arg)
 {
+	int ret = -FI_ENOSYS;
+
 	if (!arg)
-		return -FI_EINVAL;
-	switch (command) {
-	case FI_GETWAIT:
-		return get_wait(wait, arg);
-	case FI_GETWAITOBJ:
+		return ofi_refuse_null(prov, FI_LOG_FABRIC, "fi_control", "arg");
+	if (command == FI_GETWAITOBJ) {
 		*(enum fi_wait_obj *)arg = wait->obj == FI_WAIT_UNSPEC ? FI_WAIT_FD : wait->obj;
 		return 0;
-	default:
-		return -FI_ENOSYS;
 	}
+	if (command == FI_GETWAIT)
+		ret = get_wait(wait, arg);
+	if (ret)
+		ofi_decline(
+			prov, FI_LOG_FABRIC, ret,
+			"fi_control: command %d: %s; what is waited for knows FI_GETWAITOBJ, and FI_GETWAIT unless it was opened with FI_WAIT_NONE, SET or YIELD\n",
+			command, fi_strerror(-ret));
+	return ret;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <rdma/fi_eq.h>
+#include <rdma/providers/fi_prov.h>
 #include "src/ds/lock.h"
 
 struct ofi_bell;
@@ -69,7 +70,7 @@ void ofi_sleeper_leave(struct ofi_sleeper *sleeper, struct ofi_wait *wait);
  */
 int ofi_wait_sleep(struct ofi_wait *wait, int timeout);
 /* Serves FI_GETWAIT and FI_GETWAITOBJ. */
-int ofi_wait_control(struct ofi_wait *wait, int command, void *arg);
+int ofi_wait_control(const struct fi_provider *prov, struct ofi_wait *wait, int command, void *arg);
 /* Milliseconds left of a time-out that began at start (ofi_now_ms); negative stays negative. */
 int ofi_wait_left(uint64_t start, int timeout);
 uint64_t ofi_now_ms(void);

@@ -10,6 +10,7 @@
 #include <rdma/providers/fi_log.h>
 #include "ops.h"
 #include "waitset.h"
+#include "refuse.h"
 
 int ofi_waitset_join(struct fid_wait *fid, const struct ofi_ref *fabric,
 		     struct ofi_waitset_member *member)
@@ -115,7 +116,9 @@ static int waitset_close(struct fid *fid)
 
 static int waitset_control(struct fid *fid, int command, void *arg)
 {
-	return ofi_wait_control(&((struct ofi_waitset *)fid)->wait, command, arg);
+	struct ofi_waitset *set = (struct ofi_waitset *)fid;
+
+	return ofi_wait_control(set->prov, &set->wait, command, arg);
 }
 
 static const struct fi_ops waitset_fid_ops = {
@@ -134,7 +137,7 @@ static const struct fi_ops_wait waitset_ops = {
 static int waitset_check_attr(const struct fi_provider *prov, const struct fi_wait_attr *attr)
 {
 	if (attr->flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(prov, FI_LOG_FABRIC, "fi_wait_open", attr->flags);
 	switch (attr->wait_obj) {
 	case FI_WAIT_UNSPEC:
 	case FI_WAIT_FD:
@@ -156,7 +159,7 @@ int ofi_waitset_open(const struct fi_provider *prov, struct ofi_ref *parent,
 	int ret;
 
 	if (!attr || !fid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(prov, FI_LOG_FABRIC, "fi_wait_open", "attr or waitset");
 	ret = waitset_check_attr(prov, attr);
 	if (ret)
 		return ret;

@@ -19,28 +19,30 @@ static void get(void **state)
 	size_t len = 8;
 
 	(void)state;
-	assert_int_equal(ofi_ep_getopt(&ep, option, FI_OPT_ENDPOINT, 2, &value, &len), 0);
+	assert_int_equal(ofi_ep_getopt(&prov, &ep, option, FI_OPT_ENDPOINT, 2, &value, &len), 0);
 	assert_int_equal(value, 42);
 	assert_int_equal(len, sizeof(size_t));
 	len = 4;
-	assert_int_equal(ofi_ep_getopt(&ep, option, FI_OPT_ENDPOINT, 1, &value, &len),
+	assert_int_equal(ofi_ep_getopt(&prov, &ep, option, FI_OPT_ENDPOINT, 1, &value, &len),
 			 -FI_ETOOSMALL);
 	assert_int_equal(len, sizeof(size_t));
 	assert_int_equal(value, 42);
-	assert_int_equal(ofi_ep_getopt(&ep, option, FI_OPT_ENDPOINT, 3, &value, &len),
+	assert_int_equal(ofi_ep_getopt(&prov, &ep, option, FI_OPT_ENDPOINT, 3, &value, &len),
 			 -FI_ENOPROTOOPT);
-	assert_int_equal(ofi_ep_getopt(&ep, option, FI_OPT_ENDPOINT + 1, 2, &value, &len),
+	assert_int_equal(ofi_ep_getopt(&prov, &ep, option, FI_OPT_ENDPOINT + 1, 2, &value, &len),
 			 -FI_EINVAL);
 	/* What an unknown option gets does not depend on how large it is taken to be. */
-	assert_int_equal(ofi_ep_getopt(&ep, option, FI_OPT_ENDPOINT, 3, NULL, NULL),
+	assert_int_equal(ofi_ep_getopt(&prov, &ep, option, FI_OPT_ENDPOINT, 3, NULL, NULL),
 			 -FI_ENOPROTOOPT);
-	assert_int_equal(ofi_ep_getopt(&ep, option, FI_OPT_ENDPOINT, 2, NULL, &len), -FI_EINVAL);
-	assert_int_equal(ofi_ep_getopt(&ep, option, FI_OPT_ENDPOINT, 2, &value, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_ep_getopt(&prov, &ep, option, FI_OPT_ENDPOINT, 2, NULL, &len),
+			 -FI_EINVAL);
+	assert_int_equal(ofi_ep_getopt(&prov, &ep, option, FI_OPT_ENDPOINT, 2, &value, NULL),
+			 -FI_EINVAL);
 }
 
 static int set_one(int name, const size_t *value, size_t len, size_t *to)
 {
-	return ofi_ep_setopt(&ep, option, FI_OPT_ENDPOINT, name, value, len, 1, to);
+	return ofi_ep_setopt(&prov, &ep, option, FI_OPT_ENDPOINT, name, value, len, 1, to);
 }
 
 static void set(void **state)
@@ -66,21 +68,21 @@ static void op_flags(void **state)
 
 	(void)state;
 	flags = FI_TRANSMIT;
-	assert_int_equal(ofi_ep_get_op_flags(&of, &flags), 0);
+	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, &flags), 0);
 	assert_int_equal(flags, FI_COMPLETION);
 	flags = FI_RECV | FI_MULTI_RECV;
-	assert_int_equal(ofi_ep_set_op_flags(&of, &flags), 0);
+	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), 0);
 	assert_int_equal(rx, FI_MULTI_RECV);
 	flags = FI_TRANSMIT | FI_MULTI_RECV;
-	assert_int_equal(ofi_ep_set_op_flags(&of, &flags), -FI_EBADFLAGS);
+	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), -FI_EBADFLAGS);
 	flags = FI_TRANSMIT | FI_RECV;
-	assert_int_equal(ofi_ep_set_op_flags(&of, &flags), -FI_EINVAL);
-	assert_int_equal(ofi_ep_get_op_flags(&of, &flags), -FI_EINVAL);
+	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), -FI_EINVAL);
+	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, &flags), -FI_EINVAL);
 	flags = FI_INJECT;
-	assert_int_equal(ofi_ep_set_op_flags(&of, &flags), -FI_EINVAL);
-	assert_int_equal(ofi_ep_get_op_flags(&of, &flags), -FI_EINVAL);
-	assert_int_equal(ofi_ep_set_op_flags(&of, NULL), -FI_EINVAL);
-	assert_int_equal(ofi_ep_get_op_flags(&of, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, &flags), -FI_EINVAL);
+	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, &flags), -FI_EINVAL);
+	assert_int_equal(ofi_ep_set_op_flags(&prov, &of, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_ep_get_op_flags(&prov, &of, NULL), -FI_EINVAL);
 	assert_int_equal(tx, FI_COMPLETION);
 }
 

@@ -10,9 +10,13 @@
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/ops.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/alias.h"
 #include "prov/verbs/rdm/ep.h"
 #include "prov/verbs/rdm/work.h"
+
+struct fi_provider vrb_prov = { .name = "verbs" };
+struct vrb_params vrb_params;
 
 enum { PASSED_ON = 1000, DONE = 7, PEER = 3, KEY = 9, DATA = 77, TAG = 0xab, IGNORE = 0xf };
 

@@ -25,7 +25,7 @@ static void none_does_not_sleep(void **state)
 	(void)state;
 	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_NONE), 0);
 	assert_int_equal(ofi_wait_sleep(&wait, -1), -FI_EINVAL);
-	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &fd), -FI_ENODATA);
+	assert_int_equal(ofi_wait_control(NULL, &wait, FI_GETWAIT, &fd), -FI_ENODATA);
 	ofi_wait_signal(&wait);
 	ofi_wait_clear(&wait);
 	ofi_wait_fini(&wait);
@@ -46,9 +46,9 @@ static void descriptor_follows_signals(void **state)
 
 	(void)state;
 	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_UNSPEC), 0);
-	assert_int_equal(ofi_wait_control(&wait, FI_GETWAITOBJ, &obj), 0);
+	assert_int_equal(ofi_wait_control(NULL, &wait, FI_GETWAITOBJ, &obj), 0);
 	assert_int_equal(obj, FI_WAIT_FD);
-	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &fd), 0);
+	assert_int_equal(ofi_wait_control(NULL, &wait, FI_GETWAIT, &fd), 0);
 	assert_int_equal(readable(fd), 0);
 	assert_int_equal(ofi_wait_sleep(&wait, 0), -FI_ETIMEDOUT);
 	assert_int_equal(ofi_wait_sleep(&wait, 5), -FI_ETIMEDOUT);
@@ -70,10 +70,10 @@ static void pollfd_says_how_much_room_it_needs(void **state)
 
 	(void)state;
 	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_POLLFD), 0);
-	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &arg), -FI_ETOOSMALL);
+	assert_int_equal(ofi_wait_control(NULL, &wait, FI_GETWAIT, &arg), -FI_ETOOSMALL);
 	assert_int_equal(arg.nfds, 1);
 	arg.fd = &pfd;
-	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &arg), 0);
+	assert_int_equal(ofi_wait_control(NULL, &wait, FI_GETWAIT, &arg), 0);
 	assert_int_equal(pfd.events, POLLIN);
 	ofi_wait_signal(&wait);
 	assert_int_equal(poll(&pfd, 1, 0), 1);
@@ -113,11 +113,11 @@ static void mutex_and_cond_are_handed_out(void **state)
 
 	(void)state;
 	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_MUTEX_COND), 0);
-	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &mc), 0);
+	assert_int_equal(ofi_wait_control(NULL, &wait, FI_GETWAIT, &mc), 0);
 	assert_ptr_equal(mc.mutex, &wait.mutex);
 	assert_ptr_equal(mc.cond, &wait.cond);
-	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, NULL), -FI_EINVAL);
-	assert_int_equal(ofi_wait_control(&wait, FI_BACKLOG, &mc), -FI_ENOSYS);
+	assert_int_equal(ofi_wait_control(NULL, &wait, FI_GETWAIT, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_wait_control(NULL, &wait, FI_BACKLOG, &mc), -FI_ENOSYS);
 	ofi_wait_fini(&wait);
 }
 
@@ -133,7 +133,7 @@ static void signals_while_the_mutex_is_held(void **state)
 
 	(void)state;
 	assert_int_equal(ofi_wait_init(&wait, FI_WAIT_MUTEX_COND), 0);
-	assert_int_equal(ofi_wait_control(&wait, FI_GETWAIT, &mc), 0);
+	assert_int_equal(ofi_wait_control(NULL, &wait, FI_GETWAIT, &mc), 0);
 	pthread_mutex_lock(mc.mutex);
 	ofi_wait_signal(&wait);
 	ofi_wait_signal(&wait);

@@ -15,6 +15,8 @@
 #include "pep.h"
 #include "prov/verbs/provider/prov.h"
 #include "req.h"
+#include "prov/base/ep.h"
+#include "prov/base/refuse.h"
 
 #define PEP_BACKLOG 1024 /* also the most that the kernel keeps where nothing else is set */
 
@@ -377,20 +379,19 @@ static int pep_control(struct fid *fid, int command, void *arg)
 	return ret;
 }
 
-static int pep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+static int pep_option(struct fid *fid, int name, size_t *value)
 {
 	(void)fid;
-	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_CM_DATA_SIZE)
-		return -FI_ENOPROTOOPT;
-	if (!optval || !optlen)
-		return -FI_EINVAL;
-	if (*optlen < sizeof(size_t)) {
-		*optlen = sizeof(size_t);
-		return -FI_ETOOSMALL;
-	}
-	*(size_t *)optval = VRB_CM_DATA_MAX;
-	*optlen = sizeof(size_t);
-	return 0;
+	*value = VRB_CM_DATA_MAX;
+	return name == FI_OPT_CM_DATA_SIZE ? 0 : -FI_ENOPROTOOPT;
+}
+
+static int pep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	if (level != FI_OPT_ENDPOINT)
+		return ofi_decline(&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOPROTOOPT,
+				   "fi_getopt: level %d; there is FI_OPT_ENDPOINT\n", level);
+	return ofi_ep_getopt(&vrb_prov, fid, pep_option, level, optname, optval, optlen);
 }
 
 static void pep_free(struct vrb_pep *pep)
@@ -470,7 +471,8 @@ int vrb_pep_open(struct fid_fabric *fabric_fid, struct fi_info *info, struct fid
 {
 	struct vrb_fabric *fabric = vrb_fabric(fabric_fid);
 	struct vrb_pep *pep;
-	int ret = fid ? check_info(info) : -FI_EINVAL;
+	int ret = fid ? check_info(info)
+		      : ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_passive_ep", "pep");
 
 	if (ret)
 		return ret;

@@ -10,6 +10,7 @@
 #include "av_path.h"
 #include "av_svc.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/base/refuse.h"
 
 static struct vrb_av *of_base(const struct ofi_av *base)
 {
@@ -215,7 +216,7 @@ int vrb_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_a
 	int ret;
 
 	if (!fid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_AV, "fi_av_open", "av");
 	av = calloc(1, sizeof(*av));
 	if (!av)
 		return -FI_ENOMEM;

@@ -15,6 +15,7 @@
 #include "prov/verbs/queue/post.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/qp.h"
+#include "prov/base/refuse.h"
 
 #define QKEY_PRIVILEGED 0x80000000u
 
@@ -112,9 +113,11 @@ int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags)
 	int ret = 0;
 
 	if (flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(&vrb_prov, FI_LOG_EP_CTRL,
+					"fi_ep_bind of an address vector", flags);
 	if (ep->av)
-		return -FI_EBUSY;
+		return ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind",
+					 "an address vector");
 	if (av->base.parent != &ep->ep.domain->base.ref || !same_port(&av->port, &ep->port)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the address vector is of another %s; open domain, address vector and endpoint with the same fi_info\n",
@@ -330,7 +333,7 @@ static int dgram_getname(fid_t fid, void *addr, size_t *len)
 	size_t room;
 
 	if (!len || (!addr && *len))
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_getname", "addr or addrlen");
 	if (!ep->ep.enabled) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_getname: endpoint %p has no name before fi_enable\n", (void *)ep);

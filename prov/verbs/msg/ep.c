@@ -26,6 +26,7 @@
 #include "srx.h"
 #include "prov/verbs/provider/stats.h"
 #include "work.h"
+#include "prov/base/refuse.h"
 
 #define DRAIN_MS 100
 
@@ -137,11 +138,13 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	case FI_ALIAS:
 		return vrb_ep_alias_open(ep, arg);
 	case FI_GETOPSFLAG:
-		return ofi_ep_get_op_flags(&of, arg);
+		return ofi_ep_get_op_flags(&vrb_prov, &of, arg);
 	case FI_SETOPSFLAG:
 		return vrb_ep_set_op_flags(ep, arg);
 	default:
-		return -FI_ENOSYS;
+		return ofi_decline_command(
+			&vrb_prov, FI_LOG_EP_CTRL, command,
+			"an endpoint knows FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
 	}
 }
 
@@ -216,7 +219,10 @@ static int ep_close(struct fid *fid)
 	if (ofi_ref_inherited(&domain->base.ref))
 		return 0;
 	if (vrb_ep_is_dgram(ep) && ofi_ref_busy(&vrb_dgram_of(ep)->ref))
-		return -FI_EBUSY;
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EBUSY,
+			"fi_close: endpoint %p is in multicast groups; close them first\n",
+			(void *)ep);
 	if (!vrb_ep_alias_close((struct vrb_ep *)fid))
 		return 0;
 	ofi_triggers_cancel(&domain->base.triggers, &match);
@@ -265,7 +271,8 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 	const char *device = ibv_get_device_name(domain->ctx->device);
 
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->domain_attr)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint",
+				       "info or what belongs to it");
 	if (info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_DGRAM) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_endpoint: type %d; this domain has FI_EP_MSG and FI_EP_DGRAM\n",
@@ -364,7 +371,8 @@ int vrb_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_
 	struct vrb_ep *ep;
 	int ret;
 
-	ret = ep_fid ? check_info(domain, info) : -FI_EINVAL;
+	ret = ep_fid ? check_info(domain, info)
+		     : ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint", "ep");
 	if (ret)
 		return ret;
 	if (__atomic_load_n(&domain->dead, __ATOMIC_ACQUIRE))

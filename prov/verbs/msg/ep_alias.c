@@ -6,6 +6,8 @@
 #include "ep.h"
 #include "ep_alias.h"
 #include "ep_modes.h"
+#include "prov/base/refuse.h"
+#include "prov/verbs/provider/prov.h"
 
 /* What posting looks at, but for the flags, which are the alias's own. */
 static void mirror(struct vrb_ep *alias, const struct vrb_ep *self)
@@ -44,9 +46,10 @@ int vrb_ep_alias_open(struct vrb_ep *from, const struct fi_alias *arg)
 	int ret;
 
 	if (!arg || !arg->fid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_alias", "alias_ep");
 	if (vrb_ep_is_dgram(self))
-		return -FI_ENOSYS;
+		return ofi_decline(&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOSYS,
+				   "fi_ep_alias: endpoints of type FI_EP_DGRAM have no aliases\n");
 	alias = calloc(1, sizeof(*alias));
 	if (!alias)
 		return -FI_ENOMEM;

@@ -11,6 +11,7 @@
 #include "ep_modes.h"
 #include "prov/verbs/provider/prov.h"
 #include "srx.h"
+#include "prov/base/refuse.h"
 #include "prov/base/stx.h"
 
 void vrb_ep_use_domain_eq(struct vrb_ep *ep)
@@ -45,14 +46,16 @@ static int bind_cq(struct vrb_ep *ep, struct vrb_cq *cq, uint64_t flags)
 static int bind_srx(struct vrb_ep *ep, struct vrb_srx *srx, uint64_t flags)
 {
 	if (flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(&vrb_prov, FI_LOG_EP_CTRL,
+					"fi_ep_bind of a shared receive context", flags);
 	if (srx->domain != ep->domain) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the shared receive context belongs to another domain\n");
 		return -FI_EINVAL;
 	}
 	if (ep->srx)
-		return -FI_EBUSY;
+		return ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind",
+					 "a shared receive context");
 	ep->srx = srx;
 	ofi_ref_get(&srx->ref);
 	if (ep->info->caps & FI_MSG)
@@ -66,7 +69,7 @@ int vrb_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct vrb_ep *ep = vrb_ep_self(fid);
 
 	if (!bfid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind", "bfid");
 	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR && bfid->fclass != FI_CLASS_STX_CTX) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the endpoint is enabled and takes only counters and a shared transmit context now; bind anything else before fi_enable\n");

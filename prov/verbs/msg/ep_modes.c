@@ -8,6 +8,7 @@
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/dgram/dgram.h"
 #include "prov/verbs/queue/post.h"
+#include "prov/verbs/provider/prov.h"
 
 /* What can be a default of receives. */
 static uint64_t rx_op_flags(const struct vrb_ep *ep)
@@ -55,7 +56,7 @@ struct ofi_ep_op_flags vrb_ep_op_flags(struct vrb_ep *ep)
 int vrb_ep_set_op_flags(struct vrb_ep *ep, const uint64_t *flags)
 {
 	struct ofi_ep_op_flags of = vrb_ep_op_flags(ep);
-	int ret = ofi_ep_set_op_flags(&of, flags);
+	int ret = ofi_ep_set_op_flags(&vrb_prov, &of, flags);
 
 	if (!ret)
 		vrb_ep_set_modes(ep);
@@ -113,14 +114,15 @@ static int option(struct fid *fid, int name, size_t *value)
 
 static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	return ofi_ep_getopt(fid, option, level, name, value, len);
+	return ofi_ep_getopt(&vrb_prov, fid, option, level, name, value, len);
 }
 
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
 	struct vrb_ep *ep = vrb_ep_self(fid);
 	size_t to;
-	int ret = ofi_ep_setopt(fid, option, level, name, value, len, FI_OPT_MIN_MULTI_RECV, &to);
+	int ret = ofi_ep_setopt(&vrb_prov, fid, option, level, name, value, len,
+				FI_OPT_MIN_MULTI_RECV, &to);
 
 	if (ret)
 		return ret;

@@ -17,6 +17,7 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/qp.h"
 #include "srx.h"
+#include "prov/base/refuse.h"
 
 #define LAST_WQE_MS 100
 
@@ -52,7 +53,10 @@ static int srx_close(struct fid *fid)
 	if (ofi_ref_inherited(&domain->base.ref))
 		return 0;
 	if (ofi_ref_busy(&srx->ref))
-		return -FI_EBUSY;
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EBUSY,
+			"fi_close: shared receive context %p has endpoints; close them first\n",
+			(void *)srx);
 	ofi_lock(&domain->lock);
 	LIST_REMOVE(srx, siblings);
 	ofi_unlock(&domain->lock);
@@ -72,9 +76,9 @@ static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return -FI_EINVAL;
 	}
 	if (flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind", flags);
 	if (srx->eq)
-		return -FI_EBUSY;
+		return ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind", "an event queue");
 	ofi_ref_get(&eq->ref);
 	__atomic_store_n(&srx->eq, eq, __ATOMIC_RELEASE);
 	return 0;
@@ -154,14 +158,14 @@ static int option(struct fid *fid, int name, size_t *value)
 
 static int srx_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	return ofi_ep_getopt(fid, option, level, name, value, len);
+	return ofi_ep_getopt(&vrb_prov, fid, option, level, name, value, len);
 }
 
 static int srx_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
 	size_t limit;
-	int ret =
-		ofi_ep_setopt(fid, option, level, name, value, len, FI_OPT_VERBS_SRX_LIMIT, &limit);
+	int ret = ofi_ep_setopt(&vrb_prov, fid, option, level, name, value, len,
+				FI_OPT_VERBS_SRX_LIMIT, &limit);
 
 	return ret ? ret : set_limit((struct vrb_srx *)fid, limit);
 }
@@ -273,7 +277,7 @@ int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 	int ret;
 
 	if (!srx_fid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_srx_context", "rx_ep");
 	if (!attr)
 		attr = &own;
 	ret = srx_check_attr(domain, attr);

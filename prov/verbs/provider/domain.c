@@ -23,6 +23,7 @@
 #include "prov/verbs/msg/work.h"
 #include "prov/verbs/msg/srx.h"
 #include "prov/verbs/msg/stx.h"
+#include "prov/base/refuse.h"
 
 static void domain_free(struct vrb_domain *domain)
 {
@@ -50,7 +51,9 @@ static int domain_close(struct fid *fid)
 	if (ofi_ref_inherited(&domain->base.ref))
 		return 0;
 	if (ofi_ref_busy(&domain->base.ref))
-		return -FI_EBUSY;
+		return ofi_refuse(&vrb_prov, FI_LOG_DOMAIN, -FI_EBUSY,
+				  "fi_close: domain %p has objects; close them first\n",
+				  (void *)domain);
 	vrb_async_close(domain);
 	if (domain->eq)
 		ofi_ref_put(&domain->eq->ref);
@@ -70,9 +73,10 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return -FI_EINVAL;
 	}
 	if (flags)
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind", flags);
 	if (domain->eq)
-		return -FI_EBUSY;
+		return ofi_refuse_second(&vrb_prov, FI_LOG_DOMAIN, "fi_domain_bind",
+					 "an event queue");
 	domain->eq = eq;
 	ofi_ref_get(&eq->ref);
 	return 0;
@@ -231,7 +235,8 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 
 	if (!info || !info->domain_attr || !info->domain_attr->name || !info->fabric_attr ||
 	    !domain_fid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_DOMAIN, "fi_domain",
+				       "domain, info or what belongs to it");
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;

@@ -15,6 +15,7 @@
 #include "prov/verbs/discovery/info.h"
 #include "prov/verbs/cm/pep.h"
 #include "prov.h"
+#include "prov/base/refuse.h"
 
 #define FABRIC_NAMES_MAX 64 /* looked at for the nearest one */
 
@@ -24,7 +25,7 @@ static int fabric_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struc
 	struct vrb_fabric *fabric = vrb_fabric(fid);
 
 	if (!eq)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EQ, "fi_eq_open", "eq");
 	return ofi_eq_open(&vrb_prov, fid->api_version, &fabric->ref, attr, vrb_eq_strerror, eq,
 			   context);
 }
@@ -59,7 +60,8 @@ static int fabric_trywait(struct fid_fabric *fid, struct fid **fids, int count)
 
 	(void)fid;
 	if (count < 0 || (count && !fids))
-		return -FI_EINVAL;
+		return ofi_refuse(&vrb_prov, FI_LOG_FABRIC, -FI_EINVAL,
+				  "fi_trywait: %d objects at %p\n", count, (void *)fids);
 	for (i = 0; i < count && !ret; i++)
 		ret = trywait_one(fids[i]);
 	return ret;

@@ -13,6 +13,7 @@
 #include "mr.h"
 #include "prov/verbs/msg/ops.h"
 #include "prov.h"
+#include "prov/base/refuse.h"
 
 #define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
@@ -220,13 +221,18 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	static const uint64_t kinds[2] = { FI_REMOTE_READ, FI_REMOTE_WRITE };
 	struct vrb_mr *mr = (struct vrb_mr *)fid;
-	int i, ret = mr->domain->base.progress ? check_bind(mr, bfid, flags) : -FI_ENOSYS;
 	struct ofi_cntr *cntr = (struct ofi_cntr *)bfid;
+	int i, ret;
 
+	if (!mr->domain->base.progress)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_MR, -FI_ENOSYS,
+			"fi_mr_bind: regions of this domain take no counters; those of FI_EP_RDM do\n");
+	ret = check_bind(mr, bfid, flags);
 	if (ret)
 		return ret;
 	if (has_cntr(mr, flags))
-		return -FI_EBUSY;
+		return ofi_refuse_second(&vrb_prov, FI_LOG_MR, "fi_mr_bind", "a counter");
 	for (i = 0; i < 2; i++) {
 		if (!(flags & kinds[i]))
 			continue;
@@ -245,8 +251,10 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 static int mr_control(struct fid *fid, int command, void *arg)
 {
 	(void)arg;
-	return command == FI_ENABLE && ((struct vrb_mr *)fid)->domain->base.progress ? 0
-										     : -FI_ENOSYS;
+	if (command == FI_ENABLE && ((struct vrb_mr *)fid)->domain->base.progress)
+		return 0;
+	return ofi_decline_command(&vrb_prov, FI_LOG_MR, command,
+				   "a memory region of FI_EP_RDM knows FI_ENABLE");
 }
 
 static int mr_close(struct fid *fid)
@@ -286,7 +294,7 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 		    uint64_t access, uint64_t offset, uint64_t flags)
 {
 	if (flags & ~(domain->base.progress ? FI_RMA_EVENT : 0))
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(&vrb_prov, FI_LOG_MR, "fi_mr_reg", flags);
 	if (!iov || count != 1 || offset || (!iov[0].iov_base && iov[0].iov_len)) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
 			"fi_mr_reg: needs one buffer (mr_iov_limit 1) and offset 0\n");
@@ -348,7 +356,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 	if (ret)
 		return ret;
 	return mr ? reg((struct vrb_domain *)fid, iov, access, requested_key, mr, context)
-		  : -FI_EINVAL;
+		  : ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_reg", "mr");
 }
 
 static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
@@ -365,7 +373,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
 
 	if (!attr)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_regattr", "attr");
 	/* The iface field came with API 1.10; an older caller's structure ends before it. */
 	if (FI_VERSION_GE(domain->base.info->fabric_attr->api_version, FI_VERSION(1, 10)) &&
 	    attr->iface != FI_HMEM_SYSTEM) {

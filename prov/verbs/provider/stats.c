@@ -136,5 +136,5 @@ int vrb_stats_open_ops(struct fid *fid, const char *name, uint64_t flags, void *
 {
 	(void)fid;
 	(void)context;
-	return ofi_stats_open_ops(name, flags, ops, &stats_ops);
+	return ofi_stats_open_ops(&vrb_prov, name, flags, ops, &stats_ops);
 }

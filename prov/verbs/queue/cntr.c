@@ -11,6 +11,7 @@
 #include "srq.h"
 #include "prov/verbs/msg/srx.h"
 #include "prov/verbs/msg/work.h"
+#include "prov/base/refuse.h"
 
 #define REMOTE_FLAGS (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
@@ -251,7 +252,8 @@ int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 	}
 	ofi_lock(&ep->domain->bind_lock);
 	if (is_bound(ep, flags))
-		ret = -FI_EBUSY;
+		ret = ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind",
+					"a counter for one of these flags");
 	else if (ep->enabled)
 		ret = bind_late(ep, cntr, flags);
 	else

@@ -12,6 +12,7 @@
 #include "prov/verbs/provider/prov.h"
 #include "srq.h"
 #include "prov/verbs/provider/stats.h"
+#include "prov/base/refuse.h"
 
 #define CQ_DEFAULT_SIZE 1024
 
@@ -192,7 +193,10 @@ static int cq_close(struct fid *fid)
 	if (ofi_ref_inherited(&domain->base.ref))
 		return 0;
 	if (ofi_ref_busy(&cq->slow.ref))
-		return -FI_EBUSY;
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_CQ, -FI_EBUSY,
+			"fi_close: completion queue %p is bound; close its endpoints first\n",
+			(void *)cq);
 	vrb_srq_forget_cq(cq);
 	ofi_lock(&domain->lock);
 	LIST_REMOVE(cq, siblings);
@@ -218,7 +222,7 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 	int ret;
 
 	if (!attr || !cq_fid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_CQ, "fi_cq_open", "attr or cq");
 	ret = cq_check_attr(domain, attr);
 	if (ret)
 		return ret;

@@ -115,6 +115,7 @@ static bool cq_ready(struct ofi_cq *base)
 }
 
 const struct ofi_cq_ops vrb_cq_base_ops = {
+	.prov = &vrb_prov,
 	.trywait = cq_trywait,
 	.ready = cq_ready,
 	.take_error = vrb_cq_take_error,

@@ -11,6 +11,8 @@
 #include "prov/base/ep.h"
 #include "ep.h"
 #include "work.h"
+#include "prov/base/refuse.h"
+#include "prov/verbs/provider/prov.h"
 
 #define COMMON                                                                  \
 	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
@@ -334,9 +336,9 @@ static int alias_control(struct fid *fid, int command, void *arg)
 	case FI_ALIAS:
 		return vrb_rdm_alias_open(a->endpoint, a->tx_op_flags, a->rx_op_flags, arg);
 	case FI_GETOPSFLAG:
-		return ofi_ep_get_op_flags(&of, arg);
+		return ofi_ep_get_op_flags(&vrb_prov, &of, arg);
 	case FI_SETOPSFLAG:
-		return ofi_ep_set_op_flags(&of, arg);
+		return ofi_ep_set_op_flags(&vrb_prov, &of, arg);
 	default:
 		return own->ops->control(own, command, arg);
 	}
@@ -407,7 +409,7 @@ int vrb_rdm_alias_open(struct vrb_rdm *ep, uint64_t tx_op_flags, uint64_t rx_op_
 	int ret;
 
 	if (!arg || !arg->fid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_alias", "alias_ep");
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -FI_ENOMEM;
@@ -415,7 +417,7 @@ int vrb_rdm_alias_open(struct vrb_rdm *ep, uint64_t tx_op_flags, uint64_t rx_op_
 	a->tx_op_flags = tx_op_flags;
 	a->rx_op_flags = rx_op_flags;
 	of = op_flags_of(a);
-	ret = ofi_ep_set_op_flags(&of, &arg->flags);
+	ret = ofi_ep_set_op_flags(&vrb_prov, &of, &arg->flags);
 	if (ret) {
 		free(a);
 		return ret;

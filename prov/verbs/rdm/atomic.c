@@ -15,6 +15,7 @@
 #include "op.h"
 #include "stats.h"
 #include "work.h"
+#include "prov/base/refuse.h"
 
 #define ATOMIC_FLAGS                                                           \
 	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
@@ -558,12 +559,17 @@ int vrb_rdm_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum
 
 	(void)fid;
 	if (!attr || (compare && fetch))
-		return -FI_EINVAL;
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_DOMAIN, -FI_EINVAL,
+			"fi_query_atomic: attr is NULL, or both FI_FETCH_ATOMIC and FI_COMPARE_ATOMIC\n");
 	if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC | FI_TAGGED))
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(&vrb_prov, FI_LOG_DOMAIN, "fi_query_atomic", flags);
 	if (!n || (flags & FI_TAGGED) || vrb_rdm_atomic_is_swap(op) != compare ||
 	    (op == FI_ATOMIC_READ && !fetch))
-		return -FI_EOPNOTSUPP;
+		return ofi_decline(
+			&vrb_prov, FI_LOG_DOMAIN, -FI_EOPNOTSUPP,
+			"fi_query_atomic: there is no operation %d on datatype %d of this kind\n",
+			(int)op, (int)datatype);
 	attr->count = n;
 	attr->size = ofi_datatype_size(datatype);
 	return 0;

@@ -14,6 +14,7 @@
 #include "lock.h"
 #include "peer.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/base/refuse.h"
 
 /* Context 0 of an address is the address; others are above what any table has. */
 enum { RX_CTX_BITS = 32 };
@@ -248,7 +249,7 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 	int ret;
 
 	if (!node || !service)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_AV, "fi_av_insertsvc", "node or service");
 	ret = getaddrinfo(node, service, &hints, &found);
 	if (ret) {
 		FI_WARN(&vrb_prov, FI_LOG_AV, "fi_av_insertsvc: %s, service %s: %s\n", node,
@@ -268,8 +269,12 @@ static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *
 	struct vrb_rdm_addr found;
 	char text[OFI_ADDR_STRLEN];
 
-	if (!len || (!addr && *len) || !vrb_rdm_av_get(av, fi_addr, &found))
-		return -FI_EINVAL;
+	if (!len || (!addr && *len))
+		return ofi_refuse_null(&vrb_prov, FI_LOG_AV, "fi_av_lookup", "addr or addrlen");
+	if (!vrb_rdm_av_get(av, fi_addr, &found))
+		return ofi_refuse(&vrb_prov, FI_LOG_AV, -FI_EINVAL,
+				  "fi_av_lookup: fi_addr 0x%llx is not in the address vector\n",
+				  (unsigned long long)fi_addr);
 	if (av->addr_format == FI_ADDR_STR) {
 		ofi_addr_str(&found.sa, text, sizeof(text));
 		return ofi_av_copy_out(&av->base, "fi_av_lookup", text, strlen(text) + 1, addr,
@@ -356,7 +361,7 @@ int vrb_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, stru
 	int ret;
 
 	if (!fid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_AV, "fi_av_open", "av");
 	av = calloc(1, sizeof(*av));
 	if (!av)
 		return -FI_ENOMEM;

@@ -14,6 +14,7 @@
 #include "peer.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/base/stx.h"
+#include "prov/base/refuse.h"
 
 static int bind_refuse(const char *what)
 {
@@ -58,7 +59,8 @@ static int check_cntr_flags(const struct vrb_rdm *ep, uint64_t flags)
 	const uint64_t remote = FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 	if (!flags || (flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | remote)))
-		return -FI_EBADFLAGS;
+		return ofi_refuse_flags(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind of a counter",
+					flags);
 	if (!(flags & remote) || ep->info->caps & FI_RMA_EVENT)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
@@ -72,7 +74,8 @@ static int set_cntr(struct vrb_rdm *ep, struct ofi_cntr *cntr, uint64_t flags)
 
 	for (i = 0; i < VRB_RDM_COUNTS; i++)
 		if ((flags & cntr_flags[i]) && ep->cntrs[i])
-			return -FI_EBUSY;
+			return ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind",
+						 "a counter for one of these flags");
 	for (i = 0; i < VRB_RDM_COUNTS; i++) {
 		if (!(flags & cntr_flags[i]))
 			continue;
@@ -166,7 +169,8 @@ static int bind_av(struct vrb_rdm *ep, struct vrb_rdm_av *av)
 	if (av->base.parent != &ep->domain->base.ref)
 		return bind_refuse("address vector");
 	if (ep->av)
-		return -FI_EBUSY;
+		return ofi_refuse_second(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind",
+					 "an address vector");
 	ep->av = av;
 	vrb_rdm_av_bind(av, ep);
 	return 0;
@@ -177,7 +181,7 @@ int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
 
 	if (!bfid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_bind", "bfid");
 	if (ep->enabled && bfid->fclass != FI_CLASS_CNTR && bfid->fclass != FI_CLASS_STX_CTX) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: the endpoint is enabled and takes only counters and a shared transmit context now; bind anything else before fi_enable\n");

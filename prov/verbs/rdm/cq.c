@@ -13,6 +13,7 @@
 #include "progress.h"
 #include "prov/verbs/queue/cq.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/base/refuse.h"
 
 #define CQ_DEFAULT_SIZE 1024
 
@@ -198,6 +199,7 @@ static const struct fi_ops cq_fid_ops = {
 static const struct fi_ops_cq cq_ops = CQ_OPS(), cq_nolock_ops = CQ_OPS(_nolock);
 
 static const struct ofi_cq_ops cq_base_ops = {
+	.prov = &vrb_prov,
 	.trywait = cq_trywait,
 	.ready = vrb_rdm_cq_ready,
 	.take_error = cq_take_error,
@@ -212,7 +214,8 @@ int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, stru
 	struct vrb_rdm_cq *cq;
 	int ret;
 
-	ret = cq_fid ? ofi_cq_check_attr(&vrb_prov, asked, false) : -FI_EINVAL;
+	ret = cq_fid ? ofi_cq_check_attr(&vrb_prov, asked, false)
+		     : ofi_refuse_null(&vrb_prov, FI_LOG_CQ, "fi_cq_open", "cq");
 	if (ret)
 		return ret;
 	cq = calloc(1, sizeof(*cq));
@@ -228,7 +231,8 @@ int vrb_rdm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, stru
 		ret = ofi_cq_ring_init(&cq->ring, asked->size ? asked->size : CQ_DEFAULT_SIZE);
 	if (ret) {
 		cq_free(cq);
-		return ret;
+		return ofi_refuse(&vrb_prov, FI_LOG_CQ, ret, "fi_cq_open: %zu entries: %s\n",
+				  asked->size, fi_strerror(-ret));
 	}
 	cq->fid = (struct fid_cq){
 		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = ofi_ops(&cq_fid_ops) },

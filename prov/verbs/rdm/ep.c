@@ -36,6 +36,7 @@
 #include "rc.h"
 #include "stats.h"
 #include "work.h"
+#include "prov/base/refuse.h"
 
 #define TX_BUFS	 1024u
 #define CQ_SHARE 3072 /* entries for the send queues of peers, at first */
@@ -276,14 +277,16 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	case FI_ALIAS:
 		return vrb_rdm_alias_open(ep, ep->tx_op_flags, ep->rx_op_flags, arg);
 	case FI_GETOPSFLAG:
-		return ofi_ep_get_op_flags(&of, arg);
+		return ofi_ep_get_op_flags(&vrb_prov, &of, arg);
 	case FI_SETOPSFLAG:
-		ret = ofi_ep_set_op_flags(&of, arg);
+		ret = ofi_ep_set_op_flags(&vrb_prov, &of, arg);
 		if (!ret)
 			vrb_rdm_set_modes(ep);
 		return ret;
 	default:
-		return -FI_ENOSYS;
+		return ofi_decline_command(
+			&vrb_prov, FI_LOG_EP_CTRL, command,
+			"an endpoint knows FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
 	}
 }
 
@@ -349,14 +352,15 @@ static int option(struct fid *fid, int name, size_t *value)
 
 static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	return ofi_ep_getopt(fid, option, level, name, value, len);
+	return ofi_ep_getopt(&vrb_prov, fid, option, level, name, value, len);
 }
 
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
 	struct vrb_rdm *ep = (struct vrb_rdm *)fid;
 	size_t to;
-	int ret = ofi_ep_setopt(fid, option, level, name, value, len, FI_OPT_MIN_MULTI_RECV, &to);
+	int ret = ofi_ep_setopt(&vrb_prov, fid, option, level, name, value, len,
+				FI_OPT_MIN_MULTI_RECV, &to);
 
 	if (!ret)
 		__atomic_store_n(&ep->min_multi_recv, to, __ATOMIC_RELAXED);
@@ -377,7 +381,7 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 	struct sockaddr_storage ss = { 0 };
 
 	if (!len || (!addr && *len))
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_getname", "addr or addrlen");
 	memcpy(&ss, &ep->self, sizeof(ep->self));
 	return ofi_name_out(&vrb_prov, "fi_getname", ep->info->addr_format, &ss, addr, len);
 }
@@ -514,7 +518,8 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->src_addr ||
 	    !ep_fid)
-		return -FI_EINVAL;
+		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint",
+				       "ep, info or what belongs to it");
 	if (info->ep_attr->type != FI_EP_RDM) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_endpoint: type %d; this domain has FI_EP_RDM\n", info->ep_attr->type);
