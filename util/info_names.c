@@ -72,10 +72,16 @@ static const struct info_name addr_formats[] = {
 	NAME(FI_ADDR_CXI),	NAME(FI_ADDR_UCX),
 };
 
+static const struct info_name tclasses[] = {
+	NAME(FI_TC_BEST_EFFORT), NAME(FI_TC_LOW_LATENCY), NAME(FI_TC_DEDICATED_ACCESS),
+	NAME(FI_TC_BULK_DATA),	 NAME(FI_TC_SCAVENGER),	  NAME(FI_TC_NETWORK_CTRL),
+};
+
 const struct info_names info_caps = NAMES("capability", caps);
 const struct info_names info_modes = NAMES("mode", modes);
 const struct info_names info_ep_types = NAMES("endpoint type", ep_types);
 const struct info_names info_addr_formats = NAMES("address format", addr_formats);
+const struct info_names info_tclasses = NAMES("traffic class", tclasses);
 
 static int find(const struct info_names *names, const char *text, size_t len, uint64_t *value)
 {

@@ -19,6 +19,7 @@ extern const struct info_names info_caps;
 extern const struct info_names info_modes;
 extern const struct info_names info_ep_types;
 extern const struct info_names info_addr_formats;
+extern const struct info_names info_tclasses;
 
 /* Case does not matter. 0, or -1 after it has said on standard error which names there are. */
 int info_names_find(const struct info_names *names, const char *text, uint64_t *value);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "info_names.h"
+#include "info_tclass.h"
 
 enum {
 	OPTION_VERSION = 256,
@@ -45,6 +46,9 @@ static const struct {
 	  "FMT",
 	  "specify accepted address format: FI_FORMAT_UNSPEC, FI_SOCKADDR..." },
 	{ { "provider", required_argument, NULL, 'p' }, "PROV", "specify provider explicitly" },
+	{ { "tclass", required_argument, NULL, 'T' },
+	  "CLASS",
+	  "traffic class: FI_TC_LOW_LATENCY, FI_TC_BULK_DATA..., or a DSCP" },
 	{ { "env", no_argument, NULL, 'e' }, NULL, "print libfabric environment variables" },
 	{ { "getenv", required_argument, NULL, 'g' },
 	  "SUBSTR",
@@ -152,6 +156,9 @@ static int set_value(struct info_options *opts, int option, const char *arg)
 	case 'p':
 		opts->filtered = true;
 		return set_string(&opts->hints->fabric_attr->prov_name, arg);
+	case 'T':
+		opts->filtered = true;
+		return info_tclass_parse(arg, &opts->hints->tx_attr->tclass) ? EINVAL : 0;
 	case 'g':
 		opts->env_substr = arg;
 		return set_action(opts, INFO_ENV);
@@ -244,8 +251,8 @@ int info_options_parse(struct info_options *opts, int argc, char **argv)
 		long_options[i] = table[i].option;
 	ret = make_hints(opts);
 	while (!ret && opts->action != INFO_HELP) {
-		option =
-			getopt_long(argc, argv, "hs:n:P:c:m:t:d:f:a:p:eg:i:lv", long_options, NULL);
+		option = getopt_long(argc, argv, "hs:n:P:c:m:t:d:f:a:p:T:eg:i:lv", long_options,
+				     NULL);
 		if (option == -1)
 			break;
 		ret = set_option(opts, option, optarg);

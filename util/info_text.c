@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The text that fi_info prints. */
 #include "info_text.h"
+#include "info_tclass.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,7 @@ static void print_short(FILE *out, const struct fi_info *info)
 static void print_long(FILE *out, const struct fi_info *info)
 {
 	fprintf(out, "---\n%s", fi_tostr(info, FI_TYPE_INFO));
+	info_tclass_print(out, info);
 }
 
 void info_text_query(FILE *out, const struct info_options *opts, const struct fi_info *list)

@@ -17,7 +17,6 @@
 #define RMA_MODIFIERS	  (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define PRIMARY_MODIFIERS (MSG_MODIFIERS | RMA_MODIFIERS)
 #define MR_TARGET_BITS	  (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
-#define DSCP_MAX	  63 /* a code point has six bits */
 #define MR_LEGACY_MODES	  (FI_MR_BASIC | FI_MR_SCALABLE)
 
 struct ask {
@@ -209,7 +208,6 @@ static bool av_type(const struct ask *ask, const void *have, const void *asked, 
 	return *(const int *)have == FI_AV_UNSPEC || same(ask, have, asked, type, miss);
 }
 
-/* A traffic class is a hint: any that exists will do. */
 static bool tclass(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
 		   struct ofi_miss *miss)
 {
@@ -218,11 +216,10 @@ static bool tclass(const struct ask *ask, const void *have, const void *asked, e
 	(void)ask;
 	(void)have;
 	(void)type;
-	if (wants == FI_TC_UNSPEC || (wants >= FI_TC_LABEL && wants <= FI_TC_NETWORK_CTRL) ||
-	    (wants >= FI_TC_DSCP && wants <= FI_TC_DSCP + DSCP_MAX))
+	if (ofi_attr_tclass_fits(wants))
 		return true;
 	snprintf(miss->asked, sizeof(miss->asked), "0x%x", wants);
-	snprintf(miss->has, sizeof(miss->has), "FI_TC_* or fi_tc_dscp_set(0 to %d)", DSCP_MAX);
+	snprintf(miss->has, sizeof(miss->has), "FI_TC_* or fi_tc_dscp_set(0 to %d)", OFI_DSCP_MAX);
 	return false;
 }
 

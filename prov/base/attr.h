@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <rdma/fabric.h>
 
+enum { OFI_DSCP_MAX = 63 }; /* a code point has six bits */
+
 struct ofi_miss {
 	const char *attr; /* "domain_attr->mr_mode" */
 	char asked[160];
@@ -25,6 +27,12 @@ unsigned ofi_attr_misses(uint32_t version, const struct fi_info *have, const str
 			 struct ofi_miss *first);
 /* Whether addresses of a format are among those that were asked for. */
 bool ofi_attr_format_fits(uint32_t has, uint32_t wants);
+/* Whether there is such a traffic class: FI_TC_UNSPEC, a label, or a code point. */
+static inline bool ofi_attr_tclass_fits(uint32_t tclass)
+{
+	return tclass == FI_TC_UNSPEC || (tclass >= FI_TC_LABEL && tclass <= FI_TC_NETWORK_CTRL) ||
+	       (tclass >= FI_TC_DSCP && tclass <= FI_TC_DSCP + OFI_DSCP_MAX);
+}
 /*
  * Makes a matching info say what the caller will get: capabilities, modes, flags and models by
  * the hints. Sizes are left to the caller, who knows the defaults.

@@ -58,6 +58,7 @@ struct fi_info *hints_for(const struct setup *setup)
 	hints->domain_attr->name = device ? strdup(device) : NULL;
 	hints->fabric_attr->prov_name = strdup("verbs");
 	hints->tx_attr->size = setup->tx_size;
+	hints->tx_attr->tclass = setup->tclass;
 	hints->rx_attr->size = setup->rx_size;
 	if (setup->srx_size)
 		hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;

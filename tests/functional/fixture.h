@@ -35,6 +35,7 @@ struct setup {
 	enum fi_cq_wait_cond wait_cond;
 	uint64_t tx_bind, rx_bind; /* with FI_TRANSMIT and FI_RECV */
 	uint64_t tx_op_flags;
+	uint32_t tclass;	   /* of tx_attr */
 	size_t srx_size;	   /* of a shared receive context; 0: each endpoint has its own */
 	size_t buf_size;	   /* 64 KiB */
 	bool one_cq;		   /* for both directions; else there are two */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 const char *node_auth_key;
+uint32_t node_tclass;
 
 static struct fi_info *get_info(const char *service)
 {
@@ -24,6 +25,7 @@ static struct fi_info *get_info(const char *service)
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
 	hints->fabric_attr->prov_name = strdup("verbs");
+	hints->tx_attr->tclass = node_tclass;
 	if (node_auth_key) {
 		hints->ep_attr->auth_key = (uint8_t *)strdup(node_auth_key);
 		hints->ep_attr->auth_key_size = strlen(node_auth_key);

@@ -27,6 +27,8 @@ struct node {
 
 /* The job secret of endpoints from now on; NULL: none. */
 extern const char *node_auth_key;
+/* Their traffic class. */
+extern uint32_t node_tclass;
 /* At a port, or at any with NULL. */
 void node_open(struct node *node, const char *service);
 /* At any port, with an address vector of these attributes. */

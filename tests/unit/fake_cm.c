@@ -300,10 +300,9 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, siz
 {
 	(void)id;
 	(void)level;
-	(void)name;
 	(void)value;
 	(void)len;
-	return 0;
+	return name == RDMA_OPTION_ID_TOS ? called("set_tos") : 0;
 }
 
 int rdma_listen(struct rdma_cm_id *id, int backlog)
@@ -406,9 +405,11 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 	fake.down_err = err;
 }
 
-void vrb_qp_settle(const struct vrb_domain *domain, struct ibv_qp_attr *attr, int mask)
+void vrb_qp_settle(const struct vrb_domain *domain, const struct fi_info *info,
+		   struct ibv_qp_attr *attr, int mask)
 {
 	(void)domain;
+	(void)info;
 	(void)attr;
 	(void)mask;
 }
@@ -480,7 +481,7 @@ void fake_init(struct fake_bed *bed)
 	bed->domain.attr.max_qp_rd_atom = 16;
 	bed->domain.attr.max_qp_init_rd_atom = 8;
 	LIST_INIT(&bed->domain.eps);
-	bed->info = new_info("rxe0");
+	bed->domain.base.info = bed->info = new_info("rxe0");
 	assert_int_equal(ofi_eq_open(&vrb_prov, FI_VERSION(1, 17), &bed->fabric.ref, &attr, NULL,
 				     &bed->eq, NULL),
 			 0);

@@ -57,6 +57,22 @@ static void test_names(void **state)
 	assert_int_equal(value, FI_ADDR_STR);
 }
 
+static void test_tclass(void **state)
+{
+	struct info_options opts;
+
+	(void)state;
+	assert_int_equal(info(&opts, ARGS("-T", "fi_tc_bulk_data")), 0);
+	assert_int_equal(opts.hints->tx_attr->tclass, FI_TC_BULK_DATA);
+	assert_true(opts.filtered);
+	info_options_release(&opts);
+	assert_int_equal(info(&opts, ARGS("--tclass=63")), 0);
+	assert_int_equal(opts.hints->tx_attr->tclass, fi_tc_dscp_set(63));
+	info_options_release(&opts);
+	assert_int_equal(info(&opts, ARGS("--tclass=64")), EINVAL);
+	info_options_release(&opts);
+}
+
 static void test_info_defaults(void **state)
 {
 	struct info_options opts;
@@ -211,11 +227,11 @@ static void test_pp_refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	     cmocka_unit_test(test_info_defaults),
-		cmocka_unit_test(test_info_hints),   cmocka_unit_test(test_info_source),
-		cmocka_unit_test(test_info_refuses), cmocka_unit_test(test_info_actions),
-		cmocka_unit_test(test_pp_defaults),  cmocka_unit_test(test_pp_all),
-		cmocka_unit_test(test_pp_refuses),
+		cmocka_unit_test(test_tclass),	      cmocka_unit_test(test_names),
+		cmocka_unit_test(test_info_defaults), cmocka_unit_test(test_info_hints),
+		cmocka_unit_test(test_info_source),   cmocka_unit_test(test_info_refuses),
+		cmocka_unit_test(test_info_actions),  cmocka_unit_test(test_pp_defaults),
+		cmocka_unit_test(test_pp_all),	      cmocka_unit_test(test_pp_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <rdma/fabric.h>
 
+#include "util/info_tclass.h"
 #include "util/info_text.h"
 
 static struct fi_info *new_info(const char *host)
@@ -52,6 +53,41 @@ static void test_address(void **state)
 	fi_freeinfo(other);
 }
 
+static char *tclass_of(const struct fi_info *info)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	assert_non_null(out);
+	info_tclass_print(out, info);
+	fclose(out);
+	return text;
+}
+
+/* What the provider makes of it is its parameter's value. */
+static void test_tclass(void **state)
+{
+	struct fi_info *info = fi_allocinfo();
+	char *text;
+
+	(void)state;
+	text = tclass_of(info);
+	assert_string_equal(text, "");
+	free(text);
+	info->domain_attr->tclass = fi_tc_dscp_set(33);
+	text = tclass_of(info);
+	assert_string_equal(text, "traffic_class: DSCP 33\n");
+	free(text);
+	info->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
+	info->tx_attr->tclass = FI_TC_LOW_LATENCY;
+	text = tclass_of(info);
+	assert_string_equal(
+		text, "traffic_class: FI_TC_LOW_LATENCY, DSCP 18 by FI_VERBS_TCLASS_LOW_LATENCY\n");
+	free(text);
+	fi_freeinfo(info);
+}
+
 static void test_no_address(void **state)
 {
 	struct fi_info *info = fi_allocinfo();
@@ -68,6 +104,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_address),
+		cmocka_unit_test(test_tclass),
 		cmocka_unit_test(test_no_address),
 	};
 

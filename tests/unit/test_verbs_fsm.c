@@ -53,6 +53,16 @@ static void in_state(enum vrb_conn_state state)
 	fake.calls[0] = '\0';
 }
 
+/* The route is that of the endpoint's traffic class. */
+static void the_route_is_of_the_traffic_class(void **state)
+{
+	(void)state;
+	in_state(VRB_CONN_ADDR);
+	ep->info->tx_attr->tclass = FI_TC_LOW_LATENCY;
+	assert_int_equal(step(VRB_STEP_ADDR), 0);
+	assert_string_equal(fake.calls, "set_tos resolve_route ");
+}
+
 /* What a step does when it is not ignored. */
 static const struct {
 	enum vrb_conn_state state;
@@ -326,6 +336,7 @@ int main(void)
 		test(refusal_brings_its_data),
 		test(a_lost_device_says_so),
 		test(the_route_leads_to_the_domain),
+		test(the_route_is_of_the_traffic_class),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "prov/verbs/provider/err.h"
 #include "fsm.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/verbs/provider/tclass.h"
 #include "prov/verbs/queue/qp.h"
 
 struct cell {
@@ -168,6 +169,7 @@ static int act_route(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	vrb_cm_copy_addr(&conn->local, rdma_get_local_addr(conn->id));
 	if (!vrb_cm_same_device("fi_connect", conn->id, ep->domain->ctx->device, &conn->peer))
 		return -FI_EADDRNOTAVAIL;
+	vrb_tclass_set_id(vrb_tclass_of(ep->domain->base.info, ep->info), conn->id);
 	if (rdma_resolve_route(conn->id, vrb_params.resolve_timeout))
 		return cm_failed(ep, "fi_connect: rdma_resolve_route");
 	return 0;

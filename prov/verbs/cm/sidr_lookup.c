@@ -191,6 +191,8 @@ static int sidr_lookup_start(struct vrb_sidr_lookup *lookup, struct lookups *all
 		lookup->id = NULL;
 		return ret;
 	}
+	vrb_tclass_set_id(vrb_tclass_of(all->av->domain->base.info, all->av->domain->base.info),
+			  lookup->id);
 	if (!rdma_resolve_addr(lookup->id, src, (struct sockaddr *)to, vrb_params.resolve_timeout))
 		return 0;
 	ret = vrb_errno(errno);

@@ -17,6 +17,7 @@
 #include "prov/base/av.h"
 #include "av_source.h"
 #include "prov/verbs/provider/domain.h"
+#include "prov/verbs/provider/tclass.h"
 #include "ud_name.h"
 #include "ud_port.h"
 #include "src/ds/compiler.h"
@@ -28,7 +29,13 @@ struct vrb_av {
 	uint32_t addr_format;
 	void *paths;		 /* tree of address handles, under base.lock */
 	struct ofi_table groups; /* struct vrb_dest of multicast groups, changed under base.lock */
-	bool has_sources;	 /* under base.lock */
+	/*
+	 * Of the address handles: the class of the endpoint that was bound first. Under base.lock
+	 * until then.
+	 */
+	struct vrb_tclass tclass;
+	bool has_tclass;
+	bool has_sources; /* under base.lock */
 	struct vrb_sources sources;
 };
 
@@ -56,6 +63,14 @@ static inline const struct vrb_dest *vrb_av_dest(struct vrb_av *av, fi_addr_t ad
 	return vrb_av_dest_slow(av, addr);
 }
 
+/*
+ * An endpoint is bound whose packets are of the class. False when the address handles are of
+ * another: the endpoint asks with vrb_av_dest_as() for each send.
+ */
+bool vrb_av_adopt(struct vrb_av *av, struct vrb_tclass tclass);
+/* As vrb_av_dest(); the answer is in *own. */
+const struct vrb_dest *vrb_av_dest_as(struct vrb_av *av, fi_addr_t addr, struct vrb_tclass tclass,
+				      struct vrb_dest *own);
 /*
  * For an endpoint that is bound with FI_SOURCE: keeps the reverse lookup from now on. 0 or
  * -FI_ENOMEM.

@@ -18,7 +18,7 @@ enum { HOP_LIMIT = 64 };
 struct path {
 	union ibv_gid gid;
 	uint16_t lid;
-	uint8_t sl;
+	uint8_t sl, tos;
 	struct ibv_ah *ah;
 };
 
@@ -29,7 +29,9 @@ static int av_path_compare(const void *a, const void *b)
 
 	if (!diff)
 		diff = (int)x->lid - (int)y->lid;
-	return diff ? diff : (int)x->sl - (int)y->sl;
+	if (!diff)
+		diff = (int)x->sl - (int)y->sl;
+	return diff ? diff : (int)x->tos - (int)y->tos;
 }
 
 static void path_free(void *node)
@@ -57,6 +59,7 @@ static struct ibv_ah *make_ah(const struct vrb_av *av, const struct path *path)
 			.dgid = path->gid,
 			.sgid_index = (uint8_t)av->port.gid_index,
 			.hop_limit = HOP_LIMIT,
+			.traffic_class = path->tos,
 		},
 	};
 
@@ -65,10 +68,14 @@ static struct ibv_ah *make_ah(const struct vrb_av *av, const struct path *path)
 }
 
 /* With the lock held. NULL with errno set. */
-static struct ibv_ah *find_ah(struct vrb_av *av, const struct vrb_dest *dest)
+static struct ibv_ah *find_ah(struct vrb_av *av, const struct vrb_dest *dest,
+			      struct vrb_tclass tclass)
 {
-	struct path wanted = { .gid = dest->gid, .lid = dest->lid, .sl = dest->sl }, *path;
-	struct path **found = tfind(&wanted, &av->paths, av_path_compare);
+	struct path wanted = { .gid = dest->gid, .lid = dest->lid, .tos = tclass.tos }, *path;
+	struct path **found;
+
+	wanted.sl = tclass.level < 0 ? dest->sl : (uint8_t)tclass.level;
+	found = tfind(&wanted, &av->paths, av_path_compare);
 
 	if (found)
 		return (*found)->ah;
@@ -106,11 +113,41 @@ const struct vrb_dest *vrb_av_dest_slow(struct vrb_av *av, fi_addr_t addr)
 	errno = EINVAL;
 	ofi_lock(&av->base.lock);
 	dest = ofi_av_entry(&av->base, addr);
-	ah = dest ? find_ah(av, dest) : NULL;
+	ah = dest ? find_ah(av, dest, av->tclass) : NULL;
 	if (ah)
 		__atomic_store_n(&dest->ah, ah, __ATOMIC_RELEASE);
 	ofi_unlock(&av->base.lock);
 	return ah ? dest : NULL;
+}
+
+const struct vrb_dest *vrb_av_dest_as(struct vrb_av *av, fi_addr_t addr, struct vrb_tclass tclass,
+				      struct vrb_dest *own)
+{
+	const struct vrb_dest *dest;
+
+	errno = EINVAL;
+	ofi_lock(&av->base.lock);
+	dest = group_at(av, addr);
+	if (!dest || !__atomic_load_n(&dest->ah, __ATOMIC_RELAXED))
+		dest = ofi_av_entry(&av->base, addr);
+	if (dest)
+		*own = *dest;
+	own->ah = dest ? find_ah(av, dest, tclass) : NULL;
+	ofi_unlock(&av->base.lock);
+	return own->ah ? own : NULL;
+}
+
+bool vrb_av_adopt(struct vrb_av *av, struct vrb_tclass tclass)
+{
+	bool same;
+
+	ofi_lock(&av->base.lock);
+	if (!av->has_tclass)
+		av->tclass = tclass;
+	av->has_tclass = true;
+	same = vrb_tclass_same(av->tclass, tclass);
+	ofi_unlock(&av->base.lock);
+	return same;
 }
 
 fi_addr_t vrb_av_add_group(struct vrb_av *av, const struct vrb_dest *group)
@@ -120,7 +157,7 @@ fi_addr_t vrb_av_add_group(struct vrb_av *av, const struct vrb_dest *group)
 	struct ibv_ah *ah;
 
 	ofi_lock(&av->base.lock);
-	ah = find_ah(av, group);
+	ah = find_ah(av, group, av->tclass);
 	if (ah) {
 		index = ofi_table_take(&av->groups, 0);
 		errno = ENOMEM;

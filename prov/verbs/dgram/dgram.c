@@ -83,6 +83,7 @@ int vrb_dgram_init(struct vrb_dgram *ep, const struct fi_info *info)
 	ofi_lock_init(&ep->lock);
 	ep->prefix = info->mode & FI_MSG_PREFIX ? VRB_GRH_SIZE : 0;
 	ep->ep.rq->dgram = true;
+	ep->tclass = vrb_tclass_of(ep->ep.domain->base.info, info);
 	ret = vrb_ud_port_find("fi_endpoint", ep->ep.domain->ctx, info, &ep->port);
 	if (!ret)
 		ret = check_sizes(ep, info);
@@ -129,6 +130,7 @@ int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags)
 	if (ret)
 		return ret;
 	ep->av = av;
+	ep->other_tclass = !vrb_av_adopt(av, ep->tclass);
 	ofi_ref_get(&av->base.ref);
 	return 0;
 }
@@ -185,7 +187,7 @@ void vrb_dgram_stop(struct vrb_dgram *ep)
 
 void vrb_dgram_set_modes(struct vrb_dgram *ep)
 {
-	if (!ep->ep.enabled)
+	if (!ep->ep.enabled || ep->other_tclass)
 		return;
 	ep->send_max = ep->ep.send_max;
 	ep->inject_max = ep->ep.inject_size;

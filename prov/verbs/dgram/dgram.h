@@ -29,8 +29,8 @@ struct vrb_dgram {
 	struct vrb_av *av; /* bound */
 	size_t prefix;	   /* VRB_GRH_SIZE with FI_MSG_PREFIX, else 0; constant */
 	/*
-	 * Largest send and injection: 0 before the endpoint is enabled, so that the usual way is
-	 * not taken.
+	 * Largest send and injection: 0 before the endpoint is enabled, and where address handles
+	 * are not to be had from av as they are, so that the usual way is not taken.
 	 */
 	size_t send_max, inject_max;
 	/* Templates of a receive: the GRH's segment, whose lkey is set once, and the message's. */
@@ -41,6 +41,8 @@ struct vrb_dgram {
 	const struct vrb_grh **headers; /* with prefix: where the application's buffer is */
 	struct ibv_mr *spill_mr;
 	struct vrb_ud_port port;
+	struct vrb_tclass tclass;
+	bool other_tclass; /* the address handles of av are of another class */
 	uint32_t qkey;
 	struct vrb_ud_name name;     /* complete once the endpoint is enabled */
 	struct vrb_sidr_server sidr; /* tells the name to who asks at an IP address */

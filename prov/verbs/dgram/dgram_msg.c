@@ -38,6 +38,17 @@ OFI_INLINE void set_dest(struct ibv_send_wr *wr, const struct vrb_dest *dest)
 	memcpy(&wr->wr.ud, dest, sizeof(wr->wr.ud));
 }
 
+/* The same where the endpoint is not enabled, or has no usual way. NULL with errno set. */
+static OFI_OUTLINE const struct vrb_dest *unusual_dest(const struct vrb_dgram *ep, fi_addr_t addr,
+						       struct vrb_dest *own)
+{
+	errno = FI_EOPBADSTATE;
+	if (!ep->ep.enabled)
+		return NULL;
+	return ep->other_tclass ? vrb_av_dest_as(ep->av, addr, ep->tclass, own)
+				: vrb_av_dest(ep->av, addr);
+}
+
 /* The av has said in errno why it has no such address. */
 static OFI_OUTLINE ssize_t no_dest(void)
 {
@@ -109,6 +120,7 @@ OFI_INLINE ssize_t dgram_msg_send_any(struct vrb_dgram *ep, const struct fi_msg 
 	struct ibv_send_wr wr = { .sg_list = sge };
 	const struct vrb_dest *dest;
 	struct vrb_tx_mode mode;
+	struct vrb_dest own;
 	size_t len;
 	ssize_t ret;
 
@@ -122,9 +134,8 @@ OFI_INLINE ssize_t dgram_msg_send_any(struct vrb_dgram *ep, const struct fi_msg 
 		ret = vrb_tx_mode(&ep->ep, flags, ep->ep.tx_flags, len, &mode);
 	if (ofi_unlikely(ret))
 		return ret;
-	if (ofi_unlikely(!ep->ep.enabled))
-		return -FI_EOPBADSTATE;
-	dest = vrb_av_dest(ep->av, msg->addr);
+	dest = ofi_likely(ep->send_max) ? vrb_av_dest(ep->av, msg->addr)
+					: unusual_dest(ep, msg->addr, &own);
 	if (ofi_unlikely(!dest))
 		return no_dest();
 	if (silent)

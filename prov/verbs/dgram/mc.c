@@ -283,6 +283,7 @@ static int mc_start(struct vrb_mc *mc)
 		mc->id = NULL;
 		return ret;
 	}
+	vrb_tclass_set_id(mc->ep->tclass, mc->id);
 	local_addr(mc->ep, &local);
 	if (local.ss_family != mc->addr.ss_family)
 		return rdma_resolve_addr(mc->id, NULL, (struct sockaddr *)&mc->addr,

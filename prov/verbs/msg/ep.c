@@ -25,6 +25,7 @@
 #include "prov/verbs/queue/qp.h"
 #include "srx.h"
 #include "prov/verbs/provider/stats.h"
+#include "prov/verbs/provider/tclass.h"
 #include "work.h"
 #include "prov/base/refuse.h"
 
@@ -269,6 +270,7 @@ static bool rx_fits(const struct vrb_domain *domain, const struct fi_info *info)
 static int check_info(const struct vrb_domain *domain, const struct fi_info *info)
 {
 	const char *device = ibv_get_device_name(domain->ctx->device);
+	int ret;
 
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->domain_attr)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint",
@@ -294,7 +296,8 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 			domain->attr.max_sge);
 		return -FI_EINVAL;
 	}
-	return check_lengths(info);
+	ret = vrb_tclass_check("fi_endpoint", info);
+	return ret ? ret : check_lengths(info);
 }
 
 /* Only what the endpoint was asked to do has a table that does something. */

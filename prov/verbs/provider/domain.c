@@ -20,6 +20,7 @@
 #include "pages.h"
 #include "prov.h"
 #include "stats.h"
+#include "tclass.h"
 #include "prov/verbs/msg/work.h"
 #include "prov/verbs/msg/srx.h"
 #include "prov/verbs/msg/stx.h"
@@ -167,6 +168,8 @@ static int open_device(struct vrb_domain *domain)
 {
 	int err;
 
+	if (vrb_tclass_check("fi_domain", domain->base.info))
+		return -FI_EINVAL;
 	domain->ctx = vrb_device_open(domain->base.info->domain_attr->name, &err);
 	if (!domain->ctx)
 		return err;

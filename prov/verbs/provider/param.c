@@ -4,6 +4,7 @@
 #include <limits.h>
 #include "prov/base/params.h"
 #include "prov.h"
+#include "tclass.h"
 
 #define INT(field_, def_, min_, max_, doc_)                                                 \
 	{                                                                                   \
@@ -79,6 +80,15 @@ const struct ofi_param vrb_param_table[] = {
 	STR(device_name, "Devices to use: a comma-separated list of names or prefixes of names"),
 	STR(iface,
 	    "Network interfaces to use: a comma-separated list of names or prefixes of names"),
+	INT(tclass_best_effort, 0, 0, 63, "DSCP of the traffic class FI_TC_BEST_EFFORT"),
+	INT(tclass_low_latency, 18, 0, 63, "DSCP of the traffic class FI_TC_LOW_LATENCY"),
+	INT(tclass_dedicated_access, 46, 0, 63, "DSCP of the traffic class FI_TC_DEDICATED_ACCESS"),
+	INT(tclass_bulk_data, 10, 0, 63, "DSCP of the traffic class FI_TC_BULK_DATA"),
+	INT(tclass_scavenger, 1, 0, 63, "DSCP of the traffic class FI_TC_SCAVENGER"),
+	INT(tclass_network_ctrl, 48, 0, 63, "DSCP of the traffic class FI_TC_NETWORK_CTRL"),
+	STR(tclass_sl,
+	    "Service levels of traffic classes by their DSCP: a comma-separated list like 18=3,46=5; "
+	    "without one, that of the route"),
 	BOOL(use_odp, 0,
 	     "Register memory for on-demand paging instead of pinning it, where the device can"),
 	NO_EFFECT(
@@ -111,5 +121,6 @@ int vrb_params_init(void)
 {
 	int ret = ofi_params_load(&vrb_prov, vrb_param_table, vrb_param_count, &vrb_params);
 
+	vrb_tclass_init();
 	return ret ? ret : vrb_rxm_params_init(&vrb_params);
 }

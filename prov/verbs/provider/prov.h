@@ -34,6 +34,9 @@ struct vrb_params {
 	const char *auth_key, *auth_key_file; /* of endpoints that were given no auth_key */
 	const char *device_name, *iface;      /* NULL is all */
 	int use_odp;
+	int tclass_best_effort, tclass_low_latency, tclass_dedicated_access; /* code points */
+	int tclass_bulk_data, tclass_scavenger, tclass_network_ctrl;
+	const char *tclass_sl; /* service levels by code point */
 };
 
 extern struct vrb_params vrb_params;

@@ -9,6 +9,7 @@
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/verbs/provider/tclass.h"
 #include "qp.h"
 #include "prov/verbs/msg/srx.h"
 
@@ -132,7 +133,8 @@ void vrb_qp_destroy(struct vrb_ep *ep)
 	ep->qp = NULL;
 }
 
-void vrb_qp_settle(const struct vrb_domain *domain, struct ibv_qp_attr *attr, int mask)
+void vrb_qp_settle(const struct vrb_domain *domain, const struct fi_info *info,
+		   struct ibv_qp_attr *attr, int mask)
 {
 	const struct ibv_device_attr *device = &domain->attr;
 
@@ -144,6 +146,8 @@ void vrb_qp_settle(const struct vrb_domain *domain, struct ibv_qp_attr *attr, in
 		attr->rnr_retry = (uint8_t)vrb_params.rnr_retry_count;
 	if ((mask & IBV_QP_TIMEOUT) && vrb_params.ack_timeout)
 		attr->timeout = (uint8_t)vrb_params.ack_timeout;
+	if (mask & IBV_QP_AV)
+		vrb_tclass_set_ah(vrb_tclass_of(domain->base.info, info), &attr->ah_attr);
 	if (attr->max_dest_rd_atomic > device->max_qp_rd_atom)
 		attr->max_dest_rd_atomic = (uint8_t)device->max_qp_rd_atom;
 	if (attr->max_rd_atomic > device->max_qp_init_rd_atom)
@@ -171,7 +175,7 @@ static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state st
 
 	if (rdma_init_qp_attr(id, &attr, &mask))
 		return init_failed(ep, name, errno);
-	vrb_qp_settle(ep->domain, &attr, mask);
+	vrb_qp_settle(ep->domain, ep->info, &attr, mask);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags = ep->qp_access;
 	if (mask & IBV_QP_DEST_QPN)

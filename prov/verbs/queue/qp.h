@@ -3,6 +3,7 @@
 #ifndef VRB_QP_H
 #define VRB_QP_H
 
+struct fi_info;
 struct ibv_qp_attr;
 struct rdma_cm_id;
 struct vrb_dgram;
@@ -21,10 +22,11 @@ int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id);
 int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call);
 /*
  * What the connection manager chose, as it is to be: it leaves min_rnr_timer at 0, which means 655
- * ms, a time-out of the parameter replaces its own, and a peer may ask for more than this device
- * has.
+ * ms, a time-out of the parameter replaces its own, a peer may ask for more than this device has,
+ * and the traffic class is the one of the endpoint that was opened with `info`.
  */
-void vrb_qp_settle(const struct vrb_domain *domain, struct ibv_qp_attr *attr, int mask);
+void vrb_qp_settle(const struct vrb_domain *domain, const struct fi_info *info,
+		   struct ibv_qp_attr *attr, int mask);
 void vrb_qp_flush(struct vrb_ep *ep); /* to ERR: all that is outstanding completes */
 
 #endif

@@ -14,6 +14,7 @@
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/verbs/provider/tclass.h"
 
 /* What the peer's queue pair needs of ours; the queue pair is our own, not the id's. */
 static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const uint8_t *wire,
@@ -66,6 +67,7 @@ static int resolve(struct vrb_rdm_link *link)
 			       &link->owner, &link->id);
 	if (ret)
 		return ret;
+	vrb_tclass_set_id(vrb_tclass_of(link->ep->domain->base.info, link->ep->info), link->id);
 	ofi_addr_set_port(&from.sa, 0);
 	if (to.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&to.in6.sin6_addr) &&
 	    !to.in6.sin6_scope_id)

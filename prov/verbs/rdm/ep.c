@@ -32,6 +32,7 @@
 #include "prov/verbs/provider/mr.h"
 #include "prov/base/name.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/verbs/provider/tclass.h"
 #include "prov/base/stx.h"
 #include "rc.h"
 #include "stats.h"
@@ -525,6 +526,9 @@ int vrb_rdm_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid
 			"fi_endpoint: type %d; this domain has FI_EP_RDM\n", info->ep_attr->type);
 		return -FI_EINVAL;
 	}
+	ret = vrb_tclass_check("fi_endpoint", info);
+	if (ret)
+		return ret;
 	ep = ofi_stats_alloc(sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;

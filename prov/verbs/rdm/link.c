@@ -202,7 +202,7 @@ static int modify(struct vrb_rdm_link *link, enum ibv_qp_state state, const char
 
 	if (rdma_init_qp_attr(link->id, &attr, &mask))
 		return errno == EINVAL ? -FI_ECONNABORTED : link_failed("rdma_init_qp_attr", errno);
-	vrb_qp_settle(link->ep->domain, &attr, mask);
+	vrb_qp_settle(link->ep->domain, link->ep->info, &attr, mask);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags = (unsigned int)access_of(link);
 	err = ibv_modify_qp(link->qp, &attr, mask);
