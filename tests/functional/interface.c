@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Writes the table of doc/interface.md: each call, capability, mode and flag of the interface is
+ * tried with endpoints of each kind. What is refused has a reason here, and what works has none.
+ */
+#include "interface.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 3, MOST = 600 };
+
+struct row {
+	const char *section, *name;
+	long ret[COLUMNS];
+	bool known[COLUMNS];
+};
+
+static const enum fi_ep_type kinds[COLUMNS] = { FI_EP_MSG, FI_EP_RDM, FI_EP_DGRAM };
+static const char *const titles[COLUMNS] = { "MSG", "RDM", "DGRAM" };
+static struct row rows[MOST];
+static size_t count;
+static int column;
+static FILE *table;
+
+enum fi_ep_type kind;
+
+#define DEVICE_MEMORY "device memory is not there yet"
+#define NO_XPU	      "no adapter for verbs lets accelerators post operations"
+#define NO_SCALABLE   "an endpoint has one context of each kind"
+#define MESSAGES      "datagrams are messages alone"
+#define OF_RDM	      "reliable datagrams (RDM) have it"
+#define NO_SHARING    "objects are not shared with other providers"
+#define NOT_ASKED     "the program need not"
+#define RAW_KEYS      "keys are integers"
+#define NO_VARIABLE   "objects of this provider have none"
+#define ONE_CALL      "a flag of single calls, not a default"
+
+/* The first whose section and name fit counts. */
+static const struct {
+	const char *section, *name, *why;
+} reasons[] = {
+	{ "*", "FI_HMEM*", DEVICE_MEMORY },
+	{ "*", "FI_MR_HMEM", DEVICE_MEMORY },
+	{ "*", "FI_MR_DMABUF", DEVICE_MEMORY },
+	{ "*", "*_xpu*", NO_XPU },
+	{ "*", "*XPU*", NO_XPU },
+	{ "*", "FI_PEER", NO_SHARING },
+	{ "Calls", "fi_export_fid", NO_SHARING },
+	{ "Calls", "fi_scalable_ep*", NO_SCALABLE },
+	{ "Calls", "fi_[tr]x_context", NO_SCALABLE },
+	{ "Calls", "fi_srx_context",
+	  "RDM receives from all peers by one queue; datagrams have none" },
+	{ "Calls", "fi_stx_context", "limits of connected endpoints and RDM" },
+	{ "Calls", "fi_[tr]x_size_left", "operations queue in memory" },
+	{ "Calls", "fi_t*", "tags are matched by RDM" },
+	{ "Calls", "fi_*auth_key", "an endpoint has one key, that of fi_getinfo" },
+	{ "Calls", "fi_av_lookup2", "there is no flag for it; fi_av_lookup does it" },
+	{ "Calls", "fi_av_set*", OF_RDM },
+	{ "Calls", "fi_av_insertsym", "fi_av_insertsvc does it, one by one" },
+	{ "Calls", "fi_mr_raw_attr", RAW_KEYS },
+	{ "Calls", "fi_mr_map_raw", RAW_KEYS },
+	{ "Calls", "fi_mr_unmap_key", RAW_KEYS },
+	{ "Calls", "fi_mr_refresh", "FI_MR_MMU_NOTIFY is never asked for" },
+	{ "Calls", "fi_mr_*",
+	  "the device does not tell the target of RMA; nothing is to be enabled" },
+	{ "Calls", "fi_[gs]et_val", NO_VARIABLE },
+	{ "Calls", "fi_set_ops", NO_VARIABLE },
+	{ "Calls", "fi_setopt", "FI_OPT_MIN_MULTI_RECV alone can be set, where FI_MULTI_RECV is" },
+	{ "Calls", "fi_ep_alias", "an endpoint of datagrams has one set of flags" },
+	{ "Calls", "fi_alias", "an endpoint of datagrams has one set of flags" },
+	{ "Calls", "fi_cancel", "what was posted is the device's" },
+	{ "Calls", "fi_join", "multicast is for datagrams" },
+	{ "Calls", "fi_mc_addr", "groups are those of datagrams and of collectives" },
+	{ "Calls", "fi_setname", "the address is that of the fi_info" },
+	{ "Calls", "fi_*atomic*", MESSAGES },
+	{ "Calls", "fi_*read*", MESSAGES },
+	{ "Calls", "fi_*write*", MESSAGES },
+	{ "Calls", "fi_*collective", OF_RDM },
+	{ "Calls", "fi_bar*", OF_RDM },
+	{ "Calls", "fi_broadcast", OF_RDM },
+	{ "Calls", "fi_all*", OF_RDM },
+	{ "Calls", "fi_reduce*", OF_RDM },
+	{ "Calls", "fi_scatter", OF_RDM },
+	{ "Calls", "fi_gather", OF_RDM },
+	{ "Calls", "fi_*", "RDM and datagrams do not connect" },
+	{ "Capabilities", "FI_RMA_PMEM", "whether memory is persistent is not known" },
+	{ "Capabilities", "FI_FIREWALL_ADDR", "connections take no detours" },
+	{ "Capabilities", "FI_EXACT_DIRECTED_RECV", "FI_DIRECTED_RECV" },
+	{ "Capabilities", "FI_TAGGED_DIRECTED_RECV", "FI_DIRECTED_RECV" },
+	{ "Capabilities", "FI_TAGGED_MULTI_RECV", "FI_MULTI_RECV is for messages without tags" },
+	{ "Capabilities", "FI_MULTICAST", "multicast is for datagrams" },
+	{ "Capabilities", "FI_AV_USER_ID", "connected endpoints have no address vector" },
+	{ "Capabilities", "FI_SOURCE*",
+	  "a connection has one source; datagrams tell of those they know" },
+	{ "Capabilities", "FI_RMA_EVENT", "the device does not tell the target of RMA" },
+	{ "Capabilities", "*READ", MESSAGES },
+	{ "Capabilities", "*WRITE", MESSAGES },
+	{ "Capabilities", "FI_RMA", MESSAGES },
+	{ "Capabilities", "FI_ATOMIC", MESSAGES },
+	{ "Capabilities", "FI_TRIGGER", "datagrams are sent when they are posted" },
+	{ "Capabilities", "FI_MULTI_RECV", "each datagram takes a receive of the device" },
+	{ "Capabilities", "*", OF_RDM },
+	{ "*Modes", "*", NOT_ASKED },
+	{ "Registration modes", "FI_MR_SCALABLE", "the device chooses keys; RDM can translate" },
+	{ "Registration modes", "*", NOT_ASKED },
+	{ "Flags of *", "FI_PRIORITY", "queues have no priorities" },
+	{ "Flags of *", "FI_COMMIT_COMPLETE", "whether memory is persistent is not known" },
+	{ "Flags of *", "FI_PEER_TRANSFER", NO_SHARING },
+	{ "Flags of *", "FI_MULTI_RECV", "where the capability is asked for" },
+	{ "Flags of transmit*", "FI_DELIVERY_COMPLETE", "datagrams are not acknowledged" },
+	{ "Flags of transmit*", "FI_MATCH_COMPLETE", "matching is that of RDM" },
+	{ "Flags of *", "FI_FENCE", ONE_CALL },
+	{ "Flags of *", "FI_MORE", ONE_CALL },
+	{ "Flags of *", "FI_PEEK", ONE_CALL },
+	{ "Flags of *", "FI_CLAIM", ONE_CALL },
+	{ "Flags of *", "FI_DISCARD", ONE_CALL },
+	{ "Flags of *", "FI_TRIGGER", ONE_CALL },
+	{ "Flags of *", "FI_RESCAN", "a flag of fi_getinfo" },
+	{ "Flags of *", "FI_PROV_ATTR_ONLY", "a flag of fi_getinfo" },
+	{ "Flags of *", "FI_NUMERICHOST", "a flag of fi_getinfo" },
+	{ "Flags of *", "FI_AFFINITY", "a flag of completion queues" },
+	{ "Flags of *", "FI_AUTH_KEY", "a flag of fi_mr_regattr" },
+	{ "Flags of *", "FI_AV_USER_ID", "a flag of address vectors" },
+	{ "Flags of *", "FI_FIREWALL_ADDR", "a flag of address vectors" },
+	{ "Flags of *", "*", "of the other direction, or a capability and no flag" },
+	{ "Message order", "FI_ORDER_DATA", "of completions" },
+	{ "Message order", "*",
+	  "the device, or the way that the provider takes, does not keep it" },
+	{ "Completion order", "*", "operations complete as they are done" },
+	{ "Progress", "*", "a thread of the domain, or the program: one of the two" },
+	{ "Address formats", "FI_SOCKADDR_IB", "the port has IP addresses" },
+	{ "Address formats", "FI_ADDR_IB_UD", "names of datagrams" },
+	{ "Contexts", "*receive", "RDM receives from all peers by one queue; datagrams have none" },
+	{ "Contexts", "*transmit", "limits of connected endpoints and RDM" },
+	{ "Data types*", "*FLOAT16", "floating point of 16 and 8 bits is not there yet" },
+	{ "Data types*", "FI_FLOAT8*", "floating point of 16 and 8 bits is not there yet" },
+	{ "*atomics*", "*", "MSG: what the device has, on 64 bits; datagrams: none" },
+	{ NULL, NULL, NULL },
+};
+
+void tried(const char *section, const char *name, long ret)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!strcmp(rows[i].section, section) && !strcmp(rows[i].name, name))
+			break;
+	if (i == count) {
+		CHECK(count < MOST);
+		rows[count++] = (struct row){ .section = section, .name = name };
+	}
+	if (rows[i].known[column] && ret >= 0)
+		return; /* one of several tries that failed is the result */
+	rows[i].ret[column] = ret;
+	rows[i].known[column] = true;
+}
+
+struct fi_info *hints_of_kind(void)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	CHECK(hints);
+	hints->ep_attr->type = kind;
+	hints->mode = FI_RX_CQ_DATA;
+	hints->domain_attr->mr_mode =
+		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	return hints;
+}
+
+static bool works(const struct row *row, int at)
+{
+	return row->ret[at] >= 0 || row->ret[at] == -FI_EAGAIN;
+}
+
+static const char *reason_of(const struct row *row)
+{
+	size_t i;
+
+	for (i = 0; reasons[i].why; i++)
+		if (!fnmatch(reasons[i].section, row->section, 0) &&
+		    !fnmatch(reasons[i].name, row->name, 0))
+			return reasons[i].why;
+	FAIL("%s, %s: refused, and nothing here says why", row->section, row->name);
+}
+
+static void print_row(const struct row *row)
+{
+	bool all = true;
+	int i;
+
+	fprintf(table, "| `%s` |", row->name);
+	for (i = 0; i < COLUMNS; i++) {
+		CHECK(row->known[i]);
+		fprintf(table, " %s |", works(row, i) ? "yes" : "no");
+		all &= works(row, i);
+		if (!works(row, i) && getenv("INTERFACE_ERRORS"))
+			fprintf(stderr, "%s %s: %s\n", row->name, titles[i],
+				fi_strerror((int)-row->ret[i]));
+	}
+	fprintf(table, " %s |\n", all ? "" : reason_of(row));
+}
+
+static void print_rows(void)
+{
+	const char *section = "";
+	size_t i, j;
+
+	for (i = 0; i < count; i++) {
+		if (!strcmp(rows[i].section, section))
+			continue;
+		section = rows[i].section;
+		for (j = 0; j < i && strcmp(rows[j].section, section); j++)
+			;
+		if (j < i)
+			continue;
+		fprintf(table,
+			"\n## %s\n\n| | MSG | RDM | DGRAM | where not |\n|---|---|---|---|---|\n",
+			section);
+		for (j = i; j < count; j++)
+			if (!strcmp(rows[j].section, section))
+				print_row(&rows[j]);
+	}
+}
+
+static void write_table(void)
+{
+	fprintf(table,
+		"# What of the interface there is\n\n"
+		"Each call, capability, mode and flag of libfabric 2.6, tried with endpoints of type FI_EP_MSG, FI_EP_RDM\n"
+		"and FI_EP_DGRAM on soft-RoCE. tests/functional/interface writes this table and compares it. A mode with\n"
+		"*yes* is one that the provider takes from a program that offers it.\n");
+	for (column = 0; column < COLUMNS; column++) {
+		kind = kinds[column];
+		try_attributes();
+		try_calls();
+		try_core();
+	}
+	print_rows();
+}
+
+/* Line by line: the first that differs ends the test. */
+static void compare(char *text)
+{
+	FILE *file = fopen(INTERFACE_TABLE, "r");
+	char line[512], *end;
+	unsigned int number;
+
+	CHECK(file);
+	for (number = 1; fgets(line, sizeof(line), file); number++, text = end + 1) {
+		line[strcspn(line, "\n")] = '\0';
+		end = strchr(text, '\n');
+		if (end)
+			*end = '\0';
+		if (!end || strcmp(line, text))
+			FAIL("doc/interface.md line %u is \"%s\", found \"%s\"; INTERFACE_WRITE=FILE writes it anew",
+			     number, line, end ? text : "its end");
+	}
+	fclose(file);
+	CHECK(!*text);
+}
+
+static void test(void)
+{
+	const char *path = getenv("INTERFACE_WRITE");
+	char *text = NULL;
+	size_t len = 0;
+
+	need_env("WEFT_DEVICE");
+	setenv("FI_LOG_LEVEL", "none", 1);
+	table = path ? fopen(path, "w") : open_memstream(&text, &len);
+	CHECK(table);
+	write_table();
+	fclose(table);
+	if (!path)
+		compare(text);
+	free(text);
+}
+
+int main(void)
+{
+	return run_test(test);
+}
