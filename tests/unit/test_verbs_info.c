@@ -237,6 +237,29 @@ static void test_asked_sizes(void **state)
 	assert_int_equal(info->rx_attr->iov_limit, 30);
 }
 
+/* A connection with short queues is made and closed faster: who asks for them gets them. */
+static void test_asked_short(void **state)
+{
+	(void)state;
+	make();
+	hints->tx_attr->size = 64;
+	hints->rx_attr->size = 65;
+	vrb_info_settle(info, hints);
+	assert_int_equal(info->tx_attr->size, 64);
+	assert_int_equal(info->rx_attr->size, 128);
+	make();
+	hints->tx_attr->size = 300;
+	hints->rx_attr->size = 15;
+	vrb_info_settle(info, hints);
+	assert_int_equal(info->tx_attr->size, 384);
+	assert_int_equal(info->rx_attr->size, 384);
+	make();
+	info->ep_attr->type = FI_EP_DGRAM;
+	hints->rx_attr->size = 64;
+	vrb_info_settle(info, hints);
+	assert_int_equal(info->rx_attr->size, 384);
+}
+
 static void test_tiny_limits(void **state)
 {
 	(void)state;
@@ -425,12 +448,13 @@ static void test_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_infiniband),	TEST(test_order),	TEST(test_no_atomics),
-		TEST(test_iwarp),	TEST(test_mode),	TEST(test_default_sizes),
-		TEST(test_asked_sizes), TEST(test_tiny_limits), TEST(test_inline_maximum),
-		TEST(test_usable),	TEST(test_nic),		TEST(test_link),
-		TEST(test_trigger),	TEST(test_shared),	TEST(test_multi),
-		TEST(test_addresses),	TEST(test_rdm),		TEST(test_user_ids),
+		TEST(test_infiniband),	   TEST(test_order),	   TEST(test_no_atomics),
+		TEST(test_iwarp),	   TEST(test_mode),	   TEST(test_default_sizes),
+		TEST(test_asked_sizes),	   TEST(test_asked_short), TEST(test_tiny_limits),
+		TEST(test_inline_maximum), TEST(test_usable),	   TEST(test_nic),
+		TEST(test_link),	   TEST(test_trigger),	   TEST(test_shared),
+		TEST(test_multi),	   TEST(test_addresses),   TEST(test_rdm),
+		TEST(test_user_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,8 @@
 #include "prov/verbs/msg/srx.h"
 #include "prov/verbs/queue/wc.h"
 
+#define QUEUE_MIN 16 /* entries that a hint plans with */
+
 #define TX_CAPS	  (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER)
 #define RX_CAPS	  (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_TRIGGER)
 #define BOTH_CAPS (FI_MSG | FI_RMA | FI_ATOMIC)
@@ -207,6 +209,22 @@ static size_t info_settle(size_t max, int def, size_t asked)
 	return asked > size ? asked : size;
 }
 
+/*
+ * Of a connected endpoint. A queue costs memory, and the time to make and to free it, with each
+ * connection: who asks for fewer entries than the default gets them, a power of two. Nobody plans
+ * with less than a handful: that is a minimum, which the default meets.
+ */
+static size_t info_settle_queue(const struct fi_info *info, size_t max, int def, size_t asked)
+{
+	size_t size = QUEUE_MIN;
+
+	if (info->ep_attr->type != FI_EP_MSG || asked < QUEUE_MIN)
+		return info_settle(max, def, asked);
+	while (size < asked && size < (size_t)def)
+		size *= 2;
+	return info_settle(max, size < (size_t)def ? (int)size : def, asked);
+}
+
 void vrb_info_settle(struct fi_info *info, const struct fi_info *hints)
 {
 	static const struct fi_tx_attr no_tx;
@@ -217,12 +235,12 @@ void vrb_info_settle(struct fi_info *info, const struct fi_info *hints)
 	struct fi_rx_attr *rx = info->rx_attr;
 
 	settle_trigger(info, hints);
-	tx->size = info_settle(tx->size, vrb_params.tx_size, asked_tx->size);
+	tx->size = info_settle_queue(info, tx->size, vrb_params.tx_size, asked_tx->size);
 	tx->iov_limit = info_settle(tx->iov_limit, vrb_params.tx_iov_limit, asked_tx->iov_limit);
 	if (vrb_params.inline_size)
 		tx->inject_size =
 			info_settle(tx->inject_size, vrb_params.inline_size, asked_tx->inject_size);
-	rx->size = info_settle(rx->size, vrb_params.rx_size, asked_rx->size);
+	rx->size = info_settle_queue(info, rx->size, vrb_params.rx_size, asked_rx->size);
 	rx->iov_limit = info_settle(rx->iov_limit, vrb_params.rx_iov_limit, asked_rx->iov_limit);
 	if (info->ep_attr->type == FI_EP_DGRAM)
 		vrb_info_settle_dgram(info, hints);
