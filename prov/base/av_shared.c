@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Named address vectors: a header and slots in shared memory, and what this process knows of them
- * by address.
+ * Named address vectors: a header, slots and an array of fi_addr_t in shared memory, and what this
+ * process knows of the slots by address.
  */
 #include <search.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define CAPACITY     ((uint64_t)1 << 20) /* or what is asked for */
 #define CAPACITY_MAX ((uint64_t)1 << 24)
 
-enum { LAYOUT = 1, HEADER = 4096, CHUNK = 1 << 16 };
+enum { LAYOUT = 2, HEADER = 4096, CHUNK = 1 << 16 };
 enum { EMPTY, LIVE, REMOVED };
 
 /* All but count is constant. */
@@ -41,11 +41,12 @@ struct ofi_av_shared {
 	const struct ofi_av_shared_class *cls;
 	struct ofi_shm shm;
 	struct header *header;
+	fi_addr_t *addrs; /* by slot: for applications, which find it by attr->map_addr */
 	size_t capacity, stride;
-	size_t allocated;     /* bytes of the memory; under the caller's lock */
-	struct ofi_lock lock; /* guards what follows; taken last of all */
-	void *tree;	      /* tsearch(3): struct known by address, removed ones too */
-	size_t seen;	      /* slots below it are in the tree */
+	size_t allocated, addrs_end; /* ends of the memory for slots and addrs; caller's lock */
+	struct ofi_lock lock;	     /* guards what follows; taken last of all */
+	void *tree;		     /* tsearch(3): struct known by address, removed ones too */
+	size_t seen;		     /* slots below it are in the tree */
 };
 
 struct known {
@@ -96,11 +97,17 @@ static bool path_of(char *path, const char *scope, const char *name)
 
 static void init_header(void *base, void *arg)
 {
-	struct header *header = base;
+	*(struct header *)base = *(const struct header *)arg;
+}
 
-	*header = *(const struct header *)arg;
-	if (!header->map_addr)
-		header->map_addr = (uintptr_t)base;
+static size_t addrs_offset(uint64_t capacity, size_t stride)
+{
+	return HEADER + capacity * stride;
+}
+
+static size_t size_of(uint64_t capacity, size_t stride)
+{
+	return addrs_offset(capacity, stride) + capacity * sizeof(fi_addr_t);
 }
 
 /* NULL when it can be used; else what is wrong. */
@@ -111,7 +118,7 @@ static const char *check_header(const struct ofi_av_shared *shared, const struct
 	    found->entry_size != want->entry_size)
 		return "it is damaged, or of another version of the library";
 	if (!found->capacity || found->capacity > CAPACITY_MAX ||
-	    shared->shm.size < HEADER + found->capacity * shared->stride)
+	    shared->shm.size < size_of(found->capacity, shared->stride))
 		return "its size is wrong";
 	if (found->addr_format != want->addr_format)
 		return "it is of another address format";
@@ -139,8 +146,10 @@ static int accept_header(struct ofi_av_shared *shared, struct header want, struc
 	shared->header = shared->shm.base;
 	shared->capacity = found.capacity;
 	attr->type = found.type;
+	shared->addrs_end = addrs_offset(found.capacity, shared->stride);
+	shared->addrs = (fi_addr_t *)((uint8_t *)shared->shm.base + shared->addrs_end);
 	if (!attr->map_addr)
-		attr->map_addr = (void *)(uintptr_t)found.map_addr;
+		attr->map_addr = found.map_addr ? (void *)(uintptr_t)found.map_addr : shared->addrs;
 	return 0;
 }
 
@@ -151,7 +160,7 @@ static int open_memory(struct ofi_av_shared *shared, const char *path, const str
 		.path = path,
 		.read_only = attr->flags & FI_READ,
 		.head = HEADER,
-		.size = HEADER + want->capacity * shared->stride,
+		.size = size_of(want->capacity, shared->stride),
 		.init = init_header,
 		.arg = (void *)want,
 	};
@@ -332,20 +341,29 @@ void ofi_av_shared_end(struct ofi_av_shared *shared)
 }
 
 /* Another process may have allocated it: then this costs a system call and changes nothing. */
-static int allocate(struct ofi_av_shared *shared, size_t index)
+static int allocate_to(struct ofi_av_shared *shared, size_t *allocated, size_t need)
 {
-	size_t need = offset_of(shared, index + 1), end;
+	size_t end;
 	int ret;
 
-	if (need <= shared->allocated)
+	if (need <= *allocated)
 		return 0;
 	end = (need + CHUNK - 1) & ~((size_t)CHUNK - 1);
 	if (end > shared->shm.size)
 		end = shared->shm.size;
-	ret = ofi_shm_allocate(&shared->shm, shared->allocated, end - shared->allocated);
+	ret = ofi_shm_allocate(&shared->shm, *allocated, end - *allocated);
 	if (!ret)
-		shared->allocated = end;
+		*allocated = end;
 	return ret;
+}
+
+static int allocate(struct ofi_av_shared *shared, size_t index)
+{
+	size_t addrs_end =
+		addrs_offset(shared->capacity, shared->stride) + (index + 1) * sizeof(fi_addr_t);
+	int ret = allocate_to(shared, &shared->allocated, offset_of(shared, index + 1));
+
+	return ret ? ret : allocate_to(shared, &shared->addrs_end, addrs_end);
 }
 
 /*
@@ -360,8 +378,11 @@ static int publish(struct ofi_av_shared *shared, const void *entry, size_t index
 
 	if (ret)
 		return ret;
-	for (at = limit; at < index; at++)
+	for (at = limit; at < index; at++) {
 		__atomic_store_n(&slot_at(shared, at)->state, EMPTY, __ATOMIC_RELAXED);
+		__atomic_store_n(&shared->addrs[at], FI_ADDR_NOTAVAIL, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&shared->addrs[index], index, __ATOMIC_RELAXED);
 	slot = slot_at(shared, index);
 	memcpy(slot->entry, entry, shared->cls->entry_size);
 	__atomic_store_n(&slot->state, LIVE, __ATOMIC_RELAXED);

@@ -254,6 +254,28 @@ static void test_attributes(void **state)
 	ofi_av_shared_close(a);
 }
 
+/* What map_addr means to programs: an array with the fi_addr_t of each address. */
+static void test_map(void **state)
+{
+	struct fi_av_attr writer = { 0 }, reader = { .flags = FI_READ };
+	struct ofi_av_shared *a, *b;
+	const fi_addr_t *map;
+	size_t index = 2;
+
+	(void)state;
+	assert_int_equal(open_attr(&writer, &a), 0);
+	assert_int_equal(open_attr(&reader, &b), 0);
+	map = reader.map_addr;
+	assert_int_equal(add(a, 70), 0);
+	assert_int_equal(add_from(a, 71, &index), 0);
+	assert_int_equal(map[0], 0);
+	assert_int_equal(map[1], FI_ADDR_NOTAVAIL);
+	assert_int_equal(map[2], 2);
+	assert_int_equal(((const fi_addr_t *)writer.map_addr)[2], 2);
+	ofi_av_shared_close(b);
+	ofi_av_shared_close(a);
+}
+
 static void test_names(void **state)
 {
 	char long_name[300];
@@ -571,6 +593,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_two),	       TEST(test_remove),	TEST(test_gap),
+		TEST(test_attributes), TEST(test_map),		TEST(test_read_none),
 		TEST(test_attributes), TEST(test_names),	TEST(test_read_none),
 		TEST(test_read_only),  TEST(test_wrong_header), TEST(test_wrong_entries),
 		TEST(test_full),       TEST(test_no_memory),	TEST(test_threads),
