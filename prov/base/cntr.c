@@ -281,10 +281,10 @@ static void sleep_for(struct ofi_cntr *cntr, int ms)
 {
 	struct pollfd pfd = { .fd = cntr->epfd, .events = POLLIN };
 
-	if (cntr->epfd < 0)
-		ofi_wait_sleep(&cntr->wait, ms);
-	else
+	if (cntr->epfd >= 0)
 		poll(&pfd, 1, ms);
+	else if (ofi_wait_sleep(&cntr->wait, ms) == -FI_EINVAL)
+		sched_yield(); /* FI_WAIT_NONE and FI_WAIT_SET have nothing to sleep on */
 }
 
 /*
@@ -333,11 +333,6 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	struct ofi_sleeper sleeper;
 	int ret;
 
-	if (cntr->wait.obj == FI_WAIT_NONE || cntr->wait.obj == FI_WAIT_SET) {
-		FI_WARN(cntr->prov, FI_LOG_CNTR,
-			"fi_cntr_wait: the counter was opened with FI_WAIT_NONE or FI_WAIT_SET; open it with FI_WAIT_UNSPEC to wait\n");
-		return -FI_EINVAL;
-	}
 	ofi_sleeper_begin(&sleeper, &cntr->wait);
 	ret = wait_for(cntr, &sleeper, threshold, timeout);
 	ofi_sleeper_leave(&sleeper, &cntr->wait);

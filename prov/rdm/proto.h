@@ -325,7 +325,8 @@ struct ofi_rdm_proto_in *ofi_rdm_proto_peek(struct ofi_rdm_proto *proto, uint8_t
 					    uint32_t src, uint64_t tag, uint64_t ignore);
 /* FI_DISCARD: of a message that was peeked or claimed. */
 void ofi_rdm_proto_discard(struct ofi_rdm_proto_in *in);
-bool ofi_rdm_proto_discard_claimed(struct ofi_rdm_proto *proto, bool tagged, const void *context);
+bool ofi_rdm_proto_discard_claimed(struct ofi_rdm_proto *proto, bool tagged, const void *context,
+				   uint64_t *tag);
 /* Completes the first receive posted with the context with FI_ECANCELED; false if there is none. */
 bool ofi_rdm_proto_cancel(struct ofi_rdm_proto *proto, bool tagged, const void *context);
 /* Completes all posted receives with FI_ECANCELED. */

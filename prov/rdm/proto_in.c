@@ -419,13 +419,17 @@ void ofi_rdm_proto_discard(struct ofi_rdm_proto_in *in)
 	discard(in);
 }
 
-bool ofi_rdm_proto_discard_claimed(struct ofi_rdm_proto *proto, bool tagged, const void *context)
+bool ofi_rdm_proto_discard_claimed(struct ofi_rdm_proto *proto, bool tagged, const void *context,
+				   uint64_t *tag)
 {
-	struct ofi_rdm_match_msg *msg = ofi_rdm_match_take_claim(&proto->match[tagged], context);
+	struct ofi_rdm_proto_in *in =
+		(struct ofi_rdm_proto_in *)ofi_rdm_match_take_claim(&proto->match[tagged], context);
 
-	if (msg)
-		discard((struct ofi_rdm_proto_in *)msg);
-	return msg;
+	if (!in)
+		return false;
+	*tag = in->packet.tag;
+	discard(in);
+	return true;
 }
 
 static void cancel(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv)

@@ -7,6 +7,7 @@
 
 #include <string.h>
 #include <rdma/fi_collective.h>
+#include <rdma/fi_trigger.h>
 
 enum { LEN = 9000, KEY = 5 };
 
@@ -18,7 +19,7 @@ static char context;
 
 static void ask(struct fi_info *hints)
 {
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_TRIGGER;
 }
 
 static void no_entry(void)
@@ -108,6 +109,38 @@ static void memory(fi_addr_t peer)
 	EQUAL(old, 0);
 }
 
+/* With FI_TRIGGER as a default, each operation of an alias waits for a counter. */
+static void triggers(fi_addr_t peer)
+{
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
+	struct fi_triggered_context when[2];
+	struct fid_ep *other = NULL;
+	struct fid_cntr *cntr;
+	int i;
+
+	OK(fi_cntr_open(pair.domain, &attr, &cntr, NULL));
+	OK(fi_ep_alias(alias, &other, FI_TRANSMIT | FI_TRIGGER | FI_COMPLETION));
+	for (i = 0; i < 2; i++)
+		when[i] = (struct fi_triggered_context){
+			.event_type = FI_TRIGGER_THRESHOLD,
+			.trigger.threshold = { cntr, (size_t)i + 1 },
+		};
+	fill(out, 16, 3);
+	memset(target, 0, 16);
+	OK(fi_write(other, out, 8, NULL, peer, 0, fi_mr_key(mr), &when[0]));
+	OK(fi_send(other, out, 16, NULL, peer, &when[1]));
+	no_entry();
+	OK(fi_cntr_add(cntr, 1));
+	CHECK(rdm_wait(&pair, 0).op_context == &when[0]);
+	CHECK(!memcmp(target, out, 8));
+	no_entry();
+	OK(fi_cntr_add(cntr, 1));
+	CHECK(rdm_wait(&pair, 0).op_context == &when[1]);
+	receive(16, 0, false);
+	OK(fi_close(&other->fid));
+	OK(fi_close(&cntr->fid));
+}
+
 static void flags(void)
 {
 	struct fid_ep *other = NULL;
@@ -177,6 +210,7 @@ static void test(void)
 	no_entry();
 	messages(side->peer);
 	memory(side->peer);
+	triggers(side->peer);
 	flags();
 	close_first();
 	OK(fi_close(&mr->fid));

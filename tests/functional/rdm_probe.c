@@ -108,7 +108,9 @@ static void discarded(struct rdm_pair *pair, size_t len, bool claim)
 	check_entry(&entry, claims, len, 8);
 	if (claim) {
 		OK(probe(pair, 8, claims, FI_CLAIM | FI_DISCARD));
-		CHECK(rdm_wait(pair, 1).op_context == claims);
+		entry = rdm_wait(pair, 1);
+		CHECK(entry.op_context == claims);
+		EQUAL(entry.tag, 8);
 		RETURNS(probe(pair, 8, claims, FI_CLAIM | FI_DISCARD), -FI_EINVAL);
 	}
 	sent(pair);

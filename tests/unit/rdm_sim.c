@@ -317,6 +317,7 @@ void sim_peek(struct sim_endpoint *ep, struct sim_recv *want)
 	int at = find_unexpected(ep, want), what = (int)sim_random(4), n;
 	struct ofi_rdm_match *m = &ep->proto.match[want->tagged];
 	struct ofi_rdm_proto_in *in;
+	uint64_t tag = 0;
 
 	in = ofi_rdm_proto_peek(&ep->proto, want->tagged, want->src, want->tag, want->ignore);
 	SIM_CHECK(!in == (at < 0));
@@ -335,7 +336,8 @@ void sim_peek(struct sim_endpoint *ep, struct sim_recv *want)
 	ofi_rdm_match_claim(m, &in->match, want);
 	if (what == 2) {
 		sim.msgs[n].delivered = true;
-		SIM_CHECK(ofi_rdm_proto_discard_claimed(&ep->proto, want->tagged, want));
+		SIM_CHECK(ofi_rdm_proto_discard_claimed(&ep->proto, want->tagged, want, &tag));
+		SIM_CHECK(tag == sim.msgs[n].tag);
 		return;
 	}
 	want->sticky = false;

@@ -259,19 +259,16 @@ static void test_map(void **state)
 {
 	struct fi_av_attr writer = { 0 }, reader = { .flags = FI_READ };
 	struct ofi_av_shared *a, *b;
-	const fi_addr_t *map;
+	static const fi_addr_t want[] = { 0, FI_ADDR_NOTAVAIL, 2 };
 	size_t index = 2;
 
 	(void)state;
 	assert_int_equal(open_attr(&writer, &a), 0);
 	assert_int_equal(open_attr(&reader, &b), 0);
-	map = reader.map_addr;
 	assert_int_equal(add(a, 70), 0);
 	assert_int_equal(add_from(a, 71, &index), 0);
-	assert_int_equal(map[0], 0);
-	assert_int_equal(map[1], FI_ADDR_NOTAVAIL);
-	assert_int_equal(map[2], 2);
-	assert_int_equal(((const fi_addr_t *)writer.map_addr)[2], 2);
+	assert_memory_equal(reader.map_addr, want, sizeof(want));
+	assert_memory_equal(writer.map_addr, want, sizeof(want));
 	ofi_av_shared_close(b);
 	ofi_av_shared_close(a);
 }
@@ -592,12 +589,11 @@ static void test_processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_two),	       TEST(test_remove),	TEST(test_gap),
-		TEST(test_attributes), TEST(test_map),		TEST(test_read_none),
-		TEST(test_attributes), TEST(test_names),	TEST(test_read_none),
-		TEST(test_read_only),  TEST(test_wrong_header), TEST(test_wrong_entries),
-		TEST(test_full),       TEST(test_no_memory),	TEST(test_threads),
-		TEST(test_processes),
+		TEST(test_two),		  TEST(test_remove),	TEST(test_gap),
+		TEST(test_attributes),	  TEST(test_map),	TEST(test_names),
+		TEST(test_read_none),	  TEST(test_read_only), TEST(test_wrong_header),
+		TEST(test_wrong_entries), TEST(test_full),	TEST(test_no_memory),
+		TEST(test_threads),	  TEST(test_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

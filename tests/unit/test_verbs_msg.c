@@ -268,8 +268,11 @@ static void test_recv_null(void **state)
 	struct rig *rig = *state;
 
 	open_all(rig);
-	assert_int_equal(fi_recv(rig->ep, NULL, 1, NULL, 0, buf), -FI_EINVAL);
-	assert_int_equal(fi_recvv(rig->ep, &iov, NULL, 1, 0, buf), -FI_EINVAL);
+	assert_int_equal(fi_recv(rig->ep, NULL, 4, NULL, 0, buf), 0);
+	assert_int_equal(fake_qp(rig_qp(rig))->recvs.last.sge[0].addr, 0);
+	assert_int_equal(fi_recvv(rig->ep, &iov, NULL, 1, 0, buf), 0);
+	assert_int_equal(fake_qp(rig_qp(rig))->recvs.last.sge[0].length, 4);
+	assert_int_equal(fi_sendv(rig->ep, &iov, NULL, 1, 0, buf), -FI_EINVAL);
 }
 
 int main(void)

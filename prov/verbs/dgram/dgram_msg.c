@@ -127,7 +127,7 @@ OFI_INLINE ssize_t dgram_msg_send_any(struct vrb_dgram *ep, const struct fi_msg 
 	if (ofi_unlikely(!msg || ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)))
 		return -FI_EINVAL;
 	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->ep.info->tx_attr->iov_limit, &len);
+			   ep->ep.info->tx_attr->iov_limit, false, &len);
 	if (ofi_likely(!ret))
 		ret = skip_prefix(ep, sge, msg->iov_count, &len);
 	if (ofi_likely(!ret))
@@ -396,7 +396,7 @@ static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, 
 	(void)src;
 	if (len > UINT32_MAX)
 		return -FI_EMSGSIZE;
-	if (vrb_no_buf(buf, len) || len < ep->prefix)
+	if ((ep->prefix && !buf) || len < ep->prefix)
 		return -FI_EINVAL;
 	vrb_sge_set(&sge[1], buf, len, desc);
 	return post_recv(ep, sge, len != 0, buf, len, context, ep->ep.rx_flags);
@@ -470,7 +470,7 @@ static ssize_t dgram_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 	if (ofi_unlikely(flags & ~VRB_RX_FLAGS))
 		return -FI_EBADFLAGS;
 	ret = vrb_sge_fill(sge + 1, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->ep.info->rx_attr->iov_limit, &len);
+			   ep->ep.info->rx_attr->iov_limit, true, &len);
 	if (ofi_unlikely(ret))
 		return ret;
 	if (ofi_unlikely(len > UINT32_MAX))

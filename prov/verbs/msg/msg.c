@@ -175,7 +175,7 @@ static OFI_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg,
 	ssize_t ret;
 
 	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->info->tx_attr->iov_limit, &len);
+			   ep->info->tx_attr->iov_limit, false, &len);
 	if (ofi_likely(!ret))
 		ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode);
 	if (ofi_unlikely(ret))
@@ -288,7 +288,10 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return fid->msg->sendmsg(fid, &msg, vrb_ep(fid)->tx_op_flags);
 }
 
-/* A receive without room or with very much, or what is wrong with it. */
+/*
+ * Slow path: a receive of no bytes or of very many, or of a NULL buffer, which takes messages of
+ * length 0; the device refuses to write others there.
+ */
 static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				     fi_addr_t src, void *context)
 {
@@ -299,8 +302,6 @@ static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, 
 	(void)src;
 	if (len > UINT32_MAX)
 		return -FI_EMSGSIZE;
-	if (vrb_no_buf(buf, len))
-		return -FI_EINVAL;
 	vrb_sge_set(&sge, buf, len, desc);
 	vrb_wq_enter(ep->rq, ep->lock_posts);
 	return vrb_rq_post(ep->rq, &wr, context, ep->rx_flags, len, ep->lock_posts);
@@ -374,7 +375,7 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	if (ofi_unlikely(flags & ~VRB_RX_FLAGS))
 		return vrb_trigger_msg(ep, FI_OP_RECV, msg, flags);
 	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->info->rx_attr->iov_limit, &len);
+			   ep->info->rx_attr->iov_limit, true, &len);
 	if (ofi_unlikely(ret))
 		return ret;
 	if (ofi_unlikely(len > UINT32_MAX))

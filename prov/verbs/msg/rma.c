@@ -257,7 +257,7 @@ static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint
 	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov)
 		return -FI_EINVAL;
 	ret = vrb_sge_fill(wr->sg_list, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->info->tx_attr->iov_limit, len);
+			   ep->info->tx_attr->iov_limit, false, len);
 	if (!ret)
 		ret = vrb_tx_mode(ep, flags, allowed, *len, mode);
 	if (ret)

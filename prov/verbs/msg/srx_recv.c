@@ -39,8 +39,6 @@ OFI_INLINE ssize_t srx_recv_on(struct fid_ep *fid, void *buf, size_t len, void *
 	(void)src;
 	if (ofi_unlikely(len > UINT32_MAX))
 		return -FI_EMSGSIZE;
-	if (ofi_unlikely(vrb_no_buf(buf, len)))
-		return -FI_EINVAL;
 	vrb_wq_enter(&srq->wq, lock);
 	vrb_sge_set(&srq->wq.sge, buf, len, desc);
 	srq->wq.recv.num_sge = len != 0;
@@ -71,7 +69,8 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 		return -FI_EINVAL;
 	if (ofi_unlikely(flags & ~VRB_RX_FLAGS))
 		return -FI_EBADFLAGS;
-	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count, srx->iov_limit, &len);
+	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count, srx->iov_limit, true,
+			   &len);
 	if (ofi_unlikely(ret))
 		return ret;
 	if (ofi_unlikely(len > UINT32_MAX))

@@ -22,7 +22,8 @@ struct request {
 
 static ssize_t build_iov(const struct vrb_work *work, size_t limit, struct request *req)
 {
-	ssize_t ret = vrb_sge_fill(req->sge, work->iov, work->desc, work->count, limit, &req->len);
+	ssize_t ret = vrb_sge_fill(req->sge, work->iov, work->desc, work->count, limit,
+				   work->type == FI_OP_RECV, &req->len);
 
 	req->wr.sg_list = req->sge;
 	req->wr.num_sge = req->len ? (int)work->count : 0;

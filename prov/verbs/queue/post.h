@@ -120,18 +120,13 @@ OFI_INLINE void vrb_sge_set(struct ibv_sge *sge, const void *buf, size_t len, vo
 	sge->lkey = (uint32_t)(uintptr_t)desc;
 }
 
-/* A buffer that is missing: inline data would be copied from it. */
-OFI_INLINE bool vrb_no_buf(const void *buf, size_t len)
-{
-	return !buf && len;
-}
-
 /*
  * Fills sge from an iov, of at most limit buffers, and *len with the sum of the lengths. -FI_EINVAL
- * when a buffer is missing or there are too many, -FI_EMSGSIZE when the sum overflows.
+ * when there are too many, or a buffer to read from is missing (inline data would be copied from
+ * it), -FI_EMSGSIZE when the sum overflows.
  */
 static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov, void **desc,
-				   size_t count, size_t limit, size_t *len)
+				   size_t count, size_t limit, bool is_recv, size_t *len)
 {
 	size_t i;
 
@@ -140,7 +135,7 @@ static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov,
 		return -FI_EINVAL;
 	for (i = 0; i < count; i++) {
 		vrb_sge_set(&sge[i], iov[i].iov_base, iov[i].iov_len, desc ? desc[i] : NULL);
-		if (ofi_unlikely(vrb_no_buf(iov[i].iov_base, iov[i].iov_len)))
+		if (ofi_unlikely(!is_recv && !iov[i].iov_base && iov[i].iov_len))
 			return -FI_EINVAL;
 		if (ofi_unlikely(__builtin_add_overflow(*len, iov[i].iov_len, len)))
 			return -FI_EMSGSIZE;

@@ -16,7 +16,7 @@
 
 #define COMMON                                                                  \
 	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
-	 FI_DELIVERY_COMPLETE)
+	 FI_DELIVERY_COMPLETE | FI_TRIGGER)
 
 struct alias {
 	struct fid_ep fid;
@@ -45,8 +45,9 @@ static ssize_t alias_send_any(struct fid_ep *fid, const struct fi_msg_tagged *ms
 			      uint64_t flags)
 {
 	return vrb_rdm_send_work(alias(fid)->endpoint, msg,
-				 vrb_rdm_alias_tx_flags(fid, VRB_RDM_TX_OP_FLAGS) | flags, tagged,
-				 0, false);
+				 vrb_rdm_alias_tx_flags(fid, VRB_RDM_TX_OP_FLAGS | FI_TRIGGER) |
+					 flags,
+				 tagged, 0, false);
 }
 
 static ssize_t recv_any(struct fid_ep *fid, const struct fi_msg_tagged *msg, bool tagged)
@@ -307,8 +308,11 @@ static const struct fi_ops_rma rma_ops = {
 
 static struct ofi_ep_op_flags op_flags_of(struct alias *a)
 {
-	return (struct ofi_ep_op_flags){ &a->tx_op_flags, &a->rx_op_flags, VRB_RDM_TX_OP_FLAGS,
-					 VRB_RDM_RX_OP_FLAGS };
+	uint64_t trigger = a->endpoint->info->caps & FI_TRIGGER;
+
+	return (struct ofi_ep_op_flags){ &a->tx_op_flags, &a->rx_op_flags,
+					 VRB_RDM_TX_OP_FLAGS | trigger,
+					 VRB_RDM_RX_OP_FLAGS | trigger };
 }
 
 static int alias_close(struct fid *fid)

@@ -8,7 +8,7 @@
 
 #define FLAGS                                                                   \
 	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
-	 FI_DELIVERY_COMPLETE)
+	 FI_DELIVERY_COMPLETE | FI_TRIGGER)
 
 static struct fid_ep *self(struct fid_ep *fid)
 {

@@ -52,14 +52,20 @@ int vrb_rdm_recv_source(struct vrb_rdm *ep, fi_addr_t addr, uint32_t *src)
 	return 0;
 }
 
+/* There is no room where a buffer is NULL: only messages of length 0 fit. */
 static void fill_recv(struct vrb_rdm *ep, struct vrb_rdm_recv *recv, const struct receive *receive)
 {
 	struct ofi_rdm_proto_recv *proto = &recv->proto;
+	size_t i;
 
 	proto->match.context = receive->context;
 	proto->match.sticky = receive->flags & FI_MULTI_RECV;
 	proto->count = (uint8_t)receive->count;
-	memcpy(proto->iov, receive->iov, receive->count * sizeof(*receive->iov));
+	for (i = 0; i < receive->count; i++) {
+		proto->iov[i] = receive->iov[i];
+		if (!proto->iov[i].iov_base)
+			proto->iov[i].iov_len = 0;
+	}
 	proto->min_free = __atomic_load_n(&ep->min_multi_recv, __ATOMIC_RELAXED);
 	recv->flags = FI_RECV | (receive->tagged ? FI_TAGGED : FI_MSG) |
 		      (receive->flags & FI_MULTI_RECV) |
@@ -104,14 +110,7 @@ static OFI_OUTLINE ssize_t recv_trigger(struct vrb_rdm *ep, const struct receive
 
 static inline bool is_bad(const struct iovec *iov, size_t count)
 {
-	size_t i;
-
-	if (count > OFI_RDM_PROTO_IOV || (count && !iov))
-		return true;
-	for (i = 0; i < count; i++)
-		if (!iov[i].iov_base && iov[i].iov_len)
-			return true;
-	return false;
+	return count > OFI_RDM_PROTO_IOV || (count && !iov);
 }
 
 static inline ssize_t recv_check(const struct vrb_rdm *ep, const struct receive *receive,
@@ -221,6 +220,19 @@ static ssize_t peek(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_
 	return 0;
 }
 
+/* With the lock held. */
+static ssize_t discard_claimed(struct vrb_rdm *ep, const struct fi_msg_tagged *msg)
+{
+	struct ofi_cq_item item = { .context = msg->context,
+				    .flags = FI_TAGGED | FI_RECV,
+				    .src = FI_ADDR_NOTAVAIL };
+
+	if (!ofi_rdm_proto_discard_claimed(&ep->proto, true, msg->context, &item.tag))
+		return -FI_EINVAL;
+	vrb_rdm_cq_put(ep->rx_cq, &item);
+	return 0;
+}
+
 /* With the lock held: the message that an earlier FI_PEEK | FI_CLAIM found. */
 static ssize_t take_claimed(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
@@ -228,17 +240,10 @@ static ssize_t take_claimed(struct vrb_rdm *ep, const struct fi_msg_tagged *msg,
 		msg->msg_iov, msg->iov_count,	     msg->addr, msg->tag, msg->ignore,
 		msg->context, flags & FI_COMPLETION, true
 	};
-	struct ofi_cq_item item = { .context = msg->context,
-				    .flags = FI_TAGGED | FI_RECV,
-				    .src = FI_ADDR_NOTAVAIL };
 	struct vrb_rdm_recv *recv;
 
-	if (flags & FI_DISCARD) {
-		if (!ofi_rdm_proto_discard_claimed(&ep->proto, true, msg->context))
-			return -FI_EINVAL;
-		vrb_rdm_cq_put(ep->rx_cq, &item);
-		return 0;
-	}
+	if (flags & FI_DISCARD)
+		return discard_claimed(ep, msg);
 	recv = vrb_rdm_recv_get(ep, true);
 	if (!recv)
 		return -FI_EAGAIN;
@@ -247,6 +252,15 @@ static ssize_t take_claimed(struct vrb_rdm *ep, const struct fi_msg_tagged *msg,
 		return 0;
 	vrb_rdm_recv_put(ep, recv);
 	return -FI_EINVAL;
+}
+
+/* A message that is claimed has bytes to deliver, or none: NULL is an error of the caller. */
+static bool lacks_buffer(const struct iovec *iov, size_t count)
+{
+	while (count--)
+		if (!iov[count].iov_base && iov[count].iov_len)
+			return true;
+	return false;
 }
 
 static bool is_probe(uint64_t flags)
@@ -262,7 +276,8 @@ static ssize_t probe(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64
 
 	if ((flags & ~(RX_FLAGS | PROBE_FLAGS)) || !is_probe(flags & PROBE_FLAGS))
 		return -FI_EBADFLAGS;
-	if (!(flags & (FI_PEEK | FI_DISCARD)) && is_bad(msg->msg_iov, msg->iov_count))
+	if (!(flags & (FI_PEEK | FI_DISCARD)) &&
+	    (is_bad(msg->msg_iov, msg->iov_count) || lacks_buffer(msg->msg_iov, msg->iov_count)))
 		return -FI_EINVAL;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
