@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What fi_getinfo finds when it is asked for one capability, mode, flag or order, and attributes. */
+/* What fi_getinfo finds when it is asked for one capability, mode, flag, order or attribute. */
 #include "interface.h"
 
 #include <string.h>
