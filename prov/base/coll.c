@@ -313,7 +313,7 @@ static int check_type(enum fi_collective_op kind, enum fi_datatype datatype, enu
 	if (kind == FI_BARRIER)
 		known = datatype == FI_VOID && op == FI_NOOP;
 	else if (is_reduction(kind))
-		known = ofi_reduce_find(datatype, op);
+		known = op != FI_DIFF && ofi_reduce_find(datatype, op); /* the order would count */
 	else
 		known = ofi_datatype_size(datatype) &&
 			(op == FI_NOOP || op == FI_ATOMIC_READ || op == FI_ATOMIC_WRITE);

@@ -173,7 +173,7 @@ ofi_reduce_fn *ofi_reduce_find(enum fi_datatype datatype, enum fi_op op)
 {
 	const struct type *type = type_find(datatype);
 
-	return type->size && (size_t)op <= FI_ATOMIC_WRITE ? type->reduce[op] : NULL;
+	return type->size && (size_t)op <= FI_DIFF ? type->reduce[op] : NULL;
 }
 
 ofi_swap_fn *ofi_swap_find(enum fi_datatype datatype, enum fi_op op)

@@ -21,8 +21,8 @@ typedef void ofi_swap_fn(void *dst, const void *src, const void *compare, size_t
 size_t ofi_datatype_size(enum fi_datatype datatype);
 
 /*
- * FI_MIN .. FI_BXOR, FI_ATOMIC_READ, which leaves dst alone, and FI_ATOMIC_WRITE. NULL where the
- * operation is not defined: no order on complex numbers, no bits in floating point.
+ * FI_MIN .. FI_BXOR, FI_DIFF, FI_ATOMIC_READ, which leaves dst alone, and FI_ATOMIC_WRITE. NULL
+ * where the operation is not defined: no order on complex numbers, no bits in floating point.
  */
 ofi_reduce_fn *ofi_reduce_find(enum fi_datatype datatype, enum fi_op op);
 /* FI_CSWAP .. FI_MSWAP; NULL where the operation is not defined. */

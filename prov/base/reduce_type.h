@@ -14,6 +14,15 @@ static void FN(sum)(void *to, const void *from, size_t count)
 		dst[i] = (T)((A)dst[i] + (A)src[i]);
 }
 
+static void FN(diff)(void *to, const void *from, size_t count)
+{
+	const T *src = from;
+	T *dst = to;
+
+	for (size_t i = 0; i < count; i++)
+		dst[i] = (T)((A)dst[i] - (A)src[i]);
+}
+
 static void FN(prod)(void *to, const void *from, size_t count)
 {
 	const T *src = from;
@@ -174,7 +183,7 @@ static void FN(mswap)(void *to, const void *from, const void *compare, size_t co
 }
 #endif
 
-static ofi_reduce_fn *const FN(reduce)[FI_ATOMIC_WRITE + 1] = {
+static ofi_reduce_fn *const FN(reduce)[FI_DIFF + 1] = {
 #if KIND != COMPLEX
 	[FI_MIN] = FN(min),	     [FI_MAX] = FN(max),
 #endif
@@ -186,6 +195,7 @@ static ofi_reduce_fn *const FN(reduce)[FI_ATOMIC_WRITE + 1] = {
 	[FI_BXOR] = FN(bxor),
 #endif
 	[FI_ATOMIC_READ] = FN(read), [FI_ATOMIC_WRITE] = FN(write),
+	[FI_DIFF] = FN(diff),
 };
 
 static ofi_swap_fn *const FN(swap)[FI_MSWAP - FI_CSWAP + 1] = {

@@ -47,6 +47,10 @@ static void atomics(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 	rdm_wait(pair, 0);
 	memcpy(&value, target, 8);
 	CHECK(value == .5);
+	OK(fi_atomic(side->ep, &value, 1, NULL, side->peer, base, key, FI_DOUBLE, FI_DIFF, NULL));
+	rdm_wait(pair, 0);
+	memcpy(&value, target, 8);
+	CHECK(value == 0);
 }
 
 /* Operands whose number wraps around to that of the target. */

@@ -61,6 +61,8 @@ static uwide expect(const struct integer *type, int op, uwide dst, uwide src, uw
 		return less(type, dst, src) ? src : dst;
 	case FI_SUM:
 		return dst + src;
+	case FI_DIFF:
+		return dst - src;
 	case FI_PROD:
 		return dst * src;
 	case FI_LOR:
@@ -143,7 +145,7 @@ static void integers_wrap_around(void **state)
 	(void)state;
 	for (size_t t = 0; t < LENGTH(integers); t++) {
 		assert_int_equal(ofi_datatype_size(integers[t].type), integers[t].size);
-		for (int op = FI_MIN; op <= FI_MSWAP; op++)
+		for (int op = FI_MIN; op <= FI_DIFF; op++)
 			for (int i = 0; i < ROUNDS; i++)
 				check_integer(&integers[t], op);
 	}
@@ -218,6 +220,8 @@ static number expect_number(int op, number dst, number src, number cmp)
 		return s > d ? s : d;
 	case FI_SUM:
 		return dst + src;
+	case FI_DIFF:
+		return dst - src;
 	case FI_PROD:
 		return dst * src;
 	case FI_LOR:
@@ -285,7 +289,7 @@ static void floating_point(void **state)
 {
 	(void)state;
 	for (size_t t = 0; t < LENGTH(floats); t++)
-		for (int op = FI_MIN; op <= FI_MSWAP; op++) {
+		for (int op = FI_MIN; op <= FI_DIFF; op++) {
 			if (on_floats(floats[t], op)) {
 				for (int i = 0; i < ROUNDS; i++)
 					check_float(floats[t], op);
@@ -306,6 +310,8 @@ static void what_is_not_defined(void **state)
 	assert_int_equal(ofi_datatype_size((enum fi_datatype) - 1), 0);
 	assert_null(ofi_reduce_find(FI_VOID, FI_SUM));
 	assert_null(ofi_reduce_find(FI_INT8, FI_NOOP));
+	assert_null(ofi_reduce_find(FI_INT8, FI_DIFF + 1));
+	assert_null(ofi_reduce_find(FI_INT8, FI_MSWAP));
 	assert_null(ofi_reduce_find(FI_INT8, FI_CSWAP));
 	assert_null(ofi_reduce_find(FI_INT8, (enum fi_op) - 1));
 	assert_null(ofi_swap_find(FI_INT8, FI_SUM));
