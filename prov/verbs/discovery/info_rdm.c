@@ -23,6 +23,10 @@
 #define ORDER                                                                    \
 	(FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | \
 	 FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+/* Between kinds of operations; an endpoint of this kind waits where one would overtake another. */
+#define ASKED_ORDER                                                                                \
+	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS | \
+	 FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_RMA_WAR)
 
 struct fi_tx_attr vrb_rdm_tx_limits(void)
 {
@@ -30,7 +34,7 @@ struct fi_tx_attr vrb_rdm_tx_limits(void)
 		.caps = BOTH_CAPS | TX_CAPS,
 		.op_flags = FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
 			    FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA,
-		.msg_order = ORDER,
+		.msg_order = ORDER | ASKED_ORDER,
 		.comp_order = FI_ORDER_NONE,
 		.inject_size = (size_t)vrb_params.rdm_buffer_size - OFI_RDM_WIRE_HEADER_MAX,
 		.size = SIZE,
@@ -44,7 +48,7 @@ static void info_rdm_set_rx(struct fi_rx_attr *rx)
 	*rx = (struct fi_rx_attr){
 		.caps = BOTH_CAPS | RX_CAPS,
 		.op_flags = FI_COMPLETION | FI_MULTI_RECV,
-		.msg_order = ORDER,
+		.msg_order = ORDER | ASKED_ORDER,
 		.comp_order = FI_ORDER_NONE,
 		.size = SIZE,
 		.iov_limit = OFI_RDM_PROTO_IOV,
@@ -87,8 +91,7 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	info->ep_attr->protocol = FI_PROTO_IB_RDM;
 	info->ep_attr->protocol_version = OFI_RDM_WIRE_VERSION;
 	info->ep_attr->max_msg_size = SIZE_MAX;
-	info->ep_attr->max_order_war_size =
-		(size_t)vrb_params.rdm_buffer_size - OFI_RDM_WIRE_HEADER_MAX;
+	info->ep_attr->max_order_war_size = info->ep_attr->max_order_waw_size;
 	info->ep_attr->mem_tag_format = 0xaaaaaaaaaaaaaaaaULL;
 	info->domain_attr->av_type = FI_AV_UNSPEC;
 	info->domain_attr->data_progress = FI_PROGRESS_MANUAL;
@@ -114,6 +117,19 @@ struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port
 	return NULL;
 }
 
+/* Orders that cost waiting, for who asks; without them only atomics keep write after read. */
+static void offer_order(struct fi_info *info, const struct fi_info *hints)
+{
+	uint64_t tx = hints && hints->tx_attr ? hints->tx_attr->msg_order : 0;
+	uint64_t rx = hints && hints->rx_attr ? hints->rx_attr->msg_order : 0;
+
+	info->tx_attr->msg_order &= ~(ASKED_ORDER & ~tx);
+	info->rx_attr->msg_order &= ~(ASKED_ORDER & ~rx);
+	if (!(tx & (FI_ORDER_WAR | FI_ORDER_RMA_WAR)))
+		info->ep_attr->max_order_war_size =
+			(size_t)vrb_params.rdm_buffer_size - OFI_RDM_WIRE_HEADER_MAX;
+}
+
 /*
  * What all operations pay for is offered only if the hints ask for it: the peers tell of theirs,
  * completions look for work, or for the sender. Senders are told of by their socket addresses.
@@ -125,6 +141,7 @@ static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 
 	if (info->addr_format == FI_ADDR_STR || (hints && hints->addr_format == FI_ADDR_STR))
 		not_asked |= FI_SOURCE_ERR;
+	offer_order(info, hints);
 	info->caps &= ~not_asked;
 	info->tx_attr->caps &= ~not_asked;
 	info->rx_attr->caps &= ~not_asked;

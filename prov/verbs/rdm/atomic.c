@@ -13,6 +13,7 @@
 #include "lock.h"
 #include "objects.h"
 #include "op.h"
+#include "order.h"
 #include "stats.h"
 #include "work.h"
 #include "prov/base/refuse.h"
@@ -159,6 +160,7 @@ static ssize_t atomic_start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const
 	op->peer = peer;
 	op->kind = VRB_RDM_OP_ATOMIC;
 	op->fenced.fence = a->flags & FI_FENCE;
+	vrb_rdm_order_begin(peer, &op->fenced, VRB_RDM_ORDER_ATOMIC);
 	op->context = a->context;
 	op->flags = FI_ATOMIC | (a->kind == OFI_RDM_WIRE_ATOMIC_WRITE ? FI_WRITE : FI_READ) |
 		    (a->flags & FI_COMPLETION ? 0 : VRB_SILENT) | a->mark;

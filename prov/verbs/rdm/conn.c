@@ -95,7 +95,7 @@ static void install(struct vrb_rdm_peer *peer)
 	peer->seen = 0;
 	link->live = true;
 	peer->notes = link->notes;
-	peer->direct = peer->ep->prov_keys && !peer->notes;
+	peer->direct = peer->ep->prov_keys && !peer->notes && !peer->ep->ordered;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
 	__atomic_store_n(&peer->stats.most, link->size - !!link->proof, __ATOMIC_RELAXED);
 	/* The handshake's packet may still be in the ring. */

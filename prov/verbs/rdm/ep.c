@@ -34,6 +34,7 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/provider/tclass.h"
 #include "prov/base/stx.h"
+#include "order.h"
 #include "rc.h"
 #include "stats.h"
 #include "work.h"
@@ -465,6 +466,7 @@ static int ep_setup(struct vrb_rdm *ep, const struct fi_info *info)
 	ep->wants_source = info->caps & (FI_SOURCE | FI_SOURCE_ERR);
 	ep->counts = info->caps & FI_TRIGGER; /* deferred work has counters of its own */
 	ep->prov_keys = vrb_mr_prov_key(ep->domain);
+	vrb_rdm_order_init(ep, info);
 	ep->atomic_old = malloc(vrb_rdm_payload());
 	if (!ep->atomic_old)
 		return -FI_ENOMEM;

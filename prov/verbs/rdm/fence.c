@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 #include "objects.h"
 #include "fence.h"
+#include "order.h"
 #include "progress.h"
 
 static struct vrb_rdm_out *out_of(struct vrb_rdm_fenced *item)
@@ -49,7 +50,7 @@ static void remove_marker(struct vrb_rdm_peer *peer)
 {
 	vrb_rdm_op_put(peer->marker);
 	peer->marker = NULL;
-	ofi_rdm_proto_peer_fence(&peer->proto, false);
+	ofi_rdm_proto_peer_fence(&peer->proto, peer->ep->ordered);
 }
 
 static bool make_marker(struct vrb_rdm_peer *peer)
@@ -67,6 +68,7 @@ static bool make_marker(struct vrb_rdm_peer *peer)
 static int fence_add(struct vrb_rdm_peer *peer, struct vrb_rdm_fenced *item)
 {
 	if (!peer->marker && is_quiet(peer)) {
+		vrb_rdm_order_fenced(peer, item);
 		submit(peer, item);
 		vrb_rdm_ops_pump(peer);
 		return 0;
@@ -74,6 +76,7 @@ static int fence_add(struct vrb_rdm_peer *peer, struct vrb_rdm_fenced *item)
 	if (!peer->marker && !make_marker(peer))
 		return -FI_EAGAIN;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_FENCED, 1);
+	vrb_rdm_order_fenced(peer, item);
 	STAILQ_INSERT_TAIL(&peer->fenced, item, link);
 	if (STAILQ_FIRST(&peer->ops) == peer->marker)
 		vrb_rdm_ops_pump(peer);

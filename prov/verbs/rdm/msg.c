@@ -8,6 +8,7 @@
 #include "proto_ops.h"
 #include "conn.h"
 #include "fence.h"
+#include "order.h"
 #include "link.h"
 #include "lock.h"
 #include "msg.h"
@@ -105,6 +106,7 @@ static ssize_t queue(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const struct
 	if (!out)
 		return -FI_EAGAIN;
 	fill_out(out, send);
+	vrb_rdm_order_begin(peer, &out->fenced, VRB_RDM_ORDER_SEND);
 	if ((send->flags & FI_INJECT) && !copy_data(out, total)) {
 		vrb_rdm_out_put(ep, out);
 		return -FI_EAGAIN;

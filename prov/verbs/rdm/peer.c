@@ -118,6 +118,7 @@ static void peer_init(struct vrb_rdm_peer *peer, struct vrb_rdm *ep,
 	ofi_rdm_conn_init(&peer->conn, vrb_rdm_addr_compare(&ep->self, addr));
 	peer->conn.host = host_of(ep, addr);
 	ofi_rdm_proto_peer_init(&ep->proto, &peer->proto, number);
+	peer->proto.fenced = ep->ordered; /* sends are looked at one by one */
 	vrb_rdm_stats_show_peer(peer);
 }
 

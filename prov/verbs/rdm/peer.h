@@ -36,6 +36,7 @@ struct vrb_rdm_peer {
 	uint32_t bounces;		      /* buffers that wait with ops */
 	struct vrb_rdm_op *marker; /* in ops: where fenced go on; NULL when there is none */
 	bool marker_set;	   /* marker_at is of the link */
+	uint8_t issued;		   /* kinds of operations since a fence, of an ordered endpoint */
 	uint32_t marker_at;	   /* link->head behind all that is before the marker */
 	STAILQ_HEAD(, vrb_rdm_fenced) fenced; /* operations behind the marker */
 	void *keys;			      /* tsearch(3): the peer's keys that are known */

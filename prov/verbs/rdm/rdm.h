@@ -45,8 +45,9 @@ struct ofi_stx;
 /* An operation that waits in peer->fenced. */
 struct vrb_rdm_fenced {
 	STAILQ_ENTRY(vrb_rdm_fenced) link;
-	bool is_out; /* else a vrb_rdm_op */
-	bool fence;  /* for all that are before it; else for what the one before it waits for */
+	bool is_out;   /* else a vrb_rdm_op */
+	bool fence;    /* for all that are before it; else for what the one before it waits for */
+	uint8_t kinds; /* its own, where the endpoint is ordered; order.h */
 };
 
 /* The operations of the application, and what they carry besides the protocol's part. */
@@ -152,6 +153,8 @@ struct vrb_rdm {
 	bool counts; /* there are counters, or may be of deferred work */
 	bool wants_source;
 	bool source_err;     /* messages of strangers to the AV are errors */
+	bool ordered;	     /* more than a connection keeps by itself; order.h */
+	uint8_t order[4];    /* by kind: the kinds that it must not overtake */
 	bool prov_keys;	     /* keys of remote memory are rkeys */
 	uint8_t *atomic_old; /* values fetched by the atomic that is performed */
 	struct vrb_rdm_cq *tx_cq, *rx_cq;

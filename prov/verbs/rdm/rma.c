@@ -9,6 +9,7 @@
 #include "lock.h"
 #include "objects.h"
 #include "op.h"
+#include "order.h"
 #include "fast.h"
 #include "stats.h"
 #include "work.h"
@@ -157,6 +158,8 @@ static ssize_t rma_start(struct vrb_rdm *ep, struct vrb_rdm_peer *peer, const st
 	op->peer = peer;
 	op->kind = (uint8_t)rma->kind;
 	op->fenced.fence = rma->flags & FI_FENCE;
+	vrb_rdm_order_begin(peer, &op->fenced,
+			    what == FI_READ ? VRB_RDM_ORDER_READ : VRB_RDM_ORDER_WRITE);
 	op->context = rma->context;
 	op->flags = FI_RMA | what | (rma->flags & FI_COMPLETION ? 0 : VRB_SILENT) | rma->mark;
 	op->total = total;

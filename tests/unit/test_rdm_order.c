@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Orders between kinds of operations: what begins with a fence before it. */
+#include "unit.h"
+#include <string.h>
+#include "prov/verbs/rdm/op.h"
+#include "prov/verbs/rdm/order.h"
+
+static struct vrb_rdm ep;
+static struct vrb_rdm_peer peer;
+static struct vrb_rdm_op waiting;
+static struct ofi_rdm_flow_node queued;
+
+static void ask(uint64_t caps, uint64_t order)
+{
+	struct fi_tx_attr tx = { .msg_order = order };
+	struct fi_info info = { .caps = caps, .tx_attr = &tx };
+
+	memset(&ep, 0, sizeof(ep));
+	memset(&peer, 0, sizeof(peer));
+	peer.ep = &ep;
+	STAILQ_INIT(&peer.ops);
+	STAILQ_INIT(&peer.proto.flow.data);
+	vrb_rdm_order_init(&ep, &info);
+}
+
+static bool fences(enum vrb_rdm_order_kind kind)
+{
+	struct vrb_rdm_fenced item = { .fence = false };
+
+	vrb_rdm_order_begin(&peer, &item, kind);
+	vrb_rdm_order_fenced(&peer, &item);
+	return item.fence;
+}
+
+/* Whether an order alone fences the second of two kinds. */
+static bool fences_after(uint64_t order, enum vrb_rdm_order_kind first,
+			 enum vrb_rdm_order_kind second)
+{
+	ask(FI_MSG | FI_RMA | FI_ATOMIC, order);
+	fences(first);
+	return fences(second);
+}
+
+static void test_each_order(void **state)
+{
+	(void)state;
+	assert_true(fences_after(FI_ORDER_RAW, VRB_RDM_ORDER_ATOMIC, VRB_RDM_ORDER_READ));
+	assert_true(fences_after(FI_ORDER_RAR, VRB_RDM_ORDER_ATOMIC, VRB_RDM_ORDER_READ));
+	assert_true(fences_after(FI_ORDER_RAR, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_ATOMIC));
+	assert_true(fences_after(FI_ORDER_WAW, VRB_RDM_ORDER_ATOMIC, VRB_RDM_ORDER_WRITE));
+	assert_true(fences_after(FI_ORDER_WAR, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_WRITE));
+	assert_true(fences_after(FI_ORDER_RMA_WAR, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_WRITE));
+	assert_true(fences_after(FI_ORDER_WAR, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_ATOMIC));
+	assert_true(fences_after(FI_ORDER_SAR, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_SEND));
+	/* A connection keeps these. */
+	assert_false(fences_after(FI_ORDER_RAW, VRB_RDM_ORDER_WRITE, VRB_RDM_ORDER_READ));
+	assert_false(fences_after(FI_ORDER_WAW, VRB_RDM_ORDER_WRITE, VRB_RDM_ORDER_ATOMIC));
+	assert_false(fences_after(FI_ORDER_SAW, VRB_RDM_ORDER_WRITE, VRB_RDM_ORDER_SEND));
+	assert_false(fences_after(FI_ORDER_WAS, VRB_RDM_ORDER_SEND, VRB_RDM_ORDER_WRITE));
+	/* Not asked for. */
+	assert_false(fences_after(FI_ORDER_WAR, VRB_RDM_ORDER_ATOMIC, VRB_RDM_ORDER_READ));
+	assert_false(fences_after(FI_ORDER_SAS, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_SEND));
+}
+
+/* What waits to be posted may be overtaken by what takes another queue. */
+static void test_waiting(void **state)
+{
+	(void)state;
+	ask(FI_MSG | FI_RMA, FI_ORDER_SAW | FI_ORDER_WAS);
+	fences(VRB_RDM_ORDER_WRITE);
+	STAILQ_INSERT_TAIL(&peer.ops, &waiting, link);
+	assert_true(fences(VRB_RDM_ORDER_SEND));
+	STAILQ_INIT(&peer.ops);
+	STAILQ_INSERT_TAIL(&peer.proto.flow.data, &queued, link);
+	assert_true(fences(VRB_RDM_ORDER_WRITE));
+}
+
+/* A fence ends what was before it; runs of one kind need none. */
+static void test_runs(void **state)
+{
+	(void)state;
+	ask(FI_MSG | FI_RMA | FI_ATOMIC, FI_ORDER_WAR);
+	assert_false(fences(VRB_RDM_ORDER_READ));
+	assert_false(fences(VRB_RDM_ORDER_READ));
+	assert_true(fences(VRB_RDM_ORDER_WRITE));
+	assert_false(fences(VRB_RDM_ORDER_WRITE));
+	assert_false(fences(VRB_RDM_ORDER_READ));
+	assert_true(fences(VRB_RDM_ORDER_ATOMIC));
+	assert_int_equal(peer.issued, 1 << VRB_RDM_ORDER_ATOMIC);
+}
+
+/* Without atomics, reads and writes keep these orders by themselves. */
+static void test_kept_anyway(void **state)
+{
+	(void)state;
+	ask(FI_MSG | FI_RMA, FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAW | FI_ORDER_SAS);
+	assert_false(ep.ordered);
+	ask(FI_MSG | FI_ATOMIC, FI_ORDER_WAR | FI_ORDER_RAW);
+	assert_false(ep.ordered);
+	assert_false(fences(VRB_RDM_ORDER_ATOMIC));
+	assert_int_equal(peer.issued, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_order),
+		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_kept_anyway),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
