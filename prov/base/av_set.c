@@ -2,6 +2,7 @@
 /* AV sets. */
 #include <stdlib.h>
 #include <string.h>
+#include "av.h"
 #include "av_set.h"
 #include "ops.h"
 #include <rdma/fi_errno.h>
@@ -364,4 +365,35 @@ int ofi_av_set_open(const struct ofi_av_view *view, const struct fi_av_set_attr 
 	}
 	*fid = &set->fid;
 	return 0;
+}
+
+static bool av_has(void *arg, fi_addr_t addr)
+{
+	struct ofi_av *av = arg;
+	bool has;
+
+	ofi_lock(&av->lock);
+	has = ofi_av_has(av, addr);
+	ofi_unlock(&av->lock);
+	return has;
+}
+
+static fi_addr_t av_limit(void *arg)
+{
+	return ofi_av_limit(arg);
+}
+
+int ofi_av_set_of(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_set **set,
+		  void *context)
+{
+	struct ofi_av *av = ofi_av(fid);
+	const struct ofi_av_view view = {
+		.prov = av->prov,
+		.av = av,
+		.ref = &av->ref,
+		.has = av_has,
+		.limit = av_limit,
+	};
+
+	return set ? ofi_av_set_open(&view, attr, set, context) : -FI_EINVAL;
 }

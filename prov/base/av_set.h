@@ -43,4 +43,8 @@ fi_addr_t *ofi_av_set_members(struct ofi_av_set *set, size_t *count);
 /* Whether fi_av_set_addr of this set gave the address. */
 bool ofi_av_set_owns(const struct ofi_av_set *set, fi_addr_t coll_addr);
 
+/* fi_av_set of an address vector. */
+int ofi_av_set_of(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set,
+		  void *context);
+
 #endif

@@ -107,13 +107,14 @@ void ofi_cq_unwatch(struct ofi_cq *cq, int fd)
 		epoll_ctl(cq->slow->epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-int ofi_cq_init(struct ofi_cq *cq, struct ofi_cq_slow *slow, const struct ofi_cq_ops *ops,
-		struct ofi_ref *parent, const struct fi_cq_attr *attr)
+int ofi_cq_init(struct ofi_cq *cq, const struct fi_provider *prov, struct ofi_cq_slow *slow,
+		const struct ofi_cq_ops *ops, struct ofi_ref *parent, const struct fi_cq_attr *attr)
 {
 	int ret;
 
 	cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
 	cq->slow = slow;
+	slow->prov = prov;
 	slow->ops = ops;
 	slow->parent = parent;
 	slow->cond = attr->wait_cond;
@@ -255,5 +256,5 @@ int ofi_cq_control(struct fid *fid, int command, void *arg)
 	const struct ofi_cq_slow *slow = ((struct ofi_cq *)fid)->slow;
 	struct ofi_wait wait = { .obj = slow->wait.obj, .fd = slow->epfd };
 
-	return ofi_wait_control(slow->ops->prov, &wait, command, arg);
+	return ofi_wait_control(slow->prov, &wait, command, arg);
 }

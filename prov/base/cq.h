@@ -18,7 +18,6 @@ struct ofi_cq;
 struct ofi_stats;
 
 struct ofi_cq_ops {
-	const struct fi_provider *prov;
 	/* 0: whatever comes from now on makes the descriptor readable. -FI_EAGAIN: look again. */
 	int (*trywait)(struct ofi_cq *cq);
 	/* There may be something to read. */
@@ -29,6 +28,7 @@ struct ofi_cq_ops {
 
 /* What reading does not look at. */
 struct ofi_cq_slow {
+	const struct fi_provider *prov;
 	const struct ofi_cq_ops *ops;
 	struct ofi_ref *parent; /* the domain's */
 	struct ofi_ref ref;	/* endpoints */
@@ -48,8 +48,9 @@ struct ofi_cq {
 /* 0 or -FI_E*, logged. sets: FI_WAIT_SET is served. */
 int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *attr, bool sets);
 /* The wait object, and all but the tables. 0 or -FI_E*; ofi_cq_fini() in any case. */
-int ofi_cq_init(struct ofi_cq *cq, struct ofi_cq_slow *slow, const struct ofi_cq_ops *ops,
-		struct ofi_ref *parent, const struct fi_cq_attr *attr);
+int ofi_cq_init(struct ofi_cq *cq, const struct fi_provider *prov, struct ofi_cq_slow *slow,
+		const struct ofi_cq_ops *ops, struct ofi_ref *parent,
+		const struct fi_cq_attr *attr);
 void ofi_cq_fini(struct ofi_cq *cq);
 /* With FI_WAIT_SET: from here on other threads may ask it. 0 or -FI_EINVAL, logged. */
 int ofi_cq_join(struct ofi_cq *cq, const struct fi_provider *prov, const struct ofi_ref *fabric,

@@ -48,6 +48,7 @@ struct ofi_domain {
 	struct ofi_triggers triggers;
 	struct ofi_lock atomics;    /* one at a time in software */
 	struct ofi_mr_cache *cache; /* registrations of endpoints of type FI_EP_RDM, else NULL */
+	size_t packet;		    /* bytes of one of their packets, with its header */
 	struct ofi_rdm_domain_progress *progress; /* these endpoints, else NULL */
 };
 

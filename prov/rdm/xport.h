@@ -15,6 +15,13 @@
 #include <sys/uio.h>
 #include "wire.h"
 
+struct fi_ops_msg;
+struct fi_ops_rma;
+struct fi_ops_tagged;
+struct ofi_mr_region;
+struct ofi_rdm_ep;
+struct ofi_rdm_op;
+struct ofi_rdm_peer;
 struct ofi_rdm_proto;
 struct ofi_rdm_proto_in;
 struct ofi_rdm_proto_item;
@@ -36,6 +43,20 @@ struct ofi_rdm_proto_mr {
 	bool window; /* the peer's right begins with bind() and ends with revoke() */
 };
 
+/*
+ * In the flags of a message or operation, above the FI_* of its completion: no entry unless it
+ * fails; and bits that are the transport's, which notes there what a work request is.
+ */
+#define OFI_RDM_SILENT	   (1ULL << 63)
+#define OFI_RDM_KIND_SHIFT 60
+#define OFI_RDM_KIND	   (7ULL << OFI_RDM_KIND_SHIFT)
+
+/* A bounce buffer. */
+struct ofi_rdm_bounce {
+	uint32_t lkey;
+	uint8_t *data;
+};
+
 struct ofi_rdm_xport_props {
 	bool ordered;	   /* packets arrive in the order in which they were sent */
 	bool reliable;	   /* each of them arrives once, or the connection ends */
@@ -51,6 +72,53 @@ struct ofi_rdm_xport_props {
 };
 
 struct ofi_rdm_xport_ops {
+	/*
+	 * An endpoint, without its lock: opens the transport's part, which sets ep->self; enables
+	 * it, which sets ep->fd; ends all connections, after which nothing comes, with
+	 * ofi_rdm_release_all(); closes what is open; frees the object that the endpoint is the
+	 * last part of. The last three also when open() failed or was not called. 0 or -FI_E*.
+	 */
+	int (*open)(struct ofi_rdm_ep *ep);
+	int (*enable)(struct ofi_rdm_ep *ep);
+	void (*disconnect)(struct ofi_rdm_ep *ep);
+	void (*close)(struct ofi_rdm_ep *ep);
+	void (*free)(struct ofi_rdm_ep *ep);
+	/* The device is gone: what is under way or posted fails, and whatever follows. */
+	void (*lost)(struct ofi_rdm_ep *ep, int err);
+	/* The default flags of the calls are others. Optional. */
+	void (*modes)(struct ofi_rdm_ep *ep, uint64_t flags);
+	/* From now on each work request tells of its end, as a counter wants it. */
+	void (*signal_all)(struct ofi_rdm_ep *ep);
+
+	/* A peer's object, which ends with the engine's part; NULL when out of memory. */
+	struct ofi_rdm_peer *(*peer_new)(void);
+	void (*peer_free)(struct ofi_rdm_peer *peer);
+	/* It stands for the address that the engine has set. */
+	void (*peer_init)(struct ofi_rdm_peer *peer);
+	/* It is in the address vector. */
+	void (*peer_met)(struct ofi_rdm_peer *peer);
+	/* The transport has nothing of it any more. */
+	bool (*peer_is_gone)(const struct ofi_rdm_peer *peer);
+
+	/*
+	 * Registered memory of the transport's own for an operation that may wait in a queue; NULL
+	 * when there is none now, or the peer has enough.
+	 */
+	struct ofi_rdm_bounce *(*bounce_get)(struct ofi_rdm_peer *peer);
+	void (*bounce_put)(struct ofi_rdm_peer *peer, struct ofi_rdm_bounce *bounce);
+	/*
+	 * Memory of the application that our device is to read or, written, to write: *lkey is what
+	 * rdma() takes. The region is put back to the domain's cache. 0 or -FI_E*.
+	 */
+	int (*local)(struct ofi_rdm_ep *ep, void *addr, size_t len, bool written,
+		     struct ofi_mr_region **region, uint32_t *lkey);
+	/*
+	 * A work request of an operation of the application: ofi_rdm_op_done() when it is complete.
+	 * 0 or -FI_EAGAIN.
+	 */
+	int (*rdma)(struct ofi_rdm_peer *peer, bool read, const void *addr, uint32_t lkey,
+		    size_t len, uint64_t remote, uint32_t rkey, struct ofi_rdm_op *op);
+
 	/*
 	 * One packet: hdr, then len bytes of iov from offset on. They are copied.
 	 * ofi_rdm_proto_sent(peer, out, ...) when it completes. 0, or -FI_EAGAIN: try after the
@@ -113,6 +181,8 @@ struct ofi_rdm_xport_ops {
 	void (*retry)(struct ofi_rdm_proto_peer *peer);
 	/* Nothing that was sent to the peer is under way. */
 	bool (*quiet)(const struct ofi_rdm_proto_peer *peer);
+	/* The same; else what was posted without asking for a completion is asked for. */
+	bool (*settled)(struct ofi_rdm_proto_peer *peer);
 	/* Stands for the end of all that was sent so far. */
 	uint32_t (*mark)(const struct ofi_rdm_proto_peer *peer);
 	/* Everything before the mark is complete; else it will be, and the engine hears of it. */
@@ -130,8 +200,16 @@ struct ofi_rdm_xport_ops {
 	int (*arm)(struct ofi_rdm_proto *proto);
 };
 
+/* The tables of an endpoint where the transport has entries of its own, with the engine behind. */
+struct ofi_rdm_calls {
+	const struct fi_ops_msg *msg;
+	const struct fi_ops_tagged *tagged;
+	const struct fi_ops_rma *rma;
+};
+
 struct ofi_rdm_xport {
 	const struct ofi_rdm_xport_ops *ops;
+	const struct ofi_rdm_calls *calls, *nolock_calls; /* optional */
 	struct ofi_rdm_xport_props props;
 };
 

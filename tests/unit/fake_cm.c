@@ -16,7 +16,7 @@
 #include <prov/verbs/cm/pep.h>
 #include <prov/verbs/provider/prov.h>
 #include <prov/verbs/queue/qp.h>
-#include <prov/verbs/rdm/ep.h>
+#include <prov/rdm/ep.h>
 #include <prov/verbs/cm/req.h>
 #include "fake_cm.h"
 
@@ -431,7 +431,7 @@ int vrb_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 	return -FI_ENOSYS;
 }
 
-bool vrb_rdm_is_ep(const struct fid *fid)
+bool ofi_rdm_is_ep(const struct fid *fid)
 {
 	(void)fid;
 	return false;

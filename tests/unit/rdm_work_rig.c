@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/rdm/objects.h"
-#include "prov/verbs/rdm/cntr.h"
-#include "prov/verbs/rdm/ep.h"
-#include "prov/verbs/rdm/op.h"
-#include "prov/verbs/rdm/progress.h"
+#include "prov/rdm/objects.h"
+#include "prov/rdm/cntr.h"
+#include "prov/rdm/ep.h"
+#include "prov/rdm/op.h"
+#include "prov/rdm/complete.h"
 
 struct fi_provider vrb_prov = { .name = "verbs" };
-struct vrb_rdm work_ep;
-struct vrb_domain work_domain;
+struct ofi_rdm_ep work_ep;
+struct ofi_domain work_domain;
 struct fi_info work_info;
 struct ofi_cntr work_when, work_to, work_received;
 struct work_call work_made;
@@ -20,7 +20,7 @@ unsigned int work_checks, work_calls;
 ssize_t work_check_ret, work_call_ret;
 int work_lend_ret;
 struct ofi_cq_item work_put;
-struct vrb_rdm_cq *work_put_to;
+struct ofi_rdm_cq *work_put_to;
 unsigned int work_entries, work_completions;
 int work_fail_at;
 
@@ -47,12 +47,12 @@ void *__wrap_calloc(size_t count, size_t size)
 }
 
 /* Those of the others have operations. */
-bool vrb_rdm_is_ep(const struct fid *fid)
+bool ofi_rdm_is_ep(const struct fid *fid)
 {
 	return fid->fclass == FI_CLASS_EP && !fid->ops;
 }
 
-void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count)
+void ofi_rdm_gather(void *to, const struct iovec *iov, size_t count)
 {
 	uint8_t *bytes = to;
 
@@ -62,7 +62,7 @@ void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count)
 	}
 }
 
-void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
+void ofi_rdm_put(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, const struct ofi_cq_item *item)
 {
 	assert_ptr_equal(ep, &work_ep);
 	work_put = *item;
@@ -70,7 +70,8 @@ void vrb_rdm_put(struct vrb_rdm *ep, struct vrb_rdm_cq *cq, const struct ofi_cq_
 	work_entries++;
 }
 
-void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int err, int wc_status)
+void ofi_rdm_complete_tx(struct ofi_rdm_ep *ep, void *context, uint64_t flags, int err,
+			 int wc_status)
 {
 	assert_ptr_equal(ep, &work_ep);
 	assert_int_equal(wc_status, 0);
@@ -79,14 +80,14 @@ void vrb_rdm_complete_tx(struct vrb_rdm *ep, void *context, uint64_t flags, int 
 	work_completions++;
 }
 
-int vrb_rdm_cntr_watch_work(struct vrb_rdm *ep, struct ofi_cntr *cntr)
+int ofi_rdm_cntr_watch_work(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr)
 {
 	assert_ptr_equal(ep, &work_ep);
 	assert_ptr_equal(cntr, &work_to);
 	return work_lend_ret;
 }
 
-static ssize_t note(struct vrb_rdm *ep, enum fi_op_type type, uint64_t flags, uint64_t mark)
+static ssize_t note(struct ofi_rdm_ep *ep, enum fi_op_type type, uint64_t flags, uint64_t mark)
 {
 	assert_ptr_equal(ep, &work_ep);
 	assert_int_equal(ep->lock.word, 0);
@@ -115,10 +116,10 @@ static void note_sent(const struct iovec *iov, void **desc, size_t count)
 {
 	NOTE_LIST(work_made.iov, iov, count);
 	NOTE_LIST(work_made.desc, desc, count);
-	vrb_rdm_gather(work_made.bytes, iov, count);
+	ofi_rdm_gather(work_made.bytes, iov, count);
 }
 
-ssize_t vrb_rdm_send_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags,
+ssize_t ofi_rdm_send_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
 			  bool tagged, uint64_t mark, bool check)
 {
 	ssize_t ret = check ? checked() : note(ep, tagged ? FI_OP_TSEND : FI_OP_SEND, flags, mark);
@@ -130,7 +131,7 @@ ssize_t vrb_rdm_send_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, u
 	return ret;
 }
 
-ssize_t vrb_rdm_recv_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, uint64_t flags,
+ssize_t ofi_rdm_recv_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
 			  bool tagged, uint64_t mark, bool check)
 {
 	ssize_t ret = check ? checked() : note(ep, tagged ? FI_OP_TRECV : FI_OP_RECV, flags, mark);
@@ -142,7 +143,7 @@ ssize_t vrb_rdm_recv_work(struct vrb_rdm *ep, const struct fi_msg_tagged *msg, u
 	return ret;
 }
 
-ssize_t vrb_rdm_rma_work(struct vrb_rdm *ep, const struct fi_msg_rma *msg, uint64_t flags,
+ssize_t ofi_rdm_rma_work(struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
 			 bool read, uint64_t mark, bool check)
 {
 	ssize_t ret = check ? checked() : note(ep, read ? FI_OP_READ : FI_OP_WRITE, flags, mark);
@@ -166,8 +167,8 @@ static uint8_t *note_operands(uint8_t *to, const struct fi_ioc *ioc, size_t coun
 	return to;
 }
 
-ssize_t vrb_rdm_atomic_work(struct vrb_rdm *ep, enum fi_op_type type,
-			    const struct vrb_rdm_atomic_args *args, uint64_t flags, uint64_t mark,
+ssize_t ofi_rdm_atomic_work(struct ofi_rdm_ep *ep, enum fi_op_type type,
+			    const struct ofi_rdm_atomic_args *args, uint64_t flags, uint64_t mark,
 			    bool check)
 {
 	ssize_t ret = check ? checked() : note(ep, type, flags, mark);
@@ -190,19 +191,19 @@ ssize_t vrb_rdm_atomic_work(struct vrb_rdm *ep, enum fi_op_type type,
 	return ret;
 }
 
-static const struct vrb_rdm_calls calls = {
-	.send = vrb_rdm_send_work,
-	.recv = vrb_rdm_recv_work,
-	.rma = vrb_rdm_rma_work,
-	.atomic = vrb_rdm_atomic_work,
+static const struct ofi_rdm_work_calls calls = {
+	.send = ofi_rdm_send_work,
+	.recv = ofi_rdm_recv_work,
+	.rma = ofi_rdm_rma_work,
+	.atomic = ofi_rdm_atomic_work,
 };
 
 static void set_cntr(struct ofi_cntr *cntr)
 {
 	*cntr = (struct ofi_cntr){
 		.fid.fid.fclass = FI_CLASS_CNTR,
-		.parent = &work_domain.base.ref,
-		.triggers = &work_domain.base.triggers,
+		.parent = &work_domain.ref,
+		.triggers = &work_domain.triggers,
 	};
 	TAILQ_INIT(&cntr->waiting);
 }
@@ -211,8 +212,8 @@ static void drop_all(void)
 {
 	struct ofi_trigger_match all = { 0 };
 
-	ofi_triggers_cancel(&work_domain.base.triggers, &all);
-	vrb_rdm_work_fini(&work_ep);
+	ofi_triggers_cancel(&work_domain.triggers, &all);
+	ofi_rdm_work_fini(&work_ep);
 }
 
 int work_begin(void **state)
@@ -221,7 +222,7 @@ int work_begin(void **state)
 	if (work_ep.domain)
 		drop_all();
 	memset(&work_ep, 0, sizeof(work_ep));
-	ofi_triggers_init(&work_domain.base.triggers);
+	ofi_triggers_init(&work_domain.triggers);
 	set_cntr(&work_when);
 	set_cntr(&work_to);
 	set_cntr(&work_received);
@@ -232,9 +233,9 @@ int work_begin(void **state)
 	work_ep.domain = &work_domain;
 	work_ep.info = &work_info;
 	work_ep.enabled = true;
-	work_ep.tx_cq = (struct vrb_rdm_cq *)&cqs[0];
-	work_ep.rx_cq = (struct vrb_rdm_cq *)&cqs[1];
-	work_ep.cntrs[VRB_RDM_RECV] = &work_received;
+	work_ep.tx_cq = (struct ofi_rdm_cq *)&cqs[0];
+	work_ep.rx_cq = (struct ofi_rdm_cq *)&cqs[1];
+	work_ep.cntrs[OFI_RDM_RECV] = &work_received;
 	work_checks = work_calls = work_entries = work_completions = 0;
 	work_check_ret = work_call_ret = 0;
 	work_lend_ret = work_fail_at = 0;
@@ -255,5 +256,5 @@ void work_count(uint64_t n)
 {
 	if (n)
 		ofi_cntr_count(&work_when, n);
-	ofi_triggers_run(&work_domain.base.triggers);
+	ofi_triggers_run(&work_domain.triggers);
 }

@@ -7,8 +7,8 @@
 #include "prov/base/cntr.h"
 #include "prov/base/cq_ring.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/rdm/rdm.h"
-#include "prov/verbs/rdm/work.h"
+#include "prov/rdm/rdm.h"
+#include "prov/rdm/work.h"
 
 enum { WORK_LISTS = OFI_RDM_PROTO_IOV };
 
@@ -18,7 +18,7 @@ struct work_call {
 	uint64_t flags, mark;
 	struct fi_msg_tagged msg;
 	struct fi_msg_rma rma;
-	struct vrb_rdm_atomic_args atomic;
+	struct ofi_rdm_atomic_args atomic;
 	struct iovec iov[WORK_LISTS];
 	void *desc[WORK_LISTS];
 	struct fi_rma_iov rma_iov[WORK_LISTS];
@@ -27,8 +27,8 @@ struct work_call {
 	uint8_t bytes[64];
 };
 
-extern struct vrb_rdm work_ep;
-extern struct vrb_domain work_domain;
+extern struct ofi_rdm_ep work_ep;
+extern struct ofi_domain work_domain;
 extern struct fi_info work_info;
 /* What work waits for, completes to, and what the endpoint counts receives with. */
 extern struct ofi_cntr work_when, work_to, work_received;
@@ -40,7 +40,7 @@ extern int work_lend_ret;
 
 /* The last entry or completion, and how many. */
 extern struct ofi_cq_item work_put;
-extern struct vrb_rdm_cq *work_put_to;
+extern struct ofi_rdm_cq *work_put_to;
 extern unsigned int work_entries, work_completions;
 
 extern int work_fail_at; /* which allocation from now on fails; 0: none */

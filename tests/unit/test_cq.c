@@ -55,7 +55,7 @@ static void open_cq(enum fi_wait_obj obj)
 	cq = (struct ofi_cq){ 0 };
 	slow = (struct ofi_cq_slow){ 0 };
 	ready = tries = errors = 0;
-	assert_int_equal(ofi_cq_init(&cq, &slow, &base_ops, &domain, &attr), 0);
+	assert_int_equal(ofi_cq_init(&cq, NULL, &slow, &base_ops, &domain, &attr), 0);
 	cq.fid = (struct fid_cq){ .fid = { .fclass = FI_CLASS_CQ, .ops = &fid_ops },
 				  .ops = &cq_ops };
 	assert_int_equal(cq.format, FI_CQ_FORMAT_CONTEXT);

@@ -10,19 +10,18 @@
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/ops.h"
-#include "prov/verbs/provider/prov.h"
-#include "prov/verbs/rdm/alias.h"
-#include "prov/verbs/rdm/ep.h"
-#include "prov/verbs/rdm/work.h"
+#include "prov/rdm/alias.h"
+#include "prov/rdm/ep.h"
+#include "prov/rdm/work.h"
 
-struct fi_provider vrb_prov = { .name = "verbs" };
-struct vrb_params vrb_params;
+static const struct fi_provider prov = { .name = "test" };
+static struct ofi_domain domain = { .prov = &prov };
 
 enum { PASSED_ON = 1000, DONE = 7, PEER = 3, KEY = 9, DATA = 77, TAG = 0xab, IGNORE = 0xf };
 
 #define TX FI_DELIVERY_COMPLETE /* of the alias */
 
-static struct vrb_rdm ep;
+static struct ofi_rdm_ep ep;
 static struct fi_info info;
 static struct fid_ep *alias;
 static char buf[16], context;
@@ -33,7 +32,7 @@ static unsigned int closed;
 /* The last call. */
 static struct fi_msg_tagged msg;
 static struct fi_msg_rma rma;
-static struct vrb_rdm_atomic_args atomic;
+static struct ofi_rdm_atomic_args atomic;
 static struct iovec iov;
 static struct fi_rma_iov rma_iov;
 static struct fi_rma_ioc rma_ioc;
@@ -41,8 +40,8 @@ static uint64_t flags;
 static bool tagged, read_not_write;
 static enum fi_op_type type;
 
-ssize_t vrb_rdm_send_work(struct vrb_rdm *on, const struct fi_msg_tagged *with, uint64_t its_flags,
-			  bool is_tagged, uint64_t mark, bool check)
+ssize_t ofi_rdm_send_work(struct ofi_rdm_ep *on, const struct fi_msg_tagged *with,
+			  uint64_t its_flags, bool is_tagged, uint64_t mark, bool check)
 {
 	assert_ptr_equal(on, &ep);
 	assert_true(!mark && !check);
@@ -53,13 +52,13 @@ ssize_t vrb_rdm_send_work(struct vrb_rdm *on, const struct fi_msg_tagged *with, 
 	return DONE;
 }
 
-ssize_t vrb_rdm_recv_work(struct vrb_rdm *on, const struct fi_msg_tagged *with, uint64_t its_flags,
-			  bool is_tagged, uint64_t mark, bool check)
+ssize_t ofi_rdm_recv_work(struct ofi_rdm_ep *on, const struct fi_msg_tagged *with,
+			  uint64_t its_flags, bool is_tagged, uint64_t mark, bool check)
 {
-	return vrb_rdm_send_work(on, with, its_flags, is_tagged, mark, check);
+	return ofi_rdm_send_work(on, with, its_flags, is_tagged, mark, check);
 }
 
-ssize_t vrb_rdm_rma_work(struct vrb_rdm *on, const struct fi_msg_rma *with, uint64_t its_flags,
+ssize_t ofi_rdm_rma_work(struct ofi_rdm_ep *on, const struct fi_msg_rma *with, uint64_t its_flags,
 			 bool read, uint64_t mark, bool check)
 {
 	assert_ptr_equal(on, &ep);
@@ -74,8 +73,8 @@ ssize_t vrb_rdm_rma_work(struct vrb_rdm *on, const struct fi_msg_rma *with, uint
 	return DONE;
 }
 
-ssize_t vrb_rdm_atomic_work(struct vrb_rdm *on, enum fi_op_type its_type,
-			    const struct vrb_rdm_atomic_args *args, uint64_t its_flags,
+ssize_t ofi_rdm_atomic_work(struct ofi_rdm_ep *on, enum fi_op_type its_type,
+			    const struct ofi_rdm_atomic_args *args, uint64_t its_flags,
 			    uint64_t mark, bool check)
 {
 	assert_ptr_equal(on, &ep);
@@ -88,14 +87,14 @@ ssize_t vrb_rdm_atomic_work(struct vrb_rdm *on, enum fi_op_type its_type,
 	return DONE;
 }
 
-int vrb_rdm_close(struct vrb_rdm *which)
+int ofi_rdm_close(struct ofi_rdm_ep *which)
 {
 	assert_ptr_equal(which, &ep);
 	closed++;
 	return close_ret;
 }
 
-int vrb_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t its_flags)
+int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t its_flags)
 {
 	assert_ptr_equal(fid, &ep.fid.fid);
 	assert_ptr_equal(bfid, &context);
@@ -224,7 +223,7 @@ static struct fid_ep *open_alias(uint64_t its_flags)
 	struct fid *fid = NULL;
 	struct fi_alias arg = { &fid, its_flags };
 
-	assert_int_equal(vrb_rdm_alias_open(&ep, FI_INJECT_COMPLETE, FI_COMPLETION, &arg), 0);
+	assert_int_equal(ofi_rdm_alias_open(&ep, FI_INJECT_COMPLETE, FI_COMPLETION, &arg), 0);
 	return (struct fid_ep *)fid;
 }
 
@@ -235,6 +234,7 @@ static int begin(void **state)
 	info.caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
 	ep.endpoint = &ep;
 	ep.info = &info;
+	ep.domain = &domain;
 	ep.fid = (struct fid_ep){ .fid = { FI_CLASS_EP, &words, &own_fid },
 				  .ops = &own_ep,
 				  .cm = &own_cm,
@@ -461,12 +461,12 @@ static void wrong_flags_are_refused(void **state)
 	assert_int_equal(fi_control(&alias->fid, FI_SETOPSFLAG, NULL), -FI_EINVAL);
 	assert_int_equal(fi_control(&alias->fid, FI_GETOPSFLAG, NULL), -FI_EINVAL);
 	assert_true(flags_of(alias, FI_TRANSMIT) == TX);
-	assert_int_equal(vrb_rdm_alias_open(&ep, 0, 0, &arg), -FI_EINVAL);
+	assert_int_equal(ofi_rdm_alias_open(&ep, 0, 0, &arg), -FI_EINVAL);
 	arg.flags = FI_RECV | FI_FENCE;
-	assert_int_equal(vrb_rdm_alias_open(&ep, 0, 0, &arg), -FI_EBADFLAGS);
-	assert_int_equal(vrb_rdm_alias_open(&ep, 0, 0, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_rdm_alias_open(&ep, 0, 0, &arg), -FI_EBADFLAGS);
+	assert_int_equal(ofi_rdm_alias_open(&ep, 0, 0, NULL), -FI_EINVAL);
 	arg.fid = NULL;
-	assert_int_equal(vrb_rdm_alias_open(&ep, 0, 0, &arg), -FI_EINVAL);
+	assert_int_equal(ofi_rdm_alias_open(&ep, 0, 0, &arg), -FI_EINVAL);
 	assert_null(fid);
 	assert_int_equal(ep.fids.children, 1);
 }
@@ -493,8 +493,8 @@ static void it_can_what_the_endpoint_can(void **state)
 
 	(void)state;
 	assert_int_equal(alias->fid.fclass, FI_CLASS_EP);
-	assert_true(vrb_rdm_is_alias(&alias->fid));
-	assert_false(vrb_rdm_is_alias(&ep.fid.fid));
+	assert_true(ofi_rdm_is_alias(&alias->fid));
+	assert_false(ofi_rdm_is_alias(&ep.fid.fid));
 	assert_ptr_equal(alias->fid.context, &words);
 	assert_int_equal(fi_barrier(alias, 0, NULL), -FI_ENOSYS);
 	info.caps = 0;

@@ -8,35 +8,35 @@
 #include <rdma/fi_errno.h>
 #include "prov/base/eq.h"
 #include "capture.h"
-#include "prov/verbs/provider/prov.h"
-#include "prov/verbs/rdm/av.h"
-#include "prov/verbs/rdm/cq.h"
-#include "prov/verbs/rdm/proto_ops.h"
-#include "prov/verbs/rdm/cntr.h"
-#include "prov/verbs/rdm/ep.h"
-#include "prov/verbs/rdm/link.h"
-#include "prov/verbs/rdm/msg.h"
+#include "prov/rdm/av.h"
+#include "prov/rdm/cq.h"
+#include "prov/rdm/proto_ops.h"
+#include "prov/rdm/cntr.h"
+#include "prov/rdm/ep.h"
+#include "prov/rdm/objects.h"
+#include "prov/rdm/peer.h"
+#include "prov/rdm/msg.h"
 #include "prov/base/stx.h"
 
-struct fi_provider vrb_prov = { .name = "verbs" };
-static struct vrb_fabric fabric, other_fabric;
-static struct vrb_domain domain, other_domain;
+static struct fi_provider prov = { .name = "test" };
+static struct ofi_ref fabric, other_fabric;
+static struct ofi_domain domain, other_domain;
 static struct fi_info info;
-static struct vrb_rdm ep;
-static struct vrb_rdm_cq cq;
-static struct vrb_rdm_av av;
+static struct ofi_rdm_ep ep;
+static struct ofi_rdm_cq cq;
+static struct ofi_rdm_av av;
 static struct ofi_cntr cntr;
 static struct ofi_eq eq;
 static struct fi_ops cq_ops = { .size = sizeof(struct fi_ops), .control = ofi_cq_control };
 static unsigned int modes;
 
-void vrb_rdm_set_modes(struct vrb_rdm *of)
+void ofi_rdm_set_modes(struct ofi_rdm_ep *of)
 {
 	assert_ptr_equal(of, &ep);
 	modes++;
 }
 
-void vrb_rdm_av_bind(struct vrb_rdm_av *to, struct vrb_rdm *of)
+void ofi_rdm_av_bind(struct ofi_rdm_av *to, struct ofi_rdm_ep *of)
 {
 	assert_ptr_equal(to, &av);
 	assert_ptr_equal(of, &ep);
@@ -47,7 +47,7 @@ int ofi_stx_bind(struct ofi_stx **slot, struct ofi_stx *stx, const struct ofi_do
 		 const struct fi_tx_attr *attr, uint64_t flags)
 {
 	assert_ptr_equal(slot, &ep.stx);
-	assert_ptr_equal(of, &domain.base);
+	assert_ptr_equal(of, &domain);
 	assert_ptr_equal(attr, info.tx_attr);
 	assert_int_equal(flags, 5);
 	*slot = stx;
@@ -60,24 +60,24 @@ static int begin(void **state)
 	memset(&ep, 0, sizeof(ep));
 	memset(&info, 0, sizeof(info));
 	domain.fabric = other_domain.fabric = &fabric;
+	domain.prov = other_domain.prov = &prov;
 	ep.domain = &domain;
 	ep.info = &info;
-	cq = (struct vrb_rdm_cq){ .base = { .fid.fid = { .fclass = FI_CLASS_CQ, .ops = &cq_ops },
+	cq = (struct ofi_rdm_cq){ .base = { .fid.fid = { .fclass = FI_CLASS_CQ, .ops = &cq_ops },
 					    .slow = &cq.slow },
-				  .slow.parent = &domain.base.ref,
+				  .slow.parent = &domain.ref,
 				  .domain = &domain };
-	av = (struct vrb_rdm_av){ .base = { .fid.fid.fclass = FI_CLASS_AV,
-					    .parent = &domain.base.ref },
+	av = (struct ofi_rdm_av){ .base = { .fid.fid.fclass = FI_CLASS_AV, .parent = &domain.ref },
 				  .domain = &domain };
-	cntr = (struct ofi_cntr){ .fid.fid.fclass = FI_CLASS_CNTR, .parent = &domain.base.ref };
-	eq = (struct ofi_eq){ .fid.fid.fclass = FI_CLASS_EQ, .parent = &fabric.ref };
+	cntr = (struct ofi_cntr){ .fid.fid.fclass = FI_CLASS_CNTR, .parent = &domain.ref };
+	eq = (struct ofi_eq){ .fid.fid.fclass = FI_CLASS_EQ, .parent = &fabric };
 	modes = 0;
 	return 0;
 }
 
 static int bind_it(struct fid *fid, uint64_t flags)
 {
-	return vrb_rdm_bind(&ep.fid.fid, fid, flags);
+	return ofi_rdm_bind(&ep.fid.fid, fid, flags);
 }
 
 static void each_once(void **state)
@@ -92,8 +92,8 @@ static void each_once(void **state)
 	assert_int_equal(cq.slow.ref.children, 2);
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_SEND | FI_WRITE), 0);
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_WRITE | FI_READ), -FI_EBUSY);
-	assert_true(ep.cntrs[VRB_RDM_SEND] == &cntr && ep.cntrs[VRB_RDM_RMA_WRITE] == &cntr);
-	assert_null(ep.cntrs[VRB_RDM_RMA_READ]);
+	assert_true(ep.cntrs[OFI_RDM_SEND] == &cntr && ep.cntrs[OFI_RDM_RMA_WRITE] == &cntr);
+	assert_null(ep.cntrs[OFI_RDM_RMA_READ]);
 	assert_int_equal(cntr.ref.children, 2);
 	assert_int_equal(modes, 3);
 	assert_int_equal(bind_it(&av.base.fid.fid, 0), 0);
@@ -133,15 +133,15 @@ static void refused(struct fid *fid, uint64_t flags, const char *what)
 static void of_its_own_domain(void **state)
 {
 	(void)state;
-	cq.slow.parent = &other_domain.base.ref;
+	cq.slow.parent = &other_domain.ref;
 	refused(&cq.fid.fid, FI_RECV, "completion queue belongs to another domain");
-	av.base.parent = &other_domain.base.ref;
+	av.base.parent = &other_domain.ref;
 	refused(&av.base.fid.fid, 0, "address vector belongs to another domain");
-	cntr.parent = &other_domain.base.ref;
+	cntr.parent = &other_domain.ref;
 	refused(&cntr.fid.fid, FI_SEND, "counter belongs to another domain");
-	eq.parent = &other_fabric.ref;
+	eq.parent = &other_fabric;
 	refused(&eq.fid.fid, 0, "event queue belongs to another fabric");
-	assert_false(ep.tx_cq || ep.rx_cq || ep.av || ep.eq || ep.cntrs[VRB_RDM_SEND]);
+	assert_false(ep.tx_cq || ep.rx_cq || ep.av || ep.eq || ep.cntrs[OFI_RDM_SEND]);
 	assert_int_equal(cq.slow.ref.children + av.base.ref.children + eq.ref.children, 0);
 }
 
@@ -158,24 +158,29 @@ static void of_its_own_kind(void **state)
 	assert_int_equal(bind_it(&eq.fid.fid, 0), -FI_EOPBADSTATE);
 }
 
-const struct ofi_cntr_source_ops vrb_rdm_cntr_source;
-static unsigned int watches, watch_most;
+const struct ofi_cntr_source_ops ofi_rdm_cntr_source;
+static struct ofi_rdm_peer peer;
+static unsigned int watches, watch_most, signals, asked;
 static uint64_t marked;
 
-void vrb_rdm_link_signal_all(struct vrb_rdm *of)
+static void signal_all(struct ofi_rdm_ep *of)
 {
-	of->by_qp[3]->quiet = 0;
+	assert_ptr_equal(of, &ep);
+	signals++;
 }
 
-void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow)
+static bool settled(struct ofi_rdm_proto_peer *of)
 {
-	(void)link;
-	(void)flow;
+	assert_ptr_equal(of, &peer.proto);
+	asked++;
+	return false;
 }
+
+static const struct ofi_rdm_xport_ops xport = { .signal_all = signal_all, .settled = settled };
 
 int ofi_cntr_watch(struct ofi_cntr *to, const struct ofi_cntr_source_ops *ops, void *object, int fd)
 {
-	assert_ptr_equal(ops, &vrb_rdm_cntr_source);
+	assert_ptr_equal(ops, &ofi_rdm_cntr_source);
 	assert_ptr_equal(to, &cntr);
 	assert_ptr_equal(object, &ep);
 	assert_int_equal(fd, 7);
@@ -193,7 +198,7 @@ void ofi_cntr_unwatch(struct ofi_cntr *to, void *object)
 	watches--;
 }
 
-void vrb_rdm_recvs_mark(struct vrb_rdm *of, uint64_t bits)
+void ofi_rdm_recvs_mark(struct ofi_rdm_ep *of, uint64_t bits)
 {
 	assert_ptr_equal(of, &ep);
 	marked |= bits;
@@ -206,24 +211,26 @@ void vrb_rdm_recvs_mark(struct vrb_rdm *of, uint64_t bits)
 static void late(void **state)
 {
 	struct ofi_stx stx = { .fid.fid.fclass = FI_CLASS_STX_CTX };
-	struct ibv_comp_channel channel = { .fd = 7 };
-	struct vrb_rdm_link link = { .quiet = 15 };
+	struct ofi_rdm_peer *peers[] = { &peer };
 
 	(void)state;
 	ofi_lock_init(&ep.lock);
-	ep.channel = &channel;
-	ep.by_qp[3] = &link;
+	ep.fd = 7;
+	ep.proto.xport.ops = &xport;
+	ep.peers = peers;
+	ep.peer_count = 1;
+	signals = asked = 0;
 	ep.enabled = true;
 	watch_most = 1;
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_SEND | FI_RECV), -FI_ENOMEM);
-	assert_true(watches == 0 && !ep.counts && !ep.cntrs[VRB_RDM_SEND] && link.quiet == 15);
+	assert_true(watches == 0 && !ep.counts && !ep.cntrs[OFI_RDM_SEND] && !signals);
 	watch_most = 9;
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_READ), 0);
-	assert_true(watches == 1 && ep.counts && link.quiet == 15 && !marked && modes == 1);
+	assert_true(watches == 1 && ep.counts && !signals && !marked && modes == 1);
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_READ | FI_SEND), -FI_EBUSY);
-	assert_true(watches == 1 && !ep.cntrs[VRB_RDM_SEND]);
+	assert_true(watches == 1 && !ep.cntrs[OFI_RDM_SEND]);
 	assert_int_equal(bind_it(&cntr.fid.fid, FI_SEND | FI_RECV), 0);
-	assert_true(watches == 3 && link.quiet == 0 && marked == VRB_RDM_RECV_SLOW);
+	assert_true(watches == 3 && signals == 1 && asked == 1 && marked == OFI_RDM_RECV_SLOW);
 	assert_int_equal(cntr.ref.children, 3);
 	assert_int_equal(bind_it(&stx.fid.fid, 5), 0);
 	assert_int_equal(bind_it(&cq.fid.fid, FI_TRANSMIT), -FI_EOPBADSTATE);

@@ -11,15 +11,16 @@
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/link.h"
-#include "prov/verbs/rdm/op.h"
-#include "prov/verbs/rdm/peer.h"
+#include "prov/rdm/op.h"
+#include "prov/rdm/peer.h"
+#include "prov/rdm/reply.h"
 #include "fake_verbs.h"
 
 enum { MOST = 20000, EARLY = 4 * OFI_RDM_WIRE_WINDOW, MISSES = 64, PAYLOAD = 100 };
 
 static struct vrb_domain domain;
-static struct vrb_rdm ep;
-static struct vrb_rdm_peer peer;
+static struct vrb_rc_ep rc;
+static struct vrb_rc_peer rc_peer;
 static struct vrb_rdm_link connection;
 static struct fi_info info;
 
@@ -32,30 +33,30 @@ static int begin(void **state)
 	(void)state;
 	fake_reset();
 	memset(&domain, 0, sizeof(domain));
-	memset(&ep, 0, sizeof(ep));
-	memset(&peer, 0, sizeof(peer));
+	memset(&rc, 0, sizeof(rc));
+	memset(&rc_peer, 0, sizeof(rc_peer));
 	memset(&connection, 0, sizeof(connection));
 	domain.ctx = &fake.ctx;
 	domain.base.info = &info;
 	domain.base.ops = &vrb_domain_mr_ops;
-	ep.domain = &domain;
-	ep.info = &info;
-	ep.conn.timer.fd = -1;
-	ep.proto.budget.most = MOST;
-	ep.recent_qp = VRB_RDM_NO_QP;
-	TAILQ_INIT(&ep.conn.starved);
-	ofi_rdm_conn_set_init(&ep.conn.set, &params);
-	vrb_rdm_rx_init(&ep.rx, &domain, 4096, 64);
-	peer.ep = &ep;
-	peer.addr.sa.sa_family = AF_INET;
-	ofi_rdm_conn_init(&peer.conn, 1);
-	ofi_rdm_proto_peer_init(&ep.proto, &peer.proto, 0);
-	STAILQ_INIT(&peer.ops);
-	TAILQ_INIT(&peer.answers);
-	STAILQ_INIT(&peer.replies);
-	STAILQ_INIT(&peer.fenced);
-	connection.ep = &ep;
-	connection.peer = &peer;
+	rc.rdm.domain = &domain.base;
+	rc.rdm.info = &info;
+	rc.conn.timer.fd = -1;
+	rc.rdm.proto.budget.most = MOST;
+	rc.recent_qp = VRB_RDM_NO_QP;
+	TAILQ_INIT(&rc.conn.starved);
+	ofi_rdm_conn_set_init(&rc.conn.set, &params);
+	vrb_rdm_rx_init(&rc.rx, &domain, 4096, 64);
+	rc_peer.rdm.ep = &rc.rdm;
+	rc_peer.rdm.addr.sa.sa_family = AF_INET;
+	ofi_rdm_conn_init(&rc_peer.conn, 1);
+	ofi_rdm_proto_peer_init(&rc.rdm.proto, &rc_peer.rdm.proto, 0);
+	STAILQ_INIT(&rc_peer.rdm.ops);
+	TAILQ_INIT(&rc_peer.rdm.answers);
+	STAILQ_INIT(&rc_peer.rdm.replies);
+	STAILQ_INIT(&rc_peer.rdm.fenced);
+	connection.ep = &rc.rdm;
+	connection.peer = &rc_peer.rdm;
 	connection.state = VRB_RDM_LINK_UP;
 	STAILQ_INIT(&connection.early);
 	LIST_INIT(&connection.windows);
@@ -66,10 +67,10 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	vrb_rdm_ops_fail(&peer, FI_ECANCELED);
-	assert_int_equal(peer.reply_bytes, 0);
-	assert_true(STAILQ_EMPTY(&peer.replies));
-	vrb_rdm_rx_fini(&ep.rx);
+	ofi_rdm_ops_fail(&rc_peer.rdm, FI_ECANCELED);
+	assert_int_equal(rc_peer.rdm.reply_bytes, 0);
+	assert_true(STAILQ_EMPTY(&rc_peer.rdm.replies));
+	vrb_rdm_rx_fini(&rc.rx);
 	return 0;
 }
 
@@ -78,7 +79,7 @@ static bool answer(void)
 	static const uint8_t payload[PAYLOAD];
 	const struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_ATOMIC_RSP, .id = 1 };
 
-	return vrb_rdm_answer(&peer, &packet, payload, sizeof(payload));
+	return ofi_rdm_answer(&rc_peer.rdm, &packet, payload, sizeof(payload));
 }
 
 /* It takes no completions of ours, so that there is no credit to answer it. */
@@ -87,29 +88,30 @@ static void answers_that_nobody_takes(void **state)
 	unsigned int n = 0;
 
 	(void)state;
-	peer.proto.up = true;
+	rc_peer.rdm.proto.up = true;
 	while (answer() && n < MOST)
 		n++;
 	assert_in_range(n, MOST / 2 / PAYLOAD / 2, MOST / PAYLOAD);
-	assert_in_range(peer.reply_bytes, MOST, MOST + 2 * PAYLOAD + OFI_RDM_WIRE_HEADER_MAX);
+	assert_in_range(rc_peer.rdm.reply_bytes, MOST,
+			MOST + 2 * PAYLOAD + OFI_RDM_WIRE_HEADER_MAX);
 	/* They are gone with the connection, and what is asked afterwards is not answered. */
-	vrb_rdm_ops_fail(&peer, FI_ECONNABORTED);
-	assert_int_equal(peer.reply_bytes, 0);
+	ofi_rdm_ops_fail(&rc_peer.rdm, FI_ECONNABORTED);
+	assert_int_equal(rc_peer.rdm.reply_bytes, 0);
 	assert_true(answer());
-	vrb_rdm_ops_fail(&peer, FI_ECONNABORTED);
-	peer.proto.up = false;
+	ofi_rdm_ops_fail(&rc_peer.rdm, FI_ECONNABORTED);
+	rc_peer.rdm.proto.up = false;
 	assert_true(answer());
-	assert_int_equal(peer.reply_bytes, 0);
+	assert_int_equal(rc_peer.rdm.reply_bytes, 0);
 }
 
 static bool come_early(void)
 {
-	struct vrb_rdm_small *small = vrb_rdm_small_get(&ep.rx);
+	struct vrb_rdm_small *small = vrb_rdm_small_get(&rc.rx);
 
 	assert_non_null(small);
 	if (vrb_rdm_conn_early(&connection, &small->rx, 40))
 		return true;
-	vrb_rdm_rx_put(&ep.rx, &small->rx);
+	vrb_rdm_rx_put(&rc.rx, &small->rx);
 	return false;
 }
 
@@ -126,7 +128,7 @@ static void packets_before_their_time(void **state)
 	assert_int_equal(connection.early_count, EARLY);
 	while ((rx = STAILQ_FIRST(&connection.early))) {
 		STAILQ_REMOVE_HEAD(&connection.early, early);
-		vrb_rdm_rx_put(&ep.rx, rx);
+		vrb_rdm_rx_put(&rc.rx, rx);
 	}
 }
 
@@ -136,7 +138,7 @@ static enum ofi_rdm_wire_error ask_for_key(void)
 						    .id = 1,
 						    .key = 12345 };
 
-	return vrb_rdm_key_request(&peer, &packet);
+	return ofi_rdm_key_request(&rc_peer.rdm, &packet);
 }
 
 /* Keys that are tried one after the other. */

@@ -126,8 +126,8 @@ static void test_source(void **state)
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(9) };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
 	struct ofi_rdm_cmwire cm = request();
-	struct vrb_rdm ep = { .conn.scope = 7 };
-	struct vrb_rdm_addr addr;
+	struct vrb_rc_ep rc = { .conn.scope = 7 };
+	struct ofi_rdm_addr addr;
 
 	(void)state;
 	in.sin_addr.s_addr = htonl(0x0a000001);
@@ -138,7 +138,7 @@ static void test_source(void **state)
 	assert_false(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in));
 	in.sin_family = AF_UNSPEC;
 	assert_false(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in));
-	assert_true(vrb_rdm_conn_addr(&ep, &cm, &addr));
+	assert_true(vrb_rdm_conn_addr(&rc.rdm, &cm, &addr));
 	assert_int_equal(addr.sa.sa_family, AF_INET);
 	in6.sin6_addr.s6_addr[3] = 1;
 	assert_false(vrb_rdm_conn_is_from(&cm, (struct sockaddr *)&in6));
@@ -146,10 +146,10 @@ static void test_source(void **state)
 	cm.addr[0] = 0xfe;
 	cm.addr[1] = 0x80;
 	cm.addr[15] = 1;
-	assert_true(vrb_rdm_conn_addr(&ep, &cm, &addr));
+	assert_true(vrb_rdm_conn_addr(&rc.rdm, &cm, &addr));
 	assert_int_equal(addr.in6.sin6_scope_id, 7);
 	cm.addr[1] = 0;
-	assert_true(vrb_rdm_conn_addr(&ep, &cm, &addr));
+	assert_true(vrb_rdm_conn_addr(&rc.rdm, &cm, &addr));
 	assert_int_equal(addr.in6.sin6_scope_id, 0);
 }
 

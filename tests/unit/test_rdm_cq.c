@@ -7,45 +7,43 @@
 #include <malloc.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/provider/domain.h"
-#include "prov/verbs/rdm/domain_progress.h"
-#include "prov/verbs/rdm/cq.h"
+#include "prov/rdm/domain_progress.h"
+#include "prov/rdm/cq.h"
 
 enum { SENDERS = 20000, GROWN = 64 * 1024 };
 
-static struct vrb_domain domain;
+static struct ofi_domain domain;
 static struct fi_fabric_attr fabric = { .api_version = FI_VERSION(1, 17) };
 static struct fi_domain_attr attr = { .data_progress = FI_PROGRESS_MANUAL };
 static struct fi_info info = { .fabric_attr = &fabric, .domain_attr = &attr };
-static struct ibv_context device = { .num_comp_vectors = 1 };
 static struct fid_cq *cq;
+static const struct fi_ops_cq ops = { .size = sizeof(ops), OFI_RDM_CQ_CALLS };
 
 static int begin(void **state)
 {
 	(void)state;
 	memset(&domain, 0, sizeof(domain));
-	domain.base.info = &info;
-	domain.ctx = &device;
-	assert_int_equal(vrb_rdm_domain_progress_open(&domain, &domain.base.progress), 0);
-	return vrb_rdm_cq_open(&domain.fid, NULL, &cq, NULL);
+	domain.info = &info;
+	assert_int_equal(ofi_rdm_domain_progress_open(&domain, false), 0);
+	return ofi_rdm_cq_open(&domain, NULL, 0, &ops, &ops, &cq, NULL);
 }
 
 static int end(void **state)
 {
 	(void)state;
 	assert_int_equal(fi_close(&cq->fid), 0);
-	vrb_rdm_domain_progress_close(domain.base.progress);
+	ofi_rdm_domain_progress_close(domain.progress);
 	return 0;
 }
 
 static void put(uint32_t number)
 {
 	struct ofi_cq_item item = { .err = FI_EADDRNOTAVAIL, .flags = FI_RECV, .len = number };
-	struct vrb_rdm_addr addr = { .in.sin_family = AF_INET, .in.sin_port = htons(7) };
+	struct ofi_rdm_addr addr = { .in.sin_family = AF_INET, .in.sin_port = htons(7) };
 
 	addr.in.sin_addr.s_addr = htonl(number);
-	vrb_rdm_cq_name_sender(&item, &addr);
-	vrb_rdm_cq_put((struct vrb_rdm_cq *)cq, &item);
+	ofi_rdm_cq_name_sender(&item, &addr);
+	ofi_rdm_cq_put((struct ofi_rdm_cq *)cq, &item);
 }
 
 static void take(uint32_t number, bool own)
@@ -101,7 +99,7 @@ static void others_have_no_address(void **state)
 	struct fi_cq_err_entry error = { 0 };
 
 	(void)state;
-	vrb_rdm_cq_put((struct vrb_rdm_cq *)cq, &item);
+	ofi_rdm_cq_put((struct ofi_rdm_cq *)cq, &item);
 	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
 	assert_int_equal(error.olen, 12345);
 	assert_null(error.err_data);

@@ -15,21 +15,18 @@
 #include "src/ds/bias.h"
 #include "prov/base/cntr.h"
 #include "capture.h"
-#include "prov/verbs/provider/prov.h"
-#include "prov/verbs/rdm/domain_progress.h"
-#include "prov/verbs/rdm/conn.h"
-#include "prov/verbs/rdm/progress.h"
+#include "prov/rdm/domain_progress.h"
+#include "prov/rdm/rdm.h"
 
 enum { EPS = 2 };
 
-struct fi_provider vrb_prov = { .name = "verbs" };
-struct vrb_params vrb_params;
+static struct fi_provider prov = { .name = "test" };
+static bool automatic;
 
 static struct fi_domain_attr attr;
 static struct fi_info info = { .domain_attr = &attr };
-static struct vrb_domain domain;
-static struct vrb_rdm eps[EPS];
-static struct ibv_comp_channel channels[EPS];
+static struct ofi_domain domain;
+static struct ofi_rdm_ep eps[EPS];
 static struct ofi_rdm_domain_progress *all;
 static unsigned int progressed[EPS], armed[EPS], lost[EPS], unwatched;
 __thread bool ofi_bias_outside;
@@ -74,23 +71,38 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	return fail_thread ? fail_thread : __real_pthread_create(thread, attributes, run, arg);
 }
 
-void vrb_rdm_progress(struct vrb_rdm *ep)
+static struct ofi_rdm_ep *ep_of(struct ofi_rdm_proto *proto)
 {
+	return (struct ofi_rdm_ep *)((char *)proto - offsetof(struct ofi_rdm_ep, proto));
+}
+
+static void ep_progress(struct ofi_rdm_proto *proto)
+{
+	struct ofi_rdm_ep *ep = ep_of(proto);
+
 	progressed[ep - eps]++;
 	progressed_outside = ofi_bias_outside;
 }
 
-int vrb_rdm_arm(struct vrb_rdm *ep)
+static int ep_arm(struct ofi_rdm_proto *proto)
 {
+	struct ofi_rdm_ep *ep = ep_of(proto);
+
 	__atomic_add_fetch(&armed[ep - eps], 1, __ATOMIC_SEQ_CST);
 	return arm_err;
 }
 
-void vrb_rdm_conn_lost(struct vrb_rdm *ep, int err)
+static void ep_lost(struct ofi_rdm_ep *ep, int err)
 {
 	assert_int_equal(err, FI_EIO);
 	lost[ep - eps]++;
 }
+
+static const struct ofi_rdm_xport_ops xport = {
+	.progress = ep_progress,
+	.arm = ep_arm,
+	.lost = ep_lost,
+};
 
 int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
 		   int fd)
@@ -124,9 +136,11 @@ static int begin(void **state)
 	int i;
 
 	(void)state;
-	domain.base.info = &info;
+	domain.info = &info;
+	domain.prov = &prov;
+	domain.progress = NULL;
 	attr.data_progress = FI_PROGRESS_MANUAL;
-	vrb_params.rdm_auto_progress = 0;
+	automatic = false;
 	arm_err = fail_epoll = fail_eventfd = fail_thread = fail_ctl = fail_bias = 0;
 	attr.threading = FI_THREAD_SAFE;
 	memset(progressed, 0, sizeof(progressed));
@@ -134,8 +148,8 @@ static int begin(void **state)
 	memset(lost, 0, sizeof(lost));
 	for (i = 0; i < EPS; i++) {
 		memset(&eps[i], 0, sizeof(eps[i]));
-		channels[i].fd = eventfd(0, EFD_NONBLOCK);
-		eps[i].channel = &channels[i];
+		eps[i].fd = eventfd(0, EFD_NONBLOCK);
+		eps[i].proto.xport.ops = &xport;
 	}
 	all = NULL;
 	return 0;
@@ -146,9 +160,9 @@ static int end(void **state)
 	int i;
 
 	(void)state;
-	vrb_rdm_domain_progress_close(all);
+	ofi_rdm_domain_progress_close(all);
 	for (i = 0; i < EPS; i++)
-		close(channels[i].fd);
+		close(eps[i].fd);
 	return 0;
 }
 
@@ -156,9 +170,10 @@ static void open_with(int count)
 {
 	int i;
 
-	assert_int_equal(vrb_rdm_domain_progress_open(&domain, &all), 0);
+	assert_int_equal(ofi_rdm_domain_progress_open(&domain, automatic), 0);
+	all = domain.progress;
 	for (i = 0; i < count; i++) {
-		assert_int_equal(vrb_rdm_domain_progress_add(all, &eps[i]), 0);
+		assert_int_equal(ofi_rdm_domain_progress_add(all, &eps[i]), 0);
 		assert_true(eps[i].in_all);
 	}
 }
@@ -166,7 +181,7 @@ static void open_with(int count)
 static void take_all_out(int count)
 {
 	while (count--) {
-		vrb_rdm_domain_progress_remove(all, &eps[count]);
+		ofi_rdm_domain_progress_remove(all, &eps[count]);
 		assert_false(eps[count].in_all);
 	}
 }
@@ -177,7 +192,7 @@ static void a_counter_asks_each(void **state)
 
 	(void)state;
 	open_with(EPS);
-	assert_int_equal(vrb_rdm_domain_progress_watch(all, &cntr), 0);
+	assert_int_equal(ofi_rdm_domain_progress_watch(all, &cntr), 0);
 	assert_true(source_fd >= 0);
 	source->progress(source_of);
 	assert_int_equal(progressed[0], 1);
@@ -186,13 +201,13 @@ static void a_counter_asks_each(void **state)
 	arm_err = -FI_EAGAIN;
 	assert_int_equal(source->arm(source_of), -FI_EAGAIN);
 	assert_int_equal(armed[1], 2);
-	vrb_rdm_domain_progress_unwatch(all, &cntr);
+	ofi_rdm_domain_progress_unwatch(all, &cntr);
 	assert_int_equal(unwatched, 1);
 	take_all_out(EPS);
 	source->progress(source_of);
 	assert_int_equal(progressed[0], 1);
 	/* One that is not there. */
-	vrb_rdm_domain_progress_remove(all, &eps[0]);
+	ofi_rdm_domain_progress_remove(all, &eps[0]);
 }
 
 /* A call on a counter is serialized with those in an endpoint by FI_THREAD_DOMAIN alone. */
@@ -206,14 +221,14 @@ static void who_is_not_serialized_is_outside(void **state)
 	for (i = 0; i < 2; i++) {
 		attr.threading = threading[i];
 		open_with(1);
-		assert_int_equal(vrb_rdm_domain_progress_watch(all, &cntr), 0);
+		assert_int_equal(ofi_rdm_domain_progress_watch(all, &cntr), 0);
 		progressed_outside = i;
 		source->progress(source_of);
 		assert_int_equal(progressed_outside, threading[i] != FI_THREAD_DOMAIN);
 		assert_false(ofi_bias_outside);
-		vrb_rdm_domain_progress_unwatch(all, &cntr);
+		ofi_rdm_domain_progress_unwatch(all, &cntr);
 		take_all_out(1);
-		vrb_rdm_domain_progress_close(all);
+		ofi_rdm_domain_progress_close(all);
 		all = NULL;
 	}
 }
@@ -221,12 +236,12 @@ static void who_is_not_serialized_is_outside(void **state)
 static void the_lost_are_told(void **state)
 {
 	(void)state;
-	vrb_rdm_domain_progress_lost(NULL, NULL, FI_EIO);
+	ofi_rdm_domain_progress_lost(NULL, NULL, FI_EIO);
 	open_with(EPS);
-	vrb_rdm_domain_progress_lost(all, &eps[1], FI_EIO);
+	ofi_rdm_domain_progress_lost(all, &eps[1], FI_EIO);
 	assert_int_equal(lost[0], 0);
 	assert_int_equal(lost[1], 1);
-	vrb_rdm_domain_progress_lost(all, NULL, FI_EIO);
+	ofi_rdm_domain_progress_lost(all, NULL, FI_EIO);
 	assert_int_equal(lost[0], 1);
 	assert_int_equal(lost[1], 2);
 	take_all_out(EPS);
@@ -254,16 +269,16 @@ static void the_thread_wakes(void **state)
 	open_with(EPS);
 	assert_true(times_armed(0) && times_armed(1)); /* by who adds, since the thread may sleep */
 	before = times_armed(1);
-	assert_int_equal(write(channels[0].fd, &one, sizeof(one)), sizeof(one));
+	assert_int_equal(write(eps[0].fd, &one, sizeof(one)), sizeof(one));
 	wait_armed(1, before + 3);
-	assert_int_equal(read(channels[0].fd, &one, sizeof(one)), sizeof(one));
+	assert_int_equal(read(eps[0].fd, &one, sizeof(one)), sizeof(one));
 	take_all_out(EPS);
 }
 
 static void the_parameter_has_it_too(void **state)
 {
 	(void)state;
-	vrb_params.rdm_auto_progress = 1;
+	automatic = true;
 	open_with(1);
 	assert_true(times_armed(0));
 	take_all_out(1);
@@ -273,20 +288,21 @@ static void check_biased(enum fi_threading threading, enum fi_progress progress,
 {
 	attr.threading = threading;
 	attr.data_progress = progress;
-	assert_int_equal(vrb_rdm_domain_progress_open(&domain, &all), 0);
-	assert_int_equal(vrb_rdm_domain_progress_biased(all), biased);
+	assert_int_equal(ofi_rdm_domain_progress_open(&domain, automatic), 0);
+	all = domain.progress;
+	assert_int_equal(ofi_rdm_domain_progress_biased(all), biased);
 	eps[0].info = &info;
 	info.caps = FI_TAGGED;
-	vrb_rdm_domain_progress_bias(all, &eps[0]);
+	ofi_rdm_domain_progress_bias(all, &eps[0]);
 	assert_int_equal(eps[0].biased, biased);
 	assert_int_equal(eps[0].with_domain, threading == FI_THREAD_DOMAIN);
 	info.caps = FI_TAGGED | FI_TRIGGER;
-	vrb_rdm_domain_progress_bias(all, &eps[0]);
+	ofi_rdm_domain_progress_bias(all, &eps[0]);
 	assert_int_equal(eps[0].biased, biased && threading == FI_THREAD_DOMAIN);
 	info.caps = FI_TAGGED | FI_COLLECTIVE;
-	vrb_rdm_domain_progress_bias(all, &eps[0]);
+	ofi_rdm_domain_progress_bias(all, &eps[0]);
 	assert_int_equal(eps[0].biased, biased && threading == FI_THREAD_DOMAIN);
-	vrb_rdm_domain_progress_close(all);
+	ofi_rdm_domain_progress_close(all);
 	all = NULL;
 }
 
@@ -301,9 +317,9 @@ static void locks_are_as_asked_for(void **state)
 	check_biased(FI_THREAD_SAFE, FI_PROGRESS_MANUAL, false);
 	check_biased(FI_THREAD_UNSPEC, FI_PROGRESS_MANUAL, false);
 	check_biased(FI_THREAD_DOMAIN, FI_PROGRESS_AUTO, false);
-	vrb_params.rdm_auto_progress = 1;
+	automatic = true;
 	check_biased(FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, false);
-	vrb_params.rdm_auto_progress = 0;
+	automatic = false;
 	fail_bias = 1;
 	check_biased(FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, false);
 	check_biased(FI_THREAD_COMPLETION, FI_PROGRESS_MANUAL, false);
@@ -311,12 +327,10 @@ static void locks_are_as_asked_for(void **state)
 
 static void check_open(int err)
 {
-	struct ofi_rdm_domain_progress *none = NULL;
-
 	capture_start();
-	assert_int_equal(vrb_rdm_domain_progress_open(&domain, &none), -err);
+	assert_int_equal(ofi_rdm_domain_progress_open(&domain, automatic), -err);
 	assert_non_null(strstr(capture_stop(), strerror(err)));
-	assert_null(none);
+	assert_null(domain.progress);
 }
 
 static void what_fails_is_told(void **state)
@@ -338,7 +352,7 @@ static void what_fails_is_told(void **state)
 	attr.data_progress = FI_PROGRESS_MANUAL;
 	open_with(0);
 	fail_ctl = ENOSPC;
-	assert_int_equal(vrb_rdm_domain_progress_add(all, &eps[0]), -ENOSPC);
+	assert_int_equal(ofi_rdm_domain_progress_add(all, &eps[0]), -ENOSPC);
 	assert_false(eps[0].in_all);
 }
 

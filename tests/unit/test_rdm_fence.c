@@ -6,17 +6,17 @@
 #include "unit.h"
 #include <string.h>
 #include <rdma/fi_errno.h>
-#include "prov/verbs/rdm/objects.h"
-#include "prov/verbs/rdm/peer.h"
-#include "prov/verbs/rdm/fence.h"
-#include "prov/verbs/rdm/progress.h"
+#include "prov/rdm/objects.h"
+#include "prov/rdm/peer.h"
+#include "prov/rdm/fence.h"
+#include "prov/rdm/complete.h"
 
 enum { ITEMS = 4 };
 
-static struct vrb_rdm ep;
-static struct vrb_rdm_peer peer;
-static struct vrb_rdm_op marker, ops[ITEMS];
-static struct vrb_rdm_out outs[ITEMS];
+static struct ofi_rdm_ep ep;
+static struct ofi_rdm_peer peer;
+static struct ofi_rdm_op marker, ops[ITEMS];
+static struct ofi_rdm_out outs[ITEMS];
 static bool no_gate, fenced;
 static unsigned int pumps, waits, gates_back;
 static uint32_t posted, completed; /* to the peer */
@@ -36,7 +36,7 @@ void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *of, bool fence)
 	fenced = fence;
 }
 
-void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count)
+void ofi_rdm_gather(void *to, const struct iovec *iov, size_t count)
 {
 	uint8_t *bytes = to;
 
@@ -46,26 +46,27 @@ void vrb_rdm_gather(void *to, const struct iovec *iov, size_t count)
 	}
 }
 
-void vrb_rdm_ops_pump(struct vrb_rdm_peer *of)
+void ofi_rdm_ops_pump(struct ofi_rdm_peer *of)
 {
 	assert_ptr_equal(of, &peer);
 	pumps++;
 }
 
-struct vrb_rdm_op *vrb_rdm_op_get(struct vrb_rdm *of)
+struct ofi_rdm_op *ofi_rdm_op_get(struct ofi_rdm_ep *of)
 {
 	assert_ptr_equal(of, &ep);
 	return no_gate ? NULL : &marker;
 }
 
-void vrb_rdm_op_put(struct vrb_rdm_op *op)
+void ofi_rdm_op_put(struct ofi_rdm_op *op)
 {
 	assert_ptr_equal(op, &marker);
 	assert_ptr_equal(op->peer, &peer);
 	gates_back++;
 }
 
-void vrb_rdm_complete_tx(struct vrb_rdm *of, void *context, uint64_t flags, int err, int wc_status)
+void ofi_rdm_complete_tx(struct ofi_rdm_ep *of, void *context, uint64_t flags, int err,
+			 int wc_status)
 {
 	assert_ptr_equal(of, &ep);
 	assert_int_equal(flags, FI_MSG | FI_SEND);
@@ -74,7 +75,7 @@ void vrb_rdm_complete_tx(struct vrb_rdm *of, void *context, uint64_t flags, int 
 	failed[failures++] = context;
 }
 
-void vrb_rdm_out_put(struct vrb_rdm *of, struct vrb_rdm_out *out)
+void ofi_rdm_out_put(struct ofi_rdm_ep *of, struct ofi_rdm_out *out)
 {
 	assert_ptr_equal(of, &ep);
 	assert_ptr_equal(out, failed[failures - 1]);
@@ -130,10 +131,10 @@ static int begin(void **state)
 	return 0;
 }
 
-static int fence(struct vrb_rdm_op *op)
+static int fence(struct ofi_rdm_op *op)
 {
 	op->fenced.fence = true;
-	return vrb_rdm_fence_op(&peer, op);
+	return ofi_rdm_fence_op(&peer, op);
 }
 
 /* What was posted, and is not complete. */
@@ -142,9 +143,9 @@ static void be_busy(void)
 	posted++;
 }
 
-static struct vrb_rdm_op *take_op(void)
+static struct ofi_rdm_op *take_op(void)
 {
-	struct vrb_rdm_op *op = STAILQ_FIRST(&peer.ops);
+	struct ofi_rdm_op *op = STAILQ_FIRST(&peer.ops);
 
 	assert_non_null(op);
 	STAILQ_REMOVE_HEAD(&peer.ops, link);
@@ -159,18 +160,18 @@ static void nothing_is_waited_for_when_all_is_quiet(void **state)
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_int_equal(pumps, 1);
 	outs[0].fenced.fence = true;
-	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), 0);
+	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[0]), 0);
 	assert_null(peer.marker);
 	assert_ptr_equal(sent[0], &outs[0]);
 	assert_false(fenced);
 	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 0);
 }
 
-static void check_kept(struct vrb_rdm_op *first)
+static void check_kept(struct ofi_rdm_op *first)
 {
 	assert_int_equal(fence(&ops[0]), 0);
 	assert_ptr_equal(peer.marker, &marker);
-	assert_int_equal(marker.kind, VRB_RDM_OP_GATE);
+	assert_int_equal(marker.kind, OFI_RDM_OP_GATE);
 	assert_true(fenced);
 	assert_ptr_equal(STAILQ_FIRST(&peer.fenced), &ops[0].fenced);
 	assert_ptr_equal(STAILQ_FIRST(&peer.ops), first);
@@ -200,15 +201,15 @@ static void what_comes_behind_stays_behind(void **state)
 	(void)state;
 	be_busy();
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), 0);
-	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[1]), 0);
+	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[0]), 0);
+	assert_int_equal(ofi_rdm_fence_op(&peer, &ops[1]), 0);
 	assert_int_equal(sends, 0);
 	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 3);
 	/* Nor when all before it is complete, but the marker is not yet looked at. */
 	completed = posted;
-	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[1]), 0);
+	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[1]), 0);
 	assert_int_equal(sends, 0);
-	assert_true(vrb_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_ptr_equal(take_op(), &ops[1]);
 	assert_true(STAILQ_EMPTY(&peer.ops));
@@ -228,18 +229,18 @@ static void it_opens_when_the_earlier_is_complete(void **state)
 	TAILQ_INSERT_TAIL(&peer.proto.outs, &outs[0].proto, link);
 	TAILQ_INSERT_TAIL(&peer.answers, &ops[1], wait);
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_false(vrb_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_open(&peer));
 	TAILQ_REMOVE(&peer.proto.outs, &outs[0].proto, link);
-	assert_false(vrb_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_open(&peer));
 	TAILQ_REMOVE(&peer.answers, &ops[1], wait);
 	assert_int_equal(waits, 0);
-	assert_false(vrb_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_open(&peer));
 	assert_int_equal(waits, 1);
 	completed++;
 	be_busy(); /* which the marker was not made for */
-	assert_false(vrb_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_open(&peer));
 	completed++;
-	assert_true(vrb_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_null(peer.marker);
 }
@@ -249,20 +250,20 @@ static void one_fence_waits_for_another(void **state)
 	(void)state;
 	be_busy();
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[1]), 0);
+	assert_int_equal(ofi_rdm_fence_op(&peer, &ops[1]), 0);
 	assert_int_equal(fence(&ops[2]), 0);
-	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[3]), 0);
+	assert_int_equal(ofi_rdm_fence_op(&peer, &ops[3]), 0);
 	completed++;
-	assert_true(vrb_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[0]);
 	assert_ptr_equal(take_op(), &ops[1]);
 	assert_ptr_equal(STAILQ_FIRST(&peer.ops), &marker);
 	assert_true(fenced);
 	assert_ptr_equal(STAILQ_FIRST(&peer.fenced), &ops[2].fenced);
 	be_busy(); /* with those two */
-	assert_false(vrb_rdm_fence_open(&peer));
+	assert_false(ofi_rdm_fence_open(&peer));
 	completed++;
-	assert_true(vrb_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_open(&peer));
 	assert_ptr_equal(take_op(), &ops[2]);
 	assert_ptr_equal(take_op(), &ops[3]);
 	assert_null(peer.marker);
@@ -277,18 +278,18 @@ static void buffers_are_copied_late(void **state)
 
 	(void)state;
 	be_busy();
-	ops[0].kind = VRB_RDM_OP_WRITE;
+	ops[0].kind = OFI_RDM_OP_WRITE;
 	ops[0].local[0].addr = (uint8_t *)bounce;
-	ops[1].kind = VRB_RDM_OP_ATOMIC;
+	ops[1].kind = OFI_RDM_OP_ATOMIC;
 	ops[1].operands = operands;
 	ops[0].late = ops[1].late = late;
 	ops[0].late_count = ops[1].late_count = 2;
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_int_equal(vrb_rdm_fence_op(&peer, &ops[1]), 0);
+	assert_int_equal(ofi_rdm_fence_op(&peer, &ops[1]), 0);
 	assert_string_equal(bounce, "");
 	first[0] = 'x';
 	completed++;
-	assert_true(vrb_rdm_fence_open(&peer));
+	assert_true(ofi_rdm_fence_open(&peer));
 	assert_string_equal(bounce, "xbcd");
 	assert_string_equal(operands, "xbcd");
 	assert_null(ops[0].late);
@@ -301,7 +302,7 @@ static void without_a_gate_it_is_for_another_time(void **state)
 	be_busy();
 	no_gate = true;
 	assert_int_equal(fence(&ops[0]), -FI_EAGAIN);
-	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), -FI_EAGAIN);
+	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[0]), -FI_EAGAIN);
 	assert_true(STAILQ_EMPTY(&peer.fenced));
 	assert_true(STAILQ_EMPTY(&peer.ops));
 	assert_null(peer.marker);
@@ -315,11 +316,11 @@ static void what_waits_fails(void **state)
 	(void)state;
 	be_busy();
 	assert_int_equal(fence(&ops[0]), 0);
-	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[0]), 0);
+	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[0]), 0);
 	assert_int_equal(fence(&ops[1]), 0);
-	assert_int_equal(vrb_rdm_fence_out(&peer, &outs[1]), 0);
+	assert_int_equal(ofi_rdm_fence_out(&peer, &outs[1]), 0);
 	assert_ptr_equal(take_op(), &marker);
-	vrb_rdm_fence_fail(&peer, FI_ECONNRESET);
+	ofi_rdm_fence_fail(&peer, FI_ECONNRESET);
 	assert_int_equal(failures, 2);
 	assert_ptr_equal(failed[0], &outs[0]);
 	assert_ptr_equal(failed[1], &outs[1]);

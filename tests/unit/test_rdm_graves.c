@@ -13,20 +13,20 @@
 #define vrb_rdm_flush	     fake_flush_link
 #define vrb_rdm_conn_drained fake_drained
 #define vrb_rdm_conn_wake    fake_wake
-#define vrb_rdm_peer_leave   fake_leave
+#define ofi_rdm_peer_leave   fake_leave
 #include "prov/verbs/rdm/conn_free.c"
 
-static struct vrb_rdm ep;
+static struct vrb_rc_ep rc;
 static struct vrb_domain domain;
-static struct vrb_rdm_peer peer;
+static struct vrb_rc_peer rc_peer;
 static unsigned int taken; /* completions */
 
-void vrb_rdm_poll_all(struct vrb_rdm *of)
+void vrb_rdm_poll_all(struct ofi_rdm_ep *of)
 {
 	struct ibv_wc wc[4];
 	int n;
 
-	while ((n = ibv_poll_cq(of->cq, 4, wc)) > 0)
+	while ((n = ibv_poll_cq(vrb_rc(of)->cq, 4, wc)) > 0)
 		taken += (unsigned int)n;
 }
 
@@ -41,13 +41,13 @@ void vrb_rdm_conn_drained(struct vrb_rdm_link *link)
 	(void)link;
 }
 
-void vrb_rdm_conn_wake(struct vrb_rdm *of, uint64_t ms)
+void vrb_rdm_conn_wake(struct ofi_rdm_ep *of, uint64_t ms)
 {
 	(void)of;
 	(void)ms;
 }
 
-void vrb_rdm_peer_leave(struct vrb_rdm_peer *of)
+void ofi_rdm_peer_leave(struct ofi_rdm_peer *of)
 {
 	(void)of;
 }
@@ -57,21 +57,21 @@ static void tick(void)
 {
 	struct vrb_rdm_dead_links ripe;
 
-	vrb_rdm_conn_ripe(&ep, &ripe);
+	vrb_rdm_conn_ripe(&rc.rdm, &ripe);
 	vrb_rdm_conn_free(&ripe);
 }
 
 static struct vrb_rdm_link *link_with_a_receive(struct ibv_pd *pd)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = ep.cq, .recv_cq = ep.cq, .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 }
+		.send_cq = rc.cq, .recv_cq = rc.cq, .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 }
 	};
-	struct vrb_rdm_link *link = vrb_rdm_link_new(&ep);
+	struct vrb_rdm_link *link = vrb_rdm_link_new(&rc.rdm);
 	struct ibv_recv_wr *bad, wr = { .wr_id = 1 };
 
 	assert_non_null(link);
-	link->peer = &peer;
-	peer.links++;
+	link->peer = &rc_peer.rdm;
+	rc_peer.links++;
 	link->qp = ibv_create_qp(pd, &init);
 	link->qp->state = IBV_QPS_RTS;
 	assert_int_equal(ibv_post_recv(link->qp, &wr, &bad), 0);
@@ -84,13 +84,13 @@ static struct vrb_rdm_link *link_with_a_receive(struct ibv_pd *pd)
 static int begin(void **state)
 {
 	fake_reset();
-	memset(&ep, 0, sizeof(ep));
+	memset(&rc, 0, sizeof(rc));
 	memset(&domain, 0, sizeof(domain));
 	domain.ctx = &fake.ctx;
-	ep.domain = &domain;
-	ep.room.size = ep.room.left = 600;
-	ep.cq = ibv_create_cq(&fake.ctx, 600, NULL, NULL, 0);
-	peer.ep = &ep;
+	rc.rdm.domain = &domain.base;
+	rc.room.size = rc.room.left = 600;
+	rc.cq = ibv_create_cq(&fake.ctx, 600, NULL, NULL, 0);
+	rc_peer.rdm.ep = &rc.rdm;
 	taken = 0;
 	fake.forgets = true;
 	*state = ibv_alloc_pd(&fake.ctx);
@@ -99,8 +99,8 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	assert_int_equal(peer.links, 0);
-	ibv_destroy_cq(ep.cq);
+	assert_int_equal(rc_peer.links, 0);
+	ibv_destroy_cq(rc.cq);
 	ibv_dealloc_pd(*state);
 	fake_all_closed();
 	return 0;

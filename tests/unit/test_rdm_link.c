@@ -12,7 +12,7 @@
 
 enum { SHARE = 3072, RX = 512, MOST = 2000 };
 
-static struct vrb_rdm ep;
+static struct vrb_rc_ep rc;
 static struct vrb_domain domain;
 static struct vrb_rdm_link *links[MOST];
 static unsigned int count;
@@ -21,15 +21,15 @@ static int begin(void **state)
 {
 	(void)state;
 	fake_reset();
-	memset(&ep, 0, sizeof(ep));
+	memset(&rc, 0, sizeof(rc));
 	memset(&domain, 0, sizeof(domain));
 	domain.ctx = &fake.ctx;
 	fake.attr.max_cqe = domain.attr.max_cqe = 32767;
-	ep.domain = &domain;
-	ep.room.size = SHARE + RX;
-	ep.room.left = SHARE;
-	ep.cq = ibv_create_cq(&fake.ctx, SHARE + RX, NULL, NULL, 0);
-	assert_non_null(ep.cq);
+	rc.rdm.domain = &domain.base;
+	rc.room.size = SHARE + RX;
+	rc.room.left = SHARE;
+	rc.cq = ibv_create_cq(&fake.ctx, SHARE + RX, NULL, NULL, 0);
+	assert_non_null(rc.cq);
 	count = 0;
 	return 0;
 }
@@ -39,8 +39,8 @@ static int end(void **state)
 	(void)state;
 	while (count)
 		vrb_rdm_link_free(links[--count]);
-	assert_int_equal(ep.room.left + RX, ep.room.size);
-	ibv_destroy_cq(ep.cq);
+	assert_int_equal(rc.room.left + RX, rc.room.size);
+	ibv_destroy_cq(rc.cq);
 	fake_all_closed();
 	return 0;
 }
@@ -50,7 +50,7 @@ static void fill(void)
 {
 	struct vrb_rdm_link *link;
 
-	while (count < MOST && (link = vrb_rdm_link_new(&ep)))
+	while (count < MOST && (link = vrb_rdm_link_new(&rc.rdm)))
 		links[count++] = link;
 }
 
@@ -63,8 +63,8 @@ static void check_burden(void)
 		assert_true(links[i]->size >= 8 && links[i]->size <= 128);
 		sum += links[i]->size + 1;
 	}
-	assert_int_equal(sum + ep.room.left, ep.room.size);
-	assert_true(ep.room.size <= (uint32_t)domain.attr.max_cqe);
+	assert_int_equal(sum + rc.room.left, rc.room.size);
+	assert_true(rc.room.size <= (uint32_t)domain.attr.max_cqe);
 }
 
 static void grows_with_its_peers(void **state)
@@ -99,7 +99,7 @@ static void shares_what_does_not_grow(void **state)
 	fake.resize_err = EOPNOTSUPP;
 	fill();
 	assert_true(count >= 100);
-	assert_int_equal(ep.room.size, SHARE + RX);
+	assert_int_equal(rc.room.size, SHARE + RX);
 	assert_int_equal(fake.resizes, 1);
 	check_burden();
 }
@@ -120,23 +120,23 @@ static void faults_do_not_fill_the_log(void **state)
 {
 	const struct ofi_rdm_conn_params params = { .cap = 1 };
 	const struct ibv_wc wc = { .status = IBV_WC_REM_OP_ERR };
-	static struct vrb_rdm_peer peer;
+	static struct vrb_rc_peer rc_peer;
 	struct vrb_rdm_link *link;
 	int i;
 
 	(void)state;
-	peer = (struct vrb_rdm_peer){ .ep = &ep, .addr.sa.sa_family = AF_INET };
-	ofi_rdm_conn_set_init(&ep.conn.set, &params);
-	TAILQ_INIT(&ep.conn.starved);
-	ep.conn.timer.fd = -1;
+	rc_peer.rdm = (struct ofi_rdm_peer){ .ep = &rc.rdm, .addr.sa.sa_family = AF_INET };
+	ofi_rdm_conn_set_init(&rc.conn.set, &params);
+	TAILQ_INIT(&rc.conn.starved);
+	rc.conn.timer.fd = -1;
 	fill();
 	link = links[0];
-	link->peer = &peer;
+	link->peer = &rc_peer.rdm;
 	capture_start();
 	for (i = 0; i < 100; i++) {
-		assert_null(vrb_rdm_link_new(&ep));
-		vrb_rdm_conn_fault(&peer.proto, OFI_RDM_WIRE_E_MEMORY);
-		vrb_rdm_conn_fault(&peer.proto, OFI_RDM_WIRE_E_TYPE);
+		assert_null(vrb_rdm_link_new(&rc.rdm));
+		vrb_rdm_conn_fault(&rc_peer.rdm.proto, OFI_RDM_WIRE_E_MEMORY);
+		vrb_rdm_conn_fault(&rc_peer.rdm.proto, OFI_RDM_WIRE_E_TYPE);
 		vrb_rdm_conn_failed(link, FI_EIO, &wc);
 		vrb_rdm_conn_qp_event(link, IBV_EVENT_QP_FATAL);
 	}
@@ -150,7 +150,7 @@ static void faults_do_not_fill_the_log(void **state)
  */
 static void knows_a_request_that_is_no_more(void **state)
 {
-	struct vrb_rdm_link *link = vrb_rdm_link_new(&ep);
+	struct vrb_rdm_link *link = vrb_rdm_link_new(&rc.rdm);
 
 	(void)state;
 	fake.fail_at = fake.calls + 1;
@@ -171,9 +171,9 @@ static void knows_a_request_that_is_no_more(void **state)
 /* It is destroyed when the device has let go of its receives, or was waited for long enough. */
 static void lingers_until_it_lets_go(void **state)
 {
-	struct vrb_rdm_link *link = vrb_rdm_link_new(&ep);
-	struct ibv_qp_init_attr init = { .send_cq = ep.cq,
-					 .recv_cq = ep.cq,
+	struct vrb_rdm_link *link = vrb_rdm_link_new(&rc.rdm);
+	struct ibv_qp_init_attr init = { .send_cq = rc.cq,
+					 .recv_cq = rc.cq,
 					 .qp_type = IBV_QPT_RC };
 	struct ibv_pd *pd = ibv_alloc_pd(&fake.ctx);
 
@@ -197,7 +197,7 @@ static void lingers_until_it_lets_go(void **state)
 	domain.no_last_wqe = true;
 	assert_true(vrb_rdm_link_ripe(link, 5));
 	domain.no_last_wqe = false;
-	ep.dead = FI_EIO;
+	rc.rdm.dead = FI_EIO;
 	assert_true(vrb_rdm_link_ripe(link, 5));
 	vrb_rdm_link_destroy_qp(link);
 	vrb_rdm_link_free(link);
@@ -212,31 +212,31 @@ static void a_mark_is_passed_when_all_before_it_is_complete(void **state)
 {
 	struct fi_ep_attr attr = { 0 };
 	const struct fi_info info = { .ep_attr = &attr };
-	const struct ofi_rdm_xport_ops *rc = vrb_rdm_rc(&domain, &info).ops;
-	static struct vrb_rdm_peer peer;
-	struct vrb_rdm_link *link = vrb_rdm_link_new(&ep);
+	const struct ofi_rdm_xport_ops *ops = vrb_rdm_rc(&domain, &info).ops;
+	static struct vrb_rc_peer rc_peer;
+	struct vrb_rdm_link *link = vrb_rdm_link_new(&rc.rdm);
 	uint32_t mark;
 
 	(void)state;
-	peer = (struct vrb_rdm_peer){ .ep = &ep };
-	TAILQ_INIT(&ep.conn.starved);
-	ep.conn.timer.fd = -1;
-	assert_true(rc->quiet(&peer.proto)); /* without a connection, too */
-	peer.link = link;
+	rc_peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm };
+	TAILQ_INIT(&rc.conn.starved);
+	rc.conn.timer.fd = -1;
+	assert_true(ops->quiet(&rc_peer.rdm.proto)); /* without a connection, too */
+	rc_peer.link = link;
 	link->head = link->tail = UINT32_MAX; /* the counts go round */
-	assert_true(rc->quiet(&peer.proto));
+	assert_true(ops->quiet(&rc_peer.rdm.proto));
 	link->head += 2;
-	assert_false(rc->quiet(&peer.proto));
-	mark = rc->mark(&peer.proto);
-	assert_false(rc->passed(&peer.proto, mark));
-	assert_false(peer.starved);
-	link->slots[(link->head - 1) & link->mask].flags = VRB_SILENT;
+	assert_false(ops->quiet(&rc_peer.rdm.proto));
+	mark = ops->mark(&rc_peer.rdm.proto);
+	assert_false(ops->passed(&rc_peer.rdm.proto, mark));
+	assert_false(rc_peer.starved);
+	link->slots[(link->head - 1) & link->mask].flags = OFI_RDM_SILENT;
 	link->tail++;
-	assert_false(rc->passed(&peer.proto, mark)); /* there is no credit for a probe */
-	assert_true(peer.starved);
+	assert_false(ops->passed(&rc_peer.rdm.proto, mark)); /* there is no credit for a probe */
+	assert_true(rc_peer.starved);
 	link->head++; /* which the mark does not stand for */
 	link->tail++;
-	assert_true(rc->passed(&peer.proto, mark));
+	assert_true(ops->passed(&rc_peer.rdm.proto, mark));
 	vrb_rdm_link_free(link);
 }
 
@@ -261,53 +261,53 @@ static int post_send(struct ibv_qp *at, struct ibv_send_wr *wr, struct ibv_send_
 }
 
 /* The header and the bytes of a list, from an offset on. */
-static int send_list(const struct ofi_rdm_xport_ops *rc, struct vrb_rdm_peer *peer)
+static int send_list(const struct ofi_rdm_xport_ops *ops, struct ofi_rdm_peer *peer)
 {
 	static char head[100] = "head", first[] = "abc", second[] = "defg";
 	const struct iovec iov[2] = { { first, 3 }, { second, 4 } };
 
-	return rc->send(&peer->proto, head, sizeof(head), iov, 2, 4, NULL);
+	return ops->send(&peer->proto, head, sizeof(head), iov, 2, 4, NULL);
 }
 
 static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 {
 	struct fi_ep_attr attr = { 0 };
 	const struct fi_info info = { .ep_attr = &attr };
-	const struct ofi_rdm_xport_ops *rc = vrb_rdm_rc(&domain, &info).ops;
+	const struct ofi_rdm_xport_ops *ops = vrb_rdm_rc(&domain, &info).ops;
 	struct ibv_context context = { .ops.post_send = post_send };
 	struct ibv_qp qp = { .context = &context };
-	static struct vrb_rdm_peer peer;
-	struct vrb_rdm_link *link = vrb_rdm_link_new(&ep);
+	static struct vrb_rc_peer rc_peer;
+	struct vrb_rdm_link *link = vrb_rdm_link_new(&rc.rdm);
 	uint8_t bytes[sizeof(sent)];
-	struct vrb_rdm_buf bounce = { .data = bytes };
+	struct vrb_rdm_buf bounce = { .out.data = bytes };
 
 	(void)state;
-	peer = (struct vrb_rdm_peer){ .ep = &ep, .link = link };
-	TAILQ_INIT(&ep.conn.starved);
-	ep.conn.timer.fd = -1;
+	rc_peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .link = link };
+	TAILQ_INIT(&rc.conn.starved);
+	rc.conn.timer.fd = -1;
 	link->qp = &qp;
-	SLIST_INSERT_HEAD(&ep.tx_bufs.free, &bounce, link);
+	SLIST_INSERT_HEAD(&rc.tx_bufs.free, &bounce, link);
 	post_err = 0;
-	ep.inline_max = 256;
-	assert_int_equal(send_list(rc, &peer), 0);
+	rc.inline_max = 256;
+	assert_int_equal(send_list(ops, &rc_peer.rdm), 0);
 	assert_true(send_flags & IBV_SEND_INLINE);
 	assert_int_equal(sent_len, 104);
 	assert_memory_equal(sent, "head", 5);
 	assert_memory_equal(sent + 100, "cdef", 4);
 	assert_null(link->slots[0].bounce);
-	ep.inline_max = 0;
-	assert_int_equal(send_list(rc, &peer), 0);
+	rc.inline_max = 0;
+	assert_int_equal(send_list(ops, &rc_peer.rdm), 0);
 	assert_false(send_flags & IBV_SEND_INLINE);
 	assert_memory_equal(sent + 100, "cdef", 4);
 	assert_ptr_equal(link->slots[1].bounce, &bounce);
 	/* Another one has none, and is tried again. */
-	assert_int_equal(send_list(rc, &peer), -FI_EAGAIN);
-	assert_true(peer.starved);
+	assert_int_equal(send_list(ops, &rc_peer.rdm), -FI_EAGAIN);
+	assert_true(rc_peer.starved);
 	/* A full device takes nothing. */
-	SLIST_INSERT_HEAD(&ep.tx_bufs.free, &bounce, link);
+	SLIST_INSERT_HEAD(&rc.tx_bufs.free, &bounce, link);
 	post_err = ENOMEM;
-	assert_int_equal(send_list(rc, &peer), -FI_EAGAIN);
-	assert_ptr_equal(SLIST_FIRST(&ep.tx_bufs.free), &bounce);
+	assert_int_equal(send_list(ops, &rc_peer.rdm), -FI_EAGAIN);
+	assert_ptr_equal(SLIST_FIRST(&rc.tx_bufs.free), &bounce);
 	assert_int_equal(link->head, 2);
 	link->qp = NULL;
 	vrb_rdm_link_free(link);

@@ -2,12 +2,12 @@
 /* Orders between kinds of operations: what begins with a fence before it. */
 #include "unit.h"
 #include <string.h>
-#include "prov/verbs/rdm/op.h"
-#include "prov/verbs/rdm/order.h"
+#include "prov/rdm/op.h"
+#include "prov/rdm/order.h"
 
-static struct vrb_rdm ep;
-static struct vrb_rdm_peer peer;
-static struct vrb_rdm_op waiting;
+static struct ofi_rdm_ep ep;
+static struct ofi_rdm_peer peer;
+static struct ofi_rdm_op waiting;
 static struct ofi_rdm_flow_node queued;
 
 static void ask(uint64_t caps, uint64_t order)
@@ -20,21 +20,21 @@ static void ask(uint64_t caps, uint64_t order)
 	peer.ep = &ep;
 	STAILQ_INIT(&peer.ops);
 	STAILQ_INIT(&peer.proto.flow.data);
-	vrb_rdm_order_init(&ep, &info);
+	ofi_rdm_order_init(&ep, &info);
 }
 
-static bool fences(enum vrb_rdm_order_kind kind)
+static bool fences(enum ofi_rdm_order_kind kind)
 {
-	struct vrb_rdm_fenced item = { .fence = false };
+	struct ofi_rdm_fenced item = { .fence = false };
 
-	vrb_rdm_order_begin(&peer, &item, kind);
-	vrb_rdm_order_fenced(&peer, &item);
+	ofi_rdm_order_begin(&peer, &item, kind);
+	ofi_rdm_order_fenced(&peer, &item);
 	return item.fence;
 }
 
 /* Whether an order alone fences the second of two kinds. */
-static bool fences_after(uint64_t order, enum vrb_rdm_order_kind first,
-			 enum vrb_rdm_order_kind second)
+static bool fences_after(uint64_t order, enum ofi_rdm_order_kind first,
+			 enum ofi_rdm_order_kind second)
 {
 	ask(FI_MSG | FI_RMA | FI_ATOMIC, order);
 	fences(first);
@@ -44,22 +44,22 @@ static bool fences_after(uint64_t order, enum vrb_rdm_order_kind first,
 static void test_each_order(void **state)
 {
 	(void)state;
-	assert_true(fences_after(FI_ORDER_RAW, VRB_RDM_ORDER_ATOMIC, VRB_RDM_ORDER_READ));
-	assert_true(fences_after(FI_ORDER_RAR, VRB_RDM_ORDER_ATOMIC, VRB_RDM_ORDER_READ));
-	assert_true(fences_after(FI_ORDER_RAR, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_ATOMIC));
-	assert_true(fences_after(FI_ORDER_WAW, VRB_RDM_ORDER_ATOMIC, VRB_RDM_ORDER_WRITE));
-	assert_true(fences_after(FI_ORDER_WAR, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_WRITE));
-	assert_true(fences_after(FI_ORDER_RMA_WAR, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_WRITE));
-	assert_true(fences_after(FI_ORDER_WAR, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_ATOMIC));
-	assert_true(fences_after(FI_ORDER_SAR, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_SEND));
+	assert_true(fences_after(FI_ORDER_RAW, OFI_RDM_ORDER_ATOMIC, OFI_RDM_ORDER_READ));
+	assert_true(fences_after(FI_ORDER_RAR, OFI_RDM_ORDER_ATOMIC, OFI_RDM_ORDER_READ));
+	assert_true(fences_after(FI_ORDER_RAR, OFI_RDM_ORDER_READ, OFI_RDM_ORDER_ATOMIC));
+	assert_true(fences_after(FI_ORDER_WAW, OFI_RDM_ORDER_ATOMIC, OFI_RDM_ORDER_WRITE));
+	assert_true(fences_after(FI_ORDER_WAR, OFI_RDM_ORDER_READ, OFI_RDM_ORDER_WRITE));
+	assert_true(fences_after(FI_ORDER_RMA_WAR, OFI_RDM_ORDER_READ, OFI_RDM_ORDER_WRITE));
+	assert_true(fences_after(FI_ORDER_WAR, OFI_RDM_ORDER_READ, OFI_RDM_ORDER_ATOMIC));
+	assert_true(fences_after(FI_ORDER_SAR, OFI_RDM_ORDER_READ, OFI_RDM_ORDER_SEND));
 	/* A connection keeps these. */
-	assert_false(fences_after(FI_ORDER_RAW, VRB_RDM_ORDER_WRITE, VRB_RDM_ORDER_READ));
-	assert_false(fences_after(FI_ORDER_WAW, VRB_RDM_ORDER_WRITE, VRB_RDM_ORDER_ATOMIC));
-	assert_false(fences_after(FI_ORDER_SAW, VRB_RDM_ORDER_WRITE, VRB_RDM_ORDER_SEND));
-	assert_false(fences_after(FI_ORDER_WAS, VRB_RDM_ORDER_SEND, VRB_RDM_ORDER_WRITE));
+	assert_false(fences_after(FI_ORDER_RAW, OFI_RDM_ORDER_WRITE, OFI_RDM_ORDER_READ));
+	assert_false(fences_after(FI_ORDER_WAW, OFI_RDM_ORDER_WRITE, OFI_RDM_ORDER_ATOMIC));
+	assert_false(fences_after(FI_ORDER_SAW, OFI_RDM_ORDER_WRITE, OFI_RDM_ORDER_SEND));
+	assert_false(fences_after(FI_ORDER_WAS, OFI_RDM_ORDER_SEND, OFI_RDM_ORDER_WRITE));
 	/* Not asked for. */
-	assert_false(fences_after(FI_ORDER_WAR, VRB_RDM_ORDER_ATOMIC, VRB_RDM_ORDER_READ));
-	assert_false(fences_after(FI_ORDER_SAS, VRB_RDM_ORDER_READ, VRB_RDM_ORDER_SEND));
+	assert_false(fences_after(FI_ORDER_WAR, OFI_RDM_ORDER_ATOMIC, OFI_RDM_ORDER_READ));
+	assert_false(fences_after(FI_ORDER_SAS, OFI_RDM_ORDER_READ, OFI_RDM_ORDER_SEND));
 }
 
 /* What waits to be posted may be overtaken by what takes another queue. */
@@ -67,12 +67,12 @@ static void test_waiting(void **state)
 {
 	(void)state;
 	ask(FI_MSG | FI_RMA, FI_ORDER_SAW | FI_ORDER_WAS);
-	fences(VRB_RDM_ORDER_WRITE);
+	fences(OFI_RDM_ORDER_WRITE);
 	STAILQ_INSERT_TAIL(&peer.ops, &waiting, link);
-	assert_true(fences(VRB_RDM_ORDER_SEND));
+	assert_true(fences(OFI_RDM_ORDER_SEND));
 	STAILQ_INIT(&peer.ops);
 	STAILQ_INSERT_TAIL(&peer.proto.flow.data, &queued, link);
-	assert_true(fences(VRB_RDM_ORDER_WRITE));
+	assert_true(fences(OFI_RDM_ORDER_WRITE));
 }
 
 /* A fence ends what was before it; runs of one kind need none. */
@@ -80,13 +80,13 @@ static void test_runs(void **state)
 {
 	(void)state;
 	ask(FI_MSG | FI_RMA | FI_ATOMIC, FI_ORDER_WAR);
-	assert_false(fences(VRB_RDM_ORDER_READ));
-	assert_false(fences(VRB_RDM_ORDER_READ));
-	assert_true(fences(VRB_RDM_ORDER_WRITE));
-	assert_false(fences(VRB_RDM_ORDER_WRITE));
-	assert_false(fences(VRB_RDM_ORDER_READ));
-	assert_true(fences(VRB_RDM_ORDER_ATOMIC));
-	assert_int_equal(peer.issued, 1 << VRB_RDM_ORDER_ATOMIC);
+	assert_false(fences(OFI_RDM_ORDER_READ));
+	assert_false(fences(OFI_RDM_ORDER_READ));
+	assert_true(fences(OFI_RDM_ORDER_WRITE));
+	assert_false(fences(OFI_RDM_ORDER_WRITE));
+	assert_false(fences(OFI_RDM_ORDER_READ));
+	assert_true(fences(OFI_RDM_ORDER_ATOMIC));
+	assert_int_equal(peer.issued, 1 << OFI_RDM_ORDER_ATOMIC);
 }
 
 /* Without atomics, reads and writes keep these orders by themselves. */
@@ -97,7 +97,7 @@ static void test_kept_anyway(void **state)
 	assert_false(ep.ordered);
 	ask(FI_MSG | FI_ATOMIC, FI_ORDER_WAR | FI_ORDER_RAW);
 	assert_false(ep.ordered);
-	assert_false(fences(VRB_RDM_ORDER_ATOMIC));
+	assert_false(fences(OFI_RDM_ORDER_ATOMIC));
 	assert_int_equal(peer.issued, 0);
 }
 

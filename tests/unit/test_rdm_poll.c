@@ -2,10 +2,10 @@
 /* Completion queues of reliable datagrams in poll sets: whose they are, and when they are ready. */
 #include "unit.h"
 #include <string.h>
-#include "prov/verbs/rdm/cq.h"
+#include "prov/rdm/cq.h"
 
-static struct vrb_domain domain, another;
-static struct vrb_rdm_cq cq;
+static struct ofi_domain domain, another;
+static struct ofi_rdm_cq cq;
 static unsigned int reads, arrives;
 static struct fi_ops fid_ops = { .size = sizeof(struct fi_ops), .control = ofi_cq_control };
 
@@ -33,7 +33,7 @@ static int begin(void **state)
 	cq.fid.fid.fclass = FI_CLASS_CQ;
 	cq.domain = &domain;
 	cq.base.slow = &cq.slow;
-	cq.slow.parent = &domain.base.ref;
+	cq.slow.parent = &domain.ref;
 	reads = arrives = 0;
 	return 0;
 }
@@ -41,8 +41,8 @@ static int begin(void **state)
 static void only_of_the_sets_domain(void **state)
 {
 	(void)state;
-	assert_ptr_equal(ofi_cq_of(&cq.fid.fid, &domain.base.ref), &cq.base);
-	assert_null(ofi_cq_of(&cq.fid.fid, &another.base.ref));
+	assert_ptr_equal(ofi_cq_of(&cq.fid.fid, &domain.ref), &cq.base);
+	assert_null(ofi_cq_of(&cq.fid.fid, &another.ref));
 }
 
 /* One of connections looks the same, but for its operations. */
@@ -50,20 +50,20 @@ static void only_of_this_kind(void **state)
 {
 	(void)state;
 	cq.fid.fid.ops = NULL;
-	assert_null(ofi_cq_of(&cq.fid.fid, &domain.base.ref));
+	assert_null(ofi_cq_of(&cq.fid.fid, &domain.ref));
 }
 
 static void ready_by_what_progress_brings(void **state)
 {
 	(void)state;
-	assert_false(vrb_rdm_cq_ready(&cq.base));
+	assert_false(ofi_rdm_cq_ready(&cq.base));
 	assert_int_equal(reads, 1);
 	arrives = 1;
-	assert_true(vrb_rdm_cq_ready(&cq.base));
+	assert_true(ofi_rdm_cq_ready(&cq.base));
 	/* It stays so until it is read. */
-	assert_true(vrb_rdm_cq_ready(&cq.base));
+	assert_true(ofi_rdm_cq_ready(&cq.base));
 	cq.ring.head = cq.ring.tail;
-	assert_false(vrb_rdm_cq_ready(&cq.base));
+	assert_false(ofi_rdm_cq_ready(&cq.base));
 }
 
 static void ready_by_what_was_lost(void **state)
@@ -71,7 +71,7 @@ static void ready_by_what_was_lost(void **state)
 	(void)state;
 	cq.ring.overrun = true;
 	ofi_cq_ring_show(&cq.ring);
-	assert_true(vrb_rdm_cq_ready(&cq.base));
+	assert_true(ofi_rdm_cq_ready(&cq.base));
 }
 
 int main(void)

@@ -9,13 +9,14 @@
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/conn.h"
-#include "prov/verbs/rdm/cq.h"
-#include "prov/verbs/rdm/rma_event.h"
+#include "prov/rdm/cq.h"
+#include "prov/rdm/reply.h"
+#include "prov/rdm/rma_event.h"
 #include "prov/verbs/rdm/progress.h"
 
-static struct vrb_rdm ep;
-static struct vrb_rdm_peer peer;
-static struct vrb_domain domain;
+static struct ofi_rdm_ep ep;
+static struct ofi_rdm_peer peer;
+static struct ofi_domain domain;
 static struct fi_info info;
 static struct ofi_cntr cntrs[2];
 static uint8_t sent[512];
@@ -47,7 +48,7 @@ static int send_packet(struct ofi_rdm_proto_peer *to, const void *hdr, size_t hd
 
 static void count_region(struct ofi_domain *of, uint64_t key, uint64_t what)
 {
-	assert_ptr_equal(of, &domain.base);
+	assert_ptr_equal(of, &domain);
 	keys[(regions[0] + regions[1]) % (sizeof(keys) / sizeof(keys[0]))] = key;
 	regions[0] += !!(what & FI_REMOTE_READ);
 	regions[1] += !!(what & FI_REMOTE_WRITE);
@@ -55,13 +56,13 @@ static void count_region(struct ofi_domain *of, uint64_t key, uint64_t what)
 
 static const struct ofi_domain_ops domain_ops = { .mr_count = count_region };
 
-fi_addr_t vrb_rdm_peer_source(struct vrb_rdm_peer *of)
+fi_addr_t ofi_rdm_peer_source(struct ofi_rdm_peer *of)
 {
 	assert_ptr_equal(of, &peer);
 	return 17;
 }
 
-void vrb_rdm_put(struct vrb_rdm *at, struct vrb_rdm_cq *cq, const struct ofi_cq_item *item)
+void ofi_rdm_put(struct ofi_rdm_ep *at, struct ofi_rdm_cq *cq, const struct ofi_cq_item *item)
 {
 	assert_ptr_equal(at, &ep);
 	assert_ptr_equal(cq, ep.rx_cq);
@@ -69,7 +70,7 @@ void vrb_rdm_put(struct vrb_rdm *at, struct vrb_rdm_cq *cq, const struct ofi_cq_
 	entries++;
 }
 
-bool vrb_rdm_answer(struct vrb_rdm_peer *to, const struct ofi_rdm_wire_packet *packet,
+bool ofi_rdm_answer(struct ofi_rdm_peer *to, const struct ofi_rdm_wire_packet *packet,
 		    const void *payload, size_t len)
 {
 	assert_ptr_equal(to, &peer);
@@ -96,12 +97,12 @@ static int begin(void **state)
 	memset(cntrs, 0, sizeof(cntrs));
 	memset(regions, 0, sizeof(regions));
 	info.caps = FI_RMA_EVENT;
-	domain.base.ops = &domain_ops;
+	domain.ops = &domain_ops;
 	ep.domain = &domain;
 	ep.info = &info;
-	ep.rx_cq = (struct vrb_rdm_cq *)&ep; /* only passed on */
-	ep.cntrs[VRB_RDM_REMOTE_READ] = &cntrs[0];
-	ep.cntrs[VRB_RDM_REMOTE_WRITE] = &cntrs[1];
+	ep.rx_cq = (struct ofi_rdm_cq *)&ep; /* only passed on */
+	ep.cntrs[OFI_RDM_REMOTE_READ] = &cntrs[0];
+	ep.cntrs[OFI_RDM_REMOTE_WRITE] = &cntrs[1];
 	peer.ep = &ep;
 	peer.proto.proto = &ep.proto;
 	ep.proto.xport.ops = &xport;
@@ -112,11 +113,11 @@ static int begin(void **state)
 	return 0;
 }
 
-static struct vrb_rdm_op write_op(void)
+static struct ofi_rdm_op write_op(void)
 {
-	return (struct vrb_rdm_op){
+	return (struct ofi_rdm_op){
 		.peer = &peer,
-		.kind = VRB_RDM_OP_WRITE,
+		.kind = OFI_RDM_OP_WRITE,
 		.has_data = true,
 		.data = 0x1122334455667788,
 		.total = 300,
@@ -138,12 +139,12 @@ static struct ofi_rdm_wire_packet parsed(void)
 
 static void a_write_is_told(void **state)
 {
-	struct vrb_rdm_op op = write_op();
+	struct ofi_rdm_op op = write_op();
 	struct ofi_rdm_wire_packet packet;
 	struct ofi_rdm_wire_region region;
 
 	(void)state;
-	assert_int_equal(vrb_rdm_rma_event_post(&op), 0);
+	assert_int_equal(ofi_rdm_rma_event_post(&op), 0);
 	assert_int_equal(sends, 1);
 	assert_int_equal(peer.proto.flow.credits, 7);
 	packet = parsed();
@@ -160,40 +161,40 @@ static void a_write_is_told(void **state)
 
 static void a_read_is_told_when_it_is_done(void **state)
 {
-	struct vrb_rdm_op op = write_op();
+	struct ofi_rdm_op op = write_op();
 
 	(void)state;
-	op.kind = VRB_RDM_OP_READ;
+	op.kind = OFI_RDM_OP_READ;
 	op.has_data = false;
-	vrb_rdm_rma_event_read(&op);
+	ofi_rdm_rma_event_read(&op);
 	assert_int_equal(sends, 0); /* behind what is owed already */
 	assert_int_equal(answers, 1);
 	assert_int_equal(shortages, 0);
 	assert_int_equal(parsed().flags, OFI_RDM_WIRE_READ);
 	assert_int_equal(parsed().count, 2);
 	out_of_memory = true;
-	vrb_rdm_rma_event_read(&op);
+	ofi_rdm_rma_event_read(&op);
 	assert_int_equal(shortages, 1);
 }
 
 static void without_credit_it_waits(void **state)
 {
-	struct vrb_rdm_op op = write_op();
+	struct ofi_rdm_op op = write_op();
 
 	(void)state;
 	peer.proto.flow.credits = peer.proto.flow.reserve;
-	assert_int_equal(vrb_rdm_rma_event_post(&op), -FI_EAGAIN);
+	assert_int_equal(ofi_rdm_rma_event_post(&op), -FI_EAGAIN);
 	assert_int_equal(sends, 0);
 	assert_int_equal(peer.proto.flow.credits, 2);
 }
 
 static void a_full_device_takes_nothing(void **state)
 {
-	struct vrb_rdm_op op = write_op();
+	struct ofi_rdm_op op = write_op();
 
 	(void)state;
 	full = true;
-	assert_int_equal(vrb_rdm_rma_event_post(&op), -FI_EAGAIN);
+	assert_int_equal(ofi_rdm_rma_event_post(&op), -FI_EAGAIN);
 	assert_int_equal(peer.proto.flow.credits, 8);
 }
 
@@ -218,7 +219,7 @@ static void the_target_counts_and_completes(void **state)
 	struct ofi_rdm_wire_packet packet = note(OFI_RDM_WIRE_DATA, list);
 
 	(void)state;
-	assert_int_equal(vrb_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
+	assert_int_equal(ofi_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
 	assert_int_equal(cntrs[0].value, 0);
 	assert_int_equal(cntrs[1].value, 1);
 	/* A region that is named twice in a row counts once. */
@@ -232,7 +233,7 @@ static void the_target_counts_and_completes(void **state)
 	assert_int_equal(put.src, 17);
 
 	packet = note(OFI_RDM_WIRE_READ, list);
-	assert_int_equal(vrb_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
+	assert_int_equal(ofi_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
 	assert_int_equal(cntrs[0].value, 1);
 	assert_int_equal(regions[0], 2);
 	assert_int_equal(entries, 1);
@@ -246,11 +247,11 @@ static void the_target_may_want_none(void **state)
 	(void)state;
 	info.caps = 0;
 	ep.rx_cq = NULL;
-	assert_int_equal(vrb_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
-	vrb_rdm_rma_event_atomic(&ep, &packet);
+	assert_int_equal(ofi_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
+	ofi_rdm_rma_event_atomic(&ep, &packet);
 	info.caps = FI_RMA_EVENT;
 	ep.closing = true;
-	assert_int_equal(vrb_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
+	assert_int_equal(ofi_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
 	assert_int_equal(cntrs[1].value, 0);
 	assert_int_equal(entries, 0);
 }
@@ -259,7 +260,7 @@ static void the_target_may_want_none(void **state)
 static void entries_that_nobody_reads(void **state)
 {
 	enum { MOST = 100 };
-	static struct vrb_rdm_cq cq;
+	static struct ofi_rdm_cq cq;
 	uint8_t list[3 * sizeof(struct ofi_rdm_wire_region)];
 	struct ofi_rdm_wire_packet packet = note(OFI_RDM_WIRE_DATA, list);
 	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_OK;
@@ -269,13 +270,13 @@ static void entries_that_nobody_reads(void **state)
 	ep.proto.budget.most = MOST * sizeof(struct ofi_cq_item);
 	while (!error && entries < 10 * MOST) {
 		cq.ring.ahead = entries;
-		error = vrb_rdm_rma_event(&peer, &packet);
+		error = ofi_rdm_rma_event(&peer, &packet);
 	}
 	assert_int_equal(error, OFI_RDM_WIRE_E_MEMORY);
 	assert_int_equal(entries, MOST + 1);
 	/* Somebody reads. */
 	cq.ring.head = cq.ring.ahead;
-	assert_int_equal(vrb_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
+	assert_int_equal(ofi_rdm_rma_event(&peer, &packet), OFI_RDM_WIRE_OK);
 }
 
 static void atomics_count(void **state)
@@ -286,11 +287,11 @@ static void atomics_count(void **state)
 	(void)state;
 	ofi_rdm_wire_put_target(list, 0, &(struct ofi_rdm_wire_target){ .key = 3, .count = 1 });
 	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_WRITE;
-	vrb_rdm_rma_event_atomic(&ep, &packet);
+	ofi_rdm_rma_event_atomic(&ep, &packet);
 	assert_int_equal(cntrs[1].value, 1);
 	assert_int_equal(regions[1], 1);
 	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_FETCH;
-	vrb_rdm_rma_event_atomic(&ep, &packet);
+	ofi_rdm_rma_event_atomic(&ep, &packet);
 	assert_int_equal(cntrs[0].value, 1);
 	assert_int_equal(keys[1], 3);
 	/* It changes memory, too. */
@@ -298,18 +299,18 @@ static void atomics_count(void **state)
 	assert_int_equal(regions[0], 1);
 	assert_int_equal(regions[1], 2);
 	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_COMPARE;
-	vrb_rdm_rma_event_atomic(&ep, &packet);
+	ofi_rdm_rma_event_atomic(&ep, &packet);
 	assert_int_equal(cntrs[0].value, 2);
 	assert_int_equal(cntrs[1].value, 3);
 	/* FI_ATOMIC_READ changes nothing. */
 	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_READ;
-	vrb_rdm_rma_event_atomic(&ep, &packet);
+	ofi_rdm_rma_event_atomic(&ep, &packet);
 	assert_int_equal(cntrs[0].value, 3);
 	assert_int_equal(cntrs[1].value, 3);
 	/* A counter of both counts operations, not what they consist of. */
-	ep.cntrs[VRB_RDM_REMOTE_WRITE] = &cntrs[0];
+	ep.cntrs[OFI_RDM_REMOTE_WRITE] = &cntrs[0];
 	packet.atomic.kind = OFI_RDM_WIRE_ATOMIC_FETCH;
-	vrb_rdm_rma_event_atomic(&ep, &packet);
+	ofi_rdm_rma_event_atomic(&ep, &packet);
 	assert_int_equal(cntrs[0].value, 4);
 }
 

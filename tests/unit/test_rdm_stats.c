@@ -7,19 +7,19 @@
 #include <rdma/fi_stats.h>
 #include "capture.h"
 #include "prov/verbs/provider/prov.h"
-#include "prov/verbs/rdm/ep.h"
-#include "prov/verbs/rdm/stats.h"
+#include "prov/rdm/ep.h"
+#include "prov/rdm/stats.h"
 #include "prov/verbs/provider/stats.h"
 
-static struct vrb_rdm ep;
-static struct vrb_domain domain;
+static struct ofi_rdm_ep ep;
+static struct ofi_domain domain;
 static struct fi_domain_attr attr;
 static struct fi_info info = { .domain_attr = &attr };
 static struct ofi_stats domain_record;
 static char name[] = "rxe0";
 struct fi_provider vrb_prov = { .name = "verbs" };
 
-bool vrb_rdm_is_ep(const struct fid *fid)
+bool ofi_rdm_is_ep(const struct fid *fid)
 {
 	return fid->fclass == FI_CLASS_EP;
 }
@@ -30,8 +30,8 @@ static int begin(void **state)
 	memset(&ep, 0, sizeof(ep));
 	attr.name = name;
 	domain_record.id = 41;
-	domain.base.info = &info;
-	domain.base.stats = &domain_record;
+	domain.info = &info;
+	domain.stats = &domain_record;
 	ep.fid.fid.fclass = FI_CLASS_EP;
 	ep.endpoint = &ep;
 	ep.domain = &domain;
@@ -44,7 +44,7 @@ static struct fi_ops_stats *open_ops(void)
 {
 	void *ops = NULL;
 
-	assert_int_equal(vrb_rdm_stats_open_ops(&ep.fid.fid, FI_STATS_OPS, 0, &ops, NULL), 0);
+	assert_int_equal(ofi_rdm_stats_open_ops(&ep.fid.fid, FI_STATS_OPS, 0, &ops, NULL), 0);
 	assert_int_equal(((struct fi_ops_stats *)ops)->size, sizeof(struct fi_ops_stats));
 	return ops;
 }
@@ -63,7 +63,7 @@ static uint64_t item_of(const struct fi_stats_item *items, ssize_t n, const char
 static void it_is_shown_by_its_address(void **state)
 {
 	(void)state;
-	vrb_rdm_stats_show(&ep);
+	ofi_rdm_stats_show(&ep);
 	assert_true(ep.stats.id);
 	assert_int_equal(ep.stats.fclass, FI_CLASS_EP);
 	assert_int_equal(ep.stats.domain, 41);
@@ -73,11 +73,11 @@ static void it_is_shown_by_its_address(void **state)
 static void calls_are_counted(void **state)
 {
 	(void)state;
-	vrb_rdm_count(&ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, 100);
-	vrb_rdm_count(&ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, 20);
-	vrb_rdm_count_result(&ep, -FI_EAGAIN);
-	vrb_rdm_count_result(&ep, -FI_EINVAL);
-	vrb_rdm_count_result(&ep, 0);
+	ofi_rdm_count(&ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, 100);
+	ofi_rdm_count(&ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, 20);
+	ofi_rdm_count_result(&ep, -FI_EAGAIN);
+	ofi_rdm_count_result(&ep, -FI_EINVAL);
+	ofi_rdm_count_result(&ep, 0);
 	assert_int_equal(ep.stats.value[OFI_STATS_WRITES], 2);
 	assert_int_equal(ep.stats.value[OFI_STATS_WRITE_BYTES], 120);
 	assert_int_equal(ep.stats.value[OFI_STATS_EAGAIN], 1);
@@ -90,8 +90,8 @@ static void it_can_be_read(void **state)
 	ssize_t n;
 
 	(void)state;
-	vrb_rdm_stats_show(&ep);
-	vrb_rdm_count(&ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, 100);
+	ofi_rdm_stats_show(&ep);
+	ofi_rdm_count(&ep, OFI_STATS_WRITES, OFI_STATS_WRITE_BYTES, 100);
 	n = ops->read(&ep.fid.fid, items, FI_STATS_MAX);
 	assert_true(n > 2 && n <= FI_STATS_MAX);
 	assert_int_equal(item_of(items, n, "writes"), 1);
@@ -107,14 +107,14 @@ static void it_can_be_read(void **state)
 /* Whose record is the endpoint's. */
 static void an_alias_will_do(void **state)
 {
-	struct vrb_rdm_fid alias = { .fid.fid.fclass = FI_CLASS_EP, .endpoint = &ep };
+	struct ofi_rdm_fid alias = { .fid.fid.fclass = FI_CLASS_EP, .endpoint = &ep };
 	struct fi_stats_item items[FI_STATS_MAX];
 	struct fi_ops_stats *ops = open_ops();
 	ssize_t n;
 
 	(void)state;
-	vrb_rdm_stats_show(&ep);
-	vrb_rdm_count(&ep, OFI_STATS_READS, OFI_STATS_READ_BYTES, 9);
+	ofi_rdm_stats_show(&ep);
+	ofi_rdm_count(&ep, OFI_STATS_READS, OFI_STATS_READ_BYTES, 9);
 	n = ops->read(&alias.fid.fid, items, FI_STATS_MAX);
 	assert_true(n > 0);
 	assert_int_equal(item_of(items, n, "read_bytes"), 9);
@@ -134,8 +134,8 @@ static void wrong_calls_are_refused(void **state)
 	assert_non_null(strstr(capture_stop(), "class"));
 	assert_int_equal(ops->read(&ep.fid.fid, NULL, 1), -FI_EINVAL);
 	assert_int_equal(ops->read(&ep.fid.fid, items, 1), -FI_EOPBADSTATE); /* not enabled */
-	assert_int_equal(vrb_rdm_stats_open_ops(&ep.fid.fid, "name", 0, &none, NULL), -FI_ENOSYS);
-	assert_int_equal(vrb_rdm_stats_open_ops(&ep.fid.fid, FI_STATS_OPS, 3, &none, NULL),
+	assert_int_equal(ofi_rdm_stats_open_ops(&ep.fid.fid, "name", 0, &none, NULL), -FI_ENOSYS);
+	assert_int_equal(ofi_rdm_stats_open_ops(&ep.fid.fid, FI_STATS_OPS, 3, &none, NULL),
 			 -FI_EBADFLAGS);
 	assert_null(none);
 }

@@ -14,14 +14,14 @@
 #include "prov/verbs/rdm/conn.h"
 #include "prov/verbs/rdm/link.h"
 #include "prov/verbs/rdm/mem.h"
-#include "prov/verbs/rdm/peer.h"
+#include "prov/rdm/peer.h"
 #include "fake_verbs.h"
 
 enum { LEN = 100000, MAX_WR = 16 };
 
 static struct vrb_domain domain;
-static struct vrb_rdm ep;
-static struct vrb_rdm_peer peer;
+static struct vrb_rc_ep rc;
+static struct vrb_rc_peer rc_peer;
 static struct vrb_rdm_link *link_;
 static struct ofi_rdm_proto_item item;
 static uint8_t bytes[LEN];
@@ -34,21 +34,21 @@ static struct iovec part(size_t from, size_t len)
 static void connect_link(void)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = ep.cq,
-		.recv_cq = ep.cq,
+		.send_cq = rc.cq,
+		.recv_cq = rc.cq,
 		.qp_type = IBV_QPT_RC,
 		.cap = { MAX_WR, 1, 1, 1, 0 },
 	};
 
-	link_ = vrb_rdm_link_new(&ep);
+	link_ = vrb_rdm_link_new(&rc.rdm);
 	assert_non_null(link_);
 	link_->qp = ibv_create_qp(domain.pd, &init);
 	assert_non_null(link_->qp);
 	link_->state = VRB_RDM_LINK_UP;
 	link_->live = true;
-	link_->peer = &peer;
-	peer.link = link_;
-	peer.links = 1;
+	link_->peer = &rc_peer.rdm;
+	rc_peer.link = link_;
+	rc_peer.links = 1;
 }
 
 static void disconnect_link(void)
@@ -56,7 +56,7 @@ static void disconnect_link(void)
 	vrb_rdm_windows_drop(link_);
 	ibv_destroy_qp(link_->qp);
 	vrb_rdm_link_free(link_);
-	peer.link = NULL;
+	rc_peer.link = NULL;
 }
 
 static int begin(void **state)
@@ -64,8 +64,8 @@ static int begin(void **state)
 	(void)state;
 	fake_reset();
 	memset(&domain, 0, sizeof(domain));
-	memset(&ep, 0, sizeof(ep));
-	memset(&peer, 0, sizeof(peer));
+	memset(&rc, 0, sizeof(rc));
+	memset(&rc_peer, 0, sizeof(rc_peer));
 	vrb_params.rdm_use_windows = -1;
 	setenv("FI_MR_CACHE_MONITOR", "disabled", 1);
 	fake.attr.device_cap_flags = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
@@ -73,13 +73,13 @@ static int begin(void **state)
 	domain.attr = fake.attr;
 	domain.pd = ibv_alloc_pd(&fake.ctx);
 	assert_int_equal(vrb_rdm_cache_open(&domain, &domain.base.cache), 0);
-	ep.domain = &domain;
-	ep.cq = ibv_create_cq(&fake.ctx, 1024, NULL, NULL, 0);
-	ep.room.size = ep.room.left = 1024;
-	ep.conn.timer.fd = -1;
-	TAILQ_INIT(&ep.conn.starved);
-	peer.ep = &ep;
-	peer.conn.order = 1;
+	rc.rdm.domain = &domain.base;
+	rc.cq = ibv_create_cq(&fake.ctx, 1024, NULL, NULL, 0);
+	rc.room.size = rc.room.left = 1024;
+	rc.conn.timer.fd = -1;
+	TAILQ_INIT(&rc.conn.starved);
+	rc_peer.rdm.ep = &rc.rdm;
+	rc_peer.conn.order = 1;
 	connect_link();
 	return 0;
 }
@@ -88,11 +88,11 @@ static int end(void **state)
 {
 	(void)state;
 	fake.dealloc_mw_err = 0;
-	if (peer.link)
+	if (rc_peer.link)
 		disconnect_link();
-	vrb_rdm_mem_fini(&ep);
+	vrb_rdm_mem_fini(&rc.rdm);
 	vrb_rdm_cache_close(domain.base.cache);
-	ibv_destroy_cq(ep.cq);
+	ibv_destroy_cq(rc.cq);
 	ibv_dealloc_pd(domain.pd);
 	fake_all_closed();
 	return 0;
@@ -103,7 +103,7 @@ static void reg(size_t from, size_t len, enum ofi_rdm_proto_access access,
 {
 	struct iovec iov = part(from, len);
 
-	assert_int_equal(vrb_rdm_mem_reg(&peer.proto, &iov, access, mr), 0);
+	assert_int_equal(vrb_rdm_mem_reg(&rc_peer.rdm.proto, &iov, access, mr), 0);
 }
 
 static void reg_window(size_t from, size_t len, enum ofi_rdm_proto_access access,
@@ -120,12 +120,12 @@ static const struct ibv_send_wr *posted(void)
 
 static void bind_it(struct ofi_rdm_proto_mr *mr)
 {
-	assert_int_equal(vrb_rdm_mem_bind(&peer.proto, mr), 0);
+	assert_int_equal(vrb_rdm_mem_bind(&rc_peer.rdm.proto, mr), 0);
 }
 
 static void revoke_it(struct ofi_rdm_proto_mr *mr)
 {
-	assert_int_equal(vrb_rdm_mem_revoke(&peer.proto, mr, &item), 0);
+	assert_int_equal(vrb_rdm_mem_revoke(&rc_peer.rdm.proto, mr, &item), 0);
 }
 
 static void check_choice(unsigned int flags, uint32_t vendor, int param, bool expected)
@@ -138,7 +138,7 @@ static void check_choice(unsigned int flags, uint32_t vendor, int param, bool ex
 	assert_int_equal(vrb_rdm_has_windows(&domain), expected);
 	reg(0, 10, OFI_RDM_PROTO_PEER_READS, &mr);
 	assert_int_equal(mr.window, expected);
-	vrb_rdm_mem_dereg(&peer.proto, &mr);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 }
 
 static void who_has_windows(void **state)
@@ -181,7 +181,7 @@ static void check_right(enum ofi_rdm_proto_access access, size_t from, size_t le
 	assert_int_equal(wr->opcode, IBV_WR_LOCAL_INV);
 	assert_int_equal(wr->invalidate_rkey, mr.rkey);
 	assert_true(wr->send_flags & IBV_SEND_SIGNALED);
-	vrb_rdm_mem_dereg(&peer.proto, &mr);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 }
 
 static void exactly_the_message(void **state)
@@ -210,7 +210,7 @@ static void used_again(void **state)
 		last = mr.rkey;
 		bind_it(&mr);
 		revoke_it(&mr);
-		vrb_rdm_mem_dereg(&peer.proto, &mr);
+		vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 		assert_int_equal(fake.mws, 1);
 	}
 }
@@ -229,10 +229,10 @@ static void two_at_once(void **state)
 	assert_int_equal(posted()->bind_mw.rkey, a.rkey);
 	revoke_it(&b);
 	assert_int_equal(posted()->invalidate_rkey, b.rkey);
-	vrb_rdm_mem_dereg(&peer.proto, &b);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &b);
 	revoke_it(&a);
 	assert_int_equal(posted()->invalidate_rkey, a.rkey);
-	vrb_rdm_mem_dereg(&peer.proto, &a);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &a);
 	assert_int_equal(fake.mws, 2);
 }
 
@@ -250,17 +250,17 @@ static void without_a_window(void **state)
 	assert_int_equal(fake.mr_access, IBV_ACCESS_REMOTE_READ);
 	assert_ptr_equal(fake.mr->addr, bytes + 5);
 	assert_int_equal(fake.mr->length, 1000);
-	vrb_rdm_mem_dereg(&peer.proto, &mr);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 	fake.fail_at = fake.calls + 2;
 	reg(5, 1000, OFI_RDM_PROTO_PEER_WRITES, &mr);
 	assert_string_equal(fake.failed, "ibv_reg_mr");
 	assert_false(mr.window);
 	assert_int_equal(fake.mr_access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	vrb_rdm_mem_dereg(&peer.proto, &mr);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 	assert_int_equal(fake.mws, 1);
 	reg_window(5, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	assert_int_equal(fake.mws, 1);
-	vrb_rdm_mem_dereg(&peer.proto, &mr);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 }
 
 /*
@@ -274,17 +274,17 @@ static void a_bind_is_refused(void **state)
 	(void)state;
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	fake_qp(link_->qp)->post_err = ENOMEM;
-	assert_int_equal(vrb_rdm_mem_bind(&peer.proto, &mr), -FI_EAGAIN);
-	assert_true(peer.starved);
+	assert_int_equal(vrb_rdm_mem_bind(&rc_peer.rdm.proto, &mr), -FI_EAGAIN);
+	assert_true(rc_peer.starved);
 	assert_true(vrb_rdm_has_windows(&domain));
 	fake_qp(link_->qp)->post_err = EINVAL;
-	assert_int_equal(vrb_rdm_mem_bind(&peer.proto, &mr), -FI_EINVAL);
+	assert_int_equal(vrb_rdm_mem_bind(&rc_peer.rdm.proto, &mr), -FI_EINVAL);
 	assert_false(vrb_rdm_has_windows(&domain));
-	vrb_rdm_mem_dereg(&peer.proto, &mr);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 	reg(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	assert_false(mr.window);
 	assert_int_equal(link_->fault, 0);
-	vrb_rdm_mem_dereg(&peer.proto, &mr);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 }
 
 /* A right that can't be taken back otherwise ends with the connection. */
@@ -296,15 +296,15 @@ static void an_invalidation_is_refused(void **state)
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	bind_it(&mr);
 	fake_qp(link_->qp)->post_err = ENOMEM;
-	assert_int_equal(vrb_rdm_mem_revoke(&peer.proto, &mr, &item), -FI_EAGAIN);
+	assert_int_equal(vrb_rdm_mem_revoke(&rc_peer.rdm.proto, &mr, &item), -FI_EAGAIN);
 	assert_int_equal(link_->fault, 0);
 	fake_qp(link_->qp)->post_err = EINVAL;
-	assert_int_equal(vrb_rdm_mem_revoke(&peer.proto, &mr, &item), -FI_EAGAIN);
+	assert_int_equal(vrb_rdm_mem_revoke(&rc_peer.rdm.proto, &mr, &item), -FI_EAGAIN);
 	assert_int_equal(link_->fault, FI_EINVAL);
-	assert_true(peer.starved);
+	assert_true(rc_peer.starved);
 	assert_false(vrb_rdm_has_windows(&domain));
 	disconnect_link();
-	vrb_rdm_mem_dereg(&peer.proto, &mr);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 	assert_int_equal(fake.mws, 0);
 }
 
@@ -316,13 +316,13 @@ static void bound_until_the_end(void **state)
 	(void)state;
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	bind_it(&mr);
-	vrb_rdm_mem_dereg(&peer.proto, &mr);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 	assert_int_equal(fake.mws, 0);
 	assert_int_equal(link_->fault, 0);
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	bind_it(&mr);
 	fake.dealloc_mw_err = EBUSY;
-	vrb_rdm_mem_dereg(&peer.proto, &mr);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 	assert_int_equal(link_->fault, FI_EBUSY);
 	fake.mws--;
 	free((void *)fake_qp(link_->qp)->sends.last.wr.bind_mw.mw);
@@ -340,21 +340,21 @@ static void the_connection_ends(void **state)
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &spare);
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &bound);
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_WRITES, &waiting);
-	vrb_rdm_mem_dereg(&peer.proto, &spare);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &spare);
 	bind_it(&bound);
 	assert_int_equal(fake.mws, 3);
 	disconnect_link();
 	assert_int_equal(fake.mws, 0);
-	assert_int_equal(vrb_rdm_mem_bind(&peer.proto, &waiting), -FI_ENOTCONN);
-	assert_int_equal(vrb_rdm_mem_revoke(&peer.proto, &bound, &item), -FI_EAGAIN);
+	assert_int_equal(vrb_rdm_mem_bind(&rc_peer.rdm.proto, &waiting), -FI_ENOTCONN);
+	assert_int_equal(vrb_rdm_mem_revoke(&rc_peer.rdm.proto, &bound, &item), -FI_EAGAIN);
 	assert_true(vrb_rdm_has_windows(&domain));
-	vrb_rdm_mem_dereg(&peer.proto, &bound);
-	vrb_rdm_mem_dereg(&peer.proto, &waiting);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &bound);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &waiting);
 	connect_link();
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &bound);
 	bind_it(&bound);
 	revoke_it(&bound);
-	vrb_rdm_mem_dereg(&peer.proto, &bound);
+	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &bound);
 }
 
 /*

@@ -47,9 +47,9 @@ static struct fi_msg_rma transfer(int i)
 	return (struct fi_msg_rma){ iov, desc, 2, 7, rma_iov, 2, &contexts[i], 99 };
 }
 
-static struct vrb_rdm_atomic_args operation(int i)
+static struct ofi_rdm_atomic_args operation(int i)
 {
-	return (struct vrb_rdm_atomic_args){
+	return (struct ofi_rdm_atomic_args){
 		.msg = { ioc, desc, 2, 7, rma_ioc, 2, FI_UINT64, FI_CSWAP, &contexts[i], 99 },
 		.compare = compare,
 		.compare_count = 2,
@@ -74,7 +74,7 @@ static ssize_t post(int i, uint64_t flags)
 {
 	struct fi_msg_tagged msg = message(i);
 
-	return vrb_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, flags);
+	return ofi_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, flags);
 }
 
 static void thresholds_are_waited_for(void **state)
@@ -112,7 +112,7 @@ static void messages_are_kept(void **state)
 
 	for (i = 0; i < 4; i++) {
 		begin(state);
-		assert_int_equal(vrb_rdm_trigger_msg(&work_ep, types[i], &msg,
+		assert_int_equal(ofi_rdm_trigger_msg(&work_ep, types[i], &msg,
 						     FI_TRIGGER | FI_MORE | FI_COMPLETION),
 				 0);
 		reuse_arrays();
@@ -137,8 +137,8 @@ static void a_message_may_be_empty(void **state)
 	struct fi_msg_tagged msg = { .addr = 7, .context = &contexts[0] };
 
 	(void)state;
-	assert_int_equal(vrb_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, FI_TRIGGER), 0);
-	assert_int_equal(vrb_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, FI_TRIGGER | FI_INJECT),
+	assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, FI_TRIGGER), 0);
+	assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, FI_TRIGGER | FI_INJECT),
 			 0);
 	work_count(1);
 	assert_int_equal(work_calls, 2);
@@ -154,7 +154,7 @@ static void transfers_are_kept(void **state)
 	for (i = 0; i < 2; i++) {
 		begin(state);
 		assert_int_equal(
-			vrb_rdm_trigger_rma(&work_ep, types[i], &msg, FI_TRIGGER | FI_FENCE), 0);
+			ofi_rdm_trigger_rma(&work_ep, types[i], &msg, FI_TRIGGER | FI_FENCE), 0);
 		reuse_arrays();
 		work_count(1);
 		assert_int_equal(work_made.type, types[i]);
@@ -174,12 +174,12 @@ static void operands_are_kept(void **state)
 {
 	static const enum fi_op_type types[] = { FI_OP_ATOMIC, FI_OP_FETCH_ATOMIC,
 						 FI_OP_COMPARE_ATOMIC };
-	struct vrb_rdm_atomic_args args = operation(0);
+	struct ofi_rdm_atomic_args args = operation(0);
 	int i;
 
 	for (i = 0; i < 3; i++) {
 		begin(state);
-		assert_int_equal(vrb_rdm_trigger_atomic(&work_ep, types[i], &args, FI_TRIGGER), 0);
+		assert_int_equal(ofi_rdm_trigger_atomic(&work_ep, types[i], &args, FI_TRIGGER), 0);
 		reuse_arrays();
 		work_count(1);
 		assert_int_equal(work_made.type, types[i]);
@@ -201,9 +201,9 @@ static void injected_bytes_are_copied(void **state)
 	struct fi_msg_rma rma = transfer(1);
 
 	(void)state;
-	assert_int_equal(vrb_rdm_trigger_msg(&work_ep, FI_OP_TSEND, &msg, FI_TRIGGER | FI_INJECT),
+	assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_TSEND, &msg, FI_TRIGGER | FI_INJECT),
 			 0);
-	assert_int_equal(vrb_rdm_trigger_rma(&work_ep, FI_OP_WRITE, &rma, FI_TRIGGER | FI_INJECT),
+	assert_int_equal(ofi_rdm_trigger_rma(&work_ep, FI_OP_WRITE, &rma, FI_TRIGGER | FI_INJECT),
 			 0);
 	words[0] = words[1] = 0;
 	reuse_arrays();
@@ -223,10 +223,10 @@ static void injected_bytes_are_copied(void **state)
 static void injected_operands_are_copied(void **state)
 {
 	uint64_t before[4] = { 11, 22, 33, 44 };
-	struct vrb_rdm_atomic_args args = operation(0);
+	struct ofi_rdm_atomic_args args = operation(0);
 
 	(void)state;
-	assert_int_equal(vrb_rdm_trigger_atomic(&work_ep, FI_OP_COMPARE_ATOMIC, &args,
+	assert_int_equal(ofi_rdm_trigger_atomic(&work_ep, FI_OP_COMPARE_ATOMIC, &args,
 						FI_TRIGGER | FI_INJECT),
 			 0);
 	memset(words, 0, sizeof(words));
@@ -240,7 +240,7 @@ static void injected_operands_are_copied(void **state)
 /* Of what is only read no operand is looked at, however wrong. */
 static void a_fetch_has_no_operands(void **state)
 {
-	struct vrb_rdm_atomic_args args = operation(0);
+	struct ofi_rdm_atomic_args args = operation(0);
 	struct fi_ioc wrong[] = { { NULL, 1000 }, { NULL, 1 } };
 
 	(void)state;
@@ -249,15 +249,15 @@ static void a_fetch_has_no_operands(void **state)
 	args.compare_count = 0;
 	args.msg.msg_iov = wrong;
 	assert_int_equal(
-		vrb_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER | FI_INJECT),
+		ofi_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER | FI_INJECT),
 		0);
 	args.msg.iov_count = WORK_LISTS + 1;
-	assert_int_equal(vrb_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER),
+	assert_int_equal(ofi_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER),
 			 0);
 	args.msg.msg_iov = NULL;
 	args.msg.iov_count = 0;
 	assert_int_equal(
-		vrb_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER | FI_INJECT),
+		ofi_rdm_trigger_atomic(&work_ep, FI_OP_FETCH_ATOMIC, &args, FI_TRIGGER | FI_INJECT),
 		0);
 	work_count(1);
 	assert_int_equal(work_calls, 3);
@@ -284,13 +284,13 @@ static ssize_t any(enum fi_op_type type)
 {
 	struct fi_msg_tagged msg = message(0);
 	struct fi_msg_rma rma = transfer(0);
-	struct vrb_rdm_atomic_args args = operation(0);
+	struct ofi_rdm_atomic_args args = operation(0);
 
 	if (type <= FI_OP_TSEND)
-		return vrb_rdm_trigger_msg(&work_ep, type, &msg, FI_TRIGGER);
+		return ofi_rdm_trigger_msg(&work_ep, type, &msg, FI_TRIGGER);
 	if (type <= FI_OP_WRITE)
-		return vrb_rdm_trigger_rma(&work_ep, type, &rma, FI_TRIGGER);
-	return vrb_rdm_trigger_atomic(&work_ep, type, &args, FI_TRIGGER);
+		return ofi_rdm_trigger_rma(&work_ep, type, &rma, FI_TRIGGER);
+	return ofi_rdm_trigger_atomic(&work_ep, type, &args, FI_TRIGGER);
 }
 
 /* Nobody is there to whom the call could return it. */
@@ -333,7 +333,7 @@ static void a_receive_may_fail_unseen(void **state)
 {
 	(void)state;
 	work_ep.rx_cq = NULL;
-	work_ep.cntrs[VRB_RDM_RECV] = NULL;
+	work_ep.cntrs[OFI_RDM_RECV] = NULL;
 	assert_int_equal(any(FI_OP_RECV), 0);
 	work_call_ret = -FI_ENOMEM;
 	work_count(1);
@@ -342,19 +342,19 @@ static void a_receive_may_fail_unseen(void **state)
 
 static void conditions_are_checked(void **state)
 {
-	struct vrb_domain other;
+	struct ofi_domain other;
 	struct ofi_cntr foreign = work_when;
 	struct fi_msg_tagged msg = message(0);
 
 	(void)state;
-	foreign.parent = &other.base.ref;
+	foreign.parent = &other.ref;
 	assert_int_equal(post(0, 0), -FI_EBADFLAGS);
 	assert_int_equal(post(0, FI_MULTICAST), -FI_EBADFLAGS);
 	work_info.caps = FI_MSG;
 	assert_int_equal(post(0, FI_TRIGGER), -FI_EBADFLAGS);
 	work_info.caps |= FI_TRIGGER;
 	msg.context = NULL;
-	assert_int_equal(vrb_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, FI_TRIGGER), -FI_EINVAL);
+	assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_SEND, &msg, FI_TRIGGER), -FI_EINVAL);
 	contexts[0].event_type = FI_TRIGGER_XPU;
 	assert_int_equal(post(0, FI_TRIGGER), -FI_ENOSYS);
 	contexts[0].event_type = FI_TRIGGER_THRESHOLD;
@@ -373,7 +373,7 @@ static void lists_are_checked(void **state)
 	size_t n = WORK_LISTS + 1;
 	struct fi_msg_tagged msgs[] = { message(0), message(0) };
 	struct fi_msg_rma rmas[] = { transfer(0), transfer(0), transfer(0), transfer(0) };
-	struct vrb_rdm_atomic_args args[7];
+	struct ofi_rdm_atomic_args args[7];
 	int i;
 
 	(void)state;
@@ -381,10 +381,10 @@ static void lists_are_checked(void **state)
 	msgs[1].msg_iov = rmas[2].msg_iov = NULL;
 	rmas[3].rma_iov = NULL;
 	for (i = 0; i < 2; i++)
-		assert_int_equal(vrb_rdm_trigger_msg(&work_ep, FI_OP_RECV, &msgs[i], FI_TRIGGER),
+		assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_RECV, &msgs[i], FI_TRIGGER),
 				 -FI_EINVAL);
 	for (i = 0; i < 4; i++)
-		assert_int_equal(vrb_rdm_trigger_rma(&work_ep, FI_OP_READ, &rmas[i], FI_TRIGGER),
+		assert_int_equal(ofi_rdm_trigger_rma(&work_ep, FI_OP_READ, &rmas[i], FI_TRIGGER),
 				 -FI_EINVAL);
 	for (i = 0; i < 7; i++)
 		args[i] = operation(0);
@@ -394,12 +394,12 @@ static void lists_are_checked(void **state)
 	args[5].compare = NULL;
 	args[6].result = NULL;
 	for (i = 0; i < 7; i++)
-		assert_int_equal(vrb_rdm_trigger_atomic(&work_ep, FI_OP_COMPARE_ATOMIC, &args[i],
+		assert_int_equal(ofi_rdm_trigger_atomic(&work_ep, FI_OP_COMPARE_ATOMIC, &args[i],
 							FI_TRIGGER),
 				 -FI_EINVAL);
 	/* As many as there may be are no fault. */
 	msgs[0].iov_count = n - 1;
-	assert_int_equal(vrb_rdm_trigger_msg(&work_ep, FI_OP_RECV, &msgs[0], FI_TRIGGER), 0);
+	assert_int_equal(ofi_rdm_trigger_msg(&work_ep, FI_OP_RECV, &msgs[0], FI_TRIGGER), 0);
 	assert_int_equal(work_checks, 1);
 	assert_int_equal(work_when.ref.children, 1);
 }
@@ -420,7 +420,7 @@ static void what_the_call_would_refuse_is_refused(void **state)
 
 static void without_memory_nothing_is_queued(void **state)
 {
-	struct vrb_rdm_atomic_args args = operation(0);
+	struct ofi_rdm_atomic_args args = operation(0);
 	struct fi_msg_rma rma = transfer(0);
 	int i;
 
@@ -430,10 +430,10 @@ static void without_memory_nothing_is_queued(void **state)
 		assert_int_equal(post(0, FI_TRIGGER | FI_INJECT), -FI_ENOMEM);
 		work_fail_at = i;
 		assert_int_equal(
-			vrb_rdm_trigger_rma(&work_ep, FI_OP_WRITE, &rma, FI_TRIGGER | FI_INJECT),
+			ofi_rdm_trigger_rma(&work_ep, FI_OP_WRITE, &rma, FI_TRIGGER | FI_INJECT),
 			-FI_ENOMEM);
 		work_fail_at = i;
-		assert_int_equal(vrb_rdm_trigger_atomic(&work_ep, FI_OP_ATOMIC, &args,
+		assert_int_equal(ofi_rdm_trigger_atomic(&work_ep, FI_OP_ATOMIC, &args,
 							FI_TRIGGER | FI_INJECT),
 				 -FI_ENOMEM);
 	}
@@ -454,8 +454,8 @@ static void an_endpoint_takes_its_own_along(void **state)
 	work_call_ret = -FI_EAGAIN;
 	work_count(1);
 	assert_int_equal(post(2, FI_TRIGGER), 0);
-	assert_int_equal(ofi_triggers_cancel(&work_domain.base.triggers, &another), 0);
-	assert_int_equal(ofi_triggers_cancel(&work_domain.base.triggers, &own), 3);
+	assert_int_equal(ofi_triggers_cancel(&work_domain.triggers, &another), 0);
+	assert_int_equal(ofi_triggers_cancel(&work_domain.triggers, &own), 3);
 	assert_int_equal(work_when.ref.children, 0);
 	work_call_ret = 0;
 	work_calls = 0;

@@ -72,7 +72,7 @@ static void set_flags(uint64_t flags)
 static ssize_t queue(enum fi_op_type type)
 {
 	set_type(type);
-	return vrb_rdm_queue_work(&work_domain, &work, &work_when);
+	return ofi_rdm_queue_work(&work_domain, &work, &work_when);
 }
 
 static void *context(void)
@@ -83,14 +83,14 @@ static void *context(void)
 }
 
 /* As the progress of the endpoint does. */
-static void complete(struct vrb_rdm_cq *cq, int err)
+static void complete(struct ofi_rdm_cq *cq, int err)
 {
 	struct ofi_cq_item item = { .context = context(),
-				    .flags = FI_MSG | FI_SEND | VRB_RDM_DEFERRED,
+				    .flags = FI_MSG | FI_SEND | OFI_RDM_DEFERRED,
 				    .len = 16,
 				    .err = err };
 
-	vrb_rdm_work_done(&work_ep, cq, &item);
+	ofi_rdm_work_done(&work_ep, cq, &item);
 }
 
 static void check_message(void)
@@ -134,7 +134,7 @@ static void every_kind_is_done(void **state)
 		assert_int_equal(work_calls, 1);
 		assert_int_equal(work_made.type, type);
 		assert_true(work_made.flags == (FI_FENCE | FI_COMPLETION));
-		assert_true(work_made.mark == VRB_RDM_DEFERRED);
+		assert_true(work_made.mark == OFI_RDM_DEFERRED);
 		if (type <= FI_OP_TSEND)
 			check_message();
 		else if (type <= FI_OP_WRITE)
@@ -272,19 +272,19 @@ static void it_can_be_cancelled(void **state)
 
 	(void)state;
 	assert_int_equal(queue(FI_OP_SEND), 0);
-	assert_int_equal(ofi_triggers_cancel(&work_domain.base.triggers, &other), 0);
+	assert_int_equal(ofi_triggers_cancel(&work_domain.triggers, &other), 0);
 	assert_int_equal(work_to.ref.children, 1);
-	assert_int_equal(ofi_triggers_cancel(&work_domain.base.triggers, &it), 1);
+	assert_int_equal(ofi_triggers_cancel(&work_domain.triggers, &it), 1);
 	assert_int_equal(work_to.ref.children, 0);
 	assert_int_equal(queue(FI_OP_COMPARE_ATOMIC), 0);
-	assert_int_equal(ofi_triggers_cancel(&work_domain.base.triggers, &own), 1);
+	assert_int_equal(ofi_triggers_cancel(&work_domain.triggers, &own), 1);
 	work_count(1);
 	assert_int_equal(work_calls, 0);
 	assert_int_equal(queue(FI_OP_SEND), 0);
 	assert_int_equal(queue(FI_OP_WRITE), 0);
 	assert_int_equal(work_calls, 2);
 	assert_int_equal(work_to.ref.children, 2);
-	vrb_rdm_work_fini(&work_ep);
+	ofi_rdm_work_fini(&work_ep);
 	assert_int_equal(work_to.ref.children, 0);
 	assert_int_equal(work_to.value + work_to.errors, 0);
 }
@@ -293,7 +293,7 @@ static void the_endpoint_is_checked(void **state)
 {
 	struct fi_ops of_connections;
 	struct fid_ep strange = { .fid = { .fclass = FI_CLASS_EP, .ops = &of_connections } };
-	struct vrb_domain other;
+	struct ofi_domain other;
 	struct fid_ep *ep = &work_ep.fid;
 
 	(void)state;
@@ -324,7 +324,7 @@ static void the_endpoint_is_checked(void **state)
 /* An alias stands for its endpoint. */
 static void an_alias_will_do(void **state)
 {
-	struct vrb_rdm_fid alias = { .fid.fid.fclass = FI_CLASS_EP, .endpoint = &work_ep };
+	struct ofi_rdm_fid alias = { .fid.fid.fclass = FI_CLASS_EP, .endpoint = &work_ep };
 
 	(void)state;
 	msg.ep = &alias.fid;
@@ -336,11 +336,11 @@ static void an_alias_will_do(void **state)
 
 static void the_counter_is_checked(void **state)
 {
-	struct vrb_domain other;
+	struct ofi_domain other;
 	struct ofi_cntr foreign = work_to;
 
 	(void)state;
-	foreign.parent = &other.base.ref;
+	foreign.parent = &other.ref;
 	work.completion_cntr = &foreign.fid;
 	assert_int_equal(queue(FI_OP_SEND), -FI_EINVAL);
 	work.completion_cntr = (struct fid_cntr *)&work_ep.fid;

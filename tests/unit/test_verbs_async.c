@@ -198,7 +198,7 @@ static void the_rest_of_queue_pairs(void **state)
 /* Whose queue pair it is says what begins its context. */
 static void reliable_datagrams(void **state)
 {
-	static struct vrb_rdm rdm = { .closing = true };
+	static struct ofi_rdm_ep rdm = { .closing = true };
 	struct vrb_rdm_link link = { .owner.ops = &vrb_rdm_link_ops, .ep = &rdm };
 	struct ibv_qp qp = { .qp_context = &link.owner };
 	struct ibv_async_event event = { .event_type = IBV_EVENT_QP_FATAL, .element.qp = &qp };

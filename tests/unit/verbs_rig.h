@@ -87,7 +87,7 @@ int rig_without_locks(void **state);
 
 /* Does nothing: a reference to it links the fakes of reliable datagrams. */
 void fake_rdm(void);
-/* What vrb_rdm_domain_progress_watch() has, and at most, then it is -FI_ENOMEM. */
+/* What ofi_rdm_domain_progress_watch() has, and at most, then it is -FI_ENOMEM. */
 extern unsigned int fake_rdm_watches, fake_rdm_watch_most;
 
 #endif

@@ -25,7 +25,8 @@ static int open_channel(struct vrb_cq *cq)
 
 int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 {
-	int ret = ofi_cq_init(&cq->base, &cq->slow, &vrb_cq_base_ops, &cq->domain->base.ref, attr);
+	int ret = ofi_cq_init(&cq->base, &vrb_prov, &cq->slow, &vrb_cq_base_ops,
+			      &cq->domain->base.ref, attr);
 
 	if (!ret)
 		ret = open_channel(cq);
@@ -115,7 +116,6 @@ static bool cq_ready(struct ofi_cq *base)
 }
 
 const struct ofi_cq_ops vrb_cq_base_ops = {
-	.prov = &vrb_prov,
 	.trywait = cq_trywait,
 	.ready = cq_ready,
 	.take_error = vrb_cq_take_error,

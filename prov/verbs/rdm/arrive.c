@@ -6,41 +6,10 @@
 #include "prov/base/cq_ring.h"
 #include <rdma/fi_errno.h>
 #include "arrive.h"
-#include "proto_ops.h"
+#include "prov/rdm/objects.h"
 #include "conn.h"
-#include "op.h"
+#include "prov/rdm/op.h"
 #include "progress.h"
-
-static void *at_offset(const struct vrb_rdm_recv *recv, size_t base)
-{
-	return (uint8_t *)recv->proto.iov[0].iov_base + base;
-}
-
-void vrb_rdm_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done)
-{
-	struct vrb_rdm *ep = (struct vrb_rdm *)((char *)proto - offsetof(struct vrb_rdm, proto));
-	struct vrb_rdm_recv *recv = (struct vrb_rdm_recv *)done->recv;
-	bool multi = recv->flags & FI_MULTI_RECV;
-	struct ofi_cq_item item = {
-		.context = recv->proto.match.context,
-		.flags = recv->flags & ~(VRB_RDM_RECV_BITS | FI_MULTI_RECV),
-		.len = done->len,
-		.buf = multi && done->message ? at_offset(recv, done->base) : NULL,
-		.data = done->data,
-		.tag = done->tag,
-		.err = done->err,
-	};
-
-	if (done->flags & OFI_RDM_WIRE_DATA)
-		item.flags |= FI_REMOTE_CQ_DATA;
-	if (multi && done->last)
-		item.flags |= FI_MULTI_RECV;
-	if (done->err)
-		item.olen = done->lost;
-	vrb_rdm_complete_rx(ep, recv, &item, done->message ? ep->peers[done->src] : NULL);
-	if (done->last)
-		vrb_rdm_recv_put(ep, recv);
-}
 
 static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from, size_t len)
 {
@@ -57,12 +26,12 @@ static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from
 }
 
 /* An eager packet into the receive that matched it, which completes. */
-static void deliver(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv, const uint8_t *payload,
+static void deliver(struct ofi_rdm_peer *peer, struct ofi_rdm_recv *recv, const uint8_t *payload,
 		    size_t len, uint64_t tag)
 {
 	struct ofi_cq_item item = {
 		.context = recv->proto.match.context,
-		.flags = recv->flags & ~VRB_RDM_RECV_BITS,
+		.flags = recv->flags & ~OFI_RDM_RECV_BITS,
 		.len = scatter(&recv->proto, payload, len),
 		.tag = tag,
 	};
@@ -71,11 +40,11 @@ static void deliver(struct vrb_rdm_peer *peer, struct vrb_rdm_recv *recv, const 
 		item.err = FI_ETRUNC;
 		item.olen = len - item.len;
 	}
-	vrb_rdm_complete_rx(peer->ep, recv, &item, peer);
-	vrb_rdm_recv_put(peer->ep, recv);
+	ofi_rdm_complete_rx(peer->ep, recv, &item, peer);
+	ofi_rdm_recv_put(peer->ep, recv);
 }
 
-OFI_OUTLINE void vrb_rdm_not_kept(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error)
+OFI_OUTLINE void vrb_rdm_not_kept(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_error error)
 {
 	if (error)
 		vrb_rdm_conn_fault(&peer->proto, error);
@@ -85,18 +54,18 @@ OFI_OUTLINE void vrb_rdm_not_kept(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_e
 static void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
-	struct vrb_rdm *ep = link->ep;
+	struct ofi_rdm_ep *ep = link->ep;
 	enum ofi_rdm_wire_error error;
 	bool kept = false;
 
 	error = ofi_rdm_proto_packet(&link->peer->proto, &rx->in, bytes, len, &kept);
 	if (!kept)
-		vrb_rdm_rx_put(&ep->rx, rx);
+		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
 	if (ofi_unlikely(error))
 		vrb_rdm_conn_fault(&link->peer->proto, error);
 	/* It may be the answer that a fence waits for. */
 	if (ofi_unlikely(!STAILQ_EMPTY(&link->peer->ops)))
-		vrb_rdm_ops_pump(link->peer);
+		ofi_rdm_ops_pump(link->peer);
 }
 
 bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
@@ -110,14 +79,14 @@ static void take_fast(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t l
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
 	size_t header = ofi_rdm_wire_fast_header(tagged);
 	uint64_t tag = tagged ? ofi_rdm_wire_fast_tag(bytes) : 0;
-	struct vrb_rdm_peer *peer = link->peer;
+	struct ofi_rdm_peer *peer = link->peer;
 	struct ofi_rdm_proto_recv *recv;
 	bool unexpected;
 
 	recv = ofi_rdm_proto_bypass(&peer->proto, tagged, tag, &unexpected);
 	if (ofi_likely(recv)) {
-		deliver(peer, (struct vrb_rdm_recv *)recv, bytes + header, len - header, tag);
-		vrb_rdm_rx_reuse(&peer->ep->rx, rx);
+		deliver(peer, (struct ofi_rdm_recv *)recv, bytes + header, len - header, tag);
+		vrb_rdm_rx_reuse(&vrb_rc(peer->ep)->rx, rx);
 	} else if (unexpected) {
 		vrb_rdm_keep_fast(peer, rx, len, tagged, tag);
 	} else {
@@ -125,7 +94,7 @@ static void take_fast(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t l
 	}
 }
 
-static void take_any(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct ibv_wc *wc)
+static void take_any(struct ofi_rdm_ep *ep, struct vrb_rdm_link *link, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(wc);
 	const void *bytes = (const void *)(uintptr_t)rx->sge.addr;
@@ -135,8 +104,8 @@ static void take_any(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct
 		take_packet(link, rx, wc->byte_len);
 		return;
 	}
-	ep->recent_qp = link->qp_num;
-	ep->recent_src = link->peer->proto.src;
+	vrb_rc(ep)->recent_qp = link->qp_num;
+	vrb_rc(ep)->recent_src = link->peer->proto.src;
 	if (ofi_rdm_wire_is_fast(bytes, wc->byte_len, true))
 		take_fast(link, rx, wc->byte_len, true);
 	else if (ofi_rdm_wire_is_fast(bytes, wc->byte_len, false))
@@ -145,7 +114,7 @@ static void take_any(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct
 		take_packet(link, rx, wc->byte_len);
 }
 
-void vrb_rdm_arrived(struct vrb_rdm *ep, const struct ibv_wc *wc)
+void vrb_rdm_arrived(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(wc);
 	struct vrb_rdm_link *link = NULL;
@@ -155,7 +124,7 @@ void vrb_rdm_arrived(struct vrb_rdm *ep, const struct ibv_wc *wc)
 	if (ofi_likely(link && link->live))
 		take_any(ep, link, wc);
 	else if (!link || !vrb_rdm_conn_early(link, rx, wc->byte_len))
-		vrb_rdm_rx_put(&ep->rx, rx);
-	if (--ep->rx.above < 0)
+		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
+	if (--vrb_rc(ep)->rx.above < 0)
 		vrb_rdm_refill(ep);
 }

@@ -8,13 +8,14 @@
 #define VRB_RDM_ARRIVE_H
 
 #include <string.h>
+#include "prov/rdm/copy.h"
 #include "link.h"
-#include "peer.h"
-#include "rdm.h"
-#include "stats.h"
+#include "prov/rdm/peer.h"
+#include "prov/rdm/rdm.h"
+#include "prov/rdm/stats.h"
 
 /* Any packet, or a receive that failed. */
-void vrb_rdm_arrived(struct vrb_rdm *ep, const struct ibv_wc *wc);
+void vrb_rdm_arrived(struct ofi_rdm_ep *ep, const struct ibv_wc *wc);
 
 enum vrb_rdm_meeting {
 	VRB_RDM_MATCHED,
@@ -26,7 +27,7 @@ struct vrb_rdm_arrival {
 	const uint8_t *payload;
 	size_t len;
 	struct ofi_rdm_match_node **at; /* where the receive is in the table */
-	struct vrb_rdm_recv *recv;
+	struct ofi_rdm_recv *recv;
 };
 
 static inline struct vrb_rdm_rx *vrb_rdm_rx_of(const struct ibv_wc *wc)
@@ -35,14 +36,14 @@ static inline struct vrb_rdm_rx *vrb_rdm_rx_of(const struct ibv_wc *wc)
 }
 
 /* Looks at a packet; nothing is done with it. *a is set if it is matched. */
-OFI_INLINE enum vrb_rdm_meeting vrb_rdm_meet(const struct vrb_rdm *ep, const struct ibv_wc *wc,
+OFI_INLINE enum vrb_rdm_meeting vrb_rdm_meet(const struct ofi_rdm_ep *ep, const struct ibv_wc *wc,
 					     struct vrb_rdm_arrival *a)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
 	const struct ofi_rdm_match *m = &ep->proto.match[OFI_RDM_PROTO_TAGGED];
 	uint64_t tag;
 
-	if (ofi_unlikely(wc->status != IBV_WC_SUCCESS || wc->qp_num != ep->recent_qp ||
+	if (ofi_unlikely(wc->status != IBV_WC_SUCCESS || wc->qp_num != vrb_rc(ep)->recent_qp ||
 			 !ofi_rdm_wire_is_fast(bytes, wc->byte_len, true)))
 		return VRB_RDM_OTHER;
 	a->payload = bytes + sizeof(struct ofi_rdm_wire_fast);
@@ -50,11 +51,11 @@ OFI_INLINE enum vrb_rdm_meeting vrb_rdm_meet(const struct vrb_rdm *ep, const str
 	/* From here on it is not byte_len and something: one register. */
 	ofi_forget(a->len);
 	tag = ofi_rdm_wire_fast_tag(bytes);
-	a->at = ofi_rdm_match_look(m, ep->recent_src, tag);
-	a->recv = (struct vrb_rdm_recv *)*a->at;
+	a->at = ofi_rdm_match_look(m, vrb_rc(ep)->recent_src, tag);
+	a->recv = (struct ofi_rdm_recv *)*a->at;
 	if (ofi_unlikely(!a->recv))
 		return ofi_rdm_match_has_many(m) ? VRB_RDM_OTHER : VRB_RDM_UNEXPECTED;
-	if (ofi_unlikely((a->recv->flags & VRB_RDM_RECV_SLOW) ||
+	if (ofi_unlikely((a->recv->flags & OFI_RDM_RECV_SLOW) ||
 			 a->len > a->recv->proto.iov[0].iov_len))
 		return VRB_RDM_OTHER;
 	return VRB_RDM_MATCHED;
@@ -70,12 +71,12 @@ static inline void vrb_rdm_matched_at(const struct ibv_wc *wc, struct ofi_rdm_ma
 		.payload = bytes + sizeof(struct ofi_rdm_wire_fast),
 		.len = wc->byte_len - sizeof(struct ofi_rdm_wire_fast),
 		.at = at,
-		.recv = (struct vrb_rdm_recv *)*at,
+		.recv = (struct ofi_rdm_recv *)*at,
 	};
 }
 
 /* Completes the receive; its buffer has the payload. */
-OFI_INLINE void vrb_rdm_take_matched(struct vrb_rdm *ep, const struct ibv_wc *wc,
+OFI_INLINE void vrb_rdm_take_matched(struct ofi_rdm_ep *ep, const struct ibv_wc *wc,
 				     const struct vrb_rdm_arrival *a,
 				     struct fi_cq_tagged_entry *entry)
 {
@@ -88,73 +89,48 @@ OFI_INLINE void vrb_rdm_take_matched(struct vrb_rdm *ep, const struct ibv_wc *wc
 		ofi_rdm_wire_fast_tag(a->payload - sizeof(struct ofi_rdm_wire_fast)),
 	};
 	ofi_rdm_match_take(&ep->proto.match[OFI_RDM_PROTO_TAGGED], a->at);
-	vrb_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, a->len);
+	ofi_rdm_count(ep, OFI_STATS_RECEIVES, OFI_STATS_RECEIVE_BYTES, a->len);
 	SLIST_INSERT_HEAD(&ep->free_recvs[OFI_RDM_PROTO_TAGGED], a->recv, link);
-	vrb_rdm_rx_reuse(&ep->rx, vrb_rdm_rx_of(wc));
-}
-
-/* So few bytes that copying them takes no call. */
-static inline bool vrb_rdm_copies_now(size_t len)
-{
-	return len - sizeof(uint64_t) <= sizeof(uint64_t);
-}
-
-static inline void vrb_rdm_copy_now(void *to, const uint8_t *from, size_t len)
-{
-	uint64_t head, tail;
-
-	memcpy(&head, from, sizeof(head));
-	memcpy(&tail, from + len - sizeof(tail), sizeof(tail));
-	memcpy(to, &head, sizeof(head));
-	memcpy((uint8_t *)to + len - sizeof(tail), &tail, sizeof(tail));
-}
-
-/* Where there is nothing the buffer may be NULL. */
-static inline void vrb_rdm_copy(void *to, const uint8_t *from, size_t len)
-{
-	if (ofi_likely(vrb_rdm_copies_now(len)))
-		vrb_rdm_copy_now(to, from, len);
-	else if (len)
-		memcpy(to, from, len);
+	vrb_rdm_rx_reuse(&vrb_rc(ep)->rx, vrb_rdm_rx_of(wc));
 }
 
 /* Where a packet that is to be kept is from now on. NULL when out of memory. */
-static inline struct vrb_rdm_rx *vrb_rdm_make_room(struct vrb_rdm *ep, struct vrb_rdm_rx *rx,
+static inline struct vrb_rdm_rx *vrb_rdm_make_room(struct ofi_rdm_ep *ep, struct vrb_rdm_rx *rx,
 						   size_t len)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
 	struct vrb_rdm_small *small;
 
-	if (len > VRB_RDM_SMALL_SIZE || !(small = vrb_rdm_small_get(&ep->rx)))
-		return vrb_rdm_rx_keep(&ep->rx, rx, len);
+	if (len > VRB_RDM_SMALL_SIZE || !(small = vrb_rdm_small_get(&vrb_rc(ep)->rx)))
+		return vrb_rdm_rx_keep(&vrb_rc(ep)->rx, rx, len);
 	if (ofi_likely(len >= 16 && len <= 32)) {
 		memcpy(small->bytes, bytes, 16);
 		memcpy(small->bytes + len - 16, bytes + len - 16, 16);
 	} else {
 		memcpy(small->bytes, bytes, len);
 	}
-	vrb_rdm_rx_reuse(&ep->rx, rx);
+	vrb_rdm_rx_reuse(&vrb_rc(ep)->rx, rx);
 	return &small->rx;
 }
 
 /* A packet of the peer can't be kept, or is not to be: the connection ends. */
-void vrb_rdm_not_kept(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_error error);
+void vrb_rdm_not_kept(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_error error);
 
 /* An eager packet that has no receive, in a receive buffer. */
-static inline void vrb_rdm_keep_fast(struct vrb_rdm_peer *peer, struct vrb_rdm_rx *buffer,
+static inline void vrb_rdm_keep_fast(struct ofi_rdm_peer *peer, struct vrb_rdm_rx *buffer,
 				     size_t len, bool tagged, uint64_t tag)
 {
 	struct vrb_rdm_rx *rx = vrb_rdm_make_room(peer->ep, buffer, len);
 	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_E_MEMORY;
 
 	if (ofi_likely(rx)) {
-		vrb_rdm_count(peer->ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES,
+		ofi_rdm_count(peer->ep, OFI_STATS_UNEXPECTED, OFI_STATS_UNEXPECTED_BYTES,
 			      len - ofi_rdm_wire_fast_header(tagged));
 		error = ofi_rdm_proto_unexpected(&peer->proto, &rx->in,
 						 (const void *)(uintptr_t)rx->sge.addr, len, tagged,
 						 tag);
 	} else {
-		vrb_rdm_rx_reuse(&peer->ep->rx, buffer);
+		vrb_rdm_rx_reuse(&vrb_rc(peer->ep)->rx, buffer);
 	}
 	if (ofi_unlikely(error))
 		vrb_rdm_not_kept(peer, error);

@@ -90,8 +90,8 @@ struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool)
 	SLIST_INSERT_HEAD(&pool->chunks, chunk, link);
 	bufs = chunk->notes;
 	for (i = 0; i < CHUNK_BUFS; i++) {
-		bufs[i].lkey = chunk->mr->lkey;
-		bufs[i].data = chunk->map + i * pool->size;
+		bufs[i].out.lkey = chunk->mr->lkey;
+		bufs[i].out.data = chunk->map + i * pool->size;
 		if (i)
 			vrb_rdm_pool_put(pool, &bufs[i]);
 	}

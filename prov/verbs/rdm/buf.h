@@ -18,9 +18,8 @@ struct vrb_domain;
 struct vrb_rdm_chunk; /* private to buf.c */
 
 struct vrb_rdm_buf {
+	struct ofi_rdm_bounce out; /* first */
 	SLIST_ENTRY(vrb_rdm_buf) link;
-	uint32_t lkey;
-	uint8_t *data;
 };
 
 /* Grows by chunks up to a limit. The endpoint's lock guards it. */

@@ -5,11 +5,12 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
-#include "lock.h"
-#include "op.h"
+#include "prov/rdm/lock.h"
+#include "prov/rdm/op.h"
+#include "prov/rdm/reply.h"
 #include "progress.h"
 #include "proof.h"
-#include "upcall.h"
+#include "prov/rdm/upcall.h"
 #include "prov/verbs/provider/prov.h"
 
 #define CROWD_MS 20 /* until it is looked again whether there is room, or memory */
@@ -24,7 +25,7 @@
 void vrb_rdm_conn_entered(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_state from,
 			  enum ofi_rdm_conn_event cause)
 {
-	struct vrb_rdm_peer *peer = (void *)((uintptr_t)conn - offsetof(struct vrb_rdm_peer, conn));
+	struct ofi_rdm_peer *peer = vrb_rdm_conn_peer((struct ofi_rdm_conn *)(uintptr_t)conn);
 	char text[OFI_ADDR_STRLEN];
 
 	ofi_stats_peer_enter(&peer->stats, ofi_rdm_conn_state_name(conn->state),
@@ -35,23 +36,23 @@ void vrb_rdm_conn_entered(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_sta
 	       ofi_rdm_conn_state_name(from), ofi_rdm_conn_cause_name(cause));
 }
 
-void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms)
+void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 {
 	struct itimerspec spec = { .it_value = { (time_t)(ms / 1000),
 						 (long)(ms % 1000) * 1000000 } };
 
 	if (!ms)
 		spec.it_value.tv_nsec = 1;
-	timerfd_settime(ep->conn.timer.fd, 0, &spec, NULL);
+	timerfd_settime(vrb_rc(ep)->conn.timer.fd, 0, &spec, NULL);
 }
 
 /* When the event thread can free a link, if that is before `next`. */
-static uint64_t first_burial(const struct vrb_rdm *ep, uint64_t next)
+static uint64_t first_burial(const struct ofi_rdm_ep *ep, uint64_t next)
 {
 	const struct vrb_rdm_link *link;
 
-	SLIST_FOREACH (link, &ep->conn.dead_links, dead_entry) {
-		if (vrb_rdm_link_ripe(link, ep->conn.set.now))
+	SLIST_FOREACH (link, &vrb_rc(ep)->conn.dead_links, dead_entry) {
+		if (vrb_rdm_link_ripe(link, vrb_rc(ep)->conn.set.now))
 			return 0;
 		if (link->linger < next)
 			next = link->linger;
@@ -60,23 +61,24 @@ static uint64_t first_burial(const struct vrb_rdm *ep, uint64_t next)
 }
 
 /* The first packets are awaited, whether or not the application polls. */
-static bool is_proving(const struct vrb_rdm *ep)
+static bool is_proving(const struct ofi_rdm_ep *ep)
 {
-	return ep->conn.secret && ofi_rdm_due_first(&ep->conn.set.due);
+	return vrb_rc(ep)->conn.secret && ofi_rdm_due_first(&vrb_rc(ep)->conn.set.due);
 }
 
 /* `soon`: a place became free, which others may wait for. */
-static void schedule(struct vrb_rdm *ep, bool soon)
+static void schedule(struct ofi_rdm_ep *ep, bool soon)
 {
-	uint64_t now = ep->conn.set.now, next = ofi_rdm_conn_next(&ep->conn.set);
+	uint64_t now = vrb_rc(ep)->conn.set.now, next = ofi_rdm_conn_next(&vrb_rc(ep)->conn.set);
 
 	if (is_proving(ep) && next > now + CROWD_MS)
 		next = now + CROWD_MS;
-	if ((ep->conn.crowded || ep->conn.dry || !TAILQ_EMPTY(&ep->conn.starved)) &&
+	if ((vrb_rc(ep)->conn.crowded || vrb_rc(ep)->conn.dry ||
+	     !TAILQ_EMPTY(&vrb_rc(ep)->conn.starved)) &&
 	    next > now + CROWD_MS)
 		next = now + CROWD_MS;
-	if (!TAILQ_EMPTY(&ep->conn.set.ups) && next > ep->conn.watch)
-		next = ep->conn.watch;
+	if (!TAILQ_EMPTY(&vrb_rc(ep)->conn.set.ups) && next > vrb_rc(ep)->conn.watch)
+		next = vrb_rc(ep)->conn.watch;
 	next = first_burial(ep, next);
 	if (soon || next < now)
 		next = now;
@@ -85,22 +87,22 @@ static void schedule(struct vrb_rdm *ep, bool soon)
 }
 
 /* peer->next is up and nothing flushes: it is the one to send by. */
-static void install(struct vrb_rdm_peer *peer)
+static void install(struct ofi_rdm_peer *peer)
 {
-	struct vrb_rdm_link *link = peer->next;
+	struct vrb_rdm_link *link = vrb_rc_peer(peer)->next;
 	struct vrb_rdm_rx *rx;
 
-	peer->next = NULL;
-	peer->link = link;
-	peer->seen = 0;
+	vrb_rc_peer(peer)->next = NULL;
+	vrb_rc_peer(peer)->link = link;
+	vrb_rc_peer(peer)->seen = 0;
 	link->live = true;
 	peer->notes = link->notes;
 	peer->direct = peer->ep->prov_keys && !peer->notes && !peer->ep->ordered;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
 	__atomic_store_n(&peer->stats.most, link->size - !!link->proof, __ATOMIC_RELAXED);
 	/* The handshake's packet may still be in the ring. */
-	vrb_rdm_up(peer, link->size - !!link->proof, link->eager,
-		   peer->conn.state > OFI_RDM_CONN_UP);
+	ofi_rdm_up(peer, link->size - !!link->proof, link->eager,
+		   vrb_rc_peer(peer)->conn.state > OFI_RDM_CONN_UP);
 	while ((rx = STAILQ_FIRST(&link->early))) {
 		STAILQ_REMOVE_HEAD(&link->early, early);
 		if (!link->live || !vrb_rdm_take_packet(link, rx, rx->len))
@@ -108,32 +110,32 @@ static void install(struct vrb_rdm_peer *peer)
 	}
 }
 
-static void up(struct vrb_rdm_peer *peer)
+static void up(struct ofi_rdm_peer *peer)
 {
-	peer->next->state = VRB_RDM_LINK_UP;
-	if (!peer->link)
+	vrb_rc_peer(peer)->next->state = VRB_RDM_LINK_UP;
+	if (!vrb_rc_peer(peer)->link)
 		install(peer);
 }
 
 /* The peer's operations fail with err; it has no right to their memory any more. */
-static void down(struct vrb_rdm_peer *peer, int err)
+static void down(struct ofi_rdm_peer *peer, int err)
 {
-	peer->ep->recent_qp = VRB_RDM_NO_QP;
-	if (peer->link)
-		vrb_rdm_windows_drop(peer->link);
-	vrb_rdm_down(peer, err);
+	vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
+	if (vrb_rc_peer(peer)->link)
+		vrb_rdm_windows_drop(vrb_rc_peer(peer)->link);
+	ofi_rdm_down(peer, err);
 }
 
-static void give_up(struct vrb_rdm_peer *peer, int err)
+static void give_up(struct ofi_rdm_peer *peer, int err)
 {
 	char text[OFI_ADDR_STRLEN];
 
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS_FAILED, 1);
-	if (err == FI_ETIMEDOUT && vrb_rdm_has_waiting(peer))
+	if (err == FI_ETIMEDOUT && ofi_rdm_has_waiting(peer))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"peer %s: nothing was heard from it or its host for %d ms (FI_VERBS_RDM_CONNECT_TIMEOUT), operations to it fail\n",
 			vrb_rdm_conn_name(peer, text), vrb_params.rdm_connect_timeout);
-	else if (err != FI_ECANCELED && vrb_rdm_has_waiting(peer))
+	else if (err != FI_ECANCELED && ofi_rdm_has_waiting(peer))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"cannot connect to peer %s, operations to it fail: %s\n",
 			vrb_rdm_conn_name(peer, text), fi_strerror(err));
@@ -161,10 +163,10 @@ void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err)
 	link->state = VRB_RDM_LINK_ENDED;
 	link->live = false;
 	vrb_rdm_windows_drop(link);
-	link->ep->recent_qp = VRB_RDM_NO_QP;
+	vrb_rc(link->ep)->recent_qp = VRB_RDM_NO_QP;
 	link->err = err;
-	if (link->peer->next == link)
-		link->peer->next = NULL;
+	if (vrb_rc_peer(link->peer)->next == link)
+		vrb_rc_peer(link->peer)->next = NULL;
 	drop_early(link);
 	if (!posted)
 		vrb_rdm_conn_drained(link);
@@ -174,15 +176,15 @@ void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err)
 
 void vrb_rdm_conn_drained(struct vrb_rdm_link *link)
 {
-	struct vrb_rdm_peer *peer = link->peer;
+	struct ofi_rdm_peer *peer = link->peer;
 
 	if (link->state == VRB_RDM_LINK_ENDED)
 		vrb_rdm_conn_free_later(link);
-	if (peer->link != link)
+	if (vrb_rc_peer(peer)->link != link)
 		return;
-	peer->link = NULL;
+	vrb_rc_peer(peer)->link = NULL;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS_ENDED, 1);
-	if (peer->next && peer->next->state == VRB_RDM_LINK_UP)
+	if (vrb_rc_peer(peer)->next && vrb_rc_peer(peer)->next->state == VRB_RDM_LINK_UP)
 		install(peer);
 }
 
@@ -194,42 +196,42 @@ void vrb_rdm_conn_flushed(struct vrb_rdm_link *link)
 }
 
 /* What the decision is about ends: an attempt, or the connection. */
-static void part(struct vrb_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
+static void part(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
-	struct vrb_rdm_link *link = peer->next;
+	struct vrb_rdm_link *link = vrb_rc_peer(peer)->next;
 
 	if (action->what & OFI_RDM_CONN_DO_TEARDOWN)
 		down(peer, action->err);
 	if (action->what & OFI_RDM_CONN_DO_RELEASE) {
 		ofi_stats_add(&peer->ep->stats, OFI_STATS_EVICTIONS, 1);
-		peer->ep->recent_qp = VRB_RDM_NO_QP;
-		if (peer->link)
-			vrb_rdm_windows_drop(peer->link);
-		vrb_rdm_left(peer);
+		vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
+		if (vrb_rc_peer(peer)->link)
+			vrb_rdm_windows_drop(vrb_rc_peer(peer)->link);
+		ofi_rdm_left(peer);
 	}
 	if (!link && !(action->what & OFI_RDM_CONN_DO_ABANDON))
-		link = peer->link;
+		link = vrb_rc_peer(peer)->link;
 	if (link)
 		vrb_rdm_conn_end(link, action->err ? action->err : FI_ECONNABORTED);
 }
 
-static void say(struct vrb_rdm_peer *peer, enum ofi_rdm_wire_type type, uint32_t status)
+static void say(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_type type, uint32_t status)
 {
 	const struct ofi_rdm_wire_packet packet = { .type = type, .status = status };
 
-	if (!vrb_rdm_answer(peer, &packet, NULL, 0))
+	if (!ofi_rdm_answer(peer, &packet, NULL, 0))
 		vrb_rdm_conn_fault(&peer->proto, OFI_RDM_WIRE_E_MEMORY);
 }
 
 /* That it is idle will be seen when it is asked again. */
-static void probe(struct vrb_rdm_peer *peer)
+static void probe(struct ofi_rdm_peer *peer)
 {
-	if (peer->link && peer->link->live)
-		vrb_rdm_link_probe(peer->link, &peer->proto.flow);
+	if (vrb_rc_peer(peer)->link && vrb_rc_peer(peer)->link->live)
+		vrb_rdm_link_probe(vrb_rc_peer(peer)->link, &peer->proto.flow);
 }
 
 /* It is held. */
-static void look(struct vrb_rdm_peer *peer)
+static void look(struct ofi_rdm_peer *peer)
 {
 	if (vrb_rdm_conn_is_idle(peer))
 		vrb_rdm_conn_step(peer,
@@ -239,9 +241,9 @@ static void look(struct vrb_rdm_peer *peer)
 }
 
 /* A write of no bytes, which the peer's device answers without its process. */
-static void conn_ask(struct vrb_rdm_peer *peer)
+static void conn_ask(struct ofi_rdm_peer *peer)
 {
-	struct vrb_rdm_link *link = peer->link;
+	struct vrb_rdm_link *link = vrb_rc_peer(peer)->link;
 
 	if (!link || !link->live || link->asked)
 		return;
@@ -250,7 +252,7 @@ static void conn_ask(struct vrb_rdm_peer *peer)
 }
 
 /* In the order of policy.h. */
-static void act(struct vrb_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
+static void act(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
 	uint32_t what = action->what;
 
@@ -271,7 +273,7 @@ static void act(struct vrb_rdm_peer *peer, const struct ofi_rdm_conn_action *act
 	if (what & OFI_RDM_CONN_DO_REFUSE)
 		say(peer, OFI_RDM_WIRE_BYE_RSP, FI_EBUSY);
 	if (what & OFI_RDM_CONN_DO_RESUME)
-		vrb_rdm_resume(peer);
+		ofi_rdm_resume(peer);
 	if (what & OFI_RDM_CONN_DO_EVICT)
 		vrb_rdm_conn_evict(peer->ep);
 	if (action->make_room)
@@ -282,19 +284,19 @@ static void act(struct vrb_rdm_peer *peer, const struct ofi_rdm_conn_action *act
 		vrb_rdm_conn_knock(peer);
 	if (what & OFI_RDM_CONN_DO_LOOK)
 		look(peer);
-	if (!ofi_rdm_conn_is_out(&peer->conn))
+	if (!ofi_rdm_conn_is_out(&vrb_rc_peer(peer)->conn))
 		vrb_rdm_conn_knocks_end(peer);
 }
 
-struct ofi_rdm_conn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer,
+struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 					     struct ofi_rdm_conn_input input)
 {
-	struct ofi_rdm_conn_set *set = &peer->ep->conn.set;
+	struct ofi_rdm_conn_set *set = &vrb_rc(peer->ep)->conn.set;
 	uint32_t connecting = set->connecting, open = set->open;
 	struct ofi_rdm_conn_action action;
 
 	set->now = ofi_now_ms();
-	ofi_rdm_conn_step(set, &peer->conn, &input, &action);
+	ofi_rdm_conn_step(set, &vrb_rc_peer(peer)->conn, &input, &action);
 	act(peer, &action);
 	/* Receives that wait for a message of the peer have to learn of its end. */
 	if (action.what & OFI_RDM_CONN_DO_RELEASE && peer->proto.awaited)
@@ -303,7 +305,7 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct vrb_rdm_peer *peer,
 	return action;
 }
 
-void vrb_rdm_conn_step_failed(struct vrb_rdm_peer *peer, int err)
+void vrb_rdm_conn_step_failed(struct ofi_rdm_peer *peer, int err)
 {
 	vrb_rdm_conn_step(peer,
 			  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED, .err = err });
@@ -311,84 +313,85 @@ void vrb_rdm_conn_step_failed(struct vrb_rdm_peer *peer, int err)
 
 void vrb_rdm_conn_starve(struct ofi_rdm_proto_peer *of)
 {
-	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)of;
-	struct vrb_rdm *ep = peer->ep;
+	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)of;
+	struct ofi_rdm_ep *ep = peer->ep;
 
-	if (peer->starved)
+	if (vrb_rc_peer(peer)->starved)
 		return;
-	if (TAILQ_EMPTY(&ep->conn.starved) && !ep->closing)
+	if (TAILQ_EMPTY(&vrb_rc(ep)->conn.starved) && !ep->closing)
 		vrb_rdm_conn_wake(ep, CROWD_MS);
-	peer->starved = true;
-	TAILQ_INSERT_TAIL(&ep->conn.starved, peer, starving);
+	vrb_rc_peer(peer)->starved = true;
+	TAILQ_INSERT_TAIL(&vrb_rc(ep)->conn.starved, vrb_rc_peer(peer), starving);
 }
 
-void vrb_rdm_conn_dry(struct vrb_rdm *ep)
+void vrb_rdm_conn_dry(struct ofi_rdm_ep *ep)
 {
-	if (!ep->conn.dry && !ep->closing)
+	if (!vrb_rc(ep)->conn.dry && !ep->closing)
 		vrb_rdm_conn_wake(ep, CROWD_MS);
-	ep->conn.dry = true;
+	vrb_rc(ep)->conn.dry = true;
 }
 
 /* Each once: what is still missing has it starve again, for the next time. */
-static void feed(struct vrb_rdm *ep)
+static void feed(struct ofi_rdm_ep *ep)
 {
 	struct vrb_rdm_starved hungry = TAILQ_HEAD_INITIALIZER(hungry);
-	struct vrb_rdm_peer *peer;
+	struct vrb_rc_peer *rc;
 
-	if (ep->conn.dry) {
-		ep->conn.dry = false;
+	if (vrb_rc(ep)->conn.dry) {
+		vrb_rc(ep)->conn.dry = false;
 		vrb_rdm_refill(ep);
 	}
-	TAILQ_CONCAT(&hungry, &ep->conn.starved, starving);
-	while ((peer = TAILQ_FIRST(&hungry))) {
-		TAILQ_REMOVE(&hungry, peer, starving);
-		peer->starved = false;
-		if (peer->link && peer->link->live && peer->link->fault) {
-			vrb_rdm_conn_step_failed(peer, peer->link->fault);
-			continue;
-		}
-		vrb_rdm_try_again(peer);
+	TAILQ_CONCAT(&hungry, &vrb_rc(ep)->conn.starved, starving);
+	while ((rc = TAILQ_FIRST(&hungry))) {
+		TAILQ_REMOVE(&hungry, rc, starving);
+		rc->starved = false;
+		if (rc->link && rc->link->live && rc->link->fault)
+			vrb_rdm_conn_step_failed(&rc->rdm, rc->link->fault);
+		else
+			ofi_rdm_try_again(&rc->rdm);
 	}
 }
 
 /* It is the peer's turn: nothing of ours is on its way, which would fail if its host is gone. */
-static bool is_awaited(const struct vrb_rdm_peer *peer)
+static bool is_awaited(const struct ofi_rdm_peer *peer)
 {
-	return peer->link && peer->link->live && vrb_rdm_link_idle(peer->link) &&
-	       vrb_rdm_is_awaited(peer);
+	return vrb_rc_peer(peer)->link && vrb_rc_peer(peer)->link->live &&
+	       vrb_rdm_link_idle(vrb_rc_peer(peer)->link) && ofi_rdm_is_awaited(peer);
 }
 
 /*
  * With many peers those are looked at in parts, so that the lock is not held for long: all within
  * WATCH_MS.
  */
-static void conn_watch(struct vrb_rdm *ep)
+static void conn_watch(struct ofi_rdm_ep *ep)
 {
-	struct vrb_rdm_peer *peer;
+	struct ofi_rdm_peer *peer;
 	uint32_t i, parts = ep->peer_count / WATCHED + 1;
 
-	if (ep->conn.set.now < ep->conn.watch)
+	if (vrb_rc(ep)->conn.set.now < vrb_rc(ep)->conn.watch)
 		return;
-	ep->conn.watch = ep->conn.set.now + WATCH_MS / parts;
+	vrb_rc(ep)->conn.watch = vrb_rc(ep)->conn.set.now + WATCH_MS / parts;
 	for (i = 0; i < WATCHED && i < ep->peer_count; i++) {
-		ep->conn.watched = ep->conn.watched + 1 < ep->peer_count ? ep->conn.watched + 1 : 0;
-		peer = ep->peers[ep->conn.watched];
-		if (peer->conn.state == OFI_RDM_CONN_UP && is_awaited(peer))
-			vrb_rdm_link_touch(peer->link, &peer->proto.flow);
+		vrb_rc(ep)->conn.watched = vrb_rc(ep)->conn.watched + 1 < ep->peer_count
+						   ? vrb_rc(ep)->conn.watched + 1
+						   : 0;
+		peer = ep->peers[vrb_rc(ep)->conn.watched];
+		if (vrb_rc_peer(peer)->conn.state == OFI_RDM_CONN_UP && is_awaited(peer))
+			vrb_rdm_link_touch(vrb_rc_peer(peer)->link, &peer->proto.flow);
 	}
 }
 
-void vrb_rdm_conn_tick(struct vrb_rdm *ep)
+void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_conn_action action;
 	struct ofi_rdm_conn *conn;
 
 	feed(ep);
-	ep->conn.crowded = false;
-	ep->conn.set.now = ofi_now_ms();
-	ep->conn.set.behind = vrb_cm_is_behind(vrb_rdm_conn_cm(ep));
+	vrb_rc(ep)->conn.crowded = false;
+	vrb_rc(ep)->conn.set.now = ofi_now_ms();
+	vrb_rc(ep)->conn.set.behind = vrb_cm_is_behind(vrb_rdm_conn_cm(ep));
 	conn_watch(ep);
-	while ((conn = ofi_rdm_conn_poll(&ep->conn.set, &action)))
+	while ((conn = ofi_rdm_conn_poll(&vrb_rc(ep)->conn.set, &action)))
 		act(vrb_rdm_conn_peer(conn), &action);
 	if (action.what & OFI_RDM_CONN_DO_EVICT)
 		vrb_rdm_conn_evict(ep);
@@ -397,12 +400,12 @@ void vrb_rdm_conn_tick(struct vrb_rdm *ep)
 
 int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *of)
 {
-	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)of;
-	struct vrb_rdm *ep = peer->ep;
+	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)of;
+	struct ofi_rdm_ep *ep = peer->ep;
 
 	if (ep->closing || ep->dead)
 		return ep->dead ? -ep->dead : -FI_EOPBADSTATE;
-	if (!peer->conn.wanted && peer->conn.state != OFI_RDM_CONN_UP)
+	if (!vrb_rc_peer(peer)->conn.wanted && vrb_rc_peer(peer)->conn.state != OFI_RDM_CONN_UP)
 		vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_WANT });
 	return 0;
 }
@@ -422,7 +425,7 @@ bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t
 		return vrb_rdm_take_packet(link, rx, len);
 	if (link->state != VRB_RDM_LINK_UP)
 		return false;
-	rx = link->early_count < EARLY_MAX ? vrb_rdm_rx_keep(&link->ep->rx, rx, len) : NULL;
+	rx = link->early_count < EARLY_MAX ? vrb_rdm_rx_keep(&vrb_rc(link->ep)->rx, rx, len) : NULL;
 	if (!rx) {
 		vrb_rdm_conn_fault(&link->peer->proto, OFI_RDM_WIRE_E_MEMORY);
 		return false;
@@ -443,7 +446,7 @@ void vrb_rdm_conn_alive(struct vrb_rdm_link *link)
 
 void vrb_rdm_conn_bye(struct ofi_rdm_proto_peer *of, const struct ofi_rdm_wire_packet *packet)
 {
-	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)of;
+	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)of;
 	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_BYE };
 
 	if (packet->type == OFI_RDM_WIRE_BYE)

@@ -14,13 +14,13 @@
 #define VRB_RDM_CONN_H
 
 #include "link.h"
-#include "peer.h"
+#include "prov/rdm/peer.h"
 
 /* What asks a peer's host whether it is there. */
 struct vrb_rdm_knock {
 	struct vrb_owner owner; /* of id */
-	struct vrb_rdm *ep;
-	struct vrb_rdm_peer *peer; /* NULL: the answer is of no interest any more */
+	struct ofi_rdm_ep *ep;
+	struct ofi_rdm_peer *peer; /* NULL: the answer is of no interest any more */
 	struct rdma_cm_id *id;
 	bool asked;			 /* the question is on its way */
 	LIST_ENTRY(vrb_rdm_knock) link;	 /* peer->knocks */
@@ -31,22 +31,12 @@ struct vrb_rdm_knock {
  * Listens on the endpoint's address, whose port is then known. Without the lock. 0 or -FI_E*,
  * logged.
  */
-int vrb_rdm_conn_open(struct vrb_rdm *ep);
-/*
- * The endpoint closes: from now on nothing completes, and no connection is made. Without the lock.
- */
-void vrb_rdm_conn_shut(struct vrb_rdm *ep);
+int vrb_rdm_conn_open(struct ofi_rdm_ep *ep);
 /*
  * Ends all connections; no event comes afterwards. Without the lock: only the event thread may
  * still enter the endpoint. NULL-safe about what is not open.
  */
-void vrb_rdm_conn_close(struct vrb_rdm *ep);
-
-/* What is to be sent can be. */
-static inline bool vrb_rdm_conn_ready(const struct vrb_rdm_peer *peer)
-{
-	return peer->proto.up && !peer->proto.held;
-}
+void vrb_rdm_conn_close(struct ofi_rdm_ep *ep);
 
 /*
  * There is something to send, and no connection by which to do so: it will be sent, or fail. 0 or
@@ -55,7 +45,7 @@ static inline bool vrb_rdm_conn_ready(const struct vrb_rdm_peer *peer)
 int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *peer);
 
 /* The event thread looks after so many ms what there is to do. */
-void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms);
+void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms);
 
 /*
  * What was to be posted could not be, for want of memory or room of the device's: it is tried again
@@ -64,7 +54,7 @@ void vrb_rdm_conn_wake(struct vrb_rdm *ep, uint64_t ms);
 void vrb_rdm_conn_starve(struct ofi_rdm_proto_peer *peer);
 
 /* The receive queue could not be filled: it is tried again soon, whatever happens. */
-void vrb_rdm_conn_dry(struct vrb_rdm *ep);
+void vrb_rdm_conn_dry(struct ofi_rdm_ep *ep);
 
 /* A packet came by a link that is not live, or not yet. True: the buffer is kept. */
 bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len);
@@ -88,6 +78,6 @@ void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 /*
  * The device, or a queue of the endpoint: what is under way or posted fails, and whatever follows.
  */
-void vrb_rdm_conn_lost(struct vrb_rdm *ep, int err);
+void vrb_rdm_conn_lost(struct ofi_rdm_ep *ep, int err);
 
 #endif

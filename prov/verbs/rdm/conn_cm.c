@@ -5,10 +5,10 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/base/wait.h"
-#include "av.h"
+#include "prov/rdm/av.h"
 #include "conn_data.h"
 #include "conn_int.h"
-#include "lock.h"
+#include "prov/rdm/lock.h"
 #include "progress.h"
 #include "proof.h"
 #include "prov/verbs/cm/cm_wire.h"
@@ -20,7 +20,7 @@
 static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const uint8_t *wire,
 					 uint8_t len)
 {
-	const struct ibv_device_attr *attr = &link->ep->domain->attr;
+	const struct ibv_device_attr *attr = &vrb_rc_domain(link->ep)->attr;
 
 	return (struct rdma_conn_param){
 		.private_data = wire,
@@ -42,7 +42,7 @@ static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const 
 /* The attempt is over, as the connection manager knows already. */
 static void forget(struct vrb_rdm_link *link, struct ofi_rdm_conn_input input)
 {
-	struct vrb_rdm_peer *peer = link->peer;
+	struct ofi_rdm_peer *peer = link->peer;
 
 	vrb_rdm_conn_end(link, FI_ECONNREFUSED);
 	vrb_rdm_conn_step(peer, input);
@@ -59,7 +59,7 @@ static void conn_cm_failed(struct vrb_rdm_link *link, int err)
  */
 static int resolve(struct vrb_rdm_link *link)
 {
-	struct vrb_rdm_addr from = link->ep->self, to = link->peer->addr;
+	struct ofi_rdm_addr from = link->ep->self, to = link->peer->addr;
 	struct sockaddr *src;
 	int ret;
 
@@ -67,18 +67,18 @@ static int resolve(struct vrb_rdm_link *link)
 			       &link->owner, &link->id);
 	if (ret)
 		return ret;
-	vrb_tclass_set_id(vrb_tclass_of(link->ep->domain->base.info, link->ep->info), link->id);
+	vrb_tclass_set_id(vrb_tclass_of(link->ep->domain->info, link->ep->info), link->id);
 	ofi_addr_set_port(&from.sa, 0);
 	if (to.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&to.in6.sin6_addr) &&
 	    !to.in6.sin6_scope_id)
-		to.in6.sin6_scope_id = link->ep->conn.scope;
+		to.in6.sin6_scope_id = vrb_rc(link->ep)->conn.scope;
 	src = from.sa.sa_family == to.sa.sa_family ? &from.sa : NULL;
 	return rdma_resolve_addr(link->id, src, &to.sa, vrb_params.resolve_timeout)
 		       ? vrb_errno(errno)
 		       : 0;
 }
 
-void vrb_rdm_conn_call(struct vrb_rdm_peer *peer)
+void vrb_rdm_conn_call(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rdm_link *link = vrb_rdm_link_new(peer->ep);
 	int ret = -FI_ENOMEM;
@@ -86,9 +86,9 @@ void vrb_rdm_conn_call(struct vrb_rdm_peer *peer)
 	if (link) {
 		link->owner.ops = &vrb_rdm_link_ops;
 		link->peer = peer;
-		peer->links++;
+		vrb_rc_peer(peer)->links++;
 		link->state = VRB_RDM_LINK_CALLING;
-		peer->next = link;
+		vrb_rc_peer(peer)->next = link;
 		ret = resolve(link);
 	}
 	if (ret)
@@ -98,21 +98,21 @@ void vrb_rdm_conn_call(struct vrb_rdm_peer *peer)
 /* 0: out of memory, or of random bytes. */
 static uint8_t request_data(struct vrb_rdm_link *link, uint8_t *wire)
 {
-	if (!link->ep->conn.secret || !link->peer->conn.order)
+	if (!vrb_rc(link->ep)->conn.secret || !vrb_rc_peer(link->peer)->conn.order)
 		return vrb_rdm_conn_data(link->ep, OFI_RDM_CMWIRE_REQUEST, OFI_RDM_CMWIRE_NONE,
-					 link->peer->conn.known, wire);
+					 vrb_rc_peer(link->peer)->conn.known, wire);
 	return vrb_rdm_proof_new(link, true) ? 0 : vrb_rdm_proof_request(link, wire);
 }
 
 static void conn_cm_ask(struct vrb_rdm_link *link)
 {
-	struct vrb_rdm *ep = link->ep;
+	struct ofi_rdm_ep *ep = link->ep;
 	uint8_t wire[VRB_CM_WIRE_MAX], len;
 	struct rdma_conn_param param;
 	int ret;
 
 	if (!link->id->verbs || strcmp(ibv_get_device_name(link->id->verbs->device),
-				       ibv_get_device_name(ep->domain->ctx->device))) {
+				       ibv_get_device_name(vrb_rc_domain(ep)->ctx->device))) {
 		conn_cm_failed(link, FI_EHOSTUNREACH);
 		return;
 	}
@@ -299,13 +299,13 @@ static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *e
 			  struct vrb_cm_left *left)
 {
 	struct vrb_rdm_link *link = vrb_owner_of(owner, struct vrb_rdm_link, owner);
-	struct vrb_rdm *ep = link->ep;
+	struct ofi_rdm_ep *ep = link->ep;
 
 	(void)left;
-	vrb_rdm_lock(ep);
+	ofi_rdm_lock(ep);
 	if (!ep->closing && link->state < VRB_RDM_LINK_ENDED)
 		link_event(link, event);
-	vrb_rdm_unlock(ep);
+	ofi_rdm_unlock(ep);
 }
 
 /* Passive side. */
@@ -316,7 +316,7 @@ static uint8_t reply_data(struct vrb_rdm_link *link, const struct rdma_cm_event 
 	if (link->proof)
 		return vrb_rdm_proof_reply(link, event, wire);
 	return vrb_rdm_conn_data(link->ep, OFI_RDM_CMWIRE_REPLY, OFI_RDM_CMWIRE_NONE,
-				 link->peer->conn.known, wire);
+				 vrb_rc_peer(link->peer)->conn.known, wire);
 }
 
 static int accept_link(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
@@ -325,7 +325,7 @@ static int accept_link(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 	struct rdma_conn_param param;
 	int ret = 0;
 
-	if (link->ep->conn.secret && !link->mirror)
+	if (vrb_rc(link->ep)->conn.secret && !link->mirror)
 		ret = vrb_rdm_proof_new(link, false);
 	if (!ret)
 		ret = vrb_rdm_link_create_qp(link);
@@ -356,7 +356,7 @@ static void accept_failed(struct vrb_rdm_link *link, int err)
  * The connection manager knows no request: who made it has given up, and makes another if it has
  * to.
  */
-static enum ofi_rdm_cmwire_reason why(const struct vrb_rdm_peer *peer, int err)
+static enum ofi_rdm_cmwire_reason why(const struct ofi_rdm_peer *peer, int err)
 {
 	char text[OFI_ADDR_STRLEN];
 
@@ -368,24 +368,24 @@ static enum ofi_rdm_cmwire_reason why(const struct vrb_rdm_peer *peer, int err)
 	return OFI_RDM_CMWIRE_BUSY;
 }
 
-static enum ofi_rdm_cmwire_reason conn_cm_take(struct vrb_rdm_peer *peer,
+static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 					       const struct rdma_cm_event *event,
 					       const struct ofi_rdm_cmwire *cm)
 {
 	struct vrb_rdm_link *link = vrb_rdm_link_new(peer->ep);
-	bool mirror = !peer->conn.order;
+	bool mirror = !vrb_rc_peer(peer)->conn.order;
 	int ret = -FI_ENOMEM;
 
 	if (link) {
 		link->owner.ops = &vrb_rdm_link_ops;
 		link->peer = peer;
-		peer->links++;
+		vrb_rc_peer(peer)->links++;
 		link->mirror = mirror;
 		vrb_rdm_conn_learn(link, cm);
 		link->id = event->id;
 		link->id->context = &link->owner;
 		if (!mirror)
-			peer->next = link;
+			vrb_rc_peer(peer)->next = link;
 		ret = accept_link(link, event);
 	}
 	if (!ret)
@@ -408,22 +408,23 @@ static bool is_ours(const struct vrb_rdm_link *link, const struct rdma_cm_event 
 		       ofi_addr_port(rdma_get_local_addr(link->id));
 }
 
-static enum ofi_rdm_cmwire_reason admit(struct vrb_rdm *ep, const struct ofi_rdm_cmwire *cm)
+static enum ofi_rdm_cmwire_reason admit(struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm)
 {
-	if (ep->conn.known_only)
+	if (vrb_rc(ep)->conn.known_only)
 		return OFI_RDM_CMWIRE_UNKNOWN;
-	return ofi_rdm_admit_takes(&ep->conn.admit, cm->addr, ofi_now_ms()) ? OFI_RDM_CMWIRE_NONE
-									    : OFI_RDM_CMWIRE_BUSY;
+	return ofi_rdm_admit_takes(&vrb_rc(ep)->conn.admit, cm->addr, ofi_now_ms())
+		       ? OFI_RDM_CMWIRE_NONE
+		       : OFI_RDM_CMWIRE_BUSY;
 }
 
 /* Finds the peer that asks for a connection, or the reason why it may not. */
-static enum ofi_rdm_cmwire_reason identify(struct vrb_rdm *ep, const struct rdma_cm_event *event,
-					   struct ofi_rdm_cmwire *cm, struct vrb_rdm_peer **peer,
+static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
+					   struct ofi_rdm_cmwire *cm, struct ofi_rdm_peer **peer,
 					   bool *stranger)
 {
 	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, cm);
 	enum ofi_rdm_cmwire_reason reason = OFI_RDM_CMWIRE_NONE;
-	struct vrb_rdm_addr addr;
+	struct ofi_rdm_addr addr;
 
 	if (error == OFI_RDM_WIRE_E_VERSION)
 		return OFI_RDM_CMWIRE_VERSION;
@@ -436,19 +437,19 @@ static enum ofi_rdm_cmwire_reason identify(struct vrb_rdm *ep, const struct rdma
 		return OFI_RDM_CMWIRE_SOURCE;
 	if (ep->closing || !ep->enabled)
 		return ep->closing ? OFI_RDM_CMWIRE_CLOSING : OFI_RDM_CMWIRE_BUSY;
-	if (!ep->conn.secret != !(cm->flags & OFI_RDM_CMWIRE_SECRET) &&
-	    vrb_rdm_addr_compare(&ep->self, &addr))
+	if (!vrb_rc(ep)->conn.secret != !(cm->flags & OFI_RDM_CMWIRE_SECRET) &&
+	    ofi_rdm_addr_compare(&ep->self, &addr))
 		return OFI_RDM_CMWIRE_LONELY;
-	*stranger = vrb_rdm_av_find(ep->av, &addr) == FI_ADDR_NOTAVAIL;
+	*stranger = ofi_rdm_av_find(ep->av, &addr) == FI_ADDR_NOTAVAIL;
 	if (*stranger)
 		reason = admit(ep, cm);
 	if (reason)
 		return reason;
-	*peer = vrb_rdm_peer_at(ep, &addr);
+	*peer = ofi_rdm_peer_at(ep, &addr);
 	return *peer ? OFI_RDM_CMWIRE_NONE : OFI_RDM_CMWIRE_RESOURCES;
 }
 
-static enum ofi_rdm_cmwire_reason decide(struct vrb_rdm_peer *peer,
+static enum ofi_rdm_cmwire_reason decide(struct ofi_rdm_peer *peer,
 					 const struct rdma_cm_event *event,
 					 const struct ofi_rdm_cmwire *cm, bool stranger)
 {
@@ -462,10 +463,10 @@ static enum ofi_rdm_cmwire_reason decide(struct vrb_rdm_peer *peer,
 	};
 	struct ofi_rdm_conn_action action;
 
-	if (!peer->conn.order && !is_ours(peer->next, event))
+	if (!vrb_rc_peer(peer)->conn.order && !is_ours(vrb_rc_peer(peer)->next, event))
 		return OFI_RDM_CMWIRE_IN_USE;
 	/* What came by a connection that this one may replace comes first. */
-	if (peer->link)
+	if (vrb_rc_peer(peer)->link)
 		vrb_rdm_poll_all(peer->ep);
 	action = vrb_rdm_conn_step(peer, input);
 	if (action.what & OFI_RDM_CONN_DO_ACCEPT)
@@ -473,9 +474,10 @@ static enum ofi_rdm_cmwire_reason decide(struct vrb_rdm_peer *peer,
 	return action.what & OFI_RDM_CONN_DO_REJECT ? action.reason : OFI_RDM_CMWIRE_STALE;
 }
 
-static enum ofi_rdm_cmwire_reason requested(struct vrb_rdm *ep, const struct rdma_cm_event *event)
+static enum ofi_rdm_cmwire_reason requested(struct ofi_rdm_ep *ep,
+					    const struct rdma_cm_event *event)
 {
-	struct vrb_rdm_peer *peer = NULL;
+	struct ofi_rdm_peer *peer = NULL;
 	enum ofi_rdm_cmwire_reason reason;
 	struct ofi_rdm_cmwire cm;
 	bool stranger;
@@ -484,7 +486,7 @@ static enum ofi_rdm_cmwire_reason requested(struct vrb_rdm *ep, const struct rdm
 	if (!reason)
 		reason = decide(peer, event, &cm, stranger);
 	if (peer)
-		vrb_rdm_peer_leave(peer);
+		ofi_rdm_peer_leave(peer);
 	return reason;
 }
 
@@ -512,15 +514,15 @@ static void tell_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reaso
 static struct rdma_cm_id *request_event(struct vrb_rdm_listener *listener,
 					const struct rdma_cm_event *event)
 {
-	struct vrb_rdm *ep = listener->ep;
+	struct ofi_rdm_ep *ep = listener->ep;
 	uint8_t wire[VRB_CM_WIRE_MAX];
 	enum ofi_rdm_cmwire_reason reason;
 	uint8_t len;
 
-	vrb_rdm_lock(ep);
+	ofi_rdm_lock(ep);
 	reason = requested(ep, event);
 	len = vrb_rdm_conn_data(ep, OFI_RDM_CMWIRE_REJECT, reason, 0, wire);
-	vrb_rdm_unlock(ep);
+	ofi_rdm_unlock(ep);
 	if (reason == OFI_RDM_CMWIRE_NONE)
 		return NULL;
 	tell_refused(event->id, reason);

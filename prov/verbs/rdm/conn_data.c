@@ -17,15 +17,15 @@ void vrb_rdm_conn_ip(uint8_t *ip, const struct sockaddr *sa)
 	memcpy(ip + 12, &((const struct sockaddr_in *)sa)->sin_addr, 4);
 }
 
-struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct vrb_rdm *ep, enum ofi_rdm_cmwire_kind kind,
+struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind,
 					 uint64_t expected)
 {
 	struct ofi_rdm_cmwire cm = {
 		.kind = kind,
-		.incarnation = ep->conn.set.params.incarnation,
+		.incarnation = vrb_rc(ep)->conn.set.params.incarnation,
 		.expected = expected,
 		.flags = ep->info->caps & FI_RMA_EVENT ? OFI_RDM_CMWIRE_RMA_NOTES : 0,
-		.serial = ep->conn.set.serial,
+		.serial = vrb_rc(ep)->conn.set.serial,
 		.eager = (uint32_t)ep->proto.eager,
 		.port = ofi_addr_port(&ep->self.sa),
 	};
@@ -34,7 +34,7 @@ struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct vrb_rdm *ep, enum ofi_rdm_
 	return cm;
 }
 
-uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum ofi_rdm_cmwire_kind kind,
+uint8_t vrb_rdm_conn_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind,
 			  enum ofi_rdm_cmwire_reason reason, uint64_t expected, uint8_t *wire)
 {
 	struct ofi_rdm_cmwire cm = vrb_rdm_conn_words(ep, kind, expected);
@@ -45,20 +45,20 @@ uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum ofi_rdm_cmwire_kind kin
 	return vrb_cm_pack(wire, bytes, sizeof(bytes));
 }
 
-bool vrb_rdm_conn_addr(const struct vrb_rdm *ep, const struct ofi_rdm_cmwire *cm,
-		       struct vrb_rdm_addr *addr)
+bool vrb_rdm_conn_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm,
+		       struct ofi_rdm_addr *addr)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(cm->port) };
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(cm->port) };
 
 	if (!memcmp(cm->addr, mapped, sizeof(mapped))) {
 		memcpy(&in.sin_addr, &cm->addr[12], 4);
-		return vrb_rdm_addr_set(addr, (struct sockaddr *)&in);
+		return ofi_rdm_addr_set(addr, (struct sockaddr *)&in);
 	}
 	memcpy(&in6.sin6_addr, cm->addr, 16);
 	if (IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr))
-		in6.sin6_scope_id = ep->conn.scope;
-	return vrb_rdm_addr_set(addr, (struct sockaddr *)&in6);
+		in6.sin6_scope_id = vrb_rc(ep)->conn.scope;
+	return ofi_rdm_addr_set(addr, (struct sockaddr *)&in6);
 }
 
 bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct sockaddr *from)

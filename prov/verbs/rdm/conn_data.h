@@ -5,16 +5,17 @@
 
 #include <rdma/rdma_cma.h>
 #include "prov/rdm/cmwire.h"
-#include "peer.h"
-#include "rdm.h"
+#include "link.h"
+#include "prov/rdm/peer.h"
+#include "link.h"
 
 /* What the endpoint says of itself. */
-struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct vrb_rdm *ep, enum ofi_rdm_cmwire_kind kind,
+struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind,
 					 uint64_t expected);
 /* 16 bytes, IPv4 as ::ffff:a.b.c.d. */
 void vrb_rdm_conn_ip(uint8_t *ip, const struct sockaddr *sa);
 /* Private data of a message to a peer whose incarnation is `expected`. Returns its length. */
-uint8_t vrb_rdm_conn_data(const struct vrb_rdm *ep, enum ofi_rdm_cmwire_kind kind,
+uint8_t vrb_rdm_conn_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind,
 			  enum ofi_rdm_cmwire_reason reason, uint64_t expected, uint8_t *wire);
 enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 					   struct ofi_rdm_cmwire *cm);
@@ -24,8 +25,8 @@ void vrb_rdm_conn_learn(struct vrb_rdm_link *link, const struct ofi_rdm_cmwire *
  * The address that a peer says it listens at; one that is valid on a link only is reached by the
  * endpoint's.
  */
-bool vrb_rdm_conn_addr(const struct vrb_rdm *ep, const struct ofi_rdm_cmwire *cm,
-		       struct vrb_rdm_addr *addr);
+bool vrb_rdm_conn_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm,
+		       struct ofi_rdm_addr *addr);
 /* Whether that is an address of the host that the connection manager says the message came from. */
 bool vrb_rdm_conn_is_from(const struct ofi_rdm_cmwire *cm, const struct sockaddr *from);
 

@@ -6,7 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
-#include "lock.h"
+#include "prov/rdm/lock.h"
 #include "progress.h"
 #include "proof.h"
 #include "prov/verbs/provider/prov.h"
@@ -23,7 +23,7 @@ void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc
 	vrb_rdm_conn_step_failed(link->peer, err);
 }
 
-static void run_short(struct vrb_rdm_peer *peer)
+static void run_short(struct ofi_rdm_peer *peer)
 {
 	char text[OFI_ADDR_STRLEN];
 
@@ -33,7 +33,7 @@ static void run_short(struct vrb_rdm_peer *peer)
 	vrb_rdm_conn_step_failed(peer, FI_ENOMEM);
 }
 
-static void flooded(struct vrb_rdm_peer *peer)
+static void flooded(struct ofi_rdm_peer *peer)
 {
 	char text[OFI_ADDR_STRLEN];
 
@@ -48,7 +48,7 @@ static void flooded(struct vrb_rdm_peer *peer)
 
 void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *of)
 {
-	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)of;
+	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)of;
 	char text[OFI_ADDR_STRLEN];
 
 	FI_WARN_SPARSE(
@@ -60,7 +60,7 @@ void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *of)
 
 void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error error)
 {
-	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)of;
+	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)of;
 	char text[OFI_ADDR_STRLEN];
 
 	if (error == OFI_RDM_WIRE_E_MEMORY) {
@@ -117,19 +117,19 @@ static void qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 static void let_go(struct vrb_rdm_link *link)
 {
 	link->let_go = true;
-	__atomic_store_n(&link->ep->domain->no_last_wqe, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&vrb_rc_domain(link->ep)->no_last_wqe, false, __ATOMIC_RELAXED);
 	if (link->state == VRB_RDM_LINK_DEAD && !link->ep->closing)
 		vrb_rdm_conn_wake(link->ep, 0);
 }
 
 void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 {
-	struct vrb_rdm *ep = link->ep;
+	struct ofi_rdm_ep *ep = link->ep;
 
-	vrb_rdm_lock(ep);
+	ofi_rdm_lock(ep);
 	if (event == IBV_EVENT_QP_LAST_WQE_REACHED)
 		let_go(link);
 	else if (!ep->closing && link->state < VRB_RDM_LINK_ENDED)
 		qp_event(link, event);
-	vrb_rdm_unlock(ep);
+	ofi_rdm_unlock(ep);
 }

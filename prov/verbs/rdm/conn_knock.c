@@ -9,10 +9,10 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
-#include "lock.h"
+#include "prov/rdm/lock.h"
 #include "prov/verbs/provider/prov.h"
 
-static void set_port(struct vrb_rdm_addr *addr, in_port_t port)
+static void set_port(struct ofi_rdm_addr *addr, in_port_t port)
 {
 	if (addr->sa.sa_family == AF_INET)
 		addr->in.sin_port = port;
@@ -22,7 +22,7 @@ static void set_port(struct vrb_rdm_addr *addr, in_port_t port)
 
 static bool begin(struct vrb_rdm_knock *knock)
 {
-	struct vrb_rdm_addr addr = knock->peer->addr;
+	struct ofi_rdm_addr addr = knock->peer->addr;
 
 	set_port(&addr, 0);
 	return !vrb_cm_create_id(vrb_rdm_conn_cm(knock->ep), "asking a host", &knock->owner,
@@ -32,19 +32,19 @@ static bool begin(struct vrb_rdm_knock *knock)
 
 static void end(struct vrb_rdm_knock *knock)
 {
-	struct vrb_rdm *ep = knock->ep;
+	struct ofi_rdm_ep *ep = knock->ep;
 
 	LIST_REMOVE(knock, link);
 	knock->peer = NULL;
-	SLIST_INSERT_HEAD(&ep->conn.knocks, knock, over);
+	SLIST_INSERT_HEAD(&vrb_rc(ep)->conn.knocks, knock, over);
 	if (!ep->closing)
 		vrb_rdm_conn_wake(ep, 0);
 }
 
-void vrb_rdm_conn_knocks_end(struct vrb_rdm_peer *peer)
+void vrb_rdm_conn_knocks_end(struct ofi_rdm_peer *peer)
 {
-	while (!LIST_EMPTY(&peer->knocks))
-		end(LIST_FIRST(&peer->knocks));
+	while (!LIST_EMPTY(&vrb_rc_peer(peer)->knocks))
+		end(LIST_FIRST(&vrb_rc_peer(peer)->knocks));
 }
 
 void vrb_rdm_conn_knocks_free(struct vrb_rdm_knocks *knocks)
@@ -71,12 +71,12 @@ static bool conn_knock_ask(struct vrb_rdm_knock *knock)
 }
 
 /* The question is on its way, or there is no way: from now on the silence is the host's. */
-static void asked(struct vrb_rdm_peer *peer)
+static void asked(struct ofi_rdm_peer *peer)
 {
 	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ASKED });
 }
 
-static void heard(struct vrb_rdm_peer *peer)
+static void heard(struct ofi_rdm_peer *peer)
 {
 	vrb_rdm_conn_knocks_end(peer);
 	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_HEARD });
@@ -84,7 +84,7 @@ static void heard(struct vrb_rdm_peer *peer)
 
 static void handle(struct vrb_rdm_knock *knock, const struct rdma_cm_event *event)
 {
-	struct vrb_rdm_peer *peer = knock->peer;
+	struct ofi_rdm_peer *peer = knock->peer;
 	bool goes_on = false, counts = !knock->asked;
 
 	switch (event->event) {
@@ -112,18 +112,18 @@ static void conn_knock_cm_event(struct vrb_owner *owner, const struct rdma_cm_ev
 				struct vrb_cm_left *left)
 {
 	struct vrb_rdm_knock *knock = vrb_owner_of(owner, struct vrb_rdm_knock, owner);
-	struct vrb_rdm *ep = knock->ep;
+	struct ofi_rdm_ep *ep = knock->ep;
 
 	(void)left;
-	vrb_rdm_lock(ep);
+	ofi_rdm_lock(ep);
 	if (!ep->closing && knock->peer)
 		handle(knock, event);
-	vrb_rdm_unlock(ep);
+	ofi_rdm_unlock(ep);
 }
 
 static const struct vrb_owner_ops knock_owner_ops = { .event = conn_knock_cm_event };
 
-void vrb_rdm_conn_knock(struct vrb_rdm_peer *peer)
+void vrb_rdm_conn_knock(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rdm_knock *knock = calloc(1, sizeof(*knock));
 
@@ -134,7 +134,7 @@ void vrb_rdm_conn_knock(struct vrb_rdm_peer *peer)
 	*knock = (struct vrb_rdm_knock){ .owner.ops = &knock_owner_ops,
 					 .ep = peer->ep,
 					 .peer = peer };
-	LIST_INSERT_HEAD(&peer->knocks, knock, link);
+	LIST_INSERT_HEAD(&vrb_rc_peer(peer)->knocks, knock, link);
 	if (begin(knock))
 		return;
 	end(knock);

@@ -14,9 +14,11 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
-#include "lock.h"
+#include "prov/rdm/lock.h"
 #include "progress.h"
 #include "secret.h"
+#include "prov/rdm/upcall.h"
+#include "window.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/base/name.h"
 #include "prov/verbs/provider/prov.h"
@@ -32,14 +34,15 @@
 /* From the event thread. */
 static void timer_ready(struct ofi_source *source)
 {
-	struct vrb_rdm *ep =
-		(struct vrb_rdm *)((char *)source - offsetof(struct vrb_rdm, conn.timer));
+	struct ofi_rdm_ep *ep =
+		&((struct vrb_rc_ep *)((char *)source - offsetof(struct vrb_rc_ep, conn.timer)))
+			 ->rdm;
 	struct vrb_rdm_dead_links dead_links;
 	struct vrb_rdm_knocks knocks;
 	uint64_t ticks;
 
 	(void)!read(source->fd, &ticks, sizeof(ticks));
-	vrb_rdm_lock(ep);
+	ofi_rdm_lock(ep);
 	vrb_rdm_conn_ripe(ep, &dead_links);
 	/*
 	 * A peer that sends is connected, even if the connection manager has not said so before
@@ -49,28 +52,28 @@ static void timer_ready(struct ofi_source *source)
 		vrb_rdm_poll_all(ep);
 		vrb_rdm_conn_tick(ep);
 	}
-	knocks = ep->conn.knocks;
-	SLIST_INIT(&ep->conn.knocks);
-	vrb_rdm_unlock(ep);
+	knocks = vrb_rc(ep)->conn.knocks;
+	SLIST_INIT(&vrb_rc(ep)->conn.knocks);
+	ofi_rdm_unlock(ep);
 	vrb_rdm_conn_knocks_free(&knocks);
 	vrb_rdm_conn_free(&dead_links);
 }
 
-static int open_timer(struct vrb_rdm *ep)
+static int open_timer(struct ofi_rdm_ep *ep)
 {
 	int ret;
 
-	ep->conn.timer = (struct ofi_source){
+	vrb_rc(ep)->conn.timer = (struct ofi_source){
 		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
 		.ready = timer_ready,
 	};
-	if (ep->conn.timer.fd < 0)
+	if (vrb_rc(ep)->conn.timer.fd < 0)
 		return -errno;
-	ret = ofi_loop_add(&ep->domain->fabric->loop, &ep->conn.timer);
+	ret = ofi_loop_add(&vrb_rc_domain(ep)->fabric->loop, &vrb_rc(ep)->conn.timer);
 	if (!ret)
 		return 0;
-	close(ep->conn.timer.fd);
-	ep->conn.timer.fd = -1;
+	close(vrb_rc(ep)->conn.timer.fd);
+	vrb_rc(ep)->conn.timer.fd = -1;
 	return ret;
 }
 
@@ -79,13 +82,13 @@ static uint32_t any32(void *seed)
 	return (uint32_t)rand_r(seed);
 }
 
-static int set_peers(struct vrb_rdm *ep)
+static int set_peers(struct ofi_rdm_ep *ep)
 {
 	const char *peers = vrb_params.peers;
 
-	ep->conn.known_only = peers && !strcasecmp(peers, "known");
-	ep->conn.admit.rate = (uint32_t)vrb_params.accept_rate;
-	if (!peers || ep->conn.known_only || !strcasecmp(peers, "any"))
+	vrb_rc(ep)->conn.known_only = peers && !strcasecmp(peers, "known");
+	vrb_rc(ep)->conn.admit.rate = (uint32_t)vrb_params.accept_rate;
+	if (!peers || vrb_rc(ep)->conn.known_only || !strcasecmp(peers, "any"))
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: FI_VERBS_PEERS=%s: takes any or known\n",
 		peers);
@@ -93,47 +96,47 @@ static int set_peers(struct vrb_rdm *ep)
 }
 
 /* Of queue pairs, or of what FI_VERBS_MAX_CONN leaves. */
-static uint32_t stranger_share(const struct vrb_rdm *ep)
+static uint32_t stranger_share(const struct ofi_rdm_ep *ep)
 {
 	uint32_t most = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn
-					    : (uint32_t)ep->domain->attr.max_qp;
+					    : (uint32_t)vrb_rc_domain(ep)->attr.max_qp;
 
 	return most > 4 ? most - most / 4 : most;
 }
 
-static int open_conns(struct vrb_rdm *ep)
+static int open_conns(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_conn_params params = {
 		.window = WINDOW,
 		.cap = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn : UINT32_MAX,
 		.strangers = stranger_share(ep),
-		.prove = ep->conn.secret ? PROVE_MS : 0,
+		.prove = vrb_rc(ep)->conn.secret ? PROVE_MS : 0,
 		.attempt = ATTEMPT_MS,
 		.give_up = (uint32_t)vrb_params.rdm_connect_timeout,
 		.drain = DRAIN_MS,
 		.backoff = BACKOFF_MS,
 		.backoff_max = BACKOFF_MAX_MS,
 		.random = any32,
-		.arg = &ep->conn.seed,
+		.arg = &vrb_rc(ep)->conn.seed,
 		.entered = vrb_rdm_conn_entered,
 	};
 
 	if (getrandom(&params.incarnation, sizeof(params.incarnation), 0) !=
 		    sizeof(params.incarnation) ||
-	    getrandom(&ep->conn.host_key, sizeof(ep->conn.host_key), 0) !=
-		    sizeof(ep->conn.host_key))
+	    getrandom(&vrb_rc(ep)->conn.host_key, sizeof(vrb_rc(ep)->conn.host_key), 0) !=
+		    sizeof(vrb_rc(ep)->conn.host_key))
 		return -errno;
 	params.incarnation |= 1; /* 0 is none */
-	ep->conn.seed = (unsigned int)(params.incarnation >> 1);
-	ofi_rdm_conn_set_init(&ep->conn.set, &params);
+	vrb_rc(ep)->conn.seed = (unsigned int)(params.incarnation >> 1);
+	ofi_rdm_conn_set_init(&vrb_rc(ep)->conn.set, &params);
 	return 0;
 }
 
 /* The number of the interface with the address; 0 where none is needed or known. */
-static uint32_t scope_of(const struct vrb_rdm_addr *addr)
+static uint32_t scope_of(const struct ofi_rdm_addr *addr)
 {
 	struct ifaddrs *all, *at;
-	struct vrb_rdm_addr other;
+	struct ofi_rdm_addr other;
 	uint32_t scope = 0;
 
 	if (addr->sa.sa_family != AF_INET6 || addr->in6.sin6_scope_id)
@@ -145,14 +148,14 @@ static uint32_t scope_of(const struct vrb_rdm_addr *addr)
 			continue;
 		other.in6 = *(struct sockaddr_in6 *)at->ifa_addr;
 		other.in6.sin6_port = addr->in6.sin6_port;
-		if (!vrb_rdm_addr_compare(&other, addr))
+		if (!ofi_rdm_addr_compare(&other, addr))
 			scope = if_nametoindex(at->ifa_name);
 	}
 	freeifaddrs(all);
 	return scope;
 }
 
-static int listen_at(struct vrb_rdm *ep)
+static int listen_at(struct ofi_rdm_ep *ep)
 {
 	struct sockaddr_storage local;
 	int ret = ofi_name_in(&vrb_prov, "fi_endpoint", ep->info->addr_format, ep->info->src_addr,
@@ -160,32 +163,32 @@ static int listen_at(struct vrb_rdm *ep)
 
 	if (ret)
 		return ret;
-	ep->conn.listener.ep = ep;
-	ep->conn.listener.owner.ops = &vrb_rdm_listener_ops;
-	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), "fi_endpoint", &ep->conn.listener.owner, &local,
-			     &ep->conn.listener.id);
+	vrb_rc(ep)->conn.listener.ep = ep;
+	vrb_rc(ep)->conn.listener.owner.ops = &vrb_rdm_listener_ops;
+	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), "fi_endpoint", &vrb_rc(ep)->conn.listener.owner,
+			     &local, &vrb_rc(ep)->conn.listener.id);
 	if (ret)
 		return ret;
-	if (rdma_listen(ep->conn.listener.id, BACKLOG)) {
+	if (rdma_listen(vrb_rc(ep)->conn.listener.id, BACKLOG)) {
 		ret = vrb_errno(errno);
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: rdma_listen: %s%s\n",
 			fi_strerror(-ret), vrb_remedy(-ret));
 		return ret;
 	}
-	if (!vrb_rdm_addr_set(&ep->self, rdma_get_local_addr(ep->conn.listener.id)))
+	if (!ofi_rdm_addr_set(&ep->self, rdma_get_local_addr(vrb_rc(ep)->conn.listener.id)))
 		return -FI_EADDRNOTAVAIL;
-	ep->conn.scope = scope_of(&ep->self);
+	vrb_rc(ep)->conn.scope = scope_of(&ep->self);
 	return 0;
 }
 
-int vrb_rdm_conn_open(struct vrb_rdm *ep)
+int vrb_rdm_conn_open(struct ofi_rdm_ep *ep)
 {
 	int ret;
 
-	TAILQ_INIT(&ep->conn.starved);
+	TAILQ_INIT(&vrb_rc(ep)->conn.starved);
 	ret = set_peers(ep);
 	if (!ret)
-		ret = vrb_rdm_secret_open(ep->info, ep->domain->base.info, &ep->conn.secret);
+		ret = vrb_rdm_secret_open(ep->info, ep->domain->info, &vrb_rc(ep)->conn.secret);
 	if (!ret)
 		ret = open_conns(ep);
 	if (!ret)
@@ -203,44 +206,41 @@ static void close_link(struct vrb_rdm_link *link)
 	vrb_rdm_link_free(link);
 }
 
-void vrb_rdm_conn_shut(struct vrb_rdm *ep)
-{
-	vrb_rdm_lock(ep);
-	ep->closing = true;
-	vrb_rdm_unlock(ep);
-}
-
-void vrb_rdm_conn_close(struct vrb_rdm *ep)
+void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 {
 	struct vrb_rdm_link *link;
 	uint32_t i;
 
-	if (ep->conn.timer.fd >= 0) {
-		ofi_loop_remove(&ep->domain->fabric->loop, &ep->conn.timer);
-		close(ep->conn.timer.fd);
+	if (vrb_rc(ep)->conn.timer.fd >= 0) {
+		ofi_loop_remove(&vrb_rc_domain(ep)->fabric->loop, &vrb_rc(ep)->conn.timer);
+		close(vrb_rc(ep)->conn.timer.fd);
 	}
-	if (ep->conn.listener.id)
-		rdma_destroy_id(ep->conn.listener.id);
-	vrb_rdm_release_all(ep);
-	while ((link = SLIST_FIRST(&ep->conn.dead_links))) {
-		SLIST_REMOVE_HEAD(&ep->conn.dead_links, dead_entry);
+	if (vrb_rc(ep)->conn.listener.id)
+		rdma_destroy_id(vrb_rc(ep)->conn.listener.id);
+	vrb_rc(ep)->recent_qp = VRB_RDM_NO_QP;
+	for (i = 0; i < ep->peer_count; i++)
+		if (vrb_rc_peer(ep->peers[i])->link)
+			vrb_rdm_windows_drop(vrb_rc_peer(ep->peers[i])->link);
+	ofi_rdm_release_all(ep);
+	while ((link = SLIST_FIRST(&vrb_rc(ep)->conn.dead_links))) {
+		SLIST_REMOVE_HEAD(&vrb_rc(ep)->conn.dead_links, dead_entry);
 		close_link(link);
 	}
 	for (i = 0; i < ep->peer_count; i++) {
 		vrb_rdm_conn_knocks_end(ep->peers[i]);
 		/* Calls that have no queue pair yet. */
-		if (ep->peers[i]->next && !ep->peers[i]->next->qp)
-			close_link(ep->peers[i]->next);
+		if (vrb_rc_peer(ep->peers[i])->next && !vrb_rc_peer(ep->peers[i])->next->qp)
+			close_link(vrb_rc_peer(ep->peers[i])->next);
 	}
-	vrb_rdm_conn_knocks_free(&ep->conn.knocks);
+	vrb_rdm_conn_knocks_free(&vrb_rc(ep)->conn.knocks);
 	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
-		while ((link = ep->by_qp[i]))
+		while ((link = vrb_rc(ep)->by_qp[i]))
 			close_link(link);
-	vrb_rdm_secret_close(ep->conn.secret);
-	ep->conn.secret = NULL;
+	vrb_rdm_secret_close(vrb_rc(ep)->conn.secret);
+	vrb_rc(ep)->conn.secret = NULL;
 }
 
-static void lost(struct vrb_rdm *ep, int err)
+static void lost(struct ofi_rdm_ep *ep, int err)
 {
 	uint32_t i;
 
@@ -252,10 +252,10 @@ static void lost(struct vrb_rdm *ep, int err)
 	ofi_rdm_proto_cancel_all(&ep->proto);
 }
 
-void vrb_rdm_conn_lost(struct vrb_rdm *ep, int err)
+void vrb_rdm_conn_lost(struct ofi_rdm_ep *ep, int err)
 {
-	vrb_rdm_lock(ep);
+	ofi_rdm_lock(ep);
 	if (!ep->closing && !ep->dead)
 		lost(ep, err);
-	vrb_rdm_unlock(ep);
+	ofi_rdm_unlock(ep);
 }

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections to peers: which of them end to make room for others. */
 #include "conn_int.h"
-#include "upcall.h"
+#include "prov/rdm/upcall.h"
 
 #define LOOKS 64 /* connections looked at for one that is not used */
 
-bool vrb_rdm_conn_is_idle(const struct vrb_rdm_peer *peer)
+bool vrb_rdm_conn_is_idle(const struct ofi_rdm_peer *peer)
 {
-	return peer->link && peer->link->live && vrb_rdm_is_drained(peer) &&
-	       vrb_rdm_link_idle(peer->link);
+	return vrb_rc_peer(peer)->link && vrb_rc_peer(peer)->link->live &&
+	       ofi_rdm_is_drained(peer) && vrb_rdm_link_idle(vrb_rc_peer(peer)->link);
 }
 
-static bool was_used(struct vrb_rdm_peer *peer)
+static bool was_used(struct ofi_rdm_peer *peer)
 {
-	struct vrb_rdm_link *link = peer->link;
+	struct vrb_rdm_link *link = vrb_rc_peer(peer)->link;
 	bool used;
 
-	if (peer->conn.state == OFI_RDM_CONN_ACCEPTING)
+	if (vrb_rc_peer(peer)->conn.state == OFI_RDM_CONN_ACCEPTING)
 		return false;
 	if (!link || !link->live)
 		return true;
-	used = link->used || link->head != peer->seen;
+	used = link->used || link->head != vrb_rc_peer(peer)->seen;
 	link->used = false;
-	if (peer->ep->recent_qp == link->qp_num)
-		peer->ep->recent_qp = VRB_RDM_NO_QP;
-	peer->seen = link->head;
+	if (vrb_rc(peer->ep)->recent_qp == link->qp_num)
+		vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
+	vrb_rc_peer(peer)->seen = link->head;
 	return used;
 }
 
@@ -38,21 +38,21 @@ static bool enough_leave(const struct ofi_rdm_conn_set *set)
  * Those that were used since they were looked at last get another turn. Only so many are looked at
  * at a time.
  */
-static struct ofi_rdm_conn *find_victim(struct vrb_rdm *ep)
+static struct ofi_rdm_conn *find_victim(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_conn *conn = NULL;
 	int i;
 
 	for (i = 0; i < LOOKS; i++) {
-		conn = ofi_rdm_conn_victim(&ep->conn.set);
+		conn = ofi_rdm_conn_victim(&vrb_rc(ep)->conn.set);
 		if (!conn || !was_used(vrb_rdm_conn_peer(conn)))
 			return conn;
-		ofi_rdm_conn_used(&ep->conn.set, conn);
+		ofi_rdm_conn_used(&vrb_rc(ep)->conn.set, conn);
 	}
 	return conn;
 }
 
-static void tell_to_go(struct vrb_rdm_peer *peer)
+static void tell_to_go(struct ofi_rdm_peer *peer)
 {
 	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_EVICT };
 
@@ -61,26 +61,26 @@ static void tell_to_go(struct vrb_rdm_peer *peer)
 }
 
 /* Beyond the cap: the one not used for longest has to go, or the next if all are in use. */
-void vrb_rdm_conn_evict(struct vrb_rdm *ep)
+void vrb_rdm_conn_evict(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_conn *conn;
 
-	ep->conn.crowded = true;
-	if (enough_leave(&ep->conn.set))
+	vrb_rc(ep)->conn.crowded = true;
+	if (enough_leave(&vrb_rc(ep)->conn.set))
 		return;
 	conn = find_victim(ep);
 	if (conn)
 		tell_to_go(vrb_rdm_conn_peer(conn));
 }
 
-void vrb_rdm_conn_make_room(struct vrb_rdm_peer *asker)
+void vrb_rdm_conn_make_room(struct ofi_rdm_peer *asker)
 {
-	struct ofi_rdm_conn_set *set = &asker->ep->conn.set;
+	struct ofi_rdm_conn_set *set = &vrb_rc(asker->ep)->conn.set;
 	struct ofi_rdm_conn *conn = NULL;
 	int i;
 
 	for (i = 0; i < LOOKS; i++) {
-		conn = ofi_rdm_conn_stranger_victim(set, asker->conn.host);
+		conn = ofi_rdm_conn_stranger_victim(set, vrb_rc_peer(asker)->conn.host);
 		if (!conn || !was_used(vrb_rdm_conn_peer(conn)))
 			break;
 		ofi_rdm_conn_used(set, conn);

@@ -10,18 +10,19 @@
 #include "prov/rdm/policy.h"
 #include "prov/verbs/cm/cm.h"
 
-struct vrb_rdm;
+struct ofi_rdm_ep;
+struct vrb_rc_peer;
 struct vrb_rdm_secret;
 
 struct vrb_rdm_listener {
 	struct vrb_owner owner; /* of id */
-	struct vrb_rdm *ep;
+	struct ofi_rdm_ep *ep;
 	struct rdma_cm_id *id;
 };
 
 SLIST_HEAD(vrb_rdm_dead_links, vrb_rdm_link);
 SLIST_HEAD(vrb_rdm_knocks, vrb_rdm_knock);
-TAILQ_HEAD(vrb_rdm_starved, vrb_rdm_peer);
+TAILQ_HEAD(vrb_rdm_starved, vrb_rc_peer);
 
 struct vrb_rdm_conns {
 	uint32_t scope;	 /* IPv6: the number of the interface where the endpoint listens */

@@ -2,54 +2,62 @@
 /* Domains of reliable datagrams: their calls, and what hangs from them. */
 #include "prov/base/ops.h"
 #include "prov/base/poll.h"
-#include "domain_progress.h"
-#include "atomic.h"
-#include "av.h"
+#include "prov/rdm/domain_progress.h"
+#include "prov/rdm/atomic.h"
+#include "prov/rdm/av.h"
 #include "cache.h"
-#include "coll.h"
-#include "cq.h"
+#include "prov/rdm/coll.h"
+#include "prov/rdm/cq.h"
 #include "domain.h"
-#include "ep.h"
+#include "rc.h"
 #include "prov/verbs/queue/cntr.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/msg/stx.h"
-#include "work.h"
+#include "prov/rdm/work.h"
 
 static const struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	OFI_DOMAIN_DEFAULTS,
-	.av_open = vrb_rdm_av_open,
-	.cq_open = vrb_rdm_cq_open,
-	.endpoint = vrb_rdm_open,
+	.av_open = ofi_rdm_av_open,
+	.cq_open = vrb_rc_cq_open,
+	.endpoint = vrb_rc_open,
 	.cntr_open = vrb_cntr_open,
 	.poll_open = ofi_poll_open,
 	.stx_ctx = vrb_stx_open,
-	.query_atomic = vrb_rdm_query_atomic,
-	.query_collective = vrb_rdm_query_collective,
+	.query_atomic = ofi_rdm_query_atomic,
+	.query_collective = ofi_rdm_query_collective,
 };
 
 static int domain_open(struct vrb_domain *domain)
 {
 	int ret = vrb_rdm_cache_open(domain, &domain->base.cache);
 
-	return ret ? ret : vrb_rdm_domain_progress_open(domain, &domain->base.progress);
+	domain->base.packet = (size_t)vrb_params.rdm_buffer_size;
+	return ret ? ret
+		   : ofi_rdm_domain_progress_open(&domain->base, vrb_params.rdm_auto_progress);
 }
 
 static void domain_close(struct vrb_domain *domain)
 {
-	vrb_rdm_domain_progress_close(domain->base.progress);
+	ofi_rdm_domain_progress_close(domain->base.progress);
 	vrb_rdm_cache_close(domain->base.cache);
+}
+
+static ssize_t queue_work(struct vrb_domain *domain, const struct fi_deferred_work *work,
+			  struct ofi_cntr *cntr)
+{
+	return ofi_rdm_queue_work(&domain->base, work, cntr);
 }
 
 static const struct vrb_domain_rdm domain_rdm = {
 	.ops = ofi_ops(&domain_ops),
 	.open = domain_open,
 	.close = domain_close,
-	.lost = vrb_rdm_domain_progress_lost,
-	.watch = vrb_rdm_domain_progress_watch,
-	.unwatch = vrb_rdm_domain_progress_unwatch,
-	.queue_work = vrb_rdm_queue_work,
+	.lost = ofi_rdm_domain_progress_lost,
+	.watch = ofi_rdm_domain_progress_watch,
+	.unwatch = ofi_rdm_domain_progress_unwatch,
+	.queue_work = queue_work,
 };
 
 void vrb_rdm_domain_init(void)

@@ -6,7 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "link.h"
-#include "peer.h"
+#include "prov/rdm/peer.h"
 #include "proof.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
@@ -26,62 +26,64 @@ static int link_failed(const char *what, int err)
 }
 
 /* Doubles the CQ, as far as the device goes; not every one can. */
-static void grow_cq(struct vrb_rdm *ep)
+static void grow_cq(struct ofi_rdm_ep *ep)
 {
-	uint32_t max = (uint32_t)ep->domain->attr.max_cqe;
-	uint32_t size = ep->room.size < max / 2 ? 2 * ep->room.size : max;
+	uint32_t max = (uint32_t)vrb_rc_domain(ep)->attr.max_cqe;
+	uint32_t size = vrb_rc(ep)->room.size < max / 2 ? 2 * vrb_rc(ep)->room.size : max;
 
-	if (ep->room.size >= max || ibv_resize_cq(ep->cq, (int)size)) {
-		ep->room.fixed = true;
+	if (vrb_rc(ep)->room.size >= max || ibv_resize_cq(vrb_rc(ep)->cq, (int)size)) {
+		vrb_rc(ep)->room.fixed = true;
 		return;
 	}
-	ep->room.left += size - ep->room.size;
-	ep->room.size = size;
-	ep->room.fixed = size == max;
+	vrb_rc(ep)->room.left += size - vrb_rc(ep)->room.size;
+	vrb_rc(ep)->room.size = size;
+	vrb_rc(ep)->room.fixed = size == max;
 }
 
 /* What is left of a CQ that can't grow is for many: the more there are the less each gets. */
-static uint32_t ring_size(struct vrb_rdm *ep)
+static uint32_t ring_size(struct ofi_rdm_ep *ep)
 {
 	uint32_t size = RING_MAX;
 
-	if (!ep->room.fixed && ep->room.left < CQ_LOW)
+	if (!vrb_rc(ep)->room.fixed && vrb_rc(ep)->room.left < CQ_LOW)
 		grow_cq(ep);
-	while (ep->room.fixed && size > RING_MIN && size > ep->room.left / SHARES)
+	while (vrb_rc(ep)->room.fixed && size > RING_MIN && size > vrb_rc(ep)->room.left / SHARES)
 		size /= 2;
 	return size;
 }
 
 /* What is counted is known when it is done, not with something later. */
-static bool signals_all(const struct vrb_rdm *ep)
+static bool signals_all(const struct ofi_rdm_ep *ep)
 {
-	return ep->cntrs[VRB_RDM_SEND] || ep->cntrs[VRB_RDM_RMA_WRITE];
+	return ep->cntrs[OFI_RDM_SEND] || ep->cntrs[OFI_RDM_RMA_WRITE];
 }
 
-void vrb_rdm_link_signal_all(struct vrb_rdm *ep)
+void vrb_rdm_link_signal_all(struct ofi_rdm_ep *ep)
 {
 	struct vrb_rdm_link *link;
 	uint32_t i;
 
 	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
-		for (link = ep->by_qp[i]; link; link = link->qp_next)
+		for (link = vrb_rc(ep)->by_qp[i]; link; link = link->qp_next)
 			link->quiet = 0;
 }
 
-bool vrb_rdm_link_plenty(const struct vrb_rdm *ep)
+bool vrb_rdm_link_plenty(const struct ofi_rdm_ep *ep)
 {
-	uint32_t max = ep->room.fixed ? ep->room.size : (uint32_t)ep->domain->attr.max_cqe;
-	uint32_t room = ep->room.left + (max > ep->room.size ? max - ep->room.size : 0);
+	uint32_t max = vrb_rc(ep)->room.fixed ? vrb_rc(ep)->room.size
+					      : (uint32_t)vrb_rc_domain(ep)->attr.max_cqe;
+	uint32_t room = vrb_rc(ep)->room.left +
+			(max > vrb_rc(ep)->room.size ? max - vrb_rc(ep)->room.size : 0);
 
 	return room > max / 4;
 }
 
-struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
+struct vrb_rdm_link *vrb_rdm_link_new(struct ofi_rdm_ep *ep)
 {
 	struct vrb_rdm_link *link;
 	uint32_t i, size = ring_size(ep);
 
-	if (size + 1 > ep->room.left) {
+	if (size + 1 > vrb_rc(ep)->room.left) {
 		FI_WARN_SPARSE(
 			&vrb_prov, FI_LOG_EP_CTRL,
 			"connecting reliable datagrams: the device's completion queue is full; use "
@@ -106,13 +108,13 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep)
 	}
 	for (i = 0; i < size; i++)
 		link->slots[i].link = link;
-	ep->room.left -= size + 1;
+	vrb_rc(ep)->room.left -= size + 1;
 	return link;
 }
 
-static struct vrb_rdm_link **bucket(struct vrb_rdm *ep, uint32_t qp_num)
+static struct vrb_rdm_link **bucket(struct ofi_rdm_ep *ep, uint32_t qp_num)
 {
-	return &ep->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
+	return &vrb_rc(ep)->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
 }
 
 static void unlist(struct vrb_rdm_link *link)
@@ -139,9 +141,9 @@ void vrb_rdm_link_free(struct vrb_rdm_link *link)
 	if (!link)
 		return;
 	unlist(link);
-	link->ep->room.left += link->size + 1;
+	vrb_rc(link->ep)->room.left += link->size + 1;
 	if (link->peer)
-		link->peer->links--;
+		vrb_rc_peer(link->peer)->links--;
 	free(link->proof);
 	free(link->slots);
 	free(link);
@@ -171,12 +173,12 @@ static int to_init(struct vrb_rdm_link *link)
 
 int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
 {
-	struct vrb_rdm *ep = link->ep;
+	struct ofi_rdm_ep *ep = link->ep;
 	struct ibv_qp_init_attr attr = {
 		.qp_context = &link->owner,
-		.send_cq = ep->cq,
-		.recv_cq = ep->cq,
-		.srq = ep->srq,
+		.send_cq = vrb_rc(ep)->cq,
+		.recv_cq = vrb_rc(ep)->cq,
+		.srq = vrb_rc(ep)->srq,
 		.qp_type = IBV_QPT_RC,
 		.cap = {
 			.max_send_wr = link->size + 1,
@@ -185,8 +187,9 @@ int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
 		},
 	};
 
-	attr.cap.max_inline_data = ep->inline_max + (uint32_t)sizeof(struct ofi_rdm_wire_fast);
-	link->qp = ibv_create_qp(ep->domain->pd, &attr);
+	attr.cap.max_inline_data =
+		vrb_rc(ep)->inline_max + (uint32_t)sizeof(struct ofi_rdm_wire_fast);
+	link->qp = ibv_create_qp(vrb_rc_domain(ep)->pd, &attr);
 	if (!link->qp)
 		return link_failed("ibv_create_qp", errno);
 	link->qp_num = link->qp->qp_num;
@@ -202,7 +205,7 @@ static int modify(struct vrb_rdm_link *link, enum ibv_qp_state state, const char
 
 	if (rdma_init_qp_attr(link->id, &attr, &mask))
 		return errno == EINVAL ? -FI_ECONNABORTED : link_failed("rdma_init_qp_attr", errno);
-	vrb_qp_settle(link->ep->domain, link->ep->info, &attr, mask);
+	vrb_qp_settle(vrb_rc_domain(link->ep), link->ep->info, &attr, mask);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags = (unsigned int)access_of(link);
 	err = ibv_modify_qp(link->qp, &attr, mask);
@@ -252,7 +255,7 @@ void vrb_rdm_link_halt(struct vrb_rdm_link *link, uint64_t now)
 
 bool vrb_rdm_link_ripe(const struct vrb_rdm_link *link, uint64_t now)
 {
-	const struct vrb_domain *domain = link->ep->domain;
+	const struct vrb_domain *domain = vrb_rc_domain(link->ep);
 
 	return !link->qp || !link->takes || link->let_go || now >= link->linger || link->ep->dead ||
 	       __atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED);
@@ -261,7 +264,7 @@ bool vrb_rdm_link_ripe(const struct vrb_rdm_link *link, uint64_t now)
 bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
-	uint64_t flags = (uint64_t)VRB_RDM_PROBE << VRB_RDM_KIND_SHIFT;
+	uint64_t flags = (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT;
 
 	if (!ofi_rdm_flow_has_control_credit(flow) ||
 	    vrb_rdm_link_post(link, &wr, flags, NULL, NULL))
@@ -274,6 +277,6 @@ void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow)
 {
 	const struct vrb_rdm_slot *newest = &link->slots[(link->head - 1) & link->mask];
 
-	if (!vrb_rdm_link_idle(link) && newest->flags & VRB_SILENT)
+	if (!vrb_rdm_link_idle(link) && newest->flags & OFI_RDM_SILENT)
 		vrb_rdm_link_touch(link, flow);
 }

@@ -11,20 +11,18 @@
 #include <rdma/rdma_cma.h>
 #include "buf.h"
 #include "prov/verbs/cm/cm.h"
-#include "rdm.h"
+#include "rc.h"
 #include "window.h"
 
 /*
- * What a work request is, in vrb_rdm_slot.flags above the FI_* of its completion. VRB_SILENT too.
+ * What a work request is, in vrb_rdm_slot.flags above the FI_* of its completion.
  */
-#define VRB_RDM_KIND_SHIFT 60
-#define VRB_RDM_KIND	   (7ULL << VRB_RDM_KIND_SHIFT)
 enum vrb_rdm_kind {
 	VRB_RDM_FAST,	/* a message sent past the protocol; context is the application's */
 	VRB_RDM_PACKET, /* context: ofi_rdm_proto_out or NULL */
 	VRB_RDM_READ,	/* context: ofi_rdm_proto_in */
 	VRB_RDM_WRITE,	/* context: ofi_rdm_proto_out */
-	VRB_RDM_OP,	/* context: vrb_rdm_op */
+	VRB_RDM_OP,	/* context: ofi_rdm_op */
 	VRB_RDM_PROBE,	/* nothing: it retires what is before it; with a buffer: handshake */
 	VRB_RDM_BIND,	/* of a window */
 	VRB_RDM_REVOKE, /* context: ofi_rdm_proto_item */
@@ -54,8 +52,8 @@ enum vrb_rdm_link_state {
 struct vrb_rdm_link {
 	struct vrb_owner owner; /* of id and qp */
 	enum vrb_rdm_link_state state;
-	struct vrb_rdm *ep;
-	struct vrb_rdm_peer *peer;
+	struct ofi_rdm_ep *ep;
+	struct ofi_rdm_peer *peer;
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;
 	uint32_t qp_num;
@@ -87,9 +85,9 @@ struct vrb_rdm_link {
 };
 
 /* With a ring of what the endpoint's CQ has room for. NULL when there is none, logged. */
-struct vrb_rdm_link *vrb_rdm_link_new(struct vrb_rdm *ep);
+struct vrb_rdm_link *vrb_rdm_link_new(struct ofi_rdm_ep *ep);
 /* A quarter of the room is left, which strangers don't get. */
-bool vrb_rdm_link_plenty(const struct vrb_rdm *ep);
+bool vrb_rdm_link_plenty(const struct ofi_rdm_ep *ep);
 /* The id and the queue pair are destroyed, or not the link's. */
 void vrb_rdm_link_free(struct vrb_rdm_link *link);
 /* Makes the queue pair, in INIT. 0 or -FI_E*. */
@@ -116,7 +114,7 @@ void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow);
  * With the lock held: every link tells of each of its work requests from now on, as a counter wants
  * it.
  */
-void vrb_rdm_link_signal_all(struct vrb_rdm *ep);
+void vrb_rdm_link_signal_all(struct ofi_rdm_ep *ep);
 /*
  * The same whatever was posted: it fails if the peer's device does not answer. False if nothing
  * could be posted.
@@ -132,9 +130,9 @@ bool vrb_rdm_link_ripe(const struct vrb_rdm_link *link, uint64_t now);
 /* Afterwards nothing more comes of it but what is in the CQ. Without the endpoint's lock. */
 void vrb_rdm_link_destroy_qp(struct vrb_rdm_link *link);
 
-static inline struct vrb_rdm_link *vrb_rdm_link_find(const struct vrb_rdm *ep, uint32_t qp_num)
+static inline struct vrb_rdm_link *vrb_rdm_link_find(const struct ofi_rdm_ep *ep, uint32_t qp_num)
 {
-	struct vrb_rdm_link *link = ep->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
+	struct vrb_rdm_link *link = vrb_rc(ep)->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
 
 	while (link && link->qp_num != qp_num)
 		link = link->qp_next;
@@ -162,7 +160,7 @@ static inline int vrb_rdm_link_post(struct vrb_rdm_link *link, struct ibv_send_w
 	slot->bounce = bounce;
 	slot->seq = link->head;
 	wr->wr_id = (uintptr_t)slot;
-	if (!(flags & VRB_SILENT) || !((link->head + 1) & link->quiet))
+	if (!(flags & OFI_RDM_SILENT) || !((link->head + 1) & link->quiet))
 		wr->send_flags |= IBV_SEND_SIGNALED;
 	err = ibv_post_send(link->qp, wr, &bad);
 	if (ofi_likely(!err))

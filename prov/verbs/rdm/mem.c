@@ -9,7 +9,7 @@
 #include "conn.h"
 #include "link.h"
 #include "mem.h"
-#include "peer.h"
+#include "prov/rdm/peer.h"
 #include "window.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
@@ -22,9 +22,9 @@ struct vrb_rdm_lease {
 	SLIST_ENTRY(vrb_rdm_lease) spare; /* ep->spare_leases */
 };
 
-static struct vrb_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
+static struct ofi_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
 {
-	return (struct vrb_rdm_peer *)peer;
+	return (struct ofi_rdm_peer *)peer;
 }
 
 struct ibv_mr *vrb_rdm_mem_mr(const struct ofi_rdm_proto_mr *mr)
@@ -33,12 +33,11 @@ struct ibv_mr *vrb_rdm_mem_mr(const struct ofi_rdm_proto_mr *mr)
 			  : ((struct vrb_rdm_lease *)mr->grant)->ibv;
 }
 
-static int reg_cached(struct vrb_rdm *ep, const struct iovec *iov, unsigned int access,
+static int reg_cached(struct ofi_rdm_ep *ep, const struct iovec *iov, unsigned int access,
 		      struct ofi_rdm_proto_mr *mr)
 {
 	struct ofi_mr_region *region;
-	int ret = ofi_mr_cache_get(ep->domain->base.cache, iov->iov_base, iov->iov_len, access,
-				   &region);
+	int ret = ofi_mr_cache_get(ep->domain->cache, iov->iov_base, iov->iov_len, access, &region);
 
 	if (!ret)
 		mr->handle = region;
@@ -49,16 +48,17 @@ static int reg_cached(struct vrb_rdm *ep, const struct iovec *iov, unsigned int 
  * An endpoint reads its messages to itself at the other end of its connection, where no window is
  * bound.
  */
-static bool has_windows(const struct vrb_rdm_peer *peer)
+static bool has_windows(const struct ofi_rdm_peer *peer)
 {
-	return peer->link && peer->conn.order && vrb_rdm_has_windows(peer->ep->domain);
+	return vrb_rc_peer(peer)->link && vrb_rc_peer(peer)->conn.order &&
+	       vrb_rdm_has_windows(vrb_rc_domain(peer->ep));
 }
 
-static int reg_window(struct vrb_rdm_peer *peer, const struct iovec *iov, bool written,
+static int reg_window(struct ofi_rdm_peer *peer, const struct iovec *iov, bool written,
 		      struct ofi_rdm_proto_mr *mr)
 {
 	unsigned int access = IBV_ACCESS_MW_BIND | (written ? IBV_ACCESS_LOCAL_WRITE : 0);
-	struct vrb_rdm_window *window = vrb_rdm_window_get(peer->link);
+	struct vrb_rdm_window *window = vrb_rdm_window_get(vrb_rc_peer(peer)->link);
 	int ret;
 
 	if (!window)
@@ -80,49 +80,49 @@ static int reg_window(struct vrb_rdm_peer *peer, const struct iovec *iov, bool w
 	return 0;
 }
 
-static int lease_new(struct vrb_rdm *ep, const struct iovec *iov, bool written,
+static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, bool written,
 		     struct vrb_rdm_lease **lease)
 {
 	int access =
 		written ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
 	int err;
 
-	*lease = SLIST_FIRST(&ep->spare_leases);
+	*lease = SLIST_FIRST(&vrb_rc(ep)->spare_leases);
 	if (*lease)
-		SLIST_REMOVE_HEAD(&ep->spare_leases, spare);
+		SLIST_REMOVE_HEAD(&vrb_rc(ep)->spare_leases, spare);
 	else
 		*lease = calloc(1, sizeof(**lease));
 	if (!*lease)
 		return -FI_ENOMEM;
-	(*lease)->ibv = ibv_reg_mr(ep->domain->pd, iov->iov_base, iov->iov_len, access);
+	(*lease)->ibv = ibv_reg_mr(vrb_rc_domain(ep)->pd, iov->iov_base, iov->iov_len, access);
 	if ((*lease)->ibv) {
 		(*lease)->what = *iov;
 		(*lease)->users = 1;
 		return 0;
 	}
 	err = errno;
-	SLIST_INSERT_HEAD(&ep->spare_leases, *lease, spare);
+	SLIST_INSERT_HEAD(&vrb_rc(ep)->spare_leases, *lease, spare);
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "registering %zu B at %p: %s%s\n", iov->iov_len,
 		       iov->iov_base, strerror(err), vrb_remedy(err));
 	return vrb_errno(err);
 }
 
-static void lease_put(struct vrb_rdm *ep, struct vrb_rdm_lease *lease)
+static void lease_put(struct ofi_rdm_ep *ep, struct vrb_rdm_lease *lease)
 {
 	if (--lease->users)
 		return;
-	if (ep->lease == lease)
-		ep->lease = NULL;
+	if (vrb_rc(ep)->lease == lease)
+		vrb_rc(ep)->lease = NULL;
 	ibv_dereg_mr(lease->ibv);
-	SLIST_INSERT_HEAD(&ep->spare_leases, lease, spare);
+	SLIST_INSERT_HEAD(&vrb_rc(ep)->spare_leases, lease, spare);
 }
 
-void vrb_rdm_mem_fini(struct vrb_rdm *ep)
+void vrb_rdm_mem_fini(struct ofi_rdm_ep *ep)
 {
 	struct vrb_rdm_lease *lease;
 
-	while ((lease = SLIST_FIRST(&ep->spare_leases))) {
-		SLIST_REMOVE_HEAD(&ep->spare_leases, spare);
+	while ((lease = SLIST_FIRST(&vrb_rc(ep)->spare_leases))) {
+		SLIST_REMOVE_HEAD(&vrb_rc(ep)->spare_leases, spare);
 		free(lease);
 	}
 }
@@ -132,10 +132,10 @@ void vrb_rdm_mem_fini(struct vrb_rdm *ep)
  * sake of an earlier one that is complete sees nothing new: the bytes can't change before the
  * last one is.
  */
-static int reg_exact(struct vrb_rdm *ep, const struct iovec *iov, bool written,
+static int reg_exact(struct ofi_rdm_ep *ep, const struct iovec *iov, bool written,
 		     struct ofi_rdm_proto_mr *mr)
 {
-	struct vrb_rdm_lease *lease = written ? NULL : ep->lease;
+	struct vrb_rdm_lease *lease = written ? NULL : vrb_rc(ep)->lease;
 	int ret;
 
 	if (lease && lease->what.iov_base == iov->iov_base && lease->what.iov_len == iov->iov_len) {
@@ -145,7 +145,7 @@ static int reg_exact(struct vrb_rdm *ep, const struct iovec *iov, bool written,
 		if (ret)
 			return ret;
 		if (!written)
-			ep->lease = lease;
+			vrb_rc(ep)->lease = lease;
 	}
 	mr->grant = lease;
 	mr->rkey = lease->ibv->rkey;
@@ -156,7 +156,7 @@ int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *i
 		    enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr)
 {
 	bool written = access == OFI_RDM_PROTO_DESTINATION || access == OFI_RDM_PROTO_PEER_WRITES;
-	struct vrb_rdm_peer *peer = peer_of(proto_peer);
+	struct ofi_rdm_peer *peer = peer_of(proto_peer);
 
 	*mr = (struct ofi_rdm_proto_mr){ 0 };
 	if (access < OFI_RDM_PROTO_PEER_READS)
@@ -166,23 +166,23 @@ int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *i
 	return reg_exact(peer->ep, iov, written, mr);
 }
 
-static int again(struct vrb_rdm_peer *peer)
+static int again(struct ofi_rdm_peer *peer)
 {
 	vrb_rdm_conn_starve(&peer->proto);
 	return -FI_EAGAIN;
 }
 
 /* The peer has a right that nothing but the end of the connection takes away. */
-static void end_soon(struct vrb_rdm_peer *peer, int err)
+static void end_soon(struct ofi_rdm_peer *peer, int err)
 {
-	if (peer->link && !peer->link->fault)
-		peer->link->fault = -vrb_errno(err);
+	if (vrb_rc_peer(peer)->link && !vrb_rc_peer(peer)->link->fault)
+		vrb_rc_peer(peer)->link->fault = -vrb_errno(err);
 	vrb_rdm_conn_starve(&peer->proto);
 }
 
 int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto_mr *mr)
 {
-	struct vrb_rdm_peer *peer = peer_of(proto_peer);
+	struct ofi_rdm_peer *peer = peer_of(proto_peer);
 	int err = vrb_rdm_window_bind(mr->grant);
 
 	if (!err)
@@ -190,26 +190,26 @@ int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto
 	if (err == ENOMEM)
 		return again(peer);
 	if (err != ENOTCONN)
-		vrb_rdm_windows_fail(peer->ep->domain, "bind", strerror(err));
+		vrb_rdm_windows_fail(vrb_rc_domain(peer->ep), "bind", strerror(err));
 	return vrb_errno(err);
 }
 
 int vrb_rdm_mem_revoke(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto_mr *mr,
 		       struct ofi_rdm_proto_item *item)
 {
-	struct vrb_rdm_peer *peer = peer_of(proto_peer);
+	struct ofi_rdm_peer *peer = peer_of(proto_peer);
 	int err = vrb_rdm_window_revoke(mr->grant, item);
 
 	if (!err)
 		return 0;
 	if (err != ENOMEM && err != ENOTCONN) {
-		vrb_rdm_windows_fail(peer->ep->domain, "invalidate", strerror(err));
+		vrb_rdm_windows_fail(vrb_rc_domain(peer->ep), "invalidate", strerror(err));
 		end_soon(peer, err);
 	}
 	return again(peer);
 }
 
-static void put_window(struct vrb_rdm_peer *peer, struct vrb_rdm_window *window)
+static void put_window(struct ofi_rdm_peer *peer, struct vrb_rdm_window *window)
 {
 	int err = vrb_rdm_window_put(window);
 
@@ -224,5 +224,5 @@ void vrb_rdm_mem_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr 
 	else if (mr->grant)
 		lease_put(peer_of(peer)->ep, mr->grant);
 	if (mr->handle)
-		ofi_mr_cache_put(peer_of(peer)->ep->domain->base.cache, mr->handle);
+		ofi_mr_cache_put(peer_of(peer)->ep->domain->cache, mr->handle);
 }

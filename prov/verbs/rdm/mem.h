@@ -10,7 +10,7 @@
 #include "prov/rdm/proto.h"
 
 struct ibv_mr;
-struct vrb_rdm;
+struct ofi_rdm_ep;
 
 /* These are the functions of ofi_rdm_proto_ops. */
 int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
@@ -20,7 +20,7 @@ int vrb_rdm_mem_revoke(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr 
 		       struct ofi_rdm_proto_item *item);
 void vrb_rdm_mem_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
 /* Nobody has a right any more. */
-void vrb_rdm_mem_fini(struct vrb_rdm *ep);
+void vrb_rdm_mem_fini(struct ofi_rdm_ep *ep);
 /* Returns the registration by which our device uses the memory. */
 struct ibv_mr *vrb_rdm_mem_mr(const struct ofi_rdm_proto_mr *mr);
 

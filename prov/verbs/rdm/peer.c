@@ -1,96 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Peers by address and by number. */
-#include <search.h>
+/* What the transport has for a peer, and where the fields of its record are. */
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <ofi/addr.h>
-#include "av.h"
-#include "peer.h"
-#include "stats.h"
-
-#define LOOKS 4
-
-bool vrb_rdm_addr_set(struct vrb_rdm_addr *addr, const struct sockaddr *sa)
-{
-	memset(addr, 0, sizeof(*addr));
-	if (sa->sa_family == AF_INET) {
-		addr->in.sin_family = AF_INET;
-		addr->in.sin_port = ((const struct sockaddr_in *)sa)->sin_port;
-		addr->in.sin_addr = ((const struct sockaddr_in *)sa)->sin_addr;
-		return addr->in.sin_port && addr->in.sin_addr.s_addr;
-	}
-	if (sa->sa_family == AF_INET6) {
-		addr->in6.sin6_family = AF_INET6;
-		addr->in6.sin6_port = ((const struct sockaddr_in6 *)sa)->sin6_port;
-		addr->in6.sin6_addr = ((const struct sockaddr_in6 *)sa)->sin6_addr;
-		addr->in6.sin6_scope_id = ((const struct sockaddr_in6 *)sa)->sin6_scope_id;
-		return addr->in6.sin6_port && !IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
-	}
-	return false;
-}
-
-/* Without the scope: the peer may know its interface by another number. */
-int vrb_rdm_addr_compare(const void *a, const void *b)
-{
-	const struct vrb_rdm_addr *x = a, *y = b;
-	int ret = (int)x->sa.sa_family - (int)y->sa.sa_family;
-
-	if (ret)
-		return ret;
-	if (x->sa.sa_family == AF_INET) {
-		ret = memcmp(&x->in.sin_addr, &y->in.sin_addr, sizeof(x->in.sin_addr));
-		return ret ? ret : memcmp(&x->in.sin_port, &y->in.sin_port, sizeof(in_port_t));
-	}
-	ret = memcmp(&x->in6.sin6_addr, &y->in6.sin6_addr, sizeof(x->in6.sin6_addr));
-	return ret ? ret : memcmp(&x->in6.sin6_port, &y->in6.sin6_port, sizeof(in_port_t));
-}
-
-static int compare_peers(const void *a, const void *b)
-{
-	const struct vrb_rdm_peer *x = a, *y = b;
-
-	return vrb_rdm_addr_compare(&x->addr, &y->addr);
-}
-
-/* Doubles an array of pointers so that it holds `index`. */
-static bool reserve(struct vrb_rdm_peer ***array, size_t *size, size_t index)
-{
-	size_t wanted = *size ? *size : 16;
-	struct vrb_rdm_peer **grown;
-
-	if (index < *size)
-		return true;
-	while (wanted <= index)
-		wanted *= 2;
-	grown = realloc(*array, wanted * sizeof(*grown));
-	if (!grown)
-		return false;
-	memset(grown + *size, 0, (wanted - *size) * sizeof(*grown));
-	*array = grown;
-	*size = wanted;
-	return true;
-}
-
-static void name(struct vrb_rdm_peer *peer, fi_addr_t fi_addr)
-{
-	peer->fi_addr = peer->source = fi_addr;
-	if (fi_addr != FI_ADDR_NOTAVAIL)
-		peer->source = ofi_av_reported(&peer->ep->av->base, fi_addr);
-}
-
-static struct vrb_rdm_peer *peer_find(const struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
-{
-	struct vrb_rdm_peer key = { .addr = *addr };
-	struct vrb_rdm_peer **found = tfind(&key, &ep->known.tree, compare_peers);
-
-	return found ? *found : NULL;
-}
+#include "prov/base/wait.h"
+#include "rc.h"
 
 /* Spread with a secret, so that nobody can choose with whom to share a number. */
-static uint8_t host_of(const struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
+static uint8_t host_of(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
 {
-	uint64_t hash = ep->conn.host_key, words[2] = { 0 };
+	uint64_t hash = vrb_rc(ep)->conn.host_key, words[2] = { 0 };
 	int i;
 
 	if (addr->sa.sa_family == AF_INET)
@@ -104,184 +22,78 @@ static uint8_t host_of(const struct vrb_rdm *ep, const struct vrb_rdm_addr *addr
 	return (uint8_t)(hash % OFI_RDM_CONN_HOSTS);
 }
 
-static void peer_init(struct vrb_rdm_peer *peer, struct vrb_rdm *ep,
-		      const struct vrb_rdm_addr *addr, uint32_t number)
+struct ofi_rdm_peer *vrb_rc_peer_new(void)
 {
-	memset(peer, 0, offsetof(struct vrb_rdm_peer, stats));
-	peer->ep = ep;
-	peer->addr = *addr;
-	name(peer, FI_ADDR_NOTAVAIL);
-	STAILQ_INIT(&peer->ops);
-	TAILQ_INIT(&peer->answers);
-	STAILQ_INIT(&peer->replies);
-	STAILQ_INIT(&peer->fenced);
-	ofi_rdm_conn_init(&peer->conn, vrb_rdm_addr_compare(&ep->self, addr));
-	peer->conn.host = host_of(ep, addr);
-	ofi_rdm_proto_peer_init(&ep->proto, &peer->proto, number);
-	peer->proto.fenced = ep->ordered; /* sends are looked at one by one */
-	vrb_rdm_stats_show_peer(peer);
+	struct vrb_rc_peer *rc = ofi_stats_peer_alloc(sizeof(*rc));
+
+	return rc ? &rc->rdm : NULL;
 }
 
-/* A vacant one's number is used again first. NULL when out of memory. */
-static struct vrb_rdm_peer *peer_take(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
+void vrb_rc_peer_free(struct ofi_rdm_peer *peer)
 {
-	struct vrb_rdm_peer *peer = LIST_FIRST(&ep->known.vacant);
+	ofi_stats_peer_free(vrb_rc_peer(peer), &peer->stats);
+}
 
-	if (peer) {
-		LIST_REMOVE(peer, vacancy);
-		peer_init(peer, ep, addr, peer->proto.src);
-		return peer;
+void vrb_rc_peer_init(struct ofi_rdm_peer *peer)
+{
+	struct vrb_rc_peer *rc = vrb_rc_peer(peer);
+
+	memset(rc, 0, offsetof(struct vrb_rc_peer, rdm));
+	ofi_rdm_conn_init(&rc->conn, ofi_rdm_addr_compare(&peer->ep->self, &peer->addr));
+	rc->conn.host = host_of(peer->ep, &peer->addr);
+	vrb_rc_stats_show_peer(peer);
+}
+
+bool vrb_rc_peer_is_gone(const struct ofi_rdm_peer *peer)
+{
+	const struct vrb_rc_peer *rc = vrb_rc_peer(peer);
+
+	return rc->conn.state == OFI_RDM_CONN_IDLE && !rc->links && !rc->starved;
+}
+
+void vrb_rc_peer_met(struct ofi_rdm_peer *peer)
+{
+	ofi_rdm_conn_mark(&vrb_rc(peer->ep)->conn.set, &vrb_rc_peer(peer)->conn, false);
+}
+
+#define PLACE(field)                                                     \
+	{                                                                \
+		(int16_t)((int)offsetof(struct vrb_rc_peer, field) -     \
+			  (int)offsetof(struct vrb_rc_peer, rdm.stats)), \
+			sizeof(((struct vrb_rc_peer *)NULL)->field)      \
 	}
-	if (!reserve(&ep->peers, &ep->known.size, ep->peer_count))
-		return NULL;
-	peer = ofi_stats_peer_alloc(sizeof(*peer));
-	if (!peer)
-		return NULL;
-	peer_init(peer, ep, addr, ep->peer_count);
-	ep->peers[ep->peer_count++] = peer;
-	return peer;
-}
 
-static void vacate(struct vrb_rdm_peer *peer)
+static const struct ofi_stats_place places[OFI_STATS_PEER_FIELDS] = {
+	[OFI_STATS_PEER_UP] = PLACE(rdm.proto.up),
+	[OFI_STATS_PEER_CREDITS] = PLACE(rdm.proto.flow.credits),
+	[OFI_STATS_PEER_RESERVE] = PLACE(rdm.proto.flow.reserve),
+	[OFI_STATS_PEER_QUEUED] = PLACE(rdm.proto.out_count),
+	[OFI_STATS_PEER_KEPT] = PLACE(rdm.proto.in_count),
+	[OFI_STATS_PEER_BYTES] = PLACE(rdm.proto.flow.kept),
+	[OFI_STATS_PEER_RETRIES] = PLACE(conn.attempts),
+	[OFI_STATS_PEER_ERROR] = PLACE(conn.err),
+	[OFI_STATS_PEER_NO_PLACE] = PLACE(conn.queued),
+	[OFI_STATS_PEER_STOPPED] = PLACE(rdm.proto.flow.stopped),
+	[OFI_STATS_PEER_HALTED] = PLACE(rdm.proto.flow.halted),
+	[OFI_STATS_PEER_TOLD] = PLACE(rdm.proto.flow.told),
+	[OFI_STATS_PEER_HELD] = PLACE(rdm.proto.held),
+	[OFI_STATS_PEER_FENCED] = PLACE(rdm.proto.fenced),
+	[OFI_STATS_PEER_RMA] = PLACE(rdm.ops.stqh_first),
+	[OFI_STATS_PEER_ANSWERS] = PLACE(rdm.answers.tqh_first),
+};
+
+void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer)
 {
-	ofi_stats_peer_hide(&peer->stats);
-	peer->vacant = true;
-	LIST_INSERT_HEAD(&peer->ep->known.vacant, peer, vacancy);
-}
+	struct ofi_stats_peer *stats = &peer->stats;
 
-/* Nothing is under way, nothing waits, and nothing that it sent is kept. */
-static bool is_gone(const struct vrb_rdm_peer *peer)
-{
-	const struct ofi_rdm_proto_peer *proto = &peer->proto;
-
-	return peer->conn.state == OFI_RDM_CONN_IDLE && !peer->links && !peer->starved &&
-	       !proto->awaited && TAILQ_EMPTY(&proto->ins) && TAILQ_EMPTY(&proto->outs) &&
-	       STAILQ_EMPTY(&peer->ops) && TAILQ_EMPTY(&peer->answers) &&
-	       STAILQ_EMPTY(&peer->replies) && STAILQ_EMPTY(&peer->fenced) && !peer->keys;
-}
-
-/* Looks at all posted receives. */
-static bool is_awaited(const struct vrb_rdm_peer *peer)
-{
-	const struct ofi_rdm_proto *proto = &peer->ep->proto;
-	unsigned int i;
-
-	for (i = 0; peer->known && i < proto->spaces; i++)
-		if (ofi_rdm_match_awaits(&proto->match[i], peer->proto.src))
-			return true;
-	return false;
-}
-
-void vrb_rdm_peer_leave(struct vrb_rdm_peer *peer)
-{
-	struct vrb_rdm *ep = peer->ep;
-
-	if (peer->met || peer->vacant || ep->closing || !is_gone(peer) || is_awaited(peer))
-		return;
-	tdelete(peer, &ep->known.tree, compare_peers);
-	vacate(peer);
-}
-
-/* What a few of those that left something have left may have been taken meanwhile. */
-static void look_for_gone(struct vrb_rdm *ep)
-{
-	uint32_t i;
-
-	for (i = 0; i < LOOKS && i < ep->peer_count; i++) {
-		ep->known.looked = ep->known.looked + 1 < ep->peer_count ? ep->known.looked + 1 : 0;
-		vrb_rdm_peer_leave(ep->peers[ep->known.looked]);
-	}
-}
-
-static struct vrb_rdm_peer *peer_new(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
-{
-	struct vrb_rdm_peer *peer;
-
-	look_for_gone(ep);
-	peer = peer_take(ep, addr);
-	if (!peer || tsearch(peer, &ep->known.tree, compare_peers))
-		return peer;
-	vacate(peer);
-	return NULL;
-}
-
-struct vrb_rdm_peer *vrb_rdm_peer_at(struct vrb_rdm *ep, const struct vrb_rdm_addr *addr)
-{
-	struct vrb_rdm_peer *found = peer_find(ep, addr);
-
-	return found ? found : peer_new(ep, addr);
-}
-
-struct vrb_rdm_peer *vrb_rdm_peer_meet(struct vrb_rdm *ep, fi_addr_t fi_addr, int *err)
-{
-	struct vrb_rdm_peer *peer;
-	struct vrb_rdm_addr addr;
-
-	*err = -FI_EINVAL;
-	if (!vrb_rdm_av_get(ep->av, fi_addr, &addr))
-		return NULL;
-	*err = -FI_ENOMEM;
-	peer = vrb_rdm_peer_at(ep, &addr);
-	if (!peer || !reserve(&ep->by_addr, &ep->by_addr_size, fi_addr))
-		return NULL;
-	if (ep->by_addr[fi_addr] != peer)
-		peer->met++;
-	ep->by_addr[fi_addr] = peer;
-	peer->known = true;
-	/* Also one whose connection it was first to ask for. */
-	ofi_rdm_conn_mark(&ep->conn.set, &peer->conn, false);
-	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
-		name(peer, fi_addr);
-	return peer;
-}
-
-fi_addr_t vrb_rdm_peer_source(struct vrb_rdm_peer *peer)
-{
-	if (peer->fi_addr == FI_ADDR_NOTAVAIL && peer->ep->wants_source)
-		name(peer, vrb_rdm_av_find(peer->ep->av, &peer->addr));
-	return peer->source;
-}
-
-/* One that only sends to us is not in by_addr. */
-void vrb_rdm_peer_forget(struct vrb_rdm *ep, fi_addr_t fi_addr, const struct vrb_rdm_addr *addr)
-{
-	struct vrb_rdm_peer *peer = peer_find(ep, addr);
-
-	if (fi_addr < ep->by_addr_size && ep->by_addr[fi_addr]) {
-		ep->by_addr[fi_addr]->met--;
-		ep->by_addr[fi_addr] = NULL;
-	}
-	if (!peer)
-		return;
-	if (peer->fi_addr == fi_addr)
-		name(peer, FI_ADDR_NOTAVAIL);
-	vrb_rdm_peer_leave(peer);
-}
-
-void vrb_rdm_peer_rename(struct vrb_rdm *ep, fi_addr_t fi_addr)
-{
-	struct vrb_rdm_peer *peer;
-	struct vrb_rdm_addr addr;
-
-	if (!vrb_rdm_av_get(ep->av, fi_addr, &addr))
-		return;
-	peer = peer_find(ep, &addr);
-	if (peer && peer->fi_addr == fi_addr)
-		name(peer, fi_addr);
-}
-
-static void leave_it(void *peer)
-{
-	(void)peer;
-}
-
-void vrb_rdm_peers_fini(struct vrb_rdm *ep)
-{
-	uint32_t i;
-
-	tdestroy(ep->known.tree, leave_it);
-	for (i = 0; i < ep->peer_count; i++)
-		ofi_stats_peer_free(ep->peers[i], &ep->peers[i]->stats);
-	free(ep->peers);
-	free(ep->by_addr);
+	_Static_assert(sizeof(stats->address) == sizeof(peer->addr), "an address of a peer");
+	ofi_stats_peer_hide(stats);
+	stats->ep = peer->ep->stats.id;
+	stats->most = 0;
+	memcpy(stats->address, &peer->addr, sizeof(stats->address));
+	memcpy(stats->transport, "rc", sizeof("rc"));
+	memcpy(stats->place, places, sizeof(places));
+	ofi_stats_peer_enter(stats, ofi_rdm_conn_state_name(vrb_rc_peer(peer)->conn.state), "", "",
+			     ofi_now_ms());
+	ofi_stats_peer_show(stats);
 }

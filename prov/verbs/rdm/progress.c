@@ -5,30 +5,30 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "arrive.h"
-#include "coll.h"
+#include "prov/rdm/coll.h"
 #include "conn.h"
-#include "cq.h"
-#include "lock.h"
-#include "op.h"
-#include "peer.h"
+#include "prov/rdm/cq.h"
+#include "prov/rdm/lock.h"
+#include "prov/rdm/op.h"
+#include "prov/rdm/peer.h"
 #include "progress.h"
 #include "retire.h"
-#include "direct.h"
+#include "prov/rdm/direct.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
 #define ACK_BATCH 64
 
-static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
+static void done(struct ofi_rdm_ep *ep, struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
 		 int err, int status)
 {
-	struct vrb_rdm_peer *peer = link->peer;
+	struct ofi_rdm_peer *peer = link->peer;
 
 	if (slot->bounce)
-		vrb_rdm_pool_put(&ep->tx_bufs, slot->bounce);
-	switch ((slot->flags & VRB_RDM_KIND) >> VRB_RDM_KIND_SHIFT) {
+		vrb_rdm_pool_put(&vrb_rc(ep)->tx_bufs, slot->bounce);
+	switch ((slot->flags & OFI_RDM_KIND) >> OFI_RDM_KIND_SHIFT) {
 	case VRB_RDM_FAST:
-		vrb_rdm_complete_tx(ep, slot->context, slot->flags, err, status);
+		ofi_rdm_complete_tx(ep, slot->context, slot->flags, err, status);
 		ofi_rdm_flow_give(&peer->proto.flow, 1);
 		break;
 	case VRB_RDM_PACKET:
@@ -42,7 +42,7 @@ static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb
 		break;
 	case VRB_RDM_OP:
 		ofi_rdm_flow_give(&peer->proto.flow, 1);
-		vrb_rdm_op_done(slot->context, err, status);
+		ofi_rdm_op_done(slot->context, err, status);
 		break;
 	case VRB_RDM_PROBE:
 		/* The handshake's packet took no credit. */
@@ -67,7 +67,7 @@ static void done(struct vrb_rdm *ep, struct vrb_rdm_link *link, const struct vrb
 static int reason(struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
 		  const struct ibv_wc *wc)
 {
-	enum vrb_rdm_kind kind = (slot->flags & VRB_RDM_KIND) >> VRB_RDM_KIND_SHIFT;
+	enum vrb_rdm_kind kind = (slot->flags & OFI_RDM_KIND) >> OFI_RDM_KIND_SHIFT;
 	int err = vrb_wc_err(wc->status, false);
 
 	vrb_rdm_window_failed(link, kind, wc->status);
@@ -76,22 +76,22 @@ static int reason(struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
 }
 
 /* Messages and operations that wait for credits, or for what is complete now. */
-static void pump(struct vrb_rdm_peer *peer)
+static void pump(struct ofi_rdm_peer *peer)
 {
 	if (!STAILQ_EMPTY(&peer->proto.flow.data))
 		ofi_rdm_proto_progress(&peer->proto);
 	if (!STAILQ_EMPTY(&peer->ops) || !STAILQ_EMPTY(&peer->replies))
-		vrb_rdm_ops_pump(peer);
+		ofi_rdm_ops_pump(peer);
 }
 
 /* A silent message or operation, which nobody hears of. */
-static bool is_unheard(const struct vrb_rdm *ep, const struct vrb_rdm_slot *slot)
+static bool is_unheard(const struct ofi_rdm_ep *ep, const struct vrb_rdm_slot *slot)
 {
-	return (slot->flags & (VRB_RDM_KIND | VRB_SILENT)) == VRB_SILENT && !slot->bounce &&
+	return (slot->flags & (OFI_RDM_KIND | OFI_RDM_SILENT)) == OFI_RDM_SILENT && !slot->bounce &&
 	       !ep->counts;
 }
 
-OFI_OUTLINE void vrb_rdm_retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
+OFI_OUTLINE void vrb_rdm_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_slot *slot = (struct vrb_rdm_slot *)(uintptr_t)wc->wr_id, *at;
 	struct vrb_rdm_link *link = slot->link;
@@ -115,43 +115,44 @@ OFI_OUTLINE void vrb_rdm_retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
 }
 
 /* A packet that completes directly; else false, and nothing was done. */
-OFI_INLINE bool direct_matched(struct vrb_rdm *ep, const struct ibv_wc *wc)
+OFI_INLINE bool direct_matched(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
-	struct vrb_rdm_direct *direct = &ep->direct;
+	struct ofi_rdm_direct *direct = &ep->direct;
 	struct vrb_rdm_arrival a;
 
 	if (ofi_unlikely(direct->cq != ep->rx_tagged) ||
 	    ofi_unlikely(vrb_rdm_meet(ep, wc, &a) != VRB_RDM_MATCHED))
 		return false;
-	vrb_rdm_copy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	ofi_rdm_copy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
 	vrb_rdm_take_matched(ep, wc, &a, direct->at);
-	vrb_rdm_direct_advance(
-		direct, sizeof(struct fi_cq_tagged_entry),
-		ofi_unlikely(direct->src) ? vrb_rdm_peer_source(ep->peers[ep->recent_src]) : 0);
-	if (ofi_unlikely(--ep->rx.above < 0))
+	ofi_rdm_direct_advance(direct, sizeof(struct fi_cq_tagged_entry),
+			       ofi_unlikely(direct->src)
+				       ? ofi_rdm_peer_source(ep->peers[vrb_rc(ep)->recent_src])
+				       : 0);
+	if (ofi_unlikely(--vrb_rc(ep)->rx.above < 0))
 		vrb_rdm_refill(ep);
 	return true;
 }
 
 /* The same of a work request. */
-OFI_INLINE bool sink_retired(struct vrb_rdm *ep, const struct ibv_wc *wc)
+OFI_INLINE bool sink_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
 	if (!vrb_rdm_retires_now(ep, wc))
 		return false;
 	vrb_rdm_retire_now(ep, wc, ep->direct.at);
-	vrb_rdm_direct_advance(&ep->direct, sizeof(struct fi_cq_tagged_entry), FI_ADDR_NOTAVAIL);
+	ofi_rdm_direct_advance(&ep->direct, sizeof(struct fi_cq_tagged_entry), FI_ADDR_NOTAVAIL);
 	return true;
 }
 
-OFI_OUTLINE void vrb_rdm_refill(struct vrb_rdm *ep)
+OFI_OUTLINE void vrb_rdm_refill(struct ofi_rdm_ep *ep)
 {
-	if (vrb_rdm_rx_fill(&ep->rx))
+	if (vrb_rdm_rx_fill(&vrb_rc(ep)->rx))
 		vrb_rdm_conn_dry(ep);
 }
 
-void vrb_rdm_polled(struct vrb_rdm *ep, int n)
+void vrb_rdm_polled(struct ofi_rdm_ep *ep, int n)
 {
-	const struct ibv_wc *wc = ep->wc, *end = wc + n;
+	const struct ibv_wc *wc = vrb_rc(ep)->wc, *end = wc + n;
 
 	do {
 		if (wc->wr_id & VRB_RDM_RX_BIT) {
@@ -164,54 +165,54 @@ void vrb_rdm_polled(struct vrb_rdm *ep, int n)
 }
 
 /* With the lock held. True when there was something. */
-static bool poll_cq(struct vrb_rdm *ep)
+static bool poll_cq(struct ofi_rdm_ep *ep)
 {
-	int n = ibv_poll_cq(ep->cq, VRB_RDM_BATCH, ep->wc);
+	int n = ibv_poll_cq(vrb_rc(ep)->cq, VRB_RDM_BATCH, vrb_rc(ep)->wc);
 
-	ep->direct.cq = VRB_RDM_NO_DIRECT;
+	ep->direct.cq = OFI_RDM_NO_DIRECT;
 	if (n > 0)
 		vrb_rdm_polled(ep, n);
 	return n > 0;
 }
 
-bool vrb_rdm_poll(struct vrb_rdm *ep)
+bool vrb_rdm_poll(struct ofi_rdm_ep *ep)
 {
 	bool some = poll_cq(ep);
 
 	if (ofi_unlikely(ep->collects))
-		vrb_rdm_coll_run(ep);
+		ofi_rdm_coll_run(ep);
 	return some;
 }
 
-void vrb_rdm_poll_all(struct vrb_rdm *ep)
+void vrb_rdm_poll_all(struct ofi_rdm_ep *ep)
 {
-	int rounds = ep->cq->cqe / VRB_RDM_BATCH + 1;
+	int rounds = vrb_rc(ep)->cq->cqe / VRB_RDM_BATCH + 1;
 
 	while (poll_cq(ep) && --rounds)
 		;
 }
 
-void vrb_rdm_progress(struct vrb_rdm *ep)
+void vrb_rdm_progress(struct ofi_rdm_ep *ep)
 {
-	vrb_rdm_lock(ep);
+	ofi_rdm_lock(ep);
 	vrb_rdm_poll(ep);
-	vrb_rdm_unlock(ep);
+	ofi_rdm_unlock(ep);
 }
 
 /* True if there was an event. */
-static bool drain_channel(struct vrb_rdm *ep)
+static bool drain_channel(struct ofi_rdm_ep *ep)
 {
-	unsigned int before = ep->unacked;
+	unsigned int before = vrb_rc(ep)->unacked;
 	struct ibv_cq *cq;
 	void *context;
 	bool some;
 
-	while (!ibv_get_cq_event(ep->channel, &cq, &context))
-		ep->unacked++;
-	some = ep->unacked != before;
-	if (ep->unacked >= ACK_BATCH) {
-		ibv_ack_cq_events(ep->cq, ep->unacked);
-		ep->unacked = 0;
+	while (!ibv_get_cq_event(vrb_rc(ep)->channel, &cq, &context))
+		vrb_rc(ep)->unacked++;
+	some = vrb_rc(ep)->unacked != before;
+	if (vrb_rc(ep)->unacked >= ACK_BATCH) {
+		ibv_ack_cq_events(vrb_rc(ep)->cq, vrb_rc(ep)->unacked);
+		vrb_rc(ep)->unacked = 0;
 	}
 	return some;
 }
@@ -220,15 +221,15 @@ static bool drain_channel(struct vrb_rdm *ep)
  * Other threads may sleep until the event that was taken: what came with it is done for them, and
  * there will be another one.
  */
-static void progress_settle(struct vrb_rdm *ep)
+static void progress_settle(struct ofi_rdm_ep *ep)
 {
-	struct pollfd pending = { .fd = ep->channel->fd, .events = POLLIN };
-	int rounds = ep->cq->cqe / VRB_RDM_BATCH + 1;
+	struct pollfd pending = { .fd = vrb_rc(ep)->channel->fd, .events = POLLIN };
+	int rounds = vrb_rc(ep)->cq->cqe / VRB_RDM_BATCH + 1;
 
 	do {
 		while (vrb_rdm_poll(ep) && --rounds > 0)
 			;
-		if (ibv_req_notify_cq(ep->cq, 0) || !vrb_rdm_poll(ep))
+		if (ibv_req_notify_cq(vrb_rc(ep)->cq, 0) || !vrb_rdm_poll(ep))
 			return;
 		/*
 		 * There is always more: enough is done when there is another event, for the others.
@@ -237,42 +238,26 @@ static void progress_settle(struct vrb_rdm *ep)
 }
 
 /* With the lock held. 0: nothing is there, and an event will say when something is. */
-static int progress_arm(struct vrb_rdm *ep)
+static int progress_arm(struct ofi_rdm_ep *ep)
 {
-	bool taken = ep->channel && drain_channel(ep);
+	bool taken = vrb_rc(ep)->channel && drain_channel(ep);
 
-	if (!vrb_rdm_poll(ep) && ep->channel && !ibv_req_notify_cq(ep->cq, 0) && !vrb_rdm_poll(ep))
+	if (!vrb_rdm_poll(ep) && vrb_rc(ep)->channel && !ibv_req_notify_cq(vrb_rc(ep)->cq, 0) &&
+	    !vrb_rdm_poll(ep))
 		return 0;
 	if (taken)
 		progress_settle(ep);
 	return -FI_EAGAIN;
 }
 
-int vrb_rdm_arm(struct vrb_rdm *ep)
+int vrb_rdm_arm(struct ofi_rdm_ep *ep)
 {
 	int ret;
 
-	vrb_rdm_lock(ep);
+	ofi_rdm_lock(ep);
 	ret = progress_arm(ep);
-	vrb_rdm_unlock(ep);
+	ofi_rdm_unlock(ep);
 	return ret;
-}
-
-void vrb_rdm_release_all(struct vrb_rdm *ep)
-{
-	uint32_t i;
-
-	if (!ep->buckets)
-		return;
-	ep->recent_qp = VRB_RDM_NO_QP;
-	for (i = 0; i < ep->peer_count; i++) {
-		if (ep->peers[i]->link)
-			vrb_rdm_windows_drop(ep->peers[i]->link);
-		ofi_rdm_proto_peer_down(&ep->peers[i]->proto, FI_ECANCELED);
-		ofi_rdm_proto_peer_purge(&ep->peers[i]->proto);
-		vrb_rdm_ops_fail(ep->peers[i], FI_ECANCELED);
-	}
-	ofi_rdm_proto_cancel_all(&ep->proto);
 }
 
 void vrb_rdm_flush(struct vrb_rdm_link *link, int err)

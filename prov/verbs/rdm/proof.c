@@ -31,7 +31,7 @@ int vrb_rdm_proof_new(struct vrb_rdm_link *link, bool active)
 	return 0;
 }
 
-static void put_addr(uint8_t *to, const struct vrb_rdm_addr *addr)
+static void put_addr(uint8_t *to, const struct ofi_rdm_addr *addr)
 {
 	uint16_t port = addr->sa.sa_family == AF_INET ? addr->in.sin_port : addr->in6.sin6_port;
 
@@ -60,7 +60,8 @@ static void complete(struct vrb_rdm_link *link, uint32_t qp_num)
 /* Random bytes stand where the address is without a secret. */
 static int say(struct vrb_rdm_link *link, enum ofi_rdm_cmwire_kind kind, uint8_t *bytes)
 {
-	struct ofi_rdm_cmwire cm = vrb_rdm_conn_words(link->ep, kind, link->peer->conn.known);
+	struct ofi_rdm_cmwire cm =
+		vrb_rdm_conn_words(link->ep, kind, vrb_rc_peer(link->peer)->conn.known);
 
 	cm.flags |= OFI_RDM_CMWIRE_SECRET;
 	if (getrandom(cm.addr, sizeof(cm.addr), 0) != sizeof(cm.addr))
@@ -93,7 +94,7 @@ uint8_t vrb_rdm_proof_reply(struct vrb_rdm_link *link, const struct rdma_cm_even
 	memcpy(hello->request, request, sizeof(hello->request));
 	complete(link, event->param.conn.qp_num);
 	memcpy(reply, hello->reply, sizeof(hello->reply));
-	vrb_rdm_secret_sign(link->ep->conn.secret, VRB_RDM_RESPONDER, hello,
+	vrb_rdm_secret_sign(vrb_rc(link->ep)->conn.secret, VRB_RDM_RESPONDER, hello,
 			    reply + OFI_RDM_CMWIRE_LEN);
 	return vrb_cm_pack(wire, reply, sizeof(reply));
 }
@@ -110,28 +111,28 @@ bool vrb_rdm_proof_is_right(struct vrb_rdm_link *link, const struct rdma_cm_even
 		return false;
 	memcpy(hello->reply, reply, sizeof(hello->reply));
 	complete(link, event->param.conn.qp_num);
-	link->proof->shut = !vrb_rdm_secret_check(link->ep->conn.secret, VRB_RDM_RESPONDER, hello,
-						  reply + OFI_RDM_CMWIRE_LEN);
+	link->proof->shut = !vrb_rdm_secret_check(vrb_rc(link->ep)->conn.secret, VRB_RDM_RESPONDER,
+						  hello, reply + OFI_RDM_CMWIRE_LEN);
 	return !link->proof->shut;
 }
 
 /* One packet on a connection that nothing else is sent by. 0 or FI_E*. */
 static int send_first(struct vrb_rdm_link *link, const struct first_packet *packet, size_t len)
 {
-	struct vrb_rdm_buf *buf = vrb_rdm_pool_get(&link->ep->tx_bufs);
+	struct vrb_rdm_buf *buf = vrb_rdm_pool_get(&vrb_rc(link->ep)->tx_bufs);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .num_sge = 1 };
 	struct ibv_sge sge;
 	int err;
 
 	if (!buf)
 		return FI_ENOMEM;
-	memcpy(buf->data, packet, len);
-	sge = (struct ibv_sge){ (uintptr_t)buf->data, (uint32_t)len, buf->lkey };
+	memcpy(buf->out.data, packet, len);
+	sge = (struct ibv_sge){ (uintptr_t)buf->out.data, (uint32_t)len, buf->out.lkey };
 	wr.sg_list = &sge;
-	err = vrb_rdm_link_post(link, &wr, (uint64_t)VRB_RDM_PROBE << VRB_RDM_KIND_SHIFT, NULL,
+	err = vrb_rdm_link_post(link, &wr, (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT, NULL,
 				buf);
 	if (err)
-		vrb_rdm_pool_put(&link->ep->tx_bufs, buf);
+		vrb_rdm_pool_put(&vrb_rc(link->ep)->tx_bufs, buf);
 	return err;
 }
 
@@ -140,7 +141,7 @@ int vrb_rdm_proof_begin(struct vrb_rdm_link *link)
 	struct first_packet packet;
 
 	memcpy(packet.what, prove, sizeof(packet.what));
-	vrb_rdm_secret_sign(link->ep->conn.secret, VRB_RDM_INITIATOR, &link->proof->hello,
+	vrb_rdm_secret_sign(vrb_rc(link->ep)->conn.secret, VRB_RDM_INITIATOR, &link->proof->hello,
 			    packet.mac);
 	return send_first(link, &packet, sizeof(packet));
 }
@@ -162,8 +163,8 @@ static bool is_proof(const struct vrb_rdm_link *link, const struct first_packet 
 	if (link->proof->active)
 		return len == sizeof(packet->what) && !memcmp(packet->what, proven, sizeof(proven));
 	return len == sizeof(*packet) && !memcmp(packet->what, prove, sizeof(prove)) &&
-	       vrb_rdm_secret_check(link->ep->conn.secret, VRB_RDM_INITIATOR, &link->proof->hello,
-				    packet->mac);
+	       vrb_rdm_secret_check(vrb_rc(link->ep)->conn.secret, VRB_RDM_INITIATOR,
+				    &link->proof->hello, packet->mac);
 }
 
 void vrb_rdm_proof_take(struct vrb_rdm_link *link, const void *bytes, size_t len)

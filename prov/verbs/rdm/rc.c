@@ -6,10 +6,11 @@
 #include "conn.h"
 #include "link.h"
 #include "mem.h"
-#include "peer.h"
+#include "prov/base/mr_cache.h"
+#include "prov/rdm/peer.h"
 #include "progress.h"
 #include "rc.h"
-#include "stats.h"
+#include "prov/rdm/stats.h"
 #include "prov/verbs/provider/prov.h"
 
 #define RDMA_AT_ONCE	    4
@@ -17,19 +18,19 @@
 #define SOFT_READ	    (128u << 10)
 #define SOFT_READS	    2
 
-static struct vrb_rdm *ep_of(struct ofi_rdm_proto *proto)
+static struct ofi_rdm_ep *ep_of(struct ofi_rdm_proto *proto)
 {
-	return (struct vrb_rdm *)((char *)proto - offsetof(struct vrb_rdm, proto));
+	return (struct ofi_rdm_ep *)((char *)proto - offsetof(struct ofi_rdm_ep, proto));
 }
 
-static struct vrb_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
+static struct ofi_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
 {
-	return (struct vrb_rdm_peer *)peer;
+	return (struct ofi_rdm_peer *)peer;
 }
 
 static uint64_t kind(enum vrb_rdm_kind kind)
 {
-	return (uint64_t)kind << VRB_RDM_KIND_SHIFT;
+	return (uint64_t)kind << OFI_RDM_KIND_SHIFT;
 }
 
 /* Skips `offset` bytes, takes `len`. Returns the segments. */
@@ -63,7 +64,7 @@ static uint8_t *pack(uint8_t *to, const struct ibv_sge *sge, int count)
 	return to;
 }
 
-static int again(struct vrb_rdm_peer *peer, int err)
+static int again(struct ofi_rdm_peer *peer, int err)
 {
 	if (!err)
 		return 0;
@@ -76,9 +77,9 @@ static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_
 		   const struct iovec *iov, size_t offset, size_t len,
 		   struct ofi_rdm_proto_out *out)
 {
-	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)proto_peer;
-	uint64_t flags = kind(VRB_RDM_PACKET) | (out ? 0 : VRB_SILENT);
-	struct vrb_rdm *ep = peer->ep;
+	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)proto_peer;
+	uint64_t flags = kind(VRB_RDM_PACKET) | (out ? 0 : OFI_RDM_SILENT);
+	struct ofi_rdm_ep *ep = peer->ep;
 	struct ibv_sge sge[1 + OFI_RDM_PROTO_IOV] = {
 		{ .addr = (uintptr_t)hdr, .length = (uint32_t)hdr_len },
 	};
@@ -87,21 +88,21 @@ static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_
 	int err;
 
 	wr.num_sge = 1 + gather(&sge[1], iov, offset, len);
-	if (hdr_len + len <= ep->inline_max + sizeof(struct ofi_rdm_wire_fast)) {
+	if (hdr_len + len <= vrb_rc(ep)->inline_max + sizeof(struct ofi_rdm_wire_fast)) {
 		wr.send_flags = IBV_SEND_INLINE;
 	} else {
-		bounce = vrb_rdm_pool_get(&ep->tx_bufs);
+		bounce = vrb_rdm_pool_get(&vrb_rc(ep)->tx_bufs);
 		if (!bounce)
 			return again(peer, ENOMEM);
-		pack(bounce->data, sge, wr.num_sge);
-		sge[0].addr = (uintptr_t)bounce->data;
+		pack(bounce->out.data, sge, wr.num_sge);
+		sge[0].addr = (uintptr_t)bounce->out.data;
 		sge[0].length = (uint32_t)(hdr_len + len);
-		sge[0].lkey = bounce->lkey;
+		sge[0].lkey = bounce->out.lkey;
 		wr.num_sge = 1;
 	}
-	err = vrb_rdm_link_post(peer->link, &wr, flags, out, bounce);
+	err = vrb_rdm_link_post(vrb_rc_peer(peer)->link, &wr, flags, out, bounce);
 	if (err && bounce)
-		vrb_rdm_pool_put(&ep->tx_bufs, bounce);
+		vrb_rdm_pool_put(&vrb_rc(ep)->tx_bufs, bounce);
 	return again(peer, err);
 }
 
@@ -109,7 +110,7 @@ static int rdma(struct ofi_rdm_proto_peer *proto_peer, enum ibv_wr_opcode opcode
 		const struct ofi_rdm_proto_mr *mr, size_t len, uint64_t remote, uint64_t rkey,
 		uint64_t flags, void *context)
 {
-	struct vrb_rdm_peer *peer = (struct vrb_rdm_peer *)proto_peer;
+	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)proto_peer;
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)addr,
 		.length = (uint32_t)len,
@@ -122,7 +123,7 @@ static int rdma(struct ofi_rdm_proto_peer *proto_peer, enum ibv_wr_opcode opcode
 		.wr.rdma = { .remote_addr = remote, .rkey = (uint32_t)rkey },
 	};
 
-	return again(peer, vrb_rdm_link_post(peer->link, &wr, flags, context, NULL));
+	return again(peer, vrb_rdm_link_post(vrb_rc_peer(peer)->link, &wr, flags, context, NULL));
 }
 
 static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
@@ -169,7 +170,7 @@ static struct ofi_rdm_proto_in *rc_keep(struct ofi_rdm_proto_in *in, bool payloa
 	if (kept && payload &&
 	    (in->packet.type == OFI_RDM_WIRE_EAGER || in->packet.type == OFI_RDM_WIRE_SEG_FIRST ||
 	     in->packet.type == OFI_RDM_WIRE_RTS))
-		vrb_rdm_count(ep_of(in->peer->proto), OFI_STATS_UNEXPECTED,
+		ofi_rdm_count(ep_of(in->peer->proto), OFI_STATS_UNEXPECTED,
 			      OFI_STATS_UNEXPECTED_BYTES, in->total);
 	return kept ? &kept->in : NULL;
 }
@@ -177,45 +178,45 @@ static struct ofi_rdm_proto_in *rc_keep(struct ofi_rdm_proto_in *in, bool payloa
 static void rc_release(struct ofi_rdm_proto_in *in)
 {
 	struct vrb_rdm_rx *rx = (struct vrb_rdm_rx *)in;
-	struct vrb_rdm *ep = ep_of(in->peer->proto);
+	struct ofi_rdm_ep *ep = ep_of(in->peer->proto);
 
-	vrb_rdm_rx_put(&ep->rx, rx);
-	if (ep->rx.above < 0 && !ep->closing)
+	vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
+	if (vrb_rc(ep)->rx.above < 0 && !ep->closing)
 		vrb_rdm_refill(ep);
 }
 
 static struct ofi_rdm_proto_in *rc_in_at(struct ofi_rdm_proto *proto, uint32_t index)
 {
-	return (struct ofi_rdm_proto_in *)vrb_rdm_rx_at(&ep_of(proto)->rx, index);
+	return (struct ofi_rdm_proto_in *)vrb_rdm_rx_at(&vrb_rc(ep_of(proto))->rx, index);
 }
 
 static bool rc_quiet(const struct ofi_rdm_proto_peer *peer)
 {
-	const struct vrb_rdm_link *link = ((const struct vrb_rdm_peer *)peer)->link;
+	const struct vrb_rdm_link *link = vrb_rc_peer((const struct ofi_rdm_peer *)peer)->link;
 
 	return !link || vrb_rdm_link_idle(link);
 }
 
 static uint32_t rc_mark(const struct ofi_rdm_proto_peer *peer)
 {
-	return ((const struct vrb_rdm_peer *)peer)->link->head;
+	return vrb_rc_peer((const struct ofi_rdm_peer *)peer)->link->head;
 }
 
 static bool rc_passed(struct ofi_rdm_proto_peer *peer, uint32_t mark)
 {
-	struct vrb_rdm_link *link = peer_of(peer)->link;
+	struct vrb_rdm_link *link = vrb_rc_peer(peer_of(peer))->link;
 
 	if ((int32_t)(link->tail - mark) >= 0)
 		return true;
 	vrb_rdm_link_probe(link, &peer->flow);
-	if (link->slots[(link->head - 1) & link->mask].flags & VRB_SILENT)
+	if (link->slots[(link->head - 1) & link->mask].flags & OFI_RDM_SILENT)
 		vrb_rdm_conn_starve(peer);
 	return false;
 }
 
 static void rc_touch(struct ofi_rdm_proto_peer *peer)
 {
-	struct vrb_rdm_link *link = peer_of(peer)->link;
+	struct vrb_rdm_link *link = vrb_rc_peer(peer_of(peer))->link;
 
 	if (vrb_rdm_link_idle(link))
 		vrb_rdm_link_touch(link, &peer->flow);
@@ -236,7 +237,78 @@ static int rc_arm(struct ofi_rdm_proto *proto)
 	return vrb_rdm_arm(ep_of(proto));
 }
 
+static bool rc_settled(struct ofi_rdm_proto_peer *peer)
+{
+	struct vrb_rdm_link *link = vrb_rc_peer(peer_of(peer))->link;
+
+	if (rc_quiet(peer))
+		return true;
+	if (link->live)
+		vrb_rdm_link_probe(link, &peer->flow);
+	return false;
+}
+
+static struct ofi_rdm_bounce *rc_bounce_get(struct ofi_rdm_peer *peer)
+{
+	return (struct ofi_rdm_bounce *)vrb_rdm_pool_get_share(&vrb_rc(peer->ep)->tx_bufs,
+							       &vrb_rc_peer(peer)->bounces);
+}
+
+static void rc_bounce_put(struct ofi_rdm_peer *peer, struct ofi_rdm_bounce *bounce)
+{
+	vrb_rdm_pool_put_share(&vrb_rc(peer->ep)->tx_bufs, (struct vrb_rdm_buf *)bounce,
+			       &vrb_rc_peer(peer)->bounces);
+}
+
+static int rc_local(struct ofi_rdm_ep *ep, void *addr, size_t len, bool written,
+		    struct ofi_mr_region **region, uint32_t *lkey)
+{
+	int ret = ofi_mr_cache_get(ep->domain->cache, addr, len,
+				   written ? IBV_ACCESS_LOCAL_WRITE : 0, region);
+
+	if (!ret)
+		*lkey = ((struct ibv_mr *)(*region)->mr)->lkey;
+	return ret;
+}
+
+static int rc_rdma(struct ofi_rdm_peer *peer, bool read, const void *addr, uint32_t lkey,
+		   size_t len, uint64_t remote, uint32_t rkey, struct ofi_rdm_op *op)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)addr,
+		.length = (uint32_t)len,
+		.lkey = lkey,
+	};
+	struct ibv_send_wr wr = {
+		.opcode = read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+		.sg_list = &sge,
+		.num_sge = len > 0,
+		.wr.rdma = { .remote_addr = remote, .rkey = rkey },
+	};
+
+	return vrb_rdm_link_post(vrb_rc_peer(peer)->link, &wr, kind(VRB_RDM_OP), op, NULL)
+		       ? -FI_EAGAIN
+		       : 0;
+}
+
 static const struct ofi_rdm_xport_ops rc_ops = {
+	.open = vrb_rc_init,
+	.enable = vrb_rc_enable,
+	.disconnect = vrb_rdm_conn_close,
+	.close = vrb_rc_fini,
+	.free = vrb_rc_free,
+	.lost = vrb_rdm_conn_lost,
+	.modes = vrb_rc_set_modes,
+	.signal_all = vrb_rdm_link_signal_all,
+	.peer_new = vrb_rc_peer_new,
+	.peer_free = vrb_rc_peer_free,
+	.peer_init = vrb_rc_peer_init,
+	.peer_met = vrb_rc_peer_met,
+	.peer_is_gone = vrb_rc_peer_is_gone,
+	.bounce_get = rc_bounce_get,
+	.bounce_put = rc_bounce_put,
+	.local = rc_local,
+	.rdma = rc_rdma,
 	.send = rc_send,
 	.read = rc_read,
 	.write = rc_write,
@@ -253,6 +325,7 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 	.overdue = vrb_rdm_conn_overdue,
 	.retry = vrb_rdm_conn_starve,
 	.quiet = rc_quiet,
+	.settled = rc_settled,
 	.mark = rc_mark,
 	.passed = rc_passed,
 	.touch = rc_touch,
@@ -279,6 +352,8 @@ struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi
 	size_t most = info->ep_attr->max_order_waw_size;
 	struct ofi_rdm_xport xport = {
 		.ops = &rc_ops,
+		.calls = &vrb_rc_calls,
+		.nolock_calls = &vrb_rc_nolock_calls,
 		.props = {
 			.ordered = true,
 			.reliable = true,

@@ -3,11 +3,14 @@
  * Reading a CQ: of the one endpoint that completes into it what was polled goes straight to the
  * reader.
  */
+#include <stdio.h>
 #include <string.h>
+#include "prov/base/ops.h"
+#include "prov/verbs/queue/cq.h"
 #include <rdma/fi_errno.h>
 #include "arrive.h"
-#include "cq.h"
-#include "lock.h"
+#include "prov/rdm/cq.h"
+#include "prov/rdm/lock.h"
 #include "progress.h"
 #include "retire.h"
 
@@ -15,45 +18,45 @@
  * A reader that takes no locks does not hold cq->eps_lock: who changes what it guards is serialized
  * with the reader, and so are readers of other CQs of the endpoint.
  */
-OFI_INLINE bool try_enter_cq(struct vrb_rdm_cq *cq, bool nolock)
+OFI_INLINE bool try_enter_cq(struct ofi_rdm_cq *cq, bool nolock)
 {
 	return nolock || ofi_trylock(&cq->eps_lock);
 }
 
-OFI_INLINE bool release_cq(struct vrb_rdm_cq *cq, bool nolock)
+OFI_INLINE bool release_cq(struct ofi_rdm_cq *cq, bool nolock)
 {
 	return nolock || ofi_release(&cq->eps_lock);
 }
 
 /* Slow path: whether there are locks is looked up. */
-static void leave_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+static void leave_both(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 {
-	vrb_rdm_leave(ep, ep->biased);
+	ofi_rdm_leave(ep, ep->biased);
 	if (ofi_unlikely(!release_cq(cq, ep->biased)))
 		ofi_unlock_slow(&cq->eps_lock);
 }
 
-static OFI_OUTLINE ssize_t read_rest(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, size_t done)
+static OFI_OUTLINE ssize_t read_rest(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, size_t done)
 {
-	struct vrb_rdm_direct *direct = &ep->direct;
+	struct ofi_rdm_direct *direct = &ep->direct;
 	size_t count = direct->left;
 	fi_addr_t *src = direct->src;
 	void *buf = direct->at;
 
 	direct->src = NULL;
 	leave_both(cq, ep);
-	return done ? (ssize_t)done : vrb_rdm_cq_read_ring(cq, buf, count, src);
+	return done ? (ssize_t)done : ofi_rdm_cq_read_ring(cq, buf, count, src);
 }
 
 /* One was polled; what else is wanted is, up to a batch, also if none of it is for this reader. */
-static OFI_OUTLINE ssize_t read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+static OFI_OUTLINE ssize_t read_several(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 {
-	struct vrb_rdm_direct *direct = &ep->direct;
+	struct ofi_rdm_direct *direct = &ep->direct;
 	size_t count = direct->left, most = VRB_RDM_BATCH;
 	int n = 1;
 
 	if (!direct->at || !count)
-		direct->cq = VRB_RDM_NO_DIRECT;
+		direct->cq = OFI_RDM_NO_DIRECT;
 	do {
 		vrb_rdm_polled(ep, n);
 		most -= (size_t)n;
@@ -61,19 +64,19 @@ static OFI_OUTLINE ssize_t read_several(struct vrb_rdm_cq *cq, struct vrb_rdm *e
 			break; /* it is full, or the ring has what comes next */
 		if (count && direct->left < most)
 			most = direct->left;
-		n = most ? ibv_poll_cq(ep->cq, (int)most, ep->wc) : 0;
+		n = most ? ibv_poll_cq(vrb_rc(ep)->cq, (int)most, vrb_rc(ep)->wc) : 0;
 	} while (n > 0);
 	return read_rest(cq, ep, count - direct->left);
 }
 
-static OFI_OUTLINE ssize_t read_filled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret)
+static OFI_OUTLINE ssize_t read_filled(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, ssize_t ret)
 {
 	vrb_rdm_refill(ep);
 	leave_both(cq, ep);
 	return ret;
 }
 
-static OFI_OUTLINE ssize_t wake_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret)
+static OFI_OUTLINE ssize_t wake_both(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, ssize_t ret)
 {
 	ofi_unlock_slow(&ep->lock);
 	if (ofi_unlikely(!release_cq(cq, false)))
@@ -81,18 +84,19 @@ static OFI_OUTLINE ssize_t wake_both(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, 
 	return ret;
 }
 
-static OFI_OUTLINE ssize_t wake_one(struct vrb_rdm_cq *cq, ssize_t ret)
+static OFI_OUTLINE ssize_t wake_one(struct ofi_rdm_cq *cq, ssize_t ret)
 {
 	ofi_unlock_slow(&cq->eps_lock);
 	return ret;
 }
 
 /* Lets go of the locks, whose addresses are computed again, not kept. */
-OFI_INLINE ssize_t read_leave(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret, bool nolock)
+OFI_INLINE ssize_t read_leave(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, ssize_t ret,
+			      bool nolock)
 {
 	ofi_forget(cq);
 	ofi_forget(ep);
-	if (ofi_unlikely(!vrb_rdm_release(ep, nolock)))
+	if (ofi_unlikely(!ofi_rdm_release(ep, nolock)))
 		return wake_both(cq, ep, ret);
 	if (ofi_unlikely(!release_cq(cq, nolock)))
 		return wake_one(cq, ret);
@@ -100,20 +104,21 @@ OFI_INLINE ssize_t read_leave(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t
 }
 
 /* The one that was polled was a packet, whose buffer is free or kept. */
-OFI_INLINE ssize_t read_packet(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, ssize_t ret, bool nolock)
+OFI_INLINE ssize_t read_packet(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, ssize_t ret,
+			       bool nolock)
 {
-	if (ofi_unlikely(--ep->rx.above < 0))
+	if (ofi_unlikely(--vrb_rc(ep)->rx.above < 0))
 		return read_filled(cq, ep, ret);
 	return read_leave(cq, ep, ret, nolock);
 }
 
-static OFI_OUTLINE ssize_t read_long(struct vrb_rdm *ep, struct ofi_rdm_match_node **at)
+static OFI_OUTLINE ssize_t read_long(struct ofi_rdm_ep *ep, struct ofi_rdm_match_node **at)
 {
 	struct vrb_rdm_arrival a;
 
-	vrb_rdm_matched_at(ep->wc, at, &a);
-	vrb_rdm_copy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
-	vrb_rdm_take_matched(ep, ep->wc, &a, ep->direct.at);
+	vrb_rdm_matched_at(vrb_rc(ep)->wc, at, &a);
+	ofi_rdm_copy(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	vrb_rdm_take_matched(ep, vrb_rc(ep)->wc, &a, ep->direct.at);
 	return read_packet(ep->direct.cq, ep, 1, ep->biased);
 }
 
@@ -121,24 +126,25 @@ static OFI_OUTLINE ssize_t read_long(struct vrb_rdm *ep, struct ofi_rdm_match_no
  * The CQ that is read is ep->rx_tagged. What waits in the peer's queue may complete, and then
  * ep->direct is no longer the reader's.
  */
-static OFI_OUTLINE ssize_t read_unexpected(struct vrb_rdm *ep)
+static OFI_OUTLINE ssize_t read_unexpected(struct ofi_rdm_ep *ep)
 {
-	struct vrb_rdm_cq *cq = ep->rx_tagged;
-	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(ep->wc);
+	struct ofi_rdm_cq *cq = ep->rx_tagged;
+	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(vrb_rc(ep)->wc);
 	uint64_t tag = ofi_rdm_wire_fast_tag((const void *)(uintptr_t)rx->sge.addr);
 
-	vrb_rdm_keep_fast(ep->peers[ep->recent_src], rx, ep->wc->byte_len, true, tag);
+	vrb_rdm_keep_fast(ep->peers[vrb_rc(ep)->recent_src], rx, vrb_rc(ep)->wc->byte_len, true,
+			  tag);
 	return read_packet(cq, ep, -FI_EAGAIN, ep->biased);
 }
 
 /* A packet alone. What is called is called last, so that everything is in registers. */
-OFI_INLINE ssize_t read_arrived(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool nolock)
+OFI_INLINE ssize_t read_arrived(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool nolock)
 {
 	struct vrb_rdm_arrival a;
 
 	if (ofi_unlikely(cq != ep->rx_tagged))
 		return read_several(cq, ep);
-	switch (vrb_rdm_meet(ep, ep->wc, &a)) {
+	switch (vrb_rdm_meet(ep, vrb_rc(ep)->wc, &a)) {
 	case VRB_RDM_MATCHED:
 		break;
 	case VRB_RDM_UNEXPECTED:
@@ -146,27 +152,27 @@ OFI_INLINE ssize_t read_arrived(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool 
 	default:
 		return read_several(ep->direct.cq, ep);
 	}
-	if (ofi_unlikely(!vrb_rdm_copies_now(a.len)))
+	if (ofi_unlikely(!ofi_rdm_copies_now(a.len)))
 		return read_long(ep, a.at);
-	vrb_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
-	vrb_rdm_take_matched(ep, ep->wc, &a, ep->direct.at);
+	ofi_rdm_copy_now(a.recv->proto.iov[0].iov_base, a.payload, a.len);
+	vrb_rdm_take_matched(ep, vrb_rc(ep)->wc, &a, ep->direct.at);
 	return read_packet(ep->direct.cq, ep, 1, nolock);
 }
 
 /* A work request alone. */
-OFI_INLINE ssize_t read_retired(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool nolock)
+OFI_INLINE ssize_t read_retired(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool nolock)
 {
-	if (!vrb_rdm_retires_now(ep, ep->wc))
+	if (!vrb_rdm_retires_now(ep, vrb_rc(ep)->wc))
 		return read_several(cq, ep);
-	vrb_rdm_retire_now(ep, ep->wc, ep->direct.at);
+	vrb_rdm_retire_now(ep, vrb_rc(ep)->wc, ep->direct.at);
 	return read_leave(cq, ep, 1, nolock);
 }
 
-OFI_INLINE ssize_t read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool nolock)
+OFI_INLINE ssize_t read_polled(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool nolock)
 {
 	if (ofi_unlikely(ep->direct.left != 1 || !ep->direct.at))
 		return read_several(cq, ep);
-	if (ep->wc->wr_id & VRB_RDM_RX_BIT)
+	if (vrb_rc(ep)->wc->wr_id & VRB_RDM_RX_BIT)
 		return read_arrived(cq, ep, nolock);
 	return read_retired(cq, ep, nolock);
 }
@@ -175,40 +181,30 @@ OFI_INLINE ssize_t read_polled(struct vrb_rdm_cq *cq, struct vrb_rdm *ep, bool n
  * They call last what they call, so that nothing is to be kept in registers. Quicker without
  * ep->direct.src.
  */
-static OFI_OUTLINE ssize_t read_locked(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+static OFI_OUTLINE ssize_t read_locked(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 {
 	return read_polled(cq, ep, false);
 }
 
-static OFI_OUTLINE ssize_t read_nolock(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+static OFI_OUTLINE ssize_t read_nolock(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 {
 	return read_polled(cq, ep, true);
 }
 
 /* With the CQ entered, which is left. */
-static OFI_OUTLINE ssize_t read_many(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
+static OFI_OUTLINE ssize_t read_many(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	if (cq->nolock)
 		ofi_lock(&cq->eps_lock);
-	return vrb_rdm_cq_read_many(cq, buf, count, src);
+	return ofi_rdm_cq_read_many(cq, buf, count, src);
 }
 
-/* To read nothing is to make progress, whatever there is to be read. */
-static OFI_OUTLINE ssize_t read_ready(struct vrb_rdm_cq *cq, void *buf, size_t count,
-				      fi_addr_t *src)
-{
-	if (count || ofi_cq_ring_empty(&cq->ring))
-		return vrb_rdm_cq_read_ring(cq, buf, count, src);
-	ofi_lock(&cq->eps_lock);
-	return vrb_rdm_cq_read_many(cq, buf, count, src);
-}
-
-static OFI_OUTLINE ssize_t wake_both_empty(struct vrb_rdm_cq *cq, struct vrb_rdm *ep)
+static OFI_OUTLINE ssize_t wake_both_empty(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 {
 	return wake_both(cq, ep, -FI_EAGAIN);
 }
 
-static OFI_OUTLINE ssize_t wake_one_empty(struct vrb_rdm_cq *cq)
+static OFI_OUTLINE ssize_t wake_one_empty(struct ofi_rdm_cq *cq)
 {
 	return wake_one(cq, -FI_EAGAIN);
 }
@@ -219,23 +215,23 @@ static OFI_OUTLINE ssize_t wake_one_empty(struct vrb_rdm_cq *cq)
  * beyond what is wanted is paid for twice. Another thread that makes progress does it for us. What
  * is rare is called last, so that little is to be kept in registers.
  */
-OFI_INLINE ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src,
+OFI_INLINE ssize_t read_entries(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src,
 				bool nolock)
 {
-	struct vrb_rdm *ep;
+	struct ofi_rdm_ep *ep;
 	bool some;
 
 	if (ofi_unlikely(!ofi_cq_ring_empty(&cq->ring) || !try_enter_cq(cq, nolock)))
-		return read_ready(cq, buf, count, src);
+		return ofi_rdm_cq_read_any(cq, buf, count, src);
 	ep = cq->only;
-	if (ofi_unlikely(!ep || !vrb_rdm_try_enter(ep, nolock)))
+	if (ofi_unlikely(!ep || !ofi_rdm_try_enter(ep, nolock)))
 		return read_many(cq, buf, count, src);
 	ep->direct.cq = cq;
 	ep->direct.at = buf;
 	ep->direct.left = count;
 	if (src)
 		ep->direct.src = src;
-	some = ibv_poll_cq(ep->cq, 1, ep->wc) > 0;
+	some = ibv_poll_cq(vrb_rc(ep)->cq, 1, vrb_rc(ep)->wc) > 0;
 	/* The endpoint alone is kept over the poll, and where its lock is computed again. */
 	cq = ep->direct.cq;
 	if (ofi_unlikely(some)) {
@@ -246,29 +242,62 @@ OFI_INLINE ssize_t read_entries(struct vrb_rdm_cq *cq, void *buf, size_t count, 
 	if (src)
 		ep->direct.src = NULL;
 	ofi_forget(ep);
-	if (ofi_unlikely(!vrb_rdm_release(ep, nolock)))
+	if (ofi_unlikely(!ofi_rdm_release(ep, nolock)))
 		return wake_both_empty(cq, ep);
 	if (ofi_unlikely(!release_cq(cq, nolock)))
 		return wake_one_empty(cq);
 	return -FI_EAGAIN;
 }
 
-ssize_t vrb_rdm_cq_read(struct fid_cq *fid, void *buf, size_t count)
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
-	return read_entries((struct vrb_rdm_cq *)fid, buf, count, NULL, false);
+	return read_entries((struct ofi_rdm_cq *)fid, buf, count, NULL, false);
 }
 
-ssize_t vrb_rdm_cq_read_nolock(struct fid_cq *fid, void *buf, size_t count)
+static ssize_t cq_read_nolock(struct fid_cq *fid, void *buf, size_t count)
 {
-	return read_entries((struct vrb_rdm_cq *)fid, buf, count, NULL, true);
+	return read_entries((struct ofi_rdm_cq *)fid, buf, count, NULL, true);
 }
 
-ssize_t vrb_rdm_cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
 {
-	return read_entries((struct vrb_rdm_cq *)fid, buf, count, src, false);
+	return read_entries((struct ofi_rdm_cq *)fid, buf, count, src, false);
 }
 
-ssize_t vrb_rdm_cq_readfrom_nolock(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+static ssize_t cq_readfrom_nolock(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
 {
-	return read_entries((struct vrb_rdm_cq *)fid, buf, count, src, true);
+	return read_entries((struct ofi_rdm_cq *)fid, buf, count, src, true);
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
+			       size_t len)
+{
+	struct ofi_rdm_cq *cq = (struct ofi_rdm_cq *)fid;
+	const char *text = prov_errno ? ibv_wc_status_str((enum ibv_wc_status)prov_errno)
+				      : "ended by the library";
+
+	(void)err_data;
+	if (!buf || !len) {
+		snprintf(cq->text, sizeof(cq->text), "%s", text);
+		return cq->text;
+	}
+	snprintf(buf, len, "%s", text);
+	return buf;
+}
+
+#define CQ_OPS(nolock)                                                                             \
+	{                                                                                          \
+		.size = sizeof(struct fi_ops_cq), OFI_CQ_DEFAULTS, OFI_RDM_CQ_CALLS,               \
+		.read = cq_read##nolock, .readfrom = cq_readfrom##nolock, .strerror = cq_strerror, \
+	}
+
+static const struct fi_ops_cq cq_ops = CQ_OPS(), cq_nolock_ops = CQ_OPS(_nolock);
+
+int vrb_rc_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq,
+		   void *context)
+{
+	struct vrb_domain *domain = vrb_domain(fid);
+
+	return ofi_rdm_cq_open(&domain->base, attr, vrb_cq_vector(domain, attr), &cq_ops,
+			       &cq_nolock_ops, cq, context);
 }

@@ -39,7 +39,8 @@ void vrb_rdm_windows_fail(struct vrb_domain *domain, const char *what, const cha
 void vrb_rdm_window_failed(struct vrb_rdm_link *link, int kind, enum ibv_wc_status status)
 {
 	if ((kind == VRB_RDM_BIND || kind == VRB_RDM_REVOKE) && status != IBV_WC_WR_FLUSH_ERR)
-		vrb_rdm_windows_fail(link->ep->domain, kind == VRB_RDM_BIND ? "bind" : "invalidate",
+		vrb_rdm_windows_fail(vrb_rc_domain(link->ep),
+				     kind == VRB_RDM_BIND ? "bind" : "invalidate",
 				     ibv_wc_status_str(status));
 }
 
@@ -54,7 +55,7 @@ struct vrb_rdm_window *vrb_rdm_window_get(struct vrb_rdm_link *link)
 	window = calloc(1, sizeof(*window));
 	if (!window)
 		return NULL;
-	window->mw = ibv_alloc_mw(link->ep->domain->pd, IBV_MW_TYPE_2);
+	window->mw = ibv_alloc_mw(vrb_rc_domain(link->ep)->pd, IBV_MW_TYPE_2);
 	if (!window->mw) {
 		free(window);
 		return NULL;
@@ -73,7 +74,7 @@ uint32_t vrb_rdm_window_key(const struct vrb_rdm_window *window)
 int vrb_rdm_window_bind(struct vrb_rdm_window *window)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW };
-	uint64_t flags = (uint64_t)VRB_RDM_BIND << VRB_RDM_KIND_SHIFT | VRB_SILENT;
+	uint64_t flags = (uint64_t)VRB_RDM_BIND << OFI_RDM_KIND_SHIFT | OFI_RDM_SILENT;
 	int err;
 
 	if (!window->link)
@@ -92,7 +93,7 @@ int vrb_rdm_window_bind(struct vrb_rdm_window *window)
 int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct ofi_rdm_proto_item *item)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV };
-	uint64_t flags = (uint64_t)VRB_RDM_REVOKE << VRB_RDM_KIND_SHIFT;
+	uint64_t flags = (uint64_t)VRB_RDM_REVOKE << OFI_RDM_KIND_SHIFT;
 	int err;
 
 	if (!window->link)
@@ -109,7 +110,7 @@ static int destroy(struct vrb_rdm_window *window)
 	int err = ibv_dealloc_mw(window->mw);
 
 	if (err)
-		vrb_rdm_windows_fail(window->link->ep->domain, "free", strerror(err));
+		vrb_rdm_windows_fail(vrb_rc_domain(window->link->ep), "free", strerror(err));
 	LIST_REMOVE(window, all);
 	window->mw = NULL;
 	window->link = NULL;

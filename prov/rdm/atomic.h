@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef OFI_RDM_ATOMIC_H
+#define OFI_RDM_ATOMIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "prov/base/reduce.h"
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_domain.h>
+#include "prov/base/domain.h"
+#include "wire.h"
+
+static inline bool ofi_rdm_atomic_is_swap(enum fi_op op)
+{
+	return op >= FI_CSWAP && op <= FI_MSWAP;
+}
+
+static inline bool ofi_rdm_atomic_is_defined(enum fi_datatype datatype, enum fi_op op)
+{
+	return ofi_rdm_atomic_is_swap(op) ? !!ofi_swap_find(datatype, op)
+					  : !!ofi_reduce_find(datatype, op);
+}
+
+/* Elements that fit a payload; 0 when the operation is not defined on the type. */
+size_t ofi_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_op op);
+int ofi_rdm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			 struct fi_atomic_attr *attr, uint64_t flags);
+
+/* Bytes of a packet's payload. */
+static inline size_t ofi_rdm_payload(const struct ofi_domain *domain)
+{
+	return domain->packet - OFI_RDM_WIRE_HEADER_MAX;
+}
+
+#endif

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Addresses by fi_addr, and back. */
+#include <netdb.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/addr.h>
+#include "prov/base/ops.h"
+#include "prov/base/refuse.h"
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "av.h"
+#include "prov/base/av_set.h"
+#include "coll.h"
+#include "lock.h"
+#include "peer.h"
+
+/* Context 0 of an address is the address; others are above what any table has. */
+enum { RX_CTX_BITS = 32 };
+
+/* In the tree: one of those inserted with the address, the first as long as that is there. */
+struct known {
+	struct ofi_rdm_addr addr; /* first */
+	size_t index;
+	size_t more; /* others */
+};
+
+static struct ofi_rdm_av *rdm_av(struct fid_av *fid)
+{
+	return (struct ofi_rdm_av *)fid;
+}
+
+/* Of strings there is an array of pointers. */
+static bool addr_in(const struct ofi_rdm_av *av, const void *from, struct ofi_rdm_addr *addr)
+{
+	struct sockaddr_storage ss;
+	const char *text;
+
+	if (av->addr_format != FI_ADDR_STR)
+		return ofi_rdm_addr_set(addr, from);
+	text = *(const char *const *)from;
+	return text && !ofi_addr_parse(text, &ss) &&
+	       ofi_rdm_addr_set(addr, (const struct sockaddr *)&ss);
+}
+
+static int av_put(struct ofi_av *base, size_t index, void *entry, const void *from)
+{
+	struct ofi_rdm_av *av = (struct ofi_rdm_av *)base;
+	struct ofi_rdm_addr addr;
+	struct known *known, **found;
+
+	if (!addr_in(av, from, &addr))
+		return -FI_EINVAL;
+	known = malloc(sizeof(*known));
+	if (!known)
+		return -FI_ENOMEM;
+	*known = (struct known){ .addr = addr, .index = index };
+	ofi_lock(&av->tree_lock);
+	found = tsearch(known, &av->tree, ofi_rdm_addr_compare);
+	if (found && *found != known)
+		(*found)->more++;
+	if (!found || *found != known)
+		free(known);
+	ofi_unlock(&av->tree_lock);
+	if (!found)
+		return -FI_ENOMEM;
+	memcpy(entry, &addr, sizeof(addr));
+	return 0;
+}
+
+/* The first other one with the address; there is one. */
+static size_t other_of(const struct ofi_rdm_av *av, size_t index, const void *entry)
+{
+	const struct ofi_table *table = &av->base.table;
+	size_t i;
+
+	for (i = 0; i < table->limit; i++)
+		if (i != index && ofi_table_has(table, i) &&
+		    !ofi_rdm_addr_compare(ofi_table_at(table, i), entry))
+			break;
+	return i;
+}
+
+static void forget(struct ofi_rdm_av *av, size_t index, const void *entry)
+{
+	struct known **found, *known = NULL;
+
+	ofi_lock(&av->tree_lock);
+	found = tfind(entry, &av->tree, ofi_rdm_addr_compare);
+	if (found && (*found)->more) {
+		(*found)->more--;
+		if ((*found)->index == index)
+			(*found)->index = other_of(av, index, entry);
+	} else if (found) {
+		known = *found;
+		tdelete(known, &av->tree, ofi_rdm_addr_compare);
+	}
+	ofi_unlock(&av->tree_lock);
+	free(known);
+}
+
+/* With the base's lock held, so no endpoint comes or goes. */
+static void av_drop(struct ofi_av *base, size_t index, void *entry)
+{
+	struct ofi_rdm_av *av = (struct ofi_rdm_av *)base;
+	struct ofi_rdm_ep *ep;
+	bool outside;
+
+	forget(av, index, entry);
+	LIST_FOREACH (ep, &av->eps, av_link) {
+		outside = ofi_rdm_step_out(ep->with_domain);
+		ofi_rdm_lock(ep);
+		ofi_rdm_peer_forget(ep, index, entry);
+		ofi_rdm_unlock(ep);
+		ofi_rdm_step_in(outside);
+	}
+}
+
+static int pack(struct ofi_av *base, void *entry, const void *from)
+{
+	struct ofi_rdm_addr addr;
+
+	if (!addr_in((struct ofi_rdm_av *)base, from, &addr))
+		return -FI_EINVAL;
+	memcpy(entry, &addr, sizeof(addr));
+	return 0;
+}
+
+static bool valid(const void *entry)
+{
+	struct ofi_rdm_addr addr;
+
+	return ofi_rdm_addr_set(&addr, entry);
+}
+
+static const struct ofi_av_shared_class shared_class = {
+	.entry_size = sizeof(struct ofi_rdm_addr),
+	.valid = valid,
+	.compare = ofi_rdm_addr_compare,
+};
+
+static const struct ofi_av_class in_class = {
+	.addr_size = sizeof(struct sockaddr_in),
+	.entry_size = sizeof(struct ofi_rdm_addr),
+	.put = av_put,
+	.drop = av_drop,
+	.rx_ctx_bits = RX_CTX_BITS,
+	.shared = &shared_class,
+	.pack = pack,
+};
+
+static const struct ofi_av_class in6_class = {
+	.addr_size = sizeof(struct sockaddr_in6),
+	.entry_size = sizeof(struct ofi_rdm_addr),
+	.put = av_put,
+	.drop = av_drop,
+	.rx_ctx_bits = RX_CTX_BITS,
+	.shared = &shared_class,
+	.pack = pack,
+};
+
+static const struct ofi_av_class str_class = {
+	.addr_size = sizeof(char *),
+	.entry_size = sizeof(struct ofi_rdm_addr),
+	.put = av_put,
+	.drop = av_drop,
+	.rx_ctx_bits = RX_CTX_BITS,
+	.shared = &shared_class,
+	.pack = pack,
+};
+
+static const struct ofi_av_class *class_of(uint32_t addr_format)
+{
+	if (addr_format == FI_ADDR_STR)
+		return &str_class;
+	return addr_format == FI_SOCKADDR_IN6 ? &in6_class : &in_class;
+}
+
+bool ofi_rdm_av_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_addr *addr)
+{
+	const void *entry;
+
+	if (av->base.shared)
+		return ofi_av_shared_get(av->base.shared, fi_addr, addr);
+	entry = ofi_table_has(&av->base.table, fi_addr) ? ofi_av_at(&av->base, fi_addr) : NULL;
+	if (entry)
+		memcpy(addr, entry, sizeof(*addr));
+	return entry;
+}
+
+fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr)
+{
+	fi_addr_t fi_addr = FI_ADDR_NOTAVAIL;
+	struct known **found;
+	size_t index;
+
+	if (av->base.shared) {
+		index = ofi_av_shared_find(av->base.shared, addr);
+		return index == OFI_AV_SHARED_NONE ? FI_ADDR_NOTAVAIL : index;
+	}
+	ofi_lock(&av->tree_lock);
+	found = tfind(addr, &av->tree, ofi_rdm_addr_compare);
+	if (found)
+		fi_addr = (*found)->index;
+	ofi_unlock(&av->tree_lock);
+	return fi_addr;
+}
+
+void ofi_rdm_av_bind(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep)
+{
+	ofi_lock(&av->base.lock);
+	LIST_INSERT_HEAD(&av->eps, ep, av_link);
+	ofi_unlock(&av->base.lock);
+	ofi_ref_get(&av->base.ref);
+}
+
+void ofi_rdm_av_leave(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep)
+{
+	ofi_lock(&av->base.lock);
+	LIST_REMOVE(ep, av_link);
+	ofi_unlock(&av->base.lock);
+}
+
+static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
+		     uint64_t flags, void *context)
+{
+	struct ofi_rdm_av *av = rdm_av(fid);
+	int ret = ofi_av_check_insert(&av->base, "fi_av_insert", addr, count, fi_addr, flags,
+				      context);
+
+	return ret ? ret : ofi_av_insert(&av->base, addr, NULL, count, fi_addr, flags, context);
+}
+
+static int av_insertsvc(struct fid_av *fid, const char *node, const char *service,
+			fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	struct ofi_rdm_av *av = rdm_av(fid);
+	struct addrinfo hints = {
+		.ai_family = av->addr_format == FI_SOCKADDR_IN6 ? AF_INET6
+			     : av->addr_format == FI_ADDR_STR	? AF_UNSPEC
+								: AF_INET,
+		.ai_socktype = SOCK_STREAM,
+	};
+	char text[OFI_ADDR_STRLEN];
+	const char *string = text;
+	struct addrinfo *found;
+	bool str = av->addr_format == FI_ADDR_STR;
+	int ret;
+
+	if (!node || !service)
+		return ofi_refuse_null(av->base.prov, FI_LOG_AV, "fi_av_insertsvc",
+				       "node or service");
+	ret = getaddrinfo(node, service, &hints, &found);
+	if (ret) {
+		FI_WARN(av->base.prov, FI_LOG_AV, "fi_av_insertsvc: %s, service %s: %s\n", node,
+			service, gai_strerror(ret));
+		return -FI_ENODATA;
+	}
+	ofi_addr_str(found->ai_addr, text, sizeof(text));
+	ret = av_insert(fid, str ? (const void *)&string : found->ai_addr, 1, fi_addr, flags,
+			context);
+	freeaddrinfo(found);
+	return ret;
+}
+
+static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
+{
+	struct ofi_rdm_av *av = rdm_av(fid);
+	struct ofi_rdm_addr found;
+	char text[OFI_ADDR_STRLEN];
+
+	if (!len || (!addr && *len))
+		return ofi_refuse_null(av->base.prov, FI_LOG_AV, "fi_av_lookup", "addr or addrlen");
+	if (!ofi_rdm_av_get(av, fi_addr, &found))
+		return ofi_refuse(av->base.prov, FI_LOG_AV, -FI_EINVAL,
+				  "fi_av_lookup: fi_addr 0x%llx is not in the address vector\n",
+				  (unsigned long long)fi_addr);
+	if (av->addr_format == FI_ADDR_STR) {
+		ofi_addr_str(&found.sa, text, sizeof(text));
+		return ofi_av_copy_out(&av->base, "fi_av_lookup", text, strlen(text) + 1, addr,
+				       len);
+	}
+	return ofi_av_copy_out(&av->base, "fi_av_lookup", &found, ofi_addr_size(&found.sa), addr,
+			       len);
+}
+
+static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
+{
+	char text[OFI_ADDR_STRLEN] = "(null)";
+
+	if (!len)
+		return NULL;
+	if (addr && rdm_av(fid)->addr_format == FI_ADDR_STR)
+		snprintf(text, sizeof(text), "%s", (const char *)addr);
+	else if (addr)
+		ofi_addr_str(addr, text, sizeof(text));
+	return ofi_av_copy_text(text, buf, len);
+}
+
+/* Endpoints that know the address report it by its new name. */
+static int av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
+{
+	int ret = ofi_av_set_user_id(fid, fi_addr, user_id, flags);
+	struct ofi_rdm_av *av = rdm_av(fid);
+	struct ofi_rdm_ep *ep;
+	bool outside;
+
+	if (ret)
+		return ret;
+	ofi_lock(&av->base.lock);
+	LIST_FOREACH (ep, &av->eps, av_link) {
+		outside = ofi_rdm_step_out(ep->with_domain);
+		ofi_rdm_lock(ep);
+		ofi_rdm_peer_rename(ep, fi_addr);
+		ofi_rdm_unlock(ep);
+		ofi_rdm_step_in(outside);
+	}
+	ofi_unlock(&av->base.lock);
+	return 0;
+}
+
+static int av_close(struct fid *fid)
+{
+	struct ofi_rdm_av *av = (struct ofi_rdm_av *)fid;
+	int ret;
+
+	if (ofi_ref_inherited(av->base.parent))
+		return 0;
+	ret = ofi_av_fini(&av->base);
+	if (ret)
+		return ret;
+	tdestroy(av->tree, free);
+	free(av);
+	return 0;
+}
+
+static const struct fi_ops av_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
+	.close = av_close,
+	.bind = ofi_av_bind,
+};
+
+static const struct fi_ops_av av_ops = {
+	.size = sizeof(struct fi_ops_av),
+	OFI_AV_DEFAULTS,
+	.insert = av_insert,
+	.insertsvc = av_insertsvc,
+	.remove = ofi_av_remove,
+	.lookup = av_lookup,
+	.straddr = av_straddr,
+	.av_set = ofi_av_set_of,
+	.set_user_id = av_set_user_id,
+};
+
+int ofi_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fid_av **fid,
+		    void *context)
+{
+	struct ofi_domain *domain = ofi_domain(domain_fid);
+	struct ofi_rdm_av *av;
+	int ret;
+
+	if (!fid)
+		return ofi_refuse_null(domain->prov, FI_LOG_AV, "fi_av_open", "av");
+	av = calloc(1, sizeof(*av));
+	if (!av)
+		return -FI_ENOMEM;
+	av->domain = domain;
+	av->addr_format = domain->info->addr_format;
+	LIST_INIT(&av->eps);
+	ofi_lock_init(&av->tree_lock);
+	ret = ofi_av_init(&av->base, domain->prov, &domain->ref, domain->fabric,
+			  class_of(av->addr_format), attr, context);
+	if (ret) {
+		free(av);
+		return ret;
+	}
+	if (attr->name)
+		ret = ofi_av_share(&av->base, domain->info->domain_attr->name, av->addr_format,
+				   attr);
+	if (ret) {
+		av_close(&av->base.fid.fid);
+		return ret;
+	}
+	av->base.fid.fid.ops = ofi_ops(&av_fid_ops);
+	av->base.fid.ops = ofi_ops(&av_ops);
+	*fid = &av->base.fid;
+	return 0;
+}

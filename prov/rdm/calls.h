@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The calls of an endpoint, for tables of operations. A transport may have entries of its own for
+ * the most frequent ones, and calls these when something is in the way.
+ */
+#ifndef OFI_RDM_CALLS_H
+#define OFI_RDM_CALLS_H
+
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include "rdm.h"
+
+/* A function with the arguments of a slot. */
+#define OFI_RDM_CALL(table, slot) __typeof__(*((struct table *)NULL)->slot)
+
+/* Receives of one buffer, with locks and without. */
+OFI_RDM_CALL(fi_ops_tagged, recv) ofi_rdm_trecv, ofi_rdm_trecv_nolock;
+OFI_RDM_CALL(fi_ops_msg, recv) ofi_rdm_recv, ofi_rdm_recv_nolock;
+/* The same in any way, and with the endpoint entered, which is left: private to fast_recv.c. */
+OFI_RDM_CALL(fi_ops_tagged, recv) ofi_rdm_trecv_any, ofi_rdm_trecv_entered;
+OFI_RDM_CALL(fi_ops_msg, recv) ofi_rdm_recv_any, ofi_rdm_recv_entered;
+/* The peer's number that a receive asks for, or any. With the lock held. */
+int ofi_rdm_recv_source(struct ofi_rdm_ep *ep, fi_addr_t addr, uint32_t *src);
+
+/* Any message. */
+ssize_t ofi_rdm_send_one(struct ofi_rdm_ep *ep, const void *buf, size_t len, fi_addr_t addr,
+			 uint64_t tag, void *context, bool tagged);
+ssize_t ofi_rdm_inject_one(struct ofi_rdm_ep *ep, const void *buf, size_t len, fi_addr_t addr,
+			   uint64_t tag, bool tagged);
+/* Any write or read of one buffer. */
+OFI_RDM_CALL(fi_ops_rma, read) ofi_rdm_read_one;
+OFI_RDM_CALL(fi_ops_rma, write) ofi_rdm_write_one;
+OFI_RDM_CALL(fi_ops_rma, inject) ofi_rdm_inject_write_one;
+
+/* The other calls. */
+OFI_RDM_CALL(fi_ops_msg, sendv) ofi_rdm_sendv;
+OFI_RDM_CALL(fi_ops_msg, sendmsg) ofi_rdm_sendmsg;
+OFI_RDM_CALL(fi_ops_msg, senddata) ofi_rdm_senddata;
+OFI_RDM_CALL(fi_ops_msg, injectdata) ofi_rdm_injectdata;
+OFI_RDM_CALL(fi_ops_msg, recvv) ofi_rdm_recvv;
+OFI_RDM_CALL(fi_ops_msg, recvmsg) ofi_rdm_recvmsg;
+OFI_RDM_CALL(fi_ops_tagged, sendv) ofi_rdm_tsendv;
+OFI_RDM_CALL(fi_ops_tagged, sendmsg) ofi_rdm_tsendmsg;
+OFI_RDM_CALL(fi_ops_tagged, senddata) ofi_rdm_tsenddata;
+OFI_RDM_CALL(fi_ops_tagged, injectdata) ofi_rdm_tinjectdata;
+OFI_RDM_CALL(fi_ops_tagged, recvv) ofi_rdm_trecvv;
+OFI_RDM_CALL(fi_ops_tagged, recvmsg) ofi_rdm_trecvmsg;
+OFI_RDM_CALL(fi_ops_rma, readv) ofi_rdm_readv;
+OFI_RDM_CALL(fi_ops_rma, readmsg) ofi_rdm_readmsg;
+OFI_RDM_CALL(fi_ops_rma, writev) ofi_rdm_writev;
+OFI_RDM_CALL(fi_ops_rma, writemsg) ofi_rdm_writemsg;
+OFI_RDM_CALL(fi_ops_rma, writedata) ofi_rdm_writedata;
+OFI_RDM_CALL(fi_ops_rma, injectdata) ofi_rdm_inject_writedata;
+
+/* Their slots of a table. */
+#define OFI_RDM_MSG_CALLS                                                           \
+	.recvv = ofi_rdm_recvv, .recvmsg = ofi_rdm_recvmsg, .sendv = ofi_rdm_sendv, \
+	.sendmsg = ofi_rdm_sendmsg, .senddata = ofi_rdm_senddata, .injectdata = ofi_rdm_injectdata
+#define OFI_RDM_TAGGED_CALLS                                                           \
+	.recvv = ofi_rdm_trecvv, .recvmsg = ofi_rdm_trecvmsg, .sendv = ofi_rdm_tsendv, \
+	.sendmsg = ofi_rdm_tsendmsg, .senddata = ofi_rdm_tsenddata,                    \
+	.injectdata = ofi_rdm_tinjectdata
+#define OFI_RDM_RMA_CALLS                                                             \
+	.readv = ofi_rdm_readv, .readmsg = ofi_rdm_readmsg, .writev = ofi_rdm_writev, \
+	.writemsg = ofi_rdm_writemsg, .writedata = ofi_rdm_writedata,                 \
+	.injectdata = ofi_rdm_inject_writedata
+
+/* Tables of what the engine alone does. */
+extern const struct fi_ops_rma ofi_rdm_rma_ops;
+extern const struct ofi_rdm_calls ofi_rdm_calls, ofi_rdm_nolock_calls;
+
+#endif

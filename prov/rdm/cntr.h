@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reliable-datagram endpoints as what counters look at to find what has completed. */
+#ifndef OFI_RDM_CNTR_H
+#define OFI_RDM_CNTR_H
+
+#include "prov/base/cntr.h"
+#include "rdm.h"
+
+extern const struct ofi_cntr_source_ops ofi_rdm_cntr_source;
+
+/* Deferred work completes to the counter: who reads it makes the endpoint progress. 0 or -FI_E*. */
+int ofi_rdm_cntr_watch_work(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The calls of fi_collective(3) on reliable datagrams. */
+#include <string.h>
+#include "prov/base/coll.h"
+#include "prov/base/ops.h"
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "av.h"
+#include "coll.h"
+#include "cq.h"
+#include "lock.h"
+
+#define FLAGS (FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
+
+static ssize_t coll_ops_start(struct fid_ep *fid, fi_addr_t group, struct ofi_coll_call call)
+{
+	struct ofi_rdm_ep *ep = ofi_rdm(fid);
+	ssize_t ret;
+
+	if (call.flags & ~FLAGS)
+		return -FI_EBADFLAGS;
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	if (ep->tx_selective && !((call.flags | ep->tx_op_flags) & FI_COMPLETION))
+		call.flags = OFI_RDM_SILENT;
+	else
+		call.flags = 0;
+	ofi_rdm_lock(ep);
+	ret = ofi_rdm_coll_start(ep, group, &call);
+	ofi_rdm_unlock(ep);
+	return ret;
+}
+
+static ssize_t coll_barrier2(struct fid_ep *ep, fi_addr_t group, uint64_t flags, void *context)
+{
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_BARRIER,
+				      .datatype = FI_VOID,
+				      .op = FI_NOOP,
+				      .context = context,
+				      .flags = flags,
+			      });
+}
+
+static ssize_t coll_barrier(struct fid_ep *ep, fi_addr_t group, void *context)
+{
+	return coll_barrier2(ep, group, 0, context);
+}
+
+static ssize_t coll_broadcast(struct fid_ep *ep, void *buf, size_t count, void *desc,
+			      fi_addr_t group, fi_addr_t root, enum fi_datatype datatype,
+			      uint64_t flags, void *context)
+{
+	(void)desc;
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_BROADCAST,
+				      .result = buf,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = FI_NOOP,
+				      .root = root,
+				      .context = context,
+				      .flags = flags,
+			      });
+}
+
+static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			     void *result, void *result_desc, fi_addr_t group,
+			     enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_ALLTOALL,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = FI_NOOP,
+				      .context = context,
+				      .flags = flags,
+			      });
+}
+
+static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			      void *result, void *result_desc, fi_addr_t group,
+			      enum fi_datatype datatype, enum fi_op op, uint64_t flags,
+			      void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_ALLREDUCE,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = op,
+				      .context = context,
+				      .flags = flags,
+			      });
+}
+
+static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			      void *result, void *result_desc, fi_addr_t group,
+			      enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_ALLGATHER,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = FI_NOOP,
+				      .context = context,
+				      .flags = flags,
+			      });
+}
+
+static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+				   void *result, void *result_desc, fi_addr_t group,
+				   enum fi_datatype datatype, enum fi_op op, uint64_t flags,
+				   void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_REDUCE_SCATTER,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = op,
+				      .context = context,
+				      .flags = flags,
+			      });
+}
+
+static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			   void *result, void *result_desc, fi_addr_t group, fi_addr_t root,
+			   enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_REDUCE,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = op,
+				      .root = root,
+				      .context = context,
+				      .flags = flags,
+			      });
+}
+
+static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			    void *result, void *result_desc, fi_addr_t group, fi_addr_t root,
+			    enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_SCATTER,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = FI_NOOP,
+				      .root = root,
+				      .context = context,
+				      .flags = flags,
+			      });
+}
+
+static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			   void *result, void *result_desc, fi_addr_t group, fi_addr_t root,
+			   enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc;
+	(void)result_desc;
+	return coll_ops_start(ep, group,
+			      (struct ofi_coll_call){
+				      .kind = FI_GATHER,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = FI_NOOP,
+				      .root = root,
+				      .context = context,
+				      .flags = flags,
+			      });
+}
+
+const struct fi_ops_collective ofi_rdm_coll_ops = {
+	.size = sizeof(struct fi_ops_collective),
+	OFI_COLLECTIVE_DEFAULTS,
+	.barrier = coll_barrier,
+	.broadcast = coll_broadcast,
+	.alltoall = coll_alltoall,
+	.allreduce = coll_allreduce,
+	.allgather = coll_allgather,
+	.reduce_scatter = coll_reduce_scatter,
+	.reduce = coll_reduce,
+	.scatter = coll_scatter,
+	.gather = coll_gather,
+	.barrier2 = coll_barrier2,
+};
+
+size_t ofi_rdm_coll_name_of(const struct ofi_rdm_addr *addr, uint8_t *name)
+{
+	if (addr->sa.sa_family == AF_INET) {
+		memcpy(name, &addr->in.sin_addr, 4);
+		memcpy(name + 4, &addr->in.sin_port, 2);
+		return 6;
+	}
+	memcpy(name, &addr->in6.sin6_addr, 16);
+	memcpy(name + 16, &addr->in6.sin6_port, 2);
+	return 18;
+}
+
+int ofi_rdm_coll_name(void *arg, fi_addr_t fi_addr, void *name, size_t *len)
+{
+	struct ofi_rdm_ep *ep = arg;
+	struct ofi_rdm_addr addr;
+
+	if (!ofi_rdm_av_get(ep->av, fi_addr, &addr))
+		return -FI_EINVAL;
+	*len = ofi_rdm_coll_name_of(&addr, name);
+	return 0;
+}
+
+static int coll_ops_refuse(const struct ofi_rdm_ep *ep, int err, const char *why)
+{
+	FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL, "fi_join: %s\n", why);
+	return err;
+}
+
+/*
+ * From the first group on collectives go on at each progress; who joins none does not pay for them.
+ */
+static void collect(struct ofi_rdm_ep *ep)
+{
+	ofi_rdm_lock(ep);
+	__atomic_store_n(&ep->collects, true, __ATOMIC_RELAXED);
+	ofi_rdm_unlock(ep);
+	if (ep->tx_cq)
+		ofi_rdm_cq_renew(ep->tx_cq);
+	if (ep->rx_cq)
+		ofi_rdm_cq_renew(ep->rx_cq);
+}
+
+int ofi_rdm_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
+		      void *context)
+{
+	struct ofi_rdm_ep *ep = ofi_rdm(fid);
+	struct ofi_rdm_coll *coll = ep->coll;
+	int ret;
+
+	if (!(flags & FI_COLLECTIVE))
+		return coll_ops_refuse(
+			ep, -FI_ENOSYS,
+			"reliable datagrams have no multicast; FI_COLLECTIVE, or fi_join_collective, joins a collective group");
+	if (!coll)
+		return coll_ops_refuse(ep, -FI_EOPNOTSUPP,
+				       "the endpoint was opened without FI_COLLECTIVE");
+	if (!ep->enabled)
+		return coll_ops_refuse(ep, -FI_EOPBADSTATE,
+				       "the endpoint is not enabled; use fi_enable");
+	collect(ep);
+	ret = ofi_coll_mc_join(&coll->owner, addr, flags, mc, context);
+	if (!ret)
+		ofi_rdm_coll_attend(coll);
+	return ret;
+}
+
+int ofi_rdm_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+			     struct fi_collective_attr *attr, uint64_t flags)
+{
+	(void)domain;
+	return ofi_coll_query(coll, attr, flags, OFI_RDM_COLL_MAX);
+}

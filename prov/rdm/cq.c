@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Completion queues of reliable-datagram endpoints: opening, reading, waiting. */
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/addr.h>
+#include "prov/base/cq.h"
+#include "prov/base/ops.h"
+#include "prov/base/refuse.h"
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "domain_progress.h"
+#include "cq.h"
+#include "complete.h"
+
+#define CQ_DEFAULT_SIZE 1024
+
+static bool is_empty(const struct ofi_rdm_cq *cq)
+{
+	return ofi_cq_ring_empty(&cq->ring);
+}
+
+ssize_t ofi_rdm_cq_read_ring(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	ssize_t ret;
+
+	if (is_empty(cq))
+		return -FI_EAGAIN;
+	if (count && !buf)
+		return -FI_EINVAL;
+	ofi_lock(&cq->lock);
+	ret = ofi_cq_ring_read(&cq->ring, cq->base.format, buf, count, src);
+	ofi_unlock(&cq->lock);
+	return ret;
+}
+
+/* With cq->eps_lock held. */
+static void progress_all(struct ofi_rdm_cq *cq)
+{
+	struct ofi_rdm_ep *ep;
+
+	LIST_FOREACH (ep, &cq->tx_eps, tx_link)
+		ep->proto.xport.ops->progress(&ep->proto);
+	LIST_FOREACH (ep, &cq->rx_eps, rx_link)
+		ep->proto.xport.ops->progress(&ep->proto);
+}
+
+/* With cq->eps_lock held, which is released. */
+OFI_OUTLINE ssize_t ofi_rdm_cq_read_many(struct ofi_rdm_cq *cq, void *buf, size_t count,
+					 fi_addr_t *src)
+{
+	progress_all(cq);
+	ofi_unlock(&cq->eps_lock);
+	ofi_triggers_run(&cq->domain->triggers);
+	return ofi_rdm_cq_read_ring(cq, buf, count, src);
+}
+
+ssize_t ofi_rdm_cq_read_any(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	if (count || is_empty(cq))
+		return ofi_rdm_cq_read_ring(cq, buf, count, src);
+	ofi_lock(&cq->eps_lock);
+	return ofi_rdm_cq_read_many(cq, buf, count, src);
+}
+
+/* The application may look at the address until it reads the next failure. */
+static void copy_error(struct ofi_rdm_cq *cq, const struct ofi_cq_item *item,
+		       struct fi_cq_err_entry *entry)
+{
+	const struct sockaddr *from = ofi_rdm_cq_sender(item);
+	const struct fi_cq_err_entry error = {
+		.op_context = item->context,
+		.flags = item->flags & ~OFI_RDM_CQ_FROM,
+		.len = item->len,
+		.buf = item->buf,
+		.data = item->data,
+		.tag = item->tag,
+		.olen = from ? 0 : item->olen,
+		.err = item->err,
+		.prov_errno = item->prov_errno,
+	};
+
+	ofi_cq_copy_error(cq->domain->info->fabric_attr->api_version, entry, &error, from,
+			  ofi_addr_size(from));
+	free(cq->sender);
+	cq->sender = (void *)(uintptr_t)from;
+}
+
+static bool cq_take_error(struct ofi_cq *base, struct fi_cq_err_entry *entry)
+{
+	struct ofi_rdm_cq *cq = (struct ofi_rdm_cq *)base;
+	const struct ofi_cq_item *item;
+
+	ofi_lock(&cq->lock);
+	item = ofi_cq_ring_take_error(&cq->ring);
+	if (item)
+		copy_error(cq, item, entry);
+	ofi_unlock(&cq->lock);
+	return item;
+}
+
+static bool is_empty_locked(struct ofi_rdm_cq *cq)
+{
+	bool empty;
+
+	ofi_lock(&cq->lock);
+	empty = is_empty(cq);
+	ofi_unlock(&cq->lock);
+	return empty;
+}
+
+static int cq_trywait(struct ofi_cq *base)
+{
+	struct ofi_rdm_cq *cq = (struct ofi_rdm_cq *)base;
+	struct ofi_rdm_ep *ep;
+	int ret = 0;
+
+	ofi_lock(&cq->eps_lock);
+	ofi_wait_clear(&cq->slow.wait);
+	__atomic_store_n(&cq->waiting, true, __ATOMIC_SEQ_CST);
+	LIST_FOREACH (ep, &cq->tx_eps, tx_link)
+		if (ep->proto.xport.ops->arm(&ep->proto))
+			ret = -FI_EAGAIN;
+	LIST_FOREACH (ep, &cq->rx_eps, rx_link)
+		if (ep->proto.xport.ops->arm(&ep->proto))
+			ret = -FI_EAGAIN;
+	ofi_unlock(&cq->eps_lock);
+	ofi_triggers_run(&cq->domain->triggers);
+	if (!is_empty_locked(cq)) {
+		/* Others may sleep until the signal that was taken back here. */
+		ofi_rdm_cq_wake(cq);
+		ret = -FI_EAGAIN;
+	}
+	return ofi_triggers_due(&cq->domain->triggers) ? -FI_EAGAIN : ret;
+}
+
+static void cq_free(struct ofi_rdm_cq *cq)
+{
+	uint32_t i;
+
+	if (!cq)
+		return;
+	ofi_cq_fini(&cq->base);
+	for (i = cq->ring.head; i != cq->ring.tail; i++)
+		free(ofi_rdm_cq_sender(&cq->ring.items[i & cq->ring.mask]));
+	ofi_cq_ring_fini(&cq->ring);
+	free(cq->sender);
+	free(cq);
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct ofi_rdm_cq *cq = (struct ofi_rdm_cq *)fid;
+	int ret = ofi_ref_busy(&cq->slow.ref);
+
+	if (ofi_ref_inherited(&cq->domain->ref))
+		return 0;
+	if (ret) {
+		FI_WARN(cq->domain->prov, FI_LOG_CQ,
+			"fi_close: completion queue %p is still bound; close its endpoints first\n",
+			(void *)cq);
+		return ret;
+	}
+	ofi_ref_put(&cq->domain->ref);
+	cq_free(cq);
+	return 0;
+}
+
+static const struct fi_ops cq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
+	.close = cq_close,
+	.control = ofi_cq_control,
+};
+
+static const struct ofi_cq_ops cq_base_ops = {
+	.trywait = cq_trywait,
+	.ready = ofi_rdm_cq_ready,
+	.take_error = cq_take_error,
+};
+
+int ofi_rdm_cq_open(struct ofi_domain *domain, const struct fi_cq_attr *attr, int vector,
+		    const struct fi_ops_cq *ops, const struct fi_ops_cq *nolock_ops,
+		    struct fid_cq **cq_fid, void *context)
+{
+	static const struct fi_cq_attr none;
+	const struct fi_cq_attr *asked = attr ? attr : &none;
+	struct ofi_rdm_cq *cq;
+	int ret;
+
+	ret = cq_fid ? ofi_cq_check_attr(domain->prov, asked, false)
+		     : ofi_refuse_null(domain->prov, FI_LOG_CQ, "fi_cq_open", "cq");
+	if (ret)
+		return ret;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->domain = domain;
+	cq->vector = vector;
+	cq->nolock = ofi_rdm_domain_progress_biased(domain->progress);
+	LIST_INIT(&cq->tx_eps);
+	LIST_INIT(&cq->rx_eps);
+	ret = ofi_cq_init(&cq->base, domain->prov, &cq->slow, &cq_base_ops, &domain->ref, asked);
+	if (!ret)
+		ret = ofi_cq_ring_init(&cq->ring, asked->size ? asked->size : CQ_DEFAULT_SIZE);
+	if (ret) {
+		cq_free(cq);
+		return ofi_refuse(domain->prov, FI_LOG_CQ, ret, "fi_cq_open: %zu entries: %s\n",
+				  asked->size, fi_strerror(-ret));
+	}
+	cq->fid = (struct fid_cq){
+		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = ofi_ops(&cq_fid_ops) },
+		.ops = ofi_ops(cq->nolock ? nolock_ops : ops),
+	};
+	ofi_ref_get(&domain->ref);
+	*cq_fid = &cq->fid;
+	return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The endpoints of a completion queue. */
+#include "cq.h"
+
+static bool is_busy(const struct ofi_rdm_ep *ep)
+{
+	return __atomic_load_n(&ep->collects, __ATOMIC_RELAXED) || ep->info->caps & FI_TRIGGER;
+}
+
+/* With cq->eps_lock held. */
+static void set_only(struct ofi_rdm_cq *cq)
+{
+	struct ofi_rdm_ep *tx = LIST_FIRST(&cq->tx_eps), *rx = LIST_FIRST(&cq->rx_eps);
+
+	cq->only = NULL;
+	if (tx && !rx && !LIST_NEXT(tx, tx_link))
+		cq->only = tx;
+	else if (rx && !tx && !LIST_NEXT(rx, rx_link))
+		cq->only = rx;
+	/*
+	 * Collectives and triggered operations go on at each progress; and a reader that takes no
+	 * locks may not enter an endpoint that needs them.
+	 */
+	if (cq->only && (is_busy(cq->only) || cq->only->biased != cq->nolock))
+		cq->only = NULL;
+}
+
+void ofi_rdm_cq_renew(struct ofi_rdm_cq *cq)
+{
+	ofi_lock(&cq->eps_lock);
+	set_only(cq);
+	ofi_unlock(&cq->eps_lock);
+}
+
+int ofi_rdm_cq_attach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
+{
+	int ret = ofi_cq_watch(&cq->base, ep->fd);
+
+	if (ret)
+		return ret;
+	ofi_lock(&cq->eps_lock);
+	if (tx)
+		LIST_INSERT_HEAD(&cq->tx_eps, ep, tx_link);
+	else
+		LIST_INSERT_HEAD(&cq->rx_eps, ep, rx_link);
+	set_only(cq);
+	ofi_unlock(&cq->eps_lock);
+	return 0;
+}
+
+void ofi_rdm_cq_detach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
+{
+	ofi_lock(&cq->eps_lock);
+	if (tx)
+		LIST_REMOVE(ep, tx_link);
+	else
+		LIST_REMOVE(ep, rx_link);
+	set_only(cq);
+	ofi_unlock(&cq->eps_lock);
+	ofi_cq_unwatch(&cq->base, ep->fd);
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reliable-datagram endpoints: opening, binding, enabling, closing. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include "prov/base/ep.h"
+#include "prov/base/ops.h"
+#include "prov/base/wait.h"
+#include <rdma/fi_cm.h>
+#include "prov/base/refuse.h"
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "alias.h"
+#include "domain_progress.h"
+#include "atomic.h"
+#include "av.h"
+#include "proto_ops.h"
+#include "cntr.h"
+#include "calls.h"
+#include "coll.h"
+#include "cq.h"
+#include "ep.h"
+#include "lock.h"
+#include "msg.h"
+#include "op.h"
+#include "order.h"
+#include "peer.h"
+#include "prov/base/name.h"
+#include "stats.h"
+#include "work.h"
+
+#define DRAIN_MS 2000
+
+static void detach(struct ofi_rdm_ep *ep)
+{
+	int i;
+
+	ofi_rdm_domain_progress_remove(ep->domain->progress, ep);
+	if (ep->attached > 0 && ep->tx_cq)
+		ofi_rdm_cq_detach(ep->tx_cq, ep, true);
+	if (ep->attached > 1 && ep->rx_cq && ep->rx_cq != ep->tx_cq)
+		ofi_rdm_cq_detach(ep->rx_cq, ep, false);
+	ep->attached = 0;
+	for (i = 0; i < OFI_RDM_COUNTS; i++)
+		if (ep->cntrs[i])
+			ofi_cntr_unwatch(ep->cntrs[i], ep);
+	ofi_cntr_unwatch_all(&ep->deferred.watches);
+}
+
+static int attach(struct ofi_rdm_ep *ep)
+{
+	int i, ret = 0;
+
+	if (ep->tx_cq)
+		ret = ofi_rdm_cq_attach(ep->tx_cq, ep, true);
+	ep->attached = !ret;
+	if (!ret && ep->rx_cq && ep->rx_cq != ep->tx_cq)
+		ret = ofi_rdm_cq_attach(ep->rx_cq, ep, false);
+	if (ret)
+		return ret;
+	ep->attached = 2;
+	ret = ofi_rdm_domain_progress_add(ep->domain->progress, ep);
+	for (i = 0; i < OFI_RDM_COUNTS && !ret; i++)
+		if (ep->cntrs[i])
+			ret = ofi_cntr_watch(ep->cntrs[i], &ofi_rdm_cntr_source, ep, ep->fd);
+	return ret;
+}
+
+static int missing(const struct ofi_rdm_ep *ep)
+{
+	uint64_t caps = ep->info->caps;
+
+	if (!ep->av) {
+		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+			"fi_enable: no address vector is bound\n");
+		return -FI_ENOAV;
+	}
+	if (!ep->stx && ep->info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT) {
+		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+			"fi_enable: tx_ctx_cnt is FI_SHARED_CONTEXT and no shared transmit context is bound\n");
+		return -FI_EOPBADSTATE;
+	}
+	if (!ep->tx_cq && (caps & FI_SEND) && !ep->cntrs[OFI_RDM_SEND]) {
+		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+			"fi_enable: no completion queue is bound with FI_TRANSMIT\n");
+		return -FI_ENOCQ;
+	}
+	if (!ep->rx_cq && (caps & FI_RECV) && !ep->cntrs[OFI_RDM_RECV]) {
+		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+			"fi_enable: no completion queue is bound with FI_RECV\n");
+		return -FI_ENOCQ;
+	}
+	return 0;
+}
+
+static int enable(struct ofi_rdm_ep *ep)
+{
+	int ret;
+
+	if (ep->enabled || ep->dead)
+		return -ep->dead;
+	ret = missing(ep);
+	if (!ret)
+		ret = ep->proto.xport.ops->enable(ep);
+	if (ret)
+		return ret;
+	ret = attach(ep);
+	if (ret) {
+		detach(ep);
+		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+			"fi_enable: what asks it for progress: %s\n", fi_strerror(-ret));
+		return ret;
+	}
+	ofi_rdm_coll_enable(ep);
+	ofi_rdm_lock(ep);
+	ep->enabled = true;
+	ofi_rdm_unlock(ep);
+	ofi_rdm_stats_show(ep);
+	return 0;
+}
+
+/* Everything that was sent has left, as far as peers take it; for a while. */
+static bool is_drained(struct ofi_rdm_ep *ep)
+{
+	uint32_t i;
+
+	for (i = 0; i < ep->peer_count; i++) {
+		struct ofi_rdm_peer *peer = ep->peers[i];
+
+		if (!TAILQ_EMPTY(&peer->proto.outs) || peer->marker ||
+		    !STAILQ_EMPTY(&peer->proto.flow.control) ||
+		    !ep->proto.xport.ops->settled(&peer->proto))
+			return false;
+	}
+	return true;
+}
+
+static void drain(struct ofi_rdm_ep *ep)
+{
+	uint64_t end = ofi_now_ms() + DRAIN_MS;
+	bool done;
+
+	do {
+		ep->proto.xport.ops->progress(&ep->proto);
+		ofi_rdm_lock(ep);
+		done = is_drained(ep);
+		ofi_rdm_unlock(ep);
+		if (!done)
+			sched_yield();
+	} while (!done && ofi_now_ms() < end);
+}
+
+/*
+ * Other threads may read its queues and counters, and change its address vector, until it has left
+ * them; only then its connections end. What is left is forgotten with the endpoint.
+ */
+static void ep_free(struct ofi_rdm_ep *ep)
+{
+	const struct ofi_rdm_xport_ops *ops = ep->proto.xport.ops;
+
+	ofi_rdm_lock(ep);
+	ep->closing = true;
+	ofi_rdm_unlock(ep);
+	detach(ep);
+	if (ep->av)
+		ofi_rdm_av_leave(ep->av, ep);
+	ops->disconnect(ep);
+	ofi_rdm_unbind(ep);
+	ops->close(ep);
+	ofi_rdm_peers_fini(ep);
+	ofi_rdm_coll_fini(ep);
+	ofi_rdm_objects_fini(ep);
+	ofi_rdm_ops_fini(ep);
+	ofi_rdm_work_fini(ep);
+	free(ep->atomic_old);
+	free(ep->buckets);
+	fi_freeinfo(ep->info);
+	ops->free(ep);
+}
+
+int ofi_rdm_close(struct ofi_rdm_ep *ep)
+{
+	struct ofi_trigger_match match = { .owner = ep };
+	struct ofi_domain *domain = ep->domain;
+	int ret;
+
+	if (ofi_ref_inherited(&domain->ref))
+		return 0;
+	ret = __atomic_load_n(&ep->fids.children, __ATOMIC_ACQUIRE) == 1 ? ofi_rdm_coll_busy(ep)
+									 : 0;
+	if (ret || __atomic_sub_fetch(&ep->fids.children, 1, __ATOMIC_ACQ_REL))
+		return ret;
+	ofi_triggers_cancel(&domain->triggers, &match);
+	if (ep->enabled)
+		drain(ep);
+	ep_free(ep);
+	ofi_ref_put(&domain->ref);
+	return 0;
+}
+
+static int ep_close(struct fid *fid)
+{
+	return ofi_rdm_close((struct ofi_rdm_ep *)fid);
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+	struct ofi_ep_op_flags of = { &ep->tx_op_flags, &ep->rx_op_flags, OFI_RDM_TX_OP_FLAGS,
+				      OFI_RDM_RX_OP_FLAGS };
+	int ret;
+
+	switch (command) {
+	case FI_ENABLE:
+		return enable(ep);
+	case FI_ALIAS:
+		return ofi_rdm_alias_open(ep, ep->tx_op_flags, ep->rx_op_flags, arg);
+	case FI_GETOPSFLAG:
+		return ofi_ep_get_op_flags(ep->domain->prov, &of, arg);
+	case FI_SETOPSFLAG:
+		ret = ofi_ep_set_op_flags(ep->domain->prov, &of, arg);
+		if (!ret)
+			ofi_rdm_set_modes(ep);
+		return ret;
+	default:
+		return ofi_decline_command(
+			ep->domain->prov, FI_LOG_EP_CTRL, command,
+			"an endpoint knows FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
+	}
+}
+
+static const struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
+	.close = ep_close,
+	.bind = ofi_rdm_bind,
+	.control = ep_control,
+	.ops_open = ofi_rdm_stats_open_ops,
+};
+
+bool ofi_rdm_is_ep(const struct fid *fid)
+{
+	return fid->ops == &ep_fid_ops || ofi_rdm_is_alias(fid);
+}
+
+static ssize_t ep_cancel(struct fid *fid, void *context)
+{
+	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+	bool found;
+
+	ofi_rdm_lock(ep);
+	found = ofi_rdm_proto_cancel(&ep->proto, true, context) ||
+		ofi_rdm_proto_cancel(&ep->proto, false, context) ||
+		ofi_rdm_work_cancel(ep, context);
+	ofi_rdm_unlock(ep);
+	return found ? 0 : -FI_ENOENT;
+}
+
+static int option(struct fid *fid, int name, size_t *value)
+{
+	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+
+	switch (name) {
+	case FI_OPT_MIN_MULTI_RECV:
+		*value = __atomic_load_n(&ep->min_multi_recv, __ATOMIC_RELAXED);
+		return 0;
+	case FI_OPT_TX_SIZE:
+		*value = ep->info->tx_attr->size;
+		return 0;
+	case FI_OPT_RX_SIZE:
+		*value = ep->info->rx_attr->size;
+		return 0;
+	case FI_OPT_MAX_MSG_SIZE:
+	case FI_OPT_MAX_TAGGED_SIZE:
+	case FI_OPT_MAX_RMA_SIZE:
+		*value = ep->info->ep_attr->max_msg_size;
+		return 0;
+	case FI_OPT_MAX_ATOMIC_SIZE:
+	case FI_OPT_INJECT_ATOMIC_SIZE:
+		*value = ep->proto.eager;
+		return 0;
+	case FI_OPT_INJECT_MSG_SIZE:
+	case FI_OPT_INJECT_TAGGED_SIZE:
+	case FI_OPT_INJECT_RMA_SIZE:
+		*value = ep->inject_size;
+		return 0;
+	default:
+		return -FI_ENOPROTOOPT;
+	}
+}
+
+static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	return ofi_ep_getopt(ofi_rdm_self((struct fid_ep *)fid)->domain->prov, fid, option, level,
+			     name, value, len);
+}
+
+static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+	size_t to;
+	int ret = ofi_ep_setopt(ep->domain->prov, fid, option, level, name, value, len,
+				FI_OPT_MIN_MULTI_RECV, &to);
+
+	if (!ret)
+		__atomic_store_n(&ep->min_multi_recv, to, __ATOMIC_RELAXED);
+	return ret;
+}
+
+static const struct fi_ops_ep ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	OFI_EP_DEFAULTS,
+	.cancel = ep_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+};
+
+static int ep_getname(fid_t fid, void *addr, size_t *len)
+{
+	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+	struct sockaddr_storage ss = { 0 };
+
+	if (!len || (!addr && *len))
+		return ofi_refuse_null(ep->domain->prov, FI_LOG_EP_CTRL, "fi_getname",
+				       "addr or addrlen");
+	memcpy(&ss, &ep->self, sizeof(ep->self));
+	return ofi_name_out(ep->domain->prov, "fi_getname", ep->info->addr_format, &ss, addr, len);
+}
+
+static const struct fi_ops_cm cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	OFI_CM_DEFAULTS,
+	.getname = ep_getname,
+	.join = ofi_rdm_coll_join,
+};
+
+static int ep_setup(struct ofi_rdm_ep *ep, const struct fi_info *info)
+{
+	ep->info = fi_dupinfo(info);
+	if (!ep->info)
+		return -FI_ENOMEM;
+	/* It is of the receiving side; OpenSHMEM says so only there. */
+	ep->info->caps |= info->rx_attr->caps & ep->domain->info->caps & FI_RMA_EVENT;
+	ofi_rdm_domain_progress_bias(ep->domain->progress, ep);
+	ep->inject_size = info->tx_attr->inject_size;
+	ep->tx_op_flags = info->tx_attr->op_flags;
+	ep->rx_op_flags = info->rx_attr->op_flags;
+	ep->wants_source = info->caps & (FI_SOURCE | FI_SOURCE_ERR);
+	ep->counts = info->caps & FI_TRIGGER; /* deferred work has counters of its own */
+	ofi_rdm_order_init(ep, info);
+	if (!(info->rx_attr->caps & FI_DIRECTED_RECV))
+		ep->undirected = FI_ADDR_UNSPEC;
+	ep->atomic_old = malloc(ofi_rdm_payload(ep->domain));
+	if (!ep->atomic_old)
+		return -FI_ENOMEM;
+	ep->min_multi_recv = 64;
+	return 0;
+}
+
+static int ep_open(struct ofi_rdm_ep *ep, const struct fi_info *info,
+		   const struct ofi_rdm_xport *xport, const struct ofi_rdm_proto_config *config)
+{
+	int ret = ep_setup(ep, info);
+
+	if (!ret)
+		ret = ofi_rdm_proto_open(ep, xport, config);
+	if (!ret)
+		ret = ofi_rdm_coll_open(ep);
+	if (ret)
+		return ret;
+	ret = xport->ops->open(ep);
+	if (!ret)
+		ofi_rdm_set_modes(ep);
+	return ret;
+}
+
+/* Only what the endpoint was asked to do has a table that does something. */
+static void set_tables(struct ofi_rdm_ep *ep, void *context)
+{
+	const struct ofi_rdm_xport *xport = &ep->proto.xport;
+	const struct ofi_rdm_calls *calls = ep->biased ? xport->nolock_calls : xport->calls;
+	uint64_t caps = ep->info->caps;
+
+	if (!calls)
+		calls = ep->biased ? &ofi_rdm_nolock_calls : &ofi_rdm_calls;
+	ep->fid = (struct fid_ep){
+		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ofi_ops(&ep_fid_ops) },
+		.ops = ofi_ops(&ep_ops),
+		.cm = ofi_ops(&cm_ops),
+		.msg = ofi_ops(caps & FI_MSG ? calls->msg : &ofi_no_msg_ops),
+		.tagged = ofi_ops(caps & FI_TAGGED ? calls->tagged : &ofi_no_tagged_ops),
+		.rma = ofi_ops(caps & FI_RMA ? calls->rma : &ofi_no_rma_ops),
+		.atomic = ofi_ops(caps & FI_ATOMIC ? &ofi_rdm_atomic_ops : &ofi_no_atomic_ops),
+		.collective = ofi_ops(ep->coll ? &ofi_rdm_coll_ops : &ofi_no_collective_ops),
+	};
+}
+
+/* What triggered operations and deferred work do in the end. */
+static const struct ofi_rdm_work_calls work_calls = {
+	.send = ofi_rdm_send_work,
+	.recv = ofi_rdm_recv_work,
+	.rma = ofi_rdm_rma_work,
+	.atomic = ofi_rdm_atomic_work,
+};
+
+int ofi_rdm_ep_check(const struct ofi_domain *domain, const struct fi_info *info,
+		     struct fid_ep **ep)
+{
+	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->src_addr || !ep)
+		return ofi_refuse_null(domain->prov, FI_LOG_EP_CTRL, "fi_endpoint",
+				       "ep, info or what belongs to it");
+	if (info->ep_attr->type == FI_EP_RDM)
+		return 0;
+	FI_WARN(domain->prov, FI_LOG_EP_CTRL, "fi_endpoint: type %d; this domain has FI_EP_RDM\n",
+		info->ep_attr->type);
+	return -FI_EINVAL;
+}
+
+int ofi_rdm_ep_open(struct ofi_rdm_ep *ep, struct ofi_domain *domain, const struct fi_info *info,
+		    const struct ofi_rdm_xport *xport, const struct ofi_rdm_proto_config *config,
+		    struct fid_ep **ep_fid, void *context)
+{
+	int ret;
+
+	ep->endpoint = ep;
+	ep->domain = domain;
+	ep->fd = -1;
+	ep->proto.xport = *xport;
+	ep->deferred.calls = &work_calls;
+	LIST_INIT(&ep->deferred.dones);
+	ofi_lock_init(&ep->deferred.lock);
+	LIST_INIT(&ep->deferred.watches);
+	ofi_ref_get(&ep->fids);
+	ret = ep_open(ep, info, xport, config);
+	if (ret) {
+		ep_free(ep);
+		return ret;
+	}
+	set_tables(ep, context);
+	ofi_ref_get(&domain->ref);
+	*ep_fid = &ep->fid;
+	return 0;
+}

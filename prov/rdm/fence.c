@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Operations that wait for all before them to be complete. */
+#include <rdma/fi_errno.h>
+#include "objects.h"
+#include "fence.h"
+#include "order.h"
+#include "complete.h"
+
+static struct ofi_rdm_out *out_of(struct ofi_rdm_fenced *item)
+{
+	return (struct ofi_rdm_out *)((char *)item - offsetof(struct ofi_rdm_out, fenced));
+}
+
+static struct ofi_rdm_op *op_of(struct ofi_rdm_fenced *item)
+{
+	return (struct ofi_rdm_op *)((char *)item - offsetof(struct ofi_rdm_op, fenced));
+}
+
+static void submit_op(struct ofi_rdm_peer *peer, struct ofi_rdm_op *op)
+{
+	void *to = op->kind == OFI_RDM_OP_ATOMIC ? op->operands : op->local[0].addr;
+
+	if (op->late)
+		ofi_rdm_gather(to, op->late, op->late_count);
+	op->late = NULL;
+	STAILQ_INSERT_TAIL(&peer->ops, op, link);
+}
+
+static void submit(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
+{
+	if (item->is_out)
+		ofi_rdm_proto_send(&peer->proto, &out_of(item)->proto);
+	else
+		submit_op(peer, op_of(item));
+}
+
+static bool is_quiet(const struct ofi_rdm_peer *peer)
+{
+	return TAILQ_EMPTY(&peer->proto.outs) && STAILQ_EMPTY(&peer->ops) &&
+	       TAILQ_EMPTY(&peer->answers) && ofi_rdm_xport(&peer->proto)->quiet(&peer->proto);
+}
+
+static void set_marker(struct ofi_rdm_peer *peer)
+{
+	peer->marker_set = false;
+	STAILQ_INSERT_TAIL(&peer->ops, peer->marker, link);
+}
+
+static void remove_marker(struct ofi_rdm_peer *peer)
+{
+	ofi_rdm_op_put(peer->marker);
+	peer->marker = NULL;
+	ofi_rdm_proto_peer_fence(&peer->proto, peer->ep->ordered);
+}
+
+static bool make_marker(struct ofi_rdm_peer *peer)
+{
+	peer->marker = ofi_rdm_op_get(peer->ep);
+	if (!peer->marker)
+		return false;
+	peer->marker->kind = OFI_RDM_OP_GATE;
+	peer->marker->peer = peer;
+	ofi_rdm_proto_peer_fence(&peer->proto, true);
+	set_marker(peer);
+	return true;
+}
+
+static int fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
+{
+	if (!peer->marker && is_quiet(peer)) {
+		ofi_rdm_order_fenced(peer, item);
+		submit(peer, item);
+		ofi_rdm_ops_pump(peer);
+		return 0;
+	}
+	if (!peer->marker && !make_marker(peer))
+		return -FI_EAGAIN;
+	ofi_stats_add(&peer->ep->stats, OFI_STATS_FENCED, 1);
+	ofi_rdm_order_fenced(peer, item);
+	STAILQ_INSERT_TAIL(&peer->fenced, item, link);
+	if (STAILQ_FIRST(&peer->ops) == peer->marker)
+		ofi_rdm_ops_pump(peer);
+	return 0;
+}
+
+int ofi_rdm_fence_out(struct ofi_rdm_peer *peer, struct ofi_rdm_out *out)
+{
+	out->fenced.is_out = true;
+	return fence_add(peer, &out->fenced);
+}
+
+int ofi_rdm_fence_op(struct ofi_rdm_peer *peer, struct ofi_rdm_op *op)
+{
+	return fence_add(peer, &op->fenced);
+}
+
+/*
+ * What was posted before the marker is complete; work requests for the peer's sake may follow it.
+ */
+static bool has_passed(struct ofi_rdm_peer *peer)
+{
+	const struct ofi_rdm_xport_ops *xport = ofi_rdm_xport(&peer->proto);
+
+	if (!TAILQ_EMPTY(&peer->proto.outs) || !TAILQ_EMPTY(&peer->answers))
+		return false;
+	if (!peer->marker_set) {
+		peer->marker_set = true;
+		peer->marker_at = xport->mark(&peer->proto);
+	}
+	return xport->passed(&peer->proto, peer->marker_at);
+}
+
+bool ofi_rdm_fence_open(struct ofi_rdm_peer *peer)
+{
+	struct ofi_rdm_fenced *item;
+
+	if (!has_passed(peer))
+		return false;
+	STAILQ_REMOVE_HEAD(&peer->ops, link);
+	item = STAILQ_FIRST(&peer->fenced);
+	do {
+		STAILQ_REMOVE_HEAD(&peer->fenced, link);
+		submit(peer, item);
+		item = STAILQ_FIRST(&peer->fenced);
+	} while (item && !item->fence);
+	if (item)
+		set_marker(peer);
+	else
+		remove_marker(peer);
+	return true;
+}
+
+void ofi_rdm_fence_fail(struct ofi_rdm_peer *peer, int err)
+{
+	struct ofi_rdm_fenced *item;
+	struct ofi_rdm_out *out;
+
+	remove_marker(peer);
+	while ((item = STAILQ_FIRST(&peer->fenced))) {
+		STAILQ_REMOVE_HEAD(&peer->fenced, link);
+		if (!item->is_out) {
+			STAILQ_INSERT_TAIL(&peer->ops, op_of(item), link);
+			continue;
+		}
+		out = out_of(item);
+		ofi_rdm_complete_tx(peer->ep, out->proto.context, out->flags, err, 0);
+		ofi_rdm_out_put(peer->ep, out);
+	}
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The messages and receives of an endpoint: objects in chunks, by index; and their bytes in lists.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "objects.h"
+
+void *ofi_rdm_add_chunk(void *array, size_t chunks, size_t size)
+{
+	void **grown = realloc(*(void **)array, (chunks + 1) * sizeof(*grown));
+
+	if (!grown)
+		return NULL;
+	*(void **)array = grown;
+	grown[chunks] = calloc(OFI_RDM_OBJECTS, size);
+	return grown[chunks];
+}
+
+static bool more_outs(struct ofi_rdm_ep *ep)
+{
+	struct ofi_rdm_out *outs;
+	uint32_t i;
+
+	if (ep->objects.out_count >= ep->info->tx_attr->size)
+		return false;
+	outs = ofi_rdm_add_chunk(&ep->objects.outs, ep->objects.out_count / OFI_RDM_OBJECTS,
+				 sizeof(*outs));
+	if (!outs)
+		return false;
+	for (i = 0; i < OFI_RDM_OBJECTS; i++) {
+		outs[i].proto.index = ep->objects.out_count + i;
+		SLIST_INSERT_HEAD(&ep->objects.free_outs, &outs[i], link);
+	}
+	ep->objects.out_count += OFI_RDM_OBJECTS;
+	return true;
+}
+
+struct ofi_rdm_out *ofi_rdm_out_get(struct ofi_rdm_ep *ep)
+{
+	struct ofi_rdm_out *out;
+
+	if (SLIST_EMPTY(&ep->objects.free_outs) && !more_outs(ep))
+		return NULL;
+	out = SLIST_FIRST(&ep->objects.free_outs);
+	SLIST_REMOVE_HEAD(&ep->objects.free_outs, link);
+	return out;
+}
+
+void ofi_rdm_out_put(struct ofi_rdm_ep *ep, struct ofi_rdm_out *out)
+{
+	free(out->copy);
+	out->copy = NULL;
+	SLIST_INSERT_HEAD(&ep->objects.free_outs, out, link);
+}
+
+static bool more_recvs(struct ofi_rdm_ep *ep, bool tagged)
+{
+	struct ofi_rdm_recv *recvs;
+	uint32_t i;
+
+	recvs = ofi_rdm_add_chunk(&ep->objects.recv_chunks, ep->objects.recv_chunk_count,
+				  sizeof(*recvs));
+	if (!recvs)
+		return false;
+	ep->objects.recv_chunk_count++;
+	for (i = 0; i < OFI_RDM_OBJECTS; i++) {
+		recvs[i].proto.space = tagged ? OFI_RDM_PROTO_TAGGED : OFI_RDM_PROTO_UNTAGGED;
+		ofi_rdm_recv_put(ep, &recvs[i]);
+	}
+	return true;
+}
+
+struct ofi_rdm_recv *ofi_rdm_recv_get(struct ofi_rdm_ep *ep, bool tagged)
+{
+	struct ofi_rdm_recvs *list = &ep->free_recvs[tagged];
+	struct ofi_rdm_recv *recv;
+
+	if (SLIST_EMPTY(list) && !more_recvs(ep, tagged))
+		return NULL;
+	recv = SLIST_FIRST(list);
+	SLIST_REMOVE_HEAD(list, link);
+	return recv;
+}
+
+void ofi_rdm_recv_put(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv)
+{
+	struct ofi_rdm_proto_recv *proto = &recv->proto;
+
+	proto->match.sticky = proto->closed = proto->canceled = false;
+	proto->count = 1;
+	proto->used = 0;
+	proto->users = 0;
+	SLIST_INSERT_HEAD(&ep->free_recvs[proto->space], recv, link);
+}
+
+void ofi_rdm_recvs_mark(struct ofi_rdm_ep *ep, uint64_t bits)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < ep->objects.recv_chunk_count; i++)
+		for (j = 0; j < OFI_RDM_OBJECTS; j++)
+			ep->objects.recv_chunks[i][j].flags |= bits;
+}
+
+void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep)
+{
+	uint32_t i;
+
+	for (i = 0; i < ep->objects.out_count / OFI_RDM_OBJECTS; i++)
+		free(ep->objects.outs[i]);
+	free(ep->objects.outs);
+	for (i = 0; i < ep->objects.recv_chunk_count; i++)
+		free(ep->objects.recv_chunks[i]);
+	free(ep->objects.recv_chunks);
+}
+
+struct ofi_rdm_out *ofi_rdm_out_at(struct ofi_rdm_ep *ep, uint32_t index)
+{
+	return index < ep->objects.out_count
+		       ? &ep->objects.outs[index / OFI_RDM_OBJECTS][index % OFI_RDM_OBJECTS]
+		       : NULL;
+}
+
+void ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len)
+{
+	const uint8_t *bytes = from;
+	size_t take;
+
+	for (; count-- && len; iov++) {
+		take = iov->iov_len < len ? iov->iov_len : len;
+		memcpy(iov->iov_base, bytes, take);
+		bytes += take;
+		len -= take;
+	}
+}
+
+void ofi_rdm_gather(void *to, const struct iovec *iov, size_t count)
+{
+	uint8_t *bytes = to;
+
+	for (; count--; iov++) {
+		memcpy(bytes, iov->iov_base, iov->iov_len);
+		bytes += iov->iov_len;
+	}
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The messages and receives of an endpoint. */
+#ifndef OFI_RDM_OBJECTS_H
+#define OFI_RDM_OBJECTS_H
+
+#include "rdm.h"
+
+#define OFI_RDM_OBJECTS 64u /* of a chunk */
+
+/* Appends a chunk of objects, all bits 0, to an array of chunks. NULL when out of memory. */
+void *ofi_rdm_add_chunk(void *array, size_t chunks, size_t size);
+
+/* NULL when as many as the endpoint may have are in use, or out of memory. */
+struct ofi_rdm_out *ofi_rdm_out_get(struct ofi_rdm_ep *ep);
+void ofi_rdm_out_put(struct ofi_rdm_ep *ep, struct ofi_rdm_out *out);
+/* NULL when there is none of the index. */
+struct ofi_rdm_out *ofi_rdm_out_at(struct ofi_rdm_ep *ep, uint32_t index);
+struct ofi_rdm_recv *ofi_rdm_recv_get(struct ofi_rdm_ep *ep, bool tagged);
+void ofi_rdm_recv_put(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv);
+/* Sets these bits in the flags of all receives that are posted. */
+void ofi_rdm_recvs_mark(struct ofi_rdm_ep *ep, uint64_t bits);
+void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep);
+
+/* Moves bytes between a flat buffer and an iov. */
+void ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len);
+void ofi_rdm_gather(void *to, const struct iovec *iov, size_t count);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Orders between kinds of operations that one connection does not keep by itself: atomics are
+ * performed by the target's processor, reads and writes by its device, and a read may be overtaken.
+ * An endpoint that was asked for such an order puts a fence before an operation that would overtake
+ * another kind. The endpoint's lock guards everything.
+ */
+#ifndef OFI_RDM_ORDER_H
+#define OFI_RDM_ORDER_H
+
+#include "peer.h"
+#include "rdm.h"
+
+enum ofi_rdm_order_kind {
+	OFI_RDM_ORDER_READ,
+	OFI_RDM_ORDER_WRITE,
+	OFI_RDM_ORDER_ATOMIC,
+	OFI_RDM_ORDER_SEND,
+	OFI_RDM_ORDER_KINDS
+};
+
+/* The kinds that each kind must not overtake, by the orders that were asked for. */
+static inline void ofi_rdm_order_init(struct ofi_rdm_ep *ep, const struct fi_info *info)
+{
+	const struct {
+		enum ofi_rdm_order_kind kind, before;
+		uint64_t order;
+	} rows[] = {
+		{ OFI_RDM_ORDER_READ, OFI_RDM_ORDER_ATOMIC, FI_ORDER_RAR | FI_ORDER_RAW },
+		{ OFI_RDM_ORDER_READ, OFI_RDM_ORDER_SEND, FI_ORDER_RAS },
+		{ OFI_RDM_ORDER_WRITE, OFI_RDM_ORDER_READ, FI_ORDER_WAR | FI_ORDER_RMA_WAR },
+		{ OFI_RDM_ORDER_WRITE, OFI_RDM_ORDER_ATOMIC, FI_ORDER_WAR | FI_ORDER_WAW },
+		{ OFI_RDM_ORDER_WRITE, OFI_RDM_ORDER_SEND, FI_ORDER_WAS },
+		{ OFI_RDM_ORDER_ATOMIC, OFI_RDM_ORDER_READ, FI_ORDER_RAR | FI_ORDER_WAR },
+		{ OFI_RDM_ORDER_ATOMIC, OFI_RDM_ORDER_SEND, FI_ORDER_RAS | FI_ORDER_WAS },
+		{ OFI_RDM_ORDER_SEND, OFI_RDM_ORDER_READ, FI_ORDER_SAR },
+		{ OFI_RDM_ORDER_SEND, OFI_RDM_ORDER_WRITE, FI_ORDER_SAW },
+		{ OFI_RDM_ORDER_SEND, OFI_RDM_ORDER_ATOMIC, FI_ORDER_SAR | FI_ORDER_SAW },
+	};
+	const uint64_t caps[OFI_RDM_ORDER_KINDS] = { FI_RMA, FI_RMA, FI_ATOMIC,
+						     FI_MSG | FI_TAGGED };
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (info->tx_attr->msg_order & rows[i].order && info->caps & caps[rows[i].kind] &&
+		    info->caps & caps[rows[i].before]) {
+			ep->order[rows[i].kind] |= (uint8_t)(1u << rows[i].before);
+			ep->ordered = true;
+		}
+}
+
+/*
+ * What of those may still be overtaken: what was posted before a send arrives before it, and what
+ * follows a send arrives behind it once that is posted.
+ */
+static inline unsigned int ofi_rdm_order_late(const struct ofi_rdm_peer *peer,
+					      enum ofi_rdm_order_kind kind)
+{
+	unsigned int late = peer->issued & peer->ep->order[kind];
+
+	if (kind == OFI_RDM_ORDER_SEND && STAILQ_EMPTY(&peer->ops))
+		late &= 1u << OFI_RDM_ORDER_READ;
+	if (kind != OFI_RDM_ORDER_SEND && STAILQ_EMPTY(&peer->proto.flow.data))
+		late &= ~(1u << OFI_RDM_ORDER_SEND);
+	return late;
+}
+
+/* An operation begins; item->fence is whether it has FI_FENCE. */
+static inline void ofi_rdm_order_begin(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item,
+				       enum ofi_rdm_order_kind kind)
+{
+	if (!peer->ep->ordered)
+		return;
+	item->kinds = (uint8_t)(1u << kind);
+	item->fence = item->fence || ofi_rdm_order_late(peer, kind);
+	peer->issued |= item->kinds;
+}
+
+/* It has a fence before it, so nothing else can be overtaken any more. */
+static inline void ofi_rdm_order_fenced(struct ofi_rdm_peer *peer,
+					const struct ofi_rdm_fenced *item)
+{
+	if (item->fence)
+		peer->issued = item->kinds;
+}
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Peers by address and by number. */
+#include <search.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ofi/addr.h>
+#include "av.h"
+#include "peer.h"
+#include "stats.h"
+
+#define LOOKS 4
+
+bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa)
+{
+	memset(addr, 0, sizeof(*addr));
+	if (sa->sa_family == AF_INET) {
+		addr->in.sin_family = AF_INET;
+		addr->in.sin_port = ((const struct sockaddr_in *)sa)->sin_port;
+		addr->in.sin_addr = ((const struct sockaddr_in *)sa)->sin_addr;
+		return addr->in.sin_port && addr->in.sin_addr.s_addr;
+	}
+	if (sa->sa_family == AF_INET6) {
+		addr->in6.sin6_family = AF_INET6;
+		addr->in6.sin6_port = ((const struct sockaddr_in6 *)sa)->sin6_port;
+		addr->in6.sin6_addr = ((const struct sockaddr_in6 *)sa)->sin6_addr;
+		addr->in6.sin6_scope_id = ((const struct sockaddr_in6 *)sa)->sin6_scope_id;
+		return addr->in6.sin6_port && !IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
+	}
+	return false;
+}
+
+/* Without the scope: the peer may know its interface by another number. */
+int ofi_rdm_addr_compare(const void *a, const void *b)
+{
+	const struct ofi_rdm_addr *x = a, *y = b;
+	int ret = (int)x->sa.sa_family - (int)y->sa.sa_family;
+
+	if (ret)
+		return ret;
+	if (x->sa.sa_family == AF_INET) {
+		ret = memcmp(&x->in.sin_addr, &y->in.sin_addr, sizeof(x->in.sin_addr));
+		return ret ? ret : memcmp(&x->in.sin_port, &y->in.sin_port, sizeof(in_port_t));
+	}
+	ret = memcmp(&x->in6.sin6_addr, &y->in6.sin6_addr, sizeof(x->in6.sin6_addr));
+	return ret ? ret : memcmp(&x->in6.sin6_port, &y->in6.sin6_port, sizeof(in_port_t));
+}
+
+static int compare_peers(const void *a, const void *b)
+{
+	const struct ofi_rdm_peer *x = a, *y = b;
+
+	return ofi_rdm_addr_compare(&x->addr, &y->addr);
+}
+
+/* Doubles an array of pointers so that it holds `index`. */
+static bool reserve(struct ofi_rdm_peer ***array, size_t *size, size_t index)
+{
+	size_t wanted = *size ? *size : 16;
+	struct ofi_rdm_peer **grown;
+
+	if (index < *size)
+		return true;
+	while (wanted <= index)
+		wanted *= 2;
+	grown = realloc(*array, wanted * sizeof(*grown));
+	if (!grown)
+		return false;
+	memset(grown + *size, 0, (wanted - *size) * sizeof(*grown));
+	*array = grown;
+	*size = wanted;
+	return true;
+}
+
+static void name(struct ofi_rdm_peer *peer, fi_addr_t fi_addr)
+{
+	peer->fi_addr = peer->source = fi_addr;
+	if (fi_addr != FI_ADDR_NOTAVAIL)
+		peer->source = ofi_av_reported(&peer->ep->av->base, fi_addr);
+}
+
+static struct ofi_rdm_peer *peer_find(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
+{
+	struct ofi_rdm_peer key = { .addr = *addr },
+			    **found = tfind(&key, &ep->known.tree, compare_peers);
+
+	return found ? *found : NULL;
+}
+
+static void peer_init(struct ofi_rdm_peer *peer, struct ofi_rdm_ep *ep,
+		      const struct ofi_rdm_addr *addr, uint32_t number)
+{
+	memset(peer, 0, offsetof(struct ofi_rdm_peer, stats));
+	peer->ep = ep;
+	peer->addr = *addr;
+	name(peer, FI_ADDR_NOTAVAIL);
+	STAILQ_INIT(&peer->ops);
+	TAILQ_INIT(&peer->answers);
+	STAILQ_INIT(&peer->replies);
+	STAILQ_INIT(&peer->fenced);
+	ofi_rdm_proto_peer_init(&ep->proto, &peer->proto, number);
+	peer->proto.fenced = ep->ordered; /* sends are looked at one by one */
+	ep->proto.xport.ops->peer_init(peer);
+}
+
+/* A vacant one's number is used again first. NULL when out of memory. */
+static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
+{
+	struct ofi_rdm_peer *peer = LIST_FIRST(&ep->known.vacant);
+
+	if (peer) {
+		LIST_REMOVE(peer, vacancy);
+		peer_init(peer, ep, addr, peer->proto.src);
+		return peer;
+	}
+	if (!reserve(&ep->peers, &ep->known.size, ep->peer_count))
+		return NULL;
+	peer = ep->proto.xport.ops->peer_new();
+	if (!peer)
+		return NULL;
+	peer_init(peer, ep, addr, ep->peer_count);
+	ep->peers[ep->peer_count++] = peer;
+	return peer;
+}
+
+static void vacate(struct ofi_rdm_peer *peer)
+{
+	ofi_stats_peer_hide(&peer->stats);
+	peer->vacant = true;
+	LIST_INSERT_HEAD(&peer->ep->known.vacant, peer, vacancy);
+}
+
+/* Nothing is under way, nothing waits, and nothing that it sent is kept. */
+static bool is_gone(const struct ofi_rdm_peer *peer)
+{
+	const struct ofi_rdm_proto_peer *proto = &peer->proto;
+
+	return ofi_rdm_xport(proto)->peer_is_gone(peer) && !proto->awaited &&
+	       TAILQ_EMPTY(&proto->ins) && TAILQ_EMPTY(&proto->outs) && STAILQ_EMPTY(&peer->ops) &&
+	       TAILQ_EMPTY(&peer->answers) && STAILQ_EMPTY(&peer->replies) &&
+	       STAILQ_EMPTY(&peer->fenced) && !peer->keys;
+}
+
+/* Looks at all posted receives. */
+static bool is_awaited(const struct ofi_rdm_peer *peer)
+{
+	const struct ofi_rdm_proto *proto = &peer->ep->proto;
+	unsigned int i;
+
+	for (i = 0; peer->known && i < proto->spaces; i++)
+		if (ofi_rdm_match_awaits(&proto->match[i], peer->proto.src))
+			return true;
+	return false;
+}
+
+void ofi_rdm_peer_leave(struct ofi_rdm_peer *peer)
+{
+	struct ofi_rdm_ep *ep = peer->ep;
+
+	if (peer->met || peer->vacant || ep->closing || !is_gone(peer) || is_awaited(peer))
+		return;
+	tdelete(peer, &ep->known.tree, compare_peers);
+	vacate(peer);
+}
+
+/* What a few of those that left something have left may have been taken meanwhile. */
+static void look_for_gone(struct ofi_rdm_ep *ep)
+{
+	uint32_t i;
+
+	for (i = 0; i < LOOKS && i < ep->peer_count; i++) {
+		ep->known.looked = ep->known.looked + 1 < ep->peer_count ? ep->known.looked + 1 : 0;
+		ofi_rdm_peer_leave(ep->peers[ep->known.looked]);
+	}
+}
+
+static struct ofi_rdm_peer *peer_new(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
+{
+	struct ofi_rdm_peer *peer;
+
+	look_for_gone(ep);
+	peer = peer_take(ep, addr);
+	if (!peer || tsearch(peer, &ep->known.tree, compare_peers))
+		return peer;
+	vacate(peer);
+	return NULL;
+}
+
+struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
+{
+	struct ofi_rdm_peer *found = peer_find(ep, addr);
+
+	return found ? found : peer_new(ep, addr);
+}
+
+struct ofi_rdm_peer *ofi_rdm_peer_meet(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, int *err)
+{
+	struct ofi_rdm_peer *peer;
+	struct ofi_rdm_addr addr;
+
+	*err = -FI_EINVAL;
+	if (!ofi_rdm_av_get(ep->av, fi_addr, &addr))
+		return NULL;
+	*err = -FI_ENOMEM;
+	peer = ofi_rdm_peer_at(ep, &addr);
+	if (!peer || !reserve(&ep->by_addr, &ep->by_addr_size, fi_addr))
+		return NULL;
+	if (ep->by_addr[fi_addr] != peer)
+		peer->met++;
+	ep->by_addr[fi_addr] = peer;
+	peer->known = true;
+	/* Also one whose connection it was first to ask for. */
+	ep->proto.xport.ops->peer_met(peer);
+	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
+		name(peer, fi_addr);
+	return peer;
+}
+
+fi_addr_t ofi_rdm_peer_source(struct ofi_rdm_peer *peer)
+{
+	if (peer->fi_addr == FI_ADDR_NOTAVAIL && peer->ep->wants_source)
+		name(peer, ofi_rdm_av_find(peer->ep->av, &peer->addr));
+	return peer->source;
+}
+
+/* One that only sends to us is not in by_addr. */
+void ofi_rdm_peer_forget(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, const struct ofi_rdm_addr *addr)
+{
+	struct ofi_rdm_peer *peer = peer_find(ep, addr);
+
+	if (fi_addr < ep->by_addr_size && ep->by_addr[fi_addr]) {
+		ep->by_addr[fi_addr]->met--;
+		ep->by_addr[fi_addr] = NULL;
+	}
+	if (!peer)
+		return;
+	if (peer->fi_addr == fi_addr)
+		name(peer, FI_ADDR_NOTAVAIL);
+	ofi_rdm_peer_leave(peer);
+}
+
+void ofi_rdm_peer_rename(struct ofi_rdm_ep *ep, fi_addr_t fi_addr)
+{
+	struct ofi_rdm_peer *peer;
+	struct ofi_rdm_addr addr;
+
+	if (!ofi_rdm_av_get(ep->av, fi_addr, &addr))
+		return;
+	peer = peer_find(ep, &addr);
+	if (peer && peer->fi_addr == fi_addr)
+		name(peer, fi_addr);
+}
+
+static void leave_it(void *peer)
+{
+	(void)peer;
+}
+
+void ofi_rdm_peers_fini(struct ofi_rdm_ep *ep)
+{
+	uint32_t i;
+
+	tdestroy(ep->known.tree, leave_it);
+	for (i = 0; i < ep->peer_count; i++)
+		ep->proto.xport.ops->peer_free(ep->peers[i]);
+	free(ep->peers);
+	free(ep->by_addr);
+}

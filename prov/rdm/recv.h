@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How receives are completed. */
+#ifndef OFI_RDM_RECV_H
+#define OFI_RDM_RECV_H
+
+#include "rdm.h"
+
+/* The default flags or the way of completion changed. */
+void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep);
+
+#endif

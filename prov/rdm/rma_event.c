@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Notes of RMA to its target: sending them; counters and entries of the completion queue there. */
+#include <string.h>
+#include "prov/base/cntr.h"
+#include <rdma/fi_errno.h>
+#include "cq.h"
+#include "reply.h"
+#include "rma_event.h"
+#include "complete.h"
+
+#define NOTE_LIST (OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_region))
+
+static struct ofi_rdm_wire_packet describe(const struct ofi_rdm_op *op, uint8_t *list)
+{
+	struct ofi_rdm_wire_packet packet = {
+		.type = OFI_RDM_WIRE_RMA_EVENT,
+		.flags = (uint8_t)((op->kind == OFI_RDM_OP_READ ? OFI_RDM_WIRE_READ : 0) |
+				   (op->has_data ? OFI_RDM_WIRE_DATA : 0)),
+		.total = op->total,
+		.data = op->data,
+		.list = list,
+	};
+	uint8_t i;
+
+	for (i = 0; i < op->remote_count; i++)
+		if (op->remote[i].len)
+			ofi_rdm_wire_put_region(list, packet.count++,
+						&(struct ofi_rdm_wire_region){ op->remote[i].addr,
+									       op->remote[i].len,
+									       op->remote[i].key });
+	return packet;
+}
+
+int ofi_rdm_rma_event_post(const struct ofi_rdm_op *op)
+{
+	uint8_t header[OFI_RDM_WIRE_HEADER_MAX], list[NOTE_LIST];
+	struct ofi_rdm_wire_packet packet;
+	int ret;
+
+	if (!ofi_rdm_flow_has_data_credit(&op->peer->proto.flow))
+		return -FI_EAGAIN;
+	packet = describe(op, list);
+	ret = ofi_rdm_xport(&op->peer->proto)
+		      ->send(&op->peer->proto, header, ofi_rdm_wire_build(header, &packet), NULL, 0,
+			     0, NULL);
+	if (!ret)
+		ofi_rdm_flow_take(&op->peer->proto.flow);
+	return ret;
+}
+
+void ofi_rdm_rma_event_read(const struct ofi_rdm_op *op)
+{
+	uint8_t list[NOTE_LIST];
+	struct ofi_rdm_wire_packet packet = describe(op, list);
+
+	if (!ofi_rdm_answer(op->peer, &packet, NULL, 0))
+		ofi_rdm_xport(&op->peer->proto)->fault(&op->peer->proto, OFI_RDM_WIRE_E_MEMORY);
+}
+
+/* The target's side. */
+
+/* `what`: FI_REMOTE_READ, FI_REMOTE_WRITE or both; a counter of both counts the operation once. */
+static void rma_event_count(struct ofi_rdm_ep *ep, uint64_t what)
+{
+	struct ofi_cntr *read = what & FI_REMOTE_READ ? ep->cntrs[OFI_RDM_REMOTE_READ] : NULL;
+	struct ofi_cntr *write = what & FI_REMOTE_WRITE ? ep->cntrs[OFI_RDM_REMOTE_WRITE] : NULL;
+
+	if (ep->closing)
+		return;
+	if (read)
+		ofi_cntr_count(read, 1);
+	if (write && write != read)
+		ofi_cntr_count(write, 1);
+}
+
+/* An operation counts once for a region that it names several times in a row. */
+static void count_regions(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
+			  uint64_t (*key_at)(const void *list, unsigned int i), uint64_t what)
+{
+	uint64_t key, last = 0;
+	uint8_t i;
+
+	for (i = 0; i < packet->count; i++) {
+		key = key_at(packet->list, i);
+		if (!i || key != last)
+			domain->ops->mr_count(domain, key, what);
+		last = key;
+	}
+}
+
+static uint64_t key_of_region(const void *list, unsigned int i)
+{
+	struct ofi_rdm_wire_region region;
+
+	ofi_rdm_wire_get_region(list, i, &region);
+	return region.key;
+}
+
+static uint64_t key_of_target(const void *list, unsigned int i)
+{
+	struct ofi_rdm_wire_target target;
+
+	ofi_rdm_wire_get_target(list, i, &target);
+	return target.key;
+}
+
+/* Entries need no receive: that nobody reads them is no reason to keep any number of them. */
+static bool is_unread(const struct ofi_rdm_ep *ep)
+{
+	return ofi_cq_ring_used(&ep->rx_cq->ring) * sizeof(struct ofi_cq_item) >
+	       ep->proto.budget.most;
+}
+
+enum ofi_rdm_wire_error ofi_rdm_rma_event(struct ofi_rdm_peer *peer,
+					  const struct ofi_rdm_wire_packet *packet)
+{
+	uint64_t what = packet->flags & OFI_RDM_WIRE_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE;
+	struct ofi_rdm_ep *ep = peer->ep;
+	struct ofi_cq_item item = {
+		.flags = FI_RMA | FI_REMOTE_CQ_DATA | what,
+		.len = packet->total,
+		.data = packet->data,
+	};
+
+	if (ep->info->caps & FI_RMA_EVENT) {
+		count_regions(ep->domain, packet, key_of_region, what);
+		rma_event_count(ep, what);
+	}
+	if ((packet->flags & OFI_RDM_WIRE_DATA) && ep->rx_cq && !ep->closing) {
+		if (is_unread(ep))
+			return OFI_RDM_WIRE_E_MEMORY;
+		item.src = ofi_rdm_peer_source(peer);
+		ofi_rdm_put(ep, ep->rx_cq, &item);
+	}
+	return OFI_RDM_WIRE_OK;
+}
+
+void ofi_rdm_rma_event_atomic(struct ofi_rdm_ep *ep, const struct ofi_rdm_wire_packet *packet)
+{
+	uint64_t what = ofi_rdm_atomic_access(packet->atomic.kind);
+
+	if (!(ep->info->caps & FI_RMA_EVENT))
+		return;
+	count_regions(ep->domain, packet, key_of_target, what);
+	rma_event_count(ep, what);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The record of a reliable-datagram endpoint. */
+#include "stats.h"
+
+#include <string.h>
+#include <ofi/addr.h>
+#include "prov/base/ops.h"
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+#include "ep.h"
+
+void ofi_rdm_stats_show(struct ofi_rdm_ep *ep)
+{
+	char text[OFI_ADDR_STRLEN];
+	const char *name = ofi_addr_str(&ep->self.sa, text, sizeof(text));
+	const char *scheme = strstr(name, "://");
+
+	ep->stats.fclass = FI_CLASS_EP;
+	ep->stats.domain = ep->domain->stats->id;
+	ofi_stats_show(&ep->stats, "%s %s", ep->domain->info->domain_attr->name,
+		       scheme ? scheme + 3 : name);
+}
+
+/* Who logs where the object, and so its provider, is not known. */
+static const struct fi_provider engine = { .name = "ofi_rdm" };
+
+static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t count)
+{
+	struct fi_stats_item all[FI_STATS_MAX];
+	const struct ofi_rdm_ep *ep;
+	size_t n;
+
+	if (!fid || (count && !items))
+		return -FI_EINVAL;
+	if (!ofi_rdm_is_ep(fid)) {
+		FI_WARN(&engine, FI_LOG_EP_CTRL,
+			"fi_ops_stats: read: an object of class %zu; these operations are of reliable-datagram endpoints\n",
+			fid->fclass);
+		return -FI_EINVAL;
+	}
+	ep = ofi_rdm_self((struct fid_ep *)fid);
+	if (!ep->stats.fclass)
+		return -FI_EOPBADSTATE;
+	n = ofi_stats_list(&ep->stats, all);
+	if (count)
+		memcpy(items, all, (n < count ? n : count) * sizeof(*items));
+	return (ssize_t)n;
+}
+
+static struct fi_ops_stats stats_ops = {
+	.size = sizeof(struct fi_ops_stats),
+	.read = stats_read,
+};
+
+int ofi_rdm_stats_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
+			   void *context)
+{
+	(void)context;
+	return ofi_stats_open_ops(ofi_rdm_self((struct fid_ep *)fid)->domain->prov, name, flags,
+				  ops, &stats_ops);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Operations of reliable-datagram endpoints that wait for a counter: calls with FI_TRIGGER, and the
+ * domain's deferred work. The arguments are kept; when the counter is there the call is made, or
+ * tried again.
+ */
+#ifndef OFI_RDM_WORK_H
+#define OFI_RDM_WORK_H
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include <rdma/fi_trigger.h>
+
+/*
+ * In the flags of an operation: it is deferred work, and its context a ofi_rdm_done. Above the FI_*
+ * that operations have, below OFI_RDM_KIND.
+ */
+#define OFI_RDM_DEFERRED (1ULL << 59)
+
+struct ofi_cntr;
+struct ofi_cq_item;
+struct ofi_domain;
+struct ofi_rdm_ep;
+struct ofi_rdm_cq;
+
+/* The operands of fi_atomic and its like. */
+struct ofi_rdm_atomic_args {
+	struct fi_msg_atomic msg;
+	const struct fi_ioc *compare, *result;
+	size_t compare_count, result_count;
+};
+
+/* FI_QUEUE_WORK of what is no counter operation. */
+ssize_t ofi_rdm_queue_work(struct ofi_domain *domain, const struct fi_deferred_work *from,
+			   struct ofi_cntr *cntr);
+
+/* The same for an endpoint. */
+ssize_t ofi_rdm_work_defer(struct ofi_rdm_ep *ep, const struct fi_deferred_work *from,
+			   struct ofi_cntr *cntr);
+
+/* Calls that have flags which are not theirs: FI_TRIGGER, or -FI_EBADFLAGS. */
+ssize_t ofi_rdm_trigger_msg(struct ofi_rdm_ep *ep, enum fi_op_type type,
+			    const struct fi_msg_tagged *msg, uint64_t flags);
+ssize_t ofi_rdm_trigger_rma(struct ofi_rdm_ep *ep, enum fi_op_type type,
+			    const struct fi_msg_rma *msg, uint64_t flags);
+ssize_t ofi_rdm_trigger_atomic(struct ofi_rdm_ep *ep, enum fi_op_type type,
+			       const struct ofi_rdm_atomic_args *args, uint64_t flags);
+
+/*
+ * Deferred work is complete: its counter is told, the CQ only if that was asked for, or of errors.
+ */
+void ofi_rdm_work_done(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq,
+		       const struct ofi_cq_item *item);
+/* Takes a deferred receive with that context back, which is posted. With the lock held. */
+bool ofi_rdm_work_cancel(struct ofi_rdm_ep *ep, const void *context);
+/* The endpoint is closed: nothing of it is under way any more. */
+void ofi_rdm_work_fini(struct ofi_rdm_ep *ep);
+
+/*
+ * The calls that are made later, with what marks them as deferred. `check` stands for doing nothing
+ * but what is looked at first. FI_COMPLETION where an entry is wanted.
+ */
+struct ofi_rdm_work_calls {
+	ssize_t (*send)(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
+			bool tagged, uint64_t mark, bool check);
+	ssize_t (*recv)(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
+			bool tagged, uint64_t mark, bool check);
+	ssize_t (*rma)(struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
+		       bool read, uint64_t mark, bool check);
+	ssize_t (*atomic)(struct ofi_rdm_ep *ep, enum fi_op_type type,
+			  const struct ofi_rdm_atomic_args *args, uint64_t flags, uint64_t mark,
+			  bool check);
+};
+
+ssize_t ofi_rdm_send_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
+			  bool tagged, uint64_t mark, bool check);
+ssize_t ofi_rdm_recv_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
+			  bool tagged, uint64_t mark, bool check);
+ssize_t ofi_rdm_rma_work(struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
+			 bool read, uint64_t mark, bool check);
+ssize_t ofi_rdm_atomic_work(struct ofi_rdm_ep *ep, enum fi_op_type type,
+			    const struct ofi_rdm_atomic_args *args, uint64_t flags, uint64_t mark,
+			    bool check);
+
+#endif
