@@ -94,6 +94,10 @@ function row(t, name, def, min, max, type, doc)
 	} else if (t == "STR") {
 		name = word()
 		add(name, "string", text() " (default: none)")
+	} else if (t == "STR_OR") {
+		name = word()
+		def = unquote(word())
+		add(name, "string", text() " (default: " def ")")
 	} else if (t == "{") {
 		name = unquote(token())
 		type = word()

@@ -105,6 +105,18 @@ static void test_all(void **state)
 	look(FI_EP_DGRAM, NULL, "rxe0-dgram rxe1-dgram rxe0-dgram rxe1-dgram ", "");
 }
 
+/* Of equally good addresses that of the device that comes first, for each type. */
+static void test_affinity(void **state)
+{
+	(void)state;
+	vrb_params.nic_affinity = "manual:rxe1";
+	look(FI_EP_MSG, NULL, "rxe1 rxe0 ", "");
+	look(FI_EP_RDM, NULL, "rxe1 rxe0 ", "");
+	look(FI_EP_DGRAM, NULL, "rxe1-dgram rxe0-dgram rxe1-dgram rxe0-dgram ", "");
+	vrb_params.nic_affinity = "none";
+	look(FI_EP_MSG, NULL, "rxe0 rxe1 ", "");
+}
+
 static void test_no_srq(void **state)
 {
 	(void)state;
@@ -241,6 +253,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_all),
+		TEST(test_affinity),
 		TEST(test_no_srq),
 		TEST(test_iwarp),
 		TEST(test_no_rc),

@@ -13,6 +13,7 @@
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/fabric.h"
+#include "affinity.h"
 #include "gid.h"
 #include "info.h"
 #include "netdev.h"
@@ -31,10 +32,12 @@ struct search {
 	const struct fi_info *hints;
 	struct vrb_target target;
 	struct vrb_offers offers; /* the nearest first */
-	enum fi_ep_type type;	  /* of the candidate at hand */
-	int shortage; /* -FI_E*: the process ran out of something, which is not "no data" */
-	bool layered; /* only reliable datagrams, by the names that they have elsewhere */
-	bool quiet;   /* what is rejected matters only if nothing is offered */
+	struct vrb_affinity affinity;
+	int place; /* of the device at hand, among those that are as near to the destination */
+	enum fi_ep_type type; /* of the candidate at hand */
+	int shortage;	      /* -FI_E*: the process ran out of something, which is not "no data" */
+	bool layered;	      /* only reliable datagrams, by the names that they have elsewhere */
+	bool quiet;	      /* what is rejected matters only if nothing is offered */
 };
 
 static void reject(const struct search *search, const char *device, uint32_t port, uint32_t misses,
@@ -129,6 +132,13 @@ static int make_offer(const struct search *search, const struct fi_info *port_in
 	return 0;
 }
 
+/* The distance of its address first, then that of its device to the process. */
+static int insert_offer(struct search *search, struct fi_info *info, int distance)
+{
+	return vrb_offer_insert(&search->offers, info,
+				distance * (VRB_AFFINITY_MAX + 1) + search->place);
+}
+
 static bool format_fits(const struct search *search, uint32_t format, struct ofi_miss *miss)
 {
 	struct fi_info have = { .addr_format = format };
@@ -174,9 +184,9 @@ static int try_addr(struct search *search, const struct vrb_device *dev,
 		ret = make_offer(search, port_info, &src, &dest, &info);
 	if (ret)
 		return ret;
-	ret = vrb_offer_insert(&search->offers, info,
-			       nearness(search) + vrb_addr_rank((const void *)&local->addr) +
-				       (preferred ? 0 : 8));
+	ret = insert_offer(search, info,
+			   nearness(search) + vrb_addr_rank((const void *)&local->addr) +
+				   (preferred ? 0 : 8));
 	if (ret)
 		fi_freeinfo(info);
 	return ret;
@@ -283,7 +293,7 @@ static int offer_name(struct search *search, const struct vrb_port *port,
 	if (!ret && search->target.named_dest)
 		ret = copy_name(&search->target.dest_name, &info->dest_addr, &info->dest_addrlen);
 	if (!ret)
-		ret = vrb_offer_insert(&search->offers, info, DGRAM_DISTANCE);
+		ret = insert_offer(search, info, DGRAM_DISTANCE);
 	if (ret)
 		fi_freeinfo(info);
 	return ret;
@@ -511,6 +521,16 @@ static void reject_no_device(const struct search *search)
 	reject(search, NULL, 0, 1, &miss);
 }
 
+/* A device that is offered behind nearer ones. */
+static void explain_affinity(struct search *search, const struct vrb_device *dev)
+{
+	struct ofi_miss miss;
+
+	search->type = FI_EP_UNSPEC;
+	if (!search->quiet && vrb_affinity_is_far(&search->affinity, dev, &miss))
+		reject(search, dev->name, 0, 0, &miss);
+}
+
 static int try_all(struct search *search, bool fresh)
 {
 	const struct vrb_snapshot *snapshot;
@@ -522,7 +542,10 @@ static int try_all(struct search *search, bool fresh)
 		return ret;
 	if (STAILQ_EMPTY(snapshot))
 		reject_no_device(search);
+	vrb_affinity_rank(&search->affinity, snapshot);
 	STAILQ_FOREACH (dev, snapshot, next) {
+		search->place = vrb_affinity_place(&search->affinity, dev);
+		explain_affinity(search, dev);
 		ret = try_device(search, dev);
 		if (ret)
 			break;

@@ -16,6 +16,12 @@
 		.name = #field_, .type = FI_PARAM_STRING, .doc = (doc_), \
 		.offset = offsetof(struct vrb_params, field_)            \
 	}
+/* The provider takes NULL as this text. */
+#define STR_OR(field_, text_, doc_)                                                       \
+	{                                                                                 \
+		.name = #field_, .type = FI_PARAM_STRING, .text = (text_), .doc = (doc_), \
+		.offset = offsetof(struct vrb_params, field_)                             \
+	}
 
 #define BOOL(field_, def_, doc_)                                                      \
 	{                                                                             \
@@ -78,6 +84,9 @@ const struct ofi_param vrb_param_table[] = {
 	STR(auth_key_file,
 	    "Reliable datagrams: file with the job secret, accessible to its owner only"),
 	STR(device_name, "Devices to use: a comma-separated list of names or prefixes of names"),
+	STR_OR(nic_affinity, "auto",
+	       "In which order devices are offered: auto, the nearest to the process's processors first, and "
+	       "equals in turn by the process's number on the host; none; or manual: and a comma-separated list"),
 	STR(iface,
 	    "Network interfaces to use: a comma-separated list of names or prefixes of names"),
 	INT(tclass_best_effort, 0, 0, 63, "DSCP of the traffic class FI_TC_BEST_EFFORT"),
@@ -104,13 +113,14 @@ const struct ofi_param vrb_param_table[] = {
 	NO_EFFECT(dgram_name_server_port, INT, 5678, NULL,
 		  "Port of this name server; no effect, there is none"),
 	NO_EFFECT(name_server_port, INT, 5678, NULL, "Another name of the same; no effect"),
+	STR(nic_affinity_policy,
+	    "Name of FI_VERBS_NIC_AFFINITY in other releases, where that is not set"),
 	NO_EFFECT(
-		nic_affinity_policy, STRING, 0, "none",
-		"Which devices to prefer by their distance to the process: none, manual, auto; no effect, fi_getinfo orders by addresses"),
-	NO_EFFECT(affinity_device, STRING, 0, NULL,
-		  "Device that distances are measured from; no effect"),
-	NO_EFFECT(nic_affinity_config, STRING, 0, NULL,
-		  "Which device for which processor; no effect"),
+		affinity_device, STRING, 0, NULL,
+		"Device that distances are measured from; no effect, it is the processors of the process"),
+	NO_EFFECT(
+		nic_affinity_config, STRING, 0, NULL,
+		"Which device for which processor; no effect, FI_VERBS_NIC_AFFINITY=manual: has a list"),
 };
 
 const size_t vrb_param_count = sizeof(vrb_param_table) / sizeof(vrb_param_table[0]);

@@ -36,6 +36,7 @@ struct vrb_params {
 	int use_odp;
 	int tclass_best_effort, tclass_low_latency, tclass_dedicated_access; /* code points */
 	int tclass_bulk_data, tclass_scavenger, tclass_network_ctrl;
+	const char *nic_affinity, *nic_affinity_policy;
 	const char *tclass_sl; /* service levels by code point */
 };
 

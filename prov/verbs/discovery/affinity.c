@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Devices by their distance to the process. */
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "affinity.h"
+#include "prov/verbs/provider/prov.h"
+
+#define MANUAL "manual:"
+
+/* Where launchers say which process of the host this is. */
+static const char *const rank_names[] = {
+	"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",	  "PMI_LOCAL_RANK",
+	"MV2_COMM_WORLD_LOCAL_RANK",  "PALS_LOCAL_RANKID",	  "SLURM_LOCALID",
+	"FLUX_TASK_LOCAL_ID",	      "JSM_NAMESPACE_LOCAL_RANK",
+};
+
+/* 0 where nobody says. */
+static size_t local_rank(void)
+{
+	const char *text;
+	char *end;
+	size_t i;
+	long rank;
+
+	for (i = 0; i < sizeof(rank_names) / sizeof(rank_names[0]); i++) {
+		text = getenv(rank_names[i]);
+		rank = text ? strtol(text, &end, 10) : -1;
+		if (rank >= 0 && end > text && !*end)
+			return (size_t)rank;
+	}
+	return 0;
+}
+
+static bool read_cpus(const struct vrb_device *dev, char *text, size_t len)
+{
+	char path[PATH_MAX];
+	FILE *file;
+	bool good;
+
+	snprintf(path, sizeof(path), "%s/device/local_cpulist", dev->path);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	good = fgets(text, (int)len, file);
+	fclose(file);
+	if (good)
+		text[strcspn(text, "\n")] = '\0';
+	return good && text[0];
+}
+
+/* "0-3,8" */
+static bool is_listed(const char *list, long cpu)
+{
+	long first, last;
+	char *end;
+
+	for (;;) {
+		first = last = strtol(list, &end, 10);
+		if (end == list)
+			return false;
+		if (*end == '-')
+			last = strtol(end + 1, &end, 10);
+		if (cpu >= first && cpu <= last)
+			return true;
+		if (*end != ',')
+			return false;
+		list = end + 1;
+	}
+}
+
+static enum vrb_nearness nearness_of(const struct vrb_device *dev)
+{
+	char list[1024];
+	bool some = false, all = true, local;
+	cpu_set_t set;
+	int cpu;
+
+	if (!read_cpus(dev, list, sizeof(list)) || sched_getaffinity(0, sizeof(set), &set))
+		return VRB_NEAR_UNKNOWN;
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &set))
+			continue;
+		local = is_listed(list, cpu);
+		some = some || local;
+		all = all && local;
+	}
+	return all ? VRB_NEAR_ALL : some ? VRB_NEAR_SOME : VRB_NEAR_NONE;
+}
+
+/* Of its fastest port, in units that compare. */
+static uint64_t speed_of(const struct vrb_device *dev)
+{
+	uint64_t speed, most = 0;
+	int i;
+
+	for (i = 0; i < dev->num_ports; i++) {
+		speed = (uint64_t)dev->ports[i].attr.active_speed * dev->ports[i].attr.active_width;
+		if (dev->ports[i].attr.state == IBV_PORT_ACTIVE && speed > most)
+			most = speed;
+	}
+	return most;
+}
+
+/* INT_MAX when the list of the parameter does not have the device. */
+static int place_in(const char *list, const char *name)
+{
+	size_t len;
+	int place;
+
+	for (place = 0; *list; place++, list += len + (list[len] == ',')) {
+		len = strcspn(list, ",");
+		if (len == strlen(name) && !strncmp(list, name, len))
+			return place;
+	}
+	return INT_MAX;
+}
+
+static int affinity_compare(const struct vrb_ranked *a, const struct vrb_ranked *b)
+{
+	if (a->place != b->place)
+		return a->place < b->place ? -1 : 1;
+	if (a->nearness != b->nearness)
+		return a->nearness < b->nearness ? -1 : 1;
+	return a->speed == b->speed ? 0 : a->speed > b->speed ? -1 : 1;
+}
+
+/* Behind those that are as good, so devices keep their order where nothing tells them apart. */
+static void affinity_insert(struct vrb_affinity *affinity, const struct vrb_ranked *ranked)
+{
+	size_t at = affinity->count++;
+
+	for (; at && affinity_compare(ranked, &affinity->devices[at - 1]) < 0; at--)
+		affinity->devices[at] = affinity->devices[at - 1];
+	affinity->devices[at] = *ranked;
+}
+
+/* Processes of a host begin with different ones of the best. */
+static void take_turns(struct vrb_affinity *affinity)
+{
+	struct vrb_ranked old[VRB_AFFINITY_MAX];
+	size_t i, equals = 0, first;
+
+	while (equals < affinity->count &&
+	       !affinity_compare(&affinity->devices[equals], &affinity->devices[0]))
+		equals++;
+	if (!equals || affinity->devices[0].nearness == VRB_NEAR_UNKNOWN)
+		return;
+	memcpy(old, affinity->devices, equals * sizeof(old[0]));
+	first = local_rank() % equals;
+	for (i = 0; i < equals; i++)
+		affinity->devices[i] = old[(first + i) % equals];
+}
+
+/* The list of a manual order, or NULL; *none is whether the order is left as it is. */
+static const char *read_policy(bool *none)
+{
+	const char *policy =
+		vrb_params.nic_affinity ? vrb_params.nic_affinity : vrb_params.nic_affinity_policy;
+
+	*none = policy && !strcmp(policy, "none");
+	if (policy && !strncmp(policy, MANUAL, strlen(MANUAL)))
+		return policy + strlen(MANUAL);
+	if (policy && !*none && strcmp(policy, "auto"))
+		FI_WARN_ONCE(
+			&vrb_prov, FI_LOG_FABRIC,
+			"FI_VERBS_NIC_AFFINITY=%s is taken as auto; it is auto, none, or manual: and names of devices, separated by commas\n",
+			policy);
+	return NULL;
+}
+
+void vrb_affinity_rank(struct vrb_affinity *affinity, const struct vrb_snapshot *snapshot)
+{
+	const struct vrb_device *dev;
+	struct vrb_ranked ranked;
+	const char *list;
+	bool none;
+
+	affinity->count = 0;
+	list = read_policy(&none);
+	affinity->by_nearness = !none && !list;
+	if (none)
+		return;
+	STAILQ_FOREACH (dev, snapshot, next) {
+		if (dev->err || affinity->count == VRB_AFFINITY_MAX)
+			continue;
+		ranked = (struct vrb_ranked){ .dev = dev };
+		if (list) {
+			ranked.place = place_in(list, dev->name);
+		} else {
+			ranked.nearness = nearness_of(dev);
+			ranked.speed = ranked.nearness == VRB_NEAR_UNKNOWN ? 0 : speed_of(dev);
+		}
+		affinity_insert(affinity, &ranked);
+	}
+	if (affinity->by_nearness)
+		take_turns(affinity);
+}
+
+int vrb_affinity_place(const struct vrb_affinity *affinity, const struct vrb_device *dev)
+{
+	size_t i;
+
+	for (i = 0; i < affinity->count; i++)
+		if (affinity->devices[i].dev == dev)
+			break;
+	return (int)i;
+}
+
+bool vrb_affinity_is_far(const struct vrb_affinity *affinity, const struct vrb_device *dev,
+			 struct ofi_miss *miss)
+{
+	int place = vrb_affinity_place(affinity, dev);
+	const struct vrb_ranked *best = &affinity->devices[0];
+	char list[64] = "";
+
+	if (!affinity->by_nearness || !affinity->count || place >= (int)affinity->count ||
+	    affinity->devices[place].nearness != VRB_NEAR_NONE || best->nearness == VRB_NEAR_NONE)
+		return false;
+	read_cpus(dev, list, sizeof(list));
+	miss->attr = "FI_VERBS_NIC_AFFINITY";
+	snprintf(miss->asked, sizeof(miss->asked), "near the process's CPUs");
+	snprintf(miss->has, sizeof(miss->has), "near CPUs %s; offered behind %s", list,
+		 best->dev->name);
+	return true;
+}
