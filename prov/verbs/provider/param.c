@@ -36,12 +36,16 @@
 	}
 
 const struct ofi_param vrb_param_table[] = {
-	INT(tx_size, 384, 1, INT_MAX, "Operations a transmit queue holds when the hints say 0"),
-	INT(rx_size, 384, 1, INT_MAX, "Receives a receive queue holds when the hints say 0"),
-	INT(tx_iov_limit, 4, 1, INT_MAX, "Buffers a transmit operation takes when the hints say 0"),
-	INT(rx_iov_limit, 4, 1, INT_MAX, "Buffers a receive takes when the hints say 0"),
+	INT(tx_size, 384, 1, INT_MAX,
+	    "Operations a transmit queue holds when the hints say 0; of reliable datagrams it is always 65536"),
+	INT(rx_size, 384, 1, INT_MAX,
+	    "Receives a receive queue holds when the hints say 0; reliable datagrams keep as many as are posted"),
+	INT(tx_iov_limit, 4, 1, INT_MAX,
+	    "Buffers a transmit operation takes when the hints say 0; of reliable datagrams it is always 4"),
+	INT(rx_iov_limit, 4, 1, INT_MAX,
+	    "Buffers a receive takes when the hints say 0; of reliable datagrams it is always 4"),
 	INT(inline_size, 256, 0, INT_MAX,
-	    "Bytes that can be injected when the hints say 0; 0 is the maximum of the device"),
+	    "Bytes that can be injected when the hints say 0; 0 is the maximum of the device. Reliable datagrams inject what fits a packet, and send so many bytes, with the header, inline in the work request"),
 	INT(min_rnr_timer, 12, 0, 31,
 	    "How long a peer waits before it sends again when no receive is posted, in the encoding of InfiniBand (12 is 0.64 ms, 0 is 655 ms)"),
 	INT(rnr_retry_count, 7, 0, 7,
