@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BIAS_YIELDS = 100, BIAS_NAP_NS = 50000, BIAS_SETTLE_NS = 10000000 };
+enum { BIAS_YIELDS = 2, BIAS_SETTLE_NS = 10000000 };
+enum { BIAS_NAP_NS = 50000, BIAS_NAP_MAX_NS = 10000000 };
 
 __thread bool ofi_bias_outside;
 
@@ -43,17 +44,25 @@ static void bias_settle(void)
 		bias_nap(BIAS_SETTLE_NS);
 }
 
+/*
+ * The owner may be off the processor. The naps get longer, since on a host with more threads than
+ * processors each of them takes time from the owner that it waits for.
+ */
 void ofi_bias_shut(struct ofi_bias *bias)
 {
+	long nap = BIAS_NAP_NS;
 	int saved = errno, i;
 
 	__atomic_store_n(&bias->shut, 1, __ATOMIC_RELAXED);
 	bias_settle();
 	for (i = 0; __atomic_load_n(&bias->inside, __ATOMIC_ACQUIRE); i++) {
-		if (i < BIAS_YIELDS)
+		if (i < BIAS_YIELDS) {
 			sched_yield();
-		else
-			bias_nap(BIAS_NAP_NS);
+			continue;
+		}
+		bias_nap(nap);
+		if (nap < BIAS_NAP_MAX_NS)
+			nap *= 2;
 	}
 	errno = saved;
 }
