@@ -22,10 +22,5 @@ int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 void ofi_rdm_unbind(struct ofi_rdm_ep *ep);
 /* Lets go of one fid of the endpoint; the last closes it. 0 or -FI_EBUSY. */
 int ofi_rdm_close(struct ofi_rdm_ep *ep);
-/* Whether a domain was opened for reliable datagrams. */
-static inline bool ofi_rdm_is_domain(const struct ofi_domain *domain)
-{
-	return domain->progress;
-}
 
 #endif

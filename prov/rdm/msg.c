@@ -12,7 +12,6 @@
 #include "order.h"
 #include "peer.h"
 #include "calls.h"
-#include "recv.h"
 #include "stats.h"
 #include "work.h"
 

@@ -6,5 +6,7 @@
 
 /* The default flags or the way of completion changed. */
 void ofi_rdm_set_modes(struct ofi_rdm_ep *ep);
+/* What of it is of receives. */
+void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep);
 
 #endif

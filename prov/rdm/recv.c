@@ -9,7 +9,7 @@
 #include "peer.h"
 #include "calls.h"
 #include "complete.h"
-#include "recv.h"
+#include "msg.h"
 #include "work.h"
 
 #define RX_FLAGS    (FI_COMPLETION | FI_MORE)

@@ -323,7 +323,7 @@ static ssize_t queue_work(struct vrb_domain *domain, const struct fi_deferred_wo
 	if (!cntr || !from->op.msg)
 		return -FI_EINVAL;
 	if (domain->base.progress && !is_cntr_op(from->op_type))
-		return vrb_rdm_of(domain)->queue_work(domain, from, cntr);
+		return vrb_rdm_of(domain)->queue_work(&domain->base, from, cntr);
 	if (is_cntr_op(from->op_type))
 		ret = new_cntr_op(domain, from, &work);
 	else

@@ -8,6 +8,7 @@
 
 struct fi_deferred_work;
 struct ofi_cntr;
+struct ofi_domain;
 struct ofi_rdm_domain_progress;
 struct vrb_domain;
 
@@ -29,7 +30,7 @@ struct vrb_domain_rdm {
 	int (*watch)(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
 	void (*unwatch)(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
 	/* fi_control(FI_QUEUE_WORK) of an operation. */
-	ssize_t (*queue_work)(struct vrb_domain *domain, const struct fi_deferred_work *work,
+	ssize_t (*queue_work)(struct ofi_domain *domain, const struct fi_deferred_work *work,
 			      struct ofi_cntr *cntr);
 };
 

@@ -44,12 +44,6 @@ static void domain_close(struct vrb_domain *domain)
 	vrb_rdm_cache_close(domain->base.cache);
 }
 
-static ssize_t queue_work(struct vrb_domain *domain, const struct fi_deferred_work *work,
-			  struct ofi_cntr *cntr)
-{
-	return ofi_rdm_queue_work(&domain->base, work, cntr);
-}
-
 static const struct vrb_domain_rdm domain_rdm = {
 	.ops = ofi_ops(&domain_ops),
 	.open = domain_open,
@@ -57,7 +51,7 @@ static const struct vrb_domain_rdm domain_rdm = {
 	.lost = ofi_rdm_domain_progress_lost,
 	.watch = ofi_rdm_domain_progress_watch,
 	.unwatch = ofi_rdm_domain_progress_unwatch,
-	.queue_work = queue_work,
+	.queue_work = ofi_rdm_queue_work,
 };
 
 void vrb_rdm_domain_init(void)

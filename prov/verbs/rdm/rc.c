@@ -175,14 +175,27 @@ static struct ofi_rdm_proto_in *rc_keep(struct ofi_rdm_proto_in *in, bool payloa
 	return kept ? &kept->in : NULL;
 }
 
-static void rc_release(struct ofi_rdm_proto_in *in)
+static OFI_OUTLINE void release_and_fill(struct ofi_rdm_proto_in *in)
 {
-	struct vrb_rdm_rx *rx = (struct vrb_rdm_rx *)in;
 	struct ofi_rdm_ep *ep = ep_of(in->peer->proto);
 
-	vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
-	if (vrb_rc(ep)->rx.above < 0 && !ep->closing)
+	vrb_rdm_rx_put(&vrb_rc(ep)->rx, (struct vrb_rdm_rx *)in);
+	if (!ep->closing)
 		vrb_rdm_refill(ep);
+}
+
+/* In line what an unexpected message takes whose bytes are in its note. */
+static void rc_release(struct ofi_rdm_proto_in *in)
+{
+	struct vrb_rdm_small *small = (struct vrb_rdm_small *)in;
+	struct vrb_rdm_rx_ring *ring = small->rx.ring;
+
+	if (ofi_unlikely(ring->above < 0))
+		release_and_fill(in);
+	else if (ofi_likely(in->index & VRB_RDM_SMALL_BIT && !small->heap))
+		SLIST_INSERT_HEAD(&ring->free_small, small, link);
+	else
+		vrb_rdm_rx_put(ring, &small->rx);
 }
 
 static struct ofi_rdm_proto_in *rc_in_at(struct ofi_rdm_proto *proto, uint32_t index)

@@ -85,12 +85,12 @@ struct vrb_rc_peer {
 
 static inline struct vrb_rc_ep *vrb_rc(const struct ofi_rdm_ep *ep)
 {
-	return (struct vrb_rc_ep *)((uintptr_t)ep - offsetof(struct vrb_rc_ep, rdm));
+	return (struct vrb_rc_ep *)((char *)(uintptr_t)ep - offsetof(struct vrb_rc_ep, rdm));
 }
 
 static inline struct vrb_rc_peer *vrb_rc_peer(const struct ofi_rdm_peer *peer)
 {
-	return (struct vrb_rc_peer *)((uintptr_t)peer - offsetof(struct vrb_rc_peer, rdm));
+	return (struct vrb_rc_peer *)((char *)(uintptr_t)peer - offsetof(struct vrb_rc_peer, rdm));
 }
 
 static inline struct vrb_domain *vrb_rc_domain(const struct ofi_rdm_ep *ep)
