@@ -6,6 +6,8 @@
 #include <rdma/fi_errno.h>
 #include "mr_cache.h"
 
+#define SPARES 16 /* regions that are not given back to the heap */
+
 static size_t length(const struct ofi_mr_region *region)
 {
 	return region->end - region->start;
@@ -175,6 +177,35 @@ static void mr_cache_unwatch(struct ofi_mr_cache *cache, struct ofi_mr_region *r
 	region->watched = false;
 }
 
+static struct ofi_mr_region *region_new(struct ofi_mr_cache *cache)
+{
+	struct ofi_mr_region *region;
+
+	ofi_lock(&cache->lock);
+	region = TAILQ_FIRST(&cache->spare);
+	if (region) {
+		TAILQ_REMOVE(&cache->spare, region, link);
+		cache->spares--;
+	}
+	ofi_unlock(&cache->lock);
+	if (!region)
+		return calloc(1, sizeof(*region));
+	*region = (struct ofi_mr_region){ 0 };
+	return region;
+}
+
+static void region_free(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
+{
+	ofi_lock(&cache->lock);
+	if (cache->spares < SPARES) {
+		TAILQ_INSERT_HEAD(&cache->spare, region, link);
+		cache->spares++;
+		region = NULL;
+	}
+	ofi_unlock(&cache->lock);
+	free(region);
+}
+
 /* Deregisters the dead. Not with the lock held. */
 static void bury(struct ofi_mr_cache *cache)
 {
@@ -183,7 +214,7 @@ static void bury(struct ofi_mr_cache *cache)
 	while ((region = take_dead(cache))) {
 		cache->dereg(cache->arg, region->mr);
 		mr_cache_unwatch(cache, region);
-		free(region);
+		region_free(cache, region);
 	}
 }
 
@@ -311,7 +342,7 @@ static struct ofi_mr_region *look_up(struct ofi_mr_cache *cache, uintptr_t start
 static int get_new(struct ofi_mr_cache *cache, uintptr_t start, uintptr_t end, unsigned int access,
 		   struct ofi_mr_region **found)
 {
-	struct ofi_mr_region *region = calloc(1, sizeof(*region));
+	struct ofi_mr_region *region = region_new(cache);
 	int ret;
 
 	if (!region)
@@ -327,7 +358,7 @@ static int get_new(struct ofi_mr_cache *cache, uintptr_t start, uintptr_t end, u
 	else
 		ret = register_region(cache, region);
 	if (ret)
-		free(region);
+		region_free(cache, region);
 	else
 		*found = region;
 	return ret;
@@ -394,6 +425,7 @@ int ofi_mr_cache_init(struct ofi_mr_cache *cache, size_t max_count, size_t max_s
 	ofi_lock_init(&cache->reg_lock);
 	TAILQ_INIT(&cache->unused);
 	TAILQ_INIT(&cache->dead);
+	TAILQ_INIT(&cache->spare);
 	if (!monitor || !max_count)
 		return 0;
 	cache->index = calloc(max_count + 1, sizeof(*cache->index));
@@ -420,8 +452,14 @@ static void forget_all(struct ofi_mr_cache *cache)
 /* In a child a lock may be held by a thread that is the parent's. */
 void ofi_mr_cache_fini(struct ofi_mr_cache *cache)
 {
+	struct ofi_mr_region *region;
+
 	if (cache->pid == getpid())
 		forget_all(cache);
+	while ((region = TAILQ_FIRST(&cache->spare))) {
+		TAILQ_REMOVE(&cache->spare, region, link);
+		free(region);
+	}
 	if (cache->monitored)
 		ofi_monitor_close(&cache->monitor);
 	free(cache->index);

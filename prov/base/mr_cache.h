@@ -53,6 +53,8 @@ struct ofi_mr_cache {
 	struct ofi_mr_region *pending;
 	struct ofi_mr_list unused; /* in the index without users, least recently used first */
 	struct ofi_mr_list dead;   /* to be deregistered */
+	struct ofi_mr_list spare;  /* of no use now, for the next registrations */
+	size_t spares;
 	uint64_t hits, misses, changes;
 };
 

@@ -469,7 +469,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	struct pair_options options = { .depth = 2 * REPEAT };
+	/* Long enough that the library asks for no completion of its own within a window. */
+	struct pair_options options = { .depth = 6 * REPEAT };
 	const char *path = "libfabric.so.1", *only = NULL, *name;
 	struct lib lib;
 	int option, i;
