@@ -57,7 +57,8 @@ static void open_things(struct things *t, enum fi_ep_type type, uint64_t caps)
 	OK(fi_av_open(t->domain, &av, &t->av, NULL));
 	OK(fi_cntr_open(t->domain, &cntr, &t->cntr, NULL));
 	OK(fi_eq_open(t->fabric, &eq, &t->eq, NULL));
-	OK(fi_stx_context(t->domain, NULL, &t->stx, NULL));
+	if (type != FI_EP_DGRAM)
+		OK(fi_stx_context(t->domain, NULL, &t->stx, NULL));
 	OK(fi_poll_open(t->domain, NULL, &t->poll));
 	OK(fi_mr_reg(t->domain, buf, sizeof(buf), FI_SEND | FI_RECV | FI_REMOTE_WRITE, 0, 0, 0,
 		     &t->mr, NULL));
@@ -73,7 +74,8 @@ static void close_things(struct things *t)
 	OK(fi_close(&t->ep->fid));
 	OK(fi_close(&t->mr->fid));
 	OK(fi_close(&t->poll->fid));
-	OK(fi_close(&t->stx->fid));
+	if (t->stx)
+		OK(fi_close(&t->stx->fid));
 	OK(fi_close(&t->eq->fid));
 	OK(fi_close(&t->cntr->fid));
 	OK(fi_close(&t->av->fid));
@@ -92,7 +94,8 @@ static void refuses_to_bind(const struct things *a, const struct things *b)
 	RETURNS(fi_ep_bind(a->ep, &b->av->fid, 0), -FI_EINVAL);
 	RETURNS(fi_ep_bind(a->ep, &b->cntr->fid, FI_SEND), -FI_EINVAL);
 	RETURNS(fi_ep_bind(a->ep, &b->eq->fid, 0), -FI_EINVAL);
-	RETURNS(fi_ep_bind(a->ep, &b->stx->fid, 0), -FI_EINVAL);
+	if (b->stx)
+		RETURNS(fi_ep_bind(a->ep, &b->stx->fid, 0), -FI_EINVAL);
 	RETURNS(fi_ep_bind(a->ep, &b->ep->fid, 0), -FI_EINVAL);
 	RETURNS(fi_domain_bind(a->domain, &b->eq->fid, 0), -FI_EINVAL);
 	RETURNS(fi_av_bind(a->av, &b->eq->fid, 0), -FI_EINVAL);
