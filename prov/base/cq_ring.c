@@ -11,7 +11,9 @@ int ofi_cq_ring_init(struct ofi_cq_ring *ring, size_t size)
 {
 	uint32_t items = SIZE_MIN;
 
-	while (items < size && items < SIZE_LIMIT)
+	if (size > SIZE_LIMIT)
+		return -FI_ENOMEM;
+	while (items < size)
 		items *= 2;
 	*ring = (struct ofi_cq_ring){ .mask = items - 1 };
 	ring->items = calloc(items, sizeof(*ring->items));

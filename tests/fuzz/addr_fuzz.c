@@ -11,7 +11,7 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
-#include "prov/verbs/discovery/name.h"
+#include "prov/base/name.h"
 #include "prov/verbs/dgram/ud_name.h"
 
 struct fi_provider vrb_prov = { .name = "fuzz" };
@@ -68,10 +68,10 @@ static void try_name(uint32_t format, const uint8_t *data, size_t size)
 	char out[OFI_ADDR_STRLEN];
 	size_t len = sizeof(out), small = 3;
 
-	if (vrb_name_in("fuzz", format, data, size, &ss))
+	if (ofi_name_in(&vrb_prov, "fuzz", format, data, size, &ss))
 		return;
-	need(!vrb_name_out("fuzz", format, &ss, out, &len) && len <= sizeof(out));
-	need(vrb_name_out("fuzz", format, &ss, out, &small) < 0 && small == len);
+	need(!ofi_name_out(&vrb_prov, "fuzz", format, &ss, out, &len) && len <= sizeof(out));
+	need(ofi_name_out(&vrb_prov, "fuzz", format, &ss, out, &small) < 0 && small == len);
 }
 
 static void try_ud(const uint8_t *data, size_t size)
