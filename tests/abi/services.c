@@ -238,6 +238,9 @@ static struct fi_provider services = {
 	.cleanup = cleanup,
 };
 
+/* The system's header defines this function without a declaration, which clang warns about. */
+struct fi_provider *fi_prov_ini(void);
+
 FI_EXT_INI
 {
 	fi_param_define(&services, "name", FI_PARAM_STRING, "Name of the %s", "domain");
