@@ -20,6 +20,8 @@
 enum { NEAREST = 5 };
 
 #define GETINFO_FLAGS (FI_SOURCE | FI_NUMERICHOST | FI_PROV_ATTR_ONLY | FI_RESCAN)
+/* Plug-ins and test programs of other libraries set these among themselves. */
+#define FOREIGN_FLAGS (~0ULL << 58)
 #define OLDEST	      FI_VERSION(1, 0)
 
 struct request {
@@ -48,9 +50,9 @@ static int check_request(const struct request *req)
 			FI_MINOR(fi_version()));
 		return -FI_ENOSYS;
 	}
-	if (req->flags & ~GETINFO_FLAGS) {
+	if (req->flags & ~(GETINFO_FLAGS | FOREIGN_FLAGS)) {
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE, "fi_getinfo: unknown flags 0x%llx\n",
-			(unsigned long long)(req->flags & ~GETINFO_FLAGS));
+			(unsigned long long)(req->flags & ~(GETINFO_FLAGS | FOREIGN_FLAGS)));
 		return -FI_EBADFLAGS;
 	}
 	if ((req->flags & FI_SOURCE) && !req->node && !req->service) {

@@ -428,6 +428,16 @@ static void test_user_ids(void **state)
 	assert_true(info->caps & info->domain_attr->caps & FI_AV_USER_ID);
 }
 
+/* A datagram is sent to a group; what is received from one is a message. */
+static void test_groups(void **state)
+{
+	(void)state;
+	info = vrb_info_dgram(&dev, &port);
+	assert_non_null(info);
+	assert_true(info->caps & info->tx_attr->caps & FI_MULTICAST);
+	assert_int_equal(info->rx_attr->caps & FI_MULTICAST, 0);
+}
+
 /* Address vectors of others are not shared; a receive context has a name where it is asked for. */
 static void test_addresses(void **state)
 {
@@ -454,7 +464,7 @@ int main(void)
 		TEST(test_inline_maximum), TEST(test_usable),	   TEST(test_nic),
 		TEST(test_link),	   TEST(test_trigger),	   TEST(test_shared),
 		TEST(test_multi),	   TEST(test_addresses),   TEST(test_rdm),
-		TEST(test_user_ids),
+		TEST(test_user_ids),	   TEST(test_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,9 +9,9 @@
 #include "info.h"
 #include "prov/verbs/queue/post.h"
 
-#define TX_CAPS	  (FI_SEND | FI_FENCE)
+#define TX_CAPS	  (FI_MULTICAST | FI_SEND | FI_FENCE)
 #define RX_CAPS	  (FI_RECV | FI_SOURCE)
-#define BOTH_CAPS (FI_MSG | FI_MULTICAST)
+#define BOTH_CAPS FI_MSG
 
 static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 {

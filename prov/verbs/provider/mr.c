@@ -300,7 +300,7 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 			"fi_mr_reg: needs one buffer (mr_iov_limit 1) and offset 0\n");
 		return -FI_EINVAL;
 	}
-	if (!access || (access & ~ACCESS)) {
+	if (access & ~ACCESS) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
 			"fi_mr_reg: access 0x%llx: give FI_SEND, FI_RECV, FI_[REMOTE_]READ or WRITE\n",
 			(unsigned long long)access);
