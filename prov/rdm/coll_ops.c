@@ -12,19 +12,27 @@
 
 #define FLAGS (FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
 
-static ssize_t coll_ops_start(struct fid_ep *fid, fi_addr_t group, struct ofi_coll_call call)
+static ssize_t coll_call(struct fid_ep *fid, enum fi_collective_op kind, const void *buf,
+			 void *result, size_t count, fi_addr_t group, fi_addr_t root,
+			 enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm(fid);
+	struct ofi_coll_call call = { .kind = kind,
+				      .buf = buf,
+				      .result = result,
+				      .count = count,
+				      .datatype = datatype,
+				      .op = op,
+				      .root = root,
+				      .context = context };
 	ssize_t ret;
 
-	if (call.flags & ~FLAGS)
+	if (flags & ~FLAGS)
 		return -FI_EBADFLAGS;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
-	if (ep->tx_selective && !((call.flags | ep->tx_op_flags) & FI_COMPLETION))
+	if (ep->tx_selective && !((flags | ep->tx_op_flags) & FI_COMPLETION))
 		call.flags = OFI_RDM_SILENT;
-	else
-		call.flags = 0;
 	ofi_rdm_lock(ep);
 	ret = ofi_rdm_coll_start(ep, group, &call);
 	ofi_rdm_unlock(ep);
@@ -33,14 +41,7 @@ static ssize_t coll_ops_start(struct fid_ep *fid, fi_addr_t group, struct ofi_co
 
 static ssize_t coll_barrier2(struct fid_ep *ep, fi_addr_t group, uint64_t flags, void *context)
 {
-	return coll_ops_start(ep, group,
-			      (struct ofi_coll_call){
-				      .kind = FI_BARRIER,
-				      .datatype = FI_VOID,
-				      .op = FI_NOOP,
-				      .context = context,
-				      .flags = flags,
-			      });
+	return coll_call(ep, FI_BARRIER, NULL, NULL, 0, group, 0, FI_VOID, FI_NOOP, flags, context);
 }
 
 static ssize_t coll_barrier(struct fid_ep *ep, fi_addr_t group, void *context)
@@ -53,17 +54,8 @@ static ssize_t coll_broadcast(struct fid_ep *ep, void *buf, size_t count, void *
 			      uint64_t flags, void *context)
 {
 	(void)desc;
-	return coll_ops_start(ep, group,
-			      (struct ofi_coll_call){
-				      .kind = FI_BROADCAST,
-				      .result = buf,
-				      .count = count,
-				      .datatype = datatype,
-				      .op = FI_NOOP,
-				      .root = root,
-				      .context = context,
-				      .flags = flags,
-			      });
+	return coll_call(ep, FI_BROADCAST, NULL, buf, count, group, root, datatype, FI_NOOP, flags,
+			 context);
 }
 
 static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -72,17 +64,8 @@ static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, v
 {
 	(void)desc;
 	(void)result_desc;
-	return coll_ops_start(ep, group,
-			      (struct ofi_coll_call){
-				      .kind = FI_ALLTOALL,
-				      .buf = buf,
-				      .result = result,
-				      .count = count,
-				      .datatype = datatype,
-				      .op = FI_NOOP,
-				      .context = context,
-				      .flags = flags,
-			      });
+	return coll_call(ep, FI_ALLTOALL, buf, result, count, group, 0, datatype, FI_NOOP, flags,
+			 context);
 }
 
 static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -92,17 +75,8 @@ static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, 
 {
 	(void)desc;
 	(void)result_desc;
-	return coll_ops_start(ep, group,
-			      (struct ofi_coll_call){
-				      .kind = FI_ALLREDUCE,
-				      .buf = buf,
-				      .result = result,
-				      .count = count,
-				      .datatype = datatype,
-				      .op = op,
-				      .context = context,
-				      .flags = flags,
-			      });
+	return coll_call(ep, FI_ALLREDUCE, buf, result, count, group, 0, datatype, op, flags,
+			 context);
 }
 
 static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -111,17 +85,8 @@ static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, 
 {
 	(void)desc;
 	(void)result_desc;
-	return coll_ops_start(ep, group,
-			      (struct ofi_coll_call){
-				      .kind = FI_ALLGATHER,
-				      .buf = buf,
-				      .result = result,
-				      .count = count,
-				      .datatype = datatype,
-				      .op = FI_NOOP,
-				      .context = context,
-				      .flags = flags,
-			      });
+	return coll_call(ep, FI_ALLGATHER, buf, result, count, group, 0, datatype, FI_NOOP, flags,
+			 context);
 }
 
 static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -131,17 +96,8 @@ static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t co
 {
 	(void)desc;
 	(void)result_desc;
-	return coll_ops_start(ep, group,
-			      (struct ofi_coll_call){
-				      .kind = FI_REDUCE_SCATTER,
-				      .buf = buf,
-				      .result = result,
-				      .count = count,
-				      .datatype = datatype,
-				      .op = op,
-				      .context = context,
-				      .flags = flags,
-			      });
+	return coll_call(ep, FI_REDUCE_SCATTER, buf, result, count, group, 0, datatype, op, flags,
+			 context);
 }
 
 static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -150,18 +106,8 @@ static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, voi
 {
 	(void)desc;
 	(void)result_desc;
-	return coll_ops_start(ep, group,
-			      (struct ofi_coll_call){
-				      .kind = FI_REDUCE,
-				      .buf = buf,
-				      .result = result,
-				      .count = count,
-				      .datatype = datatype,
-				      .op = op,
-				      .root = root,
-				      .context = context,
-				      .flags = flags,
-			      });
+	return coll_call(ep, FI_REDUCE, buf, result, count, group, root, datatype, op, flags,
+			 context);
 }
 
 static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -170,18 +116,8 @@ static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, vo
 {
 	(void)desc;
 	(void)result_desc;
-	return coll_ops_start(ep, group,
-			      (struct ofi_coll_call){
-				      .kind = FI_SCATTER,
-				      .buf = buf,
-				      .result = result,
-				      .count = count,
-				      .datatype = datatype,
-				      .op = FI_NOOP,
-				      .root = root,
-				      .context = context,
-				      .flags = flags,
-			      });
+	return coll_call(ep, FI_SCATTER, buf, result, count, group, root, datatype, FI_NOOP, flags,
+			 context);
 }
 
 static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc,
@@ -190,18 +126,8 @@ static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, voi
 {
 	(void)desc;
 	(void)result_desc;
-	return coll_ops_start(ep, group,
-			      (struct ofi_coll_call){
-				      .kind = FI_GATHER,
-				      .buf = buf,
-				      .result = result,
-				      .count = count,
-				      .datatype = datatype,
-				      .op = FI_NOOP,
-				      .root = root,
-				      .context = context,
-				      .flags = flags,
-			      });
+	return coll_call(ep, FI_GATHER, buf, result, count, group, root, datatype, FI_NOOP, flags,
+			 context);
 }
 
 const struct fi_ops_collective ofi_rdm_coll_ops = {
