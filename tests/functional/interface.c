@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 3, MOST = 600 };
+enum { COLUMNS = 3, MOST = 600, NAME_LEN = 48 };
 
 struct row {
-	const char *section, *name;
+	const char *section;
+	char name[NAME_LEN];
 	long ret[COLUMNS];
 	bool known[COLUMNS];
 };
@@ -150,7 +151,8 @@ void tried(const char *section, const char *name, long ret)
 			break;
 	if (i == count) {
 		CHECK(count < MOST);
-		rows[count++] = (struct row){ .section = section, .name = name };
+		rows[count].section = section;
+		snprintf(rows[count++].name, NAME_LEN, "%s", name);
 	}
 	if (rows[i].known[column] && ret >= 0)
 		return; /* one of several tries that failed is the result */
@@ -168,6 +170,31 @@ struct fi_info *hints_of_kind(void)
 	hints->domain_attr->mr_mode =
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	return hints;
+}
+
+void named(enum fi_type type, uint64_t value, try_value *try)
+{
+	char name[NAME_LEN];
+
+	fi_tostr_r(name, sizeof(name), &value, type);
+	if (!strncmp(name, "FI_", 3) && !strstr(name, "_UNSPEC"))
+		try(value, name);
+}
+
+void each_bit(enum fi_type type, try_value *try)
+{
+	int i;
+
+	for (i = 0; i < 64; i++)
+		named(type, 1ULL << i, try);
+}
+
+void each_number(enum fi_type type, try_value *try)
+{
+	uint64_t i;
+
+	for (i = 0; i < FI_COLLECTIVE_OFFSET; i++)
+		named(type, i, try);
 }
 
 static bool works(const struct row *row, int at)

@@ -24,6 +24,13 @@ void tried(const char *section, const char *name, long ret);
 
 struct fi_info *hints_of_kind(void);
 
+/* Tries a value by the name that the library has for it; each_*: all that have names. */
+typedef void try_value(uint64_t value, const char *name);
+
+void named(enum fi_type type, uint64_t value, try_value *try);
+void each_bit(enum fi_type type, try_value *try);
+void each_number(enum fi_type type, try_value *try);
+
 /* Each tries all of one kind of endpoint. */
 void try_attributes(void);
 void try_calls(void);

@@ -10,61 +10,37 @@
 #define TRY(name, call)		   tried("Calls", #name, (long)(call))
 #define TRY_VALUE(name, condition) tried("Calls", #name, (condition) ? 0 : -FI_EOTHER)
 
-struct name {
-	int value;
-	const char *name;
-};
-
-#define NAME(constant)               \
-	{                            \
-		constant, #constant, \
-	}
-
-static const struct name datatypes[] = {
-	NAME(FI_INT8),		NAME(FI_UINT8),
-	NAME(FI_INT16),		NAME(FI_UINT16),
-	NAME(FI_INT32),		NAME(FI_UINT32),
-	NAME(FI_INT64),		NAME(FI_UINT64),
-	NAME(FI_FLOAT),		NAME(FI_DOUBLE),
-	NAME(FI_FLOAT_COMPLEX), NAME(FI_DOUBLE_COMPLEX),
-	NAME(FI_LONG_DOUBLE),	NAME(FI_LONG_DOUBLE_COMPLEX),
-	NAME(FI_INT128),	NAME(FI_UINT128),
-	NAME(FI_FLOAT16),	NAME(FI_BFLOAT16),
-	NAME(FI_FLOAT8_E4M3),	NAME(FI_FLOAT8_E5M2),
-};
-
-static const struct name operations[] = {
-	NAME(FI_MIN),	   NAME(FI_MAX),      NAME(FI_SUM),	    NAME(FI_PROD),
-	NAME(FI_LOR),	   NAME(FI_LAND),     NAME(FI_BOR),	    NAME(FI_BAND),
-	NAME(FI_LXOR),	   NAME(FI_BXOR),     NAME(FI_ATOMIC_READ), NAME(FI_ATOMIC_WRITE),
-	NAME(FI_CSWAP),	   NAME(FI_CSWAP_NE), NAME(FI_CSWAP_LE),    NAME(FI_CSWAP_LT),
-	NAME(FI_CSWAP_GE), NAME(FI_CSWAP_GT), NAME(FI_MSWAP),	    NAME(FI_DIFF),
-};
+static struct fid_domain *domain_of_atomics;
 
 /* Of one that is written, fetched or compared, whichever there is. */
-static int query(struct fid_domain *domain, int datatype, int op)
+static int query(uint64_t datatype, uint64_t op)
 {
 	static const uint64_t flags[] = { 0, FI_FETCH_ATOMIC, FI_COMPARE_ATOMIC };
 	struct fi_atomic_attr attr;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++)
-		if (!fi_query_atomic(domain, (enum fi_datatype)datatype, (enum fi_op)op, &attr,
-				     flags[i]))
+		if (!fi_query_atomic(domain_of_atomics, (enum fi_datatype)datatype, (enum fi_op)op,
+				     &attr, flags[i]))
 			return 0;
 	return -FI_EOPNOTSUPP;
 }
 
+static void try_datatype(uint64_t datatype, const char *name)
+{
+	tried("Data types of atomics", name, query(datatype, FI_SUM));
+}
+
+static void try_operation(uint64_t op, const char *name)
+{
+	tried("Operations of atomics, on FI_UINT64", name, query(FI_UINT64, op));
+}
+
 void try_datatypes(struct fid_domain *domain)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(datatypes); i++)
-		tried("Data types of atomics", datatypes[i].name,
-		      query(domain, datatypes[i].value, FI_SUM));
-	for (i = 0; i < ARRAY_SIZE(operations); i++)
-		tried("Operations of atomics, on FI_UINT64", operations[i].name,
-		      query(domain, FI_UINT64, operations[i].value));
+	domain_of_atomics = domain;
+	each_number(FI_TYPE_ATOMIC_TYPE, try_datatype);
+	each_number(FI_TYPE_ATOMIC_OP, try_operation);
 }
 
 static void try_counters(struct fid_cntr *cntr)
