@@ -3,15 +3,24 @@
 #ifndef INFO_NAMES_H
 #define INFO_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rdma/fabric.h>
+
+struct info_name {
+	const char *name;
+	uint64_t value;
+};
+
+/* Those that fi_tostr has for numbers of this type, or for bits, and those of a list. */
 struct info_names {
 	const char *what;
-	const struct info_name {
-		const char *name;
-		uint64_t value;
-	} * list;
+	enum fi_type type;
+	size_t values; /* how many to ask fi_tostr for */
+	bool bits;
+	const struct info_name *list;
 	size_t count;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Each call of the interface, as a program would make it, on connected objects of one kind. */
 #include "interface.h"
+#include "objects.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -11,16 +12,7 @@
 
 enum { SIZE = 4096, LEN = 64, RECEIVES = 40 };
 
-static struct fi_info *info;
-static struct fid_fabric *fabric;
-static struct fid_domain *domain;
-static struct fid_eq *eq;
-static struct fid_cq *cq;
-static struct fid_cntr *cntr;
-static struct fid_av *av;
-static struct fid_mr *mr;
-static struct fid_pep *pep;
-static struct fid_ep *ep, *peer; /* the peer of FI_EP_MSG; else an endpoint is its own */
+static struct fid_ep *peer; /* of FI_EP_MSG; else an endpoint is its own */
 static struct fid_mc *group;
 static fi_addr_t to = FI_ADDR_UNSPEC;
 static uint8_t buf[SIZE] __attribute__((aligned(64)));
@@ -543,19 +535,9 @@ static void close_all(void)
 		refuse_one();
 		TRY(fi_shutdown, fi_shutdown(ep, 0));
 		OK(fi_close(&peer->fid));
-		OK(fi_close(&pep->fid));
 	}
-	OK(fi_close(&ep->fid));
-	OK(fi_close(&mr->fid));
-	OK(fi_close(&av->fid));
-	OK(fi_close(&cntr->fid));
-	OK(fi_close(&cq->fid));
-	OK(fi_close(&domain->fid));
-	OK(fi_close(&eq->fid));
-	OK(fi_close(&fabric->fid));
-	fi_freeinfo(info);
-	ep = peer = NULL;
-	pep = NULL;
+	close_objects();
+	peer = NULL;
 	to = FI_ADDR_UNSPEC;
 }
 

@@ -14,19 +14,10 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_ext.h>
 #include "check.h"
+#include "objects.h"
 
 #define BAD_FLAG (1ULL << 60)
 
-static struct fi_info *info;
-static struct fid_fabric *fabric;
-static struct fid_domain *domain;
-static struct fid_eq *eq;
-static struct fid_cq *cq;
-static struct fid_cntr *cntr;
-static struct fid_av *av;
-static struct fid_mr *mr;
-static struct fid_ep *ep; /* bound, and enabled */
-static struct fid_pep *pep;
 static char buf[64];
 static char last[512];
 static int lines, wrong;
@@ -105,22 +96,6 @@ static void open_all(enum fi_ep_type type)
 	if (type == FI_EP_MSG)
 		OK(fi_passive_ep(fabric, info, &pep, NULL));
 	lines = 0;
-}
-
-static void close_all(void)
-{
-	if (pep)
-		OK(fi_close(&pep->fid));
-	pep = NULL;
-	OK(fi_close(&ep->fid));
-	OK(fi_close(&mr->fid));
-	OK(fi_close(&av->fid));
-	OK(fi_close(&cntr->fid));
-	OK(fi_close(&cq->fid));
-	OK(fi_close(&eq->fid));
-	OK(fi_close(&domain->fid));
-	OK(fi_close(&fabric->fid));
-	fi_freeinfo(info);
 }
 
 static void of_the_core(void)
@@ -430,7 +405,7 @@ static void test(void)
 		of_bindings();
 		of_connections();
 		of_event_queues();
-		close_all();
+		close_objects();
 		OK(fi_close(&log.fid));
 		log.fid.ops = NULL;
 	}
