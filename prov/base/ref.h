@@ -37,6 +37,12 @@ static inline void ofi_ref_put(struct ofi_ref *ref)
 	__atomic_sub_fetch(&ref->children, 1, __ATOMIC_RELEASE);
 }
 
+/* For an object that its children keep alive: returns true if this was the last one. */
+static inline bool ofi_ref_put_last(struct ofi_ref *ref)
+{
+	return !__atomic_sub_fetch(&ref->children, 1, __ATOMIC_ACQ_REL);
+}
+
 static inline int ofi_ref_busy(const struct ofi_ref *ref)
 {
 	return __atomic_load_n(&ref->children, __ATOMIC_ACQUIRE) ? -FI_EBUSY : 0;

@@ -7,19 +7,20 @@
 #include "refuse.h"
 #include "stx.h"
 
+void ofi_stx_put(struct ofi_stx *stx)
+{
+	if (!ofi_ref_put_last(&stx->ref))
+		return;
+	ofi_ref_put(&stx->domain->ref);
+	free(stx);
+}
+
 static int stx_close(struct fid *fid)
 {
 	struct ofi_stx *stx = (struct ofi_stx *)fid;
 
-	if (ofi_ref_inherited(&stx->domain->ref))
-		return 0;
-	if (ofi_ref_busy(&stx->ref))
-		return ofi_refuse(
-			stx->domain->prov, FI_LOG_EP_CTRL, -FI_EBUSY,
-			"fi_close: shared transmit context %p has endpoints; close them first\n",
-			(void *)stx);
-	ofi_ref_put(&stx->domain->ref);
-	free(stx);
+	if (!ofi_ref_inherited(&stx->domain->ref))
+		ofi_stx_put(stx);
 	return 0;
 }
 
@@ -73,6 +74,7 @@ int ofi_stx_open(struct ofi_domain *domain, const struct fi_tx_attr *limit,
 			 .ops = ofi_ops(&stx_fid_ops) },
 		.ops = ofi_ops(&stx_ops),
 	};
+	ofi_ref_get(&stx->ref);
 	ofi_ref_get(&domain->ref);
 	*stx_fid = &stx->fid;
 	return 0;
@@ -124,6 +126,6 @@ int ofi_stx_bind(struct ofi_stx **slot, struct ofi_stx *stx, const struct ofi_do
 	if (__atomic_compare_exchange_n(slot, &none, stx, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
 		return 0;
-	ofi_ref_put(&stx->ref);
+	ofi_stx_put(stx);
 	return -FI_EBUSY;
 }

@@ -12,8 +12,9 @@
 struct ofi_stx {
 	struct fid_stx fid;
 	struct ofi_domain *domain;
-	struct ofi_ref ref; /* endpoints */
-	bool limits;	    /* opened with attributes: attr are those */
+	struct ofi_ref
+		ref; /* the application until fi_close, and endpoints: the last one frees it */
+	bool limits; /* opened with attributes: attr are those */
 	struct fi_tx_attr attr;
 };
 
@@ -25,5 +26,7 @@ int ofi_stx_open(struct ofi_domain *domain, const struct fi_tx_attr *limit,
  */
 int ofi_stx_bind(struct ofi_stx **slot, struct ofi_stx *stx, const struct ofi_domain *domain,
 		 const struct fi_tx_attr *attr, uint64_t flags);
+/* Undoes ofi_stx_bind. */
+void ofi_stx_put(struct ofi_stx *stx);
 
 #endif

@@ -213,7 +213,7 @@ void ofi_rdm_unbind(struct ofi_rdm_ep *ep)
 	if (ep->eq)
 		ofi_ref_put(&ep->eq->ref);
 	if (ep->stx)
-		ofi_ref_put(&ep->stx->ref);
+		ofi_stx_put(ep->stx);
 	if (ep->av)
 		ofi_ref_put(&ep->av->base.ref);
 }

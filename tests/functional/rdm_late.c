@@ -114,6 +114,7 @@ static void test(void)
 	OK(fi_stx_context(pair.domain, NULL, &stx, NULL));
 	OK(fi_ep_bind(pair.side[0].ep, &stx->fid, 0));
 	RETURNS(fi_ep_bind(pair.side[0].ep, &pair.side[0].cq->fid, FI_TRANSMIT), -FI_EOPBADSTATE);
+	OK(fi_close(&stx->fid));
 	use(&pair, sent, written, got);
 	for (i = 0; i < 2; i++) {
 		OK(fi_close(&pair.side[i].ep->fid));
@@ -122,7 +123,6 @@ static void test(void)
 	OK(fi_close(&sent->fid));
 	OK(fi_close(&written->fid));
 	OK(fi_close(&got->fid));
-	OK(fi_close(&stx->fid));
 	rdm_close(&pair);
 }
 

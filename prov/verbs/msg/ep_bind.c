@@ -119,5 +119,5 @@ void vrb_ep_unbind(struct vrb_ep *ep)
 	if (ep->srx)
 		ofi_ref_put(&ep->srx->ref);
 	if (ep->stx)
-		ofi_ref_put(&ep->stx->ref);
+		ofi_stx_put(ep->stx);
 }
