@@ -379,12 +379,24 @@ static int alias_setopt(struct fid *fid, int level, int name, const void *value,
 	return fi_setopt(&((struct alias *)fid)->endpoint->fid.fid, level, name, value, len);
 }
 
+static ssize_t alias_tx_size_left(struct fid_ep *fid)
+{
+	return fi_tx_size_left(self(fid));
+}
+
+static ssize_t alias_rx_size_left(struct fid_ep *fid)
+{
+	return fi_rx_size_left(self(fid));
+}
+
 static const struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	OFI_EP_DEFAULTS,
 	.cancel = alias_cancel,
 	.getopt = alias_getopt,
 	.setopt = alias_setopt,
+	.rx_size_left = alias_rx_size_left,
+	.tx_size_left = alias_tx_size_left,
 };
 
 static int alias_getname(struct fid *fid, void *addr, size_t *len)

@@ -308,12 +308,24 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 	return ret;
 }
 
+static ssize_t ep_tx_size_left(struct fid_ep *fid)
+{
+	return ofi_rdm_tx_left(ofi_rdm(fid));
+}
+
+static ssize_t ep_rx_size_left(struct fid_ep *fid)
+{
+	return ofi_rdm_rx_left(ofi_rdm(fid));
+}
+
 static const struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	OFI_EP_DEFAULTS,
 	.cancel = ep_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,
+	.rx_size_left = ep_rx_size_left,
+	.tx_size_left = ep_tx_size_left,
 };
 
 static int ep_getname(fid_t fid, void *addr, size_t *len)

@@ -4,7 +4,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <rdma/fi_errno.h>
+#include "lock.h"
 #include "objects.h"
+#include "op.h"
 
 void *ofi_rdm_add_chunk(void *array, size_t chunks, size_t size)
 {
@@ -120,6 +123,73 @@ struct ofi_rdm_out *ofi_rdm_out_at(struct ofi_rdm_ep *ep, uint32_t index)
 	return index < ep->objects.out_count
 		       ? &ep->objects.outs[index / OFI_RDM_OBJECTS][index % OFI_RDM_OBJECTS]
 		       : NULL;
+}
+
+static size_t min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t outs_used(const struct ofi_rdm_ep *ep)
+{
+	const struct ofi_rdm_out *out;
+	size_t used = ep->objects.out_count;
+
+	SLIST_FOREACH (out, &ep->objects.free_outs, link)
+		used--;
+	return used;
+}
+
+static size_t ops_used(const struct ofi_rdm_ep *ep)
+{
+	const struct ofi_rdm_op *op;
+	size_t used = ep->op_count;
+
+	SLIST_FOREACH (op, &ep->free_ops, unused)
+		used--;
+	return used;
+}
+
+static size_t recvs_used(const struct ofi_rdm_ep *ep)
+{
+	size_t used = (size_t)ep->objects.recv_chunk_count * OFI_RDM_OBJECTS;
+	const struct ofi_rdm_recv *recv;
+	int space;
+
+	for (space = 0; space < 2; space++)
+		SLIST_FOREACH (recv, &ep->free_recvs[space], link)
+			used--;
+	return used;
+}
+
+ssize_t ofi_rdm_tx_left(struct ofi_rdm_ep *ep)
+{
+	size_t size = ep->info->tx_attr->size, left = 0, used;
+
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	ofi_rdm_lock(ep);
+	used = outs_used(ep);
+	if (ops_used(ep) > used)
+		used = ops_used(ep);
+	if (used < size)
+		left = size - used;
+	if (ep->info->caps & FI_RMA)
+		left = min(left, ep->proto.xport.ops->bounces_left(ep));
+	ofi_rdm_unlock(ep);
+	return (ssize_t)left;
+}
+
+ssize_t ofi_rdm_rx_left(struct ofi_rdm_ep *ep)
+{
+	size_t size = ep->info->rx_attr->size, used;
+
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	ofi_rdm_lock(ep);
+	used = recvs_used(ep);
+	ofi_rdm_unlock(ep);
+	return (ssize_t)(size - min(size, used));
 }
 
 void ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len)

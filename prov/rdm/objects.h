@@ -21,6 +21,13 @@ void ofi_rdm_recv_put(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv);
 void ofi_rdm_recvs_mark(struct ofi_rdm_ep *ep, uint64_t bits);
 void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep);
 
+/*
+ * How many operations the endpoint takes at least before one gives -FI_EAGAIN, at most tx_attr or
+ * rx_attr.size; -FI_EOPBADSTATE before it is enabled.
+ */
+ssize_t ofi_rdm_tx_left(struct ofi_rdm_ep *ep);
+ssize_t ofi_rdm_rx_left(struct ofi_rdm_ep *ep);
+
 /* Moves bytes between a flat buffer and an iov. */
 void ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len);
 void ofi_rdm_gather(void *to, const struct iovec *iov, size_t count);

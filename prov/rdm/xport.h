@@ -106,6 +106,8 @@ struct ofi_rdm_xport_ops {
 	 */
 	struct ofi_rdm_bounce *(*bounce_get)(struct ofi_rdm_peer *peer);
 	void (*bounce_put)(struct ofi_rdm_peer *peer, struct ofi_rdm_bounce *bounce);
+	/* How many at least any peer can get now. */
+	size_t (*bounces_left)(struct ofi_rdm_ep *ep);
 	/*
 	 * Memory of the application that our device is to read or, written, to write: *lkey is what
 	 * rdma() takes. The region is put back to the domain's cache. 0 or -FI_E*.

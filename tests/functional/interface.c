@@ -55,7 +55,6 @@ static const struct {
 	{ "Calls", "fi_srx_context",
 	  "RDM receives from all peers by one queue; datagrams have none" },
 	{ "Calls", "fi_stx_context", "limits of connected endpoints and RDM" },
-	{ "Calls", "fi_[tr]x_size_left", "operations queue in memory" },
 	{ "Calls", "fi_t*", "tags are matched by RDM" },
 	{ "Calls", "fi_*auth_key", "an endpoint has one key, that of fi_getinfo" },
 	{ "Calls", "fi_av_lookup2", "there is no flag for it; fi_av_lookup does it" },

@@ -18,7 +18,7 @@ struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *of)
 static int begin(void **state)
 {
 	(void)state;
-	SLIST_INIT(&pool.free);
+	pool = (struct vrb_rdm_pool){ 0 };
 	vrb_rdm_pool_put(&pool, &bufs[0]);
 	vrb_rdm_pool_put(&pool, &bufs[1]);
 	grown = 0;
@@ -62,6 +62,7 @@ static void who_waits_leaves_a_share(void **state)
 	while (vrb_rdm_pool_get_share(&pool, &dead))
 		;
 	assert_int_equal(dead, 4);
+	assert_int_equal(vrb_rdm_pool_left(&pool), 0);
 	assert_non_null(vrb_rdm_pool_get_share(&pool, &live));
 	assert_null(vrb_rdm_pool_get_share(&pool, &dead));
 	assert_non_null(vrb_rdm_pool_get_share(&pool, &live));
@@ -72,12 +73,46 @@ static void who_waits_leaves_a_share(void **state)
 	assert_non_null(vrb_rdm_pool_get_share(&pool, &live));
 }
 
+/* What is left is a promise to any peer: it holds for the one that has all of the others. */
+static void what_is_left_can_be_had(void **state)
+{
+	static struct vrb_rdm_buf many[9];
+	uint32_t own = 0;
+	size_t left;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 6; i++)
+		vrb_rdm_pool_put(&pool, &many[i]);
+	pool.limit = 9;
+	pool.count = 8;
+	for (left = vrb_rdm_pool_left(&pool); left; left--) {
+		assert_int_equal(vrb_rdm_pool_left(&pool), left);
+		assert_non_null(vrb_rdm_pool_get_share(&pool, &own));
+	}
+	assert_int_equal(own, 5);
+	assert_null(vrb_rdm_pool_get_share(&pool, &own));
+}
+
+static void the_last_does_not_count(void **state)
+{
+	(void)state;
+	pool.limit = pool.count = 2;
+	assert_int_equal(vrb_rdm_pool_left(&pool), 1);
+	assert_non_null(vrb_rdm_pool_get(&pool));
+	assert_int_equal(vrb_rdm_pool_left(&pool), 0);
+	assert_non_null(vrb_rdm_pool_get(&pool));
+	assert_int_equal(vrb_rdm_pool_left(&pool), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_last_is_not_for_who_waits, begin),
 		cmocka_unit_test_setup(a_pool_that_grows_has_for_all, begin),
 		cmocka_unit_test_setup(who_waits_leaves_a_share, begin),
+		cmocka_unit_test_setup(what_is_left_can_be_had, begin),
+		cmocka_unit_test_setup(the_last_does_not_count, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

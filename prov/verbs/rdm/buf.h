@@ -71,6 +71,19 @@ static inline struct vrb_rdm_buf *vrb_rdm_pool_get_share(struct vrb_rdm_pool *po
 	return buf;
 }
 
+/* How many vrb_rdm_pool_get_share() gives at least, whatever the one who waits already has. */
+static inline size_t vrb_rdm_pool_left(const struct vrb_rdm_pool *pool)
+{
+	size_t left = pool->limit - pool->count, share = 0;
+	const struct vrb_rdm_buf *buf;
+
+	SLIST_FOREACH (buf, &pool->free, link)
+		left++;
+	if (2 * pool->spares < pool->limit)
+		share = (pool->limit - 2 * pool->spares + 1) / 2;
+	return left > share ? share : left - (left > 0);
+}
+
 static inline void vrb_rdm_pool_put(struct vrb_rdm_pool *pool, struct vrb_rdm_buf *buf)
 {
 	SLIST_INSERT_HEAD(&pool->free, buf, link);

@@ -273,6 +273,11 @@ static void rc_bounce_put(struct ofi_rdm_peer *peer, struct ofi_rdm_bounce *boun
 			       &vrb_rc_peer(peer)->bounces);
 }
 
+static size_t rc_bounces_left(struct ofi_rdm_ep *ep)
+{
+	return vrb_rdm_pool_left(&vrb_rc(ep)->tx_bufs);
+}
+
 static int rc_local(struct ofi_rdm_ep *ep, void *addr, size_t len, bool written,
 		    struct ofi_mr_region **region, uint32_t *lkey)
 {
@@ -320,6 +325,7 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 	.peer_is_gone = vrb_rc_peer_is_gone,
 	.bounce_get = rc_bounce_get,
 	.bounce_put = rc_bounce_put,
+	.bounces_left = rc_bounces_left,
 	.local = rc_local,
 	.rdma = rc_rdma,
 	.send = rc_send,
