@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_RX_CQ_DATA: who does not offer it gets no remote CQ data for RMA; who does may use all of it.
+ * FI_RX_CQ_DATA: who does not offer it gets no remote CQ data for RMA, or is told of the mode where
+ * the hints ask for such data; who offers it, or is no target of RMA, may use all of it.
  */
 #include "steps.h"
 
@@ -35,7 +36,17 @@ static void test(void)
 	CHECK(info->domain_attr->cq_data_size >= 4);
 	fi_freeinfo(info);
 
-	ask(FI_MSG | FI_RMA, 0, 4, -FI_ENODATA);
+	info = ask(FI_MSG | FI_RMA, 0, 4, 0);
+	EQUAL(info->domain_attr->cq_data_size, 4);
+	CHECK(info->mode & info->rx_attr->mode & FI_RX_CQ_DATA);
+	fi_freeinfo(info);
+
+	info = ask(FI_MSG | FI_RMA | FI_WRITE, 0, 4, 0);
+	EQUAL(info->domain_attr->cq_data_size, 4);
+	CHECK(!(info->mode & FI_RX_CQ_DATA));
+	fi_freeinfo(info);
+
+	ask(FI_MSG | FI_RMA, 0, 8, -FI_ENODATA);
 	ask(FI_MSG, FI_RX_CQ_DATA, 8, -FI_ENODATA);
 }
 

@@ -206,6 +206,30 @@ static void test_mode(void **state)
 	vrb_info_offer_mode(info, hints);
 	assert_int_equal(info->mode | info->rx_attr->mode, 0);
 	assert_int_equal(info->domain_attr->cq_data_size, 0);
+	vrb_info_settle(info, hints);
+	assert_int_equal(info->mode | info->rx_attr->mode, 0);
+}
+
+/* Who asks for the data of writes gets it: an initiator without, a target with the mode. */
+static void test_asked_data(void **state)
+{
+	(void)state;
+	hints->caps = FI_MSG | FI_RMA;
+	hints->domain_attr->cq_data_size = 4;
+	make();
+	vrb_info_offer_mode(info, hints);
+	assert_int_equal(info->mode, 0); /* which fits the hints */
+	assert_int_equal(info->domain_attr->cq_data_size, 4);
+	ofi_attr_narrow(FI_VERSION(2, 0), info, hints);
+	vrb_info_settle(info, hints);
+	assert_true(info->mode & info->rx_attr->mode & FI_RX_CQ_DATA);
+	hints->caps |= FI_WRITE;
+	make();
+	vrb_info_offer_mode(info, hints);
+	ofi_attr_narrow(FI_VERSION(2, 0), info, hints);
+	vrb_info_settle(info, hints);
+	assert_int_equal(info->mode | info->rx_attr->mode, 0);
+	assert_int_equal(info->domain_attr->cq_data_size, 4);
 }
 
 static void test_default_sizes(void **state)
@@ -438,6 +462,22 @@ static void test_groups(void **state)
 	assert_int_equal(info->rx_attr->caps & FI_MULTICAST, 0);
 }
 
+static void test_no_delivery(void **state)
+{
+	struct ofi_miss miss = { .attr = "tx_attr->op_flags", .has = "flags" };
+
+	(void)state;
+	info = vrb_info_dgram(&dev, &port);
+	assert_non_null(info);
+	hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+	assert_int_equal(ofi_attr_misses(FI_VERSION(2, 0), info, hints, &miss), 1);
+	vrb_info_explain_dgram(info, hints, &miss);
+	assert_string_equal(miss.asked, "FI_DELIVERY_COMPLETE");
+	assert_non_null(strstr(miss.has, "receivers do not acknowledge datagrams"));
+	hints->tx_attr->op_flags = FI_TRANSMIT_COMPLETE;
+	assert_int_equal(ofi_attr_misses(FI_VERSION(2, 0), info, hints, &miss), 0);
+}
+
 /* Address vectors of others are not shared; a receive context has a name where it is asked for. */
 static void test_addresses(void **state)
 {
@@ -464,7 +504,8 @@ int main(void)
 		TEST(test_inline_maximum), TEST(test_usable),	   TEST(test_nic),
 		TEST(test_link),	   TEST(test_trigger),	   TEST(test_shared),
 		TEST(test_multi),	   TEST(test_addresses),   TEST(test_rdm),
-		TEST(test_user_ids),	   TEST(test_groups),
+		TEST(test_user_ids),	   TEST(test_groups),	   TEST(test_asked_data),
+		TEST(test_no_delivery),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,16 @@ void vrb_info_offer_prefix(struct fi_info *info, const struct fi_info *hints)
 	info->ep_attr->msg_prefix_size = VRB_GRH_SIZE;
 }
 
+void vrb_info_explain_dgram(const struct fi_info *info, const struct fi_info *hints,
+			    struct ofi_miss *miss)
+{
+	if (!miss || info->ep_attr->type != FI_EP_DGRAM || strcmp(miss->attr, "tx_attr->op_flags"))
+		return;
+	if (hints->tx_attr->op_flags & FI_DELIVERY_COMPLETE)
+		snprintf(miss->has, sizeof(miss->has),
+			 "FI_TRANSMIT_COMPLETE at most: receivers do not acknowledge datagrams");
+}
+
 void vrb_info_settle_dgram(struct fi_info *info, const struct fi_info *hints)
 {
 	if (hints && hints->caps && !(hints->caps & FI_SOURCE)) {

@@ -383,6 +383,7 @@ static int try_type(struct search *search, const struct vrb_device *dev,
 	}
 	misses = find_misses(search, dev, info, &miss);
 	vrb_rdm_explain_key(info, search->hints, misses ? &miss : NULL);
+	vrb_info_explain_dgram(info, search->hints, misses ? &miss : NULL);
 	if (!is_fabric(search, info, misses ? &unusable : &miss))
 		misses++;
 	if (!vrb_port_usable(port, &unusable))

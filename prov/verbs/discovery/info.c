@@ -157,6 +157,13 @@ struct fi_info *vrb_info_msg(const struct vrb_device *dev, const struct vrb_port
 	return info;
 }
 
+/* Without modifiers RMA is for initiators and targets. */
+static bool is_rma_target(uint64_t caps)
+{
+	return caps & FI_RMA &&
+	       (caps & FI_REMOTE_WRITE || !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ)));
+}
+
 void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints)
 {
 	uint64_t caps = hints && hints->caps ? hints->caps : info->caps;
@@ -167,8 +174,20 @@ void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints)
 		return;
 	info->mode &= ~FI_RX_CQ_DATA;
 	info->rx_attr->mode &= ~FI_RX_CQ_DATA;
-	if (caps & FI_RMA)
+	if (is_rma_target(caps) && !(hints->domain_attr && hints->domain_attr->cq_data_size))
 		info->domain_attr->cq_data_size = 0;
+}
+
+/* Who asks for data with RMA and not for its mode is told of it: the device knows no other way. */
+static void settle_cq_data(struct fi_info *info)
+{
+	if (info->ep_attr->type != FI_EP_MSG || !info->domain_attr->cq_data_size ||
+	    !is_rma_target(info->caps) || info->mode & FI_RX_CQ_DATA)
+		return;
+	info->mode |= FI_RX_CQ_DATA;
+	info->rx_attr->mode |= FI_RX_CQ_DATA;
+	FI_INFO(&vrb_prov, FI_LOG_CORE,
+		"fi_getinfo: remote CQ data of RMA consumes a receive (mode FI_RX_CQ_DATA, which the hints lack)\n");
 }
 
 /* It costs each operation something: only those who ask for it get it. */
@@ -235,6 +254,7 @@ void vrb_info_settle(struct fi_info *info, const struct fi_info *hints)
 	struct fi_rx_attr *rx = info->rx_attr;
 
 	settle_trigger(info, hints);
+	settle_cq_data(info);
 	tx->size = info_settle_queue(info, tx->size, vrb_params.tx_size, asked_tx->size);
 	tx->iov_limit = info_settle(tx->iov_limit, vrb_params.tx_iov_limit, asked_tx->iov_limit);
 	if (vrb_params.inline_size)

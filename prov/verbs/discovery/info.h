@@ -27,10 +27,14 @@ void vrb_info_settle_dgram(struct fi_info *info, const struct fi_info *hints);
 /* The name that stands for a port in info->src_addr: it has no queue pair yet. */
 void vrb_info_name(const struct vrb_port *port, struct vrb_ud_name *name);
 /*
- * What an application does that its hints say: takes remote CQ data away from one whose RMA may not
- * consume receives (FI_RX_CQ_DATA), and the prefix of datagrams.
+ * What an application does that its hints say: takes remote CQ data away from a target of RMA whose
+ * receives may not be consumed (FI_RX_CQ_DATA) unless it asks for the data, and the prefix of
+ * datagrams.
  */
 void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints);
+/* If what is missed first, or NULL, cannot be had with datagrams, says why. */
+void vrb_info_explain_dgram(const struct fi_info *info, const struct fi_info *hints,
+			    struct ofi_miss *miss);
 /* The receive queue of a caller that asks for FI_SHARED_CONTEXT is another. */
 void vrb_info_offer_shared(struct fi_info *info, const struct fi_info *hints,
 			   const struct vrb_device *dev);
