@@ -469,6 +469,7 @@ static void test_no_delivery(void **state)
 	(void)state;
 	info = vrb_info_dgram(&dev, &port);
 	assert_non_null(info);
+	hints->domain_attr->mr_mode = FI_MR_LOCAL;
 	hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
 	assert_int_equal(ofi_attr_misses(FI_VERSION(2, 0), info, hints, &miss), 1);
 	vrb_info_explain_dgram(info, hints, &miss);
