@@ -54,6 +54,11 @@ int ofi_stx_bind(struct ofi_stx **slot, struct ofi_stx *stx, const struct ofi_do
 	return 0;
 }
 
+void ofi_stx_put(struct ofi_stx *stx)
+{
+	ofi_ref_put(&stx->ref);
+}
+
 static int begin(void **state)
 {
 	(void)state;
