@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How fast a host may ask for connections on behalf of peers that are not known. */
+/* Limits how fast a host may request connections on behalf of unknown peers. */
 #include "admit.h"
 #include <string.h>
 
 /*
- * The host's bucket. A new host gets that of the one not heard of for longest, with what is left in
- * it: however many addresses somebody has, there are never more tokens than fit in all buckets.
+ * Returns the host's bucket. A new host takes over the bucket of the host not heard from for
+ * longest, with the tokens left in it. However many addresses somebody has, the tokens never exceed
+ * the capacity of all buckets.
  */
 static struct ofi_rdm_admit_host *bucket_of(struct ofi_rdm_admit *admit, const uint8_t *ip)
 {

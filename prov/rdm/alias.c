@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Aliases of reliable-datagram endpoints: their objects, and calls that have no flags of their own.
- */
+/* Aliases of reliable-datagram endpoints: their objects, and the calls without a flags argument. */
 #include "alias.h"
 
 #include <stdlib.h>
@@ -19,7 +17,7 @@
 
 struct alias {
 	struct fid_ep fid;
-	struct ofi_rdm_ep *endpoint; /* as ofi_rdm_fid */
+	struct ofi_rdm_ep *endpoint; /* as in ofi_rdm_fid */
 	uint64_t tx_op_flags, rx_op_flags;
 };
 
@@ -303,7 +301,7 @@ static const struct fi_ops_rma rma_ops = {
 	.injectdata = alias_inject_writedata,
 };
 
-/* The object. */
+/* The alias object. */
 
 static struct ofi_ep_op_flags op_flags_of(struct alias *a)
 {

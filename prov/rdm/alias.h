@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Aliases of reliable-datagram endpoints: a fid with tables of its own, whose calls are made on the
- * endpoint with the alias's flags. Aliases and the endpoint's own fid keep the endpoint open.
+ * Aliases of reliable-datagram endpoints. An alias is a fid with its own ops tables whose calls act
+ * on the endpoint with the alias's default flags. The endpoint stays open until its own fid and all
+ * aliases are closed.
  */
 #ifndef OFI_RDM_ALIAS_H
 #define OFI_RDM_ALIAS_H
@@ -9,18 +10,24 @@
 #include <rdma/fi_endpoint.h>
 #include "rdm.h"
 
-/* What can be a default of transmit operations, and of receives. */
+/* The flags that fi_alias() and FI_SETOPSFLAG may set as defaults of transmits and receives. */
 #define OFI_RDM_TX_OP_FLAGS                                                     \
 	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_INJECT | FI_MATCH_COMPLETE)
 #define OFI_RDM_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 
-/* FI_ALIAS on the endpoint or on an alias of it, whose flags are given. 0 or -FI_E*. */
+/*
+ * Opens an alias of the endpoint; tx_op_flags and rx_op_flags are the defaults of the fid that
+ * fi_alias() was called on. Returns 0 or -FI_E*.
+ */
 int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,
 		       const struct fi_alias *arg);
 bool ofi_rdm_is_alias(const struct fid *fid);
 
-/* Of a call on an alias that has no flags: those of the alias that are allowed. */
+/*
+ * Returns the alias's default transmit flags, masked by `allowed`, for a call without a flags
+ * argument.
+ */
 uint64_t ofi_rdm_alias_tx_flags(struct fid_ep *fid, uint64_t allowed);
 extern const struct fi_ops_atomic ofi_rdm_alias_atomic_ops; /* alias_atomic.c */
 

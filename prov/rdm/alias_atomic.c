@@ -24,7 +24,7 @@ static size_t elements(const struct fi_ioc *ioc, size_t count)
 	return n;
 }
 
-/* The one region of remote memory is as large as what is fetched, or what is operated with. */
+/* The remote region has the size of the result, or of the operands if nothing is fetched. */
 static ssize_t perform(struct fid_ep *fid, enum fi_op_type type, struct ofi_rdm_atomic_args *args,
 		       uint64_t remote, uint64_t key)
 {

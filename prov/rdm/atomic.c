@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomic operations, all by the target's progress: every type and operation of fi_atomic(3), never
- * mixed with the device's own, which other accesses to the same memory would not be atomic with.
+ * Atomic operations. The target's software performs all of them, for every type and operation of
+ * fi_atomic(3). They are never mixed with the device's own atomics, because the device is not
+ * atomic with respect to other accesses to the same memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ size_t ofi_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_o
 	return payload / size / (ofi_rdm_atomic_is_swap(op) ? 2 : 1);
 }
 
-/* SIZE_MAX, which no operation has: too many to be counted. */
+/* Returns the number of elements, or SIZE_MAX, which exceeds every limit, if the sum overflows. */
 static size_t elements(const struct fi_ioc *ioc, size_t count)
 {
 	size_t i, n = 0;
@@ -109,7 +110,10 @@ static size_t to_iov(struct iovec *iov, const struct fi_ioc *ioc, size_t count, 
 	return count;
 }
 
-/* Behind a fence: from where they will be copied, which is kept behind them. */
+/*
+ * Keeps a copy of the iov, from which the operands are copied once the fence has passed. The copy
+ * is stored behind the operands.
+ */
 static bool keep_late(struct ofi_rdm_op *op, const struct atomic *a)
 {
 	size_t align = _Alignof(struct iovec), count = a->count + a->compare_count;
@@ -127,7 +131,7 @@ static bool keep_late(struct ofi_rdm_op *op, const struct atomic *a)
 	return true;
 }
 
-/* What to operate with, then what to compare with. */
+/* Copies the operands and then the values to compare with. */
 static bool copy_operands(struct ofi_rdm_op *op, const struct atomic *a, size_t len)
 {
 	struct iovec iov[OFI_RDM_PROTO_IOV];
@@ -148,7 +152,7 @@ static bool copy_operands(struct ofi_rdm_op *op, const struct atomic *a, size_t 
 	return true;
 }
 
-/* With the lock held. */
+/* Starts an atomic operation. The caller holds the lock. */
 static ssize_t atomic_start(struct ofi_rdm_ep *ep, struct ofi_rdm_peer *peer,
 			    const struct atomic *a, size_t n)
 {
@@ -245,9 +249,9 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_answer(struct ofi_rdm_peer *peer,
 	return OFI_RDM_WIRE_OK;
 }
 
-/* The calls. */
+/* The API calls. */
 
-#define DEFAULTS (ATOMIC_FLAGS & ~FI_INJECT) /* of the endpoint's flags */
+#define DEFAULTS (ATOMIC_FLAGS & ~FI_INJECT) /* default flags of the endpoint that apply */
 
 static OFI_OUTLINE ssize_t atomic_trigger(struct ofi_rdm_ep *ep, const struct atomic *a)
 {
@@ -300,8 +304,8 @@ static enum ofi_rdm_wire_atomic_kind fetch_kind(enum fi_op op)
 }
 
 /*
- * The forms without a message: what a kind has besides is filled in by the caller; the one region
- * of remote memory is as large as what is fetched, or what is operated with.
+ * Calls without a message structure. The caller has filled in what is specific to the kind. The
+ * remote region has the size of the result, or of the operands if nothing is fetched.
  */
 static ssize_t to_region(struct fid_ep *fid, struct atomic *a, uint64_t remote, uint64_t key)
 {
@@ -344,7 +348,7 @@ ssize_t ofi_rdm_atomic_work(struct ofi_rdm_ep *ep, enum fi_op_type type,
 	return only_check ? atomic_check(ep, &a, &n) : atomic(&ep->fid, &a);
 }
 
-/* The forms with one. */
+/* Calls with a message structure. */
 static ssize_t of_msg(struct fid_ep *fid, struct atomic *a, const struct fi_msg_atomic *msg,
 		      uint64_t flags)
 {

@@ -21,12 +21,15 @@ static inline bool ofi_rdm_atomic_is_defined(enum fi_datatype datatype, enum fi_
 					  : !!ofi_reduce_find(datatype, op);
 }
 
-/* Elements that fit a payload; 0 when the operation is not defined on the type. */
+/*
+ * Returns the number of elements that fit in a payload; 0 if the operation is not defined for the
+ * type.
+ */
 size_t ofi_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_op op);
 int ofi_rdm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 			 struct fi_atomic_attr *attr, uint64_t flags);
 
-/* Bytes of a packet's payload. */
+/* Returns the payload size of one packet in bytes. */
 static inline size_t ofi_rdm_payload(const struct ofi_domain *domain)
 {
 	return domain->packet - OFI_RDM_WIRE_HEADER_MAX;

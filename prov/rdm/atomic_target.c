@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Atomic operations that a peer asks for: performed under the domain's lock, and answered. */
+/*
+ * Performs atomic operations that a peer requests, under the domain's lock, and sends the
+ * responses.
+ */
 #include <string.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
@@ -18,7 +21,7 @@ static bool is_valid(const struct ofi_rdm_wire_packet *packet)
 	       swap == (a->kind == OFI_RDM_WIRE_ATOMIC_COMPARE);
 }
 
-/* Where a target is in our memory; NULL when that is not the peer's to change. */
+/* Returns the local address of a target, or NULL if the peer may not access it. */
 static void *place_of(struct ofi_domain *domain, const struct ofi_rdm_wire_target *target,
 		      size_t size, uint64_t access)
 {
@@ -51,7 +54,7 @@ static void apply(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
 		ofi_reduce_find(datatype, op)(at, operand, count);
 }
 
-/* All targets are looked at before the first is changed. */
+/* Validates all targets before changing the first. */
 static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
 			  uint8_t *old)
 {
@@ -78,7 +81,7 @@ static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 	return 0;
 }
 
-/* The regions stay until it is done: fi_close() of one waits for the lock. */
+/* The regions stay registered meanwhile, because fi_close() of a region waits for the lock. */
 static int perform(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
 		   uint8_t *old)
 {

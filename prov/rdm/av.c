@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses by fi_addr, and back. */
+/* The address vector: lookup of addresses by fi_addr and of fi_addrs by address. */
 #include <netdb.h>
 #include <search.h>
 #include <stdio.h>
@@ -16,14 +16,20 @@
 #include "lock.h"
 #include "peer.h"
 
-/* Context 0 of an address is the address; others are above what any table has. */
+/*
+ * The address of receive context 0 is the fi_addr itself. Other contexts set bits above any table
+ * index.
+ */
 enum { RX_CTX_BITS = 32 };
 
-/* In the tree: one of those inserted with the address, the first as long as that is there. */
+/*
+ * A node of the tree: an fi_addr with this address. It is the earliest one inserted that still
+ * exists.
+ */
 struct known {
 	struct ofi_rdm_addr addr; /* first */
 	size_t index;
-	size_t more; /* others */
+	size_t more; /* number of other fi_addrs with the same address */
 };
 
 static struct ofi_rdm_av *rdm_av(struct fid_av *fid)
@@ -31,7 +37,7 @@ static struct ofi_rdm_av *rdm_av(struct fid_av *fid)
 	return (struct ofi_rdm_av *)fid;
 }
 
-/* Of strings there is an array of pointers. */
+/* Reads one address. With FI_ADDR_STR the input is an array of pointers to strings. */
 static bool addr_in(const struct ofi_rdm_av *av, const void *from, struct ofi_rdm_addr *addr)
 {
 	struct sockaddr_storage ss;
@@ -69,7 +75,7 @@ static int av_put(struct ofi_av *base, size_t index, void *entry, const void *fr
 	return 0;
 }
 
-/* The first other one with the address; there is one. */
+/* Returns the first other index with the same address; there is one. */
 static size_t other_of(const struct ofi_rdm_av *av, size_t index, const void *entry)
 {
 	const struct ofi_table *table = &av->base.table;
@@ -100,7 +106,7 @@ static void forget(struct ofi_rdm_av *av, size_t index, const void *entry)
 	free(known);
 }
 
-/* With the base's lock held, so no endpoint comes or goes. */
+/* Called with the base's lock held, so the list of endpoints does not change. */
 static void av_drop(struct ofi_av *base, size_t index, void *entry)
 {
 	struct ofi_rdm_av *av = (struct ofi_rdm_av *)base;
@@ -298,7 +304,7 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 	return ofi_av_copy_text(text, buf, len);
 }
 
-/* Endpoints that know the address report it by its new name. */
+/* Updates the endpoints that know the address, so that they report the new id. */
 static int av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
 {
 	int ret = ofi_av_set_user_id(fid, fi_addr, user_id, flags);

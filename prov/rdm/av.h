@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The address vector of reliable-datagram endpoints: IP addresses with ports. */
+/* The address vector of reliable-datagram endpoints; its addresses are IP addresses with ports. */
 #ifndef OFI_RDM_AV_H
 #define OFI_RDM_AV_H
 
@@ -10,22 +10,23 @@ struct ofi_rdm_av {
 	struct ofi_av base;
 	struct ofi_domain *domain;
 	uint32_t addr_format;
-	struct ofi_lock tree_lock;   /* taken last of all */
-	void *tree;		     /* tsearch(3) by address */
-	LIST_HEAD(, ofi_rdm_ep) eps; /* bound, under base.lock */
+	struct ofi_lock tree_lock;   /* innermost lock */
+	void *tree;		     /* a tsearch(3) tree keyed by address */
+	LIST_HEAD(, ofi_rdm_ep) eps; /* bound endpoints; guarded by base.lock */
 };
 
 int ofi_rdm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
 		    void *context);
-/* Bound from now on, with a reference. */
+/* Adds the endpoint to the list of bound endpoints and takes a reference on the AV. */
 void ofi_rdm_av_bind(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep);
 /*
- * After this the address vector does not enter the endpoint any more; the reference is still held.
+ * Removes the endpoint from the list. The AV no longer enters the endpoint afterward; the caller
+ * still holds the reference.
  */
 void ofi_rdm_av_leave(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep);
-/* The address of an fi_addr. False when there is none. Needs no lock. */
+/* Looks up the address of an fi_addr. Returns false if there is none. Takes no lock. */
 bool ofi_rdm_av_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_addr *addr);
-/* The fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes no lock but the tree's. */
+/* Returns the fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes only the tree's lock. */
 fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is bound to reliable-datagram endpoints. */
+/* Binding objects to reliable-datagram endpoints. */
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -92,7 +92,10 @@ static void bind_unwatch(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr, uint64_t 
 		ofi_cntr_unwatch(cntr, ep);
 }
 
-/* Once for each kind, as closing the endpoint takes it back. */
+/*
+ * Watches the counter once for each kind of operation, since closing the endpoint removes one watch
+ * for each.
+ */
 static int bind_watch(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 {
 	uint64_t left, done = 0;
@@ -109,7 +112,7 @@ static int bind_watch(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr, uint64_t fla
 	return 0;
 }
 
-/* With the lock held: what is under way was begun without a counter, and is to be counted too. */
+/* Counts operations that started before the counter was bound. The caller holds the lock. */
 static void count_from_now(struct ofi_rdm_ep *ep, uint64_t flags)
 {
 	const struct ofi_rdm_xport_ops *ops = ep->proto.xport.ops;
@@ -125,8 +128,8 @@ static void count_from_now(struct ofi_rdm_ep *ep, uint64_t flags)
 }
 
 /*
- * A counter that looks for progress holds its lock and takes the endpoint's: it can't be watched
- * with that one held.
+ * A counter that makes progress holds its own lock and takes the endpoint's. It therefore must not
+ * be watched with the endpoint's lock held.
  */
 static int bind_cntr_late(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 {

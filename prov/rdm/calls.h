@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls of an endpoint, for tables of operations. A transport may have entries of its own for
- * the most frequent ones, and calls these when something is in the way.
+ * The engine's implementation of the endpoint calls, used to fill ops tables. A transport may have
+ * its own versions of the most frequent calls and falls back to these on its slow path.
  */
 #ifndef OFI_RDM_CALLS_H
 #define OFI_RDM_CALLS_H
@@ -10,29 +10,35 @@
 #include <rdma/fi_tagged.h>
 #include "rdm.h"
 
-/* A function with the arguments of a slot. */
+/* Declares a function with the signature of a slot. */
 #define OFI_RDM_CALL(table, slot) __typeof__(*((struct table *)NULL)->slot)
 
-/* Receives of one buffer, with locks and without. */
+/* Receives with a single buffer, with and without the lock. */
 OFI_RDM_CALL(fi_ops_tagged, recv) ofi_rdm_trecv, ofi_rdm_trecv_nolock;
 OFI_RDM_CALL(fi_ops_msg, recv) ofi_rdm_recv, ofi_rdm_recv_nolock;
-/* The same in any way, and with the endpoint entered, which is left: private to fast_recv.c. */
+/*
+ * The slow paths of these. The _entered variants expect the endpoint to be entered already and
+ * leave it; only fast_recv.c uses them.
+ */
 OFI_RDM_CALL(fi_ops_tagged, recv) ofi_rdm_trecv_any, ofi_rdm_trecv_entered;
 OFI_RDM_CALL(fi_ops_msg, recv) ofi_rdm_recv_any, ofi_rdm_recv_entered;
-/* The peer's number that a receive asks for, or any. With the lock held. */
+/*
+ * Translates the source address of a receive into the peer's number, or OFI_RDM_MATCH_ANY. The
+ * caller holds the lock.
+ */
 int ofi_rdm_recv_source(struct ofi_rdm_ep *ep, fi_addr_t addr, uint32_t *src);
 
-/* Any message. */
+/* The slow path of all sends of a single buffer. */
 ssize_t ofi_rdm_send_one(struct ofi_rdm_ep *ep, const void *buf, size_t len, fi_addr_t addr,
 			 uint64_t tag, void *context, bool tagged);
 ssize_t ofi_rdm_inject_one(struct ofi_rdm_ep *ep, const void *buf, size_t len, fi_addr_t addr,
 			   uint64_t tag, bool tagged);
-/* Any write or read of one buffer. */
+/* The slow paths of writes and reads of a single buffer. */
 OFI_RDM_CALL(fi_ops_rma, read) ofi_rdm_read_one;
 OFI_RDM_CALL(fi_ops_rma, write) ofi_rdm_write_one;
 OFI_RDM_CALL(fi_ops_rma, inject) ofi_rdm_inject_write_one;
 
-/* The other calls. */
+/* The remaining calls. */
 OFI_RDM_CALL(fi_ops_msg, sendv) ofi_rdm_sendv;
 OFI_RDM_CALL(fi_ops_msg, sendmsg) ofi_rdm_sendmsg;
 OFI_RDM_CALL(fi_ops_msg, senddata) ofi_rdm_senddata;
@@ -52,7 +58,7 @@ OFI_RDM_CALL(fi_ops_rma, writemsg) ofi_rdm_writemsg;
 OFI_RDM_CALL(fi_ops_rma, writedata) ofi_rdm_writedata;
 OFI_RDM_CALL(fi_ops_rma, injectdata) ofi_rdm_inject_writedata;
 
-/* Their slots of a table. */
+/* Initializers for the slots of these calls. */
 #define OFI_RDM_MSG_CALLS                                                           \
 	.recvv = ofi_rdm_recvv, .recvmsg = ofi_rdm_recvmsg, .sendv = ofi_rdm_sendv, \
 	.sendmsg = ofi_rdm_sendmsg, .senddata = ofi_rdm_senddata, .injectdata = ofi_rdm_injectdata
@@ -65,7 +71,7 @@ OFI_RDM_CALL(fi_ops_rma, injectdata) ofi_rdm_inject_writedata;
 	.writemsg = ofi_rdm_writemsg, .writedata = ofi_rdm_writedata,                 \
 	.injectdata = ofi_rdm_inject_writedata
 
-/* Tables of what the engine alone does. */
+/* Ops tables with the engine's calls only. */
 extern const struct fi_ops_rma ofi_rdm_rma_ops;
 extern const struct ofi_rdm_calls ofi_rdm_calls, ofi_rdm_nolock_calls;
 

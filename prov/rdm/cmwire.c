@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connection messages' private data to bytes and back. */
+/* Encodes and decodes the private data of connection messages. */
 #include "cmwire.h"
 
 struct cm_bytes {
@@ -88,7 +88,7 @@ static enum ofi_rdm_wire_error check_fixed(const struct cm_bytes *raw)
 		return OFI_RDM_WIRE_E_KIND;
 	if (raw->version_min > raw->version || !raw->version_min)
 		return OFI_RDM_WIRE_E_VERSION;
-	/* A later version may have more reasons; they are still rejects. */
+	/* A later version may define more reasons; each still belongs to a reject. */
 	if ((raw->kind == OFI_RDM_CMWIRE_REJECT) != (raw->reason != OFI_RDM_CMWIRE_NONE))
 		return OFI_RDM_WIRE_E_REASON;
 	return OFI_RDM_WIRE_OK;

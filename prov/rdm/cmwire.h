@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The private data of connection messages of reliable-datagram endpoints. The provider packs it
- * beside its own data. Magic number, versions, kind and reason are the same in all versions, so
- * that an endpoint of any version can be refused, and say why.
+ * The private data of the connection messages of reliable-datagram endpoints, which the provider
+ * packs next to its own. The magic number, the versions, the kind and the reason have the same
+ * layout in all versions, so an endpoint of any version can be refused with a reason.
  */
 #ifndef OFI_RDM_CMWIRE_H
 #define OFI_RDM_CMWIRE_H
@@ -19,52 +19,56 @@ enum ofi_rdm_cmwire_kind {
 };
 
 enum ofi_rdm_cmwire_reason {
-	OFI_RDM_CMWIRE_NONE,	  /* of requests and replies */
-	OFI_RDM_CMWIRE_VERSION,	  /* no version in common */
-	OFI_RDM_CMWIRE_CROSSING,  /* the other direction's request is the one that counts */
-	OFI_RDM_CMWIRE_STALE,	  /* meant for an endpoint that had this address before */
-	OFI_RDM_CMWIRE_BUSY,	  /* too many connections in progress or open: try later */
-	OFI_RDM_CMWIRE_RESOURCES, /* out of queue pairs or memory: try later */
-	OFI_RDM_CMWIRE_CLOSING,	  /* the endpoint is going away */
-	OFI_RDM_CMWIRE_MALFORMED, /* the request's private data */
-	OFI_RDM_CMWIRE_SOURCE,	/* the request came from another host than the one that it names */
-	OFI_RDM_CMWIRE_IN_USE,	/* the address that the request names is of a peer that is there */
-	OFI_RDM_CMWIRE_UNKNOWN, /* the endpoint takes only peers that are in its address vector */
-	OFI_RDM_CMWIRE_LONELY,	/* one of the two has a job secret, the other has none */
-	OFI_RDM_CMWIRE_SECRETS, /* the job secrets differ */
+	OFI_RDM_CMWIRE_NONE,	/* in requests and replies */
+	OFI_RDM_CMWIRE_VERSION, /* no version in common */
+	/* Both sides sent a request; the other direction's request wins. */
+	OFI_RDM_CMWIRE_CROSSING,
+	OFI_RDM_CMWIRE_STALE,	  /* the request is for an earlier endpoint at this address */
+	OFI_RDM_CMWIRE_BUSY,	  /* too many connections are open or being set up: try later */
+	OFI_RDM_CMWIRE_RESOURCES, /* no queue pair or memory available: try later */
+	OFI_RDM_CMWIRE_CLOSING,	  /* the endpoint is closing */
+	OFI_RDM_CMWIRE_MALFORMED, /* the request's private data cannot be parsed */
+	OFI_RDM_CMWIRE_SOURCE,	  /* the request came from a different host than the one it names */
+	OFI_RDM_CMWIRE_IN_USE,	  /* the address named in the request belongs to a connected peer */
+	OFI_RDM_CMWIRE_UNKNOWN,	  /* the endpoint accepts only peers in its address vector */
+	OFI_RDM_CMWIRE_LONELY,	  /* only one of the two has a job secret */
+	OFI_RDM_CMWIRE_SECRETS,	  /* the two job secrets differ */
 	OFI_RDM_CMWIRE_REASONS
 };
 
 /* Flags. */
 enum {
-	OFI_RDM_CMWIRE_RMA_NOTES =
-		1 << 0, /* the sender wants to be told of each RMA operation on its memory */
-	OFI_RDM_CMWIRE_SECRET = 1 << 1, /* it has a job secret: addr is random bytes, see proof.h */
+	/* The sender wants an RMA event for each operation on its memory. */
+	OFI_RDM_CMWIRE_RMA_NOTES = 1 << 0,
+	/* The sender has a job secret; addr holds random bytes, see proof.h. */
+	OFI_RDM_CMWIRE_SECRET = 1 << 1,
 };
 
 struct ofi_rdm_cmwire {
-	uint8_t version;     /* the highest that the sender speaks */
-	uint8_t version_min; /* the lowest */
+	uint8_t version;     /* the highest version that the sender supports */
+	uint8_t version_min; /* the lowest version that the sender supports */
 	enum ofi_rdm_cmwire_kind kind;
 	enum ofi_rdm_cmwire_reason reason;
-	uint64_t incarnation; /* the sender's, not 0 */
-	uint64_t expected;    /* the receiver's as far as the sender knows, or 0 */
-	uint8_t addr[16];     /* where the sender listens, IPv4 as ::ffff:a.b.c.d */
+	uint64_t incarnation; /* the sender's incarnation, never 0 */
+	uint64_t expected;    /* the receiver's incarnation as known to the sender, or 0 */
+	uint8_t addr[16];     /* the sender's listening address, IPv4 as ::ffff:a.b.c.d */
 	uint16_t port;
 	uint16_t flags;	 /* OFI_RDM_CMWIRE_RMA_NOTES */
-	uint32_t serial; /* of the sender's requests so far: an older request comes late */
-	uint32_t eager;	 /* payload that the sender's buffers hold behind the largest header */
+	uint32_t serial; /* number of requests the sender has made; older requests arrived late */
+	/* Payload bytes that fit in the sender's buffers after the largest header. */
+	uint32_t eager;
 };
 
-/* Writes OFI_RDM_CMWIRE_LEN bytes. The versions are the library's. */
+/* Writes OFI_RDM_CMWIRE_LEN bytes with the library's own version range. */
 void ofi_rdm_cmwire_build(uint8_t *bytes, const struct ofi_rdm_cmwire *cm);
 /*
- * OFI_RDM_WIRE_E_VERSION: there is no version in common; cm has the versions, kind and reason then.
- * The private data of a reject may be cut behind the reason.
+ * Parses private data. On OFI_RDM_WIRE_E_VERSION the two have no version in common and cm has only
+ * the versions, the kind and the reason. The private data of a reject may be truncated after the
+ * reason.
  */
 enum ofi_rdm_wire_error ofi_rdm_cmwire_parse(const void *bytes, size_t len,
 					     struct ofi_rdm_cmwire *cm);
-/* The version to speak, 0 if there is none. */
+/* Returns the version to use, or 0 if the two have none in common. */
 uint8_t ofi_rdm_cmwire_common(const struct ofi_rdm_cmwire *cm);
 const char *ofi_rdm_cmwire_reason_text(unsigned int reason);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What counters do with an endpoint, and with its deferred work. */
+/* Connects counters with an endpoint's progress and its deferred work. */
 #include "cntr.h"
 
 static void progress(void *object)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reliable-datagram endpoints as what counters look at to find what has completed. */
+/* Registers endpoints with counters, so that reading a counter makes the endpoints progress. */
 #ifndef OFI_RDM_CNTR_H
 #define OFI_RDM_CNTR_H
 
@@ -8,7 +8,10 @@
 
 extern const struct ofi_cntr_source_ops ofi_rdm_cntr_source;
 
-/* Deferred work completes to the counter: who reads it makes the endpoint progress. 0 or -FI_E*. */
+/*
+ * Watches the counter of deferred work: reading it makes the endpoint progress. Returns 0 or
+ * -FI_E*.
+ */
 int ofi_rdm_cntr_watch_work(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr);
 
 #endif

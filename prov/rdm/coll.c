@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages of collective operations by the protocol. */
+/* Sends and receives messages of collective operations through the protocol. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +16,16 @@
 #define MATCH_BITS  8u
 #define TICK_MS	    1
 #define TICK_MAX_MS 32
-#define SILENCE_MS  900 /* until a peer that is waited for is looked after */
+#define SILENCE_MS  900 /* interval at which peers that are waited for are probed */
 
-/* A message of the engine on its way. */
+/* A message of the collective engine that is in flight. */
 struct ofi_rdm_xfer {
 	struct ofi_rdm_proto_recv recv;	 /* first; of a receive */
-	LIST_ENTRY(ofi_rdm_xfer) link;	 /* coll->xfers */
-	STAILQ_ENTRY(ofi_rdm_xfer) next; /* coll->over */
+	LIST_ENTRY(ofi_rdm_xfer) link;	 /* in coll->xfers */
+	STAILQ_ENTRY(ofi_rdm_xfer) next; /* in coll->over */
 	struct ofi_rdm_peer *peer;
 	struct ofi_rdm_out *out; /* NULL: a receive */
-	void *cookie;		 /* NULL: nobody wants to know */
+	void *cookie;		 /* NULL: no notification wanted */
 	size_t len;
 	int err;
 };
@@ -43,7 +43,7 @@ static struct ofi_rdm_xfer *xfer_new(struct ofi_rdm_coll *coll, struct ofi_rdm_p
 	return xfer;
 }
 
-/* It is not in flight any more. */
+/* Called when the message is no longer in flight. */
 static void xfer_land(struct ofi_rdm_xfer *xfer)
 {
 	LIST_REMOVE(xfer, link);
@@ -91,7 +91,7 @@ static bool net_arrived(void *arg, fi_addr_t from, uint64_t tag)
 	return in && in->state == OFI_RDM_PROTO_IN_WHOLE;
 }
 
-/* 0: no more. */
+/* Sets the timer; 0 stops it. */
 static void set_tick(struct ofi_rdm_coll *coll, uint64_t ms)
 {
 	struct itimerspec spec = { .it_value = { .tv_nsec = (long)ms * 1000000 } };
@@ -145,8 +145,8 @@ static ssize_t net_send(void *arg, fi_addr_t to, uint64_t tag, const void *buf, 
 }
 
 /*
- * The connection is not for the message, which the peer would connect for, but to hear of the
- * peer's end.
+ * The connection is not needed for the message itself, for which the peer would connect, but to
+ * learn of the peer's death.
  */
 static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size_t len,
 			void *cookie)
@@ -177,7 +177,9 @@ static ssize_t net_recv(void *arg, fi_addr_t from, uint64_t tag, void *buf, size
 	return 0;
 }
 
-/* What has not been sent is sent from a copy: others may wait for it. */
+/*
+ * Copies the rest of a message that is not completely sent, because other members may wait for it.
+ */
 static bool withdraw_send(struct ofi_rdm_xfer *xfer)
 {
 	struct ofi_rdm_out *out = xfer->out;
@@ -195,7 +197,7 @@ static bool withdraw_send(struct ofi_rdm_xfer *xfer)
 		}
 		out->copy = copy;
 	}
-	/* The member has the right to read the bytes where they are, or the device writes them. */
+	/* The member has the right to read the bytes in place, or the device is writing them. */
 	if (out->proto.mr_count)
 		return false;
 	xfer->cookie = NULL;
@@ -308,7 +310,7 @@ void ofi_rdm_coll_lost(struct ofi_rdm_peer *peer, int err)
 			ofi_coll_lost(coll->engine, addr);
 	for (xfer = LIST_FIRST(&coll->xfers); xfer; xfer = next) {
 		next = LIST_NEXT(xfer, link);
-		/* The protocol ends what has begun. */
+		/* The protocol completes receives that have begun. */
 		if (xfer->peer != peer || xfer->out || xfer->recv.users)
 			continue;
 		ofi_rdm_match_remove(&ep->proto.match[OFI_RDM_PROTO_COLLECTIVE], &xfer->recv.match);
@@ -324,7 +326,7 @@ void ofi_rdm_coll_attend(struct ofi_rdm_coll *coll)
 	ofi_rdm_unlock(coll->ep);
 }
 
-/* A device that has to send finds out whether the peer is there. */
+/* Makes the device send something, which reveals whether the peer is alive. */
 static void coll_ask(struct ofi_rdm_peer *peer)
 {
 	if (peer->proto.up)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The calls of fi_collective(3) on reliable datagrams. */
+/* The fi_collective(3) calls of reliable-datagram endpoints. */
 #include <string.h>
 #include "prov/base/coll.h"
 #include "prov/base/ops.h"
@@ -175,7 +175,8 @@ static int coll_ops_refuse(const struct ofi_rdm_ep *ep, int err, const char *why
 }
 
 /*
- * From the first group on collectives go on at each progress; who joins none does not pay for them.
+ * Called with the first group: from now on each progress call drives collectives. Endpoints without
+ * a group do not pay for them.
  */
 static void collect(struct ofi_rdm_ep *ep)
 {

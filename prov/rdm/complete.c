@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completions of an endpoint: counted, and told to the reader at work or to the ring. */
+/* Completions of an endpoint: counted, then written to the reader's array or to the ring. */
 #include <stdlib.h>
 #include "prov/base/cq.h"
 #include <rdma/fi_errno.h>
@@ -48,7 +48,10 @@ static void complete_count(struct ofi_rdm_ep *ep, uint64_t flags, int err)
 		ofi_cntr_count(cntr, 1);
 }
 
-/* To the reader at work if that has room; what comes behind an entry of the ring goes there too. */
+/*
+ * Writes to the array of the reading thread if there is room. An entry that follows one in the ring
+ * goes to the ring as well.
+ */
 void ofi_rdm_put(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, const struct ofi_cq_item *item)
 {
 	struct ofi_rdm_direct *direct = &ep->direct;
@@ -117,7 +120,7 @@ void ofi_rdm_complete_rx(struct ofi_rdm_ep *ep, const struct ofi_rdm_recv *recv,
 		}
 		complete_count(ep, FI_RECV, item->err);
 	}
-	/* That a buffer for several messages is released is told, whatever is suppressed. */
+	/* The release of a multi-receive buffer is reported even if completions are suppressed. */
 	if (!ep->rx_cq ||
 	    (!item->err && (recv->flags & OFI_RDM_RECV_SILENT) && !(item->flags & FI_MULTI_RECV)))
 		return;

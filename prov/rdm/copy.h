@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Copies of the payloads of eager messages, most of which are short. */
+/* Copies payloads of eager messages, most of which are short. */
 #ifndef OFI_RDM_COPY_H
 #define OFI_RDM_COPY_H
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include "src/ds/compiler.h"
 
-/* So few bytes that copying them takes no call. */
+/* Returns true if so few bytes are copied inline, without a call. */
 static inline bool ofi_rdm_copies_now(size_t len)
 {
 	return len - sizeof(uint64_t) <= sizeof(uint64_t);
@@ -25,7 +25,7 @@ static inline void ofi_rdm_copy_now(void *to, const uint8_t *from, size_t len)
 	memcpy((uint8_t *)to + len - sizeof(tail), &tail, sizeof(tail));
 }
 
-/* Where there is nothing the buffer may be NULL. */
+/* Copies the payload. The buffer may be NULL if len is 0. */
 static inline void ofi_rdm_copy(void *to, const uint8_t *from, size_t len)
 {
 	if (ofi_likely(ofi_rdm_copies_now(len)))

@@ -33,7 +33,7 @@ ssize_t ofi_rdm_cq_read_ring(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_
 	return ret;
 }
 
-/* With cq->eps_lock held. */
+/* Makes all endpoints progress. The caller holds cq->eps_lock. */
 static void progress_all(struct ofi_rdm_cq *cq)
 {
 	struct ofi_rdm_ep *ep;
@@ -44,7 +44,7 @@ static void progress_all(struct ofi_rdm_cq *cq)
 		ep->proto.xport.ops->progress(&ep->proto);
 }
 
-/* With cq->eps_lock held, which is released. */
+/* Called with cq->eps_lock held and releases it. */
 OFI_OUTLINE ssize_t ofi_rdm_cq_read_many(struct ofi_rdm_cq *cq, void *buf, size_t count,
 					 fi_addr_t *src)
 {
@@ -62,7 +62,7 @@ ssize_t ofi_rdm_cq_read_any(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_a
 	return ofi_rdm_cq_read_many(cq, buf, count, src);
 }
 
-/* The application may look at the address until it reads the next failure. */
+/* The address stays valid until the application reads the next error. */
 static void copy_error(struct ofi_rdm_cq *cq, const struct ofi_cq_item *item,
 		       struct fi_cq_err_entry *entry)
 {
@@ -126,7 +126,7 @@ static int cq_trywait(struct ofi_cq *base)
 	ofi_unlock(&cq->eps_lock);
 	ofi_triggers_run(&cq->domain->triggers);
 	if (!is_empty_locked(cq)) {
-		/* Others may sleep until the signal that was taken back here. */
+		/* Other threads may be waiting for the signal that was cleared above. */
 		ofi_rdm_cq_wake(cq);
 		ret = -FI_EAGAIN;
 	}

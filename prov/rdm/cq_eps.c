@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The endpoints of a completion queue. */
+/* The list of endpoints of a completion queue. */
 #include "cq.h"
 
 static bool is_busy(const struct ofi_rdm_ep *ep)
@@ -7,7 +7,7 @@ static bool is_busy(const struct ofi_rdm_ep *ep)
 	return __atomic_load_n(&ep->collects, __ATOMIC_RELAXED) || ep->info->caps & FI_TRIGGER;
 }
 
-/* With cq->eps_lock held. */
+/* The caller holds cq->eps_lock. */
 static void set_only(struct ofi_rdm_cq *cq)
 {
 	struct ofi_rdm_ep *tx = LIST_FIRST(&cq->tx_eps), *rx = LIST_FIRST(&cq->rx_eps);
@@ -18,8 +18,8 @@ static void set_only(struct ofi_rdm_cq *cq)
 	else if (rx && !tx && !LIST_NEXT(rx, rx_link))
 		cq->only = rx;
 	/*
-	 * Collectives and triggered operations go on at each progress; and a reader that takes no
-	 * locks may not enter an endpoint that needs them.
+	 * Collectives and triggered operations run in each progress call. Moreover, a reader
+	 * without locks must not enter an endpoint that requires them.
 	 */
 	if (cq->only && (is_busy(cq->only) || cq->only->biased != cq->nolock))
 		cq->only = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_QUEUE_WORK: which endpoint the deferred work is for. */
+/* FI_QUEUE_WORK: finds the endpoint of the deferred work. */
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "ep.h"

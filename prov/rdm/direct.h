@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completions to the thread that reads a CQ, past the ring. */
+/*
+ * Direct completion: entries are written to the array of the thread that reads the CQ, past the
+ * ring.
+ */
 #ifndef OFI_RDM_DIRECT_H
 #define OFI_RDM_DIRECT_H
 
 #include "rdm.h"
 
-/* An entry was written. from: fi_addr of the sender. Of a full one the CQ is unset. */
+/*
+ * Advances past an entry that was written; `from` is the sender's fi_addr. When the array is full,
+ * direct completion ends.
+ */
 static inline void ofi_rdm_direct_advance(struct ofi_rdm_direct *direct, size_t entry_size,
 					  fi_addr_t from)
 {

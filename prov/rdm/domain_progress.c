@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The enabled endpoints of a domain, and its thread, which sleeps until one of them has something
- * to do.
+ * The enabled endpoints of a domain, and the domain's thread, which sleeps until one of them has
+ * work.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,19 +21,19 @@
 #include "complete.h"
 
 struct ofi_rdm_domain_progress {
-	struct ofi_lock
-		lock; /* guards the list, and keeps an endpoint from closing; before ep->lock */
+	/* Guards the list and keeps endpoints open; taken before ep->lock. */
+	struct ofi_lock lock;
 	LIST_HEAD(, ofi_rdm_ep) eps;
-	int epfd; /* the channels of the endpoints, and wakefd */
+	int epfd; /* watches the completion channels of the endpoints, and wakefd */
 	int wakefd;
 	bool stop; /* atomic */
 	bool running;
-	bool biased, with_domain; /* as of endpoints */
+	bool biased, with_domain; /* as in the endpoints */
 	pthread_t thread;
-	struct ofi_triggers *triggers; /* of the domain */
+	struct ofi_triggers *triggers; /* the domain's */
 };
 
-/* Another thread that is at it already does it for us. */
+/* If another thread holds the lock, it makes the progress. */
 static void progress(void *object)
 {
 	struct ofi_rdm_domain_progress *all = object;
@@ -98,7 +98,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* The application's signals are not for this thread. */
+/* Signals for the application must not be delivered to this thread. */
 static int domain_progress_start(struct ofi_rdm_domain_progress *all)
 {
 	sigset_t every, before;
@@ -195,7 +195,10 @@ bool ofi_rdm_domain_progress_biased(const struct ofi_rdm_domain_progress *all)
 	return all->biased;
 }
 
-/* Work that waits for a counter, and collectives, may go on in any thread that is in the domain. */
+/*
+ * Deferred work and collectives may progress in any thread that is in the domain, so the bias then
+ * requires that the application serializes all calls on the domain.
+ */
 void ofi_rdm_domain_progress_bias(const struct ofi_rdm_domain_progress *all, struct ofi_rdm_ep *ep)
 {
 	ep->with_domain = all->with_domain;
@@ -203,7 +206,7 @@ void ofi_rdm_domain_progress_bias(const struct ofi_rdm_domain_progress *all, str
 		     (all->with_domain || !(ep->info->caps & (FI_TRIGGER | FI_COLLECTIVE)));
 }
 
-/* The thread, asleep, does not know the new one. */
+/* Wakes the thread, which may be asleep and unaware of the new endpoint. */
 int ofi_rdm_domain_progress_add(struct ofi_rdm_domain_progress *all, struct ofi_rdm_ep *ep)
 {
 	int err = watch_fd(all, ep->fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is due when: the pairing heap. */
+/* The timer queue: a pairing heap. */
 #include "due.h"
 
 static void attach(struct ofi_rdm_due_node **link, struct ofi_rdm_due_node *node)
@@ -9,7 +9,7 @@ static void attach(struct ofi_rdm_due_node **link, struct ofi_rdm_due_node *node
 		node->link = link;
 }
 
-/* Both are roots, of which the earlier becomes the other's parent. */
+/* Merges two heaps: the root that is due later becomes a child of the other. */
 static struct ofi_rdm_due_node *meld(struct ofi_rdm_due_node *a, struct ofi_rdm_due_node *b)
 {
 	struct ofi_rdm_due_node *swap;
@@ -26,7 +26,7 @@ static struct ofi_rdm_due_node *meld(struct ofi_rdm_due_node *a, struct ofi_rdm_
 	return a;
 }
 
-/* In pairs from left to right, then from right to left: that is what bounds the cost. */
+/* Merges pairs from left to right, then the results from right to left, which bounds the cost. */
 static struct ofi_rdm_due_node *meld_all(struct ofi_rdm_due_node *first)
 {
 	struct ofi_rdm_due_node *pairs = NULL, *a, *b, *all = NULL;

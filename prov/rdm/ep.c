@@ -120,7 +120,7 @@ static int enable(struct ofi_rdm_ep *ep)
 	return 0;
 }
 
-/* Everything that was sent has left, as far as peers take it; for a while. */
+/* Returns true if everything that was sent has left, as far as the peers accept it. */
 static bool is_drained(struct ofi_rdm_ep *ep)
 {
 	uint32_t i;
@@ -152,8 +152,8 @@ static void drain(struct ofi_rdm_ep *ep)
 }
 
 /*
- * Other threads may read its queues and counters, and change its address vector, until it has left
- * them; only then its connections end. What is left is forgotten with the endpoint.
+ * Other threads may read its queues and counters and change its address vector until it is detached
+ * from them. Its connections end only afterward. The endpoint's remaining state is freed with it.
  */
 static void ep_free(struct ofi_rdm_ep *ep)
 {
@@ -352,14 +352,14 @@ static int ep_setup(struct ofi_rdm_ep *ep, const struct fi_info *info)
 	ep->info = fi_dupinfo(info);
 	if (!ep->info)
 		return -FI_ENOMEM;
-	/* It is of the receiving side; OpenSHMEM says so only there. */
+	/* The capability belongs to the receive side, and OpenSHMEM sets it only there. */
 	ep->info->caps |= info->rx_attr->caps & ep->domain->info->caps & FI_RMA_EVENT;
 	ofi_rdm_domain_progress_bias(ep->domain->progress, ep);
 	ep->inject_size = info->tx_attr->inject_size;
 	ep->tx_op_flags = info->tx_attr->op_flags;
 	ep->rx_op_flags = info->rx_attr->op_flags;
 	ep->wants_source = info->caps & (FI_SOURCE | FI_SOURCE_ERR);
-	ep->counts = info->caps & FI_TRIGGER; /* deferred work has counters of its own */
+	ep->counts = info->caps & FI_TRIGGER; /* deferred work may have its own counters */
 	ofi_rdm_order_init(ep, info);
 	if (!(info->rx_attr->caps & FI_DIRECTED_RECV))
 		ep->undirected = FI_ADDR_UNSPEC;
@@ -387,7 +387,7 @@ static int ep_open(struct ofi_rdm_ep *ep, const struct fi_info *info,
 	return ret;
 }
 
-/* Only what the endpoint was asked to do has a table that does something. */
+/* Installs ops tables for the capabilities that were requested; the others return -FI_ENOSYS. */
 static void set_tables(struct ofi_rdm_ep *ep, void *context)
 {
 	const struct ofi_rdm_xport *xport = &ep->proto.xport;
@@ -408,7 +408,7 @@ static void set_tables(struct ofi_rdm_ep *ep, void *context)
 	};
 }
 
-/* What triggered operations and deferred work do in the end. */
+/* The calls that triggered operations and deferred work finally make. */
 static const struct ofi_rdm_work_calls work_calls = {
 	.send = ofi_rdm_send_work,
 	.recv = ofi_rdm_recv_work,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Receives that have nothing in their way: the calls in which instructions count. */
+/* The fast path of posting receives. */
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include "calls.h"
@@ -16,8 +16,8 @@ static OFI_OUTLINE ssize_t wake(struct ofi_rdm_ep *ep)
 }
 
 /*
- * They leave the endpoint, and are not static so that the compiler leaves the arguments where they
- * are.
+ * Slow paths that leave the endpoint. They are not static so that the compiler keeps the arguments
+ * in their registers.
  */
 OFI_OUTLINE ssize_t ofi_rdm_trecv_entered(struct fid_ep *fid, void *buf, size_t len, void *desc,
 					  fi_addr_t addr, uint64_t tag, uint64_t ignore,
@@ -35,8 +35,8 @@ OFI_OUTLINE ssize_t ofi_rdm_recv_entered(struct fid_ep *fid, void *buf, size_t l
 }
 
 /*
- * An unexpected message that it finds in the common case: the oldest, whole, for a receive that
- * stays among the free ones. False: nothing was done.
+ * Takes an unexpected message in the common case: the oldest one, complete, for a receive object
+ * that returns to the free list at once. Returns false if nothing was done.
  */
 static bool receive_oldest(struct ofi_rdm_ep *ep, const struct ofi_rdm_recv *recv, bool tagged,
 			   uint32_t src, uint64_t tag, uint64_t ignore)
@@ -65,9 +65,8 @@ static bool receive_oldest(struct ofi_rdm_ep *ep, const struct ofi_rdm_recv *rec
 }
 
 /*
- * A receive of one buffer, already in recv, which is the first of the free ones, that matches in
- * another way than the one before. Leaves the endpoint. The order of the arguments is that of the
- * calls' above.
+ * Posts a receive that does not match like the previous one. recv is filled in and still first in
+ * the free list. Leaves the endpoint. The order of the arguments is that of the calls above.
  */
 static OFI_OUTLINE ssize_t post_other(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv,
 				      uint64_t ignore, bool tagged, fi_addr_t addr, uint64_t tag)
@@ -87,8 +86,8 @@ static OFI_OUTLINE ssize_t post_other(struct ofi_rdm_ep *ep, struct ofi_rdm_recv
 }
 
 /*
- * The receive of one buffer that is of the only class, when no message waits. It calls nothing but
- * at its end, so that everything is in registers. Leaves the endpoint.
+ * Posts a receive of the only class when no message is queued. It makes no call except at the end,
+ * so all values stay in registers. Leaves the endpoint.
  */
 OFI_INLINE ssize_t post_one(struct ofi_rdm_ep *ep, bool tagged, struct ofi_rdm_recv *recv,
 			    fi_addr_t addr, uint64_t tag, uint64_t ignore, bool nolock)
@@ -108,7 +107,7 @@ OFI_INLINE ssize_t post_one(struct ofi_rdm_ep *ep, bool tagged, struct ofi_rdm_r
 	if (ofi_unlikely(!ofi_rdm_match_post_from(m, kind, &recv->proto.match, from, tag, ignore)))
 		return post_other(ep, recv, ignore, tagged, addr, tag);
 	SLIST_FIRST(&ep->free_recvs[tagged]) = SLIST_NEXT(recv, link);
-	/* Where the lock is is computed again, not kept. */
+	/* Recomputes the lock's address instead of keeping it in a register. */
 	ofi_forget(ep);
 	return ofi_likely(ofi_rdm_release(ep, nolock)) ? 0 : wake(ep);
 }

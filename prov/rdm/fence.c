@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Operations that wait for all before them to be complete. */
+/* Fenced operations: they wait until all operations before them have completed. */
 #include <rdma/fi_errno.h>
 #include "objects.h"
 #include "fence.h"
@@ -95,7 +95,8 @@ int ofi_rdm_fence_op(struct ofi_rdm_peer *peer, struct ofi_rdm_op *op)
 }
 
 /*
- * What was posted before the marker is complete; work requests for the peer's sake may follow it.
+ * Returns true if everything before the marker has completed. Control packets sent after the marker
+ * do not matter.
  */
 static bool has_passed(struct ofi_rdm_peer *peer)
 {

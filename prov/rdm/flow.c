@@ -39,7 +39,9 @@ static uint64_t share(const struct ofi_rdm_flow_budget *budget)
 	return budget->limit / (budget->peers ? budget->peers : 1);
 }
 
-/* What was not sent yet and what takes it back cancel each other. */
+/*
+ * A packet that has not been sent yet is dropped if the peer returns to the level it was last told.
+ */
 static void tell(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow,
 		 enum ofi_rdm_flow_level level)
 {
@@ -116,7 +118,7 @@ enum ofi_rdm_flow_owed ofi_rdm_flow_settle(struct ofi_rdm_flow *flow)
 
 void ofi_rdm_flow_heard(struct ofi_rdm_flow *flow)
 {
-	/* There is none of an earlier connection. */
+	/* The HALT packets of an earlier connection are not counted in halts. */
 	if (!flow->halts || --flow->halts || flow->told != OFI_RDM_FLOW_NONE ||
 	    flow->said != OFI_RDM_FLOW_NONE)
 		return;

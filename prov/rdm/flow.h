@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Flow control: which peer may send now. Per peer: the send queue's credits, some of them
- * reserved for control packets, and two queues in order, control before data. Per endpoint: a
- * budget of bytes for what peers make it keep, in three levels:
+ * Flow control decides which peer may send now. Each peer has the send queue's credits, some of
+ * them reserved for control packets, and two FIFO queues, control before data. The endpoint has a
+ * budget of bytes that peers make it buffer, with these thresholds:
  *
- *   up to the limit          peers send as they like
- *   beyond it                whoever adds something is told to STOP, and to GO on when less than
- *                            half is used
- *   beyond twice the limit   whoever adds something and has more than an equal share of the
+ *   up to the limit          peers send freely
+ *   above the limit          a peer that adds something is told to STOP, and to GO once less than
+ *                            half of the limit is used
+ *   above twice the limit    a peer that adds something and holds more than an equal share of the
  *                            limit is told to HALT
- *   beyond four times        if peers that are gone have most of it, everybody is told to HALT
+ *   above four times         any peer that adds something is told to HALT, because peers that are
+ *                            gone may hold most of the budget
  *
- * STOP does not hold a peer's messages back: it makes the peer announce them (RTS) instead of
- * sending their bytes, so what a program waits for arrives even if it comes behind more than it has
- * room for. HALT holds back all that the other side would have to keep, which leaves control
- * packets and RMA.
+ * STOP does not block a peer's messages: the peer announces them (RTS) instead of sending their
+ * bytes, so a message that the program waits for arrives even if it comes behind more data than the
+ * receiver has room for. HALT blocks everything that the receiver would have to buffer; control
+ * packets and RMA still pass.
  *
- * Packets that are on their way when HALT is sent are accepted. They are a window of packets at
- * most, since a peer that has sent so many takes completions before it sends more, and HALT is
- * among them once its device has it. A peer that sends more is not honest; neither is one that
- * alone makes the endpoint keep more than two limits and four windows of the largest packets,
- * whatever its device says. The endpoint's lock guards it.
+ * Packets already in flight when HALT is sent are accepted. There is at most one window of them: a
+ * peer that has sent a full window must poll completions before it sends more, and it finds the
+ * HALT among them once its device has it. A peer that sends more violates the protocol, and so does
+ * one that alone makes the endpoint buffer more than two limits plus four windows of the largest
+ * packets, whatever its device acknowledges. The endpoint's lock guards everything.
  */
 #ifndef OFI_RDM_FLOW_H
 #define OFI_RDM_FLOW_H
@@ -36,7 +37,7 @@ struct ofi_rdm_flow_node {
 
 STAILQ_HEAD(ofi_rdm_flow_queue, ofi_rdm_flow_node);
 
-/* What a peer is to be told as soon as there is a credit. */
+/* The flow-control packet that a peer will be sent as soon as there is a credit. */
 enum ofi_rdm_flow_owed {
 	OFI_RDM_FLOW_NOTHING,
 	OFI_RDM_FLOW_STOP,
@@ -44,7 +45,7 @@ enum ofi_rdm_flow_owed {
 	OFI_RDM_FLOW_HALT,
 };
 
-/* What a peer may send. */
+/* The packets that a peer may send. */
 enum ofi_rdm_flow_level {
 	OFI_RDM_FLOW_ALL,
 	OFI_RDM_FLOW_ANNOUNCED,
@@ -52,18 +53,18 @@ enum ofi_rdm_flow_level {
 };
 
 struct ofi_rdm_flow {
-	uint32_t credits; /* work requests that the send queue has room for */
-	uint32_t reserve; /* of these for control packets only */
-	bool stopped;	  /* the peer told us to announce */
+	uint32_t credits; /* free slots of the send queue */
+	uint32_t reserve; /* number of credits kept for control packets */
+	bool stopped;	  /* the peer told us to announce messages */
 	bool halted;	  /* the peer told us to send nothing */
-	uint8_t told;	  /* enum ofi_rdm_flow_level: we told the peer, or are about to */
-	uint8_t said;	  /* the level that it was last sent */
-	uint8_t halts;	  /* sent, and not known to have come to its device */
-	bool heard;	  /* its device has the HALT that was sent last */
-	bool abused;	  /* it sent more than it may */
+	uint8_t told;	  /* enum ofi_rdm_flow_level that the peer was told or is owed */
+	uint8_t said;	  /* the level in the last packet sent */
+	uint8_t halts;	  /* HALT packets sent and not yet acknowledged by the device */
+	bool heard;	  /* the peer's device has acknowledged the last HALT */
+	bool abused;	  /* the peer sent more than it may */
 	enum ofi_rdm_flow_owed owed;
-	uint32_t over; /* packets that were kept since HALT was owed, or heard */
-	uint64_t kept; /* bytes, of the budget */
+	uint32_t over; /* packets buffered since HALT was owed or acknowledged */
+	uint64_t kept; /* bytes charged to the budget */
 	struct ofi_rdm_flow_queue control, data;
 	LIST_ENTRY(ofi_rdm_flow) link; /* budget.told or budget.halted */
 };
@@ -72,46 +73,49 @@ LIST_HEAD(ofi_rdm_flows, ofi_rdm_flow);
 
 struct ofi_rdm_flow_budget {
 	uint64_t limit;
-	uint64_t used;	 /* bytes that peers make the endpoint keep */
-	uint32_t window; /* packets that a peer sends before it takes completions */
-	uint64_t most;	 /* bytes that one peer alone may have */
-	uint32_t peers;	 /* connected */
-	bool resuming;	 /* the caller's */
+	uint64_t used;	 /* bytes that peers make the endpoint buffer */
+	uint32_t window; /* packets that a peer sends before it polls completions */
+	uint64_t most;	 /* largest number of bytes for one peer */
+	uint32_t peers;	 /* number of connected peers */
+	bool resuming;	 /* for the caller's use */
 	struct ofi_rdm_flows told, halted;
 };
 
-/* reserve < credits */
+/* Requires reserve < credits. */
 void ofi_rdm_flow_init(struct ofi_rdm_flow *flow, uint32_t credits, uint32_t reserve);
-/* A new connection: the queues stay. */
+/* Resets the state for a new connection; the queues keep their contents. */
 void ofi_rdm_flow_reset(struct ofi_rdm_flow *flow, uint32_t credits, uint32_t reserve);
 
-/* Without bounds of what one peer may do: window and most are the caller's to set. */
+/* Initializes the budget without limits per peer: the caller sets window and most. */
 void ofi_rdm_flow_budget_init(struct ofi_rdm_flow_budget *budget, uint64_t limit);
 /*
- * The budget is used up by the peer. True if the peer is to be told something, or flow->abused is
- * new.
+ * Called when the peer's buffered bytes exceed the budget. Returns true if a packet is now owed to
+ * the peer, or flow->abused became true.
  */
 bool ofi_rdm_flow_exceed(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow);
-/* A peer that was told to halt keeps less: it may be owed something better. */
+/* Called when a halted peer holds fewer bytes: it may be owed a STOP that replaces HALT. */
 void ofi_rdm_flow_relent(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow);
 /*
- * The next peer that may go on: it is owed a GO or STOP then, or nothing if it was not told yet.
- * NULL: none.
+ * Picks the next peer that may go on and returns it. It is now owed a GO or STOP, or nothing if the
+ * earlier packet was never sent. Returns NULL if there is none.
  */
 struct ofi_rdm_flow *ofi_rdm_flow_resume(struct ofi_rdm_flow_budget *budget);
-/* What the peer is to be told, for which a control credit was taken. */
+/*
+ * Returns the packet to send to the peer and marks it as sent. The caller has taken a control
+ * credit.
+ */
 enum ofi_rdm_flow_owed ofi_rdm_flow_settle(struct ofi_rdm_flow *flow);
-/* The peer's device has a HALT. */
+/* Called when the peer's device has acknowledged a HALT. */
 void ofi_rdm_flow_heard(struct ofi_rdm_flow *flow);
 
-/* ofi_rdm_flow_resume() has work. */
+/* Returns true if ofi_rdm_flow_resume() would find a peer. */
 static inline bool ofi_rdm_flow_may_resume(const struct ofi_rdm_flow_budget *budget)
 {
 	return (budget->used <= budget->limit / 2 && !LIST_EMPTY(&budget->told)) ||
 	       (budget->used <= budget->limit + budget->limit / 2 && !LIST_EMPTY(&budget->halted));
 }
 
-/* A data packet may go without waiting. */
+/* Returns true if a data packet may be sent without queueing. */
 static inline bool ofi_rdm_flow_clear(const struct ofi_rdm_flow *flow)
 {
 	return flow->credits > flow->reserve && STAILQ_EMPTY(&flow->data);
@@ -137,7 +141,7 @@ static inline void ofi_rdm_flow_give(struct ofi_rdm_flow *flow, uint32_t credits
 	flow->credits += credits;
 }
 
-/* Gives bytes of the peer back. */
+/* Returns bytes charged to the peer to the budget. */
 static inline void ofi_rdm_flow_return(struct ofi_rdm_flow_budget *budget,
 				       struct ofi_rdm_flow *flow, uint64_t bytes)
 {
@@ -147,7 +151,10 @@ static inline void ofi_rdm_flow_return(struct ofi_rdm_flow_budget *budget,
 		ofi_rdm_flow_relent(budget, flow);
 }
 
-/* Bytes that the peer makes us keep. True as of ofi_rdm_flow_exceed(). */
+/*
+ * Charges bytes to the peer. Returns the result of ofi_rdm_flow_exceed() if that is above the
+ * limit.
+ */
 static inline bool ofi_rdm_flow_charge(struct ofi_rdm_flow_budget *budget,
 				       struct ofi_rdm_flow *flow, uint64_t bytes)
 {

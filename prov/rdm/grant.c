@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peer's right to the memory of a rendezvous: it begins before the peer hears of it and ends
- * before the operation does.
+ * The peer's right to the memory of a rendezvous. It begins before the peer learns of it and ends
+ * before the operation completes.
  */
 #include <rdma/fi_errno.h>
 #include "proto_int.h"

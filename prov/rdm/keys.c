@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Keys of remote memory. Where the device chooses keys (FI_MR_PROV_KEY) a key is an rkey. Where the
- * application does, the peer alone knows what a key stands for. It is asked, and the device does
- * the transfer then; what fits into a packet the peer does at once, as it does atomics.
+ * Keys of remote memory. If the device chooses keys (FI_MR_PROV_KEY), a key is an rkey. If the
+ * application chooses them, only the peer knows which memory a key stands for. The peer is asked,
+ * and then the device performs the transfer; a transfer that fits in a packet is performed by the
+ * peer at once, like an atomic.
  *
- * What the peer says is not kept for later operations: it may close the region and use the key for
- * another, and its application tells ours by ways that we do not see. A work request for a region
- * that is gone ends the connection.
+ * The answer is not cached for later operations: the peer may close the region and reuse the key,
+ * and the two applications may agree on that without the library noticing. A work request for a
+ * region that is gone would end the connection.
  */
 #include <search.h>
 #include <stdlib.h>
@@ -16,19 +17,19 @@
 #include "reply.h"
 
 /*
- * The topmost bits of a question's id say what the operation that asks for the key does; the answer
- * repeats them. If none is set the peer does not say.
+ * The topmost bits of the id of a KEY_REQ tell how the key will be used; the answer repeats them.
+ * If none is set, the peer does not tell.
  */
 #define ID_READS  (1u << 31)
 #define ID_WRITES (1u << 30)
 
-#define MISSES 64 /* wrong keys of a connection until it ends */
+#define MISSES 64 /* wrong keys after which the connection ends */
 
 struct known {
 	uint64_t key; /* first */
 	uint64_t base, len;
 	uint32_t rkey;
-	uint32_t what; /* it was asked for */
+	uint32_t what; /* the access that was requested */
 };
 
 static int keys_compare(const void *a, const void *b)
@@ -84,7 +85,10 @@ bool ofi_rdm_keys_by_target(const struct ofi_rdm_op *op)
 	return true;
 }
 
-/* It is in order with what the device does, if that asks again behind it. */
+/*
+ * Forgets the known keys: a later operation of the device then asks for its key behind this one and
+ * stays in order with it.
+ */
 int ofi_rdm_keys_post(struct ofi_rdm_op *op)
 {
 	bool read = op->kind == OFI_RDM_OP_READ;
@@ -118,7 +122,9 @@ bool ofi_rdm_keys_missed(struct ofi_rdm_peer *peer)
 	return ++peer->missed < MISSES;
 }
 
-/* A peer that does not say what it does needs either right: the device checks which one it uses. */
+/*
+ * For a peer that does not tell the access, either right suffices: the device checks each access.
+ */
 static bool allows(const struct ofi_mr_place *place, uint32_t id)
 {
 	uint64_t wanted =
@@ -169,8 +175,8 @@ static void remember(struct ofi_rdm_peer *peer, const struct ofi_rdm_wire_packet
 }
 
 /*
- * Known for the operations that wait, and then no more: the peer may close the region and use the
- * key again.
+ * The answer serves the operations that wait for it and is then dropped, because the peer may close
+ * the region and reuse the key.
  */
 enum ofi_rdm_wire_error ofi_rdm_key_answer(struct ofi_rdm_peer *peer,
 					   const struct ofi_rdm_wire_packet *packet)

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How an endpoint is entered. Everybody takes ep->lock by ofi_rdm_lock(); the calls in which
- * instructions count enter by themselves, and where the application serializes them and makes the
- * progress (ep->biased) by ep->bias, without a lock. Their bodies take `nolock`, which is
- * ep->biased and a constant in each of their two tables of operations.
+ * Entering an endpoint. Most code takes ep->lock with ofi_rdm_lock(). The fast-path calls enter by
+ * themselves: if the application serializes its calls and makes all progress (ep->biased) they
+ * enter through ep->bias, without a lock. Their bodies take the parameter `nolock`, which equals
+ * ep->biased and is a constant in each of the two ops tables.
  */
 #ifndef OFI_RDM_LOCK_H
 #define OFI_RDM_LOCK_H
 
 #include "rdm.h"
 
-/* False: the caller is to take the lock, with whatever else it does then. */
+/*
+ * Tries to enter. On false the caller takes the lock in its slow path, together with whatever else
+ * that does.
+ */
 OFI_INLINE bool ofi_rdm_try_enter(struct ofi_rdm_ep *ep, bool nolock)
 {
 	return nolock ? ofi_bias_enter(&ep->bias) : ofi_trylock(&ep->lock);
 }
 
-/* The same where the caller would do nothing but wait: with the lock it is always true. */
+/*
+ * Enters for a caller that has nothing else to do: waits for the lock, and then always returns
+ * true. With `nolock` it may return false.
+ */
 OFI_INLINE bool ofi_rdm_enter(struct ofi_rdm_ep *ep, bool nolock)
 {
 	if (nolock)
@@ -25,7 +31,7 @@ OFI_INLINE bool ofi_rdm_enter(struct ofi_rdm_ep *ep, bool nolock)
 	return true;
 }
 
-/* False: it is to be followed by ofi_unlock_slow(). */
+/* Leaves the endpoint. On false the caller must call ofi_unlock_slow(). */
 OFI_INLINE bool ofi_rdm_release(struct ofi_rdm_ep *ep, bool nolock)
 {
 	if (!nolock)
@@ -41,9 +47,9 @@ OFI_INLINE void ofi_rdm_leave(struct ofi_rdm_ep *ep, bool nolock)
 }
 
 /*
- * From any thread. One of the library, or one that the application does not serialize with those
- * in the endpoint, shuts out who enters without the lock (ofi_bias_outside). No reader's entries
- * are filled then.
+ * Enters from any thread. A thread of the library, or one that the application does not serialize
+ * with those in the endpoint, locks out threads that enter without the lock (ofi_bias_outside). No
+ * direct completion takes place while the lock is held this way.
  */
 static inline void ofi_rdm_lock(struct ofi_rdm_ep *ep)
 {
@@ -61,8 +67,9 @@ static inline void ofi_rdm_unlock(struct ofi_rdm_ep *ep)
 }
 
 /*
- * Of a call on another object of the domain, which FI_THREAD_DOMAIN alone serializes with those on
- * the endpoints; to be undone by ofi_rdm_step_in() of what it returns.
+ * Begins a call on another object of the domain, which only FI_THREAD_DOMAIN serializes with the
+ * endpoint calls; under other threading models the thread now counts as an outsider to the bias.
+ * The result goes to ofi_rdm_step_in() at the end of the call.
  */
 static inline bool ofi_rdm_step_out(bool with_domain)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Matching: classes of receives, the unexpected queue and its indexes, and the slow path. */
+/* Matching: classes of receives, the unexpected queue with its indexes, and the slow path. */
 #include "match.h"
 #include "src/ds/compiler.h"
 
@@ -39,10 +39,10 @@ void ofi_rdm_match_init(struct ofi_rdm_match *m, struct ofi_rdm_match_node **rec
 	};
 	TAILQ_INIT(&m->msgs);
 	TAILQ_INIT(&m->claimed);
-	/* Its number is no class's. */
+	/* A class number that no class has. */
 	set_class(&m->shut, OFI_RDM_MATCH_CLASSES + 1, false, 0);
 	m->shut.shut = 1;
-	/* The first two are always for receives without a mask. */
+	/* The first two classes are always for receives without a mask. */
 	for (c = 0; c <= OFI_RDM_MATCH_CLASSES; c++)
 		set_class(&m->classes[c], c, c == 1, 0);
 }
@@ -79,7 +79,7 @@ static void set_active(struct ofi_rdm_match *m)
 		set_only(m, &m->shut);
 }
 
-/* The class for a receive; NULL if there is none free. */
+/* Returns the class for a receive; NULL if none is free. */
 static struct ofi_rdm_match_class *find_class(struct ofi_rdm_match *m, bool any, uint64_t ignore)
 {
 	struct ofi_rdm_match_class *kind, *unused = NULL;
@@ -101,7 +101,7 @@ static struct ofi_rdm_match_class *find_class(struct ofi_rdm_match *m, bool any,
 	return unused;
 }
 
-/* A class without receives is looked at until now and then somebody sweeps. */
+/* Deactivates classes without receives. Until this runs, messages are still compared with them. */
 static void sweep(struct ofi_rdm_match *m)
 {
 	uint32_t c;
@@ -136,7 +136,7 @@ static void post_to(struct ofi_rdm_match *m, struct ofi_rdm_match_class *kind,
 			     &recv->node);
 }
 
-/* When messages are queued, or to a class that is new or not the last one's. */
+/* Slow path of posting: messages are queued, or the class is new or not the one used last. */
 static OFI_OUTLINE struct ofi_rdm_match_msg *post_any(struct ofi_rdm_match *m,
 						      struct ofi_rdm_match_recv *recv, uint32_t src,
 						      uint64_t tag, uint64_t ignore)
@@ -166,7 +166,7 @@ static OFI_OUTLINE struct ofi_rdm_match_msg *post_any(struct ofi_rdm_match *m,
 	return NULL;
 }
 
-/* Of several classes: the last one's is tried first. */
+/* Tries the class used last before the others. */
 struct ofi_rdm_match_msg *ofi_rdm_match_post_many(struct ofi_rdm_match *m,
 						  struct ofi_rdm_match_recv *recv, uint32_t src,
 						  uint64_t tag, uint64_t ignore)
@@ -179,7 +179,7 @@ struct ofi_rdm_match_msg *ofi_rdm_match_post_many(struct ofi_rdm_match *m,
 	return NULL;
 }
 
-/* The node may be anywhere in its group, whose first *link is. */
+/* Removes a node at any position of its group, whose first node is *link. */
 static void remove_from(struct ofi_rdm_match_node **link, struct ofi_rdm_match_node *node)
 {
 	if (*link == node) {
@@ -272,7 +272,7 @@ struct ofi_rdm_match_recv *ofi_rdm_match_cancel(struct ofi_rdm_match *m, const v
 	return found;
 }
 
-/* All of a group in the table have one source. */
+/* All receives of a group have the same source. */
 bool ofi_rdm_match_awaits(const struct ofi_rdm_match *m, uint32_t src)
 {
 	const struct ofi_rdm_match_node *node;
@@ -347,7 +347,7 @@ static void match_arm(struct ofi_rdm_match *m, uint32_t i, bool any, uint64_t ig
 		index_msg(m, msg, i);
 }
 
-/* The index for receives of a class, OFI_RDM_MATCH_INDEXES if there can't be one now. */
+/* Returns the index for the receives of a class, OFI_RDM_MATCH_INDEXES if none can be built now. */
 static uint32_t index_for(struct ofi_rdm_match *m, bool any, uint64_t ignore)
 {
 	uint32_t i, oldest = 0;

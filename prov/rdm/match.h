@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Matching of messages with posted receives: source (a peer's number, or any), 64-bit tag, mask of
- * the tag's bits to ignore. A message takes the receive posted first of those that fit, a receive
- * takes the message arrived first of those that fit. Untagged receives use a table of their own
- * with tag 0.
+ * Matches messages with posted receives by source (a peer's number, or any), 64-bit tag, and a mask
+ * of tag bits to ignore. A message takes the earliest posted receive that matches; a receive takes
+ * the earliest arrived message that matches. Untagged receives use their own table with tag 0.
  *
- * Receives with the same mask, and all with a source or all without, are a class. Within a class a
- * receive fits exactly the messages with its key: (source or any, tag & ~mask). One hash table
- * holds the keys of all classes, each key with its receives in order, so a message looks up one key
- * per class that has receives; the lowest number wins. Programs use one to three classes. Receives
- * beyond OFI_RDM_MATCH_CLASSES classes at a time are kept in one list in order and compared one by
- * one.
+ * Receives with the same mask that all name a source, or all name none, form a class. Within a
+ * class a receive matches exactly the messages with its key: (source or any, tag & ~mask). One hash
+ * table holds the keys of all classes, each key with its receives in order, so a message looks up
+ * one key per class that has receives, and the lowest sequence number wins. Programs use one to
+ * three classes. Receives beyond OFI_RDM_MATCH_CLASSES simultaneous classes are kept in one ordered
+ * list and compared one by one.
  *
- * Unexpected messages are one list in order, which is enough while it is short. When a receive
- * finds it long, an index by the keys of the receive's class is made, and kept up while the queue
- * is not empty: up to OFI_RDM_MATCH_INDEXES at a time, the one not used for longest gives way. So
- * the cost of either side does not depend on how many are queued.
+ * Unexpected messages are one ordered list, which is enough while it is short. When a receive finds
+ * it long, an index by the keys of the receive's class is built, and maintained while the list is
+ * not empty. There are up to OFI_RDM_MATCH_INDEXES indexes; the least recently used one is
+ * replaced. The cost on either side therefore does not depend on the length of the queues.
  *
- * Nothing is allocated: nodes are embedded in the caller's objects, the hash buckets are the
- * caller's. No locks: the endpoint's lock guards it.
+ * Nothing is allocated: nodes are embedded in the caller's objects, and the caller supplies the
+ * hash buckets. Nothing is locked: the endpoint's lock guards it.
  */
 #ifndef OFI_RDM_MATCH_H
 #define OFI_RDM_MATCH_H
@@ -34,44 +33,49 @@
 enum {
 	OFI_RDM_MATCH_CLASSES = 16,
 	OFI_RDM_MATCH_INDEXES = 4,
-	OFI_RDM_MATCH_SCAN = 16,     /* unexpected messages that need no index */
-	OFI_RDM_MATCH_PATIENCE = 64, /* searches before an unused index or class gives way */
-};
-
-/* Those with one key are a group: the first is in the bucket, the others behind it. */
-struct ofi_rdm_match_node {
-	struct ofi_rdm_match_node *chain; /* the first of a group: the next group of the bucket */
-	struct ofi_rdm_match_node *next;  /* in the group */
-	struct ofi_rdm_match_node *prev;  /* in the group; of the first: the last */
-	uint64_t tag;			  /* without the ignored bits */
-	uint64_t from;			  /* of the class or index, or-ed with the source */
-};
-
-struct ofi_rdm_match_hash {
-	struct ofi_rdm_match_node **buckets; /* NULL where empty */
-	uint64_t mask;			     /* their number - 1 */
-	unsigned int shift;		     /* leaves as many bits as the mask has */
-};
-
-struct ofi_rdm_match_class {
-	uint64_t ignore, keep; /* keep: the other bits of the tag */
-	uint64_t from;	       /* number << 32 | (OFI_RDM_MATCH_ANY or 0) */
-	uint64_t shut;	       /* of m->now[]; not 0: no receive is simply posted to it */
-	uint32_t count;
-	bool active; /* messages look here; stays a while when there are no receives */
+	OFI_RDM_MATCH_SCAN = 16,     /* queue length up to which no index is needed */
+	OFI_RDM_MATCH_PATIENCE = 64, /* searches before an unused index or class is replaced */
 };
 
 /*
- * A posted receive; all set by ofi_rdm_match_post() but sticky and context. seq tells which of two
- * classes' receives was posted first. What is posted to the only class needs none: whatever is
- * posted to another one comes later, and gets a number then that is above any old one.
+ * Nodes with the same key form a group: the first node is in the bucket, the others are linked to
+ * it.
+ */
+struct ofi_rdm_match_node {
+	/* In the first node of a group: the next group of the bucket. */
+	struct ofi_rdm_match_node *chain;
+	struct ofi_rdm_match_node *next; /* next node of the group */
+	/* Previous node of the group; in the first node: the last one. */
+	struct ofi_rdm_match_node *prev;
+	uint64_t tag;  /* without the ignored bits */
+	uint64_t from; /* bits of the class or index, ORed with the source */
+};
+
+struct ofi_rdm_match_hash {
+	struct ofi_rdm_match_node **buckets; /* NULL if the bucket is empty */
+	uint64_t mask;			     /* their number - 1 */
+	unsigned int shift;		     /* shift that leaves as many bits as the mask has */
+};
+
+struct ofi_rdm_match_class {
+	uint64_t ignore, keep; /* keep: the tag bits that are compared */
+	uint64_t from;	       /* number << 32 | (OFI_RDM_MATCH_ANY or 0) */
+	uint64_t shut;	       /* as m->now[]; if not 0, the fast path does not post to it */
+	uint32_t count;
+	bool active; /* messages look here; stays set for a while after the last receive */
+};
+
+/*
+ * A posted receive. ofi_rdm_match_post() sets all fields except sticky and context. seq orders
+ * receives of different classes. Receives posted to the only class need no number: one posted to
+ * another class comes later and then gets a number above all earlier ones.
  */
 struct ofi_rdm_match_recv {
 	struct ofi_rdm_match_node node;
 	uint64_t seq;
-	uint64_t ignore; /* of those without a class */
+	uint64_t ignore; /* of receives without a class */
 	void *context;
-	bool sticky; /* stays when it matches, until it is removed: FI_MULTI_RECV */
+	bool sticky; /* stays posted after a match until it is removed: FI_MULTI_RECV */
 };
 
 /* An unexpected message; the caller sets tag and src. */
@@ -79,7 +83,7 @@ struct ofi_rdm_match_msg {
 	TAILQ_ENTRY(ofi_rdm_match_msg) order;
 	uint64_t tag;
 	uint32_t src;
-	void *context; /* whose claim it is */
+	void *context; /* context of the FI_CLAIM */
 	struct ofi_rdm_match_node nodes[OFI_RDM_MATCH_INDEXES];
 };
 
@@ -89,31 +93,34 @@ struct ofi_rdm_match {
 	/* Posted receives. */
 	struct ofi_rdm_match_hash recvs;
 	uint64_t seq;
-	struct ofi_rdm_match_class
-		*only; /* the active class, if it is one and rest is empty; or &shut */
-	struct ofi_rdm_match_class
-		*now[2]; /* it, for receives with a source or without; or &shut */
+	/* The active class if there is just one and rest is empty; or &shut. */
+	struct ofi_rdm_match_class *only;
+	/* The same, for receives with a source and without; or &shut. */
+	struct ofi_rdm_match_class *now[2];
 	uint32_t active; /* bits of the active classes */
-	struct ofi_rdm_match_class *recent[2]; /* of the last receive with a source, without one */
-	uint32_t arrivals;		       /* that looked at several classes */
-	struct ofi_rdm_match_node
-		*rest; /* the group of those without a class, of OFI_RDM_MATCH_CLASSES */
+	/* Class of the last receive with a source, and without one. */
+	struct ofi_rdm_match_class *recent[2];
+	/* Messages that were compared with several classes. */
+	uint32_t arrivals;
+	/* The group of receives without a class, OFI_RDM_MATCH_CLASSES. */
+	struct ofi_rdm_match_node *rest;
 	struct ofi_rdm_match_class classes[OFI_RDM_MATCH_CLASSES + 1];
-	struct ofi_rdm_match_class shut; /* nothing is posted to it */
+	struct ofi_rdm_match_class shut; /* a placeholder to which nothing is ever posted */
 
 	/* Unexpected messages. */
 	size_t msg_count;
-	struct ofi_rdm_match_msgs msgs; /* in order of arrival */
+	struct ofi_rdm_match_msgs msgs; /* in the order of arrival */
 	struct ofi_rdm_match_msgs claimed;
 	struct ofi_rdm_match_hash indexed;
 	uint32_t armed; /* bits of the indexes in use */
 	uint64_t searches;
-	uint64_t used[OFI_RDM_MATCH_INDEXES]; /* the last search */
+	uint64_t used[OFI_RDM_MATCH_INDEXES]; /* number of the last search in each index */
 	struct ofi_rdm_match_class indexes[OFI_RDM_MATCH_INDEXES];
 };
 
 /*
- * Two arrays of 1 << bits buckets, zeroed. About as many buckets as receives keep the groups apart.
+ * Initializes with two zeroed arrays of 1 << bits buckets. Lookups stay fast with about as many
+ * buckets as receives.
  */
 void ofi_rdm_match_init(struct ofi_rdm_match *m, struct ofi_rdm_match_node **recvs,
 			struct ofi_rdm_match_node **msgs, unsigned int bits);
@@ -123,28 +130,28 @@ struct ofi_rdm_match_msg *ofi_rdm_match_post_many(struct ofi_rdm_match *m,
 						  uint64_t tag, uint64_t ignore);
 struct ofi_rdm_match_recv *ofi_rdm_match_arrive_many(struct ofi_rdm_match *m, uint32_t src,
 						     uint64_t tag);
-/* Takes a posted receive back. */
+/* Removes a posted receive. */
 void ofi_rdm_match_remove(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv);
 /*
- * A receive with the context, taken back, of those with its key the first; NULL if there is none.
- * Looks at all.
+ * Removes and returns a receive with the context, the earliest one among those with its key; NULL
+ * if there is none. Scans all receives.
  */
 struct ofi_rdm_match_recv *ofi_rdm_match_cancel(struct ofi_rdm_match *m, const void *context);
-/* Whether a posted receive is for messages of this source alone. Looks at all. */
+/* Returns true if a posted receive names this source. Scans all receives. */
 bool ofi_rdm_match_awaits(const struct ofi_rdm_match *m, uint32_t src);
-/* Any posted receive, to empty the table; NULL if there is none. */
+/* Returns some posted receive, so that the table can be emptied; NULL if there is none. */
 struct ofi_rdm_match_recv *ofi_rdm_match_first_recv(const struct ofi_rdm_match *m);
 size_t ofi_rdm_match_recv_count(const struct ofi_rdm_match *m);
 
-/* A queued message to the indexes, and out of them. */
+/* Add a queued message to the indexes, and remove it. */
 void ofi_rdm_match_index(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg);
 void ofi_rdm_match_unindex(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg);
-/* The first that fits, left where it is (FI_PEEK); NULL if there is none. */
+/* Returns the first matching message and leaves it queued (FI_PEEK); NULL if there is none. */
 struct ofi_rdm_match_msg *ofi_rdm_match_peek(struct ofi_rdm_match *m, uint32_t src, uint64_t tag,
 					     uint64_t ignore);
 /*
- * The message that arrived first of all if a receive fits it: what is received in the order of its
- * arrival needs no index. Left where it is; else NULL.
+ * Returns the oldest message if it matches the receive, else NULL; leaves it queued. Receiving in
+ * the order of arrival therefore needs no index.
  */
 static inline struct ofi_rdm_match_msg *
 ofi_rdm_match_oldest(const struct ofi_rdm_match *m, uint32_t src, uint64_t tag, uint64_t ignore)
@@ -156,13 +163,18 @@ ofi_rdm_match_oldest(const struct ofi_rdm_match *m, uint32_t src, uint64_t tag, 
 	return NULL;
 }
 
-/* Takes a queued message out for a later receive with the context (FI_PEEK | FI_CLAIM). */
+/*
+ * Removes a queued message and keeps it for a later receive with the context (FI_PEEK | FI_CLAIM).
+ */
 void ofi_rdm_match_claim(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg, void *context);
-/* The message claimed with the context, which is then no longer claimed (FI_CLAIM); or NULL. */
+/*
+ * Returns the message claimed with the context and ends the claim (FI_CLAIM); NULL if there is
+ * none.
+ */
 struct ofi_rdm_match_msg *ofi_rdm_match_take_claim(struct ofi_rdm_match *m, const void *context);
 /*
- * Moves the messages of one source, claimed ones too, that `want` says true of (all if NULL) to the
- * end of `out`, in order.
+ * Moves the messages of one source for which `want` returns true (all if NULL), including claimed
+ * ones, to the end of `out` in order.
  */
 void ofi_rdm_match_take_peer(struct ofi_rdm_match *m, uint32_t src,
 			     bool (*want)(const struct ofi_rdm_match_msg *msg),
@@ -176,7 +188,10 @@ ofi_rdm_match_bucket(const struct ofi_rdm_match_hash *hash, uint64_t tag, uint64
 	return &hash->buckets[mixed >> hash->shift];
 }
 
-/* Where the pointer to the group's first is, or where it would go. */
+/*
+ * Returns the address of the pointer to the first node of the key's group, or where that pointer
+ * belongs.
+ */
 static inline struct ofi_rdm_match_node **ofi_rdm_match_find(const struct ofi_rdm_match_hash *hash,
 							     uint64_t tag, uint64_t from)
 {
@@ -187,7 +202,7 @@ static inline struct ofi_rdm_match_node **ofi_rdm_match_find(const struct ofi_rd
 	return link;
 }
 
-/* Behind the last of the group that *link is. */
+/* Appends a node to the group at *link. */
 static inline void ofi_rdm_match_append(struct ofi_rdm_match_node **link,
 					struct ofi_rdm_match_node *node)
 {
@@ -205,7 +220,7 @@ static inline void ofi_rdm_match_append(struct ofi_rdm_match_node **link,
 	}
 }
 
-/* Takes the first, *link, out of the group. */
+/* Removes the first node, *link, from its group. */
 static inline void ofi_rdm_match_shift(struct ofi_rdm_match_node **link,
 				       struct ofi_rdm_match_node *first)
 {
@@ -220,7 +235,10 @@ static inline void ofi_rdm_match_shift(struct ofi_rdm_match_node **link,
 	}
 }
 
-/* ofi_rdm_match_post_now() of a kind of m->now[]; from: kind->from, or-ed with the source. */
+/*
+ * Implements ofi_rdm_match_post_now() for a class in m->now[]; `from` is kind->from ORed with the
+ * source.
+ */
 static inline bool ofi_rdm_match_post_from(struct ofi_rdm_match *m,
 					   struct ofi_rdm_match_class *kind,
 					   struct ofi_rdm_match_recv *recv, uint64_t from,
@@ -235,7 +253,10 @@ static inline bool ofi_rdm_match_post_from(struct ofi_rdm_match *m,
 	return true;
 }
 
-/* Posts a receive of the only class when no message is queued. Else false: nothing was done. */
+/*
+ * Posts a receive if it belongs to the only class and no message is queued. Otherwise returns false
+ * and does nothing.
+ */
 static inline bool ofi_rdm_match_post_now(struct ofi_rdm_match *m, struct ofi_rdm_match_recv *recv,
 					  uint32_t src, uint64_t tag, uint64_t ignore)
 {
@@ -245,8 +266,8 @@ static inline bool ofi_rdm_match_post_now(struct ofi_rdm_match *m, struct ofi_rd
 }
 
 /*
- * The message that arrived first of those that fit, no longer queued. NULL: there is none, the
- * receive is posted.
+ * Removes and returns the earliest message that matches the receive. If there is none, posts the
+ * receive and returns NULL.
  */
 static inline struct ofi_rdm_match_msg *ofi_rdm_match_post(struct ofi_rdm_match *m,
 							   struct ofi_rdm_match_recv *recv,
@@ -258,15 +279,15 @@ static inline struct ofi_rdm_match_msg *ofi_rdm_match_post(struct ofi_rdm_match 
 	return ofi_rdm_match_post_many(m, recv, src, tag, ignore);
 }
 
-/* Several classes are to be looked at, which is out of line. */
+/* Returns true if several classes have to be searched, which is not done inline. */
 static inline bool ofi_rdm_match_has_many(const struct ofi_rdm_match *m)
 {
 	return m->only == &m->shut;
 }
 
 /*
- * Where the receive of a message is posted. None is there if several classes are to be looked at:
- * it is ofi_rdm_match_arrive() that looks.
+ * Finds the posted receive for a message. Finds none if several classes have to be searched;
+ * ofi_rdm_match_arrive() does that.
  */
 static inline struct ofi_rdm_match_node **ofi_rdm_match_look(const struct ofi_rdm_match *m,
 							     uint32_t src, uint64_t tag)
@@ -276,7 +297,7 @@ static inline struct ofi_rdm_match_node **ofi_rdm_match_look(const struct ofi_rd
 	return ofi_rdm_match_find(&m->recvs, tag & kind->keep, kind->from | src);
 }
 
-/* Takes the receive from where ofi_rdm_match_look() found it. */
+/* Removes the receive that ofi_rdm_match_look() found. */
 static inline void ofi_rdm_match_take(struct ofi_rdm_match *m, struct ofi_rdm_match_node **at)
 {
 	ofi_rdm_match_shift(at, *at);
@@ -284,7 +305,8 @@ static inline void ofi_rdm_match_take(struct ofi_rdm_match *m, struct ofi_rdm_ma
 }
 
 /*
- * The receive posted first of those that fit, no longer posted unless it is sticky; NULL if none.
+ * Returns the earliest posted receive that matches and removes it unless it is sticky; NULL if
+ * there is none.
  */
 static inline struct ofi_rdm_match_recv *ofi_rdm_match_arrive(struct ofi_rdm_match *m, uint32_t src,
 							      uint64_t tag)
@@ -300,7 +322,7 @@ static inline struct ofi_rdm_match_recv *ofi_rdm_match_arrive(struct ofi_rdm_mat
 	return recv;
 }
 
-/* Takes a queued message out. */
+/* Removes a queued message. */
 static inline void ofi_rdm_match_drop(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg)
 {
 	if (ofi_unlikely(m->armed))
@@ -313,7 +335,7 @@ static inline void ofi_rdm_match_drop(struct ofi_rdm_match *m, struct ofi_rdm_ma
 		m->only->shut = 0;
 }
 
-/* Queues a message that ofi_rdm_match_arrive() had no receive for. */
+/* Queues a message for which ofi_rdm_match_arrive() found no receive. */
 static inline void ofi_rdm_match_queue(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg)
 {
 	TAILQ_INSERT_TAIL(&m->msgs, msg, order);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages and tagged messages that are sent. */
+/* Sending messages and tagged messages. */
 #include <stdlib.h>
 #include <string.h>
 #include "prov/base/ops.h"
@@ -25,7 +25,7 @@ struct send {
 	fi_addr_t addr;
 	uint64_t tag, data;
 	void *context;
-	uint64_t flags; /* of the call, FI_COMPLETION where an entry is wanted */
+	uint64_t flags; /* flags of the call; FI_COMPLETION if a CQ entry is wanted */
 	bool tagged;
 	uint64_t mark; /* OFI_RDM_DEFERRED, or 0 */
 };
@@ -55,7 +55,10 @@ static ssize_t total_of(const struct ofi_rdm_ep *ep, const struct send *send, si
 	return (send->flags & FI_INJECT) && *total > ep->inject_size ? -FI_EMSGSIZE : 0;
 }
 
-/* The application's buffer is its own again at return: the data waits in a copy. */
+/*
+ * Copies the data of a message that is queued, because the application may reuse its buffer at
+ * return.
+ */
 static bool copy_data(struct ofi_rdm_out *out, size_t total)
 {
 	struct ofi_rdm_proto_out *proto = &out->proto;
@@ -93,7 +96,7 @@ static void fill_out(struct ofi_rdm_out *out, const struct send *send)
 		     (send->flags & FI_COMPLETION ? 0 : OFI_RDM_SILENT) | send->mark;
 }
 
-/* With the lock held. */
+/* Queues a message. The caller holds the lock. */
 static ssize_t queue(struct ofi_rdm_ep *ep, struct ofi_rdm_peer *peer, const struct send *send,
 		     size_t total)
 {

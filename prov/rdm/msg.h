@@ -4,9 +4,9 @@
 
 #include "rdm.h"
 
-/* The default flags or the way of completion changed. */
+/* Called when the default flags or the way completions are reported change. */
 void ofi_rdm_set_modes(struct ofi_rdm_ep *ep);
-/* What of it is of receives. */
+/* The part of ofi_rdm_set_modes() that concerns receives. */
 void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep);
 
 #endif

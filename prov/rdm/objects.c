@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The messages and receives of an endpoint: objects in chunks, by index; and their bytes in lists.
- */
+/* Pools of the send and receive objects of an endpoint, allocated in chunks and found by index. */
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>

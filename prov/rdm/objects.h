@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The messages and receives of an endpoint. */
+/* Pools of the send and receive objects of an endpoint. */
 #ifndef OFI_RDM_OBJECTS_H
 #define OFI_RDM_OBJECTS_H
 
 #include "rdm.h"
 
-#define OFI_RDM_OBJECTS 64u /* of a chunk */
+#define OFI_RDM_OBJECTS 64u /* objects in a chunk */
 
-/* Appends a chunk of objects, all bits 0, to an array of chunks. NULL when out of memory. */
+/* Appends a zeroed chunk of objects to an array of chunks. Returns NULL when out of memory. */
 void *ofi_rdm_add_chunk(void *array, size_t chunks, size_t size);
 
-/* NULL when as many as the endpoint may have are in use, or out of memory. */
+/* Returns NULL when the endpoint's limit of objects is in use, or when out of memory. */
 struct ofi_rdm_out *ofi_rdm_out_get(struct ofi_rdm_ep *ep);
 void ofi_rdm_out_put(struct ofi_rdm_ep *ep, struct ofi_rdm_out *out);
-/* NULL when there is none of the index. */
+/* Returns the object with the index, or NULL. */
 struct ofi_rdm_out *ofi_rdm_out_at(struct ofi_rdm_ep *ep, uint32_t index);
 struct ofi_rdm_recv *ofi_rdm_recv_get(struct ofi_rdm_ep *ep, bool tagged);
 void ofi_rdm_recv_put(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv);
-/* Sets these bits in the flags of all receives that are posted. */
+/* Sets these bits in the flags of all posted receives. */
 void ofi_rdm_recvs_mark(struct ofi_rdm_ep *ep, uint64_t bits);
 void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep);
 
@@ -28,7 +28,7 @@ void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep);
 ssize_t ofi_rdm_tx_left(struct ofi_rdm_ep *ep);
 ssize_t ofi_rdm_rx_left(struct ofi_rdm_ep *ep);
 
-/* Moves bytes between a flat buffer and an iov. */
+/* Copies between a flat buffer and an iov. */
 void ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len);
 void ofi_rdm_gather(void *to, const struct iovec *iov, size_t count);
 

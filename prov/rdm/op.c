@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* RMA and atomic operations: their queue, their work requests, their end. */
+/* RMA and atomic operations: queueing, work requests, and completion. */
 #include <stdlib.h>
 #include <string.h>
 #include "prov/base/mr_cache.h"
@@ -124,7 +124,7 @@ void ofi_rdm_op_answered(struct ofi_rdm_op *op, int err)
 	op_finish(op);
 }
 
-/* The pieces of local and remote memory where the operation is, and what both have left. */
+/* Finds the current local and remote entries of the operation, and the bytes left in both. */
 static size_t piece(const struct ofi_rdm_op *op, const struct ofi_rdm_local **local,
 		    size_t *local_at, const struct ofi_rdm_remote **remote, size_t *remote_at)
 {
@@ -142,7 +142,7 @@ static size_t piece(const struct ofi_rdm_op *op, const struct ofi_rdm_local **lo
 	return len;
 }
 
-/* One work request. */
+/* Posts one work request. */
 static int post_rdma(struct ofi_rdm_op *op)
 {
 	struct ofi_rdm_peer *peer = op->peer;
@@ -181,7 +181,7 @@ static int post_all(struct ofi_rdm_op *op)
 	return ret;
 }
 
-/* 0 when all of it is posted. */
+/* Posts the rest of an operation. Returns 0 when all of it is posted. */
 static int op_post(struct ofi_rdm_op *op)
 {
 	int ret;
@@ -227,7 +227,7 @@ void ofi_rdm_ops_pump(struct ofi_rdm_peer *peer)
 		}
 		ret = op_post(op);
 		if (ret == -FI_EAGAIN) {
-			/* Neither a credit nor an answer is waited for. */
+			/* The operation waits neither for a credit nor for an answer. */
 			if (ofi_rdm_flow_has_data_credit(&peer->proto.flow) && !peer->asked)
 				ofi_rdm_xport(&peer->proto)->retry(&peer->proto);
 			return;
@@ -236,7 +236,7 @@ void ofi_rdm_ops_pump(struct ofi_rdm_peer *peer)
 		if (ret)
 			fail(op, -ret);
 		else if (!op->inflight && !op->waiting)
-			op_finish(op); /* while it waited to post its note */
+			op_finish(op); /* Called while it waits to post its RMA event. */
 	}
 }
 

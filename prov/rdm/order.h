@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Orders between kinds of operations that one connection does not keep by itself: atomics are
- * performed by the target's processor, reads and writes by its device, and a read may be overtaken.
- * An endpoint that was asked for such an order puts a fence before an operation that would overtake
- * another kind. The endpoint's lock guards everything.
+ * Ordering between kinds of operations that one connection does not order by itself: the target's
+ * processor performs atomics, its device performs reads and writes, and a read may be overtaken. An
+ * endpoint opened with such an ordering fences any operation that would overtake another kind. The
+ * endpoint's lock guards everything.
  */
 #ifndef OFI_RDM_ORDER_H
 #define OFI_RDM_ORDER_H
@@ -19,7 +19,10 @@ enum ofi_rdm_order_kind {
 	OFI_RDM_ORDER_KINDS
 };
 
-/* The kinds that each kind must not overtake, by the orders that were asked for. */
+/*
+ * Computes for each kind of operation the kinds that it must not overtake, from the requested
+ * orderings.
+ */
 static inline void ofi_rdm_order_init(struct ofi_rdm_ep *ep, const struct fi_info *info)
 {
 	const struct {
@@ -50,8 +53,8 @@ static inline void ofi_rdm_order_init(struct ofi_rdm_ep *ep, const struct fi_inf
 }
 
 /*
- * What of those may still be overtaken: what was posted before a send arrives before it, and what
- * follows a send arrives behind it once that is posted.
+ * Returns which of these may still be overtaken. Operations posted before a send arrive before it,
+ * and those after it arrive behind it, once it is posted.
  */
 static inline unsigned int ofi_rdm_order_late(const struct ofi_rdm_peer *peer,
 					      enum ofi_rdm_order_kind kind)
@@ -65,7 +68,7 @@ static inline unsigned int ofi_rdm_order_late(const struct ofi_rdm_peer *peer,
 	return late;
 }
 
-/* An operation begins; item->fence is whether it has FI_FENCE. */
+/* Registers a new operation; item->fence tells whether it has FI_FENCE. */
 static inline void ofi_rdm_order_begin(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item,
 				       enum ofi_rdm_order_kind kind)
 {
@@ -76,7 +79,7 @@ static inline void ofi_rdm_order_begin(struct ofi_rdm_peer *peer, struct ofi_rdm
 	peer->issued |= item->kinds;
 }
 
-/* It has a fence before it, so nothing else can be overtaken any more. */
+/* Registers that the operation is fenced, so that no other operation can be overtaken any more. */
 static inline void ofi_rdm_order_fenced(struct ofi_rdm_peer *peer,
 					const struct ofi_rdm_fenced *item)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Peers by address and by number. */
+/* Lookup of peers by address and by number. */
 #include <search.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa)
 	return false;
 }
 
-/* Without the scope: the peer may know its interface by another number. */
+/* Ignores the scope id, because the peer may number its interfaces differently. */
 int ofi_rdm_addr_compare(const void *a, const void *b)
 {
 	const struct ofi_rdm_addr *x = a, *y = b;
@@ -53,7 +53,7 @@ static int compare_peers(const void *a, const void *b)
 	return ofi_rdm_addr_compare(&x->addr, &y->addr);
 }
 
-/* Doubles an array of pointers so that it holds `index`. */
+/* Grows an array of pointers by doubling until it holds `index`. */
 static bool reserve(struct ofi_rdm_peer ***array, size_t *size, size_t index)
 {
 	size_t wanted = *size ? *size : 16;
@@ -99,11 +99,14 @@ static void peer_init(struct ofi_rdm_peer *peer, struct ofi_rdm_ep *ep,
 	STAILQ_INIT(&peer->replies);
 	STAILQ_INIT(&peer->fenced);
 	ofi_rdm_proto_peer_init(&ep->proto, &peer->proto, number);
-	peer->proto.fenced = ep->ordered; /* sends are looked at one by one */
+	peer->proto.fenced = ep->ordered; /* sends go through the ordering check */
 	ep->proto.xport.ops->peer_init(peer);
 }
 
-/* A vacant one's number is used again first. NULL when out of memory. */
+/*
+ * Returns an unused peer, if possible one whose number was used before. Returns NULL when out of
+ * memory.
+ */
 static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
 {
 	struct ofi_rdm_peer *peer = LIST_FIRST(&ep->known.vacant);
@@ -130,7 +133,7 @@ static void vacate(struct ofi_rdm_peer *peer)
 	LIST_INSERT_HEAD(&peer->ep->known.vacant, peer, vacancy);
 }
 
-/* Nothing is under way, nothing waits, and nothing that it sent is kept. */
+/* Returns true if nothing is in flight or queued and no message of the peer is kept. */
 static bool is_gone(const struct ofi_rdm_peer *peer)
 {
 	const struct ofi_rdm_proto_peer *proto = &peer->proto;
@@ -141,7 +144,7 @@ static bool is_gone(const struct ofi_rdm_peer *peer)
 	       STAILQ_EMPTY(&peer->fenced) && !peer->keys;
 }
 
-/* Looks at all posted receives. */
+/* Scans all posted receives. */
 static bool is_awaited(const struct ofi_rdm_peer *peer)
 {
 	const struct ofi_rdm_proto *proto = &peer->ep->proto;
@@ -163,7 +166,7 @@ void ofi_rdm_peer_leave(struct ofi_rdm_peer *peer)
 	vacate(peer);
 }
 
-/* What a few of those that left something have left may have been taken meanwhile. */
+/* Checks some peers that could not be forgotten because messages of theirs were kept. */
 static void look_for_gone(struct ofi_rdm_ep *ep)
 {
 	uint32_t i;
@@ -209,7 +212,7 @@ struct ofi_rdm_peer *ofi_rdm_peer_meet(struct ofi_rdm_ep *ep, fi_addr_t fi_addr,
 		peer->met++;
 	ep->by_addr[fi_addr] = peer;
 	peer->known = true;
-	/* Also one whose connection it was first to ask for. */
+	/* Also called for a peer that is known already because it requested the connection. */
 	ep->proto.xport.ops->peer_met(peer);
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
 		name(peer, fi_addr);
@@ -223,7 +226,7 @@ fi_addr_t ofi_rdm_peer_source(struct ofi_rdm_peer *peer)
 	return peer->source;
 }
 
-/* One that only sends to us is not in by_addr. */
+/* A peer that only sends to us is not in by_addr. */
 void ofi_rdm_peer_forget(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, const struct ofi_rdm_addr *addr)
 {
 	struct ofi_rdm_peer *peer = peer_find(ep, addr);

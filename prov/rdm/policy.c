@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The decisions about connections: one table of what each event means in each state. */
+/* The connection policy: the transition table, and the decisions for each event in each state. */
 #include <stddef.h>
 #include <rdma/fi_errno.h>
 #include "policy_int.h"
@@ -15,7 +15,7 @@ static void on_want(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_start(set, conn, action);
 }
 
-/* What happens anyhow decides whether a new connection is needed. */
+/* An event that is expected anyway will decide whether a new connection is needed. */
 static void on_want_soon(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			 const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
@@ -66,7 +66,7 @@ static void on_accepted(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	up(set, conn, conn->offered, action);
 }
 
-/* What operations fail with when nothing better comes. */
+/* Returns the error that operations fail with if no better one follows. */
 static int refusal(uint8_t reason)
 {
 	switch (reason) {
@@ -85,7 +85,7 @@ static int refusal(uint8_t reason)
 	}
 }
 
-/* The peer does not take our reply to its request. */
+/* The peer has rejected our reply to its request. */
 static void on_reply_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			      const struct ofi_rdm_conn_input *input,
 			      struct ofi_rdm_conn_action *action)
@@ -109,7 +109,7 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 					  ofi_rdm_conn_busy_most(set));
 		break;
 	case OFI_RDM_CMWIRE_STALE:
-		/* Another process has the address now: whoever it is. */
+		/* Another process has this address now; its incarnation is not known yet. */
 		if (conn->known)
 			conn->past = conn->known;
 		conn->known = 0;
@@ -117,8 +117,8 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		break;
 	case OFI_RDM_CMWIRE_RESOURCES:
 	case OFI_RDM_CMWIRE_CLOSING:
-	case OFI_RDM_CMWIRE_IN_USE:  /* what the former owner of our name left goes in a while */
-	case OFI_RDM_CMWIRE_UNKNOWN: /* a peer that is not known yet may be soon */
+	case OFI_RDM_CMWIRE_IN_USE:  /* our name's former owner will be forgotten soon */
+	case OFI_RDM_CMWIRE_UNKNOWN: /* the peer may insert our address soon */
 		ofi_rdm_conn_retry(set, conn, refusal(input->reason));
 		break;
 	default:
@@ -134,7 +134,7 @@ static void on_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_retry(set, conn, input->err ? input->err : FI_ECONNABORTED);
 }
 
-/* What was accepted came to nothing. */
+/* The accepted attempt failed. */
 static void on_offer_failed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			    const struct ofi_rdm_conn_input *input,
 			    struct ofi_rdm_conn_action *action)
@@ -168,7 +168,7 @@ static void on_released(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_release(set, conn, action);
 }
 
-/* Both sides said BYE, the peer has our answer and we won't see its. */
+/* Both sides sent BYE; the peer has our answer, and its answer will not arrive any more. */
 static void on_leaving_gone(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			    const struct ofi_rdm_conn_input *input,
 			    struct ofi_rdm_conn_action *action)
@@ -205,7 +205,7 @@ static void on_drained(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	action->what |= parting ? OFI_RDM_CONN_DO_AGREE : OFI_RDM_CONN_DO_BYE;
 }
 
-/* From UP or DRAINING, towards LEAVING or LEFT. */
+/* Leaves UP or DRAINING toward LEAVING or LEFT. */
 static void drain(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		  enum ofi_rdm_conn_state by, const struct ofi_rdm_conn_input *input,
 		  struct ofi_rdm_conn_action *action)
@@ -219,7 +219,7 @@ static void drain(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 static void on_evict(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
-	/* A connection that was spared long ago starts over. */
+	/* If the connection was spared long ago, the count starts over. */
 	if (!conn->told || set->now >= conn->spared + set->params.give_up)
 		conn->told = set->now;
 	drain(set, conn, OFI_RDM_CONN_DRAINING, input, action);
@@ -231,7 +231,7 @@ static void on_bye(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	drain(set, conn, OFI_RDM_CONN_PARTING, input, action);
 }
 
-/* It comes before the connection manager's last message, which will be late then. */
+/* BYE may overtake the connection manager's last message, which then arrives late. */
 static void on_bye_early(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			 const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
@@ -265,7 +265,7 @@ static void on_close(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_fail(set, conn, input->err ? input->err : FI_ECANCELED, action);
 }
 
-/* What is not here is late, or none of our business: nothing is done. */
+/* Events without an entry are late or irrelevant, and nothing is done. */
 static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 	[OFI_RDM_CONN_IDLE] = {
 		[OFI_RDM_CONN_WANT] = on_want,
@@ -365,7 +365,10 @@ void ofi_rdm_conn_step(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_settle(set, conn);
 }
 
-/* What an endpoint waits for in a state is "" where that depends on more than the state. */
+/*
+ * `waits` is what an endpoint waits for in the state; it is "" if that depends on more than the
+ * state.
+ */
 static const struct {
 	const char *name, *waits;
 } states[OFI_RDM_CONN_STATES] = {

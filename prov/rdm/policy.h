@@ -1,41 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections between reliable-datagram endpoints: what is decided, not how it is done. Each step
- * takes what happened and says what to do. The clock and the randomness are the caller's.
+ * The connection policy of reliable-datagram endpoints: it decides, and the caller acts. Each step
+ * takes an event and returns the actions to perform. The caller supplies the clock and the
+ * randomness.
  *
- * A peer is connected to when there is something to send. If both sides do so at once the request
- * of the side with the lower address counts. At most `window` young requests are out at a time.
+ * A connection is made when there is something to send. If both sides request one at the same time,
+ * the request of the side with the lower address wins. At most `window` young requests are
+ * outstanding.
  *
- * A request that is out is not taken back because the answer takes long. A peer that is stopped, or
- * that shares a CPU with many, answers when it runs, and its host's connection manager keeps the
- * request for it until then. To take it back would make the answer worthless that is on its way,
- * and on a loaded machine no try would ever end. Only what has failed is tried again, after a time
- * that doubles and is partly random.
+ * An outstanding request is not withdrawn because the reply takes long. A peer that is stopped, or
+ * that shares its CPU with many others, answers once it runs, and its host's connection manager
+ * keeps the request until then. Withdrawing the request would invalidate a reply that is already on
+ * its way, and on a loaded machine no attempt would ever finish. Only a failed attempt is repeated,
+ * after a delay that doubles each time and is partly random.
  *
- * Operations fail when `give_up` has passed in silence. The peer breaks it by any message, a
- * refusal for want of room included, and its host does by refusing a request to a port where nobody
- * listens (KNOCK), for which no process has to run. That nobody listens at the peer's own port
- * breaks no silence: its process is gone, or not there yet. Time spent waiting for room, or for
- * other requests, does not count.
+ * Operations fail after `give_up` of silence. Any message from the peer breaks the silence,
+ * including a refusal for lack of room. So does its host when it refuses a request to a port on
+ * which nobody listens (KNOCK), for which no process has to run. A refusal at the peer's own port
+ * does not break it: the process is gone, or has not started. Time spent waiting for room or for
+ * other requests does not count.
  *
- * At most `cap` connections are kept. For another one the one not used for longest has to go: what
- * is to be sent by it is held, both sides wait until nothing is under way, and agree on the end
- * (BYE), so that nothing is lost. What does not drain soon goes on, and another one is tried: it
- * may wait for what comes from a third. Peers that were refused for want of room and peers that
- * wait here take turns.
+ * At most `cap` connections are kept. To make room, the least recently used one is evicted: new
+ * operations on it are held back, both sides wait until nothing is in flight, and they agree to
+ * disconnect (BYE), so nothing is lost. A connection that does not drain soon is resumed and
+ * another one is tried, because it may be waiting for data from a third peer. Peers that were
+ * refused for lack of room and peers that wait here take turns.
  *
- * Strangers get a part of the places, which their hosts share: when there is no place for one, a
- * host that has more than its host gives one up, and what is idle gives way on its own host. The
- * next place is for the host that was refused. Nobody waits forever for a stranger that was told
- * to go.
+ * Strangers get a share of the connections, which their hosts divide among themselves. When no
+ * connection is free, a host that has more than the requesting host gives one up; a host can also
+ * replace its own idle ones. The next free one is reserved for the host that was refused. Nobody
+ * waits forever for a stranger that was told to disconnect.
  *
- * An incarnation is the random number of a process's endpoint. A request of one that was here
- * before the one we know last is old; any other new one may be a peer that was restarted, or a
- * stranger. Requests and replies also have the number of requests that the sender made so far,
- * which tells a request that comes late from a new one. All that can be seen and copied: a
- * connection that works does not end because of a request. With a job secret the sender of a
- * request has proved nothing until its first packet comes. Until then the request neither counts
- * for which ones are late, nor takes the place of a request of ours, nor delays our next one.
+ * An incarnation is the random number of one opening of an endpoint. A request with an incarnation
+ * older than the peer's current one is stale; any other new incarnation may be a restarted peer, or
+ * a stranger. Requests and replies also carry the number of requests that the sender has made so
+ * far, which tells a late request from a new one. An observer can copy all of this, so a request
+ * never ends a working connection. With a job secret, the sender of a request has proved nothing
+ * until its first packet arrives. Until then the request does not affect which requests are
+ * considered late, does not replace a request of ours, and does not delay our next one.
  */
 #ifndef OFI_RDM_POLICY_H
 #define OFI_RDM_POLICY_H
@@ -48,81 +50,82 @@
 
 enum ofi_rdm_conn_state {
 	OFI_RDM_CONN_IDLE,
-	OFI_RDM_CONN_WAITING,	 /* wants to connect, but not yet */
-	OFI_RDM_CONN_CONNECTING, /* our request is out */
-	OFI_RDM_CONN_EXPECTING,	 /* the peer's request is the one that counts; it will come */
-	OFI_RDM_CONN_ACCEPTING,	 /* the peer's request was accepted */
+	OFI_RDM_CONN_WAITING,	 /* a connection is wanted but not yet requested */
+	OFI_RDM_CONN_CONNECTING, /* our request is outstanding */
+	OFI_RDM_CONN_EXPECTING,	 /* the peer's request wins and is expected */
+	OFI_RDM_CONN_ACCEPTING,	 /* we accepted the peer's request */
 	OFI_RDM_CONN_UP,
-	OFI_RDM_CONN_DRAINING, /* held; BYE is sent when nothing is under way */
-	OFI_RDM_CONN_PARTING,  /* held; the peer's BYE is answered then */
-	OFI_RDM_CONN_LEAVING,  /* BYE sent; nothing else is until it is answered */
-	OFI_RDM_CONN_LEFT,     /* the peer's BYE was agreed to; the peer disconnects */
+	OFI_RDM_CONN_DRAINING, /* held; BYE is sent once nothing is in flight */
+	OFI_RDM_CONN_PARTING,  /* held; the peer's BYE is answered once nothing is in flight */
+	OFI_RDM_CONN_LEAVING,  /* BYE sent; nothing else is sent until it is answered */
+	OFI_RDM_CONN_LEFT,     /* we agreed to the peer's BYE; the peer disconnects */
 	OFI_RDM_CONN_STATES
 };
 
 enum ofi_rdm_conn_event {
 	OFI_RDM_CONN_WANT,	   /* there is something to send */
-	OFI_RDM_CONN_REQUEST,	   /* the peer's; incarnation, expected, serial */
-	OFI_RDM_CONN_ESTABLISHED,  /* with ours: the peer's incarnation, serial */
-	OFI_RDM_CONN_REJECTED,	   /* reason */
-	OFI_RDM_CONN_FAILED,	   /* err: the attempt, or the connection */
-	OFI_RDM_CONN_DISCONNECTED, /* by the peer */
-	OFI_RDM_CONN_ASKED,	   /* DO_KNOCK is done: the question is on its way, or cannot be */
-	OFI_RDM_CONN_HEARD,	   /* the peer's host is there */
-	OFI_RDM_CONN_EVICT,	   /* it shall end; idle: whether nothing is under way */
-	OFI_RDM_CONN_BYE,	   /* the peer's; idle */
-	OFI_RDM_CONN_DRAINED,	   /* nothing is under way any more */
-	OFI_RDM_CONN_AGREED,	   /* the answers to our BYE */
+	OFI_RDM_CONN_REQUEST,	   /* a request arrived; uses incarnation, expected, serial */
+	OFI_RDM_CONN_ESTABLISHED,  /* uses incarnation and serial if the request was ours */
+	OFI_RDM_CONN_REJECTED,	   /* our request was rejected; uses reason */
+	OFI_RDM_CONN_FAILED,	   /* the attempt or the connection failed; uses err */
+	OFI_RDM_CONN_DISCONNECTED, /* the peer disconnected */
+	OFI_RDM_CONN_ASKED,	   /* DO_KNOCK is done: the request is sent, or cannot be */
+	OFI_RDM_CONN_HEARD,	   /* the peer's host has answered a knock */
+	OFI_RDM_CONN_EVICT,	   /* make room; idle: nothing is in flight */
+	OFI_RDM_CONN_BYE,	   /* BYE arrived; uses idle */
+	OFI_RDM_CONN_DRAINED,	   /* nothing is in flight any more */
+	OFI_RDM_CONN_AGREED,	   /* answers to our BYE */
 	OFI_RDM_CONN_REFUSED,
-	OFI_RDM_CONN_ALIVE, /* what was asked after DO_ASK is answered */
-	OFI_RDM_CONN_CLOSE, /* the endpoint; err, or 0 */
+	OFI_RDM_CONN_ALIVE, /* the peer's device has answered DO_ASK */
+	OFI_RDM_CONN_CLOSE, /* the endpoint or peer goes away; uses err, or 0 */
 	OFI_RDM_CONN_EVENTS,
-	OFI_RDM_CONN_TIME = OFI_RDM_CONN_EVENTS, /* no event: time has passed */
+	OFI_RDM_CONN_TIME = OFI_RDM_CONN_EVENTS, /* not an event: time has passed */
 };
 
-/* For messages. */
+/* Returns the name of a state for messages. */
 const char *ofi_rdm_conn_state_name(enum ofi_rdm_conn_state state);
 const char *ofi_rdm_conn_state_waits(enum ofi_rdm_conn_state state);
 const char *ofi_rdm_conn_cause_name(enum ofi_rdm_conn_event cause);
 
-/* What to do, in this order. */
+/* The actions, to be performed in this order. */
 enum {
-	OFI_RDM_CONN_DO_ABANDON = 1 << 0,  /* our request, or the one that we accepted, is over */
-	OFI_RDM_CONN_DO_RELEASE = 1 << 1,  /* end the connection; what waits stays */
+	OFI_RDM_CONN_DO_ABANDON = 1 << 0,  /* drop our request, or the peer's that we accepted */
+	OFI_RDM_CONN_DO_RELEASE = 1 << 1,  /* end the connection; queued operations stay queued */
 	OFI_RDM_CONN_DO_TEARDOWN = 1 << 2, /* end the connection; all operations fail with err */
 	OFI_RDM_CONN_DO_FAIL = 1 << 3,	   /* all operations fail with err */
-	OFI_RDM_CONN_DO_REJECT = 1 << 4,   /* the request, for the reason */
-	OFI_RDM_CONN_DO_ACCEPT = 1 << 5,   /* the request */
-	OFI_RDM_CONN_DO_CONNECT = 1 << 6,  /* send a request; `expected` is conn->known */
-	OFI_RDM_CONN_DO_UP = 1 << 7,	   /* send what waits */
-	OFI_RDM_CONN_DO_HOLD = 1 << 8,	   /* keep what is to be sent from now on waiting */
+	OFI_RDM_CONN_DO_REJECT = 1 << 4,   /* reject the request with `reason` */
+	OFI_RDM_CONN_DO_ACCEPT = 1 << 5,   /* accept the request */
+	OFI_RDM_CONN_DO_CONNECT = 1 << 6,  /* send a request with conn->known as `expected` */
+	OFI_RDM_CONN_DO_UP = 1 << 7,	   /* send what is queued */
+	OFI_RDM_CONN_DO_HOLD = 1 << 8,	   /* queue new operations instead of sending them */
 	OFI_RDM_CONN_DO_BYE = 1 << 9,	   /* send BYE */
 	OFI_RDM_CONN_DO_AGREE = 1 << 10,   /* answer the BYE, after HOLD */
 	OFI_RDM_CONN_DO_REFUSE = 1 << 11,
-	OFI_RDM_CONN_DO_RESUME = 1 << 12, /* HOLD is over */
-	OFI_RDM_CONN_DO_EVICT =
-		1 << 13, /* EVICT the one of ofi_rdm_conn_victim(), there are too many */
-	OFI_RDM_CONN_DO_ASK =
-		1 << 14, /* the device at the other end whether the connection is there */
-	OFI_RDM_CONN_DO_KNOCK = 1 << 15, /* ask whether the host is there: ASKED, HEARD */
-	OFI_RDM_CONN_DO_LOOK = 1 << 16,	 /* DRAINED if nothing is under way */
+	OFI_RDM_CONN_DO_RESUME = 1 << 12, /* end HOLD */
+	/* Too many connections: EVICT ofi_rdm_conn_victim(). */
+	OFI_RDM_CONN_DO_EVICT = 1 << 13,
+	/* Probe the peer's device over the connection. */
+	OFI_RDM_CONN_DO_ASK = 1 << 14,
+	OFI_RDM_CONN_DO_KNOCK = 1 << 15, /* probe the peer's host: ASKED, HEARD */
+	OFI_RDM_CONN_DO_LOOK = 1 << 16,	 /* report DRAINED if nothing is in flight */
 };
 
 struct ofi_rdm_conn_input {
 	enum ofi_rdm_conn_event event;
 	uint64_t incarnation;
 	uint64_t expected;
-	uint32_t serial; /* with the incarnation */
-	uint8_t reason;	 /* enum ofi_rdm_cmwire_reason, or any number */
+	uint32_t serial; /* comes with the incarnation */
+	uint8_t reason;	 /* enum ofi_rdm_cmwire_reason, or a number from a later version */
 	bool idle;
-	bool stranger; /* it is not known to the endpoint otherwise */
-	bool tight;    /* what the device has left is not for strangers */
+	bool stranger; /* the endpoint knows the peer only from this request */
+	bool tight;    /* strangers may not use the device's remaining resources */
 	int err;       /* FI_E* */
 };
 
 struct ofi_rdm_conn_action {
 	uint32_t what;
-	bool make_room; /* with REJECT: EVICT ofi_rdm_conn_stranger_victim() for this stranger */
+	/* With REJECT: EVICT ofi_rdm_conn_stranger_victim() to make room for this stranger. */
+	bool make_room;
 	enum ofi_rdm_cmwire_reason reason;
 	int err; /* FI_E* */
 };
@@ -130,90 +133,92 @@ struct ofi_rdm_conn_action {
 struct ofi_rdm_conn;
 
 struct ofi_rdm_conn_params {
-	uint64_t incarnation; /* ours */
+	uint64_t incarnation; /* the endpoint's own */
 	uint32_t window;
 	uint32_t cap;
-	uint32_t strangers; /* connections that they have at most; 0: as many as others */
-	/* Milliseconds. */
-	uint32_t attempt; /* that a request counts in `window`; to wait for the peer's own */
-	uint32_t give_up; /* of silence, until operations fail */
-	uint32_t prove;	  /* for an accepted peer to prove itself; 0: forever */
-	uint32_t drain;	  /* until what does not drain goes on; twice that the next time */
+	uint32_t strangers; /* limit of strangers' connections; 0: no separate limit */
+	/* Times in milliseconds. */
+	uint32_t attempt; /* how long a request counts as young; how long to expect the peer's */
+	uint32_t give_up; /* silence after which operations fail */
+	uint32_t prove;	  /* time for an accepted peer to prove itself; 0: no limit */
+	uint32_t drain;	  /* time to drain before the connection is resumed; doubles each time */
 	uint32_t backoff, backoff_max;
-	uint32_t (*random)(void *arg); /* 32 bits */
+	uint32_t (*random)(void *arg); /* returns 32 random bits */
 	void *arg;
-	/* Told of each change of state, if it is not NULL. */
+	/* If not NULL, called on each change of state. */
 	void (*entered)(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_state from,
 			enum ofi_rdm_conn_event cause);
 };
 
 struct ofi_rdm_conn {
 	enum ofi_rdm_conn_state state;
-	int order;     /* our address compared with the peer's; 0: it is us */
-	bool stranger; /* it asked, and is not known otherwise */
-	uint8_t host;  /* in set.hosts; the caller's to set */
-	bool listed;   /* among its host's strangers */
+	int order;     /* our address compared with the peer's; 0 for ourselves */
+	bool stranger; /* known only from its request */
+	uint8_t host;  /* index into set.hosts; set by the caller */
+	bool listed;   /* in its host's list of strangers */
 	bool wanted;
-	bool agreed;	   /* LEAVING: to the peer's BYE too */
-	bool young;	   /* CONNECTING: counts in set.connecting */
-	bool going;	   /* counts in set.going */
-	uint32_t drains;   /* in vain */
-	uint32_t attempts; /* since the last success */
-	int err;	   /* of the last attempt */
-	uint64_t known;	   /* the peer's incarnation, 0 if not known */
-	uint64_t past;	   /* the one before */
-	uint64_t offered;  /* of the request that was accepted */
+	bool agreed;	   /* LEAVING: we have also agreed to the peer's BYE */
+	bool young;	   /* CONNECTING: counted in set.connecting */
+	bool going;	   /* counted in set.going */
+	uint32_t drains;   /* unsuccessful attempts to drain */
+	uint32_t attempts; /* attempts since the last success */
+	int err;	   /* error of the last attempt */
+	uint64_t known;	   /* the peer's incarnation, 0 if unknown */
+	uint64_t past;	   /* the incarnation before that */
+	uint64_t offered;  /* incarnation of the accepted request */
 	uint32_t offered_serial;
-	uint64_t heard;	   /* the incarnation that `serial` is of */
-	uint32_t serial;   /* of the peer's latest request, as far as we know */
-	uint64_t fresh;	   /* until when past and serial tell a late request */
-	uint64_t expects;  /* EXPECTING: the incarnation whose request will come, 0 if not known */
-	uint64_t proof;	   /* ACCEPTING: until when the peer has to have shown that it may be */
-	uint64_t since;	   /* when it entered its state, or was queued */
-	uint64_t alive;	   /* until when the other end need not be asked again */
-	uint64_t deadline; /* the end of silence, while WAITING or an attempt is out */
-	uint64_t timer;	   /* when poll has something to do */
-	uint64_t knock;	   /* when its host is asked next */
-	uint32_t knocks;   /* ASKED since the silence began */
-	uint64_t spared;   /* UP: not to be a victim until then */
-	uint64_t used;	   /* when something was sent or came, as far as the caller has told */
-	bool unused;	   /* nothing has, since it is UP */
-	uint64_t told;	   /* when it was first told to end, and has not yet */
+	uint64_t heard;	   /* the incarnation that `serial` belongs to */
+	uint32_t serial;   /* of the peer's latest request known to us */
+	uint64_t fresh;	   /* end of the time in which past and serial identify late requests */
+	uint64_t expects;  /* EXPECTING: incarnation of the expected request, 0 if unknown */
+	uint64_t proof;	   /* ACCEPTING: deadline for the peer to prove itself */
+	uint64_t since;	   /* time when it entered its state or was queued */
+	uint64_t alive;	   /* until then the peer's device need not be probed again */
+	uint64_t deadline; /* end of the allowed silence while WAITING or an attempt is out */
+	uint64_t timer;	   /* time of the next action of poll */
+	uint64_t knock;	   /* time of the next knock */
+	uint32_t knocks;   /* number of ASKED since the silence began */
+	uint64_t spared;   /* UP: not a victim before this time */
+	uint64_t used;	   /* time of the last traffic that the caller reported */
+	bool unused;	   /* no traffic since it became UP */
+	uint64_t told;	   /* time when it was first told to end, if it has not ended */
 	bool queued;	   /* in set.ready */
 	struct ofi_rdm_due_node due;
-	TAILQ_ENTRY(ofi_rdm_conn) link;	  /* set.ready or set.ups */
-	TAILQ_ENTRY(ofi_rdm_conn) fellow; /* the host's strangers */
+	TAILQ_ENTRY(ofi_rdm_conn) link;	  /* in set.ready or set.ups */
+	TAILQ_ENTRY(ofi_rdm_conn) fellow; /* in the host's list of strangers */
 };
 
 TAILQ_HEAD(ofi_rdm_conns, ofi_rdm_conn);
 
 #define OFI_RDM_CONN_HOSTS 256
 
-/* A host, or the few whose addresses the caller maps to the same number. */
+/* A host, or several whose addresses the caller maps to the same number. */
 struct ofi_rdm_conn_host {
-	uint32_t open;			/* connections and attempts of its strangers */
-	uint64_t asked;			/* until then no further one has to make room for it */
-	struct ofi_rdm_conns strangers; /* those that may have to go; not used for longest first */
+	uint32_t open;			/* number of its strangers' connections and attempts */
+	uint64_t asked;			/* until then no other connection is evicted for it */
+	struct ofi_rdm_conns strangers; /* candidates for eviction, least recently used first */
 };
 
 struct ofi_rdm_conn_set {
 	struct ofi_rdm_conn_params params;
-	uint64_t now; /* ms, the caller's to set before each step */
-	bool behind;  /* answers may have come that nobody has read: the silence may be ours */
-	enum ofi_rdm_conn_event cause; /* of what happens now */
-	uint32_t connecting;	       /* requests out */
-	uint32_t open;		       /* connections and attempts */
-	uint32_t strangers;	       /* of them, those of strangers */
-	uint32_t serial;	       /* of our last request; what requests and replies carry */
-	uint32_t going;		       /* those that make room soon */
-	uint32_t queued;	       /* in ready */
-	uint64_t yield;		/* until then the last place is for a peer that was refused */
-	struct ofi_rdm_due due; /* those for which time has something to do */
-	struct ofi_rdm_conns
-		ready; /* WAITING until there is room, or fewer requests are out; in order */
-	struct ofi_rdm_conns ups; /* the one not used for longest first */
-	uint64_t held;		  /* until then a stranger's place is for a host that was refused */
-	uint8_t held_for;	  /* that host */
+	uint64_t now;		       /* in ms; the caller sets it before each step */
+	bool behind;		       /* unread replies may be pending: the silence may be ours */
+	enum ofi_rdm_conn_event cause; /* the event being processed */
+	uint32_t connecting;	       /* number of young requests */
+	uint32_t open;		       /* number of connections and attempts */
+	uint32_t strangers;	       /* how many of these are strangers' */
+	/* Number of our last request; sent in requests and replies. */
+	uint32_t serial;
+	uint32_t going;	 /* number of connections that are about to make room */
+	uint32_t queued; /* length of ready */
+	/* Until then the last free connection is for a peer that was refused. */
+	uint64_t yield;
+	struct ofi_rdm_due due; /* connections with a timer */
+	/* WAITING for room or for other requests; FIFO. */
+	struct ofi_rdm_conns ready;
+	struct ofi_rdm_conns ups; /* connections that are UP, least recently used first */
+	uint64_t held;		  /* until then a stranger's place is reserved for held_for */
+	uint8_t held_for;	  /* host that was refused */
 	struct ofi_rdm_conn_host hosts[OFI_RDM_CONN_HOSTS];
 };
 
@@ -221,27 +226,30 @@ void ofi_rdm_conn_set_init(struct ofi_rdm_conn_set *set, const struct ofi_rdm_co
 void ofi_rdm_conn_init(struct ofi_rdm_conn *conn, int order);
 void ofi_rdm_conn_step(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		       const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action);
-/* The next one that time has something to do for; NULL if there is none. */
+/* Returns the next connection whose timer has expired, with its actions; NULL if there is none. */
 struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,
 				       struct ofi_rdm_conn_action *action);
-/* When to poll again, UINT64_MAX if nothing is to be waited for. O(1). */
+/* Returns the time of the next poll, UINT64_MAX if there is none. O(1). */
 uint64_t ofi_rdm_conn_next(const struct ofi_rdm_conn_set *set);
 /*
- * It is the peer's turn: a request of ours, or the answer to the peer's, is out, or the peer's
- * request is to come.
+ * Returns true if we wait for the peer: our request or our reply is out, or its request is
+ * expected.
  */
 static inline bool ofi_rdm_conn_is_out(const struct ofi_rdm_conn *conn)
 {
 	return conn->state == OFI_RDM_CONN_CONNECTING || conn->state == OFI_RDM_CONN_EXPECTING ||
 	       conn->state == OFI_RDM_CONN_ACCEPTING;
 }
-/* Whether it is a stranger's. An endpoint that wants a connection knows the peer. */
+/*
+ * Sets whether the connection is a stranger's. A peer that the endpoint itself connects to is not a
+ * stranger.
+ */
 void ofi_rdm_conn_mark(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, bool stranger);
-/* Something was sent or came on one that is UP. */
+/* Called when something was sent or received on a connection that is UP. */
 void ofi_rdm_conn_used(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
-/* The connection not used for longest that may go; NULL if there is none. */
+/* Returns the least recently used connection that may be evicted; NULL if there is none. */
 struct ofi_rdm_conn *ofi_rdm_conn_victim(struct ofi_rdm_conn_set *set);
-/* The one that has to go for a stranger of a host; NULL if none has to. */
+/* Returns the connection to evict for a stranger of the host; NULL if none must go. */
 struct ofi_rdm_conn *ofi_rdm_conn_stranger_victim(struct ofi_rdm_conn_set *set, uint8_t host);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared by the files about decisions: policy.c has the table, policy_request.c handles the
- * requests of peers and strangers, policy_stranger.c shares the strangers' places among hosts,
- * policy_time.c has the states and the time.
+ * Shared by the files of the connection policy: policy.c has the transition table, policy_request.c
+ * handles requests of peers and strangers, policy_stranger.c divides the strangers' connections
+ * among hosts, policy_time.c has the states and the timers.
  */
 #ifndef OFI_RDM_POLICY_INT_H
 #define OFI_RDM_POLICY_INT_H
@@ -13,64 +13,68 @@
 	void name(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, \
 		  const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 
-#define OFI_RDM_CONN_SPARE_MS 20 /* that a connection has at least */
+#define OFI_RDM_CONN_SPARE_MS 20 /* minimum lifetime of a connection */
 
-/* The only function that writes the state. */
+/* Sets the state; the only function that does. */
 void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			enum ofi_rdm_conn_state state);
-/* After each step: the one that it was about is where it is looked for next. */
+/* Ends each step: puts the connection into the queues and the timer that its state requires. */
 void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
-/* It has a queue pair, or will. */
+/* Returns true for states with a queue pair, or in which one is being created. */
 bool ofi_rdm_conn_is_open(enum ofi_rdm_conn_state state);
 bool ofi_rdm_conn_has_room(const struct ofi_rdm_conn_set *set);
-/* The silence is broken, or begins. */
+/* The first counts a knock and starts waiting for its answer; the second ends the silence. */
 void ofi_rdm_conn_asked(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 void ofi_rdm_conn_heard(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
-/* Something is to be sent. */
+/* Starts connecting because there is something to send. */
 void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			struct ofi_rdm_conn_action *action);
-/* The attempt is over. What wants the connection tries again later, after `most` ms at most. */
+/* Ends the attempt. If the connection is still wanted, it is retried after at most `most` ms. */
 void ofi_rdm_conn_retry(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
 void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
 			       uint64_t most);
-/* What was accepted is over. Without a proof it says nothing about the peer, nor delays us. */
+/*
+ * Ends an attempt that we accepted. A peer that never proved itself must not affect our own
+ * attempts.
+ */
 void ofi_rdm_conn_retry_offer(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err);
-/* The longest such time for a peer that finds no room: there may be some soon. */
+/*
+ * Returns the longest such delay for a peer that was refused for lack of room, which may change
+ * soon.
+ */
 uint64_t ofi_rdm_conn_busy_most(const struct ofi_rdm_conn_set *set);
 void ofi_rdm_conn_fail(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, int err,
 		       struct ofi_rdm_conn_action *action);
-/* The connection ended by agreement. */
+/* Ends the connection by agreement. */
 void ofi_rdm_conn_release(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			  struct ofi_rdm_conn_action *action);
-/* It was to end, and goes on. */
+/* Resumes a connection that was being drained. */
 void ofi_rdm_conn_resume(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			 struct ofi_rdm_conn_action *action);
 
-/*
- * Around each change of the state, and of whether it is a stranger's: it is not counted, and
- * counted again.
- */
+/* Surround each change of the state or of `stranger`, to keep the counts of strangers. */
 void ofi_rdm_conn_stranger_out(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 void ofi_rdm_conn_stranger_in(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
-/* It was used. */
+/* Records that a stranger's connection was used. */
 void ofi_rdm_conn_stranger_used(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
-/* A stranger finds no place. */
+/* Records that a stranger was refused for lack of room. */
 void ofi_rdm_conn_stranger_refused(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 				   struct ofi_rdm_conn_action *action);
-/* The place that is left is for a stranger of another host. */
+/* Returns true if the remaining place is reserved for strangers of another host. */
 bool ofi_rdm_conn_is_held(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn);
-/* When one that was told goodbye is not waited for any longer. */
+/* Returns the time until which a stranger that was told to disconnect is waited for. */
 uint64_t ofi_rdm_conn_stranger_gone_at(const struct ofi_rdm_conn_set *set,
 				       const struct ofi_rdm_conn *conn);
 /*
- * It has not drained for so long that it ends, since its host has more places than one that waits.
+ * Returns true if the connection has not drained for so long that it is cut: its host has more
+ * connections than one that waits.
  */
 bool ofi_rdm_conn_stranger_overdue(const struct ofi_rdm_conn_set *set,
 				   const struct ofi_rdm_conn *conn);
-/* One that was accepted and never came; NULL if there is none. */
+/* Returns an accepted connection whose peer never completed it; NULL if there is none. */
 struct ofi_rdm_conn *ofi_rdm_conn_half_open(struct ofi_rdm_conn_set *set);
 
-/* A request or a reply of the peer has this incarnation and serial. */
+/* Records the incarnation and serial of a request or reply of the peer. */
 void ofi_rdm_conn_hear(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		       uint64_t incarnation, uint32_t serial);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The decisions about requests. A request names a peer, and an incarnation that anyone may have
- * seen: neither proves who asks. A connection that works is not given up for a request.
+ * Decisions about connection requests. A request names a peer and an incarnation that anyone may
+ * have observed; neither proves who sent it. A working connection is never given up because of a
+ * request.
  */
 #include "policy_int.h"
 
-#define FRESH_MS 5000 /* a request that comes late comes within this time */
-#define ALIVE_MS 200  /* for so long the answer counts that a connection works */
+#define FRESH_MS 5000 /* a request is at most this late */
+#define ALIVE_MS 200  /* how long a proof that a connection works stays valid */
 
 static void reject(struct ofi_rdm_conn_action *action, enum ofi_rdm_cmwire_reason reason)
 {
@@ -15,8 +16,8 @@ static void reject(struct ofi_rdm_conn_action *action, enum ofi_rdm_cmwire_reaso
 }
 
 /*
- * A number is compared only while a late request is to be expected: a stranger's can't shut the
- * peer out for good.
+ * Serial numbers are compared only while a late request is possible. Otherwise a stranger's number
+ * could lock the peer out for good.
  */
 static bool is_stale(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn,
 		     const struct ofi_rdm_conn_input *input)
@@ -57,7 +58,7 @@ static void accept_it(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	action->what |= OFI_RDM_CONN_DO_ACCEPT;
 }
 
-/* The next place is for the peer that was refused, if it comes soon; the one after is not. */
+/* Reserves the next free connection for the refused peer for a while. */
 static void refuse_for_room(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn_action *action)
 {
 	reject(action, OFI_RDM_CMWIRE_BUSY);
@@ -66,7 +67,7 @@ static void refuse_for_room(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn_ac
 		set->yield = set->now + 2 * ofi_rdm_conn_busy_most(set);
 }
 
-/* Some room is left for peers that are known. */
+/* Keeps some room for known peers. */
 static bool have_enough(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn_input *input)
 {
 	return input->tight || !ofi_rdm_conn_has_room(set) ||
@@ -78,7 +79,7 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request)
 	if (is_stale(set, conn, input)) {
 		reject(action, OFI_RDM_CMWIRE_STALE);
 	} else if (!conn->order) {
-		/* The endpoint asks itself only while its own request is out. */
+		/* An endpoint connects to itself only with its own outstanding request. */
 		reject(action, OFI_RDM_CMWIRE_IN_USE);
 	} else if (input->stranger && have_enough(set, input)) {
 		reject(action, OFI_RDM_CMWIRE_BUSY);
@@ -92,7 +93,7 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request)
 	}
 }
 
-/* The peer itself has said that its request is out: no other one is meant. */
+/* The peer itself has announced its request, so no other request is accepted. */
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_expected)
 {
 	if (conn->expects && input->incarnation != conn->expects)
@@ -108,13 +109,16 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_crossing)
 	} else if (conn->order < 0) {
 		reject(action, OFI_RDM_CMWIRE_CROSSING);
 	} else if (!conn->order) {
-		/* To ourselves: the same connection's other end. */
+		/* A connection to ourselves: this is its other end. */
 		if (input->incarnation == set->params.incarnation)
 			action->what |= OFI_RDM_CONN_DO_ACCEPT;
 		else
 			reject(action, OFI_RDM_CMWIRE_IN_USE);
 	} else if (set->params.prove) {
-		/* If it is the peer's it comes again when the peer has told us to expect it. */
+		/*
+		 * If the request is really the peer's, it comes again once the peer has told us to
+		 * expect it.
+		 */
 		reject(action, OFI_RDM_CMWIRE_BUSY);
 	} else {
 		action->what |= OFI_RDM_CONN_DO_ABANDON;
@@ -123,15 +127,15 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_crossing)
 }
 
 /*
- * The peer gave up what we accepted and tries again, or another one wants its place. Whose request
- * was accepted has the time of an attempt to come; when the peer gives up, the connection manager
- * mostly says so before that.
+ * Either the peer gave up the attempt that we accepted and tries again, or somebody else wants its
+ * place. An accepted peer has the time of one attempt to complete; if it gives up, the connection
+ * manager usually reports that first.
  */
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again)
 {
 	uint64_t grace = set->params.attempt;
 
-	/* What proves nothing could keep the place by asking again and again. */
+	/* Without this check, unproved requests could hold the place by repeating. */
 	if (!set->params.prove && input->incarnation != conn->offered)
 		grace *= 3;
 	if (is_stale(set, conn, input)) {
@@ -145,9 +149,9 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again)
 }
 
 /*
- * The request says that the peer's end of the connection is gone. The device at that end is
- * asked: if it answers the connection stays; if it does not, the connection fails, and there is
- * room for the sender of the request.
+ * The request claims that the peer's end of the connection is gone. We probe the device at that
+ * end: if it answers, the connection stays; if not, the connection fails and the sender of the
+ * request gets its place.
  */
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_live)
 {
@@ -169,8 +173,8 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_alive)
 }
 
 /*
- * The connection ended by agreement, and we did not hear of it yet. Nothing was sent since BYE.
- * Another incarnation has to wait until it has ended.
+ * The connection ended by agreement, but we have not been told yet. Nothing was sent after BYE.
+ * Another incarnation must wait until it has ended.
  */
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_left)
 {

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The places that strangers have: how the hosts that they come from share them, and which one has
- * to go for another one.
- */
+/* The strangers' connections: how their hosts share them, and which one is evicted for another. */
 #include "policy_int.h"
 
-#define LOOKS	  64   /* at connections of a host, for one that may go */
-#define ROOM_MS	  20   /* between those that have to go for a host */
-#define UNUSED_MS 1000 /* for a first message, before it gives way on its own host */
-#define IDLE_MS	  5000 /* without a message, the same */
-#define HALF_MS	  5000 /* for an accepted stranger to come, when the place is wanted */
-#define BYE_MS	  500  /* for one that was never used to answer the goodbye */
+#define LOOKS	  64   /* connections of a host examined for one that may go */
+#define ROOM_MS	  20   /* interval between evictions for a host */
+#define UNUSED_MS 1000 /* time for a first message before its own host may replace it */
+#define IDLE_MS	  5000 /* idle time before its own host may replace it */
+#define HALF_MS	  5000 /* time for an accepted stranger to complete when its place is wanted */
+#define BYE_MS	  500  /* time for a connection that was never used to answer BYE */
 
 static struct ofi_rdm_conn_host *host_of(struct ofi_rdm_conn_set *set,
 					 const struct ofi_rdm_conn *conn)
@@ -48,7 +45,7 @@ void ofi_rdm_conn_stranger_used(struct ofi_rdm_conn_set *set, struct ofi_rdm_con
 	TAILQ_INSERT_TAIL(&host_of(set, conn)->strangers, conn, fellow);
 }
 
-/* The host that has fewer places is served first. */
+/* Reserves the next free connection for the refused host that has the fewest. */
 void ofi_rdm_conn_stranger_refused(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 				   struct ofi_rdm_conn_action *action)
 {
@@ -78,7 +75,9 @@ uint64_t ofi_rdm_conn_stranger_gone_at(const struct ofi_rdm_conn_set *set,
 	return conn->since + (conn->unused ? BYE_MS : set->params.give_up);
 }
 
-/* Otherwise the two would keep taking the place from each other. */
+/*
+ * The difference must be more than one, or two hosts would keep taking the place from each other.
+ */
 static bool has_more(const struct ofi_rdm_conn_set *set, uint8_t host, uint8_t other)
 {
 	return set->hosts[host].open > set->hosts[other].open + 1;
@@ -101,7 +100,10 @@ static bool is_idle(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_con
 	return set->now >= conn->used + (conn->unused ? UNUSED_MS : IDLE_MS);
 }
 
-/* The host's idlest that may go; it has to be idle if the host has not more than others. */
+/*
+ * Returns the host's least recently used connection that may be evicted; with `idle` it must be
+ * idle.
+ */
 static struct ofi_rdm_conn *idlest(struct ofi_rdm_conn_set *set, uint8_t host, bool idle)
 {
 	struct ofi_rdm_conn *conn;

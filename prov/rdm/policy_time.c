@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections: the state, which peer gets a place, and the effect of time. */
+/* The connection policy: states, which peer gets a connection, and timers. */
 #include <stddef.h>
 #include <rdma/fi_errno.h>
 #include "policy_int.h"
 
-#define LOOK_MS 2  /* between looks at whether a connection has drained */
-#define KNOCKS	4  /* in vain, before a host is taken to be gone */
-#define BEHIND	16 /* the same while we are late in reading answers */
-#define LOOKS	64 /* at connections, for a victim */
+#define LOOK_MS 2  /* interval for checking whether a connection has drained */
+#define KNOCKS	4  /* unanswered knocks after which a host counts as gone */
+#define BEHIND	16 /* the same while we are behind in reading answers */
+#define LOOKS	64 /* connections examined for a victim */
 
 void ofi_rdm_conn_set_init(struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn_params *params)
 {
@@ -31,7 +31,7 @@ bool ofi_rdm_conn_is_open(enum ofi_rdm_conn_state state)
 	       state != OFI_RDM_CONN_EXPECTING;
 }
 
-/* How long a state may last without an event, or until it is looked at. */
+/* Returns how long a state may last without an event, or until the next check. */
 static uint64_t patience(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
 {
 	uint32_t doublings = conn->attempts < 3 ? conn->attempts : 3;
@@ -93,13 +93,13 @@ void ofi_rdm_conn_heard(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 	conn->knocks = 0;
 }
 
-/* Questions in vain that make a silence the host's. */
+/* Returns the number of unanswered knocks after which the host counts as gone. */
 static uint32_t knocks_enough(const struct ofi_rdm_conn_set *set)
 {
 	return set->behind ? BEHIND : KNOCKS;
 }
 
-/* A question and its answer have this long from now on. */
+/* Starts the time limit for a knock and its answer. */
 static void wait_for_answer(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	uint32_t time = set->params.give_up / (2 * KNOCKS);
@@ -120,7 +120,7 @@ uint64_t ofi_rdm_conn_busy_most(const struct ofi_rdm_conn_set *set)
 	return (uint64_t)set->params.backoff * 4;
 }
 
-/* Between half and all of a time that doubles. */
+/* Returns a random time between half and all of an interval that doubles with each attempt. */
 static uint64_t backoff(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn,
 			uint64_t max)
 {
@@ -138,13 +138,13 @@ bool ofi_rdm_conn_has_room(const struct ofi_rdm_conn_set *set)
 	return set->open < set->params.cap;
 }
 
-/* The last place is for one that was refused, if it comes soon. */
+/* Returns true if the last place is reserved for a peer that was refused recently. */
 static bool must_yield(const struct ofi_rdm_conn_set *set)
 {
 	return set->now < set->yield && set->open + 1 >= set->params.cap;
 }
 
-/* Sends a request if that is possible now and nobody has waited longer. */
+/* Sends a request if that is possible now and no other peer has waited longer. */
 static void try_connect(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			struct ofi_rdm_conn_action *action)
 {
@@ -209,7 +209,7 @@ void ofi_rdm_conn_retry(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_retry_within(set, conn, err, set->params.backoff_max);
 }
 
-/* The peer was not asked, as we have not run for long: it gets another attempt. */
+/* Grants another attempt: we did not run for a long time, so the peer was not really asked. */
 static void one_more(struct ofi_rdm_conn *conn)
 {
 	if (conn->state == OFI_RDM_CONN_WAITING && conn->deadline <= conn->timer &&
@@ -233,7 +233,7 @@ static uint64_t drain_time(const struct ofi_rdm_conn_set *set, const struct ofi_
 	return (uint64_t)set->params.drain << (conn->drains < 5 ? conn->drains : 5);
 }
 
-/* It goes on. What was held gets as much time as it was held. */
+/* Resumes the connection. Queued operations get as much time as they were held. */
 void ofi_rdm_conn_resume(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			 struct ofi_rdm_conn_action *action)
 {
@@ -250,7 +250,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* When time has something to do for it. */
+/* Returns the time at which the connection's timer expires. */
 static uint64_t due_at(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
 {
 	uint64_t at = OFI_RDM_DUE_NEVER;
@@ -294,9 +294,9 @@ void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
 }
 
 /*
- * The peer's answer is to come. A knock counts when the question is on its way, and then has its
- * time, also if the clock has gone on meanwhile because we have not run for long: that would be our
- * silence, not the peer's.
+ * Waits for the peer's answer. A knock counts from the moment it is sent and then has its full
+ * time, even if the clock has advanced because we did not run: such silence is ours, not the
+ * peer's.
  */
 static void age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		struct ofi_rdm_conn_action *action)
@@ -316,7 +316,7 @@ static void age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	action->what |= OFI_RDM_CONN_DO_KNOCK;
 }
 
-/* A stranger that does not go, whose place is wanted. */
+/* Cuts a stranger that does not disconnect although its place is wanted. */
 static void cut(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		struct ofi_rdm_conn_action *action)
 {
@@ -342,7 +342,7 @@ static void look(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	ofi_rdm_conn_resume(set, conn, action);
 }
 
-/* Nothing was heard for as long as it may be. */
+/* The allowed silence is over. */
 static void expire(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		   struct ofi_rdm_conn_action *action)
 {
@@ -356,7 +356,7 @@ static void expire(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
 }
 
-/* Its host may answer forever: operations use a connection that we make, or fail. */
+/* Its host may answer forever. If operations are queued we connect ourselves, or they fail. */
 static void policy_time_drop(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			     struct ofi_rdm_conn_action *action)
 {
@@ -364,7 +364,7 @@ static void policy_time_drop(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *
 	ofi_rdm_conn_retry_offer(set, conn, FI_EKEYREJECTED);
 }
 
-/* What time does to one that is due. */
+/* Handles the expired timer of a connection. */
 static void pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		 struct ofi_rdm_conn_action *action)
 {
@@ -376,7 +376,7 @@ static void pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		look(set, conn, action);
 		break;
 	case OFI_RDM_CONN_LEAVING:
-		/* The peer may be stopped: another one has to make room. */
+		/* The peer may be stopped; another connection must make room. */
 		set->going -= conn->going;
 		conn->going = false;
 		if (set->now >= ofi_rdm_conn_stranger_gone_at(set, conn))
@@ -386,7 +386,9 @@ static void pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		ofi_rdm_conn_release(set, conn, action);
 		break;
 	case OFI_RDM_CONN_WAITING:
-		/* An attempt that was due before is late because we have not run: it is made. */
+		/*
+		 * An attempt that was due earlier is late because we did not run: it is made now.
+		 */
 		if (silent && conn->timer >= conn->deadline)
 			expire(set, conn, action);
 		break;
@@ -426,7 +428,7 @@ struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,
 		return NULL;
 	try_connect(set, conn, action);
 	ofi_rdm_conn_settle(set, conn);
-	/* To be told once per poll that there are too many is enough: it is no progress. */
+	/* Reporting EVICT once per poll is enough; it is not progress. */
 	return action->what & ~(uint32_t)OFI_RDM_CONN_DO_EVICT ? conn : NULL;
 }
 
@@ -435,7 +437,7 @@ uint64_t ofi_rdm_conn_next(const struct ofi_rdm_conn_set *set)
 	const struct ofi_rdm_due_node *due = ofi_rdm_due_first(&set->due);
 	uint64_t next = due ? due->at : OFI_RDM_DUE_NEVER;
 
-	/* For want of room it is an event that goes on, not time. */
+	/* When there is no room, an event resumes the queue, not the time. */
 	if (TAILQ_EMPTY(&set->ready) || !ofi_rdm_conn_has_room(set) ||
 	    set->connecting >= set->params.window)
 		return next;

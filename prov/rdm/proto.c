@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Peers: what is sent next, control packets, what comes in, the end of a connection. */
+/*
+ * The protocol: the order of sending, control packets, arriving packets, and the end of a
+ * connection.
+ */
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
 #include "src/ds/compiler.h"
 
 /*
- * What one peer may have beyond two limits while its device does not take the HALT: fabrics lose
- * packets, too.
+ * Windows that one peer may send beyond two limits while its device has not acknowledged HALT,
+ * since fabrics lose packets, too.
  */
 #define WINDOWS 4
-#define NOTE	1024 /* at least what a packet takes besides its bytes */
+#define NOTE	1024 /* minimum overhead of a buffered packet in bytes */
 
 int ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_ops *ops,
 		       const struct ofi_rdm_xport *xport, const struct ofi_rdm_proto_config *config)
@@ -95,7 +98,7 @@ static int send_owed(struct ofi_rdm_proto_item *item)
 	}
 }
 
-/* The completion of a HALT is told from those of other packets by this. */
+/* Marks the work request of a HALT, so that its completion is recognized. */
 static struct ofi_rdm_proto_out *halt_of(struct ofi_rdm_proto_peer *peer)
 {
 	return (struct ofi_rdm_proto_out *)&peer->flow;
@@ -124,7 +127,7 @@ static bool send_stop_or_go(struct ofi_rdm_proto_peer *peer)
 	return true;
 }
 
-/* False: there are more, that have to wait. */
+/* Returns false if packets are left that must wait. */
 static bool send_controls(struct ofi_rdm_proto_peer *peer)
 {
 	struct ofi_rdm_proto_item *item;
@@ -139,7 +142,7 @@ static bool send_controls(struct ofi_rdm_proto_peer *peer)
 		if (!item->is_out && ofi_rdm_proto_in_of(item)->state == OFI_RDM_PROTO_IN_ENDING)
 			ofi_rdm_proto_in_end(ofi_rdm_proto_in_of(item));
 	}
-	/* What has ended may let the peer go on. */
+	/* The end of these messages may allow the peer to go on. */
 	return send_stop_or_go(peer);
 }
 
@@ -156,12 +159,14 @@ static void send_all(struct ofi_rdm_proto_peer *peer)
 		ofi_rdm_proto_rndv_pump(peer);
 	if (!STAILQ_EMPTY(&peer->flow.data))
 		ofi_rdm_proto_out_pump(peer);
-	/* What was sent may have completed a rendezvous, which owes something then. */
+	/* Sending may have completed a rendezvous, which then owes a packet. */
 	if (owes(peer))
 		send_controls(peer);
 }
 
-/* What is sent may end messages, which makes room for more peers: they are the same loop's. */
+/*
+ * Sending may complete messages, which makes room for more peers; this loop handles those as well.
+ */
 void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto)
 {
 	struct ofi_rdm_flow_budget *budget = &proto->budget;
@@ -221,7 +226,7 @@ void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *peer, bool fence)
 	set_clear(peer);
 }
 
-/* Nothing is owed any longer. */
+/* Clears everything that is owed to the peer. */
 static void forgive(struct ofi_rdm_proto_peer *peer)
 {
 	struct ofi_rdm_proto_item *item;
@@ -235,8 +240,8 @@ static void forgive(struct ofi_rdm_proto_peer *peer)
 }
 
 /*
- * The peer's right ended with the connection; on the next one it gets its own, and packets may be
- * of another size.
+ * The peer's right ended with the connection. It gets a new one on the next connection, where
+ * packets may have another size.
  */
 static void proto_keep(struct ofi_rdm_proto_out *out)
 {
@@ -283,7 +288,7 @@ void ofi_rdm_proto_peer_leave(struct ofi_rdm_proto_peer *peer, int err)
 	end(peer, err, true);
 }
 
-/* What waits because the peer is held has not begun. */
+/* Messages that are queued because the peer is held have not begun. */
 static bool is_sending(const struct ofi_rdm_proto_peer *peer)
 {
 	const struct ofi_rdm_proto_out *out = TAILQ_FIRST(&peer->outs);
@@ -345,7 +350,7 @@ void ofi_rdm_proto_revoked(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto
 	ofi_rdm_proto_progress(peer);
 }
 
-/* FIN of a message that was read, and ACK. */
+/* Handles FIN of a message that was read, and ACK. */
 static enum ofi_rdm_wire_error handle_answer(struct ofi_rdm_proto_peer *peer,
 					     const struct ofi_rdm_wire_packet *packet)
 {
@@ -414,7 +419,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_packet(struct ofi_rdm_proto_peer *peer,
 	enum ofi_rdm_wire_error error;
 
 	*kept = false;
-	/* What comes after the end, of a queue pair that is not flushed yet. */
+	/* Packets of a queue pair that is not flushed yet may still arrive after the end. */
 	if (!peer->up)
 		return OFI_RDM_WIRE_OK;
 	error = ofi_rdm_wire_parse(bytes, len, &in->packet);

@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The protocol between two reliable-datagram endpoints: which packets a message becomes, what
- * happens on arrival, and when each operation completes. It knows no verbs: what it consumes are
- * the application's calls, packets and completions; what it produces are calls of the transport
- * (xport.h) and of ofi_rdm_proto_ops. Nothing is allocated: messages live in objects of the
- * caller.
+ * The protocol between two reliable-datagram endpoints: it decides which packets a message becomes,
+ * what happens when packets arrive, and when each operation completes. Its inputs are the
+ * application's calls, packets, and completions; its outputs are calls of the transport (xport.h)
+ * and of ofi_rdm_proto_ops. Nothing is allocated: messages live in the caller's objects.
  *
  *   out   a message being sent, from the call to its completion
  *   in    an incoming packet that is kept: an unexpected message, or one that takes several packets
  *   recv  a posted receive
  *
- * A message goes by the first way that fits its size: one EAGER packet, segments, or rendezvous
- * (RTS, and RDMA reads by the receiver or RDMA writes by the sender, then FIN). A peer that said
- * STOP gets rendezvous for all but the smallest, one that said HALT nothing that it would have to
- * keep. When the sender can't register memory, segments always work. When the receiver can't, it
- * asks for them.
+ * A message uses the first method that fits its size: one EAGER packet, segments, or rendezvous
+ * (RTS, then RDMA reads by the receiver or RDMA writes by the sender, then FIN). A peer that sent
+ * STOP gets rendezvous for all but the smallest messages; a peer that sent HALT gets nothing that
+ * it would have to buffer. If the sender cannot register memory it falls back to segments. If the
+ * receiver cannot, it asks for segments.
  *
- * What a peer may read or write by rendezvous is exactly the message, from the packet that
- * announces it until its operation completes here: an operation whose peer still has the right to
- * its memory is not complete.
+ * The memory that a peer may read or write by rendezvous is exactly the message, from the packet
+ * that announces it until the local operation completes: an operation does not complete while the
+ * peer still has the right to its memory.
  *
- * Each operation that was accepted completes once. When a peer goes down its operations complete
- * with an error, but those that the device still works on only when it is done with them, so the
- * caller lets the connection's work requests complete or flush between _down and the next _up.
+ * Each accepted operation completes once. When a peer goes down, its operations complete with an
+ * error; those that the device still works on complete only when it is done with them. The caller
+ * therefore lets the connection's work requests complete or flush between _down and the next _up.
  *
- * The packets and completions of a peer come in the order of its queue pair. The endpoint's lock
- * guards everything. The ops must not call back into this module, but for `other`, which may hold
- * the peer, let it leave or take it down.
+ * The packets and completions of a peer arrive in the order of its queue pair. The endpoint's lock
+ * guards everything. The ops must not call back into this module, except `other`, which may hold
+ * the peer, let it leave, or take it down.
  */
 #ifndef OFI_RDM_PROTO_H
 #define OFI_RDM_PROTO_H
@@ -42,14 +41,16 @@
 
 enum {
 	OFI_RDM_PROTO_IOV = 4,
-	OFI_RDM_PROTO_INDEX_BITS = 20, /* of ids; the rest says which use of the object it is */
-	OFI_RDM_PROTO_SMALL = 64,      /* bytes that go to a stopped peer nevertheless */
+	/* Bits of an id for the index; the rest counts uses of the object. */
+	OFI_RDM_PROTO_INDEX_BITS = 20,
+	/* Largest message in bytes that a stopped peer still gets eagerly. */
+	OFI_RDM_PROTO_SMALL = 64,
 };
 
 struct ofi_rdm_proto;
 struct ofi_rdm_proto_peer;
 
-/* Where messages are matched. */
+/* The match tables. */
 enum ofi_rdm_proto_space {
 	OFI_RDM_PROTO_UNTAGGED,
 	OFI_RDM_PROTO_TAGGED,
@@ -58,19 +59,19 @@ enum ofi_rdm_proto_space {
 };
 
 enum ofi_rdm_proto_level {
-	OFI_RDM_PROTO_INJECT,	/* complete when the user's buffer is reusable */
-	OFI_RDM_PROTO_TRANSMIT, /* when the peer's device has it */
-	OFI_RDM_PROTO_DELIVERY, /* when it is in the matched receive's buffer */
+	OFI_RDM_PROTO_INJECT,	/* completes when the user's buffer is reusable */
+	OFI_RDM_PROTO_TRANSMIT, /* completes when the peer's device has it */
+	OFI_RDM_PROTO_DELIVERY, /* completes when it is in the matched receive's buffer */
 };
 
-/* What an object in a peer's control queue has to send. */
+/* The packet that an object in a peer's control queue has to send. */
 enum ofi_rdm_proto_owes {
 	OFI_RDM_PROTO_OWES_NOTHING,
 	OFI_RDM_PROTO_OWES_ACK,
 	OFI_RDM_PROTO_OWES_CTS,
 	OFI_RDM_PROTO_OWES_FIN,
 	OFI_RDM_PROTO_OWES_SEG_REQ,
-	OFI_RDM_PROTO_OWES_REVOKE, /* the end of the peer's right to memory, to the device */
+	OFI_RDM_PROTO_OWES_REVOKE, /* not a packet: the device revokes the peer's right to memory */
 };
 
 struct ofi_rdm_proto_item {
@@ -81,41 +82,41 @@ struct ofi_rdm_proto_item {
 
 enum ofi_rdm_proto_out_state {
 	OFI_RDM_PROTO_OUT_FREE,
-	OFI_RDM_PROTO_OUT_QUEUED,  /* in flow.data, maybe with some segments sent */
-	OFI_RDM_PROTO_OUT_SENT,	   /* waits for completions, and acked if that is wanted */
-	OFI_RDM_PROTO_OUT_WAITING, /* RTS sent, waits for CTS or FIN */
+	OFI_RDM_PROTO_OUT_QUEUED,  /* in flow.data, possibly with some segments sent */
+	OFI_RDM_PROTO_OUT_SENT,	   /* waits for completions, and for an ACK if one is wanted */
+	OFI_RDM_PROTO_OUT_WAITING, /* RTS sent; waits for CTS or FIN */
 	OFI_RDM_PROTO_OUT_WRITING, /* RDMA writes, then FIN */
 };
 
-/* The caller sets the first part, the address stays the same until the out is complete. */
+/* The caller sets the first part. The address must not change until the out completes. */
 struct ofi_rdm_proto_out {
 	struct ofi_rdm_proto_item item; /* first */
-	uint32_t index;			/* for ops.out_at(), below 1 << OFI_RDM_PROTO_INDEX_BITS */
+	uint32_t index;			/* for ops.out_at(); below 1 << OFI_RDM_PROTO_INDEX_BITS */
 	uint8_t flags; /* OFI_RDM_WIRE_TAGGED, OFI_RDM_WIRE_DATA, OFI_RDM_WIRE_COLLECTIVE */
 	uint8_t level;
-	uint8_t count; /* of iov */
+	uint8_t count; /* entries of iov */
 	uint64_t tag, data;
-	struct iovec iov[OFI_RDM_PROTO_IOV]; /* what it points to stays until completion */
+	struct iovec iov[OFI_RDM_PROTO_IOV]; /* the buffers must stay valid until completion */
 	void *context;
 
 	uint8_t state;
-	bool segments; /* the message goes, or has begun to go, in segments */
-	bool asked;    /* for them, by the receiver of its RTS */
-	bool decided;  /* how it ends; what is left is to revoke the peer's right */
+	bool segments; /* the message goes, at least in part, in segments */
+	bool asked;    /* the receiver of the RTS asked for segments */
+	bool decided;  /* the result is known; only the peer's right must be revoked */
 	bool acked;
 	bool fin_sent;
 	bool working;	   /* in peer.writers */
 	uint16_t use;	   /* in ids */
-	int err;	   /* FI_E*: what it will complete with */
-	uint32_t inflight; /* work requests not completed */
+	int err;	   /* FI_E* that it will complete with */
+	uint32_t inflight; /* outstanding work requests */
 	uint32_t id;
 	struct ofi_rdm_proto_peer *peer;
 	size_t total;
-	size_t sent;			     /* bytes in packets, or in RDMA writes posted */
-	TAILQ_ENTRY(ofi_rdm_proto_out) link; /* peer.outs */
-	TAILQ_ENTRY(ofi_rdm_proto_out) work; /* peer.writers */
+	size_t sent;			     /* bytes sent in packets or posted in RDMA writes */
+	TAILQ_ENTRY(ofi_rdm_proto_out) link; /* in peer.outs */
+	TAILQ_ENTRY(ofi_rdm_proto_out) work; /* in peer.writers */
 	struct ofi_rdm_proto_in *cts;
-	uint8_t mr_count, bound; /* registered; of these windows that may be bound */
+	uint8_t mr_count, bound; /* registered regions; of these, windows that may be bound */
 	struct ofi_rdm_proto_mr mr[OFI_RDM_PROTO_IOV];
 };
 
@@ -125,103 +126,108 @@ struct ofi_rdm_proto_recv {
 	struct iovec iov[OFI_RDM_PROTO_IOV];
 	uint8_t count;
 	uint8_t space;
-	size_t min_free; /* FI_MULTI_RECV: with less room left no message is put into it */
+	size_t min_free; /* FI_MULTI_RECV: the receive ends when less room than this is left */
 
 	size_t len;
 	size_t used;
-	uint32_t users; /* messages on their way into it */
-	bool closed;	/* takes no more messages */
+	uint32_t users; /* messages being received into it */
+	bool closed;	/* it takes no more messages */
 	bool canceled;
 };
 
 enum ofi_rdm_proto_in_state {
 	OFI_RDM_PROTO_IN_FREE,
-	OFI_RDM_PROTO_IN_PART,	     /* held for the message that it is a segment of */
-	OFI_RDM_PROTO_IN_WHOLE,	     /* all bytes are here */
+	OFI_RDM_PROTO_IN_PART,	     /* a segment that is kept for its message */
+	OFI_RDM_PROTO_IN_WHOLE,	     /* all bytes have arrived */
 	OFI_RDM_PROTO_IN_ASSEMBLING, /* more segments will come */
-	OFI_RDM_PROTO_IN_ANNOUNCED,  /* RTS */
+	OFI_RDM_PROTO_IN_ANNOUNCED,  /* an RTS */
 	OFI_RDM_PROTO_IN_READING,
-	OFI_RDM_PROTO_IN_WRITTEN,  /* the peer writes, waits for FIN */
-	OFI_RDM_PROTO_IN_REVOKING, /* it has written; its right to do so ends */
-	OFI_RDM_PROTO_IN_ENDING,   /* delivered or dropped; owes something */
+	OFI_RDM_PROTO_IN_WRITTEN,  /* the peer writes; waits for FIN */
+	OFI_RDM_PROTO_IN_REVOKING, /* the peer has written; its right to do so is being revoked */
+	OFI_RDM_PROTO_IN_ENDING,   /* delivered or dropped; still owes a packet */
 };
 
-/* In each of the caller's receive buffers, which it sets index and cost of. */
+/* Part of each of the caller's receive buffers. The caller sets index and cost. */
 struct ofi_rdm_proto_in {
 	union {
-		struct ofi_rdm_match_msg match; /* first; until it has a receive */
+		struct ofi_rdm_match_msg match; /* first; used until it has a receive */
 		struct {
-			struct iovec iov
-				[OFI_RDM_PROTO_IOV]; /* the part of the receive that it goes to */
-			struct ofi_rdm_proto_mr mr[OFI_RDM_PROTO_IOV]; /* mr_count of them */
+			/* The part of the receive's buffer for this message. */
+			struct iovec iov[OFI_RDM_PROTO_IOV];
+			/* mr_count entries are in use. */
+			struct ofi_rdm_proto_mr mr[OFI_RDM_PROTO_IOV];
 		};
 	};
 	struct ofi_rdm_proto_item item;
 	uint32_t index; /* for the transport's in_at() */
-	uint32_t cost;	/* all the memory that it takes while it is kept */
+	uint32_t cost;	/* memory in bytes that it occupies while it is kept */
 
 	uint8_t state;
-	bool discard; /* without a receive: the bytes are dropped */
+	bool discard; /* it has no receive; its bytes are dropped */
 	bool working; /* in peer.readers */
-	bool asked;   /* for segments, since its memory can't be registered */
+	bool asked;   /* we asked for segments, because memory cannot be registered */
 	uint16_t use;
 	int err;
 	uint32_t id;
-	uint32_t epoch; /* of the peer: an older one is gone */
+	uint32_t epoch; /* epoch of the peer; if it is older the peer has reconnected */
 	uint32_t inflight;
 	struct ofi_rdm_proto_peer *peer;
-	struct ofi_rdm_wire_packet packet; /* its pointers are into the buffer */
+	struct ofi_rdm_wire_packet packet; /* its pointers point into the buffer */
 	struct ofi_rdm_proto_recv *recv;
-	size_t base;   /* where in the receive's buffer it begins */
+	size_t base;   /* offset in the receive's buffer */
 	size_t accept; /* bytes that fit there */
 	size_t total;
-	size_t got; /* bytes arrived, or in RDMA reads posted */
+	size_t got; /* bytes arrived or requested by RDMA reads */
 	uint64_t charged;
 	STAILQ_HEAD(, ofi_rdm_proto_in) parts;
 	STAILQ_ENTRY(ofi_rdm_proto_in) part;
-	TAILQ_ENTRY(ofi_rdm_proto_in) link; /* peer.ins */
-	TAILQ_ENTRY(ofi_rdm_proto_in) work; /* peer.readers */
+	TAILQ_ENTRY(ofi_rdm_proto_in) link; /* in peer.ins */
+	TAILQ_ENTRY(ofi_rdm_proto_in) work; /* in peer.readers */
 	uint8_t mr_count, bound;
 };
 
-/* How a receive ends. */
+/* The result of a receive. */
 struct ofi_rdm_proto_done {
 	struct ofi_rdm_proto_recv *recv;
 	uint32_t src;
 	uint8_t flags; /* OFI_RDM_WIRE_TAGGED, OFI_RDM_WIRE_DATA */
-	bool last;     /* the receive is the caller's again */
-	bool message;  /* the fields below are of a message; else the receive ends without one */
+	bool last;     /* the caller owns the receive again */
+	/* The fields below describe a message; otherwise the receive ends without one. */
+	bool message;
 	uint64_t tag, data;
-	size_t base; /* in the receive's buffer */
-	size_t len;  /* bytes there */
-	size_t lost; /* FI_ETRUNC: bytes that did not fit */
+	size_t base; /* offset in the receive's buffer */
+	size_t len;  /* bytes received there */
+	size_t lost; /* bytes that did not fit, with FI_ETRUNC */
 	int err;     /* FI_E* or 0 */
 };
 
-/* What the protocol tells its endpoint, and asks it. */
+/* The callbacks of the protocol to its endpoint. */
 struct ofi_rdm_proto_ops {
-	/* err: FI_E* or 0. The object is the caller's again. */
+	/* The caller owns the object again. err is FI_E* or 0. */
 	void (*out_done)(struct ofi_rdm_proto_out *out, int err);
 	void (*recv_done)(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done);
-	/* By index; NULL when there is none. */
+	/* Returns the object with the index, or NULL. */
 	struct ofi_rdm_proto_out *(*out_at)(struct ofi_rdm_proto *proto, uint32_t index);
-	/* Packets that are none of messages: atomics, keys, BYE. 0, or why it is wrong. */
+	/*
+	 * Handles packets that are not part of messages: atomics, keys, BYE. Returns 0, or the
+	 * reason why the packet is invalid.
+	 */
 	enum ofi_rdm_wire_error (*other)(struct ofi_rdm_proto_peer *peer,
 					 const struct ofi_rdm_wire_packet *packet);
 };
 
 struct ofi_rdm_proto_config {
-	size_t segmented;    /* largest message that goes in segments by choice */
+	size_t segmented;    /* largest message that is sent in segments by preference */
 	bool write;	     /* as a receiver, let the sender write */
-	uint64_t unexpected; /* bytes, for the budget */
+	uint64_t unexpected; /* budget in bytes */
 };
 
 struct ofi_rdm_proto {
 	const struct ofi_rdm_proto_ops *ops;
 	struct ofi_rdm_xport xport;
 	struct ofi_rdm_proto_config config;
-	size_t eager;	/* bytes of a packet's payload at most */
-	uint8_t spaces; /* OFI_RDM_PROTO_SPACES, or one less: without collectives */
+	size_t eager;	/* largest payload of a packet in bytes */
+	uint8_t spaces; /* OFI_RDM_PROTO_SPACES, or one less without collectives */
 	struct ofi_rdm_match match[OFI_RDM_PROTO_SPACES]; /* initialised by the caller */
 	struct ofi_rdm_flow_budget budget;
 };
@@ -232,18 +238,20 @@ struct ofi_rdm_proto_peer {
 	uint32_t src; /* its number for matching */
 	uint32_t epoch;
 	bool up;
-	bool held;				 /* data wait although it is up */
-	bool fenced;				 /* the caller keeps sends back */
-	bool clear;				 /* up, neither held nor fenced, nor told to halt */
-	uint32_t awaited;			 /* something is, the caller says: it is not idle */
-	bool writes;				 /* it answers RTS with CTS, but of collectives */
-	size_t eager;				 /* the smaller one of both sides' */
-	TAILQ_HEAD(, ofi_rdm_proto_out) outs;	 /* not complete, in order */
-	TAILQ_HEAD(, ofi_rdm_proto_in) ins;	 /* kept */
-	uint32_t out_count, in_count;		 /* of these; for statistics */
-	TAILQ_HEAD(, ofi_rdm_proto_out) writers; /* may have RDMA to post */
+	bool held;   /* data is queued although the peer is up */
+	bool fenced; /* sends must go through the fence */
+	bool clear;  /* up, and neither held, fenced nor halted */
+	/* Set by the caller: it waits for the peer, which is not idle then. */
+	uint32_t awaited;
+	/* It answers RTS with CTS, except for collectives. */
+	bool writes;
+	size_t eager;				 /* the smaller limit of both sides */
+	TAILQ_HEAD(, ofi_rdm_proto_out) outs;	 /* incomplete messages in order */
+	TAILQ_HEAD(, ofi_rdm_proto_in) ins;	 /* messages that are kept */
+	uint32_t out_count, in_count;		 /* lengths of these, for statistics */
+	TAILQ_HEAD(, ofi_rdm_proto_out) writers; /* outs that may have RDMA to post */
 	TAILQ_HEAD(, ofi_rdm_proto_in) readers;
-	struct ofi_rdm_proto_in *assembling; /* the message that segments belong to */
+	struct ofi_rdm_proto_in *assembling; /* the message that arriving segments belong to */
 };
 
 static inline const struct ofi_rdm_xport_ops *ofi_rdm_xport(const struct ofi_rdm_proto_peer *peer)
@@ -251,104 +259,121 @@ static inline const struct ofi_rdm_xport_ops *ofi_rdm_xport(const struct ofi_rdm
 	return peer->proto->xport.ops;
 }
 
-/* Without collectives. 0, or -FI_EOPNOTSUPP: the transport loses packets or mixes them up. */
+/*
+ * Initializes the protocol without collectives. Returns 0, or -FI_EOPNOTSUPP if the transport loses
+ * or reorders packets.
+ */
 int ofi_rdm_proto_init(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_ops *ops,
 		       const struct ofi_rdm_xport *xport,
 		       const struct ofi_rdm_proto_config *config);
 void ofi_rdm_proto_peer_init(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_peer *peer,
 			     uint32_t src);
-/* Connected: a send queue of so many credits; eager is the peer's limit. What waited is sent. */
+/*
+ * The peer is connected, with a send queue of that many credits; `eager` is the peer's limit.
+ * Queued messages are sent.
+ */
 void ofi_rdm_proto_peer_up(struct ofi_rdm_proto_peer *peer, uint32_t credits, uint32_t reserve,
 			   size_t eager);
 /*
- * Not connected any more, or will not be. All operations complete with err. Messages that had
- * arrived as a whole stay. May be called again.
+ * The peer is no longer connected, or never will be. All operations complete with err, but
+ * unexpected messages that have arrived completely stay. May be called repeatedly.
  */
 void ofi_rdm_proto_peer_down(struct ofi_rdm_proto_peer *peer, int err);
-/* Nothing is on its way to or from the peer that a connection is needed for. */
+/* Returns true if nothing in flight to or from the peer requires a connection. */
 bool ofi_rdm_proto_peer_idle(const struct ofi_rdm_proto_peer *peer);
-/* The same, but what the peer may send one day is not waited for: it connects then. */
+/* Like _idle, but disregards what the peer may send later: it will connect for that. */
 bool ofi_rdm_proto_peer_drained(const struct ofi_rdm_proto_peer *peer);
-/* From now on what is to be sent waits, unless it has begun; or no longer. */
+/* With `hold`, new messages wait unless they have begun; without it they go again. */
 void ofi_rdm_proto_peer_hold(struct ofi_rdm_proto_peer *peer, bool hold);
 /*
- * No packet may be sent past ofi_rdm_proto_send(), whatever the connection does; or it may again.
+ * With `fence`, no packet may be sent except by ofi_rdm_proto_send(), whatever the state of the
+ * connection.
  */
 void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *peer, bool fence);
 /*
- * The connection ends by agreement, the peer was idle when it was held: what waits does so for the
- * next _up. Should anything be under way nevertheless, it completes with err.
+ * Ends the connection by agreement; the peer was idle when it was held. Queued messages wait for
+ * the next _up. Any operation that is in flight nevertheless completes with err.
  */
 void ofi_rdm_proto_peer_leave(struct ofi_rdm_proto_peer *peer, int err);
-/* Drops the unexpected messages of a peer that is down, before it is forgotten. */
+/* Drops the unexpected messages of a disconnected peer before the peer is freed. */
 void ofi_rdm_proto_peer_purge(struct ofi_rdm_proto_peer *peer);
 
-/* A send that was accepted; out->total is computed. It may complete before this returns. */
+/*
+ * Sends an accepted message and computes out->total. The message may complete before this returns.
+ */
 void ofi_rdm_proto_send(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_out *out);
 /*
- * A message that waits to be sent, or for the rest of it to be, goes on from a copy of all of it.
- * False: it does not, since the peer has a right to the bytes where they are.
+ * Replaces the source of a message that is not completely sent by a copy of all of it. Returns
+ * false if that is impossible because the peer has a right to the original bytes.
  */
 bool ofi_rdm_proto_send_from(struct ofi_rdm_proto_out *out, void *copy);
-/* A packet of send() is complete. err: FI_E* or 0. */
+/* A packet of send() has completed; err is FI_E* or 0. */
 void ofi_rdm_proto_sent(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_out *out, int err);
 void ofi_rdm_proto_read_done(struct ofi_rdm_proto_in *in, int err);
 void ofi_rdm_proto_write_done(struct ofi_rdm_proto_out *out, int err);
-/* The peer has no right any more, or the connection failed and the caller took it away. */
+/*
+ * The peer's right has been revoked, or the connection failed and the caller has ended the right.
+ */
 void ofi_rdm_proto_revoked(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item);
-/* The bind is complete. */
+/* The bind has completed. */
 void ofi_rdm_proto_bound(struct ofi_rdm_proto_peer *peer);
-/* After bytes were given back to the budget: peers that were told to wait may go on. */
+/* Lets waiting peers go on after bytes were returned to the budget. */
 void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto);
 /*
- * Sends what can be sent. For when the transport's send() failed for want of something that is
- * there now.
+ * Sends what is queued, after the resource for which the transport's send() failed is available
+ * again.
  */
 void ofi_rdm_proto_progress(struct ofi_rdm_proto_peer *peer);
 
-/* A posted receive. It may complete before this returns. */
+/* Posts a receive, which may complete before this returns. */
 void ofi_rdm_proto_recv_post(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv,
 			     uint32_t src, uint64_t tag, uint64_t ignore);
 /*
- * Takes back a receive from this peer only that took no message yet or is still in progress. False:
- * the device writes to it, which ends soon with ops.recv_done().
+ * Withdraws a receive that names this peer as its source, if it has taken no message or its message
+ * is incomplete. Returns false if the device writes to its buffer; then ops.recv_done() follows
+ * soon.
  */
 bool ofi_rdm_proto_recv_withdraw(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_recv *recv);
-/* FI_CLAIM: the message claimed with the context goes to recv. False if there is none. */
+/*
+ * Delivers the message claimed with the context to recv (FI_CLAIM). Returns false if there is none.
+ */
 bool ofi_rdm_proto_recv_claimed(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv,
 				const void *context);
 /*
- * The message that a receive would get; NULL if there is none. in->total and in->packet describe
- * it.
+ * Returns the message that a receive would take, described by in->total and in->packet; NULL if
+ * there is none.
  */
 struct ofi_rdm_proto_in *ofi_rdm_proto_peek(struct ofi_rdm_proto *proto, uint8_t space,
 					    uint32_t src, uint64_t tag, uint64_t ignore);
-/* FI_DISCARD: of a message that was peeked or claimed. */
+/* Drops a message that was peeked or claimed (FI_DISCARD). */
 void ofi_rdm_proto_discard(struct ofi_rdm_proto_in *in);
 bool ofi_rdm_proto_discard_claimed(struct ofi_rdm_proto *proto, bool tagged, const void *context,
 				   uint64_t *tag);
-/* Completes the first receive posted with the context with FI_ECANCELED; false if there is none. */
+/*
+ * Completes with FI_ECANCELED the first receive posted with the context. Returns false if there is
+ * none.
+ */
 bool ofi_rdm_proto_cancel(struct ofi_rdm_proto *proto, bool tagged, const void *context);
 /* Completes all posted receives with FI_ECANCELED. */
 void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto);
 
 /*
- * A packet. *kept: it is in what the transport's keep() gave, or `in` itself if that gave it. An
- * error means that the peer is not to be trusted, or that there is no memory for what it sends: the
- * caller ends the connection.
+ * Processes a packet. If *kept is set, the packet is still in use, in what the transport's keep()
+ * returned, or in `in` itself if keep() returned that. On an error the peer cannot be trusted, or
+ * there is no memory for what it sends: the caller ends the connection.
  */
 enum ofi_rdm_wire_error ofi_rdm_proto_packet(struct ofi_rdm_proto_peer *peer,
 					     struct ofi_rdm_proto_in *in, const void *bytes,
 					     size_t len, bool *kept);
 /*
- * Of something that was kept, when ofi_rdm_flow_charge() says so: the peer is told. As
- * ofi_rdm_proto_packet().
+ * Called when ofi_rdm_flow_charge() returns true for something that was kept; tells the peer.
+ * Returns what ofi_rdm_proto_packet() does.
  */
 enum ofi_rdm_wire_error ofi_rdm_proto_exceeded(struct ofi_rdm_proto_peer *peer);
 
 /*
- * For the fast path: a packet may be sent past ofi_rdm_proto_send(), with ofi_rdm_flow_take() by
- * the caller.
+ * Fast path: returns true if the caller may send a packet itself, past ofi_rdm_proto_send(). The
+ * caller then takes the credit with ofi_rdm_flow_take().
  */
 static inline bool ofi_rdm_proto_may_bypass(const struct ofi_rdm_proto_peer *peer, size_t len)
 {
@@ -357,9 +382,9 @@ static inline bool ofi_rdm_proto_may_bypass(const struct ofi_rdm_proto_peer *pee
 }
 
 /*
- * For the fast path: the receive that a plain eager packet goes to, already taken, if it is one
- * to which the caller may copy and complete by itself. Else NULL: the packet is unexpected, or
- * ofi_rdm_proto_packet() is for it.
+ * Fast path: takes and returns the receive for an eager packet if the caller may copy and complete
+ * it by itself. Returns NULL if the packet is unexpected, or if it is a case for
+ * ofi_rdm_proto_packet().
  */
 static inline struct ofi_rdm_proto_recv *
 ofi_rdm_proto_bypass(struct ofi_rdm_proto_peer *peer, bool tagged, uint64_t tag, bool *unexpected)
@@ -372,8 +397,8 @@ ofi_rdm_proto_bypass(struct ofi_rdm_proto_peer *peer, bool tagged, uint64_t tag,
 }
 
 /*
- * For the fast path: whether a message that ofi_rdm_match_oldest() found is all here and owes
- * nothing.
+ * Fast path: returns true if a message found by ofi_rdm_match_oldest() is complete and owes no
+ * packet.
  */
 static inline bool ofi_rdm_proto_is_whole(const struct ofi_rdm_proto_in *in)
 {
@@ -381,7 +406,7 @@ static inline bool ofi_rdm_proto_is_whole(const struct ofi_rdm_proto_in *in)
 	       !(in->packet.flags & (OFI_RDM_WIRE_WANT_ACK | OFI_RDM_WIRE_DATA));
 }
 
-/* It was copied: it is taken out, and its place is the caller's. */
+/* Removes such a message after it was copied. The caller owns its place again. */
 static inline void ofi_rdm_proto_take_whole(struct ofi_rdm_proto *proto, uint8_t space,
 					    struct ofi_rdm_proto_in *in)
 {
@@ -392,15 +417,15 @@ static inline void ofi_rdm_proto_take_whole(struct ofi_rdm_proto *proto, uint8_t
 	in->state = OFI_RDM_PROTO_IN_FREE;
 	ofi_rdm_flow_return(&proto->budget, &peer->flow, in->charged);
 	in->charged = 0;
-	/* The peer may be owed a better word than HALT, or another peer may go on. */
+	/* The peer may be owed a GO or STOP in place of HALT, or another peer may go on. */
 	if (ofi_unlikely(peer->flow.owed || ofi_rdm_flow_may_resume(&proto->budget)))
 		ofi_rdm_proto_progress(peer);
 }
 
 /*
- * An eager packet for which ofi_rdm_proto_bypass() found no receive, where it is kept. Of a free
- * place all is 0 that a message without regions and answers does not need. As
- * ofi_rdm_proto_packet().
+ * Keeps an eager packet for which ofi_rdm_proto_bypass() found no receive, in the given place. In
+ * an unused place all fields are 0 that a message without regions and replies does not need.
+ * Returns what ofi_rdm_proto_packet() does.
  */
 static inline enum ofi_rdm_wire_error ofi_rdm_proto_unexpected(struct ofi_rdm_proto_peer *peer,
 							       struct ofi_rdm_proto_in *in,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages that arrive: delivered, kept until a receive is posted, put together from segments. */
+/*
+ * Arriving messages: delivered at once, kept until a receive is posted, or assembled from segments.
+ */
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
@@ -41,7 +43,7 @@ void ofi_rdm_proto_in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_r
 		recv->closed = true;
 }
 
-/* Before the first message; receives that are posted past the protocol have no len before. */
+/* Called before the first message. Receives posted past the protocol have no len until then. */
 static void recv_begin(struct ofi_rdm_proto_recv *recv)
 {
 	uint8_t i;
@@ -53,7 +55,7 @@ static void recv_begin(struct ofi_rdm_proto_recv *recv)
 		recv->len += recv->iov[i].iov_len;
 }
 
-/* The posted receive for a message that just came; NULL if there is none. */
+/* Returns the posted receive for a message that just arrived; NULL if there is none. */
 static struct ofi_rdm_proto_recv *find_recv(struct ofi_rdm_proto_in *in)
 {
 	struct ofi_rdm_match *m = match_of(in);
@@ -100,7 +102,7 @@ void ofi_rdm_proto_in_finish(struct ofi_rdm_proto_in *in)
 		done.err = FI_ETRUNC;
 	done.last = recv->closed && !recv->users && !canceled;
 	in->recv = NULL;
-	/* The receive may be gone after. */
+	/* The receive may be freed by this. */
 	if (canceled && !recv->users) {
 		proto->ops->recv_done(proto, &done);
 		end_canceled(proto, recv);
@@ -120,7 +122,7 @@ static void release_parts(struct ofi_rdm_proto_in *in)
 	}
 }
 
-/* Of what it was charged with only so much is still there. */
+/* Returns the charged bytes to the budget, except those that are still used. */
 static void refund(struct ofi_rdm_proto_in *in, uint64_t left)
 {
 	ofi_rdm_flow_return(&in->peer->proto->budget, &in->peer->flow, in->charged - left);
@@ -199,7 +201,7 @@ struct ofi_rdm_proto_in *ofi_rdm_proto_in_keep(struct ofi_rdm_proto_in *in, bool
 	return place;
 }
 
-/* Bytes of a message that is kept. */
+/* Charges the bytes of a message that is kept. */
 static enum ofi_rdm_wire_error charge(struct ofi_rdm_proto_in *in, uint64_t bytes)
 {
 	struct ofi_rdm_proto_peer *peer = in->peer;
@@ -227,7 +229,7 @@ static void take_first(struct ofi_rdm_proto_in *in)
 	}
 }
 
-/* A message that waits for a receive, for more of it, or for what it owes. */
+/* Keeps a message that waits for a receive, for more segments, or to send what it owes. */
 static enum ofi_rdm_wire_error stay(struct ofi_rdm_proto_in *message, bool matched, bool *kept)
 {
 	struct ofi_rdm_proto_in *in = ofi_rdm_proto_in_keep(message, !matched, kept);
@@ -277,7 +279,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer
 	return stay(in, recv, kept);
 }
 
-/* The last segment came, or all had come when the receive was posted. */
+/* The last segment has arrived, or all had arrived before the receive was posted. */
 static void complete_segments(struct ofi_rdm_proto_in *in)
 {
 	if (in->recv)
@@ -338,8 +340,8 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer
 }
 
 /*
- * A message that was unexpected, and is queued no more, to its receive. True if that takes no more
- * messages; it may be gone then.
+ * Delivers a message that has been removed from the unexpected queue. Returns true if the receive
+ * takes no more messages; it may be freed then.
  */
 static bool deliver(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv)
 {
@@ -516,7 +518,7 @@ void ofi_rdm_proto_in_fail_all(struct ofi_rdm_proto_peer *peer, int err)
 			continue;
 		if (!in->err && in->state != OFI_RDM_PROTO_IN_REVOKING)
 			in->err = err;
-		/* The device may still write to the buffer. */
+		/* The device may still be writing to the buffer. */
 		if (in->inflight)
 			continue;
 		ofi_rdm_proto_dereg(peer, in->mr, &in->mr_count);

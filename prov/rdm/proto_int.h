@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the files of the protocol share with each other. */
+/* Shared by the files of the protocol. */
 #ifndef OFI_RDM_PROTO_INT_H
 #define OFI_RDM_PROTO_INT_H
 
@@ -25,19 +25,22 @@ static inline uint32_t ofi_rdm_proto_index(uint32_t id)
 	return id & ((1u << OFI_RDM_PROTO_INDEX_BITS) - 1);
 }
 
-/* Registers memory that the list says. 0 or -FI_E*, and nothing is registered then. */
+/* Registers the entries of iov, all or none. Returns 0 or -FI_E*. */
 int ofi_rdm_proto_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov, uint8_t count,
 		      enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr);
 void ofi_rdm_proto_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
 			 uint8_t *count);
-/* The entry of a list that the offset is in, and the bytes from there to its end. */
+/*
+ * Returns the index of the entry that contains the offset, with its address there and the bytes
+ * left in it.
+ */
 uint8_t ofi_rdm_proto_iov_at(const struct iovec *iov, uint8_t count, size_t offset, void **addr,
 			     size_t *left);
-/* The same in regions of a packet; returns the key. */
+/* The same for the regions of a packet; returns the region's key. */
 uint64_t ofi_rdm_proto_region_at(const struct ofi_rdm_wire_packet *packet, uint64_t offset,
 				 uint64_t *addr, uint64_t *left);
 
-/* A header with no payload; takes the credit. 0 or -FI_EAGAIN. */
+/* Sends a header without payload and takes the credit. Returns 0 or -FI_EAGAIN. */
 int ofi_rdm_proto_control(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet,
 			  struct ofi_rdm_proto_out *out);
 void ofi_rdm_proto_owe(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item,
@@ -47,25 +50,25 @@ static inline struct ofi_rdm_proto_in *ofi_rdm_proto_in_of(struct ofi_rdm_proto_
 	return (struct ofi_rdm_proto_in *)((char *)item - offsetof(struct ofi_rdm_proto_in, item));
 }
 
-/* proto_out.c */
+/* in proto_out.c */
 void ofi_rdm_proto_out_pump(struct ofi_rdm_proto_peer *peer);
-/* Completes it if there is nothing to wait for. */
+/* Completes the message if it waits for nothing else. */
 void ofi_rdm_proto_out_check(struct ofi_rdm_proto_out *out);
 void ofi_rdm_proto_out_fail(struct ofi_rdm_proto_out *out, int err);
-/* The receiver of its RTS wants segments. */
+/* Sends the message in segments, as the receiver of its RTS asked. */
 void ofi_rdm_proto_out_segment(struct ofi_rdm_proto_out *out);
-/* The out that a packet of the peer is about, in a state that it can be about. */
+/* Returns the out that the peer's packet refers to if it is in the given state, else NULL. */
 struct ofi_rdm_proto_out *ofi_rdm_proto_out_find(struct ofi_rdm_proto_peer *peer, uint32_t id,
 						 enum ofi_rdm_proto_out_state state);
 
-/* proto_in.c */
+/* in proto_in.c */
 void ofi_rdm_proto_in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv);
-/* The message's receive completes. */
+/* Completes the message's receive. */
 void ofi_rdm_proto_in_finish(struct ofi_rdm_proto_in *in);
-/* Sends an ACK if one is wanted and possible; ends the message. */
+/* Sends an ACK if one is wanted and can be sent, then ends the message. */
 void ofi_rdm_proto_in_settle(struct ofi_rdm_proto_in *in);
 void ofi_rdm_proto_in_end(struct ofi_rdm_proto_in *in);
-/* A packet that is to be kept: in what it is from now on, NULL when out of memory. */
+/* Keeps a packet. Returns the object that holds it from now on, NULL when out of memory. */
 struct ofi_rdm_proto_in *ofi_rdm_proto_in_keep(struct ofi_rdm_proto_in *in, bool payload,
 					       bool *kept);
 void ofi_rdm_proto_in_fail_all(struct ofi_rdm_proto_peer *peer, int err);
@@ -74,14 +77,17 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer
 enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer,
 						 struct ofi_rdm_proto_in *in, bool *kept);
 
-/* rndv.c */
-/* 0, -FI_EAGAIN, or another error of registration. */
+/* in rndv.c */
+/* Returns 0, -FI_EAGAIN, or another error of registration. */
 int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out);
 void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in);
 void ofi_rdm_proto_rndv_pump(struct ofi_rdm_proto_peer *peer);
-/* Tells the sender that its memory is no longer needed; ends the message. */
+/* Tells the sender that its memory is no longer needed, then ends the message. */
 void ofi_rdm_proto_rndv_fin(struct ofi_rdm_proto_in *in);
-/* What the peer wrote is the application's: nobody else writes there any more. */
+/*
+ * Ends a message that the peer has written. The peer has no more right to the memory, so the data
+ * can be given to the application.
+ */
 void ofi_rdm_proto_rndv_end_written(struct ofi_rdm_proto_in *in);
 enum ofi_rdm_wire_error ofi_rdm_proto_rndv_cts(struct ofi_rdm_proto_peer *peer,
 					       struct ofi_rdm_proto_in *in, bool *kept);
@@ -93,12 +99,12 @@ int ofi_rdm_proto_rndv_send_fin(struct ofi_rdm_proto_out *out);
 
 /* grant.c: the peer's right to memory. */
 /*
- * Binds what is not bound yet of `count`; some credits stay. 0, -FI_EAGAIN, or another error that
- * remains.
+ * Binds up to `count` regions that are not bound yet, leaving `keep` credits. Returns 0,
+ * -FI_EAGAIN, or another, permanent error.
  */
 int ofi_rdm_proto_grant(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr, uint8_t count,
 			uint8_t *bound, uint32_t keep);
-/* There is something that only work requests end. */
+/* Returns true if a region is a bound window, which only a work request can revoke. */
 bool ofi_rdm_proto_is_granted(const struct ofi_rdm_proto_mr *mr, uint8_t bound);
 int ofi_rdm_proto_send_revoke(struct ofi_rdm_proto_item *item);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The protocol of an endpoint: what it is opened with, and what it tells. */
+/* Connects the protocol with an endpoint: its configuration and its callbacks. */
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "proto_ops.h"
@@ -44,7 +44,7 @@ static struct ofi_rdm_proto_out *proto_ops_out_at(struct ofi_rdm_proto *proto, u
 	return out ? &out->proto : NULL;
 }
 
-/* Packets of atomics, keys and RMA events, and the end of a connection. */
+/* Handles packets of atomics, keys, RMA events, and the end of a connection. */
 static enum ofi_rdm_wire_error proto_ops_other(struct ofi_rdm_proto_peer *of,
 					       const struct ofi_rdm_wire_packet *packet)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages being sent: the queue, the choice of protocol, packets, completion. */
+/* Messages being sent: the queue, the choice of method, packets, completion. */
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
 
-/* Leaves out the empty parts of the list. */
+/* Removes empty entries from the list and computes the total. */
 static void sum_up(struct ofi_rdm_proto_out *out)
 {
 	uint8_t i, n = 0;
@@ -73,7 +73,7 @@ static bool waits_for_ack(const struct ofi_rdm_proto_out *out)
 	return out->level == OFI_RDM_PROTO_DELIVERY && !out->acked;
 }
 
-/* It is decided how it ends, and it does when nobody else has access to its memory. */
+/* Ends the message once nobody else has access to its memory. Its result is known. */
 static void end(struct ofi_rdm_proto_out *out)
 {
 	out->decided = true;
@@ -83,7 +83,7 @@ static void end(struct ofi_rdm_proto_out *out)
 		proto_out_finish(out);
 }
 
-/* A receiver that waits for writes is told that there will be none. */
+/* Also tells a receiver that waits for RDMA writes that none will come. */
 static void fail(struct ofi_rdm_proto_out *out)
 {
 	if (out->state == OFI_RDM_PROTO_OUT_WRITING && !out->fin_sent && out->peer->up)
@@ -140,7 +140,7 @@ struct ofi_rdm_proto_out *ofi_rdm_proto_out_find(struct ofi_rdm_proto_peer *peer
 	return out;
 }
 
-/* Of a message of one packet or of a first segment. */
+/* Builds the header of a single-packet message or of a first segment. */
 static struct ofi_rdm_wire_packet describe(const struct ofi_rdm_proto_out *out,
 					   enum ofi_rdm_wire_type type)
 {
@@ -160,7 +160,8 @@ static struct ofi_rdm_wire_packet describe(const struct ofi_rdm_proto_out *out,
 }
 
 /*
- * A packet with the next bytes of the message; the last takes it out of the queue. 0 or -FI_EAGAIN.
+ * Sends a packet with the next bytes of the message and dequeues the message after the last one.
+ * Returns 0 or -FI_EAGAIN.
  */
 static int send_bytes(struct ofi_rdm_proto_out *out, const struct ofi_rdm_wire_packet *packet)
 {
@@ -208,7 +209,10 @@ static int send_eager(struct ofi_rdm_proto_out *out)
 	return send_bytes(out, &packet);
 }
 
-/* Before what waits, which a HALT may keep back; but segments of two messages don't mix. */
+/*
+ * Queues the message ahead of those that a HALT may block, but not between the segments of another
+ * message.
+ */
 void ofi_rdm_proto_out_segment(struct ofi_rdm_proto_out *out)
 {
 	struct ofi_rdm_flow_queue *data = &out->peer->flow.data;
@@ -232,7 +236,7 @@ static int announce(struct ofi_rdm_proto_out *out)
 	return ret;
 }
 
-/* The next packet of the first in the queue. */
+/* Sends the next packet of the first message in the queue. */
 static int push(struct ofi_rdm_proto_out *out)
 {
 	const struct ofi_rdm_proto_peer *peer = out->peer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Receives: the calls of fi_msg and fi_tagged that post, probe and claim. */
+/* Receives: the fi_msg and fi_tagged calls that post, peek and claim. */
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
@@ -21,7 +21,7 @@ struct receive {
 	fi_addr_t addr;
 	uint64_t tag, ignore;
 	void *context;
-	uint64_t flags; /* FI_COMPLETION where an entry is wanted */
+	uint64_t flags; /* FI_COMPLETION if a CQ entry is wanted */
 	bool tagged;
 	uint64_t mark; /* OFI_RDM_DEFERRED, or 0 */
 };
@@ -31,7 +31,7 @@ static uint64_t rx_flags(const struct ofi_rdm_ep *ep)
 	return ep->rx_op_flags | (ep->rx_selective ? 0 : FI_COMPLETION);
 }
 
-/* A buffer for several messages is for untagged ones. */
+/* FI_MULTI_RECV applies to untagged receives only. */
 static uint64_t tagged_flags(const struct ofi_rdm_ep *ep)
 {
 	return rx_flags(ep) & ~FI_MULTI_RECV;
@@ -52,7 +52,7 @@ int ofi_rdm_recv_source(struct ofi_rdm_ep *ep, fi_addr_t addr, uint32_t *src)
 	return 0;
 }
 
-/* There is no room where a buffer is NULL: only messages of length 0 fit. */
+/* A NULL buffer has no room: only messages of length 0 fit. */
 static void fill_recv(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv,
 		      const struct receive *receive)
 {
@@ -76,7 +76,7 @@ static void fill_recv(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv,
 		recv->flags |= OFI_RDM_RECV_SLOW;
 }
 
-/* With the lock held. */
+/* Posts a receive. The caller holds the lock. */
 static ssize_t recv_post(struct ofi_rdm_ep *ep, const struct receive *receive)
 {
 	struct ofi_rdm_recv *recv;
@@ -138,8 +138,8 @@ static ssize_t receive_any(struct ofi_rdm_ep *ep, const struct receive *receive,
 }
 
 /*
- * Anything but the common case. They are called last, by functions with the same arguments, and not
- * static so that the compiler leaves the arguments where they are.
+ * Slow path. These functions are called last by functions with the same arguments. They are not
+ * static so that the compiler keeps the arguments in their registers.
  */
 OFI_OUTLINE ssize_t ofi_rdm_trecv_any(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				      fi_addr_t addr, uint64_t tag, uint64_t ignore, void *context)
@@ -178,7 +178,7 @@ ssize_t ofi_rdm_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
 		RX_FLAGS);
 }
 
-/* What FI_PEEK found, or that there is nothing. */
+/* Reports the message that FI_PEEK found, or that there is none. */
 static void report_probe(struct ofi_rdm_ep *ep, const struct ofi_rdm_proto_in *in,
 			 const struct fi_msg_tagged *msg)
 {
@@ -202,7 +202,7 @@ static void report_probe(struct ofi_rdm_ep *ep, const struct ofi_rdm_proto_in *i
 	ofi_rdm_cq_put(ep->rx_cq, &item);
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static ssize_t peek(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	struct ofi_rdm_proto_in *in;
@@ -221,7 +221,7 @@ static ssize_t peek(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint
 	return 0;
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static ssize_t discard_claimed(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg)
 {
 	struct ofi_cq_item item = { .context = msg->context,
@@ -234,7 +234,7 @@ static ssize_t discard_claimed(struct ofi_rdm_ep *ep, const struct fi_msg_tagged
 	return 0;
 }
 
-/* With the lock held: the message that an earlier FI_PEEK | FI_CLAIM found. */
+/* Receives the message that an earlier FI_PEEK | FI_CLAIM found. The caller holds the lock. */
 static ssize_t take_claimed(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	struct receive receive = {
@@ -255,7 +255,10 @@ static ssize_t take_claimed(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *m
 	return -FI_EINVAL;
 }
 
-/* A message that is claimed has bytes to deliver, or none: NULL is an error of the caller. */
+/*
+ * Returns true if a NULL buffer would have to take bytes of a claimed message, which is a caller's
+ * error.
+ */
 static bool lacks_buffer(const struct iovec *iov, size_t count)
 {
 	while (count--)
@@ -327,7 +330,7 @@ ssize_t ofi_rdm_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t f
 			   RX_FLAGS | FI_MULTI_RECV);
 }
 
-/* Deferred work ends once, so it takes one message. */
+/* Deferred work completes once, so it takes only one message. */
 ssize_t ofi_rdm_recv_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
 			  bool tagged, uint64_t mark, bool only_check)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Control packets in answer to a peer's: sent at once, or as soon as there is a credit. */
+/* Control packets in reply to a peer's: sent at once, or as soon as there is a credit. */
 #include "reply.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void drop_reply(struct ofi_rdm_peer *peer, struct ofi_rdm_reply *reply)
 	free(reply);
 }
 
-/* A peer that takes no answers can't make us keep any number of them. */
+/* A peer that does not accept replies must not make us queue any number of them. */
 static bool is_too_much(const struct ofi_rdm_peer *peer)
 {
 	return peer->reply_bytes > peer->ep->proto.budget.most;

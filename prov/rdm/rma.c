@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* RMA: fi_read and fi_write in all their forms, straight to the peer's queue pair. */
+/* RMA: all forms of fi_read and fi_write, posted directly to the peer's queue pair. */
 #include <string.h>
 #include "prov/base/mr_cache.h"
 #include "prov/base/ops.h"
@@ -29,12 +29,13 @@ struct rma {
 	const struct fi_rma_iov *rma;
 	size_t rma_count;
 	void *context;
-	uint64_t flags; /* FI_COMPLETION where an entry is wanted */
+	uint64_t flags; /* FI_COMPLETION if a CQ entry is wanted */
 	uint64_t data;
 	uint64_t mark; /* OFI_RDM_DEFERRED, or 0 */
 };
 
-#define DEFAULTS (WRITE_FLAGS & ~(FI_INJECT | FI_REMOTE_CQ_DATA)) /* of the endpoint's flags */
+/* Default flags of the endpoint that apply. */
+#define DEFAULTS (WRITE_FLAGS & ~(FI_INJECT | FI_REMOTE_CQ_DATA))
 
 static bool sum(const struct iovec *iov, size_t count, size_t *total)
 {
@@ -68,16 +69,13 @@ static int rma_check(const struct ofi_rdm_ep *ep, const struct rma *rma, size_t 
 	return ep->enabled ? 0 : -FI_EOPBADSTATE;
 }
 
-/* What is before the operation may change what it is to write. */
+/* Operations before this one may still change the data that it writes. */
 static bool is_late(const struct ofi_rdm_op *op, const struct rma *rma)
 {
 	return (op->fenced.fence || op->peer->marker) && !(rma->flags & FI_INJECT);
 }
 
-/*
- * Small transfers go by a registered buffer of ours, also where the application gave none of its
- * own.
- */
+/* Small transfers use a bounce buffer, also if the application's memory is not registered. */
 static bool use_bounce(struct ofi_rdm_op *op, const struct rma *rma, size_t total)
 {
 	op->bounce = ofi_rdm_xport(&op->peer->proto)->bounce_get(op->peer);
@@ -102,7 +100,7 @@ static bool use_bounce(struct ofi_rdm_op *op, const struct rma *rma, size_t tota
 	return true;
 }
 
-/* The application's own registration, or one of the cache. */
+/* Uses the application's registration, or one from the cache. */
 static int use_memory(struct ofi_rdm_op *op, const struct rma *rma)
 {
 	struct ofi_rdm_ep *ep = op->peer->ep;
@@ -138,7 +136,7 @@ static int set_local(struct ofi_rdm_op *op, const struct rma *rma, size_t total)
 	return use_memory(op, rma);
 }
 
-/* With the lock held. */
+/* Starts an RMA operation. The caller holds the lock. */
 static ssize_t rma_start(struct ofi_rdm_ep *ep, struct ofi_rdm_peer *peer, const struct rma *rma,
 			 size_t total)
 {

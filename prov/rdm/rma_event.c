@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Notes of RMA to its target: sending them; counters and entries of the completion queue there. */
+/* RMA events: sending them, and the counters and completion queue entries at the target. */
 #include <string.h>
 #include "prov/base/cntr.h"
 #include <rdma/fi_errno.h>
@@ -57,9 +57,12 @@ void ofi_rdm_rma_event_read(const struct ofi_rdm_op *op)
 		ofi_rdm_xport(&op->peer->proto)->fault(&op->peer->proto, OFI_RDM_WIRE_E_MEMORY);
 }
 
-/* The target's side. */
+/* The target. */
 
-/* `what`: FI_REMOTE_READ, FI_REMOTE_WRITE or both; a counter of both counts the operation once. */
+/*
+ * `what` is FI_REMOTE_READ, FI_REMOTE_WRITE or both. A counter bound for both counts the operation
+ * once.
+ */
 static void rma_event_count(struct ofi_rdm_ep *ep, uint64_t what)
 {
 	struct ofi_cntr *read = what & FI_REMOTE_READ ? ep->cntrs[OFI_RDM_REMOTE_READ] : NULL;
@@ -73,7 +76,7 @@ static void rma_event_count(struct ofi_rdm_ep *ep, uint64_t what)
 		ofi_cntr_count(write, 1);
 }
 
-/* An operation counts once for a region that it names several times in a row. */
+/* An operation that names a region several times in a row counts once. */
 static void count_regions(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
 			  uint64_t (*key_at)(const void *list, unsigned int i), uint64_t what)
 {
@@ -104,7 +107,10 @@ static uint64_t key_of_target(const void *list, unsigned int i)
 	return target.key;
 }
 
-/* Entries need no receive: that nobody reads them is no reason to keep any number of them. */
+/*
+ * These entries consume no receive, so an application that does not read its CQ must not accumulate
+ * any number of them.
+ */
 static bool is_unread(const struct ofi_rdm_ep *ep)
 {
 	return ofi_cq_ring_used(&ep->rx_cq->ring) * sizeof(struct ofi_cq_item) >

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Rendezvous: memory is registered and announced, moved by RDMA, and released. */
+/*
+ * Rendezvous: registering memory, announcing it, moving the data by RDMA, and releasing the memory.
+ */
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
 
@@ -54,7 +56,7 @@ uint64_t ofi_rdm_proto_region_at(const struct ofi_rdm_wire_packet *packet, uint6
 	return region.key;
 }
 
-/* Regions for a packet. */
+/* Encodes regions for a packet. */
 static uint8_t put_regions(uint8_t *list, const struct iovec *iov, uint8_t count,
 			   const struct ofi_rdm_proto_mr *mr)
 {
@@ -70,7 +72,7 @@ static uint8_t put_regions(uint8_t *list, const struct iovec *iov, uint8_t count
 	return count;
 }
 
-/* A receiver that has messages written needs no right to read them. */
+/* If the receiver lets the sender write, the peer needs no right to read. */
 static enum ofi_rdm_proto_access needed(const struct ofi_rdm_proto_out *out)
 {
 	bool writes = out->peer->writes && !(out->flags & OFI_RDM_WIRE_COLLECTIVE);
@@ -117,7 +119,7 @@ int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out)
 	return 0;
 }
 
-/* The part of the receive's buffer that the message goes to. */
+/* Returns the part of the receive's buffer for the message. */
 static uint8_t slice(const struct ofi_rdm_proto_recv *recv, size_t base, size_t len,
 		     struct iovec *iov)
 {
@@ -146,7 +148,7 @@ void ofi_rdm_proto_rndv_fin(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_FIN);
 }
 
-/* The data are where they belong, or will never be. */
+/* The data is in place, or never will be. */
 static void end_rndv(struct ofi_rdm_proto_in *in)
 {
 	ofi_rdm_proto_dereg(in->peer, in->mr, &in->mr_count);
@@ -161,7 +163,7 @@ static void ask_for_segments(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_SEG_REQ);
 }
 
-/* A collective receive ends without the peer's help, if it is to. */
+/* A collective receive must be able to end without the peer's help. */
 static bool is_to_write(const struct ofi_rdm_proto_in *in)
 {
 	const struct ofi_rdm_proto *proto = in->peer->proto;
@@ -207,7 +209,7 @@ static void stop_reading(struct ofi_rdm_proto_in *in)
 	in->working = false;
 }
 
-/* One RDMA read more. False: not now. */
+/* Posts one more RDMA read. Returns false if that is impossible now. */
 static bool read_more(struct ofi_rdm_proto_in *in)
 {
 	const struct ofi_rdm_proto *proto = in->peer->proto;
@@ -249,7 +251,7 @@ static void pump_reads(struct ofi_rdm_proto_in *in)
 		end_rndv(in);
 }
 
-/* One RDMA write more. False: not now. */
+/* Posts one more RDMA write. Returns false if that is impossible now. */
 static bool write_more(struct ofi_rdm_proto_out *out)
 {
 	const struct ofi_rdm_proto *proto = out->peer->proto;
@@ -376,7 +378,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_rndv_written(struct ofi_rdm_proto_peer *pe
 	if (!in || in->peer != peer || in->id != packet->id ||
 	    in->state != OFI_RDM_PROTO_IN_WRITTEN || in->item.owes)
 		return OFI_RDM_WIRE_E_ID;
-	/* A sender that failed waits for no ACK. */
+	/* A sender that failed does not wait for an ACK. */
 	if (packet->status) {
 		in->err = FI_EREMOTEIO;
 		in->packet.flags &= (uint8_t)~OFI_RDM_WIRE_WANT_ACK;
@@ -396,7 +398,7 @@ void ofi_rdm_proto_rndv_end_written(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_in_settle(in);
 }
 
-/* It can't be let write: what is owed is another packet. */
+/* The sender cannot be allowed to write, so another packet is owed. */
 static int ask_instead(struct ofi_rdm_proto_in *in)
 {
 	const struct ofi_rdm_wire_packet ask = { .type = OFI_RDM_WIRE_SEG_REQ,

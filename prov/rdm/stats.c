@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The record of a reliable-datagram endpoint. */
+/* The statistics record of a reliable-datagram endpoint. */
 #include "stats.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ void ofi_rdm_stats_show(struct ofi_rdm_ep *ep)
 		       scheme ? scheme + 3 : name);
 }
 
-/* Who logs where the object, and so its provider, is not known. */
+/* The provider for messages about objects whose provider is unknown. */
 static const struct fi_provider engine = { .name = "ofi_rdm" };
 
 static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t count)

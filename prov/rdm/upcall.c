@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the transport tells the engine of a peer. */
+/* Calls of the transport to the engine about a peer. */
 #include <rdma/fi_errno.h>
 #include "op.h"
 #include "upcall.h"
 
-#define RESERVE 4 /* credits for control packets */
+#define RESERVE 4 /* credits reserved for control packets */
 
 void ofi_rdm_up(struct ofi_rdm_peer *peer, uint32_t credits, size_t eager, bool ending)
 {

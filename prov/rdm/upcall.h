@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the transport tells the engine of a peer, and asks it, with the endpoint's lock held. The
- * rest is proto.h's: what was sent is complete, and what arrived.
+ * Calls of the transport to the engine about a peer, with the endpoint's lock held. Sent and
+ * received packets are reported by the functions of proto.h.
  */
 #ifndef OFI_RDM_UPCALL_H
 #define OFI_RDM_UPCALL_H
@@ -9,29 +9,29 @@
 #include "peer.h"
 
 /*
- * Connected: a send queue of so many credits; eager is the peer's limit. What waited is sent,
- * unless the connection is to end already.
+ * The peer is connected, with a send queue of that many credits; `eager` is the peer's limit.
+ * Queued messages are sent unless the connection is already about to end.
  */
 void ofi_rdm_up(struct ofi_rdm_peer *peer, uint32_t credits, size_t eager, bool ending);
-/* Not connected any more, or will not be: its operations fail with err. */
+/* The peer is no longer connected, or never will be: its operations fail with err. */
 void ofi_rdm_down(struct ofi_rdm_peer *peer, int err);
-/* The connection ended by agreement: what waits does so for the next one. */
+/* The connection has ended by agreement: queued operations wait for the next one. */
 void ofi_rdm_left(struct ofi_rdm_peer *peer);
-/* The connection does not end after all: what waits because the peer was held is sent. */
+/* The connection does not end after all: operations queued because the peer was held are sent. */
 void ofi_rdm_resume(struct ofi_rdm_peer *peer);
-/* What could not be sent for want of something may be now. */
+/* Retries what could not be sent for lack of a resource. */
 void ofi_rdm_try_again(struct ofi_rdm_peer *peer);
 
-/* Operations wait for the peer, which fail if it does not come. */
+/* Returns true if operations wait for the peer and will fail if it does not connect. */
 bool ofi_rdm_has_waiting(const struct ofi_rdm_peer *peer);
-/* It is the peer's turn to send something. */
+/* Returns true if we wait for the peer to send something. */
 bool ofi_rdm_is_awaited(const struct ofi_rdm_peer *peer);
 /*
- * Nothing is under way; what was sent has arrived. What waits because the peer is held waits for
- * the next connection.
+ * Returns true if nothing is in flight and everything sent has arrived. Operations that are queued
+ * because the peer is held wait for the next connection.
  */
 bool ofi_rdm_is_drained(const struct ofi_rdm_peer *peer);
-/* Whatever is not complete fails, unreported: the endpoint closes. */
+/* Fails everything that is incomplete, without reporting it, because the endpoint closes. */
 void ofi_rdm_release_all(struct ofi_rdm_ep *ep);
 
 #endif

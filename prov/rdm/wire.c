@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Packets to bytes and back. */
+/* Encodes and decodes packets. */
 #include <rdma/fi_errno.h>
 #include "wire.h"
 
-enum { STATUS_MAX = 4096 }; /* FI_E* are below */
+enum { STATUS_MAX = 4096 }; /* FI_E* are below this */
 
-/* What a type has behind the base, in this order. */
+/* The fields that follow the base, in this order. */
 enum {
 	HAS_TOTAL = 1 << 0,
 	HAS_OFFSET = 1 << 1,
-	HAS_RID = 1 << 2,    /* and 4 bytes unused */
-	HAS_STATUS = 1 << 3, /* and 4 bytes, the rkey of KEY_RSP */
+	HAS_RID = 1 << 2,    /* plus 4 unused bytes */
+	HAS_STATUS = 1 << 3, /* plus 4 bytes: the rkey in KEY_RSP, else unused */
 	HAS_KEY = 1 << 4,
 	HAS_RANGE = 1 << 5,
-	HAS_TAG = 1 << 6, /* where the flags say so, and the CQ data too */
+	HAS_TAG = 1 << 6, /* if the flags announce it; the same for the CQ data */
 	HAS_ATOMIC = 1 << 7,
 	HAS_LIST = 1 << 8,
 	HAS_PAYLOAD = 1 << 9,
@@ -22,8 +22,8 @@ enum {
 struct shape {
 	const char *name;
 	unsigned int has;
-	uint8_t flags; /* permitted */
-	uint8_t len;   /* bytes behind the base that are always there */
+	uint8_t flags; /* permitted flags */
+	uint8_t len;   /* bytes that always follow the base */
 };
 
 #define EIGHT(has, what) ((has) & (what) ? 8 : 0)
@@ -99,7 +99,7 @@ const char *ofi_rdm_wire_type_name(unsigned int type)
 	return type < OFI_RDM_WIRE_TYPES && shapes[type].name ? shapes[type].name : "?";
 }
 
-/* The caller has seen that there are enough bytes. */
+/* The caller has checked that there are enough bytes. */
 static inline uint32_t take32(const uint8_t **at)
 {
 	uint32_t value;
@@ -161,7 +161,7 @@ static void take_atomic(const uint8_t **at, struct ofi_rdm_wire_atomic *atomic)
 	atomic->count = take32(at);
 }
 
-/* The caller has seen that there are enough bytes. */
+/* The caller has checked that there are enough bytes. */
 static enum ofi_rdm_wire_error take_fields(const uint8_t **at, struct ofi_rdm_wire_packet *p,
 					   unsigned int has)
 {
@@ -268,7 +268,7 @@ static enum ofi_rdm_wire_error check_meaning(const struct ofi_rdm_wire_packet *p
 	}
 }
 
-/* The one way to have flags beyond the shape's. */
+/* Checks for the only combination of flags that the shapes do not list. */
 static int is_collective(const struct ofi_rdm_wire_base *base)
 {
 	return base->flags == (OFI_RDM_WIRE_COLLECTIVE | OFI_RDM_WIRE_TAGGED) &&
@@ -380,7 +380,7 @@ size_t ofi_rdm_wire_build(void *bytes, const struct ofi_rdm_wire_packet *p)
 	return (size_t)(at - (uint8_t *)bytes);
 }
 
-/* Regions and targets are three numbers of 64 bits. */
+/* Regions and targets are encoded as three 64-bit numbers. */
 static void put_three(void *list, unsigned int i, uint64_t a, uint64_t b, uint64_t c)
 {
 	uint8_t *at = (uint8_t *)list + i * sizeof(struct ofi_rdm_wire_region);

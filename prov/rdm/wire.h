@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What reliable-datagram endpoints send each other: packets, and the private data of connection
- * requests, replies and rejects. All integers are little endian. What a peer sends is not trusted:
- * ofi_rdm_wire_parse() and ofi_rdm_wire_cm_parse() check every length, index and unused bit, and
- * what they return refers to nothing outside of the packet.
+ * The wire format of reliable-datagram endpoints. All integers are little endian. Input from a peer
+ * is not trusted: ofi_rdm_wire_parse() checks every length, index and unused bit, and its result
+ * refers to nothing outside of the packet.
  *
- * A packet is the base, then by type (| of fields that a flag says are there):
+ * A packet is the base, followed by fields that depend on the type ([ ] marks a field that a flag
+ * announces):
  *
  *   EAGER       [tag] [data] payload: a whole message
  *   SEG_FIRST   total [tag] [data] payload: the first bytes of a message
- *   SEG_NEXT    offset payload: more of the message that the last SEG_FIRST of the peer began
- *   RTS         total [tag] [data] regions[count]: a message that is to be read, or written on CTS
- *   CTS         total rid regions[count]: `id` is written to the regions, then FIN says so to `rid`
- *   FIN         status: `id`, the sender's, was read; with WRITTEN: `id`, the receiver's, was
- *               written
- *   ACK         the message `id` is where it belongs
+ *   SEG_NEXT    offset payload: more of the message that the peer's last SEG_FIRST began
+ *   RTS         total [tag] [data] regions[count]: announces a message to be read, or written on
+ *   CTS
+ *   CTS         total rid regions[count]: asks to write `id` to the regions, then send FIN to `rid`
+ *   FIN         status: the sender's `id` was read; with WRITTEN: the receiver's `id` was written
+ *   ACK         the message `id` is in the receive's buffer
  *   ATOMIC_REQ  atomic targets[count] operands
  *   ATOMIC_RSP  status payload: the values fetched by the request `id`
- *   STOP, GO    announce messages with RTS from now on; no longer
+ *   STOP, GO    announce messages with RTS from now on; stop doing so
  *   HALT        send no messages and no parts of them until STOP or GO
- *   KEY_REQ     key: which region is the user's key
+ *   KEY_REQ     key: asks for the region of the user's key
  *   KEY_RSP     status rkey addr len
- *   BYE         nothing to send for long: may the connection end?
- *   BYE_RSP     status: 0, and nothing will be sent on it any more; or FI_EBUSY
- *   SEG_REQ     the announced message `id` can neither be read nor written: it is to come in
- *               segments
- *   SEG_ASKED   offset payload: they, from offset 0 on
+ *   BYE         asks to end the connection, since nothing is to be sent
+ *   BYE_RSP     status: 0 if nothing more will be sent on the connection, or FI_EBUSY
+ *   SEG_REQ     asks for the announced message `id` in segments: it cannot be read or written
+ *   SEG_ASKED   offset payload: these segments, starting at offset 0
  *   RMA_NOTE    total [data] regions[count]: the sender wrote the regions; with READ: it read them
  *
  * `id` is the sender's number of the message or request.
  *
- * Messages of collective operations, EAGER, SEG_FIRST and RTS with COLLECTIVE, have a tag and
- * nothing else; they are matched with receives of collective operations only.
+ * Messages of collective operations are EAGER, SEG_FIRST and RTS packets with COLLECTIVE. They have
+ * a tag and no other optional field, and match only receives of collective operations.
  */
 #ifndef OFI_RDM_WIRE_H
 #define OFI_RDM_WIRE_H
@@ -44,11 +43,11 @@
 #include <string.h>
 
 enum {
-	OFI_RDM_WIRE_VERSION = 1,     /* the highest that this library speaks */
-	OFI_RDM_WIRE_VERSION_MIN = 1, /* the lowest */
-	OFI_RDM_WIRE_REGIONS = 16,    /* of one message or atomic request */
-	OFI_RDM_WIRE_EAGER_MIN = 256, /* payload that every receive buffer has room for */
-	OFI_RDM_WIRE_WINDOW = 128,    /* packets that a sender has under way at most */
+	OFI_RDM_WIRE_VERSION = 1,     /* the highest version that this library supports */
+	OFI_RDM_WIRE_VERSION_MIN = 1, /* the lowest version */
+	OFI_RDM_WIRE_REGIONS = 16,    /* maximum of one message or atomic request */
+	OFI_RDM_WIRE_EAGER_MIN = 256, /* payload that fits in every receive buffer */
+	OFI_RDM_WIRE_WINDOW = 128,    /* maximum number of packets that a sender has in flight */
 };
 
 enum ofi_rdm_wire_type {
@@ -77,8 +76,9 @@ enum ofi_rdm_wire_type {
 /* Flags. */
 enum {
 	OFI_RDM_WIRE_TAGGED = 1 << 0,
-	OFI_RDM_WIRE_DATA = 1 << 1,	/* 8 bytes of CQ data */
-	OFI_RDM_WIRE_WANT_ACK = 1 << 2, /* an ACK when the message is in the user's buffer */
+	OFI_RDM_WIRE_DATA = 1 << 1, /* 8 bytes of CQ data */
+	/* Requests an ACK when the message is in the user's buffer. */
+	OFI_RDM_WIRE_WANT_ACK = 1 << 2,
 	OFI_RDM_WIRE_WRITTEN = 1 << 3,
 	OFI_RDM_WIRE_READ = 1 << 4,
 	OFI_RDM_WIRE_COLLECTIVE = 1 << 5,
@@ -88,7 +88,7 @@ struct ofi_rdm_wire_base {
 	uint8_t version;
 	uint8_t type;
 	uint8_t flags;
-	uint8_t count; /* of regions or targets */
+	uint8_t count; /* number of regions or targets */
 	uint32_t id;
 };
 
@@ -101,22 +101,24 @@ struct ofi_rdm_wire_region {
 struct ofi_rdm_wire_target {
 	uint64_t addr;
 	uint64_t key;
-	uint64_t count; /* of elements */
+	uint64_t count; /* number of elements */
 };
 
 enum ofi_rdm_wire_atomic_kind {
-	OFI_RDM_WIRE_ATOMIC_WRITE = 1, /* operands of all elements; the response has no payload */
-	OFI_RDM_WIRE_ATOMIC_FETCH,     /* the same; the response has the old values */
-	OFI_RDM_WIRE_ATOMIC_READ,      /* no operands */
-	OFI_RDM_WIRE_ATOMIC_COMPARE,   /* operands of all elements, then what to compare with */
+	OFI_RDM_WIRE_ATOMIC_WRITE = 1, /* operands for all elements; the response has no payload */
+	/* Operands for all elements; the response has the old values. */
+	OFI_RDM_WIRE_ATOMIC_FETCH,
+	OFI_RDM_WIRE_ATOMIC_READ, /* no operands */
+	/* Operands for all elements, then the values to compare with. */
+	OFI_RDM_WIRE_ATOMIC_COMPARE,
 };
 
 struct ofi_rdm_wire_atomic {
 	uint8_t kind;
-	uint8_t op;	  /* enum fi_op; its meaning is the reduction table's matter */
+	uint8_t op;	  /* enum fi_op, checked against the table of reductions */
 	uint8_t datatype; /* enum fi_datatype */
-	uint8_t size;	  /* of an element in bytes, 1 to 32 */
-	uint32_t count;	  /* of elements, the sum of the targets' */
+	uint8_t size;	  /* size of an element in bytes, 1 to 32 */
+	uint32_t count;	  /* number of elements in all targets */
 };
 
 #define OFI_RDM_WIRE_HEADER_MAX                                    \
@@ -131,7 +133,7 @@ static_assert(sizeof(struct ofi_rdm_wire_atomic) == 8, "wire");
 static_assert(offsetof(struct ofi_rdm_wire_atomic, count) == 4, "wire");
 static_assert(OFI_RDM_WIRE_HEADER_MAX + 8 <= 512, "headers fit the smallest buffer twice over");
 
-/* A packet in the host's byte order. What a type does not have is 0. */
+/* A packet in host byte order. Fields that its type does not have are 0. */
 struct ofi_rdm_wire_packet {
 	enum ofi_rdm_wire_type type;
 	uint8_t flags;
@@ -143,15 +145,15 @@ struct ofi_rdm_wire_packet {
 	uint64_t data;
 	uint64_t total;	    /* bytes of the message */
 	uint64_t offset;    /* SEG_NEXT */
-	uint64_t key;	    /* KEY_REQ: the user's, KEY_RSP: the rkey */
+	uint64_t key;	    /* KEY_REQ: the user's key; KEY_RSP: the rkey */
 	uint64_t addr, len; /* KEY_RSP */
 	struct ofi_rdm_wire_atomic atomic;
-	const uint8_t *list; /* regions or targets, in wire order, any alignment */
+	const uint8_t *list; /* regions or targets in wire order, unaligned */
 	const uint8_t *payload;
 	size_t payload_len;
 };
 
-/* What is wrong with a packet or private data. */
+/* The reasons why a packet or private data is invalid. */
 enum ofi_rdm_wire_error {
 	OFI_RDM_WIRE_OK,
 	OFI_RDM_WIRE_E_SHORT,
@@ -185,20 +187,20 @@ const char *ofi_rdm_wire_strerror(enum ofi_rdm_wire_error error);
 const char *ofi_rdm_wire_type_name(unsigned int type);
 
 /*
- * Writes the header of a packet that would be parsed as `packet`, whose payload follows it; `list`
- * is in wire order. Returns its length, OFI_RDM_WIRE_HEADER_MAX at most.
+ * Writes the header of a packet from its parsed form. The payload follows it; `list` is in wire
+ * order. Returns the length, at most OFI_RDM_WIRE_HEADER_MAX.
  */
 size_t ofi_rdm_wire_build(void *bytes, const struct ofi_rdm_wire_packet *packet);
 
-/* Entries of a list; i < count. */
+/* Entries of a list; requires i < count. */
 void ofi_rdm_wire_put_region(void *list, unsigned int i, const struct ofi_rdm_wire_region *region);
 void ofi_rdm_wire_get_region(const void *list, unsigned int i, struct ofi_rdm_wire_region *region);
 void ofi_rdm_wire_put_target(void *list, unsigned int i, const struct ofi_rdm_wire_target *target);
 void ofi_rdm_wire_get_target(const void *list, unsigned int i, struct ofi_rdm_wire_target *target);
 
 /*
- * The fast way for a message of one packet that is tagged or not and has no flags else. Without a
- * tag its header is the base alone.
+ * The fast path for single-packet messages without flags other than TAGGED. Without a tag the
+ * header is just the base.
  */
 struct ofi_rdm_wire_fast {
 	struct ofi_rdm_wire_base base;
@@ -218,7 +220,7 @@ static inline size_t ofi_rdm_wire_fast_header(bool tagged)
 	return tagged ? sizeof(struct ofi_rdm_wire_fast) : sizeof(struct ofi_rdm_wire_base);
 }
 
-/* Returns the header's length. */
+/* Writes the header and returns its length. */
 static inline size_t ofi_rdm_wire_build_fast(struct ofi_rdm_wire_fast *plain, bool tagged,
 					     uint64_t tag)
 {
@@ -230,7 +232,9 @@ static inline size_t ofi_rdm_wire_build_fast(struct ofi_rdm_wire_fast *plain, bo
 	return ofi_rdm_wire_fast_header(tagged);
 }
 
-/* Whether it is such a packet; its payload then begins at ofi_rdm_wire_fast_header(). */
+/*
+ * Returns true if the packet is of that form; its payload begins after ofi_rdm_wire_fast_header().
+ */
 static inline bool ofi_rdm_wire_is_fast(const void *bytes, size_t len, bool tagged)
 {
 	uint32_t word;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Triggered operations and deferred work: what is kept, and what is done when the counter is there.
+ * Triggered operations and deferred work: storing them, and running them when the counter reaches
+ * its threshold.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,10 @@
 #include "work.h"
 
 struct ofi_rdm_done {
-	LIST_ENTRY(ofi_rdm_done) link; /* ep->deferred.dones, while the operation is under way */
-	struct ofi_cntr *cntr;	       /* has a reference; may be NULL */
+	LIST_ENTRY(ofi_rdm_done) link; /* in ep->deferred.dones while the operation is in flight */
+	struct ofi_cntr *cntr;	       /* referenced; may be NULL */
 	void *context;
-	bool entry; /* for the CQ too */
+	bool entry; /* a CQ entry is wanted too */
 };
 
 struct work {
@@ -30,7 +31,7 @@ struct work {
 	struct ofi_rdm_ep *ep;
 	enum fi_op_type type;
 	uint64_t flags;
-	struct ofi_rdm_done *done; /* of deferred work */
+	struct ofi_rdm_done *done; /* for deferred work only */
 	union {
 		struct fi_msg_tagged msg;
 		struct fi_msg_rma rma;
@@ -41,7 +42,7 @@ struct work {
 	struct fi_rma_iov rma_iov[OFI_RDM_PROTO_IOV];
 	struct fi_ioc ioc[OFI_RDM_PROTO_IOV], compare[OFI_RDM_PROTO_IOV], result[OFI_RDM_PROTO_IOV];
 	struct fi_rma_ioc rma_ioc[OFI_RDM_PROTO_IOV];
-	void *copy; /* of the data of FI_INJECT */
+	void *copy; /* copy of the data with FI_INJECT */
 };
 
 static bool is_recv(enum fi_op_type type)
@@ -82,7 +83,7 @@ void ofi_rdm_work_done(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, const struc
 	done_free(done);
 }
 
-/* The call, or what it looks at first. */
+/* Makes the call, or only checks its arguments. */
 static ssize_t call(const struct work *work, bool check)
 {
 	uint64_t mark = work->done ? OFI_RDM_DEFERRED : 0;
@@ -139,7 +140,10 @@ static uint64_t class_of(const struct work *work)
 	return classes[work->type];
 }
 
-/* The call gives an error: nobody is there to whom it could be returned. With the lock held. */
+/*
+ * The deferred call returned an error, which cannot be returned to anyone: reports it. The caller
+ * holds the lock.
+ */
 static void fail(struct work *work, int err)
 {
 	struct ofi_rdm_ep *ep = work->ep;
@@ -194,11 +198,11 @@ static int fire(struct ofi_trigger *trigger)
 		fail(work, (int)-ret);
 		ofi_rdm_unlock(work->ep);
 	}
-	work->done = NULL; /* the operation's, or gone */
+	work->done = NULL; /* the operation owns it, or it is gone */
 	return 0;
 }
 
-/* Keeping the arguments. */
+/* Copying the arguments. */
 
 static bool bad_list(const void *list, size_t count)
 {
@@ -236,7 +240,7 @@ static bool keep_rma(struct work *work, const struct fi_msg_rma *msg)
 	return true;
 }
 
-/* Of what is only read the operands are nobody's business, and nobody checks them. */
+/* An operation that only reads has no operands, and its operand arguments are not checked. */
 static bool is_read(const struct work *work, const struct fi_msg_atomic *msg)
 {
 	return work->type == FI_OP_FETCH_ATOMIC && msg->op == FI_ATOMIC_READ;
@@ -264,7 +268,9 @@ static bool keep_atomic(struct work *work, const struct ofi_rdm_atomic_args *arg
 	return true;
 }
 
-/* Bytes that FI_INJECT lets go of; the operation was checked. */
+/*
+ * Copies the bytes that FI_INJECT allows the application to reuse. The operation has been checked.
+ */
 static bool copy_iov(struct work *work, size_t *count)
 {
 	size_t i, len = 0;
@@ -345,7 +351,7 @@ static struct work *work_new(struct ofi_rdm_ep *ep, enum fi_op_type type, uint64
 	return work;
 }
 
-/* Takes work; `kept` says whether its arguments could be. */
+/* Queues work; `kept` tells whether its arguments could be copied. */
 static ssize_t queue(struct work *work, bool kept)
 {
 	ssize_t ret = kept ? call(work, true) : -FI_EINVAL;
@@ -492,7 +498,7 @@ static ssize_t set_done(struct work *work, struct fid_cntr *fid)
 	return 0;
 }
 
-/* The context of the call is the ofi_rdm_done, which has the application's. */
+/* The context of the call is the ofi_rdm_done, which contains the application's context. */
 static void set_context(struct work *work)
 {
 	work->done->context = *context_of(work);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Operations of reliable-datagram endpoints that wait for a counter: calls with FI_TRIGGER, and the
- * domain's deferred work. The arguments are kept; when the counter is there the call is made, or
- * tried again.
+ * domain's deferred work. The arguments are kept; when the counter reaches the threshold the call
+ * is made, and repeated if it returns -FI_EAGAIN.
  */
 #ifndef OFI_RDM_WORK_H
 #define OFI_RDM_WORK_H
@@ -13,8 +13,8 @@
 #include <rdma/fi_trigger.h>
 
 /*
- * In the flags of an operation: it is deferred work, and its context a ofi_rdm_done. Above the FI_*
- * that operations have, below OFI_RDM_KIND.
+ * In the flags of an operation: it is deferred work and its context is an ofi_rdm_done. The bit is
+ * above the FI_* flags of operations and below OFI_RDM_KIND.
  */
 #define OFI_RDM_DEFERRED (1ULL << 59)
 
@@ -24,22 +24,24 @@ struct ofi_domain;
 struct ofi_rdm_ep;
 struct ofi_rdm_cq;
 
-/* The operands of fi_atomic and its like. */
+/* The arguments of fi_atomic and its variants. */
 struct ofi_rdm_atomic_args {
 	struct fi_msg_atomic msg;
 	const struct fi_ioc *compare, *result;
 	size_t compare_count, result_count;
 };
 
-/* FI_QUEUE_WORK of what is no counter operation. */
+/* FI_QUEUE_WORK for everything but counter operations. */
 ssize_t ofi_rdm_queue_work(struct ofi_domain *domain, const struct fi_deferred_work *from,
 			   struct ofi_cntr *cntr);
 
-/* The same for an endpoint. */
+/* The same for a given endpoint. */
 ssize_t ofi_rdm_work_defer(struct ofi_rdm_ep *ep, const struct fi_deferred_work *from,
 			   struct ofi_cntr *cntr);
 
-/* Calls that have flags which are not theirs: FI_TRIGGER, or -FI_EBADFLAGS. */
+/*
+ * Handles calls with flags that their normal path does not know: FI_TRIGGER, or else -FI_EBADFLAGS.
+ */
 ssize_t ofi_rdm_trigger_msg(struct ofi_rdm_ep *ep, enum fi_op_type type,
 			    const struct fi_msg_tagged *msg, uint64_t flags);
 ssize_t ofi_rdm_trigger_rma(struct ofi_rdm_ep *ep, enum fi_op_type type,
@@ -48,18 +50,19 @@ ssize_t ofi_rdm_trigger_atomic(struct ofi_rdm_ep *ep, enum fi_op_type type,
 			       const struct ofi_rdm_atomic_args *args, uint64_t flags);
 
 /*
- * Deferred work is complete: its counter is told, the CQ only if that was asked for, or of errors.
+ * Completes deferred work: updates its counter, and writes a CQ entry only if one was requested or
+ * the work failed.
  */
 void ofi_rdm_work_done(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq,
 		       const struct ofi_cq_item *item);
-/* Takes a deferred receive with that context back, which is posted. With the lock held. */
+/* Cancels a posted deferred receive with the context. The caller holds the lock. */
 bool ofi_rdm_work_cancel(struct ofi_rdm_ep *ep, const void *context);
-/* The endpoint is closed: nothing of it is under way any more. */
+/* Frees the work of an endpoint that is closed; none of it is under way any more. */
 void ofi_rdm_work_fini(struct ofi_rdm_ep *ep);
 
 /*
- * The calls that are made later, with what marks them as deferred. `check` stands for doing nothing
- * but what is looked at first. FI_COMPLETION where an entry is wanted.
+ * The calls that are made later, with the mark of deferred work. `check` only checks the arguments.
+ * FI_COMPLETION requests a CQ entry.
  */
 struct ofi_rdm_work_calls {
 	ssize_t (*send)(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the engine asks of a transport: packets, RDMA, memory, and connections to peers. A transport
- * states its properties; what it lacks the engine does without. It tells the engine what happened
- * by calls of proto.h: up, down, packets that arrived, work that is complete.
+ * The interface between the engine and a transport: packets, RDMA, memory, and connections to
+ * peers. A transport states its properties, and the engine does without what it lacks. The
+ * transport reports events by calling the functions of proto.h and upcall.h: peers that go up or
+ * down, packets that arrive, and work that completes.
  *
- * The endpoint's lock is held in all calls but progress and arm, which take it.
+ * The endpoint's lock is held in all calls except progress and arm, which take it.
  */
 #ifndef OFI_RDM_XPORT_H
 #define OFI_RDM_XPORT_H
@@ -28,12 +29,13 @@ struct ofi_rdm_proto_item;
 struct ofi_rdm_proto_out;
 struct ofi_rdm_proto_peer;
 
-/* What memory is registered for: no more than that is possible. */
+/* The access that memory is registered for; nothing else is permitted. */
 enum ofi_rdm_proto_access {
-	OFI_RDM_PROTO_SOURCE,	   /* our device reads it */
-	OFI_RDM_PROTO_DESTINATION, /* our device writes it */
-	OFI_RDM_PROTO_PEER_READS,  /* exactly these bytes, and our device reads it */
-	OFI_RDM_PROTO_PEER_WRITES, /* exactly these bytes */
+	OFI_RDM_PROTO_SOURCE,	   /* the local device reads it */
+	OFI_RDM_PROTO_DESTINATION, /* the local device writes it */
+	/* The peer reads exactly these bytes, and the local device reads them. */
+	OFI_RDM_PROTO_PEER_READS,
+	OFI_RDM_PROTO_PEER_WRITES, /* the peer writes exactly these bytes */
 };
 
 /* Registered memory. */
@@ -44,8 +46,9 @@ struct ofi_rdm_proto_mr {
 };
 
 /*
- * In the flags of a message or operation, above the FI_* of its completion: no entry unless it
- * fails; and bits that are the transport's, which notes there what a work request is.
+ * Bits in the flags of a message or operation, above the FI_* of its completion. SILENT: no CQ
+ * entry unless it fails. The others belong to the transport, which marks its work requests with
+ * them.
  */
 #define OFI_RDM_SILENT	   (1ULL << 63)
 #define OFI_RDM_KIND_SHIFT 60
@@ -59,150 +62,169 @@ struct ofi_rdm_bounce {
 
 struct ofi_rdm_xport_props {
 	bool ordered;	   /* packets arrive in the order in which they were sent */
-	bool reliable;	   /* each of them arrives once, or the connection ends */
-	bool delivers;	   /* a packet that is complete has come to the peer's device */
+	bool reliable;	   /* each packet arrives once, or the connection ends */
+	bool delivers;	   /* a completed send means that the packet is in the peer's device */
 	bool can_read;	   /* RDMA reads */
 	bool can_write;	   /* RDMA writes */
-	uint32_t window;   /* packets that a peer sends before it takes completions */
-	size_t max_packet; /* bytes, with the header */
-	size_t max_read;   /* bytes of one RDMA read */
-	size_t max_write;  /* and of one write */
-	uint32_t reads;	   /* in flight for one message */
+	uint32_t window;   /* packets that a peer sends before it polls completions */
+	size_t max_packet; /* in bytes, including the header */
+	size_t max_read;   /* largest RDMA read in bytes */
+	size_t max_write;  /* largest RDMA write in bytes */
+	uint32_t reads;	   /* RDMA reads in flight for one message */
 	uint32_t writes;
 };
 
 struct ofi_rdm_xport_ops {
 	/*
-	 * An endpoint, without its lock: opens the transport's part, which sets ep->self; enables
-	 * it, which sets ep->fd; ends all connections, after which nothing comes, with
-	 * ofi_rdm_release_all(); closes what is open; frees the object that the endpoint is the
-	 * last part of. The last three also when open() failed or was not called. 0 or -FI_E*.
+	 * The life of an endpoint, called without its lock: open() opens the transport's part and
+	 * sets ep->self; enable() sets ep->fd; disconnect() ends all connections, after which
+	 * nothing arrives, and calls ofi_rdm_release_all(); close() closes what is open; free()
+	 * frees the object whose last member is the endpoint. The last three are also called when
+	 * open() failed or was not called. Returns 0 or -FI_E*.
 	 */
 	int (*open)(struct ofi_rdm_ep *ep);
 	int (*enable)(struct ofi_rdm_ep *ep);
 	void (*disconnect)(struct ofi_rdm_ep *ep);
 	void (*close)(struct ofi_rdm_ep *ep);
 	void (*free)(struct ofi_rdm_ep *ep);
-	/* The device is gone: what is under way or posted fails, and whatever follows. */
+	/*
+	 * The device is gone: everything posted or in flight fails, and so does whatever follows.
+	 */
 	void (*lost)(struct ofi_rdm_ep *ep, int err);
-	/* The default flags of the calls are others. Optional. */
+	/* The default flags of the calls have changed. Optional. */
 	void (*modes)(struct ofi_rdm_ep *ep, uint64_t flags);
-	/* From now on each work request tells of its end, as a counter wants it. */
+	/* Requests a completion for each work request from now on, because a counter needs it. */
 	void (*signal_all)(struct ofi_rdm_ep *ep);
 
-	/* A peer's object, which ends with the engine's part; NULL when out of memory. */
+	/*
+	 * Allocates a peer's object, whose last member is the engine's part. Returns NULL when out
+	 * of memory.
+	 */
 	struct ofi_rdm_peer *(*peer_new)(void);
 	void (*peer_free)(struct ofi_rdm_peer *peer);
-	/* It stands for the address that the engine has set. */
+	/* Initializes a peer whose address the engine has set. */
 	void (*peer_init)(struct ofi_rdm_peer *peer);
-	/* It is in the address vector. */
+	/* The peer has been found in the address vector. */
 	void (*peer_met)(struct ofi_rdm_peer *peer);
-	/* The transport has nothing of it any more. */
+	/* Returns true if the transport holds nothing for the peer any more. */
 	bool (*peer_is_gone)(const struct ofi_rdm_peer *peer);
 
 	/*
-	 * Registered memory of the transport's own for an operation that may wait in a queue; NULL
-	 * when there is none now, or the peer has enough.
+	 * Returns registered memory of the transport for an operation that may wait in a queue;
+	 * NULL if none is free now, or the peer has its share.
 	 */
 	struct ofi_rdm_bounce *(*bounce_get)(struct ofi_rdm_peer *peer);
 	void (*bounce_put)(struct ofi_rdm_peer *peer, struct ofi_rdm_bounce *bounce);
 	/* How many at least any peer can get now. */
 	size_t (*bounces_left)(struct ofi_rdm_ep *ep);
 	/*
-	 * Memory of the application that our device is to read or, written, to write: *lkey is what
-	 * rdma() takes. The region is put back to the domain's cache. 0 or -FI_E*.
+	 * Registers the application's memory for the local device to read, or to write if `written`
+	 * is set. *lkey is for rdma(). The region is returned to the domain's cache. Returns 0 or
+	 * -FI_E*.
 	 */
 	int (*local)(struct ofi_rdm_ep *ep, void *addr, size_t len, bool written,
 		     struct ofi_mr_region **region, uint32_t *lkey);
 	/*
-	 * A work request of an operation of the application: ofi_rdm_op_done() when it is complete.
-	 * 0 or -FI_EAGAIN.
+	 * Posts a work request of the application's operation; ofi_rdm_op_done() follows when it
+	 * completes. Returns 0 or -FI_EAGAIN.
 	 */
 	int (*rdma)(struct ofi_rdm_peer *peer, bool read, const void *addr, uint32_t lkey,
 		    size_t len, uint64_t remote, uint32_t rkey, struct ofi_rdm_op *op);
 
 	/*
-	 * One packet: hdr, then len bytes of iov from offset on. They are copied.
-	 * ofi_rdm_proto_sent(peer, out, ...) when it completes. 0, or -FI_EAGAIN: try after the
-	 * next completion.
+	 * Sends one packet: hdr, then len bytes of iov starting at offset. The bytes are copied.
+	 * ofi_rdm_proto_sent(peer, out, ...) follows when it completes. Returns 0, or -FI_EAGAIN:
+	 * retry after the next completion.
 	 */
 	int (*send)(struct ofi_rdm_proto_peer *peer, const void *hdr, size_t hdr_len,
 		    const struct iovec *iov, size_t offset, size_t len,
 		    struct ofi_rdm_proto_out *out);
 	/*
-	 * One RDMA operation; ofi_rdm_proto_read_done() or ofi_rdm_proto_write_done() when it
-	 * completes.
+	 * Posts one RDMA operation; ofi_rdm_proto_read_done() or ofi_rdm_proto_write_done()
+	 * follows.
 	 */
 	int (*read)(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
 		    size_t len, uint64_t remote, uint64_t rkey);
 	int (*write)(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_rdm_proto_mr *mr,
 		     size_t len, uint64_t remote, uint64_t rkey);
-	/* 0 or -FI_E*. */
+	/* Registers memory. Returns 0 or -FI_E*. */
 	int (*reg)(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
 		   enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr);
 	/*
-	 * Of a window, one work request each: behind bind() the peer that is told mr->rkey may use
-	 * it; it may not when ofi_rdm_proto_revoked(peer, item) says that revoke() is complete. 0
-	 * or -FI_EAGAIN; bind() also another error, the memory is then not the peer's.
+	 * Post one work request for a window. Behind bind(), a peer that knows mr->rkey may use the
+	 * memory; once ofi_rdm_proto_revoked(peer, item) reports that revoke() has completed it no
+	 * longer may. Return 0 or -FI_EAGAIN; after any other error of bind() the peer has no
+	 * right.
 	 */
 	int (*bind)(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
 	int (*revoke)(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr,
 		      struct ofi_rdm_proto_item *item);
-	/* Afterwards neither the peer nor our device has access, whatever was posted. */
+	/*
+	 * Deregisters memory. Neither the peer nor the local device has access afterward, whatever
+	 * was posted.
+	 */
 	void (*dereg)(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
 
 	/*
-	 * A packet is to be kept, with its payload or without: where, with a copy of it and with
-	 * `cost` set; index and use are those of the place. The pointers of in->packet are into its
-	 * bytes. NULL: out of memory.
+	 * Keeps a packet, with or without its payload: returns an object that holds a copy of it,
+	 * with `cost` set and the index and use of that object. The pointers of in->packet point
+	 * into its bytes. Returns NULL when out of memory.
 	 */
 	struct ofi_rdm_proto_in *(*keep)(struct ofi_rdm_proto_in *in, bool payload);
-	/* What a kept packet is in is the transport's again. */
+	/* Returns an object of keep() to the transport. */
 	void (*release)(struct ofi_rdm_proto_in *in);
-	/* By index; NULL when there is none. */
+	/* Returns the object with the index, or NULL. */
 	struct ofi_rdm_proto_in *(*in_at)(struct ofi_rdm_proto *proto, uint32_t index);
 
 	/*
-	 * There is something to send to a peer that is not connected: it will be, or what waits
-	 * fails. 0 or -FI_E*.
+	 * Connects to a peer because there is something to send; if that fails, the queued
+	 * operations fail. Returns 0 or -FI_E*.
 	 */
 	int (*connect)(struct ofi_rdm_proto_peer *peer);
-	/* The peer wants to leave, or answers that we do: BYE or BYE_RSP. */
+	/* Passes on a BYE or BYE_RSP of the peer. */
 	void (*bye)(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet);
 	/*
-	 * The peer sent what is wrong, or made this side keep more than there is memory for: its
-	 * connection ends.
+	 * Ends the connection because the peer sent invalid data, or made this side buffer more
+	 * than there is memory for.
 	 */
 	void (*fault)(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error error);
-	/* The peer keeps a right to memory that it is to let go of: its connection ends. */
+	/* Ends the connection because the peer does not give up a right to memory in time. */
 	void (*overdue)(struct ofi_rdm_proto_peer *peer);
 	/*
-	 * Something could not be sent, and no completion may come after which it could: the engine
-	 * is asked soon to try again.
+	 * Something could not be sent and possibly no completion will follow: the transport calls
+	 * ofi_rdm_try_again() soon.
 	 */
 	void (*retry)(struct ofi_rdm_proto_peer *peer);
-	/* Nothing that was sent to the peer is under way. */
+	/* Returns true if nothing sent to the peer is in flight. */
 	bool (*quiet)(const struct ofi_rdm_proto_peer *peer);
-	/* The same; else what was posted without asking for a completion is asked for. */
+	/*
+	 * The same; if something is in flight that was posted without a completion, requests one.
+	 */
 	bool (*settled)(struct ofi_rdm_proto_peer *peer);
-	/* Stands for the end of all that was sent so far. */
+	/* Returns a mark for the end of everything sent so far. */
 	uint32_t (*mark)(const struct ofi_rdm_proto_peer *peer);
-	/* Everything before the mark is complete; else it will be, and the engine hears of it. */
+	/*
+	 * Returns true if everything before the mark has completed. Otherwise the engine is called
+	 * when it has.
+	 */
 	bool (*passed)(struct ofi_rdm_proto_peer *peer, uint32_t mark);
-	/* Where nothing is under way: the peer's device is to say whether it is there. */
+	/* Probes the peer's device when nothing else is in flight. */
 	void (*touch)(struct ofi_rdm_proto_peer *peer);
 
-	/* Takes what has arrived or is complete. True when there was something. */
+	/* Processes arrived packets and completions. Returns true if there were any. */
 	bool (*poll)(struct ofi_rdm_proto *proto);
 	void (*progress)(struct ofi_rdm_proto *proto);
 	/*
-	 * 0: nothing to do, and what comes from now on makes the endpoint's descriptor readable.
-	 * -FI_EAGAIN: something was done.
+	 * Returns 0 if there is nothing to do; what happens from now on makes the endpoint's
+	 * descriptor readable. Returns -FI_EAGAIN if something was done.
 	 */
 	int (*arm)(struct ofi_rdm_proto *proto);
 };
 
-/* The tables of an endpoint where the transport has entries of its own, with the engine behind. */
+/*
+ * The endpoint's ops tables in which the transport has its own calls; the engine's calls are their
+ * slow path.
+ */
 struct ofi_rdm_calls {
 	const struct fi_ops_msg *msg;
 	const struct fi_ops_tagged *tagged;
