@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The address vector: lookup of addresses by fi_addr and of fi_addrs by address. */
-#include <netdb.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"
+#include "av_svc.h"
 #include "prov/base/av_set.h"
 #include "coll.h"
 #include "lock.h"
@@ -238,38 +238,6 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 	return ret ? ret : ofi_av_insert(&av->base, addr, NULL, count, fi_addr, flags, context);
 }
 
-static int av_insertsvc(struct fid_av *fid, const char *node, const char *service,
-			fi_addr_t *fi_addr, uint64_t flags, void *context)
-{
-	struct ofi_rdm_av *av = rdm_av(fid);
-	struct addrinfo hints = {
-		.ai_family = av->addr_format == FI_SOCKADDR_IN6 ? AF_INET6
-			     : av->addr_format == FI_ADDR_STR	? AF_UNSPEC
-								: AF_INET,
-		.ai_socktype = SOCK_STREAM,
-	};
-	char text[OFI_ADDR_STRLEN];
-	const char *string = text;
-	struct addrinfo *found;
-	bool str = av->addr_format == FI_ADDR_STR;
-	int ret;
-
-	if (!node || !service)
-		return ofi_refuse_null(av->base.prov, FI_LOG_AV, "fi_av_insertsvc",
-				       "node or service");
-	ret = getaddrinfo(node, service, &hints, &found);
-	if (ret) {
-		FI_WARN(av->base.prov, FI_LOG_AV, "fi_av_insertsvc: %s, service %s: %s\n", node,
-			service, gai_strerror(ret));
-		return -FI_ENODATA;
-	}
-	ofi_addr_str(found->ai_addr, text, sizeof(text));
-	ret = av_insert(fid, str ? (const void *)&string : found->ai_addr, 1, fi_addr, flags,
-			context);
-	freeaddrinfo(found);
-	return ret;
-}
-
 static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
 {
 	struct ofi_rdm_av *av = rdm_av(fid);
@@ -352,7 +320,8 @@ static const struct fi_ops_av av_ops = {
 	.size = sizeof(struct fi_ops_av),
 	OFI_AV_DEFAULTS,
 	.insert = av_insert,
-	.insertsvc = av_insertsvc,
+	.insertsvc = ofi_rdm_av_insertsvc,
+	.insertsym = ofi_rdm_av_insertsym,
 	.remove = ofi_av_remove,
 	.lookup = av_lookup,
 	.straddr = av_straddr,

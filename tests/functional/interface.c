@@ -59,7 +59,6 @@ static const struct {
 	{ "Calls", "fi_*auth_key", "an endpoint has one key, that of fi_getinfo" },
 	{ "Calls", "fi_av_lookup2", "there is no flag for it; fi_av_lookup does it" },
 	{ "Calls", "fi_av_set*", OF_RDM },
-	{ "Calls", "fi_av_insertsym", "fi_av_insertsvc does it, one by one" },
 	{ "Calls", "fi_mr_raw_attr", RAW_KEYS },
 	{ "Calls", "fi_mr_map_raw", RAW_KEYS },
 	{ "Calls", "fi_mr_unmap_key", RAW_KEYS },

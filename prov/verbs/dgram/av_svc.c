@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Insertion of IP addresses, one by one, by name, and as a range of nodes and services. */
-#include <arpa/inet.h>
-#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +10,12 @@
 #include "av.h"
 #include "av_svc.h"
 #include "prov/base/name.h"
+#include "prov/base/node_range.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/discovery/resolve.h"
 #include "prov/verbs/cm/sidr.h"
 
-enum { NODE_LEN = 256, PORT_MAX = 65535 };
+enum { PORT_MAX = 65535 };
 
 /* The addresses of one call, and what is wrong with some of them. */
 struct batch {
@@ -112,49 +111,6 @@ int vrb_av_insert_addrs(struct vrb_av *av, const void *addrs, size_t count, fi_a
 	return ret;
 }
 
-/* Adds to the host part of a numeric address. False when it is none. */
-static bool next_numeric(const char *node, size_t add, char *buf, size_t len)
-{
-	uint8_t addr[16];
-	int family = AF_INET, last = 3;
-	size_t sum;
-
-	if (inet_pton(AF_INET, node, addr) != 1) {
-		if (inet_pton(AF_INET6, node, addr) != 1)
-			return false;
-		family = AF_INET6;
-		last = 15;
-	}
-	for (; add && last >= 0; last--) {
-		sum = addr[last] + (add & 0xff);
-		addr[last] = (uint8_t)sum;
-		add = (add >> 8) + (sum >> 8);
-	}
-	return inet_ntop(family, addr, buf, (socklen_t)len);
-}
-
-/* host09 is followed by host10. False when no number ends the name. */
-static bool next_name(const char *node, size_t add, char *buf, size_t len)
-{
-	size_t end = strlen(node), at = end;
-	unsigned long long number;
-
-	while (at && isdigit((unsigned char)node[at - 1]))
-		at--;
-	if (at == end || end - at > 18)
-		return false;
-	number = strtoull(node + at, NULL, 10) + add;
-	return (size_t)snprintf(buf, len, "%.*s%0*llu", (int)at, node, (int)(end - at), number) <
-	       len;
-}
-
-static bool next_node(const char *node, size_t add, char *buf, size_t len)
-{
-	if (!add)
-		return (size_t)snprintf(buf, len, "%s", node) < len;
-	return next_numeric(node, add, buf, len) || next_name(node, add, buf, len);
-}
-
 /* The first address of a node and a service that the format of the vector can express. */
 static int resolve(const struct vrb_av *av, const char *node, const char *service,
 		   struct sockaddr_storage *ss)
@@ -187,13 +143,14 @@ static void resolve_node(const struct vrb_av *av, const char *node, size_t nth, 
 			 size_t svccnt, struct batch *batch)
 {
 	struct vrb_av_found *found = &batch->found[nth * svccnt];
-	char name[NODE_LEN];
+	char name[OFI_NODE_LEN];
 	uint16_t port;
 	int err;
 	size_t i;
 
-	err = next_node(node, nth, name, sizeof(name)) ? resolve(av, name, service, &found[0].addr)
-						       : -FI_EINVAL;
+	err = ofi_node_after(node, nth, name, sizeof(name))
+		      ? resolve(av, name, service, &found[0].addr)
+		      : -FI_EINVAL;
 	port = ofi_addr_port((struct sockaddr *)&found[0].addr);
 	for (i = 0; i < svccnt; i++) {
 		found[i].addr = found[0].addr;
