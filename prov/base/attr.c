@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Checks hints attribute by attribute, and narrows a match to them. */
+/* Compares hints attribute by attribute, and narrows a match to them. */
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct ask {
 	const struct fi_info *have, *hints;
 };
 
-/* A check is told where both sides keep the attribute, and describes a miss in *miss. */
+/* A check gets the addresses of the attribute on both sides and describes a miss in *miss. */
 typedef bool check_fn(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
 		      struct ofi_miss *miss);
 
@@ -70,7 +70,7 @@ static bool at_most_32(const struct ask *ask, const void *have, const void *aske
 	return wants <= has ? true : miss_numbers(miss, has, wants);
 }
 
-/* Says the bits that are missing, not all that were asked for. */
+/* Reports the missing bits, not all requested ones. */
 static bool bits(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
 		 struct ofi_miss *miss)
 {
@@ -80,7 +80,7 @@ static bool bits(const struct ask *ask, const void *have, const void *asked, enu
 	return lacking ? miss_values(miss, have, &lacking, type) : true;
 }
 
-/* Modes work the other way round: the hints say what the application can do. */
+/* Mode bits work in the opposite direction: the hints list what the application can do. */
 static bool mode_bits(uint64_t needs, uint64_t offers, struct ofi_miss *miss)
 {
 	uint64_t lacking = needs & ~offers;
@@ -111,7 +111,7 @@ static bool context_mode(const struct ask *ask, const void *have, const void *as
 	return mode_bits(*(const uint64_t *)have, offers ? offers : ask->hints->mode, miss);
 }
 
-/* An enum whose 0 means any */
+/* An enum whose value 0 means any. */
 static bool same(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
 		 struct ofi_miss *miss)
 {
@@ -155,7 +155,7 @@ static bool name(const struct ask *ask, const void *have, const void *asked, enu
 	return false;
 }
 
-/* The application's serialization: the less there is, the smaller the rank. */
+/* The less serialization the application guarantees, the smaller the rank. */
 static int threading_rank(int threading)
 {
 	static const char rank[] = {
@@ -175,7 +175,7 @@ static bool threading(const struct ask *ask, const void *have, const void *asked
 	return miss_values(miss, have, asked, type);
 }
 
-/* Automatic progress serves an application that would have driven it. */
+/* Automatic progress also serves an application that asked for manual progress. */
 static bool progress(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
 		     struct ofi_miss *miss)
 {
@@ -223,7 +223,7 @@ static bool tclass(const struct ask *ask, const void *have, const void *asked, e
 	return false;
 }
 
-/* The domain limits the contexts of an endpoint, and how many may share one. */
+/* The domain limits the number of contexts of an endpoint and how many endpoints may share one. */
 static bool contexts(size_t max, size_t max_shared, size_t wants, struct ofi_miss *miss)
 {
 	if (wants == FI_SHARED_CONTEXT && !max_shared) {
@@ -269,7 +269,7 @@ static bool auth_key_size(const struct ask *ask, const void *have, const void *a
 	return miss_numbers(miss, has, wants);
 }
 
-/* Tag bits without fields, as those of our providers, serve every layout that is not wider. */
+/* A format without fields, which our providers have, serves every layout that is not wider. */
 static bool tag_format(const struct ask *ask, const void *have, const void *asked,
 		       enum fi_type type, struct ofi_miss *miss)
 {
@@ -289,7 +289,7 @@ static bool is_legacy(uint32_t version, int asked)
 	       asked == FI_MR_SCALABLE;
 }
 
-/* An endpoint that is not a target of RMA does not care how targets are named. */
+/* An endpoint that is not a target of RMA does not need any particular registration mode. */
 static int mr_required(const struct fi_info *have, uint64_t caps)
 {
 	int mode = have->domain_attr->mr_mode;
@@ -351,7 +351,7 @@ struct row {
 #define FABRIC_ROW(field_, check_, type_) \
 	ROW(FABRIC, fi_fabric_attr, "fabric_attr->", field_, check_, type_)
 
-/* In the order of what a user would want to hear first. FI_TYPE_INFO stands for "not used". */
+/* The order is that in which misses are reported. FI_TYPE_INFO stands for "not used". */
 static const struct row rows[] = {
 	FABRIC_ROW(name, name, INFO),
 	FABRIC_ROW(prov_name, name, INFO),
@@ -438,8 +438,8 @@ static const void *part_of(const struct fi_info *info, enum part part)
 }
 
 /*
- * Without domain attributes, an application of API 1.4 or earlier still has to offer FI_LOCAL_MR;
- * one of 1.5 or later has said nothing about registration.
+ * Without domain attributes, an application of API 1.4 or earlier must still offer FI_LOCAL_MR; one
+ * of API 1.5 or later has said nothing about registration.
  */
 static bool legacy_local_mr(const struct ask *ask, struct ofi_miss *miss)
 {
@@ -477,7 +477,7 @@ unsigned ofi_attr_misses(uint32_t version, const struct fi_info *have, const str
 	return misses;
 }
 
-/* A capability without its modifiers means all of them. */
+/* A capability without modifiers means all of its modifiers. */
 static uint64_t with_modifiers(uint64_t caps)
 {
 	if (caps & (FI_MSG | FI_TAGGED) && !(caps & MSG_MODIFIERS))

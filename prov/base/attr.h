@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hints against what a provider has: one check per attribute, each able to say what was asked
- * and what there is, and the narrowing of a match to what the caller asked for.
+ * Compares hints with what a provider offers, one check per attribute. Each check can report what
+ * was asked for and what is available. Also narrows a match to what the caller asked for.
  */
 #ifndef OFI_ATTR_H
 #define OFI_ATTR_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <rdma/fabric.h>
 
-enum { OFI_DSCP_MAX = 63 }; /* a code point has six bits */
+enum { OFI_DSCP_MAX = 63 }; /* a DSCP has six bits */
 
 struct ofi_miss {
 	const char *attr; /* "domain_attr->mr_mode" */
@@ -19,23 +19,23 @@ struct ofi_miss {
 };
 
 /*
- * Number of hints that `have` cannot satisfy; the first of them is described in *first when that is
- * not NULL. Sizes in `have` are the largest there are, flags are all that there are. Addresses and
- * the object fields (domain, fabric, handle) are for the caller to check.
+ * Returns the number of hints that `have` cannot satisfy. If first is not NULL, *first describes
+ * the first of them. Sizes in `have` are maxima; flags in `have` are all supported ones. The caller
+ * checks addresses and the object fields (domain, fabric, handle).
  */
 unsigned ofi_attr_misses(uint32_t version, const struct fi_info *have, const struct fi_info *hints,
 			 struct ofi_miss *first);
-/* Whether addresses of a format are among those that were asked for. */
+/* Returns true if addresses in the format `has` satisfy a request for the format `wants`. */
 bool ofi_attr_format_fits(uint32_t has, uint32_t wants);
-/* Whether there is such a traffic class: FI_TC_UNSPEC, a label, or a code point. */
+/* Returns true if the traffic class is valid: FI_TC_UNSPEC, a label, or a DSCP. */
 static inline bool ofi_attr_tclass_fits(uint32_t tclass)
 {
 	return tclass == FI_TC_UNSPEC || (tclass >= FI_TC_LABEL && tclass <= FI_TC_NETWORK_CTRL) ||
 	       (tclass >= FI_TC_DSCP && tclass <= FI_TC_DSCP + OFI_DSCP_MAX);
 }
 /*
- * Makes a matching info say what the caller will get: capabilities, modes, flags and models by
- * the hints. Sizes are left to the caller, who knows the defaults.
+ * Narrows a matching info to what the caller will get: sets capabilities, modes, flags and models
+ * according to the hints. The caller sets sizes, because it knows the defaults.
  */
 void ofi_attr_narrow(uint32_t version, struct fi_info *info, const struct fi_info *hints);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Address vectors: indices, insertion and its reports, user ids. */
+/* Address vectors: indices, insertion with its reports, user ids. */
 #include <limits.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -8,7 +8,7 @@
 #include "refuse.h"
 
 #define INSERT_FLAGS (FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID)
-#define RESERVE_MAX  ((size_t)1 << 24) /* a wrong hint must not cost memory */
+#define RESERVE_MAX  ((size_t)1 << 24) /* limits the memory that a wrong hint can cost */
 
 static int check_sharing(const struct fi_provider *prov, const struct ofi_av_class *cls,
 			 const struct fi_av_attr *attr)
@@ -204,7 +204,10 @@ static bool set_tag(struct ofi_av *av, size_t index, uint64_t user_id)
 	return true;
 }
 
-/* An address that fails keeps its place until the call is over: the others' follow their order. */
+/*
+ * The index of a failed address stays unused within the call, so the indices of the others keep
+ * their order.
+ */
 static int insert_one(struct ofi_av *av, const void *addr, int err, const fi_addr_t *user_id,
 		      size_t *at)
 {
@@ -348,7 +351,7 @@ static int remove_one(struct ofi_av *av, fi_addr_t fi_addr)
 	return entry ? 0 : unknown(av, "fi_av_remove", fi_addr);
 }
 
-/* Removes what it knows; the first that it does not know makes the call fail. */
+/* Removes the addresses that exist; the first that does not makes the call fail. */
 int ofi_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	struct ofi_av *av = ofi_av(fid);

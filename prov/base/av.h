@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An address vector: what each provider's has in common. Addresses are indices of a table, for
- * FI_AV_TABLE and FI_AV_MAP alike. A provider says what an entry holds. One with a name has its
- * table in memory that processes share.
+ * The part of an address vector that all providers share. Addresses are indices into a table, for
+ * FI_AV_TABLE and FI_AV_MAP alike. The provider defines what an entry holds. The table of a named
+ * address vector is in memory shared between processes.
  */
 #ifndef OFI_AV_H
 #define OFI_AV_H
@@ -16,37 +16,44 @@
 #include "ref.h"
 #include "src/ds/table.h"
 
-#define OFI_AV_FLAGS (FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID | FI_READ) /* of fi_av_open */
+/* Flags that fi_av_open accepts. */
+#define OFI_AV_FLAGS (FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID | FI_READ)
 
 struct ofi_av;
 
-/* What a provider does with entries; each is called with av->lock held. */
+/* The provider's operations on entries; all are called with av->lock held. */
 struct ofi_av_class {
-	size_t addr_size;  /* of an address in the array that ofi_av_insert() gets */
-	size_t entry_size; /* of what is kept of it */
-	/* Fills an entry, which may hold what `drop` left in it. 0 or -FI_E*. */
+	size_t addr_size;  /* size of an address in the array passed to ofi_av_insert() */
+	size_t entry_size; /* size of an entry */
+	/* Fills an entry, which may still hold what `drop` left in it. Returns 0 or -FI_E*. */
 	int (*put)(struct ofi_av *av, size_t index, void *entry, const void *addr);
-	/* Senders that hold an address may still read the entry while and after it goes. */
+	/*
+	 * Called when an entry is removed. Senders that hold the address may still read the entry.
+	 */
 	void (*drop)(struct ofi_av *av, size_t index, void *entry);
-	int rx_ctx_bits; /* at most: whose addresses end below 2^(64 - rx_ctx_bits) */
-	/* NULL when they are not shared. Else there is no put, and drop's entry is a copy. */
+	int rx_ctx_bits; /* maximum, so that addresses stay below 2^(64 - rx_ctx_bits) */
+	/*
+	 * NULL if the AV cannot be shared. For a shared AV, put is not used, and drop gets a copy
+	 * of the entry.
+	 */
 	const struct ofi_av_shared_class *shared;
-	int (*pack)(struct ofi_av *av, void *entry, const void *addr); /* 0 or -FI_E* */
+	int (*pack)(struct ofi_av *av, void *entry, const void *addr); /* returns 0 or -FI_E* */
 };
 
 struct ofi_av {
 	struct fid_av fid;
-	struct ofi_ref ref; /* endpoints bound to it */
+	struct ofi_ref ref; /* bound endpoints */
 	struct ofi_ref *parent;
-	const struct ofi_ref *fabric; /* the parent's: the EQ is to be one of it */
+	/* The parent's references; an EQ must belong to the same fabric. */
+	const struct ofi_ref *fabric;
 	const struct fi_provider *prov;
 	const struct ofi_av_class *cls;
-	struct ofi_eq *eq;    /* bound */
+	struct ofi_eq *eq;    /* bound event queue */
 	bool event;	      /* FI_EVENT: insertions report to eq */
-	bool user_ids;	      /* some entry has one; atomic */
-	struct ofi_lock lock; /* guards changes of the table; readers need none */
+	bool user_ids;	      /* some entry has a user id; atomic */
+	struct ofi_lock lock; /* guards changes of the table; readers take no lock */
 	struct ofi_table table;
-	struct ofi_av_shared *shared; /* what takes the table's place when it has a name; or NULL */
+	struct ofi_av_shared *shared; /* replaces the table if the AV has a name, else NULL */
 };
 
 static inline struct ofi_av *ofi_av(struct fid_av *fid)
@@ -55,50 +62,56 @@ static inline struct ofi_av *ofi_av(struct fid_av *fid)
 }
 
 /*
- * Checks the attributes and sets up the base; fid.ops is the provider's to set. attr->type becomes
- * what it is. 0, or -FI_E*, logged, with nothing to undo.
+ * Checks the attributes and initializes the base; the provider sets fid.ops. Sets attr->type to the
+ * actual type. Returns 0, or logs and returns -FI_E* with nothing to undo.
  */
 int ofi_av_init(struct ofi_av *av, const struct fi_provider *prov, struct ofi_ref *parent,
 		const struct ofi_ref *fabric, const struct ofi_av_class *cls,
 		struct fi_av_attr *attr, void *context);
 /*
- * After ofi_av_init(), for an attr->name: among those of the scope. 0 or -FI_E*, with ofi_av_fini()
- * to follow.
+ * Opens the shared table of a named AV, after ofi_av_init(); `scope` separates names of different
+ * domains. Returns 0 or -FI_E*; ofi_av_fini() follows in either case.
  */
 int ofi_av_share(struct ofi_av *av, const char *scope, uint32_t addr_format,
 		 struct fi_av_attr *attr);
-/* Drops all entries. -FI_EBUSY when an endpoint is bound; else the provider frees the rest. */
+/*
+ * Drops all entries. Returns -FI_EBUSY if an endpoint is bound; otherwise the provider frees the
+ * rest.
+ */
 int ofi_av_fini(struct ofi_av *av);
-/* fi_av_bind */
+/* Implements fi_av_bind. */
 int ofi_av_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 
-/* The flags and pointers of an insertion. 0 or -FI_E*, logged. */
+/* Checks the flags and pointers of an insertion. Returns 0, or logs and returns -FI_E*. */
 int ofi_av_check_insert(const struct ofi_av *av, const char *call, const void *addr, size_t count,
 			fi_addr_t *fi_addr, uint64_t flags, void *context);
 /*
- * Inserts `count` addresses and reports as fi_av_insert does. An address whose errs[i], when errs
- * is given, is not 0 (-FI_E*) fails with that. The call has been checked.
+ * Inserts `count` addresses and reports the result like fi_av_insert. If errs is given, an address
+ * with errs[i] != 0 (-FI_E*) fails with that error. The arguments have been checked.
  */
 int ofi_av_insert(struct ofi_av *av, const void *addrs, const int *errs, size_t count,
 		  fi_addr_t *fi_addr, uint64_t flags, void *context);
-/* fi_av_remove, fi_av_set_user_id: ready for the ops table. */
+/* Implement fi_av_remove and fi_av_set_user_id for ops tables. */
 int ofi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags);
 int ofi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags);
-/* The entry of an address that is in use and not shared, with av->lock held; else NULL. */
+/*
+ * Returns the entry of an address that is in use and not shared, else NULL. The caller holds
+ * av->lock.
+ */
 void *ofi_av_entry(const struct ofi_av *av, fi_addr_t fi_addr);
-/* Is an address in use? To be asked with av->lock held. */
+/* Returns true if the address is in use. The caller holds av->lock. */
 bool ofi_av_has(const struct ofi_av *av, fi_addr_t fi_addr);
-/* Addresses are below it. Needs no lock. */
+/* Returns a bound that all addresses are below. Takes no lock. */
 fi_addr_t ofi_av_limit(const struct ofi_av *av);
-/* Copies an address out, as fi_av_lookup says: cut to *len, *len set to what it takes. */
+/* Copies an address out like fi_av_lookup: truncates it to *len and sets *len to its full size. */
 int ofi_av_copy_out(const struct ofi_av *av, const char *call, const void *from, size_t size,
 		    void *addr, size_t *len);
 /*
- * The end of fi_av_straddr: the text cut to *len, *len set to what it takes; len is not NULL.
- * Returns buf.
+ * The last step of fi_av_straddr: copies the text truncated to *len and sets *len to its full size;
+ * len is not NULL. Returns buf.
  */
 const char *ofi_av_copy_text(const char *text, char *buf, size_t *len);
-/* What completions report for an entry: the user's id, else the index. Needs no lock. */
+/* Returns what completions report for an entry: the user's id, or the index. Takes no lock. */
 static inline fi_addr_t ofi_av_reported(const struct ofi_av *av, size_t index)
 {
 	return __atomic_load_n(&av->user_ids, __ATOMIC_ACQUIRE)
@@ -106,7 +119,7 @@ static inline fi_addr_t ofi_av_reported(const struct ofi_av *av, size_t index)
 		       : index;
 }
 
-/* The entry of an address that is or was in use, else NULL. Needs no lock. */
+/* Returns the entry of an address that is or was in use, else NULL. Takes no lock. */
 static inline void *ofi_av_at(const struct ofi_av *av, fi_addr_t fi_addr)
 {
 	return ofi_table_at(&av->table, fi_addr);

@@ -13,7 +13,7 @@
 	 FI_ALLGATHER_SET | FI_REDUCE_SCATTER_SET | FI_REDUCE_SET | FI_SCATTER_SET | \
 	 FI_GATHER_SET)
 
-/* Addresses that stand for a set: apart from those of peers and of groups. */
+/* A prefix for the addresses of sets, distinct from those of peers and of groups. */
 #define ADDR_SET   0xa5e7ULL
 #define ADDR_SHIFT 48
 
@@ -61,7 +61,7 @@ fi_addr_t *ofi_av_set_members(struct ofi_av_set *set, size_t *count)
 	return copy;
 }
 
-/* What two sets do to each other: the source's members, in its order and sorted. */
+/* The source of a set operation: its members in their order, and sorted. */
 struct source {
 	fi_addr_t *ordered, *sorted;
 	size_t count;
@@ -102,7 +102,7 @@ static bool source_has(const struct source *src, fi_addr_t addr)
 	return bsearch(&addr, src->sorted, src->count, sizeof(addr), av_set_compare);
 }
 
-/* Keeps the members that the source has, or those that it has not. */
+/* With `those`, keeps the members that the source has; otherwise those that it does not have. */
 static void av_set_keep(struct ofi_av_set *set, const struct source *src, bool those)
 {
 	size_t kept = 0;
@@ -115,7 +115,7 @@ static void av_set_keep(struct ofi_av_set *set, const struct source *src, bool t
 	ofi_unlock(&set->lock);
 }
 
-/* All or, when there is no memory, none. */
+/* Adds all missing members or, when out of memory, none. */
 static int add_missing(struct ofi_av_set *set, const struct source *old, const struct source *src)
 {
 	size_t before;
@@ -315,7 +315,7 @@ static int av_set_check_attr(const struct fi_provider *prov, const struct fi_av_
 	return 0;
 }
 
-/* The addresses that are there. */
+/* Fills the set with the addresses that exist. */
 static int fill(struct ofi_av_set *set, const struct fi_av_set_attr *attr)
 {
 	const struct ofi_av_view *view = &set->view;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* AV sets: ordered members of an address vector, of which a collective group is made. */
+/* AV sets: ordered lists of members of an address vector, from which collective groups are made. */
 #ifndef OFI_AV_SET_H
 #define OFI_AV_SET_H
 
@@ -9,15 +9,15 @@
 #include "src/ds/lock.h"
 #include "ref.h"
 
-#define OFI_AV_SET_KEY_MAX 64 /* bytes of a communication key */
+#define OFI_AV_SET_KEY_MAX 64 /* maximum length of a communication key in bytes */
 
-/* What a set needs of its address vector, whose addresses are indices. */
+/* What a set needs from its address vector, whose addresses are indices. */
 struct ofi_av_view {
 	const struct fi_provider *prov;
 	void *av;
-	struct ofi_ref *ref; /* the set holds one */
+	struct ofi_ref *ref; /* the AV's references; the set holds one */
 	bool (*has)(void *av, fi_addr_t addr);
-	fi_addr_t (*limit)(void *av); /* all addresses are below */
+	fi_addr_t (*limit)(void *av); /* all addresses are below the result */
 };
 
 struct ofi_av_set {
@@ -26,7 +26,7 @@ struct ofi_av_set {
 	struct ofi_lock lock; /* guards the members */
 	fi_addr_t *member;
 	size_t count, room;
-	size_t key_len; /* keeps groups of the same members apart */
+	size_t key_len; /* communication key, which separates groups with the same members */
 	uint8_t key[OFI_AV_SET_KEY_MAX];
 };
 
@@ -35,15 +35,15 @@ static inline struct ofi_av_set *ofi_av_set(const struct fid_av_set *fid)
 	return (struct ofi_av_set *)fid;
 }
 
-/* fi_av_set */
+/* Implements fi_av_set. */
 int ofi_av_set_open(const struct ofi_av_view *view, const struct fi_av_set_attr *attr,
 		    struct fid_av_set **set, void *context);
-/* A copy of the members, to be freed; NULL: no memory. */
+/* Returns a copy of the members, to be freed by the caller; NULL when out of memory. */
 fi_addr_t *ofi_av_set_members(struct ofi_av_set *set, size_t *count);
-/* Whether fi_av_set_addr of this set gave the address. */
+/* Returns true if fi_av_set_addr of this set returned the address. */
 bool ofi_av_set_owns(const struct ofi_av_set *set, fi_addr_t coll_addr);
 
-/* fi_av_set of an address vector. */
+/* fi_av_set for a given address vector. */
 int ofi_av_set_of(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set,
 		  void *context);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Named address vectors: a header, slots and an array of fi_addr_t in shared memory, and what this
- * process knows of the slots by address.
+ * Named address vectors: a header, slots and an array of fi_addr_t in shared memory, and this
+ * process's tree of the slots by address.
  */
 #include <search.h>
 #include <stdio.h>
@@ -15,21 +15,22 @@
 #include "shm.h"
 
 #define MAGIC	     0x76612d7466657700ULL
-#define CAPACITY     ((uint64_t)1 << 20) /* or what is asked for */
+#define CAPACITY     ((uint64_t)1 << 20) /* default capacity in slots */
 #define CAPACITY_MAX ((uint64_t)1 << 24)
 
 enum { LAYOUT = 2, HEADER = 4096, CHUNK = 1 << 16 };
 enum { EMPTY, LIVE, REMOVED };
 
-/* All but count is constant. */
+/* All fields except count are constant. */
 struct header {
 	uint64_t magic;
 	uint32_t version, addr_format, entry_size, type;
 	uint64_t capacity, map_addr;
-	uint64_t count; /* atomic; of slots that are or were in use; changed under the lock */
+	/* Number of slots that are or were in use; atomic; changed under the lock. */
+	uint64_t count;
 };
 
-/* The entry is written before count covers the slot, and never again. */
+/* The entry is written before count covers the slot, and never changes afterward. */
 struct slot {
 	uint32_t state; /* atomic */
 	uint32_t reserved;
@@ -41,12 +42,14 @@ struct ofi_av_shared {
 	const struct ofi_av_shared_class *cls;
 	struct ofi_shm shm;
 	struct header *header;
-	fi_addr_t *addrs; /* by slot: for applications, which find it by attr->map_addr */
+	fi_addr_t *addrs; /* by slot: applications find it through attr->map_addr */
 	size_t capacity, stride;
-	size_t allocated, addrs_end; /* ends of the memory for slots and addrs; caller's lock */
-	struct ofi_lock lock;	     /* guards what follows; taken last of all */
-	void *tree;		     /* tsearch(3): struct known by address, removed ones too */
-	size_t seen;		     /* slots below it are in the tree */
+	/* Ends of the allocated memory for slots and addrs; guarded by the caller's lock. */
+	size_t allocated, addrs_end;
+	struct ofi_lock lock; /* guards what follows; innermost lock */
+	/* A tsearch(3) tree of struct known by address, including removed ones. */
+	void *tree;
+	size_t seen; /* slots below this are in the tree */
 };
 
 struct known {
@@ -69,7 +72,7 @@ static struct slot *slot_at(const struct ofi_av_shared *shared, size_t index)
 	return (struct slot *)((uint8_t *)shared->shm.base + offset_of(shared, index));
 }
 
-/* Of a name what a file's name may have, the rest as %xx. */
+/* Keeps the characters of a name that a file name may have and writes the others as %xx. */
 static bool append(char *path, const char *name)
 {
 	static const char plain[] =
@@ -110,7 +113,7 @@ static size_t size_of(uint64_t capacity, size_t stride)
 	return addrs_offset(capacity, stride) + capacity * sizeof(fi_addr_t);
 }
 
-/* NULL when it can be used; else what is wrong. */
+/* Returns NULL if the header is usable, otherwise a description of the problem. */
 static const char *check_header(const struct ofi_av_shared *shared, const struct header *found,
 				const struct header *want)
 {
@@ -273,7 +276,7 @@ bool ofi_av_shared_get(const struct ofi_av_shared *shared, size_t index, void *e
 	       copy(shared, index, entry);
 }
 
-/* The first of equal addresses stays: there are others only when a process is wrong. */
+/* The first of equal addresses stays; duplicates exist only if a process misbehaves. */
 static bool learn(struct ofi_av_shared *shared, size_t index)
 {
 	struct known *known = calloc(1, sizeof(*known)), **found;
@@ -300,7 +303,7 @@ static bool learn_all(struct ofi_av_shared *shared)
 	return shared->seen >= limit;
 }
 
-/* The index that an address has or had; *all: every address is known. */
+/* Returns the index that an address has or had; sets *all if every address is known. */
 static size_t av_shared_find(struct ofi_av_shared *shared, const void *entry, bool *all)
 {
 	struct known **found;
@@ -340,7 +343,9 @@ void ofi_av_shared_end(struct ofi_av_shared *shared)
 	ofi_shm_unlock(&shared->shm);
 }
 
-/* Another process may have allocated it: then this costs a system call and changes nothing. */
+/*
+ * Another process may have allocated the memory; then this costs a system call and changes nothing.
+ */
 static int allocate_to(struct ofi_av_shared *shared, size_t *allocated, size_t need)
 {
 	size_t end;
@@ -367,8 +372,7 @@ static int allocate(struct ofi_av_shared *shared, size_t index)
 }
 
 /*
- * Slots that are passed over stay empty. What a process left behind that was killed here is not
- * counted yet.
+ * Skipped slots stay empty. Slots left unfinished by a process that was killed are not counted yet.
  */
 static int publish(struct ofi_av_shared *shared, const void *entry, size_t index)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The addresses of a named address vector, in memory that processes share. An address has one
- * index, for as long as the vector lives: it gets it back when it is removed and inserted again,
- * from whatever process. So what a process remembers of an index never becomes another address.
+ * The addresses of a named address vector, in memory shared between processes. An address keeps its
+ * index for the lifetime of the vector: if it is removed and inserted again, by any process, it
+ * gets the same index. An index that a process remembers therefore never refers to a different
+ * address.
  *
- * Nothing that another process wrote is believed: indices and sizes are bounded by what was checked
- * when it was opened, and an entry is copied before it is looked at.
+ * Data written by other processes is not trusted: indices and sizes are bounded by what was
+ * validated at open, and an entry is copied before it is examined.
  */
 #ifndef OFI_AV_SHARED_H
 #define OFI_AV_SHARED_H
@@ -17,46 +18,50 @@
 #include <rdma/providers/fi_prov.h>
 
 #define OFI_AV_SHARED_NONE  SIZE_MAX
-#define OFI_AV_SHARED_ENTRY 64 /* bytes of an entry, at most */
+#define OFI_AV_SHARED_ENTRY 64 /* maximum size of an entry in bytes */
 
 struct ofi_av_shared;
 
-/* What is shared: bytes that mean the same in each process. */
+/* What is stored: bytes with the same meaning in every process. */
 struct ofi_av_shared_class {
 	size_t entry_size;
-	bool (*valid)(const void *entry); /* what another process wrote is an address */
+	/* Returns true if data from another process is an address. */
+	bool (*valid)(const void *entry);
 	int (*compare)(const void *a, const void *b);
 };
 
 /*
- * Opens the vector of attr->name among those of the scope, or makes it; attr->type and
- * attr->map_addr become what they are. 0; -FI_ENOENT: it is for reading and there is none; other
- * -FI_E* are logged as a warning.
+ * Opens the vector named attr->name within the scope, or creates it. Sets attr->type and
+ * attr->map_addr to the actual values. Returns 0; -FI_ENOENT if it was to be opened read-only and
+ * does not exist; or another -FI_E*, logged as a warning.
  */
 int ofi_av_shared_open(const struct fi_provider *prov, const struct ofi_av_shared_class *cls,
 		       const char *scope, uint32_t addr_format, struct fi_av_attr *attr,
 		       struct ofi_av_shared **shared);
-void ofi_av_shared_close(struct ofi_av_shared *shared); /* or NULL */
+void ofi_av_shared_close(struct ofi_av_shared *shared); /* NULL-safe */
 bool ofi_av_shared_read_only(const struct ofi_av_shared *shared);
 
-/* Around insertions, of one thread at a time. 0 or -FI_E*, logged. */
+/*
+ * Begin and end insertions, which only one thread at a time makes. Return 0, or log and return
+ * -FI_E*.
+ */
 int ofi_av_shared_begin(struct ofi_av_shared *shared);
 void ofi_av_shared_end(struct ofi_av_shared *shared);
 /*
- * The index of an address: the one it has, else the first from *index on that is behind all others.
- * 0 or -FI_E*.
+ * Adds an address: sets *index to the index that it has already, or else to the first one, from
+ * *index on, after all others. Returns 0 or -FI_E*.
  */
 int ofi_av_shared_add(struct ofi_av_shared *shared, const void *entry, size_t *index);
-/* False when there is no such address. */
+/* Returns false if there is no such address. */
 bool ofi_av_shared_remove(struct ofi_av_shared *shared, size_t index);
 
-/* Indices are below it. Needs no lock. */
+/* Returns a bound that all indices are below. Takes no lock. */
 size_t ofi_av_shared_limit(const struct ofi_av_shared *shared);
-/* Copies an entry out. False when there is no such address. Needs no lock. */
+/* Copies an entry out. Returns false if there is no such address. Takes no lock. */
 bool ofi_av_shared_get(const struct ofi_av_shared *shared, size_t index, void *entry);
 /*
- * The index of an address, OFI_AV_SHARED_NONE. Takes a lock of its own, and no other while it has
- * it.
+ * Returns the index of an address, or OFI_AV_SHARED_NONE. Takes a lock of its own and no other lock
+ * under it.
  */
 size_t ofi_av_shared_find(struct ofi_av_shared *shared, const void *entry);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A thread that signals a condition for those who can't wait for its mutex. */
+/*
+ * A thread that signals a condition variable on behalf of threads that must not wait for its mutex.
+ */
 #include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -30,7 +32,7 @@ static void *work(void *arg)
 	}
 }
 
-/* The application's signals are not for this thread. */
+/* Signals for the application must not be delivered to this thread. */
 static int bell_start(struct ofi_bell *bell)
 {
 	sigset_t every, before;

@@ -14,8 +14,8 @@
 #include "refuse.h"
 
 /*
- * A sleeper learns after so many ms that another thread queued work for a counter that nobody looks
- * at.
+ * How long a sleeper may take to notice that another thread queued work for a counter that nobody
+ * reads.
  */
 #define NAP_MS 20
 
@@ -23,7 +23,7 @@ struct ofi_cntr_source {
 	const struct ofi_cntr_source_ops *ops;
 	void *object;
 	int fd;
-	unsigned int count; /* times it was named */
+	unsigned int count; /* number of registrations */
 	LIST_ENTRY(ofi_cntr_source) link;
 };
 
@@ -167,8 +167,8 @@ void ofi_cntr_progress(struct ofi_cntr *cntr)
 }
 
 /*
- * With the lock held. 0 when each source will make the descriptor readable, -FI_EAGAIN to look
- * again.
+ * Returns 0 if each source will make the descriptor readable, -FI_EAGAIN to check again. The lock
+ * is held.
  */
 static int cntr_arm(struct ofi_cntr *cntr)
 {
@@ -183,7 +183,7 @@ static int cntr_arm(struct ofi_cntr *cntr)
 	return ret;
 }
 
-/* Nobody signals when something completes: it has to be looked for. */
+/* Returns true if completions are not signaled, so that sources must be polled. */
 static bool is_deaf(const struct ofi_cntr *cntr)
 {
 	return cntr->mute || (cntr->epfd < 0 && !LIST_EMPTY(&cntr->sources)) ||
@@ -209,15 +209,12 @@ int ofi_cntr_trywait(struct ofi_cntr *cntr)
 		return -FI_EINVAL;
 	ofi_lock(&cntr->lock);
 	ret = is_deaf(cntr) ? -FI_EAGAIN : cntr_arm(cntr);
-	/*
-	 * What was counted since the last call was perhaps signalled before the descriptor was
-	 * cleared.
-	 */
+	/* A change since the last call may have been signaled before the descriptor was cleared. */
 	value = value_of(cntr);
 	errors = errors_of(cntr);
 	if (value != cntr->tried_value || errors != cntr->tried_errors)
 		ret = -FI_EAGAIN;
-	/* Others may sleep until the signal that was taken back here. */
+	/* Other threads may be waiting for the signal that was cleared above. */
 	if (ret)
 		ofi_cntr_wake(cntr);
 	cntr->tried_value = value;
@@ -269,7 +266,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	return 0;
 }
 
-/* -FI_EAGAIN while there is nothing to tell. */
+/* Returns -FI_EAGAIN while there is nothing to report. */
 static int reached(const struct ofi_cntr *cntr, uint64_t threshold, uint64_t errors)
 {
 	if (value_of(cntr) >= threshold)
@@ -284,13 +281,10 @@ static void sleep_for(struct ofi_cntr *cntr, int ms)
 	if (cntr->epfd >= 0)
 		poll(&pfd, 1, ms);
 	else if (ofi_wait_sleep(&cntr->wait, ms) == -FI_EINVAL)
-		sched_yield(); /* FI_WAIT_NONE and FI_WAIT_SET have nothing to sleep on */
+		sched_yield(); /* FI_WAIT_NONE and FI_WAIT_SET have no wait object to sleep on */
 }
 
-/*
- * Sleeps, or gives up the processor where sleeping could miss something; wakes up for no reason
- * too.
- */
+/* Sleeps, or yields if sleeping could miss an event. May wake up spuriously. */
 static void cntr_nap(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_t threshold,
 		     uint64_t errors, int left)
 {

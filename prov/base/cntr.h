@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A counter in software. Endpoints add to it when they find completions; to find them, it asks the
- * sources that its endpoints have named, so that it progresses when nobody reads a completion
- * queue.
+ * A software counter. Endpoints add to it when they find completions. A read of the counter asks
+ * the registered sources, such as the bound endpoints, to make progress; so it advances even if
+ * nobody reads a completion queue.
  */
 #ifndef OFI_CNTR_H
 #define OFI_CNTR_H
@@ -20,14 +20,15 @@
 #include "src/ds/compiler.h"
 
 /*
- * Where completions come from; called with the counter's lock held, so neither may wait for a
- * thread that reads it.
+ * A source of completions. Both functions are called with the counter's lock held, so they must not
+ * wait for a thread that reads the counter.
  */
 struct ofi_cntr_source_ops {
-	void (*progress)(void *object); /* counts what has completed */
+	void (*progress)(void *object); /* counts completed operations */
 	/*
-	 * 0: all is counted, and the source's descriptor becomes readable when more completes.
-	 * -FI_EAGAIN: something was counted, or the source can't tell when there is more.
+	 * Returns 0 if everything is counted and the source's descriptor becomes readable when more
+	 * completes. Returns -FI_EAGAIN if something was counted, or if the source cannot signal
+	 * more.
 	 */
 	int (*arm)(void *object);
 };
@@ -36,22 +37,23 @@ struct ofi_cntr_source; /* private to cntr.c */
 
 struct ofi_cntr {
 	struct fid_cntr fid;
-	struct ofi_ref ref; /* endpoints bound to it */
+	struct ofi_ref ref; /* bound endpoints */
 	struct ofi_ref *parent;
 	const struct fi_provider *prov;
 	uint64_t value, errors; /* atomic */
-	bool awaited;		/* work waits for it; atomic */
-	bool armed; /* somebody sleeps, or is about to: the next change signals; atomic */
+	bool awaited;		/* deferred or triggered work waits for it; atomic */
+	bool armed; /* a thread sleeps or is about to: the next change signals it; atomic */
 	struct ofi_wait wait;
 	struct ofi_waitset_member member;
-	struct ofi_triggers *triggers;	 /* of the domain, or NULL; its lock guards the next two */
-	struct ofi_trigger_list waiting; /* in the order of thresholds */
+	struct ofi_triggers *triggers;	 /* the domain's, or NULL; its lock guards the next two */
+	struct ofi_trigger_list waiting; /* sorted by threshold */
 	LIST_ENTRY(ofi_cntr) trigger_link;
-	int epfd;	      /* the descriptor of FI_GETWAIT: wait.fd and the sources', else -1 */
+	/* The descriptor for FI_GETWAIT, which watches wait.fd and the sources; or -1. */
+	int epfd;
 	struct ofi_lock lock; /* guards what follows */
 	LIST_HEAD(, ofi_cntr_source) sources;
-	unsigned int mute;		    /* sources without a descriptor */
-	uint64_t tried_value, tried_errors; /* at the last trywait */
+	unsigned int mute;		    /* number of sources without a descriptor */
+	uint64_t tried_value, tried_errors; /* values at the last trywait */
 };
 
 static inline struct ofi_cntr *ofi_cntr(struct fid_cntr *fid)
@@ -59,7 +61,10 @@ static inline struct ofi_cntr *ofi_cntr(struct fid_cntr *fid)
 	return (struct ofi_cntr *)fid;
 }
 
-/* The counter that a fid is, NULL if it is none of the domain whose references are *domain. */
+/*
+ * Returns the counter of a fid, or NULL if the fid is not a counter of the domain whose references
+ * are *domain.
+ */
 static inline struct ofi_cntr *ofi_cntr_of(struct fid *fid, const struct ofi_ref *domain)
 {
 	struct ofi_cntr *cntr = (struct ofi_cntr *)fid;
@@ -68,44 +73,50 @@ static inline struct ofi_cntr *ofi_cntr_of(struct fid *fid, const struct ofi_ref
 }
 
 /*
- * Opens a counter whose close gives the reference on *parent back; its wait set is one of the
- * fabric. triggers is NULL where no work can wait for it.
+ * Opens a counter; closing it releases a reference on *parent. Its wait set must belong to the
+ * fabric. triggers is NULL if no work can wait for the counter.
  */
 int ofi_cntr_open(const struct fi_provider *prov, struct ofi_ref *parent,
 		  const struct ofi_ref *fabric, struct ofi_triggers *triggers,
 		  const struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
 /*
- * Names a source, by its object; the same may be named several times. fd is -1 where it has none.
- * 0, or -errno.
+ * Registers a source, identified by its object, which may be registered several times. fd is -1 if
+ * it has no descriptor. Returns 0 or -errno.
  */
 int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
 		   int fd);
-/* Takes back one naming. The object is not used any more once all are. */
+/* Undoes one registration. After the last one the object is no longer used. */
 void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object);
-/* What was named to counters, each of which has a reference. The caller guards the list. */
+/*
+ * One source's registrations with several counters. Each holds a reference on its counter. The
+ * caller guards the list.
+ */
 struct ofi_cntr_watch;
 LIST_HEAD(ofi_cntr_watches, ofi_cntr_watch);
-/* Names a source to a counter unless the list has it. 0 or -FI_E*. */
+/* Registers the source with a counter unless the list already contains it. Returns 0 or -FI_E*. */
 int ofi_cntr_watch_once(struct ofi_cntr_watches *watches, struct ofi_cntr *cntr,
 			const struct ofi_cntr_source_ops *ops, void *object, int fd);
-/* Takes all of them back. */
+/* Undoes all registrations in the list. */
 void ofi_cntr_unwatch_all(struct ofi_cntr_watches *watches);
-/* Counts what has completed at the sources, and nothing else. */
+/* Makes the sources progress and does nothing else. */
 void ofi_cntr_look(struct ofi_cntr *cntr);
-/* The same, also for the counters that work of the domain waits for; does the work that is due. */
+/*
+ * Makes the sources progress, also those of other counters that work in the domain waits for, then
+ * runs the work that is due.
+ */
 void ofi_cntr_progress(struct ofi_cntr *cntr);
 /*
- * -FI_SUCCESS when the caller may sleep on the wait object, -FI_EAGAIN when it should look at the
- * counter.
+ * Returns -FI_SUCCESS if the caller may sleep on the wait object, -FI_EAGAIN if it should read the
+ * counter again.
  */
 int ofi_cntr_trywait(struct ofi_cntr *cntr);
-/* The counter has changed: wakes the sleepers. From any thread, with any lock of a source held. */
+/*
+ * Wakes the sleepers after the counter has changed. May be called from any thread with any lock of
+ * a source held.
+ */
 void ofi_cntr_wake(struct ofi_cntr *cntr);
 
-/*
- * The order of the two accesses is the reverse of a sleeper's, which arms and then looks at the
- * value.
- */
+/* The two accesses are in the reverse order of a sleeper's, which arms and then reads the value. */
 static inline void ofi_cntr_changed(struct ofi_cntr *cntr)
 {
 	if (ofi_unlikely(__atomic_load_n(&cntr->armed, __ATOMIC_SEQ_CST)))

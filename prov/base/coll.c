@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Collective operations in flight: their plans are carried out as transfers complete. */
+/* Collective operations in flight: executes their plans as transfers complete. */
 #include <stdlib.h>
 #include <string.h>
 #include "coll_group.h"
 #include <rdma/fi_errno.h>
 
-/* The word of a tag: what it is for in the high bits, the round in the low ones. */
+/* Returns the tag of a step: the operation's tag in the high bits, the round in the low bits. */
 static uint64_t step_tag(const struct ofi_coll_op *op, const struct ofi_coll_step *step)
 {
 	return op->tag | step->round;
@@ -18,8 +18,8 @@ static void op_fail(struct ofi_coll_op *op, int err)
 }
 
 /*
- * A failed operation goes on to its end, or its peers would wait for it: what it sends has the
- * wrong length, which fails them. Members that fail with it do the same.
+ * A failed operation continues to its end, because its peers would otherwise wait for it. Its
+ * messages have the wrong length, which makes the peers fail; they do the same.
  */
 static ssize_t step_send(struct ofi_coll_op *op, struct ofi_coll_step *step)
 {
@@ -45,7 +45,10 @@ static ssize_t step_recv(struct ofi_coll_op *op, struct ofi_coll_step *step)
 	return coll->net.recv(coll->arg, from, tag, step->dst, step->len, step);
 }
 
-/* False when the operation has to be tried again. The step may be over before the call returns. */
+/*
+ * Returns false if the operation must be tried again. The step may complete before the call
+ * returns.
+ */
 static bool step_post(struct ofi_coll_op *op, struct ofi_coll_step *step)
 {
 	ssize_t ret;
@@ -59,15 +62,18 @@ static bool step_post(struct ofi_coll_op *op, struct ofi_coll_step *step)
 	op->pending--;
 	if (ret == -FI_EAGAIN)
 		return false;
-	/* A join that others have heard of does not fail for want of memory: it waits. */
+	/* A join that others know of does not fail when memory runs out: it waits. */
 	if (ret == -FI_ENOMEM && op->join)
 		return false;
 	op_fail(op, (int)-ret);
-	/* The member that waits for it has to hear of the failure as soon as there is memory. */
+	/*
+	 * The member that waits for this message must learn of the failure as soon as there is
+	 * memory.
+	 */
 	return ret != -FI_ENOMEM || step->verb != OFI_COLL_SEND;
 }
 
-/* False when the plan can't go on for now. */
+/* Returns false if the plan cannot continue now. */
 static bool step_do(struct ofi_coll_op *op, struct ofi_coll_step *step)
 {
 	switch (step->verb) {
@@ -90,7 +96,7 @@ static bool step_do(struct ofi_coll_op *op, struct ofi_coll_step *step)
 
 static void op_run(struct ofi_coll_op *op);
 
-/* All members know the group's number; this round tells each of them whether all do. */
+/* All members know the group's number; this round tells each of them whether all members agree. */
 static void confirm(struct ofi_coll_group *group, int err)
 {
 	struct ofi_coll_op *op = group->confirmation;
@@ -132,8 +138,8 @@ static void op_finish(struct ofi_coll_op *op)
 }
 
 /*
- * A transfer that completes inside of the call that begins it comes back here; the outer run goes
- * on.
+ * A transfer that completes within the call that starts it re-enters here; the outer call continues
+ * the plan.
  */
 static void op_run(struct ofi_coll_op *op)
 {
@@ -163,7 +169,7 @@ void ofi_coll_event(void *cookie, size_t len, int err)
 	op_run(op);
 }
 
-/* Operations that end start others, or remove them: the walk starts over after each. */
+/* Operations that end may start or remove others, so the walk starts over after each. */
 static bool run_stalled(struct ofi_coll *coll)
 {
 	struct ofi_coll_group *group;
@@ -229,7 +235,9 @@ void ofi_coll_op_cancel(struct ofi_coll_op *op)
 		ofi_coll_op_free(op);
 }
 
-/* The operation stays until its last transfer is over, even if that happens meanwhile. */
+/*
+ * The operation stays until its last transfer has ended, even if that happens within this function.
+ */
 void ofi_coll_op_sever(struct ofi_coll_op *op)
 {
 	const struct ofi_coll *coll = op->group->coll;
@@ -274,7 +282,10 @@ int ofi_coll_agree(struct ofi_coll_group *group, void *context, uint64_t tag, ui
 	return 0;
 }
 
-/* What is to be sent goes at once, and says that the sender is not there. False: some is left. */
+/*
+ * Sends the remaining messages at once, in a form that makes the receivers' join fail. Returns
+ * false if some are left.
+ */
 static bool coll_refuse(struct ofi_coll_op *op)
 {
 	op_fail(op, FI_ECANCELED);
@@ -303,7 +314,7 @@ static bool is_reduction(enum fi_collective_op kind)
 	return kind == FI_ALLREDUCE || kind == FI_REDUCE || kind == FI_REDUCE_SCATTER;
 }
 
-/* Whether an operation knows the type and the arithmetic. */
+/* Checks whether an operation supports the type and the arithmetic. */
 static int check_type(enum fi_collective_op kind, enum fi_datatype datatype, enum fi_op op)
 {
 	bool known;
@@ -312,8 +323,9 @@ static int check_type(enum fi_collective_op kind, enum fi_datatype datatype, enu
 		return -FI_EOPNOTSUPP;
 	if (kind == FI_BARRIER)
 		known = datatype == FI_VOID && op == FI_NOOP;
+	/* The result would depend on the order. */
 	else if (is_reduction(kind))
-		known = op != FI_DIFF && ofi_reduce_find(datatype, op); /* the order would count */
+		known = op != FI_DIFF && ofi_reduce_find(datatype, op);
 	else
 		known = ofi_datatype_size(datatype) &&
 			(op == FI_NOOP || op == FI_ATOMIC_READ || op == FI_ATOMIC_WRITE);
@@ -325,7 +337,7 @@ static bool is_rooted(enum fi_collective_op kind)
 	return kind == FI_BROADCAST || kind == FI_REDUCE || kind == FI_SCATTER || kind == FI_GATHER;
 }
 
-/* Which of the two buffers this member needs. */
+/* Checks the buffers that this member needs. */
 static int check_buffers(const struct ofi_coll_call *call, const struct ofi_coll_shape *shape)
 {
 	bool root = shape->rank == shape->root;

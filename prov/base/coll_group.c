@@ -14,12 +14,15 @@
 #define TAG_JOIN   (1ULL << 63)
 #define CANDIDATES 16
 /*
- * Calls in which a member that leaves a group before it has formed tries to tell the others,
- * while nothing can be sent.
+ * Number of calls in which a member that leaves an unformed group tries to tell the others while
+ * nothing can be sent.
  */
 #define REFUSALS_MAX 10000
 
-/* Addresses of groups: apart from the small numbers and pointers that addresses of peers are. */
+/*
+ * A prefix for the addresses of groups, distinct from peers' addresses, which are small numbers or
+ * pointers.
+ */
 #define ADDR_GROUP 0xc011ULL
 #define ADDR_SHIFT 48
 
@@ -54,7 +57,7 @@ static bool may_take(const struct ofi_coll_group *group, uint64_t number)
 	return false;
 }
 
-/* No other group has the number or may yet get it. */
+/* Returns true if no other group has the number or may still get it. */
 static bool is_free(const struct ofi_coll *coll, uint64_t number)
 {
 	const struct ofi_coll_group *group;
@@ -75,7 +78,7 @@ static uint64_t acceptable(const struct ofi_coll_group *group)
 	return mask;
 }
 
-/* Of one round of messages that a join consists of, or of the other. */
+/* Returns the tag of one of the two message rounds of a join. */
 static uint64_t join_tag(const struct ofi_coll_group *group, bool confirm)
 {
 	uint64_t word = mix(~group->seed) & MASK(SEQ_BITS + GROUP_BITS) & ~1ULL;
@@ -126,8 +129,7 @@ static void group_free(struct ofi_coll_group *group)
 }
 
 /*
- * All members derive the same numbers, and the same tag for their agreement, from the members'
- * names.
+ * All members derive the same numbers, and the same tag for the agreement, from the members' names.
  */
 static void group_offer(struct ofi_coll_group *group, uint64_t digest, uint64_t count)
 {
@@ -158,7 +160,7 @@ int ofi_coll_join(struct ofi_coll *coll, const struct ofi_coll_members *members,
 	past->count++;
 	*out = group;
 	if (ofi_coll_agree(group, context, join_tag(group, false), join_tag(group, true))) {
-		/* Nobody has heard of it. */
+		/* No other member knows of the group yet. */
 		*out = NULL;
 		past->count--;
 		group_free(group);
@@ -218,7 +220,7 @@ struct ofi_coll_group *ofi_coll_find(struct ofi_coll *coll, fi_addr_t addr)
 	return NULL;
 }
 
-/* What members that were ahead have sent. */
+/* Drops messages of members that were ahead of us. */
 static void group_purge(const struct ofi_coll_group *group)
 {
 	const struct ofi_coll *coll = group->coll;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Joining of collective groups. */
+/* Joining collective groups. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,7 +10,7 @@
 #include <rdma/providers/fi_log.h>
 
 #define NAME_MAX_LEN 64
-#define PATIENCE_MS  2000 /* of fi_close, with members that still use memory of the group */
+#define PATIENCE_MS  2000 /* limit for fi_close while members still use memory of the group */
 
 struct mc {
 	struct fid_mc fid;
@@ -40,8 +40,8 @@ static uint64_t now_ms(void)
 }
 
 /*
- * A member that has been told to read a large message gets some time to do so. After that its
- * connection ends, since nothing may read memory that the application gets back.
+ * Members that were told to read a large message get some time to do so. After that their
+ * connection ends, because nobody may read memory that has been returned to the application.
  */
 static void leave_in_time(struct mc *mc)
 {
@@ -77,7 +77,9 @@ static const struct fi_ops mc_ops = {
 	.close = mc_close,
 };
 
-/* A join that is over before its call returns: the fid exists, the event may be read at once. */
+/*
+ * A join may complete before its call returns: the fid exists, and the event may be read at once.
+ */
 void ofi_coll_mc_formed(const struct ofi_coll_done *done)
 {
 	struct mc *mc = done->context;
@@ -103,7 +105,7 @@ static int coll_mc_refuse(const struct ofi_coll_owner *owner, int err, const cha
 	return err;
 }
 
-/* What coll_addr says is where the members come from; they are always those of the set. */
+/* coll_addr only tells where the members come from; they are always those of the set. */
 static bool known_addr(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr)
 {
 	bool known;
@@ -143,7 +145,10 @@ static int coll_mc_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Whether two addresses of the set are of one endpoint, which can't take part twice. */
+/*
+ * Checks whether two addresses of the set belong to the same endpoint, which cannot take part
+ * twice.
+ */
 static bool is_repeated(uint64_t *digests, size_t count)
 {
 	qsort(digests, count, sizeof(*digests), coll_mc_compare);
@@ -153,7 +158,7 @@ static bool is_repeated(uint64_t *digests, size_t count)
 	return false;
 }
 
-/* The digest of the names, which are the same everywhere, and which of them is ours. */
+/* Computes the digest of the names, which is the same on all members, and finds our own rank. */
 static int identify(const struct ofi_coll_owner *owner, const struct ofi_av_set *set,
 		    struct ofi_coll_members *members, uint64_t *digests)
 {

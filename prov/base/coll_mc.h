@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_join_collective: the fid_mc of a collective group, and the event that tells it has formed. */
+/*
+ * fi_join_collective: the fid_mc of a collective group, and the event that reports that it has
+ * formed.
+ */
 #ifndef OFI_COLL_MC_H
 #define OFI_COLL_MC_H
 
@@ -11,29 +14,30 @@
 
 struct fi_collective_addr;
 
-/* The part of an endpoint that its groups use; they hold references on the endpoint. */
+/* The part of an endpoint that its groups use. The groups hold references on the endpoint. */
 struct ofi_coll_owner {
 	const struct fi_provider *prov;
 	struct ofi_coll *coll;
 	struct ofi_lock *lock; /* guards coll */
 	struct ofi_ref *ref;
-	struct ofi_eq *eq; /* bound to the endpoint; NULL: none */
+	struct ofi_eq *eq; /* bound to the endpoint, or NULL */
 	const void *av;	   /* likewise */
 	void *arg;
 	/*
-	 * The name of a member as all members know it: at most *len bytes. -FI_EINVAL: it has none.
+	 * Returns the name by which all members know a member, at most *len bytes. Returns
+	 * -FI_EINVAL if it has none.
 	 */
 	int (*name)(void *arg, fi_addr_t addr, void *name, size_t *len);
-	/* Without the lock: lets what the device is at come to its end. */
+	/* Makes progress so that transfers in flight can end. Called without the lock. */
 	void (*progress)(void *arg);
 	const void *own_name;
 	size_t own_len;
 };
 
-/* fi_join with FI_COLLECTIVE; takes the lock. */
+/* Implements fi_join with FI_COLLECTIVE. Takes the lock. */
 int ofi_coll_mc_join(struct ofi_coll_owner *owner, const struct fi_collective_addr *addr,
 		     uint64_t flags, struct fid_mc **mc, void *context);
-/* What the engine's done() does with the end of a join; the lock is held. */
+/* Handles the end of a join for the engine's done(). The lock is held. */
 void ofi_coll_mc_formed(const struct ofi_coll_done *done);
 
 #endif

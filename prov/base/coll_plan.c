@@ -6,8 +6,8 @@
 #include "coll_plan.h"
 #include <rdma/fi_errno.h>
 
-#define BRUCK_MAX 4096	/* bytes of the result up to which few rounds beat few copies */
-#define RING_MIN  32768 /* bytes from which on every member reduces only its slice */
+#define BRUCK_MAX 4096	/* result size up to which few rounds are better than few copies */
+#define RING_MIN  32768 /* size from which each member reduces only its slice */
 
 typedef struct ofi_coll_plan plan_t;
 typedef const struct ofi_coll_shape shape_t;
@@ -78,7 +78,7 @@ static uint8_t *scratch(plan_t *plan, size_t len)
 	return plan->scratch;
 }
 
-/* Members counted from the root, and back. */
+/* Convert ranks to and from positions counted from the root. */
 static size_t from_root(shape_t *s)
 {
 	return (s->rank + s->size - s->root) % s->size;
@@ -90,7 +90,8 @@ static size_t to_rank(shape_t *s, size_t v)
 }
 
 /*
- * How many slices a member of a binomial tree has in hand: its own and those of the members below.
+ * Returns the number of slices that a member of a binomial tree handles: its own and those of the
+ * members below.
  */
 static size_t below(shape_t *s, size_t v)
 {
@@ -99,7 +100,7 @@ static size_t below(shape_t *s, size_t v)
 	return span < s->size - v ? span : s->size - v;
 }
 
-/* The half of the span that the first child has. */
+/* Returns the half of the span that belongs to the first child. */
 static size_t half(size_t span)
 {
 	size_t bit = 1;
@@ -109,7 +110,7 @@ static size_t half(size_t span)
 	return span > 1 ? bit : 0;
 }
 
-/* Dissemination: in round k everyone hears from the member 2^k before it. */
+/* Dissemination: in round k each member hears from the member 2^k before it. */
 static void plan_barrier(plan_t *plan, shape_t *s)
 {
 	size_t round = 0;
@@ -121,7 +122,7 @@ static void plan_barrier(plan_t *plan, shape_t *s)
 	}
 }
 
-/* Binomial tree; the largest part of it is sent to first. */
+/* Binomial tree; the largest subtree is sent to first. */
 static void plan_broadcast(plan_t *plan, shape_t *s)
 {
 	size_t v = from_root(s);
@@ -134,7 +135,7 @@ static void plan_broadcast(plan_t *plan, shape_t *s)
 		add_send(plan, to_rank(s, v + k), 0, s->result, s->bytes);
 }
 
-/* The broadcast's tree backwards. */
+/* The tree of the broadcast, in reverse. */
 static void plan_reduce(plan_t *plan, shape_t *s)
 {
 	size_t v = from_root(s), span = below(s, v);
@@ -159,15 +160,12 @@ static void plan_reduce(plan_t *plan, shape_t *s)
 		add_send(plan, to_rank(s, v & (v - 1)), 0, acc, s->bytes);
 }
 
-/*
- * Where the two halves of an exchange are; they change places when the reduction went into the
- * other.
- */
+/* The two halves of an exchange; they are swapped when the reduction went into the other one. */
 struct pair {
 	uint8_t *acc, *in;
 };
 
-/* The operand of the lower rank is always the left one: all members get the same bits. */
+/* The operand of the lower rank is always on the left, so all members compute the same bits. */
 static void combine(plan_t *plan, shape_t *s, struct pair *p, bool peer_is_lower)
 {
 	uint8_t *acc = p->acc;
@@ -182,8 +180,8 @@ static void combine(plan_t *plan, shape_t *s, struct pair *p, bool peer_is_lower
 }
 
 /*
- * Recursive doubling between a power of two of members; of the `extra` beyond it each gives its
- * part to a neighbour before and gets the result after.
+ * Recursive doubling among a power of two of members. Each of the `extra` members beyond it gives
+ * its data to a neighbor first and gets the result afterward.
  */
 static void plan_doubling(plan_t *plan, shape_t *s)
 {
@@ -219,7 +217,7 @@ static void plan_doubling(plan_t *plan, shape_t *s)
 		add_send(plan, s->rank - 1, 0, s->result, s->bytes);
 }
 
-/* Slice i of an array that is divided among the members, the first ones having one element more. */
+/* Slice i of an array that is divided among the members; the first ones have one more element. */
 struct slice {
 	size_t at, count;
 };
@@ -231,7 +229,9 @@ static struct slice slice_of(shape_t *s, size_t i)
 	return (struct slice){ i * each + (i < more ? i : more), each + (i < more) };
 }
 
-/* Slices go round the ring twice: on the first turn they are reduced, on the second copied. */
+/*
+ * Slices travel around the ring twice: they are reduced in the first turn and copied in the second.
+ */
 static void plan_ring(plan_t *plan, shape_t *s)
 {
 	size_t n = s->size, unit = s->bytes / s->count, at;
@@ -262,7 +262,7 @@ static void plan_allreduce(plan_t *plan, shape_t *s)
 		plan_doubling(plan, s);
 }
 
-/* From slices in the order of members counted from `first` to those in the order of ranks. */
+/* Reorders slices from the order of members counted from `first` to the order of ranks. */
 static void rotate(plan_t *plan, shape_t *s, uint8_t *dst, const uint8_t *src, size_t first)
 {
 	size_t head = (s->size - first) * s->bytes;
@@ -271,7 +271,7 @@ static void rotate(plan_t *plan, shape_t *s, uint8_t *dst, const uint8_t *src, s
 	add_copy(plan, dst, src + head, first * s->bytes);
 }
 
-/* Bruck: what a member has doubles with each round. */
+/* Bruck's algorithm: the data of a member doubles in each round. */
 static void plan_bruck(plan_t *plan, shape_t *s)
 {
 	size_t n = s->size, round = 0, count;
@@ -337,7 +337,7 @@ static void plan_scatter(plan_t *plan, shape_t *s)
 	add_copy(plan, s->result, mem, s->bytes);
 }
 
-/* The scatter's tree backwards. */
+/* The tree of the scatter, in reverse. */
 static void plan_gather(plan_t *plan, shape_t *s)
 {
 	size_t v = from_root(s), span = below(s, v);
@@ -362,7 +362,7 @@ static void plan_gather(plan_t *plan, shape_t *s)
 		rotate(plan, s, s->result, mem, s->root);
 }
 
-/* In round i everyone gives to the member i after it. */
+/* In round i each member sends to the member i after it. */
 static void plan_alltoall(plan_t *plan, shape_t *s)
 {
 	size_t n = s->size, total = n * s->bytes, to, from;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What one member does in one collective operation: a list of steps. Sends and receives are begun
- * in order; a wait lets those before it end. Each pair of members exchanges at most one message per
- * round.
+ * The part of one member in one collective operation: a list of steps. Sends and receives start in
+ * order; a WAIT step completes all earlier ones. Each pair of members exchanges at most one message
+ * per round.
  */
 #ifndef OFI_COLL_PLAN_H
 #define OFI_COLL_PLAN_H
@@ -13,14 +13,14 @@
 #include "reduce.h"
 #include <rdma/fi_collective.h>
 
-#define OFI_COLL_ROUND_BITS 13 /* a ring takes two rounds per member */
+#define OFI_COLL_ROUND_BITS 13 /* enough for a ring, which takes two rounds per member */
 
 enum ofi_coll_verb {
-	OFI_COLL_SEND,	 /* len bytes of src to peer */
-	OFI_COLL_RECV,	 /* len bytes from peer to dst */
-	OFI_COLL_WAIT,	 /* for all sends and receives before */
-	OFI_COLL_COPY,	 /* len bytes of src to dst */
-	OFI_COLL_REDUCE, /* dst op= src, len elements */
+	OFI_COLL_SEND,	 /* sends len bytes of src to peer */
+	OFI_COLL_RECV,	 /* receives len bytes from peer into dst */
+	OFI_COLL_WAIT,	 /* waits for all earlier sends and receives */
+	OFI_COLL_COPY,	 /* copies len bytes of src to dst */
+	OFI_COLL_REDUCE, /* dst op= src for len elements */
 };
 
 struct ofi_coll_op;
@@ -33,7 +33,7 @@ struct ofi_coll_step {
 	void *dst;
 	const void *src;
 	size_t len;
-	bool active; /* its completion is to come */
+	bool active; /* in flight */
 };
 
 struct ofi_coll_plan {
@@ -42,23 +42,28 @@ struct ofi_coll_plan {
 	size_t room;
 	ofi_reduce_fn *reduce;
 	uint8_t *scratch;
-	int err; /* sticks: -FI_ENOMEM */
+	int err; /* -FI_ENOMEM once an allocation has failed */
 };
 
 struct ofi_coll_shape {
 	enum fi_collective_op kind;
 	const void *buf;
 	void *result;
-	size_t count; /* elements */
-	size_t bytes; /* of count elements */
+	size_t count; /* number of elements */
+	size_t bytes; /* size of `count` elements */
 	size_t rank, size, root;
 };
 
-/* 0 with a plan to be freed, or -FI_ENOMEM with one that needn't be. plan->reduce is set before. */
+/*
+ * Returns 0 with a plan that the caller frees, or -FI_ENOMEM with nothing to free. The caller has
+ * set plan->reduce.
+ */
 int ofi_coll_plan_make(struct ofi_coll_plan *plan, const struct ofi_coll_shape *shape);
 void ofi_coll_plan_free(struct ofi_coll_plan *plan);
 
-/* Whether the operation has an array of one slice per member, at the input or the output. */
+/*
+ * Returns whether the input or the output of the operation is an array with one slice per member.
+ */
 int ofi_coll_sliced(enum fi_collective_op kind);
 
 #endif

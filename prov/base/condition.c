@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What work waits for. */
+/* The counters and thresholds that triggered operations and deferred work wait for. */
 #include <rdma/fi_errno.h>
 #include <rdma/fi_trigger.h>
 #include <rdma/providers/fi_log.h>

@@ -6,9 +6,9 @@
 #include "cntr.h"
 #include "domain.h"
 
-/* A counter of the domain, or NULL. */
+/* Returns the fid's counter if it belongs to the domain, else NULL. */
 struct ofi_cntr *ofi_trigger_cntr(const struct ofi_domain *domain, struct fid_cntr *fid);
-/* What the context of a call with FI_TRIGGER says. 0 or -FI_E*. */
+/* Reads the trigger condition from the context of a call with FI_TRIGGER. Returns 0 or -FI_E*. */
 ssize_t ofi_trigger_condition(const struct ofi_domain *domain, const void *context,
 			      struct ofi_cntr **cntr, uint64_t *threshold);
 

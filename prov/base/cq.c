@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues: what does not depend on where completions come from. */
+/* Completion queues: the part that does not depend on the source of completions. */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -34,7 +34,7 @@ size_t ofi_cq_threshold(enum fi_cq_wait_cond wait_cond, const void *cond, size_t
 	return want < 1 ? 1 : want < count ? want : count;
 }
 
-/* The structure grew: err_data_size came with API 1.5, src_addr with 1.20. */
+/* The structure has grown: err_data_size was added in API 1.5, src_addr in 1.20. */
 void ofi_cq_copy_error(uint32_t version, struct fi_cq_err_entry *to,
 		       const struct fi_cq_err_entry *from, const void *detail, size_t len)
 {
@@ -182,7 +182,7 @@ ssize_t ofi_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64
 	return cq->slow->ops->take_error(cq, entry) ? 1 : -FI_EAGAIN;
 }
 
-/* 0: look again. -FI_EAGAIN: a signal, an interrupt or the time-out ends the wait. */
+/* Returns 0 to poll again, -FI_EAGAIN if a signal, an interrupt or the timeout ends the wait. */
 static int cq_nap(struct ofi_cq *cq, struct ofi_sleeper *sleeper, uint64_t start, int timeout)
 {
 	struct ofi_cq_slow *slow = cq->slow;

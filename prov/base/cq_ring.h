@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completions in software: what a provider that completes operations itself has for the application
- * to read. A ring that grows, so that none is lost. The owner's lock guards it.
+ * Software completions: a queue of completions for the application to read, used by providers that
+ * complete operations themselves. The ring grows, so no completion is lost. The owner's lock guards
+ * it.
  */
 #ifndef OFI_CQ_RING_H
 #define OFI_CQ_RING_H
@@ -21,44 +22,52 @@ struct ofi_cq_item {
 	uint64_t data;
 	uint64_t tag;
 	union {
-		fi_addr_t src;	  /* of a success */
-		size_t olen;	  /* of a failure */
-		const void *from; /* of FI_EADDRNOTAVAIL: the sender's address, or NULL */
+		fi_addr_t src;	  /* set if the operation succeeded */
+		size_t olen;	  /* set if the operation failed */
+		const void *from; /* for FI_EADDRNOTAVAIL: the sender's address, or NULL */
 	};
-	int err; /* FI_E*, 0 is success */
+	int err; /* FI_E*, 0 on success */
 	int prov_errno;
 };
 
 struct ofi_cq_ring {
 	struct ofi_cq_item *items;
-	uint32_t mask;	     /* size - 1, a power of two */
-	uint32_t head, tail; /* count items read and written */
-	uint32_t ahead; /* tail, 1 more when overrun; atomic, as head, to look without the lock */
-	bool overrun;	/* items were lost for want of memory */
+	uint32_t mask;	     /* size - 1; the size is a power of two */
+	uint32_t head, tail; /* numbers of items read and written */
+	/*
+	 * Tail, plus 1 after an overrun; atomic, like head, so both can be read without the lock.
+	 */
+	uint32_t ahead;
+	bool overrun; /* items were lost because memory was exhausted */
 };
 
-/* At least size items to begin with. 0 or -FI_ENOMEM. */
+/* Allocates room for at least `size` items. Returns 0 or -FI_ENOMEM. */
 int ofi_cq_ring_init(struct ofi_cq_ring *ring, size_t size);
 void ofi_cq_ring_fini(struct ofi_cq_ring *ring);
-/* Makes room for more. False when out of memory: the completion is lost, and the ring overrun. */
+/*
+ * Grows the ring. Returns false when out of memory: the completion is lost and the ring is overrun.
+ */
 bool ofi_cq_ring_grow(struct ofi_cq_ring *ring);
 /*
- * Copies successes in order into entries of the format, and their sources where src is given. Their
- * number; -FI_EAVAIL when a failure is next, -FI_EAGAIN when there is nothing.
+ * Copies successful completions in order into entries of the format, and their sources if src is
+ * not NULL. Returns their number; -FI_EAVAIL if a failure is next; -FI_EAGAIN if the ring is empty.
  */
 ssize_t ofi_cq_ring_read(struct ofi_cq_ring *ring, enum fi_cq_format format, void *buf,
 			 size_t count, fi_addr_t *src);
-/* Takes the failure that is next. NULL when there is none; valid until the next item is added. */
+/*
+ * Removes the failure that is next. Returns NULL if there is none. The result is valid until the
+ * next item is added.
+ */
 const struct ofi_cq_item *ofi_cq_ring_take_error(struct ofi_cq_ring *ring);
 
-/* Neither an item nor an overrun is to be read. May be asked without the lock. */
+/* Returns true if there is neither an item nor an overrun to read. Needs no lock. */
 static inline bool ofi_cq_ring_empty(const struct ofi_cq_ring *ring)
 {
 	return __atomic_load_n(&ring->head, __ATOMIC_RELAXED) ==
 	       __atomic_load_n(&ring->ahead, __ATOMIC_ACQUIRE);
 }
 
-/* Items that are not read yet. May be asked without the lock. */
+/* Returns the number of unread items. Needs no lock. */
 static inline size_t ofi_cq_ring_used(const struct ofi_cq_ring *ring)
 {
 	uint32_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
@@ -66,13 +75,13 @@ static inline size_t ofi_cq_ring_used(const struct ofi_cq_ring *ring)
 	return __atomic_load_n(&ring->ahead, __ATOMIC_ACQUIRE) - head;
 }
 
-/* After a change of tail or overrun. */
+/* Publishes a change of tail or overrun. */
 static inline void ofi_cq_ring_show(struct ofi_cq_ring *ring)
 {
 	__atomic_store_n(&ring->ahead, ring->tail + ring->overrun, __ATOMIC_RELEASE);
 }
 
-/* Writes the i-th entry of buf. Each format is the beginning of the next. */
+/* Writes the i-th entry of buf. Each format begins with the fields of the previous one. */
 static inline void ofi_cq_put_entry(enum fi_cq_format format, void *buf, size_t i,
 				    const struct ofi_cq_item *item)
 {
@@ -97,7 +106,7 @@ static inline void ofi_cq_put_entry(enum fi_cq_format format, void *buf, size_t 
 	}
 }
 
-/* The item to fill before ofi_cq_ring_push(). NULL when out of memory. */
+/* Returns the item to fill before ofi_cq_ring_push(), or NULL when out of memory. */
 static inline struct ofi_cq_item *ofi_cq_ring_next(struct ofi_cq_ring *ring)
 {
 	if (ofi_unlikely(ring->tail - ring->head > ring->mask) && !ofi_cq_ring_grow(ring))

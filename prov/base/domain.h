@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What domains of all providers have: first in the provider's own. */
+/*
+ * The state that domains of all providers share. It is the first member of the provider's own
+ * struct.
+ */
 #ifndef OFI_DOMAIN_H
 #define OFI_DOMAIN_H
 
@@ -17,21 +20,21 @@ struct ofi_loop;
 struct ofi_mr_cache;
 struct ofi_rdm_domain_progress;
 
-/* A memory region, for the operations that the library performs itself. */
+/* A memory region, for operations that the library performs itself. */
 struct ofi_mr_place {
-	uint64_t base; /* added to the addresses of operations: 0 with FI_MR_VIRT_ADDR */
+	uint64_t base; /* added to the addresses of operations; 0 with FI_MR_VIRT_ADDR */
 	uint64_t start, len;
-	uint64_t access; /* FI_REMOTE_READ and the like */
+	uint64_t access; /* FI_REMOTE_READ and similar flags */
 	uint32_t rkey;
 };
 
-/* What the provider does for the library. */
+/* Callbacks of the provider for the library. */
 struct ofi_domain_ops {
-	/* The region of a key. False when there is none. */
+	/* Finds the region of a key. Returns false if there is none. */
 	bool (*mr_find)(struct ofi_domain *domain, uint64_t key, struct ofi_mr_place *place);
 	/*
-	 * The peer has done FI_REMOTE_READ, FI_REMOTE_WRITE or both there: the region's counters
-	 * count it, once if they are one.
+	 * Counts an access of the peer (FI_REMOTE_READ, FI_REMOTE_WRITE or both) on the region's
+	 * counters. A counter bound for both counts it once.
 	 */
 	void (*mr_count)(struct ofi_domain *domain, uint64_t key, uint64_t what);
 };
@@ -43,13 +46,13 @@ struct ofi_domain {
 	const struct ofi_domain_ops *ops;
 	struct ofi_ref *fabric; /* the fabric's references */
 	struct ofi_loop *loop;	/* the fabric's event thread */
-	struct fi_info *info;	/* what it was opened with */
+	struct fi_info *info;	/* attributes it was opened with */
 	struct ofi_stats *stats;
 	struct ofi_triggers triggers;
-	struct ofi_lock atomics;    /* one at a time in software */
-	struct ofi_mr_cache *cache; /* registrations of endpoints of type FI_EP_RDM, else NULL */
-	size_t packet;		    /* bytes of one of their packets, with its header */
-	struct ofi_rdm_domain_progress *progress; /* these endpoints, else NULL */
+	struct ofi_lock atomics;    /* serializes atomics performed in software */
+	struct ofi_mr_cache *cache; /* registration cache for FI_EP_RDM endpoints, or NULL */
+	size_t packet;		    /* size of one of their packets, including the header */
+	struct ofi_rdm_domain_progress *progress; /* progress of these endpoints, or NULL */
 };
 
 static inline struct ofi_domain *ofi_domain(struct fid_domain *fid)

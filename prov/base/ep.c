@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What endpoints of all kinds share. */
+/* Functions that endpoints of all types share: options, default operation flags, bindings. */
 #include "ep.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What endpoints of all kinds share: options, default operation flags, bindings. */
+/* Functions that endpoints of all types share: options, default operation flags, bindings. */
 #ifndef OFI_EP_H
 #define OFI_EP_H
 
@@ -10,38 +10,38 @@
 #include "cq.h"
 #include "eq.h"
 
-/* The value of an option, which is a size_t. 0 or -FI_ENOPROTOOPT. */
+/* Reads an option, which is a size_t. Returns 0 or -FI_ENOPROTOOPT. */
 typedef int ofi_ep_option(struct fid *ep, int name, size_t *value);
 
-/* fi_getopt. */
+/* Implements fi_getopt. */
 int ofi_ep_getopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
 		  int name, void *value, size_t *len);
 /*
- * fi_setopt of an endpoint where one option alone, `writable`, can be set. 0, with *to what it is
- * to be, or -FI_E*.
+ * Implements fi_setopt for endpoints with a single settable option, `writable`. Returns 0 with the
+ * new value in *to, or -FI_E*.
  */
 int ofi_ep_setopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option *option, int level,
 		  int name, const void *value, size_t len, int writable, size_t *to);
 
-/* Default operation flags, and those that may be. */
+/* The default operation flags, and the flags that may be defaults. */
 struct ofi_ep_op_flags {
 	uint64_t *tx, *rx;
 	uint64_t tx_allowed, rx_allowed;
 };
 
-/* FI_GETOPSFLAG; *flags says which: FI_TRANSMIT or FI_RECV. 0 or -FI_EINVAL. */
+/* Implements FI_GETOPSFLAG; *flags selects FI_TRANSMIT or FI_RECV. Returns 0 or -FI_EINVAL. */
 int ofi_ep_get_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_flags *of,
 			uint64_t *flags);
-/* FI_SETOPSFLAG. 0, -FI_EINVAL or -FI_EBADFLAGS. */
+/* Implements FI_SETOPSFLAG. Returns 0, -FI_EINVAL or -FI_EBADFLAGS. */
 int ofi_ep_set_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_flags *of,
 			const uint64_t *flags);
 
-/* Binds an event queue. 0 or -FI_E*, logged. */
+/* Binds an event queue. Returns 0, or logs and returns -FI_E*. */
 int ofi_ep_bind_eq(const struct fi_provider *prov, struct ofi_eq **slot, struct ofi_eq *eq,
 		   const struct ofi_ref *fabric, uint64_t flags);
 /*
- * Whether a completion queue can be bound; bound: FI_TRANSMIT and FI_RECV where there is one. 0 or
- * -FI_E*, logged.
+ * Checks whether a completion queue can be bound. `bound` has FI_TRANSMIT and FI_RECV for the
+ * directions that already have one. Returns 0, or logs and returns -FI_E*.
  */
 int ofi_ep_check_cq(const struct fi_provider *prov, struct fid *cq, const struct ofi_ref *domain,
 		    uint64_t flags, uint64_t bound);

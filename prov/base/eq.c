@@ -12,7 +12,8 @@
 struct ofi_eq_item {
 	TAILQ_ENTRY(ofi_eq_item) link;
 	bool is_err;
-	bool ours; /* not from fi_eq_write: begins with a fid, owns the fi_info of an FI_CONNREQ */
+	/* Posted by the provider: begins with a fid, owns the fi_info of an FI_CONNREQ. */
+	bool ours;
 	uint32_t event;
 	struct fi_eq_err_entry err; /* err_data points to data */
 	size_t len;
@@ -33,7 +34,7 @@ static struct ofi_eq_item *item_new(uint32_t event, const void *data, size_t len
 	return item;
 }
 
-/* Appends; NULL stands for an event for which there was no memory. Takes the lock. */
+/* Appends an item; NULL stands for an event for which there was no memory. Takes the lock. */
 static int item_queue(struct ofi_eq *eq, struct ofi_eq_item *item)
 {
 	bool overrun;
@@ -86,7 +87,7 @@ static bool is_cm_event(const struct ofi_eq_item *item)
 	       item->len >= sizeof(struct fi_eq_cm_entry);
 }
 
-/* An unread connection request goes with its fi_info: the peer is refused. */
+/* An unread connection request takes its fi_info along, and the peer is rejected. */
 static void item_drop(struct ofi_eq_item *item)
 {
 	struct fi_eq_cm_entry *entry = (void *)item->data;
@@ -106,7 +107,7 @@ static const struct fid *item_fid(const struct ofi_eq_item *item)
 	return item->ours ? *(const fid_t *)item->data : NULL;
 }
 
-/* Moves what belongs to fid, or everything when fid is NULL, out of the reach of readers. */
+/* Moves the items of a fid, or all of them if fid is NULL, out of the readers' reach. */
 static void take_items(struct ofi_eq *eq, const struct fid *fid, struct ofi_eq_list *taken)
 {
 	struct ofi_eq_item *item, *next;
@@ -156,7 +157,10 @@ int ofi_eq_trywait(struct ofi_eq *eq)
 	return ret;
 }
 
-/* Bytes of an item that go into len bytes. Data behind a CM entry is cut to the room there is. */
+/*
+ * Returns how many bytes of an item go into len bytes. Data after a CM entry is truncated to the
+ * available room.
+ */
 static ssize_t item_fit(const struct ofi_eq_item *item, size_t len)
 {
 	if (len >= item->len)
@@ -173,7 +177,9 @@ static void item_remove(struct ofi_eq *eq, struct ofi_eq_item *item)
 		ofi_wait_clear(&eq->wait);
 }
 
-/* With the lock held. A consumed item is left in *done, for the caller to free. */
+/*
+ * Reads the first item. A consumed item is left in *done for the caller to free. The lock is held.
+ */
 static ssize_t read_head(struct ofi_eq *eq, uint32_t *event, void *buf, size_t len, bool peek,
 			 struct ofi_eq_item **done)
 {
@@ -202,7 +208,7 @@ static ssize_t read_head(struct ofi_eq *eq, uint32_t *event, void *buf, size_t l
 	return ret;
 }
 
-/* err_data of an earlier readerr is valid until the next read. */
+/* err_data of an earlier readerr stays valid until the next read. */
 static struct ofi_eq_item *forget_last_err(struct ofi_eq *eq)
 {
 	struct ofi_eq_item *last = eq->last_err;
@@ -258,13 +264,15 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 		ret = eq_read(fid, event, buf, len, flags);
 		if (ret != -FI_EAGAIN)
 			return ret;
-		/* The man page: a time-out and a signal both give -FI_EAGAIN. */
+		/* According to fi_eq(3), a timeout and a signal both return -FI_EAGAIN. */
 		if (ofi_wait_sleep(&eq->wait, ofi_wait_left(start, timeout)))
 			return eq_read(fid, event, buf, len, flags);
 	}
 }
 
-/* Fills the caller's entry; true when err_data points into the item, which must be kept then. */
+/*
+ * Fills the caller's entry. Returns true if err_data points into the item, which must then be kept.
+ */
 static bool copy_err(const struct ofi_eq *eq, struct ofi_eq_item *item, struct fi_eq_err_entry *buf)
 {
 	bool sized = FI_VERSION_GE(eq->api_version, FI_VERSION(1, 5));
@@ -436,7 +444,7 @@ static const struct fi_ops_eq eq_ops = {
 
 static int eq_check_attr(const struct fi_provider *prov, const struct fi_eq_attr *attr)
 {
-	/* FI_AFFINITY is a hint, and software has no interrupt to place. */
+	/* FI_AFFINITY is a hint, and a software queue has no interrupt to place. */
 	const uint64_t known = FI_WRITE | FI_AFFINITY;
 
 	if (attr && (attr->flags & ~known)) {

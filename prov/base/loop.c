@@ -11,7 +11,9 @@
 #include "loop.h"
 #include "src/ds/bias.h"
 
-/* Runs ready() of a source if it is still there: it may have been removed since epoll saw it. */
+/*
+ * Calls ready() of a source if it still exists: it may have been removed since epoll returned it.
+ */
 static void loop_run(struct ofi_loop *loop, const struct ofi_source *seen)
 {
 	struct ofi_source *source;
@@ -39,7 +41,7 @@ static void *loop_thread(void *arg)
 	pthread_mutex_lock(&loop->mutex);
 	while (!loop->stop) {
 		pthread_mutex_unlock(&loop->mutex);
-		/* One at a time, so that no source is served from a stale list. */
+		/* One event at a time, so that no source is served from a stale list. */
 		n = epoll_wait(loop->epfd, &event, 1, -1);
 		pthread_mutex_lock(&loop->mutex);
 		if (n == 1 && event.data.ptr)
@@ -49,7 +51,7 @@ static void *loop_thread(void *arg)
 	return NULL;
 }
 
-/* With the mutex held. The thread takes no signals: they are the application's. */
+/* Starts the thread, which takes no signals meant for the application. The mutex is held. */
 static int loop_start(struct ofi_loop *loop)
 {
 	sigset_t all, old;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fabric's event thread, asleep unless something happens: connection manager events and the
- * asynchronous events of its devices become fsm steps and EQ entries here, whether or not the
+ * The fabric's event thread, which sleeps unless something happens. It turns connection manager
+ * events and asynchronous device events into state machine steps and EQ entries, whether or not the
  * application polls.
  */
 #ifndef OFI_LOOP_H
@@ -13,7 +13,9 @@
 #include <sys/types.h>
 #include <rdma/providers/fi_prov.h>
 
-/* One descriptor of interest and what to do when it is readable. Lives as long as it is added. */
+/*
+ * A descriptor and the function to call when it is readable. It must stay valid while it is added.
+ */
 struct ofi_source {
 	LIST_ENTRY(ofi_source) link; /* loop->sources */
 	int fd;
@@ -23,24 +25,24 @@ struct ofi_source {
 struct ofi_loop {
 	const struct fi_provider *prov;
 	pthread_mutex_t mutex; /* guards what follows */
-	pthread_cond_t idle;   /* current is NULL again */
+	pthread_cond_t idle;   /* signals that current is NULL again */
 	LIST_HEAD(, ofi_source) sources;
-	struct ofi_source *current; /* its ready() is running */
+	struct ofi_source *current; /* the source whose ready() is running */
 	pthread_t thread;
-	pid_t pid; /* of the process that has the thread, 0 when it does not run */
+	pid_t pid; /* the process in which the thread runs; 0 if it does not run */
 	bool stop;
 	int epfd, wakefd;
 };
 
-/* 0 or -FI_E*, logged for the provider. */
+/* Returns 0 or -FI_E*; failures are logged for the provider. */
 int ofi_loop_init(struct ofi_loop *loop, const struct fi_provider *prov);
-/* Stops the thread. Every source has been removed before. */
+/* Stops the thread. All sources have been removed. */
 void ofi_loop_fini(struct ofi_loop *loop);
-/* Watches a source; starts the thread at first use. 0 or -FI_E*. */
+/* Watches a source and starts the thread if it does not run. Returns 0 or -FI_E*. */
 int ofi_loop_add(struct ofi_loop *loop, struct ofi_source *source);
 /*
- * After this ready() is neither running nor called again. A source that is not added is ignored.
- * Not to be called with a lock that ready() takes; safe from ready() itself.
+ * Removes a source: ready() is then neither running nor called again. Ignores a source that was not
+ * added. Must not be called with a lock that ready() takes; may be called from ready() itself.
  */
 void ofi_loop_remove(struct ofi_loop *loop, struct ofi_source *source);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The process's mappings: how many there are, and how many there may be. */
+/* The process's mappings: their number and the limit. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "maps.h"
 
-#define DEFAULT_LIMIT 65530 /* of the kernel */
+#define DEFAULT_LIMIT 65530 /* the kernel's default */
 
 static size_t read_some(int fd, char *buf, size_t len)
 {

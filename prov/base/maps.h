@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The process's mappings, counted without allocating: a thread that must not change a mapping may
- * ask.
+ * Counts the process's mappings without allocating, so that threads that must not change a mapping
+ * may call it.
  */
 #ifndef OFI_MAPS_H
 #define OFI_MAPS_H
 
 #include <stddef.h>
 
-/* 0 where there is no /proc. Takes some 100 ns for each. */
+/* Returns 0 if there is no /proc. Takes some 100 ns per mapping. */
 size_t ofi_maps_count(void);
-/* vm.max_map_count: beyond it mmap() and malloc() fail. */
+/* Returns vm.max_map_count, beyond which mmap() and malloc() fail. */
 size_t ofi_maps_limit(void);
 
 #endif

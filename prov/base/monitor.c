@@ -20,9 +20,9 @@
 
 #define EVENTS (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 
-#define MOVES	 16   /* ranges that moved, of one batch of events */
-#define RECOUNT	 1024 /* watches after which the process's mappings are counted */
-#define ATTEMPTS 64   /* to unwatch the pieces of a range that others have mapped into */
+#define MOVES	 16   /* moved ranges in one batch of events */
+#define RECOUNT	 1024 /* watches after which the process's mappings are counted again */
+#define ATTEMPTS 64   /* attempts to unwatch the pieces of a range that others have mapped into */
 
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
@@ -33,23 +33,24 @@ struct range {
 };
 
 /*
- * The reader takes the mutex, the users' locks and `ranges`, so nobody waits for an event with one
- * of them. The janitor's work, freeing, may have to wait for one: that is why it is a thread of its
- * own.
+ * The reader thread takes the mutex, the users' locks and `ranges`, so nobody may wait for an event
+ * while holding one of them. The janitor thread frees memory, which may have to wait for an event:
+ * that is why it is a separate thread.
  */
 struct ofi_monitor_hub {
-	pthread_mutex_t life;	/* one start or end at a time; taken first */
-	pthread_mutex_t ranges; /* one change of what is watched at a time; taken second; guards: */
+	pthread_mutex_t life;	/* serializes start and end; taken first */
+	pthread_mutex_t ranges; /* serializes changes of what is watched; taken second; guards: */
 	unsigned int watches;
 	bool crowded;	       /* the process has half of the mappings that it may have */
 	pthread_mutex_t mutex; /* guards what follows; taken before the users' locks */
 	pthread_cond_t turn;
 	LIST_HEAD(, ofi_monitor) users;
-	struct ofi_monitor *tidied; /* in its tidy() now */
+	struct ofi_monitor *tidied; /* the monitor whose tidy() is running */
 	bool stop;
-	bool alone; /* of one user, freed with it */
+	bool alone; /* belongs to one user and is freed with it */
 	int fd, stopfd;
-	unsigned int epoch; /* forks that led to this process: an older monitor is the parent's */
+	/* Number of forks that led to this process: an older monitor is the parent's. */
+	unsigned int epoch;
 	pthread_t reader, janitor;
 };
 
@@ -64,9 +65,9 @@ static struct ofi_monitor_hub process_hub = HUB_INIT;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 /*
- * The child watches nothing. With the descriptor open it would keep the parent's memory watched
- * when the parent closes it, and a thread that unmaps there would wait forever for a reader. A
- * lock may be held by a thread of the parent.
+ * The child watches nothing. If it kept the descriptor open, the parent's memory would stay watched
+ * after the parent closes it, and a thread that unmaps there would wait forever for a reader. Locks
+ * may be held by threads of the parent.
  */
 static void in_child(void)
 {
@@ -91,10 +92,10 @@ static bool is_parents(const struct ofi_monitor *monitor)
 }
 
 /*
- * Events need no privilege; handling faults of the kernel would. Kernels before 5.11 don't know the
- * difference. Where the system call is refused, the device may be there. A system call that does
- * not exist means no events at all: valgrind says so, which runs one thread at a time, and
- * unmapping would wait for the reader forever.
+ * Events need no privilege; handling faults of the kernel would. Kernels before 5.11 do not
+ * distinguish the two. If the system call is refused, the device may be available. A system call
+ * that does not exist means that there must be no events at all: valgrind reports it that way,
+ * which runs one thread at a time, so unmapping would wait for the reader forever.
  */
 static int new_fd(void)
 {
@@ -128,8 +129,8 @@ static int uffd_open(void)
 }
 
 /*
- * Write protection that is never switched on: unlike for missing pages, no access ever waits for
- * us.
+ * Registers write protection that is never switched on: unlike registration for missing pages, no
+ * access ever waits for us.
  */
 static int enroll(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
 		  uint64_t *ioctls)
@@ -145,9 +146,9 @@ static int enroll(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t 
 }
 
 /*
- * The range may have been unmapped and mapped since, by whomever. Kernels before 6.17 take memory
- * from a userfaultfd of the application as if it were ours, but refuse to give it to us: that is
- * asked first.
+ * The range may have been unmapped and mapped since, by anyone. Kernels before 6.17 take memory
+ * away from a userfaultfd of the application as if it were ours, but refuse to give it to us, so we
+ * ask for that first.
  */
 static void monitor_release(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
 			    int *attempts)
@@ -165,7 +166,9 @@ static void monitor_release(const struct ofi_monitor_hub *hub, uintptr_t start, 
 	}
 }
 
-/* Narrows the range to its first part that a user wants; to nothing at its end if there is none. */
+/*
+ * Narrows the range to its first part that a user wants, or to nothing at its end if there is none.
+ */
 static void find_wanted(struct ofi_monitor_hub *hub, struct range *range)
 {
 	struct range first = { range->end, range->end }, mine;
@@ -183,7 +186,7 @@ static void find_wanted(struct ofi_monitor_hub *hub, struct range *range)
 	*range = first;
 }
 
-/* A user that needs a part of the range meanwhile has to wait before it watches that part. */
+/* A user that needs part of the range meanwhile must wait before it watches that part. */
 static void monitor_unwatch(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
 {
 	int attempts = ATTEMPTS;
@@ -209,7 +212,10 @@ static void tell(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end, bo
 			user->dirty = true;
 }
 
-/* Where memory was moved to is still watched: returns how many such ranges there are. */
+/*
+ * Reports all changes. Memory that was moved is still watched at its new place: returns the number
+ * of such ranges.
+ */
 static int tell_all(struct ofi_monitor_hub *hub, struct range *moved)
 {
 	struct uffd_msg msg;
@@ -250,8 +256,8 @@ static void read_events(struct ofi_monitor_hub *hub)
 }
 
 /*
- * From before a mapping is changed until its event is read the kernel refuses to fill pages with
- * EAGAIN, and looks at that first (ioctl_userfaultfd(2)); a length of 0 is never valid.
+ * From before a mapping changes until its event is read, the kernel refuses with EAGAIN to fill
+ * pages, and it checks that first (ioctl_userfaultfd(2)). A length of 0 is never valid otherwise.
  */
 static bool changing(const struct ofi_monitor_hub *hub)
 {
@@ -260,7 +266,10 @@ static bool changing(const struct ofi_monitor_hub *hub)
 	return ioctl(hub->fd, UFFDIO_COPY, &nothing) < 0 && errno == EAGAIN;
 }
 
-/* Closes the descriptor itself: freeing its own stack may unmap memory that is still watched. */
+/*
+ * The thread closes the descriptor itself, because freeing its own stack may unmap memory that is
+ * still watched.
+ */
 static void *read_until_stopped(void *arg)
 {
 	struct ofi_monitor_hub *hub = arg;
@@ -319,7 +328,7 @@ static void stop_reader(struct ofi_monitor_hub *hub)
 	hub->fd = hub->stopfd = -1;
 }
 
-/* The janitor first: it may wait for an event. */
+/* The janitor stops first, because it may wait for an event. */
 static void hub_stop(struct ofi_monitor_hub *hub)
 {
 	pthread_mutex_lock(&hub->mutex);
@@ -330,7 +339,7 @@ static void hub_stop(struct ofi_monitor_hub *hub)
 	stop_reader(hub);
 }
 
-/* They take no signals: those are the application's. */
+/* The threads take no signals meant for the application. */
 static int start_threads(struct ofi_monitor_hub *hub)
 {
 	sigset_t all, old;
@@ -431,10 +440,10 @@ void ofi_monitor_close(struct ofi_monitor *monitor)
 }
 
 /*
- * Only memory of a file can be continued on from its page (UFFDIO_CONTINUE), which the kernel
- * refuses at once with EINVAL for private anonymous memory; ENOENT says that the range is more than
- * one mapping, of which a part is looked at then. Where the kernel does not know the request it
- * does not watch files either.
+ * Only file memory can be continued from its page (UFFDIO_CONTINUE). For private anonymous memory
+ * the kernel refuses that at once with EINVAL. ENOENT means that the range is more than one
+ * mapping, and a part of it is tested next. A kernel that does not know the request does not watch
+ * files either.
  */
 static bool is_anonymous(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end)
 {
@@ -461,8 +470,9 @@ static bool is_anonymous(const struct ofi_monitor_hub *hub, uintptr_t start, uin
 }
 
 /*
- * A watched range is a mapping of its own, and may remain one when it is unwatched: the kernel does
- * not join mappings whose pages were first touched apart. With the lock of the ranges held.
+ * A watched range is a mapping of its own, and may remain one when it is unwatched, because the
+ * kernel does not merge mappings whose pages were first touched separately. The lock of the ranges
+ * is held.
  */
 static bool is_crowded(struct ofi_monitor_hub *hub)
 {
@@ -485,7 +495,7 @@ int ofi_monitor_watch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t en
 	pthread_mutex_unlock(&hub->ranges);
 	if (ret)
 		return ret == -ENOMEM ? -FI_ENOMEM : -FI_EOPNOTSUPP;
-	/* Huge pages of hugetlbfs can't be filled with zeros. */
+	/* Huge pages of hugetlbfs cannot be filled with zeros. */
 	if (!(ioctls & 1ULL << _UFFDIO_ZEROPAGE) || !is_anonymous(hub, start, end))
 		return -FI_EINVAL;
 	return 0;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tells when memory stops being what it was: unmapped, moved, its pages dropped. Built on
- * userfaultfd events, so no allocator is patched. A thread that changes the mapping sleeps until
- * the monitor has read the event, which it does with the locks of all its users held: a thread
- * that takes such a lock after its own munmap() finds the change reported. Another thread may have
- * been given the address meanwhile, so a caller that relies on an address calls
- * ofi_monitor_settle() first.
+ * Reports when memory is unmapped or moved, or loses its pages. It is based on userfaultfd events,
+ * so no allocator is patched. A thread that changes a mapping sleeps until the monitor has read the
+ * event, which the monitor does with the locks of all its users held; so a thread that takes such a
+ * lock after its own munmap() finds the change reported. Meanwhile the address may have been given
+ * to another thread, so a caller that relies on an address calls ofi_monitor_settle() first.
  *
- * Nothing that may change a mapping (malloc and free among it) may be done with that lock held,
- * because the thread that reads events takes it. What has to be freed after a change is freed by
- * tidy(), in another thread.
+ * Nothing that may change a mapping, which includes malloc and free, may be done while holding such
+ * a lock, because the thread that reads the events takes it. Memory to be freed after a change is
+ * freed by tidy() in another thread.
  *
  * A forked child has neither the threads nor the descriptor: its copies of the parent's monitors
- * tell nothing.
+ * report nothing.
  */
 #ifndef OFI_MONITOR_H
 #define OFI_MONITOR_H
@@ -25,58 +24,67 @@
 
 struct ofi_monitor_hub;
 
-/* A user's interest. The user sets the lock and the functions. */
+/* A user of the monitor, which sets the lock and the functions. */
 struct ofi_monitor {
 	struct ofi_lock *lock;
 	/*
-	 * With the lock held: [start, end) is no longer what it was, whoever watches it; if
-	 * `unmapped`, nothing of it is left. True when tidy() has work.
+	 * Reports that [start, end) has changed, whoever watches it; `unmapped` means that nothing
+	 * of it is left. Returns true if tidy() has work. Called with the lock held.
 	 */
 	bool (*gone)(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end, bool unmapped);
 	/*
-	 * With the lock held: narrows the range to its first part that the user still relies on;
-	 * false: none.
+	 * Narrows the range to its first part that the user still relies on; returns false if there
+	 * is none. Called with the lock held.
 	 */
 	bool (*wants)(struct ofi_monitor *monitor, uintptr_t *start, uintptr_t *end);
 	/*
-	 * Without any lock, in a thread that may change mappings. Never after ofi_monitor_close().
+	 * Frees what a change left behind. Called without any lock, in a thread that may change
+	 * mappings, and never after ofi_monitor_close().
 	 */
 	void (*tidy)(struct ofi_monitor *monitor);
 
 	struct ofi_monitor_hub *hub;
-	unsigned int epoch;	      /* of the hub, when it was opened: see there */
-	bool dirty;		      /* tidy() has work; under the hub's mutex */
+	unsigned int epoch;	      /* of the hub when the monitor was opened: see there */
+	bool dirty;		      /* tidy() has work; guarded by the hub's mutex */
 	LIST_ENTRY(ofi_monitor) link; /* hub->users */
 };
 
 /*
- * Joins the process's monitor (memory can be watched by one only) or starts it: threads that sleep.
- * 0, or -FI_E* where the kernel does not let us.
+ * Joins the process's monitor, since memory can be watched by only one, or starts it with its
+ * threads, which sleep. Returns 0, or -FI_E* if the kernel does not permit it.
  */
 int ofi_monitor_open(struct ofi_monitor *monitor);
-/* The same with threads and a descriptor of its own, for the test. */
+/* The same with separate threads and a separate descriptor, for the test. */
 int ofi_monitor_open_alone(struct ofi_monitor *monitor);
-/* The user relies on nothing any more, and has said so by ofi_monitor_unwatch(). */
+/*
+ * Closes a user that relies on no memory any more and has called ofi_monitor_unwatch() for all of
+ * it.
+ */
 void ofi_monitor_close(struct ofi_monitor *monitor);
 /*
- * Watches whole pages, which wants() names already. Not with the lock held. Fails unless all of it
- * is private anonymous memory (a file, also one in memory, changes without an event), and when the
- * process has half of the mappings that it may have. -FI_EOPNOTSUPP: nothing of it is watched; any
- * other error: it has to be unwatched, when wants() names it no more.
+ * Watches whole pages, for which wants() already returns true. Must not be called with the lock
+ * held. Fails unless all of the range is private anonymous memory (files, including those in
+ * memory, change without an event), and fails if the process has half of the mappings that it may
+ * have. After -FI_EOPNOTSUPP nothing of it is watched; after any other error the caller must
+ * unwatch the range once wants() no longer includes it.
  */
 int ofi_monitor_watch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end);
 /*
- * What no user wants of the range is not watched any more: the kernel may join the mappings again,
- * and unmaps without waiting for us. Not with the lock held.
+ * Stops watching those parts of the range that no user wants: the kernel may merge the mappings
+ * again, and unmapping no longer waits for the monitor. Must not be called with the lock held.
  */
 void ofi_monitor_unwatch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end);
-/* Is there a change whose event is not read yet? A system call. */
+/* Returns true if there is a change whose event has not been read yet. Makes a system call. */
 bool ofi_monitor_changing(const struct ofi_monitor *monitor);
-/* Waits until each change that began before the call is told. Not with the lock held. */
+/*
+ * Waits until each change that began before the call has been reported. Must not be called with the
+ * lock held.
+ */
 void ofi_monitor_settle(const struct ofi_monitor *monitor);
 /*
- * Changes mappings of its own in each way there is and looks whether all is told. 0, or -FI_EIO:
- * the monitor must not be relied on; or what ofi_monitor_open() returns.
+ * Tests the monitor by changing mappings of its own in all known ways. Returns 0; -FI_EIO if a
+ * change was not reported, so the monitor must not be relied on; or the error of
+ * ofi_monitor_open().
  */
 int ofi_monitor_test(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Checks that the kernel reports every change of memory, before anything relies on it. */
+/* Tests that the kernel reports every change of memory, before anything relies on it. */
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,8 +12,11 @@
 struct seen {
 	struct ofi_monitor monitor;
 	struct ofi_lock lock;
-	uintptr_t start, end; /* of the last change; under the lock */
-	unsigned int ours; /* pages of the map: another thread may get at once what was unmapped */
+	uintptr_t start, end; /* the last change; guarded by the lock */
+	/*
+	 * Pages of the map that are still ours: another thread may reuse an unmapped page at once.
+	 */
+	unsigned int ours;
 };
 
 static bool note(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end, bool unmapped)
@@ -46,7 +49,7 @@ static bool was_seen(struct seen *seen, const char *start, size_t len)
 	return ret;
 }
 
-/* Drops pages, moves the first half, unmaps the second. */
+/* Drops pages, moves the first half, unmaps the second half. */
 static bool changes_are_told(struct seen *seen, char *map, size_t half)
 {
 	uintptr_t at = (uintptr_t)map;
@@ -81,7 +84,7 @@ static void *drop_pages(void *arg)
 	return NULL;
 }
 
-/* While an event can't be read it is told that there is one. */
+/* While an event cannot be read, its existence must be reported. */
 static bool change_is_announced(struct seen *seen, char *map, size_t len)
 {
 	struct drop drop = { map, len };
@@ -106,7 +109,10 @@ static bool change_is_announced(struct seen *seen, char *map, size_t len)
 	return announced && !ofi_monitor_changing(&seen->monitor);
 }
 
-/* Two pages: that of shared memory would change without an event, so it must not be watched. */
+/*
+ * Maps two pages, one of them shared. Shared memory would change without an event, so it must not
+ * be watched.
+ */
 static bool shared_is_refused(struct seen *seen, size_t page)
 {
 	char *map =

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registrations kept for the next time. */
+/* The registration cache. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "mr_cache.h"
 
-#define SPARES 16 /* regions that are not given back to the heap */
+#define SPARES 16 /* objects that are not returned to the heap */
 
 static size_t length(const struct ofi_mr_region *region)
 {
 	return region->end - region->start;
 }
 
-/* How many regions start at addr or before it. */
+/* Returns the number of regions that start at or before addr. */
 static size_t count_up_to(const struct ofi_mr_cache *cache, uintptr_t addr)
 {
 	size_t low = 0, high = cache->count, middle;
@@ -29,8 +29,8 @@ static size_t count_up_to(const struct ofi_mr_cache *cache, uintptr_t addr)
 }
 
 /*
- * Steps down from *at, at first the number of regions, to a region that overlaps [start, end);
- * NULL: there is no other region. That region may be forgotten before the next step.
+ * Steps down from *at, initially the number of regions, to a region that overlaps [start, end);
+ * returns NULL if there is no other. The caller may remove that region before the next step.
  */
 static struct ofi_mr_region *next_overlap(const struct ofi_mr_cache *cache, uintptr_t start,
 					  size_t *at)
@@ -46,7 +46,7 @@ static bool allows(const struct ofi_mr_region *region, unsigned int access)
 	return !(access & ~region->access);
 }
 
-/* Of those that allow the same, the one that starts last reaches furthest. */
+/* Among regions with the same access, the one that starts last also ends last. */
 static struct ofi_mr_region *holder(const struct ofi_mr_cache *cache, uintptr_t start,
 				    uintptr_t end, unsigned int access)
 {
@@ -60,7 +60,7 @@ static struct ofi_mr_region *holder(const struct ofi_mr_cache *cache, uintptr_t 
 	return NULL;
 }
 
-/* From there on until nothing changes any more. */
+/* Recomputes reach from there on until it no longer changes. */
 static void set_reach(struct ofi_mr_cache *cache, size_t at)
 {
 	uintptr_t reach = at ? cache->reach[at - 1] : 0;
@@ -88,7 +88,7 @@ static void insert(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 	set_reach(cache, at);
 }
 
-/* Out of the index; its last user, or whoever looks next, deregisters it. */
+/* Removes the region from the index; its last user, or the next sweep, deregisters it. */
 static void forget(struct ofi_mr_cache *cache, size_t at)
 {
 	struct ofi_mr_region *region = cache->index[at];
@@ -206,7 +206,7 @@ static void region_free(struct ofi_mr_cache *cache, struct ofi_mr_region *region
 	free(region);
 }
 
-/* Deregisters the dead. Not with the lock held. */
+/* Deregisters the dead regions. Must not be called with the lock held. */
 static void bury(struct ofi_mr_cache *cache)
 {
 	struct ofi_mr_region *region;
@@ -232,7 +232,10 @@ static void make_room(struct ofi_mr_cache *cache, size_t len)
 		forget(cache, place(cache, oldest));
 }
 
-/* With the lock held. The region has one user. Those that it makes needless go. */
+/*
+ * Adds the region, which has one user, to the index and removes those that it makes redundant. The
+ * lock is held.
+ */
 static void mr_cache_keep(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
 	size_t at = count_up_to(cache, region->end - 1);
@@ -247,7 +250,7 @@ static void mr_cache_keep(struct ofi_mr_cache *cache, struct ofi_mr_region *regi
 		insert(cache, region);
 }
 
-/* Whole pages that hold the buffer. */
+/* Extends the region to the whole pages that contain the buffer. */
 static void round_out(struct ofi_mr_region *region)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -257,8 +260,9 @@ static void round_out(struct ofi_mr_region *region)
 }
 
 /*
- * What the cache has of the memory around it, so that a buffer used in pieces becomes one region,
- * but at most as much again: all that is ever registered stays in proportion to what was asked for.
+ * Extends the region over cached regions around it, so that a buffer that is used in pieces becomes
+ * one region. It at most doubles, so the total that is ever registered stays proportional to what
+ * was asked for.
  */
 static void join(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
@@ -285,7 +289,7 @@ static int register_region(struct ofi_mr_cache *cache, struct ofi_mr_region *reg
 			  &region->mr);
 }
 
-/* Watched before it is registered, so that no change goes unseen. */
+/* The region is watched before it is registered, so that no change goes unnoticed. */
 static int add_kept(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
 	int ret;
@@ -308,8 +312,8 @@ static int add_kept(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 }
 
 /*
- * What can't be kept (memory of a file is not watched, a part of what is joined may be gone by now)
- * is registered for this use alone.
+ * If the region cannot be kept (file memory is not watched, and part of what was merged may be
+ * gone), it is registered for this use only.
  */
 static int mr_cache_add(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
@@ -449,7 +453,7 @@ static void forget_all(struct ofi_mr_cache *cache)
 	bury(cache);
 }
 
-/* In a child a lock may be held by a thread that is the parent's. */
+/* In a child, a lock may be held by a thread of the parent. */
 void ofi_mr_cache_fini(struct ofi_mr_cache *cache)
 {
 	struct ofi_mr_region *region;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registrations of the application's private anonymous memory, kept for the next time. A region
- * whose memory changes is forgotten at once, and deregistered by the monitor's thread or, if it is
- * in use, by its last user. Regions may overlap; none is held by another one that allows as much.
- * What overlaps a new one is joined to it as long as that at most doubles what is registered.
- * Without a monitor that passed its test, and of other memory, nothing is kept: each use registers.
+ * The registration cache: keeps registrations of the application's private anonymous memory for
+ * later use. A region whose memory changes leaves the cache at once; the monitor's thread
+ * deregisters it, or, if it is in use, its last user does. Regions may overlap, but none lies
+ * within another one with at least its access. Regions that overlap a new one are merged with it as
+ * long as that at most doubles the registered size. Other memory is registered for each use; so is
+ * all memory if there is no monitor that passed its test.
  */
 #ifndef OFI_MR_CACHE_H
 #define OFI_MR_CACHE_H
@@ -19,13 +20,14 @@
 
 struct ofi_mr_region {
 	uintptr_t start, end;
-	unsigned int wanted, access; /* what was asked for, what the registration allows */
-	void *mr;		     /* of the user's reg() */
+	/* Access that was requested, and that the registration allows. */
+	unsigned int wanted, access;
+	void *mr; /* from the user's reg() */
 	int users;
-	bool kept;			 /* found by later uses: in the index */
-	bool watched;			 /* to be unwatched at its end */
-	bool changed;			 /* while it was being registered */
-	TAILQ_ENTRY(ofi_mr_region) link; /* unused or dead */
+	bool kept;			 /* in the index, where later uses find it */
+	bool watched;			 /* must be unwatched at its end */
+	bool changed;			 /* changed while it was being registered */
+	TAILQ_ENTRY(ofi_mr_region) link; /* in unused or dead */
 };
 
 TAILQ_HEAD(ofi_mr_list, ofi_mr_region);
@@ -33,38 +35,42 @@ TAILQ_HEAD(ofi_mr_list, ofi_mr_region);
 struct ofi_mr_cache {
 	struct ofi_monitor monitor;
 	/*
-	 * 0 or -FI_E*. *access is what is wanted, a bit mask that the cache only compares; reg()
-	 * may allow more and says so there.
+	 * Registers memory. *access is the requested access, a bit mask that the cache only
+	 * compares; reg() may allow more and reports it there. Returns 0 or -FI_E*.
 	 */
 	int (*reg)(void *arg, void *addr, size_t len, unsigned int *access, void **mr);
-	void (*dereg)(void *arg, void *mr); /* also called in the monitor's thread */
+	void (*dereg)(void *arg, void *mr); /* also called from the monitor's thread */
 	void *arg;
-	size_t max_count, max_size; /* 0 count: nothing is kept */
+	size_t max_count, max_size; /* max_count 0: nothing is kept */
 	bool monitored;
-	int refusal;		  /* -FI_E*: why it is not, though it was to be */
-	pid_t pid;		  /* the process that opened it and has the registrations */
-	struct ofi_lock reg_lock; /* one registration at a time; taken before lock */
+	int refusal;		  /* -FI_E*: why nothing is kept although it should be */
+	pid_t pid;		  /* the process that opened it and owns the registrations */
+	struct ofi_lock reg_lock; /* serializes registrations; taken before lock */
 
-	/* Nothing that could change a mapping is called with it held: see monitor.h. */
+	/* Nothing that could change a mapping may be called with it held: see monitor.h. */
 	struct ofi_lock lock;	      /* guards what follows */
-	struct ofi_mr_region **index; /* by start, max_count + 1 of them */
-	uintptr_t *reach;	      /* the largest end up to there */
-	size_t count, size;	      /* regions and bytes in the index */
+	struct ofi_mr_region **index; /* sorted by start, max_count + 1 entries */
+	uintptr_t *reach;	      /* for each entry, the largest end up to there */
+	size_t count, size;	      /* number and total size of the regions in the index */
 	struct ofi_mr_region *pending;
-	struct ofi_mr_list unused; /* in the index without users, least recently used first */
-	struct ofi_mr_list dead;   /* to be deregistered */
-	struct ofi_mr_list spare;  /* of no use now, for the next registrations */
+	/* Regions in the index without users, least recently used first. */
+	struct ofi_mr_list unused;
+	struct ofi_mr_list dead;  /* regions to be deregistered */
+	struct ofi_mr_list spare; /* free objects for later registrations */
 	size_t spares;
 	uint64_t hits, misses, changes;
 };
 
-/* 0 or -FI_ENOMEM. Works without keeping anything where the kernel has no monitor for us. */
+/*
+ * Returns 0 or -FI_ENOMEM. If the kernel provides no monitor, the cache works without keeping
+ * anything.
+ */
 int ofi_mr_cache_init(struct ofi_mr_cache *cache, size_t max_count, size_t max_size, bool monitor);
-/* Every region has been put back. A forked child leaves the registrations to its parent. */
+/* All regions have been put back. A forked child leaves the registrations to its parent. */
 void ofi_mr_cache_fini(struct ofi_mr_cache *cache);
 /*
- * A region that holds [addr, addr + len), len > 0, and allows at least `access`. 0 or -FI_E* of
- * reg().
+ * Returns a region that contains [addr, addr + len), len > 0, with at least the given access.
+ * Returns 0 or the -FI_E* of reg().
  */
 int ofi_mr_cache_get(struct ofi_mr_cache *cache, const void *addr, size_t len, unsigned int access,
 		     struct ofi_mr_region **region);

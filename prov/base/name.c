@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses as the application passes them, by the addr_format of its fi_info. */
+/* Converts addresses of the application according to the addr_format of its fi_info. */
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses as the application passes them, by the addr_format of its fi_info. */
+/* Converts addresses of the application according to the addr_format of its fi_info. */
 #ifndef OFI_NAME_H
 #define OFI_NAME_H
 
@@ -8,14 +8,17 @@
 #include <sys/socket.h>
 #include <rdma/providers/fi_prov.h>
 
-#define OFI_NAME_LEN_UNKNOWN ((size_t)-1) /* the call has no length: the address tells */
+#define OFI_NAME_LEN_UNKNOWN ((size_t)-1) /* the call has no length: the address determines it */
 
-/* The application's address. -FI_EINVAL, logged for `call`, when it is none of that format. */
+/*
+ * Reads the application's address. Returns -FI_EINVAL, logged for `call`, if it does not have that
+ * format.
+ */
 int ofi_name_in(const struct fi_provider *prov, const char *call, uint32_t format, const void *addr,
 		size_t len, struct sockaddr_storage *ss);
 /*
- * *len becomes what the whole address takes; -FI_ETOOSMALL when it was less and the address was
- * cut.
+ * Writes an address for the application and sets *len to its full size. Returns -FI_ETOOSMALL if
+ * *len was smaller and the address was truncated.
  */
 int ofi_name_out(const struct fi_provider *prov, const char *call, uint32_t format,
 		 const struct sockaddr_storage *ss, void *addr, size_t *len);

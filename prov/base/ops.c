@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the empty slots of ops tables do. */
+/* The functions in unimplemented slots of ops tables. */
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "ops.h"
 #include "refuse.h"
 
 /*
- * Called with whatever arguments the slot has and read as int or ssize_t: in the calling
- * conventions of all supported machines the caller clears the arguments away, and an int is the low
+ * Called with the arguments of any slot, and its result is read as int or ssize_t: in the calling
+ * conventions of all supported machines the caller removes the arguments, and an int is the low
  * half of the result.
  */
 ssize_t ofi_enosys(void)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Ops tables. After its size a table has the defaults of its kind, in which each call answers
- * -FI_ENOSYS, and then names the slots that do something:
+ * Ops tables. A table starts with its size and the defaults of its kind, which return -FI_ENOSYS
+ * for every call, and then names the slots that are implemented:
  *
- *	static const struct fi_ops_cm cm_ops = {
- *		.size = sizeof(struct fi_ops_cm),
- *		OFI_CM_DEFAULTS,
- *		.getname = ep_getname,
- *	};
+ * 	static const struct fi_ops_cm cm_ops = {
+ * 		.size = sizeof(struct fi_ops_cm),
+ * 		OFI_CM_DEFAULTS,
+ * 		.getname = ep_getname,
+ * 	};
  *
- * The strerror and straddr slots return text, so a table that has one names it.
+ * The strerror and straddr slots return text, so a table that has one of them must name it.
  */
 #ifndef OFI_OPS_H
 #define OFI_OPS_H
@@ -26,7 +26,7 @@
 #include <rdma/providers/fi_prov.h>
 
 ssize_t ofi_enosys(void);
-/* Of a call that the object has, but not in its present role. */
+/* For a call that the object supports in general, but not in its present role. */
 ssize_t ofi_eopnotsupp(void);
 
 #define OFI_ENOSYS(slot) .slot = (void *)ofi_enosys
@@ -95,7 +95,10 @@ ssize_t ofi_eopnotsupp(void);
 	OFI_ENOSYS(wait)
 /* clang-format on */
 
-/* A constant table where the public structure wants one that is not; a wrong type is refused. */
+/*
+ * Passes a constant table where the public structure wants a non-const one; the type is still
+ * checked.
+ */
 #define ofi_ops(table) \
 	_Generic((table), \
 		const struct fi_ops *: (struct fi_ops *)(table), \
@@ -117,7 +120,7 @@ ssize_t ofi_eopnotsupp(void);
 		const struct fi_ops_tagged *: (struct fi_ops_tagged *)(table), \
 		const struct fi_ops_wait *: (struct fi_ops_wait *)(table))
 
-/* Tables of what an endpoint was not asked to do. */
+/* Tables for capabilities that an endpoint was not opened with. */
 extern const struct fi_ops_cm ofi_no_cm_ops;
 extern const struct fi_ops_msg ofi_no_msg_ops;
 extern const struct fi_ops_rma ofi_no_rma_ops;
@@ -125,7 +128,9 @@ extern const struct fi_ops_tagged ofi_no_tagged_ops;
 extern const struct fi_ops_atomic ofi_no_atomic_ops;
 extern const struct fi_ops_collective ofi_no_collective_ops;
 
-/* fi_open_ops of an object that counts, and has nothing else. 0 or -FI_E*. */
+/*
+ * Implements fi_open_ops of an object whose only extension is the statistics. Returns 0 or -FI_E*.
+ */
 int ofi_stats_open_ops(const struct fi_provider *prov, const char *name, uint64_t flags, void **ops,
 		       struct fi_ops_stats *table);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Loads a provider's parameter table and looks for variables of its prefix that nobody reads. */
+/* Loads a provider's parameter table and looks for unknown variables with its prefix. */
 
 #include <ctype.h>
 #include <limits.h>
@@ -47,7 +47,7 @@ static void warn_range(struct fi_provider *prov, const struct ofi_param *row, lo
 		set, row->min, row->max, row->def);
 }
 
-/* fi_param_get has warned of a value that is not of the type. */
+/* fi_param_get has warned if the value has the wrong type. */
 static void load_int(struct fi_provider *prov, const struct ofi_param *row, int *value)
 {
 	int set = row->def;
@@ -109,7 +109,7 @@ static void param_load(struct fi_provider *prov, const struct ofi_param *row, vo
 	}
 }
 
-/* A value that says what holds anyway is no mistake; one that is out of range has been reported. */
+/* A value equal to the default is not reported; one that is out of range has been reported. */
 static void check_unused(struct fi_provider *prov, const struct ofi_param *row)
 {
 	union {
@@ -193,7 +193,10 @@ int ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, siz
 {
 	size_t i;
 
-	/* One that the core has no memory for, and said so, has its default. */
+	/*
+	 * A parameter that the core could not define for lack of memory, which it reported, keeps
+	 * its default.
+	 */
 	for (i = 0; i < count; i++) {
 		param_define(prov, &table[i]);
 		if (table[i].unused)

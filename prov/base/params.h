@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Run-time parameters: one table per provider, from which defining, reading and checking derive. */
+/* Run-time parameters: one table per provider, used to define, read and check them. */
 #ifndef OFI_PARAMS_H
 #define OFI_PARAMS_H
 
@@ -8,19 +8,19 @@
 #include <rdma/providers/fi_prov.h>
 
 struct ofi_param {
-	const char *name; /* "tx_size", in the environment FI_VERBS_TX_SIZE */
+	const char *name; /* "tx_size" is FI_VERBS_TX_SIZE in the environment */
 	enum fi_param_type type;
-	long def, min, max; /* of integers, booleans and sizes */
+	long def, min, max; /* for integers, booleans and sizes */
 	const char *doc;    /* one sentence with the unit */
-	size_t offset;	    /* of the int, size_t or const char * field in the values */
-	bool unused;	    /* has no effect, as the doc says; a value other than def is reported */
-	const char *text;   /* the def of such a string, NULL is none */
+	size_t offset;	    /* offset of the int, size_t or const char * field in the values */
+	bool unused;	    /* has no effect, as the doc says; a value other than def is logged */
+	const char *text;   /* default of a string, NULL for none */
 };
 
 /*
- * Defines every row with the core and stores its value. A value out of range or not of its type
- * warns and leaves the default. A FI_<PROVIDER>_* variable of the environment that is not a row
- * warns, with the nearest name.
+ * Defines every parameter with the core and stores its value. A value that is out of range or has
+ * the wrong type logs a warning and leaves the default. An environment variable FI_<PROVIDER>_*
+ * that is not in the table logs a warning with the most similar name.
  */
 int ofi_params_load(struct fi_provider *prov, const struct ofi_param *table, size_t count,
 		    void *values);

@@ -15,7 +15,7 @@
 struct item {
 	struct fid *fid;
 	struct ofi_ref *ref;
-	uint64_t value, errors; /* of a counter, when it was reported last */
+	uint64_t value, errors; /* values of a counter when it was last reported */
 	TAILQ_ENTRY(item) link;
 };
 
@@ -54,7 +54,7 @@ static bool item_ready(struct item *item)
 	return item->fid->fclass == FI_CLASS_CQ ? cq->slow->ops->ready(cq) : cntr_ready(item);
 }
 
-/* Those reported go to the end, so that a small count starves nobody. */
+/* Reported members move to the end, so that a small count starves nobody. */
 static int poll_items(struct poll_set *set, void **context, int count)
 {
 	struct item_list ready = TAILQ_HEAD_INITIALIZER(ready);
@@ -86,7 +86,7 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 	return n;
 }
 
-/* NULL when it can't be polled here. */
+/* Returns NULL if the object cannot be polled here. */
 static struct ofi_ref *ref_of(const struct poll_set *set, struct fid *fid)
 {
 	struct ofi_cntr *cntr = ofi_cntr_of(fid, set->parent);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tables of what reduce_type.h computes, by data type and operation. */
+/* Tables of the functions of reduce_type.h, by data type and operation. */
 #include <stdint.h>
 #include <string.h>
 #include "reduce.h"
@@ -8,7 +8,7 @@
 #define REAL	2
 #define COMPLEX 3
 
-/* Elements as they lie in the buffers of an application: at any address, of any declared type. */
+/* Elements as they are in application buffers: at any address, with any declared type. */
 #define ELEMENT __attribute__((aligned(1), may_alias))
 
 typedef int8_t ELEMENT any_int8;

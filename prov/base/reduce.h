@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The arithmetic of fi_atomic(3) and fi_collective(3) in software: every operation on arrays of
- * every data type on which it is defined. Buffers need no alignment. Nothing here is atomic: the
+ * every data type for which it is defined. Buffers need no alignment. Nothing here is atomic: the
  * caller serializes.
  */
 #ifndef OFI_REDUCE_H
@@ -10,22 +10,24 @@
 #include <stddef.h>
 #include <rdma/fi_domain.h>
 
-/* dst[i] = dst[i] op src[i]. dst and src are the same array or don't overlap. */
+/* dst[i] = dst[i] op src[i]. dst and src are the same array or do not overlap. */
 typedef void ofi_reduce_fn(void *dst, const void *src, size_t count);
 /* if (compare[i] op dst[i]) dst[i] = src[i], or for FI_MSWAP its masked form. */
 typedef void ofi_swap_fn(void *dst, const void *src, const void *compare, size_t count);
 
 /*
- * Bytes of one element; 0 for FI_VOID and for types that this machine or fi_atomic(3) doesn't have.
+ * Returns the size of an element in bytes; 0 for FI_VOID and for types that this machine or
+ * fi_atomic(3) does not have.
  */
 size_t ofi_datatype_size(enum fi_datatype datatype);
 
 /*
- * FI_MIN .. FI_BXOR, FI_DIFF, FI_ATOMIC_READ, which leaves dst alone, and FI_ATOMIC_WRITE. NULL
- * where the operation is not defined: no order on complex numbers, no bits in floating point.
+ * Covers FI_MIN to FI_BXOR, FI_DIFF, FI_ATOMIC_WRITE, and FI_ATOMIC_READ, which leaves dst
+ * unchanged. Returns NULL if the operation is not defined: complex numbers have no order,
+ * floating-point numbers no bit operations.
  */
 ofi_reduce_fn *ofi_reduce_find(enum fi_datatype datatype, enum fi_op op);
-/* FI_CSWAP .. FI_MSWAP; NULL where the operation is not defined. */
+/* Covers FI_CSWAP to FI_MSWAP; returns NULL if the operation is not defined. */
 ofi_swap_fn *ofi_swap_find(enum fi_datatype datatype, enum fi_op op);
 
 #endif

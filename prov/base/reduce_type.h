@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The loops of one data type, for reduce.c, which includes this once per type. It defines T, the
- * type of an element at any address; A, the type to compute in, unsigned for integers, which wrap
- * around; FN(name); KIND, one of INTEGER, REAL and COMPLEX.
+ * The loops for one data type; reduce.c includes this file once per type. It defines T, the type of
+ * an element at any address; A, the type to compute in, unsigned for integers, which wrap around;
+ * FN(name); KIND, one of INTEGER, REAL and COMPLEX.
  */
 
 static void FN(sum)(void *to, const void *from, size_t count)

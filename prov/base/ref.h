@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counts the children of an object: a parent that still has some cannot be closed. The counts of
- * objects that share something with a forked child, or of what they hang from, also say which
- * process opened them: fi_close in the child must not touch it.
+ * Counts the children of an object: a parent that still has children cannot be closed. For objects
+ * that share something with a forked child, and for their parents, the count also records which
+ * process opened them: fi_close in the child must not touch them.
  */
 #ifndef OFI_REF_H
 #define OFI_REF_H
@@ -21,7 +21,7 @@ static inline void ofi_ref_own(struct ofi_ref *ref)
 	ref->owner = getpid();
 }
 
-/* True in a forked child of the process that opened the object. */
+/* Returns true in a forked child of the process that opened the object. */
 static inline bool ofi_ref_inherited(const struct ofi_ref *ref)
 {
 	return ref->owner && ref->owner != getpid();
@@ -37,7 +37,7 @@ static inline void ofi_ref_put(struct ofi_ref *ref)
 	__atomic_sub_fetch(&ref->children, 1, __ATOMIC_RELEASE);
 }
 
-/* For an object that its children keep alive: returns true if this was the last one. */
+/* For an object kept alive by its children: returns true if this was the last reference. */
 static inline bool ofi_ref_put_last(struct ofi_ref *ref)
 {
 	return !__atomic_sub_fetch(&ref->children, 1, __ATOMIC_ACQ_REL);

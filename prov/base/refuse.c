@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Refused calls: one line of the log each. */
+/* Logs refused calls in one line each. */
 #include "refuse.h"
 
 #include <stdarg.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is wrong with a call is logged once, by who finds it: these log and return the error, as in
+ * Logging of refused calls. The function that finds the error logs it once and returns the error
+ * code, as in
  *
- *	return ofi_refuse(prov, FI_LOG_CQ, -FI_EINVAL, "fi_cq_open: attr is NULL\n");
+ * 	return ofi_refuse(prov, FI_LOG_CQ, -FI_EINVAL, "fi_cq_open: attr is NULL\n");
  */
 #ifndef OFI_REFUSE_H
 #define OFI_REFUSE_H
@@ -11,14 +12,14 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 
-/* A call that the program has to mend, at level warn. */
+/* Refuses a call with an error that the programmer must fix; logged at level warn. */
 #define ofi_refuse(prov, subsys, err, ...) \
 	ofi_refused(prov, FI_LOG_WARN, subsys, __func__, __LINE__, err, __VA_ARGS__)
-/* A question whose answer is no, at level info: programs probe. */
+/* Answers a query with no; logged at level info, because programs probe. */
 #define ofi_decline(prov, subsys, err, ...) \
 	ofi_refused(prov, FI_LOG_INFO, subsys, __func__, __LINE__, err, __VA_ARGS__)
 
-/* -FI_EINVAL, -FI_EBADFLAGS and -FI_EBUSY. */
+/* Shorthands for -FI_EINVAL, -FI_EBADFLAGS and -FI_EBUSY. */
 #define ofi_refuse_null(prov, subsys, call, what) \
 	ofi_refuse(prov, subsys, -FI_EINVAL, "%s: %s is NULL\n", call, what)
 #define ofi_refuse_flags(prov, subsys, call, flags)                                            \
@@ -26,12 +27,12 @@
 		   call, (unsigned long long)(flags))
 #define ofi_refuse_second(prov, subsys, call, what) \
 	ofi_refuse(prov, subsys, -FI_EBUSY, "%s: %s is bound already\n", call, what)
-/* -FI_ENOSYS of fi_control. */
+/* Returns -FI_ENOSYS from fi_control. */
 #define ofi_decline_command(prov, subsys, command, object)                                    \
 	ofi_decline(prov, subsys, -FI_ENOSYS, "fi_control: command %d; %s\n", (int)(command), \
 		    object)
 
-/* Returns err. */
+/* Logs the message and returns err. */
 int ofi_refused(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 		const char *func, int line, int err, const char *fmt, ...)
 	__attribute__((format(printf, 7, 8)));

@@ -14,7 +14,7 @@
 enum { TRIES = 5000, PAUSE_NS = 1000000, AGAIN = 1 };
 
 /*
- * Bytes of the file that locks are on: every user has the first for reading, who changes it the
+ * The bytes of the file that are locked: every user holds the first for reading, a writer also the
  * second.
  */
 enum { USERS, WRITER };
@@ -34,7 +34,7 @@ static int shm_failed(const struct visit *visit, const char *what)
 	return -err;
 }
 
-/* AGAIN when another process is in the way. */
+/* Returns AGAIN if another process holds the lock. */
 static int set_lock(int fd, short type, off_t byte)
 {
 	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
@@ -64,7 +64,7 @@ static int map(const struct visit *visit, size_t size)
 	return 0;
 }
 
-/* A file above the limit would bring a signal. */
+/* Growing a file beyond the limit would raise a signal. */
 static int set_size(const struct visit *visit)
 {
 	struct rlimit limit;
@@ -77,7 +77,7 @@ static int set_size(const struct visit *visit)
 								  : 0;
 }
 
-/* Everything is there before another process gets its lock. */
+/* Everything is in place before another process gets its lock. */
 static int make(const struct visit *visit)
 {
 	const struct ofi_shm_ask *ask = visit->ask;
@@ -99,7 +99,7 @@ static int make(const struct visit *visit)
 	return ret;
 }
 
-/* Unless the name is of another file by now. */
+/* Removes the name unless it refers to another file by now. */
 static void take_away(const struct ofi_shm *shm)
 {
 	struct stat st;
@@ -144,7 +144,7 @@ static int enter(const struct visit *visit)
 	return map(visit, (size_t)st.st_size);
 }
 
-/* Locks need a file that can be written, reading needs no more than memory that can't. */
+/* Locks require a file that is open for writing; reading requires only a read-only mapping. */
 static int visit_once(struct visit *visit)
 {
 	struct ofi_shm *shm = visit->shm;

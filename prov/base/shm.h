@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that processes of one user share by a name, for as long as one of them has it open. Who
- * opens a name that processes have left without closing it, because they were killed, starts
- * over. The kernel's locks on the file say which processes have it open and which one changes it;
- * they end with the process.
+ * Memory that processes of one user share by name, for as long as one of them has it open. If all
+ * its processes were killed without closing it, the next process that opens the name starts over.
+ * Kernel locks on the file tell which processes have it open and which one changes it; they end
+ * with the process.
  */
 #ifndef OFI_SHM_H
 #define OFI_SHM_H
@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define OFI_SHM_PATH_LEN 256 /* with the slash and the end */
+#define OFI_SHM_PATH_LEN 256 /* including the slash and the terminating null */
 
 struct ofi_shm {
 	void *base;
-	size_t size; /* mapped; memory is allocated when it is asked for */
+	size_t size; /* mapped size; the memory itself is allocated on request */
 	bool read_only;
 	int fd;
 	char path[OFI_SHM_PATH_LEN];
@@ -23,23 +23,29 @@ struct ofi_shm {
 
 struct ofi_shm_ask {
 	const char *path; /* "/name" */
-	bool read_only;	  /* do not make it */
-	size_t head;	  /* allocated at once, and the least there has to be */
-	size_t size;	  /* of a new one */
+	bool read_only;	  /* do not create it */
+	size_t head;	  /* minimum size, allocated at once */
+	size_t size;	  /* size when it is created */
 	void (*init)(void *base, void *arg);
 	void *arg;
 };
 
 /*
- * 0; -FI_ENOENT when it is to be read and nobody has it open; -FI_ETIMEDOUT when another process
- * stops half way. Of other failures *what is the call.
+ * Returns 0; -FI_ENOENT if it is to be opened read-only and nobody has it open; -FI_ETIMEDOUT if
+ * another process stopped half way; or another -FI_E* with the name of the failed call in *what.
  */
 int ofi_shm_open(struct ofi_shm *shm, const struct ofi_shm_ask *ask, const char **what);
-/* The last one takes the name away. */
+/* The last process to close it removes the name. */
 void ofi_shm_close(struct ofi_shm *shm);
-/* Memory for a part of it. 0 or -FI_E*: without it a store may kill the process. */
+/*
+ * Allocates memory for a part of it; without that, a store may kill the process. Returns 0 or
+ * -FI_E*.
+ */
 int ofi_shm_allocate(struct ofi_shm *shm, size_t offset, size_t len);
-/* Keeps other processes from changing it, not other threads with the same shm. 0 or -FI_E*. */
+/*
+ * Keeps other processes from changing it, but not other threads that use the same shm. Returns 0 or
+ * -FI_E*.
+ */
 int ofi_shm_lock(struct ofi_shm *shm);
 void ofi_shm_unlock(struct ofi_shm *shm);
 

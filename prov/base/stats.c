@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The memory of statistics: a memfd of slots, made when the first object asks for one. */
+/* The memory of statistics: a memfd with slots, created when the first object asks for one. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -19,17 +19,17 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-/* The parts of the file that an object can be in. */
+/* The parts of the file. */
 enum pool { SLOT, WIDE, PEER };
 
-/* Guarded by lock. A free slot begins with the number of the next. */
+/* Guarded by lock. A free slot begins with the number of the next free one. */
 static struct {
 	bool forbidden;
 	bool tried;
-	struct ofi_stats_header *header; /* NULL when there is no file */
+	struct ofi_stats_header *header; /* NULL if there is no file */
 	int fd;
 	ino_t inode;
-	uint32_t free; /* 0 is none: slots are numbered from 1 */
+	uint32_t free; /* 0 means none: slots are numbered from 1 */
 	uint32_t free_wide;
 	uint32_t free_peer;
 	uint32_t taken;
@@ -48,20 +48,20 @@ static void *slot_at(uint32_t number)
 	return (char *)file.header + (size_t)number * OFI_STATS_SLOT;
 }
 
-/* Of a wide object, which are numbered from 1 too. */
+/* Wide objects are also numbered from 1. */
 static void *wide_at(uint32_t number)
 {
 	return slot_at(file.header->slots + 1 - number * file.header->wide);
 }
 
-/* Of a peer, which are numbered from 1 too, behind all slots. */
+/* Peers are also numbered from 1 and follow all slots. */
 static void *peer_at(uint32_t number)
 {
 	return (char *)slot_at(file.header->slots + 1) +
 	       (size_t)(number - 1) * file.header->peer_slot;
 }
 
-/* Slots from the first and from the last. */
+/* Slots are taken from the beginning, wide objects from the end. */
 static uint32_t used_slots(void)
 {
 	return file.header->used + file.header->wide * file.header->wide_used;
@@ -77,7 +77,7 @@ static void in_parent(void)
 	ofi_unlock(&lock);
 }
 
-/* An application may have closed the descriptor, and something else may have its number. */
+/* The application may have closed the descriptor, and its number may have been reused. */
 static void close_file(void)
 {
 	struct stat st;
@@ -87,8 +87,8 @@ static void close_file(void)
 }
 
 /*
- * What a child has of its parent's objects is its own copy, which it may close; its statistics are
- * not the parent's. They start over with the first object that it opens.
+ * A child has its own copy of its parent's objects, which it may close; the statistics are not
+ * shared with the parent. They start over with the first object that the child opens.
  */
 static void in_child(void)
 {
@@ -121,7 +121,7 @@ static void watch_forks(void)
 	pthread_atfork(before_fork, in_parent, in_child);
 }
 
-/* Growing a file beyond the limit of the process would kill it. */
+/* Growing a file beyond the process's limit would kill it. */
 static bool wanted(void)
 {
 	struct rlimit limit;
@@ -129,7 +129,7 @@ static bool wanted(void)
 	return !file.forbidden && !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= FILE_SIZE;
 }
 
-/* Sealed once it is mapped: its size is for good, and no one else can ever write it. */
+/* Maps and then seals the file: its size is final, and nobody else can ever write it. */
 static void *map(int fd)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
@@ -176,7 +176,10 @@ static void open_file(void)
 	file.header = header;
 }
 
-/* One that is free, or a new one; NULL when there is none. With the lock held, as the next. */
+/*
+ * Returns a free slot or a new one; NULL if there is none. The caller holds the lock, as for the
+ * next function.
+ */
 static void *take_slot(struct ofi_stats_header *header)
 {
 	void *slot;
@@ -245,7 +248,7 @@ static void *take_from(struct ofi_stats_header *header, enum pool pool, uint32_t
 	}
 }
 
-/* n: slots of a wide object, bytes of a peer. */
+/* n is the number of slots of a wide object, or the number of bytes of a peer. */
 static void *stats_take(enum pool pool, uint32_t n)
 {
 	struct ofi_stats_header *header;
@@ -305,7 +308,7 @@ static void put_peer(char *object)
 	file.taken--;
 }
 
-/* The slot or slots that end there. With the lock held. */
+/* Returns the slot or slots that end there. The caller holds the lock. */
 static void put_back(char *end)
 {
 	uint32_t last = (uint32_t)((end - (char *)file.header) / OFI_STATS_SLOT - 1);
@@ -322,7 +325,10 @@ static void put_back(char *end)
 	file.taken--;
 }
 
-/* Of a slot that the parent of this process took, nothing is left to do. */
+/*
+ * Returns false for an object that the parent process allocated, for which there is nothing left to
+ * do.
+ */
 static bool is_ours(const char *object)
 {
 	const char *base = (const char *)file.header;
@@ -385,8 +391,8 @@ void ofi_stats_hide(struct ofi_stats *stats)
 }
 
 /*
- * For a provider that is unloaded. When the process ends, others may still be at work on their
- * objects.
+ * Runs when the provider is unloaded. Does nothing if objects are left, which other threads may
+ * still use while the process exits.
  */
 __attribute__((destructor)) static void end(void)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters that other processes can read. Each object that counts has a record. Records are in a
- * memfd of the process, which fi_stat finds as /proc/PID/fd/N: no one but its user can open it, no
- * one but the process can write it, and it is gone with the process. Where there is no such memory,
- * or FI_STATS says no, records are on the heap and all works the same.
+ * Statistics that other processes can read. Each object with counters has a record. The records are
+ * in a memfd of the process, which fi_stat finds as /proc/PID/fd/N: only its user can open it, only
+ * the process can write it, and it disappears with the process. If there is no such memory, or
+ * FI_STATS disables it, the records are on the heap and everything else works the same.
  */
 #ifndef OFI_STATS_H
 #define OFI_STATS_H
 
 #include <ofi/stats_layout.h>
 
-/* One addition to memory where it is compiled for use. */
+/* Compiles to a single addition to memory. */
 static inline void ofi_stats_add(struct ofi_stats *stats, int counter, uint64_t n)
 {
 #ifdef __SANITIZE_THREAD__
@@ -28,32 +28,35 @@ static inline void ofi_stats_add_shared(struct ofi_stats *stats, int counter, ui
 	__atomic_fetch_add(&stats->value[counter], n, __ATOMIC_RELAXED);
 }
 
-/* Before the first object: nothing that others could read. */
+/* Disables publication; called before the first object is opened. */
 void ofi_stats_forbid(void);
 /*
- * Zeroed memory, aligned, for an object that ends with its record. NULL when out of memory. Freed
- * with its record, which may be NULL. Objects larger than a slot are all of one size: others are
- * not shown.
+ * Allocates zeroed, aligned memory for an object that ends with its record. Returns NULL when out
+ * of memory. To free it, pass its record, which may be NULL. All objects larger than a slot must
+ * have one size; others are not published.
  */
 void *ofi_stats_alloc(size_t size);
 void ofi_stats_free(void *object, struct ofi_stats *stats);
-/* Lets others see a record, whose fields are set, or no longer. */
+/* Publish a record whose fields are set, and hide it again. */
 void ofi_stats_show(struct ofi_stats *stats, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void ofi_stats_hide(struct ofi_stats *stats);
 /*
- * As the two above, for a peer of an endpoint, whose object ends with a struct ofi_stats_peer.
- * There is room for some thousands; others are not shown.
+ * The same for a peer of an endpoint, whose object ends with struct ofi_stats_peer. There is room
+ * for some thousands of peers; others are not published.
  */
 void *ofi_stats_peer_alloc(size_t size);
 void ofi_stats_peer_free(void *object, struct ofi_stats_peer *peer);
-/* Lets others see a peer, whose fields are set, or no longer. */
+/* Publish a peer whose fields are set, and hide it again. */
 void ofi_stats_peer_show(struct ofi_stats_peer *peer);
 void ofi_stats_peer_hide(struct ofi_stats_peer *peer);
-/* It enters a state; waits says what it waits for in this state, "" if that depends. */
+/*
+ * Records that the peer enters a state. `waits` is what it waits for in this state, "" if that
+ * depends on more.
+ */
 void ofi_stats_peer_enter(struct ofi_stats_peer *peer, const char *state, const char *cause,
 			  const char *waits, uint64_t now);
-/* A number for what has no record. */
+/* Returns a number for an object without a record. */
 uint32_t ofi_stats_number(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the record of a peer says: its state, for other processes to read without a lock. */
+/* The record of a peer: its state, which other processes read without a lock. */
 #include <stdio.h>
 #include "stats.h"
 
@@ -13,7 +13,10 @@ void ofi_stats_peer_hide(struct ofi_stats_peer *peer)
 	__atomic_store_n(&peer->id, 0, __ATOMIC_RELEASE);
 }
 
-/* Readers that see an odd number of turns, or not the same one before and after, try again. */
+/*
+ * A sequence lock: readers that see an odd number, or different numbers before and after, try
+ * again.
+ */
 void ofi_stats_peer_enter(struct ofi_stats_peer *peer, const char *state, const char *cause,
 			  const char *waits, uint64_t now)
 {

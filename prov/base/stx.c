@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared transmit contexts: opening, what endpoints they fit, closing. */
+/* Shared transmit contexts: opening, checking which endpoints they fit, closing. */
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -80,7 +80,7 @@ int ofi_stx_open(struct ofi_domain *domain, const struct fi_tx_attr *limit,
 	return 0;
 }
 
-/* A limit of 0 is none. */
+/* A limit of 0 means no limit. */
 static bool above(const struct fi_provider *prov, const char *name, size_t asked, size_t limit)
 {
 	if (!limit || asked <= limit)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Work that waits for counters: queueing, doing it in order, cancelling. */
+/* Work that waits for counters: queueing, running in order, canceling. */
 #include <sched.h>
 #include <stddef.h>
 #include <rdma/fi_errno.h>
@@ -30,7 +30,7 @@ static void trigger_start(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
 	__atomic_add_fetch(&triggers->awaited, 1, __ATOMIC_RELAXED);
 }
 
-/* With the lock held, as all that follows up to the next remark. */
+/* The lock is held here and in the functions up to the next such comment. */
 static void wait_for(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
 {
 	struct ofi_cntr *cntr = trigger->cntr;
@@ -60,7 +60,7 @@ static void trigger_leave(struct ofi_trigger *trigger)
 	__atomic_sub_fetch(&cntr->triggers->awaited, 1, __ATOMIC_RELAXED);
 }
 
-/* Moves what the counter has reached. */
+/* Moves the work whose threshold the counter has reached. */
 static void collect_cntr(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
 {
 	uint64_t value = __atomic_load_n(&cntr->value, __ATOMIC_SEQ_CST);
@@ -87,7 +87,7 @@ static void collect(struct ofi_triggers *triggers)
 	}
 }
 
-/* Those before it in the list had to wait. */
+/* Returns true if earlier work of the same owner had to wait. */
 static bool follows_blocked(const struct ofi_triggers *triggers, const struct ofi_trigger *trigger)
 {
 	const struct ofi_trigger *before;
@@ -106,7 +106,7 @@ static void trigger_finish(struct ofi_trigger *trigger)
 	ofi_ref_put(&cntr->ref);
 }
 
-/* Lets go of the lock while it works; nobody else takes it off the list meanwhile. */
+/* Releases the lock while the work runs; nobody else removes it from the list meanwhile. */
 static bool fire(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
 {
 	int ret;
@@ -121,7 +121,7 @@ static bool fire(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
 	return !ret;
 }
 
-/* One look at all that is ready. True when some of it is done. */
+/* Tries all ready work once. Returns true if some of it was done. */
 static bool fire_ready(struct ofi_triggers *triggers)
 {
 	struct ofi_trigger *trigger, *next;
@@ -149,7 +149,10 @@ static void set_due(struct ofi_triggers *triggers, bool due)
 	__atomic_store_n(&triggers->due, due, __ATOMIC_SEQ_CST);
 }
 
-/* Without the lock. Work that changes counters makes more work due: the same loop does it. */
+/*
+ * Called without the lock. Work that changes counters makes more work due, which the same loop
+ * runs.
+ */
 void ofi_triggers_run_due(struct ofi_triggers *triggers)
 {
 	bool done;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Work that waits for counters. A counter that changes says so; the work is done by whoever then
- * looks at a counter or a queue of the domain, with no lock held, one thread at a time, in order of
- * thresholds.
+ * Work that waits for counters. A changed counter sets a flag; the next thread that reads a counter
+ * or a queue of the domain then runs the work, without holding a lock, one thread at a time, in the
+ * order of thresholds.
  */
 #ifndef OFI_TRIGGER_H
 #define OFI_TRIGGER_H
@@ -15,46 +15,52 @@
 
 struct ofi_cntr;
 
-/* One piece of work; what follows it in memory is the provider's. */
+/* One piece of work; the provider's data follows it in memory. */
 struct ofi_trigger {
-	struct ofi_cntr *cntr; /* has a reference until the work is done */
+	struct ofi_cntr *cntr; /* referenced until the work is done */
 	uint64_t threshold;
-	bool errors;	   /* the counter's errors count towards the threshold too */
-	const void *owner; /* an endpoint or the like: its work keeps its order; may be NULL */
-	const void *key;   /* names it to ofi_triggers_cancel(); may be NULL */
-	/* 0 when it is done, or -FI_EAGAIN: nothing is done yet, to be called again. */
+	bool errors;	   /* errors of the counter count toward the threshold, too */
+	const void *owner; /* work of one owner, such as an endpoint, stays in order; may be NULL */
+	const void *key;   /* identifies it to ofi_triggers_cancel(); may be NULL */
+	/*
+	 * Does the work. Returns 0, or -FI_EAGAIN if nothing was done and it must be called again.
+	 */
 	int (*fire)(struct ofi_trigger *trigger);
-	void (*drop)(struct ofi_trigger *trigger); /* frees it, done or not; takes no lock */
+	/* Frees it, whether or not it was done; takes no lock. */
+	void (*drop)(struct ofi_trigger *trigger);
 	TAILQ_ENTRY(ofi_trigger) link;
 };
 
 TAILQ_HEAD(ofi_trigger_list, ofi_trigger);
 
-/* Of a domain. */
+/* The triggers of a domain. */
 struct ofi_triggers {
-	unsigned int awaited; /* counters that work waits for; atomic */
-	bool due;	      /* there may be something to do; atomic */
+	unsigned int awaited; /* number of counters that work waits for; atomic */
+	bool due;	      /* work may be due; atomic */
 	struct ofi_lock
 		lock; /* guards what follows, and the waiting lists of the domain's counters */
 	bool running;
 	const struct ofi_trigger *firing;
-	struct ofi_trigger_list ready; /* their counters are there; in order */
-	LIST_HEAD(, ofi_cntr) cntrs;   /* those that work waits for */
+	struct ofi_trigger_list ready; /* work whose threshold is reached; in order */
+	LIST_HEAD(, ofi_cntr) cntrs;   /* counters that work waits for */
 };
 
-/* What ofi_triggers_cancel() takes; NULL matches all. */
+/* Selects work for ofi_triggers_cancel(); NULL matches everything. */
 struct ofi_trigger_match {
 	const void *owner, *key;
 	const struct ofi_cntr *cntr;
 };
 
 void ofi_triggers_init(struct ofi_triggers *triggers);
-/* Queues work, which may be done before it returns. */
+/* Queues work, which may run before this returns. */
 void ofi_triggers_add(struct ofi_triggers *triggers, struct ofi_trigger *trigger);
-/* Drops what matches and is not done, and waits for what is being done. How many. */
+/*
+ * Drops matching work that has not run and waits for work that is running. Returns the number
+ * dropped.
+ */
 unsigned int ofi_triggers_cancel(struct ofi_triggers *triggers,
 				 const struct ofi_trigger_match *match);
-/* Lets the counters that work waits for count what has completed. */
+/* Makes the counters that work waits for progress. */
 void ofi_triggers_progress(struct ofi_triggers *triggers);
 void ofi_triggers_run_due(struct ofi_triggers *triggers);
 
@@ -68,7 +74,7 @@ static inline bool ofi_triggers_due(const struct ofi_triggers *triggers)
 	return triggers && __atomic_load_n(&triggers->due, __ATOMIC_ACQUIRE);
 }
 
-/* Does what is due. With no lock held that a post or a counter takes. */
+/* Runs work that is due. The caller holds no lock that a post or a counter takes. */
 static inline void ofi_triggers_run(struct ofi_triggers *triggers)
 {
 	if (ofi_unlikely(ofi_triggers_due(triggers)))

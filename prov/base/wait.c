@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A wait object that software signals: a file descriptor, a mutex and condition, or yielding. */
+/*
+ * A wait object that software signals: a file descriptor, a mutex with a condition variable, or
+ * yielding.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -64,9 +67,9 @@ void ofi_wait_fini(struct ofi_wait *wait)
 }
 
 /*
- * The caller has locks that the application's holder of the mutex may ask for, or is itself that
- * holder: it does not wait for the mutex. Before the application has the mutex only our own
- * sleepers hold it, on their way to sleep.
+ * The caller holds locks that the application may ask for while it holds the mutex, or the caller
+ * is the application itself. So it must not wait for the mutex. Until the application has asked for
+ * the mutex, only our own sleepers hold it, and only briefly.
  */
 static void announce(struct ofi_wait *wait)
 {
@@ -92,7 +95,10 @@ void ofi_wait_signal(struct ofi_wait *wait)
 	wait->signals++;
 	wait->late = wait->sleepers;
 	__atomic_store_n(&wait->signalled, true, __ATOMIC_RELEASE);
-	/* Only a counter at its limit makes this fail: it is readable then. */
+	/*
+	 * This fails only if the counter is at its limit, and then the descriptor is readable
+	 * anyway.
+	 */
 	if (wait->fd >= 0)
 		(void)!write(wait->fd, &one, sizeof(one));
 	ofi_unlock(&wait->lock);
@@ -221,7 +227,10 @@ static int get_pollfd(const struct ofi_wait *wait, struct fi_wait_pollfd *arg)
 	return 0;
 }
 
-/* From now on the application may hold the mutex whenever there is something to signal. */
+/*
+ * Gives the mutex to the application, which may from now on hold it while something must be
+ * signaled.
+ */
 static int lend_mutex(struct ofi_wait *wait, struct fi_mutex_cond *arg)
 {
 	struct ofi_bell *bell;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Wait sets: members come and go with the objects that were opened with the set. */
+/* Wait sets: members join and leave with the objects that were opened with the set. */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -57,7 +57,7 @@ int ofi_waitset_trywait(struct ofi_waitset *set)
 	return ret;
 }
 
-/* 0 when the wait is over, -FI_EAGAIN to look again, -FI_ETIMEDOUT. */
+/* Returns 0 when the wait is over, -FI_EAGAIN to check again, -FI_ETIMEDOUT. */
 static int sleep_for(struct ofi_waitset *set, int left)
 {
 	struct pollfd pfd = { .fd = set->wait.fd, .events = POLLIN };
