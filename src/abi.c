@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Older and shorter structures. Each is a prefix of today's, so one routine widens them by a table
- * of sizes. An older caller gets today's structures, whose tails, which he cannot see, own nothing.
+ * Converts older, shorter structures. Each is a prefix of the current one, so a single routine
+ * widens them using a table of sizes. An older caller receives current structures; the parts beyond
+ * what it knows own no memory.
  */
 #include "abi.h"
 
@@ -10,7 +11,7 @@
 #include "info.h"
 #include <rdma/fi_errno.h>
 
-/* Today's form of an older fi_info: the structures are copies, what they point to is not. */
+/* The current form of an older fi_info. The structures are copies; what they point to is not. */
 struct wide {
 	struct fi_info info;
 	struct fi_tx_attr tx;
@@ -42,7 +43,7 @@ static void widen(enum ofi_abi_node node, const struct fi_info *from, struct wid
 				       size[OFI_ABI_DOMAIN]);
 	info->fabric_attr = widen_part(&to->fabric, sizeof(to->fabric), from->fabric_attr,
 				       size[OFI_ABI_FABRIC]);
-	/* Padding at first, so it may hold anything. */
+	/* This was padding originally, so it may contain anything. */
 	if (node == OFI_ABI_1_0)
 		to->fabric.api_version = 0;
 }
@@ -53,7 +54,10 @@ static void clear_tail(void *attr, size_t full, size_t seen)
 		memset((char *)attr + seen, 0, full - seen);
 }
 
-/* Takes from today's fi_info all that the older caller cannot see and so could not free. */
+/*
+ * Removes everything from a current fi_info that the older caller does not know and so could not
+ * free.
+ */
 static void narrow(enum ofi_abi_node node, struct fi_info *info)
 {
 	const size_t *size = ofi_abi_sizes(node);
@@ -116,8 +120,8 @@ void ofi_abi_freeinfo(enum ofi_abi_node node, struct fi_info *info)
 }
 
 /*
- * Providers of API 1.9 and later are taken (registry.c). Which releases after 1.17 grew the
- * structures is not recorded: take the shorter ones.
+ * Providers of API 1.9 and later are accepted (registry.c). Which releases after 1.17 extended the
+ * structures is not recorded, so the shorter ones are assumed.
  */
 static enum ofi_abi_node node_of(uint32_t fi_version)
 {

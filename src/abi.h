@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_info as callers see it who were built when its structures were shorter. A node is a symbol
- * version that changed their sizes.
+ * fi_info as seen by callers built when its structures were shorter. A node is a symbol version at
+ * which the sizes changed.
  */
 #ifndef OFI_ABI_H
 #define OFI_ABI_H
@@ -20,7 +20,7 @@ enum ofi_abi_node {
 	OFI_ABI_1_10,
 };
 
-/* Structures that grew. */
+/* The structures that have grown. */
 enum ofi_abi_part {
 	OFI_ABI_INFO,
 	OFI_ABI_TX,
@@ -31,24 +31,24 @@ enum ofi_abi_part {
 	OFI_ABI_PARTS,
 };
 
-/* Sizes of the parts, by enum ofi_abi_part. */
+/* Returns the sizes of the parts, indexed by enum ofi_abi_part. */
 const size_t *ofi_abi_sizes(enum ofi_abi_node node);
-/* Each symbol version that takes or gives one tells that it has been called. */
+/* Records that a symbol version that passes such a structure has been called. */
 void ofi_abi_note(enum ofi_abi_node node);
 /*
- * Bytes that the structure has with every caller so far. A call without versions, which may be
- * anyone's, reads no more of it.
+ * Returns the size that the structure has for all callers so far. A call without symbol versions,
+ * which may come from any of them, reads no more than that.
  */
 size_t ofi_abi_seen(enum ofi_abi_part part);
 
-/* The calls of the same name as an older node's caller makes them. */
+/* The calls of the same names, as made by callers of an older node. */
 int ofi_abi_getinfo(enum ofi_abi_node node, uint32_t version, const char *node_name,
 		    const char *service, uint64_t flags, const struct fi_info *hints,
 		    struct fi_info **info);
 struct fi_info *ofi_abi_dupinfo(enum ofi_abi_node node, const struct fi_info *info);
 void ofi_abi_freeinfo(enum ofi_abi_node node, struct fi_info *info);
 
-/* Replaces the list of a provider made for an older API by one of today's structures. */
+/* Replaces the list of a provider built for an older API by a list of current structures. */
 int ofi_abi_import(uint32_t fi_version, struct fi_info **list);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How long the structures are with each symbol version, and which of them have called. */
+/* The sizes of the structures in each symbol version, and which versions have been called. */
 #include <limits.h>
 #include <stdatomic.h>
 #include "abi.h"
@@ -21,7 +21,7 @@ _Static_assert(sizeof(struct fi_info) == 120 && sizeof(struct fi_tx_attr) == 80 
 		       sizeof(struct fi_domain_attr) == 232 && sizeof(struct fi_fabric_attr) == 32,
 	       "a structure grew: it needs a new symbol version and a new row of sizes");
 
-static atomic_uint oldest = UINT_MAX; /* node of a caller, UINT_MAX: none yet */
+static atomic_uint oldest = UINT_MAX; /* oldest node called so far, UINT_MAX for none */
 
 void ofi_abi_note(enum ofi_abi_node node)
 {

@@ -19,7 +19,7 @@
 #define AF_IB 27
 #endif
 
-/* struct sockaddr_ib of the kernel's <rdma/ib.h>; numbers are big endian but for the scope. */
+/* struct sockaddr_ib of the kernel's <rdma/ib.h>; numbers are big endian except the scope. */
 struct addr_ib {
 	uint16_t family;
 	uint16_t pkey;
@@ -40,7 +40,7 @@ union addr {
 	struct sockaddr_storage ss;
 };
 
-/* A copy, because callers keep addresses at any alignment. */
+/* Copies an address, because callers keep addresses at any alignment. */
 static size_t addr_load(union addr *to, const struct sockaddr *sa)
 {
 	size_t size = ofi_addr_size(sa);
@@ -196,7 +196,7 @@ const char *ofi_addr_str(const struct sockaddr *sa, char *buf, size_t len)
 	return buf;
 }
 
-/* The text form cut in place: host, and after it "port" or "pkey/sid/scope". */
+/* The parts of an address in text form: the host, followed by "port" or "pkey/sid/scope". */
 struct addr_text {
 	int family;
 	char buf[OFI_ADDR_STRLEN];
@@ -245,7 +245,7 @@ static int text_cut(const char *str, struct addr_text *text)
 	} else {
 		end = strchr(text->buf, ':');
 		if (end && strchr(end + 1, ':'))
-			end = NULL; /* an IPv6 address without brackets */
+			end = NULL; /* it is an IPv6 address without brackets */
 	}
 	if (end && *end == ':') {
 		*end = '\0';
@@ -256,7 +256,7 @@ static int text_cut(const char *str, struct addr_text *text)
 	return 0;
 }
 
-/* Takes a number and the separator behind it off *text; no number is 0. */
+/* Removes a number and the separator after it from *text; a missing number is 0. */
 static int text_number(char **text, uint64_t max, uint64_t *value)
 {
 	char *end;

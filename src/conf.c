@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reads libfabric.conf, and decides between it and the environment. */
+/* Reads libfabric.conf, and chooses between it and the environment. */
 #include "conf.h"
 
 #include <ctype.h>
@@ -18,16 +18,19 @@
 
 struct entry {
 	STAILQ_ENTRY(entry) link;
-	char *value; /* in text */
-	char text[]; /* the line: its name, ended by 0 */
+	char *value; /* points into text */
+	char text[]; /* the line: the name with a terminating null, then the value */
 };
 
-/* Set once by conf_load(), constant afterwards. The log may be what asks: nothing is logged. */
+/*
+ * Set once by conf_load(), constant afterward. Nothing is logged here, because the log itself may
+ * be the caller.
+ */
 static STAILQ_HEAD(, entry) entries = STAILQ_HEAD_INITIALIZER(entries);
-static bool preferred; /* to the environment */
-static int bad_line;   /* the first that is not an assignment */
-static int error;      /* errno of reading it */
-static char *path;     /* NULL is the usual one */
+static bool preferred; /* over the environment */
+static int bad_line;   /* number of the first line that is not an assignment */
+static int error;      /* errno of the failed read */
+static char *path;     /* NULL for the usual file */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static char *trim(char *text)
@@ -58,7 +61,7 @@ static bool is_name(const char *text)
 	       !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
 }
 
-/* "NAME = VALUE". 0, EINVAL or ENOMEM. */
+/* Parses "NAME = VALUE". Returns 0, EINVAL or ENOMEM. */
 static int conf_add(const char *line)
 {
 	struct entry *entry = malloc(sizeof(*entry) + strlen(line) + 1);
@@ -77,7 +80,7 @@ static int conf_add(const char *line)
 	}
 	entry->value = unquote(trim(equals + 1));
 	memmove(entry->text, name, strlen(name) + 1);
-	/* Of several with one name the last counts. */
+	/* The last of several lines with the same name wins. */
 	STAILQ_INSERT_HEAD(&entries, entry, link);
 	return 0;
 }

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Values of FI_* parameters: the environment, and libfabric.conf of the machine. */
+/* Values of FI_* parameters, from the environment and from the machine's libfabric.conf. */
 #ifndef OFI_CONF_H
 #define OFI_CONF_H
 
 #include <stddef.h>
 
 /*
- * The value of a variable, NULL if it has none: of the environment, else of the file; the other way
- * round if FI_PREFER_SYSCONFIG says so. Valid as long as the environment is not changed.
+ * Returns the value of a variable, or NULL if it has none. The environment takes precedence over
+ * the file, unless FI_PREFER_SYSCONFIG reverses that. The result is valid until the environment
+ * changes.
  */
 const char *ofi_conf_get(const char *env);
-/* The same, but the environment does not count in a program with privileges of its file. */
+/*
+ * The same, but in a program that runs with the privileges of its file the environment is ignored.
+ */
 const char *ofi_conf_get_secure(const char *env);
-/* The variable of the file's entry number i, NULL behind the last. */
+/* Returns the variable of the file's i-th entry, or NULL after the last. */
 const char *ofi_conf_name(size_t i);
-/* Logs which lines of the file are no assignments, if it can't be read, once. */
+/* Logs once which lines of the file are not assignments, or that it cannot be read. */
 void ofi_conf_report(void);
 void ofi_conf_fini(void);
 
-/* For tests: another file, or none. Forgets what was read. */
+/* For tests: discards what was read and reads another file, or none. */
 void ofi_conf_load(const char *path);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Why fi_getinfo did not offer a candidate: collecting, logging, and telling the application. */
+/*
+ * Explains why fi_getinfo did not offer a candidate: collects, logs, and reports it to the
+ * application.
+ */
 #include "reject.h"
 
 #include <pthread.h>
@@ -15,7 +18,7 @@
 enum { KEEP = 64, REMEMBER = 64 };
 
 struct ofi_reject {
-	size_t order; /* of arrival */
+	size_t order; /* order of arrival */
 	uint32_t port;
 	uint32_t ep_type;
 	uint32_t misses;
@@ -39,7 +42,7 @@ static pthread_mutex_t listeners_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the
 
 static _Thread_local struct ofi_rejects *collecting;
 
-/* The n-th listener of this thread; its callback runs without the lock. */
+/* Copies the n-th listener of this thread, whose callback runs without the lock. */
 static bool listener_get(size_t n, struct listener *copy)
 {
 	struct listener *listener;
@@ -75,7 +78,9 @@ static void explain_keep(struct ofi_reject *to, size_t order, const struct fi_ex
 	copy_text(to->has, sizeof(to->has), entry->has);
 }
 
-/* The place for one more: a new one, or that of the farthest miss when there are KEEP already. */
+/*
+ * Returns a slot for one more: a new one, or that of the farthest miss if there are KEEP already.
+ */
 static struct ofi_reject *place(struct ofi_rejects *rejects, uint32_t misses)
 {
 	struct ofi_reject *far, *grown;
@@ -205,7 +210,7 @@ static uint64_t digest(const struct ofi_rejects *rejects)
 
 bool ofi_rejects_news(const struct ofi_rejects *rejects)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the following */
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 	static uint64_t told[REMEMBER];
 	static size_t next;
 	struct listener listener;

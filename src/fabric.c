@@ -60,7 +60,7 @@ static bool has_fabric(struct fi_provider *prov, const struct fi_fabric_attr *at
 	return found;
 }
 
-/* The first provider that has a fabric of this name. */
+/* Returns the first provider that has a fabric with this name. */
 static struct fi_provider *find_by_fabric(const struct fi_fabric_attr *attr)
 {
 	struct ofi_provider *entry;

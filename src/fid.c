@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Slots of struct fi_ops that the core's own objects do nothing with. */
+/* Unimplemented slots of struct fi_ops for the core's own objects. */
 #include "fid.h"
 #include <rdma/fi_errno.h>
 

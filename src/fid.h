@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the core's own objects have not: slots of their struct fi_ops that give -FI_ENOSYS. */
+/* Unimplemented slots of struct fi_ops for the core's own objects; they return -FI_ENOSYS. */
 #ifndef OFI_FID_H
 #define OFI_FID_H
 

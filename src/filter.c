@@ -35,7 +35,7 @@ static bool is_name(const char *word, const char *name)
 	return !strcasecmp(word, name);
 }
 
-/* "^verbs;ofi_rxm" takes the layered provider away, not verbs itself: negated names are exact. */
+/* "^verbs;ofi_rxm" excludes the layered provider, not verbs itself: negated names match exactly. */
 static bool list_pass(const char *list, const char *name,
 		      bool (*match)(const char *word, const char *name))
 {
@@ -63,7 +63,7 @@ bool ofi_prov_is_utility(const char *name)
 }
 
 /*
- * Reliable datagrams of other releases are a layer above connections; here they are of the
+ * In other releases reliable datagrams are a layer above connections; here they are part of the
  * provider.
  */
 const char *ofi_prov_layer(const char *request, const char *name)

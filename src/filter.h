@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Lists of names as environment variables hold them: "a,b", or "^a,b" for all but these. */
+/* Lists of names as in environment variables: "a,b", or "^a,b" for all but these. */
 #ifndef OFI_FILTER_H
 #define OFI_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Cuts the next word off *list, which advances, at any character of `seps`. False at the end. */
+/*
+ * Takes the next word off *list, up to any character of `seps`, and advances it. Returns false at
+ * the end.
+ */
 bool ofi_word_next(const char **list, const char *seps, char *word, size_t len);
-/* True when the list lets the name pass; an empty or missing list lets all pass. */
+/* Returns true if the list includes the name; an empty or missing list includes all names. */
 bool ofi_filter_pass(const char *list, const char *name);
 /*
- * Provider names may be layered, "verbs;ofi_rxm". This library has no utility providers, so a
- * request passes when one part is the name and every other part a utility's ("ofi_..."), or when
- * all it has is a layer that the provider is itself.
+ * Matches a request, which may name a layered provider such as "verbs;ofi_rxm". This library has no
+ * utility providers, so a request matches if one part is the name and every other part is a utility
+ * provider ("ofi_..."), or if it names only a layer that the provider implements itself.
  */
 bool ofi_prov_name_pass(const char *request, const char *name);
 bool ofi_prov_is_utility(const char *name);
 /*
- * The layer in such a request that the provider of this name is itself: "ofi_rxm" of
- * "verbs;ofi_rxm"; or NULL.
+ * Returns the layer in such a request that the provider implements itself: "ofi_rxm" in
+ * "verbs;ofi_rxm"; NULL if there is none.
  */
 const char *ofi_prov_layer(const char *request, const char *name);
-/* The same of FI_PROVIDER, where each request that the provider passes has the layer. */
+/* The same for FI_PROVIDER, if each request that matches the provider names the layer. */
 const char *ofi_prov_filter_layer(const char *list, const char *name);
-/* FI_PROVIDER: a list of such requests. */
+/* Matches FI_PROVIDER, a list of such requests. */
 bool ofi_prov_filter_pass(const char *list, const char *name);
 
 #endif

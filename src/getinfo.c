@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_getinfo: asks the providers in their order and joins what they offer. */
+/* fi_getinfo: asks the providers in order and concatenates what they offer. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 enum { NEAREST = 5 };
 
 #define GETINFO_FLAGS (FI_SOURCE | FI_NUMERICHOST | FI_PROV_ATTR_ONLY | FI_RESCAN)
-/* Plug-ins and test programs of other libraries set these among themselves. */
+/* Plug-ins and test programs of other libraries use these flags among themselves. */
 #define FOREIGN_FLAGS (~0ULL << 58)
 #define OLDEST	      FI_VERSION(1, 0)
 
@@ -30,15 +30,15 @@ struct request {
 	const char *service;
 	uint64_t flags;
 	const struct fi_info *hints;
-	const char *prov_name; /* of the hints, may be NULL */
+	const char *prov_name; /* from the hints, may be NULL */
 };
 
-/* What was found so far. */
+/* The result so far. */
 struct found {
 	struct fi_info *head;
 	struct fi_info **tail;
-	int error;  /* the first that says more than "no data" */
-	bool named; /* some provider has the name that was asked for */
+	int error;  /* the first error other than "no data" */
+	bool named; /* some provider has the requested name */
 };
 
 static int check_request(const struct request *req)
@@ -68,7 +68,7 @@ static void reject(const struct fi_provider *prov, const char *attr, const char 
 {
 	struct fi_explain_entry entry = {
 		.prov_name = prov->name,
-		.misses = UINT32_MAX, /* not looked into: farther than any other */
+		.misses = UINT32_MAX, /* not examined: farther than any other */
 		.attr = attr,
 		.asked = asked,
 		.has = has,
@@ -87,7 +87,7 @@ static void reject_version(const struct fi_provider *prov, uint32_t version)
 	reject(prov, "version", asked, has);
 }
 
-/* Whether to ask a provider at all. */
+/* Returns true if the provider should be asked at all. */
 static bool wanted(const struct request *req, const struct ofi_provider *entry, bool *named)
 {
 	const struct fi_provider *prov = entry->prov;
@@ -127,7 +127,7 @@ static int name_infos(const struct request *req, const struct fi_provider *prov,
 	return 0;
 }
 
-/* FI_ADDR_FORMAT: takes what has another format out of the list. */
+/* FI_ADDR_FORMAT: removes entries with another format from the list. */
 static int keep_format(const struct fi_provider *prov, struct fi_info **list)
 {
 	struct fi_info **at = list, *info;
@@ -151,8 +151,8 @@ static int keep_format(const struct fi_provider *prov, struct fi_info **list)
 }
 
 /*
- * The hints with the provider's name, and with a layer that the provider is itself, but without
- * others that the caller put around it.
+ * The hints with the provider's name and a layer that the provider implements itself, without other
+ * layers that the caller named.
  */
 struct named_hints {
 	struct fi_info info;
@@ -203,7 +203,7 @@ static int getinfo_ask(const struct request *req, struct fi_provider *prov, stru
 	return ret;
 }
 
-/* FI_PROV_ATTR_ONLY: one empty info that names the provider. */
+/* FI_PROV_ATTR_ONLY: returns one empty info that names the provider. */
 static int name_only(const struct request *req, struct fi_provider *prov, struct fi_info **info)
 {
 	int ret;
@@ -263,7 +263,7 @@ static bool explains_all(void)
 	return all;
 }
 
-/* Programs probe for providers that are elsewhere: it is no one's mistake. */
+/* Not an error: programs probe for providers that may be absent. */
 static void explain_name(const struct request *req)
 {
 	if (TAILQ_EMPTY(ofi_providers()))
@@ -310,7 +310,7 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	ret = check_request(&req);
 	if (ret)
 		return ret;
-	if (FI_VERSION_LT(version, OLDEST)) /* MPICH asks for 0.0 at first */
+	if (FI_VERSION_LT(version, OLDEST)) /* MPICH asks for 0.0 first */
 		req.version = OLDEST;
 	if (hints && hints->fabric_attr)
 		req.prov_name = hints->fabric_attr->prov_name;

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the core does for FI_HOOK. Without the variable none of it does anything. */
+/* The core's side of FI_HOOK. If the variable is not set, these functions do nothing. */
 #ifndef OFI_HOOK_H
 #define OFI_HOOK_H
 
 #include <stdbool.h>
 #include <rdma/fabric.h>
 
-/* Hints with the provider's objects in place of those under hooks. */
+/* Hints in which the application's objects are replaced by the provider's. */
 struct ofi_hook_hints {
 	struct fi_info info;
 	struct fi_fabric_attr fabric_attr;
 	struct fi_domain_attr domain_attr;
 };
 
-/* Whether FI_HOOK names a hook; reads it on the first call. */
+/* Returns true if FI_HOOK names a hook; reads the variable on the first call. */
 bool ofi_hook_active(void);
-/* Puts a fabric that was opened under hooks. 0 or -FI_ENOMEM, then it is closed. */
+/* Puts an opened fabric under hooks. On -FI_ENOMEM the fabric has been closed. */
 int ofi_hook_fabric(struct fid_fabric **fabric, void *context);
 /*
- * For fi_getinfo: the hints to use, made in copy if they need it; and the way back, in the result.
+ * For fi_getinfo: returns the hints to use, converted in copy if necessary; and converts the result
+ * back.
  */
 const struct fi_info *ofi_hook_hints(const struct fi_info *hints, struct ofi_hook_hints *copy);
 void ofi_hook_infos(struct fi_info *info);
-/* At the end of the process: what is not yet printed. */
+/* Prints what is left at the end of the process. */
 void ofi_hook_fini(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_info: making, duplicating and freeing one with everything it points to. */
+/* fi_info: allocating, duplicating and freeing it with everything it points to. */
 #include "info.h"
 
 #include <stdbool.h>
@@ -59,7 +59,7 @@ OFI_EXPORT void fi_freeinfo(struct fi_info *info)
 	}
 }
 
-/* A copy of an attribute structure; without one to copy a zeroed one when it is asked for. */
+/* Copies an attribute structure. If there is none, allocates a zeroed one if `always` is set. */
 static bool dup_attr(void *slot, const void *attr, size_t size, bool always)
 {
 	void *copy = NULL;
@@ -109,7 +109,9 @@ static bool dup_structs(struct fi_info *to, const struct fi_info *from, bool emp
 	return ok;
 }
 
-/* Each slot of the copy is written, also after a failure: none keeps a pointer of the original. */
+/*
+ * Sets each slot of the copy, even after a failure, so that none keeps a pointer of the original.
+ */
 static bool dup_contents(struct fi_info *to, const struct fi_info *from)
 {
 	bool ok = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Log messages: which are wanted, by FI_LOG_*, and writing them, one line each. */
+/* The log: selects messages according to FI_LOG_* and writes each on one line. */
 #include "log.h"
 
 #include <errno.h>
@@ -27,7 +27,10 @@ enum { LOG_NOTHING = -1, LOG_LINE = 2048, LOG_INTERVAL_MS = 2000 };
 
 const struct fi_provider ofi_core_prov = { .name = "core" };
 
-/* By number; then "none", and "error" for those who expect a level below "warn": there is none. */
+/*
+ * Level names by number, followed by "none", and by "error" for those who expect a level below
+ * "warn", which does not exist.
+ */
 static const char *const levels[] = { "warn", "trace", "info", "debug", "none", "error" };
 static const char *const subsystems[] = { "core", "fabric", "domain", "ep_ctrl", "ep_data",
 					  "av",	  "cq",	    "eq",     "mr",	 "cntr" };
@@ -45,7 +48,7 @@ static struct {
 } config = { .level = FI_LOG_WARN, .fd = STDERR_FILENO, .interval = LOG_INTERVAL_MS };
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 
-/* The application's log, NULL for our own; accessed atomically. */
+/* The application's log, NULL for the library's own; accessed atomically. */
 static struct fid_logging *imported;
 
 static void emit(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
@@ -83,7 +86,7 @@ static char *env_copy(const char *name)
 	return value && *value ? strdup(value) : NULL;
 }
 
-/* While the configuration is being read the log itself cannot be used. */
+/* Called while the configuration is being read, when the log cannot be used yet. */
 static void complain(const char *name, const char *value, const char *nearest, const char *remedy)
 {
 	char msg[512];
@@ -250,7 +253,7 @@ OFI_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level le
 					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* One line: the message's own final newlines are dropped, inner ones become spaces. */
+/* Makes the message one line: final newlines are dropped, others become spaces. */
 static void flatten(char *msg)
 {
 	size_t len = strlen(msg), i;
@@ -285,7 +288,7 @@ OFI_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level,
 	errno = saved;
 }
 
-/* Closing an imported log, when it has no close of its own, gives the library its log back. */
+/* Used if an imported log has no close function: closing it restores the library's own log. */
 static int import_close(struct fid *fid)
 {
 	struct fid_logging *log = (struct fid_logging *)fid;

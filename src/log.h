@@ -6,10 +6,10 @@
 #include <rdma/fabric.h>
 #include <rdma/providers/fi_log.h>
 
-/* What the core logs as; has a name and nothing else. */
+/* The provider under whose name the core logs; it has only a name. */
 extern const struct fi_provider ofi_core_prov;
 
-/* fi_open("logging"): an object that takes one import of a struct fid_logging. */
+/* Implements fi_open("logging"): opens an object that can import one struct fid_logging. */
 int ofi_log_open(void *attr, size_t attr_len, uint64_t flags, struct fid **fid, void *context);
 void ofi_log_fini(void);
 

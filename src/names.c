@@ -25,7 +25,7 @@ struct name {
 		(uint64_t)(constant), #constant \
 	}
 
-/* Bits that capabilities, operations and completions have in common. */
+/* Bits that capabilities, operations and completions share. */
 #define OPERATIONS                                                                                \
 	NAME(FI_MSG), NAME(FI_RMA), NAME(FI_TAGGED), NAME(FI_ATOMIC), NAME(FI_MULTICAST),         \
 		NAME(FI_COLLECTIVE), NAME(FI_READ), NAME(FI_WRITE), NAME(FI_RECV), NAME(FI_SEND), \
@@ -103,7 +103,7 @@ static const struct name order[] = {
 	NAME(FI_ORDER_ATOMIC_RAW), NAME(FI_ORDER_ATOMIC_WAR), NAME(FI_ORDER_ATOMIC_WAW),
 };
 
-/* All the bits of the first one, or each by itself. */
+/* FI_ORDER_STRICT stands for all bits; the others are individual bits. */
 static const struct name comp_order[] = {
 	NAME(FI_ORDER_STRICT),	   NAME(FI_ORDER_RAR),	      NAME(FI_ORDER_RAW),
 	NAME(FI_ORDER_RAS),	   NAME(FI_ORDER_WAR),	      NAME(FI_ORDER_WAW),

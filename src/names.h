@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Names of the flags and enumerations of the interface, and bounded writing of text. */
+/* Names of the flags and enumerations of the API, and bounded writing of text. */
 #ifndef OFI_NAMES_H
 #define OFI_NAMES_H
 
@@ -43,7 +43,7 @@ enum ofi_names_id {
 	OFI_NAMES_COUNT,
 };
 
-/* Text being written; what does not fit is dropped, the buffer is always terminated. */
+/* A text being written. What does not fit is dropped, and the buffer is always null-terminated. */
 struct ofi_text {
 	char *buf;
 	size_t len;
@@ -52,9 +52,9 @@ struct ofi_text {
 
 void ofi_text_printf(struct ofi_text *text, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* "FI_MSG, FI_RMA", bits without a name as one number. */
+/* Writes flags as "FI_MSG, FI_RMA"; unnamed bits are written as one number. */
 void ofi_names_flags(struct ofi_text *text, enum ofi_names_id id, uint64_t flags);
-/* "FI_EP_MSG", a value without a name as a number. */
+/* Writes a value as "FI_EP_MSG"; an unnamed value is written as a number. */
 void ofi_names_enum(struct ofi_text *text, enum ofi_names_id id, uint64_t value);
 bool ofi_names_is_flags(enum ofi_names_id id);
 

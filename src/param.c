@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Run-time parameters: what providers and the core define, and their values. */
+/* Run-time parameters defined by providers and the core, and their values. */
 #include "param.h"
 
 #include <ctype.h>
@@ -28,7 +28,7 @@ struct param {
 	char *env;
 	char *help;
 	enum fi_param_type type;
-	bool warned; /* a bad value has been reported */
+	bool warned; /* an invalid value has been reported */
 };
 
 static STAILQ_HEAD(param_list, param) params = STAILQ_HEAD_INITIALIZER(params);
@@ -221,7 +221,9 @@ OFI_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name
 	return ret;
 }
 
-/* The array and, behind it, the strings: one allocation, so that freeing needs no count. */
+/*
+ * Copies the array and, behind it, the strings into one allocation, so that freeing needs no count.
+ */
 static struct fi_param *params_copy(void)
 {
 	struct fi_param *copy, *to;
@@ -263,7 +265,7 @@ OFI_EXPORT int fi_getparams(struct fi_param **list, int *count)
 
 	if (!list || !count)
 		return -FI_EINVAL;
-	ofi_providers(); /* each defines its parameters when it starts */
+	ofi_providers(); /* each provider defines its parameters when it starts */
 	pthread_mutex_lock(&params_lock);
 	copy = params_copy();
 	n = param_count;

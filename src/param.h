@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The core's own parameters, beside what fi_prov.h has for providers. */
+/* The core's own parameters, in addition to those of providers (fi_prov.h). */
 #ifndef OFI_PARAM_H
 #define OFI_PARAM_H
 
 #include <stdbool.h>
 
 /*
- * Defines the core's parameters. Warns of values that are none or have no effect, and of FI_*
- * variables that are nearly one of them.
+ * Defines the core's parameters. Warns of values that are invalid or have no effect, and of FI_*
+ * variables that are nearly spelled like one of them.
  */
 void ofi_param_init(void);
-/* FI_ADDR_FORMAT, NULL if it is not set or is no format. */
+/* Returns FI_ADDR_FORMAT, or NULL if it is unset or not a format. */
 const char *ofi_param_addr_format(void);
-/* Warns of what libfabric.conf has for a provider that the provider has not defined. */
+/* Warns of entries in libfabric.conf for parameters that the provider has not defined. */
 void ofi_param_check_file(const char *prov);
-/* Is a variable one that the core or a provider has defined? */
+/* Returns true if the core or a provider has defined the variable. */
 bool ofi_param_defined(const char *env);
 void ofi_param_fini(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The core's own parameters, and variables that look like them or have no effect. */
+/* The core's own parameters, and variables that are similar to them or have no effect. */
 #include "param.h"
 
 #include <ctype.h>
@@ -17,7 +17,10 @@
 
 enum { NAME_LEN = 256, FORMATS = 32 };
 
-/* A parameter of other releases that has no effect here. The value that says so is accepted. */
+/*
+ * A parameter of other releases that has no effect here. The value that describes the actual
+ * behavior is accepted.
+ */
 #define NO_EFFECT(name_, type_, holds_, help_)                                     \
 	{                                                                          \
 		.name = (name_), .type = (type_), .help = (help_), .unused = true, \
@@ -115,7 +118,7 @@ static void env_name(char *buf, const char *name)
 		*buf = (char)toupper((unsigned char)*buf);
 }
 
-/* The log has its own words for its parameters, and reads them itself. */
+/* The log reads and checks its parameters itself. */
 static bool is_of_log(const char *name)
 {
 	return !strncmp(name, "log_", 4);
@@ -151,7 +154,7 @@ static void check_addr_format(void)
 			value);
 }
 
-/* A value that is not of its type is reported by fi_param_get. */
+/* fi_param_get reports a value of the wrong type. */
 static void check_value(size_t i)
 {
 	const char *holds = core_params[i].holds, *value;

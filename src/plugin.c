@@ -24,7 +24,7 @@ bool ofi_plugin_first_wins(const char *path)
 	return path && *path == '@';
 }
 
-/* The path a provider was loaded from lives as long as its handle. */
+/* The path stays valid as long as the provider's handle. */
 static const char *origin(void *entry_point)
 {
 	Dl_info info;

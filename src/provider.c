@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The registry of this process: started once on first use, ended when the library is unloaded. */
+/*
+ * The provider registry of this process: started on first use, ended when the library is unloaded.
+ */
 #include "provider.h"
 
 #include <pthread.h>
@@ -47,7 +49,10 @@ static int rank_of(const char *name)
 	return RANK_OTHERS;
 }
 
-/* The application would not learn why a provider is missing, and this is not done again. */
+/*
+ * Entries are in static memory: a provider that could not be allocated would be missing without an
+ * explanation, for good.
+ */
 static void load_builtin(void)
 {
 	static struct ofi_provider places[sizeof(builtin) / sizeof(builtin[0])];
@@ -119,7 +124,7 @@ void ofi_provider_missing(enum fi_log_level level, const char *by, const char *w
 	       nearest ? "?" : ";", text);
 }
 
-/* A word of FI_PROVIDER that names nothing is most likely a mistake. */
+/* A word of FI_PROVIDER that matches nothing is most likely a mistake. */
 static void check_filter(void)
 {
 	const char *list = filter;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The providers of this process. One that is built in is a line OFI_BUILTIN(name) of the generated
+ * The providers of this process. A built-in provider is a line OFI_BUILTIN(name) of the generated
  * ofi_builtin.h and has the entry point `struct fi_provider *fi_<name>_ini(void)`; a plug-in
  * exports fi_prov_ini.
  */
@@ -11,19 +11,19 @@
 #include <rdma/providers/fi_log.h>
 #include "registry.h"
 
-/* Loads them on the first call. The list does not change afterwards. */
+/* Loads the providers on the first call. The list does not change afterward. */
 const struct ofi_provider_list *ofi_providers(void);
 
 /*
- * Logs that there is no provider of this name, what there is, and which was probably meant; `near`:
- * only if there is such a one. `by` is who asked.
+ * Logs that there is no provider of this name, which ones there are, and which was probably meant.
+ * With `near`, logs only if one is similar. `by` names the caller.
  */
 void ofi_provider_missing(enum fi_log_level level, const char *by, const char *word, bool near);
 
-/* Loads the plug-ins of a FI_PROVIDER_PATH and of the installation's directory. */
+/* Loads the plug-ins in the directories of FI_PROVIDER_PATH and of the installation. */
 void ofi_plugin_load(struct ofi_registry *reg, const char *path, const char *libdir,
 		     int (*rank)(const char *name));
-/* Does the path ask for the order of discovery ("@...")? */
+/* Returns true if the path asks for the order of discovery ("@..."). */
 bool ofi_plugin_first_wins(const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which providers are taken: their version, their name, FI_PROVIDER, and which of two wins. */
+/* Selects providers by their version, their name and FI_PROVIDER, and resolves duplicates. */
 #include "registry.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 #include "log.h"
 #include <rdma/fi_errno.h>
 
-/* Older ones hand out attribute structures that cannot be widened reliably. */
+/* Older providers return attribute structures that cannot be widened reliably. */
 #define OLDEST_FI_VERSION FI_VERSION(1, 9)
 
 _Static_assert(sizeof(struct ofi_prov_context) <= sizeof(struct fi_context),
@@ -123,7 +123,7 @@ int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
 	}
 	ret = registry_check(entry);
 	old = ret ? NULL : registry_find(reg, entry->prov->name);
-	/* The same object offered again by another path. */
+	/* The same object is offered again under another path. */
 	if (old && old->prov == entry->prov) {
 		if (entry->handle)
 			dlclose(entry->handle);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A list of providers in the order in which they are asked; one per name. */
+/* The list of providers in the order in which they are asked; one per name. */
 #ifndef OFI_REGISTRY_H
 #define OFI_REGISTRY_H
 
@@ -10,12 +10,13 @@
 struct ofi_provider {
 	TAILQ_ENTRY(ofi_provider) link;
 	struct fi_provider *prov;
-	void *handle;		    /* of dlopen, NULL when built in */
-	const char *origin;	    /* path of the plug-in or "built in" */
-	int rank;		    /* providers with a lower one are asked first */
-	struct ofi_provider *place; /* memory for the entry, where it must not fail; else NULL */
-	bool preferred;		    /* wins over others of its name whatever their version */
-	bool excluded;		    /* FI_PROVIDER does not let it pass */
+	void *handle;	    /* from dlopen, NULL for a built-in provider */
+	const char *origin; /* path of the plug-in or "built in" */
+	int rank;	    /* providers with a lower rank are asked first */
+	/* Preallocated memory for an entry that must not fail; else NULL. */
+	struct ofi_provider *place;
+	bool preferred; /* wins over others of its name regardless of their version */
+	bool excluded;	/* excluded by FI_PROVIDER */
 };
 
 TAILQ_HEAD(ofi_provider_list, ofi_provider);
@@ -23,16 +24,16 @@ TAILQ_HEAD(ofi_provider_list, ofi_provider);
 struct ofi_registry {
 	struct ofi_provider_list list;
 	const char *filter; /* FI_PROVIDER */
-	bool first_wins;    /* of one name the first stays, else the newest */
+	bool first_wins;    /* the first of several with one name wins, instead of the newest */
 };
 
 void ofi_registry_init(struct ofi_registry *reg, const char *filter, bool first_wins);
 /*
- * Checks a provider and takes it, or the one of its name that wins. The loser is cleaned up and
- * closed. 0, or a negative error when the provider was not taken.
+ * Checks a provider and adds it, unless another one of the same name wins. The loser is cleaned up
+ * and closed. Returns 0, or a negative error if the provider was not added.
  */
 int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer);
-/* Cleans up and forgets all, last first. */
+/* Cleans up and removes all providers, last first. */
 void ofi_registry_fini(struct ofi_registry *reg);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The core's side of explain.h: the candidates rejected during one fi_getinfo call of this thread.
- */
+/* The core's side of explain.h: candidates rejected during one fi_getinfo call of this thread. */
 #ifndef OFI_REJECT_H
 #define OFI_REJECT_H
 
@@ -16,29 +14,31 @@ struct ofi_reject; /* a copy of one entry, private to explain.c */
 struct ofi_rejects {
 	struct ofi_reject *entry;
 	size_t count;
-	size_t total;		   /* including those that were not kept */
-	bool wanted;		   /* all are reported, whatever is offered */
-	struct ofi_rejects *outer; /* of a fi_getinfo call that this one is nested in */
+	size_t total;		   /* including those that were dropped */
+	bool wanted;		   /* report all of them, even if something is offered */
+	struct ofi_rejects *outer; /* of the fi_getinfo call in which this one is nested */
 };
 
-/* What a provider calls, by way of ofi_explain(). */
+/* Providers call this through ofi_explain(). */
 void ofi_reject(const struct fi_explain_entry *entry);
 
-/* Whether each one is of interest; else those of a provider that offers nothing. */
+/*
+ * Returns true if every rejection is of interest, not just those of providers that offer nothing.
+ */
 bool ofi_reject_wanted(void);
 
-/* all: each one is logged. */
+/* With `all`, every rejection is logged. */
 void ofi_rejects_begin(struct ofi_rejects *rejects, bool all);
 void ofi_rejects_end(struct ofi_rejects *rejects);
-/* Logs the nearest `near` at warn level, the others at info level. */
+/* Logs the nearest `near` ones at warn level, the others at info level. */
 void ofi_rejects_log(struct ofi_rejects *rejects, size_t near);
 /*
- * Whether a user should see them: an application that probes again and again is told once, one
- * that listens is told by its listener.
+ * Returns true if a user should see them: an application that probes repeatedly is told once, and
+ * one that registered a listener is told by its listener.
  */
 bool ofi_rejects_news(const struct ofi_rejects *rejects);
 
-/* fi_open("explain") */
+/* Implements fi_open("explain"). */
 int ofi_explain_open(void *attr, size_t attr_len, uint64_t flags, struct fid **fid, void *context);
 
 #endif

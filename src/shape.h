@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How fi_tostr prints each fi_type: as names, or as a structure's fields one by one. */
+/* How fi_tostr prints each fi_type: as names, or as a structure, field by field. */
 #ifndef OFI_SHAPE_H
 #define OFI_SHAPE_H
 
@@ -18,17 +18,17 @@ enum ofi_kind {
 	OFI_KIND_HEX64,
 	OFI_KIND_TAG, /* all 16 digits */
 	OFI_KIND_PTR,
-	OFI_KIND_PTR_SET, /* left out when NULL */
+	OFI_KIND_PTR_SET, /* omitted if NULL */
 	OFI_KIND_STR,
 	OFI_KIND_VERSION,
 	OFI_KIND_ERR,
 	OFI_KIND_FLAGS32,
 	OFI_KIND_FLAGS64,
 	OFI_KIND_ENUM,
-	OFI_KIND_STRUCT, /* a pointer to one */
-	OFI_KIND_PCI,	 /* an embedded one, left out when the bus is another */
+	OFI_KIND_STRUCT, /* a pointer to a structure */
+	OFI_KIND_PCI,	 /* an embedded structure, omitted for another kind of bus */
 	OFI_KIND_ADDR,
-	OFI_KIND_KEY, /* left out when there is none */
+	OFI_KIND_KEY, /* omitted if there is none */
 };
 
 struct ofi_shape;
@@ -37,23 +37,23 @@ struct ofi_field {
 	const char *name;
 	enum ofi_kind kind;
 	size_t offset;
-	enum ofi_names_id names;       /* of flags and enumerations */
-	const struct ofi_shape *shape; /* of structures */
-	size_t len_offset;	       /* of addresses and keys, where their length is */
+	enum ofi_names_id names;       /* for flags and enumerations */
+	const struct ofi_shape *shape; /* for structures */
+	size_t len_offset;	       /* for addresses and keys: offset of their length */
 };
 
 struct ofi_shape {
 	const char *name;
 	const struct ofi_field *fields;
 	size_t count;
-	bool grew;		/* older callers' structure is shorter: */
-	enum ofi_abi_part part; /* this one */
+	bool grew;		/* older callers have a shorter structure, */
+	enum ofi_abi_part part; /* namely this one */
 	const char *none;	/* printed for NULL */
 };
 
 struct ofi_type {
 	const struct ofi_shape *shape;
-	enum ofi_names_id names; /* without a shape: of a value of so many bytes */
+	enum ofi_names_id names; /* without a shape: names for a value of `size` bytes */
 	size_t size;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a record of statistics tells: for its own process and, from a mapping, for others. */
+/* Lists the statistics in a record, for the process itself and, from a mapping, for others. */
 #include <ofi/stats_layout.h>
 
-/* A slot's number, from a pointer that the record says where to find. */
+/* Returns the index of a slot from the pointer whose place is in the record. */
 static uint64_t index_at(const struct ofi_stats *stats, int64_t where)
 {
 	const uint64_t *pointer = (const uint64_t *)((const char *)stats + where);
@@ -18,7 +18,7 @@ static uint64_t distance(const struct ofi_stats *stats, uint64_t from, uint64_t 
 	return to >= from ? to - from : to + stats->entries - from;
 }
 
-/* The head is never a whole round away from the mark, which is moved first. */
+/* The head is never a whole round ahead of the mark, which moves first. */
 uint64_t ofi_stats_posted(const struct ofi_stats *stats)
 {
 	uint64_t mark, head;
@@ -33,7 +33,7 @@ uint64_t ofi_stats_posted(const struct ofi_stats *stats)
 	return mark + distance(stats, mark % stats->entries, head);
 }
 
-/* The tail first: it does not pass the head. */
+/* The tail is read first: it never passes the head. */
 uint64_t ofi_stats_outstanding(const struct ofi_stats *stats)
 {
 	uint64_t tail = index_at(stats, stats->tail);
@@ -58,7 +58,7 @@ static void add_counter(struct list *list, const char *name, const struct ofi_st
 	stats_list_add(list, name, ofi_stats_value(stats, counter), false);
 }
 
-/* What is taken from two sources at different times is never below 0. */
+/* Returns 0 instead of a negative result, because the two values were read at different times. */
 static uint64_t minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
@@ -122,7 +122,7 @@ static void list_domain(const struct ofi_stats *stats, struct list *list)
 	add_counter(list, "device_events", stats, OFI_STATS_EVENTS);
 }
 
-/* A reliable-datagram endpoint. */
+/* Lists a reliable-datagram endpoint. */
 static void list_ep(const struct ofi_stats *stats, struct list *list)
 {
 	uint64_t ended = ofi_stats_value(stats, OFI_STATS_CONNECTS_ENDED);

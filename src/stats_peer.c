@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The peers in a file of statistics, and what they wait for. The file is another process's, which
- * goes on meanwhile: nothing in it is believed that could lead out of the mapping.
+ * The peers in a file of statistics, and what they wait for. The file belongs to another, running
+ * process: values that could lead out of the mapping are never trusted.
  */
 #include "stats_peer.h"
 
@@ -14,12 +14,12 @@
 enum { TRIES = 1000 };
 
 struct reading {
-	struct ofi_stats_peer text; /* a copy, whose fields are not looked at */
+	struct ofi_stats_peer text; /* a copy, of which only the text is used */
 	uint64_t field[OFI_STATS_PEER_FIELDS];
 	uint64_t in_flight;
 };
 
-/* Peers that were ever in use, and bytes of each. */
+/* Returns the number of peers that were ever in use, and the size of each. */
 static uint32_t count_of(const struct ofi_stats_header *file, size_t *slot)
 {
 	uint32_t n = __atomic_load_n(&file->peers, __ATOMIC_ACQUIRE);
@@ -51,7 +51,10 @@ static const struct ofi_stats_peer *stats_peer_find(const struct ofi_stats_heade
 	return found;
 }
 
-/* Fields precede their record, before which the file has all its slots: an int16_t stays in it. */
+/*
+ * Fields precede their record, and all slots of the file precede the record, so an int16_t offset
+ * stays within the file.
+ */
 static uint64_t read_field(const struct ofi_stats_peer *stats, struct ofi_stats_place place)
 {
 	const char *at = (const char *)stats + place.at;
@@ -70,7 +73,7 @@ static uint64_t read_field(const struct ofi_stats_peer *stats, struct ofi_stats_
 	}
 }
 
-/* Of one state. A process that was stopped while it entered one is not waited for. */
+/* Reads a consistent state. Does not wait for a process that was stopped while entering a state. */
 static void read_peer(const struct ofi_stats_peer *stats, struct reading *now)
 {
 	struct ofi_stats_peer *text = &now->text;
@@ -103,7 +106,7 @@ static void tell_connecting(const struct reading *now, char *text, size_t len)
 			 fi_strerror(err));
 }
 
-/* With a connection: what is behind something else waits for that. */
+/* Describes a connected peer: what is queued behind something else waits for that. */
 static void tell_connected(const struct reading *now, char *text, size_t len)
 {
 	unsigned long queued = (unsigned long)now->field[OFI_STATS_PEER_QUEUED];
@@ -187,7 +190,7 @@ static void name(const struct reading *now, struct fi_stats_peer *peer)
 	snprintf(peer->address, sizeof(peer->address), "%.63s", scheme ? scheme + 3 : text);
 }
 
-/* One that is forgotten meanwhile is passed over: its id is not used again. */
+/* A peer that was forgotten meanwhile is skipped; ids are not reused. */
 bool ofi_stats_peer_next(const struct ofi_stats_header *file, uint32_t after,
 			 struct fi_stats_peer *peer)
 {

@@ -6,7 +6,10 @@
 #include <stddef.h>
 #include <ofi/stats_layout.h>
 
-/* The peer with the smallest id above `after` in a mapped file. False: there is none. */
+/*
+ * Finds the peer with the smallest id above `after` in a mapped file. Returns false if there is
+ * none.
+ */
 bool ofi_stats_peer_next(const struct ofi_stats_header *file, uint32_t after,
 			 struct fi_stats_peer *peer);
 

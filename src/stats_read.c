@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_open("stats"): the statistics of a process, from the memory it keeps them in. */
+/* fi_open("stats"): the statistics of a process, read from its shared memory. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "stats_read.h"
 #include <rdma/fi_errno.h>
 
-enum { FILES = 8, FILE_STEP = 1 << 28 }; /* one for each provider that is a plug-in */
+enum { FILES = 8, FILE_STEP = 1 << 28 }; /* one file for each provider that is a plug-in */
 
 struct reader {
 	struct fid fid;
@@ -32,7 +32,8 @@ static const struct ofi_stats_header *header_of(const struct reader *reader, siz
 }
 
 /*
- * In a place of another process: nothing about it is believed that could lead out of the mapping.
+ * Checks an offset in another process's file: values that could lead out of the mapping are never
+ * trusted.
  */
 static bool in_file(const struct reader *reader, size_t i, const struct ofi_stats *stats,
 		    int64_t where)
@@ -49,7 +50,7 @@ static uint32_t small(const struct reader *reader, size_t i)
 	return n < OFI_STATS_SLOTS ? n : OFI_STATS_SLOTS;
 }
 
-/* Objects of several slots; so many of *slots are in the file. */
+/* Returns the number of wide objects that are in the file; *slots is the slots of each. */
 static uint32_t wide(const struct reader *reader, size_t i, uint32_t *slots)
 {
 	uint32_t n = __atomic_load_n(&header_of(reader, i)->wide_used, __ATOMIC_ACQUIRE);
@@ -67,7 +68,7 @@ static uint32_t used(const struct reader *reader, size_t i)
 	return small(reader, i) + wide(reader, i, &slots);
 }
 
-/* Slots behind the header, up to the end of an object's. */
+/* Returns the number of slots from the header to the end of an object. */
 static size_t end_of(const struct reader *reader, size_t i, uint32_t object)
 {
 	uint32_t first = small(reader, i), slots, n = wide(reader, i, &slots);
@@ -90,7 +91,7 @@ static const struct ofi_stats *record_at(const struct reader *reader, size_t i, 
 	return stats;
 }
 
-/* As an object's id, 0 stays 0. */
+/* Makes ids of different files distinct; 0 stays 0. */
 static uint32_t number(size_t i, uint32_t id)
 {
 	return id ? id + (uint32_t)i * FILE_STEP : 0;
@@ -115,7 +116,7 @@ static const struct ofi_stats *find_next(const struct reader *reader, uint32_t a
 	return found;
 }
 
-/* What the open queues of a completion queue have completed. */
+/* Returns the number of completions of the open queues of a completion queue. */
 static uint64_t completed(const struct reader *reader, size_t i, uint32_t cq)
 {
 	const struct ofi_stats *stats;
@@ -146,7 +147,7 @@ static void describe(const struct reader *reader, size_t i, const struct ofi_sta
 		object->items[0].value += completed(reader, i, stats->id);
 }
 
-/* One that is closed meanwhile is passed over: its id is not used again. */
+/* An object that was closed meanwhile is skipped; ids are not reused. */
 static int reader_next(struct fid *fid, uint32_t after, struct fi_stats_object *object)
 {
 	const struct reader *reader = (const struct reader *)fid;
@@ -231,7 +232,7 @@ static struct fi_ops reader_ops = {
 	.ops_open = reader_open_ops,
 };
 
-/* Its format is that of this library. One that could shrink would be a trap. */
+/* Accepts only files with this library's format that are sealed against shrinking. */
 static int take_file(struct reader *reader, int fd)
 {
 	const struct ofi_stats_header *header;
@@ -257,7 +258,7 @@ static int take_file(struct reader *reader, int fd)
 	return 0;
 }
 
-/* Opens the file if this descriptor of the process is one. 0 when it is none. */
+/* Opens the file if this descriptor of the process refers to one. Returns 0 if it does not. */
 static int try_descriptor(struct reader *reader, int dir, const char *name)
 {
 	static const char prefix[] = "/memfd:" OFI_STATS_FILE;

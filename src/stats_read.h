@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <rdma/fabric.h>
 
-/* fi_open("stats") */
+/* Implements fi_open("stats"). */
 int ofi_stats_open(void *attr, size_t attr_len, uint64_t flags, struct fid **fid, void *context);
 
 #endif

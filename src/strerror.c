@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Texts of the fabric error numbers, and those of the system for all others. */
+/* Texts of fabric error numbers; all others are the system's. */
 #include <rdma/fi_errno.h>
 
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_tostr: one routine prints all structures, by the tables of shape.c. */
+/* fi_tostr: one routine prints all structures, using the tables of shape.c. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static void print_key(struct ofi_text *text, const void *key, size_t len)
 		print_hex(text, key, len);
 }
 
-/* Any of the widths a field may have. */
+/* Holds a field of any width. */
 union value {
 	int i;
 	uint8_t u8;

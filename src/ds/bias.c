@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The side of struct ofi_bias that pays: a barrier in each thread of the process, and waiting. */
+/* The expensive side of struct ofi_bias: a barrier in every thread of the process, then waiting. */
 #include "bias.h"
 
 #include <errno.h>
@@ -34,9 +34,9 @@ static void bias_nap(long ns)
 }
 
 /*
- * After the barrier either the owner's store is seen here, or its load behind that sees ours. If a
- * filter forbids the call by now, what processors have not made visible yet is so long before the
- * end of a nap.
+ * After the barrier, either the owner's store is visible here, or the owner's following load sees
+ * ours. If a seccomp filter has forbidden the system call in the meantime, a nap is long enough for
+ * all processors to make their stores visible.
  */
 static void bias_settle(void)
 {
@@ -45,8 +45,8 @@ static void bias_settle(void)
 }
 
 /*
- * The owner may be off the processor. The naps get longer, since on a host with more threads than
- * processors each of them takes time from the owner that it waits for.
+ * The owner may be waiting for a processor. The naps get longer, because on a host with more
+ * threads than processors each nap takes time from the owner that it waits for.
  */
 void ofi_bias_shut(struct ofi_bias *bias)
 {

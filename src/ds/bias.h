@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What makes a lock free for the one that takes it all the time. The owner, one thread at a time,
- * enters by two plain accesses of memory; who else needs what the lock guards takes the lock, and
- * then shuts the owner out, which costs a system call. An owner that is shut out takes the lock.
+ * Makes a lock free of charge for the thread that takes it all the time. The owner, one thread at a
+ * time, enters with two plain memory accesses. Any other thread takes the lock and then locks out
+ * the owner, which costs a system call. An owner that is locked out takes the lock.
  */
 #ifndef OFI_BIAS_H
 #define OFI_BIAS_H
@@ -11,25 +11,28 @@
 #include "compiler.h"
 
 struct ofi_bias {
-	int inside; /* the owner is; it alone writes it */
-	int shut;   /* written with the lock held */
+	int inside; /* the owner is inside; only the owner writes it */
+	int shut;   /* the owner is locked out; written with the lock held */
 };
 
 /*
- * False: the kernel does not have what this needs. To be called before a bias is used; any number
- * of times.
+ * Returns false if the kernel lacks the required system call. Must be called before a bias is used;
+ * may be called repeatedly.
  */
 bool ofi_bias_init(void);
-/* With the lock held, by another than the owner: returns when the owner is out, which it stays. */
+/*
+ * Locks out the owner and returns when it is outside. Called by another thread than the owner with
+ * the lock held.
+ */
 void ofi_bias_shut(struct ofi_bias *bias);
 
 /*
- * What this thread does is not the owner's doing: it shuts the owner out. So of a thread of the
- * library, for good, and of one of the application for a while.
+ * True while this thread does not act as the owner and has to lock it out: permanently in threads
+ * of the library, temporarily in threads of the application.
  */
 extern __thread bool ofi_bias_outside;
 
-/* With the lock still held. */
+/* Readmits the owner. The lock is still held. */
 static inline void ofi_bias_open(struct ofi_bias *bias)
 {
 	__atomic_store_n(&bias->shut, 0, __ATOMIC_RELEASE);
@@ -41,8 +44,8 @@ static inline void ofi_bias_leave(struct ofi_bias *bias)
 }
 
 /*
- * By the owner, which does not hold the lock. False: it is to take the lock. That the two accesses
- * are in this order for who shuts it out is the doing of ofi_bias_shut().
+ * Called by the owner without the lock. On false the owner must take the lock. The barrier of
+ * ofi_bias_shut() orders the two accesses with respect to other threads.
  */
 static inline bool ofi_bias_enter(struct ofi_bias *bias)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The contended side of struct ofi_lock: sleeping on the word and waking one sleeper. A thread
- * that arrives may overtake one that was woken, since nobody has to wait for it to run. A thread
- * that was overtaken LOCK_PATIENCE times is handed the lock.
+ * The contended side of struct ofi_lock: sleeping on the word and waking one sleeper. An arriving
+ * thread may overtake one that was woken, so that nobody has to wait for that thread to be
+ * scheduled. A thread that was overtaken LOCK_PATIENCE times is handed the lock.
  */
 #include "lock.h"
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum { LOCK_FREE, LOCK_HELD, LOCK_SLEEPERS, LOCK_HANDED, LOCK_SPINS = 100, LOCK_PATIENCE = 3 };
-/* Whom a wake-up is for. */
+/* The sleepers that a wake-up is for. */
 enum { LOCK_ANY = 1, LOCK_STARVED = 2 };
 
 static void cpu_relax(void)
@@ -51,14 +51,20 @@ static bool swap(struct ofi_lock *lock, int from, int to)
 					   __ATOMIC_RELAXED);
 }
 
-/* Taken as "held with sleepers": others may sleep too, one wake-up too many is harmless. */
+/*
+ * Takes the lock as "held with sleepers": others may be asleep, and one wake-up too many is
+ * harmless.
+ */
 static bool lock_take(struct ofi_lock *lock, bool starved)
 {
 	return swap(lock, LOCK_FREE, LOCK_SLEEPERS) ||
 	       (starved && swap(lock, LOCK_HANDED, LOCK_SLEEPERS));
 }
 
-/* False: it is worth another try at once. True: it was let go since, to whoever came first. */
+/*
+ * Returns false if the lock should be tried again at once, true if it has been released since, to
+ * whoever came first.
+ */
 static bool lock_nap(struct ofi_lock *lock, bool starved)
 {
 	int seen = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
@@ -89,8 +95,8 @@ void ofi_lock_slow(struct ofi_lock *lock)
 }
 
 /*
- * The word is not LOCK_FREE, so who is counted as starved stays so until it is handed the lock. One
- * that is counted after we looked is woken as any other.
+ * The word is not LOCK_FREE, so a thread counted as starved stays so until it is handed the lock. A
+ * thread counted after this check is woken like any other.
  */
 void ofi_unlock_slow(struct ofi_lock *lock)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A mutex of one word whose uncontended lock and unlock are a handful of inlined instructions. A
- * contended lock sleeps in the kernel, so an oversubscribed host does not spin. Nobody sleeps for
- * ever, however many take it without pause.
+ * A one-word mutex whose uncontended lock and unlock are a handful of inlined instructions. A
+ * contended lock sleeps in the kernel, so an oversubscribed host does not spin. No thread sleeps
+ * forever, however many others take the lock continuously.
  */
 #ifndef OFI_LOCK_H
 #define OFI_LOCK_H
@@ -11,8 +11,8 @@
 #include "compiler.h"
 
 struct ofi_lock {
-	int word;    /* 0 free, 1 held, 2 held with sleepers, 3 handed to one that is starved */
-	int starved; /* threads that were overtaken too often, all in ofi_lock_slow() */
+	int word;    /* 0 free, 1 held, 2 held with sleepers, 3 handed to a starved thread */
+	int starved; /* number of threads that were overtaken too often, all in ofi_lock_slow() */
 };
 
 void ofi_lock_slow(struct ofi_lock *lock);
@@ -38,7 +38,10 @@ static inline void ofi_lock(struct ofi_lock *lock)
 		ofi_lock_slow(lock);
 }
 
-/* Lets go of it; false when it had sleepers: it is held until ofi_unlock_slow() then. */
+/*
+ * Releases the lock. Returns false if there are sleepers: the lock stays held until
+ * ofi_unlock_slow().
+ */
 static inline bool ofi_release(struct ofi_lock *lock)
 {
 	return __atomic_sub_fetch(&lock->word, 1, __ATOMIC_RELEASE) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Nearest name by edit distance, a swap of two neighbours counting as one edit. */
+/* Finds the nearest name by edit distance; swapping two neighbors counts as one edit. */
 #include "suggest.h"
 
 #include <ctype.h>

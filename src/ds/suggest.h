@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Finds the name a user probably meant. */
+/* Finds the name that a user probably meant. */
 #ifndef OFI_SUGGEST_H
 #define OFI_SUGGEST_H
 
 #include <stddef.h>
 
-/* The nearest of count names by edit distance (case ignored), NULL when none is near. */
+/* Returns the nearest of count names by edit distance (ignoring case), or NULL if none is near. */
 const char *ofi_suggest(const char *word, const char *const *names, size_t count);
 /* The same with at most `edits` edits. */
 const char *ofi_suggest_within(const char *word, const char *const *names, size_t count,

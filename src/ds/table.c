@@ -7,13 +7,13 @@
 
 enum { WORD_BITS = 64, CHUNK_WORDS = OFI_TABLE_CHUNK / WORD_BITS, DIR_MIN = 16 };
 
-/* Behind the entries of a chunk. */
+/* Stored after the entries of a chunk. */
 struct ofi_table_chunk {
 	uint64_t live[CHUNK_WORDS];
 	uint64_t *tags; /* atomic */
 };
 
-/* Outgrown directories stay: a reader may still look into them. */
+/* Replaced directories are kept, because a reader may still use them. */
 struct ofi_table_dir {
 	struct ofi_table_dir *older;
 	size_t room;
@@ -81,7 +81,7 @@ bool ofi_table_reserve(struct ofi_table *table, size_t count)
 	return !count || grow(table, ((count - 1) >> OFI_TABLE_SHIFT) + 1);
 }
 
-/* One more index at the end. */
+/* Adds one index at the end. */
 static bool extend(struct ofi_table *table)
 {
 	size_t chunk = table->limit >> OFI_TABLE_SHIFT;
@@ -117,7 +117,7 @@ static void set_live(struct ofi_table *table, size_t index, bool live)
 	__atomic_store_n(word, live ? others | live_bit(index) : others, __ATOMIC_RELEASE);
 }
 
-/* The first index from `index` on that is not in use, which may be the limit. */
+/* Returns the first unused index at or after `index`, which may be the limit. */
 static size_t find_free(const struct ofi_table *table, size_t index)
 {
 	uint64_t idle;

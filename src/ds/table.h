@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Entries of a fixed size that are found by their index. They never move, so a reader needs no
- * lock. A new entry has the lowest index that is free.
+ * Fixed-size entries found by index. They never move, so readers take no lock. A new entry gets the
+ * lowest free index.
  */
 #ifndef OFI_TABLE_H
 #define OFI_TABLE_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include "compiler.h"
 
-#define OFI_TABLE_SHIFT 12 /* entries of a chunk, as a power of two */
+#define OFI_TABLE_SHIFT 12 /* log2 of the number of entries in a chunk */
 #define OFI_TABLE_CHUNK ((size_t)1 << OFI_TABLE_SHIFT)
 #define OFI_TABLE_NONE	SIZE_MAX
 
@@ -19,40 +19,37 @@ struct ofi_table_chunk; /* entries first */
 struct ofi_table_dir;
 
 struct ofi_table {
-	size_t limit;		   /* indices are below it; atomic, never sinks */
-	uint8_t *const *chunks;	   /* atomic; its chunks below limit are there */
+	size_t limit;		   /* all indices are below it; atomic, never decreases */
+	uint8_t *const *chunks;	   /* atomic; its chunks below limit exist */
 	size_t entry_size;	   /* constant */
-	struct ofi_table_dir *dir; /* owner of chunks, and of those that were too small */
-	size_t used;		   /* entries in use */
-	size_t lowest;		   /* no free index is below it */
+	struct ofi_table_dir *dir; /* owns chunks and the directories that it replaced */
+	size_t used;		   /* number of entries in use */
+	size_t lowest;		   /* lower bound of the free indices */
 };
 
-/* Holds no memory until it is used. */
+/* Allocates nothing until it is used. */
 void ofi_table_init(struct ofi_table *table, size_t entry_size);
-/* Frees all. What entries own is for the caller to free before. */
+/* Frees everything. The caller has freed what the entries own. */
 void ofi_table_fini(struct ofi_table *table);
-/* Room to find `count` entries, as a hint: they are not allocated yet. False when out of memory. */
+/* Makes room for `count` entries, which are not allocated yet. Returns false when out of memory. */
 bool ofi_table_reserve(struct ofi_table *table, size_t count);
 /*
- * Takes the lowest free index from `from` on; OFI_TABLE_NONE when out of memory. A new entry holds
- * zeros, a used one what it was left with. Changes are for the caller to serialize.
+ * Takes the lowest free index at or above `from`; returns OFI_TABLE_NONE when out of memory. A new
+ * entry holds zeros, a reused one its old contents. The caller serializes changes.
  */
 size_t ofi_table_take(struct ofi_table *table, size_t from);
 void ofi_table_give(struct ofi_table *table, size_t index);
-/*
- * Is the index in use? Needs no lock, but the answer may be out of date without that of the
- * changes.
- */
+/* Returns true if the index is in use. Needs no lock, but without it the result may be outdated. */
 bool ofi_table_has(const struct ofi_table *table, size_t index);
 /*
- * The word that goes with an entry, made with the first one, preset to the indices. NULL when out
- * of memory.
+ * Returns the word that accompanies an entry. All words are allocated with the first one and preset
+ * to the indices. Returns NULL when out of memory.
  */
 uint64_t *ofi_table_tag(struct ofi_table *table, size_t index);
-/* The same, or the index when none was made. Needs no lock. */
+/* Returns the word, or the index if none is allocated. Takes no lock. */
 uint64_t ofi_table_tag_of(const struct ofi_table *table, size_t index);
 
-/* The entry of an index that was taken once, else NULL. Needs no lock. */
+/* Returns the entry of an index that was taken at least once, else NULL. Takes no lock. */
 static inline void *ofi_table_at(const struct ofi_table *table, size_t index)
 {
 	uint8_t *const *chunks;

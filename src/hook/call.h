@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls under hooks, from lists of them. A list has a row for each call of a table of operations:
+ * Generates hooked calls from lists of them. A list has a row for each call of an ops table:
  *
- *	CALL(PLAIN, ssize_t, recv, "fi_recv", (P, void *, buf), (Z, size_t, len), ...)
+ * 	CALL(PLAIN, ssize_t, recv, "fi_recv", (P, void *, buf), (Z, size_t, len), ...)
  *
- * how it is called, what it returns, the operation, its name in the API, and its arguments behind
- * the object: how they are told, type, name. How it is called:
+ * with the kind of call, its return type, the operation, its API name, and its arguments after the
+ * object, each with its format, type and name. The kinds of calls:
  *
- *	PLAIN      nothing special
- *	BARE       without arguments
- *	FID        the object is a fid_t, of an endpoint of any kind
- *	TRIGGERED  msg->context may name a counter
- *	OPTIONAL   the provider's table may be an older, shorter one
- *	THEN       what it returns, made of ret, comes before the arguments
- *	OPENED     puts the new object under hooks: how comes before the arguments
- *	UNTOLD     no hook is told; without a name
+ * 	PLAIN      nothing special
+ * 	BARE       no arguments
+ * 	FID        the object is a fid_t, of an endpoint of any type
+ * 	TRIGGERED  msg->context may name a counter
+ * 	OPTIONAL   the provider's ops table may be older and shorter
+ * 	THEN       an expression of ret to be returned precedes the arguments
+ * 	OPENED     puts the new object under hooks: how to do that precedes the arguments
+ * 	UNTOLD     not reported to hooks; has no name
  *
  * and FID_OPENED, OPTIONAL_OPENED.
  *
- * How an argument is told: P a pointer, F an object (the real one is passed), S a string or NULL,
- * Z a size_t, X in hexadecimal, D an int or enum, U a uint32_t.
+ * The formats of arguments: P a pointer, F an object (the provider's is passed), S a string or
+ * NULL, Z a size_t, X hexadecimal, D an int or enum, U a uint32_t.
  */
 #ifndef HOOK_CALL_H
 #define HOOK_CALL_H
@@ -51,7 +51,7 @@
 #define HOOK_PASSED_D(name) name
 #define HOOK_PASSED_U(name) name
 
-/* Arguments that many calls have; those that come together are one word. */
+/* Arguments of many calls; those that occur together are a single name. */
 #define A_BUF	  (P, const void *, buf)
 #define A_BUF_OUT (P, void *, buf)
 #define A_LEN	  (Z, size_t, len)
@@ -91,7 +91,7 @@
 #define A_PARAM	   (P, const void *, param), (Z, size_t, paramlen)
 #define A_CONTEXT  (P, void *, context)
 
-/* Of an argument, after a comma. */
+/* Expand to parts of an argument, after a comma. */
 #define HOOK_PARAMETER(how, type, name) , type name
 #define HOOK_PASSED(how, type, name)	, HOOK_PASSED_##how(name)
 #define HOOK_TOLD(how, type, name)	, HOOK_TOLD_##how(name)
@@ -113,7 +113,7 @@
 #define HOOK_EACH_14(m, a, ...) m a HOOK_EACH_13(m, __VA_ARGS__)
 #define HOOK_EACH_15(m, a, ...) m a HOOK_EACH_14(m, __VA_ARGS__)
 
-/* m of each of 1 to 15 arguments. */
+/* Applies m to each of 1 to 15 arguments. */
 #define HOOK_COUNTED(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, count, ...) HOOK_EACH_##count
 #define HOOK_EACH(m, ...)                                                                    \
 	HOOK_COUNTED(__VA_ARGS__, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, unused) \
@@ -124,8 +124,8 @@
 	static ret_ HOOK_CALL_NAME(object_, table_,          \
 				   op_)(at_ object HOOK_EACH(HOOK_PARAMETER, __VA_ARGS__))
 /*
- * Calls the real one and tells the hooks; ahead: what is done before the call is measured, then:
- * what is returned, made of ret.
+ * Calls the provider's function and reports the call to the hooks. `ahead` runs before the call is
+ * measured; `then` is the expression to be returned, with ret as the provider's result.
  */
 #define HOOK_CALL(object_, at_, table_, ret_, op_, name_, self_, ahead_, then_, ...)           \
 	HOOK_CALL_HEAD(object_, at_, table_, ret_, op_, __VA_ARGS__)                           \
@@ -192,7 +192,7 @@
 		return real->table_->op_(real HOOK_EACH(HOOK_PASSED, __VA_ARGS__)); \
 	}
 
-/* In the table of operations, behind another slot. */
+/* Initializes the slot of an ops table, after another slot. */
 #define HOOK_SLOT(object_, table_, op_) , .op_ = HOOK_CALL_NAME(object_, table_, op_)
 
 #endif

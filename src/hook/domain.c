@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Domains under hooks, and what is opened and registered on them. */
+/* Domains under hooks, and the objects opened and registered on them. */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
 #include "call.h"
 
-/* A table that the provider's object has not, the application's has not either. */
+/*
+ * Ops tables that the provider's object does not have are missing in the application's object too.
+ */
 static void fill_ep(struct fid_ep *ep, const struct fid_ep *real)
 {
 	ep->ops = real->ops ? &ofi_hook_ep_ops : NULL;
@@ -27,7 +29,10 @@ int ofi_hook_wrap_ep(struct fid_ep **ep, void *context)
 	return ret;
 }
 
-/* info->handle may be a passive endpoint, or a connection request, which is the provider's own. */
+/*
+ * info->handle is either a passive endpoint, or a connection request, which belongs to the
+ * provider.
+ */
 static struct fid *take_handle(struct fi_info *info)
 {
 	struct fid *handle = info ? info->handle : NULL;
@@ -51,7 +56,7 @@ static int opened_ep(int ret, struct fi_info *info, struct fid *handle, struct f
 		  struct fid *handle = take_handle(info),                    \
 		  opened_ep(ret, info, handle, ep, context), __VA_ARGS__)
 
-/* A shared transmit context is only bound. */
+/* A shared transmit context can only be bound. */
 #define DOMAIN_CALLS(CALL)                                                                         \
 	CALL(ENDPOINT, int, endpoint, "fi_endpoint", A_INFO, (P, struct fid_ep **, ep), A_CONTEXT) \
 	CALL(ENDPOINT, int, endpoint2, "fi_endpoint2", A_INFO, (P, struct fid_ep **, ep), A_FLAGS, \

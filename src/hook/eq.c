@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Event queues and poll sets under hooks: they tell of the application's objects, not of the
+ * Event queues and poll sets under hooks: they report the application's objects instead of the
  * provider's.
  */
 #include <string.h>
 #include "call.h"
 
-/* Events of the library begin with an object; others are the application's own. */
+/* Events of the library begin with an object; other events are the application's own. */
 static ssize_t translated(ssize_t ret, const uint32_t *event, void *buf)
 {
 	struct fid *fid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Fabrics under hooks, what is opened on them, and fi_getinfo. */
+/* Fabrics under hooks, the objects opened on them, and fi_getinfo. */
 #include <stdlib.h>
 #include <string.h>
 #include "src/hook.h"
@@ -31,7 +31,7 @@ static int wrap_pep(struct fid_pep **pep, void *context)
 	return 0;
 }
 
-/* Wait sets have nothing that a hook could see. */
+/* A hook could see nothing of a wait set. */
 #define FABRIC_CALLS(CALL)                                                                      \
 	CALL(OPENED, int, domain, "fi_domain", wrap_domain(domain, context), A_INFO,            \
 	     (P, struct fid_domain **, domain), A_CONTEXT)                                      \

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * FI_HOOK: which hooks there are, telling them of calls, and what objects have in common under
- * them.
- */
+/* FI_HOOK: the available hooks, reporting calls to them, and what all hooked objects share. */
 #include "hook.h"
 
 #include <pthread.h>
@@ -34,7 +31,7 @@ static unsigned int fabrics;
 static struct ofi_lock lock;
 
 static const char *const names[] = { "perf", "trace", "noop" };
-/* Those of other releases. */
+/* Hooks of other releases. */
 static const char *const others[] = { "profile", "monitor", "debug", "hmem", "dmabuf_peer_mem" };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -129,7 +126,7 @@ static void insert(struct ofi_hook *hook)
 	ofi_unlock(&lock);
 }
 
-/* False when it was the last fabric. */
+/* Returns false if it was the last fabric. */
 static bool drop(struct ofi_hook *hook)
 {
 	bool any;
@@ -181,7 +178,7 @@ int ofi_hook_wrap_ops(struct fid **object, void *context, void *ops)
 	return ret;
 }
 
-/* An object must not be found any more when its address may be that of another. */
+/* The object must be unlinked before its address can be reused for another object. */
 static int hook_close(struct fid *fid)
 {
 	static struct ofi_hook_site site = { .name = "fi_close" };
@@ -239,7 +236,7 @@ void ofi_hook_trigger(void *context, uint64_t flags)
 	*cntr = (struct fid_cntr *)ofi_hook_unwrap((struct fid *)*cntr);
 }
 
-/* What a control call has changed of what applications read without one. */
+/* Updates fields that applications read directly after a control call has changed them. */
 static void refresh(struct ofi_hook *hook)
 {
 	const struct fid_mr *mr = (const struct fid_mr *)hook->real;
@@ -250,7 +247,7 @@ static void refresh(struct ofi_hook *hook)
 	hook->mr.key = mr->key;
 }
 
-/* Work that is put off has objects in it that would have to be replaced when it is done. */
+/* Deferred work contains objects that would have to be replaced when it runs. */
 static bool refused(int command)
 {
 	return command == FI_QUEUE_WORK || command == FI_CANCEL_WORK || command == FI_FLUSH_WORK;
@@ -294,10 +291,7 @@ static struct fi_ops_stats stats_ops = {
 	.read = stats_read,
 };
 
-/*
- * Named operations take the object as an argument: those the core does not know can't be given
- * away.
- */
+/* Named operations take the object as an argument, so unknown ones must not be handed out. */
 static int hook_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
 			 void *context)
 {

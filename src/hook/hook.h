@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Objects under hooks. The application has an object of the core in place of each object of the
- * provider; a call to it is a call to the real one, and hooks see it begin and end. Functions that
- * return objects wrap them, functions that take objects get the real ones.
+ * Objects under hooks. The application gets an object of the core in place of each object of the
+ * provider. A call on it calls the provider's object, and hooks see the call begin and end.
+ * Functions that return objects wrap them; functions that take objects unwrap them.
  */
 #ifndef HOOK_H
 #define HOOK_H
@@ -19,7 +19,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/providers/fi_log.h>
 
-/* A call of the API, and what perf has counted of it. */
+/* A call of the API, and the counts of the perf hook. */
 struct ofi_hook_site {
 	const char *name;
 	uint64_t calls, again, errors, sum; /* atomic */
@@ -42,63 +42,68 @@ struct ofi_hook {
 		struct fid_poll poll;
 	};
 	struct fid *real;
-	LIST_ENTRY(ofi_hook) link; /* by the address of the real one */
+	LIST_ENTRY(ofi_hook) link; /* hashed by the address of the provider's object */
 };
 
-/* That of every object under hooks, and only of those. */
+/* The ops table of every object under hooks, and of no other object. */
 extern struct fi_ops ofi_hook_fid_ops;
 
-/* The provider's object; for calls of objects that are under hooks. */
+/* Returns the provider's object of an object that is under hooks. */
 static inline void *ofi_hook_real(void *object)
 {
 	return ((struct ofi_hook *)object)->real;
 }
 
-/* The provider's object for any, also NULL. */
+/* Returns the provider's object of any object; accepts NULL. */
 static inline struct fid *ofi_hook_unwrap(struct fid *fid)
 {
 	return fid && fid->ops == &ofi_hook_fid_ops ? ofi_hook_real(fid) : fid;
 }
 
-/* The application's object for one of the provider's; itself when there is none. */
+/* Returns the application's object for a provider's, or the object itself if there is none. */
 struct fid *ofi_hook_find(struct fid *real);
-/* A triggered operation's context names a counter: it is exchanged there. */
+/* Replaces the counter in the context of a triggered operation. */
 void ofi_hook_trigger(void *context, uint64_t flags);
-/*
- * Puts an object that was opened under hooks: *object is replaced. When out of memory it is closed.
- * 0 or -FI_ENOMEM.
- */
+/* Puts a new object under hooks and replaces *object. On -FI_ENOMEM the object has been closed. */
 int ofi_hook_wrap(struct fid **object, void *context, struct ofi_hook **hook);
-/* One that is a fid and its table, of type ops: as struct fid_cq. */
+/*
+ * The same for an object that consists of a fid and an ops table of type ops, like struct fid_cq.
+ */
 int ofi_hook_wrap_ops(struct fid **object, void *context, void *ops);
 int ofi_hook_wrap_ep(struct fid_ep **ep, void *context);
 
-/* What perf counts now, 0 without it. */
+/* Returns the current count of the perf hook, 0 without it. */
 uint64_t ofi_hook_begin(void);
-/* Tells the hooks of a call that began at start. Returns ret. */
+/* Reports a call that began at start to the hooks. Returns ret. */
 ssize_t ofi_hook_end(struct ofi_hook_site *site, const void *object, uint64_t start, ssize_t ret,
 		     const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* Where hooks write (out.c): FI_HOOK_FILE, or the log, trace at level trace, perf at level info. */
+/*
+ * The output of hooks (out.c): FI_HOOK_FILE, or else the log, where trace uses level trace and perf
+ * level info.
+ */
 void ofi_hook_out_open(bool trace, bool perf);
 void ofi_hook_out(enum fi_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void ofi_hook_out_close(void);
 
-/* The counter of perf (perf.c). */
+/* The counter of the perf hook (perf.c). */
 void ofi_hook_perf_open(void);
 uint64_t ofi_hook_perf_read(void);
 void ofi_hook_perf_add(struct ofi_hook_site *site, uint64_t start, uint64_t now, ssize_t ret);
 /* Prints the counts and resets them. */
 void ofi_hook_perf_report(const char *when);
 
-/* What trace says (trace.c). True when it was nothing, once more: that is only counted. */
+/*
+ * The trace hook (trace.c). Returns true if the call found nothing once more, which is only
+ * counted.
+ */
 bool ofi_hook_trace_again(const struct ofi_hook_site *site, const void *object, ssize_t ret);
 void ofi_hook_trace(const struct ofi_hook_site *site, const void *object, ssize_t ret,
 		    const char *args);
-/* Of the call that was told last, the object. */
+/* Reports the object that the last reported call has opened. */
 void ofi_hook_trace_opened(const struct fid *fid);
-/* Says how often it was nothing. */
+/* Reports how often calls found nothing. */
 void ofi_hook_trace_end(void);
 
 extern struct fi_ops_fabric ofi_hook_fabric_ops;

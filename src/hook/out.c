@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where hooks write: FI_HOOK_FILE, else the log. */
+/* The output of hooks: FI_HOOK_FILE, or else the log. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* A file that exists is left alone, whoever made it. */
+/* An existing file is never overwritten, whoever created it. */
 static int open_file(const char *path)
 {
 	char inside[4096];
@@ -39,7 +39,7 @@ static int open_file(const char *path)
 	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* A user who asks for a hook expects output: the log level must not hide it without a word. */
+/* A user who asks for a hook expects output, so a log level that hides it causes a warning. */
 static void warn_unseen(bool trace, bool perf)
 {
 	const char *level = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hook perf: what calls cost, in instructions or cycles of the CPU in user mode. Each thread
- * has a counter of the kernel, read without a system call where the CPU permits; where there is
- * none, time is taken.
+ * The perf hook measures calls in user-mode instructions or cycles of the CPU. Each thread has a
+ * kernel counter, which is read without a system call if the CPU permits. If there is no counter,
+ * time is measured instead.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,9 +25,9 @@ static const char *const kinds[] = { "cpu_instr", "cpu_cycles" };
 static const uint64_t configs[] = { PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CPU_CYCLES };
 
 static unsigned int kind;
-static const char *unit = "ns"; /* one of kinds where there are counters */
+static const char *unit = "ns"; /* one of kinds if there are counters */
 static bool counters;
-static uint64_t overhead; /* of a call that does nothing */
+static uint64_t overhead; /* cost of measuring an empty call */
 static pthread_key_t key;
 static struct ofi_hook_site *sites; /* atomic */
 
@@ -77,7 +77,9 @@ static uint64_t rdpmc(uint32_t index)
 	return low | (uint64_t)high << 32;
 }
 
-/* As the kernel's header says; false when the counter is not on this CPU now. */
+/*
+ * Follows the protocol in the kernel's header. Returns false if the counter is not on this CPU now.
+ */
 static bool read_page(const struct perf_event_mmap_page *page, uint64_t *value)
 {
 	uint32_t sequence, index, shift;
@@ -90,7 +92,7 @@ static bool read_page(const struct perf_event_mmap_page *page, uint64_t *value)
 		shift = 64 - page->pmc_width;
 		*value = (uint64_t)page->offset +
 			 (uint64_t)((int64_t)(rdpmc(index - 1) << shift) >> shift);
-		__asm__ volatile("" : : : "memory"); /* loads stay in order on this CPU */
+		__asm__ volatile("" : : : "memory"); /* keeps the order of loads on this CPU */
 	} while (__atomic_load_n(&page->lock, __ATOMIC_RELAXED) != sequence);
 	return true;
 }

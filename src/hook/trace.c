@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The hook trace: a line for each call. Polling that finds nothing is summed up. */
+/* The trace hook: a line for each call. Repeated polls that find nothing are only counted. */
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "hook.h"
 
-/* Calls of this thread that were the same and gave -FI_EAGAIN, after the one that was told. */
+/* Counts this thread's identical calls that returned -FI_EAGAIN after the one that was printed. */
 static _Thread_local struct {
 	const struct ofi_hook_site *site;
 	const void *object;
