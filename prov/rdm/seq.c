@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Sequence numbers: what a sender has under way, what a receiver has and what it delivers. */
+#include "seq.h"
+
+void ofi_rdm_seq_out_init(struct ofi_rdm_seq_out *out, uint32_t first)
+{
+	*out = (struct ofi_rdm_seq_out){ .oldest = first, .next = first };
+}
+
+bool ofi_rdm_seq_out_waits(const struct ofi_rdm_seq_out *out, uint32_t number)
+{
+	uint32_t at = number - out->oldest;
+
+	return at < out->next - out->oldest && !(out->arrived >> at & 1);
+}
+
+bool ofi_rdm_seq_out_arrived(struct ofi_rdm_seq_out *out, uint32_t number)
+{
+	if (!ofi_rdm_seq_out_waits(out, number))
+		return false;
+	out->arrived |= 1ULL << (number - out->oldest);
+	while (out->arrived & 1) {
+		out->arrived >>= 1;
+		out->oldest++;
+	}
+	return true;
+}
+
+struct ofi_rdm_seq_node *ofi_rdm_seq_begin(struct ofi_rdm_seq_in *in, uint32_t incarnation,
+					   uint32_t first)
+{
+	struct ofi_rdm_seq_node *kept = in->first;
+
+	*in = (struct ofi_rdm_seq_in){ .incarnation = incarnation, .next = first };
+	return kept;
+}
+
+/* In the order of the numbers. Most packets come behind all that are kept. */
+static void seq_link(struct ofi_rdm_seq_in *in, struct ofi_rdm_seq_node *node)
+{
+	struct ofi_rdm_seq_node **link = &in->first;
+
+	if (in->last && ofi_rdm_seq_distance(in->last->number, node->number) > 0)
+		link = &in->last->next;
+	while (*link && ofi_rdm_seq_distance((*link)->number, node->number) > 0)
+		link = &(*link)->next;
+	node->next = *link;
+	*link = node;
+	if (!node->next)
+		in->last = node;
+}
+
+static void seq_advance(struct ofi_rdm_seq_in *in)
+{
+	in->next++;
+	in->early >>= 1;
+}
+
+enum ofi_rdm_seq_verdict ofi_rdm_seq_arrive(struct ofi_rdm_seq_in *in, uint32_t incarnation,
+					    uint32_t number, struct ofi_rdm_seq_node *node)
+{
+	int32_t at = ofi_rdm_seq_distance(in->next, number);
+
+	if (!in->incarnation || incarnation != in->incarnation)
+		return OFI_RDM_SEQ_STRANGER;
+	if (at < 0)
+		return OFI_RDM_SEQ_DUPLICATE;
+	if (at >= OFI_RDM_SEQ_WINDOW)
+		return OFI_RDM_SEQ_BEYOND;
+	if (in->early >> at & 1)
+		return OFI_RDM_SEQ_DUPLICATE;
+	if (at == 0) {
+		seq_advance(in);
+		return OFI_RDM_SEQ_DELIVER;
+	}
+	in->early |= 1ULL << at;
+	node->number = number;
+	seq_link(in, node);
+	return OFI_RDM_SEQ_KEEP;
+}
+
+struct ofi_rdm_seq_node *ofi_rdm_seq_pop(struct ofi_rdm_seq_in *in)
+{
+	struct ofi_rdm_seq_node *node = in->first;
+
+	if (!(in->early & 1))
+		return NULL;
+	in->first = node->next;
+	if (!in->first)
+		in->last = NULL;
+	seq_advance(in);
+	return node;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sequence numbers under schedules that a seed drives: a wire that loses, doubles, delays and
+ * reorders packets, a sender that restarts. The oracle counts: of each incarnation the receiver
+ * delivers 0, 1, 2 and so on. WEFT_SEEDS=N runs N schedules.
+ */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "prov/rdm/seq.h"
+
+enum { PACKETS = OFI_RDM_SEQ_WINDOW, STEPS = 40 };
+
+struct packet {
+	struct ofi_rdm_seq_node node; /* first */
+	uint32_t incarnation, number, value;
+};
+
+static struct {
+	uint64_t random;
+	struct ofi_rdm_seq_out out;
+	struct ofi_rdm_seq_in in;
+	uint32_t incarnation, first; /* the sender's */
+	uint32_t delivered;	     /* of the receiver's incarnation */
+	struct packet packets[PACKETS];
+	uint64_t on_wire, used; /* bit i: packets[i] is */
+	uint64_t kept, doubles, strangers, restarts;
+} w;
+
+static uint32_t any_of(uint32_t n)
+{
+	w.random ^= w.random << 13;
+	w.random ^= w.random >> 7;
+	w.random ^= w.random << 17;
+	return (uint32_t)((w.random >> 32) * n >> 32);
+}
+
+static uint64_t bit_of(const struct packet *p)
+{
+	return 1ULL << (p - w.packets);
+}
+
+/* Half of the time the numbers wrap around soon. */
+static void start_sender(void)
+{
+	w.incarnation++;
+	w.first = any_of(2) ? 0u - any_of(20) : any_of(UINT32_MAX);
+	ofi_rdm_seq_out_init(&w.out, w.first);
+}
+
+static void put_on_wire(uint32_t number)
+{
+	struct packet *p = &w.packets[any_of(PACKETS)];
+
+	/* The wire loses some of them. */
+	if (w.used & bit_of(p) || !any_of(6))
+		return;
+	w.used |= bit_of(p);
+	w.on_wire |= bit_of(p);
+	p->incarnation = w.incarnation;
+	p->number = number;
+	p->value = number - w.first;
+}
+
+static void send_packet(uint32_t number)
+{
+	put_on_wire(number);
+	if (!any_of(5))
+		put_on_wire(number);
+}
+
+static void send_new(void)
+{
+	if (ofi_rdm_seq_out_open(&w.out))
+		send_packet(ofi_rdm_seq_out_take(&w.out));
+}
+
+static void send_again(void)
+{
+	uint32_t number = w.out.oldest + any_of(w.out.next - w.out.oldest);
+
+	if (ofi_rdm_seq_out_waits(&w.out, number))
+		send_packet(number);
+}
+
+static void deliver(struct packet *p)
+{
+	assert_int_equal(p->incarnation, w.in.incarnation);
+	assert_int_equal(p->value, w.delivered);
+	w.delivered++;
+	w.used &= ~bit_of(p);
+}
+
+/* The caller of the module learns of a new incarnation before it hands the packet over. */
+static void meet(const struct packet *p)
+{
+	struct ofi_rdm_seq_node *kept, *next;
+
+	if (p->incarnation <= w.in.incarnation)
+		return;
+	kept = ofi_rdm_seq_begin(&w.in, p->incarnation, p->number - p->value);
+	for (; kept; kept = next) {
+		next = kept->next;
+		assert_true(w.used & bit_of((struct packet *)kept));
+		w.used &= ~bit_of((struct packet *)kept);
+	}
+	w.delivered = 0;
+}
+
+static void tell_sender(uint32_t number)
+{
+	bool waits = ofi_rdm_seq_out_waits(&w.out, number);
+
+	if (w.in.incarnation == w.incarnation && any_of(3))
+		assert_int_equal(ofi_rdm_seq_out_arrived(&w.out, number), waits);
+}
+
+static void arrive(struct packet *p)
+{
+	uint32_t number = p->number;
+
+	meet(p);
+	w.on_wire &= ~bit_of(p);
+	w.used &= ~bit_of(p);
+	switch (ofi_rdm_seq_arrive(&w.in, p->incarnation, number, &p->node)) {
+	case OFI_RDM_SEQ_DELIVER:
+		deliver(p);
+		while ((p = (struct packet *)ofi_rdm_seq_pop(&w.in)))
+			deliver(p);
+		break;
+	case OFI_RDM_SEQ_KEEP:
+		w.kept++;
+		w.used |= bit_of(p);
+		break;
+	case OFI_RDM_SEQ_DUPLICATE:
+		w.doubles++;
+		break;
+	case OFI_RDM_SEQ_STRANGER:
+		w.strangers++;
+		assert_true(p->incarnation < w.in.incarnation);
+		return;
+	default:
+		fail();
+	}
+	tell_sender(number);
+}
+
+/* Any packet of the wire. False: there is none. */
+static bool arrive_any(void)
+{
+	uint32_t at = any_of(PACKETS);
+	uint64_t from = w.on_wire >> at << at;
+
+	if (!w.on_wire)
+		return false;
+	arrive(&w.packets[__builtin_ctzll(from ? from : w.on_wire)]);
+	return true;
+}
+
+static void settle(void)
+{
+	uint32_t number;
+
+	while (w.out.oldest != w.out.next) {
+		for (number = w.out.oldest; number != w.out.next; number++)
+			if (ofi_rdm_seq_out_waits(&w.out, number))
+				send_packet(number);
+		while (arrive_any())
+			;
+	}
+	while (arrive_any())
+		;
+}
+
+static void run(uint64_t seed)
+{
+	uint32_t i, sent;
+
+	w.random = (seed + 1) * 0x9e3779b97f4a7c15ULL;
+	memset(&w.in, 0, sizeof(w.in));
+	w.incarnation = 0;
+	w.delivered = 0;
+	start_sender();
+	for (i = 0; i < STEPS; i++) {
+		switch (any_of(8)) {
+		case 0:
+		case 1:
+		case 2:
+			send_new();
+			break;
+		case 3:
+			send_again();
+			break;
+		default:
+			arrive_any();
+			break;
+		}
+		if (!any_of(100)) {
+			w.restarts++;
+			start_sender();
+		}
+	}
+	/* An incarnation that sent nothing would not be known. */
+	send_new();
+	sent = w.out.next - w.first;
+	settle();
+	assert_int_equal(w.delivered, sent);
+	assert_int_equal(w.in.early, 0);
+	assert_true(!w.used && !w.on_wire);
+}
+
+static void test_schedules(void **state)
+{
+	const char *seeds = getenv("WEFT_SEEDS");
+	uint64_t seed, count = seeds ? strtoull(seeds, NULL, 0) : 1000000;
+
+	(void)state;
+	for (seed = 0; seed < count; seed++)
+		run(seed);
+	print_message("kept %llu, doubled %llu, of old incarnations %llu, restarts %llu\n",
+		      (unsigned long long)w.kept, (unsigned long long)w.doubles,
+		      (unsigned long long)w.strangers, (unsigned long long)w.restarts);
+	assert_true(count < 100 || (w.kept && w.doubles && w.strangers && w.restarts));
+}
+
+/* What only a peer that breaks the rules sends, and what is of nobody. */
+static void test_wrong(void **state)
+{
+	struct ofi_rdm_seq_in in = { .incarnation = 0 };
+	struct ofi_rdm_seq_node nodes[OFI_RDM_SEQ_WINDOW], *kept;
+	uint32_t i, first = UINT32_MAX - 10;
+
+	(void)state;
+	assert_int_equal(ofi_rdm_seq_arrive(&in, 0, 0, &nodes[0]), OFI_RDM_SEQ_STRANGER);
+	assert_int_equal(ofi_rdm_seq_arrive(&in, 1, 0, &nodes[0]), OFI_RDM_SEQ_STRANGER);
+	assert_null(ofi_rdm_seq_begin(&in, 7, first));
+	assert_int_equal(ofi_rdm_seq_arrive(&in, 6, first, &nodes[0]), OFI_RDM_SEQ_STRANGER);
+	assert_int_equal(ofi_rdm_seq_arrive(&in, 7, first - 1, &nodes[0]), OFI_RDM_SEQ_DUPLICATE);
+	assert_int_equal(ofi_rdm_seq_arrive(&in, 7, first + OFI_RDM_SEQ_WINDOW, &nodes[0]),
+			 OFI_RDM_SEQ_BEYOND);
+	assert_int_equal(ofi_rdm_seq_arrive(&in, 7, first + INT32_MAX, &nodes[0]),
+			 OFI_RDM_SEQ_BEYOND);
+	/* From the last to the second: the window is full, and only the first is missing. */
+	for (i = OFI_RDM_SEQ_WINDOW - 1; i > 0; i--)
+		assert_int_equal(ofi_rdm_seq_arrive(&in, 7, first + i, &nodes[i]),
+				 OFI_RDM_SEQ_KEEP);
+	assert_null(ofi_rdm_seq_pop(&in));
+	assert_int_equal(ofi_rdm_seq_arrive(&in, 7, first, &nodes[0]), OFI_RDM_SEQ_DELIVER);
+	assert_int_equal(ofi_rdm_seq_arrive(&in, 7, first + 1, &nodes[0]), OFI_RDM_SEQ_DUPLICATE);
+	for (i = 1; i < 10; i++)
+		assert_ptr_equal(ofi_rdm_seq_pop(&in), &nodes[i]);
+	/* A restart gives the others back, in order. */
+	kept = ofi_rdm_seq_begin(&in, 8, 0);
+	for (i = 10; i < OFI_RDM_SEQ_WINDOW; i++, kept = kept->next)
+		assert_ptr_equal(kept, &nodes[i]);
+	assert_null(kept);
+	assert_null(ofi_rdm_seq_pop(&in));
+}
+
+static void test_window(void **state)
+{
+	struct ofi_rdm_seq_out out;
+	uint32_t i, first = UINT32_MAX - 3;
+
+	(void)state;
+	ofi_rdm_seq_out_init(&out, first);
+	assert_false(ofi_rdm_seq_out_arrived(&out, first));
+	for (i = 0; i < OFI_RDM_SEQ_WINDOW; i++) {
+		assert_true(ofi_rdm_seq_out_open(&out));
+		assert_int_equal(ofi_rdm_seq_out_take(&out), first + i);
+	}
+	assert_false(ofi_rdm_seq_out_open(&out));
+	/* All but the oldest arrive, in the order of a device that has none. */
+	for (i = OFI_RDM_SEQ_WINDOW - 1; i > 0; i--) {
+		assert_true(ofi_rdm_seq_out_arrived(&out, first + i));
+		assert_false(ofi_rdm_seq_out_arrived(&out, first + i));
+	}
+	assert_false(ofi_rdm_seq_out_open(&out));
+	assert_false(ofi_rdm_seq_out_arrived(&out, first + OFI_RDM_SEQ_WINDOW));
+	assert_true(ofi_rdm_seq_out_arrived(&out, first));
+	assert_int_equal(out.oldest, out.next);
+	assert_true(ofi_rdm_seq_out_open(&out));
+}
+
+/* An idle peer of a transport with thousands of them costs little. */
+static void test_size(void **state)
+{
+	(void)state;
+	assert_true(sizeof(struct ofi_rdm_seq_out) + sizeof(struct ofi_rdm_seq_in) <= 64);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_schedules),
+		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_window),
+		cmocka_unit_test(test_size),
+	};
+
+	return cmocka_run_group_tests_name("rdm_seq", tests, NULL, NULL);
+}
