@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The nodes of fi_av_insertsym: a host or an address, and those that follow it. */
+/* The nodes of fi_av_insertsym: a host name or an address, and those that follow it. */
 #include "node_range.h"
 
 #include <arpa/inet.h>
@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds to the host part of a numeric address. False when it is none. */
+/*
+ * Adds to the host part of a numeric address. Returns false if the node is not a numeric address.
+ */
 static bool next_numeric(const char *node, size_t add, char *buf, size_t len)
 {
 	uint8_t addr[16];

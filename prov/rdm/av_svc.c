@@ -31,7 +31,7 @@ static int family_of(const struct ofi_rdm_av *av)
 	return av->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
 }
 
-/* An address that is written as a string, which says the service too. */
+/* Parses an address in text form, which includes the service. */
 static int parse(const struct batch *batch, const char *text, struct sockaddr_storage *ss)
 {
 	int family = family_of(batch->av);
@@ -62,7 +62,7 @@ static int lookup(const struct batch *batch, const char *node, const char *servi
 	return 0;
 }
 
-/* One node with all its services. */
+/* Resolves one node with all its services. */
 static void find_node(struct batch *batch, const char *node, size_t nth, const char *service,
 		      size_t services)
 {
@@ -82,7 +82,9 @@ static void find_node(struct batch *batch, const char *node, size_t nth, const c
 	}
 }
 
-/* A vector of strings takes pointers to them; the others take the addresses themselves. */
+/*
+ * An address vector with FI_ADDR_STR takes pointers to strings, any other the addresses themselves.
+ */
 static int insert_found(struct batch *batch, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	struct ofi_av *av = &batch->av->base;

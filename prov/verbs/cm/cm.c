@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reads a fabric's connection manager events and gives each to its owner. */
+/* Reads a fabric's connection manager events and passes each to its owner. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -39,7 +39,10 @@ static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_eve
 	return left;
 }
 
-/* One event. The loop comes back if there are more, after the other sources had their turn. */
+/*
+ * Handles one event. The loop calls again if there are more, after the other sources had their
+ * turn.
+ */
 static void cm_ready(struct ofi_source *source)
 {
 	struct vrb_cm *cm = (struct vrb_cm *)((char *)source - offsetof(struct vrb_cm, source));
@@ -103,7 +106,7 @@ static int channel_watch(struct vrb_cm *cm, struct rdma_event_channel *channel)
 	return ofi_loop_add(&cm->fabric->loop, &cm->source);
 }
 
-/* With the lock held. */
+/* The caller holds the lock. */
 static int channel_open(struct vrb_cm *cm)
 {
 	struct rdma_event_channel *channel;
@@ -160,7 +163,7 @@ int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
 	ret = vrb_cm_create_id(cm, call, owner, id);
 	if (ret)
 		return ret;
-	/* A restarted server gets its port while connections of the old one linger. */
+	/* A restarted server can reuse its port while connections of the old one linger. */
 	rdma_set_option(*id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on));
 	if (!rdma_bind_addr(*id, (struct sockaddr *)ss))
 		return 0;

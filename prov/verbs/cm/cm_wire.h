@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The private data of connection manager messages. The messages have a fixed size and are padded
- * with zeros, so the first byte says how many bytes of the application's follow. The same in
- * requests, replies and rejects, as libfabric's verbs provider has always sent it.
+ * with zeros, so the first byte holds the length of the application's data that follows. The format
+ * is the same in requests, replies and rejects, as libfabric's verbs provider has always sent it.
  */
 #ifndef VRB_CM_WIRE_H
 #define VRB_CM_WIRE_H
@@ -11,10 +11,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define VRB_CM_WIRE_MAX 56 /* private data that a connect request leaves us, the least of all */
+/* Private data available in a connect request, the smallest of all messages. */
+#define VRB_CM_WIRE_MAX 56
 #define VRB_CM_DATA_MAX (VRB_CM_WIRE_MAX - 1) /* FI_OPT_CM_DATA_SIZE */
 
-/* Puts len <= VRB_CM_DATA_MAX bytes into wire. Returns the bytes to send. */
+/* Packs len <= VRB_CM_DATA_MAX bytes into wire. Returns the number of bytes to send. */
 static inline uint8_t vrb_cm_pack(uint8_t *wire, const void *data, size_t len)
 {
 	wire[0] = (uint8_t)len;
@@ -24,7 +25,8 @@ static inline uint8_t vrb_cm_pack(uint8_t *wire, const void *data, size_t len)
 }
 
 /*
- * The application's data in private data as received, which may be missing or lie about its length.
+ * Returns the application's data from received private data, which may be missing or have a wrong
+ * length.
  */
 static inline const uint8_t *vrb_cm_unpack(const void *wire, size_t wire_len, size_t *len)
 {

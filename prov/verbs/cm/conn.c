@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections: the calls of fi_cm on an endpoint, and the life of its id. */
+/* Connections: the fi_cm calls of an endpoint, and the life of its id. */
 #include <stddef.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -21,7 +21,7 @@ static struct vrb_ep *conn_ep(struct vrb_conn *conn)
 	return (struct vrb_ep *)((char *)conn - offsetof(struct vrb_ep, conn));
 }
 
-/* The peer's data of a message that can carry some. */
+/* Returns the peer's data of a message that can carry data. */
 static void event_data(struct vrb_step_arg *arg, const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
@@ -108,7 +108,10 @@ static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 	struct vrb_req req;
 	int ret;
 
-	/* First the state, then the id: its next event is for this endpoint. */
+	/*
+	 * The state changes before the id is taken over, since the id's next event is for this
+	 * endpoint.
+	 */
 	vrb_fsm_step(ep, VRB_STEP_TAKE, NULL);
 	ret = vrb_req_take(&ep->domain->fabric->cm, info->handle, &conn->owner, &conn->id, &req);
 	if (ret) {
@@ -173,7 +176,9 @@ int vrb_conn_init(struct vrb_ep *ep, const struct fi_info *info)
 	ofi_lock_init(&ep->conn.lock);
 	if (!info->handle)
 		return new_id(ep, info);
-	/* A handle is looked up, not looked into: one that was used before is gone. */
+	/*
+	 * A handle is looked up but never dereferenced: one that was used before no longer exists.
+	 */
 	pep = vrb_pep_find(&ep->domain->fabric->cm, info->handle);
 	return pep ? take_pep(ep, pep) : take_request(ep, info);
 }
@@ -191,7 +196,7 @@ void vrb_conn_fini(struct vrb_ep *ep)
 		ofi_eq_forget(eq, &ep->fid.fid);
 }
 
-/* What fi_connect and fi_accept need before anything else. */
+/* Checks common to fi_connect and fi_accept. */
 static int check_call(struct vrb_ep *ep, const char *call, const void *param, size_t len)
 {
 	if (!vrb_ep_eq(ep)) {
@@ -209,9 +214,7 @@ static int check_call(struct vrb_ep *ep, const char *call, const void *param, si
 	return 0;
 }
 
-/*
- * Connecting enables an endpoint that is not enabled yet, after the state has permitted the call.
- */
+/* Connecting enables an endpoint that is not enabled yet, once the state permits the call. */
 static int enable_for(struct vrb_ep *ep, enum vrb_conn_state expected)
 {
 	bool now;
@@ -303,7 +306,7 @@ static int conn_getpeer(struct fid_ep *fid, void *addr, size_t *len)
 	return ofi_name_out(&vrb_prov, "fi_getpeer", ep->info->addr_format, &peer, addr, len);
 }
 
-/* A fresh id takes the name, so it can be changed; the old one goes when no lock is held. */
+/* A new id takes the name, so the name can be changed; the old id is destroyed without a lock. */
 static int conn_setname(fid_t fid, void *addr, size_t len)
 {
 	struct vrb_ep *ep = vrb_ep_self(fid);

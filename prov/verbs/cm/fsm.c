@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The connection state machine: one table, and what each step does. Only this file writes
+ * The connection state machine: one table, and the actions of the steps. Only this file writes
  * conn.state.
  */
 #include <errno.h>
@@ -18,8 +18,8 @@
 
 struct cell {
 	int (*act)(struct vrb_ep *ep, const struct vrb_step_arg *arg);
-	enum vrb_conn_state next; /* VRB_CONN_IDLE, which nothing leads to: stay */
-	int refuse;		  /* FI_E* of a call that is not permitted here */
+	enum vrb_conn_state next; /* VRB_CONN_IDLE, which no step leads to, means no change */
+	int refuse;		  /* FI_E* of a call that is not allowed here */
 };
 
 static const char *const state_names[VRB_CONN_STATES] = {
@@ -91,7 +91,7 @@ static void post_shutdown(struct vrb_ep *ep)
 	post_cm(ep, FI_SHUTDOWN, NULL);
 }
 
-/* The failure of a call into librdmacm, as -FI_E*. */
+/* Logs a failed call of librdmacm and returns its -FI_E*. */
 static int cm_failed(struct vrb_ep *ep, const char *call)
 {
 	int ret = vrb_errno(errno);
@@ -104,8 +104,8 @@ static int cm_failed(struct vrb_ep *ep, const char *call)
 }
 
 /*
- * The same of an answer: EINVAL when the connection manager knows the connection no more, as the
- * peer gave it up.
+ * The same for a reply: EINVAL means that the connection manager no longer knows the connection
+ * because the peer gave it up.
  */
 static int answer_failed(struct vrb_ep *ep, const char *call)
 {
@@ -118,7 +118,7 @@ static int answer_failed(struct vrb_ep *ep, const char *call)
 	return -FI_EINVAL;
 }
 
-/* To the application it is no argument of its own that is wrong. */
+/* The application must not be told that its own argument is invalid. */
 static int aborted_or(int ret)
 {
 	return ret == -FI_EINVAL ? -FI_ECONNABORTED : ret;
@@ -134,7 +134,7 @@ static bool is_loopback(const struct sockaddr *sa)
 	return sa->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
-/* As in discovery, this host by a loopback address is this host by the device's own. */
+/* As in discovery, a loopback address is replaced by the device's own address on this host. */
 static void set_peer(struct vrb_conn *conn, const struct sockaddr *sa)
 {
 	const struct sockaddr *local = (struct sockaddr *)&conn->local;
@@ -182,7 +182,7 @@ static uint8_t at_most(int limit, int wanted)
 	return (uint8_t)(depth > UINT8_MAX ? UINT8_MAX : depth);
 }
 
-/* What a request and a reply have in common; the depths are limited by the device's. */
+/* Returns the parameters common to requests and replies; the device limits the depths. */
 static struct rdma_conn_param conn_param(const struct vrb_ep *ep, const void *wire, size_t len)
 {
 	const struct ibv_device_attr *attr = &ep->domain->attr;
@@ -248,9 +248,7 @@ static int act_accept(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	ret = vrb_qp_connect(ep, conn->id);
 	if (!ret && rdma_accept(conn->id, &param))
 		ret = answer_failed(ep, "fi_accept: rdma_accept");
-	/*
-	 * The kernel reports nothing of a peer that gives up before: its request is just no good.
-	 */
+	/* The kernel does not report a peer that gave up earlier; the call just returns EINVAL. */
 	return aborted_or(ret);
 }
 
@@ -271,8 +269,9 @@ static int act_end(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 }
 
 /*
- * Both sides hear of the end, whoever began. The side that calls fi_shutdown hears of it at once:
- * a peer that is stuck would let it wait for the time-outs of the CM.
+ * Both sides are notified of the end, whichever side started it. The side that calls fi_shutdown is
+ * notified at once, because with a peer that hangs it would have to wait for the timeouts of the
+ * CM.
  */
 static int act_disconnected(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
@@ -285,7 +284,7 @@ static int act_shutdown(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	(void)arg;
 	vrb_ep_down(ep, -FI_ENOTCONN);
-	/* EINVAL: the peer was faster. */
+	/* EINVAL: the peer has disconnected already. */
 	if (rdma_disconnect(ep->conn.id) && errno != EINVAL)
 		return cm_failed(ep, "fi_shutdown: rdma_disconnect");
 	post_shutdown(ep);
@@ -317,7 +316,7 @@ static int act_fatal(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return 0;
 }
 
-/* After the end: a device that vanishes flushes nothing, so the library does. */
+/* Called after the end: a device that vanishes flushes nothing, so the library does. */
 static int act_lost(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	if (arg->err == FI_ENODEV)
@@ -338,12 +337,12 @@ static int act_refuse(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	{                                     \
 		.act = (action), .next = (to) \
 	}
-/* Calls in a state where they make no sense. */
+/* Calls that make no sense in a state. */
 #define REFUSED(err)            \
 	{                       \
 		.refuse = (err) \
 	}
-/* Steps that end a connection that was never up. */
+/* Steps that end a connection that was never established. */
 #define BROKEN                                                  \
 	[VRB_STEP_FAILED] = GO(act_fail, VRB_CONN_DOWN),        \
 	[VRB_STEP_DISCONNECTED] = GO(act_abort, VRB_CONN_DOWN), \
@@ -386,7 +385,7 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EOPBADSTATE),
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
 		[VRB_STEP_RESPONSE] = GO(act_establish, VRB_CONN_UP),
-		/* iWARP: the kernel moves the queue pair, there is no response to confirm. */
+		/* iWARP: the kernel moves the queue pair, and there is no response to confirm. */
 		[VRB_STEP_ESTABLISHED] = GO(conn_up, VRB_CONN_UP),
 		[VRB_STEP_CLOSE] = GO(NULL, VRB_CONN_CLOSED),
 		BROKEN,

@@ -18,7 +18,7 @@
 #include "prov/base/ep.h"
 #include "prov/base/refuse.h"
 
-#define PEP_BACKLOG 1024 /* also the most that the kernel keeps where nothing else is set */
+#define PEP_BACKLOG 1024 /* also the kernel's maximum by default */
 
 static struct vrb_pep *vrb_pep(struct fid *fid)
 {
@@ -26,7 +26,7 @@ static struct vrb_pep *vrb_pep(struct fid *fid)
 }
 
 /*
- * The request's fi_info when it came in through another device than the one of the PEP's fi_info.
+ * Returns the request's fi_info if it arrived through a device other than the passive endpoint's.
  */
 static struct fi_info *info_for_device(const struct vrb_pep *pep, const char *device)
 {
@@ -92,7 +92,7 @@ static struct fi_info *request_info(const struct vrb_pep *pep, struct rdma_cm_id
 	return info;
 }
 
-/* For the event thread, which takes no lock of an object that may be waiting for it. */
+/* For the event thread, which must not take the lock of an object that may be waiting for it. */
 static struct ofi_eq *bound_eq(const struct vrb_pep *pep)
 {
 	return __atomic_load_n(&pep->eq, __ATOMIC_ACQUIRE);
@@ -130,8 +130,8 @@ static void other_event(struct vrb_pep *pep, const struct rdma_cm_event *event)
 }
 
 /*
- * Bounds the requests that strangers can make an application keep that does not answer. The backlog
- * no longer changes.
+ * Bounds the requests that strangers can queue at an application that does not answer. The backlog
+ * does not change anymore.
  */
 static bool is_crowded(const struct vrb_pep *pep)
 {
@@ -211,7 +211,7 @@ struct rdma_cm_id *vrb_pep_take(struct vrb_pep *pep, struct vrb_owner *owner)
 	return id;
 }
 
-/* A fresh id takes the name, so it can be changed; the old one goes when no lock is held. */
+/* A new id takes the name, so the name can be changed; the old id is destroyed without a lock. */
 static int pep_name(struct vrb_pep *pep, const char *call, const struct sockaddr_storage *ss)
 {
 	struct rdma_cm_id *id, *old;
@@ -259,7 +259,7 @@ static int pep_getname(fid_t fid, void *addr, size_t *len)
 	return ofi_name_out(&vrb_prov, "fi_getname", pep->info->addr_format, &local, addr, len);
 }
 
-/* Without an address: any address, a port that is free. */
+/* Binds to the wildcard address and a free port. */
 static int name_any(struct vrb_pep *pep)
 {
 	struct sockaddr_storage ss = { .ss_family = AF_INET };

@@ -16,25 +16,25 @@
 struct vrb_pep {
 	struct fid_pep fid;
 	struct vrb_owner owner;
-	struct ofi_ref own; /* who opened it */
+	struct ofi_ref own; /* records the process that opened it */
 	struct vrb_fabric *fabric;
-	struct fi_info *info;	       /* what it was opened with */
+	struct fi_info *info;	       /* attributes it was opened with */
 	struct ofi_lock lock;	       /* guards what follows */
 	struct ofi_eq *eq;	       /* constant once listening */
-	struct rdma_cm_id *id;	       /* NULL once an endpoint has taken the address over */
-	struct sockaddr_storage local; /* family 0 while not bound */
+	struct rdma_cm_id *id;	       /* NULL after an endpoint has taken over the address */
+	struct sockaddr_storage local; /* family 0 if not bound */
 	int backlog;
 	bool listening;
-	LIST_ENTRY(vrb_pep) link; /* cm->peps, under cm->lock */
+	LIST_ENTRY(vrb_pep) link; /* cm->peps, guarded by cm->lock */
 };
 
 int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
 		 void *context);
-/* The passive endpoint of a handle, NULL when it is none of the fabric's. */
+/* Returns the passive endpoint of a handle, or NULL if the handle is not one of the fabric's. */
 struct vrb_pep *vrb_pep_find(struct vrb_cm *cm, const struct fid *handle);
 /*
- * Gives the bound, not listening id to an endpoint made from the passive one. NULL when it has
- * none.
+ * Passes the id, which is bound and does not listen, to an endpoint created from the passive one.
+ * Returns NULL if there is no such id.
  */
 struct rdma_cm_id *vrb_pep_take(struct vrb_pep *pep, struct vrb_owner *owner);
 

@@ -30,7 +30,7 @@ int vrb_req_reject(struct rdma_cm_id *id, const void *data, size_t len)
 	return ret;
 }
 
-/* The request stays for an event that is being handled until its id is gone. */
+/* While an event of the request is being handled, the request stays until its id is destroyed. */
 static int req_refuse(struct vrb_req *req, const void *data, size_t len)
 {
 	int ret = vrb_req_reject(req->id, data, len);
@@ -48,7 +48,7 @@ static int req_close(struct fid *fid)
 	ofi_lock(&req->cm->lock);
 	LIST_REMOVE(req, link);
 	ofi_unlock(&req->cm->lock);
-	/* A peer that has given up can't be refused: it makes no difference to the caller. */
+	/* Rejecting a peer that has given up fails, which makes no difference to the caller. */
 	req_refuse(req, NULL, 0);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Service ID resolution: the side that answers, on the fabric's event thread. */
+/* Service ID resolution: the answering side, on the fabric's event thread. */
 #include <errno.h>
 #include <string.h>
 #include <ofi/addr.h>
@@ -23,7 +23,7 @@ static int sidr_failed(const char *call, const struct sockaddr_storage *local)
 	return vrb_errno(err);
 }
 
-/* Of a request that can't be answered the id goes, which refuses the peer. */
+/* If a request cannot be answered, its id is destroyed, which rejects the peer. */
 static void answer(struct vrb_sidr_server *server, const struct rdma_cm_event *event)
 {
 	struct rdma_conn_param param = {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * From IP address and port to an unreliable datagram queue pair, by the connection manager's
- * service ID resolution: a datagram endpoint with an IP address listens, fi_av_insert asks.
+ * Resolves an IP address and port to an unreliable datagram queue pair, using the connection
+ * manager's service ID resolution: a datagram endpoint with an IP address listens, fi_av_insert
+ * queries.
  *
- * The answer carries the endpoint's name as private data, because the kernel replaces the Q_Key of
- * an accepted request by its own (0x01234567) where the address is an IP one.
+ * The reply carries the endpoint's name as private data, because for IP addresses the kernel
+ * replaces the Q_Key of an accepted request by its own (0x01234567).
  */
 #ifndef VRB_SIDR_H
 #define VRB_SIDR_H
@@ -23,22 +24,25 @@ struct vrb_sidr_lookup;
 
 struct vrb_sidr_server {
 	struct vrb_owner owner;
-	struct rdma_cm_id *id;	       /* NULL while it does not listen */
-	struct sockaddr_storage local; /* as bound, with its port */
+	struct rdma_cm_id *id;	       /* NULL while not listening */
+	struct sockaddr_storage local; /* the bound address with its port */
 	struct vrb_ud_name name;
 	uint32_t qpn;
 };
 
-/* Listens; port 0 becomes a free one. The name is copied. 0 or -FI_E*, logged. */
+/*
+ * Starts listening; port 0 is replaced by a free one. The name is copied. Returns 0, or logs and
+ * returns -FI_E*.
+ */
 int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,
 		    const struct sockaddr_storage *local, const struct vrb_ud_name *name);
-/* No request is answered afterwards. One that does not listen is ignored. */
+/* Stops answering requests. Does nothing if it is not listening. */
 void vrb_sidr_close(struct vrb_sidr_server *server);
 
 /*
- * Asks for all found[i].addr whose errs[i] is 0 and fills found[i].dest or sets errs[i] to -FI_E*,
- * logged for `call`. Returns when the last is settled, at the latest after a time that
- * resolve_timeout bounds.
+ * Queries every found[i].addr whose errs[i] is 0, and fills found[i].dest or sets errs[i] to
+ * -FI_E*, logged for `call`. Returns when all have been answered or have failed; resolve_timeout
+ * bounds the time.
  */
 void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *found, int *errs,
 		      size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Service ID resolution: the side that asks, several requests at once. */
+/* Service ID resolution: the querying side, with several requests at once. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -15,17 +15,17 @@
 
 enum {
 	AT_ONCE = 32,
-	/* Time-outs an answer may take: the kernel repeats a lost request after 4 s only. */
+	/* Timeouts to wait for an answer: the kernel repeats a lost request only after 4 s. */
 	ANSWER_TIMEOUTS = 5,
 };
 
 struct vrb_sidr_lookup {
 	struct vrb_owner owner;
 	struct lookups *all;
-	struct rdma_cm_id *id; /* NULL where nothing is asked */
-	size_t which;	       /* of found[] */
+	struct rdma_cm_id *id; /* NULL if nothing is queried */
+	size_t which;	       /* index into found[] */
 	uint64_t deadline;
-	bool done; /* under all->mutex; what follows is valid then */
+	bool done; /* guarded by all->mutex; what follows is valid then */
 	int err;   /* -FI_E* */
 	struct vrb_dest dest;
 };
@@ -48,7 +48,7 @@ static void sidr_lookup_settle(struct vrb_sidr_lookup *lookup, int err)
 	pthread_mutex_unlock(&lookup->all->mutex);
 }
 
-/* Address handles are of the device and the port of the address vector. */
+/* Checks the route: address handles belong to the device and the port of the address vector. */
 static int route_on(const struct vrb_sidr_lookup *lookup, struct rdma_cm_id *id)
 {
 	const struct vrb_av *av = lookup->all->av;
@@ -67,7 +67,10 @@ static int sidr_lookup_ask(struct rdma_cm_id *id)
 	return rdma_connect(id, &param) ? vrb_errno(errno) : 0;
 }
 
-/* Our endpoints say their name. What else listens is what the connection manager says it is. */
+/*
+ * Endpoints of this library send their name. For any other listener the connection manager's data
+ * is used.
+ */
 static int take_answer(struct vrb_sidr_lookup *lookup, const struct rdma_ud_param *ud)
 {
 	struct vrb_dest *dest = &lookup->dest;
@@ -89,7 +92,7 @@ static int take_answer(struct vrb_sidr_lookup *lookup, const struct rdma_ud_para
 	return vrb_ud_name_in(&name, dest, &why);
 }
 
-/* A status above 0 is one of service ID resolution: nobody listens, or will not say. */
+/* A status above 0 comes from service ID resolution: nobody listens, or the listener refuses. */
 static int event_err(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_UNREACHABLE && event->status > 0)
@@ -126,7 +129,7 @@ static void sidr_lookup_cm_event(struct vrb_owner *owner, const struct rdma_cm_e
 
 static const struct vrb_owner_ops lookup_owner_ops = { .event = sidr_lookup_cm_event };
 
-/* Where requests start: the address that the domain was opened for, any port. */
+/* Returns the source of requests: the address that the domain was opened for, with any port. */
 static struct sockaddr *source(const struct vrb_av *av, struct sockaddr_storage *ss)
 {
 	const struct fi_info *info = av->domain->base.info;
@@ -169,7 +172,7 @@ static void sidr_lookup_failed(const struct lookups *all, size_t which, int err)
 		fi_strerror(-err), advice(err));
 }
 
-/* 0 or -FI_E*, logged. */
+/* Starts a lookup. Returns 0, or logs and returns -FI_E*. */
 static int sidr_lookup_start(struct vrb_sidr_lookup *lookup, struct lookups *all, size_t which)
 {
 	struct sockaddr_storage from, *to = &all->found[which].addr;
@@ -202,7 +205,7 @@ static int sidr_lookup_start(struct vrb_sidr_lookup *lookup, struct lookups *all
 	return ret;
 }
 
-/* Ends a lookup that is done or overdue. No event of it comes after rdma_destroy_id(). */
+/* Ends a lookup that is done or overdue. None of its events arrives after rdma_destroy_id(). */
 static void sidr_lookup_finish(struct vrb_sidr_lookup *lookup, int *errs)
 {
 	struct lookups *all = lookup->all;
@@ -216,7 +219,7 @@ static void sidr_lookup_finish(struct vrb_sidr_lookup *lookup, int *errs)
 		all->found[lookup->which].dest = lookup->dest;
 }
 
-/* Sleeps until a lookup is done or overdue. NULL when none is under way. */
+/* Sleeps until a lookup is done or overdue. Returns NULL if none is in progress. */
 static struct vrb_sidr_lookup *await(struct lookups *all)
 {
 	struct vrb_sidr_lookup *lookup, *first = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Address vectors: names in and out. */
+/* Address vectors of datagram endpoints: inserting and looking up names. */
 #include <stdlib.h>
 #include <string.h>
 #include <ofi/addr.h>
@@ -73,7 +73,7 @@ static const struct ofi_av_class name_class = {
 	.drop = dest_drop,
 };
 
-/* Of an address that the connection manager has resolved. */
+/* For addresses that the connection manager has resolved. */
 static const struct ofi_av_class ip_class = {
 	.addr_size = sizeof(struct vrb_av_found),
 	.entry_size = sizeof(struct vrb_av_ip_entry),
@@ -95,7 +95,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 	return vrb_av_insert_addrs(av, addr, count, fi_addr, flags, context);
 }
 
-/* An address of an entry in the format of the address vector. */
+/* Returns the address of an entry in the format of the address vector. */
 static const void *addr_of(const struct vrb_av *av, const void *entry, struct vrb_ud_name *name,
 			   char *text, size_t *size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Address handles, made when an address is first sent to, and the addresses of multicast groups. */
+/* Address handles, created when an address is first used, and addresses of multicast groups. */
 #include <errno.h>
 #include <search.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static struct ibv_ah *make_ah(const struct vrb_av *av, const struct path *path)
 	return ibv_create_ah(av->domain->pd, &attr);
 }
 
-/* With the lock held. NULL with errno set. */
+/* Returns NULL with errno set on failure. The caller holds the lock. */
 static struct ibv_ah *find_ah(struct vrb_av *av, const struct vrb_dest *dest,
 			      struct vrb_tclass tclass)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The address handles of an address vector: one for each path, whatever number of addresses share
- * it.
+ * The address handles of an address vector: one per path, shared by all addresses with that path.
  */
 #ifndef VRB_AV_PATH_H
 #define VRB_AV_PATH_H

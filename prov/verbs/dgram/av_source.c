@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The reverse lookup of address vectors: linear probing, 4 bytes a slot. Between two values of the
- * sequence counter what readers look at is stored with release and loaded with acquire order, so no
- * fence is needed.
+ * The reverse lookup of address vectors: linear probing with 4 bytes per slot. Between two values
+ * of the sequence counter, data that readers use is stored with release and loaded with acquire
+ * order, so no fence is needed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 enum { SLOTS_MIN = 64 };
 
 struct vrb_source_slots {
-	struct vrb_source_slots *older; /* a reader may still look into it */
+	struct vrb_source_slots *older; /* a reader may still be using it */
 	size_t mask;
-	uint32_t slot[]; /* index + 1, 0 is empty; atomic */
+	uint32_t slot[]; /* index + 1, 0 if empty; atomic */
 };
 
 struct key {
@@ -127,7 +127,10 @@ void vrb_sources_add(struct vrb_sources *sources, size_t index, const struct vrb
 	sources->count++;
 }
 
-/* Moves up what had to give way to a slot that is free now, so that no probe ends too early. */
+/*
+ * Moves entries up that were displaced by the slot that is now free, so that no probe ends too
+ * early.
+ */
 static void close_gap(struct vrb_source_slots *slots, const struct ofi_table *table, size_t gap)
 {
 	size_t at = gap, home;
@@ -158,7 +161,7 @@ void vrb_sources_remove(struct vrb_sources *sources, const struct ofi_table *tab
 	sources->count--;
 }
 
-/* May see a change half done: every index is checked, and the number of steps is bounded. */
+/* May run during a change: every index is checked, and the number of steps is bounded. */
 static size_t probe(const struct vrb_source_slots *slots, const struct ofi_table *table,
 		    struct key key)
 {

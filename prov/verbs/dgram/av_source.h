@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which address a datagram came from: indices of an address vector, found by GID and queue pair
- * number. One writer at a time; readers take no lock and try again when a change was under way.
+ * Finds the address that a datagram came from: indices of an address vector by GID and queue pair
+ * number. There is one writer at a time; readers take no lock and retry if a change was in
+ * progress.
  */
 #ifndef VRB_AV_SOURCE_H
 #define VRB_AV_SOURCE_H
@@ -15,24 +16,24 @@
 struct vrb_source_slots;
 
 struct vrb_sources {
-	struct vrb_source_slots *slots; /* atomic; outgrown ones hang from it */
+	struct vrb_source_slots *slots; /* atomic; replaced ones are linked to it */
 	size_t count;
-	unsigned int seq; /* atomic; odd while something changes */
+	unsigned int seq; /* atomic; odd during a change */
 };
 
 void vrb_sources_fini(struct vrb_sources *sources);
-/* Around every change of an entry or of the index. */
+/* Surround every change of an entry or of the index. */
 void vrb_sources_begin(struct vrb_sources *sources);
 void vrb_sources_end(struct vrb_sources *sources);
-/* Room for one more, to be called before vrb_sources_begin(). False when out of memory. */
+/* Makes room for one more; call it before vrb_sources_begin(). Returns false when out of memory. */
 bool vrb_sources_reserve(struct vrb_sources *sources, const struct ofi_table *table);
-/* The entry is filled, and stays so until it is removed. */
+/* Adds an entry, which is filled in and does not change until it is removed. */
 void vrb_sources_add(struct vrb_sources *sources, size_t index, const struct vrb_dest *dest);
 void vrb_sources_remove(struct vrb_sources *sources, const struct ofi_table *table, size_t index);
-/* OFI_TABLE_NONE when there is no such entry. Of equal entries any. */
+/* Returns OFI_TABLE_NONE if there is no such entry. Of equal entries it may return any. */
 size_t vrb_sources_find(const struct vrb_sources *sources, const struct ofi_table *table,
 			const union ibv_gid *gid, uint32_t qpn);
-/* Fills the fields of an entry that readers compare. */
+/* Sets the fields of an entry that readers compare. */
 void vrb_dest_set(struct vrb_dest *entry, const struct vrb_dest *from);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Insertion of IP addresses, one by one, by name, and as a range of nodes and services. */
+/* Insertion of IP addresses: one by one, by name, and as a range of nodes and services. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 enum { PORT_MAX = 65535 };
 
-/* The addresses of one call, and what is wrong with some of them. */
+/* The addresses of one call, and the errors of some of them. */
 struct batch {
 	size_t count;
 	struct vrb_av_found *found;
@@ -38,7 +38,7 @@ static void batch_free(struct batch *batch)
 	free(batch->errs);
 }
 
-/* Asks for all, and inserts. In a vector of names the answers are what is inserted. */
+/* Queries all addresses and inserts them. If the AV's format is names, the answers are inserted. */
 static int batch_insert(struct vrb_av *av, const char *call, struct batch *batch,
 			fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
@@ -111,7 +111,7 @@ int vrb_av_insert_addrs(struct vrb_av *av, const void *addrs, size_t count, fi_a
 	return ret;
 }
 
-/* The first address of a node and a service that the format of the vector can express. */
+/* Finds the first address of a node and a service that has the address vector's format. */
 static int resolve(const struct vrb_av *av, const char *node, const char *service,
 		   struct sockaddr_storage *ss)
 {
@@ -138,7 +138,7 @@ static int resolve(const struct vrb_av *av, const char *node, const char *servic
 	return check_port("fi_av_insertsvc", ss);
 }
 
-/* One node with all its services. */
+/* Resolves one node with all its services. */
 static void resolve_node(const struct vrb_av *av, const char *node, size_t nth, const char *service,
 			 size_t svccnt, struct batch *batch)
 {

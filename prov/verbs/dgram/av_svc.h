@@ -12,19 +12,22 @@
 
 struct vrb_av;
 
-/* What is kept of an IP address. */
+/* The entry of an IP address. */
 struct vrb_av_ip_entry {
 	struct vrb_dest dest;	  /* first */
 	struct sockaddr_in6 addr; /* of either family */
 };
 
-/* What is inserted for one. */
+/* An IP address to be inserted and its result. */
 struct vrb_av_found {
 	struct vrb_dest dest;
 	struct sockaddr_storage addr;
 };
 
-/* fi_av_insert of IP addresses, in the format of the address vector; the call has been checked. */
+/*
+ * Inserts IP addresses in the address vector's format, like fi_av_insert. The arguments have been
+ * checked.
+ */
 int vrb_av_insert_addrs(struct vrb_av *av, const void *addrs, size_t count, fi_addr_t *fi_addr,
 			uint64_t flags, void *context);
 int vrb_av_insertsvc(struct fid_av *fid, const char *node, const char *service, fi_addr_t *fi_addr,

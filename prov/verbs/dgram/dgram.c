@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints of type FI_EP_DGRAM: their life, their name, and where datagrams come from. */
+/* Endpoints of type FI_EP_DGRAM: their life, their name, and the sources of datagrams. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,8 @@ static int dgram_failed(const char *call, const struct vrb_dgram *ep, int err)
 }
 
 /*
- * The members of a multicast group share its key; else nobody sends here who does not know the
- * name.
+ * The members of a multicast group share its Q_Key; otherwise only senders that know the endpoint's
+ * name have the key.
  */
 static int set_qkey(struct vrb_dgram *ep)
 {
@@ -42,7 +42,7 @@ static int set_qkey(struct vrb_dgram *ep)
 	return 0;
 }
 
-/* The ring has one slot more than it holds. */
+/* The ring has one slot more than its capacity. */
 static int set_headers(struct vrb_dgram *ep)
 {
 	size_t slots = ep->ep.rq->size + 1;
@@ -155,7 +155,7 @@ static bool has_ip_name(const struct vrb_dgram *ep)
 	return format != FI_ADDR_IB_UD && format != FI_FORMAT_UNSPEC;
 }
 
-/* An endpoint with an IP address is asked for its name there. */
+/* An endpoint with an IP address answers queries for its name there. */
 static int listen_ip(struct vrb_dgram *ep)
 {
 	const struct fi_info *info = ep->ep.info;
@@ -209,7 +209,7 @@ bool vrb_dgram_post_marker(struct vrb_dgram *ep)
 		return false;
 	wr.wr.ud.ah = ep->marker_ah;
 	wr.wr.ud.remote_qpn = ep->ep.qp_num;
-	wr.wr.ud.remote_qkey = ep->qkey ^ 1; /* for which it is dropped where it arrives */
+	wr.wr.ud.remote_qkey = ep->qkey ^ 1; /* a wrong key makes the receiver drop it */
 	wr.wr_id = vrb_wq_take(sq, NULL, FI_MSG | FI_SEND | VRB_SLOT_OWN, 0);
 	if (!ibv_post_send(sq->qp, &wr, &sq->bad_send))
 		return true;
@@ -217,7 +217,7 @@ bool vrb_dgram_post_marker(struct vrb_dgram *ep)
 	return false;
 }
 
-/* Broken queue pairs */
+/* Broken queue pairs. */
 
 void vrb_dgram_failed(struct vrb_dgram *ep)
 {
@@ -238,8 +238,8 @@ void vrb_dgram_failed(struct vrb_dgram *ep)
 }
 
 /*
- * With ep->lock held. Nobody posts: both queues are shut. Where the device refuses, the endpoint is
- * over.
+ * Restarts a queue pair. Both queues are shut, so nobody posts; the caller holds ep->lock. If the
+ * device refuses, the endpoint cannot be used any more.
  */
 static bool restart(struct vrb_dgram *ep)
 {
@@ -270,7 +270,7 @@ bool vrb_dgram_mend(struct vrb_dgram *ep)
 	return good;
 }
 
-/* Sources */
+/* Sources. */
 
 static bool sums_up(const uint8_t *ip)
 {
@@ -282,7 +282,7 @@ static bool sums_up(const uint8_t *ip)
 	return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
 
-/* Of RoCE v2 over IPv4 the last 20 bytes are the IP header, and those before it undefined. */
+/* With RoCE v2 over IPv4 the last 20 bytes are the IP header, and those before it are undefined. */
 static bool is_ipv4(const struct vrb_grh *grh)
 {
 	const uint8_t *ip = grh->raw + VRB_GRH_SIZE - 20;
@@ -327,7 +327,7 @@ void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src)
 		*src = source(ep, slot, wc);
 }
 
-/* Calls of fi_cm */
+/* Calls of fi_cm. */
 
 static int dgram_getname(fid_t fid, void *addr, size_t *len)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints of type FI_EP_DGRAM: a UD queue pair. In front of what it receives the device writes 40
- * bytes, the GRH, which tell where the datagram comes from. With FI_MSG_PREFIX the application
- * leaves room for them, else they go to the spill, of which each slot of the receive queue has its
- * own.
+ * Endpoints of type FI_EP_DGRAM, based on a UD queue pair. The device writes a 40-byte header, the
+ * GRH, in front of each received datagram, which tells where it came from. With FI_MSG_PREFIX the
+ * application leaves room for it; otherwise it goes to a spill buffer, of which each slot of the
+ * receive queue has its own.
  */
 #ifndef VRB_DGRAM_H
 #define VRB_DGRAM_H
@@ -26,30 +26,34 @@ struct vrb_grh {
 
 struct vrb_dgram {
 	struct vrb_ep ep;
-	struct vrb_av *av; /* bound */
+	struct vrb_av *av; /* the bound AV */
 	size_t prefix;	   /* VRB_GRH_SIZE with FI_MSG_PREFIX, else 0; constant */
 	/*
-	 * Largest send and injection: 0 before the endpoint is enabled, and where address handles
-	 * are not to be had from av as they are, so that the usual way is not taken.
+	 * Limits for the fast path of sends and injects. Both are 0 until the endpoint is enabled,
+	 * and while the address handles in av cannot be used as they are, so that the slow path is
+	 * taken.
 	 */
 	size_t send_max, inject_max;
-	/* Templates of a receive: the GRH's segment, whose lkey is set once, and the message's. */
+	/*
+	 * Templates of a receive: the GRH's segment, whose lkey is set once, and the message's
+	 * segment.
+	 */
 	struct ibv_sge rx_sge[2];
-	/* By the index of the slot, one of both: */
+	/* One of these is used, indexed by slot: */
 	struct vrb_grh *spill;
 	size_t spill_len;
-	const struct vrb_grh **headers; /* with prefix: where the application's buffer is */
+	const struct vrb_grh **headers; /* with prefix: the application's buffers */
 	struct ibv_mr *spill_mr;
 	struct vrb_ud_port port;
 	struct vrb_tclass tclass;
-	bool other_tclass; /* the address handles of av are of another class */
+	bool other_tclass; /* the address handles in av have a different traffic class */
 	uint32_t qkey;
 	struct vrb_ud_name name;     /* complete once the endpoint is enabled */
-	struct vrb_sidr_server sidr; /* tells the name to who asks at an IP address */
-	struct ofi_ref ref;	     /* multicast groups */
+	struct vrb_sidr_server sidr; /* answers queries for the name at an IP address */
+	struct ofi_ref ref;	     /* counts joined multicast groups */
 	struct ibv_ah *marker_ah;
-	bool broken;	      /* the queue pair is in error; atomic */
-	struct ofi_lock lock; /* guards mending */
+	bool broken;	      /* the queue pair is in the error state; atomic */
+	struct ofi_lock lock; /* guards the recovery */
 };
 
 static inline struct vrb_dgram *vrb_dgram(struct fid_ep *fid)
@@ -63,28 +67,35 @@ static inline struct vrb_dgram *vrb_dgram_of(struct vrb_ep *ep)
 }
 
 /*
- * What an endpoint of this type has beside what all have. 0 or -FI_E*; fini is for what there is.
+ * Initializes the datagram part of an endpoint. Returns 0 or -FI_E*; vrb_dgram_fini() releases
+ * whatever was initialized.
  */
 int vrb_dgram_init(struct vrb_dgram *ep, const struct fi_info *info);
-void vrb_dgram_fini(struct vrb_dgram *ep); /* after the queue pair */
+void vrb_dgram_fini(struct vrb_dgram *ep); /* call after destroying the queue pair */
 int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags);
 /*
- * The queue pair can receive and send: the endpoint gets its name. 0 or -FI_E*; stop takes it back.
+ * Called when the queue pair can receive and send: the endpoint gets its name. vrb_dgram_stop()
+ * undoes it. Returns 0 or -FI_E*.
  */
 int vrb_dgram_start(struct vrb_dgram *ep);
 void vrb_dgram_stop(struct vrb_dgram *ep);
-/* The operation flags have changed, or the endpoint is enabled. */
+/* Called when the operation flags have changed or the endpoint is enabled. */
 void vrb_dgram_set_modes(struct vrb_dgram *ep);
-/* A datagram to nobody, behind all that was sent: when it completes, they are on the wire. */
+/*
+ * Posts a datagram to nobody behind everything that was sent: when it completes, all of that is on
+ * the wire.
+ */
 bool vrb_dgram_post_marker(struct vrb_dgram *ep);
 
 /*
- * A local error (a bad descriptor, a receive that is too small) stops the queue pair. What is
- * outstanding fails, and once the application has read that, posting starts the queue pair again.
+ * Called after a local error (a bad descriptor, a receive that is too small), which stops the queue
+ * pair. Outstanding operations fail; once the application has read their errors, posting restarts
+ * the queue pair.
  */
 void vrb_dgram_failed(struct vrb_dgram *ep);
 /*
- * Posting finds the endpoint shut. True when it may go on: all that was outstanding has completed.
+ * Called when posting finds the endpoint shut. Returns true if it can go on because everything
+ * outstanding has completed.
  */
 bool vrb_dgram_mend(struct vrb_dgram *ep);
 
@@ -94,8 +105,8 @@ static inline bool vrb_dgram_is_broken(const struct vrb_dgram *ep)
 }
 
 /*
- * A receive has completed, and its slot is not retired yet: takes the bytes off that are not the
- * application's. Where src is not NULL it says who sent it.
+ * Called when a receive has completed and its slot is not yet retired. Subtracts the bytes that are
+ * not the application's, and stores the sender in *src if src is not NULL.
  */
 void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Datagrams: fi_send and fi_recv in all their forms. */
+/* Datagrams: all forms of fi_send and fi_recv. */
 #include <errno.h>
 #include <string.h>
 #include "prov/base/ops.h"
@@ -9,7 +9,7 @@
 #define MSG_SEND (FI_MSG | FI_SEND)
 #define MSG_RECV (FI_MSG | FI_RECV)
 
-/* Where to send for an address whose handle is there already. */
+/* Returns the destination of an address whose address handle exists. */
 OFI_INLINE const struct vrb_dest *ready_dest(const struct vrb_av *av, fi_addr_t addr)
 {
 	const struct vrb_dest *dest = ofi_av_at(&av->base, addr);
@@ -18,8 +18,8 @@ OFI_INLINE const struct vrb_dest *ready_dest(const struct vrb_av *av, fi_addr_t 
 }
 
 /*
- * The address of a send of one buffer with data in it, where all of this is usual; NULL leaves the
- * call to the way of fi_sendmsg, which checks everything.
+ * Returns the destination of a send on the fast path: a single buffer with data. Returns NULL
+ * otherwise; the call then takes the path of fi_sendmsg, which checks everything.
  */
 OFI_INLINE const struct vrb_dest *usual_dest(const struct vrb_dgram *ep, const void *buf,
 					     size_t len, size_t max, fi_addr_t addr)
@@ -38,7 +38,10 @@ OFI_INLINE void set_dest(struct ibv_send_wr *wr, const struct vrb_dest *dest)
 	memcpy(&wr->wr.ud, dest, sizeof(wr->wr.ud));
 }
 
-/* The same where the endpoint is not enabled, or has no usual way. NULL with errno set. */
+/*
+ * The same if the endpoint is not enabled or has no fast path. Returns NULL with errno set on
+ * failure.
+ */
 static OFI_OUTLINE const struct vrb_dest *unusual_dest(const struct vrb_dgram *ep, fi_addr_t addr,
 						       struct vrb_dest *own)
 {
@@ -49,13 +52,13 @@ static OFI_OUTLINE const struct vrb_dest *unusual_dest(const struct vrb_dgram *e
 				: vrb_av_dest(ep->av, addr);
 }
 
-/* The av has said in errno why it has no such address. */
+/* Returns the error that the AV has left in errno. */
 static OFI_OUTLINE ssize_t no_dest(void)
 {
 	return errno ? -errno : -FI_EINVAL;
 }
 
-/* With the queue entered, and nothing unusual about it. */
+/* Posts a send in the common case, after the queue has been entered. */
 OFI_INLINE ssize_t post_one(struct vrb_dgram *ep, const void *buf, size_t len, void *desc,
 			    enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest,
 			    void *context, bool lock)
@@ -98,7 +101,7 @@ OFI_INLINE ssize_t inject_one(struct vrb_dgram *ep, const void *buf, size_t len,
 	return vrb_wq_leave(sq, lock, ofi_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
 }
 
-/* Takes the prefix off, which is all in the first buffer. -FI_EINVAL when it isn't. */
+/* Removes the prefix, all of which must be in the first buffer; otherwise returns -FI_EINVAL. */
 static inline ssize_t skip_prefix(const struct vrb_dgram *ep, struct ibv_sge *sge, size_t count,
 				  size_t *len)
 {
@@ -112,7 +115,7 @@ static inline ssize_t skip_prefix(const struct vrb_dgram *ep, struct ibv_sge *sg
 	return 0;
 }
 
-/* Any send; with `silent` it reports nothing, whatever the flags are. */
+/* Sends any message. With `silent` no completion is reported, regardless of the flags. */
 OFI_INLINE ssize_t dgram_msg_send_any(struct vrb_dgram *ep, const struct fi_msg *msg,
 				      uint64_t flags, bool silent, bool lock)
 {
@@ -177,8 +180,8 @@ static ssize_t send_buf(struct vrb_dgram *ep, const void *buf, size_t len, void 
 }
 
 /*
- * What is not usual about a call, or, once it has entered the queue, about that, leaves by a tail
- * call with the same arguments, so that no register is saved for it.
+ * A slow path is entered through a tail call with the same arguments, before or after entering the
+ * queue, so that the fast path saves no registers.
  */
 static OFI_OUTLINE ssize_t send_slow(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 				     fi_addr_t addr, void *context)
@@ -356,8 +359,8 @@ static ssize_t dgram_sendv(struct fid_ep *fid, const struct iovec *iov, void **d
 }
 
 /*
- * With the queue entered: where the header of the next receive goes. Returns the segments before
- * the message's.
+ * Sets the destination of the next receive's header; the queue has been entered. Returns the number
+ * of segments before the message's.
  */
 OFI_INLINE int aim_header(struct vrb_dgram *ep, struct ibv_sge *sge, const void *buf)
 {
@@ -371,7 +374,7 @@ OFI_INLINE int aim_header(struct vrb_dgram *ep, struct ibv_sge *sge, const void 
 	return 1;
 }
 
-/* sge: room for the header, then `count` segments of the message, which begins at buf. */
+/* sge has room for the header, then `count` segments of the message, which begins at buf. */
 static ssize_t post_recv(struct vrb_dgram *ep, struct ibv_sge *sge, size_t count, const void *buf,
 			 size_t len, void *context, uint64_t flags)
 {
@@ -386,7 +389,7 @@ static ssize_t post_recv(struct vrb_dgram *ep, struct ibv_sge *sge, size_t count
 	return vrb_rq_post(ep->ep.rq, &wr, context, flags, len, ep->ep.lock_posts);
 }
 
-/* A receive without room or with very much, or what is wrong with it. */
+/* Slow path: a receive with a zero-length or very long buffer, or argument errors. */
 static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				     fi_addr_t src, void *context)
 {
@@ -402,7 +405,7 @@ static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, 
 	return post_recv(ep, sge, len != 0, buf, len, context, ep->ep.rx_flags);
 }
 
-/* The queue is entered, and does not take the common way. */
+/* Slow path after the queue has been entered. */
 static OFI_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t len, void *desc,
 					fi_addr_t src, void *context)
 {
@@ -422,9 +425,7 @@ static OFI_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t 
 	return recv_special(fid, buf, len, desc, src, context);
 }
 
-/*
- * What is rare leaves by a tail call with the same arguments, so that no register is saved for it.
- */
+/* Slow paths are tail calls with the same arguments, so that the fast path saves no registers. */
 OFI_INLINE ssize_t dgram_recv_on(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				 fi_addr_t src, void *context, bool lock)
 {

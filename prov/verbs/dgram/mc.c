@@ -23,7 +23,7 @@ static const struct sockaddr *sa(const struct sockaddr_storage *ss)
 	return (const struct sockaddr *)ss;
 }
 
-/* IPv4 addresses are in GIDs as IPv6 has them. */
+/* Converts a GID, which contains an IPv6 address or a mapped IPv4 address. */
 static void gid_addr(const uint8_t *gid, struct sockaddr_storage *ss)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ss;
@@ -49,7 +49,7 @@ static bool is_group(const struct sockaddr_storage *ss)
 	return ss->ss_family == AF_INET6 && IN6_IS_ADDR_MULTICAST(&in6->sin6_addr);
 }
 
-/* No GID of a group begins like a socket address. */
+/* A name's GID cannot be mistaken for a socket address: no multicast GID begins like one. */
 static int group_in(const struct vrb_dgram *ep, const void *addr, struct sockaddr_storage *ss)
 {
 	uint32_t format = ep->ep.info->addr_format;
@@ -98,7 +98,7 @@ static int check_flags(const struct vrb_dgram *ep, uint64_t flags)
 	return 0;
 }
 
-/* Events */
+/* Events. */
 
 static void report(const struct vrb_mc *mc)
 {
@@ -213,7 +213,7 @@ static void mc_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *eve
 
 static const struct vrb_owner_ops mc_owner_ops = { .event = mc_cm_event };
 
-/* The group's life */
+/* The life of a group. */
 
 static void mc_free(struct vrb_mc *mc)
 {
@@ -250,7 +250,7 @@ static const struct fi_ops mc_fid_ops = {
 	.close = mc_close,
 };
 
-/* The address that the group is joined from; family 0 where the routing table is to decide. */
+/* Returns the address from which the group is joined; family 0 if the routing table decides. */
 static void local_addr(const struct vrb_dgram *ep, struct sockaddr_storage *ss)
 {
 	if (ep->sidr.id)
@@ -272,7 +272,10 @@ static int mc_failed(const struct vrb_mc *mc, const char *call)
 	return vrb_errno(err);
 }
 
-/* Bound to an address the id has its device at once; else the way to the group tells. */
+/*
+ * An id that is bound to an address has its device at once; otherwise the route determines the
+ * device.
+ */
 static int mc_start(struct vrb_mc *mc)
 {
 	struct vrb_cm *cm = &mc->ep->ep.domain->fabric->cm;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Multicast groups: the connection manager joins them, the queue pair is attached, and the address
- * vector has an address to send to.
+ * Multicast groups: the connection manager joins the group, the queue pair is attached to it, and
+ * the address vector gets an address for sending to it.
  */
 #ifndef VRB_MC_H
 #define VRB_MC_H
@@ -22,17 +22,17 @@ struct vrb_mc {
 	struct vrb_dgram *ep;
 	struct ofi_eq *eq;
 	struct rdma_cm_id *id;
-	struct sockaddr_storage addr; /* of the group */
-	bool receives;		      /* the queue pair is to be attached */
-	/* Of the event thread, until rdma_destroy_id() has returned: */
+	struct sockaddr_storage addr; /* the group's address */
+	bool receives;		      /* the queue pair must be attached */
+	/* Only for the event thread until rdma_destroy_id() has returned: */
 	bool asked, attached;
 	union ibv_gid gid;
 	uint16_t lid;
 };
 
 /*
- * fi_join. The address is an IPv4 or IPv6 one in the format of the endpoint; where that is
- * FI_ADDR_IB_UD, also a name whose GID is the group's.
+ * Implements fi_join. The address is an IPv4 or IPv6 address in the endpoint's format; with
+ * FI_ADDR_IB_UD it may also be a name with the group's GID.
  */
 int vrb_mc_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
 		void *context);

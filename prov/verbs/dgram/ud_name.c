@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Names of unreliable datagram queue pairs: what is valid, and both forms. */
+/* Names of unreliable datagram queue pairs: validation, binary and text form. */
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/discovery/gid.h"
 #include "ud_name.h"
 
-enum { LID_MCAST = 0xc000, SL_MAX = 15, QPN_LEAST = 2 /* 0 and 1 are for management */ };
+enum {
+	LID_MCAST = 0xc000,
+	SL_MAX = 15,
+	QPN_LEAST = 2 /* queue pairs 0 and 1 are for management */
+};
 
 static uint32_t be(const uint8_t *bytes, size_t count)
 {
@@ -25,7 +29,7 @@ static void put_be(uint8_t *bytes, size_t count, uint32_t value)
 	}
 }
 
-/* Multicast IPv6, or IPv4 written as IPv6. */
+/* Returns true for an IPv6 multicast address, or an IPv4 one in IPv6 form. */
 static bool is_mcast(const uint8_t *gid)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_ADDR_IB_UD: the name of an unreliable datagram queue pair, as applications exchange it. */
+/* FI_ADDR_IB_UD: the name of an unreliable datagram queue pair, which applications exchange. */
 #ifndef VRB_UD_NAME_H
 #define VRB_UD_NAME_H
 
@@ -9,25 +9,25 @@
 #include <infiniband/verbs.h>
 
 #define VRB_UD_QPN_MAX	 0xffffffu
-#define VRB_UD_QPN_MCAST 0xffffffu   /* what a datagram to a multicast group is sent to */
-#define VRB_UD_QKEY_CM	 0x01234567u /* of queue pairs that the CM answers for */
+#define VRB_UD_QPN_MCAST 0xffffffu   /* destination QPN of multicast datagrams */
+#define VRB_UD_QKEY_CM	 0x01234567u /* Q_Key of queue pairs that the CM resolves */
 
-/* Network byte order, 32 bytes. Applications may keep it at any alignment. */
+/* In network byte order, 32 bytes. Applications may store it at any alignment. */
 struct vrb_ud_name {
 	uint8_t gid[16];
-	uint8_t qpn[4]; /* the first is 0 */
+	uint8_t qpn[4]; /* the first byte is 0 */
 	uint8_t qkey[4];
 	uint8_t lid[2]; /* 0 on Ethernet */
 	uint8_t pkey[2];
 	uint8_t sl;
-	uint8_t qpn2[3]; /* a second queue pair, 0 when there is none */
+	uint8_t qpn2[3]; /* a second queue pair, 0 if there is none */
 };
 
 _Static_assert(sizeof(struct vrb_ud_name) == 32, "FI_ADDR_IB_UD");
 
-/* The same, ready to send to. 40 bytes: there is one for each address. */
+/* A name in the form used for sending. 40 bytes, because there is one for each address. */
 struct vrb_dest {
-	struct ibv_ah *ah; /* NULL until it is used first; atomic */
+	struct ibv_ah *ah; /* NULL until first use; atomic */
 	uint32_t qpn, qkey;
 	union ibv_gid gid;
 	uint16_t lid, pkey;
@@ -35,12 +35,14 @@ struct vrb_dest {
 	uint8_t qpn2[3];
 };
 
-/* 0, or -FI_EINVAL when no queue pair can have this name; *why says what is wrong with it. */
+/*
+ * Returns 0, or -FI_EINVAL if no queue pair can have this name; then *why describes what is wrong.
+ */
 int vrb_ud_name_in(const void *name, struct vrb_dest *dest, const char **why);
 void vrb_ud_name_out(const struct vrb_dest *dest, struct vrb_ud_name *name);
 bool vrb_ud_name_valid(const void *addr, size_t len);
 #define VRB_UD_NAME_STRLEN 160
-/* "fi_addr_ib_ud://[::ffff:10.0.0.1]/lid 0/..."; always terminates. */
+/* Writes "fi_addr_ib_ud://[::ffff:10.0.0.1]/lid 0/...", always null-terminated. */
 const char *vrb_ud_name_str(const void *name, char *buf, size_t len);
 
 #endif

@@ -15,12 +15,12 @@
 
 #define PKEY_MEMBERSHIP 0x8000
 
-/* What the source address of an fi_info asks for. */
+/* The requirements of an fi_info's source address. */
 struct wish {
-	bool any; /* there is no such address */
+	bool any; /* there is no source address */
 	struct sockaddr_storage ss;
-	union ibv_gid gid; /* where ss.ss_family is 0 */
-	uint16_t pkey;	   /* 0 is any */
+	union ibv_gid gid; /* used if ss.ss_family is 0 */
+	uint16_t pkey;	   /* 0: any */
 };
 
 static int ud_port_failed(const char *call, const char *what, struct ibv_context *ctx, int err)
@@ -57,13 +57,13 @@ static bool fits(const struct wish *wish, const struct ibv_gid_entry *entry)
 	if (wish->any)
 		return true;
 	if (wish->ss.ss_family && entry->gid_type == IBV_GID_TYPE_IB)
-		return true; /* there an IP address is no GID */
+		return true; /* an IP address is not a GID there */
 	if (wish->ss.ss_family)
 		return vrb_gid_is_addr(&entry->gid, (const struct sockaddr *)&wish->ss);
 	return !memcmp(&entry->gid, &wish->gid, sizeof(entry->gid));
 }
 
-/* The entries that the wish leaves, to choose from as discovery does. */
+/* Keeps only the entries that meet the requirements, for discovery's choice. */
 static void narrow(struct vrb_gid_table *table, const struct wish *wish)
 {
 	size_t i, left = 0;
@@ -74,7 +74,7 @@ static void narrow(struct vrb_gid_table *table, const struct wish *wish)
 	table->count = left;
 }
 
-/* The membership bit apart; without a wish the first that is one. */
+/* Compares P_Keys without the membership bit; if none is wanted, any valid one matches. */
 static bool is_pkey(uint16_t pkey, uint16_t wanted)
 {
 	if (!(pkey & ~PKEY_MEMBERSHIP))
@@ -103,8 +103,8 @@ static int find_pkey(const char *call, struct ibv_context *ctx, int len, uint16_
 }
 
 /*
- * Whether port number `num` serves; *port and the length of its table of partitions are set then. 0
- * or errno.
+ * Returns 0 with *port and the length of its P_Key table if port `num` meets the requirements, else
+ * an errno.
  */
 static int use_port(struct ibv_context *ctx, const struct vrb_gid_table *table, uint8_t num,
 		    struct vrb_ud_port *port, int *pkeys)
@@ -147,7 +147,7 @@ static int find_port(const char *call, struct ibv_context *ctx, uint8_t ports,
 	return -FI_EADDRNOTAVAIL;
 }
 
-/* 0 or errno. */
+/* Counts the GID table entries. Returns 0 or errno. */
 static int gid_slots(struct ibv_context *ctx, uint8_t ports, size_t *slots)
 {
 	struct ibv_port_attr attr;

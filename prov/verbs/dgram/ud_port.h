@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Where datagrams leave and arrive: a port, its GID and its partition. */
+/* The port, GID and partition that datagrams are sent from and received on. */
 #ifndef VRB_UD_PORT_H
 #define VRB_UD_PORT_H
 
@@ -15,18 +15,18 @@ struct vrb_ud_port {
 	uint16_t pkey, pkey_index;
 	int gid_index;
 	union ibv_gid gid;
-	uint32_t mtu; /* bytes */
+	uint32_t mtu; /* in bytes */
 };
 
-/* Bytes of an enum ibv_mtu. */
+/* Returns the size in bytes of an enum ibv_mtu. */
 static inline uint32_t vrb_ud_mtu(enum ibv_mtu mtu)
 {
 	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 256;
 }
 
 /*
- * The port that the source address of an fi_info names; without one, the first that is active. 0,
- * or -FI_E*, logged for `call`.
+ * Finds the port that the source address of an fi_info names, or else the first active one. Returns
+ * 0, or -FI_E* logged for `call`.
  */
 int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_info *info,
 		     struct vrb_ud_port *port);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Devices by their distance to the process. */
+/* Orders devices by their distance to the process. */
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -10,14 +10,14 @@
 
 #define MANUAL "manual:"
 
-/* Where launchers say which process of the host this is. */
+/* Variables in which launchers store the rank of a process on its host. */
 static const char *const rank_names[] = {
 	"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",	  "PMI_LOCAL_RANK",
 	"MV2_COMM_WORLD_LOCAL_RANK",  "PALS_LOCAL_RANKID",	  "SLURM_LOCALID",
 	"FLUX_TASK_LOCAL_ID",	      "JSM_NAMESPACE_LOCAL_RANK",
 };
 
-/* 0 where nobody says. */
+/* Returns 0 if none is set. */
 static size_t local_rank(void)
 {
 	const char *text;
@@ -51,7 +51,7 @@ static bool read_cpus(const struct vrb_device *dev, char *text, size_t len)
 	return good && text[0];
 }
 
-/* "0-3,8" */
+/* Returns true if a list like "0-3,8" contains the CPU. */
 static bool is_listed(const char *list, long cpu)
 {
 	long first, last;
@@ -90,7 +90,7 @@ static enum vrb_nearness nearness_of(const struct vrb_device *dev)
 	return all ? VRB_NEAR_ALL : some ? VRB_NEAR_SOME : VRB_NEAR_NONE;
 }
 
-/* Of its fastest port, in units that compare. */
+/* Returns the speed of the device's fastest port, for comparison. */
 static uint64_t speed_of(const struct vrb_device *dev)
 {
 	uint64_t speed, most = 0;
@@ -104,7 +104,7 @@ static uint64_t speed_of(const struct vrb_device *dev)
 	return most;
 }
 
-/* INT_MAX when the list of the parameter does not have the device. */
+/* Returns the device's position in the parameter's list, INT_MAX if it is not listed. */
 static int place_in(const char *list, const char *name)
 {
 	size_t len;
@@ -127,7 +127,7 @@ static int affinity_compare(const struct vrb_ranked *a, const struct vrb_ranked 
 	return a->speed == b->speed ? 0 : a->speed > b->speed ? -1 : 1;
 }
 
-/* Behind those that are as good, so devices keep their order where nothing tells them apart. */
+/* Inserts a device after those of equal rank, so equal devices keep their order. */
 static void affinity_insert(struct vrb_affinity *affinity, const struct vrb_ranked *ranked)
 {
 	size_t at = affinity->count++;
@@ -137,7 +137,7 @@ static void affinity_insert(struct vrb_affinity *affinity, const struct vrb_rank
 	affinity->devices[at] = *ranked;
 }
 
-/* Processes of a host begin with different ones of the best. */
+/* Rotates the best devices, so that the processes of a host start with different ones. */
 static void take_turns(struct vrb_affinity *affinity)
 {
 	struct vrb_ranked old[VRB_AFFINITY_MAX];
@@ -154,7 +154,7 @@ static void take_turns(struct vrb_affinity *affinity)
 		affinity->devices[i] = old[(first + i) % equals];
 }
 
-/* The list of a manual order, or NULL; *none is whether the order is left as it is. */
+/* Returns the list of a manual order, or NULL; sets *none if the order must not be changed. */
 static const char *read_policy(bool *none)
 {
 	const char *policy =

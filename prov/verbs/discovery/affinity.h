@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * In which order devices are offered: by what FI_VERBS_NIC_AFFINITY says, else the nearest to the
- * process's processors first, and equals in turn by the process's number on the host.
+ * The order in which devices are offered: as FI_VERBS_NIC_AFFINITY lists them, or else nearest to
+ * the process's processors first. Devices at equal distance are rotated by the process's rank on
+ * the host.
  */
 #ifndef VRB_AFFINITY_H
 #define VRB_AFFINITY_H
@@ -9,14 +10,14 @@
 #include <stddef.h>
 #include "device.h"
 
-enum { VRB_AFFINITY_MAX = 64 }; /* devices; what is beyond comes last */
+enum { VRB_AFFINITY_MAX = 64 }; /* number of devices; further ones come last */
 
-/* How near a device is, the best first. */
+/* The distance of a device, nearest first. */
 enum vrb_nearness {
-	VRB_NEAR_ALL,	  /* all processors of the process are local to it */
-	VRB_NEAR_SOME,	  /* some are */
-	VRB_NEAR_NONE,	  /* none is */
-	VRB_NEAR_UNKNOWN, /* the system does not say, as of a device in software */
+	VRB_NEAR_ALL,	  /* all processors of the process are local to the device */
+	VRB_NEAR_SOME,	  /* some of them are */
+	VRB_NEAR_NONE,	  /* none of them is */
+	VRB_NEAR_UNKNOWN, /* unknown to the system, for example for a software device */
 };
 
 struct vrb_affinity {
@@ -25,16 +26,16 @@ struct vrb_affinity {
 		const struct vrb_device *dev;
 		enum vrb_nearness nearness;
 		uint64_t speed;
-		int place;	     /* in a list of the parameter */
-	} devices[VRB_AFFINITY_MAX]; /* the first to offer first */
+		int place;	     /* position in the parameter's list */
+	} devices[VRB_AFFINITY_MAX]; /* in the order of offering */
 	bool by_nearness;
 };
 
-/* Of a snapshot, by the parameter. */
+/* Ranks the devices of a snapshot according to the parameter. */
 void vrb_affinity_rank(struct vrb_affinity *affinity, const struct vrb_snapshot *snapshot);
-/* The place of a device, from 0. */
+/* Returns the position of a device, starting at 0. */
 int vrb_affinity_place(const struct vrb_affinity *affinity, const struct vrb_device *dev);
-/* Whether, and why, a device is behind others; *miss is what to explain. */
+/* Returns true if the device is ranked behind others, with the reason in *miss. */
 bool vrb_affinity_is_far(const struct vrb_affinity *affinity, const struct vrb_device *dev,
 			 struct ofi_miss *miss);
 

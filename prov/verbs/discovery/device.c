@@ -25,7 +25,7 @@ struct report {
 static SLIST_HEAD(, report) reports = SLIST_HEAD_INITIALIZER(reports);
 static pthread_mutex_t reports_lock = PTHREAD_MUTEX_INITIALIZER; /* guards reports */
 
-/* Is it the first time that this device fails in this way? */
+/* Returns true the first time that this device fails in this way. */
 static bool report_once(const char *name, int err)
 {
 	struct report *report;
@@ -91,7 +91,7 @@ static void remedy(int err, const struct ibv_device *dev, char *buf, size_t len)
 	}
 }
 
-/* Notes why a device is of no use. */
+/* Records why a device cannot be used. */
 static void set_error(struct vrb_device *dev, const struct ibv_device *ibdev, const char *call,
 		      int err)
 {
@@ -107,7 +107,7 @@ static void set_error(struct vrb_device *dev, const struct ibv_device *ibdev, co
 			dev->why.has);
 }
 
-/* Last part of where a link of sysfs leads to. */
+/* Returns the last component of a sysfs link's target. */
 static bool link_target(const char *dir, const char *name, char *buf, size_t len)
 {
 	char path[PATH_MAX], target[PATH_MAX];
@@ -189,8 +189,8 @@ bool vrb_device_lacks(int err)
 }
 
 /*
- * Not every device has both kinds of queue pairs; iWARP has no datagrams. 0, or an errno when it
- * has none.
+ * Not every device has both kinds of queue pairs; iWARP has no datagrams. Returns 0, or an errno if
+ * it has neither kind.
  */
 static int read_qps(struct vrb_device *dev, struct ibv_context *ctx, const char **call)
 {
@@ -205,7 +205,7 @@ static int read_qps(struct vrb_device *dev, struct ibv_context *ctx, const char 
 	return dev->ud_err || !vrb_device_lacks(dev->rc_err) ? dev->rc_err : 0;
 }
 
-/* Errors are those of errno, of the call named in *call. */
+/* Returns 0, or the errno of the call named in *call. */
 static int read_device(struct vrb_device *dev, struct ibv_context *ctx,
 		       const struct ifaddrs *ifaddrs, const char **call)
 {
@@ -301,7 +301,7 @@ int vrb_snapshot_take(struct vrb_snapshot *snapshot)
 	vrb_fork_init();
 	errno = 0;
 	list = ibv_get_device_list(&count);
-	if (!list) /* a kernel without RDMA is a machine without devices */
+	if (!list) /* a kernel without RDMA has no devices */
 		return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? -errno : 0;
 	if (getifaddrs(&ifaddrs)) {
 		ret = -errno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a device's port can do as FI_EP_DGRAM, as fi_info. */
+/* Creates the fi_info of a port for FI_EP_DGRAM. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 	tx->rma_iov_limit = 0;
 }
 
-/* One segment of each receive takes the GRH. */
+/* One segment of each receive is used for the GRH. */
 static void dgram_info_set_rx(struct fi_rx_attr *rx)
 {
 	rx->caps = BOTH_CAPS | RX_CAPS;

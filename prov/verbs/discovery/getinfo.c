@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_getinfo: resolves, looks at a snapshot, offers what fits and says why the rest does not. */
+/* fi_getinfo: offers what each port can do if it matches, and explains the rest. */
 
 #include <dirent.h>
 #include <stdio.h>
@@ -25,19 +25,20 @@
 
 #define SYSFS_DEVICES "/sys/class/infiniband"
 
-#define DGRAM_DISTANCE 32 /* above that of any address */
+#define DGRAM_DISTANCE 32 /* greater than the distance of any address */
 
 struct search {
 	uint32_t version;
 	const struct fi_info *hints;
 	struct vrb_target target;
-	struct vrb_offers offers; /* the nearest first */
+	struct vrb_offers offers; /* nearest first */
 	struct vrb_affinity affinity;
-	int place; /* of the device at hand, among those that are as near to the destination */
-	enum fi_ep_type type; /* of the candidate at hand */
-	int shortage;	      /* -FI_E*: the process ran out of something, which is not "no data" */
-	bool layered;	      /* only reliable datagrams, by the names that they have elsewhere */
-	bool quiet;	      /* what is rejected matters only if nothing is offered */
+	int place; /* of the current device among those equally near to the destination */
+	enum fi_ep_type type; /* of the current candidate */
+	/* -FI_E*: out of a resource; unlike "no data" */
+	int shortage;
+	bool layered; /* only reliable datagrams, under the name of the layered provider */
+	bool quiet;   /* rejections matter only if nothing is offered */
 };
 
 static void reject(const struct search *search, const char *device, uint32_t port, uint32_t misses,
@@ -58,7 +59,7 @@ static void reject(const struct search *search, const char *device, uint32_t por
 		ofi_explain(&vrb_prov, &entry);
 }
 
-/* In the text form when that is the address format. */
+/* Sets an address, in text form if that is the address format. */
 static int set_addr(const struct fi_info *info, const struct sockaddr_storage *ss, void **addr,
 		    size_t *len)
 {
@@ -81,7 +82,7 @@ static int set_addr(const struct fi_info *info, const struct sockaddr_storage *s
 	return 0;
 }
 
-/* What hints->domain and the like hold goes into what is offered. */
+/* Copies hints->domain and similar objects to the offer. */
 static void set_objects(const struct search *search, struct fi_info *info)
 {
 	const struct fi_info *hints = search->hints;
@@ -95,7 +96,7 @@ static void set_objects(const struct search *search, struct fi_info *info)
 		info->fabric_attr->fabric = hints->fabric_attr->fabric;
 }
 
-/* A copy of the port's info with what hangs on the address format and on the hints. */
+/* Copies the port's info and sets what depends on the address format and on the hints. */
 static struct fi_info *new_offer(const struct search *search, const struct fi_info *port_info,
 				 uint32_t format)
 {
@@ -132,7 +133,7 @@ static int make_offer(const struct search *search, const struct fi_info *port_in
 	return 0;
 }
 
-/* The distance of its address first, then that of its device to the process. */
+/* Orders by the distance of the address, then by that of the device to the process. */
 static int insert_offer(struct search *search, struct fi_info *info, int distance)
 {
 	return vrb_offer_insert(&search->offers, info,
@@ -152,7 +153,9 @@ static bool format_fits(const struct search *search, uint32_t format, struct ofi
 	return false;
 }
 
-/* Connections, reliable datagrams, datagrams; of these names before addresses to be resolved. */
+/*
+ * Order: connections, reliable datagrams, datagrams; names of datagrams come before IP addresses.
+ */
 static int nearness(const struct search *search)
 {
 	if (search->type == FI_EP_RDM)
@@ -206,7 +209,7 @@ static bool object_miss(struct ofi_miss *miss, const char *attr, const char *ask
 	return false;
 }
 
-/* hints->domain_attr->domain stands for the device it is open on; it may be another provider's. */
+/* hints->domain_attr->domain stands for its device; it may be another provider's object. */
 static bool is_domain(const struct search *search, const struct vrb_device *dev,
 		      struct ofi_miss *miss)
 {
@@ -247,7 +250,7 @@ static int copy_name(const struct vrb_ud_name *name, void **addr, size_t *len)
 	return 0;
 }
 
-/* Is an address that was asked for one of the port's? */
+/* Returns true if one of the requested source addresses belongs to the port. */
 static bool starts_here(const struct search *search, const struct vrb_port *port,
 			struct ofi_miss *miss)
 {
@@ -266,7 +269,7 @@ static bool starts_here(const struct search *search, const struct vrb_port *port
 	return STAILQ_EMPTY(&port->addrs);
 }
 
-/* A destination has to be a name: an address is resolved by who has the format of addresses. */
+/* A destination must be a name: only IP address formats resolve addresses. */
 static bool ends_at_name(const struct search *search, struct ofi_miss *miss)
 {
 	if (!search->target.dest.count)
@@ -299,7 +302,7 @@ static int offer_name(struct search *search, const struct vrb_port *port,
 	return ret;
 }
 
-/* An address without a format in the hints means the format of that address. */
+/* If the hints contain an address without a format, the format is that of the address. */
 static int try_name(struct search *search, const struct vrb_device *dev,
 		    const struct vrb_port *port, const struct fi_info *port_info)
 {
@@ -315,7 +318,7 @@ static int try_name(struct search *search, const struct vrb_device *dev,
 	return 0;
 }
 
-/* Reliable datagrams need an IP address, which an InfiniBand port may lack. */
+/* Reliable datagrams require an IP address, which an InfiniBand port may not have. */
 static void reject_no_ip(const struct search *search, const struct vrb_device *dev,
 			 const struct vrb_port *port)
 {
@@ -347,7 +350,7 @@ static int try_addrs(struct search *search, const struct vrb_device *dev,
 	return ret;
 }
 
-/* The name of the device stands for that of its datagrams too. */
+/* The device's name also stands for its datagram domain. */
 static unsigned find_misses(const struct search *search, const struct vrb_device *dev,
 			    struct fi_info *info, struct ofi_miss *miss)
 {
@@ -362,7 +365,7 @@ static unsigned find_misses(const struct search *search, const struct vrb_device
 	return misses;
 }
 
-/* What a port can do with endpoints of one type. Takes info; NULL: there was no memory for it. */
+/* Offers endpoints of one type. Takes over info, which is NULL if there was no memory for it. */
 static int try_type(struct search *search, const struct vrb_device *dev,
 		    const struct vrb_port *port, struct fi_info *info)
 {
@@ -396,7 +399,7 @@ static int try_type(struct search *search, const struct vrb_device *dev,
 	return ret;
 }
 
-/* The type of endpoints that is asked for, or any. */
+/* Returns the requested endpoint type, or any. */
 static enum fi_ep_type asked_type(const struct search *search)
 {
 	const struct fi_ep_attr *attr = search->hints ? search->hints->ep_attr : NULL;
@@ -404,7 +407,7 @@ static enum fi_ep_type asked_type(const struct search *search)
 	return attr ? attr->type : FI_EP_UNSPEC;
 }
 
-/* A device without queue pairs of the kind. */
+/* Rejects a device without queue pairs of the required kind. */
 static void reject_qp(struct search *search, const struct vrb_device *dev,
 		      const struct vrb_port *port, enum fi_ep_type type, const char *kind, int err)
 {
@@ -442,7 +445,7 @@ static int try_rdm(struct search *search, const struct vrb_device *dev, const st
 	return 0;
 }
 
-/* A device without datagrams matters only to who asks for them. */
+/* The lack of datagrams matters only to an application that asks for them. */
 static int try_dgram(struct search *search, const struct vrb_device *dev,
 		     const struct vrb_port *port)
 {
@@ -453,7 +456,7 @@ static int try_dgram(struct search *search, const struct vrb_device *dev,
 	return 0;
 }
 
-/* Other types of endpoints than the one that is asked for are looked at to explain them. */
+/* Endpoint types other than the requested one are examined only to explain them. */
 static bool is_of_interest(const struct search *search, enum fi_ep_type type)
 {
 	return !search->quiet || asked_type(search) == FI_EP_UNSPEC || asked_type(search) == type;
@@ -522,7 +525,7 @@ static void reject_no_device(const struct search *search)
 	reject(search, NULL, 0, 1, &miss);
 }
 
-/* A device that is offered behind nearer ones. */
+/* Explains why a device is offered after nearer ones. */
 static void explain_affinity(struct search *search, const struct vrb_device *dev)
 {
 	struct ofi_miss miss;

@@ -40,7 +40,7 @@ static bool is_zero(const union ibv_gid *gid)
 	return !gid->global.subnet_prefix && !gid->global.interface_id;
 }
 
-/* How far an address of this kind reaches. */
+/* Returns how far an address of this kind reaches. */
 static unsigned scope(const union ibv_gid *gid)
 {
 	const struct in6_addr *addr = (const void *)gid;
@@ -61,7 +61,7 @@ static unsigned rank(const struct ibv_gid_entry *entry)
 	case IBV_GID_TYPE_ROCE_V1:
 		return 10 + scope(&entry->gid);
 	default:
-		return 10; /* on InfiniBand and iWARP all entries serve alike */
+		return 10; /* on InfiniBand and iWARP all entries are equal */
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The GID table of a device, and which entry of a port is the one to use. */
+/* The GID table of a device, and the choice of a port's GID. */
 #ifndef VRB_GID_H
 #define VRB_GID_H
 
@@ -13,18 +13,19 @@ struct vrb_gid_table {
 	struct ibv_gid_entry *entries;
 };
 
-/* Reads the valid entries of all ports, of which there are `slots`. 0 or errno. */
+/* Reads the valid entries of all ports, of which there are `slots`. Returns 0 or errno. */
 int vrb_gid_table_read(struct ibv_context *ctx, size_t slots, struct vrb_gid_table *table);
 void vrb_gid_table_free(struct vrb_gid_table *table);
 /*
- * The best entry of a port: RoCE v2 before v1, routable before link-local, IPv4 before IPv6, then
- * the lowest index; the one at `pinned` unless that is negative. NULL when there is none.
+ * Returns the best entry of a port: RoCE v2 before v1, routable before link-local, IPv4 before
+ * IPv6, then the lowest index; or the entry at `pinned` unless that is negative. Returns NULL if
+ * there is none.
  */
 const struct ibv_gid_entry *vrb_gid_choose(const struct vrb_gid_table *table, uint32_t port,
 					   int pinned);
-/* Is it the GID of this IPv4 or IPv6 address? */
+/* Returns true if this is the GID of the IPv4 or IPv6 address. */
 bool vrb_gid_is_addr(const union ibv_gid *gid, const struct sockaddr *sa);
-/* "fe80::1" or "::ffff:10.0.0.1" */
+/* Writes "fe80::1" or "::ffff:10.0.0.1". */
 const char *vrb_gid_str(const union ibv_gid *gid, char *buf, size_t len);
 
 #endif

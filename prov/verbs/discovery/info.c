@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a device's port can do, as fi_info. */
+/* Creates the fi_info of a port. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,13 +14,13 @@
 #include "prov/verbs/msg/srx.h"
 #include "prov/verbs/queue/wc.h"
 
-#define QUEUE_MIN 16 /* entries that a hint plans with */
+#define QUEUE_MIN 16 /* a smaller queue is never chosen because of a hint */
 
 #define TX_CAPS	  (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER)
 #define RX_CAPS	  (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_TRIGGER)
 #define BOTH_CAPS (FI_MSG | FI_RMA | FI_ATOMIC)
 
-/* What a reliable connection keeps: a read may be overtaken by what follows it. */
+/* Ordering of a reliable connection; a read may be overtaken by later operations. */
 #define ORDER                                                                                      \
 	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAW | FI_ORDER_WAS | FI_ORDER_SAW | \
 	 FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
@@ -114,7 +114,7 @@ static void set_domain(struct fi_domain_attr *domain, const struct vrb_device *d
 				       : VRB_CM_DATA_MAX;
 }
 
-/* Immediate data of an RDMA write consumes a receive; iWARP has none. */
+/* Immediate data of an RDMA write consumes a receive; iWARP has no immediate data. */
 static void set_cq_data(struct fi_info *info, const struct vrb_device *dev)
 {
 	if (is_iwarp(dev))
@@ -157,7 +157,7 @@ struct fi_info *vrb_info_msg(const struct vrb_device *dev, const struct vrb_port
 	return info;
 }
 
-/* Without modifiers RMA is for initiators and targets. */
+/* RMA without modifiers includes the target side. */
 static bool is_rma_target(uint64_t caps)
 {
 	return caps & FI_RMA &&
@@ -178,7 +178,10 @@ void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints)
 		info->domain_attr->cq_data_size = 0;
 }
 
-/* Who asks for data with RMA and not for its mode is told of it: the device knows no other way. */
+/*
+ * An application that asks for data with RMA but does not set FI_RX_CQ_DATA gets the mode
+ * nevertheless, since the device has no other method.
+ */
 static void settle_cq_data(struct fi_info *info)
 {
 	if (info->ep_attr->type != FI_EP_MSG || !info->domain_attr->cq_data_size ||
@@ -190,7 +193,7 @@ static void settle_cq_data(struct fi_info *info)
 		"fi_getinfo: remote CQ data of RMA consumes a receive (mode FI_RX_CQ_DATA, which the hints lack)\n");
 }
 
-/* It costs each operation something: only those who ask for it get it. */
+/* Triggers cost each operation something, so only applications that ask for them get them. */
 static void settle_trigger(struct fi_info *info, const struct fi_info *hints)
 {
 	if (hints && (hints->caps & FI_TRIGGER))
@@ -209,7 +212,10 @@ void vrb_info_offer_shared(struct fi_info *info, const struct fi_info *hints,
 	info->rx_attr->iov_limit = vrb_srx_max_iov(&dev->attr);
 }
 
-/* Reading completions costs more where a buffer may have several: only for those who ask. */
+/*
+ * Several completions per buffer make reading a CQ more expensive, so only applications that ask
+ * get them.
+ */
 void vrb_info_offer_multi(struct fi_info *info, const struct fi_info *hints)
 {
 	bool shared = hints && hints->ep_attr && hints->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
@@ -229,9 +235,10 @@ static size_t info_settle(size_t max, int def, size_t asked)
 }
 
 /*
- * Of a connected endpoint. A queue costs memory, and the time to make and to free it, with each
- * connection: who asks for fewer entries than the default gets them, a power of two. Nobody plans
- * with less than a handful: that is a minimum, which the default meets.
+ * Queue sizes of connected endpoints. A queue costs memory, and time to create and destroy, for
+ * each connection: an application that asks for fewer entries than the default gets fewer, rounded
+ * up to a power of two. A request for only a few entries is taken as a minimum, which the default
+ * satisfies.
  */
 static size_t info_settle_queue(const struct fi_info *info, size_t max, int def, size_t asked)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_info from a snapshot: a pure function of the devices and the parameters. */
+/* Creates fi_info from a snapshot: pure functions of the devices and the parameters. */
 #ifndef VRB_INFO_H
 #define VRB_INFO_H
 
@@ -11,38 +11,44 @@
 #define VRB_CQ_DATA_SIZE 4
 
 /*
- * Everything a port can do as FI_EP_MSG, before hints: all flags, and of sizes the largest. It has
- * no address yet. NULL when out of memory.
+ * Returns everything that a port supports as FI_EP_MSG, before hints: all flags, and the largest
+ * sizes. It has no address yet. Returns NULL when out of memory.
  */
 struct fi_info *vrb_info_msg(const struct vrb_device *dev, const struct vrb_port *port);
-/* The same as FI_EP_DGRAM. */
+/* The same for FI_EP_DGRAM. */
 struct fi_info *vrb_info_dgram(const struct vrb_device *dev, const struct vrb_port *port);
-/* FI_MSG_PREFIX, for applications that leave room before each message, saves receive segments. */
+/*
+ * Offers FI_MSG_PREFIX, which saves receive segments if the application leaves room before each
+ * message.
+ */
 void vrb_info_offer_prefix(struct fi_info *info, const struct fi_info *hints);
 /*
- * Sources are kept only if the hints ask for them, because each address and receive pays; and the
- * AV gets a type.
+ * Settles a datagram info: source addresses are reported only if the hints ask for them, because
+ * that costs time in each insertion and receive; and the AV gets its type.
  */
 void vrb_info_settle_dgram(struct fi_info *info, const struct fi_info *hints);
-/* The name that stands for a port in info->src_addr: it has no queue pair yet. */
+/* Returns the name that represents a port in info->src_addr; it has no queue pair yet. */
 void vrb_info_name(const struct vrb_port *port, struct vrb_ud_name *name);
 /*
- * What an application does that its hints say: takes remote CQ data away from a target of RMA whose
- * receives may not be consumed (FI_RX_CQ_DATA) unless it asks for the data, and the prefix of
+ * Applies the application's modes: removes FI_REMOTE_CQ_DATA for a target of RMA whose receives
+ * must not be consumed (FI_RX_CQ_DATA) unless the hints ask for it, and sets the prefix of
  * datagrams.
  */
 void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints);
-/* If what is missed first, or NULL, cannot be had with datagrams, says why. */
+/* If datagrams cannot provide the first missed attribute (or, with NULL, at all), explains why. */
 void vrb_info_explain_dgram(const struct fi_info *info, const struct fi_info *hints,
 			    struct ofi_miss *miss);
-/* The receive queue of a caller that asks for FI_SHARED_CONTEXT is another. */
+/* Adapts the receive queue for a caller that asks for FI_SHARED_CONTEXT. */
 void vrb_info_offer_shared(struct fi_info *info, const struct fi_info *hints,
 			   const struct vrb_device *dev);
-/* FI_MULTI_RECV is for a caller that asks for it, and not with FI_SHARED_CONTEXT. */
+/* Offers FI_MULTI_RECV to a caller that asks for it without FI_SHARED_CONTEXT. */
 void vrb_info_offer_multi(struct fi_info *info, const struct fi_info *hints);
-/* From the largest sizes to what a caller gets: the defaults, or more when the hints say so. */
+/*
+ * Replaces the largest sizes by those that the caller gets: the defaults, or more if the hints ask
+ * for more.
+ */
 void vrb_info_settle(struct fi_info *info, const struct fi_info *hints);
-/* Can the port be used at all? Else *why says what stands against it. */
+/* Returns true if the port can be used. Otherwise *why explains why not. */
 bool vrb_port_usable(const struct vrb_port *port, struct ofi_miss *why);
 
 int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a device's port can do with reliable datagrams. */
+/* Creates the fi_info of a port for reliable datagrams. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,16 @@
 #define SIZE	  65536
 
 /*
- * Operations of one kind on a peer are posted in order, and the target performs atomics in order.
+ * Ordering within a kind: operations on a peer are posted in order, and the target performs atomics
+ * in order.
  */
 #define ORDER                                                                    \
 	(FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | \
 	 FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
-/* Between kinds of operations; an endpoint of this kind waits where one would overtake another. */
+/*
+ * Ordering between kinds; such an endpoint waits when an operation would overtake one of another
+ * kind.
+ */
 #define ASKED_ORDER                                                                                \
 	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS | \
 	 FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_RMA_WAR)
@@ -56,8 +60,8 @@ static void info_rdm_set_rx(struct fi_rx_attr *rx)
 }
 
 /*
- * All peers share one receive queue; and the connection manager of iWARP establishes a connection
- * before the passive side has said what the two of them agreed on.
+ * All peers share one receive queue. The connection manager of iWARP establishes a connection
+ * before the passive side has sent what the two sides must agree on.
  */
 bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why)
 {
@@ -117,7 +121,10 @@ struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port
 	return NULL;
 }
 
-/* Orders that cost waiting, for who asks; without them only atomics keep write after read. */
+/*
+ * Orderings that cost waiting are offered only on request; without a request only write-after-read
+ * of atomics is ordered.
+ */
 static void offer_order(struct fi_info *info, const struct fi_info *hints)
 {
 	uint64_t tx = hints && hints->tx_attr ? hints->tx_attr->msg_order : 0;
@@ -131,8 +138,9 @@ static void offer_order(struct fi_info *info, const struct fi_info *hints)
 }
 
 /*
- * What all operations pay for is offered only if the hints ask for it: the peers tell of theirs,
- * completions look for work, or for the sender. Senders are told of by their socket addresses.
+ * Features that all operations pay for are offered only if the hints ask for them: RMA events from
+ * peers, work that completions trigger, sources of messages. Unknown senders are reported by their
+ * socket addresses.
  */
 static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 {
@@ -147,7 +155,7 @@ static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 	info->rx_attr->caps &= ~not_asked;
 }
 
-/* Any key that is there will do. */
+/* Accepts any key that is given. */
 static void take_key(uint8_t **key, size_t *size, const uint8_t *asked, size_t asked_size)
 {
 	if (!asked || !asked_size || asked_size == FI_AV_AUTH_KEY)

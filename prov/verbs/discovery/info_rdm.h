@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a device's port can do with reliable datagrams, as fi_info. */
+/* Creates the fi_info of a port for reliable datagrams. */
 #ifndef VRB_INFO_RDM_H
 #define VRB_INFO_RDM_H
 
 #include "prov/base/attr.h"
 #include "device.h"
 
-/* As vrb_info_msg(), for FI_EP_RDM. NULL when out of memory. */
+/* Like vrb_info_msg(), for FI_EP_RDM. Returns NULL when out of memory. */
 struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port *port);
 
 /*
- * The same by the provider's name with the layer that other releases need, "verbs;ofi_rxm", and
+ * The same under the name of the layered provider of other releases, "verbs;ofi_rxm", and with
  * FI_PROTO_RXM.
  */
 struct fi_info *vrb_info_rxm(const struct vrb_device *dev, const struct vrb_port *port);
 
 /*
- * Without registration modes of the application's own, keys and offsets are its own too (mr_mode
- * 0); with all of FI_MR_VIRT_ADDR, ALLOCATED and PROV_KEY they are the device's.
+ * Sets the registration mode. For an application without any registration mode (mr_mode 0) it
+ * chooses keys and uses offsets as addresses. If it accepts FI_MR_VIRT_ADDR, ALLOCATED and
+ * PROV_KEY, all three are used.
  */
 void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints);
-/* If what is missed first, or NULL, is a key of which the hints have the size alone, it says so. */
+/*
+ * If the first missed attribute is the size of keys, explains that the hints ask for keys by size
+ * only.
+ */
 void vrb_rdm_explain_key(const struct fi_info *info, const struct fi_info *hints,
 			 struct ofi_miss *miss);
-/* Can they work on the device? Else *why says what it lacks. */
+/* Returns true if reliable datagrams work on the device. Otherwise *why names what it lacks. */
 bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why);
-/* What an endpoint can transmit, at most. */
+/* Returns the limits of an endpoint's transmit attributes. */
 struct fi_tx_attr vrb_rdm_tx_limits(void);
 
 #endif

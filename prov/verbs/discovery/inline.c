@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Probes the inline limit of devices and remembers it. */
+/* Probes the inline limit of devices and caches it. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,20 +19,20 @@ struct limit {
 	uint32_t max;
 };
 
-/* What is probed. */
+/* The object of a probe. */
 struct probe {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	enum ibv_qp_type type;
-	bool keep; /* the result is good for later too */
+	bool keep; /* the result may be cached */
 };
 
 static SLIST_HEAD(, limit) limits = SLIST_HEAD_INITIALIZER(limits);
-static pthread_mutex_t limits_lock =
-	PTHREAD_MUTEX_INITIALIZER; /* guards limits, held while probing */
+/* Guards limits, held while probing. */
+static pthread_mutex_t limits_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* 0 and what the queue pair got, or errno. */
+/* Returns 0 and the limit of the queue pair, or errno. */
 static int try_qp(const struct probe *probe, uint32_t want, uint32_t *got)
 {
 	struct ibv_qp_init_attr attr = {
@@ -56,8 +56,8 @@ static int try_qp(const struct probe *probe, uint32_t want, uint32_t *got)
 }
 
 /*
- * Once a queue pair without inline data could be had, an error means that the size was refused. It
- * may also be want of something else, then the result is good for now but is not to be kept.
+ * If a queue pair without inline data could be created, an error means that the size was refused.
+ * It may also be caused by a lack of resources, so that result is used but not cached.
  */
 static int search(struct probe *probe, uint32_t *max)
 {
@@ -115,7 +115,7 @@ static struct limit *inline_find(const char *name, __be64 guid, enum ibv_qp_type
 	return NULL;
 }
 
-/* Without memory for it the next snapshot probes again. */
+/* If there is no memory, the next snapshot probes again. */
 static void remember(const char *name, __be64 guid, enum ibv_qp_type type, uint32_t max)
 {
 	struct limit *limit = calloc(1, sizeof(*limit));

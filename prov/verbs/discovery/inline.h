@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How much data a device takes inline, which no attribute says: it is found by trying. */
+/*
+ * The amount of data that a device accepts inline. No attribute tells it, so it is found by
+ * probing.
+ */
 #ifndef VRB_INLINE_H
 #define VRB_INLINE_H
 
@@ -7,12 +10,12 @@
 #include <infiniband/verbs.h>
 
 /*
- * Of queue pairs of this type; probes at most once per device and process. *max holds a guess, or
- * 0. 0 or errno, of the call named in *call.
+ * Finds the maximum for queue pairs of this type; probes at most once per device and process. On
+ * failure *max holds a guess, or 0. Returns 0, or the errno of the call named in *call.
  */
 int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **call,
 		   uint32_t *max);
-/* Forgets what was found. */
+/* Forgets the results. */
 void vrb_inline_forget(void);
 
 #endif

@@ -30,7 +30,7 @@ bool vrb_name_listed(const char *name, const char *list)
 	return false;
 }
 
-/* The hardware address is longer than struct sockaddr_ll declares, when it is InfiniBand's. */
+/* An InfiniBand hardware address is longer than struct sockaddr_ll declares. */
 static const uint8_t *hw_addr(const struct sockaddr_ll *ll)
 {
 	return (const uint8_t *)ll + offsetof(struct sockaddr_ll, sll_addr);
@@ -104,7 +104,7 @@ static int add_addr(struct vrb_port *port, const void *sa, size_t len, const cha
 	return 0;
 }
 
-/* An IPv4 address may carry a label, "eth0:1", for a name. */
+/* An IPv4 address may have a label such as "eth0:1" as its name. */
 static bool is_of(const struct ifaddrs *ifa, const char *netdev)
 {
 	size_t len = strcspn(ifa->ifa_name, ":");
@@ -113,8 +113,9 @@ static bool is_of(const struct ifaddrs *ifa, const char *netdev)
 }
 
 /*
- * The connection manager takes the GID of the address an endpoint is bound to, so a GID is pinned
- * by leaving out the addresses of others. On InfiniBand and iWARP a GID is none of these.
+ * The connection manager uses the GID of the address that an endpoint is bound to, so a GID is
+ * pinned by leaving out all other addresses. On InfiniBand and iWARP, GIDs are not derived from
+ * addresses.
  */
 static bool is_pinned_away(const struct vrb_port *port, const struct sockaddr *sa)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The network interfaces behind a port, whose addresses the connection manager takes. */
+/* The network interfaces of a port, whose addresses the connection manager uses. */
 #ifndef VRB_NETDEV_H
 #define VRB_NETDEV_H
 
@@ -9,19 +9,21 @@
 #include "gid.h"
 
 /*
- * Fills addrs and link_addr of a port from the list of getifaddrs() and the device's GIDs. Loopback
- * interfaces, those that are down, and those that FI_VERBS_IFACE does not name are left out.
- * 0 or -FI_ENOMEM.
+ * Sets addrs and link_addr of a port from the list of getifaddrs() and the device's GIDs. Skips
+ * loopback interfaces, interfaces that are down, and those that FI_VERBS_IFACE does not name.
+ * Returns 0 or -FI_ENOMEM.
  */
 int vrb_port_addrs_find(struct vrb_port *port, enum ibv_transport_type transport,
 			const struct vrb_gid_table *gids, const struct ifaddrs *all);
 void vrb_port_addrs_free(struct vrb_port *port);
 /*
- * The nearest address has the lowest rank: routable IPv4, IPv6, what reaches the link only,
- * InfiniBand's own.
+ * Returns the rank of an address, nearest first: routable IPv4, IPv6, link-local, InfiniBand's own.
  */
 int vrb_addr_rank(const struct sockaddr *sa);
-/* Does the name begin with a word of the comma separated list? NULL is a list of all. */
+/*
+ * Returns true if the name begins with a word of the comma-separated list. NULL is the list of all
+ * names.
+ */
 bool vrb_name_listed(const char *name, const char *list);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Makes, copies and frees struct fid_nic. */
+/* Creates, copies and frees struct fid_nic. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct nic {
 	struct fi_link_attr link;
 };
 
-/* The strings it owns, one after the other. */
+/* Returns the i-th of its strings. */
 static char **text(struct nic *nic, unsigned i)
 {
 	char **const list[] = {
@@ -98,7 +98,7 @@ static int nic_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
-/* Lanes by the bit of active_width */
+/* Returns the number of lanes for a bit of active_width. */
 static size_t lanes(uint8_t width)
 {
 	switch (width) {
@@ -121,7 +121,7 @@ size_t vrb_port_speed(const struct ibv_port_attr *attr)
 {
 	static const struct {
 		uint8_t bit;
-		uint64_t mbps; /* of one lane */
+		uint64_t mbps; /* per lane */
 	} speeds[] = {
 		{ 1, 2500 },   { 2, 5000 },   { 4, 10000 },  { 8, 10000 },
 		{ 16, 14000 }, { 32, 25000 }, { 64, 50000 }, { 128, 100000 },

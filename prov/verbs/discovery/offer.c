@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What fi_getinfo has found so far, sorted by distance. */
+/* The results of fi_getinfo, sorted by distance. */
 #include "offer.h"
 
 #include <stdlib.h>

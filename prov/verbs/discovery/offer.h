@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What fi_getinfo has found so far: a list with the nearest first. */
+/* The results of fi_getinfo so far: a list with the nearest first. */
 #ifndef VRB_OFFER_H
 #define VRB_OFFER_H
 
@@ -13,9 +13,9 @@ struct vrb_offer {
 };
 STAILQ_HEAD(vrb_offers, vrb_offer);
 
-/* Behind those that are as near. 0 or -FI_ENOMEM: info is still the caller's. */
+/* Inserts info after those at the same distance. On -FI_ENOMEM the caller keeps info. */
 int vrb_offer_insert(struct vrb_offers *offers, struct fi_info *info, int distance);
-/* Empties the offers into a list, or frees them. */
+/* Moves the offers into a list, or frees them. */
 void vrb_offers_join(struct vrb_offers *offers, struct fi_info **list);
 
 #endif

@@ -33,7 +33,7 @@ static int bad(const char *what, const char *why)
 	return -FI_EINVAL;
 }
 
-/* An address out of the hints, in the format of the hints. */
+/* Adds an address from the hints, in the format of the hints. */
 static int take_addr(const struct fi_info *hints, const void *addr, size_t len, const char *what,
 		     struct vrb_addr_list *list)
 {
@@ -66,7 +66,7 @@ static int take_name(const void *addr, size_t len, const char *what, struct vrb_
 	return 0;
 }
 
-/* The addresses of the hints, by their format. */
+/* Adds the addresses of the hints, according to their format. */
 static int take_hints(const struct fi_info *hints, bool src, bool dest, struct vrb_target *target)
 {
 	bool name = hints->addr_format == FI_ADDR_IB_UD;
@@ -127,7 +127,7 @@ static int resolve_ip(const char *node, const char *service, uint64_t flags, uin
 	return 0;
 }
 
-/* GIDs, and names that ibacm knows. */
+/* Resolves GIDs, and names that ibacm knows. */
 static int resolve_ib(const char *node, const char *service, uint64_t flags,
 		      struct vrb_addr_list *list, struct ofi_miss *why)
 {
@@ -163,7 +163,7 @@ static int resolve_ib(const char *node, const char *service, uint64_t flags,
 	return -FI_ENODATA;
 }
 
-/* "fi_sockaddr_in://10.0.0.1:7471" */
+/* Returns true for addresses in text form, such as "fi_sockaddr_in://10.0.0.1:7471". */
 static bool is_addr_str(const char *node)
 {
 	return node && !strncmp(node, "fi_", 3) && strstr(node, "://");
@@ -219,7 +219,7 @@ static void why_addr(struct ofi_miss *why, const char *attr, const struct sockad
 	ofi_addr_str(sa(has), why->has, sizeof(why->has));
 }
 
-/* The wildcard address of any family fits each local address. */
+/* The wildcard address of any family matches each local address. */
 bool vrb_resolve_src(const struct vrb_target *target, const struct vrb_port_addr *local,
 		     struct sockaddr_storage *src, struct ofi_miss *why)
 {
@@ -251,8 +251,8 @@ static bool is_loopback(const struct sockaddr_storage *ss)
 }
 
 /*
- * Asks the routing table: where from would a datagram to dest leave? Only through the interface of
- * `local` unless that is NULL. 0 or errno.
+ * Finds the source address that the routing table chooses for dest; only through the interface of
+ * `local` unless that is NULL. Returns 0 or errno.
  */
 static int route(const struct vrb_port_addr *local, const struct sockaddr_storage *dest,
 		 struct sockaddr_storage *from)
@@ -269,7 +269,7 @@ static int route(const struct vrb_port_addr *local, const struct sockaddr_storag
 		ofi_addr_set_port((struct sockaddr *)&src, 0);
 		if (bind(fd, sa(&src), (socklen_t)ofi_addr_size(sa(&src))))
 			err = errno;
-		else /* where it is not permitted the address alone decides */
+		else /* without permission, only the address decides */
 			(void)!setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, local->netdev,
 					  (socklen_t)strlen(local->netdev));
 	}
@@ -286,7 +286,7 @@ static bool is_exhausted(int err)
 	return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS;
 }
 
-/* 0, or errno with nothing said yet. */
+/* Returns 0, or an errno that has not been reported yet. */
 static int reach(const struct vrb_port_addr *local, const struct sockaddr_storage *asked,
 		 struct sockaddr_storage *dest, bool *preferred)
 {

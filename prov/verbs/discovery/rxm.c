@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_OFI_RXM_*: what the layer for reliable datagrams of other releases is told, for the provider's
+ * FI_OFI_RXM_*: parameters of the layered provider of other releases, applied to the provider's
  * own.
  */
 #include <assert.h>
@@ -14,7 +14,7 @@ struct values {
 	int buffer_size, eager_limit, sar_limit, use_rndv_write, data_auto_progress;
 };
 
-#define HEADER 416 /* what a message in one packet leaves of a buffer to others */
+#define HEADER 416 /* room in a buffer that others use for more than the payload */
 static_assert(HEADER == OFI_RDM_WIRE_HEADER_MAX, "the table's numbers are without it");
 
 #define INT(field_, def_, min_, max_, doc_)                                             \
@@ -70,7 +70,7 @@ static const struct ofi_param rxm_param_table[] = {
 
 static struct fi_provider rxm = { .name = "ofi_rxm" };
 
-/* The layer's parameter is set, and the provider's own is not. */
+/* Returns true if the layer's parameter is set and the provider's own is not. */
 static bool counts(const char *layers, const char *own)
 {
 	int value;

@@ -7,17 +7,17 @@
 #include "snapshot.h"
 #include "watch.h"
 
-enum { GOOD_MS = 500 }; /* for what a watch does not see */
+enum { GOOD_MS = 500 }; /* lifetime, because of what a watch does not detect */
 
 struct shared {
 	struct vrb_snapshot snapshot; /* must be first */
 	unsigned int holders;
-	uint64_t taken; /* ms */
+	uint64_t taken; /* in ms */
 };
 
-/* Also held while a snapshot is taken, so that a child does not begin in the midst of it. */
+/* Also held while a snapshot is taken, so that no fork happens in the middle. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shared *last; /* one holder for being here */
+static struct shared *last; /* counted as one holder */
 static struct vrb_watch watch = VRB_WATCH_INIT;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
@@ -50,7 +50,7 @@ static bool is_good(void)
 	       vrb_watch_same(&watch, &last->snapshot);
 }
 
-/* Its one holder is the caller, and a second one the cache if it can be kept. */
+/* The caller is one holder; the cache is another one if the snapshot can be cached. */
 static int snapshot_take(struct shared **shared)
 {
 	struct shared *new = calloc(1, sizeof(*new));

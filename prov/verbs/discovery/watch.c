@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Watches the machine for what a snapshot of its devices depends on. */
+/* Watches the machine for everything that a snapshot of its devices depends on. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -79,7 +79,7 @@ static int open_link(void)
 
 	if (fd < 0)
 		return fd;
-	/* That there was something is all that is wanted of it: the kernel need not keep much. */
+	/* Only the existence of messages matters, so the kernel need not buffer much. */
 	(void)!setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
 	if (!bind(fd, (struct sockaddr *)&addr, sizeof(addr)))
 		return fd;
@@ -87,7 +87,7 @@ static int open_link(void)
 	return -1;
 }
 
-/* Empties the socket. Was there anything, or can't it be told? */
+/* Empties the socket. Returns true if there was something, or if that is unknown. */
 static bool link_news(const struct vrb_watch *watch)
 {
 	bool news = false;
@@ -106,7 +106,7 @@ static bool link_news(const struct vrb_watch *watch)
 	return true;
 }
 
-/* A device in the directory which is not in the snapshot, or the other way round? */
+/* Returns true if the directory lists the same devices as the snapshot. */
 static bool list_same(int fd, const struct vrb_snapshot *snapshot)
 {
 	char buf[LIST_BYTES] __attribute__((aligned(__alignof__(struct dirent64))));
@@ -134,7 +134,7 @@ static bool list_same(int fd, const struct vrb_snapshot *snapshot)
 	return !len && !left;
 }
 
-/* Of a removed device the file can't be read, although another may have its name by now. */
+/* The file of a removed device cannot be read, even if another device has its name by now. */
 static bool port_same(const struct vrb_watch_port *port)
 {
 	char text[32];
@@ -209,7 +209,7 @@ static bool watch_devices(struct vrb_watch *watch, const struct vrb_snapshot *sn
 	if (!watch->ports)
 		return false;
 	STAILQ_FOREACH (dev, snapshot, next) {
-		/* What failed may work the next time. */
+		/* A failure may be temporary. */
 		if ((dev->err && !dev->left_out) ||
 		    (dev->ud_err && !vrb_device_lacks(dev->ud_err)) || !watch_ports(watch, dev))
 			return false;

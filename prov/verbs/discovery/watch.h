@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tells whether the machine is still what a snapshot says, with some system calls instead of a
- * look.
+ * Detects whether the machine still matches a snapshot, with a few system calls instead of a new
+ * snapshot.
  */
 #ifndef VRB_WATCH_H
 #define VRB_WATCH_H
@@ -13,31 +13,33 @@
 #include "device.h"
 
 /*
- * A descriptor, with what shows that the application has not closed it and opened something else.
+ * A descriptor with its file's identity, which reveals if the application has closed it and opened
+ * something else.
  */
 struct vrb_watch_fd {
-	int fd; /* -1 is none */
+	int fd; /* -1 if none */
 	dev_t dev;
 	ino_t ino;
 };
 
 struct vrb_watch_port {
-	struct vrb_watch_fd state; /* of sysfs */
+	struct vrb_watch_fd state; /* a sysfs file */
 	int is;			   /* enum ibv_port_state */
 };
 
 /*
- * What it sees: devices that come and go, ports that change state, interfaces and their addresses.
- * The rest of a snapshot (rate, P_Keys, GIDs that belong to no interface, permissions) it does not,
- * so a snapshot is good for a short time only.
+ * Detects devices that come and go, ports that change state, and changes of interfaces and their
+ * addresses. It does not detect changes in the rest of a snapshot (rate, P_Keys, GIDs without an
+ * interface, permissions), so a snapshot is valid only for a short time.
  */
 struct vrb_watch {
-	pid_t pid;		  /* a child shares the descriptors, and must not read from them */
-	struct vrb_watch_fd link; /* rtnetlink: interfaces and addresses */
-	struct vrb_watch_fd devices; /* the directory with one entry for each */
+	/* A child process shares the descriptors and must not read from them. */
+	pid_t pid;
+	struct vrb_watch_fd link;    /* rtnetlink: interfaces and addresses */
+	struct vrb_watch_fd devices; /* the directory with one entry per device */
 	size_t count;
 	struct vrb_watch_port *ports;
-	uint64_t unsettled_until; /* ms: GIDs follow an address some time later */
+	uint64_t unsettled_until; /* in ms: GIDs follow a new address with a delay */
 };
 
 #define VRB_WATCH_INIT                                       \
@@ -45,15 +47,15 @@ struct vrb_watch {
 		.link = { .fd = -1 }, .devices = {.fd = -1 } \
 	}
 
-/* Before a snapshot is taken. */
+/* Call before taking a snapshot. */
 void vrb_watch_begin(struct vrb_watch *watch);
-/* After: can it be watched, and is it what the machine is by now? */
+/* Call after it. Returns true if the snapshot can be watched and is still current. */
 bool vrb_watch_keep(struct vrb_watch *watch, const struct vrb_snapshot *snapshot);
-/* Is it still? */
+/* Returns true if the snapshot is still current. */
 bool vrb_watch_same(struct vrb_watch *watch, const struct vrb_snapshot *snapshot);
 void vrb_watch_end(struct vrb_watch *watch);
 
-/* Monotonic. */
+/* Returns the monotonic time. */
 uint64_t vrb_watch_now_ms(void);
 
 #endif

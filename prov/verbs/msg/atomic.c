@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomics on one 64-bit integer, as reliable connections have them: add, fetch-and-add and
- * compare-and-swap are the device's; write and fetch-read are RDMA operations of 8 aligned bytes.
+ * Atomics on one 64-bit integer, as on reliable connections: the device performs add, fetch-and-add
+ * and compare-and-swap; write and fetch-read are RDMA operations on 8 aligned bytes.
  */
 #include <string.h>
 #include "prov/base/ops.h"
@@ -15,7 +15,7 @@
 	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
-/* What a call has in common, whatever its operation. */
+/* The arguments common to all operations. */
 struct target {
 	uint64_t addr, key;
 	enum fi_datatype datatype;
@@ -155,7 +155,7 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, 
 	return do_write(vrb_ep(fid), buf, count, NULL, &to, op, NULL, &mode, false);
 }
 
-/* Every operation, and what is wrong with a call. */
+/* Slow path: all other operations, and argument errors. */
 static OFI_OUTLINE ssize_t atomic_fetch_any(struct fid_ep *fid, const void *buf, size_t count,
 					    void *desc, void *result, void *result_desc,
 					    fi_addr_t dest, uint64_t addr, uint64_t key,
@@ -171,8 +171,8 @@ static OFI_OUTLINE ssize_t atomic_fetch_any(struct fid_ep *fid, const void *buf,
 }
 
 /*
- * Fetch-and-add is what applications count with; the rest leaves by a tail call with the same
- * arguments.
+ * Fast path: fetch-and-add, which applications use for counting. All else is a tail call with the
+ * same arguments.
  */
 OFI_INLINE ssize_t atomic_fetch_on(struct fid_ep *fid, const void *buf, size_t count, void *desc,
 				   void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
@@ -230,7 +230,7 @@ static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count,
 			  &mode, false);
 }
 
-/* One local vector of one element. Its address, NULL for none. */
+/* Returns the address of the single element of a local vector, NULL if there is none. */
 static void *ioc_addr(const struct fi_ioc *iov, size_t count)
 {
 	return iov && count == 1 && iov[0].count == 1 ? iov[0].addr : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which atomic operations reliable connections carry out in hardware, on one 64-bit integer each.
+ * The atomic operations that reliable connections perform in hardware, on one 64-bit integer each.
  */
 #ifndef VRB_ATOMIC_H
 #define VRB_ATOMIC_H
@@ -18,7 +18,7 @@ static inline bool vrb_atomic_is_word(enum fi_datatype datatype)
 	return datatype == FI_INT64 || datatype == FI_UINT64;
 }
 
-/* Operations of fi_atomic, fi_fetch_atomic and fi_compare_atomic. */
+/* Return whether fi_atomic, fi_fetch_atomic and fi_compare_atomic support the operation. */
 static inline bool vrb_atomic_write_op(enum fi_op op)
 {
 	return op == FI_ATOMIC_WRITE || op == FI_SUM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_query_atomic: what a domain's endpoints can do. */
+/* fi_query_atomic: the atomics of a domain's endpoints. */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include "atomic.h"

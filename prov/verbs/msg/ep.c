@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints: opening, enabling, what their connection asks of them, closing. */
+/* Endpoints: opening, enabling, callbacks of the connection, closing. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static int context_missing(const struct vrb_ep *ep)
 	return 0;
 }
 
-/* A connection has events, datagrams have addresses. */
+/* Returns what is missing: connections require an event queue, datagrams an address vector. */
 static int missing_by_type(const struct vrb_ep *ep)
 {
 	if (vrb_ep_is_dgram(ep) && !((const struct vrb_dgram *)ep)->av) {
@@ -174,8 +174,8 @@ static void ep_free(struct vrb_ep *ep)
 }
 
 /*
- * A silent work request at the end of the queue whose completion says that the peer has, or was
- * sent, all before it.
+ * Posts a silent work request at the end of the queue. Its completion means that the peer has
+ * received everything before it or, with datagrams, that all was sent.
  */
 static bool post_marker(struct vrb_ep *ep)
 {
@@ -195,8 +195,8 @@ static bool post_marker(struct vrb_ep *ep)
 }
 
 /*
- * An application can't wait for what it injected last, so closing does, for a moment: otherwise the
- * last message of a program that ends would be lost.
+ * An application cannot wait for injected messages, so closing waits briefly for them. Otherwise
+ * the last message of a program that exits would be lost.
  */
 static void drain(struct vrb_ep *ep)
 {
@@ -300,7 +300,7 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 	return ret ? ret : check_lengths(info);
 }
 
-/* Only what the endpoint was asked to do has a table that does something. */
+/* Installs ops tables for the capabilities that were requested; the others return -FI_ENOSYS. */
 static void set_tables(struct vrb_ep *ep, void *context)
 {
 	bool lock = ep->lock_posts, dgram = vrb_ep_is_dgram(ep);
@@ -328,7 +328,7 @@ static void set_tables(struct vrb_ep *ep, void *context)
 		ep->fid.atomic = ofi_ops(lock ? &vrb_atomic_ops : &vrb_atomic_nolock_ops);
 }
 
-/* What waits for a counter is posted by any thread that looks at one. */
+/* Work that waits for a counter is posted by any thread that reads a counter. */
 static bool posts_need_lock(const struct vrb_ep *ep)
 {
 	enum fi_threading threading = ep->domain->base.info->domain_attr->threading;

@@ -9,7 +9,7 @@
 #include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 
-/* What posting looks at, but for the flags, which are the alias's own. */
+/* Copies the fields used for posting, except the flags, which are the alias's own. */
 static void mirror(struct vrb_ep *alias, const struct vrb_ep *self)
 {
 	void *context = alias->fid.fid.context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Aliases of an endpoint: a struct vrb_ep each, of which only what posting looks at is set; `self`
- * leads to the endpoint, which all other calls go to. Aliases and the endpoint's own fid keep the
- * endpoint open.
+ * Aliases of an endpoint. Each is a struct vrb_ep in which only the fields used for posting are
+ * set; `self` points to the endpoint, on which all other calls operate. The endpoint stays open
+ * until its own fid and all aliases are closed.
  */
 #ifndef VRB_EP_ALIAS_H
 #define VRB_EP_ALIAS_H
@@ -12,11 +12,11 @@
 struct fi_alias;
 struct vrb_ep;
 
-/* FI_ALIAS on an endpoint or on an alias of it, whose flags are inherited. */
+/* Implements FI_ALIAS on an endpoint or on an alias, whose flags are inherited. */
 int vrb_ep_alias_open(struct vrb_ep *from, const struct fi_alias *alias);
-/* Lets go of one fid. True when it was the last: the endpoint is to be freed. */
+/* Closes one fid. Returns true if it was the last one and the endpoint must be freed. */
 bool vrb_ep_alias_close(struct vrb_ep *ep);
-/* Bindings of the endpoint have changed. */
+/* Called when the endpoint's bindings have changed. */
 void vrb_ep_alias_update(struct vrb_ep *self);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What an application binds to an endpoint. */
+/* Binding objects to an endpoint. */
 #ifndef VRB_EP_BIND_H
 #define VRB_EP_BIND_H
 
@@ -11,7 +11,7 @@ struct vrb_ep;
 
 int vrb_ep_bind(struct fid *ep, struct fid *bfid, uint64_t flags);
 void vrb_ep_unbind(struct vrb_ep *ep);
-/* The event queue of the domain serves an endpoint that has none of its own. */
+/* Uses the domain's event queue if the endpoint has none of its own. */
 void vrb_ep_use_domain_eq(struct vrb_ep *ep);
 
 #endif

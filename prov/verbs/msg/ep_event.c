@@ -8,7 +8,7 @@
 #include "prov/verbs/cm/fsm.h"
 #include "prov/verbs/provider/prov.h"
 
-/* The endpoint can't go on: its connection ends with err, or its operations do. */
+/* Reports a fatal error: the connection, or else the operations, fail with err. */
 static void ep_fatal(struct vrb_ep *ep, int err)
 {
 	struct vrb_step_arg arg = { .err = err, .prov_errno = -err };
@@ -26,7 +26,7 @@ static void qp_event(struct vrb_owner *owner, enum ibv_event_type type)
 
 	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "endpoint %p: %s\n", (void *)ep,
 		ibv_event_type_str(type));
-	if (vrb_ep_is_dgram(ep)) /* the completion that failed says it, and how to go on */
+	if (vrb_ep_is_dgram(ep)) /* the failed completion reports it and how to continue */
 		return;
 	switch (type) {
 	case IBV_EVENT_QP_FATAL:

@@ -5,7 +5,7 @@
 
 #include "prov/verbs/cm/cm.h"
 
-/* Of connected and of datagram endpoints. */
+/* For connected and datagram endpoints. */
 extern const struct vrb_owner_ops vrb_ep_owner_ops;
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Default operation flags of an endpoint, what posting derives from them, and options. */
+/*
+ * Default operation flags of an endpoint, the values that posting derives from them, and options.
+ */
 #include <rdma/fi_errno.h>
 #include "ep.h"
 #include "ep_modes.h"
@@ -10,7 +12,7 @@
 #include "prov/verbs/queue/post.h"
 #include "prov/verbs/provider/prov.h"
 
-/* What can be a default of receives. */
+/* Returns the flags that receives may have as defaults. */
 static uint64_t rx_op_flags(const struct vrb_ep *ep)
 {
 	return (VRB_RX_FLAGS & ~FI_MORE) | (ep->info->caps & FI_MULTI_RECV);
@@ -63,7 +65,7 @@ int vrb_ep_set_op_flags(struct vrb_ep *ep, const uint64_t *flags)
 	return ret;
 }
 
-/* Options are size_t; all but FI_OPT_MIN_MULTI_RECV are read-only. */
+/* Options are of type size_t; all except FI_OPT_MIN_MULTI_RECV are read-only. */
 static int msg_option(const struct vrb_ep *ep, int name, size_t *value)
 {
 	switch (name) {
@@ -146,7 +148,7 @@ static ssize_t ep_rx_size_left(struct fid_ep *fid)
 	return ep->enabled ? (ssize_t)vrb_wq_left(ep->rq) : -FI_EOPBADSTATE;
 }
 
-/* Whatever was posted is the device's, which can't give it back. */
+/* Posted operations belong to the device, which cannot return them. */
 ssize_t vrb_ep_cancel(fid_t fid, void *context)
 {
 	(void)fid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The queues of an endpoint: rings, completion queues, and when they open and end. */
+/* The queues of an endpoint: rings, completion queues, opening and shutting them. */
 #include <rdma/fi_errno.h>
 #include "ep.h"
 #include "ep_queues.h"
@@ -64,7 +64,7 @@ void vrb_ep_down(struct vrb_ep *ep, int err)
 	vrb_wq_shut(ep->sq, ep->lock_posts);
 	vrb_wq_shut(ep->rq, ep->lock_posts);
 	vrb_qp_flush(ep);
-	/* What FI_MORE holds back was accepted, so it completes. */
+	/* Work requests held back by FI_MORE were accepted, so they must complete. */
 	vrb_batch_flush(ep);
 	if (err == -FI_ENODEV && ep->enabled) {
 		vrb_wq_lose(ep->sq);

@@ -5,16 +5,16 @@
 
 struct vrb_ep;
 
-/* Rings for what its fi_info asks. 0 or -FI_ENOMEM. */
+/* Allocates rings of the sizes in its fi_info. Returns 0 or -FI_ENOMEM. */
 int vrb_ep_new_queues(struct vrb_ep *ep);
-/* They outlive the endpoint where they are attached: the CQ frees them. */
+/* Frees the queues. An attached queue outlives the endpoint; the CQ frees it. */
 void vrb_ep_free_queues(struct vrb_ep *ep);
 /*
- * Room in the CQs for all that can be outstanding, so that they never overrun. A queue stays
- * attached when enabling fails, until it is tried again or the endpoint closes.
+ * Reserves room in the CQs for everything that can be outstanding, so that they never overrun. If
+ * enabling fails, a queue stays attached until enabling is tried again or the endpoint closes.
  */
 int vrb_ep_attach(struct vrb_ep *ep);
-/* Work requests of the queue pair. */
+/* Initializes the template work requests of the queue pair. */
 void vrb_ep_set_templates(struct vrb_ep *ep);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages: fi_send and fi_recv in all their forms. */
+/* Messages: all forms of fi_send and fi_recv. */
 #include <string.h>
 #include "prov/base/ops.h"
 #include "prov/verbs/queue/batch.h"
@@ -10,7 +10,7 @@
 
 #define MSG_SEND (FI_MSG | FI_SEND)
 
-/* A send without data, or what is wrong with it. */
+/* Slow path: zero-length send or argument errors. */
 static OFI_OUTLINE ssize_t send_slow(struct vrb_ep *ep, size_t len, bool inject,
 				     enum ibv_wr_opcode opcode, uint64_t data, void *context)
 {
@@ -144,7 +144,7 @@ static ssize_t msg_injectdata_nolock(struct fid_ep *ep, const void *buf, size_t 
 	return msg_injectdata_on(ep, buf, len, data, dest, false);
 }
 
-/* One buffer with data in it, which is what most messages are. */
+/* Fast path: a single buffer with data. */
 OFI_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags,
 			       bool lock)
 {
@@ -209,7 +209,7 @@ static OFI_OUTLINE ssize_t send_more_slow(struct fid_ep *ep, const struct fi_msg
 	return send_msg(ep, msg, flags, vrb_ep(ep)->lock_posts);
 }
 
-/* The work request of a message with one buffer, behind n that are held. */
+/* Adds a message with one buffer to the batch, behind n held work requests. */
 OFI_INLINE void hold(struct vrb_wq *sq, uint32_t n, const struct fi_msg *msg, unsigned int wr_flags,
 		     uint64_t flags)
 {
@@ -229,8 +229,8 @@ OFI_INLINE void hold(struct vrb_wq *sq, uint32_t n, const struct fi_msg *msg, un
 }
 
 /*
- * With FI_MORE: where others are held back already, one more is just added to them. What is not
- * like this goes the long way.
+ * FI_MORE: fast path if a batch has been started, to which the message is simply added. All else
+ * takes the slow path.
  */
 static OFI_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
@@ -289,8 +289,8 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 }
 
 /*
- * Slow path: a receive of no bytes or of very many, or of a NULL buffer, which takes messages of
- * length 0; the device refuses to write others there.
+ * Slow path: a receive with a zero-length, very long or NULL buffer. A NULL buffer takes only
+ * messages of length 0; the device rejects others.
  */
 static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				     fi_addr_t src, void *context)
@@ -307,7 +307,7 @@ static OFI_OUTLINE ssize_t recv_slow(struct fid_ep *fid, void *buf, size_t len, 
 	return vrb_rq_post(ep->rq, &wr, context, ep->rx_flags, len, ep->lock_posts);
 }
 
-/* The queue is entered, and does not take the common way. */
+/* Slow path after the queue has been entered. */
 static OFI_OUTLINE ssize_t recv_special(struct fid_ep *fid, void *buf, size_t len, void *desc,
 					fi_addr_t src, void *context)
 {
@@ -327,8 +327,8 @@ static OFI_OUTLINE ssize_t recv_contended(struct fid_ep *fid, void *buf, size_t 
 }
 
 /*
- * Receives are many and do little: what is rare leaves by a tail call with the same arguments, so
- * that no register is saved for it.
+ * Receives are frequent and short: slow paths are tail calls with the same arguments, so that the
+ * fast path saves no registers.
  */
 OFI_INLINE ssize_t msg_recv_on(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
 			       void *context, bool lock)
@@ -395,7 +395,7 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 	return msg_recvmsg(fid, &msg, vrb_ep(fid)->rx_op_flags);
 }
 
-/* Receives are posted to the shared context. */
+/* Receives are posted to the shared context instead. */
 #define NOT_HERE (void *)ofi_eopnotsupp
 #define MESSAGES(recv_, recvv_, recvmsg_, lock_)                                                \
 	{                                                                                       \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Buffers of FI_MULTI_RECV: their parts, and what is left when the device takes only some. */
+/* FI_MULTI_RECV buffers: their parts, and error handling when the device accepts only some. */
 #include "prov/verbs/provider/err.h"
 #include "multi.h"
 #include "prov/verbs/queue/qp.h"
@@ -19,7 +19,10 @@ uint32_t vrb_multi_parts(size_t len, size_t min, uint32_t room, size_t *size)
 	return (uint32_t)count;
 }
 
-/* What was posted can't be taken back: the endpoint is over, and the parts are flushed unseen. */
+/*
+ * Posted parts cannot be taken back, so the endpoint is shut and the parts are flushed without
+ * being reported.
+ */
 ssize_t vrb_multi_failed(struct vrb_wq *rq, uint32_t count, uint32_t posted, int err)
 {
 	vrb_wq_untake(rq, count - posted);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receives of FI_MULTI_RECV. A work request takes one message, so that a buffer is posted in parts,
- * each as large as a message can be: FI_OPT_MIN_MULTI_RECV at least.
+ * Receives with FI_MULTI_RECV. A work request takes one message, so a buffer is posted in parts,
+ * each large enough for any message: at least FI_OPT_MIN_MULTI_RECV.
  */
 #include "multi.h"
 #include "ops.h"
 #include "prov/verbs/queue/post.h"
 
-/* The last part has what the others leave. */
+/* The last part gets the remaining bytes. */
 static void fill(struct vrb_wq *rq, struct ibv_recv_wr *wr, struct ibv_sge *sge,
 		 const struct fi_msg *msg, uint64_t flags, uint32_t count, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * RMA: fi_write and fi_read in all their forms. A region's key is its rkey, an address its virtual
+ * RMA: all forms of fi_write and fi_read. A region's key is its rkey, an address its virtual
  * address.
  */
 #include <rdma/fi_rma.h>
@@ -23,13 +23,13 @@ OFI_INLINE void remote(struct ibv_send_wr *wr, uint64_t addr, uint64_t key)
 	wr->wr.rdma.rkey = (uint32_t)key;
 }
 
-/* A key of more than 32 bits is none that this provider gave out. */
+/* Checks for the fast path. A key of more than 32 bits is not one of this provider's. */
 OFI_INLINE bool plain(const void *buf, size_t len, size_t max, uint64_t key)
 {
 	return vrb_plain(buf, len, max) && ofi_likely(!(key >> 32));
 }
 
-/* A transfer without data, or what is wrong with it. */
+/* Slow path: zero-length transfer or argument errors. */
 static OFI_OUTLINE ssize_t rma_slow(struct vrb_ep *ep, size_t len, size_t max,
 				    struct ibv_send_wr wr, uint64_t key, void *context,
 				    uint64_t flags)
@@ -215,7 +215,7 @@ static ssize_t rma_read_nolock(struct fid_ep *fid, void *buf, size_t len, void *
 	return rma_read_on(fid, buf, len, desc, src, addr, key, context, false);
 }
 
-/* One buffer with data in it, and one remote range as long. */
+/* Returns true for a single buffer with data and a single remote range of the same length. */
 OFI_INLINE bool is_single(const struct vrb_ep *ep, const struct fi_msg_rma *msg)
 {
 	return ofi_likely(msg && msg->iov_count == 1 && msg->msg_iov && msg->rma_iov_count == 1 &&
@@ -225,7 +225,7 @@ OFI_INLINE bool is_single(const struct vrb_ep *ep, const struct fi_msg_rma *msg)
 	       msg->rma_iov->len == msg->msg_iov->iov_len;
 }
 
-/* With flags of which none but FI_COMPLETION changes what is posted. */
+/* Fast path: only FI_COMPLETION among the flags changes what is posted. */
 OFI_INLINE ssize_t post_single(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
 			       enum ibv_wr_opcode opcode, bool lock)
 {
@@ -247,7 +247,7 @@ OFI_INLINE ssize_t post_single(struct vrb_ep *ep, const struct fi_msg_rma *msg, 
 			   false, lock);
 }
 
-/* The one remote range of an fi_msg_rma; it must be as long as the local side. */
+/* Prepares the single remote range of an fi_msg_rma, which must be as long as the local side. */
 static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
 			   uint64_t allowed, struct ibv_send_wr *wr, size_t *len,
 			   struct vrb_tx_mode *mode)
@@ -336,8 +336,8 @@ static ssize_t rma_readmsg_nolock(struct fid_ep *fid, const struct fi_msg_rma *m
 }
 
 /*
- * Bytes of an iov, for the remote range of the calls that give none; an overflow fails the length
- * checks.
+ * Returns the length of an iov, for calls without a length of the remote range. If it overflows,
+ * the result fails the length checks.
  */
 static size_t iov_len(const struct iovec *iov, size_t count, size_t limit)
 {

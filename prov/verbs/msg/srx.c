@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared receive contexts: opening, options, what their endpoints leave behind, closing. */
+/* Shared receive contexts: opening, options, detaching endpoints, closing. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -21,7 +21,10 @@
 
 #define LAST_WQE_MS 100
 
-/* What a receive queue can be asked for; the others are those of what arrives without one. */
+/*
+ * Capabilities that a receive queue can be asked for; other receive capabilities concern data that
+ * arrives without a receive.
+ */
 #define SRX_CAPS                                                                    \
 	(FI_MSG | FI_RECV | FI_RMA | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 	 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TRIGGER)
@@ -219,7 +222,10 @@ static int srx_check_attr(const struct vrb_domain *domain, const struct fi_rx_at
 	return 0;
 }
 
-/* What the domain's endpoints receive with, as far as a shared context can have it. */
+/*
+ * Returns the receive attributes of the domain's endpoints, as far as they apply to a shared
+ * context.
+ */
 static struct fi_rx_attr default_attr(const struct vrb_domain *domain)
 {
 	struct fi_rx_attr attr = { .caps = 0 };
@@ -310,7 +316,10 @@ static bool let_go(const struct vrb_ep *ep)
 	       __atomic_load_n(&ep->domain->dead, __ATOMIC_ACQUIRE);
 }
 
-/* A device that did not say so in time is not waited for again: soft-RoCE never does. */
+/*
+ * If a device has failed to report the last receive in time once, nobody waits for it again:
+ * soft-RoCE never reports it.
+ */
 static void await_last(struct vrb_ep *ep)
 {
 	struct vrb_domain *domain = ep->domain;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared receive contexts: the fid_ep that applications post to, on a shared receive queue. */
+/* Shared receive contexts: a fid_ep for posting receives to a shared receive queue. */
 #ifndef VRB_SRX_H
 #define VRB_SRX_H
 
@@ -17,9 +17,10 @@ struct vrb_srx {
 	size_t iov_limit;
 	uint64_t op_flags;
 	struct vrb_domain *domain;
-	struct ofi_eq *eq;  /* bound: gets its notifications, else that of the domain; atomic */
-	struct ofi_ref ref; /* endpoints */
-	LIST_ENTRY(vrb_srx) siblings; /* domain->srxs */
+	/* The bound EQ for its notifications, else the domain's is used; atomic. */
+	struct ofi_eq *eq;
+	struct ofi_ref ref;	      /* bound endpoints */
+	LIST_ENTRY(vrb_srx) siblings; /* in domain->srxs */
 };
 
 static inline struct vrb_srx *vrb_srx(struct fid_ep *fid)
@@ -27,7 +28,7 @@ static inline struct vrb_srx *vrb_srx(struct fid_ep *fid)
 	return (struct vrb_srx *)fid;
 }
 
-/* Where its events go; NULL when nobody asked. */
+/* Returns the EQ for its events; NULL if there is none. */
 static inline struct ofi_eq *vrb_srx_eq(const struct vrb_srx *srx)
 {
 	struct ofi_eq *eq = __atomic_load_n(&srx->eq, __ATOMIC_ACQUIRE);
@@ -37,7 +38,7 @@ static inline struct ofi_eq *vrb_srx_eq(const struct vrb_srx *srx)
 
 int vrb_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
 		 void *context);
-/* What a device allows a shared receive context. */
+/* Returns the device's limit for shared receive contexts. */
 static inline size_t vrb_srx_max_iov(const struct ibv_device_attr *attr)
 {
 	int max = attr->max_srq_sge < attr->max_sge ? attr->max_srq_sge : attr->max_sge;
@@ -46,11 +47,12 @@ static inline size_t vrb_srx_max_iov(const struct ibv_device_attr *attr)
 }
 
 /*
- * The endpoint closes: its queue pair may still hold a receive that it took, which completes once
- * it is in error. Destroyed before, the receive would be lost to all others.
+ * Called when an endpoint closes. Its queue pair may hold a receive that it has taken, which
+ * completes once the queue pair is in the error state. If the queue pair were destroyed earlier,
+ * the receive would be lost to all other endpoints.
  */
 void vrb_srx_leave(struct vrb_ep *ep);
 
-extern const struct fi_ops_msg vrb_srx_msg_ops, vrb_srx_msg_nolock_ops; /* srx_recv.c */
+extern const struct fi_ops_msg vrb_srx_msg_ops, vrb_srx_msg_nolock_ops; /* in srx_recv.c */
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared transmit contexts: what endpoints on a device have at most. */
+/* Shared transmit contexts: the limits of a device's endpoints. */
 #include "ep.h"
 #include "ops.h"
 #include "prov/base/stx.h"
 #include "prov/verbs/discovery/info_rdm.h"
 #include "stx.h"
 
-/* What an endpoint can transmit. */
+/* Capabilities of a transmit context. */
 #define STX_CAPS                                                                                 \
 	(FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_LOCAL_COMM | \
 	 FI_REMOTE_COMM | FI_TRIGGER)
 
-/* What endpoints of the domain have at most. */
+/* Returns the limits of the domain's endpoints. */
 static struct fi_tx_attr limits_of(const struct vrb_domain *domain)
 {
 	const struct ibv_device_attr *device = &domain->attr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared transmit contexts: what endpoints on a device have at most. */
+/* Shared transmit contexts: the limits of a device's endpoints. */
 #ifndef VRB_STX_H
 #define VRB_STX_H
 

@@ -50,14 +50,14 @@ static int fire_add(struct ofi_trigger *trigger)
 	return 0;
 }
 
-/* The arrays go behind it. */
+/* The arrays are stored after the structure. */
 static struct vrb_work *work_new(struct vrb_ep *ep, enum fi_op_type type, uint64_t flags,
 				 size_t count)
 {
 	size_t arrays = (count + 1) * (sizeof(struct iovec) + sizeof(void *));
 	struct vrb_work *work;
 
-	/* It may outlive an alias. */
+	/* The work may outlive an alias, so it refers to the endpoint. */
 	if (ep)
 		ep = ep->self;
 	work = calloc(1, sizeof(*work) + arrays + (ep ? ep->inject_size : 0));
@@ -121,7 +121,7 @@ static ssize_t new_rma(struct vrb_ep *ep, enum fi_op_type type, const struct fi_
 	return 0;
 }
 
-/* One local vector of one element. Its address, NULL for none. */
+/* Returns the address of the single element of a local vector, NULL if there is none. */
 static void *ioc_addr(const struct fi_ioc *iov, size_t count)
 {
 	return iov && count == 1 && iov[0].count == 1 ? iov[0].addr : NULL;
@@ -156,7 +156,7 @@ static ssize_t new_atomic(struct vrb_ep *ep, enum fi_op_type type, const struct 
 	return 0;
 }
 
-/* Takes work, which is checked, or freed. */
+/* Queues work after checking it, or frees it. */
 static ssize_t queue(struct vrb_domain *domain, struct vrb_work *work, struct ofi_cntr *cntr,
 		     uint64_t threshold)
 {
@@ -222,7 +222,7 @@ ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type, const struct
 	return ret ? ret : queue(ep->domain, work, cntr, threshold);
 }
 
-/* The endpoint of deferred work, which has to be one that counts what it completes. */
+/* Finds the endpoint of deferred work, which must be one that counts its completions. */
 static ssize_t check_ep(const struct vrb_domain *domain, struct fid_ep *fid, struct vrb_ep **ep)
 {
 	*ep = (struct vrb_ep *)fid;
@@ -289,7 +289,7 @@ static ssize_t new_op(struct vrb_domain *domain, const struct fi_deferred_work *
 				  &from->op.compare_atomic->fetch, from->op.compare_atomic->flags,
 				  work);
 	default:
-		return -FI_EOPNOTSUPP; /* tagged messages */
+		return -FI_EOPNOTSUPP; /* tagged messages are not supported */
 	}
 }
 
@@ -298,7 +298,7 @@ static bool is_cntr_op(enum fi_op_type type)
 	return type == FI_OP_CNTR_SET || type == FI_OP_CNTR_ADD;
 }
 
-/* The completion counter finds its completions by itself. */
+/* Makes the completions of the work visible to the completion counter. */
 static ssize_t set_completion(struct vrb_domain *domain, struct vrb_work *work,
 			      struct fid_cntr *fid)
 {

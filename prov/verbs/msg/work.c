@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Work requests of operations that have waited for a counter: building, posting, and who is told.
- */
+/* Work that has waited for a counter: building and posting its work requests, and reporting it. */
 #include <string.h>
 #include "prov/base/cntr.h"
 #include "atomic.h"
@@ -16,7 +14,7 @@
 struct request {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge[VRB_IOV_MAX];
-	uint64_t flags; /* of the slot */
+	uint64_t flags; /* flags of the slot */
 	size_t len;
 };
 
@@ -131,7 +129,7 @@ static uint64_t work_load(const void *buf)
 	return word;
 }
 
-/* One segment: where the result goes, or the operand of a write. */
+/* Sets the single segment: the destination of the result, or the operand of a write. */
 static void set_atomic_sge(const struct vrb_work *work, struct request *req)
 {
 	struct vrb_domain *domain = work->ep->domain;
@@ -225,10 +223,7 @@ void vrb_work_inject(struct vrb_work *work)
 	work->desc[0] = NULL;
 }
 
-/*
- * Where the connection is over the queue pair is in error, and what is posted to it flushes in its
- * place.
- */
+/* If the connection has ended, the queue pair is in the error state and flushes what is posted. */
 static void work_post(struct vrb_wq *wq, struct request *req)
 {
 	struct ibv_recv_wr recv = { .wr_id = req->wr.wr_id,
@@ -270,7 +265,7 @@ int vrb_work_post(struct vrb_work *work)
 					   work->deferred ? (uintptr_t)work->completion : req.len);
 		vrb_wq_count(wq, req.flags, req.len, 1);
 		if (work->deferred)
-			work->completion = NULL; /* the slot's now */
+			work->completion = NULL; /* owned by the slot now */
 		work_post(wq, &req);
 		ret = 0;
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Asynchronous events of an opened device, as errors and notifications of event queues. */
+/*
+ * Asynchronous events of an open device, reported as errors and notifications through event queues.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -12,11 +14,9 @@
 #include "prov.h"
 #include "prov/verbs/msg/srx.h"
 
-#define ASYNC_EVENTS_AT_ONCE 16 /* then the other sources get their turn */
+#define ASYNC_EVENTS_AT_ONCE 16 /* limit, so that the other sources get their turn */
 
-/*
- * Only who bound an EQ to the domain asked for these: others would not know what to do with them.
- */
+/* Notifications go only to an EQ bound to the domain: other applications would not expect them. */
 static void notify(struct vrb_domain *domain, const struct ibv_async_event *event, int port)
 {
 	struct fi_eq_entry entry = {
@@ -33,8 +33,8 @@ static void notify(struct vrb_domain *domain, const struct ibv_async_event *even
 }
 
 /*
- * The owner of the queue pair: it is there until the event is acknowledged, which ibv_destroy_qp()
- * waits for.
+ * The owner of the queue pair exists until the event is acknowledged, because ibv_destroy_qp()
+ * waits for that.
  */
 static void qp_event(const struct ibv_async_event *event)
 {
@@ -49,7 +49,7 @@ static bool uses(const struct vrb_ep *ep, const void *object)
 	return ep->tx_cq == object || ep->rx_cq == object || ep->srx == object;
 }
 
-/* Endpoints of a CQ or shared context, or of the whole domain when that is NULL. */
+/* Fails the endpoints of a CQ or shared context, or all of the domain if object is NULL. */
 static void fatal_all(struct vrb_domain *domain, const void *object, int err)
 {
 	struct vrb_ep *ep;
@@ -63,7 +63,7 @@ static void fatal_all(struct vrb_domain *domain, const void *object, int err)
 		vrb_rdm_of(domain)->lost(domain->base.progress, object, err);
 }
 
-/* The context is there until the event is acknowledged, which ibv_destroy_srq() waits for. */
+/* The context exists until the event is acknowledged, because ibv_destroy_srq() waits for that. */
 static void srq_limit(const struct ibv_async_event *event)
 {
 	struct vrb_srx *srx = event->element.srq->srq_context;
@@ -189,7 +189,7 @@ static void async_ready(struct ofi_source *source)
 		ibv_ack_async_event(&event);
 	}
 	if (i < ASYNC_EVENTS_AT_ONCE && errno != EAGAIN && errno != EINTR) {
-		/* The kernel cut the device off: there is nothing more to come. */
+		/* The kernel has disconnected the device: no more events will come. */
 		ofi_loop_remove(&domain->fabric->loop, source);
 		vrb_async_lost(domain);
 	}

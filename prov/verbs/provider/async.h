@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Asynchronous events of an opened device, delivered to the event queues of its domain and
- * endpoints: errors of queues and of the device, and FI_NOTIFY with fi_eq_entry.data = event << 32
- * | port.
+ * Asynchronous events of an open device. Errors of queues and of the device are delivered to the
+ * event queues of its domain and endpoints, other events as FI_NOTIFY with fi_eq_entry.data = event
+ * << 32 | port.
  */
 #ifndef VRB_ASYNC_H
 #define VRB_ASYNC_H
@@ -11,9 +11,14 @@ struct vrb_domain;
 
 /* Starts watching domain->ctx. 0 or -FI_E*. */
 int vrb_async_open(struct vrb_domain *domain);
-/* Afterwards nothing is delivered. Safe when not open. Not with a lock held that an event takes. */
+/*
+ * Stops the delivery of events. Does nothing if not open. Must not be called with a lock that an
+ * event takes.
+ */
 void vrb_async_close(struct vrb_domain *domain);
-/* The device is gone: its domain and endpoints hear of it, once. From the event thread. */
+/*
+ * Reports once to the domain and its endpoints that the device is gone. Called by the event thread.
+ */
 void vrb_async_lost(struct vrb_domain *domain);
 
 #endif

@@ -105,7 +105,7 @@ static const struct fi_ops_domain domain_ops = {
 	.query_atomic = vrb_query_atomic,
 };
 
-/* Datagrams have no atomics and no shared contexts. */
+/* Datagram domains have no atomics and no shared contexts. */
 static const struct fi_ops_domain dgram_domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
 	OFI_DOMAIN_DEFAULTS,

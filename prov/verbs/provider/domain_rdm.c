@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What reliable datagrams add to domains and fabrics: registered once, when the provider starts. */
+/*
+ * The interface through which reliable datagrams extend domains and fabrics, registered when the
+ * provider starts.
+ */
 #include "domain_rdm.h"
 
 static const struct vrb_domain_rdm *registered;

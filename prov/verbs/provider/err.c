@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Errors of libibverbs and librdmacm as FI_E* and text. */
+/* Converts errors of libibverbs and librdmacm to FI_E* and text. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +51,7 @@ int vrb_wc_err(enum ibv_wc_status status, bool receive)
 	}
 }
 
-/* librdmacm's status is a negative errno where the kernel had one, else an IB reason or 0. */
+/* librdmacm's status is a negative errno from the kernel, an IB reject reason, or 0. */
 static int status_or(int status, int err)
 {
 	return status < 0 ? -status : err;
@@ -102,7 +102,7 @@ const char *vrb_remedy(int err)
 	}
 }
 
-/* Reasons of a CM reject message, IBA volume 1, 12.6.7.2. */
+/* Returns the text of a CM reject reason, IBA volume 1, 12.6.7.2. */
 static const char *reject_reason(int reason)
 {
 	switch (reason) {

@@ -17,7 +17,7 @@
 #include "prov.h"
 #include "prov/base/refuse.h"
 
-#define FABRIC_NAMES_MAX 64 /* looked at for the nearest one */
+#define FABRIC_NAMES_MAX 64 /* number of names compared to find the most similar one */
 
 static int fabric_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struct fid_eq **eq,
 			  void *context)
@@ -125,7 +125,7 @@ static void unknown_name(const char *name, const struct fi_info *infos)
 		name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* The names are those of fi_getinfo. */
+/* Accepts the names that fi_getinfo reports. */
 static int check_name(const char *name)
 {
 	struct fi_info *infos = NULL;

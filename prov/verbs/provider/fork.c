@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registered memory stays whole when the process forks. */
+/* Keeps registered memory intact when the process forks. */
 #include <pthread.h>
 #include <string.h>
 #include <infiniband/verbs.h>
@@ -9,7 +9,7 @@
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* Kernels that copy pinned pages at fork need no help; elsewhere it has to be asked for early. */
+/* Kernels that copy pinned pages at fork need nothing; on others this must be requested early. */
 static void fork_init(void)
 {
 	int unsafe = 0, err;

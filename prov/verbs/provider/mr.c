@@ -23,7 +23,7 @@ struct vrb_mr {
 	size_t len;
 	struct vrb_domain *domain;
 	uint64_t access;
-	struct ofi_cntr *cntrs[2]; /* of remote reads, of remote writes; under domain->lock */
+	struct ofi_cntr *cntrs[2]; /* for remote reads and remote writes; guarded by domain->lock */
 };
 
 static int mr_compare(const void *a, const void *b)
@@ -92,8 +92,9 @@ const struct ofi_domain_ops vrb_domain_mr_ops = {
 };
 
 /*
- * The library looks regions up by their keys. Where the device chooses them a region without remote
- * access has no key of its own: soft-RoCE gives 0 to all of these, and no peer can name them.
+ * Returns true if the region can be found by its key. If the device chooses the keys, a region
+ * without remote access has no unique key: soft-RoCE gives all of them 0, and no peer can name
+ * them.
  */
 static bool is_listed(const struct vrb_mr *mr)
 {
@@ -101,7 +102,10 @@ static bool is_listed(const struct vrb_mr *mr)
 	       (!vrb_mr_prov_key(mr->domain) || (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE)));
 }
 
-/* -FI_ENOKEY when the key is in use. The tree's nodes may move or go once the lock is free. */
+/*
+ * Lists the region. Returns -FI_ENOKEY if the key is in use. Nodes of the tree may move or be freed
+ * once the lock is released.
+ */
 static int list(struct vrb_mr *mr)
 {
 	struct vrb_mr **found, *holder = NULL;
@@ -131,7 +135,9 @@ static void unlist(struct vrb_mr *mr)
 	ofi_unlock(&mr->domain->lock);
 }
 
-/* Waits for other threads that found the region while it was listed and work on it for a peer. */
+/*
+ * Waits for other threads that found the region while it was listed and still access it for a peer.
+ */
 static void wait_for_targets(struct vrb_mr *mr)
 {
 	if (!mr->domain->rdm)
@@ -146,8 +152,8 @@ static void mr_count(struct vrb_domain *domain, int counter, uint64_t n)
 }
 
 /*
- * Remote write includes atomics where the device has them, and needs local write. An iWARP read
- * lands as a write. What the device can't page on demand is pinned.
+ * Remote write includes atomics if the device has them, and requires local write. An iWARP read
+ * arrives as a write. Memory that the device cannot page on demand is pinned.
  */
 static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 {
@@ -247,7 +253,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
-/* A region works from the start, FI_MR_RMA_EVENT is not asked for. */
+/* A region works from the start, since FI_MR_RMA_EVENT is not supported. */
 static int mr_control(struct fid *fid, int command, void *arg)
 {
 	(void)arg;
@@ -374,7 +380,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 
 	if (!attr)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_regattr", "attr");
-	/* The iface field came with API 1.10; an older caller's structure ends before it. */
+	/* The iface field was added in API 1.10; an older caller's structure ends before it. */
 	if (FI_VERSION_GE(domain->base.info->fabric_attr->api_version, FI_VERSION(1, 10)) &&
 	    attr->iface != FI_HMEM_SYSTEM) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,

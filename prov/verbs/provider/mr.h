@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory regions by key, for the operations that the library performs itself. */
+/* Lookup of memory regions by key, for operations that the library performs itself. */
 #ifndef VRB_MR_H
 #define VRB_MR_H
 
@@ -8,9 +8,9 @@
 
 struct vrb_domain;
 
-/* Whether keys are the device's, and not the application's. */
+/* Returns true if the device chooses keys, false if the application does. */
 bool vrb_mr_prov_key(const struct vrb_domain *domain);
-/* Regions by key; of domains for reliable datagrams only. */
+/* Finds regions by key; only for RDM domains. */
 extern const struct ofi_domain_ops vrb_domain_mr_ops;
 
 #endif

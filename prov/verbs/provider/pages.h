@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory that is registered has pages of its own: with RDMAV_FORK_SAFE libibverbs takes whole pages
- * from a forked child, which needs all the rest of the heap.
+ * Pages for memory that is registered. With RDMAV_FORK_SAFE, libibverbs removes registered pages as
+ * a whole from a forked child, which still needs the rest of the heap.
  */
 #ifndef VRB_PAGES_H
 #define VRB_PAGES_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* Zeros, or NULL. */
+/* Returns zeroed memory, or NULL. */
 static inline void *vrb_pages_map(size_t len)
 {
 	void *at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -16,7 +16,7 @@
 		.name = #field_, .type = FI_PARAM_STRING, .doc = (doc_), \
 		.offset = offsetof(struct vrb_params, field_)            \
 	}
-/* The provider takes NULL as this text. */
+/* The provider uses NULL for this text. */
 #define STR_OR(field_, text_, doc_)                                                       \
 	{                                                                                 \
 		.name = #field_, .type = FI_PARAM_STRING, .text = (text_), .doc = (doc_), \
@@ -28,7 +28,7 @@
 		.name = #field_, .type = FI_PARAM_BOOL, .def = (def_), .doc = (doc_), \
 		.offset = offsetof(struct vrb_params, field_)                         \
 	}
-/* Of other releases, for what is not here. */
+/* Parameters of other releases for features that do not exist here. */
 #define NO_EFFECT(name_, type_, def_, text_, doc_)                                 \
 	{                                                                          \
 		.name = #name_, .type = FI_PARAM_##type_, .def = (def_), .min = 0, \

@@ -43,7 +43,10 @@ static struct fi_provider *prov_start(void)
 
 	if (vrb_params_init())
 		return NULL;
-	/* Without the parameter the application could not say no. */
+	/*
+	 * If the core does not have the parameter, the application has no way to disable
+	 * statistics.
+	 */
 	if (fi_param_get_bool(NULL, "stats", &stats) == -FI_ENOENT || !stats)
 		ofi_stats_forbid();
 	vrb_rdm_domain_init();

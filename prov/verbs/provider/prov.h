@@ -9,42 +9,46 @@
 
 extern struct fi_provider vrb_prov;
 
-/* Values of FI_VERBS_*; documented row by row in param.c. Constant once the provider is loaded. */
+/* Values of FI_VERBS_*, documented in param.c. Constant once the provider is loaded. */
 struct vrb_params {
 	int tx_size, rx_size;		  /* default queue depths */
 	int tx_iov_limit, rx_iov_limit;	  /* default scatter/gather entries */
-	int inline_size;		  /* default inject size, 0 is the device's maximum */
-	int min_rnr_timer;		  /* 0..31, IB encoding */
+	int inline_size;		  /* default inject size; 0: the device's maximum */
+	int min_rnr_timer;		  /* 0..31, encoded as in the InfiniBand specification */
 	int rnr_retry_count, retry_count; /* 0..7 */
-	int ack_timeout;	 /* 0..31 IB encoding, 0 is what the connection manager computes */
-	int resolve_timeout;	 /* ms, address and route resolution */
-	int cqread_bunch_size;	 /* completions taken from the device at once */
-	int gid_idx;		 /* -1 is chosen by type and scope */
-	int rdm_buffer_size;	 /* bytes of a packet with its headers */
-	int rdm_segmented_size;	 /* largest message that goes in several packets */
-	int rdm_use_write;	 /* rendezvous: the sender writes */
-	int rdm_use_windows;	 /* rendezvous: memory windows; -1: where they are good */
-	int rdm_unexpected_size; /* bytes of unexpected messages before peers are told to stop */
-	int rdm_connect_timeout; /* ms */
-	int rdm_auto_progress;	 /* a thread, also where nobody asked for FI_PROGRESS_AUTO */
+	int ack_timeout;	/* 0..31, encoded likewise; 0: the connection manager's value */
+	int resolve_timeout;	/* in ms, for address and route resolution */
+	int cqread_bunch_size;	/* completions polled from the device at once */
+	int gid_idx;		/* -1: chosen by type and scope */
+	int rdm_buffer_size;	/* size of a packet with its headers in bytes */
+	int rdm_segmented_size; /* largest message that is sent in several packets */
+	int rdm_use_write;	/* rendezvous: the sender writes */
+	int rdm_use_windows;	/* rendezvous: memory windows; -1: if they work well */
+	/* Bytes of unexpected messages after which peers are told to stop. */
+	int rdm_unexpected_size;
+	int rdm_connect_timeout; /* in ms */
+	int rdm_auto_progress;	 /* use a thread even without FI_PROGRESS_AUTO */
 	int rdm_rx_buffers;	 /* in the shared receive queue */
-	int max_conn;		 /* of an endpoint, 0 is no limit */
-	int accept_rate;	 /* of one host's unknown peers a second, 0 is no limit */
+	int max_conn;		 /* per endpoint; 0: no limit */
+	int accept_rate;	 /* requests of unknown peers per host and second; 0: no limit */
 	const char *peers;	 /* who may connect: any, known */
-	const char *auth_key, *auth_key_file; /* of endpoints that were given no auth_key */
-	const char *device_name, *iface;      /* NULL is all */
+	const char *auth_key, *auth_key_file; /* for endpoints without an auth_key */
+	const char *device_name, *iface;      /* NULL: all */
 	int use_odp;
-	int tclass_best_effort, tclass_low_latency, tclass_dedicated_access; /* code points */
+	int tclass_best_effort, tclass_low_latency, tclass_dedicated_access; /* DSCPs */
 	int tclass_bulk_data, tclass_scavenger, tclass_network_ctrl;
 	const char *nic_affinity, *nic_affinity_policy;
-	const char *tclass_sl; /* service levels by code point */
+	const char *tclass_sl; /* service levels by DSCP */
 };
 
 extern struct vrb_params vrb_params;
 int vrb_params_init(void);
-/* FI_OFI_RXM_*, for what FI_VERBS_* says nothing of. */
+/* Reads FI_OFI_RXM_* parameters for which no FI_VERBS_* is set. */
 int vrb_rxm_params_init(struct vrb_params *params);
-/* Sees once to it that memory stays whole when the process forks; before a device is opened. */
+/*
+ * Calls ibv_fork_init() once, so that memory stays intact when the process forks; before a device
+ * is opened.
+ */
 void vrb_fork_init(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Records of the provider's objects, and the operations by which the application reads its own. */
+/* The statistics of the provider's objects, and the application's access to them. */
 #include "stats.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ void vrb_stats_detach(struct vrb_cq *cq, struct vrb_wq *wq)
 void vrb_stats_error(struct vrb_cq *cq, struct vrb_wq *wq, enum ibv_wc_status status)
 {
 	ofi_stats_add(cq->stats, OFI_STATS_ERRORS, 1);
-	/* A shared queue is polled from several CQs, and has no record. */
+	/* A shared queue is polled from several CQs and has no record. */
 	if (vrb_wq_special(wq) & VRB_WQ_SHARED)
 		return;
 	ofi_stats_add(&wq->stats, OFI_STATS_ERRORS, 1);
@@ -57,8 +57,8 @@ void vrb_stats_error(struct vrb_cq *cq, struct vrb_wq *wq, enum ibv_wc_status st
 }
 
 /*
- * As an entry would tell it: of a datagram its header is no part, unless the application has it as
- * a prefix.
+ * Returns the length that a CQ entry reports: a datagram's header does not count, unless the
+ * application receives it as a prefix.
  */
 static uint32_t length(const struct vrb_wq *wq, const struct ibv_wc *wc)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the provider's objects count, and how the application reads it. */
+/* The statistics of the provider's objects, and the application's access to them. */
 #ifndef VRB_STATS_H
 #define VRB_STATS_H
 
@@ -10,8 +10,9 @@ struct vrb_domain;
 struct vrb_ep;
 
 /*
- * The bytes of an operation, and its kind where it is no send: what is posted is not counted here.
- * Costs one or two additions where the compiler knows the kind. n is 1, or -1 for what was refused.
+ * Counts the bytes of an operation and, unless it is a send, the operation itself; posted work
+ * requests are counted elsewhere. Costs one or two additions if the compiler knows the kind. n is
+ * 1, or -1 to undo the count of a rejected operation.
  */
 OFI_INLINE void vrb_wq_count(struct vrb_wq *wq, uint64_t flags, size_t len, int n)
 {
@@ -32,12 +33,15 @@ OFI_INLINE void vrb_wq_count(struct vrb_wq *wq, uint64_t flags, size_t len, int 
 
 void vrb_stats_show(struct vrb_domain *domain, struct ofi_stats *stats, uint32_t fclass);
 void vrb_stats_show_ep(struct vrb_ep *ep);
-/* With the CQ's lock held: the queue leaves the CQ, what it completed stays counted. */
+/*
+ * Keeps the number of a queue's completions when the queue leaves the CQ. The caller holds the CQ's
+ * lock.
+ */
 void vrb_stats_detach(struct vrb_cq *cq, struct vrb_wq *wq);
 void vrb_stats_error(struct vrb_cq *cq, struct vrb_wq *wq, enum ibv_wc_status status);
-/* Of a completion that is retired without an entry: the bytes, if it is a receive. */
+/* Counts the bytes of a receive that is retired without a CQ entry. */
 void vrb_stats_received(const struct ibv_wc *wc);
-/* fi_open_ops of a domain, completion queue or endpoint. */
+/* Implements fi_open_ops of a domain, completion queue or endpoint. */
 int vrb_stats_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
 		       void *context);
 

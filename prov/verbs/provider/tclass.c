@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Traffic classes as code points and service levels. */
+/* Converts traffic classes to DSCPs and service levels. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 
 enum { CODE_POINTS = 64, LEVELS = 16, ECN_BITS = 2 };
 
-/* By code point; set once, when the provider is loaded. */
+/* Indexed by DSCP; set once, when the provider is loaded. */
 static int8_t levels[CODE_POINTS];
 
-/* A number below `limit` that is followed by `end`. NULL when there is none. */
+/* Parses a number below `limit` followed by `end`. Returns the rest of the text, or NULL. */
 static const char *number(const char *text, long limit, const char *end, long *value)
 {
 	char *after;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Traffic classes: the code point (DSCP) and the service level that an endpoint's packets carry for
- * the class that was asked for.
+ * Traffic classes: the DSCP and the service level of an endpoint's packets, depending on the
+ * requested class.
  */
 #ifndef VRB_TCLASS_H
 #define VRB_TCLASS_H
@@ -14,24 +14,24 @@
 struct rdma_cm_id;
 
 struct vrb_tclass {
-	bool asked;   /* else the network's defaults stay */
-	uint8_t tos;  /* of the IP header: the code point above the two bits of ECN */
-	int8_t level; /* service level; -1 is the one of the route */
+	bool asked;   /* otherwise the network's defaults apply */
+	uint8_t tos;  /* of the IP header: the DSCP, above the two ECN bits */
+	int8_t level; /* service level; -1: the route's */
 };
 
-/* Reads FI_VERBS_TCLASS_SL; what is wrong with it is logged. */
+/* Reads FI_VERBS_TCLASS_SL and logs what is wrong with it. */
 void vrb_tclass_init(void);
-/* 0, or -FI_EINVAL when there is no such class, logged for `call`. */
+/* Returns 0, or -FI_EINVAL logged for `call` if there is no such class. */
 int vrb_tclass_check(const char *call, const struct fi_info *info);
-/* What an endpoint of the domain sends with: its own class, else the domain's. */
+/* Returns the class of an endpoint: its own, or else the domain's. */
 struct vrb_tclass vrb_tclass_of(const struct fi_info *domain, const struct fi_info *ep);
 static inline bool vrb_tclass_same(struct vrb_tclass a, struct vrb_tclass b)
 {
 	return a.asked == b.asked && a.tos == b.tos && a.level == b.level;
 }
 /*
- * Before the route of the id is resolved, or the group is joined: the kernel derives the service
- * level from it, and the other end of a connection that asks for no class of its own takes it over.
+ * Call before the id's route is resolved or the group is joined: the kernel derives the service
+ * level from it, and the other end of a connection adopts it unless it asks for a class of its own.
  */
 void vrb_tclass_set_id(struct vrb_tclass tclass, struct rdma_cm_id *id);
 void vrb_tclass_set_ah(struct vrb_tclass tclass, struct ibv_ah_attr *attr);

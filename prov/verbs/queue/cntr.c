@@ -50,7 +50,7 @@ static int check_flags(uint64_t flags)
 	return 0;
 }
 
-/* Where a counter can be waited for, so can what feeds it. */
+/* The queue that feeds a counter supports waiting if the counter does. */
 static enum fi_wait_obj wait_obj(const struct vrb_ep *ep)
 {
 	int i;
@@ -93,8 +93,8 @@ static int open_own_cq(struct vrb_ep *ep)
 }
 
 /*
- * The queue that a counter of this kind counts: a work queue without one of its own completes on
- * the other.
+ * Returns the queue that feeds a counter of this kind: a work queue without its own CQ completes on
+ * the other one's.
  */
 static struct vrb_cq *cq_of(const struct vrb_ep *ep, int kind)
 {
@@ -162,7 +162,7 @@ static int watch_late(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 	return ret;
 }
 
-/* The posting side first: what it posts without asking for a completion would be counted late. */
+/* The posting side comes first: what it posts unsignaled would be counted late. */
 static int count_sends(struct vrb_ep *ep)
 {
 	if (ep->lock_posts)
@@ -181,8 +181,8 @@ static int count_receives(struct vrb_ep *ep)
 }
 
 /*
- * A thread that polls looks at the counter with the lock of its queue held, at that of shared
- * receives with the domain's.
+ * Polling threads use the counter with the queue's lock held; for shared receives also with the
+ * domain's.
  */
 static void set_late(struct vrb_ep *ep, struct ofi_cntr *cntr, int kind)
 {
@@ -196,7 +196,10 @@ static void set_late(struct vrb_ep *ep, struct ofi_cntr *cntr, int kind)
 	vrb_cq_unlock(cq);
 }
 
-/* With domain->bind_lock held. The endpoint is enabled: what completes from now on is counted. */
+/*
+ * Binds a counter to an enabled endpoint: completions are counted from now on. The caller holds
+ * domain->bind_lock.
+ */
 static int bind_late(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 {
 	int i, ret = watch_late(ep, cntr, flags);

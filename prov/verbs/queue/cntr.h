@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Counters of connected endpoints: what they are bound for, and the completion queues that feed
- * them.
- */
+/* Counters of connected endpoints: their bindings, and the completion queues that feed them. */
 #ifndef VRB_CNTR_H
 #define VRB_CNTR_H
 
@@ -19,18 +16,20 @@ int vrb_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct f
 		  void *context);
 int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags);
 /*
- * Where there are counters: a completion queue where none is bound, counting queues, and sources
- * for the counters. What is done stays when it fails, and is not done again.
+ * Prepares an endpoint that has counters: creates a completion queue if none is bound, and sets up
+ * counting in the queues and sources for the counters. Steps that succeeded stay in place after a
+ * failure and are not repeated.
  */
 int vrb_cntr_enable(struct vrb_ep *ep);
 /*
- * Lets a counter find what deferred work of the endpoint completes, until it closes. 0 or -FI_E*.
+ * Makes completions of the endpoint's deferred work visible to a counter until the endpoint closes.
+ * Returns 0 or -FI_E*.
  */
 int vrb_cntr_watch_work(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv);
-/* Lets go of the counters; the queues are detached, the completion queues are not yet let go of. */
+/* Releases the counters. The queues are detached; the completion queues are not released yet. */
 void vrb_cntr_unbind(struct vrb_ep *ep);
 
-/* Counters of what is transmitted. */
+/* Returns true if there are counters for transmits. */
 static inline bool vrb_cntr_tx(const struct vrb_ep *ep)
 {
 	return ep->cntrs[VRB_COUNT_SEND] || ep->cntrs[VRB_COUNT_READ] || ep->cntrs[VRB_COUNT_WRITE];

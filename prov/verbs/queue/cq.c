@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues: opening and closing, and room for the queues attached. */
+/* Completion queues: opening, closing, attaching queues. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +58,8 @@ static void silence_all(struct vrb_wq *wq)
 }
 
 /*
- * Nobody reads what is still to complete. Without counters and out of a ring, that is what is
- * behind the tail.
+ * Makes the remaining completions silent. Without counters in an ordered queue, these are the slots
+ * after the tail.
  */
 static void silence(const struct vrb_cq *cq, struct vrb_wq *wq)
 {
@@ -74,7 +74,7 @@ static void silence(const struct vrb_cq *cq, struct vrb_wq *wq)
 		slot->flags |= VRB_SILENT;
 }
 
-/* Counters see each completion, also those that nobody has read. */
+/* Counters process each completion, including unread ones. */
 static bool drain_counted(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	bool left;

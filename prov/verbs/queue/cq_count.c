@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues with counters. Each completion is counted when it leaves the device, once; what
- * a counter's reader finds for the application is stored in order.
+ * Completion queues with counters. Each completion is counted once, when it is polled from the
+ * device; completions that a counter's reader finds are stored in order for the application.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void cq_count_count(struct ofi_cntr *cntr, bool good)
 		ofi_cntr_count_error(cntr, 1);
 }
 
-/* Lets go of the completion counter of a slot with VRB_WORK. */
+/* Drops the completion counter of a slot with VRB_WORK. */
 static void forget_work(struct vrb_slot *slot)
 {
 	struct ofi_cntr *cntr = (struct ofi_cntr *)slot->len;
@@ -68,7 +68,7 @@ static void count_slot(struct vrb_wq *wq, bool good)
 	wq->counted = slot->next;
 	if (slot->flags & VRB_WORK)
 		count_work(slot, good);
-	/* A buffer of several parts fails once. */
+	/* A buffer of several parts fails only once. */
 	if (!good && (slot->flags & (VRB_MULTI | FI_MULTI_RECV)) == VRB_MULTI)
 		return;
 	if (cntr)
@@ -76,7 +76,7 @@ static void count_slot(struct vrb_wq *wq, bool good)
 }
 
 /*
- * A shared receive is counted for the endpoint that took it; its counter stays while the endpoint
+ * A shared receive is counted for the endpoint that took it; its counter exists while the endpoint
  * is listed.
  */
 static void count_shared(struct vrb_domain *domain, const struct ibv_wc *wc)
@@ -90,7 +90,7 @@ static void count_shared(struct vrb_domain *domain, const struct ibv_wc *wc)
 	ofi_unlock(&domain->lock);
 }
 
-/* Those before it that gave no completion were good. */
+/* Earlier operations without a completion have succeeded. */
 static void count_to(const struct ibv_wc *wc)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
@@ -196,7 +196,7 @@ static void retire(struct vrb_cq *cq, const struct ibv_wc *wc)
 	vrb_wq_retire(wq_of(wc), (struct vrb_slot *)(uintptr_t)wc->wr_id, 0);
 }
 
-/* One that was counted: dropped, retired, or stored behind what is unread. */
+/* Handles a counted completion: drops it, retires it, or stores it after unread ones. */
 static void cq_count_settle(struct vrb_cq *cq, const struct ibv_wc *wc)
 {
 	if (vrb_wq_closed(wq_of(wc)))
@@ -291,7 +291,7 @@ int vrb_cq_count_open(struct vrb_cq *cq)
 	return ret;
 }
 
-/* Behind what has left the device already, which waits for its reader. */
+/* Starts after the completions that have been polled already and wait for a reader. */
 static struct vrb_slot *first_to_count(const struct vrb_cq *cq, const struct vrb_wq *wq)
 {
 	struct vrb_slot *first = wq->tail;

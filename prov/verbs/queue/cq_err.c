@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reading the errors that a completion queue's reads stop at. */
+/* Reading the errors at which reads of a completion queue stop. */
 #include "prov/base/cq.h"
 #include "cq.h"
 #include "prov/verbs/provider/stats.h"
 
-/*
- * The error that a read stopped at, NULL when there is none. What closed endpoints left is dropped.
- */
+/* Returns the error at which a read stopped, or NULL. Drops what closed endpoints have left. */
 static const struct ibv_wc *kept_error(struct vrb_cq *cq)
 {
 	const struct ibv_wc *wc;

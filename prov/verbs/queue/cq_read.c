@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading completions: polled in batches from the device and formatted into the caller's array.
- * Each format has its own reader, chosen when the CQ is opened.
+ * Reading completions: they are polled in batches from the device and formatted into the caller's
+ * array. Each format has its own reader, chosen when the CQ is opened.
  */
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
@@ -18,7 +18,7 @@ union entries {
 	struct fi_cq_tagged_entry *tagged;
 };
 
-/* What one completion reports; constants of the format drop what is not asked. */
+/* Writes one entry; a constant format removes the stores that it does not need. */
 OFI_INLINE void cq_read_put(enum fi_cq_format format, union entries out, void *context,
 			    uint64_t flags, size_t len, void *buf, uint64_t data)
 {
@@ -38,7 +38,10 @@ OFI_INLINE void cq_read_put(enum fi_cq_format format, union entries out, void *c
 	}
 }
 
-/* What queues are in a CQ that is traced or has datagrams; i is the entry to be written. */
+/*
+ * Retires a completion in a CQ that is traced or has datagrams; i is the index of the entry to be
+ * written.
+ */
 static OFI_OUTLINE uint64_t retire_slow(struct vrb_cq *cq, struct ibv_wc *wc, size_t i,
 					uint64_t flags)
 {
@@ -66,13 +69,13 @@ OFI_INLINE size_t size_of(enum fi_cq_format format)
 	}
 }
 
-/* Those written up to out. */
+/* Returns the number of entries written up to out. */
 OFI_INLINE size_t entries_to(enum fi_cq_format format, const struct vrb_cq *cq, union entries out)
 {
 	return (size_t)((char *)out.any - (char *)cq->out) / size_of(format);
 }
 
-/* A part of a buffer of FI_MULTI_RECV: where it is, and what it reports. */
+/* Handles part of an FI_MULTI_RECV buffer: returns its flags and sets *buf to its address. */
 static OFI_OUTLINE uint64_t take_part(const struct vrb_slot *slot, const struct ibv_wc *wc,
 				      uint64_t flags, void **buf)
 {
@@ -82,8 +85,8 @@ static OFI_OUTLINE uint64_t take_part(const struct vrb_slot *slot, const struct 
 }
 
 /*
- * Flags and data of a completion that came with immediate data. An RMA write with data is always
- * reported, but for what belongs to a closed endpoint.
+ * Handles flags and data of a completion with immediate data. An RMA write with data is always
+ * reported, unless its endpoint is closed.
  */
 OFI_INLINE uint64_t arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *data)
 {
@@ -98,8 +101,8 @@ OFI_INLINE uint64_t arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *d
 }
 
 /*
- * Retires what the completion stands for. Returns the entries written, 0 or 1. Queues are odd only
- * where the CQ is, which each read knows from the start.
+ * Retires a completion. Returns the number of entries written, 0 or 1. `odd` tells whether the CQ
+ * is traced or has datagrams, which each read knows from the start.
  */
 OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct vrb_cq *cq,
 			   struct ibv_wc *wc, bool odd)
@@ -110,7 +113,7 @@ OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 	void *context, *buf = NULL;
 	size_t len;
 
-	/* Pairs with vrb_wq_take: what the poster stored in the slot is visible from here on. */
+	/* Pairs with vrb_wq_take: the contents of the slot are visible from here on. */
 	(void)__atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
 	context = slot->context;
 	flags = slot->flags;
@@ -133,13 +136,13 @@ OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 	return 1;
 }
 
-/* Of a closed endpoint's the failed ones are dropped too. */
+/* Failures of a closed endpoint are dropped, too. */
 OFI_INLINE bool is_error(const struct ibv_wc *wc)
 {
 	return ofi_unlikely(wc->status != IBV_WC_SUCCESS) && !vrb_cq_drops(wc);
 }
 
-/* The entries up to out, or what there is instead of any. */
+/* Returns the number of entries up to out, or `none` if there are none. */
 OFI_INLINE ssize_t written(enum fi_cq_format format, const struct vrb_cq *cq, union entries out,
 			   ssize_t none)
 {
@@ -147,8 +150,8 @@ OFI_INLINE ssize_t written(enum fi_cq_format format, const struct vrb_cq *cq, un
 }
 
 /*
- * Hands out the completions taken, wc[first..first+n), and polls for more while there is room. An
- * error stays behind, with what came after it, for the reads that follow.
+ * Returns the polled completions, wc[first..first+n), and polls for more while there is room. An
+ * error, and what came after it, is kept for later reads.
  */
 OFI_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, bool odd)
 {
@@ -179,7 +182,8 @@ static OFI_OUTLINE void wake(struct vrb_cq *cq)
 }
 
 /*
- * Seen through the barrier, the lock's address costs one addition here instead of a saved register.
+ * Leaves the CQ. Recomputing the lock's address after the barrier costs one addition instead of a
+ * saved register.
  */
 OFI_INLINE void cq_read_leave(struct vrb_cq *cq, bool lock)
 {
@@ -188,7 +192,7 @@ OFI_INLINE void cq_read_leave(struct vrb_cq *cq, bool lock)
 		wake(cq);
 }
 
-/* There is no array to put completions into: they stay. Lets go of the lock. */
+/* There is no array for the completions, so they are kept. Releases the lock. */
 static OFI_OUTLINE ssize_t cq_read_refuse(struct vrb_cq *cq, int n)
 {
 	vrb_cq_keep(cq, cq->first, cq->first + (uint32_t)n);
@@ -225,7 +229,7 @@ static OFI_OUTLINE ssize_t read_slow(struct vrb_cq *cq, int n)
 	return read_any(cq, n, true);
 }
 
-/* Any number of completions. Lets go of the lock. */
+/* Handles any number of completions. Releases the lock. */
 static OFI_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
 {
 	if (ofi_unlikely(__atomic_load_n(&cq->special, __ATOMIC_RELAXED) &
@@ -234,7 +238,7 @@ static OFI_OUTLINE ssize_t read_many(struct vrb_cq *cq, int n)
 	return read_any(cq, n, false);
 }
 
-/* The device had n completions; mostly it is one, and good. Lets go of the lock. */
+/* Handles n completions from the device, usually a single success. Releases the lock. */
 OFI_INLINE ssize_t found(enum fi_cq_format format, struct vrb_cq *cq, int n, bool lock)
 {
 	union entries out = { .any = cq->out };
@@ -288,7 +292,7 @@ static OFI_OUTLINE ssize_t found_tagged_nolock(struct vrb_cq *cq, int n)
 	return found(FI_CQ_FORMAT_TAGGED, cq, n, false);
 }
 
-/* With the lock held, which is let go of. */
+/* Called with the lock held and releases it. */
 static ssize_t read_sources(struct vrb_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	ssize_t ret;
@@ -302,7 +306,10 @@ static ssize_t read_sources(struct vrb_cq *cq, void *buf, size_t count, fi_addr_
 	return ret;
 }
 
-/* With something kept, lost or closed, or odd queues. Lets go of the lock. */
+/*
+ * Slow path: something is kept, lost or closed, or the CQ is traced or has datagrams. Releases the
+ * lock.
+ */
 static OFI_OUTLINE ssize_t read_special(struct vrb_cq *cq, void *buf, size_t count)
 {
 	return read_sources(cq, buf, count, NULL);
@@ -315,9 +322,8 @@ static OFI_OUTLINE ssize_t read_contended(struct vrb_cq *cq, void *buf, size_t c
 }
 
 /*
- * An empty CQ is what a polling application mostly finds, so that way is kept short: what is not
- * needed on it leaves by a tail call, and the caller's array waits in the CQ instead of in saved
- * registers.
+ * A polling application usually finds the CQ empty, so that path is kept short: everything else is
+ * a tail call, and the caller's array is stored in the CQ instead of in saved registers.
  */
 OFI_INLINE ssize_t read_format(ssize_t (*found_format)(struct vrb_cq *, int), struct fid_cq *fid,
 			       void *buf, size_t count, bool lock)
@@ -378,10 +384,7 @@ static ssize_t read_tagged_nolock(struct fid_cq *cq, void *buf, size_t count)
 	return read_format(found_tagged_nolock, cq, buf, count, false);
 }
 
-/*
- * Sources are told by the queues of datagrams; a connected endpoint has one, which is in no address
- * vector.
- */
+/* Only datagram queues report sources; a connected endpoint's peer is in no address vector. */
 static ssize_t read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
 {
 	struct vrb_cq *cq = vrb_cq(fid);

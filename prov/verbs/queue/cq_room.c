@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Room in completion queues: entries for all that the queues can have outstanding, of their own or
- * from a pool.
+ * Room in completion queues: entries for everything that the queues can have outstanding, reserved
+ * or from a pool.
  */
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "cq.h"
 #include "prov/verbs/provider/prov.h"
 
-/* Grows the device's CQ so that it holds `entries`. */
+/* Grows the device's CQ to at least `entries`. */
 static bool grow(struct vrb_cq *cq, uint64_t entries)
 {
 	if (entries <= cq->capacity)
@@ -19,7 +19,7 @@ static bool grow(struct vrb_cq *cq, uint64_t entries)
 	return true;
 }
 
-/* Turns what is left into the pool, the last quarter of a CQ at least. */
+/* Turns the remaining entries, at least the last quarter of a CQ, into the pool. */
 static void make_pool(struct vrb_cq *cq)
 {
 	__atomic_add_fetch(&cq->pool, (int)(cq->capacity - cq->reserved), __ATOMIC_RELEASE);
@@ -36,8 +36,8 @@ static int no_room(const struct vrb_cq *cq)
 }
 
 /*
- * Entries of the queue's own, while three quarters of the largest CQ are not taken. Else makes it
- * as large as it can be.
+ * Reserves entries while less than three quarters of the largest CQ are taken. Otherwise grows the
+ * CQ to its maximum.
  */
 static bool reserve(struct vrb_cq *cq, uint32_t size)
 {
@@ -51,7 +51,7 @@ static bool reserve(struct vrb_cq *cq, uint32_t size)
 	return false;
 }
 
-/* The first queue that finds no room makes the pool. */
+/* The first queue that finds no room creates the pool. */
 static int join_pool(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	if (!cq->shared && cq->reserved == cq->capacity)
@@ -72,7 +72,7 @@ int vrb_cq_admit(struct vrb_cq *cq, struct vrb_wq *wq)
 	return ret;
 }
 
-/* All of them at once, out of the last quarter or of the pool. */
+/* Takes all of them at once, from the last quarter or from the pool. */
 static bool take_rest(struct vrb_cq *cq, uint32_t size)
 {
 	if (!cq->shared) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Taking completions: from the device, from those kept for later, or in the name of a device that
- * is gone.
+ * Taking completions: from the device, from those kept for later, or on behalf of a device that is
+ * gone.
  */
 #include "batch.h"
 #include "cq.h"
@@ -25,7 +25,7 @@ static bool is_lost(const struct ibv_wc *wc)
 			       __ATOMIC_ACQUIRE);
 }
 
-/* From the device, but nothing of a queue that the library completes itself. */
+/* Polls the device, but drops completions of a queue that the library completes itself. */
 int vrb_cq_take_device(struct vrb_cq *cq, struct ibv_wc *wc, int want)
 {
 	int n, i, taken;
@@ -84,7 +84,7 @@ void vrb_cq_ring_held(struct vrb_cq *cq)
 			vrb_batch_flush(wq->ep);
 }
 
-/* With nothing kept: from the device, or for it. */
+/* Used when nothing is kept: polls the device, or completes on its behalf. */
 static inline int take_fresh(struct vrb_cq *cq, int want)
 {
 	int n;
@@ -103,7 +103,7 @@ static inline int cq_take_take(struct vrb_cq *cq, int want)
 	return cq->kept ? vrb_cq_take_kept(cq) : take_fresh(cq, want);
 }
 
-/* What a counter stored comes between what is kept and what the device has. */
+/* Stored completions come after kept ones and before the device's. */
 static int take_counted(struct vrb_cq *cq, int want)
 {
 	int n;
@@ -131,7 +131,7 @@ static int take_saved(struct vrb_cq *cq, int want)
 	return n ? n : take_fresh(cq, want);
 }
 
-/* Whatever is next. */
+/* Takes whatever comes next. */
 static int take_next(struct vrb_cq *cq, int want)
 {
 	if (vrb_cq_counts(cq))
@@ -139,7 +139,7 @@ static int take_next(struct vrb_cq *cq, int want)
 	return cq->store.count ? take_saved(cq, want) : cq_take_take(cq, want);
 }
 
-/* With doorbells to ring, counters to tell, or completions that were saved. */
+/* Slow path: batches to post, counters to update, or saved completions. */
 static OFI_OUTLINE int take_special(struct vrb_cq *cq, int want)
 {
 	vrb_cq_ring_held(cq);
@@ -210,7 +210,7 @@ static void reclaim(struct vrb_cq *cq)
 	int n = take_next(cq, (int)cq->bunch);
 	uint32_t i = cq->first, end = i + (n > 0 ? (uint32_t)n : 0);
 
-	/* Not what comes behind an unread one: retiring it would free the unread one's slot. */
+	/* Stops at an unread completion: retiring later ones would free its slot. */
 	while (i < end && vrb_cq_retire_silent(&cq->wc[i]))
 		i++;
 	vrb_cq_keep(cq, i, end);

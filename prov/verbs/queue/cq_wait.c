@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Waiting on a completion queue. The descriptor of FI_GETWAIT is an epoll over the device's
- * completion channel and an eventfd, so that fi_cq_signal and a lost device wake sleepers too.
+ * Waiting on a completion queue. The descriptor for FI_GETWAIT is an epoll descriptor over the
+ * device's completion channel and an eventfd, so that fi_cq_signal and a lost device wake sleepers,
+ * too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,7 @@ int vrb_cq_wait_open(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 	return vrb_errno(-ret);
 }
 
-/* They are acknowledged in bunches, each costs a mutex. */
+/* Events are acknowledged in batches, because each acknowledgment takes a mutex. */
 static bool drain_channel(struct vrb_cq *cq)
 {
 	unsigned int before = cq->unacked;
@@ -57,7 +58,7 @@ static bool drain_channel(struct vrb_cq *cq)
 	return some;
 }
 
-/* Something to read: kept, where the next read looks first. */
+/* Returns true if there is something to read, which is then kept for the next read. */
 static bool anything(struct vrb_cq *cq)
 {
 	int n = cq->kept ? 0 : vrb_cq_poll(cq, 1);
@@ -67,7 +68,7 @@ static bool anything(struct vrb_cq *cq)
 	return cq->kept;
 }
 
-/* With nothing there, or counters to be told. */
+/* The CQ is empty, or has counters to update. */
 static int cq_wait_arm(struct vrb_cq *cq)
 {
 	int ret;
@@ -95,7 +96,7 @@ static int cq_trywait(struct ofi_cq *base)
 		ret = cq_wait_arm(cq);
 	if (!ret && (cq->store.count || anything(cq)))
 		ret = -FI_EAGAIN;
-	/* Others may sleep until what was taken back here. */
+	/* Other threads may be waiting for the event that was taken above. */
 	if (ret && taken)
 		ofi_wait_signal(&cq->slow.wait);
 	vrb_cq_unlock(cq);
@@ -132,7 +133,10 @@ static void source_progress(void *object)
 	vrb_cq_unlock(cq);
 }
 
-/* Asked for before the last look: what comes after it makes the descriptor readable. */
+/*
+ * Requests an event before the last check, so whatever comes after it makes the descriptor
+ * readable.
+ */
 static int source_arm(void *object)
 {
 	struct vrb_cq *cq = object;

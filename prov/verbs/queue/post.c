@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The slow paths of posting: full or closed queues, failed posts, and the batches of FI_MORE. */
+/* The slow paths of posting: full or shut queues, failed posts, and the batches of FI_MORE. */
 #include <stdlib.h>
 #include <string.h>
 #include "batch.h"
@@ -9,7 +9,7 @@
 #include "post.h"
 #include "qp.h"
 
-/* Batches */
+/* Batches. */
 
 struct vrb_batch *vrb_batch_new(size_t iov_limit, size_t inline_size)
 {
@@ -17,7 +17,7 @@ struct vrb_batch *vrb_batch_new(size_t iov_limit, size_t inline_size)
 	struct vrb_batch *batch;
 	struct ibv_sge *sge;
 
-	/* Most endpoints never touch the memory behind the work requests. */
+	/* Most endpoints never touch the memory after the work requests. */
 	batch = malloc(sizeof(*batch) + sges + VRB_BATCH_MAX * inline_size);
 	if (!batch)
 		return NULL;
@@ -52,7 +52,7 @@ static void copy_inline(struct ibv_send_wr *to, const struct ibv_send_wr *from, 
 	to->sg_list[0].length = len;
 }
 
-/* The copy number n of a work request. Mostly it has one segment. */
+/* Copies a work request into position n. Usually it has one segment. */
 OFI_INLINE void copy(struct vrb_batch *batch, uint32_t n, const struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *held = &batch->wr[n];
@@ -88,9 +88,9 @@ void vrb_batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr)
 }
 
 /*
- * The first n refused work requests were accepted from the application: they go through the queue
- * pair once more, in error, so that they complete in their place. Where even that fails, the device
- * is gone.
+ * The first n rejected work requests were accepted from the application: they go through the queue
+ * pair again, in the error state, so that they complete in order. If even that fails, the device is
+ * gone.
  */
 static void give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, uint32_t n)
 {
@@ -103,7 +103,7 @@ static void give_up(struct vrb_ep *ep, const struct ibv_send_wr *refused, uint32
 	vrb_qp_flush(ep);
 	for (; n && !err; n--, refused++) {
 		wr.wr_id = refused->wr_id;
-		wr.wr = refused->wr; /* a datagram's address */
+		wr.wr = refused->wr; /* a datagram's destination */
 		err = ibv_post_send(sq->qp, &wr, &bad);
 	}
 	if (err)
@@ -143,7 +143,7 @@ void vrb_batch_flush(struct vrb_ep *ep)
 	ofi_unlock(&ep->sq->lock);
 }
 
-/* Posting */
+/* Posting. */
 
 static int down_err(const struct vrb_ep *ep)
 {
@@ -154,7 +154,7 @@ static int down_err(const struct vrb_ep *ep)
 	return err ? err : -FI_EOPBADSTATE;
 }
 
-/* Why a queue takes nothing. */
+/* Returns the reason why a queue accepts nothing. */
 static ssize_t blocked(struct vrb_wq *wq)
 {
 	if (vrb_wq_special(wq) & VRB_WQ_SHUT)
@@ -185,7 +185,7 @@ static bool has_room(struct vrb_wq *wq)
 	return !is_shut(wq) && vrb_wq_refresh(wq) && vrb_wq_take_pool(wq);
 }
 
-/* Perhaps after a look at what completed silently. */
+/* Returns true if there is room, possibly after retiring silent completions. */
 static bool makes_room(struct vrb_wq *wq)
 {
 	if (has_room(wq))
@@ -202,7 +202,7 @@ ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err)
 	return vrb_errno(err);
 }
 
-/* With a slot and a credit. */
+/* Posts after a slot and a credit have been taken. */
 static ssize_t sq_post_taken(struct vrb_wq *sq, struct ibv_send_wr *wr, bool more)
 {
 	int err;

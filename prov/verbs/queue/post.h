@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The way of a work request to the device, inlined into each posting call: take a slot and a
- * credit, remember the operation, publish, post. The slow path is in post.c.
+ * Posting a work request, inlined into each posting call: take a slot and a credit, record the
+ * operation, publish it, post. The slow path is in post.c.
  */
 #ifndef VRB_POST_H
 #define VRB_POST_H
@@ -11,15 +11,16 @@
 #include "prov/verbs/msg/ep.h"
 #include "prov/verbs/provider/stats.h"
 
-/* Flags that a transmit call may carry; others give -FI_EBADFLAGS. */
+/* Flags allowed in transmit calls; others return -FI_EBADFLAGS. */
 #define VRB_TX_FLAGS                                                                               \
 	(FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 #define VRB_RX_FLAGS (FI_COMPLETION | FI_MORE)
 
 /*
- * `lock`: the domain's threading asks for the queue's lock. A constant in the calls of the fast
- * path, of which each table has its own; the slow path looks into the endpoint.
+ * `lock` tells whether the domain's threading model requires the queue's lock. It is a constant in
+ * the fast-path calls, which each table has its own copy of; the slow path reads it from the
+ * endpoint.
  */
 OFI_INLINE void vrb_wq_enter(struct vrb_wq *wq, bool lock)
 {
@@ -27,7 +28,7 @@ OFI_INLINE void vrb_wq_enter(struct vrb_wq *wq, bool lock)
 		ofi_lock(&wq->lock);
 }
 
-/* Wakes who waits for the queue's lock. Returns ret, so that it can end a call. */
+/* Wakes threads waiting for the queue's lock. Returns ret, for use at the end of a call. */
 ssize_t vrb_wq_wake(struct vrb_wq *wq, ssize_t ret);
 
 OFI_INLINE ssize_t vrb_wq_leave(struct vrb_wq *wq, bool lock, ssize_t ret)
@@ -38,19 +39,20 @@ OFI_INLINE ssize_t vrb_wq_leave(struct vrb_wq *wq, bool lock, ssize_t ret)
 }
 
 /*
- * The queue is full or shut, shares credits, or work requests are or will be held back. They are
- * another thread's when the connection ends, so this way takes the lock, unless it is held already.
+ * Slow path: the queue is full or shut, uses the pool's credits, or work requests are or will be
+ * held back. This path takes the lock unless it is held already, because another thread handles
+ * held work requests when the connection ends.
  */
 ssize_t vrb_sq_post_slow(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
 			 size_t len, bool more, bool locked);
-/* Holds the work request back. */
+/* Adds the work request to the batch. */
 ssize_t vrb_sq_hold(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, uint64_t flags,
 		    size_t len, bool locked);
 ssize_t vrb_rq_post_slow(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *context, uint64_t flags,
 			 size_t len);
-/* Credits for count slots, to be taken at once. 0, or why not. */
+/* Takes credits for count slots that are taken next. Returns 0 or the reason why not. */
 ssize_t vrb_wq_reserve(struct vrb_wq *wq, uint32_t count);
-/* The post failed with errno err; takes the slot back. */
+/* Handles a post that failed with errno err: returns the slot. */
 ssize_t vrb_wq_post_failed(struct vrb_wq *wq, int err);
 
 OFI_INLINE bool vrb_wq_usual(const struct vrb_wq *wq)
@@ -59,8 +61,8 @@ OFI_INLINE bool vrb_wq_usual(const struct vrb_wq *wq)
 }
 
 /*
- * Posts a work request and leaves the queue, which the caller has entered. flags: what the
- * completion will report, with VRB_SILENT where it will not.
+ * Posts a work request and leaves the queue, which the caller has entered. flags are those of the
+ * completion, with VRB_SILENT if there will be none.
  */
 OFI_INLINE ssize_t vrb_sq_post(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context,
 			       uint64_t flags, size_t len, bool more, bool lock)
@@ -100,7 +102,7 @@ OFI_INLINE ssize_t vrb_rq_post(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *
 	return vrb_wq_leave(rq, lock, ret);
 }
 
-/* The message of a call that has an iov and nothing else. */
+/* Returns the message structure for a call with only an iov. */
 OFI_INLINE struct fi_msg vrb_msg_of_iov(const struct iovec *iov, void **desc, size_t count,
 					fi_addr_t addr, void *context)
 {
@@ -121,9 +123,9 @@ OFI_INLINE void vrb_sge_set(struct ibv_sge *sge, const void *buf, size_t len, vo
 }
 
 /*
- * Fills sge from an iov, of at most limit buffers, and *len with the sum of the lengths. -FI_EINVAL
- * when there are too many, or a buffer to read from is missing (inline data would be copied from
- * it), -FI_EMSGSIZE when the sum overflows.
+ * Fills sge from an iov of at most limit buffers and sets *len to the total length. Returns
+ * -FI_EINVAL if there are too many, or if a buffer to read from is NULL (inline data would be
+ * copied from it); -FI_EMSGSIZE if the total overflows.
  */
 static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov, void **desc,
 				   size_t count, size_t limit, bool is_recv, size_t *len)
@@ -144,15 +146,18 @@ static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov,
 }
 
 /*
- * One buffer with data in it. Without, a call takes the way of its fi_...msg form, which checks
- * everything.
+ * Returns true for a single buffer with data. Any other call takes the path of its fi_...msg form,
+ * which checks everything.
  */
 OFI_INLINE bool vrb_plain(const void *buf, size_t len, size_t max)
 {
 	return ofi_likely(buf && len - 1 < max);
 }
 
-/* The queue's own work request with its one segment filled; its flags and operation are left. */
+/*
+ * Returns the queue's template work request with its segment filled; the caller sets flags and
+ * operation.
+ */
 OFI_INLINE struct ibv_send_wr *vrb_sq_wr(struct vrb_wq *sq, const void *buf, size_t len, void *desc)
 {
 	vrb_sge_set(&sq->sge, buf, len, desc);
@@ -160,27 +165,27 @@ OFI_INLINE struct ibv_send_wr *vrb_sq_wr(struct vrb_wq *sq, const void *buf, siz
 }
 
 /*
- * IBV_SEND_INLINE where the data fits: it saves the device a read, and the buffer is free at
- * return.
+ * Returns IBV_SEND_INLINE if the data fits: this saves the device a read, and the buffer may be
+ * reused at return.
  */
 OFI_INLINE unsigned int vrb_inline_flag(const struct vrb_ep *ep, size_t len)
 {
 	return len <= ep->inject_size ? IBV_SEND_INLINE : 0;
 }
 
-/* Datagrams leave in order, and there is nothing that one of them could wait for. */
+/* Datagrams are sent in order and wait for nothing, so they need no fence. */
 static inline unsigned int vrb_fence_flag(const struct vrb_ep *ep, uint64_t flags)
 {
 	return flags & FI_FENCE && !vrb_ep_is_dgram(ep) ? IBV_SEND_FENCE : 0;
 }
 
-/* What a transmit call with flags of its own asks of the work request and of the completion. */
+/* The effects of a transmit call's flags on the work request and the completion. */
 struct vrb_tx_mode {
 	unsigned int wr_flags;
 	uint64_t silent;
 };
 
-/* 0, -FI_EBADFLAGS or -FI_EMSGSIZE. */
+/* Returns 0, -FI_EBADFLAGS or -FI_EMSGSIZE. */
 static inline ssize_t vrb_tx_mode(const struct vrb_ep *ep, uint64_t flags, uint64_t allowed,
 				  size_t len, struct vrb_tx_mode *mode)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Queue pairs: creation, the way to RTS, flushing. */
+/* Queue pairs: creation, transition to RTS, flushing. */
 #include <errno.h>
 #include <string.h>
 #include <rdma/providers/fi_log.h>
@@ -20,7 +20,10 @@ static int qp_failed(const struct vrb_ep *ep, const char *call, const char *what
 	return vrb_errno(err);
 }
 
-/* The lowest port that is up; the connection's own is set when its address is resolved. */
+/*
+ * Returns the lowest port that is up; the connection's own port is set when its address is
+ * resolved.
+ */
 static uint8_t first_port(const struct vrb_domain *domain)
 {
 	struct ibv_port_attr attr;
@@ -51,8 +54,8 @@ static int to_init(struct vrb_ep *ep)
 }
 
 /*
- * The way of a UD queue pair. Where one comes from an error, its work requests are forgotten:
- * nothing may be outstanding.
+ * Starts a UD queue pair. If it comes from an error, its work requests are discarded: nothing may
+ * be outstanding.
  */
 int vrb_qp_start_ud(struct vrb_dgram *ep, const char *call)
 {
@@ -155,8 +158,8 @@ void vrb_qp_settle(const struct vrb_domain *domain, const struct fi_info *info,
 }
 
 /*
- * A connection that the connection manager does not know any more: the peer has given it up, which
- * anybody can do.
+ * Handles a connection that the connection manager no longer knows because the peer has given it
+ * up, which any peer can do.
  */
 static int init_failed(const struct vrb_ep *ep, const char *name, int err)
 {

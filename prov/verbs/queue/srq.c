@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared receive queues: their slots, and the completion queues that they complete on. */
+/* Shared receive queues: their slots, and their completion queues. */
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "cq.h"
@@ -93,7 +93,7 @@ void vrb_srq_reap(struct vrb_cq *cq)
 	}
 }
 
-/* By the later look more may have been retired than had been taken by the earlier one. */
+/* The values are read one after the other, so more slots may appear retired than taken. */
 uint32_t vrb_srq_left(const struct vrb_srq *srq)
 {
 	uint32_t taken = __atomic_load_n(&srq->taken, __ATOMIC_ACQUIRE);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A receive queue that endpoints share: the device's SRQ and its slots. Its receives complete in
- * any order and on the CQ of whichever endpoint took them, so that the slots are a free list:
- * pollers push what they retire, without a lock, and posting takes all of that when it has none
- * left.
+ * A receive queue shared by endpoints: the device's SRQ and its slots. Receives complete in any
+ * order, on the CQ of the endpoint that took them. The free slots are therefore a list: pollers
+ * push retired slots without a lock, and posting takes the whole list when it has run out.
  *
- * Closing the SRQ ends its receives. The slots stay until each CQ that may still hold a completion
- * of theirs was seen empty: a share is a CQ's part in the queue, and its reference on it.
+ * Closing the SRQ ends its receives. The slots stay until each CQ that may hold one of their
+ * completions was seen empty. A share links a CQ to the queue and holds a reference on the queue.
  */
 #ifndef VRB_SRQ_H
 #define VRB_SRQ_H
@@ -17,21 +16,22 @@
 struct vrb_share {
 	struct vrb_srq *srq;
 	struct vrb_cq *cq;
-	LIST_ENTRY(vrb_share) of_srq; /* srq->shares, until the SRQ or the CQ closes */
-	LIST_ENTRY(vrb_share) of_cq;  /* cq->shares, then cq->closed_shares */
+	LIST_ENTRY(vrb_share) of_srq; /* in srq->shares, until the SRQ or the CQ closes */
+	LIST_ENTRY(vrb_share) of_cq;  /* in cq->shares, then cq->closed_shares */
 };
 
 struct vrb_srq {
-	struct vrb_wq wq; /* first. Its head is the slot taken last: see vrb_wq_take */
-	/* Of the posting side, guarded by wq.lock where the domain takes locks. */
+	struct vrb_wq wq; /* first; its head is the slot taken last, see vrb_wq_take */
+	/* The posting side, guarded by wq.lock if the domain uses locks. */
 	struct ibv_srq *ibv;
 	struct vrb_slot *free;
-	uint32_t taken; /* so far; atomic */
-	int down_err;	/* what posting gives once the queue is shut; atomic */
-	/* Of the pollers. */
+	uint32_t taken; /* total so far; atomic */
+	int down_err;	/* error of posting once the queue is shut; atomic */
+	/* The polling side. */
 	struct vrb_slot *returned __attribute__((aligned(VRB_CACHELINE))); /* atomic */
-	uint32_t retired;						   /* so far; atomic */
-	int refs; /* its owner and the shares; atomic */
+	/* Total so far; atomic. */
+	uint32_t retired;
+	int refs; /* references of its owner and the shares; atomic */
 	struct vrb_domain *domain;
 	LIST_HEAD(, vrb_share) shares; /* guarded by domain->share_lock */
 };
@@ -41,35 +41,41 @@ static inline struct vrb_srq *vrb_srq(struct vrb_wq *wq)
 	return (struct vrb_srq *)wq;
 }
 
-/* For size outstanding receives, without SRQ of the device. NULL when out of memory. */
+/*
+ * Allocates a queue for `size` outstanding receives without the device's SRQ. Returns NULL when out
+ * of memory.
+ */
 struct vrb_srq *vrb_srq_new(struct vrb_domain *domain, uint32_t size);
 /*
- * Ends the receives without completing them, and frees the queue as soon as nothing can mention it.
- * NULL-safe.
+ * Ends the receives without completing them, and frees the queue as soon as no completion can refer
+ * to it. NULL-safe.
  */
 void vrb_srq_close(struct vrb_srq *srq);
 /*
- * Room in the CQ for all that can be outstanding; once for each CQ, until either closes. Counters
- * count where that is asked. 0 or -FI_E*.
+ * Reserves room in the CQ for everything that can be outstanding; done once per CQ, until either
+ * closes. `count` requests counting for counters. Returns 0 or -FI_E*.
  */
 int vrb_srq_attach(struct vrb_srq *srq, struct vrb_cq *cq, bool count);
-/* The CQ closes: what it still has of shared queues is retired. */
+/* Called when the CQ closes: retires its completions of shared queues. */
 void vrb_srq_forget_cq(struct vrb_cq *cq);
-/* Gives back the share's room and its reference, and frees it. */
+/* Returns the share's room and reference, and frees it. */
 void vrb_srq_leave(struct vrb_share *share);
-/* With the CQ's lock held: the device was seen to have no more of closed queues. */
+/*
+ * Called with the CQ's lock held when the device was seen to have no more completions of closed
+ * queues.
+ */
 void vrb_srq_reap(struct vrb_cq *cq);
-/* Receives that could be posted now. */
+/* Returns how many receives could be posted now. */
 uint32_t vrb_srq_left(const struct vrb_srq *srq);
 
-/* Of the posting side: slots that were retired, NULL when there are none. */
+/* Posting side: returns the retired slots, or NULL if there are none. */
 struct vrb_slot *vrb_srq_refill(struct vrb_srq *srq);
-/* Why there is no slot. */
+/* Returns the error that explains why there is no free slot. */
 ssize_t vrb_srq_blocked(const struct vrb_srq *srq);
-/* The post failed with errno err; takes the slot back. */
+/* Handles a post that failed with errno err: returns the slot. */
 ssize_t vrb_srq_post_failed(struct vrb_srq *srq, struct vrb_slot *slot, int err);
 
-/* Only pushed one by one and taken all at once, the list has no ABA problem. */
+/* Slots are pushed one by one but only taken all at once, so there is no ABA problem. */
 static inline void vrb_srq_retire(struct vrb_wq *wq, struct vrb_slot *slot)
 {
 	struct vrb_srq *srq = vrb_srq(wq);
@@ -82,7 +88,7 @@ static inline void vrb_srq_retire(struct vrb_wq *wq, struct vrb_slot *slot)
 					      __ATOMIC_RELAXED));
 }
 
-/* From any thread: nothing is posted any more, that gives err. */
+/* Makes posting return err from now on. May be called from any thread. */
 static inline void vrb_srq_shut(struct vrb_srq *srq, int err)
 {
 	int none = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared receive queues in completion queues: joining one, and when it closes. */
+/* Attaching shared receive queues to completion queues, and closing them. */
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include "cq.h"
@@ -24,7 +24,7 @@ static int add_share(struct vrb_srq *srq, struct vrb_cq *cq)
 	return 0;
 }
 
-/* With its larger capacity. */
+/* The CQ's capacity has grown already. */
 static int count_shared(struct vrb_cq *cq, bool count)
 {
 	int ret = 0;

@@ -16,7 +16,7 @@ static const struct vrb_slot *slot_of(const struct ibv_wc *wc)
 	return (const struct vrb_slot *)(uintptr_t)wc->wr_id;
 }
 
-/* Of datagrams some devices say that the queue pair can't do it. */
+/* Some devices report that the queue pair cannot do it for datagrams. */
 static int error_of(const struct ibv_wc *wc, const struct vrb_slot *slot)
 {
 	if (slot->wq->dgram && wc->status == IBV_WC_LOC_QP_OP_ERR)
@@ -24,7 +24,7 @@ static int error_of(const struct ibv_wc *wc, const struct vrb_slot *slot)
 	return vrb_wc_err(wc->status, slot->flags & FI_RECV);
 }
 
-/* The opcode of a failed completion is undefined, so everything comes from the slot. */
+/* The opcode of a failed completion is undefined, so everything is taken from the slot. */
 void vrb_wc_error(const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
 {
 	const struct vrb_slot *slot = slot_of(wc);
@@ -46,7 +46,7 @@ static void name_ends(struct vrb_wc_detail *detail, const struct vrb_ep *ep)
 		ofi_addr_str((struct sockaddr *)&ep->conn.peer, detail->peer, sizeof(detail->peer));
 }
 
-/* A shared receive is of the endpoint that took it, which may be closed. */
+/* A shared receive belongs to the endpoint that took it, which may be closed. */
 static void name_taker(struct vrb_wc_detail *detail, struct vrb_domain *domain)
 {
 	struct vrb_ep *ep;
@@ -84,7 +84,7 @@ static const char *operation(uint64_t flags)
 	return flags & FI_READ ? "RMA read" : "RMA write";
 }
 
-/* What the status usually means for whoever wrote the program. */
+/* Returns what the status usually means for the author of the program. */
 static const char *meaning(int status, uint64_t flags)
 {
 	if (status == IBV_WC_LOC_QP_OP_ERR && flags & FI_RECV)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Work queue rings: making them, and what is not needed at every post. */
+/* Work queue rings: creation, and the rare operations. */
 #include <stdlib.h>
 #include "cq.h"
 #include "prov/verbs/provider/stats.h"
@@ -7,7 +7,10 @@
 #include "wq.h"
 
 /* The rest of a slot is written when it is posted. */
-/* Every half queue one slot asks for a completion, so a full queue has always asked for one. */
+/*
+ * One slot in each half of the queue requests a completion, so a full queue has always requested
+ * one.
+ */
 static void link_slots(struct vrb_wq *wq)
 {
 	uint32_t i, size = wq->size, period = size < 2 ? 1 : size / 2;
@@ -27,7 +30,7 @@ static void link_slots(struct vrb_wq *wq)
 
 _Static_assert(sizeof(struct vrb_wq) <= OFI_STATS_SLOT, "a queue has to fit a slot");
 
-/* Where the record finds how far the queue is. */
+/* Tells the statistics record where to find the queue's positions. */
 static void set_ring(struct vrb_wq *wq)
 {
 	struct ofi_stats *stats = &wq->stats;
@@ -114,8 +117,8 @@ void vrb_wq_guard(struct vrb_wq *wq)
 }
 
 /*
- * Without locks a post may be under way and pass the guard; what it and those after it post is
- * flushed, until the ring is full.
+ * Without locks a post may be in progress and pass the guard; that post and later ones are flushed,
+ * until the ring is full.
  */
 void vrb_wq_shut(struct vrb_wq *wq, bool lock)
 {
@@ -164,7 +167,7 @@ uint64_t vrb_wq_retire(struct vrb_wq *wq, struct vrb_slot *slot, uint64_t flags)
 	return flags;
 }
 
-/* Wakes those who wait for its counters. */
+/* Wakes threads that wait for its counters. */
 static void wake_counters(struct vrb_wq *wq)
 {
 	int i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Packets that arrived: matched, kept or handed to the protocol, and what of it completes receives.
+ * Arriving packets: matched, kept or passed to the protocol; and the receives that they complete.
  */
 #include <string.h>
 #include "prov/base/cq_ring.h"
@@ -25,7 +25,7 @@ static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from
 	return done;
 }
 
-/* An eager packet into the receive that matched it, which completes. */
+/* Delivers an eager packet to the receive that matched it, and completes the receive. */
 static void deliver(struct ofi_rdm_peer *peer, struct ofi_rdm_recv *recv, const uint8_t *payload,
 		    size_t len, uint64_t tag)
 {
@@ -50,7 +50,7 @@ OFI_OUTLINE void vrb_rdm_not_kept(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_e
 		vrb_rdm_conn_fault(&peer->proto, error);
 }
 
-/* Any packet but those that bypass the protocol. */
+/* Handles every packet that does not take the fast path. */
 static void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
@@ -63,7 +63,7 @@ static void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t
 		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
 	if (ofi_unlikely(error))
 		vrb_rdm_conn_fault(&link->peer->proto, error);
-	/* It may be the answer that a fence waits for. */
+	/* The packet may be the response that a fence waits for. */
 	if (ofi_unlikely(!STAILQ_EMPTY(&link->peer->ops)))
 		ofi_rdm_ops_pump(link->peer);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A packet that arrived. In line is what an eager tagged message takes that comes by the same
- * connection as the one before and finds its receive posted; the rest is a call. The endpoint's
- * lock guards everything.
+ * Arriving packets. The inline part handles an eager tagged message that comes on the same
+ * connection as the previous one and finds its receive posted; everything else is a call. The
+ * endpoint's lock guards everything.
  */
 #ifndef VRB_RDM_ARRIVE_H
 #define VRB_RDM_ARRIVE_H
@@ -14,19 +14,19 @@
 #include "prov/rdm/rdm.h"
 #include "prov/rdm/stats.h"
 
-/* Any packet, or a receive that failed. */
+/* Handles any packet, or a failed receive. */
 void vrb_rdm_arrived(struct ofi_rdm_ep *ep, const struct ibv_wc *wc);
 
 enum vrb_rdm_meeting {
 	VRB_RDM_MATCHED,
-	VRB_RDM_UNEXPECTED, /* an eager tagged message without receive */
-	VRB_RDM_OTHER,	    /* for vrb_rdm_arrived() */
+	VRB_RDM_UNEXPECTED, /* an eager tagged message without a receive */
+	VRB_RDM_OTHER,	    /* a case for vrb_rdm_arrived() */
 };
 
 struct vrb_rdm_arrival {
 	const uint8_t *payload;
 	size_t len;
-	struct ofi_rdm_match_node **at; /* where the receive is in the table */
+	struct ofi_rdm_match_node **at; /* where the receive is in the match table */
 	struct ofi_rdm_recv *recv;
 };
 
@@ -35,7 +35,7 @@ static inline struct vrb_rdm_rx *vrb_rdm_rx_of(const struct ibv_wc *wc)
 	return (struct vrb_rdm_rx *)(uintptr_t)(wc->wr_id - VRB_RDM_RX_BIT);
 }
 
-/* Looks at a packet; nothing is done with it. *a is set if it is matched. */
+/* Classifies a packet without changing anything. Sets *a if the packet matches a receive. */
 OFI_INLINE enum vrb_rdm_meeting vrb_rdm_meet(const struct ofi_rdm_ep *ep, const struct ibv_wc *wc,
 					     struct vrb_rdm_arrival *a)
 {
@@ -48,7 +48,7 @@ OFI_INLINE enum vrb_rdm_meeting vrb_rdm_meet(const struct ofi_rdm_ep *ep, const 
 		return VRB_RDM_OTHER;
 	a->payload = bytes + sizeof(struct ofi_rdm_wire_fast);
 	a->len = wc->byte_len - sizeof(struct ofi_rdm_wire_fast);
-	/* From here on it is not byte_len and something: one register. */
+	/* Keeps the compiler from recomputing it from byte_len, so it takes one register. */
 	ofi_forget(a->len);
 	tag = ofi_rdm_wire_fast_tag(bytes);
 	a->at = ofi_rdm_match_look(m, vrb_rc(ep)->recent_src, tag);
@@ -61,7 +61,7 @@ OFI_INLINE enum vrb_rdm_meeting vrb_rdm_meet(const struct ofi_rdm_ep *ep, const 
 	return VRB_RDM_MATCHED;
 }
 
-/* What vrb_rdm_meet() found of a packet that matches the receive at `at`. */
+/* Describes, like vrb_rdm_meet(), a packet that matches the receive at `at`. */
 static inline void vrb_rdm_matched_at(const struct ibv_wc *wc, struct ofi_rdm_match_node **at,
 				      struct vrb_rdm_arrival *a)
 {
@@ -75,7 +75,7 @@ static inline void vrb_rdm_matched_at(const struct ibv_wc *wc, struct ofi_rdm_ma
 	};
 }
 
-/* Completes the receive; its buffer has the payload. */
+/* Completes the receive, whose buffer has the payload already. */
 OFI_INLINE void vrb_rdm_take_matched(struct ofi_rdm_ep *ep, const struct ibv_wc *wc,
 				     const struct vrb_rdm_arrival *a,
 				     struct fi_cq_tagged_entry *entry)
@@ -94,7 +94,7 @@ OFI_INLINE void vrb_rdm_take_matched(struct ofi_rdm_ep *ep, const struct ibv_wc 
 	vrb_rdm_rx_reuse(&vrb_rc(ep)->rx, vrb_rdm_rx_of(wc));
 }
 
-/* Where a packet that is to be kept is from now on. NULL when out of memory. */
+/* Makes room for a packet to be kept and returns it. Returns NULL when out of memory. */
 static inline struct vrb_rdm_rx *vrb_rdm_make_room(struct ofi_rdm_ep *ep, struct vrb_rdm_rx *rx,
 						   size_t len)
 {
@@ -113,10 +113,10 @@ static inline struct vrb_rdm_rx *vrb_rdm_make_room(struct ofi_rdm_ep *ep, struct
 	return &small->rx;
 }
 
-/* A packet of the peer can't be kept, or is not to be: the connection ends. */
+/* Ends the connection because a packet of the peer cannot be kept, or must not be. */
 void vrb_rdm_not_kept(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_error error);
 
-/* An eager packet that has no receive, in a receive buffer. */
+/* Keeps an eager packet without a receive, which is in a receive buffer. */
 static inline void vrb_rdm_keep_fast(struct ofi_rdm_peer *peer, struct vrb_rdm_rx *buffer,
 				     size_t len, bool tagged, uint64_t tag)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registered memory, made by the chunk. */
+/* Registered memory, allocated in chunks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "prov/verbs/provider/prov.h"
 
 #define CHUNK_BUFS 32u
-#define REFILL	   32u /* receives that are posted at once */
-#define HEAP_EXTRA 16u /* that malloc takes with each block */
+#define REFILL	   32u /* receives posted at once */
+#define HEAP_EXTRA 16u /* malloc's overhead per block */
 
 struct vrb_rdm_chunk {
 	SLIST_ENTRY(vrb_rdm_chunk) link;
@@ -217,15 +217,13 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 	return true;
 }
 
-/*
- * The posted ones and a quarter of them more, for those that are held, and as many as are missing.
- */
+/* The maximum: the posted buffers, a quarter more for held ones, and the missing ones. */
 static bool has_all(const struct vrb_rdm_rx_ring *ring)
 {
 	return ring->count >= ring->depth + (ring->held ? ring->depth / 4 : 0) + ring->missing;
 }
 
-/* A chain of at most `want` work requests. Returns their number. */
+/* Links at most `want` work requests. Returns their number. */
 static uint32_t chain(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_recv_wr **first)
 {
 	struct ibv_recv_wr **link = first;
@@ -257,10 +255,7 @@ static uint64_t completed(const struct vrb_rdm_rx_ring *ring)
 	return ring->posts - posted(ring);
 }
 
-/*
- * What wr.next of a receive points at until the device tells of it, when that is in doubt, or not
- * expected any more.
- */
+/* Markers in wr.next of a posted receive: its completion is in doubt, or no longer expected. */
 static struct ibv_recv_wr doubted, missing;
 
 static struct vrb_rdm_rx_buf *buf_at(const struct vrb_rdm_rx_ring *ring, uint32_t i)
@@ -273,7 +268,10 @@ static struct vrb_rdm_rx *rx_of(const struct ibv_recv_wr *wr)
 	return (struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
 }
 
-/* Missing ones of which the device told after all were not counted as posted. */
+/*
+ * Corrects the count for missing receives that have completed after all: they were not counted as
+ * posted.
+ */
 static void recount(struct vrb_rdm_rx_ring *ring)
 {
 	uint32_t i, still = 0;
@@ -284,7 +282,9 @@ static void recount(struct vrb_rdm_rx_ring *ring)
 	ring->missing = still;
 }
 
-/* All that was posted after what is in doubt has been taken from the queue. */
+/*
+ * All receives posted after the suspects have been taken from the queue, so the suspects are lost.
+ */
 static void judge(struct vrb_rdm_rx_ring *ring)
 {
 	uint32_t i, before;
@@ -359,14 +359,14 @@ static bool is_small(const struct vrb_rdm_rx *rx)
 	return rx->in.index & VRB_RDM_SMALL_BIT;
 }
 
-/* At most a quarter of the buffers that there are. */
+/* Holds the receive buffer; at most a quarter of the buffers are held. */
 static struct vrb_rdm_rx *hold(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
 {
 	if (ring->held >= (ring->count < ring->depth ? ring->count : ring->depth) / 4)
 		return NULL;
 	ring->held++;
 	rx->held = true;
-	/* The device has told of it. */
+	/* The receive has completed. */
 	((struct vrb_rdm_rx_buf *)rx)->wr.next = NULL;
 	return rx;
 }

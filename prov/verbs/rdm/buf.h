@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Registered memory of an endpoint: bounce buffers to send from, and the buffers of the shared
+ * The registered memory of an endpoint: bounce buffers for sending, and the buffers of the shared
  * receive queue.
  */
 #ifndef VRB_RDM_BUF_H
@@ -22,12 +22,12 @@ struct vrb_rdm_buf {
 	SLIST_ENTRY(vrb_rdm_buf) link;
 };
 
-/* Grows by chunks up to a limit. The endpoint's lock guards it. */
+/* A pool that grows by chunks up to a limit. The endpoint's lock guards it. */
 struct vrb_rdm_pool {
 	struct vrb_domain *domain;
-	size_t size; /* bytes of a buffer */
+	size_t size; /* size of a buffer */
 	uint32_t count, limit;
-	uint32_t spares; /* with what waits */
+	uint32_t spares; /* buffers held by queued operations */
 	SLIST_HEAD(, vrb_rdm_buf) free;
 	SLIST_HEAD(, vrb_rdm_chunk) chunks;
 };
@@ -35,7 +35,7 @@ struct vrb_rdm_pool {
 void vrb_rdm_pool_init(struct vrb_rdm_pool *pool, struct vrb_domain *domain, size_t size,
 		       uint32_t limit);
 void vrb_rdm_pool_fini(struct vrb_rdm_pool *pool);
-/* Adds a chunk. NULL at the limit, or when out of memory. */
+/* Adds a chunk. Returns NULL at the limit, or when out of memory. */
 struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool);
 
 static inline struct vrb_rdm_buf *vrb_rdm_pool_get(struct vrb_rdm_pool *pool)
@@ -48,7 +48,10 @@ static inline struct vrb_rdm_buf *vrb_rdm_pool_get(struct vrb_rdm_pool *pool)
 	return buf;
 }
 
-/* For what may wait in a queue with it: one is left for what is sent. */
+/*
+ * Returns a buffer for an operation that may wait in a queue with it; at least one is left for
+ * sends.
+ */
 static inline struct vrb_rdm_buf *vrb_rdm_pool_get_spare(struct vrb_rdm_pool *pool)
 {
 	struct vrb_rdm_buf *buf = SLIST_FIRST(&pool->free);
@@ -57,8 +60,9 @@ static inline struct vrb_rdm_buf *vrb_rdm_pool_get_spare(struct vrb_rdm_pool *po
 }
 
 /*
- * The same for one of several who wait, who has `own` of them and may have as many as are left for
- * others: peers that take nothing leave room for those that do.
+ * The same for one of several peers. `own` is the number of buffers that the peer holds; it may
+ * have as many as are left for the others, so peers that accept nothing leave room for those that
+ * do.
  */
 static inline struct vrb_rdm_buf *vrb_rdm_pool_get_share(struct vrb_rdm_pool *pool, uint32_t *own)
 {
@@ -71,7 +75,7 @@ static inline struct vrb_rdm_buf *vrb_rdm_pool_get_share(struct vrb_rdm_pool *po
 	return buf;
 }
 
-/* How many vrb_rdm_pool_get_share() gives at least, whatever the one who waits already has. */
+/* Returns how many buffers vrb_rdm_pool_get_share() still grants, however many a peer holds. */
 static inline size_t vrb_rdm_pool_left(const struct vrb_rdm_pool *pool)
 {
 	size_t left = pool->limit - pool->count, share = 0;
@@ -98,29 +102,29 @@ static inline void vrb_rdm_pool_put_share(struct vrb_rdm_pool *pool, struct vrb_
 }
 
 /*
- * Bytes of a packet that a note has room for: a header and the smallest of messages, or a request
+ * Bytes of a packet that fit in a small object: a header and the smallest of messages, or a request
  * with one region.
  */
 #define VRB_RDM_SMALL_SIZE 80u
-/* Of the index of one of those. */
+/* Set in the index of a small object. */
 #define VRB_RDM_SMALL_BIT (1u << (OFI_RDM_PROTO_INDEX_BITS - 1))
-/* A kept packet of fewer bytes is copied, rather than to hold its buffer. */
+/* A kept packet shorter than this is copied instead of holding its receive buffer. */
 #define VRB_RDM_HOLD_MIN 2048u
 
 struct vrb_rdm_rx_ring;
 
 /*
- * A packet, and the protocol's note of it. Its bytes are in a receive buffer, or in memory of its
- * own.
+ * A packet with the protocol's state for it. Its bytes are in a receive buffer, or in separate
+ * memory.
  */
 struct vrb_rdm_rx {
 	struct ofi_rdm_proto_in in; /* first */
 	struct vrb_rdm_rx_ring *ring;
-	STAILQ_ENTRY(vrb_rdm_rx) early; /* of a connection */
-	struct ibv_sge sge;		/* where the bytes are */
-	uint32_t len;			/* of the packet there */
-	bool held;			/* a receive buffer that is counted in ring->held */
-	bool idle; /* while they are looked through: a receive buffer in ring->free */
+	STAILQ_ENTRY(vrb_rdm_rx) early; /* in a connection's list of early packets */
+	struct ibv_sge sge;		/* the memory of the bytes */
+	uint32_t len;			/* length of the packet in it */
+	bool held;			/* a receive buffer counted in ring->held */
+	bool idle; /* a receive buffer in ring->free; valid only while they are scanned */
 };
 
 /* A receive buffer. */
@@ -130,8 +134,8 @@ struct vrb_rdm_rx_buf {
 };
 
 /*
- * A packet that is kept outlives its receive buffer in one of these: in bytes, or in `heap` when it
- * is longer.
+ * Holds a packet that is kept longer than its receive buffer: in bytes, or in `heap` if it is
+ * longer.
  */
 struct vrb_rdm_small {
 	struct vrb_rdm_rx rx; /* first */
@@ -141,63 +145,66 @@ struct vrb_rdm_small {
 };
 
 /*
- * The shared receive queue is kept full. No peer can empty it by messages that nobody receives:
- * what is kept is copied, but for some long packets, which hold a quarter of the buffers at most.
- * Those are replaced as far as memory can be registered. When the queue could not be filled,
- * whoever gives a buffer back fills it, and so does the timer. Receives that a device lost are
- * replaced, at most as many as the queue has.
+ * The buffers of the shared receive queue, which is kept full. No peer can empty it with messages
+ * that nobody receives: kept packets are copied, except some long ones, which hold at most a
+ * quarter of the buffers. Those buffers are replaced as far as memory can be registered. If the
+ * queue could not be filled, it is filled when a buffer is returned, or by the timer. Receives that
+ * a device has lost are replaced, at most as many as the queue has.
  */
 struct vrb_rdm_rx_ring {
 	struct vrb_domain *domain;
 	struct ibv_srq *srq;
-	size_t size;	  /* bytes of a buffer */
-	uint32_t depth;	  /* of the queue */
-	uint32_t low;	  /* with fewer in it, it is filled */
-	int32_t above;	  /* how many more than low are in it */
-	uint32_t count;	  /* all of them */
-	uint32_t held;	  /* by kept packets */
-	bool refused;	  /* no more could be registered; logged */
-	bool doubt_again; /* when what is in doubt has been judged */
-	uint32_t missing; /* taken from the queue, and never told of */
+	size_t size;	  /* size of a buffer */
+	uint32_t depth;	  /* depth of the queue */
+	uint32_t low;	  /* the queue is refilled below this level */
+	int32_t above;	  /* number of posted buffers above low */
+	uint32_t count;	  /* number of all buffers */
+	uint32_t held;	  /* number of buffers held by kept packets */
+	bool refused;	  /* no more memory could be registered; this was logged */
+	bool doubt_again; /* check again after the current check of suspects */
+	uint32_t missing; /* receives taken from the queue that never completed */
 	uint64_t posts;
-	uint64_t judge_at; /* completions, when what is in doubt is judged; 0: nothing is */
+	/* Number of completions after which suspects are judged; 0: there are none. */
+	uint64_t judge_at;
 	struct vrb_rdm_rx_buf **rx; /* chunks, by index */
 	uint32_t free_count;
-	struct ibv_recv_wr *free; /* of unused buffers, ready to be posted as one list */
+	/* Unused buffers, linked so that they can be posted as one list. */
+	struct ibv_recv_wr *free;
 	SLIST_HEAD(, vrb_rdm_chunk) chunks;
 	uint32_t small_count;
 	struct vrb_rdm_small **small; /* chunks, by index without VRB_RDM_SMALL_BIT */
 	SLIST_HEAD(, vrb_rdm_small) free_small;
 };
 
-/* wr_id of a receive: its address with this bit, which slots don't have. */
+/* The wr_id of a receive is its address with this bit, which addresses of slots do not have. */
 #define VRB_RDM_RX_BIT 1u
 
 void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, size_t size,
 		     uint32_t depth);
-/* The queue is destroyed, or there was none. */
+/* Frees the buffers after the queue has been destroyed, or if there was none. */
 void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring);
 /*
- * Fills the queue, as far as there is memory. 0, or -FI_E* when it is empty or the device refused:
- * it is to be tried again, also if nothing happens.
+ * Fills the queue, as far as memory permits. On -FI_E* the queue is empty or the device refused:
+ * the caller must try again, even if nothing happens.
  */
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring);
 /*
- * A packet of len bytes is to be kept: what it is kept in from now on, which has a copy of its
- * bytes and of none of its note. NULL when out of memory: the packet is where it was.
+ * Keeps a packet of len bytes: returns the object that holds it from now on, with a copy of its
+ * bytes but not of its protocol state. Returns NULL when out of memory; the packet then stays where
+ * it was.
  */
 struct vrb_rdm_rx *vrb_rdm_rx_keep(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx, size_t len);
 struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t index);
 
 /*
- * A queue pair was destroyed that may have taken receives from the queue, and all completions have
- * been seen. The queue is first in, first out: receives that are passed by all that were posted
- * later are missing, and others are posted in their place. They are not posted again themselves, as
- * a device may still write to them.
+ * Called when a queue pair that may have taken receives from the queue has been destroyed and all
+ * its completions have been seen. The queue is FIFO: receives that all later ones have overtaken
+ * are lost, and others are posted in their place. The lost ones are not reposted, because the
+ * device may still write to them.
  */
 void vrb_rdm_rx_doubt(struct vrb_rdm_rx_ring *ring);
 
-/* Adds a chunk of small ones. NULL when out of memory. */
+/* Adds a chunk of small objects. Returns NULL when out of memory. */
 struct vrb_rdm_small *vrb_rdm_small_grow(struct vrb_rdm_rx_ring *ring);
 
 static inline struct vrb_rdm_small *vrb_rdm_small_get(struct vrb_rdm_rx_ring *ring)
@@ -210,7 +217,7 @@ static inline struct vrb_rdm_small *vrb_rdm_small_get(struct vrb_rdm_rx_ring *ri
 	return small;
 }
 
-/* A buffer that was in the queue is not used any more. */
+/* Makes a buffer available that was in the queue. */
 static inline void vrb_rdm_rx_reuse(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
 {
 	struct ibv_recv_wr *wr = &((struct vrb_rdm_rx_buf *)rx)->wr;
@@ -220,7 +227,7 @@ static inline void vrb_rdm_rx_reuse(struct vrb_rdm_rx_ring *ring, struct vrb_rdm
 	ring->free_count++;
 }
 
-/* A packet that was, or may have been, kept is not used any more. */
+/* Frees a packet that was kept, or its buffer if it was not. */
 void vrb_rdm_rx_put(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The domain's cache of registrations. */
+/* The domain's registration cache. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
-#define MAX_COUNT 4096 /* unless the application says something else */
+#define MAX_COUNT 4096 /* default */
 
 static bool is_refused(int err)
 {
 	return err == EFAULT || err == EACCES || err == EPERM;
 }
 
-/* Said by the first transfer that suffers, not by a program that only looks at domains. */
+/* Logged by the first transfer that is affected, not by a program that only opens domains. */
 static void warn_if_refused(const struct ofi_mr_cache *cache)
 {
 	if (cache && cache->refusal)
@@ -31,8 +31,8 @@ static void warn_if_refused(const struct ofi_mr_cache *cache)
 }
 
 /*
- * No peer has access by what is cached: see mem.h. Memory that may only be read can be sent from; a
- * window to it is not possible, the kernel wants to write where one may be bound.
+ * Cached registrations give no access to peers: see mem.h. Read-only memory can be sent from, but
+ * no window can be bound to it, because for that the kernel requires write access.
  */
 static int cache_reg(void *arg, void *addr, size_t len, unsigned int *access, void **mr)
 {
@@ -63,7 +63,7 @@ static void cache_dereg(void *arg, void *mr)
 	ibv_dereg_mr(mr);
 }
 
-/* False where no monitor is wanted. */
+/* Returns false if no monitor is wanted. */
 static bool wants_monitor(void)
 {
 	char *name = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The domain's cache of registrations, by the FI_MR_CACHE_* parameters. */
+/* The domain's registration cache, configured by the FI_MR_CACHE_* parameters. */
 #ifndef VRB_RDM_CACHE_H
 #define VRB_RDM_CACHE_H
 

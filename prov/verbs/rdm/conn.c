@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections to peers: what is decided about them is done. */
+/* Connections to peers: carries out the decisions of the connection policy. */
 #include <sys/timerfd.h>
 #include "prov/base/wait.h"
 #include <rdma/fi_errno.h>
@@ -13,12 +13,12 @@
 #include "prov/rdm/upcall.h"
 #include "prov/verbs/provider/prov.h"
 
-#define CROWD_MS 20 /* until it is looked again whether there is room, or memory */
+#define CROWD_MS 20 /* interval for checking again for room or memory */
 #define WATCH_MS 2000
-#define WATCHED	 512 /* peers looked at in one go whether they owe something */
+#define WATCHED	 512 /* peers checked at once for debts */
 /*
- * Packets by a new connection while the old one flushes, which takes as long as to read its
- * completions.
+ * Packets on a new connection while the old one is flushed, which takes until its completions are
+ * read.
  */
 #define EARLY_MAX (4 * OFI_RDM_WIRE_WINDOW)
 
@@ -46,7 +46,7 @@ void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 	timerfd_settime(vrb_rc(ep)->conn.timer.fd, 0, &spec, NULL);
 }
 
-/* When the event thread can free a link, if that is before `next`. */
+/* Returns when the event thread can free a connection, if that is before `next`. */
 static uint64_t first_burial(const struct ofi_rdm_ep *ep, uint64_t next)
 {
 	const struct vrb_rdm_link *link;
@@ -60,13 +60,13 @@ static uint64_t first_burial(const struct ofi_rdm_ep *ep, uint64_t next)
 	return next;
 }
 
-/* The first packets are awaited, whether or not the application polls. */
+/* The first packets of peers are processed whether or not the application polls. */
 static bool is_proving(const struct ofi_rdm_ep *ep)
 {
 	return vrb_rc(ep)->conn.secret && ofi_rdm_due_first(&vrb_rc(ep)->conn.set.due);
 }
 
-/* `soon`: a place became free, which others may wait for. */
+/* Sets the timer. With `soon`, a connection has become free that others may be waiting for. */
 static void schedule(struct ofi_rdm_ep *ep, bool soon)
 {
 	uint64_t now = vrb_rc(ep)->conn.set.now, next = ofi_rdm_conn_next(&vrb_rc(ep)->conn.set);
@@ -86,7 +86,7 @@ static void schedule(struct ofi_rdm_ep *ep, bool soon)
 		vrb_rdm_conn_wake(ep, next - now);
 }
 
-/* peer->next is up and nothing flushes: it is the one to send by. */
+/* peer->next is up and nothing is being flushed: it becomes the connection for sending. */
 static void install(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rdm_link *link = vrb_rc_peer(peer)->next;
@@ -100,7 +100,7 @@ static void install(struct ofi_rdm_peer *peer)
 	peer->direct = peer->ep->prov_keys && !peer->notes && !peer->ep->ordered;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
 	__atomic_store_n(&peer->stats.most, link->size - !!link->proof, __ATOMIC_RELAXED);
-	/* The handshake's packet may still be in the ring. */
+	/* The handshake's packet may still occupy a slot of the ring. */
 	ofi_rdm_up(peer, link->size - !!link->proof, link->eager,
 		   vrb_rc_peer(peer)->conn.state > OFI_RDM_CONN_UP);
 	while ((rx = STAILQ_FIRST(&link->early))) {
@@ -195,7 +195,7 @@ void vrb_rdm_conn_flushed(struct vrb_rdm_link *link)
 		vrb_rdm_conn_drained(link);
 }
 
-/* What the decision is about ends: an attempt, or the connection. */
+/* Ends the attempt or the connection that the decision is about. */
 static void part(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
 	struct vrb_rdm_link *link = vrb_rc_peer(peer)->next;
@@ -223,14 +223,14 @@ static void say(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_type type, uint32_t
 		vrb_rdm_conn_fault(&peer->proto, OFI_RDM_WIRE_E_MEMORY);
 }
 
-/* That it is idle will be seen when it is asked again. */
+/* Whether the peer has become idle is determined by the next check. */
 static void probe(struct ofi_rdm_peer *peer)
 {
 	if (vrb_rc_peer(peer)->link && vrb_rc_peer(peer)->link->live)
 		vrb_rdm_link_probe(vrb_rc_peer(peer)->link, &peer->proto.flow);
 }
 
-/* It is held. */
+/* Checks whether a held peer has drained. */
 static void look(struct ofi_rdm_peer *peer)
 {
 	if (vrb_rdm_conn_is_idle(peer))
@@ -240,7 +240,7 @@ static void look(struct ofi_rdm_peer *peer)
 		probe(peer);
 }
 
-/* A write of no bytes, which the peer's device answers without its process. */
+/* Probes with a zero-length write, which the peer's device answers without its process. */
 static void conn_ask(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rdm_link *link = vrb_rc_peer(peer)->link;
@@ -251,7 +251,7 @@ static void conn_ask(struct ofi_rdm_peer *peer)
 	link->asked = vrb_rdm_link_touch(link, &peer->proto.flow);
 }
 
-/* In the order of policy.h. */
+/* Performs the actions in the order of policy.h. */
 static void act(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
 	uint32_t what = action->what;
@@ -298,7 +298,7 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 	set->now = ofi_now_ms();
 	ofi_rdm_conn_step(set, &vrb_rc_peer(peer)->conn, &input, &action);
 	act(peer, &action);
-	/* Receives that wait for a message of the peer have to learn of its end. */
+	/* Receives that wait for a message of the peer must learn of its end. */
 	if (action.what & OFI_RDM_CONN_DO_RELEASE && peer->proto.awaited)
 		vrb_rdm_conn_want(&peer->proto);
 	schedule(peer->ep, set->connecting < connecting || set->open < open);
@@ -331,7 +331,7 @@ void vrb_rdm_conn_dry(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->conn.dry = true;
 }
 
-/* Each once: what is still missing has it starve again, for the next time. */
+/* Retries each peer once: one that still lacks something registers itself again. */
 static void feed(struct ofi_rdm_ep *ep)
 {
 	struct vrb_rdm_starved hungry = TAILQ_HEAD_INITIALIZER(hungry);
@@ -352,7 +352,10 @@ static void feed(struct ofi_rdm_ep *ep)
 	}
 }
 
-/* It is the peer's turn: nothing of ours is on its way, which would fail if its host is gone. */
+/*
+ * Returns true if we wait for the peer and have nothing in flight that would fail if its host were
+ * gone.
+ */
 static bool is_awaited(const struct ofi_rdm_peer *peer)
 {
 	return vrb_rc_peer(peer)->link && vrb_rc_peer(peer)->link->live &&
@@ -360,8 +363,8 @@ static bool is_awaited(const struct ofi_rdm_peer *peer)
 }
 
 /*
- * With many peers those are looked at in parts, so that the lock is not held for long: all within
- * WATCH_MS.
+ * If there are many peers, only some are checked at a time, so that the lock is not held for long;
+ * all of them are checked within WATCH_MS.
  */
 static void conn_watch(struct ofi_rdm_ep *ep)
 {
@@ -410,7 +413,7 @@ int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *of)
 	return 0;
 }
 
-/* What the connection manager tells last comes behind the first packet, or not at all. */
+/* The connection manager's last message may arrive after the first packet, or not at all. */
 bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
 {
 	if (vrb_rdm_proof_waits(link)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections to peers: what is said to the connection manager, and what it says. */
+/* Connections to peers: messages to and from the connection manager. */
 #include <errno.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -16,7 +16,9 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/provider/tclass.h"
 
-/* What the peer's queue pair needs of ours; the queue pair is our own, not the id's. */
+/*
+ * Returns the parameters that the peer's queue pair needs; the queue pair is our own, not the id's.
+ */
 static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const uint8_t *wire,
 					 uint8_t len)
 {
@@ -39,7 +41,7 @@ static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const 
 
 /* Active side. */
 
-/* The attempt is over, as the connection manager knows already. */
+/* Ends an attempt that is over for the connection manager, too. */
 static void forget(struct vrb_rdm_link *link, struct ofi_rdm_conn_input input)
 {
 	struct ofi_rdm_peer *peer = link->peer;
@@ -54,8 +56,8 @@ static void conn_cm_failed(struct vrb_rdm_link *link, int err)
 }
 
 /*
- * From the address that the endpoint listens at: the route to the peer may begin at another device,
- * and the peer takes a request from no other address than the one that it names.
+ * Resolves from the endpoint's listening address: the route to the peer may start at another
+ * device, and the peer accepts a request only from the address that it names.
  */
 static int resolve(struct vrb_rdm_link *link)
 {
@@ -95,7 +97,7 @@ void vrb_rdm_conn_call(struct ofi_rdm_peer *peer)
 		vrb_rdm_conn_step_failed(peer, -ret);
 }
 
-/* 0: out of memory, or of random bytes. */
+/* Returns 0 if memory or random bytes are not available. */
 static uint8_t request_data(struct vrb_rdm_link *link, uint8_t *wire)
 {
 	if (!vrb_rc(link->ep)->conn.secret || !vrb_rc_peer(link->peer)->conn.order)
@@ -127,7 +129,7 @@ static void conn_cm_ask(struct vrb_rdm_link *link)
 		conn_cm_failed(link, -vrb_errno(errno));
 }
 
-/* The reply is no good: both ends know why. */
+/* Ends an attempt whose reply is invalid; both ends know why. */
 static void refuse_reply(struct vrb_rdm_link *link, enum ofi_rdm_cmwire_reason reason,
 			 const char *detail)
 {
@@ -144,7 +146,8 @@ static void refuse_reply(struct vrb_rdm_link *link, enum ofi_rdm_cmwire_reason r
 }
 
 /*
- * With a job secret the connection counts as established only when the peer's first packet is here.
+ * With a job secret the connection counts as established only when the peer's first packet has
+ * arrived.
  */
 static int establish(struct vrb_rdm_link *link, const struct ofi_rdm_cmwire *cm)
 {
@@ -188,7 +191,7 @@ static void answered(struct vrb_rdm_link *link, const struct rdma_cm_event *even
 							       .serial = cm.serial });
 }
 
-/* Without a reason of ours nobody listens there, yet or any more. */
+/* A reject without our reason means that nobody listens there, not yet or no longer. */
 static void rejected(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
 {
 	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_REJECTED };
@@ -230,7 +233,7 @@ static void established(struct vrb_rdm_link *link)
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED });
 }
 
-/* The peer's last messages may have come, and not been looked at. */
+/* The peer's last messages may have arrived without being processed. */
 static void disconnected(struct vrb_rdm_link *link)
 {
 	vrb_rdm_poll_all(link->ep);
@@ -270,7 +273,7 @@ static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		/*
-		 * The accepting side can still refuse: a refusal that follows our answer ends the
+		 * The accepting side can still refuse: a reject after our reply ends the
 		 * connection.
 		 */
 		if (link->state == VRB_RDM_LINK_UP)
@@ -344,7 +347,7 @@ static int accept_link(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 	return errno == EINVAL ? -FI_ECONNABORTED : vrb_errno(errno);
 }
 
-/* The id is the caller's again, to be rejected. */
+/* The id belongs to the caller again, who rejects it. */
 static void accept_failed(struct vrb_rdm_link *link, int err)
 {
 	link->id = NULL;
@@ -353,8 +356,8 @@ static void accept_failed(struct vrb_rdm_link *link, int err)
 }
 
 /*
- * The connection manager knows no request: who made it has given up, and makes another if it has
- * to.
+ * The connection manager no longer knows the request: the peer has given it up and makes another
+ * one if needed.
  */
 static enum ofi_rdm_cmwire_reason why(const struct ofi_rdm_peer *peer, int err)
 {
@@ -398,8 +401,8 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 }
 
 /*
- * The other end of the endpoint's connection to itself; the connection manager gives a port to one
- * id only.
+ * Returns true for the passive end of the endpoint's connection to itself; the connection manager
+ * gives a port to one id only.
  */
 static bool is_ours(const struct vrb_rdm_link *link, const struct rdma_cm_event *event)
 {
@@ -417,7 +420,7 @@ static enum ofi_rdm_cmwire_reason admit(struct ofi_rdm_ep *ep, const struct ofi_
 		       : OFI_RDM_CMWIRE_BUSY;
 }
 
-/* Finds the peer that asks for a connection, or the reason why it may not. */
+/* Finds the peer that requests a connection, or the reason why it is refused. */
 static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct rdma_cm_event *event,
 					   struct ofi_rdm_cmwire *cm, struct ofi_rdm_peer **peer,
 					   bool *stranger)
@@ -428,7 +431,7 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 
 	if (error == OFI_RDM_WIRE_E_VERSION)
 		return OFI_RDM_CMWIRE_VERSION;
-	/* Its address is the connection manager's word then. */
+	/* The address then comes from the connection manager. */
 	if (cm->flags & OFI_RDM_CMWIRE_SECRET)
 		vrb_rdm_conn_ip(cm->addr, rdma_get_peer_addr(event->id));
 	if (error || cm->kind != OFI_RDM_CMWIRE_REQUEST || !vrb_rdm_conn_addr(ep, cm, &addr))
@@ -465,7 +468,7 @@ static enum ofi_rdm_cmwire_reason decide(struct ofi_rdm_peer *peer,
 
 	if (!vrb_rc_peer(peer)->conn.order && !is_ours(vrb_rc_peer(peer)->next, event))
 		return OFI_RDM_CMWIRE_IN_USE;
-	/* What came by a connection that this one may replace comes first. */
+	/* Packets of a connection that this one may replace are processed first. */
 	if (vrb_rc_peer(peer)->link)
 		vrb_rdm_poll_all(peer->ep);
 	action = vrb_rdm_conn_step(peer, input);
@@ -509,7 +512,8 @@ static void tell_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reaso
 }
 
 /*
- * The request's id is to be destroyed once the event is acknowledged; NULL: it is a connection's.
+ * Returns the request's id to be destroyed after the event is acknowledged, or NULL if a connection
+ * owns it.
  */
 static struct rdma_cm_id *request_event(struct vrb_rdm_listener *listener,
 					const struct rdma_cm_event *event)

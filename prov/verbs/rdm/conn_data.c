@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The private data of connection messages, from and to endpoints. */
+/* The private data of connection messages: filling it from endpoints and evaluating it. */
 #include <string.h>
 #include <ofi/addr.h>
 #include "conn_data.h"

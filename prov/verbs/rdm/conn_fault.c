@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to peers: faults that end them, as the device, memory and packets report them. A
- * hostile peer can cause any of them as often as it likes, so each is logged now and then only.
+ * Faults that end connections, as reported by the device, memory and packets. A hostile peer can
+ * cause any of them as often as it likes, so the log is rate-limited.
  */
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -42,7 +42,7 @@ static void flooded(struct ofi_rdm_peer *peer)
 		"peer %s keeps sending after it was told to stop until its earlier messages are received (FI_VERBS_RDM_UNEXPECTED_SIZE=%llu): connection ended\n",
 		vrb_rdm_conn_name(peer, text), (unsigned long long)peer->ep->proto.budget.limit);
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
-	/* Or it could come back and send more. */
+	/* Otherwise the peer could reconnect and send more. */
 	ofi_rdm_proto_peer_purge(&peer->proto);
 }
 
@@ -113,7 +113,7 @@ static void qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 	}
 }
 
-/* The device has no receive of the link any more. */
+/* The device holds no receive of the connection any more. */
 static void let_go(struct vrb_rdm_link *link)
 {
 	link->let_go = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections to peers: links that have ended, until their queue pairs can be destroyed. */
+/* Connections that have ended: kept until their queue pairs can be destroyed. */
 #include "prov/base/wait.h"
 #include "conn_int.h"
 #include "prov/rdm/lock.h"
@@ -13,7 +13,7 @@ void vrb_rdm_conn_free_later(struct vrb_rdm_link *link)
 	vrb_rdm_conn_wake(link->ep, 0);
 }
 
-/* One that nothing refers to any more, whose work requests may not have completed. */
+/* Frees a connection that nothing refers to; its work requests may not have completed. */
 static void free_link(struct vrb_rdm_link *link)
 {
 	struct ofi_rdm_peer *peer = link->peer;
@@ -21,7 +21,7 @@ static void free_link(struct vrb_rdm_link *link)
 
 	if (link->id)
 		rdma_destroy_id(link->id);
-	/* Before the device forgets them. */
+	/* Polls before the device discards the completions. */
 	ofi_rdm_lock(ep);
 	vrb_rdm_poll_all(ep);
 	ofi_rdm_unlock(ep);
@@ -37,7 +37,9 @@ static void free_link(struct vrb_rdm_link *link)
 	ofi_rdm_unlock(ep);
 }
 
-/* A device that did not report the last receive of one in time will not report others either. */
+/*
+ * A device that did not report a queue pair's last receive in time will not report others either.
+ */
 void vrb_rdm_conn_ripe(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *ripe)
 {
 	struct vrb_rdm_dead_links all = vrb_rc(ep)->conn.dead_links;

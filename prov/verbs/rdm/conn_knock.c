@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whether a peer's host is there, when the peer does not answer: a connection request to a port
- * where nobody can listen. The host's connection manager refuses it, for which no process has to
- * run.
+ * Probes the host of a peer that does not answer: sends a connection request to a port on which
+ * nobody can listen. The host's connection manager refuses it, for which no process has to run.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -60,8 +59,8 @@ void vrb_rdm_conn_knocks_free(struct vrb_rdm_knocks *knocks)
 }
 
 /*
- * The queue pair number is nobody's: one that is in use would be taken for a connection's that is
- * stale.
+ * The request carries an unused queue pair number: with one that is in use, it would be taken for
+ * that of a stale connection.
  */
 static bool conn_knock_ask(struct vrb_rdm_knock *knock)
 {
@@ -70,7 +69,7 @@ static bool conn_knock_ask(struct vrb_rdm_knock *knock)
 	return !rdma_connect(knock->id, &param);
 }
 
-/* The question is on its way, or there is no way: from now on the silence is the host's. */
+/* The probe is on its way, or there is no route: from now on the silence is the host's. */
 static void asked(struct ofi_rdm_peer *peer)
 {
 	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ASKED });

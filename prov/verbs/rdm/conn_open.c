@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections to peers: listening, the clock, the end. */
+/* Connections to peers: listening, timers, closing. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <limits.h>
@@ -24,14 +24,14 @@
 #include "prov/verbs/provider/prov.h"
 
 #define BACKLOG	       1024
-#define WINDOW	       32   /* requests out */
-#define ATTEMPT_MS     1000 /* until one does not count there any more */
-#define DRAIN_MS       100  /* until what is to end goes on */
-#define PROVE_MS       5000 /* with a job secret, for the first packet of an accepted peer */
+#define WINDOW	       32   /* outstanding requests */
+#define ATTEMPT_MS     1000 /* time until an outstanding request is no longer counted */
+#define DRAIN_MS       100  /* time until a connection that does not drain is resumed */
+#define PROVE_MS       5000 /* with a job secret: time for the first packet of an accepted peer */
 #define BACKOFF_MS     20
 #define BACKOFF_MAX_MS 1000
 
-/* From the event thread. */
+/* Called by the event thread. */
 static void timer_ready(struct ofi_source *source)
 {
 	struct ofi_rdm_ep *ep =
@@ -45,8 +45,8 @@ static void timer_ready(struct ofi_source *source)
 	ofi_rdm_lock(ep);
 	vrb_rdm_conn_ripe(ep, &dead_links);
 	/*
-	 * A peer that sends is connected, even if the connection manager has not said so before
-	 * time is over.
+	 * A peer that sends is connected, even if the connection manager does not report it in
+	 * time.
 	 */
 	if (ep->enabled && !ep->closing) {
 		vrb_rdm_poll_all(ep);
@@ -95,7 +95,7 @@ static int set_peers(struct ofi_rdm_ep *ep)
 	return -FI_EINVAL;
 }
 
-/* Of queue pairs, or of what FI_VERBS_MAX_CONN leaves. */
+/* Returns the share of strangers in the queue pairs, or in FI_VERBS_MAX_CONN. */
 static uint32_t stranger_share(const struct ofi_rdm_ep *ep)
 {
 	uint32_t most = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn
@@ -126,13 +126,13 @@ static int open_conns(struct ofi_rdm_ep *ep)
 	    getrandom(&vrb_rc(ep)->conn.host_key, sizeof(vrb_rc(ep)->conn.host_key), 0) !=
 		    sizeof(vrb_rc(ep)->conn.host_key))
 		return -errno;
-	params.incarnation |= 1; /* 0 is none */
+	params.incarnation |= 1; /* 0 means none */
 	vrb_rc(ep)->conn.seed = (unsigned int)(params.incarnation >> 1);
 	ofi_rdm_conn_set_init(&vrb_rc(ep)->conn.set, &params);
 	return 0;
 }
 
-/* The number of the interface with the address; 0 where none is needed or known. */
+/* Returns the interface number of the address; 0 if none is needed or known. */
 static uint32_t scope_of(const struct ofi_rdm_addr *addr)
 {
 	struct ifaddrs *all, *at;
@@ -228,7 +228,7 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 	}
 	for (i = 0; i < ep->peer_count; i++) {
 		vrb_rdm_conn_knocks_end(ep->peers[i]);
-		/* Calls that have no queue pair yet. */
+		/* Outgoing requests that have no queue pair yet. */
 		if (vrb_rc_peer(ep->peers[i])->next && !vrb_rc_peer(ep->peers[i])->next->qp)
 			close_link(vrb_rc_peer(ep->peers[i])->next);
 	}

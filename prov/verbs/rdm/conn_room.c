@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections to peers: which of them end to make room for others. */
+/* Connections to peers: chooses the ones that end to make room for others. */
 #include "conn_int.h"
 #include "prov/rdm/upcall.h"
 
-#define LOOKS 64 /* connections looked at for one that is not used */
+#define LOOKS 64 /* connections checked for one that is not used */
 
 bool vrb_rdm_conn_is_idle(const struct ofi_rdm_peer *peer)
 {
@@ -28,16 +28,13 @@ static bool was_used(struct ofi_rdm_peer *peer)
 	return used;
 }
 
-/* As many as there is no room for, and no more, are to leave. */
+/* Returns true if as many connections are ending as are needed. */
 static bool enough_leave(const struct ofi_rdm_conn_set *set)
 {
 	return set->going && set->going >= set->queued;
 }
 
-/*
- * Those that were used since they were looked at last get another turn. Only so many are looked at
- * at a time.
- */
+/* Connections used since the last check are spared once more. The number of checks is limited. */
 static struct ofi_rdm_conn *find_victim(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_conn *conn = NULL;
@@ -60,7 +57,10 @@ static void tell_to_go(struct ofi_rdm_peer *peer)
 	vrb_rdm_conn_step(peer, input);
 }
 
-/* Beyond the cap: the one not used for longest has to go, or the next if all are in use. */
+/*
+ * The number of connections exceeds the limit: evicts the least recently used one, or the next if
+ * all are in use.
+ */
 void vrb_rdm_conn_evict(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_conn *conn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What an endpoint has for its connections; conn*.c own it. */
+/* An endpoint's state for its connections, owned by conn*.c. */
 #ifndef VRB_RDM_CONNS_H
 #define VRB_RDM_CONNS_H
 
@@ -15,7 +15,7 @@ struct vrb_rc_peer;
 struct vrb_rdm_secret;
 
 struct vrb_rdm_listener {
-	struct vrb_owner owner; /* of id */
+	struct vrb_owner owner; /* owner of id */
 	struct ofi_rdm_ep *ep;
 	struct rdma_cm_id *id;
 };
@@ -25,25 +25,26 @@ SLIST_HEAD(vrb_rdm_knocks, vrb_rdm_knock);
 TAILQ_HEAD(vrb_rdm_starved, vrb_rc_peer);
 
 struct vrb_rdm_conns {
-	uint32_t scope;	 /* IPv6: the number of the interface where the endpoint listens */
-	bool known_only; /* who is not in the address vector is refused */
+	uint32_t scope;	 /* IPv6: the interface number of the endpoint's address */
+	bool known_only; /* peers that are not in the address vector are refused */
 	struct ofi_rdm_admit admit;
-	uint64_t host_key;	       /* random: how hosts are spread over set.hosts */
-	struct vrb_rdm_secret *secret; /* NULL: none */
+	uint64_t host_key;	       /* random key that distributes hosts over set.hosts */
+	struct vrb_rdm_secret *secret; /* NULL if there is none */
 	struct ofi_rdm_conn_set set;
-	bool dry; /* receives could not be posted, and none may come that says try again */
+	bool dry; /* receives could not be posted, and possibly no completion triggers a retry */
 	/*
-	 * For them something could not be posted, and no completion may come that says try again.
+	 * Peers for which something could not be posted, and possibly no completion triggers a
+	 * retry.
 	 */
 	struct vrb_rdm_starved starved;
-	bool crowded;	   /* a peer waits for room in the set, which nobody makes */
-	uint64_t watch;	   /* when it is looked again whether those that owe something are there */
-	uint32_t watched;  /* the last one looked at, in ep->peers */
-	unsigned int seed; /* of the time between attempts */
+	bool crowded;	   /* a peer waits for room that nobody is making */
+	uint64_t watch;	   /* time of the next check of peers that owe us something */
+	uint32_t watched;  /* the last one checked, index into ep->peers */
+	unsigned int seed; /* random seed for the delays between attempts */
 	struct vrb_rdm_listener listener;
 	struct ofi_source timer;
 	struct vrb_rdm_dead_links dead_links;
-	struct vrb_rdm_knocks knocks; /* that are over: to be freed by the event thread */
+	struct vrb_rdm_knocks knocks; /* finished probes, to be freed by the event thread */
 };
 
 #endif

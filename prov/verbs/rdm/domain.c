@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Domains of reliable datagrams: their calls, and what hangs from them. */
+/* Domains of reliable datagrams: their calls and their objects. */
 #include "prov/base/ops.h"
 #include "prov/base/poll.h"
 #include "prov/rdm/domain_progress.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The device's part of an endpoint: its queues, its buffers, and what the fast calls post. */
+/* The device's part of an endpoint: its queues, its buffers, and the templates of the fast path. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "prov/verbs/provider/tclass.h"
 
 #define TX_BUFS	 1024u
-#define CQ_SHARE 3072 /* entries for the send queues of peers, at first */
+#define CQ_SHARE 3072 /* initial number of entries for the peers' send queues */
 
 static int ep_failed(const char *call, int err)
 {
@@ -26,7 +26,7 @@ static int ep_failed(const char *call, int err)
 	return vrb_errno(err);
 }
 
-/* The device's objects. Whoever may sleep for a completion needs the channel. */
+/* Creates the device's objects. A thread that sleeps for completions needs the channel. */
 int vrb_rc_enable(struct ofi_rdm_ep *ep)
 {
 	struct ibv_srq_init_attr srq = { .srq_context = ep,
@@ -101,7 +101,7 @@ static void set_templates(struct ofi_rdm_ep *ep)
 	set_rma(&vrb_rc(ep)->read, IBV_WR_RDMA_READ);
 }
 
-/* Of what the device takes inline an eager packet's header is a part. */
+/* An eager packet's header counts toward the device's inline limit. */
 static int set_inline(struct ofi_rdm_ep *ep)
 {
 	const char *what;

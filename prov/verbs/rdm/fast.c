@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Sends that have nothing in their way: the calls in which instructions count.
- */
+/* The fast path of sends. */
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
@@ -17,7 +15,7 @@
 #include "progress.h"
 #include "prov/rdm/stats.h"
 
-/* A small message when nothing is in its way; otherwise false, and nothing was done. */
+/* Sends a small message inline if nothing is queued before it. On false nothing was done. */
 OFI_INLINE bool send_inline(struct ofi_rdm_ep *ep, bool tagged, const void *buf, size_t len,
 			    fi_addr_t addr, uint64_t tag, void *context, uint64_t flags,
 			    bool nolock)
@@ -45,7 +43,7 @@ OFI_INLINE bool send_inline(struct ofi_rdm_ep *ep, bool tagged, const void *buf,
 	return sent;
 }
 
-/* The same of a longer message, that fits a packet. */
+/* The same for a longer message that fits in a packet. */
 static OFI_OUTLINE bool send_bounced(struct ofi_rdm_ep *ep, bool tagged, const void *buf,
 				     size_t len, fi_addr_t addr, uint64_t tag, void *context)
 {
@@ -82,7 +80,7 @@ static OFI_OUTLINE bool send_bounced(struct ofi_rdm_ep *ep, bool tagged, const v
 	return sent;
 }
 
-/* The decision: inline, by a bounce buffer, or the protocol's. */
+/* Decides how the message is sent: inline, through a bounce buffer, or by the protocol. */
 OFI_INLINE ssize_t fast_send_any(struct fid_ep *fid, bool tagged, const void *buf, size_t len,
 				 fi_addr_t addr, uint64_t tag, void *context, bool nolock)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_read, fi_write and fi_inject_write that have nothing in their way: one work request, whose
- * slot has the application's context.
+ * The fast path of fi_read, fi_write and fi_inject_write: one work request, whose slot holds the
+ * application's context.
  */
 #include "link.h"
 #include "prov/rdm/lock.h"
@@ -11,7 +11,10 @@
 #include "rc.h"
 #include "prov/rdm/stats.h"
 
-/* False: nothing was done. `rma` is ep->read or ep->write; lkey 0: inline. */
+/*
+ * Posts the transfer. On false nothing was done. `rma` is ep->read or ep->write; lkey 0 means
+ * inline.
+ */
 OFI_INLINE bool post_now(struct ofi_rdm_ep *ep, struct vrb_rdm_fast_rma *rma, const void *buf,
 			 size_t len, uint32_t lkey, fi_addr_t addr, uint64_t remote, uint64_t key,
 			 void *context, uint64_t flags, bool nolock)
@@ -50,7 +53,10 @@ static inline uint32_t lkey_of(void *desc)
 	return (uint32_t)(uintptr_t)desc;
 }
 
-/* With no buffer, no length or a wide key `end` is not looked at. */
+/*
+ * Checks the arguments. A NULL buffer, zero length or wide key takes the slow path, whatever `end`
+ * is.
+ */
 OFI_INLINE bool may_post(const void *buf, size_t len, uint64_t key, size_t end)
 {
 	return len < end && len && buf && !(key >> 32);

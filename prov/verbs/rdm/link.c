@@ -14,7 +14,7 @@
 
 #define RING_MAX  ((uint32_t)OFI_RDM_WIRE_WINDOW)
 #define RING_MIN  8u
-#define CQ_LOW	  1024u /* room with which it is to grow */
+#define CQ_LOW	  1024u /* the CQ grows when less room than this is left */
 #define SHARES	  128u
 #define LINGER_MS 1000
 
@@ -25,7 +25,7 @@ static int link_failed(const char *what, int err)
 	return vrb_errno(err);
 }
 
-/* Doubles the CQ, as far as the device goes; not every one can. */
+/* Doubles the CQ, as far as the device permits; not every CQ can grow. */
 static void grow_cq(struct ofi_rdm_ep *ep)
 {
 	uint32_t max = (uint32_t)vrb_rc_domain(ep)->attr.max_cqe;
@@ -40,7 +40,10 @@ static void grow_cq(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->room.fixed = size == max;
 }
 
-/* What is left of a CQ that can't grow is for many: the more there are the less each gets. */
+/*
+ * A CQ that cannot grow is shared: the more connections there are, the smaller the ring of each new
+ * one.
+ */
 static uint32_t ring_size(struct ofi_rdm_ep *ep)
 {
 	uint32_t size = RING_MAX;
@@ -52,7 +55,7 @@ static uint32_t ring_size(struct ofi_rdm_ep *ep)
 	return size;
 }
 
-/* What is counted is known when it is done, not with something later. */
+/* Counted operations are reported when they complete, not together with a later one. */
 static bool signals_all(const struct ofi_rdm_ep *ep)
 {
 	return ep->cntrs[OFI_RDM_SEND] || ep->cntrs[OFI_RDM_RMA_WRITE];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One connection to a peer: the queue pair, the connection manager's id, and the ring of what was
- * posted. A peer has one that it sends by; an old one may still be flushing, and an endpoint that
- * is its own peer has one for each end.
+ * One connection to a peer: the queue pair, the connection manager's id, and the ring of posted
+ * work requests. A peer has one connection for sending; an old one may still be flushing. An
+ * endpoint that is its own peer has one for each end.
  */
 #ifndef VRB_RDM_LINK_H
 #define VRB_RDM_LINK_H
@@ -14,120 +14,129 @@
 #include "rc.h"
 #include "window.h"
 
-/*
- * What a work request is, in vrb_rdm_slot.flags above the FI_* of its completion.
- */
+/* The kind of a work request, in vrb_rdm_slot.flags above the FI_* of its completion. */
 enum vrb_rdm_kind {
-	VRB_RDM_FAST,	/* a message sent past the protocol; context is the application's */
+	VRB_RDM_FAST,	/* a message sent on the fast path; context is the application's */
 	VRB_RDM_PACKET, /* context: ofi_rdm_proto_out or NULL */
 	VRB_RDM_READ,	/* context: ofi_rdm_proto_in */
 	VRB_RDM_WRITE,	/* context: ofi_rdm_proto_out */
 	VRB_RDM_OP,	/* context: ofi_rdm_op */
-	VRB_RDM_PROBE,	/* nothing: it retires what is before it; with a buffer: handshake */
-	VRB_RDM_BIND,	/* of a window */
+	VRB_RDM_PROBE,	/* carries nothing, retires what is before it; with a buffer: handshake */
+	VRB_RDM_BIND,	/* of a memory window */
 	VRB_RDM_REVOKE, /* context: ofi_rdm_proto_item */
 };
 
-/* A work request, by its address as wr_id. */
+/* A work request; its address is the wr_id. */
 struct vrb_rdm_slot {
 	void *context;
 	uint64_t flags;
-	struct vrb_rdm_buf *bounce; /* what it sends, given back when it is complete */
+	struct vrb_rdm_buf *bounce; /* the buffer it sends, freed when it completes */
 	struct vrb_rdm_link *link;
-	uint32_t seq; /* link->head when it was posted */
+	uint32_t seq; /* value of link->head when it was posted */
 };
 
 STAILQ_HEAD(vrb_rdm_early, vrb_rdm_rx);
 
-/* In order: a link only moves on. */
+/* In this order: a connection never goes back. */
 enum vrb_rdm_link_state {
 	VRB_RDM_LINK_NEW,
 	VRB_RDM_LINK_CALLING,  /* active: resolving, or request sent */
 	VRB_RDM_LINK_ACCEPTED, /* passive: accepted, not yet established */
 	VRB_RDM_LINK_UP,
-	VRB_RDM_LINK_ENDED, /* what was posted flushes */
-	VRB_RDM_LINK_DEAD,  /* in ep->conn.dead_links: to be freed by the event thread */
+	VRB_RDM_LINK_ENDED, /* what was posted is being flushed */
+	VRB_RDM_LINK_DEAD,  /* in ep->conn.dead_links: the event thread will free it */
 };
 
 struct vrb_rdm_link {
-	struct vrb_owner owner; /* of id and qp */
+	struct vrb_owner owner; /* owner of id and qp */
 	enum vrb_rdm_link_state state;
 	struct ofi_rdm_ep *ep;
 	struct ofi_rdm_peer *peer;
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;
 	uint32_t qp_num;
-	bool active; /* we asked for the connection */
-	bool mirror; /* the other end of an endpoint's connection to itself: only received from */
-	bool live;   /* packets are for the peer's protocol: it is peer->link, or a mirror */
-	bool used;   /* something came; who looks clears it */
-	bool asked;  /* the work request `asked_at` is to tell whether the peer's end is there */
+	bool active; /* we requested the connection */
+	bool mirror; /* the passive end of an endpoint's connection to itself: receives only */
+	bool live;   /* packets go to the peer's protocol: it is peer->link, or a mirror */
+	bool used;   /* something arrived; cleared by whoever checks it */
+	bool asked;  /* the work request `asked_at` probes the peer's end */
 	uint32_t asked_at;
-	int err;	 /* FI_E*: why it ended */
-	int fault;	 /* FI_E*: why it is to end, as soon as the event thread looks */
-	size_t eager;	 /* payload that the peer has room for */
-	bool notes;	 /* it is to be told of RMA on its memory */
-	bool takes;	 /* the queue pair was connected: it may have taken receives of the SRQ */
-	bool let_go;	 /* and has them no more: their completions are in the CQ */
-	uint64_t linger; /* ms: when it goes whether or not it has let go; set when it is dead */
-	struct vrb_rdm_proof *proof; /* NULL: without a job secret, and to the endpoint itself */
-	struct vrb_rdm_early early;  /* came while peer->link was another, which flushes */
+	int err;      /* FI_E*: why it has ended */
+	int fault;    /* FI_E*: why the event thread must end it */
+	size_t eager; /* payload that the peer's buffers hold */
+	bool notes;   /* the peer wants RMA events for operations on its memory */
+	/* The queue pair was connected, so it may have taken receives of the SRQ. */
+	bool takes;
+	bool let_go; /* it holds none of them any more: their completions are in the CQ */
+	/* In ms: it is freed then even if it has not let go; set when it is dead. */
+	uint64_t linger;
+	/* NULL without a job secret, and for an endpoint's connection to itself. */
+	struct vrb_rdm_proof *proof;
+	/* Packets that arrived while peer->link was an older connection being flushed. */
+	struct vrb_rdm_early early;
 	uint32_t early_count;
-	struct vrb_rdm_slot last; /* of the work request behind all others, when it ended */
-	uint32_t size, mask;	  /* work requests it holds, a power of two */
-	uint32_t quiet;	     /* silent ones in a row, less one: then one is signalled; 0: all are */
-	uint32_t head, tail; /* count those posted and completed */
+	struct vrb_rdm_slot last; /* the last work request, posted when the connection ended */
+	uint32_t size, mask;	  /* capacity in work requests, a power of two */
+	/* Silent work requests in a row, minus one, before one is signaled; 0: all are. */
+	uint32_t quiet;
+	uint32_t head, tail; /* numbers of posted and completed work requests */
 	struct vrb_rdm_slot *slots;
 	struct vrb_rdm_windows windows;
 	struct vrb_rdm_spare_windows spare_windows;
-	struct vrb_rdm_link *qp_next;	      /* ep->by_qp */
-	SLIST_ENTRY(vrb_rdm_link) dead_entry; /* ep->conn.dead_links */
+	struct vrb_rdm_link *qp_next;	      /* in ep->by_qp */
+	SLIST_ENTRY(vrb_rdm_link) dead_entry; /* in ep->conn.dead_links */
 };
 
-/* With a ring of what the endpoint's CQ has room for. NULL when there is none, logged. */
+/*
+ * Allocates a connection whose ring fits in the endpoint's CQ. Logs and returns NULL if there is no
+ * room.
+ */
 struct vrb_rdm_link *vrb_rdm_link_new(struct ofi_rdm_ep *ep);
-/* A quarter of the room is left, which strangers don't get. */
+/* Returns true while more than a quarter of the room is left, which strangers cannot use. */
 bool vrb_rdm_link_plenty(const struct ofi_rdm_ep *ep);
-/* The id and the queue pair are destroyed, or not the link's. */
+/* Frees a connection whose id and queue pair have been destroyed or passed on. */
 void vrb_rdm_link_free(struct vrb_rdm_link *link);
-/* Makes the queue pair, in INIT. 0 or -FI_E*. */
+/* Creates the queue pair in INIT. Returns 0 or -FI_E*. */
 int vrb_rdm_link_create_qp(struct vrb_rdm_link *link);
 /*
- * INIT to RTR to RTS, with what the id knows of the peer. 0 or -FI_E*; -FI_ECONNABORTED, not
- * logged, when the request or the answer that the id is about is no more, since the other side gave
- * it up.
+ * Moves the queue pair from INIT through RTR to RTS, using what the id knows about the peer.
+ * Returns 0 or -FI_E*; returns -FI_ECONNABORTED without logging if the request or the reply no
+ * longer exists because the other side gave up.
  */
 int vrb_rdm_link_connect(struct vrb_rdm_link *link);
-/* The peer gets its remote rights. 0 or FI_E*. */
+/* Grants the peer its remote access. Returns 0 or FI_E*. */
 int vrb_rdm_link_open(struct vrb_rdm_link *link);
 /*
- * Everything posted completes, with errors, and then link->last. False: it may not, and the queue
- * pair has to be destroyed.
+ * Makes everything posted complete with errors, and then link->last. Returns false if that may not
+ * happen, so the queue pair must be destroyed.
  */
 bool vrb_rdm_link_break(struct vrb_rdm_link *link);
 /*
- * Has the silent ones that were posted last complete, if there is a credit for what that takes. It
- * is taken from the flow of the peer.
+ * Makes the most recent silent work requests complete, if there is a credit for the work request
+ * that this takes. The credit is taken from the peer's flow.
  */
 void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow);
 /*
- * With the lock held: every link tells of each of its work requests from now on, as a counter wants
- * it.
+ * Requests a completion for each work request on every connection from now on, because a counter
+ * needs it. The caller holds the lock.
  */
 void vrb_rdm_link_signal_all(struct ofi_rdm_ep *ep);
 /*
- * The same whatever was posted: it fails if the peer's device does not answer. False if nothing
- * could be posted.
+ * The same, whatever was posted: the work request fails if the peer's device does not respond.
+ * Returns false if nothing could be posted.
  */
 bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow);
 /*
- * The queue pair ends. It is not destroyed before it is ripe: the device has said that it has let
- * go of the SRQ, or was waited for in vain, since some devices forget its completions then, and
- * with them the receives that they are of.
+ * Puts the queue pair into the error state. It is destroyed only once the device has reported that
+ * it no longer uses the SRQ, or has failed to do so in time: some devices discard the completions
+ * of a destroyed queue pair, and with them its receives.
  */
 void vrb_rdm_link_halt(struct vrb_rdm_link *link, uint64_t now);
 bool vrb_rdm_link_ripe(const struct vrb_rdm_link *link, uint64_t now);
-/* Afterwards nothing more comes of it but what is in the CQ. Without the endpoint's lock. */
+/*
+ * Destroys the queue pair. Afterward only completions that are in the CQ already can arrive. Called
+ * without the endpoint's lock.
+ */
 void vrb_rdm_link_destroy_qp(struct vrb_rdm_link *link);
 
 static inline struct vrb_rdm_link *vrb_rdm_link_find(const struct ofi_rdm_ep *ep, uint32_t qp_num)
@@ -145,8 +154,9 @@ static inline bool vrb_rdm_link_idle(const struct vrb_rdm_link *link)
 }
 
 /*
- * Posts a work request; the peer's flow has a credit. Those that are not signalled are seen with
- * the next that is, one in each quarter of the ring, or all are signalled. 0 or an errno.
+ * Posts a work request, for which the peer's flow has a credit. Unsignaled ones are retired with
+ * the next signaled one, of which there is one in each quarter of the ring, unless all are
+ * signaled. Returns 0 or an errno.
  */
 static inline int vrb_rdm_link_post(struct vrb_rdm_link *link, struct ibv_send_wr *wr,
 				    uint64_t flags, void *context, struct vrb_rdm_buf *bounce)

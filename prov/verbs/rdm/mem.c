@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory of messages: what our device may do with it, and what the peer may. */
+/* The memory of messages: the access of the local device, and of the peer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,12 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
-/* Bytes that a peer may read or write, registered for that alone. */
+/* Bytes that a peer may read or write, registered only for that. */
 struct vrb_rdm_lease {
 	struct ibv_mr *ibv;
 	struct iovec what;
 	uint32_t users;
-	SLIST_ENTRY(vrb_rdm_lease) spare; /* ep->spare_leases */
+	SLIST_ENTRY(vrb_rdm_lease) spare; /* in ep->spare_leases */
 };
 
 static struct ofi_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
@@ -45,8 +45,8 @@ static int reg_cached(struct ofi_rdm_ep *ep, const struct iovec *iov, unsigned i
 }
 
 /*
- * An endpoint reads its messages to itself at the other end of its connection, where no window is
- * bound.
+ * An endpoint reads its messages to itself through the other end of its connection, where no window
+ * is bound.
  */
 static bool has_windows(const struct ofi_rdm_peer *peer)
 {
@@ -128,9 +128,9 @@ void vrb_rdm_mem_fini(struct ofi_rdm_ep *ep)
 }
 
 /*
- * Messages from the same bytes share it while they are under way. A peer that may read it for the
- * sake of an earlier one that is complete sees nothing new: the bytes can't change before the
- * last one is.
+ * Messages from the same bytes share a registration while they are in flight. A peer that may still
+ * read it because of an earlier, completed message sees nothing new, since the bytes cannot change
+ * before the last message is complete.
  */
 static int reg_exact(struct ofi_rdm_ep *ep, const struct iovec *iov, bool written,
 		     struct ofi_rdm_proto_mr *mr)
@@ -172,7 +172,7 @@ static int again(struct ofi_rdm_peer *peer)
 	return -FI_EAGAIN;
 }
 
-/* The peer has a right that nothing but the end of the connection takes away. */
+/* The peer has a right that only the end of the connection revokes. */
 static void end_soon(struct ofi_rdm_peer *peer, int err)
 {
 	if (vrb_rc_peer(peer)->link && !vrb_rc_peer(peer)->link->fault)

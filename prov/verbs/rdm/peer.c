@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the transport has for a peer, and where the fields of its record are. */
+/* The transport's part of a peer, and the places of its record's fields. */
 #include <stddef.h>
 #include <string.h>
 #include "prov/base/wait.h"
 #include "rc.h"
 
-/* Spread with a secret, so that nobody can choose with whom to share a number. */
+/*
+ * Hosts are distributed using a secret key, so that nobody can choose with whom to share a number.
+ */
 static uint8_t host_of(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
 {
 	uint64_t hash = vrb_rc(ep)->conn.host_key, words[2] = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The endpoint's CQ: packets that arrived, work requests that are done. */
+/* The endpoint's CQ: arriving packets and completed work requests. */
 #include <poll.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -63,7 +63,7 @@ static void done(struct ofi_rdm_ep *ep, struct vrb_rdm_link *link, const struct 
 	}
 }
 
-/* What else went wrong because the link ended did so for that reason. */
+/* Failures that follow from the end of the connection get the reason of that end. */
 static int reason(struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
 		  const struct ibv_wc *wc)
 {
@@ -75,7 +75,7 @@ static int reason(struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
 	return wc->status == IBV_WC_WR_FLUSH_ERR && link->err ? link->err : err;
 }
 
-/* Messages and operations that wait for credits, or for what is complete now. */
+/* Continues messages and operations that wait for credits, or for what has just completed. */
 static void pump(struct ofi_rdm_peer *peer)
 {
 	if (!STAILQ_EMPTY(&peer->proto.flow.data))
@@ -84,7 +84,7 @@ static void pump(struct ofi_rdm_peer *peer)
 		ofi_rdm_ops_pump(peer);
 }
 
-/* A silent message or operation, which nobody hears of. */
+/* Returns true for a silent message or operation, which reports nothing. */
 static bool is_unheard(const struct ofi_rdm_ep *ep, const struct vrb_rdm_slot *slot)
 {
 	return (slot->flags & (OFI_RDM_KIND | OFI_RDM_SILENT)) == OFI_RDM_SILENT && !slot->bounce &&
@@ -114,7 +114,7 @@ OFI_OUTLINE void vrb_rdm_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 	pump(link->peer);
 }
 
-/* A packet that completes directly; else false, and nothing was done. */
+/* Completes a packet directly. On false nothing was done. */
 OFI_INLINE bool direct_matched(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
 	struct ofi_rdm_direct *direct = &ep->direct;
@@ -134,7 +134,7 @@ OFI_INLINE bool direct_matched(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 	return true;
 }
 
-/* The same of a work request. */
+/* Completes a work request directly. On false nothing was done. */
 OFI_INLINE bool sink_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
 	if (!vrb_rdm_retires_now(ep, wc))
@@ -164,7 +164,7 @@ void vrb_rdm_polled(struct ofi_rdm_ep *ep, int n)
 	} while (++wc != end);
 }
 
-/* With the lock held. True when there was something. */
+/* Polls the device's CQ. Returns true if there was something. The caller holds the lock. */
 static bool poll_cq(struct ofi_rdm_ep *ep)
 {
 	int n = ibv_poll_cq(vrb_rc(ep)->cq, VRB_RDM_BATCH, vrb_rc(ep)->wc);
@@ -199,7 +199,7 @@ void vrb_rdm_progress(struct ofi_rdm_ep *ep)
 	ofi_rdm_unlock(ep);
 }
 
-/* True if there was an event. */
+/* Returns true if there was an event. */
 static bool drain_channel(struct ofi_rdm_ep *ep)
 {
 	unsigned int before = vrb_rc(ep)->unacked;
@@ -218,8 +218,8 @@ static bool drain_channel(struct ofi_rdm_ep *ep)
 }
 
 /*
- * Other threads may sleep until the event that was taken: what came with it is done for them, and
- * there will be another one.
+ * Other threads may be waiting for the event that was taken: this handles what came with it and
+ * requests another event.
  */
 static void progress_settle(struct ofi_rdm_ep *ep)
 {
@@ -232,12 +232,16 @@ static void progress_settle(struct ofi_rdm_ep *ep)
 		if (ibv_req_notify_cq(vrb_rc(ep)->cq, 0) || !vrb_rdm_poll(ep))
 			return;
 		/*
-		 * There is always more: enough is done when there is another event, for the others.
+		 * There may always be more completions: stop when there is another event, which
+		 * wakes the other threads.
 		 */
 	} while (--rounds > 0 || poll(&pending, 1, 0) <= 0);
 }
 
-/* With the lock held. 0: nothing is there, and an event will say when something is. */
+/*
+ * Returns 0 if nothing is there and an event will report the next completion. The caller holds the
+ * lock.
+ */
 static int progress_arm(struct ofi_rdm_ep *ep)
 {
 	bool taken = vrb_rc(ep)->channel && drain_channel(ep);

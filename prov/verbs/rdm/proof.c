@@ -13,7 +13,7 @@
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/prov.h"
 
-/* The packets of the handshake; all others begin otherwise. */
+/* The packets of the handshake; all other packets begin differently. */
 struct first_packet {
 	char what[8];
 	uint8_t mac[VRB_RDM_MAC_LEN]; /* not in the answer */
@@ -45,7 +45,7 @@ static void put_qp(uint8_t *to, uint32_t number)
 	memcpy(to, &number, sizeof(number));
 }
 
-/* All but what is said is known when the peer's queue pair is. */
+/* The rest of the state is known once the peer's queue pair number is. */
 static void complete(struct vrb_rdm_link *link, uint32_t qp_num)
 {
 	struct vrb_rdm_proof *proof = link->proof;
@@ -57,7 +57,7 @@ static void complete(struct vrb_rdm_link *link, uint32_t qp_num)
 	put_qp(proof->active ? hello->to_qp : hello->from_qp, qp_num);
 }
 
-/* Random bytes stand where the address is without a secret. */
+/* With a secret, random bytes replace the address. */
 static int say(struct vrb_rdm_link *link, enum ofi_rdm_cmwire_kind kind, uint8_t *bytes)
 {
 	struct ofi_rdm_cmwire cm =
@@ -116,7 +116,7 @@ bool vrb_rdm_proof_is_right(struct vrb_rdm_link *link, const struct rdma_cm_even
 	return !link->proof->shut;
 }
 
-/* One packet on a connection that nothing else is sent by. 0 or FI_E*. */
+/* Sends one packet on a connection that carries nothing else yet. Returns 0 or FI_E*. */
 static int send_first(struct vrb_rdm_link *link, const struct first_packet *packet, size_t len)
 {
 	struct vrb_rdm_buf *buf = vrb_rdm_pool_get(&vrb_rc(link->ep)->tx_bufs);
@@ -146,7 +146,7 @@ int vrb_rdm_proof_begin(struct vrb_rdm_link *link)
 	return send_first(link, &packet, sizeof(packet));
 }
 
-/* Its answer leaves before anything else does. */
+/* The answer is sent before anything else. */
 static int let_in(struct vrb_rdm_link *link)
 {
 	struct first_packet answer = { { 0 }, { 0 } };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The two ends of a connection prove to each other that they know the job secret. The request has
- * random bytes of the initiator in place of its IP address, which the connection manager tells as
- * well. The reply has random bytes of the responder, followed by its code. The first packet of the
- * initiator is its code; until it has come the responder gives no remote rights and looks at
- * nothing else. The initiator waits for the answer to it. Endpoints without a secret take no part
- * in this. The caller holds the endpoint's lock.
+ * The two ends of a connection prove to each other that they know the job secret. The request
+ * carries random bytes of the initiator in place of its IP address, which the connection manager
+ * provides as well. The reply carries random bytes of the responder, followed by its code. The
+ * initiator's first packet is its code; until it has arrived, the responder grants no remote access
+ * and ignores everything else. The initiator waits for the answer to it. Endpoints without a secret
+ * skip all this. The caller holds the endpoint's lock.
  */
 #ifndef VRB_RDM_PROOF_H
 #define VRB_RDM_PROOF_H
@@ -18,22 +18,25 @@
 
 struct vrb_rdm_proof {
 	struct vrb_rdm_hello hello;
-	bool active;	/* we asked */
-	bool waits;	/* for the peer's packet; nothing else is taken before */
-	bool shut;	/* the queue pair gives no remote rights */
-	uint64_t known; /* of the reply */
+	bool active;	/* we requested the connection */
+	bool waits;	/* waits for the peer's first packet and ignores everything else */
+	bool shut;	/* the queue pair grants no remote access */
+	uint64_t known; /* expected incarnation in the reply */
 	uint32_t serial;
 };
 
-/* Makes the proof of a link that needs one. Returns 0 or -FI_E*. */
+/* Allocates the proof of a connection that needs one. Returns 0 or -FI_E*. */
 int vrb_rdm_proof_new(struct vrb_rdm_link *link, bool active);
-/* The private data of our request or reply, at least VRB_RDM_CM_MAX bytes. Returns its length. */
+/*
+ * Writes the private data of our request or reply, at least VRB_RDM_CM_MAX bytes. Returns its
+ * length.
+ */
 uint8_t vrb_rdm_proof_request(struct vrb_rdm_link *link, uint8_t *wire);
 uint8_t vrb_rdm_proof_reply(struct vrb_rdm_link *link, const struct rdma_cm_event *event,
 			    uint8_t *wire);
-/* Returns whether the reply proves that the peer knows the secret. */
+/* Returns true if the reply proves that the peer knows the secret. */
 bool vrb_rdm_proof_is_right(struct vrb_rdm_link *link, const struct rdma_cm_event *event);
-/* The connection is there: the initiator sends its code. Returns 0 or FI_E*. */
+/* Called when the connection is established: the initiator sends its code. Returns 0 or FI_E*. */
 int vrb_rdm_proof_begin(struct vrb_rdm_link *link);
 /* Checks the first packet of the peer. */
 void vrb_rdm_proof_take(struct vrb_rdm_link *link, const void *bytes, size_t len);

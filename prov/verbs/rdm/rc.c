@@ -14,7 +14,7 @@
 #include "prov/verbs/provider/prov.h"
 
 #define RDMA_AT_ONCE	    4
-#define VENDOR_OF_SOFT_ROCE 0xffffff /* nobody's OUI */
+#define VENDOR_OF_SOFT_ROCE 0xffffff /* the OUI that soft-RoCE reports */
 #define SOFT_READ	    (128u << 10)
 #define SOFT_READS	    2
 
@@ -33,7 +33,7 @@ static uint64_t kind(enum vrb_rdm_kind kind)
 	return (uint64_t)kind << OFI_RDM_KIND_SHIFT;
 }
 
-/* Skips `offset` bytes, takes `len`. Returns the segments. */
+/* Fills sge with `len` bytes starting at `offset`. Returns the number of segments. */
 static int gather(struct ibv_sge *sge, const struct iovec *iov, size_t offset, size_t len)
 {
 	size_t take;
@@ -72,7 +72,7 @@ static int again(struct ofi_rdm_peer *peer, int err)
 	return -FI_EAGAIN;
 }
 
-/* Inline where it fits, else by a bounce buffer. */
+/* Sends inline if the packet fits, else from a bounce buffer. */
 static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_t hdr_len,
 		   const struct iovec *iov, size_t offset, size_t len,
 		   struct ofi_rdm_proto_out *out)
@@ -140,7 +140,7 @@ static int rc_write(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_
 		    out);
 }
 
-/* The note goes to its new place; what it has to say of its place stays. */
+/* Moves the protocol's state of a packet, except the fields that describe its place. */
 static void move_note(struct ofi_rdm_proto_in *to, const struct ofi_rdm_proto_in *from,
 		      ptrdiff_t by)
 {
@@ -184,7 +184,7 @@ static OFI_OUTLINE void release_and_fill(struct ofi_rdm_proto_in *in)
 		vrb_rdm_refill(ep);
 }
 
-/* In line what an unexpected message takes whose bytes are in its note. */
+/* The inline case is an unexpected message whose bytes are in a small object. */
 static void rc_release(struct ofi_rdm_proto_in *in)
 {
 	struct vrb_rdm_small *small = (struct vrb_rdm_small *)in;
@@ -354,9 +354,9 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 };
 
 /*
- * Soft-RoCE answers a read with all its packets at once, and when the network loses some of them it
- * waits for a timeout and repeats what follows. A large message is read there in pieces that fit
- * what a network buffers.
+ * Soft-RoCE answers a read with all its packets at once. If the network loses some of them, it
+ * waits for a timeout and repeats everything after them. A large message is therefore read in
+ * pieces that a network can buffer.
  */
 static void limit_reads(const struct vrb_domain *domain, struct ofi_rdm_xport_props *props)
 {

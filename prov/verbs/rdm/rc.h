@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The RC transport of the engine: what it adds to endpoints and peers. One shared receive queue,
- * one CQ for everything, one RC queue pair per peer, connected at first use.
+ * The RC transport of the engine: its parts of endpoints and peers. An endpoint has one shared
+ * receive queue, one CQ for everything, and one RC queue pair per peer, connected at first use.
  */
 #ifndef VRB_RDM_RC_H
 #define VRB_RDM_RC_H
@@ -17,7 +17,7 @@
 
 #define VRB_RDM_QP_BUCKETS 1024u
 #define VRB_RDM_NO_QP	   UINT32_MAX
-#define VRB_RDM_BATCH	   16 /* work completions of a poll */
+#define VRB_RDM_BATCH	   16 /* completions polled at once */
 
 struct vrb_rdm_lease;
 struct vrb_rdm_link;
@@ -27,60 +27,62 @@ struct vrb_rdm_fast {
 	struct ofi_rdm_wire_fast head;
 	struct ibv_sge sge[2];
 	struct ibv_send_wr wr;
-	uint64_t flags; /* of the completion by fi_send or fi_tsend */
-	size_t end;	/* they send less than this so */
+	uint64_t flags; /* flags for the completion of fi_send or fi_tsend */
+	size_t end;	/* they send shorter messages this way */
 };
 
 struct vrb_rdm_fast_rma {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
 	uint64_t flags;
-	size_t end;	       /* less than this goes inline */
-	size_t registered_end; /* less than this goes from or to memory with a descriptor */
+	size_t end; /* shorter transfers are posted inline */
+	/* Shorter transfers are posted from or to memory with a descriptor. */
+	size_t registered_end;
 };
 
 struct vrb_rc_ep {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	struct ibv_wc wc[VRB_RDM_BATCH]; /* what the thread that has the lock polled */
+	struct ibv_wc wc[VRB_RDM_BATCH]; /* polled by the thread that holds the lock */
 	struct {
-		uint32_t left; /* work requests that may still be added to the CQ's burden */
-		uint32_t size; /* of the CQ, as asked for */
-		bool fixed;    /* it can't grow any more */
+		uint32_t left; /* work requests for which the CQ still has room */
+		uint32_t size; /* size of the CQ as requested */
+		bool fixed;    /* the CQ cannot grow any more */
 	} room;
-	unsigned int unacked; /* channel events */
+	unsigned int unacked; /* unacknowledged channel events */
 	struct ibv_srq *srq;
-	size_t inline_max;	     /* payload of an eager packet that the device takes inline */
+	/* Largest payload of an eager packet that the device accepts inline. */
+	size_t inline_max;
 	struct vrb_rdm_fast fast[2]; /* untagged, tagged */
 	struct vrb_rdm_fast_rma write, read;
 
 	/* Memory. */
 	struct vrb_rdm_pool tx_bufs; /* bounce buffers */
 	struct vrb_rdm_rx_ring rx;   /* receive buffers */
-	struct vrb_rdm_lease *lease; /* the last that a peer reads by, or NULL */
+	struct vrb_rdm_lease *lease; /* registration that a peer last got for reading, or NULL */
 	SLIST_HEAD(, vrb_rdm_lease) spare_leases;
 
 	/* Connections. */
 	struct vrb_rdm_link *by_qp[VRB_RDM_QP_BUCKETS];
-	uint32_t recent_qp;  /* of a live link of a peer that is up, marked as used; or none */
+	uint32_t recent_qp;  /* live connection of a peer that is up and marked as used, or none */
 	uint32_t recent_src; /* the peer's number */
 	struct vrb_rdm_conns conn;
 
-	struct ofi_rdm_ep rdm; /* at the end, as ofi_stats_alloc() wants its record */
+	struct ofi_rdm_ep rdm; /* last, as ofi_stats_alloc() requires for its record */
 };
 
 struct vrb_rc_peer {
-	struct ofi_rdm_conn conn; /* what is decided about link and next */
-	uint32_t links;		  /* that are its own, whatever has become of them */
-	uint32_t seen;		  /* link->head when it was last looked whether it is used */
-	struct vrb_rdm_link
-		*link; /* that is sent by, or was and is flushing; NULL while there is none */
-	struct vrb_rdm_link *next;	   /* that is being made */
-	LIST_HEAD(, vrb_rdm_knock) knocks; /* at its host, not answered yet */
+	struct ofi_rdm_conn conn; /* policy state of link and next */
+	uint32_t links;		  /* number of its connections in any state */
+	uint32_t seen;		  /* value of link->head when its use was last checked */
+	/* Used for sending, or being flushed; NULL if there is none. */
+	struct vrb_rdm_link *link;
+	struct vrb_rdm_link *next;	   /* being set up */
+	LIST_HEAD(, vrb_rdm_knock) knocks; /* unanswered probes of its host */
 	bool starved;			   /* in the endpoint's conn.starved */
 	TAILQ_ENTRY(vrb_rc_peer) starving;
-	uint32_t bounces;	 /* buffers that wait with operations */
-	struct ofi_rdm_peer rdm; /* at the end, as ofi_stats_peer_alloc() wants its record */
+	uint32_t bounces;	 /* bounce buffers held by queued operations */
+	struct ofi_rdm_peer rdm; /* last, as ofi_stats_peer_alloc() requires for its record */
 };
 
 static inline struct vrb_rc_ep *vrb_rc(const struct ofi_rdm_ep *ep)
@@ -98,27 +100,27 @@ static inline struct vrb_domain *vrb_rc_domain(const struct ofi_rdm_ep *ep)
 	return (struct vrb_domain *)ep->domain;
 }
 
-/* The transport, as the device has it. */
+/* Returns the transport with the properties of the device. */
 struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi_info *info);
-/* Opens an endpoint on queue pairs. */
+/* Opens an endpoint that uses this transport. */
 int vrb_rc_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 int vrb_rc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
 		   void *context);
-/* Device, queues and buffers of an endpoint (ep.c). */
+/* The device, queues and buffers of an endpoint (ep.c). */
 int vrb_rc_init(struct ofi_rdm_ep *ep);
 int vrb_rc_enable(struct ofi_rdm_ep *ep);
 void vrb_rc_fini(struct ofi_rdm_ep *ep);
 void vrb_rc_free(struct ofi_rdm_ep *ep);
-/* Sets what the fast calls do, by the endpoint's default flags. */
+/* Configures the fast-path calls according to the endpoint's default flags. */
 void vrb_rc_set_modes(struct ofi_rdm_ep *ep, uint64_t flags);
-/* A peer's part (peer.c). */
+/* The transport's part of a peer (peer.c). */
 struct ofi_rdm_peer *vrb_rc_peer_new(void);
 void vrb_rc_peer_free(struct ofi_rdm_peer *peer);
 void vrb_rc_peer_init(struct ofi_rdm_peer *peer);
 bool vrb_rc_peer_is_gone(const struct ofi_rdm_peer *peer);
 void vrb_rc_peer_met(struct ofi_rdm_peer *peer);
 void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer);
-/* Calls that post a work request where nothing is in the way (fast.c, fast_rma.c). */
+/* Fast-path calls that post a work request directly (fast.c, fast_rma.c). */
 extern const struct ofi_rdm_calls vrb_rc_calls, vrb_rc_nolock_calls;
 extern const struct fi_ops_rma vrb_rc_rma_ops, vrb_rc_rma_nolock_ops;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reading a CQ: of the one endpoint that completes into it what was polled goes straight to the
+ * Reading a CQ: if a single endpoint completes into it, polled completions go directly to the
  * reader.
  */
 #include <stdio.h>
@@ -15,8 +15,8 @@
 #include "retire.h"
 
 /*
- * A reader that takes no locks does not hold cq->eps_lock: who changes what it guards is serialized
- * with the reader, and so are readers of other CQs of the endpoint.
+ * A reader without locks does not hold cq->eps_lock: whoever changes what the lock guards is
+ * serialized with the reader, and so are readers of the endpoint's other CQ.
  */
 OFI_INLINE bool try_enter_cq(struct ofi_rdm_cq *cq, bool nolock)
 {
@@ -28,7 +28,7 @@ OFI_INLINE bool release_cq(struct ofi_rdm_cq *cq, bool nolock)
 	return nolock || ofi_release(&cq->eps_lock);
 }
 
-/* Slow path: whether there are locks is looked up. */
+/* Slow path: looks up whether there are locks. */
 static void leave_both(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 {
 	ofi_rdm_leave(ep, ep->biased);
@@ -48,7 +48,10 @@ static OFI_OUTLINE ssize_t read_rest(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *e
 	return done ? (ssize_t)done : ofi_rdm_cq_read_ring(cq, buf, count, src);
 }
 
-/* One was polled; what else is wanted is, up to a batch, also if none of it is for this reader. */
+/*
+ * One completion was polled. Polls for more if wanted, up to a batch, even if the first was not for
+ * this reader.
+ */
 static OFI_OUTLINE ssize_t read_several(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_direct *direct = &ep->direct;
@@ -61,7 +64,7 @@ static OFI_OUTLINE ssize_t read_several(struct ofi_rdm_cq *cq, struct ofi_rdm_ep
 		vrb_rdm_polled(ep, n);
 		most -= (size_t)n;
 		if (count && direct->cq != cq)
-			break; /* it is full, or the ring has what comes next */
+			break; /* the array is full, or the next entries are in the ring */
 		if (count && direct->left < most)
 			most = direct->left;
 		n = most ? ibv_poll_cq(vrb_rc(ep)->cq, (int)most, vrb_rc(ep)->wc) : 0;
@@ -90,7 +93,7 @@ static OFI_OUTLINE ssize_t wake_one(struct ofi_rdm_cq *cq, ssize_t ret)
 	return ret;
 }
 
-/* Lets go of the locks, whose addresses are computed again, not kept. */
+/* Releases the locks, whose addresses are recomputed instead of kept in registers. */
 OFI_INLINE ssize_t read_leave(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, ssize_t ret,
 			      bool nolock)
 {
@@ -103,7 +106,7 @@ OFI_INLINE ssize_t read_leave(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, ssiz
 	return ret;
 }
 
-/* The one that was polled was a packet, whose buffer is free or kept. */
+/* Finishes after a single packet, whose buffer is free or kept. */
 OFI_INLINE ssize_t read_packet(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, ssize_t ret,
 			       bool nolock)
 {
@@ -123,8 +126,8 @@ static OFI_OUTLINE ssize_t read_long(struct ofi_rdm_ep *ep, struct ofi_rdm_match
 }
 
 /*
- * The CQ that is read is ep->rx_tagged. What waits in the peer's queue may complete, and then
- * ep->direct is no longer the reader's.
+ * Reads ep->rx_tagged. What is queued for the peer may complete, and then ep->direct no longer
+ * belongs to the reader.
  */
 static OFI_OUTLINE ssize_t read_unexpected(struct ofi_rdm_ep *ep)
 {
@@ -137,7 +140,7 @@ static OFI_OUTLINE ssize_t read_unexpected(struct ofi_rdm_ep *ep)
 	return read_packet(cq, ep, -FI_EAGAIN, ep->biased);
 }
 
-/* A packet alone. What is called is called last, so that everything is in registers. */
+/* Handles a single packet. Calls come last, so that all values stay in registers. */
 OFI_INLINE ssize_t read_arrived(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool nolock)
 {
 	struct vrb_rdm_arrival a;
@@ -159,7 +162,7 @@ OFI_INLINE ssize_t read_arrived(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bo
 	return read_packet(ep->direct.cq, ep, 1, nolock);
 }
 
-/* A work request alone. */
+/* Handles a single work request. */
 OFI_INLINE ssize_t read_retired(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool nolock)
 {
 	if (!vrb_rdm_retires_now(ep, vrb_rc(ep)->wc))
@@ -178,8 +181,8 @@ OFI_INLINE ssize_t read_polled(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, boo
 }
 
 /*
- * They call last what they call, so that nothing is to be kept in registers. Quicker without
- * ep->direct.src, and with the object's beginning, from which both parts are at constant offsets.
+ * Calls come last, so that no values have to be saved. Faster without ep->direct.src, and with the
+ * address of the object, from which both parts are at constant offsets.
  */
 static OFI_OUTLINE ssize_t read_locked(struct ofi_rdm_cq *cq, struct vrb_rc_ep *rc)
 {
@@ -191,7 +194,7 @@ static OFI_OUTLINE ssize_t read_nolock(struct ofi_rdm_cq *cq, struct vrb_rc_ep *
 	return read_polled(cq, &rc->rdm, true);
 }
 
-/* With the CQ entered, which is left. */
+/* Called after entering the CQ, and leaves it. */
 static OFI_OUTLINE ssize_t read_many(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	if (cq->nolock)
@@ -210,10 +213,10 @@ static OFI_OUTLINE ssize_t wake_one_empty(struct ofi_rdm_cq *cq)
 }
 
 /*
- * What the ring has, else what progress gives. If one endpoint alone completes into the CQ, its
- * completions go straight to buf: one is polled first, as most calls want one, and what is polled
- * beyond what is wanted is paid for twice. Another thread that makes progress does it for us. What
- * is rare is called last, so that little is to be kept in registers.
+ * Reads the ring, or makes progress if it is empty. If only one endpoint completes into the CQ, its
+ * completions go directly to buf. A single completion is polled first, because most calls want one,
+ * and completions beyond that are handled twice. If another thread is making progress, it does so
+ * for this one too. Slow paths are called last, so that few values have to be saved.
  */
 OFI_INLINE ssize_t read_entries(struct ofi_rdm_cq *cq, void *buf, size_t count, fi_addr_t *src,
 				bool nolock)
@@ -232,7 +235,7 @@ OFI_INLINE ssize_t read_entries(struct ofi_rdm_cq *cq, void *buf, size_t count, 
 	if (src)
 		ep->direct.src = src;
 	some = ibv_poll_cq(vrb_rc(ep)->cq, 1, vrb_rc(ep)->wc) > 0;
-	/* The endpoint alone is kept over the poll, and where its lock is computed again. */
+	/* Only the endpoint is kept across the poll; the address of its lock is recomputed. */
 	cq = ep->direct.cq;
 	if (ofi_unlikely(some)) {
 		if (src)

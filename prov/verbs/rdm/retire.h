@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a work request's completion does, in line where it is the usual one. */
+/* Completion of work requests, with the most frequent case inlined. */
 #ifndef VRB_RDM_RETIRE_H
 #define VRB_RDM_RETIRE_H
 
 #include "prov/rdm/op.h"
 #include "prov/rdm/peer.h"
 
-/* A completed work request retires those before it, which did not ask. */
+/* Retires a completed work request and the unsignaled ones before it. */
 void vrb_rdm_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc);
 
-/* Something waits for a credit, or for what is complete now. */
+/* Returns true if something waits for a credit, or for what has just completed. */
 static inline bool vrb_rdm_pump_is_due(const struct ofi_rdm_peer *peer)
 {
 	return !STAILQ_EMPTY(&peer->proto.flow.data) || !STAILQ_EMPTY(&peer->ops) ||
@@ -17,8 +17,9 @@ static inline bool vrb_rdm_pump_is_due(const struct ofi_rdm_peer *peer)
 }
 
 /*
- * The one that is due, of an eager message or operation, completes to the reader of a CQ of
- * FI_CQ_FORMAT_TAGGED who waits for it, and nothing else comes of it.
+ * Returns true if the completed work request is the next one due and belongs to an eager message or
+ * an operation, a reader of a CQ with FI_CQ_FORMAT_TAGGED waits for it, and it has no further
+ * effects.
  */
 OFI_INLINE bool vrb_rdm_retires_now(const struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
@@ -30,7 +31,7 @@ OFI_INLINE bool vrb_rdm_retires_now(const struct ofi_rdm_ep *ep, const struct ib
 			  !ep->counts && !vrb_rdm_pump_is_due(link->peer));
 }
 
-/* Of one of which that is true, into its entry. */
+/* Writes the entry of such a work request. */
 OFI_INLINE void vrb_rdm_retire_now(struct ofi_rdm_ep *ep, const struct ibv_wc *wc,
 				   struct fi_cq_tagged_entry *entry)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The job secret and its codes: HMAC-SHA256 of nettle. */
+/* The job secret and its codes: HMAC-SHA256, using nettle. */
 #include "secret.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static int check_file(int fd, const char *path)
 	return 0;
 }
 
-/* A newline at the end is not part of it. */
+/* A trailing newline is not part of the secret. */
 static int read_file(int fd, const char *path, struct vrb_rdm_secret **secret)
 {
 	uint8_t bytes[FILE_MAX + 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The job secret: where it comes from, and the codes by which an endpoint proves that it knows it.
- * A code is of a role and of what both sides said in this handshake, with fresh random bytes of
- * each: one that was seen is good for nothing else.
+ * A code covers a role and everything that both sides have said in the handshake, including fresh
+ * random bytes of each, so an observed code cannot be reused.
  */
 #ifndef VRB_RDM_SECRET_H
 #define VRB_RDM_SECRET_H
@@ -17,25 +17,25 @@
 struct fi_info;
 struct vrb_rdm_secret;
 
-/* What both sides said; bytes only, so that there is no padding. */
+/* The messages of both sides; only byte arrays, so there is no padding. */
 struct vrb_rdm_hello {
 	uint8_t request[OFI_RDM_CMWIRE_LEN], reply[OFI_RDM_CMWIRE_LEN]; /* as sent */
-	uint8_t from[18], to[18]; /* where they listen: IPv4 as ::ffff:a.b.c.d, port */
+	uint8_t from[18], to[18]; /* listening addresses: IPv4 as ::ffff:a.b.c.d, port */
 	uint8_t from_qp[4], to_qp[4];
 };
 
 enum vrb_rdm_role { VRB_RDM_INITIATOR, VRB_RDM_RESPONDER };
 
 /*
- * The auth_key of the endpoint, else of the domain, else of the environment. *secret is NULL where
- * there is none. 0, or -FI_E*, logged.
+ * Reads the auth_key of the endpoint, or else of the domain, or else of the environment. *secret is
+ * NULL if there is none. Returns 0, or logs and returns -FI_E*.
  */
 int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
 			struct vrb_rdm_secret **secret);
 void vrb_rdm_secret_close(struct vrb_rdm_secret *secret);
 void vrb_rdm_secret_sign(const struct vrb_rdm_secret *secret, enum vrb_rdm_role role,
 			 const struct vrb_rdm_hello *hello, uint8_t *mac);
-/* Takes as long whichever bytes differ. */
+/* Compares in constant time. */
 bool vrb_rdm_secret_check(const struct vrb_rdm_secret *secret, enum vrb_rdm_role role,
 			  const struct vrb_rdm_hello *hello, const uint8_t *mac);
 

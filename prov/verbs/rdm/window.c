@@ -9,12 +9,12 @@
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/prov.h"
 
-#define SOFT_ROCE 0xffffff /* its vendor ID */
+#define SOFT_ROCE 0xffffff /* vendor ID of soft-RoCE */
 
 /*
- * Soft-RoCE (Linux 6.1) compares an access by a window with the bounds of the region below it. When
- * it sends again what was lost or found no receive, it does the bind or the invalidation that
- * follows a second time, which fails, and the queue pair stands still without a word.
+ * Soft-RoCE (Linux 6.1) checks an access through a window against the bounds of the underlying
+ * region. When it retransmits what was lost or found no receive, it executes the bind or
+ * invalidation that follows a second time, which fails, and the queue pair stops silently.
  */
 bool vrb_rdm_has_windows(const struct vrb_domain *domain)
 {
@@ -65,7 +65,7 @@ struct vrb_rdm_window *vrb_rdm_window_get(struct vrb_rdm_link *link)
 	return window;
 }
 
-/* Keys differ in their last byte from one use to the next, so that an old one is of no use. */
+/* The last byte of a key changes with each use, so that an old key is useless. */
 uint32_t vrb_rdm_window_key(const struct vrb_rdm_window *window)
 {
 	return ibv_inc_rkey(window->mw->rkey);
