@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sequence words from a peer that sends whatever it likes: each number of an incarnation is
- * delivered once, in order, and what is kept stays within the window. The input is a list of words:
- * a byte of which incarnation, and how far from the number that is due.
+ * Sequence words and acknowledgements from a peer that sends whatever it likes: each number of an
+ * incarnation is delivered once, in order; what is kept stays within the window; each packet that
+ * was sent completes once. The input is a list of words: a byte of what comes and of which
+ * incarnation, and how far from the number that is due.
  */
 #include <stdlib.h>
 #include <string.h>
-#include "prov/rdm/seq.h"
+#include "prov/rdm/ack.h"
 
 enum { WORD = 5, SLOTS = OFI_RDM_SEQ_WINDOW + 1 };
 
@@ -15,9 +16,20 @@ struct slot {
 	bool kept;
 };
 
+struct sent {
+	struct ofi_rdm_ack_node node; /* first */
+	bool used;
+};
+
+static const struct ofi_rdm_ack_params params = {
+	.first = 100, .min = 10, .max = 1000, .delay = 5, .every = 3, .silence = 5000
+};
 static struct slot slots[SLOTS];
+static struct sent sents[OFI_RDM_SEQ_WINDOW];
 static struct ofi_rdm_seq_in in;
-static uint32_t due, kept;
+static struct ofi_rdm_ack ack;
+static uint32_t due, kept, under_way;
+static uint64_t now;
 
 static void check(bool truth)
 {
@@ -54,29 +66,113 @@ static void restart(uint32_t incarnation, uint32_t first)
 	}
 	check(!kept);
 	due = first;
+	memset(sents, 0, sizeof(sents));
+	ofi_rdm_ack_init(&ack, &params, ~first);
+	under_way = 0;
 }
 
 static void arrive(uint32_t incarnation, uint32_t number)
 {
 	struct slot *slot = free_slot();
+	enum ofi_rdm_seq_verdict verdict =
+		ofi_rdm_seq_arrive(&in, incarnation, number, &slot->node);
 	struct ofi_rdm_seq_node *node;
 
-	switch (ofi_rdm_seq_arrive(&in, incarnation, number, &slot->node)) {
-	case OFI_RDM_SEQ_DELIVER:
+	if (verdict == OFI_RDM_SEQ_DELIVER) {
 		check(number == due && incarnation == in.incarnation);
 		due++;
 		while ((node = ofi_rdm_seq_pop(&in))) {
 			check(node->number == due++);
 			release(node);
 		}
-		break;
-	case OFI_RDM_SEQ_KEEP:
+	} else if (verdict == OFI_RDM_SEQ_KEEP) {
 		check(number != due && number - due < OFI_RDM_SEQ_WINDOW);
 		slot->kept = true;
 		kept++;
+	} else {
+		check(number != due || incarnation != in.incarnation);
+	}
+	if (verdict <= OFI_RDM_SEQ_DUPLICATE)
+		ofi_rdm_ack_arrived(&ack, &in, number * 7, verdict, now);
+}
+
+static void send_some(uint32_t count)
+{
+	struct sent *sent;
+
+	while (count-- && ofi_rdm_seq_out_open(&ack.out)) {
+		for (sent = sents; sent->used; sent++)
+			;
+		sent->used = true;
+		under_way++;
+		ofi_rdm_ack_sent(&ack, &sent->node, now);
+	}
+}
+
+static void take_words(uint32_t random)
+{
+	struct ofi_rdm_ack_words words = {
+		.next = ack.out.oldest - 2 + (random & 7),
+		.echo = ack.order - (random >> 3 & 7),
+		.early = (uint64_t)(random >> 6) << (random & 15),
+		.doubles = (uint16_t)(random >> 20),
+	};
+	struct ofi_rdm_ack_news news;
+	struct ofi_rdm_ack_node *node;
+
+	if (!ofi_rdm_ack_take(&ack, &words, now, &news))
+		check(!news.done && !news.count);
+	for (node = news.done; node; node = node->next, news.count--) {
+		check(((struct sent *)node)->used);
+		((struct sent *)node)->used = false;
+		under_way--;
+	}
+	check(!news.count && !ack.first == !under_way);
+}
+
+static void work(uint32_t time)
+{
+	struct ofi_rdm_ack_words words;
+	struct ofi_rdm_ack_node *node;
+	enum ofi_rdm_ack_due what;
+	uint32_t again = 0;
+
+	now += time;
+	while ((what = ofi_rdm_ack_due(&ack, now, &node)) != OFI_RDM_ACK_NOTHING) {
+		if (what == OFI_RDM_ACK_GIVE_UP) {
+			restart(in.incarnation, due);
+			break;
+		}
+		check(((struct sent *)node)->used && ++again <= OFI_RDM_SEQ_WINDOW + 1);
+	}
+	if (ofi_rdm_ack_is_owed(&ack, now))
+		ofi_rdm_ack_say(&ack, &in, &words);
+	check(ofi_rdm_ack_next(&ack) > now);
+}
+
+static void take_input(uint8_t what, uint32_t number)
+{
+	switch (what & 0xf) {
+	case 0xf:
+		restart(what >> 5 | 1, number);
+		break;
+	case 0xe:
+	case 0xd:
+	case 0xc:
+		take_words(number);
+		break;
+	case 0xb:
+	case 0xa:
+		send_some(number % 16);
+		break;
+	case 0x9:
+		work(number % 2000);
 		break;
 	default:
-		check(number != due || incarnation != in.incarnation);
+		/* Most of them are near. */
+		arrive(what >> 5,
+		       due - OFI_RDM_SEQ_WINDOW / 2 +
+			       (what & 0x10 ? number % (2 * OFI_RDM_SEQ_WINDOW) : number));
 		break;
 	}
 }
@@ -84,21 +180,16 @@ static void arrive(uint32_t incarnation, uint32_t number)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint32_t distance;
+	uint32_t number;
 
 	memset(slots, 0, sizeof(slots));
 	kept = 0;
+	now = 0;
 	in.first = NULL;
 	restart(1, UINT32_MAX - 5);
 	for (; size >= WORD; data += WORD, size -= WORD) {
-		memcpy(&distance, data + 1, sizeof(distance));
-		/* Most of them are near. */
-		if (data[0] & 0x10)
-			distance %= 2 * OFI_RDM_SEQ_WINDOW;
-		if ((data[0] & 0xf) == 0xf)
-			restart(data[0] >> 5 | 1, distance);
-		else
-			arrive(data[0] >> 5, due - OFI_RDM_SEQ_WINDOW / 2 + distance);
+		memcpy(&number, data + 1, sizeof(number));
+		take_input(data[0], number);
 	}
 	restart(1, 0);
 	return 0;

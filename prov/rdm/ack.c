@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Acknowledgements: what has arrived, what is lost, how long a round trip takes. */
+#include "ack.h"
+
+enum { REORDER_MIN = 3, REORDER_MAX = 48, BACKOFF_MAX = 24 };
+
+void ofi_rdm_ack_init(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_params *params,
+		      uint32_t first)
+{
+	*ack = (struct ofi_rdm_ack){
+		.params = params,
+		.timer = OFI_RDM_ACK_NEVER,
+		.owes = OFI_RDM_ACK_NEVER,
+		.order = 1,
+		.reorder = REORDER_MIN,
+	};
+	ofi_rdm_seq_out_init(&ack->out, first);
+}
+
+static uint64_t ack_between(uint64_t value, uint64_t min, uint64_t max)
+{
+	return value < min ? min : value > max ? max : value;
+}
+
+uint64_t ofi_rdm_ack_timeout(const struct ofi_rdm_ack *ack)
+{
+	const struct ofi_rdm_ack_params *params = ack->params;
+	uint64_t timeout = params->first;
+
+	/* A clock of microseconds is fine enough for no variation at all. */
+	if (ack->srtt)
+		timeout = ack->srtt / 8 + (ack->rttvar ? ack->rttvar : 1) + params->delay;
+	timeout = ack_between(timeout, params->min, params->max);
+	return ack_between(timeout << ack->backoff, params->min, params->max);
+}
+
+/* RFC 6298, 2.2 and 2.3. Four times the variation is what rttvar, in quarters, is. */
+static void ack_measure(struct ofi_rdm_ack *ack, uint32_t rtt)
+{
+	uint32_t mean = ack->srtt / 8;
+	uint32_t differs = rtt > mean ? rtt - mean : mean - rtt;
+
+	if (!ack->srtt) {
+		ack->srtt = rtt * 8;
+		ack->rttvar = rtt * 2;
+		return;
+	}
+	ack->rttvar = ack->rttvar - ack->rttvar / 4 + differs;
+	ack->srtt = ack->srtt - mean + rtt;
+}
+
+static void ack_transmit(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node, uint64_t now)
+{
+	node->order = ack->order++;
+	node->sent = now;
+	if (node == ack->first)
+		ack->timer = now + ofi_rdm_ack_timeout(ack);
+}
+
+void ofi_rdm_ack_sent(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node, uint64_t now)
+{
+	node->next = NULL;
+	node->number = ofi_rdm_seq_out_take(&ack->out);
+	node->again = false;
+	if (ack->first) {
+		ack->last->next = node;
+	} else {
+		ack->first = node;
+		ack->heard = now;
+	}
+	ack->last = node;
+	ack_transmit(ack, node, now);
+}
+
+/* Neither numbers nor transmissions that were not sent. */
+static bool ack_is_possible(const struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *words)
+{
+	int32_t sent = ofi_rdm_seq_distance(words->next, ack->out.next);
+
+	if (sent < 0 || ofi_rdm_seq_distance(words->echo, ack->order) <= 0)
+		return false;
+	return sent >= OFI_RDM_SEQ_WINDOW || !(words->early >> sent);
+}
+
+static bool ack_covers(const struct ofi_rdm_ack_words *words, uint32_t number)
+{
+	int32_t at = ofi_rdm_seq_distance(words->next, number);
+
+	return at < 0 || (at < OFI_RDM_SEQ_WINDOW && words->early >> at & 1);
+}
+
+static void ack_note_newest(struct ofi_rdm_ack *ack, uint32_t order)
+{
+	if (ofi_rdm_seq_distance(ack->newest, order) > 0)
+		ack->newest = order;
+}
+
+/* The peer had what was sent again: packets overtake each other more than was thought. */
+static void ack_note_doubles(struct ofi_rdm_ack *ack, uint16_t doubles)
+{
+	int16_t more = (int16_t)(doubles - ack->its_doubles);
+
+	if (more <= 0)
+		return;
+	ack->its_doubles = doubles;
+	if (!ack->sent_again)
+		return;
+	ack->sent_again = 0;
+	ack->reorder = (uint8_t)ack_between(2u * ack->reorder, REORDER_MIN, REORDER_MAX);
+}
+
+static void ack_complete(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node, uint32_t echo,
+			 uint64_t now, struct ofi_rdm_ack_news *news)
+{
+	uint64_t rtt = now - node->sent;
+
+	ofi_rdm_seq_out_arrived(&ack->out, node->number);
+	news->count++;
+	if (node->order == echo)
+		news->rtt = (uint32_t)ack_between(rtt, 1, UINT32_MAX / 16);
+	/* Of the copies of a packet none can be told to have come, but by the echo. */
+	if (!node->again)
+		ack_note_newest(ack, node->order);
+}
+
+/* Moves what has arrived from the list of what was sent to the news. */
+static void ack_sort(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *words, uint64_t now,
+		     struct ofi_rdm_ack_news *news)
+{
+	struct ofi_rdm_ack_node *node, **link = &ack->first, **done = &news->done;
+
+	ack->last = NULL;
+	while ((node = *link)) {
+		if (!ack_covers(words, node->number)) {
+			ack->last = node;
+			link = &node->next;
+			continue;
+		}
+		*link = node->next;
+		*done = node;
+		done = &node->next;
+		ack_complete(ack, node, words->echo, now, news);
+	}
+	*done = NULL;
+}
+
+bool ofi_rdm_ack_take(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *words, uint64_t now,
+		      struct ofi_rdm_ack_news *news)
+{
+	*news = (struct ofi_rdm_ack_news){ .count = 0 };
+	if (!ack_is_possible(ack, words))
+		return false;
+	ack->heard = now;
+	ack_note_doubles(ack, words->doubles);
+	ack_note_newest(ack, words->echo);
+	ack_sort(ack, words, now, news);
+	if (news->rtt)
+		ack_measure(ack, news->rtt);
+	if (news->count) {
+		ack->backoff = 0;
+		ack->timer = ack->first ? now + ofi_rdm_ack_timeout(ack) : OFI_RDM_ACK_NEVER;
+	}
+	return true;
+}
+
+static enum ofi_rdm_ack_due ack_again(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node,
+				      uint64_t now, enum ofi_rdm_ack_due why)
+{
+	node->again = true;
+	ack->sent_again++;
+	ack_transmit(ack, node, now);
+	return why;
+}
+
+enum ofi_rdm_ack_due ofi_rdm_ack_due(struct ofi_rdm_ack *ack, uint64_t now,
+				     struct ofi_rdm_ack_node **node)
+{
+	if (!ack->first)
+		return OFI_RDM_ACK_NOTHING;
+	if (now >= ack->heard + ack->params->silence)
+		return OFI_RDM_ACK_GIVE_UP;
+	for (*node = ack->first; *node; *node = (*node)->next)
+		if (ofi_rdm_seq_distance((*node)->order, ack->newest) >= ack->reorder)
+			return ack_again(ack, *node, now, OFI_RDM_ACK_RESEND);
+	if (now < ack->timer)
+		return OFI_RDM_ACK_NOTHING;
+	ack->backoff += ack->backoff < BACKOFF_MAX;
+	ack->reorder = REORDER_MIN;
+	*node = ack->first;
+	return ack_again(ack, *node, now, OFI_RDM_ACK_TIMEOUT);
+}
+
+void ofi_rdm_ack_arrived(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in, uint32_t order,
+			 enum ofi_rdm_seq_verdict verdict, uint64_t now)
+{
+	ack->heard = now;
+	if (ofi_rdm_seq_distance(ack->echo, order) > 0)
+		ack->echo = order;
+	ack->doubles += verdict == OFI_RDM_SEQ_DUPLICATE;
+	ack->unsaid += ack->unsaid < UINT8_MAX;
+	if (verdict != OFI_RDM_SEQ_DELIVER || in->early || ack->unsaid >= ack->params->every)
+		ack->owes = now;
+	else if (ack->owes == OFI_RDM_ACK_NEVER)
+		ack->owes = now + ack->params->delay;
+}
+
+void ofi_rdm_ack_say(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in,
+		     struct ofi_rdm_ack_words *words)
+{
+	*words = (struct ofi_rdm_ack_words){
+		.next = in->next,
+		.echo = ack->echo,
+		.early = in->early,
+		.doubles = ack->doubles,
+	};
+	ack->unsaid = 0;
+	ack->owes = OFI_RDM_ACK_NEVER;
+}
+
+uint64_t ofi_rdm_ack_next(const struct ofi_rdm_ack *ack)
+{
+	uint64_t next = ack->owes, silent;
+
+	if (!ack->first)
+		return next;
+	silent = ack->heard + ack->params->silence;
+	next = ack->timer < next ? ack->timer : next;
+	return silent < next ? silent : next;
+}
