@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Aliases of reliable-datagram endpoints. An alias is a fid with its own ops tables whose calls act
- * on the endpoint with the alias's default flags. The endpoint stays open until its own fid and all
- * aliases are closed.
+ * Aliases of reliable-datagram endpoints. An alias is an ofi_rdm_fid whose calls act on the endpoint
+ * with the alias's default flags. The endpoint stays open until its own fid and all aliases are
+ * closed.
  */
 #ifndef OFI_RDM_ALIAS_H
 #define OFI_RDM_ALIAS_H
@@ -23,12 +23,5 @@
 int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,
 		       const struct fi_alias *arg);
 bool ofi_rdm_is_alias(const struct fid *fid);
-
-/*
- * Returns the alias's default transmit flags, masked by `allowed`, for a call without a flags
- * argument.
- */
-uint64_t ofi_rdm_alias_tx_flags(struct fid_ep *fid, uint64_t allowed);
-extern const struct fi_ops_atomic ofi_rdm_alias_atomic_ops; /* alias_atomic.c */
 
 #endif

@@ -6,9 +6,11 @@
 #ifndef OFI_RDM_CALLS_H
 #define OFI_RDM_CALLS_H
 
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include "rdm.h"
+#include "xport.h"
 
 /* Declares a function with the signature of a slot. */
 #define OFI_RDM_CALL(table, slot) __typeof__(*((struct table *)NULL)->slot)
@@ -29,9 +31,9 @@ OFI_RDM_CALL(fi_ops_msg, recv) ofi_rdm_recv_any, ofi_rdm_recv_entered;
 int ofi_rdm_recv_source(struct ofi_rdm_ep *ep, fi_addr_t addr, uint32_t *src);
 
 /* The slow path of all sends of a single buffer. */
-ssize_t ofi_rdm_send_one(struct ofi_rdm_ep *ep, const void *buf, size_t len, fi_addr_t addr,
+ssize_t ofi_rdm_send_one(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
 			 uint64_t tag, void *context, bool tagged);
-ssize_t ofi_rdm_inject_one(struct ofi_rdm_ep *ep, const void *buf, size_t len, fi_addr_t addr,
+ssize_t ofi_rdm_inject_one(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,
 			   uint64_t tag, bool tagged);
 /* The slow paths of writes and reads of a single buffer. */
 OFI_RDM_CALL(fi_ops_rma, read) ofi_rdm_read_one;
@@ -71,8 +73,12 @@ OFI_RDM_CALL(fi_ops_rma, injectdata) ofi_rdm_inject_writedata;
 	.writemsg = ofi_rdm_writemsg, .writedata = ofi_rdm_writedata,                 \
 	.injectdata = ofi_rdm_inject_writedata
 
-/* Ops tables with the engine's calls only. */
-extern const struct fi_ops_rma ofi_rdm_rma_ops;
-extern const struct ofi_rdm_calls ofi_rdm_calls, ofi_rdm_nolock_calls;
+/* Flags with which fi_trecvmsg() looks for messages instead of posting a receive. */
+#define OFI_RDM_PROBE_FLAGS (FI_PEEK | FI_CLAIM | FI_DISCARD)
+ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags);
+
+/* Ops tables with the engine's calls only. They also work on aliases. */
+extern const struct ofi_rdm_calls ofi_rdm_calls;
+extern const struct fi_ops_atomic ofi_rdm_atomic_ops;
 
 #endif

@@ -395,7 +395,7 @@ static void set_tables(struct ofi_rdm_ep *ep, void *context)
 	uint64_t caps = ep->info->caps;
 
 	if (!calls)
-		calls = ep->biased ? &ofi_rdm_nolock_calls : &ofi_rdm_calls;
+		calls = &ofi_rdm_calls;
 	ep->fid = (struct fid_ep){
 		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ofi_ops(&ep_fid_ops) },
 		.ops = ofi_ops(&ep_ops),

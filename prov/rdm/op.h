@@ -97,7 +97,6 @@ void ofi_rdm_ops_fini(struct ofi_rdm_ep *ep);
 
 /* Fills iov with the local memory of a transfer and returns the count. */
 size_t ofi_rdm_local_iov(const struct ofi_rdm_op *op, struct iovec *iov);
-extern const struct fi_ops_atomic ofi_rdm_atomic_ops;
 
 /* In atomic.c and keys.c. */
 int ofi_rdm_atomic_post(struct ofi_rdm_op *op);

@@ -103,11 +103,13 @@ struct ofi_rdm_direct {
 struct ofi_rdm_fid {
 	struct fid_ep fid;
 	struct ofi_rdm_ep *endpoint;
+	uint64_t tx_op_flags, rx_op_flags; /* defaults of calls without flags */
 };
 
 struct ofi_rdm_ep {
 	struct fid_ep fid;
-	struct ofi_rdm_ep *endpoint; /* as in ofi_rdm_fid */
+	struct ofi_rdm_ep *endpoint; /* as in ofi_rdm_fid, like the op flags */
+	uint64_t tx_op_flags, rx_op_flags;
 	struct ofi_lock lock;
 	struct ofi_bias bias; /* toward the application's thread */
 	bool biased;	      /* the bias is in use; constant */
@@ -116,7 +118,6 @@ struct ofi_rdm_ep {
 	int dead; /* FI_E* if the device was lost, else 0 */
 
 	size_t inject_size;
-	uint64_t tx_op_flags, rx_op_flags;
 	size_t min_multi_recv;
 	/* Flags for completions of fi_recv and fi_trecv; 0: slow path. */
 	uint64_t recv_flags[2];
@@ -192,19 +193,26 @@ static inline struct ofi_rdm_ep *ofi_rdm(struct fid_ep *fid)
 	return (struct ofi_rdm_ep *)fid;
 }
 
-/* Returns the endpoint of a fid from the application, which may be an alias. */
-static inline struct ofi_rdm_ep *ofi_rdm_self(struct fid_ep *fid)
+static inline const struct ofi_rdm_fid *ofi_rdm_head(const struct fid_ep *fid)
 {
-	return ((struct ofi_rdm_fid *)fid)->endpoint;
+	return (const struct ofi_rdm_fid *)fid;
+}
+
+/* Returns the endpoint of a fid from the application, which may be an alias. */
+static inline struct ofi_rdm_ep *ofi_rdm_self(const struct fid_ep *fid)
+{
+	return ofi_rdm_head(fid)->endpoint;
 }
 
 /*
  * Returns the default flags for a call without a flags argument, masked by `allowed`. FI_COMPLETION
  * tells whether there will be a CQ entry.
  */
-static inline uint64_t ofi_rdm_tx_flags(const struct ofi_rdm_ep *ep, uint64_t allowed)
+static inline uint64_t ofi_rdm_tx_flags(const struct fid_ep *fid, uint64_t allowed)
 {
-	return (ep->tx_op_flags & allowed) | (ep->tx_selective ? 0 : FI_COMPLETION);
+	const struct ofi_rdm_fid *head = ofi_rdm_head(fid);
+
+	return (head->tx_op_flags & allowed) | (head->endpoint->tx_selective ? 0 : FI_COMPLETION);
 }
 
 /* Returns the flags of a call with a flags argument, with FI_COMPLETION as above. */

@@ -11,6 +11,8 @@
 #include <rdma/fi_errno.h>
 #include "prov/base/ops.h"
 #include "prov/rdm/alias.h"
+#include "prov/rdm/atomic.h"
+#include "prov/rdm/calls.h"
 #include "prov/rdm/ep.h"
 #include "prov/rdm/work.h"
 
@@ -143,63 +145,19 @@ static int own_getname(struct fid *fid, void *addr, size_t *len)
 	return own_getopt(fid, 0, 0, addr, len);
 }
 
-static ssize_t own_sendmsg(struct fid_ep *fid, const struct fi_msg *with, uint64_t its_flags)
+ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *on, const struct fi_msg_tagged *with,
+			   uint64_t its_flags)
 {
-	assert_ptr_equal(fid, &ep.fid);
+	assert_ptr_equal(on, &ep);
 	assert_ptr_equal(with, &msg);
 	return (ssize_t)its_flags;
 }
 
-static ssize_t own_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagged *with,
-			    uint64_t its_flags)
+size_t ofi_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_op op)
 {
-	return own_sendmsg(fid, (const struct fi_msg *)with, its_flags);
-}
-
-static ssize_t own_writemsg(struct fid_ep *fid, const struct fi_msg_rma *with, uint64_t its_flags)
-{
-	assert_ptr_equal(with, &rma);
-	return own_sendmsg(fid, (const struct fi_msg *)&msg, its_flags);
-}
-
-static ssize_t own_atomicmsg(struct fid_ep *fid, const struct fi_msg_atomic *with,
-			     uint64_t its_flags)
-{
-	assert_ptr_equal(with, &atomic.msg);
-	return own_sendmsg(fid, (const struct fi_msg *)&msg, its_flags);
-}
-
-static ssize_t own_injectdata(struct fid_ep *fid, const void *what, size_t len, uint64_t data,
-			      fi_addr_t addr)
-{
-	assert_ptr_equal(fid, &ep.fid);
-	assert_true(what == buf && len == 4 && addr == PEER);
-	return PASSED_ON + (ssize_t)data;
-}
-
-static ssize_t own_inject(struct fid_ep *fid, const void *what, size_t len, fi_addr_t addr)
-{
-	return own_injectdata(fid, what, len, 0, addr);
-}
-
-static int own_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, size_t *count)
-{
-	assert_ptr_equal(fid, &ep.fid);
-	assert_true(datatype == FI_UINT64 && op == FI_SUM);
-	*count = 5;
-	return PASSED_ON;
-}
-
-static int own_fetch_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
-			   size_t *count)
-{
-	return own_valid(fid, datatype, op, count) + 1;
-}
-
-static int own_compare_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
-			     size_t *count)
-{
-	return own_valid(fid, datatype, op, count) + 2;
+	assert_int_equal(payload, PASSED_ON);
+	assert_true(datatype == FI_UINT64);
+	return op == FI_SUM || op == FI_CSWAP ? 5 : 0;
 }
 
 static struct fi_ops own_fid = { .control = own_control, .ops_open = own_ops_open };
@@ -207,17 +165,6 @@ static struct fi_ops_ep own_ep = { .cancel = own_cancel,
 				   .getopt = own_getopt,
 				   .setopt = own_setopt };
 static struct fi_ops_cm own_cm = { .getname = own_getname };
-static struct fi_ops_msg own_msg = { .sendmsg = own_sendmsg,
-				     .recvmsg = own_sendmsg,
-				     .inject = own_inject,
-				     .injectdata = own_injectdata };
-static struct fi_ops_tagged own_tagged = { .sendmsg = own_tsendmsg, .recvmsg = own_tsendmsg };
-static struct fi_ops_rma own_rma = { .readmsg = own_writemsg, .writemsg = own_writemsg };
-static struct fi_ops_atomic own_atomic = { .writemsg = own_atomicmsg,
-					   .writevalid = own_valid,
-					   .readwritevalid = own_fetch_valid,
-					   .compwritevalid = own_compare_valid };
-
 static struct fid_ep *open_alias(uint64_t its_flags)
 {
 	struct fid *fid = NULL;
@@ -237,11 +184,8 @@ static int begin(void **state)
 	ep.domain = &domain;
 	ep.fid = (struct fid_ep){ .fid = { FI_CLASS_EP, &words, &own_fid },
 				  .ops = &own_ep,
-				  .cm = &own_cm,
-				  .msg = &own_msg,
-				  .tagged = &own_tagged,
-				  .rma = &own_rma,
-				  .atomic = &own_atomic };
+				  .cm = &own_cm };
+	ep.proto.eager = PASSED_ON;
 	ep.tx_selective = ep.rx_selective = true;
 	ep.tx_op_flags = FI_TRANSMIT_COMPLETE;
 	close_ret = 0;
@@ -380,26 +324,77 @@ static void atomics_have_its_flags(void **state)
 			 -FI_EINVAL);
 }
 
-/* What has flags of its own, or none. */
+/* Of the calls that have flags. */
+static void flags_of_a_call_are_the_calls(void **state)
+{
+	struct iovec one = { buf, 4 };
+	struct fi_rma_iov remote = { 640, 4, KEY };
+	struct fi_rma_ioc two = { 640, 2, KEY };
+	struct fi_msg_rma transfer = { &one, NULL, 1, PEER, &remote, 1, &context, 0 };
+	struct fi_msg_atomic operation = { NULL, NULL,	    0,	    PEER,     &two,
+					   1,	 FI_UINT64, FI_SUM, &context, 0 };
+	struct fi_msg untagged = { &one, NULL, 1, PEER, &context, 0 };
+	struct fi_msg_tagged with_tag = { &one, NULL, 1, PEER, TAG, 0, &context, 0 };
+
+	(void)state;
+	check_msg(fi_sendmsg(alias, &untagged, FI_FENCE), FI_FENCE, false);
+	check_msg(fi_recvmsg(alias, &untagged, FI_MULTI_RECV), FI_MULTI_RECV, false);
+	check_msg(fi_tsendmsg(alias, &with_tag, FI_MORE), FI_MORE, true);
+	check_msg(fi_trecvmsg(alias, &with_tag, FI_COMPLETION), FI_COMPLETION, true);
+	assert_int_equal(fi_trecvmsg(alias, &msg, FI_PEEK), FI_PEEK);
+	check_rma(fi_readmsg(alias, &transfer, FI_FENCE), true, FI_FENCE, 4);
+	check_rma(fi_writemsg(alias, &transfer, FI_MORE), false, FI_MORE, 4);
+	check_atomic(fi_atomicmsg(alias, &operation, TX), FI_OP_ATOMIC);
+	ep.tx_selective = ep.rx_selective = false;
+	check_msg(fi_sendmsg(alias, &untagged, 0), FI_COMPLETION, false);
+	check_msg(fi_recvmsg(alias, &untagged, 0), FI_COMPLETION, false);
+	assert_int_equal(fi_sendmsg(alias, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_recvmsg(alias, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_tsendmsg(alias, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_trecvmsg(alias, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_readmsg(alias, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_atomicmsg(alias, NULL, 0), -FI_EINVAL);
+}
+
+static void check_inject(ssize_t ret, uint64_t its_flags, bool is_tagged)
+{
+	assert_ptr_equal(msg.context, NULL);
+	msg.context = &context;
+	check_msg(ret, its_flags, is_tagged);
+}
+
+/* None of the alias's flags, and no completion. */
+static void injected_is_injected(void **state)
+{
+	(void)state;
+	check_inject(fi_inject(alias, buf, 4, PEER), FI_INJECT, false);
+	check_inject(fi_injectdata(alias, buf, 4, DATA, PEER), FI_INJECT | FI_REMOTE_CQ_DATA,
+		     false);
+	check_inject(fi_tinject(alias, buf, 4, PEER, TAG), FI_INJECT, true);
+	check_inject(fi_tinjectdata(alias, buf, 4, DATA, PEER, TAG), FI_INJECT | FI_REMOTE_CQ_DATA,
+		     true);
+	assert_int_equal(fi_inject_write(alias, buf, 4, PEER, 640, KEY), DONE);
+	assert_true(flags == FI_INJECT && !read_not_write && !rma.context);
+	assert_int_equal(fi_inject_writedata(alias, buf, 4, DATA, PEER, 640, KEY), DONE);
+	assert_true(flags == (FI_INJECT | FI_REMOTE_CQ_DATA) && rma.data == DATA);
+	assert_int_equal(fi_inject_atomic(alias, words, 2, PEER, 640, KEY, FI_UINT64, FI_SUM),
+			 DONE);
+	assert_true(flags == FI_INJECT && type == FI_OP_ATOMIC && rma_ioc.count == 2);
+}
+
 static void the_rest_is_the_endpoints(void **state)
 {
 	size_t n = 4;
 	void *ops;
 
 	(void)state;
-	assert_int_equal(fi_sendmsg(alias, (struct fi_msg *)&msg, 11), 11);
-	assert_int_equal(fi_recvmsg(alias, (struct fi_msg *)&msg, 12), 12);
-	assert_int_equal(fi_tsendmsg(alias, &msg, 13), 13);
-	assert_int_equal(fi_trecvmsg(alias, &msg, 14), 14);
-	assert_int_equal(fi_readmsg(alias, &rma, 15), 15);
-	assert_int_equal(fi_writemsg(alias, &rma, 16), 16);
-	assert_int_equal(fi_atomicmsg(alias, &atomic.msg, 17), 17);
-	assert_int_equal(fi_inject(alias, buf, 4, PEER), PASSED_ON);
-	assert_int_equal(fi_injectdata(alias, buf, 4, DATA, PEER), PASSED_ON + DATA);
-	assert_int_equal(fi_atomicvalid(alias, FI_UINT64, FI_SUM, &n), PASSED_ON);
+	assert_int_equal(fi_atomicvalid(alias, FI_UINT64, FI_SUM, &n), 0);
 	assert_int_equal(n, 5);
-	assert_int_equal(fi_fetch_atomicvalid(alias, FI_UINT64, FI_SUM, &n), PASSED_ON + 1);
-	assert_int_equal(fi_compare_atomicvalid(alias, FI_UINT64, FI_SUM, &n), PASSED_ON + 2);
+	assert_int_equal(fi_fetch_atomicvalid(alias, FI_UINT64, FI_SUM, &n), 0);
+	assert_int_equal(fi_compare_atomicvalid(alias, FI_UINT64, FI_CSWAP, &n), 0);
+	assert_int_equal(fi_atomicvalid(alias, FI_UINT64, FI_CSWAP, &n), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_compare_atomicvalid(alias, FI_UINT64, FI_SUM, &n), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_fetch_atomicvalid(alias, FI_UINT64, FI_SUM, NULL), -FI_EINVAL);
 	n = 4;
 	assert_int_equal(fi_cancel(&alias->fid, &context), PASSED_ON);
 	assert_int_equal(fi_getopt(&alias->fid, 1, 2, buf, &n), PASSED_ON + 3);
@@ -513,10 +508,11 @@ static void it_can_what_the_endpoint_can(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(messages_have_its_flags),	    TEST(receives_have_its_flags),
-		TEST(transfers_have_its_flags),	    TEST(atomics_have_its_flags),
-		TEST(the_rest_is_the_endpoints),    TEST(its_flags_are_its_own),
-		TEST(wrong_flags_are_refused),	    TEST(it_keeps_the_endpoint),
+		TEST(messages_have_its_flags),	     TEST(receives_have_its_flags),
+		TEST(transfers_have_its_flags),	     TEST(atomics_have_its_flags),
+		TEST(flags_of_a_call_are_the_calls), TEST(injected_is_injected),
+		TEST(the_rest_is_the_endpoints),     TEST(its_flags_are_its_own),
+		TEST(wrong_flags_are_refused),	     TEST(it_keeps_the_endpoint),
 		TEST(it_can_what_the_endpoint_can),
 	};
 

@@ -93,7 +93,7 @@ OFI_INLINE ssize_t fast_send_any(struct fid_ep *fid, bool tagged, const void *bu
 	if (len > vrb_rc(ep)->inline_max && fast->end && buf &&
 	    send_bounced(ep, tagged, buf, len, addr, tag, context))
 		return 0;
-	return ofi_rdm_send_one(ep, buf, len, addr, tag, context, tagged);
+	return ofi_rdm_send_one(fid, buf, len, addr, tag, context, tagged);
 }
 
 OFI_INLINE ssize_t inject_any(struct fid_ep *fid, bool tagged, const void *buf, size_t len,
@@ -105,7 +105,7 @@ OFI_INLINE ssize_t inject_any(struct fid_ep *fid, bool tagged, const void *buf, 
 	if (len <= vrb_rc(ep)->inline_max && buf &&
 	    send_inline(ep, tagged, buf, len, addr, tag, NULL, flags, nolock))
 		return 0;
-	return ofi_rdm_inject_one(ep, buf, len, addr, tag, tagged);
+	return ofi_rdm_inject_one(fid, buf, len, addr, tag, tagged);
 }
 
 static ssize_t rc_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
