@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * An IP address and a port lead to the datagram endpoint that has them: as an address, as text, as
- * node and service, and as a range of them. Where nobody has them, and where no way leads, the
- * error says so.
+ * node and service, and as a range of them. Those that nobody has are taken, for who comes later;
+ * where no way leads, the error says so.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -39,10 +39,10 @@ static void by_service(struct pair *pair, const char *node, uint16_t port)
 	snprintf(text, sizeof(text), "fi_sockaddr_in://%s:%s", node, service);
 	EQUAL(fi_av_insertsvc(av, text, NULL, addr, 0, NULL), 1);
 	ping(pair, addr[0]);
-	EQUAL(fi_av_insertsym(av, node, 1, service, 2, addr, FI_SYNC_ERR, errs), 1);
+	EQUAL(fi_av_insertsym(av, node, 1, service, 2, addr, FI_SYNC_ERR, errs), 2);
 	EQUAL(errs[0], 0);
-	EQUAL(errs[1], FI_ECONNREFUSED);
-	CHECK(addr[1] == FI_ADDR_NOTAVAIL);
+	EQUAL(errs[1], 0);
+	CHECK(addr[1] != FI_ADDR_NOTAVAIL);
 	ping(pair, addr[0]);
 }
 
@@ -51,8 +51,8 @@ static void nobody(struct fid_av *av, const char *node)
 	fi_addr_t addr;
 	int err;
 
-	EQUAL(fi_av_insertsvc(av, node, "9", &addr, FI_SYNC_ERR, &err), 0);
-	EQUAL(err, FI_ECONNREFUSED);
+	EQUAL(fi_av_insertsvc(av, node, "9", &addr, FI_SYNC_ERR, &err), 1);
+	EQUAL(err, 0);
 	EQUAL(fi_av_insertsvc(av, node, NULL, &addr, FI_SYNC_ERR, &err), 0);
 	EQUAL(err, FI_EINVAL);
 	/* Nobody is at a test address (RFC 5737): no way, or no answer in bounded time. */
@@ -78,8 +78,8 @@ static void test(struct pair *pair)
 	ping(pair, client->to);
 	in[1] = in[2] = in[0];
 	in[1].sin_port = htons(9);
-	EQUAL(fi_av_insert(client->av, in, 3, addr, FI_SYNC_ERR, errs), 2);
-	EQUAL(errs[1], FI_ECONNREFUSED);
+	EQUAL(fi_av_insert(client->av, in, 3, addr, FI_SYNC_ERR, errs), 3);
+	EQUAL(errs[1], 0);
 	ping(pair, addr[0]);
 	ping(pair, addr[2]);
 	by_service(pair, node, ntohs(in[0].sin_port));

@@ -220,6 +220,40 @@ static void test_many(void **state)
 	free(found);
 }
 
+/* One that is asked for without waiting. */
+static void test_later(void **state)
+{
+	struct sockaddr_storage to = host("10.0.0.9", 7471);
+	struct vrb_sidr_lookup *lookup;
+	struct vrb_dest dest;
+	int err;
+
+	(void)state;
+	assert_int_equal(vrb_sidr_start(&av, "test", &to, &lookup), 0);
+	fake_settle();
+	assert_true(vrb_sidr_settled(lookup, &err, &dest));
+	assert_int_equal(err, 0);
+	assert_int_equal(dest.qpn, QPN);
+	vrb_sidr_end(lookup);
+	silent = true;
+	assert_int_equal(vrb_sidr_start(&av, "test", &to, &lookup), 0);
+	fake_settle();
+	assert_false(vrb_sidr_settled(lookup, &err, &dest));
+	vrb_sidr_end(lookup); /* though it is under way */
+	vrb_params.resolve_timeout = 0;
+	assert_int_equal(vrb_sidr_start(&av, "test", &to, &lookup), 0);
+	assert_true(vrb_sidr_settled(lookup, &err, &dest) && err == -FI_ETIMEDOUT);
+	vrb_sidr_end(lookup);
+	fake.err = ENOMEM;
+	fake.fail = "resolve_addr";
+	assert_int_equal(vrb_sidr_start(&av, "test", &to, &lookup), -FI_ENOMEM);
+	assert_int_equal(fake.ids, 0);
+	assert_true(vrb_sidr_may_come(&av, -FI_ECONNREFUSED));
+	assert_false(vrb_sidr_may_come(&av, -FI_ETIMEDOUT));
+	av.addr_format = FI_ADDR_IB_UD;
+	assert_false(vrb_sidr_may_come(&av, -FI_ECONNREFUSED));
+}
+
 static void test_server(void **state)
 {
 	struct sockaddr_storage local = host("10.0.0.1", 0);
@@ -272,9 +306,10 @@ static void test_server_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_answered),   TEST(test_without_name), TEST(test_events_fail),
-		TEST(test_calls_fail), TEST(test_other_device), TEST(test_silence),
-		TEST(test_many),       TEST(test_server),	TEST(test_server_fails),
+		TEST(test_answered),	 TEST(test_without_name), TEST(test_events_fail),
+		TEST(test_calls_fail),	 TEST(test_other_device), TEST(test_silence),
+		TEST(test_many),	 TEST(test_later),	  TEST(test_server),
+		TEST(test_server_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,8 @@
 #include "verbs_rig.h"
 
 int rig_async_err, rig_conn_err, rig_device_err, rig_sidr_err;
+enum rig_late rig_late;
+unsigned int rig_late_asked, rig_late_open;
 struct ofi_eq rig_eq = { .fid.fid.fclass = FI_CLASS_EQ, .parent = &rig_fabric.ref };
 struct vrb_fabric rig_fabric = { .fid.fid.fclass = FI_CLASS_FABRIC };
 
@@ -69,10 +71,50 @@ void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *
 		if (errs[i])
 			continue;
 		errs[i] = ntohs(in->sin_port) == RIG_REFUSED_PORT ? -FI_ECONNREFUSED : 0;
+		if (errs[i])
+			continue;
 		found[i].dest = (struct vrb_dest){ .qpn = ntohs(in->sin_port), .pkey = 0xffff };
 		memset(found[i].dest.gid.raw + 10, 0xff, 2);
 		memcpy(found[i].dest.gid.raw + 12, &in->sin_addr, 4);
 	}
+}
+
+bool vrb_sidr_may_come(const struct vrb_av *av, int err)
+{
+	return err == -FI_ECONNREFUSED && av->addr_format != FI_ADDR_IB_UD;
+}
+
+const char *vrb_sidr_advice(int err)
+{
+	assert_true(err < 0);
+	return "";
+}
+
+int vrb_sidr_start(struct vrb_av *av, const char *call, const struct sockaddr_storage *to,
+		   struct vrb_sidr_lookup **lookup)
+{
+	assert_string_equal(call, "fi_send");
+	assert_true(ofi_trylock(&av->base.lock)); /* which events may want */
+	ofi_unlock(&av->base.lock);
+	assert_int_equal(ntohs(((const struct sockaddr_in *)to)->sin_port), RIG_REFUSED_PORT);
+	rig_late_asked++;
+	rig_late_open++;
+	*lookup = (struct vrb_sidr_lookup *)&rig_late;
+	return 0;
+}
+
+bool vrb_sidr_settled(const struct vrb_sidr_lookup *lookup, int *err, struct vrb_dest *dest)
+{
+	assert_ptr_equal(lookup, &rig_late);
+	*err = rig_late == RIG_NOBODY ? -FI_ECONNREFUSED : 0;
+	*dest = (struct vrb_dest){ .qpn = 0x77, .pkey = 0xffff, .gid.raw[15] = 9 };
+	return rig_late != RIG_SILENT;
+}
+
+void vrb_sidr_end(struct vrb_sidr_lookup *lookup)
+{
+	assert_ptr_equal(lookup, &rig_late);
+	rig_late_open--;
 }
 
 int vrb_sidr_listen(struct vrb_sidr_server *server, struct vrb_fabric *fabric,

@@ -37,6 +37,9 @@ extern struct vrb_fabric rig_fabric;
  * at the same host; port 1 refuses.
  */
 enum { RIG_REFUSED_PORT = 1 };
+/* What becomes of that port when it is asked for again, and how often it was. */
+extern enum rig_late { RIG_SILENT, RIG_NOBODY, RIG_THERE } rig_late;
+extern unsigned int rig_late_asked, rig_late_open;
 
 /*
  * A fresh device, and an info with small sizes: queues of 8, inject 64, 4 buffers, messages up to 1

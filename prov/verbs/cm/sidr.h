@@ -10,6 +10,7 @@
 #ifndef VRB_SIDR_H
 #define VRB_SIDR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -46,5 +47,17 @@ void vrb_sidr_close(struct vrb_sidr_server *server);
  */
 void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *found, int *errs,
 		      size_t count);
+/* Returns true if the error means that no endpoint has the address yet and the vector keeps it. */
+bool vrb_sidr_may_come(const struct vrb_av *av, int err);
+/* Returns the advice that follows an error in the log. */
+const char *vrb_sidr_advice(int err);
+
+/* Starts to query one address without waiting. Returns 0 with a lookup to be ended, or -FI_E*. */
+int vrb_sidr_start(struct vrb_av *av, const char *call, const struct sockaddr_storage *to,
+		   struct vrb_sidr_lookup **lookup);
+/* Returns false while the lookup is pending. Otherwise *err is -FI_E*, or 0 with *dest filled. */
+bool vrb_sidr_settled(const struct vrb_sidr_lookup *lookup, int *err, struct vrb_dest *dest);
+/* Ends a lookup, pending or not. The caller holds no lock that an event takes. */
+void vrb_sidr_end(struct vrb_sidr_lookup *lookup);
 
 #endif

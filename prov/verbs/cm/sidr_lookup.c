@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Service ID resolution: the querying side, with several requests at once. */
+/* Service ID resolution: the querying side, for several addresses at once or one without waiting. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <ofi/addr.h>
@@ -21,11 +22,12 @@ enum {
 
 struct vrb_sidr_lookup {
 	struct vrb_owner owner;
-	struct lookups *all;
+	struct vrb_av *av;
+	struct lookups *all;   /* the caller that waits, or NULL */
 	struct rdma_cm_id *id; /* NULL if nothing is queried */
-	size_t which;	       /* index into found[] */
+	size_t which;	       /* index into all->found[] */
 	uint64_t deadline;
-	bool done; /* guarded by all->mutex; what follows is valid then */
+	bool done; /* atomic; also guarded by all->mutex if set; what follows is valid then */
 	int err;   /* -FI_E* */
 	struct vrb_dest dest;
 };
@@ -41,17 +43,22 @@ struct lookups {
 
 static void sidr_lookup_settle(struct vrb_sidr_lookup *lookup, int err)
 {
-	pthread_mutex_lock(&lookup->all->mutex);
+	struct lookups *all = lookup->all;
+
+	if (all)
+		pthread_mutex_lock(&all->mutex);
 	lookup->err = err;
-	lookup->done = true;
-	pthread_cond_signal(&lookup->all->some_done);
-	pthread_mutex_unlock(&lookup->all->mutex);
+	__atomic_store_n(&lookup->done, true, __ATOMIC_RELEASE);
+	if (!all)
+		return;
+	pthread_cond_signal(&all->some_done);
+	pthread_mutex_unlock(&all->mutex);
 }
 
 /* Checks the route: address handles belong to the device and the port of the address vector. */
 static int route_on(const struct vrb_sidr_lookup *lookup, struct rdma_cm_id *id)
 {
-	const struct vrb_av *av = lookup->all->av;
+	const struct vrb_av *av = lookup->av;
 
 	if (!id->verbs || id->port_num != av->port.num ||
 	    strcmp(ibv_get_device_name(id->verbs->device),
@@ -85,7 +92,7 @@ static int take_answer(struct vrb_sidr_lookup *lookup, const struct rdma_ud_para
 		.qkey = ud->qkey,
 		.gid = ud->ah_attr.grh.dgid,
 		.lid = ud->ah_attr.dlid,
-		.pkey = lookup->all->av->port.pkey,
+		.pkey = lookup->av->port.pkey,
 		.sl = ud->ah_attr.sl,
 	};
 	vrb_ud_name_out(dest, &name);
@@ -146,7 +153,7 @@ static struct sockaddr *source(const struct vrb_av *av, struct sockaddr_storage 
 	return ofi_addr_size(sa) ? sa : NULL;
 }
 
-static const char *advice(int err)
+const char *vrb_sidr_advice(int err)
 {
 	switch (err) {
 	case -FI_ECONNREFUSED:
@@ -162,46 +169,64 @@ static const char *advice(int err)
 	}
 }
 
-static void sidr_lookup_failed(const struct lookups *all, size_t which, int err)
+bool vrb_sidr_may_come(const struct vrb_av *av, int err)
 {
-	char text[OFI_ADDR_STRLEN];
-
-	FI_WARN_SPARSE(
-		&vrb_prov, FI_LOG_AV, "%s: %s: %s%s\n", all->call,
-		ofi_addr_str((const struct sockaddr *)&all->found[which].addr, text, sizeof(text)),
-		fi_strerror(-err), advice(err));
+	return err == -FI_ECONNREFUSED && av->addr_format != FI_ADDR_IB_UD;
 }
 
-/* Starts a lookup. Returns 0, or logs and returns -FI_E*. */
-static int sidr_lookup_start(struct vrb_sidr_lookup *lookup, struct lookups *all, size_t which)
+static void sidr_lookup_failed(const struct lookups *all, size_t which, int err)
 {
-	struct sockaddr_storage from, *to = &all->found[which].addr;
-	struct sockaddr *src = source(all->av, &from);
+	const struct sockaddr *to = (const struct sockaddr *)&all->found[which].addr;
+	char text[OFI_ADDR_STRLEN];
+
+	if (vrb_sidr_may_come(all->av, err))
+		FI_INFO(&vrb_prov, FI_LOG_AV,
+			"%s: %s: no datagram endpoint has it yet; sends to it will ask again\n",
+			all->call, ofi_addr_str(to, text, sizeof(text)));
+	else
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_AV, "%s: %s: %s%s\n", all->call,
+			       ofi_addr_str(to, text, sizeof(text)), fi_strerror(-err),
+			       vrb_sidr_advice(err));
+}
+
+/* Starts a lookup of `to`. Returns 0, or -FI_E* without an id. */
+static int sidr_lookup_start(struct vrb_sidr_lookup *lookup, struct vrb_av *av, const char *call,
+			     struct sockaddr_storage *to)
+{
+	const struct fi_info *info = av->domain->base.info;
+	struct sockaddr_storage from;
+	struct sockaddr *src = source(av, &from);
 	int ret;
 
-	*lookup = (struct vrb_sidr_lookup){
-		.owner.ops = &lookup_owner_ops,
-		.all = all,
-		.which = which,
-		.deadline =
-			ofi_now_ms() + (2 + ANSWER_TIMEOUTS) * (uint64_t)vrb_params.resolve_timeout,
-	};
+	lookup->owner.ops = &lookup_owner_ops;
+	lookup->av = av;
+	lookup->deadline =
+		ofi_now_ms() + (2 + ANSWER_TIMEOUTS) * (uint64_t)vrb_params.resolve_timeout;
 	if (src && src->sa_family != to->ss_family)
 		src = NULL;
-	ret = vrb_cm_create_ud_id(&all->av->domain->fabric->cm, all->call, &lookup->owner,
-				  &lookup->id);
+	ret = vrb_cm_create_ud_id(&av->domain->fabric->cm, call, &lookup->owner, &lookup->id);
 	if (ret) {
 		lookup->id = NULL;
 		return ret;
 	}
-	vrb_tclass_set_id(vrb_tclass_of(all->av->domain->base.info, all->av->domain->base.info),
-			  lookup->id);
+	vrb_tclass_set_id(vrb_tclass_of(info, info), lookup->id);
 	if (!rdma_resolve_addr(lookup->id, src, (struct sockaddr *)to, vrb_params.resolve_timeout))
 		return 0;
 	ret = vrb_errno(errno);
-	sidr_lookup_failed(all, which, ret);
 	rdma_destroy_id(lookup->id);
 	lookup->id = NULL;
+	return ret;
+}
+
+/* Starts a lookup that the caller waits for. Returns 0, or logs and returns -FI_E*. */
+static int sidr_lookup_add(struct lookups *all, struct vrb_sidr_lookup *lookup, size_t which)
+{
+	int ret;
+
+	*lookup = (struct vrb_sidr_lookup){ .all = all, .which = which };
+	ret = sidr_lookup_start(lookup, all->av, all->call, &all->found[which].addr);
+	if (ret)
+		sidr_lookup_failed(all, which, ret);
 	return ret;
 }
 
@@ -293,10 +318,42 @@ void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *
 			continue;
 		while (!(lookup = idle(&all)))
 			reap(&all, errs);
-		errs[i] = sidr_lookup_start(lookup, &all, i);
+		errs[i] = sidr_lookup_add(&all, lookup, i);
 	}
 	while (busy(&all))
 		reap(&all, errs);
 	pthread_cond_destroy(&all.some_done);
 	pthread_mutex_destroy(&all.mutex);
+}
+
+int vrb_sidr_start(struct vrb_av *av, const char *call, const struct sockaddr_storage *to,
+		   struct vrb_sidr_lookup **lookup)
+{
+	struct sockaddr_storage addr = *to;
+	struct vrb_sidr_lookup *own = calloc(1, sizeof(*own));
+	int ret = own ? sidr_lookup_start(own, av, call, &addr) : -FI_ENOMEM;
+
+	if (ret) {
+		free(own);
+		return ret;
+	}
+	*lookup = own;
+	return 0;
+}
+
+bool vrb_sidr_settled(const struct vrb_sidr_lookup *lookup, int *err, struct vrb_dest *dest)
+{
+	if (__atomic_load_n(&lookup->done, __ATOMIC_ACQUIRE)) {
+		*err = lookup->err;
+		*dest = lookup->dest;
+		return true;
+	}
+	*err = -FI_ETIMEDOUT;
+	return ofi_now_ms() >= lookup->deadline;
+}
+
+void vrb_sidr_end(struct vrb_sidr_lookup *lookup)
+{
+	rdma_destroy_id(lookup->id);
+	free(lookup);
 }

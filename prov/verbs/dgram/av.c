@@ -20,12 +20,13 @@ static struct vrb_av *of_base(const struct ofi_av *base)
 static int dest_put(struct ofi_av *base, size_t index, void *entry, const struct vrb_dest *dest)
 {
 	struct vrb_av *av = of_base(base);
+	bool indexed = av->has_sources && !vrb_dest_is_late(dest);
 
-	if (av->has_sources && !vrb_sources_reserve(&av->sources, &base->table))
+	if (indexed && !vrb_sources_reserve(&av->sources, &base->table))
 		return -FI_ENOMEM;
 	vrb_sources_begin(&av->sources);
 	vrb_dest_set(entry, dest);
-	if (av->has_sources)
+	if (indexed)
 		vrb_sources_add(&av->sources, index, entry);
 	vrb_sources_end(&av->sources);
 	return 0;
@@ -37,7 +38,7 @@ static void dest_drop(struct ofi_av *base, size_t index, void *entry)
 	struct vrb_dest *dest = entry;
 
 	__atomic_store_n(&dest->ah, NULL, __ATOMIC_RELEASE);
-	if (!av->has_sources)
+	if (!av->has_sources || vrb_dest_is_late(dest))
 		return;
 	vrb_sources_begin(&av->sources);
 	vrb_sources_remove(&av->sources, &base->table, index);
@@ -167,6 +168,7 @@ static int av_close(struct fid *fid)
 	ret = ofi_av_fini(&av->base);
 	if (ret)
 		return ret;
+	vrb_late_fini(&av->late);
 	vrb_sources_fini(&av->sources);
 	vrb_paths_fini(av);
 	ofi_table_fini(&av->groups);
@@ -204,6 +206,7 @@ static int av_setup(struct vrb_av *av, struct vrb_domain *domain, struct fi_av_a
 		return ret;
 	av->domain = domain;
 	av->addr_format = format;
+	vrb_late_init(&av->late);
 	ofi_table_init(&av->groups, sizeof(struct vrb_dest));
 	return ofi_av_init(&av->base, &vrb_prov, &domain->base.ref, &domain->fabric->ref, cls, attr,
 			   context);
@@ -237,7 +240,7 @@ static bool index_all(struct vrb_av *av)
 	size_t i;
 
 	for (i = 0; i < table->limit; i++) {
-		if (!ofi_table_has(table, i))
+		if (!ofi_table_has(table, i) || vrb_dest_is_late(ofi_table_at(table, i)))
 			continue;
 		if (!vrb_sources_reserve(&av->sources, table))
 			return false;

@@ -15,6 +15,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/fi_domain.h>
 #include "prov/base/av.h"
+#include "av_late.h"
 #include "av_source.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/tclass.h"
@@ -37,6 +38,7 @@ struct vrb_av {
 	bool has_tclass;
 	bool has_sources; /* guarded by base.lock */
 	struct vrb_sources sources;
+	struct vrb_late late;
 };
 
 static inline struct vrb_av *vrb_av(struct fid_av *fid)
@@ -52,8 +54,8 @@ const struct vrb_dest *vrb_av_dest_slow(struct vrb_av *av, fi_addr_t addr);
 
 /*
  * Returns the destination of an address with ah set. Returns NULL with errno set to a positive
- * FI_E*: EINVAL if the address is unknown or removed, otherwise the reason why no address handle
- * could be created. Takes no lock.
+ * FI_E*: EINVAL if the address is unknown or removed, EAGAIN while its queue pair is looked up,
+ * otherwise the reason why no address handle could be created. Takes no lock.
  */
 static inline const struct vrb_dest *vrb_av_dest(struct vrb_av *av, fi_addr_t addr)
 {

@@ -53,6 +53,9 @@ static int batch_insert(struct vrb_av *av, const char *call, struct batch *batch
 			return -FI_ENOMEM;
 	}
 	vrb_sidr_resolve(av, call, batch->found, batch->errs, batch->count);
+	for (i = 0; i < batch->count; i++)
+		if (vrb_sidr_may_come(av, batch->errs[i]))
+			batch->errs[i] = 0; /* without a queue pair */
 	for (i = 0; names && i < batch->count; i++)
 		vrb_ud_name_out(&batch->found[i].dest, &names[i]);
 	ret = ofi_av_insert(&av->base, items, batch->errs, batch->count, fi_addr, flags, context);

@@ -35,6 +35,12 @@ struct vrb_dest {
 	uint8_t qpn2[3];
 };
 
+/* Returns true if the queue pair is unknown: no endpoint had the address when it was inserted. */
+static inline bool vrb_dest_is_late(const struct vrb_dest *dest)
+{
+	return !dest->qpn;
+}
+
 /*
  * Returns 0, or -FI_EINVAL if no queue pair can have this name; then *why describes what is wrong.
  */

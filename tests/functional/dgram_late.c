@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * An IP address is inserted before the endpoint that will have it is there: sends say -FI_EAGAIN
+ * and go through when it is. Where nobody comes, they end with the reason.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "steps.h"
+
+enum { PORT = 7713, EMPTY_PORT = 7714, TIMEOUT_MS = 400 };
+
+static const struct setup setup = { .type = FI_EP_DGRAM,
+				    .addr_format = FI_SOCKADDR_IN,
+				    .format = FI_CQ_FORMAT_TAGGED,
+				    .buf_size = 4096 };
+
+static fi_addr_t insert(struct end *end, uint16_t port)
+{
+	struct sockaddr_in in;
+	fi_addr_t addr = FI_ADDR_NOTAVAIL;
+
+	memcpy(&in, end->info->src_addr, sizeof(in));
+	in.sin_port = htons(port);
+	EQUAL(fi_av_insert(end->av, &in, 1, &addr, 0, NULL), 1);
+	return addr;
+}
+
+static ssize_t send_one(struct end *end, fi_addr_t addr)
+{
+	return fi_send(end->ep, end->buf, 100, end->desc, addr, NULL);
+}
+
+static void test_comes(struct end *client)
+{
+	struct end server = { .name = "server", .setup = &setup, .sock = -1 };
+	uint64_t limit = now_ms() + WAIT_MS;
+	struct fi_cq_tagged_entry entry;
+	char service[8];
+	fi_addr_t addr;
+
+	addr = insert(client, PORT);
+	RETURNS(send_one(client, addr), -FI_EAGAIN);
+	sleep_ms(100); /* it has been refused by then */
+	RETURNS(send_one(client, addr), -FI_EAGAIN);
+	snprintf(service, sizeof(service), "%d", PORT);
+	end_open(&server, info_for(&setup, local_addr(), service, FI_SOURCE));
+	server.ep = end_ep(&server, server.info);
+	OK(fi_recv(server.ep, server.buf, 200, server.desc, FI_ADDR_UNSPEC, NULL));
+	while (AGAIN(limit, send_one(client, addr)))
+		;
+	wait_comp(client->cq, &entry);
+	wait_comp(server.rxcq, &entry);
+	EQUAL(entry.len, 100);
+	end_close(&server);
+}
+
+static void test_nobody(struct end *client)
+{
+	uint64_t start = now_ms(), limit = start + WAIT_MS;
+	fi_addr_t addr = insert(client, EMPTY_PORT);
+	ssize_t ret;
+
+	while ((ret = send_one(client, addr)) == -FI_EAGAIN)
+		pause_until(limit, "the reason");
+	EQUAL(ret, -FI_ECONNREFUSED);
+	CHECK(now_ms() - start >= TIMEOUT_MS);
+	RETURNS(send_one(client, addr), -FI_ECONNREFUSED);
+}
+
+static void test(void)
+{
+	struct end client = { .name = "client", .setup = &setup, .sock = -1 };
+	fi_addr_t addr;
+
+	setenv("FI_VERBS_RESOLVE_TIMEOUT", "400", 1);
+	end_open(&client, own_info(&setup));
+	client.ep = end_ep(&client, client.info);
+	test_comes(&client);
+	test_nobody(&client);
+	addr = insert(&client, EMPTY_PORT); /* closed while it is asked for */
+	RETURNS(send_one(&client, addr), -FI_EAGAIN);
+	end_close(&client);
+}
+
+int main(void)
+{
+	return run_test(test);
+}
