@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "prov/rdm/ack.h"
+#include "prov/rdm/cwnd.h"
 
 enum { WORD = 5, SLOTS = OFI_RDM_SEQ_WINDOW + 1 };
 
@@ -24,10 +25,12 @@ struct sent {
 static const struct ofi_rdm_ack_params params = {
 	.first = 100, .min = 10, .max = 1000, .delay = 5, .every = 3, .silence = 5000
 };
+static const struct ofi_rdm_cwnd_params windows = { .target = 100, .first = 4, .most = 64 };
 static struct slot slots[SLOTS];
 static struct sent sents[OFI_RDM_SEQ_WINDOW];
 static struct ofi_rdm_seq_in in;
 static struct ofi_rdm_ack ack;
+static struct ofi_rdm_cwnd cwnd;
 static uint32_t due, kept, under_way;
 static uint64_t now;
 
@@ -68,6 +71,7 @@ static void restart(uint32_t incarnation, uint32_t first)
 	due = first;
 	memset(sents, 0, sizeof(sents));
 	ofi_rdm_ack_init(&ack, &params, ~first);
+	ofi_rdm_cwnd_init(&cwnd, &windows);
 	under_way = 0;
 }
 
@@ -100,12 +104,14 @@ static void send_some(uint32_t count)
 {
 	struct sent *sent;
 
-	while (count-- && ofi_rdm_seq_out_open(&ack.out)) {
+	while (count-- && ofi_rdm_seq_out_open(&ack.out) &&
+	       ofi_rdm_cwnd_when(&cwnd, under_way) <= now) {
 		for (sent = sents; sent->used; sent++)
 			;
 		sent->used = true;
 		under_way++;
 		ofi_rdm_ack_sent(&ack, &sent->node, now);
+		ofi_rdm_cwnd_sent(&cwnd, now);
 	}
 }
 
@@ -122,6 +128,8 @@ static void take_words(uint32_t random)
 
 	if (!ofi_rdm_ack_take(&ack, &words, now, &news))
 		check(!news.done && !news.count);
+	if (news.count)
+		ofi_rdm_cwnd_acked(&cwnd, news.count, news.rtt, now);
 	for (node = news.done; node; node = node->next, news.count--) {
 		check(((struct sent *)node)->used);
 		((struct sent *)node)->used = false;
@@ -144,10 +152,15 @@ static void work(uint32_t time)
 			break;
 		}
 		check(((struct sent *)node)->used && ++again <= OFI_RDM_SEQ_WINDOW + 1);
+		if (what == OFI_RDM_ACK_TIMEOUT)
+			ofi_rdm_cwnd_timeout(&cwnd, now);
+		else
+			ofi_rdm_cwnd_lost(&cwnd, now);
 	}
 	if (ofi_rdm_ack_is_owed(&ack, now))
 		ofi_rdm_ack_say(&ack, &in, &words);
 	check(ofi_rdm_ack_next(&ack) > now);
+	check(under_way || ofi_rdm_cwnd_when(&cwnd, 0) != OFI_RDM_CWND_NEVER);
 }
 
 static void take_input(uint8_t what, uint32_t number)

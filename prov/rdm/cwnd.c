@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The congestion window: when it grows, when it shrinks, when a packet may go. */
+#include "cwnd.h"
+
+enum {
+	ONE = OFI_RDM_CWND_ONE,
+	ERA = 10000000, /* the shortest round trip is of 10 to 20 seconds */
+	ROUND = 32,	/* packets of which losses are counted */
+	ROUND_LOST = 4,
+	FAR = 3, /* round trips that were too long though the window was the smallest */
+};
+
+void ofi_rdm_cwnd_init(struct ofi_rdm_cwnd *cwnd, const struct ofi_rdm_cwnd_params *params)
+{
+	*cwnd = (struct ofi_rdm_cwnd){
+		.params = params,
+		.window = params->first * ONE,
+		.least = UINT32_MAX,
+		.earlier = UINT32_MAX,
+		.fresh = true,
+	};
+}
+
+static uint32_t cwnd_root(uint32_t square)
+{
+	uint32_t root = 0, bit;
+
+	for (bit = 1u << 15; bit; bit >>= 1)
+		if ((uint64_t)(root + bit) * (root + bit) <= square)
+			root += bit;
+	return root;
+}
+
+/* What a round trip may take. The share of a small window is inverse to its root, and bounded. */
+static uint64_t cwnd_target(const struct ofi_rdm_cwnd *cwnd)
+{
+	uint64_t target = cwnd->params->target, extra = target * 32 / cwnd_root(cwnd->window);
+
+	return target + (extra < 4 * target ? extra : 4 * target);
+}
+
+/* The same where the network is what takes so long. */
+static uint64_t cwnd_far_target(const struct ofi_rdm_cwnd *cwnd)
+{
+	uint64_t least = cwnd->least < cwnd->earlier ? cwnd->least : cwnd->earlier;
+
+	return least + least / 4 + cwnd->params->target;
+}
+
+static void cwnd_measure(struct ofi_rdm_cwnd *cwnd, uint32_t rtt, uint64_t now)
+{
+	if (now >= cwnd->era) {
+		cwnd->earlier = cwnd->least;
+		cwnd->least = UINT32_MAX;
+		cwnd->era = now + ERA;
+	}
+	cwnd->rtt = rtt;
+	if (rtt < cwnd->least)
+		cwnd->least = rtt;
+}
+
+static void cwnd_set(struct ofi_rdm_cwnd *cwnd, uint64_t window)
+{
+	uint64_t most = (uint64_t)cwnd->params->most * ONE;
+
+	window = window > most ? most : window;
+	cwnd->window = window < OFI_RDM_CWND_MIN ? OFI_RDM_CWND_MIN : (uint32_t)window;
+}
+
+/* Once a round trip: what was sent before it shrank says nothing new. */
+static bool cwnd_cut(struct ofi_rdm_cwnd *cwnd, uint64_t window, uint64_t now)
+{
+	cwnd->fresh = false;
+	if (cwnd->cut && now - cwnd->cut < cwnd->rtt)
+		return false;
+	cwnd->cut = now;
+	cwnd_set(cwnd, window > cwnd->window / 2 ? window : cwnd->window / 2);
+	return true;
+}
+
+/* It took too long. If it does with the smallest window, it is not what waits that takes the time. */
+static void cwnd_shrink(struct ofi_rdm_cwnd *cwnd, uint64_t target, uint64_t now)
+{
+	uint64_t window = cwnd->window, rtt = cwnd->rtt;
+	bool smallest = window == OFI_RDM_CWND_MIN;
+
+	if (!cwnd_cut(cwnd, window - window * (rtt - target) * 4 / 5 / rtt, now) || !smallest ||
+	    ++cwnd->vain < FAR)
+		return;
+	cwnd->far = cwnd->fresh = true;
+	cwnd->vain = 0;
+	cwnd_set(cwnd, cwnd->params->first * ONE);
+}
+
+/* Below a packet by a quarter with each, since there are many who do the same. */
+static void cwnd_grow(struct ofi_rdm_cwnd *cwnd, uint32_t count)
+{
+	uint64_t window = cwnd->window;
+
+	if (cwnd->fresh)
+		window += (uint64_t)count * ONE;
+	else if (window >= ONE)
+		window += (uint64_t)count * ONE * ONE / window;
+	else
+		window += (window + 3) / 4;
+	cwnd_set(cwnd, window);
+}
+
+static void cwnd_count(struct ofi_rdm_cwnd *cwnd, uint32_t acked, uint32_t lost, uint64_t now)
+{
+	bool many;
+
+	cwnd->acked += acked < ROUND ? (uint16_t)acked : ROUND;
+	cwnd->lost += (uint16_t)lost;
+	if (cwnd->acked + cwnd->lost < ROUND)
+		return;
+	many = cwnd->lost > ROUND_LOST;
+	cwnd->acked = cwnd->lost = 0;
+	if (many)
+		cwnd_cut(cwnd, 0, now);
+}
+
+void ofi_rdm_cwnd_acked(struct ofi_rdm_cwnd *cwnd, uint32_t count, uint32_t rtt, uint64_t now)
+{
+	uint64_t target = cwnd_target(cwnd), far;
+
+	if (rtt)
+		cwnd_measure(cwnd, rtt, now);
+	if (rtt && rtt <= target) {
+		cwnd->far = false;
+		cwnd->vain = 0;
+	}
+	far = cwnd->far ? cwnd_far_target(cwnd) : 0;
+	target = far > target ? far : target;
+	if (cwnd->rtt <= target)
+		cwnd_grow(cwnd, count);
+	else if (rtt)
+		cwnd_shrink(cwnd, target, now);
+	cwnd_count(cwnd, count, 0, now);
+}
+
+void ofi_rdm_cwnd_lost(struct ofi_rdm_cwnd *cwnd, uint64_t now)
+{
+	cwnd_count(cwnd, 0, 1, now);
+}
+
+void ofi_rdm_cwnd_timeout(struct ofi_rdm_cwnd *cwnd, uint64_t now)
+{
+	cwnd->fresh = false;
+	cwnd->cut = now;
+	cwnd_set(cwnd, cwnd->window / 2);
+}
+
+uint64_t ofi_rdm_cwnd_when(const struct ofi_rdm_cwnd *cwnd, uint32_t under_way)
+{
+	if (!under_way && cwnd->window >= ONE)
+		return 0;
+	if (!under_way)
+		return cwnd->sent + (uint64_t)cwnd->rtt * ONE / cwnd->window;
+	return under_way < cwnd->window / ONE ? 0 : OFI_RDM_CWND_NEVER;
+}
