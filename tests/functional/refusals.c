@@ -105,7 +105,7 @@ static void of_the_core(void)
 	struct fid *fid = NULL;
 
 	REFUSED(fi_getinfo(FI_VERSION(99, 0), NULL, NULL, 0, NULL, &found));
-	REFUSED(fi_getinfo(FI_VERSION(2, 6), NULL, NULL, BAD_FLAG, NULL, &found));
+	REFUSED(fi_getinfo(FI_VERSION(2, 6), NULL, NULL, FI_TRIGGER, NULL, &found));
 	REFUSED(fi_getinfo(FI_VERSION(2, 6), NULL, NULL, FI_SOURCE, NULL, &found));
 	REFUSED(fi_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, NULL, NULL));
 	REFUSED(fi_fabric(NULL, &other, NULL));

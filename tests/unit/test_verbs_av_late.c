@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* IP addresses of datagrams that no endpoint has when they are inserted; one comes later, or none. */
+/* IP addresses of datagrams that no endpoint has when they are inserted; one comes later. */
 #include "unit.h"
 
 #include <arpa/inet.h>

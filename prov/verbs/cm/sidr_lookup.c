@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Service ID resolution: the querying side, for several addresses at once or one without waiting. */
+/* Service ID resolution: the querying side, for many addresses at once or one without waiting. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
