@@ -301,6 +301,12 @@ static bool mr_mode_legacy(const struct ask *ask, int required, int asked, struc
 {
 	const char *names[] = { "FI_MR_UNSPEC", "FI_MR_BASIC", "FI_MR_SCALABLE" };
 
+	if (required & FI_MR_HMEM) {
+		snprintf(miss->asked, sizeof(miss->asked), "%s",
+			 (unsigned)asked < 3 ? names[asked] : "FI_MR_BASIC");
+		snprintf(miss->has, sizeof(miss->has), "FI_HMEM requires FI_MR_HMEM");
+		return false;
+	}
 	if (required & MR_TARGET_BITS && asked == FI_MR_SCALABLE) {
 		snprintf(miss->asked, sizeof(miss->asked), "%s", names[asked]);
 		snprintf(miss->has, sizeof(miss->has), "FI_MR_BASIC");

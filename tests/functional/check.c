@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "check.h"
+#include "gpu.h"
 
 _Noreturn void fail_at(const char *file, int line, const char *format, ...)
 {
@@ -94,7 +95,7 @@ static uint32_t pattern(size_t word, unsigned int seed)
 	return ((uint32_t)word * 2654435761u) ^ (seed * 2246822519u);
 }
 
-void fill(void *buf, size_t len, unsigned int seed)
+static void fill_here(void *buf, size_t len, unsigned int seed)
 {
 	uint8_t *bytes = buf;
 	uint32_t word;
@@ -108,7 +109,22 @@ void fill(void *buf, size_t len, unsigned int seed)
 	memcpy(bytes + i, &word, len - i);
 }
 
-void check_filled_at(const char *file, int line, const void *buf, size_t len, unsigned int seed)
+void fill(void *buf, size_t len, unsigned int seed)
+{
+	void *bytes;
+
+	if (!gpu) {
+		fill_here(buf, len, seed);
+		return;
+	}
+	bytes = malloc(len + 1);
+	CHECK(bytes);
+	fill_here(bytes, len, seed);
+	mem_put(buf, bytes, len);
+	free(bytes);
+}
+
+static void check_here(const char *file, int line, const void *buf, size_t len, unsigned int seed)
 {
 	const uint8_t *bytes = buf;
 	uint32_t want;
@@ -121,6 +137,21 @@ void check_filled_at(const char *file, int line, const void *buf, size_t len, un
 			fail_at(file, line, "of %zu bytes those from %zu on are wrong (seed %u)",
 				len, i, seed);
 	}
+}
+
+void check_filled_at(const char *file, int line, const void *buf, size_t len, unsigned int seed)
+{
+	void *bytes;
+
+	if (!gpu) {
+		check_here(file, line, buf, len, seed);
+		return;
+	}
+	bytes = malloc(len + 1);
+	CHECK(bytes);
+	mem_get(bytes, buf, len);
+	check_here(file, line, bytes, len, seed);
+	free(bytes);
 }
 
 int run_apart(const char *name, void (*test)(void *arg), void *arg)

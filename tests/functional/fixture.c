@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "fixture.h"
+#include "gpu.h"
 
 #define ANY_ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define EVENT_DATA 256
@@ -57,6 +58,10 @@ struct fi_info *hints_for(const struct setup *setup)
 	hints->domain_attr->threading = setup->threading;
 	hints->domain_attr->name = device ? strdup(device) : NULL;
 	hints->fabric_attr->prov_name = strdup("verbs");
+	if (gpu && hints->ep_attr->type == FI_EP_MSG) {
+		hints->caps |= FI_HMEM;
+		hints->domain_attr->mr_mode |= FI_MR_HMEM;
+	}
 	hints->tx_attr->size = setup->tx_size;
 	hints->tx_attr->tclass = setup->tclass;
 	hints->rx_attr->size = setup->rx_size;
@@ -105,9 +110,15 @@ static void open_buf(struct end *end)
 {
 	size_t size = end->setup->buf_size;
 
-	end->buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(end->buf != MAP_FAILED);
-	end_reg(end, end->buf, size, ANY_ACCESS, &end->mr);
+	if (gpu) {
+		end->buf = gpu->alloc(size);
+		gpu_reg(end->domain, end->buf, size, ANY_ACCESS, &end->mr);
+	} else {
+		end->buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+				0);
+		CHECK(end->buf != MAP_FAILED);
+		end_reg(end, end->buf, size, ANY_ACCESS, &end->mr);
+	}
 	end->desc = fi_mr_desc(end->mr);
 }
 
@@ -208,7 +219,9 @@ void end_close(struct end *end)
 	end->domain = closed(end->domain);
 	end->eq = closed(end->eq);
 	end->fabric = closed(end->fabric);
-	if (end->buf)
+	if (end->buf && gpu)
+		gpu->free(end->buf);
+	else if (end->buf)
 		munmap(end->buf, end->setup->buf_size);
 	fi_freeinfo(end->info);
 	end->buf = NULL;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_rma.h>
+#include "gpu.h"
 #include "steps.h"
 
 #define LEN 32
@@ -15,7 +16,7 @@ static ssize_t send_flags(struct end *end, void *buf, uint64_t number, uint64_t 
 	struct iovec iov = { buf, LEN };
 	struct fi_msg msg = {
 		.msg_iov = &iov,
-		.desc = &end->desc,
+		.desc = flags & FI_INJECT ? NULL : &end->desc,
 		.iov_count = 1,
 		.context = (void *)(uintptr_t)number,
 	};
@@ -113,7 +114,7 @@ static void mixed(struct pair *pair)
 	uint64_t i, value;
 	struct iovec iov = { &value, sizeof(value) };
 	struct fi_msg_rma msg = { .msg_iov = &iov,
-				  .desc = &client->desc,
+				  .desc = gpu ? NULL : &client->desc,
 				  .iov_count = 1,
 				  .rma_iov = &target,
 				  .rma_iov_count = 1 };
@@ -122,7 +123,7 @@ static void mixed(struct pair *pair)
 	at(&pair->server, step_post, &range, sizeof(range));
 	fill(client->buf, 40, 77);
 	for (i = 0; i < 5; i++, target.addr += 8) {
-		memcpy(&value, client->buf + i * 8, 8);
+		mem_get(&value, client->buf + i * 8, 8);
 		OK(fi_writemsg(client->ep, &msg, FI_MORE | FI_INJECT));
 	}
 	send_number(client, 9, 0);

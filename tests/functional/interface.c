@@ -28,7 +28,8 @@ static FILE *table;
 
 enum fi_ep_type kind;
 
-#define DEVICE_MEMORY "device memory is not there yet"
+#define DEVICE_MEMORY "connected endpoints have memory of GPUs"
+#define OF_REGATTR    "a flag of fi_mr_regattr"
 #define NO_XPU	      "no adapter for verbs lets accelerators post operations"
 #define NO_SCALABLE   "an endpoint has one context of each kind"
 #define MESSAGES      "datagrams are messages alone"
@@ -43,9 +44,10 @@ enum fi_ep_type kind;
 static const struct {
 	const char *section, *name, *why;
 } reasons[] = {
-	{ "*", "FI_HMEM*", DEVICE_MEMORY },
+	{ "*", "FI_HMEM", DEVICE_MEMORY },
 	{ "*", "FI_MR_HMEM", DEVICE_MEMORY },
-	{ "*", "FI_MR_DMABUF", DEVICE_MEMORY },
+	{ "*", "FI_HMEM_*", OF_REGATTR },
+	{ "*", "FI_MR_DMABUF", OF_REGATTR },
 	{ "*", "*_xpu*", NO_XPU },
 	{ "*", "*XPU*", NO_XPU },
 	{ "*", "FI_PEER", NO_SHARING },

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include "gpu.h"
 #include "sizes.h"
 
 #define DATA 0xfedcba98u
@@ -61,7 +62,7 @@ static ssize_t form_sendmsg_inject(struct end *end, size_t len, void *context)
 {
 	ssize_t ret = sendmsg_flags(end, len, context, FI_INJECT);
 
-	memset(end->buf, 0xee, len + PARTS_MAX * PART_GAP);
+	mem_set(end->buf, 0xee, len + PARTS_MAX * PART_GAP);
 	return ret;
 }
 
@@ -73,27 +74,29 @@ static ssize_t form_senddata(struct end *end, size_t len, void *context)
 /* The buffer is the application's again at once, and needs no registration. */
 static ssize_t form_inject(struct end *end, size_t len, void *context)
 {
-	uint8_t copy[4096];
+	uint8_t copy[4096], *from = gpu ? end->buf : copy;
 	ssize_t ret;
 
 	(void)context;
 	CHECK(len <= sizeof(copy));
-	memcpy(copy, end->buf, len);
-	ret = fi_inject(end->ep, copy, len, FI_ADDR_UNSPEC);
-	memset(copy, 0xee, len);
+	if (!gpu)
+		memcpy(copy, end->buf, len);
+	ret = fi_inject(end->ep, from, len, FI_ADDR_UNSPEC);
+	mem_set(from, 0xee, len);
 	return ret;
 }
 
 static ssize_t form_injectdata(struct end *end, size_t len, void *context)
 {
-	uint8_t copy[4096];
+	uint8_t copy[4096], *from = gpu ? end->buf : copy;
 	ssize_t ret;
 
 	(void)context;
 	CHECK(len <= sizeof(copy));
-	memcpy(copy, end->buf, len);
-	ret = fi_injectdata(end->ep, copy, len, DATA, FI_ADDR_UNSPEC);
-	memset(copy, 0xee, len);
+	if (!gpu)
+		memcpy(copy, end->buf, len);
+	ret = fi_injectdata(end->ep, from, len, DATA, FI_ADDR_UNSPEC);
+	mem_set(from, 0xee, len);
 	return ret;
 }
 

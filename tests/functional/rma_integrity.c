@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_rma.h>
+#include "gpu.h"
 #include "sizes.h"
 
 #define DATA  0x89abcdefu
@@ -88,7 +89,7 @@ static ssize_t form_writemsg_inject(struct end *end, size_t len, void *context)
 {
 	ssize_t ret = rmamsg(end, len, context, false, FI_INJECT);
 
-	memset(end->buf, 0xee, len + PARTS_MAX * PART_GAP);
+	mem_set(end->buf, 0xee, len + PARTS_MAX * PART_GAP);
 	return ret;
 }
 
@@ -105,28 +106,30 @@ static ssize_t form_writedata(struct end *end, size_t len, void *context)
 
 static ssize_t form_inject(struct end *end, size_t len, void *context)
 {
-	uint8_t copy[4096];
+	uint8_t copy[4096], *from = gpu ? end->buf : copy;
 	ssize_t ret;
 
 	(void)context;
 	CHECK(len <= sizeof(copy));
-	memcpy(copy, end->buf, len);
-	ret = fi_inject_write(end->ep, copy, len, FI_ADDR_UNSPEC, remote(end), end->peer.key);
-	memset(copy, 0xee, len);
+	if (!gpu)
+		memcpy(copy, end->buf, len);
+	ret = fi_inject_write(end->ep, from, len, FI_ADDR_UNSPEC, remote(end), end->peer.key);
+	mem_set(from, 0xee, len);
 	return ret;
 }
 
 static ssize_t form_injectdata(struct end *end, size_t len, void *context)
 {
-	uint8_t copy[4096];
+	uint8_t copy[4096], *from = gpu ? end->buf : copy;
 	ssize_t ret;
 
 	(void)context;
 	CHECK(len <= sizeof(copy));
-	memcpy(copy, end->buf, len);
-	ret = fi_inject_writedata(end->ep, copy, len, DATA, FI_ADDR_UNSPEC, remote(end),
+	if (!gpu)
+		memcpy(copy, end->buf, len);
+	ret = fi_inject_writedata(end->ep, from, len, DATA, FI_ADDR_UNSPEC, remote(end),
 				  end->peer.key);
-	memset(copy, 0xee, len);
+	mem_set(from, 0xee, len);
 	return ret;
 }
 
@@ -212,7 +215,7 @@ static void one_read(struct pair *pair, const struct form *form, size_t len, uns
 	struct iovec iov[PARTS_MAX];
 
 	at_part(&pair->server, fill_part, 0, len, seed);
-	memset(client->buf, 0, len + PARTS_MAX * PART_GAP);
+	mem_set(client->buf, 0, len + PARTS_MAX * PART_GAP);
 	OK(form->post(client, len, context));
 	wait_transmit(client, form, context);
 	parts_lay(client->buf, len, iov, desc, count, client->desc);

@@ -2,6 +2,7 @@
 /* Sizes and vectors. */
 #include <stdlib.h>
 #include <string.h>
+#include "gpu.h"
 #include "sizes.h"
 
 size_t sizes_of(const struct end *end, size_t limit, size_t sizes[SIZES_MAX])
@@ -49,7 +50,7 @@ void parts_fill(const struct iovec *iov, size_t count, unsigned int seed)
 	CHECK(whole);
 	fill(whole, len, seed);
 	for (i = 0; i < count; done += iov[i++].iov_len)
-		memcpy(iov[i].iov_base, whole + done, iov[i].iov_len);
+		mem_put(iov[i].iov_base, whole + done, iov[i].iov_len);
 	free(whole);
 }
 
@@ -60,7 +61,7 @@ void parts_check(const struct iovec *iov, size_t count, unsigned int seed)
 
 	CHECK(whole);
 	for (i = 0; i < count; done += iov[i++].iov_len)
-		memcpy(whole + done, iov[i].iov_base, iov[i].iov_len);
+		mem_get(whole + done, iov[i].iov_base, iov[i].iov_len);
 	CHECK_FILLED(whole, len, seed);
 	free(whole);
 }

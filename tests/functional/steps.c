@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Common steps. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include "gpu.h"
 #include "steps.h"
 
 static void fail_comp(struct fid_cq *cq)
@@ -105,7 +107,7 @@ void clear_part(struct end *end, void *arg)
 {
 	const struct part *part = arg;
 
-	memset(end->buf + part->off, 0, part->len);
+	mem_set(end->buf + part->off, 0, part->len);
 }
 
 void check_part(struct end *end, void *arg)
@@ -118,10 +120,13 @@ void check_part(struct end *end, void *arg)
 void check_zero(struct end *end, void *arg)
 {
 	const struct part *part = arg;
-	const uint8_t *bytes = end->buf + part->off;
+	uint8_t *bytes = malloc(part->len + 1);
 
+	CHECK(bytes);
+	mem_get(bytes, end->buf + part->off, part->len);
 	if (part->len)
 		CHECK(!bytes[0] && !memcmp(bytes, bytes + 1, part->len - 1));
+	free(bytes);
 }
 
 void reap_recv(struct end *end, void *arg)

@@ -14,6 +14,7 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/cm/sidr.h"
 #include "verbs_rig.h"
+#include "prov/base/hmem.h"
 
 int rig_async_err, rig_conn_err, rig_device_err, rig_sidr_err;
 enum rig_late rig_late;
@@ -321,4 +322,46 @@ int rig_without_locks(void **state)
 	(void)state;
 	threading = FI_THREAD_DOMAIN;
 	return 0;
+}
+
+/* There is no device memory: all that prov/base/hmem.c has. */
+bool ofi_hmem_any(const struct fi_provider *prov, const char **why)
+{
+	(void)prov;
+	*why = "not in unit tests";
+	return false;
+}
+
+const struct ofi_hmem *ofi_hmem_get(const struct fi_provider *prov, enum fi_hmem_iface iface,
+				    const char **why)
+{
+	(void)prov;
+	(void)iface;
+	*why = "not in unit tests";
+	return NULL;
+}
+
+const struct ofi_hmem *ofi_hmem_of(const void *addr)
+{
+	(void)addr;
+	return NULL;
+}
+
+bool ofi_hmem_p2p_disabled(void)
+{
+	return false;
+}
+
+bool ofi_hmem_may_export(const struct ofi_hmem *hmem)
+{
+	(void)hmem;
+	return false;
+}
+
+bool ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size_t count)
+{
+	(void)library;
+	(void)symbols;
+	(void)count;
+	return false;
 }

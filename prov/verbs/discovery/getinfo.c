@@ -385,6 +385,7 @@ static int try_type(struct search *search, const struct vrb_device *dev,
 		vrb_info_offer_multi(info, search->hints);
 	}
 	misses = find_misses(search, dev, info, &miss);
+	vrb_info_explain_hmem(info, search->hints, misses ? &miss : NULL);
 	vrb_rdm_explain_key(info, search->hints, misses ? &miss : NULL);
 	vrb_info_explain_dgram(info, search->hints, misses ? &miss : NULL);
 	if (!is_fabric(search, info, misses ? &unusable : &miss))

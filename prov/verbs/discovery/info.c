@@ -168,6 +168,7 @@ void vrb_info_offer_mode(struct fi_info *info, const struct fi_info *hints)
 {
 	uint64_t caps = hints && hints->caps ? hints->caps : info->caps;
 
+	vrb_info_offer_hmem(info, hints);
 	if (info->ep_attr->type == FI_EP_DGRAM)
 		vrb_info_offer_prefix(info, hints);
 	if (!hints || hints->mode & FI_RX_CQ_DATA)

@@ -48,6 +48,11 @@ void vrb_info_offer_multi(struct fi_info *info, const struct fi_info *hints);
  * for more.
  */
 void vrb_info_settle(struct fi_info *info, const struct fi_info *hints);
+/* FI_HMEM, for a caller that asks for it where an interface of device memory works. */
+void vrb_info_offer_hmem(struct fi_info *info, const struct fi_info *hints);
+/* Says of a miss what keeps FI_HMEM from being offered; miss may be NULL. */
+void vrb_info_explain_hmem(const struct fi_info *info, const struct fi_info *hints,
+			   struct ofi_miss *miss);
 /* Returns true if the port can be used. Otherwise *why explains why not. */
 bool vrb_port_usable(const struct vrb_port *port, struct ofi_miss *why);
 

@@ -326,6 +326,12 @@ static void set_tables(struct vrb_ep *ep, void *context)
 		ep->fid.rma = ofi_ops(lock ? &vrb_rma_ops : &vrb_rma_nolock_ops);
 	if ((caps & FI_ATOMIC) && ep->domain->scratch_mr)
 		ep->fid.atomic = ofi_ops(lock ? &vrb_atomic_ops : &vrb_atomic_nolock_ops);
+	if (!(caps & FI_HMEM))
+		return;
+	if (caps & FI_RMA)
+		ep->fid.rma = ofi_ops(&vrb_rma_hmem_ops);
+	if ((caps & FI_ATOMIC) && ep->domain->scratch_mr)
+		ep->fid.atomic = ofi_ops(&vrb_atomic_hmem_ops);
 }
 
 /* Work that waits for a counter is posted by any thread that reads a counter. */

@@ -11,6 +11,7 @@
 #include <rdma/fi_endpoint.h>
 #include "prov/base/cntr.h"
 #include "prov/base/eq.h"
+#include "prov/base/hmem.h"
 #include "prov/verbs/cm/cm.h"
 #include "prov/verbs/cm/conn.h"
 #include "prov/verbs/provider/domain.h"
@@ -48,6 +49,7 @@ struct vrb_ep {
 	struct ofi_ref fids;	     /* open fids: its own and those of its aliases */
 	LIST_HEAD(, vrb_ep) aliases; /* guarded by domain->lock */
 	bool enabled;
+	struct ofi_hmem_options hmem;
 	int down_err;		      /* error of posting after the connection has ended; atomic */
 	struct vrb_cq *tx_cq, *rx_cq; /* the bound CQ, or own_cq */
 	struct vrb_cq *own_cq;	      /* for counters if no CQ is bound */

@@ -33,11 +33,20 @@ void vrb_ep_set_modes(struct vrb_ep *ep)
 		vrb_dgram_set_modes(vrb_dgram_of(ep));
 }
 
+static const struct fi_ops_msg *hmem_msg(const struct vrb_ep *ep)
+{
+	if (vrb_ep_shares_rx(ep))
+		return &vrb_msg_hmem_srx_ops;
+	return ep->info->caps & FI_MULTI_RECV ? &vrb_msg_hmem_multi_ops : &vrb_msg_hmem_ops;
+}
+
 void vrb_ep_set_msg(struct vrb_ep *ep)
 {
 	bool lock = ep->lock_posts;
 
-	if (vrb_ep_shares_rx(ep))
+	if (ep->info->caps & FI_HMEM)
+		ep->fid.msg = ofi_ops(hmem_msg(ep));
+	else if (vrb_ep_shares_rx(ep))
 		ep->fid.msg = ofi_ops(lock ? &vrb_msg_srx_ops : &vrb_msg_srx_nolock_ops);
 	else if (ep->info->caps & FI_MULTI_RECV)
 		ep->fid.msg = ofi_ops(lock ? &vrb_msg_multi_ops : &vrb_msg_multi_nolock_ops);
@@ -116,6 +125,10 @@ static int option(struct fid *fid, int name, size_t *value)
 
 static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
+	const struct vrb_ep *ep = vrb_ep_self(fid);
+
+	if (ofi_hmem_has_option(ep->info, level, name))
+		return ofi_hmem_getopt(&vrb_prov, &ep->hmem, name, value, len);
 	return ofi_ep_getopt(&vrb_prov, fid, option, level, name, value, len);
 }
 
@@ -123,9 +136,12 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 {
 	struct vrb_ep *ep = vrb_ep_self(fid);
 	size_t to;
-	int ret = ofi_ep_setopt(&vrb_prov, fid, option, level, name, value, len,
-				FI_OPT_MIN_MULTI_RECV, &to);
+	int ret;
 
+	if (ofi_hmem_has_option(ep->info, level, name))
+		return ofi_hmem_setopt(&vrb_prov, ep->info, &ep->hmem, name, value, len);
+	ret = ofi_ep_setopt(&vrb_prov, fid, option, level, name, value, len, FI_OPT_MIN_MULTI_RECV,
+			    &to);
 	if (ret)
 		return ret;
 	if (!to || to > ep->max_msg_size)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "prov/base/ops.h"
 #include "prov/verbs/queue/batch.h"
+#include "hmem.h"
 #include "multi.h"
 #include "ops.h"
 #include "prov/verbs/queue/post.h"
@@ -414,3 +415,16 @@ const struct fi_ops_msg vrb_msg_multi_ops =
 	MESSAGES(vrb_multi_recv, vrb_multi_recvv, vrb_multi_recvmsg, );
 const struct fi_ops_msg vrb_msg_multi_nolock_ops =
 	MESSAGES(vrb_multi_recv, vrb_multi_recvv, vrb_multi_recvmsg, _nolock);
+
+#define HMEM_MESSAGES(recv_, recvv_, recvmsg_)                                                   \
+	{                                                                                        \
+		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = (recv_),            \
+		.recvv = (recvv_), .recvmsg = (recvmsg_), .send = vrb_hmem_send,                 \
+		.sendv = vrb_hmem_sendv, .sendmsg = vrb_hmem_sendmsg, .inject = vrb_hmem_inject, \
+		.senddata = vrb_hmem_senddata, .injectdata = vrb_hmem_injectdata,                \
+	}
+
+const struct fi_ops_msg vrb_msg_hmem_ops = HMEM_MESSAGES(msg_recv, msg_recvv, msg_recvmsg);
+const struct fi_ops_msg vrb_msg_hmem_srx_ops = HMEM_MESSAGES(NOT_HERE, NOT_HERE, NOT_HERE);
+const struct fi_ops_msg vrb_msg_hmem_multi_ops =
+	HMEM_MESSAGES(vrb_multi_recv, vrb_multi_recvv, vrb_multi_recvmsg);

@@ -5,6 +5,7 @@
  */
 #include <rdma/fi_rma.h>
 #include "prov/base/ops.h"
+#include "hmem.h"
 #include "ops.h"
 #include "prov/verbs/queue/post.h"
 #include "work.h"
@@ -390,3 +391,18 @@ static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc
 
 const struct fi_ops_rma vrb_rma_ops = RMA();
 const struct fi_ops_rma vrb_rma_nolock_ops = RMA(_nolock);
+
+/* The device writes what is read to its own memory and to any other. */
+const struct fi_ops_rma vrb_rma_hmem_ops = {
+	.size = sizeof(struct fi_ops_rma),
+	OFI_RMA_DEFAULTS,
+	.read = rma_read,
+	.readv = rma_readv,
+	.readmsg = rma_readmsg,
+	.write = vrb_hmem_write,
+	.writev = vrb_hmem_writev,
+	.writemsg = vrb_hmem_writemsg,
+	.inject = vrb_hmem_inject_write,
+	.writedata = vrb_hmem_writedata,
+	.injectdata = vrb_hmem_inject_writedata,
+};

@@ -27,7 +27,7 @@
  */
 #define SRX_CAPS                                                                    \
 	(FI_MSG | FI_RECV | FI_RMA | FI_ATOMIC | FI_REMOTE_READ | FI_REMOTE_WRITE | \
-	 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TRIGGER)
+	 FI_LOCAL_COMM | FI_REMOTE_COMM | FI_TRIGGER | FI_HMEM)
 
 static int srx_failed(const struct vrb_domain *domain, const char *call, int err)
 {

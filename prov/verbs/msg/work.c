@@ -3,6 +3,9 @@
 #include <string.h>
 #include "prov/base/cntr.h"
 #include "atomic.h"
+#include "hmem.h"
+#include "prov/base/refuse.h"
+#include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/batch.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/queue/post.h"
@@ -17,6 +20,34 @@ struct request {
 	uint64_t flags; /* flags of the slot */
 	size_t len;
 };
+
+static bool is_of_device(const struct vrb_work *work, const void *buf, const void *desc)
+{
+	return work->ep->info->caps & FI_HMEM && buf && vrb_hmem_of(work->ep, buf, desc);
+}
+
+static bool has_device_memory(const struct vrb_work *work)
+{
+	size_t i;
+
+	for (i = 0; i < work->count; i++)
+		if (is_of_device(work, work->iov[i].iov_base, work->desc[i]))
+			return true;
+	return false;
+}
+
+/* Data that the processor would read once the counter is there; it cannot. */
+static bool reads_device_memory(const struct vrb_work *work)
+{
+	return (work->flags & FI_INJECT && has_device_memory(work)) ||
+	       is_of_device(work, work->operand, work->operand_desc) ||
+	       is_of_device(work, work->compare, NULL);
+}
+
+static unsigned int inline_flag(const struct vrb_work *work, size_t len)
+{
+	return has_device_memory(work) ? 0 : vrb_inline_flag(work->ep, len);
+}
 
 static ssize_t build_iov(const struct vrb_work *work, size_t limit, struct request *req)
 {
@@ -54,7 +85,7 @@ static ssize_t build_send(const struct vrb_work *work, struct request *req)
 	req->flags = FI_MSG | FI_SEND;
 	req->wr.opcode = data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	ret = build_tx(work, req, VRB_TX_FLAGS);
-	req->wr.send_flags |= vrb_inline_flag(work->ep, req->len);
+	req->wr.send_flags |= inline_flag(work, req->len);
 	return ret;
 }
 
@@ -91,7 +122,7 @@ static ssize_t build_rma(const struct vrb_work *work, struct request *req)
 	else
 		req->wr.opcode = data ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
 	if (!read)
-		req->wr.send_flags |= vrb_inline_flag(work->ep, req->len);
+		req->wr.send_flags |= inline_flag(work, req->len);
 	req->wr.wr.rdma.remote_addr = work->addr;
 	req->wr.wr.rdma.rkey = (uint32_t)work->key;
 	return 0;
@@ -200,6 +231,10 @@ ssize_t vrb_work_check(struct vrb_work *work)
 {
 	struct request req;
 
+	if (reads_device_memory(work))
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_DATA, -FI_EOPNOTSUPP,
+			"work that waits for a counter: operands and injected data cannot be in device memory\n");
 	return build(work, &req);
 }
 

@@ -11,6 +11,7 @@
 #include "domain.h"
 #include "err.h"
 #include "mr.h"
+#include "mr_hmem.h"
 #include "prov/verbs/msg/ops.h"
 #include "prov.h"
 #include "prov/base/refuse.h"
@@ -20,6 +21,7 @@
 struct vrb_mr {
 	struct fid_mr fid;
 	struct ibv_mr *ibv;
+	uint64_t start; /* where its addresses begin */
 	size_t len;
 	struct vrb_domain *domain;
 	uint64_t access;
@@ -56,8 +58,8 @@ static bool mr_find(struct ofi_domain *of, uint64_t key, struct ofi_mr_place *pl
 	if (found) {
 		mr = *found;
 		*place = (struct ofi_mr_place){
-			.start = (uintptr_t)mr->ibv->addr,
-			.len = mr->ibv->length,
+			.start = mr->start,
+			.len = mr->len,
 			.access = mr->access,
 			.rkey = mr->ibv->rkey,
 		};
@@ -315,30 +317,44 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 	return 0;
 }
 
-static int reg(struct vrb_domain *domain, const struct iovec *iov, uint64_t access, uint64_t key,
+static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *iov, int access)
+{
+	struct ibv_mr *mr = ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access);
+	int err = errno;
+
+	if (mr)
+		return mr;
+	FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n", iov->iov_len,
+		iov->iov_base, strerror(err), vrb_remedy(err));
+	errno = err;
+	return NULL;
+}
+
+/* With memory where it is not the system's. */
+static int reg(struct vrb_domain *domain, const struct iovec *iov,
+	       const struct vrb_mr_memory *memory, uint64_t access, uint64_t key,
 	       struct fid_mr **mr_fid, void *context)
 {
 	struct vrb_mr *mr = calloc(1, sizeof(*mr));
-	int err;
+	int err, flags = ibv_access(domain, access);
 
 	if (!mr)
 		return -FI_ENOMEM;
-	mr->ibv = ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, ibv_access(domain, access));
+	mr->ibv = memory ? vrb_mr_hmem_reg(domain, memory, flags) : reg_system(domain, iov, flags);
 	if (!mr->ibv) {
 		err = errno;
-		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_mr_reg: ibv_reg_mr of %zu B at %p: %s%s\n",
-			iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
 		free(mr);
 		mr_count(domain, OFI_STATS_MR_ERRORS, 1);
 		return vrb_errno(err);
 	}
 	mr->domain = domain;
+	mr->start = (uintptr_t)iov->iov_base;
 	mr->len = iov->iov_len;
 	mr_count(domain, OFI_STATS_MRS, 1);
 	mr_count(domain, OFI_STATS_MR_BYTES, iov->iov_len);
 	mr->fid = (struct fid_mr){
 		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = ofi_ops(&mr_fid_ops) },
-		.mem_desc = (void *)(uintptr_t)mr->ibv->lkey,
+		.mem_desc = vrb_mr_desc(mr->ibv->lkey, memory ? memory->hmem : NULL),
 		.key = vrb_mr_prov_key(domain) ? mr->ibv->rkey : key,
 	};
 	mr->access = access;
@@ -361,7 +377,7 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 
 	if (ret)
 		return ret;
-	return mr ? reg((struct vrb_domain *)fid, iov, access, requested_key, mr, context)
+	return mr ? reg((struct vrb_domain *)fid, iov, NULL, access, requested_key, mr, context)
 		  : ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_reg", "mr");
 }
 
@@ -376,20 +392,27 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **mr)
 {
+	static const struct iovec whole; /* A dma-buf may be mapped nowhere. */
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
+	struct vrb_mr_memory memory;
+	int ret;
 
 	if (!attr)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_regattr", "attr");
-	/* The iface field was added in API 1.10; an older caller's structure ends before it. */
-	if (FI_VERSION_GE(domain->base.info->fabric_attr->api_version, FI_VERSION(1, 10)) &&
-	    attr->iface != FI_HMEM_SYSTEM) {
-		FI_WARN(&vrb_prov, FI_LOG_MR,
-			"fi_mr_regattr: memory of iface %d; only FI_HMEM_SYSTEM is supported\n",
-			attr->iface);
-		return -FI_ENOSYS;
-	}
-	return mr_regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset,
-		       attr->requested_key, flags, mr, attr->context);
+	ret = vrb_mr_memory(domain, attr, flags, &memory);
+	if (ret)
+		return ret;
+	flags &= ~VRB_MR_HMEM_FLAGS;
+	if (!memory.hmem && !memory.dmabuf)
+		return mr_regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset,
+			       attr->requested_key, flags, mr, attr->context);
+	ret = mr_check(domain, memory.dmabuf ? &whole : &memory.iov, 1, attr->access, attr->offset,
+		       flags);
+	if (ret)
+		return ret;
+	return mr ? reg(domain, &memory.iov, &memory, attr->access, attr->requested_key, mr,
+			attr->context)
+		  : ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_regattr", "mr");
 }
 
 const struct fi_ops_mr vrb_mr_ops = {

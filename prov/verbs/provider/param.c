@@ -104,9 +104,8 @@ const struct ofi_param vrb_param_table[] = {
 	    "without one, that of the route"),
 	BOOL(use_odp, 0,
 	     "Register memory for on-demand paging instead of pinning it, where the device can"),
-	NO_EFFECT(
-		use_dmabuf, BOOL, 0, NULL,
-		"Register device memory as dma-buf; no effect, only memory of the system can be registered"),
+	BOOL(use_dmabuf, 1,
+	     "Register device memory as dma-buf before trying the kernel's peer memory"),
 	NO_EFFECT(prefer_xrc, BOOL, 0, NULL,
 		  "Offer XRC endpoints before others; no effect, there are none"),
 	NO_EFFECT(xrcd_filename, STRING, 0, NULL,

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory of CUDA devices, by the driver's interface, whose few prototypes are declared here. */
+#include "hmem.h"
+
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+
+/* Of CUDA's driver interface. */
+enum {
+	SUCCESS = 0,
+	ATTRIBUTE_CONTEXT = 1,
+	ATTRIBUTE_MEMORY_TYPE = 2,
+	ATTRIBUTE_SYNC_MEMOPS = 6,
+	ATTRIBUTE_BUFFER_ID = 7,
+	ATTRIBUTE_DEVICE_ORDINAL = 9,
+	MEMORY_TYPE_DEVICE = 2,
+	HANDLE_DMA_BUF_FD = 1,
+};
+
+typedef uint64_t device_ptr;
+
+/* They return SUCCESS or an error. */
+static struct {
+	int (*init)(unsigned int flags);
+	int (*device_count)(int *count);
+	int (*device_get)(int *device, int ordinal);
+	int (*current)(void **context);
+	int (*push)(void *context);
+	int (*pop)(void **context);
+	int (*retain)(void **context, int device);
+	int (*release)(int device);
+	int (*attribute)(void *value, int attribute, device_ptr addr);
+	int (*set_attribute)(const void *value, int attribute, device_ptr addr);
+	int (*to_device)(device_ptr to, const void *from, size_t len);
+	int (*to_host)(void *to, device_ptr from, size_t len);
+	int (*range)(device_ptr *base, size_t *len, device_ptr addr);
+	int (*handle)(void *handle, device_ptr addr, size_t len, int type,
+		      unsigned long long flags);
+} cuda;
+
+static const struct ofi_hmem_symbol symbols[] = {
+	{ "cuInit", &cuda.init, false },
+	{ "cuDeviceGetCount", &cuda.device_count, false },
+	{ "cuDeviceGet", &cuda.device_get, false },
+	{ "cuCtxGetCurrent", &cuda.current, false },
+	{ "cuCtxPushCurrent_v2", &cuda.push, false },
+	{ "cuCtxPopCurrent_v2", &cuda.pop, false },
+	{ "cuDevicePrimaryCtxRetain", &cuda.retain, false },
+	{ "cuDevicePrimaryCtxRelease_v2", &cuda.release, false },
+	{ "cuPointerGetAttribute", &cuda.attribute, false },
+	{ "cuPointerSetAttribute", &cuda.set_attribute, false },
+	{ "cuMemcpyHtoD_v2", &cuda.to_device, false },
+	{ "cuMemcpyDtoH_v2", &cuda.to_host, false },
+	{ "cuMemGetAddressRange_v2", &cuda.range, false },
+	{ "cuMemGetHandleForAddressRange", &cuda.handle, true },
+};
+
+static int cuda_open(void *library)
+{
+	int count = 0;
+
+	if (!ofi_hmem_resolve(library, symbols, sizeof(symbols) / sizeof(symbols[0])))
+		return -FI_ENOSYS;
+	if (cuda.init(0) || cuda.device_count(&count) || !count)
+		return -FI_ENODEV;
+	return 0;
+}
+
+static device_ptr pointer(const void *addr)
+{
+	return (device_ptr)(uintptr_t)addr;
+}
+
+static bool cuda_owns(const void *addr)
+{
+	unsigned int type = 0;
+
+	return cuda.attribute(&type, ATTRIBUTE_MEMORY_TYPE, pointer(addr)) == SUCCESS &&
+	       type == MEMORY_TYPE_DEVICE;
+}
+
+/*
+ * A thread that has no context, like one that only drives communication, works in that of the
+ * memory; memory of cuMemCreate has none, its device's primary one does.
+ */
+struct visit {
+	bool pushed;
+	int retained; /* the device, or -1 */
+};
+
+static int enter(const void *addr, struct visit *visit)
+{
+	void *context = NULL;
+	int ordinal = 0, device;
+
+	*visit = (struct visit){ .retained = -1 };
+	if (cuda.current(&context) == SUCCESS && context)
+		return 0;
+	if (cuda.attribute(&context, ATTRIBUTE_CONTEXT, pointer(addr)) || !context) {
+		if (cuda.attribute(&ordinal, ATTRIBUTE_DEVICE_ORDINAL, pointer(addr)) ||
+		    cuda.device_get(&device, ordinal) || cuda.retain(&context, device))
+			return -FI_EFAULT;
+		visit->retained = device;
+	}
+	visit->pushed = cuda.push(context) == SUCCESS;
+	if (visit->pushed)
+		return 0;
+	if (visit->retained >= 0)
+		cuda.release(visit->retained);
+	return -FI_EIO;
+}
+
+static int leave(const struct visit *visit, int err)
+{
+	void *context;
+
+	if (visit->pushed)
+		cuda.pop(&context);
+	if (visit->retained >= 0)
+		cuda.release(visit->retained);
+	return err == SUCCESS ? 0 : -FI_EIO;
+}
+
+static int cuda_copy_to(void *device, const void *host, size_t len)
+{
+	struct visit visit;
+	int ret = enter(device, &visit);
+
+	return ret ? ret : leave(&visit, cuda.to_device(pointer(device), host, len));
+}
+
+static int cuda_copy_from(void *host, const void *device, size_t len)
+{
+	struct visit visit;
+	int ret = enter(device, &visit);
+
+	return ret ? ret : leave(&visit, cuda.to_host(host, pointer(device), len));
+}
+
+static int cuda_buffer_id(const void *addr, uint64_t *id)
+{
+	return cuda.attribute(id, ATTRIBUTE_BUFFER_ID, pointer(addr)) == SUCCESS ? 0 : -FI_EFAULT;
+}
+
+static int cuda_sync(const void *addr)
+{
+	const unsigned int yes = 1;
+
+	return cuda.set_attribute(&yes, ATTRIBUTE_SYNC_MEMOPS, pointer(addr)) == SUCCESS
+		       ? 0
+		       : -FI_EFAULT;
+}
+
+/* Ranges are of whole pages: those of the allocation that are around the piece. */
+static int cuda_export(const void *addr, size_t len, struct ofi_hmem_export *to)
+{
+	device_ptr base, first, end, page = (device_ptr)sysconf(_SC_PAGESIZE);
+	struct visit visit;
+	size_t size;
+	int ret;
+
+	if (!cuda.handle)
+		return -FI_ENOSYS;
+	if (cuda.range(&base, &size, pointer(addr)) || pointer(addr) + len > base + size)
+		return -FI_EFAULT;
+	ret = enter(addr, &visit);
+	if (ret)
+		return ret;
+	first = pointer(addr) & ~(page - 1);
+	end = (pointer(addr) + len + page - 1) & ~(page - 1);
+	to->offset = pointer(addr) - first;
+	return leave(&visit, cuda.handle(&to->fd, first, end - first, HANDLE_DMA_BUF_FD, 0));
+}
+
+const struct ofi_hmem ofi_hmem_cuda = {
+	.iface = FI_HMEM_CUDA,
+	.name = "cuda",
+	.library = "libcuda.so.1",
+	.dmabuf_param = "hmem_cuda_use_dmabuf",
+	.open = cuda_open,
+	.owns = cuda_owns,
+	.copy_to = cuda_copy_to,
+	.copy_from = cuda_copy_from,
+	.buffer_id = cuda_buffer_id,
+	.sync = cuda_sync,
+	.export = cuda_export,
+};

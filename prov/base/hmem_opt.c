@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Options of endpoints with FI_HMEM: FI_OPT_FI_HMEM_P2P and FI_OPT_CUDA_API_PERMITTED. */
+#include <string.h>
+#include <rdma/fi_endpoint.h>
+#include "hmem.h"
+#include "refuse.h"
+
+bool ofi_hmem_has_option(const struct fi_info *info, int level, int name)
+{
+	return info->caps & FI_HMEM && level == FI_OPT_ENDPOINT &&
+	       (name == FI_OPT_FI_HMEM_P2P || name == FI_OPT_CUDA_API_PERMITTED);
+}
+
+int ofi_hmem_getopt(const struct fi_provider *prov, const struct ofi_hmem_options *options,
+		    int name, void *value, size_t *len)
+{
+	const int p2p = options->p2p;
+	const bool permitted = !options->no_calls;
+	bool is_p2p = name == FI_OPT_FI_HMEM_P2P;
+	size_t size = is_p2p ? sizeof(p2p) : sizeof(permitted), room;
+
+	if (!value || !len)
+		return ofi_refuse_null(prov, FI_LOG_EP_CTRL, "fi_getopt", "optval or optlen");
+	room = *len;
+	*len = size;
+	if (room < size)
+		return ofi_decline(prov, FI_LOG_EP_CTRL, -FI_ETOOSMALL,
+				   "fi_getopt: optlen %zu; option %d takes %zu bytes\n", room, name,
+				   size);
+	memcpy(value, is_p2p ? (const void *)&p2p : (const void *)&permitted, size);
+	return 0;
+}
+
+static int set_p2p(const struct fi_provider *prov, const struct fi_info *info,
+		   struct ofi_hmem_options *options, int to)
+{
+	bool copies = info->ep_attr->type == FI_EP_RDM;
+
+	if (to < FI_HMEM_P2P_ENABLED || to > FI_HMEM_P2P_DISABLED)
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "fi_setopt: FI_OPT_FI_HMEM_P2P has no value %d\n", to);
+	if (!copies && to == FI_HMEM_P2P_DISABLED)
+		return ofi_decline(
+			prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
+			"fi_setopt: FI_HMEM_P2P_DISABLED; FI_EP_MSG has no other way to device memory\n");
+	if (copies && to == FI_HMEM_P2P_REQUIRED)
+		return ofi_decline(
+			prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
+			"fi_setopt: FI_HMEM_P2P_REQUIRED; FI_EP_RDM copies short messages\n");
+	options->p2p = to;
+	return 0;
+}
+
+static int set_permitted(const struct fi_provider *prov, const struct fi_info *info,
+			 struct ofi_hmem_options *options, bool to)
+{
+	if (!to && info->ep_attr->type == FI_EP_RDM)
+		return ofi_decline(
+			prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
+			"fi_setopt: FI_OPT_CUDA_API_PERMITTED is false; FI_EP_RDM copies short messages by CUDA\n");
+	options->no_calls = !to;
+	return 0;
+}
+
+int ofi_hmem_setopt(const struct fi_provider *prov, const struct fi_info *info,
+		    struct ofi_hmem_options *options, int name, const void *value, size_t len)
+{
+	bool is_p2p = name == FI_OPT_FI_HMEM_P2P, permitted;
+	size_t size = is_p2p ? sizeof(int) : sizeof(bool);
+	uint8_t byte;
+	int p2p;
+
+	if (!value || len != size)
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+				  "fi_setopt: option %d takes %zu bytes, and not %zu at %p\n", name,
+				  size, len, value);
+	if (is_p2p) {
+		memcpy(&p2p, value, sizeof(p2p));
+		return set_p2p(prov, info, options, p2p);
+	}
+	memcpy(&byte, value, sizeof(byte));
+	permitted = byte;
+	return set_permitted(prov, info, options, permitted);
+}

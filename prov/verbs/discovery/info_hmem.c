@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* FI_HMEM, which is offered to who asks for it, and only then looked for. */
+#include "info.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <rdma/fi_endpoint.h>
+#include "prov/base/hmem.h"
+#include "prov/verbs/msg/hmem.h"
+#include "prov/verbs/provider/prov.h"
+
+static bool asks(const struct fi_info *hints)
+{
+	return hints && hints->caps & FI_HMEM;
+}
+
+/* NULL, or why there is no device memory for endpoints of this type. */
+static const char *obstacle(enum fi_ep_type type)
+{
+	const char *why;
+
+	if (type != FI_EP_MSG)
+		return "there is device memory for FI_EP_MSG only";
+	if (!ofi_hmem_any(&vrb_prov, &why))
+		return why;
+	return ofi_hmem_p2p_disabled()
+		       ? "FI_HMEM_DISABLE_P2P is set, and FI_EP_MSG has no other way to device memory"
+		       : NULL;
+}
+
+void vrb_info_offer_hmem(struct fi_info *info, const struct fi_info *hints)
+{
+	if (!asks(hints) || obstacle(info->ep_attr->type))
+		return;
+	info->caps |= FI_HMEM;
+	info->tx_attr->caps |= FI_HMEM;
+	info->rx_attr->caps |= FI_HMEM;
+	info->domain_attr->mr_mode |= FI_MR_HMEM;
+	if (info->tx_attr->inject_size > VRB_HMEM_INJECT_MAX)
+		info->tx_attr->inject_size = VRB_HMEM_INJECT_MAX;
+}
+
+void vrb_info_explain_hmem(const struct fi_info *info, const struct fi_info *hints,
+			   struct ofi_miss *miss)
+{
+	const char *why = asks(hints) && miss ? obstacle(info->ep_attr->type) : NULL;
+
+	if (why && !strcmp(miss->attr, "caps") && strstr(miss->asked, "FI_HMEM"))
+		snprintf(miss->has, sizeof(miss->has), "%s", why);
+}

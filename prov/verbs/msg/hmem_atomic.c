@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Atomics of connected endpoints with FI_HMEM. Operands that are in device memory are copied to
+ * words of the processor's, which go into the work request. The device writes the results.
+ */
+#include <rdma/fi_errno.h>
+#include "atomic.h"
+#include "ep.h"
+#include "hmem.h"
+#include "ops.h"
+#include "prov/base/ops.h"
+
+/* An operand, and the word that it is copied to. */
+struct operand {
+	uint64_t word;
+	const void *at; /* the word; NULL where there is no operand */
+};
+
+/*
+ * The table of all endpoints says what is wrong with the call. A write that does not go inline
+ * would leave the word to the device.
+ */
+static ssize_t operand_load(struct fid_ep *fid, const void *buf, const void *desc, size_t count,
+			    struct operand *operand)
+{
+	struct vrb_ep *ep = vrb_ep(fid);
+
+	*operand = (struct operand){ .at = buf };
+	if (!buf || count != 1 || !vrb_hmem_of(ep, buf, desc))
+		return 0;
+	if (ep->inject_size < VRB_ATOMIC_SIZE)
+		return -FI_EOPNOTSUPP;
+	operand->at = &operand->word;
+	return vrb_hmem_load(ep, &operand->word, buf, desc, VRB_ATOMIC_SIZE);
+}
+
+static ssize_t ioc_load(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
+			struct fi_ioc *to, struct operand *operand)
+{
+	ssize_t ret;
+
+	*operand = (struct operand){ .at = NULL };
+	*to = (struct fi_ioc){ NULL, 0 };
+	if (!iov || count != 1)
+		return 0;
+	ret = operand_load(ep, iov->addr, desc ? desc[0] : NULL, iov->count, operand);
+	*to = (struct fi_ioc){ (void *)(uintptr_t)operand->at, iov->count };
+	return ret;
+}
+
+static ssize_t hmem_write(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			  fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			  enum fi_op op, void *context)
+{
+	struct operand operand;
+	ssize_t ret = operand_load(ep, buf, desc, count, &operand);
+
+	return ret ? ret
+		   : vrb_atomic_ops.write(ep, operand.at, count, desc, dest, addr, key, datatype,
+					  op, context);
+}
+
+static ssize_t hmem_inject(struct fid_ep *ep, const void *buf, size_t count, fi_addr_t dest,
+			   uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
+{
+	struct operand operand;
+	ssize_t ret = operand_load(ep, buf, NULL, count, &operand);
+
+	return ret ? ret
+		   : vrb_atomic_ops.inject(ep, operand.at, count, dest, addr, key, datatype, op);
+}
+
+static ssize_t hmem_writev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
+			   fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			   enum fi_op op, void *context)
+{
+	struct operand operand;
+	struct fi_ioc from;
+	ssize_t ret = ioc_load(ep, iov, desc, count, &from, &operand);
+
+	return ret ? ret
+		   : vrb_atomic_ops.writev(ep, &from, desc, count, dest, addr, key, datatype, op,
+					   context);
+}
+
+static ssize_t hmem_fetch(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			  void *result, void *result_desc, fi_addr_t dest, uint64_t addr,
+			  uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct operand operand;
+	ssize_t ret = operand_load(ep, buf, desc, count, &operand);
+
+	return ret ? ret
+		   : vrb_atomic_ops.readwrite(ep, operand.at, count, desc, result, result_desc,
+					      dest, addr, key, datatype, op, context);
+}
+
+static ssize_t hmem_fetchv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
+			   struct fi_ioc *resultv, void **result_desc, size_t result_count,
+			   fi_addr_t dest, uint64_t addr, uint64_t key, enum fi_datatype datatype,
+			   enum fi_op op, void *context)
+{
+	struct operand operand;
+	struct fi_ioc from;
+	ssize_t ret = ioc_load(ep, iov, desc, count, &from, &operand);
+
+	return ret ? ret
+		   : vrb_atomic_ops.readwritev(ep, &from, desc, count, resultv, result_desc,
+					       result_count, dest, addr, key, datatype, op,
+					       context);
+}
+
+static ssize_t hmem_compare(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			    const void *compare, void *compare_desc, void *result,
+			    void *result_desc, fi_addr_t dest, uint64_t addr, uint64_t key,
+			    enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct operand operand, other;
+	ssize_t ret = operand_load(ep, buf, desc, count, &operand);
+
+	if (!ret)
+		ret = operand_load(ep, compare, compare_desc, count, &other);
+	return ret ? ret
+		   : vrb_atomic_ops.compwrite(ep, operand.at, count, desc, other.at, compare_desc,
+					      result, result_desc, dest, addr, key, datatype, op,
+					      context);
+}
+
+static ssize_t hmem_comparev(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
+			     const struct fi_ioc *comparev, void **compare_desc,
+			     size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+			     size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct operand operand, other;
+	struct fi_ioc from, with;
+	ssize_t ret = ioc_load(ep, iov, desc, count, &from, &operand);
+
+	if (!ret)
+		ret = ioc_load(ep, comparev, compare_desc, compare_count, &with, &other);
+	return ret ? ret
+		   : vrb_atomic_ops.compwritev(ep, &from, desc, count, &with, compare_desc,
+					       compare_count, resultv, result_desc, result_count,
+					       dest, addr, key, datatype, op, context);
+}
+
+/*
+ * The message with its operand where the processor may read it; one that waits for a counter as it
+ * is.
+ */
+static ssize_t msg_load(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags,
+			struct fi_msg_atomic *to, struct fi_ioc *from, struct operand *operand)
+{
+	*to = msg ? *msg : (struct fi_msg_atomic){ .msg_iov = NULL };
+	if (!msg || flags & FI_TRIGGER)
+		return 0;
+	if (msg->msg_iov)
+		to->msg_iov = from;
+	return ioc_load(ep, msg->msg_iov, msg->desc, msg->iov_count, from, operand);
+}
+
+static ssize_t hmem_writemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags)
+{
+	struct fi_msg_atomic to;
+	struct operand operand;
+	struct fi_ioc from;
+	ssize_t ret = msg_load(ep, msg, flags, &to, &from, &operand);
+
+	return ret ? ret : vrb_atomic_ops.writemsg(ep, msg ? &to : NULL, flags);
+}
+
+static ssize_t hmem_fetchmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+			     struct fi_ioc *resultv, void **result_desc, size_t result_count,
+			     uint64_t flags)
+{
+	struct fi_msg_atomic to;
+	struct operand operand;
+	struct fi_ioc from;
+	ssize_t ret = msg_load(ep, msg, flags, &to, &from, &operand);
+
+	return ret ? ret
+		   : vrb_atomic_ops.readwritemsg(ep, msg ? &to : NULL, resultv, result_desc,
+						 result_count, flags);
+}
+
+static ssize_t hmem_comparemsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+			       const struct fi_ioc *comparev, void **compare_desc,
+			       size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+			       size_t result_count, uint64_t flags)
+{
+	struct operand operand, other;
+	struct fi_msg_atomic to;
+	struct fi_ioc from, with;
+	ssize_t ret = msg_load(ep, msg, flags, &to, &from, &operand);
+
+	if (ret || flags & FI_TRIGGER)
+		return ret ? ret
+			   : vrb_atomic_ops.compwritemsg(ep, msg, comparev, compare_desc,
+							 compare_count, resultv, result_desc,
+							 result_count, flags);
+	ret = ioc_load(ep, comparev, compare_desc, compare_count, &with, &other);
+	return ret ? ret
+		   : vrb_atomic_ops.compwritemsg(ep, msg ? &to : NULL, &with, compare_desc,
+						 compare_count, resultv, result_desc, result_count,
+						 flags);
+}
+
+static int write_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+{
+	return vrb_atomic_ops.writevalid(ep, datatype, op, count);
+}
+
+static int fetch_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+{
+	return vrb_atomic_ops.readwritevalid(ep, datatype, op, count);
+}
+
+static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+{
+	return vrb_atomic_ops.compwritevalid(ep, datatype, op, count);
+}
+
+const struct fi_ops_atomic vrb_atomic_hmem_ops = {
+	.size = sizeof(struct fi_ops_atomic),
+	OFI_ATOMIC_DEFAULTS,
+	.write = hmem_write,
+	.writev = hmem_writev,
+	.writemsg = hmem_writemsg,
+	.inject = hmem_inject,
+	.readwrite = hmem_fetch,
+	.readwritev = hmem_fetchv,
+	.readwritemsg = hmem_fetchmsg,
+	.compwrite = hmem_compare,
+	.compwritev = hmem_comparev,
+	.compwritemsg = hmem_comparemsg,
+	.writevalid = write_valid,
+	.readwritevalid = fetch_valid,
+	.compwritevalid = compare_valid,
+};

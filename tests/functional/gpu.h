@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Device memory in tests. A program that links gpu.c has the false GPU of tests/hmem, and the
+ * memory of its fixtures is the GPU's. Others have none.
+ */
+#ifndef GPU_H
+#define GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fid_domain;
+struct fid_mr;
+
+struct gpu {
+	void *(*alloc)(size_t len);
+	void (*free)(void *addr);
+	bool (*owns)(const void *addr);
+	void (*put)(void *to, const void *from, size_t len);
+	void (*get)(void *to, const void *from, size_t len);
+	int (*export)(const void *addr, size_t len); /* a descriptor of a dma-buf */
+	uint64_t (*calls)(void);		     /* of anybody, so far */
+};
+
+/* NULL where there is none. */
+extern const struct gpu *const gpu;
+
+/* memcpy() and memset() where either side may be device memory. */
+void mem_put(void *to, const void *from, size_t len);
+void mem_get(void *to, const void *from, size_t len);
+void mem_set(void *to, int byte, size_t len);
+/* Registers device memory with fi_mr_regattr. */
+void gpu_reg(struct fid_domain *domain, void *buf, size_t len, uint64_t access, struct fid_mr **mr);
+
+#endif
