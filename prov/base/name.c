@@ -83,3 +83,13 @@ int ofi_name_out(const struct fi_provider *prov, const char *call, uint32_t form
 		memcpy(addr, src, room < size ? room : size);
 	return room < size ? -FI_ETOOSMALL : 0;
 }
+
+void ofi_name_keep_host(struct sockaddr_storage *ss, const struct sockaddr *old)
+{
+	uint16_t port = ofi_addr_port((struct sockaddr *)ss);
+
+	if (!ofi_addr_is_any((struct sockaddr *)ss) || ss->ss_family != old->sa_family)
+		return;
+	memcpy(ss, old, ofi_addr_size(old));
+	ofi_addr_set_port((struct sockaddr *)ss, port);
+}

@@ -117,9 +117,15 @@ static int alias_getname(struct fid *fid, void *addr, size_t *len)
 	return fi_getname(self(fid), addr, len);
 }
 
+static int alias_setname(struct fid *fid, void *addr, size_t len)
+{
+	return fi_setname(self(fid), addr, len);
+}
+
 static const struct fi_ops_cm cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	OFI_CM_DEFAULTS,
+	.setname = alias_setname,
 	.getname = alias_getname,
 };
 

@@ -340,9 +340,28 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 	return ofi_name_out(ep->domain->prov, "fi_getname", ep->info->addr_format, &ss, addr, len);
 }
 
+/* Who knows an enabled endpoint knows its address. */
+static int ep_setname(fid_t fid, void *addr, size_t len)
+{
+	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+	const struct fi_provider *prov = ep->domain->prov;
+	struct sockaddr_storage ss;
+	int ret = ofi_name_in(prov, "fi_setname", ep->info->addr_format, addr, len, &ss);
+
+	if (ret)
+		return ret;
+	if (ep->enabled || ep->dead)
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
+				  "fi_setname: endpoint %p is enabled; name it before\n",
+				  (void *)ep);
+	ofi_name_keep_host(&ss, &ep->self.sa);
+	return ep->proto.xport.ops->setname(ep, &ss);
+}
+
 static const struct fi_ops_cm cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	OFI_CM_DEFAULTS,
+	.setname = ep_setname,
 	.getname = ep_getname,
 	.join = ofi_rdm_coll_join,
 };

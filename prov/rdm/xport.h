@@ -21,6 +21,7 @@ struct fi_ops_rma;
 struct fi_ops_tagged;
 struct ofi_mr_region;
 struct ofi_rdm_ep;
+struct sockaddr_storage;
 struct ofi_rdm_op;
 struct ofi_rdm_peer;
 struct ofi_rdm_proto;
@@ -84,6 +85,8 @@ struct ofi_rdm_xport_ops {
 	 */
 	int (*open)(struct ofi_rdm_ep *ep);
 	int (*enable)(struct ofi_rdm_ep *ep);
+	/* Another address, before it is enabled: ep->self becomes it. Nothing changes on error. */
+	int (*setname)(struct ofi_rdm_ep *ep, const struct sockaddr_storage *local);
 	void (*disconnect)(struct ofi_rdm_ep *ep);
 	void (*close)(struct ofi_rdm_ep *ep);
 	void (*free)(struct ofi_rdm_ep *ep);

@@ -31,6 +31,8 @@ static void bindings(struct end *end)
 	OK(fi_ep_bind(ep, &end->rxcq->fid, FI_RECV));
 	RETURNS(fi_ep_bind(ep, &end->domain->fid, 0), -FI_EINVAL);
 	RETURNS(fi_getname(&ep->fid, name, &len), -FI_EADDRNOTAVAIL);
+	RETURNS(fi_setname(&ep->fid, name, 32),
+		-FI_EOPNOTSUPP); /* the device numbers queue pairs */
 	RETURNS(fi_send(ep, name, 8, NULL, 0, NULL), -FI_EOPBADSTATE);
 	RETURNS(fi_inject(ep, name, 8, 0), -FI_EOPBADSTATE);
 	RETURNS(fi_recv(ep, name, 8, NULL, 0, NULL), -FI_EOPBADSTATE);

@@ -75,7 +75,6 @@ static const struct {
 	{ "Calls", "fi_cancel", "what was posted is the device's" },
 	{ "Calls", "fi_join", "multicast is for datagrams" },
 	{ "Calls", "fi_mc_addr", "groups are those of datagrams and of collectives" },
-	{ "Calls", "fi_setname", "the address is that of the fi_info" },
 	{ "Calls", "fi_*atomic*", MESSAGES },
 	{ "Calls", "fi_*read*", MESSAGES },
 	{ "Calls", "fi_*write*", MESSAGES },

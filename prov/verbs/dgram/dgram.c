@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <ofi/addr.h>
 #include "prov/base/ops.h"
 #include <rdma/providers/fi_log.h>
 #include "prov/verbs/queue/cq.h"
@@ -329,6 +330,83 @@ void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src)
 
 /* Calls of fi_cm. */
 
+/* The address as the fi_info has it, in its format. NULL when out of memory. */
+static void *format_addr(const struct fi_info *info, const struct sockaddr_storage *ss, size_t *len)
+{
+	char text[OFI_ADDR_STRLEN];
+	const struct sockaddr *sa = (const struct sockaddr *)ss;
+	bool str = info->addr_format == FI_ADDR_STR;
+	const void *from = str ? ofi_addr_str(sa, text, sizeof(text)) : (const void *)sa;
+	void *copy;
+
+	*len = str ? strlen(text) + 1 : ofi_addr_size(sa);
+	copy = malloc(*len);
+	if (copy)
+		memcpy(copy, from, *len);
+	return copy;
+}
+
+/* It is one of the device, and of the address vector's port. */
+static int check_name(struct vrb_dgram *ep, const struct fi_info *info)
+{
+	struct vrb_ud_port port;
+	int ret = vrb_ud_port_find("fi_setname", ep->ep.domain->ctx, info, &port);
+
+	if (ret)
+		return ret;
+	if ((ep->av && !same_port(&port, &ep->port)) || port.mtu < ep->ep.max_msg_size)
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EADDRNOTAVAIL,
+			"fi_setname: the address is of port %u with MTU %u; the endpoint is of port %u and has max_msg_size %zu\n",
+			port.num, port.mtu, ep->port.num, ep->ep.max_msg_size);
+	ep->port = port;
+	return 0;
+}
+
+/* What was said in place of the source address of the fi_info, from fi_enable on. */
+static int take_name(struct vrb_dgram *ep, const struct sockaddr_storage *ss)
+{
+	struct fi_info *info = ep->ep.info, wanted = *info;
+	int ret;
+
+	wanted.src_addr = format_addr(info, ss, &wanted.src_addrlen);
+	if (!wanted.src_addr)
+		return -FI_ENOMEM;
+	ret = check_name(ep, &wanted);
+	if (ret) {
+		free(wanted.src_addr);
+		return ret;
+	}
+	free(info->src_addr);
+	info->src_addr = wanted.src_addr;
+	info->src_addrlen = wanted.src_addrlen;
+	return 0;
+}
+
+static int dgram_setname(fid_t fid, void *addr, size_t len)
+{
+	struct vrb_dgram *ep = vrb_dgram((struct fid_ep *)fid);
+	const struct fi_info *info = ep->ep.info;
+	struct sockaddr_storage ss, old;
+	int ret;
+
+	if (ep->ep.enabled)
+		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
+				  "fi_setname: endpoint %p is enabled; name it before\n",
+				  (void *)ep);
+	if (!has_ip_name(ep))
+		return ofi_decline(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
+			"fi_setname: a name of FI_ADDR_IB_UD has the number of the queue pair, which the device chooses\n");
+	ret = ofi_name_in(&vrb_prov, "fi_setname", info->addr_format, addr, len, &ss);
+	if (ret)
+		return ret;
+	if (!ofi_name_in(&vrb_prov, "fi_setname", info->addr_format, info->src_addr,
+			 info->src_addrlen, &old))
+		ofi_name_keep_host(&ss, (struct sockaddr *)&old);
+	return take_name(ep, &ss);
+}
+
 static int dgram_getname(fid_t fid, void *addr, size_t *len)
 {
 	struct vrb_dgram *ep = vrb_dgram((struct fid_ep *)fid);
@@ -354,6 +432,7 @@ static int dgram_getname(fid_t fid, void *addr, size_t *len)
 const struct fi_ops_cm vrb_dgram_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	OFI_CM_DEFAULTS,
+	.setname = dgram_setname,
 	.getname = dgram_getname,
 	.join = vrb_mc_join,
 };

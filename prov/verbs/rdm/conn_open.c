@@ -21,6 +21,7 @@
 #include "window.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/base/name.h"
+#include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 
 #define BACKLOG	       1024
@@ -155,30 +156,69 @@ static uint32_t scope_of(const struct ofi_rdm_addr *addr)
 	return scope;
 }
 
-static int listen_at(struct ofi_rdm_ep *ep)
+/* A connection made from an address leaves by its device. */
+static int check_device(struct ofi_rdm_ep *ep, const struct rdma_cm_id *id, const char *call)
+{
+	const char *ours = ibv_get_device_name(vrb_rc_domain(ep)->ctx->device);
+	const char *its = id->verbs ? ibv_get_device_name(id->verbs->device) : "no device";
+
+	if (!strcmp(ours, its))
+		return 0;
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EADDRNOTAVAIL,
+			  "%s: the address is of %s, the domain of %s\n", call, its, ours);
+}
+
+static int start_listening(struct rdma_cm_id *id, const char *call, struct ofi_rdm_addr *self)
+{
+	int ret;
+
+	if (!rdma_listen(id, BACKLOG))
+		return ofi_rdm_addr_set(self, rdma_get_local_addr(id)) ? 0 : -FI_EADDRNOTAVAIL;
+	ret = vrb_errno(errno);
+	return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, ret, "%s: rdma_listen: %s%s\n", call,
+			  fi_strerror(-ret), vrb_remedy(-ret));
+}
+
+/* A fresh id takes the address, so that it can be changed: the old one goes then. */
+static int listen_at(struct ofi_rdm_ep *ep, const char *call, const struct sockaddr_storage *local)
+{
+	struct vrb_rdm_listener *listener = &vrb_rc(ep)->conn.listener;
+	struct rdma_cm_id *id, *old = listener->id;
+	struct ofi_rdm_addr self;
+	int ret;
+
+	listener->ep = ep;
+	listener->owner.ops = &vrb_rdm_listener_ops;
+	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), call, &listener->owner, local, &id);
+	if (ret)
+		return ret;
+	ret = old ? check_device(ep, id, call) : 0;
+	if (!ret)
+		ret = start_listening(id, call, &self);
+	if (ret) {
+		rdma_destroy_id(id);
+		return ret;
+	}
+	listener->id = id;
+	ep->self = self;
+	vrb_rc(ep)->conn.scope = scope_of(&self);
+	if (old)
+		rdma_destroy_id(old);
+	return 0;
+}
+
+int vrb_rdm_conn_setname(struct ofi_rdm_ep *ep, const struct sockaddr_storage *local)
+{
+	return listen_at(ep, "fi_setname", local);
+}
+
+static int listen_by_info(struct ofi_rdm_ep *ep)
 {
 	struct sockaddr_storage local;
 	int ret = ofi_name_in(&vrb_prov, "fi_endpoint", ep->info->addr_format, ep->info->src_addr,
 			      ep->info->src_addrlen, &local);
 
-	if (ret)
-		return ret;
-	vrb_rc(ep)->conn.listener.ep = ep;
-	vrb_rc(ep)->conn.listener.owner.ops = &vrb_rdm_listener_ops;
-	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), "fi_endpoint", &vrb_rc(ep)->conn.listener.owner,
-			     &local, &vrb_rc(ep)->conn.listener.id);
-	if (ret)
-		return ret;
-	if (rdma_listen(vrb_rc(ep)->conn.listener.id, BACKLOG)) {
-		ret = vrb_errno(errno);
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: rdma_listen: %s%s\n",
-			fi_strerror(-ret), vrb_remedy(-ret));
-		return ret;
-	}
-	if (!ofi_rdm_addr_set(&ep->self, rdma_get_local_addr(vrb_rc(ep)->conn.listener.id)))
-		return -FI_EADDRNOTAVAIL;
-	vrb_rc(ep)->conn.scope = scope_of(&ep->self);
-	return 0;
+	return ret ? ret : listen_at(ep, "fi_endpoint", &local);
 }
 
 int vrb_rdm_conn_open(struct ofi_rdm_ep *ep)
@@ -193,7 +233,7 @@ int vrb_rdm_conn_open(struct ofi_rdm_ep *ep)
 		ret = open_conns(ep);
 	if (!ret)
 		ret = open_timer(ep);
-	return ret ? ret : listen_at(ep);
+	return ret ? ret : listen_by_info(ep);
 }
 
 static void close_link(struct vrb_rdm_link *link)

@@ -312,6 +312,7 @@ static int rc_rdma(struct ofi_rdm_peer *peer, bool read, const void *addr, uint3
 static const struct ofi_rdm_xport_ops rc_ops = {
 	.open = vrb_rc_init,
 	.enable = vrb_rc_enable,
+	.setname = vrb_rdm_conn_setname,
 	.disconnect = vrb_rdm_conn_close,
 	.close = vrb_rc_fini,
 	.free = vrb_rc_free,
