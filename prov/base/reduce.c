@@ -2,6 +2,7 @@
 /* Tables of the functions of reduce_type.h, by data type and operation. */
 #include <stdint.h>
 #include <string.h>
+#include "minifloat.h"
 #include "reduce.h"
 
 #define INTEGER 1
@@ -115,6 +116,38 @@ __extension__ typedef unsigned __int128 wide;
 #define KIND	 COMPLEX
 #include "reduce_type.h"
 
+#define T	 any_uint16
+#define A	 float
+#define FN(name) name##_float16
+#define KIND	 REAL
+#define LOAD(x)	 ofi_minifloat_decode(&ofi_float16, x)
+#define STORE(x) ((T)ofi_minifloat_encode(&ofi_float16, (A)(x)))
+#include "reduce_type.h"
+
+#define T	 any_uint16
+#define A	 float
+#define FN(name) name##_bfloat16
+#define KIND	 REAL
+#define LOAD(x)	 ofi_minifloat_decode(&ofi_bfloat16, x)
+#define STORE(x) ((T)ofi_minifloat_encode(&ofi_bfloat16, (A)(x)))
+#include "reduce_type.h"
+
+#define T	 any_uint8
+#define A	 float
+#define FN(name) name##_float8_e4m3
+#define KIND	 REAL
+#define LOAD(x)	 ofi_minifloat_decode(&ofi_float8_e4m3, x)
+#define STORE(x) ((T)ofi_minifloat_encode(&ofi_float8_e4m3, (A)(x)))
+#include "reduce_type.h"
+
+#define T	 any_uint8
+#define A	 float
+#define FN(name) name##_float8_e5m2
+#define KIND	 REAL
+#define LOAD(x)	 ofi_minifloat_decode(&ofi_float8_e5m2, x)
+#define STORE(x) ((T)ofi_minifloat_encode(&ofi_float8_e5m2, (A)(x)))
+#include "reduce_type.h"
+
 #ifdef __SIZEOF_INT128__
 #define T	 any_int128
 #define A	 wide
@@ -154,6 +187,10 @@ static const struct type types[] = {
 	[FI_INT128] = { sizeof(any_int128), reduce_int128, swap_int128 },
 	[FI_UINT128] = { sizeof(any_uint128), reduce_uint128, swap_uint128 },
 #endif
+	[FI_FLOAT16] = { sizeof(any_uint16), reduce_float16, swap_float16 },
+	[FI_BFLOAT16] = { sizeof(any_uint16), reduce_bfloat16, swap_bfloat16 },
+	[FI_FLOAT8_E4M3] = { sizeof(any_uint8), reduce_float8_e4m3, swap_float8_e4m3 },
+	[FI_FLOAT8_E5M2] = { sizeof(any_uint8), reduce_float8_e5m2, swap_float8_e5m2 },
 };
 
 static const struct type *type_find(enum fi_datatype datatype)

@@ -2,8 +2,16 @@
 /*
  * The loops for one data type; reduce.c includes this file once per type. It defines T, the type of
  * an element at any address; A, the type to compute in, unsigned for integers, which wrap around;
- * FN(name); KIND, one of INTEGER, REAL and COMPLEX.
+ * FN(name); KIND, one of INTEGER, REAL and COMPLEX. For a type that the compiler lacks it also
+ * defines LOAD(element) and STORE(value of type A).
  */
+#ifdef LOAD
+#define VALUE(x) LOAD(x)
+#else
+#define LOAD(x)	 ((A)(x))
+#define STORE(x) ((T)(x))
+#define VALUE(x) (x)
+#endif
 
 static void FN(sum)(void *to, const void *from, size_t count)
 {
@@ -11,7 +19,7 @@ static void FN(sum)(void *to, const void *from, size_t count)
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = (T)((A)dst[i] + (A)src[i]);
+		dst[i] = STORE(LOAD(dst[i]) + LOAD(src[i]));
 }
 
 static void FN(diff)(void *to, const void *from, size_t count)
@@ -20,7 +28,7 @@ static void FN(diff)(void *to, const void *from, size_t count)
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = (T)((A)dst[i] - (A)src[i]);
+		dst[i] = STORE(LOAD(dst[i]) - LOAD(src[i]));
 }
 
 static void FN(prod)(void *to, const void *from, size_t count)
@@ -29,7 +37,7 @@ static void FN(prod)(void *to, const void *from, size_t count)
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = (T)((A)dst[i] * (A)src[i]);
+		dst[i] = STORE(LOAD(dst[i]) * LOAD(src[i]));
 }
 
 static void FN(lor)(void *to, const void *from, size_t count)
@@ -38,7 +46,7 @@ static void FN(lor)(void *to, const void *from, size_t count)
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = (T)((dst[i] != 0) | (src[i] != 0));
+		dst[i] = STORE((VALUE(dst[i]) != 0) | (VALUE(src[i]) != 0));
 }
 
 static void FN(land)(void *to, const void *from, size_t count)
@@ -47,7 +55,7 @@ static void FN(land)(void *to, const void *from, size_t count)
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = (T)((dst[i] != 0) & (src[i] != 0));
+		dst[i] = STORE((VALUE(dst[i]) != 0) & (VALUE(src[i]) != 0));
 }
 
 static void FN(lxor)(void *to, const void *from, size_t count)
@@ -56,7 +64,7 @@ static void FN(lxor)(void *to, const void *from, size_t count)
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = (T)((dst[i] != 0) ^ (src[i] != 0));
+		dst[i] = STORE((VALUE(dst[i]) != 0) ^ (VALUE(src[i]) != 0));
 }
 
 static void FN(read)(void *to, const void *from, size_t count)
@@ -77,7 +85,7 @@ static void FN(cswap)(void *to, const void *from, const void *compare, size_t co
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = cmp[i] == dst[i] ? src[i] : dst[i];
+		dst[i] = VALUE(cmp[i]) == VALUE(dst[i]) ? src[i] : dst[i];
 }
 
 static void FN(cswap_ne)(void *to, const void *from, const void *compare, size_t count)
@@ -86,7 +94,7 @@ static void FN(cswap_ne)(void *to, const void *from, const void *compare, size_t
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = cmp[i] != dst[i] ? src[i] : dst[i];
+		dst[i] = VALUE(cmp[i]) != VALUE(dst[i]) ? src[i] : dst[i];
 }
 
 #if KIND != COMPLEX
@@ -96,7 +104,7 @@ static void FN(min)(void *to, const void *from, size_t count)
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = src[i] < dst[i] ? src[i] : dst[i];
+		dst[i] = VALUE(src[i]) < VALUE(dst[i]) ? src[i] : dst[i];
 }
 
 static void FN(max)(void *to, const void *from, size_t count)
@@ -105,7 +113,7 @@ static void FN(max)(void *to, const void *from, size_t count)
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = src[i] > dst[i] ? src[i] : dst[i];
+		dst[i] = VALUE(src[i]) > VALUE(dst[i]) ? src[i] : dst[i];
 }
 
 static void FN(cswap_le)(void *to, const void *from, const void *compare, size_t count)
@@ -114,7 +122,7 @@ static void FN(cswap_le)(void *to, const void *from, const void *compare, size_t
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = cmp[i] <= dst[i] ? src[i] : dst[i];
+		dst[i] = VALUE(cmp[i]) <= VALUE(dst[i]) ? src[i] : dst[i];
 }
 
 static void FN(cswap_lt)(void *to, const void *from, const void *compare, size_t count)
@@ -123,7 +131,7 @@ static void FN(cswap_lt)(void *to, const void *from, const void *compare, size_t
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = cmp[i] < dst[i] ? src[i] : dst[i];
+		dst[i] = VALUE(cmp[i]) < VALUE(dst[i]) ? src[i] : dst[i];
 }
 
 static void FN(cswap_ge)(void *to, const void *from, const void *compare, size_t count)
@@ -132,7 +140,7 @@ static void FN(cswap_ge)(void *to, const void *from, const void *compare, size_t
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = cmp[i] >= dst[i] ? src[i] : dst[i];
+		dst[i] = VALUE(cmp[i]) >= VALUE(dst[i]) ? src[i] : dst[i];
 }
 
 static void FN(cswap_gt)(void *to, const void *from, const void *compare, size_t count)
@@ -141,7 +149,7 @@ static void FN(cswap_gt)(void *to, const void *from, const void *compare, size_t
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = cmp[i] > dst[i] ? src[i] : dst[i];
+		dst[i] = VALUE(cmp[i]) > VALUE(dst[i]) ? src[i] : dst[i];
 }
 #endif
 
@@ -209,6 +217,9 @@ static ofi_swap_fn *const FN(swap)[FI_MSWAP - FI_CSWAP + 1] = {
 #endif
 };
 
+#undef LOAD
+#undef STORE
+#undef VALUE
 #undef T
 #undef A
 #undef FN

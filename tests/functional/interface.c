@@ -135,8 +135,6 @@ static const struct {
 	{ "Address formats", "FI_ADDR_IB_UD", "names of datagrams" },
 	{ "Contexts", "*receive", "RDM receives from all peers by one queue; datagrams have none" },
 	{ "Contexts", "*transmit", "limits of connected endpoints and RDM" },
-	{ "Data types*", "*FLOAT16", "floating point of 16 and 8 bits is not there yet" },
-	{ "Data types*", "FI_FLOAT8*", "floating point of 16 and 8 bits is not there yet" },
 	{ "*atomics*", "*", "MSG: what the device has, on 64 bits; datagrams: none" },
 	{ NULL, NULL, NULL },
 };
