@@ -36,7 +36,6 @@ enum fi_ep_type kind;
 #define OF_RDM	      "reliable datagrams (RDM) have it"
 #define NO_SHARING    "objects are not shared with other providers"
 #define NOT_ASKED     "the program need not"
-#define RAW_KEYS      "keys are integers"
 #define NO_VARIABLE   "objects of this provider have none"
 #define ONE_CALL      "a flag of single calls, not a default"
 
@@ -61,10 +60,8 @@ static const struct {
 	{ "Calls", "fi_*auth_key", "an endpoint has one key, that of fi_getinfo" },
 	{ "Calls", "fi_av_lookup2", "there is no flag for it; fi_av_lookup does it" },
 	{ "Calls", "fi_av_set*", OF_RDM },
-	{ "Calls", "fi_mr_raw_attr", RAW_KEYS },
-	{ "Calls", "fi_mr_map_raw", RAW_KEYS },
-	{ "Calls", "fi_mr_unmap_key", RAW_KEYS },
-	{ "Calls", "fi_mr_refresh", "FI_MR_MMU_NOTIFY is never asked for" },
+	{ "Calls", "fi_mr_refresh",
+	  "pinned pages stay; it works where the device pages on demand" },
 	{ "Calls", "fi_mr_*",
 	  "the device does not tell the target of RMA; nothing is to be enabled" },
 	{ "Calls", "fi_[gs]et_val", NO_VARIABLE },

@@ -431,8 +431,8 @@ static void try_memory(void)
 {
 	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .access = FI_SEND };
 	uint64_t value = 0;
-	size_t len = sizeof(value);
 	uint8_t raw[64];
+	size_t len = sizeof(raw);
 	struct fid_mr *other;
 
 	TRY(fi_mr_regv, fi_mr_regv(domain, &iov, 1, FI_SEND, 0, 2, 0, &other, NULL));
@@ -445,7 +445,8 @@ static void try_memory(void)
 	TRY(fi_mr_enable, fi_mr_enable(other));
 	TRY(fi_mr_refresh, fi_mr_refresh(other, &iov, 1, 0));
 	TRY(fi_mr_raw_attr, fi_mr_raw_attr(other, &value, raw, &len, 0));
-	TRY(fi_mr_map_raw, fi_mr_map_raw(domain, 0, raw, sizeof(raw), &value, 0));
+	TRY(fi_mr_map_raw, fi_mr_map_raw(domain, 0, raw, len, &value, 0));
+	EQUAL(value, fi_mr_key(other));
 	TRY(fi_mr_unmap_key, fi_mr_unmap_key(domain, value));
 	TRY(fi_mr_get_xpu_desc, fi_mr_get_xpu_desc(other, raw, &len, 0, NULL));
 	OK(fi_close(&other->fid));

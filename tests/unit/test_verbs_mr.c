@@ -349,6 +349,53 @@ static void test_close_waits(void **state)
 	domain->base.progress = NULL;
 }
 
+/* Of a program that uses raw keys with all providers. */
+static void test_raw_keys(void **state)
+{
+	struct rig *rig = *state;
+	struct fid_mr *mr;
+	uint64_t base = 0, key = 0;
+	uint8_t raw[16];
+	size_t len = 2;
+
+	rig_open_domain(rig);
+	mr = reg(rig, FI_REMOTE_READ);
+	assert_int_equal(fi_mr_raw_attr(mr, &base, raw, &len, 0), -FI_ETOOSMALL);
+	assert_int_equal(len, sizeof(uint32_t));
+	len = sizeof(raw);
+	assert_int_equal(fi_mr_raw_attr(mr, &base, raw, &len, 0), 0);
+	assert_int_equal(len, sizeof(uint32_t));
+	assert_int_equal(base, (uintptr_t)buf);
+	assert_int_equal(raw[0], (uint8_t)fi_mr_key(mr));
+	assert_int_equal(fi_mr_map_raw(rig->domain, base, raw, len, &key, 0), 0);
+	assert_int_equal(key, fi_mr_key(mr));
+	assert_int_equal(fi_mr_unmap_key(rig->domain, key), 0);
+	assert_int_equal(fi_mr_raw_attr(mr, &base, raw, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_mr_raw_attr(mr, &base, NULL, &len, 0), -FI_EINVAL);
+	assert_int_equal(fi_mr_raw_attr(mr, &base, raw, &len, 1), -FI_EBADFLAGS);
+	assert_int_equal(fi_mr_map_raw(rig->domain, base, raw, len + 1, &key, 0), -FI_EINVAL);
+	assert_int_equal(fi_mr_map_raw(rig->domain, base, NULL, len, &key, 0), -FI_EINVAL);
+	assert_int_equal(fi_mr_map_raw(rig->domain, base, raw, len, &key, 1), -FI_EBADFLAGS);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
+/* The device that pages on demand knows of other pages by itself; pinned ones stay. */
+static void test_refresh(void **state)
+{
+	struct rig *rig = *state;
+	struct iovec iov = { buf, sizeof(buf) };
+	struct fid_mr *mr;
+
+	rig_open_domain(rig);
+	mr = reg(rig, FI_REMOTE_READ);
+	assert_int_equal(fi_mr_refresh(mr, &iov, 1, 0), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_mr_refresh(mr, &iov, 1, 1), -FI_EBADFLAGS);
+	((struct vrb_domain *)rig->domain)->odp = IBV_ODP_SUPPORT_READ;
+	assert_int_equal(fi_mr_refresh(mr, &iov, 1, 0), 0);
+	assert_int_equal(fi_mr_refresh(mr, NULL, 0, 0), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,7 +405,8 @@ int main(void)
 		RIG_TEST(test_regattr),	     RIG_TEST(test_device_refuses),
 		RIG_TEST(test_close_fails),  RIG_TEST(test_bind),
 		RIG_TEST(test_bind_refused), RIG_TEST(test_close_waits),
-		RIG_TEST(test_local_only),
+		RIG_TEST(test_local_only),   RIG_TEST(test_raw_keys),
+		RIG_TEST(test_refresh),
 	};
 
 	return cmocka_run_group_tests_name("verbs_mr", tests, NULL, NULL);

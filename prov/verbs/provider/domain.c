@@ -8,6 +8,7 @@
 #include <rdma/providers/fi_log.h>
 #include "async.h"
 #include "mr.h"
+#include "mr_key.h"
 #include "prov/verbs/msg/atomic.h"
 #include "prov/verbs/dgram/av.h"
 #include "prov/verbs/queue/cntr.h"
@@ -83,12 +84,24 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	switch (command) {
+	case FI_MAP_RAW_MR:
+		return vrb_mr_raw_map(vrb_mr_key_size((struct vrb_domain *)fid), arg);
+	case FI_UNMAP_KEY:
+		return vrb_mr_raw_unmap(arg);
+	default:
+		return vrb_domain_control(fid, command, arg);
+	}
+}
+
 static const struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = domain_close,
 	.bind = domain_bind,
-	.control = vrb_domain_control,
+	.control = domain_control,
 	.ops_open = vrb_stats_open_ops,
 };
 

@@ -12,6 +12,7 @@
 #include "err.h"
 #include "mr.h"
 #include "mr_hmem.h"
+#include "mr_key.h"
 #include "prov/verbs/msg/ops.h"
 #include "prov.h"
 #include "prov/base/refuse.h"
@@ -255,14 +256,54 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
+size_t vrb_mr_key_size(const struct vrb_domain *domain)
+{
+	return vrb_mr_prov_key(domain) ? sizeof(((struct ibv_mr *)0)->rkey) : sizeof(uint64_t);
+}
+
+static int get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *raw)
+{
+	bool virtual = !mr->domain->rdm || has_mode(mr->domain, FI_MR_VIRT_ADDR);
+
+	return vrb_mr_raw_get(mr->fid.key, vrb_mr_key_size(mr->domain),
+			      virtual ? (uintptr_t)mr->ibv->addr : 0, raw);
+}
+
+/*
+ * The device follows the pages of memory that it pages on demand. Other pages are pinned: the
+ * region keeps them, whatever is mapped at the address now.
+ */
+static int refresh(const struct vrb_mr *mr, const struct fi_mr_modify *modify)
+{
+	if (!modify)
+		return ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_refresh", "the argument");
+	if (modify->flags)
+		return ofi_refuse_flags(&vrb_prov, FI_LOG_MR, "fi_mr_refresh", modify->flags);
+	if (ibv_access(mr->domain, mr->access) & IBV_ACCESS_ON_DEMAND)
+		return 0;
+	return ofi_decline(
+		&vrb_prov, FI_LOG_MR, -FI_EOPNOTSUPP,
+		"fi_mr_refresh: the pages of the region are pinned; if others are mapped there now, register them\n");
+}
+
 /* A region works from the start, since FI_MR_RMA_EVENT is not supported. */
 static int mr_control(struct fid *fid, int command, void *arg)
 {
-	(void)arg;
-	if (command == FI_ENABLE && ((struct vrb_mr *)fid)->domain->base.progress)
-		return 0;
-	return ofi_decline_command(&vrb_prov, FI_LOG_MR, command,
-				   "a memory region of FI_EP_RDM knows FI_ENABLE");
+	const struct vrb_mr *mr = (struct vrb_mr *)fid;
+
+	switch (command) {
+	case FI_GET_RAW_MR:
+		return get_raw(mr, arg);
+	case FI_REFRESH:
+		return refresh(mr, arg);
+	case FI_ENABLE:
+		if (mr->domain->base.progress)
+			return 0;
+		break;
+	}
+	return ofi_decline_command(
+		&vrb_prov, FI_LOG_MR, command,
+		"a memory region knows FI_GET_RAW_MR, FI_REFRESH, and FI_ENABLE with FI_EP_RDM");
 }
 
 static int mr_close(struct fid *fid)
