@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "av.h"
+#include "ops.h"
 #include "refuse.h"
 
 #define INSERT_FLAGS (FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID)
@@ -130,6 +131,26 @@ int ofi_av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	ofi_ref_get(&eq->ref);
 	return 0;
 }
+
+int ofi_av_close(struct fid *fid)
+{
+	struct ofi_av *av = (struct ofi_av *)fid;
+	int ret;
+
+	if (ofi_ref_inherited(av->parent))
+		return 0;
+	ret = ofi_av_fini(av);
+	if (!ret)
+		av->cls->free(av);
+	return ret;
+}
+
+const struct fi_ops ofi_av_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	OFI_FID_DEFAULTS,
+	.close = ofi_av_close,
+	.bind = ofi_av_bind,
+};
 
 static int check_flags(const struct ofi_av *av, const char *call, uint64_t flags)
 {

@@ -38,6 +38,7 @@ struct ofi_av_class {
 	 */
 	const struct ofi_av_shared_class *shared;
 	int (*pack)(struct ofi_av *av, void *entry, const void *addr); /* returns 0 or -FI_E* */
+	void (*free)(struct ofi_av *av); /* the provider's object, after its entries */
 };
 
 struct ofi_av {
@@ -81,6 +82,9 @@ int ofi_av_share(struct ofi_av *av, const char *scope, uint32_t addr_format,
 int ofi_av_fini(struct ofi_av *av);
 /* Implements fi_av_bind. */
 int ofi_av_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+/* Implements fi_close: ofi_av_fini(), then the provider's free(). */
+int ofi_av_close(struct fid *fid);
+extern const struct fi_ops ofi_av_fid_ops;
 
 /* Checks the flags and pointers of an insertion. Returns 0, or logs and returns -FI_E*. */
 int ofi_av_check_insert(const struct ofi_av *av, const char *call, const void *addr, size_t count,

@@ -146,35 +146,22 @@ static const struct ofi_av_shared_class shared_class = {
 	.compare = ofi_rdm_addr_compare,
 };
 
-static const struct ofi_av_class in_class = {
-	.addr_size = sizeof(struct sockaddr_in),
-	.entry_size = sizeof(struct ofi_rdm_addr),
-	.put = av_put,
-	.drop = av_drop,
-	.rx_ctx_bits = RX_CTX_BITS,
-	.shared = &shared_class,
-	.pack = pack,
-};
+static void av_free(struct ofi_av *av)
+{
+	tdestroy(((struct ofi_rdm_av *)av)->tree, free);
+	free(av);
+}
 
-static const struct ofi_av_class in6_class = {
-	.addr_size = sizeof(struct sockaddr_in6),
-	.entry_size = sizeof(struct ofi_rdm_addr),
-	.put = av_put,
-	.drop = av_drop,
-	.rx_ctx_bits = RX_CTX_BITS,
-	.shared = &shared_class,
-	.pack = pack,
-};
+#define CLASS(size)                                                                            \
+	{                                                                                      \
+		.addr_size = (size), .entry_size = sizeof(struct ofi_rdm_addr), .put = av_put, \
+		.drop = av_drop, .rx_ctx_bits = RX_CTX_BITS, .shared = &shared_class,          \
+		.pack = pack, .free = av_free,                                                 \
+	}
 
-static const struct ofi_av_class str_class = {
-	.addr_size = sizeof(char *),
-	.entry_size = sizeof(struct ofi_rdm_addr),
-	.put = av_put,
-	.drop = av_drop,
-	.rx_ctx_bits = RX_CTX_BITS,
-	.shared = &shared_class,
-	.pack = pack,
-};
+static const struct ofi_av_class in_class = CLASS(sizeof(struct sockaddr_in));
+static const struct ofi_av_class in6_class = CLASS(sizeof(struct sockaddr_in6));
+static const struct ofi_av_class str_class = CLASS(sizeof(char *));
 
 static const struct ofi_av_class *class_of(uint32_t addr_format)
 {
@@ -294,28 +281,6 @@ static int av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_
 	return 0;
 }
 
-static int av_close(struct fid *fid)
-{
-	struct ofi_rdm_av *av = (struct ofi_rdm_av *)fid;
-	int ret;
-
-	if (ofi_ref_inherited(av->base.parent))
-		return 0;
-	ret = ofi_av_fini(&av->base);
-	if (ret)
-		return ret;
-	tdestroy(av->tree, free);
-	free(av);
-	return 0;
-}
-
-static const struct fi_ops av_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	OFI_FID_DEFAULTS,
-	.close = av_close,
-	.bind = ofi_av_bind,
-};
-
 static const struct fi_ops_av av_ops = {
 	.size = sizeof(struct fi_ops_av),
 	OFI_AV_DEFAULTS,
@@ -355,10 +320,10 @@ int ofi_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, stru
 		ret = ofi_av_share(&av->base, domain->info->domain_attr->name, av->addr_format,
 				   attr);
 	if (ret) {
-		av_close(&av->base.fid.fid);
+		ofi_av_close(&av->base.fid.fid);
 		return ret;
 	}
-	av->base.fid.fid.ops = ofi_ops(&av_fid_ops);
+	av->base.fid.fid.ops = ofi_ops(&ofi_av_fid_ops);
 	av->base.fid.ops = ofi_ops(&av_ops);
 	*fid = &av->base.fid;
 	return 0;

@@ -67,11 +67,23 @@ static int ip_put(struct ofi_av *base, size_t index, void *entry, const void *ad
 	return dest_put(base, index, &ip->dest, &found->dest);
 }
 
+static void av_free(struct ofi_av *base)
+{
+	struct vrb_av *av = (struct vrb_av *)base;
+
+	vrb_late_fini(&av->late);
+	vrb_sources_fini(&av->sources);
+	vrb_paths_fini(av);
+	ofi_table_fini(&av->groups);
+	free(av);
+}
+
 static const struct ofi_av_class name_class = {
 	.addr_size = sizeof(struct vrb_ud_name),
 	.entry_size = sizeof(struct vrb_dest),
 	.put = name_put,
 	.drop = dest_drop,
+	.free = av_free,
 };
 
 /* For addresses that the connection manager has resolved. */
@@ -80,6 +92,7 @@ static const struct ofi_av_class ip_class = {
 	.entry_size = sizeof(struct vrb_av_ip_entry),
 	.put = ip_put,
 	.drop = dest_drop,
+	.free = av_free,
 };
 
 static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
@@ -158,31 +171,6 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 	return ofi_av_copy_text(text, buf, len);
 }
 
-static int av_close(struct fid *fid)
-{
-	struct vrb_av *av = (struct vrb_av *)fid;
-	int ret;
-
-	if (ofi_ref_inherited(av->base.parent))
-		return 0;
-	ret = ofi_av_fini(&av->base);
-	if (ret)
-		return ret;
-	vrb_late_fini(&av->late);
-	vrb_sources_fini(&av->sources);
-	vrb_paths_fini(av);
-	ofi_table_fini(&av->groups);
-	free(av);
-	return 0;
-}
-
-static const struct fi_ops av_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	OFI_FID_DEFAULTS,
-	.close = av_close,
-	.bind = ofi_av_bind,
-};
-
 static const struct fi_ops_av av_ops = {
 	.size = sizeof(struct fi_ops_av),
 	OFI_AV_DEFAULTS,
@@ -228,7 +216,7 @@ int vrb_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_a
 		free(av);
 		return ret;
 	}
-	av->base.fid.fid.ops = ofi_ops(&av_fid_ops);
+	av->base.fid.fid.ops = ofi_ops(&ofi_av_fid_ops);
 	av->base.fid.ops = ofi_ops(&av_ops);
 	*fid = &av->base.fid;
 	return 0;

@@ -58,10 +58,13 @@ static OFI_OUTLINE ssize_t no_dest(void)
 	return errno ? -errno : -FI_EINVAL;
 }
 
-/* Posts a send in the common case, after the queue has been entered. */
+/*
+ * Posts a send in the common case, after the queue has been entered. `inject` is a constant, as the
+ * operation and `lock` are.
+ */
 OFI_INLINE ssize_t post_one(struct vrb_dgram *ep, const void *buf, size_t len, void *desc,
 			    enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest,
-			    void *context, bool lock)
+			    void *context, bool inject, bool lock)
 {
 	struct vrb_wq *sq = ep->ep.sq;
 	struct ibv_send_wr *wr;
@@ -73,29 +76,11 @@ OFI_INLINE ssize_t post_one(struct vrb_dgram *ep, const void *buf, size_t len, v
 	wr->opcode = opcode;
 	if (opcode == IBV_WR_SEND_WITH_IMM)
 		wr->imm_data = htonl((uint32_t)data);
-	wr->send_flags = ep->ep.tx_wr_flags | vrb_inline_flag(&ep->ep, len) | sq->head->signal;
-	wr->wr_id = vrb_wq_take(sq, context, MSG_SEND | ep->ep.tx_silent, len);
-	ofi_stats_add(&sq->stats, OFI_STATS_SEND_BYTES, len);
-	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
-	return vrb_wq_leave(sq, lock, ofi_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
-}
-
-OFI_INLINE ssize_t inject_one(struct vrb_dgram *ep, const void *buf, size_t len,
-			      enum ibv_wr_opcode opcode, uint64_t data, const struct vrb_dest *dest,
-			      bool lock)
-{
-	struct vrb_wq *sq = ep->ep.sq;
-	struct ibv_send_wr *wr;
-	int err;
-
-	len -= ep->prefix;
-	wr = vrb_sq_wr(sq, (const char *)buf + ep->prefix, len, NULL);
-	set_dest(wr, dest);
-	wr->opcode = opcode;
-	if (opcode == IBV_WR_SEND_WITH_IMM)
-		wr->imm_data = htonl((uint32_t)data);
-	wr->send_flags = IBV_SEND_INLINE | sq->head->signal;
-	wr->wr_id = vrb_wq_take(sq, NULL, MSG_SEND | VRB_SILENT, len);
+	wr->send_flags =
+		sq->head->signal |
+		(inject ? IBV_SEND_INLINE : ep->ep.tx_wr_flags | vrb_inline_flag(&ep->ep, len));
+	wr->wr_id =
+		vrb_wq_take(sq, context, MSG_SEND | (inject ? VRB_SILENT : ep->ep.tx_silent), len);
 	ofi_stats_add(&sq->stats, OFI_STATS_SEND_BYTES, len);
 	err = ibv_post_send(sq->qp, wr, &sq->bad_send);
 	return vrb_wq_leave(sq, lock, ofi_likely(!err) ? 0 : vrb_wq_post_failed(sq, err));
@@ -210,7 +195,7 @@ OFI_INLINE ssize_t dgram_send_on(struct fid_ep *fid, const void *buf, size_t len
 		return send_slow(fid, buf, len, desc, addr, context);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return send_held(fid, buf, len, desc, addr, context);
-	return post_one(ep, buf, len, desc, IBV_WR_SEND, 0, dest, context, lock);
+	return post_one(ep, buf, len, desc, IBV_WR_SEND, 0, dest, context, false, lock);
 }
 
 static ssize_t dgram_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -253,7 +238,7 @@ OFI_INLINE ssize_t dgram_senddata_on(struct fid_ep *fid, const void *buf, size_t
 		return senddata_slow(fid, buf, len, desc, data, addr, context);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return senddata_held(fid, buf, len, desc, data, addr, context);
-	return post_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, dest, context, lock);
+	return post_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, dest, context, false, lock);
 }
 
 static ssize_t dgram_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -295,7 +280,7 @@ OFI_INLINE ssize_t dgram_inject_on(struct fid_ep *fid, const void *buf, size_t l
 		return inject_slow(fid, buf, len, addr);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return inject_held(fid, buf, len, addr);
-	return inject_one(ep, buf, len, IBV_WR_SEND, 0, dest, lock);
+	return post_one(ep, buf, len, NULL, IBV_WR_SEND, 0, dest, NULL, true, lock);
 }
 
 static ssize_t dgram_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
@@ -335,7 +320,7 @@ OFI_INLINE ssize_t dgram_injectdata_on(struct fid_ep *fid, const void *buf, size
 		return injectdata_slow(fid, buf, len, data, addr);
 	if (!vrb_wq_usual(ep->ep.sq))
 		return injectdata_held(fid, buf, len, data, addr);
-	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data, dest, lock);
+	return post_one(ep, buf, len, NULL, IBV_WR_SEND_WITH_IMM, data, dest, NULL, true, lock);
 }
 
 static ssize_t dgram_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,

@@ -31,118 +31,81 @@ static OFI_OUTLINE ssize_t send_slow(struct vrb_ep *ep, size_t len, bool inject,
 			   ep->lock_posts);
 }
 
+/* `inject` and what follows are constants: a call without flags is its own code. */
 OFI_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			    enum ibv_wr_opcode opcode, uint64_t data, void *context, bool lock)
+			    enum ibv_wr_opcode opcode, uint64_t data, void *context, bool inject,
+			    bool lock)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 	struct vrb_wq *sq = ep->sq;
 	struct ibv_send_wr *wr;
 
-	if (!vrb_plain(buf, len, ep->send_max))
-		return send_slow(ep, len, false, opcode, data, context);
+	if (opcode == IBV_WR_SEND_WITH_IMM && ofi_unlikely(data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	if (!vrb_plain(buf, len, inject ? ep->inject_size : ep->send_max))
+		return send_slow(ep, len, inject, opcode, data, context);
 	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, desc);
 	wr->opcode = opcode;
 	if (opcode == IBV_WR_SEND_WITH_IMM)
 		wr->imm_data = htonl((uint32_t)data);
-	wr->send_flags = ep->tx_wr_flags | vrb_inline_flag(ep, len);
-	return vrb_sq_post(sq, wr, context, MSG_SEND | vrb_ep_tx_silent(ep), len, false, lock);
-}
-
-OFI_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
-			      enum ibv_wr_opcode opcode, uint64_t data, bool lock)
-{
-	struct vrb_ep *ep = vrb_ep(fid);
-	struct vrb_wq *sq = ep->sq;
-	struct ibv_send_wr *wr;
-
-	if (!vrb_plain(buf, len, ep->inject_size))
-		return send_slow(ep, len, true, opcode, data, NULL);
-	vrb_wq_enter(sq, lock);
-	wr = vrb_sq_wr(sq, buf, len, NULL);
-	wr->opcode = opcode;
-	if (opcode == IBV_WR_SEND_WITH_IMM)
-		wr->imm_data = htonl((uint32_t)data);
-	wr->send_flags = IBV_SEND_INLINE;
-	return vrb_sq_post(sq, wr, NULL, MSG_SEND | VRB_SILENT, len, false, lock);
-}
-
-OFI_INLINE ssize_t msg_send_on(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-			       fi_addr_t dest, void *context, bool lock)
-{
-	(void)dest;
-	return send_one(ep, buf, len, desc, IBV_WR_SEND, 0, context, lock);
+	wr->send_flags = inject ? IBV_SEND_INLINE : ep->tx_wr_flags | vrb_inline_flag(ep, len);
+	return vrb_sq_post(sq, wr, context, MSG_SEND | (inject ? VRB_SILENT : vrb_ep_tx_silent(ep)),
+			   len, false, lock);
 }
 
 static ssize_t msg_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
 			void *context)
 {
-	return msg_send_on(ep, buf, len, desc, dest, context, true);
+	(void)dest;
+	return send_one(ep, buf, len, desc, IBV_WR_SEND, 0, context, false, true);
 }
 
 static ssize_t msg_send_nolock(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			       fi_addr_t dest, void *context)
 {
-	return msg_send_on(ep, buf, len, desc, dest, context, false);
-}
-
-OFI_INLINE ssize_t msg_senddata_on(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-				   uint64_t data, fi_addr_t dest, void *context, bool lock)
-{
 	(void)dest;
-	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
-		return -FI_EINVAL;
-	return send_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, context, lock);
+	return send_one(ep, buf, len, desc, IBV_WR_SEND, 0, context, false, false);
 }
 
 static ssize_t msg_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			    uint64_t data, fi_addr_t dest, void *context)
 {
-	return msg_senddata_on(ep, buf, len, desc, data, dest, context, true);
+	(void)dest;
+	return send_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, context, false, true);
 }
 
 static ssize_t msg_senddata_nolock(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 				   uint64_t data, fi_addr_t dest, void *context)
 {
-	return msg_senddata_on(ep, buf, len, desc, data, dest, context, false);
-}
-
-OFI_INLINE ssize_t msg_inject_on(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
-				 bool lock)
-{
 	(void)dest;
-	return inject_one(ep, buf, len, IBV_WR_SEND, 0, lock);
+	return send_one(ep, buf, len, desc, IBV_WR_SEND_WITH_IMM, data, context, false, false);
 }
 
 static ssize_t msg_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
 {
-	return msg_inject_on(ep, buf, len, dest, true);
+	(void)dest;
+	return send_one(ep, buf, len, NULL, IBV_WR_SEND, 0, NULL, true, true);
 }
 
 static ssize_t msg_inject_nolock(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest)
 {
-	return msg_inject_on(ep, buf, len, dest, false);
-}
-
-OFI_INLINE ssize_t msg_injectdata_on(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
-				     fi_addr_t dest, bool lock)
-{
 	(void)dest;
-	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
-		return -FI_EINVAL;
-	return inject_one(ep, buf, len, IBV_WR_SEND_WITH_IMM, data, lock);
+	return send_one(ep, buf, len, NULL, IBV_WR_SEND, 0, NULL, true, false);
 }
 
 static ssize_t msg_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t dest)
 {
-	return msg_injectdata_on(ep, buf, len, data, dest, true);
+	(void)dest;
+	return send_one(ep, buf, len, NULL, IBV_WR_SEND_WITH_IMM, data, NULL, true, true);
 }
 
 static ssize_t msg_injectdata_nolock(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 				     fi_addr_t dest)
 {
-	return msg_injectdata_on(ep, buf, len, data, dest, false);
+	(void)dest;
+	return send_one(ep, buf, len, NULL, IBV_WR_SEND_WITH_IMM, data, NULL, true, false);
 }
 
 /* Fast path: a single buffer with data. */

@@ -46,20 +46,24 @@ static OFI_OUTLINE ssize_t rma_slow(struct vrb_ep *ep, size_t len, size_t max,
 	return vrb_sq_post(ep->sq, &wr, context, flags, 0, false, ep->lock_posts);
 }
 
+/* `inject` and what follows are constants: a call without flags is its own code. */
 OFI_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			     enum ibv_wr_opcode opcode, uint64_t data, uint64_t addr, uint64_t key,
-			     void *context, bool lock)
+			     void *context, bool inject, bool lock)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	uint64_t flags = RMA_WRITE | vrb_ep_tx_silent(ep);
+	uint64_t flags = RMA_WRITE | (inject ? VRB_SILENT : vrb_ep_tx_silent(ep));
+	size_t max = inject ? ep->inject_size : ep->send_max;
 	struct vrb_wq *sq = ep->sq;
 	struct ibv_send_wr *wr;
 
-	if (!plain(buf, len, ep->send_max, key))
-		return rma_slow(ep, len, ep->send_max,
+	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM && ofi_unlikely(data > VRB_CQ_DATA_MAX))
+		return -FI_EINVAL;
+	if (!plain(buf, len, max, key))
+		return rma_slow(ep, len, max,
 				(struct ibv_send_wr){ .opcode = opcode,
 						      .imm_data = htonl((uint32_t)data),
-						      .send_flags = ep->tx_wr_flags,
+						      .send_flags = inject ? 0 : ep->tx_wr_flags,
 						      .wr.rdma.remote_addr = addr },
 				key, context, flags);
 	vrb_wq_enter(sq, lock);
@@ -67,118 +71,72 @@ OFI_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, vo
 	wr->opcode = opcode;
 	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		wr->imm_data = htonl((uint32_t)data);
-	wr->send_flags = ep->tx_wr_flags | vrb_inline_flag(ep, len);
+	wr->send_flags = inject ? IBV_SEND_INLINE : ep->tx_wr_flags | vrb_inline_flag(ep, len);
 	remote(wr, addr, key);
 	return vrb_sq_post(sq, wr, context, flags, len, false, lock);
-}
-
-OFI_INLINE ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t len,
-			      enum ibv_wr_opcode opcode, uint64_t data, uint64_t addr, uint64_t key,
-			      bool lock)
-{
-	struct vrb_ep *ep = vrb_ep(fid);
-	struct vrb_wq *sq = ep->sq;
-	struct ibv_send_wr *wr;
-
-	if (!plain(buf, len, ep->inject_size, key))
-		return rma_slow(ep, len, ep->inject_size,
-				(struct ibv_send_wr){ .opcode = opcode,
-						      .imm_data = htonl((uint32_t)data),
-						      .wr.rdma.remote_addr = addr },
-				key, NULL, RMA_WRITE | VRB_SILENT);
-	vrb_wq_enter(sq, lock);
-	wr = vrb_sq_wr(sq, buf, len, NULL);
-	wr->opcode = opcode;
-	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-		wr->imm_data = htonl((uint32_t)data);
-	wr->send_flags = IBV_SEND_INLINE;
-	remote(wr, addr, key);
-	return vrb_sq_post(sq, wr, NULL, RMA_WRITE | VRB_SILENT, len, false, lock);
-}
-
-OFI_INLINE ssize_t rma_write_on(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-				fi_addr_t dest, uint64_t addr, uint64_t key, void *context,
-				bool lock)
-{
-	(void)dest;
-	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE, 0, addr, key, context, lock);
 }
 
 static ssize_t rma_write(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
 			 uint64_t addr, uint64_t key, void *context)
 {
-	return rma_write_on(ep, buf, len, desc, dest, addr, key, context, true);
+	(void)dest;
+	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE, 0, addr, key, context, false, true);
 }
 
 static ssize_t rma_write_nolock(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 				fi_addr_t dest, uint64_t addr, uint64_t key, void *context)
 {
-	return rma_write_on(ep, buf, len, desc, dest, addr, key, context, false);
-}
-
-OFI_INLINE ssize_t rma_writedata_on(struct fid_ep *ep, const void *buf, size_t len, void *desc,
-				    uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
-				    void *context, bool lock)
-{
 	(void)dest;
-	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
-		return -FI_EINVAL;
-	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key, context,
-			 lock);
+	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE, 0, addr, key, context, false,
+			 false);
 }
 
 static ssize_t rma_writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			     uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     void *context)
 {
-	return rma_writedata_on(ep, buf, len, desc, data, dest, addr, key, context, true);
+	(void)dest;
+	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key, context,
+			 false, true);
 }
 
 static ssize_t rma_writedata_nolock(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 				    uint64_t data, fi_addr_t dest, uint64_t addr, uint64_t key,
 				    void *context)
 {
-	return rma_writedata_on(ep, buf, len, desc, data, dest, addr, key, context, false);
-}
-
-OFI_INLINE ssize_t rma_inject_on(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
-				 uint64_t addr, uint64_t key, bool lock)
-{
 	(void)dest;
-	return inject_one(ep, buf, len, IBV_WR_RDMA_WRITE, 0, addr, key, lock);
+	return write_one(ep, buf, len, desc, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key, context,
+			 false, false);
 }
 
 static ssize_t rma_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
 			  uint64_t addr, uint64_t key)
 {
-	return rma_inject_on(ep, buf, len, dest, addr, key, true);
+	(void)dest;
+	return write_one(ep, buf, len, NULL, IBV_WR_RDMA_WRITE, 0, addr, key, NULL, true, true);
 }
 
 static ssize_t rma_inject_nolock(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest,
 				 uint64_t addr, uint64_t key)
 {
-	return rma_inject_on(ep, buf, len, dest, addr, key, false);
-}
-
-OFI_INLINE ssize_t rma_injectdata_on(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
-				     fi_addr_t dest, uint64_t addr, uint64_t key, bool lock)
-{
 	(void)dest;
-	if (ofi_unlikely(data > VRB_CQ_DATA_MAX))
-		return -FI_EINVAL;
-	return inject_one(ep, buf, len, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key, lock);
+	return write_one(ep, buf, len, NULL, IBV_WR_RDMA_WRITE, 0, addr, key, NULL, true, false);
 }
 
 static ssize_t rma_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 			      fi_addr_t dest, uint64_t addr, uint64_t key)
 {
-	return rma_injectdata_on(ep, buf, len, data, dest, addr, key, true);
+	(void)dest;
+	return write_one(ep, buf, len, NULL, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key, NULL,
+			 true, true);
 }
 
 static ssize_t rma_injectdata_nolock(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
 				     fi_addr_t dest, uint64_t addr, uint64_t key)
 {
-	return rma_injectdata_on(ep, buf, len, data, dest, addr, key, false);
+	(void)dest;
+	return write_one(ep, buf, len, NULL, IBV_WR_RDMA_WRITE_WITH_IMM, data, addr, key, NULL,
+			 true, false);
 }
 
 OFI_INLINE ssize_t rma_read_on(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
@@ -300,40 +258,34 @@ static OFI_OUTLINE ssize_t rmamsg_any(struct vrb_ep *ep, const struct fi_msg_rma
 			   len, flags & FI_MORE, ep->lock_posts);
 }
 
-static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+OFI_INLINE ssize_t rma_msg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags,
+			   bool read, bool lock)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
 
 	if (!is_single(ep, msg) || ofi_unlikely(flags & ~USUAL_FLAGS))
-		return rmamsg_any(ep, msg, flags, false);
-	return post_single(ep, msg, flags, IBV_WR_RDMA_WRITE, true);
+		return rmamsg_any(ep, msg, flags, read);
+	return post_single(ep, msg, flags, read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, lock);
+}
+
+static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return rma_msg(fid, msg, flags, false, true);
 }
 
 static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
-
-	if (!is_single(ep, msg) || ofi_unlikely(flags & ~USUAL_FLAGS))
-		return rmamsg_any(ep, msg, flags, true);
-	return post_single(ep, msg, flags, IBV_WR_RDMA_READ, true);
+	return rma_msg(fid, msg, flags, true, true);
 }
 
 static ssize_t rma_writemsg_nolock(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
-
-	if (!is_single(ep, msg) || ofi_unlikely(flags & ~USUAL_FLAGS))
-		return rmamsg_any(ep, msg, flags, false);
-	return post_single(ep, msg, flags, IBV_WR_RDMA_WRITE, false);
+	return rma_msg(fid, msg, flags, false, false);
 }
 
 static ssize_t rma_readmsg_nolock(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	struct vrb_ep *ep = vrb_ep(fid);
-
-	if (!is_single(ep, msg) || ofi_unlikely(flags & ~USUAL_FLAGS))
-		return rmamsg_any(ep, msg, flags, true);
-	return post_single(ep, msg, flags, IBV_WR_RDMA_READ, false);
+	return rma_msg(fid, msg, flags, true, false);
 }
 
 /*
