@@ -2,9 +2,9 @@
 /*
  * Generates hooked calls from lists of them. A list has a row for each call of an ops table:
  *
- * 	CALL(PLAIN, ssize_t, recv, "fi_recv", (P, void *, buf), (Z, size_t, len), ...)
+ * 	CALL(OF, PLAIN, ssize_t, recv, "fi_recv", (P, void *, buf), (Z, size_t, len), ...)
  *
- * with the kind of call, its return type, the operation, its API name, and its arguments after the
+ * with the object and the name of its table, which the list is given, the kind of call, its return type, the operation, its API name, and its arguments after the
  * object, each with its format, type and name. The kinds of calls:
  *
  * 	PLAIN      nothing special
@@ -192,7 +192,14 @@
 		return real->table_->op_(real HOOK_EACH(HOOK_PASSED, __VA_ARGS__)); \
 	}
 
-/* Initializes the slot of an ops table, after another slot. */
-#define HOOK_SLOT(object_, table_, op_) , .op_ = HOOK_CALL_NAME(object_, table_, op_)
+/* What a row of a list is, of the object and table that its list is given. */
+#define HOOK_DEFINE(object_, table_, how_, ...) HOOK_##how_(object_, table_, __VA_ARGS__)
+#define HOOK_SLOT(object_, table_, how_, ret_, op_, ...) \
+	, .op_ = HOOK_CALL_NAME(object_, table_, op_)
+
+/* The calls of a list, and the ops table that has them all. */
+#define HOOK_TABLE(type_, name_, object_, table_, LIST) \
+	LIST(HOOK_DEFINE, object_, table_)              \
+	struct type_ name_ = { .size = sizeof(struct type_) LIST(HOOK_SLOT, object_, table_) };
 
 #endif

@@ -3,32 +3,26 @@
 #include <rdma/fi_collective.h>
 #include "call.h"
 
-#define COLLECTIVE_CALLS(CALL)                                                                    \
-	CALL(PLAIN, ssize_t, barrier, "fi_barrier", A_COLL, A_CONTEXT)                            \
-	CALL(PLAIN, ssize_t, broadcast, "fi_broadcast", A_BUF_OUT, A_COUNT, A_DESC, A_COLL,       \
+#define COLLECTIVE_CALLS(CALL, OF...)                                                             \
+	CALL(OF, PLAIN, ssize_t, barrier, "fi_barrier", A_COLL, A_CONTEXT)                        \
+	CALL(OF, PLAIN, ssize_t, broadcast, "fi_broadcast", A_BUF_OUT, A_COUNT, A_DESC, A_COLL,   \
 	     A_ROOT, A_TYPE, A_FLAGS, A_CONTEXT)                                                  \
-	CALL(PLAIN, ssize_t, alltoall, "fi_alltoall", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL,   \
-	     A_TYPE, A_FLAGS, A_CONTEXT)                                                          \
-	CALL(PLAIN, ssize_t, allreduce, "fi_allreduce", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL, \
-	     A_TYPE, A_OP, A_FLAGS, A_CONTEXT)                                                    \
-	CALL(PLAIN, ssize_t, allgather, "fi_allgather", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL, \
-	     A_TYPE, A_FLAGS, A_CONTEXT)                                                          \
-	CALL(PLAIN, ssize_t, reduce_scatter, "fi_reduce_scatter", A_BUF, A_COUNT, A_DESC,         \
+	CALL(OF, PLAIN, ssize_t, alltoall, "fi_alltoall", A_BUF, A_COUNT, A_DESC, A_RESULT,       \
+	     A_COLL, A_TYPE, A_FLAGS, A_CONTEXT)                                                  \
+	CALL(OF, PLAIN, ssize_t, allreduce, "fi_allreduce", A_BUF, A_COUNT, A_DESC, A_RESULT,     \
+	     A_COLL, A_TYPE, A_OP, A_FLAGS, A_CONTEXT)                                            \
+	CALL(OF, PLAIN, ssize_t, allgather, "fi_allgather", A_BUF, A_COUNT, A_DESC, A_RESULT,     \
+	     A_COLL, A_TYPE, A_FLAGS, A_CONTEXT)                                                  \
+	CALL(OF, PLAIN, ssize_t, reduce_scatter, "fi_reduce_scatter", A_BUF, A_COUNT, A_DESC,     \
 	     A_RESULT, A_COLL, A_TYPE, A_OP, A_FLAGS, A_CONTEXT)                                  \
-	CALL(PLAIN, ssize_t, reduce, "fi_reduce", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL,       \
+	CALL(OF, PLAIN, ssize_t, reduce, "fi_reduce", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL,   \
 	     A_ROOT, A_TYPE, A_OP, A_FLAGS, A_CONTEXT)                                            \
-	CALL(PLAIN, ssize_t, scatter, "fi_scatter", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL,     \
+	CALL(OF, PLAIN, ssize_t, scatter, "fi_scatter", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL, \
 	     A_ROOT, A_TYPE, A_FLAGS, A_CONTEXT)                                                  \
-	CALL(PLAIN, ssize_t, gather, "fi_gather", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL,       \
+	CALL(OF, PLAIN, ssize_t, gather, "fi_gather", A_BUF, A_COUNT, A_DESC, A_RESULT, A_COLL,   \
 	     A_ROOT, A_TYPE, A_FLAGS, A_CONTEXT)                                                  \
-	CALL(TRIGGERED, ssize_t, msg, "fi_collective_msg",                                        \
+	CALL(OF, TRIGGERED, ssize_t, msg, "fi_collective_msg",                                    \
 	     (P, const struct fi_msg_collective *, msg), A_RESULTS, A_FLAGS)                      \
-	CALL(OPTIONAL, ssize_t, barrier2, "fi_barrier2", A_COLL, A_FLAGS, A_CONTEXT)
+	CALL(OF, OPTIONAL, ssize_t, barrier2, "fi_barrier2", A_COLL, A_FLAGS, A_CONTEXT)
 
-#define COLLECTIVE_DEFINE(how, ret, ...)   HOOK_##how(fid_ep, collective, ret, __VA_ARGS__)
-#define COLLECTIVE_SLOT(how, ret, op, ...) HOOK_SLOT(fid_ep, collective, op)
-COLLECTIVE_CALLS(COLLECTIVE_DEFINE)
-
-struct fi_ops_collective ofi_hook_collective_ops = {
-	.size = sizeof(struct fi_ops_collective) COLLECTIVE_CALLS(COLLECTIVE_SLOT),
-};
+HOOK_TABLE(fi_ops_collective, ofi_hook_collective_ops, fid_ep, collective, COLLECTIVE_CALLS)

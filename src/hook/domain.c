@@ -57,43 +57,38 @@ static int opened_ep(int ret, struct fi_info *info, struct fid *handle, struct f
 		  opened_ep(ret, info, handle, ep, context), __VA_ARGS__)
 
 /* A shared transmit context can only be bound. */
-#define DOMAIN_CALLS(CALL)                                                                         \
-	CALL(ENDPOINT, int, endpoint, "fi_endpoint", A_INFO, (P, struct fid_ep **, ep), A_CONTEXT) \
-	CALL(ENDPOINT, int, endpoint2, "fi_endpoint2", A_INFO, (P, struct fid_ep **, ep), A_FLAGS, \
-	     A_CONTEXT)                                                                            \
-	CALL(OPENED, int, av_open, "fi_av_open",                                                   \
-	     ofi_hook_wrap_ops((struct fid **)av, context, &ofi_hook_av_ops),                      \
-	     (P, struct fi_av_attr *, attr), (P, struct fid_av **, av), A_CONTEXT)                 \
-	CALL(OPENED, int, cq_open, "fi_cq_open",                                                   \
-	     ofi_hook_wrap_ops((struct fid **)cq, context, &ofi_hook_cq_ops),                      \
-	     (P, struct fi_cq_attr *, attr), (P, struct fid_cq **, cq), A_CONTEXT)                 \
-	CALL(OPENED, int, cntr_open, "fi_cntr_open",                                               \
-	     ofi_hook_wrap_ops((struct fid **)cntr, context, &ofi_hook_cntr_ops),                  \
-	     (P, struct fi_cntr_attr *, attr), (P, struct fid_cntr **, cntr), A_CONTEXT)           \
-	CALL(OPENED, int, poll_open, "fi_poll_open",                                               \
-	     ofi_hook_wrap_ops((struct fid **)pollset, (*pollset)->fid.context,                    \
-			       &ofi_hook_poll_ops),                                                \
-	     (P, struct fi_poll_attr *, attr), (P, struct fid_poll **, pollset))                   \
-	CALL(OPENED, int, scalable_ep, "fi_scalable_ep", ofi_hook_wrap_ep(sep, context), A_INFO,   \
-	     (P, struct fid_ep **, sep), A_CONTEXT)                                                \
-	CALL(PLAIN, int, stx_ctx, "fi_stx_context", (P, struct fi_tx_attr *, attr),                \
-	     (P, struct fid_stx **, stx), A_CONTEXT)                                               \
-	CALL(OPENED, int, srx_ctx, "fi_srx_context", ofi_hook_wrap_ep(rx_ep, context),             \
-	     (P, struct fi_rx_attr *, attr), (P, struct fid_ep **, rx_ep), A_CONTEXT)              \
-	CALL(OPTIONAL, int, query_atomic, "fi_query_atomic", A_TYPE, A_OP,                         \
-	     (P, struct fi_atomic_attr *, attr), A_FLAGS)                                          \
-	CALL(OPTIONAL, int, query_collective, "fi_query_collective",                               \
-	     (D, enum fi_collective_op, coll), (P, struct fi_collective_attr *, attr), A_FLAGS)    \
-	CALL(OPTIONAL, int, xpu_ctx, "fi_xpu_ctx", (P, struct fi_xpu_attr *, attr),                \
+#define DOMAIN_CALLS(CALL, OF...)                                                               \
+	CALL(OF, ENDPOINT, int, endpoint, "fi_endpoint", A_INFO, (P, struct fid_ep **, ep),     \
+	     A_CONTEXT)                                                                         \
+	CALL(OF, ENDPOINT, int, endpoint2, "fi_endpoint2", A_INFO, (P, struct fid_ep **, ep),   \
+	     A_FLAGS, A_CONTEXT)                                                                \
+	CALL(OF, OPENED, int, av_open, "fi_av_open",                                            \
+	     ofi_hook_wrap_ops((struct fid **)av, context, &ofi_hook_av_ops),                   \
+	     (P, struct fi_av_attr *, attr), (P, struct fid_av **, av), A_CONTEXT)              \
+	CALL(OF, OPENED, int, cq_open, "fi_cq_open",                                            \
+	     ofi_hook_wrap_ops((struct fid **)cq, context, &ofi_hook_cq_ops),                   \
+	     (P, struct fi_cq_attr *, attr), (P, struct fid_cq **, cq), A_CONTEXT)              \
+	CALL(OF, OPENED, int, cntr_open, "fi_cntr_open",                                        \
+	     ofi_hook_wrap_ops((struct fid **)cntr, context, &ofi_hook_cntr_ops),               \
+	     (P, struct fi_cntr_attr *, attr), (P, struct fid_cntr **, cntr), A_CONTEXT)        \
+	CALL(OF, OPENED, int, poll_open, "fi_poll_open",                                        \
+	     ofi_hook_wrap_ops((struct fid **)pollset, (*pollset)->fid.context,                 \
+			       &ofi_hook_poll_ops),                                             \
+	     (P, struct fi_poll_attr *, attr), (P, struct fid_poll **, pollset))                \
+	CALL(OF, OPENED, int, scalable_ep, "fi_scalable_ep", ofi_hook_wrap_ep(sep, context),    \
+	     A_INFO, (P, struct fid_ep **, sep), A_CONTEXT)                                     \
+	CALL(OF, PLAIN, int, stx_ctx, "fi_stx_context", (P, struct fi_tx_attr *, attr),         \
+	     (P, struct fid_stx **, stx), A_CONTEXT)                                            \
+	CALL(OF, OPENED, int, srx_ctx, "fi_srx_context", ofi_hook_wrap_ep(rx_ep, context),      \
+	     (P, struct fi_rx_attr *, attr), (P, struct fid_ep **, rx_ep), A_CONTEXT)           \
+	CALL(OF, OPTIONAL, int, query_atomic, "fi_query_atomic", A_TYPE, A_OP,                  \
+	     (P, struct fi_atomic_attr *, attr), A_FLAGS)                                       \
+	CALL(OF, OPTIONAL, int, query_collective, "fi_query_collective",                        \
+	     (D, enum fi_collective_op, coll), (P, struct fi_collective_attr *, attr), A_FLAGS) \
+	CALL(OF, OPTIONAL, int, xpu_ctx, "fi_xpu_ctx", (P, struct fi_xpu_attr *, attr),         \
 	     (P, struct fid_xpu_ctx **, ctx), A_CONTEXT)
 
-#define DOMAIN_DEFINE(how, ret, ...)   HOOK_##how(fid_domain, ops, ret, __VA_ARGS__)
-#define DOMAIN_SLOT(how, ret, op, ...) HOOK_SLOT(fid_domain, ops, op)
-DOMAIN_CALLS(DOMAIN_DEFINE)
-
-struct fi_ops_domain ofi_hook_domain_ops = {
-	.size = sizeof(struct fi_ops_domain) DOMAIN_CALLS(DOMAIN_SLOT),
-};
+HOOK_TABLE(fi_ops_domain, ofi_hook_domain_ops, fid_domain, ops, DOMAIN_CALLS)
 
 static int wrap_mr(struct fid_mr **mr, void *context)
 {
@@ -108,20 +103,14 @@ static int wrap_mr(struct fid_mr **mr, void *context)
 	return 0;
 }
 
-#define MR_CALLS(CALL)                                                                  \
-	CALL(FID_OPENED, int, reg, "fi_mr_reg", wrap_mr(mr, context), A_BUF, A_LEN,     \
-	     (X, uint64_t, access), (X, uint64_t, offset), (X, uint64_t, key), A_FLAGS, \
-	     (P, struct fid_mr **, mr), A_CONTEXT)                                      \
-	CALL(FID_OPENED, int, regv, "fi_mr_regv", wrap_mr(mr, context), A_IOV, A_COUNT, \
-	     (X, uint64_t, access), (X, uint64_t, offset), (X, uint64_t, key), A_FLAGS, \
-	     (P, struct fid_mr **, mr), A_CONTEXT)                                      \
-	CALL(FID_OPENED, int, regattr, "fi_mr_regattr", wrap_mr(mr, attr->context),     \
+#define MR_CALLS(CALL, OF...)                                                               \
+	CALL(OF, FID_OPENED, int, reg, "fi_mr_reg", wrap_mr(mr, context), A_BUF, A_LEN,     \
+	     (X, uint64_t, access), (X, uint64_t, offset), (X, uint64_t, key), A_FLAGS,     \
+	     (P, struct fid_mr **, mr), A_CONTEXT)                                          \
+	CALL(OF, FID_OPENED, int, regv, "fi_mr_regv", wrap_mr(mr, context), A_IOV, A_COUNT, \
+	     (X, uint64_t, access), (X, uint64_t, offset), (X, uint64_t, key), A_FLAGS,     \
+	     (P, struct fid_mr **, mr), A_CONTEXT)                                          \
+	CALL(OF, FID_OPENED, int, regattr, "fi_mr_regattr", wrap_mr(mr, attr->context),     \
 	     (P, const struct fi_mr_attr *, attr), A_FLAGS, (P, struct fid_mr **, mr))
 
-#define MR_DEFINE(how, ret, ...)   HOOK_##how(fid_domain, mr, ret, __VA_ARGS__)
-#define MR_SLOT(how, ret, op, ...) HOOK_SLOT(fid_domain, mr, op)
-MR_CALLS(MR_DEFINE)
-
-struct fi_ops_mr ofi_hook_mr_ops = {
-	.size = sizeof(struct fi_ops_mr) MR_CALLS(MR_SLOT),
-};
+HOOK_TABLE(fi_ops_mr, ofi_hook_mr_ops, fid_domain, mr, MR_CALLS)

@@ -26,34 +26,23 @@ static ssize_t translated_err(ssize_t ret, struct fi_eq_err_entry *buf)
 	return ret;
 }
 
-#define EQ_CALLS(CALL)                                                                             \
-	CALL(UNTOLD, const char *, strerror, (D, int, prov_errno), (P, const void *, err_data),    \
-	     (P, char *, buf), A_LEN)                                                              \
-	CALL(THEN, ssize_t, read, "fi_eq_read", translated(ret, event, buf), A_EVENT, A_BUF_OUT,   \
-	     A_LEN, A_FLAGS)                                                                       \
-	CALL(THEN, ssize_t, readerr, "fi_eq_readerr", translated_err(ret, buf),                    \
-	     (P, struct fi_eq_err_entry *, buf), A_FLAGS)                                          \
-	CALL(PLAIN, ssize_t, write, "fi_eq_write", (U, uint32_t, event), A_BUF, A_LEN, A_FLAGS)    \
-	CALL(THEN, ssize_t, sread, "fi_eq_sread", translated(ret, event, buf), A_EVENT, A_BUF_OUT, \
-	     A_LEN, A_TIMEOUT, A_FLAGS)
+#define EQ_CALLS(CALL, OF...)                                                               \
+	CALL(OF, UNTOLD, const char *, strerror, (D, int, prov_errno),                      \
+	     (P, const void *, err_data), (P, char *, buf), A_LEN)                          \
+	CALL(OF, THEN, ssize_t, read, "fi_eq_read", translated(ret, event, buf), A_EVENT,   \
+	     A_BUF_OUT, A_LEN, A_FLAGS)                                                     \
+	CALL(OF, THEN, ssize_t, readerr, "fi_eq_readerr", translated_err(ret, buf),         \
+	     (P, struct fi_eq_err_entry *, buf), A_FLAGS)                                   \
+	CALL(OF, PLAIN, ssize_t, write, "fi_eq_write", (U, uint32_t, event), A_BUF, A_LEN,  \
+	     A_FLAGS)                                                                       \
+	CALL(OF, THEN, ssize_t, sread, "fi_eq_sread", translated(ret, event, buf), A_EVENT, \
+	     A_BUF_OUT, A_LEN, A_TIMEOUT, A_FLAGS)
 
-#define EQ_DEFINE(how, ret, ...)   HOOK_##how(fid_eq, ops, ret, __VA_ARGS__)
-#define EQ_SLOT(how, ret, op, ...) HOOK_SLOT(fid_eq, ops, op)
-EQ_CALLS(EQ_DEFINE)
+HOOK_TABLE(fi_ops_eq, ofi_hook_eq_ops, fid_eq, ops, EQ_CALLS)
 
-struct fi_ops_eq ofi_hook_eq_ops = {
-	.size = sizeof(struct fi_ops_eq) EQ_CALLS(EQ_SLOT),
-};
+#define POLL_CALLS(CALL, OF...)                                                              \
+	CALL(OF, PLAIN, int, poll, "fi_poll", (P, void **, context), (D, int, count))        \
+	CALL(OF, PLAIN, int, poll_add, "fi_poll_add", (F, struct fid *, event_fid), A_FLAGS) \
+	CALL(OF, PLAIN, int, poll_del, "fi_poll_del", (F, struct fid *, event_fid), A_FLAGS)
 
-#define POLL_CALLS(CALL)                                                                 \
-	CALL(PLAIN, int, poll, "fi_poll", (P, void **, context), (D, int, count))        \
-	CALL(PLAIN, int, poll_add, "fi_poll_add", (F, struct fid *, event_fid), A_FLAGS) \
-	CALL(PLAIN, int, poll_del, "fi_poll_del", (F, struct fid *, event_fid), A_FLAGS)
-
-#define POLL_DEFINE(how, ret, ...)   HOOK_##how(fid_poll, ops, ret, __VA_ARGS__)
-#define POLL_SLOT(how, ret, op, ...) HOOK_SLOT(fid_poll, ops, op)
-POLL_CALLS(POLL_DEFINE)
-
-struct fi_ops_poll ofi_hook_poll_ops = {
-	.size = sizeof(struct fi_ops_poll) POLL_CALLS(POLL_SLOT),
-};
+HOOK_TABLE(fi_ops_poll, ofi_hook_poll_ops, fid_poll, ops, POLL_CALLS)

@@ -32,22 +32,20 @@ static int wrap_pep(struct fid_pep **pep, void *context)
 }
 
 /* A hook could see nothing of a wait set. */
-#define FABRIC_CALLS(CALL)                                                                      \
-	CALL(OPENED, int, domain, "fi_domain", wrap_domain(domain, context), A_INFO,            \
-	     (P, struct fid_domain **, domain), A_CONTEXT)                                      \
-	CALL(OPTIONAL_OPENED, int, domain2, "fi_domain2", wrap_domain(domain, context), A_INFO, \
-	     (P, struct fid_domain **, domain), A_FLAGS, A_CONTEXT)                             \
-	CALL(OPENED, int, passive_ep, "fi_passive_ep", wrap_pep(pep, context), A_INFO,          \
-	     (P, struct fid_pep **, pep), A_CONTEXT)                                            \
-	CALL(OPENED, int, eq_open, "fi_eq_open",                                                \
-	     ofi_hook_wrap_ops((struct fid **)eq, context, &ofi_hook_eq_ops),                   \
-	     (P, struct fi_eq_attr *, attr), (P, struct fid_eq **, eq), A_CONTEXT)              \
-	CALL(PLAIN, int, wait_open, "fi_wait_open", (P, struct fi_wait_attr *, attr),           \
+#define FABRIC_CALLS(CALL, OF...)                                                           \
+	CALL(OF, OPENED, int, domain, "fi_domain", wrap_domain(domain, context), A_INFO,    \
+	     (P, struct fid_domain **, domain), A_CONTEXT)                                  \
+	CALL(OF, OPTIONAL_OPENED, int, domain2, "fi_domain2", wrap_domain(domain, context), \
+	     A_INFO, (P, struct fid_domain **, domain), A_FLAGS, A_CONTEXT)                 \
+	CALL(OF, OPENED, int, passive_ep, "fi_passive_ep", wrap_pep(pep, context), A_INFO,  \
+	     (P, struct fid_pep **, pep), A_CONTEXT)                                        \
+	CALL(OF, OPENED, int, eq_open, "fi_eq_open",                                        \
+	     ofi_hook_wrap_ops((struct fid **)eq, context, &ofi_hook_eq_ops),               \
+	     (P, struct fi_eq_attr *, attr), (P, struct fid_eq **, eq), A_CONTEXT)          \
+	CALL(OF, PLAIN, int, wait_open, "fi_wait_open", (P, struct fi_wait_attr *, attr),   \
 	     (P, struct fid_wait **, waitset))
 
-#define FABRIC_DEFINE(how, ret, ...)   HOOK_##how(fid_fabric, ops, ret, __VA_ARGS__)
-#define FABRIC_SLOT(how, ret, op, ...) HOOK_SLOT(fid_fabric, ops, op)
-FABRIC_CALLS(FABRIC_DEFINE)
+FABRIC_CALLS(HOOK_DEFINE, fid_fabric, ops)
 
 static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
@@ -73,7 +71,7 @@ static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int coun
 
 struct fi_ops_fabric ofi_hook_fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
-	.trywait = fabric_trywait FABRIC_CALLS(FABRIC_SLOT),
+	.trywait = fabric_trywait FABRIC_CALLS(HOOK_SLOT, fid_fabric, ops),
 };
 
 int ofi_hook_fabric(struct fid_fabric **fabric, void *context)
