@@ -138,15 +138,21 @@ void vrb_rdm_secret_close(struct vrb_rdm_secret *secret)
 	free(secret);
 }
 
-void vrb_rdm_secret_sign(const struct vrb_rdm_secret *secret, enum vrb_rdm_role role,
-			 const struct vrb_rdm_hello *hello, uint8_t *mac)
+void vrb_rdm_secret_mac(const struct vrb_rdm_secret *secret, const char *label, const void *bytes,
+			size_t len, uint8_t *mac)
 {
 	struct hmac_sha256_ctx ctx = secret->keyed;
 
-	hmac_sha256_update(&ctx, strlen(roles[role]), (const uint8_t *)roles[role]);
-	hmac_sha256_update(&ctx, sizeof(*hello), (const uint8_t *)hello);
+	hmac_sha256_update(&ctx, strlen(label), (const uint8_t *)label);
+	hmac_sha256_update(&ctx, len, bytes);
 	hmac_sha256_digest(&ctx, VRB_RDM_MAC_LEN, mac);
 	explicit_bzero(&ctx, sizeof(ctx));
+}
+
+void vrb_rdm_secret_sign(const struct vrb_rdm_secret *secret, enum vrb_rdm_role role,
+			 const struct vrb_rdm_hello *hello, uint8_t *mac)
+{
+	vrb_rdm_secret_mac(secret, roles[role], hello, sizeof(*hello), mac);
 }
 
 bool vrb_rdm_secret_check(const struct vrb_rdm_secret *secret, enum vrb_rdm_role role,
