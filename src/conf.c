@@ -186,7 +186,7 @@ void ofi_conf_report(void)
 			strerror(error));
 	if (bad_line)
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"%s, line %d: not of the form FI_NAME=VALUE; the line is ignored\n", name,
+			"%s, line %d: not in the form FI_NAME=VALUE; the line is ignored\n", name,
 			bad_line);
 }
 

@@ -175,7 +175,7 @@ void ofi_rejects_log(struct ofi_rejects *rejects, size_t near)
 	for (i = 0; i < rejects->count; i++)
 		log_one(i < near ? FI_LOG_WARN : FI_LOG_INFO, &rejects->entry[i]);
 	if (rejects->total > rejects->count)
-		FI_INFO(&ofi_core_prov, FI_LOG_CORE, "and %zu candidates more\n",
+		FI_INFO(&ofi_core_prov, FI_LOG_CORE, "and %zu more candidates\n",
 			rejects->total - rejects->count);
 }
 

@@ -82,7 +82,7 @@ OFI_EXPORT int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric
 
 	if (!attr || !fabric || (!attr->prov_name && !attr->name)) {
 		FI_WARN(&ofi_core_prov, FI_LOG_FABRIC,
-			"fi_fabric: needs attributes with a fabric or provider name\n");
+			"fi_fabric: the attributes must have a fabric or provider name\n");
 		return -FI_EINVAL;
 	}
 	if (FI_VERSION_LT(fi_version(), attr->api_version)) {
@@ -127,7 +127,7 @@ OFI_EXPORT int fi_open(uint32_t version, const char *name, void *attr, size_t at
 		return ofi_log_open(attr, attr_len, flags, fid, context);
 	if (!strcmp(name, "stats"))
 		return ofi_stats_open(attr, attr_len, flags, fid, context);
-	FI_INFO(&ofi_core_prov, FI_LOG_CORE, "fi_open: this library does not have an object %s\n",
+	FI_INFO(&ofi_core_prov, FI_LOG_CORE, "fi_open: this library has no object named %s\n",
 		name);
 	return -FI_ENOSYS;
 }

@@ -268,7 +268,7 @@ static void explain_name(const struct request *req)
 {
 	if (TAILQ_EMPTY(ofi_providers()))
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"fi_getinfo: there is no provider: none was built in, and FI_PROVIDER_PATH has no plug-in\n");
+			"fi_getinfo: no provider is available: none is built in, and FI_PROVIDER_PATH has no plug-in\n");
 	else if (!strchr(req->prov_name, '^'))
 		ofi_provider_missing(FI_LOG_INFO, "fi_getinfo", req->prov_name, false);
 }

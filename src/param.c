@@ -183,7 +183,7 @@ static const char *type_takes(enum fi_param_type type)
 	case FI_PARAM_BOOL:
 		return "0, 1, no, yes, false, true, off or on";
 	case FI_PARAM_SIZE_T:
-		return "a number that is not negative";
+		return "a non-negative number";
 	default:
 		return "a text";
 	}
@@ -216,7 +216,8 @@ OFI_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name
 		return -FI_ENODATA;
 	ret = parse(type, text, value);
 	if (warn)
-		FI_WARN(provider, FI_LOG_CORE, "%s=%s: takes %s, the default is used\n", env, text,
+		FI_WARN(provider, FI_LOG_CORE,
+			"%s=%s is not valid; it takes %s; using the default\n", env, text,
 			type_takes(type));
 	return ret;
 }

@@ -35,7 +35,7 @@ static const struct {
 	const char *holds;
 } core_params[] = {
 	{ "log_level", FI_PARAM_STRING,
-	  "Messages to log: warn (or error, which means the same), trace, info or debug, each with those before it; none for no messages (default: warn)" },
+	  "Messages to log: warn (or error, which means the same), trace, info or debug, each including the previous ones; none for no messages (default: warn)" },
 	{ "log_prov", FI_PARAM_STRING,
 	  "Providers whose messages are logged, a comma separated list; with a leading ^ all but those (default: all)" },
 	{ "log_subsys", FI_PARAM_STRING,
@@ -44,43 +44,42 @@ static const struct {
 	{ "log_interval", FI_PARAM_INT,
 	  "Milliseconds before a repeated message is logged again (0 or more, default: 2000)" },
 	{ "log_location", FI_PARAM_STRING,
-	  "Where messages go: stderr, stdout, a file that does not exist yet, or a directory for a file ofi_<pid>.log in it (default: stderr)" },
+	  "Where messages go: stderr, stdout, a file that does not exist yet, or a directory, in which ofi_<pid>.log is created (default: stderr)" },
 	{ "log_location_mode", FI_PARAM_STRING,
-	  "Octal permissions of the file that log_location makes (0 to 0777, default: 0600)" },
+	  "Octal permissions of the file created by log_location (0 to 0777, default: 0600)" },
 	{ "provider", FI_PARAM_STRING,
 	  "Providers to use, a comma separated list; with a leading ^ all but those (default: all)" },
 	{ "provider_path", FI_PARAM_STRING,
 	  "Directories to search for plug-in providers (*-fi.so) before the installed ones, "
-	  "separated by colons. A leading @ takes the first of several providers with one name instead of the newest. +/path/to/x-fi.so prefers this file to all others "
+	  "separated by colons. A leading @ selects the first of several providers with the same name instead of the newest. +/path/to/x-fi.so prefers this file to all others "
 	  "(default: " PROVDLDIR ")" },
 	{ "prefer_sysconfig", FI_PARAM_BOOL,
 	  "A value in libfabric.conf takes precedence over one in the environment (default: no)" },
 	{ "addr_format", FI_PARAM_STRING,
-	  "Format of the addresses that fi_getinfo offers, such as FI_SOCKADDR_IN; others are left out (default: all)" },
+	  "Format of the addresses that fi_getinfo offers, such as FI_SOCKADDR_IN; other formats are not offered (default: all)" },
 	{ "hook", FI_PARAM_STRING,
-	  "Hooks that see each call: perf counts what calls cost, trace logs each call, noop does nothing; a list separated by semicolons (default: none)" },
+	  "Hooks that see each call: perf measures the cost of calls, trace logs each call, noop does nothing; a semicolon-separated list (default: none)" },
 	{ "hook_file", FI_PARAM_STRING,
-	  "Where hooks write: stderr, stdout, a file that does not exist yet, or a directory for a file ofi_hook_<pid>.log in it (default: the log)" },
+	  "Where hooks write: stderr, stdout, a file that does not exist yet, or a directory, in which ofi_hook_<pid>.log is created (default: the log)" },
 	{ "perf_cntr", FI_PARAM_STRING,
-	  "What the hook perf counts: cpu_instr or cpu_cycles (default: cpu_instr)" },
-	{ "stats", FI_PARAM_BOOL, "Keep statistics where fi_stat finds them (default: yes)" },
+	  "What the perf hook counts: cpu_instr or cpu_cycles (default: cpu_instr)" },
+	{ "stats", FI_PARAM_BOOL, "Publish statistics for fi_stat (default: yes)" },
 	{ "getinfo_explain", FI_PARAM_BOOL,
 	  "Log for each fi_getinfo why candidates were not offered (default: no)" },
 	{ "fork_unsafe", FI_PARAM_BOOL,
-	  "Do not protect memory that devices use from being lost to the parent when the process forks (default: no)" },
+	  "Do not protect the memory that devices use from fork, after which the parent could lose it (default: no)" },
 	{ "universe_size", FI_PARAM_SIZE_T,
-	  "Processes of the job, for providers whose endpoints have many peers; connected endpoints take no notice (0 or more, default: 0, unknown)" },
+	  "Number of processes of the job, for providers whose endpoints have many peers; connected endpoints ignore it (0 or more, default: 0, unknown)" },
 	{ "av_remove_cleanup", FI_PARAM_BOOL,
-	  "Let fi_av_remove close hidden connections to the peer; there are none (default: no)" },
-	NO_EFFECT(
-		"offload_coll_provider", FI_PARAM_STRING, NULL,
-		"Provider that collective operations are left to; no effect, there is none for it (default: none)"),
+	  "Let fi_av_remove close hidden connections to the peer; no effect, there are none (default: no)" },
+	NO_EFFECT("offload_coll_provider", FI_PARAM_STRING, NULL,
+		  "Provider that performs collective operations; no effect (default: none)"),
 	{ "mr_cache_max_size", FI_PARAM_SIZE_T,
-	  "Bytes of the application's memory that a domain for reliable datagrams keeps registered for the next time (0 or more, default: no limit)" },
+	  "Bytes of application memory that a domain for reliable datagrams keeps registered for later use (0 or more, default: no limit)" },
 	{ "mr_cache_max_count", FI_PARAM_SIZE_T,
-	  "Regions that it keeps registered; 0: none, each use registers (0 or more, default: 4096)" },
+	  "Number of regions that it keeps registered; 0 registers memory for each use (0 or more, default: 4096)" },
 	{ "mr_cache_monitor", FI_PARAM_STRING,
-	  "How it sees that memory is freed: userfaultfd, or disabled, and nothing is kept (default: userfaultfd)" },
+	  "How it detects that memory is freed: userfaultfd; or disabled, which keeps nothing (default: userfaultfd)" },
 	NO_EFFECT("mr_cuda_cache_monitor_enabled", FI_PARAM_BOOL, "no",
 		  "The same for memory of CUDA devices; no effect (default: no)"),
 	NO_EFFECT("mr_rocr_cache_monitor_enabled", FI_PARAM_BOOL, "no",
@@ -148,7 +147,7 @@ static void check_addr_format(void)
 
 	if (value && *value && !ofi_param_addr_format())
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"FI_ADDR_FORMAT=%s: no format of addresses, such as FI_SOCKADDR_IN; all are offered\n",
+			"FI_ADDR_FORMAT=%s is not an address format such as FI_SOCKADDR_IN; offering all formats\n",
 			value);
 }
 
@@ -185,8 +184,7 @@ static void warn_if_near(const char *env, const char *const *names)
 	nearest = ofi_suggest_within(env, names, CORE_COUNT, 2);
 	if (nearest)
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"%s is set, but there is no such parameter; did you mean %s?\n", env,
-			nearest);
+			"%s is set but is not a parameter; did you mean %s?\n", env, nearest);
 }
 
 static void check_names(void)

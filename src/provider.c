@@ -119,7 +119,7 @@ void ofi_provider_missing(enum fi_log_level level, const char *by, const char *w
 	if (near && !nearest)
 		return;
 	FI_LOG(&ofi_core_prov, level, FI_LOG_CORE,
-	       "%s: there is no provider %s%s%s%s fi_info -l lists those there are (%s); plug-ins of other libfabric builds load from the directories of FI_PROVIDER_PATH\n",
+	       "%s: there is no provider %s%s%s%s fi_info -l lists the available ones (%s); plug-ins of other libfabric builds are loaded from the directories of FI_PROVIDER_PATH\n",
 	       by, word, nearest ? ", did you mean " : "", nearest ? nearest : "",
 	       nearest ? "?" : ";", text);
 }

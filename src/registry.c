@@ -62,7 +62,7 @@ static int registry_check(const struct ofi_provider *offer)
 	if (FI_VERSION_LT(fi_version(), prov->fi_version) ||
 	    FI_VERSION_LT(prov->fi_version, OLDEST_FI_VERSION)) {
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"provider %s (%s) is made for libfabric %u.%u, this is %u.%u: not loaded, rebuild it\n",
+			"provider %s (%s) is built for libfabric %u.%u, this is %u.%u: not loaded, rebuild it\n",
 			prov->name, offer->origin, FI_MAJOR(prov->fi_version),
 			FI_MINOR(prov->fi_version), FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
 		return -FI_ENOSYS;
@@ -131,8 +131,9 @@ int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
 		return -FI_EALREADY;
 	}
 	if (old && !beats(reg, entry, old)) {
-		FI_INFO(&ofi_core_prov, FI_LOG_CORE, "provider %s (%s) gives way to that of %s\n",
-			entry->prov->name, entry->origin, old->origin);
+		FI_INFO(&ofi_core_prov, FI_LOG_CORE,
+			"provider %s (%s) is replaced by the one from %s\n", entry->prov->name,
+			entry->origin, old->origin);
 		ret = -FI_EALREADY;
 	}
 	if (ret) {

@@ -117,7 +117,7 @@ static void tell_connected(const struct reading *now, char *text, size_t len)
 	if (queued && field[OFI_STATS_PEER_HALTED])
 		snprintf(text, len, "the peer's application to receive: it has no room for more");
 	else if (field[OFI_STATS_PEER_CREDITS] <= field[OFI_STATS_PEER_RESERVE])
-		snprintf(text, len, "the peer to progress: it has not taken %lu packets",
+		snprintf(text, len, "the peer to make progress: it has not taken %lu packets",
 			 in_flight);
 	else if (field[OFI_STATS_PEER_FENCED])
 		snprintf(text, len, "operations before FI_FENCE to complete");
@@ -130,7 +130,7 @@ static void tell_connected(const struct reading *now, char *text, size_t len)
 	else if (in_flight)
 		snprintf(text, len, "%lu packets in flight to complete", in_flight);
 	else if (kept)
-		snprintf(text, len, "the application to receive %lu messages of the peer", kept);
+		snprintf(text, len, "the application to receive %lu messages from the peer", kept);
 }
 
 static void tell(const struct reading *now, char *text, size_t len)

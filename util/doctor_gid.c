@@ -93,7 +93,7 @@ static void say_none(struct doctor *doctor, const struct doctor_port *port, int 
 	if (pinned >= 0 && choice->count) {
 		doctor_fix(doctor, "unset FI_VERBS_GID_IDX");
 		doctor_say(doctor, DOCTOR_FAIL,
-			   "%s port %s: there is no GID %d, which FI_VERBS_GID_IDX asks for",
+			   "%s port %s: GID %d, selected by FI_VERBS_GID_IDX, does not exist",
 			   port->device, port->num, pinned);
 		return;
 	}
@@ -112,7 +112,7 @@ static const char *why(const struct doctor_port *port, int pinned, const struct 
 	if (choice->count == 1)
 		return "it is the only one";
 	if (!port->ethernet || port->iwarp)
-		return "all serve alike, it is the first";
+		return "all are equivalent, this is the first";
 	return "RoCE v2 before v1, routable before link-local, IPv4 before IPv6";
 }
 
@@ -122,17 +122,19 @@ static bool say_reach(struct doctor *doctor, const struct doctor_port *port, con
 {
 	if (!is_v2(gid)) {
 		doctor_fix(doctor, "cma_roce_mode -d %s -p %s -m 2", port->device, port->num);
-		doctor_say(doctor, DOCTOR_WARN,
-			   "%s port %s would use GID %d %s of type %s: no router forwards it",
-			   port->device, port->num, gid->index, text, gid->type);
+		doctor_say(
+			doctor, DOCTOR_WARN,
+			"%s port %s would use GID %d %s of type %s, which routers do not forward",
+			port->device, port->num, gid->index, text, gid->type);
 		return true;
 	}
 	if (scope_of(&gid->addr) <= SCOPE_LINK) {
 		doctor_fix(doctor, "ip addr add ADDRESS/24 dev %s",
 			   port->netdev[0] ? port->netdev : "eth0");
-		doctor_say(doctor, DOCTOR_WARN,
-			   "%s port %s would use GID %d %s, which is %s: no address of the network",
-			   port->device, port->num, gid->index, text, scopes[scope_of(&gid->addr)]);
+		doctor_say(
+			doctor, DOCTOR_WARN,
+			"%s port %s would use GID %d %s, which is %s, not an address of the network",
+			port->device, port->num, gid->index, text, scopes[scope_of(&gid->addr)]);
 		return true;
 	}
 	return false;
@@ -173,7 +175,7 @@ static int read_pin(struct doctor *doctor)
 	if (!*end && pin >= -1 && pin <= GID_IDX_MAX)
 		return (int)pin;
 	doctor_fix(doctor, "unset FI_VERBS_GID_IDX");
-	doctor_say(doctor, DOCTOR_FAIL, "FI_VERBS_GID_IDX is '%s', -1 to %d are possible", env,
+	doctor_say(doctor, DOCTOR_FAIL, "FI_VERBS_GID_IDX is '%s'; it takes -1 to %d", env,
 		   GID_IDX_MAX);
 	return -1;
 }

@@ -37,7 +37,7 @@ static void check_abi(struct doctor *doctor, const char *what, const char *path,
 
 	if (abi < 0) {
 		doctor_fix(doctor, "ls -l %s", path);
-		doctor_say(doctor, DOCTOR_NOTE, "the version of %s is not known", what);
+		doctor_say(doctor, DOCTOR_NOTE, "the version of %s is unknown", what);
 	} else if (abi < min || abi > max) {
 		doctor_fix(
 			doctor,
@@ -105,7 +105,7 @@ static void no_device(struct doctor *doctor)
 	find_netdev(doctor->root, netdev, sizeof(netdev));
 	doctor_fix(doctor, "modprobe rdma_rxe && rdma link add rxe0 type rxe netdev %s", netdev);
 	doctor_say(doctor, DOCTOR_FAIL,
-		   "no RDMA device and no adapter known to be one; soft-RoCE does without");
+		   "no RDMA device and no adapter known to be one; soft-RoCE needs none");
 }
 
 static void check_devices(struct doctor *doctor)

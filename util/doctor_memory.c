@@ -70,7 +70,7 @@ static void check_memlock(struct doctor *doctor)
 		       "/proc/self/limits") ||
 	    sscanf(line, "Max locked memory %31s %31s", soft_text, hard_text) != 2) {
 		doctor_fix(doctor, "mount -t proc proc /proc");
-		doctor_say(doctor, DOCTOR_NOTE, "the limit of locked memory is not known");
+		doctor_say(doctor, DOCTOR_NOTE, "the limit of locked memory is unknown");
 		return;
 	}
 	soft = parse_limit(soft_text);
@@ -182,7 +182,7 @@ void doctor_userfaultfd(struct doctor *doctor, int err, bool old)
 	if (!err) {
 		doctor_say(
 			doctor, DOCTOR_OK,
-			"the kernel tells of freed memory, so that buffers of large messages stay registered");
+			"the kernel reports freed memory, so buffers of large messages stay registered");
 		return;
 	}
 	if (err == ENOSYS)
@@ -197,7 +197,7 @@ void doctor_userfaultfd(struct doctor *doctor, int err, bool old)
 			"start the container with --device /dev/userfaultfd, or with a seccomp profile that allows userfaultfd");
 	doctor_say(
 		doctor, DOCTOR_WARN,
-		"userfaultfd is refused (%s): each large message of FI_EP_RDM registers its buffer anew, which is slow",
+		"userfaultfd is refused (%s): each large message of FI_EP_RDM registers its buffer again, which is slow",
 		strerror(err));
 }
 

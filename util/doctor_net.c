@@ -107,7 +107,7 @@ static void check_arp(struct doctor *doctor, const char *netdev)
 static void check_rp_filter(struct doctor *doctor, const char *netdev)
 {
 	if (sysctl_of(doctor->root, netdev, "rp_filter") != 1) {
-		doctor_say(doctor, DOCTOR_OK, "%s takes packets whatever way the answer goes",
+		doctor_say(doctor, DOCTOR_OK, "%s accepts packets whatever route the answer takes",
 			   netdev);
 		return;
 	}
@@ -149,7 +149,7 @@ static void check_subnet(struct doctor *doctor, const struct doctor_port *port,
 	if (!neighbour)
 		return;
 	doctor_say(doctor, DOCTOR_OK,
-		   "%s and %s are on one subnet, which takes some settings:", port->netdev,
+		   "%s and %s are on one subnet, which requires some settings:", port->netdev,
 		   neighbour);
 	check_arp(doctor, port->netdev);
 	check_rp_filter(doctor, port->netdev);

@@ -44,7 +44,7 @@ static void explain(const struct info_why *why, int ret, char *text, size_t len)
 	if (!why->count)
 		snprintf(text, len, "%s", fi_strerror(-ret));
 	else if (reject->asked[0] || reject->has[0])
-		snprintf(text, len, "%s: asked for %s, there is %s", reject->attr,
+		snprintf(text, len, "%s: asked for %s, has %s", reject->attr,
 			 reject->asked[0] ? reject->asked : "nothing",
 			 reject->has[0] ? reject->has : "nothing");
 	else

@@ -137,7 +137,7 @@ bool doctor_options_parse(struct doctor_options *opts, int argc, char **argv)
 	if (!set_arguments(opts, argc - optind, argv + optind))
 		return false;
 	if (*opts->root && (opts->peer || opts->listen)) {
-		fprintf(stderr, "error: --root looks at files: not with a peer\n");
+		fprintf(stderr, "error: --root checks files only and does not go with a peer\n");
 		return false;
 	}
 	return true;

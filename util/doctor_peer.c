@@ -182,7 +182,8 @@ static bool find_route(struct trial *trial)
 	doctor_fix(trial->doctor, "ip route get %s (use an address of the peer's RDMA interface)",
 		   trial->opts->peer);
 	doctor_say(trial->doctor, DOCTOR_WARN,
-		   "route: from %s on %s, which is no interface of an RDMA device", text, netdev);
+		   "route: from %s on %s, which is not an interface of an RDMA device", text,
+		   netdev);
 	return true;
 }
 

@@ -45,7 +45,7 @@ static void read_host(struct doctor *doctor, struct doctor_ports *ports, struct 
 	}
 	if (!doctor_addrs_read(addrs, doctor->root)) {
 		doctor_fix(doctor, "ip -o addr show >%s/ip-addr", doctor->root);
-		doctor_say(doctor, DOCTOR_NOTE, "the IP addresses are not known: %s",
+		doctor_say(doctor, DOCTOR_NOTE, "the IP addresses are unknown: %s",
 			   strerror(errno));
 	}
 }

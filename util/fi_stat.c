@@ -35,13 +35,13 @@ static int explain(pid_t pid, int err)
 	const char *why = fi_strerror(-err);
 
 	if (err == -FI_ENODATA)
-		why = "it has no statistics: nothing of it is open, FI_STATS=0, or another library";
+		why = "it has no statistics: it has opened nothing, FI_STATS=0 is set, or it uses another library";
 	else if (err == -ENOENT)
 		why = "there is no such process";
 	else if (err == -FI_EACCES)
 		why = "it is another user's";
 	else if (err == -FI_EPROTO)
-		why = "its libfabric is of another version than this one";
+		why = "its libfabric has a different version";
 	else if (err == -FI_ENOSYS)
 		why = "the libfabric.so.1 that fi_stat itself has loaded is not weft";
 	fprintf(stderr, "fi_stat: process %d: %s\n", (int)pid, why);

@@ -125,7 +125,8 @@ static int set_names(struct info_options *opts, int option, const char *text)
 static int set_action(struct info_options *opts, enum info_action action)
 {
 	if (opts->action != INFO_QUERY && opts->action != action) {
-		fprintf(stderr, "error: only one of --env, --getenv, --list and --version\n");
+		fprintf(stderr,
+			"error: only one of --env, --getenv, --list and --version is allowed is allowed\n");
 		return EXIT_FAILURE;
 	}
 	opts->action = action;
@@ -265,7 +266,7 @@ int info_options_parse(struct info_options *opts, int argc, char **argv)
 	}
 	if (opts->why && opts->action != INFO_QUERY) {
 		fprintf(stderr,
-			"error: --why explains a query: not with --env, --getenv, --list or --version\n");
+			"error: --why explains a query and does not go with --env, --getenv, --list or --version\n");
 		return EXIT_FAILURE;
 	}
 	return set_source(opts);

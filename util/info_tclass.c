@@ -32,7 +32,7 @@ int info_tclass_parse(const char *text, uint32_t *tclass)
 		return 0;
 	}
 	if (info_names_find(&info_tclasses, text, &value)) {
-		fprintf(stderr, "Or the number of a DSCP, 0 to %d.\n", CODE_POINTS - 1);
+		fprintf(stderr, "Or a DSCP, 0 to %d.\n", CODE_POINTS - 1);
 		return -1;
 	}
 	*tclass = (uint32_t)value;

@@ -65,7 +65,7 @@ static int pp_ctrl_recv(struct pp_ctrl *ctrl, void *buf, size_t len)
 			return pp_ctrl_error("ctrl/read");
 		if (!got) {
 			pp_error(
-				"ctrl/read: no data or remote connection closed (the peer says why)");
+				"ctrl/read: no data or remote connection closed (see the peer's output)");
 			return -ECONNABORTED;
 		}
 		next += got;

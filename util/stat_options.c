@@ -114,8 +114,8 @@ bool stat_options_parse(struct stat_options *opts, int argc, char **argv)
 		return false;
 	}
 	if (!opts->pid || (opts->count && !opts->watch_ms)) {
-		fprintf(stderr, !opts->pid ? "error: --pid says of which process\n"
-					   : "error: --count is for --watch\n");
+		fprintf(stderr, !opts->pid ? "error: --pid is required\n"
+					   : "error: --count requires --watch\n");
 		return false;
 	}
 	return true;

@@ -16,7 +16,7 @@ static int check_sharing(const struct fi_provider *prov, const struct ofi_av_cla
 {
 	if (!attr->name) {
 		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_open: FI_READ is for an address vector that has a name\n");
+			"fi_av_open: FI_READ requires an address vector with a name\n");
 		return -FI_EINVAL;
 	}
 	if (!cls->shared) {
@@ -26,7 +26,7 @@ static int check_sharing(const struct fi_provider *prov, const struct ofi_av_cla
 	}
 	if (attr->flags & FI_AV_USER_ID) {
 		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_open: FI_AV_USER_ID is not for an address vector with a name, whose addresses are all processes'\n");
+			"fi_av_open: FI_AV_USER_ID is not possible with a name, because all processes share the addresses\n");
 		return -FI_EOPNOTSUPP;
 	}
 	return 0;
@@ -41,7 +41,7 @@ static int av_check_attr(const struct fi_provider *prov, const struct ofi_av_cla
 	}
 	if (attr->flags & ~OFI_AV_FLAGS) {
 		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_open: flags 0x%llx: FI_EVENT, FI_SYMMETRIC, FI_AV_USER_ID and FI_READ are known\n",
+			"fi_av_open: flags 0x%llx: allowed are FI_EVENT, FI_SYMMETRIC, FI_AV_USER_ID and FI_READ\n",
 			(unsigned long long)attr->flags);
 		return -FI_EBADFLAGS;
 	}
@@ -156,13 +156,13 @@ static int check_flags(const struct ofi_av *av, const char *call, uint64_t flags
 {
 	if (flags & ~INSERT_FLAGS) {
 		FI_WARN(av->prov, FI_LOG_AV,
-			"%s: flags 0x%llx: FI_MORE, FI_SYNC_ERR and FI_AV_USER_ID are known\n",
+			"%s: flags 0x%llx: allowed are FI_MORE, FI_SYNC_ERR and FI_AV_USER_ID\n",
 			call, (unsigned long long)flags);
 		return -FI_EBADFLAGS;
 	}
 	if (av->event && (flags & FI_SYNC_ERR)) {
 		FI_WARN(av->prov, FI_LOG_AV,
-			"%s: FI_SYNC_ERR is not for an address vector opened with FI_EVENT, which reports errors to its event queue\n",
+			"%s: FI_SYNC_ERR is not possible, the address vector was opened with FI_EVENT and reports errors to its event queue\n",
 			call);
 		return -FI_EBADFLAGS;
 	}
@@ -173,7 +173,7 @@ static int check_shared(const struct ofi_av *av, const char *call, bool user_id)
 {
 	if (ofi_av_shared_read_only(av->shared)) {
 		FI_WARN(av->prov, FI_LOG_AV,
-			"%s: the address vector was opened with FI_READ, to be read only\n", call);
+			"%s: the address vector was opened read-only, with FI_READ\n", call);
 		return -FI_EPERM;
 	}
 	if (!user_id)
@@ -202,9 +202,9 @@ int ofi_av_check_insert(const struct ofi_av *av, const char *call, const void *a
 	if (count && !addr)
 		missing = "addr";
 	else if (count && (flags & FI_AV_USER_ID) && !fi_addr)
-		missing = "fi_addr, with FI_AV_USER_ID the user's ids,";
+		missing = "fi_addr (the user ids, with FI_AV_USER_ID)";
 	else if (count && (flags & FI_SYNC_ERR) && !context)
-		missing = "context, with FI_SYNC_ERR an array of int,";
+		missing = "context (an array of int, with FI_SYNC_ERR)";
 	if (!missing && count <= INT_MAX)
 		return 0;
 	if (missing)

@@ -81,7 +81,7 @@ static int source_get(const char *call, struct fid_av_set *dst_fid, const struct
 
 	if (!fid || ofi_av_set(fid)->view.av != dst->view.av) {
 		FI_WARN(dst->view.prov, FI_LOG_AV, "%s: %s\n", call,
-			fid ? "the sets are of different address vectors" : "src is NULL");
+			fid ? "the sets belong to different address vectors" : "src is NULL");
 		return -FI_EINVAL;
 	}
 	src->ordered = ofi_av_set_members(ofi_av_set(fid), &src->count);
@@ -277,9 +277,9 @@ static bool has_range(const struct fi_av_set_attr *attr)
 static const char *check_range(const struct fi_av_set_attr *attr)
 {
 	if (!has_range(attr))
-		return attr->stride ? "stride is for a range; leave it 0" : NULL;
+		return attr->stride ? "stride applies to a range only; set it to 0" : NULL;
 	if (attr->comm_key_size)
-		return "with comm_key start_addr and end_addr are FI_ADDR_NOTAVAIL";
+		return "comm_key requires start_addr and end_addr to be FI_ADDR_NOTAVAIL";
 	if (attr->start_addr == FI_ADDR_NOTAVAIL || attr->end_addr == FI_ADDR_NOTAVAIL ||
 	    attr->start_addr > attr->end_addr)
 		return "start_addr is above end_addr, or one of them is missing";
@@ -308,7 +308,7 @@ static int av_set_check_attr(const struct fi_provider *prov, const struct fi_av_
 	}
 	if (attr->flags & ~(FI_UNIVERSE | KINDS)) {
 		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_set: flags 0x%llx: FI_UNIVERSE and FI_*_SET are known\n",
+			"fi_av_set: flags 0x%llx: allowed are FI_UNIVERSE and FI_*_SET\n",
 			(unsigned long long)attr->flags);
 		return -FI_EBADFLAGS;
 	}

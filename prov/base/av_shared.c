@@ -119,14 +119,14 @@ static const char *check_header(const struct ofi_av_shared *shared, const struct
 {
 	if (found->magic != want->magic || found->version != want->version ||
 	    found->entry_size != want->entry_size)
-		return "it is damaged, or of another version of the library";
+		return "it is damaged, or was created by another version of the library";
 	if (!found->capacity || found->capacity > CAPACITY_MAX ||
 	    shared->shm.size < size_of(found->capacity, shared->stride))
 		return "its size is wrong";
 	if (found->addr_format != want->addr_format)
-		return "it is of another address format";
+		return "it has a different address format";
 	if (want->type != FI_AV_UNSPEC && found->type != want->type)
-		return "it is of another type";
+		return "it has a different type";
 	if (found->type != FI_AV_MAP && found->type != FI_AV_TABLE)
 		return "it is damaged";
 	return NULL;
@@ -175,7 +175,7 @@ static int open_memory(struct ofi_av_shared *shared, const char *path, const str
 			"fi_av_open: no process has an address vector %s open\n", attr->name);
 	else if (ret)
 		FI_WARN(shared->prov, FI_LOG_AV,
-			"fi_av_open: %s: %s: %s; is /dev/shm there, with room, and /dev/shm%s yours?\n",
+			"fi_av_open: %s: %s: %s; check that /dev/shm exists and has room, and that /dev/shm%s belongs to you\n",
 			attr->name, what, strerror(-ret), path);
 	return ret;
 }

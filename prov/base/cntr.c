@@ -395,7 +395,7 @@ static int cntr_check_attr(const struct fi_provider *prov, const struct fi_cntr_
 		return ofi_refuse_flags(prov, FI_LOG_CNTR, "fi_cntr_open", attr->flags);
 	if (attr->events != FI_CNTR_EVENTS_COMP) {
 		FI_WARN(prov, FI_LOG_CNTR,
-			"fi_cntr_open: events %d; only FI_CNTR_EVENTS_COMP is counted\n",
+			"fi_cntr_open: events %d; only FI_CNTR_EVENTS_COMP is supported\n",
 			(int)attr->events);
 		return -FI_ENOSYS;
 	}

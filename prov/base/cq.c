@@ -82,7 +82,7 @@ int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *a
 	}
 	if (attr->format > FI_CQ_FORMAT_TAGGED || attr->wait_cond > FI_CQ_COND_THRESHOLD)
 		return ofi_refuse(prov, FI_LOG_CQ, -FI_EINVAL,
-				  "fi_cq_open: format %d, wait_cond %d; there are no such\n",
+				  "fi_cq_open: format %d or wait_cond %d is not valid\n",
 				  (int)attr->format, (int)attr->wait_cond);
 	if (is_served(attr->wait_obj, sets))
 		return 0;
@@ -152,7 +152,7 @@ int ofi_cq_join(struct ofi_cq *cq, const struct fi_provider *prov, const struct 
 	ret = ofi_waitset_join(attr->wait_set, fabric, member);
 	if (ret)
 		FI_WARN(prov, FI_LOG_CQ,
-			"fi_cq_open: wait_set %p: %s; it has to be one of the domain's fabric\n",
+			"fi_cq_open: wait_set %p: %s; it must be a wait set of the domain's fabric\n",
 			(void *)attr->wait_set, fi_strerror(-ret));
 	return ret;
 }

@@ -16,7 +16,8 @@ static int find_option(const struct fi_provider *prov, const char *call, struct 
 
 	if (level != FI_OPT_ENDPOINT)
 		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-				  "%s: level %d; there is FI_OPT_ENDPOINT\n", call, level);
+				  "%s: level %d is not supported; use FI_OPT_ENDPOINT\n", call,
+				  level);
 	ret = option(ep, name, value);
 	if (ret == -FI_ENOPROTOOPT)
 		ofi_decline(prov, FI_LOG_EP_CTRL, ret, "%s: the endpoint has no option %d\n", call,
@@ -54,13 +55,13 @@ int ofi_ep_setopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option 
 	if (!value || len != sizeof(*to))
 		return ofi_refuse(
 			prov, FI_LOG_EP_CTRL, -FI_EINVAL,
-			"fi_setopt: option %d is a size_t, %zu bytes, and not %zu at %p\n", name,
-			sizeof(*to), len, value);
+			"fi_setopt: option %d is a size_t of %zu bytes; optlen is %zu, optval %p\n",
+			name, sizeof(*to), len, value);
 	memcpy(to, value, sizeof(*to));
 	if (name == writable)
 		return 0;
 	return ofi_decline(prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
-			   "fi_setopt: option %d can only be read\n", name);
+			   "fi_setopt: option %d is read-only\n", name);
 }
 
 static int direction(const struct fi_provider *prov, const char *command, const uint64_t *flags,
@@ -97,7 +98,7 @@ int ofi_ep_set_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_f
 	if (*flags & ~which & ~allowed)
 		return ofi_refuse(
 			prov, FI_LOG_EP_CTRL, -FI_EBADFLAGS,
-			"fi_control: FI_SETOPSFLAG with flags 0x%llx; 0x%llx can be a default\n",
+			"fi_control: FI_SETOPSFLAG with flags 0x%llx; only 0x%llx can be defaults\n",
 			(unsigned long long)*flags, (unsigned long long)allowed);
 	*(which == FI_TRANSMIT ? of->tx : of->rx) = *flags & ~which;
 	return 0;

@@ -224,7 +224,7 @@ static int check_read(const struct ofi_eq *eq, const char *call, const void *out
 		return -FI_EINVAL;
 	}
 	if (flags & ~FI_PEEK) {
-		FI_WARN(eq->prov, FI_LOG_EQ, "%s: flags 0x%llx: only FI_PEEK is known\n", call,
+		FI_WARN(eq->prov, FI_LOG_EQ, "%s: flags 0x%llx: only FI_PEEK is allowed\n", call,
 			(unsigned long long)flags);
 		return -FI_EINVAL;
 	}
@@ -449,7 +449,7 @@ static int eq_check_attr(const struct fi_provider *prov, const struct fi_eq_attr
 
 	if (attr && (attr->flags & ~known)) {
 		FI_WARN(prov, FI_LOG_EQ,
-			"fi_eq_open: flags 0x%llx: only FI_WRITE and FI_AFFINITY are known\n",
+			"fi_eq_open: flags 0x%llx: only FI_WRITE and FI_AFFINITY are allowed\n",
 			(unsigned long long)attr->flags);
 		return -FI_EINVAL;
 	}

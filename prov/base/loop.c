@@ -95,7 +95,7 @@ int ofi_loop_init(struct ofi_loop *loop, const struct fi_provider *prov)
 	ret = loop->epfd < 0 || loop->wakefd < 0 ? -errno : loop_watch(loop, loop->wakefd, NULL);
 	if (ret) {
 		FI_WARN(loop->prov, FI_LOG_FABRIC,
-			"event thread: no descriptor: %s; raise the limit of open files (ulimit -n)\n",
+			"event thread: cannot create a descriptor: %s; raise the limit of open files (ulimit -n)\n",
 			fi_strerror(-ret));
 		ofi_loop_fini(loop);
 	}

@@ -39,8 +39,8 @@ int ofi_stats_open_ops(const struct fi_provider *prov, const char *name, uint64_
 		return ofi_refuse_flags(prov, FI_LOG_CORE, "fi_open_ops", flags);
 	if (strcmp(name, FI_STATS_OPS))
 		return ofi_decline(prov, FI_LOG_CORE, -FI_ENOSYS,
-				   "fi_open_ops: there are no operations %s; there is %s\n", name,
-				   FI_STATS_OPS);
+				   "fi_open_ops: operations %s do not exist; this object has %s\n",
+				   name, FI_STATS_OPS);
 	*ops = table;
 	return 0;
 }

@@ -43,8 +43,8 @@ static void warn_range(struct fi_provider *prov, const struct ofi_param *row, lo
 	char name[NAME_LEN];
 
 	env_name(name, prov->name, row->name);
-	FI_WARN(prov, FI_LOG_CORE, "%s=%lld: takes %ld to %ld, the default of %ld is used\n", name,
-		set, row->min, row->max, row->def);
+	FI_WARN(prov, FI_LOG_CORE, "%s=%lld is out of range (%ld to %ld); using the default, %ld\n",
+		name, set, row->min, row->max, row->def);
 }
 
 /* fi_param_get has warned if the value has the wrong type. */

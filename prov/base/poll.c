@@ -133,7 +133,7 @@ static int poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 		return -FI_EBADFLAGS;
 	if (!ref) {
 		FI_WARN(set->prov, FI_LOG_DOMAIN,
-			"fi_poll_add: an object of class %zu; a poll set takes completion queues and counters of its own domain\n",
+			"fi_poll_add: object of class %zu; a poll set takes completion queues and counters of its own domain\n",
 			event_fid ? event_fid->fclass : 0);
 		return -FI_EINVAL;
 	}
@@ -170,7 +170,7 @@ static int poll_close(struct fid *fid)
 		return 0;
 	if (!TAILQ_EMPTY(&set->items)) {
 		FI_WARN(set->prov, FI_LOG_DOMAIN,
-			"fi_close: poll set %p is not empty; take out what is in it with fi_poll_del first\n",
+			"fi_close: poll set %p is not empty; remove its members with fi_poll_del first\n",
 			(void *)set);
 		return -FI_EBUSY;
 	}

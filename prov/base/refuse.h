@@ -23,8 +23,8 @@
 #define ofi_refuse_null(prov, subsys, call, what) \
 	ofi_refuse(prov, subsys, -FI_EINVAL, "%s: %s is NULL\n", call, what)
 #define ofi_refuse_flags(prov, subsys, call, flags)                                            \
-	ofi_refuse(prov, subsys, -FI_EBADFLAGS, "%s: flags 0x%llx; there are none of these\n", \
-		   call, (unsigned long long)(flags))
+	ofi_refuse(prov, subsys, -FI_EBADFLAGS, "%s: flags 0x%llx are not valid here\n", call, \
+		   (unsigned long long)(flags))
 #define ofi_refuse_second(prov, subsys, call, what) \
 	ofi_refuse(prov, subsys, -FI_EBUSY, "%s: %s is bound already\n", call, what)
 /* Returns -FI_ENOSYS from fi_control. */

@@ -276,7 +276,7 @@ int ofi_wait_control(const struct fi_provider *prov, struct ofi_wait *wait, int 
 	if (ret)
 		ofi_decline(
 			prov, FI_LOG_FABRIC, ret,
-			"fi_control: command %d: %s; what is waited for knows FI_GETWAITOBJ, and FI_GETWAIT unless it was opened with FI_WAIT_NONE, SET or YIELD\n",
+			"fi_control: command %d: %s; this object supports FI_GETWAITOBJ, and FI_GETWAIT unless it was opened with FI_WAIT_NONE, SET or YIELD\n",
 			command, fi_strerror(-ret));
 	return ret;
 }

@@ -294,7 +294,7 @@ int ofi_rdm_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum
 	    (op == FI_ATOMIC_READ && !fetch))
 		return ofi_decline(
 			prov, FI_LOG_DOMAIN, -FI_EOPNOTSUPP,
-			"fi_query_atomic: there is no operation %d on datatype %d of this kind\n",
+			"fi_query_atomic: operation %d is not supported on datatype %d in calls of this kind\n",
 			(int)op, (int)datatype);
 	attr->count = n;
 	attr->size = ofi_datatype_size(datatype);

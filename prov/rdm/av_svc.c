@@ -38,9 +38,10 @@ static int parse(const struct batch *batch, const char *text, struct sockaddr_st
 
 	if (!ofi_addr_parse(text, ss) && (!family || family == ss->ss_family))
 		return 0;
-	return ofi_refuse(batch->av->base.prov, FI_LOG_AV, -FI_EINVAL,
-			  "%s: %s without a service is no address of the vector's format\n",
-			  batch->call, text);
+	return ofi_refuse(
+		batch->av->base.prov, FI_LOG_AV, -FI_EINVAL,
+		"%s: %s without a service is not an address in the format of the address vector\n",
+		batch->call, text);
 }
 
 static int lookup(const struct batch *batch, const char *node, const char *service,

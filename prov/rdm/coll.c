@@ -444,7 +444,7 @@ int ofi_rdm_coll_busy(const struct ofi_rdm_ep *ep)
 	if (!ep->coll || !ofi_ref_busy(&ep->coll->groups))
 		return 0;
 	FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
-		"fi_close: endpoint %p is a member of collective groups; close what fi_join_collective gave first\n",
+		"fi_close: endpoint %p is a member of collective groups; close the groups from fi_join_collective first\n",
 		(const void *)ep);
 	return -FI_EBUSY;
 }

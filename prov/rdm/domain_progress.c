@@ -181,8 +181,8 @@ int ofi_rdm_domain_progress_open(struct ofi_domain *domain, bool automatic)
 	all->with_domain = attr->threading == FI_THREAD_DOMAIN;
 	err = domain_progress_setup(all, automatic);
 	if (err) {
-		FI_WARN(domain->prov, FI_LOG_DOMAIN, "fi_domain: what makes progress: %s\n",
-			strerror(err));
+		FI_WARN(domain->prov, FI_LOG_DOMAIN,
+			"fi_domain: starting the progress thread: %s\n", strerror(err));
 		ofi_rdm_domain_progress_close(all);
 		return -err;
 	}

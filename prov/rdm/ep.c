@@ -109,7 +109,8 @@ static int enable(struct ofi_rdm_ep *ep)
 	if (ret) {
 		detach(ep);
 		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
-			"fi_enable: what asks it for progress: %s\n", fi_strerror(-ret));
+			"fi_enable: registering the endpoint for progress: %s\n",
+			fi_strerror(-ret));
 		return ret;
 	}
 	ofi_rdm_coll_enable(ep);
@@ -226,7 +227,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	default:
 		return ofi_decline_command(
 			ep->domain->prov, FI_LOG_EP_CTRL, command,
-			"an endpoint knows FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
+			"an endpoint supports FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
 	}
 }
 
@@ -440,11 +441,11 @@ int ofi_rdm_ep_check(const struct ofi_domain *domain, const struct fi_info *info
 {
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->src_addr || !ep)
 		return ofi_refuse_null(domain->prov, FI_LOG_EP_CTRL, "fi_endpoint",
-				       "ep, info or what belongs to it");
+				       "ep, info or one of its attributes");
 	if (info->ep_attr->type == FI_EP_RDM)
 		return 0;
-	FI_WARN(domain->prov, FI_LOG_EP_CTRL, "fi_endpoint: type %d; this domain has FI_EP_RDM\n",
-		info->ep_attr->type);
+	FI_WARN(domain->prov, FI_LOG_EP_CTRL,
+		"fi_endpoint: type %d; this domain offers FI_EP_RDM\n", info->ep_attr->type);
 	return -FI_EINVAL;
 }
 

@@ -35,7 +35,7 @@ static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t c
 		return -FI_EINVAL;
 	if (!ofi_rdm_is_ep(fid)) {
 		FI_WARN(&engine, FI_LOG_EP_CTRL,
-			"fi_ops_stats: read: an object of class %zu; these operations are of reliable-datagram endpoints\n",
+			"fi_ops_stats: read: object of class %zu; these operations belong to reliable-datagram endpoints\n",
 			fid->fclass);
 		return -FI_EINVAL;
 	}

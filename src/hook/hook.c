@@ -53,7 +53,7 @@ static void use(const char *word)
 		;
 	nearest = i < COUNT(others) ? NULL : ofi_suggest(word, names, COUNT(names));
 	FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-		"FI_HOOK=%s: there is no hook of this name%s%s%s; use perf, trace or noop, with ; between them\n",
+		"FI_HOOK=%s: no hook has this name%s%s%s; use perf, trace or noop, separated by ;\n",
 		word, nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 

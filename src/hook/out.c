@@ -50,7 +50,7 @@ static void warn_unseen(bool trace, bool perf)
 		level = "info";
 	if (level)
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"FI_HOOK writes to the log at level %s, which FI_LOG_LEVEL leaves out; set FI_LOG_LEVEL=%s or FI_HOOK_FILE=stderr\n",
+			"FI_HOOK writes to the log at level %s, which FI_LOG_LEVEL excludes; set FI_LOG_LEVEL=%s or FI_HOOK_FILE=stderr\n",
 			level, level);
 }
 

@@ -167,7 +167,7 @@ void ofi_hook_perf_open(void)
 		err = errno;
 		counters = false;
 		FI_WARN(&ofi_core_prov, FI_LOG_CORE,
-			"FI_HOOK=perf: no counter %s: perf_event_open: %s; time in ns is taken instead%s\n",
+			"FI_HOOK=perf: no counter %s: perf_event_open: %s; measuring time in ns instead%s\n",
 			kinds[kind], strerror(err),
 			err == EACCES || err == EPERM
 				? " (sysctl kernel.perf_event_paranoid=2 permits counters)"

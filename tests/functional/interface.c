@@ -28,16 +28,16 @@ static FILE *table;
 
 enum fi_ep_type kind;
 
-#define DEVICE_MEMORY "connected endpoints have memory of GPUs"
+#define DEVICE_MEMORY "only FI_EP_MSG supports GPU memory"
 #define OF_REGATTR    "a flag of fi_mr_regattr"
-#define NO_XPU	      "no adapter for verbs lets accelerators post operations"
-#define NO_SCALABLE   "an endpoint has one context of each kind"
-#define MESSAGES      "datagrams are messages alone"
-#define OF_RDM	      "reliable datagrams (RDM) have it"
-#define NO_SHARING    "objects are not shared with other providers"
-#define NOT_ASKED     "the program need not"
-#define NO_VARIABLE   "objects of this provider have none"
-#define ONE_CALL      "a flag of single calls, not a default"
+#define NO_XPU	      "no verbs device lets accelerators post operations"
+#define NO_SCALABLE   "scalable endpoints are not supported: one context per direction"
+#define MESSAGES      "FI_EP_DGRAM offers messages only"
+#define OF_RDM	      "only FI_EP_RDM offers it"
+#define NO_SHARING    "objects cannot be shared with other providers"
+#define NOT_ASKED     "not needed from the application"
+#define NO_VARIABLE   "objects of this provider define none"
+#define ONE_CALL      "valid in single calls, not as a default"
 
 /* The first whose section and name fit counts. */
 static const struct {
@@ -54,24 +54,26 @@ static const struct {
 	{ "Calls", "fi_scalable_ep*", NO_SCALABLE },
 	{ "Calls", "fi_[tr]x_context", NO_SCALABLE },
 	{ "Calls", "fi_srx_context",
-	  "RDM receives from all peers by one queue; datagrams have none" },
-	{ "Calls", "fi_stx_context", "limits of connected endpoints and RDM" },
-	{ "Calls", "fi_t*", "tags are matched by RDM" },
-	{ "Calls", "fi_*auth_key", "an endpoint has one key, that of fi_getinfo" },
-	{ "Calls", "fi_av_lookup2", "there is no flag for it; fi_av_lookup does it" },
+	  "FI_EP_RDM shares one receive queue among its peers anyway; FI_EP_DGRAM cannot share one" },
+	{ "Calls", "fi_stx_context", "only FI_EP_MSG and FI_EP_RDM offer it" },
+	{ "Calls", "fi_t*", "only FI_EP_RDM matches tags" },
+	{ "Calls", "fi_*auth_key", "an endpoint has a single key, which is given to fi_getinfo" },
+	{ "Calls", "fi_av_lookup2", "there are no flags for it; fi_av_lookup does the same" },
 	{ "Calls", "fi_av_set*", OF_RDM },
 	{ "Calls", "fi_mr_refresh",
 	  "pinned pages stay; it works where the device pages on demand" },
 	{ "Calls", "fi_mr_*",
-	  "the device does not tell the target of RMA; nothing is to be enabled" },
+	  "the device does not report RMA to its target, and regions need not be enabled" },
 	{ "Calls", "fi_[gs]et_val", NO_VARIABLE },
 	{ "Calls", "fi_set_ops", NO_VARIABLE },
-	{ "Calls", "fi_setopt", "FI_OPT_MIN_MULTI_RECV alone can be set, where FI_MULTI_RECV is" },
-	{ "Calls", "fi_ep_alias", "an endpoint of datagrams has one set of flags" },
-	{ "Calls", "fi_alias", "an endpoint of datagrams has one set of flags" },
-	{ "Calls", "fi_cancel", "what was posted is the device's" },
-	{ "Calls", "fi_join", "multicast is for datagrams" },
-	{ "Calls", "fi_mc_addr", "groups are those of datagrams and of collectives" },
+	{ "Calls", "fi_setopt",
+	  "only FI_OPT_MIN_MULTI_RECV can be set, and only with FI_MULTI_RECV" },
+	{ "Calls", "fi_ep_alias", "an FI_EP_DGRAM endpoint has a single set of default flags" },
+	{ "Calls", "fi_alias", "an FI_EP_DGRAM endpoint has a single set of default flags" },
+	{ "Calls", "fi_cancel", "the device cannot return a posted operation" },
+	{ "Calls", "fi_join", "only FI_EP_DGRAM offers multicast" },
+	{ "Calls", "fi_mc_addr",
+	  "FI_EP_MSG has no groups; FI_EP_DGRAM knows the address once the group is joined" },
 	{ "Calls", "fi_*atomic*", MESSAGES },
 	{ "Calls", "fi_*read*", MESSAGES },
 	{ "Calls", "fi_*write*", MESSAGES },
@@ -82,33 +84,36 @@ static const struct {
 	{ "Calls", "fi_reduce*", OF_RDM },
 	{ "Calls", "fi_scatter", OF_RDM },
 	{ "Calls", "fi_gather", OF_RDM },
-	{ "Calls", "fi_*", "RDM and datagrams do not connect" },
-	{ "Capabilities", "FI_RMA_PMEM", "whether memory is persistent is not known" },
-	{ "Capabilities", "FI_FIREWALL_ADDR", "connections take no detours" },
-	{ "Capabilities", "FI_EXACT_DIRECTED_RECV", "FI_DIRECTED_RECV" },
-	{ "Capabilities", "FI_TAGGED_DIRECTED_RECV", "FI_DIRECTED_RECV" },
-	{ "Capabilities", "FI_TAGGED_MULTI_RECV", "FI_MULTI_RECV is for messages without tags" },
-	{ "Capabilities", "FI_MULTICAST", "multicast is for datagrams" },
+	{ "Calls", "fi_*", "only FI_EP_MSG endpoints are connected" },
+	{ "Capabilities", "FI_RMA_PMEM", "the provider cannot tell whether memory is persistent" },
+	{ "Capabilities", "FI_FIREWALL_ADDR", "connections are always direct" },
+	{ "Capabilities", "FI_EXACT_DIRECTED_RECV", "use FI_DIRECTED_RECV" },
+	{ "Capabilities", "FI_TAGGED_DIRECTED_RECV", "use FI_DIRECTED_RECV" },
+	{ "Capabilities", "FI_TAGGED_MULTI_RECV",
+	  "FI_MULTI_RECV applies to untagged messages only" },
+	{ "Capabilities", "FI_MULTICAST", "only FI_EP_DGRAM offers multicast" },
 	{ "Capabilities", "FI_AV_USER_ID", "connected endpoints have no address vector" },
 	{ "Capabilities", "FI_SOURCE*",
-	  "a connection has one source; datagrams tell of those they know" },
-	{ "Capabilities", "FI_RMA_EVENT", "the device does not tell the target of RMA" },
+	  "FI_EP_MSG has a single source; FI_EP_DGRAM reports known sources only" },
+	{ "Capabilities", "FI_RMA_EVENT", "the device does not report RMA to its target" },
 	{ "Capabilities", "*READ", MESSAGES },
 	{ "Capabilities", "*WRITE", MESSAGES },
 	{ "Capabilities", "FI_RMA", MESSAGES },
 	{ "Capabilities", "FI_ATOMIC", MESSAGES },
-	{ "Capabilities", "FI_TRIGGER", "datagrams are sent when they are posted" },
-	{ "Capabilities", "FI_MULTI_RECV", "each datagram takes a receive of the device" },
+	{ "Capabilities", "FI_TRIGGER", "FI_EP_DGRAM sends at once" },
+	{ "Capabilities", "FI_MULTI_RECV", "each datagram consumes a receive of the device" },
 	{ "Capabilities", "*", OF_RDM },
 	{ "*Modes", "*", NOT_ASKED },
-	{ "Registration modes", "FI_MR_SCALABLE", "the device chooses keys; RDM can translate" },
+	{ "Registration modes", "FI_MR_SCALABLE", "with FI_EP_MSG the device chooses the keys" },
 	{ "Registration modes", "*", NOT_ASKED },
 	{ "Flags of *", "FI_PRIORITY", "queues have no priorities" },
-	{ "Flags of *", "FI_COMMIT_COMPLETE", "whether memory is persistent is not known" },
+	{ "Flags of *", "FI_COMMIT_COMPLETE",
+	  "the provider cannot tell whether memory is persistent" },
 	{ "Flags of *", "FI_PEER_TRANSFER", NO_SHARING },
-	{ "Flags of *", "FI_MULTI_RECV", "where the capability is asked for" },
+	{ "Flags of *", "FI_MULTI_RECV", "requires the capability FI_MULTI_RECV" },
 	{ "Flags of transmit*", "FI_DELIVERY_COMPLETE", "datagrams are not acknowledged" },
-	{ "Flags of transmit*", "FI_MATCH_COMPLETE", "matching is that of RDM" },
+	{ "Flags of transmit*", "FI_MATCH_COMPLETE",
+	  "only FI_EP_RDM matches messages in software" },
 	{ "Flags of *", "FI_FENCE", ONE_CALL },
 	{ "Flags of *", "FI_MORE", ONE_CALL },
 	{ "Flags of *", "FI_PEEK", ONE_CALL },
@@ -122,16 +127,17 @@ static const struct {
 	{ "Flags of *", "FI_AUTH_KEY", "a flag of fi_mr_regattr" },
 	{ "Flags of *", "FI_AV_USER_ID", "a flag of address vectors" },
 	{ "Flags of *", "FI_FIREWALL_ADDR", "a flag of address vectors" },
-	{ "Flags of *", "*", "of the other direction, or a capability and no flag" },
-	{ "Message order", "FI_ORDER_DATA", "of completions" },
-	{ "Message order", "*",
-	  "the device, or the way that the provider takes, does not keep it" },
-	{ "Completion order", "*", "operations complete as they are done" },
-	{ "Progress", "*", "a thread of the domain, or the program: one of the two" },
-	{ "Address formats", "FI_SOCKADDR_IB", "the port has IP addresses" },
-	{ "Address formats", "FI_ADDR_IB_UD", "names of datagrams" },
-	{ "Contexts", "*receive", "RDM receives from all peers by one queue; datagrams have none" },
-	{ "Contexts", "*transmit", "limits of connected endpoints and RDM" },
+	{ "Flags of *", "*",
+	  "applies to the other direction, or is a capability rather than a flag" },
+	{ "Message order", "FI_ORDER_DATA", "it orders completions, not messages" },
+	{ "Message order", "*", "neither the device nor the protocol guarantees it" },
+	{ "Completion order", "*", "operations complete in the order in which they finish" },
+	{ "Progress", "*", "progress is made either by the domain's thread or by the application" },
+	{ "Address formats", "FI_SOCKADDR_IB", "the port uses IP addresses" },
+	{ "Address formats", "FI_ADDR_IB_UD", "only FI_EP_DGRAM uses these names" },
+	{ "Contexts", "*receive",
+	  "FI_EP_RDM shares one receive queue among its peers anyway; FI_EP_DGRAM cannot share one" },
+	{ "Contexts", "*transmit", "only FI_EP_MSG and FI_EP_RDM offer it" },
 	{ "*atomics*", "*", "MSG: what the device has, on 64 bits; datagrams: none" },
 	{ NULL, NULL, NULL },
 };
@@ -238,7 +244,7 @@ static void print_rows(void)
 		if (j < i)
 			continue;
 		fprintf(table,
-			"\n## %s\n\n| | MSG | RDM | DGRAM | where not |\n|---|---|---|---|---|\n",
+			"\n## %s\n\n| | MSG | RDM | DGRAM | reason |\n|---|---|---|---|---|\n",
 			section);
 		for (j = i; j < count; j++)
 			if (!strcmp(rows[j].section, section))
@@ -249,10 +255,10 @@ static void print_rows(void)
 static void write_table(void)
 {
 	fprintf(table,
-		"# What of the interface there is\n\n"
+		"# Which parts of the interface are supported\n\n"
 		"Each call, capability, mode and flag of libfabric 2.6, tried with endpoints of type FI_EP_MSG, FI_EP_RDM\n"
-		"and FI_EP_DGRAM on soft-RoCE. tests/functional/interface writes this table and compares it. A mode with\n"
-		"*yes* is one that the provider takes from a program that offers it.\n");
+		"and FI_EP_DGRAM on soft-RoCE. tests/functional/interface writes this table and checks it. For a mode,\n"
+		"*yes* means that the provider uses it if the application offers it.\n");
 	for (column = 0; column < COLUMNS; column++) {
 		kind = kinds[column];
 		try_attributes();

@@ -138,7 +138,7 @@ static void test(void)
 	order.len = 64;
 	order.count = FLOOD;
 	child_say(&child, &order, sizeof(order));
-	peer = expect(child.pid, &node.name, "connected", "the peer to progress");
+	peer = expect(child.pid, &node.name, "connected", "the peer to make progress");
 	CHECK(item(&peer, "in_flight"));
 	receive(&node, FLOOD);
 	expect(child.pid, &node.name, "connected", "");

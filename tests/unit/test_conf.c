@@ -80,7 +80,7 @@ static void test_bad_lines(void **state)
 		assert_null(ofi_conf_get("FI_ONE"));
 		capture_start();
 		ofi_conf_report();
-		assert_non_null(strstr(capture_stop(), ", line 2: not of the form FI_NAME=VALUE"));
+		assert_non_null(strstr(capture_stop(), ", line 2: not in the form FI_NAME=VALUE"));
 	}
 	load("\xff\xfe=\n");
 	assert_null(ofi_conf_name(0));
@@ -148,9 +148,9 @@ static void test_unknown(void **state)
 	load("FI_PROVIDR=verbs\nFI_PSM3_X=1\n");
 	capture_start();
 	ofi_param_init();
-	assert_non_null(strstr(
-		capture_stop(),
-		"FI_PROVIDR is set, but there is no such parameter; did you mean FI_PROVIDER?"));
+	assert_non_null(
+		strstr(capture_stop(),
+		       "FI_PROVIDR is set but is not a parameter; did you mean FI_PROVIDER?"));
 }
 
 /* What the core takes for other releases' sake. */
@@ -175,7 +175,8 @@ static void test_no_effect(void **state)
 	load("FI_ADDR_FORMAT=FI_SOCKADDR_IPX\n");
 	capture_start();
 	ofi_param_init();
-	assert_non_null(strstr(capture_stop(), "FI_ADDR_FORMAT=FI_SOCKADDR_IPX: no format"));
+	assert_non_null(
+		strstr(capture_stop(), "FI_ADDR_FORMAT=FI_SOCKADDR_IPX is not an address format"));
 	assert_null(ofi_param_addr_format());
 	load("FI_ADDR_FORMAT=fi_sockaddr_in6\n");
 	assert_string_equal(ofi_param_addr_format(), "fi_sockaddr_in6");

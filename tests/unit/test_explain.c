@@ -108,7 +108,7 @@ static void test_bounded(void **state)
 	ofi_rejects_log(&rejects, 1);
 	ofi_rejects_end(&rejects);
 	assert_non_null(strstr(lines[0], "verbs/near"));
-	assert_string_equal(lines[logged - 1], "and 237 candidates more\n");
+	assert_string_equal(lines[logged - 1], "and 237 more candidates\n");
 }
 
 static void test_nested(void **state)

@@ -269,7 +269,7 @@ static void test_probe(void **state)
 	ofi_registry_fini(&fake_registry);
 	assert_int_equal(ask(NULL, &info), -FI_ENODATA);
 	assert_int_equal(warnings, 1);
-	assert_non_null(strstr(logged[0], "there is no provider: "));
+	assert_non_null(strstr(logged[0], "no provider is available: "));
 	fi_close(&log.fid);
 }
 

@@ -72,11 +72,11 @@ static void test_names(void **state)
 	assert_true(active("NoOp;trace", "stderr", "", "warn"));
 	SAYS_NOT("no hook");
 	assert_false(active("prf", "", "", "warn"));
-	SAYS("FI_HOOK=prf: there is no hook of this name, did you mean perf?");
+	SAYS("FI_HOOK=prf: no hook has this name, did you mean perf?");
 	assert_true(active("trcae;noop", "", "", "warn"));
 	SAYS("did you mean trace?");
 	assert_false(active("monitor", "", "", "warn"));
-	SAYS("FI_HOOK=monitor: there is no hook of this name; use perf, trace or noop");
+	SAYS("FI_HOOK=monitor: no hook has this name; use perf, trace or noop");
 }
 
 static void test_unseen(void **state)
@@ -130,7 +130,7 @@ static void test_counter(void **state)
 	SAYS_NOT("takes cpu_instr");
 	/* Where there is no such counter, that is said. */
 	if (strstr(text, "perf_event_open"))
-		SAYS("time in ns is taken instead");
+		SAYS("measuring time in ns instead");
 }
 
 /*

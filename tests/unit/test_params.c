@@ -90,8 +90,8 @@ static void test_range(void **state)
 {
 	(void)state;
 	setenv("FI_WEIRD_DEPTH", "32", 1);
-	assert_non_null(
-		strstr(load(), "FI_WEIRD_DEPTH=32: takes 0 to 31, the default of 12 is used"));
+	assert_non_null(strstr(
+		load(), "FI_WEIRD_DEPTH=32 is out of range (0 to 31); using the default, 12"));
 	assert_int_equal(values.depth, 12);
 	setenv("FI_WEIRD_DEPTH", "-1", 1);
 	assert_non_null(strstr(load(), "FI_WEIRD_DEPTH=-1"));
@@ -151,8 +151,9 @@ static void test_unused(void **state)
 			       "FI_WEIRD_POLICY is set: A policy; no effect"));
 	assert_non_null(
 		strstr(load_with("FI_WEIRD_ROOM", "8"), "FI_WEIRD_ROOM is set: Room; no effect"));
-	assert_non_null(strstr(load_with("FI_WEIRD_PORT", "70000"),
-			       "FI_WEIRD_PORT=70000: takes 0 to 65535, the default of 5678"));
+	assert_non_null(strstr(
+		load_with("FI_WEIRD_PORT", "70000"),
+		"FI_WEIRD_PORT=70000 is out of range (0 to 65535); using the default, 5678"));
 	assert_non_null(strstr(load_with("FI_WEIRD_USE_ODP", "perhaps"),
 			       "FI_WEIRD_USE_ODP=perhaps: takes 0, 1, no"));
 }

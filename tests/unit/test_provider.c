@@ -81,7 +81,7 @@ static void test_unknown_names(void **state)
 	assert_non_null(strstr(listed("beta,efa"), "there is no provider efa; fi_info -l"));
 	assert_non_null(strstr(
 		listed("shm"),
-		"those there are (alpha, beta); plug-ins of other libfabric builds load from the directories of FI_PROVIDER_PATH"));
+		"the available ones (alpha, beta); plug-ins of other libfabric builds are loaded from the directories of FI_PROVIDER_PATH"));
 	assert_non_null(strstr(listed("^bta"), "did you mean beta?"));
 	assert_non_null(strstr(listed("efa;ofi_rxm"), "there is no provider efa;ofi_rxm"));
 }

@@ -419,13 +419,13 @@ static void test_story(void **state)
 	step_event(conn, OFI_RDM_CONN_ESTABLISHED);
 	step_event(conn, OFI_RDM_CONN_BYE);
 	step_event(conn, OFI_RDM_CONN_DISCONNECTED);
-	assert_string_equal(story,
-			    "waiting to connect, was connecting: failed\n"
-			    "connecting, was waiting to connect: time has passed\n"
-			    "connected, was connecting: established\n"
-			    "draining for the peer, was connected: goodbye of the peer\n"
-			    "left by the peer, was draining for the peer: goodbye of the peer\n"
-			    "idle, was left by the peer: disconnected by the peer\n");
+	assert_string_equal(
+		story, "waiting to connect, was connecting: failed\n"
+		       "connecting, was waiting to connect: time has passed\n"
+		       "connected, was connecting: established\n"
+		       "draining for the peer, was connected: the peer asks to disconnect\n"
+		       "left by the peer, was draining for the peer: the peer asks to disconnect\n"
+		       "idle, was left by the peer: disconnected by the peer\n");
 }
 
 static void test_names(void **state)

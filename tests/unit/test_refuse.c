@@ -56,7 +56,7 @@ static void test_lines(void **state)
 	expect(ofi_refuse_null(&prov, FI_LOG_CQ, "fi_x", "attr"), -FI_EINVAL, FI_LOG_WARN,
 	       "fi_x: attr is NULL\n");
 	expect(ofi_refuse_flags(&prov, FI_LOG_CQ, "fi_x", 0x30), -FI_EBADFLAGS, FI_LOG_WARN,
-	       "fi_x: flags 0x30; there are none of these\n");
+	       "fi_x: flags 0x30 are not valid here\n");
 	expect(ofi_refuse_second(&prov, FI_LOG_CQ, "fi_x", "a queue"), -FI_EBUSY, FI_LOG_WARN,
 	       "fi_x: a queue is bound already\n");
 	expect(ofi_decline_command(&prov, FI_LOG_CQ, 99, "there is FI_ENABLE"), -FI_ENOSYS,

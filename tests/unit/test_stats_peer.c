@@ -108,7 +108,7 @@ static const struct {
 	    [OFI_STATS_PEER_CREDITS] = 4,
 	    [OFI_STATS_PEER_RESERVE] = 4,
 	    [OFI_STATS_PEER_QUEUED] = 3 },
-	  "the peer to progress: it has not taken 60 packets" },
+	  "the peer to make progress: it has not taken 60 packets" },
 	{ { [OFI_STATS_PEER_UP] = 1, [OFI_STATS_PEER_CREDITS] = 64, [OFI_STATS_PEER_QUEUED] = 3 },
 	  "the peer to receive 3 messages" },
 	{ { [OFI_STATS_PEER_UP] = 1,

@@ -69,10 +69,10 @@ static void test_no_limits(void **state)
 {
 	(void)state;
 	check();
-	rig_expect("note", "the limit of locked memory is not known", "mount -t proc");
+	rig_expect("note", "the limit of locked memory is unknown", "mount -t proc");
 	rig_file("/proc/self/limits", "Max locked memory\n");
 	check();
-	rig_expect("note", "the limit of locked memory is not known", "mount -t proc");
+	rig_expect("note", "the limit of locked memory is unknown", "mount -t proc");
 }
 
 static void test_fork_new_kernel(void **state)
@@ -133,7 +133,7 @@ static void test_userfaultfd(void **state)
 {
 	(void)state;
 	userfaultfd(0, false);
-	rig_expect("ok", "the kernel tells of freed memory", NULL);
+	rig_expect("ok", "the kernel reports freed memory", NULL);
 	userfaultfd(EPERM, false);
 	rig_expect("warn", "userfaultfd is refused (Operation not permitted)",
 		   "--device /dev/userfaultfd");

@@ -89,7 +89,7 @@ static void test_one_subnet(void **state)
 	rig_expect("warn", "eth0 answers for addresses of other interfaces",
 		   "sysctl -w net.ipv4.conf.eth0.arp_ignore=1 net.ipv4.conf.eth0.arp_announce=2");
 	rig_expect("warn", "eth1 answers for addresses", "net.ipv4.conf.eth1.arp_ignore=1");
-	rig_expect("ok", "eth0 takes packets whatever way", NULL);
+	rig_expect("ok", "eth0 accepts packets whatever route", NULL);
 
 	rig_file(CONF "/eth0/arp_ignore", "1\n");
 	rig_file(CONF "/eth0/arp_announce", "2\n");

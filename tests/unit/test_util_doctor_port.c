@@ -111,7 +111,7 @@ static void test_gid_type(void **state)
 	rig_expect("warn", "would use GID 0 fe80", "ip addr add");
 	rig_file(PORT "/gid_attrs/types/0", "IB/RoCE v1\n");
 	check();
-	rig_expect("warn", "GID 1 ::ffff:10.77.0.1 of type IB/RoCE v1: no router",
+	rig_expect("warn", "GID 1 ::ffff:10.77.0.1 of type IB/RoCE v1, which routers",
 		   "cma_roce_mode -d rxe0 -p 1 -m 2");
 }
 
@@ -125,7 +125,7 @@ static void test_gid_pinned(void **state)
 	rig_expect("ok", "FI_VERBS_GID_IDX asks for it", NULL);
 	setenv("FI_VERBS_GID_IDX", "7", 1);
 	check();
-	rig_expect("fail", "there is no GID 7", "unset FI_VERBS_GID_IDX");
+	rig_expect("fail", "GID 7, selected by FI_VERBS_GID_IDX", "unset FI_VERBS_GID_IDX");
 	setenv("FI_VERBS_GID_IDX", "first", 1);
 	check();
 	rig_expect("fail", "FI_VERBS_GID_IDX is 'first'", "unset FI_VERBS_GID_IDX");
@@ -148,7 +148,7 @@ static void test_infiniband(void **state)
 	rig_file(IB "/ports/1/gids/1", "fe80:0000:0000:0000:0002:c903:0000:0002\n");
 	check();
 	rig_expect("ok", "would use GID 0", NULL);
-	rig_expect("ok", "all serve alike", NULL);
+	rig_expect("ok", "all are equivalent", NULL);
 	rig_remove("/sys/class/infiniband/mlx5_0/device");
 	rig_file(IB "/ports/1/state", "2: INIT\n");
 	check();

@@ -164,7 +164,7 @@ static void test_policies(void **state)
 	vrb_params.nic_affinity = "nearest";
 	capture_start();
 	assert_string_equal(order(&affinity), "1230");
-	assert_non_null(strstr(capture_stop(), "is taken as auto"));
+	assert_non_null(strstr(capture_stop(), "using auto"));
 }
 
 int main(void)

@@ -266,7 +266,8 @@ static void test_failures(void **state)
 	expect_failure("f1", "ibv_alloc_pd", ENOMEM,
 		       "raise the limit of locked memory (ulimit -l)");
 	expect_failure("f2", "ibv_create_cq", ENOMEM, "(ulimit -l)");
-	expect_failure("f3", "ibv_create_qp", EOPNOTSUPP, "no reliable connected queue pairs");
+	expect_failure("f3", "ibv_create_qp", EOPNOTSUPP,
+		       "neither reliable connected nor datagram");
 	expect_failure("f4", "ibv_query_port", ENODEV, "load the module ib_uverbs");
 	expect_failure("f5", "ibv_query_gid_table", EMFILE, "limit of open files (ulimit -n)");
 }

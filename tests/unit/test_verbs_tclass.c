@@ -147,7 +147,7 @@ static void test_request(void **state)
 	option.err = ENOSYS;
 	capture_start();
 	vrb_tclass_set_id(class_of(rig->info), NULL);
-	assert_non_null(strstr(capture_stop(), "does not know of the traffic class"));
+	assert_non_null(strstr(capture_stop(), "does not know the traffic class"));
 }
 
 static struct fid_ep *open_ep(struct rig *rig, struct fid_av *av, uint32_t tclass)

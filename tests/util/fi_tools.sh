@@ -84,19 +84,19 @@ expect 0 '^fi_doctor: libfabric API 2\.' fi_doctor --version
 expect 2 '^Usage: ' fi_doctor --nonsense
 expect 2 'unexpected argument: stray' fi_doctor host 1 stray
 expect 2 "a port is a number from 1 to 65535, not '0'" fi_doctor host 0
-expect 2 'not with a peer' fi_doctor -r /tmp host
+expect 2 'does not go with a peer' fi_doctor -r /tmp host
 expect 1 '^fail  the kernel module ib_uverbs is not loaded  -> modprobe ib_uverbs$' \
 	fi_doctor -r /nonexistent
 
 expect 0 '^Usage: ' fi_stat --help
 expect 0 '^fi_stat: libfabric API 2\.' fi_stat --version
 expect 2 '^Usage: ' fi_stat --nonsense
-expect 2 'says of which process' fi_stat
+expect 2 '--pid is required' fi_stat
 expect 2 "takes 1 to 2147483647, not '0'" fi_stat -p 0
 expect 2 "takes 1 to 2147483647, not '1x'" fi_stat -p 1x
 expect 2 "takes 0.01 to 86400 seconds, not 'nan'" fi_stat -p 1 -w nan
 expect 2 'unexpected argument: stray' fi_stat -p 1 stray
-expect 2 '--count is for --watch' fi_stat -p 1 -c 3
+expect 2 '--count requires --watch' fi_stat -p 1 -c 3
 expect 1 'there is no such process' fi_stat -p 2147483647
 expect 1 'it has no statistics' fi_stat -p $$
 

@@ -36,8 +36,8 @@ static void addr_changed(struct vrb_ep *ep)
 		.context = ep->fid.fid.context,
 	};
 
-	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL, "endpoint %p: the address of its device moved\n",
-		(void *)ep);
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+		"endpoint %p: the network address of its device changed\n", (void *)ep);
 	if (ep->domain->eq)
 		ofi_eq_post(ep->domain->eq, FI_NOTIFY, &entry, sizeof(entry));
 }
@@ -272,7 +272,7 @@ static int conn_accept(struct fid_ep *fid, const void *param, size_t len)
 static int conn_shutdown(struct fid_ep *fid, uint64_t flags)
 {
 	if (flags) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_shutdown: flags 0x%llx: they must be 0\n",
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_shutdown: flags 0x%llx; they must be 0\n",
 			(unsigned long long)flags);
 		return -FI_EINVAL;
 	}
@@ -333,7 +333,8 @@ static int conn_setname(fid_t fid, void *addr, size_t len)
 	if (old != id)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_setname: endpoint %p is connecting or connected; name it before\n", (void *)ep);
+		"fi_setname: endpoint %p is connecting or connected; call fi_setname before fi_connect\n",
+		(void *)ep);
 	return -FI_EOPBADSTATE;
 }
 

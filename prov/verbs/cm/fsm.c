@@ -30,7 +30,7 @@ static const char *const state_names[VRB_CONN_STATES] = {
 	[VRB_CONN_CONNECTING] = "connecting",
 	[VRB_CONN_ACCEPTING] = "accepting",
 	[VRB_CONN_UP] = "connected",
-	[VRB_CONN_DOWN] = "disconnected; an endpoint connects once in its life",
+	[VRB_CONN_DOWN] = "disconnected; an endpoint can be connected only once",
 	[VRB_CONN_CLOSED] = "closed",
 };
 
@@ -47,7 +47,7 @@ static const char *const step_names[VRB_STEPS] = {
 	[VRB_STEP_COMM_EST] = "data came",
 	[VRB_STEP_FAILED] = "failed",
 	[VRB_STEP_DISCONNECTED] = "disconnected by the peer",
-	[VRB_STEP_FATAL] = "the queue pair or the device is broken",
+	[VRB_STEP_FATAL] = "the queue pair or the device has failed",
 };
 
 static void post_cm(struct vrb_ep *ep, uint32_t event, const struct vrb_step_arg *arg)

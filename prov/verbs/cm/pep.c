@@ -161,7 +161,7 @@ static struct rdma_cm_id *pep_event(struct vrb_pep *pep, const struct rdma_cm_ev
 	req = info ? vrb_req_new(&pep->fabric->cm, event, pep) : NULL;
 	if (!req) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"passive endpoint %p: a connection request through device %s is refused: no memory, or the device can't do what the endpoint's fi_info says\n",
+			"passive endpoint %p: a connection request through device %s is refused: no memory, or the device does not support what the endpoint's fi_info requires\n",
 			(void *)pep, ibv_get_device_name(event->id->verbs->device));
 		fi_freeinfo(info);
 		return event->id;
@@ -234,8 +234,8 @@ static int pep_name(struct vrb_pep *pep, const char *call, const struct sockaddr
 		rdma_destroy_id(old);
 	if (ret)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"%s: passive endpoint %p is listening; name it before\n", call,
-			(void *)pep);
+			"%s: passive endpoint %p is listening; set its name before fi_listen\n",
+			call, (void *)pep);
 	return ret;
 }
 
@@ -313,7 +313,7 @@ static int pep_listen(struct fid_pep *fid)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_listen: passive endpoint %p %s\n",
 			(void *)pep,
 			ret == -FI_EALREADY ? "is listening"
-					    : "has given its address to an endpoint");
+					    : "has passed its address to an endpoint");
 	return ret;
 }
 
@@ -348,7 +348,8 @@ static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 	if (pep->eq) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_pep_bind: passive endpoint %p has an event queue\n", (void *)pep);
+			"fi_pep_bind: passive endpoint %p already has an event queue\n",
+			(void *)pep);
 		return -FI_EINVAL;
 	}
 	ofi_ref_get(&eq->ref);
@@ -363,7 +364,7 @@ static int pep_control(struct fid *fid, int command, void *arg)
 
 	if (command != FI_BACKLOG || !arg || *(int *)arg < 0) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_control: command %d: a passive endpoint knows FI_BACKLOG with an int, not negative\n",
+			"fi_control: command %d: a passive endpoint supports FI_BACKLOG with an int that is not negative\n",
 			command);
 		return command == FI_BACKLOG ? -FI_EINVAL : -FI_ENOSYS;
 	}
@@ -390,7 +391,8 @@ static int pep_getopt(fid_t fid, int level, int optname, void *optval, size_t *o
 {
 	if (level != FI_OPT_ENDPOINT)
 		return ofi_decline(&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOPROTOOPT,
-				   "fi_getopt: level %d; there is FI_OPT_ENDPOINT\n", level);
+				   "fi_getopt: level %d is not supported; use FI_OPT_ENDPOINT\n",
+				   level);
 	return ofi_ep_getopt(&vrb_prov, fid, pep_option, level, optname, optval, optlen);
 }
 

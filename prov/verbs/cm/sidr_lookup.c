@@ -161,9 +161,9 @@ const char *vrb_sidr_advice(int err)
 	case -FI_ETIMEDOUT:
 		return "; the host does not answer";
 	case -FI_EADDRNOTAVAIL:
-		return "; another device or port than the domain's leads there";
+		return "; it is reached through another device or port than the domain's";
 	case -FI_EINVAL:
-		return "; what answers is no datagram queue pair";
+		return "; the responder is not a datagram queue pair";
 	default:
 		return vrb_remedy(-err);
 	}

@@ -122,7 +122,7 @@ int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags)
 					 "an address vector");
 	if (av->base.parent != &ep->ep.domain->base.ref || !same_port(&av->port, &ep->port)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: the address vector is of another %s; open domain, address vector and endpoint with the same fi_info\n",
+			"fi_ep_bind: the address vector belongs to another %s; open domain, address vector and endpoint with the same fi_info\n",
 			av->base.parent != &ep->ep.domain->base.ref ? "domain" : "port");
 		return -FI_EINVAL;
 	}

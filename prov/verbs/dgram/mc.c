@@ -85,7 +85,8 @@ static int check_flags(const struct vrb_dgram *ep, uint64_t flags)
 	if (flags & FI_COLLECTIVE)
 		return -FI_ENOSYS;
 	if (flags & ~JOIN_FLAGS)
-		return mc_refuse(ep, "FI_SEND and FI_RECV are the flags", -FI_EBADFLAGS);
+		return mc_refuse(ep, "only FI_SEND and FI_RECV are allowed as flags",
+				 -FI_EBADFLAGS);
 	if (!(caps & FI_MULTICAST))
 		return mc_refuse(ep, "it was opened without FI_MULTICAST", -FI_EINVAL);
 	if (((flags & FI_SEND) && !(caps & FI_SEND)) || ((flags & FI_RECV) && !(caps & FI_RECV)))

@@ -45,17 +45,17 @@ static const char *wrong(const struct vrb_ud_name *name)
 	if (qpn > VRB_UD_QPN_MAX)
 		return "its queue pair number has more than 24 bits";
 	if (qpn < QPN_LEAST)
-		return "its queue pair number is one of management";
+		return "its queue pair number is reserved for management";
 	if (!memcmp(name->gid, zero, sizeof(zero)))
 		return "its GID is zero";
 	if (is_mcast(name->gid) || be(name->lid, 2) >= LID_MCAST || qpn == VRB_UD_QPN_MCAST)
-		return "it is that of a multicast group; use fi_join";
+		return "it names a multicast group; use fi_join";
 	if (!(be(name->pkey, 2) & 0x7fff))
 		return "its P_Key is zero";
 	if (name->sl > SL_MAX)
 		return "its service level is above 15";
 	if (name->qkey[0] & 0x80)
-		return "its Q_Key is one of privileged queue pairs";
+		return "its Q_Key is reserved for privileged queue pairs";
 	return NULL;
 }
 

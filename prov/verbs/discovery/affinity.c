@@ -166,7 +166,7 @@ static const char *read_policy(bool *none)
 	if (policy && !*none && strcmp(policy, "auto"))
 		FI_WARN_ONCE(
 			&vrb_prov, FI_LOG_FABRIC,
-			"FI_VERBS_NIC_AFFINITY=%s is taken as auto; it is auto, none, or manual: and names of devices, separated by commas\n",
+			"FI_VERBS_NIC_AFFINITY=%s is not valid, using auto; it takes auto, none, or manual: followed by device names separated by commas\n",
 			policy);
 	return NULL;
 }

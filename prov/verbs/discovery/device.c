@@ -84,7 +84,7 @@ static void remedy(int err, const struct ibv_device *dev, char *buf, size_t len)
 	case EOPNOTSUPP:
 	case ENOSYS:
 		snprintf(buf, len,
-			 "the device has no reliable connected queue pairs and no datagrams");
+			 "the device has neither reliable connected nor datagram queue pairs");
 		break;
 	default:
 		snprintf(buf, len, "see the kernel's log");

@@ -43,7 +43,7 @@ static int take_addr(const struct fi_info *hints, const void *addr, size_t len, 
 		return bad(what, "its length is 0");
 	if (hints->addr_format == FI_ADDR_STR) {
 		if (!memchr(addr, 0, len) || ofi_addr_parse(addr, &ss))
-			return bad(what, "it is no FI_ADDR_STR address");
+			return bad(what, "it is not an FI_ADDR_STR address");
 		list_add(list, sa(&ss));
 		return 0;
 	}
@@ -176,7 +176,7 @@ static int resolve_str(const char *node, const char *service, struct vrb_addr_li
 	if (service)
 		return bad(node, "an FI_ADDR_STR address has its own port, service must be NULL");
 	if (ofi_addr_parse(node, &ss))
-		return bad(node, "it is no address of IPv4, IPv6 or InfiniBand");
+		return bad(node, "it is not an IPv4, IPv6 or InfiniBand address");
 	list_add(list, sa(&ss));
 	return 0;
 }

@@ -11,8 +11,8 @@ static int atomic_decline(enum fi_datatype datatype, enum fi_op op)
 {
 	return ofi_decline(
 		&vrb_prov, FI_LOG_DOMAIN, -FI_EOPNOTSUPP,
-		"fi_query_atomic: there is no operation %d on datatype %d of this kind\n", (int)op,
-		(int)datatype);
+		"fi_query_atomic: operation %d is not supported on datatype %d in calls of this kind\n",
+		(int)op, (int)datatype);
 }
 
 int vrb_query_atomic(struct fid_domain *fid, enum fi_datatype datatype, enum fi_op op,

@@ -145,7 +145,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	default:
 		return ofi_decline_command(
 			&vrb_prov, FI_LOG_EP_CTRL, command,
-			"an endpoint knows FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
+			"an endpoint supports FI_ENABLE, FI_ALIAS, FI_GETOPSFLAG and FI_SETOPSFLAG");
 	}
 }
 
@@ -252,7 +252,7 @@ static int check_lengths(const struct fi_info *info)
 	if (info->tx_attr->inject_size <= UINT32_MAX && info->ep_attr->max_msg_size <= UINT32_MAX)
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_endpoint: inject_size %zu, max_msg_size %zu; a length has 32 bits\n",
+		"fi_endpoint: inject_size %zu, max_msg_size %zu; lengths are limited to 32 bits\n",
 		info->tx_attr->inject_size, info->ep_attr->max_msg_size);
 	return -FI_EINVAL;
 }
@@ -274,16 +274,16 @@ static int check_info(const struct vrb_domain *domain, const struct fi_info *inf
 
 	if (!info || !info->ep_attr || !info->tx_attr || !info->rx_attr || !info->domain_attr)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint",
-				       "info or what belongs to it");
+				       "info or one of its attributes");
 	if (info->ep_attr->type != FI_EP_MSG && info->ep_attr->type != FI_EP_DGRAM) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: type %d; this domain has FI_EP_MSG and FI_EP_DGRAM\n",
+			"fi_endpoint: type %d; this domain offers FI_EP_MSG and FI_EP_DGRAM\n",
 			info->ep_attr->type);
 		return -FI_EINVAL;
 	}
 	if (info->domain_attr->name && !vrb_device_is(device, info->domain_attr->name)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_endpoint: the fi_info is of domain %s, the domain is %s\n",
+			"fi_endpoint: the fi_info is for domain %s, but the domain is %s\n",
 			info->domain_attr->name, device);
 		return -FI_EINVAL;
 	}

@@ -75,7 +75,7 @@ static int srx_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (!eq) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: a shared receive context takes an event queue of its own fabric; completion queues are those of its endpoints\n");
+			"fi_ep_bind: a shared receive context takes an event queue of its own fabric; completion queues are bound to its endpoints\n");
 		return -FI_EINVAL;
 	}
 	if (flags)
@@ -131,7 +131,7 @@ static int set_limit(struct vrb_srx *srx, size_t limit)
 	}
 	if (limit && !vrb_srx_eq(srx)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"fi_setopt: no event queue to tell; bind one to the shared receive context or to its domain\n");
+			"fi_setopt: there is no event queue for the event; bind one to the shared receive context or to its domain\n");
 		return -FI_ENOEQ;
 	}
 	err = ibv_modify_srq(srx->srq->ibv, &attr, IBV_SRQ_LIMIT);

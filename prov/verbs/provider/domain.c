@@ -54,7 +54,7 @@ static int domain_close(struct fid *fid)
 		return 0;
 	if (ofi_ref_busy(&domain->base.ref))
 		return ofi_refuse(&vrb_prov, FI_LOG_DOMAIN, -FI_EBUSY,
-				  "fi_close: domain %p has objects; close them first\n",
+				  "fi_close: domain %p still has open objects; close them first\n",
 				  (void *)domain);
 	vrb_async_close(domain);
 	if (domain->eq)
@@ -163,7 +163,7 @@ static void set_odp(struct vrb_domain *domain)
 		domain->odp = rc;
 	else
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN,
-			"FI_VERBS_USE_ODP has no effect on %s: it can't page on demand for reliable connections\n",
+			"FI_VERBS_USE_ODP has no effect on %s: the device does not support on-demand paging for reliable connections\n",
 			domain->base.info->domain_attr->name);
 }
 
@@ -252,7 +252,7 @@ int vrb_domain_open(struct fid_fabric *fabric_fid, struct fi_info *info,
 	if (!info || !info->domain_attr || !info->domain_attr->name || !info->fabric_attr ||
 	    !domain_fid)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_DOMAIN, "fi_domain",
-				       "domain, info or what belongs to it");
+				       "domain, info or one of its attributes");
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;

@@ -83,7 +83,7 @@ const char *vrb_remedy(int err)
 {
 	switch (err) {
 	case ENOMEM:
-		return "; the device has no more of it, or the locked-memory limit is too low (ulimit -l)";
+		return "; the device has run out of it, or the locked-memory limit is too low (ulimit -l)";
 	case EACCES:
 	case EPERM:
 		return "; check the permissions of /dev/infiniband/*";

@@ -49,7 +49,7 @@ static int trywait_one(struct fid *fid)
 	if (fid && fid->fclass == FI_CLASS_WAIT)
 		return ofi_waitset_trywait((struct ofi_waitset *)fid);
 	FI_WARN(&vrb_prov, FI_LOG_FABRIC,
-		"fi_trywait: an object of class %zu; only event queues, completion queues, counters and wait sets can be waited for\n",
+		"fi_trywait: object of class %zu; only event queues, completion queues, counters and wait sets can be waited for\n",
 		fid ? fid->fclass : 0);
 	return -FI_EINVAL;
 }

@@ -236,7 +236,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	if (!mr->domain->base.progress)
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_MR, -FI_ENOSYS,
-			"fi_mr_bind: regions of this domain take no counters; those of FI_EP_RDM do\n");
+			"fi_mr_bind: regions of this domain take no counters; those of an FI_EP_RDM domain do\n");
 	ret = check_bind(mr, bfid, flags);
 	if (ret)
 		return ret;
@@ -346,7 +346,7 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_MR, "fi_mr_reg", flags);
 	if (!iov || count != 1 || offset || (!iov[0].iov_base && iov[0].iov_len)) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
-			"fi_mr_reg: needs one buffer (mr_iov_limit 1) and offset 0\n");
+			"fi_mr_reg: takes exactly one buffer (mr_iov_limit 1) and offset 0\n");
 		return -FI_EINVAL;
 	}
 	if (access & ~ACCESS) {

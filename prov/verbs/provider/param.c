@@ -37,27 +37,27 @@
 
 const struct ofi_param vrb_param_table[] = {
 	INT(tx_size, 384, 1, INT_MAX,
-	    "Operations a transmit queue holds when the hints say 0; of reliable datagrams it is always 65536"),
+	    "Size of a transmit queue in operations if the hints say 0; always 65536 for reliable datagrams"),
 	INT(rx_size, 384, 1, INT_MAX,
-	    "Receives a receive queue holds when the hints say 0; reliable datagrams keep as many as are posted"),
+	    "Size of a receive queue if the hints say 0; reliable datagrams keep all receives that are posted"),
 	INT(tx_iov_limit, 4, 1, INT_MAX,
-	    "Buffers a transmit operation takes when the hints say 0; of reliable datagrams it is always 4"),
+	    "Buffers per transmit operation if the hints say 0; always 4 for reliable datagrams"),
 	INT(rx_iov_limit, 4, 1, INT_MAX,
-	    "Buffers a receive takes when the hints say 0; of reliable datagrams it is always 4"),
+	    "Buffers per receive if the hints say 0; always 4 for reliable datagrams"),
 	INT(inline_size, 256, 0, INT_MAX,
-	    "Bytes that can be injected when the hints say 0; 0 is the maximum of the device. Reliable datagrams inject what fits a packet, and send so many bytes, with the header, inline in the work request"),
+	    "Inject size in bytes if the hints say 0; 0 is the device's maximum. Reliable datagrams inject whatever fits in a packet, and post up to this many bytes, including the header, inline in the work request"),
 	INT(min_rnr_timer, 12, 0, 31,
-	    "How long a peer waits before it sends again when no receive is posted, in the encoding of InfiniBand (12 is 0.64 ms, 0 is 655 ms)"),
+	    "How long a peer waits before it resends when no receive is posted, in InfiniBand's encoding (12 is 0.64 ms, 0 is 655 ms)"),
 	INT(rnr_retry_count, 7, 0, 7,
-	    "How often a peer sends again when no receive is posted; 7 is forever"),
+	    "How many times a peer resends when no receive is posted; 7 is forever"),
 	INT(retry_count, 6, 0, 7,
-	    "How often a packet that is not acknowledged is sent again; soft-RoCE takes 7 as forever"),
+	    "How many times an unacknowledged packet is resent; soft-RoCE takes 7 as forever"),
 	INT(ack_timeout, 0, 0, 31,
 	    "How long to wait for an acknowledgment, 4.096 us times 2 to this power; 0 leaves it to the connection manager"),
 	INT(resolve_timeout, 2000, 1, INT_MAX, "Milliseconds to resolve an address or a route"),
-	INT(cqread_bunch_size, 8, 1, 32, "Completions taken from the device at once"),
+	INT(cqread_bunch_size, 8, 1, 32, "Completions polled from the device at once"),
 	INT(gid_idx, -1, -1, 255,
-	    "Index of the port's GID to use; -1 takes the best one by type and scope"),
+	    "Index of the port's GID to use; -1 chooses the best one by type and scope"),
 	INT(rdm_buffer_size, 16896, 1024, 1048576,
 	    "Reliable datagrams: bytes of a packet with its headers, and of each posted receive buffer"),
 	INT(rdm_segmented_size, 65536, 0, INT_MAX,
@@ -69,19 +69,19 @@ const struct ofi_param vrb_param_table[] = {
 	    "Reliable datagrams: a peer gets access to a large message through a memory window (1), through a registration of the "
 	    "message (0), or through a window unless the device is soft-RoCE (-1); without windows the key is valid for all peers until the message is complete"),
 	INT(rdm_unexpected_size, 67108864, 65536, INT_MAX,
-	    "Reliable datagrams: bytes of unexpected messages that an endpoint keeps before its peers only announce theirs"),
+	    "Reliable datagrams: bytes of unexpected messages that an endpoint buffers; beyond that its peers only announce their messages"),
 	INT(rdm_connect_timeout, 10000, 1, INT_MAX,
-	    "Reliable datagrams: milliseconds without a sign of a peer or its host until operations to it fail"),
+	    "Reliable datagrams: milliseconds without any response from a peer or its host after which operations to it fail"),
 	INT(rdm_rx_buffers, 512, 1, 32768,
 	    "Reliable datagrams: receive buffers that an endpoint keeps posted, for all peers together"),
 	INT(max_conn, 0, 0, INT_MAX,
-	    "Reliable datagrams: the most connections that an endpoint has; to make room for another, the "
+	    "Reliable datagrams: maximum number of connections of an endpoint; to make room for another, the "
 	    "least recently used one ends once nothing is in flight on it. 0 is no limit"),
 	INT(accept_rate, 256, 0, 1000000,
 	    "Reliable datagrams: connection requests per second that an endpoint accepts from one host "
 	    "for peers that are not in its address vector, after a burst of four times as many; 0 is no limit"),
 	STR(peers,
-	    "Reliable datagrams: who may connect: any, or known, which is only addresses in the endpoint's address vector"),
+	    "Reliable datagrams: peers that may connect: any, or known (only addresses in the endpoint's address vector)"),
 	STR(auth_key,
 	    "Reliable datagrams: job secret of endpoints opened without auth_key; all processes of a user can "
 	    "read each other's environment, so a file is better"),
@@ -103,7 +103,7 @@ const struct ofi_param vrb_param_table[] = {
 	    "Service levels of traffic classes by their DSCP: a comma-separated list like 18=3,46=5; "
 	    "without one, that of the route"),
 	BOOL(use_odp, 0,
-	     "Register memory for on-demand paging instead of pinning it, where the device can"),
+	     "Register memory for on-demand paging instead of pinning it, if the device supports that"),
 	BOOL(use_dmabuf, 1,
 	     "Register device memory as dma-buf before trying the kernel's peer memory"),
 	NO_EFFECT(prefer_xrc, BOOL, 0, NULL,
@@ -117,13 +117,13 @@ const struct ofi_param vrb_param_table[] = {
 		  "Port of this name server; no effect, there is none"),
 	NO_EFFECT(name_server_port, INT, 5678, NULL, "Another name of the same; no effect"),
 	STR(nic_affinity_policy,
-	    "Name of FI_VERBS_NIC_AFFINITY in other releases, where that is not set"),
+	    "Name of FI_VERBS_NIC_AFFINITY in other releases; used if that is not set"),
 	NO_EFFECT(
 		affinity_device, STRING, 0, NULL,
-		"Device that distances are measured from; no effect, it is the processors of the process"),
+		"Device from which distances are measured; no effect, they are measured from the process's processors"),
 	NO_EFFECT(
 		nic_affinity_config, STRING, 0, NULL,
-		"Which device for which processor; no effect, FI_VERBS_NIC_AFFINITY=manual: has a list"),
+		"Assignment of devices to processors; no effect, FI_VERBS_NIC_AFFINITY=manual: takes a list of devices"),
 };
 
 const size_t vrb_param_count = sizeof(vrb_param_table) / sizeof(vrb_param_table[0]);

@@ -109,7 +109,7 @@ static ssize_t list(struct fid *fid, struct fi_stats_item *items)
 	if (ours && fid->fclass == FI_CLASS_EP)
 		return list_ep(vrb_ep_self(fid), items);
 	FI_WARN(&vrb_prov, FI_LOG_CORE,
-		"fi_ops_stats: read: an object of class %zu; these operations are of domains, and of the completion queues and endpoints of FI_EP_MSG and FI_EP_DGRAM\n",
+		"fi_ops_stats: read: object of class %zu; these operations belong to domains, and of the completion queues and endpoints of FI_EP_MSG and FI_EP_DGRAM\n",
 		fid->fclass);
 	return -FI_EINVAL;
 }

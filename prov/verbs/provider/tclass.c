@@ -112,7 +112,7 @@ void vrb_tclass_set_id(struct vrb_tclass tclass, struct rdma_cm_id *id)
 		return;
 	FI_WARN_SPARSE(
 		&vrb_prov, FI_LOG_EP_CTRL,
-		"rdma_set_option(RDMA_OPTION_ID_TOS): %s; the connection manager does not know of the traffic class, so packets may have the service level of another\n",
+		"rdma_set_option(RDMA_OPTION_ID_TOS): %s; the connection manager does not know the traffic class, so packets may have the service level of another one\n",
 		strerror(errno));
 }
 

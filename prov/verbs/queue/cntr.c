@@ -38,7 +38,7 @@ static int check_flags(uint64_t flags)
 	if (flags & REMOTE_FLAGS) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"fi_ep_bind: a counter with FI_REMOTE_READ or FI_REMOTE_WRITE: the device "
-			"does not tell the target of RMA; let the peer write with data, and count FI_RECV\n");
+			"does not report RMA to its target; let the peer write with data, and count FI_RECV\n");
 		return -FI_EOPNOTSUPP;
 	}
 	if (!flags || (flags & ~known)) {

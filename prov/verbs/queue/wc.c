@@ -93,7 +93,7 @@ static const char *meaning(int status, uint64_t flags)
 	case IBV_WC_LOC_LEN_ERR:
 		return "receive buffer too small for the message, or message above max_msg_size";
 	case IBV_WC_LOC_QP_OP_ERR:
-		return "the queue pair can't do this: too many segments, or RMA reads above the negotiated depth";
+		return "the queue pair does not support this: too many segments, or RMA reads above the negotiated depth";
 	case IBV_WC_LOC_PROT_ERR:
 		return "the local descriptor does not cover the buffer or lacks the access";
 	case IBV_WC_WR_FLUSH_ERR:
@@ -103,9 +103,9 @@ static const char *meaning(int status, uint64_t flags)
 	case IBV_WC_REM_INV_REQ_ERR:
 		return "the peer's receive buffer is too small, or it does not accept this operation";
 	case IBV_WC_REM_ACCESS_ERR:
-		return "the key, the remote range or its access rights do not fit";
+		return "the key, the remote range or its access rights are wrong";
 	case IBV_WC_REM_OP_ERR:
-		return "the peer could not carry it out";
+		return "the peer could not perform the operation";
 	case IBV_WC_RETRY_EXC_ERR:
 		return "no answer: the peer is gone or the path is down";
 	case IBV_WC_RNR_RETRY_EXC_ERR:

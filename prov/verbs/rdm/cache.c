@@ -75,7 +75,7 @@ static bool wants_monitor(void)
 	if (strcasecmp(name, "userfaultfd"))
 		FI_WARN_SPARSE(
 			&vrb_prov, FI_LOG_MR,
-			"FI_MR_CACHE_MONITOR=%s: there is userfaultfd only, which is used; or say disabled\n",
+			"FI_MR_CACHE_MONITOR=%s: not available, using userfaultfd; the only other choice is disabled\n",
 			name);
 	return true;
 }

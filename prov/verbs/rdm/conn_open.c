@@ -91,8 +91,8 @@ static int set_peers(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->conn.admit.rate = (uint32_t)vrb_params.accept_rate;
 	if (!peers || vrb_rc(ep)->conn.known_only || !strcasecmp(peers, "any"))
 		return 0;
-	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: FI_VERBS_PEERS=%s: takes any or known\n",
-		peers);
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
+		"fi_endpoint: FI_VERBS_PEERS=%s is not valid; it takes any or known\n", peers);
 	return -FI_EINVAL;
 }
 

@@ -53,7 +53,8 @@ static int check_file(int fd, const char *path)
 	if (st.st_uid && st.st_uid != geteuid())
 		return secret_refuse(path, "it belongs to another user", -FI_EACCES);
 	if (st.st_mode & (S_IRWXG | S_IRWXO))
-		return secret_refuse(path, "others than its owner have access to it: chmod 600",
+		return secret_refuse(path,
+				     "users other than its owner have access to it; chmod 600",
 				     -FI_EACCES);
 	return 0;
 }

@@ -32,7 +32,7 @@ void vrb_rdm_windows_fail(struct vrb_domain *domain, const char *what, const cha
 	if (__atomic_exchange_n(&domain->no_windows, true, __ATOMIC_RELAXED))
 		return;
 	FI_WARN(&vrb_prov, FI_LOG_MR,
-		"%s: the device can't %s a memory window (%s): this domain continues without windows; set FI_VERBS_RDM_USE_WINDOWS=0 to start without them\n",
+		"%s: the device cannot %s a memory window (%s): this domain continues without windows; set FI_VERBS_RDM_USE_WINDOWS=0 to start without them\n",
 		ibv_get_device_name(domain->ctx->device), what, why);
 }
 
