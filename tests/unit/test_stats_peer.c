@@ -128,7 +128,7 @@ static const struct {
 	{ { [OFI_STATS_PEER_UP] = 1, [OFI_STATS_PEER_CREDITS] = 64, [OFI_STATS_PEER_RMA] = 0x7f00 },
 	  "resources or keys of memory for RMA and atomics" },
 	{ { [OFI_STATS_PEER_UP] = 1, [OFI_STATS_PEER_CREDITS] = 64, [OFI_STATS_PEER_KEPT] = 2 },
-	  "the application to receive 2 messages of the peer" },
+	  "the application to receive 2 messages from the peer" },
 };
 
 static void test_waits(void **state)

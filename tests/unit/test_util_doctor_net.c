@@ -99,7 +99,7 @@ static void test_one_subnet(void **state)
 	rig_expect("ok", "eth0 answers for its own addresses only", NULL);
 	rig_expect("warn", "eth1 answers for addresses", "arp_ignore");
 	rig_expect("warn", "eth0 drops packets", "net.ipv4.conf.eth0.rp_filter=2");
-	rig_expect("ok", "eth1 takes packets", NULL);
+	rig_expect("ok", "eth1 accepts packets", NULL);
 
 	rig_file(CONF "/all/arp_ignore", "1\n");
 	rig_file(CONF "/all/arp_announce", "2\n");
