@@ -60,8 +60,7 @@ static const struct {
 	{ "Calls", "fi_*auth_key", "an endpoint has a single key, which is given to fi_getinfo" },
 	{ "Calls", "fi_av_lookup2", "there are no flags for it; fi_av_lookup does the same" },
 	{ "Calls", "fi_av_set*", OF_RDM },
-	{ "Calls", "fi_mr_refresh",
-	  "pinned pages stay; it works where the device pages on demand" },
+	{ "Calls", "fi_mr_refresh", "not needed for pinned pages; works with on-demand paging" },
 	{ "Calls", "fi_mr_*",
 	  "the device does not report RMA to its target, and regions need not be enabled" },
 	{ "Calls", "fi_[gs]et_val", NO_VARIABLE },
@@ -138,7 +137,7 @@ static const struct {
 	{ "Contexts", "*receive",
 	  "FI_EP_RDM shares one receive queue among its peers anyway; FI_EP_DGRAM cannot share one" },
 	{ "Contexts", "*transmit", "only FI_EP_MSG and FI_EP_RDM offer it" },
-	{ "*atomics*", "*", "MSG: what the device has, on 64 bits; datagrams: none" },
+	{ "*atomics*", "*", "FI_EP_MSG: 64-bit operations of the device only; FI_EP_DGRAM: none" },
 	{ NULL, NULL, NULL },
 };
 
