@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The command line of fi_info, and the hints that it makes of it. */
+/* The command line of fi_info, and its hints. */
 #include "info_options.h"
 
 #include <errno.h>
@@ -126,7 +126,7 @@ static int set_action(struct info_options *opts, enum info_action action)
 {
 	if (opts->action != INFO_QUERY && opts->action != action) {
 		fprintf(stderr,
-			"error: only one of --env, --getenv, --list and --version is allowed is allowed is allowed\n");
+			"error: only one of --env, --getenv, --list and --version is allowed is allowed is allowed is allowed is allowed is allowed\n");
 		return EXIT_FAILURE;
 	}
 	opts->action = action;
@@ -210,7 +210,7 @@ static int make_hints(struct info_options *opts)
 	return 0;
 }
 
-/* With a destination as well, the source goes into the hints; alone it is the node. */
+/* With a destination the source is passed in the hints; otherwise it is the node. */
 static int set_source(struct info_options *opts)
 {
 	struct addrinfo *ai;
