@@ -17,14 +17,14 @@ enum doctor_level {
 };
 
 struct doctor {
-	const char *root; /* where /sys, /proc and /dev are; "" is the running system */
+	const char *root; /* root of /sys, /proc and /dev; "" for the running system */
 	bool as_json;
-	bool quiet; /* nothing of what is well */
+	bool quiet; /* suppresses findings without problems */
 	struct json json;
 	const char *topic;
-	long usec;	/* of the next finding, -1 when it has none */
-	char fix[512];	/* of the next finding */
-	char what[512]; /* the last finding */
+	long usec;	/* duration for the next finding, -1 if it has none */
+	char fix[512];	/* remedy for the next finding */
+	char what[512]; /* text of the last finding */
 	unsigned int counts[DOCTOR_LEVELS];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Looks at the files in /dev/infiniband. */
+/* Checks the files in /dev/infiniband. */
 #include "doctor_access.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static void fix_missing(struct doctor *doctor, const char *subsystem, const char
 		subsystem, node);
 }
 
-/* A file that a group may use wants the user in the group. */
+/* If a group may use the file, the user should be in the group. */
 static void fix_mode(struct doctor *doctor, const char *path, const char *node)
 {
 	const struct group *group;
@@ -73,7 +73,7 @@ void doctor_access(struct doctor *doctor)
 		check_node(doctor, "infiniband_verbs", names[i]->d_name, device);
 	}
 	tree_free(names, count);
-	/* Without its module the file cannot be there, which has been said. */
+	/* Without its module the file cannot exist, which has been reported already. */
 	if (tree_exists(doctor->root, "/sys/class/misc/rdma_cm") ||
 	    tree_exists(doctor->root, "/sys/module/rdma_ucm"))
 		check_node(doctor, "misc", "rdma_cm", "connection manager");

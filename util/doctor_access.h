@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* May this user open the device files? */
+/* Checks whether this user can open the device files. */
 #ifndef DOCTOR_ACCESS_H
 #define DOCTOR_ACCESS_H
 

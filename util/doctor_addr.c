@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* False when memory is out. Entries that are not addresses are left out. */
+/* Returns false when out of memory. Entries that are not addresses are skipped. */
 static bool add(struct doctor_addrs *addrs, const char *netdev, int family, const void *raw,
 		in_addr_t mask)
 {
@@ -18,7 +18,7 @@ static bool add(struct doctor_addrs *addrs, const char *netdev, int family, cons
 
 	if (!addr)
 		return false;
-	/* An IPv4 address may carry a label, "eth0:1", for a name. */
+	/* An IPv4 address may have a label such as "eth0:1" as its name. */
 	snprintf(addr->netdev, sizeof(addr->netdev), "%.*s", (int)strcspn(netdev, ":"), netdev);
 	addr->family = family;
 	inet_ntop(family, raw, addr->text, sizeof(addr->text));
@@ -55,7 +55,7 @@ static bool read_running(struct doctor_addrs *addrs)
 	return good;
 }
 
-/* "2: eth0    inet 10.0.0.1/24 brd ..." */
+/* Parses "2: eth0    inet 10.0.0.1/24 brd ..." */
 static bool parse_line(struct doctor_addrs *addrs, const char *line)
 {
 	char netdev[IFNAMSIZ], family_name[8], text[INET6_ADDRSTRLEN];

@@ -14,7 +14,7 @@ struct doctor_addr {
 	char netdev[IFNAMSIZ];
 	char text[INET6_ADDRSTRLEN];
 	int family;
-	in_addr_t addr; /* IPv4 only, network order, as the mask */
+	in_addr_t addr; /* IPv4 only, in network order, like the mask */
 	in_addr_t mask;
 	bool link_local;
 };
@@ -22,8 +22,8 @@ struct doctor_addr {
 STAILQ_HEAD(doctor_addrs, doctor_addr);
 
 /*
- * Those of the running system, or with a root those in its file ip-addr, which `ip -o addr` wrote.
- * False when they cannot be had.
+ * Reads the addresses of the running system, or with a root those in its file ip-addr, written by
+ * `ip -o addr`. Returns false if they are not available.
  */
 bool doctor_addrs_read(struct doctor_addrs *addrs, const char *root);
 void doctor_addrs_free(struct doctor_addrs *addrs);

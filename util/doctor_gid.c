@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Chooses among the GIDs of a port as the verbs provider does, see fi_verbs(7), and says why. */
+/*
+ * Chooses among the GIDs of a port as the verbs provider does, see fi_verbs(7), and explains the
+ * choice.
+ */
 #include "doctor_gid.h"
 
 #include <arpa/inet.h>
@@ -18,7 +21,7 @@ static const char *const scopes[] = { "loopback", "link-local", "IPv6", "IPv4" }
 struct gid {
 	struct in6_addr addr;
 	char type[32];
-	int index; /* -1 when there is none */
+	int index; /* -1 if there is none */
 };
 
 struct choice {
@@ -116,7 +119,7 @@ static const char *why(const struct doctor_port *port, int pinned, const struct 
 	return "RoCE v2 before v1, routable before link-local, IPv4 before IPv6";
 }
 
-/* Of RoCE: a GID that cannot leave the subnet or the link is worth a word. */
+/* Reports a RoCE GID that cannot leave the subnet or the link. */
 static bool say_reach(struct doctor *doctor, const struct doctor_port *port, const struct gid *gid,
 		      const char *text)
 {
@@ -162,7 +165,7 @@ static void check_port(struct doctor *doctor, const struct doctor_port *port, in
 		   why(port, pinned, &choice));
 }
 
-/* The GID that the user pins, -1 for none. */
+/* Returns the GID index that the user has pinned, -1 for none. */
 static int read_pin(struct doctor *doctor)
 {
 	const char *env = getenv("FI_VERBS_GID_IDX");

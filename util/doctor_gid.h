@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which GID of a port would be used, and why. */
+/* Reports which GID of a port would be used, and why. */
 #ifndef DOCTOR_GID_H
 #define DOCTOR_GID_H
 

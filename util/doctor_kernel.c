@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Looks for the kernel's modules, its RDMA devices and the versions of its interfaces. */
+/* Checks the kernel's modules, its RDMA devices and the versions of its interfaces. */
 #include "doctor_kernel.h"
 
 #include <string.h>
 
 #include "doctor_tree.h"
 
-/* Versions that rdma-core speaks. */
+/* Versions that rdma-core supports. */
 enum { UVERBS_ABI_MIN = 3, UVERBS_ABI_MAX = 6, CM_ABI_MAX = 4 };
 
 static const struct {
@@ -18,7 +18,7 @@ static const struct {
 	{ 0x19e5, "hns_roce_hw_v2" }, { 0x1ded, "erdma" },
 };
 
-/* What is built in has no directory in /sys/module, but leaves a trace elsewhere. */
+/* A built-in module has no directory in /sys/module, but leaves a trace elsewhere. */
 static bool check_module(struct doctor *doctor, const char *module, const char *trace)
 {
 	if (tree_exists(doctor->root, "/sys/module/%s", module) ||
@@ -49,7 +49,7 @@ static void check_abi(struct doctor *doctor, const char *what, const char *path,
 	}
 }
 
-/* The driver for an adapter on the PCI bus. NULL when there is none that could do RDMA. */
+/* Returns the driver for an adapter on the PCI bus, NULL if no adapter supports RDMA. */
 static const char *find_adapter(const char *root)
 {
 	const char *driver = NULL;
@@ -73,7 +73,7 @@ static const char *find_adapter(const char *root)
 	return driver;
 }
 
-/* An interface that could carry soft-RoCE; "eth0" stands for one when there is none. */
+/* Finds an interface that could carry soft-RoCE; uses "eth0" if there is none. */
 static void find_netdev(const char *root, char *buf, size_t len)
 {
 	struct dirent **names;

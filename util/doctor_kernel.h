@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Does the kernel have what RDMA needs: modules, a device, interfaces of known versions? */
+/*
+ * Checks whether the kernel has what RDMA needs: modules, a device, interfaces of known versions.
+ */
 #ifndef DOCTOR_KERNEL_H
 #define DOCTOR_KERNEL_H
 

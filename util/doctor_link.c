@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Opens, connects and closes the one endpoint of a connection that is tried. */
+/* Opens, connects and closes one endpoint of a test connection. */
 #include "doctor_link.h"
 
 #include <stdio.h>
@@ -88,7 +88,7 @@ static int event_error(struct doctor_link *link)
 	return entry.err ? -entry.err : -FI_EOTHER;
 }
 
-/* Part of the remaining time; negative is forever. */
+/* Returns the remaining time; negative means no limit. */
 static int rest_ms(long start, int timeout_ms)
 {
 	long spent = (doctor_usec() - start) / 1000;
@@ -153,7 +153,7 @@ static int completion_error(struct doctor_link *link)
 	return entry.err ? -entry.err : -FI_EOTHER;
 }
 
-/* Reads completions until the one counted in done has come. */
+/* Reads completions until the one counted in `done` has arrived. */
 static int reap(struct doctor_link *link, const int *done, int timeout_ms)
 {
 	long start = doctor_usec();

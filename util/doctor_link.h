@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One connection: its libfabric objects and a byte in each direction. All calls give 0 or -FI_E*.
+ * One test connection: its libfabric objects and a byte in each direction. All calls return 0 or
+ * -FI_E*.
  */
 #ifndef DOCTOR_LINK_H
 #define DOCTOR_LINK_H
@@ -23,22 +24,22 @@ struct doctor_link {
 	struct fid_mr *mr;
 	struct fid_ep *ep;
 	struct fi_context2 contexts[2];
-	char bytes[2]; /* to send, received */
-	int received;  /* completions of the receive */
+	char bytes[2]; /* sent byte, received byte */
+	int received;  /* number of completed receives */
 	int sent;
-	const char *call; /* that failed */
-	char detail[160]; /* what the provider says of it */
+	const char *call; /* the call that failed */
+	char detail[160]; /* the provider's explanation */
 };
 
-/* With the info that the link has: fabric and event queue. */
+/* Opens the fabric and the event queue for the link's info. */
 int doctor_link_fabric(struct doctor_link *link);
-/* From there to an enabled endpoint that has a receive posted. */
+/* Opens everything else, up to an enabled endpoint with a posted receive. */
 int doctor_link_endpoint(struct doctor_link *link);
-/* Waits for an event; of FI_CONNREQ the info becomes the link's. -FI_ETIMEDOUT. */
+/* Waits for an event; for FI_CONNREQ the link takes over the info. Returns -FI_ETIMEDOUT. */
 int doctor_link_event(struct doctor_link *link, uint32_t event, int timeout_ms);
 int doctor_link_send(struct doctor_link *link, char byte, int timeout_ms);
 int doctor_link_receive(struct doctor_link *link, char byte, int timeout_ms);
-/* Accepts one that is half open or all zero. */
+/* Accepts a partially opened or zeroed link. */
 void doctor_link_close(struct doctor_link *link);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Looks at the limit of locked memory, at what happens to registered memory at fork and whether
- * freeing it is told.
+ * Checks the limit of locked memory, what happens to registered memory at fork, and whether the
+ * kernel reports freed memory.
  */
 #include "doctor_memory.h"
 
@@ -18,12 +18,12 @@
 #include "doctor_tree.h"
 
 #define CAP_IPC_LOCK_BIT 14
-#define TINY_LIMIT	 (1UL << 20) /* hardly enough for the queues of one endpoint */
+#define TINY_LIMIT	 (1UL << 20) /* barely enough for the queues of one endpoint */
 
-#define USER_MODE_ONLY	1		/* of userfaultfd(2), since Linux 5.11 */
-#define NEW_USERFAULTFD _IO(0xAA, 0x00) /* of /dev/userfaultfd, since Linux 6.1 */
+#define USER_MODE_ONLY	1		/* flag of userfaultfd(2) since Linux 5.11 */
+#define NEW_USERFAULTFD _IO(0xAA, 0x00) /* ioctl of /dev/userfaultfd since Linux 6.1 */
 
-/* What ibv_is_fork_initialized returns when the kernel copies pinned pages at fork. */
+/* Result of ibv_is_fork_initialized if the kernel copies pinned pages at fork. */
 #define FORK_UNNEEDED 2
 
 static bool is_set(const char *name)
@@ -38,7 +38,7 @@ static uint64_t parse_limit(const char *text)
 	return strcmp(text, "unlimited") ? strtoull(text, NULL, 10) : UINT64_MAX;
 }
 
-/* May this process lock memory beyond its limit? */
+/* Returns true if this process may lock memory beyond its limit. */
 static bool has_ipc_lock(const char *root)
 {
 	uint64_t caps = 0;
@@ -94,7 +94,7 @@ static void check_memlock(struct doctor *doctor)
 	}
 }
 
-/* Kernels since 5.12 say so, through libibverbs if it is there. */
+/* Kernels since 5.12 report this through libibverbs, if that is installed. */
 static bool copies_at_fork(const char *root)
 {
 	int (*initialized)(void) = NULL;
@@ -158,7 +158,8 @@ static void check_huge_pages(struct doctor *doctor, bool copies)
 }
 
 /*
- * As the library does it: the system call, without the flag where it is not known, then the device.
+ * Tries what the library does: the system call, without the flag if that is unknown, then the
+ * device.
  */
 static int open_userfaultfd(bool *old)
 {
@@ -201,7 +202,7 @@ void doctor_userfaultfd(struct doctor *doctor, int err, bool old)
 		strerror(err));
 }
 
-/* Of this host only: files don't tell. */
+/* Checks this host only, because files do not tell. */
 static void check_userfaultfd(struct doctor *doctor)
 {
 	bool old;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Looks at the IP addresses of RDMA interfaces, and at the settings that several on one subnet
- * need.
+ * Checks the IP addresses of RDMA interfaces, and the settings that several interfaces on one
+ * subnet require.
  */
 #include "doctor_net.h"
 
@@ -33,7 +33,7 @@ static bool is_served(const struct doctor_ports *ports, const struct doctor_addr
 	return false;
 }
 
-/* A port without an address is not a failure while another one has one, or when a GID will do. */
+/* A port without an address is not a failure if another one has one, or if a GID suffices. */
 static void check_addr(struct doctor *doctor, const struct doctor_port *port,
 		       const struct doctor_addrs *addrs, bool served)
 {
@@ -77,7 +77,7 @@ static void check_filter(struct doctor *doctor, const char *variable, const char
 	doctor_say(doctor, DOCTOR_NOTE, "%s is left out by %s=%s", name, variable, list);
 }
 
-/* The kernel takes the greater of all and of the interface. */
+/* The kernel uses the maximum of the values for `all` and for the interface. */
 static long sysctl_of(const char *root, const char *netdev, const char *name)
 {
 	long all = tree_number(root, 0, "/proc/sys/net/ipv4/conf/all/%s", name);
@@ -117,7 +117,7 @@ static void check_rp_filter(struct doctor *doctor, const char *netdev)
 		   netdev);
 }
 
-/* Another interface of an RDMA port with an address on the same subnet as one of this. */
+/* Finds another interface of an RDMA port with an address on the same subnet. */
 static const char *find_neighbour(const struct doctor_ports *ports,
 				  const struct doctor_addrs *addrs, const char *netdev)
 {

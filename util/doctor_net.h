@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Do the network interfaces of RDMA ports serve the connection manager? */
+/* Checks whether the network interfaces of RDMA ports work with the connection manager. */
 #ifndef DOCTOR_NET_H
 #define DOCTOR_NET_H
 

@@ -36,7 +36,7 @@ struct fi_info *doctor_hints(enum fi_ep_type type)
 	return hints;
 }
 
-/* The nearest miss. */
+/* Describes the nearest miss. */
 static void explain(const struct info_why *why, int ret, char *text, size_t len)
 {
 	const struct info_reject *reject = why->rejects;
@@ -57,7 +57,7 @@ int doctor_getinfo(const char *node, const char *service, uint64_t flags,
 	struct info_why why = { 0 };
 	int ret;
 
-	/* Another libfabric gives no reasons. */
+	/* Other libfabric releases give no reasons. */
 	if (info_why_start(&why, doctor_api()))
 		why.fid = NULL;
 	*list = NULL;
@@ -76,7 +76,7 @@ static bool is_same(const struct fi_info *a, const struct fi_info *b)
 	       a->ep_attr->protocol == b->ep_attr->protocol;
 }
 
-/* The entries of one device are in one row. */
+/* The entries of one device follow each other. */
 static void say_offer(struct doctor *doctor, const struct fi_info *list)
 {
 	const struct fi_info *info, *next;
@@ -116,7 +116,7 @@ static void check_type(struct doctor *doctor, enum fi_ep_type type, enum doctor_
 	doctor_say(doctor, missing, "no %s: %s", name, text);
 }
 
-/* The device chose its MTU when its port came up; the interface may have got another one since. */
+/* The device chose its MTU when its port came up; the interface's MTU may have changed since. */
 static void check_link_mtu(struct doctor *doctor, const struct fi_info *info,
 			   const struct doctor_ports *ports)
 {

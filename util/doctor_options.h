@@ -7,12 +7,12 @@
 #include <stdio.h>
 
 struct doctor_options {
-	const char *root; /* "" is the running system */
-	const char *peer; /* NULL: none */
+	const char *root; /* "" for the running system */
+	const char *peer; /* NULL if there is none */
 	const char *port;
-	const char *source; /* address to listen on or to come from, NULL for any */
-	int timeout_ms;	    /* for each step */
-	int listen_ms;	    /* for a peer to come, -1 is forever */
+	const char *source; /* address to listen on or to connect from, NULL for any */
+	int timeout_ms;	    /* limit for each step */
+	int listen_ms;	    /* limit for waiting for a peer, -1 for none */
 	bool listen;
 	bool json;
 	bool quiet;
@@ -20,7 +20,7 @@ struct doctor_options {
 	bool version;
 };
 
-/* False after it has said what is wrong. */
+/* Returns false after printing what is wrong. */
 bool doctor_options_parse(struct doctor_options *opts, int argc, char **argv);
 void doctor_options_usage(FILE *out);
 

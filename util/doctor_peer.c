@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Resolves, routes, connects over FI_EP_MSG and exchanges a byte; says how long each step takes. */
+/*
+ * Resolves, routes, connects over FI_EP_MSG and exchanges a byte, and reports the duration of each
+ * step.
+ */
 #include "doctor_peer.h"
 
 #include <arpa/inet.h>
@@ -24,7 +27,7 @@ struct trial {
 	const struct doctor_addrs *addrs;
 	struct addrinfo *ai;
 	struct doctor_link link;
-	long start; /* of the step */
+	long start; /* start of the step */
 };
 
 static void step(struct trial *trial)
@@ -37,7 +40,7 @@ static void took(struct trial *trial)
 	trial->doctor->usec = doctor_usec() - trial->start;
 }
 
-/* The remedy of a connection that failed. */
+/* Sets the remedy for a failed connection. */
 static void fix_error(struct trial *trial, int ret)
 {
 	const char *peer = trial->opts->peer ? trial->opts->peer : "PEER";
@@ -74,7 +77,7 @@ static void fix_error(struct trial *trial, int ret)
 	}
 }
 
-/* Says how a step of the link ended. True when it went well. */
+/* Reports the result of a step on the link. Returns true on success. */
 static bool ended(struct trial *trial, int ret, const char *what)
 {
 	const struct doctor_link *link = &trial->link;
@@ -115,7 +118,9 @@ static bool resolve_name(struct trial *trial)
 	return true;
 }
 
-/* The address that packets to the peer would leave from. False, with errno, when there is none. */
+/*
+ * Finds the source address of packets to the peer. Returns false with errno set if there is none.
+ */
 static bool find_source(const struct addrinfo *ai, char *text, size_t len)
 {
 	struct sockaddr_storage addr = { 0 };
@@ -155,7 +160,7 @@ static const struct doctor_port *port_of(const struct trial *trial, const char *
 	return NULL;
 }
 
-/* A way that is not RDMA's is no end: a source may have been given. */
+/* A route that does not use an RDMA device is not fatal: a source may have been given. */
 static bool find_route(struct trial *trial)
 {
 	const struct doctor_port *port;
@@ -204,7 +209,7 @@ static int set_source(const struct trial *trial, struct fi_info *hints)
 	return hints->src_addr ? 0 : -FI_ENOMEM;
 }
 
-/* What libfabric makes of the address. */
+/* Asks libfabric about the address. */
 static bool find_device(struct trial *trial, const char *node, uint64_t flags)
 {
 	struct fi_info *hints = doctor_hints(FI_EP_MSG);
@@ -281,7 +286,10 @@ void doctor_peer_connect(struct doctor *doctor, const struct doctor_options *opt
 		freeaddrinfo(trial.ai);
 }
 
-/* Without a source the listener is to be there for each address, not for that of one device. */
+/*
+ * Without a source, the listener must accept connections to any address, not only to that of one
+ * device.
+ */
 static void take_any_address(struct trial *trial)
 {
 	struct sockaddr_in *in = trial->link.info->src_addr;

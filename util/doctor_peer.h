@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Tries a connection with another host, step by step. */
+/* Tries a connection to another host, step by step. */
 #ifndef DOCTOR_PEER_H
 #define DOCTOR_PEER_H
 
@@ -8,10 +8,10 @@
 #include "doctor_options.h"
 #include "doctor_port.h"
 
-/* To opts->peer. */
+/* Connects to opts->peer. */
 void doctor_peer_connect(struct doctor *doctor, const struct doctor_options *opts,
 			 const struct doctor_ports *ports, const struct doctor_addrs *addrs);
-/* From one that comes. */
+/* Waits for a peer to connect. */
 void doctor_peer_listen(struct doctor *doctor, const struct doctor_options *opts);
 
 #endif

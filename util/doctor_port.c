@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Looks at the ports of RDMA devices. */
+/* Checks the ports of RDMA devices. */
 #include "doctor_port.h"
 
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 
 #include "doctor_tree.h"
 
-/* Headers of the largest kind around the payload of RoCE v2, IPv6 and checksum included. */
+/* The largest headers around a RoCE v2 payload, with IPv6 and checksum. */
 enum { ROCE_OVERHEAD = 100, ROCE_MTU_MAX = 4096, ROCE_MTU_MIN = 256 };
 
 /*
- * A port of Ethernet names its interface with its GIDs; when that is down it has none, then a
- * software device tells its parent and another one the interfaces of its PCI device.
+ * The GIDs of an Ethernet port name its interface. If the port is down it has none; then a software
+ * device names its parent, and other devices have the interfaces of their PCI device.
  */
 static void find_netdev(const char *root, struct doctor_port *port)
 {
@@ -31,7 +31,7 @@ static void find_netdev(const char *root, struct doctor_port *port)
 		return;
 	count = tree_list(root, &names, "%s/device/net", path);
 	for (i = 0; i < count; i++) {
-		/* dev_port counts from 0, ports of RDMA devices from 1. */
+		/* dev_port is numbered from 0, ports of RDMA devices from 1. */
 		if (count > 1 &&
 		    tree_number(root, 0, "%s/device/net/%s/dev_port", path, names[i]->d_name) + 1 !=
 			    atol(port->num))
@@ -124,7 +124,7 @@ static void fix_down(struct doctor *doctor, const struct doctor_port *port)
 			   port->num);
 }
 
-/* A port that is down is not a failure while another one works. */
+/* A port that is down is not a failure if another one works. */
 static void check_state(struct doctor *doctor, const struct doctor_port *port, bool any_active)
 {
 	if (port->active) {
@@ -140,7 +140,7 @@ static void check_state(struct doctor *doctor, const struct doctor_port *port, b
 		   port->state[0] ? port->state : "unknown", port->phys);
 }
 
-/* On InfiniBand and iWARP the MTU of the interface is not that of RDMA. */
+/* On InfiniBand and iWARP the interface's MTU is not the MTU of RDMA. */
 static void check_mtu(struct doctor *doctor, const struct doctor_port *port)
 {
 	unsigned int roce;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The ports of all RDMA devices: state, link, the network interface behind each. */
+/* The ports of all RDMA devices: state, link, and network interface. */
 #ifndef DOCTOR_PORT_H
 #define DOCTOR_PORT_H
 
@@ -24,14 +24,14 @@ struct doctor_port {
 
 STAILQ_HEAD(doctor_ports, doctor_port);
 
-/* False when memory is out. */
+/* Returns false when out of memory. */
 bool doctor_ports_read(struct doctor_ports *ports, const char *root);
 void doctor_ports_free(struct doctor_ports *ports);
 
 void doctor_ports_check(struct doctor *doctor, const struct doctor_ports *ports);
 /*
- * Bytes of payload in a packet of RoCE on an interface with this MTU: 256, 512 ... 4096. 0: too
- * few.
+ * Returns the payload of a RoCE packet on an interface with this MTU: 256, 512 ... 4096; 0 if the
+ * MTU is too small.
  */
 unsigned int doctor_roce_mtu(long netdev_mtu);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_doctor: what keeps RDMA from working on this host, and the commands that mend it. */
+/* fi_doctor: finds what keeps RDMA from working on this host, and the commands that fix it. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void check_host(struct doctor *doctor, const struct doctor_ports *ports,
 		doctor_offer_check(doctor, ports);
 }
 
-/* What is missing of it has the checks complain. */
+/* If some of this cannot be read, the checks report that. */
 static void read_host(struct doctor *doctor, struct doctor_ports *ports, struct doctor_addrs *addrs)
 {
 	doctor->topic = "host";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_info: what fi_getinfo offers, and with --why what it does not offer and for what reason. */
+/* fi_info: prints what fi_getinfo offers, and with --why what it does not offer and why. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void say_json(void *context, const char *text)
 	json_string(context, NULL, text);
 }
 
-/* Is the provider that the user asked for there at all? */
+/* Checks whether the requested provider exists. */
 static void check_provider(const struct info_options *opts,
 			   void (*say)(void *context, const char *text), void *context)
 {

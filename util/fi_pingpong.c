@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_pingpong: a message there and back between two processes, timed per size. */
+/* fi_pingpong: times a message there and back between two processes for each size. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -72,7 +72,7 @@ static int collect(struct fid *fid, struct snapshot *snapshot)
 	return ret;
 }
 
-/* The process is looked up each time: what it opens and closes comes and goes. */
+/* Looks up the process each time, since it may open and close objects. */
 static int open_process(pid_t pid, struct fid **fid)
 {
 	struct fi_stats_attr attr = { .size = sizeof(attr), .pid = pid };

@@ -18,7 +18,7 @@ static void write_type(struct json *json, const char *key, const void *data, enu
 	json_string(json, key, fi_tostr_r(text, sizeof(text), data, type));
 }
 
-/* Flags as an array of names. */
+/* Writes flags as an array of names. */
 static void write_flags(struct json *json, const char *key, const void *data, enum fi_type type)
 {
 	char text[TEXT_LEN] = "";

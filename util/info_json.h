@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What fi_info prints with --json: one object. */
+/* The output of fi_info --json: one object. */
 #ifndef INFO_JSON_H
 #define INFO_JSON_H
 

@@ -13,7 +13,7 @@ enum { BITS = 64, NUMBERS = 256, NAME_LEN = 64 };
 	}
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* What fi_tostr prints in another way, or not at all. */
+/* Names that fi_tostr prints differently, or not at all. */
 static const struct info_name caps[] = { NAME(FI_ATOMICS) };
 static const struct info_name modes[] = { NAME(FI_NOTIFY_FLAGS_ONLY), NAME(FI_RESTRICTED_COMP) };
 static const struct info_name ep_types[] = { NAME(FI_EP_SOCK_STREAM) };
@@ -38,7 +38,7 @@ const struct info_names info_tclasses = { .what = "traffic class",
 					  .list = tclasses,
 					  .count = COUNT(tclasses) };
 
-/* The name of the at-th value, "" if it has none, or NULL behind the last. */
+/* Returns the name of the at-th value, "" if it has none, NULL after the last. */
 static const char *name_at(const struct info_names *names, size_t at, char *text, uint64_t *value)
 {
 	if (at >= names->values) {

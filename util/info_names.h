@@ -14,11 +14,11 @@ struct info_name {
 	uint64_t value;
 };
 
-/* Those that fi_tostr has for numbers of this type, or for bits, and those of a list. */
+/* The names that fi_tostr has for values or bits of a type, plus a list. */
 struct info_names {
 	const char *what;
 	enum fi_type type;
-	size_t values; /* how many to ask fi_tostr for */
+	size_t values; /* number of values to try with fi_tostr */
 	bool bits;
 	const struct info_name *list;
 	size_t count;
@@ -30,9 +30,9 @@ extern const struct info_names info_ep_types;
 extern const struct info_names info_addr_formats;
 extern const struct info_names info_tclasses;
 
-/* Case does not matter. 0, or -1 after it has said on standard error which names there are. */
+/* Ignores case. Returns 0, or -1 after printing the valid names to standard error. */
 int info_names_find(const struct info_names *names, const char *text, uint64_t *value);
-/* Names joined by '|'; their values are or'ed. */
+/* Parses names joined by '|' and ORs their values. */
 int info_names_parse(const struct info_names *names, const char *text, uint64_t *value);
 
 #endif

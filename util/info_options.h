@@ -20,19 +20,22 @@ enum info_action {
 struct info_options {
 	enum info_action action;
 	struct fi_info *hints;
-	bool filtered; /* else fi_getinfo is called without hints */
+	bool filtered; /* if false, fi_getinfo is called without hints */
 	const char *node;
 	const char *service;
 	const char *source;
-	const char *info_substr; /* only fi_info structures that contain it */
-	const char *env_substr;	 /* only variables whose name contains it */
-	uint64_t flags;		 /* of fi_getinfo */
+	const char *info_substr; /* prints only fi_info structures that contain it */
+	const char *env_substr;	 /* prints only variables whose names contain it */
+	uint64_t flags;		 /* for fi_getinfo */
 	bool verbose;
 	bool json;
 	bool why;
 };
 
-/* 0, or the exit status after it has said what is wrong. In both cases release what it holds. */
+/*
+ * Returns 0, or the exit status after printing what is wrong. In both cases the caller releases
+ * what it holds.
+ */
 int info_options_parse(struct info_options *opts, int argc, char **argv);
 void info_options_release(struct info_options *opts);
 void info_options_usage(FILE *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Looks at what the kernel offers for RDMA and says what is missing and how to get it. */
+/* Checks what the kernel offers for RDMA, and reports what is missing and how to get it. */
 #include "info_system.h"
 
 #include <dirent.h>
@@ -41,7 +41,7 @@ static DIR *open_dir(const struct check *check, const char *path)
 	return opendir(full);
 }
 
-/* The next name that starts with prefix. */
+/* Returns the next name that starts with prefix. */
 static const char *next_name(DIR *dir, const char *prefix)
 {
 	const struct dirent *entry;

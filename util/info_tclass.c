@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Traffic classes by name; what a class is on the wire stands in the provider's parameters. */
+/* Traffic classes by name; the provider's parameters determine the DSCP of a class. */
 #include "info_tclass.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ int info_tclass_parse(const char *text, uint32_t *tclass)
 	return 0;
 }
 
-/* The parameter that maps a class of the provider, or NULL. */
+/* Returns the provider's parameter that maps a class, or NULL. */
 static const struct fi_param *find_param(const struct fi_param *params, int count,
 					 const struct fi_info *info, const char *name)
 {
@@ -55,7 +55,7 @@ static const struct fi_param *find_param(const struct fi_param *params, int coun
 	return NULL;
 }
 
-/* What is set, else the default that the parameter's text ends with. */
+/* Returns the value that is set, or else the default at the end of the parameter's text. */
 static int value_of(const struct fi_param *param)
 {
 	const char *text = param->value ? param->value : strstr(param->help_string, "default: ");

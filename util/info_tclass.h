@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The traffic class of an entry, and the code point (DSCP) that its provider sends for it. */
+/* The traffic class of an entry, and the DSCP that its provider sends for it. */
 #ifndef INFO_TCLASS_H
 #define INFO_TCLASS_H
 
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <rdma/fabric.h>
 
-/* A name of a class, or the number of a code point. -1 after it has said what is wrong. */
+/* Parses the name of a class, or the number of a DSCP. Returns -1 after printing what is wrong. */
 int info_tclass_parse(const char *text, uint32_t *tclass);
-/* One line, or nothing where no class was asked for. */
+/* Prints one line, or nothing if no class was requested. */
 void info_tclass_print(FILE *out, const struct fi_info *info);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The text that fi_info prints. */
+/* The text output of fi_info. */
 #include "info_text.h"
 #include "info_tclass.h"
 

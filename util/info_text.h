@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The text that fi_info prints; the same as that of the 1.17 tool. */
+/* The text output of fi_info, which is the same as that of the 1.17 tool. */
 #ifndef INFO_TEXT_H
 #define INFO_TEXT_H
 
@@ -22,7 +22,7 @@ const char *info_param_type(enum fi_param_type type);
 const char *info_tool_version(void);
 /* environment, configuration or default */
 const char *info_param_origin(const struct fi_param *param);
-/* Its value, but of what is a secret only that it is set. NULL: not set. */
+/* Returns the value; for a secret it tells only that it is set. Returns NULL if it is not set. */
 const char *info_param_shown(const struct fi_param *param);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Why candidates were not offered: collects, sorts and prints the reasons. */
+/* Collects, sorts and prints the reasons why candidates were not offered. */
 #include "info_why.h"
 
 #include <stdlib.h>
@@ -95,7 +95,7 @@ void info_why_add(struct info_why *why, const struct fi_explain_entry *entry)
 	reject->misses = entry->misses;
 }
 
-/* A candidate that never reached a device is farther away than any that did. */
+/* A candidate that never reached a device is farther than any that did. */
 static int compare(const void *left, const void *right)
 {
 	const struct info_reject *a = left;
@@ -129,7 +129,7 @@ void info_why_release(struct info_why *why)
 	memset(why, 0, sizeof(*why));
 }
 
-/* Nothing was looked at, because an address of the request is of no use. */
+/* No candidate was examined because an address in the request is unusable. */
 static bool is_address(const struct info_reject *reject)
 {
 	static const char *const attrs[] = { "node", "service", "src_addr", "dest_addr" };
@@ -163,7 +163,7 @@ bool info_why_is_plain(const struct info_why *why)
 	return info_why_reached_device(why);
 }
 
-/* What was asked for is what is missing; the rest of a set of flags is of no interest here. */
+/* The requested value is what is missing; the other flags of a set do not matter here. */
 static const char *has_text(const struct info_reject *reject)
 {
 	static const char *const ends[] = { "caps", "op_flags", "msg_order", "comp_order" };

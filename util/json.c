@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-/* Bytes of the UTF-8 sequence at text, 0 when it is none. */
+/* Returns the length of the UTF-8 sequence at text, 0 if it is invalid. */
 static size_t json_utf8(const unsigned char *text)
 {
 	size_t len, i;

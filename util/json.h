@@ -10,14 +10,14 @@
 struct json {
 	FILE *out;
 	unsigned int depth;
-	bool follows; /* another value came before on this level */
+	bool follows; /* another value precedes it on this level */
 };
 
 void json_object(struct json *json, const char *key);
 void json_object_end(struct json *json);
 void json_array(struct json *json, const char *key);
 void json_array_end(struct json *json);
-/* A NULL string is null; what is no UTF-8 becomes U+FFFD. */
+/* Writes NULL as null; invalid UTF-8 becomes U+FFFD. */
 void json_string(struct json *json, const char *key, const char *text);
 void json_uint(struct json *json, const char *key, uint64_t value);
 void json_int(struct json *json, const char *key, int64_t value);

@@ -212,7 +212,8 @@ void pp_ctrl_close(struct pp_ctrl *ctrl)
 }
 
 /*
- * An endpoint that listens on every address has the one that the peer reached on this connection.
+ * If an endpoint listens on all addresses, its name gets the address that the peer used for this
+ * connection.
  */
 static void pp_name_fill(const struct pp_ctrl *ctrl, bool remote, struct pp_name *name)
 {

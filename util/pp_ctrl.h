@@ -29,17 +29,17 @@ struct pp_name {
 	unsigned char addr[PP_NAME_MAX] __attribute__((aligned(8)));
 };
 
-/* Server: from here on clients can connect. Nothing to do for a client. */
+/* On the server, clients can connect from here on. Does nothing on a client. */
 int pp_ctrl_listen(struct pp_ctrl *ctrl, const struct pp_options *opts);
 /* The server waits here for its client. */
 int pp_ctrl_open(struct pp_ctrl *ctrl, const struct pp_options *opts);
-/* Accepts one that is not open. */
+/* Accepts a connection that is not open. */
 void pp_ctrl_close(struct pp_ctrl *ctrl);
 
 int pp_ctrl_send_name(struct pp_ctrl *ctrl, const struct pp_name *name);
 int pp_ctrl_recv_name(struct pp_ctrl *ctrl, struct pp_name *name);
 int pp_ctrl_sync(struct pp_ctrl *ctrl);
-/* Server: *peer is what the client counted. */
+/* On the server, *peer is the client's count. */
 int pp_ctrl_count(struct pp_ctrl *ctrl, unsigned int mine, unsigned int *peer);
 bool pp_ctrl_peer_gone(const struct pp_ctrl *ctrl);
 

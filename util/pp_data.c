@@ -13,7 +13,7 @@
 
 #define PP_TAG	     1234
 #define PP_SPINS     (1u << 16)
-#define PP_GRACE_SEC 1 /* for what is still on its way from a peer that has ended */
+#define PP_GRACE_SEC 1 /* time for messages in flight from a peer that has ended */
 #define PP_DGRAM_SEC 5
 
 static const char pp_fin[] = "fin";
@@ -23,7 +23,7 @@ static const char pp_alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHI
 struct pp_wait {
 	unsigned int spins;
 	time_t start;
-	time_t gone; /* when the peer was first seen to have ended, 0 before */
+	time_t gone; /* time when the peer was first seen to have ended; 0 before */
 };
 
 static time_t pp_now(void)
@@ -93,8 +93,8 @@ static int pp_cq_wait(struct pp_ep *ep, struct fid_cq *cq, const char *what,
 }
 
 /*
- * A full queue: let the provider move on, as FI_PROGRESS_MANUAL asks for. Every send was waited
- * for, so the transmit queue has no completion to lose; the receive queue may have one.
+ * The queue is full: lets the provider make progress, as FI_PROGRESS_MANUAL requires. Every send
+ * was waited for, so the transmit queue has no completion to lose; the receive queue may have one.
  */
 static int pp_progress(struct pp_ep *ep, struct pp_wait *wait)
 {
@@ -234,7 +234,7 @@ int pp_finish(struct pp_ep *ep)
 		ret = pp_cq_wait(ep, ep->rxcq, "receive", &entry);
 	if (ret)
 		return (int)ret;
-	/* Other tools put it over the prefix of a datagram, which is not sent. */
+	/* Other tools write it over the prefix of a datagram, which is not sent. */
 	if (!ep->prefix && memcmp(ep->rx_buf, pp_fin, sizeof(pp_fin))) {
 		pp_error("unexpected closing message from the peer");
 		return -FI_EOTHER;

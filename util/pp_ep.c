@@ -124,7 +124,7 @@ static int pp_open_buffers(struct pp_ep *ep)
 	size_t stride;
 
 	ep->prefix = ep->info->mode & FI_MSG_PREFIX ? ep->info->ep_attr->msg_prefix_size : 0;
-	/* The closing message has to fit too. */
+	/* The closing message must fit, too. */
 	ep->buf_size = pp_size_max(ep->opts, ep->info->ep_attr->max_msg_size) + 64 + ep->prefix;
 	stride = (ep->buf_size + page - 1) / page * page;
 	if (posix_memalign((void **)&ep->buf, page, 2 * stride)) {

@@ -30,8 +30,8 @@ struct pp_ep {
 	struct fid_mr *mr;
 	void *mr_desc;
 	fi_addr_t peer;
-	size_t prefix;	 /* bytes of the provider's before each message */
-	size_t buf_size; /* of one buffer, prefix included */
+	size_t prefix;	 /* bytes before each message that belong to the provider */
+	size_t buf_size; /* size of one buffer, including the prefix */
 	char *buf;	 /* both buffers */
 	char *tx_buf;
 	char *rx_buf;
@@ -39,11 +39,11 @@ struct pp_ep {
 	struct fi_context2 rx_context;
 };
 
-/* Finds out whether anything matches the options, before a peer is involved. */
+/* Checks that something matches the options before contacting a peer. */
 int pp_ep_probe(struct pp_ep *ep, const struct pp_options *opts);
-/* From there to an endpoint that can send, with one receive posted. */
+/* Opens everything up to an endpoint that can send, with one receive posted. */
 int pp_ep_open(struct pp_ep *ep, struct pp_ctrl *ctrl);
-/* Accepts one that is half open or all zero. */
+/* Accepts a partially opened or zeroed structure. */
 void pp_ep_close(struct pp_ep *ep);
 
 #endif

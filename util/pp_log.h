@@ -9,7 +9,7 @@ extern bool pp_verbose;
 
 void pp_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void pp_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Says which libfabric call failed and returns ret. */
+/* Prints which libfabric call failed and returns ret. */
 int pp_failed(const char *call, int ret);
 
 #endif

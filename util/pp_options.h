@@ -23,9 +23,9 @@ enum pp_action { PP_RUN, PP_HELP, PP_VERSION };
 
 struct pp_options {
 	enum pp_action action;
-	uint16_t src_port; /* 0: the default of the side */
+	uint16_t src_port; /* 0 for the default of the side */
 	uint16_t dst_port;
-	const char *dst_addr; /* NULL: this is the server */
+	const char *dst_addr; /* NULL on the server */
 	const char *domain;
 	const char *provider;
 	enum fi_ep_type ep_type;
@@ -39,7 +39,7 @@ struct pp_options {
 };
 
 void pp_options_init(struct pp_options *opts);
-/* 0, or -1 after it has said what is wrong. */
+/* Returns 0, or -1 after printing what is wrong. */
 int pp_options_parse(struct pp_options *opts, int argc, char **argv);
 void pp_options_usage(FILE *out);
 

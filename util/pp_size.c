@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which sizes fi_pingpong tests, and how it writes quantities. */
+/* The sizes that fi_pingpong tests, and the text form of quantities. */
 #include "pp_size.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which sizes fi_pingpong tests, and how it writes quantities. */
+/* The sizes that fi_pingpong tests, and the text form of quantities. */
 #ifndef PP_SIZE_H
 #define PP_SIZE_H
 
@@ -11,7 +11,7 @@
 
 #define PP_TEXT_LEN 24
 
-/* The index-th size to test that is not above limit; false after the last. */
+/* Returns the index-th size that is not above limit; false after the last. */
 bool pp_size_at(const struct pp_options *opts, size_t limit, unsigned int index, size_t *size);
 size_t pp_size_max(const struct pp_options *opts, size_t limit);
 

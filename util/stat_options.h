@@ -9,13 +9,13 @@
 
 struct stat_options {
 	pid_t pid;
-	int watch_ms; /* 0: once */
-	long count;   /* how often with --watch; 0 is forever */
+	int watch_ms; /* 0 for once */
+	long count;   /* repetitions with --watch; 0 for no limit */
 	bool peers, json, all, help, version;
 };
 
 void stat_options_usage(FILE *out);
-/* False when it is wrong, after a message. */
+/* Returns false after printing what is wrong. */
 bool stat_options_parse(struct stat_options *opts, int argc, char **argv);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What fi_stat prints of an object. */
+/* The output of fi_stat. */
 #include "stat_print.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* The receive queue of an endpoint has the number of its transmit queue. */
+/* The receive queue of an endpoint has the same number as its transmit queue. */
 static const char *kind(const struct fi_stats_object *object)
 {
 	switch (object->fclass) {
@@ -30,9 +30,7 @@ static uint32_t shown_number(const struct fi_stats_object *object)
 	return object->group ? object->group : object->id;
 }
 
-/*
- * The name is another process's: nothing of it may reach a terminal or JSON as anything but text.
- */
+/* The name comes from another process: it must reach a terminal or JSON only as text. */
 static void print_name(FILE *out, const char *name)
 {
 	for (; *name; name++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the tools share: their name, the library's messages, providers that are not there. */
+/* Common parts of the tools: their name, the library's messages, providers that do not exist. */
 #include "tool.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ void tool_start(char **argv)
 	static struct fid_logging log = { .ops = &ops };
 
 	argv[0] = program_invocation_short_name;
-	/* A library that cannot hand its log over writes it itself. */
+	/* A library that cannot pass on its log messages writes them itself. */
 	if (!asks_for_log())
 		fi_import_log(tool_api_version(), 0, &log);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the tools share: their name, the library's messages, providers that are not there. */
+/* Common parts of the tools: their name, the library's messages, providers that do not exist. */
 #ifndef TOOL_H
 #define TOOL_H
 
@@ -8,13 +8,16 @@
 #include <stdint.h>
 
 /*
- * First in main(): messages begin with the tool's name and no directory. Unless the user asks for a
- * log, the library's warnings are printed the same way.
+ * Call it first in main(): messages start with the tool's name without its directory. Unless the
+ * user asks for a log, the library's warnings are printed the same way.
  */
 void tool_start(char **argv);
-/* The version of the interface that both the tool and the library know. */
+/* Returns the API version that both the tool and the library support. */
 uint32_t tool_api_version(void);
-/* Is there a provider of this name, or any for NULL? If not, text says what there is. */
+/*
+ * Returns true if a provider with this name exists, or any provider for NULL. Otherwise text lists
+ * the existing ones.
+ */
 bool tool_has_provider(const char *wanted, char *text, size_t len);
 
 #endif

@@ -38,7 +38,8 @@ struct ofi_av_class {
 	 */
 	const struct ofi_av_shared_class *shared;
 	int (*pack)(struct ofi_av *av, void *entry, const void *addr); /* returns 0 or -FI_E* */
-	void (*free)(struct ofi_av *av); /* the provider's object, after its entries */
+	/* Frees the provider's object after its entries have been dropped. */
+	void (*free)(struct ofi_av *av);
 };
 
 struct ofi_av {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which interfaces of device memory there are: loaded once, when the first program asks. */
+/* The available interfaces of device memory: loaded once, when the first program asks. */
 #include "hmem.h"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ static const struct ofi_hmem *const known[] = { &ofi_hmem_cuda };
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
-/* What became of each of them. It is constant once `loaded` is true. */
+/* The state of each interface. Constant once `loaded` is true. */
 static struct {
 	pthread_mutex_t lock;
 	bool loaded; /* atomic */
@@ -41,7 +41,7 @@ bool ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size
 	return true;
 }
 
-/* Whether FI_HMEM names it; all are named by default. */
+/* Returns true if FI_HMEM names the interface; all are named by default. */
 static bool is_named(const char *list, const char *name)
 {
 	size_t len;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory of CUDA devices, by the driver's interface, whose few prototypes are declared here. */
+/* Memory of CUDA devices, using the driver's interface, whose few prototypes are declared here. */
 #include "hmem.h"
 
 #include <unistd.h>
 #include <rdma/fi_errno.h>
 
-/* Of CUDA's driver interface. */
+/* From CUDA's driver interface. */
 enum {
 	SUCCESS = 0,
 	ATTRIBUTE_CONTEXT = 1,
@@ -19,7 +19,7 @@ enum {
 
 typedef uint64_t device_ptr;
 
-/* They return SUCCESS or an error. */
+/* These return SUCCESS or an error. */
 static struct {
 	int (*init)(unsigned int flags);
 	int (*device_count)(int *count);
@@ -80,12 +80,12 @@ static bool cuda_owns(const void *addr)
 }
 
 /*
- * A thread that has no context, like one that only drives communication, works in that of the
- * memory; memory of cuMemCreate has none, its device's primary one does.
+ * A thread without a context, such as one that only communicates, uses the context of the memory.
+ * Memory from cuMemCreate has none, so the primary context of its device is used.
  */
 struct visit {
 	bool pushed;
-	int retained; /* the device, or -1 */
+	int retained; /* the device whose primary context is retained, or -1 */
 };
 
 static int enter(const void *addr, struct visit *visit)
@@ -151,7 +151,7 @@ static int cuda_sync(const void *addr)
 		       : -FI_EFAULT;
 }
 
-/* Ranges are of whole pages: those of the allocation that are around the piece. */
+/* Exports the whole pages of the allocation around the range. */
 static int cuda_export(const void *addr, size_t len, struct ofi_hmem_export *to)
 {
 	device_ptr base, first, end, page = (device_ptr)sysconf(_SC_PAGESIZE);

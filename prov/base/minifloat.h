@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Floating point of 16 and 8 bits, which compilers may lack: to float, which is exact, and back,
- * rounded to the nearest, ties to even. What is too large becomes infinity, or NaN in E4M3 of the
- * OCP, which has no infinities. A NaN keeps what fits of its payload.
+ * Floating-point types of 16 and 8 bits, which compilers may lack: conversion to float, which is
+ * exact, and back, rounded to nearest, ties to even. Values that are too large become infinity, or
+ * NaN in the OCP's E4M3, which has no infinities. A NaN keeps the part of its payload that fits.
  */
 #ifndef OFI_MINIFLOAT_H
 #define OFI_MINIFLOAT_H
@@ -12,8 +12,8 @@
 #include "src/ds/compiler.h"
 
 struct ofi_minifloat {
-	unsigned int exponent, mantissa; /* bits */
-	uint32_t max;			 /* the largest finite number */
+	unsigned int exponent, mantissa; /* numbers of bits */
+	uint32_t max;			 /* encoding of the largest finite number */
 };
 
 static const struct ofi_minifloat ofi_float16 = { 5, 10, 0x7bff };
@@ -45,7 +45,7 @@ OFI_INLINE float ofi_minifloat_decode(const struct ofi_minifloat *type, uint32_t
 	return ofi_minifloat_of_bits(sign | ((rest << (23 - m)) + ((127 - bias) << 23)));
 }
 
-/* Drops so many bits, and rounds to the nearest, ties to even. */
+/* Drops the given number of bits and rounds to nearest, ties to even. */
 OFI_INLINE uint32_t ofi_minifloat_round(uint32_t bits, unsigned int drop)
 {
 	return (bits + (1u << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop;

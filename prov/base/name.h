@@ -23,7 +23,7 @@ int ofi_name_in(const struct fi_provider *prov, const char *call, uint32_t forma
 int ofi_name_out(const struct fi_provider *prov, const char *call, uint32_t format,
 		 const struct sockaddr_storage *ss, void *addr, size_t *len);
 
-/* An address without a host keeps the one of `old`; its port is taken even if it is 0. */
+/* If the new address has no host, keeps the host of `old`; the new port is used even if it is 0. */
 void ofi_name_keep_host(struct sockaddr_storage *ss, const struct sockaddr *old);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Acknowledgements: what has arrived, what is lost, how long a round trip takes. */
+/* Acknowledgments: which packets have arrived, which are lost, and the round-trip time. */
 #include "ack.h"
 
 enum { REORDER_MIN = 3, REORDER_MAX = 48, BACKOFF_MAX = 24 };
@@ -27,14 +27,14 @@ uint64_t ofi_rdm_ack_timeout(const struct ofi_rdm_ack *ack)
 	const struct ofi_rdm_ack_params *params = ack->params;
 	uint64_t timeout = params->first;
 
-	/* A clock of microseconds is fine enough for no variation at all. */
+	/* With a clock of microseconds the variation may be 0. */
 	if (ack->srtt)
 		timeout = ack->srtt / 8 + (ack->rttvar ? ack->rttvar : 1) + params->delay;
 	timeout = ack_between(timeout, params->min, params->max);
 	return ack_between(timeout << ack->backoff, params->min, params->max);
 }
 
-/* RFC 6298, 2.2 and 2.3. Four times the variation is what rttvar, in quarters, is. */
+/* RFC 6298, 2.2 and 2.3. rttvar is stored in quarters, so it equals four times the variation. */
 static void ack_measure(struct ofi_rdm_ack *ack, uint32_t rtt)
 {
 	uint32_t mean = ack->srtt / 8;
@@ -72,7 +72,7 @@ void ofi_rdm_ack_sent(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node, ui
 	ack_transmit(ack, node, now);
 }
 
-/* Neither numbers nor transmissions that were not sent. */
+/* Rejects numbers and transmissions that were never sent. */
 static bool ack_is_possible(const struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *words)
 {
 	int32_t sent = ofi_rdm_seq_distance(words->next, ack->out.next);
@@ -95,7 +95,7 @@ static void ack_note_newest(struct ofi_rdm_ack *ack, uint32_t order)
 		ack->newest = order;
 }
 
-/* The peer had what was sent again: packets overtake each other more than was thought. */
+/* The peer already had the retransmitted packet: packets overtake each other more than assumed. */
 static void ack_note_doubles(struct ofi_rdm_ack *ack, uint16_t doubles)
 {
 	int16_t more = (int16_t)(doubles - ack->its_doubles);
@@ -118,12 +118,12 @@ static void ack_complete(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node,
 	news->count++;
 	if (node->order == echo)
 		news->rtt = (uint32_t)ack_between(rtt, 1, UINT32_MAX / 16);
-	/* Of the copies of a packet none can be told to have come, but by the echo. */
+	/* Only the echo tells which copy of a retransmitted packet has arrived. */
 	if (!node->again)
 		ack_note_newest(ack, node->order);
 }
 
-/* Moves what has arrived from the list of what was sent to the news. */
+/* Moves acknowledged packets from the list of sent packets to the news. */
 static void ack_sort(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *words, uint64_t now,
 		     struct ofi_rdm_ack_news *news)
 {

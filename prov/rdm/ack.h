@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliability for transports that lose packets, above the numbers of seq.h. Both directions of one
- * peer: which packets that were sent have arrived, which are to be sent again and when, and what
- * the peer is to be told of those that it sent. It is a state machine: the caller gives the time,
- * in microseconds of any monotonic clock, and has the packets, each with a node in its buffer.
+ * Reliability for transports that lose packets, on top of the sequence numbers of seq.h. For both
+ * directions of one peer, it tracks which sent packets have arrived, which must be retransmitted
+ * and when, and which acknowledgments the peer must get. It is a state machine: the caller supplies
+ * the time, in microseconds of any monotonic clock, and owns the packets, each with a node in its
+ * buffer.
  *
- *   acknowledgement   the number that the receiver waits for, and a bit for each of the window
- *                     behind it that has come. It travels with every packet; alone it goes after
- *                     `every` packets or `delay`, at once when something is missing or came twice.
- *   transmissions     are numbered too, in `order`, and acknowledgements echo the newest that
- *                     came. So a packet that is sent again is never taken for its first copy: the
- *                     round trip is measured on both.
- *   fast retransmit   a packet is lost when one that was sent three transmissions later has come.
- *                     Where that was wrong, which the peer's count of doubles tells, the three
- *                     become six, and so on up to 48, until a timeout.
- *   timeout           as in RFC 6298: the smoothed round trip and four times its variation, and
- *                     the delay of acknowledgements; doubled with each timeout in a row.
- *   silence           a peer that has packets to acknowledge and is not heard of for so long is
- *                     given up, whatever was sent again meanwhile.
+ *   acknowledgment    the number that the receiver expects next, and a bit for each later packet of
+ *                     the window that has arrived. It travels with every packet; it is sent alone
+ *                     after `every` packets or `delay`, or at once if a packet is missing or
+ *                     duplicated.
+ *   transmissions     are numbered, too, in `order`, and acknowledgments echo the newest one that
+ *                     arrived. A retransmission is therefore never mistaken for the first copy, and
+ *                     the round-trip time is measured on both.
+ *   fast retransmit   a packet is lost when one that was sent three transmissions later has
+ *                     arrived. If that was wrong, which the peer's count of duplicates reveals, the
+ *                     three become six, and so on up to 48, until a timeout.
+ *   timeout           as in RFC 6298: the smoothed round-trip time plus four times its variation,
+ *                     plus the delay of acknowledgments; doubled with each successive timeout.
+ *   silence           a peer that has packets to acknowledge and sends nothing for this time is
+ *                     given up, whatever was retransmitted meanwhile.
  *
- * A packet is complete as soon as it is acknowledged, by the number or by its bit: the receiver
- * keeps what it has said it has. Acknowledgements that are older than others say nothing new and do
- * no harm; those of packets that were not sent are a lie, and the caller ends with such a peer.
- * An idle peer has no timer. A packet that the device refuses to send may be counted as lost.
+ * A packet is complete when it is acknowledged, by the number or by its bit: the receiver keeps
+ * every packet that it has acknowledged. Acknowledgments that arrive late contain nothing new and
+ * do no harm. Acknowledgments of packets that were never sent are invalid, and the caller
+ * disconnects such a peer. An idle peer has no timer. A packet that the device refuses to send may
+ * be treated as lost.
  */
 #ifndef OFI_RDM_ACK_H
 #define OFI_RDM_ACK_H
@@ -31,104 +34,111 @@
 
 #define OFI_RDM_ACK_NEVER UINT64_MAX
 
-/* Of all peers. */
+/* Parameters for all peers. */
 struct ofi_rdm_ack_params {
-	uint32_t first;	  /* timeout while no round trip is measured */
-	uint32_t min;	  /* of the timeout */
-	uint32_t max;	  /* the same, with its doublings */
-	uint32_t delay;	  /* how long an acknowledgement may wait */
-	uint32_t every;	  /* for how many packets it waits */
-	uint32_t silence; /* until the peer is given up */
+	uint32_t first;	  /* timeout before a round-trip time is measured */
+	uint32_t min;	  /* smallest timeout */
+	uint32_t max;	  /* largest timeout, including doubling */
+	uint32_t delay;	  /* how long an acknowledgment may be delayed */
+	uint32_t every;	  /* number of packets after which it is sent */
+	uint32_t silence; /* time after which the peer is given up */
 };
 
-/* What each packet says of those that came. */
+/* The acknowledgment that each packet carries. */
 struct ofi_rdm_ack_words {
-	uint32_t next;	  /* the number that is to come next: all before it have */
-	uint32_t echo;	  /* the newest transmission that came; 0: none */
-	uint64_t early;	  /* bit i: next + i has come */
-	uint16_t doubles; /* how many came twice, modulo 65536 */
+	uint32_t next;	  /* the number expected next: all earlier ones have arrived */
+	uint32_t echo;	  /* the newest transmission that has arrived; 0 for none */
+	uint64_t early;	  /* bit i: next + i has arrived */
+	uint16_t doubles; /* number of duplicates, modulo 65536 */
 };
 
 /* In the buffer of a packet from ofi_rdm_ack_sent() until it is acknowledged. */
 struct ofi_rdm_ack_node {
 	struct ofi_rdm_ack_node *next;
-	uint64_t sent;	 /* when it was last */
-	uint32_t number; /* goes with the packet */
-	uint32_t order;	 /* the transmission, goes with the packet */
-	bool again;	 /* it was sent more than once */
+	uint64_t sent;	 /* time of the last transmission */
+	uint32_t number; /* sequence number, sent with the packet */
+	uint32_t order;	 /* number of the transmission, sent with the packet */
+	bool again;	 /* it was retransmitted */
 };
 
 struct ofi_rdm_ack {
 	const struct ofi_rdm_ack_params *params;
 	struct ofi_rdm_seq_out out;
-	struct ofi_rdm_ack_node *first, *last; /* not acknowledged, in the order of numbers */
-	uint64_t timer;			       /* timeout of the first */
-	uint64_t heard;			       /* of the peer, or nothing was sent before */
-	uint64_t owes;			       /* the acknowledgement that the peer is to have */
-	uint32_t order;			       /* of the next transmission */
-	uint32_t newest;		       /* that is known to have come */
-	uint32_t srtt, rttvar;		       /* in eighths and quarters of a microsecond */
-	uint32_t sent_again;		       /* since the last one was found to be needless */
-	uint32_t echo;			       /* what the peer is told */
-	uint16_t doubles;		       /* the same */
-	uint16_t its_doubles;		       /* that the peer has told of */
-	uint8_t unsaid;			       /* packets since the last acknowledgement */
-	uint8_t backoff;		       /* timeouts in a row */
-	uint8_t reorder;		       /* transmissions after which a packet is lost */
+	/* Unacknowledged packets in the order of their numbers. */
+	struct ofi_rdm_ack_node *first, *last;
+	uint64_t timer; /* timeout of the first packet */
+	/* Last packet from the peer, or first transmission after idling. */
+	uint64_t heard;
+	uint64_t owes;	       /* deadline for the acknowledgment to be sent */
+	uint32_t order;	       /* number of the next transmission */
+	uint32_t newest;       /* newest transmission known to have arrived */
+	uint32_t srtt, rttvar; /* in eighths and quarters of a microsecond */
+	/* Retransmissions since the last one that turned out to be unnecessary. */
+	uint32_t sent_again;
+	uint32_t echo;	      /* sent in acknowledgments */
+	uint16_t doubles;     /* sent likewise */
+	uint16_t its_doubles; /* count of duplicates that the peer has reported */
+	uint8_t unsaid;	      /* packets since the last acknowledgment sent */
+	uint8_t backoff;      /* successive timeouts */
+	/* Transmissions after which a packet counts as lost. */
+	uint8_t reorder;
 };
 
-/* What an acknowledgement brought. */
+/* The result of an acknowledgment. */
 struct ofi_rdm_ack_news {
-	struct ofi_rdm_ack_node *done; /* a list by `next`: packets that are complete */
-	uint32_t count;		       /* of them */
-	uint32_t rtt;		       /* a round trip was measured; 0: none was */
+	struct ofi_rdm_ack_node *done; /* acknowledged packets, linked by `next` */
+	uint32_t count;		       /* their number */
+	uint32_t rtt;		       /* the measured round-trip time; 0 for none */
 };
 
 enum ofi_rdm_ack_due {
 	OFI_RDM_ACK_NOTHING,
-	OFI_RDM_ACK_RESEND,  /* the packet of the node, since others behind it have come */
-	OFI_RDM_ACK_TIMEOUT, /* the same, since nothing came in time */
+	OFI_RDM_ACK_RESEND,  /* retransmit the node's packet, because later ones have arrived */
+	OFI_RDM_ACK_TIMEOUT, /* the same, because nothing arrived in time */
 	OFI_RDM_ACK_GIVE_UP, /* the peer was silent for too long */
 };
 
 /*
- * The first packet will have that number. For a new incarnation of either side too: what was not
- * acknowledged is the caller's, which takes it from `first` before.
+ * The first packet will have that number. Also called for a new incarnation of either side; the
+ * caller has taken the unacknowledged packets from `first` before.
  */
 void ofi_rdm_ack_init(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_params *params,
 		      uint32_t first);
 
-/* A new packet is sent now, for which ofi_rdm_seq_out_open(&ack->out) is true. */
+/* Records a new packet, for which ofi_rdm_seq_out_open(&ack->out) is true. */
 void ofi_rdm_ack_sent(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node, uint64_t now);
-/* Words that came. False: they can't be true; then nothing has changed. */
+/*
+ * Processes a received acknowledgment. Returns false, without changing anything, if it is
+ * impossible.
+ */
 bool ofi_rdm_ack_take(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *words, uint64_t now,
 		      struct ofi_rdm_ack_news *news);
 /*
- * What is to be done now, to be asked until it is NOTHING. A packet that is to be sent again counts
- * as sent.
+ * Returns what must be done now; called until it returns NOTHING. A packet to be retransmitted
+ * counts as sent.
  */
 enum ofi_rdm_ack_due ofi_rdm_ack_due(struct ofi_rdm_ack *ack, uint64_t now,
 				     struct ofi_rdm_ack_node **node);
 
 /*
- * A packet came by that transmission, and seq.h says DELIVER, KEEP or DUPLICATE of it; what could be
- * popped then was.
+ * Records a packet that arrived with that transmission number, and for which seq.h returned
+ * DELIVER, KEEP or DUPLICATE, after popping what could be popped.
  */
 void ofi_rdm_ack_arrived(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in, uint32_t order,
 			 enum ofi_rdm_seq_verdict verdict, uint64_t now);
-/* The words for a packet that goes now, whatever it is. */
+/* Fills in the acknowledgment for a packet that is sent now. */
 void ofi_rdm_ack_say(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in,
 		     struct ofi_rdm_ack_words *words);
 
-/* A packet with nothing but the words is to go. */
+/* Returns true if an acknowledgment must be sent alone. */
 static inline bool ofi_rdm_ack_is_owed(const struct ofi_rdm_ack *ack, uint64_t now)
 {
 	return ack->owes <= now;
 }
 
-/* When there is something to be done, if nothing happens before. */
+/* Returns the time of the next action if nothing happens before. */
 uint64_t ofi_rdm_ack_next(const struct ofi_rdm_ack *ack);
-/* The timeout now, in microseconds. */
+/* Returns the current timeout in microseconds. */
 uint64_t ofi_rdm_ack_timeout(const struct ofi_rdm_ack *ack);
 
 #endif

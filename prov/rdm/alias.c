@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Aliases of reliable-datagram endpoints: the objects. Their calls are those of calls.c. */
+/* The alias objects of reliable-datagram endpoints. Their calls are those of calls.c. */
 #include "alias.h"
 
 #include <stdlib.h>

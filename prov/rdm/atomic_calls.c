@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* All forms of the fi_atomic calls, as calls.c has those of messages. */
+/* All forms of the fi_atomic calls, like calls.c for messages. */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/ops.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The congestion window: when it grows, when it shrinks, when a packet may go. */
+/* The congestion window: when it grows and shrinks, and when a packet may be sent. */
 #include "cwnd.h"
 
 enum {
 	ONE = OFI_RDM_CWND_ONE,
-	ERA = 10000000, /* the shortest round trip is of 10 to 20 seconds */
-	ROUND = 32,	/* packets of which losses are counted */
+	ERA = 10000000, /* the shortest round-trip time is that of the last 10 to 20 seconds */
+	ROUND = 32,	/* packets in which losses are counted */
 	ROUND_LOST = 4,
-	FAR = 3, /* round trips that were too long though the window was the smallest */
+	FAR = 3, /* round trips that were too long even with the smallest window */
 };
 
 void ofi_rdm_cwnd_init(struct ofi_rdm_cwnd *cwnd, const struct ofi_rdm_cwnd_params *params)
@@ -31,7 +31,10 @@ static uint32_t cwnd_root(uint32_t square)
 	return root;
 }
 
-/* What a round trip may take. The share of a small window is inverse to its root, and bounded. */
+/*
+ * Returns the target for a round trip. The allowance of a small window is inverse to its square
+ * root, and bounded.
+ */
 static uint64_t cwnd_target(const struct ofi_rdm_cwnd *cwnd)
 {
 	uint64_t target = cwnd->params->target, extra = target * 32 / cwnd_root(cwnd->window);
@@ -39,7 +42,7 @@ static uint64_t cwnd_target(const struct ofi_rdm_cwnd *cwnd)
 	return target + (extra < 4 * target ? extra : 4 * target);
 }
 
-/* The same where the network is what takes so long. */
+/* The same if the network itself takes that long. */
 static uint64_t cwnd_far_target(const struct ofi_rdm_cwnd *cwnd)
 {
 	uint64_t least = cwnd->least < cwnd->earlier ? cwnd->least : cwnd->earlier;
@@ -67,7 +70,10 @@ static void cwnd_set(struct ofi_rdm_cwnd *cwnd, uint64_t window)
 	cwnd->window = window < OFI_RDM_CWND_MIN ? OFI_RDM_CWND_MIN : (uint32_t)window;
 }
 
-/* Once a round trip: what was sent before it shrank says nothing new. */
+/*
+ * Shrinks the window at most once per round trip: packets sent before the last time tell nothing
+ * new.
+ */
 static bool cwnd_cut(struct ofi_rdm_cwnd *cwnd, uint64_t window, uint64_t now)
 {
 	cwnd->fresh = false;
@@ -78,7 +84,7 @@ static bool cwnd_cut(struct ofi_rdm_cwnd *cwnd, uint64_t window, uint64_t now)
 	return true;
 }
 
-/* It took too long. If it does with the smallest window, it is not what waits that takes the time. */
+/* The round trip was too long. If it is with the smallest window, queueing is not the cause. */
 static void cwnd_shrink(struct ofi_rdm_cwnd *cwnd, uint64_t target, uint64_t now)
 {
 	uint64_t window = cwnd->window, rtt = cwnd->rtt;
@@ -92,7 +98,7 @@ static void cwnd_shrink(struct ofi_rdm_cwnd *cwnd, uint64_t target, uint64_t now
 	cwnd_set(cwnd, cwnd->params->first * ONE);
 }
 
-/* Below a packet by a quarter with each, since there are many who do the same. */
+/* A window below one packet grows by a quarter each time, since many senders do the same. */
 static void cwnd_grow(struct ofi_rdm_cwnd *cwnd, uint32_t count)
 {
 	uint64_t window = cwnd->window;

@@ -341,7 +341,7 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 	return ofi_name_out(ep->domain->prov, "fi_getname", ep->info->addr_format, &ss, addr, len);
 }
 
-/* Who knows an enabled endpoint knows its address. */
+/* The address cannot change after fi_enable, when peers may know it. */
 static int ep_setname(fid_t fid, void *addr, size_t len)
 {
 	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;

@@ -22,8 +22,8 @@ void ofi_rdm_recvs_mark(struct ofi_rdm_ep *ep, uint64_t bits);
 void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep);
 
 /*
- * How many operations the endpoint takes at least before one gives -FI_EAGAIN, at most tx_attr or
- * rx_attr.size; -FI_EOPBADSTATE before it is enabled.
+ * Returns a lower bound of the operations accepted before one returns -FI_EAGAIN, at most tx_attr
+ * or rx_attr.size; -FI_EOPBADSTATE before the endpoint is enabled.
  */
 ssize_t ofi_rdm_tx_left(struct ofi_rdm_ep *ep);
 ssize_t ofi_rdm_rx_left(struct ofi_rdm_ep *ep);

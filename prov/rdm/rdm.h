@@ -103,7 +103,7 @@ struct ofi_rdm_direct {
 struct ofi_rdm_fid {
 	struct fid_ep fid;
 	struct ofi_rdm_ep *endpoint;
-	uint64_t tx_op_flags, rx_op_flags; /* defaults of calls without flags */
+	uint64_t tx_op_flags, rx_op_flags; /* defaults for calls without a flags argument */
 };
 
 struct ofi_rdm_ep {

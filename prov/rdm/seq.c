@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Sequence numbers: what a sender has under way, what a receiver has and what it delivers. */
+/*
+ * Sequence numbers: the packets that a sender has in flight, and those that a receiver keeps and
+ * delivers.
+ */
 #include "seq.h"
 
 void ofi_rdm_seq_out_init(struct ofi_rdm_seq_out *out, uint32_t first)
@@ -35,7 +38,7 @@ struct ofi_rdm_seq_node *ofi_rdm_seq_begin(struct ofi_rdm_seq_in *in, uint32_t i
 	return kept;
 }
 
-/* In the order of the numbers. Most packets come behind all that are kept. */
+/* Inserts in the order of the numbers. Most packets come after all those that are kept. */
 static void seq_link(struct ofi_rdm_seq_in *in, struct ofi_rdm_seq_node *node)
 {
 	struct ofi_rdm_seq_node **link = &in->first;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Order for transports whose packets overtake each other, come twice, or come from a peer that has
- * restarted since. The sender numbers its packets to a peer, the receiver delivers each number once
- * and in order. It is a state machine without memory of its own: a packet that comes early stays in
- * the caller's buffer, linked by a node in it.
+ * Ordering for transports whose packets overtake each other, are duplicated, or come from a peer
+ * that has restarted since. The sender numbers its packets to a peer; the receiver delivers each
+ * number once and in order. It is a state machine without memory of its own: a packet that arrives
+ * early stays in the caller's buffer, linked by a node in it.
  *
- * Numbers are 32 bits and wrap around. A sender has at most OFI_RDM_SEQ_WINDOW numbers between its
- * oldest packet that has not arrived and its newest one, so the receiver keeps one packet less than
- * that at most, and drops what lies beyond: only a peer that breaks the rule sends it.
+ * Numbers have 32 bits and wrap around. A sender has at most OFI_RDM_SEQ_WINDOW numbers between its
+ * oldest packet that has not arrived and its newest one. The receiver therefore keeps at most one
+ * packet less than that, and drops what is beyond, which only a peer that violates the protocol
+ * sends.
  *
- * Each packet names the incarnation of its sender. A receiver takes packets of one incarnation
- * only: those of the time before a restart are dropped however late they arrive. Which incarnation
- * that is, and the number that it begins with, the caller learns elsewhere (hello.h).
+ * Each packet contains the incarnation of its sender. A receiver accepts packets of one incarnation
+ * only: those from before a restart are dropped, however late they arrive. The caller learns the
+ * incarnation, and the number that it begins with, by other means (hello.h).
  *
- * A transport that is reliable needs nothing else: a packet has arrived when its work request is
- * complete, in whatever order they complete. One that loses packets adds ack.h.
+ * A reliable transport needs nothing else: a packet has arrived when its work request completes, in
+ * whatever order they complete. A transport that loses packets adds ack.h.
  */
 #ifndef OFI_RDM_SEQ_H
 #define OFI_RDM_SEQ_H
@@ -27,9 +28,9 @@ enum { OFI_RDM_SEQ_WINDOW = 64 };
 
 /* Sender: the packets to one peer. */
 struct ofi_rdm_seq_out {
-	uint32_t oldest;  /* the first number that is not known to have arrived */
-	uint32_t next;	  /* of the next packet */
-	uint64_t arrived; /* bit i: oldest + i has; bit 0 is never set */
+	uint32_t oldest;  /* the first number not known to have arrived */
+	uint32_t next;	  /* number of the next packet */
+	uint64_t arrived; /* bit i: oldest + i has arrived; bit 0 is never set */
 };
 
 /* Receiver: in the buffer of a packet that is kept. */
@@ -38,23 +39,27 @@ struct ofi_rdm_seq_node {
 	uint32_t number;
 };
 
-/* Receiver: the packets of one peer. All 0: no incarnation is known yet, and nothing is taken. */
+/*
+ * Receiver: the packets of one peer. All 0: no incarnation is known yet, and nothing is accepted.
+ */
 struct ofi_rdm_seq_in {
-	uint32_t incarnation; /* of the peer, 0: none */
-	uint32_t next;	      /* to be delivered next */
+	uint32_t incarnation; /* the peer's, 0 for none */
+	uint32_t next;	      /* number to be delivered next */
 	uint64_t early;	      /* bit i: next + i is kept */
 	struct ofi_rdm_seq_node *first, *last;
 };
 
 enum ofi_rdm_seq_verdict {
-	OFI_RDM_SEQ_DELIVER,   /* it is the next; then ofi_rdm_seq_pop() */
-	OFI_RDM_SEQ_KEEP,      /* it comes early: its node is linked, its buffer stays as it is */
-	OFI_RDM_SEQ_DUPLICATE, /* it was delivered or is kept */
-	OFI_RDM_SEQ_BEYOND,    /* an honest peer does not send it */
-	OFI_RDM_SEQ_STRANGER,  /* it is of another incarnation */
+	OFI_RDM_SEQ_DELIVER,   /* it is the next one; ofi_rdm_seq_pop() follows */
+	OFI_RDM_SEQ_KEEP,      /* it is early: its node is linked, and its buffer must stay */
+	OFI_RDM_SEQ_DUPLICATE, /* it was delivered, or is kept already */
+	OFI_RDM_SEQ_BEYOND,    /* it is invalid: an honest peer does not send it */
+	OFI_RDM_SEQ_STRANGER,  /* it belongs to another incarnation */
 };
 
-/* How many numbers `to` comes after `from`, across the wrap-around; negative if it comes before. */
+/*
+ * Returns how many numbers `to` comes after `from`, with wrap-around; negative if it comes before.
+ */
 static inline int32_t ofi_rdm_seq_distance(uint32_t from, uint32_t to)
 {
 	return (int32_t)(to - from);
@@ -62,34 +67,37 @@ static inline int32_t ofi_rdm_seq_distance(uint32_t from, uint32_t to)
 
 /* The first packet will have that number. */
 void ofi_rdm_seq_out_init(struct ofi_rdm_seq_out *out, uint32_t first);
-/* The number has arrived. False: it was not sent, or has arrived before. */
+/* Records that the number has arrived. Returns false if it was not sent, or had arrived before. */
 bool ofi_rdm_seq_out_arrived(struct ofi_rdm_seq_out *out, uint32_t number);
 
-/* Packets whose numbers are less than a window apart from the oldest may be sent. */
+/* Returns true if another packet fits in the window. */
 static inline bool ofi_rdm_seq_out_open(const struct ofi_rdm_seq_out *out)
 {
 	return out->next - out->oldest < OFI_RDM_SEQ_WINDOW;
 }
 
-/* The number of the packet that is sent now; the window is open. */
+/* Returns the number for a packet that is sent now; the window is open. */
 static inline uint32_t ofi_rdm_seq_out_take(struct ofi_rdm_seq_out *out)
 {
 	return out->next++;
 }
 
-/* The number was sent and is not known to have arrived. */
+/* Returns true if the number was sent and is not known to have arrived. */
 bool ofi_rdm_seq_out_waits(const struct ofi_rdm_seq_out *out, uint32_t number);
 
 /*
- * The peer has this incarnation, which is not 0, and begins with that number. What was kept of an
- * earlier one is the caller's again: a list by `next`, or NULL.
+ * Starts an incarnation of the peer, not 0, that begins with that number. Returns the kept packets
+ * of an earlier one, linked by `next`, or NULL.
  */
 struct ofi_rdm_seq_node *ofi_rdm_seq_begin(struct ofi_rdm_seq_in *in, uint32_t incarnation,
 					   uint32_t first);
-/* A packet with these words. Unless the verdict is KEEP, the node is not touched. */
+/* Classifies a packet. Unless the result is KEEP, the node is not used. */
 enum ofi_rdm_seq_verdict ofi_rdm_seq_arrive(struct ofi_rdm_seq_in *in, uint32_t incarnation,
 					    uint32_t number, struct ofi_rdm_seq_node *node);
-/* After a delivery: the kept packet that is to be delivered now; NULL: it has not come. */
+/*
+ * Called after a delivery: returns the kept packet to be delivered next, or NULL if it has not
+ * arrived.
+ */
 struct ofi_rdm_seq_node *ofi_rdm_seq_pop(struct ofi_rdm_seq_in *in);
 
 #endif

@@ -85,7 +85,10 @@ struct ofi_rdm_xport_ops {
 	 */
 	int (*open)(struct ofi_rdm_ep *ep);
 	int (*enable)(struct ofi_rdm_ep *ep);
-	/* Another address, before it is enabled: ep->self becomes it. Nothing changes on error. */
+	/*
+	 * Changes the address before the endpoint is enabled: updates ep->self. Changes nothing on
+	 * error.
+	 */
 	int (*setname)(struct ofi_rdm_ep *ep, const struct sockaddr_storage *local);
 	void (*disconnect)(struct ofi_rdm_ep *ep);
 	void (*close)(struct ofi_rdm_ep *ep);
@@ -118,7 +121,7 @@ struct ofi_rdm_xport_ops {
 	 */
 	struct ofi_rdm_bounce *(*bounce_get)(struct ofi_rdm_peer *peer);
 	void (*bounce_put)(struct ofi_rdm_peer *peer, struct ofi_rdm_bounce *bounce);
-	/* How many at least any peer can get now. */
+	/* Returns how many of these any peer can get now at least. */
 	size_t (*bounces_left)(struct ofi_rdm_ep *ep);
 	/*
 	 * Registers the application's memory for the local device to read, or to write if `written`

@@ -4,8 +4,9 @@
  *
  * 	CALL(OF, PLAIN, ssize_t, recv, "fi_recv", (P, void *, buf), (Z, size_t, len), ...)
  *
- * with the object and the name of its table, which the list is given, the kind of call, its return type, the operation, its API name, and its arguments after the
- * object, each with its format, type and name. The kinds of calls:
+ * OF stands for the object and the name of its table, which the list receives as arguments. Then
+ * follow the kind of call, its return type, the operation, its API name, and its arguments after
+ * the object, each with its format, type and name. The kinds of calls:
  *
  * 	PLAIN      nothing special
  * 	BARE       no arguments
@@ -192,12 +193,12 @@
 		return real->table_->op_(real HOOK_EACH(HOOK_PASSED, __VA_ARGS__)); \
 	}
 
-/* What a row of a list is, of the object and table that its list is given. */
+/* Defines the call of a row for the object and table of its list. */
 #define HOOK_DEFINE(object_, table_, how_, ...) HOOK_##how_(object_, table_, __VA_ARGS__)
 #define HOOK_SLOT(object_, table_, how_, ret_, op_, ...) \
 	, .op_ = HOOK_CALL_NAME(object_, table_, op_)
 
-/* The calls of a list, and the ops table that has them all. */
+/* Defines the calls of a list, and the ops table with all of them. */
 #define HOOK_TABLE(type_, name_, object_, table_, LIST) \
 	LIST(HOOK_DEFINE, object_, table_)              \
 	struct type_ name_ = { .size = sizeof(struct type_) LIST(HOOK_SLOT, object_, table_) };

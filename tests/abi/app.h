@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * Connects two endpoints of verbs on WEFT_ADDR and sends messages both ways. 0, or 1 with a
- * message.
+ * Connects two verbs endpoints on WEFT_ADDR and sends messages both ways. Returns 0, or 1 after
+ * printing a message.
  */
 int app_run(uint32_t api);
 

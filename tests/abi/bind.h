@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Binds a program to NODE, a symbol version, as its build in that time did. The calls keep their
+ * Binds a program to NODE, a symbol version, as a build of that time did. The calls keep their
  * names in the source.
  */
 #ifndef BIND_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A fi_info with a value of its own in every field, cut where a symbol version's structures end. */
+/*
+ * A fi_info with a distinct value in every field, truncated where a symbol version's structures
+ * end.
+ */
 #ifndef RICH_H
 #define RICH_H
 
@@ -25,15 +28,15 @@ struct field {
 
 enum { RICH_SRC_LEN = 16, RICH_DEST_LEN = 8, RICH_KEY_LEN = 4 };
 
-/* NULL when there is none of this name. */
+/* Returns NULL if there is none with this name. */
 const struct node *rich_node(const char *name);
 size_t rich_field_count(void);
 const struct field *rich_field(size_t i);
-/* Sets the values of the fields in the first `size` bytes of a structure. */
+/* Sets the fields in the first `size` bytes of a structure. */
 void rich_fill(unsigned part, void *structure, size_t size);
-/* The first of them that differs, NULL when none does. */
+/* Returns the first of these fields that differs, NULL if none does. */
 const struct field *rich_differs(unsigned part, const void *structure, size_t size);
-/* The structures of a fi_info by part, NULL for those it lacks. */
+/* Returns the structures of a fi_info by part, NULL for missing ones. */
 void rich_parts(const struct fi_info *info, const void *parts[PARTS]);
 
 #endif

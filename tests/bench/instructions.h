@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the rows of tests/bench/instructions have in common. */
+/* Common parts of the rows of tests/bench/instructions. */
 #ifndef BENCH_INSTRUCTIONS_H
 #define BENCH_INSTRUCTIONS_H
 
@@ -7,7 +7,7 @@
 
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
-#else /* the rows run, nothing is counted */
+#else /* the rows run, but nothing is counted */
 #define CALLGRIND_ZERO_STATS
 #define CALLGRIND_TOGGLE_COLLECT
 #define CALLGRIND_DUMP_STATS_AT(name) (void)(name)
@@ -22,18 +22,18 @@ struct row {
 	bool selective;
 	int operations;
 	void (*prepare)(struct pair *pair);
-	/* The part that counts. False when the completions were not all there. */
+	/* The counted part. Returns false if completions are missing. */
 	bool (*measure)(struct pair *pair);
 	void (*finish)(struct pair *pair);
 };
 
-/* The last of each has no name. */
+/* The last row of each has no name. */
 extern const struct row rdm_rows[], rdm_window_rows[];
 
-/* Lets the device finish what it does asynchronously. */
+/* Lets the device finish asynchronous work. */
 void settle(void);
 void nothing(struct pair *pair);
-/* REPEAT times fi_send. */
+/* Calls fi_send REPEAT times. */
 bool post_sends(struct pair *pair);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the rows of FI_EP_RDM have in common. */
+/* Common parts of the FI_EP_RDM rows. */
 #ifndef BENCH_INSTRUCTIONS_RDM_H
 #define BENCH_INSTRUCTIONS_RDM_H
 
@@ -9,12 +9,12 @@
 
 enum { A_TX, A_RX, B_TX, B_RX };
 
-/* Waits for completions, and reads all four CQs meanwhile; nothing of it is to be counted. */
+/* Waits for completions and reads all four CQs meanwhile, without counting. */
 void rdm_wait_for(struct pair *pair, int which, int count);
 void rdm_post_recv(struct pair *pair, uint64_t tag);
-/* Tries again while there is no connection. */
+/* Retries while there is no connection. */
 void rdm_post_send(struct pair *pair, uint64_t tag);
-/* The first time: sends one message, so that they are connected. */
+/* On the first call, sends one message so that the two are connected. */
 void rdm_connect_both(struct pair *pair);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The library under test, loaded at run time: one program measures any libfabric.so.1. The symbol
- * versions are those of 1.9 to 1.17, which every later library has too.
+ * The library under test, loaded at run time, so one program measures any libfabric.so.1. The
+ * symbol versions are those of 1.9 to 1.17, which every later library has, too.
  */
 #ifndef BENCH_LIB_H
 #define BENCH_LIB_H
@@ -20,12 +20,14 @@ struct lib {
 	uint32_t (*version)(void);
 };
 
-/* path: a file, or a name for the dynamic linker's search. Ends the program when it can't. */
+/*
+ * Loads the library; path is a file, or a name for the dynamic linker. Ends the program on failure.
+ */
 void lib_load(struct lib *lib, const char *path);
 
 /* Prints "error: what: why" and ends the program with status 1. */
 void bench_die(const char *what, const char *why) __attribute__((noreturn));
-/* Ends the program when ret, of a call of the library, is negative. Returns ret. */
+/* Ends the program if ret, the result of a library call, is negative. Returns ret. */
 static inline ssize_t bench_check(const struct lib *lib, ssize_t ret, const char *what)
 {
 	if (ret < 0)
@@ -33,7 +35,7 @@ static inline ssize_t bench_check(const struct lib *lib, ssize_t ret, const char
 	return ret;
 }
 
-/* A number greater than 0 from the command line. */
+/* Parses a positive number from the command line. */
 int bench_number(const char *what, const char *text);
 
 #endif

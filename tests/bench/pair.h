@@ -18,7 +18,7 @@ struct side {
 	void *desc;
 	uint64_t key;
 	char *buf;	   /* PAIR_BUF_SIZE */
-	struct fid_av *av; /* not of a connected endpoint */
+	struct fid_av *av; /* not for a connected endpoint */
 	fi_addr_t to;	   /* the other side */
 };
 
@@ -29,31 +29,31 @@ struct pair {
 	struct fid_domain *domain;
 	struct fid_eq *eq;
 	struct fid_pep *pep;
-	uint64_t tx_flags; /* of binding a transmit CQ */
-	size_t ep_size;	   /* of the queues of endpoints, 0 is what discovery says */
+	uint64_t tx_flags; /* for binding the transmit CQ */
+	size_t ep_size;	   /* queue size of endpoints, 0 for the default */
 	struct side a, b;  /* a has connected to b */
-	bool used;	   /* for the user: not so at first */
+	bool used;	   /* for the user; initially false */
 };
 
 struct pair_options {
 	const char *address; /* of the device */
 	enum fi_threading threading;
 	bool selective;	      /* FI_SELECTIVE_COMPLETION on the transmit CQs */
-	size_t depth;	      /* of the queues */
+	size_t depth;	      /* queue depth */
 	enum fi_ep_type type; /* FI_EP_UNSPEC is FI_EP_MSG */
 };
 
-/* Hints for an endpoint of the verbs provider; lib->freeinfo() frees them. */
+/* Returns hints for a verbs endpoint, to be freed with lib->freeinfo(). */
 struct fi_info *pair_hints(const struct lib *lib, const struct pair_options *options);
-/* Discovery by them: 0 or -FI_E*. */
+/* Calls fi_getinfo with these hints. Returns 0 or -FI_E*. */
 int pair_find(const struct lib *lib, const struct pair_options *options, const char *service,
 	      uint64_t flags, struct fi_info **info);
-/* Whether the library has endpoints of the type, and of FI_EP_DGRAM those that need no prefix. */
+/* Returns true if the library has endpoints of this type; for FI_EP_DGRAM, without a prefix. */
 bool pair_has(const struct lib *lib, const struct pair_options *options);
-/* They end the program when something fails. */
+/* These end the program on failure. */
 void pair_open(struct pair *pair, const struct lib *lib, const struct pair_options *options);
 void pair_close(struct pair *pair);
-/* The endpoints alone: pair_open() has connected them, pair_close() disconnects. */
+/* Connects the endpoints only; pair_open() and pair_close() do so themselves. */
 void pair_connect(struct pair *pair);
 void pair_disconnect(struct pair *pair);
 

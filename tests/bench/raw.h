@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* As pair.h, with libibverbs and librdmacm alone: what the library is compared with. */
+/*
+ * The counterpart of pair.h with plain libibverbs and librdmacm, for comparison with the library.
+ */
 #ifndef BENCH_RAW_H
 #define BENCH_RAW_H
 
@@ -23,7 +25,7 @@ struct raw_pair {
 	struct raw_side a, b; /* a has connected to b */
 };
 
-/* They end the program when something fails. */
+/* These end the program on failure. */
 void raw_open(struct raw_pair *pair, const char *address, uint32_t depth, uint32_t max_inline);
 void raw_close(struct raw_pair *pair);
 void raw_connect(struct raw_pair *pair);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The same exchanges over a library and over raw verbs, with the same buffers, receives and
- * polling. One thread serves both ends, so that nothing but the path of an operation is measured.
+ * polling. One thread serves both ends, so that only the path of an operation is measured.
  */
 #ifndef BENCH_TRANSPORT_H
 #define BENCH_TRANSPORT_H
@@ -9,26 +9,29 @@
 #include <stddef.h>
 #include "lib.h"
 
-#define WINDOW 64 /* messages of a burst */
+#define WINDOW 64 /* messages in a burst */
 
 struct transport {
 	void *pair;
-	/* count messages there and back. */
+	/* Sends `count` messages there and back. */
 	void (*pingpong)(void *pair, size_t size, int count);
 	/* Posts the receives of a burst. */
 	void (*ready)(void *pair, size_t size);
-	/* WINDOW messages one way, batch of them for each doorbell, and all their completions. */
+	/*
+	 * Sends WINDOW messages one way, `batch` of them per doorbell, and reads all their
+	 * completions.
+	 */
 	void (*burst)(void *pair, size_t size, int batch);
 	/* Disconnects the two endpoints and connects new ones. */
 	void (*reconnect)(void *pair);
-	/* count of them, one after the other's completion. */
+	/* Performs `count` writes, each after the completion of the previous one. */
 	void (*write)(void *pair, size_t size, int count);
 	void (*fetch_add)(void *pair, size_t size, int count);
 };
 
 void transport_open_fabric(struct transport *transport, const struct lib *lib, const char *address,
 			   enum fi_threading threading);
-/* FI_EP_RDM; it does not reconnect. */
+/* For FI_EP_RDM; reconnect is not implemented. */
 void transport_open_rdm(struct transport *transport, const struct lib *lib, const char *address,
 			enum fi_threading threading);
 void transport_open_raw(struct transport *transport, const char *address);

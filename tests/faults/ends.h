@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Two reliable-datagram endpoints that know each other, and where a script is with them. */
+/* Two reliable-datagram endpoints that know each other, and the progress of a script with them. */
 #ifndef ENDS_H
 #define ENDS_H
 
@@ -16,35 +16,38 @@ struct ends {
 	struct fi_info *hints, *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
-	struct fid_mr *mr; /* of target, with ENDS_KEY */
+	struct fid_mr *mr; /* for target, with ENDS_KEY */
 	struct fid_cq *cq[2];
 	struct fid_av *av[2];
 	struct fid_ep *ep[2];
-	fi_addr_t to[2]; /* the other */
+	fi_addr_t to[2]; /* address of the other endpoint */
 	char av_name[32];
 	char out[ENDS_LEN], in[ENDS_LEN], target[ENDS_LEN];
 };
 
-/* What was out of memory for a moment is to be tried again. */
+/* Retries a call that was temporarily out of memory. */
 #define AGAIN(call)                                          \
 	({                                                   \
 		ssize_t ret_ = (call);                       \
 		ret_ == -FI_EAGAIN ? (ssize_t)(call) : ret_; \
 	})
 
-/* Notes where the script is, and the first error. Returns whether there was one, as all below. */
+/*
+ * Records the current step and the first error. Returns true if there was an error, as do all
+ * functions below.
+ */
 int ends_step(struct ends *s, const char *name, ssize_t ret);
 long ends_now_ms(void);
-/* The caps, 0 for any, of what is discovered. */
+/* Opens the fabric; caps are those to request, 0 for any. */
 int ends_open_fabric(struct ends *s, uint64_t caps);
-int ends_open_domain(struct ends *s); /* and registers target */
-int ends_open(struct ends *s, int i); /* an endpoint */
+int ends_open_domain(struct ends *s); /* also registers target */
+int ends_open(struct ends *s, int i); /* opens an endpoint */
 int ends_introduce(struct ends *s, int i);
-/* 1: there is an entry, 0: none. */
+/* Returns 1 if there is an entry, 0 if none. */
 int ends_take(struct ends *s, int i, const char *name);
-/* So many completions of each. */
+/* Waits for the given numbers of completions. */
 int ends_complete(struct ends *s, const char *name, int first, int second);
-/* Nothing came in time. */
+/* Records that nothing arrived in time. */
 int ends_time_out(struct ends *s, const char *name);
 void ends_close_one(struct ends *s, void *object);
 void ends_close(struct ends *s);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Stands between libfabric.so and the libraries below it: counts the calls that it makes, lets one
- * of them fail, and keeps account of what is open. Only libfabric's own calls go through here,
- * since it is its table of imported functions that is changed.
+ * Intercepts the calls of libfabric.so to the libraries below it: counts them, makes one of them
+ * fail, and tracks what is open. Only libfabric's own calls are intercepted, because its table of
+ * imported functions is changed.
  */
 #ifndef INJECT_H
 #define INJECT_H
 
 #include <stdbool.h>
 
-/* What is counted as open. */
+/* The kinds of objects that are tracked. */
 enum inject_object {
 	INJECT_NOTHING,
 	INJECT_MEMORY,
@@ -35,18 +35,21 @@ enum inject_object {
 
 extern const char *const inject_object_names[INJECT_OBJECTS];
 
-/* False when libfabric is no shared library here. Before its first call. */
+/* Returns false if libfabric is not a shared library here. Must precede its first call. */
 bool inject_install(void);
-/* The nth call of a function, from now on, fails with its usual errno. */
+/* Makes the nth call of a function from now on fail with its usual errno. */
 void inject_arm(const char *function, unsigned int n);
 void inject_disarm(void);
-/* Whether a call has failed since inject_arm(). */
+/* Returns true if a call has failed since inject_arm(). */
 bool inject_happened(void);
-/* What a function is made to fail with; 0 when it is unknown. */
+/* Returns the errno that a function fails with; 0 for an unknown function. */
 int inject_errno(const char *function);
-/* Opened and not closed. */
+/* Returns the number of open objects. */
 long inject_live(enum inject_object object);
-/* Blocks of memory that nothing in libfabric's variables leads to. When nothing is open. */
+/*
+ * Returns the number of memory blocks that are unreachable from libfabric's variables. Call it when
+ * nothing is open.
+ */
 long inject_leaks(void);
 
 #endif

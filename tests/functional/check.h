@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * How a test fails, skips and waits. A failure names its file and line and ends the process;
- * whatever waits has a deadline. A test is run in a process of its own, so that what kills it is
- * reported.
+ * Failing, skipping and waiting in tests. A failure prints its file and line and ends the process;
+ * everything that waits has a deadline. A test runs in a separate process, so that its death by a
+ * signal is reported.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define WAIT_MS 20000 /* for what happens in milliseconds on an idle machine */
-#define TEST_S	140   /* for a whole test */
+#define WAIT_MS 20000 /* limit for events that take milliseconds on an idle machine */
+#define TEST_S	140   /* limit for a whole test */
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -29,39 +29,36 @@ void returns_at(const char *file, int line, const char *call, ssize_t got, ssize
 	((condition) ? (void)0 : fail_at(__FILE__, __LINE__, "not true: %s", #condition))
 #define EQUAL(got, want) \
 	equal_at(__FILE__, __LINE__, #got, (long long)(got), #want, (long long)(want))
-/* Of calls that return 0 or -FI_E*: prints what the number means. */
+/* For calls that return 0 or -FI_E*: prints the meaning of the number. */
 #define RETURNS(call, want) returns_at(__FILE__, __LINE__, #call, (call), (want))
 #define OK(call)	    RETURNS(call, 0)
 
 uint64_t now_ms(void);
 void sleep_ms(int ms);
 
-/*
- * A point in time, and whether it is over. To be used as: for (t = deadline(); !done;
- * pause_until(t, "..."))
- */
+/* Returns a deadline, for use as in for (t = deadline(); !done; pause_until(t, "...")) */
 uint64_t deadline(void);
-/* Lets others run; fails when the deadline is over. */
+/* Lets other threads run; fails after the deadline. */
 void pause_until(uint64_t end, const char *what);
 
-/* Bytes that differ with seed and position. */
+/* Fills a buffer with bytes that depend on seed and position. */
 void fill(void *buf, size_t len, unsigned int seed);
 void check_filled_at(const char *file, int line, const void *buf, size_t len, unsigned int seed);
 #define CHECK_FILLED(buf, len, seed) check_filled_at(__FILE__, __LINE__, buf, len, seed)
 
 /*
- * Runs test in a child with a time limit. Returns its exit status; what else may end it is told and
- * gives 1.
+ * Runs a test in a child with a time limit. Returns its exit status; prints any other end and
+ * returns 1.
  */
 int run_apart(const char *name, void (*test)(void *arg), void *arg);
-/* This process may end without closing what it has: LeakSanitizer does not look at its end. */
+/* Allows this process to end without closing everything: LeakSanitizer ignores its exit. */
 void allow_leaks(void);
-/* A test without a peer, as main does it. */
+/* Runs a test without a peer, for use in main(). */
 int run_test(void (*test)(void));
 
-/* What a device-specific test needs: an environment variable, or the test is skipped. */
+/* Returns an environment variable that describes the device; skips the test if it is unset. */
 const char *need_env(const char *name);
-/* Skips unless this is a virtual machine of tests/vm, which may be broken. */
+/* Skips the test except in a tests/vm virtual machine, which may be broken. */
 void need_vm(void);
 /* Runs a shell command, which must succeed. */
 void shell(const char *command);

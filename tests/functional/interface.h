@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A table of what of the interface there is: rows of names, a column for each kind of endpoint. */
+/* A table of the supported parts of the interface: a row per name, a column per endpoint type. */
 #ifndef INTERFACE_H
 #define INTERFACE_H
 
@@ -16,27 +16,27 @@
 #include <rdma/fi_tagged.h>
 #include "check.h"
 
-/* The kind of endpoint that is tried. */
+/* The endpoint type being tried. */
 extern enum fi_ep_type kind;
 
-/* The result of what was tried with this kind: a row of the section. */
+/* Records the result of a try with this type in a row of the section. */
 void tried(const char *section, const char *name, long ret);
 
 struct fi_info *hints_of_kind(void);
 
-/* Tries a value by the name that the library has for it; each_*: all that have names. */
+/* Tries a value under the library's name for it; each_* calls it for all named values. */
 typedef void try_value(uint64_t value, const char *name);
 
 void named(enum fi_type type, uint64_t value, try_value *try);
 void each_bit(enum fi_type type, try_value *try);
 void each_number(enum fi_type type, try_value *try);
 
-/* Each tries all of one kind of endpoint. */
+/* Each tries all features of one kind. */
 void try_attributes(void);
 void try_calls(void);
 void try_core(void);
 void try_datatypes(struct fid_domain *domain);
-/* Their own calls, with no endpoint. */
+/* Calls without an endpoint. */
 void try_waits(struct fid_fabric *fabric, struct fid_domain *domain, struct fid_cq *cq,
 	       struct fid_cntr *cntr);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Multicast groups of either end: joining, leaving, sending to them. */
+/* Multicast groups at either end: joining, leaving, sending. */
 #ifndef MC_STEPS_H
 #define MC_STEPS_H
 
@@ -15,7 +15,7 @@ struct join {
 	uint64_t flags;
 };
 
-/* Joins a group and waits until it is joined; of an end at most one group at a time. */
+/* Joins a group and waits for the event; an end joins at most one group at a time. */
 step_fn step_join;
 /* Closes the group. */
 step_fn step_leave;
@@ -23,7 +23,7 @@ step_fn step_leave;
 void join_both(struct pair *pair, const char *group);
 struct fid_mc *group_of(const struct end *end);
 struct sockaddr_in group_addr(const char *group);
-/* Sends a part of buf to the group that the end has joined. */
+/* Sends a part of buf to the group. */
 void send_group(struct end *end, size_t len);
 
 #endif

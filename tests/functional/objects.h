@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* One object of each class, for programs that go through the calls of all of them. */
+/* One object of each class, for programs that exercise all calls. */
 #ifndef OBJECTS_H
 #define OBJECTS_H
 
@@ -16,10 +16,10 @@ extern struct fid_cq *cq;
 extern struct fid_cntr *cntr;
 extern struct fid_av *av;
 extern struct fid_mr *mr;
-extern struct fid_pep *pep; /* NULL where the type of endpoint has none */
-extern struct fid_ep *ep;   /* bound, and enabled */
+extern struct fid_pep *pep; /* NULL if the endpoint type has none */
+extern struct fid_ep *ep;   /* bound and enabled */
 
-/* Closes all of them, and frees info. */
+/* Closes all of them and frees info. */
 void close_objects(void);
 
 #endif

@@ -29,27 +29,30 @@ struct rdm_pair {
 
 #define RDM_PROV_KEYS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-/* What a test wants to be different; NULL and 0 stand for nothing. */
+/* Deviations that a test wants; NULL and 0 mean none. */
 struct rdm_change {
 	void (*hints)(struct fi_info *hints);
 	void (*bind)(struct rdm_pair *pair,
-		     int side); /* more to the endpoint, before it is enabled */
-	enum fi_wait_obj wait;	/* of the completion queues */
+		     int side); /* called for each endpoint before it is enabled */
+	enum fi_wait_obj wait;	/* wait object of the completion queues */
 	int av_bits;		/* rx_ctx_bits of the address vectors */
 };
 
-/* mr_mode as in the hints. */
+/* Opens the pair; mr_mode is that of the hints. */
 void rdm_open(struct rdm_pair *pair, int mr_mode);
 void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *change);
 void rdm_close(struct rdm_pair *pair);
 /*
- * One completion of a side, while both make progress: what arrives meanwhile at the other is an
+ * Waits for a completion on one side while both make progress; a completion on the other side is an
  * error.
  */
 struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side);
-/* The failure that comes instead. */
+/* Waits for a failure instead. */
 struct fi_cq_err_entry rdm_wait_error(struct rdm_pair *pair, int side);
-/* A tagged message from side 0 to side 1: the bytes of the seed, and both completions. */
+/*
+ * Sends a tagged message with the bytes of the seed from side 0 to side 1, and waits for both
+ * completions.
+ */
 void rdm_exchange(struct rdm_pair *pair, uint8_t *out, uint8_t *in, size_t len, unsigned int seed);
 
 #endif

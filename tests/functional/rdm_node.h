@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One reliable-datagram endpoint, and processes that have one each and speak with the test by a
- * socket.
+ * One reliable-datagram endpoint, and processes with one endpoint each that communicate with the
+ * test through a socket.
  */
 #ifndef RDM_NODE_H
 #define RDM_NODE_H
@@ -25,31 +25,28 @@ struct node {
 	struct sockaddr_in name;
 };
 
-/* The job secret of endpoints from now on; NULL: none. */
+/* The job secret of endpoints opened from now on; NULL for none. */
 extern const char *node_auth_key;
 /* Their traffic class. */
 extern uint32_t node_tclass;
-/* At a port, or at any with NULL. */
+/* Opens a node at a port, or at any with NULL. */
 void node_open(struct node *node, const char *service);
-/* At any port, with an address vector of these attributes. */
+/* Opens a node at any port, with an address vector with these attributes. */
 void node_open_av(struct node *node, struct fi_av_attr *av);
 void node_close(struct node *node);
 fi_addr_t node_know(struct node *node, const struct sockaddr_in *name);
-/* A completion that succeeds. */
+/* Waits for a successful completion. */
 struct fi_cq_tagged_entry node_wait(struct node *node);
-/* A completion, and the FI_E* it failed with or 0; false when there is none. */
+/* Polls a completion and sets *err to its FI_E*, or 0; returns false if there is none. */
 bool node_poll(struct node *node, struct fi_cq_tagged_entry *entry, int *err);
-/*
- * Waits until so many of count operations have completed, each of which counts in failed if it did
- * not succeed.
- */
+/* Waits until `count` operations have completed and adds the unsuccessful ones to *failed. */
 void node_reap(struct node *node, unsigned int count, unsigned int *failed);
-/* Nothing comes for so long. */
+/* Checks that nothing arrives for some time. */
 void node_silent(struct node *node, int ms);
-/* Sends, while the queue is full with progress. */
+/* Sends a message, making progress while the queue is full. */
 void node_tsend(struct node *node, const void *buf, size_t len, fi_addr_t to, uint64_t tag);
 void node_trecv(struct node *node, void *buf, size_t len, uint64_t tag, void *context);
-/* Queue pairs of the device, now. */
+/* Returns the current number of queue pairs on the device. */
 unsigned int count_qps(void);
 
 struct child {
@@ -58,14 +55,15 @@ struct child {
 };
 
 /*
- * Runs in a process of its own, before this one opens anything. The child speaks with its parent.
+ * Runs a function in a child, forked before this process opens anything. The child communicates
+ * with its parent.
  */
 struct child child_start(void (*run)(struct child *parent, void *arg), void *arg);
 void child_say(const struct child *child, const void *data, size_t len);
 void child_hear(const struct child *child, void *data, size_t len);
-/* Kills it. */
+/* Kills the child. */
 void child_kill(struct child *child);
-/* It must end well. */
+/* Waits for the child, which must succeed. */
 void child_end(struct child *child);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Some reliable-datagram endpoints of one process that know each other, for collective operations.
+ * Several reliable-datagram endpoints of one process that know each other, for collective
+ * operations.
  */
 #ifndef RDM_TEAM_H
 #define RDM_TEAM_H
@@ -23,8 +24,8 @@ struct member {
 	struct fid_av *av;
 	struct fid_eq *eq;
 	struct fid_cntr *cntr;
-	fi_addr_t addr[MEMBERS]; /* by rank */
-	struct fid_av_set *set;	 /* of all members, in order */
+	fi_addr_t addr[MEMBERS]; /* indexed by rank */
+	struct fid_av_set *set;	 /* all members in order */
 	struct fid_mc *mc;
 	fi_addr_t group;
 };
@@ -37,17 +38,17 @@ struct team {
 	struct member member[MEMBERS];
 };
 
-/* caps besides messages, tagged messages and RMA. */
+/* caps are those besides messages, tagged messages and RMA. */
 void team_open(struct team *team, size_t count, uint64_t caps);
-/* What is open still. */
+/* Closes everything that is still open. */
 void team_close(struct team *team);
-/* One more endpoint, known to nobody. */
+/* Opens one more endpoint, which nobody knows. */
 void member_open(struct team *team, struct member *member);
 void member_close(struct member *member);
 struct fid_av_set *empty_set(struct member *member);
-/* All join; only event queues are read. */
+/* Makes all members join; only event queues are read. */
 void team_join(struct team *team);
-/* One completion of a collective operation per member; the first error, FI_E*, of any. */
+/* Waits for one completion of a collective operation per member; returns the first error, FI_E*. */
 int team_wait(struct team *team, const void *context);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reading statistics: an object's own, and those of another process. */
+/* Reading statistics of the process's own objects and of other processes. */
 #ifndef STATS_H
 #define STATS_H
 
@@ -17,7 +17,7 @@ static inline uint64_t stats_item(const struct fi_stats_item *items, size_t coun
 	FAIL("there is no item %s", name);
 }
 
-/* Of an object of this process. */
+/* Reads an item of an object of this process. */
 static inline uint64_t stats_of(struct fid *fid, const char *name)
 {
 	struct fi_stats_item items[FI_STATS_MAX];
@@ -31,8 +31,8 @@ static inline uint64_t stats_of(struct fid *fid, const char *name)
 }
 
 /*
- * The sum of an item over the objects of a class in a process; 0 is this one. Their number in
- * *count.
+ * Returns the sum of an item over the objects of a class in a process (0 for this one), and their
+ * number in *count.
  */
 static inline uint64_t stats_sum(pid_t pid, uint32_t fclass, const char *name, int *count)
 {

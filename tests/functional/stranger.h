@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program that is no endpoint, on plain librdmacm, and asks one for a connection under a name of
+ * A program that is not an endpoint: it uses plain librdmacm to request connections under a name of
  * its choice.
  */
 #ifndef STRANGER_H
@@ -12,7 +12,7 @@
 #include <rdma/rdma_cma.h>
 
 struct claim {
-	struct sockaddr_in name; /* who the stranger says that it is */
+	struct sockaddr_in name; /* the name that the stranger claims */
 	uint64_t incarnation;
 	uint32_t serial;
 	uint16_t flags;
@@ -24,8 +24,8 @@ struct stranger {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	struct ibv_cq *cq;
-	uint8_t reason; /* why it was refused, in the numbers of the protocol */
-	char text[256]; /* where receives are posted */
+	uint8_t reason; /* reason of the reject, a number of the protocol */
+	char text[256]; /* memory for receives */
 };
 
 enum { /* of the protocol */
@@ -35,12 +35,12 @@ enum { /* of the protocol */
 };
 
 /*
- * Asks, once. True: it was accepted, and is connected until it leaves. False: it was refused, and
- * has left.
+ * Sends one request. Returns true if it was accepted; the connection stays until the stranger
+ * leaves. Returns false if it was rejected, and leaves.
  */
 bool stranger_asks(struct stranger *stranger, const struct sockaddr_in *to,
 		   const struct claim *claim);
-/* Whether the peer sent it anything. */
+/* Returns true if the peer has sent anything. */
 bool stranger_got(struct stranger *stranger);
 void stranger_leaves(struct stranger *stranger);
 

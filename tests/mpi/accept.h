@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What an MPI library is asked to do over libfabric: parts of one program, each for all ranks. */
+/* The uses of an MPI library over libfabric: parts of one program, each for all ranks. */
 #ifndef ACCEPT_H
 #define ACCEPT_H
 
@@ -17,11 +17,11 @@ _Noreturn void fail_at(const char *file, int line, const char *format, ...)
 #define MPI(call) \
 	((call) == MPI_SUCCESS ? (void)0 : fail_at(__FILE__, __LINE__, "failed: %s", #call))
 
-/* Bytes that differ with seed and position. */
+/* Fills a buffer with bytes that depend on seed and position. */
 void fill(void *buf, size_t len, unsigned int seed);
 void check_filled(const char *what, const void *buf, size_t len, unsigned int seed);
 void *alloc(size_t len);
-/* The same sequence on all ranks. */
+/* Returns the same sequence on all ranks. */
 unsigned int next_random(unsigned int *state);
 
 /* Point to point (p2p.c). */

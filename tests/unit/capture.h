@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is written to stderr between two points of a test. */
+/* Captures the output on stderr between two points of a test. */
 #ifndef CAPTURE_H
 #define CAPTURE_H
 
@@ -18,7 +18,7 @@ static inline void capture_start(void)
 	dup2(fileno(capture_file), 2);
 }
 
-/* The text, valid until the next capture. */
+/* Returns the text, which is valid until the next capture. */
 static inline const char *capture_stop(void)
 {
 	static char text[16384];

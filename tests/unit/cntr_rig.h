@@ -18,13 +18,13 @@ void cnt_open_cntrs(struct rig *rig);
 void cnt_bind_cntrs(struct fid_ep *ep);
 /* Enables and connects rig->ep. */
 void cnt_ready(struct rig *rig);
-/* An endpoint with both CQs and all counters. */
+/* Opens an endpoint with both CQs and all counters. */
 void cnt_open_all(struct rig *rig);
 /* The same without completion queues. */
 void cnt_open_bare(struct rig *rig);
-/* The endpoint and the counters. */
+/* Closes the endpoint and the counters. */
 void cnt_close_all(struct rig *rig);
-/* What the counters give. */
+/* Checks the values of the counters. */
 void cnt_expect(uint64_t tx, uint64_t rx, uint64_t rd, uint64_t wr);
 void cnt_complete(struct rig *rig, unsigned int n);
 void cnt_post_recv(struct rig *rig, int i);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collective engines of many members in one process, and a network between them that a seed drives:
- * it delays, reorders, refuses for a while, completes at once or later, and loses members.
+ * Collective engines of many members in one process, and a simulated network between them. Driven
+ * by a seed, it delays, reorders, refuses temporarily, completes at once or later, and loses
+ * members.
  */
 #ifndef COLL_NET_H
 #define COLL_NET_H
@@ -28,10 +29,10 @@ struct net_member {
 
 enum net_what { NET_MESSAGE, NET_POSTED, NET_UNEXPECTED, NET_EVENT };
 
-/* A message on its way or arrived, a posted receive, or a completion to be reported. */
+/* A message in flight or arrived, a posted receive, or a completion to be reported. */
 struct net_item {
-	TAILQ_ENTRY(net_item) link; /* of what waits for its counterpart */
-	size_t at;		    /* in net->ready, else SIZE_MAX */
+	TAILQ_ENTRY(net_item) link; /* in the queue of items that wait for their counterparts */
+	size_t at;		    /* index in net->ready, else SIZE_MAX */
 	enum net_what what;
 	size_t from, to;
 	uint64_t tag;
@@ -46,13 +47,13 @@ struct net_item {
 struct net {
 	size_t count;
 	struct net_member *member;
-	struct net_item **ready; /* messages and events: what net_step() picks from */
+	struct net_item **ready; /* messages and events that net_step() chooses from */
 	size_t ready_count, ready_room;
 	unsigned seed;
-	bool calm; /* no -FI_EAGAIN */
-	bool busy; /* refuses to cancel now and then */
-	bool poor; /* -FI_ENOMEM now and then */
-	bool lent; /* messages are read from the sender's memory once they are received */
+	bool calm; /* never returns -FI_EAGAIN */
+	bool busy; /* sometimes refuses to cancel */
+	bool poor; /* sometimes returns -FI_ENOMEM */
+	bool lent; /* messages are read from the sender's memory when they are received */
 	size_t severed;
 	size_t messages, bytes;
 };
@@ -60,13 +61,13 @@ struct net {
 struct net *net_new(size_t count, unsigned seed);
 void net_free(struct net *net);
 unsigned net_random(struct net *net, unsigned below);
-/* Delivers one message or completion at random; false when there is nothing. */
+/* Delivers one message or completion at random; returns false if there is none. */
 bool net_step(struct net *net);
-/* Nothing is on its way, nobody waits. */
+/* Returns true if nothing is in flight and nobody waits. */
 bool net_empty(const struct net *net);
-/* A member is gone: who needs it gets an error. */
+/* Kills a member: others that need it get an error. */
 void net_kill(struct net *net, size_t id);
-/* How members call each other. */
+/* Returns the address of a member. */
 fi_addr_t net_addr(size_t id);
 
 #endif

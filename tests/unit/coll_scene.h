@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A network of collective engines with three groups, which share members, and the operations that
- * they run: chosen by the seed, started by each member when it likes, with the results that they
- * should have.
+ * A network of collective engines with three overlapping groups, and the operations that they run:
+ * chosen by the seed, started by each member at a random time, with their expected results.
  */
 #ifndef COLL_SCENE_H
 #define COLL_SCENE_H
@@ -12,7 +11,7 @@
 #define JOBS  12
 #define GUARD 8
 
-/* One operation of a group, and one member's part in it. */
+/* One operation of a group. */
 struct job {
 	size_t group;
 	enum fi_collective_op kind;
@@ -31,13 +30,13 @@ struct part {
 
 struct team {
 	size_t size;
-	size_t key;    /* apart from others of the same members */
-	size_t id[64]; /* by rank */
+	size_t key;    /* distinguishes groups with the same members */
+	size_t id[64]; /* indexed by rank */
 	struct ofi_coll_group *group[64];
-	int joined[64]; /* 1: well; negative: failed */
+	int joined[64]; /* 1 if successful, negative if failed */
 };
 
-/* The whole test: teams[0] is everyone. */
+/* The whole test; teams[0] contains everyone. */
 extern struct scene {
 	struct net *net;
 	struct team team[3];
@@ -48,9 +47,7 @@ extern struct scene {
 } scene;
 
 void scene_open(size_t n, unsigned seed);
-/*
- * With check the results of what ended well are compared, and nothing may be left in the network.
- */
+/* With `check`, verifies the results of successful operations and that the network is empty. */
 void scene_close(bool check);
 int join_one(struct team *team, size_t rank);
 void join_all(size_t teams);
@@ -58,9 +55,9 @@ struct job random_job(struct net *net, size_t teams);
 struct ofi_coll_call job_call(const struct job *job, struct part *part);
 void part_make(const struct job *job, size_t size, size_t rank, struct part *part);
 void part_free(struct part *part, bool check);
-/* The next operation of a member; false when there is none. */
+/* Starts the next operation of a member; returns false if there is none. */
 bool start_next(size_t id);
-/* Members start as they like; victim, if any, dies on the way. */
+/* Members start operations at random; the victim, if any, dies meanwhile. */
 void run_jobs(size_t victim);
 void drain(void);
 void all_done(bool all_well);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * librdmacm as the provider sees it: ids, events that have to be acknowledged before an id goes,
- * calls that can be made to fail. With it the rest of a provider that has no endpoints of its own.
+ * A fake librdmacm: ids, events that must be acknowledged before an id is destroyed, and calls that
+ * can be made to fail. Also replaces the rest of a provider without real endpoints.
  */
 #ifndef FAKE_CM_H
 #define FAKE_CM_H
@@ -14,21 +14,19 @@
 struct fake_cm {
 	const char *fail;	      /* name of the call that fails, NULL for none */
 	int err;		      /* with this errno */
-	int ids, channels, events;    /* that exist */
-	char calls[1024];	      /* names of the calls so far, each with a blank behind it */
+	int ids, channels, events;    /* numbers of existing objects */
+	char calls[1024];	      /* names of the calls so far, each followed by a blank */
 	struct rdma_conn_param param; /* of the last connect, accept or reject */
 	uint8_t data[256];
 	struct rdma_cm_id *last_id;
-	/* Called when a call has been made and succeeds, where set. */
+	/* If set, called after each successful call. */
 	void (*on_call)(struct rdma_cm_id *id, const char *call);
-	int ready, down, down_err; /* calls of vrb_ep_ready, vrb_ep_down */
+	int ready, down, down_err; /* numbers of calls of vrb_ep_ready and vrb_ep_down */
 };
 
 extern struct fake_cm fake;
 
-/*
- * A fabric, a domain on a device, and an EQ. Everything is gone after fake_fini, or the test fails.
- */
+/* A fabric, a domain on a device, and an EQ. fake_fini fails the test if anything is left open. */
 struct fake_bed {
 	struct vrb_fabric fabric;
 	struct vrb_domain domain;
@@ -41,24 +39,24 @@ struct fake_bed {
 
 void fake_init(struct fake_bed *bed);
 void fake_fini(struct fake_bed *bed);
-/* An endpoint without queues. */
+/* Opens an endpoint without queues. */
 struct vrb_ep *fake_ep(struct fake_bed *bed);
 void fake_ep_close(struct vrb_ep *ep);
 
-/* Queues an event of an id. */
+/* Queues an event for an id. */
 void fake_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, int status);
-/* Queues an event with private data, which is what a peer that sends len bytes of "text" makes. */
+/* Queues an event with the private data of a peer that sends len bytes of "text". */
 void fake_event_data(struct rdma_cm_id *id, enum rdma_cm_event_type type, const char *text);
-/* Queues an event of datagrams: of queue pair qpn at GID ::ffff:10.0.0.9, or of a group there. */
+/* Queues a datagram event: of queue pair qpn at GID ::ffff:10.0.0.9, or of a group there. */
 void fake_event_ud(struct rdma_cm_id *id, enum rdma_cm_event_type type, uint32_t qpn, uint32_t qkey,
 		   const void *data, size_t len);
-/* A connect request of a peer. Returns its id. */
+/* Queues a connect request of a peer. Returns its id. */
 struct rdma_cm_id *fake_request(struct fake_bed *bed, struct rdma_cm_id *listener,
 				const char *text);
-/* Waits until all queued events are handled. */
+/* Waits until all queued events have been handled. */
 void fake_settle(void);
 
-/* Reads an event and its data as text; 0 is none, a negative one an error's -FI_E*. */
+/* Reads an event and its data as text; returns 0 if there is none, and the -FI_E* of an error. */
 int fake_read(struct fid_eq *eq, char *text, struct fi_info **info);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Providers that answer fi_getinfo as the test says, and the registry that the core sees. */
+/* Providers whose fi_getinfo is controlled by the test, and the registry for the core. */
 #ifndef FAKE_PROV_H
 #define FAKE_PROV_H
 
@@ -17,7 +17,7 @@ const struct ofi_provider_list *ofi_providers(void)
 	return &fake_registry.list;
 }
 
-/* The name that ofi_provider_missing() was last called with. */
+/* The name in the last call of ofi_provider_missing(). */
 static char fake_missing[64];
 
 void ofi_provider_missing(enum fi_log_level level, const char *by, const char *word, bool near)
@@ -44,7 +44,7 @@ static inline int fake_fabric(struct fi_fabric_attr *attr, struct fid_fabric **f
 	return 0;
 }
 
-/* One fi_info of a fabric; NULL when memory runs out. */
+/* Returns one fi_info of a fabric, NULL when out of memory. */
 static inline struct fi_info *fake_info(const char *fabric)
 {
 	struct fi_info *info = fi_dupinfo(NULL);

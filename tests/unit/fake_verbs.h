@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A device without hardware: libibverbs' calls as far as the data path uses them. It records what
- * is posted and completes it as the test says; every call that creates something can be made to
- * fail.
+ * A fake device: the calls of libibverbs that the data path uses. It records posted work requests
+ * and completes them on request of the test; every call that creates something can be made to fail.
  */
 #ifndef FAKE_VERBS_H
 #define FAKE_VERBS_H
@@ -15,15 +14,15 @@
 #define FAKE_SGE  64
 #define FAKE_DATA 256
 
-/* A work request as the device got it. */
+/* A work request as the device received it. */
 struct fake_post {
-	struct ibv_send_wr wr; /* of receives only wr_id, num_sge and sg_list */
+	struct ibv_send_wr wr; /* for receives only wr_id, num_sge and sg_list */
 	struct ibv_sge sge[FAKE_SGE];
-	uint8_t data[FAKE_DATA]; /* what IBV_SEND_INLINE copied */
-	size_t len;		 /* sum of the segments */
+	uint8_t data[FAKE_DATA]; /* data copied by IBV_SEND_INLINE */
+	size_t len;		 /* total length of the segments */
 };
 
-/* What is posted and not completed; last is the newest, also when it has completed. */
+/* Posted and incomplete work requests; `last` is the newest, even if it has completed. */
 struct fake_queue {
 	struct fake_post *posts, last;
 	unsigned int first, count, room;
@@ -33,12 +32,12 @@ struct fake_queue {
 struct fake_qp {
 	struct ibv_qp ibv;
 	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr; /* what ibv_modify_qp set last */
+	struct ibv_qp_attr attr; /* attributes of the last ibv_modify_qp */
 	struct fake_queue sends, recvs;
-	unsigned int doorbells; /* calls of ibv_post_send */
-	int post_err;		/* of the next ibv_post_send or ibv_post_recv, once */
-	unsigned int post_good; /* work requests of a chain taken before post_err */
-	bool deaf;		/* refuses all once it is in error, flushes nothing */
+	unsigned int doorbells; /* number of ibv_post_send calls */
+	int post_err;		/* error of the next ibv_post_send or ibv_post_recv, once */
+	unsigned int post_good; /* work requests of a chain accepted before post_err */
+	bool deaf;		/* rejects everything once it is in error, and flushes nothing */
 };
 
 struct fake_srq {
@@ -46,8 +45,8 @@ struct fake_srq {
 	struct ibv_srq_init_attr init;
 	struct fake_queue recvs;
 	uint32_t limit;
-	int post_err; /* of the next work request of ibv_post_srq_recv, once */
-	bool refuses; /* more than it has room for, rather than to end the test */
+	int post_err; /* error of the next work request of ibv_post_srq_recv, once */
+	bool refuses; /* rejects receives beyond its capacity instead of failing the test */
 };
 
 struct fake_cq {
@@ -61,7 +60,7 @@ struct fake_cq {
 
 struct fake_device {
 	struct ibv_device device;
-	union { /* extended when its abi_compat says so */
+	union { /* extended if its abi_compat says so */
 		struct verbs_context ex;
 		struct {
 			char before[offsetof(struct verbs_context, context)];
@@ -69,34 +68,37 @@ struct fake_device {
 		};
 	};
 	struct ibv_device_attr attr;
-	struct ibv_port_attr ports[3];			  /* by number, 0 is not used */
-	int contexts, pds, mrs, cqs, qps, srqs, channels; /* live */
-	int ahs, mcasts; /* live address handles, attached groups */
-	int mws;	 /* live memory windows */
+	struct ibv_port_attr ports[3];			  /* by number; 0 is not used */
+	int contexts, pds, mrs, cqs, qps, srqs, channels; /* numbers of live objects */
+	int ahs, mcasts; /* numbers of live address handles and attached groups */
+	int mws;	 /* number of live memory windows */
 	unsigned int ahs_made;
-	struct ibv_ah_attr ah_attr;   /* of the last one */
+	struct ibv_ah_attr ah_attr;   /* of the last address handle */
 	struct ibv_gid_entry gids[2]; /* of port 1 */
 	int gid_count;
-	struct ibv_mr *mr; /* registered last */
+	struct ibv_mr *mr; /* the last registration */
 	int mr_access;
-	/* Of each such call while set. */
+	/* Errors of these calls while set. */
 	int dereg_err, dealloc_mw_err, poll_err, resize_err, notify_err;
 	unsigned int polls, resizes;
-	char ends
-		[128]; /* in order, once each in a row: "error", "empty" (nothing polled), "destroy", what a test adds */
-	bool forgets;	/* ibv_destroy_qp takes the QP's completions with it, as mlx5's does */
-	uint8_t timers; /* values that rdma_init_qp_attr leaves in the timers */
+	/*
+	 * In order, without repetition: "error", "empty" (nothing polled), "destroy", what a test
+	 * adds.
+	 */
+	char ends[128];
+	bool forgets;	/* ibv_destroy_qp discards the QP's completions, like mlx5 */
+	uint8_t timers; /* timer values left by rdma_init_qp_attr */
 	/* The call number fail_at, counted by calls from 1, fails with fail_errno. */
 	unsigned int calls, fail_at;
 	int fail_errno;
-	const char *failed; /* its name */
+	const char *failed; /* name of that call */
 };
 
 extern struct fake_device fake;
 
-/* A fresh device; each test begins with it. */
+/* Resets the device; each test begins with this. */
 void fake_reset(void);
-/* Fails the test when something of libibverbs is still open. */
+/* Fails the test if any object of libibverbs is still open. */
 void fake_all_closed(void);
 
 static inline struct fake_qp *fake_qp(struct ibv_qp *qp)
@@ -114,30 +116,30 @@ static inline struct fake_cq *fake_cq(struct ibv_cq *cq)
 	return (struct fake_cq *)cq;
 }
 
-/* Whether this call is the one to fail. */
+/* Returns true if this call must fail. */
 bool fake_fails(const char *call);
-/* The index-th GID of port 1 becomes that of an IPv4 address. */
+/* Sets the index-th GID of port 1 to that of an IPv4 address. */
 void fake_gid(int index, const char *ip);
 
-/* Completes the n oldest, in order. Those not signalled leave no trace unless they fail. */
+/* Completes the n oldest, in order. Unsignaled ones produce a completion only if they fail. */
 /* Adds to fake.ends. */
 void fake_note_end(const char *word);
 void fake_complete_sends(struct ibv_qp *qp, unsigned int n, enum ibv_wc_status status);
 /*
- * Completes the oldest receive, of the SRQ where it has one; opcode IBV_WC_RECV or
+ * Completes the oldest receive, that of the SRQ if there is one; opcode is IBV_WC_RECV or
  * IBV_WC_RECV_RDMA_WITH_IMM.
  */
 void fake_complete_recv(struct ibv_qp *qp, enum ibv_wc_status status, enum ibv_wc_opcode opcode,
 			uint32_t len, const uint32_t *imm);
-/* Between the sources of the fake: queues. */
+/* Shared between the sources of the fake: queues. */
 void fake_queue_init(struct fake_queue *queue, unsigned int room);
 struct fake_post *fake_add(struct fake_queue *queue, const struct ibv_sge *sge, int count,
 			   int limit);
-/* Memory windows of type 2; who posts looks at what is bound. */
+/* Type 2 memory windows; posting checks what is bound. */
 void fake_mw_ops(struct ibv_context *ctx);
 int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
-/* All that is outstanding, as when a queue pair enters the error state. */
+/* Flushes everything outstanding, as when a queue pair enters the error state. */
 void fake_flush(struct ibv_qp *qp);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A machine made up by the test: its RDMA devices, network interfaces and routes. Linked into a
- * test it stands in for what libibverbs and libc say about them.
+ * A simulated machine: RDMA devices, network interfaces and routes. Linked into a test, it replaces
+ * the corresponding functions of libibverbs and libc.
  */
 #ifndef MOCK_DEVICE_H
 #define MOCK_DEVICE_H
@@ -14,30 +14,31 @@ enum { MOCK_PORTS = 2, MOCK_GIDS = 16 };
 struct mock_device {
 	struct ibv_device dev; /* must be first */
 	int open_errno;
-	int no_rc_errno, no_ud_errno; /* there are no RC, no UD queue pairs */
+	int no_rc_errno, no_ud_errno; /* errno if there are no RC or UD queue pairs */
 	__be64 guid;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port[MOCK_PORTS];
 	unsigned gid_count;
 	struct ibv_gid_entry gid[MOCK_GIDS];
 	uint32_t max_inline;
-	unsigned opens, closes, qps, cqs, pds; /* how often made */
-	int alive;			       /* contexts, PDs, CQs and QPs not yet destroyed */
+	unsigned opens, closes, qps, cqs, pds; /* numbers of objects created */
+	/* Number of contexts, PDs, CQs and QPs that are not destroyed. */
+	int alive;
 };
 
-/* An empty machine, without failures. */
+/* Creates an empty machine without failures. */
 void mock_reset(void);
-/* A device with one active RoCE port and no GID. */
+/* Adds a device with one active RoCE port and no GID. */
 struct mock_device *mock_add_device(const char *name);
 void mock_add_gid(struct mock_device *device, uint32_t port, uint32_t index, enum ibv_gid_type type,
 		  const char *gid, uint32_t ifindex);
-/* An interface that is up; hw is its hardware address of `len` bytes. */
+/* Adds an interface that is up; hw is its hardware address of `len` bytes. */
 void mock_add_if(const char *name, int index, unsigned flags, const void *hw, unsigned len);
 /* "10.0.0.1" or "fd00::1" */
 void mock_add_ip(const char *name, const char *ip);
-/* A datagram to `dest` leaves from `src`; through an interface only if it is `netdev`. */
+/* A datagram to `dest` leaves from `src`; through an interface only if that is `netdev`. */
 void mock_add_route(const char *dest, const char *src, const char *netdev);
-/* Lets the calls of a name fail with this errno from now on. */
+/* Makes the calls of a name fail with this errno from now on. */
 void mock_fail(const char *call, int err);
 
 #endif

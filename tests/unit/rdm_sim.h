@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A few endpoints of the reliable-datagram protocol, the queue pairs between them, and a scheduler
- * that a seed drives: which packet arrives next, which completion is seen, who posts or sends, what
- * fails. Each queue pair is in order, nothing else is. Two plain lists per endpoint say which
- * receive gets which message.
+ * A simulation of several endpoints of the reliable-datagram protocol, the queue pairs between
+ * them, and a scheduler driven by a seed: it decides which packet arrives next, which completion is
+ * seen, who posts or sends, and what fails. Each queue pair keeps its order; nothing else is
+ * ordered. As an oracle, two plain lists per endpoint determine which receive gets which message.
  */
 #ifndef RDM_SIM_H
 #define RDM_SIM_H
@@ -18,10 +18,10 @@ enum {
 	SIM_OUTS = 12,
 	SIM_RECVS = 12,
 	SIM_INS = 96,
-	SIM_MSGS = 64, /* of a schedule */
+	SIM_MSGS = 64, /* in one schedule */
 	SIM_BYTES = 1536,
 	SIM_MRS = 96,
-	SIM_RING = 16, /* more than credits */
+	SIM_RING = 16, /* larger than the number of credits */
 	SIM_EAGER = 96,
 	SIM_PACKET = OFI_RDM_WIRE_HEADER_MAX + SIM_EAGER,
 	SIM_BITS = 4,
@@ -32,9 +32,9 @@ struct sim_options {
 	int ops;
 	bool failures; /* queue pairs break, endpoints restart */
 	bool reg_fails;
-	bool no_reads, no_writes; /* the transport has none */
-	int windows;		  /* 1: for most of what peers may use; 2: for all */
-	bool again;		  /* packets are refused now and then */
+	bool no_reads, no_writes; /* the transport does not have these */
+	int windows;		  /* 1: for most memory that peers may use; 2: for all */
+	bool again;		  /* packets are sometimes refused */
 };
 
 enum sim_kind {
@@ -47,7 +47,7 @@ enum sim_kind {
 
 struct sim_wr {
 	enum sim_kind kind;
-	bool moved; /* arrived */
+	bool moved; /* has arrived */
 	struct ofi_rdm_proto_out *out;
 	struct ofi_rdm_proto_in *in;
 	struct sim_mr *mr;
@@ -64,9 +64,10 @@ struct sim_qp {
 	int from, to;
 	struct sim_wr ring[SIM_RING];
 	unsigned int posted, moved, seen; /* counters */
-	bool broken;			  /* until both ends have noticed and drained */
-	bool failing;			  /* a failed completion was seen: so do the next */
-	int sent[SIM_MSGS * 2];		  /* messages in order that have not arrived */
+	bool broken;			  /* set until both ends have noticed and drained */
+	/* A failed completion was seen, so later ones fail, too. */
+	bool failing;
+	int sent[SIM_MSGS * 2]; /* messages in order that have not arrived */
 	unsigned int first, last;
 };
 
@@ -81,7 +82,7 @@ struct sim_msg {
 
 struct sim_out {
 	struct ofi_rdm_proto_out out; /* first */
-	int msg;		      /* -1: free */
+	int msg;		      /* -1 if free */
 	uint8_t bytes[SIM_BYTES];
 };
 
@@ -92,8 +93,8 @@ struct sim_recv {
 	uint32_t src;
 	uint64_t tag, ignore;
 	size_t len, filled;
-	int expects;	       /* messages that are to complete */
-	struct sim_recv *next; /* naive list of posted ones */
+	int expects;	       /* messages that must complete */
+	struct sim_recv *next; /* plain list of posted receives */
 	uint8_t bytes[SIM_BYTES];
 };
 
@@ -106,8 +107,8 @@ struct sim_in {
 struct sim_mr {
 	bool used, window, bound;
 	enum ofi_rdm_proto_access access;
-	const struct sim_qp *qp; /* that the peer may use it by */
-	uint32_t epoch;		 /* of the connection: a window ends with it */
+	const struct sim_qp *qp; /* the queue pair through which the peer may use it */
+	uint32_t epoch;		 /* of the connection, with which a window ends */
 	uintptr_t addr;
 	size_t len;
 	uint16_t use;
@@ -121,7 +122,7 @@ struct sim_endpoint {
 	struct sim_recv recvs[SIM_RECVS];
 	struct sim_in ins[SIM_INS];
 	struct sim_mr mrs[SIM_MRS];
-	/* Naive lists: posted receives; unexpected messages. */
+	/* Plain lists of posted receives and of unexpected messages. */
 	struct sim_recv *posted;
 	int unexpected[SIM_MSGS];
 	int unexpected_count;
@@ -129,67 +130,66 @@ struct sim_endpoint {
 
 struct sim {
 	struct sim_options options;
-	bool hostile; /* the oracles don't look */
+	bool hostile; /* the oracles are off */
 	uint64_t seed, random;
 	int msg_count;
 	struct sim_msg msgs[SIM_MSGS];
-	struct sim_recv *of_msg[SIM_MSGS]; /* which receive it is for */
+	struct sim_recv *of_msg[SIM_MSGS]; /* the receive that each message belongs to */
 	struct sim_endpoint eps[SIM_ENDPOINTS];
-	/* What happened, to see that the schedules do reach it. */
+	/* Counts of events, to verify that the schedules reach them. */
 	uint64_t done_ok, done_err, truncated, stops, halts, reads, writes, acks, segments, breaks,
 		refused, evictions, bound, unbound, asked, announced;
 };
 
 extern struct sim sim;
 
-/* rdm_sim_run.c */
-/* Endpoints that are not connected. */
+/* in rdm_sim_run.c */
+/* Creates endpoints that are not connected. */
 void sim_start(uint64_t seed, const struct sim_options *options);
-/* One schedule; a failed check says the seed. */
+/* Runs one schedule; a failed check prints the seed. */
 void sim_run(uint64_t seed, const struct sim_options *options);
 /*
- * One endpoint whose peer sends anything: it returns all it was given, and nothing else happens.
- * packet makes up what is sent, SIM_PACKET bytes at most; 0 ends it.
+ * Runs one endpoint whose peer sends arbitrary packets: it must return everything it was given, and
+ * nothing else may happen. `packet` generates a packet of at most SIM_PACKET bytes; 0 ends the run.
  */
 void sim_run_hostile(uint64_t seed, size_t (*packet)(uint8_t *bytes));
-/*
- * Everything that the endpoint has posted completes, as if the peer's device did what it is told.
- */
+/* Completes everything that the endpoint has posted, as if the peer's device obeyed. */
 void sim_complete_all(struct sim_qp *qp);
-/* The hostile peer goes: nothing of it is left. */
+/* Removes the hostile peer: nothing of it may be left. */
 void sim_end_hostile(struct sim_qp *qp);
-/* One that is nearly right. */
+/* Generates a packet that is almost valid. */
 size_t sim_malign_packet(uint8_t *bytes);
-/* The endpoint has nothing any more. */
+/* Checks that the endpoint holds nothing any more. */
 void sim_check_quiet(const struct sim_endpoint *ep);
 
-/* rdm_sim_net.c */
+/* in rdm_sim_net.c */
 uint32_t sim_random(uint32_t below);
 void sim_check(bool truth, const char *what, int line);
 #define SIM_CHECK(truth) sim_check(truth, #truth, __LINE__)
 extern const struct ofi_rdm_proto_ops sim_ops;
 extern const struct ofi_rdm_xport_ops sim_xport;
 /*
- * Lets one packet, RDMA operation or completion of the queue pair happen. False if there is none.
+ * Advances one packet, RDMA operation or completion of the queue pair. Returns false if there is
+ * none.
  */
 bool sim_qp_move(struct sim_qp *qp);
 bool sim_qp_see(struct sim_qp *qp);
 struct sim_qp *sim_qp_other(struct sim_qp *qp);
 
-/* rdm_sim.c: what an application may do, something at random each. */
+/* In rdm_sim.c: actions of an application, with random parameters. */
 struct sim_endpoint *sim_endpoint_at(int i);
 uint64_t sim_tag(void);
 void sim_send(struct sim_endpoint *ep, int to);
-/* A receive of random kind; NULL if there is none free. */
+/* Returns a receive of random kind, NULL if none is free. */
 struct sim_recv *sim_recv_new(struct sim_endpoint *ep);
 void sim_recv_start(struct sim_recv *recv);
-/* Started and posted. */
+/* Starts and posts the receive. */
 void sim_recv_post(struct sim_endpoint *ep, struct sim_recv *recv);
 void sim_peek(struct sim_endpoint *ep, struct sim_recv *want);
 void sim_cancel(struct sim_endpoint *ep);
-/* Before a peer goes down: the oracle forgets what has not come as a whole. */
+/* Called before a peer goes down: the oracle forgets messages that have not completely arrived. */
 void sim_forget_partial(struct sim_endpoint *ep, int from);
-/* Oracles, for the net. */
+/* Oracles for the network. */
 void sim_arrived(struct sim_qp *qp, const struct ofi_rdm_wire_packet *packet);
 void sim_out_done(struct ofi_rdm_proto_out *out, int err);
 void sim_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An endpoint whose work waits for a counter, and whose calls are only noted. */
+/* An endpoint whose work waits for a counter, and whose calls are only recorded. */
 #ifndef RDM_WORK_RIG_H
 #define RDM_WORK_RIG_H
 
@@ -12,7 +12,7 @@
 
 enum { WORK_LISTS = OFI_RDM_PROTO_IOV };
 
-/* A call as it was made: its arrays, and the bytes of what it sends, one after the other. */
+/* A recorded call: its arrays, and the bytes that it sends. */
 struct work_call {
 	enum fi_op_type type;
 	uint64_t flags, mark;
@@ -30,25 +30,27 @@ struct work_call {
 extern struct ofi_rdm_ep work_ep;
 extern struct ofi_domain work_domain;
 extern struct fi_info work_info;
-/* What work waits for, completes to, and what the endpoint counts receives with. */
+/*
+ * The counters that work waits for, that it completes to, and that count the endpoint's receives.
+ */
 extern struct ofi_cntr work_when, work_to, work_received;
 
-extern struct work_call work_made; /* the last one */
+extern struct work_call work_made; /* the last call */
 extern unsigned int work_checks, work_calls;
 extern ssize_t work_check_ret, work_call_ret;
 extern int work_lend_ret;
 
-/* The last entry or completion, and how many. */
+/* The last entry or completion, and their number. */
 extern struct ofi_cq_item work_put;
 extern struct ofi_rdm_cq *work_put_to;
 extern unsigned int work_entries, work_completions;
 
-extern int work_fail_at; /* which allocation from now on fails; 0: none */
+extern int work_fail_at; /* which allocation from now on fails; 0 for none */
 
 int work_begin(void **state);
-/* What waits is dropped. */
+/* Drops waiting work. */
 int work_end(void **state);
-/* The counter goes on, and somebody looks. */
+/* Advances the counter and reads it. */
 void work_count(uint64_t n);
 
 #endif

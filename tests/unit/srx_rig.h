@@ -9,20 +9,20 @@
 enum { SRX_SIZE = 8, SRX_IOVS = 4 };
 
 extern struct fid_ep *rig_srx;
-extern struct fi_rx_attr srx_attr;     /* what it is opened with */
-extern char srx_buf[64], srx_mark[64]; /* for data; contexts */
+extern struct fi_rx_attr srx_attr;     /* attributes it is opened with */
+extern char srx_buf[64], srx_mark[64]; /* buffers; contexts */
 
-void srx_open(struct rig *rig);	    /* of SRX_SIZE receives, with CQs */
-void srx_open_all(struct rig *rig); /* and with rig->ep, which completes receives on cq[1] */
-/* An endpoint that completes receives on rx_cq: bound, and connected. */
+void srx_open(struct rig *rig);	    /* opens one for SRX_SIZE receives, with CQs */
+void srx_open_all(struct rig *rig); /* also opens rig->ep, which completes receives on cq[1] */
+/* Returns a bound and connected endpoint that completes receives on rx_cq. */
 struct fid_ep *srx_bound_ep(struct rig *rig, struct fid_cq *rx_cq);
 struct fid_ep *srx_ep(struct rig *rig, struct fid_cq *rx_cq);
 void srx_close_ep(struct fid_ep **ep);
 struct fake_srq *srx_device(void);
 
 int srx_post(void *context);
-void srx_post_all(int first, int count); /* contexts &srx_mark[first] and on */
-/* The endpoint takes the oldest receive: it completes, or fails. */
+void srx_post_all(int first, int count); /* contexts are &srx_mark[first] and the following */
+/* Lets the endpoint take the oldest receive: it completes, or fails. */
 void srx_arrive(struct fid_ep *ep);
 void srx_break(struct fid_ep *ep, enum ibv_wc_status status);
 

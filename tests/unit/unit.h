@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What every unit test includes: cmocka with the headers that it wants before it. */
+/* Included by every unit test: cmocka with the headers that it requires. */
 #ifndef UNIT_H
 #define UNIT_H
 

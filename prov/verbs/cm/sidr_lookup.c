@@ -23,7 +23,7 @@ enum {
 struct vrb_sidr_lookup {
 	struct vrb_owner owner;
 	struct vrb_av *av;
-	struct lookups *all;   /* the caller that waits, or NULL */
+	struct lookups *all;   /* the waiting caller, or NULL */
 	struct rdma_cm_id *id; /* NULL if nothing is queried */
 	size_t which;	       /* index into all->found[] */
 	uint64_t deadline;

@@ -330,7 +330,7 @@ void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src)
 
 /* Calls of fi_cm. */
 
-/* The address as the fi_info has it, in its format. NULL when out of memory. */
+/* Returns the address in the format of the fi_info, NULL when out of memory. */
 static void *format_addr(const struct fi_info *info, const struct sockaddr_storage *ss, size_t *len)
 {
 	char text[OFI_ADDR_STRLEN];
@@ -346,7 +346,7 @@ static void *format_addr(const struct fi_info *info, const struct sockaddr_stora
 	return copy;
 }
 
-/* It is one of the device, and of the address vector's port. */
+/* Checks that the address belongs to the device and to the address vector's port. */
 static int check_name(struct vrb_dgram *ep, const struct fi_info *info)
 {
 	struct vrb_ud_port port;
@@ -363,7 +363,7 @@ static int check_name(struct vrb_dgram *ep, const struct fi_info *info)
 	return 0;
 }
 
-/* What was said in place of the source address of the fi_info, from fi_enable on. */
+/* Applies an address that was set to replace the source address of the fi_info. */
 static int take_name(struct vrb_dgram *ep, const struct sockaddr_storage *ss)
 {
 	struct fi_info *info = ep->ep.info, wanted = *info;

@@ -48,9 +48,9 @@ void vrb_info_offer_multi(struct fi_info *info, const struct fi_info *hints);
  * for more.
  */
 void vrb_info_settle(struct fi_info *info, const struct fi_info *hints);
-/* FI_HMEM, for a caller that asks for it where an interface of device memory works. */
+/* Offers FI_HMEM to a caller that asks for it, if an interface of device memory works. */
 void vrb_info_offer_hmem(struct fi_info *info, const struct fi_info *hints);
-/* Says of a miss what keeps FI_HMEM from being offered; miss may be NULL. */
+/* Adds to a miss the reason why FI_HMEM is not offered; miss may be NULL. */
 void vrb_info_explain_hmem(const struct fi_info *info, const struct fi_info *hints,
 			   struct ofi_miss *miss);
 /* Returns true if the port can be used. Otherwise *why explains why not. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_HMEM, which is offered to who asks for it, and only then looked for. */
+/* FI_HMEM, which is offered on request, and only then examined. */
 #include "info.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static bool asks(const struct fi_info *hints)
 	return hints && hints->caps & FI_HMEM;
 }
 
-/* NULL, or why there is no device memory for endpoints of this type. */
+/* Returns NULL, or the reason why endpoints of this type do not support device memory. */
 static const char *obstacle(enum fi_ep_type type)
 {
 	const char *why;

@@ -10,16 +10,16 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/post.h"
 
-/* A send or a write in any form. */
+/* The arguments of a send or a write in any form. */
 struct transfer {
 	const struct iovec *iov;
 	void **desc;
 	size_t count;
 	void *context;
-	uint64_t flags; /* of the call */
+	uint64_t flags; /* flags of the call */
 	uint64_t data;
-	const struct fi_rma_iov *remote; /* of a write, else NULL */
-	bool injected;			 /* by a call that gives no completion and no descriptor */
+	const struct fi_rma_iov *remote; /* for a write, else NULL */
+	bool injected;			 /* the call produces no completion and has no descriptor */
 };
 
 const struct ofi_hmem *vrb_hmem_of(const struct vrb_ep *ep, const void *buf, const void *desc)
@@ -61,7 +61,7 @@ static bool has_device_memory(const struct transfer *transfer)
 	return false;
 }
 
-/* The application's buffers are its own at return: the data is copied to the processor's memory. */
+/* Copies the data to host memory, because the application may reuse its buffers at return. */
 static ssize_t stage(const struct vrb_ep *ep, const struct transfer *transfer, uint8_t *to,
 		     struct ibv_send_wr *wr)
 {
@@ -192,7 +192,7 @@ ssize_t vrb_hmem_senddata(struct fid_ep *ep, const void *buf, size_t len, void *
 			data, NULL);
 }
 
-/* What waits for a counter goes the way of all endpoints. */
+/* Operations that wait for a counter use the path of all endpoints. */
 ssize_t vrb_hmem_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
 	if (!msg || flags & ~VRB_TX_FLAGS)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connected endpoints with FI_HMEM. The device reads and writes registered device memory itself.
- * What the processor would read, which is injected data, inline data and operands of atomics, is
- * copied by the interface. These endpoints have tables of their own, so that others pay nothing.
+ * Connected endpoints with FI_HMEM. The device itself reads and writes registered device memory.
+ * Data that the processor would read, which is injected data, inline data and operands of atomics,
+ * is copied through the interface. These endpoints have separate ops tables, so that others pay
+ * nothing.
  */
 #ifndef VRB_HMEM_H
 #define VRB_HMEM_H
@@ -12,14 +13,17 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 
-#define VRB_HMEM_INJECT_MAX 4096 /* what these endpoints can inject at most */
+#define VRB_HMEM_INJECT_MAX 4096 /* largest injected message of these endpoints */
 
 struct ofi_hmem;
 struct vrb_ep;
 
-/* The interface whose memory it is, NULL for the system's. Without desc the address tells. */
+/*
+ * Returns the interface that the memory belongs to, NULL for system memory. Without desc the
+ * address is examined.
+ */
 const struct ofi_hmem *vrb_hmem_of(const struct vrb_ep *ep, const void *buf, const void *desc);
-/* Copies to host memory. 0 or -FI_E*. */
+/* Copies to host memory. Returns 0 or -FI_E*. */
 ssize_t vrb_hmem_load(const struct vrb_ep *ep, void *to, const void *buf, const void *desc,
 		      size_t len);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomics of connected endpoints with FI_HMEM. Operands that are in device memory are copied to
- * words of the processor's, which go into the work request. The device writes the results.
+ * Atomics of connected endpoints with FI_HMEM. Operands in device memory are copied to host words,
+ * which become part of the work request. The device writes the results.
  */
 #include <rdma/fi_errno.h>
 #include "atomic.h"
@@ -13,12 +13,12 @@
 /* An operand, and the word that it is copied to. */
 struct operand {
 	uint64_t word;
-	const void *at; /* the word; NULL where there is no operand */
+	const void *at; /* address of the word; NULL if there is no operand */
 };
 
 /*
- * The table of all endpoints says what is wrong with the call. A write that does not go inline
- * would leave the word to the device.
+ * The functions of all endpoints check the arguments. A write that is not posted inline would make
+ * the device read the word later.
  */
 static ssize_t operand_load(struct fid_ep *fid, const void *buf, const void *desc, size_t count,
 			    struct operand *operand)
@@ -145,8 +145,8 @@ static ssize_t hmem_comparev(struct fid_ep *ep, const struct fi_ioc *iov, void *
 }
 
 /*
- * The message with its operand where the processor may read it; one that waits for a counter as it
- * is.
+ * Copies the operand of a message to where the processor can read it; leaves a message that waits
+ * for a counter unchanged.
  */
 static ssize_t msg_load(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags,
 			struct fi_msg_atomic *to, struct fi_ioc *from, struct operand *operand)

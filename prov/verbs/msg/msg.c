@@ -31,7 +31,10 @@ static OFI_OUTLINE ssize_t send_slow(struct vrb_ep *ep, size_t len, bool inject,
 			   ep->lock_posts);
 }
 
-/* `inject` and what follows are constants: a call without flags is its own code. */
+/*
+ * `inject` and the following arguments are constants, so that calls without flags have specialized
+ * code.
+ */
 OFI_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			    enum ibv_wr_opcode opcode, uint64_t data, void *context, bool inject,
 			    bool lock)

@@ -46,7 +46,10 @@ static OFI_OUTLINE ssize_t rma_slow(struct vrb_ep *ep, size_t len, size_t max,
 	return vrb_sq_post(ep->sq, &wr, context, flags, 0, false, ep->lock_posts);
 }
 
-/* `inject` and what follows are constants: a call without flags is its own code. */
+/*
+ * `inject` and the following arguments are constants, so that calls without flags have specialized
+ * code.
+ */
 OFI_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			     enum ibv_wr_opcode opcode, uint64_t data, uint64_t addr, uint64_t key,
 			     void *context, bool inject, bool lock)
@@ -344,7 +347,7 @@ static ssize_t rma_readv(struct fid_ep *ep, const struct iovec *iov, void **desc
 const struct fi_ops_rma vrb_rma_ops = RMA();
 const struct fi_ops_rma vrb_rma_nolock_ops = RMA(_nolock);
 
-/* The device writes what is read to its own memory and to any other. */
+/* Reads need no special case: the device writes the result to any memory. */
 const struct fi_ops_rma vrb_rma_hmem_ops = {
 	.size = sizeof(struct fi_ops_rma),
 	OFI_RMA_DEFAULTS,

@@ -36,7 +36,10 @@ static bool has_device_memory(const struct vrb_work *work)
 	return false;
 }
 
-/* Data that the processor would read once the counter is there; it cannot. */
+/*
+ * Returns true if the processor would have to read data in device memory when the counter is
+ * reached, which it cannot.
+ */
 static bool reads_device_memory(const struct vrb_work *work)
 {
 	return (work->flags & FI_INJECT && has_device_memory(work)) ||

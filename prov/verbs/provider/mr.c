@@ -22,7 +22,7 @@
 struct vrb_mr {
 	struct fid_mr fid;
 	struct ibv_mr *ibv;
-	uint64_t start; /* where its addresses begin */
+	uint64_t start; /* start of its addresses */
 	size_t len;
 	struct vrb_domain *domain;
 	uint64_t access;
@@ -270,8 +270,8 @@ static int get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *raw)
 }
 
 /*
- * The device follows the pages of memory that it pages on demand. Other pages are pinned: the
- * region keeps them, whatever is mapped at the address now.
+ * The device follows changes of memory that it pages on demand. Other pages are pinned: the region
+ * keeps them, whatever is mapped at the address now.
  */
 static int refresh(const struct vrb_mr *mr, const struct fi_mr_modify *modify)
 {
@@ -371,7 +371,7 @@ static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *
 	return NULL;
 }
 
-/* With memory where it is not the system's. */
+/* Registers memory; `memory` describes memory that is not the system's. */
 static int reg(struct vrb_domain *domain, const struct iovec *iov,
 	       const struct vrb_mr_memory *memory, uint64_t access, uint64_t key,
 	       struct fid_mr **mr_fid, void *context)
@@ -433,7 +433,7 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **mr)
 {
-	static const struct iovec whole; /* A dma-buf may be mapped nowhere. */
+	static const struct iovec whole; /* A dma-buf may not be mapped anywhere. */
 	struct vrb_domain *domain = (struct vrb_domain *)fid;
 	struct vrb_mr_memory memory;
 	int ret;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registration of device memory: as dma-buf, or by its address where the kernel has peer memory. */
+/*
+ * Registration of device memory: as a dma-buf, or by its address if the kernel supports peer
+ * memory.
+ */
 #include "mr_hmem.h"
 
 #include <errno.h>
@@ -11,7 +14,7 @@
 #include "prov.h"
 #include "prov/base/refuse.h"
 
-#define DMABUF_VERSION FI_VERSION(1, 20) /* earlier callers know no FI_MR_DMABUF */
+#define DMABUF_VERSION FI_VERSION(1, 20) /* earlier callers do not know FI_MR_DMABUF */
 
 static int no_interface(enum fi_hmem_iface iface, const char *why)
 {
@@ -119,7 +122,7 @@ struct ibv_mr *vrb_mr_hmem_reg(const struct vrb_domain *domain, const struct vrb
 	access &= ~IBV_ACCESS_ON_DEMAND;
 	if (memory->dmabuf)
 		return reg_dmabuf(domain, memory, access);
-	/* It is best effort: a runtime may have copies that are always complete. */
+	/* Best effort: a runtime may have copies that always complete first. */
 	memory->hmem->sync(iov->iov_base);
 	mr = reg_export(domain, memory, access);
 	if (!mr)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registration of device memory: as dma-buf, or by its address where the kernel has peer memory. */
+/*
+ * Registration of device memory: as a dma-buf, or by its address if the kernel supports peer
+ * memory.
+ */
 #ifndef VRB_MR_HMEM_H
 #define VRB_MR_HMEM_H
 
@@ -8,19 +11,19 @@
 
 struct vrb_domain;
 
-/* Flags of fi_mr_regattr that say what memory it is. */
+/* Flags of fi_mr_regattr that describe the memory. */
 #define VRB_MR_HMEM_FLAGS (FI_MR_DMABUF | FI_HMEM_HOST_ALLOC | FI_HMEM_DEVICE_ONLY)
 
-/* Memory that is not the system's, or comes as a dma-buf. */
+/* Memory that is not the system's, or is passed as a dma-buf. */
 struct vrb_mr_memory {
-	const struct ofi_hmem *hmem; /* NULL: the processor may touch it */
+	const struct ofi_hmem *hmem; /* NULL: the processor may access it */
 	const struct fi_mr_dmabuf *dmabuf;
 	struct iovec iov;
 };
 
 /*
- * The interface is in the upper half of a region's descriptor, above the lkey, where the processor
- * must not touch the memory.
+ * For memory that the processor must not access, the interface is in the upper half of a region's
+ * descriptor, above the lkey.
  */
 static inline void *vrb_mr_desc(uint32_t lkey, const struct ofi_hmem *hmem)
 {
@@ -32,10 +35,10 @@ static inline enum fi_hmem_iface vrb_mr_desc_iface(const void *desc)
 	return (enum fi_hmem_iface)((uintptr_t)desc >> 32);
 }
 
-/* What fi_mr_regattr is to register. 0 or -FI_E*, logged. */
+/* Reads from attr what fi_mr_regattr must register. Returns 0, or logs and returns -FI_E*. */
 int vrb_mr_memory(const struct vrb_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
 		  struct vrb_mr_memory *memory);
-/* NULL and errno, logged. */
+/* Returns NULL with errno set on failure, which is logged. */
 struct ibv_mr *vrb_mr_hmem_reg(const struct vrb_domain *domain, const struct vrb_mr_memory *memory,
 			       int access);
 

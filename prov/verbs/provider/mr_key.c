@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Raw keys, for programs that use them with all providers: the bytes of the key, the lowest first,
- * so that hosts of any byte order understand each other.
+ * Raw keys, for programs that use them with all providers: the bytes of the key, lowest first, so
+ * that hosts of any byte order interoperate.
  */
 #include "mr_key.h"
 

@@ -6,9 +6,12 @@
 #include <stdint.h>
 #include <rdma/fabric.h>
 
-/* FI_GET_RAW_MR: `size` bytes of the key, and where the region begins for peers. */
+/* Implements FI_GET_RAW_MR: `size` bytes of the key, and the start of the region for peers. */
 int vrb_mr_raw_get(uint64_t key, size_t size, uint64_t base, const struct fi_mr_raw_attr *raw);
-/* FI_MAP_RAW_MR and FI_UNMAP_KEY, of a domain whose keys have `size` bytes. 0 or -FI_E*. */
+/*
+ * Implement FI_MAP_RAW_MR and FI_UNMAP_KEY for a domain whose keys have `size` bytes. Return 0 or
+ * -FI_E*.
+ */
 int vrb_mr_raw_map(size_t size, const struct fi_mr_map_raw *map);
 int vrb_mr_raw_unmap(const uint64_t *key);
 

@@ -32,7 +32,7 @@ struct vrb_rdm_knock {
  * logs and returns -FI_E*.
  */
 int vrb_rdm_conn_open(struct ofi_rdm_ep *ep);
-/* Another address to listen at, before the endpoint is enabled. */
+/* Changes the listening address before the endpoint is enabled. */
 int vrb_rdm_conn_setname(struct ofi_rdm_ep *ep, const struct sockaddr_storage *local);
 /*
  * Ends all connections; no event comes afterward. Called without the lock, when only the event

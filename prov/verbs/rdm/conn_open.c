@@ -156,7 +156,7 @@ static uint32_t scope_of(const struct ofi_rdm_addr *addr)
 	return scope;
 }
 
-/* A connection made from an address leaves by its device. */
+/* Checks that connections from the address use the endpoint's device. */
 static int check_device(struct ofi_rdm_ep *ep, const struct rdma_cm_id *id, const char *call)
 {
 	const char *ours = ibv_get_device_name(vrb_rc_domain(ep)->ctx->device);
@@ -179,7 +179,7 @@ static int start_listening(struct rdma_cm_id *id, const char *call, struct ofi_r
 			  fi_strerror(-ret), vrb_remedy(-ret));
 }
 
-/* A fresh id takes the address, so that it can be changed: the old one goes then. */
+/* A new id takes the address, so that the address can be changed; then the old id is destroyed. */
 static int listen_at(struct ofi_rdm_ep *ep, const char *call, const struct sockaddr_storage *local)
 {
 	struct vrb_rdm_listener *listener = &vrb_rc(ep)->conn.listener;
