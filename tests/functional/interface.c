@@ -67,8 +67,6 @@ static const struct {
 	{ "Calls", "fi_set_ops", NO_VARIABLE },
 	{ "Calls", "fi_setopt",
 	  "only FI_OPT_MIN_MULTI_RECV can be set, and only with FI_MULTI_RECV" },
-	{ "Calls", "fi_ep_alias", "an FI_EP_DGRAM endpoint has a single set of default flags" },
-	{ "Calls", "fi_alias", "an FI_EP_DGRAM endpoint has a single set of default flags" },
 	{ "Calls", "fi_cancel", "the device cannot return a posted operation" },
 	{ "Calls", "fi_join", "only FI_EP_DGRAM offers multicast" },
 	{ "Calls", "fi_mc_addr",

@@ -49,6 +49,8 @@ static struct fi_info *find(uint64_t flags)
 		hints->caps = FI_MSG | FI_MULTICAST | FI_SOURCE;
 		hints->addr_format = FI_SOCKADDR_IN;
 	}
+	if (kind == FI_EP_MSG)
+		hints->caps = FI_MSG | FI_RMA | FI_ATOMIC | FI_MULTI_RECV;
 	if (kind == FI_EP_RDM)
 		hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE |
 			      FI_RMA_EVENT | FI_MULTI_RECV;
@@ -389,9 +391,8 @@ static void try_endpoint(void)
 	struct fid *alias = NULL;
 
 	TRY(fi_getopt, fi_getopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_MAX_MSG_SIZE, &value, &len));
-	TRY(fi_setopt, kind == FI_EP_RDM ? fi_setopt(&ep->fid, FI_OPT_ENDPOINT,
-						     FI_OPT_MIN_MULTI_RECV, &len, sizeof(len))
-					 : -FI_ENOPROTOOPT);
+	TRY(fi_setopt,
+	    fi_setopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &len, sizeof(len)));
 	TRY(fi_tx_size_left, fi_tx_size_left(ep));
 	TRY(fi_rx_size_left, fi_rx_size_left(ep));
 	TRY(fi_ep_alias, fi_ep_alias(ep, &other, FI_TRANSMIT | FI_COMPLETION));

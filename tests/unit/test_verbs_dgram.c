@@ -461,17 +461,55 @@ static void test_open_fails(void **state)
 	assert_int_equal(fi_enable(rig->ep), -FI_ENOAV);
 }
 
+/* A receive of the alias does not disturb the template of the endpoint's, nor the reverse. */
+static void alias_posts(struct rig *rig, uint64_t mode)
+{
+	struct fid_ep *alias = NULL;
+	int message = mode ? 0 : 1; /* the segment */
+
+	open_only(rig, mode);
+	assert_int_equal(fi_ep_alias(rig->ep, &alias, FI_TRANSMIT | FI_COMPLETION), 0);
+	assert_int_equal(fi_send(alias, buf, 100, NULL, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_recv(alias, buf, 100, NULL, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_enable(alias), 0);
+	assert_int_equal(fi_av_insert(av, &(struct vrb_ud_name[]){ peer_name() }, 1, &to, 0, NULL),
+			 1);
+	assert_int_equal(fi_send(alias, buf, 100, NULL, to, NULL), 0);
+	expect_sent(rig, IBV_WR_SEND, mode ? 100 - GRH : 100);
+	assert_int_equal(fi_recv(rig->ep, buf, 100, NULL, 0, NULL), 0);
+	assert_int_equal(received(rig)->sge[message].addr, (uintptr_t)buf);
+	assert_int_equal(fi_recv(alias, buf + 200, 300, NULL, 0, NULL), 0);
+	assert_int_equal(received(rig)->wr.num_sge, 1 + message);
+	assert_int_equal(received(rig)->sge[message].addr, (uintptr_t)buf + 200);
+	assert_int_equal(received(rig)->sge[message].length, 300);
+	assert_int_equal(fi_recv(rig->ep, buf + 500, 100, NULL, 0, NULL), 0);
+	assert_int_equal(received(rig)->sge[message].addr, (uintptr_t)buf + 500);
+	assert_int_equal(fi_close(&alias->fid), 0);
+	close_dgram(rig);
+}
+
+static void test_alias(void **state)
+{
+	alias_posts(*state, 0);
+}
+
+static void test_alias_prefix(void **state)
+{
+	alias_posts(*state, FI_MSG_PREFIX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_queue_pair), RIG_TEST(test_multicast_key),
-		RIG_TEST(test_send),	   RIG_TEST(test_refused),
-		RIG_TEST(test_prefix),	   RIG_TEST(test_recv),
-		RIG_TEST(test_source),	   RIG_TEST(test_source_of_send),
-		RIG_TEST(test_mend),	   RIG_TEST(test_no_mending),
-		RIG_TEST(test_lost),	   RIG_TEST(test_more_refused),
-		RIG_TEST(test_marker),	   RIG_TEST(test_enable_fails),
-		RIG_TEST(test_open_fails),
+		RIG_TEST(test_queue_pair),   RIG_TEST(test_multicast_key),
+		RIG_TEST(test_send),	     RIG_TEST(test_refused),
+		RIG_TEST(test_prefix),	     RIG_TEST(test_recv),
+		RIG_TEST(test_source),	     RIG_TEST(test_source_of_send),
+		RIG_TEST(test_mend),	     RIG_TEST(test_no_mending),
+		RIG_TEST(test_lost),	     RIG_TEST(test_more_refused),
+		RIG_TEST(test_marker),	     RIG_TEST(test_enable_fails),
+		RIG_TEST(test_open_fails),   RIG_TEST(test_alias),
+		RIG_TEST(test_alias_prefix),
 	};
 
 	return RIG_RUN("dgram", tests);

@@ -105,6 +105,23 @@ void vrb_dgram_fini(struct vrb_dgram *ep)
 		ofi_ref_put(&ep->av->base.ref);
 }
 
+/*
+ * The segments of a receive are those of the endpoint, which its receive queue points to: an alias
+ * has its own copy and does not use the template.
+ */
+void vrb_dgram_mirror(struct vrb_dgram *alias, const struct vrb_dgram *self)
+{
+	alias->av = self->av;
+	alias->prefix = self->prefix;
+	alias->rx_sge[0] = self->rx_sge[0];
+	alias->spill = self->spill;
+	alias->headers = self->headers;
+	alias->tclass = self->tclass;
+	alias->other_tclass = self->other_tclass;
+	alias->ep.fid.msg =
+		ofi_ops(self->ep.lock_posts ? &vrb_dgram_alias_ops : &vrb_dgram_alias_nolock_ops);
+}
+
 static bool same_port(const struct vrb_ud_port *a, const struct vrb_ud_port *b)
 {
 	return a->num == b->num && !memcmp(&a->gid, &b->gid, sizeof(a->gid));
@@ -385,7 +402,7 @@ static int take_name(struct vrb_dgram *ep, const struct sockaddr_storage *ss)
 
 static int dgram_setname(fid_t fid, void *addr, size_t len)
 {
-	struct vrb_dgram *ep = vrb_dgram((struct fid_ep *)fid);
+	struct vrb_dgram *ep = vrb_dgram_of(vrb_ep_self(fid));
 	const struct fi_info *info = ep->ep.info;
 	struct sockaddr_storage ss, old;
 	int ret;
@@ -409,7 +426,7 @@ static int dgram_setname(fid_t fid, void *addr, size_t len)
 
 static int dgram_getname(fid_t fid, void *addr, size_t *len)
 {
-	struct vrb_dgram *ep = vrb_dgram((struct fid_ep *)fid);
+	struct vrb_dgram *ep = vrb_dgram_of(vrb_ep_self(fid));
 	size_t room;
 
 	if (!len || (!addr && *len))

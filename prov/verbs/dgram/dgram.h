@@ -79,6 +79,8 @@ int vrb_dgram_bind(struct vrb_dgram *ep, struct vrb_av *av, uint64_t flags);
  */
 int vrb_dgram_start(struct vrb_dgram *ep);
 void vrb_dgram_stop(struct vrb_dgram *ep);
+/* Copies what posting through an alias needs, except the flags. */
+void vrb_dgram_mirror(struct vrb_dgram *alias, const struct vrb_dgram *self);
 /* Called when the operation flags have changed or the endpoint is enabled. */
 void vrb_dgram_set_modes(struct vrb_dgram *ep);
 /*
@@ -112,5 +114,7 @@ void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src);
 
 extern const struct fi_ops_cm vrb_dgram_cm_ops;
 extern const struct fi_ops_msg vrb_dgram_ops, vrb_dgram_nolock_ops;
+/* The same for aliases. */
+extern const struct fi_ops_msg vrb_dgram_alias_ops, vrb_dgram_alias_nolock_ops;
 
 #endif

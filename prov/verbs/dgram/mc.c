@@ -303,7 +303,7 @@ static int mc_start(struct vrb_mc *mc)
 int vrb_mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc_fid,
 		void *context)
 {
-	struct vrb_dgram *ep = vrb_dgram(fid);
+	struct vrb_dgram *ep = vrb_dgram_of(vrb_ep_self(&fid->fid));
 	struct sockaddr_storage group;
 	struct vrb_mc *mc;
 	int ret = mc_fid ? check_flags(ep, flags) : -FI_EINVAL;

@@ -125,6 +125,7 @@ static int ep_enable(struct vrb_ep *ep)
 		vrb_wq_clear(ep->rq, VRB_WQ_SHUT);
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_set_modes(vrb_dgram_of(ep));
+	vrb_ep_alias_update(ep);
 	return 0;
 }
 

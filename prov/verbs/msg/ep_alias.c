@@ -6,6 +6,7 @@
 #include "ep.h"
 #include "ep_alias.h"
 #include "ep_modes.h"
+#include "prov/verbs/dgram/dgram.h"
 #include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -27,6 +28,9 @@ static void mirror(struct vrb_ep *alias, const struct vrb_ep *self)
 	alias->rx_selective = self->rx_selective;
 	alias->domain = self->domain;
 	alias->info = self->info;
+	alias->enabled = self->enabled;
+	if (vrb_ep_is_dgram(self))
+		vrb_dgram_mirror(vrb_dgram_of(alias), (const struct vrb_dgram *)self);
 	vrb_ep_set_modes(alias);
 }
 
@@ -47,10 +51,7 @@ int vrb_ep_alias_open(struct vrb_ep *from, const struct fi_alias *arg)
 
 	if (!arg || !arg->fid)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_alias", "alias_ep");
-	if (vrb_ep_is_dgram(self))
-		return ofi_decline(&vrb_prov, FI_LOG_EP_CTRL, -FI_ENOSYS,
-				   "fi_ep_alias: endpoints of type FI_EP_DGRAM have no aliases\n");
-	alias = calloc(1, sizeof(*alias));
+	alias = calloc(1, vrb_ep_is_dgram(self) ? sizeof(struct vrb_dgram) : sizeof(*alias));
 	if (!alias)
 		return -FI_ENOMEM;
 	alias->self = self;

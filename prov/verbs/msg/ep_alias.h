@@ -16,7 +16,7 @@ struct vrb_ep;
 int vrb_ep_alias_open(struct vrb_ep *from, const struct fi_alias *alias);
 /* Closes one fid. Returns true if it was the last one and the endpoint must be freed. */
 bool vrb_ep_alias_close(struct vrb_ep *ep);
-/* Called when the endpoint's bindings have changed. */
+/* Called when the endpoint's bindings have changed, or it has been enabled. */
 void vrb_ep_alias_update(struct vrb_ep *self);
 
 #endif
