@@ -13,6 +13,7 @@
 #include "msg.h"
 #include "peer.h"
 #include "prov/base/stx.h"
+#include "srx.h"
 
 static int bind_refuse(const struct ofi_rdm_ep *ep, const char *what)
 {
@@ -194,9 +195,11 @@ int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_STX_CTX:
 		return ofi_stx_bind(&ep->stx, (struct ofi_stx *)bfid, ep->domain, ep->info->tx_attr,
 				    flags);
+	case FI_CLASS_SRX_CTX:
+		return ofi_rdm_srx_bind(ep, bfid, flags);
 	default:
 		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
-			"fi_ep_bind: object of class %zu; a reliable-datagram endpoint takes an address vector, queues, counters and a shared transmit context\n",
+			"fi_ep_bind: object of class %zu; a reliable-datagram endpoint takes an address vector, queues, counters and shared contexts\n",
 			bfid->fclass);
 		return -FI_EINVAL;
 	}

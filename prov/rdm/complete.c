@@ -7,6 +7,7 @@
 #include "peer.h"
 #include "complete.h"
 #include "objects.h"
+#include "srx.h"
 #include "direct.h"
 #include "stats.h"
 #include "work.h"
@@ -104,10 +105,17 @@ static void set_source(struct ofi_rdm_ep *ep, struct ofi_cq_item *item, struct o
 	}
 }
 
+/* A receive of a shared context is posted before its endpoint is known. */
+static bool is_silent(const struct ofi_rdm_ep *ep)
+{
+	return ep->rx_selective || !ep->srx;
+}
+
 void ofi_rdm_complete_rx(struct ofi_rdm_ep *ep, const struct ofi_rdm_recv *recv,
 			 struct ofi_cq_item *item, struct ofi_rdm_peer *from)
 {
-	if (ep->closing)
+	/* A receive of a shared context outlives the endpoint, so its end is reported. */
+	if (ep->closing && !ep->srx)
 		return;
 	if (ofi_unlikely(item->err))
 		ofi_stats_add(&ep->stats, OFI_STATS_RX_ERRORS, 1);
@@ -121,8 +129,8 @@ void ofi_rdm_complete_rx(struct ofi_rdm_ep *ep, const struct ofi_rdm_recv *recv,
 		complete_count(ep, FI_RECV, item->err);
 	}
 	/* The release of a multi-receive buffer is reported even if completions are suppressed. */
-	if (!ep->rx_cq ||
-	    (!item->err && (recv->flags & OFI_RDM_RECV_SILENT) && !(item->flags & FI_MULTI_RECV)))
+	if (!ep->rx_cq || (!item->err && (recv->flags & OFI_RDM_RECV_SILENT) && is_silent(ep) &&
+			   !(item->flags & FI_MULTI_RECV)))
 		return;
 	if (!item->err)
 		set_source(ep, item, from);
@@ -136,15 +144,16 @@ static void *at_offset(const struct ofi_rdm_recv *recv, size_t base)
 
 void ofi_rdm_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done)
 {
-	struct ofi_rdm_ep *ep =
-		(struct ofi_rdm_ep *)((char *)proto - offsetof(struct ofi_rdm_ep, proto));
+	struct ofi_rdm_ep *owner = ofi_rdm_of_proto(proto);
 	struct ofi_rdm_recv *recv = (struct ofi_rdm_recv *)done->recv;
+	struct ofi_rdm_peer *from = (struct ofi_rdm_peer *)done->peer;
+	struct ofi_rdm_ep *ep = from ? from->ep : ofi_rdm_srx_reporter(owner);
 	bool multi = recv->flags & FI_MULTI_RECV;
 	struct ofi_cq_item item = {
 		.context = recv->proto.match.context,
 		.flags = recv->flags & ~(OFI_RDM_RECV_BITS | FI_MULTI_RECV),
 		.len = done->len,
-		.buf = multi && done->message ? at_offset(recv, done->base) : NULL,
+		.buf = multi && from ? at_offset(recv, done->base) : NULL,
 		.data = done->data,
 		.tag = done->tag,
 		.err = done->err,
@@ -156,7 +165,8 @@ void ofi_rdm_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_d
 		item.flags |= FI_MULTI_RECV;
 	if (done->err)
 		item.olen = done->lost;
-	ofi_rdm_complete_rx(ep, recv, &item, done->message ? ep->peers[done->src] : NULL);
+	if (ofi_likely(ep))
+		ofi_rdm_complete_rx(ep, recv, &item, from);
 	if (done->last)
-		ofi_rdm_recv_put(ep, recv);
+		ofi_rdm_recv_put(owner, recv);
 }

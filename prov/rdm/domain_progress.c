@@ -201,8 +201,11 @@ bool ofi_rdm_domain_progress_biased(const struct ofi_rdm_domain_progress *all)
  */
 void ofi_rdm_domain_progress_bias(const struct ofi_rdm_domain_progress *all, struct ofi_rdm_ep *ep)
 {
+	/* The endpoints of a shared receive context have one lock. */
+	bool shared = ep->info->ep_attr && ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+
 	ep->with_domain = all->with_domain;
-	ep->biased = all->biased &&
+	ep->biased = all->biased && !shared &&
 		     (all->with_domain || !(ep->info->caps & (FI_TRIGGER | FI_COLLECTIVE)));
 }
 

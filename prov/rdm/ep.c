@@ -26,6 +26,7 @@
 #include "op.h"
 #include "order.h"
 #include "peer.h"
+#include "srx.h"
 #include "prov/base/name.h"
 #include "stats.h"
 #include "work.h"
@@ -81,6 +82,11 @@ static int missing(const struct ofi_rdm_ep *ep)
 			"fi_enable: tx_ctx_cnt is FI_SHARED_CONTEXT and no shared transmit context is bound\n");
 		return -FI_EOPBADSTATE;
 	}
+	if (!ep->srx && ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT) {
+		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
+			"fi_enable: rx_ctx_cnt is FI_SHARED_CONTEXT and no shared receive context is bound\n");
+		return -FI_EOPBADSTATE;
+	}
 	if (!ep->tx_cq && (caps & FI_SEND) && !ep->cntrs[OFI_RDM_SEND]) {
 		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
 			"fi_enable: no completion queue is bound with FI_TRANSMIT\n");
@@ -101,6 +107,8 @@ static int enable(struct ofi_rdm_ep *ep)
 	if (ep->enabled || ep->dead)
 		return -ep->dead;
 	ret = missing(ep);
+	if (!ret && ep->srx)
+		ret = ofi_rdm_srx_join(ep);
 	if (!ret)
 		ret = ep->proto.xport.ops->enable(ep);
 	if (ret)
@@ -116,6 +124,7 @@ static int enable(struct ofi_rdm_ep *ep)
 	ofi_rdm_coll_enable(ep);
 	ofi_rdm_lock(ep);
 	ep->enabled = true;
+	ep->receives = !ep->srx;
 	ofi_rdm_unlock(ep);
 	ofi_rdm_stats_show(ep);
 	return 0;
@@ -167,6 +176,8 @@ static void ep_free(struct ofi_rdm_ep *ep)
 	if (ep->av)
 		ofi_rdm_av_leave(ep->av, ep);
 	ops->disconnect(ep);
+	if (ep->srx)
+		ofi_rdm_srx_leave(ep);
 	ofi_rdm_unbind(ep);
 	ops->close(ep);
 	ofi_rdm_peers_fini(ep);
@@ -177,6 +188,8 @@ static void ep_free(struct ofi_rdm_ep *ep)
 	free(ep->atomic_old);
 	free(ep->buckets);
 	fi_freeinfo(ep->info);
+	if (ep->srx)
+		ofi_ref_put(&ep->srx->users);
 	ops->free(ep);
 }
 
@@ -372,6 +385,9 @@ static int ep_setup(struct ofi_rdm_ep *ep, const struct fi_info *info)
 	ep->info = fi_dupinfo(info);
 	if (!ep->info)
 		return -FI_ENOMEM;
+	/* Collectives do not use the matchers of a shared receive context. */
+	if (info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
+		ep->info->caps &= ~FI_COLLECTIVE;
 	/* The capability belongs to the receive side, and OpenSHMEM sets it only there. */
 	ep->info->caps |= info->rx_attr->caps & ep->domain->info->caps & FI_RMA_EVENT;
 	ofi_rdm_domain_progress_bias(ep->domain->progress, ep);

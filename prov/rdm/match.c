@@ -443,21 +443,21 @@ struct ofi_rdm_match_msg *ofi_rdm_match_take_claim(struct ofi_rdm_match *m, cons
 }
 
 void ofi_rdm_match_take_peer(struct ofi_rdm_match *m, uint32_t src,
-			     bool (*want)(const struct ofi_rdm_match_msg *msg),
-			     struct ofi_rdm_match_msgs *out)
+			     bool (*want)(const struct ofi_rdm_match_msg *msg, const void *arg),
+			     const void *arg, struct ofi_rdm_match_msgs *out)
 {
 	struct ofi_rdm_match_msg *msg, *next;
 
 	for (msg = TAILQ_FIRST(&m->claimed); msg; msg = next) {
 		next = TAILQ_NEXT(msg, order);
-		if (msg->src != src || (want && !want(msg)))
+		if (msg->src != src || (want && !want(msg, arg)))
 			continue;
 		TAILQ_REMOVE(&m->claimed, msg, order);
 		TAILQ_INSERT_TAIL(out, msg, order);
 	}
 	for (msg = TAILQ_FIRST(&m->msgs); msg; msg = next) {
 		next = TAILQ_NEXT(msg, order);
-		if (msg->src != src || (want && !want(msg)))
+		if (msg->src != src || (want && !want(msg, arg)))
 			continue;
 		ofi_rdm_match_drop(m, msg);
 		TAILQ_INSERT_TAIL(out, msg, order);

@@ -174,11 +174,11 @@ void ofi_rdm_match_claim(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg,
 struct ofi_rdm_match_msg *ofi_rdm_match_take_claim(struct ofi_rdm_match *m, const void *context);
 /*
  * Moves the messages of one source for which `want` returns true (all if NULL), including claimed
- * ones, to the end of `out` in order.
+ * ones, to the end of `out` in order. `arg` is passed to `want`.
  */
 void ofi_rdm_match_take_peer(struct ofi_rdm_match *m, uint32_t src,
-			     bool (*want)(const struct ofi_rdm_match_msg *msg),
-			     struct ofi_rdm_match_msgs *out);
+			     bool (*want)(const struct ofi_rdm_match_msg *msg, const void *arg),
+			     const void *arg, struct ofi_rdm_match_msgs *out);
 
 static inline struct ofi_rdm_match_node **
 ofi_rdm_match_bucket(const struct ofi_rdm_match_hash *hash, uint64_t tag, uint64_t from)

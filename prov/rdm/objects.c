@@ -182,7 +182,7 @@ ssize_t ofi_rdm_rx_left(struct ofi_rdm_ep *ep)
 {
 	size_t size = ep->info->rx_attr->size, used;
 
-	if (!ep->enabled)
+	if (!ep->enabled && !ep->is_srx)
 		return -FI_EOPBADSTATE;
 	ofi_rdm_lock(ep);
 	used = recvs_used(ep);

@@ -11,6 +11,44 @@
 
 #define LOOKS 4
 
+/*
+ * A shared receive context has a peer for each address that a peer of its endpoints has or that a
+ * receive names. These peers have a number and no transport.
+ */
+static struct ofi_rdm_peer *source_new(void)
+{
+	return ofi_stats_peer_alloc(sizeof(struct ofi_rdm_peer));
+}
+
+static void source_free(struct ofi_rdm_peer *peer)
+{
+	ofi_stats_peer_free(peer, &peer->stats);
+}
+
+static void source_leave_it(struct ofi_rdm_peer *peer)
+{
+	(void)peer;
+}
+
+static bool source_is_gone(const struct ofi_rdm_peer *peer)
+{
+	(void)peer;
+	return true;
+}
+
+static const struct ofi_rdm_xport_ops source_ops = {
+	.peer_new = source_new,
+	.peer_free = source_free,
+	.peer_init = source_leave_it,
+	.peer_met = source_leave_it,
+	.peer_is_gone = source_is_gone,
+};
+
+static const struct ofi_rdm_xport_ops *ops_of(const struct ofi_rdm_ep *ep)
+{
+	return ep->is_srx ? &source_ops : ep->proto.xport.ops;
+}
+
 bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa)
 {
 	memset(addr, 0, sizeof(*addr));
@@ -98,16 +136,16 @@ static void peer_init(struct ofi_rdm_peer *peer, struct ofi_rdm_ep *ep,
 	TAILQ_INIT(&peer->answers);
 	STAILQ_INIT(&peer->replies);
 	STAILQ_INIT(&peer->fenced);
-	ofi_rdm_proto_peer_init(&ep->proto, &peer->proto, number);
+	ofi_rdm_proto_peer_init(ep->srx ? &ep->srx->proto : &ep->proto, &peer->proto, number);
 	peer->proto.fenced = ep->ordered; /* sends go through the ordering check */
-	ep->proto.xport.ops->peer_init(peer);
+	ops_of(ep)->peer_init(peer);
 }
 
 /*
  * Returns an unused peer, if possible one whose number was used before. Returns NULL when out of
  * memory.
  */
-static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
+static struct ofi_rdm_peer *peer_take_own(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
 {
 	struct ofi_rdm_peer *peer = LIST_FIRST(&ep->known.vacant);
 
@@ -118,7 +156,7 @@ static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rd
 	}
 	if (!reserve(&ep->peers, &ep->known.size, ep->peer_count))
 		return NULL;
-	peer = ep->proto.xport.ops->peer_new();
+	peer = ops_of(ep)->peer_new();
 	if (!peer)
 		return NULL;
 	peer_init(peer, ep, addr, ep->peer_count);
@@ -126,8 +164,44 @@ static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rd
 	return peer;
 }
 
+void ofi_rdm_peer_unshare(struct ofi_rdm_peer *peer)
+{
+	struct ofi_rdm_peer *shared = peer->shared;
+
+	if (!shared)
+		return;
+	peer->shared = NULL;
+	shared->met--;
+	ofi_rdm_peer_leave(shared);
+}
+
+/*
+ * Messages from one address have one number for matching at all endpoints of a shared receive
+ * context.
+ */
+static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
+{
+	struct ofi_rdm_peer *peer, *shared = NULL;
+
+	if (ep->srx) {
+		shared = ofi_rdm_peer_at(ep->srx, addr);
+		if (!shared)
+			return NULL;
+		shared->met++;
+	}
+	peer = peer_take_own(ep, addr);
+	if (peer && shared) {
+		peer->shared = shared;
+		peer->proto.src = shared->proto.src;
+	} else if (shared) {
+		shared->met--;
+	}
+	return peer;
+}
+
 static void vacate(struct ofi_rdm_peer *peer)
 {
+	ofi_rdm_peer_unshare(peer);
 	ofi_stats_peer_hide(&peer->stats);
 	peer->vacant = true;
 	LIST_INSERT_HEAD(&peer->ep->known.vacant, peer, vacancy);
@@ -138,7 +212,7 @@ static bool is_gone(const struct ofi_rdm_peer *peer)
 {
 	const struct ofi_rdm_proto_peer *proto = &peer->proto;
 
-	return ofi_rdm_xport(proto)->peer_is_gone(peer) && !proto->awaited &&
+	return ops_of(peer->ep)->peer_is_gone(peer) && !proto->awaited &&
 	       TAILQ_EMPTY(&proto->ins) && TAILQ_EMPTY(&proto->outs) && STAILQ_EMPTY(&peer->ops) &&
 	       TAILQ_EMPTY(&peer->answers) && STAILQ_EMPTY(&peer->replies) &&
 	       STAILQ_EMPTY(&peer->fenced) && !peer->keys;
@@ -201,8 +275,8 @@ struct ofi_rdm_peer *ofi_rdm_peer_meet(struct ofi_rdm_ep *ep, fi_addr_t fi_addr,
 	struct ofi_rdm_peer *peer;
 	struct ofi_rdm_addr addr;
 
-	*err = -FI_EINVAL;
-	if (!ofi_rdm_av_get(ep->av, fi_addr, &addr))
+	*err = ep->av ? -FI_EINVAL : -FI_ENOAV;
+	if (!ep->av || !ofi_rdm_av_get(ep->av, fi_addr, &addr))
 		return NULL;
 	*err = -FI_ENOMEM;
 	peer = ofi_rdm_peer_at(ep, &addr);
@@ -213,7 +287,7 @@ struct ofi_rdm_peer *ofi_rdm_peer_meet(struct ofi_rdm_ep *ep, fi_addr_t fi_addr,
 	ep->by_addr[fi_addr] = peer;
 	peer->known = true;
 	/* Also called for a peer that is known already because it requested the connection. */
-	ep->proto.xport.ops->peer_met(peer);
+	ops_of(ep)->peer_met(peer);
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
 		name(peer, fi_addr);
 	return peer;
@@ -265,7 +339,7 @@ void ofi_rdm_peers_fini(struct ofi_rdm_ep *ep)
 
 	tdestroy(ep->known.tree, leave_it);
 	for (i = 0; i < ep->peer_count; i++)
-		ep->proto.xport.ops->peer_free(ep->peers[i]);
+		ops_of(ep)->peer_free(ep->peers[i]);
 	free(ep->peers);
 	free(ep->by_addr);
 }

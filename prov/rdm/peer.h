@@ -39,6 +39,7 @@ struct ofi_rdm_peer {
 	uint32_t key_id;
 	uint32_t missed; /* number of requests of the peer for memory that it was not given */
 	uint64_t key;
+	struct ofi_rdm_peer *shared; /* the same address in the shared receive context */
 	struct ofi_stats_peer stats; /* last, as ofi_stats_peer_alloc() requires */
 };
 
@@ -58,6 +59,8 @@ struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm
  * number is reused.
  */
 void ofi_rdm_peer_leave(struct ofi_rdm_peer *peer);
+/* Drops the reference to the number of the peer's address in the shared receive context. */
+void ofi_rdm_peer_unshare(struct ofi_rdm_peer *peer);
 /* Returns the source address for completions. */
 fi_addr_t ofi_rdm_peer_source(struct ofi_rdm_peer *peer);
 /* Called when an fi_addr is removed from the address vector. Its peer may be forgotten. */

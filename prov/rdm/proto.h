@@ -189,11 +189,10 @@ struct ofi_rdm_proto_in {
 /* The result of a receive. */
 struct ofi_rdm_proto_done {
 	struct ofi_rdm_proto_recv *recv;
-	uint32_t src;
+	/* The sender of the message that the fields below describe; NULL: no message. */
+	struct ofi_rdm_proto_peer *peer;
 	uint8_t flags; /* OFI_RDM_WIRE_TAGGED, OFI_RDM_WIRE_DATA */
 	bool last;     /* the caller owns the receive again */
-	/* The fields below describe a message; otherwise the receive ends without one. */
-	bool message;
 	uint64_t tag, data;
 	size_t base; /* offset in the receive's buffer */
 	size_t len;  /* bytes received there */
@@ -207,7 +206,7 @@ struct ofi_rdm_proto_ops {
 	void (*out_done)(struct ofi_rdm_proto_out *out, int err);
 	void (*recv_done)(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done);
 	/* Returns the object with the index, or NULL. */
-	struct ofi_rdm_proto_out *(*out_at)(struct ofi_rdm_proto *proto, uint32_t index);
+	struct ofi_rdm_proto_out *(*out_at)(struct ofi_rdm_proto_peer *peer, uint32_t index);
 	/*
 	 * Handles packets that are not part of messages: atomics, keys, BYE. Returns 0, or the
 	 * reason why the packet is invalid.

@@ -85,9 +85,8 @@ void ofi_rdm_proto_in_finish(struct ofi_rdm_proto_in *in)
 	struct ofi_rdm_proto_recv *recv = in->recv;
 	struct ofi_rdm_proto_done done = {
 		.recv = recv,
-		.src = in->peer->src,
+		.peer = in->peer,
 		.flags = in->packet.flags & (OFI_RDM_WIRE_TAGGED | OFI_RDM_WIRE_DATA),
-		.message = true,
 		.tag = in->packet.tag,
 		.data = in->packet.data,
 		.base = in->base,
@@ -487,20 +486,27 @@ void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto)
 	}
 }
 
-static bool is_incomplete(const struct ofi_rdm_match_msg *msg)
+/* Peers of several endpoints have the same number if a matcher is shared. */
+static bool is_of(const struct ofi_rdm_match_msg *msg, const void *peer)
 {
-	return ((const struct ofi_rdm_proto_in *)msg)->state != OFI_RDM_PROTO_IN_WHOLE;
+	return ((const struct ofi_rdm_proto_in *)msg)->peer == peer;
+}
+
+static bool is_incomplete_of(const struct ofi_rdm_match_msg *msg, const void *peer)
+{
+	return is_of(msg, peer) &&
+	       ((const struct ofi_rdm_proto_in *)msg)->state != OFI_RDM_PROTO_IN_WHOLE;
 }
 
 static void drop_unexpected(struct ofi_rdm_proto_peer *peer,
-			    bool (*want)(const struct ofi_rdm_match_msg *msg))
+			    bool (*want)(const struct ofi_rdm_match_msg *msg, const void *peer))
 {
 	struct ofi_rdm_match_msgs out = TAILQ_HEAD_INITIALIZER(out);
 	struct ofi_rdm_match_msg *msg;
 	int space;
 
 	for (space = 0; space < peer->proto->spaces; space++)
-		ofi_rdm_match_take_peer(&peer->proto->match[space], peer->src, want, &out);
+		ofi_rdm_match_take_peer(&peer->proto->match[space], peer->src, want, peer, &out);
 	while ((msg = TAILQ_FIRST(&out))) {
 		TAILQ_REMOVE(&out, msg, order);
 		ofi_rdm_proto_in_end((struct ofi_rdm_proto_in *)msg);
@@ -511,7 +517,7 @@ void ofi_rdm_proto_in_fail_all(struct ofi_rdm_proto_peer *peer, int err)
 {
 	struct ofi_rdm_proto_in *in, *next;
 
-	drop_unexpected(peer, is_incomplete);
+	drop_unexpected(peer, is_incomplete_of);
 	for (in = TAILQ_FIRST(&peer->ins); in; in = next) {
 		next = TAILQ_NEXT(in, link);
 		if (in->state == OFI_RDM_PROTO_IN_WHOLE)
@@ -530,6 +536,6 @@ void ofi_rdm_proto_in_fail_all(struct ofi_rdm_proto_peer *peer, int err)
 
 void ofi_rdm_proto_peer_purge(struct ofi_rdm_proto_peer *peer)
 {
-	drop_unexpected(peer, NULL);
+	drop_unexpected(peer, is_of);
 	ofi_rdm_proto_resume(peer->proto);
 }

@@ -11,11 +11,6 @@
 
 #define MATCH_BITS 12u
 
-static struct ofi_rdm_ep *ep_of(struct ofi_rdm_proto *proto)
-{
-	return (struct ofi_rdm_ep *)((char *)proto - offsetof(struct ofi_rdm_ep, proto));
-}
-
 static void proto_ops_out_done(struct ofi_rdm_proto_out *proto_out, int err)
 {
 	struct ofi_rdm_ep *ep = ((struct ofi_rdm_peer *)proto_out->peer)->ep;
@@ -32,14 +27,14 @@ static void proto_ops_out_done(struct ofi_rdm_proto_out *proto_out, int err)
 static void proto_ops_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done *done)
 {
 	if (done->recv->space == OFI_RDM_PROTO_COLLECTIVE)
-		ofi_rdm_coll_recv_done(ep_of(proto), done);
+		ofi_rdm_coll_recv_done(ofi_rdm_of_proto(proto), done);
 	else
 		ofi_rdm_recv_done(proto, done);
 }
 
-static struct ofi_rdm_proto_out *proto_ops_out_at(struct ofi_rdm_proto *proto, uint32_t index)
+static struct ofi_rdm_proto_out *proto_ops_out_at(struct ofi_rdm_proto_peer *peer, uint32_t index)
 {
-	struct ofi_rdm_out *out = ofi_rdm_out_at(ep_of(proto), index);
+	struct ofi_rdm_out *out = ofi_rdm_out_at(((struct ofi_rdm_peer *)peer)->ep, index);
 
 	return out ? &out->proto : NULL;
 }

@@ -134,7 +134,7 @@ struct ofi_rdm_proto_out *ofi_rdm_proto_out_find(struct ofi_rdm_proto_peer *peer
 {
 	struct ofi_rdm_proto_out *out;
 
-	out = peer->proto->ops->out_at(peer->proto, ofi_rdm_proto_index(id));
+	out = peer->proto->ops->out_at(peer, ofi_rdm_proto_index(id));
 	if (!out || out->peer != peer || out->id != id || out->state != state)
 		return NULL;
 	return out;

@@ -3,9 +3,10 @@
  * The reliable-datagram endpoint. Its transport (xport.h) carries out what the protocol (proto.h)
  * decides. The endpoint is the last member of the transport's own object.
  *
- * Locks, in the order in which they are taken: domain progress, cq->eps_lock, av->lock, ep->lock,
- * cq->lock. ep->lock guards the endpoint, its peers and the whole protocol; the event thread takes
- * it too, with ofi_rdm_lock(), see lock.h.
+ * Locks, in the order in which they are taken: srx->join_lock, domain progress, cq->eps_lock,
+ * av->lock, ep->lock, cq->lock. ep->lock guards the endpoint, its peers and the whole protocol; the
+ * event thread takes it too, with ofi_rdm_lock(), see lock.h. The endpoints of a shared receive
+ * context use the lock of the context.
  */
 #ifndef OFI_RDM_H
 #define OFI_RDM_H
@@ -110,12 +111,16 @@ struct ofi_rdm_ep {
 	struct fid_ep fid;
 	struct ofi_rdm_ep *endpoint; /* as in ofi_rdm_fid, like the op flags */
 	uint64_t tx_op_flags, rx_op_flags;
-	struct ofi_lock lock;
+	union {
+		struct ofi_lock lock;
+		struct ofi_lock_joined joined; /* to the lock of the shared receive context */
+	};
 	struct ofi_bias bias; /* toward the application's thread */
 	bool biased;	      /* the bias is in use; constant */
 	bool with_domain;     /* calls on all objects of the domain are serialized; constant */
 	bool enabled;
-	int dead; /* FI_E* if the device was lost, else 0 */
+	bool receives; /* receives may be posted here, not to a shared receive context */
+	int dead;      /* FI_E* if the device was lost, else 0 */
 
 	size_t inject_size;
 	size_t min_multi_recv;
@@ -184,9 +189,25 @@ struct ofi_rdm_ep {
 	struct ofi_rdm_addr self; /* the address it listens on */
 	bool closing;
 
+	/* Shared receive contexts; srx.h. */
+	struct ofi_rdm_ep *srx;		 /* the context of this endpoint, or NULL */
+	bool in_srx;			 /* it has joined the context */
+	LIST_ENTRY(ofi_rdm_ep) srx_link; /* srx->members */
+	bool is_srx;			 /* this is a context, without transport; constant */
+	bool has_limits;		 /* endpoints need a subset of its capabilities */
+	LIST_HEAD(, ofi_rdm_ep) members; /* endpoints that have joined it */
+	struct ofi_lock join_lock;	 /* guards joining, leaving, and the address vector */
+	struct ofi_ref users;		 /* endpoints that it is bound to */
+
 	LIST_ENTRY(ofi_rdm_ep) tx_link, rx_link, av_link, all_link;
 	struct ofi_stats stats; /* last, as ofi_stats_alloc() requires */
 };
+
+/* Returns the endpoint that a protocol is part of. */
+static inline struct ofi_rdm_ep *ofi_rdm_of_proto(struct ofi_rdm_proto *proto)
+{
+	return (struct ofi_rdm_ep *)((char *)proto - offsetof(struct ofi_rdm_ep, proto));
+}
 
 static inline struct ofi_rdm_ep *ofi_rdm(struct fid_ep *fid)
 {

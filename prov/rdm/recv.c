@@ -10,6 +10,7 @@
 #include "calls.h"
 #include "complete.h"
 #include "msg.h"
+#include "srx.h"
 #include "work.h"
 
 #define RX_FLAGS (FI_COMPLETION | FI_MORE)
@@ -76,6 +77,12 @@ static inline bool is_bad(const struct iovec *iov, size_t count)
 	return count > OFI_RDM_PROTO_IOV || (count && !iov);
 }
 
+/* Returns the reason why no receive can be posted. */
+static OFI_OUTLINE ssize_t not_receiving(const struct ofi_rdm_ep *ep)
+{
+	return ep->enabled ? -FI_ENOSYS : -FI_EOPBADSTATE;
+}
+
 static inline ssize_t recv_check(const struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg,
 				 uint64_t flags, uint64_t allowed)
 {
@@ -84,7 +91,7 @@ static inline ssize_t recv_check(const struct ofi_rdm_ep *ep, const struct fi_ms
 	if (is_bad(msg->msg_iov, msg->iov_count) ||
 	    ((flags & FI_MULTI_RECV) && msg->iov_count != 1))
 		return -FI_EINVAL;
-	return ep->enabled ? 0 : -FI_EOPBADSTATE;
+	return ep->receives ? 0 : not_receiving(ep);
 }
 
 /* Deferred work completes once, so it takes only one message. */
@@ -113,8 +120,11 @@ static void report_probe(struct ofi_rdm_ep *ep, const struct ofi_rdm_proto_in *i
 		.flags = FI_TAGGED | FI_RECV,
 		.tag = msg->tag,
 	};
+	const struct ofi_rdm_ep *to = ofi_rdm_srx_reporter(ep);
 
 	if (in) {
+		if (((struct ofi_rdm_peer *)in->peer)->ep->rx_cq)
+			to = ((struct ofi_rdm_peer *)in->peer)->ep;
 		item.len = in->total;
 		item.tag = in->packet.tag;
 		item.data = in->packet.data;
@@ -125,7 +135,7 @@ static void report_probe(struct ofi_rdm_ep *ep, const struct ofi_rdm_proto_in *i
 		item.err = FI_ENOMSG;
 		item.olen = 0;
 	}
-	ofi_rdm_cq_put(ep->rx_cq, &item);
+	ofi_rdm_cq_put(to->rx_cq, &item);
 }
 
 /* The caller holds the lock. */
@@ -156,7 +166,7 @@ static ssize_t discard_claimed(struct ofi_rdm_ep *ep, const struct fi_msg_tagged
 
 	if (!ofi_rdm_proto_discard_claimed(&ep->proto, true, msg->context, &item.tag))
 		return -FI_EINVAL;
-	ofi_rdm_cq_put(ep->rx_cq, &item);
+	ofi_rdm_cq_put(ofi_rdm_srx_reporter(ep)->rx_cq, &item);
 	return 0;
 }
 
@@ -196,8 +206,25 @@ static bool is_probe(uint64_t flags)
 	       flags == (FI_CLAIM | FI_DISCARD);
 }
 
+/* Makes progress on the endpoint, or on all endpoints of a shared receive context. */
+static void probe_progress(struct ofi_rdm_ep *ep)
+{
+	struct ofi_rdm_ep *member;
+
+	if (!ep->is_srx) {
+		ep->proto.xport.ops->progress(&ep->proto);
+		return;
+	}
+	ofi_rdm_lock(ep);
+	LIST_FOREACH (member, &ep->members, srx_link)
+		if (member->enabled)
+			member->proto.xport.ops->poll(&member->proto);
+	ofi_rdm_unlock(ep);
+}
+
 ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
+	const struct ofi_rdm_ep *to;
 	ssize_t ret;
 
 	if ((flags & ~(RX_FLAGS | OFI_RDM_PROBE_FLAGS)) || !is_probe(flags & OFI_RDM_PROBE_FLAGS))
@@ -205,13 +232,15 @@ ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *ms
 	if (!(flags & (FI_PEEK | FI_DISCARD)) &&
 	    (is_bad(msg->msg_iov, msg->iov_count) || lacks_buffer(msg->msg_iov, msg->iov_count)))
 		return -FI_EINVAL;
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
-	if (!ep->rx_cq)
-		return -FI_ENOCQ;
-	ep->proto.xport.ops->progress(&ep->proto);
+	if (!ep->receives)
+		return not_receiving(ep);
+	probe_progress(ep);
 	ofi_rdm_lock(ep);
-	ret = flags & FI_PEEK ? peek(ep, msg, flags) : take_claimed(ep, msg, flags);
+	to = ofi_rdm_srx_reporter(ep);
+	if (!to || !to->rx_cq)
+		ret = -FI_ENOCQ;
+	else
+		ret = flags & FI_PEEK ? peek(ep, msg, flags) : take_claimed(ep, msg, flags);
 	ofi_rdm_unlock(ep);
 	return ret;
 }

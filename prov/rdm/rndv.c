@@ -374,7 +374,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_rndv_written(struct ofi_rdm_proto_peer *pe
 {
 	struct ofi_rdm_proto_in *in;
 
-	in = peer->proto->xport.ops->in_at(peer->proto, ofi_rdm_proto_index(packet->id));
+	in = peer->proto->xport.ops->in_at(peer, ofi_rdm_proto_index(packet->id));
 	if (!in || in->peer != peer || in->id != packet->id ||
 	    in->state != OFI_RDM_PROTO_IN_WRITTEN || in->item.owes)
 		return OFI_RDM_WIRE_E_ID;

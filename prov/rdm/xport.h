@@ -180,7 +180,7 @@ struct ofi_rdm_xport_ops {
 	/* Returns an object of keep() to the transport. */
 	void (*release)(struct ofi_rdm_proto_in *in);
 	/* Returns the object with the index, or NULL. */
-	struct ofi_rdm_proto_in *(*in_at)(struct ofi_rdm_proto *proto, uint32_t index);
+	struct ofi_rdm_proto_in *(*in_at)(struct ofi_rdm_proto_peer *peer, uint32_t index);
 
 	/*
 	 * Connects to a peer because there is something to send; if that fails, the queued

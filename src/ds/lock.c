@@ -7,12 +7,15 @@
 #include "lock.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum { LOCK_FREE, LOCK_HELD, LOCK_SLEEPERS, LOCK_HANDED, LOCK_SPINS = 100, LOCK_PATIENCE = 3 };
+/* The lock stands for another one. Releasing that one takes off 1 for a moment. */
+enum { LOCK_JOINED = 1 << 30 };
 /* The sleepers that a wake-up is for. */
 enum { LOCK_ANY = 1, LOCK_STARVED = 2 };
 
@@ -23,6 +26,16 @@ static void cpu_relax(void)
 #elif defined(__aarch64__)
 	__asm__ volatile("yield");
 #endif
+}
+
+static bool is_joined(const struct ofi_lock *lock)
+{
+	return __atomic_load_n(&lock->word, __ATOMIC_ACQUIRE) >= LOCK_JOINED - 1;
+}
+
+static struct ofi_lock *other_of(struct ofi_lock *lock)
+{
+	return ((struct ofi_lock_joined *)lock)->other;
 }
 
 static void futex(int *word, int op, int val, int whom)
@@ -69,7 +82,7 @@ static bool lock_nap(struct ofi_lock *lock, bool starved)
 {
 	int seen = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
 
-	if (seen == LOCK_FREE || (seen == LOCK_HANDED && starved))
+	if (seen == LOCK_FREE || seen > LOCK_HANDED || (seen == LOCK_HANDED && starved))
 		return false;
 	if (seen == LOCK_HELD) {
 		if (!swap(lock, LOCK_HELD, LOCK_SLEEPERS))
@@ -84,9 +97,13 @@ void ofi_lock_slow(struct ofi_lock *lock)
 {
 	int late = 0;
 
-	if (spin(lock))
+	if (!is_joined(lock) && spin(lock))
 		return;
 	while (!lock_take(lock, late > LOCK_PATIENCE)) {
+		if (is_joined(lock)) {
+			ofi_lock(other_of(lock));
+			break;
+		}
 		if (lock_nap(lock, late > LOCK_PATIENCE) && ++late == LOCK_PATIENCE + 1)
 			__atomic_add_fetch(&lock->starved, 1, __ATOMIC_RELAXED);
 	}
@@ -102,6 +119,19 @@ void ofi_unlock_slow(struct ofi_lock *lock)
 {
 	bool starved = __atomic_load_n(&lock->starved, __ATOMIC_RELAXED);
 
+	if (is_joined(lock)) {
+		__atomic_store_n(&lock->word, LOCK_JOINED, __ATOMIC_RELAXED);
+		ofi_unlock(other_of(lock));
+		return;
+	}
 	__atomic_store_n(&lock->word, starved ? LOCK_HANDED : LOCK_FREE, __ATOMIC_RELEASE);
 	futex(&lock->word, FUTEX_WAKE_BITSET, 1, starved ? LOCK_STARVED : LOCK_STARVED | LOCK_ANY);
+}
+
+/* Sleepers check the word again. */
+void ofi_lock_join(struct ofi_lock_joined *lock, struct ofi_lock *other)
+{
+	lock->other = other;
+	__atomic_store_n(&lock->own.word, LOCK_JOINED, __ATOMIC_RELEASE);
+	futex(&lock->own.word, FUTEX_WAKE_BITSET, INT_MAX, LOCK_STARVED | LOCK_ANY);
 }

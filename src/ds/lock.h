@@ -15,8 +15,21 @@ struct ofi_lock {
 	int starved; /* number of threads that were overtaken too often, all in ofi_lock_slow() */
 };
 
+/*
+ * A lock that can become an alias of a lock that several objects share. Then taking or releasing
+ * `own` takes or releases `other`, on the slow path, and ofi_trylock() always fails.
+ */
+struct ofi_lock_joined {
+	struct ofi_lock own; /* first */
+	struct ofi_lock *other;
+};
+
 void ofi_lock_slow(struct ofi_lock *lock);
 void ofi_unlock_slow(struct ofi_lock *lock);
+/*
+ * Makes the lock an alias of `other` for good. The caller holds lock->own, and no lock afterwards.
+ */
+void ofi_lock_join(struct ofi_lock_joined *lock, struct ofi_lock *other);
 
 static inline void ofi_lock_init(struct ofi_lock *lock)
 {

@@ -408,8 +408,9 @@ static void try_endpoint(void)
 	TRY(fi_stx_context, fi_stx_context(domain, NULL, &stx, NULL));
 	if (stx)
 		OK(fi_close(&stx->fid));
+	other = NULL;
 	TRY(fi_srx_context, fi_srx_context(domain, NULL, &other, NULL));
-	if (kind == FI_EP_MSG)
+	if (other)
 		OK(fi_close(&other->fid));
 	other = NULL;
 	TRY(fi_endpoint2, fi_endpoint2(domain, info, &other, 0, NULL));

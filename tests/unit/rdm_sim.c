@@ -134,7 +134,7 @@ static void check_message(const struct ofi_rdm_proto_done *done, struct sim_recv
 
 	SIM_CHECK(n >= 0 && n < sim.msg_count && sim.of_msg[n] == recv);
 	msg = &sim.msgs[n];
-	SIM_CHECK(!msg->delivered && msg->from == (int)done->src && msg->tag == done->tag);
+	SIM_CHECK(!msg->delivered && msg->from == (int)done->peer->src && msg->tag == done->tag);
 	SIM_CHECK(done->len + done->lost == msg->len);
 	msg->delivered = true;
 	recv->expects--;
@@ -155,9 +155,9 @@ void sim_recv_done(struct ofi_rdm_proto *proto, const struct ofi_rdm_proto_done 
 
 	(void)proto;
 	SIM_CHECK(recv->used);
-	if (done->message && !sim.hostile)
+	if (done->peer && !sim.hostile)
 		check_message(done, recv);
-	else if (!done->message)
+	else if (!done->peer)
 		SIM_CHECK(done->err == FI_ECANCELED && done->last);
 	if (!done->last)
 		return;

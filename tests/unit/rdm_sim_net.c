@@ -255,14 +255,14 @@ static void op_release(struct ofi_rdm_proto_in *in)
 	memset(buffer->bytes, 0xdd, 32);
 }
 
-static struct ofi_rdm_proto_out *op_out_at(struct ofi_rdm_proto *proto, uint32_t index)
+static struct ofi_rdm_proto_out *op_out_at(struct ofi_rdm_proto_peer *peer, uint32_t index)
 {
-	return index < SIM_OUTS ? &((struct sim_endpoint *)proto)->outs[index].out : NULL;
+	return index < SIM_OUTS ? &((struct sim_endpoint *)peer->proto)->outs[index].out : NULL;
 }
 
-static struct ofi_rdm_proto_in *op_in_at(struct ofi_rdm_proto *proto, uint32_t index)
+static struct ofi_rdm_proto_in *op_in_at(struct ofi_rdm_proto_peer *peer, uint32_t index)
 {
-	return index < SIM_INS ? &((struct sim_endpoint *)proto)->ins[index].in : NULL;
+	return index < SIM_INS ? &((struct sim_endpoint *)peer->proto)->ins[index].in : NULL;
 }
 
 static enum ofi_rdm_wire_error op_other(struct ofi_rdm_proto_peer *peer,

@@ -163,13 +163,66 @@ static void test_fair_to_all(void **state)
 	assert_int_equal(lock.starved, 0);
 }
 
+/* Threads that sleep for the lock, or come later, exclude each other by the other one. */
+static struct ofi_lock_joined joined;
+static struct ofi_lock other;
+static int inside;
+
+static void *enter_joined(void *arg)
+{
+	int i;
+
+	(void)arg;
+	for (i = 0; i < ROUNDS / 100; i++) {
+		ofi_lock(&joined.own);
+		inside++;
+		counter++;
+		sched_yield();
+		inside--;
+		ofi_unlock(&joined.own);
+	}
+	return NULL;
+}
+
+static void test_join(void **state)
+{
+	struct timespec nap = { .tv_nsec = 20000000 };
+	pthread_t threads[THREADS];
+	int i;
+
+	(void)state;
+	ofi_lock_init(&joined.own);
+	ofi_lock_init(&other);
+	counter = 0;
+	ofi_lock(&joined.own);
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, enter_joined, NULL), 0);
+	nanosleep(&nap, NULL);
+	ofi_lock(&other);
+	ofi_lock_join(&joined, &other);
+	assert_false(ofi_trylock(&joined.own));
+	nanosleep(&nap, NULL);
+	assert_int_equal(counter, 0);
+	assert_false(ofi_release(&joined.own));
+	ofi_unlock_slow(&joined.own);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(counter, THREADS * (ROUNDS / 100));
+	assert_int_equal(inside, 0);
+	assert_int_equal(other.word, 0);
+	ofi_lock(&joined.own);
+	assert_false(ofi_trylock(&other));
+	ofi_unlock(&joined.own);
+	assert_true(ofi_trylock(&other));
+	ofi_unlock(&other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exclusion),
-		cmocka_unit_test(test_trylock),
-		cmocka_unit_test(test_fair_to_one),
-		cmocka_unit_test(test_fair_to_all),
+		cmocka_unit_test(test_exclusion),   cmocka_unit_test(test_trylock),
+		cmocka_unit_test(test_fair_to_one), cmocka_unit_test(test_fair_to_all),
+		cmocka_unit_test(test_join),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

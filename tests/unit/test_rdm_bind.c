@@ -17,6 +17,7 @@
 #include "prov/rdm/peer.h"
 #include "prov/rdm/msg.h"
 #include "prov/base/stx.h"
+#include "prov/rdm/srx.h"
 
 static struct fi_provider prov = { .name = "test" };
 static struct ofi_ref fabric, other_fabric;
@@ -59,6 +60,14 @@ void ofi_stx_put(struct ofi_stx *stx)
 	ofi_ref_put(&stx->ref);
 }
 
+int ofi_rdm_srx_bind(struct ofi_rdm_ep *to, struct fid *fid, uint64_t flags)
+{
+	assert_ptr_equal(to, &ep);
+	assert_int_equal(fid->fclass, FI_CLASS_SRX_CTX);
+	assert_int_equal(flags, 6);
+	return -FI_EBUSY;
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -88,6 +97,7 @@ static int bind_it(struct fid *fid, uint64_t flags)
 static void each_once(void **state)
 {
 	struct ofi_stx stx = { .fid.fid.fclass = FI_CLASS_STX_CTX };
+	struct fid srx = { .fclass = FI_CLASS_SRX_CTX };
 
 	(void)state;
 	assert_int_equal(bind_it(&cq.fid.fid, FI_TRANSMIT), 0);
@@ -109,6 +119,7 @@ static void each_once(void **state)
 	assert_int_equal(eq.ref.children, 1);
 	assert_int_equal(bind_it(&stx.fid.fid, 5), 0);
 	assert_ptr_equal(ep.stx, &stx);
+	assert_int_equal(bind_it(&srx, 6), -FI_EBUSY);
 }
 
 static void wrong_flags_are_refused(void **state)
@@ -152,12 +163,12 @@ static void of_its_own_domain(void **state)
 
 static void of_its_own_kind(void **state)
 {
-	struct fid srx = { .fclass = FI_CLASS_SRX_CTX };
+	struct fid pep = { .fclass = FI_CLASS_PEP };
 
 	(void)state;
 	cq.fid.fid.ops = NULL; /* of connections */
 	refused(&cq.fid.fid, FI_RECV, "completion queue belongs to another domain");
-	refused(&srx, 0, "class");
+	refused(&pep, 0, "class");
 	assert_int_equal(bind_it(NULL, 0), -FI_EINVAL);
 	ep.enabled = true;
 	assert_int_equal(bind_it(&eq.fid.fid, 0), -FI_EOPBADSTATE);

@@ -70,7 +70,7 @@ static void op_release(struct ofi_rdm_proto_in *in)
 
 static void op_recv_done(struct ofi_rdm_proto *of, const struct ofi_rdm_proto_done *done)
 {
-	struct far *far = &fars[done->src];
+	struct far *far = &fars[done->peer->src];
 	unsigned int number;
 
 	(void)of;

@@ -204,8 +204,9 @@ static void do_peek(void)
 	free_msg(expected);
 }
 
-static bool even_tag(const struct ofi_rdm_match_msg *msg)
+static bool even_tag(const struct ofi_rdm_match_msg *msg, const void *arg)
 {
+	(void)arg;
 	return msg->tag % 2 == 0;
 }
 
@@ -217,7 +218,7 @@ static void do_peer(void)
 	struct msg *msg, *next;
 	bool all = any_of(2);
 
-	ofi_rdm_match_take_peer(&t.m, src, all ? NULL : even_tag, &out);
+	ofi_rdm_match_take_peer(&t.m, src, all ? NULL : even_tag, NULL, &out);
 	took = TAILQ_FIRST(&out);
 	for (msg = TAILQ_FIRST(&t.queued); msg; msg = next) {
 		next = TAILQ_NEXT(msg, link);
@@ -387,7 +388,7 @@ static void test_claims_of_peer(void **state)
 	ofi_rdm_match_queue(&t.m, &c);
 	ofi_rdm_match_claim(&t.m, &a, &a);
 	ofi_rdm_match_claim(&t.m, &b, &b);
-	ofi_rdm_match_take_peer(&t.m, 1, NULL, &out);
+	ofi_rdm_match_take_peer(&t.m, 1, NULL, NULL, &out);
 	assert_ptr_equal(TAILQ_FIRST(&out), &a);
 	assert_ptr_equal(TAILQ_NEXT(&a, order), &c);
 	assert_null(TAILQ_NEXT(&c, order));

@@ -19,17 +19,22 @@ static const struct ofi_rdm_xport_ops xport = {
 	.peer_is_gone = vrb_rc_peer_is_gone,
 };
 
-static struct ofi_rdm_peer *at(unsigned int port)
+static struct ofi_rdm_peer *at_of(struct ofi_rdm_ep *ep, unsigned int port)
 {
 	struct ofi_rdm_addr addr = { .in.sin_family = AF_INET };
 	struct ofi_rdm_peer *peer;
 
 	addr.in.sin_addr.s_addr = htonl(0x0a000001);
 	addr.in.sin_port = htons((uint16_t)port);
-	peer = ofi_rdm_peer_at(&rc.rdm, &addr);
+	peer = ofi_rdm_peer_at(ep, &addr);
 	assert_non_null(peer);
 	assert_int_equal(peer->addr.in.sin_port, htons((uint16_t)port));
 	return peer;
+}
+
+static struct ofi_rdm_peer *at(unsigned int port)
+{
+	return at_of(&rc.rdm, port);
 }
 
 static int begin(void **state)
@@ -217,6 +222,38 @@ static void who_is_met_is_no_stranger(void **state)
 	ofi_table_fini(&av.base.table);
 }
 
+/*
+ * Peers of one address have one number in the shared receive context of their endpoints, and it is
+ * forgotten with the last of them: names of strangers are not kept there either.
+ */
+static void who_is_shared_has_one_number(void **state)
+{
+	static struct ofi_rdm_ep srx = { .is_srx = true };
+	static struct vrb_rc_ep more;
+	struct ofi_rdm_peer *here, *there;
+	unsigned int i;
+
+	(void)state;
+	more.rdm.proto.xport.ops = &xport;
+	rc.rdm.srx = more.rdm.srx = &srx;
+	at_of(&more.rdm, 500);
+	here = at(1);
+	there = at_of(&more.rdm, 1);
+	assert_int_equal(here->proto.src, there->proto.src);
+	assert_ptr_equal(here->proto.proto, &srx.proto);
+	assert_int_not_equal(at(2)->proto.src, there->proto.src);
+	ofi_rdm_peer_leave(here);
+	assert_true(here->vacant);
+	assert_false(there->shared->vacant);
+	ofi_rdm_peer_leave(there);
+	assert_true(there->vacant);
+	for (i = 1; i <= NAMES; i++)
+		ofi_rdm_peer_leave(at(i % 2 ? i : 1));
+	assert_in_range(srx.peer_count, 1, 4);
+	ofi_rdm_peers_fini(&more.rdm);
+	ofi_rdm_peers_fini(&srx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +263,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_is_removed_is_not_kept, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_awaited_keeps_its_number, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_met_is_no_stranger, begin, end),
+		cmocka_unit_test_setup_teardown(who_is_shared_has_one_number, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("rdm_peer", tests, NULL, NULL);

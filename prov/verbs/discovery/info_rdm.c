@@ -47,9 +47,9 @@ struct fi_tx_attr vrb_rdm_tx_limits(void)
 	};
 }
 
-static void info_rdm_set_rx(struct fi_rx_attr *rx)
+struct fi_rx_attr vrb_rdm_rx_limits(void)
 {
-	*rx = (struct fi_rx_attr){
+	return (struct fi_rx_attr){
 		.caps = BOTH_CAPS | RX_CAPS,
 		.op_flags = FI_COMPLETION | FI_MULTI_RECV,
 		.msg_order = ORDER | ASKED_ORDER,
@@ -90,7 +90,7 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	info->domain_attr->caps |= FI_SHARED_AV | FI_AV_USER_ID;
 	info->mode = 0;
 	*info->tx_attr = vrb_rdm_tx_limits();
-	info_rdm_set_rx(info->rx_attr);
+	*info->rx_attr = vrb_rdm_rx_limits();
 	info->ep_attr->type = FI_EP_RDM;
 	info->ep_attr->protocol = FI_PROTO_IB_RDM;
 	info->ep_attr->protocol_version = OFI_RDM_WIRE_VERSION;
@@ -103,7 +103,7 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	info->domain_attr->cq_data_size = sizeof(uint64_t);
 	info->domain_attr->tx_ctx_cnt = info->domain_attr->rx_ctx_cnt = info->domain_attr->ep_cnt;
 	info->domain_attr->max_ep_stx_ctx = info->domain_attr->ep_cnt;
-	info->domain_attr->max_ep_srx_ctx = 0;
+	info->domain_attr->max_ep_srx_ctx = info->domain_attr->ep_cnt;
 	return info;
 }
 
@@ -147,6 +147,9 @@ static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 	uint64_t not_asked =
 		(FI_RMA_EVENT | FI_TRIGGER | FI_SOURCE_ERR) & ~(hints ? hints->caps : 0);
 
+	/* Collectives match in the endpoint itself. */
+	if (hints && hints->ep_attr && hints->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
+		not_asked |= FI_COLLECTIVE;
 	if (info->addr_format == FI_ADDR_STR || (hints && hints->addr_format == FI_ADDR_STR))
 		not_asked |= FI_SOURCE_ERR;
 	offer_order(info, hints);

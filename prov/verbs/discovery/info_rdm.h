@@ -29,7 +29,8 @@ void vrb_rdm_explain_key(const struct fi_info *info, const struct fi_info *hints
 			 struct ofi_miss *miss);
 /* Returns true if reliable datagrams work on the device. Otherwise *why names what it lacks. */
 bool vrb_rdm_fits(const struct vrb_device *dev, struct ofi_miss *why);
-/* Returns the limits of an endpoint's transmit attributes. */
+/* Return the limits of an endpoint's transmit and receive attributes. */
 struct fi_tx_attr vrb_rdm_tx_limits(void);
+struct fi_rx_attr vrb_rdm_rx_limits(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <rdma/fi_errno.h>
 #include "arrive.h"
 #include "prov/rdm/objects.h"
+#include "prov/rdm/srx.h"
 #include "conn.h"
 #include "prov/rdm/op.h"
 #include "progress.h"
@@ -41,7 +42,7 @@ static void deliver(struct ofi_rdm_peer *peer, struct ofi_rdm_recv *recv, const 
 		item.olen = len - item.len;
 	}
 	ofi_rdm_complete_rx(peer->ep, recv, &item, peer);
-	ofi_rdm_recv_put(peer->ep, recv);
+	ofi_rdm_recv_put(ofi_rdm_of_proto(peer->proto.proto), recv);
 }
 
 OFI_OUTLINE void vrb_rdm_not_kept(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_error error)

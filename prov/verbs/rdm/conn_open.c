@@ -16,6 +16,7 @@
 #include "conn_int.h"
 #include "prov/rdm/lock.h"
 #include "progress.h"
+#include "prov/rdm/srx.h"
 #include "secret.h"
 #include "prov/rdm/upcall.h"
 #include "window.h"
@@ -241,7 +242,9 @@ static void close_link(struct vrb_rdm_link *link)
 	if (link->id)
 		rdma_destroy_id(link->id);
 	vrb_rdm_windows_drop(link);
+	ofi_rdm_lock(link->ep);
 	vrb_rdm_flush(link, FI_ECANCELED);
+	ofi_rdm_unlock(link->ep);
 	vrb_rdm_link_destroy_qp(link);
 	vrb_rdm_link_free(link);
 }
@@ -261,7 +264,9 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 	for (i = 0; i < ep->peer_count; i++)
 		if (vrb_rc_peer(ep->peers[i])->link)
 			vrb_rdm_windows_drop(vrb_rc_peer(ep->peers[i])->link);
+	ofi_rdm_lock(ep);
 	ofi_rdm_release_all(ep);
+	ofi_rdm_unlock(ep);
 	while ((link = SLIST_FIRST(&vrb_rc(ep)->conn.dead_links))) {
 		SLIST_REMOVE_HEAD(&vrb_rc(ep)->conn.dead_links, dead_entry);
 		close_link(link);
@@ -285,11 +290,13 @@ static void lost(struct ofi_rdm_ep *ep, int err)
 	uint32_t i;
 
 	ep->dead = err;
-	ep->enabled = false;
+	ep->enabled = ep->receives = false;
 	for (i = 0; i < ep->peer_count; i++)
 		vrb_rdm_conn_step(ep->peers[i], (struct ofi_rdm_conn_input){
 							.event = OFI_RDM_CONN_CLOSE, .err = err });
 	ofi_rdm_proto_cancel_all(&ep->proto);
+	if (ep->srx)
+		ofi_rdm_srx_lost(ep->srx, err);
 }
 
 void vrb_rdm_conn_lost(struct ofi_rdm_ep *ep, int err)

@@ -25,6 +25,7 @@ static const struct fi_ops_domain domain_ops = {
 	.cntr_open = vrb_cntr_open,
 	.poll_open = ofi_poll_open,
 	.stx_ctx = vrb_stx_open,
+	.srx_ctx = vrb_rc_srx_open,
 	.query_atomic = ofi_rdm_query_atomic,
 	.query_collective = ofi_rdm_query_collective,
 };

@@ -8,8 +8,10 @@
 #include "conn.h"
 #include "prov/rdm/cq.h"
 #include "prov/rdm/ep.h"
+#include "prov/rdm/srx.h"
 #include "mem.h"
 #include "rc.h"
+#include "prov/verbs/discovery/info_rdm.h"
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/mr.h"
@@ -164,13 +166,31 @@ void vrb_rc_set_modes(struct ofi_rdm_ep *ep, uint64_t flags)
 	vrb_rc(ep)->read.registered_end = fenced ? 0 : ep->proto.xport.props.max_read + 1;
 }
 
-int vrb_rc_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep, void *context)
+static struct ofi_rdm_proto_config proto_config(void)
 {
-	const struct ofi_rdm_proto_config config = {
+	return (struct ofi_rdm_proto_config){
 		.segmented = (size_t)vrb_params.rdm_segmented_size,
 		.write = vrb_params.rdm_use_write > 0,
 		.unexpected = (uint64_t)vrb_params.rdm_unexpected_size,
 	};
+}
+
+int vrb_rc_srx_open(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **srx,
+		    void *context)
+{
+	const struct fi_rx_attr limit = vrb_rdm_rx_limits();
+	const struct ofi_rdm_proto_config config = proto_config();
+	struct vrb_domain *domain = vrb_domain(fid);
+	const struct ofi_rdm_xport xport = vrb_rdm_rc(domain, domain->base.info);
+
+	if (__atomic_load_n(&domain->dead, __ATOMIC_ACQUIRE))
+		return -FI_ENODEV;
+	return ofi_rdm_srx_open(&domain->base, &limit, attr, &xport, &config, srx, context);
+}
+
+int vrb_rc_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep, void *context)
+{
+	const struct ofi_rdm_proto_config config = proto_config();
 	struct vrb_domain *domain = vrb_domain(fid);
 	int ret = ofi_rdm_ep_check(&domain->base, info, ep);
 	struct ofi_rdm_xport xport;

@@ -18,11 +18,6 @@
 #define SOFT_READ	    (128u << 10)
 #define SOFT_READS	    2
 
-static struct ofi_rdm_ep *ep_of(struct ofi_rdm_proto *proto)
-{
-	return (struct ofi_rdm_ep *)((char *)proto - offsetof(struct ofi_rdm_ep, proto));
-}
-
 static struct ofi_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
 {
 	return (struct ofi_rdm_peer *)peer;
@@ -170,14 +165,14 @@ static struct ofi_rdm_proto_in *rc_keep(struct ofi_rdm_proto_in *in, bool payloa
 	if (kept && payload &&
 	    (in->packet.type == OFI_RDM_WIRE_EAGER || in->packet.type == OFI_RDM_WIRE_SEG_FIRST ||
 	     in->packet.type == OFI_RDM_WIRE_RTS))
-		ofi_rdm_count(ep_of(in->peer->proto), OFI_STATS_UNEXPECTED,
+		ofi_rdm_count(peer_of(in->peer)->ep, OFI_STATS_UNEXPECTED,
 			      OFI_STATS_UNEXPECTED_BYTES, in->total);
 	return kept ? &kept->in : NULL;
 }
 
 static OFI_OUTLINE void release_and_fill(struct ofi_rdm_proto_in *in)
 {
-	struct ofi_rdm_ep *ep = ep_of(in->peer->proto);
+	struct ofi_rdm_ep *ep = peer_of(in->peer)->ep;
 
 	vrb_rdm_rx_put(&vrb_rc(ep)->rx, (struct vrb_rdm_rx *)in);
 	if (!ep->closing)
@@ -198,9 +193,9 @@ static void rc_release(struct ofi_rdm_proto_in *in)
 		vrb_rdm_rx_put(ring, &small->rx);
 }
 
-static struct ofi_rdm_proto_in *rc_in_at(struct ofi_rdm_proto *proto, uint32_t index)
+static struct ofi_rdm_proto_in *rc_in_at(struct ofi_rdm_proto_peer *peer, uint32_t index)
 {
-	return (struct ofi_rdm_proto_in *)vrb_rdm_rx_at(&vrb_rc(ep_of(proto))->rx, index);
+	return (struct ofi_rdm_proto_in *)vrb_rdm_rx_at(&vrb_rc(peer_of(peer)->ep)->rx, index);
 }
 
 static bool rc_quiet(const struct ofi_rdm_proto_peer *peer)
@@ -237,17 +232,17 @@ static void rc_touch(struct ofi_rdm_proto_peer *peer)
 
 static bool rc_poll(struct ofi_rdm_proto *proto)
 {
-	return vrb_rdm_poll(ep_of(proto));
+	return vrb_rdm_poll(ofi_rdm_of_proto(proto));
 }
 
 static void rc_progress(struct ofi_rdm_proto *proto)
 {
-	vrb_rdm_progress(ep_of(proto));
+	vrb_rdm_progress(ofi_rdm_of_proto(proto));
 }
 
 static int rc_arm(struct ofi_rdm_proto *proto)
 {
-	return vrb_rdm_arm(ep_of(proto));
+	return vrb_rdm_arm(ofi_rdm_of_proto(proto));
 }
 
 static bool rc_settled(struct ofi_rdm_proto_peer *peer)
