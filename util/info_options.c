@@ -126,7 +126,7 @@ static int set_action(struct info_options *opts, enum info_action action)
 {
 	if (opts->action != INFO_QUERY && opts->action != action) {
 		fprintf(stderr,
-			"error: only one of --env, --getenv, --list and --version is allowed is allowed is allowed is allowed is allowed is allowed\n");
+			"error: only one of --env, --getenv, --list and --version is allowed\n");
 		return EXIT_FAILURE;
 	}
 	opts->action = action;
