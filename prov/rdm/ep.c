@@ -365,9 +365,10 @@ static int ep_setname(fid_t fid, void *addr, size_t len)
 	if (ret)
 		return ret;
 	if (ep->enabled || ep->dead)
-		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
-				  "fi_setname: endpoint %p is enabled; name it before\n",
-				  (void *)ep);
+		return ofi_refuse(
+			prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
+			"fi_setname: endpoint %p is enabled; call fi_setname before fi_enable\n",
+			(void *)ep);
 	ofi_name_keep_host(&ss, &ep->self.sa);
 	return ep->proto.xport.ops->setname(ep, &ss);
 }

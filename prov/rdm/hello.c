@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Hellos: their bytes, their codes, and whether a peer is who it says it is. */
+/* Hellos: encoding, authentication codes, and deciding whether a peer is who it claims to be. */
 #include "hello.h"
 
 #include <endian.h>
@@ -9,7 +9,7 @@
 
 enum { KIND_HELLO = 1, KIND_REFUSAL };
 
-/* As on the wire, little endian. */
+/* The wire format, little endian. */
 struct hello_wire {
 	uint32_t magic;
 	uint8_t version, version_min, kind, reason;
@@ -56,7 +56,7 @@ static void hello_get(const struct hello_wire *wire, struct ofi_rdm_hello *hello
 	};
 }
 
-/* What is the same in all versions. */
+/* Parses the part that is the same in all versions. */
 static bool hello_parse(const void *bytes, size_t len, struct ofi_rdm_hello *hello)
 {
 	struct hello_wire wire;
@@ -71,7 +71,7 @@ static bool hello_parse(const void *bytes, size_t len, struct ofi_rdm_hello *hel
 			       : wire.kind == KIND_HELLO && !hello->reason);
 }
 
-/* What this version says besides. */
+/* Parses the part that is specific to this version. */
 static bool hello_is_ours(const struct ofi_rdm_hello *hello, const void *bytes, size_t len)
 {
 	uint32_t zero;
@@ -104,7 +104,7 @@ static bool hello_is_signed(const struct ofi_rdm_hello_self *self, const uint8_t
 	return !differs;
 }
 
-/* What this incarnation has to return in order to replace the one that is known. */
+/* Returns the cookie that this incarnation must return to replace the known one. */
 static uint64_t hello_cookie(const struct ofi_rdm_hello_self *self, uint64_t from, uint64_t known)
 {
 	const uint64_t words[] = { self->incarnation, from, known };
@@ -164,7 +164,7 @@ size_t ofi_rdm_hello_refuse(const struct ofi_rdm_hello_self *self, const struct 
 	return hello_write(self, hello, NULL, bytes);
 }
 
-/* It can be talked to, and knows the secret. */
+/* Checks whether the versions are compatible and the peer knows the secret. */
 static enum ofi_rdm_hello_verdict hello_judge(const struct ofi_rdm_hello_self *self,
 					      const struct ofi_rdm_hello_path *path,
 					      const void *bytes, size_t len,
@@ -190,7 +190,10 @@ static enum ofi_rdm_hello_verdict hello_judge(const struct ofi_rdm_hello_self *s
 	return OFI_RDM_HELLO_SAME;
 }
 
-/* It is meant for this incarnation of ours, and fresh where it is to replace another one. */
+/*
+ * Checks that the hello is for our current incarnation and, if it replaces a known incarnation,
+ * that it is fresh.
+ */
 static bool hello_is_fresh(const struct ofi_rdm_hello_self *self,
 			   const struct ofi_rdm_hello_peer *peer, const struct ofi_rdm_hello *hello)
 {

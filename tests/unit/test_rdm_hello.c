@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hellos under schedules that a seed drives: two endpoints that restart, a wire that loses, doubles,
- * delays and reorders, and a foe that sends what it recorded and what it makes up. An incarnation
- * begins once with each incarnation of the other endpoint, never after a later one, and in the end
- * both know each other. WEFT_SEEDS=N runs N schedules, whose codes are no HMAC; those of the job
- * secret are tested apart.
+ * Tests hellos with schedules driven by a seed: two endpoints that restart, a network that loses,
+ * duplicates, delays and reorders packets, and an attacker that sends recorded and invented
+ * packets. An incarnation begins once with each incarnation of the other endpoint, never after a
+ * later one, and in the end both know each other. WEFT_SEEDS=N runs N schedules, whose codes are no
+ * HMAC; those of the job secret are tested apart.
  */
 #include "unit.h"
 

@@ -408,9 +408,10 @@ static int dgram_setname(fid_t fid, void *addr, size_t len)
 	int ret;
 
 	if (ep->ep.enabled)
-		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
-				  "fi_setname: endpoint %p is enabled; name it before\n",
-				  (void *)ep);
+		return ofi_refuse(
+			&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPBADSTATE,
+			"fi_setname: endpoint %p is enabled; call fi_setname before fi_enable\n",
+			(void *)ep);
 	if (!has_ip_name(ep))
 		return ofi_decline(
 			&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,

@@ -303,7 +303,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 	}
 	return ofi_decline_command(
 		&vrb_prov, FI_LOG_MR, command,
-		"a memory region knows FI_GET_RAW_MR, FI_REFRESH, and FI_ENABLE with FI_EP_RDM");
+		"a memory region supports FI_GET_RAW_MR, FI_REFRESH, and FI_ENABLE with FI_EP_RDM");
 }
 
 static int mr_close(struct fid *fid)

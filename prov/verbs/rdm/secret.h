@@ -33,7 +33,7 @@ enum vrb_rdm_role { VRB_RDM_INITIATOR, VRB_RDM_RESPONDER };
 int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
 			struct vrb_rdm_secret **secret);
 void vrb_rdm_secret_close(struct vrb_rdm_secret *secret);
-/* A code of VRB_RDM_MAC_LEN bytes; the label says what it is for. */
+/* Computes a code of VRB_RDM_MAC_LEN bytes; the label states its purpose. */
 void vrb_rdm_secret_mac(const struct vrb_rdm_secret *secret, const char *label, const void *bytes,
 			size_t len, uint8_t *mac);
 void vrb_rdm_secret_sign(const struct vrb_rdm_secret *secret, enum vrb_rdm_role role,
