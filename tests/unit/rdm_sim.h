@@ -3,7 +3,9 @@
  * A simulation of several endpoints of the reliable-datagram protocol, the queue pairs between
  * them, and a scheduler driven by a seed: it decides which packet arrives next, which completion is
  * seen, who posts or sends, and what fails. Each queue pair keeps its order; nothing else is
- * ordered. As an oracle, two plain lists per endpoint determine which receive gets which message.
+ * ordered. With the options unordered and unreliable, packets travel on a wire that reorders, drops
+ * and duplicates them, and seq.h and ack.h restore order and reliability. As an oracle, two plain
+ * lists per endpoint determine which receive gets which message.
  */
 #ifndef RDM_SIM_H
 #define RDM_SIM_H
@@ -11,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "prov/rdm/ack.h"
 #include "prov/rdm/proto.h"
 
 enum {
@@ -25,6 +28,7 @@ enum {
 	SIM_EAGER = 96,
 	SIM_PACKET = OFI_RDM_WIRE_HEADER_MAX + SIM_EAGER,
 	SIM_BITS = 4,
+	SIM_WIRE = 96, /* packets on the wire or early */
 };
 
 struct sim_options {
@@ -34,6 +38,8 @@ struct sim_options {
 	bool reg_fails;
 	bool no_reads, no_writes; /* the transport does not have these */
 	int windows;		  /* 1: for most memory that peers may use; 2: for all */
+	bool unordered;		  /* the wire reorders packets */
+	bool unreliable;	  /* the wire reorders, drops and duplicates packets */
 	bool again;		  /* packets are sometimes refused */
 };
 
@@ -55,6 +61,7 @@ struct sim_wr {
 	void *addr;
 	size_t len;
 	uint64_t local_key, remote, key;
+	struct ofi_rdm_ack_node node;
 	uint8_t bytes[SIM_PACKET];
 };
 
@@ -69,6 +76,23 @@ struct sim_qp {
 	bool failing;
 	int sent[SIM_MSGS * 2]; /* messages in order that have not arrived */
 	unsigned int first, last;
+	/* Only with a lossy wire: work requests of the ring that were started. */
+	unsigned int launched;
+	uint64_t clock; /* of the pair; kept by the end with the smaller number */
+	struct ofi_rdm_ack ack;
+	struct ofi_rdm_seq_in in; /* the incarnation is the number of the connection */
+};
+
+/* A packet on the wire, or one that arrived early and waits for its turn. */
+struct sim_packet {
+	struct ofi_rdm_seq_node node; /* first */
+	bool used, on_wire;
+	struct sim_qp *qp; /* the end that sent it */
+	struct sim_wr *wr;
+	uint32_t session, number, order;
+	struct ofi_rdm_ack_words words;
+	size_t len; /* 0: an acknowledgement only */
+	uint8_t bytes[SIM_PACKET];
 };
 
 struct sim_msg {
@@ -136,9 +160,12 @@ struct sim {
 	struct sim_msg msgs[SIM_MSGS];
 	struct sim_recv *of_msg[SIM_MSGS]; /* the receive that each message belongs to */
 	struct sim_endpoint eps[SIM_ENDPOINTS];
+	struct sim_packet packets[SIM_WIRE];
+	uint32_t sessions; /* connections so far, which number them */
 	/* Counts of events, to verify that the schedules reach them. */
 	uint64_t done_ok, done_err, truncated, stops, halts, reads, writes, acks, segments, breaks,
-		refused, evictions, bound, unbound, asked, announced;
+		refused, evictions, bound, unbound, asked, announced, lost, doubles, early, resent,
+		stale;
 };
 
 extern struct sim sim;
@@ -175,6 +202,20 @@ extern const struct ofi_rdm_xport_ops sim_xport;
 bool sim_qp_move(struct sim_qp *qp);
 bool sim_qp_see(struct sim_qp *qp);
 struct sim_qp *sim_qp_other(struct sim_qp *qp);
+/* Delivers a packet of the queue pair to the other end. */
+void sim_qp_arrive(struct sim_qp *qp, const uint8_t *bytes, size_t len);
+/* Executes any other work request. */
+void sim_qp_execute(struct sim_qp *qp, struct sim_wr *wr);
+
+/* rdm_sim_wire.c */
+bool sim_is_lossy(void);
+void sim_wire_clear(void);
+/* Starts a connection at both ends. */
+void sim_wire_up(struct sim_qp *qp);
+/* Resets one end, which has no connection. */
+void sim_wire_down(struct sim_qp *qp);
+/* The same as sim_qp_move(), on a lossy wire; it also moves packets in the other direction. */
+bool sim_wire_move(struct sim_qp *qp);
 
 /* In rdm_sim.c: actions of an application, with random parameters. */
 struct sim_endpoint *sim_endpoint_at(int i);

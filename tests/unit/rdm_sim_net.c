@@ -304,15 +304,15 @@ static struct sim_in *free_buffer(struct sim_endpoint *ep)
 	return NULL;
 }
 
-static void move_packet(struct sim_qp *qp, const struct sim_wr *wr)
+void sim_qp_arrive(struct sim_qp *qp, const uint8_t *bytes, size_t len)
 {
 	struct sim_in *buffer = free_buffer(&sim.eps[qp->to]);
 	struct ofi_rdm_wire_packet packet;
 	bool kept;
 
 	SIM_CHECK(buffer != NULL);
-	memcpy(buffer->bytes, wr->bytes, wr->len);
-	SIM_CHECK(!ofi_rdm_wire_parse(wr->bytes, wr->len, &packet));
+	memcpy(buffer->bytes, bytes, len);
+	SIM_CHECK(!ofi_rdm_wire_parse(bytes, len, &packet));
 	sim.stops += packet.type == OFI_RDM_WIRE_STOP;
 	sim.halts += packet.type == OFI_RDM_WIRE_HALT;
 	sim.acks += packet.type == OFI_RDM_WIRE_ACK;
@@ -324,8 +324,8 @@ static void move_packet(struct sim_qp *qp, const struct sim_wr *wr)
 		sim_arrived(qp, &packet);
 	/* It may be released before the call returns. */
 	buffer->used = true;
-	SIM_CHECK(!ofi_rdm_proto_packet(&sim_qp_other(qp)->peer, &buffer->in, buffer->bytes,
-					wr->len, &kept));
+	SIM_CHECK(!ofi_rdm_proto_packet(&sim_qp_other(qp)->peer, &buffer->in, buffer->bytes, len,
+					&kept));
 	if (!kept)
 		buffer->used = false;
 }
@@ -341,21 +341,29 @@ static void move_rdma(struct sim_qp *qp, const struct sim_wr *wr)
 		memcpy((void *)(uintptr_t)wr->remote, wr->addr, wr->len);
 }
 
+void sim_qp_execute(struct sim_qp *qp, struct sim_wr *wr)
+{
+	if (wr->mr)
+		wr->mr->bound = wr->kind == SIM_BIND;
+	else
+		move_rdma(qp, wr);
+}
+
 bool sim_qp_move(struct sim_qp *qp)
 {
 	struct sim_wr *wr = &qp->ring[qp->moved % SIM_RING];
 
+	if (sim_is_lossy())
+		return sim_wire_move(qp);
 	/* An end that noticed takes nothing any more. */
 	if (qp->broken || qp->moved == qp->posted || !sim_qp_other(qp)->peer.up)
 		return false;
 	qp->moved++;
 	wr->moved = true;
 	if (wr->kind == SIM_SEND)
-		move_packet(qp, wr);
-	else if (wr->mr)
-		wr->mr->bound = wr->kind == SIM_BIND;
+		sim_qp_arrive(qp, wr->bytes, wr->len);
 	else
-		move_rdma(qp, wr);
+		sim_qp_execute(qp, wr);
 	return true;
 }
 

@@ -35,6 +35,7 @@ static void connect_pair(struct sim_qp *qp)
 		ends[i]->broken = ends[i]->failing = false;
 		ends[i]->moved = ends[i]->posted;
 	}
+	sim_wire_up(qp);
 	for (i = 0; i < (ends[0] == ends[1] ? 1 : 2); i++)
 		ofi_rdm_proto_peer_up(&ends[i]->peer, credits, 1, SIM_EAGER - sim_random(9));
 }
@@ -99,7 +100,10 @@ static bool step_pair(struct sim_qp *qp)
 	}
 }
 
-/* What the options say, and at random what may be any. */
+/*
+ * Returns a transport as the options describe it, with random values where any value is allowed.
+ * Even on a lossy wire it is ordered and reliable: rdm_sim_wire.c restores both.
+ */
 static struct ofi_rdm_xport some_transport(void)
 {
 	return (struct ofi_rdm_xport){
@@ -145,6 +149,7 @@ static void init_endpoint(int e)
 		ep->qps[i].posted = ep->qps[i].moved = ep->qps[i].seen = 0;
 		ep->qps[i].first = ep->qps[i].last = 0;
 		ep->qps[i].broken = ep->qps[i].failing = false;
+		sim_wire_down(&ep->qps[i]);
 	}
 	for (i = 0; i < SIM_OUTS; i++)
 		ep->outs[i].msg = -1;
@@ -283,6 +288,7 @@ void sim_start(uint64_t seed, const struct sim_options *options)
 	sim.hostile = false;
 	sim.msg_count = 0;
 	memset(sim.of_msg, 0, sizeof(sim.of_msg));
+	sim_wire_clear();
 	for (i = 0; i < options->endpoints; i++)
 		init_endpoint(i);
 }

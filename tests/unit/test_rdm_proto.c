@@ -76,6 +76,53 @@ static void test_properties(void **state)
 	    seeds(2500));
 }
 
+/* Checks that the schedules needed seq.h and ack.h. */
+static void check_wire(bool lossy, uint64_t count)
+{
+	if (count < 100)
+		return;
+	assert_true(sim.early);
+	assert_true(!lossy || (sim.lost && sim.resent && sim.doubles));
+}
+
+/* Runs all kinds of schedules on a lossy wire, with and without RDMA. */
+static void run_on_wire(struct sim_options options)
+{
+	bool lossy = options.unreliable;
+
+	options.again = true;
+	run(options, seeds(1500));
+	assert_int_equal(sim.done_err, 0);
+	check_wire(lossy, seeds(1500));
+	options.no_reads = true;
+	run(options, seeds(1500));
+	assert_int_equal(sim.done_err, 0);
+	options.no_writes = true;
+	run(options, seeds(1500));
+	assert_int_equal(sim.done_err, 0);
+	assert_int_equal(sim.announced, 0);
+	check_wire(lossy, seeds(1500));
+	options.failures = true;
+	run(options, seeds(1500));
+	assert_true(sim.breaks || seeds(100) < 100);
+	options.no_reads = options.no_writes = false;
+	options.reg_fails = true;
+	run(options, seeds(1500));
+	assert_true((sim.breaks && sim.stale) || seeds(100) < 100);
+}
+
+static void test_unordered(void **state)
+{
+	(void)state;
+	run_on_wire((struct sim_options){ .unordered = true });
+}
+
+static void test_unreliable(void **state)
+{
+	(void)state;
+	run_on_wire((struct sim_options){ .unordered = true, .unreliable = true });
+}
+
 /* Nothing puts packets in order or sends them again: such a transport is refused. */
 static void test_too_little(void **state)
 {
@@ -126,6 +173,7 @@ int main(void)
 		cmocka_unit_test(test_registration), cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_all),	     cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_properties),   cmocka_unit_test(test_too_little),
+		cmocka_unit_test(test_unordered),    cmocka_unit_test(test_unreliable),
 	};
 
 	return cmocka_run_group_tests_name("rdm_proto", tests, NULL, NULL);
