@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include "prov/base/ops.h"
-#include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
 #include "prov/base/ep.h"
 #include "calls.h"
@@ -40,11 +39,6 @@ static int alias_close(struct fid *fid)
 	return ret;
 }
 
-static int alias_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
-{
-	return ofi_rdm_bind(self(fid), bfid, flags);
-}
-
 static int alias_control(struct fid *fid, int command, void *arg)
 {
 	struct ofi_rdm_fid *a = alias(fid);
@@ -72,61 +66,9 @@ static const struct fi_ops fid_ops = {
 	.size = sizeof(struct fi_ops),
 	OFI_FID_DEFAULTS,
 	.close = alias_close,
-	.bind = alias_bind,
+	.bind = ofi_rdm_bind,
 	.control = alias_control,
 	.ops_open = alias_ops_open,
-};
-
-static ssize_t alias_cancel(struct fid *fid, void *context)
-{
-	return fi_cancel(self(fid), context);
-}
-
-static int alias_getopt(struct fid *fid, int level, int name, void *value, size_t *len)
-{
-	return fi_getopt(self(fid), level, name, value, len);
-}
-
-static int alias_setopt(struct fid *fid, int level, int name, const void *value, size_t len)
-{
-	return fi_setopt(self(fid), level, name, value, len);
-}
-
-static ssize_t alias_tx_size_left(struct fid_ep *fid)
-{
-	return fi_tx_size_left(&ofi_rdm_self(fid)->fid);
-}
-
-static ssize_t alias_rx_size_left(struct fid_ep *fid)
-{
-	return fi_rx_size_left(&ofi_rdm_self(fid)->fid);
-}
-
-static const struct fi_ops_ep ep_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	OFI_EP_DEFAULTS,
-	.cancel = alias_cancel,
-	.getopt = alias_getopt,
-	.setopt = alias_setopt,
-	.rx_size_left = alias_rx_size_left,
-	.tx_size_left = alias_tx_size_left,
-};
-
-static int alias_getname(struct fid *fid, void *addr, size_t *len)
-{
-	return fi_getname(self(fid), addr, len);
-}
-
-static int alias_setname(struct fid *fid, void *addr, size_t len)
-{
-	return fi_setname(self(fid), addr, len);
-}
-
-static const struct fi_ops_cm cm_ops = {
-	.size = sizeof(struct fi_ops_cm),
-	OFI_CM_DEFAULTS,
-	.setname = alias_setname,
-	.getname = alias_getname,
 };
 
 bool ofi_rdm_is_alias(const struct fid *fid)
@@ -160,8 +102,8 @@ int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_
 		.fid = { .fclass = FI_CLASS_EP,
 			 .context = ep->fid.fid.context,
 			 .ops = ofi_ops(&fid_ops) },
-		.ops = ofi_ops(&ep_ops),
-		.cm = ofi_ops(&cm_ops),
+		.ops = ep->fid.ops,
+		.cm = ep->fid.cm,
 		.msg = ofi_ops(caps & FI_MSG ? ofi_rdm_calls.msg : &ofi_no_msg_ops),
 		.tagged = ofi_ops(caps & FI_TAGGED ? ofi_rdm_calls.tagged : &ofi_no_tagged_ops),
 		.rma = ofi_ops(caps & FI_RMA ? ofi_rdm_calls.rma : &ofi_no_rma_ops),

@@ -173,7 +173,7 @@ static int bind_av(struct ofi_rdm_ep *ep, struct ofi_rdm_av *av)
 
 int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
 
 	if (!bfid)
 		return ofi_refuse_null(ep->domain->prov, FI_LOG_EP_CTRL, "fi_ep_bind", "bfid");

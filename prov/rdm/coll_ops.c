@@ -192,7 +192,7 @@ static void collect(struct ofi_rdm_ep *ep)
 int ofi_rdm_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
 		      void *context)
 {
-	struct ofi_rdm_ep *ep = ofi_rdm(fid);
+	struct ofi_rdm_ep *ep = ofi_rdm_self(fid);
 	struct ofi_rdm_coll *coll = ep->coll;
 	int ret;
 

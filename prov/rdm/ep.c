@@ -260,7 +260,7 @@ bool ofi_rdm_is_ep(const struct fid *fid)
 
 static ssize_t ep_cancel(struct fid *fid, void *context)
 {
-	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
 	bool found;
 
 	ofi_rdm_lock(ep);
@@ -273,7 +273,7 @@ static ssize_t ep_cancel(struct fid *fid, void *context)
 
 static int option(struct fid *fid, int name, size_t *value)
 {
-	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
 
 	switch (name) {
 	case FI_OPT_MIN_MULTI_RECV:
@@ -312,7 +312,7 @@ static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
-	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
 	size_t to;
 	int ret = ofi_ep_setopt(ep->domain->prov, fid, option, level, name, value, len,
 				FI_OPT_MIN_MULTI_RECV, &to);
@@ -324,12 +324,12 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 
 static ssize_t ep_tx_size_left(struct fid_ep *fid)
 {
-	return ofi_rdm_tx_left(ofi_rdm(fid));
+	return ofi_rdm_tx_left(ofi_rdm_self(fid));
 }
 
 static ssize_t ep_rx_size_left(struct fid_ep *fid)
 {
-	return ofi_rdm_rx_left(ofi_rdm(fid));
+	return ofi_rdm_rx_left(ofi_rdm_self(fid));
 }
 
 static const struct fi_ops_ep ep_ops = {
@@ -344,7 +344,7 @@ static const struct fi_ops_ep ep_ops = {
 
 static int ep_getname(fid_t fid, void *addr, size_t *len)
 {
-	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
 	struct sockaddr_storage ss = { 0 };
 
 	if (!len || (!addr && *len))

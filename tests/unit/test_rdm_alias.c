@@ -98,7 +98,7 @@ int ofi_rdm_close(struct ofi_rdm_ep *which)
 
 int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t its_flags)
 {
-	assert_ptr_equal(fid, &ep.fid.fid);
+	assert_ptr_equal(ofi_rdm_self((struct fid_ep *)fid), &ep);
 	assert_ptr_equal(bfid, &context);
 	return (int)its_flags;
 }
@@ -124,13 +124,13 @@ static int own_ops_open(struct fid *fid, const char *name, uint64_t its_flags, v
 
 static ssize_t own_cancel(struct fid *fid, void *arg)
 {
-	assert_ptr_equal(fid, &ep.fid.fid);
+	assert_ptr_equal(ofi_rdm_self((struct fid_ep *)fid), &ep);
 	return arg == &context ? PASSED_ON : 0;
 }
 
 static int own_getopt(struct fid *fid, int level, int name, void *value, size_t *len)
 {
-	assert_ptr_equal(fid, &ep.fid.fid);
+	assert_ptr_equal(ofi_rdm_self((struct fid_ep *)fid), &ep);
 	assert_true(value == buf && *len == 4);
 	return PASSED_ON + level + name;
 }

@@ -72,6 +72,7 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&ep, 0, sizeof(ep));
+	ep.endpoint = &ep;
 	memset(&info, 0, sizeof(info));
 	domain.fabric = other_domain.fabric = &fabric;
 	domain.prov = other_domain.prov = &prov;

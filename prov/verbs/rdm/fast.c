@@ -158,41 +158,20 @@ static ssize_t rc_inject_nolock(struct fid_ep *fid, const void *buf, size_t len,
 	return inject_any(fid, false, buf, len, addr, 0, true);
 }
 
-static const struct fi_ops_msg msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
-	OFI_MSG_DEFAULTS,
-	OFI_RDM_MSG_CALLS,
-	.recv = ofi_rdm_recv,
-	.send = rc_send,
-	.inject = rc_inject,
-};
+#define MESSAGES(lock_)                                                                          \
+	{                                                                                        \
+		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, OFI_RDM_MSG_CALLS,          \
+		.recv = ofi_rdm_recv##lock_, .send = rc_send##lock_, .inject = rc_inject##lock_, \
+	}
+#define TAGGED(lock_)                                                                            \
+	{                                                                                        \
+		.size = sizeof(struct fi_ops_tagged), OFI_TAGGED_DEFAULTS, OFI_RDM_TAGGED_CALLS, \
+		.recv = ofi_rdm_trecv##lock_, .send = rc_tsend##lock_,                           \
+		.inject = rc_tinject##lock_,                                                     \
+	}
 
-static const struct fi_ops_msg msg_nolock_ops = {
-	.size = sizeof(struct fi_ops_msg),
-	OFI_MSG_DEFAULTS,
-	OFI_RDM_MSG_CALLS,
-	.recv = ofi_rdm_recv_nolock,
-	.send = rc_send_nolock,
-	.inject = rc_inject_nolock,
-};
-
-static const struct fi_ops_tagged tagged_ops = {
-	.size = sizeof(struct fi_ops_tagged),
-	OFI_TAGGED_DEFAULTS,
-	OFI_RDM_TAGGED_CALLS,
-	.recv = ofi_rdm_trecv,
-	.send = rc_tsend,
-	.inject = rc_tinject,
-};
-
-static const struct fi_ops_tagged tagged_nolock_ops = {
-	.size = sizeof(struct fi_ops_tagged),
-	OFI_TAGGED_DEFAULTS,
-	OFI_RDM_TAGGED_CALLS,
-	.recv = ofi_rdm_trecv_nolock,
-	.send = rc_tsend_nolock,
-	.inject = rc_tinject_nolock,
-};
+static const struct fi_ops_msg msg_ops = MESSAGES(), msg_nolock_ops = MESSAGES(_nolock);
+static const struct fi_ops_tagged tagged_ops = TAGGED(), tagged_nolock_ops = TAGGED(_nolock);
 
 const struct ofi_rdm_calls vrb_rc_calls = { &msg_ops, &tagged_ops, &vrb_rc_rma_ops };
 const struct ofi_rdm_calls vrb_rc_nolock_calls = { &msg_nolock_ops, &tagged_nolock_ops,
