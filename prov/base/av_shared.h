@@ -48,8 +48,8 @@ bool ofi_av_shared_read_only(const struct ofi_av_shared *shared);
 int ofi_av_shared_begin(struct ofi_av_shared *shared);
 void ofi_av_shared_end(struct ofi_av_shared *shared);
 /*
- * Adds an address: sets *index to the index that it has already, or else to the first one, from
- * *index on, after all others. Returns 0 or -FI_E*.
+ * Adds an address and sets *index to its index. An address that has none yet gets the first index
+ * after all others, at least the given *index. Returns 0 or -FI_E*.
  */
 int ofi_av_shared_add(struct ofi_av_shared *shared, const void *entry, size_t *index);
 /* Returns false if there is no such address. */

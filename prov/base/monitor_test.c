@@ -50,7 +50,7 @@ static bool was_seen(struct seen *seen, const char *start, size_t len)
 }
 
 /* Drops pages, moves the first half, unmaps the second half. */
-static bool changes_are_told(struct seen *seen, char *map, size_t half)
+static bool changes_are_reported(struct seen *seen, char *map, size_t half)
 {
 	uintptr_t at = (uintptr_t)map;
 	bool told;
@@ -132,7 +132,7 @@ static bool shared_is_refused(struct seen *seen, size_t page)
 
 static bool is_reliable(struct seen *seen, char *map, size_t page)
 {
-	bool ret = change_is_announced(seen, map, page) && changes_are_told(seen, map, page) &&
+	bool ret = change_is_announced(seen, map, page) && changes_are_reported(seen, map, page) &&
 		   shared_is_refused(seen, page);
 	uintptr_t at = (uintptr_t)map;
 	int i;

@@ -207,7 +207,7 @@ static void region_free(struct ofi_mr_cache *cache, struct ofi_mr_region *region
 }
 
 /* Deregisters the dead regions. Must not be called with the lock held. */
-static void bury(struct ofi_mr_cache *cache)
+static void deregister_dead(struct ofi_mr_cache *cache)
 {
 	struct ofi_mr_region *region;
 
@@ -220,7 +220,7 @@ static void bury(struct ofi_mr_cache *cache)
 
 static void tidy(struct ofi_monitor *monitor)
 {
-	bury((struct ofi_mr_cache *)monitor);
+	deregister_dead((struct ofi_mr_cache *)monitor);
 }
 
 static void make_room(struct ofi_mr_cache *cache, size_t len)
@@ -386,7 +386,7 @@ int ofi_mr_cache_get(struct ofi_mr_cache *cache, const void *addr, size_t len, u
 	if (!*region)
 		ret = get_new(cache, start, end, access, region);
 	ofi_unlock(&cache->reg_lock);
-	bury(cache);
+	deregister_dead(cache);
 	return ret;
 }
 
@@ -404,7 +404,7 @@ void ofi_mr_cache_put(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 	}
 	ofi_unlock(&cache->lock);
 	if (dead)
-		bury(cache);
+		deregister_dead(cache);
 }
 
 static int start_monitor(struct ofi_mr_cache *cache)
@@ -450,7 +450,7 @@ static void forget_all(struct ofi_mr_cache *cache)
 	while (cache->count)
 		forget(cache, cache->count - 1);
 	ofi_unlock(&cache->lock);
-	bury(cache);
+	deregister_dead(cache);
 }
 
 /* In a child, a lock may be held by a thread of the parent. */

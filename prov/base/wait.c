@@ -231,7 +231,7 @@ static int get_pollfd(const struct ofi_wait *wait, struct fi_wait_pollfd *arg)
  * Gives the mutex to the application, which may from now on hold it while something must be
  * signaled.
  */
-static int lend_mutex(struct ofi_wait *wait, struct fi_mutex_cond *arg)
+static int share_mutex(struct ofi_wait *wait, struct fi_mutex_cond *arg)
 {
 	struct ofi_bell *bell;
 
@@ -255,7 +255,7 @@ static int get_wait(struct ofi_wait *wait, void *arg)
 	case FI_WAIT_POLLFD:
 		return get_pollfd(wait, arg);
 	case FI_WAIT_MUTEX_COND:
-		return lend_mutex(wait, arg);
+		return share_mutex(wait, arg);
 	default:
 		return -FI_ENODATA;
 	}

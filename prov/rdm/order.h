@@ -53,8 +53,9 @@ static inline void ofi_rdm_order_init(struct ofi_rdm_ep *ep, const struct fi_inf
 }
 
 /*
- * Returns which of these may still be overtaken. Operations posted before a send arrive before it,
- * and those after it arrive behind it, once it is posted.
+ * Returns the kinds that an operation of this kind must not overtake and still could. A write or an
+ * atomic posted before a send arrives before it, and whatever follows a send arrives after it once
+ * the send is posted.
  */
 static inline unsigned int ofi_rdm_order_late(const struct ofi_rdm_peer *peer,
 					      enum ofi_rdm_order_kind kind)
@@ -68,7 +69,7 @@ static inline unsigned int ofi_rdm_order_late(const struct ofi_rdm_peer *peer,
 	return late;
 }
 
-/* Registers a new operation; item->fence tells whether it has FI_FENCE. */
+/* Records a new operation; item->fence tells whether it has FI_FENCE. */
 static inline void ofi_rdm_order_begin(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item,
 				       enum ofi_rdm_order_kind kind)
 {
@@ -79,7 +80,7 @@ static inline void ofi_rdm_order_begin(struct ofi_rdm_peer *peer, struct ofi_rdm
 	peer->issued |= item->kinds;
 }
 
-/* Registers that the operation is fenced, so that no other operation can be overtaken any more. */
+/* Records that the operation is fenced: it cannot overtake anything posted before it. */
 static inline void ofi_rdm_order_fenced(struct ofi_rdm_peer *peer,
 					const struct ofi_rdm_fenced *item)
 {

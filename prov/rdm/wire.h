@@ -221,14 +221,14 @@ static inline size_t ofi_rdm_wire_fast_header(bool tagged)
 }
 
 /* Writes the header and returns its length. */
-static inline size_t ofi_rdm_wire_build_fast(struct ofi_rdm_wire_fast *plain, bool tagged,
+static inline size_t ofi_rdm_wire_build_fast(struct ofi_rdm_wire_fast *fast, bool tagged,
 					     uint64_t tag)
 {
 	uint32_t word = ofi_rdm_wire_fast_word(tagged);
 
-	memcpy(&plain->base, &word, sizeof(word));
-	plain->base.id = 0;
-	plain->tag = htole64(tag);
+	memcpy(&fast->base, &word, sizeof(word));
+	fast->base.id = 0;
+	fast->tag = htole64(tag);
 	return ofi_rdm_wire_fast_header(tagged);
 }
 

@@ -25,7 +25,7 @@ OFI_INLINE void remote(struct ibv_send_wr *wr, uint64_t addr, uint64_t key)
 }
 
 /* Checks for the fast path. A key of more than 32 bits is not one of this provider's. */
-OFI_INLINE bool plain(const void *buf, size_t len, size_t max, uint64_t key)
+OFI_INLINE bool is_fast(const void *buf, size_t len, size_t max, uint64_t key)
 {
 	return vrb_plain(buf, len, max) && ofi_likely(!(key >> 32));
 }
@@ -62,7 +62,7 @@ OFI_INLINE ssize_t write_one(struct fid_ep *fid, const void *buf, size_t len, vo
 
 	if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM && ofi_unlikely(data > VRB_CQ_DATA_MAX))
 		return -FI_EINVAL;
-	if (!plain(buf, len, max, key))
+	if (!is_fast(buf, len, max, key))
 		return rma_slow(ep, len, max,
 				(struct ibv_send_wr){ .opcode = opcode,
 						      .imm_data = htonl((uint32_t)data),
@@ -151,7 +151,7 @@ OFI_INLINE ssize_t rma_read_on(struct fid_ep *fid, void *buf, size_t len, void *
 	struct ibv_send_wr *wr;
 
 	(void)src;
-	if (!plain(buf, len, ep->max_msg_size, key))
+	if (!is_fast(buf, len, ep->max_msg_size, key))
 		return rma_slow(ep, len, ep->max_msg_size,
 				(struct ibv_send_wr){ .opcode = IBV_WR_RDMA_READ,
 						      .send_flags = ep->tx_wr_flags,
@@ -182,8 +182,8 @@ OFI_INLINE bool is_single(const struct vrb_ep *ep, const struct fi_msg_rma *msg)
 {
 	return ofi_likely(msg && msg->iov_count == 1 && msg->msg_iov && msg->rma_iov_count == 1 &&
 			  msg->rma_iov) &&
-	       plain(msg->msg_iov->iov_base, msg->msg_iov->iov_len, ep->max_msg_size,
-		     msg->rma_iov->key) &&
+	       is_fast(msg->msg_iov->iov_base, msg->msg_iov->iov_len, ep->max_msg_size,
+		       msg->rma_iov->key) &&
 	       msg->rma_iov->len == msg->msg_iov->iov_len;
 }
 

@@ -101,11 +101,11 @@ OFI_INLINE uint64_t arrived(const struct ibv_wc *wc, uint64_t flags, uint64_t *d
 }
 
 /*
- * Retires a completion. Returns the number of entries written, 0 or 1. `odd` tells whether the CQ
+ * Retires a completion. Returns the number of entries written, 0 or 1. `slow` tells whether the CQ
  * is traced or has datagrams, which each read knows from the start.
  */
 OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct vrb_cq *cq,
-			   struct ibv_wc *wc, bool odd)
+			   struct ibv_wc *wc, bool slow)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct vrb_wq *wq = slot->wq;
@@ -119,16 +119,16 @@ OFI_INLINE size_t take_one(enum fi_cq_format format, union entries out, struct v
 	flags = slot->flags;
 	if (ofi_unlikely(wc->wc_flags & IBV_WC_WITH_IMM))
 		flags = arrived(wc, flags, &data);
-	if (odd && slot->flags & VRB_MULTI)
+	if (slow && slot->flags & VRB_MULTI)
 		flags = take_part(slot, wc, flags, &buf);
-	if (odd)
+	if (slow)
 		flags = retire_slow(cq, wc, entries_to(format, cq, out), flags);
 	else
 		vrb_wq_retire_fast(wq, slot);
 	len = wc->opcode & IBV_WC_RECV ? wc->byte_len : 0;
-	if (odd && wc->status)
+	if (slow && wc->status)
 		len = 0;
-	if (!odd || !(vrb_wq_special(wq) & VRB_WQ_SHARED))
+	if (!slow || !(vrb_wq_special(wq) & VRB_WQ_SHARED))
 		ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, len);
 	if (ofi_unlikely(flags & VRB_SILENT))
 		return 0;
@@ -153,7 +153,7 @@ OFI_INLINE ssize_t written(enum fi_cq_format format, const struct vrb_cq *cq, un
  * Returns the polled completions, wc[first..first+n), and polls for more while there is room. An
  * error, and what came after it, is kept for later reads.
  */
-OFI_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, bool odd)
+OFI_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, bool slow)
 {
 	struct ibv_wc *wc, *end, *stop;
 	union entries out = { .any = cq->out };
@@ -167,7 +167,7 @@ OFI_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, b
 				vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
 				return written(format, cq, out, -FI_EAVAIL);
 			}
-			if (take_one(format, out, cq, wc, odd))
+			if (take_one(format, out, cq, wc, slow))
 				out.any = (char *)out.any + size_of(format);
 		}
 		vrb_cq_keep(cq, wc - cq->wc, end - cq->wc);
@@ -200,7 +200,7 @@ static OFI_OUTLINE ssize_t cq_read_refuse(struct vrb_cq *cq, int n)
 	return -FI_EINVAL;
 }
 
-OFI_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool odd)
+OFI_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool slow)
 {
 	ssize_t ret;
 
@@ -208,16 +208,16 @@ OFI_INLINE ssize_t read_any(struct vrb_cq *cq, int n, bool odd)
 		return cq_read_refuse(cq, n);
 	switch (cq->base.format) {
 	case FI_CQ_FORMAT_MSG:
-		ret = read_on(FI_CQ_FORMAT_MSG, cq, n, odd);
+		ret = read_on(FI_CQ_FORMAT_MSG, cq, n, slow);
 		break;
 	case FI_CQ_FORMAT_DATA:
-		ret = read_on(FI_CQ_FORMAT_DATA, cq, n, odd);
+		ret = read_on(FI_CQ_FORMAT_DATA, cq, n, slow);
 		break;
 	case FI_CQ_FORMAT_TAGGED:
-		ret = read_on(FI_CQ_FORMAT_TAGGED, cq, n, odd);
+		ret = read_on(FI_CQ_FORMAT_TAGGED, cq, n, slow);
 		break;
 	default:
-		ret = read_on(FI_CQ_FORMAT_CONTEXT, cq, n, odd);
+		ret = read_on(FI_CQ_FORMAT_CONTEXT, cq, n, slow);
 		break;
 	}
 	cq_read_leave(cq, cq->locked);

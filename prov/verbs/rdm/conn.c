@@ -47,7 +47,7 @@ void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 }
 
 /* Returns when the event thread can free a connection, if that is before `next`. */
-static uint64_t first_burial(const struct ofi_rdm_ep *ep, uint64_t next)
+static uint64_t first_deferred_free(const struct ofi_rdm_ep *ep, uint64_t next)
 {
 	const struct vrb_rdm_link *link;
 
@@ -79,7 +79,7 @@ static void schedule(struct ofi_rdm_ep *ep, bool soon)
 		next = now + CROWD_MS;
 	if (!TAILQ_EMPTY(&vrb_rc(ep)->conn.set.ups) && next > vrb_rc(ep)->conn.watch)
 		next = vrb_rc(ep)->conn.watch;
-	next = first_burial(ep, next);
+	next = first_deferred_free(ep, next);
 	if (soon || next < now)
 		next = now;
 	if (next != UINT64_MAX)
@@ -332,7 +332,7 @@ void vrb_rdm_conn_dry(struct ofi_rdm_ep *ep)
 }
 
 /* Retries each peer once: one that still lacks something registers itself again. */
-static void feed(struct ofi_rdm_ep *ep)
+static void retry_starved(struct ofi_rdm_ep *ep)
 {
 	struct vrb_rdm_starved hungry = TAILQ_HEAD_INITIALIZER(hungry);
 	struct vrb_rc_peer *rc;
@@ -389,7 +389,7 @@ void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep)
 	struct ofi_rdm_conn_action action;
 	struct ofi_rdm_conn *conn;
 
-	feed(ep);
+	retry_starved(ep);
 	vrb_rc(ep)->conn.crowded = false;
 	vrb_rc(ep)->conn.set.now = ofi_now_ms();
 	vrb_rc(ep)->conn.set.behind = vrb_cm_is_behind(vrb_rdm_conn_cm(ep));

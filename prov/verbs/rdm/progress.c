@@ -135,7 +135,7 @@ OFI_INLINE bool direct_matched(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 }
 
 /* Completes a work request directly. On false nothing was done. */
-OFI_INLINE bool sink_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
+OFI_INLINE bool direct_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
 	if (!vrb_rdm_retires_now(ep, wc))
 		return false;
@@ -158,7 +158,7 @@ void vrb_rdm_polled(struct ofi_rdm_ep *ep, int n)
 		if (wc->wr_id & VRB_RDM_RX_BIT) {
 			if (ofi_unlikely(!direct_matched(ep, wc)))
 				vrb_rdm_arrived(ep, wc);
-		} else if (ofi_unlikely(!sink_retired(ep, wc))) {
+		} else if (ofi_unlikely(!direct_retired(ep, wc))) {
 			vrb_rdm_retired(ep, wc);
 		}
 	} while (++wc != end);
