@@ -230,12 +230,6 @@ static ssize_t atomic_compare(struct fid_ep *fid, const void *buf, size_t count,
 			  &mode, false);
 }
 
-/* Returns the address of the single element of a local vector, NULL if there is none. */
-static void *ioc_addr(const struct fi_ioc *iov, size_t count)
-{
-	return iov && count == 1 && iov[0].count == 1 ? iov[0].addr : NULL;
-}
-
 static void *first_desc(void **desc)
 {
 	return desc ? desc[0] : NULL;
@@ -261,8 +255,8 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 		return vrb_trigger_atomic(ep, FI_OP_ATOMIC, msg, NULL, NULL, flags);
 	if (ret)
 		return ret;
-	return do_write(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1, first_desc(msg->desc), &to,
-			msg->op, msg->context, &mode, flags & FI_MORE);
+	return do_write(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1, first_desc(msg->desc),
+			&to, msg->op, msg->context, &mode, flags & FI_MORE);
 }
 
 static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
@@ -279,8 +273,8 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 		return vrb_trigger_atomic(ep, FI_OP_FETCH_ATOMIC, msg, NULL, &fetch, flags);
 	if (ret)
 		return ret;
-	return do_fetch(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1,
-			ioc_addr(resultv, result_count), first_desc(result_desc), &to, msg->op,
+	return do_fetch(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1,
+			vrb_ioc_addr(resultv, result_count), first_desc(result_desc), &to, msg->op,
 			msg->context, &mode, flags & FI_MORE);
 }
 
@@ -300,17 +294,17 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 		return vrb_trigger_atomic(ep, FI_OP_COMPARE_ATOMIC, msg, &compare, &fetch, flags);
 	if (ret)
 		return ret;
-	return do_compare(ep, ioc_addr(msg->msg_iov, msg->iov_count), 1,
-			  ioc_addr(comparev, compare_count), ioc_addr(resultv, result_count),
-			  first_desc(result_desc), &to, msg->op, msg->context, &mode,
-			  flags & FI_MORE);
+	return do_compare(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1,
+			  vrb_ioc_addr(comparev, compare_count),
+			  vrb_ioc_addr(resultv, result_count), first_desc(result_desc), &to,
+			  msg->op, msg->context, &mode, flags & FI_MORE);
 }
 
 static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
 			     size_t count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_write(fid, ioc_addr(iov, count), 1, first_desc(desc), dest, addr, key,
+	return atomic_write(fid, vrb_ioc_addr(iov, count), 1, first_desc(desc), dest, addr, key,
 			    datatype, op, context);
 }
 
@@ -319,8 +313,8 @@ static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *iov, void 
 			     size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_fetch_any(fid, ioc_addr(iov, count), 1, first_desc(desc),
-				ioc_addr(resultv, result_count), first_desc(result_desc), dest,
+	return atomic_fetch_any(fid, vrb_ioc_addr(iov, count), 1, first_desc(desc),
+				vrb_ioc_addr(resultv, result_count), first_desc(result_desc), dest,
 				addr, key, datatype, op, context);
 }
 
@@ -330,10 +324,10 @@ static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, voi
 			       size_t result_count, fi_addr_t dest, uint64_t addr, uint64_t key,
 			       enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return atomic_compare(fid, ioc_addr(iov, count), 1, first_desc(desc),
-			      ioc_addr(comparev, compare_count), first_desc(compare_desc),
-			      ioc_addr(resultv, result_count), first_desc(result_desc), dest, addr,
-			      key, datatype, op, context);
+	return atomic_compare(fid, vrb_ioc_addr(iov, count), 1, first_desc(desc),
+			      vrb_ioc_addr(comparev, compare_count), first_desc(compare_desc),
+			      vrb_ioc_addr(resultv, result_count), first_desc(result_desc), dest,
+			      addr, key, datatype, op, context);
 }
 
 static int valid(bool known, enum fi_datatype datatype, size_t *count)

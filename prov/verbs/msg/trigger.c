@@ -121,12 +121,6 @@ static ssize_t new_rma(struct vrb_ep *ep, enum fi_op_type type, const struct fi_
 	return 0;
 }
 
-/* Returns the address of the single element of a local vector, NULL if there is none. */
-static void *ioc_addr(const struct fi_ioc *iov, size_t count)
-{
-	return iov && count == 1 && iov[0].count == 1 ? iov[0].addr : NULL;
-}
-
 static ssize_t new_atomic(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg_atomic *msg,
 			  const struct fi_msg_compare *compare, const struct fi_msg_fetch *fetch,
 			  uint64_t flags, struct vrb_work **out)
@@ -144,12 +138,12 @@ static ssize_t new_atomic(struct vrb_ep *ep, enum fi_op_type type, const struct 
 	work->elements = msg->rma_iov->count;
 	work->datatype = msg->datatype;
 	work->op = msg->op;
-	work->operand = ioc_addr(msg->msg_iov, msg->iov_count);
+	work->operand = vrb_ioc_addr(msg->msg_iov, msg->iov_count);
 	work->operand_desc = msg->desc ? msg->desc[0] : NULL;
 	if (compare)
-		work->compare = ioc_addr(compare->msg_iov, compare->iov_count);
+		work->compare = vrb_ioc_addr(compare->msg_iov, compare->iov_count);
 	if (fetch) {
-		work->result = ioc_addr(fetch->msg_iov, fetch->iov_count);
+		work->result = vrb_ioc_addr(fetch->msg_iov, fetch->iov_count);
 		work->result_desc = fetch->desc ? fetch->desc[0] : NULL;
 	}
 	*out = work;

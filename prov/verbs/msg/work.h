@@ -58,4 +58,10 @@ static inline bool vrb_ep_triggers(const struct vrb_ep *ep)
 	return ep->info->caps & FI_TRIGGER;
 }
 
+/* Returns the address of the single element of a local vector, NULL if there is none. */
+static inline void *vrb_ioc_addr(const struct fi_ioc *iov, size_t count)
+{
+	return iov && count == 1 && iov[0].count == 1 ? iov[0].addr : NULL;
+}
+
 #endif
