@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Hellos from anybody: with a job secret nothing is taken that was not signed as it is, without one
- * nothing that is of another incarnation of ours, or replaces a peer without its cookie. The input
- * is a byte of what the endpoint has and the peer is, then hellos, each behind a byte of what is
- * wrong with it: nothing, the bytes that follow are put over it, or they are all of it.
+ * Arbitrary hellos: with a job secret only unmodified signed hellos are accepted; without one,
+ * hellos for another incarnation, or for a known peer without its cookie, are not. The input is a
+ * byte with the state of the endpoint and the peer, then hellos, each as a byte that selects a
+ * valid hello and optional bytes that overwrite a part of it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void check(bool truth)
 		abort();
 }
 
-/* Nothing that a fuzzer finds by chance. */
+/* A MAC that the fuzzer does not find by chance. */
 static void quick_mac(const void *key, const char *label, const void *bytes, size_t len,
 		      uint8_t *mac)
 {
@@ -81,7 +81,7 @@ static void take(const uint8_t *bytes, size_t len, bool genuine)
 		answer(&hello, len, verdict == OFI_RDM_HELLO_REFUSE);
 }
 
-/* Returns how many bytes of the input it was. */
+/* Handles one hello. Returns the number of input bytes consumed. */
 static size_t take_input(const uint8_t *data, size_t size)
 {
 	uint8_t bytes[OFI_RDM_HELLO_MAX], right[OFI_RDM_HELLO_MAX];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sequence words and acknowledgements from a peer that sends whatever it likes: each number of an
- * incarnation is delivered once, in order; what is kept stays within the window; each packet that
- * was sent completes once. The input is a list of words: a byte of what comes and of which
- * incarnation, and how far from the number that is due.
+ * Arbitrary sequence numbers and acknowledgements from a peer: each number of an incarnation is
+ * delivered once and in order, kept packets stay within the window, and each sent packet completes
+ * once. The input is a list of records: a byte with the kind of event and the incarnation, and four
+ * bytes with a distance from the next expected number or other parameters.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -182,7 +182,7 @@ static void take_input(uint8_t what, uint32_t number)
 		work(number % 2000);
 		break;
 	default:
-		/* Most of them are near. */
+		/* Most numbers are close to the expected one. */
 		arrive(what >> 5,
 		       due - OFI_RDM_SEQ_WINDOW / 2 +
 			       (what & 0x10 ? number % (2 * OFI_RDM_SEQ_WINDOW) : number));

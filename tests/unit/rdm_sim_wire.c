@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The simulator's lossy wire: it reorders packets, and drops and duplicates them if it is unreliable.
- * seq.h and ack.h restore what the wire lacks. Each end of a connection accepts packets of that
- * connection only. Each pair of ends has its own clock.
+ * The simulator's lossy wire: it reorders packets, and drops and duplicates them if it is
+ * unreliable. seq.h and ack.h restore what the wire lacks. Each end of a connection accepts packets
+ * of that connection only. Each pair of ends has its own clock.
  */
 #include <string.h>
 #include "rdm_sim.h"

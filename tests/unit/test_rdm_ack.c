@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Acknowledgements under schedules that a seed drives: two nodes send each other packets by a wire
- * that loses, doubles, delays and reorders them; nodes restart and die. The oracle: of each pair of
- * incarnations the packets 0, 1, 2 and so on are delivered, what is acknowledged has arrived, and
- * without restarts everything is. WEFT_SEEDS=N runs N schedules.
+ * Acknowledgements in schedules driven by a seed: two nodes exchange packets over a wire that
+ * drops, duplicates, delays and reorders them, and nodes restart. The oracle checks that each pair
+ * of incarnations delivers 0, 1, 2 and so on, that acknowledged packets have arrived, and that
+ * without restarts all packets arrive. WEFT_SEEDS=N runs N schedules.
  */
 #include "unit.h"
 
@@ -20,7 +20,7 @@ struct buffer {
 };
 
 struct node {
-	uint32_t incarnation, peer; /* its own, and the other one's as it knows it */
+	uint32_t incarnation, peer; /* its own, and the last known one of the other node */
 	uint32_t first;
 	uint32_t delivered;
 	struct ofi_rdm_seq_in in;
@@ -33,7 +33,7 @@ struct packet {
 	uint64_t due;
 	int dst;
 	uint32_t from, to; /* incarnations */
-	bool data, words;  /* it has them */
+	bool data, words;  /* what the packet contains */
 	uint32_t first, number, order;
 	struct ofi_rdm_ack_words said;
 };
@@ -45,7 +45,7 @@ static const struct ofi_rdm_ack_params params = {
 static struct {
 	uint64_t random, now;
 	uint32_t incarnations;
-	uint32_t loss; /* one of so many; 0: none */
+	uint32_t loss; /* one packet in this many is lost; 0: none */
 	bool restarted;
 	struct node nodes[2];
 	struct packet packets[WIRE];
@@ -66,7 +66,7 @@ static uint64_t bit_of(const struct packet *p)
 	return 1ULL << (p - w.packets);
 }
 
-/* Nothing that was sent before is acknowledged any more. */
+/* Starts new sequence numbers; earlier packets will not be acknowledged. */
 static void start_sending(struct node *n)
 {
 	int i;
@@ -86,7 +86,7 @@ static void begin(struct node *n, uint32_t incarnation, uint32_t first)
 	n->delivered = 0;
 }
 
-/* It has the name of the other one, which tells the incarnation, but not the other way round. */
+/* A restarted node knows the incarnation of the other node, but not vice versa. */
 static void start_node(struct node *n)
 {
 	begin(n, 0, 0);
@@ -107,7 +107,7 @@ static void put_on_wire(const struct packet *p)
 	w.on_wire |= bit_of(to);
 }
 
-/* With a packet of its own or without: the words go with both. */
+/* Sends a data packet, or an acknowledgement only if node is NULL. */
 static void transmit(struct node *n, const struct ofi_rdm_ack_node *node)
 {
 	struct packet p = {
@@ -142,7 +142,7 @@ static void send_new(struct node *n)
 	transmit(n, &b->node);
 }
 
-/* The other node has the packet, or would have if it had not restarted. */
+/* Checks that the packet has arrived, unless a node restarted. */
 static void check_arrived(const struct node *n, uint32_t number)
 {
 	const struct node *other = &w.nodes[n == w.nodes];
@@ -191,7 +191,7 @@ static void take_data(struct node *n, struct packet *p)
 	ofi_rdm_ack_arrived(&n->ack, &n->in, order, verdict, w.now);
 }
 
-/* What the caller of the module does, as hello.h has it, in short. False: the packet is dropped. */
+/* A simplified version of hello.h. Returns false if the packet is dropped. */
 static bool meet(struct node *n, const struct packet *p)
 {
 	if (p->from < n->peer)
@@ -256,7 +256,7 @@ static void pass_time(uint64_t until)
 	work(&w.nodes[1]);
 }
 
-/* When something happens; OFI_RDM_ACK_NEVER: all is quiet. */
+/* Returns the time of the next event, or OFI_RDM_ACK_NEVER. */
 static uint64_t next_event(void)
 {
 	uint64_t left, next = ofi_rdm_ack_next(&w.nodes[0].ack);
@@ -285,7 +285,7 @@ static void check_all(const struct node *n)
 
 	assert_null(n->ack.first);
 	assert_int_equal(n->ack.out.oldest, n->ack.out.next);
-	/* A node that has restarted since has nothing, and nobody has told of it. */
+	/* The other node may have restarted without this node learning about it. */
 	if (other->in.incarnation != n->incarnation || n->peer != other->incarnation) {
 		assert_true(!sent || w.restarted);
 		return;
@@ -347,7 +347,7 @@ static void ack_now(struct ofi_rdm_ack *ack, uint32_t next, uint64_t early, uint
 	assert_true(ofi_rdm_ack_take(ack, &words, now, news));
 }
 
-/* RFC 6298: the first measure, the second, the timeout with its doublings and bounds. */
+/* RFC 6298: the first and second samples, and the timeout with backoff and bounds. */
 static void test_timeout(void **state)
 {
 	struct ofi_rdm_ack_node node, *again;
@@ -375,7 +375,7 @@ static void test_timeout(void **state)
 		assert_ptr_equal(again, &node);
 		assert_int_equal(ofi_rdm_ack_timeout(&ack), 1480 << i < 20000 ? 1480 << i : 20000);
 	}
-	/* The second copy came: it is told from the first, and the doublings end. */
+	/* An acknowledgement of an earlier copy is not a sample, and ends the backoff. */
 	ack_now(&ack, 3, 0, 4, node.sent + 100, &news);
 	assert_int_equal(news.rtt, 0);
 	assert_int_equal(news.count, 1);
@@ -390,7 +390,7 @@ static void send_many(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *nodes, i
 		ofi_rdm_ack_sent(ack, &nodes[i], (uint64_t)i);
 }
 
-/* The third packet behind one that is missing says so, and then that its second copy is lost. */
+/* Fast retransmit after three later transmissions, also when the retransmission is lost. */
 static void test_fast(void **state)
 {
 	struct ofi_rdm_ack_node nodes[12], *again;
@@ -417,7 +417,7 @@ static void test_fast(void **state)
 	assert_null(ack.first);
 }
 
-/* Where packets overtake each other by more than two, few are sent again in vain. */
+/* After a spurious retransmission the threshold is higher. */
 static void test_reorder(void **state)
 {
 	struct ofi_rdm_ack_node nodes[12], *again;
@@ -433,12 +433,12 @@ static void test_reorder(void **state)
 	words = (struct ofi_rdm_ack_words){ .next = 4, .early = 0xe, .echo = 9, .doubles = 1 };
 	assert_true(ofi_rdm_ack_take(&ack, &words, 11, &news));
 	assert_int_equal(ofi_rdm_ack_due(&ack, 11, &again), OFI_RDM_ACK_NOTHING);
-	/* The timeout of what is left comes nevertheless. */
+	/* The remaining packet still times out. */
 	assert_int_equal(ofi_rdm_ack_due(&ack, 5000, &again), OFI_RDM_ACK_TIMEOUT);
 	assert_ptr_equal(again, &nodes[4]);
 }
 
-/* The first copy came late: that says nothing of the second, nor of what was sent before it. */
+/* The late arrival of the original does not acknowledge the retransmission. */
 static void test_copies(void **state)
 {
 	struct ofi_rdm_ack_node nodes[8], *again;
@@ -479,7 +479,7 @@ static void test_lies(void **state)
 		assert_false(ofi_rdm_ack_take(&ack, &lies[i], 50, &news));
 		assert_int_equal(ack.heard, 0);
 	}
-	/* What is old is none: it may have been overtaken. */
+	/* Outdated acknowledgements are valid: they may have been reordered. */
 	ack_now(&ack, 2, 0, 2, 50, &news);
 	ack_now(&ack, 1, 0, 1, 51, &news);
 	ack_now(&ack, 0x90000000, 1ULL << 63, 0, 52, &news);
@@ -487,7 +487,7 @@ static void test_lies(void **state)
 	assert_int_equal(ack.out.oldest, 2);
 }
 
-/* Acknowledgements wait for company, but not for long, and not when the peer is to act on them. */
+/* Acknowledgements are delayed, except after a gap or a duplicate. */
 static void test_delayed(void **state)
 {
 	struct ofi_rdm_seq_node node;
@@ -510,7 +510,7 @@ static void test_delayed(void **state)
 	assert_int_equal(words.next, 4);
 	assert_int_equal(words.echo, 4);
 	assert_true(ofi_rdm_ack_next(&ack) == OFI_RDM_ACK_NEVER);
-	/* A gap, and what came twice. */
+	/* A gap, then a duplicate. */
 	ofi_rdm_ack_arrived(&ack, &in, 6, ofi_rdm_seq_arrive(&in, 1, 5, &node), 120);
 	assert_true(ofi_rdm_ack_is_owed(&ack, 120));
 	ofi_rdm_ack_say(&ack, &in, &words);
@@ -522,7 +522,7 @@ static void test_delayed(void **state)
 	assert_int_equal(words.echo, 7);
 }
 
-/* Nothing comes: the peer is given up after the time that was said, not before and not later. */
+/* A silent peer is given up exactly after the configured time. */
 static void test_silence(void **state)
 {
 	struct ofi_rdm_ack_node node, *again;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Congestion windows of senders that share a bottleneck: a queue of bounded length in front of a
- * link. How much of the link they use, how equal their shares are, how long the queue becomes. And
- * any calls in any order: WEFT_SEEDS=N runs N schedules of them.
+ * Congestion windows of senders that share a bottleneck, which is a link behind a queue of limited
+ * length: link utilization, fairness (Jain's index) and drops. Random calls in random order check
+ * the bounds; WEFT_SEEDS=N runs N schedules of these.
  */
 #include "unit.h"
 
@@ -17,10 +17,10 @@ enum { SENDERS = 1000, EVENTS = 1 << 17, TIMEOUT = 2000 };
 enum what { ACKED, LOST, TIMED_OUT };
 
 struct sender {
-	struct ofi_rdm_due_node due; /* first: when it may send */
+	struct ofi_rdm_due_node due; /* first; when it may send */
 	struct ofi_rdm_cwnd cwnd;
 	uint32_t under_way;
-	uint64_t arrived; /* packets since the count began */
+	uint64_t arrived; /* packets since measurement began */
 };
 
 struct event {
@@ -29,7 +29,7 @@ struct event {
 	enum what what;
 };
 
-/* Events that come in the order in which they were put. */
+/* Events in the order of their times. */
 struct line {
 	struct event events[EVENTS];
 	uint32_t first, last;
@@ -38,18 +38,18 @@ struct line {
 /* One run. */
 struct net {
 	uint32_t senders, stagger; /* microseconds between their starts */
-	uint32_t service;	   /* of one packet on the link */
-	uint32_t trip;		   /* of a packet and its acknowledgement, where nothing waits */
+	uint32_t service;	   /* of one packet on the link, in microseconds */
+	uint32_t trip;		   /* round trip without queue */
 	uint32_t room;		   /* packets in the queue */
-	uint32_t loss;		   /* one of so many is lost on the wire; 0: none */
-	uint64_t length;	   /* of the run; the second half is measured */
+	uint32_t loss;		   /* one packet in this many is lost on the wire; 0: none */
+	uint64_t length;	   /* of the run, whose second half is measured */
 };
 
 struct figures {
-	double use; /* of the link */
+	double use; /* utilization of the link */
 	double fair;
-	double dropped; /* of what was sent */
-	uint64_t least; /* packets of the sender that had the fewest */
+	double dropped; /* fraction of the packets sent */
+	uint64_t least; /* packets of the slowest sender */
 };
 
 static const struct ofi_rdm_cwnd_params params = { .target = 100, .first = 4, .most = 64 };
@@ -82,7 +82,7 @@ static const struct event *front(const struct line *line)
 	return line->first == line->last ? NULL : &line->events[line->first % EVENTS];
 }
 
-/* The queue is full, or the wire loses it: it is missed a round trip later, if others come. */
+/* A lost packet is noticed after one round trip if others are in flight, else after a timeout. */
 static void send_packet(const struct net *net, struct sender *s)
 {
 	uint64_t start = w.busy > w.now ? w.busy : w.now;
@@ -130,7 +130,7 @@ static void take_event(const struct net *net, struct line *line)
 	send_all(net, s);
 }
 
-/* False: the run is over. */
+/* Handles the next event. Returns false at the end of the run. */
 static bool step(const struct net *net, uint64_t end)
 {
 	const struct event *trip = front(&w.trips), *timeout = front(&w.timeouts);
@@ -204,7 +204,7 @@ static struct figures run_net(const struct net *net)
 	return f;
 }
 
-/* A few senders that begin one after the other use the link, in equal shares, and drop nothing. */
+/* Senders that start one after the other share the link equally and lose nothing. */
 static void test_shares(void **state)
 {
 	struct net net = {
@@ -221,7 +221,7 @@ static void test_shares(void **state)
 	}
 }
 
-/* A thousand begin to send to one at once: its receive queue is short, its link stays busy. */
+/* Incast: a thousand senders start at once. */
 static void test_incast(void **state)
 {
 	struct net net = {
@@ -237,7 +237,7 @@ static void test_incast(void **state)
 	assert_true(f.use > 0.5 && f.fair > 0.7 && f.least > 0 && f.dropped < 0.2);
 }
 
-/* Losses of the wire, which say nothing of its load. */
+/* Random loss that is unrelated to load. */
 static void test_loss(void **state)
 {
 	struct net net = { .senders = 1, .service = 4, .trip = 40, .room = 1000, .length = 400000 };
@@ -251,7 +251,7 @@ static void test_loss(void **state)
 	}
 }
 
-/* Far longer than the target: the window is not held small. */
+/* Round trips far above the target do not keep the window small. */
 static void test_far(void **state)
 {
 	struct net net = {
@@ -261,7 +261,7 @@ static void test_far(void **state)
 
 	(void)state;
 	f = run_net(&net);
-	/* All that a window of so many packets can. */
+	/* The largest window limits the utilization. */
 	assert_true(f.use > 0.9 * params.most * net.service / net.trip);
 	net.trip = 1000;
 	net.senders = 4;
@@ -269,7 +269,7 @@ static void test_far(void **state)
 	assert_true(f.use > 0.5 && f.fair > 0.7);
 }
 
-/* Of 32 packets some are lost; the window before and behind, in packets. */
+/* Returns the window, in packets, after some packets of 32 are lost. */
 static uint32_t window_behind(uint32_t window, uint32_t lost)
 {
 	struct ofi_rdm_cwnd cwnd;
@@ -293,7 +293,7 @@ static void test_lost(void **state)
 	assert_in_range(window_behind(40, 30), 20, 21);
 }
 
-/* What is too long is cut once a round trip, by what it is too long and to the half at most. */
+/* Reductions are proportional to the excess, at most by half, at most once per round trip. */
 static void test_cut(void **state)
 {
 	struct ofi_rdm_cwnd cwnd;
@@ -335,7 +335,7 @@ static void any_call(struct ofi_rdm_cwnd *cwnd)
 	}
 }
 
-/* Whatever happens the window keeps its bounds, opens again, and grows when things are well. */
+/* The window keeps its bounds, opens again, and grows when round trips are short. */
 static void run(uint64_t seed)
 {
 	struct ofi_rdm_cwnd cwnd;

@@ -21,22 +21,22 @@ enum { WIRE = 32, RECORDS = 8, STEPS = 30, LIVES = 32 };
 struct packet {
 	int dst;
 	uint64_t from, to; /* incarnations */
-	uint64_t acks;	   /* the receiver's that the sender has met, or 0 */
-	size_t len;	   /* 0: without a hello */
+	uint64_t acks;	   /* the incarnation of the receiver that the sender has accepted, or 0 */
+	size_t len;	   /* 0: no hello */
 	uint8_t bytes[OFI_RDM_HELLO_MAX];
 };
 
 struct node {
 	struct ofi_rdm_hello_self self;
 	struct ofi_rdm_hello_peer peer;
-	uint64_t lives[LIVES]; /* its incarnations, in order */
+	uint64_t lives[LIVES]; /* its incarnations in order */
 	int life;
-	int begun; /* life of the other one that it has begun with, in this life; -1: none */
+	int begun; /* the life of the other node that it accepted last, or -1 */
 };
 
 static struct {
 	uint64_t random;
-	bool lossy, quiet; /* quiet: the foe is */
+	bool lossy;
 	struct node nodes[2];
 	struct packet wire[WIRE], records[RECORDS];
 	uint32_t used; /* bit i: wire[i] is */
@@ -84,7 +84,7 @@ static void start_node(int n)
 	node->begun = -1;
 	node->lives[node->life] = (uint64_t)any_of(UINT32_MAX) << 32 | any_of(UINT32_MAX) | 1;
 	node->self.incarnation = node->lives[node->life];
-	/* The name that it has of the other one is new, old, or tells nothing. */
+	/* It knows a current or outdated incarnation of the other node, or none. */
 	memset(&node->peer, 0, sizeof(node->peer));
 	if (other->life >= 0 && any_of(4))
 		node->peer.known = other->lives[any_of(3) ? (uint32_t)other->life
@@ -150,7 +150,7 @@ static int life_of(const struct node *node, uint64_t incarnation)
 	return life;
 }
 
-/* The peer has taken a hello of this incarnation. */
+/* Notes that the peer has accepted a hello of this incarnation. */
 static void hear(int n, const struct packet *p)
 {
 	struct node *node = &w.nodes[n];
@@ -169,7 +169,7 @@ static void arrive_plain(int n, const struct packet *p)
 		hear(n, p);
 		return;
 	}
-	/* It believes in another incarnation: it is to hear of this one. */
+	/* The sender knows another incarnation of this node, which introduces itself. */
 	ours = new_packet(n);
 	ours.len = ofi_rdm_hello_build(&node->self, &node->peer, 7, &path, ours.bytes);
 	put_on_wire(&ours);
@@ -236,7 +236,7 @@ static bool arrive_any(void)
 	return true;
 }
 
-/* Something that it recorded, for either endpoint; or a hello with another secret. */
+/* Replays a recorded packet, or sends a hello made with another secret. */
 static void attack(void)
 {
 	int n = (int)any_of(2);
@@ -339,7 +339,7 @@ static void test_schedules(void **state)
 	assert_true(count < 100 || (w.met && w.replaced && w.same && w.answers && w.foreign));
 }
 
-/* Two endpoints that know each other's names, with codes of the job secret if they have one. */
+/* Two endpoints that know each other's names and use HMAC. */
 struct pair {
 	struct vrb_rdm_secret *secret, *cookies;
 	struct ofi_rdm_hello_self a, b;
@@ -408,7 +408,7 @@ static enum ofi_rdm_hello_verdict take(struct pair *p)
 	return ofi_rdm_hello_take(&p->b, &p->at_b, &p->path, p->bytes, p->len, &p->hello, &p->used);
 }
 
-/* The first packet is taken at once, and so is each until the sender stops to say hello. */
+/* The first packet is accepted at once, and so are the following ones. */
 static void test_first(void **state)
 {
 	struct pair *p = *state;
@@ -422,7 +422,7 @@ static void test_first(void **state)
 	assert_int_equal(p->hello.first, 77);
 	assert_int_equal(p->at_b.caps, OFI_RDM_HELLO_SECRET | OFI_RDM_HELLO_RMA_EVENTS);
 	assert_int_equal(take(p), OFI_RDM_HELLO_SAME);
-	/* Without a secret it is shorter, and data follow. */
+	/* Without a secret the hello is shorter. Data follows it. */
 	p->a.secret = p->b.secret = NULL;
 	memset(&p->at_b, 0, sizeof(p->at_b));
 	build(p);
@@ -432,7 +432,7 @@ static void test_first(void **state)
 	assert_true(p->used == hello && hello == OFI_RDM_HELLO_LEN);
 }
 
-/* Each byte counts, of the hello and of both addresses; nothing is known after what was wrong. */
+/* Any change of the hello or of the addresses is detected, and leaves no state. */
 static void test_forged(void **state)
 {
 	struct pair *p = *state;
@@ -476,7 +476,7 @@ static void test_refused(void **state)
 	assert_int_equal(take(p), OFI_RDM_HELLO_REFUSED);
 	assert_int_equal(p->hello.reason, OFI_RDM_HELLO_LONELY);
 	p->a.secret = p->secret;
-	/* A later version that does not speak ours, whatever else it says. */
+	/* A later version that has nothing in common with ours. */
 	build(p);
 	p->bytes[4] = p->bytes[5] = OFI_RDM_HELLO_VERSION + 1;
 	p->bytes[41] = 0xff;
@@ -485,7 +485,7 @@ static void test_refused(void **state)
 	assert_false(p->at_b.met);
 }
 
-/* An incarnation that replaces another one returns the cookie first. */
+/* An incarnation that replaces another one must echo the cookie. */
 static void test_restart(void **state)
 {
 	struct pair *p = *state;
@@ -508,11 +508,11 @@ static void test_restart(void **state)
 	build(p);
 	assert_int_equal(take(p), OFI_RDM_HELLO_NEW);
 	assert_int_equal(p->at_b.known, 1001);
-	/* What comes late of the first one has no cookie that counts. */
+	/* A delayed hello of the first incarnation has no valid cookie. */
 	memcpy(p->bytes, old, sizeof(old));
 	assert_int_equal(take(p), OFI_RDM_HELLO_ANSWER);
 	assert_int_equal(p->at_b.known, 1001);
-	/* Nor has anything that was said to an endpoint that is gone. */
+	/* A hello to an earlier incarnation of the receiver is not accepted either. */
 	p->b.incarnation = 2001;
 	build(p);
 	assert_int_equal(take(p), OFI_RDM_HELLO_ANSWER);

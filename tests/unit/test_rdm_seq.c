@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sequence numbers under schedules that a seed drives: a wire that loses, doubles, delays and
- * reorders packets, a sender that restarts. The oracle counts: of each incarnation the receiver
- * delivers 0, 1, 2 and so on. WEFT_SEEDS=N runs N schedules.
+ * Sequence numbers in schedules driven by a seed: the wire drops, duplicates, delays and reorders
+ * packets, and the sender restarts. The oracle checks that the receiver delivers 0, 1, 2 and so on
+ * from each incarnation. WEFT_SEEDS=N runs N schedules.
  */
 #include "unit.h"
 
@@ -23,7 +23,7 @@ static struct {
 	struct ofi_rdm_seq_out out;
 	struct ofi_rdm_seq_in in;
 	uint32_t incarnation, first; /* the sender's */
-	uint32_t delivered;	     /* of the receiver's incarnation */
+	uint32_t delivered;	     /* packets of the receiver's current incarnation */
 	struct packet packets[PACKETS];
 	uint64_t on_wire, used; /* bit i: packets[i] is */
 	uint64_t kept, doubles, strangers, restarts;
@@ -42,7 +42,7 @@ static uint64_t bit_of(const struct packet *p)
 	return 1ULL << (p - w.packets);
 }
 
-/* Half of the time the numbers wrap around soon. */
+/* Half of the time the sequence numbers wrap around soon. */
 static void start_sender(void)
 {
 	w.incarnation++;
@@ -54,7 +54,7 @@ static void put_on_wire(uint32_t number)
 {
 	struct packet *p = &w.packets[any_of(PACKETS)];
 
-	/* The wire loses some of them. */
+	/* The wire drops some packets. */
 	if (w.used & bit_of(p) || !any_of(6))
 		return;
 	w.used |= bit_of(p);
@@ -93,7 +93,7 @@ static void deliver(struct packet *p)
 	w.used &= ~bit_of(p);
 }
 
-/* The caller of the module learns of a new incarnation before it hands the packet over. */
+/* The caller of the module learns about a new incarnation before it passes the packet on. */
 static void meet(const struct packet *p)
 {
 	struct ofi_rdm_seq_node *kept, *next;
@@ -147,7 +147,7 @@ static void arrive(struct packet *p)
 	tell_sender(number);
 }
 
-/* Any packet of the wire. False: there is none. */
+/* Delivers a random packet. Returns false if there is none. */
 static bool arrive_any(void)
 {
 	uint32_t at = any_of(PACKETS);
@@ -202,7 +202,7 @@ static void run(uint64_t seed)
 			start_sender();
 		}
 	}
-	/* An incarnation that sent nothing would not be known. */
+	/* The receiver learns about an incarnation only from a packet. */
 	send_new();
 	sent = w.out.next - w.first;
 	settle();
@@ -225,7 +225,7 @@ static void test_schedules(void **state)
 	assert_true(count < 100 || (w.kept && w.doubles && w.strangers && w.restarts));
 }
 
-/* What only a peer that breaks the rules sends, and what is of nobody. */
+/* Packets that only a faulty peer or a stranger sends. */
 static void test_wrong(void **state)
 {
 	struct ofi_rdm_seq_in in = { .incarnation = 0 };
@@ -242,7 +242,7 @@ static void test_wrong(void **state)
 			 OFI_RDM_SEQ_BEYOND);
 	assert_int_equal(ofi_rdm_seq_arrive(&in, 7, first + INT32_MAX, &nodes[0]),
 			 OFI_RDM_SEQ_BEYOND);
-	/* From the last to the second: the window is full, and only the first is missing. */
+	/* From the last packet to the second: only the first one is missing. */
 	for (i = OFI_RDM_SEQ_WINDOW - 1; i > 0; i--)
 		assert_int_equal(ofi_rdm_seq_arrive(&in, 7, first + i, &nodes[i]),
 				 OFI_RDM_SEQ_KEEP);
@@ -251,7 +251,7 @@ static void test_wrong(void **state)
 	assert_int_equal(ofi_rdm_seq_arrive(&in, 7, first + 1, &nodes[0]), OFI_RDM_SEQ_DUPLICATE);
 	for (i = 1; i < 10; i++)
 		assert_ptr_equal(ofi_rdm_seq_pop(&in), &nodes[i]);
-	/* A restart gives the others back, in order. */
+	/* After a restart the other packets are returned in order. */
 	kept = ofi_rdm_seq_begin(&in, 8, 0);
 	for (i = 10; i < OFI_RDM_SEQ_WINDOW; i++, kept = kept->next)
 		assert_ptr_equal(kept, &nodes[i]);
@@ -272,7 +272,7 @@ static void test_window(void **state)
 		assert_int_equal(ofi_rdm_seq_out_take(&out), first + i);
 	}
 	assert_false(ofi_rdm_seq_out_open(&out));
-	/* All but the oldest arrive, in the order of a device that has none. */
+	/* All packets but the oldest arrive in reverse order. */
 	for (i = OFI_RDM_SEQ_WINDOW - 1; i > 0; i--) {
 		assert_true(ofi_rdm_seq_out_arrived(&out, first + i));
 		assert_false(ofi_rdm_seq_out_arrived(&out, first + i));
@@ -284,7 +284,7 @@ static void test_window(void **state)
 	assert_true(ofi_rdm_seq_out_open(&out));
 }
 
-/* An idle peer of a transport with thousands of them costs little. */
+/* The memory of an idle peer is limited. */
 static void test_size(void **state)
 {
 	(void)state;
