@@ -357,7 +357,7 @@ static int ep_getname(fid_t fid, void *addr, size_t *len)
 /* The address cannot change after fi_enable, when peers may know it. */
 static int ep_setname(fid_t fid, void *addr, size_t len)
 {
-	struct ofi_rdm_ep *ep = (struct ofi_rdm_ep *)fid;
+	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
 	const struct fi_provider *prov = ep->domain->prov;
 	struct sockaddr_storage ss;
 	int ret = ofi_name_in(prov, "fi_setname", ep->info->addr_format, addr, len, &ss);

@@ -154,6 +154,7 @@ static void flags(void)
 	OK(fi_control(&alias->fid, FI_GETOPSFLAG, &found));
 	EQUAL(found, FI_COMPLETION);
 	OK(fi_getname(&alias->fid, name, &len));
+	RETURNS(fi_setname(&alias->fid, name, len), -FI_EOPBADSTATE);
 	RETURNS(fi_cancel(&alias->fid, &context), -FI_ENOENT);
 	RETURNS(fi_barrier(alias, 0, NULL), -FI_ENOSYS);
 }
