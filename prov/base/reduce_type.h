@@ -12,6 +12,8 @@
 #define STORE(x) ((T)(x))
 #define VALUE(x) (x)
 #endif
+/* An integer, so that compilers take the bitwise operators below as meant. */
+#define TRUTH(x) ((int)(VALUE(x) != 0))
 
 static void FN(sum)(void *to, const void *from, size_t count)
 {
@@ -46,7 +48,7 @@ static void FN(lor)(void *to, const void *from, size_t count)
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = STORE((VALUE(dst[i]) != 0) | (VALUE(src[i]) != 0));
+		dst[i] = STORE(TRUTH(dst[i]) | TRUTH(src[i]));
 }
 
 static void FN(land)(void *to, const void *from, size_t count)
@@ -55,7 +57,7 @@ static void FN(land)(void *to, const void *from, size_t count)
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = STORE((VALUE(dst[i]) != 0) & (VALUE(src[i]) != 0));
+		dst[i] = STORE(TRUTH(dst[i]) & TRUTH(src[i]));
 }
 
 static void FN(lxor)(void *to, const void *from, size_t count)
@@ -64,7 +66,7 @@ static void FN(lxor)(void *to, const void *from, size_t count)
 	T *dst = to;
 
 	for (size_t i = 0; i < count; i++)
-		dst[i] = STORE((VALUE(dst[i]) != 0) ^ (VALUE(src[i]) != 0));
+		dst[i] = STORE(TRUTH(dst[i]) ^ TRUTH(src[i]));
 }
 
 static void FN(read)(void *to, const void *from, size_t count)
@@ -220,6 +222,7 @@ static ofi_swap_fn *const FN(swap)[FI_MSWAP - FI_CSWAP + 1] = {
 #undef LOAD
 #undef STORE
 #undef VALUE
+#undef TRUTH
 #undef T
 #undef A
 #undef FN
