@@ -28,7 +28,7 @@ OFI_RDM_CALL(fi_ops_msg, recv) ofi_rdm_recv_any, ofi_rdm_recv_entered;
  * Translates the source address of a receive into the peer's number, or OFI_RDM_MATCH_ANY. The
  * caller holds the lock.
  */
-int ofi_rdm_recv_source(struct ofi_rdm_ep *ep, fi_addr_t addr, uint32_t *src);
+int ofi_rdm_recv_source(struct ofi_rdm_ep *ep, fi_addr_t addr, bool tagged, uint32_t *src);
 
 /* The slow path of all sends of a single buffer. */
 ssize_t ofi_rdm_send_one(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr,

@@ -398,8 +398,7 @@ static int ep_setup(struct ofi_rdm_ep *ep, const struct fi_info *info)
 	ep->wants_source = info->caps & (FI_SOURCE | FI_SOURCE_ERR);
 	ep->counts = info->caps & FI_TRIGGER; /* deferred work may have its own counters */
 	ofi_rdm_order_init(ep, info);
-	if (!(info->rx_attr->caps & FI_DIRECTED_RECV))
-		ep->undirected = FI_ADDR_UNSPEC;
+	ofi_rdm_set_sources(ep, info->rx_attr->caps);
 	ep->atomic_old = malloc(ofi_rdm_payload(ep->domain));
 	if (!ep->atomic_old)
 		return -FI_ENOMEM;

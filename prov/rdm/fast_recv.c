@@ -75,8 +75,8 @@ static OFI_OUTLINE ssize_t post_other(struct ofi_rdm_ep *ep, struct ofi_rdm_recv
 	int ret = 0;
 
 	ep->direct.cq = OFI_RDM_NO_DIRECT;
-	if ((addr | ep->undirected) != FI_ADDR_UNSPEC)
-		ret = ofi_rdm_recv_source(ep, addr, &src);
+	if ((addr | ep->undirected[tagged]) != ep->any_source)
+		ret = ofi_rdm_recv_source(ep, addr, tagged, &src);
 	if (!ret && !receive_oldest(ep, recv, tagged, src, tag, ignore)) {
 		SLIST_REMOVE_HEAD(&ep->free_recvs[tagged], link);
 		ofi_rdm_proto_recv_post(&ep->proto, &recv->proto, src, tag, ignore);
@@ -97,7 +97,7 @@ OFI_INLINE ssize_t post_one(struct ofi_rdm_ep *ep, bool tagged, struct ofi_rdm_r
 	const struct ofi_rdm_peer *peer;
 	uint64_t from = kind->from;
 
-	if ((addr | ep->undirected) != FI_ADDR_UNSPEC) {
+	if ((addr | ep->undirected[tagged]) != ep->any_source) {
 		peer = addr < ep->by_addr_size ? ep->by_addr[addr] : NULL;
 		if (ofi_unlikely(!peer))
 			return post_other(ep, recv, ignore, tagged, addr, tag);

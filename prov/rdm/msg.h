@@ -8,5 +8,7 @@
 void ofi_rdm_set_modes(struct ofi_rdm_ep *ep);
 /* The part of ofi_rdm_set_modes() that concerns receives. */
 void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep);
+/* Sets which receives name their source, by the receive capabilities. */
+void ofi_rdm_set_sources(struct ofi_rdm_ep *ep, uint64_t caps);
 
 #endif

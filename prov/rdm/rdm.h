@@ -126,7 +126,8 @@ struct ofi_rdm_ep {
 	size_t min_multi_recv;
 	/* Flags for completions of fi_recv and fi_trecv; 0: slow path. */
 	uint64_t recv_flags[2];
-	fi_addr_t undirected; /* ~0 unless receives can name a source */
+	fi_addr_t undirected[2]; /* by tagged: ~0 unless receives can name a source */
+	fi_addr_t any_source;	 /* FI_ADDR_UNSPEC, or no address if each has to name one */
 	bool tx_selective, rx_selective;
 	bool counts; /* counters are bound, or deferred work may have one */
 	bool wants_source;

@@ -15,13 +15,22 @@
 
 #define RX_FLAGS (FI_COMPLETION | FI_MORE)
 
-int ofi_rdm_recv_source(struct ofi_rdm_ep *ep, fi_addr_t addr, uint32_t *src)
+void ofi_rdm_set_sources(struct ofi_rdm_ep *ep, uint64_t caps)
+{
+	ep->any_source = caps & FI_EXACT_DIRECTED_RECV ? FI_ADDR_UNSPEC - 1 : FI_ADDR_UNSPEC;
+	if (caps & (FI_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV))
+		return;
+	ep->undirected[false] = FI_ADDR_UNSPEC;
+	ep->undirected[true] = caps & FI_TAGGED_DIRECTED_RECV ? 0 : FI_ADDR_UNSPEC;
+}
+
+int ofi_rdm_recv_source(struct ofi_rdm_ep *ep, fi_addr_t addr, bool tagged, uint32_t *src)
 {
 	struct ofi_rdm_peer *peer;
 	int err;
 
 	*src = OFI_RDM_MATCH_ANY;
-	if (addr == FI_ADDR_UNSPEC || !(ep->info->rx_attr->caps & FI_DIRECTED_RECV))
+	if ((addr | ep->undirected[tagged]) == ep->any_source)
 		return 0;
 	peer = ofi_rdm_peer_of(ep, addr, &err);
 	if (!peer)
@@ -61,7 +70,7 @@ static ssize_t recv_post(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg,
 	uint32_t src;
 	int ret;
 
-	ret = ofi_rdm_recv_source(ep, msg->addr, &src);
+	ret = ofi_rdm_recv_source(ep, msg->addr, tagged, &src);
 	if (ret)
 		return ret;
 	recv = ofi_rdm_recv_get(ep, tagged);
@@ -98,7 +107,8 @@ static inline ssize_t recv_check(const struct ofi_rdm_ep *ep, const struct fi_ms
 ssize_t ofi_rdm_recv_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags,
 			  bool tagged, uint64_t mark, bool only_check)
 {
-	uint64_t allowed = RX_FLAGS | (tagged || mark ? 0 : FI_MULTI_RECV);
+	bool takes_many = !mark && (!tagged || ep->info->rx_attr->caps & FI_TAGGED_MULTI_RECV);
+	uint64_t allowed = RX_FLAGS | (takes_many ? FI_MULTI_RECV : 0);
 	ssize_t ret = recv_check(ep, msg, flags, allowed);
 
 	if (ofi_unlikely(ret == -FI_EBADFLAGS && !only_check))
@@ -145,7 +155,7 @@ static ssize_t peek(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint
 	uint32_t src;
 	int ret;
 
-	ret = ofi_rdm_recv_source(ep, msg->addr, &src);
+	ret = ofi_rdm_recv_source(ep, msg->addr, true, &src);
 	if (ret)
 		return ret;
 	in = ofi_rdm_proto_peek(&ep->proto, true, src, msg->tag, msg->ignore);

@@ -216,8 +216,7 @@ static int srx_set_up(struct ofi_rdm_ep *srx, const struct fi_rx_attr *attr)
 	srx->fd = -1;
 	srx->rx_op_flags = attr->op_flags;
 	srx->min_multi_recv = 64;
-	if (!(attr->caps & FI_DIRECTED_RECV))
-		srx->undirected = FI_ADDR_UNSPEC;
+	ofi_rdm_set_sources(srx, attr->caps);
 	ofi_rdm_set_recv_modes(srx);
 	return 0;
 }

@@ -10,10 +10,12 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/rdm/proto.h"
 
-#define TX_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER | FI_NAMED_RX_CTX)
+/* Variants of FI_DIRECTED_RECV and FI_MULTI_RECV, for programs that ask for them. */
+#define MODIFIED_RECV (FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_TAGGED_MULTI_RECV)
+#define TX_CAPS	      (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER | FI_NAMED_RX_CTX)
 #define RX_CAPS                                                                          \
 	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_DIRECTED_RECV | FI_MULTI_RECV | \
-	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER)
+	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_TRIGGER | MODIFIED_RECV)
 #define BOTH_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE)
 #define SIZE	  65536
 
@@ -144,12 +146,12 @@ static void offer_order(struct fi_info *info, const struct fi_info *hints)
  */
 static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 {
-	uint64_t not_asked =
-		(FI_RMA_EVENT | FI_TRIGGER | FI_SOURCE_ERR) & ~(hints ? hints->caps : 0);
+	uint64_t not_asked = FI_RMA_EVENT | FI_TRIGGER | FI_SOURCE_ERR | MODIFIED_RECV;
 
-	/* Collectives match in the endpoint itself. */
+	not_asked &= ~(hints ? hints->caps : 0);
+	/* Collectives match in the endpoint itself, and a context knows plain receives. */
 	if (hints && hints->ep_attr && hints->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
-		not_asked |= FI_COLLECTIVE;
+		not_asked |= FI_COLLECTIVE | MODIFIED_RECV;
 	if (info->addr_format == FI_ADDR_STR || (hints && hints->addr_format == FI_ADDR_STR))
 		not_asked |= FI_SOURCE_ERR;
 	offer_order(info, hints);
