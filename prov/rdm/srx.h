@@ -17,8 +17,8 @@ int ofi_rdm_srx_open(struct ofi_domain *domain, const struct fi_rx_attr *limit,
 /* Implements fi_ep_bind() of an endpoint that is not enabled. */
 int ofi_rdm_srx_bind(struct ofi_rdm_ep *ep, struct fid *fid, uint64_t flags);
 /*
- * Adds an endpoint that is about to be enabled. From then on its lock is the context's. Returns 0 or
- * -FI_E*.
+ * Adds an endpoint that is about to be enabled. From then on its lock is the context's. Returns 0
+ * or -FI_E*.
  */
 int ofi_rdm_srx_join(struct ofi_rdm_ep *ep);
 /* Removes an endpoint that closes and receives nothing any more. */
