@@ -10,7 +10,7 @@
 
 #include "rdm.h"
 
-/* Implements fi_srx_context(). Without attr the context receives as the domain's fi_info says. */
+/* Implements fi_srx_context(). If attr is NULL, the domain's fi_info has the attributes. */
 int ofi_rdm_srx_open(struct ofi_domain *domain, const struct fi_rx_attr *limit,
 		     const struct fi_rx_attr *attr, const struct ofi_rdm_xport *xport,
 		     const struct ofi_rdm_proto_config *config, struct fid_ep **srx, void *context);
