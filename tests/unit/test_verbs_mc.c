@@ -83,6 +83,7 @@ static int setup(void **state)
 	av = (struct vrb_av){ .domain = &bed.domain, .port = { .num = 1 } };
 	ofi_table_init(&av.groups, sizeof(struct vrb_dest));
 	ep = (struct vrb_dgram){ .av = &av, .qkey = VRB_UD_QKEY_CM };
+	ep.ep.self = &ep.ep;
 	ep.ep.fid.cm = &cm_ops;
 	ep.ep.domain = &bed.domain;
 	ep.ep.info = bed.info;
