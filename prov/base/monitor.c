@@ -92,10 +92,11 @@ static bool is_parents(const struct ofi_monitor *monitor)
 }
 
 /*
- * Events need no privilege; handling faults of the kernel would. Kernels before 5.11 do not
- * distinguish the two. If the system call is refused, the device may be available. A system call
- * that does not exist means that there must be no events at all: valgrind reports it that way,
- * which runs one thread at a time, so unmapping would wait for the reader forever.
+ * Opens a userfaultfd descriptor for events. These require no privilege, unlike handling faults
+ * that occur in the kernel (UFFD_USER_MODE_ONLY), but kernels before 5.11 do not distinguish the
+ * two. If the system call is refused, /dev/userfaultfd may be available. If the system call does
+ * not exist, events must not be used at all: valgrind reports that, and since it runs one thread at
+ * a time, unmapping would wait for the reader forever.
  */
 static int new_fd(void)
 {
@@ -256,8 +257,9 @@ static void read_events(struct ofi_monitor_hub *hub)
 }
 
 /*
- * From before a mapping changes until its event is read, the kernel refuses with EAGAIN to fill
- * pages, and it checks that first (ioctl_userfaultfd(2)). A length of 0 is never valid otherwise.
+ * Returns true if a mapping is being changed and the event has not been read: until then the kernel
+ * refuses with EAGAIN to fill pages, and it checks that first (ioctl_userfaultfd(2)). The request
+ * has length 0, which is invalid, so it never fills anything.
  */
 static bool changing(const struct ofi_monitor_hub *hub)
 {
@@ -339,7 +341,7 @@ static void hub_stop(struct ofi_monitor_hub *hub)
 	stop_reader(hub);
 }
 
-/* The threads take no signals meant for the application. */
+/* Starts the threads with all signals blocked, which are meant for the application. */
 static int start_threads(struct ofi_monitor_hub *hub)
 {
 	sigset_t all, old;
