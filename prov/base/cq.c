@@ -56,21 +56,22 @@ void ofi_cq_copy_error(uint32_t version, struct fi_cq_err_entry *to,
 		to->src_addr = FI_ADDR_NOTAVAIL;
 }
 
-static bool is_served(enum fi_wait_obj obj, bool sets)
+static bool is_served(enum fi_wait_obj obj)
 {
 	switch (obj) {
 	case FI_WAIT_NONE:
 	case FI_WAIT_UNSPEC:
 	case FI_WAIT_FD:
 	case FI_WAIT_POLLFD:
+	case FI_WAIT_SET:
 	case FI_WAIT_YIELD:
 		return true;
 	default:
-		return sets && obj == FI_WAIT_SET;
+		return false;
 	}
 }
 
-int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *attr, bool sets)
+int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *attr)
 {
 	if (attr->flags & ~FI_AFFINITY)
 		return ofi_refuse_flags(prov, FI_LOG_CQ, "fi_cq_open", attr->flags);
@@ -84,11 +85,11 @@ int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *a
 		return ofi_refuse(prov, FI_LOG_CQ, -FI_EINVAL,
 				  "fi_cq_open: format %d or wait_cond %d is not valid\n",
 				  (int)attr->format, (int)attr->wait_cond);
-	if (is_served(attr->wait_obj, sets))
+	if (is_served(attr->wait_obj))
 		return 0;
 	FI_WARN(prov, FI_LOG_CQ,
-		"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, %sYIELD, UNSPEC or NONE\n",
-		attr->wait_obj, sets ? "SET, " : "");
+		"fi_cq_open: wait_obj %d is not supported; use FI_WAIT_FD, POLLFD, SET, YIELD, UNSPEC or NONE\n",
+		attr->wait_obj);
 	return -FI_ENOSYS;
 }
 

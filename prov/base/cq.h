@@ -48,11 +48,8 @@ struct ofi_cq {
 	struct ofi_cq_slow *slow;
 };
 
-/*
- * Checks the attributes; `sets` tells whether FI_WAIT_SET is supported. Returns 0, or logs and
- * returns -FI_E*.
- */
-int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *attr, bool sets);
+/* Checks the attributes. Returns 0, or logs and returns -FI_E*. */
+int ofi_cq_check_attr(const struct fi_provider *prov, const struct fi_cq_attr *attr);
 /*
  * Initializes the wait object and everything but the ops tables. Returns 0 or -FI_E*; ofi_cq_fini()
  * must follow in either case.

@@ -139,6 +139,7 @@ static void cq_free(struct ofi_rdm_cq *cq)
 
 	if (!cq)
 		return;
+	ofi_waitset_leave(&cq->slow.member);
 	ofi_cq_fini(&cq->base);
 	for (i = cq->ring.head; i != cq->ring.tail; i++)
 		free(ofi_rdm_cq_sender(&cq->ring.items[i & cq->ring.mask]));
@@ -178,6 +179,19 @@ static const struct ofi_cq_ops cq_base_ops = {
 	.take_error = cq_take_error,
 };
 
+static int cq_init(struct ofi_rdm_cq *cq, const struct fi_cq_attr *attr)
+{
+	struct ofi_domain *domain = cq->domain;
+	int ret = ofi_cq_init(&cq->base, domain->prov, &cq->slow, &cq_base_ops, &domain->ref, attr);
+
+	if (!ret)
+		ret = ofi_cq_ring_init(&cq->ring, attr->size ? attr->size : CQ_DEFAULT_SIZE);
+	if (ret)
+		return ofi_refuse(domain->prov, FI_LOG_CQ, ret, "fi_cq_open: %zu entries: %s\n",
+				  attr->size, fi_strerror(-ret));
+	return ofi_cq_join(&cq->base, domain->prov, domain->fabric, attr);
+}
+
 int ofi_rdm_cq_open(struct ofi_domain *domain, const struct fi_cq_attr *attr, int vector,
 		    const struct fi_ops_cq *ops, const struct fi_ops_cq *nolock_ops,
 		    struct fid_cq **cq_fid, void *context)
@@ -187,7 +201,7 @@ int ofi_rdm_cq_open(struct ofi_domain *domain, const struct fi_cq_attr *attr, in
 	struct ofi_rdm_cq *cq;
 	int ret;
 
-	ret = cq_fid ? ofi_cq_check_attr(domain->prov, asked, false)
+	ret = cq_fid ? ofi_cq_check_attr(domain->prov, asked)
 		     : ofi_refuse_null(domain->prov, FI_LOG_CQ, "fi_cq_open", "cq");
 	if (ret)
 		return ret;
@@ -199,13 +213,10 @@ int ofi_rdm_cq_open(struct ofi_domain *domain, const struct fi_cq_attr *attr, in
 	cq->nolock = ofi_rdm_domain_progress_biased(domain->progress);
 	LIST_INIT(&cq->tx_eps);
 	LIST_INIT(&cq->rx_eps);
-	ret = ofi_cq_init(&cq->base, domain->prov, &cq->slow, &cq_base_ops, &domain->ref, asked);
-	if (!ret)
-		ret = ofi_cq_ring_init(&cq->ring, asked->size ? asked->size : CQ_DEFAULT_SIZE);
+	ret = cq_init(cq, asked);
 	if (ret) {
 		cq_free(cq);
-		return ofi_refuse(domain->prov, FI_LOG_CQ, ret, "fi_cq_open: %zu entries: %s\n",
-				  asked->size, fi_strerror(-ret));
+		return ret;
 	}
 	cq->fid = (struct fid_cq){
 		.fid = { .fclass = FI_CLASS_CQ, .context = context, .ops = ofi_ops(&cq_fid_ops) },

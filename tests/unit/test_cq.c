@@ -61,11 +61,11 @@ static void open_cq(enum fi_wait_obj obj)
 	assert_int_equal(cq.format, FI_CQ_FORMAT_CONTEXT);
 }
 
-static int check(enum fi_wait_obj obj, bool sets)
+static int check(enum fi_wait_obj obj)
 {
 	const struct fi_cq_attr attr = { .wait_obj = obj };
 
-	return ofi_cq_check_attr(&prov, &attr, sets);
+	return ofi_cq_check_attr(&prov, &attr);
 }
 
 static void attributes(void **state)
@@ -73,17 +73,16 @@ static void attributes(void **state)
 	struct fi_cq_attr attr = { .flags = FI_AFFINITY, .signaling_vector = -1 };
 
 	(void)state;
-	assert_int_equal(check(FI_WAIT_FD, false), 0);
-	assert_int_equal(check(FI_WAIT_SET, true), 0);
-	assert_int_equal(check(FI_WAIT_SET, false), -FI_ENOSYS);
-	assert_int_equal(check(FI_WAIT_MUTEX_COND, true), -FI_ENOSYS);
-	assert_int_equal(ofi_cq_check_attr(&prov, &attr, true), -FI_EINVAL);
+	assert_int_equal(check(FI_WAIT_FD), 0);
+	assert_int_equal(check(FI_WAIT_SET), 0);
+	assert_int_equal(check(FI_WAIT_MUTEX_COND), -FI_ENOSYS);
+	assert_int_equal(ofi_cq_check_attr(&prov, &attr), -FI_EINVAL);
 	attr = (struct fi_cq_attr){ .flags = FI_MORE };
-	assert_int_equal(ofi_cq_check_attr(&prov, &attr, true), -FI_EBADFLAGS);
+	assert_int_equal(ofi_cq_check_attr(&prov, &attr), -FI_EBADFLAGS);
 	attr = (struct fi_cq_attr){ .format = FI_CQ_FORMAT_TAGGED + 1 };
-	assert_int_equal(ofi_cq_check_attr(&prov, &attr, true), -FI_EINVAL);
+	assert_int_equal(ofi_cq_check_attr(&prov, &attr), -FI_EINVAL);
 	attr = (struct fi_cq_attr){ .wait_cond = FI_CQ_COND_THRESHOLD + 1 };
-	assert_int_equal(ofi_cq_check_attr(&prov, &attr, true), -FI_EINVAL);
+	assert_int_equal(ofi_cq_check_attr(&prov, &attr), -FI_EINVAL);
 }
 
 static void nobody_waits(void **state)

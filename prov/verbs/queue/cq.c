@@ -134,7 +134,7 @@ const char *vrb_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_
 
 static int cq_check_attr(const struct vrb_domain *domain, const struct fi_cq_attr *attr)
 {
-	int ret = ofi_cq_check_attr(&vrb_prov, attr, true);
+	int ret = ofi_cq_check_attr(&vrb_prov, attr);
 
 	if (ret)
 		return ret;
