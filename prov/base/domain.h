@@ -26,6 +26,7 @@ struct ofi_mr_place {
 	uint64_t start, len;
 	uint64_t access; /* FI_REMOTE_READ and similar flags */
 	uint32_t rkey;
+	bool opaque; /* only an interface of device memory reaches it, if any does */
 };
 
 /* Callbacks of the provider for the library. */

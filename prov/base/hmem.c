@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The available interfaces of device memory: loaded once, when the first program asks. */
 #include "hmem.h"
+#include "hmem_copy.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -107,7 +108,9 @@ static void load(const struct fi_provider *prov)
 		state.may_export[i] = param_is(known[i]->dmabuf_param, true);
 		FI_INFO(prov, FI_LOG_CORE, "device memory, %s: %s\n", known[i]->name,
 			state.works[i] ? "works" : state.why[i]);
-		if (!state.works[i])
+		if (state.works[i])
+			ofi_hmem_finder = ofi_hmem_of;
+		else
 			add(known[i]->name, state.why[i]);
 	}
 	__atomic_store_n(&state.loaded, true, __ATOMIC_RELEASE);

@@ -35,11 +35,6 @@ struct ofi_hmem {
 	int (*copy_to)(void *device, const void *host, size_t len);
 	int (*copy_from)(void *host, const void *device, size_t len);
 	/*
-	 * Returns an id that changes when the memory is freed and other memory is allocated at the
-	 * address.
-	 */
-	int (*buffer_id)(const void *addr, uint64_t *id);
-	/*
 	 * Makes the runtime's copies complete before they return, because a NIC cannot wait for
 	 * them.
 	 */

@@ -11,7 +11,6 @@ enum {
 	ATTRIBUTE_CONTEXT = 1,
 	ATTRIBUTE_MEMORY_TYPE = 2,
 	ATTRIBUTE_SYNC_MEMOPS = 6,
-	ATTRIBUTE_BUFFER_ID = 7,
 	ATTRIBUTE_DEVICE_ORDINAL = 9,
 	MEMORY_TYPE_DEVICE = 2,
 	HANDLE_DMA_BUF_FD = 1,
@@ -137,11 +136,6 @@ static int cuda_copy_from(void *host, const void *device, size_t len)
 	return ret ? ret : leave(&visit, cuda.to_host(host, pointer(device), len));
 }
 
-static int cuda_buffer_id(const void *addr, uint64_t *id)
-{
-	return cuda.attribute(id, ATTRIBUTE_BUFFER_ID, pointer(addr)) == SUCCESS ? 0 : -FI_EFAULT;
-}
-
 static int cuda_sync(const void *addr)
 {
 	const unsigned int yes = 1;
@@ -181,7 +175,6 @@ const struct ofi_hmem ofi_hmem_cuda = {
 	.owns = cuda_owns,
 	.copy_to = cuda_copy_to,
 	.copy_from = cuda_copy_from,
-	.buffer_id = cuda_buffer_id,
 	.sync = cuda_sync,
 	.export = cuda_export,
 };

@@ -3,6 +3,7 @@
  * Performs atomic operations that a peer requests, under the domain's lock, and sends the
  * responses.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
@@ -10,6 +11,7 @@
 #include "rma_event.h"
 #include "op.h"
 #include "reply.h"
+#include "prov/base/hmem_copy.h"
 
 static bool is_valid(const struct ofi_rdm_wire_packet *packet)
 {
@@ -35,11 +37,12 @@ static void *place_of(struct ofi_domain *domain, const struct ofi_rdm_wire_targe
 	if (at < place.start || at - place.start > place.len ||
 	    len > place.len - (at - place.start))
 		return NULL;
-	return (void *)(uintptr_t)at;
+	/* A dma-buf need not be mapped where its addresses say. */
+	return place.opaque && !ofi_hmem_at((void *)(uintptr_t)at) ? NULL : (void *)(uintptr_t)at;
 }
 
-static void apply(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
-		  const uint8_t *operand, const uint8_t *compare, uint8_t *old)
+static void apply_here(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
+		       const uint8_t *operand, const uint8_t *compare, uint8_t *old)
 {
 	enum fi_datatype datatype = (enum fi_datatype)a->datatype;
 	enum fi_op op = (enum fi_op)a->op;
@@ -54,6 +57,34 @@ static void apply(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
 		ofi_reduce_find(datatype, op)(at, operand, count);
 }
 
+/* Changes a copy of the values, which then replaces them. Returns FI_E* or 0. */
+static int apply_on_device(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
+			   const uint8_t *operand, const uint8_t *compare, uint8_t *old)
+{
+	size_t len = count * a->size;
+	void *copy = malloc(len);
+	int err;
+
+	if (!copy)
+		return FI_ENOMEM;
+	err = -ofi_hmem_copy(copy, at, len);
+	if (!err)
+		apply_here(a, copy, count, operand, compare, old);
+	if (!err && a->kind != OFI_RDM_WIRE_ATOMIC_READ)
+		err = -ofi_hmem_copy(at, copy, len);
+	free(copy);
+	return err;
+}
+
+static int apply(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
+		 const uint8_t *operand, const uint8_t *compare, uint8_t *old)
+{
+	if (ofi_unlikely(ofi_hmem_at(at)))
+		return apply_on_device(a, at, count, operand, compare, old);
+	apply_here(a, at, count, operand, compare, old);
+	return 0;
+}
+
 /* Validates all targets before changing the first. */
 static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
 			  uint8_t *old)
@@ -62,6 +93,7 @@ static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 	const uint8_t *operand = packet->payload, *compare = operand + (size_t)a->count * a->size;
 	struct ofi_rdm_wire_target target[OFI_RDM_WIRE_REGIONS];
 	void *at[OFI_RDM_WIRE_REGIONS];
+	int err = 0;
 	uint8_t i;
 
 	for (i = 0; i < packet->count; i++) {
@@ -70,15 +102,15 @@ static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 		if (!at[i])
 			return FI_EKEYREJECTED;
 	}
-	for (i = 0; i < packet->count; i++) {
+	for (i = 0; i < packet->count && !err; i++) {
 		size_t len = target[i].count * a->size;
 
-		apply(a, at[i], target[i].count, operand, compare, old);
+		err = apply(a, at[i], target[i].count, operand, compare, old);
 		operand += len;
 		compare += len;
 		old += len;
 	}
-	return 0;
+	return err;
 }
 
 /* The regions stay registered meanwhile, because fi_close() of a region waits for the lock. */

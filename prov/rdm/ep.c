@@ -306,17 +306,24 @@ static int option(struct fid *fid, int name, size_t *value)
 
 static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	return ofi_ep_getopt(ofi_rdm_self((struct fid_ep *)fid)->domain->prov, fid, option, level,
-			     name, value, len);
+	const struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
+
+	if (ofi_hmem_has_option(ep->info, level, name))
+		return ofi_hmem_getopt(ep->domain->prov, &ep->hmem_options, name, value, len);
+	return ofi_ep_getopt(ep->domain->prov, fid, option, level, name, value, len);
 }
 
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
 	size_t to;
-	int ret = ofi_ep_setopt(ep->domain->prov, fid, option, level, name, value, len,
-				FI_OPT_MIN_MULTI_RECV, &to);
+	int ret;
 
+	if (ofi_hmem_has_option(ep->info, level, name))
+		return ofi_hmem_setopt(ep->domain->prov, ep->info, &ep->hmem_options, name, value,
+				       len);
+	ret = ofi_ep_setopt(ep->domain->prov, fid, option, level, name, value, len,
+			    FI_OPT_MIN_MULTI_RECV, &to);
 	if (!ret)
 		__atomic_store_n(&ep->min_multi_recv, to, __ATOMIC_RELAXED);
 	return ret;
@@ -430,7 +437,7 @@ static void set_tables(struct ofi_rdm_ep *ep, void *context)
 	const struct ofi_rdm_calls *calls = ep->biased ? xport->nolock_calls : xport->calls;
 	uint64_t caps = ep->info->caps;
 
-	if (!calls)
+	if (!calls || caps & FI_HMEM)
 		calls = &ofi_rdm_calls;
 	ep->fid = (struct fid_ep){
 		.fid = { .fclass = FI_CLASS_EP, .context = context, .ops = ofi_ops(&ep_fid_ops) },

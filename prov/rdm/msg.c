@@ -12,6 +12,7 @@
 #include "peer.h"
 #include "stats.h"
 #include "work.h"
+#include "prov/base/hmem_copy.h"
 
 #define TX_FLAGS                                                                                   \
 	(FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
@@ -59,7 +60,8 @@ static bool copy_data(struct ofi_rdm_out *out, size_t total)
 	if (!to)
 		return false;
 	for (i = 0; i < proto->count; i++) {
-		memcpy(to, proto->iov[i].iov_base, proto->iov[i].iov_len);
+		if (ofi_hmem_copy(to, proto->iov[i].iov_base, proto->iov[i].iov_len))
+			return false;
 		to += proto->iov[i].iov_len;
 	}
 	proto->iov[0] = (struct iovec){ out->copy, total };

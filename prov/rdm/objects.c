@@ -6,6 +6,7 @@
 #include "lock.h"
 #include "objects.h"
 #include "op.h"
+#include "prov/base/hmem_copy.h"
 
 void *ofi_rdm_add_chunk(void *array, size_t chunks, size_t size)
 {
@@ -197,7 +198,7 @@ void ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, si
 
 	for (; count-- && len; iov++) {
 		take = iov->iov_len < len ? iov->iov_len : len;
-		memcpy(iov->iov_base, bytes, take);
+		ofi_hmem_copy(iov->iov_base, bytes, take);
 		bytes += take;
 		len -= take;
 	}
@@ -208,7 +209,7 @@ void ofi_rdm_gather(void *to, const struct iovec *iov, size_t count)
 	uint8_t *bytes = to;
 
 	for (; count--; iov++) {
-		memcpy(bytes, iov->iov_base, iov->iov_len);
+		ofi_hmem_copy(bytes, iov->iov_base, iov->iov_len);
 		bytes += iov->iov_len;
 	}
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "proto_int.h"
+#include "prov/base/hmem_copy.h"
 
 static struct ofi_rdm_match *match_of(struct ofi_rdm_proto_in *in)
 {
@@ -27,7 +28,8 @@ static void copy_in(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *f
 	for (; len; len -= chunk, from += chunk, offset += chunk) {
 		ofi_rdm_proto_iov_at(recv->iov, recv->count, in->base + offset, &to, &left);
 		chunk = ofi_rdm_proto_min(len, left);
-		memcpy(to, from, chunk);
+		if (ofi_hmem_copy(to, from, chunk) && !in->err)
+			in->err = FI_EIO;
 	}
 }
 

@@ -23,6 +23,7 @@
 #include "prov/base/stats.h"
 #include "prov/base/domain.h"
 #include "prov/base/eq.h"
+#include "prov/base/hmem.h"
 #include "proto.h"
 
 struct ofi_rdm_av;
@@ -152,7 +153,9 @@ struct ofi_rdm_ep {
 	struct ofi_rdm_proto proto;
 	struct ofi_rdm_match_node **buckets;
 	struct ofi_rdm_coll *coll; /* NULL without FI_COLLECTIVE */
-	bool collects;		   /* it has joined a group; atomic, written with the lock held */
+	struct ofi_hmem_options hmem_options;
+	bool hmem;     /* opened with FI_HMEM */
+	bool collects; /* it has joined a group; atomic, written with the lock held */
 
 	struct ofi_rdm_direct direct; /* of the thread that holds the lock */
 	struct {

@@ -57,7 +57,7 @@ static void fill_recv(struct ofi_rdm_ep *ep, struct ofi_rdm_recv *recv,
 	proto->min_free = __atomic_load_n(&ep->min_multi_recv, __ATOMIC_RELAXED);
 	recv->flags = FI_RECV | (tagged ? FI_TAGGED : FI_MSG) | (flags & FI_MULTI_RECV) |
 		      (flags & FI_COMPLETION ? 0 : OFI_RDM_RECV_SILENT) | mark;
-	if (ep->counts || ep->source_err || msg->iov_count != 1 ||
+	if (ep->counts || ep->source_err || ep->hmem || msg->iov_count != 1 ||
 	    recv->flags & (FI_MULTI_RECV | OFI_RDM_RECV_SILENT))
 		recv->flags |= OFI_RDM_RECV_SLOW;
 }
@@ -260,11 +260,12 @@ void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep)
 	uint64_t flags;
 
 	ep->source_err = ep->info->caps & FI_SOURCE_ERR;
+	ep->hmem = ep->info->caps & FI_HMEM;
 	ep->rx_op_flags &= (RX_FLAGS | FI_MULTI_RECV) & ~FI_MORE;
 	flags = FI_RECV;
 	if (ep->rx_selective && !(ep->rx_op_flags & FI_COMPLETION))
 		flags |= OFI_RDM_RECV_BITS;
-	if (ep->counts || ep->source_err)
+	if (ep->counts || ep->source_err || ep->hmem)
 		flags |= OFI_RDM_RECV_SLOW;
 	ep->recv_flags[false] = ep->rx_op_flags & FI_MULTI_RECV ? 0 : flags | FI_MSG;
 	ep->recv_flags[true] = flags | FI_TAGGED;

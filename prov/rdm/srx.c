@@ -274,6 +274,10 @@ int ofi_rdm_srx_bind(struct ofi_rdm_ep *ep, struct fid *fid, uint64_t flags)
 		return ofi_refuse(
 			prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_ep_bind: the endpoint was opened with a receive context of its own; set ep_attr->rx_ctx_cnt to FI_SHARED_CONTEXT\n");
+	if (ep->hmem)
+		return ofi_refuse(
+			prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
+			"fi_ep_bind: a shared receive context takes no device memory; open the endpoint without FI_HMEM\n");
 	if (ep->srx)
 		return ofi_refuse_second(prov, FI_LOG_EP_CTRL, "fi_ep_bind",
 					 "a shared receive context");

@@ -18,6 +18,7 @@
 #include "prov/base/condition.h"
 #include "rdm.h"
 #include "work.h"
+#include "prov/base/hmem_copy.h"
 
 struct ofi_rdm_done {
 	LIST_ENTRY(ofi_rdm_done) link; /* in ep->deferred.dones while the operation is in flight */
@@ -293,7 +294,7 @@ static bool copy_ioc(struct work *work, struct fi_ioc *ioc, size_t count, uint8_
 
 	for (i = 0; i < count; i++) {
 		len = ioc[i].count * size;
-		memcpy(*to, ioc[i].addr, len);
+		ofi_hmem_copy(*to, ioc[i].addr, len);
 		ioc[i].addr = *to;
 		*to += len;
 	}

@@ -125,6 +125,13 @@ static uint64_t gpu_calls(void)
 	return cuda.calls();
 }
 
+static uint64_t registered; /* atomic */
+
+static uint64_t gpu_regions(void)
+{
+	return __atomic_load_n(&registered, __ATOMIC_RELAXED);
+}
+
 static const struct gpu false_gpu = {
 	.alloc = gpu_alloc,
 	.free = gpu_free,
@@ -133,6 +140,7 @@ static const struct gpu false_gpu = {
 	.get = gpu_get,
 	.export = gpu_export,
 	.calls = gpu_calls,
+	.regions = gpu_regions,
 };
 
 const struct gpu *const gpu = &false_gpu;
@@ -181,6 +189,7 @@ EXPORTED struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, si
 	if (map == MAP_FAILED)
 		return NULL;
 	mr = reg(pd, map + offset, len, iova, (unsigned int)access);
+	__atomic_add_fetch(&registered, mr != NULL, __ATOMIC_RELAXED);
 	if (mr && note(mr, map, offset + len))
 		return mr;
 	err = errno;

@@ -21,6 +21,7 @@ struct gpu {
 	void (*get)(void *to, const void *from, size_t len);
 	int (*export)(const void *addr, size_t len); /* a descriptor of a dma-buf */
 	uint64_t (*calls)(void);		     /* of anybody, so far */
+	uint64_t (*regions)(void);		     /* that were registered as dma-buf so far */
 };
 
 /* NULL where there is none. */

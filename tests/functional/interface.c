@@ -28,7 +28,7 @@ static FILE *table;
 
 enum fi_ep_type kind;
 
-#define DEVICE_MEMORY "only FI_EP_MSG supports GPU memory"
+#define DEVICE_MEMORY "FI_EP_MSG and FI_EP_RDM support GPU memory"
 #define OF_REGATTR    "a flag of fi_mr_regattr"
 #define NO_XPU	      "no verbs device lets accelerators post operations"
 #define NO_SCALABLE   "scalable endpoints are not supported: one context per direction"

@@ -15,36 +15,41 @@ static bool asks(const struct fi_info *hints)
 }
 
 /* Returns NULL, or the reason why endpoints of this type do not support device memory. */
-static const char *obstacle(enum fi_ep_type type)
+static const char *obstacle(enum fi_ep_type type, const struct fi_info *hints)
 {
+	bool shared = hints->ep_attr && hints->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	const char *why;
 
-	if (type != FI_EP_MSG)
-		return "there is device memory for FI_EP_MSG only";
+	if (type == FI_EP_DGRAM)
+		return "there is no device memory for FI_EP_DGRAM";
+	if (type == FI_EP_RDM && shared)
+		return "shared receive contexts of FI_EP_RDM take no device memory";
 	if (!ofi_hmem_any(&vrb_prov, &why))
 		return why;
 	return ofi_hmem_p2p_disabled()
-		       ? "FI_HMEM_DISABLE_P2P is set, and FI_EP_MSG has no other way to device memory"
+		       ? "FI_HMEM_DISABLE_P2P is set, and regions of device memory need it"
 		       : NULL;
 }
 
 void vrb_info_offer_hmem(struct fi_info *info, const struct fi_info *hints)
 {
-	if (!asks(hints) || obstacle(info->ep_attr->type))
+	if (!asks(hints) || obstacle(info->ep_attr->type, hints))
 		return;
 	info->caps |= FI_HMEM;
 	info->tx_attr->caps |= FI_HMEM;
 	info->rx_attr->caps |= FI_HMEM;
 	info->domain_attr->mr_mode |= FI_MR_HMEM;
-	if (info->tx_attr->inject_size > VRB_HMEM_INJECT_MAX)
+	if (info->ep_attr->type == FI_EP_MSG && info->tx_attr->inject_size > VRB_HMEM_INJECT_MAX)
 		info->tx_attr->inject_size = VRB_HMEM_INJECT_MAX;
 }
 
 void vrb_info_explain_hmem(const struct fi_info *info, const struct fi_info *hints,
 			   struct ofi_miss *miss)
 {
-	const char *why = asks(hints) && miss ? obstacle(info->ep_attr->type) : NULL;
+	const char *why = NULL;
 
+	if (asks(hints) && miss)
+		why = obstacle(info->ep_attr->type, hints);
 	if (why && !strcmp(miss->attr, "caps") && strstr(miss->asked, "FI_HMEM"))
 		snprintf(miss->has, sizeof(miss->has), "%s", why);
 }

@@ -205,6 +205,7 @@ void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
 	int asked;
 
 	offer_costly(info, hints);
+	vrb_info_offer_hmem(info, hints);
 	if (hints)
 		take_keys(info, hints);
 	if (!hints || !hints->domain_attr)
@@ -214,6 +215,6 @@ void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
 	asked = hints->domain_attr->mr_mode;
 	if (asked == FI_MR_BASIC || (asked != FI_MR_SCALABLE && (asked & need) == need))
 		return;
-	info->domain_attr->mr_mode = 0;
+	info->domain_attr->mr_mode &= FI_MR_HMEM;
 	info->domain_attr->mr_key_size = sizeof(uint64_t);
 }

@@ -25,6 +25,7 @@ struct vrb_mr {
 	uint64_t start; /* start of its addresses */
 	size_t len;
 	struct vrb_domain *domain;
+	bool opaque; /* not system memory, or a dma-buf */
 	uint64_t access;
 	struct ofi_cntr *cntrs[2]; /* for remote reads and remote writes; guarded by domain->lock */
 };
@@ -63,6 +64,7 @@ static bool mr_find(struct ofi_domain *of, uint64_t key, struct ofi_mr_place *pl
 			.len = mr->len,
 			.access = mr->access,
 			.rkey = mr->ibv->rkey,
+			.opaque = mr->opaque,
 		};
 		if (!has_mode(domain, FI_MR_VIRT_ADDR))
 			place->base = place->start;
@@ -390,6 +392,7 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov,
 	}
 	mr->domain = domain;
 	mr->start = (uintptr_t)iov->iov_base;
+	mr->opaque = memory;
 	mr->len = iov->iov_len;
 	mr_count(domain, OFI_STATS_MRS, 1);
 	mr_count(domain, OFI_STATS_MR_BYTES, iov->iov_len);

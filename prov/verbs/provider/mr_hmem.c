@@ -112,6 +112,19 @@ static struct ibv_mr *reg_dmabuf(const struct vrb_domain *domain,
 	return NULL;
 }
 
+struct ibv_mr *vrb_mr_hmem_try(const struct vrb_domain *domain, const struct vrb_mr_memory *memory,
+			       int access)
+{
+	const struct iovec *iov = &memory->iov;
+	struct ibv_mr *mr;
+
+	access &= ~IBV_ACCESS_ON_DEMAND;
+	/* It is best effort: a runtime may have copies that are always complete. */
+	memory->hmem->sync(iov->iov_base);
+	mr = reg_export(domain, memory, access);
+	return mr ? mr : ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access);
+}
+
 struct ibv_mr *vrb_mr_hmem_reg(const struct vrb_domain *domain, const struct vrb_mr_memory *memory,
 			       int access)
 {
@@ -119,14 +132,9 @@ struct ibv_mr *vrb_mr_hmem_reg(const struct vrb_domain *domain, const struct vrb
 	struct ibv_mr *mr;
 	int err;
 
-	access &= ~IBV_ACCESS_ON_DEMAND;
 	if (memory->dmabuf)
-		return reg_dmabuf(domain, memory, access);
-	/* Best effort: a runtime may have copies that always complete first. */
-	memory->hmem->sync(iov->iov_base);
-	mr = reg_export(domain, memory, access);
-	if (!mr)
-		mr = ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access);
+		return reg_dmabuf(domain, memory, access & ~IBV_ACCESS_ON_DEMAND);
+	mr = vrb_mr_hmem_try(domain, memory, access);
 	if (mr)
 		return mr;
 	err = errno;

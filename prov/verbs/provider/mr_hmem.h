@@ -38,6 +38,9 @@ static inline enum fi_hmem_iface vrb_mr_desc_iface(const void *desc)
 /* Reads from attr what fi_mr_regattr must register. Returns 0, or logs and returns -FI_E*. */
 int vrb_mr_memory(const struct vrb_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
 		  struct vrb_mr_memory *memory);
+/* Registers memory of an interface. On failure returns NULL and sets errno, without a warning. */
+struct ibv_mr *vrb_mr_hmem_try(const struct vrb_domain *domain, const struct vrb_mr_memory *memory,
+			       int access);
 /* Returns NULL with errno set on failure, which is logged. */
 struct ibv_mr *vrb_mr_hmem_reg(const struct vrb_domain *domain, const struct vrb_mr_memory *memory,
 			       int access);

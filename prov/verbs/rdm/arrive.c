@@ -4,6 +4,7 @@
  */
 #include <string.h>
 #include "prov/base/cq_ring.h"
+#include "prov/base/hmem_copy.h"
 #include <rdma/fi_errno.h>
 #include "arrive.h"
 #include "prov/rdm/objects.h"
@@ -12,7 +13,8 @@
 #include "prov/rdm/op.h"
 #include "progress.h"
 
-static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from, size_t len)
+static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from, size_t len,
+		      int *err)
 {
 	size_t done = 0, take;
 	uint8_t i;
@@ -20,7 +22,7 @@ static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from
 	for (i = 0; i < recv->count && done < len; i++) {
 		take = recv->iov[i].iov_len < len - done ? recv->iov[i].iov_len : len - done;
 		if (take)
-			memcpy(recv->iov[i].iov_base, from + done, take);
+			*err |= ofi_hmem_copy(recv->iov[i].iov_base, from + done, take);
 		done += take;
 	}
 	return done;
@@ -30,14 +32,17 @@ static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from
 static void deliver(struct ofi_rdm_peer *peer, struct ofi_rdm_recv *recv, const uint8_t *payload,
 		    size_t len, uint64_t tag)
 {
+	int err = 0;
 	struct ofi_cq_item item = {
 		.context = recv->proto.match.context,
 		.flags = recv->flags & ~OFI_RDM_RECV_BITS,
-		.len = scatter(&recv->proto, payload, len),
+		.len = scatter(&recv->proto, payload, len, &err),
 		.tag = tag,
 	};
 
-	if (ofi_unlikely(item.len < len)) {
+	if (ofi_unlikely(err)) {
+		item.err = FI_EIO;
+	} else if (ofi_unlikely(item.len < len)) {
 		item.err = FI_ETRUNC;
 		item.olen = len - item.len;
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "prov/base/hmem_copy.h"
 #include "prov/base/mr_cache.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -12,6 +13,7 @@
 #include "prov/rdm/peer.h"
 #include "window.h"
 #include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/mr_hmem.h"
 #include "prov/verbs/provider/prov.h"
 
 /* Bytes that a peer may read or write, registered only for that. */
@@ -80,11 +82,12 @@ static int reg_window(struct ofi_rdm_peer *peer, const struct iovec *iov, bool w
 	return 0;
 }
 
-static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, bool written,
-		     struct vrb_rdm_lease **lease)
+/* hmem is the interface of device memory, or NULL. */
+static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
+		     const struct ofi_hmem *hmem, struct vrb_rdm_lease **lease)
 {
-	int access =
-		written ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ;
+	const struct vrb_mr_memory memory = { .hmem = hmem, .iov = *iov };
+	const struct vrb_domain *domain = vrb_rc_domain(ep);
 	int err;
 
 	*lease = SLIST_FIRST(&vrb_rc(ep)->spare_leases);
@@ -94,7 +97,8 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, bool writte
 		*lease = calloc(1, sizeof(**lease));
 	if (!*lease)
 		return -FI_ENOMEM;
-	(*lease)->ibv = ibv_reg_mr(vrb_rc_domain(ep)->pd, iov->iov_base, iov->iov_len, access);
+	(*lease)->ibv = hmem ? vrb_mr_hmem_try(domain, &memory, access)
+			     : ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access);
 	if ((*lease)->ibv) {
 		(*lease)->what = *iov;
 		(*lease)->users = 1;
@@ -102,8 +106,9 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, bool writte
 	}
 	err = errno;
 	SLIST_INSERT_HEAD(&vrb_rc(ep)->spare_leases, *lease, spare);
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "registering %zu B at %p: %s%s\n", iov->iov_len,
-		       iov->iov_base, strerror(err), vrb_remedy(err));
+	if (!hmem)
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "registering %zu B at %p: %s%s\n",
+			       iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
 	return vrb_errno(err);
 }
 
@@ -136,12 +141,13 @@ static int reg_exact(struct ofi_rdm_ep *ep, const struct iovec *iov, bool writte
 		     struct ofi_rdm_proto_mr *mr)
 {
 	struct vrb_rdm_lease *lease = written ? NULL : vrb_rc(ep)->lease;
-	int ret;
+	int ret, access = written ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE
+				  : IBV_ACCESS_REMOTE_READ;
 
 	if (lease && lease->what.iov_base == iov->iov_base && lease->what.iov_len == iov->iov_len) {
 		lease->users++;
 	} else {
-		ret = lease_new(ep, iov, written, &lease);
+		ret = lease_new(ep, iov, access, NULL, &lease);
 		if (ret)
 			return ret;
 		if (!written)
@@ -152,13 +158,43 @@ static int reg_exact(struct ofi_rdm_ep *ep, const struct iovec *iov, bool writte
 	return 0;
 }
 
+/*
+ * Device memory is registered for each message, and nothing of it is kept: what was freed is never
+ * used. If it cannot be registered, the message goes in segments, which are copied.
+ */
+static int reg_device(struct ofi_rdm_ep *ep, const struct iovec *iov,
+		      enum ofi_rdm_proto_access access, const struct ofi_hmem *hmem,
+		      struct ofi_rdm_proto_mr *mr)
+{
+	static const int flags[] = {
+		[OFI_RDM_PROTO_SOURCE] = 0,
+		[OFI_RDM_PROTO_DESTINATION] = IBV_ACCESS_LOCAL_WRITE,
+		[OFI_RDM_PROTO_PEER_READS] = IBV_ACCESS_REMOTE_READ,
+		[OFI_RDM_PROTO_PEER_WRITES] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+	};
+	struct vrb_rdm_lease *lease;
+	int ret;
+
+	if (ep->hmem_options.p2p == FI_HMEM_P2P_DISABLED)
+		return -FI_EOPNOTSUPP;
+	ret = lease_new(ep, iov, flags[access], hmem, &lease);
+	if (ret)
+		return ret;
+	mr->grant = lease;
+	mr->rkey = lease->ibv->rkey;
+	return 0;
+}
+
 int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *iov,
 		    enum ofi_rdm_proto_access access, struct ofi_rdm_proto_mr *mr)
 {
 	bool written = access == OFI_RDM_PROTO_DESTINATION || access == OFI_RDM_PROTO_PEER_WRITES;
 	struct ofi_rdm_peer *peer = peer_of(proto_peer);
+	const struct ofi_hmem *hmem = peer->ep->hmem ? ofi_hmem_at(iov->iov_base) : NULL;
 
 	*mr = (struct ofi_rdm_proto_mr){ 0 };
+	if (hmem)
+		return reg_device(peer->ep, iov, access, hmem, mr);
 	if (access < OFI_RDM_PROTO_PEER_READS)
 		return reg_cached(peer->ep, iov, written ? IBV_ACCESS_LOCAL_WRITE : 0, mr);
 	if (has_windows(peer) && !reg_window(peer, iov, written, mr))

@@ -6,7 +6,9 @@
 #include "conn.h"
 #include "link.h"
 #include "mem.h"
+#include "prov/base/hmem_copy.h"
 #include "prov/base/mr_cache.h"
+#include "prov/base/refuse.h"
 #include "prov/rdm/peer.h"
 #include "progress.h"
 #include "rc.h"
@@ -50,13 +52,15 @@ static int gather(struct ibv_sge *sge, const struct iovec *iov, size_t offset, s
 	return n;
 }
 
-static uint8_t *pack(uint8_t *to, const struct ibv_sge *sge, int count)
+static int pack(uint8_t *to, const struct ibv_sge *sge, int count)
 {
-	for (; count--; sge++) {
-		memcpy(to, (void *)(uintptr_t)sge->addr, sge->length);
+	int err = 0;
+
+	for (; count-- && !err; sge++) {
+		err = ofi_hmem_copy(to, (void *)(uintptr_t)sge->addr, sge->length);
 		to += sge->length;
 	}
-	return to;
+	return err;
 }
 
 static int again(struct ofi_rdm_peer *peer, int err)
@@ -67,7 +71,21 @@ static int again(struct ofi_rdm_peer *peer, int err)
 	return -FI_EAGAIN;
 }
 
-/* Sends inline if the packet fits, else from a bounce buffer. */
+/* Device memory that cannot be copied ends the connection: the message can't be sent. */
+static int give_up(struct ofi_rdm_peer *peer, struct vrb_rdm_buf *bounce)
+{
+	struct vrb_rdm_link *link = vrb_rc_peer(peer)->link;
+
+	vrb_rdm_pool_put(&vrb_rc(peer->ep)->tx_bufs, bounce);
+	if (!link->fault)
+		link->fault = FI_EIO;
+	return again(peer, EIO);
+}
+
+/*
+ * Sends inline if the packet fits, else from a bounce buffer. Inline data is read by the processor,
+ * so what may be device memory is not sent inline.
+ */
 static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_t hdr_len,
 		   const struct iovec *iov, size_t offset, size_t len,
 		   struct ofi_rdm_proto_out *out)
@@ -83,13 +101,15 @@ static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_
 	int err;
 
 	wr.num_sge = 1 + gather(&sge[1], iov, offset, len);
-	if (hdr_len + len <= vrb_rc(ep)->inline_max + sizeof(struct ofi_rdm_wire_fast)) {
+	if (!ep->hmem &&
+	    hdr_len + len <= vrb_rc(ep)->inline_max + sizeof(struct ofi_rdm_wire_fast)) {
 		wr.send_flags = IBV_SEND_INLINE;
 	} else {
 		bounce = vrb_rdm_pool_get(&vrb_rc(ep)->tx_bufs);
 		if (!bounce)
 			return again(peer, ENOMEM);
-		pack(bounce->out.data, sge, wr.num_sge);
+		if (pack(bounce->out.data, sge, wr.num_sge))
+			return give_up(peer, bounce);
 		sge[0].addr = (uintptr_t)bounce->out.data;
 		sge[0].length = (uint32_t)(hdr_len + len);
 		sge[0].lkey = bounce->out.lkey;
@@ -276,9 +296,13 @@ static size_t rc_bounces_left(struct ofi_rdm_ep *ep)
 static int rc_local(struct ofi_rdm_ep *ep, void *addr, size_t len, bool written,
 		    struct ofi_mr_region **region, uint32_t *lkey)
 {
-	int ret = ofi_mr_cache_get(ep->domain->cache, addr, len,
-				   written ? IBV_ACCESS_LOCAL_WRITE : 0, region);
+	int ret;
 
+	if (ep->hmem && ofi_hmem_at(addr))
+		return ofi_refuse(&vrb_prov, FI_LOG_EP_DATA, -FI_EINVAL,
+				  "RMA of %zu B of device memory: needs its descriptor\n", len);
+	ret = ofi_mr_cache_get(ep->domain->cache, addr, len, written ? IBV_ACCESS_LOCAL_WRITE : 0,
+			       region);
 	if (!ret)
 		*lkey = ((struct ibv_mr *)(*region)->mr)->lkey;
 	return ret;
