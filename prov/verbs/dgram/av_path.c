@@ -103,11 +103,6 @@ static struct vrb_dest *group_at(const struct vrb_av *av, fi_addr_t addr)
 	return addr >= GROUP_BASE ? ofi_table_at(&av->groups, addr - GROUP_BASE) : NULL;
 }
 
-static bool is_late(const struct vrb_dest *dest)
-{
-	return dest && vrb_dest_is_late(dest);
-}
-
 const struct vrb_dest *vrb_av_dest_slow(struct vrb_av *av, fi_addr_t addr)
 {
 	struct vrb_dest *dest = group_at(av, addr);
@@ -120,7 +115,7 @@ const struct vrb_dest *vrb_av_dest_slow(struct vrb_av *av, fi_addr_t addr)
 		errno = EINVAL;
 		ofi_lock(&av->base.lock);
 		dest = ofi_av_entry(&av->base, addr);
-		late = is_late(dest);
+		late = dest && vrb_dest_is_late(dest);
 		ah = dest && !late ? find_ah(av, dest, av->tclass) : NULL;
 		if (ah)
 			__atomic_store_n(&dest->ah, ah, __ATOMIC_RELEASE);
@@ -141,7 +136,7 @@ const struct vrb_dest *vrb_av_dest_as(struct vrb_av *av, fi_addr_t addr, struct 
 		dest = group_at(av, addr);
 		if (!dest || !__atomic_load_n(&dest->ah, __ATOMIC_RELAXED))
 			dest = ofi_av_entry(&av->base, addr);
-		late = is_late(dest);
+		late = dest && vrb_dest_is_late(dest);
 		if (dest)
 			*own = *dest;
 		own->ah = dest && !late ? find_ah(av, dest, tclass) : NULL;
