@@ -11,7 +11,7 @@
 
 static OFI_OUTLINE ssize_t wake(struct ofi_rdm_ep *ep)
 {
-	ofi_unlock_slow(&ep->lock);
+	ofi_rdm_unlock_slow(ep);
 	return 0;
 }
 

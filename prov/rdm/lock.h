@@ -8,6 +8,7 @@
 #ifndef OFI_RDM_LOCK_H
 #define OFI_RDM_LOCK_H
 
+#include "errand.h"
 #include "rdm.h"
 
 /*
@@ -31,7 +32,7 @@ OFI_INLINE bool ofi_rdm_enter(struct ofi_rdm_ep *ep, bool nolock)
 	return true;
 }
 
-/* Leaves the endpoint. On false the caller must call ofi_unlock_slow(). */
+/* Leaves the endpoint. On false the caller must call ofi_rdm_unlock_slow(). */
 OFI_INLINE bool ofi_rdm_release(struct ofi_rdm_ep *ep, bool nolock)
 {
 	if (!nolock)
@@ -43,7 +44,7 @@ OFI_INLINE bool ofi_rdm_release(struct ofi_rdm_ep *ep, bool nolock)
 OFI_INLINE void ofi_rdm_leave(struct ofi_rdm_ep *ep, bool nolock)
 {
 	if (ofi_unlikely(!ofi_rdm_release(ep, nolock)))
-		ofi_unlock_slow(&ep->lock);
+		ofi_rdm_unlock_slow(ep);
 }
 
 /*
@@ -59,11 +60,13 @@ static inline void ofi_rdm_lock(struct ofi_rdm_ep *ep)
 	ep->direct.cq = OFI_RDM_NO_DIRECT;
 }
 
+/* Readmits an owner that was locked out, after the errands of the event thread. */
 static inline void ofi_rdm_unlock(struct ofi_rdm_ep *ep)
 {
-	if (ep->biased)
-		ofi_bias_open(&ep->bias);
-	ofi_unlock(&ep->lock);
+	if (ofi_unlikely(ep->biased && ofi_bias_is_shut(&ep->bias)))
+		ofi_rdm_reopen(ep);
+	if (ofi_unlikely(!ofi_release(&ep->lock)))
+		ofi_rdm_unlock_slow(ep);
 }
 
 /*

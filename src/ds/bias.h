@@ -8,11 +8,17 @@
 #define OFI_BIAS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "compiler.h"
+
+/*
+ * Values of shut: the owner is asked to take the lock; after a barrier, it is certain to see that.
+ */
+enum { OFI_BIAS_CALLED = 1, OFI_BIAS_SHUT };
 
 struct ofi_bias {
 	int inside; /* the owner is inside; only the owner writes it */
-	int shut;   /* the owner is locked out; written with the lock held */
+	int shut;   /* 0 or one of the above; written with the lock held */
 };
 
 /*
@@ -25,12 +31,44 @@ bool ofi_bias_init(void);
  * the lock held.
  */
 void ofi_bias_shut(struct ofi_bias *bias);
+/*
+ * Locks out the owner without waiting. Returns false if the owner is inside: its next entry fails,
+ * even if the caller releases the lock in the meantime.
+ */
+bool ofi_bias_try_shut(struct ofi_bias *bias);
+/* Returns how long the last barrier took, for any bias, in ms. */
+uint64_t ofi_bias_cost(void);
 
 /*
  * True while this thread does not act as the owner and has to lock it out: permanently in threads
  * of the library, temporarily in threads of the application.
  */
 extern __thread bool ofi_bias_outside;
+
+/*
+ * Returns true if the owner is seen inside, which may have ended. False says nothing about where
+ * the owner is.
+ */
+static inline bool ofi_bias_looks_inside(const struct ofi_bias *bias)
+{
+	return __atomic_load_n(&bias->inside, __ATOMIC_RELAXED);
+}
+
+/* Called with the lock held. */
+static inline bool ofi_bias_is_shut(const struct ofi_bias *bias)
+{
+	return __atomic_load_n(&bias->shut, __ATOMIC_RELAXED);
+}
+
+/*
+ * Makes the owner take the lock at its next entry, as soon as it sees the request. Costs nothing,
+ * and says nothing about where the owner is. Called with the lock held.
+ */
+static inline void ofi_bias_call(struct ofi_bias *bias)
+{
+	if (!ofi_bias_is_shut(bias))
+		__atomic_store_n(&bias->shut, OFI_BIAS_CALLED, __ATOMIC_RELAXED);
+}
 
 /* Readmits the owner. The lock is still held. */
 static inline void ofi_bias_open(struct ofi_bias *bias)

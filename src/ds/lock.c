@@ -135,3 +135,20 @@ void ofi_lock_join(struct ofi_lock_joined *lock, struct ofi_lock *other)
 	__atomic_store_n(&lock->own.word, LOCK_JOINED, __ATOMIC_RELEASE);
 	futex(&lock->own.word, FUTEX_WAKE_BITSET, INT_MAX, LOCK_STARVED | LOCK_ANY);
 }
+
+bool ofi_lock_or_mark(struct ofi_lock *lock)
+{
+	int seen;
+
+	while (!ofi_trylock(lock)) {
+		if (is_joined(lock)) {
+			ofi_lock(other_of(lock));
+			return true;
+		}
+		seen = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
+		if (seen == LOCK_SLEEPERS || seen == LOCK_HANDED ||
+		    swap(lock, LOCK_HELD, LOCK_SLEEPERS))
+			return false;
+	}
+	return true;
+}

@@ -30,6 +30,11 @@ void ofi_unlock_slow(struct ofi_lock *lock);
  * Makes the lock an alias of `other` for good. The caller holds lock->own, and no lock afterwards.
  */
 void ofi_lock_join(struct ofi_lock_joined *lock, struct ofi_lock *other);
+/*
+ * Takes the lock without waiting, unless it is an alias of a shared one. Returns false if it is
+ * held: its holder releases it through ofi_unlock_slow().
+ */
+bool ofi_lock_or_mark(struct ofi_lock *lock);
 
 static inline void ofi_lock_init(struct ofi_lock *lock)
 {

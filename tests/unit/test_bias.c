@@ -52,7 +52,7 @@ static long barrier(long command)
 {
 	if (command != MEMBARRIER_CMD_PRIVATE_EXPEDITED)
 		return 0;
-	assert_int_equal(get(bias.shut), 1);
+	assert_int_equal(get(bias.shut), OFI_BIAS_SHUT);
 	barriers++;
 	if (late_store)
 		set(bias.inside, 1);
@@ -118,6 +118,41 @@ static void test_refused(void **state)
 	assert_false(ofi_bias_enter(&bias));
 	ofi_bias_open(&bias);
 	assert_true(ofi_bias_enter(&bias));
+}
+
+/* Without waiting: an owner that is inside stays shut out behind its call, by one barrier. */
+static void test_try_shut(void **state)
+{
+	(void)state;
+	begin();
+	assert_true(ofi_bias_enter(&bias));
+	ofi_bias_call(&bias);
+	assert_int_equal(barriers, 0);
+	assert_false(ofi_bias_enter(&bias));
+	assert_int_equal(bias.inside, 0);
+	ofi_bias_open(&bias);
+	assert_true(ofi_bias_enter(&bias));
+	assert_false(ofi_bias_try_shut(&bias));
+	assert_int_equal(barriers, 1);
+	ofi_bias_leave(&bias);
+	assert_false(ofi_bias_enter(&bias));
+	assert_true(ofi_bias_try_shut(&bias));
+	assert_int_equal(barriers, 1);
+	ofi_bias_call(&bias);
+	assert_true(ofi_bias_try_shut(&bias));
+	assert_int_equal(barriers, 1);
+	ofi_bias_open(&bias);
+}
+
+/* That the owner was called says nothing about where it is. */
+static void test_call_then_shut(void **state)
+{
+	(void)state;
+	begin();
+	ofi_bias_call(&bias);
+	late_store = true;
+	assert_false(ofi_bias_try_shut(&bias));
+	assert_int_equal(barriers, 1);
 }
 
 /* The owner is inside, as is seen behind the barrier only: it is waited for. */
@@ -257,6 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_enter),	  cmocka_unit_test(test_shut),
 		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_try_shut),  cmocka_unit_test(test_call_then_shut),
 		cmocka_unit_test(test_exclusion),
 	};
 

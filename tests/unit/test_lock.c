@@ -54,6 +54,21 @@ static void test_trylock(void **state)
 	ofi_unlock(&lock);
 }
 
+/* The holder releases it through ofi_unlock_slow(), with a sleeper or without. */
+static void test_mark(void **state)
+{
+	(void)state;
+	ofi_lock_init(&lock);
+	assert_true(ofi_lock_or_mark(&lock));
+	assert_false(ofi_lock_or_mark(&lock));
+	assert_false(ofi_lock_or_mark(&lock));
+	assert_false(ofi_release(&lock));
+	assert_false(ofi_lock_or_mark(&lock));
+	ofi_unlock_slow(&lock);
+	assert_true(ofi_lock_or_mark(&lock));
+	assert_true(ofi_release(&lock));
+}
+
 /*
  * Pollers take the lock again as soon as they released it, and while there is one who waits they
  * keep it until that one sleeps. It comes too late each time that it is woken, unless the lock is
@@ -221,8 +236,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exclusion),   cmocka_unit_test(test_trylock),
-		cmocka_unit_test(test_fair_to_one), cmocka_unit_test(test_fair_to_all),
-		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_mark),	    cmocka_unit_test(test_fair_to_one),
+		cmocka_unit_test(test_fair_to_all), cmocka_unit_test(test_join),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,8 @@ static void tick(void)
 	struct vrb_rdm_dead_links ripe;
 
 	vrb_rdm_conn_ripe(&rc.rdm, &ripe);
-	vrb_rdm_conn_free(&ripe);
+	vrb_rdm_conn_doom(&rc.rdm, &ripe);
+	vrb_rdm_conn_bury(&rc.rdm);
 }
 
 static struct vrb_rdm_link *link_with_a_receive(struct ibv_pd *pd)

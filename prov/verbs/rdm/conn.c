@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Connections to peers: carries out the decisions of the connection policy. */
-#include <sys/timerfd.h>
 #include "prov/base/wait.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
@@ -36,21 +35,13 @@ void vrb_rdm_conn_entered(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_sta
 	       ofi_rdm_conn_state_name(from), ofi_rdm_conn_cause_name(cause));
 }
 
-void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
-{
-	struct itimerspec spec = { .it_value = { (time_t)(ms / 1000),
-						 (long)(ms % 1000) * 1000000 } };
-
-	if (!ms)
-		spec.it_value.tv_nsec = 1;
-	timerfd_settime(vrb_rc(ep)->conn.timer.fd, 0, &spec, NULL);
-}
-
 /* Returns when the event thread can free a connection, if that is before `next`. */
 static uint64_t first_deferred_free(const struct ofi_rdm_ep *ep, uint64_t next)
 {
 	const struct vrb_rdm_link *link;
 
+	if (__atomic_load_n(&vrb_rc(ep)->conn.burial.some, __ATOMIC_RELAXED))
+		return 0;
 	SLIST_FOREACH (link, &vrb_rc(ep)->conn.dead_links, dead_entry) {
 		if (vrb_rdm_link_ripe(link, vrb_rc(ep)->conn.set.now))
 			return 0;

@@ -4,9 +4,10 @@
  * decides; this code acts. The fabric's event thread does the work, whether or not the application
  * polls. All functions are called with the endpoint's lock held unless they say otherwise.
  *
- * An id is destroyed without the lock, because that waits until its events have been handled; the
- * same holds for queue pairs. Connections that are no longer used go to a list that the event
- * thread empties between events.
+ * The event thread does not wait for threads that are in the endpoint; they do its work there when
+ * they leave (errand.h). An id is destroyed without the lock, because that waits until its events
+ * have been handed over; the same holds for queue pairs. Connections that are no longer used go to
+ * a list that the event thread empties between events.
  *
  * While peer->link is flushing, peer->next is the new connection, whose packets wait until then.
  */
@@ -24,7 +25,8 @@ struct vrb_rdm_knock {
 	struct rdma_cm_id *id;
 	bool asked;			 /* the request is on its way */
 	LIST_ENTRY(vrb_rdm_knock) link;	 /* in peer->knocks */
-	SLIST_ENTRY(vrb_rdm_knock) over; /* in ep->conn.knocks */
+	SLIST_ENTRY(vrb_rdm_knock) over; /* in ep->conn.knocks, then in ep->conn.burial */
+	struct ofi_rdm_errand end;	 /* runs when the id is destroyed */
 };
 
 /*

@@ -8,7 +8,6 @@
 #include "prov/rdm/av.h"
 #include "conn_data.h"
 #include "conn_int.h"
-#include "prov/rdm/lock.h"
 #include "progress.h"
 #include "proof.h"
 #include "prov/verbs/cm/cm_wire.h"
@@ -298,17 +297,20 @@ static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 	}
 }
 
+static struct rdma_cm_id *link_heard(struct vrb_owner *owner, const struct rdma_cm_event *event)
+{
+	struct vrb_rdm_link *link = vrb_owner_of(owner, struct vrb_rdm_link, owner);
+
+	if (!link->ep->closing && link->state < VRB_RDM_LINK_ENDED)
+		link_event(link, event);
+	return NULL;
+}
+
 static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			  struct vrb_cm_left *left)
 {
-	struct vrb_rdm_link *link = vrb_owner_of(owner, struct vrb_rdm_link, owner);
-	struct ofi_rdm_ep *ep = link->ep;
-
-	(void)left;
-	ofi_rdm_lock(ep);
-	if (!ep->closing && link->state < VRB_RDM_LINK_ENDED)
-		link_event(link, event);
-	ofi_rdm_unlock(ep);
+	vrb_rdm_conn_hear(vrb_owner_of(owner, struct vrb_rdm_link, owner)->ep, link_heard, owner,
+			  event, left);
 }
 
 /* Passive side. */
@@ -371,6 +373,16 @@ static enum ofi_rdm_cmwire_reason why(const struct ofi_rdm_peer *peer, int err)
 	return OFI_RDM_CMWIRE_BUSY;
 }
 
+/* Makes the connection the owner of the id, whose events the listener ignores until then. */
+static void own(struct vrb_rdm_link *link)
+{
+	struct vrb_cm *cm = vrb_rdm_conn_cm(link->ep);
+
+	ofi_lock(&cm->lock);
+	link->id->context = &link->owner;
+	ofi_unlock(&cm->lock);
+}
+
 static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 					       const struct rdma_cm_event *event,
 					       const struct ofi_rdm_cmwire *cm)
@@ -386,7 +398,7 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 		link->mirror = mirror;
 		vrb_rdm_conn_learn(link, cm);
 		link->id = event->id;
-		link->id->context = &link->owner;
+		own(link);
 		if (!mirror)
 			vrb_rc_peer(peer)->next = link;
 		ret = accept_link(link, event);
@@ -515,18 +527,15 @@ static void tell_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reaso
  * Returns the request's id to be destroyed after the event is acknowledged, or NULL if a connection
  * owns it.
  */
-static struct rdma_cm_id *request_event(struct vrb_rdm_listener *listener,
-					const struct rdma_cm_event *event)
+static struct rdma_cm_id *listener_heard(struct vrb_owner *owner, const struct rdma_cm_event *event)
 {
-	struct ofi_rdm_ep *ep = listener->ep;
+	struct ofi_rdm_ep *ep = vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep;
 	uint8_t wire[VRB_CM_WIRE_MAX];
 	enum ofi_rdm_cmwire_reason reason;
 	uint8_t len;
 
-	ofi_rdm_lock(ep);
 	reason = requested(ep, event);
 	len = vrb_rdm_conn_data(ep, OFI_RDM_CMWIRE_REJECT, reason, 0, wire);
-	ofi_rdm_unlock(ep);
 	if (reason == OFI_RDM_CMWIRE_NONE)
 		return NULL;
 	tell_refused(event->id, reason);
@@ -538,8 +547,8 @@ static void listener_event(struct vrb_owner *owner, const struct rdma_cm_event *
 			   struct vrb_cm_left *left)
 {
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		left->destroy =
-			request_event(vrb_owner_of(owner, struct vrb_rdm_listener, owner), event);
+		vrb_rdm_conn_hear(vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep,
+				  listener_heard, owner, event, left);
 }
 
 const struct vrb_owner_ops vrb_rdm_listener_ops = { .event = listener_event };

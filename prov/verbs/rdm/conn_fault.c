@@ -3,6 +3,7 @@
  * Faults that end connections, as reported by the device, memory and packets. A hostile peer can
  * cause any of them as often as it likes, so the log is rate-limited.
  */
+#include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
@@ -118,18 +119,50 @@ static void let_go(struct vrb_rdm_link *link)
 {
 	link->let_go = true;
 	__atomic_store_n(&vrb_rc_domain(link->ep)->no_last_wqe, false, __ATOMIC_RELAXED);
-	if (link->state == VRB_RDM_LINK_DEAD && !link->ep->closing)
+	if (link->state == VRB_RDM_LINK_DEAD)
 		vrb_rdm_conn_wake(link->ep, 0);
+}
+
+/* An endpoint that is being closed does not wait for the device, and may have freed the link. */
+static void qp_heard(struct ofi_rdm_ep *ep, struct vrb_rdm_link *link, enum ibv_event_type event)
+{
+	if (ep->closing)
+		return;
+	if (event == IBV_EVENT_QP_LAST_WQE_REACHED)
+		let_go(link);
+	else if (link->state < VRB_RDM_LINK_ENDED)
+		qp_event(link, event);
+}
+
+struct qp_errand {
+	struct ofi_rdm_errand errand;
+	struct vrb_rdm_link *link;
+	enum ibv_event_type event;
+};
+
+static void qp_errand_run(struct ofi_rdm_ep *ep, struct ofi_rdm_errand *errand)
+{
+	const struct qp_errand *qp = (const struct qp_errand *)errand;
+
+	qp_heard(ep, qp->link, qp->event);
+	free(errand);
 }
 
 void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 {
+	struct qp_errand *qp = malloc(sizeof(*qp));
 	struct ofi_rdm_ep *ep = link->ep;
 
+	if (qp) {
+		*qp = (struct qp_errand){ .errand.run = qp_errand_run,
+					  .link = link,
+					  .event = event };
+		ofi_rdm_errand_add(ep, &qp->errand);
+		vrb_rdm_conn_errands(ep);
+		return;
+	}
 	ofi_rdm_lock(ep);
-	if (event == IBV_EVENT_QP_LAST_WQE_REACHED)
-		let_go(link);
-	else if (!ep->closing && link->state < VRB_RDM_LINK_ENDED)
-		qp_event(link, event);
+	ofi_rdm_errands_run(ep);
+	qp_heard(ep, link, event);
 	ofi_rdm_unlock(ep);
 }

@@ -4,11 +4,11 @@
  * nobody can listen. The host's connection manager refuses it, for which no process has to run.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn_int.h"
-#include "prov/rdm/lock.h"
 #include "prov/verbs/provider/prov.h"
 
 static void set_port(struct ofi_rdm_addr *addr, in_port_t port)
@@ -56,6 +56,12 @@ void vrb_rdm_conn_knocks_free(struct vrb_rdm_knocks *knocks)
 			rdma_destroy_id(knock->id);
 		free(knock);
 	}
+}
+
+void vrb_rdm_conn_knock_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_errand *end)
+{
+	(void)ep;
+	free((char *)end - offsetof(struct vrb_rdm_knock, end));
 }
 
 /*
@@ -107,17 +113,20 @@ static void handle(struct vrb_rdm_knock *knock, const struct rdma_cm_event *even
 		asked(peer);
 }
 
+static struct rdma_cm_id *knock_heard(struct vrb_owner *owner, const struct rdma_cm_event *event)
+{
+	struct vrb_rdm_knock *knock = vrb_owner_of(owner, struct vrb_rdm_knock, owner);
+
+	if (!knock->ep->closing && knock->peer)
+		handle(knock, event);
+	return NULL;
+}
+
 static void conn_knock_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 				struct vrb_cm_left *left)
 {
-	struct vrb_rdm_knock *knock = vrb_owner_of(owner, struct vrb_rdm_knock, owner);
-	struct ofi_rdm_ep *ep = knock->ep;
-
-	(void)left;
-	ofi_rdm_lock(ep);
-	if (!ep->closing && knock->peer)
-		handle(knock, event);
-	ofi_rdm_unlock(ep);
+	vrb_rdm_conn_hear(vrb_owner_of(owner, struct vrb_rdm_knock, owner)->ep, knock_heard, owner,
+			  event, left);
 }
 
 static const struct vrb_owner_ops knock_owner_ops = { .event = conn_knock_cm_event };

@@ -33,18 +33,12 @@
 #define BACKOFF_MS     20
 #define BACKOFF_MAX_MS 1000
 
-/* Called by the event thread. */
-static void timer_ready(struct ofi_source *source)
+static void tick_run(struct ofi_rdm_ep *ep, struct ofi_rdm_errand *tick)
 {
-	struct ofi_rdm_ep *ep =
-		&((struct vrb_rc_ep *)((char *)source - offsetof(struct vrb_rc_ep, conn.timer)))
-			 ->rdm;
 	struct vrb_rdm_dead_links dead_links;
-	struct vrb_rdm_knocks knocks;
-	uint64_t ticks;
 
-	(void)!read(source->fd, &ticks, sizeof(ticks));
-	ofi_rdm_lock(ep);
+	(void)tick;
+	__atomic_store_n(&vrb_rc(ep)->conn.ticking, false, __ATOMIC_RELEASE);
 	vrb_rdm_conn_ripe(ep, &dead_links);
 	/*
 	 * A peer that sends is connected, even if the connection manager does not report it in
@@ -54,17 +48,31 @@ static void timer_ready(struct ofi_source *source)
 		vrb_rdm_poll_all(ep);
 		vrb_rdm_conn_tick(ep);
 	}
-	knocks = vrb_rc(ep)->conn.knocks;
-	SLIST_INIT(&vrb_rc(ep)->conn.knocks);
-	ofi_rdm_unlock(ep);
-	vrb_rdm_conn_knocks_free(&knocks);
-	vrb_rdm_conn_free(&dead_links);
+	vrb_rdm_conn_doom(ep, &dead_links);
+}
+
+/* Called by the event thread. */
+static void timer_ready(struct ofi_source *source)
+{
+	struct ofi_rdm_ep *ep =
+		&((struct vrb_rc_ep *)((char *)source - offsetof(struct vrb_rc_ep, conn.timer)))
+			 ->rdm;
+	struct vrb_rdm_conns *conn = &vrb_rc(ep)->conn;
+	uint64_t ticks;
+
+	(void)!read(source->fd, &ticks, sizeof(ticks));
+	if (!__atomic_exchange_n(&conn->ticking, true, __ATOMIC_ACQUIRE))
+		ofi_rdm_errand_add(ep, &conn->tick);
+	vrb_rdm_conn_errands(ep);
+	vrb_rdm_conn_bury(ep);
 }
 
 static int open_timer(struct ofi_rdm_ep *ep)
 {
 	int ret;
 
+	vrb_rc(ep)->conn.tick.run = tick_run;
+	ofi_lock_init(&vrb_rc(ep)->conn.burial.lock);
 	vrb_rc(ep)->conn.timer = (struct ofi_source){
 		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
 		.ready = timer_ready,
@@ -254,12 +262,13 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 	struct vrb_rdm_link *link;
 	uint32_t i;
 
-	if (vrb_rc(ep)->conn.timer.fd >= 0) {
+	if (vrb_rc(ep)->conn.timer.fd >= 0)
 		ofi_loop_remove(&vrb_rc_domain(ep)->fabric->loop, &vrb_rc(ep)->conn.timer);
-		close(vrb_rc(ep)->conn.timer.fd);
-	}
 	if (vrb_rc(ep)->conn.listener.id)
 		rdma_destroy_id(vrb_rc(ep)->conn.listener.id);
+	vrb_rdm_conn_settle(ep);
+	vrb_rdm_conn_bury(ep);
+	vrb_rdm_conn_settle(ep);
 	vrb_rc(ep)->recent_qp = VRB_RDM_NO_QP;
 	for (i = 0; i < ep->peer_count; i++)
 		if (vrb_rc_peer(ep->peers[i])->link)
@@ -281,6 +290,10 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
 		while ((link = vrb_rc(ep)->by_qp[i]))
 			close_link(link);
+	/* Drops the events of what is closed. */
+	vrb_rdm_conn_settle(ep);
+	if (vrb_rc(ep)->conn.timer.fd >= 0)
+		close(vrb_rc(ep)->conn.timer.fd);
 	vrb_rdm_secret_close(vrb_rc(ep)->conn.secret);
 	vrb_rc(ep)->conn.secret = NULL;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include "prov/rdm/admit.h"
+#include "prov/rdm/errand.h"
 #include "prov/rdm/policy.h"
 #include "prov/verbs/cm/cm.h"
 
@@ -22,6 +23,7 @@ struct vrb_rdm_listener {
 
 SLIST_HEAD(vrb_rdm_dead_links, vrb_rdm_link);
 SLIST_HEAD(vrb_rdm_knocks, vrb_rdm_knock);
+SLIST_HEAD(vrb_rdm_heard_list, vrb_rdm_heard);
 TAILQ_HEAD(vrb_rdm_starved, vrb_rc_peer);
 
 struct vrb_rdm_conns {
@@ -44,7 +46,17 @@ struct vrb_rdm_conns {
 	struct vrb_rdm_listener listener;
 	struct ofi_source timer;
 	struct vrb_rdm_dead_links dead_links;
-	struct vrb_rdm_knocks knocks; /* finished probes, to be freed by the event thread */
+	struct vrb_rdm_knocks knocks; /* finished probes */
+	struct ofi_rdm_errand tick;   /* runs expired timers */
+	bool ticking;		      /* the tick is queued; atomic */
+	/* What the event thread frees without the endpoint's lock. */
+	struct {
+		struct ofi_lock lock; /* taken last */
+		bool some;	      /* atomic */
+		struct vrb_rdm_dead_links links;
+		struct vrb_rdm_knocks knocks;
+		struct vrb_rdm_heard_list requests; /* refused connection requests */
+	} burial;
 };
 
 #endif

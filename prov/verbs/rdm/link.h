@@ -84,7 +84,8 @@ struct vrb_rdm_link {
 	struct vrb_rdm_windows windows;
 	struct vrb_rdm_spare_windows spare_windows;
 	struct vrb_rdm_link *qp_next;	      /* in ep->by_qp */
-	SLIST_ENTRY(vrb_rdm_link) dead_entry; /* in ep->conn.dead_links */
+	SLIST_ENTRY(vrb_rdm_link) dead_entry; /* in ep->conn.dead_links, then in ep->conn.burial */
+	struct ofi_rdm_errand end; /* runs when the id and the queue pair are destroyed */
 };
 
 /*

@@ -81,7 +81,7 @@ static OFI_OUTLINE ssize_t read_filled(struct ofi_rdm_cq *cq, struct ofi_rdm_ep 
 
 static OFI_OUTLINE ssize_t wake_both(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, ssize_t ret)
 {
-	ofi_unlock_slow(&ep->lock);
+	ofi_rdm_unlock_slow(ep);
 	if (ofi_unlikely(!release_cq(cq, false)))
 		ofi_unlock_slow(&cq->eps_lock);
 	return ret;
