@@ -122,7 +122,7 @@ void call_mr_bind(struct stage *stage, struct worker *worker)
 		     200 + worker->number, 0, &mr, NULL));
 	OK(fi_mr_bind(mr, &stage->cntr->fid, FI_REMOTE_WRITE));
 	MAY(fi_mr_bind(stage->mr, &stage->cntr->fid, FI_REMOTE_WRITE), FI_EBUSY);
-	MAY(fi_mr_refresh(stage->mr, NULL, 0, 0), FI_ENOSYS);
+	MAY(fi_mr_refresh(stage->mr, NULL, 0, 0), FI_EOPNOTSUPP);
 	OK(fi_close(&mr->fid));
 }
 
