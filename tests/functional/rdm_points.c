@@ -49,6 +49,7 @@ struct scene {
 
 static char out[LARGE], in[LARGE];
 static uint64_t olds[MOST], one = 1;
+static bool killed;
 
 /* Both sides. */
 
@@ -118,7 +119,8 @@ static void until_half(struct scene *s)
 		poll_once(s);
 		pause_until(end, "the first bytes");
 	}
-	EQUAL(s->done, 0);
+	/* The thread that makes progress may finish while this one has no processor. */
+	CHECK(!killed || !s->done);
 }
 
 static void announce(struct scene *s)
@@ -205,7 +207,6 @@ static const struct point write_points[] = {
 	{ "rendezvous write to come", 1, 1, LARGE, .act = send_one, .received = true },
 };
 
-static bool killed;
 static const struct point *table;
 static size_t table_size;
 
