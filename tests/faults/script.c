@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -398,6 +399,18 @@ static int open_dgram(struct script *s)
 	       step(s, "fi_enable of datagrams", fi_enable(s->ep[3]));
 }
 
+/* An address that could not be resolved when it was inserted is resolved by sends. */
+static ssize_t send_datagram(struct script *s, const void *buf, void *desc, fi_addr_t to)
+{
+	long end = now_ms() + WAIT_MS;
+	ssize_t ret;
+
+	do {
+		ret = fi_send(s->ep[3], buf, 1000, desc, to, NULL);
+	} while (ret == -FI_EAGAIN && !usleep(1000) && now_ms() < end);
+	return ret;
+}
+
 /* To itself; what is sent last is on its way when the endpoint closes. */
 static int datagrams(struct script *s)
 {
@@ -414,7 +427,7 @@ static int datagrams(struct script *s)
 		return from_event(s, "fi_av_insert", err);
 	return step(s, "fi_av_insert", ret) ||
 	       step(s, "fi_recv", fi_recv(s->ep[3], s->buf, LEN, desc, 0, NULL)) ||
-	       step(s, "fi_send", fi_send(s->ep[3], mine, 1000, desc, to, NULL)) ||
+	       step(s, "fi_send", send_datagram(s, mine, desc, to)) ||
 	       complete(s, "waiting for a datagram", 2) ||
 	       step(s, "fi_inject", fi_inject(s->ep[3], mine, 8, to));
 }
