@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-enum { COUNT = 1500, LEN = 32 };
+enum { COUNT = 300, LEN = 32 };
 
 static uint8_t in[2 * COUNT][LEN];
 static struct srx_scene scene;
