@@ -20,19 +20,25 @@ struct ofi_loop;
 struct ofi_mr_cache;
 struct ofi_rdm_domain_progress;
 
-/* A memory region, for operations that the library performs itself. */
+enum {
+	OFI_MR_BUFFERS = 16, /* most buffers of a memory region */
+};
+
+/* A buffer of a memory region, for operations that the library performs itself. */
 struct ofi_mr_place {
 	uint64_t base; /* added to the addresses of operations; 0 with FI_MR_VIRT_ADDR */
 	uint64_t start, len;
 	uint64_t access; /* FI_REMOTE_READ and similar flags */
 	uint32_t rkey;
-	bool opaque; /* only an interface of device memory reaches it, if any does */
+	uint32_t count; /* of the region's buffers */
+	bool opaque;	/* only an interface of device memory reaches it, if any does */
 };
 
 /* Callbacks of the provider for the library. */
 struct ofi_domain_ops {
-	/* Finds the region of a key. Returns false if there is none. */
-	bool (*mr_find)(struct ofi_domain *domain, uint64_t key, struct ofi_mr_place *place);
+	/* Finds a buffer of the region of a key. Returns false if the region has no such buffer. */
+	bool (*mr_find)(struct ofi_domain *domain, uint64_t key, uint32_t buffer,
+			struct ofi_mr_place *place);
 	/*
 	 * Counts an access of the peer (FI_REMOTE_READ, FI_REMOTE_WRITE or both) on the region's
 	 * counters. A counter bound for both counts it once.

@@ -23,22 +23,57 @@ static bool is_valid(const struct ofi_rdm_wire_packet *packet)
 	       swap == (a->kind == OFI_RDM_WIRE_ATOMIC_COMPARE);
 }
 
-/* Returns the local address of a target, or NULL if the peer may not access it. */
-static void *place_of(struct ofi_domain *domain, const struct ofi_rdm_wire_target *target,
-		      size_t size, uint64_t access)
+/* Elements of a target that lie in one buffer. */
+struct piece {
+	void *at;
+	uint64_t count;
+};
+
+/*
+ * Finds the buffer that has an address of the peer, and the bytes from there to its end. Returns
+ * NULL if the peer may not access it.
+ */
+static void *place_of(struct ofi_domain *domain, uint64_t key, uint64_t address, uint64_t access,
+		      uint64_t *room)
 {
 	struct ofi_mr_place place;
-	uint64_t at, len;
+	uint32_t i = 0;
+	uint64_t at;
 
-	if (!domain->ops->mr_find(domain, target->key, &place) ||
-	    (place.access & access) != access || __builtin_mul_overflow(target->count, size, &len))
-		return NULL;
-	at = place.base + target->addr;
-	if (at < place.start || at - place.start > place.len ||
-	    len > place.len - (at - place.start))
-		return NULL;
-	/* A dma-buf need not be mapped where its addresses say. */
-	return place.opaque && !ofi_hmem_at((void *)(uintptr_t)at) ? NULL : (void *)(uintptr_t)at;
+	do {
+		if (!domain->ops->mr_find(domain, key, i, &place) ||
+		    (place.access & access) != access)
+			return NULL;
+		at = place.base + address;
+		if (at >= place.start && at - place.start < place.len) {
+			*room = place.len - (at - place.start);
+			/* A dma-buf need not be mapped where its addresses say. */
+			return place.opaque && !ofi_hmem_at((void *)(uintptr_t)at)
+				       ? NULL
+				       : (void *)(uintptr_t)at;
+		}
+	} while (++i < place.count);
+	return NULL;
+}
+
+/* Returns the number of pieces, or 0 if the peer may not access all of the target. */
+static size_t pieces_of(struct ofi_domain *domain, const struct ofi_rdm_wire_target *target,
+			size_t size, uint64_t access, struct piece *pieces)
+{
+	uint64_t address = target->addr, left, room = 0, n;
+	size_t count;
+
+	for (count = 0, left = target->count; left; count++, left -= n) {
+		if (count == OFI_MR_BUFFERS)
+			return 0;
+		pieces[count].at = place_of(domain, target->key, address, access, &room);
+		n = room / size < left ? room / size : left;
+		if (!pieces[count].at || !n)
+			return 0;
+		pieces[count].count = n;
+		address += n * size;
+	}
+	return count;
 }
 
 static void apply_here(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
@@ -91,21 +126,23 @@ static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 {
 	const struct ofi_rdm_wire_atomic *a = &packet->atomic;
 	const uint8_t *operand = packet->payload, *compare = operand + (size_t)a->count * a->size;
-	struct ofi_rdm_wire_target target[OFI_RDM_WIRE_REGIONS];
-	void *at[OFI_RDM_WIRE_REGIONS];
+	struct piece pieces[OFI_RDM_WIRE_REGIONS * OFI_MR_BUFFERS];
+	struct ofi_rdm_wire_target target;
+	size_t i, n, count = 0;
 	int err = 0;
-	uint8_t i;
 
 	for (i = 0; i < packet->count; i++) {
-		ofi_rdm_wire_get_target(packet->list, i, &target[i]);
-		at[i] = place_of(domain, &target[i], a->size, ofi_rdm_atomic_access(a->kind));
-		if (!at[i])
+		ofi_rdm_wire_get_target(packet->list, (uint8_t)i, &target);
+		n = pieces_of(domain, &target, a->size, ofi_rdm_atomic_access(a->kind),
+			      &pieces[count]);
+		if (!n)
 			return FI_EKEYREJECTED;
+		count += n;
 	}
-	for (i = 0; i < packet->count && !err; i++) {
-		size_t len = target[i].count * a->size;
+	for (i = 0; i < count && !err; i++) {
+		size_t len = pieces[i].count * a->size;
 
-		err = apply(a, at[i], target[i].count, operand, compare, old);
+		err = apply(a, pieces[i].at, pieces[i].count, operand, compare, old);
 		operand += len;
 		compare += len;
 		old += len;

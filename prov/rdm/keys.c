@@ -9,8 +9,8 @@
  * and the two applications may agree on that without the library noticing. A work request for a
  * region that is gone would end the connection.
  */
-#include <search.h>
 #include <stdlib.h>
+#include <string.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>
 #include "op.h"
@@ -25,19 +25,13 @@
 
 #define MISSES 64 /* wrong keys after which the connection ends */
 
-struct known {
-	uint64_t key; /* first */
-	uint64_t base, len;
+struct ofi_rdm_known {
+	uint64_t key, base;
 	uint32_t rkey;
-	uint32_t what; /* the access that was requested */
+	uint32_t what;			      /* the access that was requested */
+	uint8_t count;			      /* of the region's buffers, if there are several */
+	struct ofi_rdm_wire_region buffers[]; /* the key of each is its rkey */
 };
-
-static int keys_compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 static int keys_ask(struct ofi_rdm_peer *peer, uint64_t key, uint32_t what)
 {
@@ -52,24 +46,91 @@ static int keys_ask(struct ofi_rdm_peer *peer, uint64_t key, uint32_t what)
 	return peer->asked ? -FI_EAGAIN : -FI_ENOMEM;
 }
 
-static int resolve(struct ofi_rdm_op *op, struct ofi_rdm_remote *remote)
+/* Makes room for all buffers of all remote entries. Those before `index` have one each. */
+static bool split_begin(struct ofi_rdm_op *op, uint8_t index)
 {
+	if (op->split)
+		return true;
+	op->split = calloc(OFI_RDM_PROTO_IOV * OFI_RDM_WIRE_REGIONS, sizeof(*op->split));
+	if (!op->split)
+		return false;
+	memcpy(op->split, op->remote, index * sizeof(*op->remote));
+	op->split_count = index;
+	return true;
+}
+
+/* Finds the buffer at an address of operations, and its own such address. */
+static const struct ofi_rdm_wire_region *buffer_at(const struct ofi_rdm_known *known,
+						   uint64_t address, uint64_t *start)
+{
+	const struct ofi_rdm_wire_region *buffer;
+	uint64_t offset = 0;
+
+	for (buffer = known->buffers; buffer < &known->buffers[known->count]; buffer++) {
+		*start = known->base ? offset : buffer->addr;
+		if (address >= *start && address - *start < buffer->len)
+			return buffer;
+		offset += buffer->len;
+	}
+	return NULL;
+}
+
+/* Splits a remote entry into the parts that lie in one buffer each. */
+static int split(struct ofi_rdm_op *op, const struct ofi_rdm_remote *remote,
+		 const struct ofi_rdm_known *known)
+{
+	uint64_t address = remote->addr, left = remote->len, start, len;
+	const struct ofi_rdm_wire_region *buffer;
+
+	while (left) {
+		buffer = buffer_at(known, address, &start);
+		if (!buffer)
+			return -FI_EKEYREJECTED;
+		len = buffer->len - (address - start);
+		if (len > left)
+			len = left;
+		op->split[op->split_count++] = (struct ofi_rdm_remote){
+			.addr = buffer->addr + (address - start),
+			.len = len,
+			.rkey = (uint32_t)buffer->key,
+		};
+		address += len;
+		left -= len;
+	}
+	return 0;
+}
+
+static int use_known(struct ofi_rdm_op *op, uint8_t index, const struct ofi_rdm_known *known)
+{
+	struct ofi_rdm_remote *remote = &op->remote[index];
+
+	remote->resolved = true;
+	remote->rkey = known->rkey;
+	remote->base = known->base;
+	if (!known->rkey && !known->count)
+		return -FI_EKEYREJECTED;
+	if (known->count)
+		return split_begin(op, index) ? split(op, remote, known) : -FI_ENOMEM;
+	if (op->split)
+		op->split[op->split_count++] = *remote;
+	return 0;
+}
+
+static int resolve(struct ofi_rdm_op *op, uint8_t index)
+{
+	struct ofi_rdm_remote *remote = &op->remote[index];
 	struct ofi_rdm_peer *peer = op->peer;
 	uint32_t what = op->kind == OFI_RDM_OP_READ ? ID_READS : ID_WRITES;
-	struct known **found;
 
 	if (peer->ep->prov_keys) {
 		remote->rkey = (uint32_t)remote->key;
 		remote->resolved = true;
 		return remote->key >> 32 ? -FI_EKEYREJECTED : 0;
 	}
-	found = tfind(&remote->key, &peer->keys, keys_compare);
-	if (!found || (*found)->what != what)
+	if (!peer->key_answer || peer->key_answer->key != remote->key ||
+	    peer->key_answer->what != what)
 		return keys_ask(peer, remote->key, what);
-	remote->resolved = true;
-	remote->rkey = (*found)->rkey;
-	remote->base = (*found)->base;
-	return (*found)->rkey ? 0 : -FI_EKEYREJECTED;
+	return use_known(op, index, peer->key_answer);
 }
 
 bool ofi_rdm_keys_by_target(const struct ofi_rdm_op *op)
@@ -113,7 +174,7 @@ int ofi_rdm_keys_resolve(struct ofi_rdm_op *op)
 
 	for (i = 0; i < op->remote_count && !ret; i++)
 		if (!op->remote[i].resolved)
-			ret = resolve(op, &op->remote[i]);
+			ret = resolve(op, i);
 	return ret;
 }
 
@@ -134,21 +195,50 @@ static bool allows(const struct ofi_mr_place *place, uint32_t id)
 		      : place->access & (FI_REMOTE_READ | FI_REMOTE_WRITE);
 }
 
+/* Lists the buffers of a region that has several. Returns false if it is gone. */
+static bool list_buffers(struct ofi_domain *domain, uint64_t key, uint32_t count, uint8_t *list,
+			 struct ofi_rdm_wire_packet *rsp)
+{
+	struct ofi_mr_place place;
+
+	rsp->list = list;
+	rsp->len = 0;
+	while (rsp->count < count) {
+		if (!domain->ops->mr_find(domain, key, rsp->count, &place))
+			return false;
+		ofi_rdm_wire_put_region(
+			list, rsp->count++,
+			&(struct ofi_rdm_wire_region){ place.start, place.len, place.rkey });
+		rsp->len += place.len;
+	}
+	return true;
+}
+
+static bool find_region(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
+			uint8_t *list, struct ofi_rdm_wire_packet *rsp)
+{
+	struct ofi_mr_place place;
+
+	if (!domain->ops->mr_find(domain, packet->key, 0, &place) || !allows(&place, packet->id))
+		return false;
+	rsp->key = place.rkey;
+	rsp->addr = place.base;
+	rsp->len = place.len;
+	return place.count == 1 || list_buffers(domain, packet->key, place.count, list, rsp);
+}
+
 enum ofi_rdm_wire_error ofi_rdm_key_request(struct ofi_rdm_peer *peer,
 					    const struct ofi_rdm_wire_packet *packet)
 {
 	struct ofi_rdm_wire_packet rsp = { .type = OFI_RDM_WIRE_KEY_RSP, .id = packet->id };
-	struct ofi_domain *domain = peer->ep->domain;
-	struct ofi_mr_place place;
+	uint8_t list[OFI_MR_BUFFERS * sizeof(struct ofi_rdm_wire_region)];
 
-	if (domain->ops->mr_find(domain, packet->key, &place) && allows(&place, packet->id)) {
-		rsp.key = place.rkey;
-		rsp.addr = place.base;
-		rsp.len = place.len;
-	} else if (ofi_rdm_keys_missed(peer)) {
-		rsp.status = FI_EKEYREJECTED;
-	} else {
-		return OFI_RDM_WIRE_E_KEYS;
+	if (!find_region(peer->ep->domain, packet, list, &rsp)) {
+		if (!ofi_rdm_keys_missed(peer))
+			return OFI_RDM_WIRE_E_KEYS;
+		rsp = (struct ofi_rdm_wire_packet){ .type = OFI_RDM_WIRE_KEY_RSP,
+						    .id = packet->id,
+						    .status = FI_EKEYREJECTED };
 	}
 	if (!ofi_rdm_answer(peer, &rsp, NULL, 0))
 		ofi_rdm_xport(&peer->proto)->fault(&peer->proto, OFI_RDM_WIRE_E_MEMORY);
@@ -157,21 +247,21 @@ enum ofi_rdm_wire_error ofi_rdm_key_request(struct ofi_rdm_peer *peer,
 
 static void remember(struct ofi_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet)
 {
-	struct known *known = malloc(sizeof(*known)), **found;
+	struct ofi_rdm_known *known =
+		malloc(sizeof(*known) + packet->count * sizeof(known->buffers[0]));
+	uint8_t i;
 
 	if (!known)
 		return;
-	*known = (struct known){ .key = peer->key,
-				 .base = packet->addr,
-				 .len = packet->len,
-				 .what = peer->key_id & (ID_READS | ID_WRITES),
-				 .rkey = packet->status ? 0 : (uint32_t)packet->key };
-	found = tsearch(known, &peer->keys, keys_compare);
-	if (found && *found == known)
-		return;
-	if (found)
-		**found = *known;
-	free(known);
+	known->key = peer->key;
+	known->base = packet->addr;
+	known->what = peer->key_id & (ID_READS | ID_WRITES);
+	known->rkey = packet->status ? 0 : (uint32_t)packet->key;
+	known->count = packet->status ? 0 : packet->count;
+	for (i = 0; i < known->count; i++)
+		ofi_rdm_wire_get_region(packet->list, i, &known->buffers[i]);
+	ofi_rdm_keys_forget(peer);
+	peer->key_answer = known;
 }
 
 /*
@@ -192,6 +282,6 @@ enum ofi_rdm_wire_error ofi_rdm_key_answer(struct ofi_rdm_peer *peer,
 
 void ofi_rdm_keys_forget(struct ofi_rdm_peer *peer)
 {
-	tdestroy(peer->keys, free);
-	peer->keys = NULL;
+	free(peer->key_answer);
+	peer->key_answer = NULL;
 }

@@ -69,9 +69,11 @@ static void op_release(struct ofi_rdm_op *op)
 	if (op->bounce)
 		ofi_rdm_xport(&op->peer->proto)->bounce_put(op->peer, op->bounce);
 	free(op->operands);
+	free(op->split);
 	op->local_count = 0;
 	op->bounce = NULL;
 	op->operands = NULL;
+	op->split = NULL;
 }
 
 void ofi_rdm_op_put(struct ofi_rdm_op *op)
@@ -131,7 +133,7 @@ static size_t piece(const struct ofi_rdm_op *op, const struct ofi_rdm_local **lo
 	size_t at = op->posted, len;
 
 	*local = op->local;
-	*remote = op->remote;
+	*remote = op->split ? op->split : op->remote;
 	for (*local_at = at; *local_at >= (*local)->len; (*local)++)
 		*local_at -= (*local)->len;
 	for (*remote_at = at; *remote_at >= (*remote)->len; (*remote)++)

@@ -55,6 +55,8 @@ struct ofi_rdm_op {
 	uint8_t local_count, remote_count;
 	struct ofi_rdm_local local[OFI_RDM_PROTO_IOV];
 	struct ofi_rdm_remote remote[OFI_RDM_PROTO_IOV];
+	struct ofi_rdm_remote *split; /* remote[] buffer by buffer if a key has several, or NULL */
+	uint8_t split_count;
 	size_t total;
 	size_t posted; /* bytes */
 	uint64_t data;

@@ -215,7 +215,7 @@ static bool is_gone(const struct ofi_rdm_peer *peer)
 	return ops_of(peer->ep)->peer_is_gone(peer) && !proto->awaited &&
 	       TAILQ_EMPTY(&proto->ins) && TAILQ_EMPTY(&proto->outs) && STAILQ_EMPTY(&peer->ops) &&
 	       TAILQ_EMPTY(&peer->answers) && STAILQ_EMPTY(&peer->replies) &&
-	       STAILQ_EMPTY(&peer->fenced) && !peer->keys;
+	       STAILQ_EMPTY(&peer->fenced) && !peer->key_answer;
 }
 
 /* Scans all posted receives. */

@@ -33,7 +33,7 @@ struct ofi_rdm_peer {
 	uint8_t issued;
 	uint32_t marker_at; /* send-queue position behind everything before the marker */
 	STAILQ_HEAD(, ofi_rdm_fenced) fenced; /* operations behind the marker */
-	void *keys;			      /* a tsearch(3) tree of the peer's known keys */
+	struct ofi_rdm_known *key_answer;     /* about a key, while operations use it */
 	/* A KEY_REQ for key, with key_id, awaits its answer. */
 	bool asked;
 	uint32_t key_id;

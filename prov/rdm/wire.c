@@ -52,7 +52,7 @@ static const struct shape shapes[OFI_RDM_WIRE_TYPES] = {
 	[OFI_RDM_WIRE_STOP] = SHAPE("STOP", 0, 0),
 	[OFI_RDM_WIRE_GO] = SHAPE("GO", 0, 0),
 	[OFI_RDM_WIRE_KEY_REQ] = SHAPE("KEY_REQ", HAS_KEY, 0),
-	[OFI_RDM_WIRE_KEY_RSP] = SHAPE("KEY_RSP", HAS_STATUS | HAS_RANGE, 0),
+	[OFI_RDM_WIRE_KEY_RSP] = SHAPE("KEY_RSP", HAS_STATUS | HAS_RANGE | HAS_LIST, 0),
 	[OFI_RDM_WIRE_BYE] = SHAPE("BYE", 0, 0),
 	[OFI_RDM_WIRE_BYE_RSP] = SHAPE("BYE_RSP", HAS_STATUS, 0),
 	[OFI_RDM_WIRE_RMA_EVENT] = SHAPE("RMA_NOTE", HAS_TOTAL | HAS_TAG | HAS_LIST,
@@ -194,7 +194,7 @@ static enum ofi_rdm_wire_error take_fields(const uint8_t **at, struct ofi_rdm_wi
 	return error;
 }
 
-static enum ofi_rdm_wire_error check_regions(const struct ofi_rdm_wire_packet *p)
+static enum ofi_rdm_wire_error check_regions(const struct ofi_rdm_wire_packet *p, uint64_t total)
 {
 	struct ofi_rdm_wire_region region;
 	uint64_t sum = 0;
@@ -210,7 +210,7 @@ static enum ofi_rdm_wire_error check_regions(const struct ofi_rdm_wire_packet *p
 			return OFI_RDM_WIRE_E_TOTAL;
 		sum += region.len;
 	}
-	return sum == p->total ? OFI_RDM_WIRE_OK : OFI_RDM_WIRE_E_TOTAL;
+	return sum == total ? OFI_RDM_WIRE_OK : OFI_RDM_WIRE_E_TOTAL;
 }
 
 static enum ofi_rdm_wire_error check_atomic(const struct ofi_rdm_wire_packet *p)
@@ -258,11 +258,13 @@ static enum ofi_rdm_wire_error check_meaning(const struct ofi_rdm_wire_packet *p
 	case OFI_RDM_WIRE_RTS:
 	case OFI_RDM_WIRE_CTS:
 	case OFI_RDM_WIRE_RMA_EVENT:
-		return check_regions(p);
+		return check_regions(p, p->total);
 	case OFI_RDM_WIRE_ATOMIC_REQ:
 		return check_atomic(p);
 	case OFI_RDM_WIRE_KEY_RSP:
-		return p->addr + p->len < p->addr ? OFI_RDM_WIRE_E_REGION : OFI_RDM_WIRE_OK;
+		if (p->addr + p->len < p->addr)
+			return OFI_RDM_WIRE_E_REGION;
+		return p->count ? check_regions(p, p->len) : OFI_RDM_WIRE_OK;
 	default:
 		return OFI_RDM_WIRE_OK;
 	}

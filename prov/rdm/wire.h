@@ -20,7 +20,8 @@
  *   STOP, GO    announce messages with RTS from now on; stop doing so
  *   HALT        send no messages and no parts of them until STOP or GO
  *   KEY_REQ     key: asks for the region of the user's key
- *   KEY_RSP     status rkey addr len
+ *   KEY_RSP     status rkey addr len regions[count]: if the region has several buffers, these are
+ *               the buffers; addr is 0 if operations give the virtual addresses of buffers
  *   BYE         asks to end the connection, since nothing is to be sent
  *   BYE_RSP     status: 0 if nothing more will be sent on the connection, or FI_EBUSY
  *   SEG_REQ     asks for the announced message `id` in segments: it cannot be read or written

@@ -309,6 +309,30 @@ static void test_regions(void **state)
 	assert_int_equal(parse(regions(OFI_RDM_WIRE_RTS, 9, 2, r)), OFI_RDM_WIRE_E_TOTAL);
 }
 
+/* An answer about a key lists the buffers of the region, which fill its length. */
+static void check_key_buffers(void)
+{
+	struct ofi_rdm_wire_region region;
+	struct ofi_rdm_wire_packet p, got;
+	size_t len;
+
+	good(OFI_RDM_WIRE_KEY_RSP, &p);
+	p.count = 2;
+	ofi_rdm_wire_put_region(good_list, 0, &(struct ofi_rdm_wire_region){ 0x7000, 300, 5 });
+	ofi_rdm_wire_put_region(good_list, 1, &(struct ofi_rdm_wire_region){ 0x9000, 200, 6 });
+	len = ofi_rdm_wire_build(bytes, &p);
+	assert_int_equal(ofi_rdm_wire_parse(bytes, len, &got), OFI_RDM_WIRE_OK);
+	assert_int_equal(got.count, 2);
+	ofi_rdm_wire_get_region(got.list, 1, &region);
+	assert_int_equal(region.key, 6);
+	assert_int_equal(parse(len - 1), OFI_RDM_WIRE_E_SHORT);
+	p.len = 501;
+	assert_int_equal(parse(ofi_rdm_wire_build(bytes, &p)), OFI_RDM_WIRE_E_TOTAL);
+	p.len = 300;
+	ofi_rdm_wire_put_region(good_list, 1, &(struct ofi_rdm_wire_region){ 0x9000, 0, 6 });
+	assert_int_equal(parse(ofi_rdm_wire_build(bytes, &p)), OFI_RDM_WIRE_E_REGION);
+}
+
 static void test_meaning(void **state)
 {
 	struct ofi_rdm_wire_packet p;
@@ -343,6 +367,7 @@ static void test_meaning(void **state)
 	len = good(OFI_RDM_WIRE_KEY_RSP, &p);
 	memset(bytes + 16, 0xff, 16);
 	assert_int_equal(parse(len), OFI_RDM_WIRE_E_REGION);
+	check_key_buffers();
 	for (i = 0; i < OFI_RDM_WIRE_ERRORS + 2; i++)
 		assert_non_null(ofi_rdm_wire_strerror((enum ofi_rdm_wire_error)i));
 }

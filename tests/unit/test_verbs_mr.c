@@ -311,7 +311,7 @@ static void test_local_only(void **state)
 	assert_int_equal(fi_mr_key(a), fi_mr_key(b));
 	assert_int_equal(fi_close(&a->fid), 0);
 	assert_int_equal(fi_close(&b->fid), 0);
-	assert_true(vrb_domain_mr_ops.mr_find(&domain->base, fi_mr_key(remote), &place));
+	assert_true(vrb_domain_mr_ops.mr_find(&domain->base, fi_mr_key(remote), 0, &place));
 	close_rdm(rig, remote, cntr);
 }
 
@@ -337,7 +337,7 @@ static void test_close_waits(void **state)
 
 	ofi_lock(&domain->base.atomics);
 	assert_int_equal(pthread_create(&thread, NULL, close_mr, &mr->fid), 0);
-	while (vrb_domain_mr_ops.mr_find(&domain->base, key, &place))
+	while (vrb_domain_mr_ops.mr_find(&domain->base, key, 0, &place))
 		sched_yield();
 	usleep(20000);
 	assert_int_equal(pthread_tryjoin_np(thread, &ret), EBUSY);
@@ -396,6 +396,48 @@ static void test_refresh(void **state)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
+static char more[2][64];
+
+/* Where the application chooses keys, a region may have several buffers. */
+static void test_buffers(void **state)
+{
+	struct iovec iov[OFI_MR_BUFFERS + 1] = { { more[1], 64 }, { more[0], 32 }, { buf, 8 } };
+	struct rig *rig = *state;
+	struct fid_cntr *cntr;
+	struct fid_mr *plain = reg_rdm(rig, &cntr), *mr;
+	struct vrb_domain *domain = vrb_domain(rig->domain);
+	struct ofi_mr_place place;
+
+	domain->base.info->domain_attr->mr_mode = 0;
+	assert_int_equal(fi_mr_regv(rig->domain, iov, 3, FI_REMOTE_READ, 0, 9, 0, &mr, NULL), 0);
+	assert_int_equal(fi_mr_key(mr), 9);
+	assert_null(fi_mr_desc(mr));
+	assert_true(vrb_domain_mr_ops.mr_find(&domain->base, 9, 1, &place));
+	assert_int_equal(place.count, 3);
+	assert_int_equal(place.start, (uintptr_t)more[0]);
+	assert_int_equal(place.base + 64, (uintptr_t)more[0]);
+	assert_true(vrb_domain_mr_ops.mr_find(&domain->base, 9, 2, &place));
+	assert_int_equal(place.base + 96, (uintptr_t)buf);
+	assert_false(vrb_domain_mr_ops.mr_find(&domain->base, 9, 3, &place));
+	assert_int_equal(fi_close(&mr->fid), 0);
+	/* What fails half way leaves nothing. */
+	fake.fail_at = fake.calls + 3;
+	fake.fail_errno = ENOMEM;
+	assert_int_equal(fi_mr_regv(rig->domain, iov, 3, FI_REMOTE_READ, 0, 9, 0, &mr, NULL),
+			 -FI_ENOMEM);
+	assert_int_equal(fi_mr_regv(rig->domain, iov, 4, FI_REMOTE_READ, 0, 9, 0, &mr, NULL),
+			 -FI_EINVAL);
+	assert_int_equal(fi_mr_regv(rig->domain, iov, OFI_MR_BUFFERS + 1, FI_REMOTE_READ, 0, 9, 0,
+				    &mr, NULL),
+			 -FI_EINVAL);
+	assert_int_equal(fake.mrs, 2); /* the domain's own and `plain` */
+	domain->base.info->domain_attr->mr_mode = FI_MR_BASIC;
+	assert_int_equal(fi_mr_regv(rig->domain, iov, 2, FI_REMOTE_READ, 0, 9, 0, &mr, NULL),
+			 -FI_EINVAL);
+	domain->base.info->domain_attr->mr_mode = 0;
+	close_rdm(rig, plain, cntr);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,7 +448,7 @@ int main(void)
 		RIG_TEST(test_close_fails),  RIG_TEST(test_bind),
 		RIG_TEST(test_bind_refused), RIG_TEST(test_close_waits),
 		RIG_TEST(test_local_only),   RIG_TEST(test_raw_keys),
-		RIG_TEST(test_refresh),
+		RIG_TEST(test_refresh),	     RIG_TEST(test_buffers),
 	};
 
 	return cmocka_run_group_tests_name("verbs_mr", tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <rdma/fi_endpoint.h>
 #include "info.h"
 #include "info_rdm.h"
+#include "prov/base/domain.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/rdm/proto.h"
 
@@ -217,4 +218,5 @@ void vrb_rdm_offer_mode(struct fi_info *info, const struct fi_info *hints)
 		return;
 	info->domain_attr->mr_mode &= FI_MR_HMEM;
 	info->domain_attr->mr_key_size = sizeof(uint64_t);
+	info->domain_attr->mr_iov_limit = OFI_MR_BUFFERS;
 }

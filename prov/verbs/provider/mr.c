@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory regions: one ibv_mr each. The descriptor is the lkey, the key is the rkey. */
+/*
+ * Memory regions: one ibv_mr for each buffer. The descriptor is the lkey, the key is the rkey. A
+ * region of several buffers has no descriptor, and the application chooses its key: peers ask the
+ * target which rkey serves which buffer.
+ */
 #include <errno.h>
 #include <search.h>
 #include <stdlib.h>
@@ -19,15 +23,21 @@
 
 #define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
+struct buffer {
+	struct ibv_mr *ibv;
+	uint64_t start;	 /* start of its addresses */
+	uint64_t offset; /* bytes of the buffers before it */
+	size_t len;
+};
+
 struct vrb_mr {
 	struct fid_mr fid;
-	struct ibv_mr *ibv;
-	uint64_t start; /* start of its addresses */
-	size_t len;
 	struct vrb_domain *domain;
 	bool opaque; /* not system memory, or a dma-buf */
 	uint64_t access;
 	struct ofi_cntr *cntrs[2]; /* for remote reads and remote writes; guarded by domain->lock */
+	uint32_t count;
+	struct buffer buffers[];
 };
 
 static int mr_compare(const void *a, const void *b)
@@ -49,28 +59,37 @@ bool vrb_mr_prov_key(const struct vrb_domain *domain)
 	return !domain->rdm || has_mode(domain, FI_MR_PROV_KEY);
 }
 
-static bool mr_find(struct ofi_domain *of, uint64_t key, struct ofi_mr_place *place)
+static void get_place(const struct vrb_mr *mr, uint32_t index, struct ofi_mr_place *place)
+{
+	const struct buffer *buffer = &mr->buffers[index];
+
+	*place = (struct ofi_mr_place){
+		.start = buffer->start,
+		.len = buffer->len,
+		.access = mr->access,
+		.rkey = buffer->ibv->rkey,
+		.count = mr->count,
+		.opaque = mr->opaque,
+	};
+	if (!has_mode(mr->domain, FI_MR_VIRT_ADDR))
+		place->base = buffer->start - buffer->offset;
+}
+
+static bool mr_find(struct ofi_domain *of, uint64_t key, uint32_t buffer,
+		    struct ofi_mr_place *place)
 {
 	struct vrb_domain *domain = (struct vrb_domain *)of;
-	const struct vrb_mr wanted = { .fid.key = key }, *mr;
+	const struct vrb_mr wanted = { .fid.key = key };
 	struct vrb_mr **found;
+	bool has;
 
 	ofi_lock(&domain->lock);
 	found = tfind(&wanted, &domain->mrs, mr_compare);
-	if (found) {
-		mr = *found;
-		*place = (struct ofi_mr_place){
-			.start = mr->start,
-			.len = mr->len,
-			.access = mr->access,
-			.rkey = mr->ibv->rkey,
-			.opaque = mr->opaque,
-		};
-		if (!has_mode(domain, FI_MR_VIRT_ADDR))
-			place->base = place->start;
-	}
+	has = found && buffer < (*found)->count;
+	if (has)
+		get_place(*found, buffer, place);
 	ofi_unlock(&domain->lock);
-	return found;
+	return has;
 }
 
 static void mr_count_remote(struct ofi_domain *of, uint64_t key, uint64_t what)
@@ -268,7 +287,7 @@ static int get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *raw)
 	bool virtual = !mr->domain->rdm || has_mode(mr->domain, FI_MR_VIRT_ADDR);
 
 	return vrb_mr_raw_get(mr->fid.key, vrb_mr_key_size(mr->domain),
-			      virtual ? (uintptr_t)mr->ibv->addr : 0, raw);
+			      virtual ? (uintptr_t)mr->buffers[0].ibv->addr : 0, raw);
 }
 
 /*
@@ -308,6 +327,24 @@ static int mr_control(struct fid *fid, int command, void *arg)
 		"a memory region supports FI_GET_RAW_MR, FI_REFRESH, and FI_ENABLE with FI_EP_RDM");
 }
 
+/* Deregisters the buffers, the last one first. Returns an errno; the rest is registered still. */
+static int dereg(struct vrb_mr *mr)
+{
+	struct buffer *buffer;
+	int err = 0;
+
+	for (; mr->count && !err; mr->count -= !err) {
+		buffer = &mr->buffers[mr->count - 1];
+		err = ibv_dereg_mr(buffer->ibv);
+		if (err)
+			FI_WARN(&vrb_prov, FI_LOG_MR, "fi_close: ibv_dereg_mr of key 0x%x: %s%s\n",
+				buffer->ibv->rkey, strerror(err), vrb_remedy(err));
+		else
+			mr_count(mr->domain, OFI_STATS_MR_BYTES, -(uint64_t)buffer->len);
+	}
+	return err;
+}
+
 static int mr_close(struct fid *fid)
 {
 	struct vrb_mr *mr = (struct vrb_mr *)fid;
@@ -319,15 +356,10 @@ static int mr_close(struct fid *fid)
 	wait_for_targets(mr);
 	unbind(mr, 0);
 	unbind(mr, 1);
-	err = ibv_dereg_mr(mr->ibv);
-
-	if (err) {
-		FI_WARN(&vrb_prov, FI_LOG_MR, "fi_close: ibv_dereg_mr of key 0x%x: %s%s\n",
-			mr->ibv->rkey, strerror(err), vrb_remedy(err));
+	err = dereg(mr);
+	if (err)
 		return vrb_errno(err);
-	}
 	mr_count(mr->domain, OFI_STATS_MRS_CLOSED, 1);
-	mr_count(mr->domain, OFI_STATS_MR_BYTES, -(uint64_t)mr->len);
 	ofi_ref_put(&mr->domain->base.ref);
 	free(mr);
 	return 0;
@@ -341,14 +373,38 @@ static const struct fi_ops mr_fid_ops = {
 	.control = mr_control,
 };
 
+/*
+ * Only peers that ask the target for keys can use several buffers: a key of the device serves one
+ * range of addresses.
+ */
+static size_t iov_limit(const struct vrb_domain *domain)
+{
+	return vrb_mr_prov_key(domain) ? 1 : OFI_MR_BUFFERS;
+}
+
+/* Returns true if there are buffers. One of several must not be empty. */
+static bool has_buffers(const struct iovec *iov, size_t count, size_t limit)
+{
+	size_t i, sum = 0;
+
+	if (!iov || !count || count > limit)
+		return false;
+	for (i = 0; i < count; i++)
+		if ((!iov[i].iov_base && iov[i].iov_len) || (!iov[i].iov_len && count > 1) ||
+		    __builtin_add_overflow(sum, iov[i].iov_len, &sum))
+			return false;
+	return true;
+}
+
 static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, size_t count,
 		    uint64_t access, uint64_t offset, uint64_t flags)
 {
 	if (flags & ~(domain->base.progress ? FI_RMA_EVENT : 0))
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_MR, "fi_mr_reg", flags);
-	if (!iov || count != 1 || offset || (!iov[0].iov_base && iov[0].iov_len)) {
+	if (!has_buffers(iov, count, iov_limit(domain)) || offset) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
-			"fi_mr_reg: takes exactly one buffer (mr_iov_limit 1) and offset 0\n");
+			"fi_mr_reg: %zu buffers, offset %llu: mr_iov_limit is %zu, and the offset must be 0\n",
+			count, (unsigned long long)offset, iov_limit(domain));
 		return -FI_EINVAL;
 	}
 	if (access & ~ACCESS) {
@@ -373,41 +429,74 @@ static struct ibv_mr *reg_system(struct vrb_domain *domain, const struct iovec *
 	return NULL;
 }
 
-/* Registers memory; `memory` describes memory that is not the system's. */
-static int reg(struct vrb_domain *domain, const struct iovec *iov,
+/*
+ * Registers the buffers; `memory` describes memory that is not the system's. Returns an errno; the
+ * buffers before the one that failed are registered still.
+ */
+static int reg_buffers(struct vrb_mr *mr, const struct iovec *iov, size_t count,
+		       const struct vrb_mr_memory *memory)
+{
+	int flags = ibv_access(mr->domain, mr->access);
+	uint64_t offset = 0;
+	struct ibv_mr *ibv;
+
+	for (; mr->count < count; mr->count++) {
+		ibv = memory ? vrb_mr_hmem_reg(mr->domain, memory, flags)
+			     : reg_system(mr->domain, iov, flags);
+		if (!ibv)
+			return errno;
+		mr->buffers[mr->count] = (struct buffer){
+			.ibv = ibv,
+			.start = (uintptr_t)iov->iov_base,
+			.offset = offset,
+			.len = iov->iov_len,
+		};
+		mr_count(mr->domain, OFI_STATS_MR_BYTES, iov->iov_len);
+		offset += iov->iov_len;
+		iov++;
+	}
+	return 0;
+}
+
+static void set_fid(struct vrb_mr *mr, const struct vrb_mr_memory *memory, uint64_t key,
+		    void *context)
+{
+	const struct ibv_mr *ibv = mr->buffers[0].ibv;
+
+	mr->fid = (struct fid_mr){
+		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = ofi_ops(&mr_fid_ops) },
+		.key = vrb_mr_prov_key(mr->domain) ? ibv->rkey : key,
+	};
+	if (mr->count == 1)
+		mr->fid.mem_desc = vrb_mr_desc(ibv->lkey, memory ? memory->hmem : NULL);
+}
+
+static int reg(struct vrb_domain *domain, const struct iovec *iov, size_t count,
 	       const struct vrb_mr_memory *memory, uint64_t access, uint64_t key,
 	       struct fid_mr **mr_fid, void *context)
 {
-	struct vrb_mr *mr = calloc(1, sizeof(*mr));
-	int err, flags = ibv_access(domain, access);
+	struct vrb_mr *mr = calloc(1, sizeof(*mr) + count * sizeof(struct buffer));
+	int ret;
 
 	if (!mr)
 		return -FI_ENOMEM;
-	mr->ibv = memory ? vrb_mr_hmem_reg(domain, memory, flags) : reg_system(domain, iov, flags);
-	if (!mr->ibv) {
-		err = errno;
-		free(mr);
-		mr_count(domain, OFI_STATS_MR_ERRORS, 1);
-		return vrb_errno(err);
-	}
 	mr->domain = domain;
-	mr->start = (uintptr_t)iov->iov_base;
 	mr->opaque = memory;
-	mr->len = iov->iov_len;
-	mr_count(domain, OFI_STATS_MRS, 1);
-	mr_count(domain, OFI_STATS_MR_BYTES, iov->iov_len);
-	mr->fid = (struct fid_mr){
-		.fid = { .fclass = FI_CLASS_MR, .context = context, .ops = ofi_ops(&mr_fid_ops) },
-		.mem_desc = vrb_mr_desc(mr->ibv->lkey, memory ? memory->hmem : NULL),
-		.key = vrb_mr_prov_key(domain) ? mr->ibv->rkey : key,
-	};
 	mr->access = access;
-	err = list(mr);
-	if (err) {
-		ibv_dereg_mr(mr->ibv);
-		free(mr);
-		return err;
+	ret = reg_buffers(mr, iov, count, memory);
+	if (ret) {
+		ret = vrb_errno(ret);
+		mr_count(domain, OFI_STATS_MR_ERRORS, 1);
+	} else {
+		set_fid(mr, memory, key, context);
+		ret = list(mr);
 	}
+	if (ret) {
+		dereg(mr);
+		free(mr);
+		return ret;
+	}
+	mr_count(domain, OFI_STATS_MRS, 1);
 	ofi_ref_get(&domain->base.ref);
 	*mr_fid = &mr->fid;
 	return 0;
@@ -421,7 +510,8 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count, uint6
 
 	if (ret)
 		return ret;
-	return mr ? reg((struct vrb_domain *)fid, iov, NULL, access, requested_key, mr, context)
+	return mr ? reg((struct vrb_domain *)fid, iov, count, NULL, access, requested_key, mr,
+			context)
 		  : ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_reg", "mr");
 }
 
@@ -454,7 +544,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		       flags);
 	if (ret)
 		return ret;
-	return mr ? reg(domain, &memory.iov, &memory, attr->access, attr->requested_key, mr,
+	return mr ? reg(domain, &memory.iov, 1, &memory, attr->access, attr->requested_key, mr,
 			attr->context)
 		  : ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_regattr", "mr");
 }
