@@ -37,7 +37,7 @@ enum fi_ep_type kind;
 #define NO_SHARING    "objects cannot be shared with other providers"
 #define NOT_ASKED     "not needed from the application"
 #define NO_VARIABLE   "objects of this provider define none"
-#define ONE_CALL      "valid in single calls, not as a default"
+#define ONE_CALL      "requests a single operation, with a context of its own"
 
 /* The first whose section and name fit counts. */
 static const struct {
@@ -106,8 +106,9 @@ static const struct {
 	{ "Flags of transmit*", "FI_DELIVERY_COMPLETE", "datagrams are not acknowledged" },
 	{ "Flags of transmit*", "FI_MATCH_COMPLETE",
 	  "only FI_EP_RDM matches messages in software" },
-	{ "Flags of *", "FI_FENCE", ONE_CALL },
-	{ "Flags of *", "FI_MORE", ONE_CALL },
+	{ "Flags of receive*", "FI_FENCE", "receives are posted in order" },
+	{ "Flags of transmit*", "FI_MULTICAST", "only FI_EP_DGRAM offers multicast" },
+	{ "Flags of *", "FI_MORE", "every operation would be held back for the next" },
 	{ "Flags of *", "FI_PEEK", ONE_CALL },
 	{ "Flags of *", "FI_CLAIM", ONE_CALL },
 	{ "Flags of *", "FI_DISCARD", ONE_CALL },

@@ -279,6 +279,28 @@ static void failure(void)
 	fenced(&with_flags[1]);
 }
 
+static void fence_hint(struct fi_info *hints)
+{
+	hints->tx_attr->op_flags = FI_FENCE | FI_COMPLETION;
+}
+
+/* The calls without flags are fenced if that is the default. */
+static void by_default(void)
+{
+	struct rdm_change change = { .hints = fence_hint, .wait = FI_WAIT_NONE };
+	size_t i;
+
+	rdm_open_with(&pair, RDM_PROV_KEYS, &change);
+	CHECK(pair.info->tx_attr->op_flags & FI_FENCE);
+	OK(fi_mr_reg(pair.domain, target, sizeof(target), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY,
+		     0, &mr, NULL));
+	base = (uintptr_t)target;
+	for (i = 0; i < ARRAY_SIZE(without); i++)
+		fenced(&without[i]);
+	OK(fi_close(&mr->fid));
+	rdm_close(&pair);
+}
+
 static void with_mode(int mode)
 {
 	size_t i;
@@ -306,6 +328,7 @@ static void test(void)
 {
 	with_mode(RDM_PROV_KEYS);
 	with_mode(0);
+	by_default();
 }
 
 int main(void)

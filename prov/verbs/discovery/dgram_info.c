@@ -17,6 +17,7 @@ static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 {
 	tx->caps = BOTH_CAPS | TX_CAPS;
 	tx->op_flags &= ~FI_DELIVERY_COMPLETE;
+	tx->op_flags |= FI_MULTICAST;
 	tx->msg_order = FI_ORDER_NONE;
 	tx->inject_size = dev->max_inline_ud;
 	tx->rma_iov_limit = 0;

@@ -54,8 +54,8 @@ static void set_caps(struct fi_info *info, const struct vrb_device *dev)
 
 static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 {
-	tx->op_flags = FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
-		       FI_DELIVERY_COMPLETE;
+	tx->op_flags = FI_INJECT | FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE |
+		       FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
 	if (!is_iwarp(dev))
 		tx->op_flags |= FI_REMOTE_CQ_DATA;
 	tx->msg_order = order(dev);

@@ -39,8 +39,9 @@ struct fi_tx_attr vrb_rdm_tx_limits(void)
 {
 	return (struct fi_tx_attr){
 		.caps = BOTH_CAPS | TX_CAPS,
-		.op_flags = FI_INJECT | FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
-			    FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA,
+		.op_flags = FI_INJECT | FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE |
+			    FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE |
+			    FI_REMOTE_CQ_DATA,
 		.msg_order = ORDER | ASKED_ORDER,
 		.comp_order = FI_ORDER_NONE,
 		.inject_size = (size_t)vrb_params.rdm_buffer_size - OFI_RDM_WIRE_HEADER_MAX,
