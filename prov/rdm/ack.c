@@ -66,7 +66,7 @@ void ofi_rdm_ack_sent(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node, ui
 		ack->last->next = node;
 	} else {
 		ack->first = node;
-		ack->heard = now;
+		ack->last_arrival = now;
 	}
 	ack->last = node;
 	ack_transmit(ack, node, now);
@@ -150,7 +150,7 @@ bool ofi_rdm_ack_take(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *w
 	*news = (struct ofi_rdm_ack_news){ .count = 0 };
 	if (!ack_is_possible(ack, words))
 		return false;
-	ack->heard = now;
+	ack->last_arrival = now;
 	ack_note_doubles(ack, words->doubles);
 	ack_note_newest(ack, words->echo);
 	ack_sort(ack, words, now, news);
@@ -177,7 +177,7 @@ enum ofi_rdm_ack_due ofi_rdm_ack_due(struct ofi_rdm_ack *ack, uint64_t now,
 {
 	if (!ack->first)
 		return OFI_RDM_ACK_NOTHING;
-	if (now >= ack->heard + ack->params->silence)
+	if (now >= ack->last_arrival + ack->params->silence)
 		return OFI_RDM_ACK_GIVE_UP;
 	for (*node = ack->first; *node; *node = (*node)->next)
 		if (ofi_rdm_seq_distance((*node)->order, ack->newest) >= ack->reorder)
@@ -193,7 +193,7 @@ enum ofi_rdm_ack_due ofi_rdm_ack_due(struct ofi_rdm_ack *ack, uint64_t now,
 void ofi_rdm_ack_arrived(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in, uint32_t order,
 			 enum ofi_rdm_seq_verdict verdict, uint64_t now)
 {
-	ack->heard = now;
+	ack->last_arrival = now;
 	if (ofi_rdm_seq_distance(ack->echo, order) > 0)
 		ack->echo = order;
 	ack->doubles += verdict == OFI_RDM_SEQ_DUPLICATE;
@@ -223,7 +223,7 @@ uint64_t ofi_rdm_ack_next(const struct ofi_rdm_ack *ack)
 
 	if (!ack->first)
 		return next;
-	silent = ack->heard + ack->params->silence;
+	silent = ack->last_arrival + ack->params->silence;
 	next = ack->timer < next ? ack->timer : next;
 	return silent < next ? silent : next;
 }

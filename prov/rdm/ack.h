@@ -68,7 +68,7 @@ struct ofi_rdm_ack {
 	struct ofi_rdm_ack_node *first, *last;
 	uint64_t timer; /* timeout of the first packet */
 	/* Last packet from the peer, or first transmission after idling. */
-	uint64_t heard;
+	uint64_t last_arrival;
 	uint64_t owes;	       /* deadline for the acknowledgment to be sent */
 	uint32_t order;	       /* number of the next transmission */
 	uint32_t newest;       /* newest transmission known to have arrived */

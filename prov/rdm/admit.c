@@ -4,7 +4,7 @@
 #include <string.h>
 
 /*
- * Returns the host's bucket. A new host takes over the bucket of the host not heard from for
+ * Returns the host's bucket. A new host takes over the bucket of the host that has been silent for
  * longest, with the tokens left in it. However many addresses somebody has, the tokens never exceed
  * the capacity of all buckets.
  */

@@ -15,7 +15,7 @@ void ofi_rdm_flow_reset(struct ofi_rdm_flow *flow, uint32_t credits, uint32_t re
 	if (flow->told != OFI_RDM_FLOW_ALL)
 		LIST_REMOVE(flow, link);
 	flow->told = flow->said = OFI_RDM_FLOW_ALL;
-	flow->stopped = flow->halted = flow->heard = flow->abused = false;
+	flow->stopped = flow->halted = flow->halt_acked = flow->abused = false;
 	flow->owed = OFI_RDM_FLOW_NOTHING;
 	flow->halts = 0;
 	flow->over = 0;
@@ -58,14 +58,14 @@ static void tell(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow,
 				 link);
 	flow->told = (uint8_t)level;
 	flow->owed = level == flow->said ? OFI_RDM_FLOW_NOTHING : words[level];
-	flow->heard = false;
+	flow->halt_acked = false;
 	flow->over = 0;
 }
 
 static bool is_abuse(const struct ofi_rdm_flow_budget *budget, const struct ofi_rdm_flow *flow)
 {
 	return flow->told == OFI_RDM_FLOW_NONE &&
-	       ((flow->heard && flow->over > budget->window) || flow->kept > budget->most);
+	       ((flow->halt_acked && flow->over > budget->window) || flow->kept > budget->most);
 }
 
 bool ofi_rdm_flow_exceed(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow)
@@ -116,12 +116,12 @@ enum ofi_rdm_flow_owed ofi_rdm_flow_settle(struct ofi_rdm_flow *flow)
 	return owed;
 }
 
-void ofi_rdm_flow_heard(struct ofi_rdm_flow *flow)
+void ofi_rdm_flow_halt_acked(struct ofi_rdm_flow *flow)
 {
 	/* The HALT packets of an earlier connection are not counted in halts. */
 	if (!flow->halts || --flow->halts || flow->told != OFI_RDM_FLOW_NONE ||
 	    flow->said != OFI_RDM_FLOW_NONE)
 		return;
-	flow->heard = true;
+	flow->halt_acked = true;
 	flow->over = 0;
 }

@@ -60,7 +60,7 @@ struct ofi_rdm_flow {
 	uint8_t told;	  /* enum ofi_rdm_flow_level that the peer was told or is owed */
 	uint8_t said;	  /* the level in the last packet sent */
 	uint8_t halts;	  /* HALT packets sent and not yet acknowledged by the device */
-	bool heard;	  /* the peer's device has acknowledged the last HALT */
+	bool halt_acked;  /* the peer's device has acknowledged the last HALT */
 	bool abused;	  /* the peer sent more than it may */
 	enum ofi_rdm_flow_owed owed;
 	uint32_t over; /* packets buffered since HALT was owed or acknowledged */
@@ -106,7 +106,7 @@ struct ofi_rdm_flow *ofi_rdm_flow_resume(struct ofi_rdm_flow_budget *budget);
  */
 enum ofi_rdm_flow_owed ofi_rdm_flow_settle(struct ofi_rdm_flow *flow);
 /* Called when the peer's device has acknowledged a HALT. */
-void ofi_rdm_flow_heard(struct ofi_rdm_flow *flow);
+void ofi_rdm_flow_halt_acked(struct ofi_rdm_flow *flow);
 
 /* Returns true if ofi_rdm_flow_resume() would find a peer. */
 static inline bool ofi_rdm_flow_may_resume(const struct ofi_rdm_flow_budget *budget)

@@ -104,7 +104,7 @@ struct ofi_rdm_hello_peer {
 	uint32_t caps, eager;
 	uint8_t version;
 	bool met;   /* a hello of this incarnation was accepted */
-	bool heard; /* it has acknowledged something, so it knows our incarnation */
+	bool acked; /* it has acknowledged something, so it knows our incarnation */
 };
 
 /*
@@ -138,7 +138,7 @@ size_t ofi_rdm_hello_refuse(const struct ofi_rdm_hello_self *self, const struct 
 /* Returns true if packets to the peer must begin with a hello. */
 static inline bool ofi_rdm_hello_is_due(const struct ofi_rdm_hello_peer *peer)
 {
-	return !peer->heard;
+	return !peer->acked;
 }
 
 #endif

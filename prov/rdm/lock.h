@@ -8,7 +8,7 @@
 #ifndef OFI_RDM_LOCK_H
 #define OFI_RDM_LOCK_H
 
-#include "errand.h"
+#include "task.h"
 #include "rdm.h"
 
 /*
@@ -60,7 +60,7 @@ static inline void ofi_rdm_lock(struct ofi_rdm_ep *ep)
 	ep->direct.cq = OFI_RDM_NO_DIRECT;
 }
 
-/* Readmits an owner that was locked out, after the errands of the event thread. */
+/* Readmits an owner that was locked out, after the tasks of the event thread. */
 static inline void ofi_rdm_unlock(struct ofi_rdm_ep *ep)
 {
 	if (ofi_unlikely(ep->biased && ofi_bias_is_shut(&ep->bias)))

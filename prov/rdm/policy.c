@@ -53,7 +53,7 @@ static void up(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, uint64_t
 static void on_reply(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
-	ofi_rdm_conn_hear(set, conn, input->incarnation, input->serial);
+	ofi_rdm_conn_learn(set, conn, input->incarnation, input->serial);
 	up(set, conn, input->incarnation, action);
 }
 
@@ -62,7 +62,7 @@ static void on_accepted(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 {
 	(void)input;
 	if (set->params.prove)
-		ofi_rdm_conn_hear(set, conn, conn->offered, conn->offered_serial);
+		ofi_rdm_conn_learn(set, conn, conn->offered, conn->offered_serial);
 	up(set, conn, conn->offered, action);
 }
 
@@ -100,11 +100,11 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	switch (input->reason) {
 	case OFI_RDM_CMWIRE_CROSSING:
 		conn->expects = input->incarnation;
-		ofi_rdm_conn_heard(set, conn);
+		ofi_rdm_conn_answered(set, conn);
 		ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_EXPECTING);
 		break;
 	case OFI_RDM_CMWIRE_BUSY:
-		ofi_rdm_conn_heard(set, conn);
+		ofi_rdm_conn_answered(set, conn);
 		ofi_rdm_conn_retry_within(set, conn, refusal(input->reason),
 					  ofi_rdm_conn_busy_most(set));
 		break;
@@ -179,16 +179,16 @@ static void on_leaving_gone(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *c
 		on_broken(set, conn, input, action);
 }
 
-static void on_heard(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_answered(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
 	(void)input;
 	(void)action;
-	ofi_rdm_conn_heard(set, conn);
+	ofi_rdm_conn_answered(set, conn);
 }
 
-static void on_asked(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
+static void on_probed(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		      const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
 	(void)input;
 	(void)action;
@@ -282,14 +282,14 @@ static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 		[OFI_RDM_CONN_REJECTED] = on_rejected,
 		[OFI_RDM_CONN_FAILED] = on_failed,
 		[OFI_RDM_CONN_DISCONNECTED] = on_failed,
-		[OFI_RDM_CONN_ASKED] = on_asked,
-		[OFI_RDM_CONN_HEARD] = on_heard,
+		[OFI_RDM_CONN_PROBED] = on_probed,
+		[OFI_RDM_CONN_ANSWERED] = on_answered,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_EXPECTING] = {
 		[OFI_RDM_CONN_REQUEST] = ofi_rdm_conn_on_request_expected,
-		[OFI_RDM_CONN_ASKED] = on_asked,
-		[OFI_RDM_CONN_HEARD] = on_heard,
+		[OFI_RDM_CONN_PROBED] = on_probed,
+		[OFI_RDM_CONN_ANSWERED] = on_answered,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
 	[OFI_RDM_CONN_ACCEPTING] = {
@@ -300,8 +300,8 @@ static const decision table[OFI_RDM_CONN_STATES][OFI_RDM_CONN_EVENTS] = {
 		[OFI_RDM_CONN_BYE] = on_bye_early,
 		[OFI_RDM_CONN_FAILED] = on_offer_failed,
 		[OFI_RDM_CONN_DISCONNECTED] = on_offer_failed,
-		[OFI_RDM_CONN_ASKED] = on_asked,
-		[OFI_RDM_CONN_HEARD] = on_heard,
+		[OFI_RDM_CONN_PROBED] = on_probed,
+		[OFI_RDM_CONN_ANSWERED] = on_answered,
 		[OFI_RDM_CONN_EVICT] = on_offer_failed,
 		[OFI_RDM_CONN_CLOSE] = on_close,
 	},
@@ -403,8 +403,8 @@ const char *ofi_rdm_conn_cause_name(enum ofi_rdm_conn_event cause)
 		[OFI_RDM_CONN_REJECTED] = "rejected by the peer",
 		[OFI_RDM_CONN_FAILED] = "failed",
 		[OFI_RDM_CONN_DISCONNECTED] = "disconnected by the peer",
-		[OFI_RDM_CONN_ASKED] = "the peer's host is asked",
-		[OFI_RDM_CONN_HEARD] = "the peer's host answers",
+		[OFI_RDM_CONN_PROBED] = "the peer's host is asked",
+		[OFI_RDM_CONN_ANSWERED] = "the peer's host answers",
 		[OFI_RDM_CONN_EVICT] = "evicted to make room",
 		[OFI_RDM_CONN_BYE] = "the peer asks to disconnect",
 		[OFI_RDM_CONN_DRAINED] = "nothing is in flight",

@@ -16,7 +16,7 @@
  *
  * Operations fail after `give_up` of silence. Any message from the peer breaks the silence,
  * including a refusal for lack of room. So does its host when it refuses a request to a port on
- * which nobody listens (KNOCK), for which no process has to run. A refusal at the peer's own port
+ * which nobody listens (PROBE), for which no process has to run. A refusal at the peer's own port
  * does not break it: the process is gone, or has not started. Time spent waiting for room or for
  * other requests does not count.
  *
@@ -69,8 +69,8 @@ enum ofi_rdm_conn_event {
 	OFI_RDM_CONN_REJECTED,	   /* our request was rejected; uses reason */
 	OFI_RDM_CONN_FAILED,	   /* the attempt or the connection failed; uses err */
 	OFI_RDM_CONN_DISCONNECTED, /* the peer disconnected */
-	OFI_RDM_CONN_ASKED,	   /* DO_KNOCK is done: the request is sent, or cannot be */
-	OFI_RDM_CONN_HEARD,	   /* the peer's host has answered a knock */
+	OFI_RDM_CONN_PROBED,	   /* DO_PROBE is done: the request is sent, or cannot be */
+	OFI_RDM_CONN_ANSWERED,	   /* the peer's host has answered a probe */
 	OFI_RDM_CONN_EVICT,	   /* make room; idle: nothing is in flight */
 	OFI_RDM_CONN_BYE,	   /* BYE arrived; uses idle */
 	OFI_RDM_CONN_DRAINED,	   /* nothing is in flight any more */
@@ -106,7 +106,7 @@ enum {
 	OFI_RDM_CONN_DO_EVICT = 1 << 13,
 	/* Probe the peer's device over the connection. */
 	OFI_RDM_CONN_DO_ASK = 1 << 14,
-	OFI_RDM_CONN_DO_KNOCK = 1 << 15, /* probe the peer's host: ASKED, HEARD */
+	OFI_RDM_CONN_DO_PROBE = 1 << 15, /* probe the peer's host: PROBED, ANSWERED */
 	OFI_RDM_CONN_DO_LOOK = 1 << 16,	 /* report DRAINED if nothing is in flight */
 };
 
@@ -167,7 +167,7 @@ struct ofi_rdm_conn {
 	uint64_t past;	   /* the incarnation before that */
 	uint64_t offered;  /* incarnation of the accepted request */
 	uint32_t offered_serial;
-	uint64_t heard;	   /* the incarnation that `serial` belongs to */
+	uint64_t sender;   /* the incarnation that `serial` belongs to */
 	uint32_t serial;   /* of the peer's latest request known to us */
 	uint64_t fresh;	   /* end of the time in which past and serial identify late requests */
 	uint64_t expects;  /* EXPECTING: incarnation of the expected request, 0 if unknown */
@@ -176,8 +176,8 @@ struct ofi_rdm_conn {
 	uint64_t alive;	   /* until then the peer's device need not be probed again */
 	uint64_t deadline; /* end of the allowed silence while WAITING or an attempt is out */
 	uint64_t timer;	   /* time of the next action of poll */
-	uint64_t knock;	   /* time of the next knock */
-	uint32_t knocks;   /* number of ASKED since the silence began */
+	uint64_t probe;	   /* time of the next probe */
+	uint32_t probes;   /* number of PROBED since the silence began */
 	uint64_t spared;   /* UP: not a victim before this time */
 	uint64_t used;	   /* time of the last traffic that the caller reported */
 	bool unused;	   /* no traffic since it became UP */

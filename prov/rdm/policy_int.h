@@ -23,9 +23,9 @@ void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
 /* Returns true for states with a queue pair, or in which one is being created. */
 bool ofi_rdm_conn_is_open(enum ofi_rdm_conn_state state);
 bool ofi_rdm_conn_has_room(const struct ofi_rdm_conn_set *set);
-/* The first counts a knock and starts waiting for its answer; the second ends the silence. */
+/* The first counts a probe and starts waiting for its answer; the second ends the silence. */
 void ofi_rdm_conn_asked(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
-void ofi_rdm_conn_heard(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
+void ofi_rdm_conn_answered(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn);
 /* Starts connecting because there is something to send. */
 void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 			struct ofi_rdm_conn_action *action);
@@ -75,8 +75,8 @@ bool ofi_rdm_conn_stranger_overdue(const struct ofi_rdm_conn_set *set,
 struct ofi_rdm_conn *ofi_rdm_conn_half_open(struct ofi_rdm_conn_set *set);
 
 /* Records the incarnation and serial of a request or reply of the peer. */
-void ofi_rdm_conn_hear(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		       uint64_t incarnation, uint32_t serial);
+void ofi_rdm_conn_learn(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			uint64_t incarnation, uint32_t serial);
 
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request);
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_expected);

@@ -28,15 +28,15 @@ static bool is_stale(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_co
 		return false;
 	if (conn->past && input->incarnation == conn->past)
 		return true;
-	return input->incarnation == conn->heard && (int32_t)(input->serial - conn->serial) <= 0;
+	return input->incarnation == conn->sender && (int32_t)(input->serial - conn->serial) <= 0;
 }
 
-void ofi_rdm_conn_hear(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		       uint64_t incarnation, uint32_t serial)
+void ofi_rdm_conn_learn(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			uint64_t incarnation, uint32_t serial)
 {
-	if (incarnation != conn->heard || (int32_t)(serial - conn->serial) > 0)
+	if (incarnation != conn->sender || (int32_t)(serial - conn->serial) > 0)
 		conn->serial = serial;
-	conn->heard = incarnation;
+	conn->sender = incarnation;
 	conn->fresh = set->now + FRESH_MS;
 }
 
@@ -48,8 +48,8 @@ static void accept_it(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	conn->offered_serial = input->serial;
 	conn->used = set->now;
 	if (!set->params.prove)
-		ofi_rdm_conn_hear(set, conn, input->incarnation, input->serial);
-	ofi_rdm_conn_heard(set, conn);
+		ofi_rdm_conn_learn(set, conn, input->incarnation, input->serial);
+	ofi_rdm_conn_answered(set, conn);
 	set->yield = 0;
 	if (conn->stranger && conn->host == set->held_for)
 		set->held = 0;

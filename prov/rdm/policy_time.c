@@ -5,7 +5,7 @@
 #include "policy_int.h"
 
 #define LOOK_MS 2  /* interval for checking whether a connection has drained */
-#define KNOCKS	4  /* unanswered knocks after which a host counts as gone */
+#define PROBES	4  /* unanswered probes after which a host counts as gone */
 #define BEHIND	16 /* the same while we are behind in reading answers */
 #define LOOKS	64 /* connections examined for a victim */
 
@@ -86,32 +86,32 @@ void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		set->params.entered(conn, old, set->cause);
 }
 
-void ofi_rdm_conn_heard(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+void ofi_rdm_conn_answered(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	conn->deadline = set->now + set->params.give_up;
-	conn->knock = set->now + set->params.give_up / 2;
-	conn->knocks = 0;
+	conn->probe = set->now + set->params.give_up / 2;
+	conn->probes = 0;
 }
 
-/* Returns the number of unanswered knocks after which the host counts as gone. */
-static uint32_t knocks_enough(const struct ofi_rdm_conn_set *set)
+/* Returns the number of unanswered probes after which the host counts as gone. */
+static uint32_t probes_enough(const struct ofi_rdm_conn_set *set)
 {
-	return set->behind ? BEHIND : KNOCKS;
+	return set->behind ? BEHIND : PROBES;
 }
 
-/* Starts the time limit for a knock and its answer. */
+/* Starts the time limit for a probe and its answer. */
 static void wait_for_answer(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	uint32_t time = set->params.give_up / (2 * KNOCKS);
+	uint32_t time = set->params.give_up / (2 * PROBES);
 
-	conn->knock = set->now + (time ? time : 1);
-	if (conn->deadline < conn->knock && conn->knocks <= knocks_enough(set))
-		conn->deadline = conn->knock;
+	conn->probe = set->now + (time ? time : 1);
+	if (conn->deadline < conn->probe && conn->probes <= probes_enough(set))
+		conn->deadline = conn->probe;
 }
 
 void ofi_rdm_conn_asked(const struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
-	conn->knocks++;
+	conn->probes++;
 	wait_for_answer(set, conn);
 }
 
@@ -161,8 +161,8 @@ static void try_connect(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	if (conn->queued)
 		conn->deadline += set->now - conn->since;
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_CONNECTING);
-	if (conn->knock < conn->deadline - set->params.give_up / 2)
-		conn->knock = conn->deadline - set->params.give_up / 2;
+	if (conn->probe < conn->deadline - set->params.give_up / 2)
+		conn->probe = conn->deadline - set->params.give_up / 2;
 	set->serial++;
 	action->what |= OFI_RDM_CONN_DO_CONNECT;
 }
@@ -182,7 +182,7 @@ void ofi_rdm_conn_start(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 {
 	ofi_rdm_conn_mark(set, conn, false);
 	conn->wanted = true;
-	ofi_rdm_conn_heard(set, conn);
+	ofi_rdm_conn_answered(set, conn);
 	conn->attempts = 0;
 	conn->err = FI_ETIMEDOUT;
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_WAITING);
@@ -213,7 +213,7 @@ void ofi_rdm_conn_retry(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 static void one_more(struct ofi_rdm_conn *conn)
 {
 	if (conn->state == OFI_RDM_CONN_WAITING && conn->deadline <= conn->timer &&
-	    conn->knocks < KNOCKS)
+	    conn->probes < PROBES)
 		conn->deadline = conn->timer + 1;
 }
 
@@ -279,7 +279,7 @@ static uint64_t due_at(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_
 	default:
 		return OFI_RDM_DUE_NEVER;
 	}
-	return earlier(at, earlier(conn->knock, conn->deadline));
+	return earlier(at, earlier(conn->probe, conn->deadline));
 }
 
 void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
@@ -294,7 +294,7 @@ void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
 }
 
 /*
- * Waits for the peer's answer. A knock counts from the moment it is sent and then has its full
+ * Waits for the peer's answer. A probe counts from the moment it is sent and then has its full
  * time, even if the clock has advanced because we did not run: such silence is ours, not the
  * peer's.
  */
@@ -310,10 +310,10 @@ static void age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		set->connecting -= conn->young;
 		conn->young = false;
 	}
-	if (set->now < conn->knock)
+	if (set->now < conn->probe)
 		return;
 	wait_for_answer(set, conn);
-	action->what |= OFI_RDM_CONN_DO_KNOCK;
+	action->what |= OFI_RDM_CONN_DO_PROBE;
 }
 
 /* Cuts a stranger that does not disconnect although its place is wanted. */
@@ -395,7 +395,7 @@ static void pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	default:
 		if (conn->state == OFI_RDM_CONN_ACCEPTING && set->now >= conn->proof)
 			policy_time_drop(set, conn, action);
-		else if (silent && conn->knocks >= knocks_enough(set))
+		else if (silent && conn->probes >= probes_enough(set))
 			expire(set, conn, action);
 		else
 			age(set, conn, action);

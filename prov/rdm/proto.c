@@ -320,7 +320,7 @@ void ofi_rdm_proto_sent(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_ou
 {
 	ofi_rdm_flow_give(&peer->flow, 1);
 	if (out == halt_of(peer)) {
-		ofi_rdm_flow_heard(&peer->flow);
+		ofi_rdm_flow_halt_acked(&peer->flow);
 	} else if (out) {
 		out->inflight--;
 		if (err && !out->err)

@@ -24,7 +24,7 @@
 #include "prov/base/domain.h"
 #include "prov/base/eq.h"
 #include "prov/base/hmem.h"
-#include "errand.h"
+#include "task.h"
 #include "proto.h"
 
 struct ofi_rdm_av;
@@ -191,8 +191,8 @@ struct ofi_rdm_ep {
 		void *tree;	 /* a tsearch(3) tree keyed by address */
 		LIST_HEAD(, ofi_rdm_peer) vacant; /* unused peers, not in the tree */
 	} known;
-	struct ofi_rdm_addr self;	/* the address it listens on */
-	struct ofi_rdm_errands errands; /* work of the event thread */
+	struct ofi_rdm_addr self;   /* the address it listens on */
+	struct ofi_rdm_tasks tasks; /* work of the event thread */
 	bool closing;
 
 	/* Shared receive contexts; srx.h. */

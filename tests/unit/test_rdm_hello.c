@@ -156,7 +156,7 @@ static void hear(int n, const struct packet *p)
 	struct node *node = &w.nodes[n];
 
 	if (node->peer.met && p->from == node->peer.known && p->acks == node->self.incarnation)
-		node->peer.heard = true;
+		node->peer.acked = true;
 }
 
 static void arrive_plain(int n, const struct packet *p)
@@ -262,7 +262,7 @@ static bool all_know(void)
 	int n;
 
 	for (n = 0; n < 2; n++) {
-		if (!w.nodes[n].peer.met || !w.nodes[n].peer.heard ||
+		if (!w.nodes[n].peer.met || !w.nodes[n].peer.acked ||
 		    w.nodes[n].peer.known != w.nodes[!n].self.incarnation)
 			return false;
 	}

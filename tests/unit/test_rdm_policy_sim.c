@@ -170,10 +170,10 @@ static void perform(int n, int peer, const struct ofi_rdm_conn_action *action, u
 		post(REFUSE, n, peer, node->link[peer], 0);
 	if (what & OFI_RDM_CONN_DO_LOOK && !any_of(4))
 		step(n, peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_DRAINED }, 0);
-	if (what & OFI_RDM_CONN_DO_KNOCK)
-		step(n, peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ASKED }, 0);
-	if (what & OFI_RDM_CONN_DO_KNOCK && !(w.lossy && !any_of(8)))
-		step(n, peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_HEARD }, 0);
+	if (what & OFI_RDM_CONN_DO_PROBE)
+		step(n, peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_PROBED }, 0);
+	if (what & OFI_RDM_CONN_DO_PROBE && !(w.lossy && !any_of(8)))
+		step(n, peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ANSWERED }, 0);
 }
 
 static void evict(int n)

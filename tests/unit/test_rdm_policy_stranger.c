@@ -99,9 +99,9 @@ static void pass(uint64_t until)
 		if (ofi_rdm_conn_next(&set) > set.now)
 			set.now = ofi_rdm_conn_next(&set);
 		while ((conn = ofi_rdm_conn_poll(&set, &action)))
-			if (action.what & OFI_RDM_CONN_DO_KNOCK)
-				after(conn,
-				      (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_HEARD });
+			if (action.what & OFI_RDM_CONN_DO_PROBE)
+				after(conn, (struct ofi_rdm_conn_input){
+						    .event = OFI_RDM_CONN_ANSWERED });
 	}
 	set.now = until;
 }

@@ -11,9 +11,9 @@ static struct ofi_rdm_conn *poll_silent(struct ofi_rdm_conn_action *action)
 	struct ofi_rdm_conn *conn;
 
 	while (!(conn = ofi_rdm_conn_poll(&the_set, action)) ||
-	       action->what == OFI_RDM_CONN_DO_KNOCK)
+	       action->what == OFI_RDM_CONN_DO_PROBE)
 		if (conn)
-			after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ASKED });
+			after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_PROBED });
 		else
 			the_set.now = ofi_rdm_conn_next(&the_set);
 	return conn;
@@ -69,7 +69,7 @@ static void test_slow(void **state)
 	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1), *next = &conns[1];
 	struct ofi_rdm_conn_set *set = &the_set;
 	struct ofi_rdm_conn_action action;
-	unsigned int knocks = 0;
+	unsigned int probes = 0;
 	uint64_t start = set->now;
 
 	(void)state;
@@ -83,27 +83,27 @@ static void test_slow(void **state)
 		set->now = ofi_rdm_conn_next(set);
 		if (!ofi_rdm_conn_poll(set, &action))
 			continue;
-		assert_int_equal(action.what, OFI_RDM_CONN_DO_KNOCK);
-		knocks++;
+		assert_int_equal(action.what, OFI_RDM_CONN_DO_PROBE);
+		probes++;
 		set->now += 3;
-		after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_HEARD });
+		after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ANSWERED });
 	}
 	assert_int_equal(conn->state, OFI_RDM_CONN_CONNECTING);
-	assert_true(knocks >= 30 && knocks <= 50);
+	assert_true(probes >= 30 && probes <= 50);
 	assert_int_equal(after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED,
 								  .incarnation = 2 })
 				 .what,
 			 OFI_RDM_CONN_DO_UP);
-	/* And no longer: several knocks, as one may be lost. */
+	/* And no longer: several probes, as one may be lost. */
 	conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
-	for (knocks = 0, start = set->now; conn->state != OFI_RDM_CONN_IDLE;) {
+	for (probes = 0, start = set->now; conn->state != OFI_RDM_CONN_IDLE;) {
 		set->now = ofi_rdm_conn_next(set);
-		if (!ofi_rdm_conn_poll(set, &action) || action.what != OFI_RDM_CONN_DO_KNOCK)
+		if (!ofi_rdm_conn_poll(set, &action) || action.what != OFI_RDM_CONN_DO_PROBE)
 			continue;
-		after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ASKED });
-		knocks++;
+		after(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_PROBED });
+		probes++;
 	}
-	assert_true(knocks >= 3);
+	assert_true(probes >= 3);
 	assert_int_equal(set->now - start, GIVE_UP);
 	assert_int_equal(action.what, OFI_RDM_CONN_DO_ABANDON | OFI_RDM_CONN_DO_FAIL);
 	assert_int_equal(action.err, FI_ETIMEDOUT);
@@ -238,20 +238,20 @@ static void test_own_silence(void **state)
 	assert_int_equal(action.what, OFI_RDM_CONN_DO_CONNECT);
 }
 
-/* Knocks until its end, each of which is asked; how many they were. */
-static unsigned int knock_until_idle(const struct ofi_rdm_conn *conn)
+/* Probes until its end, each of which is asked; how many they were. */
+static unsigned int probe_until_idle(const struct ofi_rdm_conn *conn)
 {
 	struct ofi_rdm_conn_action action;
-	unsigned int knocks = 0;
+	unsigned int probes = 0;
 
 	while (conn->state != OFI_RDM_CONN_IDLE) {
 		the_set.now = ofi_rdm_conn_next(&the_set);
-		if (!ofi_rdm_conn_poll(&the_set, &action) || action.what != OFI_RDM_CONN_DO_KNOCK)
+		if (!ofi_rdm_conn_poll(&the_set, &action) || action.what != OFI_RDM_CONN_DO_PROBE)
 			continue;
-		after(&conns[0], (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ASKED });
-		knocks++;
+		after(&conns[0], (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_PROBED });
+		probes++;
 	}
-	return knocks;
+	return probes;
 }
 
 /* A question that has not left the host, or whose answer nobody has read, is not in vain. */
@@ -260,25 +260,25 @@ static void test_behind(void **state)
 	struct ofi_rdm_conn *conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
 	struct ofi_rdm_conn_action action;
 	uint64_t start = the_set.now;
-	unsigned int knocks;
+	unsigned int probes;
 
 	(void)state;
 	while (the_set.now < start + 5 * GIVE_UP) {
 		the_set.now = ofi_rdm_conn_next(&the_set);
 		if (ofi_rdm_conn_poll(&the_set, &action))
-			assert_int_equal(action.what, OFI_RDM_CONN_DO_KNOCK);
+			assert_int_equal(action.what, OFI_RDM_CONN_DO_PROBE);
 	}
 	start = the_set.now;
-	knocks = knock_until_idle(conn);
-	assert_true(knocks >= 3 && knocks <= 5);
+	probes = probe_until_idle(conn);
+	assert_true(probes >= 3 && probes <= 5);
 	assert_in_range(the_set.now - start, GIVE_UP / 3, GIVE_UP);
 	/* Who floods us with events does not keep a dead peer alive. */
 	conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
 	the_set.behind = true;
-	assert_true(knock_until_idle(conn) > 2 * knocks);
+	assert_true(probe_until_idle(conn) > 2 * probes);
 	conn = conn_in(OFI_RDM_CONN_CONNECTING, 1);
 	the_set.behind = false;
-	assert_true(knock_until_idle(conn) <= knocks);
+	assert_true(probe_until_idle(conn) <= probes);
 }
 
 int main(void)

@@ -40,10 +40,10 @@ static uint64_t first_deferred_free(const struct ofi_rdm_ep *ep, uint64_t next)
 {
 	const struct vrb_rdm_link *link;
 
-	if (__atomic_load_n(&vrb_rc(ep)->conn.burial.some, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&vrb_rc(ep)->conn.deferred.some, __ATOMIC_RELAXED))
 		return 0;
 	SLIST_FOREACH (link, &vrb_rc(ep)->conn.dead_links, dead_entry) {
-		if (vrb_rdm_link_ripe(link, vrb_rc(ep)->conn.set.now))
+		if (vrb_rdm_link_freeable(link, vrb_rc(ep)->conn.set.now))
 			return 0;
 		if (link->linger < next)
 			next = link->linger;
@@ -64,7 +64,7 @@ static void schedule(struct ofi_rdm_ep *ep, bool soon)
 
 	if (is_proving(ep) && next > now + CROWD_MS)
 		next = now + CROWD_MS;
-	if ((vrb_rc(ep)->conn.crowded || vrb_rc(ep)->conn.dry ||
+	if ((vrb_rc(ep)->conn.crowded || vrb_rc(ep)->conn.rx_short ||
 	     !TAILQ_EMPTY(&vrb_rc(ep)->conn.starved)) &&
 	    next > now + CROWD_MS)
 		next = now + CROWD_MS;
@@ -124,7 +124,7 @@ static void give_up(struct ofi_rdm_peer *peer, int err)
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS_FAILED, 1);
 	if (err == FI_ETIMEDOUT && ofi_rdm_has_waiting(peer))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"peer %s: nothing was heard from it or its host for %d ms (FI_VERBS_RDM_CONNECT_TIMEOUT), operations to it fail\n",
+			"peer %s: no answer from it or its host for %d ms (FI_VERBS_RDM_CONNECT_TIMEOUT), operations to it fail\n",
 			vrb_rdm_conn_name(peer, text), vrb_params.rdm_connect_timeout);
 	else if (err != FI_ECANCELED && ofi_rdm_has_waiting(peer))
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
@@ -271,12 +271,12 @@ static void act(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *act
 		vrb_rdm_conn_make_room(peer);
 	if (what & OFI_RDM_CONN_DO_ASK)
 		conn_ask(peer);
-	if (what & OFI_RDM_CONN_DO_KNOCK)
-		vrb_rdm_conn_knock(peer);
+	if (what & OFI_RDM_CONN_DO_PROBE)
+		vrb_rdm_conn_probe_host(peer);
 	if (what & OFI_RDM_CONN_DO_LOOK)
 		look(peer);
 	if (!ofi_rdm_conn_is_out(&vrb_rc_peer(peer)->conn))
-		vrb_rdm_conn_knocks_end(peer);
+		vrb_rdm_conn_probes_end(peer);
 }
 
 struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
@@ -302,7 +302,7 @@ void vrb_rdm_conn_step_failed(struct ofi_rdm_peer *peer, int err)
 			  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_FAILED, .err = err });
 }
 
-void vrb_rdm_conn_starve(struct ofi_rdm_proto_peer *of)
+void vrb_rdm_conn_retry_post(struct ofi_rdm_proto_peer *of)
 {
 	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)of;
 	struct ofi_rdm_ep *ep = peer->ep;
@@ -315,26 +315,26 @@ void vrb_rdm_conn_starve(struct ofi_rdm_proto_peer *of)
 	TAILQ_INSERT_TAIL(&vrb_rc(ep)->conn.starved, vrb_rc_peer(peer), starving);
 }
 
-void vrb_rdm_conn_dry(struct ofi_rdm_ep *ep)
+void vrb_rdm_conn_retry_receives(struct ofi_rdm_ep *ep)
 {
-	if (!vrb_rc(ep)->conn.dry && !ep->closing)
+	if (!vrb_rc(ep)->conn.rx_short && !ep->closing)
 		vrb_rdm_conn_wake(ep, CROWD_MS);
-	vrb_rc(ep)->conn.dry = true;
+	vrb_rc(ep)->conn.rx_short = true;
 }
 
 /* Retries each peer once: one that still lacks something registers itself again. */
 static void retry_starved(struct ofi_rdm_ep *ep)
 {
-	struct vrb_rdm_starved hungry = TAILQ_HEAD_INITIALIZER(hungry);
+	struct vrb_rdm_starved retried = TAILQ_HEAD_INITIALIZER(retried);
 	struct vrb_rc_peer *rc;
 
-	if (vrb_rc(ep)->conn.dry) {
-		vrb_rc(ep)->conn.dry = false;
+	if (vrb_rc(ep)->conn.rx_short) {
+		vrb_rc(ep)->conn.rx_short = false;
 		vrb_rdm_refill(ep);
 	}
-	TAILQ_CONCAT(&hungry, &vrb_rc(ep)->conn.starved, starving);
-	while ((rc = TAILQ_FIRST(&hungry))) {
-		TAILQ_REMOVE(&hungry, rc, starving);
+	TAILQ_CONCAT(&retried, &vrb_rc(ep)->conn.starved, starving);
+	while ((rc = TAILQ_FIRST(&retried))) {
+		TAILQ_REMOVE(&retried, rc, starving);
 		rc->starved = false;
 		if (rc->link && rc->link->live && rc->link->fault)
 			vrb_rdm_conn_step_failed(&rc->rdm, rc->link->fault);

@@ -5,7 +5,7 @@
  * polls. All functions are called with the endpoint's lock held unless they say otherwise.
  *
  * The event thread does not wait for threads that are in the endpoint; they do its work there when
- * they leave (errand.h). An id is destroyed without the lock, because that waits until its events
+ * they leave (task.h). An id is destroyed without the lock, because that waits until its events
  * have been handed over; the same holds for queue pairs. Connections that are no longer used go to
  * a list that the event thread empties between events.
  *
@@ -18,15 +18,15 @@
 #include "prov/rdm/peer.h"
 
 /* A probe of a peer's host. */
-struct vrb_rdm_knock {
+struct vrb_rdm_host_probe {
 	struct vrb_owner owner; /* owner of id */
 	struct ofi_rdm_ep *ep;
 	struct ofi_rdm_peer *peer; /* NULL: nobody wants the answer any more */
 	struct rdma_cm_id *id;
-	bool asked;			 /* the request is on its way */
-	LIST_ENTRY(vrb_rdm_knock) link;	 /* in peer->knocks */
-	SLIST_ENTRY(vrb_rdm_knock) over; /* in ep->conn.knocks, then in ep->conn.burial */
-	struct ofi_rdm_errand end;	 /* runs when the id is destroyed */
+	bool asked;			      /* the request is on its way */
+	LIST_ENTRY(vrb_rdm_host_probe) link;  /* in peer->probes */
+	SLIST_ENTRY(vrb_rdm_host_probe) over; /* in ep->conn.probes, then conn.deferred */
+	struct ofi_rdm_task end;	      /* runs when the id is destroyed */
 };
 
 /*
@@ -52,10 +52,10 @@ int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *peer);
 void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms);
 
 /* Retries soon what could not be posted for lack of memory or device resources. */
-void vrb_rdm_conn_starve(struct ofi_rdm_proto_peer *peer);
+void vrb_rdm_conn_retry_post(struct ofi_rdm_proto_peer *peer);
 
 /* Retries soon to fill the receive queue, whatever happens. */
-void vrb_rdm_conn_dry(struct ofi_rdm_ep *ep);
+void vrb_rdm_conn_retry_receives(struct ofi_rdm_ep *ep);
 
 /*
  * Handles a packet on a connection that is not live, or not yet. Returns true if the buffer is

@@ -297,7 +297,7 @@ static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 	}
 }
 
-static struct rdma_cm_id *link_heard(struct vrb_owner *owner, const struct rdma_cm_event *event)
+static struct rdma_cm_id *take_event(struct vrb_owner *owner, const struct rdma_cm_event *event)
 {
 	struct vrb_rdm_link *link = vrb_owner_of(owner, struct vrb_rdm_link, owner);
 
@@ -309,8 +309,8 @@ static struct rdma_cm_id *link_heard(struct vrb_owner *owner, const struct rdma_
 static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			  struct vrb_cm_left *left)
 {
-	vrb_rdm_conn_hear(vrb_owner_of(owner, struct vrb_rdm_link, owner)->ep, link_heard, owner,
-			  event, left);
+	vrb_rdm_conn_event(vrb_owner_of(owner, struct vrb_rdm_link, owner)->ep, take_event, owner,
+			   event, left);
 }
 
 /* Passive side. */
@@ -527,7 +527,7 @@ static void tell_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reaso
  * Returns the request's id to be destroyed after the event is acknowledged, or NULL if a connection
  * owns it.
  */
-static struct rdma_cm_id *listener_heard(struct vrb_owner *owner, const struct rdma_cm_event *event)
+static struct rdma_cm_id *take_request(struct vrb_owner *owner, const struct rdma_cm_event *event)
 {
 	struct ofi_rdm_ep *ep = vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep;
 	uint8_t wire[VRB_CM_WIRE_MAX];
@@ -547,8 +547,8 @@ static void listener_event(struct vrb_owner *owner, const struct rdma_cm_event *
 			   struct vrb_cm_left *left)
 {
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		vrb_rdm_conn_hear(vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep,
-				  listener_heard, owner, event, left);
+		vrb_rdm_conn_event(vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep,
+				   take_request, owner, event, left);
 }
 
 const struct vrb_owner_ops vrb_rdm_listener_ops = { .event = listener_event };

@@ -90,7 +90,7 @@ static void qp_failed(struct vrb_rdm_link *link, int err, enum ibv_event_type ev
 		vrb_rdm_conn_step_failed(link->peer, err);
 }
 
-static void qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
+static void live_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 {
 	switch (event) {
 	case IBV_EVENT_QP_FATAL:
@@ -123,46 +123,44 @@ static void let_go(struct vrb_rdm_link *link)
 		vrb_rdm_conn_wake(link->ep, 0);
 }
 
-/* An endpoint that is being closed does not wait for the device, and may have freed the link. */
-static void qp_heard(struct ofi_rdm_ep *ep, struct vrb_rdm_link *link, enum ibv_event_type event)
+/* An endpoint being closed does not wait for the device; it may have freed the connection. */
+static void qp_event(struct ofi_rdm_ep *ep, struct vrb_rdm_link *link, enum ibv_event_type event)
 {
 	if (ep->closing)
 		return;
 	if (event == IBV_EVENT_QP_LAST_WQE_REACHED)
 		let_go(link);
 	else if (link->state < VRB_RDM_LINK_ENDED)
-		qp_event(link, event);
+		live_qp_event(link, event);
 }
 
-struct qp_errand {
-	struct ofi_rdm_errand errand;
+struct qp_task {
+	struct ofi_rdm_task task;
 	struct vrb_rdm_link *link;
 	enum ibv_event_type event;
 };
 
-static void qp_errand_run(struct ofi_rdm_ep *ep, struct ofi_rdm_errand *errand)
+static void qp_task_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 {
-	const struct qp_errand *qp = (const struct qp_errand *)errand;
+	const struct qp_task *qp = (const struct qp_task *)task;
 
-	qp_heard(ep, qp->link, qp->event);
-	free(errand);
+	qp_event(ep, qp->link, qp->event);
+	free(task);
 }
 
 void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 {
-	struct qp_errand *qp = malloc(sizeof(*qp));
+	struct qp_task *qp = malloc(sizeof(*qp));
 	struct ofi_rdm_ep *ep = link->ep;
 
 	if (qp) {
-		*qp = (struct qp_errand){ .errand.run = qp_errand_run,
-					  .link = link,
-					  .event = event };
-		ofi_rdm_errand_add(ep, &qp->errand);
-		vrb_rdm_conn_errands(ep);
+		*qp = (struct qp_task){ .task.run = qp_task_run, .link = link, .event = event };
+		ofi_rdm_task_add(ep, &qp->task);
+		vrb_rdm_conn_tasks(ep);
 		return;
 	}
 	ofi_rdm_lock(ep);
-	ofi_rdm_errands_run(ep);
-	qp_heard(ep, link, event);
+	ofi_rdm_tasks_run(ep);
+	qp_event(ep, link, event);
 	ofi_rdm_unlock(ep);
 }

@@ -19,7 +19,7 @@ void vrb_rdm_conn_free_later(struct vrb_rdm_link *link)
  * Frees a connection whose id and queue pair are destroyed; its work requests may not have
  * completed.
  */
-static void link_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_errand *end)
+static void link_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
 {
 	struct vrb_rdm_link *link =
 		(struct vrb_rdm_link *)((char *)end - offsetof(struct vrb_rdm_link, end));
@@ -38,120 +38,120 @@ static void link_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_errand *end)
  * A device that did not report a queue pair's last receive in time will not report others either.
  * Polls before the device discards the completions with the queue pairs.
  */
-void vrb_rdm_conn_ripe(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *ripe)
+void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *freeable)
 {
 	struct vrb_rdm_dead_links all = vrb_rc(ep)->conn.dead_links;
 	uint64_t now = ofi_now_ms();
 	struct vrb_rdm_link *link;
 
-	SLIST_INIT(ripe);
+	SLIST_INIT(freeable);
 	SLIST_INIT(&vrb_rc(ep)->conn.dead_links);
 	while ((link = SLIST_FIRST(&all))) {
 		SLIST_REMOVE_HEAD(&all, dead_entry);
-		if (!vrb_rdm_link_ripe(link, now)) {
+		if (!vrb_rdm_link_freeable(link, now)) {
 			SLIST_INSERT_HEAD(&vrb_rc(ep)->conn.dead_links, link, dead_entry);
 			continue;
 		}
-		SLIST_INSERT_HEAD(ripe, link, dead_entry);
+		SLIST_INSERT_HEAD(freeable, link, dead_entry);
 		if (link->qp && link->takes && !link->let_go && !ep->dead)
 			__atomic_store_n(&vrb_rc_domain(ep)->no_last_wqe, true, __ATOMIC_RELAXED);
 	}
-	if (!SLIST_EMPTY(ripe))
+	if (!SLIST_EMPTY(freeable))
 		vrb_rdm_poll_all(ep);
 }
 
-static void doom_links(struct vrb_rdm_conns *conn, struct vrb_rdm_dead_links *ripe)
+static void defer_links(struct vrb_rdm_conns *conn, struct vrb_rdm_dead_links *freeable)
 {
 	struct vrb_rdm_link *link;
 
-	while ((link = SLIST_FIRST(ripe))) {
-		SLIST_REMOVE_HEAD(ripe, dead_entry);
-		SLIST_INSERT_HEAD(&conn->burial.links, link, dead_entry);
+	while ((link = SLIST_FIRST(freeable))) {
+		SLIST_REMOVE_HEAD(freeable, dead_entry);
+		SLIST_INSERT_HEAD(&conn->deferred.links, link, dead_entry);
 	}
 }
 
-static void doom_knocks(struct vrb_rdm_conns *conn)
+static void defer_probes(struct vrb_rdm_conns *conn)
 {
-	struct vrb_rdm_knock *knock;
+	struct vrb_rdm_host_probe *probe;
 
-	while ((knock = SLIST_FIRST(&conn->knocks))) {
-		SLIST_REMOVE_HEAD(&conn->knocks, over);
-		SLIST_INSERT_HEAD(&conn->burial.knocks, knock, over);
+	while ((probe = SLIST_FIRST(&conn->probes))) {
+		SLIST_REMOVE_HEAD(&conn->probes, over);
+		SLIST_INSERT_HEAD(&conn->deferred.probes, probe, over);
 	}
 }
 
 /* Wakes the event thread, unless it is the caller. */
-void vrb_rdm_conn_doom(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *ripe)
+void vrb_rdm_conn_defer_free(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *freeable)
 {
 	struct vrb_rdm_conns *conn = &vrb_rc(ep)->conn;
 
-	if (SLIST_EMPTY(ripe) && SLIST_EMPTY(&conn->knocks))
+	if (SLIST_EMPTY(freeable) && SLIST_EMPTY(&conn->probes))
 		return;
-	ofi_lock(&conn->burial.lock);
-	doom_links(conn, ripe);
-	doom_knocks(conn);
-	__atomic_store_n(&conn->burial.some, true, __ATOMIC_RELAXED);
-	ofi_unlock(&conn->burial.lock);
+	ofi_lock(&conn->deferred.lock);
+	defer_links(conn, freeable);
+	defer_probes(conn);
+	__atomic_store_n(&conn->deferred.some, true, __ATOMIC_RELAXED);
+	ofi_unlock(&conn->deferred.lock);
 	if (!ofi_bias_outside && !ep->closing)
 		vrb_rdm_conn_wake(ep, 0);
 }
 
-static void bury_link(struct vrb_rdm_link *link)
+static void destroy_link(struct vrb_rdm_link *link)
 {
 	if (link->id)
 		rdma_destroy_id(link->id);
 	vrb_rdm_link_destroy_qp(link);
 	link->end.run = link_ended;
-	ofi_rdm_errand_add(link->ep, &link->end);
+	ofi_rdm_task_add(link->ep, &link->end);
 }
 
-static void bury_knock(struct vrb_rdm_knock *knock)
+static void destroy_probe(struct vrb_rdm_host_probe *probe)
 {
-	if (knock->id)
-		rdma_destroy_id(knock->id);
-	knock->end.run = vrb_rdm_conn_knock_ended;
-	ofi_rdm_errand_add(knock->ep, &knock->end);
+	if (probe->id)
+		rdma_destroy_id(probe->id);
+	probe->end.run = vrb_rdm_conn_probe_ended;
+	ofi_rdm_task_add(probe->ep, &probe->end);
 }
 
-static void bury_request(struct vrb_rdm_heard *heard)
+static void destroy_request(struct vrb_rdm_cm_event *pending)
 {
-	rdma_destroy_id(heard->refused);
-	free(heard);
+	rdma_destroy_id(pending->refused);
+	free(pending);
 }
 
-/* Errands run in order, so events of an object are handled before it is freed. */
-void vrb_rdm_conn_bury(struct ofi_rdm_ep *ep)
+/* Tasks run in order, so events of an object are handled before it is freed. */
+void vrb_rdm_conn_free_deferred(struct ofi_rdm_ep *ep)
 {
 	struct vrb_rdm_conns *conn = &vrb_rc(ep)->conn;
-	struct vrb_rdm_heard_list requests;
+	struct vrb_rdm_cm_events requests;
 	struct vrb_rdm_dead_links links;
-	struct vrb_rdm_knocks knocks;
-	struct vrb_rdm_heard *heard;
-	struct vrb_rdm_knock *knock;
+	struct vrb_rdm_host_probes probes;
+	struct vrb_rdm_cm_event *pending;
+	struct vrb_rdm_host_probe *probe;
 	struct vrb_rdm_link *link;
 
-	ofi_lock(&conn->burial.lock);
-	links = conn->burial.links;
-	knocks = conn->burial.knocks;
-	requests = conn->burial.requests;
-	SLIST_INIT(&conn->burial.links);
-	SLIST_INIT(&conn->burial.knocks);
-	SLIST_INIT(&conn->burial.requests);
-	__atomic_store_n(&conn->burial.some, false, __ATOMIC_RELAXED);
-	ofi_unlock(&conn->burial.lock);
-	while ((heard = SLIST_FIRST(&requests))) {
+	ofi_lock(&conn->deferred.lock);
+	links = conn->deferred.links;
+	probes = conn->deferred.probes;
+	requests = conn->deferred.requests;
+	SLIST_INIT(&conn->deferred.links);
+	SLIST_INIT(&conn->deferred.probes);
+	SLIST_INIT(&conn->deferred.requests);
+	__atomic_store_n(&conn->deferred.some, false, __ATOMIC_RELAXED);
+	ofi_unlock(&conn->deferred.lock);
+	while ((pending = SLIST_FIRST(&requests))) {
 		SLIST_REMOVE_HEAD(&requests, over);
-		bury_request(heard);
+		destroy_request(pending);
 	}
-	if (SLIST_EMPTY(&knocks) && SLIST_EMPTY(&links))
+	if (SLIST_EMPTY(&probes) && SLIST_EMPTY(&links))
 		return;
-	while ((knock = SLIST_FIRST(&knocks))) {
-		SLIST_REMOVE_HEAD(&knocks, over);
-		bury_knock(knock);
+	while ((probe = SLIST_FIRST(&probes))) {
+		SLIST_REMOVE_HEAD(&probes, over);
+		destroy_probe(probe);
 	}
 	while ((link = SLIST_FIRST(&links))) {
 		SLIST_REMOVE_HEAD(&links, dead_entry);
-		bury_link(link);
+		destroy_link(link);
 	}
-	vrb_rdm_conn_errands(ep);
+	vrb_rdm_conn_tasks(ep);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Shared by the files about connections: conn.c carries out what policy.h decides, conn_cm.c talks
- * to the connection manager, conn_hear.c passes its events to the thread that is in the endpoint,
+ * to the connection manager, conn_event.c passes its events to the thread that is in the endpoint,
  * conn_room.c makes room, conn_free.c frees connections that have ended, conn_open.c opens and
  * closes and runs the timers. All functions are called with the endpoint's lock held unless they
  * say otherwise.
@@ -41,15 +41,15 @@ void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep);
 void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err);
 /* Leaves the connection to the event thread to be freed. */
 void vrb_rdm_conn_free_later(struct vrb_rdm_link *link);
-/* Moves those of ep->conn.dead_links that can be freed now to `ripe`. */
-void vrb_rdm_conn_ripe(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *ripe);
-/* Leaves them and the finished probes to vrb_rdm_conn_bury(). */
-void vrb_rdm_conn_doom(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *ripe);
+/* Moves those of ep->conn.dead_links that can be freed now to `freeable`. */
+void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *freeable);
+/* Leaves them and the finished probes to vrb_rdm_conn_free_deferred(). */
+void vrb_rdm_conn_defer_free(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *freeable);
 /*
  * Destroys the ids and queue pairs of what can be freed. Called by the event thread without the
  * lock.
  */
-void vrb_rdm_conn_bury(struct ofi_rdm_ep *ep);
+void vrb_rdm_conn_free_deferred(struct ofi_rdm_ep *ep);
 /* Called when the connection has been flushed; peer->next may replace it now. */
 void vrb_rdm_conn_drained(struct vrb_rdm_link *link);
 
@@ -64,26 +64,26 @@ void vrb_rdm_conn_evict(struct ofi_rdm_ep *ep);
 void vrb_rdm_conn_make_room(struct ofi_rdm_peer *asker);
 
 /* Probes the peer's host once more; an answer to any probe counts. */
-void vrb_rdm_conn_knock(struct ofi_rdm_peer *peer);
+void vrb_rdm_conn_probe_host(struct ofi_rdm_peer *peer);
 /* The answers do not matter any more. */
-void vrb_rdm_conn_knocks_end(struct ofi_rdm_peer *peer);
+void vrb_rdm_conn_probes_end(struct ofi_rdm_peer *peer);
 /* Frees probes that are finished. Called without the lock. */
-void vrb_rdm_conn_knocks_free(struct vrb_rdm_knocks *knocks);
+void vrb_rdm_conn_probes_free(struct vrb_rdm_host_probes *probes);
 /* Frees a probe whose id is destroyed. */
-void vrb_rdm_conn_knock_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_errand *end);
+void vrb_rdm_conn_probe_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end);
 
 /* Handles an event for its owner. Returns an id to be destroyed, or NULL. */
-typedef struct rdma_cm_id *vrb_rdm_heard_fn(struct vrb_owner *owner,
-					    const struct rdma_cm_event *event);
+typedef struct rdma_cm_id *vrb_rdm_cm_event_fn(struct vrb_owner *owner,
+					       const struct rdma_cm_event *event);
 
 /* An event of the connection manager that waits for its handler. */
-struct vrb_rdm_heard {
-	struct ofi_rdm_errand errand;
-	vrb_rdm_heard_fn *handle;
+struct vrb_rdm_cm_event {
+	struct ofi_rdm_task task;
+	vrb_rdm_cm_event_fn *handle;
 	struct vrb_owner *owner;
 	struct rdma_cm_event event;
 	struct rdma_cm_id *refused;
-	SLIST_ENTRY(vrb_rdm_heard) over; /* in ep->conn.burial.requests */
+	SLIST_ENTRY(vrb_rdm_cm_event) over; /* in ep->conn.deferred.requests */
 	uint8_t data[UINT8_MAX];
 };
 
@@ -91,11 +91,11 @@ struct vrb_rdm_heard {
  * Handles the event, or leaves it to the thread that is in the endpoint. Called by the event thread
  * without the lock.
  */
-void vrb_rdm_conn_hear(struct ofi_rdm_ep *ep, vrb_rdm_heard_fn *handle, struct vrb_owner *owner,
-		       const struct rdma_cm_event *event, struct vrb_cm_left *left);
-/* Runs the errands, or leaves them to the thread that is in the endpoint and tries again soon. */
-void vrb_rdm_conn_errands(struct ofi_rdm_ep *ep);
-/* Runs the errands that are left. Called without the lock. */
+void vrb_rdm_conn_event(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle, struct vrb_owner *owner,
+			const struct rdma_cm_event *event, struct vrb_cm_left *left);
+/* Runs the tasks, or leaves them to the thread that is in the endpoint and tries again soon. */
+void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep);
+/* Runs the tasks that are left. Called without the lock. */
 void vrb_rdm_conn_settle(struct ofi_rdm_ep *ep);
 
 /* Requests a connection from the peer. */

@@ -33,13 +33,13 @@
 #define BACKOFF_MS     20
 #define BACKOFF_MAX_MS 1000
 
-static void tick_run(struct ofi_rdm_ep *ep, struct ofi_rdm_errand *tick)
+static void tick_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *tick)
 {
 	struct vrb_rdm_dead_links dead_links;
 
 	(void)tick;
 	__atomic_store_n(&vrb_rc(ep)->conn.ticking, false, __ATOMIC_RELEASE);
-	vrb_rdm_conn_ripe(ep, &dead_links);
+	vrb_rdm_conn_freeable(ep, &dead_links);
 	/*
 	 * A peer that sends is connected, even if the connection manager does not report it in
 	 * time.
@@ -48,7 +48,7 @@ static void tick_run(struct ofi_rdm_ep *ep, struct ofi_rdm_errand *tick)
 		vrb_rdm_poll_all(ep);
 		vrb_rdm_conn_tick(ep);
 	}
-	vrb_rdm_conn_doom(ep, &dead_links);
+	vrb_rdm_conn_defer_free(ep, &dead_links);
 }
 
 /* Called by the event thread. */
@@ -62,9 +62,9 @@ static void timer_ready(struct ofi_source *source)
 
 	(void)!read(source->fd, &ticks, sizeof(ticks));
 	if (!__atomic_exchange_n(&conn->ticking, true, __ATOMIC_ACQUIRE))
-		ofi_rdm_errand_add(ep, &conn->tick);
-	vrb_rdm_conn_errands(ep);
-	vrb_rdm_conn_bury(ep);
+		ofi_rdm_task_add(ep, &conn->tick);
+	vrb_rdm_conn_tasks(ep);
+	vrb_rdm_conn_free_deferred(ep);
 }
 
 static int open_timer(struct ofi_rdm_ep *ep)
@@ -72,7 +72,7 @@ static int open_timer(struct ofi_rdm_ep *ep)
 	int ret;
 
 	vrb_rc(ep)->conn.tick.run = tick_run;
-	ofi_lock_init(&vrb_rc(ep)->conn.burial.lock);
+	ofi_lock_init(&vrb_rc(ep)->conn.deferred.lock);
 	vrb_rc(ep)->conn.timer = (struct ofi_source){
 		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
 		.ready = timer_ready,
@@ -267,7 +267,7 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 	if (vrb_rc(ep)->conn.listener.id)
 		rdma_destroy_id(vrb_rc(ep)->conn.listener.id);
 	vrb_rdm_conn_settle(ep);
-	vrb_rdm_conn_bury(ep);
+	vrb_rdm_conn_free_deferred(ep);
 	vrb_rdm_conn_settle(ep);
 	vrb_rc(ep)->recent_qp = VRB_RDM_NO_QP;
 	for (i = 0; i < ep->peer_count; i++)
@@ -281,12 +281,12 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 		close_link(link);
 	}
 	for (i = 0; i < ep->peer_count; i++) {
-		vrb_rdm_conn_knocks_end(ep->peers[i]);
+		vrb_rdm_conn_probes_end(ep->peers[i]);
 		/* Outgoing requests that have no queue pair yet. */
 		if (vrb_rc_peer(ep->peers[i])->next && !vrb_rc_peer(ep->peers[i])->next->qp)
 			close_link(vrb_rc_peer(ep->peers[i])->next);
 	}
-	vrb_rdm_conn_knocks_free(&vrb_rc(ep)->conn.knocks);
+	vrb_rdm_conn_probes_free(&vrb_rc(ep)->conn.probes);
 	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
 		while ((link = vrb_rc(ep)->by_qp[i]))
 			close_link(link);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 #include "prov/rdm/admit.h"
-#include "prov/rdm/errand.h"
+#include "prov/rdm/task.h"
 #include "prov/rdm/policy.h"
 #include "prov/verbs/cm/cm.h"
 
@@ -22,8 +22,8 @@ struct vrb_rdm_listener {
 };
 
 SLIST_HEAD(vrb_rdm_dead_links, vrb_rdm_link);
-SLIST_HEAD(vrb_rdm_knocks, vrb_rdm_knock);
-SLIST_HEAD(vrb_rdm_heard_list, vrb_rdm_heard);
+SLIST_HEAD(vrb_rdm_host_probes, vrb_rdm_host_probe);
+SLIST_HEAD(vrb_rdm_cm_events, vrb_rdm_cm_event);
 TAILQ_HEAD(vrb_rdm_starved, vrb_rc_peer);
 
 struct vrb_rdm_conns {
@@ -33,7 +33,7 @@ struct vrb_rdm_conns {
 	uint64_t host_key;	       /* random key that distributes hosts over set.hosts */
 	struct vrb_rdm_secret *secret; /* NULL if there is none */
 	struct ofi_rdm_conn_set set;
-	bool dry; /* receives could not be posted, and possibly no completion triggers a retry */
+	bool rx_short; /* receives could not be posted, and maybe no completion triggers a retry */
 	/*
 	 * Peers for which something could not be posted, and possibly no completion triggers a
 	 * retry.
@@ -46,17 +46,17 @@ struct vrb_rdm_conns {
 	struct vrb_rdm_listener listener;
 	struct ofi_source timer;
 	struct vrb_rdm_dead_links dead_links;
-	struct vrb_rdm_knocks knocks; /* finished probes */
-	struct ofi_rdm_errand tick;   /* runs expired timers */
-	bool ticking;		      /* the tick is queued; atomic */
+	struct vrb_rdm_host_probes probes; /* finished probes */
+	struct ofi_rdm_task tick;	   /* runs expired timers */
+	bool ticking;			   /* the tick is queued; atomic */
 	/* What the event thread frees without the endpoint's lock. */
 	struct {
 		struct ofi_lock lock; /* taken last */
 		bool some;	      /* atomic */
 		struct vrb_rdm_dead_links links;
-		struct vrb_rdm_knocks knocks;
-		struct vrb_rdm_heard_list requests; /* refused connection requests */
-	} burial;
+		struct vrb_rdm_host_probes probes;
+		struct vrb_rdm_cm_events requests; /* refused connection requests */
+	} deferred;
 };
 
 #endif

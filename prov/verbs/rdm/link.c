@@ -256,7 +256,7 @@ void vrb_rdm_link_halt(struct vrb_rdm_link *link, uint64_t now)
 		link->linger = now;
 }
 
-bool vrb_rdm_link_ripe(const struct vrb_rdm_link *link, uint64_t now)
+bool vrb_rdm_link_freeable(const struct vrb_rdm_link *link, uint64_t now)
 {
 	const struct vrb_domain *domain = vrb_rc_domain(link->ep);
 

@@ -84,8 +84,8 @@ struct vrb_rdm_link {
 	struct vrb_rdm_windows windows;
 	struct vrb_rdm_spare_windows spare_windows;
 	struct vrb_rdm_link *qp_next;	      /* in ep->by_qp */
-	SLIST_ENTRY(vrb_rdm_link) dead_entry; /* in ep->conn.dead_links, then in ep->conn.burial */
-	struct ofi_rdm_errand end; /* runs when the id and the queue pair are destroyed */
+	SLIST_ENTRY(vrb_rdm_link) dead_entry; /* in ep->conn.dead_links, then conn.deferred */
+	struct ofi_rdm_task end; /* runs when the id and the queue pair are destroyed */
 };
 
 /*
@@ -133,7 +133,7 @@ bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow);
  * of a destroyed queue pair, and with them its receives.
  */
 void vrb_rdm_link_halt(struct vrb_rdm_link *link, uint64_t now);
-bool vrb_rdm_link_ripe(const struct vrb_rdm_link *link, uint64_t now);
+bool vrb_rdm_link_freeable(const struct vrb_rdm_link *link, uint64_t now);
 /*
  * Destroys the queue pair. Afterward only completions that are in the CQ already can arrive. Called
  * without the endpoint's lock.

@@ -204,7 +204,7 @@ int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *i
 
 static int again(struct ofi_rdm_peer *peer)
 {
-	vrb_rdm_conn_starve(&peer->proto);
+	vrb_rdm_conn_retry_post(&peer->proto);
 	return -FI_EAGAIN;
 }
 
@@ -213,7 +213,7 @@ static void end_soon(struct ofi_rdm_peer *peer, int err)
 {
 	if (vrb_rc_peer(peer)->link && !vrb_rc_peer(peer)->link->fault)
 		vrb_rc_peer(peer)->link->fault = -vrb_errno(err);
-	vrb_rdm_conn_starve(&peer->proto);
+	vrb_rdm_conn_retry_post(&peer->proto);
 }
 
 int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto_mr *mr)

@@ -85,7 +85,7 @@ static void pump(struct ofi_rdm_peer *peer)
 }
 
 /* Returns true for a silent message or operation, which reports nothing. */
-static bool is_unheard(const struct ofi_rdm_ep *ep, const struct vrb_rdm_slot *slot)
+static bool is_silent(const struct ofi_rdm_ep *ep, const struct vrb_rdm_slot *slot)
 {
 	return (slot->flags & (OFI_RDM_KIND | OFI_RDM_SILENT)) == OFI_RDM_SILENT && !slot->bounce &&
 	       !ep->counts;
@@ -105,7 +105,7 @@ OFI_OUTLINE void vrb_rdm_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 		err = reason(link, slot, wc);
 	}
 	while ((at = &link->slots[link->tail++ & link->mask]) != slot) {
-		if (ofi_likely(is_unheard(ep, at)))
+		if (ofi_likely(is_silent(ep, at)))
 			ofi_rdm_flow_give(&link->peer->proto.flow, 1);
 		else
 			done(ep, link, at, 0, 0);
@@ -147,7 +147,7 @@ OFI_INLINE bool direct_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 OFI_OUTLINE void vrb_rdm_refill(struct ofi_rdm_ep *ep)
 {
 	if (vrb_rdm_rx_fill(&vrb_rc(ep)->rx))
-		vrb_rdm_conn_dry(ep);
+		vrb_rdm_conn_retry_receives(ep);
 }
 
 void vrb_rdm_polled(struct ofi_rdm_ep *ep, int n)

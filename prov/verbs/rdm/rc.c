@@ -67,7 +67,7 @@ static int again(struct ofi_rdm_peer *peer, int err)
 {
 	if (!err)
 		return 0;
-	vrb_rdm_conn_starve(&peer->proto);
+	vrb_rdm_conn_retry_post(&peer->proto);
 	return -FI_EAGAIN;
 }
 
@@ -238,7 +238,7 @@ static bool rc_passed(struct ofi_rdm_proto_peer *peer, uint32_t mark)
 		return true;
 	vrb_rdm_link_probe(link, &peer->flow);
 	if (link->slots[(link->head - 1) & link->mask].flags & OFI_RDM_SILENT)
-		vrb_rdm_conn_starve(peer);
+		vrb_rdm_conn_retry_post(peer);
 	return false;
 }
 
@@ -362,7 +362,7 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 	.bye = vrb_rdm_conn_bye,
 	.fault = vrb_rdm_conn_fault,
 	.overdue = vrb_rdm_conn_overdue,
-	.retry = vrb_rdm_conn_starve,
+	.retry = vrb_rdm_conn_retry_post,
 	.quiet = rc_quiet,
 	.settled = rc_settled,
 	.mark = rc_mark,

@@ -77,9 +77,9 @@ struct vrb_rc_peer {
 	uint32_t seen;		  /* value of link->head when its use was last checked */
 	/* Used for sending, or being flushed; NULL if there is none. */
 	struct vrb_rdm_link *link;
-	struct vrb_rdm_link *next;	   /* being set up */
-	LIST_HEAD(, vrb_rdm_knock) knocks; /* unanswered probes of its host */
-	bool starved;			   /* in the endpoint's conn.starved */
+	struct vrb_rdm_link *next;		/* being set up */
+	LIST_HEAD(, vrb_rdm_host_probe) probes; /* unanswered probes of its host */
+	bool starved;				/* in the endpoint's conn.starved */
 	TAILQ_ENTRY(vrb_rc_peer) starving;
 	uint32_t bounces;	 /* bounce buffers held by queued operations */
 	struct ofi_rdm_peer rdm; /* last, as ofi_stats_peer_alloc() requires for its record */

@@ -11,10 +11,10 @@
 #include <string.h>
 #include "prov/rdm/lock.h"
 
-enum { ERRANDS = 20000, OWNERS = 2 };
+enum { TASKS = 20000, OWNERS = 2 };
 
 struct numbered {
-	struct ofi_rdm_errand errand; /* first */
+	struct ofi_rdm_task task; /* first */
 	unsigned int number;
 	pthread_t by;
 };
@@ -22,7 +22,7 @@ struct numbered {
 static struct ofi_rdm_ep ep;
 static struct numbered some[4];
 static struct {
-	unsigned int next; /* errand */
+	unsigned int next; /* task */
 	long one, two;	   /* the sum is 0 outside */
 	bool torn, late;
 } data;		  /* guarded by the endpoint */
@@ -45,9 +45,9 @@ static void work(void)
 	data.two--;
 }
 
-static void run(struct ofi_rdm_ep *of, struct ofi_rdm_errand *errand)
+static void run(struct ofi_rdm_ep *of, struct ofi_rdm_task *task)
 {
-	struct numbered *numbered = (struct numbered *)errand;
+	struct numbered *numbered = (struct numbered *)task;
 
 	assert_ptr_equal(of, &ep);
 	assert_ptr_equal(of->direct.cq, OFI_RDM_NO_DIRECT);
@@ -66,7 +66,7 @@ static void begin(bool biased)
 	ofi_lock_init(&ep.lock);
 	ep.biased = biased;
 	for (i = 0; i < 4; i++)
-		some[i] = (struct numbered){ .errand.run = run, .number = i };
+		some[i] = (struct numbered){ .task.run = run, .number = i };
 	if (biased && !ofi_bias_init())
 		skip();
 }
@@ -76,8 +76,8 @@ static void *hand_over(void *arg)
 	struct numbered *numbered = arg;
 
 	ofi_bias_outside = true;
-	ofi_rdm_errand_add(&ep, &numbered->errand);
-	return ofi_rdm_errands_try(&ep) ? numbered : NULL;
+	ofi_rdm_task_add(&ep, &numbered->task);
+	return ofi_rdm_tasks_try(&ep) ? numbered : NULL;
 }
 
 /* By a thread that is not the owner. True: it did what there was. */
@@ -95,11 +95,11 @@ static void nobody_is_inside(void **state)
 {
 	(void)state;
 	begin(false);
-	ofi_rdm_errand_add(&ep, &some[0].errand);
+	ofi_rdm_task_add(&ep, &some[0].task);
 	assert_true(event(1));
 	assert_int_equal(data.next, 2);
 	begin(true);
-	ofi_rdm_errand_add(&ep, &some[0].errand);
+	ofi_rdm_task_add(&ep, &some[0].task);
 	assert_true(event(1));
 	assert_int_equal(data.next, 2);
 	assert_true(ofi_rdm_enter(&ep, true));
@@ -167,7 +167,7 @@ static void an_owner_that_stays_away(void **state)
 	assert_true(ofi_rdm_enter(&ep, true));
 	assert_false(event(0));
 	ofi_rdm_leave(&ep, true);
-	ep.errands.handed = 1;
+	ep.tasks.handed = 1;
 	assert_true(event(1));
 	assert_int_equal(data.next, 2);
 	assert_false(pthread_equal(some[0].by, pthread_self()));
@@ -200,16 +200,16 @@ static void *event_thread(void *arg)
 	unsigned int i, done = 0;
 
 	ofi_bias_outside = true;
-	for (i = 0; i < ERRANDS; i++) {
-		all[i] = (struct numbered){ .errand.run = run, .number = i };
-		ofi_rdm_errand_add(&ep, &all[i].errand);
-		done += ofi_rdm_errands_try(&ep);
+	for (i = 0; i < TASKS; i++) {
+		all[i] = (struct numbered){ .task.run = run, .number = i };
+		ofi_rdm_task_add(&ep, &all[i].task);
+		done += ofi_rdm_tasks_try(&ep);
 		if (i % 1000 == 0)
 			sched_yield();
 	}
-	print_message("%u errands: %u by the event thread\n", i, done);
+	print_message("%u tasks: %u by the event thread\n", i, done);
 	/* The owner may have left for good just then; nobody who holds the lock does. */
-	for (i = 0; ep.biased && i < 100 && !ofi_rdm_errands_try(&ep); i++)
+	for (i = 0; ep.biased && i < 100 && !ofi_rdm_tasks_try(&ep); i++)
 		sched_yield();
 	set_over(true);
 	return NULL;
@@ -217,7 +217,7 @@ static void *event_thread(void *arg)
 
 static void race(bool biased)
 {
-	struct numbered *all = calloc(ERRANDS, sizeof(*all));
+	struct numbered *all = calloc(TASKS, sizeof(*all));
 	unsigned int i, owners = biased ? 1 : OWNERS;
 	pthread_t threads[OWNERS + 1];
 
@@ -229,10 +229,10 @@ static void race(bool biased)
 	for (i = 0; i <= owners; i++)
 		pthread_join(threads[i], NULL);
 	if (biased) {
-		ep.errands.handed = 1;
-		assert_true(ofi_rdm_errands_try(&ep));
+		ep.tasks.handed = 1;
+		assert_true(ofi_rdm_tasks_try(&ep));
 	}
-	assert_int_equal(data.next, ERRANDS);
+	assert_int_equal(data.next, TASKS);
 	assert_false(data.torn);
 	assert_false(data.late);
 	assert_int_equal(ep.lock.word, 0);

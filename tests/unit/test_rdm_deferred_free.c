@@ -55,11 +55,11 @@ void ofi_rdm_peer_leave(struct ofi_rdm_peer *of)
 /* As the event thread does. */
 static void tick(void)
 {
-	struct vrb_rdm_dead_links ripe;
+	struct vrb_rdm_dead_links freeable;
 
-	vrb_rdm_conn_ripe(&rc.rdm, &ripe);
-	vrb_rdm_conn_doom(&rc.rdm, &ripe);
-	vrb_rdm_conn_bury(&rc.rdm);
+	vrb_rdm_conn_freeable(&rc.rdm, &freeable);
+	vrb_rdm_conn_defer_free(&rc.rdm, &freeable);
+	vrb_rdm_conn_free_deferred(&rc.rdm);
 }
 
 static struct vrb_rdm_link *link_with_a_receive(struct ibv_pd *pd)

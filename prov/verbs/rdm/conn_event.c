@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections to peers: events are handled by the event thread or by the thread that is in the
+ * endpoint, so a thread that loses its processor in a call delays only its own connections.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include "conn_int.h"
+#include "prov/rdm/lock.h"
+
+#define RETRY_MS 20 /* until the event thread checks whether the tasks are done */
+
+void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
+{
+	struct itimerspec spec = { .it_value = { (time_t)(ms / 1000),
+						 (long)(ms % 1000) * 1000000 } };
+
+	if (!ms)
+		spec.it_value.tv_nsec = 1;
+	timerfd_settime(vrb_rc(ep)->conn.timer.fd, 0, &spec, NULL);
+}
+
+void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep)
+{
+	if (!ofi_rdm_tasks_try(ep))
+		vrb_rdm_conn_wake(ep, RETRY_MS);
+}
+
+void vrb_rdm_conn_settle(struct ofi_rdm_ep *ep)
+{
+	ofi_rdm_lock(ep);
+	ofi_rdm_tasks_run(ep);
+	ofi_rdm_unlock(ep);
+}
+
+static void refuse(struct ofi_rdm_ep *ep, struct vrb_rdm_cm_event *pending)
+{
+	struct vrb_rdm_conns *conn = &vrb_rc(ep)->conn;
+
+	ofi_lock(&conn->deferred.lock);
+	SLIST_INSERT_HEAD(&conn->deferred.requests, pending, over);
+	__atomic_store_n(&conn->deferred.some, true, __ATOMIC_RELAXED);
+	ofi_unlock(&conn->deferred.lock);
+	if (!ep->closing)
+		vrb_rdm_conn_wake(ep, 0);
+}
+
+static void cm_event_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
+{
+	struct vrb_rdm_cm_event *pending = (struct vrb_rdm_cm_event *)task;
+
+	pending->refused = pending->handle(pending->owner, &pending->event);
+	if (pending->refused)
+		refuse(ep, pending);
+	else
+		free(pending);
+}
+
+/* Copies the private data too, which are valid until the event is acknowledged. */
+static struct vrb_rdm_cm_event *cm_event_new(vrb_rdm_cm_event_fn *handle, struct vrb_owner *owner,
+					     const struct rdma_cm_event *event)
+{
+	struct vrb_rdm_cm_event *pending = malloc(sizeof(*pending));
+	struct rdma_conn_param *param;
+
+	if (!pending)
+		return NULL;
+	pending->task.run = cm_event_run;
+	pending->handle = handle;
+	pending->owner = owner;
+	pending->event = *event;
+	param = &pending->event.param.conn;
+	if (param->private_data && param->private_data_len)
+		memcpy(pending->data, param->private_data, param->private_data_len);
+	if (param->private_data)
+		param->private_data = pending->data;
+	return pending;
+}
+
+/* If there is no memory, the event thread waits for the endpoint. */
+void vrb_rdm_conn_event(struct ofi_rdm_ep *ep, vrb_rdm_cm_event_fn *handle, struct vrb_owner *owner,
+			const struct rdma_cm_event *event, struct vrb_cm_left *left)
+{
+	struct vrb_rdm_cm_event *pending = cm_event_new(handle, owner, event);
+
+	if (pending) {
+		ofi_rdm_task_add(ep, &pending->task);
+		vrb_rdm_conn_tasks(ep);
+		return;
+	}
+	ofi_rdm_lock(ep);
+	ofi_rdm_tasks_run(ep);
+	left->destroy = handle(owner, event);
+	ofi_rdm_unlock(ep);
+}
