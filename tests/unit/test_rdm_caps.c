@@ -10,7 +10,7 @@
 #include <rdma/fi_errno.h>
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/rdm/conn.h"
-#include "prov/verbs/rdm/link.h"
+#include "prov/verbs/rdm/rc_conn.h"
 #include "prov/rdm/op.h"
 #include "prov/rdm/peer.h"
 #include "prov/rdm/reply.h"
@@ -21,7 +21,7 @@ enum { MOST = 20000, EARLY = 4 * OFI_RDM_WIRE_WINDOW, MISSES = 64, PAYLOAD = 100
 static struct vrb_domain domain;
 static struct vrb_rc_ep rc;
 static struct vrb_rc_peer rc_peer;
-static struct vrb_rdm_link connection;
+static struct vrb_rc_conn connection;
 static struct fi_info info;
 
 static int begin(void **state)
@@ -41,15 +41,15 @@ static int begin(void **state)
 	domain.base.ops = &vrb_domain_mr_ops;
 	rc.rdm.domain = &domain.base;
 	rc.rdm.info = &info;
-	rc.conn.timer.fd = -1;
+	rc.conns.timer.fd = -1;
 	rc.rdm.proto.budget.most = MOST;
 	rc.recent_qp = VRB_RDM_NO_QP;
-	TAILQ_INIT(&rc.conn.starved);
-	ofi_rdm_conn_set_init(&rc.conn.set, &params);
+	TAILQ_INIT(&rc.conns.starved);
+	ofi_rdm_conn_set_init(&rc.conns.set, &params);
 	vrb_rdm_rx_init(&rc.rx, &domain, 4096, 64);
 	rc_peer.rdm.ep = &rc.rdm;
 	rc_peer.rdm.addr.sa.sa_family = AF_INET;
-	ofi_rdm_conn_init(&rc_peer.conn, 1);
+	ofi_rdm_conn_init(&rc_peer.policy, 1);
 	ofi_rdm_proto_peer_init(&rc.rdm.proto, &rc_peer.rdm.proto, 0);
 	STAILQ_INIT(&rc_peer.rdm.ops);
 	TAILQ_INIT(&rc_peer.rdm.answers);
@@ -57,7 +57,7 @@ static int begin(void **state)
 	STAILQ_INIT(&rc_peer.rdm.fenced);
 	connection.ep = &rc.rdm;
 	connection.peer = &rc_peer.rdm;
-	connection.state = VRB_RDM_LINK_UP;
+	connection.state = VRB_RC_CONN_UP;
 	STAILQ_INIT(&connection.early);
 	LIST_INIT(&connection.windows);
 	SLIST_INIT(&connection.spare_windows);

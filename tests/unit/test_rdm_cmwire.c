@@ -126,7 +126,7 @@ static void test_source(void **state)
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(9) };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
 	struct ofi_rdm_cmwire cm = request();
-	struct vrb_rc_ep rc = { .conn.scope = 7 };
+	struct vrb_rc_ep rc = { .conns.scope = 7 };
 	struct ofi_rdm_addr addr;
 
 	(void)state;

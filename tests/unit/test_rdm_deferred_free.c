@@ -10,7 +10,7 @@
 
 /* What the file calls of the endpoint. */
 #define vrb_rdm_poll_all     fake_poll_all
-#define vrb_rdm_flush	     fake_flush_link
+#define vrb_rdm_flush	     fake_flush_conn
 #define vrb_rdm_conn_drained fake_drained
 #define vrb_rdm_conn_wake    fake_wake
 #define ofi_rdm_peer_leave   fake_leave
@@ -30,15 +30,15 @@ void vrb_rdm_poll_all(struct ofi_rdm_ep *of)
 		taken += (unsigned int)n;
 }
 
-void vrb_rdm_flush(struct vrb_rdm_link *link, int err)
+void vrb_rdm_flush(struct vrb_rc_conn *conn, int err)
 {
-	(void)link;
+	(void)conn;
 	(void)err;
 }
 
-void vrb_rdm_conn_drained(struct vrb_rdm_link *link)
+void vrb_rdm_conn_drained(struct vrb_rc_conn *conn)
 {
-	(void)link;
+	(void)conn;
 }
 
 void vrb_rdm_conn_wake(struct ofi_rdm_ep *of, uint64_t ms)
@@ -55,31 +55,31 @@ void ofi_rdm_peer_leave(struct ofi_rdm_peer *of)
 /* As the event thread does. */
 static void tick(void)
 {
-	struct vrb_rdm_dead_links freeable;
+	struct vrb_rdm_dead_conns freeable;
 
 	vrb_rdm_conn_freeable(&rc.rdm, &freeable);
 	vrb_rdm_conn_defer_free(&rc.rdm, &freeable);
 	vrb_rdm_conn_free_deferred(&rc.rdm);
 }
 
-static struct vrb_rdm_link *link_with_a_receive(struct ibv_pd *pd)
+static struct vrb_rc_conn *link_with_a_receive(struct ibv_pd *pd)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = rc.cq, .recv_cq = rc.cq, .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 }
 	};
-	struct vrb_rdm_link *link = vrb_rdm_link_new(&rc.rdm);
+	struct vrb_rc_conn *conn = vrb_rc_conn_new(&rc.rdm);
 	struct ibv_recv_wr *bad, wr = { .wr_id = 1 };
 
-	assert_non_null(link);
-	link->peer = &rc_peer.rdm;
-	rc_peer.links++;
-	link->qp = ibv_create_qp(pd, &init);
-	link->qp->state = IBV_QPS_RTS;
-	assert_int_equal(ibv_post_recv(link->qp, &wr, &bad), 0);
-	fake_qp(link->qp)->deaf = true;
-	link->takes = true;
-	vrb_rdm_conn_free_later(link);
-	return link;
+	assert_non_null(conn);
+	conn->peer = &rc_peer.rdm;
+	rc_peer.conns++;
+	conn->qp = ibv_create_qp(pd, &init);
+	conn->qp->state = IBV_QPS_RTS;
+	assert_int_equal(ibv_post_recv(conn->qp, &wr, &bad), 0);
+	fake_qp(conn->qp)->deaf = true;
+	conn->takes = true;
+	vrb_rdm_conn_free_later(conn);
+	return conn;
 }
 
 static int begin(void **state)
@@ -100,7 +100,7 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	assert_int_equal(rc_peer.links, 0);
+	assert_int_equal(rc_peer.conns, 0);
 	ibv_destroy_cq(rc.cq);
 	ibv_dealloc_pd(*state);
 	fake_all_closed();
@@ -112,12 +112,12 @@ static int end(void **state)
  */
 static void goes_when_all_is_taken(void **state)
 {
-	struct vrb_rdm_link *link = link_with_a_receive(*state);
+	struct vrb_rc_conn *conn = link_with_a_receive(*state);
 
 	tick();
 	assert_string_equal(fake.ends, "error ");
-	fake_complete_recv(link->qp, IBV_WC_SUCCESS, IBV_WC_RECV, 9, NULL);
-	link->let_go = true;
+	fake_complete_recv(conn->qp, IBV_WC_SUCCESS, IBV_WC_RECV, 9, NULL);
+	conn->let_go = true;
 	tick();
 	assert_string_equal(fake.ends, "error empty destroy empty ");
 	assert_int_equal(taken, 1);
@@ -127,11 +127,11 @@ static void goes_when_all_is_taken(void **state)
 /* A device that says nothing is waited for once. */
 static void is_waited_for_once(void **state)
 {
-	struct vrb_rdm_link *link = link_with_a_receive(*state);
+	struct vrb_rc_conn *conn = link_with_a_receive(*state);
 
 	tick();
 	assert_int_equal(fake.qps, 1);
-	link->linger = ofi_now_ms();
+	conn->linger = ofi_now_ms();
 	tick();
 	assert_int_equal(fake.qps, 0);
 	assert_true(domain.no_last_wqe);

@@ -92,10 +92,10 @@ static void what_is_left_keeps_the_name(void **state)
 		ofi_rdm_peer_leave(at(i));
 	assert_int_equal(rc.rdm.peer_count, 2);
 	peer = at(200);
-	vrb_rc_peer(peer)->links = 1;
+	vrb_rc_peer(peer)->conns = 1;
 	ofi_rdm_peer_leave(peer);
 	assert_ptr_equal(at(200), peer);
-	vrb_rc_peer(peer)->links = 0;
+	vrb_rc_peer(peer)->conns = 0;
 	peer->met = true;
 	ofi_rdm_peer_leave(peer);
 	assert_ptr_equal(at(200), peer);
@@ -139,10 +139,10 @@ static void who_is_removed_is_not_kept(void **state)
 	/* Its place is another one's, which has a connection. */
 	assert_ptr_equal(at(2), peer);
 	know(peer, 3);
-	vrb_rc_peer(peer)->links = 1;
+	vrb_rc_peer(peer)->conns = 1;
 	forget(peer, 3);
 	assert_false(peer->vacant);
-	vrb_rc_peer(peer)->links = 0;
+	vrb_rc_peer(peer)->conns = 0;
 	ofi_rdm_peer_leave(peer);
 	assert_true(peer->vacant);
 	assert_int_equal(rc.rdm.peer_count, 1);
@@ -185,7 +185,7 @@ static void who_asks_is_on_the_same_link(void **state)
 	struct ofi_rdm_peer *peer;
 
 	(void)state;
-	rc.conn.scope = 5;
+	rc.conns.scope = 5;
 	assert_true(vrb_rdm_conn_addr(&rc.rdm, &cm, &addr));
 	assert_int_equal(addr.in6.sin6_family, AF_INET6);
 	assert_int_equal(addr.in6.sin6_scope_id, 5);
@@ -216,9 +216,9 @@ static void who_is_met_is_no_stranger(void **state)
 	index = ofi_table_take(&av.base.table, 0);
 	memcpy(ofi_table_at(&av.base.table, index), &peer->addr, sizeof(peer->addr));
 	rc.rdm.av = &av;
-	ofi_rdm_conn_mark(&rc.conn.set, &vrb_rc_peer(peer)->conn, true);
+	ofi_rdm_conn_mark(&rc.conns.set, &vrb_rc_peer(peer)->policy, true);
 	assert_ptr_equal(ofi_rdm_peer_meet(&rc.rdm, index, &err), peer);
-	assert_false(vrb_rc_peer(peer)->conn.stranger);
+	assert_false(vrb_rc_peer(peer)->policy.stranger);
 	ofi_table_fini(&av.base.table);
 }
 

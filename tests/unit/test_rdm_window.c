@@ -12,7 +12,7 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/rdm/cache.h"
 #include "prov/verbs/rdm/conn.h"
-#include "prov/verbs/rdm/link.h"
+#include "prov/verbs/rdm/rc_conn.h"
 #include "prov/verbs/rdm/mem.h"
 #include "prov/rdm/peer.h"
 #include "fake_verbs.h"
@@ -22,7 +22,7 @@ enum { LEN = 100000, MAX_WR = 16 };
 static struct vrb_domain domain;
 static struct vrb_rc_ep rc;
 static struct vrb_rc_peer rc_peer;
-static struct vrb_rdm_link *link_;
+static struct vrb_rc_conn *conn;
 static struct ofi_rdm_proto_item item;
 static uint8_t bytes[LEN];
 
@@ -31,7 +31,7 @@ static struct iovec part(size_t from, size_t len)
 	return (struct iovec){ bytes + from, len };
 }
 
-static void connect_link(void)
+static void connect_conn(void)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = rc.cq,
@@ -40,23 +40,23 @@ static void connect_link(void)
 		.cap = { MAX_WR, 1, 1, 1, 0 },
 	};
 
-	link_ = vrb_rdm_link_new(&rc.rdm);
-	assert_non_null(link_);
-	link_->qp = ibv_create_qp(domain.pd, &init);
-	assert_non_null(link_->qp);
-	link_->state = VRB_RDM_LINK_UP;
-	link_->live = true;
-	link_->peer = &rc_peer.rdm;
-	rc_peer.link = link_;
-	rc_peer.links = 1;
+	conn = vrb_rc_conn_new(&rc.rdm);
+	assert_non_null(conn);
+	conn->qp = ibv_create_qp(domain.pd, &init);
+	assert_non_null(conn->qp);
+	conn->state = VRB_RC_CONN_UP;
+	conn->live = true;
+	conn->peer = &rc_peer.rdm;
+	rc_peer.conn = conn;
+	rc_peer.conns = 1;
 }
 
-static void disconnect_link(void)
+static void disconnect_conn(void)
 {
-	vrb_rdm_windows_drop(link_);
-	ibv_destroy_qp(link_->qp);
-	vrb_rdm_link_free(link_);
-	rc_peer.link = NULL;
+	vrb_rdm_windows_drop(conn);
+	ibv_destroy_qp(conn->qp);
+	vrb_rc_conn_free(conn);
+	rc_peer.conn = NULL;
 }
 
 static int begin(void **state)
@@ -76,11 +76,11 @@ static int begin(void **state)
 	rc.rdm.domain = &domain.base;
 	rc.cq = ibv_create_cq(&fake.ctx, 1024, NULL, NULL, 0);
 	rc.room.size = rc.room.left = 1024;
-	rc.conn.timer.fd = -1;
-	TAILQ_INIT(&rc.conn.starved);
+	rc.conns.timer.fd = -1;
+	TAILQ_INIT(&rc.conns.starved);
 	rc_peer.rdm.ep = &rc.rdm;
-	rc_peer.conn.order = 1;
-	connect_link();
+	rc_peer.policy.order = 1;
+	connect_conn();
 	return 0;
 }
 
@@ -88,8 +88,8 @@ static int end(void **state)
 {
 	(void)state;
 	fake.dealloc_mw_err = 0;
-	if (rc_peer.link)
-		disconnect_link();
+	if (rc_peer.conn)
+		disconnect_conn();
 	vrb_rdm_mem_fini(&rc.rdm);
 	vrb_rdm_cache_close(domain.base.cache);
 	ibv_destroy_cq(rc.cq);
@@ -115,7 +115,7 @@ static void reg_window(size_t from, size_t len, enum ofi_rdm_proto_access access
 
 static const struct ibv_send_wr *posted(void)
 {
-	return &fake_qp(link_->qp)->sends.last.wr;
+	return &fake_qp(conn->qp)->sends.last.wr;
 }
 
 static void bind_it(struct ofi_rdm_proto_mr *mr)
@@ -163,12 +163,12 @@ static void check_right(enum ofi_rdm_proto_access access, size_t from, size_t le
 {
 	const struct ibv_send_wr *wr = posted();
 	struct ofi_rdm_proto_mr mr;
-	unsigned long before = fake_qp(link_->qp)->sends.total;
+	unsigned long before = fake_qp(conn->qp)->sends.total;
 
 	reg_window(from, len, access, &mr);
 	/* Nobody has a right to what is registered, nor to more of it than the window will say. */
 	assert_int_equal(fake.mr_access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
-	assert_int_equal(fake_qp(link_->qp)->sends.total, before);
+	assert_int_equal(fake_qp(conn->qp)->sends.total, before);
 	bind_it(&mr);
 	assert_int_equal(wr->opcode, IBV_WR_BIND_MW);
 	assert_int_equal(wr->bind_mw.rkey, mr.rkey);
@@ -273,17 +273,17 @@ static void a_bind_is_refused(void **state)
 
 	(void)state;
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
-	fake_qp(link_->qp)->post_err = ENOMEM;
+	fake_qp(conn->qp)->post_err = ENOMEM;
 	assert_int_equal(vrb_rdm_mem_bind(&rc_peer.rdm.proto, &mr), -FI_EAGAIN);
 	assert_true(rc_peer.starved);
 	assert_true(vrb_rdm_has_windows(&domain));
-	fake_qp(link_->qp)->post_err = EINVAL;
+	fake_qp(conn->qp)->post_err = EINVAL;
 	assert_int_equal(vrb_rdm_mem_bind(&rc_peer.rdm.proto, &mr), -FI_EINVAL);
 	assert_false(vrb_rdm_has_windows(&domain));
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 	reg(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	assert_false(mr.window);
-	assert_int_equal(link_->fault, 0);
+	assert_int_equal(conn->fault, 0);
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 }
 
@@ -295,15 +295,15 @@ static void an_invalidation_is_refused(void **state)
 	(void)state;
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	bind_it(&mr);
-	fake_qp(link_->qp)->post_err = ENOMEM;
+	fake_qp(conn->qp)->post_err = ENOMEM;
 	assert_int_equal(vrb_rdm_mem_revoke(&rc_peer.rdm.proto, &mr, &item), -FI_EAGAIN);
-	assert_int_equal(link_->fault, 0);
-	fake_qp(link_->qp)->post_err = EINVAL;
+	assert_int_equal(conn->fault, 0);
+	fake_qp(conn->qp)->post_err = EINVAL;
 	assert_int_equal(vrb_rdm_mem_revoke(&rc_peer.rdm.proto, &mr, &item), -FI_EAGAIN);
-	assert_int_equal(link_->fault, FI_EINVAL);
+	assert_int_equal(conn->fault, FI_EINVAL);
 	assert_true(rc_peer.starved);
 	assert_false(vrb_rdm_has_windows(&domain));
-	disconnect_link();
+	disconnect_conn();
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 	assert_int_equal(fake.mws, 0);
 }
@@ -318,14 +318,14 @@ static void bound_until_the_end(void **state)
 	bind_it(&mr);
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
 	assert_int_equal(fake.mws, 0);
-	assert_int_equal(link_->fault, 0);
+	assert_int_equal(conn->fault, 0);
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &mr);
 	bind_it(&mr);
 	fake.dealloc_mw_err = EBUSY;
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &mr);
-	assert_int_equal(link_->fault, FI_EBUSY);
+	assert_int_equal(conn->fault, FI_EBUSY);
 	fake.mws--;
-	free((void *)fake_qp(link_->qp)->sends.last.wr.bind_mw.mw);
+	free((void *)fake_qp(conn->qp)->sends.last.wr.bind_mw.mw);
 }
 
 /*
@@ -343,14 +343,14 @@ static void the_connection_ends(void **state)
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &spare);
 	bind_it(&bound);
 	assert_int_equal(fake.mws, 3);
-	disconnect_link();
+	disconnect_conn();
 	assert_int_equal(fake.mws, 0);
 	assert_int_equal(vrb_rdm_mem_bind(&rc_peer.rdm.proto, &waiting), -FI_ENOTCONN);
 	assert_int_equal(vrb_rdm_mem_revoke(&rc_peer.rdm.proto, &bound, &item), -FI_EAGAIN);
 	assert_true(vrb_rdm_has_windows(&domain));
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &bound);
 	vrb_rdm_mem_dereg(&rc_peer.rdm.proto, &waiting);
-	connect_link();
+	connect_conn();
 	reg_window(0, 1000, OFI_RDM_PROTO_PEER_READS, &bound);
 	bind_it(&bound);
 	revoke_it(&bound);
@@ -364,14 +364,14 @@ static void the_connection_ends(void **state)
 static void a_bind_fails(void **state)
 {
 	(void)state;
-	vrb_rdm_window_failed(link_, VRB_RDM_BIND, IBV_WC_WR_FLUSH_ERR);
-	vrb_rdm_window_failed(link_, VRB_RDM_READ, IBV_WC_REM_ACCESS_ERR);
-	vrb_rdm_window_failed(link_, VRB_RDM_PROBE, IBV_WC_RETRY_EXC_ERR);
+	vrb_rdm_window_failed(conn, VRB_RDM_BIND, IBV_WC_WR_FLUSH_ERR);
+	vrb_rdm_window_failed(conn, VRB_RDM_READ, IBV_WC_REM_ACCESS_ERR);
+	vrb_rdm_window_failed(conn, VRB_RDM_PROBE, IBV_WC_RETRY_EXC_ERR);
 	assert_true(vrb_rdm_has_windows(&domain));
-	vrb_rdm_window_failed(link_, VRB_RDM_BIND, IBV_WC_MW_BIND_ERR);
+	vrb_rdm_window_failed(conn, VRB_RDM_BIND, IBV_WC_MW_BIND_ERR);
 	assert_false(vrb_rdm_has_windows(&domain));
 	domain.no_windows = false;
-	vrb_rdm_window_failed(link_, VRB_RDM_REVOKE, IBV_WC_LOC_QP_OP_ERR);
+	vrb_rdm_window_failed(conn, VRB_RDM_REVOKE, IBV_WC_LOC_QP_OP_ERR);
 	assert_false(vrb_rdm_has_windows(&domain));
 }
 

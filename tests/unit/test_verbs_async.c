@@ -9,7 +9,7 @@
 #include <prov/verbs/provider/async.h>
 #include <prov/verbs/queue/cq.h>
 #include <prov/verbs/rdm/conn.h>
-#include <prov/verbs/rdm/link.h>
+#include <prov/verbs/rdm/rc_conn.h>
 #include <prov/verbs/msg/srx.h>
 #include "fake_cm.h"
 
@@ -199,15 +199,15 @@ static void the_rest_of_queue_pairs(void **state)
 static void reliable_datagrams(void **state)
 {
 	static struct ofi_rdm_ep rdm = { .closing = true };
-	struct vrb_rdm_link link = { .owner.ops = &vrb_rdm_link_ops, .ep = &rdm };
-	struct ibv_qp qp = { .qp_context = &link.owner };
+	struct vrb_rc_conn conn = { .owner.ops = &vrb_rc_conn_ops, .ep = &rdm };
+	struct ibv_qp qp = { .qp_context = &conn.owner };
 	struct ibv_async_event event = { .event_type = IBV_EVENT_QP_FATAL, .element.qp = &qp };
 
 	(void)state;
 	up();
 	happen(event);
 	assert_int_equal(fake_read(bed.eq, NULL, NULL), 0);
-	assert_int_equal(link.state, VRB_RDM_LINK_NEW);
+	assert_int_equal(conn.state, VRB_RC_CONN_NEW);
 }
 
 static void completion_queues_overrun(void **state)

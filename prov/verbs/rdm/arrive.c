@@ -57,35 +57,35 @@ OFI_OUTLINE void vrb_rdm_not_kept(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_e
 }
 
 /* Handles every packet that does not take the fast path. */
-static void take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
+static void take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
-	struct ofi_rdm_ep *ep = link->ep;
+	struct ofi_rdm_ep *ep = conn->ep;
 	enum ofi_rdm_wire_error error;
 	bool kept = false;
 
-	error = ofi_rdm_proto_packet(&link->peer->proto, &rx->in, bytes, len, &kept);
+	error = ofi_rdm_proto_packet(&conn->peer->proto, &rx->in, bytes, len, &kept);
 	if (!kept)
 		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
 	if (ofi_unlikely(error))
-		vrb_rdm_conn_fault(&link->peer->proto, error);
+		vrb_rdm_conn_fault(&conn->peer->proto, error);
 	/* The packet may be the response that a fence waits for. */
-	if (ofi_unlikely(!STAILQ_EMPTY(&link->peer->ops)))
-		ofi_rdm_ops_pump(link->peer);
+	if (ofi_unlikely(!STAILQ_EMPTY(&conn->peer->ops)))
+		ofi_rdm_ops_pump(conn->peer);
 }
 
-bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
+bool vrb_rdm_take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len)
 {
-	take_packet(link, rx, len);
+	take_packet(conn, rx, len);
 	return true;
 }
 
-static void take_fast(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len, bool tagged)
+static void take_fast(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len, bool tagged)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
 	size_t header = ofi_rdm_wire_fast_header(tagged);
 	uint64_t tag = tagged ? ofi_rdm_wire_fast_tag(bytes) : 0;
-	struct ofi_rdm_peer *peer = link->peer;
+	struct ofi_rdm_peer *peer = conn->peer;
 	struct ofi_rdm_proto_recv *recv;
 	bool unexpected;
 
@@ -96,40 +96,40 @@ static void take_fast(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t l
 	} else if (unexpected) {
 		vrb_rdm_keep_fast(peer, rx, len, tagged, tag);
 	} else {
-		take_packet(link, rx, len);
+		take_packet(conn, rx, len);
 	}
 }
 
-static void take_any(struct ofi_rdm_ep *ep, struct vrb_rdm_link *link, const struct ibv_wc *wc)
+static void take_any(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(wc);
 	const void *bytes = (const void *)(uintptr_t)rx->sge.addr;
 
-	link->used = true;
-	if (!link->peer->proto.up) {
-		take_packet(link, rx, wc->byte_len);
+	conn->used = true;
+	if (!conn->peer->proto.up) {
+		take_packet(conn, rx, wc->byte_len);
 		return;
 	}
-	vrb_rc(ep)->recent_qp = link->qp_num;
-	vrb_rc(ep)->recent_src = link->peer->proto.src;
+	vrb_rc(ep)->recent_qp = conn->qp_num;
+	vrb_rc(ep)->recent_src = conn->peer->proto.src;
 	if (ofi_rdm_wire_is_fast(bytes, wc->byte_len, true))
-		take_fast(link, rx, wc->byte_len, true);
+		take_fast(conn, rx, wc->byte_len, true);
 	else if (ofi_rdm_wire_is_fast(bytes, wc->byte_len, false))
-		take_fast(link, rx, wc->byte_len, false);
+		take_fast(conn, rx, wc->byte_len, false);
 	else
-		take_packet(link, rx, wc->byte_len);
+		take_packet(conn, rx, wc->byte_len);
 }
 
 void vrb_rdm_arrived(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(wc);
-	struct vrb_rdm_link *link = NULL;
+	struct vrb_rc_conn *conn = NULL;
 
 	if (wc->status == IBV_WC_SUCCESS)
-		link = vrb_rdm_link_find(ep, wc->qp_num);
-	if (ofi_likely(link && link->live))
-		take_any(ep, link, wc);
-	else if (!link || !vrb_rdm_conn_early(link, rx, wc->byte_len))
+		conn = vrb_rc_conn_find(ep, wc->qp_num);
+	if (ofi_likely(conn && conn->live))
+		take_any(ep, conn, wc);
+	else if (!conn || !vrb_rdm_conn_early(conn, rx, wc->byte_len))
 		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
 	if (--vrb_rc(ep)->rx.above < 0)
 		vrb_rdm_refill(ep);

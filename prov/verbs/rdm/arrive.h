@@ -9,7 +9,7 @@
 
 #include <string.h>
 #include "prov/rdm/copy.h"
-#include "link.h"
+#include "rc_conn.h"
 #include "prov/rdm/peer.h"
 #include "prov/rdm/rdm.h"
 #include "prov/rdm/stats.h"

@@ -38,15 +38,15 @@ void vrb_rdm_conn_entered(const struct ofi_rdm_conn *conn, enum ofi_rdm_conn_sta
 /* Returns when the event thread can free a connection, if that is before `next`. */
 static uint64_t first_deferred_free(const struct ofi_rdm_ep *ep, uint64_t next)
 {
-	const struct vrb_rdm_link *link;
+	const struct vrb_rc_conn *conn;
 
-	if (__atomic_load_n(&vrb_rc(ep)->conn.deferred.some, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&vrb_rc(ep)->conns.deferred.some, __ATOMIC_RELAXED))
 		return 0;
-	SLIST_FOREACH (link, &vrb_rc(ep)->conn.dead_links, dead_entry) {
-		if (vrb_rdm_link_freeable(link, vrb_rc(ep)->conn.set.now))
+	SLIST_FOREACH (conn, &vrb_rc(ep)->conns.dead_conns, dead_entry) {
+		if (vrb_rc_conn_freeable(conn, vrb_rc(ep)->conns.set.now))
 			return 0;
-		if (link->linger < next)
-			next = link->linger;
+		if (conn->linger < next)
+			next = conn->linger;
 	}
 	return next;
 }
@@ -54,22 +54,22 @@ static uint64_t first_deferred_free(const struct ofi_rdm_ep *ep, uint64_t next)
 /* The first packets of peers are processed whether or not the application polls. */
 static bool is_proving(const struct ofi_rdm_ep *ep)
 {
-	return vrb_rc(ep)->conn.secret && ofi_rdm_due_first(&vrb_rc(ep)->conn.set.due);
+	return vrb_rc(ep)->conns.secret && ofi_rdm_due_first(&vrb_rc(ep)->conns.set.due);
 }
 
 /* Sets the timer. With `soon`, a connection has become free that others may be waiting for. */
 static void schedule(struct ofi_rdm_ep *ep, bool soon)
 {
-	uint64_t now = vrb_rc(ep)->conn.set.now, next = ofi_rdm_conn_next(&vrb_rc(ep)->conn.set);
+	uint64_t now = vrb_rc(ep)->conns.set.now, next = ofi_rdm_conn_next(&vrb_rc(ep)->conns.set);
 
 	if (is_proving(ep) && next > now + CROWD_MS)
 		next = now + CROWD_MS;
-	if ((vrb_rc(ep)->conn.crowded || vrb_rc(ep)->conn.rx_short ||
-	     !TAILQ_EMPTY(&vrb_rc(ep)->conn.starved)) &&
+	if ((vrb_rc(ep)->conns.crowded || vrb_rc(ep)->conns.rx_short ||
+	     !TAILQ_EMPTY(&vrb_rc(ep)->conns.starved)) &&
 	    next > now + CROWD_MS)
 		next = now + CROWD_MS;
-	if (!TAILQ_EMPTY(&vrb_rc(ep)->conn.set.ups) && next > vrb_rc(ep)->conn.watch)
-		next = vrb_rc(ep)->conn.watch;
+	if (!TAILQ_EMPTY(&vrb_rc(ep)->conns.set.ups) && next > vrb_rc(ep)->conns.watch)
+		next = vrb_rc(ep)->conns.watch;
 	next = first_deferred_free(ep, next);
 	if (soon || next < now)
 		next = now;
@@ -80,31 +80,31 @@ static void schedule(struct ofi_rdm_ep *ep, bool soon)
 /* peer->next is up and nothing is being flushed: it becomes the connection for sending. */
 static void install(struct ofi_rdm_peer *peer)
 {
-	struct vrb_rdm_link *link = vrb_rc_peer(peer)->next;
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->next;
 	struct vrb_rdm_rx *rx;
 
 	vrb_rc_peer(peer)->next = NULL;
-	vrb_rc_peer(peer)->link = link;
+	vrb_rc_peer(peer)->conn = conn;
 	vrb_rc_peer(peer)->seen = 0;
-	link->live = true;
-	peer->notes = link->notes;
+	conn->live = true;
+	peer->notes = conn->notes;
 	peer->direct = peer->ep->prov_keys && !peer->notes && !peer->ep->ordered;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
-	__atomic_store_n(&peer->stats.most, link->size - !!link->proof, __ATOMIC_RELAXED);
+	__atomic_store_n(&peer->stats.most, conn->size - !!conn->proof, __ATOMIC_RELAXED);
 	/* The handshake's packet may still occupy a slot of the ring. */
-	ofi_rdm_up(peer, link->size - !!link->proof, link->eager,
-		   vrb_rc_peer(peer)->conn.state > OFI_RDM_CONN_UP);
-	while ((rx = STAILQ_FIRST(&link->early))) {
-		STAILQ_REMOVE_HEAD(&link->early, early);
-		if (!link->live || !vrb_rdm_take_packet(link, rx, rx->len))
+	ofi_rdm_up(peer, conn->size - !!conn->proof, conn->eager,
+		   vrb_rc_peer(peer)->policy.state > OFI_RDM_CONN_UP);
+	while ((rx = STAILQ_FIRST(&conn->early))) {
+		STAILQ_REMOVE_HEAD(&conn->early, early);
+		if (!conn->live || !vrb_rdm_take_packet(conn, rx, rx->len))
 			vrb_rdm_rx_put(rx->ring, rx);
 	}
 }
 
 static void up(struct ofi_rdm_peer *peer)
 {
-	vrb_rc_peer(peer)->next->state = VRB_RDM_LINK_UP;
-	if (!vrb_rc_peer(peer)->link)
+	vrb_rc_peer(peer)->next->state = VRB_RC_CONN_UP;
+	if (!vrb_rc_peer(peer)->conn)
 		install(peer);
 }
 
@@ -112,8 +112,8 @@ static void up(struct ofi_rdm_peer *peer)
 static void down(struct ofi_rdm_peer *peer, int err)
 {
 	vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
-	if (vrb_rc_peer(peer)->link)
-		vrb_rdm_windows_drop(vrb_rc_peer(peer)->link);
+	if (vrb_rc_peer(peer)->conn)
+		vrb_rdm_windows_drop(vrb_rc_peer(peer)->conn);
 	ofi_rdm_down(peer, err);
 }
 
@@ -133,77 +133,77 @@ static void give_up(struct ofi_rdm_peer *peer, int err)
 	down(peer, err);
 }
 
-static void drop_early(struct vrb_rdm_link *link)
+static void drop_early(struct vrb_rc_conn *conn)
 {
 	struct vrb_rdm_rx *rx;
 
-	while ((rx = STAILQ_FIRST(&link->early))) {
-		STAILQ_REMOVE_HEAD(&link->early, early);
+	while ((rx = STAILQ_FIRST(&conn->early))) {
+		STAILQ_REMOVE_HEAD(&conn->early, early);
 		vrb_rdm_rx_put(rx->ring, rx);
 	}
 }
 
-void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err)
+void vrb_rdm_conn_end(struct vrb_rc_conn *conn, int err)
 {
-	bool posted = !vrb_rdm_link_idle(link);
+	bool posted = !vrb_rc_conn_idle(conn);
 
-	if (link->state >= VRB_RDM_LINK_ENDED)
+	if (conn->state >= VRB_RC_CONN_ENDED)
 		return;
-	if (link->state >= VRB_RDM_LINK_ACCEPTED)
-		rdma_disconnect(link->id);
-	link->state = VRB_RDM_LINK_ENDED;
-	link->live = false;
-	vrb_rdm_windows_drop(link);
-	vrb_rc(link->ep)->recent_qp = VRB_RDM_NO_QP;
-	link->err = err;
-	if (vrb_rc_peer(link->peer)->next == link)
-		vrb_rc_peer(link->peer)->next = NULL;
-	drop_early(link);
+	if (conn->state >= VRB_RC_CONN_ACCEPTED)
+		rdma_disconnect(conn->id);
+	conn->state = VRB_RC_CONN_ENDED;
+	conn->live = false;
+	vrb_rdm_windows_drop(conn);
+	vrb_rc(conn->ep)->recent_qp = VRB_RDM_NO_QP;
+	conn->err = err;
+	if (vrb_rc_peer(conn->peer)->next == conn)
+		vrb_rc_peer(conn->peer)->next = NULL;
+	drop_early(conn);
 	if (!posted)
-		vrb_rdm_conn_drained(link);
-	else if (!vrb_rdm_link_break(link))
-		vrb_rdm_conn_free_later(link);
+		vrb_rdm_conn_drained(conn);
+	else if (!vrb_rc_conn_break(conn))
+		vrb_rdm_conn_free_later(conn);
 }
 
-void vrb_rdm_conn_drained(struct vrb_rdm_link *link)
+void vrb_rdm_conn_drained(struct vrb_rc_conn *conn)
 {
-	struct ofi_rdm_peer *peer = link->peer;
+	struct ofi_rdm_peer *peer = conn->peer;
 
-	if (link->state == VRB_RDM_LINK_ENDED)
-		vrb_rdm_conn_free_later(link);
-	if (vrb_rc_peer(peer)->link != link)
+	if (conn->state == VRB_RC_CONN_ENDED)
+		vrb_rdm_conn_free_later(conn);
+	if (vrb_rc_peer(peer)->conn != conn)
 		return;
-	vrb_rc_peer(peer)->link = NULL;
+	vrb_rc_peer(peer)->conn = NULL;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS_ENDED, 1);
-	if (vrb_rc_peer(peer)->next && vrb_rc_peer(peer)->next->state == VRB_RDM_LINK_UP)
+	if (vrb_rc_peer(peer)->next && vrb_rc_peer(peer)->next->state == VRB_RC_CONN_UP)
 		install(peer);
 }
 
-void vrb_rdm_conn_flushed(struct vrb_rdm_link *link)
+void vrb_rdm_conn_flushed(struct vrb_rc_conn *conn)
 {
-	vrb_rdm_flush(link, 0);
-	if (link->state == VRB_RDM_LINK_ENDED)
-		vrb_rdm_conn_drained(link);
+	vrb_rdm_flush(conn, 0);
+	if (conn->state == VRB_RC_CONN_ENDED)
+		vrb_rdm_conn_drained(conn);
 }
 
 /* Ends the attempt or the connection that the decision is about. */
 static void part(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
-	struct vrb_rdm_link *link = vrb_rc_peer(peer)->next;
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->next;
 
 	if (action->what & OFI_RDM_CONN_DO_TEARDOWN)
 		down(peer, action->err);
 	if (action->what & OFI_RDM_CONN_DO_RELEASE) {
 		ofi_stats_add(&peer->ep->stats, OFI_STATS_EVICTIONS, 1);
 		vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
-		if (vrb_rc_peer(peer)->link)
-			vrb_rdm_windows_drop(vrb_rc_peer(peer)->link);
+		if (vrb_rc_peer(peer)->conn)
+			vrb_rdm_windows_drop(vrb_rc_peer(peer)->conn);
 		ofi_rdm_left(peer);
 	}
-	if (!link && !(action->what & OFI_RDM_CONN_DO_ABANDON))
-		link = vrb_rc_peer(peer)->link;
-	if (link)
-		vrb_rdm_conn_end(link, action->err ? action->err : FI_ECONNABORTED);
+	if (!conn && !(action->what & OFI_RDM_CONN_DO_ABANDON))
+		conn = vrb_rc_peer(peer)->conn;
+	if (conn)
+		vrb_rdm_conn_end(conn, action->err ? action->err : FI_ECONNABORTED);
 }
 
 static void say(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_type type, uint32_t status)
@@ -217,8 +217,8 @@ static void say(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_type type, uint32_t
 /* Whether the peer has become idle is determined by the next check. */
 static void probe(struct ofi_rdm_peer *peer)
 {
-	if (vrb_rc_peer(peer)->link && vrb_rc_peer(peer)->link->live)
-		vrb_rdm_link_probe(vrb_rc_peer(peer)->link, &peer->proto.flow);
+	if (vrb_rc_peer(peer)->conn && vrb_rc_peer(peer)->conn->live)
+		vrb_rc_conn_probe(vrb_rc_peer(peer)->conn, &peer->proto.flow);
 }
 
 /* Checks whether a held peer has drained. */
@@ -234,12 +234,12 @@ static void look(struct ofi_rdm_peer *peer)
 /* Probes with a zero-length write, which the peer's device answers without its process. */
 static void conn_ask(struct ofi_rdm_peer *peer)
 {
-	struct vrb_rdm_link *link = vrb_rc_peer(peer)->link;
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
 
-	if (!link || !link->live || link->asked)
+	if (!conn || !conn->live || conn->asked)
 		return;
-	link->asked_at = link->head;
-	link->asked = vrb_rdm_link_touch(link, &peer->proto.flow);
+	conn->asked_at = conn->head;
+	conn->asked = vrb_rc_conn_touch(conn, &peer->proto.flow);
 }
 
 /* Performs the actions in the order of policy.h. */
@@ -275,19 +275,19 @@ static void act(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *act
 		vrb_rdm_conn_probe_host(peer);
 	if (what & OFI_RDM_CONN_DO_LOOK)
 		look(peer);
-	if (!ofi_rdm_conn_is_out(&vrb_rc_peer(peer)->conn))
+	if (!ofi_rdm_conn_is_out(&vrb_rc_peer(peer)->policy))
 		vrb_rdm_conn_probes_end(peer);
 }
 
 struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 					     struct ofi_rdm_conn_input input)
 {
-	struct ofi_rdm_conn_set *set = &vrb_rc(peer->ep)->conn.set;
+	struct ofi_rdm_conn_set *set = &vrb_rc(peer->ep)->conns.set;
 	uint32_t connecting = set->connecting, open = set->open;
 	struct ofi_rdm_conn_action action;
 
 	set->now = ofi_now_ms();
-	ofi_rdm_conn_step(set, &vrb_rc_peer(peer)->conn, &input, &action);
+	ofi_rdm_conn_step(set, &vrb_rc_peer(peer)->policy, &input, &action);
 	act(peer, &action);
 	/* Receives that wait for a message of the peer must learn of its end. */
 	if (action.what & OFI_RDM_CONN_DO_RELEASE && peer->proto.awaited)
@@ -309,17 +309,17 @@ void vrb_rdm_conn_retry_post(struct ofi_rdm_proto_peer *of)
 
 	if (vrb_rc_peer(peer)->starved)
 		return;
-	if (TAILQ_EMPTY(&vrb_rc(ep)->conn.starved) && !ep->closing)
+	if (TAILQ_EMPTY(&vrb_rc(ep)->conns.starved) && !ep->closing)
 		vrb_rdm_conn_wake(ep, CROWD_MS);
 	vrb_rc_peer(peer)->starved = true;
-	TAILQ_INSERT_TAIL(&vrb_rc(ep)->conn.starved, vrb_rc_peer(peer), starving);
+	TAILQ_INSERT_TAIL(&vrb_rc(ep)->conns.starved, vrb_rc_peer(peer), starving);
 }
 
 void vrb_rdm_conn_retry_receives(struct ofi_rdm_ep *ep)
 {
-	if (!vrb_rc(ep)->conn.rx_short && !ep->closing)
+	if (!vrb_rc(ep)->conns.rx_short && !ep->closing)
 		vrb_rdm_conn_wake(ep, CROWD_MS);
-	vrb_rc(ep)->conn.rx_short = true;
+	vrb_rc(ep)->conns.rx_short = true;
 }
 
 /* Retries each peer once: one that still lacks something registers itself again. */
@@ -328,16 +328,16 @@ static void retry_starved(struct ofi_rdm_ep *ep)
 	struct vrb_rdm_starved retried = TAILQ_HEAD_INITIALIZER(retried);
 	struct vrb_rc_peer *rc;
 
-	if (vrb_rc(ep)->conn.rx_short) {
-		vrb_rc(ep)->conn.rx_short = false;
+	if (vrb_rc(ep)->conns.rx_short) {
+		vrb_rc(ep)->conns.rx_short = false;
 		vrb_rdm_refill(ep);
 	}
-	TAILQ_CONCAT(&retried, &vrb_rc(ep)->conn.starved, starving);
+	TAILQ_CONCAT(&retried, &vrb_rc(ep)->conns.starved, starving);
 	while ((rc = TAILQ_FIRST(&retried))) {
 		TAILQ_REMOVE(&retried, rc, starving);
 		rc->starved = false;
-		if (rc->link && rc->link->live && rc->link->fault)
-			vrb_rdm_conn_step_failed(&rc->rdm, rc->link->fault);
+		if (rc->conn && rc->conn->live && rc->conn->fault)
+			vrb_rdm_conn_step_failed(&rc->rdm, rc->conn->fault);
 		else
 			ofi_rdm_try_again(&rc->rdm);
 	}
@@ -349,8 +349,8 @@ static void retry_starved(struct ofi_rdm_ep *ep)
  */
 static bool is_awaited(const struct ofi_rdm_peer *peer)
 {
-	return vrb_rc_peer(peer)->link && vrb_rc_peer(peer)->link->live &&
-	       vrb_rdm_link_idle(vrb_rc_peer(peer)->link) && ofi_rdm_is_awaited(peer);
+	return vrb_rc_peer(peer)->conn && vrb_rc_peer(peer)->conn->live &&
+	       vrb_rc_conn_idle(vrb_rc_peer(peer)->conn) && ofi_rdm_is_awaited(peer);
 }
 
 /*
@@ -362,16 +362,16 @@ static void conn_watch(struct ofi_rdm_ep *ep)
 	struct ofi_rdm_peer *peer;
 	uint32_t i, parts = ep->peer_count / WATCHED + 1;
 
-	if (vrb_rc(ep)->conn.set.now < vrb_rc(ep)->conn.watch)
+	if (vrb_rc(ep)->conns.set.now < vrb_rc(ep)->conns.watch)
 		return;
-	vrb_rc(ep)->conn.watch = vrb_rc(ep)->conn.set.now + WATCH_MS / parts;
+	vrb_rc(ep)->conns.watch = vrb_rc(ep)->conns.set.now + WATCH_MS / parts;
 	for (i = 0; i < WATCHED && i < ep->peer_count; i++) {
-		vrb_rc(ep)->conn.watched = vrb_rc(ep)->conn.watched + 1 < ep->peer_count
-						   ? vrb_rc(ep)->conn.watched + 1
-						   : 0;
-		peer = ep->peers[vrb_rc(ep)->conn.watched];
-		if (vrb_rc_peer(peer)->conn.state == OFI_RDM_CONN_UP && is_awaited(peer))
-			vrb_rdm_link_touch(vrb_rc_peer(peer)->link, &peer->proto.flow);
+		vrb_rc(ep)->conns.watched = vrb_rc(ep)->conns.watched + 1 < ep->peer_count
+						    ? vrb_rc(ep)->conns.watched + 1
+						    : 0;
+		peer = ep->peers[vrb_rc(ep)->conns.watched];
+		if (vrb_rc_peer(peer)->policy.state == OFI_RDM_CONN_UP && is_awaited(peer))
+			vrb_rc_conn_touch(vrb_rc_peer(peer)->conn, &peer->proto.flow);
 	}
 }
 
@@ -381,11 +381,11 @@ void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep)
 	struct ofi_rdm_conn *conn;
 
 	retry_starved(ep);
-	vrb_rc(ep)->conn.crowded = false;
-	vrb_rc(ep)->conn.set.now = ofi_now_ms();
-	vrb_rc(ep)->conn.set.behind = vrb_cm_is_behind(vrb_rdm_conn_cm(ep));
+	vrb_rc(ep)->conns.crowded = false;
+	vrb_rc(ep)->conns.set.now = ofi_now_ms();
+	vrb_rc(ep)->conns.set.behind = vrb_cm_is_behind(vrb_rdm_conn_cm(ep));
 	conn_watch(ep);
-	while ((conn = ofi_rdm_conn_poll(&vrb_rc(ep)->conn.set, &action)))
+	while ((conn = ofi_rdm_conn_poll(&vrb_rc(ep)->conns.set, &action)))
 		act(vrb_rdm_conn_peer(conn), &action);
 	if (action.what & OFI_RDM_CONN_DO_EVICT)
 		vrb_rdm_conn_evict(ep);
@@ -399,42 +399,42 @@ int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *of)
 
 	if (ep->closing || ep->dead)
 		return ep->dead ? -ep->dead : -FI_EOPBADSTATE;
-	if (!vrb_rc_peer(peer)->conn.wanted && vrb_rc_peer(peer)->conn.state != OFI_RDM_CONN_UP)
+	if (!vrb_rc_peer(peer)->policy.wanted && vrb_rc_peer(peer)->policy.state != OFI_RDM_CONN_UP)
 		vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_WANT });
 	return 0;
 }
 
 /* The connection manager's last message may arrive after the first packet, or not at all. */
-bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len)
+bool vrb_rdm_conn_early(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len)
 {
-	if (vrb_rdm_proof_waits(link)) {
-		if (link->state < VRB_RDM_LINK_ENDED)
-			vrb_rdm_proof_take(link, (const void *)(uintptr_t)rx->sge.addr, len);
+	if (vrb_rdm_proof_waits(conn)) {
+		if (conn->state < VRB_RC_CONN_ENDED)
+			vrb_rdm_proof_take(conn, (const void *)(uintptr_t)rx->sge.addr, len);
 		return false;
 	}
-	if (link->state == VRB_RDM_LINK_ACCEPTED)
-		vrb_rdm_conn_step(link->peer,
+	if (conn->state == VRB_RC_CONN_ACCEPTED)
+		vrb_rdm_conn_step(conn->peer,
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED });
-	if (link->live)
-		return vrb_rdm_take_packet(link, rx, len);
-	if (link->state != VRB_RDM_LINK_UP)
+	if (conn->live)
+		return vrb_rdm_take_packet(conn, rx, len);
+	if (conn->state != VRB_RC_CONN_UP)
 		return false;
-	rx = link->early_count < EARLY_MAX ? vrb_rdm_rx_keep(&vrb_rc(link->ep)->rx, rx, len) : NULL;
+	rx = conn->early_count < EARLY_MAX ? vrb_rdm_rx_keep(&vrb_rc(conn->ep)->rx, rx, len) : NULL;
 	if (!rx) {
-		vrb_rdm_conn_fault(&link->peer->proto, OFI_RDM_WIRE_E_MEMORY);
+		vrb_rdm_conn_fault(&conn->peer->proto, OFI_RDM_WIRE_E_MEMORY);
 		return false;
 	}
-	link->early_count++;
+	conn->early_count++;
 	rx->len = (uint32_t)len;
-	STAILQ_INSERT_TAIL(&link->early, rx, early);
+	STAILQ_INSERT_TAIL(&conn->early, rx, early);
 	return true;
 }
 
-void vrb_rdm_conn_alive(struct vrb_rdm_link *link)
+void vrb_rdm_conn_alive(struct vrb_rc_conn *conn)
 {
-	link->asked = false;
-	if (link->live && !link->mirror)
-		vrb_rdm_conn_step(link->peer,
+	conn->asked = false;
+	if (conn->live && !conn->mirror)
+		vrb_rdm_conn_step(conn->peer,
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ALIVE });
 }
 

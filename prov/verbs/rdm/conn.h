@@ -9,12 +9,12 @@
  * have been handed over; the same holds for queue pairs. Connections that are no longer used go to
  * a list that the event thread empties between events.
  *
- * While peer->link is flushing, peer->next is the new connection, whose packets wait until then.
+ * While peer->conn is flushing, peer->next is the new connection, whose packets wait until then.
  */
 #ifndef VRB_RDM_CONN_H
 #define VRB_RDM_CONN_H
 
-#include "link.h"
+#include "rc_conn.h"
 #include "prov/rdm/peer.h"
 
 /* A probe of a peer's host. */
@@ -25,7 +25,7 @@ struct vrb_rdm_host_probe {
 	struct rdma_cm_id *id;
 	bool asked;			      /* the request is on its way */
 	LIST_ENTRY(vrb_rdm_host_probe) link;  /* in peer->probes */
-	SLIST_ENTRY(vrb_rdm_host_probe) over; /* in ep->conn.probes, then conn.deferred */
+	SLIST_ENTRY(vrb_rdm_host_probe) over; /* in ep->conns.probes, then conns.deferred */
 	struct ofi_rdm_task end;	      /* runs when the id is destroyed */
 };
 
@@ -61,24 +61,24 @@ void vrb_rdm_conn_retry_receives(struct ofi_rdm_ep *ep);
  * Handles a packet on a connection that is not live, or not yet. Returns true if the buffer is
  * kept.
  */
-bool vrb_rdm_conn_early(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len);
+bool vrb_rdm_conn_early(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len);
 /* A work request has failed with err (FI_E*). */
-void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc *wc);
+void vrb_rdm_conn_failed(struct vrb_rc_conn *conn, int err, const struct ibv_wc *wc);
 /* The device at the other end has responded, which it does only for an existing queue pair. */
-void vrb_rdm_conn_alive(struct vrb_rdm_link *link);
+void vrb_rdm_conn_alive(struct vrb_rc_conn *conn);
 /* A collective group is closed and the peer does not release its memory. */
 void vrb_rdm_conn_overdue(struct ofi_rdm_proto_peer *peer);
 /* The peer has sent something invalid or excessive, or there is no memory for it. */
 void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *peer, enum ofi_rdm_wire_error error);
-/* Everything posted on a connection that has ended has completed, link->last included. */
-void vrb_rdm_conn_flushed(struct vrb_rdm_link *link);
+/* Everything posted on a connection that has ended has completed, conn->last included. */
+void vrb_rdm_conn_flushed(struct vrb_rc_conn *conn);
 /* Handles BYE or its answer. */
 void vrb_rdm_conn_bye(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet);
 
 /* The owners of the listener's id, and of a connection's id and queue pair. */
-extern const struct vrb_owner_ops vrb_rdm_listener_ops, vrb_rdm_link_ops;
+extern const struct vrb_owner_ops vrb_rdm_listener_ops, vrb_rc_conn_ops;
 /* Handles an asynchronous event of the connection's queue pair. */
-void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event);
+void vrb_rdm_conn_qp_event(struct vrb_rc_conn *conn, enum ibv_event_type event);
 /*
  * The device or a queue of the endpoint has failed: everything posted or in flight fails, and so
  * does whatever follows.

@@ -18,10 +18,10 @@
 /*
  * Returns the parameters that the peer's queue pair needs; the queue pair is our own, not the id's.
  */
-static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const uint8_t *wire,
+static struct rdma_conn_param conn_param(const struct vrb_rc_conn *conn, const uint8_t *wire,
 					 uint8_t len)
 {
-	const struct ibv_device_attr *attr = &vrb_rc_domain(link->ep)->attr;
+	const struct ibv_device_attr *attr = &vrb_rc_domain(conn->ep)->attr;
 
 	return (struct rdma_conn_param){
 		.private_data = wire,
@@ -34,113 +34,113 @@ static struct rdma_conn_param conn_param(const struct vrb_rdm_link *link, const 
 		.retry_count = (uint8_t)vrb_params.retry_count,
 		.rnr_retry_count = (uint8_t)vrb_params.rnr_retry_count,
 		.srq = 1,
-		.qp_num = link->qp_num,
+		.qp_num = conn->qp_num,
 	};
 }
 
 /* Active side. */
 
 /* Ends an attempt that is over for the connection manager, too. */
-static void forget(struct vrb_rdm_link *link, struct ofi_rdm_conn_input input)
+static void forget(struct vrb_rc_conn *conn, struct ofi_rdm_conn_input input)
 {
-	struct ofi_rdm_peer *peer = link->peer;
+	struct ofi_rdm_peer *peer = conn->peer;
 
-	vrb_rdm_conn_end(link, FI_ECONNREFUSED);
+	vrb_rdm_conn_end(conn, FI_ECONNREFUSED);
 	vrb_rdm_conn_step(peer, input);
 }
 
-static void conn_cm_failed(struct vrb_rdm_link *link, int err)
+static void conn_cm_failed(struct vrb_rc_conn *conn, int err)
 {
-	vrb_rdm_conn_step_failed(link->peer, err);
+	vrb_rdm_conn_step_failed(conn->peer, err);
 }
 
 /*
  * Resolves from the endpoint's listening address: the route to the peer may start at another
  * device, and the peer accepts a request only from the address that it names.
  */
-static int resolve(struct vrb_rdm_link *link)
+static int resolve(struct vrb_rc_conn *conn)
 {
-	struct ofi_rdm_addr from = link->ep->self, to = link->peer->addr;
+	struct ofi_rdm_addr from = conn->ep->self, to = conn->peer->addr;
 	struct sockaddr *src;
 	int ret;
 
-	ret = vrb_cm_create_id(vrb_rdm_conn_cm(link->ep), "connecting reliable datagrams",
-			       &link->owner, &link->id);
+	ret = vrb_cm_create_id(vrb_rdm_conn_cm(conn->ep), "connecting reliable datagrams",
+			       &conn->owner, &conn->id);
 	if (ret)
 		return ret;
-	vrb_tclass_set_id(vrb_tclass_of(link->ep->domain->info, link->ep->info), link->id);
+	vrb_tclass_set_id(vrb_tclass_of(conn->ep->domain->info, conn->ep->info), conn->id);
 	ofi_addr_set_port(&from.sa, 0);
 	if (to.sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&to.in6.sin6_addr) &&
 	    !to.in6.sin6_scope_id)
-		to.in6.sin6_scope_id = vrb_rc(link->ep)->conn.scope;
+		to.in6.sin6_scope_id = vrb_rc(conn->ep)->conns.scope;
 	src = from.sa.sa_family == to.sa.sa_family ? &from.sa : NULL;
-	return rdma_resolve_addr(link->id, src, &to.sa, vrb_params.resolve_timeout)
+	return rdma_resolve_addr(conn->id, src, &to.sa, vrb_params.resolve_timeout)
 		       ? vrb_errno(errno)
 		       : 0;
 }
 
 void vrb_rdm_conn_call(struct ofi_rdm_peer *peer)
 {
-	struct vrb_rdm_link *link = vrb_rdm_link_new(peer->ep);
+	struct vrb_rc_conn *conn = vrb_rc_conn_new(peer->ep);
 	int ret = -FI_ENOMEM;
 
-	if (link) {
-		link->owner.ops = &vrb_rdm_link_ops;
-		link->peer = peer;
-		vrb_rc_peer(peer)->links++;
-		link->state = VRB_RDM_LINK_CALLING;
-		vrb_rc_peer(peer)->next = link;
-		ret = resolve(link);
+	if (conn) {
+		conn->owner.ops = &vrb_rc_conn_ops;
+		conn->peer = peer;
+		vrb_rc_peer(peer)->conns++;
+		conn->state = VRB_RC_CONN_CALLING;
+		vrb_rc_peer(peer)->next = conn;
+		ret = resolve(conn);
 	}
 	if (ret)
 		vrb_rdm_conn_step_failed(peer, -ret);
 }
 
 /* Returns 0 if memory or random bytes are not available. */
-static uint8_t request_data(struct vrb_rdm_link *link, uint8_t *wire)
+static uint8_t request_data(struct vrb_rc_conn *conn, uint8_t *wire)
 {
-	if (!vrb_rc(link->ep)->conn.secret || !vrb_rc_peer(link->peer)->conn.order)
-		return vrb_rdm_conn_data(link->ep, OFI_RDM_CMWIRE_REQUEST, OFI_RDM_CMWIRE_NONE,
-					 vrb_rc_peer(link->peer)->conn.known, wire);
-	return vrb_rdm_proof_new(link, true) ? 0 : vrb_rdm_proof_request(link, wire);
+	if (!vrb_rc(conn->ep)->conns.secret || !vrb_rc_peer(conn->peer)->policy.order)
+		return vrb_rdm_conn_data(conn->ep, OFI_RDM_CMWIRE_REQUEST, OFI_RDM_CMWIRE_NONE,
+					 vrb_rc_peer(conn->peer)->policy.known, wire);
+	return vrb_rdm_proof_new(conn, true) ? 0 : vrb_rdm_proof_request(conn, wire);
 }
 
-static void conn_cm_ask(struct vrb_rdm_link *link)
+static void conn_cm_ask(struct vrb_rc_conn *conn)
 {
-	struct ofi_rdm_ep *ep = link->ep;
+	struct ofi_rdm_ep *ep = conn->ep;
 	uint8_t wire[VRB_CM_WIRE_MAX], len;
 	struct rdma_conn_param param;
 	int ret;
 
-	if (!link->id->verbs || strcmp(ibv_get_device_name(link->id->verbs->device),
+	if (!conn->id->verbs || strcmp(ibv_get_device_name(conn->id->verbs->device),
 				       ibv_get_device_name(vrb_rc_domain(ep)->ctx->device))) {
-		conn_cm_failed(link, FI_EHOSTUNREACH);
+		conn_cm_failed(conn, FI_EHOSTUNREACH);
 		return;
 	}
-	len = request_data(link, wire);
-	ret = len ? vrb_rdm_link_create_qp(link) : -FI_ENOMEM;
+	len = request_data(conn, wire);
+	ret = len ? vrb_rc_conn_create_qp(conn) : -FI_ENOMEM;
 	if (ret) {
-		conn_cm_failed(link, -ret);
+		conn_cm_failed(conn, -ret);
 		return;
 	}
-	param = conn_param(link, wire, len);
-	if (rdma_connect(link->id, &param))
-		conn_cm_failed(link, -vrb_errno(errno));
+	param = conn_param(conn, wire, len);
+	if (rdma_connect(conn->id, &param))
+		conn_cm_failed(conn, -vrb_errno(errno));
 }
 
 /* Ends an attempt whose reply is invalid; both ends know why. */
-static void refuse_reply(struct vrb_rdm_link *link, enum ofi_rdm_cmwire_reason reason,
+static void refuse_reply(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_reason reason,
 			 const char *detail)
 {
 	uint8_t wire[VRB_CM_WIRE_MAX], len;
 	char text[OFI_ADDR_STRLEN];
 
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "reply of peer %s refused: %s%s\n",
-		       vrb_rdm_conn_name(link->peer, text), ofi_rdm_cmwire_reason_text(reason),
+		       vrb_rdm_conn_name(conn->peer, text), ofi_rdm_cmwire_reason_text(reason),
 		       detail);
-	len = vrb_rdm_conn_data(link->ep, OFI_RDM_CMWIRE_REJECT, reason, 0, wire);
-	rdma_reject(link->id, wire, len);
-	forget(link, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
+	len = vrb_rdm_conn_data(conn->ep, OFI_RDM_CMWIRE_REJECT, reason, 0, wire);
+	rdma_reject(conn->id, wire, len);
+	forget(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
 						  .reason = (uint8_t)reason });
 }
 
@@ -148,50 +148,50 @@ static void refuse_reply(struct vrb_rdm_link *link, enum ofi_rdm_cmwire_reason r
  * With a job secret the connection counts as established only when the peer's first packet has
  * arrived.
  */
-static int establish(struct vrb_rdm_link *link, const struct ofi_rdm_cmwire *cm)
+static int establish(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire *cm)
 {
-	if (vrb_rdm_link_connect(link))
+	if (vrb_rc_conn_connect(conn))
 		return FI_ECONNABORTED;
-	if (link->proof) {
-		link->proof->known = cm->incarnation;
-		link->proof->serial = cm->serial;
-		if (vrb_rdm_proof_begin(link))
+	if (conn->proof) {
+		conn->proof->known = cm->incarnation;
+		conn->proof->serial = cm->serial;
+		if (vrb_rdm_proof_begin(conn))
 			return FI_ENOMEM;
 	}
-	return rdma_establish(link->id) ? FI_ECONNABORTED : 0;
+	return rdma_establish(conn->id) ? FI_ECONNABORTED : 0;
 }
 
-static void answered(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+static void answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
 	struct ofi_rdm_cmwire cm;
 	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, &cm);
 	int err;
 
 	if (error || cm.kind != OFI_RDM_CMWIRE_REPLY) {
-		refuse_reply(link, OFI_RDM_CMWIRE_MALFORMED, ofi_rdm_wire_strerror(error));
+		refuse_reply(conn, OFI_RDM_CMWIRE_MALFORMED, ofi_rdm_wire_strerror(error));
 		return;
 	}
-	if (!link->proof != !(cm.flags & OFI_RDM_CMWIRE_SECRET)) {
-		refuse_reply(link, OFI_RDM_CMWIRE_LONELY, "");
+	if (!conn->proof != !(cm.flags & OFI_RDM_CMWIRE_SECRET)) {
+		refuse_reply(conn, OFI_RDM_CMWIRE_LONELY, "");
 		return;
 	}
-	if (link->proof && !vrb_rdm_proof_is_right(link, event)) {
-		refuse_reply(link, OFI_RDM_CMWIRE_SECRETS, "");
+	if (conn->proof && !vrb_rdm_proof_is_right(conn, event)) {
+		refuse_reply(conn, OFI_RDM_CMWIRE_SECRETS, "");
 		return;
 	}
-	vrb_rdm_conn_learn(link, &cm);
-	err = establish(link, &cm);
+	vrb_rdm_conn_learn(conn, &cm);
+	err = establish(conn, &cm);
 	if (err)
-		conn_cm_failed(link, err);
-	else if (!link->proof)
-		vrb_rdm_conn_step(link->peer,
+		conn_cm_failed(conn, err);
+	else if (!conn->proof)
+		vrb_rdm_conn_step(conn->peer,
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED,
 							       .incarnation = cm.incarnation,
 							       .serial = cm.serial });
 }
 
 /* A reject without our reason means that nobody listens there, not yet or no longer. */
-static void rejected(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+static void rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
 	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_REJECTED };
 	struct ofi_rdm_cmwire cm = { .reason = OFI_RDM_CMWIRE_NONE };
@@ -201,96 +201,96 @@ static void rejected(struct vrb_rdm_link *link, const struct rdma_cm_event *even
 	if (error == OFI_RDM_WIRE_E_VERSION)
 		cm.reason = OFI_RDM_CMWIRE_VERSION;
 	else if (error || cm.kind != OFI_RDM_CMWIRE_REJECT) {
-		conn_cm_failed(link, FI_ECONNREFUSED);
+		conn_cm_failed(conn, FI_ECONNREFUSED);
 		return;
 	}
 	if (cm.reason == OFI_RDM_CMWIRE_VERSION || cm.reason == OFI_RDM_CMWIRE_SOURCE ||
 	    cm.reason == OFI_RDM_CMWIRE_LONELY || cm.reason == OFI_RDM_CMWIRE_SECRETS)
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "peer %s refused: %s\n",
-			       vrb_rdm_conn_name(link->peer, text),
+			       vrb_rdm_conn_name(conn->peer, text),
 			       ofi_rdm_cmwire_reason_text(cm.reason));
 	input.reason = (uint8_t)cm.reason;
 	input.incarnation = cm.incarnation;
-	if (link->state == VRB_RDM_LINK_ACCEPTED)
-		vrb_rdm_conn_step(link->peer, input);
+	if (conn->state == VRB_RC_CONN_ACCEPTED)
+		vrb_rdm_conn_step(conn->peer, input);
 	else
-		forget(link, input);
+		forget(conn, input);
 }
 
 /* Both sides. */
 
-static void established(struct vrb_rdm_link *link)
+static void established(struct vrb_rc_conn *conn)
 {
-	if (link->state != VRB_RDM_LINK_ACCEPTED)
+	if (conn->state != VRB_RC_CONN_ACCEPTED)
 		return;
-	if (link->mirror)
-		link->state = VRB_RDM_LINK_UP;
-	else if (vrb_rdm_proof_waits(link))
-		vrb_rdm_poll_all(link->ep);
+	if (conn->mirror)
+		conn->state = VRB_RC_CONN_UP;
+	else if (vrb_rdm_proof_waits(conn))
+		vrb_rdm_poll_all(conn->ep);
 	else
-		vrb_rdm_conn_step(link->peer,
+		vrb_rdm_conn_step(conn->peer,
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ESTABLISHED });
 }
 
 /* The peer's last messages may have arrived without being processed. */
-static void disconnected(struct vrb_rdm_link *link)
+static void disconnected(struct vrb_rc_conn *conn)
 {
-	vrb_rdm_poll_all(link->ep);
-	if (link->state >= VRB_RDM_LINK_ENDED)
+	vrb_rdm_poll_all(conn->ep);
+	if (conn->state >= VRB_RC_CONN_ENDED)
 		return;
-	if (link->mirror)
-		vrb_rdm_conn_end(link, FI_ECONNRESET);
+	if (conn->mirror)
+		vrb_rdm_conn_end(conn, FI_ECONNRESET);
 	else
-		vrb_rdm_conn_step(link->peer,
+		vrb_rdm_conn_step(conn->peer,
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_DISCONNECTED,
 							       .err = FI_ECONNRESET });
 }
 
-static void broken(struct vrb_rdm_link *link, int err)
+static void broken(struct vrb_rc_conn *conn, int err)
 {
-	if (link->mirror)
-		vrb_rdm_conn_end(link, err);
+	if (conn->mirror)
+		vrb_rdm_conn_end(conn, err);
 	else
-		conn_cm_failed(link, err);
+		conn_cm_failed(conn, err);
 }
 
-static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		if (rdma_resolve_route(link->id, vrb_params.resolve_timeout))
-			conn_cm_failed(link, -vrb_errno(errno));
+		if (rdma_resolve_route(conn->id, vrb_params.resolve_timeout))
+			conn_cm_failed(conn, -vrb_errno(errno));
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		conn_cm_ask(link);
+		conn_cm_ask(conn);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		answered(link, event);
+		answered(conn, event);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		established(link);
+		established(conn);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		/*
 		 * The accepting side can still refuse: a reject after our reply ends the
 		 * connection.
 		 */
-		if (link->state == VRB_RDM_LINK_UP)
-			disconnected(link);
+		if (conn->state == VRB_RC_CONN_UP)
+			disconnected(conn);
 		else
-			rejected(link, event);
+			rejected(conn, event);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		disconnected(link);
+		disconnected(conn);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		broken(link, FI_ENODEV);
+		broken(conn, FI_ENODEV);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		broken(link, vrb_cm_err(event->event, event->status));
+		broken(conn, vrb_cm_err(event->event, event->status));
 		break;
 	default:
 		break;
@@ -299,62 +299,62 @@ static void link_event(struct vrb_rdm_link *link, const struct rdma_cm_event *ev
 
 static struct rdma_cm_id *take_event(struct vrb_owner *owner, const struct rdma_cm_event *event)
 {
-	struct vrb_rdm_link *link = vrb_owner_of(owner, struct vrb_rdm_link, owner);
+	struct vrb_rc_conn *conn = vrb_owner_of(owner, struct vrb_rc_conn, owner);
 
-	if (!link->ep->closing && link->state < VRB_RDM_LINK_ENDED)
-		link_event(link, event);
+	if (!conn->ep->closing && conn->state < VRB_RC_CONN_ENDED)
+		conn_event(conn, event);
 	return NULL;
 }
 
 static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			  struct vrb_cm_left *left)
 {
-	vrb_rdm_conn_event(vrb_owner_of(owner, struct vrb_rdm_link, owner)->ep, take_event, owner,
+	vrb_rdm_conn_event(vrb_owner_of(owner, struct vrb_rc_conn, owner)->ep, take_event, owner,
 			   event, left);
 }
 
 /* Passive side. */
 
-static uint8_t reply_data(struct vrb_rdm_link *link, const struct rdma_cm_event *event,
+static uint8_t reply_data(struct vrb_rc_conn *conn, const struct rdma_cm_event *event,
 			  uint8_t *wire)
 {
-	if (link->proof)
-		return vrb_rdm_proof_reply(link, event, wire);
-	return vrb_rdm_conn_data(link->ep, OFI_RDM_CMWIRE_REPLY, OFI_RDM_CMWIRE_NONE,
-				 vrb_rc_peer(link->peer)->conn.known, wire);
+	if (conn->proof)
+		return vrb_rdm_proof_reply(conn, event, wire);
+	return vrb_rdm_conn_data(conn->ep, OFI_RDM_CMWIRE_REPLY, OFI_RDM_CMWIRE_NONE,
+				 vrb_rc_peer(conn->peer)->policy.known, wire);
 }
 
-static int accept_link(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+static int accept_conn(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
 	uint8_t wire[VRB_RDM_CM_MAX], len;
 	struct rdma_conn_param param;
 	int ret = 0;
 
-	if (vrb_rc(link->ep)->conn.secret && !link->mirror)
-		ret = vrb_rdm_proof_new(link, false);
+	if (vrb_rc(conn->ep)->conns.secret && !conn->mirror)
+		ret = vrb_rdm_proof_new(conn, false);
 	if (!ret)
-		ret = vrb_rdm_link_create_qp(link);
+		ret = vrb_rc_conn_create_qp(conn);
 	if (!ret)
-		ret = vrb_rdm_link_connect(link);
+		ret = vrb_rc_conn_connect(conn);
 	if (ret)
 		return ret;
-	len = reply_data(link, event, wire);
+	len = reply_data(conn, event, wire);
 	if (!len)
 		return -FI_EIO;
-	param = conn_param(link, wire, len);
-	link->state = VRB_RDM_LINK_ACCEPTED;
-	link->live = link->mirror;
-	if (!rdma_accept(link->id, &param))
+	param = conn_param(conn, wire, len);
+	conn->state = VRB_RC_CONN_ACCEPTED;
+	conn->live = conn->mirror;
+	if (!rdma_accept(conn->id, &param))
 		return 0;
 	return errno == EINVAL ? -FI_ECONNABORTED : vrb_errno(errno);
 }
 
 /* The id belongs to the caller again, who rejects it. */
-static void accept_failed(struct vrb_rdm_link *link, int err)
+static void accept_failed(struct vrb_rc_conn *conn, int err)
 {
-	link->id = NULL;
-	link->state = VRB_RDM_LINK_NEW;
-	vrb_rdm_conn_end(link, err);
+	conn->id = NULL;
+	conn->state = VRB_RC_CONN_NEW;
+	vrb_rdm_conn_end(conn, err);
 }
 
 /*
@@ -374,12 +374,12 @@ static enum ofi_rdm_cmwire_reason why(const struct ofi_rdm_peer *peer, int err)
 }
 
 /* Makes the connection the owner of the id, whose events the listener ignores until then. */
-static void own(struct vrb_rdm_link *link)
+static void own(struct vrb_rc_conn *conn)
 {
-	struct vrb_cm *cm = vrb_rdm_conn_cm(link->ep);
+	struct vrb_cm *cm = vrb_rdm_conn_cm(conn->ep);
 
 	ofi_lock(&cm->lock);
-	link->id->context = &link->owner;
+	conn->id->context = &conn->owner;
 	ofi_unlock(&cm->lock);
 }
 
@@ -387,26 +387,26 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 					       const struct rdma_cm_event *event,
 					       const struct ofi_rdm_cmwire *cm)
 {
-	struct vrb_rdm_link *link = vrb_rdm_link_new(peer->ep);
-	bool mirror = !vrb_rc_peer(peer)->conn.order;
+	struct vrb_rc_conn *conn = vrb_rc_conn_new(peer->ep);
+	bool mirror = !vrb_rc_peer(peer)->policy.order;
 	int ret = -FI_ENOMEM;
 
-	if (link) {
-		link->owner.ops = &vrb_rdm_link_ops;
-		link->peer = peer;
-		vrb_rc_peer(peer)->links++;
-		link->mirror = mirror;
-		vrb_rdm_conn_learn(link, cm);
-		link->id = event->id;
-		own(link);
+	if (conn) {
+		conn->owner.ops = &vrb_rc_conn_ops;
+		conn->peer = peer;
+		vrb_rc_peer(peer)->conns++;
+		conn->mirror = mirror;
+		vrb_rdm_conn_learn(conn, cm);
+		conn->id = event->id;
+		own(conn);
 		if (!mirror)
-			vrb_rc_peer(peer)->next = link;
-		ret = accept_link(link, event);
+			vrb_rc_peer(peer)->next = conn;
+		ret = accept_conn(conn, event);
 	}
 	if (!ret)
 		return OFI_RDM_CMWIRE_NONE;
-	if (link)
-		accept_failed(link, -ret);
+	if (conn)
+		accept_failed(conn, -ret);
 	if (!mirror)
 		vrb_rdm_conn_step_failed(peer, -ret);
 	return why(peer, -ret);
@@ -416,18 +416,18 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
  * Returns true for the passive end of the endpoint's connection to itself; the connection manager
  * gives a port to one id only.
  */
-static bool is_ours(const struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+static bool is_ours(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
-	return link && link->qp && event->param.conn.qp_num == link->qp_num &&
+	return conn && conn->qp && event->param.conn.qp_num == conn->qp_num &&
 	       ofi_addr_port(rdma_get_peer_addr(event->id)) ==
-		       ofi_addr_port(rdma_get_local_addr(link->id));
+		       ofi_addr_port(rdma_get_local_addr(conn->id));
 }
 
 static enum ofi_rdm_cmwire_reason admit(struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm)
 {
-	if (vrb_rc(ep)->conn.known_only)
+	if (vrb_rc(ep)->conns.known_only)
 		return OFI_RDM_CMWIRE_UNKNOWN;
-	return ofi_rdm_admit_takes(&vrb_rc(ep)->conn.admit, cm->addr, ofi_now_ms())
+	return ofi_rdm_admit_takes(&vrb_rc(ep)->conns.admit, cm->addr, ofi_now_ms())
 		       ? OFI_RDM_CMWIRE_NONE
 		       : OFI_RDM_CMWIRE_BUSY;
 }
@@ -452,7 +452,7 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 		return OFI_RDM_CMWIRE_SOURCE;
 	if (ep->closing || !ep->enabled)
 		return ep->closing ? OFI_RDM_CMWIRE_CLOSING : OFI_RDM_CMWIRE_BUSY;
-	if (!vrb_rc(ep)->conn.secret != !(cm->flags & OFI_RDM_CMWIRE_SECRET) &&
+	if (!vrb_rc(ep)->conns.secret != !(cm->flags & OFI_RDM_CMWIRE_SECRET) &&
 	    ofi_rdm_addr_compare(&ep->self, &addr))
 		return OFI_RDM_CMWIRE_LONELY;
 	*stranger = ofi_rdm_av_find(ep->av, &addr) == FI_ADDR_NOTAVAIL;
@@ -474,14 +474,14 @@ static enum ofi_rdm_cmwire_reason decide(struct ofi_rdm_peer *peer,
 		.expected = cm->expected,
 		.serial = cm->serial,
 		.stranger = stranger,
-		.tight = !vrb_rdm_link_plenty(peer->ep),
+		.tight = !vrb_rc_conn_plenty(peer->ep),
 	};
 	struct ofi_rdm_conn_action action;
 
-	if (!vrb_rc_peer(peer)->conn.order && !is_ours(vrb_rc_peer(peer)->next, event))
+	if (!vrb_rc_peer(peer)->policy.order && !is_ours(vrb_rc_peer(peer)->next, event))
 		return OFI_RDM_CMWIRE_IN_USE;
 	/* Packets of a connection that this one may replace are processed first. */
-	if (vrb_rc_peer(peer)->link)
+	if (vrb_rc_peer(peer)->conn)
 		vrb_rdm_poll_all(peer->ep);
 	action = vrb_rdm_conn_step(peer, input);
 	if (action.what & OFI_RDM_CONN_DO_ACCEPT)
@@ -553,9 +553,9 @@ static void listener_event(struct vrb_owner *owner, const struct rdma_cm_event *
 
 const struct vrb_owner_ops vrb_rdm_listener_ops = { .event = listener_event };
 
-static void link_qp_event(struct vrb_owner *owner, enum ibv_event_type type)
+static void conn_qp_event(struct vrb_owner *owner, enum ibv_event_type type)
 {
-	vrb_rdm_conn_qp_event(vrb_owner_of(owner, struct vrb_rdm_link, owner), type);
+	vrb_rdm_conn_qp_event(vrb_owner_of(owner, struct vrb_rc_conn, owner), type);
 }
 
-const struct vrb_owner_ops vrb_rdm_link_ops = { .event = conn_cm_event, .qp_event = link_qp_event };
+const struct vrb_owner_ops vrb_rc_conn_ops = { .event = conn_cm_event, .qp_event = conn_qp_event };

@@ -22,10 +22,10 @@ struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_ep *ep, enum ofi_r
 {
 	struct ofi_rdm_cmwire cm = {
 		.kind = kind,
-		.incarnation = vrb_rc(ep)->conn.set.params.incarnation,
+		.incarnation = vrb_rc(ep)->conns.set.params.incarnation,
 		.expected = expected,
 		.flags = ep->info->caps & FI_RMA_EVENT ? OFI_RDM_CMWIRE_RMA_NOTES : 0,
-		.serial = vrb_rc(ep)->conn.set.serial,
+		.serial = vrb_rc(ep)->conns.set.serial,
 		.eager = (uint32_t)ep->proto.eager,
 		.port = ofi_addr_port(&ep->self.sa),
 	};
@@ -57,7 +57,7 @@ bool vrb_rdm_conn_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire 
 	}
 	memcpy(&in6.sin6_addr, cm->addr, 16);
 	if (IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr))
-		in6.sin6_scope_id = vrb_rc(ep)->conn.scope;
+		in6.sin6_scope_id = vrb_rc(ep)->conns.scope;
 	return ofi_rdm_addr_set(addr, (struct sockaddr *)&in6);
 }
 
@@ -82,8 +82,8 @@ enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 	return ofi_rdm_cmwire_parse(data, len, cm);
 }
 
-void vrb_rdm_conn_learn(struct vrb_rdm_link *link, const struct ofi_rdm_cmwire *cm)
+void vrb_rdm_conn_learn(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire *cm)
 {
-	link->eager = cm->eager;
-	link->notes = cm->flags & OFI_RDM_CMWIRE_RMA_NOTES;
+	conn->eager = cm->eager;
+	conn->notes = cm->flags & OFI_RDM_CMWIRE_RMA_NOTES;
 }

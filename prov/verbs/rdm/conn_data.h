@@ -5,9 +5,9 @@
 
 #include <rdma/rdma_cma.h>
 #include "prov/rdm/cmwire.h"
-#include "link.h"
+#include "rc_conn.h"
 #include "prov/rdm/peer.h"
-#include "link.h"
+#include "rc_conn.h"
 
 /* Returns the message with the endpoint's own values. */
 struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind,
@@ -23,7 +23,7 @@ uint8_t vrb_rdm_conn_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind 
 enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 					   struct ofi_rdm_cmwire *cm);
 /* Stores what a peer says about itself. */
-void vrb_rdm_conn_learn(struct vrb_rdm_link *link, const struct ofi_rdm_cmwire *cm);
+void vrb_rdm_conn_learn(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire *cm);
 /*
  * Returns the address on which a peer says it listens; a link-local one gets the endpoint's scope.
  */

@@ -18,7 +18,7 @@ void vrb_rdm_conn_wake(struct ofi_rdm_ep *ep, uint64_t ms)
 
 	if (!ms)
 		spec.it_value.tv_nsec = 1;
-	timerfd_settime(vrb_rc(ep)->conn.timer.fd, 0, &spec, NULL);
+	timerfd_settime(vrb_rc(ep)->conns.timer.fd, 0, &spec, NULL);
 }
 
 void vrb_rdm_conn_tasks(struct ofi_rdm_ep *ep)
@@ -36,12 +36,12 @@ void vrb_rdm_conn_settle(struct ofi_rdm_ep *ep)
 
 static void refuse(struct ofi_rdm_ep *ep, struct vrb_rdm_cm_event *pending)
 {
-	struct vrb_rdm_conns *conn = &vrb_rc(ep)->conn;
+	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 
-	ofi_lock(&conn->deferred.lock);
-	SLIST_INSERT_HEAD(&conn->deferred.requests, pending, over);
-	__atomic_store_n(&conn->deferred.some, true, __ATOMIC_RELAXED);
-	ofi_unlock(&conn->deferred.lock);
+	ofi_lock(&conns->deferred.lock);
+	SLIST_INSERT_HEAD(&conns->deferred.requests, pending, over);
+	__atomic_store_n(&conns->deferred.some, true, __ATOMIC_RELAXED);
+	ofi_unlock(&conns->deferred.lock);
 	if (!ep->closing)
 		vrb_rdm_conn_wake(ep, 0);
 }

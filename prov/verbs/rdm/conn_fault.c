@@ -12,16 +12,16 @@
 #include "proof.h"
 #include "prov/verbs/provider/prov.h"
 
-void vrb_rdm_conn_failed(struct vrb_rdm_link *link, int err, const struct ibv_wc *wc)
+void vrb_rdm_conn_failed(struct vrb_rc_conn *conn, int err, const struct ibv_wc *wc)
 {
 	char text[OFI_ADDR_STRLEN];
 
-	if (link->state >= VRB_RDM_LINK_ENDED)
+	if (conn->state >= VRB_RC_CONN_ENDED)
 		return;
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA, "peer %s: %s (vendor 0x%x): connection ended\n",
-		       vrb_rdm_conn_name(link->peer, text), ibv_wc_status_str(wc->status),
+		       vrb_rdm_conn_name(conn->peer, text), ibv_wc_status_str(wc->status),
 		       wc->vendor_err);
-	vrb_rdm_conn_step_failed(link->peer, err);
+	vrb_rdm_conn_step_failed(conn->peer, err);
 }
 
 static void run_short(struct ofi_rdm_peer *peer)
@@ -78,35 +78,35 @@ void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error e
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }
 
-static void qp_failed(struct vrb_rdm_link *link, int err, enum ibv_event_type event)
+static void qp_failed(struct vrb_rc_conn *conn, int err, enum ibv_event_type event)
 {
 	char text[OFI_ADDR_STRLEN];
 
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "peer %s: %s: connection ended\n",
-		       vrb_rdm_conn_name(link->peer, text), ibv_event_type_str(event));
-	if (link->mirror)
-		vrb_rdm_conn_end(link, err);
+		       vrb_rdm_conn_name(conn->peer, text), ibv_event_type_str(event));
+	if (conn->mirror)
+		vrb_rdm_conn_end(conn, err);
 	else
-		vrb_rdm_conn_step_failed(link->peer, err);
+		vrb_rdm_conn_step_failed(conn->peer, err);
 }
 
-static void live_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
+static void live_qp_event(struct vrb_rc_conn *conn, enum ibv_event_type event)
 {
 	switch (event) {
 	case IBV_EVENT_QP_FATAL:
-		qp_failed(link, FI_EIO, event);
+		qp_failed(conn, FI_EIO, event);
 		break;
 	case IBV_EVENT_QP_REQ_ERR:
-		qp_failed(link, FI_EREMOTEIO, event);
+		qp_failed(conn, FI_EREMOTEIO, event);
 		break;
 	case IBV_EVENT_QP_ACCESS_ERR:
-		qp_failed(link, FI_EKEYREJECTED, event);
+		qp_failed(conn, FI_EKEYREJECTED, event);
 		break;
 	case IBV_EVENT_COMM_EST:
-		if (vrb_rdm_proof_waits(link))
-			vrb_rdm_poll_all(link->ep);
-		else if (link->state == VRB_RDM_LINK_ACCEPTED && !link->mirror)
-			vrb_rdm_conn_step(link->peer, (struct ofi_rdm_conn_input){
+		if (vrb_rdm_proof_waits(conn))
+			vrb_rdm_poll_all(conn->ep);
+		else if (conn->state == VRB_RC_CONN_ACCEPTED && !conn->mirror)
+			vrb_rdm_conn_step(conn->peer, (struct ofi_rdm_conn_input){
 							      .event = OFI_RDM_CONN_ESTABLISHED });
 		break;
 	default:
@@ -115,28 +115,28 @@ static void live_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
 }
 
 /* The device holds no receive of the connection any more. */
-static void let_go(struct vrb_rdm_link *link)
+static void let_go(struct vrb_rc_conn *conn)
 {
-	link->let_go = true;
-	__atomic_store_n(&vrb_rc_domain(link->ep)->no_last_wqe, false, __ATOMIC_RELAXED);
-	if (link->state == VRB_RDM_LINK_DEAD)
-		vrb_rdm_conn_wake(link->ep, 0);
+	conn->let_go = true;
+	__atomic_store_n(&vrb_rc_domain(conn->ep)->no_last_wqe, false, __ATOMIC_RELAXED);
+	if (conn->state == VRB_RC_CONN_DEAD)
+		vrb_rdm_conn_wake(conn->ep, 0);
 }
 
 /* An endpoint being closed does not wait for the device; it may have freed the connection. */
-static void qp_event(struct ofi_rdm_ep *ep, struct vrb_rdm_link *link, enum ibv_event_type event)
+static void qp_event(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn, enum ibv_event_type event)
 {
 	if (ep->closing)
 		return;
 	if (event == IBV_EVENT_QP_LAST_WQE_REACHED)
-		let_go(link);
-	else if (link->state < VRB_RDM_LINK_ENDED)
-		live_qp_event(link, event);
+		let_go(conn);
+	else if (conn->state < VRB_RC_CONN_ENDED)
+		live_qp_event(conn, event);
 }
 
 struct qp_task {
 	struct ofi_rdm_task task;
-	struct vrb_rdm_link *link;
+	struct vrb_rc_conn *conn;
 	enum ibv_event_type event;
 };
 
@@ -144,23 +144,23 @@ static void qp_task_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 {
 	const struct qp_task *qp = (const struct qp_task *)task;
 
-	qp_event(ep, qp->link, qp->event);
+	qp_event(ep, qp->conn, qp->event);
 	free(task);
 }
 
-void vrb_rdm_conn_qp_event(struct vrb_rdm_link *link, enum ibv_event_type event)
+void vrb_rdm_conn_qp_event(struct vrb_rc_conn *conn, enum ibv_event_type event)
 {
 	struct qp_task *qp = malloc(sizeof(*qp));
-	struct ofi_rdm_ep *ep = link->ep;
+	struct ofi_rdm_ep *ep = conn->ep;
 
 	if (qp) {
-		*qp = (struct qp_task){ .task.run = qp_task_run, .link = link, .event = event };
+		*qp = (struct qp_task){ .task.run = qp_task_run, .conn = conn, .event = event };
 		ofi_rdm_task_add(ep, &qp->task);
 		vrb_rdm_conn_tasks(ep);
 		return;
 	}
 	ofi_rdm_lock(ep);
 	ofi_rdm_tasks_run(ep);
-	qp_event(ep, link, event);
+	qp_event(ep, conn, event);
 	ofi_rdm_unlock(ep);
 }

@@ -7,30 +7,30 @@
 #include "prov/rdm/lock.h"
 #include "progress.h"
 
-void vrb_rdm_conn_free_later(struct vrb_rdm_link *link)
+void vrb_rdm_conn_free_later(struct vrb_rc_conn *conn)
 {
-	link->state = VRB_RDM_LINK_DEAD;
-	vrb_rdm_link_halt(link, ofi_now_ms());
-	SLIST_INSERT_HEAD(&vrb_rc(link->ep)->conn.dead_links, link, dead_entry);
-	vrb_rdm_conn_wake(link->ep, 0);
+	conn->state = VRB_RC_CONN_DEAD;
+	vrb_rc_conn_halt(conn, ofi_now_ms());
+	SLIST_INSERT_HEAD(&vrb_rc(conn->ep)->conns.dead_conns, conn, dead_entry);
+	vrb_rdm_conn_wake(conn->ep, 0);
 }
 
 /*
  * Frees a connection whose id and queue pair are destroyed; its work requests may not have
  * completed.
  */
-static void link_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
+static void conn_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
 {
-	struct vrb_rdm_link *link =
-		(struct vrb_rdm_link *)((char *)end - offsetof(struct vrb_rdm_link, end));
-	struct ofi_rdm_peer *peer = link->peer;
+	struct vrb_rc_conn *conn =
+		(struct vrb_rc_conn *)((char *)end - offsetof(struct vrb_rc_conn, end));
+	struct ofi_rdm_peer *peer = conn->peer;
 
 	vrb_rdm_poll_all(ep);
-	if (link->takes && !link->let_go)
+	if (conn->takes && !conn->let_go)
 		vrb_rdm_rx_doubt(&vrb_rc(ep)->rx);
-	vrb_rdm_flush(link, link->err);
-	vrb_rdm_conn_drained(link);
-	vrb_rdm_link_free(link);
+	vrb_rdm_flush(conn, conn->err);
+	vrb_rdm_conn_drained(conn);
+	vrb_rc_conn_free(conn);
 	ofi_rdm_peer_leave(peer);
 }
 
@@ -38,71 +38,71 @@ static void link_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
  * A device that did not report a queue pair's last receive in time will not report others either.
  * Polls before the device discards the completions with the queue pairs.
  */
-void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *freeable)
+void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_conns *freeable)
 {
-	struct vrb_rdm_dead_links all = vrb_rc(ep)->conn.dead_links;
+	struct vrb_rdm_dead_conns all = vrb_rc(ep)->conns.dead_conns;
 	uint64_t now = ofi_now_ms();
-	struct vrb_rdm_link *link;
+	struct vrb_rc_conn *conn;
 
 	SLIST_INIT(freeable);
-	SLIST_INIT(&vrb_rc(ep)->conn.dead_links);
-	while ((link = SLIST_FIRST(&all))) {
+	SLIST_INIT(&vrb_rc(ep)->conns.dead_conns);
+	while ((conn = SLIST_FIRST(&all))) {
 		SLIST_REMOVE_HEAD(&all, dead_entry);
-		if (!vrb_rdm_link_freeable(link, now)) {
-			SLIST_INSERT_HEAD(&vrb_rc(ep)->conn.dead_links, link, dead_entry);
+		if (!vrb_rc_conn_freeable(conn, now)) {
+			SLIST_INSERT_HEAD(&vrb_rc(ep)->conns.dead_conns, conn, dead_entry);
 			continue;
 		}
-		SLIST_INSERT_HEAD(freeable, link, dead_entry);
-		if (link->qp && link->takes && !link->let_go && !ep->dead)
+		SLIST_INSERT_HEAD(freeable, conn, dead_entry);
+		if (conn->qp && conn->takes && !conn->let_go && !ep->dead)
 			__atomic_store_n(&vrb_rc_domain(ep)->no_last_wqe, true, __ATOMIC_RELAXED);
 	}
 	if (!SLIST_EMPTY(freeable))
 		vrb_rdm_poll_all(ep);
 }
 
-static void defer_links(struct vrb_rdm_conns *conn, struct vrb_rdm_dead_links *freeable)
+static void defer_conns(struct vrb_rdm_conns *conns, struct vrb_rdm_dead_conns *freeable)
 {
-	struct vrb_rdm_link *link;
+	struct vrb_rc_conn *conn;
 
-	while ((link = SLIST_FIRST(freeable))) {
+	while ((conn = SLIST_FIRST(freeable))) {
 		SLIST_REMOVE_HEAD(freeable, dead_entry);
-		SLIST_INSERT_HEAD(&conn->deferred.links, link, dead_entry);
+		SLIST_INSERT_HEAD(&conns->deferred.conns, conn, dead_entry);
 	}
 }
 
-static void defer_probes(struct vrb_rdm_conns *conn)
+static void defer_probes(struct vrb_rdm_conns *conns)
 {
 	struct vrb_rdm_host_probe *probe;
 
-	while ((probe = SLIST_FIRST(&conn->probes))) {
-		SLIST_REMOVE_HEAD(&conn->probes, over);
-		SLIST_INSERT_HEAD(&conn->deferred.probes, probe, over);
+	while ((probe = SLIST_FIRST(&conns->probes))) {
+		SLIST_REMOVE_HEAD(&conns->probes, over);
+		SLIST_INSERT_HEAD(&conns->deferred.probes, probe, over);
 	}
 }
 
 /* Wakes the event thread, unless it is the caller. */
-void vrb_rdm_conn_defer_free(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *freeable)
+void vrb_rdm_conn_defer_free(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_conns *freeable)
 {
-	struct vrb_rdm_conns *conn = &vrb_rc(ep)->conn;
+	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 
-	if (SLIST_EMPTY(freeable) && SLIST_EMPTY(&conn->probes))
+	if (SLIST_EMPTY(freeable) && SLIST_EMPTY(&conns->probes))
 		return;
-	ofi_lock(&conn->deferred.lock);
-	defer_links(conn, freeable);
-	defer_probes(conn);
-	__atomic_store_n(&conn->deferred.some, true, __ATOMIC_RELAXED);
-	ofi_unlock(&conn->deferred.lock);
+	ofi_lock(&conns->deferred.lock);
+	defer_conns(conns, freeable);
+	defer_probes(conns);
+	__atomic_store_n(&conns->deferred.some, true, __ATOMIC_RELAXED);
+	ofi_unlock(&conns->deferred.lock);
 	if (!ofi_bias_outside && !ep->closing)
 		vrb_rdm_conn_wake(ep, 0);
 }
 
-static void destroy_link(struct vrb_rdm_link *link)
+static void destroy_conn(struct vrb_rc_conn *conn)
 {
-	if (link->id)
-		rdma_destroy_id(link->id);
-	vrb_rdm_link_destroy_qp(link);
-	link->end.run = link_ended;
-	ofi_rdm_task_add(link->ep, &link->end);
+	if (conn->id)
+		rdma_destroy_id(conn->id);
+	vrb_rc_conn_destroy_qp(conn);
+	conn->end.run = conn_ended;
+	ofi_rdm_task_add(conn->ep, &conn->end);
 }
 
 static void destroy_probe(struct vrb_rdm_host_probe *probe)
@@ -122,36 +122,36 @@ static void destroy_request(struct vrb_rdm_cm_event *pending)
 /* Tasks run in order, so events of an object are handled before it is freed. */
 void vrb_rdm_conn_free_deferred(struct ofi_rdm_ep *ep)
 {
-	struct vrb_rdm_conns *conn = &vrb_rc(ep)->conn;
+	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 	struct vrb_rdm_cm_events requests;
-	struct vrb_rdm_dead_links links;
+	struct vrb_rdm_dead_conns dead;
 	struct vrb_rdm_host_probes probes;
 	struct vrb_rdm_cm_event *pending;
 	struct vrb_rdm_host_probe *probe;
-	struct vrb_rdm_link *link;
+	struct vrb_rc_conn *conn;
 
-	ofi_lock(&conn->deferred.lock);
-	links = conn->deferred.links;
-	probes = conn->deferred.probes;
-	requests = conn->deferred.requests;
-	SLIST_INIT(&conn->deferred.links);
-	SLIST_INIT(&conn->deferred.probes);
-	SLIST_INIT(&conn->deferred.requests);
-	__atomic_store_n(&conn->deferred.some, false, __ATOMIC_RELAXED);
-	ofi_unlock(&conn->deferred.lock);
+	ofi_lock(&conns->deferred.lock);
+	dead = conns->deferred.conns;
+	probes = conns->deferred.probes;
+	requests = conns->deferred.requests;
+	SLIST_INIT(&conns->deferred.conns);
+	SLIST_INIT(&conns->deferred.probes);
+	SLIST_INIT(&conns->deferred.requests);
+	__atomic_store_n(&conns->deferred.some, false, __ATOMIC_RELAXED);
+	ofi_unlock(&conns->deferred.lock);
 	while ((pending = SLIST_FIRST(&requests))) {
 		SLIST_REMOVE_HEAD(&requests, over);
 		destroy_request(pending);
 	}
-	if (SLIST_EMPTY(&probes) && SLIST_EMPTY(&links))
+	if (SLIST_EMPTY(&probes) && SLIST_EMPTY(&dead))
 		return;
 	while ((probe = SLIST_FIRST(&probes))) {
 		SLIST_REMOVE_HEAD(&probes, over);
 		destroy_probe(probe);
 	}
-	while ((link = SLIST_FIRST(&links))) {
-		SLIST_REMOVE_HEAD(&links, dead_entry);
-		destroy_link(link);
+	while ((conn = SLIST_FIRST(&dead))) {
+		SLIST_REMOVE_HEAD(&dead, dead_entry);
+		destroy_conn(conn);
 	}
 	vrb_rdm_conn_tasks(ep);
 }

@@ -38,20 +38,20 @@ void vrb_rdm_conn_step_failed(struct ofi_rdm_peer *peer, int err);
 /* Handles expired timers of all peers. */
 void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep);
 /* Ends a connection: what was posted is flushed, and the peer learns of the end. */
-void vrb_rdm_conn_end(struct vrb_rdm_link *link, int err);
+void vrb_rdm_conn_end(struct vrb_rc_conn *conn, int err);
 /* Leaves the connection to the event thread to be freed. */
-void vrb_rdm_conn_free_later(struct vrb_rdm_link *link);
-/* Moves those of ep->conn.dead_links that can be freed now to `freeable`. */
-void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *freeable);
+void vrb_rdm_conn_free_later(struct vrb_rc_conn *conn);
+/* Moves those of ep->conns.dead_conns that can be freed now to `freeable`. */
+void vrb_rdm_conn_freeable(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_conns *freeable);
 /* Leaves them and the finished probes to vrb_rdm_conn_free_deferred(). */
-void vrb_rdm_conn_defer_free(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_links *freeable);
+void vrb_rdm_conn_defer_free(struct ofi_rdm_ep *ep, struct vrb_rdm_dead_conns *freeable);
 /*
  * Destroys the ids and queue pairs of what can be freed. Called by the event thread without the
  * lock.
  */
 void vrb_rdm_conn_free_deferred(struct ofi_rdm_ep *ep);
 /* Called when the connection has been flushed; peer->next may replace it now. */
-void vrb_rdm_conn_drained(struct vrb_rdm_link *link);
+void vrb_rdm_conn_drained(struct vrb_rc_conn *conn);
 
 /*
  * Returns true if nothing is in flight and everything sent has arrived. Operations that are queued
@@ -83,7 +83,7 @@ struct vrb_rdm_cm_event {
 	struct vrb_owner *owner;
 	struct rdma_cm_event event;
 	struct rdma_cm_id *refused;
-	SLIST_ENTRY(vrb_rdm_cm_event) over; /* in ep->conn.deferred.requests */
+	SLIST_ENTRY(vrb_rdm_cm_event) over; /* in ep->conns.deferred.requests */
 	uint8_t data[UINT8_MAX];
 };
 

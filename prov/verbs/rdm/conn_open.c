@@ -35,11 +35,11 @@
 
 static void tick_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *tick)
 {
-	struct vrb_rdm_dead_links dead_links;
+	struct vrb_rdm_dead_conns dead_conns;
 
 	(void)tick;
-	__atomic_store_n(&vrb_rc(ep)->conn.ticking, false, __ATOMIC_RELEASE);
-	vrb_rdm_conn_freeable(ep, &dead_links);
+	__atomic_store_n(&vrb_rc(ep)->conns.ticking, false, __ATOMIC_RELEASE);
+	vrb_rdm_conn_freeable(ep, &dead_conns);
 	/*
 	 * A peer that sends is connected, even if the connection manager does not report it in
 	 * time.
@@ -48,21 +48,21 @@ static void tick_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *tick)
 		vrb_rdm_poll_all(ep);
 		vrb_rdm_conn_tick(ep);
 	}
-	vrb_rdm_conn_defer_free(ep, &dead_links);
+	vrb_rdm_conn_defer_free(ep, &dead_conns);
 }
 
 /* Called by the event thread. */
 static void timer_ready(struct ofi_source *source)
 {
 	struct ofi_rdm_ep *ep =
-		&((struct vrb_rc_ep *)((char *)source - offsetof(struct vrb_rc_ep, conn.timer)))
+		&((struct vrb_rc_ep *)((char *)source - offsetof(struct vrb_rc_ep, conns.timer)))
 			 ->rdm;
-	struct vrb_rdm_conns *conn = &vrb_rc(ep)->conn;
+	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 	uint64_t ticks;
 
 	(void)!read(source->fd, &ticks, sizeof(ticks));
-	if (!__atomic_exchange_n(&conn->ticking, true, __ATOMIC_ACQUIRE))
-		ofi_rdm_task_add(ep, &conn->tick);
+	if (!__atomic_exchange_n(&conns->ticking, true, __ATOMIC_ACQUIRE))
+		ofi_rdm_task_add(ep, &conns->tick);
 	vrb_rdm_conn_tasks(ep);
 	vrb_rdm_conn_free_deferred(ep);
 }
@@ -71,19 +71,19 @@ static int open_timer(struct ofi_rdm_ep *ep)
 {
 	int ret;
 
-	vrb_rc(ep)->conn.tick.run = tick_run;
-	ofi_lock_init(&vrb_rc(ep)->conn.deferred.lock);
-	vrb_rc(ep)->conn.timer = (struct ofi_source){
+	vrb_rc(ep)->conns.tick.run = tick_run;
+	ofi_lock_init(&vrb_rc(ep)->conns.deferred.lock);
+	vrb_rc(ep)->conns.timer = (struct ofi_source){
 		.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
 		.ready = timer_ready,
 	};
-	if (vrb_rc(ep)->conn.timer.fd < 0)
+	if (vrb_rc(ep)->conns.timer.fd < 0)
 		return -errno;
-	ret = ofi_loop_add(&vrb_rc_domain(ep)->fabric->loop, &vrb_rc(ep)->conn.timer);
+	ret = ofi_loop_add(&vrb_rc_domain(ep)->fabric->loop, &vrb_rc(ep)->conns.timer);
 	if (!ret)
 		return 0;
-	close(vrb_rc(ep)->conn.timer.fd);
-	vrb_rc(ep)->conn.timer.fd = -1;
+	close(vrb_rc(ep)->conns.timer.fd);
+	vrb_rc(ep)->conns.timer.fd = -1;
 	return ret;
 }
 
@@ -96,9 +96,9 @@ static int set_peers(struct ofi_rdm_ep *ep)
 {
 	const char *peers = vrb_params.peers;
 
-	vrb_rc(ep)->conn.known_only = peers && !strcasecmp(peers, "known");
-	vrb_rc(ep)->conn.admit.rate = (uint32_t)vrb_params.accept_rate;
-	if (!peers || vrb_rc(ep)->conn.known_only || !strcasecmp(peers, "any"))
+	vrb_rc(ep)->conns.known_only = peers && !strcasecmp(peers, "known");
+	vrb_rc(ep)->conns.admit.rate = (uint32_t)vrb_params.accept_rate;
+	if (!peers || vrb_rc(ep)->conns.known_only || !strcasecmp(peers, "any"))
 		return 0;
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 		"fi_endpoint: FI_VERBS_PEERS=%s is not valid; it takes any or known\n", peers);
@@ -120,25 +120,25 @@ static int open_conns(struct ofi_rdm_ep *ep)
 		.window = WINDOW,
 		.cap = vrb_params.max_conn ? (uint32_t)vrb_params.max_conn : UINT32_MAX,
 		.strangers = stranger_share(ep),
-		.prove = vrb_rc(ep)->conn.secret ? PROVE_MS : 0,
+		.prove = vrb_rc(ep)->conns.secret ? PROVE_MS : 0,
 		.attempt = ATTEMPT_MS,
 		.give_up = (uint32_t)vrb_params.rdm_connect_timeout,
 		.drain = DRAIN_MS,
 		.backoff = BACKOFF_MS,
 		.backoff_max = BACKOFF_MAX_MS,
 		.random = any32,
-		.arg = &vrb_rc(ep)->conn.seed,
+		.arg = &vrb_rc(ep)->conns.seed,
 		.entered = vrb_rdm_conn_entered,
 	};
 
 	if (getrandom(&params.incarnation, sizeof(params.incarnation), 0) !=
 		    sizeof(params.incarnation) ||
-	    getrandom(&vrb_rc(ep)->conn.host_key, sizeof(vrb_rc(ep)->conn.host_key), 0) !=
-		    sizeof(vrb_rc(ep)->conn.host_key))
+	    getrandom(&vrb_rc(ep)->conns.host_key, sizeof(vrb_rc(ep)->conns.host_key), 0) !=
+		    sizeof(vrb_rc(ep)->conns.host_key))
 		return -errno;
 	params.incarnation |= 1; /* 0 means none */
-	vrb_rc(ep)->conn.seed = (unsigned int)(params.incarnation >> 1);
-	ofi_rdm_conn_set_init(&vrb_rc(ep)->conn.set, &params);
+	vrb_rc(ep)->conns.seed = (unsigned int)(params.incarnation >> 1);
+	ofi_rdm_conn_set_init(&vrb_rc(ep)->conns.set, &params);
 	return 0;
 }
 
@@ -191,7 +191,7 @@ static int start_listening(struct rdma_cm_id *id, const char *call, struct ofi_r
 /* A new id takes the address, so that the address can be changed; then the old id is destroyed. */
 static int listen_at(struct ofi_rdm_ep *ep, const char *call, const struct sockaddr_storage *local)
 {
-	struct vrb_rdm_listener *listener = &vrb_rc(ep)->conn.listener;
+	struct vrb_rdm_listener *listener = &vrb_rc(ep)->conns.listener;
 	struct rdma_cm_id *id, *old = listener->id;
 	struct ofi_rdm_addr self;
 	int ret;
@@ -210,7 +210,7 @@ static int listen_at(struct ofi_rdm_ep *ep, const char *call, const struct socka
 	}
 	listener->id = id;
 	ep->self = self;
-	vrb_rc(ep)->conn.scope = scope_of(&self);
+	vrb_rc(ep)->conns.scope = scope_of(&self);
 	if (old)
 		rdma_destroy_id(old);
 	return 0;
@@ -234,10 +234,10 @@ int vrb_rdm_conn_open(struct ofi_rdm_ep *ep)
 {
 	int ret;
 
-	TAILQ_INIT(&vrb_rc(ep)->conn.starved);
+	TAILQ_INIT(&vrb_rc(ep)->conns.starved);
 	ret = set_peers(ep);
 	if (!ret)
-		ret = vrb_rdm_secret_open(ep->info, ep->domain->info, &vrb_rc(ep)->conn.secret);
+		ret = vrb_rdm_secret_open(ep->info, ep->domain->info, &vrb_rc(ep)->conns.secret);
 	if (!ret)
 		ret = open_conns(ep);
 	if (!ret)
@@ -245,57 +245,57 @@ int vrb_rdm_conn_open(struct ofi_rdm_ep *ep)
 	return ret ? ret : listen_by_info(ep);
 }
 
-static void close_link(struct vrb_rdm_link *link)
+static void close_conn(struct vrb_rc_conn *conn)
 {
-	if (link->id)
-		rdma_destroy_id(link->id);
-	vrb_rdm_windows_drop(link);
-	ofi_rdm_lock(link->ep);
-	vrb_rdm_flush(link, FI_ECANCELED);
-	ofi_rdm_unlock(link->ep);
-	vrb_rdm_link_destroy_qp(link);
-	vrb_rdm_link_free(link);
+	if (conn->id)
+		rdma_destroy_id(conn->id);
+	vrb_rdm_windows_drop(conn);
+	ofi_rdm_lock(conn->ep);
+	vrb_rdm_flush(conn, FI_ECANCELED);
+	ofi_rdm_unlock(conn->ep);
+	vrb_rc_conn_destroy_qp(conn);
+	vrb_rc_conn_free(conn);
 }
 
 void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 {
-	struct vrb_rdm_link *link;
+	struct vrb_rc_conn *conn;
 	uint32_t i;
 
-	if (vrb_rc(ep)->conn.timer.fd >= 0)
-		ofi_loop_remove(&vrb_rc_domain(ep)->fabric->loop, &vrb_rc(ep)->conn.timer);
-	if (vrb_rc(ep)->conn.listener.id)
-		rdma_destroy_id(vrb_rc(ep)->conn.listener.id);
+	if (vrb_rc(ep)->conns.timer.fd >= 0)
+		ofi_loop_remove(&vrb_rc_domain(ep)->fabric->loop, &vrb_rc(ep)->conns.timer);
+	if (vrb_rc(ep)->conns.listener.id)
+		rdma_destroy_id(vrb_rc(ep)->conns.listener.id);
 	vrb_rdm_conn_settle(ep);
 	vrb_rdm_conn_free_deferred(ep);
 	vrb_rdm_conn_settle(ep);
 	vrb_rc(ep)->recent_qp = VRB_RDM_NO_QP;
 	for (i = 0; i < ep->peer_count; i++)
-		if (vrb_rc_peer(ep->peers[i])->link)
-			vrb_rdm_windows_drop(vrb_rc_peer(ep->peers[i])->link);
+		if (vrb_rc_peer(ep->peers[i])->conn)
+			vrb_rdm_windows_drop(vrb_rc_peer(ep->peers[i])->conn);
 	ofi_rdm_lock(ep);
 	ofi_rdm_release_all(ep);
 	ofi_rdm_unlock(ep);
-	while ((link = SLIST_FIRST(&vrb_rc(ep)->conn.dead_links))) {
-		SLIST_REMOVE_HEAD(&vrb_rc(ep)->conn.dead_links, dead_entry);
-		close_link(link);
+	while ((conn = SLIST_FIRST(&vrb_rc(ep)->conns.dead_conns))) {
+		SLIST_REMOVE_HEAD(&vrb_rc(ep)->conns.dead_conns, dead_entry);
+		close_conn(conn);
 	}
 	for (i = 0; i < ep->peer_count; i++) {
 		vrb_rdm_conn_probes_end(ep->peers[i]);
 		/* Outgoing requests that have no queue pair yet. */
 		if (vrb_rc_peer(ep->peers[i])->next && !vrb_rc_peer(ep->peers[i])->next->qp)
-			close_link(vrb_rc_peer(ep->peers[i])->next);
+			close_conn(vrb_rc_peer(ep->peers[i])->next);
 	}
-	vrb_rdm_conn_probes_free(&vrb_rc(ep)->conn.probes);
+	vrb_rdm_conn_probes_free(&vrb_rc(ep)->conns.probes);
 	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
-		while ((link = vrb_rc(ep)->by_qp[i]))
-			close_link(link);
+		while ((conn = vrb_rc(ep)->by_qp[i]))
+			close_conn(conn);
 	/* Drops the events of what is closed. */
 	vrb_rdm_conn_settle(ep);
-	if (vrb_rc(ep)->conn.timer.fd >= 0)
-		close(vrb_rc(ep)->conn.timer.fd);
-	vrb_rdm_secret_close(vrb_rc(ep)->conn.secret);
-	vrb_rc(ep)->conn.secret = NULL;
+	if (vrb_rc(ep)->conns.timer.fd >= 0)
+		close(vrb_rc(ep)->conns.timer.fd);
+	vrb_rdm_secret_close(vrb_rc(ep)->conns.secret);
+	vrb_rc(ep)->conns.secret = NULL;
 }
 
 static void lost(struct ofi_rdm_ep *ep, int err)

@@ -35,7 +35,7 @@ static void probe_end(struct vrb_rdm_host_probe *probe)
 
 	LIST_REMOVE(probe, link);
 	probe->peer = NULL;
-	SLIST_INSERT_HEAD(&vrb_rc(ep)->conn.probes, probe, over);
+	SLIST_INSERT_HEAD(&vrb_rc(ep)->conns.probes, probe, over);
 	if (!ep->closing)
 		vrb_rdm_conn_wake(ep, 0);
 }

@@ -7,24 +7,24 @@
 
 bool vrb_rdm_conn_is_idle(const struct ofi_rdm_peer *peer)
 {
-	return vrb_rc_peer(peer)->link && vrb_rc_peer(peer)->link->live &&
-	       ofi_rdm_is_drained(peer) && vrb_rdm_link_idle(vrb_rc_peer(peer)->link);
+	return vrb_rc_peer(peer)->conn && vrb_rc_peer(peer)->conn->live &&
+	       ofi_rdm_is_drained(peer) && vrb_rc_conn_idle(vrb_rc_peer(peer)->conn);
 }
 
 static bool was_used(struct ofi_rdm_peer *peer)
 {
-	struct vrb_rdm_link *link = vrb_rc_peer(peer)->link;
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
 	bool used;
 
-	if (vrb_rc_peer(peer)->conn.state == OFI_RDM_CONN_ACCEPTING)
+	if (vrb_rc_peer(peer)->policy.state == OFI_RDM_CONN_ACCEPTING)
 		return false;
-	if (!link || !link->live)
+	if (!conn || !conn->live)
 		return true;
-	used = link->used || link->head != vrb_rc_peer(peer)->seen;
-	link->used = false;
-	if (vrb_rc(peer->ep)->recent_qp == link->qp_num)
+	used = conn->used || conn->head != vrb_rc_peer(peer)->seen;
+	conn->used = false;
+	if (vrb_rc(peer->ep)->recent_qp == conn->qp_num)
 		vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
-	vrb_rc_peer(peer)->seen = link->head;
+	vrb_rc_peer(peer)->seen = conn->head;
 	return used;
 }
 
@@ -41,10 +41,10 @@ static struct ofi_rdm_conn *find_victim(struct ofi_rdm_ep *ep)
 	int i;
 
 	for (i = 0; i < LOOKS; i++) {
-		conn = ofi_rdm_conn_victim(&vrb_rc(ep)->conn.set);
+		conn = ofi_rdm_conn_victim(&vrb_rc(ep)->conns.set);
 		if (!conn || !was_used(vrb_rdm_conn_peer(conn)))
 			return conn;
-		ofi_rdm_conn_used(&vrb_rc(ep)->conn.set, conn);
+		ofi_rdm_conn_used(&vrb_rc(ep)->conns.set, conn);
 	}
 	return conn;
 }
@@ -65,8 +65,8 @@ void vrb_rdm_conn_evict(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_conn *conn;
 
-	vrb_rc(ep)->conn.crowded = true;
-	if (enough_leave(&vrb_rc(ep)->conn.set))
+	vrb_rc(ep)->conns.crowded = true;
+	if (enough_leave(&vrb_rc(ep)->conns.set))
 		return;
 	conn = find_victim(ep);
 	if (conn)
@@ -75,12 +75,12 @@ void vrb_rdm_conn_evict(struct ofi_rdm_ep *ep)
 
 void vrb_rdm_conn_make_room(struct ofi_rdm_peer *asker)
 {
-	struct ofi_rdm_conn_set *set = &vrb_rc(asker->ep)->conn.set;
+	struct ofi_rdm_conn_set *set = &vrb_rc(asker->ep)->conns.set;
 	struct ofi_rdm_conn *conn = NULL;
 	int i;
 
 	for (i = 0; i < LOOKS; i++) {
-		conn = ofi_rdm_conn_stranger_victim(set, vrb_rc_peer(asker)->conn.host);
+		conn = ofi_rdm_conn_stranger_victim(set, vrb_rc_peer(asker)->policy.host);
 		if (!conn || !was_used(vrb_rdm_conn_peer(conn)))
 			break;
 		ofi_rdm_conn_used(set, conn);

@@ -21,7 +21,7 @@ struct vrb_rdm_listener {
 	struct rdma_cm_id *id;
 };
 
-SLIST_HEAD(vrb_rdm_dead_links, vrb_rdm_link);
+SLIST_HEAD(vrb_rdm_dead_conns, vrb_rc_conn);
 SLIST_HEAD(vrb_rdm_host_probes, vrb_rdm_host_probe);
 SLIST_HEAD(vrb_rdm_cm_events, vrb_rdm_cm_event);
 TAILQ_HEAD(vrb_rdm_starved, vrb_rc_peer);
@@ -45,7 +45,7 @@ struct vrb_rdm_conns {
 	unsigned int seed; /* random seed for the delays between attempts */
 	struct vrb_rdm_listener listener;
 	struct ofi_source timer;
-	struct vrb_rdm_dead_links dead_links;
+	struct vrb_rdm_dead_conns dead_conns;
 	struct vrb_rdm_host_probes probes; /* finished probes */
 	struct ofi_rdm_task tick;	   /* runs expired timers */
 	bool ticking;			   /* the tick is queued; atomic */
@@ -53,7 +53,7 @@ struct vrb_rdm_conns {
 	struct {
 		struct ofi_lock lock; /* taken last */
 		bool some;	      /* atomic */
-		struct vrb_rdm_dead_links links;
+		struct vrb_rdm_dead_conns conns;
 		struct vrb_rdm_host_probes probes;
 		struct vrb_rdm_cm_events requests; /* refused connection requests */
 	} deferred;

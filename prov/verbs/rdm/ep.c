@@ -204,9 +204,9 @@ int vrb_rc_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep
 	if (!rc)
 		return -FI_ENOMEM;
 	xport = vrb_rdm_rc(domain, info);
-	rc->conn.timer.fd = -1;
+	rc->conns.timer.fd = -1;
 	rc->recent_qp = VRB_RDM_NO_QP;
-	SLIST_INIT(&rc->conn.dead_links);
+	SLIST_INIT(&rc->conns.dead_conns);
 	return ofi_rdm_ep_open(&rc->rdm, &domain->base, info, &xport, &config, ep, context);
 }
 

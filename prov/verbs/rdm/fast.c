@@ -6,7 +6,7 @@
 #include "arrive.h"
 #include "prov/rdm/proto_ops.h"
 #include "prov/rdm/cq.h"
-#include "link.h"
+#include "rc_conn.h"
 #include "prov/rdm/lock.h"
 #include "prov/rdm/peer.h"
 #include "prov/base/ops.h"
@@ -33,7 +33,7 @@ OFI_INLINE bool send_inline(struct ofi_rdm_ep *ep, bool tagged, const void *buf,
 		fast->sge[1].addr = (uintptr_t)buf;
 		fast->sge[1].length = (uint32_t)len;
 		fast->wr.send_flags = IBV_SEND_INLINE;
-		sent = !vrb_rdm_link_post(vrb_rc_peer(peer)->link, &fast->wr, flags, context, NULL);
+		sent = !vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &fast->wr, flags, context, NULL);
 		if (ofi_likely(sent)) {
 			ofi_rdm_flow_take(&peer->proto.flow);
 			ofi_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);
@@ -67,8 +67,8 @@ static OFI_OUTLINE bool send_bounced(struct ofi_rdm_ep *ep, bool tagged, const v
 		memcpy(bounce->out.data + header, buf, len);
 		sge.addr = (uintptr_t)bounce->out.data;
 		sge.lkey = bounce->out.lkey;
-		sent = !vrb_rdm_link_post(vrb_rc_peer(peer)->link, &wr,
-					  vrb_rc(ep)->fast[tagged].flags, context, bounce);
+		sent = !vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr,
+					 vrb_rc(ep)->fast[tagged].flags, context, bounce);
 		if (ofi_likely(sent)) {
 			ofi_rdm_flow_take(&peer->proto.flow);
 			ofi_rdm_count(ep, OFI_STATS_SENDS, OFI_STATS_SEND_BYTES, len);

@@ -3,7 +3,7 @@
  * The fast path of fi_read, fi_write and fi_inject_write: one work request, whose slot holds the
  * application's context.
  */
-#include "link.h"
+#include "rc_conn.h"
 #include "prov/rdm/lock.h"
 #include "prov/rdm/peer.h"
 #include "prov/base/ops.h"
@@ -35,7 +35,7 @@ OFI_INLINE bool post_now(struct ofi_rdm_ep *ep, struct vrb_rdm_fast_rma *rma, co
 		wr->wr.rdma.remote_addr = remote;
 		wr->wr.rdma.rkey = (uint32_t)key;
 		wr->send_flags = lkey ? 0 : IBV_SEND_INLINE;
-		posted = !vrb_rdm_link_post(vrb_rc_peer(peer)->link, wr, flags, context, NULL);
+		posted = !vrb_rc_conn_post(vrb_rc_peer(peer)->conn, wr, flags, context, NULL);
 		if (ofi_likely(posted)) {
 			ofi_rdm_flow_take(&peer->proto.flow);
 			if (rma == &vrb_rc(ep)->read)

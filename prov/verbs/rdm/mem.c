@@ -8,7 +8,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "conn.h"
-#include "link.h"
+#include "rc_conn.h"
 #include "mem.h"
 #include "prov/rdm/peer.h"
 #include "window.h"
@@ -52,7 +52,7 @@ static int reg_cached(struct ofi_rdm_ep *ep, const struct iovec *iov, unsigned i
  */
 static bool has_windows(const struct ofi_rdm_peer *peer)
 {
-	return vrb_rc_peer(peer)->link && vrb_rc_peer(peer)->conn.order &&
+	return vrb_rc_peer(peer)->conn && vrb_rc_peer(peer)->policy.order &&
 	       vrb_rdm_has_windows(vrb_rc_domain(peer->ep));
 }
 
@@ -60,7 +60,7 @@ static int reg_window(struct ofi_rdm_peer *peer, const struct iovec *iov, bool w
 		      struct ofi_rdm_proto_mr *mr)
 {
 	unsigned int access = IBV_ACCESS_MW_BIND | (written ? IBV_ACCESS_LOCAL_WRITE : 0);
-	struct vrb_rdm_window *window = vrb_rdm_window_get(vrb_rc_peer(peer)->link);
+	struct vrb_rdm_window *window = vrb_rdm_window_get(vrb_rc_peer(peer)->conn);
 	int ret;
 
 	if (!window)
@@ -211,8 +211,8 @@ static int again(struct ofi_rdm_peer *peer)
 /* The peer has a right that only the end of the connection revokes. */
 static void end_soon(struct ofi_rdm_peer *peer, int err)
 {
-	if (vrb_rc_peer(peer)->link && !vrb_rc_peer(peer)->link->fault)
-		vrb_rc_peer(peer)->link->fault = -vrb_errno(err);
+	if (vrb_rc_peer(peer)->conn && !vrb_rc_peer(peer)->conn->fault)
+		vrb_rc_peer(peer)->conn->fault = -vrb_errno(err);
 	vrb_rdm_conn_retry_post(&peer->proto);
 }
 

@@ -10,7 +10,7 @@
  */
 static uint8_t host_of(const struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
 {
-	uint64_t hash = vrb_rc(ep)->conn.host_key, words[2] = { 0 };
+	uint64_t hash = vrb_rc(ep)->conns.host_key, words[2] = { 0 };
 	int i;
 
 	if (addr->sa.sa_family == AF_INET)
@@ -41,8 +41,8 @@ void vrb_rc_peer_init(struct ofi_rdm_peer *peer)
 	struct vrb_rc_peer *rc = vrb_rc_peer(peer);
 
 	memset(rc, 0, offsetof(struct vrb_rc_peer, rdm));
-	ofi_rdm_conn_init(&rc->conn, ofi_rdm_addr_compare(&peer->ep->self, &peer->addr));
-	rc->conn.host = host_of(peer->ep, &peer->addr);
+	ofi_rdm_conn_init(&rc->policy, ofi_rdm_addr_compare(&peer->ep->self, &peer->addr));
+	rc->policy.host = host_of(peer->ep, &peer->addr);
 	vrb_rc_stats_show_peer(peer);
 }
 
@@ -50,12 +50,12 @@ bool vrb_rc_peer_is_gone(const struct ofi_rdm_peer *peer)
 {
 	const struct vrb_rc_peer *rc = vrb_rc_peer(peer);
 
-	return rc->conn.state == OFI_RDM_CONN_IDLE && !rc->links && !rc->starved;
+	return rc->policy.state == OFI_RDM_CONN_IDLE && !rc->conns && !rc->starved;
 }
 
 void vrb_rc_peer_met(struct ofi_rdm_peer *peer)
 {
-	ofi_rdm_conn_mark(&vrb_rc(peer->ep)->conn.set, &vrb_rc_peer(peer)->conn, false);
+	ofi_rdm_conn_mark(&vrb_rc(peer->ep)->conns.set, &vrb_rc_peer(peer)->policy, false);
 }
 
 #define PLACE(field)                                                     \
@@ -72,9 +72,9 @@ static const struct ofi_stats_place places[OFI_STATS_PEER_FIELDS] = {
 	[OFI_STATS_PEER_QUEUED] = PLACE(rdm.proto.out_count),
 	[OFI_STATS_PEER_KEPT] = PLACE(rdm.proto.in_count),
 	[OFI_STATS_PEER_BYTES] = PLACE(rdm.proto.flow.kept),
-	[OFI_STATS_PEER_RETRIES] = PLACE(conn.attempts),
-	[OFI_STATS_PEER_ERROR] = PLACE(conn.err),
-	[OFI_STATS_PEER_NO_PLACE] = PLACE(conn.queued),
+	[OFI_STATS_PEER_RETRIES] = PLACE(policy.attempts),
+	[OFI_STATS_PEER_ERROR] = PLACE(policy.err),
+	[OFI_STATS_PEER_NO_PLACE] = PLACE(policy.queued),
 	[OFI_STATS_PEER_STOPPED] = PLACE(rdm.proto.flow.stopped),
 	[OFI_STATS_PEER_HALTED] = PLACE(rdm.proto.flow.halted),
 	[OFI_STATS_PEER_TOLD] = PLACE(rdm.proto.flow.told),
@@ -95,7 +95,7 @@ void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer)
 	memcpy(stats->address, &peer->addr, sizeof(stats->address));
 	memcpy(stats->transport, "rc", sizeof("rc"));
 	memcpy(stats->place, places, sizeof(places));
-	ofi_stats_peer_enter(stats, ofi_rdm_conn_state_name(vrb_rc_peer(peer)->conn.state), "", "",
-			     ofi_now_ms());
+	ofi_stats_peer_enter(stats, ofi_rdm_conn_state_name(vrb_rc_peer(peer)->policy.state), "",
+			     "", ofi_now_ms());
 	ofi_stats_peer_show(stats);
 }

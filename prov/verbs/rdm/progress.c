@@ -19,10 +19,10 @@
 
 #define ACK_BATCH 64
 
-static void done(struct ofi_rdm_ep *ep, struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
+static void done(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn, const struct vrb_rdm_slot *slot,
 		 int err, int status)
 {
-	struct ofi_rdm_peer *peer = link->peer;
+	struct ofi_rdm_peer *peer = conn->peer;
 
 	if (slot->bounce)
 		vrb_rdm_pool_put(&vrb_rc(ep)->tx_bufs, slot->bounce);
@@ -49,8 +49,8 @@ static void done(struct ofi_rdm_ep *ep, struct vrb_rdm_link *link, const struct 
 		if (slot->bounce)
 			break;
 		ofi_rdm_flow_give(&peer->proto.flow, 1);
-		if (link->asked && slot->seq == link->asked_at && !err)
-			vrb_rdm_conn_alive(link);
+		if (conn->asked && slot->seq == conn->asked_at && !err)
+			vrb_rdm_conn_alive(conn);
 		break;
 	case VRB_RDM_BIND:
 		ofi_rdm_proto_bound(&peer->proto);
@@ -64,15 +64,15 @@ static void done(struct ofi_rdm_ep *ep, struct vrb_rdm_link *link, const struct 
 }
 
 /* Failures that follow from the end of the connection get the reason of that end. */
-static int reason(struct vrb_rdm_link *link, const struct vrb_rdm_slot *slot,
+static int reason(struct vrb_rc_conn *conn, const struct vrb_rdm_slot *slot,
 		  const struct ibv_wc *wc)
 {
 	enum vrb_rdm_kind kind = (slot->flags & OFI_RDM_KIND) >> OFI_RDM_KIND_SHIFT;
 	int err = vrb_wc_err(wc->status, false);
 
-	vrb_rdm_window_failed(link, kind, wc->status);
-	vrb_rdm_conn_failed(link, err, wc);
-	return wc->status == IBV_WC_WR_FLUSH_ERR && link->err ? link->err : err;
+	vrb_rdm_window_failed(conn, kind, wc->status);
+	vrb_rdm_conn_failed(conn, err, wc);
+	return wc->status == IBV_WC_WR_FLUSH_ERR && conn->err ? conn->err : err;
 }
 
 /* Continues messages and operations that wait for credits, or for what has just completed. */
@@ -94,24 +94,24 @@ static bool is_silent(const struct ofi_rdm_ep *ep, const struct vrb_rdm_slot *sl
 OFI_OUTLINE void vrb_rdm_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
 	struct vrb_rdm_slot *slot = (struct vrb_rdm_slot *)(uintptr_t)wc->wr_id, *at;
-	struct vrb_rdm_link *link = slot->link;
+	struct vrb_rc_conn *conn = slot->conn;
 	int err = 0;
 
 	if (ofi_unlikely(wc->status != IBV_WC_SUCCESS)) {
-		if (slot == &link->last) {
-			vrb_rdm_conn_flushed(link);
+		if (slot == &conn->last) {
+			vrb_rdm_conn_flushed(conn);
 			return;
 		}
-		err = reason(link, slot, wc);
+		err = reason(conn, slot, wc);
 	}
-	while ((at = &link->slots[link->tail++ & link->mask]) != slot) {
+	while ((at = &conn->slots[conn->tail++ & conn->mask]) != slot) {
 		if (ofi_likely(is_silent(ep, at)))
-			ofi_rdm_flow_give(&link->peer->proto.flow, 1);
+			ofi_rdm_flow_give(&conn->peer->proto.flow, 1);
 		else
-			done(ep, link, at, 0, 0);
+			done(ep, conn, at, 0, 0);
 	}
-	done(ep, link, slot, err, (int)wc->status);
-	pump(link->peer);
+	done(ep, conn, slot, err, (int)wc->status);
+	pump(conn->peer);
 }
 
 /* Completes a packet directly. On false nothing was done. */
@@ -264,9 +264,9 @@ int vrb_rdm_arm(struct ofi_rdm_ep *ep)
 	return ret;
 }
 
-void vrb_rdm_flush(struct vrb_rdm_link *link, int err)
+void vrb_rdm_flush(struct vrb_rc_conn *conn, int err)
 {
-	while (!vrb_rdm_link_idle(link))
-		done(link->ep, link, &link->slots[link->tail++ & link->mask], err,
+	while (!vrb_rc_conn_idle(conn))
+		done(conn->ep, conn, &conn->slots[conn->tail++ & conn->mask], err,
 		     err ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS);
 }

@@ -27,10 +27,10 @@ int vrb_rdm_arm(struct ofi_rdm_ep *ep);
  * Completes everything posted on the connection, with err if it has not succeeded. No more
  * completions arrive for it.
  */
-void vrb_rdm_flush(struct vrb_rdm_link *link, int err);
+void vrb_rdm_flush(struct vrb_rc_conn *conn, int err);
 /* Processes everything that is in the device's CQ now. */
 void vrb_rdm_poll_all(struct ofi_rdm_ep *ep);
 /* Processes a packet of a live connection. Returns false if the buffer is free again. */
-bool vrb_rdm_take_packet(struct vrb_rdm_link *link, struct vrb_rdm_rx *rx, size_t len);
+bool vrb_rdm_take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len);
 
 #endif

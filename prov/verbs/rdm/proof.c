@@ -21,13 +21,13 @@ struct first_packet {
 
 static const char prove[8] = "weftPROV", proven[8] = "weftGOOD";
 
-int vrb_rdm_proof_new(struct vrb_rdm_link *link, bool active)
+int vrb_rdm_proof_new(struct vrb_rc_conn *conn, bool active)
 {
-	link->proof = calloc(1, sizeof(*link->proof));
-	if (!link->proof)
+	conn->proof = calloc(1, sizeof(*conn->proof));
+	if (!conn->proof)
 		return -FI_ENOMEM;
-	link->proof->active = active;
-	link->proof->waits = link->proof->shut = true;
+	conn->proof->active = active;
+	conn->proof->waits = conn->proof->shut = true;
 	return 0;
 }
 
@@ -46,22 +46,22 @@ static void put_qp(uint8_t *to, uint32_t number)
 }
 
 /* The rest of the state is known once the peer's queue pair number is. */
-static void complete(struct vrb_rdm_link *link, uint32_t qp_num)
+static void complete(struct vrb_rc_conn *conn, uint32_t qp_num)
 {
-	struct vrb_rdm_proof *proof = link->proof;
+	struct vrb_rdm_proof *proof = conn->proof;
 	struct vrb_rdm_hello *hello = &proof->hello;
 
-	put_addr(proof->active ? hello->from : hello->to, &link->ep->self);
-	put_addr(proof->active ? hello->to : hello->from, &link->peer->addr);
-	put_qp(proof->active ? hello->from_qp : hello->to_qp, link->qp_num);
+	put_addr(proof->active ? hello->from : hello->to, &conn->ep->self);
+	put_addr(proof->active ? hello->to : hello->from, &conn->peer->addr);
+	put_qp(proof->active ? hello->from_qp : hello->to_qp, conn->qp_num);
 	put_qp(proof->active ? hello->to_qp : hello->from_qp, qp_num);
 }
 
 /* With a secret, random bytes replace the address. */
-static int say(struct vrb_rdm_link *link, enum ofi_rdm_cmwire_kind kind, uint8_t *bytes)
+static int say(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_kind kind, uint8_t *bytes)
 {
 	struct ofi_rdm_cmwire cm =
-		vrb_rdm_conn_words(link->ep, kind, vrb_rc_peer(link->peer)->conn.known);
+		vrb_rdm_conn_words(conn->ep, kind, vrb_rc_peer(conn->peer)->policy.known);
 
 	cm.flags |= OFI_RDM_CMWIRE_SECRET;
 	if (getrandom(cm.addr, sizeof(cm.addr), 0) != sizeof(cm.addr))
@@ -70,38 +70,38 @@ static int say(struct vrb_rdm_link *link, enum ofi_rdm_cmwire_kind kind, uint8_t
 	return 0;
 }
 
-uint8_t vrb_rdm_proof_request(struct vrb_rdm_link *link, uint8_t *wire)
+uint8_t vrb_rdm_proof_request(struct vrb_rc_conn *conn, uint8_t *wire)
 {
-	uint8_t *bytes = link->proof->hello.request;
+	uint8_t *bytes = conn->proof->hello.request;
 
-	return say(link, OFI_RDM_CMWIRE_REQUEST, bytes)
+	return say(conn, OFI_RDM_CMWIRE_REQUEST, bytes)
 		       ? 0
 		       : vrb_cm_pack(wire, bytes, OFI_RDM_CMWIRE_LEN);
 }
 
-uint8_t vrb_rdm_proof_reply(struct vrb_rdm_link *link, const struct rdma_cm_event *event,
+uint8_t vrb_rdm_proof_reply(struct vrb_rc_conn *conn, const struct rdma_cm_event *event,
 			    uint8_t *wire)
 {
-	struct vrb_rdm_hello *hello = &link->proof->hello;
+	struct vrb_rdm_hello *hello = &conn->proof->hello;
 	uint8_t reply[OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN];
 	const uint8_t *request;
 	size_t len;
 
 	request = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len,
 				&len);
-	if (len < sizeof(hello->request) || say(link, OFI_RDM_CMWIRE_REPLY, hello->reply))
+	if (len < sizeof(hello->request) || say(conn, OFI_RDM_CMWIRE_REPLY, hello->reply))
 		return 0;
 	memcpy(hello->request, request, sizeof(hello->request));
-	complete(link, event->param.conn.qp_num);
+	complete(conn, event->param.conn.qp_num);
 	memcpy(reply, hello->reply, sizeof(hello->reply));
-	vrb_rdm_secret_sign(vrb_rc(link->ep)->conn.secret, VRB_RDM_RESPONDER, hello,
+	vrb_rdm_secret_sign(vrb_rc(conn->ep)->conns.secret, VRB_RDM_RESPONDER, hello,
 			    reply + OFI_RDM_CMWIRE_LEN);
 	return vrb_cm_pack(wire, reply, sizeof(reply));
 }
 
-bool vrb_rdm_proof_is_right(struct vrb_rdm_link *link, const struct rdma_cm_event *event)
+bool vrb_rdm_proof_is_right(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
-	struct vrb_rdm_hello *hello = &link->proof->hello;
+	struct vrb_rdm_hello *hello = &conn->proof->hello;
 	const uint8_t *reply;
 	size_t len;
 
@@ -110,16 +110,16 @@ bool vrb_rdm_proof_is_right(struct vrb_rdm_link *link, const struct rdma_cm_even
 	if (len < OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN)
 		return false;
 	memcpy(hello->reply, reply, sizeof(hello->reply));
-	complete(link, event->param.conn.qp_num);
-	link->proof->shut = !vrb_rdm_secret_check(vrb_rc(link->ep)->conn.secret, VRB_RDM_RESPONDER,
+	complete(conn, event->param.conn.qp_num);
+	conn->proof->shut = !vrb_rdm_secret_check(vrb_rc(conn->ep)->conns.secret, VRB_RDM_RESPONDER,
 						  hello, reply + OFI_RDM_CMWIRE_LEN);
-	return !link->proof->shut;
+	return !conn->proof->shut;
 }
 
 /* Sends one packet on a connection that carries nothing else yet. Returns 0 or FI_E*. */
-static int send_first(struct vrb_rdm_link *link, const struct first_packet *packet, size_t len)
+static int send_first(struct vrb_rc_conn *conn, const struct first_packet *packet, size_t len)
 {
-	struct vrb_rdm_buf *buf = vrb_rdm_pool_get(&vrb_rc(link->ep)->tx_bufs);
+	struct vrb_rdm_buf *buf = vrb_rdm_pool_get(&vrb_rc(conn->ep)->tx_bufs);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .num_sge = 1 };
 	struct ibv_sge sge;
 	int err;
@@ -129,66 +129,65 @@ static int send_first(struct vrb_rdm_link *link, const struct first_packet *pack
 	memcpy(buf->out.data, packet, len);
 	sge = (struct ibv_sge){ (uintptr_t)buf->out.data, (uint32_t)len, buf->out.lkey };
 	wr.sg_list = &sge;
-	err = vrb_rdm_link_post(link, &wr, (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT, NULL,
-				buf);
+	err = vrb_rc_conn_post(conn, &wr, (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT, NULL, buf);
 	if (err)
-		vrb_rdm_pool_put(&vrb_rc(link->ep)->tx_bufs, buf);
+		vrb_rdm_pool_put(&vrb_rc(conn->ep)->tx_bufs, buf);
 	return err;
 }
 
-int vrb_rdm_proof_begin(struct vrb_rdm_link *link)
+int vrb_rdm_proof_begin(struct vrb_rc_conn *conn)
 {
 	struct first_packet packet;
 
 	memcpy(packet.what, prove, sizeof(packet.what));
-	vrb_rdm_secret_sign(vrb_rc(link->ep)->conn.secret, VRB_RDM_INITIATOR, &link->proof->hello,
+	vrb_rdm_secret_sign(vrb_rc(conn->ep)->conns.secret, VRB_RDM_INITIATOR, &conn->proof->hello,
 			    packet.mac);
-	return send_first(link, &packet, sizeof(packet));
+	return send_first(conn, &packet, sizeof(packet));
 }
 
 /* The answer is sent before anything else. */
-static int let_in(struct vrb_rdm_link *link)
+static int let_in(struct vrb_rc_conn *conn)
 {
 	struct first_packet answer = { { 0 }, { 0 } };
 	int err;
 
-	link->proof->shut = false;
-	err = vrb_rdm_link_open(link);
+	conn->proof->shut = false;
+	err = vrb_rc_conn_open(conn);
 	memcpy(answer.what, proven, sizeof(answer.what));
-	return err ? err : send_first(link, &answer, sizeof(answer.what));
+	return err ? err : send_first(conn, &answer, sizeof(answer.what));
 }
 
-static bool is_proof(const struct vrb_rdm_link *link, const struct first_packet *packet, size_t len)
+static bool is_proof(const struct vrb_rc_conn *conn, const struct first_packet *packet, size_t len)
 {
-	if (link->proof->active)
+	if (conn->proof->active)
 		return len == sizeof(packet->what) && !memcmp(packet->what, proven, sizeof(proven));
 	return len == sizeof(*packet) && !memcmp(packet->what, prove, sizeof(prove)) &&
-	       vrb_rdm_secret_check(vrb_rc(link->ep)->conn.secret, VRB_RDM_INITIATOR,
-				    &link->proof->hello, packet->mac);
+	       vrb_rdm_secret_check(vrb_rc(conn->ep)->conns.secret, VRB_RDM_INITIATOR,
+				    &conn->proof->hello, packet->mac);
 }
 
-void vrb_rdm_proof_take(struct vrb_rdm_link *link, const void *bytes, size_t len)
+void vrb_rdm_proof_take(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 {
 	struct ofi_rdm_conn_input up = { .event = OFI_RDM_CONN_ESTABLISHED,
-					 .incarnation = link->proof->known,
-					 .serial = link->proof->serial };
+					 .incarnation = conn->proof->known,
+					 .serial = conn->proof->serial };
 	struct first_packet packet = { { 0 }, { 0 } };
 	char text[OFI_ADDR_STRLEN];
 	int err;
 
 	memcpy(&packet, bytes, len < sizeof(packet) ? len : sizeof(packet));
-	if (!is_proof(link, &packet, len)) {
+	if (!is_proof(conn, &packet, len)) {
 		FI_WARN_SPARSE(
 			&vrb_prov, FI_LOG_EP_CTRL,
 			"peer %s has not proved that it knows the job secret: connection ended\n",
-			vrb_rdm_conn_name(link->peer, text));
-		vrb_rdm_conn_step_failed(link->peer, FI_EKEYREJECTED);
+			vrb_rdm_conn_name(conn->peer, text));
+		vrb_rdm_conn_step_failed(conn->peer, FI_EKEYREJECTED);
 		return;
 	}
-	link->proof->waits = false;
-	err = link->proof->active ? 0 : let_in(link);
+	conn->proof->waits = false;
+	err = conn->proof->active ? 0 : let_in(conn);
 	if (err)
-		vrb_rdm_conn_step_failed(link->peer, err);
+		vrb_rdm_conn_step_failed(conn->peer, err);
 	else
-		vrb_rdm_conn_step(link->peer, up);
+		vrb_rdm_conn_step(conn->peer, up);
 }

@@ -11,7 +11,7 @@
 #define VRB_RDM_PROOF_H
 
 #include <rdma/rdma_cma.h>
-#include "link.h"
+#include "rc_conn.h"
 #include "secret.h"
 
 #define VRB_RDM_CM_MAX (1 + OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN)
@@ -26,24 +26,24 @@ struct vrb_rdm_proof {
 };
 
 /* Allocates the proof of a connection that needs one. Returns 0 or -FI_E*. */
-int vrb_rdm_proof_new(struct vrb_rdm_link *link, bool active);
+int vrb_rdm_proof_new(struct vrb_rc_conn *conn, bool active);
 /*
  * Writes the private data of our request or reply, at least VRB_RDM_CM_MAX bytes. Returns its
  * length.
  */
-uint8_t vrb_rdm_proof_request(struct vrb_rdm_link *link, uint8_t *wire);
-uint8_t vrb_rdm_proof_reply(struct vrb_rdm_link *link, const struct rdma_cm_event *event,
+uint8_t vrb_rdm_proof_request(struct vrb_rc_conn *conn, uint8_t *wire);
+uint8_t vrb_rdm_proof_reply(struct vrb_rc_conn *conn, const struct rdma_cm_event *event,
 			    uint8_t *wire);
 /* Returns true if the reply proves that the peer knows the secret. */
-bool vrb_rdm_proof_is_right(struct vrb_rdm_link *link, const struct rdma_cm_event *event);
+bool vrb_rdm_proof_is_right(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
 /* Called when the connection is established: the initiator sends its code. Returns 0 or FI_E*. */
-int vrb_rdm_proof_begin(struct vrb_rdm_link *link);
+int vrb_rdm_proof_begin(struct vrb_rc_conn *conn);
 /* Checks the first packet of the peer. */
-void vrb_rdm_proof_take(struct vrb_rdm_link *link, const void *bytes, size_t len);
+void vrb_rdm_proof_take(struct vrb_rc_conn *conn, const void *bytes, size_t len);
 
-static inline bool vrb_rdm_proof_waits(const struct vrb_rdm_link *link)
+static inline bool vrb_rdm_proof_waits(const struct vrb_rc_conn *conn)
 {
-	return link->proof && link->proof->waits;
+	return conn->proof && conn->proof->waits;
 }
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "conn.h"
-#include "link.h"
+#include "rc_conn.h"
 #include "mem.h"
 #include "prov/base/hmem_copy.h"
 #include "prov/base/mr_cache.h"
@@ -74,11 +74,11 @@ static int again(struct ofi_rdm_peer *peer, int err)
 /* Device memory that cannot be copied ends the connection: the message can't be sent. */
 static int give_up(struct ofi_rdm_peer *peer, struct vrb_rdm_buf *bounce)
 {
-	struct vrb_rdm_link *link = vrb_rc_peer(peer)->link;
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
 
 	vrb_rdm_pool_put(&vrb_rc(peer->ep)->tx_bufs, bounce);
-	if (!link->fault)
-		link->fault = FI_EIO;
+	if (!conn->fault)
+		conn->fault = FI_EIO;
 	return again(peer, EIO);
 }
 
@@ -115,7 +115,7 @@ static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_
 		sge[0].lkey = bounce->out.lkey;
 		wr.num_sge = 1;
 	}
-	err = vrb_rdm_link_post(vrb_rc_peer(peer)->link, &wr, flags, out, bounce);
+	err = vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr, flags, out, bounce);
 	if (err && bounce)
 		vrb_rdm_pool_put(&vrb_rc(ep)->tx_bufs, bounce);
 	return again(peer, err);
@@ -138,7 +138,7 @@ static int rdma(struct ofi_rdm_proto_peer *proto_peer, enum ibv_wr_opcode opcode
 		.wr.rdma = { .remote_addr = remote, .rkey = (uint32_t)rkey },
 	};
 
-	return again(peer, vrb_rdm_link_post(vrb_rc_peer(peer)->link, &wr, flags, context, NULL));
+	return again(peer, vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr, flags, context, NULL));
 }
 
 static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
@@ -220,34 +220,34 @@ static struct ofi_rdm_proto_in *rc_in_at(struct ofi_rdm_proto_peer *peer, uint32
 
 static bool rc_quiet(const struct ofi_rdm_proto_peer *peer)
 {
-	const struct vrb_rdm_link *link = vrb_rc_peer((const struct ofi_rdm_peer *)peer)->link;
+	const struct vrb_rc_conn *conn = vrb_rc_peer((const struct ofi_rdm_peer *)peer)->conn;
 
-	return !link || vrb_rdm_link_idle(link);
+	return !conn || vrb_rc_conn_idle(conn);
 }
 
 static uint32_t rc_mark(const struct ofi_rdm_proto_peer *peer)
 {
-	return vrb_rc_peer((const struct ofi_rdm_peer *)peer)->link->head;
+	return vrb_rc_peer((const struct ofi_rdm_peer *)peer)->conn->head;
 }
 
 static bool rc_passed(struct ofi_rdm_proto_peer *peer, uint32_t mark)
 {
-	struct vrb_rdm_link *link = vrb_rc_peer(peer_of(peer))->link;
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer_of(peer))->conn;
 
-	if ((int32_t)(link->tail - mark) >= 0)
+	if ((int32_t)(conn->tail - mark) >= 0)
 		return true;
-	vrb_rdm_link_probe(link, &peer->flow);
-	if (link->slots[(link->head - 1) & link->mask].flags & OFI_RDM_SILENT)
+	vrb_rc_conn_probe(conn, &peer->flow);
+	if (conn->slots[(conn->head - 1) & conn->mask].flags & OFI_RDM_SILENT)
 		vrb_rdm_conn_retry_post(peer);
 	return false;
 }
 
 static void rc_touch(struct ofi_rdm_proto_peer *peer)
 {
-	struct vrb_rdm_link *link = vrb_rc_peer(peer_of(peer))->link;
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer_of(peer))->conn;
 
-	if (vrb_rdm_link_idle(link))
-		vrb_rdm_link_touch(link, &peer->flow);
+	if (vrb_rc_conn_idle(conn))
+		vrb_rc_conn_touch(conn, &peer->flow);
 }
 
 static bool rc_poll(struct ofi_rdm_proto *proto)
@@ -267,12 +267,12 @@ static int rc_arm(struct ofi_rdm_proto *proto)
 
 static bool rc_settled(struct ofi_rdm_proto_peer *peer)
 {
-	struct vrb_rdm_link *link = vrb_rc_peer(peer_of(peer))->link;
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer_of(peer))->conn;
 
 	if (rc_quiet(peer))
 		return true;
-	if (link->live)
-		vrb_rdm_link_probe(link, &peer->flow);
+	if (conn->live)
+		vrb_rc_conn_probe(conn, &peer->flow);
 	return false;
 }
 
@@ -323,7 +323,7 @@ static int rc_rdma(struct ofi_rdm_peer *peer, bool read, const void *addr, uint3
 		.wr.rdma = { .remote_addr = remote, .rkey = rkey },
 	};
 
-	return vrb_rdm_link_post(vrb_rc_peer(peer)->link, &wr, kind(VRB_RDM_OP), op, NULL)
+	return vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr, kind(VRB_RDM_OP), op, NULL)
 		       ? -FI_EAGAIN
 		       : 0;
 }
@@ -337,7 +337,7 @@ static const struct ofi_rdm_xport_ops rc_ops = {
 	.free = vrb_rc_free,
 	.lost = vrb_rdm_conn_lost,
 	.modes = vrb_rc_set_modes,
-	.signal_all = vrb_rdm_link_signal_all,
+	.signal_all = vrb_rc_conn_signal_all,
 	.peer_new = vrb_rc_peer_new,
 	.peer_free = vrb_rc_peer_free,
 	.peer_init = vrb_rc_peer_init,

@@ -20,7 +20,7 @@
 #define VRB_RDM_BATCH	   16 /* completions polled at once */
 
 struct vrb_rdm_lease;
-struct vrb_rdm_link;
+struct vrb_rc_conn;
 
 /* Templates of an eager packet, and of a transfer by fi_write or fi_read. */
 struct vrb_rdm_fast {
@@ -63,21 +63,21 @@ struct vrb_rc_ep {
 	SLIST_HEAD(, vrb_rdm_lease) spare_leases;
 
 	/* Connections. */
-	struct vrb_rdm_link *by_qp[VRB_RDM_QP_BUCKETS];
+	struct vrb_rc_conn *by_qp[VRB_RDM_QP_BUCKETS];
 	uint32_t recent_qp;  /* live connection of a peer that is up and marked as used, or none */
 	uint32_t recent_src; /* the peer's number */
-	struct vrb_rdm_conns conn;
+	struct vrb_rdm_conns conns;
 
 	struct ofi_rdm_ep rdm; /* last, as ofi_stats_alloc() requires for its record */
 };
 
 struct vrb_rc_peer {
-	struct ofi_rdm_conn conn; /* policy state of link and next */
-	uint32_t links;		  /* number of its connections in any state */
-	uint32_t seen;		  /* value of link->head when its use was last checked */
+	struct ofi_rdm_conn policy; /* decides on conn and next */
+	uint32_t conns;		    /* number of its connections in any state */
+	uint32_t seen;		    /* value of conn->head when its use was last checked */
 	/* Used for sending, or being flushed; NULL if there is none. */
-	struct vrb_rdm_link *link;
-	struct vrb_rdm_link *next;		/* being set up */
+	struct vrb_rc_conn *conn;
+	struct vrb_rc_conn *next;		/* being set up */
 	LIST_HEAD(, vrb_rdm_host_probe) probes; /* unanswered probes of its host */
 	bool starved;				/* in the endpoint's conn.starved */
 	TAILQ_ENTRY(vrb_rc_peer) starving;

@@ -24,11 +24,11 @@ static inline bool vrb_rdm_pump_is_due(const struct ofi_rdm_peer *peer)
 OFI_INLINE bool vrb_rdm_retires_now(const struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 {
 	const struct vrb_rdm_slot *slot = (const struct vrb_rdm_slot *)(uintptr_t)wc->wr_id;
-	const struct vrb_rdm_link *link = slot->link;
+	const struct vrb_rc_conn *conn = slot->conn;
 
 	return ofi_likely(wc->status == IBV_WC_SUCCESS && !(slot->flags >> OFI_RDM_KIND_SHIFT) &&
-			  slot->seq == link->tail && ep->direct.cq == ep->tx_tagged &&
-			  !ep->counts && !vrb_rdm_pump_is_due(link->peer));
+			  slot->seq == conn->tail && ep->direct.cq == ep->tx_tagged &&
+			  !ep->counts && !vrb_rdm_pump_is_due(conn->peer));
 }
 
 /* Writes the entry of such a work request. */
@@ -37,10 +37,10 @@ OFI_INLINE void vrb_rdm_retire_now(struct ofi_rdm_ep *ep, const struct ibv_wc *w
 {
 	const struct vrb_rdm_slot *slot = (const struct vrb_rdm_slot *)(uintptr_t)wc->wr_id;
 
-	slot->link->tail++;
+	slot->conn->tail++;
 	if (ofi_unlikely(slot->bounce))
 		vrb_rdm_pool_put(&vrb_rc(ep)->tx_bufs, slot->bounce);
-	ofi_rdm_flow_give(&slot->link->peer->proto.flow, 1);
+	ofi_rdm_flow_give(&slot->conn->peer->proto.flow, 1);
 	*entry = (struct fi_cq_tagged_entry){ slot->context, slot->flags, 0, NULL, 0, 0 };
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/providers/fi_log.h>
-#include "link.h"
+#include "rc_conn.h"
 #include "window.h"
 #include "prov/verbs/provider/domain.h"
 #include "prov/verbs/provider/prov.h"
@@ -36,32 +36,32 @@ void vrb_rdm_windows_fail(struct vrb_domain *domain, const char *what, const cha
 		ibv_get_device_name(domain->ctx->device), what, why);
 }
 
-void vrb_rdm_window_failed(struct vrb_rdm_link *link, int kind, enum ibv_wc_status status)
+void vrb_rdm_window_failed(struct vrb_rc_conn *conn, int kind, enum ibv_wc_status status)
 {
 	if ((kind == VRB_RDM_BIND || kind == VRB_RDM_REVOKE) && status != IBV_WC_WR_FLUSH_ERR)
-		vrb_rdm_windows_fail(vrb_rc_domain(link->ep),
+		vrb_rdm_windows_fail(vrb_rc_domain(conn->ep),
 				     kind == VRB_RDM_BIND ? "bind" : "invalidate",
 				     ibv_wc_status_str(status));
 }
 
-struct vrb_rdm_window *vrb_rdm_window_get(struct vrb_rdm_link *link)
+struct vrb_rdm_window *vrb_rdm_window_get(struct vrb_rc_conn *conn)
 {
-	struct vrb_rdm_window *window = SLIST_FIRST(&link->spare_windows);
+	struct vrb_rdm_window *window = SLIST_FIRST(&conn->spare_windows);
 
 	if (window) {
-		SLIST_REMOVE_HEAD(&link->spare_windows, spare);
+		SLIST_REMOVE_HEAD(&conn->spare_windows, spare);
 		return window;
 	}
 	window = calloc(1, sizeof(*window));
 	if (!window)
 		return NULL;
-	window->mw = ibv_alloc_mw(vrb_rc_domain(link->ep)->pd, IBV_MW_TYPE_2);
+	window->mw = ibv_alloc_mw(vrb_rc_domain(conn->ep)->pd, IBV_MW_TYPE_2);
 	if (!window->mw) {
 		free(window);
 		return NULL;
 	}
-	window->link = link;
-	LIST_INSERT_HEAD(&link->windows, window, all);
+	window->conn = conn;
+	LIST_INSERT_HEAD(&conn->windows, window, all);
 	return window;
 }
 
@@ -77,12 +77,12 @@ int vrb_rdm_window_bind(struct vrb_rdm_window *window)
 	uint64_t flags = (uint64_t)VRB_RDM_BIND << OFI_RDM_KIND_SHIFT | OFI_RDM_SILENT;
 	int err;
 
-	if (!window->link)
+	if (!window->conn)
 		return ENOTCONN;
 	wr.bind_mw.mw = window->mw;
 	wr.bind_mw.rkey = vrb_rdm_window_key(window);
 	wr.bind_mw.bind_info = window->what;
-	err = vrb_rdm_link_post(window->link, &wr, flags, NULL, NULL);
+	err = vrb_rc_conn_post(window->conn, &wr, flags, NULL, NULL);
 	if (err)
 		return err;
 	window->mw->rkey = wr.bind_mw.rkey;
@@ -96,10 +96,10 @@ int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct ofi_rdm_proto_it
 	uint64_t flags = (uint64_t)VRB_RDM_REVOKE << OFI_RDM_KIND_SHIFT;
 	int err;
 
-	if (!window->link)
+	if (!window->conn)
 		return ENOTCONN;
 	wr.invalidate_rkey = window->mw->rkey;
-	err = vrb_rdm_link_post(window->link, &wr, flags, item, NULL);
+	err = vrb_rc_conn_post(window->conn, &wr, flags, item, NULL);
 	if (!err)
 		window->bound = false;
 	return err;
@@ -110,10 +110,10 @@ static int destroy(struct vrb_rdm_window *window)
 	int err = ibv_dealloc_mw(window->mw);
 
 	if (err)
-		vrb_rdm_windows_fail(vrb_rc_domain(window->link->ep), "free", strerror(err));
+		vrb_rdm_windows_fail(vrb_rc_domain(window->conn->ep), "free", strerror(err));
 	LIST_REMOVE(window, all);
 	window->mw = NULL;
-	window->link = NULL;
+	window->conn = NULL;
 	return err;
 }
 
@@ -121,25 +121,25 @@ int vrb_rdm_window_put(struct vrb_rdm_window *window)
 {
 	int err = 0;
 
-	if (window->link && !window->bound) {
-		SLIST_INSERT_HEAD(&window->link->spare_windows, window, spare);
+	if (window->conn && !window->bound) {
+		SLIST_INSERT_HEAD(&window->conn->spare_windows, window, spare);
 		return 0;
 	}
-	if (window->link)
+	if (window->conn)
 		err = destroy(window);
 	free(window);
 	return err;
 }
 
-void vrb_rdm_windows_drop(struct vrb_rdm_link *link)
+void vrb_rdm_windows_drop(struct vrb_rc_conn *conn)
 {
 	struct vrb_rdm_window *window;
 
-	while ((window = SLIST_FIRST(&link->spare_windows))) {
-		SLIST_REMOVE_HEAD(&link->spare_windows, spare);
+	while ((window = SLIST_FIRST(&conn->spare_windows))) {
+		SLIST_REMOVE_HEAD(&conn->spare_windows, spare);
 		destroy(window);
 		free(window);
 	}
-	while ((window = LIST_FIRST(&link->windows)))
+	while ((window = LIST_FIRST(&conn->windows)))
 		destroy(window);
 }

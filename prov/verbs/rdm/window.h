@@ -14,10 +14,10 @@
 
 struct vrb_domain;
 struct ofi_rdm_proto_item;
-struct vrb_rdm_link;
+struct vrb_rc_conn;
 
 struct vrb_rdm_window {
-	struct vrb_rdm_link *link; /* NULL: revoked by the end of the connection */
+	struct vrb_rc_conn *conn; /* NULL: revoked by the end of the connection */
 	struct ibv_mw *mw;
 	struct ibv_mw_bind_info what;
 	bool bound; /* according to the work requests posted */
@@ -37,10 +37,10 @@ bool vrb_rdm_has_windows(const struct vrb_domain *domain);
 void vrb_rdm_windows_fail(struct vrb_domain *domain, const char *what, const char *why);
 
 /* Handles the failure of a work request of the given kind, an enum vrb_rdm_kind. */
-void vrb_rdm_window_failed(struct vrb_rdm_link *link, int kind, enum ibv_wc_status status);
+void vrb_rdm_window_failed(struct vrb_rc_conn *conn, int kind, enum ibv_wc_status status);
 
 /* Returns a window that is not bound, or NULL if the device has no more. */
-struct vrb_rdm_window *vrb_rdm_window_get(struct vrb_rdm_link *link);
+struct vrb_rdm_window *vrb_rdm_window_get(struct vrb_rc_conn *conn);
 /* Returns the key that the window will have once it is bound. */
 uint32_t vrb_rdm_window_key(const struct vrb_rdm_window *window);
 /* Post one work request each. Return 0 or an errno. */
@@ -55,6 +55,6 @@ int vrb_rdm_window_put(struct vrb_rdm_window *window);
  * Destroys all windows of a connection. Call it before destroying the queue pair, because some
  * devices require that.
  */
-void vrb_rdm_windows_drop(struct vrb_rdm_link *link);
+void vrb_rdm_windows_drop(struct vrb_rc_conn *conn);
 
 #endif

@@ -4,8 +4,8 @@
  * work requests. A peer has one connection for sending; an old one may still be flushing. An
  * endpoint that is its own peer has one for each end.
  */
-#ifndef VRB_RDM_LINK_H
-#define VRB_RDM_LINK_H
+#ifndef VRB_RC_CONN_H
+#define VRB_RC_CONN_H
 
 #include <stdbool.h>
 #include <rdma/rdma_cma.h>
@@ -31,25 +31,25 @@ struct vrb_rdm_slot {
 	void *context;
 	uint64_t flags;
 	struct vrb_rdm_buf *bounce; /* the buffer it sends, freed when it completes */
-	struct vrb_rdm_link *link;
-	uint32_t seq; /* value of link->head when it was posted */
+	struct vrb_rc_conn *conn;
+	uint32_t seq; /* value of conn->head when it was posted */
 };
 
 STAILQ_HEAD(vrb_rdm_early, vrb_rdm_rx);
 
 /* In this order: a connection never goes back. */
-enum vrb_rdm_link_state {
-	VRB_RDM_LINK_NEW,
-	VRB_RDM_LINK_CALLING,  /* active: resolving, or request sent */
-	VRB_RDM_LINK_ACCEPTED, /* passive: accepted, not yet established */
-	VRB_RDM_LINK_UP,
-	VRB_RDM_LINK_ENDED, /* what was posted is being flushed */
-	VRB_RDM_LINK_DEAD,  /* in ep->conn.dead_links: the event thread will free it */
+enum vrb_rc_conn_state {
+	VRB_RC_CONN_NEW,
+	VRB_RC_CONN_CALLING,  /* active: resolving, or request sent */
+	VRB_RC_CONN_ACCEPTED, /* passive: accepted, not yet established */
+	VRB_RC_CONN_UP,
+	VRB_RC_CONN_ENDED, /* what was posted is being flushed */
+	VRB_RC_CONN_DEAD,  /* in ep->conns.dead_conns: the event thread will free it */
 };
 
-struct vrb_rdm_link {
+struct vrb_rc_conn {
 	struct vrb_owner owner; /* owner of id and qp */
-	enum vrb_rdm_link_state state;
+	enum vrb_rc_conn_state state;
 	struct ofi_rdm_ep *ep;
 	struct ofi_rdm_peer *peer;
 	struct rdma_cm_id *id;
@@ -57,7 +57,7 @@ struct vrb_rdm_link {
 	uint32_t qp_num;
 	bool active; /* we requested the connection */
 	bool mirror; /* the passive end of an endpoint's connection to itself: receives only */
-	bool live;   /* packets go to the peer's protocol: it is peer->link, or a mirror */
+	bool live;   /* packets go to the peer's protocol: it is peer->conn, or a mirror */
 	bool used;   /* something arrived; cleared by whoever checks it */
 	bool asked;  /* the work request `asked_at` probes the peer's end */
 	uint32_t asked_at;
@@ -72,7 +72,7 @@ struct vrb_rdm_link {
 	uint64_t linger;
 	/* NULL without a job secret, and for an endpoint's connection to itself. */
 	struct vrb_rdm_proof *proof;
-	/* Packets that arrived while peer->link was an older connection being flushed. */
+	/* Packets that arrived while peer->conn was an older connection being flushed. */
 	struct vrb_rdm_early early;
 	uint32_t early_count;
 	struct vrb_rdm_slot last; /* the last work request, posted when the connection ended */
@@ -83,75 +83,75 @@ struct vrb_rdm_link {
 	struct vrb_rdm_slot *slots;
 	struct vrb_rdm_windows windows;
 	struct vrb_rdm_spare_windows spare_windows;
-	struct vrb_rdm_link *qp_next;	      /* in ep->by_qp */
-	SLIST_ENTRY(vrb_rdm_link) dead_entry; /* in ep->conn.dead_links, then conn.deferred */
-	struct ofi_rdm_task end; /* runs when the id and the queue pair are destroyed */
+	struct vrb_rc_conn *qp_next;	     /* in ep->by_qp */
+	SLIST_ENTRY(vrb_rc_conn) dead_entry; /* in ep->conns.dead_conns, then conns.deferred */
+	struct ofi_rdm_task end;	     /* runs when the id and the queue pair are destroyed */
 };
 
 /*
  * Allocates a connection whose ring fits in the endpoint's CQ. Logs and returns NULL if there is no
  * room.
  */
-struct vrb_rdm_link *vrb_rdm_link_new(struct ofi_rdm_ep *ep);
+struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep);
 /* Returns true while more than a quarter of the room is left, which strangers cannot use. */
-bool vrb_rdm_link_plenty(const struct ofi_rdm_ep *ep);
+bool vrb_rc_conn_plenty(const struct ofi_rdm_ep *ep);
 /* Frees a connection whose id and queue pair have been destroyed or passed on. */
-void vrb_rdm_link_free(struct vrb_rdm_link *link);
+void vrb_rc_conn_free(struct vrb_rc_conn *conn);
 /* Creates the queue pair in INIT. Returns 0 or -FI_E*. */
-int vrb_rdm_link_create_qp(struct vrb_rdm_link *link);
+int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn);
 /*
  * Moves the queue pair from INIT through RTR to RTS, using what the id knows about the peer.
  * Returns 0 or -FI_E*; returns -FI_ECONNABORTED without logging if the request or the reply no
  * longer exists because the other side gave up.
  */
-int vrb_rdm_link_connect(struct vrb_rdm_link *link);
+int vrb_rc_conn_connect(struct vrb_rc_conn *conn);
 /* Grants the peer its remote access. Returns 0 or FI_E*. */
-int vrb_rdm_link_open(struct vrb_rdm_link *link);
+int vrb_rc_conn_open(struct vrb_rc_conn *conn);
 /*
- * Makes everything posted complete with errors, and then link->last. Returns false if that may not
+ * Makes everything posted complete with errors, and then conn->last. Returns false if that may not
  * happen, so the queue pair must be destroyed.
  */
-bool vrb_rdm_link_break(struct vrb_rdm_link *link);
+bool vrb_rc_conn_break(struct vrb_rc_conn *conn);
 /*
  * Makes the most recent silent work requests complete, if there is a credit for the work request
  * that this takes. The credit is taken from the peer's flow.
  */
-void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow);
+void vrb_rc_conn_probe(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow);
 /*
  * Requests a completion for each work request on every connection from now on, because a counter
  * needs it. The caller holds the lock.
  */
-void vrb_rdm_link_signal_all(struct ofi_rdm_ep *ep);
+void vrb_rc_conn_signal_all(struct ofi_rdm_ep *ep);
 /*
  * The same, whatever was posted: the work request fails if the peer's device does not respond.
  * Returns false if nothing could be posted.
  */
-bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow);
+bool vrb_rc_conn_touch(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow);
 /*
  * Puts the queue pair into the error state. It is destroyed only once the device has reported that
  * it no longer uses the SRQ, or has failed to do so in time: some devices discard the completions
  * of a destroyed queue pair, and with them its receives.
  */
-void vrb_rdm_link_halt(struct vrb_rdm_link *link, uint64_t now);
-bool vrb_rdm_link_freeable(const struct vrb_rdm_link *link, uint64_t now);
+void vrb_rc_conn_halt(struct vrb_rc_conn *conn, uint64_t now);
+bool vrb_rc_conn_freeable(const struct vrb_rc_conn *conn, uint64_t now);
 /*
  * Destroys the queue pair. Afterward only completions that are in the CQ already can arrive. Called
  * without the endpoint's lock.
  */
-void vrb_rdm_link_destroy_qp(struct vrb_rdm_link *link);
+void vrb_rc_conn_destroy_qp(struct vrb_rc_conn *conn);
 
-static inline struct vrb_rdm_link *vrb_rdm_link_find(const struct ofi_rdm_ep *ep, uint32_t qp_num)
+static inline struct vrb_rc_conn *vrb_rc_conn_find(const struct ofi_rdm_ep *ep, uint32_t qp_num)
 {
-	struct vrb_rdm_link *link = vrb_rc(ep)->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
+	struct vrb_rc_conn *conn = vrb_rc(ep)->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
 
-	while (link && link->qp_num != qp_num)
-		link = link->qp_next;
-	return link;
+	while (conn && conn->qp_num != qp_num)
+		conn = conn->qp_next;
+	return conn;
 }
 
-static inline bool vrb_rdm_link_idle(const struct vrb_rdm_link *link)
+static inline bool vrb_rc_conn_idle(const struct vrb_rc_conn *conn)
 {
-	return link->head == link->tail;
+	return conn->head == conn->tail;
 }
 
 /*
@@ -159,23 +159,23 @@ static inline bool vrb_rdm_link_idle(const struct vrb_rdm_link *link)
  * the next signaled one, of which there is one in each quarter of the ring, unless all are
  * signaled. Returns 0 or an errno.
  */
-static inline int vrb_rdm_link_post(struct vrb_rdm_link *link, struct ibv_send_wr *wr,
-				    uint64_t flags, void *context, struct vrb_rdm_buf *bounce)
+static inline int vrb_rc_conn_post(struct vrb_rc_conn *conn, struct ibv_send_wr *wr, uint64_t flags,
+				   void *context, struct vrb_rdm_buf *bounce)
 {
-	struct vrb_rdm_slot *slot = &link->slots[link->head & link->mask];
+	struct vrb_rdm_slot *slot = &conn->slots[conn->head & conn->mask];
 	struct ibv_send_wr *bad;
 	int err;
 
 	slot->context = context;
 	slot->flags = flags;
 	slot->bounce = bounce;
-	slot->seq = link->head;
+	slot->seq = conn->head;
 	wr->wr_id = (uintptr_t)slot;
-	if (!(flags & OFI_RDM_SILENT) || !((link->head + 1) & link->quiet))
+	if (!(flags & OFI_RDM_SILENT) || !((conn->head + 1) & conn->quiet))
 		wr->send_flags |= IBV_SEND_SIGNALED;
-	err = ibv_post_send(link->qp, wr, &bad);
+	err = ibv_post_send(conn->qp, wr, &bad);
 	if (ofi_likely(!err))
-		link->head++;
+		conn->head++;
 	return err;
 }
 

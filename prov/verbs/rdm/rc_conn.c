@@ -5,7 +5,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "link.h"
+#include "rc_conn.h"
 #include "prov/rdm/peer.h"
 #include "proof.h"
 #include "prov/verbs/provider/err.h"
@@ -18,7 +18,7 @@
 #define SHARES	  128u
 #define LINGER_MS 1000
 
-static int link_failed(const char *what, int err)
+static int conn_failed(const char *what, int err)
 {
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "connecting reliable datagrams: %s: %s%s\n", what,
 		       strerror(err), vrb_remedy(err));
@@ -61,17 +61,17 @@ static bool signals_all(const struct ofi_rdm_ep *ep)
 	return ep->cntrs[OFI_RDM_SEND] || ep->cntrs[OFI_RDM_RMA_WRITE];
 }
 
-void vrb_rdm_link_signal_all(struct ofi_rdm_ep *ep)
+void vrb_rc_conn_signal_all(struct ofi_rdm_ep *ep)
 {
-	struct vrb_rdm_link *link;
+	struct vrb_rc_conn *conn;
 	uint32_t i;
 
 	for (i = 0; i < VRB_RDM_QP_BUCKETS; i++)
-		for (link = vrb_rc(ep)->by_qp[i]; link; link = link->qp_next)
-			link->quiet = 0;
+		for (conn = vrb_rc(ep)->by_qp[i]; conn; conn = conn->qp_next)
+			conn->quiet = 0;
 }
 
-bool vrb_rdm_link_plenty(const struct ofi_rdm_ep *ep)
+bool vrb_rc_conn_plenty(const struct ofi_rdm_ep *ep)
 {
 	uint32_t max = vrb_rc(ep)->room.fixed ? vrb_rc(ep)->room.size
 					      : (uint32_t)vrb_rc_domain(ep)->attr.max_cqe;
@@ -81,9 +81,9 @@ bool vrb_rdm_link_plenty(const struct ofi_rdm_ep *ep)
 	return room > max / 4;
 }
 
-struct vrb_rdm_link *vrb_rdm_link_new(struct ofi_rdm_ep *ep)
+struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep)
 {
-	struct vrb_rdm_link *link;
+	struct vrb_rc_conn *conn;
 	uint32_t i, size = ring_size(ep);
 
 	if (size + 1 > vrb_rc(ep)->room.left) {
@@ -93,98 +93,98 @@ struct vrb_rdm_link *vrb_rdm_link_new(struct ofi_rdm_ep *ep)
 			"several endpoints, or limit their connections with FI_VERBS_MAX_CONN\n");
 		return NULL;
 	}
-	link = calloc(1, sizeof(*link));
-	if (!link)
+	conn = calloc(1, sizeof(*conn));
+	if (!conn)
 		return NULL;
-	link->ep = ep;
-	STAILQ_INIT(&link->early);
-	LIST_INIT(&link->windows);
-	SLIST_INIT(&link->spare_windows);
-	link->last.link = link;
-	link->size = size;
-	link->mask = size - 1;
-	link->quiet = signals_all(ep) ? 0 : link->mask >> 2;
-	link->slots = calloc(size, sizeof(*link->slots));
-	if (!link->slots) {
-		free(link);
+	conn->ep = ep;
+	STAILQ_INIT(&conn->early);
+	LIST_INIT(&conn->windows);
+	SLIST_INIT(&conn->spare_windows);
+	conn->last.conn = conn;
+	conn->size = size;
+	conn->mask = size - 1;
+	conn->quiet = signals_all(ep) ? 0 : conn->mask >> 2;
+	conn->slots = calloc(size, sizeof(*conn->slots));
+	if (!conn->slots) {
+		free(conn);
 		return NULL;
 	}
 	for (i = 0; i < size; i++)
-		link->slots[i].link = link;
+		conn->slots[i].conn = conn;
 	vrb_rc(ep)->room.left -= size + 1;
-	return link;
+	return conn;
 }
 
-static struct vrb_rdm_link **bucket(struct ofi_rdm_ep *ep, uint32_t qp_num)
+static struct vrb_rc_conn **bucket(struct ofi_rdm_ep *ep, uint32_t qp_num)
 {
 	return &vrb_rc(ep)->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
 }
 
-static void unlist(struct vrb_rdm_link *link)
+static void unlist(struct vrb_rc_conn *conn)
 {
-	struct vrb_rdm_link **at = bucket(link->ep, link->qp_num);
+	struct vrb_rc_conn **at = bucket(conn->ep, conn->qp_num);
 
-	while (*at && *at != link)
+	while (*at && *at != conn)
 		at = &(*at)->qp_next;
 	if (*at)
-		*at = link->qp_next;
+		*at = conn->qp_next;
 }
 
-void vrb_rdm_link_destroy_qp(struct vrb_rdm_link *link)
+void vrb_rc_conn_destroy_qp(struct vrb_rc_conn *conn)
 {
-	int err = link->qp ? ibv_destroy_qp(link->qp) : 0;
+	int err = conn->qp ? ibv_destroy_qp(conn->qp) : 0;
 
-	link->qp = NULL;
+	conn->qp = NULL;
 	if (err)
-		link_failed("ibv_destroy_qp", err);
+		conn_failed("ibv_destroy_qp", err);
 }
 
-void vrb_rdm_link_free(struct vrb_rdm_link *link)
+void vrb_rc_conn_free(struct vrb_rc_conn *conn)
 {
-	if (!link)
+	if (!conn)
 		return;
-	unlist(link);
-	vrb_rc(link->ep)->room.left += link->size + 1;
-	if (link->peer)
-		vrb_rc_peer(link->peer)->links--;
-	free(link->proof);
-	free(link->slots);
-	free(link);
+	unlist(conn);
+	vrb_rc(conn->ep)->room.left += conn->size + 1;
+	if (conn->peer)
+		vrb_rc_peer(conn->peer)->conns--;
+	free(conn->proof);
+	free(conn->slots);
+	free(conn);
 }
 
 /* A peer that has not proved that it knows the job secret gets no remote access. */
-static int access_of(const struct vrb_rdm_link *link)
+static int access_of(const struct vrb_rc_conn *conn)
 {
-	if (link->proof && link->proof->shut)
+	if (conn->proof && conn->proof->shut)
 		return IBV_ACCESS_LOCAL_WRITE;
 	return IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 }
 
-static int to_init(struct vrb_rdm_link *link)
+static int to_init(struct vrb_rc_conn *conn)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
-		.port_num = link->id->port_num,
-		.qp_access_flags = (unsigned int)access_of(link),
+		.port_num = conn->id->port_num,
+		.qp_access_flags = (unsigned int)access_of(conn),
 	};
 	int err;
 
-	err = ibv_modify_qp(link->qp, &attr,
+	err = ibv_modify_qp(conn->qp, &attr,
 			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-	return err ? link_failed("ibv_modify_qp to INIT", err) : 0;
+	return err ? conn_failed("ibv_modify_qp to INIT", err) : 0;
 }
 
-int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
+int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 {
-	struct ofi_rdm_ep *ep = link->ep;
+	struct ofi_rdm_ep *ep = conn->ep;
 	struct ibv_qp_init_attr attr = {
-		.qp_context = &link->owner,
+		.qp_context = &conn->owner,
 		.send_cq = vrb_rc(ep)->cq,
 		.recv_cq = vrb_rc(ep)->cq,
 		.srq = vrb_rc(ep)->srq,
 		.qp_type = IBV_QPT_RC,
 		.cap = {
-			.max_send_wr = link->size + 1,
+			.max_send_wr = conn->size + 1,
 			.max_send_sge = 1 + OFI_RDM_PROTO_IOV,
 			.max_inline_data = ep->info->tx_attr->inject_size,
 		},
@@ -192,94 +192,94 @@ int vrb_rdm_link_create_qp(struct vrb_rdm_link *link)
 
 	attr.cap.max_inline_data =
 		vrb_rc(ep)->inline_max + (uint32_t)sizeof(struct ofi_rdm_wire_fast);
-	link->qp = ibv_create_qp(vrb_rc_domain(ep)->pd, &attr);
-	if (!link->qp)
-		return link_failed("ibv_create_qp", errno);
-	link->qp_num = link->qp->qp_num;
-	link->qp_next = *bucket(ep, link->qp_num);
-	*bucket(ep, link->qp_num) = link;
-	return to_init(link);
+	conn->qp = ibv_create_qp(vrb_rc_domain(ep)->pd, &attr);
+	if (!conn->qp)
+		return conn_failed("ibv_create_qp", errno);
+	conn->qp_num = conn->qp->qp_num;
+	conn->qp_next = *bucket(ep, conn->qp_num);
+	*bucket(ep, conn->qp_num) = conn;
+	return to_init(conn);
 }
 
-static int modify(struct vrb_rdm_link *link, enum ibv_qp_state state, const char *what)
+static int modify(struct vrb_rc_conn *conn, enum ibv_qp_state state, const char *what)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int err, mask = 0;
 
-	if (rdma_init_qp_attr(link->id, &attr, &mask))
-		return errno == EINVAL ? -FI_ECONNABORTED : link_failed("rdma_init_qp_attr", errno);
-	vrb_qp_settle(vrb_rc_domain(link->ep), link->ep->info, &attr, mask);
+	if (rdma_init_qp_attr(conn->id, &attr, &mask))
+		return errno == EINVAL ? -FI_ECONNABORTED : conn_failed("rdma_init_qp_attr", errno);
+	vrb_qp_settle(vrb_rc_domain(conn->ep), conn->ep->info, &attr, mask);
 	if (mask & IBV_QP_ACCESS_FLAGS)
-		attr.qp_access_flags = (unsigned int)access_of(link);
-	err = ibv_modify_qp(link->qp, &attr, mask);
-	return err ? link_failed(what, err) : 0;
+		attr.qp_access_flags = (unsigned int)access_of(conn);
+	err = ibv_modify_qp(conn->qp, &attr, mask);
+	return err ? conn_failed(what, err) : 0;
 }
 
-int vrb_rdm_link_connect(struct vrb_rdm_link *link)
+int vrb_rc_conn_connect(struct vrb_rc_conn *conn)
 {
-	int ret = modify(link, IBV_QPS_INIT, "ibv_modify_qp to INIT");
+	int ret = modify(conn, IBV_QPS_INIT, "ibv_modify_qp to INIT");
 
-	link->takes = !ret;
+	conn->takes = !ret;
 	if (!ret)
-		ret = modify(link, IBV_QPS_RTR, "ibv_modify_qp to RTR");
+		ret = modify(conn, IBV_QPS_RTR, "ibv_modify_qp to RTR");
 	if (!ret)
-		ret = modify(link, IBV_QPS_RTS, "ibv_modify_qp to RTS");
+		ret = modify(conn, IBV_QPS_RTS, "ibv_modify_qp to RTS");
 	return ret;
 }
 
-int vrb_rdm_link_open(struct vrb_rdm_link *link)
+int vrb_rc_conn_open(struct vrb_rc_conn *conn)
 {
-	struct ibv_qp_attr attr = { .qp_access_flags = (unsigned int)access_of(link) };
-	int err = ibv_modify_qp(link->qp, &attr, IBV_QP_ACCESS_FLAGS);
+	struct ibv_qp_attr attr = { .qp_access_flags = (unsigned int)access_of(conn) };
+	int err = ibv_modify_qp(conn->qp, &attr, IBV_QP_ACCESS_FLAGS);
 
-	return err ? -link_failed("ibv_modify_qp for remote access", err) : 0;
+	return err ? -conn_failed("ibv_modify_qp for remote access", err) : 0;
 }
 
-bool vrb_rdm_link_break(struct vrb_rdm_link *link)
+bool vrb_rc_conn_break(struct vrb_rc_conn *conn)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct ibv_send_wr *bad, wr = {
-		.wr_id = (uintptr_t)&link->last,
+		.wr_id = (uintptr_t)&conn->last,
 		.opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_SIGNALED,
 	};
 
-	return !ibv_modify_qp(link->qp, &attr, IBV_QP_STATE) && !ibv_post_send(link->qp, &wr, &bad);
+	return !ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE) && !ibv_post_send(conn->qp, &wr, &bad);
 }
 
-void vrb_rdm_link_halt(struct vrb_rdm_link *link, uint64_t now)
+void vrb_rc_conn_halt(struct vrb_rc_conn *conn, uint64_t now)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	link->linger = now + LINGER_MS;
-	if (link->qp && link->takes && ibv_modify_qp(link->qp, &attr, IBV_QP_STATE))
-		link->linger = now;
+	conn->linger = now + LINGER_MS;
+	if (conn->qp && conn->takes && ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE))
+		conn->linger = now;
 }
 
-bool vrb_rdm_link_freeable(const struct vrb_rdm_link *link, uint64_t now)
+bool vrb_rc_conn_freeable(const struct vrb_rc_conn *conn, uint64_t now)
 {
-	const struct vrb_domain *domain = vrb_rc_domain(link->ep);
+	const struct vrb_domain *domain = vrb_rc_domain(conn->ep);
 
-	return !link->qp || !link->takes || link->let_go || now >= link->linger || link->ep->dead ||
+	return !conn->qp || !conn->takes || conn->let_go || now >= conn->linger || conn->ep->dead ||
 	       __atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED);
 }
 
-bool vrb_rdm_link_touch(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow)
+bool vrb_rc_conn_touch(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 	uint64_t flags = (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT;
 
 	if (!ofi_rdm_flow_has_control_credit(flow) ||
-	    vrb_rdm_link_post(link, &wr, flags, NULL, NULL))
+	    vrb_rc_conn_post(conn, &wr, flags, NULL, NULL))
 		return false;
 	ofi_rdm_flow_take(flow);
 	return true;
 }
 
-void vrb_rdm_link_probe(struct vrb_rdm_link *link, struct ofi_rdm_flow *flow)
+void vrb_rc_conn_probe(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow)
 {
-	const struct vrb_rdm_slot *newest = &link->slots[(link->head - 1) & link->mask];
+	const struct vrb_rdm_slot *newest = &conn->slots[(conn->head - 1) & conn->mask];
 
-	if (!vrb_rdm_link_idle(link) && newest->flags & OFI_RDM_SILENT)
-		vrb_rdm_link_touch(link, flow);
+	if (!vrb_rc_conn_idle(conn) && newest->flags & OFI_RDM_SILENT)
+		vrb_rc_conn_touch(conn, flow);
 }

@@ -14,7 +14,7 @@ enum { SHARE = 3072, RX = 512, MOST = 2000 };
 
 static struct vrb_rc_ep rc;
 static struct vrb_domain domain;
-static struct vrb_rdm_link *links[MOST];
+static struct vrb_rc_conn *conns[MOST];
 static unsigned int count;
 
 static int begin(void **state)
@@ -38,7 +38,7 @@ static int end(void **state)
 {
 	(void)state;
 	while (count)
-		vrb_rdm_link_free(links[--count]);
+		vrb_rc_conn_free(conns[--count]);
 	assert_int_equal(rc.room.left + RX, rc.room.size);
 	ibv_destroy_cq(rc.cq);
 	fake_all_closed();
@@ -48,10 +48,10 @@ static int end(void **state)
 /* As many as there is room for. */
 static void fill(void)
 {
-	struct vrb_rdm_link *link;
+	struct vrb_rc_conn *conn;
 
-	while (count < MOST && (link = vrb_rdm_link_new(&rc.rdm)))
-		links[count++] = link;
+	while (count < MOST && (conn = vrb_rc_conn_new(&rc.rdm)))
+		conns[count++] = conn;
 }
 
 /* The queue never holds more than it has entries for. */
@@ -60,8 +60,8 @@ static void check_burden(void)
 	uint32_t i, sum = RX;
 
 	for (i = 0; i < count; i++) {
-		assert_true(links[i]->size >= 8 && links[i]->size <= 128);
-		sum += links[i]->size + 1;
+		assert_true(conns[i]->size >= 8 && conns[i]->size <= 128);
+		sum += conns[i]->size + 1;
 	}
 	assert_int_equal(sum + rc.room.left, rc.room.size);
 	assert_true(rc.room.size <= (uint32_t)domain.attr.max_cqe);
@@ -73,8 +73,8 @@ static void grows_with_its_peers(void **state)
 	fake.attr.max_cqe = domain.attr.max_cqe = 4194303;
 	fill();
 	assert_int_equal(count, MOST);
-	assert_int_equal(links[0]->size, 128);
-	assert_int_equal(links[MOST - 1]->size, 128);
+	assert_int_equal(conns[0]->size, 128);
+	assert_int_equal(conns[MOST - 1]->size, 128);
 	assert_true(fake.resizes < 10);
 	check_burden();
 }
@@ -84,11 +84,11 @@ static void has_room_for_500_on_a_small_device(void **state)
 	(void)state;
 	fill();
 	assert_true(count >= 500 && count < MOST);
-	assert_int_equal(links[0]->size, 128);
-	assert_int_equal(links[count - 1]->size, 8);
+	assert_int_equal(conns[0]->size, 128);
+	assert_int_equal(conns[count - 1]->size, 8);
 	check_burden();
 	/* One goes, one comes. */
-	vrb_rdm_link_free(links[--count]);
+	vrb_rc_conn_free(conns[--count]);
 	fill();
 	check_burden();
 }
@@ -121,27 +121,27 @@ static void faults_do_not_fill_the_log(void **state)
 	const struct ofi_rdm_conn_params params = { .cap = 1 };
 	const struct ibv_wc wc = { .status = IBV_WC_REM_OP_ERR };
 	static struct vrb_rc_peer rc_peer;
-	struct vrb_rdm_link *link;
+	struct vrb_rc_conn *conn;
 	int i;
 
 	(void)state;
 	rc_peer.rdm = (struct ofi_rdm_peer){ .ep = &rc.rdm, .addr.sa.sa_family = AF_INET };
-	ofi_rdm_conn_set_init(&rc.conn.set, &params);
-	TAILQ_INIT(&rc.conn.starved);
-	rc.conn.timer.fd = -1;
+	ofi_rdm_conn_set_init(&rc.conns.set, &params);
+	TAILQ_INIT(&rc.conns.starved);
+	rc.conns.timer.fd = -1;
 	fill();
-	link = links[0];
-	link->peer = &rc_peer.rdm;
+	conn = conns[0];
+	conn->peer = &rc_peer.rdm;
 	capture_start();
 	for (i = 0; i < 100; i++) {
-		assert_null(vrb_rdm_link_new(&rc.rdm));
+		assert_null(vrb_rc_conn_new(&rc.rdm));
 		vrb_rdm_conn_fault(&rc_peer.rdm.proto, OFI_RDM_WIRE_E_MEMORY);
 		vrb_rdm_conn_fault(&rc_peer.rdm.proto, OFI_RDM_WIRE_E_TYPE);
-		vrb_rdm_conn_failed(link, FI_EIO, &wc);
-		vrb_rdm_conn_qp_event(link, IBV_EVENT_QP_FATAL);
+		vrb_rdm_conn_failed(conn, FI_EIO, &wc);
+		vrb_rdm_conn_qp_event(conn, IBV_EVENT_QP_FATAL);
 	}
 	assert_in_range(lines_of(capture_stop()), 4, 15);
-	link->peer = NULL;
+	conn->peer = NULL;
 }
 
 /*
@@ -150,57 +150,57 @@ static void faults_do_not_fill_the_log(void **state)
  */
 static void knows_a_request_that_is_no_more(void **state)
 {
-	struct vrb_rdm_link *link = vrb_rdm_link_new(&rc.rdm);
+	struct vrb_rc_conn *conn = vrb_rc_conn_new(&rc.rdm);
 
 	(void)state;
 	fake.fail_at = fake.calls + 1;
 	fake.fail_errno = EINVAL;
-	assert_int_equal(vrb_rdm_link_connect(link), -FI_ECONNABORTED);
+	assert_int_equal(vrb_rc_conn_connect(conn), -FI_ECONNABORTED);
 	assert_string_equal(fake.failed, "rdma_init_qp_attr");
 	fake.fail_at = fake.calls + 1;
 	fake.fail_errno = EPERM;
-	assert_int_equal(vrb_rdm_link_connect(link), -FI_EPERM);
-	link->state = VRB_RDM_LINK_CALLING;
+	assert_int_equal(vrb_rc_conn_connect(conn), -FI_EPERM);
+	conn->state = VRB_RC_CONN_CALLING;
 	fake.fail_at = fake.calls + 1;
 	fake.fail_errno = EINVAL;
-	assert_int_equal(vrb_rdm_link_connect(link), -FI_ECONNABORTED);
+	assert_int_equal(vrb_rc_conn_connect(conn), -FI_ECONNABORTED);
 	fake.fail_at = 0;
-	vrb_rdm_link_free(link);
+	vrb_rc_conn_free(conn);
 }
 
 /* It is destroyed when the device has let go of its receives, or was waited for long enough. */
 static void lingers_until_it_lets_go(void **state)
 {
-	struct vrb_rdm_link *link = vrb_rdm_link_new(&rc.rdm);
+	struct vrb_rc_conn *conn = vrb_rc_conn_new(&rc.rdm);
 	struct ibv_qp_init_attr init = { .send_cq = rc.cq,
 					 .recv_cq = rc.cq,
 					 .qp_type = IBV_QPT_RC };
 	struct ibv_pd *pd = ibv_alloc_pd(&fake.ctx);
 
 	(void)state;
-	vrb_rdm_link_halt(link, 5);
-	assert_true(vrb_rdm_link_freeable(link, 5));
+	vrb_rc_conn_halt(conn, 5);
+	assert_true(vrb_rc_conn_freeable(conn, 5));
 	init.cap.max_send_wr = init.cap.max_recv_wr = 1;
 	init.cap.max_send_sge = init.cap.max_recv_sge = 1;
-	link->qp = ibv_create_qp(pd, &init);
-	vrb_rdm_link_halt(link, 5);
-	assert_true(vrb_rdm_link_freeable(link, 5));
-	link->takes = true;
-	vrb_rdm_link_halt(link, 5);
-	assert_int_equal(fake_qp(link->qp)->attr.qp_state, IBV_QPS_ERR);
-	assert_false(vrb_rdm_link_freeable(link, 5));
-	assert_false(vrb_rdm_link_freeable(link, 104));
-	assert_true(vrb_rdm_link_freeable(link, 1005));
-	link->let_go = true;
-	assert_true(vrb_rdm_link_freeable(link, 5));
-	link->let_go = false;
+	conn->qp = ibv_create_qp(pd, &init);
+	vrb_rc_conn_halt(conn, 5);
+	assert_true(vrb_rc_conn_freeable(conn, 5));
+	conn->takes = true;
+	vrb_rc_conn_halt(conn, 5);
+	assert_int_equal(fake_qp(conn->qp)->attr.qp_state, IBV_QPS_ERR);
+	assert_false(vrb_rc_conn_freeable(conn, 5));
+	assert_false(vrb_rc_conn_freeable(conn, 104));
+	assert_true(vrb_rc_conn_freeable(conn, 1005));
+	conn->let_go = true;
+	assert_true(vrb_rc_conn_freeable(conn, 5));
+	conn->let_go = false;
 	domain.no_last_wqe = true;
-	assert_true(vrb_rdm_link_freeable(link, 5));
+	assert_true(vrb_rc_conn_freeable(conn, 5));
 	domain.no_last_wqe = false;
 	rc.rdm.dead = FI_EIO;
-	assert_true(vrb_rdm_link_freeable(link, 5));
-	vrb_rdm_link_destroy_qp(link);
-	vrb_rdm_link_free(link);
+	assert_true(vrb_rc_conn_freeable(conn, 5));
+	vrb_rc_conn_destroy_qp(conn);
+	vrb_rc_conn_free(conn);
 	ibv_dealloc_pd(pd);
 }
 
@@ -214,30 +214,30 @@ static void a_mark_is_passed_when_all_before_it_is_complete(void **state)
 	const struct fi_info info = { .ep_attr = &attr };
 	const struct ofi_rdm_xport_ops *ops = vrb_rdm_rc(&domain, &info).ops;
 	static struct vrb_rc_peer rc_peer;
-	struct vrb_rdm_link *link = vrb_rdm_link_new(&rc.rdm);
+	struct vrb_rc_conn *conn = vrb_rc_conn_new(&rc.rdm);
 	uint32_t mark;
 
 	(void)state;
 	rc_peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm };
-	TAILQ_INIT(&rc.conn.starved);
-	rc.conn.timer.fd = -1;
+	TAILQ_INIT(&rc.conns.starved);
+	rc.conns.timer.fd = -1;
 	assert_true(ops->quiet(&rc_peer.rdm.proto)); /* without a connection, too */
-	rc_peer.link = link;
-	link->head = link->tail = UINT32_MAX; /* the counts go round */
+	rc_peer.conn = conn;
+	conn->head = conn->tail = UINT32_MAX; /* the counts go round */
 	assert_true(ops->quiet(&rc_peer.rdm.proto));
-	link->head += 2;
+	conn->head += 2;
 	assert_false(ops->quiet(&rc_peer.rdm.proto));
 	mark = ops->mark(&rc_peer.rdm.proto);
 	assert_false(ops->passed(&rc_peer.rdm.proto, mark));
 	assert_false(rc_peer.starved);
-	link->slots[(link->head - 1) & link->mask].flags = OFI_RDM_SILENT;
-	link->tail++;
+	conn->slots[(conn->head - 1) & conn->mask].flags = OFI_RDM_SILENT;
+	conn->tail++;
 	assert_false(ops->passed(&rc_peer.rdm.proto, mark)); /* there is no credit for a probe */
 	assert_true(rc_peer.starved);
-	link->head++; /* which the mark does not stand for */
-	link->tail++;
+	conn->head++; /* which the mark does not stand for */
+	conn->tail++;
 	assert_true(ops->passed(&rc_peer.rdm.proto, mark));
-	vrb_rdm_link_free(link);
+	vrb_rc_conn_free(conn);
 }
 
 static uint8_t sent[512];
@@ -277,15 +277,15 @@ static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 	struct ibv_context context = { .ops.post_send = post_send };
 	struct ibv_qp qp = { .context = &context };
 	static struct vrb_rc_peer rc_peer;
-	struct vrb_rdm_link *link = vrb_rdm_link_new(&rc.rdm);
+	struct vrb_rc_conn *conn = vrb_rc_conn_new(&rc.rdm);
 	uint8_t bytes[sizeof(sent)];
 	struct vrb_rdm_buf bounce = { .out.data = bytes };
 
 	(void)state;
-	rc_peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .link = link };
-	TAILQ_INIT(&rc.conn.starved);
-	rc.conn.timer.fd = -1;
-	link->qp = &qp;
+	rc_peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .conn = conn };
+	TAILQ_INIT(&rc.conns.starved);
+	rc.conns.timer.fd = -1;
+	conn->qp = &qp;
 	SLIST_INSERT_HEAD(&rc.tx_bufs.free, &bounce, link);
 	post_err = 0;
 	rc.inline_max = 256;
@@ -294,12 +294,12 @@ static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 	assert_int_equal(sent_len, 104);
 	assert_memory_equal(sent, "head", 5);
 	assert_memory_equal(sent + 100, "cdef", 4);
-	assert_null(link->slots[0].bounce);
+	assert_null(conn->slots[0].bounce);
 	rc.inline_max = 0;
 	assert_int_equal(send_list(ops, &rc_peer.rdm), 0);
 	assert_false(send_flags & IBV_SEND_INLINE);
 	assert_memory_equal(sent + 100, "cdef", 4);
-	assert_ptr_equal(link->slots[1].bounce, &bounce);
+	assert_ptr_equal(conn->slots[1].bounce, &bounce);
 	/* Another one has none, and is tried again. */
 	assert_int_equal(send_list(ops, &rc_peer.rdm), -FI_EAGAIN);
 	assert_true(rc_peer.starved);
@@ -308,9 +308,9 @@ static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 	post_err = ENOMEM;
 	assert_int_equal(send_list(ops, &rc_peer.rdm), -FI_EAGAIN);
 	assert_ptr_equal(SLIST_FIRST(&rc.tx_bufs.free), &bounce);
-	assert_int_equal(link->head, 2);
-	link->qp = NULL;
-	vrb_rdm_link_free(link);
+	assert_int_equal(conn->head, 2);
+	conn->qp = NULL;
+	vrb_rc_conn_free(conn);
 }
 
 int main(void)
