@@ -113,68 +113,65 @@ OFI_INLINE ssize_t post_one(struct ofi_rdm_ep *ep, bool tagged, struct ofi_rdm_r
 }
 
 static inline void set_buffer(struct ofi_rdm_recv *recv, uint64_t flags, void *buf, size_t len,
-			      void *context)
+			      void *desc, void *context)
 {
 	recv->flags = flags;
 	recv->proto.match.context = context;
 	recv->proto.iov[0].iov_base = buf;
 	recv->proto.iov[0].iov_len = len;
+	recv->proto.lkey = (uint32_t)(uintptr_t)desc;
 }
 
-OFI_INLINE ssize_t trecv_any(struct fid_ep *fid, void *buf, size_t len, fi_addr_t addr,
+OFI_INLINE ssize_t trecv_any(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
 			     uint64_t tag, uint64_t ignore, void *context, bool nolock)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm(fid);
 	struct ofi_rdm_recv *recv;
 
 	if (ofi_unlikely(!buf || !ofi_rdm_try_enter(ep, nolock)))
-		return ofi_rdm_trecv_any(fid, buf, len, NULL, addr, tag, ignore, context);
+		return ofi_rdm_trecv_any(fid, buf, len, desc, addr, tag, ignore, context);
 	recv = SLIST_FIRST(&ep->free_recvs[true]);
 	if (ofi_unlikely(!recv))
-		return ofi_rdm_trecv_entered(fid, buf, len, NULL, addr, tag, ignore, context);
-	set_buffer(recv, ep->recv_flags[true], buf, len, context);
+		return ofi_rdm_trecv_entered(fid, buf, len, desc, addr, tag, ignore, context);
+	set_buffer(recv, ep->recv_flags[true], buf, len, desc, context);
 	return post_one(ep, true, recv, addr, tag, ignore, nolock);
 }
 
-OFI_INLINE ssize_t recv_any(struct fid_ep *fid, void *buf, size_t len, fi_addr_t addr,
+OFI_INLINE ssize_t recv_any(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
 			    void *context, bool nolock)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm(fid);
 	struct ofi_rdm_recv *recv;
 
 	if (ofi_unlikely(!buf || !ep->recv_flags[false] || !ofi_rdm_try_enter(ep, nolock)))
-		return ofi_rdm_recv_any(fid, buf, len, NULL, addr, context);
+		return ofi_rdm_recv_any(fid, buf, len, desc, addr, context);
 	recv = SLIST_FIRST(&ep->free_recvs[false]);
 	if (ofi_unlikely(!recv))
-		return ofi_rdm_recv_entered(fid, buf, len, NULL, addr, context);
-	set_buffer(recv, ep->recv_flags[false], buf, len, context);
+		return ofi_rdm_recv_entered(fid, buf, len, desc, addr, context);
+	set_buffer(recv, ep->recv_flags[false], buf, len, desc, context);
 	return post_one(ep, false, recv, addr, 0, 0, nolock);
 }
 
 ssize_t ofi_rdm_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
 		      uint64_t tag, uint64_t ignore, void *context)
 {
-	(void)desc;
-	return trecv_any(fid, buf, len, addr, tag, ignore, context, false);
+	return trecv_any(fid, buf, len, desc, addr, tag, ignore, context, false);
 }
 
 ssize_t ofi_rdm_trecv_nolock(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
 			     uint64_t tag, uint64_t ignore, void *context)
 {
-	(void)desc;
-	return trecv_any(fid, buf, len, addr, tag, ignore, context, true);
+	return trecv_any(fid, buf, len, desc, addr, tag, ignore, context, true);
 }
 
 ssize_t ofi_rdm_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
 		     void *context)
 {
-	(void)desc;
-	return recv_any(fid, buf, len, addr, context, false);
+	return recv_any(fid, buf, len, desc, addr, context, false);
 }
 
 ssize_t ofi_rdm_recv_nolock(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr,
 			    void *context)
 {
-	(void)desc;
-	return recv_any(fid, buf, len, addr, context, true);
+	return recv_any(fid, buf, len, desc, addr, context, true);
 }

@@ -111,8 +111,8 @@ void ofi_rdm_flow_halt_acked(struct ofi_rdm_flow *flow);
 /* Returns true if ofi_rdm_flow_resume() would find a peer. */
 static inline bool ofi_rdm_flow_may_resume(const struct ofi_rdm_flow_budget *budget)
 {
-	return (budget->used <= budget->limit / 2 && !LIST_EMPTY(&budget->told)) ||
-	       (budget->used <= budget->limit + budget->limit / 2 && !LIST_EMPTY(&budget->halted));
+	return (!LIST_EMPTY(&budget->told) && budget->used <= budget->limit / 2) ||
+	       (!LIST_EMPTY(&budget->halted) && budget->used <= budget->limit + budget->limit / 2);
 }
 
 /* Returns true if a data packet may be sent without queueing. */

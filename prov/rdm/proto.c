@@ -146,21 +146,16 @@ static bool send_controls(struct ofi_rdm_proto_peer *peer)
 	return send_stop_or_go(peer);
 }
 
-static inline bool owes(const struct ofi_rdm_proto_peer *peer)
-{
-	return peer->flow.owed != OFI_RDM_FLOW_NOTHING || !STAILQ_EMPTY(&peer->flow.control);
-}
-
 static void send_all(struct ofi_rdm_proto_peer *peer)
 {
-	if (!peer->up || (owes(peer) && !send_controls(peer)))
+	if (!peer->up || (ofi_rdm_proto_owes(peer) && !send_controls(peer)))
 		return;
 	if (!TAILQ_EMPTY(&peer->readers) || !TAILQ_EMPTY(&peer->writers))
 		ofi_rdm_proto_rndv_pump(peer);
 	if (!STAILQ_EMPTY(&peer->flow.data))
 		ofi_rdm_proto_out_pump(peer);
 	/* Sending may have completed a rendezvous, which then owes a packet. */
-	if (owes(peer))
+	if (ofi_rdm_proto_owes(peer))
 		send_controls(peer);
 }
 
@@ -181,7 +176,7 @@ void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto)
 	budget->resuming = false;
 }
 
-void ofi_rdm_proto_progress(struct ofi_rdm_proto_peer *peer)
+void ofi_rdm_proto_go_on(struct ofi_rdm_proto_peer *peer)
 {
 	send_all(peer);
 	if (ofi_unlikely(ofi_rdm_flow_may_resume(&peer->proto->budget)))

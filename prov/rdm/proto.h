@@ -126,6 +126,7 @@ struct ofi_rdm_proto_recv {
 	struct iovec iov[OFI_RDM_PROTO_IOV];
 	uint8_t count;
 	uint8_t space;
+	uint32_t lkey;	 /* of the application's registration of the only entry, or 0 */
 	size_t min_free; /* FI_MULTI_RECV: the receive ends when less room than this is left */
 
 	size_t len;
@@ -218,6 +219,7 @@ struct ofi_rdm_proto_ops {
 struct ofi_rdm_proto_config {
 	size_t segmented;    /* largest message that is sent in segments by preference */
 	bool write;	     /* as a receiver, let the sender write */
+	bool descriptors;    /* what the application registered is not registered again */
 	uint64_t unexpected; /* budget in bytes */
 };
 
@@ -318,11 +320,25 @@ void ofi_rdm_proto_revoked(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto
 void ofi_rdm_proto_bound(struct ofi_rdm_proto_peer *peer);
 /* Lets waiting peers go on after bytes were returned to the budget. */
 void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto);
+/* What ofi_rdm_proto_progress() does if there is anything to do. */
+void ofi_rdm_proto_go_on(struct ofi_rdm_proto_peer *peer);
+
+static inline bool ofi_rdm_proto_owes(const struct ofi_rdm_proto_peer *peer)
+{
+	return peer->flow.owed != OFI_RDM_FLOW_NOTHING || !STAILQ_EMPTY(&peer->flow.control);
+}
+
 /*
  * Sends what is queued, after the resource for which the transport's send() failed is available
  * again.
  */
-void ofi_rdm_proto_progress(struct ofi_rdm_proto_peer *peer);
+static inline void ofi_rdm_proto_progress(struct ofi_rdm_proto_peer *peer)
+{
+	if (ofi_rdm_proto_owes(peer) || !STAILQ_EMPTY(&peer->flow.data) ||
+	    !TAILQ_EMPTY(&peer->readers) || !TAILQ_EMPTY(&peer->writers) ||
+	    ofi_rdm_flow_may_resume(&peer->proto->budget))
+		ofi_rdm_proto_go_on(peer);
+}
 
 /* Posts a receive, which may complete before this returns. */
 void ofi_rdm_proto_recv_post(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv,

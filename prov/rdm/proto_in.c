@@ -16,21 +16,34 @@ static struct ofi_rdm_match *match_of(struct ofi_rdm_proto_in *in)
 								       : OFI_RDM_PROTO_UNTAGGED];
 }
 
-static void copy_in(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *from, size_t len)
+/* Copies to a receive with several buffers. */
+static OFI_OUTLINE void copy_parts(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *from,
+				   size_t len)
 {
 	const struct ofi_rdm_proto_recv *recv = in->recv;
 	size_t left, chunk;
 	void *to;
 
-	if (offset >= in->accept)
-		return;
-	len = ofi_rdm_proto_min(len, in->accept - offset);
 	for (; len; len -= chunk, from += chunk, offset += chunk) {
 		ofi_rdm_proto_iov_at(recv->iov, recv->count, in->base + offset, &to, &left);
 		chunk = ofi_rdm_proto_min(len, left);
 		if (ofi_hmem_copy(to, from, chunk) && !in->err)
 			in->err = FI_EIO;
 	}
+}
+
+static void copy_in(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *from, size_t len)
+{
+	const struct ofi_rdm_proto_recv *recv = in->recv;
+
+	if (offset >= in->accept)
+		return;
+	len = ofi_rdm_proto_min(len, in->accept - offset);
+	if (recv->count > 1)
+		copy_parts(in, offset, from, len);
+	else if (ofi_hmem_copy((uint8_t *)recv->iov[0].iov_base + in->base + offset, from, len) &&
+		 !in->err)
+		in->err = FI_EIO;
 }
 
 void ofi_rdm_proto_in_attach(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv)

@@ -34,11 +34,17 @@ void ofi_rdm_proto_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_m
  * Returns the index of the entry that contains the offset, with its address there and the bytes
  * left in it.
  */
-uint8_t ofi_rdm_proto_iov_at(const struct iovec *iov, uint8_t count, size_t offset, void **addr,
-			     size_t *left);
-/* The same for the regions of a packet; returns the region's key. */
-uint64_t ofi_rdm_proto_region_at(const struct ofi_rdm_wire_packet *packet, uint64_t offset,
-				 uint64_t *addr, uint64_t *left);
+static inline uint8_t ofi_rdm_proto_iov_at(const struct iovec *iov, uint8_t count, size_t offset,
+					   void **addr, size_t *left)
+{
+	uint8_t i;
+
+	for (i = 0; i + 1 < count && offset >= iov[i].iov_len; i++)
+		offset -= iov[i].iov_len;
+	*addr = (char *)iov[i].iov_base + offset;
+	*left = iov[i].iov_len - offset;
+	return i;
+}
 
 /* Sends a header without payload and takes the credit. Returns 0 or -FI_EAGAIN. */
 int ofi_rdm_proto_control(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire_packet *packet,

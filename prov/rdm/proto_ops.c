@@ -76,6 +76,7 @@ int ofi_rdm_proto_open(struct ofi_rdm_ep *ep, const struct ofi_rdm_xport *xport,
 		       const struct ofi_rdm_proto_config *config)
 {
 	size_t buckets = (size_t)1 << MATCH_BITS;
+	int ret;
 
 	ep->buckets = calloc(4 * buckets, sizeof(*ep->buckets));
 	if (!ep->buckets)
@@ -83,5 +84,8 @@ int ofi_rdm_proto_open(struct ofi_rdm_ep *ep, const struct ofi_rdm_xport *xport,
 	ofi_rdm_match_init(&ep->proto.match[0], ep->buckets, ep->buckets + buckets, MATCH_BITS);
 	ofi_rdm_match_init(&ep->proto.match[1], ep->buckets + 2 * buckets,
 			   ep->buckets + 3 * buckets, MATCH_BITS);
-	return ofi_rdm_proto_init(&ep->proto, &proto_ops_ops, xport, config);
+	ret = ofi_rdm_proto_init(&ep->proto, &proto_ops_ops, xport, config);
+	/* Of device memory, whether the local device may write to it is the endpoint's option. */
+	ep->proto.config.descriptors = !(ep->info->caps & FI_HMEM);
+	return ret;
 }

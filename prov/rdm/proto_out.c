@@ -160,14 +160,26 @@ static struct ofi_rdm_wire_packet describe(const struct ofi_rdm_proto_out *out,
 }
 
 /*
+ * Returns true if the message waits for the completion of its next packet. Packets complete in
+ * order, so one that the next follows at once needs no completion of its own.
+ */
+static bool is_tracked(const struct ofi_rdm_proto_out *out, size_t len)
+{
+	const struct ofi_rdm_flow *flow = &out->peer->flow;
+
+	return out->level != OFI_RDM_PROTO_INJECT &&
+	       (out->sent + len == out->total || flow->credits <= flow->reserve + 1);
+}
+
+/*
  * Sends a packet with the next bytes of the message and dequeues the message after the last one.
  * Returns 0 or -FI_EAGAIN.
  */
 static int send_bytes(struct ofi_rdm_proto_out *out, const struct ofi_rdm_wire_packet *packet)
 {
 	struct ofi_rdm_proto_peer *peer = out->peer;
-	bool tracked = out->level != OFI_RDM_PROTO_INJECT;
 	size_t len = ofi_rdm_proto_min(out->total - out->sent, peer->eager);
+	bool tracked = is_tracked(out, len);
 	uint8_t header[OFI_RDM_WIRE_HEADER_MAX];
 	int ret;
 
@@ -188,16 +200,17 @@ static int send_bytes(struct ofi_rdm_proto_out *out, const struct ofi_rdm_wire_p
 
 static int send_segment(struct ofi_rdm_proto_out *out)
 {
-	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_SEG_NEXT };
+	struct ofi_rdm_wire_packet packet;
 
 	out->segments = true;
-	if (!out->sent && !out->asked) {
+	if (!out->sent && !out->asked)
 		packet = describe(out, OFI_RDM_WIRE_SEG_FIRST);
-	} else {
-		packet.type = out->asked ? OFI_RDM_WIRE_SEG_ASKED : OFI_RDM_WIRE_SEG_NEXT;
-		packet.id = out->id;
-		packet.offset = out->sent;
-	}
+	else
+		packet = (struct ofi_rdm_wire_packet){
+			.type = out->asked ? OFI_RDM_WIRE_SEG_ASKED : OFI_RDM_WIRE_SEG_NEXT,
+			.id = out->id,
+			.offset = out->sent,
+		};
 	return send_bytes(out, &packet);
 }
 

@@ -28,20 +28,9 @@ void ofi_rdm_proto_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_m
 		peer->proto->xport.ops->dereg(peer, &mr[*count - 1]);
 }
 
-uint8_t ofi_rdm_proto_iov_at(const struct iovec *iov, uint8_t count, size_t offset, void **addr,
-			     size_t *left)
-{
-	uint8_t i;
-
-	for (i = 0; i + 1 < count && offset >= iov[i].iov_len; i++)
-		offset -= iov[i].iov_len;
-	*addr = (char *)iov[i].iov_base + offset;
-	*left = iov[i].iov_len - offset;
-	return i;
-}
-
-uint64_t ofi_rdm_proto_region_at(const struct ofi_rdm_wire_packet *packet, uint64_t offset,
-				 uint64_t *addr, uint64_t *left)
+/* The same as ofi_rdm_proto_iov_at() for the regions of a packet; returns the region's key. */
+static uint64_t region_at(const struct ofi_rdm_wire_packet *packet, uint64_t offset, uint64_t *addr,
+			  uint64_t *left)
 {
 	struct ofi_rdm_wire_region region;
 	uint8_t i = 0;
@@ -111,10 +100,10 @@ int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out)
 	if (out->level == OFI_RDM_PROTO_DELIVERY)
 		rts.flags |= OFI_RDM_WIRE_WANT_ACK;
 	rts.count = put_regions(list, out->iov, out->count, out->mr);
-	ret = ofi_rdm_proto_control(out->peer, &rts, out);
+	/* It needs no completion: the receiver answers. */
+	ret = ofi_rdm_proto_control(out->peer, &rts, NULL);
 	if (ret)
 		return ret;
-	out->inflight++;
 	out->state = OFI_RDM_PROTO_OUT_WAITING;
 	return 0;
 }
@@ -156,6 +145,20 @@ static void end_rndv(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_rndv_fin(in);
 }
 
+/*
+ * Makes the receive's part known to the device that will read into it, unless the application has.
+ */
+static int reg_destination(struct ofi_rdm_proto_in *in, uint8_t count)
+{
+	uint32_t lkey = in->recv->lkey;
+
+	if (!lkey || !in->peer->proto->config.descriptors)
+		return ofi_rdm_proto_reg(in->peer, in->iov, count, OFI_RDM_PROTO_DESTINATION,
+					 in->mr);
+	in->mr[0] = (struct ofi_rdm_proto_mr){ .lkey = lkey };
+	return 0;
+}
+
 static void ask_for_segments(struct ofi_rdm_proto_in *in)
 {
 	in->asked = true;
@@ -177,17 +180,19 @@ void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in)
 	struct ofi_rdm_proto_peer *peer = in->peer;
 	const struct ofi_rdm_xport_props *props = &peer->proto->xport.props;
 	bool write = is_to_write(in);
-	enum ofi_rdm_proto_access access =
-		write ? OFI_RDM_PROTO_PEER_WRITES : OFI_RDM_PROTO_DESTINATION;
 	uint8_t count;
+	int ret;
 
 	count = slice(in->recv, in->base, in->accept, in->iov);
 	if (!count) {
 		end_rndv(in);
 		return;
 	}
-	if ((!write && !props->can_read) ||
-	    ofi_rdm_proto_reg(peer, in->iov, count, access, in->mr)) {
+	if (write)
+		ret = ofi_rdm_proto_reg(peer, in->iov, count, OFI_RDM_PROTO_PEER_WRITES, in->mr);
+	else
+		ret = props->can_read ? reg_destination(in, count) : -FI_EOPNOTSUPP;
+	if (ret) {
 		ask_for_segments(in);
 		return;
 	}
@@ -223,7 +228,7 @@ static bool read_more(struct ofi_rdm_proto_in *in)
 	    !ofi_rdm_flow_has_data_credit(&in->peer->flow))
 		return false;
 	i = ofi_rdm_proto_iov_at(in->iov, in->mr_count, in->got, &addr, &len);
-	key = ofi_rdm_proto_region_at(&in->packet, in->got, &remote, &there);
+	key = region_at(&in->packet, in->got, &remote, &there);
 	len = ofi_rdm_proto_min(len, proto->xport.props.max_read);
 	if (len > there)
 		len = (size_t)there;
@@ -265,7 +270,7 @@ static bool write_more(struct ofi_rdm_proto_out *out)
 	    !ofi_rdm_flow_has_data_credit(&out->peer->flow))
 		return false;
 	i = ofi_rdm_proto_iov_at(out->iov, out->count, out->sent, &addr, &len);
-	key = ofi_rdm_proto_region_at(&out->cts->packet, out->sent, &remote, &there);
+	key = region_at(&out->cts->packet, out->sent, &remote, &there);
 	len = ofi_rdm_proto_min(len, proto->xport.props.max_write);
 	if (len > there)
 		len = (size_t)there;

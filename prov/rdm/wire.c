@@ -2,6 +2,7 @@
 /* Encodes and decodes packets. */
 #include <rdma/fi_errno.h>
 #include "wire.h"
+#include "src/ds/compiler.h"
 
 enum { STATUS_MAX = 4096 }; /* FI_E* are below this */
 
@@ -99,26 +100,7 @@ const char *ofi_rdm_wire_type_name(unsigned int type)
 	return type < OFI_RDM_WIRE_TYPES && shapes[type].name ? shapes[type].name : "?";
 }
 
-/* The caller has checked that there are enough bytes. */
-static inline uint32_t take32(const uint8_t **at)
-{
-	uint32_t value;
-
-	memcpy(&value, *at, sizeof(value));
-	*at += sizeof(value);
-	return le32toh(value);
-}
-
-static inline uint64_t take64(const uint8_t **at)
-{
-	uint64_t value;
-
-	memcpy(&value, *at, sizeof(value));
-	*at += sizeof(value);
-	return le64toh(value);
-}
-
-static size_t fields_len(const struct ofi_rdm_wire_packet *p, const struct shape *shape)
+OFI_INLINE size_t fields_len(const struct ofi_rdm_wire_packet *p, const struct shape *shape)
 {
 	size_t len = shape->len;
 
@@ -134,8 +116,8 @@ static enum ofi_rdm_wire_error take_status(const uint8_t **at, struct ofi_rdm_wi
 {
 	uint32_t second;
 
-	p->status = take32(at);
-	second = take32(at);
+	p->status = ofi_rdm_wire_take32(at);
+	second = ofi_rdm_wire_take32(at);
 	if (p->status >= STATUS_MAX)
 		return OFI_RDM_WIRE_E_STATUS;
 	if (p->type == OFI_RDM_WIRE_KEY_RSP)
@@ -147,8 +129,8 @@ static enum ofi_rdm_wire_error take_status(const uint8_t **at, struct ofi_rdm_wi
 
 static enum ofi_rdm_wire_error take_rid(const uint8_t **at, struct ofi_rdm_wire_packet *p)
 {
-	p->rid = take32(at);
-	return take32(at) ? OFI_RDM_WIRE_E_UNUSED : OFI_RDM_WIRE_OK;
+	p->rid = ofi_rdm_wire_take32(at);
+	return ofi_rdm_wire_take32(at) ? OFI_RDM_WIRE_E_UNUSED : OFI_RDM_WIRE_OK;
 }
 
 static void take_atomic(const uint8_t **at, struct ofi_rdm_wire_atomic *atomic)
@@ -158,39 +140,40 @@ static void take_atomic(const uint8_t **at, struct ofi_rdm_wire_atomic *atomic)
 	atomic->datatype = (*at)[2];
 	atomic->size = (*at)[3];
 	*at += 4;
-	atomic->count = take32(at);
+	atomic->count = ofi_rdm_wire_take32(at);
 }
 
-/* The caller has checked that there are enough bytes. */
-static enum ofi_rdm_wire_error take_fields(const uint8_t **at, struct ofi_rdm_wire_packet *p,
-					   unsigned int has)
+OFI_INLINE uint64_t take_if(const uint8_t **at, bool has)
+{
+	return has ? ofi_rdm_wire_take64(at) : 0;
+}
+
+/* Sets all fields. The caller has checked that there are enough bytes. */
+OFI_INLINE enum ofi_rdm_wire_error take_fields(const uint8_t **at, struct ofi_rdm_wire_packet *p,
+					       unsigned int has)
 {
 	enum ofi_rdm_wire_error error = OFI_RDM_WIRE_OK;
 
-	if (has & HAS_TOTAL)
-		p->total = take64(at);
-	if (has & HAS_OFFSET)
-		p->offset = take64(at);
+	p->rid = p->status = 0;
+	p->total = take_if(at, has & HAS_TOTAL);
+	p->offset = take_if(at, has & HAS_OFFSET);
 	if (has & HAS_RID)
 		error = take_rid(at, p);
+	p->key = 0;
 	if (has & HAS_STATUS)
 		error = take_status(at, p);
 	if (has & HAS_KEY)
-		p->key = take64(at);
-	if (has & HAS_RANGE) {
-		p->addr = take64(at);
-		p->len = take64(at);
-	}
-	if (has & HAS_TAG && p->flags & OFI_RDM_WIRE_TAGGED)
-		p->tag = take64(at);
-	if (has & HAS_TAG && p->flags & OFI_RDM_WIRE_DATA)
-		p->data = take64(at);
+		p->key = ofi_rdm_wire_take64(at);
+	p->addr = take_if(at, has & HAS_RANGE);
+	p->len = take_if(at, has & HAS_RANGE);
+	p->tag = take_if(at, has & HAS_TAG && p->flags & OFI_RDM_WIRE_TAGGED);
+	p->data = take_if(at, has & HAS_TAG && p->flags & OFI_RDM_WIRE_DATA);
+	p->atomic = (struct ofi_rdm_wire_atomic){ 0 };
 	if (has & HAS_ATOMIC)
 		take_atomic(at, &p->atomic);
-	if (has & HAS_LIST) {
-		p->list = *at;
+	p->list = has & HAS_LIST ? *at : NULL;
+	if (has & HAS_LIST)
 		*at += p->count * sizeof(struct ofi_rdm_wire_region);
-	}
 	return error;
 }
 
@@ -241,7 +224,7 @@ static enum ofi_rdm_wire_error check_atomic(const struct ofi_rdm_wire_packet *p)
 	return OFI_RDM_WIRE_OK;
 }
 
-static enum ofi_rdm_wire_error check_meaning(const struct ofi_rdm_wire_packet *p)
+OFI_INLINE enum ofi_rdm_wire_error check_meaning(const struct ofi_rdm_wire_packet *p)
 {
 	switch (p->type) {
 	case OFI_RDM_WIRE_SEG_FIRST:
@@ -278,31 +261,25 @@ static int is_collective(const struct ofi_rdm_wire_base *base)
 		base->type == OFI_RDM_WIRE_RTS);
 }
 
-enum ofi_rdm_wire_error ofi_rdm_wire_parse(const void *bytes, size_t len,
-					   struct ofi_rdm_wire_packet *packet)
+/*
+ * Parses all but version and type. With a constant type there is only code for the fields of that
+ * type.
+ */
+OFI_INLINE enum ofi_rdm_wire_error parse_as(const struct ofi_rdm_wire_base *base, const uint8_t *at,
+					    const uint8_t *end, unsigned int type,
+					    struct ofi_rdm_wire_packet *packet)
 {
-	const uint8_t *at = (const uint8_t *)bytes + 4, *end = (const uint8_t *)bytes + len;
-	const struct shape *shape;
-	struct ofi_rdm_wire_base base;
+	const struct shape *shape = &shapes[type];
 	enum ofi_rdm_wire_error error;
 
-	*packet = (struct ofi_rdm_wire_packet){ 0 };
-	if (len < sizeof(base))
-		return OFI_RDM_WIRE_E_SHORT;
-	memcpy(&base, bytes, sizeof(base));
-	if (base.version < OFI_RDM_WIRE_VERSION_MIN || base.version > OFI_RDM_WIRE_VERSION)
-		return OFI_RDM_WIRE_E_VERSION;
-	if (base.type >= OFI_RDM_WIRE_TYPES || !shapes[base.type].name)
-		return OFI_RDM_WIRE_E_TYPE;
-	shape = &shapes[base.type];
-	if (base.flags & ~shape->flags && !is_collective(&base))
+	if (base->flags & ~shape->flags && !is_collective(base))
 		return OFI_RDM_WIRE_E_FLAGS;
-	if (base.count && !(shape->has & HAS_LIST))
+	if (base->count && !(shape->has & HAS_LIST))
 		return OFI_RDM_WIRE_E_UNUSED;
-	packet->type = base.type;
-	packet->flags = base.flags;
-	packet->count = base.count;
-	packet->id = take32(&at);
+	packet->type = (enum ofi_rdm_wire_type)type;
+	packet->flags = base->flags;
+	packet->count = base->count;
+	packet->id = le32toh(base->id);
 	if ((size_t)(end - at) < fields_len(packet, shape))
 		return OFI_RDM_WIRE_E_SHORT;
 	error = take_fields(&at, packet, shape->has);
@@ -313,6 +290,38 @@ enum ofi_rdm_wire_error ofi_rdm_wire_parse(const void *bytes, size_t len,
 	packet->payload = at;
 	packet->payload_len = (size_t)(end - at);
 	return check_meaning(packet);
+}
+
+static enum ofi_rdm_wire_error parse_any(const struct ofi_rdm_wire_base *base, const uint8_t *at,
+					 const uint8_t *end, struct ofi_rdm_wire_packet *packet)
+{
+	if (base->type >= OFI_RDM_WIRE_TYPES || !shapes[base->type].name)
+		return OFI_RDM_WIRE_E_TYPE;
+	return parse_as(base, at, end, base->type, packet);
+}
+
+enum ofi_rdm_wire_error ofi_rdm_wire_parse(const void *bytes, size_t len,
+					   struct ofi_rdm_wire_packet *packet)
+{
+	const uint8_t *at = (const uint8_t *)bytes, *end = at + len;
+	struct ofi_rdm_wire_base base;
+
+	if (len < sizeof(base))
+		return OFI_RDM_WIRE_E_SHORT;
+	memcpy(&base, bytes, sizeof(base));
+	at += sizeof(base);
+	if (base.version < OFI_RDM_WIRE_VERSION_MIN || base.version > OFI_RDM_WIRE_VERSION)
+		return OFI_RDM_WIRE_E_VERSION;
+	switch (base.type) {
+	case OFI_RDM_WIRE_SEG_NEXT:
+		return parse_as(&base, at, end, OFI_RDM_WIRE_SEG_NEXT, packet);
+	case OFI_RDM_WIRE_RTS:
+		return parse_as(&base, at, end, OFI_RDM_WIRE_RTS, packet);
+	case OFI_RDM_WIRE_FIN:
+		return parse_as(&base, at, end, OFI_RDM_WIRE_FIN, packet);
+	default:
+		return parse_any(&base, at, end, packet);
+	}
 }
 
 static uint8_t *put32(uint8_t *at, uint32_t value)
@@ -329,7 +338,7 @@ static uint8_t *put64(uint8_t *at, uint64_t value)
 	return at + sizeof(value);
 }
 
-static uint8_t *put_fields(uint8_t *at, const struct ofi_rdm_wire_packet *p, unsigned int has)
+OFI_INLINE uint8_t *put_fields(uint8_t *at, const struct ofi_rdm_wire_packet *p, unsigned int has)
 {
 	if (has & HAS_TOTAL)
 		at = put64(at, p->total);
@@ -354,15 +363,16 @@ static uint8_t *put_fields(uint8_t *at, const struct ofi_rdm_wire_packet *p, uns
 	return at;
 }
 
-size_t ofi_rdm_wire_build(void *bytes, const struct ofi_rdm_wire_packet *p)
+/* With a constant type there is only code for the fields of that type. */
+OFI_INLINE size_t build_as(void *bytes, const struct ofi_rdm_wire_packet *p, unsigned int type)
 {
 	const struct ofi_rdm_wire_base base = {
 		.version = OFI_RDM_WIRE_VERSION,
-		.type = (uint8_t)p->type,
+		.type = (uint8_t)type,
 		.flags = p->flags,
 		.count = p->count,
 	};
-	unsigned int has = shapes[p->type].has;
+	unsigned int has = shapes[type].has;
 	uint8_t *at = bytes;
 
 	memcpy(at, &base, 4);
@@ -382,6 +392,20 @@ size_t ofi_rdm_wire_build(void *bytes, const struct ofi_rdm_wire_packet *p)
 	return (size_t)(at - (uint8_t *)bytes);
 }
 
+size_t ofi_rdm_wire_build(void *bytes, const struct ofi_rdm_wire_packet *p)
+{
+	switch (p->type) {
+	case OFI_RDM_WIRE_SEG_NEXT:
+		return build_as(bytes, p, OFI_RDM_WIRE_SEG_NEXT);
+	case OFI_RDM_WIRE_RTS:
+		return build_as(bytes, p, OFI_RDM_WIRE_RTS);
+	case OFI_RDM_WIRE_FIN:
+		return build_as(bytes, p, OFI_RDM_WIRE_FIN);
+	default:
+		return build_as(bytes, p, p->type);
+	}
+}
+
 /* Regions and targets are encoded as three 64-bit numbers. */
 static void put_three(void *list, unsigned int i, uint64_t a, uint64_t b, uint64_t c)
 {
@@ -390,35 +414,12 @@ static void put_three(void *list, unsigned int i, uint64_t a, uint64_t b, uint64
 	put64(put64(put64(at, a), b), c);
 }
 
-static const uint8_t *three_at(const void *list, unsigned int i)
-{
-	return (const uint8_t *)list + i * sizeof(struct ofi_rdm_wire_region);
-}
-
 void ofi_rdm_wire_put_region(void *list, unsigned int i, const struct ofi_rdm_wire_region *region)
 {
 	put_three(list, i, region->addr, region->len, region->key);
 }
 
-void ofi_rdm_wire_get_region(const void *list, unsigned int i, struct ofi_rdm_wire_region *region)
-{
-	const uint8_t *at = three_at(list, i);
-
-	region->addr = take64(&at);
-	region->len = take64(&at);
-	region->key = take64(&at);
-}
-
 void ofi_rdm_wire_put_target(void *list, unsigned int i, const struct ofi_rdm_wire_target *target)
 {
 	put_three(list, i, target->addr, target->key, target->count);
-}
-
-void ofi_rdm_wire_get_target(const void *list, unsigned int i, struct ofi_rdm_wire_target *target)
-{
-	const uint8_t *at = three_at(list, i);
-
-	target->addr = take64(&at);
-	target->key = take64(&at);
-	target->count = take64(&at);
 }

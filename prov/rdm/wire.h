@@ -193,11 +193,48 @@ const char *ofi_rdm_wire_type_name(unsigned int type);
  */
 size_t ofi_rdm_wire_build(void *bytes, const struct ofi_rdm_wire_packet *packet);
 
+/* The caller has checked that there are enough bytes. */
+static inline uint32_t ofi_rdm_wire_take32(const uint8_t **at)
+{
+	uint32_t value;
+
+	memcpy(&value, *at, sizeof(value));
+	*at += sizeof(value);
+	return le32toh(value);
+}
+
+static inline uint64_t ofi_rdm_wire_take64(const uint8_t **at)
+{
+	uint64_t value;
+
+	memcpy(&value, *at, sizeof(value));
+	*at += sizeof(value);
+	return le64toh(value);
+}
+
 /* Entries of a list; requires i < count. */
 void ofi_rdm_wire_put_region(void *list, unsigned int i, const struct ofi_rdm_wire_region *region);
-void ofi_rdm_wire_get_region(const void *list, unsigned int i, struct ofi_rdm_wire_region *region);
 void ofi_rdm_wire_put_target(void *list, unsigned int i, const struct ofi_rdm_wire_target *target);
-void ofi_rdm_wire_get_target(const void *list, unsigned int i, struct ofi_rdm_wire_target *target);
+
+static inline void ofi_rdm_wire_get_region(const void *list, unsigned int i,
+					   struct ofi_rdm_wire_region *region)
+{
+	const uint8_t *at = (const uint8_t *)list + i * sizeof(*region);
+
+	region->addr = ofi_rdm_wire_take64(&at);
+	region->len = ofi_rdm_wire_take64(&at);
+	region->key = ofi_rdm_wire_take64(&at);
+}
+
+static inline void ofi_rdm_wire_get_target(const void *list, unsigned int i,
+					   struct ofi_rdm_wire_target *target)
+{
+	const uint8_t *at = (const uint8_t *)list + i * sizeof(*target);
+
+	target->addr = ofi_rdm_wire_take64(&at);
+	target->key = ofi_rdm_wire_take64(&at);
+	target->count = ofi_rdm_wire_take64(&at);
+}
 
 /*
  * The fast path for single-packet messages without flags other than TAGGED. Without a tag the
@@ -244,6 +281,13 @@ static inline bool ofi_rdm_wire_is_fast(const void *bytes, size_t len, bool tagg
 		return false;
 	memcpy(&word, bytes, sizeof(word));
 	return word == ofi_rdm_wire_fast_word(tagged);
+}
+
+/* Returns true if the packet, which may be invalid, is a rendezvous request. */
+static inline bool ofi_rdm_wire_is_announcement(const void *bytes, size_t len)
+{
+	return len >= sizeof(struct ofi_rdm_wire_base) &&
+	       ((const struct ofi_rdm_wire_base *)bytes)->type == OFI_RDM_WIRE_RTS;
 }
 
 static inline uint64_t ofi_rdm_wire_fast_tag(const void *bytes)

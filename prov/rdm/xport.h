@@ -41,9 +41,10 @@ enum ofi_rdm_proto_access {
 
 /* Registered memory. */
 struct ofi_rdm_proto_mr {
-	void *handle, *grant; /* the transport's */
+	void *handle, *grant; /* the transport's; NULL if the application registered it */
 	uint64_t rkey;
-	bool window; /* the peer's right begins with bind() and ends with revoke() */
+	uint32_t lkey; /* for the local device */
+	bool window;   /* the peer's right begins with bind() and ends with revoke() */
 };
 
 /*

@@ -29,6 +29,7 @@ enum {
 	SIM_PACKET = OFI_RDM_WIRE_HEADER_MAX + SIM_EAGER,
 	SIM_BITS = 4,
 	SIM_WIRE = 96, /* packets on the wire or early */
+	SIM_LKEY = 77, /* of what the application registered */
 };
 
 struct sim_options {
@@ -57,6 +58,7 @@ struct sim_wr {
 	struct ofi_rdm_proto_out *out;
 	struct ofi_rdm_proto_in *in;
 	struct sim_mr *mr;
+	const struct ofi_rdm_proto_recv *own; /* a receive that the application registered */
 	struct ofi_rdm_proto_item *item;
 	void *addr;
 	size_t len;
@@ -163,9 +165,9 @@ struct sim {
 	struct sim_packet packets[SIM_WIRE];
 	uint32_t sessions; /* connections so far, which number them */
 	/* Counts of events, to verify that the schedules reach them. */
-	uint64_t done_ok, done_err, truncated, stops, halts, reads, writes, acks, segments, breaks,
-		refused, evictions, bound, unbound, asked, announced, lost, doubles, early, resent,
-		stale;
+	uint64_t done_ok, done_err, truncated, stops, halts, reads, own_reads, writes, acks,
+		segments, breaks, refused, evictions, bound, unbound, asked, announced, lost,
+		doubles, early, resent, stale;
 };
 
 extern struct sim sim;

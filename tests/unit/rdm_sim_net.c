@@ -34,6 +34,7 @@ static struct sim_wr *post(struct sim_qp *qp, enum sim_kind kind)
 	wr->kind = kind;
 	wr->moved = false;
 	wr->out = NULL;
+	wr->own = NULL;
 	wr->in = NULL;
 	wr->mr = NULL;
 	wr->item = NULL;
@@ -85,6 +86,10 @@ static bool is_local(const struct sim_qp *qp, const struct sim_wr *wr)
 {
 	const struct sim_mr *mr = find_mr(qp->from, wr->local_key, (uintptr_t)wr->addr, wr->len);
 
+	if (wr->own)
+		return (uint8_t *)wr->addr >= (uint8_t *)wr->own->iov[0].iov_base &&
+		       (uint8_t *)wr->addr + wr->len <=
+			       (uint8_t *)wr->own->iov[0].iov_base + wr->own->iov[0].iov_len;
 	if (!mr)
 		return false;
 	return wr->kind == SIM_READ ? mr->access == OFI_RDM_PROTO_DESTINATION
@@ -131,8 +136,13 @@ static int op_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm
 	struct sim_wr *wr;
 	int ret = op_rdma(in->peer, SIM_READ, addr, mr, len, remote, rkey, &wr);
 
-	if (!ret)
+	SIM_CHECK(mr->lkey == (mr->handle ? 0 : SIM_LKEY));
+	SIM_CHECK(mr->handle || (in->peer->proto->config.descriptors && in->recv->lkey));
+	if (!ret) {
 		wr->in = in;
+		wr->own = mr->handle ? NULL : in->recv;
+		sim.own_reads += !mr->handle;
+	}
 	sim.reads += !ret;
 	return ret;
 }
@@ -175,6 +185,7 @@ static int op_reg(struct ofi_rdm_proto_peer *peer, const struct iovec *iov,
 	entry->addr = (uintptr_t)iov->iov_base;
 	entry->len = iov->iov_len;
 	mr->handle = entry;
+	mr->lkey = 0;
 	mr->window = entry->window;
 	mr->rkey = (uint64_t)++entry->use << 16 | (uint64_t)i;
 	return 0;
@@ -185,6 +196,8 @@ static void op_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *m
 	struct sim_mr *entry = mr->handle;
 
 	(void)peer;
+	if (!entry)
+		return;
 	SIM_CHECK(entry->used && entry->use == mr->rkey >> 16);
 	/* While there is a connection this is no way to end the peer's right. */
 	SIM_CHECK(!entry->bound || !peer->up || sim.hostile);

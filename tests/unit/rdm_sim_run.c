@@ -131,6 +131,7 @@ static void init_endpoint(int e)
 	struct ofi_rdm_proto_config config = {
 		.segmented = sim_random(2) ? 400 : 0,
 		.write = sim_random(2),
+		.descriptors = sim_random(2),
 		.unexpected = 300 + sim_random(3000),
 	};
 	int i;

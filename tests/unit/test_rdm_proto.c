@@ -32,6 +32,7 @@ static void run(struct sim_options options, uint64_t count)
 	if (count < 100)
 		return;
 	assert_true(sim.done_ok && sim.truncated && sim.stops && sim.acks && sim.segments);
+	assert_true(!sim.own_reads == options.no_reads);
 	assert_true(!sim.reads == options.no_reads && !sim.writes == options.no_writes);
 	assert_true(sim.evictions && sim.halts);
 	assert_true(sim.bound || (options.no_reads && options.no_writes));

@@ -28,6 +28,7 @@ static int begin(void **state)
 	rc.rdm.domain = &domain.base;
 	rc.room.size = SHARE + RX;
 	rc.room.left = SHARE;
+	rc.packet.wr.sg_list = rc.packet.sge;
 	rc.cq = ibv_create_cq(&fake.ctx, SHARE + RX, NULL, NULL, 0);
 	assert_non_null(rc.cq);
 	count = 0;
@@ -300,15 +301,19 @@ static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 	assert_false(send_flags & IBV_SEND_INLINE);
 	assert_memory_equal(sent + 100, "cdef", 4);
 	assert_ptr_equal(conn->slots[1].bounce, &bounce);
-	/* Another one has none, and is tried again. */
+	/* Another one has none, and is tried again; silent ones that may have all are probed. */
+	rc_peer.rdm.proto.flow.credits = 1;
+	conn->slots[1].flags |= OFI_RDM_SILENT;
 	assert_int_equal(send_list(ops, &rc_peer.rdm), -FI_EAGAIN);
 	assert_true(rc_peer.starved);
+	assert_true(send_flags & IBV_SEND_SIGNALED);
+	assert_int_equal(conn->head, 3);
 	/* A full device takes nothing. */
 	SLIST_INSERT_HEAD(&rc.tx_bufs.free, &bounce, link);
 	post_err = ENOMEM;
 	assert_int_equal(send_list(ops, &rc_peer.rdm), -FI_EAGAIN);
 	assert_ptr_equal(SLIST_FIRST(&rc.tx_bufs.free), &bounce);
-	assert_int_equal(conn->head, 2);
+	assert_int_equal(conn->head, 3);
 	conn->qp = NULL;
 	vrb_rc_conn_free(conn);
 }

@@ -56,15 +56,30 @@ OFI_OUTLINE void vrb_rdm_not_kept(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_e
 		vrb_rdm_conn_fault(&peer->proto, error);
 }
 
+/*
+ * An announcement stays until its message has been read, so its few bytes are kept before they are
+ * parsed: then nothing of the protocol's state has to be moved.
+ */
+static struct vrb_rdm_rx *keep_early(struct vrb_rdm_rx *rx, size_t len)
+{
+	struct vrb_rdm_rx *kept = NULL;
+
+	if (len <= VRB_RDM_SMALL_SIZE &&
+	    ofi_rdm_wire_is_announcement((const void *)(uintptr_t)rx->sge.addr, len))
+		kept = vrb_rdm_rx_keep(rx->ring, rx, len);
+	return kept ? kept : rx;
+}
+
 /* Handles every packet that does not take the fast path. */
 static void take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t len)
 {
-	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr;
 	struct ofi_rdm_ep *ep = conn->ep;
 	enum ofi_rdm_wire_error error;
 	bool kept = false;
 
-	error = ofi_rdm_proto_packet(&conn->peer->proto, &rx->in, bytes, len, &kept);
+	rx = keep_early(rx, len);
+	error = ofi_rdm_proto_packet(&conn->peer->proto, &rx->in,
+				     (const void *)(uintptr_t)rx->sge.addr, len, &kept);
 	if (!kept)
 		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
 	if (ofi_unlikely(error))

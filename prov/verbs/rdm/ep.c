@@ -99,6 +99,10 @@ static void set_templates(struct ofi_rdm_ep *ep)
 			.num_sge = 2,
 		};
 	}
+	vrb_rc(ep)->packet.wr = (struct ibv_send_wr){
+		.opcode = IBV_WR_SEND,
+		.sg_list = vrb_rc(ep)->packet.sge,
+	};
 	set_rma(&vrb_rc(ep)->write, IBV_WR_RDMA_WRITE);
 	set_rma(&vrb_rc(ep)->read, IBV_WR_RDMA_READ);
 }

@@ -55,8 +55,6 @@ static OFI_OUTLINE bool send_bounced(struct ofi_rdm_ep *ep, bool tagged, const v
 	struct ofi_rdm_peer *peer;
 	bool sent = false;
 
-	if (len > ep->proto.eager)
-		return false;
 	head.tag = htole64(tag);
 	if (!ofi_rdm_enter(ep, ep->biased))
 		return false;
@@ -90,7 +88,7 @@ OFI_INLINE ssize_t fast_send_any(struct fid_ep *fid, bool tagged, const void *bu
 	if (len < fast->end && buf &&
 	    send_inline(ep, tagged, buf, len, addr, tag, context, fast->flags, nolock))
 		return 0;
-	if (len > vrb_rc(ep)->inline_max && fast->end && buf &&
+	if (len > vrb_rc(ep)->inline_max && len <= ep->proto.eager && fast->end && buf &&
 	    send_bounced(ep, tagged, buf, len, addr, tag, context))
 		return 0;
 	return ofi_rdm_send_one(fid, buf, len, addr, tag, context, tagged);

@@ -29,21 +29,17 @@ static struct ofi_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
 	return (struct ofi_rdm_peer *)peer;
 }
 
-struct ibv_mr *vrb_rdm_mem_mr(const struct ofi_rdm_proto_mr *mr)
-{
-	return mr->handle ? ((struct ofi_mr_region *)mr->handle)->mr
-			  : ((struct vrb_rdm_lease *)mr->grant)->ibv;
-}
-
 static int reg_cached(struct ofi_rdm_ep *ep, const struct iovec *iov, unsigned int access,
 		      struct ofi_rdm_proto_mr *mr)
 {
 	struct ofi_mr_region *region;
 	int ret = ofi_mr_cache_get(ep->domain->cache, iov->iov_base, iov->iov_len, access, &region);
 
-	if (!ret)
-		mr->handle = region;
-	return ret;
+	if (ret)
+		return ret;
+	mr->handle = region;
+	mr->lkey = ((struct ibv_mr *)region->mr)->lkey;
+	return 0;
 }
 
 /*
@@ -71,7 +67,7 @@ static int reg_window(struct ofi_rdm_peer *peer, const struct iovec *iov, bool w
 		return ret;
 	}
 	window->what = (struct ibv_mw_bind_info){
-		.mr = vrb_rdm_mem_mr(mr),
+		.mr = ((struct ofi_mr_region *)mr->handle)->mr,
 		.addr = (uintptr_t)iov->iov_base,
 		.length = iov->iov_len,
 		.mw_access_flags = written ? IBV_ACCESS_REMOTE_WRITE : IBV_ACCESS_REMOTE_READ,
@@ -80,6 +76,13 @@ static int reg_window(struct ofi_rdm_peer *peer, const struct iovec *iov, bool w
 	mr->window = true;
 	mr->rkey = vrb_rdm_window_key(window);
 	return 0;
+}
+
+static void mem_set_lease(struct ofi_rdm_proto_mr *mr, struct vrb_rdm_lease *lease)
+{
+	mr->grant = lease;
+	mr->lkey = lease->ibv->lkey;
+	mr->rkey = lease->ibv->rkey;
 }
 
 /* hmem is the interface of device memory, or NULL. */
@@ -153,8 +156,7 @@ static int reg_exact(struct ofi_rdm_ep *ep, const struct iovec *iov, bool writte
 		if (!written)
 			vrb_rc(ep)->lease = lease;
 	}
-	mr->grant = lease;
-	mr->rkey = lease->ibv->rkey;
+	mem_set_lease(mr, lease);
 	return 0;
 }
 
@@ -180,8 +182,7 @@ static int reg_device(struct ofi_rdm_ep *ep, const struct iovec *iov,
 	ret = lease_new(ep, iov, flags[access], hmem, &lease);
 	if (ret)
 		return ret;
-	mr->grant = lease;
-	mr->rkey = lease->ibv->rkey;
+	mem_set_lease(mr, lease);
 	return 0;
 }
 

@@ -21,7 +21,5 @@ int vrb_rdm_mem_revoke(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr 
 void vrb_rdm_mem_dereg(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_mr *mr);
 /* Called when nobody has a right to memory any more. */
 void vrb_rdm_mem_fini(struct ofi_rdm_ep *ep);
-/* Returns the registration through which the local device uses the memory. */
-struct ibv_mr *vrb_rdm_mem_mr(const struct ofi_rdm_proto_mr *mr);
 
 #endif

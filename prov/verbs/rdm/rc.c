@@ -52,13 +52,22 @@ static int gather(struct ibv_sge *sge, const struct iovec *iov, size_t offset, s
 	return n;
 }
 
-static int pack(uint8_t *to, const struct ibv_sge *sge, int count)
+/* Copies `len` bytes starting at `offset`. Returns 0 or -FI_E*. */
+static int pack(uint8_t *to, const struct iovec *iov, size_t offset, size_t len)
 {
+	size_t take;
 	int err = 0;
 
-	for (; count-- && !err; sge++) {
-		err = ofi_hmem_copy(to, (void *)(uintptr_t)sge->addr, sge->length);
-		to += sge->length;
+	for (; len && !err; iov++) {
+		if (offset >= iov->iov_len) {
+			offset -= iov->iov_len;
+			continue;
+		}
+		take = iov->iov_len - offset < len ? iov->iov_len - offset : len;
+		err = ofi_hmem_copy(to, (const uint8_t *)iov->iov_base + offset, take);
+		to += take;
+		len -= take;
+		offset = 0;
 	}
 	return err;
 }
@@ -82,6 +91,37 @@ static int give_up(struct ofi_rdm_peer *peer, struct vrb_rdm_buf *bounce)
 	return again(peer, EIO);
 }
 
+static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_len,
+			const struct iovec *iov, size_t offset, size_t len, uint64_t flags,
+			struct ofi_rdm_proto_out *out)
+{
+	struct vrb_rdm_packet *packet = &vrb_rc(peer->ep)->packet;
+	struct vrb_rdm_pool *pool = &vrb_rc(peer->ep)->tx_bufs;
+	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
+	struct vrb_rdm_buf *bounce = vrb_rdm_pool_get(pool);
+	int err;
+
+	if (!bounce) {
+		/* Silent packets may hold all buffers. */
+		vrb_rc_conn_probe(conn, &peer->proto.flow);
+		return again(peer, ENOMEM);
+	}
+	memcpy(bounce->out.data, hdr, hdr_len);
+	if (pack(bounce->out.data + hdr_len, iov, offset, len))
+		return give_up(peer, bounce);
+	packet->sge[0] = (struct ibv_sge){
+		.addr = (uintptr_t)bounce->out.data,
+		.length = (uint32_t)(hdr_len + len),
+		.lkey = bounce->out.lkey,
+	};
+	packet->wr.num_sge = 1;
+	packet->wr.send_flags = 0;
+	err = vrb_rc_conn_post(conn, &packet->wr, flags, out, bounce);
+	if (err)
+		vrb_rdm_pool_put(pool, bounce);
+	return again(peer, err);
+}
+
 /*
  * Sends inline if the packet fits, else from a bounce buffer. Inline data is read by the processor,
  * so what may be device memory is not sent inline.
@@ -92,67 +132,51 @@ static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_
 {
 	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)proto_peer;
 	uint64_t flags = kind(VRB_RDM_PACKET) | (out ? 0 : OFI_RDM_SILENT);
-	struct ofi_rdm_ep *ep = peer->ep;
-	struct ibv_sge sge[1 + OFI_RDM_PROTO_IOV] = {
-		{ .addr = (uintptr_t)hdr, .length = (uint32_t)hdr_len },
-	};
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sge };
-	struct vrb_rdm_buf *bounce = NULL;
-	int err;
+	struct vrb_rdm_packet *packet = &vrb_rc(peer->ep)->packet;
 
-	wr.num_sge = 1 + gather(&sge[1], iov, offset, len);
-	if (!ep->hmem &&
-	    hdr_len + len <= vrb_rc(ep)->inline_max + sizeof(struct ofi_rdm_wire_fast)) {
-		wr.send_flags = IBV_SEND_INLINE;
-	} else {
-		bounce = vrb_rdm_pool_get(&vrb_rc(ep)->tx_bufs);
-		if (!bounce)
-			return again(peer, ENOMEM);
-		if (pack(bounce->out.data, sge, wr.num_sge))
-			return give_up(peer, bounce);
-		sge[0].addr = (uintptr_t)bounce->out.data;
-		sge[0].length = (uint32_t)(hdr_len + len);
-		sge[0].lkey = bounce->out.lkey;
-		wr.num_sge = 1;
-	}
-	err = vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr, flags, out, bounce);
-	if (err && bounce)
-		vrb_rdm_pool_put(&vrb_rc(ep)->tx_bufs, bounce);
-	return again(peer, err);
+	if (peer->ep->hmem ||
+	    hdr_len + len > vrb_rc(peer->ep)->inline_max + sizeof(struct ofi_rdm_wire_fast))
+		return send_bounced(peer, hdr, hdr_len, iov, offset, len, flags, out);
+	packet->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)hdr, .length = (uint32_t)hdr_len };
+	packet->wr.num_sge = 1 + gather(&packet->sge[1], iov, offset, len);
+	packet->wr.send_flags = IBV_SEND_INLINE;
+	return again(peer,
+		     vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &packet->wr, flags, out, NULL));
 }
 
-static int rdma(struct ofi_rdm_proto_peer *proto_peer, enum ibv_wr_opcode opcode, void *addr,
+static int rdma(struct ofi_rdm_peer *peer, struct vrb_rdm_fast_rma *rma, void *addr,
 		const struct ofi_rdm_proto_mr *mr, size_t len, uint64_t remote, uint64_t rkey,
 		uint64_t flags, void *context)
 {
-	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)proto_peer;
-	struct ibv_sge sge = {
+	struct ibv_send_wr *wr = &rma->wr;
+
+	rma->sge = (struct ibv_sge){
 		.addr = (uintptr_t)addr,
 		.length = (uint32_t)len,
-		.lkey = vrb_rdm_mem_mr(mr)->lkey,
+		.lkey = mr->lkey,
 	};
-	struct ibv_send_wr wr = {
-		.opcode = opcode,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.wr.rdma = { .remote_addr = remote, .rkey = (uint32_t)rkey },
-	};
-
-	return again(peer, vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr, flags, context, NULL));
+	wr->wr.rdma.remote_addr = remote;
+	wr->wr.rdma.rkey = (uint32_t)rkey;
+	wr->send_flags = 0;
+	return again(peer, vrb_rc_conn_post(vrb_rc_peer(peer)->conn, wr, flags, context, NULL));
 }
 
 static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
 		   size_t len, uint64_t remote, uint64_t rkey)
 {
-	return rdma(in->peer, IBV_WR_RDMA_READ, addr, mr, len, remote, rkey, kind(VRB_RDM_READ),
+	struct ofi_rdm_peer *peer = peer_of(in->peer);
+
+	return rdma(peer, &vrb_rc(peer->ep)->read, addr, mr, len, remote, rkey, kind(VRB_RDM_READ),
 		    in);
 }
 
 static int rc_write(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_rdm_proto_mr *mr,
 		    size_t len, uint64_t remote, uint64_t rkey)
 {
-	return rdma(out->peer, IBV_WR_RDMA_WRITE, addr, mr, len, remote, rkey, kind(VRB_RDM_WRITE),
-		    out);
+	struct ofi_rdm_peer *peer = peer_of(out->peer);
+
+	return rdma(peer, &vrb_rc(peer->ep)->write, addr, mr, len, remote, rkey,
+		    kind(VRB_RDM_WRITE), out);
 }
 
 /* Moves the protocol's state of a packet, except the fields that describe its place. */

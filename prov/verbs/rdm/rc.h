@@ -22,13 +22,21 @@
 struct vrb_rdm_lease;
 struct vrb_rc_conn;
 
-/* Templates of an eager packet, and of a transfer by fi_write or fi_read. */
+/*
+ * Templates of an eager packet, of any other packet, and of a transfer by RDMA. They are filled in
+ * while the endpoint's lock is held.
+ */
 struct vrb_rdm_fast {
 	struct ofi_rdm_wire_fast head;
 	struct ibv_sge sge[2];
 	struct ibv_send_wr wr;
 	uint64_t flags; /* flags for the completion of fi_send or fi_tsend */
 	size_t end;	/* they send shorter messages this way */
+};
+
+struct vrb_rdm_packet {
+	struct ibv_sge sge[1 + OFI_RDM_PROTO_IOV]; /* the header, the payload */
+	struct ibv_send_wr wr;
 };
 
 struct vrb_rdm_fast_rma {
@@ -54,6 +62,7 @@ struct vrb_rc_ep {
 	/* Largest payload of an eager packet that the device accepts inline. */
 	size_t inline_max;
 	struct vrb_rdm_fast fast[2]; /* untagged, tagged */
+	struct vrb_rdm_packet packet;
 	struct vrb_rdm_fast_rma write, read;
 
 	/* Memory. */

@@ -49,27 +49,46 @@ static OFI_OUTLINE ssize_t read_rest(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *e
 }
 
 /*
- * One completion was polled. Polls for more if wanted, up to a batch, even if the first was not for
- * this reader.
+ * One completion was polled and handled, for a reader that wants `count`. Polls for more if wanted,
+ * up to a batch, even if the first was not for this reader.
  */
-static OFI_OUTLINE ssize_t read_several(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
+OFI_INLINE ssize_t read_more(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, size_t count)
 {
 	struct ofi_rdm_direct *direct = &ep->direct;
-	size_t count = direct->left, most = VRB_RDM_BATCH;
-	int n = 1;
+	size_t most = VRB_RDM_BATCH - 1;
+	int n;
 
-	if (!direct->at || !count)
-		direct->cq = OFI_RDM_NO_DIRECT;
-	do {
-		vrb_rdm_polled(ep, n);
-		most -= (size_t)n;
-		if (count && direct->cq != cq)
-			break; /* the array is full, or the next entries are in the ring */
+	/* Otherwise the array is full, or the next entries are in the ring. */
+	while (!count || direct->cq == cq) {
 		if (count && direct->left < most)
 			most = direct->left;
 		n = most ? ibv_poll_cq(vrb_rc(ep)->cq, (int)most, vrb_rc(ep)->wc) : 0;
-	} while (n > 0);
+		if (n <= 0)
+			break;
+		vrb_rdm_polled(ep, n);
+		most -= (size_t)n;
+	}
 	return read_rest(cq, ep, count - direct->left);
+}
+
+static OFI_OUTLINE ssize_t read_several(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
+{
+	size_t count = ep->direct.left;
+
+	if (!ep->direct.at || !count)
+		ep->direct.cq = OFI_RDM_NO_DIRECT;
+	vrb_rdm_polled(ep, 1);
+	return read_more(cq, ep, count);
+}
+
+/* The reader wants one entry, and what was polled does not take a fast path. */
+static OFI_OUTLINE ssize_t read_other(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
+{
+	if (vrb_rc(ep)->wc->wr_id & VRB_RDM_RX_BIT)
+		vrb_rdm_arrived(ep, vrb_rc(ep)->wc);
+	else
+		vrb_rdm_retired(ep, vrb_rc(ep)->wc);
+	return read_more(cq, ep, 1);
 }
 
 static OFI_OUTLINE ssize_t read_filled(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, ssize_t ret)
@@ -146,14 +165,14 @@ OFI_INLINE ssize_t read_arrived(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bo
 	struct vrb_rdm_arrival a;
 
 	if (ofi_unlikely(cq != ep->rx_tagged))
-		return read_several(cq, ep);
+		return read_other(cq, ep);
 	switch (vrb_rdm_meet(ep, vrb_rc(ep)->wc, &a)) {
 	case VRB_RDM_MATCHED:
 		break;
 	case VRB_RDM_UNEXPECTED:
 		return read_unexpected(ep);
 	default:
-		return read_several(ep->direct.cq, ep);
+		return read_other(ep->direct.cq, ep);
 	}
 	if (ofi_unlikely(!ofi_rdm_copies_now(a.len)))
 		return read_long(ep, a.at);
@@ -166,7 +185,7 @@ OFI_INLINE ssize_t read_arrived(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bo
 OFI_INLINE ssize_t read_retired(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool nolock)
 {
 	if (!vrb_rdm_retires_now(ep, vrb_rc(ep)->wc))
-		return read_several(cq, ep);
+		return read_other(cq, ep);
 	vrb_rdm_retire_now(ep, vrb_rc(ep)->wc, ep->direct.at);
 	return read_leave(cq, ep, 1, nolock);
 }
