@@ -40,6 +40,9 @@ struct ofi_cq_slow {
 	int epfd; /* the descriptor for FI_GETWAIT, which watches wait.fd and those added; or -1 */
 	struct ofi_waitset_member member;
 	struct ofi_stats *stats; /* counts blocking waits; may be NULL */
+	/* If the CQ is a peer of another: its owner, and the calls that read the CQ itself. */
+	struct fid_peer_cq *owner;
+	const struct fi_ops_cq *own;
 };
 
 struct ofi_cq {

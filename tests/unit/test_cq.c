@@ -4,7 +4,9 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <rdma/providers/fi_peer.h>
 #include "prov/base/cq.h"
+#include "prov/base/cq_peer.h"
 
 static struct fi_provider prov = { .name = "test" };
 static struct ofi_ref domain, other;
@@ -164,12 +166,111 @@ static void whose(void **state)
 	ofi_cq_fini(&cq);
 }
 
+/* What a peer queue has: so many entries, then so many errors. */
+static int entries_left, errors_left;
+static int written, failures;
+static ssize_t owner_error;
+
+static ssize_t peer_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	struct fi_cq_tagged_entry *entry = buf;
+	size_t i;
+
+	assert_ptr_equal(fid, &cq.fid);
+	for (i = 0; i < count && entries_left; i++, entries_left--) {
+		entry[i] = (struct fi_cq_tagged_entry){ .len = (size_t)entries_left, .tag = 5 };
+		src[i] = 3;
+	}
+	if (i)
+		return (ssize_t)i;
+	return errors_left ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+static ssize_t peer_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+	(void)fid;
+	(void)flags;
+	entry->err = FI_EIO;
+	errors_left--;
+	return 1;
+}
+
+static int open_own(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **to,
+		    void *context)
+{
+	static struct fi_ops_cq own = { .size = sizeof(own),
+					.readfrom = peer_readfrom,
+					.readerr = peer_readerr };
+
+	(void)fid;
+	(void)context;
+	assert_int_equal(attr->flags, FI_AFFINITY);
+	assert_int_equal(attr->format, FI_CQ_FORMAT_TAGGED);
+	open_cq(FI_WAIT_NONE);
+	cq.fid.ops = &own;
+	*to = &cq.fid;
+	return 0;
+}
+
+static ssize_t owner_write(struct fid_peer_cq *owner, void *context, uint64_t flags, size_t len,
+			   void *buf, uint64_t data, uint64_t tag, fi_addr_t src)
+{
+	(void)owner;
+	(void)context;
+	(void)flags;
+	(void)buf;
+	(void)data;
+	assert_int_equal(len, 40 - written);
+	assert_int_equal(tag, 5);
+	assert_int_equal(src, 3);
+	written++;
+	return owner_error ? owner_error : 1;
+}
+
+static ssize_t owner_writeerr(struct fid_peer_cq *owner, const struct fi_cq_err_entry *entry)
+{
+	(void)owner;
+	assert_int_equal(entry->err, FI_EIO);
+	failures++;
+	return 1;
+}
+
+/* All that there is goes to the owner in one call; the owner's error comes back. */
+static void test_peer(void **state)
+{
+	struct fi_ops_cq_owner ops = { sizeof(ops), owner_write, owner_writeerr };
+	struct fid_peer_cq owner = { .owner_ops = &ops };
+	struct fi_peer_cq_context lent = { sizeof(lent), &owner };
+	struct fi_cq_attr attr = { .flags = FI_PEER | FI_AFFINITY, .wait_obj = FI_WAIT_FD };
+	struct fid_cq *fid;
+
+	(void)state;
+	assert_int_equal(ofi_cq_peer_open(&prov, open_own, NULL, &attr, &fid, NULL), -FI_EINVAL);
+	assert_int_equal(ofi_cq_peer_open(&prov, open_own, NULL, &attr, &fid, &lent), 0);
+	assert_int_equal(fi_cq_read(fid, NULL, 0), -FI_EAGAIN);
+	entries_left = 40;
+	errors_left = 2;
+	assert_int_equal(fi_cq_read(fid, NULL, 0), 0);
+	assert_int_equal(written, 40 - entries_left);
+	while (fi_cq_read(fid, NULL, 0) != -FI_EAGAIN)
+		;
+	assert_int_equal(written, 40);
+	assert_int_equal(failures, 2);
+	assert_int_equal(fi_cq_read(fid, &attr, 1), -FI_ENOSYS);
+	written = 0;
+	entries_left = 40;
+	owner_error = -FI_ENOSPC;
+	assert_int_equal(fi_cq_read(fid, NULL, 0), -FI_ENOSPC);
+	ofi_cq_fini(&cq);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attributes),	cmocka_unit_test(nobody_waits),
 		cmocka_unit_test(sleeps),	cmocka_unit_test(yields),
 		cmocka_unit_test(reads_errors), cmocka_unit_test(whose),
+		cmocka_unit_test(test_peer),
 	};
 
 	return cmocka_run_group_tests_name("cq", tests, NULL, NULL);

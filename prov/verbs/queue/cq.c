@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "prov/base/cq_peer.h"
 #include "prov/base/ops.h"
 #include <rdma/providers/fi_log.h>
 #include "cq.h"
@@ -223,6 +224,8 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 
 	if (!attr || !cq_fid)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_CQ, "fi_cq_open", "attr or cq");
+	if (attr->flags & FI_PEER)
+		return ofi_cq_peer_open(&vrb_prov, vrb_cq_open, fid, attr, cq_fid, context);
 	ret = cq_check_attr(domain, attr);
 	if (ret)
 		return ret;
