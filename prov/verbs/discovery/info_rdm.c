@@ -151,9 +151,9 @@ static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 	uint64_t not_asked = FI_RMA_EVENT | FI_TRIGGER | FI_SOURCE_ERR | MODIFIED_RECV;
 
 	not_asked &= ~(hints ? hints->caps : 0);
-	/* Collectives match in the endpoint itself, and a context knows plain receives. */
+	/* Collectives match in the endpoint itself. */
 	if (hints && hints->ep_attr && hints->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
-		not_asked |= FI_COLLECTIVE | MODIFIED_RECV;
+		not_asked |= FI_COLLECTIVE;
 	if (info->addr_format == FI_ADDR_STR || (hints && hints->addr_format == FI_ADDR_STR))
 		not_asked |= FI_SOURCE_ERR;
 	offer_order(info, hints);
