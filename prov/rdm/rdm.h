@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 #include <sys/queue.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
 #include "src/ds/bias.h"
 #include "prov/base/cntr.h"
 #include "src/ds/lock.h"
@@ -208,6 +209,12 @@ struct ofi_rdm_ep {
 	LIST_ENTRY(ofi_rdm_ep) tx_link, rx_link, av_link, all_link;
 	struct ofi_stats stats; /* last, as ofi_stats_alloc() requires */
 };
+
+/* Returns the error of calls on an endpoint that is not enabled, or whose device was lost. */
+static inline int ofi_rdm_not_enabled(const struct ofi_rdm_ep *ep)
+{
+	return ep->dead ? -ep->dead : -FI_EOPBADSTATE;
+}
 
 /* Returns the endpoint that a protocol is part of. */
 static inline struct ofi_rdm_ep *ofi_rdm_of_proto(struct ofi_rdm_proto *proto)

@@ -90,7 +90,7 @@ static inline bool is_bad(const struct iovec *iov, size_t count)
 /* Returns the reason why no receive can be posted. */
 static OFI_OUTLINE ssize_t not_receiving(const struct ofi_rdm_ep *ep)
 {
-	return ep->enabled ? -FI_ENOSYS : -FI_EOPBADSTATE;
+	return ep->enabled ? -FI_ENOSYS : ofi_rdm_not_enabled(ep);
 }
 
 static inline ssize_t recv_check(const struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg,
@@ -254,6 +254,16 @@ ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *ms
 		ret = flags & FI_PEEK ? peek(ep, msg, flags) : take_claimed(ep, msg, flags);
 	ofi_rdm_unlock(ep);
 	return ret;
+}
+
+/* The fast path checks nothing, so it must find no free receive. */
+void ofi_rdm_recvs_lost(struct ofi_rdm_ep *ep, int err)
+{
+	ep->dead = err;
+	ep->receives = false;
+	ofi_rdm_proto_cancel_all(&ep->proto);
+	SLIST_INIT(&ep->free_recvs[false]);
+	SLIST_INIT(&ep->free_recvs[true]);
 }
 
 void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep)

@@ -366,10 +366,3 @@ void ofi_rdm_srx_leave(struct ofi_rdm_ep *ep)
 	}
 	ofi_unlock(&srx->join_lock);
 }
-
-void ofi_rdm_srx_lost(struct ofi_rdm_ep *srx, int err)
-{
-	srx->dead = err;
-	srx->receives = false;
-	ofi_rdm_proto_cancel_all(&srx->proto);
-}

@@ -23,8 +23,6 @@ int ofi_rdm_srx_bind(struct ofi_rdm_ep *ep, struct fid *fid, uint64_t flags);
 int ofi_rdm_srx_join(struct ofi_rdm_ep *ep);
 /* Removes an endpoint that closes and receives nothing any more. */
 void ofi_rdm_srx_leave(struct ofi_rdm_ep *ep);
-/* Fails posted receives because the device was lost. The caller holds the lock. */
-void ofi_rdm_srx_lost(struct ofi_rdm_ep *srx, int err);
 
 /*
  * Returns the endpoint whose queue gets a report that no message belongs to: one endpoint of a

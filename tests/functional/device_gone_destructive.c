@@ -4,34 +4,10 @@
  * endpoint, each outstanding operation completes, posting is refused, everything can be closed.
  * Once the process has ended, which has librdmacm let go of the device too, it can come back.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 #include "steps.h"
+#include "unplug.h"
 
 #define RECVS 10
-
-static void remove_device(void)
-{
-	char command[128];
-
-	/* It returns when nobody has the device open any more. */
-	snprintf(command, sizeof(command), "rdma link del %s &", need_env("WEFT_DEVICE"));
-	shell(command);
-}
-
-static void bring_back(void)
-{
-	uint64_t limit = deadline();
-	char text[256];
-
-	snprintf(text, sizeof(text), "/sys/class/infiniband/%s", need_env("WEFT_DEVICE"));
-	while (!access(text, F_OK))
-		pause_until(limit, "the end of the removal");
-	snprintf(text, sizeof(text), "rdma link add %s type rxe netdev %s", need_env("WEFT_DEVICE"),
-		 local_interface());
-	shell(text);
-}
 
 static void post_recvs(struct end *end)
 {

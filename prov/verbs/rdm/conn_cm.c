@@ -12,6 +12,7 @@
 #include "proof.h"
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/async.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/provider/tclass.h"
 
@@ -543,12 +544,16 @@ static struct rdma_cm_id *take_request(struct vrb_owner *owner, const struct rdm
 	return event->id;
 }
 
+/* Every endpoint has a listener, so it is told of a removal even without connections. */
 static void listener_event(struct vrb_owner *owner, const struct rdma_cm_event *event,
 			   struct vrb_cm_left *left)
 {
+	struct ofi_rdm_ep *ep = vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep;
+
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		vrb_rdm_conn_event(vrb_owner_of(owner, struct vrb_rdm_listener, owner)->ep,
-				   take_request, owner, event, left);
+		vrb_rdm_conn_event(ep, take_request, owner, event, left);
+	else if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		vrb_async_lost(vrb_rc_domain(ep));
 }
 
 const struct vrb_owner_ops vrb_rdm_listener_ops = { .event = listener_event };

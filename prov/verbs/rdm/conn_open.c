@@ -16,7 +16,7 @@
 #include "conn_int.h"
 #include "prov/rdm/lock.h"
 #include "progress.h"
-#include "prov/rdm/srx.h"
+#include "prov/rdm/msg.h"
 #include "secret.h"
 #include "prov/rdm/upcall.h"
 #include "window.h"
@@ -307,9 +307,9 @@ static void lost(struct ofi_rdm_ep *ep, int err)
 	for (i = 0; i < ep->peer_count; i++)
 		vrb_rdm_conn_step(ep->peers[i], (struct ofi_rdm_conn_input){
 							.event = OFI_RDM_CONN_CLOSE, .err = err });
-	ofi_rdm_proto_cancel_all(&ep->proto);
+	ofi_rdm_recvs_lost(ep, err);
 	if (ep->srx)
-		ofi_rdm_srx_lost(ep->srx, err);
+		ofi_rdm_recvs_lost(ep->srx, err);
 }
 
 void vrb_rdm_conn_lost(struct ofi_rdm_ep *ep, int err)
