@@ -110,19 +110,26 @@ void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object)
 struct ofi_cntr_watch {
 	struct ofi_cntr *cntr;
 	void *object;
-	LIST_ENTRY(ofi_cntr_watch) link;
+	LIST_ENTRY(ofi_cntr_watch) link, cntr_link; /* in the source's list and in the counter's */
 };
 
-int ofi_cntr_watch_once(struct ofi_cntr_watches *watches, struct ofi_cntr *cntr,
-			const struct ofi_cntr_source_ops *ops, void *object, int fd)
+static bool is_watched(const struct ofi_cntr_watches *watches, const struct ofi_cntr *cntr,
+		       const void *object)
 {
-	struct ofi_cntr_watch *watch;
-	int ret;
+	const struct ofi_cntr_watch *watch;
 
 	LIST_FOREACH (watch, watches, link)
 		if (watch->cntr == cntr && watch->object == object)
-			return 0;
-	watch = malloc(sizeof(*watch));
+			break;
+	return watch;
+}
+
+static int add_watch(struct ofi_cntr_watches *watches, struct ofi_cntr *cntr,
+		     const struct ofi_cntr_source_ops *ops, void *object, int fd)
+{
+	struct ofi_cntr_watch *watch = malloc(sizeof(*watch));
+	int ret;
+
 	if (!watch)
 		return -FI_ENOMEM;
 	*watch = (struct ofi_cntr_watch){ .cntr = cntr, .object = object };
@@ -131,21 +138,53 @@ int ofi_cntr_watch_once(struct ofi_cntr_watches *watches, struct ofi_cntr *cntr,
 		free(watch);
 		return ret;
 	}
-	ofi_ref_get(&cntr->ref);
 	LIST_INSERT_HEAD(watches, watch, link);
+	LIST_INSERT_HEAD(&cntr->watches, watch, cntr_link);
 	return 0;
 }
 
-void ofi_cntr_unwatch_all(struct ofi_cntr_watches *watches)
+static void remove_watch(struct ofi_cntr_watch *watch)
+{
+	ofi_cntr_unwatch(watch->cntr, watch->object);
+	LIST_REMOVE(watch, link);
+	LIST_REMOVE(watch, cntr_link);
+	free(watch);
+}
+
+int ofi_cntr_watch_once(struct ofi_triggers *triggers, struct ofi_cntr_watches *watches,
+			struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
+			int fd)
+{
+	int ret = 0;
+
+	ofi_lock(&triggers->lock);
+	if (!is_watched(watches, cntr, object))
+		ret = add_watch(watches, cntr, ops, object, fd);
+	ofi_unlock(&triggers->lock);
+	return ret;
+}
+
+void ofi_cntr_unwatch_all(struct ofi_triggers *triggers, struct ofi_cntr_watches *watches)
 {
 	struct ofi_cntr_watch *watch;
 
-	while ((watch = LIST_FIRST(watches))) {
-		ofi_cntr_unwatch(watch->cntr, watch->object);
-		ofi_ref_put(&watch->cntr->ref);
-		LIST_REMOVE(watch, link);
-		free(watch);
-	}
+	ofi_lock(&triggers->lock);
+	while ((watch = LIST_FIRST(watches)))
+		remove_watch(watch);
+	ofi_unlock(&triggers->lock);
+}
+
+/* The sources of a counter that closes must not come back to it. */
+static void drop_watches(struct ofi_cntr *cntr)
+{
+	struct ofi_cntr_watch *watch;
+
+	if (!cntr->triggers)
+		return;
+	ofi_lock(&cntr->triggers->lock);
+	while ((watch = LIST_FIRST(&cntr->watches)))
+		remove_watch(watch);
+	ofi_unlock(&cntr->triggers->lock);
 }
 
 void ofi_cntr_look(struct ofi_cntr *cntr)
@@ -353,10 +392,11 @@ static int cntr_close(struct fid *fid)
 		return 0;
 	if (ret) {
 		FI_WARN(cntr->prov, FI_LOG_CNTR,
-			"fi_close: counter %p is still bound; close its endpoints first\n",
+			"fi_close: counter %p is still bound, or deferred work uses it; close its endpoints or cancel the work first\n",
 			(void *)cntr);
 		return ret;
 	}
+	drop_watches(cntr);
 	ofi_ref_put(cntr->parent);
 	cntr_free(cntr);
 	return 0;

@@ -45,9 +45,10 @@ struct ofi_cntr {
 	bool armed; /* a thread sleeps or is about to: the next change signals it; atomic */
 	struct ofi_wait wait;
 	struct ofi_waitset_member member;
-	struct ofi_triggers *triggers;	 /* the domain's, or NULL; its lock guards the next two */
+	struct ofi_triggers *triggers;	 /* the domain's, or NULL; its lock guards the next three */
 	struct ofi_trigger_list waiting; /* sorted by threshold */
 	LIST_ENTRY(ofi_cntr) trigger_link;
+	LIST_HEAD(, ofi_cntr_watch) watches;
 	/* The descriptor for FI_GETWAIT, which watches wait.fd and the sources; or -1. */
 	int epfd;
 	struct ofi_lock lock; /* guards what follows */
@@ -88,16 +89,17 @@ int ofi_cntr_watch(struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops,
 /* Undoes one registration. After the last one the object is no longer used. */
 void ofi_cntr_unwatch(struct ofi_cntr *cntr, void *object);
 /*
- * One source's registrations with several counters. Each holds a reference on its counter. The
- * caller guards the list.
+ * One source's registrations with several counters of its domain, guarded by the lock of the
+ * domain's triggers. They hold no reference: closing a counter undoes those with it.
  */
 struct ofi_cntr_watch;
 LIST_HEAD(ofi_cntr_watches, ofi_cntr_watch);
 /* Registers the source with a counter unless the list already contains it. Returns 0 or -FI_E*. */
-int ofi_cntr_watch_once(struct ofi_cntr_watches *watches, struct ofi_cntr *cntr,
-			const struct ofi_cntr_source_ops *ops, void *object, int fd);
+int ofi_cntr_watch_once(struct ofi_triggers *triggers, struct ofi_cntr_watches *watches,
+			struct ofi_cntr *cntr, const struct ofi_cntr_source_ops *ops, void *object,
+			int fd);
 /* Undoes all registrations in the list. */
-void ofi_cntr_unwatch_all(struct ofi_cntr_watches *watches);
+void ofi_cntr_unwatch_all(struct ofi_triggers *triggers, struct ofi_cntr_watches *watches);
 /* Makes the sources progress and does nothing else. */
 void ofi_cntr_look(struct ofi_cntr *cntr);
 /*

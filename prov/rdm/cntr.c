@@ -23,10 +23,6 @@ const struct ofi_cntr_source_ops ofi_rdm_cntr_source = {
 
 int ofi_rdm_cntr_watch_work(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr)
 {
-	int ret;
-
-	ofi_lock(&ep->deferred.lock);
-	ret = ofi_cntr_watch_once(&ep->deferred.watches, cntr, &ofi_rdm_cntr_source, ep, ep->fd);
-	ofi_unlock(&ep->deferred.lock);
-	return ret;
+	return ofi_cntr_watch_once(&ep->domain->triggers, &ep->deferred.watches, cntr,
+				   &ofi_rdm_cntr_source, ep, ep->fd);
 }

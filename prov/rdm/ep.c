@@ -46,7 +46,7 @@ static void detach(struct ofi_rdm_ep *ep)
 	for (i = 0; i < OFI_RDM_COUNTS; i++)
 		if (ep->cntrs[i])
 			ofi_cntr_unwatch(ep->cntrs[i], ep);
-	ofi_cntr_unwatch_all(&ep->deferred.watches);
+	ofi_cntr_unwatch_all(&ep->domain->triggers, &ep->deferred.watches);
 }
 
 static int attach(struct ofi_rdm_ep *ep)
@@ -484,7 +484,6 @@ int ofi_rdm_ep_open(struct ofi_rdm_ep *ep, struct ofi_domain *domain, const stru
 	ep->proto.xport = *xport;
 	ep->deferred.calls = &work_calls;
 	LIST_INIT(&ep->deferred.dones);
-	ofi_lock_init(&ep->deferred.lock);
 	LIST_INIT(&ep->deferred.watches);
 	ofi_ref_get(&ep->fids);
 	ret = ep_open(ep, info, xport, config);

@@ -176,7 +176,6 @@ struct ofi_rdm_ep {
 	struct {
 		const struct ofi_rdm_work_calls *calls;
 		LIST_HEAD(, ofi_rdm_done) dones; /* work that is under way */
-		struct ofi_lock lock;		 /* guards the watches */
 		struct ofi_cntr_watches watches;
 	} deferred;
 	struct ofi_ref fids; /* its own fid and its aliases */

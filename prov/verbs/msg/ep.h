@@ -54,7 +54,7 @@ struct vrb_ep {
 	struct vrb_cq *tx_cq, *rx_cq; /* the bound CQ, or own_cq */
 	struct vrb_cq *own_cq;	      /* for counters if no CQ is bound */
 	struct ofi_cntr *cntrs[VRB_COUNTS]; /* bound counters */
-	struct ofi_cntr_watches watches;    /* for deferred work; guarded by domain->lock */
+	struct ofi_cntr_watches watches;    /* for deferred work */
 	uint64_t watched;    /* FI_SEND and similar flags: the counters whose source it is */
 	struct vrb_srx *srx; /* bound shared receive context; rq is not used then */
 	struct ofi_stx *stx; /* bound shared transmit context */

@@ -268,22 +268,18 @@ int vrb_cntr_bind(struct vrb_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 int vrb_cntr_watch_work(struct vrb_ep *ep, struct ofi_cntr *cntr, bool recv)
 {
 	struct vrb_cq *cq = recv ? ep->rx_cq : ep->tx_cq;
-	int ret;
 
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
-	ofi_lock(&ep->domain->lock);
-	ret = ofi_cntr_watch_once(&ep->watches, cntr, &vrb_cq_source_ops, cq,
-				  cq->channel ? cq->channel->fd : -1);
-	ofi_unlock(&ep->domain->lock);
-	return ret;
+	return ofi_cntr_watch_once(&ep->domain->base.triggers, &ep->watches, cntr,
+				   &vrb_cq_source_ops, cq, cq->channel ? cq->channel->fd : -1);
 }
 
 void vrb_cntr_unbind(struct vrb_ep *ep)
 {
 	int i;
 
-	ofi_cntr_unwatch_all(&ep->watches);
+	ofi_cntr_unwatch_all(&ep->domain->base.triggers, &ep->watches);
 	for (i = 0; i < VRB_COUNTS; i++) {
 		if (ep->watched & kinds[i])
 			ofi_cntr_unwatch(ep->cntrs[i], cq_of(ep, i));
