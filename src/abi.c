@@ -30,7 +30,7 @@ static void *widen_part(void *to, size_t to_size, const void *from, size_t from_
 	return to;
 }
 
-static void widen(enum ofi_abi_node node, const struct fi_info *from, struct wide *to)
+static void abi_widen(enum ofi_abi_node node, const struct fi_info *from, struct wide *to)
 {
 	const size_t *size = ofi_abi_sizes(node);
 	struct fi_info *info = &to->info;
@@ -58,13 +58,13 @@ static void clear_tail(void *attr, size_t full, size_t seen)
  * Removes everything from a current fi_info that the older caller does not know and so could not
  * free.
  */
-static void narrow(enum ofi_abi_node node, struct fi_info *info)
+static void abi_narrow(enum ofi_abi_node node, struct fi_info *info)
 {
 	const size_t *size = ofi_abi_sizes(node);
 	struct fi_info own = *info;
 	struct wide seen;
 
-	widen(node, info, &seen);
+	abi_widen(node, info, &seen);
 	if (own.ep_attr && !seen.ep.auth_key)
 		free(own.ep_attr->auth_key);
 	if (own.domain_attr && !seen.domain.auth_key)
@@ -88,11 +88,11 @@ int ofi_abi_getinfo(enum ofi_abi_node node, uint32_t version, const char *node_n
 	int ret;
 
 	if (hints)
-		widen(node, hints, &wide);
+		abi_widen(node, hints, &wide);
 	ret = fi_getinfo(version, node_name, service, flags, hints ? &wide.info : NULL, info);
 	if (!ret) {
 		for (each = *info; each; each = each->next)
-			narrow(node, each);
+			abi_narrow(node, each);
 	}
 	return ret;
 }
@@ -103,7 +103,7 @@ struct fi_info *ofi_abi_dupinfo(enum ofi_abi_node node, const struct fi_info *in
 
 	if (!info)
 		return fi_dupinfo(NULL);
-	widen(node, info, &wide);
+	abi_widen(node, info, &wide);
 	return fi_dupinfo(&wide.info);
 }
 
@@ -114,7 +114,7 @@ void ofi_abi_freeinfo(enum ofi_abi_node node, struct fi_info *info)
 
 	for (; info; info = next) {
 		next = info->next;
-		widen(node, info, &wide);
+		abi_widen(node, info, &wide);
 		ofi_info_free(info, &wide.info);
 	}
 }

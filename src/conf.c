@@ -33,7 +33,7 @@ static int error;      /* errno of the failed read */
 static char *path;     /* NULL for the usual file */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static char *trim(char *text)
+static char *trim_text(char *text)
 {
 	size_t len;
 
@@ -45,7 +45,7 @@ static char *trim(char *text)
 	return text;
 }
 
-static char *unquote(char *text)
+static char *unquote_text(char *text)
 {
 	size_t len = strlen(text);
 
@@ -73,12 +73,12 @@ static int conf_add(const char *line)
 	equals = strchr(entry->text, '=');
 	if (equals)
 		*equals = '\0';
-	name = trim(entry->text);
+	name = trim_text(entry->text);
 	if (!equals || !is_name(name)) {
 		free(entry);
 		return EINVAL;
 	}
-	entry->value = unquote(trim(equals + 1));
+	entry->value = unquote_text(trim_text(equals + 1));
 	memmove(entry->text, name, strlen(name) + 1);
 	/* The last of several lines with the same name wins. */
 	STAILQ_INSERT_HEAD(&entries, entry, link);
@@ -93,7 +93,7 @@ static void read_file(FILE *file)
 
 	while (!error && getline(&line, &size, file) > 0) {
 		number++;
-		text = trim(line);
+		text = trim_text(line);
 		if (!*text || *text == '#')
 			continue;
 		switch (conf_add(text)) {
@@ -143,7 +143,7 @@ static void conf_load(void)
 	preferred = is_on(prefer ? prefer : conf_find("FI_PREFER_SYSCONFIG"));
 }
 
-static const char *choose(const char *own, const char *env)
+static const char *choose_path(const char *own, const char *env)
 {
 	const char *of_file;
 
@@ -156,12 +156,12 @@ static const char *choose(const char *own, const char *env)
 
 const char *ofi_conf_get(const char *env)
 {
-	return choose(getenv(env), env);
+	return choose_path(getenv(env), env);
 }
 
 const char *ofi_conf_get_secure(const char *env)
 {
-	return choose(secure_getenv(env), env);
+	return choose_path(secure_getenv(env), env);
 }
 
 const char *ofi_conf_name(size_t i)

@@ -81,7 +81,7 @@ static void explain_keep(struct ofi_reject *to, size_t order, const struct fi_ex
 /*
  * Returns a slot for one more: a new one, or that of the farthest miss if there are KEEP already.
  */
-static struct ofi_reject *place(struct ofi_rejects *rejects, uint32_t misses)
+static struct ofi_reject *reject_place(struct ofi_rejects *rejects, uint32_t misses)
 {
 	struct ofi_reject *far, *grown;
 	size_t i;
@@ -111,7 +111,7 @@ void ofi_reject(const struct fi_explain_entry *entry)
 		listener.reject(listener.context, entry);
 	if (!collecting)
 		return;
-	to = place(collecting, entry->misses);
+	to = reject_place(collecting, entry->misses);
 	if (to)
 		explain_keep(to, collecting->total, entry);
 	collecting->total++;
@@ -141,7 +141,7 @@ void ofi_rejects_end(struct ofi_rejects *rejects)
 	rejects->count = 0;
 }
 
-static int nearer(const void *a, const void *b)
+static int compare_rejects(const void *a, const void *b)
 {
 	const struct ofi_reject *x = a, *y = b;
 
@@ -171,7 +171,7 @@ void ofi_rejects_log(struct ofi_rejects *rejects, size_t near)
 	size_t i;
 
 	if (rejects->count)
-		qsort(rejects->entry, rejects->count, sizeof(*rejects->entry), nearer);
+		qsort(rejects->entry, rejects->count, sizeof(*rejects->entry), compare_rejects);
 	for (i = 0; i < rejects->count; i++)
 		log_one(i < near ? FI_LOG_WARN : FI_LOG_INFO, &rejects->entry[i]);
 	if (rejects->total > rejects->count)
@@ -180,7 +180,7 @@ void ofi_rejects_log(struct ofi_rejects *rejects, size_t near)
 }
 
 /* FNV-1a */
-static uint64_t hash(uint64_t sum, const void *data, size_t len)
+static uint64_t hash_data(uint64_t sum, const void *data, size_t len)
 {
 	const uint8_t *byte = data;
 
@@ -189,7 +189,7 @@ static uint64_t hash(uint64_t sum, const void *data, size_t len)
 	return sum;
 }
 
-static uint64_t digest(const struct ofi_rejects *rejects)
+static uint64_t rejects_digest(const struct ofi_rejects *rejects)
 {
 	uint64_t sum = 0xcbf29ce484222325;
 	const struct ofi_reject *reject;
@@ -197,13 +197,13 @@ static uint64_t digest(const struct ofi_rejects *rejects)
 
 	for (i = 0; i < rejects->count; i++) {
 		reject = &rejects->entry[i];
-		sum = hash(sum, &reject->port, sizeof(reject->port));
-		sum = hash(sum, &reject->ep_type, sizeof(reject->ep_type));
-		sum = hash(sum, reject->prov, strlen(reject->prov) + 1);
-		sum = hash(sum, reject->domain, strlen(reject->domain) + 1);
-		sum = hash(sum, reject->attr, strlen(reject->attr) + 1);
-		sum = hash(sum, reject->asked, strlen(reject->asked) + 1);
-		sum = hash(sum, reject->has, strlen(reject->has) + 1);
+		sum = hash_data(sum, &reject->port, sizeof(reject->port));
+		sum = hash_data(sum, &reject->ep_type, sizeof(reject->ep_type));
+		sum = hash_data(sum, reject->prov, strlen(reject->prov) + 1);
+		sum = hash_data(sum, reject->domain, strlen(reject->domain) + 1);
+		sum = hash_data(sum, reject->attr, strlen(reject->attr) + 1);
+		sum = hash_data(sum, reject->asked, strlen(reject->asked) + 1);
+		sum = hash_data(sum, reject->has, strlen(reject->has) + 1);
 	}
 	return sum;
 }
@@ -219,7 +219,7 @@ bool ofi_rejects_news(const struct ofi_rejects *rejects)
 
 	if (listener_get(0, &listener))
 		return false;
-	sum = digest(rejects);
+	sum = rejects_digest(rejects);
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < REMEMBER && told[i] != sum; i++)
 		;

@@ -63,8 +63,8 @@ static int check_request(const struct request *req)
 	return 0;
 }
 
-static void reject(const struct fi_provider *prov, const char *attr, const char *asked,
-		   const char *has)
+static void reject_hint(const struct fi_provider *prov, const char *attr, const char *asked,
+			const char *has)
 {
 	struct fi_explain_entry entry = {
 		.prov_name = prov->name,
@@ -84,21 +84,21 @@ static void reject_version(const struct fi_provider *prov, uint32_t version)
 	snprintf(asked, sizeof(asked), "API %u.%u", FI_MAJOR(version), FI_MINOR(version));
 	snprintf(has, sizeof(has), "API %u.%u", FI_MAJOR(prov->fi_version),
 		 FI_MINOR(prov->fi_version));
-	reject(prov, "version", asked, has);
+	reject_hint(prov, "version", asked, has);
 }
 
 /* Returns true if the provider should be asked at all. */
-static bool wanted(const struct request *req, const struct ofi_provider *entry, bool *named)
+static bool prov_wanted(const struct request *req, const struct ofi_provider *entry, bool *named)
 {
 	const struct fi_provider *prov = entry->prov;
 
 	if (req->prov_name && !ofi_prov_name_pass(req->prov_name, prov->name)) {
-		reject(prov, "fabric_attr->prov_name", req->prov_name, prov->name);
+		reject_hint(prov, "fabric_attr->prov_name", req->prov_name, prov->name);
 		return false;
 	}
 	*named = true;
 	if (entry->excluded) {
-		reject(prov, "FI_PROVIDER", ofi_conf_get("FI_PROVIDER"), prov->name);
+		reject_hint(prov, "FI_PROVIDER", ofi_conf_get("FI_PROVIDER"), prov->name);
 		return false;
 	}
 	if (FI_VERSION_LT(prov->fi_version, req->version)) {
@@ -142,7 +142,7 @@ static int keep_format(const struct fi_provider *prov, struct fi_info **list)
 			at = &info->next;
 			continue;
 		}
-		reject(prov, "FI_ADDR_FORMAT", only, has);
+		reject_hint(prov, "FI_ADDR_FORMAT", only, has);
 		*at = info->next;
 		info->next = NULL;
 		fi_freeinfo(info);
@@ -247,7 +247,7 @@ static void ask_all(const struct request *req, struct found *found)
 	int ret;
 
 	TAILQ_FOREACH (entry, ofi_providers(), link) {
-		if (!wanted(req, entry, &found->named))
+		if (!prov_wanted(req, entry, &found->named))
 			continue;
 		ret = names ? name_only(req, entry->prov, &info)
 			    : getinfo_ask(req, entry->prov, &info);
@@ -273,8 +273,8 @@ static void explain_name(const struct request *req)
 		ofi_provider_missing(FI_LOG_INFO, "fi_getinfo", req->prov_name, false);
 }
 
-static void explain(const struct request *req, const struct found *found,
-		    struct ofi_rejects *rejects, bool all)
+static void explain_none(const struct request *req, const struct found *found,
+			 struct ofi_rejects *rejects, bool all)
 {
 	bool quiet = found->head || !ofi_rejects_news(rejects);
 
@@ -318,7 +318,7 @@ OFI_EXPORT int fi_getinfo(uint32_t version, const char *node, const char *servic
 	all = explains_all();
 	ofi_rejects_begin(&rejects, all);
 	ask_all(&req, &found);
-	explain(&req, &found, &rejects, all);
+	explain_none(&req, &found, &rejects, all);
 	ofi_rejects_end(&rejects);
 	ofi_hook_infos(found.head);
 	*info = found.head;

@@ -14,7 +14,7 @@ void ofi_nic_free(struct fid_nic *nic)
 		nic->fid.ops->close(&nic->fid);
 }
 
-static void wipe(uint8_t *key, size_t size)
+static void wipe_key(uint8_t *key, size_t size)
 {
 	if (key)
 		explicit_bzero(key, size);
@@ -26,10 +26,10 @@ static void info_release(struct fi_info *info)
 	free(info->src_addr);
 	free(info->dest_addr);
 	if (info->ep_attr)
-		wipe(info->ep_attr->auth_key, info->ep_attr->auth_key_size);
+		wipe_key(info->ep_attr->auth_key, info->ep_attr->auth_key_size);
 	if (info->domain_attr) {
 		free(info->domain_attr->name);
-		wipe(info->domain_attr->auth_key, info->domain_attr->auth_key_size);
+		wipe_key(info->domain_attr->auth_key, info->domain_attr->auth_key_size);
 	}
 	if (info->fabric_attr) {
 		free(info->fabric_attr->name);

@@ -51,8 +51,8 @@ static pthread_once_t config_once = PTHREAD_ONCE_INIT;
 /* The application's log, NULL for the library's own; accessed atomically. */
 static struct fid_logging *imported;
 
-static void emit(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
-		 const char *func, int line, const char *msg)
+static void log_emit(const struct fi_provider *prov, enum fi_log_level level,
+		     enum fi_log_subsys subsys, const char *func, int line, const char *msg)
 {
 	char text[LOG_LINE + 256];
 	size_t len, done = 0;
@@ -93,7 +93,7 @@ static void complain(const char *name, const char *value, const char *nearest, c
 
 	snprintf(msg, sizeof(msg), "%s=%s: %s%s%s%s", name, value, remedy,
 		 nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
-	emit(NULL, FI_LOG_WARN, FI_LOG_CORE, "log_init", __LINE__, msg);
+	log_emit(NULL, FI_LOG_WARN, FI_LOG_CORE, "log_init", __LINE__, msg);
 }
 
 static void read_level(void)
@@ -254,7 +254,7 @@ OFI_EXPORT int fi_log_ready(const struct fi_provider *prov, enum fi_log_level le
 }
 
 /* Makes the message one line: final newlines are dropped, others become spaces. */
-static void flatten(char *msg)
+static void flatten_msg(char *msg)
 {
 	size_t len = strlen(msg), i;
 
@@ -282,8 +282,8 @@ OFI_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level,
 	if (log && log->ops->log) {
 		log->ops->log(prov, level, subsys, func, line, msg);
 	} else {
-		flatten(msg);
-		emit(prov, level, subsys, func, line, msg);
+		flatten_msg(msg);
+		log_emit(prov, level, subsys, func, line, msg);
 	}
 	errno = saved;
 }

@@ -159,7 +159,7 @@ static int parse_size(const char *text, size_t *value)
 	return 0;
 }
 
-static int parse(enum fi_param_type type, char *text, void *value)
+static int parse_value(enum fi_param_type type, char *text, void *value)
 {
 	switch (type) {
 	case FI_PARAM_STRING:
@@ -206,7 +206,7 @@ OFI_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name
 	if (param) {
 		known = true;
 		type = param->type;
-		warn = text && !param->warned && parse(type, text, &(char *[2]){ NULL }) != 0;
+		warn = text && !param->warned && parse_value(type, text, &(char *[2]){ NULL }) != 0;
 		param->warned |= warn;
 	}
 	pthread_mutex_unlock(&params_lock);
@@ -214,7 +214,7 @@ OFI_EXPORT int fi_param_get(struct fi_provider *provider, const char *param_name
 		return -FI_ENOENT;
 	if (!text)
 		return -FI_ENODATA;
-	ret = parse(type, text, value);
+	ret = parse_value(type, text, value);
 	if (warn)
 		FI_WARN(provider, FI_LOG_CORE,
 			"%s=%s is not valid; it takes %s; using the default\n", env, text,

@@ -25,7 +25,7 @@ bool ofi_plugin_first_wins(const char *path)
 }
 
 /* The path stays valid as long as the provider's handle. */
-static const char *origin(void *entry_point)
+static const char *entry_origin(void *entry_point)
 {
 	Dl_info info;
 
@@ -51,7 +51,7 @@ static void plugin_load(const struct search *search, const char *path, bool pref
 		return;
 	}
 	memcpy(&ini, &sym, sizeof(ini));
-	offer.origin = origin(sym);
+	offer.origin = entry_origin(sym);
 	offer.prov = ini();
 	if (!offer.prov) {
 		FI_INFO(&ofi_core_prov, FI_LOG_CORE, "%s declined to start\n", path);

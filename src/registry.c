@@ -81,8 +81,8 @@ static struct ofi_provider *registry_find(struct ofi_registry *reg, const char *
 	return NULL;
 }
 
-static bool beats(const struct ofi_registry *reg, const struct ofi_provider *offer,
-		  const struct ofi_provider *old)
+static bool offer_beats(const struct ofi_registry *reg, const struct ofi_provider *offer,
+			const struct ofi_provider *old)
 {
 	if (offer->preferred != old->preferred)
 		return offer->preferred;
@@ -91,7 +91,7 @@ static bool beats(const struct ofi_registry *reg, const struct ofi_provider *off
 	return FI_VERSION_LT(old->prov->version, offer->prov->version);
 }
 
-static void insert(struct ofi_registry *reg, struct ofi_provider *entry)
+static void registry_insert(struct ofi_registry *reg, struct ofi_provider *entry)
 {
 	struct ofi_provider *next;
 
@@ -130,7 +130,7 @@ int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
 		entry_forget(entry);
 		return -FI_EALREADY;
 	}
-	if (old && !beats(reg, entry, old)) {
+	if (old && !offer_beats(reg, entry, old)) {
 		FI_INFO(&ofi_core_prov, FI_LOG_CORE,
 			"provider %s (%s) is replaced by the one from %s\n", entry->prov->name,
 			entry->origin, old->origin);
@@ -145,7 +145,7 @@ int ofi_registry_add(struct ofi_registry *reg, const struct ofi_provider *offer)
 		entry_free(old);
 	}
 	entry->excluded = !ofi_prov_filter_pass(reg->filter, entry->prov->name);
-	insert(reg, entry);
+	registry_insert(reg, entry);
 	log_taken(entry);
 	return 0;
 }

@@ -13,7 +13,7 @@ static uint64_t index_at(const struct ofi_stats *stats, int64_t where)
 	       stats->entries;
 }
 
-static uint64_t distance(const struct ofi_stats *stats, uint64_t from, uint64_t to)
+static uint64_t counter_distance(const struct ofi_stats *stats, uint64_t from, uint64_t to)
 {
 	return to >= from ? to - from : to + stats->entries - from;
 }
@@ -30,7 +30,7 @@ uint64_t ofi_stats_posted(const struct ofi_stats *stats)
 		mark = __atomic_load_n(&stats->mark, __ATOMIC_ACQUIRE);
 		head = index_at(stats, stats->head);
 	} while (__atomic_load_n(&stats->mark, __ATOMIC_ACQUIRE) != mark && --tries);
-	return mark + distance(stats, mark % stats->entries, head);
+	return mark + counter_distance(stats, mark % stats->entries, head);
 }
 
 /* The tail is read first: it never passes the head. */
@@ -38,7 +38,7 @@ uint64_t ofi_stats_outstanding(const struct ofi_stats *stats)
 {
 	uint64_t tail = index_at(stats, stats->tail);
 
-	return stats->entries ? distance(stats, tail, index_at(stats, stats->head)) : 0;
+	return stats->entries ? counter_distance(stats, tail, index_at(stats, stats->head)) : 0;
 }
 
 struct list {
@@ -59,7 +59,7 @@ static void add_counter(struct list *list, const char *name, const struct ofi_st
 }
 
 /* Returns 0 instead of a negative result, because the two values were read at different times. */
-static uint64_t minus(uint64_t a, uint64_t b)
+static uint64_t minus_or_0(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -71,7 +71,7 @@ static void list_tx(const struct ofi_stats *stats, struct list *list)
 			  ofi_stats_value(stats, OFI_STATS_ATOMICS);
 	uint64_t left = ofi_stats_outstanding(stats), posted = ofi_stats_posted(stats);
 
-	stats_list_add(list, "sends", minus(posted, others), false);
+	stats_list_add(list, "sends", minus_or_0(posted, others), false);
 	add_counter(list, "send_bytes", stats, OFI_STATS_SEND_BYTES);
 	add_counter(list, "writes", stats, OFI_STATS_WRITES);
 	add_counter(list, "write_bytes", stats, OFI_STATS_WRITE_BYTES);
@@ -79,10 +79,10 @@ static void list_tx(const struct ofi_stats *stats, struct list *list)
 	add_counter(list, "read_bytes", stats, OFI_STATS_READ_BYTES);
 	add_counter(list, "atomics", stats, OFI_STATS_ATOMICS);
 	add_counter(list, "atomic_bytes", stats, OFI_STATS_ATOMIC_BYTES);
-	stats_list_add(list, "tx_completed", minus(posted, left), false);
+	stats_list_add(list, "tx_completed", minus_or_0(posted, left), false);
 	stats_list_add(list, "tx_outstanding", left, true);
-	stats_list_add(list, "doorbells", minus(posted, ofi_stats_value(stats, OFI_STATS_SHARED)),
-		       false);
+	stats_list_add(list, "doorbells",
+		       minus_or_0(posted, ofi_stats_value(stats, OFI_STATS_SHARED)), false);
 	add_counter(list, "tx_eagain", stats, OFI_STATS_EAGAIN);
 	add_counter(list, "tx_refused", stats, OFI_STATS_REFUSED);
 	add_counter(list, "tx_errors", stats, OFI_STATS_ERRORS);
@@ -94,7 +94,7 @@ static void list_rx(const struct ofi_stats *stats, struct list *list)
 	uint64_t left = ofi_stats_outstanding(stats), posted = ofi_stats_posted(stats);
 
 	stats_list_add(list, "receives", posted, false);
-	stats_list_add(list, "rx_completed", minus(posted, left), false);
+	stats_list_add(list, "rx_completed", minus_or_0(posted, left), false);
 	add_counter(list, "receive_bytes", stats, OFI_STATS_RECEIVE_BYTES);
 	stats_list_add(list, "rx_outstanding", left, true);
 	add_counter(list, "rx_eagain", stats, OFI_STATS_EAGAIN);
@@ -116,7 +116,7 @@ static void list_domain(const struct ofi_stats *stats, struct list *list)
 	uint64_t opened = ofi_stats_value(stats, OFI_STATS_MRS);
 
 	stats_list_add(list, "registrations", opened, false);
-	stats_list_add(list, "regions", minus(opened, closed), true);
+	stats_list_add(list, "regions", minus_or_0(opened, closed), true);
 	stats_list_add(list, "registered_bytes", ofi_stats_value(stats, OFI_STATS_MR_BYTES), true);
 	add_counter(list, "registration_errors", stats, OFI_STATS_MR_ERRORS);
 	add_counter(list, "device_events", stats, OFI_STATS_EVENTS);
@@ -145,7 +145,7 @@ static void list_ep(const struct ofi_stats *stats, struct list *list)
 	add_counter(list, "unexpected_bytes", stats, OFI_STATS_UNEXPECTED_BYTES);
 	add_counter(list, "rx_errors", stats, OFI_STATS_RX_ERRORS);
 	add_counter(list, "connects", stats, OFI_STATS_CONNECTS);
-	stats_list_add(list, "connections", minus(made, ended), true);
+	stats_list_add(list, "connections", minus_or_0(made, ended), true);
 	add_counter(list, "evictions", stats, OFI_STATS_EVICTIONS);
 	add_counter(list, "connect_failures", stats, OFI_STATS_CONNECTS_FAILED);
 }

@@ -95,7 +95,7 @@ static void read_peer(const struct ofi_stats_peer *stats, struct reading *now)
 		now->in_flight = text->most - now->field[OFI_STATS_PEER_CREDITS];
 }
 
-static void tell_connecting(const struct reading *now, char *text, size_t len)
+static void connecting_text(const struct reading *now, char *text, size_t len)
 {
 	int err = (int)now->field[OFI_STATS_PEER_ERROR];
 
@@ -107,7 +107,7 @@ static void tell_connecting(const struct reading *now, char *text, size_t len)
 }
 
 /* Describes a connected peer: what is queued behind something else waits for that. */
-static void tell_connected(const struct reading *now, char *text, size_t len)
+static void connected_text(const struct reading *now, char *text, size_t len)
 {
 	unsigned long queued = (unsigned long)now->field[OFI_STATS_PEER_QUEUED];
 	unsigned long in_flight = (unsigned long)now->in_flight;
@@ -133,15 +133,15 @@ static void tell_connected(const struct reading *now, char *text, size_t len)
 		snprintf(text, len, "the application to receive %lu messages from the peer", kept);
 }
 
-static void tell(const struct reading *now, char *text, size_t len)
+static void state_text(const struct reading *now, char *text, size_t len)
 {
 	snprintf(text, len, "%s", now->text.waits);
 	if (*text)
 		return;
 	if (now->field[OFI_STATS_PEER_UP])
-		tell_connected(now, text, len);
+		connected_text(now, text, len);
 	else
-		tell_connecting(now, text, len);
+		connecting_text(now, text, len);
 }
 
 static void stats_peer_add(struct fi_stats_peer *peer, const char *name, uint64_t value)
@@ -150,7 +150,7 @@ static void stats_peer_add(struct fi_stats_peer *peer, const char *name, uint64_
 		(struct fi_stats_item){ .name = name, .value = value, .level = 1 };
 }
 
-static void list(const struct reading *now, struct fi_stats_peer *peer)
+static void list_fields(const struct reading *now, struct fi_stats_peer *peer)
 {
 	const uint64_t *field = now->field;
 	bool up = field[OFI_STATS_PEER_UP];
@@ -165,10 +165,10 @@ static void list(const struct reading *now, struct fi_stats_peer *peer)
 		       field[OFI_STATS_PEER_HALTED]    ? 2
 		       : field[OFI_STATS_PEER_STOPPED] ? 1
 						       : 0);
-	stats_peer_add(peer, "told_to_stop", field[OFI_STATS_PEER_TOLD]);
+	stats_peer_add(peer, "told_to_stop", field[OFI_STATS_PEER_LEVEL]);
 }
 
-static uint64_t age(uint64_t since)
+static uint64_t age_of(uint64_t since)
 {
 	struct timespec time;
 	uint64_t now;
@@ -178,7 +178,7 @@ static uint64_t age(uint64_t since)
 	return now > since ? now - since : 0;
 }
 
-static void name(const struct reading *now, struct fi_stats_peer *peer)
+static void peer_name(const struct reading *now, struct fi_stats_peer *peer)
 {
 	struct sockaddr_storage addr = { 0 };
 	char text[OFI_ADDR_STRLEN];
@@ -202,13 +202,13 @@ bool ofi_stats_peer_next(const struct ofi_stats_header *file, uint32_t after,
 		read_peer(stats, &now);
 		peer->id = now.text.id;
 		peer->ep = now.text.ep;
-		peer->age_ms = age(now.text.since);
-		name(&now, peer);
+		peer->age_ms = age_of(now.text.since);
+		peer_name(&now, peer);
 		memcpy(peer->transport, now.text.transport, sizeof(peer->transport));
 		memcpy(peer->state, now.text.state, sizeof(peer->state));
 		memcpy(peer->cause, now.text.cause, sizeof(peer->cause));
-		tell(&now, peer->waits, sizeof(peer->waits));
-		list(&now, peer);
+		state_text(&now, peer->waits, sizeof(peer->waits));
+		list_fields(&now, peer);
 		if (peer->id > after && __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE) == peer->id)
 			return true;
 	}

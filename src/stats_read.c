@@ -43,7 +43,7 @@ static bool in_file(const struct reader *reader, size_t i, const struct ofi_stat
 	return !(at % 8) && at >= 0 && (uint64_t)at <= reader->files[i].size - 8;
 }
 
-static uint32_t small(const struct reader *reader, size_t i)
+static uint32_t read_small(const struct reader *reader, size_t i)
 {
 	uint32_t n = __atomic_load_n(&header_of(reader, i)->used, __ATOMIC_ACQUIRE);
 
@@ -51,7 +51,7 @@ static uint32_t small(const struct reader *reader, size_t i)
 }
 
 /* Returns the number of wide objects that are in the file; *slots is the slots of each. */
-static uint32_t wide(const struct reader *reader, size_t i, uint32_t *slots)
+static uint32_t read_wide(const struct reader *reader, size_t i, uint32_t *slots)
 {
 	uint32_t n = __atomic_load_n(&header_of(reader, i)->wide_used, __ATOMIC_ACQUIRE);
 
@@ -61,17 +61,17 @@ static uint32_t wide(const struct reader *reader, size_t i, uint32_t *slots)
 	return n < OFI_STATS_SLOTS / *slots ? n : OFI_STATS_SLOTS / *slots;
 }
 
-static uint32_t used(const struct reader *reader, size_t i)
+static uint32_t slots_used(const struct reader *reader, size_t i)
 {
 	uint32_t slots;
 
-	return small(reader, i) + wide(reader, i, &slots);
+	return read_small(reader, i) + read_wide(reader, i, &slots);
 }
 
 /* Returns the number of slots from the header to the end of an object. */
 static size_t end_of(const struct reader *reader, size_t i, uint32_t object)
 {
-	uint32_t first = small(reader, i), slots, n = wide(reader, i, &slots);
+	uint32_t first = read_small(reader, i), slots, n = read_wide(reader, i, &slots);
 
 	if (object < first || object - first >= n)
 		return object + 1UL;
@@ -92,7 +92,7 @@ static const struct ofi_stats *record_at(const struct reader *reader, size_t i, 
 }
 
 /* Makes ids of different files distinct; 0 stays 0. */
-static uint32_t number(size_t i, uint32_t id)
+static uint32_t stats_number(size_t i, uint32_t id)
 {
 	return id ? id + (uint32_t)i * FILE_STEP : 0;
 }
@@ -104,12 +104,12 @@ static const struct ofi_stats *find_next(const struct reader *reader, uint32_t a
 	size_t i;
 
 	for (i = 0; i < reader->count; i++)
-		for (slot = 0; slot < used(reader, i); slot++) {
+		for (slot = 0; slot < slots_used(reader, i); slot++) {
 			stats = record_at(reader, i, slot);
 			id = stats ? __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE) : 0;
-			if (number(i, id) <= after || number(i, id) >= best)
+			if (stats_number(i, id) <= after || stats_number(i, id) >= best)
 				continue;
-			best = number(i, id);
+			best = stats_number(i, id);
 			found = stats;
 			*file = i;
 		}
@@ -117,13 +117,13 @@ static const struct ofi_stats *find_next(const struct reader *reader, uint32_t a
 }
 
 /* Returns the number of completions of the open queues of a completion queue. */
-static uint64_t completed(const struct reader *reader, size_t i, uint32_t cq)
+static uint64_t cq_completed(const struct reader *reader, size_t i, uint32_t cq)
 {
 	const struct ofi_stats *stats;
 	uint64_t sum = 0, posted;
 	uint32_t slot;
 
-	for (slot = 0; slot < used(reader, i); slot++) {
+	for (slot = 0; slot < slots_used(reader, i); slot++) {
 		stats = record_at(reader, i, slot);
 		if (!stats || stats->cq != cq || !__atomic_load_n(&stats->id, __ATOMIC_ACQUIRE))
 			continue;
@@ -133,18 +133,18 @@ static uint64_t completed(const struct reader *reader, size_t i, uint32_t cq)
 	return sum;
 }
 
-static void describe(const struct reader *reader, size_t i, const struct ofi_stats *stats,
-		     struct fi_stats_object *object)
+static void describe_stats(const struct reader *reader, size_t i, const struct ofi_stats *stats,
+			   struct fi_stats_object *object)
 {
 	object->fclass = stats->fclass;
-	object->group = number(i, stats->group);
-	object->domain = number(i, stats->domain);
-	object->cq = number(i, stats->cq);
+	object->group = stats_number(i, stats->group);
+	object->domain = stats_number(i, stats->domain);
+	object->cq = stats_number(i, stats->cq);
 	memcpy(object->name, stats->name, sizeof(object->name));
 	object->name[sizeof(object->name) - 1] = '\0';
 	object->count = (uint32_t)ofi_stats_list(stats, object->items);
 	if (object->fclass == FI_CLASS_CQ && object->count)
-		object->items[0].value += completed(reader, i, stats->id);
+		object->items[0].value += cq_completed(reader, i, stats->id);
 }
 
 /* An object that was closed meanwhile is skipped; ids are not reused. */
@@ -159,11 +159,11 @@ static int reader_next(struct fid *fid, uint32_t after, struct fi_stats_object *
 		return -FI_EINVAL;
 	while ((stats = find_next(reader, after, &i))) {
 		found = (struct fi_stats_object){
-			.id = number(i, __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE)),
+			.id = stats_number(i, __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE)),
 		};
-		describe(reader, i, stats, &found);
+		describe_stats(reader, i, stats, &found);
 		if (found.id > after &&
-		    number(i, __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE)) == found.id) {
+		    stats_number(i, __atomic_load_n(&stats->id, __ATOMIC_ACQUIRE)) == found.id) {
 			*object = found;
 			return 1;
 		}
@@ -184,8 +184,8 @@ static int reader_next_peer(struct fid *fid, uint32_t after, struct fi_stats_pee
 			after = 0;
 			continue;
 		}
-		found.id = number(i, found.id);
-		found.ep = number(i, found.ep);
+		found.id = stats_number(i, found.id);
+		found.ep = stats_number(i, found.ep);
 		*peer = found;
 		return 1;
 	}

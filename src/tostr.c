@@ -101,7 +101,7 @@ static void print_number(struct ofi_text *text, enum ofi_kind kind, const union 
 	}
 }
 
-static size_t width(enum ofi_kind kind)
+static size_t kind_width(enum ofi_kind kind)
 {
 	switch (kind) {
 	case OFI_KIND_HEX8:
@@ -126,7 +126,7 @@ static void print_value(struct ofi_text *text, const struct ofi_field *field, co
 	union value v = { .u64 = 0 };
 	size_t len = 0;
 
-	memcpy(&v, (const char *)data + field->offset, width(field->kind));
+	memcpy(&v, (const char *)data + field->offset, kind_width(field->kind));
 	if (field->len_offset)
 		memcpy(&len, (const char *)data + field->len_offset, sizeof(len));
 	switch (field->kind) {
@@ -158,7 +158,7 @@ static void print_value(struct ofi_text *text, const struct ofi_field *field, co
 	}
 }
 
-static const void *nested(const struct ofi_field *field, const void *data)
+static const void *nested_data(const struct ofi_field *field, const void *data)
 {
 	const void *at = (const char *)data + field->offset;
 
@@ -179,7 +179,7 @@ static bool is_set(const struct ofi_field *field, const void *data)
 
 static bool is_shown(const struct ofi_shape *shape, const struct ofi_field *field, const void *data)
 {
-	if (shape->grew && field->offset + width(field->kind) > ofi_abi_seen(shape->part))
+	if (shape->grew && field->offset + kind_width(field->kind) > ofi_abi_seen(shape->part))
 		return false;
 	switch (field->kind) {
 	case OFI_KIND_PCI:
@@ -209,7 +209,7 @@ static void print_shape(struct ofi_text *text, const struct ofi_shape *shape, co
 		if (!is_shown(shape, field, data))
 			continue;
 		if (field->shape) {
-			print_shape(text, field->shape, nested(field, data), indent);
+			print_shape(text, field->shape, nested_data(field, data), indent);
 			continue;
 		}
 		ofi_text_printf(text, "%*s%s: ", indent, "", field->name);

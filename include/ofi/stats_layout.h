@@ -87,7 +87,7 @@ enum ofi_stats_peer_field {
 	OFI_STATS_PEER_NO_PLACE, /* too many connections or attempts for another one */
 	OFI_STATS_PEER_STOPPED,	 /* the peer asked for announcements instead of messages */
 	OFI_STATS_PEER_HALTED,	 /* the peer asked for silence */
-	OFI_STATS_PEER_TOLD,	 /* what was asked of the peer: nonzero is one of these two */
+	OFI_STATS_PEER_LEVEL,	 /* what was asked of the peer: nonzero is one of these two */
 	OFI_STATS_PEER_HELD,	 /* messages wait for the end of the connection */
 	OFI_STATS_PEER_FENCED,	 /* operations wait behind FI_FENCE */
 	OFI_STATS_PEER_RMA,	 /* nonzero: RMA or atomics wait to be posted */

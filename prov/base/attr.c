@@ -28,7 +28,7 @@ struct ask {
 typedef bool check_fn(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
 		      struct ofi_miss *miss);
 
-static void say(char *buf, size_t len, const void *value, enum fi_type type)
+static void value_text(char *buf, size_t len, const void *value, enum fi_type type)
 {
 	buf[0] = '\0';
 	if (!fi_tostr_r(buf, len, value, type) || !buf[0])
@@ -38,8 +38,8 @@ static void say(char *buf, size_t len, const void *value, enum fi_type type)
 static bool miss_values(struct ofi_miss *miss, const void *have, const void *asked,
 			enum fi_type type)
 {
-	say(miss->asked, sizeof(miss->asked), asked, type);
-	say(miss->has, sizeof(miss->has), have, type);
+	value_text(miss->asked, sizeof(miss->asked), asked, type);
+	value_text(miss->has, sizeof(miss->has), have, type);
 	return false;
 }
 
@@ -71,8 +71,8 @@ static bool at_most_32(const struct ask *ask, const void *have, const void *aske
 }
 
 /* Reports the missing bits, not all requested ones. */
-static bool bits(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
-		 struct ofi_miss *miss)
+static bool check_bits(const struct ask *ask, const void *have, const void *asked,
+		       enum fi_type type, struct ofi_miss *miss)
 {
 	uint64_t lacking = *(const uint64_t *)asked & ~*(const uint64_t *)have;
 
@@ -89,7 +89,7 @@ static bool mode_bits(uint64_t needs, uint64_t offers, struct ofi_miss *miss)
 		return true;
 	miss_values(miss, &lacking, &offers, FI_TYPE_MODE);
 	snprintf(miss->has, sizeof(miss->has), "requires ");
-	say(miss->has + 9, sizeof(miss->has) - 9, &lacking, FI_TYPE_MODE);
+	value_text(miss->has + 9, sizeof(miss->has) - 9, &lacking, FI_TYPE_MODE);
 	return false;
 }
 
@@ -112,8 +112,8 @@ static bool context_mode(const struct ask *ask, const void *have, const void *as
 }
 
 /* An enum whose value 0 means any. */
-static bool same(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
-		 struct ofi_miss *miss)
+static bool check_same(const struct ask *ask, const void *have, const void *asked,
+		       enum fi_type type, struct ofi_miss *miss)
 {
 	int wants = *(const int *)asked;
 
@@ -141,8 +141,8 @@ static bool addr_format(const struct ask *ask, const void *have, const void *ask
 	       miss_values(miss, have, asked, type);
 }
 
-static bool name(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
-		 struct ofi_miss *miss)
+static bool check_name(const struct ask *ask, const void *have, const void *asked,
+		       enum fi_type type, struct ofi_miss *miss)
 {
 	const char *has = *(char *const *)have, *wants = *(char *const *)asked;
 
@@ -166,8 +166,8 @@ static int threading_rank(int threading)
 	return threading >= 0 && (size_t)threading < sizeof(rank) ? rank[threading] : -1;
 }
 
-static bool threading(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
-		      struct ofi_miss *miss)
+static bool check_threading(const struct ask *ask, const void *have, const void *asked,
+			    enum fi_type type, struct ofi_miss *miss)
 {
 	(void)ask;
 	if (threading_rank(*(const int *)asked) >= threading_rank(*(const int *)have))
@@ -176,14 +176,14 @@ static bool threading(const struct ask *ask, const void *have, const void *asked
 }
 
 /* Automatic progress also serves an application that asked for manual progress. */
-static bool progress(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
-		     struct ofi_miss *miss)
+static bool check_progress(const struct ask *ask, const void *have, const void *asked,
+			   enum fi_type type, struct ofi_miss *miss)
 {
 	int wants = *(const int *)asked;
 
 	if (*(const int *)have == FI_PROGRESS_AUTO && wants <= FI_PROGRESS_CONTROL_UNIFIED)
 		return true;
-	return same(ask, have, asked, type, miss);
+	return check_same(ask, have, asked, type, miss);
 }
 
 static bool resource_mgmt(const struct ask *ask, const void *have, const void *asked,
@@ -205,11 +205,11 @@ static bool resource_mgmt(const struct ask *ask, const void *have, const void *a
 static bool av_type(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
 		    struct ofi_miss *miss)
 {
-	return *(const int *)have == FI_AV_UNSPEC || same(ask, have, asked, type, miss);
+	return *(const int *)have == FI_AV_UNSPEC || check_same(ask, have, asked, type, miss);
 }
 
-static bool tclass(const struct ask *ask, const void *have, const void *asked, enum fi_type type,
-		   struct ofi_miss *miss)
+static bool check_tclass(const struct ask *ask, const void *have, const void *asked,
+			 enum fi_type type, struct ofi_miss *miss)
 {
 	uint32_t wants = *(const uint32_t *)asked;
 
@@ -224,7 +224,7 @@ static bool tclass(const struct ask *ask, const void *have, const void *asked, e
 }
 
 /* The domain limits the number of contexts of an endpoint and how many endpoints may share one. */
-static bool contexts(size_t max, size_t max_shared, size_t wants, struct ofi_miss *miss)
+static bool check_contexts(size_t max, size_t max_shared, size_t wants, struct ofi_miss *miss)
 {
 	if (wants == FI_SHARED_CONTEXT && !max_shared) {
 		snprintf(miss->asked, sizeof(miss->asked), "FI_SHARED_CONTEXT");
@@ -243,8 +243,8 @@ static bool tx_contexts(const struct ask *ask, const void *have, const void *ask
 
 	(void)have;
 	(void)type;
-	return contexts(domain->max_ep_tx_ctx, domain->max_ep_stx_ctx, *(const size_t *)asked,
-			miss);
+	return check_contexts(domain->max_ep_tx_ctx, domain->max_ep_stx_ctx, *(const size_t *)asked,
+			      miss);
 }
 
 static bool rx_contexts(const struct ask *ask, const void *have, const void *asked,
@@ -254,8 +254,8 @@ static bool rx_contexts(const struct ask *ask, const void *have, const void *ask
 
 	(void)have;
 	(void)type;
-	return contexts(domain->max_ep_rx_ctx, domain->max_ep_srx_ctx, *(const size_t *)asked,
-			miss);
+	return check_contexts(domain->max_ep_rx_ctx, domain->max_ep_srx_ctx, *(const size_t *)asked,
+			      miss);
 }
 
 static bool auth_key_size(const struct ask *ask, const void *have, const void *asked,
@@ -359,21 +359,21 @@ struct row {
 
 /* The order is that in which misses are reported. FI_TYPE_INFO stands for "not used". */
 static const struct row rows[] = {
-	FABRIC_ROW(name, name, INFO),
-	FABRIC_ROW(prov_name, name, INFO),
+	FABRIC_ROW(name, check_name, INFO),
+	FABRIC_ROW(prov_name, check_name, INFO),
 	FABRIC_ROW(prov_version, at_most_32, INFO),
-	DOMAIN_ROW(name, name, INFO),
-	EP_ROW(type, same, EP_TYPE),
-	INFO_ROW(caps, bits, CAPS),
+	DOMAIN_ROW(name, check_name, INFO),
+	EP_ROW(type, check_same, EP_TYPE),
+	INFO_ROW(caps, check_bits, CAPS),
 	INFO_ROW(mode, info_mode, MODE),
 	INFO_ROW(addr_format, addr_format, ADDR_FORMAT),
 	DOMAIN_ROW(mr_mode, mr_mode, MR_MODE),
-	DOMAIN_ROW(threading, threading, THREADING),
-	DOMAIN_ROW(control_progress, progress, PROGRESS),
-	DOMAIN_ROW(data_progress, progress, PROGRESS),
+	DOMAIN_ROW(threading, check_threading, THREADING),
+	DOMAIN_ROW(control_progress, check_progress, PROGRESS),
+	DOMAIN_ROW(data_progress, check_progress, PROGRESS),
 	DOMAIN_ROW(resource_mgmt, resource_mgmt, INFO),
 	DOMAIN_ROW(av_type, av_type, AV_TYPE),
-	DOMAIN_ROW(caps, bits, CAPS),
+	DOMAIN_ROW(caps, check_bits, CAPS),
 	DOMAIN_ROW(mode, context_mode, MODE),
 	DOMAIN_ROW(mr_key_size, at_most, INFO),
 	DOMAIN_ROW(cq_data_size, at_most, INFO),
@@ -390,13 +390,13 @@ static const struct row rows[] = {
 	DOMAIN_ROW(auth_key_size, auth_key_size, INFO),
 	DOMAIN_ROW(max_err_data, at_most, INFO),
 	DOMAIN_ROW(mr_cnt, at_most, INFO),
-	DOMAIN_ROW(tclass, tclass, INFO),
+	DOMAIN_ROW(tclass, check_tclass, INFO),
 	DOMAIN_ROW(max_ep_auth_key, at_most, INFO),
 	DOMAIN_ROW(max_group_id, at_most_32, INFO),
 	DOMAIN_ROW(max_cntr_value, at_most, INFO),
 	DOMAIN_ROW(max_err_cntr_value, at_most, INFO),
 	DOMAIN_ROW(max_xpu_ctx_cnt, at_most, INFO),
-	EP_ROW(protocol, same, PROTOCOL),
+	EP_ROW(protocol, check_same, PROTOCOL),
 	EP_ROW(protocol_version, at_most_32, INFO),
 	EP_ROW(max_msg_size, at_most, INFO),
 	EP_ROW(max_order_raw_size, at_most, INFO),
@@ -406,21 +406,21 @@ static const struct row rows[] = {
 	EP_ROW(tx_ctx_cnt, tx_contexts, INFO),
 	EP_ROW(rx_ctx_cnt, rx_contexts, INFO),
 	EP_ROW(auth_key_size, auth_key_size, INFO),
-	TX_ROW(caps, bits, CAPS),
+	TX_ROW(caps, check_bits, CAPS),
 	TX_ROW(mode, context_mode, MODE),
-	TX_ROW(op_flags, bits, OP_FLAGS),
-	TX_ROW(msg_order, bits, MSG_ORDER),
-	TX_ROW(comp_order, bits, MSG_ORDER),
+	TX_ROW(op_flags, check_bits, OP_FLAGS),
+	TX_ROW(msg_order, check_bits, MSG_ORDER),
+	TX_ROW(comp_order, check_bits, MSG_ORDER),
 	TX_ROW(inject_size, at_most, INFO),
 	TX_ROW(size, at_most, INFO),
 	TX_ROW(iov_limit, at_most, INFO),
 	TX_ROW(rma_iov_limit, at_most, INFO),
-	TX_ROW(tclass, tclass, INFO),
-	RX_ROW(caps, bits, CAPS),
+	TX_ROW(tclass, check_tclass, INFO),
+	RX_ROW(caps, check_bits, CAPS),
 	RX_ROW(mode, context_mode, MODE),
-	RX_ROW(op_flags, bits, OP_FLAGS),
-	RX_ROW(msg_order, bits, MSG_ORDER),
-	RX_ROW(comp_order, bits, MSG_ORDER),
+	RX_ROW(op_flags, check_bits, OP_FLAGS),
+	RX_ROW(msg_order, check_bits, MSG_ORDER),
+	RX_ROW(comp_order, check_bits, MSG_ORDER),
 	RX_ROW(size, at_most, INFO),
 	RX_ROW(iov_limit, at_most, INFO),
 };

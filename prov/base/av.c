@@ -335,7 +335,7 @@ fi_addr_t ofi_av_limit(const struct ofi_av *av)
 			  : __atomic_load_n(&av->table.limit, __ATOMIC_ACQUIRE);
 }
 
-static int unknown(const struct ofi_av *av, const char *call, fi_addr_t fi_addr)
+static int unknown_addr(const struct ofi_av *av, const char *call, fi_addr_t fi_addr)
 {
 	FI_WARN(av->prov, FI_LOG_AV, "%s: fi_addr 0x%llx is not in the address vector\n", call,
 		(unsigned long long)fi_addr);
@@ -353,7 +353,7 @@ static int unshare_one(struct ofi_av *av, fi_addr_t fi_addr)
 	if (gone)
 		av->cls->drop(av, fi_addr, entry);
 	ofi_unlock(&av->lock);
-	return gone ? 0 : unknown(av, "fi_av_remove", fi_addr);
+	return gone ? 0 : unknown_addr(av, "fi_av_remove", fi_addr);
 }
 
 static int remove_one(struct ofi_av *av, fi_addr_t fi_addr)
@@ -369,7 +369,7 @@ static int remove_one(struct ofi_av *av, fi_addr_t fi_addr)
 		ofi_table_give(&av->table, fi_addr);
 	}
 	ofi_unlock(&av->lock);
-	return entry ? 0 : unknown(av, "fi_av_remove", fi_addr);
+	return entry ? 0 : unknown_addr(av, "fi_av_remove", fi_addr);
 }
 
 /* Removes the addresses that exist; the first that does not makes the call fail. */
@@ -410,7 +410,7 @@ int ofi_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 		set = set_tag(av, fi_addr, user_id);
 	ofi_unlock(&av->lock);
 	if (!known)
-		return unknown(av, "fi_av_set_user_id", fi_addr);
+		return unknown_addr(av, "fi_av_set_user_id", fi_addr);
 	return set ? 0 : -FI_ENOMEM;
 }
 

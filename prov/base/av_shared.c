@@ -73,7 +73,7 @@ static struct slot *slot_at(const struct ofi_av_shared *shared, size_t index)
 }
 
 /* Keeps the characters of a name that a file name may have and writes the others as %xx. */
-static bool append(char *path, const char *name)
+static bool append_name(char *path, const char *name)
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -94,8 +94,8 @@ static bool append(char *path, const char *name)
 static bool path_of(char *path, const char *scope, const char *name)
 {
 	sprintf(path, "/weft_av.%u.", geteuid());
-	return append(path, scope) && strlen(path) + 2 < OFI_SHM_PATH_LEN &&
-	       append(strcat(path, "."), name);
+	return append_name(path, scope) && strlen(path) + 2 < OFI_SHM_PATH_LEN &&
+	       append_name(strcat(path, "."), name);
 }
 
 static void init_header(void *base, void *arg)
@@ -259,7 +259,7 @@ size_t ofi_av_shared_limit(const struct ofi_av_shared *shared)
 	return count < shared->capacity ? count : shared->capacity;
 }
 
-static bool copy(const struct ofi_av_shared *shared, size_t index, void *entry)
+static bool copy_entry(const struct ofi_av_shared *shared, size_t index, void *entry)
 {
 	memcpy(entry, slot_at(shared, index)->entry, shared->cls->entry_size);
 	return shared->cls->valid(entry);
@@ -273,18 +273,18 @@ static uint32_t state_of(const struct ofi_av_shared *shared, size_t index)
 bool ofi_av_shared_get(const struct ofi_av_shared *shared, size_t index, void *entry)
 {
 	return index < ofi_av_shared_limit(shared) && state_of(shared, index) == LIVE &&
-	       copy(shared, index, entry);
+	       copy_entry(shared, index, entry);
 }
 
 /* The first of equal addresses stays; duplicates exist only if a process misbehaves. */
-static bool learn(struct ofi_av_shared *shared, size_t index)
+static bool learn_entry(struct ofi_av_shared *shared, size_t index)
 {
 	struct known *known = calloc(1, sizeof(*known)), **found;
 
 	if (!known)
 		return false;
 	known->index = index;
-	if (state_of(shared, index) == EMPTY || !copy(shared, index, known->entry)) {
+	if (state_of(shared, index) == EMPTY || !copy_entry(shared, index, known->entry)) {
 		free(known);
 		return true;
 	}
@@ -298,7 +298,7 @@ static bool learn_all(struct ofi_av_shared *shared)
 {
 	size_t limit = ofi_av_shared_limit(shared);
 
-	while (shared->seen < limit && learn(shared, shared->seen))
+	while (shared->seen < limit && learn_entry(shared, shared->seen))
 		shared->seen++;
 	return shared->seen >= limit;
 }
@@ -362,7 +362,7 @@ static int allocate_to(struct ofi_av_shared *shared, size_t *allocated, size_t n
 	return ret;
 }
 
-static int allocate(struct ofi_av_shared *shared, size_t index)
+static int allocate_chunk(struct ofi_av_shared *shared, size_t index)
 {
 	size_t addrs_end =
 		addrs_offset(shared->capacity, shared->stride) + (index + 1) * sizeof(fi_addr_t);
@@ -374,11 +374,11 @@ static int allocate(struct ofi_av_shared *shared, size_t index)
 /*
  * Skipped slots stay empty. Slots left unfinished by a process that was killed are not counted yet.
  */
-static int publish(struct ofi_av_shared *shared, const void *entry, size_t index)
+static int publish_entry(struct ofi_av_shared *shared, const void *entry, size_t index)
 {
 	size_t at, limit = ofi_av_shared_limit(shared);
 	struct slot *slot;
-	int ret = index < shared->capacity ? allocate(shared, index) : -FI_ENOSPC;
+	int ret = index < shared->capacity ? allocate_chunk(shared, index) : -FI_ENOSPC;
 
 	if (ret)
 		return ret;
@@ -408,7 +408,7 @@ int ofi_av_shared_add(struct ofi_av_shared *shared, const void *entry, size_t *i
 	if (!all)
 		return -FI_ENOMEM;
 	at = *index > limit ? *index : limit;
-	ret = publish(shared, entry, at);
+	ret = publish_entry(shared, entry, at);
 	if (!ret)
 		*index = at;
 	return ret;

@@ -16,7 +16,7 @@ struct ofi_bell {
 	pthread_t thread;
 };
 
-static void *work(void *arg)
+static void *bell_thread(void *arg)
 {
 	struct ofi_bell *bell = arg;
 
@@ -40,7 +40,7 @@ static int bell_start(struct ofi_bell *bell)
 
 	sigfillset(&every);
 	pthread_sigmask(SIG_SETMASK, &every, &before);
-	err = pthread_create(&bell->thread, NULL, work, bell);
+	err = pthread_create(&bell->thread, NULL, bell_thread, bell);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }

@@ -306,7 +306,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 }
 
 /* Returns -FI_EAGAIN while there is nothing to report. */
-static int reached(const struct ofi_cntr *cntr, uint64_t threshold, uint64_t errors)
+static int cntr_reached(const struct ofi_cntr *cntr, uint64_t threshold, uint64_t errors)
 {
 	if (value_of(cntr) >= threshold)
 		return 0;
@@ -338,7 +338,7 @@ static void cntr_nap(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_
 	if (deaf)
 		sched_yield();
 	else if (!ret && !ofi_triggers_due(cntr->triggers) &&
-		 reached(cntr, threshold, errors) == -FI_EAGAIN)
+		 cntr_reached(cntr, threshold, errors) == -FI_EAGAIN)
 		sleep_for(cntr, left < 0 || left > NAP_MS ? NAP_MS : left);
 }
 
@@ -350,7 +350,7 @@ static int wait_for(struct ofi_cntr *cntr, struct ofi_sleeper *sleeper, uint64_t
 
 	for (;;) {
 		ofi_cntr_progress(cntr);
-		ret = reached(cntr, threshold, errors);
+		ret = cntr_reached(cntr, threshold, errors);
 		if (ret != -FI_EAGAIN)
 			return ret;
 		left = ofi_wait_left(start, timeout);

@@ -97,7 +97,7 @@ static bool step_do(struct ofi_coll_op *op, struct ofi_coll_step *step)
 static void op_run(struct ofi_coll_op *op);
 
 /* All members know the group's number; this round tells each of them whether all members agree. */
-static void confirm(struct ofi_coll_group *group, int err)
+static void confirm_group(struct ofi_coll_group *group, int err)
 {
 	struct ofi_coll_op *op = group->confirmation;
 
@@ -128,7 +128,7 @@ static void op_finish(struct ofi_coll_op *op)
 
 	if (done.join && op != group->confirmation) {
 		ofi_coll_op_free(op);
-		confirm(group, ofi_coll_group_agree(group, done.err));
+		confirm_group(group, ofi_coll_group_agree(group, done.err));
 		return;
 	}
 	ofi_coll_op_free(op);

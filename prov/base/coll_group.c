@@ -35,16 +35,16 @@ uint64_t ofi_coll_digest(uint64_t digest, const void *name, size_t len)
 	return digest;
 }
 
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
 	return x ^ (x >> 31);
 }
 
-static uint64_t candidate(const struct ofi_coll_group *group, unsigned i)
+static uint64_t group_candidate(const struct ofi_coll_group *group, unsigned i)
 {
-	return mix(group->seed + i) & MASK(GROUP_BITS);
+	return mix_bits(group->seed + i) & MASK(GROUP_BITS);
 }
 
 static bool may_take(const struct ofi_coll_group *group, uint64_t number)
@@ -52,7 +52,7 @@ static bool may_take(const struct ofi_coll_group *group, uint64_t number)
 	if (group->formed)
 		return group->number == number;
 	for (unsigned i = 0; group->forming && i < CANDIDATES; i++)
-		if (candidate(group, i) == number)
+		if (group_candidate(group, i) == number)
 			return true;
 	return false;
 }
@@ -73,7 +73,7 @@ static uint64_t acceptable(const struct ofi_coll_group *group)
 	uint64_t mask = 0;
 
 	for (unsigned i = 0; i < CANDIDATES; i++)
-		if (is_free(group->coll, candidate(group, i)))
+		if (is_free(group->coll, group_candidate(group, i)))
 			mask |= 1ULL << i;
 	return mask;
 }
@@ -81,7 +81,7 @@ static uint64_t acceptable(const struct ofi_coll_group *group)
 /* Returns the tag of one of the two message rounds of a join. */
 static uint64_t join_tag(const struct ofi_coll_group *group, bool confirm)
 {
-	uint64_t word = mix(~group->seed) & MASK(SEQ_BITS + GROUP_BITS) & ~1ULL;
+	uint64_t word = mix_bits(~group->seed) & MASK(SEQ_BITS + GROUP_BITS) & ~1ULL;
 
 	return TAG_JOIN | (word | confirm) << ROUND_BITS;
 }
@@ -133,8 +133,8 @@ static void group_free(struct ofi_coll_group *group)
  */
 static void group_offer(struct ofi_coll_group *group, uint64_t digest, uint64_t count)
 {
-	digest = mix(digest + group->size);
-	group->seed = mix(digest ^ mix(count + 1));
+	digest = mix_bits(digest + group->size);
+	group->seed = mix_bits(digest ^ mix_bits(count + 1));
 	group->offer[0] = digest;
 	group->offer[1] = ~digest;
 	group->offer[2] = acceptable(group);
@@ -185,7 +185,7 @@ void ofi_coll_group_form(struct ofi_coll_group *group, int err)
 	group->forming = false;
 	if (err)
 		return;
-	group->number = candidate(group, (unsigned)__builtin_ctzll(group->agreed[2]));
+	group->number = group_candidate(group, (unsigned)__builtin_ctzll(group->agreed[2]));
 	group->formed = true;
 }
 

@@ -159,8 +159,8 @@ static bool is_repeated(uint64_t *digests, size_t count)
 }
 
 /* Computes the digest of the names, which is the same on all members, and finds our own rank. */
-static int identify(const struct ofi_coll_owner *owner, const struct ofi_av_set *set,
-		    struct ofi_coll_members *members, uint64_t *digests)
+static int mc_identify(const struct ofi_coll_owner *owner, const struct ofi_av_set *set,
+		       struct ofi_coll_members *members, uint64_t *digests)
 {
 	uint64_t digest = ofi_coll_digest(OFI_COLL_DIGEST, set->key, set->key_len);
 	uint8_t name[NAME_MAX_LEN];
@@ -190,7 +190,7 @@ static int identify(const struct ofi_coll_owner *owner, const struct ofi_av_set 
 	return 0;
 }
 
-static int begin(struct mc *mc, struct ofi_av_set *set)
+static int mc_begin(struct mc *mc, struct ofi_av_set *set)
 {
 	struct ofi_coll_owner *owner = mc->owner;
 	struct ofi_coll_members members;
@@ -200,7 +200,7 @@ static int begin(struct mc *mc, struct ofi_av_set *set)
 
 	members.addr = addr;
 	if (digests)
-		ret = identify(owner, set, &members, digests);
+		ret = mc_identify(owner, set, &members, digests);
 	if (!ret) {
 		ofi_lock(owner->lock);
 		ret = ofi_coll_join(owner->coll, &members, mc, &mc->group);
@@ -230,7 +230,7 @@ int ofi_coll_mc_join(struct ofi_coll_owner *owner, const struct fi_collective_ad
 	mc->fid.fi_addr = FI_ADDR_NOTAVAIL;
 	mc->owner = owner;
 	ofi_ref_get(owner->ref);
-	ret = begin(mc, ofi_av_set(addr->set));
+	ret = mc_begin(mc, ofi_av_set(addr->set));
 	if (ret) {
 		ofi_ref_put(owner->ref);
 		free(mc);

@@ -101,7 +101,7 @@ static size_t below(shape_t *s, size_t v)
 }
 
 /* Returns the half of the span that belongs to the first child. */
-static size_t half(size_t span)
+static size_t half_span(size_t span)
 {
 	size_t bit = 1;
 
@@ -131,7 +131,7 @@ static void plan_broadcast(plan_t *plan, shape_t *s)
 		add_recv(plan, to_rank(s, v & (v - 1)), 0, s->result, s->bytes);
 		add_wait(plan);
 	}
-	for (size_t k = half(below(s, v)); k; k /= 2)
+	for (size_t k = half_span(below(s, v)); k; k /= 2)
 		add_send(plan, to_rank(s, v + k), 0, s->result, s->bytes);
 }
 
@@ -166,7 +166,7 @@ struct pair {
 };
 
 /* The operand of the lower rank is always on the left, so all members compute the same bits. */
-static void combine(plan_t *plan, shape_t *s, struct pair *p, bool peer_is_lower)
+static void plan_combine(plan_t *plan, shape_t *s, struct pair *p, bool peer_is_lower)
 {
 	uint8_t *acc = p->acc;
 
@@ -201,7 +201,7 @@ static void plan_doubling(plan_t *plan, shape_t *s)
 	if (s->rank < 2 * extra) {
 		add_recv(plan, s->rank - 1, 0, p.in, s->bytes);
 		add_wait(plan);
-		combine(plan, s, &p, true);
+		plan_combine(plan, s, &p, true);
 	}
 	me = s->rank < 2 * extra ? s->rank / 2 : s->rank - extra;
 	for (size_t k = 1; k < power; k *= 2, round++) {
@@ -210,7 +210,7 @@ static void plan_doubling(plan_t *plan, shape_t *s)
 		add_recv(plan, peer, round, p.in, s->bytes);
 		add_send(plan, peer, round, p.acc, s->bytes);
 		add_wait(plan);
-		combine(plan, s, &p, peer < s->rank);
+		plan_combine(plan, s, &p, peer < s->rank);
 	}
 	add_copy(plan, s->result, p.acc, s->bytes);
 	if (s->rank < 2 * extra)
@@ -263,7 +263,7 @@ static void plan_allreduce(plan_t *plan, shape_t *s)
 }
 
 /* Reorders slices from the order of members counted from `first` to the order of ranks. */
-static void rotate(plan_t *plan, shape_t *s, uint8_t *dst, const uint8_t *src, size_t first)
+static void plan_rotate(plan_t *plan, shape_t *s, uint8_t *dst, const uint8_t *src, size_t first)
 {
 	size_t head = (s->size - first) * s->bytes;
 
@@ -286,7 +286,7 @@ static void plan_bruck(plan_t *plan, shape_t *s)
 		add_send(plan, (s->rank + n - k) % n, round, mem, count * s->bytes);
 		add_wait(plan);
 	}
-	rotate(plan, s, s->result, mem, s->rank);
+	plan_rotate(plan, s, s->result, mem, s->rank);
 }
 
 static void plan_allgather(plan_t *plan, shape_t *s)
@@ -330,7 +330,7 @@ static void plan_scatter(plan_t *plan, shape_t *s)
 		add_copy(plan, (void *)mem, in + s->root * s->bytes, head);
 		add_copy(plan, (uint8_t *)mem + head, in, s->root * s->bytes);
 	}
-	for (size_t k = half(span); k; k /= 2)
+	for (size_t k = half_span(span); k; k /= 2)
 		add_send(plan, to_rank(s, v + k), 0, mem + k * s->bytes,
 			 (k < span - k ? k : span - k) * s->bytes);
 	add_wait(plan);
@@ -352,14 +352,14 @@ static void plan_gather(plan_t *plan, shape_t *s)
 	if (!mem)
 		return;
 	add_copy(plan, mem, s->buf, s->bytes);
-	for (size_t k = half(span); k; k /= 2)
+	for (size_t k = half_span(span); k; k /= 2)
 		add_recv(plan, to_rank(s, v + k), 0, mem + k * s->bytes,
 			 (k < span - k ? k : span - k) * s->bytes);
 	add_wait(plan);
 	if (v)
 		add_send(plan, to_rank(s, v & (v - 1)), 0, mem, span * s->bytes);
 	else if (s->root)
-		rotate(plan, s, s->result, mem, s->root);
+		plan_rotate(plan, s, s->result, mem, s->root);
 }
 
 /* In round i each member sends to the member i after it. */

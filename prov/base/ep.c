@@ -64,8 +64,8 @@ int ofi_ep_setopt(const struct fi_provider *prov, struct fid *ep, ofi_ep_option 
 			   "fi_setopt: option %d is read-only\n", name);
 }
 
-static int direction(const struct fi_provider *prov, const char *command, const uint64_t *flags,
-		     uint64_t *which)
+static int ep_direction(const struct fi_provider *prov, const char *command, const uint64_t *flags,
+			uint64_t *which)
 {
 	*which = flags ? *flags & DIRECTIONS : 0;
 	if (*which == FI_TRANSMIT || *which == FI_RECV)
@@ -79,7 +79,7 @@ int ofi_ep_get_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_f
 			uint64_t *flags)
 {
 	uint64_t which;
-	int ret = direction(prov, "FI_GETOPSFLAG", flags, &which);
+	int ret = ep_direction(prov, "FI_GETOPSFLAG", flags, &which);
 
 	if (!ret)
 		*flags = which == FI_TRANSMIT ? *of->tx : *of->rx;
@@ -90,7 +90,7 @@ int ofi_ep_set_op_flags(const struct fi_provider *prov, const struct ofi_ep_op_f
 			const uint64_t *flags)
 {
 	uint64_t which, allowed;
-	int ret = direction(prov, "FI_SETOPSFLAG", flags, &which);
+	int ret = ep_direction(prov, "FI_SETOPSFLAG", flags, &which);
 
 	if (ret)
 		return ret;

@@ -88,7 +88,7 @@ static bool param_is(const char *name, bool def)
 	return fi_param_get(NULL, name, &value) ? def : value;
 }
 
-static void add(const char *name, const char *why)
+static void add_iface(const char *name, const char *why)
 {
 	size_t len = strlen(state.summary);
 
@@ -96,7 +96,7 @@ static void add(const char *name, const char *why)
 		 name, why);
 }
 
-static void load(const struct fi_provider *prov)
+static void load_runtimes(const struct fi_provider *prov)
 {
 	char *list = NULL;
 	size_t i;
@@ -111,7 +111,7 @@ static void load(const struct fi_provider *prov)
 		if (state.works[i])
 			ofi_hmem_finder = ofi_hmem_of;
 		else
-			add(known[i]->name, state.why[i]);
+			add_iface(known[i]->name, state.why[i]);
 	}
 	__atomic_store_n(&state.loaded, true, __ATOMIC_RELEASE);
 }
@@ -127,7 +127,7 @@ static void load_once(const struct fi_provider *prov)
 		return;
 	pthread_mutex_lock(&state.lock);
 	if (!is_loaded())
-		load(prov);
+		load_runtimes(prov);
 	pthread_mutex_unlock(&state.lock);
 }
 

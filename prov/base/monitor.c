@@ -133,8 +133,8 @@ static int uffd_open(void)
  * Registers write protection that is never switched on: unlike registration for missing pages, no
  * access ever waits for us.
  */
-static int enroll(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
-		  uint64_t *ioctls)
+static int enroll_range(const struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end,
+			uint64_t *ioctls)
 {
 	struct uffdio_register reg = {
 		.range = { .start = start, .len = end - start },
@@ -159,7 +159,7 @@ static void monitor_release(const struct ofi_monitor_hub *hub, uintptr_t start, 
 	uintptr_t middle = start + (end - start) / 2 / page * page;
 	uint64_t ioctls;
 
-	if (!enroll(hub, start, end, &ioctls)) {
+	if (!enroll_range(hub, start, end, &ioctls)) {
 		ioctl(hub->fd, UFFDIO_UNREGISTER, &range);
 	} else if (middle > start && --*attempts > 0) {
 		monitor_release(hub, start, middle, attempts);
@@ -204,7 +204,7 @@ static void monitor_unwatch(struct ofi_monitor_hub *hub, uintptr_t start, uintpt
 	pthread_mutex_unlock(&hub->ranges);
 }
 
-static void tell(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end, bool unmapped)
+static void notify_range(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end, bool unmapped)
 {
 	struct ofi_monitor *user;
 
@@ -217,7 +217,7 @@ static void tell(struct ofi_monitor_hub *hub, uintptr_t start, uintptr_t end, bo
  * Reports all changes. Memory that was moved is still watched at its new place: returns the number
  * of such ranges.
  */
-static int tell_all(struct ofi_monitor_hub *hub, struct range *moved)
+static int notify_all(struct ofi_monitor_hub *hub, struct range *moved)
 {
 	struct uffd_msg msg;
 	uint64_t from, to, len;
@@ -225,13 +225,13 @@ static int tell_all(struct ofi_monitor_hub *hub, struct range *moved)
 
 	while (moves < MOVES && read(hub->fd, &msg, sizeof(msg)) == sizeof(msg)) {
 		if (msg.event == UFFD_EVENT_UNMAP || msg.event == UFFD_EVENT_REMOVE) {
-			tell(hub, msg.arg.remove.start, msg.arg.remove.end,
-			     msg.event == UFFD_EVENT_UNMAP);
+			notify_range(hub, msg.arg.remove.start, msg.arg.remove.end,
+				     msg.event == UFFD_EVENT_UNMAP);
 		} else if (msg.event == UFFD_EVENT_REMAP) {
 			from = msg.arg.remap.from;
 			to = msg.arg.remap.to;
 			len = msg.arg.remap.len;
-			tell(hub, from, from + len, false);
+			notify_range(hub, from, from + len, false);
 			moved[moves++] = (struct range){ to, to + len };
 		}
 	}
@@ -247,7 +247,7 @@ static void read_events(struct ofi_monitor_hub *hub)
 	pthread_mutex_lock(&hub->mutex);
 	LIST_FOREACH (user, &hub->users, link)
 		ofi_lock(user->lock);
-	moves = tell_all(hub, moved);
+	moves = notify_all(hub, moved);
 	LIST_FOREACH (user, &hub->users, link)
 		ofi_unlock(user->lock);
 	pthread_cond_broadcast(&hub->turn);
@@ -261,7 +261,7 @@ static void read_events(struct ofi_monitor_hub *hub)
  * refuses with EAGAIN to fill pages, and it checks that first (ioctl_userfaultfd(2)). The request
  * has length 0, which is invalid, so it never fills anything.
  */
-static bool changing(const struct ofi_monitor_hub *hub)
+static bool hub_changing(const struct ofi_monitor_hub *hub)
 {
 	struct uffdio_copy nothing = { 0 };
 
@@ -283,7 +283,7 @@ static void *read_until_stopped(void *arg)
 			read_events(hub);
 	do
 		read_events(hub);
-	while (changing(hub));
+	while (hub_changing(hub));
 	close(hub->fd);
 	return NULL;
 }
@@ -493,7 +493,7 @@ int ofi_monitor_watch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t en
 		return -FI_EOPNOTSUPP;
 	pthread_mutex_lock(&hub->ranges);
 	if (!is_crowded(hub))
-		ret = enroll(hub, start, end, &ioctls);
+		ret = enroll_range(hub, start, end, &ioctls);
 	pthread_mutex_unlock(&hub->ranges);
 	if (ret)
 		return ret == -ENOMEM ? -FI_ENOMEM : -FI_EOPNOTSUPP;
@@ -511,7 +511,7 @@ void ofi_monitor_unwatch(struct ofi_monitor *monitor, uintptr_t start, uintptr_t
 
 bool ofi_monitor_changing(const struct ofi_monitor *monitor)
 {
-	return !is_parents(monitor) && changing(monitor->hub);
+	return !is_parents(monitor) && hub_changing(monitor->hub);
 }
 
 void ofi_monitor_settle(const struct ofi_monitor *monitor)

@@ -19,7 +19,7 @@ struct seen {
 	unsigned int ours;
 };
 
-static bool note(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end, bool unmapped)
+static bool note_change(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end, bool unmapped)
 {
 	struct seen *seen = (struct seen *)monitor;
 
@@ -143,7 +143,7 @@ static bool is_reliable(struct seen *seen, char *map, size_t page)
 	return ret;
 }
 
-static void unmap(const struct seen *seen, char *map, size_t page)
+static void unmap_page(const struct seen *seen, char *map, size_t page)
 {
 	int i;
 
@@ -155,7 +155,7 @@ static void unmap(const struct seen *seen, char *map, size_t page)
 int ofi_monitor_test(void)
 {
 	struct seen seen = {
-		.monitor = { .lock = &seen.lock, .gone = note, .wants = wants_nothing },
+		.monitor = { .lock = &seen.lock, .gone = note_change, .wants = wants_nothing },
 		.ours = (1u << PAGES) - 1
 	};
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -171,6 +171,6 @@ int ofi_monitor_test(void)
 		ret = is_reliable(&seen, map, page) ? 0 : -FI_EIO;
 		ofi_monitor_close(&seen.monitor);
 	}
-	unmap(&seen, map, page);
+	unmap_page(&seen, map, page);
 	return ret;
 }

@@ -41,20 +41,20 @@ static struct ofi_mr_region *next_overlap(const struct ofi_mr_cache *cache, uint
 	return NULL;
 }
 
-static bool allows(const struct ofi_mr_region *region, unsigned int access)
+static bool region_allows(const struct ofi_mr_region *region, unsigned int access)
 {
 	return !(access & ~region->access);
 }
 
 /* Among regions with the same access, the one that starts last also ends last. */
-static struct ofi_mr_region *holder(const struct ofi_mr_cache *cache, uintptr_t start,
-				    uintptr_t end, unsigned int access)
+static struct ofi_mr_region *find_holder(const struct ofi_mr_cache *cache, uintptr_t start,
+					 uintptr_t end, unsigned int access)
 {
 	size_t at = count_up_to(cache, start);
 
 	while (at && cache->reach[at - 1] >= end) {
 		at--;
-		if (cache->index[at]->end >= end && allows(cache->index[at], access))
+		if (cache->index[at]->end >= end && region_allows(cache->index[at], access))
 			return cache->index[at];
 	}
 	return NULL;
@@ -74,7 +74,7 @@ static void set_reach(struct ofi_mr_cache *cache, size_t at)
 	}
 }
 
-static void insert(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
+static void cache_insert(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
 	size_t at = count_up_to(cache, region->start), behind = cache->count - at;
 
@@ -89,7 +89,7 @@ static void insert(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 }
 
 /* Removes the region from the index; its last user, or the next sweep, deregisters it. */
-static void forget(struct ofi_mr_cache *cache, size_t at)
+static void cache_forget(struct ofi_mr_cache *cache, size_t at)
 {
 	struct ofi_mr_region *region = cache->index[at];
 	size_t behind = --cache->count - at;
@@ -105,7 +105,7 @@ static void forget(struct ofi_mr_cache *cache, size_t at)
 	TAILQ_INSERT_TAIL(&cache->dead, region, link);
 }
 
-static size_t place(const struct ofi_mr_cache *cache, const struct ofi_mr_region *region)
+static size_t cache_place(const struct ofi_mr_cache *cache, const struct ofi_mr_region *region)
 {
 	size_t at = count_up_to(cache, region->start);
 
@@ -114,7 +114,7 @@ static size_t place(const struct ofi_mr_cache *cache, const struct ofi_mr_region
 	return at;
 }
 
-static bool gone(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end, bool unmapped)
+static bool range_gone(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end, bool unmapped)
 {
 	struct ofi_mr_cache *cache = (struct ofi_mr_cache *)monitor;
 	struct ofi_mr_region *region, *pending = cache->pending;
@@ -124,14 +124,14 @@ static bool gone(struct ofi_monitor *monitor, uintptr_t start, uintptr_t end, bo
 	while ((region = next_overlap(cache, start, &at))) {
 		if (unmapped && start <= region->start && end >= region->end)
 			region->watched = false;
-		forget(cache, at);
+		cache_forget(cache, at);
 	}
 	if (pending && pending->start < end && pending->end > start)
 		pending->changed = true;
 	return !TAILQ_EMPTY(&cache->dead);
 }
 
-static void narrow(const struct ofi_mr_region *region, uintptr_t *start, uintptr_t *end)
+static void narrow_range(const struct ofi_mr_region *region, uintptr_t *start, uintptr_t *end)
 {
 	if (region->start > *start)
 		*start = region->start;
@@ -142,7 +142,7 @@ static void narrow(const struct ofi_mr_region *region, uintptr_t *start, uintptr
 /*
  * The first part of the range is that of the lowest region in it, which next_overlap() finds last.
  */
-static bool wants(struct ofi_monitor *monitor, uintptr_t *start, uintptr_t *end)
+static bool cache_wants(struct ofi_monitor *monitor, uintptr_t *start, uintptr_t *end)
 {
 	const struct ofi_mr_cache *cache = (struct ofi_mr_cache *)monitor;
 	const struct ofi_mr_region *region, *lowest = cache->pending;
@@ -154,7 +154,7 @@ static bool wants(struct ofi_monitor *monitor, uintptr_t *start, uintptr_t *end)
 		if (!lowest || region->start < lowest->start)
 			lowest = region;
 	if (lowest)
-		narrow(lowest, start, end);
+		narrow_range(lowest, start, end);
 	return lowest;
 }
 
@@ -218,7 +218,7 @@ static void deregister_dead(struct ofi_mr_cache *cache)
 	}
 }
 
-static void tidy(struct ofi_monitor *monitor)
+static void cache_tidy(struct ofi_monitor *monitor)
 {
 	deregister_dead((struct ofi_mr_cache *)monitor);
 }
@@ -229,7 +229,7 @@ static void make_room(struct ofi_mr_cache *cache, size_t len)
 
 	while ((cache->count >= cache->max_count || cache->size + len > cache->max_size) &&
 	       (oldest = TAILQ_FIRST(&cache->unused)))
-		forget(cache, place(cache, oldest));
+		cache_forget(cache, cache_place(cache, oldest));
 }
 
 /*
@@ -243,11 +243,11 @@ static void mr_cache_keep(struct ofi_mr_cache *cache, struct ofi_mr_region *regi
 
 	while ((other = next_overlap(cache, region->start, &at)))
 		if (other->start >= region->start && other->end <= region->end &&
-		    allows(region, other->access))
-			forget(cache, at);
+		    region_allows(region, other->access))
+			cache_forget(cache, at);
 	make_room(cache, length(region));
 	if (cache->count < cache->max_count && cache->size + length(region) <= cache->max_size)
-		insert(cache, region);
+		cache_insert(cache, region);
 }
 
 /* Extends the region to the whole pages that contain the buffer. */
@@ -264,7 +264,7 @@ static void round_out(struct ofi_mr_region *region)
  * one region. It at most doubles, so the total that is ever registered stays proportional to what
  * was asked for.
  */
-static void join(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
+static void cache_join(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 {
 	const size_t twice = length(region) <= SIZE_MAX / 2 ? 2 * length(region) : SIZE_MAX,
 		     most = twice < cache->max_size ? twice : cache->max_size;
@@ -275,7 +275,7 @@ static void join(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 	while ((other = next_overlap(cache, region->start, &at))) {
 		start = other->start < region->start ? other->start : region->start;
 		end = other->end > region->end ? other->end : region->end;
-		if (end - start > most || !allows(other, region->wanted))
+		if (end - start > most || !region_allows(other, region->wanted))
 			continue;
 		region->start = start;
 		region->end = end;
@@ -295,7 +295,7 @@ static int add_kept(struct ofi_mr_cache *cache, struct ofi_mr_region *region)
 	int ret;
 
 	ofi_lock(&cache->lock);
-	join(cache, region);
+	cache_join(cache, region);
 	cache->pending = region;
 	ofi_unlock(&cache->lock);
 	ret = ofi_monitor_watch(&cache->monitor, region->start, region->end);
@@ -333,7 +333,7 @@ static struct ofi_mr_region *look_up(struct ofi_mr_cache *cache, uintptr_t start
 	struct ofi_mr_region *region;
 
 	ofi_lock(&cache->lock);
-	region = holder(cache, start, end, access);
+	region = find_holder(cache, start, end, access);
 	if (region) {
 		if (!region->users++)
 			TAILQ_REMOVE(&cache->unused, region, link);
@@ -413,9 +413,9 @@ static int start_monitor(struct ofi_mr_cache *cache)
 
 	cache->monitor = (struct ofi_monitor){
 		.lock = &cache->lock,
-		.gone = gone,
-		.wants = wants,
-		.tidy = tidy,
+		.gone = range_gone,
+		.wants = cache_wants,
+		.tidy = cache_tidy,
 	};
 	return ret ? ret : ofi_monitor_open(&cache->monitor);
 }
@@ -448,7 +448,7 @@ static void forget_all(struct ofi_mr_cache *cache)
 {
 	ofi_lock(&cache->lock);
 	while (cache->count)
-		forget(cache, cache->count - 1);
+		cache_forget(cache, cache->count - 1);
 	ofi_unlock(&cache->lock);
 	deregister_dead(cache);
 }

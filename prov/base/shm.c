@@ -51,7 +51,7 @@ static void pause_once(void)
 	nanosleep(&pause, NULL);
 }
 
-static int map(const struct visit *visit, size_t size)
+static int shm_map(const struct visit *visit, size_t size)
 {
 	struct ofi_shm *shm = visit->shm;
 	int prot = shm->read_only ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -78,7 +78,7 @@ static int set_size(const struct visit *visit)
 }
 
 /* Everything is in place before another process gets its lock. */
-static int make(const struct visit *visit)
+static int shm_make(const struct visit *visit)
 {
 	const struct ofi_shm_ask *ask = visit->ask;
 	struct ofi_shm *shm = visit->shm;
@@ -89,7 +89,7 @@ static int make(const struct visit *visit)
 		ret = ofi_shm_allocate(shm, 0, ask->head);
 	}
 	if (!ret)
-		ret = map(visit, ask->size);
+		ret = shm_map(visit, ask->size);
 	if (ret)
 		return ret;
 	ask->init(shm->base, ask->arg);
@@ -112,12 +112,12 @@ static void take_away(const struct ofi_shm *shm)
 static int enter_alone(const struct visit *visit)
 {
 	if (visit->created)
-		return make(visit);
+		return shm_make(visit);
 	take_away(visit->shm);
 	return AGAIN;
 }
 
-static int enter(const struct visit *visit)
+static int shm_enter(const struct visit *visit)
 {
 	int fd = visit->shm->fd, ret = set_lock(fd, F_WRLCK, USERS);
 	bool alone = !ret;
@@ -141,7 +141,7 @@ static int enter(const struct visit *visit)
 	errno = EINVAL;
 	if (st.st_size < (off_t)visit->ask->head)
 		return shm_failed(visit, "size of the file");
-	return map(visit, (size_t)st.st_size);
+	return shm_map(visit, (size_t)st.st_size);
 }
 
 /* Locks require a file that is open for writing; reading requires only a read-only mapping. */
@@ -161,7 +161,7 @@ static int visit_once(struct visit *visit)
 	}
 	if (shm->fd < 0)
 		return shm_failed(visit, "shm_open");
-	ret = enter(visit);
+	ret = shm_enter(visit);
 	if (!ret)
 		return 0;
 	if (visit->created)

@@ -122,7 +122,7 @@ static void watch_forks(void)
 }
 
 /* Growing a file beyond the process's limit would kill it. */
-static bool wanted(void)
+static bool stats_wanted(void)
 {
 	struct rlimit limit;
 
@@ -130,7 +130,7 @@ static bool wanted(void)
 }
 
 /* Maps and then seals the file: its size is final, and nobody else can ever write it. */
-static void *map(int fd)
+static void *stats_map(int fd)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 	struct stat st;
@@ -155,10 +155,10 @@ static void open_file(void)
 	int fd;
 
 	file.tried = true;
-	fd = wanted() ? memfd_create(OFI_STATS_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+	fd = stats_wanted() ? memfd_create(OFI_STATS_FILE, MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
 	if (fd < 0)
 		return;
-	header = map(fd);
+	header = stats_map(fd);
 	if (!header) {
 		close(fd);
 		return;

@@ -77,7 +77,7 @@ static void collect_cntr(struct ofi_triggers *triggers, struct ofi_cntr *cntr)
 	}
 }
 
-static void collect(struct ofi_triggers *triggers)
+static void collect_met(struct ofi_triggers *triggers)
 {
 	struct ofi_cntr *cntr, *next;
 
@@ -107,7 +107,7 @@ static void trigger_finish(struct ofi_trigger *trigger)
 }
 
 /* Releases the lock while the work runs; nobody else removes it from the list meanwhile. */
-static bool fire(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
+static bool trigger_fire(struct ofi_triggers *triggers, struct ofi_trigger *trigger)
 {
 	int ret;
 
@@ -128,7 +128,7 @@ static bool fire_ready(struct ofi_triggers *triggers)
 	bool done, any = false;
 
 	for (trigger = TAILQ_FIRST(&triggers->ready); trigger; trigger = next) {
-		done = fire(triggers, trigger);
+		done = trigger_fire(triggers, trigger);
 		next = TAILQ_NEXT(trigger, link);
 		if (!done)
 			continue;
@@ -162,7 +162,7 @@ void ofi_triggers_run_due(struct ofi_triggers *triggers)
 		triggers->running = true;
 		do {
 			set_due(triggers, false);
-			collect(triggers);
+			collect_met(triggers);
 			done = fire_ready(triggers);
 		} while (done || is_due(triggers));
 		if (!TAILQ_EMPTY(&triggers->ready))

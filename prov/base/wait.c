@@ -71,7 +71,7 @@ void ofi_wait_fini(struct ofi_wait *wait)
  * is the application itself. So it must not wait for the mutex. Until the application has asked for
  * the mutex, only our own sleepers hold it, and only briefly.
  */
-static void announce(struct ofi_wait *wait)
+static void wait_announce(struct ofi_wait *wait)
 {
 	struct ofi_bell *bell;
 
@@ -103,7 +103,7 @@ void ofi_wait_signal(struct ofi_wait *wait)
 		(void)!write(wait->fd, &one, sizeof(one));
 	ofi_unlock(&wait->lock);
 	if (wait->obj == FI_WAIT_MUTEX_COND)
-		announce(wait);
+		wait_announce(wait);
 }
 
 bool ofi_wait_clear(struct ofi_wait *wait)

@@ -89,14 +89,14 @@ static bool ack_covers(const struct ofi_rdm_ack_words *words, uint32_t number)
 	return at < 0 || (at < OFI_RDM_SEQ_WINDOW && words->early >> at & 1);
 }
 
-static void ack_note_newest(struct ofi_rdm_ack *ack, uint32_t order)
+static void ack_mark_newest(struct ofi_rdm_ack *ack, uint32_t order)
 {
 	if (ofi_rdm_seq_distance(ack->newest, order) > 0)
 		ack->newest = order;
 }
 
 /* The peer already had the retransmitted packet: packets overtake each other more than assumed. */
-static void ack_note_doubles(struct ofi_rdm_ack *ack, uint16_t doubles)
+static void ack_mark_doubles(struct ofi_rdm_ack *ack, uint16_t doubles)
 {
 	int16_t more = (int16_t)(doubles - ack->its_doubles);
 
@@ -120,7 +120,7 @@ static void ack_complete(struct ofi_rdm_ack *ack, struct ofi_rdm_ack_node *node,
 		news->rtt = (uint32_t)ack_between(rtt, 1, UINT32_MAX / 16);
 	/* Only the echo tells which copy of a retransmitted packet has arrived. */
 	if (!node->again)
-		ack_note_newest(ack, node->order);
+		ack_mark_newest(ack, node->order);
 }
 
 /* Moves acknowledged packets from the list of sent packets to the news. */
@@ -151,8 +151,8 @@ bool ofi_rdm_ack_take(struct ofi_rdm_ack *ack, const struct ofi_rdm_ack_words *w
 	if (!ack_is_possible(ack, words))
 		return false;
 	ack->last_arrival = now;
-	ack_note_doubles(ack, words->doubles);
-	ack_note_newest(ack, words->echo);
+	ack_mark_doubles(ack, words->doubles);
+	ack_mark_newest(ack, words->echo);
 	ack_sort(ack, words, now, news);
 	if (news->rtt)
 		ack_measure(ack, news->rtt);
@@ -197,15 +197,15 @@ void ofi_rdm_ack_arrived(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *i
 	if (ofi_rdm_seq_distance(ack->echo, order) > 0)
 		ack->echo = order;
 	ack->doubles += verdict == OFI_RDM_SEQ_DUPLICATE;
-	ack->unsaid += ack->unsaid < UINT8_MAX;
-	if (verdict != OFI_RDM_SEQ_DELIVER || in->early || ack->unsaid >= ack->params->every)
+	ack->unacked += ack->unacked < UINT8_MAX;
+	if (verdict != OFI_RDM_SEQ_DELIVER || in->early || ack->unacked >= ack->params->every)
 		ack->owes = now;
 	else if (ack->owes == OFI_RDM_ACK_NEVER)
 		ack->owes = now + ack->params->delay;
 }
 
-void ofi_rdm_ack_say(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in,
-		     struct ofi_rdm_ack_words *words)
+void ofi_rdm_ack_fill(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in,
+		      struct ofi_rdm_ack_words *words)
 {
 	*words = (struct ofi_rdm_ack_words){
 		.next = in->next,
@@ -213,7 +213,7 @@ void ofi_rdm_ack_say(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in,
 		.early = in->early,
 		.doubles = ack->doubles,
 	};
-	ack->unsaid = 0;
+	ack->unacked = 0;
 	ack->owes = OFI_RDM_ACK_NEVER;
 }
 

@@ -78,7 +78,7 @@ struct ofi_rdm_ack {
 	uint32_t echo;	      /* sent in acknowledgments */
 	uint16_t doubles;     /* sent likewise */
 	uint16_t its_doubles; /* count of duplicates that the peer has reported */
-	uint8_t unsaid;	      /* packets since the last acknowledgment sent */
+	uint8_t unacked;      /* packets since the last acknowledgment sent */
 	uint8_t backoff;      /* successive timeouts */
 	/* Transmissions after which a packet counts as lost. */
 	uint8_t reorder;
@@ -127,8 +127,8 @@ enum ofi_rdm_ack_due ofi_rdm_ack_due(struct ofi_rdm_ack *ack, uint64_t now,
 void ofi_rdm_ack_arrived(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in, uint32_t order,
 			 enum ofi_rdm_seq_verdict verdict, uint64_t now);
 /* Fills in the acknowledgment for a packet that is sent now. */
-void ofi_rdm_ack_say(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in,
-		     struct ofi_rdm_ack_words *words);
+void ofi_rdm_ack_fill(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in,
+		      struct ofi_rdm_ack_words *words);
 
 /* Returns true if an acknowledgment must be sent alone. */
 static inline bool ofi_rdm_ack_is_owed(const struct ofi_rdm_ack *ack, uint64_t now)

@@ -10,14 +10,14 @@
 #include "ep.h"
 #include "prov/base/refuse.h"
 
-static struct ofi_rdm_fid *alias(struct fid *fid)
+static struct ofi_rdm_fid *alias_of(struct fid *fid)
 {
 	return (struct ofi_rdm_fid *)fid;
 }
 
-static struct fid *self(struct fid *fid)
+static struct fid *aliased_fid(struct fid *fid)
 {
-	return &alias(fid)->endpoint->fid.fid;
+	return &alias_of(fid)->endpoint->fid.fid;
 }
 
 static struct ofi_ep_op_flags op_flags_of(struct ofi_rdm_fid *a)
@@ -31,7 +31,7 @@ static struct ofi_ep_op_flags op_flags_of(struct ofi_rdm_fid *a)
 
 static int alias_close(struct fid *fid)
 {
-	struct ofi_rdm_fid *a = alias(fid);
+	struct ofi_rdm_fid *a = alias_of(fid);
 	int ret = ofi_rdm_close(a->endpoint);
 
 	if (!ret)
@@ -41,7 +41,7 @@ static int alias_close(struct fid *fid)
 
 static int alias_control(struct fid *fid, int command, void *arg)
 {
-	struct ofi_rdm_fid *a = alias(fid);
+	struct ofi_rdm_fid *a = alias_of(fid);
 	struct ofi_ep_op_flags of = op_flags_of(a);
 
 	switch (command) {
@@ -52,14 +52,14 @@ static int alias_control(struct fid *fid, int command, void *arg)
 	case FI_SETOPSFLAG:
 		return ofi_ep_set_op_flags(a->endpoint->domain->prov, &of, arg);
 	default:
-		return self(fid)->ops->control(self(fid), command, arg);
+		return aliased_fid(fid)->ops->control(aliased_fid(fid), command, arg);
 	}
 }
 
 static int alias_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
 			  void *context)
 {
-	return self(fid)->ops->ops_open(self(fid), name, flags, ops, context);
+	return aliased_fid(fid)->ops->ops_open(aliased_fid(fid), name, flags, ops, context);
 }
 
 static const struct fi_ops fid_ops = {

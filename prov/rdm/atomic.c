@@ -37,7 +37,7 @@ size_t ofi_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_o
 }
 
 /* Returns the number of elements, or SIZE_MAX, which exceeds every limit, if the sum overflows. */
-static size_t elements(const struct fi_ioc *ioc, size_t count)
+static size_t ioc_elements(const struct fi_ioc *ioc, size_t count)
 {
 	size_t i, n = 0;
 
@@ -77,13 +77,13 @@ static int atomic_check(const struct ofi_rdm_ep *ep, enum fi_op_type type,
 	if (!*n || *n > max)
 		return *n ? -FI_E2BIG : -FI_EINVAL;
 	if (!is_read(type, a) && (is_bad(a->msg.msg_iov, a->msg.iov_count) ||
-				  elements(a->msg.msg_iov, a->msg.iov_count) != *n))
+				  ioc_elements(a->msg.msg_iov, a->msg.iov_count) != *n))
 		return -FI_EINVAL;
-	if (type == FI_OP_COMPARE_ATOMIC &&
-	    (is_bad(a->compare, a->compare_count) || elements(a->compare, a->compare_count) != *n))
+	if (type == FI_OP_COMPARE_ATOMIC && (is_bad(a->compare, a->compare_count) ||
+					     ioc_elements(a->compare, a->compare_count) != *n))
 		return -FI_EINVAL;
 	if (type != FI_OP_ATOMIC &&
-	    (is_bad(a->result, a->result_count) || elements(a->result, a->result_count) != *n))
+	    (is_bad(a->result, a->result_count) || ioc_elements(a->result, a->result_count) != *n))
 		return -FI_EINVAL;
 	return ep->enabled ? 0 : ofi_rdm_not_enabled(ep);
 }

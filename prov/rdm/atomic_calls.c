@@ -12,7 +12,7 @@
 	 FI_DELIVERY_COMPLETE | FI_TRIGGER)
 
 /* Returns the number of elements, or SIZE_MAX, which exceeds every limit, if the sum overflows. */
-static size_t elements(const struct fi_ioc *ioc, size_t count)
+static size_t ioc_elements(const struct fi_ioc *ioc, size_t count)
 {
 	size_t i, n = 0;
 
@@ -28,8 +28,8 @@ static ssize_t to_region(struct fid_ep *fid, enum fi_op_type type, struct ofi_rd
 {
 	const struct fi_rma_ioc rma = {
 		remote,
-		args->result ? elements(args->result, args->result_count)
-			     : elements(args->msg.msg_iov, args->msg.iov_count),
+		args->result ? ioc_elements(args->result, args->result_count)
+			     : ioc_elements(args->msg.msg_iov, args->msg.iov_count),
 		key,
 	};
 
@@ -177,8 +177,8 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 	return by_msg(fid, FI_OP_COMPARE_ATOMIC, &args, msg, flags);
 }
 
-static int valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, bool swap,
-		 size_t *count)
+static int check_op(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, bool swap,
+		    size_t *count)
 {
 	size_t n = ofi_rdm_atomic_count(ofi_rdm_self(fid)->proto.eager, datatype, op);
 
@@ -193,19 +193,19 @@ static int valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op, b
 static int atomic_write_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 			      size_t *count)
 {
-	return op == FI_ATOMIC_READ ? -FI_EOPNOTSUPP : valid(fid, datatype, op, false, count);
+	return op == FI_ATOMIC_READ ? -FI_EOPNOTSUPP : check_op(fid, datatype, op, false, count);
 }
 
 static int atomic_fetch_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 			      size_t *count)
 {
-	return valid(fid, datatype, op, false, count);
+	return check_op(fid, datatype, op, false, count);
 }
 
 static int atomic_compare_valid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 				size_t *count)
 {
-	return valid(fid, datatype, op, true, count);
+	return check_op(fid, datatype, op, true, count);
 }
 
 const struct fi_ops_atomic ofi_rdm_atomic_ops = {

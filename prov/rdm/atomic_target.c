@@ -111,8 +111,8 @@ static int apply_on_device(const struct ofi_rdm_wire_atomic *a, void *at, size_t
 	return err;
 }
 
-static int apply(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
-		 const uint8_t *operand, const uint8_t *compare, uint8_t *old)
+static int apply_atomic(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
+			const uint8_t *operand, const uint8_t *compare, uint8_t *old)
 {
 	if (ofi_unlikely(ofi_hmem_at(at)))
 		return apply_on_device(a, at, count, operand, compare, old);
@@ -142,7 +142,7 @@ static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 	for (i = 0; i < count && !err; i++) {
 		size_t len = pieces[i].count * a->size;
 
-		err = apply(a, pieces[i].at, pieces[i].count, operand, compare, old);
+		err = apply_atomic(a, pieces[i].at, pieces[i].count, operand, compare, old);
 		operand += len;
 		compare += len;
 		old += len;
@@ -151,8 +151,8 @@ static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 }
 
 /* The regions stay registered meanwhile, because fi_close() of a region waits for the lock. */
-static int perform(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
-		   uint8_t *old)
+static int perform_atomic(struct ofi_domain *domain, const struct ofi_rdm_wire_packet *packet,
+			  uint8_t *old)
 {
 	int err;
 
@@ -173,7 +173,7 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_request(struct ofi_rdm_peer *peer,
 	if (!is_valid(packet) || len > peer->proto.eager)
 		rsp.status = FI_EOPNOTSUPP;
 	else
-		rsp.status = (uint32_t)perform(peer->ep->domain, packet, old);
+		rsp.status = (uint32_t)perform_atomic(peer->ep->domain, packet, old);
 	if (rsp.status == FI_EKEYREJECTED && !ofi_rdm_keys_missed(peer))
 		return OFI_RDM_WIRE_E_KEYS;
 	if (!rsp.status)

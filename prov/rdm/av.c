@@ -88,7 +88,7 @@ static size_t other_of(const struct ofi_rdm_av *av, size_t index, const void *en
 	return i;
 }
 
-static void forget(struct ofi_rdm_av *av, size_t index, const void *entry)
+static void av_forget(struct ofi_rdm_av *av, size_t index, const void *entry)
 {
 	struct known **found, *known = NULL;
 
@@ -113,7 +113,7 @@ static void av_drop(struct ofi_av *base, size_t index, void *entry)
 	struct ofi_rdm_ep *ep;
 	bool outside;
 
-	forget(av, index, entry);
+	av_forget(av, index, entry);
 	LIST_FOREACH (ep, &av->eps, av_link) {
 		outside = ofi_rdm_step_out(ep->with_domain);
 		ofi_rdm_lock(ep);
@@ -123,7 +123,7 @@ static void av_drop(struct ofi_av *base, size_t index, void *entry)
 	}
 }
 
-static int pack(struct ofi_av *base, void *entry, const void *from)
+static int av_pack(struct ofi_av *base, void *entry, const void *from)
 {
 	struct ofi_rdm_addr addr;
 
@@ -133,7 +133,7 @@ static int pack(struct ofi_av *base, void *entry, const void *from)
 	return 0;
 }
 
-static bool valid(const void *entry)
+static bool av_valid(const void *entry)
 {
 	struct ofi_rdm_addr addr;
 
@@ -142,7 +142,7 @@ static bool valid(const void *entry)
 
 static const struct ofi_av_shared_class shared_class = {
 	.entry_size = sizeof(struct ofi_rdm_addr),
-	.valid = valid,
+	.valid = av_valid,
 	.compare = ofi_rdm_addr_compare,
 };
 
@@ -156,7 +156,7 @@ static void av_free(struct ofi_av *av)
 	{                                                                                      \
 		.addr_size = (size), .entry_size = sizeof(struct ofi_rdm_addr), .put = av_put, \
 		.drop = av_drop, .rx_ctx_bits = RX_CTX_BITS, .shared = &shared_class,          \
-		.pack = pack, .free = av_free,                                                 \
+		.pack = av_pack, .free = av_free,                                              \
 	}
 
 static const struct ofi_av_class in_class = CLASS(sizeof(struct sockaddr_in));

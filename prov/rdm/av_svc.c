@@ -32,7 +32,7 @@ static int family_of(const struct ofi_rdm_av *av)
 }
 
 /* Parses an address in text form, which includes the service. */
-static int parse(const struct batch *batch, const char *text, struct sockaddr_storage *ss)
+static int parse_entry(const struct batch *batch, const char *text, struct sockaddr_storage *ss)
 {
 	int family = family_of(batch->av);
 
@@ -44,15 +44,15 @@ static int parse(const struct batch *batch, const char *text, struct sockaddr_st
 		batch->call, text);
 }
 
-static int lookup(const struct batch *batch, const char *node, const char *service,
-		  struct sockaddr_storage *ss)
+static int lookup_entry(const struct batch *batch, const char *node, const char *service,
+			struct sockaddr_storage *ss)
 {
 	struct addrinfo *found,
 		hints = { .ai_family = family_of(batch->av), .ai_socktype = SOCK_STREAM };
 	int ret;
 
 	if (!service)
-		return parse(batch, node, ss);
+		return parse_entry(batch, node, ss);
 	ret = getaddrinfo(node, service, &hints, &found);
 	if (ret)
 		return ofi_refuse(batch->av->base.prov, FI_LOG_AV, -FI_ENODATA,
@@ -73,7 +73,7 @@ static void find_node(struct batch *batch, const char *node, size_t nth, const c
 	int err = -FI_EINVAL;
 
 	if (ofi_node_after(node, nth, name, sizeof(name)))
-		err = lookup(batch, name, service, &found[0]);
+		err = lookup_entry(batch, name, service, &found[0]);
 	port = ofi_addr_port((struct sockaddr *)&found[0]);
 	for (i = 0; i < services; i++) {
 		found[i] = found[0];

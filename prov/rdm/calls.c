@@ -210,9 +210,9 @@ ssize_t ofi_rdm_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, ui
 
 /* RMA. */
 
-static ssize_t one(struct fid_ep *fid, bool read, const void *buf, size_t len, void *desc,
-		   fi_addr_t addr, uint64_t remote, uint64_t key, void *context, uint64_t flags,
-		   uint64_t data)
+static ssize_t rma_one(struct fid_ep *fid, bool read, const void *buf, size_t len, void *desc,
+		       fi_addr_t addr, uint64_t remote, uint64_t key, void *context, uint64_t flags,
+		       uint64_t data)
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 	const struct fi_rma_iov rma_iov = { .addr = remote, .len = len, .key = key };
@@ -249,8 +249,8 @@ static ssize_t by_msg(struct fid_ep *fid, bool read, const struct fi_msg_rma *ms
 OFI_OUTLINE ssize_t ofi_rdm_read_one(struct fid_ep *fid, void *buf, size_t len, void *desc,
 				     fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
-	return one(fid, true, buf, len, desc, addr, remote, key, context,
-		   ofi_rdm_tx_flags(fid, RMA_FLAGS), 0);
+	return rma_one(fid, true, buf, len, desc, addr, remote, key, context,
+		       ofi_rdm_tx_flags(fid, RMA_FLAGS), 0);
 }
 
 ssize_t ofi_rdm_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -267,8 +267,8 @@ ssize_t ofi_rdm_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64
 OFI_OUTLINE ssize_t ofi_rdm_write_one(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 				      fi_addr_t addr, uint64_t remote, uint64_t key, void *context)
 {
-	return one(fid, false, buf, len, desc, addr, remote, key, context,
-		   ofi_rdm_tx_flags(fid, RMA_FLAGS), 0);
+	return rma_one(fid, false, buf, len, desc, addr, remote, key, context,
+		       ofi_rdm_tx_flags(fid, RMA_FLAGS), 0);
 }
 
 ssize_t ofi_rdm_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -286,20 +286,20 @@ ssize_t ofi_rdm_writedata(struct fid_ep *fid, const void *buf, size_t len, void 
 			  uint64_t data, fi_addr_t addr, uint64_t remote, uint64_t key,
 			  void *context)
 {
-	return one(fid, false, buf, len, desc, addr, remote, key, context,
-		   ofi_rdm_tx_flags(fid, RMA_FLAGS) | FI_REMOTE_CQ_DATA, data);
+	return rma_one(fid, false, buf, len, desc, addr, remote, key, context,
+		       ofi_rdm_tx_flags(fid, RMA_FLAGS) | FI_REMOTE_CQ_DATA, data);
 }
 
 OFI_OUTLINE ssize_t ofi_rdm_inject_write_one(struct fid_ep *fid, const void *buf, size_t len,
 					     fi_addr_t addr, uint64_t remote, uint64_t key)
 {
-	return one(fid, false, buf, len, NULL, addr, remote, key, NULL, FI_INJECT, 0);
+	return rma_one(fid, false, buf, len, NULL, addr, remote, key, NULL, FI_INJECT, 0);
 }
 
 ssize_t ofi_rdm_inject_writedata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 				 fi_addr_t addr, uint64_t remote, uint64_t key)
 {
-	return one(fid, false, buf, len, NULL, addr, remote, key, NULL, DATA, data);
+	return rma_one(fid, false, buf, len, NULL, addr, remote, key, NULL, DATA, data);
 }
 
 static const struct fi_ops_msg msg_ops = {

@@ -39,7 +39,7 @@ enum ofi_rdm_cmwire_reason {
 /* Flags. */
 enum {
 	/* The sender wants an RMA event for each operation on its memory. */
-	OFI_RDM_CMWIRE_RMA_NOTES = 1 << 0,
+	OFI_RDM_CMWIRE_RMA_EVENTS = 1 << 0,
 	/* The sender has a job secret; addr holds random bytes, see proof.h. */
 	OFI_RDM_CMWIRE_SECRET = 1 << 1,
 };
@@ -53,7 +53,7 @@ struct ofi_rdm_cmwire {
 	uint64_t expected;    /* the receiver's incarnation as known to the sender, or 0 */
 	uint8_t addr[16];     /* the sender's listening address, IPv4 as ::ffff:a.b.c.d */
 	uint16_t port;
-	uint16_t flags;	 /* OFI_RDM_CMWIRE_RMA_NOTES */
+	uint16_t flags;	 /* OFI_RDM_CMWIRE_RMA_EVENTS */
 	uint32_t serial; /* number of requests the sender has made; older requests arrived late */
 	/* Payload bytes that fit in the sender's buffers after the largest header. */
 	uint32_t eager;

@@ -2,7 +2,7 @@
 /* Connects counters with an endpoint's progress and its deferred work. */
 #include "cntr.h"
 
-static void progress(void *object)
+static void cntr_progress(void *object)
 {
 	struct ofi_rdm_ep *ep = object;
 
@@ -17,7 +17,7 @@ static int cntr_arm(void *object)
 }
 
 const struct ofi_cntr_source_ops ofi_rdm_cntr_source = {
-	.progress = progress,
+	.progress = cntr_progress,
 	.arm = cntr_arm,
 };
 

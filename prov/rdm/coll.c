@@ -334,7 +334,7 @@ static void coll_ask(struct ofi_rdm_peer *peer)
 		ofi_rdm_xport(&peer->proto)->touch(&peer->proto);
 }
 
-static void tick(struct ofi_rdm_coll *coll)
+static void coll_tick(struct ofi_rdm_coll *coll)
 {
 	struct ofi_rdm_xfer *xfer;
 
@@ -359,7 +359,7 @@ static void tick_ready(struct ofi_source *source)
 	(void)!read(source->fd, &ticks, sizeof(ticks));
 	ofi_rdm_lock(ep);
 	if (!ep->closing)
-		tick(coll);
+		coll_tick(coll);
 	ofi_rdm_unlock(ep);
 }
 

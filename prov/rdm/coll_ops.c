@@ -184,7 +184,7 @@ static int coll_ops_refuse(const struct ofi_rdm_ep *ep, int err, const char *why
  * Called with the first group: from now on each progress call drives collectives. Endpoints without
  * a group do not pay for them.
  */
-static void collect(struct ofi_rdm_ep *ep)
+static void coll_collect(struct ofi_rdm_ep *ep)
 {
 	ofi_rdm_lock(ep);
 	__atomic_store_n(&ep->collects, true, __ATOMIC_RELAXED);
@@ -212,7 +212,7 @@ int ofi_rdm_coll_join(struct fid_ep *fid, const void *addr, uint64_t flags, stru
 	if (!ep->enabled)
 		return coll_ops_refuse(ep, -FI_EOPBADSTATE,
 				       "the endpoint is not enabled; use fi_enable");
-	collect(ep);
+	coll_collect(ep);
 	ret = ofi_coll_mc_join(&coll->owner, addr, flags, mc, context);
 	if (!ret)
 		ofi_rdm_coll_attend(coll);

@@ -157,7 +157,7 @@ void ofi_rdm_cwnd_timeout(struct ofi_rdm_cwnd *cwnd, uint64_t now)
 	cwnd_set(cwnd, cwnd->window / 2);
 }
 
-uint64_t ofi_rdm_cwnd_when(const struct ofi_rdm_cwnd *cwnd, uint32_t under_way)
+uint64_t ofi_rdm_cwnd_time(const struct ofi_rdm_cwnd *cwnd, uint32_t under_way)
 {
 	if (!under_way && cwnd->window >= ONE)
 		return 0;

@@ -64,7 +64,7 @@ void ofi_rdm_cwnd_timeout(struct ofi_rdm_cwnd *cwnd, uint64_t now);
  * Returns when a new packet may be sent with that many in flight: now or earlier if at once, NEVER
  * if one of them must arrive first.
  */
-uint64_t ofi_rdm_cwnd_when(const struct ofi_rdm_cwnd *cwnd, uint32_t under_way);
+uint64_t ofi_rdm_cwnd_time(const struct ofi_rdm_cwnd *cwnd, uint32_t under_way);
 
 static inline void ofi_rdm_cwnd_sent(struct ofi_rdm_cwnd *cwnd, uint64_t now)
 {

@@ -34,7 +34,7 @@ struct ofi_rdm_domain_progress {
 };
 
 /* If another thread holds the lock, it makes the progress. */
-static void progress(void *object)
+static void drive_domain(void *object)
 {
 	struct ofi_rdm_domain_progress *all = object;
 	struct ofi_rdm_ep *ep;
@@ -67,7 +67,7 @@ static int domain_progress_arm(void *object)
 }
 
 static const struct ofi_cntr_source_ops source = {
-	.progress = progress,
+	.progress = drive_domain,
 	.arm = domain_progress_arm,
 };
 
@@ -81,7 +81,7 @@ void ofi_rdm_domain_progress_unwatch(struct ofi_rdm_domain_progress *all, struct
 	ofi_cntr_unwatch(cntr, all);
 }
 
-static void *work(void *arg)
+static void *progress_thread(void *arg)
 {
 	struct ofi_rdm_domain_progress *all = arg;
 	struct epoll_event event;
@@ -106,13 +106,13 @@ static int domain_progress_start(struct ofi_rdm_domain_progress *all)
 
 	sigfillset(&every);
 	pthread_sigmask(SIG_SETMASK, &every, &before);
-	err = pthread_create(&all->thread, NULL, work, all);
+	err = pthread_create(&all->thread, NULL, progress_thread, all);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	all->running = !err;
 	return err;
 }
 
-static void wake(struct ofi_rdm_domain_progress *all)
+static void wake_thread(struct ofi_rdm_domain_progress *all)
 {
 	uint64_t one = 1;
 
@@ -126,7 +126,7 @@ void ofi_rdm_domain_progress_close(struct ofi_rdm_domain_progress *all)
 		return;
 	if (all->running) {
 		__atomic_store_n(&all->stop, true, __ATOMIC_RELEASE);
-		wake(all);
+		wake_thread(all);
 		pthread_join(all->thread, NULL);
 	}
 	if (all->wakefd >= 0)

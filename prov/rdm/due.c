@@ -2,7 +2,7 @@
 /* The timer queue: a pairing heap. */
 #include "due.h"
 
-static void attach(struct ofi_rdm_due_node **link, struct ofi_rdm_due_node *node)
+static void due_attach(struct ofi_rdm_due_node **link, struct ofi_rdm_due_node *node)
 {
 	*link = node;
 	if (node)
@@ -10,7 +10,7 @@ static void attach(struct ofi_rdm_due_node **link, struct ofi_rdm_due_node *node
 }
 
 /* Merges two heaps: the root that is due later becomes a child of the other. */
-static struct ofi_rdm_due_node *meld(struct ofi_rdm_due_node *a, struct ofi_rdm_due_node *b)
+static struct ofi_rdm_due_node *due_meld(struct ofi_rdm_due_node *a, struct ofi_rdm_due_node *b)
 {
 	struct ofi_rdm_due_node *swap;
 
@@ -21,8 +21,8 @@ static struct ofi_rdm_due_node *meld(struct ofi_rdm_due_node *a, struct ofi_rdm_
 		a = b;
 		b = swap;
 	}
-	attach(&b->next, a->child);
-	attach(&a->child, b);
+	due_attach(&b->next, a->child);
+	due_attach(&a->child, b);
 	return a;
 }
 
@@ -37,14 +37,14 @@ static struct ofi_rdm_due_node *meld_all(struct ofi_rdm_due_node *first)
 		a->next = NULL;
 		if (b)
 			b->next = NULL;
-		a = meld(a, b);
+		a = due_meld(a, b);
 		a->next = pairs;
 		pairs = a;
 	}
 	while ((a = pairs)) {
 		pairs = a->next;
 		a->next = NULL;
-		all = meld(all, a);
+		all = due_meld(all, a);
 	}
 	return all;
 }
@@ -53,12 +53,12 @@ static void take_out(struct ofi_rdm_due *due, struct ofi_rdm_due_node *node)
 {
 	struct ofi_rdm_due_node *rest;
 
-	attach(node->link, node->next);
+	due_attach(node->link, node->next);
 	node->link = NULL;
 	node->next = NULL;
 	rest = meld_all(node->child);
 	node->child = NULL;
-	attach(&due->root, meld(due->root, rest));
+	due_attach(&due->root, due_meld(due->root, rest));
 }
 
 void ofi_rdm_due_set(struct ofi_rdm_due *due, struct ofi_rdm_due_node *node, uint64_t at)
@@ -69,5 +69,5 @@ void ofi_rdm_due_set(struct ofi_rdm_due *due, struct ofi_rdm_due_node *node, uin
 		take_out(due, node);
 	node->at = at;
 	if (at != OFI_RDM_DUE_NEVER)
-		attach(&due->root, meld(due->root, node));
+		due_attach(&due->root, due_meld(due->root, node));
 }

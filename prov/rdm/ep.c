@@ -33,7 +33,7 @@
 
 #define DRAIN_MS 2000
 
-static void detach(struct ofi_rdm_ep *ep)
+static void ep_detach(struct ofi_rdm_ep *ep)
 {
 	int i;
 
@@ -49,7 +49,7 @@ static void detach(struct ofi_rdm_ep *ep)
 	ofi_cntr_unwatch_all(&ep->domain->triggers, &ep->deferred.watches);
 }
 
-static int attach(struct ofi_rdm_ep *ep)
+static int ep_attach(struct ofi_rdm_ep *ep)
 {
 	int i, ret = 0;
 
@@ -68,7 +68,7 @@ static int attach(struct ofi_rdm_ep *ep)
 	return ret;
 }
 
-static int missing(const struct ofi_rdm_ep *ep)
+static int ep_missing(const struct ofi_rdm_ep *ep)
 {
 	uint64_t caps = ep->info->caps;
 
@@ -100,22 +100,22 @@ static int missing(const struct ofi_rdm_ep *ep)
 	return 0;
 }
 
-static int enable(struct ofi_rdm_ep *ep)
+static int ep_enable(struct ofi_rdm_ep *ep)
 {
 	int ret;
 
 	if (ep->enabled || ep->dead)
 		return -ep->dead;
-	ret = missing(ep);
+	ret = ep_missing(ep);
 	if (!ret && ep->srx)
 		ret = ofi_rdm_srx_join(ep);
 	if (!ret)
 		ret = ep->proto.xport.ops->enable(ep);
 	if (ret)
 		return ret;
-	ret = attach(ep);
+	ret = ep_attach(ep);
 	if (ret) {
-		detach(ep);
+		ep_detach(ep);
 		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
 			"fi_enable: registering the endpoint for progress: %s\n",
 			fi_strerror(-ret));
@@ -146,7 +146,7 @@ static bool is_drained(struct ofi_rdm_ep *ep)
 	return true;
 }
 
-static void drain(struct ofi_rdm_ep *ep)
+static void ep_drain(struct ofi_rdm_ep *ep)
 {
 	uint64_t end = ofi_now_ms() + DRAIN_MS;
 	bool done;
@@ -172,7 +172,7 @@ static void ep_free(struct ofi_rdm_ep *ep)
 	ofi_rdm_lock(ep);
 	ep->closing = true;
 	ofi_rdm_unlock(ep);
-	detach(ep);
+	ep_detach(ep);
 	if (ep->av)
 		ofi_rdm_av_leave(ep->av, ep);
 	ops->disconnect(ep);
@@ -207,7 +207,7 @@ int ofi_rdm_close(struct ofi_rdm_ep *ep)
 		return ret;
 	ofi_triggers_cancel(&domain->triggers, &match);
 	if (ep->enabled)
-		drain(ep);
+		ep_drain(ep);
 	ep_free(ep);
 	ofi_ref_put(&domain->ref);
 	return 0;
@@ -227,7 +227,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		return enable(ep);
+		return ep_enable(ep);
 	case FI_ALIAS:
 		return ofi_rdm_alias_open(ep, ep->tx_op_flags, ep->rx_op_flags, arg);
 	case FI_GETOPSFLAG:
@@ -271,7 +271,7 @@ static ssize_t ep_cancel(struct fid *fid, void *context)
 	return found ? 0 : -FI_ENOENT;
 }
 
-static int option(struct fid *fid, int name, size_t *value)
+static int ep_option(struct fid *fid, int name, size_t *value)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
 
@@ -310,7 +310,7 @@ static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 
 	if (ofi_hmem_has_option(ep->info, level, name))
 		return ofi_hmem_getopt(ep->domain->prov, &ep->hmem_options, name, value, len);
-	return ofi_ep_getopt(ep->domain->prov, fid, option, level, name, value, len);
+	return ofi_ep_getopt(ep->domain->prov, fid, ep_option, level, name, value, len);
 }
 
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
@@ -322,7 +322,7 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 	if (ofi_hmem_has_option(ep->info, level, name))
 		return ofi_hmem_setopt(ep->domain->prov, ep->info, &ep->hmem_options, name, value,
 				       len);
-	ret = ofi_ep_setopt(ep->domain->prov, fid, option, level, name, value, len,
+	ret = ofi_ep_setopt(ep->domain->prov, fid, ep_option, level, name, value, len,
 			    FI_OPT_MIN_MULTI_RECV, &to);
 	if (!ret)
 		__atomic_store_n(&ep->min_multi_recv, to, __ATOMIC_RELAXED);

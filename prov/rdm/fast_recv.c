@@ -9,7 +9,7 @@
 #include "peer.h"
 #include "stats.h"
 
-static OFI_OUTLINE ssize_t wake(struct ofi_rdm_ep *ep)
+static OFI_OUTLINE ssize_t wake_ep(struct ofi_rdm_ep *ep)
 {
 	ofi_rdm_unlock_slow(ep);
 	return 0;
@@ -109,7 +109,7 @@ OFI_INLINE ssize_t post_one(struct ofi_rdm_ep *ep, bool tagged, struct ofi_rdm_r
 	SLIST_FIRST(&ep->free_recvs[tagged]) = SLIST_NEXT(recv, link);
 	/* Recomputes the lock's address instead of keeping it in a register. */
 	ofi_forget(ep);
-	return ofi_likely(ofi_rdm_release(ep, nolock)) ? 0 : wake(ep);
+	return ofi_likely(ofi_rdm_release(ep, nolock)) ? 0 : wake_ep(ep);
 }
 
 static inline void set_buffer(struct ofi_rdm_recv *recv, uint64_t flags, void *buf, size_t len,

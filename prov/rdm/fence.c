@@ -26,7 +26,7 @@ static void submit_op(struct ofi_rdm_peer *peer, struct ofi_rdm_op *op)
 	STAILQ_INSERT_TAIL(&peer->ops, op, link);
 }
 
-static void submit(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
+static void fenced_submit(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
 {
 	if (item->is_out)
 		ofi_rdm_proto_send(&peer->proto, &out_of(item)->proto);
@@ -69,7 +69,7 @@ static int fence_add(struct ofi_rdm_peer *peer, struct ofi_rdm_fenced *item)
 {
 	if (!peer->marker && is_quiet(peer)) {
 		ofi_rdm_order_fenced(peer, item);
-		submit(peer, item);
+		fenced_submit(peer, item);
 		ofi_rdm_ops_pump(peer);
 		return 0;
 	}
@@ -121,7 +121,7 @@ bool ofi_rdm_fence_open(struct ofi_rdm_peer *peer)
 	item = STAILQ_FIRST(&peer->fenced);
 	do {
 		STAILQ_REMOVE_HEAD(&peer->fenced, link);
-		submit(peer, item);
+		fenced_submit(peer, item);
 		item = STAILQ_FIRST(&peer->fenced);
 	} while (item && !item->fence);
 	if (item)

@@ -55,10 +55,10 @@ enum ofi_rdm_flow_level {
 struct ofi_rdm_flow {
 	uint32_t credits; /* free slots of the send queue */
 	uint32_t reserve; /* number of credits kept for control packets */
-	bool stopped;	  /* the peer told us to announce messages */
-	bool halted;	  /* the peer told us to send nothing */
-	uint8_t told;	  /* enum ofi_rdm_flow_level that the peer was told or is owed */
-	uint8_t said;	  /* the level in the last packet sent */
+	bool stopped;	  /* the peer makes us announce messages */
+	bool halted;	  /* the peer makes us send nothing */
+	uint8_t level;	  /* enum ofi_rdm_flow_level that the peer has or is owed */
+	uint8_t sent;	  /* the level in the last packet sent */
 	uint8_t halts;	  /* HALT packets sent and not yet acknowledged by the device */
 	bool halt_acked;  /* the peer's device has acknowledged the last HALT */
 	bool abused;	  /* the peer sent more than it may */
@@ -66,7 +66,7 @@ struct ofi_rdm_flow {
 	uint32_t over; /* packets buffered since HALT was owed or acknowledged */
 	uint64_t kept; /* bytes charged to the budget */
 	struct ofi_rdm_flow_queue control, data;
-	LIST_ENTRY(ofi_rdm_flow) link; /* budget.told or budget.halted */
+	LIST_ENTRY(ofi_rdm_flow) link; /* budget.stopped or budget.halted */
 };
 
 LIST_HEAD(ofi_rdm_flows, ofi_rdm_flow);
@@ -78,7 +78,7 @@ struct ofi_rdm_flow_budget {
 	uint64_t most;	 /* largest number of bytes for one peer */
 	uint32_t peers;	 /* number of connected peers */
 	bool resuming;	 /* for the caller's use */
-	struct ofi_rdm_flows told, halted;
+	struct ofi_rdm_flows stopped, halted;
 };
 
 /* Requires reserve < credits. */
@@ -94,7 +94,7 @@ void ofi_rdm_flow_budget_init(struct ofi_rdm_flow_budget *budget, uint64_t limit
  */
 bool ofi_rdm_flow_exceed(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow);
 /* Called when a halted peer holds fewer bytes: it may be owed a STOP that replaces HALT. */
-void ofi_rdm_flow_relent(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow);
+void ofi_rdm_flow_relax(struct ofi_rdm_flow_budget *budget, struct ofi_rdm_flow *flow);
 /*
  * Picks the next peer that may go on and returns it. It is now owed a GO or STOP, or nothing if the
  * earlier packet was never sent. Returns NULL if there is none.
@@ -111,7 +111,7 @@ void ofi_rdm_flow_halt_acked(struct ofi_rdm_flow *flow);
 /* Returns true if ofi_rdm_flow_resume() would find a peer. */
 static inline bool ofi_rdm_flow_may_resume(const struct ofi_rdm_flow_budget *budget)
 {
-	return (!LIST_EMPTY(&budget->told) && budget->used <= budget->limit / 2) ||
+	return (!LIST_EMPTY(&budget->stopped) && budget->used <= budget->limit / 2) ||
 	       (!LIST_EMPTY(&budget->halted) && budget->used <= budget->limit + budget->limit / 2);
 }
 
@@ -147,8 +147,8 @@ static inline void ofi_rdm_flow_return(struct ofi_rdm_flow_budget *budget,
 {
 	flow->kept -= bytes;
 	budget->used -= bytes;
-	if (ofi_unlikely(flow->told == OFI_RDM_FLOW_NONE))
-		ofi_rdm_flow_relent(budget, flow);
+	if (ofi_unlikely(flow->level == OFI_RDM_FLOW_NONE))
+		ofi_rdm_flow_relax(budget, flow);
 }
 
 /*

@@ -32,8 +32,8 @@ bool ofi_rdm_proto_is_granted(const struct ofi_rdm_proto_mr *mr, uint8_t bound)
 	return false;
 }
 
-static int revoke(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item,
-		  struct ofi_rdm_proto_mr *mr, uint8_t *bound, uint32_t *inflight)
+static int revoke_grant(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_item *item,
+			struct ofi_rdm_proto_mr *mr, uint8_t *bound, uint32_t *inflight)
 {
 	int ret;
 
@@ -57,6 +57,6 @@ int ofi_rdm_proto_send_revoke(struct ofi_rdm_proto_item *item)
 	struct ofi_rdm_proto_in *in = ofi_rdm_proto_in_of(item);
 
 	if (item->is_out)
-		return revoke(out->peer, item, out->mr, &out->bound, &out->inflight);
-	return revoke(in->peer, item, in->mr, &in->bound, &in->inflight);
+		return revoke_grant(out->peer, item, out->mr, &out->bound, &out->inflight);
+	return revoke_grant(in->peer, item, in->mr, &in->bound, &in->inflight);
 }

@@ -76,8 +76,8 @@ static const struct ofi_rdm_wire_region *buffer_at(const struct ofi_rdm_known *k
 }
 
 /* Splits a remote entry into the parts that lie in one buffer each. */
-static int split(struct ofi_rdm_op *op, const struct ofi_rdm_remote *remote,
-		 const struct ofi_rdm_known *known)
+static int key_split(struct ofi_rdm_op *op, const struct ofi_rdm_remote *remote,
+		     const struct ofi_rdm_known *known)
 {
 	uint64_t address = remote->addr, left = remote->len, start, len;
 	const struct ofi_rdm_wire_region *buffer;
@@ -110,13 +110,13 @@ static int use_known(struct ofi_rdm_op *op, uint8_t index, const struct ofi_rdm_
 	if (!known->rkey && !known->count)
 		return -FI_EKEYREJECTED;
 	if (known->count)
-		return split_begin(op, index) ? split(op, remote, known) : -FI_ENOMEM;
+		return split_begin(op, index) ? key_split(op, remote, known) : -FI_ENOMEM;
 	if (op->split)
 		op->split[op->split_count++] = *remote;
 	return 0;
 }
 
-static int resolve(struct ofi_rdm_op *op, uint8_t index)
+static int key_resolve(struct ofi_rdm_op *op, uint8_t index)
 {
 	struct ofi_rdm_remote *remote = &op->remote[index];
 	struct ofi_rdm_peer *peer = op->peer;
@@ -174,7 +174,7 @@ int ofi_rdm_keys_resolve(struct ofi_rdm_op *op)
 
 	for (i = 0; i < op->remote_count && !ret; i++)
 		if (!op->remote[i].resolved)
-			ret = resolve(op, i);
+			ret = key_resolve(op, i);
 	return ret;
 }
 
@@ -245,7 +245,7 @@ enum ofi_rdm_wire_error ofi_rdm_key_request(struct ofi_rdm_peer *peer,
 	return OFI_RDM_WIRE_OK;
 }
 
-static void remember(struct ofi_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet)
+static void key_remember(struct ofi_rdm_peer *peer, const struct ofi_rdm_wire_packet *packet)
 {
 	struct ofi_rdm_known *known =
 		malloc(sizeof(*known) + packet->count * sizeof(known->buffers[0]));
@@ -274,7 +274,7 @@ enum ofi_rdm_wire_error ofi_rdm_key_answer(struct ofi_rdm_peer *peer,
 	if (!peer->asked || packet->id != peer->key_id)
 		return OFI_RDM_WIRE_OK;
 	peer->asked = false;
-	remember(peer, packet);
+	key_remember(peer, packet);
 	ofi_rdm_ops_pump(peer);
 	ofi_rdm_keys_forget(peer);
 	return OFI_RDM_WIRE_OK;

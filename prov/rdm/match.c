@@ -102,7 +102,7 @@ static struct ofi_rdm_match_class *find_class(struct ofi_rdm_match *m, bool any,
 }
 
 /* Deactivates classes without receives. Until this runs, messages are still compared with them. */
-static void sweep(struct ofi_rdm_match *m)
+static void match_sweep(struct ofi_rdm_match *m)
 {
 	uint32_t c;
 
@@ -227,7 +227,7 @@ struct ofi_rdm_match_recv *ofi_rdm_match_arrive_many(struct ofi_rdm_match *m, ui
 	uint32_t bits;
 
 	if (++m->arrivals % OFI_RDM_MATCH_PATIENCE == 0)
-		sweep(m);
+		match_sweep(m);
 	for (bits = m->active; bits; bits &= bits - 1) {
 		kind = &m->classes[__builtin_ctz(bits)];
 		link = ofi_rdm_match_find(&m->recvs, tag & kind->keep, kind->from | src);
@@ -328,7 +328,7 @@ static void unindex_msg(struct ofi_rdm_match *m, struct ofi_rdm_match_msg *msg, 
 	remove_from(ofi_rdm_match_find(&m->indexed, node->tag, node->from), node);
 }
 
-static void disarm(struct ofi_rdm_match *m, uint32_t i)
+static void match_disarm(struct ofi_rdm_match *m, uint32_t i)
 {
 	struct ofi_rdm_match_msg *msg;
 
@@ -364,14 +364,14 @@ static uint32_t index_for(struct ofi_rdm_match *m, bool any, uint64_t ignore)
 		if (m->searches - m->used[oldest] < OFI_RDM_MATCH_PATIENCE)
 			return OFI_RDM_MATCH_INDEXES;
 		i = oldest;
-		disarm(m, i);
+		match_disarm(m, i);
 	}
 	match_arm(m, i, any, ignore);
 	return i;
 }
 
-static struct ofi_rdm_match_msg *scan(struct ofi_rdm_match *m, uint32_t src, uint64_t tag,
-				      uint64_t ignore)
+static struct ofi_rdm_match_msg *scan_msgs(struct ofi_rdm_match *m, uint32_t src, uint64_t tag,
+					   uint64_t ignore)
 {
 	struct ofi_rdm_match_msg *msg;
 
@@ -393,11 +393,11 @@ struct ofi_rdm_match_msg *ofi_rdm_match_peek(struct ofi_rdm_match *m, uint32_t s
 	if (oldest)
 		return oldest;
 	if (m->msg_count <= OFI_RDM_MATCH_SCAN)
-		return scan(m, src, tag, ignore);
+		return scan_msgs(m, src, tag, ignore);
 	m->searches++;
 	i = index_for(m, src == OFI_RDM_MATCH_ANY, ignore);
 	if (i == OFI_RDM_MATCH_INDEXES)
-		return scan(m, src, tag, ignore);
+		return scan_msgs(m, src, tag, ignore);
 	m->used[i] = m->searches;
 	node = *ofi_rdm_match_find(&m->indexed, tag & ~ignore, m->indexes[i].from | src);
 	if (!node)

@@ -124,7 +124,7 @@ struct ofi_rdm_out *ofi_rdm_out_at(struct ofi_rdm_ep *ep, uint32_t index)
 		       : NULL;
 }
 
-static size_t min(size_t a, size_t b)
+static size_t smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -174,7 +174,7 @@ ssize_t ofi_rdm_tx_left(struct ofi_rdm_ep *ep)
 	if (used < size)
 		left = size - used;
 	if (ep->info->caps & FI_RMA)
-		left = min(left, ep->proto.xport.ops->bounces_left(ep));
+		left = smaller(left, ep->proto.xport.ops->bounces_left(ep));
 	ofi_rdm_unlock(ep);
 	return (ssize_t)left;
 }
@@ -188,7 +188,7 @@ ssize_t ofi_rdm_rx_left(struct ofi_rdm_ep *ep)
 	ofi_rdm_lock(ep);
 	used = recvs_used(ep);
 	ofi_rdm_unlock(ep);
-	return (ssize_t)(size - min(size, used));
+	return (ssize_t)(size - smaller(size, used));
 }
 
 void ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len)

@@ -23,7 +23,7 @@ size_t ofi_rdm_local_iov(const struct ofi_rdm_op *op, struct iovec *iov)
 	return op->local_count;
 }
 
-static bool grow(struct ofi_rdm_ep *ep)
+static bool ops_grow(struct ofi_rdm_ep *ep)
 {
 	struct ofi_rdm_op *ops;
 	uint32_t i;
@@ -47,7 +47,7 @@ struct ofi_rdm_op *ofi_rdm_op_get(struct ofi_rdm_ep *ep)
 	uint32_t index;
 	uint16_t use;
 
-	if (SLIST_EMPTY(&ep->free_ops) && !grow(ep))
+	if (SLIST_EMPTY(&ep->free_ops) && !ops_grow(ep))
 		return NULL;
 	op = SLIST_FIRST(&ep->free_ops);
 	SLIST_REMOVE_HEAD(&ep->free_ops, unused);
@@ -95,7 +95,7 @@ static void op_finish(struct ofi_rdm_op *op)
 	ofi_rdm_op_put(op);
 }
 
-static void fail(struct ofi_rdm_op *op, int err)
+static void op_fail(struct ofi_rdm_op *op, int err)
 {
 	if (!op->err)
 		op->err = err;
@@ -127,8 +127,8 @@ void ofi_rdm_op_answered(struct ofi_rdm_op *op, int err)
 }
 
 /* Finds the current local and remote entries of the operation, and the bytes left in both. */
-static size_t piece(const struct ofi_rdm_op *op, const struct ofi_rdm_local **local,
-		    size_t *local_at, const struct ofi_rdm_remote **remote, size_t *remote_at)
+static size_t op_piece(const struct ofi_rdm_op *op, const struct ofi_rdm_local **local,
+		       size_t *local_at, const struct ofi_rdm_remote **remote, size_t *remote_at)
 {
 	size_t at = op->posted, len;
 
@@ -156,7 +156,7 @@ static int post_rdma(struct ofi_rdm_op *op)
 	size_t local_at = 0, remote_at = 0, len = 0;
 
 	if (op->total) {
-		len = piece(op, &local, &local_at, &remote, &remote_at);
+		len = op_piece(op, &local, &local_at, &remote, &remote_at);
 		if (len > max)
 			len = max;
 	}
@@ -236,7 +236,7 @@ void ofi_rdm_ops_pump(struct ofi_rdm_peer *peer)
 		}
 		STAILQ_REMOVE_HEAD(&peer->ops, link);
 		if (ret)
-			fail(op, -ret);
+			op_fail(op, -ret);
 		else if (!op->inflight && !op->waiting)
 			op_finish(op); /* Called while it waits to post its RMA event. */
 	}
@@ -273,7 +273,7 @@ void ofi_rdm_ops_fail(struct ofi_rdm_peer *peer, int err)
 		if (op->kind == OFI_RDM_OP_GATE)
 			ofi_rdm_fence_fail(peer, err);
 		else
-			fail(op, err);
+			op_fail(op, err);
 	}
 	while ((op = TAILQ_FIRST(&peer->answers)))
 		ofi_rdm_op_answered(op, err);

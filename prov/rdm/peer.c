@@ -92,7 +92,7 @@ static int compare_peers(const void *a, const void *b)
 }
 
 /* Grows an array of pointers by doubling until it holds `index`. */
-static bool reserve(struct ofi_rdm_peer ***array, size_t *size, size_t index)
+static bool reserve_peers(struct ofi_rdm_peer ***array, size_t *size, size_t index)
 {
 	size_t wanted = *size ? *size : 16;
 	struct ofi_rdm_peer **grown;
@@ -110,7 +110,7 @@ static bool reserve(struct ofi_rdm_peer ***array, size_t *size, size_t index)
 	return true;
 }
 
-static void name(struct ofi_rdm_peer *peer, fi_addr_t fi_addr)
+static void peer_name(struct ofi_rdm_peer *peer, fi_addr_t fi_addr)
 {
 	peer->fi_addr = peer->source = fi_addr;
 	if (fi_addr != FI_ADDR_NOTAVAIL)
@@ -131,7 +131,7 @@ static void peer_init(struct ofi_rdm_peer *peer, struct ofi_rdm_ep *ep,
 	memset(peer, 0, offsetof(struct ofi_rdm_peer, stats));
 	peer->ep = ep;
 	peer->addr = *addr;
-	name(peer, FI_ADDR_NOTAVAIL);
+	peer_name(peer, FI_ADDR_NOTAVAIL);
 	STAILQ_INIT(&peer->ops);
 	TAILQ_INIT(&peer->answers);
 	STAILQ_INIT(&peer->replies);
@@ -147,14 +147,14 @@ static void peer_init(struct ofi_rdm_peer *peer, struct ofi_rdm_ep *ep,
  */
 static struct ofi_rdm_peer *peer_take_own(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
 {
-	struct ofi_rdm_peer *peer = LIST_FIRST(&ep->known.vacant);
+	struct ofi_rdm_peer *peer = LIST_FIRST(&ep->known.unused);
 
 	if (peer) {
-		LIST_REMOVE(peer, vacancy);
+		LIST_REMOVE(peer, unused_entry);
 		peer_init(peer, ep, addr, peer->proto.src);
 		return peer;
 	}
-	if (!reserve(&ep->peers, &ep->known.size, ep->peer_count))
+	if (!reserve_peers(&ep->peers, &ep->known.size, ep->peer_count))
 		return NULL;
 	peer = ops_of(ep)->peer_new();
 	if (!peer)
@@ -171,7 +171,7 @@ void ofi_rdm_peer_unshare(struct ofi_rdm_peer *peer)
 	if (!shared)
 		return;
 	peer->shared = NULL;
-	shared->met--;
+	shared->addrs--;
 	ofi_rdm_peer_leave(shared);
 }
 
@@ -187,24 +187,24 @@ static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rd
 		shared = ofi_rdm_peer_at(ep->srx, addr);
 		if (!shared)
 			return NULL;
-		shared->met++;
+		shared->addrs++;
 	}
 	peer = peer_take_own(ep, addr);
 	if (peer && shared) {
 		peer->shared = shared;
 		peer->proto.src = shared->proto.src;
 	} else if (shared) {
-		shared->met--;
+		shared->addrs--;
 	}
 	return peer;
 }
 
-static void vacate(struct ofi_rdm_peer *peer)
+static void peer_release(struct ofi_rdm_peer *peer)
 {
 	ofi_rdm_peer_unshare(peer);
 	ofi_stats_peer_hide(&peer->stats);
-	peer->vacant = true;
-	LIST_INSERT_HEAD(&peer->ep->known.vacant, peer, vacancy);
+	peer->unused = true;
+	LIST_INSERT_HEAD(&peer->ep->known.unused, peer, unused_entry);
 }
 
 /* Returns true if nothing is in flight or queued and no message of the peer is kept. */
@@ -234,10 +234,10 @@ void ofi_rdm_peer_leave(struct ofi_rdm_peer *peer)
 {
 	struct ofi_rdm_ep *ep = peer->ep;
 
-	if (peer->met || peer->vacant || ep->closing || !is_gone(peer) || is_awaited(peer))
+	if (peer->addrs || peer->unused || ep->closing || !is_gone(peer) || is_awaited(peer))
 		return;
 	tdelete(peer, &ep->known.tree, compare_peers);
-	vacate(peer);
+	peer_release(peer);
 }
 
 /* Checks some peers that could not be forgotten because messages of theirs were kept. */
@@ -259,7 +259,7 @@ static struct ofi_rdm_peer *peer_new(struct ofi_rdm_ep *ep, const struct ofi_rdm
 	peer = peer_take(ep, addr);
 	if (!peer || tsearch(peer, &ep->known.tree, compare_peers))
 		return peer;
-	vacate(peer);
+	peer_release(peer);
 	return NULL;
 }
 
@@ -280,23 +280,23 @@ struct ofi_rdm_peer *ofi_rdm_peer_meet(struct ofi_rdm_ep *ep, fi_addr_t fi_addr,
 		return NULL;
 	*err = -FI_ENOMEM;
 	peer = ofi_rdm_peer_at(ep, &addr);
-	if (!peer || !reserve(&ep->by_addr, &ep->by_addr_size, fi_addr))
+	if (!peer || !reserve_peers(&ep->by_addr, &ep->by_addr_size, fi_addr))
 		return NULL;
 	if (ep->by_addr[fi_addr] != peer)
-		peer->met++;
+		peer->addrs++;
 	ep->by_addr[fi_addr] = peer;
 	peer->known = true;
 	/* Also called for a peer that is known already because it requested the connection. */
 	ops_of(ep)->peer_met(peer);
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
-		name(peer, fi_addr);
+		peer_name(peer, fi_addr);
 	return peer;
 }
 
 fi_addr_t ofi_rdm_peer_source(struct ofi_rdm_peer *peer)
 {
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL && peer->ep->wants_source)
-		name(peer, ofi_rdm_av_find(peer->ep->av, &peer->addr));
+		peer_name(peer, ofi_rdm_av_find(peer->ep->av, &peer->addr));
 	return peer->source;
 }
 
@@ -306,13 +306,13 @@ void ofi_rdm_peer_forget(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, const struct 
 	struct ofi_rdm_peer *peer = peer_find(ep, addr);
 
 	if (fi_addr < ep->by_addr_size && ep->by_addr[fi_addr]) {
-		ep->by_addr[fi_addr]->met--;
+		ep->by_addr[fi_addr]->addrs--;
 		ep->by_addr[fi_addr] = NULL;
 	}
 	if (!peer)
 		return;
 	if (peer->fi_addr == fi_addr)
-		name(peer, FI_ADDR_NOTAVAIL);
+		peer_name(peer, FI_ADDR_NOTAVAIL);
 	ofi_rdm_peer_leave(peer);
 }
 
@@ -325,7 +325,7 @@ void ofi_rdm_peer_rename(struct ofi_rdm_ep *ep, fi_addr_t fi_addr)
 		return;
 	peer = peer_find(ep, &addr);
 	if (peer && peer->fi_addr == fi_addr)
-		name(peer, fi_addr);
+		peer_name(peer, fi_addr);
 }
 
 static void leave_it(void *peer)

@@ -11,13 +11,13 @@
 
 struct ofi_rdm_peer {
 	struct ofi_rdm_proto_peer proto; /* first */
-	uint32_t met;			 /* number of fi_addrs in ep->by_addr that refer to it */
+	uint32_t addrs;			 /* number of fi_addrs in ep->by_addr that refer to it */
 	/* An fi_addr referred to it: receives may name it as their source. */
 	bool known;
-	bool vacant;			  /* in ep->known.vacant: not in use */
-	LIST_ENTRY(ofi_rdm_peer) vacancy; /* ep->known.vacant */
+	bool unused;			       /* in ep->known.unused: not in use */
+	LIST_ENTRY(ofi_rdm_peer) unused_entry; /* ep->known.unused */
 	struct ofi_rdm_ep *ep;
-	bool notes;	   /* it wants an RMA event for operations on its memory */
+	bool rma_events;   /* it wants an RMA event for operations on its memory */
 	bool direct;	   /* a write needs only its work request */
 	fi_addr_t fi_addr; /* FI_ADDR_NOTAVAIL if none is known */
 	fi_addr_t source;  /* source in completions: fi_addr, or the user's id */

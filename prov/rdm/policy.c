@@ -28,24 +28,24 @@ static void on_want_soon(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
 	conn->err = FI_ETIMEDOUT;
 }
 
-static void learn(struct ofi_rdm_conn *conn, uint64_t incarnation)
+static void conn_learn(struct ofi_rdm_conn *conn, uint64_t incarnation)
 {
 	if (conn->known && conn->known != incarnation)
 		conn->past = conn->known;
 	conn->known = incarnation;
 }
 
-static void up(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, uint64_t incarnation,
-	       struct ofi_rdm_conn_action *action)
+static void conn_up(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, uint64_t incarnation,
+		    struct ofi_rdm_conn_action *action)
 {
-	learn(conn, incarnation);
+	conn_learn(conn, incarnation);
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_UP);
 	conn->wanted = false;
 	conn->attempts = 0;
 	conn->drains = 0;
 	conn->used = set->now;
 	conn->unused = true;
-	conn->told = 0;
+	conn->asked = 0;
 	conn->spared = set->now + OFI_RDM_CONN_SPARE_MS;
 	action->what |= OFI_RDM_CONN_DO_UP;
 }
@@ -54,7 +54,7 @@ static void on_reply(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
 	ofi_rdm_conn_learn(set, conn, input->incarnation, input->serial);
-	up(set, conn, input->incarnation, action);
+	conn_up(set, conn, input->incarnation, action);
 }
 
 static void on_accepted(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
@@ -63,11 +63,11 @@ static void on_accepted(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	(void)input;
 	if (set->params.prove)
 		ofi_rdm_conn_learn(set, conn, conn->offered, conn->offered_serial);
-	up(set, conn, conn->offered, action);
+	conn_up(set, conn, conn->offered, action);
 }
 
 /* Returns the error that operations fail with if no better one follows. */
-static int refusal(uint8_t reason)
+static int refusal_error(uint8_t reason)
 {
 	switch (reason) {
 	case OFI_RDM_CMWIRE_VERSION:
@@ -91,7 +91,7 @@ static void on_reply_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn 
 			      struct ofi_rdm_conn_action *action)
 {
 	action->what |= OFI_RDM_CONN_DO_ABANDON;
-	ofi_rdm_conn_retry_offer(set, conn, refusal(input->reason));
+	ofi_rdm_conn_retry_offer(set, conn, refusal_error(input->reason));
 }
 
 static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
@@ -105,7 +105,7 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		break;
 	case OFI_RDM_CMWIRE_BUSY:
 		ofi_rdm_conn_answered(set, conn);
-		ofi_rdm_conn_retry_within(set, conn, refusal(input->reason),
+		ofi_rdm_conn_retry_within(set, conn, refusal_error(input->reason),
 					  ofi_rdm_conn_busy_most(set));
 		break;
 	case OFI_RDM_CMWIRE_STALE:
@@ -119,10 +119,10 @@ static void on_rejected(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	case OFI_RDM_CMWIRE_CLOSING:
 	case OFI_RDM_CMWIRE_IN_USE:  /* our name's former owner will be forgotten soon */
 	case OFI_RDM_CMWIRE_UNKNOWN: /* the peer may insert our address soon */
-		ofi_rdm_conn_retry(set, conn, refusal(input->reason));
+		ofi_rdm_conn_retry(set, conn, refusal_error(input->reason));
 		break;
 	default:
-		ofi_rdm_conn_fail(set, conn, refusal(input->reason), action);
+		ofi_rdm_conn_fail(set, conn, refusal_error(input->reason), action);
 		break;
 	}
 }
@@ -206,9 +206,9 @@ static void on_drained(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 }
 
 /* Leaves UP or DRAINING toward LEAVING or LEFT. */
-static void drain(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		  enum ofi_rdm_conn_state by, const struct ofi_rdm_conn_input *input,
-		  struct ofi_rdm_conn_action *action)
+static void conn_drain(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		       enum ofi_rdm_conn_state by, const struct ofi_rdm_conn_input *input,
+		       struct ofi_rdm_conn_action *action)
 {
 	ofi_rdm_conn_enter(set, conn, by);
 	action->what |= OFI_RDM_CONN_DO_HOLD;
@@ -220,15 +220,15 @@ static void on_evict(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		     const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
 	/* If the connection was spared long ago, the count starts over. */
-	if (!conn->told || set->now >= conn->spared + set->params.give_up)
-		conn->told = set->now;
-	drain(set, conn, OFI_RDM_CONN_DRAINING, input, action);
+	if (!conn->asked || set->now >= conn->spared + set->params.give_up)
+		conn->asked = set->now;
+	conn_drain(set, conn, OFI_RDM_CONN_DRAINING, input, action);
 }
 
 static void on_bye(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		   const struct ofi_rdm_conn_input *input, struct ofi_rdm_conn_action *action)
 {
-	drain(set, conn, OFI_RDM_CONN_PARTING, input, action);
+	conn_drain(set, conn, OFI_RDM_CONN_PARTING, input, action);
 }
 
 /* BYE may overtake the connection manager's last message, which then arrives late. */

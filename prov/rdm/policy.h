@@ -181,7 +181,7 @@ struct ofi_rdm_conn {
 	uint64_t spared;   /* UP: not a victim before this time */
 	uint64_t used;	   /* time of the last traffic that the caller reported */
 	bool unused;	   /* no traffic since it became UP */
-	uint64_t told;	   /* time when it was first told to end, if it has not ended */
+	uint64_t asked;	   /* time when it was first asked to end, if it has not ended */
 	bool queued;	   /* in set.ready */
 	struct ofi_rdm_due_node due;
 	TAILQ_ENTRY(ofi_rdm_conn) link;	  /* in set.ready or set.ups */

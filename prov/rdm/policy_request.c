@@ -9,7 +9,7 @@
 #define FRESH_MS 5000 /* a request is at most this late */
 #define ALIVE_MS 200  /* how long a proof that a connection works stays valid */
 
-static void reject(struct ofi_rdm_conn_action *action, enum ofi_rdm_cmwire_reason reason)
+static void reject_request(struct ofi_rdm_conn_action *action, enum ofi_rdm_cmwire_reason reason)
 {
 	action->what |= OFI_RDM_CONN_DO_REJECT;
 	action->reason = reason;
@@ -61,7 +61,7 @@ static void accept_it(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 /* Reserves the next free connection for the refused peer for a while. */
 static void refuse_for_room(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn_action *action)
 {
-	reject(action, OFI_RDM_CMWIRE_BUSY);
+	reject_request(action, OFI_RDM_CMWIRE_BUSY);
 	action->what |= OFI_RDM_CONN_DO_EVICT;
 	if (!set->yield)
 		set->yield = set->now + 2 * ofi_rdm_conn_busy_most(set);
@@ -77,15 +77,15 @@ static bool have_enough(const struct ofi_rdm_conn_set *set, const struct ofi_rdm
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request)
 {
 	if (is_stale(set, conn, input)) {
-		reject(action, OFI_RDM_CMWIRE_STALE);
+		reject_request(action, OFI_RDM_CMWIRE_STALE);
 	} else if (!conn->order) {
 		/* An endpoint connects to itself only with its own outstanding request. */
-		reject(action, OFI_RDM_CMWIRE_IN_USE);
+		reject_request(action, OFI_RDM_CMWIRE_IN_USE);
 	} else if (input->stranger && have_enough(set, input)) {
-		reject(action, OFI_RDM_CMWIRE_BUSY);
+		reject_request(action, OFI_RDM_CMWIRE_BUSY);
 		ofi_rdm_conn_stranger_refused(set, conn, action);
 	} else if (input->stranger && ofi_rdm_conn_is_held(set, conn)) {
-		reject(action, OFI_RDM_CMWIRE_BUSY);
+		reject_request(action, OFI_RDM_CMWIRE_BUSY);
 	} else if (!ofi_rdm_conn_has_room(set)) {
 		refuse_for_room(set, action);
 	} else {
@@ -97,7 +97,7 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request)
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_expected)
 {
 	if (conn->expects && input->incarnation != conn->expects)
-		reject(action, OFI_RDM_CMWIRE_BUSY);
+		reject_request(action, OFI_RDM_CMWIRE_BUSY);
 	else
 		ofi_rdm_conn_on_request(set, conn, input, action);
 }
@@ -105,21 +105,21 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_expected)
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_crossing)
 {
 	if (is_stale(set, conn, input)) {
-		reject(action, OFI_RDM_CMWIRE_STALE);
+		reject_request(action, OFI_RDM_CMWIRE_STALE);
 	} else if (conn->order < 0) {
-		reject(action, OFI_RDM_CMWIRE_CROSSING);
+		reject_request(action, OFI_RDM_CMWIRE_CROSSING);
 	} else if (!conn->order) {
 		/* A connection to ourselves: this is its other end. */
 		if (input->incarnation == set->params.incarnation)
 			action->what |= OFI_RDM_CONN_DO_ACCEPT;
 		else
-			reject(action, OFI_RDM_CMWIRE_IN_USE);
+			reject_request(action, OFI_RDM_CMWIRE_IN_USE);
 	} else if (set->params.prove) {
 		/*
 		 * If the request is really the peer's, it comes again once the peer has told us to
 		 * expect it.
 		 */
-		reject(action, OFI_RDM_CMWIRE_BUSY);
+		reject_request(action, OFI_RDM_CMWIRE_BUSY);
 	} else {
 		action->what |= OFI_RDM_CONN_DO_ABANDON;
 		accept_it(set, conn, input, action);
@@ -139,9 +139,9 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again)
 	if (!set->params.prove && input->incarnation != conn->offered)
 		grace *= 3;
 	if (is_stale(set, conn, input)) {
-		reject(action, OFI_RDM_CMWIRE_STALE);
+		reject_request(action, OFI_RDM_CMWIRE_STALE);
 	} else if (!conn->order || set->now - conn->since < grace) {
-		reject(action, OFI_RDM_CMWIRE_BUSY);
+		reject_request(action, OFI_RDM_CMWIRE_BUSY);
 	} else {
 		action->what |= OFI_RDM_CONN_DO_ABANDON;
 		accept_it(set, conn, input, action);
@@ -156,11 +156,11 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_again)
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_live)
 {
 	if (is_stale(set, conn, input)) {
-		reject(action, OFI_RDM_CMWIRE_STALE);
+		reject_request(action, OFI_RDM_CMWIRE_STALE);
 	} else if (!conn->order || set->now < conn->alive) {
-		reject(action, OFI_RDM_CMWIRE_IN_USE);
+		reject_request(action, OFI_RDM_CMWIRE_IN_USE);
 	} else {
-		reject(action, OFI_RDM_CMWIRE_BUSY);
+		reject_request(action, OFI_RDM_CMWIRE_BUSY);
 		action->what |= OFI_RDM_CONN_DO_ASK;
 	}
 }
@@ -179,9 +179,9 @@ OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_alive)
 OFI_RDM_CONN_DECISION(ofi_rdm_conn_on_request_left)
 {
 	if (is_stale(set, conn, input)) {
-		reject(action, OFI_RDM_CMWIRE_STALE);
+		reject_request(action, OFI_RDM_CMWIRE_STALE);
 	} else if (input->incarnation != conn->known) {
-		reject(action, OFI_RDM_CMWIRE_BUSY);
+		reject_request(action, OFI_RDM_CMWIRE_BUSY);
 	} else {
 		action->what |= OFI_RDM_CONN_DO_RELEASE;
 		accept_it(set, conn, input, action);

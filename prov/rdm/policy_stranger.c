@@ -86,7 +86,7 @@ static bool has_more(const struct ofi_rdm_conn_set *set, uint8_t host, uint8_t o
 bool ofi_rdm_conn_stranger_overdue(const struct ofi_rdm_conn_set *set,
 				   const struct ofi_rdm_conn *conn)
 {
-	return conn->stranger && conn->told && set->now >= conn->told + set->params.give_up &&
+	return conn->stranger && conn->asked && set->now >= conn->asked + set->params.give_up &&
 	       set->now < set->held && has_more(set, conn->host, set->held_for);
 }
 
@@ -104,7 +104,7 @@ static bool is_idle(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_con
  * Returns the host's least recently used connection that may be evicted; with `idle` it must be
  * idle.
  */
-static struct ofi_rdm_conn *idlest(struct ofi_rdm_conn_set *set, uint8_t host, bool idle)
+static struct ofi_rdm_conn *idlest_conn(struct ofi_rdm_conn_set *set, uint8_t host, bool idle)
 {
 	struct ofi_rdm_conn *conn;
 	int i = 0;
@@ -121,7 +121,7 @@ static struct ofi_rdm_conn *idlest(struct ofi_rdm_conn_set *set, uint8_t host, b
 	return NULL;
 }
 
-static uint8_t greatest(const struct ofi_rdm_conn_set *set)
+static uint8_t greatest_host(const struct ofi_rdm_conn_set *set)
 {
 	unsigned int i, most = 0;
 
@@ -133,11 +133,11 @@ static uint8_t greatest(const struct ofi_rdm_conn_set *set)
 
 struct ofi_rdm_conn *ofi_rdm_conn_stranger_victim(struct ofi_rdm_conn_set *set, uint8_t host)
 {
-	uint8_t most = greatest(set);
+	uint8_t most = greatest_host(set);
 
 	if (has_more(set, most, host))
-		return idlest(set, most, false);
-	return idlest(set, set->hosts[host].open ? host : most, true);
+		return idlest_conn(set, most, false);
+	return idlest_conn(set, set->hosts[host].open ? host : most, true);
 }
 
 struct ofi_rdm_conn *ofi_rdm_conn_half_open(struct ofi_rdm_conn_set *set)

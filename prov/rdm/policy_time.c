@@ -32,7 +32,7 @@ bool ofi_rdm_conn_is_open(enum ofi_rdm_conn_state state)
 }
 
 /* Returns how long a state may last without an event, or until the next check. */
-static uint64_t patience(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
+static uint64_t conn_patience(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn)
 {
 	uint32_t doublings = conn->attempts < 3 ? conn->attempts : 3;
 
@@ -48,7 +48,7 @@ void ofi_rdm_conn_mark(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn, 
 	ofi_rdm_conn_stranger_in(set, conn);
 }
 
-static void unqueue(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
+static void conn_unqueue(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
 {
 	if (conn->queued)
 		TAILQ_REMOVE(&set->ready, conn, link);
@@ -65,7 +65,7 @@ void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	if (old == OFI_RDM_CONN_UP)
 		TAILQ_REMOVE(&set->ups, conn, link);
 	else
-		unqueue(set, conn);
+		conn_unqueue(set, conn);
 	if (state == OFI_RDM_CONN_UP && conn->stranger)
 		TAILQ_INSERT_HEAD(&set->ups, conn, link);
 	else if (state == OFI_RDM_CONN_UP)
@@ -80,7 +80,7 @@ void ofi_rdm_conn_enter(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 	conn->state = state;
 	ofi_rdm_conn_stranger_in(set, conn);
 	conn->since = set->now;
-	conn->timer = set->now + patience(set, conn);
+	conn->timer = set->now + conn_patience(set, conn);
 	conn->agreed = false;
 	if (set->params.entered && state != old)
 		set->params.entered(conn, old, set->cause);
@@ -121,8 +121,8 @@ uint64_t ofi_rdm_conn_busy_most(const struct ofi_rdm_conn_set *set)
 }
 
 /* Returns a random time between half and all of an interval that doubles with each attempt. */
-static uint64_t backoff(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn,
-			uint64_t max)
+static uint64_t conn_backoff(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_conn *conn,
+			     uint64_t max)
 {
 	const struct ofi_rdm_conn_params *params = &set->params;
 	uint32_t doublings = conn->attempts < 20 ? conn->attempts : 20;
@@ -200,7 +200,7 @@ void ofi_rdm_conn_retry_within(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn
 	if (err)
 		conn->err = err;
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_WAITING);
-	conn->timer = set->now + backoff(set, conn, most);
+	conn->timer = set->now + conn_backoff(set, conn, most);
 	conn->attempts++;
 }
 
@@ -245,7 +245,7 @@ void ofi_rdm_conn_resume(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
 	action->what |= OFI_RDM_CONN_DO_RESUME;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t earlier_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -259,7 +259,7 @@ static uint64_t due_at(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_
 	case OFI_RDM_CONN_WAITING:
 		if (conn->queued)
 			return OFI_RDM_DUE_NEVER;
-		return earlier(conn->timer, conn->deadline);
+		return earlier_of(conn->timer, conn->deadline);
 	case OFI_RDM_CONN_CONNECTING:
 		at = conn->young ? conn->timer : OFI_RDM_DUE_NEVER;
 		break;
@@ -275,11 +275,11 @@ static uint64_t due_at(const struct ofi_rdm_conn_set *set, const struct ofi_rdm_
 		return conn->timer;
 	case OFI_RDM_CONN_LEAVING:
 		at = ofi_rdm_conn_stranger_gone_at(set, conn);
-		return conn->going ? earlier(conn->timer, at) : at;
+		return conn->going ? earlier_of(conn->timer, at) : at;
 	default:
 		return OFI_RDM_DUE_NEVER;
 	}
-	return earlier(at, earlier(conn->probe, conn->deadline));
+	return earlier_of(at, earlier_of(conn->probe, conn->deadline));
 }
 
 void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn)
@@ -298,8 +298,8 @@ void ofi_rdm_conn_settle(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn
  * time, even if the clock has advanced because we did not run: such silence is ours, not the
  * peer's.
  */
-static void age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		struct ofi_rdm_conn_action *action)
+static void conn_age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		     struct ofi_rdm_conn_action *action)
 {
 	if (conn->state == OFI_RDM_CONN_EXPECTING && set->now >= conn->timer) {
 		ofi_rdm_conn_retry(set, conn, FI_ETIMEDOUT);
@@ -317,16 +317,16 @@ static void age(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 }
 
 /* Cuts a stranger that does not disconnect although its place is wanted. */
-static void cut(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		struct ofi_rdm_conn_action *action)
+static void conn_cut(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		     struct ofi_rdm_conn_action *action)
 {
 	ofi_rdm_conn_enter(set, conn, OFI_RDM_CONN_IDLE);
 	action->what |= OFI_RDM_CONN_DO_TEARDOWN;
 	action->err = FI_ECONNRESET;
 }
 
-static void look(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		 struct ofi_rdm_conn_action *action)
+static void conn_look(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		      struct ofi_rdm_conn_action *action)
 {
 	if (set->now < conn->since + drain_time(set, conn)) {
 		conn->timer = set->now + LOOK_MS;
@@ -334,7 +334,7 @@ static void look(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		return;
 	}
 	if (ofi_rdm_conn_stranger_overdue(set, conn)) {
-		cut(set, conn, action);
+		conn_cut(set, conn, action);
 		return;
 	}
 	if (conn->state == OFI_RDM_CONN_PARTING)
@@ -343,8 +343,8 @@ static void look(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 }
 
 /* The allowed silence is over. */
-static void expire(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		   struct ofi_rdm_conn_action *action)
+static void conn_expire(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+			struct ofi_rdm_conn_action *action)
 {
 	if (ofi_rdm_conn_is_open(conn->state))
 		action->what |= OFI_RDM_CONN_DO_ABANDON;
@@ -365,22 +365,22 @@ static void policy_time_drop(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *
 }
 
 /* Handles the expired timer of a connection. */
-static void pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
-		 struct ofi_rdm_conn_action *action)
+static void conn_pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
+		      struct ofi_rdm_conn_action *action)
 {
 	bool silent = set->now >= conn->deadline;
 
 	switch (conn->state) {
 	case OFI_RDM_CONN_DRAINING:
 	case OFI_RDM_CONN_PARTING:
-		look(set, conn, action);
+		conn_look(set, conn, action);
 		break;
 	case OFI_RDM_CONN_LEAVING:
 		/* The peer may be stopped; another connection must make room. */
 		set->going -= conn->going;
 		conn->going = false;
 		if (set->now >= ofi_rdm_conn_stranger_gone_at(set, conn))
-			cut(set, conn, action);
+			conn_cut(set, conn, action);
 		break;
 	case OFI_RDM_CONN_LEFT:
 		ofi_rdm_conn_release(set, conn, action);
@@ -390,15 +390,15 @@ static void pass(struct ofi_rdm_conn_set *set, struct ofi_rdm_conn *conn,
 		 * An attempt that was due earlier is late because we did not run: it is made now.
 		 */
 		if (silent && conn->timer >= conn->deadline)
-			expire(set, conn, action);
+			conn_expire(set, conn, action);
 		break;
 	default:
 		if (conn->state == OFI_RDM_CONN_ACCEPTING && set->now >= conn->proof)
 			policy_time_drop(set, conn, action);
 		else if (silent && conn->probes >= probes_enough(set))
-			expire(set, conn, action);
+			conn_expire(set, conn, action);
 		else
-			age(set, conn, action);
+			conn_age(set, conn, action);
 		break;
 	}
 }
@@ -418,7 +418,7 @@ struct ofi_rdm_conn *ofi_rdm_conn_poll(struct ofi_rdm_conn_set *set,
 	set->cause = OFI_RDM_CONN_TIME;
 	while ((due = ofi_rdm_due_first(&set->due)) && due->at <= set->now) {
 		conn = conn_of(due);
-		pass(set, conn, action);
+		conn_pass(set, conn, action);
 		ofi_rdm_conn_settle(set, conn);
 		if (action->what)
 			return conn;

@@ -62,7 +62,7 @@ void ofi_rdm_proto_owe(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_ite
 	STAILQ_INSERT_TAIL(&peer->flow.control, &item->node, link);
 }
 
-static int send_bare(struct ofi_rdm_proto_in *in, enum ofi_rdm_wire_type type)
+static int send_short(struct ofi_rdm_proto_in *in, enum ofi_rdm_wire_type type)
 {
 	const struct ofi_rdm_wire_packet packet = { .type = type, .id = in->packet.id };
 
@@ -88,9 +88,9 @@ static int send_owed(struct ofi_rdm_proto_item *item)
 		return ofi_rdm_proto_rndv_send_fin((struct ofi_rdm_proto_out *)item);
 	switch (item->owes) {
 	case OFI_RDM_PROTO_OWES_ACK:
-		return send_bare(ofi_rdm_proto_in_of(item), OFI_RDM_WIRE_ACK);
+		return send_short(ofi_rdm_proto_in_of(item), OFI_RDM_WIRE_ACK);
 	case OFI_RDM_PROTO_OWES_SEG_REQ:
-		return send_bare(ofi_rdm_proto_in_of(item), OFI_RDM_WIRE_SEG_REQ);
+		return send_short(ofi_rdm_proto_in_of(item), OFI_RDM_WIRE_SEG_REQ);
 	case OFI_RDM_PROTO_OWES_CTS:
 		return ofi_rdm_proto_rndv_send_cts(ofi_rdm_proto_in_of(item));
 	default:
@@ -222,7 +222,7 @@ void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *peer, bool fence)
 }
 
 /* Clears everything that is owed to the peer. */
-static void forgive(struct ofi_rdm_proto_peer *peer)
+static void flow_relax(struct ofi_rdm_proto_peer *peer)
 {
 	struct ofi_rdm_proto_item *item;
 
@@ -251,7 +251,7 @@ static bool has_begun(const struct ofi_rdm_proto_out *out)
 	return out->state != OFI_RDM_PROTO_OUT_QUEUED || out->sent || out->asked;
 }
 
-static void end(struct ofi_rdm_proto_peer *peer, int err, bool keep_waiting)
+static void items_end(struct ofi_rdm_proto_peer *peer, int err, bool keep_waiting)
 {
 	struct ofi_rdm_proto_out *out, *next;
 
@@ -259,7 +259,7 @@ static void end(struct ofi_rdm_proto_peer *peer, int err, bool keep_waiting)
 	peer->up = peer->clear = false;
 	peer->epoch++;
 	ofi_rdm_flow_reset(&peer->flow, 0, 0);
-	forgive(peer);
+	flow_relax(peer);
 	STAILQ_INIT(&peer->flow.data);
 	peer->assembling = NULL;
 	for (out = TAILQ_FIRST(&peer->outs); out; out = next) {
@@ -275,12 +275,12 @@ static void end(struct ofi_rdm_proto_peer *peer, int err, bool keep_waiting)
 
 void ofi_rdm_proto_peer_down(struct ofi_rdm_proto_peer *peer, int err)
 {
-	end(peer, err, false);
+	items_end(peer, err, false);
 }
 
 void ofi_rdm_proto_peer_leave(struct ofi_rdm_proto_peer *peer, int err)
 {
-	end(peer, err, true);
+	items_end(peer, err, true);
 }
 
 /* Messages that are queued because the peer is held have not begun. */
@@ -300,7 +300,7 @@ bool ofi_rdm_proto_peer_drained(const struct ofi_rdm_proto_peer *peer)
 {
 	const struct ofi_rdm_proto_in *in;
 
-	if (is_sending(peer) || peer->flow.owed || peer->flow.stopped || peer->flow.told)
+	if (is_sending(peer) || peer->flow.owed || peer->flow.stopped || peer->flow.level)
 		return false;
 	TAILQ_FOREACH (in, &peer->ins, link) {
 		if (in->state != OFI_RDM_PROTO_IN_WHOLE)
@@ -376,8 +376,8 @@ static enum ofi_rdm_wire_error handle_fin(struct ofi_rdm_proto_peer *peer,
 	return handle_answer(peer, packet);
 }
 
-static enum ofi_rdm_wire_error dispatch(struct ofi_rdm_proto_peer *peer,
-					struct ofi_rdm_proto_in *in, bool *kept)
+static enum ofi_rdm_wire_error dispatch_packet(struct ofi_rdm_proto_peer *peer,
+					       struct ofi_rdm_proto_in *in, bool *kept)
 {
 	switch (in->packet.type) {
 	case OFI_RDM_WIRE_EAGER:
@@ -420,7 +420,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_packet(struct ofi_rdm_proto_peer *peer,
 	error = ofi_rdm_wire_parse(bytes, len, &in->packet);
 	if (error)
 		return error;
-	error = dispatch(peer, in, kept);
+	error = dispatch_packet(peer, in, kept);
 	ofi_rdm_proto_progress(peer);
 	return error;
 }

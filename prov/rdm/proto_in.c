@@ -137,7 +137,7 @@ static void release_parts(struct ofi_rdm_proto_in *in)
 }
 
 /* Returns the charged bytes to the budget, except those that are still used. */
-static void refund(struct ofi_rdm_proto_in *in, uint64_t left)
+static void in_refund(struct ofi_rdm_proto_in *in, uint64_t left)
 {
 	ofi_rdm_flow_return(&in->peer->proto->budget, &in->peer->flow, in->charged - left);
 	in->charged = left;
@@ -154,7 +154,7 @@ void ofi_rdm_proto_in_end(struct ofi_rdm_proto_in *in)
 	TAILQ_REMOVE(&peer->ins, in, link);
 	ofi_rdm_proto_dereg(peer, in->mr, &in->mr_count);
 	release_parts(in);
-	refund(in, 0);
+	in_refund(in, 0);
 	in->discard = in->asked = false;
 	in->err = 0;
 	in->recv = NULL;
@@ -178,7 +178,7 @@ void ofi_rdm_proto_in_settle(struct ofi_rdm_proto_in *in)
 	ofi_rdm_proto_owe(in->peer, &in->item, OFI_RDM_PROTO_OWES_ACK);
 }
 
-static void begin(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *in)
+static void in_begin(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto_in *in)
 {
 	in->match.tag = in->packet.tag;
 	in->match.src = peer->src;
@@ -216,7 +216,7 @@ struct ofi_rdm_proto_in *ofi_rdm_proto_in_keep(struct ofi_rdm_proto_in *in, bool
 }
 
 /* Charges the bytes of a message that is kept. */
-static enum ofi_rdm_wire_error charge(struct ofi_rdm_proto_in *in, uint64_t bytes)
+static enum ofi_rdm_wire_error in_charge(struct ofi_rdm_proto_in *in, uint64_t bytes)
 {
 	struct ofi_rdm_proto_peer *peer = in->peer;
 
@@ -244,7 +244,7 @@ static void take_first(struct ofi_rdm_proto_in *in)
 }
 
 /* Keeps a message that waits for a receive, for more segments, or to send what it owes. */
-static enum ofi_rdm_wire_error stay(struct ofi_rdm_proto_in *message, bool matched, bool *kept)
+static enum ofi_rdm_wire_error in_keep(struct ofi_rdm_proto_in *message, bool matched, bool *kept)
 {
 	struct ofi_rdm_proto_in *in = ofi_rdm_proto_in_keep(message, !matched, kept);
 
@@ -265,7 +265,7 @@ static enum ofi_rdm_wire_error stay(struct ofi_rdm_proto_in *message, bool match
 		ofi_rdm_proto_in_settle(in);
 	else if (in->state == OFI_RDM_PROTO_IN_ANNOUNCED)
 		ofi_rdm_proto_rndv_start(in);
-	return charge(in, in->cost);
+	return in_charge(in, in->cost);
 }
 
 enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer,
@@ -278,7 +278,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer
 	if (in->packet.flags & OFI_RDM_WIRE_COLLECTIVE &&
 	    peer->proto->spaces < OFI_RDM_PROTO_SPACES)
 		return OFI_RDM_WIRE_E_COLLECTIVE;
-	begin(peer, in);
+	in_begin(peer, in);
 	take_first(in);
 	recv = find_recv(in);
 	if (recv)
@@ -290,7 +290,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_message(struct ofi_rdm_proto_peer *peer
 			return OFI_RDM_WIRE_OK;
 		}
 	}
-	return stay(in, recv, kept);
+	return in_keep(in, recv, kept);
 }
 
 /* The last segment has arrived, or all had arrived before the receive was posted. */
@@ -312,7 +312,7 @@ static enum ofi_rdm_wire_error keep_part(struct ofi_rdm_proto_in *message,
 		return OFI_RDM_WIRE_E_MEMORY;
 	part->state = OFI_RDM_PROTO_IN_PART;
 	STAILQ_INSERT_TAIL(&message->parts, part, part);
-	return charge(message, part->cost);
+	return in_charge(message, part->cost);
 }
 
 static struct ofi_rdm_proto_in *find_asked(struct ofi_rdm_proto_peer *peer, uint32_t id)
@@ -357,7 +357,7 @@ enum ofi_rdm_wire_error ofi_rdm_proto_in_segment(struct ofi_rdm_proto_peer *peer
  * Delivers a message that has been removed from the unexpected queue. Returns true if the receive
  * takes no more messages; it may be freed then.
  */
-static bool deliver(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv)
+static bool in_deliver(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv)
 {
 	struct ofi_rdm_proto_peer *peer = in->peer;
 	struct ofi_rdm_proto *proto = peer->proto;
@@ -370,7 +370,7 @@ static bool deliver(struct ofi_rdm_proto_in *in, struct ofi_rdm_proto_recv *recv
 	STAILQ_FOREACH (part, &in->parts, part)
 		copy_in(in, part->packet.offset, part->packet.payload, part->packet.payload_len);
 	release_parts(in);
-	refund(in, in->cost);
+	in_refund(in, in->cost);
 	if (in->state == OFI_RDM_PROTO_IN_ANNOUNCED)
 		ofi_rdm_proto_rndv_start(in);
 	else if (in->state == OFI_RDM_PROTO_IN_WHOLE)
@@ -389,7 +389,7 @@ void ofi_rdm_proto_recv_post(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_r
 	recv_begin(recv);
 	do {
 		msg = ofi_rdm_match_post(m, &recv->match, src, tag, ignore);
-	} while (msg && !deliver((struct ofi_rdm_proto_in *)msg, recv));
+	} while (msg && !in_deliver((struct ofi_rdm_proto_in *)msg, recv));
 }
 
 bool ofi_rdm_proto_recv_claimed(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv,
@@ -402,7 +402,7 @@ bool ofi_rdm_proto_recv_claimed(struct ofi_rdm_proto *proto, struct ofi_rdm_prot
 		return false;
 	recv_begin(recv);
 	recv->match.sticky = false;
-	deliver((struct ofi_rdm_proto_in *)msg, recv);
+	in_deliver((struct ofi_rdm_proto_in *)msg, recv);
 	return true;
 }
 
@@ -413,13 +413,13 @@ struct ofi_rdm_proto_in *ofi_rdm_proto_peek(struct ofi_rdm_proto *proto, uint8_t
 							     ignore);
 }
 
-static void discard(struct ofi_rdm_proto_in *in)
+static void in_discard(struct ofi_rdm_proto_in *in)
 {
 	struct ofi_rdm_proto_peer *peer = in->peer;
 	struct ofi_rdm_proto *proto = peer->proto;
 
 	release_parts(in);
-	refund(in, in->cost);
+	in_refund(in, in->cost);
 	in->discard = true;
 	if (in->state == OFI_RDM_PROTO_IN_ANNOUNCED)
 		ofi_rdm_proto_rndv_fin(in);
@@ -432,7 +432,7 @@ static void discard(struct ofi_rdm_proto_in *in)
 void ofi_rdm_proto_discard(struct ofi_rdm_proto_in *in)
 {
 	ofi_rdm_match_drop(match_of(in), &in->match);
-	discard(in);
+	in_discard(in);
 }
 
 bool ofi_rdm_proto_discard_claimed(struct ofi_rdm_proto *proto, bool tagged, const void *context,
@@ -444,11 +444,11 @@ bool ofi_rdm_proto_discard_claimed(struct ofi_rdm_proto *proto, bool tagged, con
 	if (!in)
 		return false;
 	*tag = in->packet.tag;
-	discard(in);
+	in_discard(in);
 	return true;
 }
 
-static void cancel(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv)
+static void recv_cancel(struct ofi_rdm_proto *proto, struct ofi_rdm_proto_recv *recv)
 {
 	recv->closed = recv->canceled = true;
 	if (!recv->users)
@@ -460,7 +460,7 @@ bool ofi_rdm_proto_cancel(struct ofi_rdm_proto *proto, bool tagged, const void *
 	struct ofi_rdm_match_recv *recv = ofi_rdm_match_cancel(&proto->match[tagged], context);
 
 	if (recv)
-		cancel(proto, (struct ofi_rdm_proto_recv *)recv);
+		recv_cancel(proto, (struct ofi_rdm_proto_recv *)recv);
 	return recv;
 }
 
@@ -496,7 +496,7 @@ void ofi_rdm_proto_cancel_all(struct ofi_rdm_proto *proto)
 	for (space = 0; space < proto->spaces; space++) {
 		while ((recv = ofi_rdm_match_first_recv(&proto->match[space]))) {
 			ofi_rdm_match_remove(&proto->match[space], recv);
-			cancel(proto, (struct ofi_rdm_proto_recv *)recv);
+			recv_cancel(proto, (struct ofi_rdm_proto_recv *)recv);
 		}
 	}
 }

@@ -74,7 +74,7 @@ static bool waits_for_ack(const struct ofi_rdm_proto_out *out)
 }
 
 /* Ends the message once nobody else has access to its memory. Its result is known. */
-static void end(struct ofi_rdm_proto_out *out)
+static void out_end(struct ofi_rdm_proto_out *out)
 {
 	out->decided = true;
 	if (out->peer->up && ofi_rdm_proto_is_granted(out->mr, out->bound))
@@ -84,12 +84,12 @@ static void end(struct ofi_rdm_proto_out *out)
 }
 
 /* Also tells a receiver that waits for RDMA writes that none will come. */
-static void fail(struct ofi_rdm_proto_out *out)
+static void out_fail(struct ofi_rdm_proto_out *out)
 {
 	if (out->state == OFI_RDM_PROTO_OUT_WRITING && !out->fin_sent && out->peer->up)
 		ofi_rdm_proto_owe(out->peer, &out->item, OFI_RDM_PROTO_OWES_FIN);
 	else
-		end(out);
+		out_end(out);
 }
 
 void ofi_rdm_proto_out_check(struct ofi_rdm_proto_out *out)
@@ -97,21 +97,21 @@ void ofi_rdm_proto_out_check(struct ofi_rdm_proto_out *out)
 	if (out->inflight || out->state == OFI_RDM_PROTO_OUT_QUEUED || out->item.owes)
 		return;
 	if (out->err) {
-		fail(out);
+		out_fail(out);
 		return;
 	}
 	switch (out->state) {
 	case OFI_RDM_PROTO_OUT_SENT:
 		if (!waits_for_ack(out))
-			end(out);
+			out_end(out);
 		break;
 	case OFI_RDM_PROTO_OUT_WAITING:
 		if (out->acked)
-			end(out);
+			out_end(out);
 		break;
 	case OFI_RDM_PROTO_OUT_WRITING:
 		if (out->fin_sent && !waits_for_ack(out))
-			end(out);
+			out_end(out);
 		else if (!out->fin_sent && out->sent == out->cts->packet.total)
 			ofi_rdm_proto_owe(out->peer, &out->item, OFI_RDM_PROTO_OWES_FIN);
 		break;
@@ -141,8 +141,8 @@ struct ofi_rdm_proto_out *ofi_rdm_proto_out_find(struct ofi_rdm_proto_peer *peer
 }
 
 /* Builds the header of a single-packet message or of a first segment. */
-static struct ofi_rdm_wire_packet describe(const struct ofi_rdm_proto_out *out,
-					   enum ofi_rdm_wire_type type)
+static struct ofi_rdm_wire_packet out_packet(const struct ofi_rdm_proto_out *out,
+					     enum ofi_rdm_wire_type type)
 {
 	struct ofi_rdm_wire_packet packet = {
 		.type = type,
@@ -204,7 +204,7 @@ static int send_segment(struct ofi_rdm_proto_out *out)
 
 	out->segments = true;
 	if (!out->sent && !out->asked)
-		packet = describe(out, OFI_RDM_WIRE_SEG_FIRST);
+		packet = out_packet(out, OFI_RDM_WIRE_SEG_FIRST);
 	else
 		packet = (struct ofi_rdm_wire_packet){
 			.type = out->asked ? OFI_RDM_WIRE_SEG_ASKED : OFI_RDM_WIRE_SEG_NEXT,
@@ -216,7 +216,7 @@ static int send_segment(struct ofi_rdm_proto_out *out)
 
 static int send_eager(struct ofi_rdm_proto_out *out)
 {
-	struct ofi_rdm_wire_packet packet = describe(out, OFI_RDM_WIRE_EAGER);
+	struct ofi_rdm_wire_packet packet = out_packet(out, OFI_RDM_WIRE_EAGER);
 
 	packet.total = 0;
 	return send_bytes(out, &packet);
@@ -240,7 +240,7 @@ void ofi_rdm_proto_out_segment(struct ofi_rdm_proto_out *out)
 		STAILQ_INSERT_HEAD(data, &out->item.node, link);
 }
 
-static int announce(struct ofi_rdm_proto_out *out)
+static int out_announce(struct ofi_rdm_proto_out *out)
 {
 	int ret = ofi_rdm_proto_rndv_announce(out);
 
@@ -250,7 +250,7 @@ static int announce(struct ofi_rdm_proto_out *out)
 }
 
 /* Sends the next packet of the first message in the queue. */
-static int push(struct ofi_rdm_proto_out *out)
+static int out_push(struct ofi_rdm_proto_out *out)
 {
 	const struct ofi_rdm_proto_peer *peer = out->peer;
 	bool stopped = peer->flow.stopped && out->total > OFI_RDM_PROTO_SMALL;
@@ -261,7 +261,7 @@ static int push(struct ofi_rdm_proto_out *out)
 	if (out->segments)
 		return send_segment(out);
 	if (stopped || out->total > largest) {
-		ret = announce(out);
+		ret = out_announce(out);
 		if (!ret || ret == -FI_EAGAIN)
 			return ret;
 	}
@@ -281,7 +281,7 @@ void ofi_rdm_proto_out_pump(struct ofi_rdm_proto_peer *peer)
 			ofi_rdm_proto_out_fail(out, out->err);
 			continue;
 		}
-		if (!ofi_rdm_flow_has_data_credit(&peer->flow) || push(out))
+		if (!ofi_rdm_flow_has_data_credit(&peer->flow) || out_push(out))
 			return;
 	}
 }

@@ -189,7 +189,7 @@ struct ofi_rdm_ep {
 		size_t size;	 /* allocated size of ep->peers */
 		uint32_t looked; /* number of the peer last checked for being gone */
 		void *tree;	 /* a tsearch(3) tree keyed by address */
-		LIST_HEAD(, ofi_rdm_peer) vacant; /* unused peers, not in the tree */
+		LIST_HEAD(, ofi_rdm_peer) unused; /* unused peers, not in the tree */
 	} known;
 	struct ofi_rdm_addr self;   /* the address it listens on */
 	struct ofi_rdm_tasks tasks; /* work of the event thread */

@@ -150,7 +150,7 @@ static void report_probe(struct ofi_rdm_ep *ep, const struct ofi_rdm_proto_in *i
 }
 
 /* The caller holds the lock. */
-static ssize_t peek(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+static ssize_t recv_peek(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	struct ofi_rdm_proto_in *in;
 	uint32_t src;
@@ -251,7 +251,7 @@ ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *ms
 	if (!to || !to->rx_cq)
 		ret = -FI_ENOCQ;
 	else
-		ret = flags & FI_PEEK ? peek(ep, msg, flags) : take_claimed(ep, msg, flags);
+		ret = flags & FI_PEEK ? recv_peek(ep, msg, flags) : take_claimed(ep, msg, flags);
 	ofi_rdm_unlock(ep);
 	return ret;
 }

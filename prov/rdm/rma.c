@@ -18,7 +18,7 @@
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE)
 
-static bool sum(const struct iovec *iov, size_t count, size_t *total)
+static bool iov_sum(const struct iovec *iov, size_t count, size_t *total)
 {
 	size_t i;
 
@@ -40,7 +40,7 @@ static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, 
 		return -FI_EBADFLAGS;
 	if (msg->iov_count > OFI_RDM_PROTO_IOV || (msg->iov_count && !msg->msg_iov) ||
 	    !msg->rma_iov_count || msg->rma_iov_count > OFI_RDM_PROTO_IOV || !msg->rma_iov ||
-	    !sum(msg->msg_iov, msg->iov_count, total))
+	    !iov_sum(msg->msg_iov, msg->iov_count, total))
 		return -FI_EINVAL;
 	for (i = 0; i < msg->rma_iov_count; i++)
 		if (__builtin_add_overflow(remote, msg->rma_iov[i].len, &remote))

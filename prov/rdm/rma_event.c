@@ -10,7 +10,7 @@
 
 #define NOTE_LIST (OFI_RDM_PROTO_IOV * sizeof(struct ofi_rdm_wire_region))
 
-static struct ofi_rdm_wire_packet describe(const struct ofi_rdm_op *op, uint8_t *list)
+static struct ofi_rdm_wire_packet event_packet(const struct ofi_rdm_op *op, uint8_t *list)
 {
 	struct ofi_rdm_wire_packet packet = {
 		.type = OFI_RDM_WIRE_RMA_EVENT,
@@ -39,7 +39,7 @@ int ofi_rdm_rma_event_post(const struct ofi_rdm_op *op)
 
 	if (!ofi_rdm_flow_has_data_credit(&op->peer->proto.flow))
 		return -FI_EAGAIN;
-	packet = describe(op, list);
+	packet = event_packet(op, list);
 	ret = ofi_rdm_xport(&op->peer->proto)
 		      ->send(&op->peer->proto, header, ofi_rdm_wire_build(header, &packet), NULL, 0,
 			     0, NULL);
@@ -51,7 +51,7 @@ int ofi_rdm_rma_event_post(const struct ofi_rdm_op *op)
 void ofi_rdm_rma_event_read(const struct ofi_rdm_op *op)
 {
 	uint8_t list[NOTE_LIST];
-	struct ofi_rdm_wire_packet packet = describe(op, list);
+	struct ofi_rdm_wire_packet packet = event_packet(op, list);
 
 	if (!ofi_rdm_answer(op->peer, &packet, NULL, 0))
 		ofi_rdm_xport(&op->peer->proto)->fault(&op->peer->proto, OFI_RDM_WIRE_E_MEMORY);

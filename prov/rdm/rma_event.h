@@ -21,7 +21,7 @@ static inline uint64_t ofi_rdm_atomic_access(uint8_t kind)
 /* Returns true if the operation ends with an RMA event, as far as the peer is known. */
 static inline bool ofi_rdm_rma_event_is_due(const struct ofi_rdm_op *op)
 {
-	return op->kind != OFI_RDM_OP_ATOMIC && (op->has_data || op->peer->notes);
+	return op->kind != OFI_RDM_OP_ATOMIC && (op->has_data || op->peer->rma_events);
 }
 
 /* Posts the event behind a write. Returns 0 or -FI_EAGAIN. */

@@ -109,8 +109,8 @@ int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out)
 }
 
 /* Returns the part of the receive's buffer for the message. */
-static uint8_t slice(const struct ofi_rdm_proto_recv *recv, size_t base, size_t len,
-		     struct iovec *iov)
+static uint8_t recv_slice(const struct ofi_rdm_proto_recv *recv, size_t base, size_t len,
+			  struct iovec *iov)
 {
 	uint8_t n = 0;
 	size_t left;
@@ -183,7 +183,7 @@ void ofi_rdm_proto_rndv_start(struct ofi_rdm_proto_in *in)
 	uint8_t count;
 	int ret;
 
-	count = slice(in->recv, in->base, in->accept, in->iov);
+	count = recv_slice(in->recv, in->base, in->accept, in->iov);
 	if (!count) {
 		end_rndv(in);
 		return;

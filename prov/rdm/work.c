@@ -85,7 +85,7 @@ void ofi_rdm_work_done(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, const struc
 }
 
 /* Makes the call, or only checks its arguments. */
-static ssize_t call(const struct work *work, bool check)
+static ssize_t work_call(const struct work *work, bool check)
 {
 	uint64_t mark = work->done ? OFI_RDM_DEFERRED : 0;
 	const struct ofi_rdm_work_calls *calls = work->ep->deferred.calls;
@@ -145,7 +145,7 @@ static uint64_t class_of(const struct work *work)
  * The deferred call returned an error, which cannot be returned to anyone: reports it. The caller
  * holds the lock.
  */
-static void fail(struct work *work, int err)
+static void work_fail(struct work *work, int err)
 {
 	struct ofi_rdm_ep *ep = work->ep;
 	struct ofi_cq_item item = {
@@ -169,7 +169,7 @@ static void fail(struct work *work, int err)
 		ofi_rdm_put(ep, ep->rx_cq, &item);
 }
 
-static void enlist(struct work *work, bool in)
+static void work_enlist(struct work *work, bool in)
 {
 	struct ofi_rdm_ep *ep = work->ep;
 
@@ -183,20 +183,20 @@ static void enlist(struct work *work, bool in)
 	ofi_rdm_unlock(ep);
 }
 
-static int fire(struct ofi_trigger *trigger)
+static int work_fire(struct ofi_trigger *trigger)
 {
 	struct work *work = (struct work *)trigger;
 	ssize_t ret;
 
-	enlist(work, true);
-	ret = call(work, false);
+	work_enlist(work, true);
+	ret = work_call(work, false);
 	if (ret == -FI_EAGAIN) {
-		enlist(work, false);
+		work_enlist(work, false);
 		return -FI_EAGAIN;
 	}
 	if (ret) {
 		ofi_rdm_lock(work->ep);
-		fail(work, (int)-ret);
+		work_fail(work, (int)-ret);
 		ofi_rdm_unlock(work->ep);
 	}
 	work->done = NULL; /* the operation owns it, or it is gone */
@@ -320,7 +320,7 @@ static bool copy_operands(struct work *work)
 	       copy_ioc(work, work->compare, work->atomic.compare_count, &to);
 }
 
-static bool inject(struct work *work)
+static bool work_inject(struct work *work)
 {
 	if (!(work->flags & FI_INJECT))
 		return true;
@@ -344,7 +344,7 @@ static struct work *work_new(struct ofi_rdm_ep *ep, enum fi_op_type type, uint64
 	if (!work)
 		return NULL;
 	work->trigger.owner = ep;
-	work->trigger.fire = fire;
+	work->trigger.fire = work_fire;
 	work->trigger.drop = work_free;
 	work->ep = ep;
 	work->type = type;
@@ -353,11 +353,11 @@ static struct work *work_new(struct ofi_rdm_ep *ep, enum fi_op_type type, uint64
 }
 
 /* Queues work; `kept` tells whether its arguments could be copied. */
-static ssize_t queue(struct work *work, bool kept)
+static ssize_t work_queue(struct work *work, bool kept)
 {
-	ssize_t ret = kept ? call(work, true) : -FI_EINVAL;
+	ssize_t ret = kept ? work_call(work, true) : -FI_EINVAL;
 
-	if (!ret && !inject(work))
+	if (!ret && !work_inject(work))
 		ret = -FI_ENOMEM;
 	if (ret) {
 		work_free(&work->trigger);
@@ -367,8 +367,8 @@ static ssize_t queue(struct work *work, bool kept)
 	return 0;
 }
 
-static ssize_t prepare(struct ofi_rdm_ep *ep, enum fi_op_type type, const void *context,
-		       uint64_t flags, struct work **out)
+static ssize_t work_prepare(struct ofi_rdm_ep *ep, enum fi_op_type type, const void *context,
+			    uint64_t flags, struct work **out)
 {
 	struct ofi_cntr *cntr;
 	uint64_t threshold;
@@ -391,27 +391,27 @@ ssize_t ofi_rdm_trigger_msg(struct ofi_rdm_ep *ep, enum fi_op_type type,
 			    const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	struct work *work;
-	ssize_t ret = prepare(ep, type, msg->context, flags, &work);
+	ssize_t ret = work_prepare(ep, type, msg->context, flags, &work);
 
-	return ret ? ret : queue(work, keep_msg(work, msg));
+	return ret ? ret : work_queue(work, keep_msg(work, msg));
 }
 
 ssize_t ofi_rdm_trigger_rma(struct ofi_rdm_ep *ep, enum fi_op_type type,
 			    const struct fi_msg_rma *msg, uint64_t flags)
 {
 	struct work *work;
-	ssize_t ret = prepare(ep, type, msg->context, flags, &work);
+	ssize_t ret = work_prepare(ep, type, msg->context, flags, &work);
 
-	return ret ? ret : queue(work, keep_rma(work, msg));
+	return ret ? ret : work_queue(work, keep_rma(work, msg));
 }
 
 ssize_t ofi_rdm_trigger_atomic(struct ofi_rdm_ep *ep, enum fi_op_type type,
 			       const struct ofi_rdm_atomic_args *args, uint64_t flags)
 {
 	struct work *work;
-	ssize_t ret = prepare(ep, type, args->msg.context, flags, &work);
+	ssize_t ret = work_prepare(ep, type, args->msg.context, flags, &work);
 
-	return ret ? ret : queue(work, keep_atomic(work, args));
+	return ret ? ret : work_queue(work, keep_atomic(work, args));
 }
 
 /* Deferred work. */
@@ -527,7 +527,7 @@ ssize_t ofi_rdm_work_defer(struct ofi_rdm_ep *ep, const struct fi_deferred_work 
 	kept = keep_deferred(work, from);
 	if (kept)
 		set_context(work);
-	return queue(work, kept);
+	return work_queue(work, kept);
 }
 
 bool ofi_rdm_work_cancel(struct ofi_rdm_ep *ep, const void *context)

@@ -46,7 +46,7 @@ static void futex(int *word, int op, int val, int whom)
 	errno = saved;
 }
 
-static bool spin(struct ofi_lock *lock)
+static bool lock_spin(struct ofi_lock *lock)
 {
 	int i;
 
@@ -58,7 +58,7 @@ static bool spin(struct ofi_lock *lock)
 	return false;
 }
 
-static bool swap(struct ofi_lock *lock, int from, int to)
+static bool lock_swap(struct ofi_lock *lock, int from, int to)
 {
 	return __atomic_compare_exchange_n(&lock->word, &from, to, false, __ATOMIC_ACQUIRE,
 					   __ATOMIC_RELAXED);
@@ -70,8 +70,8 @@ static bool swap(struct ofi_lock *lock, int from, int to)
  */
 static bool lock_take(struct ofi_lock *lock, bool starved)
 {
-	return swap(lock, LOCK_FREE, LOCK_SLEEPERS) ||
-	       (starved && swap(lock, LOCK_HANDED, LOCK_SLEEPERS));
+	return lock_swap(lock, LOCK_FREE, LOCK_SLEEPERS) ||
+	       (starved && lock_swap(lock, LOCK_HANDED, LOCK_SLEEPERS));
 }
 
 /*
@@ -85,7 +85,7 @@ static bool lock_nap(struct ofi_lock *lock, bool starved)
 	if (seen == LOCK_FREE || seen > LOCK_HANDED || (seen == LOCK_HANDED && starved))
 		return false;
 	if (seen == LOCK_HELD) {
-		if (!swap(lock, LOCK_HELD, LOCK_SLEEPERS))
+		if (!lock_swap(lock, LOCK_HELD, LOCK_SLEEPERS))
 			return false;
 		seen = LOCK_SLEEPERS;
 	}
@@ -97,7 +97,7 @@ void ofi_lock_slow(struct ofi_lock *lock)
 {
 	int late = 0;
 
-	if (!is_joined(lock) && spin(lock))
+	if (!is_joined(lock) && lock_spin(lock))
 		return;
 	while (!lock_take(lock, late > LOCK_PATIENCE)) {
 		if (is_joined(lock)) {
@@ -147,7 +147,7 @@ bool ofi_lock_or_mark(struct ofi_lock *lock)
 		}
 		seen = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
 		if (seen == LOCK_SLEEPERS || seen == LOCK_HANDED ||
-		    swap(lock, LOCK_HELD, LOCK_SLEEPERS))
+		    lock_swap(lock, LOCK_HELD, LOCK_SLEEPERS))
 			return false;
 	}
 	return true;

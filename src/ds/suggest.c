@@ -8,7 +8,7 @@
 
 enum { WORD_MAX = 63 };
 
-static bool same(char a, char b)
+static bool same_char(char a, char b)
 {
 	return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
@@ -20,7 +20,7 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
 	return m < c ? m : c;
 }
 
-static unsigned distance(const char *a, size_t na, const char *b, size_t nb)
+static unsigned edit_distance(const char *a, size_t na, const char *b, size_t nb)
 {
 	unsigned rows[3][WORD_MAX + 1];
 	unsigned *before = rows[0], *last = rows[1], *row = rows[2], *spare;
@@ -32,9 +32,9 @@ static unsigned distance(const char *a, size_t na, const char *b, size_t nb)
 		row[0] = (unsigned)i;
 		for (j = 1; j <= nb; j++) {
 			row[j] = min3(last[j] + 1, row[j - 1] + 1,
-				      last[j - 1] + !same(a[i - 1], b[j - 1]));
-			if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) &&
-			    same(a[i - 2], b[j - 1]) && before[j - 2] + 1 < row[j])
+				      last[j - 1] + !same_char(a[i - 1], b[j - 1]));
+			if (i > 1 && j > 1 && same_char(a[i - 1], b[j - 2]) &&
+			    same_char(a[i - 2], b[j - 1]) && before[j - 2] + 1 < row[j])
 				row[j] = before[j - 2] + 1;
 		}
 		spare = before;
@@ -61,7 +61,7 @@ const char *ofi_suggest_within(const char *word, const char *const *names, size_
 		n = names[i] ? strlen(names[i]) : 0;
 		if (!n || n > WORD_MAX)
 			continue;
-		d = distance(word, len, names[i], n);
+		d = edit_distance(word, len, names[i], n);
 		if (d < least && d < n) {
 			least = d;
 			best = names[i];

@@ -53,7 +53,7 @@ void ofi_table_fini(struct ofi_table *table)
 	ofi_table_init(table, table->entry_size);
 }
 
-static bool grow(struct ofi_table *table, size_t room)
+static bool table_grow(struct ofi_table *table, size_t room)
 {
 	size_t count = chunk_count(table);
 	struct ofi_table_dir *dir;
@@ -78,16 +78,16 @@ static bool grow(struct ofi_table *table, size_t room)
 
 bool ofi_table_reserve(struct ofi_table *table, size_t count)
 {
-	return !count || grow(table, ((count - 1) >> OFI_TABLE_SHIFT) + 1);
+	return !count || table_grow(table, ((count - 1) >> OFI_TABLE_SHIFT) + 1);
 }
 
 /* Adds one index at the end. */
-static bool extend(struct ofi_table *table)
+static bool table_extend(struct ofi_table *table)
 {
 	size_t chunk = table->limit >> OFI_TABLE_SHIFT;
 
 	if (!(table->limit & (OFI_TABLE_CHUNK - 1))) {
-		if (!grow(table, chunk + 1))
+		if (!table_grow(table, chunk + 1))
 			return false;
 		table->dir->chunks[chunk] = calloc(1, OFI_TABLE_CHUNK * table->entry_size +
 							      sizeof(struct ofi_table_chunk));
@@ -139,7 +139,7 @@ size_t ofi_table_take(struct ofi_table *table, size_t from)
 {
 	size_t index = find_free(table, from > table->lowest ? from : table->lowest);
 
-	if (index == table->limit && !extend(table))
+	if (index == table->limit && !table_extend(table))
 		return OFI_TABLE_NONE;
 	set_live(table, index, true);
 	table->used++;

@@ -105,7 +105,7 @@ static void send_some(uint32_t count)
 	struct sent *sent;
 
 	while (count-- && ofi_rdm_seq_out_open(&ack.out) &&
-	       ofi_rdm_cwnd_when(&cwnd, under_way) <= now) {
+	       ofi_rdm_cwnd_time(&cwnd, under_way) <= now) {
 		for (sent = sents; sent->used; sent++)
 			;
 		sent->used = true;
@@ -158,9 +158,9 @@ static void work(uint32_t time)
 			ofi_rdm_cwnd_lost(&cwnd, now);
 	}
 	if (ofi_rdm_ack_is_owed(&ack, now))
-		ofi_rdm_ack_say(&ack, &in, &words);
+		ofi_rdm_ack_fill(&ack, &in, &words);
 	check(ofi_rdm_ack_next(&ack) > now);
-	check(under_way || ofi_rdm_cwnd_when(&cwnd, 0) != OFI_RDM_CWND_NEVER);
+	check(under_way || ofi_rdm_cwnd_time(&cwnd, 0) != OFI_RDM_CWND_NEVER);
 }
 
 static void take_input(uint8_t what, uint32_t number)

@@ -99,7 +99,7 @@ static bool transmit(struct sim_qp *qp, struct sim_wr *wr)
 	struct sim_packet p = { .qp = qp, .session = qp->in.incarnation, .wr = wr };
 
 	if (sim.options.unreliable)
-		ofi_rdm_ack_say(&qp->ack, &qp->in, &p.words);
+		ofi_rdm_ack_fill(&qp->ack, &qp->in, &p.words);
 	if (wr) {
 		p.number = wr->node.number;
 		p.order = wr->node.order;

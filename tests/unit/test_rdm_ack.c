@@ -123,7 +123,7 @@ static void transmit(struct node *n, const struct ofi_rdm_ack_node *node)
 		p.number = node->number;
 		p.order = node->order;
 	}
-	ofi_rdm_ack_say(&n->ack, &n->in, &p.said);
+	ofi_rdm_ack_fill(&n->ack, &n->in, &p.said);
 	put_on_wire(&p);
 	if (!any_of(8))
 		put_on_wire(&p);
@@ -506,18 +506,18 @@ static void test_delayed(void **state)
 	}
 	ofi_rdm_ack_arrived(&ack, &in, 4, ofi_rdm_seq_arrive(&in, 1, 3, &node), 110);
 	assert_true(ofi_rdm_ack_is_owed(&ack, 110));
-	ofi_rdm_ack_say(&ack, &in, &words);
+	ofi_rdm_ack_fill(&ack, &in, &words);
 	assert_int_equal(words.next, 4);
 	assert_int_equal(words.echo, 4);
 	assert_true(ofi_rdm_ack_next(&ack) == OFI_RDM_ACK_NEVER);
 	/* A gap, then a duplicate. */
 	ofi_rdm_ack_arrived(&ack, &in, 6, ofi_rdm_seq_arrive(&in, 1, 5, &node), 120);
 	assert_true(ofi_rdm_ack_is_owed(&ack, 120));
-	ofi_rdm_ack_say(&ack, &in, &words);
+	ofi_rdm_ack_fill(&ack, &in, &words);
 	assert_int_equal(words.early, 2);
 	ofi_rdm_ack_arrived(&ack, &in, 7, ofi_rdm_seq_arrive(&in, 1, 2, &node), 130);
 	assert_true(ofi_rdm_ack_is_owed(&ack, 130));
-	ofi_rdm_ack_say(&ack, &in, &words);
+	ofi_rdm_ack_fill(&ack, &in, &words);
 	assert_int_equal(words.doubles, 1);
 	assert_int_equal(words.echo, 7);
 }

@@ -23,7 +23,7 @@ static struct ofi_rdm_cmwire request(void)
 		.expected = 5,
 		.addr = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 },
 		.port = 7471,
-		.flags = OFI_RDM_CMWIRE_RMA_NOTES,
+		.flags = OFI_RDM_CMWIRE_RMA_EVENTS,
 		.eager = 16384,
 		.serial = 0x01020304,
 	};

@@ -109,7 +109,7 @@ static void send_all(const struct net *net, struct sender *s)
 {
 	uint64_t when;
 
-	while ((when = ofi_rdm_cwnd_when(&s->cwnd, s->under_way)) <= w.now)
+	while ((when = ofi_rdm_cwnd_time(&s->cwnd, s->under_way)) <= w.now)
 		send_packet(net, s);
 	ofi_rdm_due_set(&w.due, &s->due, when);
 }
@@ -349,9 +349,9 @@ static void run(uint64_t seed)
 		any_call(&cwnd);
 		assert_true(cwnd.window >= OFI_RDM_CWND_MIN);
 		assert_true(cwnd.window <= params.most * OFI_RDM_CWND_ONE);
-		when = ofi_rdm_cwnd_when(&cwnd, 0);
+		when = ofi_rdm_cwnd_time(&cwnd, 0);
 		assert_true(when != OFI_RDM_CWND_NEVER && when <= cwnd.sent + 64ULL * cwnd.rtt);
-		assert_true(ofi_rdm_cwnd_when(&cwnd, params.most) == OFI_RDM_CWND_NEVER);
+		assert_true(ofi_rdm_cwnd_time(&cwnd, params.most) == OFI_RDM_CWND_NEVER);
 	}
 	for (i = 0; i < 40; i++) {
 		w.now += 50;

@@ -57,7 +57,7 @@ static void test_budget(void **state)
 	assert_ptr_equal(ofi_rdm_flow_resume(&budget), &a);
 	/* a is stopped again before it hears of GO: it stays stopped. */
 	assert_false(ofi_rdm_flow_charge(&budget, &a, 90));
-	assert_true(a.told);
+	assert_true(a.level);
 	assert_int_equal(ofi_rdm_flow_settle(&a), OFI_RDM_FLOW_NOTHING);
 	assert_true(refund(&budget, &a, 90));
 	assert_ptr_equal(ofi_rdm_flow_resume(&budget), &a);
@@ -77,7 +77,7 @@ static void test_reset(void **state)
 	ofi_rdm_flow_charge(&budget, &a, 11);
 	ofi_rdm_flow_take(&a);
 	ofi_rdm_flow_reset(&a, 8, 2);
-	assert_false(a.told || a.stopped);
+	assert_false(a.level || a.stopped);
 	assert_int_equal(a.owed, OFI_RDM_FLOW_NOTHING);
 	assert_int_equal(a.credits, 8);
 	assert_false(refund(&budget, &a, 11));

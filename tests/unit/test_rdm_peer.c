@@ -41,7 +41,7 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&rc, 0, sizeof(rc));
-	LIST_INIT(&rc.rdm.known.vacant);
+	LIST_INIT(&rc.rdm.known.unused);
 	rc.rdm.proto.xport.ops = &xport;
 	return 0;
 }
@@ -61,14 +61,14 @@ static void names_of_the_gone_are_not_kept(void **state)
 	(void)state;
 	for (i = 1; i <= NAMES; i++) {
 		peer = at(i);
-		assert_false(peer->vacant);
+		assert_false(peer->unused);
 		assert_ptr_equal(rc.rdm.peers[peer->proto.src], peer);
 		ofi_rdm_peer_leave(peer);
-		assert_true(peer->vacant);
+		assert_true(peer->unused);
 	}
 	assert_int_equal(rc.rdm.peer_count, 1);
 	peer = at(1);
-	peer->met = true;
+	peer->addrs = true;
 	assert_ptr_not_equal(at(2), peer);
 	assert_int_equal(rc.rdm.peer_count, 2);
 }
@@ -88,7 +88,7 @@ static void what_is_left_keeps_the_name(void **state)
 		ofi_rdm_peer_leave(at(i));
 	assert_ptr_equal(at(1), peer);
 	TAILQ_REMOVE(&peer->proto.ins, &in, link);
-	for (i = 2; i < 100 && !peer->vacant; i++)
+	for (i = 2; i < 100 && !peer->unused; i++)
 		ofi_rdm_peer_leave(at(i));
 	assert_int_equal(rc.rdm.peer_count, 2);
 	peer = at(200);
@@ -96,7 +96,7 @@ static void what_is_left_keeps_the_name(void **state)
 	ofi_rdm_peer_leave(peer);
 	assert_ptr_equal(at(200), peer);
 	vrb_rc_peer(peer)->conns = 0;
-	peer->met = true;
+	peer->addrs = true;
 	ofi_rdm_peer_leave(peer);
 	assert_ptr_equal(at(200), peer);
 }
@@ -117,7 +117,7 @@ static void know(struct ofi_rdm_peer *peer, fi_addr_t fi_addr)
 	rc.rdm.by_addr[fi_addr] = peer;
 	peer->fi_addr = fi_addr;
 	peer->known = true;
-	peer->met++;
+	peer->addrs++;
 }
 
 /* With the last of its fi_addrs, or when it is down, whichever is later. */
@@ -129,22 +129,22 @@ static void who_is_removed_is_not_kept(void **state)
 	know(peer, 3);
 	know(peer, 5);
 	forget(peer, 3);
-	assert_false(peer->vacant);
+	assert_false(peer->unused);
 	assert_ptr_equal(at(1), peer);
 	assert_null(rc.rdm.by_addr[3]);
 	assert_ptr_equal(rc.rdm.by_addr[5], peer);
 	forget(peer, 5);
-	assert_true(peer->vacant);
+	assert_true(peer->unused);
 	assert_null(rc.rdm.by_addr[5]);
 	/* Its place is another one's, which has a connection. */
 	assert_ptr_equal(at(2), peer);
 	know(peer, 3);
 	vrb_rc_peer(peer)->conns = 1;
 	forget(peer, 3);
-	assert_false(peer->vacant);
+	assert_false(peer->unused);
 	vrb_rc_peer(peer)->conns = 0;
 	ofi_rdm_peer_leave(peer);
-	assert_true(peer->vacant);
+	assert_true(peer->unused);
 	assert_int_equal(rc.rdm.peer_count, 1);
 }
 
@@ -166,12 +166,12 @@ static void who_is_awaited_keeps_its_number(void **state)
 	assert_null(ofi_rdm_match_post_many(match, &receive, peer->proto.src, 7, 0));
 	forget(peer, 3);
 	forget(other, 4);
-	assert_false(peer->vacant);
-	assert_true(other->vacant);
+	assert_false(peer->unused);
+	assert_true(other->unused);
 	ofi_rdm_match_remove(match, &receive);
 	assert_null(ofi_rdm_match_post_many(match, &receive, OFI_RDM_MATCH_ANY, 7, 0));
 	ofi_rdm_peer_leave(peer);
-	assert_true(peer->vacant);
+	assert_true(peer->unused);
 }
 
 /*
@@ -243,10 +243,10 @@ static void who_is_shared_has_one_number(void **state)
 	assert_ptr_equal(here->proto.proto, &srx.proto);
 	assert_int_not_equal(at(2)->proto.src, there->proto.src);
 	ofi_rdm_peer_leave(here);
-	assert_true(here->vacant);
-	assert_false(there->shared->vacant);
+	assert_true(here->unused);
+	assert_false(there->shared->unused);
 	ofi_rdm_peer_leave(there);
-	assert_true(there->vacant);
+	assert_true(there->unused);
 	for (i = 1; i <= NAMES; i++)
 		ofi_rdm_peer_leave(at(i % 2 ? i : 1));
 	assert_in_range(srx.peer_count, 1, 4);

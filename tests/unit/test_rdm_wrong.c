@@ -430,9 +430,9 @@ static void test_dead_peer_gives_back(void **state)
 	peer = other;
 	assert_int_equal(come(eager, 40), OFI_RDM_WIRE_OK);
 	peer = mine;
-	assert_true(other->flow.told);
+	assert_true(other->flow.level);
 	ofi_rdm_proto_peer_down(peer, FI_ECONNABORTED);
-	assert_false(other->flow.told);
+	assert_false(other->flow.level);
 	ofi_rdm_proto_peer_down(other, FI_ECONNABORTED);
 	ep->qps[0].moved = ep->qps[0].posted;
 	while (sim_qp_see(&ep->qps[0]))

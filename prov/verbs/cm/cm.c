@@ -14,8 +14,8 @@
 #include "prov/verbs/provider/prov.h"
 #include "req.h"
 
-static void give(struct vrb_owner *owner, const struct vrb_owner_ops *ops,
-		 const struct rdma_cm_event *event, struct vrb_cm_left *left)
+static void owner_give(struct vrb_owner *owner, const struct vrb_owner_ops *ops,
+		       const struct rdma_cm_event *event, struct vrb_cm_left *left)
 {
 	if (ops->event)
 		ops->event(owner, event, left);
@@ -32,10 +32,10 @@ static struct vrb_cm_left cm_deliver(struct vrb_cm *cm, const struct rdma_cm_eve
 	owner = (request ? event->listen_id : event->id)->context;
 	ops = owner->ops;
 	if (ops->locked)
-		give(owner, ops, event, &left);
+		owner_give(owner, ops, event, &left);
 	ofi_unlock(&cm->lock);
 	if (!ops->locked)
-		give(owner, ops, event, &left);
+		owner_give(owner, ops, event, &left);
 	return left;
 }
 

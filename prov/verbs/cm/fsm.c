@@ -419,14 +419,14 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 	},
 };
 
-static int refused(struct vrb_ep *ep, enum vrb_step step, int err)
+static int fsm_refuse(struct vrb_ep *ep, enum vrb_step step, int err)
 {
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: endpoint %p is %s\n", step_names[step], (void *)ep,
 		state_names[ep->conn.state]);
 	return -err;
 }
 
-static void enter(struct vrb_ep *ep, enum vrb_conn_state state, enum vrb_step cause)
+static void fsm_enter(struct vrb_ep *ep, enum vrb_conn_state state, enum vrb_step cause)
 {
 	if (state != ep->conn.state)
 		FI_LOG(&vrb_prov, FI_LOG_DEBUG, FI_LOG_EP_CTRL, "endpoint %p: %s, was %s: %s\n",
@@ -441,16 +441,16 @@ static int step_locked(struct vrb_ep *ep, enum vrb_step step, const struct vrb_s
 	int ret = 0;
 
 	if (cell->refuse)
-		return refused(ep, step, cell->refuse);
+		return fsm_refuse(ep, step, cell->refuse);
 	if (cell->act)
 		ret = cell->act(ep, arg);
 	if (!ret) {
 		if (cell->next)
-			enter(ep, cell->next, step);
+			fsm_enter(ep, cell->next, step);
 	} else if (step > VRB_STEP_CLOSE) {
 		vrb_ep_down(ep, -FI_ENOTCONN);
 		post_err(ep, -ret, ret, NULL);
-		enter(ep, VRB_CONN_DOWN, step);
+		fsm_enter(ep, VRB_CONN_DOWN, step);
 	}
 	return ret;
 }

@@ -24,7 +24,7 @@ static int sidr_failed(const char *call, const struct sockaddr_storage *local)
 }
 
 /* If a request cannot be answered, its id is destroyed, which rejects the peer. */
-static void answer(struct vrb_sidr_server *server, const struct rdma_cm_event *event)
+static void sidr_answer(struct vrb_sidr_server *server, const struct rdma_cm_event *event)
 {
 	struct rdma_conn_param param = {
 		.private_data = &server->name,
@@ -43,7 +43,7 @@ static void sidr_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *e
 {
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return;
-	answer(vrb_owner_of(owner, struct vrb_sidr_server, owner), event);
+	sidr_answer(vrb_owner_of(owner, struct vrb_sidr_server, owner), event);
 	left->destroy = event->id;
 }
 

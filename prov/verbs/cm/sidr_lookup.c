@@ -137,7 +137,7 @@ static void sidr_lookup_cm_event(struct vrb_owner *owner, const struct rdma_cm_e
 static const struct vrb_owner_ops lookup_owner_ops = { .event = sidr_lookup_cm_event };
 
 /* Returns the source of requests: the address that the domain was opened for, with any port. */
-static struct sockaddr *source(const struct vrb_av *av, struct sockaddr_storage *ss)
+static struct sockaddr *sidr_source(const struct vrb_av *av, struct sockaddr_storage *ss)
 {
 	const struct fi_info *info = av->domain->base.info;
 	struct sockaddr *sa = (struct sockaddr *)ss;
@@ -195,7 +195,7 @@ static int sidr_lookup_start(struct vrb_sidr_lookup *lookup, struct vrb_av *av, 
 {
 	const struct fi_info *info = av->domain->base.info;
 	struct sockaddr_storage from;
-	struct sockaddr *src = source(av, &from);
+	struct sockaddr *src = sidr_source(av, &from);
 	int ret;
 
 	lookup->owner.ops = &lookup_owner_ops;
@@ -245,7 +245,7 @@ static void sidr_lookup_finish(struct vrb_sidr_lookup *lookup, int *errs)
 }
 
 /* Sleeps until a lookup is done or overdue. Returns NULL if none is in progress. */
-static struct vrb_sidr_lookup *await(struct lookups *all)
+static struct vrb_sidr_lookup *await_lookup(struct lookups *all)
 {
 	struct vrb_sidr_lookup *lookup, *first = NULL;
 	struct timespec until;
@@ -269,18 +269,18 @@ static struct vrb_sidr_lookup *await(struct lookups *all)
 	}
 }
 
-static void reap(struct lookups *all, int *errs)
+static void reap_lookups(struct lookups *all, int *errs)
 {
 	struct vrb_sidr_lookup *lookup;
 
 	pthread_mutex_lock(&all->mutex);
-	lookup = await(all);
+	lookup = await_lookup(all);
 	pthread_mutex_unlock(&all->mutex);
 	if (lookup)
 		sidr_lookup_finish(lookup, errs);
 }
 
-static struct vrb_sidr_lookup *idle(struct lookups *all)
+static struct vrb_sidr_lookup *idle_lookup(struct lookups *all)
 {
 	size_t i;
 
@@ -290,7 +290,7 @@ static struct vrb_sidr_lookup *idle(struct lookups *all)
 	return NULL;
 }
 
-static bool busy(const struct lookups *all)
+static bool any_busy(const struct lookups *all)
 {
 	size_t i;
 
@@ -316,12 +316,12 @@ void vrb_sidr_resolve(struct vrb_av *av, const char *call, struct vrb_av_found *
 	for (i = 0; i < count; i++) {
 		if (errs[i])
 			continue;
-		while (!(lookup = idle(&all)))
-			reap(&all, errs);
+		while (!(lookup = idle_lookup(&all)))
+			reap_lookups(&all, errs);
 		errs[i] = sidr_lookup_add(&all, lookup, i);
 	}
-	while (busy(&all))
-		reap(&all, errs);
+	while (any_busy(&all))
+		reap_lookups(&all, errs);
 	pthread_cond_destroy(&all.some_done);
 	pthread_mutex_destroy(&all.mutex);
 }

@@ -29,7 +29,7 @@ struct vrb_late_addr {
 	bool told;
 };
 
-static uint64_t patience(void)
+static uint64_t late_patience(void)
 {
 	return PATIENCE * (uint64_t)vrb_params.resolve_timeout;
 }
@@ -68,7 +68,7 @@ static void late_sweep(struct vrb_late *late, uint64_t now)
 
 	for (one = LIST_FIRST(&late->addrs); one; one = next) {
 		next = LIST_NEXT(one, next);
-		if (now > one->used + 2 * patience() ||
+		if (now > one->used + 2 * late_patience() ||
 		    (late->count >= LATE_MAX && now > one->until))
 			late_free(late, one);
 	}
@@ -88,7 +88,7 @@ static struct vrb_late_addr *late_of(struct vrb_late *late, fi_addr_t addr,
 		return NULL;
 	one->addr = addr;
 	one->to = *to;
-	one->until = now + patience();
+	one->until = now + late_patience();
 	one->err = -FI_ETIMEDOUT; /* until an answer says more */
 	LIST_INSERT_HEAD(&late->addrs, one, next);
 	late->count++;

@@ -30,7 +30,7 @@ static struct key key_of(const struct vrb_dest *dest)
 	};
 }
 
-static size_t hash(struct key key)
+static size_t key_hash(struct key key)
 {
 	uint64_t h = key.prefix * 0x9e3779b97f4a7c15u ^ key.id;
 
@@ -39,7 +39,7 @@ static size_t hash(struct key key)
 	return (size_t)(h ^ h >> 32);
 }
 
-static bool same(struct key a, struct key b)
+static bool key_equal(struct key a, struct key b)
 {
 	return a.prefix == b.prefix && a.id == b.id && a.qpn == b.qpn;
 }
@@ -91,7 +91,7 @@ static void slot_set(struct vrb_source_slots *slots, size_t at, uint32_t value)
 
 static void av_source_put(struct vrb_source_slots *slots, size_t index, const struct vrb_dest *dest)
 {
-	size_t at = hash(key_of(dest)) & slots->mask;
+	size_t at = key_hash(key_of(dest)) & slots->mask;
 
 	while (slot_get(slots, at))
 		at = (at + 1) & slots->mask;
@@ -141,7 +141,7 @@ static void close_gap(struct vrb_source_slots *slots, const struct ofi_table *ta
 		value = slot_get(slots, at);
 		if (!value)
 			break;
-		home = hash(key_of(ofi_table_at(table, value - 1))) & slots->mask;
+		home = key_hash(key_of(ofi_table_at(table, value - 1))) & slots->mask;
 		if (((at - home) & slots->mask) < ((at - gap) & slots->mask))
 			continue;
 		slot_set(slots, gap, value);
@@ -153,7 +153,7 @@ static void close_gap(struct vrb_source_slots *slots, const struct ofi_table *ta
 void vrb_sources_remove(struct vrb_sources *sources, const struct ofi_table *table, size_t index)
 {
 	struct vrb_source_slots *slots = sources->slots;
-	size_t at = hash(key_of(ofi_table_at(table, index))) & slots->mask;
+	size_t at = key_hash(key_of(ofi_table_at(table, index))) & slots->mask;
 
 	while (slot_get(slots, at) != (uint32_t)index + 1)
 		at = (at + 1) & slots->mask;
@@ -162,10 +162,10 @@ void vrb_sources_remove(struct vrb_sources *sources, const struct ofi_table *tab
 }
 
 /* May run during a change: every index is checked, and the number of steps is bounded. */
-static size_t probe(const struct vrb_source_slots *slots, const struct ofi_table *table,
-		    struct key key)
+static size_t probe_slots(const struct vrb_source_slots *slots, const struct ofi_table *table,
+			  struct key key)
 {
-	size_t at = hash(key) & slots->mask, steps;
+	size_t at = key_hash(key) & slots->mask, steps;
 	const struct vrb_dest *dest;
 	uint32_t value;
 
@@ -174,7 +174,7 @@ static size_t probe(const struct vrb_source_slots *slots, const struct ofi_table
 		if (!value)
 			break;
 		dest = ofi_table_at(table, value - 1);
-		if (dest && same(key_of(dest), key))
+		if (dest && key_equal(key_of(dest), key))
 			return value - 1;
 		at = (at + 1) & slots->mask;
 	}
@@ -194,7 +194,7 @@ size_t vrb_sources_find(const struct vrb_sources *sources, const struct ofi_tabl
 		while ((seq = __atomic_load_n(&sources->seq, __ATOMIC_ACQUIRE)) & 1)
 			;
 		slots = __atomic_load_n(&sources->slots, __ATOMIC_ACQUIRE);
-		index = slots ? probe(slots, table, key) : OFI_TABLE_NONE;
+		index = slots ? probe_slots(slots, table, key) : OFI_TABLE_NONE;
 	} while (__atomic_load_n(&sources->seq, __ATOMIC_RELAXED) != seq);
 	return index;
 }

@@ -115,8 +115,8 @@ int vrb_av_insert_addrs(struct vrb_av *av, const void *addrs, size_t count, fi_a
 }
 
 /* Finds the first address of a node and a service that has the address vector's format. */
-static int resolve(const struct vrb_av *av, const char *node, const char *service,
-		   struct sockaddr_storage *ss)
+static int av_resolve(const struct vrb_av *av, const char *node, const char *service,
+		      struct sockaddr_storage *ss)
 {
 	struct fi_info hints = { .addr_format = av->addr_format };
 	struct vrb_target target;
@@ -152,7 +152,7 @@ static void resolve_node(const struct vrb_av *av, const char *node, size_t nth, 
 	size_t i;
 
 	err = ofi_node_after(node, nth, name, sizeof(name))
-		      ? resolve(av, name, service, &found[0].addr)
+		      ? av_resolve(av, name, service, &found[0].addr)
 		      : -FI_EINVAL;
 	port = ofi_addr_port((struct sockaddr *)&found[0].addr);
 	for (i = 0; i < svccnt; i++) {

@@ -259,7 +259,7 @@ void vrb_dgram_failed(struct vrb_dgram *ep)
  * Restarts a queue pair. Both queues are shut, so nobody posts; the caller holds ep->lock. If the
  * device refuses, the endpoint cannot be used any more.
  */
-static bool restart(struct vrb_dgram *ep)
+static bool dgram_restart(struct vrb_dgram *ep)
 {
 	int ret;
 
@@ -283,7 +283,7 @@ bool vrb_dgram_mend(struct vrb_dgram *ep)
 	if (__atomic_load_n(&ep->ep.down_err, __ATOMIC_RELAXED) || !ep->ep.enabled)
 		return false;
 	ofi_lock(&ep->lock);
-	good = !vrb_dgram_is_broken(ep) || restart(ep);
+	good = !vrb_dgram_is_broken(ep) || dgram_restart(ep);
 	ofi_unlock(&ep->lock);
 	return good;
 }
@@ -319,8 +319,8 @@ static void source_gid(const struct vrb_grh *grh, union ibv_gid *gid)
 	memcpy(gid->raw + 12, grh->raw + 32, 4);
 }
 
-static fi_addr_t source(const struct vrb_dgram *ep, const struct vrb_slot *slot,
-			const struct ibv_wc *wc)
+static fi_addr_t dgram_source(const struct vrb_dgram *ep, const struct vrb_slot *slot,
+			      const struct ibv_wc *wc)
 {
 	union ibv_gid gid;
 
@@ -342,7 +342,7 @@ void vrb_dgram_arrived(struct ibv_wc *wc, fi_addr_t *src)
 	if (!ep->prefix)
 		wc->byte_len -= VRB_GRH_SIZE;
 	if (src)
-		*src = source(ep, slot, wc);
+		*src = dgram_source(ep, slot, wc);
 }
 
 /* Calls of fi_cm. */

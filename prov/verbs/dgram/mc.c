@@ -101,7 +101,7 @@ static int check_flags(const struct vrb_dgram *ep, uint64_t flags)
 
 /* Events. */
 
-static void report(const struct vrb_mc *mc)
+static void mc_report(const struct vrb_mc *mc)
 {
 	struct fi_eq_entry entry = {
 		.fid = (fid_t)&mc->fid.fid,
@@ -126,7 +126,7 @@ static void report_error(const struct vrb_mc *mc, const char *call, int err, int
 	ofi_eq_post_err(mc->eq, &entry);
 }
 
-static int attach(struct vrb_mc *mc)
+static int mc_attach(struct vrb_mc *mc)
 {
 	int err;
 
@@ -137,7 +137,7 @@ static int attach(struct vrb_mc *mc)
 	return err;
 }
 
-static void joined(struct vrb_mc *mc, const struct rdma_ud_param *ud)
+static void mc_joined(struct vrb_mc *mc, const struct rdma_ud_param *ud)
 {
 	struct vrb_dest dest = {
 		.qpn = VRB_UD_QPN_MCAST,
@@ -156,7 +156,7 @@ static void joined(struct vrb_mc *mc, const struct rdma_ud_param *ud)
 		report_error(mc, "the group has a Q_Key of its own", FI_EADDRNOTAVAIL, 0);
 		return;
 	}
-	err = attach(mc);
+	err = mc_attach(mc);
 	if (err) {
 		report_error(mc, "ibv_attach_mcast", -vrb_errno(err), -err);
 		return;
@@ -165,7 +165,7 @@ static void joined(struct vrb_mc *mc, const struct rdma_ud_param *ud)
 	if (mc->fid.fi_addr == FI_ADDR_NOTAVAIL)
 		report_error(mc, "no address", errno, -errno);
 	else
-		report(mc);
+		mc_report(mc);
 }
 
 static int mc_ask(struct vrb_mc *mc, struct rdma_cm_id *id)
@@ -199,7 +199,7 @@ static void mc_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *eve
 			report_error(mc, "rdma_join_multicast", err, -err);
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
-		joined(mc, &event->param.ud);
+		mc_joined(mc, &event->param.ud);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_MULTICAST_ERROR:

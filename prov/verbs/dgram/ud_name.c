@@ -12,7 +12,7 @@ enum {
 	QPN_LEAST = 2 /* queue pairs 0 and 1 are for management */
 };
 
-static uint32_t be(const uint8_t *bytes, size_t count)
+static uint32_t read_be(const uint8_t *bytes, size_t count)
 {
 	uint32_t value = 0;
 
@@ -37,10 +37,10 @@ static bool is_mcast(const uint8_t *gid)
 	return gid[0] == 0xff || (!memcmp(gid, mapped, sizeof(mapped)) && gid[12] >> 4 == 14);
 }
 
-static const char *wrong(const struct vrb_ud_name *name)
+static const char *name_error(const struct vrb_ud_name *name)
 {
 	static const uint8_t zero[16];
-	uint32_t qpn = be(name->qpn, sizeof(name->qpn));
+	uint32_t qpn = read_be(name->qpn, sizeof(name->qpn));
 
 	if (qpn > VRB_UD_QPN_MAX)
 		return "its queue pair number has more than 24 bits";
@@ -48,9 +48,9 @@ static const char *wrong(const struct vrb_ud_name *name)
 		return "its queue pair number is reserved for management";
 	if (!memcmp(name->gid, zero, sizeof(zero)))
 		return "its GID is zero";
-	if (is_mcast(name->gid) || be(name->lid, 2) >= LID_MCAST || qpn == VRB_UD_QPN_MCAST)
+	if (is_mcast(name->gid) || read_be(name->lid, 2) >= LID_MCAST || qpn == VRB_UD_QPN_MCAST)
 		return "it names a multicast group; use fi_join";
-	if (!(be(name->pkey, 2) & 0x7fff))
+	if (!(read_be(name->pkey, 2) & 0x7fff))
 		return "its P_Key is zero";
 	if (name->sl > SL_MAX)
 		return "its service level is above 15";
@@ -64,14 +64,14 @@ int vrb_ud_name_in(const void *from, struct vrb_dest *dest, const char **why)
 	struct vrb_ud_name name;
 
 	memcpy(&name, from, sizeof(name));
-	*why = wrong(&name);
+	*why = name_error(&name);
 	if (*why)
 		return -FI_EINVAL;
 	*dest = (struct vrb_dest){
-		.qpn = be(name.qpn, 4),
-		.qkey = be(name.qkey, 4),
-		.lid = (uint16_t)be(name.lid, 2),
-		.pkey = (uint16_t)be(name.pkey, 2),
+		.qpn = read_be(name.qpn, 4),
+		.qkey = read_be(name.qkey, 4),
+		.lid = (uint16_t)read_be(name.lid, 2),
+		.pkey = (uint16_t)read_be(name.pkey, 2),
 		.sl = name.sl,
 	};
 	memcpy(dest->gid.raw, name.gid, sizeof(name.gid));
@@ -107,7 +107,7 @@ const char *vrb_ud_name_str(const void *from, char *buf, size_t len)
 	memcpy(&name, from, sizeof(name));
 	memcpy(gid.raw, name.gid, sizeof(gid.raw));
 	snprintf(buf, len, "fi_addr_ib_ud://[%s]/lid %u/pkey 0x%x/sl %u/qpn 0x%x/qkey 0x%x",
-		 vrb_gid_str(&gid, addr, sizeof(addr)), be(name.lid, 2), be(name.pkey, 2), name.sl,
-		 be(name.qpn, 4), be(name.qkey, 4));
+		 vrb_gid_str(&gid, addr, sizeof(addr)), read_be(name.lid, 2), read_be(name.pkey, 2),
+		 name.sl, read_be(name.qpn, 4), read_be(name.qkey, 4));
 	return buf;
 }

@@ -52,7 +52,7 @@ static int read_wish(const char *call, const struct fi_info *info, struct wish *
 	return 0;
 }
 
-static bool fits(const struct wish *wish, const struct ibv_gid_entry *entry)
+static bool gid_fits(const struct wish *wish, const struct ibv_gid_entry *entry)
 {
 	if (wish->any)
 		return true;
@@ -64,12 +64,12 @@ static bool fits(const struct wish *wish, const struct ibv_gid_entry *entry)
 }
 
 /* Keeps only the entries that meet the requirements, for discovery's choice. */
-static void narrow(struct vrb_gid_table *table, const struct wish *wish)
+static void narrow_gids(struct vrb_gid_table *table, const struct wish *wish)
 {
 	size_t i, left = 0;
 
 	for (i = 0; i < table->count; i++)
-		if (fits(wish, &table->entries[i]))
+		if (gid_fits(wish, &table->entries[i]))
 			table->entries[left++] = table->entries[i];
 	table->count = left;
 }
@@ -183,7 +183,7 @@ int vrb_ud_port_find(const char *call, struct ibv_context *ctx, const struct fi_
 	err = vrb_gid_table_read(ctx, slots, &table);
 	if (err)
 		return ud_port_failed(call, "ibv_query_gid_table", ctx, err);
-	narrow(&table, &wish);
+	narrow_gids(&table, &wish);
 	ret = find_port(call, ctx, attr.phys_port_cnt, &table, port, &pkeys);
 	vrb_gid_table_free(&table);
 	return ret ? ret : find_pkey(call, ctx, pkeys, wish.pkey, port);

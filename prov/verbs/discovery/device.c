@@ -61,7 +61,7 @@ void vrb_device_forget(void)
 	pthread_mutex_unlock(&reports_lock);
 }
 
-static void remedy(int err, const struct ibv_device *dev, char *buf, size_t len)
+static void device_remedy(int err, const struct ibv_device *dev, char *buf, size_t len)
 {
 	switch (err) {
 	case EACCES:
@@ -98,7 +98,7 @@ static void set_error(struct vrb_device *dev, const struct ibv_device *ibdev, co
 	char advice[128];
 
 	dev->err = err ? err : FI_EIO;
-	remedy(dev->err, ibdev, advice, sizeof(advice));
+	device_remedy(dev->err, ibdev, advice, sizeof(advice));
 	dev->why.attr = "device";
 	snprintf(dev->why.asked, sizeof(dev->why.asked), "%s", call);
 	snprintf(dev->why.has, sizeof(dev->why.has), "%s: %.100s", strerror(dev->err), advice);
@@ -363,7 +363,7 @@ struct ibv_context *vrb_device_open(const char *name, int *err)
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "%s: there is no such device: %s\n", name,
 			strerror(-*err));
 	} else if (!ctx) {
-		remedy(-*err, dev, advice, sizeof(advice));
+		device_remedy(-*err, dev, advice, sizeof(advice));
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "%s: ibv_open_device failed: %s: %s\n", name,
 			strerror(-*err), advice);
 	}

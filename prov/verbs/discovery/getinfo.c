@@ -41,8 +41,8 @@ struct search {
 	bool quiet;   /* rejections matter only if nothing is offered */
 };
 
-static void reject(const struct search *search, const char *device, uint32_t port, uint32_t misses,
-		   const struct ofi_miss *miss)
+static void reject_port(const struct search *search, const char *device, uint32_t port,
+			uint32_t misses, const struct ofi_miss *miss)
 {
 	struct fi_explain_entry entry = {
 		.prov_name = vrb_prov.name,
@@ -156,7 +156,7 @@ static bool format_fits(const struct search *search, uint32_t format, struct ofi
 /*
  * Order: connections, reliable datagrams, datagrams; names of datagrams come before IP addresses.
  */
-static int nearness(const struct search *search)
+static int search_nearness(const struct search *search)
 {
 	if (search->type == FI_EP_RDM)
 		return DGRAM_DISTANCE / 2;
@@ -175,12 +175,12 @@ static int try_addr(struct search *search, const struct vrb_device *dev,
 
 	if (!format_fits(search, ofi_addr_format((const void *)&local->addr), &miss) ||
 	    !vrb_resolve_src(&search->target, local, &src, &miss)) {
-		reject(search, dev->name, port->num, 1, &miss);
+		reject_port(search, dev->name, port->num, 1, &miss);
 		return 0;
 	}
 	ret = vrb_resolve_dest(&search->target, local, &dest, &preferred, &miss);
 	if (ret == -FI_ENODATA) {
-		reject(search, dev->name, port->num, 1, &miss);
+		reject_port(search, dev->name, port->num, 1, &miss);
 		return 0;
 	}
 	if (!ret)
@@ -188,7 +188,7 @@ static int try_addr(struct search *search, const struct vrb_device *dev,
 	if (ret)
 		return ret;
 	ret = insert_offer(search, info,
-			   nearness(search) + vrb_addr_rank((const void *)&local->addr) +
+			   search_nearness(search) + vrb_addr_rank((const void *)&local->addr) +
 				   (preferred ? 0 : 8));
 	if (ret)
 		fi_freeinfo(info);
@@ -314,7 +314,7 @@ static int try_name(struct search *search, const struct vrb_device *dev,
 	if (format_fits(search, FI_ADDR_IB_UD, &miss) && starts_here(search, port, &miss) &&
 	    ends_at_name(search, &miss))
 		return offer_name(search, port, port_info);
-	reject(search, dev->name, port->num, 1, &miss);
+	reject_port(search, dev->name, port->num, 1, &miss);
 	return 0;
 }
 
@@ -325,7 +325,7 @@ static void reject_no_ip(const struct search *search, const struct vrb_device *d
 	struct ofi_miss miss = { .attr = "port address", .asked = "an IP address" };
 
 	snprintf(miss.has, sizeof(miss.has), "none: set up IPoIB on the port");
-	reject(search, dev->name, port->num, 1, &miss);
+	reject_port(search, dev->name, port->num, 1, &miss);
 }
 
 static int try_addrs(struct search *search, const struct vrb_device *dev,
@@ -391,9 +391,9 @@ static int try_type(struct search *search, const struct vrb_device *dev,
 	if (!is_fabric(search, info, misses ? &unusable : &miss))
 		misses++;
 	if (!vrb_port_usable(port, &unusable))
-		reject(search, dev->name, port->num, misses + 1, &unusable);
+		reject_port(search, dev->name, port->num, misses + 1, &unusable);
 	else if (misses)
-		reject(search, dev->name, port->num, misses, &miss);
+		reject_port(search, dev->name, port->num, misses, &miss);
 	else
 		ret = try_addrs(search, dev, port, info);
 	fi_freeinfo(info);
@@ -420,7 +420,7 @@ static void reject_qp(struct search *search, const struct vrb_device *dev,
 	snprintf(miss.asked, sizeof(miss.asked), "%s",
 		 type == FI_EP_MSG ? "FI_EP_MSG" : "FI_EP_DGRAM");
 	snprintf(miss.has, sizeof(miss.has), "no %s queue pair: %s", kind, strerror(err));
-	reject(search, dev->name, port->num, 1, &miss);
+	reject_port(search, dev->name, port->num, 1, &miss);
 }
 
 static int try_msg(struct search *search, const struct vrb_device *dev, const struct vrb_port *port)
@@ -442,7 +442,7 @@ static int try_rdm(struct search *search, const struct vrb_device *dev, const st
 						: vrb_info_rdm(dev, port));
 	search->type = FI_EP_RDM;
 	if (asked_type(search) == FI_EP_RDM || asked_type(search) == FI_EP_UNSPEC)
-		reject(search, dev->name, port->num, 1, &miss);
+		reject_port(search, dev->name, port->num, 1, &miss);
 	return 0;
 }
 
@@ -486,11 +486,11 @@ static int try_device(struct search *search, const struct vrb_device *dev)
 	if (dev->err) {
 		if (is_shortage(dev->err) && !search->shortage)
 			search->shortage = -dev->err;
-		reject(search, dev->name, 0, 1, &dev->why);
+		reject_port(search, dev->name, 0, 1, &dev->why);
 		return 0;
 	}
 	if (!is_domain(search, dev, &miss)) {
-		reject(search, dev->name, 0, 1, &miss);
+		reject_port(search, dev->name, 0, 1, &miss);
 		return 0;
 	}
 	for (i = 0; i < dev->num_ports && !ret; i++)
@@ -523,7 +523,7 @@ static void reject_no_device(const struct search *search)
 	else
 		snprintf(miss.has, sizeof(miss.has),
 			 "none in " SYSFS_DEVICES ": load the driver of a device, or rdma_rxe");
-	reject(search, NULL, 0, 1, &miss);
+	reject_port(search, NULL, 0, 1, &miss);
 }
 
 /* Explains why a device is offered after nearer ones. */
@@ -533,7 +533,7 @@ static void explain_affinity(struct search *search, const struct vrb_device *dev
 
 	search->type = FI_EP_UNSPEC;
 	if (!search->quiet && vrb_affinity_is_far(&search->affinity, dev, &miss))
-		reject(search, dev->name, 0, 0, &miss);
+		reject_port(search, dev->name, 0, 0, &miss);
 }
 
 static int try_all(struct search *search, bool fresh)
@@ -584,7 +584,7 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	ret = vrb_resolve(node, service, flags, hints, &search.target, &miss);
 	if (ret) {
 		if (ret == -FI_ENODATA)
-			reject(&search, NULL, 0, 1, &miss);
+			reject_port(&search, NULL, 0, 1, &miss);
 		return ret;
 	}
 	search.quiet = !ofi_explain_wanted(&vrb_prov);

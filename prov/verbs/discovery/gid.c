@@ -41,7 +41,7 @@ static bool is_zero(const union ibv_gid *gid)
 }
 
 /* Returns how far an address of this kind reaches. */
-static unsigned scope(const union ibv_gid *gid)
+static unsigned gid_scope(const union ibv_gid *gid)
 {
 	const struct in6_addr *addr = (const void *)gid;
 
@@ -53,13 +53,13 @@ static unsigned scope(const union ibv_gid *gid)
 	return IN6_IS_ADDR_LINKLOCAL(addr) ? 1 : 2;
 }
 
-static unsigned rank(const struct ibv_gid_entry *entry)
+static unsigned gid_rank(const struct ibv_gid_entry *entry)
 {
 	switch (entry->gid_type) {
 	case IBV_GID_TYPE_ROCE_V2:
-		return 20 + scope(&entry->gid);
+		return 20 + gid_scope(&entry->gid);
 	case IBV_GID_TYPE_ROCE_V1:
-		return 10 + scope(&entry->gid);
+		return 10 + gid_scope(&entry->gid);
 	default:
 		return 10; /* on InfiniBand and iWARP all entries are equal */
 	}
@@ -80,8 +80,8 @@ const struct ibv_gid_entry *vrb_gid_choose(const struct vrb_gid_table *table, ui
 				return entry;
 			continue;
 		}
-		if (!best || rank(entry) > rank(best) ||
-		    (rank(entry) == rank(best) && entry->gid_index < best->gid_index))
+		if (!best || gid_rank(entry) > gid_rank(best) ||
+		    (gid_rank(entry) == gid_rank(best) && entry->gid_index < best->gid_index))
 			best = entry;
 	}
 	return best;

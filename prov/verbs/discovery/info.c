@@ -36,7 +36,7 @@ static bool has_atomics(const struct vrb_device *dev)
 	return !is_iwarp(dev) && dev->attr.atomic_cap != IBV_ATOMIC_NONE;
 }
 
-static uint64_t order(const struct vrb_device *dev)
+static uint64_t device_order(const struct vrb_device *dev)
 {
 	return has_atomics(dev) ? ORDER | ATOMIC_ORDER : ORDER;
 }
@@ -58,7 +58,7 @@ static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 		       FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
 	if (!is_iwarp(dev))
 		tx->op_flags |= FI_REMOTE_CQ_DATA;
-	tx->msg_order = order(dev);
+	tx->msg_order = device_order(dev);
 	tx->comp_order = FI_ORDER_STRICT;
 	tx->inject_size = dev->max_inline;
 	tx->size = (size_t)dev->attr.max_qp_wr;
@@ -69,7 +69,7 @@ static void set_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)
 static void info_set_rx(struct fi_rx_attr *rx, const struct vrb_device *dev)
 {
 	rx->op_flags = FI_COMPLETION | FI_MULTI_RECV;
-	rx->msg_order = order(dev);
+	rx->msg_order = device_order(dev);
 	rx->comp_order = FI_ORDER_STRICT | FI_ORDER_DATA;
 	rx->size = (size_t)dev->attr.max_qp_wr;
 	rx->iov_limit = (size_t)dev->attr.max_sge;

@@ -9,13 +9,13 @@
 #include "prov/verbs/msg/hmem.h"
 #include "prov/verbs/provider/prov.h"
 
-static bool asks(const struct fi_info *hints)
+static bool asks_hmem(const struct fi_info *hints)
 {
 	return hints && hints->caps & FI_HMEM;
 }
 
 /* Returns NULL, or the reason why endpoints of this type do not support device memory. */
-static const char *obstacle(enum fi_ep_type type, const struct fi_info *hints)
+static const char *hmem_obstacle(enum fi_ep_type type, const struct fi_info *hints)
 {
 	bool shared = hints->ep_attr && hints->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	const char *why;
@@ -33,7 +33,7 @@ static const char *obstacle(enum fi_ep_type type, const struct fi_info *hints)
 
 void vrb_info_offer_hmem(struct fi_info *info, const struct fi_info *hints)
 {
-	if (!asks(hints) || obstacle(info->ep_attr->type, hints))
+	if (!asks_hmem(hints) || hmem_obstacle(info->ep_attr->type, hints))
 		return;
 	info->caps |= FI_HMEM;
 	info->tx_attr->caps |= FI_HMEM;
@@ -48,8 +48,8 @@ void vrb_info_explain_hmem(const struct fi_info *info, const struct fi_info *hin
 {
 	const char *why = NULL;
 
-	if (asks(hints) && miss)
-		why = obstacle(info->ep_attr->type, hints);
+	if (asks_hmem(hints) && miss)
+		why = hmem_obstacle(info->ep_attr->type, hints);
 	if (why && !strcmp(miss->attr, "caps") && strstr(miss->asked, "FI_HMEM"))
 		snprintf(miss->has, sizeof(miss->has), "%s", why);
 }

@@ -59,7 +59,7 @@ static int try_qp(const struct probe *probe, uint32_t want, uint32_t *got)
  * If a queue pair without inline data could be created, an error means that the size was refused.
  * It may also be caused by a lack of resources, so that result is used but not cached.
  */
-static int search(struct probe *probe, uint32_t *max)
+static int inline_search(struct probe *probe, uint32_t *max)
 {
 	uint32_t low, high = INLINE_CEILING + 1, middle, got;
 	int err;
@@ -83,7 +83,7 @@ static int search(struct probe *probe, uint32_t *max)
 	return 0;
 }
 
-static int run(struct probe *probe, const char **call, uint32_t *max)
+static int inline_probe(struct probe *probe, const char **call, uint32_t *max)
 {
 	int err;
 
@@ -95,7 +95,7 @@ static int run(struct probe *probe, const char **call, uint32_t *max)
 	probe->cq = ibv_create_cq(probe->ctx, 2, NULL, NULL, 0);
 	if (probe->cq) {
 		*call = "ibv_create_qp";
-		err = search(probe, max);
+		err = inline_search(probe, max);
 		ibv_destroy_cq(probe->cq);
 	} else {
 		err = errno ? errno : ENOMEM;
@@ -116,7 +116,7 @@ static struct limit *inline_find(const char *name, __be64 guid, enum ibv_qp_type
 }
 
 /* If there is no memory, the next snapshot probes again. */
-static void remember(const char *name, __be64 guid, enum ibv_qp_type type, uint32_t max)
+static void inline_remember(const char *name, __be64 guid, enum ibv_qp_type type, uint32_t max)
 {
 	struct limit *limit = calloc(1, sizeof(*limit));
 
@@ -142,9 +142,9 @@ int vrb_inline_max(struct ibv_context *ctx, enum ibv_qp_type type, const char **
 	if (limit) {
 		*max = limit->max;
 	} else {
-		err = run(&probe, call, max);
+		err = inline_probe(&probe, call, max);
 		if (!err && probe.keep)
-			remember(name, guid, type, *max);
+			inline_remember(name, guid, type, *max);
 	}
 	pthread_mutex_unlock(&limits_lock);
 	return err;

@@ -17,7 +17,7 @@ struct nic {
 };
 
 /* Returns the i-th of its strings. */
-static char **text(struct nic *nic, unsigned i)
+static char **nic_text(struct nic *nic, unsigned i)
 {
 	char **const list[] = {
 		&nic->device.name,	&nic->device.device_id,	 &nic->device.device_version,
@@ -33,8 +33,8 @@ static int nic_close(struct fid *fid)
 	struct nic *nic = (struct nic *)fid;
 	unsigned i;
 
-	for (i = 0; text(nic, i); i++)
-		free(*text(nic, i));
+	for (i = 0; nic_text(nic, i); i++)
+		free(*nic_text(nic, i));
 	free(nic);
 	return 0;
 }
@@ -73,11 +73,11 @@ static struct nic *nic_dup(struct nic *from)
 	nic->link.mtu = from->link.mtu;
 	nic->link.speed = from->link.speed;
 	nic->link.state = from->link.state;
-	for (i = 0; text(nic, i); i++) {
-		if (!*text(from, i))
+	for (i = 0; nic_text(nic, i); i++) {
+		if (!*nic_text(from, i))
 			continue;
-		*text(nic, i) = strdup(*text(from, i));
-		if (!*text(nic, i)) {
+		*nic_text(nic, i) = strdup(*nic_text(from, i));
+		if (!*nic_text(nic, i)) {
 			nic_close(&nic->fid.fid);
 			return NULL;
 		}
@@ -99,7 +99,7 @@ static int nic_control(struct fid *fid, int command, void *arg)
 }
 
 /* Returns the number of lanes for a bit of active_width. */
-static size_t lanes(uint8_t width)
+static size_t link_lanes(uint8_t width)
 {
 	switch (width) {
 	case 1:
@@ -130,7 +130,7 @@ size_t vrb_port_speed(const struct ibv_port_attr *attr)
 
 	for (i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++) {
 		if (attr->active_speed == speeds[i].bit)
-			return lanes(attr->active_width) * speeds[i].mbps * 1000000;
+			return link_lanes(attr->active_width) * speeds[i].mbps * 1000000;
 	}
 	return 0;
 }
@@ -147,7 +147,7 @@ static const char *network_type(const struct vrb_port *port)
 	return port->attr.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand";
 }
 
-static char *hex(uint32_t value)
+static char *hex_text(uint32_t value)
 {
 	char buf[16];
 
@@ -155,7 +155,7 @@ static char *hex(uint32_t value)
 	return strdup(buf);
 }
 
-static char *decimal(uint32_t value)
+static char *decimal_text(uint32_t value)
 {
 	char buf[16];
 
@@ -175,9 +175,9 @@ static void set_link(struct fi_link_attr *link, const struct vrb_port *port)
 static void set_device(struct fi_device_attr *device, const struct vrb_device *dev)
 {
 	device->name = strdup(dev->name);
-	device->device_id = hex(dev->attr.vendor_part_id);
-	device->device_version = decimal(dev->attr.hw_ver);
-	device->vendor_id = hex(dev->attr.vendor_id);
+	device->device_id = hex_text(dev->attr.vendor_part_id);
+	device->device_version = decimal_text(dev->attr.hw_ver);
+	device->vendor_id = hex_text(dev->attr.vendor_id);
 	device->firmware = strdup(dev->attr.fw_ver);
 	if (dev->driver[0])
 		device->driver = strdup(dev->driver);
@@ -196,8 +196,8 @@ struct fid_nic *vrb_nic_new(const struct vrb_device *dev, const struct vrb_port 
 		nic->bus.bus_type = FI_BUS_PCI;
 		nic->bus.attr.pci = dev->pci;
 	}
-	for (i = 0; text(nic, i); i++) {
-		if (!*text(nic, i) && text(nic, i) != &nic->device.driver) {
+	for (i = 0; nic_text(nic, i); i++) {
+		if (!*nic_text(nic, i) && nic_text(nic, i) != &nic->device.driver) {
 			nic_close(&nic->fid.fid);
 			return NULL;
 		}

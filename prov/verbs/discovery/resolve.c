@@ -254,8 +254,8 @@ static bool is_loopback(const struct sockaddr_storage *ss)
  * Finds the source address that the routing table chooses for dest; only through the interface of
  * `local` unless that is NULL. Returns 0 or errno.
  */
-static int route(const struct vrb_port_addr *local, const struct sockaddr_storage *dest,
-		 struct sockaddr_storage *from)
+static int check_route(const struct vrb_port_addr *local, const struct sockaddr_storage *dest,
+		       struct sockaddr_storage *from)
 {
 	struct sockaddr_storage to = *dest, src;
 	socklen_t len = sizeof(*from);
@@ -287,8 +287,8 @@ static bool is_exhausted(int err)
 }
 
 /* Returns 0, or an errno that has not been reported yet. */
-static int reach(const struct vrb_port_addr *local, const struct sockaddr_storage *asked,
-		 struct sockaddr_storage *dest, bool *preferred)
+static int find_route(const struct vrb_port_addr *local, const struct sockaddr_storage *asked,
+		      struct sockaddr_storage *dest, bool *preferred)
 {
 	struct sockaddr_storage from = { 0 };
 	int err;
@@ -302,11 +302,11 @@ static int reach(const struct vrb_port_addr *local, const struct sockaddr_storag
 		ofi_addr_set_port((struct sockaddr *)dest, ofi_addr_port(sa(asked)));
 		return 0;
 	}
-	err = route(NULL, asked, &from);
+	err = check_route(NULL, asked, &from);
 	*preferred = !err && ofi_addr_same_host(sa(&from), sa(&local->addr));
 	if (*preferred || is_exhausted(err))
 		return err;
-	return route(local, asked, &from);
+	return check_route(local, asked, &from);
 }
 
 int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr *local,
@@ -324,7 +324,7 @@ int vrb_resolve_dest(const struct vrb_target *target, const struct vrb_port_addr
 		asked = &target->dest.addr[i];
 		if (asked->ss_family != local->addr.ss_family)
 			continue;
-		err = reach(local, asked, dest, preferred);
+		err = find_route(local, asked, dest, preferred);
 		if (!err)
 			return 0;
 		last = asked;

@@ -71,7 +71,7 @@ static const struct ofi_param rxm_param_table[] = {
 static struct fi_provider rxm = { .name = "ofi_rxm" };
 
 /* Returns true if the layer's parameter is set and the provider's own is not. */
-static bool counts(const char *layers, const char *own)
+static bool is_rxm(const char *layers, const char *own)
 {
 	int value;
 
@@ -86,13 +86,13 @@ int vrb_rxm_params_init(struct vrb_params *params)
 
 	if (ret)
 		return ret;
-	if (counts("eager_limit", "rdm_buffer_size"))
+	if (is_rxm("eager_limit", "rdm_buffer_size"))
 		params->rdm_buffer_size = values.eager_limit + HEADER;
-	if (counts("buffer_size", "rdm_buffer_size"))
+	if (is_rxm("buffer_size", "rdm_buffer_size"))
 		params->rdm_buffer_size = values.buffer_size + HEADER;
-	if (counts("sar_limit", "rdm_segmented_size"))
+	if (is_rxm("sar_limit", "rdm_segmented_size"))
 		params->rdm_segmented_size = values.sar_limit;
-	if (counts("use_rndv_write", "rdm_use_write"))
+	if (is_rxm("use_rndv_write", "rdm_use_write"))
 		params->rdm_use_write = values.use_rndv_write;
 	params->rdm_auto_progress = values.data_auto_progress;
 	return 0;

@@ -21,7 +21,7 @@ static struct shared *last; /* counted as one holder */
 static struct vrb_watch watch = VRB_WATCH_INIT;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-static void acquire(void)
+static void snapshot_lock(void)
 {
 	pthread_mutex_lock(&lock);
 }
@@ -33,7 +33,7 @@ static void snapshot_release(void)
 
 static void on_fork(void)
 {
-	pthread_atfork(acquire, snapshot_release, snapshot_release);
+	pthread_atfork(snapshot_lock, snapshot_release, snapshot_release);
 }
 
 static void snapshot_drop(struct shared *shared)
@@ -82,7 +82,7 @@ int vrb_snapshot_get(bool fresh, const struct vrb_snapshot **snapshot)
 	int ret = 0;
 
 	pthread_once(&fork_once, on_fork);
-	acquire();
+	snapshot_lock();
 	if (!fresh && is_good()) {
 		shared = last;
 		shared->holders++;
@@ -97,14 +97,14 @@ int vrb_snapshot_get(bool fresh, const struct vrb_snapshot **snapshot)
 
 void vrb_snapshot_put(const struct vrb_snapshot *snapshot)
 {
-	acquire();
+	snapshot_lock();
 	snapshot_drop((struct shared *)snapshot);
 	snapshot_release();
 }
 
 void vrb_snapshot_forget(void)
 {
-	acquire();
+	snapshot_lock();
 	snapshot_drop(last);
 	last = NULL;
 	vrb_watch_end(&watch);

@@ -330,7 +330,7 @@ static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *iov, voi
 			      addr, key, datatype, op, context);
 }
 
-static int valid(bool known, enum fi_datatype datatype, size_t *count)
+static int atomic_valid(bool known, enum fi_datatype datatype, size_t *count)
 {
 	if (!known || !vrb_atomic_is_word(datatype))
 		return -FI_EOPNOTSUPP;
@@ -342,19 +342,19 @@ static int valid(bool known, enum fi_datatype datatype, size_t *count)
 static int write_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
 {
 	(void)ep;
-	return valid(vrb_atomic_write_op(op), datatype, count);
+	return atomic_valid(vrb_atomic_write_op(op), datatype, count);
 }
 
 static int fetch_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
 {
 	(void)ep;
-	return valid(vrb_atomic_fetch_op(op), datatype, count);
+	return atomic_valid(vrb_atomic_fetch_op(op), datatype, count);
 }
 
 static int compare_valid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
 {
 	(void)ep;
-	return valid(vrb_atomic_compare_op(op), datatype, count);
+	return atomic_valid(vrb_atomic_compare_op(op), datatype, count);
 }
 
 #define ATOMICS(fetch_)                                                                           \

@@ -67,7 +67,7 @@ static int missing_by_type(const struct vrb_ep *ep)
 	return 0;
 }
 
-static int missing(const struct vrb_ep *ep)
+static int ep_missing(const struct vrb_ep *ep)
 {
 	uint64_t caps = ep->info->caps;
 	int ret = missing_by_type(ep);
@@ -97,7 +97,7 @@ static int ep_enable(struct vrb_ep *ep)
 		return 0;
 	if (!ep->eq)
 		vrb_ep_use_domain_eq(ep);
-	ret = missing(ep);
+	ret = ep_missing(ep);
 	if (!ret)
 		ret = vrb_cntr_enable(ep);
 	if (ret)
@@ -199,7 +199,7 @@ static bool post_marker(struct vrb_ep *ep)
  * An application cannot wait for injected messages, so closing waits briefly for them. Otherwise
  * the last message of a program that exits would be lost.
  */
-static void drain(struct vrb_ep *ep)
+static void ep_drain(struct vrb_ep *ep)
 {
 	uint64_t end = ofi_now_ms() + DRAIN_MS;
 	struct vrb_wq *sq = ep->sq;
@@ -228,7 +228,7 @@ static int ep_close(struct fid *fid)
 	if (!vrb_ep_alias_close((struct vrb_ep *)fid))
 		return 0;
 	ofi_triggers_cancel(&domain->base.triggers, &match);
-	drain(ep);
+	ep_drain(ep);
 	ep_free(ep);
 	ofi_ref_put(&domain->base.ref);
 	return 0;

@@ -11,7 +11,7 @@
 #include "prov/verbs/provider/prov.h"
 
 /* Copies the fields used for posting, except the flags, which are the alias's own. */
-static void mirror(struct vrb_ep *alias, const struct vrb_ep *self)
+static void alias_mirror(struct vrb_ep *alias, const struct vrb_ep *self)
 {
 	void *context = alias->fid.fid.context;
 
@@ -40,7 +40,7 @@ void vrb_ep_alias_update(struct vrb_ep *self)
 
 	ofi_lock(&self->domain->lock);
 	LIST_FOREACH (alias, &self->aliases, siblings)
-		mirror(alias, self);
+		alias_mirror(alias, self);
 	ofi_unlock(&self->domain->lock);
 }
 
@@ -59,7 +59,7 @@ int vrb_ep_alias_open(struct vrb_ep *from, const struct fi_alias *arg)
 	alias->tx_op_flags = from->tx_op_flags;
 	alias->rx_op_flags = from->rx_op_flags;
 	ofi_lock(&self->domain->lock);
-	mirror(alias, self);
+	alias_mirror(alias, self);
 	ret = vrb_ep_set_op_flags(alias, &arg->flags);
 	if (!ret)
 		LIST_INSERT_HEAD(&self->aliases, alias, siblings);

@@ -50,9 +50,9 @@ static void qp_event(struct vrb_owner *owner, enum ibv_event_type type)
 	}
 }
 
-static void fatal(struct vrb_owner *owner, int err)
+static void qp_fatal(struct vrb_owner *owner, int err)
 {
 	ep_fatal(vrb_owner_of(owner, struct vrb_ep, owner), err);
 }
 
-const struct vrb_owner_ops vrb_ep_owner_ops = { .qp_event = qp_event, .fatal = fatal };
+const struct vrb_owner_ops vrb_ep_owner_ops = { .qp_event = qp_event, .fatal = qp_fatal };

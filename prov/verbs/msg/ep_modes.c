@@ -101,7 +101,7 @@ static int msg_option(const struct vrb_ep *ep, int name, size_t *value)
 	}
 }
 
-static int option(struct fid *fid, int name, size_t *value)
+static int ep_option(struct fid *fid, int name, size_t *value)
 {
 	const struct vrb_ep *ep = vrb_ep_self(fid);
 
@@ -129,7 +129,7 @@ static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 
 	if (ofi_hmem_has_option(ep->info, level, name))
 		return ofi_hmem_getopt(&vrb_prov, &ep->hmem, name, value, len);
-	return ofi_ep_getopt(&vrb_prov, fid, option, level, name, value, len);
+	return ofi_ep_getopt(&vrb_prov, fid, ep_option, level, name, value, len);
 }
 
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
@@ -140,8 +140,8 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 
 	if (ofi_hmem_has_option(ep->info, level, name))
 		return ofi_hmem_setopt(&vrb_prov, ep->info, &ep->hmem, name, value, len);
-	ret = ofi_ep_setopt(&vrb_prov, fid, option, level, name, value, len, FI_OPT_MIN_MULTI_RECV,
-			    &to);
+	ret = ofi_ep_setopt(&vrb_prov, fid, ep_option, level, name, value, len,
+			    FI_OPT_MIN_MULTI_RECV, &to);
 	if (ret)
 		return ret;
 	if (!to || to > ep->max_msg_size)

@@ -62,8 +62,8 @@ static bool has_device_memory(const struct transfer *transfer)
 }
 
 /* Copies the data to host memory, because the application may reuse its buffers at return. */
-static ssize_t stage(const struct vrb_ep *ep, const struct transfer *transfer, uint8_t *to,
-		     struct ibv_send_wr *wr)
+static ssize_t hmem_stage(const struct vrb_ep *ep, const struct transfer *transfer, uint8_t *to,
+			  struct ibv_send_wr *wr)
 {
 	uint8_t *at = to;
 	ssize_t ret;
@@ -98,8 +98,8 @@ static void set_operation(struct ibv_send_wr *wr, const struct transfer *transfe
 	wr->wr.rdma.rkey = (uint32_t)transfer->remote->key;
 }
 
-static ssize_t check(const struct vrb_ep *ep, const struct transfer *transfer, size_t len,
-		     struct vrb_tx_mode *mode)
+static ssize_t hmem_check(const struct vrb_ep *ep, const struct transfer *transfer, size_t len,
+			  struct vrb_tx_mode *mode)
 {
 	if ((transfer->flags & FI_REMOTE_CQ_DATA) && transfer->data > VRB_CQ_DATA_MAX)
 		return -FI_EINVAL;
@@ -110,7 +110,7 @@ static ssize_t check(const struct vrb_ep *ep, const struct transfer *transfer, s
 	return vrb_tx_mode(ep, transfer->flags, VRB_TX_FLAGS, len, mode);
 }
 
-static ssize_t post(struct vrb_ep *ep, const struct transfer *transfer)
+static ssize_t hmem_post(struct vrb_ep *ep, const struct transfer *transfer)
 {
 	uint64_t kind = transfer->remote ? FI_RMA | FI_WRITE : FI_MSG | FI_SEND;
 	struct ibv_sge sge[VRB_IOV_MAX];
@@ -124,7 +124,7 @@ static ssize_t post(struct vrb_ep *ep, const struct transfer *transfer)
 			   ep->info->tx_attr->iov_limit ? ep->info->tx_attr->iov_limit : 1, false,
 			   &len);
 	if (!ret)
-		ret = check(ep, transfer, len, &mode);
+		ret = hmem_check(ep, transfer, len, &mode);
 	if (ret)
 		return ret;
 	if (transfer->injected)
@@ -133,7 +133,7 @@ static ssize_t post(struct vrb_ep *ep, const struct transfer *transfer)
 	wr.send_flags = mode.wr_flags;
 	set_operation(&wr, transfer);
 	if (transfer->flags & FI_INJECT && len)
-		ret = stage(ep, transfer, data, &wr);
+		ret = hmem_stage(ep, transfer, data, &wr);
 	else if (!has_device_memory(transfer))
 		wr.send_flags |= vrb_inline_flag(ep, len);
 	if (ret)
@@ -158,7 +158,7 @@ static ssize_t post_one(struct fid_ep *fid, const void *buf, size_t len, void *d
 		.remote = remote,
 	};
 
-	return post(ep, &transfer);
+	return hmem_post(ep, &transfer);
 }
 
 static ssize_t post_inject(struct fid_ep *fid, const void *buf, size_t len, uint64_t flags,
@@ -174,7 +174,7 @@ static ssize_t post_inject(struct fid_ep *fid, const void *buf, size_t len, uint
 		.injected = true,
 	};
 
-	return post(vrb_ep(fid), &transfer);
+	return hmem_post(vrb_ep(fid), &transfer);
 }
 
 ssize_t vrb_hmem_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest,
@@ -197,14 +197,14 @@ ssize_t vrb_hmem_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t 
 {
 	if (!msg || flags & ~VRB_TX_FLAGS)
 		return vrb_msg_ops.sendmsg(fid, msg, flags);
-	return post(vrb_ep(fid), &(struct transfer){
-					 .iov = msg->msg_iov,
-					 .desc = msg->desc,
-					 .count = msg->iov_count,
-					 .context = msg->context,
-					 .flags = flags,
-					 .data = msg->data,
-				 });
+	return hmem_post(vrb_ep(fid), &(struct transfer){
+					      .iov = msg->msg_iov,
+					      .desc = msg->desc,
+					      .count = msg->iov_count,
+					      .context = msg->context,
+					      .flags = flags,
+					      .data = msg->data,
+				      });
 }
 
 ssize_t vrb_hmem_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
@@ -270,15 +270,15 @@ ssize_t vrb_hmem_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint
 {
 	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov || flags & ~VRB_TX_FLAGS)
 		return vrb_rma_ops.writemsg(fid, msg, flags);
-	return post(vrb_ep(fid), &(struct transfer){
-					 .iov = msg->msg_iov,
-					 .desc = msg->desc,
-					 .count = msg->iov_count,
-					 .context = msg->context,
-					 .flags = flags,
-					 .data = msg->data,
-					 .remote = msg->rma_iov,
-				 });
+	return hmem_post(vrb_ep(fid), &(struct transfer){
+					      .iov = msg->msg_iov,
+					      .desc = msg->desc,
+					      .count = msg->iov_count,
+					      .context = msg->context,
+					      .flags = flags,
+					      .data = msg->data,
+					      .remote = msg->rma_iov,
+				      });
 }
 
 ssize_t vrb_hmem_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,

@@ -45,7 +45,7 @@ OFI_INLINE ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, voi
 
 	if (opcode == IBV_WR_SEND_WITH_IMM && ofi_unlikely(data > VRB_CQ_DATA_MAX))
 		return -FI_EINVAL;
-	if (!vrb_plain(buf, len, inject ? ep->inject_size : ep->send_max))
+	if (!vrb_fast(buf, len, inject ? ep->inject_size : ep->send_max))
 		return send_slow(ep, len, inject, opcode, data, context);
 	vrb_wq_enter(sq, lock);
 	wr = vrb_sq_wr(sq, buf, len, desc);
@@ -165,7 +165,7 @@ OFI_INLINE ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64
 	if (ofi_unlikely((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX))
 		return -FI_EINVAL;
 	if (ofi_likely(msg->iov_count == 1 && msg->msg_iov) &&
-	    vrb_plain(msg->msg_iov->iov_base, msg->msg_iov->iov_len, ep->max_msg_size))
+	    vrb_fast(msg->msg_iov->iov_base, msg->msg_iov->iov_len, ep->max_msg_size))
 		return send_single(ep, msg, flags, lock);
 	return send_iov(ep, msg, flags);
 }
@@ -211,7 +211,7 @@ static OFI_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *ms
 			 ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)))
 		return send_more_slow(fid, msg, flags);
 	len = msg->msg_iov->iov_len;
-	if (!vrb_plain(msg->msg_iov->iov_base, len, ep->max_msg_size) ||
+	if (!vrb_fast(msg->msg_iov->iov_base, len, ep->max_msg_size) ||
 	    ofi_unlikely(vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode) ||
 			 !ofi_trylock(&sq->lock)))
 		return send_more_slow(fid, msg, flags);

@@ -8,8 +8,8 @@
 #include "prov/verbs/queue/post.h"
 
 /* The last part gets the remaining bytes. */
-static void fill(struct vrb_wq *rq, struct ibv_recv_wr *wr, struct ibv_sge *sge,
-		 const struct fi_msg *msg, uint64_t flags, uint32_t count, size_t size)
+static void fill_recv(struct vrb_wq *rq, struct ibv_recv_wr *wr, struct ibv_sge *sge,
+		      const struct fi_msg *msg, uint64_t flags, uint32_t count, size_t size)
 {
 	uint8_t *at = msg->msg_iov->iov_base;
 	size_t left = msg->msg_iov->iov_len;
@@ -44,7 +44,7 @@ static ssize_t multi_recv_post(struct vrb_ep *ep, const struct fi_msg *msg, uint
 	ret = vrb_wq_reserve(rq, count);
 	if (ret)
 		return ret;
-	fill(rq, wr, sge, msg, flags, count, size);
+	fill_recv(rq, wr, sge, msg, flags, count, size);
 	vrb_wq_refresh(rq);
 	err = ibv_post_recv(rq->qp, wr, &rq->bad_recv);
 	if (err)

@@ -27,7 +27,7 @@ OFI_INLINE void remote(struct ibv_send_wr *wr, uint64_t addr, uint64_t key)
 /* Checks for the fast path. A key of more than 32 bits is not one of this provider's. */
 OFI_INLINE bool is_fast(const void *buf, size_t len, size_t max, uint64_t key)
 {
-	return vrb_plain(buf, len, max) && ofi_likely(!(key >> 32));
+	return vrb_fast(buf, len, max) && ofi_likely(!(key >> 32));
 }
 
 /* Slow path: zero-length transfer or argument errors. */

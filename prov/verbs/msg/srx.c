@@ -149,7 +149,7 @@ static int get_limit(const struct vrb_srx *srx, size_t *limit)
 	return 0;
 }
 
-static int option(struct fid *fid, int name, size_t *value)
+static int srx_option(struct fid *fid, int name, size_t *value)
 {
 	const struct vrb_srx *srx = (struct vrb_srx *)fid;
 
@@ -161,13 +161,13 @@ static int option(struct fid *fid, int name, size_t *value)
 
 static int srx_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	return ofi_ep_getopt(&vrb_prov, fid, option, level, name, value, len);
+	return ofi_ep_getopt(&vrb_prov, fid, srx_option, level, name, value, len);
 }
 
 static int srx_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
 	size_t limit;
-	int ret = ofi_ep_setopt(&vrb_prov, fid, option, level, name, value, len,
+	int ret = ofi_ep_setopt(&vrb_prov, fid, srx_option, level, name, value, len,
 				FI_OPT_VERBS_SRX_LIMIT, &limit);
 
 	return ret ? ret : set_limit((struct vrb_srx *)fid, limit);
@@ -240,7 +240,7 @@ static struct fi_rx_attr default_attr(const struct vrb_domain *domain)
 	return attr;
 }
 
-static int create(struct vrb_srx *srx, const struct fi_rx_attr *attr)
+static int srx_create(struct vrb_srx *srx, const struct fi_rx_attr *attr)
 {
 	struct vrb_domain *domain = srx->domain;
 	struct ibv_srq_init_attr init = { .srq_context = srx };
@@ -296,7 +296,7 @@ int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 		return -FI_ENOMEM;
 	srx->domain = domain;
 	srx->op_flags = attr->op_flags & VRB_RX_FLAGS & ~FI_MORE;
-	ret = create(srx, attr);
+	ret = srx_create(srx, attr);
 	if (ret) {
 		srx_free(srx);
 		return ret;

@@ -151,8 +151,8 @@ static ssize_t new_atomic(struct vrb_ep *ep, enum fi_op_type type, const struct 
 }
 
 /* Queues work after checking it, or frees it. */
-static ssize_t queue(struct vrb_domain *domain, struct vrb_work *work, struct ofi_cntr *cntr,
-		     uint64_t threshold)
+static ssize_t trigger_queue(struct vrb_domain *domain, struct vrb_work *work,
+			     struct ofi_cntr *cntr, uint64_t threshold)
 {
 	ssize_t ret = work->ep ? vrb_work_check(work) : 0;
 
@@ -168,8 +168,8 @@ static ssize_t queue(struct vrb_domain *domain, struct vrb_work *work, struct of
 	return 0;
 }
 
-static ssize_t condition(const struct vrb_ep *ep, const void *context, uint64_t flags,
-			 struct ofi_cntr **cntr, uint64_t *threshold)
+static ssize_t trigger_condition(const struct vrb_ep *ep, const void *context, uint64_t flags,
+				 struct ofi_cntr **cntr, uint64_t *threshold)
 {
 	if (!(flags & FI_TRIGGER) || !vrb_ep_triggers(ep))
 		return -FI_EBADFLAGS;
@@ -182,11 +182,11 @@ ssize_t vrb_trigger_msg(struct vrb_ep *ep, enum fi_op_type type, const struct fi
 	struct vrb_work *work = NULL;
 	struct ofi_cntr *cntr;
 	uint64_t threshold;
-	ssize_t ret = condition(ep, msg->context, flags, &cntr, &threshold);
+	ssize_t ret = trigger_condition(ep, msg->context, flags, &cntr, &threshold);
 
 	if (!ret)
 		ret = new_msg(ep, type, msg, flags, &work);
-	return ret ? ret : queue(ep->domain, work, cntr, threshold);
+	return ret ? ret : trigger_queue(ep->domain, work, cntr, threshold);
 }
 
 ssize_t vrb_trigger_rma(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg_rma *msg,
@@ -195,11 +195,11 @@ ssize_t vrb_trigger_rma(struct vrb_ep *ep, enum fi_op_type type, const struct fi
 	struct vrb_work *work = NULL;
 	struct ofi_cntr *cntr;
 	uint64_t threshold;
-	ssize_t ret = condition(ep, msg->context, flags, &cntr, &threshold);
+	ssize_t ret = trigger_condition(ep, msg->context, flags, &cntr, &threshold);
 
 	if (!ret)
 		ret = new_rma(ep, type, msg, flags, &work);
-	return ret ? ret : queue(ep->domain, work, cntr, threshold);
+	return ret ? ret : trigger_queue(ep->domain, work, cntr, threshold);
 }
 
 ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg_atomic *msg,
@@ -209,11 +209,11 @@ ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type, const struct
 	struct vrb_work *work = NULL;
 	struct ofi_cntr *cntr;
 	uint64_t threshold;
-	ssize_t ret = condition(ep, msg->context, flags, &cntr, &threshold);
+	ssize_t ret = trigger_condition(ep, msg->context, flags, &cntr, &threshold);
 
 	if (!ret)
 		ret = new_atomic(ep, type, msg, compare, fetch, flags, &work);
-	return ret ? ret : queue(ep->domain, work, cntr, threshold);
+	return ret ? ret : trigger_queue(ep->domain, work, cntr, threshold);
 }
 
 /* Finds the endpoint of deferred work, which must be one that counts its completions. */
@@ -332,7 +332,7 @@ static ssize_t queue_work(struct vrb_domain *domain, const struct fi_deferred_wo
 		work_free(&work->trigger);
 		return ret;
 	}
-	return queue(domain, work, cntr, from->threshold);
+	return trigger_queue(domain, work, cntr, from->threshold);
 }
 
 static int flush_work(struct vrb_domain *domain, void *arg)

@@ -214,7 +214,7 @@ static ssize_t build_atomic(const struct vrb_work *work, struct request *req)
 	return 0;
 }
 
-static ssize_t build(const struct vrb_work *work, struct request *req)
+static ssize_t work_build(const struct vrb_work *work, struct request *req)
 {
 	req->wr = (struct ibv_send_wr){ .opcode = IBV_WR_SEND };
 	switch (work->type) {
@@ -238,7 +238,7 @@ ssize_t vrb_work_check(struct vrb_work *work)
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_EP_DATA, -FI_EOPNOTSUPP,
 			"work that waits for a counter: operands and injected data cannot be in device memory\n");
-	return build(work, &req);
+	return work_build(work, &req);
 }
 
 void vrb_work_inject(struct vrb_work *work)
@@ -292,7 +292,7 @@ int vrb_work_post(struct vrb_work *work)
 	int ret = -FI_EAGAIN;
 	bool over;
 
-	build(work, &req);
+	work_build(work, &req);
 	ofi_lock(&wq->lock);
 	if (wq == ep->sq)
 		vrb_batch_ring(ep, 0);

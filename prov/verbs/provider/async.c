@@ -17,7 +17,7 @@
 #define ASYNC_EVENTS_AT_ONCE 16 /* limit, so that the other sources get their turn */
 
 /* Notifications go only to an EQ bound to the domain: other applications would not expect them. */
-static void notify(struct vrb_domain *domain, const struct ibv_async_event *event, int port)
+static void async_notify(struct vrb_domain *domain, const struct ibv_async_event *event, int port)
 {
 	struct fi_eq_entry entry = {
 		.fid = &domain->fid.fid,
@@ -44,7 +44,7 @@ static void qp_event(const struct ibv_async_event *event)
 		owner->ops->qp_event(owner, event->event_type);
 }
 
-static bool uses(const struct vrb_ep *ep, const void *object)
+static bool ep_uses(const struct vrb_ep *ep, const void *object)
 {
 	return ep->tx_cq == object || ep->rx_cq == object || ep->srx == object;
 }
@@ -56,7 +56,7 @@ static void fatal_all(struct vrb_domain *domain, const void *object, int err)
 
 	ofi_lock(&domain->lock);
 	LIST_FOREACH (ep, &domain->eps, siblings)
-		if (!object || uses(ep, object))
+		if (!object || ep_uses(ep, object))
 			ep->owner.ops->fatal(&ep->owner, err);
 	ofi_unlock(&domain->lock);
 	if (vrb_rdm_of(domain))
@@ -151,7 +151,7 @@ static void async_event(struct vrb_domain *domain, const struct ibv_async_event 
 		break;
 	case IBV_EVENT_PATH_MIG:
 	case IBV_EVENT_PATH_MIG_ERR:
-		notify(domain, event, 0);
+		async_notify(domain, event, 0);
 		break;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 		if (!domain->rdm)
@@ -171,7 +171,7 @@ static void async_event(struct vrb_domain *domain, const struct ibv_async_event 
 		vrb_async_lost(domain);
 		break;
 	default:
-		notify(domain, event, event->element.port_num);
+		async_notify(domain, event, event->element.port_num);
 		break;
 	}
 }

@@ -130,7 +130,7 @@ static bool is_listed(const struct vrb_mr *mr)
  * Lists the region. Returns -FI_ENOKEY if the key is in use. Nodes of the tree may move or be freed
  * once the lock is released.
  */
-static int list(struct vrb_mr *mr)
+static int mr_list(struct vrb_mr *mr)
 {
 	struct vrb_mr **found, *holder = NULL;
 
@@ -150,7 +150,7 @@ static int list(struct vrb_mr *mr)
 	return -FI_ENOKEY;
 }
 
-static void unlist(struct vrb_mr *mr)
+static void mr_unlist(struct vrb_mr *mr)
 {
 	if (!is_listed(mr))
 		return;
@@ -236,7 +236,7 @@ static void set_cntr(struct vrb_mr *mr, int i, struct ofi_cntr *cntr)
 	ofi_unlock(&mr->domain->lock);
 }
 
-static void unbind(struct vrb_mr *mr, int i)
+static void mr_unbind(struct vrb_mr *mr, int i)
 {
 	struct ofi_cntr *cntr = mr->cntrs[i];
 
@@ -268,7 +268,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			continue;
 		ret = vrb_rdm_of(mr->domain)->watch(mr->domain->base.progress, cntr);
 		if (ret && i && (flags & kinds[0]))
-			unbind(mr, 0);
+			mr_unbind(mr, 0);
 		if (ret)
 			return ret;
 		ofi_ref_get(&cntr->ref);
@@ -294,7 +294,7 @@ static int get_raw(const struct vrb_mr *mr, const struct fi_mr_raw_attr *raw)
  * The device follows changes of memory that it pages on demand. Other pages are pinned: the region
  * keeps them, whatever is mapped at the address now.
  */
-static int refresh(const struct vrb_mr *mr, const struct fi_mr_modify *modify)
+static int mr_refresh(const struct vrb_mr *mr, const struct fi_mr_modify *modify)
 {
 	if (!modify)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_MR, "fi_mr_refresh", "the argument");
@@ -316,7 +316,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 	case FI_GET_RAW_MR:
 		return get_raw(mr, arg);
 	case FI_REFRESH:
-		return refresh(mr, arg);
+		return mr_refresh(mr, arg);
 	case FI_ENABLE:
 		if (mr->domain->base.progress)
 			return 0;
@@ -328,7 +328,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 }
 
 /* Deregisters the buffers, the last one first. Returns an errno; the rest is registered still. */
-static int dereg(struct vrb_mr *mr)
+static int mr_dereg(struct vrb_mr *mr)
 {
 	struct buffer *buffer;
 	int err = 0;
@@ -352,11 +352,11 @@ static int mr_close(struct fid *fid)
 
 	if (ofi_ref_inherited(&mr->domain->base.ref))
 		return 0;
-	unlist(mr);
+	mr_unlist(mr);
 	wait_for_targets(mr);
-	unbind(mr, 0);
-	unbind(mr, 1);
-	err = dereg(mr);
+	mr_unbind(mr, 0);
+	mr_unbind(mr, 1);
+	err = mr_dereg(mr);
 	if (err)
 		return vrb_errno(err);
 	mr_count(mr->domain, OFI_STATS_MRS_CLOSED, 1);
@@ -489,10 +489,10 @@ static int reg(struct vrb_domain *domain, const struct iovec *iov, size_t count,
 		mr_count(domain, OFI_STATS_MR_ERRORS, 1);
 	} else {
 		set_fid(mr, memory, key, context);
-		ret = list(mr);
+		ret = mr_list(mr);
 	}
 	if (ret) {
-		dereg(mr);
+		mr_dereg(mr);
 		free(mr);
 		return ret;
 	}

@@ -21,7 +21,7 @@
 #include "prov/verbs/cm/req.h"
 #include "prov/verbs/discovery/snapshot.h"
 
-static void cleanup(void)
+static void prov_cleanup(void)
 {
 	vrb_snapshot_forget();
 	vrb_inline_forget();
@@ -34,7 +34,7 @@ struct fi_provider vrb_prov = {
 	.name = "verbs",
 	.getinfo = vrb_getinfo,
 	.fabric = vrb_fabric_open,
-	.cleanup = cleanup,
+	.cleanup = prov_cleanup,
 };
 
 static struct fi_provider *prov_start(void)

@@ -34,7 +34,7 @@ void vrb_stats_show_ep(struct vrb_ep *ep)
 	show_queue(ep, &ep->rq->stats, FI_CLASS_RX_CTX, group);
 }
 
-static uint64_t completed(const struct vrb_wq *wq)
+static uint64_t wq_completed(const struct vrb_wq *wq)
 {
 	return ofi_stats_posted(&wq->stats) - ofi_stats_outstanding(&wq->stats);
 }
@@ -42,7 +42,7 @@ static uint64_t completed(const struct vrb_wq *wq)
 void vrb_stats_detach(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	ofi_stats_hide(&wq->stats);
-	ofi_stats_add(cq->stats, OFI_STATS_COMPLETED, completed(wq));
+	ofi_stats_add(cq->stats, OFI_STATS_COMPLETED, wq_completed(wq));
 }
 
 void vrb_stats_error(struct vrb_cq *cq, struct vrb_wq *wq, enum ibv_wc_status status)
@@ -60,7 +60,7 @@ void vrb_stats_error(struct vrb_cq *cq, struct vrb_wq *wq, enum ibv_wc_status st
  * Returns the length that a CQ entry reports: a datagram's header does not count, unless the
  * application receives it as a prefix.
  */
-static uint32_t length(const struct vrb_wq *wq, const struct ibv_wc *wc)
+static uint32_t wc_length(const struct vrb_wq *wq, const struct ibv_wc *wc)
 {
 	bool header = wq->dgram && !((const struct vrb_dgram *)wq->ep)->prefix;
 
@@ -72,7 +72,7 @@ void vrb_stats_received(const struct ibv_wc *wc)
 	struct vrb_wq *wq = ((struct vrb_slot *)(uintptr_t)wc->wr_id)->wq;
 
 	if ((wc->opcode & IBV_WC_RECV) && !(vrb_wq_special(wq) & VRB_WQ_SHARED))
-		ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, length(wq, wc));
+		ofi_stats_add(&wq->stats, OFI_STATS_RECEIVE_BYTES, wc_length(wq, wc));
 }
 
 static size_t list_cq(struct vrb_cq *cq, struct fi_stats_item *items)
@@ -83,7 +83,7 @@ static size_t list_cq(struct vrb_cq *cq, struct fi_stats_item *items)
 	vrb_cq_lock(cq);
 	items[0].value = ofi_stats_value(cq->stats, OFI_STATS_COMPLETED);
 	LIST_FOREACH (wq, &cq->wqs, siblings)
-		items[0].value += completed(wq);
+		items[0].value += wq_completed(wq);
 	vrb_cq_unlock(cq);
 	return n;
 }
@@ -98,7 +98,7 @@ static ssize_t list_ep(const struct vrb_ep *ep, struct fi_stats_item *items)
 	return n + ofi_stats_list(&ep->rq->stats, items + n);
 }
 
-static ssize_t list(struct fid *fid, struct fi_stats_item *items)
+static ssize_t stats_list(struct fid *fid, struct fi_stats_item *items)
 {
 	bool ours = fid->ops && fid->ops->ops_open == vrb_stats_open_ops;
 
@@ -121,7 +121,7 @@ static ssize_t stats_read(struct fid *fid, struct fi_stats_item *items, size_t c
 
 	if (!fid || (count && !items))
 		return -FI_EINVAL;
-	n = list(fid, all);
+	n = stats_list(fid, all);
 	if (n > 0)
 		memcpy(items, all, ((size_t)n < count ? (size_t)n : count) * sizeof(*items));
 	return n;

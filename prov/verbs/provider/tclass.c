@@ -16,7 +16,7 @@ enum { CODE_POINTS = 64, LEVELS = 16, ECN_BITS = 2 };
 static int8_t levels[CODE_POINTS];
 
 /* Parses a number below `limit` followed by `end`. Returns the rest of the text, or NULL. */
-static const char *number(const char *text, long limit, const char *end, long *value)
+static const char *parse_number(const char *text, long limit, const char *end, long *value)
 {
 	char *after;
 
@@ -29,10 +29,10 @@ static bool parse_levels(const char *text)
 	long point, level;
 
 	while (*text) {
-		text = number(text, CODE_POINTS, "=", &point);
+		text = parse_number(text, CODE_POINTS, "=", &point);
 		if (!text || !*text)
 			return false;
-		text = number(text + 1, LEVELS, ",", &level);
+		text = parse_number(text + 1, LEVELS, ",", &level);
 		if (!text)
 			return false;
 		levels[point] = (int8_t)level;

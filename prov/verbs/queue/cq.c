@@ -17,7 +17,7 @@
 
 #define CQ_DEFAULT_SIZE 1024
 
-static void join(struct vrb_cq *cq, struct vrb_wq *wq)
+static void cq_join(struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	wq->cq = cq;
 	wq->stats.cq = cq->stats->id;
@@ -43,7 +43,7 @@ int vrb_cq_attach(struct vrb_cq *cq, struct vrb_wq *wq)
 	if (wq->cntrs || vrb_cq_counts(cq))
 		ret = vrb_cq_count_open(cq);
 	if (!ret)
-		join(cq, wq);
+		cq_join(cq, wq);
 	vrb_cq_unlock(cq);
 	if (ret)
 		vrb_cq_release(cq, wq);
@@ -62,7 +62,7 @@ static void silence_all(struct vrb_wq *wq)
  * Makes the remaining completions silent. Without counters in an ordered queue, these are the slots
  * after the tail.
  */
-static void silence(const struct vrb_cq *cq, struct vrb_wq *wq)
+static void wq_silence(const struct vrb_cq *cq, struct vrb_wq *wq)
 {
 	struct vrb_slot *slot = __atomic_load_n(&wq->tail, __ATOMIC_ACQUIRE);
 	const struct vrb_slot *head = __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
@@ -81,7 +81,7 @@ static bool drain_counted(struct vrb_cq *cq, struct vrb_wq *wq)
 	bool left;
 
 	vrb_cq_lock(cq);
-	silence(cq, wq);
+	wq_silence(cq, wq);
 	vrb_cq_fetch(cq);
 	left = wq->counted != __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
 	vrb_cq_unlock(cq);
@@ -95,7 +95,7 @@ bool vrb_cq_drain(struct vrb_cq *cq, struct vrb_wq *wq)
 	if (wq->cntrs)
 		return drain_counted(cq, wq);
 	vrb_cq_lock(cq);
-	silence(cq, wq);
+	wq_silence(cq, wq);
 	vrb_cq_unlock(cq);
 	vrb_cq_reclaim(cq);
 	vrb_cq_lock(cq);
@@ -111,7 +111,7 @@ void vrb_cq_detach(struct vrb_cq *cq, struct vrb_wq *wq)
 	vrb_stats_detach(cq, wq);
 	__atomic_store_n(&wq->closed, true, __ATOMIC_RELAXED);
 	vrb_cq_count_forget(wq);
-	silence(cq, wq);
+	wq_silence(cq, wq);
 	vrb_cq_forget(cq, wq);
 	LIST_INSERT_HEAD(&cq->closed, wq, siblings);
 	vrb_cq_set_special(cq, VRB_CQ_CLOSED, true);
@@ -148,7 +148,7 @@ static int cq_check_attr(const struct vrb_domain *domain, const struct fi_cq_att
 	return 0;
 }
 
-static int create(struct vrb_cq *cq, const struct fi_cq_attr *attr)
+static int cq_create(struct vrb_cq *cq, const struct fi_cq_attr *attr)
 {
 	struct vrb_domain *domain = cq->domain;
 	int vector = vrb_cq_vector(domain, attr);
@@ -240,7 +240,7 @@ int vrb_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq *
 	ret = vrb_cq_wait_open(cq, attr);
 	if (!ret) {
 		cq->stats = cq->slow.stats = ofi_stats_alloc(sizeof(*cq->stats));
-		ret = cq->stats ? create(cq, attr) : -FI_ENOMEM;
+		ret = cq->stats ? cq_create(cq, attr) : -FI_ENOMEM;
 	}
 	if (!ret)
 		ret = ofi_cq_join(&cq->base, &vrb_prov, &domain->fabric->ref, attr);

@@ -157,7 +157,7 @@ static void cq_count_put(struct vrb_cq_store *store, const struct ibv_wc *wc)
 		signal_stored(store);
 }
 
-static void get(struct vrb_cq_store *store, struct ibv_wc *wc)
+static void store_get(struct vrb_cq_store *store, struct ibv_wc *wc)
 {
 	*wc = store->wc[store->first];
 	store->first = (store->first + 1) % store->size;
@@ -171,7 +171,7 @@ int vrb_cq_take_stored(struct vrb_cq *cq, int want)
 
 	cq->first = 0;
 	for (n = 0; n < want && cq->store.count; n++)
-		get(&cq->store, &cq->wc[n]);
+		store_get(&cq->store, &cq->wc[n]);
 	return n;
 }
 
@@ -181,13 +181,13 @@ void vrb_cq_forget(struct vrb_cq *cq, const struct vrb_wq *wq)
 	struct ibv_wc wc;
 
 	while (n--) {
-		get(&cq->store, &wc);
+		store_get(&cq->store, &wc);
 		if (wq_of(&wc) != wq)
 			cq_count_put(&cq->store, &wc);
 	}
 }
 
-static void retire(struct vrb_cq *cq, const struct ibv_wc *wc)
+static void wc_retire(struct vrb_cq *cq, const struct ibv_wc *wc)
 {
 	if (wc->status == IBV_WC_SUCCESS)
 		vrb_stats_received(wc);
@@ -204,7 +204,7 @@ static void cq_count_settle(struct vrb_cq *cq, const struct ibv_wc *wc)
 	if (cq->unread && wc->status != IBV_WC_SUCCESS)
 		vrb_cq_failed(wc);
 	if (cq->unread)
-		retire(cq, wc);
+		wc_retire(cq, wc);
 	else if (cq->kept || cq->store.count || !vrb_cq_retire_silent(wc))
 		cq_count_put(&cq->store, wc);
 }
@@ -233,7 +233,7 @@ static int open_fd(struct vrb_cq *cq)
 	return cq->store.fd < 0 ? vrb_errno(errno) : ofi_cq_watch(&cq->base, cq->store.fd);
 }
 
-static int resize(struct vrb_cq_store *store, uint32_t size)
+static int store_resize(struct vrb_cq_store *store, uint32_t size)
 {
 	struct ibv_wc *wc = calloc(size, sizeof(*wc));
 	uint32_t i;
@@ -249,12 +249,12 @@ static int resize(struct vrb_cq_store *store, uint32_t size)
 	return 0;
 }
 
-static void save(struct vrb_cq *cq)
+static void save_wcs(struct vrb_cq *cq)
 {
 	struct ibv_wc wc[VRB_CQ_BUNCH_MAX];
 	int i, n;
 
-	if (cq->store.size < cq->capacity && resize(&cq->store, cq->capacity)) {
+	if (cq->store.size < cq->capacity && store_resize(&cq->store, cq->capacity)) {
 		FI_WARN(&vrb_prov, FI_LOG_CQ,
 			"fi_close: out of memory: receive completions of the endpoint that have not been read may be lost\n");
 		return;
@@ -275,7 +275,7 @@ void vrb_cq_save(struct vrb_cq *cq)
 		while (vrb_cq_fetch(cq) > 0)
 			;
 	} else {
-		save(cq);
+		save_wcs(cq);
 	}
 	vrb_cq_unlock(cq);
 }
@@ -285,7 +285,7 @@ int vrb_cq_count_open(struct vrb_cq *cq)
 	int ret = open_fd(cq);
 
 	if (!ret && !cq->unread && cq->store.size < cq->capacity)
-		ret = resize(&cq->store, cq->capacity);
+		ret = store_resize(&cq->store, cq->capacity);
 	if (!ret)
 		vrb_cq_set_special(cq, VRB_CQ_COUNTS, true);
 	return ret;

@@ -20,7 +20,7 @@ static const struct ibv_wc *kept_error(struct vrb_cq *cq)
 	return NULL;
 }
 
-static void report(struct vrb_cq *cq, const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
+static void report_error(struct vrb_cq *cq, const struct ibv_wc *wc, struct fi_cq_err_entry *entry)
 {
 	struct vrb_slot *slot = (struct vrb_slot *)(uintptr_t)wc->wr_id;
 	struct fi_cq_err_entry error;
@@ -43,7 +43,7 @@ bool vrb_cq_take_error(struct ofi_cq *base, struct fi_cq_err_entry *entry)
 	vrb_cq_lock(cq);
 	wc = kept_error(cq);
 	if (wc)
-		report(cq, wc, entry);
+		report_error(cq, wc, entry);
 	vrb_cq_unlock(cq);
 	return wc;
 }

@@ -176,7 +176,7 @@ OFI_INLINE ssize_t read_on(enum fi_cq_format format, struct vrb_cq *cq, int n, b
 	return written(format, cq, out, n ? -FI_EIO : -FI_EAGAIN);
 }
 
-static OFI_OUTLINE void wake(struct vrb_cq *cq)
+static OFI_OUTLINE void cq_wake(struct vrb_cq *cq)
 {
 	ofi_unlock_slow(&cq->lock);
 }
@@ -189,7 +189,7 @@ OFI_INLINE void cq_read_leave(struct vrb_cq *cq, bool lock)
 {
 	ofi_forget(cq);
 	if (lock && ofi_unlikely(!ofi_release(&cq->lock)))
-		wake(cq);
+		cq_wake(cq);
 }
 
 /* There is no array for the completions, so they are kept. Releases the lock. */

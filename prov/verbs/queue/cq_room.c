@@ -39,7 +39,7 @@ static int no_room(const struct vrb_cq *cq)
  * Reserves entries while less than three quarters of the largest CQ are taken. Otherwise grows the
  * CQ to its maximum.
  */
-static bool reserve(struct vrb_cq *cq, uint32_t size)
+static bool cq_reserve(struct vrb_cq *cq, uint32_t size)
 {
 	uint64_t need = (uint64_t)cq->reserved + size;
 
@@ -67,7 +67,7 @@ int vrb_cq_admit(struct vrb_cq *cq, struct vrb_wq *wq)
 	int ret;
 
 	ofi_lock(&cq->domain->lock);
-	ret = reserve(cq, wq->size) ? 0 : join_pool(cq, wq);
+	ret = cq_reserve(cq, wq->size) ? 0 : join_pool(cq, wq);
 	ofi_unlock(&cq->domain->lock);
 	return ret;
 }
@@ -93,7 +93,7 @@ int vrb_cq_reserve(struct vrb_cq *cq, uint32_t size)
 	int ret = 0;
 
 	ofi_lock(&cq->domain->lock);
-	if (!reserve(cq, size) && !take_rest(cq, size))
+	if (!cq_reserve(cq, size) && !take_rest(cq, size))
 		ret = no_room(cq);
 	ofi_unlock(&cq->domain->lock);
 	return ret;

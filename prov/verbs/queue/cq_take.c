@@ -205,7 +205,7 @@ void vrb_cq_purge(struct vrb_cq *cq)
 	}
 }
 
-static void reclaim(struct vrb_cq *cq)
+static void cq_reclaim(struct vrb_cq *cq)
 {
 	int n = take_next(cq, (int)cq->bunch);
 	uint32_t i = cq->first, end = i + (n > 0 ? (uint32_t)n : 0);
@@ -223,6 +223,6 @@ void vrb_cq_reclaim(struct vrb_cq *cq)
 	if (cq->unread)
 		vrb_cq_fetch(cq);
 	else if (!cq->kept)
-		reclaim(cq);
+		cq_reclaim(cq);
 	vrb_cq_unlock(cq);
 }

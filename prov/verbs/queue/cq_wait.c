@@ -59,7 +59,7 @@ static bool drain_channel(struct vrb_cq *cq)
 }
 
 /* Returns true if there is something to read, which is then kept for the next read. */
-static bool anything(struct vrb_cq *cq)
+static bool cq_has_entry(struct vrb_cq *cq)
 {
 	int n = cq->kept ? 0 : vrb_cq_poll(cq, 1);
 
@@ -92,9 +92,9 @@ static int cq_trywait(struct ofi_cq *base)
 	vrb_cq_lock(cq);
 	taken = ofi_wait_clear(&cq->slow.wait);
 	taken = drain_channel(cq) || taken;
-	if (!anything(cq) || vrb_cq_counts(cq))
+	if (!cq_has_entry(cq) || vrb_cq_counts(cq))
 		ret = cq_wait_arm(cq);
-	if (!ret && (cq->store.count || anything(cq)))
+	if (!ret && (cq->store.count || cq_has_entry(cq)))
 		ret = -FI_EAGAIN;
 	/* Other threads may be waiting for the event that was taken above. */
 	if (ret && taken)
@@ -110,7 +110,7 @@ static bool cq_ready(struct ofi_cq *base)
 	bool ready;
 
 	vrb_cq_lock(cq);
-	ready = anything(cq);
+	ready = cq_has_entry(cq);
 	vrb_cq_unlock(cq);
 	ofi_triggers_run(&cq->domain->base.triggers);
 	return ready;

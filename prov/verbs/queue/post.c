@@ -155,7 +155,7 @@ static int down_err(const struct vrb_ep *ep)
 }
 
 /* Returns the reason why a queue accepts nothing. */
-static ssize_t blocked(struct vrb_wq *wq)
+static ssize_t wq_blocked(struct vrb_wq *wq)
 {
 	if (vrb_wq_special(wq) & VRB_WQ_SHUT)
 		return down_err(wq->ep);
@@ -172,7 +172,7 @@ static bool is_shut(struct vrb_wq *wq)
 ssize_t vrb_wq_reserve(struct vrb_wq *wq, uint32_t count)
 {
 	if (vrb_wq_left(wq) < count)
-		return blocked(wq);
+		return wq_blocked(wq);
 	if (!(vrb_wq_special(wq) & VRB_WQ_SHARES) ||
 	    __atomic_sub_fetch(wq->pool, (int)count, __ATOMIC_ACQUIRE) >= 0)
 		return 0;
@@ -229,7 +229,7 @@ ssize_t vrb_sq_post_slow(struct vrb_wq *sq, struct ibv_send_wr *wr, void *contex
 		ret = sq_post_taken(sq, wr, more);
 	} else {
 		vrb_batch_ring(sq->ep, 0);
-		ret = blocked(sq);
+		ret = wq_blocked(sq);
 	}
 	vrb_wq_guard(sq);
 	if (!locked)
@@ -271,7 +271,7 @@ ssize_t vrb_rq_post_slow(struct vrb_wq *rq, struct ibv_recv_wr *wr, void *contex
 		if (err)
 			ret = vrb_wq_post_failed(rq, err);
 	} else {
-		ret = blocked(rq);
+		ret = wq_blocked(rq);
 	}
 	vrb_wq_guard(rq);
 	return ret;

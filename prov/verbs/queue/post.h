@@ -149,7 +149,7 @@ static inline ssize_t vrb_sge_fill(struct ibv_sge *sge, const struct iovec *iov,
  * Returns true for a single buffer with data. Any other call takes the path of its fi_...msg form,
  * which checks everything.
  */
-OFI_INLINE bool vrb_plain(const void *buf, size_t len, size_t max)
+OFI_INLINE bool vrb_fast(const void *buf, size_t len, size_t max)
 {
 	return ofi_likely(buf && len - 1 < max);
 }

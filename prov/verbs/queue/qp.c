@@ -170,8 +170,8 @@ static int init_failed(const struct vrb_ep *ep, const char *name, int err)
 	return -FI_EINVAL;
 }
 
-static int modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state state,
-		  const char *name)
+static int qp_modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state state,
+		     const char *name)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int err, mask = 0;
@@ -191,11 +191,11 @@ int vrb_qp_connect(struct vrb_ep *ep, struct rdma_cm_id *id)
 {
 	int ret;
 
-	ret = modify(ep, id, IBV_QPS_INIT, "INIT");
+	ret = qp_modify(ep, id, IBV_QPS_INIT, "INIT");
 	if (!ret)
-		ret = modify(ep, id, IBV_QPS_RTR, "RTR");
+		ret = qp_modify(ep, id, IBV_QPS_RTR, "RTR");
 	if (!ret)
-		ret = modify(ep, id, IBV_QPS_RTS, "RTS");
+		ret = qp_modify(ep, id, IBV_QPS_RTS, "RTS");
 	return ret;
 }
 

@@ -75,7 +75,7 @@ void vrb_wc_detail(const struct ibv_wc *wc, struct vrb_wc_detail *detail)
 		name_taker(detail, vrb_srq(slot->wq)->domain);
 }
 
-static const char *operation(uint64_t flags)
+static const char *operation_text(uint64_t flags)
 {
 	if (flags & FI_MSG)
 		return flags & FI_RECV ? "receive" : "send";
@@ -85,7 +85,7 @@ static const char *operation(uint64_t flags)
 }
 
 /* Returns what the status usually means for the author of the program. */
-static const char *meaning(int status, uint64_t flags)
+static const char *status_text(int status, uint64_t flags)
 {
 	if (status == IBV_WC_LOC_QP_OP_ERR && flags & FI_RECV)
 		return "receive buffer too small for the datagram, or too many segments";
@@ -117,7 +117,7 @@ static const char *meaning(int status, uint64_t flags)
 
 const char *vrb_wc_text(int status, const struct vrb_wc_detail *detail, char *buf, size_t len)
 {
-	const char *why = meaning(status, detail ? detail->flags : 0);
+	const char *why = status_text(status, detail ? detail->flags : 0);
 	const char *name = ibv_wc_status_str(status);
 	const char *colon = *why ? ": " : "";
 
@@ -125,7 +125,7 @@ const char *vrb_wc_text(int status, const struct vrb_wc_detail *detail, char *bu
 		snprintf(buf, len, "%s (%d)%s%s", name, status, colon, why);
 	else
 		snprintf(buf, len, "%s (%d), vendor 0x%x: %s of %llu B to %s, QP 0x%x to 0x%x%s%s",
-			 name, status, detail->vendor_err, operation(detail->flags),
+			 name, status, detail->vendor_err, operation_text(detail->flags),
 			 (unsigned long long)detail->len,
 			 detail->peer[0] ? detail->peer : "unknown peer", detail->qp_num,
 			 detail->peer_qp_num, colon, why);

@@ -13,8 +13,8 @@
 #include "prov/rdm/op.h"
 #include "progress.h"
 
-static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from, size_t len,
-		      int *err)
+static size_t scatter_recv(const struct ofi_rdm_proto_recv *recv, const uint8_t *from, size_t len,
+			   int *err)
 {
 	size_t done = 0, take;
 	uint8_t i;
@@ -29,14 +29,14 @@ static size_t scatter(const struct ofi_rdm_proto_recv *recv, const uint8_t *from
 }
 
 /* Delivers an eager packet to the receive that matched it, and completes the receive. */
-static void deliver(struct ofi_rdm_peer *peer, struct ofi_rdm_recv *recv, const uint8_t *payload,
-		    size_t len, uint64_t tag)
+static void deliver_recv(struct ofi_rdm_peer *peer, struct ofi_rdm_recv *recv,
+			 const uint8_t *payload, size_t len, uint64_t tag)
 {
 	int err = 0;
 	struct ofi_cq_item item = {
 		.context = recv->proto.match.context,
 		.flags = recv->flags & ~OFI_RDM_RECV_BITS,
-		.len = scatter(&recv->proto, payload, len, &err),
+		.len = scatter_recv(&recv->proto, payload, len, &err),
 		.tag = tag,
 	};
 
@@ -106,7 +106,7 @@ static void take_fast(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t le
 
 	recv = ofi_rdm_proto_bypass(&peer->proto, tagged, tag, &unexpected);
 	if (ofi_likely(recv)) {
-		deliver(peer, (struct ofi_rdm_recv *)recv, bytes + header, len - header, tag);
+		deliver_recv(peer, (struct ofi_rdm_recv *)recv, bytes + header, len - header, tag);
 		vrb_rdm_rx_reuse(&vrb_rc(peer->ep)->rx, rx);
 	} else if (unexpected) {
 		vrb_rdm_keep_fast(peer, rx, len, tagged, tag);

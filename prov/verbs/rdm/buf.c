@@ -20,7 +20,7 @@ struct vrb_rdm_chunk {
 	uint8_t *map;
 	size_t len;
 	struct ibv_mr *mr;
-	void *notes; /* vrb_rdm_buf or vrb_rdm_rx_buf, one for each buffer */
+	void *heads; /* vrb_rdm_buf or vrb_rdm_rx_buf, one for each buffer */
 };
 
 static void chunk_free(struct vrb_rdm_chunk *chunk)
@@ -29,12 +29,12 @@ static void chunk_free(struct vrb_rdm_chunk *chunk)
 		ibv_dereg_mr(chunk->mr);
 	if (chunk->map != MAP_FAILED)
 		munmap(chunk->map, chunk->len);
-	free(chunk->notes);
+	free(chunk->heads);
 	free(chunk);
 }
 
 /* Mapped, not allocated, so that no other data shares the pages that the device writes to. */
-static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, size_t size, size_t note_size)
+static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, size_t size, size_t head_size)
 {
 	struct vrb_rdm_chunk *chunk = calloc(1, sizeof(*chunk));
 	int err;
@@ -42,10 +42,10 @@ static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, size_t size, s
 	if (!chunk)
 		return NULL;
 	chunk->len = size * CHUNK_BUFS;
-	chunk->notes = calloc(CHUNK_BUFS, note_size);
+	chunk->heads = calloc(CHUNK_BUFS, head_size);
 	chunk->map =
 		mmap(NULL, chunk->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (chunk->notes && chunk->map != MAP_FAILED) {
+	if (chunk->heads && chunk->map != MAP_FAILED) {
 		chunk->mr = ibv_reg_mr(domain->pd, chunk->map, chunk->len, IBV_ACCESS_LOCAL_WRITE);
 		if (chunk->mr)
 			return chunk;
@@ -88,7 +88,7 @@ struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool)
 	if (!chunk)
 		return NULL;
 	SLIST_INSERT_HEAD(&pool->chunks, chunk, link);
-	bufs = chunk->notes;
+	bufs = chunk->heads;
 	for (i = 0; i < CHUNK_BUFS; i++) {
 		bufs[i].out.lkey = chunk->mr->lkey;
 		bufs[i].out.data = chunk->map + i * pool->size;
@@ -208,7 +208,7 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 	if (!chunk)
 		return false;
 	SLIST_INSERT_HEAD(&ring->chunks, chunk, link);
-	rx[chunks] = chunk->notes;
+	rx[chunks] = chunk->heads;
 	for (i = 0; i < CHUNK_BUFS; i++) {
 		buf_set_rx(ring, &rx[chunks][i], chunk, i);
 		vrb_rdm_rx_reuse(ring, &rx[chunks][i].rx);
@@ -224,7 +224,7 @@ static bool has_all(const struct vrb_rdm_rx_ring *ring)
 }
 
 /* Links at most `want` work requests. Returns their number. */
-static uint32_t chain(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_recv_wr **first)
+static uint32_t chain_recvs(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_recv_wr **first)
 {
 	struct ibv_recv_wr **link = first;
 	uint32_t n;
@@ -245,14 +245,14 @@ static uint32_t chain(struct vrb_rdm_rx_ring *ring, uint32_t want, struct ibv_re
 	return n;
 }
 
-static uint32_t posted(const struct vrb_rdm_rx_ring *ring)
+static uint32_t rx_posted(const struct vrb_rdm_rx_ring *ring)
 {
 	return (uint32_t)(ring->above + (int32_t)ring->low);
 }
 
-static uint64_t completed(const struct vrb_rdm_rx_ring *ring)
+static uint64_t rx_completed(const struct vrb_rdm_rx_ring *ring)
 {
-	return ring->posts - posted(ring);
+	return ring->posts - rx_posted(ring);
 }
 
 /* Markers in wr.next of a posted receive: its completion is in doubt, or no longer expected. */
@@ -272,7 +272,7 @@ static struct vrb_rdm_rx *rx_of(const struct ibv_recv_wr *wr)
  * Corrects the count for missing receives that have completed after all: they were not counted as
  * posted.
  */
-static void recount(struct vrb_rdm_rx_ring *ring)
+static void rx_recount(struct vrb_rdm_rx_ring *ring)
 {
 	uint32_t i, still = 0;
 
@@ -285,11 +285,11 @@ static void recount(struct vrb_rdm_rx_ring *ring)
 /*
  * All receives posted after the suspects have been taken from the queue, so the suspects are lost.
  */
-static void judge(struct vrb_rdm_rx_ring *ring)
+static void rx_check(struct vrb_rdm_rx_ring *ring)
 {
 	uint32_t i, before;
 
-	recount(ring);
+	rx_recount(ring);
 	before = ring->missing;
 	for (i = 0; i < ring->count && ring->missing < ring->depth; i++) {
 		if (buf_at(ring, i)->wr.next != &doubted)
@@ -324,7 +324,7 @@ void vrb_rdm_rx_doubt(struct vrb_rdm_rx_ring *ring)
 			buf->wr.next = &doubted;
 		buf->rx.idle = false;
 	}
-	ring->judge_at = completed(ring) + posted(ring);
+	ring->judge_at = rx_completed(ring) + rx_posted(ring);
 }
 
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
@@ -333,9 +333,9 @@ int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
 	uint32_t n;
 	int err = 0;
 
-	if (ofi_unlikely(ring->judge_at && completed(ring) >= ring->judge_at))
-		judge(ring);
-	n = chain(ring, ring->depth - posted(ring), &first);
+	if (ofi_unlikely(ring->judge_at && rx_completed(ring) >= ring->judge_at))
+		rx_check(ring);
+	n = chain_recvs(ring, ring->depth - rx_posted(ring), &first);
 	bad = first;
 	if (n)
 		err = ibv_post_srq_recv(ring->srq, first, &bad);
@@ -348,10 +348,10 @@ int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)
 		ring->posts--;
 	}
 	if (err)
-		recount(ring);
+		rx_recount(ring);
 	if (err)
 		return vrb_errno(err);
-	return posted(ring) ? 0 : -FI_ENOMEM;
+	return rx_posted(ring) ? 0 : -FI_ENOMEM;
 }
 
 static bool is_small(const struct vrb_rdm_rx *rx)
@@ -360,7 +360,7 @@ static bool is_small(const struct vrb_rdm_rx *rx)
 }
 
 /* Holds the receive buffer; at most a quarter of the buffers are held. */
-static struct vrb_rdm_rx *hold(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
+static struct vrb_rdm_rx *rx_hold(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)
 {
 	if (ring->held >= (ring->count < ring->depth ? ring->count : ring->depth) / 4)
 		return NULL;
@@ -371,7 +371,7 @@ static struct vrb_rdm_rx *hold(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *
 	return rx;
 }
 
-static struct vrb_rdm_rx *copy(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx, size_t len)
+static struct vrb_rdm_rx *rx_copy(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx, size_t len)
 {
 	struct vrb_rdm_small *small = vrb_rdm_small_get(ring);
 	uint8_t *to;
@@ -399,10 +399,10 @@ struct vrb_rdm_rx *vrb_rdm_rx_keep(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_
 
 	if (is_small(rx) || rx->held)
 		return rx;
-	kept = len >= VRB_RDM_HOLD_MIN ? hold(ring, rx) : NULL;
+	kept = len >= VRB_RDM_HOLD_MIN ? rx_hold(ring, rx) : NULL;
 	if (!kept)
-		kept = copy(ring, rx, len);
-	return kept ? kept : hold(ring, rx);
+		kept = rx_copy(ring, rx, len);
+	return kept ? kept : rx_hold(ring, rx);
 }
 
 void vrb_rdm_rx_put(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx)

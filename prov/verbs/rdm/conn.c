@@ -58,7 +58,7 @@ static bool is_proving(const struct ofi_rdm_ep *ep)
 }
 
 /* Sets the timer. With `soon`, a connection has become free that others may be waiting for. */
-static void schedule(struct ofi_rdm_ep *ep, bool soon)
+static void schedule_tick(struct ofi_rdm_ep *ep, bool soon)
 {
 	uint64_t now = vrb_rc(ep)->conns.set.now, next = ofi_rdm_conn_next(&vrb_rc(ep)->conns.set);
 
@@ -78,7 +78,7 @@ static void schedule(struct ofi_rdm_ep *ep, bool soon)
 }
 
 /* peer->next is up and nothing is being flushed: it becomes the connection for sending. */
-static void install(struct ofi_rdm_peer *peer)
+static void install_conn(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->next;
 	struct vrb_rdm_rx *rx;
@@ -87,8 +87,8 @@ static void install(struct ofi_rdm_peer *peer)
 	vrb_rc_peer(peer)->conn = conn;
 	vrb_rc_peer(peer)->seen = 0;
 	conn->live = true;
-	peer->notes = conn->notes;
-	peer->direct = peer->ep->prov_keys && !peer->notes && !peer->ep->ordered;
+	peer->rma_events = conn->rma_events;
+	peer->direct = peer->ep->prov_keys && !peer->rma_events && !peer->ep->ordered;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
 	__atomic_store_n(&peer->stats.most, conn->size - !!conn->proof, __ATOMIC_RELAXED);
 	/* The handshake's packet may still occupy a slot of the ring. */
@@ -101,15 +101,15 @@ static void install(struct ofi_rdm_peer *peer)
 	}
 }
 
-static void up(struct ofi_rdm_peer *peer)
+static void peer_up(struct ofi_rdm_peer *peer)
 {
 	vrb_rc_peer(peer)->next->state = VRB_RC_CONN_UP;
 	if (!vrb_rc_peer(peer)->conn)
-		install(peer);
+		install_conn(peer);
 }
 
 /* The peer's operations fail with err; it has no right to their memory any more. */
-static void down(struct ofi_rdm_peer *peer, int err)
+static void peer_down(struct ofi_rdm_peer *peer, int err)
 {
 	vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
 	if (vrb_rc_peer(peer)->conn)
@@ -130,7 +130,7 @@ static void give_up(struct ofi_rdm_peer *peer, int err)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 			"cannot connect to peer %s, operations to it fail: %s\n",
 			vrb_rdm_conn_name(peer, text), fi_strerror(err));
-	down(peer, err);
+	peer_down(peer, err);
 }
 
 static void drop_early(struct vrb_rc_conn *conn)
@@ -176,7 +176,7 @@ void vrb_rdm_conn_drained(struct vrb_rc_conn *conn)
 	vrb_rc_peer(peer)->conn = NULL;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS_ENDED, 1);
 	if (vrb_rc_peer(peer)->next && vrb_rc_peer(peer)->next->state == VRB_RC_CONN_UP)
-		install(peer);
+		install_conn(peer);
 }
 
 void vrb_rdm_conn_flushed(struct vrb_rc_conn *conn)
@@ -187,12 +187,12 @@ void vrb_rdm_conn_flushed(struct vrb_rc_conn *conn)
 }
 
 /* Ends the attempt or the connection that the decision is about. */
-static void part(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
+static void disconnect_peer(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->next;
 
 	if (action->what & OFI_RDM_CONN_DO_TEARDOWN)
-		down(peer, action->err);
+		peer_down(peer, action->err);
 	if (action->what & OFI_RDM_CONN_DO_RELEASE) {
 		ofi_stats_add(&peer->ep->stats, OFI_STATS_EVICTIONS, 1);
 		vrb_rc(peer->ep)->recent_qp = VRB_RDM_NO_QP;
@@ -206,7 +206,7 @@ static void part(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *ac
 		vrb_rdm_conn_end(conn, action->err ? action->err : FI_ECONNABORTED);
 }
 
-static void say(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_type type, uint32_t status)
+static void send_bye(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_type type, uint32_t status)
 {
 	const struct ofi_rdm_wire_packet packet = { .type = type, .status = status };
 
@@ -215,20 +215,20 @@ static void say(struct ofi_rdm_peer *peer, enum ofi_rdm_wire_type type, uint32_t
 }
 
 /* Whether the peer has become idle is determined by the next check. */
-static void probe(struct ofi_rdm_peer *peer)
+static void probe_peer(struct ofi_rdm_peer *peer)
 {
 	if (vrb_rc_peer(peer)->conn && vrb_rc_peer(peer)->conn->live)
 		vrb_rc_conn_probe(vrb_rc_peer(peer)->conn, &peer->proto.flow);
 }
 
 /* Checks whether a held peer has drained. */
-static void look(struct ofi_rdm_peer *peer)
+static void look_at_peer(struct ofi_rdm_peer *peer)
 {
 	if (vrb_rdm_conn_is_idle(peer))
 		vrb_rdm_conn_step(peer,
 				  (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_DRAINED });
 	else
-		probe(peer);
+		probe_peer(peer);
 }
 
 /* Probes with a zero-length write, which the peer's device answers without its process. */
@@ -243,26 +243,26 @@ static void conn_ask(struct ofi_rdm_peer *peer)
 }
 
 /* Performs the actions in the order of policy.h. */
-static void act(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
+static void perform(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *action)
 {
 	uint32_t what = action->what;
 
 	if (what & (OFI_RDM_CONN_DO_ABANDON | OFI_RDM_CONN_DO_RELEASE | OFI_RDM_CONN_DO_TEARDOWN))
-		part(peer, action);
+		disconnect_peer(peer, action);
 	if (what & OFI_RDM_CONN_DO_FAIL)
 		give_up(peer, action->err);
 	if (what & OFI_RDM_CONN_DO_CONNECT)
 		vrb_rdm_conn_call(peer);
 	if (what & OFI_RDM_CONN_DO_UP)
-		up(peer);
+		peer_up(peer);
 	if (what & OFI_RDM_CONN_DO_HOLD)
 		ofi_rdm_proto_peer_hold(&peer->proto, true);
 	if (what & OFI_RDM_CONN_DO_BYE)
-		say(peer, OFI_RDM_WIRE_BYE, 0);
+		send_bye(peer, OFI_RDM_WIRE_BYE, 0);
 	if (what & OFI_RDM_CONN_DO_AGREE)
-		say(peer, OFI_RDM_WIRE_BYE_RSP, 0);
+		send_bye(peer, OFI_RDM_WIRE_BYE_RSP, 0);
 	if (what & OFI_RDM_CONN_DO_REFUSE)
-		say(peer, OFI_RDM_WIRE_BYE_RSP, FI_EBUSY);
+		send_bye(peer, OFI_RDM_WIRE_BYE_RSP, FI_EBUSY);
 	if (what & OFI_RDM_CONN_DO_RESUME)
 		ofi_rdm_resume(peer);
 	if (what & OFI_RDM_CONN_DO_EVICT)
@@ -274,7 +274,7 @@ static void act(struct ofi_rdm_peer *peer, const struct ofi_rdm_conn_action *act
 	if (what & OFI_RDM_CONN_DO_PROBE)
 		vrb_rdm_conn_probe_host(peer);
 	if (what & OFI_RDM_CONN_DO_LOOK)
-		look(peer);
+		look_at_peer(peer);
 	if (!ofi_rdm_conn_is_out(&vrb_rc_peer(peer)->policy))
 		vrb_rdm_conn_probes_end(peer);
 }
@@ -288,11 +288,11 @@ struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 
 	set->now = ofi_now_ms();
 	ofi_rdm_conn_step(set, &vrb_rc_peer(peer)->policy, &input, &action);
-	act(peer, &action);
+	perform(peer, &action);
 	/* Receives that wait for a message of the peer must learn of its end. */
 	if (action.what & OFI_RDM_CONN_DO_RELEASE && peer->proto.awaited)
 		vrb_rdm_conn_want(&peer->proto);
-	schedule(peer->ep, set->connecting < connecting || set->open < open);
+	schedule_tick(peer->ep, set->connecting < connecting || set->open < open);
 	return action;
 }
 
@@ -386,10 +386,10 @@ void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->conns.set.behind = vrb_cm_is_behind(vrb_rdm_conn_cm(ep));
 	conn_watch(ep);
 	while ((conn = ofi_rdm_conn_poll(&vrb_rc(ep)->conns.set, &action)))
-		act(vrb_rdm_conn_peer(conn), &action);
+		perform(vrb_rdm_conn_peer(conn), &action);
 	if (action.what & OFI_RDM_CONN_DO_EVICT)
 		vrb_rdm_conn_evict(ep);
-	schedule(ep, false);
+	schedule_tick(ep, false);
 }
 
 int vrb_rdm_conn_want(struct ofi_rdm_proto_peer *of)

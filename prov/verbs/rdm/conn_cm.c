@@ -42,7 +42,7 @@ static struct rdma_conn_param conn_param(const struct vrb_rc_conn *conn, const u
 /* Active side. */
 
 /* Ends an attempt that is over for the connection manager, too. */
-static void forget(struct vrb_rc_conn *conn, struct ofi_rdm_conn_input input)
+static void conn_cm_drop(struct vrb_rc_conn *conn, struct ofi_rdm_conn_input input)
 {
 	struct ofi_rdm_peer *peer = conn->peer;
 
@@ -59,7 +59,7 @@ static void conn_cm_failed(struct vrb_rc_conn *conn, int err)
  * Resolves from the endpoint's listening address: the route to the peer may start at another
  * device, and the peer accepts a request only from the address that it names.
  */
-static int resolve(struct vrb_rc_conn *conn)
+static int resolve_addr(struct vrb_rc_conn *conn)
 {
 	struct ofi_rdm_addr from = conn->ep->self, to = conn->peer->addr;
 	struct sockaddr *src;
@@ -91,7 +91,7 @@ void vrb_rdm_conn_call(struct ofi_rdm_peer *peer)
 		vrb_rc_peer(peer)->conns++;
 		conn->state = VRB_RC_CONN_CALLING;
 		vrb_rc_peer(peer)->next = conn;
-		ret = resolve(conn);
+		ret = resolve_addr(conn);
 	}
 	if (ret)
 		vrb_rdm_conn_step_failed(peer, -ret);
@@ -141,15 +141,15 @@ static void refuse_reply(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_reason re
 		       detail);
 	len = vrb_rdm_conn_data(conn->ep, OFI_RDM_CMWIRE_REJECT, reason, 0, wire);
 	rdma_reject(conn->id, wire, len);
-	forget(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
-						  .reason = (uint8_t)reason });
+	conn_cm_drop(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
+							.reason = (uint8_t)reason });
 }
 
 /*
  * With a job secret the connection counts as established only when the peer's first packet has
  * arrived.
  */
-static int establish(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire *cm)
+static int conn_establish(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire *cm)
 {
 	if (vrb_rc_conn_connect(conn))
 		return FI_ECONNABORTED;
@@ -162,7 +162,7 @@ static int establish(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire *cm)
 	return rdma_establish(conn->id) ? FI_ECONNABORTED : 0;
 }
 
-static void answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
 	struct ofi_rdm_cmwire cm;
 	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, &cm);
@@ -181,7 +181,7 @@ static void answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *event
 		return;
 	}
 	vrb_rdm_conn_learn(conn, &cm);
-	err = establish(conn, &cm);
+	err = conn_establish(conn, &cm);
 	if (err)
 		conn_cm_failed(conn, err);
 	else if (!conn->proof)
@@ -192,7 +192,7 @@ static void answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *event
 }
 
 /* A reject without our reason means that nobody listens there, not yet or no longer. */
-static void rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+static void conn_rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
 	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_REJECTED };
 	struct ofi_rdm_cmwire cm = { .reason = OFI_RDM_CMWIRE_NONE };
@@ -215,12 +215,12 @@ static void rejected(struct vrb_rc_conn *conn, const struct rdma_cm_event *event
 	if (conn->state == VRB_RC_CONN_ACCEPTED)
 		vrb_rdm_conn_step(conn->peer, input);
 	else
-		forget(conn, input);
+		conn_cm_drop(conn, input);
 }
 
 /* Both sides. */
 
-static void established(struct vrb_rc_conn *conn)
+static void conn_established(struct vrb_rc_conn *conn)
 {
 	if (conn->state != VRB_RC_CONN_ACCEPTED)
 		return;
@@ -234,7 +234,7 @@ static void established(struct vrb_rc_conn *conn)
 }
 
 /* The peer's last messages may have arrived without being processed. */
-static void disconnected(struct vrb_rc_conn *conn)
+static void conn_disconnected(struct vrb_rc_conn *conn)
 {
 	vrb_rdm_poll_all(conn->ep);
 	if (conn->state >= VRB_RC_CONN_ENDED)
@@ -247,7 +247,7 @@ static void disconnected(struct vrb_rc_conn *conn)
 							       .err = FI_ECONNRESET });
 }
 
-static void broken(struct vrb_rc_conn *conn, int err)
+static void conn_broken(struct vrb_rc_conn *conn, int err)
 {
 	if (conn->mirror)
 		vrb_rdm_conn_end(conn, err);
@@ -266,10 +266,10 @@ static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 		conn_cm_ask(conn);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		answered(conn, event);
+		conn_answered(conn, event);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		established(conn);
+		conn_established(conn);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		/*
@@ -277,21 +277,21 @@ static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 		 * connection.
 		 */
 		if (conn->state == VRB_RC_CONN_UP)
-			disconnected(conn);
+			conn_disconnected(conn);
 		else
-			rejected(conn, event);
+			conn_rejected(conn, event);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		disconnected(conn);
+		conn_disconnected(conn);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		broken(conn, FI_ENODEV);
+		conn_broken(conn, FI_ENODEV);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		broken(conn, vrb_cm_err(event->event, event->status));
+		conn_broken(conn, vrb_cm_err(event->event, event->status));
 		break;
 	default:
 		break;
@@ -362,7 +362,7 @@ static void accept_failed(struct vrb_rc_conn *conn, int err)
  * The connection manager no longer knows the request: the peer has given it up and makes another
  * one if needed.
  */
-static enum ofi_rdm_cmwire_reason why(const struct ofi_rdm_peer *peer, int err)
+static enum ofi_rdm_cmwire_reason refusal_reason(const struct ofi_rdm_peer *peer, int err)
 {
 	char text[OFI_ADDR_STRLEN];
 
@@ -375,7 +375,7 @@ static enum ofi_rdm_cmwire_reason why(const struct ofi_rdm_peer *peer, int err)
 }
 
 /* Makes the connection the owner of the id, whose events the listener ignores until then. */
-static void own(struct vrb_rc_conn *conn)
+static void conn_own_id(struct vrb_rc_conn *conn)
 {
 	struct vrb_cm *cm = vrb_rdm_conn_cm(conn->ep);
 
@@ -399,7 +399,7 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 		conn->mirror = mirror;
 		vrb_rdm_conn_learn(conn, cm);
 		conn->id = event->id;
-		own(conn);
+		conn_own_id(conn);
 		if (!mirror)
 			vrb_rc_peer(peer)->next = conn;
 		ret = accept_conn(conn, event);
@@ -410,7 +410,7 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
 		accept_failed(conn, -ret);
 	if (!mirror)
 		vrb_rdm_conn_step_failed(peer, -ret);
-	return why(peer, -ret);
+	return refusal_reason(peer, -ret);
 }
 
 /*
@@ -424,7 +424,7 @@ static bool is_ours(const struct vrb_rc_conn *conn, const struct rdma_cm_event *
 		       ofi_addr_port(rdma_get_local_addr(conn->id));
 }
 
-static enum ofi_rdm_cmwire_reason admit(struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm)
+static enum ofi_rdm_cmwire_reason admit_host(struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm)
 {
 	if (vrb_rc(ep)->conns.known_only)
 		return OFI_RDM_CMWIRE_UNKNOWN;
@@ -458,16 +458,16 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 		return OFI_RDM_CMWIRE_LONELY;
 	*stranger = ofi_rdm_av_find(ep->av, &addr) == FI_ADDR_NOTAVAIL;
 	if (*stranger)
-		reason = admit(ep, cm);
+		reason = admit_host(ep, cm);
 	if (reason)
 		return reason;
 	*peer = ofi_rdm_peer_at(ep, &addr);
 	return *peer ? OFI_RDM_CMWIRE_NONE : OFI_RDM_CMWIRE_RESOURCES;
 }
 
-static enum ofi_rdm_cmwire_reason decide(struct ofi_rdm_peer *peer,
-					 const struct rdma_cm_event *event,
-					 const struct ofi_rdm_cmwire *cm, bool stranger)
+static enum ofi_rdm_cmwire_reason decide_request(struct ofi_rdm_peer *peer,
+						 const struct rdma_cm_event *event,
+						 const struct ofi_rdm_cmwire *cm, bool stranger)
 {
 	struct ofi_rdm_conn_input input = {
 		.event = OFI_RDM_CONN_REQUEST,
@@ -475,7 +475,7 @@ static enum ofi_rdm_cmwire_reason decide(struct ofi_rdm_peer *peer,
 		.expected = cm->expected,
 		.serial = cm->serial,
 		.stranger = stranger,
-		.tight = !vrb_rc_conn_plenty(peer->ep),
+		.tight = !vrb_rc_conn_has_room(peer->ep),
 	};
 	struct ofi_rdm_conn_action action;
 
@@ -490,8 +490,8 @@ static enum ofi_rdm_cmwire_reason decide(struct ofi_rdm_peer *peer,
 	return action.what & OFI_RDM_CONN_DO_REJECT ? action.reason : OFI_RDM_CMWIRE_STALE;
 }
 
-static enum ofi_rdm_cmwire_reason requested(struct ofi_rdm_ep *ep,
-					    const struct rdma_cm_event *event)
+static enum ofi_rdm_cmwire_reason conn_requested(struct ofi_rdm_ep *ep,
+						 const struct rdma_cm_event *event)
 {
 	struct ofi_rdm_peer *peer = NULL;
 	enum ofi_rdm_cmwire_reason reason;
@@ -500,7 +500,7 @@ static enum ofi_rdm_cmwire_reason requested(struct ofi_rdm_ep *ep,
 
 	reason = identify(ep, event, &cm, &peer, &stranger);
 	if (!reason)
-		reason = decide(peer, event, &cm, stranger);
+		reason = decide_request(peer, event, &cm, stranger);
 	if (peer)
 		ofi_rdm_peer_leave(peer);
 	return reason;
@@ -510,7 +510,7 @@ static enum ofi_rdm_cmwire_reason requested(struct ofi_rdm_ep *ep,
  * Warns of refusals that a person may have to look into; FI_WARN_SPARSE keeps strangers from
  * filling the log.
  */
-static void tell_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reason)
+static void log_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reason)
 {
 	char text[OFI_ADDR_STRLEN];
 
@@ -535,11 +535,11 @@ static struct rdma_cm_id *take_request(struct vrb_owner *owner, const struct rdm
 	enum ofi_rdm_cmwire_reason reason;
 	uint8_t len;
 
-	reason = requested(ep, event);
+	reason = conn_requested(ep, event);
 	len = vrb_rdm_conn_data(ep, OFI_RDM_CMWIRE_REJECT, reason, 0, wire);
 	if (reason == OFI_RDM_CMWIRE_NONE)
 		return NULL;
-	tell_refused(event->id, reason);
+	log_refused(event->id, reason);
 	rdma_reject(event->id, wire, len);
 	return event->id;
 }

@@ -24,7 +24,7 @@ struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_ep *ep, enum ofi_r
 		.kind = kind,
 		.incarnation = vrb_rc(ep)->conns.set.params.incarnation,
 		.expected = expected,
-		.flags = ep->info->caps & FI_RMA_EVENT ? OFI_RDM_CMWIRE_RMA_NOTES : 0,
+		.flags = ep->info->caps & FI_RMA_EVENT ? OFI_RDM_CMWIRE_RMA_EVENTS : 0,
 		.serial = vrb_rc(ep)->conns.set.serial,
 		.eager = (uint32_t)ep->proto.eager,
 		.port = ofi_addr_port(&ep->self.sa),
@@ -85,5 +85,5 @@ enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 void vrb_rdm_conn_learn(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire *cm)
 {
 	conn->eager = cm->eager;
-	conn->notes = cm->flags & OFI_RDM_CMWIRE_RMA_NOTES;
+	conn->rma_events = cm->flags & OFI_RDM_CMWIRE_RMA_EVENTS;
 }

@@ -34,7 +34,7 @@ void vrb_rdm_conn_settle(struct ofi_rdm_ep *ep)
 	ofi_rdm_unlock(ep);
 }
 
-static void refuse(struct ofi_rdm_ep *ep, struct vrb_rdm_cm_event *pending)
+static void refuse_request(struct ofi_rdm_ep *ep, struct vrb_rdm_cm_event *pending)
 {
 	struct vrb_rdm_conns *conns = &vrb_rc(ep)->conns;
 
@@ -52,7 +52,7 @@ static void cm_event_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 
 	pending->refused = pending->handle(pending->owner, &pending->event);
 	if (pending->refused)
-		refuse(ep, pending);
+		refuse_request(ep, pending);
 	else
 		free(pending);
 }

@@ -34,7 +34,7 @@ static void run_short(struct ofi_rdm_peer *peer)
 	vrb_rdm_conn_step_failed(peer, FI_ENOMEM);
 }
 
-static void flooded(struct ofi_rdm_peer *peer)
+static void peer_flooded(struct ofi_rdm_peer *peer)
 {
 	char text[OFI_ADDR_STRLEN];
 
@@ -69,7 +69,7 @@ void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error e
 		return;
 	}
 	if (error == OFI_RDM_WIRE_E_FLOOD) {
-		flooded(peer);
+		peer_flooded(peer);
 		return;
 	}
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA,

@@ -298,7 +298,7 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->conns.secret = NULL;
 }
 
-static void lost(struct ofi_rdm_ep *ep, int err)
+static void ep_lost(struct ofi_rdm_ep *ep, int err)
 {
 	uint32_t i;
 
@@ -316,6 +316,6 @@ void vrb_rdm_conn_lost(struct ofi_rdm_ep *ep, int err)
 {
 	ofi_rdm_lock(ep);
 	if (!ep->closing && !ep->dead)
-		lost(ep, err);
+		ep_lost(ep, err);
 	ofi_rdm_unlock(ep);
 }

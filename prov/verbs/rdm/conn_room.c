@@ -49,7 +49,7 @@ static struct ofi_rdm_conn *find_victim(struct ofi_rdm_ep *ep)
 	return conn;
 }
 
-static void tell_to_go(struct ofi_rdm_peer *peer)
+static void ask_to_leave(struct ofi_rdm_peer *peer)
 {
 	struct ofi_rdm_conn_input input = { .event = OFI_RDM_CONN_EVICT };
 
@@ -70,7 +70,7 @@ void vrb_rdm_conn_evict(struct ofi_rdm_ep *ep)
 		return;
 	conn = find_victim(ep);
 	if (conn)
-		tell_to_go(vrb_rdm_conn_peer(conn));
+		ask_to_leave(vrb_rdm_conn_peer(conn));
 }
 
 void vrb_rdm_conn_make_room(struct ofi_rdm_peer *asker)
@@ -86,5 +86,5 @@ void vrb_rdm_conn_make_room(struct ofi_rdm_peer *asker)
 		ofi_rdm_conn_used(set, conn);
 	}
 	if (conn)
-		tell_to_go(vrb_rdm_conn_peer(conn));
+		ask_to_leave(vrb_rdm_conn_peer(conn));
 }

@@ -203,7 +203,7 @@ int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *i
 	return reg_exact(peer->ep, iov, written, mr);
 }
 
-static int again(struct ofi_rdm_peer *peer)
+static int retry_mem(struct ofi_rdm_peer *peer)
 {
 	vrb_rdm_conn_retry_post(&peer->proto);
 	return -FI_EAGAIN;
@@ -225,7 +225,7 @@ int vrb_rdm_mem_bind(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_proto
 	if (!err)
 		return 0;
 	if (err == ENOMEM)
-		return again(peer);
+		return retry_mem(peer);
 	if (err != ENOTCONN)
 		vrb_rdm_windows_fail(vrb_rc_domain(peer->ep), "bind", strerror(err));
 	return vrb_errno(err);
@@ -243,7 +243,7 @@ int vrb_rdm_mem_revoke(struct ofi_rdm_proto_peer *proto_peer, struct ofi_rdm_pro
 		vrb_rdm_windows_fail(vrb_rc_domain(peer->ep), "invalidate", strerror(err));
 		end_soon(peer, err);
 	}
-	return again(peer);
+	return retry_mem(peer);
 }
 
 static void put_window(struct ofi_rdm_peer *peer, struct vrb_rdm_window *window)

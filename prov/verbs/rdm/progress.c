@@ -19,8 +19,8 @@
 
 #define ACK_BATCH 64
 
-static void done(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn, const struct vrb_rdm_slot *slot,
-		 int err, int status)
+static void slot_done(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn,
+		      const struct vrb_rdm_slot *slot, int err, int status)
 {
 	struct ofi_rdm_peer *peer = conn->peer;
 
@@ -64,8 +64,8 @@ static void done(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn, const struct v
 }
 
 /* Failures that follow from the end of the connection get the reason of that end. */
-static int reason(struct vrb_rc_conn *conn, const struct vrb_rdm_slot *slot,
-		  const struct ibv_wc *wc)
+static int wc_error(struct vrb_rc_conn *conn, const struct vrb_rdm_slot *slot,
+		    const struct ibv_wc *wc)
 {
 	enum vrb_rdm_kind kind = (slot->flags & OFI_RDM_KIND) >> OFI_RDM_KIND_SHIFT;
 	int err = vrb_wc_err(wc->status, false);
@@ -76,7 +76,7 @@ static int reason(struct vrb_rc_conn *conn, const struct vrb_rdm_slot *slot,
 }
 
 /* Continues messages and operations that wait for credits, or for what has just completed. */
-static void pump(struct ofi_rdm_peer *peer)
+static void pump_peer(struct ofi_rdm_peer *peer)
 {
 	if (!STAILQ_EMPTY(&peer->proto.flow.data))
 		ofi_rdm_proto_progress(&peer->proto);
@@ -102,16 +102,16 @@ OFI_OUTLINE void vrb_rdm_retired(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 			vrb_rdm_conn_flushed(conn);
 			return;
 		}
-		err = reason(conn, slot, wc);
+		err = wc_error(conn, slot, wc);
 	}
 	while ((at = &conn->slots[conn->tail++ & conn->mask]) != slot) {
 		if (ofi_likely(is_silent(ep, at)))
 			ofi_rdm_flow_give(&conn->peer->proto.flow, 1);
 		else
-			done(ep, conn, at, 0, 0);
+			slot_done(ep, conn, at, 0, 0);
 	}
-	done(ep, conn, slot, err, (int)wc->status);
-	pump(conn->peer);
+	slot_done(ep, conn, slot, err, (int)wc->status);
+	pump_peer(conn->peer);
 }
 
 /* Completes a packet directly. On false nothing was done. */
@@ -267,6 +267,6 @@ int vrb_rdm_arm(struct ofi_rdm_ep *ep)
 void vrb_rdm_flush(struct vrb_rc_conn *conn, int err)
 {
 	while (!vrb_rc_conn_idle(conn))
-		done(conn->ep, conn, &conn->slots[conn->tail++ & conn->mask], err,
-		     err ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS);
+		slot_done(conn->ep, conn, &conn->slots[conn->tail++ & conn->mask], err,
+			  err ? IBV_WC_WR_FLUSH_ERR : IBV_WC_SUCCESS);
 }

@@ -46,7 +46,7 @@ static void put_qp(uint8_t *to, uint32_t number)
 }
 
 /* The rest of the state is known once the peer's queue pair number is. */
-static void complete(struct vrb_rc_conn *conn, uint32_t qp_num)
+static void proof_complete(struct vrb_rc_conn *conn, uint32_t qp_num)
 {
 	struct vrb_rdm_proof *proof = conn->proof;
 	struct vrb_rdm_hello *hello = &proof->hello;
@@ -58,7 +58,7 @@ static void complete(struct vrb_rc_conn *conn, uint32_t qp_num)
 }
 
 /* With a secret, random bytes replace the address. */
-static int say(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_kind kind, uint8_t *bytes)
+static int proof_message(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_kind kind, uint8_t *bytes)
 {
 	struct ofi_rdm_cmwire cm =
 		vrb_rdm_conn_words(conn->ep, kind, vrb_rc_peer(conn->peer)->policy.known);
@@ -74,7 +74,7 @@ uint8_t vrb_rdm_proof_request(struct vrb_rc_conn *conn, uint8_t *wire)
 {
 	uint8_t *bytes = conn->proof->hello.request;
 
-	return say(conn, OFI_RDM_CMWIRE_REQUEST, bytes)
+	return proof_message(conn, OFI_RDM_CMWIRE_REQUEST, bytes)
 		       ? 0
 		       : vrb_cm_pack(wire, bytes, OFI_RDM_CMWIRE_LEN);
 }
@@ -89,10 +89,10 @@ uint8_t vrb_rdm_proof_reply(struct vrb_rc_conn *conn, const struct rdma_cm_event
 
 	request = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len,
 				&len);
-	if (len < sizeof(hello->request) || say(conn, OFI_RDM_CMWIRE_REPLY, hello->reply))
+	if (len < sizeof(hello->request) || proof_message(conn, OFI_RDM_CMWIRE_REPLY, hello->reply))
 		return 0;
 	memcpy(hello->request, request, sizeof(hello->request));
-	complete(conn, event->param.conn.qp_num);
+	proof_complete(conn, event->param.conn.qp_num);
 	memcpy(reply, hello->reply, sizeof(hello->reply));
 	vrb_rdm_secret_sign(vrb_rc(conn->ep)->conns.secret, VRB_RDM_RESPONDER, hello,
 			    reply + OFI_RDM_CMWIRE_LEN);
@@ -110,7 +110,7 @@ bool vrb_rdm_proof_is_right(struct vrb_rc_conn *conn, const struct rdma_cm_event
 	if (len < OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN)
 		return false;
 	memcpy(hello->reply, reply, sizeof(hello->reply));
-	complete(conn, event->param.conn.qp_num);
+	proof_complete(conn, event->param.conn.qp_num);
 	conn->proof->shut = !vrb_rdm_secret_check(vrb_rc(conn->ep)->conns.secret, VRB_RDM_RESPONDER,
 						  hello, reply + OFI_RDM_CMWIRE_LEN);
 	return !conn->proof->shut;

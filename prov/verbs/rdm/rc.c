@@ -25,13 +25,13 @@ static struct ofi_rdm_peer *peer_of(struct ofi_rdm_proto_peer *peer)
 	return (struct ofi_rdm_peer *)peer;
 }
 
-static uint64_t kind(enum vrb_rdm_kind kind)
+static uint64_t slot_kind(enum vrb_rdm_kind kind)
 {
 	return (uint64_t)kind << OFI_RDM_KIND_SHIFT;
 }
 
 /* Fills sge with `len` bytes starting at `offset`. Returns the number of segments. */
-static int gather(struct ibv_sge *sge, const struct iovec *iov, size_t offset, size_t len)
+static int gather_sge(struct ibv_sge *sge, const struct iovec *iov, size_t offset, size_t len)
 {
 	size_t take;
 	int n = 0;
@@ -53,7 +53,7 @@ static int gather(struct ibv_sge *sge, const struct iovec *iov, size_t offset, s
 }
 
 /* Copies `len` bytes starting at `offset`. Returns 0 or -FI_E*. */
-static int pack(uint8_t *to, const struct iovec *iov, size_t offset, size_t len)
+static int pack_iov(uint8_t *to, const struct iovec *iov, size_t offset, size_t len)
 {
 	size_t take;
 	int err = 0;
@@ -72,7 +72,7 @@ static int pack(uint8_t *to, const struct iovec *iov, size_t offset, size_t len)
 	return err;
 }
 
-static int again(struct ofi_rdm_peer *peer, int err)
+static int retry(struct ofi_rdm_peer *peer, int err)
 {
 	if (!err)
 		return 0;
@@ -88,7 +88,7 @@ static int give_up(struct ofi_rdm_peer *peer, struct vrb_rdm_buf *bounce)
 	vrb_rdm_pool_put(&vrb_rc(peer->ep)->tx_bufs, bounce);
 	if (!conn->fault)
 		conn->fault = FI_EIO;
-	return again(peer, EIO);
+	return retry(peer, EIO);
 }
 
 static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_len,
@@ -104,10 +104,10 @@ static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_l
 	if (!bounce) {
 		/* Silent packets may hold all buffers. */
 		vrb_rc_conn_probe(conn, &peer->proto.flow);
-		return again(peer, ENOMEM);
+		return retry(peer, ENOMEM);
 	}
 	memcpy(bounce->out.data, hdr, hdr_len);
-	if (pack(bounce->out.data + hdr_len, iov, offset, len))
+	if (pack_iov(bounce->out.data + hdr_len, iov, offset, len))
 		return give_up(peer, bounce);
 	packet->sge[0] = (struct ibv_sge){
 		.addr = (uintptr_t)bounce->out.data,
@@ -119,7 +119,7 @@ static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_l
 	err = vrb_rc_conn_post(conn, &packet->wr, flags, out, bounce);
 	if (err)
 		vrb_rdm_pool_put(pool, bounce);
-	return again(peer, err);
+	return retry(peer, err);
 }
 
 /*
@@ -131,22 +131,22 @@ static int rc_send(struct ofi_rdm_proto_peer *proto_peer, const void *hdr, size_
 		   struct ofi_rdm_proto_out *out)
 {
 	struct ofi_rdm_peer *peer = (struct ofi_rdm_peer *)proto_peer;
-	uint64_t flags = kind(VRB_RDM_PACKET) | (out ? 0 : OFI_RDM_SILENT);
+	uint64_t flags = slot_kind(VRB_RDM_PACKET) | (out ? 0 : OFI_RDM_SILENT);
 	struct vrb_rdm_packet *packet = &vrb_rc(peer->ep)->packet;
 
 	if (peer->ep->hmem ||
 	    hdr_len + len > vrb_rc(peer->ep)->inline_max + sizeof(struct ofi_rdm_wire_fast))
 		return send_bounced(peer, hdr, hdr_len, iov, offset, len, flags, out);
 	packet->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)hdr, .length = (uint32_t)hdr_len };
-	packet->wr.num_sge = 1 + gather(&packet->sge[1], iov, offset, len);
+	packet->wr.num_sge = 1 + gather_sge(&packet->sge[1], iov, offset, len);
 	packet->wr.send_flags = IBV_SEND_INLINE;
-	return again(peer,
+	return retry(peer,
 		     vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &packet->wr, flags, out, NULL));
 }
 
-static int rdma(struct ofi_rdm_peer *peer, struct vrb_rdm_fast_rma *rma, void *addr,
-		const struct ofi_rdm_proto_mr *mr, size_t len, uint64_t remote, uint64_t rkey,
-		uint64_t flags, void *context)
+static int post_rdma(struct ofi_rdm_peer *peer, struct vrb_rdm_fast_rma *rma, void *addr,
+		     const struct ofi_rdm_proto_mr *mr, size_t len, uint64_t remote, uint64_t rkey,
+		     uint64_t flags, void *context)
 {
 	struct ibv_send_wr *wr = &rma->wr;
 
@@ -158,7 +158,7 @@ static int rdma(struct ofi_rdm_peer *peer, struct vrb_rdm_fast_rma *rma, void *a
 	wr->wr.rdma.remote_addr = remote;
 	wr->wr.rdma.rkey = (uint32_t)rkey;
 	wr->send_flags = 0;
-	return again(peer, vrb_rc_conn_post(vrb_rc_peer(peer)->conn, wr, flags, context, NULL));
+	return retry(peer, vrb_rc_conn_post(vrb_rc_peer(peer)->conn, wr, flags, context, NULL));
 }
 
 static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm_proto_mr *mr,
@@ -166,8 +166,8 @@ static int rc_read(struct ofi_rdm_proto_in *in, void *addr, const struct ofi_rdm
 {
 	struct ofi_rdm_peer *peer = peer_of(in->peer);
 
-	return rdma(peer, &vrb_rc(peer->ep)->read, addr, mr, len, remote, rkey, kind(VRB_RDM_READ),
-		    in);
+	return post_rdma(peer, &vrb_rc(peer->ep)->read, addr, mr, len, remote, rkey,
+			 slot_kind(VRB_RDM_READ), in);
 }
 
 static int rc_write(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_rdm_proto_mr *mr,
@@ -175,8 +175,8 @@ static int rc_write(struct ofi_rdm_proto_out *out, void *addr, const struct ofi_
 {
 	struct ofi_rdm_peer *peer = peer_of(out->peer);
 
-	return rdma(peer, &vrb_rc(peer->ep)->write, addr, mr, len, remote, rkey,
-		    kind(VRB_RDM_WRITE), out);
+	return post_rdma(peer, &vrb_rc(peer->ep)->write, addr, mr, len, remote, rkey,
+			 slot_kind(VRB_RDM_WRITE), out);
 }
 
 /* Moves the protocol's state of a packet, except the fields that describe its place. */
@@ -347,7 +347,7 @@ static int rc_rdma(struct ofi_rdm_peer *peer, bool read, const void *addr, uint3
 		.wr.rdma = { .remote_addr = remote, .rkey = rkey },
 	};
 
-	return vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr, kind(VRB_RDM_OP), op, NULL)
+	return vrb_rc_conn_post(vrb_rc_peer(peer)->conn, &wr, slot_kind(VRB_RDM_OP), op, NULL)
 		       ? -FI_EAGAIN
 		       : 0;
 }

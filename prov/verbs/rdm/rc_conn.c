@@ -71,7 +71,7 @@ void vrb_rc_conn_signal_all(struct ofi_rdm_ep *ep)
 			conn->quiet = 0;
 }
 
-bool vrb_rc_conn_plenty(const struct ofi_rdm_ep *ep)
+bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep)
 {
 	uint32_t max = vrb_rc(ep)->room.fixed ? vrb_rc(ep)->room.size
 					      : (uint32_t)vrb_rc_domain(ep)->attr.max_cqe;
@@ -115,14 +115,14 @@ struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep)
 	return conn;
 }
 
-static struct vrb_rc_conn **bucket(struct ofi_rdm_ep *ep, uint32_t qp_num)
+static struct vrb_rc_conn **qp_bucket(struct ofi_rdm_ep *ep, uint32_t qp_num)
 {
 	return &vrb_rc(ep)->by_qp[qp_num % VRB_RDM_QP_BUCKETS];
 }
 
-static void unlist(struct vrb_rc_conn *conn)
+static void conn_unlist(struct vrb_rc_conn *conn)
 {
-	struct vrb_rc_conn **at = bucket(conn->ep, conn->qp_num);
+	struct vrb_rc_conn **at = qp_bucket(conn->ep, conn->qp_num);
 
 	while (*at && *at != conn)
 		at = &(*at)->qp_next;
@@ -143,7 +143,7 @@ void vrb_rc_conn_free(struct vrb_rc_conn *conn)
 {
 	if (!conn)
 		return;
-	unlist(conn);
+	conn_unlist(conn);
 	vrb_rc(conn->ep)->room.left += conn->size + 1;
 	if (conn->peer)
 		vrb_rc_peer(conn->peer)->conns--;
@@ -196,12 +196,12 @@ int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 	if (!conn->qp)
 		return conn_failed("ibv_create_qp", errno);
 	conn->qp_num = conn->qp->qp_num;
-	conn->qp_next = *bucket(ep, conn->qp_num);
-	*bucket(ep, conn->qp_num) = conn;
+	conn->qp_next = *qp_bucket(ep, conn->qp_num);
+	*qp_bucket(ep, conn->qp_num) = conn;
 	return to_init(conn);
 }
 
-static int modify(struct vrb_rc_conn *conn, enum ibv_qp_state state, const char *what)
+static int qp_modify(struct vrb_rc_conn *conn, enum ibv_qp_state state, const char *what)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int err, mask = 0;
@@ -217,13 +217,13 @@ static int modify(struct vrb_rc_conn *conn, enum ibv_qp_state state, const char 
 
 int vrb_rc_conn_connect(struct vrb_rc_conn *conn)
 {
-	int ret = modify(conn, IBV_QPS_INIT, "ibv_modify_qp to INIT");
+	int ret = qp_modify(conn, IBV_QPS_INIT, "ibv_modify_qp to INIT");
 
 	conn->takes = !ret;
 	if (!ret)
-		ret = modify(conn, IBV_QPS_RTR, "ibv_modify_qp to RTR");
+		ret = qp_modify(conn, IBV_QPS_RTR, "ibv_modify_qp to RTR");
 	if (!ret)
-		ret = modify(conn, IBV_QPS_RTS, "ibv_modify_qp to RTS");
+		ret = qp_modify(conn, IBV_QPS_RTS, "ibv_modify_qp to RTS");
 	return ret;
 }
 

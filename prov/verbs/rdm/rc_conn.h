@@ -61,10 +61,10 @@ struct vrb_rc_conn {
 	bool used;   /* something arrived; cleared by whoever checks it */
 	bool asked;  /* the work request `asked_at` probes the peer's end */
 	uint32_t asked_at;
-	int err;      /* FI_E*: why it has ended */
-	int fault;    /* FI_E*: why the event thread must end it */
-	size_t eager; /* payload that the peer's buffers hold */
-	bool notes;   /* the peer wants RMA events for operations on its memory */
+	int err;	 /* FI_E*: why it has ended */
+	int fault;	 /* FI_E*: why the event thread must end it */
+	size_t eager;	 /* payload that the peer's buffers hold */
+	bool rma_events; /* the peer wants RMA events for operations on its memory */
 	/* The queue pair was connected, so it may have taken receives of the SRQ. */
 	bool takes;
 	bool let_go; /* it holds none of them any more: their completions are in the CQ */
@@ -94,7 +94,7 @@ struct vrb_rc_conn {
  */
 struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep);
 /* Returns true while more than a quarter of the room is left, which strangers cannot use. */
-bool vrb_rc_conn_plenty(const struct ofi_rdm_ep *ep);
+bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep);
 /* Frees a connection whose id and queue pair have been destroyed or passed on. */
 void vrb_rc_conn_free(struct vrb_rc_conn *conn);
 /* Creates the queue pair in INIT. Returns 0 or -FI_E*. */

@@ -26,7 +26,7 @@ static const char *const roles[] = {
 	[VRB_RDM_RESPONDER] = "weft rdm responder",
 };
 
-static int make(const uint8_t *key, size_t len, struct vrb_rdm_secret **secret)
+static int secret_make(const uint8_t *key, size_t len, struct vrb_rdm_secret **secret)
 {
 	*secret = malloc(sizeof(**secret));
 	if (!*secret)
@@ -77,7 +77,7 @@ static int read_file(int fd, const char *path, struct vrb_rdm_secret **secret)
 	if (!ret && !len)
 		ret = secret_refuse(path, "it is empty", -FI_EINVAL);
 	if (!ret)
-		ret = make(bytes, len, secret);
+		ret = secret_make(bytes, len, secret);
 	explicit_bzero(bytes, sizeof(bytes));
 	return ret;
 }
@@ -110,7 +110,7 @@ static int from_environment(struct vrb_rdm_secret **secret)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: FI_VERBS_AUTH_KEY is empty\n");
 		return -FI_EINVAL;
 	}
-	return key ? make((const uint8_t *)key, strlen(key), secret) : 0;
+	return key ? secret_make((const uint8_t *)key, strlen(key), secret) : 0;
 }
 
 int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
@@ -125,7 +125,7 @@ int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
 	if (!len)
 		return from_environment(secret);
 	if (key)
-		return make(key, len, secret);
+		return secret_make(key, len, secret);
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
 		"fi_endpoint: auth_key_size is %zu, and auth_key is NULL\n", len);
 	return -FI_EINVAL;

@@ -105,7 +105,7 @@ int vrb_rdm_window_revoke(struct vrb_rdm_window *window, struct ofi_rdm_proto_it
 	return err;
 }
 
-static int destroy(struct vrb_rdm_window *window)
+static int window_destroy(struct vrb_rdm_window *window)
 {
 	int err = ibv_dealloc_mw(window->mw);
 
@@ -126,7 +126,7 @@ int vrb_rdm_window_put(struct vrb_rdm_window *window)
 		return 0;
 	}
 	if (window->conn)
-		err = destroy(window);
+		err = window_destroy(window);
 	free(window);
 	return err;
 }
@@ -137,9 +137,9 @@ void vrb_rdm_windows_drop(struct vrb_rc_conn *conn)
 
 	while ((window = SLIST_FIRST(&conn->spare_windows))) {
 		SLIST_REMOVE_HEAD(&conn->spare_windows, spare);
-		destroy(window);
+		window_destroy(window);
 		free(window);
 	}
 	while ((window = LIST_FIRST(&conn->windows)))
-		destroy(window);
+		window_destroy(window);
 }
