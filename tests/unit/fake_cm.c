@@ -342,9 +342,8 @@ int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	(void)id;
 	keep_param(param);
-	return called("accept");
+	return called_on(id, "accept");
 }
 
 int rdma_reject(struct rdma_cm_id *id, const void *data, uint8_t len)
@@ -379,8 +378,7 @@ int rdma_establish(struct rdma_cm_id *id)
 
 int rdma_disconnect(struct rdma_cm_id *id)
 {
-	(void)id;
-	return called("disconnect");
+	return called_on(id, "disconnect");
 }
 
 int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)

@@ -3,6 +3,7 @@
 #include "unit.h"
 #include "capture.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,24 @@ static const char *order(struct vrb_affinity *affinity)
 	return text;
 }
 
+/* Nobody is asked where the only device is. */
+static void test_alone(void **state)
+{
+	struct vrb_affinity affinity;
+	int i;
+
+	(void)state;
+	for (i = 1; i < DEVICES; i++)
+		devices[i].err = ENODEV;
+	vrb_affinity_rank(&affinity, &snapshot);
+	assert_int_equal(affinity.count, 1);
+	assert_int_equal(affinity.devices[0].nearness, VRB_NEAR_UNKNOWN);
+	devices[1].err = 0;
+	vrb_affinity_rank(&affinity, &snapshot);
+	assert_int_equal(affinity.count, 2);
+	assert_int_equal(affinity.devices[0].nearness, VRB_NEAR_ALL);
+}
+
 static void test_nearest_first(void **state)
 {
 	struct vrb_affinity affinity;
@@ -171,10 +190,8 @@ int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup(test, setup)
 	const struct CMUnitTest tests[] = {
-		TEST(test_nearest_first),
-		TEST(test_in_turn),
-		TEST(test_software),
-		TEST(test_policies),
+		TEST(test_alone),    TEST(test_nearest_first), TEST(test_in_turn),
+		TEST(test_software), TEST(test_policies),
 	};
 
 	return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -322,6 +322,43 @@ static void the_route_leads_to_the_domain(void **state)
 	assert_int_equal(ep->conn.state, VRB_CONN_DOWN);
 }
 
+/* The event that a call causes, on the event thread, which may be faster than the caller. */
+static void answer(struct rdma_cm_id *id, const char *call)
+{
+	struct vrb_step_arg arg = { 0 };
+	bool is_free = ofi_trylock(&ep->conn.lock);
+
+	(void)id;
+	assert_true(is_free);
+	ofi_unlock(&ep->conn.lock);
+	fake.on_call = NULL;
+	if (!strcmp(call, "resolve_addr"))
+		assert_int_equal(vrb_fsm_step(ep, VRB_STEP_ADDR, &arg), 0);
+	else if (!strcmp(call, "accept"))
+		assert_int_equal(vrb_fsm_step(ep, VRB_STEP_ESTABLISHED, &arg), 0);
+	else
+		assert_int_equal(vrb_fsm_step(ep, VRB_STEP_DISCONNECTED, &arg), 0);
+}
+
+static void check_answered(enum vrb_conn_state from, enum vrb_step which, enum vrb_conn_state to)
+{
+	in_state(from);
+	fake.on_call = answer;
+	assert_int_equal(step(which), 0);
+	assert_null(fake.on_call);
+	assert_int_equal(ep->conn.state, to);
+}
+
+/* The handler of an event does not wait for the call that caused the event. */
+static void an_event_may_come_before_the_call_returns(void **state)
+{
+	(void)state;
+	check_answered(VRB_CONN_IDLE, VRB_STEP_CONNECT, VRB_CONN_ROUTE);
+	check_answered(VRB_CONN_REQUESTED, VRB_STEP_ACCEPT, VRB_CONN_UP);
+	check_answered(VRB_CONN_UP, VRB_STEP_CLOSE, VRB_CONN_CLOSED);
+	expect_events("C");
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -337,6 +374,7 @@ int main(void)
 		test(a_lost_device_says_so),
 		test(the_route_leads_to_the_domain),
 		test(the_route_is_of_the_traffic_class),
+		test(an_event_may_come_before_the_call_returns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

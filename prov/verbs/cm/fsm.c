@@ -18,6 +18,11 @@
 
 struct cell {
 	int (*act)(struct vrb_ep *ep, const struct vrb_step_arg *arg);
+	/*
+	 * Called in the next state and without the lock: the event that it causes may come before
+	 * it returns, and its handler does not have to wait. If it fails, the state goes back.
+	 */
+	int (*call)(struct vrb_ep *ep, const struct vrb_step_arg *arg);
 	enum vrb_conn_state next; /* VRB_CONN_IDLE, which no step leads to, means no change */
 	int refuse;		  /* FI_E* of a call that is not allowed here */
 };
@@ -146,17 +151,28 @@ static void set_peer(struct vrb_conn *conn, const struct sockaddr *sa)
 	ofi_addr_set_port((struct sockaddr *)&conn->peer, ofi_addr_port(sa));
 }
 
-static int act_resolve(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+static int act_name_peer(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	struct vrb_conn *conn = &ep->conn;
-	struct sockaddr *src = NULL;
 
 	set_peer(conn, arg->addr);
 	conn->wire_len = vrb_cm_pack(conn->wire, arg->data, arg->len);
-	if (!conn->bound && conn->local.ss_family == arg->addr->sa_family)
-		src = (struct sockaddr *)&conn->local;
-	if (rdma_resolve_addr(conn->id, src, (struct sockaddr *)&ep->conn.peer,
-			      vrb_params.resolve_timeout))
+	return 0;
+}
+
+static int call_resolve(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	struct vrb_conn *conn = &ep->conn;
+	struct sockaddr_storage local, peer;
+	struct sockaddr *src = NULL;
+
+	ofi_lock(&conn->lock);
+	local = conn->local;
+	peer = conn->peer;
+	ofi_unlock(&conn->lock);
+	if (!conn->bound && local.ss_family == arg->addr->sa_family)
+		src = (struct sockaddr *)&local;
+	if (rdma_resolve_addr(conn->id, src, (struct sockaddr *)&peer, vrb_params.resolve_timeout))
 		return cm_failed(ep, "fi_connect: rdma_resolve_addr");
 	return 0;
 }
@@ -237,16 +253,20 @@ static int act_establish(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return aborted_or(ret);
 }
 
-static int act_accept(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+static int act_prepare(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
-	struct vrb_conn *conn = &ep->conn;
+	(void)arg;
+	return aborted_or(vrb_qp_connect(ep, ep->conn.id));
+}
+
+static int call_accept(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
 	uint8_t wire[VRB_CM_WIRE_MAX];
 	struct rdma_conn_param param;
-	int ret;
+	int ret = 0;
 
 	param = conn_param(ep, wire, vrb_cm_pack(wire, arg->data, arg->len));
-	ret = vrb_qp_connect(ep, conn->id);
-	if (!ret && rdma_accept(conn->id, &param))
+	if (rdma_accept(ep->conn.id, &param))
 		ret = answer_failed(ep, "fi_accept: rdma_accept");
 	/* The kernel does not report a peer that gave up earlier; the call just returns EINVAL. */
 	return aborted_or(ret);
@@ -260,10 +280,16 @@ static int act_notify(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return 0;
 }
 
-static int act_end(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+static int act_down(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	(void)arg;
 	vrb_ep_down(ep, -FI_ENOTCONN);
+	return 0;
+}
+
+static int call_disconnect(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	(void)arg;
 	rdma_disconnect(ep->conn.id);
 	return 0;
 }
@@ -275,7 +301,8 @@ static int act_end(struct vrb_ep *ep, const struct vrb_step_arg *arg)
  */
 static int act_disconnected(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
-	act_end(ep, arg);
+	act_down(ep, arg);
+	call_disconnect(ep, arg);
 	post_shutdown(ep);
 	return 0;
 }
@@ -337,6 +364,10 @@ static int act_refuse(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	{                                     \
 		.act = (action), .next = (to) \
 	}
+#define CALL(action, function, to)                                \
+	{                                                         \
+		.act = (action), .call = (function), .next = (to) \
+	}
 /* Calls that make no sense in a state. */
 #define REFUSED(err)            \
 	{                       \
@@ -350,7 +381,7 @@ static int act_refuse(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 
 static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 	[VRB_CONN_IDLE] = {
-		[VRB_STEP_CONNECT] = GO(act_resolve, VRB_CONN_ADDR),
+		[VRB_STEP_CONNECT] = CALL(act_name_peer, call_resolve, VRB_CONN_ADDR),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EOPBADSTATE),
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
 		[VRB_STEP_TAKE] = GO(NULL, VRB_CONN_REQUESTED),
@@ -359,7 +390,7 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 	},
 	[VRB_CONN_REQUESTED] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EOPBADSTATE),
-		[VRB_STEP_ACCEPT] = GO(act_accept, VRB_CONN_ACCEPTING),
+		[VRB_STEP_ACCEPT] = CALL(act_prepare, call_accept, VRB_CONN_ACCEPTING),
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
 		[VRB_STEP_CLOSE] = GO(act_refuse, VRB_CONN_CLOSED),
 		BROKEN,
@@ -396,14 +427,14 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
 		[VRB_STEP_ESTABLISHED] = GO(conn_up, VRB_CONN_UP),
 		[VRB_STEP_COMM_EST] = GO(act_notify, VRB_CONN_ACCEPTING),
-		[VRB_STEP_CLOSE] = GO(act_end, VRB_CONN_CLOSED),
+		[VRB_STEP_CLOSE] = CALL(act_down, call_disconnect, VRB_CONN_CLOSED),
 		BROKEN,
 	},
 	[VRB_CONN_UP] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EISCONN),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EISCONN),
 		[VRB_STEP_SHUTDOWN] = GO(act_shutdown, VRB_CONN_DOWN),
-		[VRB_STEP_CLOSE] = GO(act_end, VRB_CONN_CLOSED),
+		[VRB_STEP_CLOSE] = CALL(act_down, call_disconnect, VRB_CONN_CLOSED),
 		[VRB_STEP_FAILED] = GO(act_fatal, VRB_CONN_DOWN),
 		[VRB_STEP_DISCONNECTED] = GO(act_disconnected, VRB_CONN_DOWN),
 		[VRB_STEP_FATAL] = GO(act_fatal, VRB_CONN_DOWN),
@@ -435,9 +466,9 @@ static void fsm_enter(struct vrb_ep *ep, enum vrb_conn_state state, enum vrb_ste
 	ep->conn.state = state;
 }
 
-static int step_locked(struct vrb_ep *ep, enum vrb_step step, const struct vrb_step_arg *arg)
+static int step_locked(struct vrb_ep *ep, const struct cell *cell, enum vrb_step step,
+		       const struct vrb_step_arg *arg)
 {
-	const struct cell *cell = &table[ep->conn.state][step];
 	int ret = 0;
 
 	if (cell->refuse)
@@ -455,12 +486,31 @@ static int step_locked(struct vrb_ep *ep, enum vrb_step step, const struct vrb_s
 	return ret;
 }
 
+/* The call failed. An event may have changed the state in the meantime. */
+static void take_back(struct vrb_ep *ep, enum vrb_conn_state from, enum vrb_conn_state to,
+		      enum vrb_step step)
+{
+	ofi_lock(&ep->conn.lock);
+	if (ep->conn.state == from)
+		fsm_enter(ep, to, step);
+	ofi_unlock(&ep->conn.lock);
+}
+
 int vrb_fsm_step(struct vrb_ep *ep, enum vrb_step step, const struct vrb_step_arg *arg)
 {
+	enum vrb_conn_state before;
+	const struct cell *cell;
 	int ret;
 
 	ofi_lock(&ep->conn.lock);
-	ret = step_locked(ep, step, arg);
+	before = ep->conn.state;
+	cell = &table[before][step];
+	ret = step_locked(ep, cell, step, arg);
 	ofi_unlock(&ep->conn.lock);
+	if (ret || !cell->call)
+		return ret;
+	ret = cell->call(ep, arg);
+	if (ret)
+		take_back(ep, cell->next, before, step);
 	return ret;
 }

@@ -171,18 +171,30 @@ static const char *read_policy(bool *none)
 	return NULL;
 }
 
+/* Of a single device it does not matter where it is, and asking costs a file. */
+static bool has_several(const struct vrb_snapshot *snapshot)
+{
+	const struct vrb_device *dev;
+	int count = 0;
+
+	STAILQ_FOREACH (dev, snapshot, next)
+		count += !dev->err;
+	return count > 1;
+}
+
 void vrb_affinity_rank(struct vrb_affinity *affinity, const struct vrb_snapshot *snapshot)
 {
 	const struct vrb_device *dev;
 	struct vrb_ranked ranked;
+	bool none, several;
 	const char *list;
-	bool none;
 
 	affinity->count = 0;
 	list = read_policy(&none);
 	affinity->by_nearness = !none && !list;
 	if (none)
 		return;
+	several = has_several(snapshot);
 	STAILQ_FOREACH (dev, snapshot, next) {
 		if (dev->err || affinity->count == VRB_AFFINITY_MAX)
 			continue;
@@ -190,7 +202,7 @@ void vrb_affinity_rank(struct vrb_affinity *affinity, const struct vrb_snapshot 
 		if (list) {
 			ranked.place = place_in(list, dev->name);
 		} else {
-			ranked.nearness = nearness_of(dev);
+			ranked.nearness = several ? nearness_of(dev) : VRB_NEAR_UNKNOWN;
 			ranked.speed = ranked.nearness == VRB_NEAR_UNKNOWN ? 0 : speed_of(dev);
 		}
 		affinity_insert(affinity, &ranked);

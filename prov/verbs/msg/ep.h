@@ -64,6 +64,7 @@ struct vrb_ep {
 	struct vrb_owner owner; /* owner of qp */
 	struct ibv_qp *qp;	/* set by fi_enable */
 	int qp_access;		/* IBV_ACCESS_* flags of the queue pair */
+	uint8_t qp_port;	/* port that it was created for */
 	uint32_t qp_num;	/* for error texts; atomic */
 	uint32_t peer_qp_num;	/* for error texts; set before the endpoint is ready */
 	struct fi_info *info;	/* attributes it was opened with */

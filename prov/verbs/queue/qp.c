@@ -48,6 +48,7 @@ static int to_init(struct vrb_ep *ep)
 	if (ep->domain->attr.atomic_cap != IBV_ATOMIC_NONE)
 		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	ep->qp_access = attr.qp_access_flags;
+	ep->qp_port = attr.port_num;
 	err = ibv_modify_qp(ep->qp, &attr,
 			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	return err ? qp_failed(ep, "fi_enable: ibv_modify_qp to", "INIT", err) : 0;
@@ -178,6 +179,9 @@ static int qp_modify(struct vrb_ep *ep, struct rdma_cm_id *id, enum ibv_qp_state
 
 	if (rdma_init_qp_attr(id, &attr, &mask))
 		return init_failed(ep, name, errno);
+	/* It is in INIT already, with the first partition key of this port. */
+	if (state == IBV_QPS_INIT && attr.port_num == ep->qp_port && !attr.pkey_index)
+		return 0;
 	vrb_qp_settle(ep->domain, ep->info, &attr, mask);
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		attr.qp_access_flags = ep->qp_access;
