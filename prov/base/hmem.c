@@ -109,7 +109,7 @@ static void load_runtimes(const struct fi_provider *prov)
 		FI_INFO(prov, FI_LOG_CORE, "device memory, %s: %s\n", known[i]->name,
 			state.works[i] ? "works" : state.why[i]);
 		if (state.works[i])
-			ofi_hmem_finder = ofi_hmem_of;
+			__atomic_store_n(&ofi_hmem_finder, ofi_hmem_of, __ATOMIC_RELAXED);
 		else
 			add_iface(known[i]->name, state.why[i]);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Copies of application data, which may be in device memory in a program that asked for FI_HMEM. In
- * other programs a copy is memcpy().
+ * Copies of application data, which may be in device memory where `device` says so: the endpoint or
+ * the domain was opened with FI_HMEM. For others a copy is memcpy().
  */
 #ifndef OFI_HMEM_COPY_H
 #define OFI_HMEM_COPY_H
@@ -10,26 +10,42 @@
 #include "hmem.h"
 #include "src/ds/compiler.h"
 
-/* Finds the interface of an address; NULL until an interface works. Set once. */
+/* Finds the interface of an address; NULL until an interface works. Atomic, set once. */
 extern const struct ofi_hmem *(*ofi_hmem_finder)(const void *addr);
 
-/* Copies if either side may be device memory. Returns 0 or -FI_E*. */
-int ofi_hmem_move(void *to, const void *from, size_t len);
-
-/* Returns 0 or -FI_E*. */
-static inline int ofi_hmem_copy(void *to, const void *from, size_t len)
+/* Returns the interface whose memory is at the address, or NULL for system memory. */
+static inline const struct ofi_hmem *ofi_hmem_at(bool device, const void *addr)
 {
-	if (ofi_unlikely(ofi_hmem_finder))
-		return ofi_hmem_move(to, from, len);
+	const struct ofi_hmem *(*find)(const void *);
+
+	if (ofi_likely(!device))
+		return NULL;
+	find = __atomic_load_n(&ofi_hmem_finder, __ATOMIC_RELAXED);
+	return find ? find(addr) : NULL;
+}
+
+/* Copies to the application's memory. Returns 0 or -FI_E*. */
+static inline int ofi_hmem_store(bool device, void *to, const void *from, size_t len)
+{
+	const struct ofi_hmem *hmem = len ? ofi_hmem_at(device, to) : NULL;
+
+	if (ofi_unlikely(hmem != NULL))
+		return hmem->copy_to(to, from, len);
 	if (len)
 		memcpy(to, from, len);
 	return 0;
 }
 
-/* Returns the interface whose memory is at the address, or NULL for system memory. */
-static inline const struct ofi_hmem *ofi_hmem_at(const void *addr)
+/* Copies from the application's memory. Returns 0 or -FI_E*. */
+static inline int ofi_hmem_load(bool device, void *to, const void *from, size_t len)
 {
-	return ofi_hmem_finder ? ofi_hmem_finder(addr) : NULL;
+	const struct ofi_hmem *hmem = len ? ofi_hmem_at(device, from) : NULL;
+
+	if (ofi_unlikely(hmem != NULL))
+		return hmem->copy_from(to, from, len);
+	if (len)
+		memcpy(to, from, len);
+	return 0;
 }
 
 #endif

@@ -124,6 +124,7 @@ static bool copy_operands(struct ofi_rdm_op *op, enum fi_op_type type,
 {
 	struct iovec iov[OFI_RDM_PROTO_IOV];
 	size_t size = op->atomic.size;
+	bool device = op->peer->ep->hmem;
 
 	if (is_read(type, a))
 		return true;
@@ -133,11 +134,12 @@ static bool copy_operands(struct ofi_rdm_op *op, enum fi_op_type type,
 	op->operands = malloc(op->operands_len);
 	if (!op->operands)
 		return false;
-	ofi_rdm_gather(op->operands, iov, to_iov(iov, a->msg.msg_iov, a->msg.iov_count, size));
-	if (type == FI_OP_COMPARE_ATOMIC)
-		ofi_rdm_gather((uint8_t *)op->operands + len, iov,
-			       to_iov(iov, a->compare, a->compare_count, size));
-	return true;
+	if (ofi_rdm_gather(op->operands, iov, to_iov(iov, a->msg.msg_iov, a->msg.iov_count, size),
+			   device))
+		return false;
+	return type != FI_OP_COMPARE_ATOMIC ||
+	       !ofi_rdm_gather((uint8_t *)op->operands + len, iov,
+			       to_iov(iov, a->compare, a->compare_count, size), device);
 }
 
 static enum ofi_rdm_wire_atomic_kind wire_kind(enum fi_op_type type,
@@ -241,6 +243,7 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_answer(struct ofi_rdm_peer *peer,
 	struct ofi_rdm_op *op = ofi_rdm_op_at(peer->ep, packet->id);
 	struct iovec iov[OFI_RDM_PROTO_IOV];
 	size_t len;
+	int err = 0;
 
 	if (!op || op->peer != peer)
 		return OFI_RDM_WIRE_OK;
@@ -248,10 +251,12 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_answer(struct ofi_rdm_peer *peer,
 	if (!packet->status && packet->payload_len != len)
 		return OFI_RDM_WIRE_E_SHORT;
 	if (!packet->status && op->kind == OFI_RDM_OP_READ)
-		ofi_rdm_scatter(iov, ofi_rdm_local_iov(op, iov), packet->payload, len);
+		err = ofi_rdm_scatter(iov, ofi_rdm_local_iov(op, iov), packet->payload, len,
+				      peer->ep->hmem);
 	else if (!packet->status)
-		ofi_rdm_scatter(op->result, op->result_count, packet->payload, len);
-	ofi_rdm_op_answered(op, (int)packet->status);
+		err = ofi_rdm_scatter(op->result, op->result_count, packet->payload, len,
+				      peer->ep->hmem);
+	ofi_rdm_op_answered(op, err ? -err : (int)packet->status);
 	return OFI_RDM_WIRE_OK;
 }
 

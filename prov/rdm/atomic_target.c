@@ -48,7 +48,7 @@ static void *place_of(struct ofi_domain *domain, uint64_t key, uint64_t address,
 		if (at >= place.start && at - place.start < place.len) {
 			*room = place.len - (at - place.start);
 			/* A dma-buf need not be mapped where its addresses say. */
-			return place.opaque && !ofi_hmem_at((void *)(uintptr_t)at)
+			return place.opaque && !ofi_hmem_at(true, (void *)(uintptr_t)at)
 				       ? NULL
 				       : (void *)(uintptr_t)at;
 		}
@@ -102,19 +102,19 @@ static int apply_on_device(const struct ofi_rdm_wire_atomic *a, void *at, size_t
 
 	if (!copy)
 		return FI_ENOMEM;
-	err = -ofi_hmem_copy(copy, at, len);
+	err = -ofi_hmem_load(true, copy, at, len);
 	if (!err)
 		apply_here(a, copy, count, operand, compare, old);
 	if (!err && a->kind != OFI_RDM_WIRE_ATOMIC_READ)
-		err = -ofi_hmem_copy(at, copy, len);
+		err = -ofi_hmem_store(true, at, copy, len);
 	free(copy);
 	return err;
 }
 
-static int apply_atomic(const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
+static int apply_atomic(bool device, const struct ofi_rdm_wire_atomic *a, void *at, size_t count,
 			const uint8_t *operand, const uint8_t *compare, uint8_t *old)
 {
-	if (ofi_unlikely(ofi_hmem_at(at)))
+	if (ofi_unlikely(ofi_hmem_at(device, at) != NULL))
 		return apply_on_device(a, at, count, operand, compare, old);
 	apply_here(a, at, count, operand, compare, old);
 	return 0;
@@ -142,7 +142,8 @@ static int perform_locked(struct ofi_domain *domain, const struct ofi_rdm_wire_p
 	for (i = 0; i < count && !err; i++) {
 		size_t len = pieces[i].count * a->size;
 
-		err = apply_atomic(a, pieces[i].at, pieces[i].count, operand, compare, old);
+		err = apply_atomic(domain->info->caps & FI_HMEM, a, pieces[i].at, pieces[i].count,
+				   operand, compare, old);
 		operand += len;
 		compare += len;
 		old += len;

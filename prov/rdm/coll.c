@@ -12,7 +12,6 @@
 #include "coll.h"
 #include "lock.h"
 #include "complete.h"
-#include "prov/base/hmem_copy.h"
 
 #define MATCH_BITS  8u
 #define TICK_MS	    1
@@ -191,7 +190,7 @@ static bool withdraw_send(struct ofi_rdm_xfer *xfer)
 		copy = malloc(total);
 		if (!copy)
 			return false;
-		ofi_hmem_copy(copy, out->proto.iov[0].iov_base, total);
+		memcpy(copy, out->proto.iov[0].iov_base, total);
 		if (!ofi_rdm_proto_send_from(&out->proto, copy)) {
 			free(copy);
 			return false;

@@ -33,7 +33,7 @@ static ssize_t coll_call(struct fid_ep *fid, enum fi_collective_op kind, const v
 		return -FI_EBADFLAGS;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
-	if (ofi_hmem_at(buf) || ofi_hmem_at(result))
+	if (ofi_hmem_at(ep->hmem, buf) || ofi_hmem_at(ep->hmem, result))
 		return ofi_refuse(
 			ep->domain->prov, FI_LOG_EP_DATA, -FI_EOPNOTSUPP,
 			"collectives take buffers in system memory, not in device memory\n");

@@ -403,6 +403,7 @@ static int ep_setup(struct ofi_rdm_ep *ep, const struct fi_info *info)
 	ep->tx_op_flags = info->tx_attr->op_flags;
 	ep->rx_op_flags = info->rx_attr->op_flags;
 	ep->wants_source = info->caps & (FI_SOURCE | FI_SOURCE_ERR);
+	ep->hmem = info->caps & FI_HMEM;
 	ep->counts = info->caps & FI_TRIGGER; /* deferred work may have its own counters */
 	ofi_rdm_order_init(ep, info);
 	ofi_rdm_set_sources(ep, info->rx_attr->caps);

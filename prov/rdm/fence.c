@@ -20,8 +20,10 @@ static void submit_op(struct ofi_rdm_peer *peer, struct ofi_rdm_op *op)
 {
 	void *to = op->kind == OFI_RDM_OP_ATOMIC ? op->operands : op->local[0].addr;
 
-	if (op->late)
-		ofi_rdm_gather(to, op->late, op->late_count);
+	if (op->late && ofi_rdm_gather(to, op->late, op->late_count, peer->ep->hmem)) {
+		ofi_rdm_op_answered(op, FI_EIO);
+		return;
+	}
 	op->late = NULL;
 	STAILQ_INSERT_TAIL(&peer->ops, op, link);
 }

@@ -12,7 +12,6 @@
 #include "peer.h"
 #include "stats.h"
 #include "work.h"
-#include "prov/base/hmem_copy.h"
 
 #define TX_FLAGS                                                                                   \
 	(FI_INJECT | FI_COMPLETION | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
@@ -48,22 +47,15 @@ static ssize_t total_of(const struct ofi_rdm_ep *ep, const struct fi_msg_tagged 
  * Copies the data of a message that is queued, because the application may reuse its buffer at
  * return.
  */
-static bool copy_data(struct ofi_rdm_out *out, size_t total)
+static bool copy_data(struct ofi_rdm_out *out, size_t total, bool device)
 {
 	struct ofi_rdm_proto_out *proto = &out->proto;
-	uint8_t *to;
-	uint8_t i;
 
 	if (!total)
 		return true;
-	to = out->copy = malloc(total);
-	if (!to)
+	out->copy = malloc(total);
+	if (!out->copy || ofi_rdm_gather(out->copy, proto->iov, proto->count, device))
 		return false;
-	for (i = 0; i < proto->count; i++) {
-		if (ofi_hmem_copy(to, proto->iov[i].iov_base, proto->iov[i].iov_len))
-			return false;
-		to += proto->iov[i].iov_len;
-	}
 	proto->iov[0] = (struct iovec){ out->copy, total };
 	proto->count = 1;
 	return true;
@@ -93,7 +85,7 @@ static ssize_t send_out(struct ofi_rdm_peer *peer, struct ofi_rdm_out *out, bool
 {
 	int ret;
 
-	if (inject && !copy_data(out, total))
+	if (inject && !copy_data(out, total, peer->ep->hmem))
 		return -FI_EAGAIN;
 	ret = ofi_rdm_peer_ready(peer) ? 0 : ofi_rdm_xport(&peer->proto)->connect(&peer->proto);
 	if (ret)

@@ -191,25 +191,30 @@ ssize_t ofi_rdm_rx_left(struct ofi_rdm_ep *ep)
 	return (ssize_t)(size - smaller(size, used));
 }
 
-void ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len)
+int ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len,
+		    bool device)
 {
 	const uint8_t *bytes = from;
 	size_t take;
+	int err = 0;
 
 	for (; count-- && len; iov++) {
 		take = iov->iov_len < len ? iov->iov_len : len;
-		ofi_hmem_copy(iov->iov_base, bytes, take);
+		err |= ofi_hmem_store(device, iov->iov_base, bytes, take);
 		bytes += take;
 		len -= take;
 	}
+	return err ? -FI_EIO : 0;
 }
 
-void ofi_rdm_gather(void *to, const struct iovec *iov, size_t count)
+int ofi_rdm_gather(void *to, const struct iovec *iov, size_t count, bool device)
 {
 	uint8_t *bytes = to;
+	int err = 0;
 
 	for (; count--; iov++) {
-		ofi_hmem_copy(bytes, iov->iov_base, iov->iov_len);
+		err |= ofi_hmem_load(device, bytes, iov->iov_base, iov->iov_len);
 		bytes += iov->iov_len;
 	}
+	return err ? -FI_EIO : 0;
 }

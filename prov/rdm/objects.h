@@ -28,8 +28,12 @@ void ofi_rdm_objects_fini(struct ofi_rdm_ep *ep);
 ssize_t ofi_rdm_tx_left(struct ofi_rdm_ep *ep);
 ssize_t ofi_rdm_rx_left(struct ofi_rdm_ep *ep);
 
-/* Copies between a flat buffer and an iov. */
-void ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len);
-void ofi_rdm_gather(void *to, const struct iovec *iov, size_t count);
+/*
+ * Copy between a flat buffer and an iov of the application, which may be device memory if `device`.
+ * Return 0 or -FI_EIO.
+ */
+int ofi_rdm_scatter(const struct iovec *iov, size_t count, const void *from, size_t len,
+		    bool device);
+int ofi_rdm_gather(void *to, const struct iovec *iov, size_t count, bool device);
 
 #endif

@@ -221,6 +221,7 @@ struct ofi_rdm_proto_config {
 	bool write;	     /* as a receiver, let the sender write */
 	bool descriptors;    /* what the application registered is not registered again */
 	uint64_t unexpected; /* budget in bytes */
+	bool device;	     /* receives may be of device memory */
 };
 
 struct ofi_rdm_proto {

@@ -27,7 +27,7 @@ static OFI_OUTLINE void copy_parts(struct ofi_rdm_proto_in *in, size_t offset, c
 	for (; len; len -= chunk, from += chunk, offset += chunk) {
 		ofi_rdm_proto_iov_at(recv->iov, recv->count, in->base + offset, &to, &left);
 		chunk = ofi_rdm_proto_min(len, left);
-		if (ofi_hmem_copy(to, from, chunk) && !in->err)
+		if (ofi_hmem_store(in->peer->proto->config.device, to, from, chunk) && !in->err)
 			in->err = FI_EIO;
 	}
 }
@@ -41,7 +41,8 @@ static void copy_in(struct ofi_rdm_proto_in *in, size_t offset, const uint8_t *f
 	len = ofi_rdm_proto_min(len, in->accept - offset);
 	if (recv->count > 1)
 		copy_parts(in, offset, from, len);
-	else if (ofi_hmem_copy((uint8_t *)recv->iov[0].iov_base + in->base + offset, from, len) &&
+	else if (ofi_hmem_store(in->peer->proto->config.device,
+				(uint8_t *)recv->iov[0].iov_base + in->base + offset, from, len) &&
 		 !in->err)
 		in->err = FI_EIO;
 }

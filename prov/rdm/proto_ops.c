@@ -86,6 +86,7 @@ int ofi_rdm_proto_open(struct ofi_rdm_ep *ep, const struct ofi_rdm_xport *xport,
 			   ep->buckets + 3 * buckets, MATCH_BITS);
 	ret = ofi_rdm_proto_init(&ep->proto, &proto_ops_ops, xport, config);
 	/* Of device memory, whether the local device may write to it is the endpoint's option. */
-	ep->proto.config.descriptors = !(ep->info->caps & FI_HMEM);
+	ep->proto.config.descriptors = !ep->hmem;
+	ep->proto.config.device = ep->hmem;
 	return ret;
 }

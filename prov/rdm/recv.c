@@ -271,7 +271,6 @@ void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep)
 	uint64_t flags;
 
 	ep->source_err = ep->info->caps & FI_SOURCE_ERR;
-	ep->hmem = ep->info->caps & FI_HMEM;
 	ep->rx_op_flags &= (RX_FLAGS | FI_MULTI_RECV) & ~FI_MORE;
 	flags = FI_RECV;
 	if (ep->rx_selective && !(ep->rx_op_flags & FI_COMPLETION))

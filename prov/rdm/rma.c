@@ -72,8 +72,8 @@ static bool use_bounce(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, uint
 	};
 	op->local_count = 1;
 	if (!read && !is_late(op, flags)) {
-		ofi_rdm_gather(op->bounce->data, msg->msg_iov, msg->iov_count);
-		return true;
+		return !ofi_rdm_gather(op->bounce->data, msg->msg_iov, msg->iov_count,
+				       op->peer->ep->hmem);
 	}
 	memcpy(op->result, msg->msg_iov, msg->iov_count * sizeof(*msg->msg_iov));
 	op->result_count = (uint8_t)msg->iov_count;

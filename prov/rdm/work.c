@@ -281,7 +281,8 @@ static bool copy_iov(struct work *work, size_t *count)
 	work->copy = malloc(len + 1);
 	if (!work->copy)
 		return false;
-	ofi_rdm_gather(work->copy, work->iov, *count);
+	if (ofi_rdm_gather(work->copy, work->iov, *count, work->ep->hmem))
+		return false;
 	work->iov[0] = (struct iovec){ work->copy, len };
 	work->desc[0] = NULL;
 	*count = 1;
@@ -294,7 +295,8 @@ static bool copy_ioc(struct work *work, struct fi_ioc *ioc, size_t count, uint8_
 
 	for (i = 0; i < count; i++) {
 		len = ioc[i].count * size;
-		ofi_hmem_copy(*to, ioc[i].addr, len);
+		if (ofi_hmem_load(work->ep->hmem, *to, ioc[i].addr, len))
+			return false;
 		ioc[i].addr = *to;
 		*to += len;
 	}

@@ -36,14 +36,18 @@ void ofi_rdm_proto_peer_fence(struct ofi_rdm_proto_peer *of, bool fence)
 	fenced = fence;
 }
 
-void ofi_rdm_gather(void *to, const struct iovec *iov, size_t count)
+int ofi_rdm_gather(void *to, const struct iovec *iov, size_t count, bool device)
 {
 	uint8_t *bytes = to;
 
+	assert_int_equal(device, ep.hmem);
+	if (device)
+		return -FI_EIO;
 	for (; count--; iov++) {
 		memcpy(bytes, iov->iov_base, iov->iov_len);
 		bytes += iov->iov_len;
 	}
+	return 0;
 }
 
 void ofi_rdm_ops_pump(struct ofi_rdm_peer *of)
@@ -56,6 +60,12 @@ struct ofi_rdm_op *ofi_rdm_op_get(struct ofi_rdm_ep *of)
 {
 	assert_ptr_equal(of, &ep);
 	return no_gate ? NULL : &marker;
+}
+
+void ofi_rdm_op_answered(struct ofi_rdm_op *op, int err)
+{
+	assert_int_equal(err, FI_EIO);
+	failed[failures++] = op;
 }
 
 void ofi_rdm_op_put(struct ofi_rdm_op *op)
@@ -165,6 +175,21 @@ static void nothing_is_waited_for_when_all_is_quiet(void **state)
 	assert_ptr_equal(sent[0], &outs[0]);
 	assert_false(fenced);
 	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 0);
+}
+
+/* Of device memory; nothing goes to the peer. */
+static void data_that_cannot_be_copied_is_an_error(void **state)
+{
+	struct iovec late = { &late, sizeof(late) };
+
+	(void)state;
+	ep.hmem = true;
+	ops[0].late = &late;
+	ops[0].late_count = 1;
+	assert_int_equal(fence(&ops[0]), 0);
+	assert_true(STAILQ_EMPTY(&peer.ops));
+	assert_int_equal(failures, 1);
+	assert_ptr_equal(failed[0], &ops[0]);
 }
 
 static void check_kept(struct ofi_rdm_op *first)
@@ -338,6 +363,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nothing_is_waited_for_when_all_is_quiet, begin),
+		cmocka_unit_test_setup(data_that_cannot_be_copied_is_an_error, begin),
 		cmocka_unit_test_setup(each_that_is_not_complete_is_waited_for, begin),
 		cmocka_unit_test_setup(what_comes_behind_stays_behind, begin),
 		cmocka_unit_test_setup(it_opens_when_the_earlier_is_complete, begin),

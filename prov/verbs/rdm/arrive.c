@@ -14,15 +14,14 @@
 #include "progress.h"
 
 static size_t scatter_recv(const struct ofi_rdm_proto_recv *recv, const uint8_t *from, size_t len,
-			   int *err)
+			   bool device, int *err)
 {
 	size_t done = 0, take;
 	uint8_t i;
 
 	for (i = 0; i < recv->count && done < len; i++) {
 		take = recv->iov[i].iov_len < len - done ? recv->iov[i].iov_len : len - done;
-		if (take)
-			*err |= ofi_hmem_copy(recv->iov[i].iov_base, from + done, take);
+		*err |= ofi_hmem_store(device, recv->iov[i].iov_base, from + done, take);
 		done += take;
 	}
 	return done;
@@ -36,7 +35,7 @@ static void deliver_recv(struct ofi_rdm_peer *peer, struct ofi_rdm_recv *recv,
 	struct ofi_cq_item item = {
 		.context = recv->proto.match.context,
 		.flags = recv->flags & ~OFI_RDM_RECV_BITS,
-		.len = scatter_recv(&recv->proto, payload, len, &err),
+		.len = scatter_recv(&recv->proto, payload, len, peer->ep->hmem, &err),
 		.tag = tag,
 	};
 

@@ -191,7 +191,7 @@ int vrb_rdm_mem_reg(struct ofi_rdm_proto_peer *proto_peer, const struct iovec *i
 {
 	bool written = access == OFI_RDM_PROTO_DESTINATION || access == OFI_RDM_PROTO_PEER_WRITES;
 	struct ofi_rdm_peer *peer = peer_of(proto_peer);
-	const struct ofi_hmem *hmem = peer->ep->hmem ? ofi_hmem_at(iov->iov_base) : NULL;
+	const struct ofi_hmem *hmem = ofi_hmem_at(peer->ep->hmem, iov->iov_base);
 
 	*mr = (struct ofi_rdm_proto_mr){ 0 };
 	if (hmem)

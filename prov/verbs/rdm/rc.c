@@ -53,7 +53,7 @@ static int gather_sge(struct ibv_sge *sge, const struct iovec *iov, size_t offse
 }
 
 /* Copies `len` bytes starting at `offset`. Returns 0 or -FI_E*. */
-static int pack_iov(uint8_t *to, const struct iovec *iov, size_t offset, size_t len)
+static int pack_iov(bool device, uint8_t *to, const struct iovec *iov, size_t offset, size_t len)
 {
 	size_t take;
 	int err = 0;
@@ -64,7 +64,7 @@ static int pack_iov(uint8_t *to, const struct iovec *iov, size_t offset, size_t 
 			continue;
 		}
 		take = iov->iov_len - offset < len ? iov->iov_len - offset : len;
-		err = ofi_hmem_copy(to, (const uint8_t *)iov->iov_base + offset, take);
+		err = ofi_hmem_load(device, to, (const uint8_t *)iov->iov_base + offset, take);
 		to += take;
 		len -= take;
 		offset = 0;
@@ -107,7 +107,7 @@ static int send_bounced(struct ofi_rdm_peer *peer, const void *hdr, size_t hdr_l
 		return retry(peer, ENOMEM);
 	}
 	memcpy(bounce->out.data, hdr, hdr_len);
-	if (pack_iov(bounce->out.data + hdr_len, iov, offset, len))
+	if (pack_iov(peer->ep->hmem, bounce->out.data + hdr_len, iov, offset, len))
 		return give_up(peer, bounce);
 	packet->sge[0] = (struct ibv_sge){
 		.addr = (uintptr_t)bounce->out.data,
@@ -322,7 +322,7 @@ static int rc_local(struct ofi_rdm_ep *ep, void *addr, size_t len, bool written,
 {
 	int ret;
 
-	if (ep->hmem && ofi_hmem_at(addr))
+	if (ofi_hmem_at(ep->hmem, addr))
 		return ofi_refuse(&vrb_prov, FI_LOG_EP_DATA, -FI_EINVAL,
 				  "RMA of %zu B of device memory: needs its descriptor\n", len);
 	ret = ofi_mr_cache_get(ep->domain->cache, addr, len, written ? IBV_ACCESS_LOCAL_WRITE : 0,
