@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An alias posts to the endpoint with other default flags: entries where the endpoint is silent. It
- * serves for every other call too, and keeps the endpoint and its connection when that is closed
- * before it.
+ * An alias posts to the endpoint with other default flags, so that it gets entries where the
+ * endpoint is silent. It serves every other call, too, and keeps the endpoint and its connection if
+ * the endpoint is closed first.
  */
 #include "steps.h"
 
@@ -52,7 +52,7 @@ static void test(struct pair *pair)
 	EQUAL(fi_tx_size_left(alias), fi_tx_size_left(end->ep));
 	RETURNS(fi_connect(alias, end->info->dest_addr, NULL, 0), -FI_EISCONN);
 	OK(fi_close(&silent->fid));
-	/* The endpoint's own fid goes first. */
+	/* The endpoint's own fid is closed first. */
 	OK(fi_close(&end->ep->fid));
 	end->ep = NULL;
 	RETURNS(fi_close(&end->cq->fid), -FI_EBUSY);

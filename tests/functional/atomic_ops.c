@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomics: write, sum, fetch-read, fetch-add and compare-and-swap in every form, on both 64-bit
- * types.
+ * Atomics: write, sum, fetching read, fetch-and-add, and compare-and-swap in every form, on both
+ * 64-bit types.
  */
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_atomic.h>
 #include "steps.h"
 
-#define WORDS	  3 /* the middle one is the target: its neighbours must not change */
+#define WORDS	  3 /* the middle one is the target; its neighbors must not change */
 #define NEIGHBOUR 0x1122334455667788ull
 
 struct words {
 	uint64_t word[WORDS];
 };
 
-/* At the client: what goes there and what comes back, in registered memory. */
+/* At the client, in registered memory: the operand and the fetched value. */
 struct local {
 	uint64_t operand, compare, result;
 };
@@ -112,7 +112,7 @@ static ssize_t message(struct end *end, enum fi_datatype type, enum fi_op op, ui
 	}
 }
 
-/* FI_SUM that returns what was there. */
+/* FI_SUM that fetches the previous value. */
 static ssize_t fetch_add(struct end *end, enum fi_datatype type, enum fi_op op, uint64_t form)
 {
 	struct local *here = local(end);
@@ -140,7 +140,7 @@ static ssize_t fetch_add(struct end *end, enum fi_datatype type, enum fi_op op, 
 
 typedef ssize_t form_fn(struct end *end, enum fi_datatype type, enum fi_op op, uint64_t arg);
 
-/* A target of `before` and an operand give `after`; what is fetched is `before`. */
+/* A target of `before` and an operand give `after`; the fetched value is `before`. */
 static void one(struct pair *pair, form_fn *form, enum fi_datatype type, enum fi_op op,
 		uint64_t arg, uint64_t before, uint64_t operand, uint64_t after, bool fetches)
 {
@@ -179,7 +179,7 @@ static void test_type(struct pair *pair, enum fi_datatype type)
 	}
 }
 
-/* Injected ones complete in silence; the operand is the application's again at once. */
+/* Injected atomics have no completion; the application may reuse the operand at once. */
 static void test_inject(struct pair *pair, enum fi_op op, uint64_t after)
 {
 	struct words words = { { NEIGHBOUR, 40, NEIGHBOUR } };

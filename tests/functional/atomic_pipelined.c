@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many fetch-and-adds in flight, more than the device answers at once, hand out every number
- * exactly once.
+ * Many fetch-and-adds in flight, more than the device answers at once, return every number exactly
+ * once.
  */
 #include <rdma/fi_atomic.h>
 #include "steps.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * For every datatype, operation and kind: what the queries claim is what posting accepts and does,
- * and what they deny is refused. The device has 64-bit integers only.
+ * For every datatype, operation and kind, posting accepts and performs what the queries report as
+ * supported, and refuses everything else. The device supports only 64-bit integers.
  */
 #include <stdio.h>
 #include <rdma/fi_atomic.h>
@@ -73,7 +73,7 @@ static void one(struct end *end, enum kind kind, enum fi_datatype type, enum fi_
 	wait_context(end->cq, end);
 }
 
-/* Arguments that no operation has. */
+/* Arguments that are invalid for every operation. */
 static void bad(struct end *end)
 {
 	uint64_t addr = end->peer.addr, key = end->peer.key;

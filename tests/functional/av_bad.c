@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wrong addresses, sizes, flags, indices and attributes: each has its error, none does harm. An
- * address vector closes after the endpoints that are bound to it, a domain after its address
+ * Invalid addresses, sizes, flags, indices and attributes: each gives its error and does no harm.
+ * An address vector closes after the endpoints that are bound to it, a domain after its address
  * vectors.
  */
 #include <string.h>
@@ -29,7 +29,10 @@ static void bad_attributes(struct end *end)
 	CHECK(!av);
 }
 
-/* Each byte of a good name with other values: the name is taken or not, and no more than that. */
+/*
+ * Each byte of a valid name is replaced by other values; the name is accepted or refused, and
+ * nothing else happens.
+ */
 static void damaged_names(struct end *end, const struct name *name)
 {
 	static const uint8_t values[] = { 0, 1, 0x7f, 0x80, 0xe0, 0xff };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * An address vector opened with FI_EVENT reports to its event queue: an error with the index of
- * each address that failed, then one FI_AV_COMPLETE with the number of those that did not. Without
- * a queue it refuses.
+ * each address that failed, then one FI_AV_COMPLETE with the number of the others. Without an event
+ * queue, insertion is refused.
  */
 #include <string.h>
 #include "steps.h"

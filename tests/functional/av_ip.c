@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An IP address and a port lead to the datagram endpoint that has them: as an address, as text, as
- * node and service, and as a range of them. Those that nobody has are taken, for who comes later;
- * where no way leads, the error says so.
+ * An IP address and port resolve to the datagram endpoint that has them: as an address, as text, as
+ * node and service, and as a range. Addresses without an endpoint are accepted, because one may
+ * open later; if there is no route, the error says so.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -55,7 +55,10 @@ static void nobody(struct fid_av *av, const char *node)
 	EQUAL(err, 0);
 	EQUAL(fi_av_insertsvc(av, node, NULL, &addr, FI_SYNC_ERR, &err), 0);
 	EQUAL(err, FI_EINVAL);
-	/* Nobody is at a test address (RFC 5737): no way, or no answer in bounded time. */
+	/*
+	 * A test address (RFC 5737) has no host: there is no route, or no answer within a bounded
+	 * time.
+	 */
 	EQUAL(fi_av_insertsvc(av, "192.0.2.1", "9", &addr, FI_SYNC_ERR, &err), 0);
 	CHECK(err == FI_ENETUNREACH || err == FI_EHOSTUNREACH || err == FI_ETIMEDOUT ||
 	      err == FI_ENODEV || err == FI_EADDRNOTAVAIL);

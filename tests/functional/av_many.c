@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A million addresses: 45 bytes each (62 with sources), found again, and among them the one that is
- * there. They are removed and inserted again without more memory.
+ * A million addresses take 45 bytes each (62 with sources) and are found again, including the one
+ * that exists. They are removed and inserted again without more memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +13,11 @@ enum {
 	MILLION = 1000000,
 	NAME = 32,
 #ifdef __SANITIZE_ADDRESS__
-	BYTES_EACH = 90, /* freed memory is kept for a while */
+	BYTES_EACH = 90, /* freed memory is kept for some time */
 #else
 	BYTES_EACH = 45,
 #endif
-	BYTES_SOURCE = 17, /* more where sources are looked up */
+	BYTES_SOURCE = 17, /* more if sources are looked up */
 	PLACE = 765432,
 };
 
@@ -32,7 +32,7 @@ static size_t resident(void)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Queue pairs of the client's own host, but for one place. */
+/* Queue pairs of the client's own host, except for one index. */
 static uint8_t *make_names(struct end *client, const struct name *theirs)
 {
 	uint8_t *names = malloc((size_t)MILLION * NAME);

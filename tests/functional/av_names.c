@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What fi_getname gives at one end is what fi_av_lookup gives at the other. An index that was
- * removed is unknown, until the next insertion takes it: the lowest that is free.
+ * fi_av_lookup at one end returns what fi_getname returns at the other. An index that was removed
+ * is unknown until the next insertion takes it, as the lowest free index.
  */
 #include <string.h>
 #include "steps.h"

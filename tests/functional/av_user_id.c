@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The source of a datagram is the id that the application gave the address, at its insertion or
- * later; sending goes by the address as before.
+ * later; sending still uses the address.
  */
 #include "steps.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Opening and binding with arguments that make no sense: an error each, no crash, and outputs stay
- * as they were.
+ * Opening and binding with invalid arguments: each gives an error without a crash, and outputs stay
+ * unchanged.
  */
 #include <string.h>
 #include <rdma/fi_atomic.h>
@@ -40,7 +40,7 @@ static void test_domain(struct end *end)
 	fi_freeinfo(info);
 }
 
-/* What only the device can tell may be refused as late as in fi_enable. */
+/* What only the device can detect may be refused as late as in fi_enable. */
 static int open_enable(struct end *end, struct fi_info *info)
 {
 	struct fid_ep *ep;
@@ -132,14 +132,14 @@ static void test_options(struct end *end)
 	CHECK(fi_getopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &value, NULL) < 0);
 	CHECK(fi_setopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, len) < 0);
 	CHECK(fi_setopt(&ep->fid, FI_OPT_ENDPOINT, 9999, &value, len) < 0);
-	CHECK(fi_control(&ep->fid, FI_GETOPSFLAG, &flags) < 0); /* of which queue? */
+	CHECK(fi_control(&ep->fid, FI_GETOPSFLAG, &flags) < 0); /* no queue is specified */
 	flags = FI_TRANSMIT | 1ULL << 62;
 	CHECK(fi_control(&ep->fid, FI_SETOPSFLAG, &flags) < 0);
 	CHECK(fi_control(&ep->fid, FI_SETOPSFLAG, NULL) < 0);
 	OK(fi_close(&ep->fid));
 }
 
-/* What the provider does not have says so, in each class of call. */
+/* In each class of call, what the provider does not support is refused as such. */
 static void test_unsupported(struct end *end)
 {
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
@@ -147,7 +147,7 @@ static void test_unsupported(struct end *end)
 	struct fid_av *av = NULL;
 	struct fid_mc *mc = NULL;
 
-	/* Connected endpoints have no use for it. */
+	/* Connected endpoints do not support it. */
 	OK(fi_av_open(end->domain, &av_attr, &av, NULL));
 	CHECK(fi_ep_bind(ep, &av->fid, 0) < 0);
 	OK(fi_close(&av->fid));

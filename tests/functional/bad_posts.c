@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Posting what cannot be posted: no buffer, too many vectors, not enabled, not connected. Nothing
- * is sent.
- */
+/* Invalid posts: no buffer, too many vectors, not enabled, not connected. Nothing is sent. */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
@@ -92,7 +89,7 @@ static void test_early(struct end *end)
 	posts_refused(ep, end);
 	OK(fi_recv(ep, end->buf, 8, end->desc, 0, NULL));
 	OK(fi_close(&ep->fid));
-	/* A receive of an endpoint that is closed is gone with it. */
+	/* Closing an endpoint discards its receives. */
 	no_comp(end->cq, 20);
 }
 

@@ -159,7 +159,7 @@ int run_apart(const char *name, void (*test)(void *arg), void *arg)
 	int status;
 	pid_t pid;
 
-	setvbuf(stdout, NULL, _IOLBF, 0); /* what a killed test has said is worth having */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* the output of a killed test is useful */
 	pid = fork();
 	if (pid < 0)
 		FAIL("fork: %s", strerror(errno));
@@ -232,7 +232,7 @@ void allow_leaks(void)
 	leaks_allowed = true;
 }
 
-/* LeakSanitizer asks for it at the end. */
+/* LeakSanitizer calls this at the end. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {

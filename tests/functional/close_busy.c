@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An object that others depend on cannot be closed: -FI_EBUSY, and it works on. */
+/*
+ * An object that others depend on cannot be closed: fi_close returns -FI_EBUSY, and the object
+ * continues to work.
+ */
 #include "steps.h"
 
 static void test(struct pair *pair)
@@ -21,7 +24,7 @@ static void test(struct pair *pair)
 	wait_context(end->cq, (void *)1);
 	at(&pair->server, reap_recv, &part, sizeof(part));
 
-	/* One child of each kind is enough. */
+	/* One child of each kind suffices. */
 	OK(fi_close(&end->ep->fid));
 	end->ep = NULL;
 	OK(fi_close(&end->rxcq->fid));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What was injected right before fi_close has no completion to wait for, and arrives all the same,
- * even when the peer posts its receives a little later.
+ * What was injected right before fi_close has no completion to wait for, but arrives, even if the
+ * peer posts its receives a little later.
  */
 #include <unistd.h>
 #include "steps.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Data of connecting and accepting: each size up to FI_OPT_CM_DATA_SIZE arrives as it was, one more
- * is refused.
+ * Data of connecting and accepting arrives unchanged in each size up to FI_OPT_CM_DATA_SIZE; one
+ * byte more is refused.
  */
 #include <stdio.h>
 #include "steps.h"
@@ -57,7 +57,7 @@ static void one(struct pair *pair, struct data data)
 	CHECK_FILLED(buf, len, 2);
 	step_close(client, NULL);
 	at(&pair->server, step_close, NULL, 0);
-	/* Nothing of the old endpoints is left to read. */
+	/* No event of the old endpoints is left to read. */
 	no_event(client->eq, 5);
 }
 

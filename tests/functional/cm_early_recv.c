@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Receives posted before the connection is there take its first messages, at both ends. */
+/* Receives posted before the connection exists take its first messages, at both ends. */
 #include "steps.h"
 
 #define COUNT 10
 #define LEN   500
 
-/* Before it is connected an endpoint takes receives, and nothing else. */
+/* Before it is connected, an endpoint accepts receives and nothing else. */
 static void ready(struct end *end)
 {
 	struct part part = { .len = LEN };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Listening: a port in use is told, backlogs are set before, names can be asked and set, a listener
- * can be replaced.
+ * Listening: a port in use is reported, the backlog is set beforehand, names can be read and set,
+ * and a listener can be replaced.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>

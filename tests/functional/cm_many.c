@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* 64 connections made at the same time all come up, each with its own peer, and go down again. */
+/* 64 connections made at the same time are all established, each with its own peer, and all end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void step_listen(struct end *end, void *arg)
 	end_listen(end, local_addr(), arg);
 }
 
-/* The request's data is the client's number, which goes back with the reply. */
+/* The request's data is the client's number, which the reply returns. */
 static void accept_one(struct end *end, const union wide_entry *wide)
 {
 	static int count;
@@ -103,7 +103,7 @@ static void step_close(struct end *end, void *arg)
 	end_close(end);
 }
 
-/* All fi_connect calls are made before any is answered. */
+/* All fi_connect calls are made before the first request is accepted. */
 static void start_all(struct end *end, const struct place *place)
 {
 	int i;

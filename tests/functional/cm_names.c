@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Both ends of a connection agree on their names; an endpoint that has none says so. */
+/* Both ends of a connection agree on their names; an endpoint without a name returns an error. */
 #include <arpa/inet.h>
 #include <string.h>
 #include "steps.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A rejected connection: FI_ECONNREFUSED with the data of fi_reject; likewise when the request is
- * just dropped.
+ * A rejected connection gives FI_ECONNREFUSED with the data of fi_reject; so does a request that is
+ * only discarded.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A shutdown from either side, by fi_shutdown, by fi_close or from both: each living endpoint gets
+ * A shutdown from either side, by fi_shutdown, by fi_close or from both: each open endpoint gets
  * exactly one FI_SHUTDOWN, every outstanding operation completes exactly once with FI_ECANCELED,
- * and posting then says that there is no connection.
+ * and posting then reports that there is no connection.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void step_shutdown(struct end *end, void *arg)
 	}
 }
 
-/* Each context once, all canceled, in order; then nothing. */
+/* Each context completes once, canceled and in order; then there is nothing to read. */
 static void flushed(struct fid_cq *cq, uint64_t count, uint64_t kind)
 {
 	struct fi_cq_err_entry error;
@@ -49,7 +49,7 @@ static void flushed(struct fid_cq *cq, uint64_t count, uint64_t kind)
 	no_comp(cq, 20);
 }
 
-/* What posting gives after the end; the last call is one that FI_MORE might hold back. */
+/* The results of posting after the end; FI_MORE might hold back the last call. */
 static void refused(struct end *end)
 {
 	const struct sockaddr_in somewhere = { .sin_family = AF_INET,
@@ -67,7 +67,7 @@ static void refused(struct end *end)
 	RETURNS(fi_connect(end->ep, &somewhere, NULL, 0), -FI_EOPBADSTATE);
 }
 
-/* With *arg sends outstanding, none of them ever received. */
+/* With *arg outstanding sends, none of which is ever received. */
 static void step_down(struct end *end, void *arg)
 {
 	uint64_t sends = *(uint64_t *)arg;
@@ -84,8 +84,8 @@ static void step_down(struct end *end, void *arg)
 }
 
 /*
- * The client's sends find no receive: RNR is retried for ever, so they are outstanding when the end
- * comes.
+ * The client's sends find no receive: the device retries them for ever, so they are outstanding
+ * when the connection ends.
  */
 static void one(struct pair *pair, enum who who)
 {

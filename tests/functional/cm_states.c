@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls that do not fit the state of a connection are refused by name of the state, and change
- * nothing.
+ * Calls that do not fit the state of a connection are refused, the log names the state, and nothing
+ * changes.
  */
 #include <arpa/inet.h>
 #include "steps.h"
@@ -16,7 +16,7 @@ static void step_request(struct end *end, void *arg)
 
 	(void)arg;
 	end->ep = end_ep(end, info);
-	/* A request can be taken once. */
+	/* A request can be accepted only once. */
 	CHECK(fi_endpoint(end->domain, info, &twice, NULL) < 0);
 	CHECK(!twice);
 	CHECK(fi_reject(end->pep, info->handle, NULL, 0) < 0);
@@ -53,7 +53,7 @@ static void test(struct pair *pair)
 	wait_event(client->eq, FI_CONNECTED, &client->ep->fid, NULL, 0);
 	RETURNS(fi_connect(client->ep, dest, NULL, 0), -FI_EISCONN);
 	RETURNS(fi_accept(client->ep, NULL, 0), -FI_EISCONN);
-	CHECK(fi_shutdown(client->ep, 1) < 0); /* no flags are known */
+	CHECK(fi_shutdown(client->ep, 1) < 0); /* no flags are supported */
 	no_event(client->eq, 20);
 	end_close(client);
 	at(&pair->server, step_end_close, NULL, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An address that nobody has gives one error within the time for resolving it. */
+/* An address that nobody has gives one error within the time limit for resolving it. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void test(void)
 	end_close(&end);
 }
 
-/* Closing in the midst of it gives nothing. */
+/* Closing during the attempt gives no event. */
 static void test_close(void)
 {
 	struct end end = { .setup = &setup, .sock = -1 };

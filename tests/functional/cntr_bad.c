@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Counters opened, bound and closed in wrong ways, and what fi_getinfo says of them. */
+/*
+ * Counters that are opened, bound and closed incorrectly, and what fi_getinfo reports about
+ * counters.
+ */
 #include <string.h>
 #include "steps.h"
 
@@ -39,7 +42,7 @@ static void binds(struct end *end)
 	RETURNS(fi_ep_bind(ep, &cntr->fid, FI_READ), -FI_EBUSY);
 	RETURNS(fi_close(&cntr->fid), -FI_EBUSY);
 	OK(fi_ep_bind(ep, &end->eq->fid, 0));
-	RETURNS(fi_enable(ep), -FI_ENOCQ); /* nothing for what it receives */
+	RETURNS(fi_enable(ep), -FI_ENOCQ); /* no counter for what it receives */
 	OK(fi_ep_bind(ep, &cntr->fid, FI_RECV));
 	OK(fi_enable(ep));
 	OK(fi_ep_bind(ep, &cntr->fid, FI_WRITE));

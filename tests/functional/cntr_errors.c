@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Failed and flushed operations add to the error value, which ends a wait; with a completion queue
- * and without.
+ * Failed and flushed operations add to the error value, which ends a wait, with and without a
+ * completion queue.
  */
 #include <rdma/fi_rma.h>
 #include "steps.h"

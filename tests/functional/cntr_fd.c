@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The descriptor of a counter in an epoll set, after fi_trywait, whoever else reads the completion
+ * A counter's descriptor works in an epoll set after fi_trywait, whoever else reads the completion
  * queue.
  */
 #include <sys/epoll.h>
@@ -26,7 +26,7 @@ static int new_set(struct fid_cntr *cntr)
 	return set;
 }
 
-/* As an application does it that has more than one thing to wait for. */
+/* This is how an application waits for more than one object. */
 static void wait_for(struct end *end, struct fid_cntr *cntr, int set, uint64_t value)
 {
 	struct fid *fid = &cntr->fid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counting takes completions from the device before they are read: all are read later, in order,
- * none twice.
+ * Counting takes completions from the device before they are read; all are read later, in order and
+ * once.
  */
 #include "steps.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters and a shared transmit context bound after fi_enable: everything from then on is counted.
+ * Counters and a shared transmit context are bound after fi_enable; every later operation is
+ * counted.
  */
 #include "steps.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints without any completion queue: counters alone tell, and keep the queues from filling up.
+ * Endpoints without a completion queue: only counters report completions, and keep the queues from
+ * filling up.
  */
 #include "steps.h"
 
@@ -22,7 +23,7 @@ static void step_begin(struct end *end, void *arg)
 		recv_one(end);
 }
 
-/* Takes what has come, and posts as many receives again. Leaves how many have come in all. */
+/* Waits for arrivals, and posts as many receives again. Stores the total number of arrivals. */
 static void step_take(struct end *end, void *arg)
 {
 	uint64_t *taken = arg, now = fi_cntr_read(end->cntr[CNTR_RECV]);

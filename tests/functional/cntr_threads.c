@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Threads that wait for one counter while others post, and read the completion queue: each wakes,
+ * Threads wait for one counter while others post and read the completion queue: each wakes up, and
  * each entry is read once.
  */
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A counter for each kind of operation counts all of its kind, injected and silent ones too, and
- * nothing else.
+ * A counter for each kind of operation counts all operations of its kind, including injected and
+ * silent ones, and no others.
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>

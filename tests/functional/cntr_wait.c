@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_cntr_wait with each wait object: thresholds, time-outs, messages and other threads that end
+ * fi_cntr_wait with each wait object: thresholds, timeouts, and messages and other threads that end
  * the wait.
  */
 #include <pthread.h>

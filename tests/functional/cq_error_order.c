@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An error keeps its place: successes before it are read first, then -FI_EAVAIL again and again
- * until it is read, then what came behind it, each operation exactly once.
+ * An error keeps its position: successes before it are read first, then -FI_EAVAIL repeatedly until
+ * it is read, then the entries behind it; each operation appears exactly once.
  */
 #include <rdma/fi_rma.h>
 #include "steps.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Entries of each CQ format hold what the format has, and nothing is written behind them. */
+/* Entries contain the fields of each CQ format, and nothing is written behind them. */
 #include <string.h>
 #include "steps.h"
 
@@ -12,7 +12,7 @@ static const size_t sizes[] = {
 	[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
 };
 
-/* The longer formats begin with the shorter ones: one view fits all. */
+/* The longer formats begin with the shorter ones, so one struct fits all. */
 static void read_one(struct end *end, struct fid_cq *cq, struct fi_cq_tagged_entry *entry)
 {
 	size_t size = sizes[end->setup->format];

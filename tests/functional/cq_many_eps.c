@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many endpoints on one CQ, together larger than the device's largest CQ: they share what there is.
- * All of them together never overrun it, and none of them is stuck.
+ * Many endpoints on one CQ, together larger than the device's largest CQ, share its entries.
+ * Together they never overrun it, and none of them stalls.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #define EPS 6
 
-/* Pairs of endpoints of one end with itself. */
+/* Pairs of connected endpoints of one end. */
 struct link {
 	struct fid_ep *from, *to;
 };
@@ -41,7 +41,7 @@ static void connect_link(struct end *end, const struct place *place, struct link
 	fi_freeinfo(info);
 }
 
-/* Posts receives, then as many sends as will go, at every link in turn. Returns how many. */
+/* Posts receives, then as many sends as fit, on each connection in turn. Returns their number. */
 static size_t post_all(struct end *end, struct link *links)
 {
 	size_t i, posted = 0, before;
@@ -105,7 +105,7 @@ static void test(void)
 
 int main(void)
 {
-	/* The queues of all ask for more than the 32767 entries that soft-RoCE allows a CQ. */
+	/* The queues together request more than the 32767 entries that soft-RoCE allows a CQ. */
 	setenv("FI_VERBS_TX_SIZE", "6000", 1);
 	setenv("FI_VERBS_RX_SIZE", "6000", 1);
 	return run_test(test);

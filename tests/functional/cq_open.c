@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Opening a CQ: each wait object works or is refused, vectors and sizes have bounds, bad attributes
- * are refused.
+ * Opening a CQ: each wait object works or is refused, vectors and sizes are bounded, and invalid
+ * attributes are refused.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void test_wait_objs(struct end *end)
 	check_wait_obj(end, FI_WAIT_YIELD, FI_WAIT_YIELD);
 	ret = open_close(end, &attr);
 	CHECK(ret == 0 || ret == -FI_ENOSYS);
-	attr.wait_obj = FI_WAIT_SET; /* and none is given */
+	attr.wait_obj = FI_WAIT_SET; /* and there is none */
 	RETURNS(open_close(end, &attr), -FI_EINVAL);
 	attr.wait_obj = 99;
 	CHECK(open_close(end, &attr) < 0);
@@ -79,7 +79,7 @@ static void test_bounds(struct end *end)
 	RETURNS(open_close(end, &attr), -FI_EINVAL);
 	attr.signaling_vector = 100000; /* of a processor: the nearest vector serves it */
 	OK(open_close(end, &attr));
-	attr.flags = 0; /* the vector means nothing then */
+	attr.flags = 0; /* the vector has no meaning then */
 	OK(open_close(end, &attr));
 
 	attr = (struct fi_cq_attr){ .size = 1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peer completion queues (FI_PEER): what completes is written to the queue of the program, which
- * drives them. An endpoint of each kind without connections sends to itself.
+ * Peer completion queues (FI_PEER): completions are written to the program's queue, and the program
+ * drives progress. An unconnected endpoint of each kind sends to itself.
  */
 #include "check.h"
 
@@ -14,7 +14,7 @@
 
 enum { MESSAGES = 40, LEN = 100, BOUNDS = 256 };
 
-/* The queue of the program. */
+/* The program's queue. */
 static struct {
 	struct fid_peer_cq fid;
 	int sent, failed;
@@ -109,7 +109,7 @@ static void open_all(void)
 	OK(fi_mr_reg(domain, in, sizeof(in), FI_SEND | FI_RECV, 0, 0, 0, &mr, NULL));
 }
 
-/* Only reading nothing makes sense for a queue that has no entries itself. */
+/* A queue without entries of its own can only be read with a count of 0. */
 static void not_read(void)
 {
 	struct fi_cq_tagged_entry entry;
@@ -154,7 +154,7 @@ static void messages(void)
 	EQUAL(own.failed, 0);
 }
 
-/* A failure is written too, and means something to fi_cq_strerror. */
+/* A failure is written, too, and fi_cq_strerror explains it. */
 static void failure(void)
 {
 	OK(fi_recv(ep, in[0], LEN / 2, fi_mr_desc(mr), self, &own));

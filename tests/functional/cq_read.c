@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_cq_read and fi_cq_readfrom: nothing there, no entries wanted, fewer and more than there are,
- * in order.
+ * fi_cq_read and fi_cq_readfrom on an empty queue, for no entries, and for fewer and more entries
+ * than there are, in order.
  */
 #include <string.h>
 #include "steps.h"
@@ -49,7 +49,7 @@ static void all_at_once(struct end *end)
 	uint64_t i;
 	ssize_t n;
 
-	sleep_ms(200); /* all are there */
+	sleep_ms(200); /* all have completed */
 	memset(entries, 0xaa, sizeof(entries));
 	memset(from, 0xaa, sizeof(from));
 	n = fi_cq_readfrom(end->cq, entries, COUNT + 1, from);
@@ -82,7 +82,7 @@ static void test(struct pair *pair)
 	post(end, 0, COUNT);
 	all_at_once(end);
 
-	/* Reading no entries takes none away. */
+	/* Reading no entries removes none. */
 	post(end, 5, 1);
 	sleep_ms(50);
 	CHECK(fi_cq_read(end->cq, NULL, 0) <= 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_cq_signal wakes a sleeper, also one that goes to sleep only then; it is not there twice. */
+/* fi_cq_signal wakes a thread that sleeps, or that sleeps only later; it wakes only one. */
 #include <pthread.h>
 #include <stdio.h>
 #include "steps.h"

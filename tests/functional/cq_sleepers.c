@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Several threads sleep on one completion queue or counter of connected endpoints: what completes
- * at once, and what fi_cq_signal is for, wakes each of them, whoever took the device's event.
+ * Several threads sleep on one completion queue or counter of connected endpoints: simultaneous
+ * completions, and fi_cq_signal, wake each of them, whichever thread took the device's event.
  */
 #include <poll.h>
 #include "sleepers.h"
@@ -46,8 +46,8 @@ static void entries(struct pair *pair, int count)
 }
 
 /*
- * An application that sleeps by itself, and takes the event: who sleeps in the library takes what
- * it left.
+ * An application sleeps on the descriptor itself and takes the event; a thread that sleeps in the
+ * library takes the remaining entries.
  */
 static void entry_left(struct pair *pair)
 {

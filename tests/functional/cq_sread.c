@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Blocking reads: the time-out, data that is there, data that comes, and a threshold, with every
- * wait object.
+ * Blocking reads with every wait object: a timeout, data that is available, data that arrives, and
+ * a threshold.
  */
 #include <stdio.h>
 #include "steps.h"
@@ -18,7 +18,7 @@ static void test_timeout(struct fid_cq *cq)
 	RETURNS(fi_cq_sreadfrom(cq, &entry, 1, NULL, NULL, 1), -FI_EAGAIN);
 }
 
-/* Sends so many messages a while after the step began. */
+/* Sends that many messages some time after the step began. */
 static void step_send_late(struct end *end, void *arg)
 {
 	int i, count = *(int *)arg;
@@ -52,7 +52,7 @@ static void test_sleep(struct pair *pair)
 	EQUAL(from, FI_ADDR_NOTAVAIL);
 	at_end(&pair->server, &one, sizeof(one));
 
-	/* Already there: no sleep. */
+	/* Already available: the call does not sleep. */
 	at(&pair->server, step_send_late, &one, sizeof(one));
 	RETURNS(fi_cq_sread(cq, entries, 4, NULL, WAIT_MS), 1);
 }

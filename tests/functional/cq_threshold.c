@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_CQ_COND_THRESHOLD: a blocking read returns when so many entries are there, or with fewer at
- * the time-out.
+ * FI_CQ_COND_THRESHOLD: a blocking read returns when that many entries are available, or with fewer
+ * at the timeout.
  */
 #include "steps.h"
 

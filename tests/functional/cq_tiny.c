@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A CQ opened with one entry, for both directions of an endpoint, never overruns: it grows, or
- * posting waits.
+ * posting returns -FI_EAGAIN.
  */
 #include "steps.h"
 
@@ -40,7 +40,7 @@ static void test(struct pair *pair)
 	at(&pair->server, step_recvs, &count, sizeof(count));
 	sent = post_all(end);
 	CHECK(sent > 1 && sent <= count);
-	sleep_ms(100); /* all complete with nobody reading */
+	sleep_ms(100); /* all complete while nobody reads */
 	at(&pair->server, step_take, &sent, sizeof(sent));
 	for (i = 0; i < sent; i++)
 		wait_context(end->cq, (void *)(uintptr_t)i);

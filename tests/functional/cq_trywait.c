@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_trywait and poll on the descriptor of FI_GETWAIT lose no wakeup: many messages in a row, each
- * sent at any moment around the call, are all received by a thread that sleeps without a time
- * limit.
+ * fi_trywait and poll on the descriptor of FI_GETWAIT lose no wakeup: many messages, each sent at
+ * some moment around the call, are all received by a thread that sleeps without a time limit.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -40,7 +39,10 @@ static void step_recv(struct end *end, void *arg)
 	OK(fi_recv(end->ep, end->buf, 8, end->desc, 0, NULL));
 }
 
-/* A pause of changing length, so that the message meets the other end at different points. */
+/*
+ * A pause of varying length, so that the message arrives at different points of the other end's
+ * loop.
+ */
 static void spin(int n)
 {
 	volatile int i;
@@ -75,7 +77,7 @@ static void ping(struct end *end, int count)
 	}
 }
 
-/* With nothing there trywait says so, with something it forbids to sleep. */
+/* fi_trywait allows sleeping if the queue is empty, and refuses it otherwise. */
 static void simple(struct pair *pair)
 {
 	struct fid *fids[2] = { &pair->client.cq->fid, &pair->client.eq->fid };

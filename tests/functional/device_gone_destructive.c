@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The device is removed under a connection: FI_ENODEV on the event queues, one FI_SHUTDOWN for each
- * endpoint, each outstanding operation completes, posting is refused, everything can be closed.
- * Once the process has ended, which has librdmacm let go of the device too, it can come back.
+ * The device is removed under a connection: the event queues get FI_ENODEV and one FI_SHUTDOWN for
+ * each endpoint, each outstanding operation completes, posting is refused, and everything can be
+ * closed. When the process has ended, which makes librdmacm release the device, too, the device can
+ * return.
  */
 #include "steps.h"
 #include "unplug.h"
@@ -18,8 +19,8 @@ static void post_recvs(struct end *end)
 }
 
 /*
- * One error of the domain, one FI_SHUTDOWN, and an error of the endpoint unless its peer, which
- * goes the same way, was faster in disconnecting it.
+ * One error of the domain, one FI_SHUTDOWN, and an error of the endpoint, unless its peer, which is
+ * removed as well, disconnects it first.
  */
 static void told(struct end *end)
 {
@@ -82,7 +83,7 @@ static void test(struct pair *pair)
 	remove_device();
 	check_end(&pair->client);
 	check_end(&pair->server);
-	/* What is opened now fails, and is not half there. */
+	/* Opening fails now, and leaves nothing behind. */
 	CHECK(fi_domain(pair->client.fabric, pair->client.info, &domain, NULL) < 0);
 	if (!fi_cq_open(pair->client.domain, &attr, &cq, NULL))
 		OK(fi_close(&cq->fid));

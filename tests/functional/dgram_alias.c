@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * An alias of a datagram endpoint sends with other default flags, receives, and keeps the endpoint
- * when that is closed before it.
+ * if the endpoint is closed first.
  */
 #include "steps.h"
 
@@ -9,7 +9,9 @@ enum { LEN = 64 };
 
 static const struct setup setup = { .type = FI_EP_DGRAM, .tx_bind = FI_SELECTIVE_COMPLETION };
 
-/* From one fid of the endpoint to another; the sender has an entry if it is told to. */
+/*
+ * Sends from one fid of the endpoint to another; the sender gets an entry if its flags request one.
+ */
 static void ping(struct end *end, struct fid_ep *from, struct fid_ep *to, fi_addr_t addr,
 		 bool entry)
 {
@@ -43,7 +45,7 @@ static fi_addr_t own_addr(struct end *end, struct fid_ep *ep)
 	return addr;
 }
 
-/* It was made before the endpoint was enabled, and bound, by the alias. */
+/* The alias was created before the endpoint was enabled, and bound and enabled it. */
 static void early(struct end *end)
 {
 	struct fid_ep *ep, *alias = NULL;
@@ -81,7 +83,7 @@ static void test(struct pair *pair)
 	EQUAL(fi_tx_size_left(alias), fi_tx_size_left(end->ep));
 	OK(fi_close(&silent->fid));
 	early(end);
-	/* The endpoint's own fid goes first. */
+	/* The endpoint's own fid is closed first. */
 	OK(fi_close(&end->ep->fid));
 	end->ep = NULL;
 	RETURNS(fi_close(&end->cq->fid), -FI_EBUSY);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Remote CQ data goes with a datagram, by each call that takes it; one with too much is refused. */
+/*
+ * Each call that takes remote CQ data sends it with a datagram; data with too many bits is refused.
+ */
 #include <string.h>
 #include "steps.h"
 
@@ -39,7 +41,7 @@ static void test(struct pair *pair)
 	RETURNS(fi_senddata(end->ep, end->buf, 10, end->desc, 1ULL << 32, end->to, NULL),
 		-FI_EINVAL);
 	RETURNS(fi_injectdata(end->ep, end->buf, 10, 1ULL << 32, end->to), -FI_EINVAL);
-	/* What has none says so. */
+	/* An entry without data does not have the flag. */
 	OK(fi_send(end->ep, end->buf, 10, end->desc, end->to, NULL));
 	at(&pair->server, next_recv, &entry, sizeof(entry));
 	EQUAL(entry.flags, FI_MSG | FI_RECV);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two devices on one host: each is offered, by its name, by its address and by its GID, and
- * datagrams pass on either. Makes the second one, which stays: it comes last.
+ * Two devices on one host: each is offered by its name, its address and its GID, and datagrams pass
+ * on either. The test adds the second device, which remains, so it runs last.
  */
 #include <stdio.h>
 #include <stdlib.h>

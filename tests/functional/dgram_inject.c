@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The buffer of an injected datagram is free at return, no completion is reported, and what is last
- * arrives.
+ * The buffer of an injected datagram is free when the call returns, no completion is reported, and
+ * the last datagram arrives.
  */
 #include <string.h>
 #include "steps.h"
@@ -54,7 +54,7 @@ static void test(struct pair *pair)
 		at(&pair->server, reap_recv, &part, sizeof(part));
 	}
 	no_comp(end->cq, 10);
-	/* The last one is not lost with the endpoint. */
+	/* The last one is not lost when the endpoint closes. */
 	inject(end, 8, 42);
 	end_close(end);
 	part = (struct part){ 7000, 8, 42, 7000 };

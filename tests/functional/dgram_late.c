@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An IP address is inserted before the endpoint that will have it is there: sends say -FI_EAGAIN
- * and go through when it is. Where nobody comes, they end with the reason.
+ * An IP address is inserted before its endpoint exists: sends return -FI_EAGAIN, and succeed once
+ * it exists. If nobody opens it, they fail with the reason.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ static void test(void)
 	client.ep = end_ep(&client, client.info);
 	test_comes(&client);
 	test_nobody(&client);
-	addr = insert(&client, EMPTY_PORT); /* closed while it is asked for */
+	addr = insert(&client, EMPTY_PORT); /* closed while it is being resolved */
 	RETURNS(send_one(&client, addr), -FI_EAGAIN);
 	end_close(&client);
 }

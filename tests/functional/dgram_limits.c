@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is too long, or goes to an address that is none, is refused before anything is sent, and the
- * endpoint works as before.
+ * A datagram that is too long, or whose address is invalid, is refused before anything is sent, and
+ * the endpoint continues to work.
  */
 #include "steps.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A send with a descriptor that covers nothing stops the queue pair: it fails, what is outstanding
- * is cancelled, and when all that has been read the endpoint works on, under the same name.
+ * A send whose descriptor does not cover the buffer stops the queue pair: the send fails,
+ * outstanding operations are canceled, and after all errors have been read the endpoint works
+ * again, under the same name.
  */
 #include "steps.h"
 
-/* Reads errors until the queues are empty. Returns the first one's code. */
+/* Reads errors until the queues are empty. Returns the code of the first one. */
 static int read_errors(struct end *end, struct fid_cq *cq, unsigned int count)
 {
 	struct fi_cq_err_entry error;
@@ -41,7 +42,7 @@ static void break_it(struct pair *pair)
 	OK(fi_send(end->ep, end->buf, len, (void *)0x12345678, end->to, end));
 	err = read_errors(end, end->cq, 1);
 	CHECK(err == FI_EINVAL || err == FI_EACCES || err == FI_EIO || err == FI_EFAULT);
-	/* Until the receives have been read there is no way on. */
+	/* The endpoint does not recover until the receives have been read. */
 	RETURNS(fi_send(end->ep, end->buf, 8, end->desc, end->to, end), -FI_EAGAIN);
 	RETURNS(fi_recv(end->ep, end->buf, 8, end->desc, end->to, end), -FI_EAGAIN);
 	EQUAL(read_errors(end, end->rxcq, 2), FI_ECANCELED);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_MORE: datagrams are held back until one without it, or until somebody looks for completions;
- * all arrive, and each reports what it was asked to. Which buffers and addresses were used does not
- * matter afterwards.
+ * FI_MORE: datagrams are held back until one without it is sent, or until the completion queue is
+ * read; all arrive, and each reports the completion that it requested. Their buffers and addresses
+ * may change afterward.
  */
 #include <string.h>
 #include "steps.h"
 
-#define COUNT 40 /* more than are held back at once */
+#define COUNT 40 /* more than the provider holds back */
 
 static ssize_t send_flags(struct end *end, const void *buf, uint64_t flags, void *context)
 {
@@ -61,7 +61,7 @@ static void test(struct pair *pair)
 	batch(pair, FI_INJECT | FI_FENCE | FI_TRANSMIT_COMPLETE, true);
 	RETURNS(send_flags(&pair->client, pair->client.buf, FI_DELIVERY_COMPLETE, NULL),
 		-FI_EBADFLAGS);
-	/* What is held back when the endpoint closes arrives too. */
+	/* Datagrams held back when the endpoint closes arrive, too. */
 	at_part(&pair->server, post_recv, 0, 64, 3);
 	fill(pair->client.buf, 64, 3);
 	OK(send_flags(&pair->client, pair->client.buf, FI_MORE, NULL));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Objects that do not fit an endpoint of datagrams, in the wrong order or not at all: each has one
- * clear error.
+ * Objects that do not fit a datagram endpoint, are bound in the wrong order or are missing: each
+ * gives one clear error.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void bindings(struct end *end)
 	RETURNS(fi_ep_bind(ep, &end->domain->fid, 0), -FI_EINVAL);
 	RETURNS(fi_getname(&ep->fid, name, &len), -FI_EADDRNOTAVAIL);
 	RETURNS(fi_setname(&ep->fid, name, 32),
-		-FI_EOPNOTSUPP); /* the device numbers queue pairs */
+		-FI_EOPNOTSUPP); /* the device numbers its queue pairs */
 	RETURNS(fi_send(ep, name, 8, NULL, 0, NULL), -FI_EOPBADSTATE);
 	RETURNS(fi_inject(ep, name, 8, 0), -FI_EOPBADSTATE);
 	RETURNS(fi_recv(ep, name, 8, NULL, 0, NULL), -FI_EOPBADSTATE);
@@ -103,7 +103,7 @@ static void other_domain(struct end *end)
 	OK(fi_close(&domain->fid));
 }
 
-/* The plain name of the device will do, where the type is asked for. */
+/* The device's name without a suffix is accepted if the type is specified. */
 static void names(struct end *end)
 {
 	char *own = end->info->domain_attr->name;

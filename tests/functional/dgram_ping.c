@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A datagram each way, of every length that there is, as names of the queue pairs and as IP
- * addresses that are resolved, and with either type of address vector.
+ * Sends datagrams of all lengths both ways, with the names of the queue pairs and with IP addresses
+ * that are resolved, and with either type of address vector.
  */
 #include <stdio.h>
 #include "steps.h"
@@ -28,7 +28,7 @@ static void test(struct pair *pair)
 		pass(&pair->server, &pair->client, len, seed + 1);
 		seed += 2;
 	}
-	/* Nothing in it */
+	/* An empty datagram. */
 	at_part(&pair->server, post_recv, 0, 100, 99);
 	OK(fi_send(pair->client.ep, NULL, 0, NULL, pair->client.to, NULL));
 	at(&pair->server, next_recv, &entry, sizeof(entry));

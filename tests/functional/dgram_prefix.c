@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_MSG_PREFIX: the application leaves 40 bytes before each message, which count in no limit and
- * are not sent. What is received says its length with them. Without the mode the application sees
- * nothing of them.
+ * FI_MSG_PREFIX: the application leaves 40 bytes before each message, which count against no limit
+ * and are not sent. The length of a received message includes them. Without the mode there is no
+ * prefix.
  */
 #include <string.h>
 #include "steps.h"

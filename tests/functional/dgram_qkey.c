@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A stranger, a queue pair that is not of the library: what it sends with a wrong key does not
- * arrive, what it sends with the right one does, from nowhere that is known. Neither disturbs
- * anybody.
+ * A stranger, a queue pair that does not belong to the library: what it sends with a wrong key does
+ * not arrive; what it sends with the right key arrives from an unknown source. Neither disturbs the
+ * endpoint.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct stranger {
 	struct ibv_qp *qp;
 	struct ibv_ah *ah;
 	struct ibv_mr *mr;
-	uint32_t qpn, qkey; /* of who is sent to */
+	uint32_t qpn, qkey; /* of the destination */
 	uint8_t buf[64];
 };
 
@@ -52,7 +52,7 @@ static void make_qp(struct stranger *s, uint8_t port)
 	EQUAL(ibv_modify_qp(s->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 }
 
-/* A name has the GID, the number of the queue pair and its key, in network order. */
+/* A name consists of the GID, the number of the queue pair and its key, in network order. */
 static void open_stranger(struct stranger *s, const char *device, const struct name *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL), **dev = list;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_SELECTIVE_COMPLETION: only what has FI_COMPLETION gives an entry, and unread silence fills no
- * queue.
+ * FI_SELECTIVE_COMPLETION: only operations with FI_COMPLETION give an entry, and silent ones that
+ * nobody reads fill no queue.
  */
 #include "steps.h"
 
@@ -45,7 +45,7 @@ static void test(struct pair *pair)
 	EQUAL(entry.op_context, 1);
 	EQUAL(entry.len, 8);
 	no_comp(end->cq, 10);
-	/* Nobody reads the queue meanwhile; nobody receives either. */
+	/* Meanwhile nobody reads the queue or posts receives. */
 	for (i = 0; i < 4 * end->info->tx_attr->size; i++)
 		while (AGAIN(limit, fi_send(end->ep, end->buf, 8, end->desc, end->to, end)))
 			;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_setname gives a datagram endpoint with an IP address another port, at which peers find it. */
+/* fi_setname gives a datagram endpoint with an IP address another port, where peers find it. */
 #include <string.h>
 #include "steps.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_cq_readfrom says where a datagram comes from: the address in the receiver's vector,
- * FI_ADDR_NOTAVAIL when it is not there (yet, or any more), also with a prefix and by the blocking
- * call. Transmissions have none.
+ * fi_cq_readfrom returns the source of a datagram: its address in the receiver's vector, or
+ * FI_ADDR_NOTAVAIL if it is not inserted (yet, or any more), also with a prefix and by the blocking
+ * call. Transmissions have no source.
  */
 #include "steps.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A datagram longer than the buffer of the receive is lost: the receive fails with FI_ETRUNC, and
- * those behind it may be cancelled, or the device drops it. The endpoint works on.
+ * A datagram longer than the receive buffer is lost: the receive fails with FI_ETRUNC and those
+ * behind it may be canceled, or the device drops the datagram. The endpoint continues to work.
  */
 #include "steps.h"
 
@@ -38,7 +38,7 @@ static void truncate_one(struct pair *pair, bool again)
 	at_part(&pair->client, post_send, 0, 101, 2);
 	wait_context(pair->client.cq, (void *)2);
 	at(&pair->server, step_outcome, &outcome, sizeof(outcome));
-	/* Where it was dropped the receive still waits, and is the next one's. */
+	/* If it was dropped, the receive is still posted, and takes the next datagram. */
 	if (outcome == -FI_EAVAIL)
 		at_part(&pair->server, post_recv, 0, 100, 1);
 	at_part(&pair->client, fill_part, 0, 100, 1);

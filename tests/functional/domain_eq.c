@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An endpoint without an event queue of its own uses its domain's. */
+/* An endpoint without its own event queue uses its domain's. */
 #include "steps.h"
 
 static struct setup setup = { .buf_size = 4096, .format = FI_CQ_FORMAT_TAGGED, .domain_eq = true };

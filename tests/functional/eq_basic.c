@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Event queues without connections: writing, reading in order, peeking, small buffers, time-outs,
+ * Event queues without connections: writing, reading in order, peeking, small buffers, timeouts,
  * the descriptor.
  */
 #include <poll.h>
@@ -115,7 +115,7 @@ static void test(void)
 		if (objs[i] == FI_WAIT_FD)
 			test_fd(&end, eq);
 		test_bad(&end, eq);
-		/* What is unread goes with the queue. */
+		/* Unread events are freed with the queue. */
 		RETURNS(fi_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0), sizeof(entry));
 		OK(fi_close(&eq->fid));
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Errors on an event queue: none is lost, however many there are unread, and each tells its
+ * Errors on an event queue: none is lost, however many are unread, and each has the fid of its
  * endpoint.
  */
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void test(void)
 	char text[256];
 	size_t i, k;
 
-	/* A port where nobody listens any more. */
+	/* A port on which nobody listens any more. */
 	end_listen(&end, local_addr(), &place);
 	OK(fi_close(&end.pep->fid));
 	end.pep = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Remote memory is guarded: a wrong key, a range outside the region and missing rights give
- * FI_EKEYREJECTED.
+ * Remote memory is protected: a wrong key, a range outside the region and missing access rights
+ * give FI_EKEYREJECTED.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * A buffer without a descriptor, or one of another region, ends with FI_EFAULT and not in silence.
- */
+/* A buffer without a descriptor, or with one of another region, gives FI_EFAULT. */
 #include "steps.h"
 
 static void one(struct pair *pair, bool other_region)
@@ -20,7 +18,7 @@ static void one(struct pair *pair, bool other_region)
 	at(&pair->server, post_recv, &part, sizeof(part));
 	OK(fi_send(client->ep, client->buf, 4096, desc, FI_ADDR_UNSPEC, client));
 	wait_error(client->cq, &error);
-	/* Soft-RoCE calls each send that it cannot read a QP operation error. */
+	/* Soft-RoCE reports a QP operation error for each send whose buffer it cannot read. */
 	if (error.err != FI_EINVAL || !on_soft_roce(client))
 		EQUAL(error.err, FI_EFAULT);
 	EQUAL(error.op_context, client);

@@ -34,7 +34,9 @@ static void test(struct pair *pair)
 	check_text(text, "QP 0x");
 	check_text(text, "remote ");
 
-	/* Copied error data, no error data, and too small a buffer do as well. */
+	/*
+	 * The call also accepts copied error data, no error data, and a buffer that is too small.
+	 */
 	CHECK(error.err_data_size <= sizeof(data));
 	memcpy(data, error.err_data, error.err_data_size);
 	CHECK(!strcmp(fi_cq_strerror(cq, error.prov_errno, data, NULL, 0), text));

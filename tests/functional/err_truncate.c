@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A message that does not fit its receive: FI_ETRUNC there, an error at the sender, no byte behind
- * the buffer.
+ * A message that does not fit its receive: FI_ETRUNC at the receiver, an error at the sender, and
+ * no byte behind the buffer is written.
  */
 #include <string.h>
 #include "steps.h"
@@ -17,7 +17,7 @@ static void test(struct pair *pair)
 	post_send(&pair->client, &send);
 
 	at(&pair->server, next_recv_error, &error, sizeof(error));
-	/* Soft-RoCE does not tell that its QP operation error is one of length. */
+	/* Soft-RoCE does not report that its QP operation error is caused by the length. */
 	if (error.err != FI_EINVAL || !on_soft_roce(&pair->client))
 		EQUAL(error.err, FI_ETRUNC);
 	EQUAL(error.op_context, 5);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A key of more than 32 bits is never cut to one that fits: -FI_EKEYREJECTED at once, the endpoint
- * stays good.
+ * A key of more than 32 bits is never truncated to a valid one: the call returns -FI_EKEYREJECTED
+ * at once, and the endpoint continues to work.
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>

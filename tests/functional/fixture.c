@@ -194,7 +194,7 @@ struct fid_ep *end_ep(struct end *end, struct fi_info *info)
 	return ep;
 }
 
-/* Closes what may be there; every object begins with its fid. */
+/* Closes whatever is open; every object begins with its fid. */
 static void *closed(void *object)
 {
 	if (object)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Flags that an operation does not know give -FI_EBADFLAGS, and nothing is posted. */
+/* Flags that an operation does not support give -FI_EBADFLAGS, and nothing is posted. */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include "steps.h"
 
-/* More data than the 4 bytes that go along. */
+/* More data than the 4 bytes that a message carries. */
 static void data_is_4_bytes(struct end *end, struct fi_msg *msg, struct fi_msg_rma *rma)
 {
 	const uint64_t data = 1ULL << 32;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_FENCE: an operation starts only when reads before it are done, so it can send what they
- * fetched.
+ * FI_FENCE: an operation starts only when earlier reads are complete, so it can send the data that
+ * they fetched.
  */
 #include <string.h>
 #include <rdma/fi_rma.h>
 #include "steps.h"
 
 #define LEN    (128 << 10) /* of a read: many packets */
-#define TAIL   4096	   /* of it: what is sent on */
+#define TAIL   4096	   /* of it: the part that is sent */
 #define ROUNDS 10
 
-/* The read fetches from the server, the fenced send carries the fetched bytes back. */
+/* The read fetches from the server, and the fenced send returns the fetched bytes. */
 static void one(struct pair *pair, unsigned int seed)
 {
 	struct part part = { .off = LEN, .len = TAIL, .seed = seed, .context = seed };
@@ -31,7 +31,7 @@ static void one(struct pair *pair, unsigned int seed)
 	at_part(&pair->server, fill_part, LEN - TAIL, TAIL, seed);
 	at(&pair->server, post_recv, &part, sizeof(part));
 	memset(client->buf, 0, LEN);
-	/* In one batch, so that the device could begin the send at once. */
+	/* In one batch, so that the device could start the send at once. */
 	OK(fi_readmsg(client->ep, &read, FI_MORE));
 	OK(fi_sendmsg(client->ep, &msg, FI_FENCE));
 	at(&pair->server, reap_recv, &part, sizeof(part));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion levels: each is accepted; after a completion the data is at the target, and with
- * FI_INJECT_COMPLETE the buffer can be used again.
+ * Each completion level is accepted; after a completion the data is at the target, and with
+ * FI_INJECT_COMPLETE the buffer can be reused.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void one(struct pair *pair, uint64_t level, unsigned int seed)
 	OK(fi_writemsg(client->ep, &rma, level | FI_COMPLETION));
 	wait_context(client->cq, pair);
 	memset(client->buf, 0, LEN);
-	/* An acknowledged write is at the target, which takes no part in it. */
+	/* An acknowledged write has reached the target, which takes no part in it. */
 	at_part(&pair->server, check_part, 32768, LEN, seed);
 	if (level)
 		return;
@@ -57,7 +57,7 @@ static void test(struct pair *pair)
 	one(pair, FI_INJECT_COMPLETE, 2);
 	one(pair, FI_TRANSMIT_COMPLETE, 3);
 	one(pair, FI_DELIVERY_COMPLETE, 4);
-	/* What the device cannot promise is refused. */
+	/* Levels that the device cannot guarantee are refused. */
 	RETURNS(fi_sendmsg(client->ep, &msg, FI_COMMIT_COMPLETE), -FI_EBADFLAGS);
 	RETURNS(fi_sendmsg(client->ep, &msg, FI_MATCH_COMPLETE), -FI_EBADFLAGS);
 }

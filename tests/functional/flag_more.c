@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_MORE holds back until a call without it, or until as many as fit are held; everything then
- * goes in order, with the inline data of the time of the call.
+ * FI_MORE holds operations back until a call without it, or until the limit is reached; all are
+ * then sent in order, with the inline data as it was at the time of the call.
  */
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void batch(struct pair *pair, unsigned int first, unsigned int count)
 		wait_context(pair->client.cq, (void *)(uintptr_t)(first + i));
 }
 
-/* A batch is ended by any other call that posts. */
+/* Any other call that posts ends a batch. */
 static void ended_by_other(struct pair *pair)
 {
 	struct range range = { 0, 2 };
@@ -88,7 +88,7 @@ static void ended_by_other(struct pair *pair)
 	wait_context(client->cq, (void *)0);
 }
 
-/* A full queue ends it too: what was held back goes out and completes. */
+/* A full queue ends it, too: the operations held back are posted and complete. */
 static void ended_by_full_queue(struct pair *pair)
 {
 	unsigned int i, left = (unsigned int)fi_tx_size_left(pair->client.ep);
@@ -105,7 +105,7 @@ static void ended_by_full_queue(struct pair *pair)
 		wait_context(client->cq, (void *)(uintptr_t)i);
 }
 
-/* Writes of a batch land before the message that ends it. */
+/* Writes of a batch arrive before the message that ends it. */
 static void mixed(struct pair *pair)
 {
 	struct end *client = &pair->client;

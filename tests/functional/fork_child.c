@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A child of fork opens its own endpoints and uses them, while its parent's connection lives on:
- * what the parent writes into registered memory after the fork is what is sent.
+ * A forked child opens and uses its own endpoints while its parent's connection continues to work:
+ * the parent sends what it writes into registered memory after the fork.
  */
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A forked child closes an object of each kind that its parent opened, the parents of other objects
- * first or last. Each fi_close returns 0, and each object of the parent works on.
+ * A forked child closes an object of each kind that its parent opened, with the parents of other
+ * objects first or last. Each fi_close returns 0, and each object of the parent continues to work.
  */
 #include "fixture.h"
 #include "thread_pairs.h"
@@ -17,7 +17,7 @@
 
 enum { OBJECTS_MAX = 32, LEN = 64, FROM = 4096, TO = 8192, FAR = 12288 };
 
-/* Those that others need come first. */
+/* Objects that others need come first. */
 struct objects {
 	struct fid *fid[OBJECTS_MAX];
 	size_t count;
@@ -74,7 +74,7 @@ static void children(const struct objects *objects)
 	fork_to_close(objects, true);
 }
 
-/* Reads on until it is there. */
+/* Reads until the entry is available. */
 static void wait_for_context(struct stage *stage, const void *context)
 {
 	struct fi_cq_data_entry entry;
@@ -89,7 +89,7 @@ static void wait_for_context(struct stage *stage, const void *context)
 
 static void message(struct stage *stage, struct fid_ep *from, unsigned int seed)
 {
-	/* The buffers of a shared receive context are used in their order. */
+	/* The buffers of a shared receive context are used in order. */
 	struct fid_ep *rx = stage->srx ? NULL : stage->ep[1];
 	uint64_t before = fi_cntr_read(stage->cntr), limit = deadline();
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Forked children that go on without executing anything. */
+/* Forked children that continue without executing a program. */
 #include "forks.h"
 
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the machine is at the moment of the call is what fi_getinfo says: an address that is given
- * and taken away, an interface that goes down and up, a device that is removed and comes back;
- * while nothing happens, and in between.
+ * fi_getinfo reports the state of the machine at the moment of the call: an address that is added
+ * and removed, an interface that goes down and up, a device that is removed and returns; before,
+ * after and during changes.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static const struct setup setup;
 
-/* How many entries fi_getinfo has, and of them those with the spare address. */
+/* Returns the number of entries of fi_getinfo, and how many of them have the spare address. */
 static int look(int *spare)
 {
 	struct fi_info *hints = hints_for(&setup), *info = NULL, *at;
@@ -52,7 +52,10 @@ static bool offers_spare(void)
 	return spare > 0;
 }
 
-/* So that what follows is asked in each state the library may be in: settled, and not. */
+/*
+ * So that the following is tested in both states of the library: with a settled snapshot, and
+ * without.
+ */
 static void let_settle(void)
 {
 	uint64_t end = now_ms() + 1500;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The false GPU of tests/hmem, and the registration of its dma-bufs. Soft-RoCE takes none, so a
- * second mapping of the memory is registered at the address of the first.
+ * The fake GPU of tests/hmem, and the registration of its dma-bufs. Soft-RoCE does not support
+ * them, so a second mapping of the memory is registered at the address of the first one.
  */
 #include "gpu.h"
 
@@ -17,7 +17,7 @@
 
 enum { REGIONS = 1024 };
 
-/* The library calls these, and not those of libibverbs. */
+/* The library calls these functions instead of those of libibverbs. */
 #define EXPORTED __attribute__((visibility("default")))
 
 static struct {
@@ -42,7 +42,7 @@ static void find(void *library, const char *name, void *to)
 	memcpy(to, &found, sizeof(found));
 }
 
-/* Its name in the process is libcuda.so.1, so that the library opens the same. */
+/* Its name in the process is libcuda.so.1, so that the library opens the same one. */
 __attribute__((constructor)) static void open_false_gpu(void)
 {
 	void *library = dlopen(GPU_LIBRARY, RTLD_NOW);
@@ -198,7 +198,7 @@ EXPORTED struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, si
 	return NULL;
 }
 
-/* The memory of the mapping stays while the device uses it. */
+/* The memory of the mapping remains while the device uses it. */
 EXPORTED int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	dereg_fn *dereg = (dereg_fn *)dlsym(RTLD_NEXT, "ibv_dereg_mr");

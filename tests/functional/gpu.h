@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Device memory in tests. A program that links gpu.c has the false GPU of tests/hmem, and the
- * memory of its fixtures is the GPU's. Others have none.
+ * Device memory in tests. A program that links gpu.c has the fake GPU of tests/hmem, and its
+ * fixtures allocate their memory there. Other programs have none.
  */
 #ifndef GPU_H
 #define GPU_H
@@ -20,11 +20,11 @@ struct gpu {
 	void (*put)(void *to, const void *from, size_t len);
 	void (*get)(void *to, const void *from, size_t len);
 	int (*export)(const void *addr, size_t len); /* a descriptor of a dma-buf */
-	uint64_t (*calls)(void);		     /* of anybody, so far */
-	uint64_t (*regions)(void);		     /* that were registered as dma-buf so far */
+	uint64_t (*calls)(void);		     /* allocations so far */
+	uint64_t (*regions)(void);		     /* dma-buf registrations so far */
 };
 
-/* NULL where there is none. */
+/* NULL if there is none. */
 extern const struct gpu *const gpu;
 
 /* memcpy() and memset() where either side may be device memory. */

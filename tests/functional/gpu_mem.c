@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory of tests, wherever it is. */
+/* The memory of tests, in the host or in the GPU. */
 #include "gpu.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Of programs without device memory. */
+/* For programs without device memory. */
 #include "gpu.h"
 
 const struct gpu *const gpu;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What well-known users ask of fi_getinfo is offered, and works: with each set of hints two
- * endpoints are opened and do one transfer of each kind that the set is for. Sets that need
+ * The hints of well-known users of fi_getinfo are matched and work: with each set of hints two
+ * endpoints are opened, and do one transfer of each kind that the set is for. Sets that need
  * scalable endpoints or device memory may be refused.
  */
 #include "hint_sets.h"
@@ -35,7 +35,7 @@ static struct fid_domain *domain;
 static struct side side[2];
 static struct fid_mr *mr;
 static void *desc;
-static struct fi_context2 contexts[4]; /* of operations, as modes may want */
+static struct fi_context2 contexts[4]; /* of operations, as some modes require */
 
 static struct {
 	uint8_t out[LEN], in[MULTI_LEN];
@@ -134,7 +134,7 @@ static void close_all(void)
 	OK(fi_close(&fabric->fid));
 }
 
-/* The next completion of a side, while the other makes progress. */
+/* Waits for the next completion of a side, while the other side makes progress. */
 static struct fi_cq_tagged_entry comp(int at)
 {
 	struct fi_cq_err_entry error = { 0 };
@@ -196,7 +196,10 @@ static uint64_t remote(const void *at)
 		       : (uint64_t)((const uint8_t *)at - (const uint8_t *)&mem);
 }
 
-/* A write need not be there when it completes: the read that follows the completion sees it. */
+/*
+ * A write may complete before its data is there: the read that follows the completion sees the
+ * data.
+ */
 static void rma(void)
 {
 	uint64_t key = fi_mr_key(mr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What well-known users of the interface ask of fi_getinfo. */
+/* The hints with which well-known users of the interface call fi_getinfo. */
 #ifndef HINT_SETS_H
 #define HINT_SETS_H
 
@@ -22,7 +22,7 @@ struct hint_set {
 	uint64_t op_flags; /* transmit */
 	size_t cq_data_size, inject_size, tx_contexts, rx_contexts;
 	uint32_t addr_format, tclass;
-	bool optional; /* may be refused: not every build or machine has what it needs */
+	bool optional; /* may be refused, because not every build or machine supports it */
 };
 
 extern const struct hint_set hint_sets[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The table of hint_sets: a row for each user, or way of use, of FI_EP_RDM. */
+/* The table of hint_sets: a row for each user of FI_EP_RDM, or for each way of using it. */
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include "hint_sets.h"

@@ -4,7 +4,7 @@
 #include "gpu.h"
 #include "steps.h"
 
-/* Places in the buffer of the client. */
+/* Offsets in the client's buffer. */
 enum { OPERAND = 0, COMPARE = 8, RESULT = 16, TARGET = 64 };
 
 static void put_word(struct end *end, size_t at, uint64_t word)

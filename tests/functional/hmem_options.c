@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_OPT_FI_HMEM_P2P and FI_OPT_CUDA_API_PERMITTED of connected endpoints, and what they change. */
+/* FI_OPT_FI_HMEM_P2P and FI_OPT_CUDA_API_PERMITTED of connected endpoints, and their effects. */
 #include "gpu.h"
 #include "steps.h"
 
@@ -28,7 +28,7 @@ static void test_p2p(struct end *end)
 	EQUAL(len, sizeof(p2p));
 }
 
-/* Without calls of CUDA the device moves the data, and what would be copied is refused. */
+/* Without calls of CUDA the device moves the data, and operations that need a copy are refused. */
 static void test_permitted(struct pair *pair)
 {
 	struct part part = { .len = 64, .seed = 5, .context = 5 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages of reliable datagrams between buffers in device memory, of every size and protocol,
- * expected and unexpected, injected, truncated, several to a buffer, and without RDMA.
+ * Messages of reliable datagrams between buffers in device memory: every size and protocol,
+ * expected and unexpected, injected, truncated, several in one buffer, and without RDMA.
  */
 #include "hmem_rdm.h"
 
@@ -42,7 +42,7 @@ static void test_sizes(struct hmem_pair *h)
 		exchange(h, sizes[i], 2 * i + 1, false);
 		exchange(h, sizes[i], 2 * i + 2, true);
 	}
-	/* The three largest went by RDMA. */
+	/* The three largest were transferred by RDMA. */
 	CHECK(gpu->regions() >= regions + 2 * 2 * 3);
 }
 
@@ -105,7 +105,7 @@ static void test_multi(struct hmem_pair *h)
 	}
 }
 
-/* Everything in packets, which are copied. */
+/* All are sent in packets, which are copied. */
 static void test_without_rdma(struct hmem_pair *h)
 {
 	int i, p2p = FI_HMEM_P2P_REQUIRED;

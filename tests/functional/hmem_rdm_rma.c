@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* RMA and atomics of reliable datagrams on device memory; collectives refuse it. */
+/* RMA and atomics of reliable datagrams access device memory; collectives refuse it. */
 #include "hmem_rdm.h"
 #include <rdma/fi_collective.h>
 
@@ -68,7 +68,7 @@ static void test_atomics(struct hmem_pair *h)
 	EQUAL(word_at(h->buf[1]), 37);
 }
 
-/* Without its descriptor device memory cannot be used for large transfers. */
+/* Without its descriptor, device memory cannot be used for large transfers. */
 static void test_no_desc(struct hmem_pair *h)
 {
 	struct rdm_side *side = &h->pair.side[0];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who does not ask for FI_HMEM causes no call of a GPU's library. What device memory cannot do is
- * refused: other interfaces, dma-bufs that are none, memory that cannot be registered.
+ * A program that does not request FI_HMEM causes no call of a GPU's library. What is not possible
+ * with device memory is refused: other interfaces, invalid dma-bufs, memory that cannot be
+ * registered.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +120,7 @@ static void test_regions(struct opened *opened, void *buf)
 	unsetenv("FALSE_CUDA_NO_DMABUF");
 }
 
-/* Of one that the program exported itself, which it may close at once. */
+/* Of a dma-buf that the program exported itself, and may close at once. */
 static void test_dmabuf(struct opened *opened, void *buf)
 {
 	struct fi_mr_dmabuf dmabuf = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Under FI_HOOK=perf;trace a connection works as without, and what hooks tell agrees with what was
- * done.
+ * Under FI_HOOK=perf;trace a connection works as without hooks, and the hooks report the calls that
+ * were made.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -57,7 +57,7 @@ static void step_open_again(struct end *end, void *arg)
 {
 	struct fi_info *hints = hints_for(end->setup), *info;
 
-	/* Open objects as hints stand for the provider's. */
+	/* Open objects in the hints stand for the provider's objects. */
 	(void)arg;
 	hints->domain_attr->domain = end->domain;
 	hints->fabric_attr->fabric = end->fabric;

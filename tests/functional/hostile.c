@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A foe on plain librdmacm and libibverbs. */
+/* An attacker that uses plain librdmacm and libibverbs. */
 #include "hostile.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,7 @@
 #include "prov/verbs/cm/cm_wire.h"
 
 enum {
-	STEP_MS = 3000, /* of what a healthy kernel answers at once */
+	STEP_MS = 3000, /* how long a healthy kernel takes to answer, at most */
 	SENDS = 32,
 	MEMORY = (FOE_SLOTS + SENDS) * FOE_SLOT + FOE_SPARE,
 };
@@ -55,7 +55,10 @@ void foe_open(struct foe *foe, const char *from)
 	EQUAL(rdma_bind_addr(foe->id, (struct sockaddr *)&name), 0);
 }
 
-/* All events that the kernel still has for the ids are let go, or it waits for them. */
+/*
+ * Acknowledges all events that the kernel still has for the ids; otherwise destroying them would
+ * block.
+ */
 void foe_close(struct foe *foe)
 {
 	if (foe->id && foe->id->qp)
@@ -96,7 +99,7 @@ size_t foe_pack(uint8_t *bytes, const struct ofi_rdm_cmwire *cm)
 	return vrb_cm_pack(bytes, data, sizeof(data));
 }
 
-/* The next event of the channel; NULL when there is none within the time. */
+/* Returns the next event of the channel, or NULL if none arrives in time. */
 static struct rdma_cm_event *next_event(struct foe *foe, int ms)
 {
 	struct pollfd fd = { .fd = foe->channel->fd, .events = POLLIN };
@@ -139,8 +142,8 @@ static void make_qp(struct foe *foe)
 }
 
 /*
- * Where there is no queue pair each has a number of its own: the kernel takes one that is used
- * twice for a remnant.
+ * Without a queue pair each request has its own number: the kernel takes one that is used twice for
+ * a stale connection.
  */
 static struct rdma_conn_param param_of(const struct foe *foe, const void *data, size_t len)
 {
@@ -211,7 +214,7 @@ enum foe_answer foe_join(struct foe *foe, const struct sockaddr_in *to)
 	struct ofi_rdm_cmwire cm;
 	int i;
 
-	/* A port that nobody listens at, of the host where it comes from. */
+	/* A port of the source's host on which nobody listens. */
 	for (i = 0;; i++) {
 		foe_open(foe, NULL);
 		name.sin_port = htons((uint16_t)(2000 + foe_random(20000)));
@@ -221,7 +224,7 @@ enum foe_answer foe_join(struct foe *foe, const struct sockaddr_in *to)
 		answer = foe_await(foe, FOE_MS);
 		if (answer == FOE_UP || i == 20)
 			return answer;
-		/* There may be too many connections of this host for now. */
+		/* The host may have too many connections for the moment. */
 		foe_close(foe);
 		sleep_ms(50);
 	}
@@ -245,7 +248,7 @@ void foe_listen_to(struct foe *foe)
 		post_recv(foe, i);
 }
 
-/* Takes one completion: what was received is kept, what was sent is over. */
+/* Takes one completion: keeps what was received, and counts what was sent. */
 static void poll_one(struct foe *foe)
 {
 	struct ibv_wc wc;
@@ -264,7 +267,7 @@ static void poll_one(struct foe *foe)
 	}
 }
 
-/* Whether the victim has ended the connection. */
+/* Returns true if the victim has ended the connection. */
 static bool is_over(struct foe *foe)
 {
 	struct rdma_cm_event *event = next_event(foe, 0);
@@ -275,7 +278,7 @@ static bool is_over(struct foe *foe)
 	return over;
 }
 
-/* Until so many are out. The first failure, -1: not within the time. */
+/* Waits until that many are complete. Returns the first failure, or -1 at the time limit. */
 static int await_sends(struct foe *foe, unsigned int out)
 {
 	uint64_t end = now_ms() + FOE_MS;
@@ -409,7 +412,7 @@ void foe_accept(struct foe *to, struct foe *from, struct rdma_cm_id *id, const v
 	make_qp(to);
 	foe_listen_to(to);
 	param = param_of(to, data, len);
-	/* The victim may have given up meanwhile. */
+	/* The victim may have given up in the meantime. */
 	if (!rdma_accept(id, &param))
 		foe_await(to, FOE_MS);
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A foe that asks and asks: for keys that there are not, and for answers that it never takes.
- * Either ends its connection at the bound, and the victims go on.
+ * An attacker sends endless requests, for invalid keys and for answers that it never takes. Both
+ * end its connection at the limit, and the victims continue to work.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "hostile.h"
 
-/* What is asked before the victim looks is taken, too. */
+/* Requests that arrive before the victim looks are accepted, too. */
 enum { GUESSES = 5000, MANY = 40000, ASK_MS = 12000, GROWN_KIB = 6144 };
 
 static struct victims victims;
 
-/* How many were taken until the connection ended. */
+/* Returns the number of requests accepted until the connection ended. */
 static unsigned int ask(uint64_t key, unsigned int most)
 {
 	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_KEY_REQ, .key = key };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A stranger that knows an endpoint's name sends it datagrams of all sizes, with right and wrong
- * keys, while another endpoint does. What the pair receives of each other is whole and from whom it
- * says. What does not fit into a receive costs those behind it, as it always does, and afterwards
- * nothing is lost.
+ * keys, while another endpoint sends, too. The pair receives each other's datagrams intact and with
+ * their source. A datagram that does not fit a receive costs the receives behind it, as documented;
+ * afterward nothing is lost.
  */
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
@@ -29,7 +29,7 @@ struct stranger {
 	struct ibv_qp *qp;
 	struct ibv_ah *ah;
 	struct ibv_mr *mr;
-	uint32_t qpn, qkey, mtu; /* of who is sent to */
+	uint32_t qpn, qkey, mtu; /* of the destination */
 	uint8_t buf[8192];
 };
 
@@ -67,7 +67,7 @@ static void make_qp(struct stranger *s, uint8_t port)
 	EQUAL(ibv_modify_qp(s->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
 }
 
-/* A name has the GID, the number of the queue pair and its key, in network order. */
+/* A name consists of the GID, the number of the queue pair and its key, in network order. */
 static void open_stranger(struct stranger *s, const struct name *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL), **dev = list;
@@ -106,7 +106,7 @@ static void close_stranger(struct stranger *s)
 	ibv_close_device(s->ctx);
 }
 
-/* One datagram, with or without immediate data, and the right key or not. */
+/* Sends one datagram, with or without immediate data, with the right key or not. */
 static void stray(struct stranger *s, size_t len, unsigned int i)
 {
 	struct ibv_sge sge = { (uintptr_t)s->buf, (uint32_t)len, s->mr->lkey };
@@ -128,7 +128,7 @@ static void stray(struct stranger *s, size_t len, unsigned int i)
 		pause_until(limit, "the stranger's send");
 }
 
-/* What is in buf: of the other end, with its number, or of a stranger. */
+/* Checks buf: it is from the other end, with its number, or from a stranger. */
 static bool is_stray(const uint8_t *bytes, size_t len)
 {
 	size_t i;
@@ -145,7 +145,7 @@ struct outcome {
 
 static bool posted[RECVS]; /* and not completed */
 
-/* Takes what comes until nothing does. */
+/* Takes datagrams until no more arrive. */
 static void step_take(struct end *end, void *arg)
 {
 	struct outcome *outcome = arg;
@@ -239,7 +239,7 @@ static void test(struct pair *pair)
 		}
 		outcome = (struct outcome){ 0 };
 		at(&pair->server, step_take, &outcome, sizeof(outcome));
-		/* As long as there are receives for all. */
+		/* While there are receives for all. */
 		if (!(round & 1))
 			EQUAL(outcome.whole, (STRAYS + 7) / 8);
 		all.strays += outcome.strays;
@@ -249,7 +249,7 @@ static void test(struct pair *pair)
 	printf("%u strays, %u of %u datagrams of the pair, %u failures\n", all.strays, all.whole,
 	       ROUNDS * ((STRAYS + 7) / 8), all.failed);
 	CHECK(all.whole && all.strays);
-	/* In peace all is as it was. */
+	/* Without the attack everything works as before. */
 	at(&pair->server, step_post, NULL, 0);
 	send_some(pair, 10);
 	outcome = (struct outcome){ 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A foe that uses things up: connections that are half open, silent, deaf or never end, messages
- * that nobody waits for. The victims go on, a genuine peer gets in soon after, and the memory comes
- * back.
+ * An attacker uses up resources: connections that are half open, silent, unresponsive or never end,
+ * and messages that nobody receives. The victims continue to work, a genuine peer connects soon
+ * afterward, and the memory is freed.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void half_open(void)
 	       answers[FOE_REJECTED], answers[FOE_NOTHING]);
 }
 
-/* Connections that nothing is ever heard of, and that hear nothing. */
+/* Connections that neither send nor receive anything. */
 static void be_silent(void)
 {
 	struct sockaddr_in name = victims.facts.name[0];
@@ -67,7 +67,8 @@ static void release(struct foe *foes, unsigned int count)
 }
 
 /*
- * The victim sends to those who post no receives, and to those who never ask for what is announced.
+ * The victim sends to peers that post no receives, and to peers that never ask for what is
+ * announced.
  */
 static void deaf(void)
 {
@@ -83,7 +84,7 @@ static void deaf(void)
 	release(lurkers, DEAF);
 }
 
-/* As many as the victim takes, and then some; how many. */
+/* Opens as many as the victim accepts, and some more; returns their number. */
 static unsigned int flood(struct foe *foe, enum ofi_rdm_wire_type type, unsigned int count)
 {
 	uint8_t list[sizeof(struct ofi_rdm_wire_region)], bytes[FOE_SLOT] = { 0 };

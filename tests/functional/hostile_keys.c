@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A foe that the victim really sends messages to tries the keys that it gets, and others: memory
- * around, writing where it may only read, after the end of the message, by another connection; and
- * keys that it guesses.
+ * An attacker to which the victim sends messages tries the keys that it gets, and others: it reads
+ * the memory around the message, writes where it may only read, accesses the message after its end
+ * or on another connection, and guesses keys.
  */
 #include <rdma/fi_atomic.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static struct foe lurker;
 static struct sockaddr_in lurking;
 static unsigned int tries, let_in;
 
-/* A connection of the victim's to the foe with a message announced. */
+/* A connection of the victim to the attacker, with a message announced. */
 static void get_message(struct foe *foe, struct ofi_rdm_wire_packet *rts,
 			struct ofi_rdm_wire_region *region)
 {
@@ -48,7 +48,7 @@ static void finish(struct foe *foe, const struct ofi_rdm_wire_packet *rts)
 	EQUAL(foe_say(foe, bytes, ofi_rdm_wire_build(bytes, &fin)), IBV_WC_SUCCESS);
 }
 
-/* What is announced can be read, or it is no transfer. */
+/* What is announced can be read, or the message is not a rendezvous. */
 static void honest(void)
 {
 	struct pair_report report = pair_check(&victims, 1);
@@ -83,7 +83,7 @@ static void refused(struct foe *foe, const char *what, enum ibv_wr_opcode opcode
 		printf("LET IN: %s\n", what);
 }
 
-/* A try ends the connection, so each has one of its own. */
+/* A failed access ends the connection, so each one uses its own. */
 static void abuse(const char *what, enum ibv_wr_opcode opcode, int64_t offset, uint32_t len)
 {
 	struct ofi_rdm_wire_region region;
@@ -116,8 +116,8 @@ static void afterwards(void)
 }
 
 /*
- * The windows of soft-RoCE can't be used: there a key is for all connections, until the message is
- * complete.
+ * The windows of soft-RoCE cannot be used, so a key is valid on all connections until the message
+ * is complete.
  */
 static void elsewhere(void)
 {
@@ -140,7 +140,7 @@ static void elsewhere(void)
 			region.key, 64);
 		foe_close(&other);
 	}
-	/* All that does not hurt the message. */
+	/* All accesses that do not damage the message. */
 	EQUAL(foe_rdma(&foe, IBV_WR_RDMA_READ, region.addr, (uint32_t)region.key, LEN),
 	      IBV_WC_SUCCESS);
 	finish(&foe, &rts);
@@ -148,7 +148,7 @@ static void elsewhere(void)
 	foe_close(&foe);
 }
 
-/* Around what is known, in number and in place. */
+/* Values near the known ones, of keys and of addresses. */
 static void guess(void)
 {
 	uint64_t base = victims.facts.key[0] & ~0xffull;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer accepts, and refuses when the connection is there already. The connection has ended then:
- * the next message makes another one. The kernel lets such a refusal through only in a moment that
- * a test can't wait for, so the end of the connection is passed to the endpoint as one.
+ * A peer accepts, and rejects when the connection is already established. This ends the connection,
+ * and the next message makes another one. The kernel passes on such a rejection only within a
+ * moment that a test cannot hit, so the test passes the end of the connection to the endpoint as a
+ * rejection.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,7 +34,7 @@ __attribute__((visibility("default"))) int rdma_get_cm_event(struct rdma_event_c
 	return 0;
 }
 
-/* A message of the node, by a connection that is made for it. */
+/* Sends a message of the node on a connection that is made for it. */
 static void send_to(struct node *node, struct foe *lurker, const struct sockaddr_in *name,
 		    fi_addr_t to, struct foe *foe)
 {

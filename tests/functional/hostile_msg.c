@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Strangers at the door of a passive endpoint while a connected pair works: private data of every
- * length that lies about it, requests that are given up before they are answered, that are never
- * completed once they are, and more than anybody reads. A connected stranger then sends too much
- * and reaches for memory. The pair does not notice.
+ * Strangers attack a passive endpoint while a connected pair works: private data of every length
+ * with wrong length fields, requests that are abandoned before they are answered, that are never
+ * completed afterward, and more requests than anybody reads. A connected stranger then sends too
+ * much and accesses memory without permission. The pair is not affected.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void step_serve(struct end *end, void *arg)
 struct request {
 	size_t len;
 	uint8_t data[256];
-	int ms;	   /* to wait for it, 0: as long as it takes */
+	int ms;	   /* time to wait for it; 0: without a limit */
 	bool came; /* and was rejected */
 };
 
@@ -78,12 +78,12 @@ static void step_reject(struct end *end, void *arg)
 	request->came = next_request(end, request, &info);
 	if (!request->came)
 		return;
-	/* Of a peer that has gone the rejection fails, which is no harm. */
+	/* Rejecting a peer that has gone fails, which does no harm. */
 	(void)fi_reject(end->pep, info->handle, "no", 2);
 	fi_freeinfo(info);
 }
 
-/* All that there are; how many, in arg. */
+/* Reads all requests; arg gets their number. */
 static void step_reject_all(struct end *end, void *arg)
 {
 	struct request request = { .ms = 300 };
@@ -93,7 +93,7 @@ static void step_reject_all(struct end *end, void *arg)
 		++*count;
 }
 
-/* To peers that never answer, or have gone: no more than an error comes of it. */
+/* Accepts peers that never answer, or have gone: at most this gives an error. */
 static void step_accept_all(struct end *end, void *arg)
 {
 	struct request request = { .ms = 200 };
@@ -113,7 +113,7 @@ static void step_accept_all(struct end *end, void *arg)
 		OK(fi_close(&eps[i]->fid));
 }
 
-/* The pair's messages, both ways, and its RMA. */
+/* The pair exchanges messages both ways, and RMA. */
 static void exchange(struct pair *pair)
 {
 	struct end *client = &pair->client;
@@ -136,7 +136,10 @@ static void ask_as_is(struct foe *foe, const void *data, size_t len)
 	CHECK(foe_ask(foe, &door, data, len, false));
 }
 
-/* Each length, honest and not: what is said to be there comes, as far as it is there. */
+/*
+ * Each length, correct and wrong: the data arrives up to the smaller of the real and the stated
+ * length.
+ */
 static void all_lengths(struct pair *pair)
 {
 	static const uint8_t claims[] = { 0, 1, 55, 56, 57, 255 };
@@ -186,7 +189,7 @@ static void given_up(struct pair *pair)
 		foe_close(&foes[i]);
 }
 
-/* Nobody reads: the application has to keep no more than it said. */
+/* Nobody reads: the library keeps no more requests than the backlog. */
 static void flood(struct pair *pair)
 {
 	struct foe foes[FLOOD];
@@ -218,7 +221,7 @@ static void step_endpoint(struct end *end, void *arg)
 		struct fi_cq_err_entry error = { 0 };
 		uint64_t limit = deadline();
 
-		/* Its receive was too short for what came. */
+		/* Its receive was too short for the message. */
 		while (fi_cq_read(end->rxcq, &entry, 1) != -FI_EAVAIL)
 			pause_until(limit, "the error of a stranger's endpoint");
 		RETURNS(fi_cq_readerr(end->rxcq, &error, 0), 1);
@@ -235,7 +238,7 @@ static void step_endpoint(struct end *end, void *arg)
 	fi_freeinfo(info);
 }
 
-/* A stranger whose connection is accepted sends what there is no room for. */
+/* A stranger whose connection is accepted sends more than fits. */
 static void guest(struct pair *pair)
 {
 	uint8_t bytes[512] = { 0 };
@@ -254,7 +257,7 @@ static void guest(struct pair *pair)
 	exchange(pair);
 }
 
-/* One event of the guest is left, that it is gone. */
+/* One event of the stranger remains: its disconnection. */
 static void step_drain(struct end *end, void *arg)
 {
 	struct fi_eq_err_entry error;

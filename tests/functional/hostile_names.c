@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A foe that claims to be whoever it likes, a victim's peer among them, with what it recorded and
- * with what it invents: from the victims' host and from another. No connection of the victims ends,
- * none of their messages goes to the foe.
+ * An attacker claims to be anybody, including a victim's peer, with recorded and with invented
+ * data, from the victims' host and from another one. No connection of the victims ends, and none of
+ * their messages reaches the attacker.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { ANSWERS = 9, NAMES = 30, GROWN_KIB = 8192 };
 static struct victims victims;
 static unsigned int answers[4], reasons[OFI_RDM_CMWIRE_REASONS];
 
-/* As whoever the data say; what the victim sends is not what the peer was sent. */
+/* Connects as the peer that the data names; the victim does not send the peer's messages there. */
 static enum foe_answer claim_bytes(const struct sockaddr_in *to, const char *from, const void *data,
 				   size_t len)
 {
@@ -48,8 +48,8 @@ static enum foe_answer claim(const struct sockaddr_in *to, const char *from,
 }
 
 /*
- * What a victim says of itself to a foe that it wants to send to; the foe does not answer, or
- * answers nonsense.
+ * What a victim discloses to an attacker to which it sends; the attacker does not answer, or
+ * answers with invalid data.
  */
 static struct ofi_rdm_cmwire spy(uint8_t *data, size_t *len)
 {
@@ -72,7 +72,7 @@ static struct ofi_rdm_cmwire spy(uint8_t *data, size_t *len)
 	return cm;
 }
 
-/* The first victim's name towards the second, and its own. */
+/* The first victim's name as seen by the second one, and its own. */
 static void claim_victims(const char *from, const struct ofi_rdm_cmwire *known,
 			  const uint8_t *recorded, size_t len)
 {
@@ -143,7 +143,7 @@ static void claim_odd(const char *from)
 	pair_check(&victims, 1);
 }
 
-/* The recorded request in pieces, and with each of its first bytes changed. */
+/* The recorded request truncated, and with each of its first bytes changed. */
 static void claim_torn(const uint8_t *recorded, size_t len)
 {
 	uint8_t data[256];
@@ -168,7 +168,7 @@ static void claim_torn(const uint8_t *recorded, size_t len)
 	pair_check(&victims, 1);
 }
 
-/* Invented names, of hosts that there are and that there are not. */
+/* Invented names, of hosts that exist and of hosts that do not. */
 static void claim_many(const char *from)
 {
 	struct sockaddr_in name = victims.facts.name[0];
@@ -186,7 +186,7 @@ static void claim_many(const char *from)
 	pair_check(&victims, 1);
 }
 
-/* What a victim gets for an answer when it calls the foe. */
+/* What a victim gets as an answer if it connects to the attacker. */
 static void answer(struct foe *lurker, struct rdma_cm_id *id, const struct sockaddr_in *name,
 		   unsigned int how)
 {
@@ -229,8 +229,8 @@ static void answer(struct foe *lurker, struct rdma_cm_id *id, const struct socka
 }
 
 /*
- * The victim calls, and is answered with nonsense, each reason there is and some that there are
- * not, or not at all.
+ * The victim connects, and is answered with invalid data, with each valid reason and some invalid
+ * ones, or not at all.
  */
 static void mislead(void)
 {

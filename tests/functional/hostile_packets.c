@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A connected foe sends packets of every type: well-formed ones at the wrong time, with wrong
- * numbers, lengths and places, cut at each byte, with bytes changed, and noise. The victim ends
- * that connection, or goes on; nobody else notices.
+ * A connected attacker sends packets of every type: well-formed ones at the wrong time, with wrong
+ * numbers, lengths and offsets, truncated at each byte, with bytes changed, and noise. The victim
+ * ends that connection or continues; nobody else is affected.
  */
 #include <rdma/fi_atomic.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void join(void)
 	joins++;
 }
 
-/* As often as the connection lives, or anew. */
+/* Repeats it while the connection lives, on a new one if needed. */
 static void say(const void *bytes, size_t len)
 {
 	join();
@@ -34,7 +34,7 @@ static void say(const void *bytes, size_t len)
 		foe_close(&foe);
 		return;
 	}
-	/* An ended connection is seen with the next packet only. */
+	/* Only the next packet shows that a connection has ended. */
 }
 
 static uint8_t list[OFI_RDM_WIRE_REGIONS * sizeof(struct ofi_rdm_wire_region)];
@@ -93,7 +93,7 @@ static void say_packet(const struct ofi_rdm_wire_packet *packet)
 	say(bytes, build(bytes, packet));
 }
 
-/* In a connection of its own, each type once, and twice. */
+/* On its own connection, each type once, and twice. */
 static void each_type(void)
 {
 	struct ofi_rdm_wire_packet packet;
@@ -112,7 +112,7 @@ static void each_type(void)
 	pair_check(&victims, 1);
 }
 
-/* All types in a row without leaving in between, as far as the victim bears it. */
+/* All types in sequence without reconnecting, as far as the victim accepts them. */
 static void torn(void)
 {
 	uint8_t bytes[FOE_SLOT] = { 0 };
@@ -192,7 +192,7 @@ static void huge_messages(void)
 	foe_close(&foe);
 }
 
-/* Requests for memory that was not given, and operations that there are not. */
+/* Requests for memory that was not granted, and operations that do not exist. */
 static void atomics(void)
 {
 	static const uint64_t places[] = {
@@ -228,7 +228,7 @@ static void atomics(void)
 	pair_check(&victims, 1);
 }
 
-/* About messages of others: the numbers are small, those that are in use are hit. */
+/* About messages of others: numbers are small, so some of these are in use. */
 static void ids(void)
 {
 	static const enum ofi_rdm_wire_type types[] = {
@@ -270,7 +270,7 @@ static void storm(enum ofi_rdm_wire_type type, enum ofi_rdm_wire_type other, uns
 	pair_check(&victims, 1);
 }
 
-/* The victim sends to the foe, which answers with all there is, several times. */
+/* The victim sends to the attacker, which answers with all types, several times. */
 static void answer_wrong(void)
 {
 	static const enum ofi_rdm_wire_type types[] = { OFI_RDM_WIRE_FIN, OFI_RDM_WIRE_CTS,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Two endpoints that work and check everything, in a process of their own; newcomers. */
+/* Two endpoints in a separate process that exchange data and check everything; newcomers. */
 #include "hostile.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 enum {
 	SIZES = 4,
 	LARGEST = 60000,
-	GUARD = 4096, /* bytes before and behind that nobody is given */
+	GUARD = 4096, /* bytes before and behind that nobody may access */
 	RMA_LEN = 6000,
 	GIFTS = 64,
 	CALM_MS = 10000,
@@ -60,7 +60,7 @@ static void want(struct fi_info *hints)
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV;
 }
 
-/* Gifts may fail; whatever else does fails the test. */
+/* Sends to attackers may fail; any other failure fails the test. */
 static void take(int i, ssize_t ret, const struct fi_cq_tagged_entry *entry)
 {
 	struct fi_cq_err_entry error = { 0 };
@@ -113,7 +113,7 @@ static void await(const struct op *op, const char *what)
 		progress();         \
 	} while (again_at(__FILE__, __LINE__, #call, (call)))
 
-/* Whether the call is to be made again. */
+/* Returns true if the call must be repeated. */
 static bool again_at(const char *file, int line, const char *what, ssize_t ret)
 {
 	if (ret != -FI_EAGAIN)
@@ -240,7 +240,7 @@ static void do_round(void)
 		report.slowest_ms = (uint32_t)took;
 }
 
-/* A newcomer says its name, and is answered with the same. */
+/* A newcomer sends its name, and gets the same name back. */
 static void expect_newcomer(int i)
 {
 	struct side *side = &sides[i];
@@ -268,7 +268,7 @@ static void welcome(int i)
 	expect_newcomer(i);
 }
 
-/* The foe gets what the foe is given; what becomes of it does not matter to anybody. */
+/* Sends to the attacker what it is supposed to get; whether this succeeds does not matter. */
 static void send_gifts(const struct order *order)
 {
 	struct rdm_side *side = &rdm.side[0];
@@ -288,7 +288,7 @@ static void send_gifts(const struct order *order)
 	}
 }
 
-/* False when it is over. */
+/* Returns false at the end. */
 static bool obey(const struct child *parent)
 {
 	struct pollfd fd = { .fd = parent->sock, .events = POLLIN };
@@ -346,7 +346,7 @@ static void open_victims(struct pair_facts *facts)
 	facts->gift = (uintptr_t)gift_area + GUARD;
 }
 
-/* The endpoints are closed with whatever is still open of foes. */
+/* The endpoints are closed with all connections of attackers that are still open. */
 static void close_victims(void)
 {
 	int i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the receiver of a large message gets a right to is to read that message until it says that
- * it has it: it can neither write there, nor read a byte in front of it, behind it or later. The
- * same for what it is let write. Asking for keys that there are not ends the connection.
+ * The receiver of a large message gets the right to read that message until it acknowledges it: it
+ * can neither write there, nor read a byte before it, behind it or later. The same holds for memory
+ * that it may write. Requests for invalid keys end the connection.
  */
 #include <string.h>
 #include "hostile.h"
@@ -15,7 +15,7 @@ static struct foe lurker, foe;
 static struct ofi_rdm_wire_packet rts;
 static struct ofi_rdm_wire_region gift;
 
-/* The victim connects to send; it is let in, and what it announces is heard. */
+/* The victim connects to send; the attacker accepts, and receives what it announces. */
 static void be_sent_to(void)
 {
 	struct sockaddr_in name;
@@ -60,7 +60,7 @@ static void read_it(void)
 	EQUAL(foe_rdma(&foe, IBV_WR_RDMA_READ, gift.addr, (uint32_t)gift.key, LEN), IBV_WC_SUCCESS);
 }
 
-/* Each time by a connection of its own, which a refusal ends. */
+/* Each on its own connection, which a refused access ends. */
 static void try_to(const char *what, enum ibv_wr_opcode opcode, int64_t offset, uint32_t len)
 {
 	be_sent_to();
@@ -71,7 +71,7 @@ static void try_to(const char *what, enum ibv_wr_opcode opcode, int64_t offset, 
 	go();
 }
 
-/* What the victim says comes when the right is over. */
+/* The victim's next packet arrives when the right has ended. */
 static void read_late(void)
 {
 	struct pair_report before, now;
@@ -92,7 +92,7 @@ static void read_late(void)
 	go();
 }
 
-/* The receiver can't register: it asks for segments, and they come. */
+/* The receiver cannot register memory: it requests segments, and they arrive. */
 static void ask_for_segments(void)
 {
 	struct ofi_rdm_wire_packet packet;
@@ -110,7 +110,7 @@ static void ask_for_segments(void)
 	go();
 }
 
-/* Small enough a number of wrong keys is answered. */
+/* A small number of wrong keys is answered. */
 static void guess_keys(void)
 {
 	struct ofi_rdm_wire_packet packet = { .type = OFI_RDM_WIRE_KEY_REQ };

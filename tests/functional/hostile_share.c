@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One host keeps all the connections open that an endpoint has for peers that it does not know, and
- * is silent. A genuine peer that is not known either gets a connection soon: from the same host,
- * and from another.
+ * One host keeps open all connections that an endpoint has for unknown peers, and sends nothing. A
+ * genuine unknown peer soon gets a connection from the same host, and from another one.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@ enum { TAG = 1, PLACES = 12, FOES = PLACES + 1, SOON_MS = 4000, SILENT_MS = 1200
 
 static struct foe foes[FOES];
 
-/* Takes what comes; the parent says when it is over. */
+/* Takes what arrives until the parent ends the test. */
 static void serve(struct child *parent, void *arg)
 {
 	struct node node;
@@ -67,7 +66,7 @@ static bool join(struct foe *foe, const struct sockaddr_in *to, const char *from
 	return foe_await(foe, FOE_MS) == FOE_UP;
 }
 
-/* All that it can get, from a host; then the newcomer wants one. */
+/* Opens all connections that it can get, from one host; then the newcomer needs one. */
 static void crowd_out(const struct sockaddr_in *to, const char *from, int silent_ms,
 		      struct child *newcomer)
 {
@@ -94,7 +93,7 @@ static void test(void)
 
 	child_hear(&server, &name, sizeof(name));
 	crowd_out(&name, NULL, SILENT_MS, &newcomers[0]);
-	/* They are gone when the endpoint has heard of it. */
+	/* They end when the endpoint processes the newcomer's request. */
 	sleep_ms(500);
 	crowd_out(&name, foe_other_host(), 0, &newcomers[1]);
 	child_say(&server, &name, sizeof(int));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Two hosts that find each other. */
+/* Two hosts that coordinate a test. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

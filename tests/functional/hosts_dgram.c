@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Between two hosts: the client finds the server by its IP address, and both send datagrams of all
- * sizes. Then the network loses one in a hundred: some are missing afterwards, none arrives twice
- * or is damaged.
+ * sizes. Then the network loses one packet in a hundred: some datagrams are missing, but none
+ * arrives twice or damaged.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void post_all(struct end *end)
 		post(end, i);
 }
 
-/* Filled behind the head by its number. */
+/* Filled behind the header by its number. */
 static void say(struct end *end, enum kind kind, uint32_t seq, size_t len)
 {
 	struct head head = { .kind = kind, .seq = seq };
@@ -59,7 +59,7 @@ static void say(struct end *end, enum kind kind, uint32_t seq, size_t len)
 	wait_comp(end->cq, &entry);
 }
 
-/* The next datagram within some time, checked, and its receive posted again. */
+/* Waits some time for the next datagram, checks it, and posts its receive again. */
 static bool hear(struct end *end, struct head *head, size_t *len, int ms)
 {
 	uint64_t limit = now_ms() + (uint64_t)ms;
@@ -86,7 +86,7 @@ static void must_hear(struct end *end, struct head *head, size_t *len, enum kind
 	EQUAL(head->kind, kind);
 }
 
-/* Every length there and back. */
+/* Every length in both directions. */
 static void echo(struct end *end)
 {
 	size_t max = end->info->ep_attr->max_msg_size, len, got;
@@ -132,7 +132,7 @@ static void count_data(struct end *end)
 	} while (head.kind != END);
 }
 
-/* Asks until there is an answer: the question may be lost as well. */
+/* Asks until there is an answer, because the question may be lost, too. */
 static uint32_t ask(struct end *end, enum kind kind)
 {
 	uint64_t limit = deadline();
@@ -187,11 +187,11 @@ static void serve(void)
 	say(&end, HELLO, 0, sizeof(head));
 	echo(&end);
 	count_data(&end);
-	sleep_ms(200); /* the last answer is on its way */
+	sleep_ms(200); /* the last answer is in flight */
 	end_close(&end);
 }
 
-/* The server may not be there yet. */
+/* The server may not have started yet. */
 static void find(struct end *end)
 {
 	uint64_t limit = deadline();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A network that loses one packet of a hundred, then one that delays and reorders too: messages,
- * RMA and atomics arrive once, in order and unharmed, within a time that says that lost packets are
- * sent again soon.
+ * A network loses one packet in a hundred, and then also delays and reorders them: messages, RMA
+ * and atomics arrive once, in order and undamaged, within a time that shows that lost packets are
+ * soon sent again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static void write_and_read(struct end *end)
 	CHECK_FILLED(back, BIG, 7);
 }
 
-/* What is sent again must not be added again. */
+/* A retransmitted operation must not add again. */
 static void add(struct end *end)
 {
 	uint64_t target = end->peer.addr + REGION, key = end->peer.key, i;
@@ -116,7 +116,7 @@ static void add(struct end *end)
 	}
 }
 
-/* The client has done its part when its word arrives. */
+/* The client has finished when its message arrives. */
 static void serve_round(struct end *end)
 {
 	struct part word = { .len = 1 };
@@ -181,7 +181,7 @@ int main(void)
 {
 	need_vm();
 	/*
-	 * 67 ms, for ever: soft-RoCE counts what is lost of one long message as retries of one
+	 * 67 ms, for ever: soft-RoCE counts all losses of one long message as retries of one
 	 * packet.
 	 */
 	setenv("FI_VERBS_ACK_TIMEOUT", "14", 1);

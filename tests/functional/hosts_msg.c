@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Between two hosts: the first listens, the second connects to it; messages and writes of all sizes
- * go each way unharmed, data with them, and a shutdown is seen.
+ * Between two hosts: the first listens, the second connects to it; messages, writes and data of all
+ * sizes arrive intact in both directions, and a shutdown is reported.
  */
 #include <stdio.h>
 #include <rdma/fi_rma.h>
@@ -13,7 +13,7 @@
 
 static struct setup setup = { .format = FI_CQ_FORMAT_TAGGED, .buf_size = SIZES_BUF };
 
-/* Receives are posted late on purpose: the sender then tries again until they are there. */
+/* Receives are posted late on purpose: the sender then retries until they are posted. */
 static void echo_size(struct end *end, size_t len, unsigned int seed)
 {
 	struct part part = { .len = len, .seed = seed, .context = seed };

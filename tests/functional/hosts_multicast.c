@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Between two hosts: both join a group, and hear what the other sends to it. The names come with
- * the datagrams: neither host knows the other's address before.
+ * Between two hosts: both join a group and receive what the other sends to it. The datagrams
+ * contain the names: neither host knows the other's address before.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void listen_in(struct end *end, const char *host, uint32_t *heard, uint32
 	}
 }
 
-/* Both go on until each has heard the other, and knows that it was heard. */
+/* Both continue until each has received the other's hello, and knows that its own was received. */
 static void talk(struct end *end, const char *host)
 {
 	uint32_t heard = 0, told = 0, more = ROUNDS;

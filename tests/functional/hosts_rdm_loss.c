@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliable datagrams over a network that loses one packet of a hundred, also while they connect:
- * messages of all sizes arrive once and in order, both ways.
+ * Reliable datagrams over a network that loses one packet in a hundred, also while they connect:
+ * messages of all sizes arrive once and in order, in both directions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,9 +64,9 @@ static void exchange(struct node *node, fi_addr_t to)
 }
 
 /*
- * Nobody leaves before the other is done. An acknowledgment that is lost costs the sender its
- * completion if the peer closes before the device has sent again, so the network loses nothing any
- * more when the last words are sent.
+ * Neither host leaves before the other has finished. A lost acknowledgment costs the sender its
+ * completion if the peer closes before the device has retransmitted, so the network loses nothing
+ * while the last messages are sent.
  */
 static void part(struct node *node, fi_addr_t to)
 {

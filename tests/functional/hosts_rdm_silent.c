@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The other host goes silent when it is its turn: it has a message, or that there is one, and
- * nothing is under way to it. What waits for its answer fails all the same, and it is connected
- * anew when it is back.
+ * The other host goes silent when it must send the next packet: it has a message or its
+ * announcement, and nothing is in flight to it. Operations that wait for its answer fail, and it is
+ * connected again when it returns.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static fi_addr_t begin(struct node *node)
 	return node_know(node, &peer);
 }
 
-/* No receive is posted for what comes second. */
+/* No receive is posted for the second message. */
 static void vanish(void)
 {
 	struct node node;
@@ -82,7 +82,7 @@ static void survive(void)
 	node_reap(&node, 2, &failed);
 	printf("%llu ms\n", (unsigned long long)(now_ms() - start));
 	EQUAL(failed, 2);
-	CHECK(now_ms() - start >= 500); /* not at once, of another reason */
+	CHECK(now_ms() - start >= 500); /* not at once, for another reason */
 	node_tsend(&node, small, sizeof(small), to, 3);
 	node_wait(&node);
 	node_close(&node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two devices of a host in one subnet: endpoints on the second one, to which no route leads first,
- * reach those of the other host.
+ * Two devices of a host in one subnet: endpoints on the second one, which no route prefers, reach
+ * those of the other host.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@
 static uint32_t word;
 
 /*
- * A wire of its own between the two hosts. What is stacked on the first interface would not do: the
- * first device takes such an address for its own.
+ * A separate wire between the two hosts. An interface stacked on the first one does not suffice,
+ * because the first device takes over such an address.
  */
 static void second_device(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The other host goes silent: its packets are dropped. Within the limits of FI_VERBS_RETRY_COUNT
- * and FI_VERBS_ACK_TIMEOUT every operation ends with an error, and closing is quick.
+ * and FI_VERBS_ACK_TIMEOUT every operation ends with an error, and closing is fast.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 static struct setup setup = { .format = FI_CQ_FORMAT_TAGGED, .buf_size = 65536 };
 
-/* Nothing leaves this host any more, or everything again. */
+/* Drops everything that this host sends, or nothing again. */
 static void silence(bool on)
 {
 	char command[128];
@@ -24,7 +24,7 @@ static void silence(bool on)
 	shell(command);
 }
 
-/* Receives a message, then leaves the network for as long as it takes. */
+/* Receives a message, then leaves the network as long as needed. */
 static void vanish(void)
 {
 	struct end end = { .name = "server", .setup = &setup, .sock = -1 };
@@ -51,8 +51,7 @@ static void vanish(void)
 }
 
 /*
- * Posts writes and waits for them. Returns whether they failed, which the first failure tells the
- * reason of.
+ * Posts writes and waits for them. Returns true if they failed; the first failure has the reason.
  */
 static bool writes_fail(struct end *end)
 {
@@ -105,7 +104,7 @@ static void survive(void)
 int main(void)
 {
 	need_vm();
-	/* 67 ms, a few times. To soft-RoCE a count of 7 means for ever. */
+	/* 67 ms, a few times. Soft-RoCE retries for ever if the count is 7. */
 	setenv("FI_VERBS_RETRY_COUNT", "3", 1);
 	setenv("FI_VERBS_ACK_TIMEOUT", "14", 1);
 	return run_hosts(vanish, survive);

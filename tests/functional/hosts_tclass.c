@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Between two hosts: packets carry the code point of the endpoint's traffic class, those of the
- * connection manager too, in both directions, for each type of endpoint and over IPv6. The client
- * reads them off the wire.
+ * Between two hosts: packets, including those of the connection manager, carry the code point of
+ * the endpoint's traffic class in both directions, for each type of endpoint and over IPv6. The
+ * client captures them on the wire.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ enum { ROCE_PORT = 4791, QP_CM = 1, LEN = 1000, MORE_LEN = 100 };
 /* The defaults of FI_VERBS_TCLASS_*. */
 enum { LOW_LATENCY = 18, BULK_DATA = 10, SCAVENGER = 1, OWN = 33 };
 
-/* Code points seen, one bit each, of packets that this host sent or received. */
+/* Code points of captured packets, one bit each, that this host sent or received. */
 struct seen {
 	uint64_t sent, received, asked; /* asked: what was sent to the peer's connection manager */
 };
@@ -42,7 +42,7 @@ static void watch(void)
 	CHECK(!bind(wire, (struct sockaddr *)&at, sizeof(at)));
 }
 
-/* The UDP header, and the traffic class before it. NULL of another protocol. */
+/* Returns the UDP header, and the traffic class before it. Returns NULL for another protocol. */
 static const uint8_t *udp_of(const uint8_t *packet, uint8_t *tclass)
 {
 	if (packet[0] >> 4 == 4) {
@@ -69,7 +69,7 @@ static void look(const uint8_t *packet, bool ours, struct seen *seen)
 		seen->asked |= bit;
 }
 
-/* What has passed since the last call. */
+/* Returns what has passed since the last call. */
 static struct seen read_wire(void)
 {
 	struct sockaddr_ll from;
@@ -90,7 +90,7 @@ static struct seen read_wire(void)
 	}
 }
 
-/* By the client, when all is over. */
+/* Called by the client at the end. */
 static void expect(const char *what, int sent, int received)
 {
 	struct seen seen = read_wire();
@@ -175,7 +175,7 @@ static void answer_dgram(const char *service)
 	memcpy(&name, end.buf, sizeof(name));
 	step_insert(&end, &name);
 	send_dgram(&end, end.ep);
-	sleep_ms(300); /* it is on its way */
+	sleep_ms(300); /* it is in flight */
 	end_close(&end);
 }
 
@@ -230,7 +230,7 @@ static fi_addr_t begin_rdm(struct node *node, const char *service)
 	return node_know(node, &peer);
 }
 
-/* Of no class: it takes over that of its peer. */
+/* It has no class of its own, so it takes over that of its peer. */
 static void answer_rdm(const char *service)
 {
 	static uint8_t word[LEN];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Writes the table of doc/interface.md: each call, capability, mode and flag of the interface is
- * tried with endpoints of each kind. What is refused has a reason here, and what works has none.
+ * tried with endpoints of each type. What is refused has a reason here, and what works has none.
  */
 #include "interface.h"
 
@@ -39,7 +39,7 @@ enum fi_ep_type kind;
 #define NO_VARIABLE   "objects of this provider define none"
 #define ONE_CALL      "requests a single operation, with a context of its own"
 
-/* The first whose section and name fit counts. */
+/* The first row whose section and name match counts. */
 static const struct {
 	const char *section, *name, *why;
 } reasons[] = {
@@ -261,7 +261,7 @@ static void write_table(void)
 	print_rows();
 }
 
-/* Line by line: the first that differs ends the test. */
+/* Compares line by line: the first difference ends the test. */
 static void compare(char *text)
 {
 	FILE *file = fopen(INTERFACE_TABLE, "r");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What fi_getinfo finds when it is asked for one capability, mode, flag, order or attribute. */
+/* The results of fi_getinfo for one capability, mode, flag, order or attribute. */
 #include "interface.h"
 
 static const uint64_t formats[] = {
@@ -7,7 +7,10 @@ static const uint64_t formats[] = {
 	FI_SOCKADDR_IP, FI_ADDR_STR,	FI_ADDR_IB_UD,
 };
 
-/* What has no meaning to a kind of endpoint by itself comes with what it modifies. */
+/*
+ * A value that has no meaning for an endpoint type by itself is requested together with what it
+ * modifies.
+ */
 static uint64_t base_of(uint64_t cap)
 {
 	const uint64_t rma =
@@ -20,7 +23,7 @@ static uint64_t base_of(uint64_t cap)
 	return FI_MSG;
 }
 
-/* Asks, takes the hints, and gives what was found, or NULL. */
+/* Calls fi_getinfo, frees the hints, and returns the result or NULL. */
 static struct fi_info *ask(struct fi_info *hints, const char *section, const char *name)
 {
 	struct fi_info *found = NULL;
@@ -46,7 +49,7 @@ static void try_cap(uint64_t cap, const char *name)
 	fi_freeinfo(found);
 }
 
-/* A mode is there when the provider takes it from a program that offers it. */
+/* A mode is supported if the provider requires it from a program that offers it. */
 static void try_mode(uint64_t mode, const char *name)
 {
 	struct fi_info *hints = hints_of_kind(), *found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Each call of the interface, as a program would make it, on connected objects of one kind. */
+/* Each call of the interface, as a program makes it, on connected objects of one type. */
 #include "interface.h"
 #include "objects.h"
 
@@ -12,7 +12,7 @@
 
 enum { SIZE = 4096, LEN = 64, RECEIVES = 40 };
 
-static struct fid_ep *peer; /* of FI_EP_MSG; else an endpoint is its own */
+static struct fid_ep *peer; /* for FI_EP_MSG; otherwise an endpoint is its own peer */
 static struct fid_mc *group;
 static fi_addr_t to = FI_ADDR_UNSPEC;
 static uint8_t buf[SIZE] __attribute__((aligned(64)));
@@ -21,7 +21,7 @@ static uint64_t key, at; /* of buf, to the peer */
 static struct iovec iov = { buf, LEN };
 static struct fi_ioc ioc = { buf, 1 }, old_ioc = { buf + 512, 1 }, compare_ioc = { buf + 1024, 1 };
 
-/* Lets what was begun get done. */
+/* Makes progress until the operations are complete. */
 static void settle(void)
 {
 	struct fi_cq_err_entry error = { 0 };
@@ -38,7 +38,7 @@ static void settle(void)
 }
 
 #define TRY(name, call) (tried("Calls", #name, (long)(call)), settle())
-/* Of calls that return something else than a status. */
+/* For calls that do not return a status. */
 #define TRY_VALUE(name, condition) tried("Calls", #name, (condition) ? 0 : -FI_EOTHER)
 
 static struct fi_info *find(uint64_t flags)
@@ -135,7 +135,7 @@ static void try_setname(void)
 	OK(fi_close(&other->fid));
 }
 
-/* An endpoint of datagrams is its own peer. */
+/* A datagram endpoint is its own peer. */
 static void name_self(void)
 {
 	struct sockaddr_storage name;
@@ -504,7 +504,7 @@ static void try_address_vectors(void)
 	OK(fi_close(&other->fid));
 }
 
-/* Connected endpoints open address vectors, and have no use for them. */
+/* Connected endpoints can open address vectors, but cannot use them. */
 static void no_addresses(void)
 {
 	static const char *const names[] = { "fi_av_insert",	"fi_av_lookup",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The calls of the core and of counters and sets, which know no kind of endpoint. */
+/* The calls of the core, and of counters and sets, which do not depend on the type of endpoint. */
 #include "interface.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 static struct fid_domain *domain_of_atomics;
 
-/* Of one that is written, fetched or compared, whichever there is. */
+/* The count of written, fetched or compared elements, whichever applies. */
 static int query(uint64_t datatype, uint64_t op)
 {
 	static const uint64_t flags[] = { 0, FI_FETCH_ATOMIC, FI_COMPARE_ATOMIC };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer that is killed, whatever the connection is doing: the survivor gets one error or one
- * FI_SHUTDOWN, each of its operations completes exactly once, and it can close everything at once.
+ * A peer is killed in each state of the connection: the survivor gets one error or one FI_SHUTDOWN,
+ * each of its operations completes exactly once, and it can close everything at once.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #define RECVS 20
 #define SENDS 60
 
-/* The other process is the victim: it listens, or in the last cases it connects. */
+/* The other process is the victim: it listens, and in the last cases it connects. */
 enum state {
 	LISTENING,
 	PENDING,
@@ -65,8 +65,8 @@ static void step_call(struct end *end, void *arg)
 }
 
 /*
- * What comes on the EQ: one error; or, where there was FI_CONNECTED, one FI_SHUTDOWN, perhaps after
- * an error.
+ * Events on the EQ: one error, or, after FI_CONNECTED, one FI_SHUTDOWN, perhaps preceded by an
+ * error.
  */
 static void ended(struct end *end, bool may_connect)
 {
@@ -103,7 +103,7 @@ static void ended(struct end *end, bool may_connect)
 	no_event(end->eq, 50);
 }
 
-/* Each context once, in order; only the first ones can be successes. */
+/* Each context completes once, in order; only the first ones can be successes. */
 static void all_complete(struct fid_cq *cq, uint64_t count)
 {
 	struct fi_cq_tagged_entry entry;

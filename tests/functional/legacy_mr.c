@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs of API 1.4 and before ask for FI_MR_BASIC and offer FI_LOCAL_MR: they get both, and a
+ * Programs for API 1.4 and earlier request FI_MR_BASIC and offer FI_LOCAL_MR: they get both, and a
  * connection.
  */
 #include <string.h>
@@ -38,7 +38,7 @@ static void test(void)
 	EQUAL(info->domain_attr->mr_mode, FI_MR_BASIC);
 	fi_freeinfo(info);
 
-	/* Who does not do what the device needs gets nothing. */
+	/* A program that does not offer what the device requires gets no entry. */
 	ask(FI_VERSION(1, 4), FI_MR_BASIC, 0, -FI_ENODATA);
 	ask(FI_VERSION(1, 4), FI_MR_SCALABLE, FI_LOCAL_MR, -FI_ENODATA);
 	ask(FI_VERSION(2, 0), FI_MR_VIRT_ADDR, 0, -FI_ENODATA);

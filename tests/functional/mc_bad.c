@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Joins that can't be: no group, unknown flags, an endpoint that is not enabled, has no event queue
- * or was not opened for it. An endpoint with a group does not close, and what is queued for a group
- * goes with it.
+ * Joins that fail: no group, unknown flags, an endpoint that is not enabled, has no event queue or
+ * was not opened for multicast. An endpoint with a group does not close, and events of a closed
+ * group are discarded.
  */
 #include <string.h>
 #include <netinet/in.h>

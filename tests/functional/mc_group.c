@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is sent to a group arrives at each endpoint that has joined it; who has left gets nothing
- * more. The source is known, and datagrams to a single endpoint arrive as before.
+ * What is sent to a group arrives at each endpoint that has joined it, and no longer at one that
+ * has left. The source is known, and datagrams to a single endpoint arrive as before.
  */
 #include "mc_steps.h"
 
@@ -34,7 +34,7 @@ static void test(struct pair *pair)
 	at(&pair->server, next_recv, &entry, sizeof(entry));
 	EQUAL(entry.len, 64);
 	step_leave(&pair->client, NULL);
-	/* Again, with another group. */
+	/* Repeats it with another group. */
 	join_both(pair, OTHER_GROUP);
 	expect(pair, 500, 3);
 	at(&pair->server, step_leave, NULL, 0);

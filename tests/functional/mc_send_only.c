@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who joins with FI_SEND sends to the group and gets nothing of it; with FI_RECV the group can be
- * heard.
+ * An endpoint that joins with FI_SEND sends to the group and receives nothing from it; one with
+ * FI_RECV receives from it.
  */
 #include "mc_steps.h"
 

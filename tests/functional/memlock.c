@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * With 64 KiB of memory to lock a user gets -FI_ENOMEM and a word about the limit; what fits works.
+ * With 64 KiB of lockable memory a user gets -FI_ENOMEM and a message about the limit; what fits is
+ * registered.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ static struct setup setup = { .buf_size = 4096, .format = FI_CQ_FORMAT_TAGGED };
 
 static FILE *log_file;
 
-/* What the library logs goes to a file. */
+/* The library logs to a file. */
 static void catch_log(void)
 {
 	log_file = tmpfile();
@@ -73,7 +74,7 @@ static void test(void)
 		exit(1);
 	}
 	check_log("fi_mr_reg");
-	/* The others are unharmed. */
+	/* The other regions still work. */
 	end_reg(&end, big, 4096, FI_SEND | FI_RECV, &mr);
 	OK(fi_close(&mr->fid));
 	end_close(&end);

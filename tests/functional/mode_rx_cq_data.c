@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_RX_CQ_DATA: who does not offer it gets no remote CQ data for RMA, or is told of the mode where
- * the hints ask for such data; who offers it, or is no target of RMA, may use all of it.
+ * FI_RX_CQ_DATA: a program that does not offer it gets no remote CQ data for RMA, or is required to
+ * offer the mode if the hints request such data; one that offers it, or is not a target of RMA, may
+ * use all of it.
  */
 #include "steps.h"
 

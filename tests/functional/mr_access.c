@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registering memory: the three calls, what they refuse, and that local access is checked too. */
+/* Registering memory: the three calls, their errors, and the check of local access. */
 #include <sys/mman.h>
 #include <unistd.h>
 #include "steps.h"
@@ -23,7 +23,7 @@ static void test_calls(struct end *end)
 	OK(fi_close(&other->fid));
 }
 
-/* Memory that nothing is allowed on yet. */
+/* Memory that allows no access yet. */
 static void test_none(struct end *end)
 {
 	static uint8_t memory[64];
@@ -55,7 +55,7 @@ static void test_refused(struct end *end)
 	CHECK(!mr);
 }
 
-/* Memory that is not there, or cannot be written. */
+/* Memory that is not mapped, or is read-only. */
 static void test_unmapped(struct end *end)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -72,7 +72,7 @@ static void test_unmapped(struct end *end)
 	munmap(memory, page);
 }
 
-/* A region for sending only takes no receive. */
+/* A region registered only for sending cannot receive. */
 static void test_local(struct pair *pair)
 {
 	struct end *client = &pair->client;

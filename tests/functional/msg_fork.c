@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process with connected endpoints forks while messages are under way; the child lives on without
- * executing anything, spoils its copies of the buffers, opens its own endpoints, runs its exit
- * handlers, or closes all that it inherited. The parent's messages arrive whole, and it closes and
- * frees in any order without waiting for the child.
+ * A process with connected endpoints forks while messages are in flight; the child continues
+ * without executing a program, overwrites its copies of the buffers, opens its own endpoints, runs
+ * its exit handlers, or closes everything that it inherited. The parent's messages arrive intact,
+ * and it closes and frees in any order without waiting for the child.
  */
 #include <rdma/fi_atomic.h>
 #include "forks.h"
@@ -140,7 +140,7 @@ static void test_kinds(void *arg)
 	one(spoil, true);
 	one(leave, false);
 	one(close_all, false);
-#ifndef __SANITIZE_THREAD__ /* it does not let a forked child start threads */
+#ifndef __SANITIZE_THREAD__ /* which does not let a forked child start threads */
 	one(open_own, true);
 	one(open_own, false);
 #endif

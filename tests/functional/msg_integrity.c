@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every form of sending and receiving carries every size unharmed, with the flags and data it
- * should.
+ * Every call for sending and receiving transfers every size intact, with the correct flags and
+ * data.
  */
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static ssize_t form_senddata(struct end *end, size_t len, void *context)
 	return fi_senddata(end->ep, end->buf, len, end->desc, DATA, FI_ADDR_UNSPEC, context);
 }
 
-/* The buffer is the application's again at once, and needs no registration. */
+/* The buffer can be reused at once, and need not be registered. */
 static ssize_t form_inject(struct end *end, size_t len, void *context)
 {
 	uint8_t copy[4096], *from = gpu ? end->buf : copy;
@@ -111,7 +111,7 @@ static const struct form forms[] = {
 	{ "fi_injectdata", form_injectdata, 1, .inject = true, .silent = true, .data = true },
 };
 
-/* How the server receives: len bytes, by form 0 fi_recv, 1 fi_recvv, 2 fi_recvmsg. */
+/* The server receives len bytes with 0 fi_recv, 1 fi_recvv, 2 fi_recvmsg. */
 struct receive {
 	size_t len;
 	unsigned int form, seed;

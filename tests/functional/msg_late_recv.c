@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A send waits for a receive that is posted later, and is not lost nor slow. */
+/* A send waits for a receive that is posted later; it is neither lost nor slow. */
 #include "steps.h"
 
 static void test(struct pair *pair)
@@ -14,7 +14,7 @@ static void test(struct pair *pair)
 	at(&pair->server, post_recv, &part, sizeof(part));
 	at(&pair->server, reap_recv, &part, sizeof(part));
 	wait_context(pair->client.cq, (void *)3);
-	/* The default timer is 0.64 ms; what the connection manager leaves is 655 ms. */
+	/* The default timer is 0.64 ms; the connection manager's default is 655 ms. */
 	CHECK(now_ms() - start < 500);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages of all sizes and forms, writes among them, arrive in the order in which they were
+ * Messages of all sizes and calls, and writes between them, arrive in the order in which they were
  * posted.
  */
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void step_post(struct end *end, void *arg)
 			;
 }
 
-/* The order is that of the receives; the data tells that of the sends. */
+/* The completions are in the order of the receives; the data shows that of the sends. */
 static void step_check(struct end *end, void *arg)
 {
 	struct fi_cq_tagged_entry entry;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A connection carries a message each way, and both ends see it complete. */
+/* A connection carries a message in each direction, and both ends get the completions. */
 #include "steps.h"
 
 static void test(struct pair *pair)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_MULTI_RECV: two large buffers take many messages, each in a place of its own, in order; a
- * buffer is given back with its last message, and posted again. What is left when the connection
+ * FI_MULTI_RECV: two large buffers take many messages, each at its own offset, in order; a buffer
+ * is released with its last message and posted again. A buffer that remains when the connection
  * ends fails once.
  */
 #include "steps.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* One object of each class: how they are opened is the programs' own. */
+/* One object of each class, opened in the way that the program specifies. */
 #include "objects.h"
 
 #include "check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Pairs: running a test as one and as two processes, and steps across them. */
+/* Pairs: runs a test as one process and as two, and steps across them. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define ARG_MAX_LEN 4096
 
-/* The two processes are forks of one: a function has the same address in both. */
+/* Both processes are forks of one, so a function has the same address in both. */
 struct request {
 	step_fn *step;
 	size_t len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A poll set names the completion queues that have something to read and the counters that have
+ * A poll set returns the completion queues that have something to read and the counters that have
  * changed.
  */
 #include "steps.h"
@@ -20,7 +20,7 @@ static void step_send(struct end *end, void *arg)
 	wait_comp(end->cq, &entry);
 }
 
-/* The fixture's contexts are the end: a poll set of one says who it was. */
+/* The fixture's contexts are the end: with one object in the set they identify it. */
 static struct fid_poll *set_of(struct end *end, struct fid *fid)
 {
 	struct fid_poll *set;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A port that goes down and comes up is told by FI_NOTIFY on the domain's event queue; the
- * connection survives.
+ * FI_NOTIFY on the domain's event queue reports a port that goes down and comes up; the connection
+ * survives.
  */
 #include <stdio.h>
 #include "steps.h"
@@ -17,7 +17,7 @@ static void set_link(const char *interface, const char *state)
 	shell(command);
 }
 
-/* Other events, as of GIDs that come and go, may be before it. */
+/* Other events may precede it, for example of GIDs. */
 static void wait_notify(struct end *end, uint64_t event_type)
 {
 	struct fi_eq_entry entry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Values and operations by names that nothing here has, as those of profiling: every object answers
- * -FI_ENOSYS and leaves the result alone, with hooks and without.
+ * Values and operations whose names the library does not have, such as those of profiling: every
+ * object returns -FI_ENOSYS and leaves the result unchanged, with and without hooks.
  */
 #include <stdlib.h>
 #include <rdma/fi_explain.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Queues take exactly what they say is left, then -FI_EAGAIN, and take more once completions are
- * read.
+ * Queues accept exactly as many operations as they report, then return -FI_EAGAIN, and accept more
+ * once completions are read.
  */
 #include <stdlib.h>
 #include "steps.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An alias of a reliable-datagram endpoint posts with default flags of its own: entries where the
- * endpoint is silent. It keeps the endpoint when that is closed before it.
+ * An alias of a reliable-datagram endpoint posts with its own default flags, so that it gets
+ * entries where the endpoint is silent. It keeps the endpoint if the endpoint is closed first.
  */
 #include "rdm.h"
 
@@ -159,7 +159,7 @@ static void flags(void)
 	RETURNS(fi_barrier(alias, 0, NULL), -FI_ENOSYS);
 }
 
-/* The endpoint's own fid goes first, and one of two aliases. */
+/* The endpoint's own fid is closed first, and then one of two aliases. */
 static void close_first(void)
 {
 	struct rdm_side *side = &pair.side[0];
@@ -179,7 +179,7 @@ static void close_first(void)
 	OK(fi_close(&alias->fid));
 }
 
-/* Anew, bound so that an entry is made only where a flag asks for it. */
+/* Opened again, and bound so that only a flag requests an entry. */
 static void open_selective(void)
 {
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * FI_PROGRESS_AUTO: a target that makes no call performs atomics and sends large messages; without
- * work it sleeps.
+ * work its thread sleeps.
  */
 #include "rdm.h"
 
@@ -53,13 +53,13 @@ static void target_sleeps(struct rdm_pair *pair)
 		CHECK(wait_alone(side).op_context == &two);
 		EQUAL(old, 40 + 2 * i);
 	}
-	/* What the thread wrote is seen by who has had the endpoint's lock behind it. */
+	/* Whoever takes the endpoint's lock afterward sees what the thread wrote. */
 	fi_cq_read(pair->side[1].cq, NULL, 0);
 	EQUAL(value, 40 + 2 * ROUNDS);
 	OK(fi_close(&mr->fid));
 }
 
-/* What the sender has to do for a receiver that comes late, and the other way round. */
+/* What the sender has to do for a receiver that posts late, and vice versa. */
 static void messages(struct rdm_pair *pair)
 {
 	fill(out, LEN, 3);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who made a shared address vector is killed: the others go on with it. What is left when nobody
- * has it is not read, and the next to open the name begins with none.
+ * The process that created a shared address vector is killed, and the others continue to use it.
+ * When nobody has it open, what remains is not read, and the next process to open the name starts
+ * with an empty vector.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An address vector that three processes share by its name: what one inserts the others send to,
- * receive from, and are told as the source. One of them may read it only. An address that is
- * removed gets its index back.
+ * Three processes share an address vector by its name: the others send to, receive from and see as
+ * the source what one of them inserts. One of them may only read it. A removed address gets its
+ * index back when it is inserted again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void open_named(struct node *node, uint64_t flags)
 	EQUAL(av.type, FI_AV_TABLE);
 }
 
-/* Of a message with a tag, whose source is what it says it is. */
+/* Receives a message with a tag, whose source is the one that it states. */
 static void take_from(struct node *node, fi_addr_t want)
 {
 	struct fi_cq_tagged_entry entry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_MR_CACHE_MAX_COUNT, MAX_SIZE and MONITOR: large messages arrive whatever of their memory is
- * kept registered, and it is not where they say so.
+ * FI_MR_CACHE_MAX_COUNT, MAX_SIZE and MONITOR: large messages arrive whatever part of their memory
+ * stays registered, and none does where the parameters say so.
  */
 #include "rdm.h"
 
@@ -49,7 +49,7 @@ static void exchange(void)
 	free(in);
 }
 
-/* They are read when a domain is opened. */
+/* The parameters are read when a domain is opened. */
 static void with(const char *name, const char *value)
 {
 	setenv(name, value, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Huge pages that are unmapped, and mapped again at the same place, are sent as they are now. Makes
- * pages if there are none.
+ * Huge pages that are unmapped, and mapped again at the same address, are sent with their current
+ * content. The test reserves huge pages if there are none.
  */
 #define _GNU_SOURCE
 #include "rdm.h"
@@ -14,7 +14,7 @@ enum { LEN = 2 << 20, TIMES = 3 };
 
 static const char pages[] = "/proc/sys/vm/nr_hugepages";
 
-/* How many there were; -1: nobody says. */
+/* The previous number of huge pages; -1 if it cannot be read. */
 static long set_pages(long count)
 {
 	FILE *file = fopen(pages, "r+");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where a container's seccomp profile refuses userfaultfd, large messages arrive, and the first one
- * says once what makes them slow. A program that sends none hears nothing.
+ * If a container's seccomp profile refuses userfaultfd, large messages arrive, and the first one
+ * logs once why they are slow. A program that sends none logs nothing.
  */
 #define _GNU_SOURCE
 #include "rdm.h"
@@ -51,7 +51,7 @@ static void exchange(struct rdm_pair *pair, uint8_t *out, uint8_t *in, size_t le
 	rdm_wait(pair, 0);
 }
 
-/* How often the log, a file in memory, has the word. */
+/* Returns how often the log, a file in memory, contains the word. */
 static int logged(int fd, const char *word)
 {
 	static char text[65536];

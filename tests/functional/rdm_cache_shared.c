@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Shared memory whose pages were replaced by a hole, or by truncation, is sent as it is now. */
+/*
+ * Shared memory whose pages were replaced, by a hole or by truncation, is sent with its current
+ * content.
+ */
 #define _GNU_SOURCE
 #include "rdm.h"
 

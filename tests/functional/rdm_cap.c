@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints that send to each other, all to all, with fewer connections than peers: everything
- * arrives, once and in order, small messages and large ones, and nothing fails, however long it
- * waits for room.
+ * Endpoints that all send to each other have fewer connections than peers: everything arrives once
+ * and in order, small and large messages, and nothing fails, however long it waits for a
+ * connection.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void expect(struct run *run, unsigned int from)
 		node_trecv(&run->node, &in[from], LARGE, TAG + from, &in[from]);
 }
 
-/* To whom each message goes changes all the time. */
+/* The destination of the messages changes all the time. */
 static void send_one(struct run *run)
 {
 	unsigned int round = run->sent / (RANKS - 1), turn = run->sent % (RANKS - 1);
@@ -105,7 +105,7 @@ static void rank(struct child *parent, void *arg)
 		pause_until(end, "a completion");
 	}
 	child_say(parent, "d", 1);
-	/* Others may still have to say goodbye to make room. */
+	/* Others may still have to end their connections to make room. */
 	while (recv(parent->sock, &i, 1, MSG_DONTWAIT) != 1) {
 		fi_cq_read(run->node.cq, NULL, 0);
 		sleep_ms(1);

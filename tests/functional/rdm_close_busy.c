@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An endpoint closes with operations of all kinds on their way: in bounded time, and it leaves
- * nothing. The peer's operations to it fail, and it goes on with others.
+ * An endpoint closes with operations of all kinds in flight, in bounded time and without leaks. The
+ * peer's operations to it fail, and the peer continues to work with others.
  */
 #include <stdio.h>
 #include "rdm.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * A counter counts each injected operation by itself, without another one that completes behind it.
- */
+/* A counter counts each injected operation, even if no later operation completes. */
 #include "rdm.h"
 
 enum { ROUNDS = 3, PATIENCE = 20000 };
@@ -32,7 +30,7 @@ static void test(void)
 	rdm_open_with(&pair, RDM_PROV_KEYS, &change);
 	OK(fi_mr_reg(pair.domain, target, sizeof(target), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0,
 		     &mr, NULL));
-	/* The first of each goes on when there is a connection, the others at once. */
+	/* The first operations start when there is a connection, the others at once. */
 	for (i = 1; i <= ROUNDS; i++) {
 		OK(fi_inject_write(side->ep, word, 8, side->peer, (uintptr_t)target,
 				   fi_mr_key(mr)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each collective operation on groups of two to five reliable-datagram endpoints, of each
- * protocol's size.
+ * Each collective operation on groups of two to five reliable-datagram endpoints, with sizes for
+ * each protocol.
  */
 #include "rdm_team.h"
 
@@ -149,7 +149,7 @@ static void reduce_scatter(size_t count)
 		CHECK(out[rank][i] == sum(rank * count + i));
 }
 
-/* Receives that would take anything. */
+/* Receives that would match anything. */
 static void post_receives(void)
 {
 	static uint64_t room[MEMBERS][2];
@@ -161,7 +161,7 @@ static void post_receives(void)
 	}
 }
 
-/* They are there still, and nothing else is. */
+/* They are still posted, and nothing else is. */
 static void cancel_receives(void)
 {
 	struct fi_cq_tagged_entry entry;
@@ -183,7 +183,7 @@ static void cancel_receives(void)
 	}
 }
 
-/* The last of one operation come after the first of the next. */
+/* The last members of one operation arrive after the first ones of the next. */
 static void many_at_once(void)
 {
 	enum { DEPTH = 10 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Collective calls with wrong arguments, of endpoints and objects in the wrong state. */
+/* Collective calls with wrong arguments, or on endpoints and objects in the wrong state. */
 #include "rdm_team.h"
 
 #include <string.h>
@@ -92,7 +92,7 @@ static void queries(void)
 	OK(fi_query_collective(team.domain, FI_BARRIER, &attr, 0));
 }
 
-/* A group is closed with an operation in the middle: nothing comes of it. */
+/* A group is closed during an operation, which does not complete. */
 static void given_up(void)
 {
 	struct member *m = &team.member[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A collective group is closed while a large message of it is announced: members that close at the
- * same time don't wait for each other, and one that does not read fails instead of reading memory
- * that the application has got back.
+ * same time do not wait for each other, and one that has not read the message fails instead of
+ * reading memory that the application may reuse.
  */
 #include "rdm_team.h"
 

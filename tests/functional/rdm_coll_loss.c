@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A member of a collective group goes: what waits for it fails, and so do those who wait for these.
+ * A member of a collective group disappears: operations that wait for it fail, and so do those that
+ * wait for these.
  */
 #include "rdm_team.h"
 
@@ -40,13 +41,13 @@ static void goes(void (*during)(void))
 	last = &team.member[MEMBERS - 1];
 	member_close(last);
 	CHECK(team_wait(&team, &team) != 0);
-	/* The group stays as it is; a later operation fails too, and ends. */
+	/* The group stays in this state; a later operation fails, too, and ends. */
 	all_but_the_last();
 	CHECK(team_wait(&team, &team) != 0);
 	team_close(&team);
 }
 
-/* Who has come through a barrier may close at once. */
+/* A member that has completed a barrier may close at once. */
 static void after_a_barrier(void)
 {
 	struct fi_cq_tagged_entry entry;
@@ -59,7 +60,7 @@ static void after_a_barrier(void)
 	     pause_until(end, "a barrier"))
 		;
 	member_close(&team.member[1]);
-	sleep_ms(50); /* for the event of the end; if it is later nothing is tested */
+	sleep_ms(50); /* for the event of the end; if it arrives later, nothing is tested */
 	OK(team_wait(&team, &team));
 	team_close(&team);
 }

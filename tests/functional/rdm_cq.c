@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* CQs of reliable datagrams: no signal is lost, to read nothing is to make progress. */
+/* CQs of reliable datagrams: no signal is lost, and reading nothing makes progress. */
 #include <pthread.h>
 #include <string.h>
 #include "rdm.h"
@@ -22,7 +22,7 @@ static void *sleeper(void *arg)
 	return NULL;
 }
 
-/* Each comes while the other thread is about to sleep, or does. */
+/* Each arrives while the other thread is about to sleep, or sleeps. */
 static void signals(struct fid_cq *cq)
 {
 	pthread_t thread;
@@ -39,7 +39,7 @@ static void signals(struct fid_cq *cq)
 	pthread_join(thread, NULL);
 }
 
-/* Both CQs are read for nothing until a condition, which is that of a message's last byte. */
+/* Reads nothing from both CQs until the condition holds, which the last byte of a message sets. */
 static void read_nothing(struct rdm_pair *pair)
 {
 	volatile uint8_t *last = &in[LEN - 1];

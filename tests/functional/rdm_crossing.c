@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Two endpoints that connect to each other at once get each other's messages by one connection. */
+/* Two endpoints that connect to each other at the same time exchange messages on one connection. */
 #include "rdm.h"
 #include "rdm_node.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_writedata of reliable datagrams: the target has an entry with the data, behind what was
+ * fi_writedata of reliable datagrams: the target gets an entry with the data after the memory is
  * written.
  */
 #include "rdm.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Variants of FI_DIRECTED_RECV and FI_MULTI_RECV: sources of tagged receives alone, sources that
- * each receive has to name, and buffers that take several tagged messages.
+ * Variants of FI_DIRECTED_RECV and FI_MULTI_RECV: sources only for tagged receives, sources that
+ * each receive must specify, and buffers that take several tagged messages.
  */
 #include "rdm.h"
 
@@ -32,7 +32,7 @@ static void tsend(uint64_t tag, unsigned int seed)
 	rdm_wait(&pair, 0);
 }
 
-/* Side 1 names itself where nothing comes from, and the other. */
+/* Side 1 specifies itself, which sends nothing, and the other side. */
 static void test_tagged(void)
 {
 	struct rdm_side *to = &pair.side[1];
@@ -45,7 +45,7 @@ static void test_tagged(void)
 	CHECK_FILLED(in, LEN, 1);
 	OK(fi_cancel(&to->ep->fid, other));
 	EQUAL(rdm_wait_error(&pair, 1).err, FI_ECANCELED);
-	/* Messages without tags come from anywhere. */
+	/* Untagged messages may come from any source. */
 	OK(fi_recv(to->ep, in, LEN, NULL, to->self, in));
 	OK(fi_send(pair.side[0].ep, out, LEN, NULL, pair.side[0].peer, NULL));
 	CHECK(rdm_wait(&pair, 1).op_context == in);
@@ -74,7 +74,7 @@ static void test_exact(void)
 	rdm_close(&pair);
 }
 
-/* The buffer takes what matches until less than LEAST bytes are left. */
+/* The buffer takes matching messages until less than LEAST bytes remain. */
 static void test_multi(void)
 {
 	struct iovec iov = { in, ROOM };

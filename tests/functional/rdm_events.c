@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_RMA_EVENT: counters of the target's endpoint and of its memory region count what peers do,
- * when it is done.
+ * FI_RMA_EVENT: counters of the target's endpoint and of its memory region count the operations of
+ * peers when they are complete.
  */
 #include "rdm.h"
 
@@ -31,7 +31,7 @@ static void bind(struct rdm_pair *pair, int side)
 	RETURNS(fi_ep_bind(ep, &writes->fid, FI_REMOTE_WRITE), -FI_EBUSY);
 }
 
-/* The initiator needs progress as well. */
+/* The initiator needs progress, too. */
 static void reaches(struct rdm_pair *pair, struct fid_cntr *cntr, uint64_t value)
 {
 	uint64_t end = deadline();
@@ -100,7 +100,7 @@ static void others_count(struct rdm_pair *pair, struct fid_mr *mr)
 	EQUAL(fi_cntr_read(writes), ROUNDS + 6);
 }
 
-/* An endpoint that has the capability as a receiver alone, or not at all. */
+/* An endpoint that has the capability only as a receiver, or not at all. */
 static void of_the_receiver(struct rdm_pair *pair)
 {
 	struct fi_info *info = fi_dupinfo(pair->info);

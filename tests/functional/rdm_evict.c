@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * With FI_VERBS_MAX_CONN idle connections end to make room for others: everything arrives, and
- * there are never more than that for long.
+ * With FI_VERBS_MAX_CONN, idle connections end to make room for others: everything arrives, and the
+ * limit is never exceeded for long.
  */
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@ static bool is_told(const struct child *parent)
 	return recv(parent->sock, &word, 1, MSG_DONTWAIT) == 1;
 }
 
-/* What ends is soon gone. */
+/* Connections that end are soon freed. */
 static void few_qps(unsigned int most)
 {
 	uint64_t end = deadline();
@@ -44,7 +44,7 @@ static void peer(struct child *parent, void *arg)
 		CHECK_FILLED(in, lens[i % ARRAY_SIZE(lens)], i);
 	}
 	child_say(parent, "d", 1);
-	/* The other side ends the connection only when we answer. */
+	/* The other side ends the connection only when this side answers. */
 	while (!is_told(parent)) {
 		fi_cq_read(node.cq, NULL, 0);
 		sleep_ms(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_FENCE of reliable datagrams: what an operation and those behind it do is done after all before
- * it.
+ * FI_FENCE of reliable datagrams: the effects of a fenced operation and of those behind it occur
+ * after all effects of those before it.
  */
 #include "rdm.h"
 
@@ -15,7 +15,7 @@ static uint64_t base;
 static uint8_t target[LEN + 16], in[LEN], got[LEN];
 static char read_context, context, behind;
 
-#define TAIL  (in + LEN - 8) /* the last that the read brings: what is sent on */
+#define TAIL  (in + LEN - 8) /* the last packet of the read: the part that is sent */
 #define PLACE (base + LEN)   /* behind what is read */
 
 static void read_all(void)
@@ -84,7 +84,7 @@ static void atomic_tail(uint64_t flags)
 	OK(fi_atomicmsg(pair.side[0].ep, &msg, flags));
 }
 
-/* The same by calls that have no flags, and a shorter way when nothing is before them. */
+/* The same with calls that have no flags, which have a fast path if nothing is before them. */
 static void plain_send(uint64_t flags)
 {
 	(void)flags;
@@ -172,7 +172,7 @@ static void fenced(const struct form *form)
 	check_tail(form);
 }
 
-/* Something else is fenced, this comes after it. */
+/* Something else is fenced, and this follows it. */
 static void is_behind(const struct form *form)
 {
 	uint64_t word = 1;
@@ -197,7 +197,7 @@ static void is_behind(const struct form *form)
 	EQUAL(word, 1);
 }
 
-/* A large message is still on its way when a small one could arrive. */
+/* A large message is still in flight when a small one could arrive. */
 static void messages(void)
 {
 	struct rdm_side *from = &pair.side[0], *to = &pair.side[1];
@@ -214,7 +214,7 @@ static void messages(void)
 	expect(&context);
 }
 
-/* The target performs atomics itself, its device reads. */
+/* The target performs atomics itself, while its device performs reads. */
 static void read_after_atomic(void)
 {
 	uint64_t one = 1, value = 0;
@@ -236,7 +236,9 @@ static void read_after_atomic(void)
 	EQUAL(value, 1);
 }
 
-/* Of each second that is fenced one before it is silent: nothing but the fence asks for its end. */
+/*
+ * Every second fenced operation follows a silent one, so only the fence waits for its completion.
+ */
 static void many(void)
 {
 	struct rdm_side *from = &pair.side[0];
@@ -257,7 +259,7 @@ static void many(void)
 	CHECK(!memcmp(target + LEN, &value, 8));
 }
 
-/* Each operation fails once, those behind the fence as well, and the peer is reached again. */
+/* Each operation fails once, including those behind the fence, and the peer is reached again. */
 static void failure(void)
 {
 	struct rdm_side *from = &pair.side[0];
@@ -284,7 +286,7 @@ static void fence_hint(struct fi_info *hints)
 	hints->tx_attr->op_flags = FI_FENCE | FI_COMPLETION;
 }
 
-/* The calls without flags are fenced if that is the default. */
+/* Calls without flags are fenced if that is the default. */
 static void by_default(void)
 {
 	struct rdm_change change = { .hints = fence_hint, .wait = FI_WAIT_NONE };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One to four receive buffers and a flood of senders: all messages arrive, those of each sender in
- * order.
+ * One to four receive buffers and many senders: all messages arrive, those of each sender in order.
  */
 #include <stdio.h>
 #include <stdlib.h>
