@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Nobody listens at the peer's address, or its host does not answer: whatever waits for it fails,
- * once each, posted before the library gives the peer up or afterwards. When the peer is there,
- * what is posted from then on is done.
+ * Nobody listens at the peer's address, or its host does not answer: all operations to it fail once
+ * each, whether posted before the library gives up on the peer or afterward. Once the peer exists,
+ * later operations succeed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static uint8_t large[LARGE], in[LARGE], word[64], target[64];
 static struct fid_cntr *cntr[KINDS];
 static uint64_t posted[KINDS]; /* since the counters were opened */
 static uint8_t ended[WAVES * OPS_MAX];
-static unsigned int count; /* those that say how they ended */
+static unsigned int count; /* operations that reported their result */
 static uint64_t key, addr;
 
 static void counters(struct rdm_pair *pair, int side)
@@ -53,7 +53,7 @@ static void post_fenced(struct rdm_side *side, fi_addr_t to)
 	OK(fi_tsendmsg(side->ep, &msg, FI_DELIVERY_COMPLETE));
 }
 
-/* One of each kind. */
+/* One operation of each kind. */
 static void post_all(struct rdm_pair *pair, fi_addr_t to)
 {
 	struct rdm_side *side = &pair->side[0];
@@ -69,7 +69,7 @@ static void post_all(struct rdm_pair *pair, fi_addr_t to)
 	post_fenced(side, to);
 }
 
-/* Takes one completion: of what, and FI_E*. False: there is none. */
+/* Takes one completion: its context and FI_E*. Returns false if there is none. */
 static bool take(struct rdm_pair *pair, uint8_t **context, int *err)
 {
 	struct fi_cq_err_entry error = { 0 };
@@ -92,7 +92,7 @@ static bool take(struct rdm_pair *pair, uint8_t **context, int *err)
 	return true;
 }
 
-/* All of them, each once, with this error or with 0. */
+/* Waits for all operations, each of which completes once, with this error or with 0. */
 static void reap(struct rdm_pair *pair, int want)
 {
 	uint64_t end = deadline();
@@ -130,7 +130,7 @@ static void injected_fail(struct rdm_pair *pair, fi_addr_t to, int want)
 	}
 }
 
-/* So many of each kind have failed, all others were done. */
+/* Checks that this many of each kind have failed, and all others have succeeded. */
 static void counted(const uint64_t *failed)
 {
 	uint64_t end = deadline();
@@ -144,7 +144,7 @@ static void counted(const uint64_t *failed)
 	}
 }
 
-/* Waiting for the counter ends with the failure, and so does the sleep. */
+/* A failure ends waiting for the counter, and so does it end sleeping on the queue. */
 static void sleepers_wake(struct rdm_pair *pair, fi_addr_t to)
 {
 	struct fi_cq_tagged_entry entry;
@@ -168,7 +168,7 @@ static uint64_t all_failures(void)
 	return sum;
 }
 
-/* Nobody looks at the queue meanwhile. The time of several give-ups passes. */
+/* Nobody reads the queue meanwhile. The time for several attempts passes. */
 static void all_fail(struct rdm_pair *pair, fi_addr_t to, int want)
 {
 	uint64_t failed = all_failures();
@@ -190,7 +190,7 @@ static void all_fail(struct rdm_pair *pair, fi_addr_t to, int want)
 	counted(posted);
 }
 
-/* The other side's endpoint ends; its address is what the first one knows. */
+/* The other side's endpoint closes; the first one knows its address. */
 static void leave(struct rdm_pair *pair, struct sockaddr_in *name)
 {
 	size_t len = sizeof(*name);
@@ -285,8 +285,8 @@ static void keys_of_the_provider(void)
 }
 
 /*
- * An address in the device's network that no host has, although the kernel believes so: requests
- * get lost.
+ * An address in the device's network that no host has, although the kernel has an entry for it, so
+ * requests are lost.
  */
 static void silent_host(void)
 {

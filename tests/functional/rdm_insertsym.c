@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reliable datagrams are sent to an address that fi_av_insertsym found by node and service. */
+/* Reliable datagrams are sent to an address that fi_av_insertsym resolved from node and service. */
 #include "rdm.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static void test(void)
 
 	rdm_open(&pair, 0);
 	OK(fi_getname(&pair.side[1].ep->fid, &name, &len));
-	/* The endpoint has the second of the services; nobody has the others. */
+	/* The endpoint has the second service; nobody has the others. */
 	snprintf(service, sizeof(service), "%d", ntohs(name.sin_port) - 1);
 	EQUAL(fi_av_insertsym(side->av, need_env("WEFT_ADDR"), 1, service, SERVICES, addr, 0, NULL),
 	      SERVICES);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A member of a collective group is killed, or stopped, while the others wait for it: killed, each
- * of them gets one error in time, and messages between them go on; stopped, they wait, and all have
- * the result when it goes on.
+ * A member of a collective group is killed or stopped while the others wait for it. If it is
+ * killed, each of them gets one error in time, and messages between them continue; if it is
+ * stopped, they wait, and all get the result when it continues.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum { COUNT = 3, VICTIM = 2, TAG = 1 };
 static struct team team;
 static uint64_t in = 1, out;
 
-/* An endpoint of each process, which knows the others by their rank. */
+/* Each process has an endpoint, which knows the others by their rank. */
 static struct member *open_alone(const struct child *parent)
 {
 	struct member *member = &team.member[0];
@@ -72,7 +72,7 @@ static void victim(struct child *parent, void *arg)
 	team_close(&team);
 }
 
-/* Those that are left still reach each other. */
+/* The remaining members still reach each other. */
 static void talk(struct member *member, fi_addr_t to)
 {
 	uint64_t end = deadline(), word = 1;
@@ -138,7 +138,7 @@ static void run(void *arg)
 		child_say(&children[i], &killed, 1);
 	for (i = 0; i < VICTIM; i++)
 		child_hear(&children[i], &word, 1);
-	sleep_ms(30); /* the operation is under way, as far as it gets */
+	sleep_ms(30); /* the operation is in progress, as far as it can get */
 	if (killed)
 		child_kill(&children[VICTIM]);
 	else

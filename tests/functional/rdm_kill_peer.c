@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer that is killed in the middle: each operation to it completes once, those that were not
- * done with an error; those to others go on. Who sends to it afterwards gets one error for each, in
- * time.
+ * A peer is killed during transfers: each operation to it completes once, those that were not done
+ * with an error; operations to others continue. Later sends to it fail in time, once each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@ enum { VICTIM = 1, OTHER = 2, DONE = 3 };
 
 static char out[LARGE_LEN], in[LARGE_LEN];
 
-/* Takes what comes of small messages; never the large ones. */
+/* Takes the small messages that arrive, and never the large ones. */
 static void peer(struct child *parent, void *arg)
 {
 	unsigned int i, failed = 0, count = *(unsigned int *)arg;
@@ -58,7 +57,7 @@ static void test(void)
 	to[0] = node_know(&node, &name);
 	child_hear(&other, &name, sizeof(name));
 	to[1] = node_know(&node, &name);
-	/* Both are there, and the victim is connected. */
+	/* Both have started, and the victim is connected. */
 	node_tsend(&node, out, SMALL_LEN, to[0], OTHER);
 	node_tsend(&node, out, SMALL_LEN, to[1], OTHER);
 	node_reap(&node, 2, &failed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A peer is killed at each step of the protocol: each operation to it completes once and in time,
- * those that were not done with an error. Another peer notices nothing, and no queue pair is left.
+ * with an error if it was not done. Another peer is not affected, and no queue pair remains.
  */
 #include "rdm_points.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections, datagrams and reliable datagrams in one process: what is of one kind, domain or
+ * Connections, datagrams and reliable datagrams in one process: an object of one type, domain or
  * fabric is refused by another.
  */
 #include "rdm.h"
@@ -10,7 +10,7 @@
 #include <rdma/fi_stats.h>
 #include <rdma/fi_trigger.h>
 
-/* Of one domain, and what hangs from the fabric. */
+/* The objects of one domain, and those of the fabric. */
 struct things {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -85,7 +85,7 @@ static void close_things(struct things *t)
 	fi_freeinfo(t->info);
 }
 
-/* Nothing of b is taken by the endpoint, or by what else is of a. */
+/* No object of b is accepted by the endpoint or by other objects of a. */
 static void refuses_to_bind(const struct things *a, const struct things *b)
 {
 	struct fid_ep *ep;
@@ -144,7 +144,7 @@ static void refuses_all_work(const struct things *a, const struct things *b)
 	CHECK(fi_control(&a->domain->fid, FI_FLUSH_WORK, b->cntr) < 0);
 }
 
-/* The operations of one read the records of its kind. */
+/* The operations of one type read the records of this type. */
 static void refuses_to_tell(const struct things *a, const struct things *b)
 {
 	struct fi_stats_item items[FI_STATS_MAX];
@@ -154,7 +154,10 @@ static void refuses_to_tell(const struct things *a, const struct things *b)
 	RETURNS(a->stats->read(&b->av->fid, items, FI_STATS_MAX), -FI_EINVAL);
 }
 
-/* Its own are known, also by an alias: only that the endpoint is not enabled is wrong. */
+/*
+ * Its own objects are accepted, also by an alias: the only error is that the endpoint is not
+ * enabled.
+ */
 static void knows_its_own(const struct things *t)
 {
 	struct fid *fid = &t->cq->fid;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_VERBS_PEERS=known: who is not in the address vector is refused, until it is inserted; its own
- * peers are reached as ever. What is neither known nor any is refused itself. Names that strangers
- * use are forgotten with them.
+ * FI_VERBS_PEERS=known: a peer that is not in the address vector is refused until it is inserted;
+ * the endpoint still reaches its own peers. An unknown value of the parameter is refused. Names
+ * that strangers use are forgotten when they leave.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { TAG = 1, NAMES = 60, ROOM = 40000 };
 
-/* Says its name, is asked while it knows nobody, and then knows the other. */
+/* Sends its name, is connected to while it knows nobody, and then inserts the other. */
 static void choosy(struct child *parent, void *arg)
 {
 	struct sockaddr_in name;
@@ -60,7 +60,7 @@ static void refused_until_known(struct child *child)
 	node_close(&node);
 }
 
-/* One connection after the other, each under another name. */
+/* One connection after the other, each with another name. */
 static void many_names(struct child *parent, void *arg)
 {
 	struct claim claim = { .incarnation = 5, .serial = 1 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliable datagrams: counters and a shared transmit context bound after fi_enable count what
- * completes from then on, with locks and without; a completion queue takes the number of any
- * processor as a hint; so is a traffic class.
+ * Reliable datagrams: counters and a shared transmit context bound after fi_enable count every
+ * later completion, with and without locks; a completion queue accepts the number of any processor
+ * as a hint, and a traffic class is accepted, too.
  */
 #include "rdm.h"
 
@@ -41,7 +41,7 @@ static void reach(struct rdm_pair *pair, struct fid_cntr *cntr, uint64_t value)
 	EQUAL(fi_cntr_read(cntr), value);
 }
 
-/* Any processor: the device has fewer vectors. */
+/* Any processor, even if the device has fewer vectors. */
 static void open_with_affinity(struct rdm_pair *pair)
 {
 	struct fi_cq_attr attr = { .flags = FI_AFFINITY, .signaling_vector = 100001 };
@@ -55,7 +55,7 @@ static void open_with_affinity(struct rdm_pair *pair)
 	EQUAL(pair->info->domain_attr->tclass, fi_tc_dscp_set(46));
 }
 
-/* The connection is there, receives are posted that nobody counts yet. */
+/* The connection exists, and receives are posted that no counter counts yet. */
 static void before(struct rdm_pair *pair)
 {
 	struct rdm_side *to = &pair->side[1];

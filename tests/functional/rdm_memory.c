@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The memory of an endpoint, of a peer and of messages that nobody waits for is what fi_verbs(7)
- * says, MEMORY OF RELIABLE DATAGRAMS: registered bytes, and those of the process.
+ * The memory of an endpoint, of a peer and of unexpected messages is what fi_verbs(7), MEMORY OF
+ * RELIABLE DATAGRAMS, states: registered bytes and resident memory of the process.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 enum {
 	EPS = 8,
 	CHUNK = 32, /* buffers that are registered at once */
-	/* Of the manual page. */
+	/* From the manual page. */
 	ENDPOINT = 180224,
 	NOTE = 704, /* of a receive buffer */
 	PEER = 8192,
@@ -21,13 +21,13 @@ enum {
 	TAG = 9,
 	SLACK = 1 << 17, /* of malloc, once */
 #ifdef __SANITIZE_ADDRESS__
-	TIMES = 3, /* and nobody looks too closely at freed memory, guards and shadows */
+	TIMES = 3, /* and freed memory, guards and shadows are not measured exactly */
 #else
 	TIMES = 1,
 #endif
 };
 
-/* Bytes of a line of /proc/self/status, which has KiB. */
+/* Returns the bytes in a line of /proc/self/status, which has KiB. */
 static size_t status(const char *name)
 {
 	FILE *file = fopen("/proc/self/status", "r");
@@ -47,7 +47,7 @@ static size_t number(const char *name)
 	return (size_t)atol(need_env(name));
 }
 
-/* Receive buffers, registered by the chunk. */
+/* Receive buffers, which are registered in chunks. */
 static size_t registered(void)
 {
 	size_t buffers = number("FI_VERBS_RDM_RX_BUFFERS");
@@ -55,7 +55,7 @@ static size_t registered(void)
 	return (buffers + CHUNK - 1) / CHUNK * CHUNK * number("FI_VERBS_RDM_BUFFER_SIZE");
 }
 
-/* Those pages that were touched: the last of a buffer is not always. */
+/* Only the pages that were touched, which may not include the last one of a buffer. */
 static size_t endpoint_bytes(void)
 {
 	return registered() + ENDPOINT + number("FI_VERBS_RDM_BUFFER_SIZE") +
@@ -83,7 +83,7 @@ static void open_more(struct node *node, struct fid_ep **eps)
 		OK(fi_enable(eps[i]));
 	}
 	at_most("registered by endpoints", pinned, "VmPin", EPS * registered());
-	CHECK(status("VmPin") >= pinned + EPS * registered() / 2); /* it is what is measured */
+	CHECK(status("VmPin") >= pinned + EPS * registered() / 2); /* the test measures it */
 	at_most("endpoints", own, "RssAnon", TIMES * (EPS * endpoint_bytes() + SLACK));
 }
 
@@ -101,13 +101,13 @@ static void connect_all(struct node *node, struct fid_ep **eps, fi_addr_t to)
 	node_reap(node, 2 * EPS, &failed);
 	EQUAL(failed, 0);
 	at_most("registered by peers", pinned, "VmPin", 0);
-	/* Objects of operations come by the chunk, of endpoints that had none. */
+	/* Objects of operations are allocated in chunks, by endpoints that had none. */
 	at_most("peers", own, "RssAnon", TIMES * (2 * EPS * PEER + EPS * 24576 + SLACK));
 }
 
 /*
- * Of a few hundred bytes, each in a receive buffer. From some time on they are only announced, and
- * complete when received.
+ * Messages of a few hundred bytes, each in a receive buffer. Above a limit they are only announced,
+ * and complete when they are received.
  */
 static void unexpected(struct node *node, struct fid_ep *ep, fi_addr_t to)
 {

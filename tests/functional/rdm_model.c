@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Three endpoints do at random what programs do: messages of all sizes and kinds, receives that
- * match them early, late, wholly or in part, cancels, peeks, RMA, atomics, under random modes. A
- * model tells what must come of it. A failure prints the seed; WEFT_SEED=N runs that seed alone.
+ * Three endpoints perform random operations of programs: messages of all sizes and kinds, receives
+ * that match them early, late, fully or partially, cancels, peeks, RMA and atomics, under random
+ * modes. A model predicts the results. A failure prints the seed; WEFT_SEED=N runs that seed alone.
  */
 #include <stdio.h>
 #include <stdlib.h>

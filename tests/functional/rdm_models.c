@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * FI_THREAD_DOMAIN and FI_THREAD_COMPLETION: messages, RMA and atomics by threads that take turns,
- * one of them asleep in fi_cq_sread at times, while other endpoints connect to theirs and leave,
- * which the library's thread looks after.
+ * one of which sometimes sleeps in fi_cq_sread, while other endpoints connect to theirs and leave,
+ * which the library's thread handles.
  */
 #include "rdm.h"
 
@@ -18,7 +18,7 @@ static struct fid_mr *mr;
 static uint64_t cell, expected;
 static uint8_t out[LARGE], in[LARGE];
 
-/* A visitor's endpoint is of another domain if that is what a thread has for itself. */
+/* A visitor's endpoint is in another domain if a thread needs a domain of its own. */
 static struct fid_domain *visited_from;
 static uint64_t visitor, welcomed;
 static bool away; /* atomic: no more visits */
@@ -72,7 +72,7 @@ static void take(int side)
 	}
 }
 
-/* Nobody else makes progress. The other side has nothing to do for it. */
+/* Nobody else makes progress, and the other side has nothing to do. */
 static void sleep_for(int side)
 {
 	struct fi_cq_tagged_entry entry;
@@ -226,7 +226,7 @@ static void visit(uint64_t number, const void *host)
 	OK(fi_close(&side.av->fid));
 }
 
-/* An address vector is nothing that FI_THREAD_COMPLETION has the application serialize. */
+/* With FI_THREAD_COMPLETION the application need not serialize calls of an address vector. */
 static void come_and_go(const void *host)
 {
 	fi_addr_t addr;

@@ -40,7 +40,7 @@ static struct fid_mr *reg(struct rdm_pair *pair)
 	return mr;
 }
 
-/* Compares the buffers and what is around them with what they should be. */
+/* Compares the buffers and the guards with their expected content. */
 static void check_memory(void)
 {
 	const uint8_t *at = want;
@@ -71,7 +71,7 @@ static void write_and_read(struct rdm_pair *pair, uint64_t at, size_t len)
 	CHECK(!memcmp(in, out, len));
 }
 
-/* Several remote ranges and several local ones: their borders do not coincide. */
+/* Several remote and several local ranges, with different borders. */
 static void vectors(struct rdm_pair *pair)
 {
 	struct rdm_side *side = &pair->side[0];
@@ -97,7 +97,7 @@ static void vectors(struct rdm_pair *pair)
 	check_memory();
 }
 
-/* Elements on both sides of a border are changed; one that a border cuts is refused. */
+/* Elements on both sides of a border are changed; an element that crosses a border is refused. */
 static void atomics(struct rdm_pair *pair)
 {
 	struct rdm_side *side = &pair->side[0];
@@ -116,7 +116,7 @@ static void atomics(struct rdm_pair *pair)
 	check_memory();
 }
 
-/* A transfer that ends behind the last buffer changes nothing. */
+/* A transfer beyond the last buffer changes nothing. */
 static void behind(struct rdm_pair *pair, size_t len)
 {
 	struct rdm_side *side = &pair->side[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_MULTI_RECV: several messages in a buffer, which is released once; by the call, or by the
- * endpoint's flags.
+ * FI_MULTI_RECV, by the call's or the endpoint's flags: several messages in one buffer, which is
+ * released once.
  */
 #include "rdm.h"
 
@@ -27,7 +27,7 @@ static void send_one(struct rdm_pair *pair, size_t len, unsigned int seed)
 	OK(fi_send(pair->side[0].ep, out, len, NULL, pair->side[0].peer, out));
 }
 
-/* The next message is at this place of the buffer. */
+/* The next message goes to this offset of the buffer. */
 static void expect(struct rdm_pair *pair, size_t at, size_t len, unsigned int seed, bool last)
 {
 	struct fi_cq_tagged_entry entry = rdm_wait(pair, 1);
@@ -41,8 +41,8 @@ static void expect(struct rdm_pair *pair, size_t at, size_t len, unsigned int se
 }
 
 /*
- * It is released when there is less room than the option says, before a message that needs the
- * room.
+ * The buffer is released when less room remains than the option requires, before a message that
+ * needs the room.
  */
 static void released(struct rdm_pair *pair, size_t len, size_t left, bool expected)
 {
@@ -61,7 +61,10 @@ static void released(struct rdm_pair *pair, size_t len, size_t left, bool expect
 	}
 }
 
-/* One that is too long for what is left is cut, and the buffer released with it. */
+/*
+ * A message that is too long for the remaining room is truncated, and the buffer is released with
+ * it.
+ */
 static void cut(struct rdm_pair *pair, size_t len)
 {
 	struct fi_cq_err_entry error;
@@ -83,7 +86,7 @@ static void cut(struct rdm_pair *pair, size_t len)
 	CHECK(rdm_wait(pair, 0).op_context == out);
 }
 
-/* Empty messages take no room; what is canceled is released. */
+/* Empty messages take no room; a canceled buffer is released. */
 static void canceled(struct rdm_pair *pair)
 {
 	struct fi_cq_err_entry error;
@@ -159,7 +162,7 @@ static void bad(struct rdm_pair *pair)
 	RETURNS(fi_trecvmsg(pair->side[1].ep, &tagged, FI_MULTI_RECV), -FI_EBADFLAGS);
 }
 
-/* Where side 1 is since it was opened again. */
+/* The address of side 1 since it was opened again. */
 static fi_addr_t learn(struct rdm_pair *pair)
 {
 	fi_addr_t addr = FI_ADDR_NOTAVAIL;
@@ -171,7 +174,7 @@ static fi_addr_t learn(struct rdm_pair *pair)
 	return addr;
 }
 
-/* Nobody is told of the messages, but that the buffer is released is told always. */
+/* The messages are not reported, but the release of the buffer always is. */
 static void selective(void)
 {
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliable datagrams by the names that they have elsewhere: the provider's, the protocol's, the
- * parameters'.
+ * Reliable datagrams under the names that other releases use for the provider, the protocol and the
+ * parameters.
  */
 #include "rdm.h"
 
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a program finds that asks for a name, which may be NULL. */
+/* The result of fi_getinfo for a provider name, which may be NULL. */
 static struct fi_info *find(const char *name)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
@@ -90,7 +90,7 @@ static void exchange(void)
 	rdm_close(&pair);
 }
 
-/* Nothing of the library is used before what it reads once is set. */
+/* The library is not used before the variables that it reads once are set. */
 static void test(void)
 {
 	with_filter("verbs;ofi_rxm");

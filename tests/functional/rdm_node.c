@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* One reliable-datagram endpoint; processes. */
+/* One reliable-datagram endpoint, and processes with one each. */
 #include "rdm_node.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The orders that fi_getinfo promises: many atomics, and many transfers, on one place without
+ * The orders that fi_getinfo promises: many atomics, and many transfers, to one address without
  * waiting.
  */
 #include "rdm.h"
@@ -15,7 +15,7 @@ static void wait_all(struct rdm_pair *pair, int count)
 		rdm_wait(pair, 0);
 }
 
-/* -FI_EAGAIN: there is no room until something completes. */
+/* On -FI_EAGAIN there is no room until an operation completes. */
 static int retried(struct rdm_pair *pair, ssize_t ret)
 {
 	struct fi_cq_tagged_entry entry;
@@ -61,7 +61,10 @@ static void transfers(struct rdm_pair *pair, uint64_t key)
 		while (retried(pair,
 			       fi_write(side->ep, &values[i], 8, NULL, side->peer, at, key, NULL)))
 			;
-		/* What follows a read may overtake it: only the last may change the place. */
+		/*
+		 * A later operation may overtake a read, so only the last one may change that
+		 * address.
+		 */
 		if (i == ROUNDS - 1)
 			while (retried(pair, fi_read(side->ep, &old[i], 8, NULL, side->peer, at,
 						     key, NULL)))
@@ -71,7 +74,10 @@ static void transfers(struct rdm_pair *pair, uint64_t key)
 	EQUAL(old[ROUNDS - 1], ROUNDS + 99);
 }
 
-/* Messages of every protocol, one behind the other, with one tag: received as they were sent. */
+/*
+ * Messages of every protocol in sequence, with one tag, are received in the order in which they
+ * were sent.
+ */
 static void messages(struct rdm_pair *pair, bool expected)
 {
 	static const size_t lens[] = { 8, 200000, 8, 20000, 4000, 0, 60000, 8, 200 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Orders between kinds of operations, for an endpoint that asks for them: atomics go by the
- * target's processor, reads and writes by its device, and none overtakes another.
+ * Orders between kinds of operations, for an endpoint that requests them: the target's processor
+ * performs atomics, its device performs reads and writes, and none overtakes another.
  */
 #include <string.h>
 #include "rdm.h"
@@ -85,7 +85,7 @@ static void write_after_read(uint64_t i)
 	EQUAL(target, i + 2);
 }
 
-/* A message says that what is before it is done; injected ones too. */
+/* A message shows that the operations before it are complete, including injected ones. */
 static void send_after(uint64_t i, bool inject)
 {
 	struct rdm_side *side = pair.side;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A hang can be explained from outside: the statistics of a process whose peer does not receive, or
- * makes no progress at all, or is not there, say of each peer what is waited for.
+ * A hang can be diagnosed from outside: if the peer does not receive, makes no progress or does not
+ * exist, the statistics of the process show for each peer what it waits for.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 
 enum { LARGE = 1 << 20, TAG = 1, FLOOD = 3000 };
 
-/* What the sender is told to do. */
+/* The order to the sender. */
 struct order {
 	struct sockaddr_in to;
-	uint32_t len, count; /* with progress until they are complete, or the next order comes */
+	uint32_t len, count; /* makes progress until they are complete, or the next order arrives */
 };
 
 static uint8_t out[LARGE], in[LARGE];
@@ -87,7 +87,7 @@ static uint64_t item(const struct fi_stats_peer *peer, const char *name)
 	FAIL("there is no item %s", name);
 }
 
-/* Until the process says of the peer that it waits so in that state. */
+/* Waits until the process reports for the peer that it waits in that state. */
 static struct fi_stats_peer expect(pid_t pid, const struct sockaddr_in *name, const char *state,
 				   const char *waits)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The steps at which a peer stops. The victim goes there and stops itself, so that what is under
- * way then is known; the test's own process has the operations.
+ * The steps at which a peer stops. The victim proceeds to the step and stops itself, so the
+ * operations in flight are known; the test's own process posts them.
  */
 #include "rdm_points.h"
 
@@ -28,14 +28,14 @@ struct scene;
 struct point {
 	const char *name;
 	unsigned int count; /* operations */
-	unsigned int fail;  /* at least so many fail when the peer is killed */
+	unsigned int fail;  /* at least this many fail when the peer is killed */
 	size_t len;
-	bool stranger;					/* not connected before */
+	bool stranger;					/* the peer is not connected before */
 	void (*begin)(struct scene *s, unsigned int i); /* each operation, before the peer stops */
 	void (*act)(struct scene *s, unsigned int i);	/* or when it has stopped */
 	void (*victim)(struct scene *s);		/* until it stops */
-	bool received;					/* by the peer, once it goes on */
-	bool halfway; /* it is killed when some of it has arrived here */
+	bool received;					/* by the peer, when it continues */
+	bool halfway; /* it is killed when part of it has arrived here */
 	bool late;    /* it is killed before */
 };
 
@@ -86,7 +86,7 @@ static void add_one(struct scene *s, unsigned int i)
 			   s->card.key, FI_UINT64, FI_SUM, context_of(s, i)));
 }
 
-/* One completion at most: of an operation, once, or of a ping. */
+/* Takes at most one completion: of an operation, once, or of a ping. */
 static void poll_once(struct scene *s)
 {
 	struct fi_cq_tagged_entry entry;
@@ -109,7 +109,7 @@ static void poll_once(struct scene *s)
 
 /* The victim. */
 
-/* A part of a large message has come, and not all. */
+/* Part of a large message has arrived, but not all of it. */
 static void until_half(struct scene *s)
 {
 	uint64_t end = deadline();
@@ -119,7 +119,7 @@ static void until_half(struct scene *s)
 		poll_once(s);
 		pause_until(end, "the first bytes");
 	}
-	/* The thread that makes progress may finish while this one has no processor. */
+	/* The thread that makes progress may finish while this one does not run. */
 	CHECK(!killed || !s->done);
 }
 
@@ -175,7 +175,7 @@ static void victim(struct child *parent, void *arg)
 	}
 	for (; !is_told(parent); sleep_ms(s.done < s.point->count ? 0 : 1))
 		poll_once(&s);
-	/* What the peer's device has acknowledged may not have been looked at yet. */
+	/* What the peer's device has acknowledged may not have been processed yet. */
 	if (s.point->received || s.point->victim == announce)
 		finish(&s);
 	EQUAL(s.failed, 0);
@@ -210,7 +210,7 @@ static const struct point write_points[] = {
 static const struct point *table;
 static size_t table_size;
 
-/* Sends back what it gets until it is told to end. */
+/* Sends back what it receives until it is told to end. */
 static void echo(struct child *parent, void *arg)
 {
 	struct sockaddr_in name;
@@ -314,7 +314,7 @@ static void go_on(struct scene *s, struct child *child)
 	reap(s);
 	EQUAL(s->failed, 0);
 	ping(s);
-	/* It may have to take what was sent. */
+	/* It may have to receive what was sent. */
 	sleep_ms(20);
 	child_say(child, "e", 1);
 	child_end(child);
@@ -375,7 +375,7 @@ static void test(void)
 	node_close(&s.node);
 }
 
-/* Killed processes' are gone, too. */
+/* The queue pairs of killed processes are gone, too. */
 static void none_left(unsigned int before)
 {
 	uint64_t end = deadline();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_PEEK, FI_CLAIM and FI_DISCARD: what they report of messages of every protocol, what they
- * leave, bad calls.
+ * FI_PEEK, FI_CLAIM and FI_DISCARD: what they report for messages of every protocol, what they
+ * leave, and invalid calls.
  */
 #include "rdm.h"
 
@@ -28,7 +28,7 @@ static void send_data(struct rdm_pair *pair, size_t len, uint64_t tag)
 	OK(fi_tsenddata(pair->side[0].ep, out, len, NULL, tag << 32, pair->side[0].peer, tag, out));
 }
 
-/* Probes until the message is there. */
+/* Probes until the message has arrived. */
 static struct fi_cq_tagged_entry found(struct rdm_pair *pair, uint64_t tag, void *context,
 				       uint64_t flags)
 {
@@ -75,7 +75,7 @@ static void sent(struct rdm_pair *pair)
 	CHECK(rdm_wait(pair, 0).op_context == out);
 }
 
-/* A message is looked at, claimed, no longer to be seen, and received. */
+/* A message is peeked at, claimed, no longer visible, and received. */
 static void claimed(struct rdm_pair *pair, size_t len)
 {
 	struct fi_msg_tagged msg = message(0, claims);
@@ -98,7 +98,7 @@ static void claimed(struct rdm_pair *pair, size_t len)
 	RETURNS(fi_trecvmsg(pair->side[1].ep, &msg, FI_CLAIM), -FI_EINVAL);
 }
 
-/* Of two messages the first is thrown away, at once or after it was claimed. */
+/* The first of two messages is discarded, at once or after it was claimed. */
 static void discarded(struct rdm_pair *pair, size_t len, bool claim)
 {
 	struct fi_cq_tagged_entry entry;
@@ -137,7 +137,7 @@ static void claims_by_context(struct rdm_pair *pair)
 	}
 }
 
-/* What can't be received is still claimed after. */
+/* A claimed message that cannot be received stays claimed. */
 static void bad_claims(struct rdm_pair *pair)
 {
 	struct iovec iov[5] = { { NULL, 10 } };
@@ -169,7 +169,7 @@ static void bad_claims(struct rdm_pair *pair)
 	CHECK_FILLED(in, 30, 9);
 }
 
-/* What a probe finds has nowhere to be reported. */
+/* A probe without a completion queue is refused. */
 static void without_cq(struct rdm_pair *pair)
 {
 	struct fi_msg_tagged msg = message(1, claims);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A receive of a NULL buffer with a length has no room: it takes a message of length 0, and another
- * is truncated.
+ * A receive of a NULL buffer with a length has no room: it takes a message of length 0, and any
+ * other message is truncated.
  */
 #include "rdm.h"
 

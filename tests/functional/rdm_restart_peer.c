@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer that is killed and starts again at the same address is reached again, from both sides.
- * What the old one announced and never delivered does not come.
+ * A peer that is killed and starts again at the same address is reached again, in both directions.
+ * What the old process announced and never delivered does not arrive.
  */
 #include <stdlib.h>
 #include "rdm_node.h"
@@ -12,7 +12,10 @@ enum { LEN = 200000, TAG = 7, ANSWER = 8, ROUNDS = 3 };
 
 static char bufs[2][LEN];
 
-/* Sends what nobody takes in its life, or what is taken. Then it waits for an answer. */
+/*
+ * Sends messages that nobody receives during its life, or that are received. Then it waits for an
+ * answer.
+ */
 static void peer(struct child *parent, void *arg)
 {
 	unsigned int round = *(unsigned int *)arg, failed = 0;

@@ -74,7 +74,7 @@ static void bad_counts(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 		-FI_E2BIG);
 }
 
-/* Places without elements are no places. */
+/* Empty ranges of elements are refused. */
 static void empty_places(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 {
 	struct rdm_side *side = &pair->side[0];
@@ -102,7 +102,7 @@ static void empty_places(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base
 	RETURNS(fi_atomicmsg(side->ep, &msg, 0), -FI_EINVAL);
 }
 
-/* As many bytes there as here. */
+/* The local and the remote lengths are equal. */
 static void bad_lengths(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 {
 	struct rdm_side *side = &pair->side[0];
@@ -140,7 +140,7 @@ static int fetch_err(struct rdm_pair *pair, uint64_t base, uint64_t key, enum fi
 	return error.err;
 }
 
-/* What is fetched has to be readable, what is changed writable. */
+/* The memory that is fetched must be readable, and the memory that is changed writable. */
 static void atomic_access(struct rdm_pair *pair, bool addresses)
 {
 	uint64_t base = addresses ? (uintptr_t)target : 0;

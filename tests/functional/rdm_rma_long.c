@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * RMA of more than one work request of the device can have, and between lists that are cut in other
- * places.
+ * RMA of more segments than one work request of the device can have, and between lists with
+ * different borders.
  */
 #include "rdm.h"
 
@@ -44,7 +44,7 @@ static void one_part(const struct place *place, size_t len)
 }
 
 /*
- * The target's parts in the order 2, 1, 3, each with a gap before it; those of memory here
+ * The target's parts are in the order 2, 1, 3, each behind a gap; the borders of local memory are
  * elsewhere.
  */
 static void lists(const struct place *place, size_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_NAMED_RX_CTX: receive context 0 of an address is its endpoint, which has no other. */
+/* FI_NAMED_RX_CTX: receive context 0 of an address is its endpoint, which has no other one. */
 #include "rdm.h"
 
 enum { BITS = 4 };

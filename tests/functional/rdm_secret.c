@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The job secret: endpoints that have the same one reach each other; with different ones, or when
- * only one of two has one, operations fail at once. A stranger that says it has one is told
- * nothing.
+ * The job secret: endpoints with the same one reach each other; with different ones, or if only one
+ * of two has one, operations fail at once. A stranger that claims to have it learns nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +61,7 @@ static void say_and_hear(struct node *node, fi_addr_t to, bool asks)
 	}
 }
 
-/* How the operation fails, within so many ms. */
+/* How the operation fails, within this many ms. */
 static int failure(struct node *node, fi_addr_t to, uint64_t ms)
 {
 	uint64_t start = now_ms(), end = deadline(), word = 1;
@@ -120,7 +119,7 @@ static void both(struct keys asks, struct keys is_asked, int err)
 	}
 }
 
-/* A file that others may read is no secret. */
+/* A file that others may read is refused as a secret. */
 static void open_file(struct child *parent, void *arg)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
@@ -152,7 +151,7 @@ static void guarded(struct child *parent, void *arg)
 	setenv("FI_VERBS_RDM_CONNECT_TIMEOUT", "1500", 1);
 	node_open(&node, NULL);
 	child_say(parent, &node.name, sizeof(node.name));
-	/* It is the stranger's name that it sends to, once that has connected. */
+	/* The endpoint sends to the stranger's name, once the stranger has connected. */
 	child_hear(parent, &name, sizeof(name));
 	CHECK(failure(&node, node_know(&node, &name), PROVE_MS));
 	child_say(parent, "e", 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_setname gives endpoints without connections another address before they are enabled: peers
- * reach them there, and nobody at the old one.
+ * reach them there, and not at the old one.
  */
 #include "rdm.h"
 
@@ -20,7 +20,7 @@ static struct sockaddr_in name_of(struct fid_ep *ep)
 	return name;
 }
 
-/* Without a host in the address the host stays; port 0 is any that is free. */
+/* An address without a host keeps the host; port 0 selects any free one. */
 static void rename_it(struct rdm_pair *pair, int side)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET }, foreign = any;

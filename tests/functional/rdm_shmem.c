@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What an OpenSHMEM library opens for each process: an endpoint that is only the target of RMA and
- * atomics, and one on a shared transmit context that only begins them, whose completions are
- * counted. Two such processes put, get, add, swap and wait until it is done.
+ * atomics, and one on a shared transmit context that only initiates them, whose completions are
+ * counted. Two such processes put, get, add, swap and wait for completion.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static struct fi_info *make_hints(void)
 	hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
 	hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-	hints->domain_attr->mr_mode = 0; /* keys of its own, offsets into regions */
+	hints->domain_attr->mr_mode = 0; /* application keys, and offsets into regions */
 	hints->domain_attr->threading = FI_THREAD_SAFE;
 	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
 	hints->fabric_attr->prov_name = strdup("verbs");
@@ -141,7 +141,7 @@ static void quiet(struct pe *pe)
 	EQUAL(fi_cntr_readerr(pe->get), 0);
 }
 
-/* Of word `at` of the other one. */
+/* Returns the address of word `at` of the other process. */
 static void put(struct pe *pe, int to, size_t at, const void *from, size_t len)
 {
 	uint64_t key = (uint64_t)(KEY + to);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliable datagrams take what fi_tx_size_left and fi_rx_size_left promise before one gives
- * -FI_EAGAIN, and promise all of it again once it is complete.
+ * Reliable datagrams accept as many operations as fi_tx_size_left and fi_rx_size_left report before
+ * one returns -FI_EAGAIN, and report the full size again when all are complete.
  */
 #include "rdm.h"
 
@@ -44,7 +44,7 @@ static ssize_t write_small(struct rdm_side *side)
 	return fi_write(side->ep, out, LEN, NULL, side->peer, 0, fi_mr_key(mr), NULL);
 }
 
-/* Posts until there is no room, and returns how many. */
+/* Posts until there is no room, and returns the number. */
 static int fill_up(struct rdm_side *side, ssize_t (*post)(struct rdm_side *side))
 {
 	ssize_t ret, left;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Several threads sleep on one completion queue of reliable datagrams: what completes at once, and
- * what fi_cq_signal is for, wakes each of them, whoever took the device's event. With one endpoint
+ * Several threads sleep on one completion queue of reliable datagrams: simultaneous completions,
+ * and fi_cq_signal, wake each of them, whichever thread took the device's event; with one endpoint
  * on the queue, and with two.
  */
 #include "rdm.h"

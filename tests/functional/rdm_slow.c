@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Processes that connect all to all, each stopped several times for longer than connecting takes
- * and twice for longer than the time after which a silent peer is given up: everybody reaches
- * everybody, nothing fails and nothing is warned of.
+ * Processes that all connect to each other are each stopped several times for longer than
+ * connecting takes, and twice for longer than the time after which a silent peer is given up: all
+ * reach each other, nothing fails, and no warning is logged.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -34,12 +34,12 @@ static void rank(struct child *parent, void *arg)
 	node_reap(&node, 2 * RANKS * EACH, &failed);
 	EQUAL(failed, 0);
 	child_say(parent, "d", 1);
-	/* Its device answers until the others have what was sent. */
+	/* Its device answers until the others have received what was sent. */
 	child_hear(parent, in, 1);
 	node_close(&node);
 }
 
-/* At moments that are those of a handshake, more or less; all but one run. */
+/* At moments that are approximately those of a handshake; all but one run. */
 static void stop_some(const struct child *children)
 {
 	static const int ms[STOPS] = { 300, 700, 2500, 500, 1500 };

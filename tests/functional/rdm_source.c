@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_SOURCE: the fi_addr, or the user's id, of who sent, as the address vector is now: whether or
- * not it was sent to, after it was removed, inserted twice or anew, or renamed.
+ * FI_SOURCE: the sender's fi_addr, or the user's id, according to the current address vector:
+ * whether or not it was sent to, and after it was removed, inserted twice or again, or renamed.
  */
 #include "rdm.h"
 
@@ -22,7 +22,7 @@ static ssize_t read_from(struct rdm_pair *pair, int side, fi_addr_t *src)
 	return fi_cq_readfrom(pair->side[side].cq, &entry, 1, src);
 }
 
-/* What side 1, or the other, sees of a message to it. */
+/* The source that side 1, or the other side, gets for a message to it. */
 static fi_addr_t source_at(struct rdm_pair *pair, int side)
 {
 	fi_addr_t src = 12345;
@@ -49,7 +49,7 @@ static fi_addr_t insert(struct rdm_pair *pair, const struct fid_ep *of, fi_addr_
 	return addr;
 }
 
-/* The place of an address that is removed is another's. */
+/* The index of a removed address belongs to another one. */
 static void removed(struct rdm_pair *pair, bool sent_to)
 {
 	struct rdm_side *side = &pair->side[1];
@@ -61,7 +61,7 @@ static void removed(struct rdm_pair *pair, bool sent_to)
 	OK(fi_av_remove(side->av, &old, 1, 0));
 	CHECK(source_at(pair, 1) == FI_ADDR_NOTAVAIL);
 	RETURNS(fi_tinject(side->ep, "x", 1, old, 1), -FI_EINVAL);
-	other = insert(pair, side->ep, 0, 0); /* itself */
+	other = insert(pair, side->ep, 0, 0); /* the endpoint itself */
 	CHECK(other == old);
 	CHECK(source_at(pair, 1) == FI_ADDR_NOTAVAIL);
 	side->peer = insert(pair, pair->side[0].ep, 0, 0);
@@ -73,7 +73,7 @@ static void removed(struct rdm_pair *pair, bool sent_to)
 	CHECK(source_at(pair, 1) == side->peer);
 }
 
-/* Of one that was inserted several times the first that is left is reported. */
+/* For an address that was inserted several times, the first remaining index is reported. */
 static void several(struct rdm_pair *pair)
 {
 	struct rdm_side *side = &pair->side[1];
@@ -120,7 +120,7 @@ static void with_errors(struct fi_info *hints)
 }
 
 /*
- * FI_SOURCE_ERR: a message of who is not known comes as an error with the address, which may be
+ * FI_SOURCE_ERR: a message of an unknown sender gives an error with the address, which may then be
  * inserted.
  */
 static void unknown(void)

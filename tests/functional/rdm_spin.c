@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One CPU, and many processes on it that spin, as on a machine with much more to do than it can:
- * all connect to all within the time that a silent peer is given, although no handshake is as short
- * as usual.
+ * One CPU, and many processes that spin on it, as on an overloaded machine: all connect to each
+ * other within the time limit for a silent peer, although every handshake takes longer than usual.
  */
 #include <sched.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints that share a receive context, and such that send to them. */
+/* Endpoints that share a receive context, and endpoints that send to them. */
 #include "rdm_srx.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is refused: binds, calls and hints that do not fit a shared receive context. */
+/* Binds, calls and hints that do not fit a shared receive context are refused. */
 #include "rdm_srx.h"
 
 enum { LEN = 64 };
@@ -57,7 +57,7 @@ static void endpoints(void)
 	RETURNS(fi_ep_bind(ep, &scene.srx->fid, FI_RECV), -FI_EBADFLAGS);
 	OK(fi_ep_bind(ep, &scene.srx->fid, 0));
 	RETURNS(fi_ep_bind(ep, &scene.srx->fid, 0), -FI_EBUSY);
-	/* A's address vector is another. */
+	/* A has another address vector. */
 	RETURNS(fi_enable(ep), -FI_EINVAL);
 	OK(fi_close(&ep->fid));
 	ep = srx_endpoint(&scene, SRX_X);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who closes before whom: a shared receive context that endpoints use is busy. An endpoint that
- * goes takes its unexpected messages along and leaves the receives, also one in progress; another
- * one and another address vector may follow.
+ * Closing in any order: a shared receive context with endpoints is busy. An endpoint that closes
+ * discards its unexpected messages and leaves the receives, including one in progress; another
+ * endpoint, and another address vector, may follow.
  */
 #include "rdm_srx.h"
 
@@ -19,7 +19,7 @@ static void ep_close(int which)
 	scene.ep[which] = NULL;
 }
 
-/* The messages that came to A are nobody's afterwards, what came to B is. */
+/* Messages that arrived at A are discarded, and those that arrived at B remain. */
 static void messages_go(void)
 {
 	struct fi_cq_tagged_entry entry;
@@ -38,8 +38,8 @@ static void messages_go(void)
 }
 
 /*
- * A long message is under way to A, and its sender makes no progress: its receive ends, and not
- * silently.
+ * A long message to A is in flight, and its sender makes no progress: its receive completes with an
+ * error.
  */
 static void one_in_progress(void)
 {
@@ -61,7 +61,7 @@ static void one_in_progress(void)
 	RETURNS(fi_cq_readerr(scene.cq[SRX_A], &error, 0), 1);
 	CHECK(error.op_context == in[0]);
 	EQUAL(error.err, FI_ECANCELED);
-	/* The device that closed may have taken all of it. */
+	/* The device may have taken all of it before the endpoint closed. */
 	while ((ret = fi_cq_read(scene.cq[SRX_X], &entry, 1)) == -FI_EAGAIN)
 		pause_until(end, "the end of the message");
 	if (ret == -FI_EAVAIL)
@@ -72,7 +72,7 @@ static void one_in_progress(void)
 	CHECK_FILLED(in[1], 64, 2);
 }
 
-/* Without endpoints it takes receives, and endpoints of another address vector. */
+/* Without endpoints it accepts receives, and endpoints with another address vector. */
 static void vector_changes(void)
 {
 	struct fi_av_attr attr = { .type = FI_AV_TABLE };
@@ -94,7 +94,7 @@ static void vector_changes(void)
 	CHECK(srx_wait(&scene, SRX_B).op_context == in[0]);
 	srx_send(&scene, SRX_X, SRX_B, out, 64, 3);
 	CHECK(srx_wait(&scene, SRX_B).op_context == in[1]);
-	/* With a receive posted. */
+	/* With a posted receive. */
 	OK(fi_trecv(scene.srx, in[0], 64, NULL, FI_ADDR_UNSPEC, 3, 0, in[0]));
 }
 
@@ -107,7 +107,7 @@ static void test(void)
 	srx_close(&scene);
 }
 
-/* In more packets than go without progress of the sender. */
+/* In more packets than are sent without progress of the sender. */
 int main(void)
 {
 	setenv("FI_VERBS_RDM_SEGMENTED_SIZE", "8000000", 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The device is removed while a shared receive context has receives and messages that nobody asked
- * for: each receive fails once, on the queue of one of the endpoints, nothing more can be posted,
- * and everything can be closed. Once the device is back a new context works.
+ * The device is removed while a shared receive context has receives and unexpected messages: each
+ * receive fails once, on the queue of one of the endpoints, nothing more can be posted, and
+ * everything can be closed. When the device is back, a new context works.
  */
 #include "rdm_node.h"
 #include "rdm_srx.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receives of a shared context take messages of any size at any of its endpoints, whose queue is
- * told, in the order in which both were posted and arrived.
+ * Receives of a shared context take messages of any size at any of its endpoints, in the order of
+ * posting and of arrival, and complete on that endpoint's queue.
  */
 #include "rdm_srx.h"
 
@@ -19,7 +19,7 @@ static void is(struct fi_cq_tagged_entry entry, int n, size_t len, uint64_t flag
 	EQUAL(entry.flags, FI_RECV | flags);
 }
 
-/* Posted first: one tag, then any. */
+/* Posted first: a receive for one tag, then one for any. */
 static void expected(size_t len)
 {
 	OK(fi_trecv(scene.srx, in[0], len, NULL, FI_ADDR_UNSPEC, 7, 0, in[0]));
@@ -52,7 +52,7 @@ static void unexpected(void)
 		fill(out, SMALL, 10 + (unsigned int)i);
 		srx_send(&scene, SRX_X + i % 2, i / 2 ? SRX_A : SRX_B, out, SMALL, (uint64_t)i % 2);
 	}
-	/* Tag 0 was for B, and then for A; tag 1 as well. */
+	/* Tag 0 went to B first, then to A; so did tag 1. */
 	OK(fi_trecv(scene.srx, in[1], SMALL, NULL, FI_ADDR_UNSPEC, 1, 0, in[1]));
 	is(srx_wait(&scene, SRX_B), 1, SMALL, FI_TAGGED);
 	OK(fi_trecv(scene.srx, in[0], SMALL, NULL, FI_ADDR_UNSPEC, 0, 1, in[0]));
@@ -67,7 +67,7 @@ static void unexpected(void)
 		CHECK_FILLED(in[i], SMALL, 10 + (unsigned int)i);
 }
 
-/* Long ones that wait at two endpoints for their receives. */
+/* Long messages wait at two endpoints for their receives. */
 static void announced(void)
 {
 	int i;
@@ -90,7 +90,7 @@ static void announced(void)
 	srx_wait(&scene, SRX_X);
 }
 
-/* One buffer gets messages of both endpoints. */
+/* One buffer takes messages of both endpoints. */
 static void several(void)
 {
 	const struct iovec iov = { in[0], 4 * SMALL };

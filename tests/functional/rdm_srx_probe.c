@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * FI_PEEK, FI_CLAIM, FI_DISCARD and fi_cancel on a shared receive context: what they find at any of
- * its endpoints, and whose queue is told.
+ * its endpoints, and which queue gets the completion.
  */
 #include "rdm_srx.h"
 
@@ -20,7 +20,7 @@ static ssize_t ask(uint64_t tag, uint64_t flags)
 	return fi_trecvmsg(scene.srx, &msg, flags);
 }
 
-/* Nothing is there: one of the endpoints says so. */
+/* If there is nothing, one of the endpoints reports it. */
 static void not_found(void)
 {
 	struct fi_cq_err_entry error = { 0 };

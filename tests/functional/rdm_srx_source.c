@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_DIRECTED_RECV and FI_SOURCE on a shared receive context: the sender that a receive asks for
+ * FI_DIRECTED_RECV and FI_SOURCE on a shared receive context: the sender that a receive specifies
  * may send to any endpoint, and may be inserted after its message arrived.
  */
 #include "rdm_srx.h"
@@ -10,7 +10,7 @@ enum { LEN = 64 };
 static uint8_t out[LEN], in[2][LEN];
 static struct srx_scene scene;
 
-/* Two senders at two endpoints: the receive waits for the one that it names. */
+/* Two senders at two endpoints: the receive waits for the one that it specifies. */
 static void directed(int at)
 {
 	fi_addr_t from = FI_ADDR_UNSPEC;
@@ -37,7 +37,7 @@ static void directed(int at)
 	CHECK_FILLED(in[1], LEN, 1);
 }
 
-/* The address vector forgets Y, which sends then, and gets it again. */
+/* Y is removed from the address vector, sends, and is inserted again. */
 static void inserted_late(void)
 {
 	struct fi_cq_tagged_entry entry;

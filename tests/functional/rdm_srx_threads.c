@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Threads that read the queues of two endpoints while others post to the receive context that the
- * endpoints share, and send: each message comes once.
+ * Threads read the queues of two endpoints while others send, and post to the receive context that
+ * the endpoints share: each message arrives once.
  */
 #include "rdm_srx.h"
 

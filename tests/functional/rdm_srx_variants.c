@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Variants of FI_DIRECTED_RECV and FI_MULTI_RECV on a shared receive context: the sender that a
- * receive names may send to any endpoint, a buffer for several tagged messages takes those of all.
+ * receive specifies may send to any endpoint, and a buffer for several tagged messages takes those
+ * of all endpoints.
  */
 #include "rdm_srx.h"
 
@@ -24,7 +25,9 @@ static void send(int from, int to)
 	srx_wait(&scene, from);
 }
 
-/* The message of X passes the receive for Y, at either endpoint; untagged ones pass nothing. */
+/*
+ * The message of X passes the receive for Y, at either endpoint; untagged messages pass no receive.
+ */
 static void test_tagged(int at)
 {
 	srx_open(&scene, FI_MSG | FI_TAGGED | FI_TAGGED_DIRECTED_RECV);
@@ -37,7 +40,7 @@ static void test_tagged(int at)
 	tsend(SRX_Y, at, 1, 2);
 	CHECK(srx_wait(&scene, at).op_context == other);
 	CHECK_FILLED(other, LEN, 2);
-	/* What came before its receive is found by its source, too. */
+	/* A message that arrives before its receive is found by its source, too. */
 	tsend(SRX_X, at, 1, 3);
 	tsend(SRX_Y, at, 1, 4);
 	OK(fi_trecv(scene.srx, other, LEN, NULL, scene.addr[SRX_Y], 1, 0, other));
@@ -62,7 +65,7 @@ static void probe(uint64_t flags, fi_addr_t from, ssize_t wanted)
 	RETURNS(fi_trecvmsg(scene.srx, &msg, flags), wanted);
 }
 
-/* Each receive and each question names its source. */
+/* Each receive and each probe specifies its source. */
 static void test_exact(void)
 {
 	srx_open(&scene, FI_MSG | FI_TAGGED | FI_EXACT_DIRECTED_RECV);
@@ -89,7 +92,7 @@ static void test_exact(void)
 	srx_close(&scene);
 }
 
-/* The buffer takes what matches until less than LEAST bytes are left. */
+/* The buffer takes matching messages until less than LEAST bytes remain. */
 static void test_multi(void)
 {
 	struct iovec iov = { in, ROOM };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * With 12 MiB of memory to lock, which is little more than an endpoint's receive buffers, messages
- * that nobody waits for take none of those buffers for good: what comes behind arrives, control
- * packets too.
+ * With 12 MiB of lockable memory, little more than an endpoint's receive buffers need, unexpected
+ * messages do not hold those buffers: later packets arrive, including control packets.
  */
 #include <grp.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@ enum {
 	USER = 65534
 };
 
-/* Some are long, and hold a receive buffer each, as many as may. */
+/* Some are long, and hold one receive buffer each, up to the limit. */
 static size_t length(unsigned int i)
 {
 	return i % 3 ? LEN : LONG_LEN;
@@ -63,7 +62,7 @@ static void limit_user(void)
 		skip("/dev/infiniband/rdma_cm is for root only");
 }
 
-/* The large one comes behind all others, and takes a request, an answer and an end. */
+/* The large one follows all others, and needs a request, an answer and an end. */
 static void starve(void *arg)
 {
 	static uint8_t in[LONG_LEN], big[BIG];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints of reliable datagrams count what they do, for the application and for other processes.
+ * Reliable-datagram endpoints count their operations, for the application and for other processes.
  */
 #include "rdm.h"
 
@@ -17,7 +17,7 @@ static uint64_t of(int side, const char *name)
 	return stats_of(&pair.side[side].ep->fid, name);
 }
 
-/* Small, of several packets and by rendezvous, expected or not. */
+/* Small messages, messages of several packets and by rendezvous, expected or not. */
 static void messages(void)
 {
 	static const size_t lens[] = { 0, 8, 5000, 30000, LEN };

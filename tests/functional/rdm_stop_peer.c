@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A peer that is stopped in the middle and goes on later gets everything, once and in order. */
+/*
+ * A peer that is stopped during transfers and continues later receives everything, once and in
+ * order.
+ */
 #include <signal.h>
 #include <stdlib.h>
 #include "rdm_node.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many endpoints send to one at once that none of them is connected with: no send has to be tried
- * again, everything arrives once, of each in order. The one's completion queue grows meanwhile.
- * tests/bench/storm is the same with 500.
+ * Many endpoints send at once to one that they are not connected to: no send has to be retried, and
+ * everything arrives once, in order for each sender. The receiver's completion queue grows
+ * meanwhile. tests/bench/storm does the same with 500.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void open_more(struct node *node, struct fid_ep **eps)
 	}
 }
 
-/* The buffers are all alike but for the injected number of the sender. */
+/* The buffers are all alike, except for the injected number of the sender. */
 static void sender(struct child *parent, void *arg)
 {
 	unsigned int i, k, failed = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A stranger on this host asks an endpoint for connections under names that are not its own: of
- * another host, and of a peer that is connected. It gets none, and nothing between the two is lost.
- * One with a name of its own is a peer.
+ * A stranger on this host requests connections of an endpoint under names that are not its own:
+ * those of another host and of a connected peer. It is refused, and nothing between the two is
+ * lost. With its own name it is a peer.
  */
 #include <signal.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { PING = 1, PONG = 2, TRIES = 10 };
 
-/* Answers as long as there is a question; 0 is the last. */
+/* Answers until the question is 0. */
 static void peer(struct child *parent, void *arg)
 {
 	struct sockaddr_in name;
@@ -57,7 +57,7 @@ static void claims_another_host(struct node *node, fi_addr_t to)
 	exchange(node, to, 1);
 }
 
-/* With a new incarnation; running, or stopped, which is alive too. */
+/* With a new incarnation; running, or stopped, which counts as alive, too. */
 static void claims_the_peer(struct node *node, struct child *child, const struct sockaddr_in *name,
 			    bool stopped)
 {
@@ -77,7 +77,7 @@ static void claims_the_peer(struct node *node, struct child *child, const struct
 		kill(child->pid, SIGCONT);
 }
 
-/* Its own name has no other use than to connect itself. */
+/* Its own name is only good for connecting itself. */
 static void claims_to_be_the_endpoint(struct node *node)
 {
 	struct claim claim = { .name = node->name, .incarnation = 103, .serial = 1 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_ADDR_STR: reliable datagrams between names that are texts; wrong names and lengths are
+ * FI_ADDR_STR: reliable datagrams between names that are strings; invalid names and lengths are
  * refused.
  */
 #include "rdm.h"

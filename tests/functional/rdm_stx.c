@@ -25,7 +25,7 @@ static void bind(struct rdm_pair *pair, int side)
 	RETURNS(fi_ep_bind(ep, &stx->fid, 0), -FI_EBUSY);
 }
 
-/* The contexts of the queues that have something. */
+/* The contexts of the queues that have entries. */
 static void poll_all(struct rdm_pair *pair)
 {
 	struct fi_cq_tagged_entry entry;

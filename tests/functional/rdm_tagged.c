@@ -51,7 +51,7 @@ static void send_tag(struct rdm_pair *pair, uint64_t tag)
 	OK(fi_tinject(pair->side[0].ep, &tag, 8, pair->side[0].peer, tag));
 }
 
-/* Each receive has the message of its tag, in whatever order they are posted and come. */
+/* Each receive takes the message with its tag, whatever the order of posting and arrival. */
 static void selects(struct rdm_pair *pair, bool expected)
 {
 	static const uint64_t tags[] = { 7, 5, 1ULL << 63 | 6, 6 };
@@ -64,8 +64,8 @@ static void selects(struct rdm_pair *pair, bool expected)
 	while (!expected && now_ms() < end)
 		fi_cq_read(pair->side[1].cq, NULL, 0);
 	/*
-	 * What 5 and its like is for nobody but the second; none takes the bit of the third for
-	 * noise.
+	 * Messages with tag 5 and similar ones match only the second receive; the ignored bit does
+	 * not make the third one match.
 	 */
 	for (i = 0; i < 4; i++)
 		post(pair, &in[i], tags[i], 0);
@@ -77,7 +77,7 @@ static void selects(struct rdm_pair *pair, bool expected)
 	}
 	for (i = 0; i < 4; i++)
 		CHECK(in[i] == tags[i]);
-	/* Bits that are ignored, and those that are not. */
+	/* Ignored bits, and others. */
 	post(pair, &in[0], 0x100, 0xf);
 	post(pair, &in[1], 0x200, 0xf0);
 	send_tag(pair, 0x2f0);
@@ -87,7 +87,10 @@ static void selects(struct rdm_pair *pair, bool expected)
 	CHECK(in[0] == 0x10f && in[1] == 0x2f0);
 }
 
-/* A receive from itself is not for what the other sends, nor is one from any for another tag. */
+/*
+ * A receive from the endpoint itself does not take the other's messages, and one from any source
+ * does not take another tag.
+ */
 static void selects_by_source(struct rdm_pair *pair)
 {
 	struct rdm_side *side = &pair->side[1];
@@ -125,7 +128,7 @@ static void test(void)
 	selects(&pair, false);
 	rdm_close(&pair);
 	rdm_open_with(&pair, 0, &change);
-	/* The first meets what is not known yet. */
+	/* The first receive takes a message whose sender is not inserted yet. */
 	for (i = 0; i < 3; i++)
 		selects_by_source(&pair);
 	rdm_close(&pair);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Some reliable-datagram endpoints of one process that know each other, for collective operations.
+ * Several reliable-datagram endpoints of one process that know each other, for collective
+ * operations.
  */
 #include "rdm_team.h"
 
@@ -46,7 +47,7 @@ static void meet(struct team *team)
 		len = sizeof(name[i]);
 		OK(fi_getname(&team->member[i].ep->fid, name[i], &len));
 	}
-	/* Each knows them by other numbers. */
+	/* Each knows them under other numbers. */
 	for (i = 0; i < team->count; i++)
 		for (k = 0; k < team->count; k++)
 			RETURNS(fi_av_insert(team->member[i].av, name[(i + k) % team->count], 1,

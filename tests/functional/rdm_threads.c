@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Levels of threading are as asked for; with FI_THREAD_SAFE threads post to one endpoint and read
- * one queue.
+ * Threading levels are granted as requested; with FI_THREAD_SAFE, threads post to one endpoint and
+ * read one queue.
  */
 #include "rdm.h"
 
@@ -83,7 +83,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* That is not what is tested, and slow where threads spin. */
+/* This is not tested here, and is slow where threads spin. */
 static void connect_first(void)
 {
 	OK(fi_trecv(pair.side[1].ep, NULL, 0, NULL, FI_ADDR_UNSPEC, 0, 0, NULL));

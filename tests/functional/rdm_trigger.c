@@ -27,7 +27,7 @@ static struct fid_cntr *new_cntr(void)
 	return cntr;
 }
 
-/* Nothing has happened, as far as both can tell. */
+/* Checks that no operation has started, as far as both sides can see. */
 static void nothing(void)
 {
 	int i;
@@ -71,7 +71,7 @@ static ssize_t rma(bool read, struct fi_triggered_context *context)
 	return read ? fi_readmsg(ep, &msg, FI_TRIGGER) : fi_writemsg(ep, &msg, FI_TRIGGER);
 }
 
-/* In the order of thresholds; data of FI_INJECT is that of the call. */
+/* In the order of the thresholds; the data of FI_INJECT is that at the time of the call. */
 static void messages(void)
 {
 	struct fi_triggered_context late = at(2), soon = at(1);
@@ -96,7 +96,7 @@ static void messages(void)
 	EQUAL(got[1], 2);
 }
 
-/* The receive is posted when a message is there that it takes. */
+/* The receive is posted when a message that it matches has arrived. */
 static void receive(void)
 {
 	struct fi_triggered_context context = at(100);
@@ -191,7 +191,7 @@ static struct fi_op_tagged tagged(int side, void *buf, struct iovec *iov, uint64
 				      .flags = flags };
 }
 
-/* They count, and are seen nowhere else unless that is asked for. */
+/* They count, and have a completion only if one is requested. */
 static void deferred(void)
 {
 	struct iovec send_iov, recv_iov;
@@ -220,7 +220,7 @@ static void deferred(void)
 	nothing();
 }
 
-/* The work that counted in it is done, so the endpoints need not be closed before it. */
+/* The work that counts in it is complete, so the endpoints need not be closed first. */
 static void counter_closed(void)
 {
 	struct fid_cntr *before = done;
@@ -264,7 +264,7 @@ static void refused(struct fi_deferred_work *work)
 	EQUAL(fi_cntr_readerr(done), 1);
 }
 
-/* Of each, one completion; an error goes to the CQ too. */
+/* Each has one completion; an error is written to the CQ, too. */
 static void deferred_memory(void)
 {
 	uint64_t value = 40, old = 0, compare = 40, key = fi_mr_key(mr);
@@ -314,7 +314,7 @@ static void deferred_memory(void)
 	refused(&works[4]);
 }
 
-/* What can't happen any more is cancelled, also by closing the endpoint. */
+/* Work that can no longer run is canceled, also by closing the endpoint. */
 static void cancel(void)
 {
 	struct fid *domain = &pair.domain->fid;
@@ -346,7 +346,7 @@ static void cancel(void)
 	RETURNS(fi_control(domain, FI_QUEUE_WORK, &work), -FI_EINVAL);
 }
 
-/* A thread of the library does it when nobody looks. */
+/* A thread of the library performs it if nobody makes progress. */
 static void ask_auto(struct fi_info *hints)
 {
 	ask(hints);
@@ -372,7 +372,7 @@ static void by_itself(void)
 		works[i].threshold = i;
 		works[i].triggering_cntr = works[i].completion_cntr = when;
 	}
-	/* Each send is triggered by the one before it and its receive, these by each other. */
+	/* Each send is triggered by the previous one and its receive, and these by each other. */
 	for (i = 0; i < ROUNDS; i++) {
 		works[2 * i].threshold = works[2 * i + 1].threshold = 2 * i;
 		OK(fi_control(&pair.domain->fid, FI_QUEUE_WORK, &works[2 * i]));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whoever sends what nobody receives is held back when the endpoint has what fi_verbs(7) says,
- * MEMORY OF RELIABLE DATAGRAMS: its memory stays within that, the sender gets -FI_EAGAIN, a third
- * one and RMA pass it by, and nothing is lost. WEFT_MESSAGES says how many messages of 8 bytes
- * there are.
+ * A sender whose messages nobody receives is held back when the endpoint reaches the limit that
+ * fi_verbs(7), MEMORY OF RELIABLE DATAGRAMS, states: its memory stays within that, the sender gets
+ * -FI_EAGAIN, a third endpoint and RMA are not affected, and nothing is lost. WEFT_MESSAGES is the
+ * number of messages of 8 bytes.
  */
 #include <poll.h>
 #include <rdma/fi_rma.h>
@@ -18,7 +18,7 @@ enum {
 	OTHER_TAG = 4,
 	MANY = 20000,
 	BUDGET = 65536,
-	/* Of the manual page. */
+	/* From the manual page. */
 	WINDOW = 128,
 	NOTE = 640,
 	SLACK = 1 << 19, /* connections, objects of receives, malloc */
@@ -52,7 +52,7 @@ static size_t resident(void)
 	return (size_t)kib * 1024;
 }
 
-/* As many as are accepted, until none was for a while. */
+/* Sends as many as are accepted, until none was accepted for some time. */
 static unsigned int send_what_goes(struct node *node, struct fid_ep *ep, fi_addr_t to,
 				   uint64_t *out, unsigned int max)
 {
@@ -94,12 +94,12 @@ static struct fid_ep *open_short(struct node *node)
 	return ep;
 }
 
-/* Where the flooded one lets others write. */
+/* Where the flooded endpoint lets others write. */
 struct window {
 	uint64_t addr, key;
 };
 
-/* Its messages are held back, and nothing of them completes. */
+/* Its messages are held back, and none of them completes. */
 static void write_past(struct node *node, struct fid_ep *ep, fi_addr_t to,
 		       const struct window *window)
 {
@@ -146,7 +146,7 @@ static void flooder(struct child *parent, void *arg)
 	if (sent < max)
 		write_past(&node, ep, to, &window);
 	child_say(parent, &sent, sizeof(sent));
-	/* The one that says so is behind all of them. */
+	/* The message that asks for it is behind all others. */
 	while (fi_tsend(ep, &sent, sizeof(sent), NULL, to, OTHER_TAG, &sent) == -FI_EAGAIN)
 		node_poll(&node, &entry, &err);
 	do {
@@ -184,7 +184,7 @@ static size_t bound(void)
 	return TIMES * (3 * BUDGET + 2 * WINDOW * (size + NOTE) + SLACK);
 }
 
-/* What the sender says comes by a pipe; while it does not, progress is made. */
+/* The sender reports through a pipe; until it does, this side makes progress. */
 static unsigned int hear(struct node *node, const struct child *child)
 {
 	struct pollfd said = { .fd = child->sock, .events = POLLIN };
@@ -230,7 +230,7 @@ static void flood(void *arg)
 	CHECK(grown <= bound());
 	CHECK(sent < messages());
 	EQUAL(written, 99);
-	/* Another peer is not in its way. */
+	/* Another peer is not held up. */
 	node_trecv(&node, &in, sizeof(in), OTHER_TAG, NULL);
 	child_say(&children[1], &node.name, sizeof(node.name));
 	node_wait(&node);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Keys of the application on reliable datagrams: large transfers, which the device does, and small
- * ones, which the target does, keep their order; a key that is used anew means the new region at
- * once.
+ * Application keys on reliable datagrams: large transfers, which the device performs, and small
+ * ones, which the target performs, keep their order; a key that is used again refers to the new
+ * region at once.
  */
 #include "rdm.h"
 
 #include <string.h>
 
 enum { LEN = 200000, SMALL = 100, ROUNDS = 20, KEY = 77, OTHER = 78 };
-/* Bytes that go inline and do not, and how many are more than wait at once. */
+/* Lengths that are sent inline and that are not, and a number that is more than can be pending. */
 enum { TINY = 8, MIDDLE = 1000, TINIES = 1000, CROWD = 3000, TURNS = 100 };
 
 static uint8_t region[2][LEN], other[LEN], out[3][LEN], in[LEN];
@@ -37,7 +37,7 @@ static void get(struct rdm_pair *pair, size_t len, uint64_t offset, uint64_t key
 	OK(fi_read(side->ep, in, len, NULL, side->peer, offset, key, (void *)(uintptr_t)key));
 }
 
-/* Returns how many of other keys came meanwhile. */
+/* Returns how many of other keys arrived meanwhile. */
 static int wait_for(struct rdm_pair *pair, uint64_t key, int count)
 {
 	int others = 0;
@@ -51,7 +51,10 @@ static int wait_for(struct rdm_pair *pair, uint64_t key, int count)
 	return others;
 }
 
-/* A small one between two large ones, and behind them; what is read behind that is all of it. */
+/*
+ * A small transfer between two large ones, and one behind them; a read behind these returns all of
+ * it.
+ */
 static void order(struct rdm_pair *pair)
 {
 	struct fid_mr *mr = reg(pair, region[0], KEY);
@@ -77,7 +80,7 @@ static void order(struct rdm_pair *pair)
 	OK(fi_close(&mr->fid));
 }
 
-/* The key moves from region to region while the peer writes to another. */
+/* The key moves from region to region while the peer writes to another one. */
 static void reuse(struct rdm_pair *pair)
 {
 	struct fid_mr *still = reg(pair, other, OTHER), *mr;
@@ -115,8 +118,8 @@ static int take(struct fid_cq *cq)
 }
 
 /*
- * What waits to be sent holds no memory that is needed to send it, however greedy the application
- * is.
+ * Pending operations do not hold the memory that is needed to send them, however many the
+ * application posts.
  */
 static void crowd(struct rdm_pair *pair)
 {
@@ -128,7 +131,7 @@ static void crowd(struct rdm_pair *pair)
 
 	memset(out[0], 'q', MIDDLE);
 	while (done < CROWD) {
-		/* All of a round is sent before the first answer comes. */
+		/* All of a round is sent before the first answer arrives. */
 		for (i = 0; i < TURNS; i++) {
 			for (ret = 0; posted < CROWD && !ret; posted += !ret)
 				ret = fi_write(side->ep, out[0], posted < TINIES ? TINY : MIDDLE,
@@ -144,7 +147,7 @@ static void crowd(struct rdm_pair *pair)
 	OK(fi_close(&mr->fid));
 }
 
-/* A small transfer to where there is nothing fails alone. */
+/* A small transfer to an address without a region fails alone. */
 static void nowhere(struct rdm_pair *pair)
 {
 	struct fid_mr *mr = reg(pair, region[0], KEY);

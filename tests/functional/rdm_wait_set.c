@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A wait set with the completion queue, the counter and the event queue of a reliable-datagram
- * endpoint: fi_wait sleeps until one of them has something, also where nobody else makes progress.
+ * endpoint: fi_wait sleeps until one of them has something, even if nobody else makes progress.
  */
 #include "rdm.h"
 
@@ -83,7 +83,7 @@ static fi_addr_t learn(struct side *s, int from, int to)
 	return addr;
 }
 
-/* One completion, asleep meanwhile; whoever sleeps makes no progress but by the set. */
+/* Waits for one completion, asleep meanwhile; only the set makes progress. */
 static void next(struct side *s)
 {
 	struct fi_cq_tagged_entry entry;

@@ -6,10 +6,11 @@
 #include "steps.h"
 
 #define WARM_UP 50
-#define TIME_MS 25000 /* where the machine is too slow for all, those of this time are enough */
+#define TIME_MS \
+	25000 /* if the machine is too slow for all, the number reached in this time suffices */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ROUNDS	  100
-#define PAGES_MAX LONG_MAX /* freed memory is kept for a while */
+#define PAGES_MAX LONG_MAX /* freed memory is kept for some time */
 #else
 #define ROUNDS	  2000
 #define PAGES_MAX 64
@@ -53,7 +54,7 @@ static void one_round(struct end *client, struct end *server, unsigned int seed)
 	struct part part = { .len = 1000, .seed = seed, .context = seed };
 
 	connect_ends(client, server);
-	if (seed % 4 == 0) { /* else nothing is outstanding when it closes */
+	if (seed % 4 == 0) { /* otherwise nothing is outstanding when it closes */
 		post_recv(server, &part);
 		post_recv(server, &part);
 		fill_part(client, &part);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Wrong calls of each kind of endpoint and its objects: each is refused, and exactly one line of
- * the log, at level warn or info, says why. Calls that an object does not have say so by
- * -FI_ENOSYS alone.
+ * Invalid calls for each type of endpoint and its objects: each is refused, and exactly one line of
+ * the log, at level warn or info, gives the reason. Calls that an object does not have only return
+ * -FI_ENOSYS.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void refused(const char *call, long ret, int want)
 }
 
 #define REFUSED(call) refused(#call, (long)(call), 1)
-/* There is no such call here. */
+/* The call does not exist here. */
 #define LACKS(call) refused(#call, (long)(call), 0)
 
 static void open_all(enum fi_ep_type type)

@@ -13,7 +13,7 @@
 #define WARM_UP 20
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ROUNDS	  20
-#define PAGES_MAX LONG_MAX /* freed memory is kept for a while */
+#define PAGES_MAX LONG_MAX /* freed memory is kept for some time */
 #else
 #define ROUNDS	  200
 #define PAGES_MAX 50

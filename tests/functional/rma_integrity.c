@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every form of writing and reading remote memory carries every size unharmed, and touches nothing
+ * Every call that writes or reads remote memory transfers every size intact, and changes nothing
  * else.
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "sizes.h"
 
 #define DATA  0x89abcdefu
-#define GUARD 64 /* bytes behind the target that must stay */
+#define GUARD 64 /* bytes behind the target that must not change */
 
 struct form {
 	const char *name;
@@ -147,7 +147,7 @@ static const struct form forms[] = {
 	{ "fi_readmsg", form_readmsg, .read = true, .vector = true },
 };
 
-/* Data takes a receive at the target, whatever its buffer. */
+/* Data consumes a receive at the target, whatever its buffer. */
 static void step_data(struct end *end, void *arg)
 {
 	const struct part *part = arg;
@@ -159,7 +159,7 @@ static void step_data(struct end *end, void *arg)
 	EQUAL(entry.len, part->len);
 }
 
-/* A write's data is there once a later message has arrived: waits for one. */
+/* A write's data has arrived when a later message arrives: waits for one. */
 static void flush(struct pair *pair)
 {
 	struct part part = { .off = pair->client.setup->buf_size - 8, .len = 0, .context = 99 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_SELECTIVE_COMPLETION: only what has FI_COMPLETION gives an entry, at both ends and for each
- * kind of operation; an error is reported all the same, also of fi_inject.
+ * FI_SELECTIVE_COMPLETION: only operations with FI_COMPLETION give an entry, at both ends and for
+ * each kind of operation; errors are reported anyway, including those of fi_inject.
  */
 #include <string.h>
 #include <rdma/fi_atomic.h>
@@ -58,7 +58,7 @@ static void silent_ones(struct pair *pair)
 	EQUAL(fi_tx_size_left(end->ep), end->info->tx_attr->size);
 }
 
-/* FI_COMPLETION among the endpoint's own flags makes the plain calls report. */
+/* With FI_COMPLETION among the endpoint's own flags, calls without flags give an entry. */
 static void by_default_flags(struct pair *pair)
 {
 	uint64_t flags = FI_TRANSMIT | FI_COMPLETION, loud = FI_COMPLETION, found = FI_TRANSMIT;

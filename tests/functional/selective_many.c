@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * 100,000 silent writes need no reading of completions but when the queue is full, and the one that
- * asks for an entry gives just that one.
+ * 100,000 silent writes require reading completions only when the queue is full, and the one that
+ * requests an entry gives exactly that one.
  */
 #include <stdio.h>
 #include <rdma/fi_rma.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared receive contexts with arguments that make no sense: an error each, no crash, and outputs
- * stay as they were.
+ * Shared receive contexts with invalid arguments: each gives an error without a crash, and outputs
+ * stay unchanged.
  */
 #include "links.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who closes before whom: a shared context that endpoints use is busy; its receives stay when an
- * endpoint goes, and serve the next one; what completed and was not read goes with the context.
+ * Closing in any order: a shared context with endpoints is busy; its receives remain when an
+ * endpoint closes, and serve the next one; completions that were not read are discarded with the
+ * context.
  */
 #include "links.h"
 
@@ -22,7 +23,7 @@ static void arrives(struct end *end, uint64_t context, unsigned int seed)
 	CHECK_FILLED(end->buf + context * LEN, LEN, seed);
 }
 
-/* With receives outstanding, and with a message that was not read. */
+/* With outstanding receives, and with a message that was not read. */
 static void endpoints_go(struct end *end, struct place *place)
 {
 	struct fi_cq_tagged_entry entry;
@@ -37,13 +38,13 @@ static void endpoints_go(struct end *end, struct place *place)
 		OK(fi_recv(end->srx, end->buf + i * LEN, LEN, end->desc, 0, (void *)(uintptr_t)i));
 	send_one(end, &a, 1);
 	arrives(end, 0, 1);
-	/* With eight receives outstanding one endpoint goes, and not one of them with it. */
+	/* With eight outstanding receives one endpoint closes, and all eight remain. */
 	link_close(&a);
 	no_comp(end->rxcq, 20);
 	send_one(end, &b, 2);
 	arrives(end, 1, 2);
 	/*
-	 * One arrives, is not read, and its endpoint goes: the buffer is given back all the same.
+	 * A message arrives, is not read, and its endpoint closes: the buffer is released anyway.
 	 */
 	send_one(end, &b, 3);
 	link_close(&b);
@@ -66,7 +67,7 @@ static void test(void)
 	arrives(&end, 3, 4);
 	EQUAL(fi_rx_size_left(end.srx), 4);
 	RETURNS(fi_close(&end.srx->fid), -FI_EBUSY);
-	/* Two arrive and are not read; the context goes, and with it its receives. */
+	/* Two messages arrive and are not read; the context closes with its receives. */
 	send_one(&end, &c, 5);
 	send_one(&end, &c, 6);
 	link_close(&c);
@@ -74,7 +75,7 @@ static void test(void)
 	end.srx = NULL;
 	OK(fi_close(&srx->fid));
 	no_comp(end.rxcq, 20);
-	/* Another takes its place. */
+	/* Another one replaces it. */
 	end.srx = end_srx(&end, RECVS);
 	link_open(&end, &place, &c, NULL, NULL);
 	OK(fi_recv(end.srx, end.buf, LEN, end.desc, 0, NULL));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A shared receive that is too small: its error names the endpoint that took it, that one is over,
- * and the others go on with the receives that are left.
+ * A shared receive that is too small: its error names the endpoint that took it; that endpoint
+ * fails, and the others continue with the remaining receives.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer is killed while it floods a shared receive context: its endpoint hears of it, the receives
- * it has not used stay and serve another connection.
+ * A peer is killed while it floods a shared receive context: its endpoint gets the event, and the
+ * receives that it has not used remain and serve another connection.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -32,7 +32,10 @@ static void post(struct end *end, uint64_t slot)
 	OK(fi_recv(end->srx, end->buf + slot * LEN, LEN, end->desc, 0, (void *)(uintptr_t)slot));
 }
 
-/* Completions until it is quiet; how many. The receive that the peer was about to fill may fail. */
+/*
+ * Takes completions until no more arrive; returns their number. The receive that the peer was about
+ * to fill may fail.
+ */
 static size_t settle(struct end *end, bool again)
 {
 	struct fi_cq_tagged_entry entry;

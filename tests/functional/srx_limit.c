@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_NOTIFY when fewer receives are posted than FI_OPT_VERBS_SRX_LIMIT: once each time it is asked.
+ * FI_NOTIFY when fewer receives are posted than FI_OPT_VERBS_SRX_LIMIT: one event each time it is
+ * requested.
  */
 #include <infiniband/verbs.h>
 #include <rdma/fi_ext.h>

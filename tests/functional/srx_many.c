@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Eight endpoints take the receives of one shared context, on two completion queues: each message
- * arrives once, in the order of its sender, and each receive completes once for each time it is
- * posted.
+ * arrives once, in the order of its sender, and each receive completes once each time it is posted.
  */
 #include <string.h>
 #include "links.h"
@@ -14,7 +13,7 @@
 
 static struct setup setup = { .buf_size = 16384, .srx_size = SLOTS };
 static bool posted[SLOTS];
-static uint32_t next_of[LINKS]; /* the number that has to come next */
+static uint32_t next_of[LINKS]; /* the next expected number */
 
 static void post(struct end *end, size_t slot)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Messages of all sizes by shared receive contexts at both ends: whole, in order, each once. */
+/*
+ * Messages of all sizes with shared receive contexts at both ends arrive intact, in order and once.
+ */
 #include "steps.h"
 #include "sizes.h"
 

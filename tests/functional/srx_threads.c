@@ -23,7 +23,7 @@ static struct link links[LINKS];
 static struct fid_cq *cqs[2];
 static unsigned int sent, arrived; /* atomic */
 
-/* Sends as long as there is something to send, reads a CQ, posts what it has read once more. */
+/* Sends while there is something to send, reads a CQ, and posts again what it has read. */
 static void *work(void *arg)
 {
 	size_t me = (size_t)arg;
@@ -52,7 +52,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* An endpoint that nobody connects to, on the same queues. */
+/* An endpoint on the same queues to which nobody connects. */
 static void *come_and_go(void *arg)
 {
 	struct fi_info *info = arg;

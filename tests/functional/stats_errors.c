@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Statistics count what found no room, and what failed because the peer had no receive. */
+/*
+ * Statistics count the calls that found no room, and the operations that failed because the peer
+ * had no receive.
+ */
 #include <stdlib.h>
 #include "stats.h"
 #include "steps.h"

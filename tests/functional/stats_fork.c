@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A child of fork has statistics of its own, and its parent's are not changed by it. */
+/* A forked child has its own statistics, and does not change its parent's. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * N messages of L bytes there and back are N and N * L in the statistics of both ends, from within
- * and outside.
+ * N messages of L bytes in each direction appear as N and N * L in the statistics of both ends,
+ * read from within and from outside.
  */
 #include <unistd.h>
 #include "stats.h"
@@ -40,7 +40,7 @@ static void step_check(struct end *end, void *arg)
 	EQUAL(stats_of(&end->domain->fid, "registered_bytes"), end->setup->buf_size);
 }
 
-/* Of a process with so many endpoints. */
+/* Of a process with this many endpoints. */
 static void check_process(pid_t pid, int eps)
 {
 	int count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Statistics read by one thread while others send and receive: never less than before, exact at the
- * end.
+ * Statistics that one thread reads while others send and receive never decrease, and are exact at
+ * the end.
  */
 #include <pthread.h>
 #include "stats.h"

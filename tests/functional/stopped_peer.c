@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer that is stopped holds nobody up: polling says that nothing is there, and closing is quick.
+ * A stopped peer does not block this side: polling returns that there is nothing, and closing is
+ * fast.
  */
 #include <signal.h>
 #include "steps.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A program that is no endpoint, and asks one for a connection. */
+/* A program that is not an endpoint requests a connection of one. */
 #include "stranger.h"
 
 #include <endian.h>
@@ -9,7 +9,7 @@
 
 enum { WAIT_EVENT_MS = 8000, RECEIVES = 8 };
 
-/* The private data of a request, as version 1 of the protocol has it, behind its length. */
+/* The private data of a request in version 1 of the protocol, preceded by its length. */
 struct request {
 	uint8_t len;
 	uint32_t magic;
@@ -40,7 +40,7 @@ static struct request request_of(const struct claim *claim)
 	return request;
 }
 
-/* The next event is acknowledged; 0xff: there was none in time. */
+/* Acknowledges the next event and returns it; 0xff: there was none in time. */
 static unsigned int next_event(struct stranger *s)
 {
 	struct pollfd fd = { .fd = s->channel->fd, .events = POLLIN };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints bound to one shared transmit context, at both ends: each transmits on its own; closing
- * in every order.
+ * Endpoints bound to one shared transmit context, at both ends: each transmits independently; they
+ * close in every order.
  */
 #include "links.h"
 

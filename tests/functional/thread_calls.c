@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The calls that threads make at once. What is posted is small, and may be refused when there is
- * much of it.
+ * The calls that threads make at once. Posted operations are small, and may be refused if there are
+ * many.
  */
 #include <poll.h>
 #include <rdma/fi_atomic.h>

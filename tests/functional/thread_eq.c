@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Threads that wait on one event queue share its events: each is read once. Others write meanwhile.
+ * Threads that wait on one event queue share its events: each event is read once. Others write
+ * meanwhile.
  */
 #include <pthread.h>
 #include "steps.h"

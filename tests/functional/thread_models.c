@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Each threading model that is offered works, also from several threads that keep to it. */
+/* Each offered threading model works, also with several threads that follow its rules. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Calls that threads make at once on what endpoints are set to, on work that waits, and on
- * collective groups.
+ * Calls that threads make at once on an endpoint's options, on deferred work, and on collective
+ * groups.
  */
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
@@ -24,7 +24,8 @@ void call_options(struct stage *stage, struct worker *worker)
 }
 
 /*
- * Counters that come when an endpoint is in use. The shared endpoint has them but the first time.
+ * Counters that are bound when an endpoint is in use. Except for the first time, the shared
+ * endpoint has them already.
  */
 static void bind_late(struct stage *stage, struct fid_ep *ep)
 {
@@ -44,7 +45,7 @@ void call_late_cntr(struct stage *stage, struct worker *worker)
 	OK(fi_close(&ep->fid));
 }
 
-/* An endpoint with the context that all share, then a context that nobody shares. */
+/* An endpoint with the shared context, then a context that nobody shares. */
 void call_stx_life(struct stage *stage, struct worker *worker)
 {
 	struct fi_info *info = fi_dupinfo(worker->aim ? worker->aim : stage->info);
@@ -70,7 +71,7 @@ void call_stx_life(struct stage *stage, struct worker *worker)
 	fi_freeinfo(info);
 }
 
-/* Adds to the counter that it waits for; another thread may do the work, or throw it away. */
+/* Adds to the counter that the work waits for; another thread may perform or cancel the work. */
 void call_queue_work(struct stage *stage, struct worker *worker)
 {
 	worker->op = (struct fi_op_cntr){ stage->wait_cntr, 1 };
@@ -91,8 +92,8 @@ void call_flush_work(struct stage *stage, struct worker *worker)
 }
 
 /*
- * A message that is sent when a counter has come so far, which is soon, never, or when it is
- * flushed.
+ * A message that is sent when a counter reaches a threshold, which happens soon, never, or when the
+ * work is flushed.
  */
 void call_trigger_send(struct stage *stage, struct worker *worker)
 {
@@ -112,7 +113,7 @@ void call_trigger_send(struct stage *stage, struct worker *worker)
 	MAY(fi_control(&stage->domain->fid, FI_CANCEL_WORK, &worker->work), FI_ENOENT);
 }
 
-/* A region of its own, and the one that the peer writes to. */
+/* A separate region, and the one that the peer writes to. */
 void call_mr_bind(struct stage *stage, struct worker *worker)
 {
 	uint8_t *at = stage->buf + worker->number * 8192;
@@ -139,7 +140,7 @@ static struct fid_av_set *new_set(struct stage *stage, const fi_addr_t *members,
 	return set;
 }
 
-/* Who reads the event may find the group closed. */
+/* The thread that reads the event may find the group closed. */
 void call_join(struct stage *stage, struct worker *worker)
 {
 	struct fid_av_set *set = new_set(stage, &stage->to, 1);
@@ -157,7 +158,7 @@ void call_barrier(struct stage *stage, struct worker *worker)
 	MAY(fi_barrier(stage->ep[1], fi_mc_addr(stage->alone), NULL), 0);
 }
 
-/* The same at both members; each of them counts its own. */
+/* The same at both members; each of them has its own count. */
 void call_broadcast(struct stage *stage, struct worker *worker)
 {
 	uint8_t *at = stage->buf + 20480 + worker->number * 64;

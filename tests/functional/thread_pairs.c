@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Running all pairs of calls in threads, with a watchdog. */
+/* Runs all pairs of calls in threads, with a watchdog. */
 #include "thread_pairs.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@ enum { PAIR_MS = 12 };
 enum { PAIR_MS = 3 };
 #endif
 
-/* The threads wait for a round, and each makes its call for a while. */
+/* The threads wait for a round, and each makes its call for some time. */
 struct engine {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
@@ -31,7 +31,7 @@ void may_at(const char *file, int line, const char *call, ssize_t ret, int err)
 		returns_at(file, line, call, ret, 0);
 }
 
-/* False: it is over. */
+/* Returns false at the end. */
 static bool wait_round(unsigned int *round, unsigned int number)
 {
 	bool stop;

@@ -5,7 +5,7 @@
 #include "fixture.h"
 #include "thread_pairs.h"
 
-/* What arrived may not have been read when they are closed. */
+/* Messages that arrived may not have been read when the objects are closed. */
 static void call_link_life(struct stage *stage, struct worker *worker)
 {
 	struct fid_ep *ep[2];
@@ -16,7 +16,7 @@ static void call_link_life(struct stage *stage, struct worker *worker)
 	OK(fi_close(&ep[1]->fid));
 }
 
-/* Where nobody listens; the answer is not waited for. */
+/* Connects to a port where nobody listens; the answer is not waited for. */
 static void call_connect(struct stage *stage, struct worker *worker)
 {
 	struct fid_ep *ep = stage_ep(stage, worker->aim, stage->eq);

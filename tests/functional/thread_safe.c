@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * FI_THREAD_SAFE: eight threads post to one endpoint and poll one completion queue at the same
- * time. Each operation completes exactly once, for whichever thread, and does what it should.
+ * time. Each operation completes exactly once, in any of the threads, and has the correct effect.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 typedef ssize_t post_fn(struct end *end, uint64_t number);
 
-/* Posts numbers from 0 on, by all threads, until count are taken and complete. */
+/* Posts numbers from 0 on in all threads until count are posted and complete. */
 struct hammer {
 	struct end *end;
 	struct fid_cq *cq;
@@ -51,7 +51,7 @@ static void *hammer_thread(void *arg)
 	while ((number = __atomic_fetch_add(&hammer->next, 1, __ATOMIC_RELAXED)) < COUNT)
 		while (AGAIN(limit, hammer->post(hammer->end, number)))
 			reap(hammer);
-	/* Whatever was last may have been held back by FI_MORE: this one ends the batch. */
+	/* FI_MORE may hold back the last operation: this one ends the batch. */
 	while (hammer->cq == hammer->end->cq &&
 	       AGAIN(limit, fi_inject_write(hammer->end->ep, NULL, 0, 0, hammer->end->peer.addr,
 					    hammer->end->peer.key)))
@@ -111,7 +111,7 @@ static ssize_t post_rma(struct end *end, uint64_t number)
 	}
 }
 
-/* Every fourth number was added to the first word; each of the others is where it should be. */
+/* Every fourth number was added to the first word; each of the others is at its address. */
 static void step_check_rma(struct end *end, void *arg)
 {
 	uint64_t sum = 0, i, *words = (uint64_t *)(end->buf + 4096);

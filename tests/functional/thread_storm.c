@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many more threads than processors, with an endpoint each that they alone use: all connect at
- * once, each to its two neighbors, while all of them spin. What is done about connections beside
- * them does not wait for each thread's turn.
+ * Many more threads than processors, each with its own endpoint: all connect at once, each to its
+ * two neighbors, while all of them spin. The work of connecting does not wait until each thread
+ * runs.
  */
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -141,7 +141,7 @@ static void test(void)
 	fi_freeinfo(info);
 }
 
-/* Whether it takes too long is for the test to say. */
+/* The test decides whether it takes too long. */
 int main(void)
 {
 	setenv("FI_VERBS_RDM_CONNECT_TIMEOUT", "60000", 1);

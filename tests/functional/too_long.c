@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Above max_msg_size and the inject size every call gives -FI_EMSGSIZE, and nothing is sent. */
+/* Above max_msg_size and the inject size every call returns -FI_EMSGSIZE, and nothing is sent. */
 #include <string.h>
 #include <rdma/fi_rma.h>
 #include "steps.h"
@@ -85,7 +85,7 @@ static void test(struct pair *pair)
 	no_comp(client->cq, 20);
 	at(&pair->server, no_recv, &quiet, sizeof(quiet));
 
-	/* The endpoint is as good as before. */
+	/* The endpoint still works. */
 	fill_part(client, &part);
 	post_send(client, &part);
 	wait_context(client->cq, (void *)7);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_TRIGGER: the server answers each message without its application touching it, by sends, writes
- * and atomics that wait for the counter of what it receives.
+ * FI_TRIGGER: the server answers each message without a call of its application, with sends, writes
+ * and atomics that wait for the counter of its receives.
  */
 #include <string.h>
 #include <rdma/fi_atomic.h>
@@ -34,7 +34,7 @@ static void queue_send(struct end *end, int i)
 	memset(&iov, 0xff, sizeof(iov));
 }
 
-/* To the client's buffer, behind what is sent. */
+/* To the client's buffer, behind the message. */
 static void queue_rma(struct end *end, int i)
 {
 	struct iovec iov = { end->buf, LEN };
@@ -65,7 +65,7 @@ static void queue_atomic(struct end *end, int i)
 	OK(fi_atomicmsg(end->ep, &msg, FI_TRIGGER | FI_INJECT));
 }
 
-/* The last first: the thresholds make the order. */
+/* The last operation is queued first: the thresholds determine the order. */
 static void step_queue(struct end *end, void *arg)
 {
 	int i;
@@ -80,7 +80,7 @@ static void step_queue(struct end *end, void *arg)
 	}
 }
 
-/* Looking at a counter is all that it takes. */
+/* Reading the counter suffices. */
 static void step_progress(struct end *end, void *arg)
 {
 	RETURNS(fi_cntr_wait(end->cntr[CNTR_RECV], *(uint64_t *)arg, WAIT_MS), 0);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Deferred work: a token goes back and forth by receives, sends and counters that wait for each
- * other, without a completion that the application would see; what can't happen any more is
- * cancelled.
+ * other, without a completion that the application sees; work that can no longer run is canceled.
  */
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
@@ -10,7 +9,7 @@
 
 enum { ROUNDS = 20, LEN = 8 };
 
-/* What is queued stays where it is until it is done. */
+/* The structures of queued work must remain until it is done. */
 struct works {
 	struct fid_cntr *received, *sent, *sum;
 	struct fi_deferred_work recv[ROUNDS], send[ROUNDS], add;
@@ -19,7 +18,7 @@ struct works {
 	struct iovec iov;
 };
 
-static struct works both[2]; /* of the client, of the server */
+static struct works both[2]; /* of the client and of the server */
 
 static void queue(struct end *end, struct fi_deferred_work *work)
 {
@@ -86,12 +85,12 @@ static void step_wait(struct end *end, void *arg)
 	RETURNS(fi_cntr_wait(w->sent, ROUNDS, WAIT_MS), 0);
 	no_comp(end->cq, 5);
 	no_comp(end->rxcq, 5);
-	/* The endpoint's own counters know nothing of it. */
+	/* The endpoint's own counters do not count it. */
 	EQUAL(fi_cntr_read(end->cntr[CNTR_SEND]), 0);
 	EQUAL(fi_cntr_read(end->cntr[CNTR_RECV]), 0);
 }
 
-/* Both in one process progress by turns. */
+/* In one process both make progress in turn. */
 static void progress(struct pair *pair)
 {
 	uint64_t limit = deadline();
@@ -134,7 +133,7 @@ static void step_close(struct end *end, void *arg)
 {
 	struct works *w = &both[*(int *)arg];
 
-	/* The work that counted in it is done, so the endpoint need not be closed before it. */
+	/* The work that counts in it is complete, so the endpoint need not be closed first. */
 	RETURNS(fi_cntr_wait(w->sent, ROUNDS, WAIT_MS), 0);
 	OK(fi_close(&w->sent->fid));
 	OK(fi_close(&end->ep->fid));
@@ -150,7 +149,7 @@ static void test(struct pair *pair)
 
 	at(&pair->server, step_queue, NULL, 0);
 	queue_all(end, &both[0], true);
-	queue(end, &both[0].send[0]); /* the first, whose condition is met */
+	queue(end, &both[0].send[0]); /* the first one, whose threshold is reached */
 	progress(pair);
 	cancelled(end);
 	step_close(end, &mine);

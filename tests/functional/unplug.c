@@ -11,7 +11,7 @@ void remove_device(void)
 {
 	char command[128];
 
-	/* It returns when nobody has the device open any more. */
+	/* The device returns when nobody has it open any more. */
 	snprintf(command, sizeof(command), "rdma link del %s &", need_env("WEFT_DEVICE"));
 	shell(command);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A wait set with completion queues, an event queue and a counter: fi_wait and the set's descriptor
- * wake up for each of them, and for nothing else.
+ * A wait set with completion queues, an event queue and a counter: each of them wakes fi_wait and
+ * the set's descriptor, and nothing else does.
  */
 #include <poll.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 enum { ROUNDS = 20 };
 
-/* Opened beside the end's own, which are not in the set. */
+/* Opened in addition to the end's own objects, which are not in the set. */
 struct members {
 	struct fid_wait *set;
 	struct fid_cq *cq, *rxcq;
@@ -43,7 +43,7 @@ static void close_members(struct members *m)
 	OK(fi_close(&m->set->fid));
 }
 
-/* As an application sleeps that has the descriptor among others. */
+/* This is how an application sleeps that waits for several descriptors. */
 static void sleep_on_fd(struct end *end, struct members *m)
 {
 	struct fid *fid = &m->set->fid;
