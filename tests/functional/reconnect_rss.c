@@ -6,8 +6,7 @@
 #include "steps.h"
 
 #define WARM_UP 50
-#define TIME_MS \
-	25000 /* if the machine is too slow for all, the number reached in this time suffices */
+#define TIME_MS 25000 /* on a slow machine the number of rounds in this time suffices */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ROUNDS	  100
 #define PAGES_MAX LONG_MAX /* freed memory is kept for some time */

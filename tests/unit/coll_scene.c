@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Collective operations of members on a simulated network, and what they should give. */
+/* Collective operations of members on a simulated network, and their expected results. */
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>

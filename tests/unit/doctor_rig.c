@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A made-up host for the checks of fi_doctor. */
+/* A simulated host for the checks of fi_doctor. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* librdmacm as the provider sees it. */
+/* A fake librdmacm, with what the provider uses. */
 #include "unit.h"
 #include <arpa/inet.h>
 #include <errno.h>

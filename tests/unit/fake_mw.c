@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The fake device's memory windows: a bind and an invalidation are work requests like others. */
+/* The fake device's memory windows: a bind and an invalidation are ordinary work requests. */
 #include <errno.h>
 #include <stdlib.h>
 #include "fake_verbs.h"

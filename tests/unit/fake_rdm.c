@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where the rig's domain would have reliable datagrams: there are none, but counters of regions are
- * watched.
+ * Replaces the reliable datagrams of the rig's domain: there are none, but counters of regions are
+ * recorded.
  */
 #include "unit.h"
 #include <rdma/fi_errno.h>

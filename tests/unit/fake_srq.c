@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The shared receive queues of a device without hardware. */
+/* The fake device's shared receive queues. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * The fake device as far as datagrams need it: GIDs, partitions, address handles, multicast groups.
- */
+/* What datagrams need of the fake device: GIDs, partitions, address handles, multicast groups. */
 #include "unit.h"
 
 #include <arpa/inet.h>

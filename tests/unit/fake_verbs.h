@@ -82,8 +82,8 @@ struct fake_device {
 	int dereg_err, dealloc_mw_err, poll_err, resize_err, notify_err;
 	unsigned int polls, resizes;
 	/*
-	 * In order, without repetition: "error", "empty" (nothing polled), "destroy", what a test
-	 * adds.
+	 * In order, without repetition: "error", "empty" (nothing polled), "destroy", and what a
+	 * test adds.
 	 */
 	char ends[128];
 	bool forgets;	/* ibv_destroy_qp discards the QP's completions, like mlx5 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The made up machine: definitions that take the place of those in libibverbs and libc. */
+/* The simulated machine: definitions that replace those in libibverbs and libc. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -178,7 +178,9 @@ static int fails(const char *call)
 	return 0;
 }
 
-/* What stands in for libibverbs. Each object is a structure of its own, so that leaks are seen. */
+/*
+ * The replacements of libibverbs. Each object is allocated separately, so that leaks are detected.
+ */
 
 #undef ibv_get_device_list
 #undef ibv_query_port

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A provider whose file says what it is: "name_major_minor-fi.so". One of version 0 declines. */
+/*
+ * A provider whose file name states its version: "name_major_minor-fi.so". One of version 0
+ * declines.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

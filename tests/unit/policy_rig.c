@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A few connections, put into any state. */
+/* A few connections that can be put into any state. */
 #include "unit.h"
 
 #include "policy_rig.h"

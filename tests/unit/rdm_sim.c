@@ -77,7 +77,8 @@ static int find_unexpected(const struct sim_endpoint *ep, const struct sim_recv 
 }
 
 /*
- * The first packet of a message comes: messages of a queue pair come in the order of their sends.
+ * The first packet of a message arrives: messages of a queue pair arrive in the order of their
+ * sends.
  */
 void sim_arrived(struct sim_qp *qp, const struct ofi_rdm_wire_packet *packet)
 {
@@ -359,7 +360,10 @@ void sim_cancel(struct sim_endpoint *ep)
 	SIM_CHECK(ofi_rdm_proto_cancel(&ep->proto, recv->tagged, recv));
 }
 
-/* Which unexpected messages of a peer an endpoint keeps: the oracle asks it before, by state. */
+/*
+ * The unexpected messages of a peer that an endpoint keeps: the oracle records them before, by
+ * state.
+ */
 void sim_forget_partial(struct sim_endpoint *ep, int from)
 {
 	bool partial[SIM_MSGS] = { false };

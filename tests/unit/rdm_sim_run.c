@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The simulator's scheduler: one run from a seed; and an endpoint whose peer is hostile. */
+/* The simulator's scheduler, which runs from a seed; and an endpoint whose peer is hostile. */
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "rdm_sim.h"
@@ -256,7 +256,8 @@ void sim_check_quiet(const struct sim_endpoint *ep)
 }
 
 /*
- * A process dies and comes back: its queue pairs break, its state is gone, all it had is returned.
+ * A process dies and returns: its queue pairs break, its state is lost, and everything that it had
+ * is returned.
  */
 static void restart(int e)
 {

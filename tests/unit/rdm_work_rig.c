@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An endpoint whose work waits for a counter, and whose calls are only noted. */
+/* An endpoint whose work waits for a counter, and whose calls are only recorded. */
 #include "rdm_work_rig.h"
 #include <stdlib.h>
 #include <string.h>

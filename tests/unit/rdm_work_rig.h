@@ -31,7 +31,8 @@ extern struct ofi_rdm_ep work_ep;
 extern struct ofi_domain work_domain;
 extern struct fi_info work_info;
 /*
- * The counters that work waits for, that it completes to, and that count the endpoint's receives.
+ * The counters that work waits for, that count its completions, and that count the endpoint's
+ * receives.
  */
 extern struct ofi_cntr work_when, work_to, work_received;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Callers of each older symbol version, whose structures are exactly as long as they were: run
- * under AddressSanitizer this finds every access beyond them.
+ * Callers of each older symbol version, whose structures have exactly their old length: under
+ * AddressSanitizer this finds every access beyond them.
  */
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses: text there and back, ports, comparison, and text that is none. */
+/* Addresses: conversion to text and back, ports, comparison, and invalid text. */
 #include "unit.h"
 
 #include <netinet/in.h>

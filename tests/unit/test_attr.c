@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each hint that cannot be met is told as asked and had; a match is narrowed to what was asked for.
+ * Each hint that cannot be met is reported with the requested and the available value; a match is
+ * narrowed to the request.
  */
 #include "unit.h"
 
@@ -123,7 +124,10 @@ static void test_ep(void **state)
 	expect(V1_17, "ep_attr->auth_key_size", "16", "at most 0");
 }
 
-/* Any layout of as many bits is served, and told back; without FI_TAGGED it is of no interest. */
+/*
+ * Any layout with the same number of bits is accepted and returned; without FI_TAGGED it is
+ * ignored.
+ */
 static void test_tag_format(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The base of address vectors, with addresses that are numbers: insertion, reports, user ids,
- * names, bad calls.
+ * The base of address vectors, with numbers as addresses: insertion, reports, user ids, names,
+ * invalid calls.
  */
 #include "unit.h"
 
@@ -371,7 +371,10 @@ static void test_named_attributes(void **state)
 	assert_int_equal(reopen_named(name, FI_READ), -FI_ENOENT);
 }
 
-/* An address that fails keeps its index free, and nothing takes it; what is there keeps its own. */
+/*
+ * An address that fails leaves its index free; no other address takes it, and the others keep
+ * theirs.
+ */
 static void test_named(void **state)
 {
 	const int values[] = { 7, BAD, 9, NO_MEMORY }, more[] = { 9, 10 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* AV sets: how they are made, order, the algebra against a model, bad arguments, no memory. */
+/* AV sets: creation, order, the operations compared with a model, invalid arguments, no memory. */
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Addresses in shared memory: indices, removal, headers and entries that are wrong, threads and
- * processes.
+ * Addresses in shared memory: indices, removal, invalid headers and entries, threads and processes.
  */
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The owner and those who shut it out exclude each other, whoever comes first and however close
- * they are.
+ * The owner and the threads that lock it out exclude each other, whichever comes first and however
+ * close they are.
  */
 #include "unit.h"
 
@@ -24,10 +24,7 @@
 static struct ofi_lock lock;
 static struct ofi_bias bias;
 
-/*
- * What membarrier(2) does instead of what it does: it fails, or the owner's store becomes visible
- * just then.
- */
+/* Replaces membarrier(2): it fails, or the owner's store becomes visible at that moment. */
 static int refused;
 static bool late_store;
 static int barriers;
@@ -188,8 +185,8 @@ static void test_waits(void **state)
 }
 
 /*
- * Owners, which a mutex serializes as an application does, and others; each leaves a sum of two
- * plain numbers as it was. WEFT_SEED repeats a run, as far as threads do.
+ * Owners, which a mutex serializes as an application does, and other threads; each leaves the sum
+ * of two plain integers unchanged. WEFT_SEED repeats a run, as far as the threads allow.
  */
 enum { OWNERS = 2, OTHERS = 2, OWNER_ROUNDS = 4000000, OTHER_ROUNDS = 100000 };
 

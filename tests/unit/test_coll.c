@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Collective operations of 1 to 64 members on a network that a seed drives, many in flight, against
- * what they should give; groups of some members; members that die; memory that runs out.
+ * Collective operations of 1 to 64 members on a network that a seed drives, many in flight,
+ * compared with the expected results; groups of some members; members that die; memory that runs
+ * out.
  */
 #include "unit.h"
 #include <stdio.h>
@@ -73,8 +74,8 @@ static void few_members_many_orders(void **state)
 }
 
 /*
- * All types and operations, on a group that is no power of two. Of reads and writes the order
- * shows.
+ * All types and operations, on a group whose size is not a power of two. The results of reads and
+ * writes depend on the order.
  */
 static void every_type_and_operation(void **state)
 {
@@ -103,7 +104,10 @@ static void every_type_and_operation(void **state)
 	scene_close(true);
 }
 
-/* Who is hit by a death ends with one error; nobody waits for ever, nothing wrong looks right. */
+/*
+ * A member affected by a death ends with one error; none waits for ever, and no wrong result looks
+ * right.
+ */
 static void members_die(void **state)
 {
 	size_t hit = 0;
@@ -255,7 +259,8 @@ static void no_more_than_so_many(void **state)
 }
 
 /*
- * Each allocation of joining and starting fails in turn; the member tries again and nobody notices.
+ * Each allocation of joining and starting fails in turn; the member retries, and the others are not
+ * affected.
  */
 static void out_of_memory(void **state)
 {
@@ -303,9 +308,7 @@ static void out_of_memory(void **state)
 	scene_close(true);
 }
 
-/*
- * Members of different opinion on who takes part don't get a group; the same group can form again.
- */
+/* Members that disagree on who takes part do not get a group; the same group can form again. */
 static void agreements(void **state)
 {
 	fi_addr_t first;
@@ -330,7 +333,7 @@ static void agreements(void **state)
 	scene_close(true);
 }
 
-/* Memory that runs out while a group is formed delays it, and nothing else: it forms for all. */
+/* Running out of memory while a group forms delays it and has no other effect: it forms for all. */
 static void joins_wait_for_memory(void **state)
 {
 	(void)state;
@@ -363,9 +366,9 @@ static void join_some(struct team *team, size_t without)
 }
 
 /*
- * One has no memory to join, and does not try again. The first of the others to give up fails it
- * for all, the one included when it joins after all: they stay at the same count, and form a group
- * the next time.
+ * One member has no memory to join, and does not retry. The first of the others that gives up makes
+ * it fail for all, including that member if it joins after all: they keep the same count, and form
+ * a group the next time.
  */
 static void joins_that_are_given_up(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* libfabric.conf: its lines, who wins, what is complained of. */
+/* libfabric.conf: its lines, which of several values takes effect, and what is logged. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues of any provider: opening, blocking reads, errors, whose they are. */
+/* Completion queues of any provider: opening, blocking reads, errors, and their owners. */
 #include "unit.h"
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completions in software: order, growth, formats, failures, running out of memory. */
+/* Completions in software: order, growth, formats, failures, out of memory. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What endpoints of all kinds share: options, default operation flags, bindings. */
+/* What endpoints of all types share: options, default operation flags, bindings. */
 #include "unit.h"
 #include "prov/base/ep.h"
 

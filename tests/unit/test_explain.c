@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Rejections: kept in bounds, logged nearest first, told to the thread that listens. */
+/*
+ * Rejections: bounded in number, logged with the nearest first, and passed to the thread that
+ * listens.
+ */
 #include "unit.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_fabric finds the provider; fi_open knows its names. */
+/* fi_fabric finds the provider; fi_open finds its named objects. */
 #include "unit.h"
 
 #include "fake_prov.h"

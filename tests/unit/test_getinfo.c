@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_getinfo: what it refuses, whom it asks, what it joins, and which error it returns. */
+/*
+ * fi_getinfo: what it refuses, which providers it asks, how it joins their lists, and which error
+ * it returns.
+ */
 #include "unit.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Objects under hooks: each call goes to the provider's object with its arguments; hooks tell. */
+/*
+ * Objects under hooks: each call reaches the provider's object with its arguments, and the hooks
+ * report it.
+ */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -19,7 +22,10 @@
 
 enum { ARGS = 16, ANSWER = 7 };
 
-/* All arguments and results are integers or pointers: any function can be called as this one. */
+/*
+ * All arguments and results are integers or pointers, so any function can be called through this
+ * type.
+ */
 typedef long any_fn(long, long, long, long, long, long, long, long, long, long, long, long, long,
 		    long, long, long);
 
@@ -208,7 +214,10 @@ static const char *written(void)
 	return text;
 }
 
-/* Calls each slot of the application's table; counts: the arguments of each, 0 to pass it over. */
+/*
+ * Calls each slot of the application's table. counts: the number of arguments of each slot; 0 skips
+ * it.
+ */
 static void check_table(void *object, void *real, void *table, const int *counts)
 {
 	any_fn **slot = (any_fn **)((size_t *)table + 1);

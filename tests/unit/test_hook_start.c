@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_HOOK, FI_HOOK_FILE and FI_PERF_CNTR: what is taken, and what is said of the rest. */
+/* FI_HOOK, FI_HOOK_FILE and FI_PERF_CNTR: valid values, and what is logged about invalid ones. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 static char text[8192];
 
 /*
- * Whether hooks are active with these variables, in a process of its own; what that says is in
+ * Returns true if hooks are active with these variables, in a separate process; its output is in
  * text.
  */
 static bool active(const char *hook, const char *file, const char *cntr, const char *level)
@@ -134,7 +134,8 @@ static void test_counter(void **state)
 }
 
 /*
- * The counter of a triggered operation's context becomes the provider's, once and where it is one.
+ * The counter in a triggered operation's context is replaced by the provider's, once, and only if
+ * it is a counter.
  */
 static void test_trigger(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The lock excludes, and nobody sleeps for ever, however greedy others are. */
+/* The lock excludes other threads, and no thread sleeps for ever, however greedy others are. */
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -70,9 +70,9 @@ static void test_mark(void **state)
 }
 
 /*
- * Pollers take the lock again as soon as they released it, and while there is one who waits they
- * keep it until that one sleeps. It comes too late each time that it is woken, unless the lock is
- * kept for it: a pass.
+ * Pollers take the lock again as soon as they have released it, and while a thread waits they hold
+ * it until that thread sleeps. It comes too late each time it is woken, unless the lock is handed
+ * to it.
  */
 enum { POLLERS = 3, WAITS = 20, FEW = 8, MANY = 200 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which messages are logged by FI_LOG_*, their form, and an application's own log. */
+/* Messages selected by FI_LOG_*, their form, and an application's own log. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 static const struct fi_provider verbs = { .name = "verbs" };
 static const struct fi_provider tcp = { .name = "tcp" };
 
-/* Runs fn in a child, whose environment alone the log reads; returns what it wrote to stderr. */
+/* Runs fn in a child whose log reads only this environment; returns what it wrote to stderr. */
 static const char *output(const char *env, const char *value, void (*fn)(void))
 {
 	static char text[8192];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The event thread: serving, removing while it serves, signals, forking. */
+/* The event thread: serving sources, removing them while it serves, signals, forking. */
 #include "unit.h"
 #include <signal.h>
 #include <stdbool.h>

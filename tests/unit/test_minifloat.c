@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Floating point of 16 and 8 bits: every number there is, and every border between two. */
+/* Floating point of 16 and 8 bits: every number, and every border between two numbers. */
 #include "unit.h"
 #include <math.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Cached registrations: found again, joined, limited, and forgotten when the memory changes. */
+/* Cached registrations: found again, joined, limited, and dropped when the memory changes. */
 #include "unit.h"
 
 #include <pthread.h>
@@ -358,8 +358,8 @@ struct attack {
 };
 
 /*
- * Maps, stamps, uses, changes, over and over; the registration remembers the page's stamp, so a
- * stale one shows.
+ * Maps, stamps, uses and changes pages repeatedly; the registration remembers the page's stamp,
+ * which detects stale ones.
  */
 static void *attack(void *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the cache of registrations costs the process: bytes registered, memory watched, mappings,
- * and at fork.
+ * The cost of the registration cache for the process: registered bytes, watched memory, mappings,
+ * and fork.
  */
 #include "unit.h"
 
@@ -147,8 +147,8 @@ static void test_slices(void **state)
 }
 
 /*
- * Windows that slide: nothing grows beyond what each one asks for, and what is gone is gone from
- * all of them.
+ * Sliding windows: nothing grows beyond what each window requests, and memory that is freed is
+ * dropped from all of them.
  */
 static void test_windows(void **state)
 {
@@ -223,7 +223,7 @@ static void test_many_buffers(void **state)
 }
 
 /*
- * First touched beside a watched buffer, a buffer stays a mapping of its own: then no more are
+ * A buffer that is first touched beside a watched buffer stays a separate mapping: then no more are
  * kept.
  */
 static void test_touched_apart(void **state)
@@ -247,8 +247,8 @@ static void test_touched_apart(void **state)
 }
 
 /*
- * What another region has of the pages of one that goes stays watched, in this cache and in
- * another.
+ * Pages that a removed region shares with another region stay watched, in this cache and in another
+ * one.
  */
 static void test_shared_pages(void **state)
 {

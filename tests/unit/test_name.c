@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses of which the application says only the port. */
+/* Addresses of which the application specifies only the port. */
 #include "unit.h"
 #include <string.h>
 #include <ofi/addr.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The defaults of each kind of ops table leave no slot empty that a program can call. */
+/* The defaults of each type of ops table leave no slot empty that a program can call. */
 #include "unit.h"
 #include <rdma/fi_errno.h>
 #include <prov/base/ops.h>

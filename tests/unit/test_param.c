@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Parameters: names, types, values that are none, and the list of all. */
+/* Parameters: names, types, invalid values, and the list of all. */
 #include "unit.h"
 
 #include <limits.h>

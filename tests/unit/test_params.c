@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Values, ranges and types of parameters, and variables that are no parameter. */
+/* Values, ranges and types of parameters, and variables that are not parameters. */
 #include "unit.h"
 
 #include <stdlib.h>

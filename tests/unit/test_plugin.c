@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_PROVIDER_PATH: directories, their order, a preferred file, and files that are no providers. */
+/*
+ * FI_PROVIDER_PATH: directories, their order, a preferred file, and files that are not providers.
+ */
 #include "unit.h"
 
 #include <dirent.h>

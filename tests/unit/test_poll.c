@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Poll sets, with counters, and with completion queues that are only what a poll set knows of them.
+ * Poll sets with counters, and with fake completion queues that implement only what a poll set
+ * needs.
  */
 #include "unit.h"
 

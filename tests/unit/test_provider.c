@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The start of the registry: by any thread once, by FI_PROVIDER, with words about mistakes. */
+/* The registry starts once, from any thread, applies FI_PROVIDER, and logs mistakes. */
 #include "unit.h"
 
 #include <pthread.h>

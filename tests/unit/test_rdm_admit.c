@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How fast hosts may ask for connections: bursts, the long run, and hosts beside each other. */
+/* Limits on connection requests of hosts: bursts, the long-term rate, and several hosts. */
 #include "unit.h"
 #include <string.h>
 #include "prov/rdm/admit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Aliases of reliable-datagram endpoints: whose flags a call has, what goes to the endpoint,
+ * Aliases of reliable-datagram endpoints: the flags of a call, what is passed to the endpoint,
  * closing.
  */
 #include "unit.h"

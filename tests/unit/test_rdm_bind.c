@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is bound to reliable-datagram endpoints, once, and what is of another domain, fabric or
- * kind.
+ * Objects bound to reliable-datagram endpoints once, and objects of another domain, fabric or type.
  */
 #include "unit.h"
 #include <string.h>
@@ -222,8 +221,8 @@ void ofi_rdm_recvs_mark(struct ofi_rdm_ep *of, uint64_t bits)
 }
 
 /*
- * An endpoint that is enabled takes counters; what is under way counts too, and each silent send is
- * told of.
+ * An enabled endpoint accepts counters; operations in flight count, too, and each silent send is
+ * reported to them.
  */
 static void late(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Who gets a bounce buffer when few are left. */
+/* Decides who gets a bounce buffer when few remain. */
 #include "unit.h"
 #include "prov/verbs/rdm/buf.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a peer can make an endpoint keep besides messages, and how often it may ask in vain: each
- * has an end.
+ * Limits on what a peer can make an endpoint keep besides messages, and on how often it may send
+ * invalid requests.
  */
 #include "unit.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connection messages of reliable-datagram endpoints: there and back, cut, and each field wrong. */
+/*
+ * Connection messages of reliable-datagram endpoints: encoded and decoded, truncated, and with each
+ * field wrong.
+ */
 #include "unit.h"
 #include <string.h>
 

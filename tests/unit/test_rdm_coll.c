@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is of collective operations in the protocol: messages apart from the application's, receives
- * taken back.
+ * Support of the protocol for collective operations: messages separate from the application's, and
+ * receives that are withdrawn.
  */
 #include "unit.h"
 
@@ -159,7 +159,10 @@ static void test_withdraw_read(void **state)
 	assert_int_equal(qp->ring[reads % SIM_RING].kind, SIM_SEND);
 }
 
-/* Where nothing can be read it is asked for in segments: it is not written, since it ends alone. */
+/*
+ * If nothing can be read, segments are requested: the sender does not write, because a write ends
+ * without the receiver.
+ */
 static void test_without_reads(void **state)
 {
 	struct sim_recv *recv = post(OFI_RDM_PROTO_COLLECTIVE, 1000);

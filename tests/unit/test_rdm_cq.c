@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Failures that tell of senders: their addresses last as long as they may be looked at, and no
- * longer.
+ * Failures that name senders: their addresses are valid as long as the API promises, and no longer.
  */
 #include "unit.h"
 #include <malloc.h>

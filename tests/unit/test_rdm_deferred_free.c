@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Links of reliable datagrams that end, on a device that forgets the completions of a queue pair
- * that is destroyed.
+ * Connections of reliable datagrams that end, on a device that discards the completions of a
+ * destroyed queue pair.
  */
 #include "unit.h"
 #include <stdlib.h>
@@ -108,7 +108,8 @@ static int end(void **state)
 }
 
 /*
- * First the error, then the device's last word, then all completions are taken, and then it goes.
+ * First the error state, then the device's last event, then all completions are taken, and then it
+ * is freed.
  */
 static void goes_when_all_is_taken(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The endpoints of a domain together: who is asked for progress, the thread, and what fails to
+ * The endpoints of a domain together: which endpoints make progress, the thread, and failures to
  * open.
  */
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What is due when: whatever is set and cleared, in any order, the first is the first. */
+/* Timers: whatever is set and cleared, in any order, the first one due is found. */
 #include "unit.h"
 
 #include "prov/rdm/due.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations that wait for all before them: what the marker keeps back, when it opens, and how it
- * fails.
+ * Operations that wait for all before them: what the marker holds, when it opens, and how it fails.
  */
 #include "unit.h"
 #include <string.h>
@@ -335,7 +334,7 @@ static void without_a_gate_it_is_for_another_time(void **state)
 	assert_int_equal(ep.stats.value[OFI_STATS_FENCED], 0);
 }
 
-/* Messages fail at once, the others are where those before the marker were, to fail with them. */
+/* Messages fail at once; the other operations join those before the marker, to fail with them. */
 static void what_waits_fails(void **state)
 {
 	(void)state;

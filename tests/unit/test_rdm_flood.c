@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many peers send what nobody receives: what the endpoint keeps is within the bound, all that is
- * sent is received in the end, and who does not heed HALT is found out.
+ * Many peers send what nobody receives: what the endpoint keeps stays within the limit, everything
+ * sent is received in the end, and a peer that ignores HALT is detected.
  */
 #include "unit.h"
 
@@ -286,8 +286,8 @@ static void only_the_last_halt_counts(void **state)
 }
 
 /*
- * Peers that come, leave what they may, and go: the next ones are told at once, whatever their
- * share.
+ * Peers connect, leave unexpected messages, and disconnect: the next ones are limited at once,
+ * whatever their share.
  */
 static void those_who_are_gone_count(void **state)
 {

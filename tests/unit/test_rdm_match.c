@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Matching against two plain lists that are searched from the front: same matches, in any mix. */
+/*
+ * Matching compared with two plain lists that are searched from the front: the same matches in any
+ * order of calls.
+ */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -348,7 +351,7 @@ static void test_spread(void **state)
 	}
 }
 
-/* A deep unexpected queue is searched by an index whatever the mask, and five masks take turns. */
+/* An index searches a deep unexpected queue with any mask, and five masks take turns. */
 static void test_indexes(void **state)
 {
 	static struct ofi_rdm_match_msg queue[DEEP];

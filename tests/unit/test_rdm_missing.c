@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Receives of the shared queue that a device never tells of: others take their place. */
+/* Receives of the shared queue that a device never reports are replaced. */
 #include "unit.h"
 #include <string.h>
 #include "prov/verbs/provider/domain.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* How many operations a reliable-datagram endpoint says that it takes, and takes. */
+/* The number of operations that a reliable-datagram endpoint reports, and accepts. */
 #include "unit.h"
 #include <stdlib.h>
 #include <rdma/fi_errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Orders between kinds of operations: what begins with a fence before it. */
+/* Orders between kinds of operations: which operations start behind a fence. */
 #include "unit.h"
 #include <string.h>
 #include "prov/rdm/op.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Peers by address: what they are remembered for, and that the names of strangers are not. */
+/*
+ * Peers by address: what is remembered about them, and that the names of strangers are forgotten.
+ */
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
@@ -175,8 +177,8 @@ static void who_is_awaited_keeps_its_number(void **state)
 }
 
 /*
- * A link-local address is one of the interface that the endpoint listens at, whatever its number is
- * at the peer.
+ * A link-local address refers to the interface on which the endpoint listens, whatever its number
+ * is at the peer.
  */
 static void who_asks_is_on_the_same_link(void **state)
 {
@@ -223,8 +225,8 @@ static void who_is_met_is_no_stranger(void **state)
 }
 
 /*
- * Peers of one address have one number in the shared receive context of their endpoints, and it is
- * forgotten with the last of them: names of strangers are not kept there either.
+ * Peers with one address have one number in the shared receive context of their endpoints, which is
+ * forgotten with the last of them: names of strangers are not kept there, either.
  */
 static void who_is_shared_has_one_number(void **state)
 {

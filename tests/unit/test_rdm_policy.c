@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Decisions about connections, one by one. */
+/* Decisions about connections, one at a time. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -41,9 +41,7 @@ static void test_crossing(void **state)
 	assert_int_equal(after(conn, own).what, OFI_RDM_CONN_DO_ACCEPT);
 }
 
-/*
- * A request under the name of a peer that is connected: the peer is asked, and stays if it answers.
- */
+/* A request under the name of a connected peer: the peer is probed, and stays if it answers. */
 static void test_replace(void **state)
 {
 	static const enum ofi_rdm_conn_state states[] = { OFI_RDM_CONN_UP, OFI_RDM_CONN_LEAVING };

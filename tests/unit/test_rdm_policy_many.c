@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to very many peers: the time it takes grows with their number and no faster.
- * WEFT_PEERS=N times N peers and prints it.
+ * Connections to very many peers: the time grows linearly with their number. WEFT_PEERS=N measures
+ * N peers and prints the time.
  */
 #include "unit.h"
 
@@ -111,8 +111,8 @@ static double connect_all(uint32_t count)
 }
 
 /*
- * Eight times as many: eight times as long, with room for what is not the algorithm's; scanning
- * makes it 64.
+ * Eight times as many peers take eight times as long, with a margin for other costs; with scanning
+ * the factor is 64.
  */
 static void test_linear(void **state)
 {

@@ -305,8 +305,8 @@ static void answer(int n, int peer)
 }
 
 /*
- * A request under a peer's name by somebody else, with an incarnation of its own or the peer's. A
- * connection that both have outlasts it.
+ * Somebody else sends a request under a peer's name, with its own incarnation or the peer's. A
+ * connection that both have survives it.
  */
 static void intrude(int n, int peer)
 {
@@ -544,8 +544,8 @@ static bool push(struct demand *demand)
 }
 
 /*
- * More peers than there is room for connections, everywhere, down to one: all is sent, nothing
- * fails however long it waits, nobody waits for ever.
+ * More peers than there are connections, everywhere, down to one connection: everything is sent,
+ * nothing fails however long it waits, and none waits for ever.
  */
 static uint64_t run_capped(uint64_t seed)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Who of the strangers has to go when there is no place for another one: by host, by idleness, and
- * for how long.
+ * Which stranger is evicted if there is no place for another one: by host, by idleness, and after
+ * which time.
  */
 #include "unit.h"
 
@@ -107,7 +107,7 @@ static void pass(uint64_t until)
 }
 
 /*
- * A stranger asks again and again, and others have to make room. The milliseconds until it has a
+ * A stranger asks repeatedly, and others have to make room. Returns the milliseconds until it has a
  * place.
  */
 static uint64_t comes_after(struct ofi_rdm_conn *comer, bool idle, unsigned int *victims)
@@ -134,7 +134,7 @@ static uint64_t comes_after(struct ofi_rdm_conn *comer, bool idle, unsigned int 
 	return UINT64_MAX;
 }
 
-/* In use or not: the host with the most makes room for another, and no more than is its share. */
+/* In use or not: the host with the most places gives up those that exceed its share. */
 static void another_host_gets_its_share(void **state)
 {
 	unsigned int victims, i;
@@ -275,8 +275,8 @@ static void goodbyes_end(void **state)
 }
 
 /*
- * What never drains keeps no place from a host that has fewer, and keeps it as long as nobody wants
- * it.
+ * A connection that never drains takes no place from a host that has fewer, and keeps its place
+ * while nobody wants it.
  */
 static void what_does_not_drain_ends(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Decisions about connections: how long a peer is waited for, who gets a place. */
+/* Decisions about connections: how long a peer is waited for, and who gets a place. */
 #include "unit.h"
 
 #include <rdma/fi_errno.h>
@@ -61,7 +61,7 @@ static void test_drain(void **state)
 }
 
 /*
- * An attempt lasts while the peer's host is there, however slow the peer; others may begin
+ * An attempt lasts while the peer's host exists, however slow the peer is; other attempts may begin
  * meanwhile.
  */
 static void test_slow(void **state)
@@ -179,8 +179,8 @@ static void test_turns(void **state)
 }
 
 /*
- * Time is over while the other side's request is awaited; what was accepted has longer than an
- * attempt.
+ * The time limit while the other side's request is expected; an accepted connection has longer than
+ * an attempt.
  */
 static void test_late(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completion queues of reliable datagrams in poll sets: whose they are, and when they are ready. */
+/* Completion queues of reliable datagrams in poll sets: their contexts, and when they are ready. */
 #include "unit.h"
 #include <string.h>
 #include "prov/rdm/cq.h"

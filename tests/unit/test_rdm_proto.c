@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The protocol under many schedules: each message arrives once, in order, whole, where it belongs,
- * and each operation completes once. WEFT_SEEDS=N runs N schedules of each kind.
+ * The protocol under many schedules: each message arrives once, in order, complete and in its
+ * receive, and each operation completes once. WEFT_SEEDS=N runs N schedules of each kind.
  */
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What connections of reliable datagrams take of the completion queue. */
+/* What connections of reliable datagrams use of the completion queue. */
 #include "unit.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -146,7 +146,7 @@ static void faults_do_not_fill_the_log(void **state)
 }
 
 /*
- * The other side has given up what it asked or answered, which is no failure; any other reason is
+ * The other side has given up on its request or reply, which is not a failure; any other reason is
  * one.
  */
 static void knows_a_request_that_is_no_more(void **state)
@@ -206,8 +206,8 @@ static void lingers_until_it_lets_go(void **state)
 }
 
 /*
- * What was posted before a mark is complete, or is asked for: no completion may come of the silent
- * ones, so the engine is told to look again.
+ * Everything posted before a mark is complete, or a completion is requested: silent operations may
+ * give none, so the engine is made to look again.
  */
 static void a_mark_is_passed_when_all_before_it_is_complete(void **state)
 {

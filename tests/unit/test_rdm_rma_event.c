@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Notes of RMA: what is sent to the target, when it has to wait, and what the target does with it.
- */
+/* RMA events: what is sent to the target, when it has to wait, and what the target does with it. */
 #include "unit.h"
 #include <errno.h>
 #include <stdlib.h>

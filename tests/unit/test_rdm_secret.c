@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The job secret: where it comes from, and what its codes are of. */
+/* The job secret: its sources, and what its codes cover. */
 #include "unit.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The record of a reliable-datagram endpoint: how it is shown, and how the application reads it. */
+/*
+ * The record of a reliable-datagram endpoint: how it is published, and how the application reads
+ * it.
+ */
 #include "unit.h"
 #include <arpa/inet.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the event thread has to do on an endpoint is done once, in order and alone, by itself or by
- * who is inside, and the event thread never waits for them.
+ * Work of the event thread on an endpoint is done once, in order and exclusively, by itself or by
+ * the thread that is inside, for which the event thread never waits.
  */
 #include "unit.h"
 
@@ -174,7 +174,7 @@ static void an_owner_that_stays_away(void **state)
 	assert_true(ofi_rdm_enter(&ep, true));
 }
 
-/* Calls that enter, calls that take the lock; several threads where the lock is all there is. */
+/* Calls that enter, and calls that take the lock; several threads if there is only the lock. */
 static void *owner(void *arg)
 {
 	bool nolock = ep.biased;

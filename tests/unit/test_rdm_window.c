@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory windows: which bytes a peer gets which right to, when it ends, and what happens where the
- * device fails.
+ * Memory windows: which rights a peer gets to which bytes, when they end, and failures of the
+ * device.
  */
 #include "unit.h"
 
@@ -264,8 +264,8 @@ static void without_a_window(void **state)
 }
 
 /*
- * What there is no memory for is tried again; what the device refuses is not: the next message goes
- * without.
+ * What fails for lack of memory is retried; what the device refuses is not: the next message uses
+ * no window.
  */
 static void a_bind_is_refused(void **state)
 {
@@ -329,8 +329,8 @@ static void bound_until_the_end(void **state)
 }
 
 /*
- * Bound, to be bound, and spare ones: all end with the connection, and their messages let go of
- * them afterwards.
+ * Bound, pending and spare windows all end with the connection, and their messages release them
+ * afterward.
  */
 static void the_connection_ends(void **state)
 {
@@ -358,8 +358,7 @@ static void the_connection_ends(void **state)
 }
 
 /*
- * A device that has taken a bind and fails it: there is a connection less, and the next has no
- * windows.
+ * A device accepts a bind and then fails it: the connection ends, and the next one has no windows.
  */
 static void a_bind_fails(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Packets there and back, their bytes, and each field wrong in turn. */
+/* Packets are encoded and decoded: their bytes, and each field wrong in turn. */
 #include "unit.h"
 
 #include "prov/rdm/wire.h"
@@ -403,7 +403,10 @@ static void test_atomic(void **state)
 	assert_int_equal(parse(len), OFI_RDM_WIRE_E_REGION);
 }
 
-/* No byte of a packet, whatever its value, makes the parser read beyond it (sanitizers watch). */
+/*
+ * No byte of a packet, whatever its value, makes the parser read beyond the packet, which the
+ * sanitizers check.
+ */
 static void test_any_byte(void **state)
 {
 	struct ofi_rdm_wire_packet p, out;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Triggered operations of reliable datagrams: what is kept of a call, when it is made, what is
- * refused.
+ * Triggered operations of reliable datagrams: what is stored of a call, when it is made, and what
+ * is refused.
  */
 #include "rdm_work_rig.h"
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Deferred work of reliable datagrams: of every kind, what it completes to, what is refused. */
+/* Deferred work of reliable datagrams: every kind, its completions, and what is refused. */
 #include "rdm_work_rig.h"
 #include <string.h>
 #include <rdma/fi_errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Packets that are well-formed but make no sense now: refused, each for its reason. And what fits
- * is not.
+ * Well-formed packets that are invalid in the current state are refused, each for its reason, and
+ * valid ones are not.
  */
 #include "unit.h"
 
@@ -242,7 +242,7 @@ static void check_window(const struct sim_wr *wr, enum sim_kind kind, const void
 }
 
 /*
- * The right to read is there before the peer hears of it, and over before the sender hears of the
+ * The right to read exists before the peer learns of it, and ends before the sender learns of the
  * end.
  */
 static void test_read_right(void **state)

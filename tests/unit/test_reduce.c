@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reductions and swaps of every data type against arithmetic in 128 bits and in complex long
+ * Reductions and swaps of every data type, compared with arithmetic in 128 bits and in complex long
  * double.
  */
 #include "unit.h"

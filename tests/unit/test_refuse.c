@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Refused calls: one line of the log each, at the level of its kind, and the error. */
+/* Refused calls: one log line each, at the level of its kind, and the error. */
 #include "unit.h"
 
 #include <stdio.h>

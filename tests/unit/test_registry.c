@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which providers are taken, in which order, and which of two with one name. */
+/* Which providers are accepted, in which order, and which of two with the same name. */
 #include "unit.h"
 
 #include <stdio.h>

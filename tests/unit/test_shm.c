@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared memory by a name: who makes it and takes it away, users that were killed, locks, every
- * call that fails.
+ * Shared memory by name: who creates and removes it, users that were killed, locks, and every call
+ * failing.
  */
 #include "unit.h"
 

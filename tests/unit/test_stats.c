@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The memory of statistics: slots, what others can do to it, forks, and doing without. */
+/* The memory of statistics: slots, corruption by others, forks, and operation without it. */
 #include "unit.h"
 
 #include <dirent.h>

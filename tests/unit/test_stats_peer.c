@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Peers in the memory of statistics: what readers are told, and what they do not believe. */
+/* Peers in the memory of statistics: what readers get, and what they reject. */
 #include "unit.h"
 
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reading statistics: of this process, and of what only looks like some. */
+/* Reading statistics of this process, and memory that only resembles statistics. */
 #include "unit.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Every error number has a text of its own. */
+/* Every error number has its own text. */
 #include "unit.h"
 
 #include <limits.h>

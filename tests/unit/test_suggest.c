@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The name that was meant, and none when nothing is near. */
+/* Suggests the intended name, and none if no name is similar. */
 #include "unit.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Tables: the lowest free index, entries that stay where they are, readers beside a writer, no
+ * Tables: the lowest free index, entries that do not move, readers concurrent with a writer, no
  * memory.
  */
 #include "unit.h"

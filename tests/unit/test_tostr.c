@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_tostr knows every constant of the interface by its name, and every type. */
+/* fi_tostr prints every constant of the interface by its name, and every type. */
 #include "unit.h"
 
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Work that waits for counters: order, retries, chains, cancelling. */
+/* Work that waits for counters: order, retries, chains, canceling. */
 #include "unit.h"
 
 #include <stdlib.h>

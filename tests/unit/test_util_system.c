@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What fi_info --why says about a system without a usable RDMA device, on made-up systems. */
+/* What fi_info --why reports about a system without a usable RDMA device, on simulated systems. */
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What fi_info prints of entries. */
+/* The text that fi_info prints for entries. */
 #include "unit.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The order of devices by their distance to the process, on a made-up sysfs. */
+/* The order of devices by their distance to the process, on a simulated sysfs. */
 #include "unit.h"
 #include "capture.h"
 

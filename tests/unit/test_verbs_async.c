@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Asynchronous events of a device: who hears of them, and that each is acknowledged. */
+/* Asynchronous events of a device: which objects get them, and that each is acknowledged. */
 #include "unit.h"
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Atomics: the work requests of each call, what is refused, and what the queries say about it. */
+/* Atomics: the work requests of each call, what is refused, and what the queries return. */
 #include "unit.h"
 
 #include <rdma/fi_atomic.h>

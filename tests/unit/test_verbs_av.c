@@ -477,7 +477,7 @@ static void test_threads(void **state)
 }
 
 /*
- * A million queue pairs of a thousand hosts take 45 bytes each, and an address handle for each
+ * A million queue pairs of a thousand hosts take 45 bytes each, plus an address handle for each
  * host.
  */
 static void test_million(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* IP addresses of datagrams that no endpoint has when they are inserted; one comes later. */
+/* IP addresses of datagrams that no endpoint has when they are inserted; one opens later. */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -81,7 +81,10 @@ static void test_comes(void **state)
 	finish();
 }
 
-/* For a time a send is to be tried again; then it says why. It asks on, but not without pause. */
+/*
+ * For some time a send returns -FI_EAGAIN, then the reason. Queries continue, with pauses between
+ * them.
+ */
 static void test_nobody(void **state)
 {
 	uint64_t start = ofi_now_ms();
@@ -132,7 +135,10 @@ static void test_removed(void **state)
 	finish(); /* ends the first request */
 }
 
-/* What is asked for at once is bounded, and who finds no room has it when others are given up. */
+/*
+ * The number of simultaneous queries is bounded, and an address that finds no room gets it when
+ * others are given up.
+ */
 static void test_many(void **state)
 {
 	uint64_t start = ofi_now_ms();

@@ -150,9 +150,7 @@ static void check_singles(const struct fake_post *posts, const char *data)
 	assert_int_equal(posts[1].sge[0].lkey, 0x77);
 }
 
-/*
- * One buffer, which is what most messages are: the short way fills in all that the long way does.
- */
+/* One buffer, as in most messages: the fast path sets everything that the slow path does. */
 static void test_single(void **state)
 {
 	char data[INJECT + 8] = "some text";
@@ -212,8 +210,8 @@ static void test_mixed(void **state)
 }
 
 /*
- * The device refuses one of a batch of n: those before it go their way, those accepted behind it
- * complete in error, the last call gets the error itself.
+ * The device refuses one of a batch of n: those before it proceed, those accepted behind it
+ * complete in error, and the last call returns the error itself.
  */
 static void refuse(struct rig *rig, int n, int good)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Connections from the calls of fi_cm to the events of the event queue, over the event thread. */
+/*
+ * Connections, from the calls of fi_cm to the events of the event queue, through the event thread.
+ */
 #include "unit.h"
 #include <arpa/inet.h>
 #include <errno.h>

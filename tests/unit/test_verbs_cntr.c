@@ -302,7 +302,10 @@ static void test_more(void **state)
 	cnt_close_all(rig);
 }
 
-/* Bound to an endpoint in use: what completes from then on, and not what waits for its reader. */
+/*
+ * Bound to an endpoint in use, a counter counts later completions, and not those that wait to be
+ * read.
+ */
 static void test_late(void **state)
 {
 	struct rig *rig = *state;

@@ -290,8 +290,8 @@ static void test_closed_cq(void **state)
 }
 
 /*
- * The device is gone: each operation comes back once, what the device still says is not counted
- * twice.
+ * The device is removed: each operation completes once, and what the device still reports is not
+ * counted twice.
  */
 static void test_lost(void **state)
 {
@@ -439,8 +439,8 @@ static void test_grows(void **state)
 }
 
 /*
- * Above three quarters of what the device allows, queues share; when not one entry is left, an
- * error.
+ * Above three quarters of the device's limit, queues share entries; if not even one entry is left,
+ * opening fails.
  */
 static void test_max(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion queues of endpoints that are closed: what these leave is dropped, and nothing is kept
- * for long.
+ * Completion queues of closed endpoints: their completions are dropped, and nothing is kept for
+ * long.
  */
 #include "unit.h"
 
@@ -49,7 +49,7 @@ static void test_closed(void **state)
 }
 
 /*
- * Nobody reads: what a closed endpoint leaves, more than is taken at once, is gone when it is
+ * Nobody reads: the completions of a closed endpoint, more than one poll takes, are gone when it is
  * closed.
  */
 static void test_closed_idle(void **state)

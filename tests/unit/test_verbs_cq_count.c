@@ -134,7 +134,7 @@ static void expect_filled(struct rig *rig, int first)
 }
 
 /*
- * There is room for all that endpoints without counters complete, and for those that follow a
+ * There is room for all completions of endpoints without counters, and of those that follow a
  * closed one.
  */
 static void test_room(void **state)

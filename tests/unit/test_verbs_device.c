@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Snapshots of machines that are well, ill, and empty. */
+/* Snapshots of healthy, faulty and empty machines. */
 #include "unit.h"
 
 #include <arpa/inet.h>

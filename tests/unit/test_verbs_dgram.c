@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Endpoints of datagrams on a device without hardware: work requests, headers, sources, errors,
- * closing.
- */
+/* Datagram endpoints on a fake device: work requests, headers, sources, errors, closing. */
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -371,10 +368,7 @@ static void test_lost(void **state)
 	close_dgram(rig);
 }
 
-/*
- * An error of the device while work requests are held back: they complete in their place, by their
- * address.
- */
+/* A device error while work requests are held back: they complete in order, with their address. */
 static void test_more_refused(void **state)
 {
 	struct rig *rig = *state;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints: what is refused at open, what enabling needs, each call failing in turn, closing. */
+/*
+ * Endpoints: what is refused at open, what enabling requires, each call failing in turn, closing.
+ */
 #include "unit.h"
 
 #include <errno.h>
@@ -304,8 +306,8 @@ static void test_options(void **state)
 }
 
 /*
- * An error that waits to be read while its endpoint closes, on the way from the queue pair's end to
- * the CQ's.
+ * An error waits to be read while its endpoint closes, between the end of the queue pair and that
+ * of the CQ.
  */
 static void test_closing(void **state)
 {

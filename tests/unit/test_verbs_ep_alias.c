@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoint aliases: flags of their own, one endpoint behind them, open until the last is closed. */
+/*
+ * Endpoint aliases: each has its own flags, they share one endpoint, and it stays open until the
+ * last one is closed.
+ */
 #include "unit.h"
 
 #include <rdma/fi_rma.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The connection state machine: every step in every state, and what fails on the way. */
+/* The connection state machine: every step in every state, and failures in between. */
 #include "unit.h"
 #include "capture.h"
 #include <arpa/inet.h>

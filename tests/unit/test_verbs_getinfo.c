@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The provider's fi_getinfo on a made up machine: what it offers, in which order, and why not. */
+/* The provider's fi_getinfo on a simulated machine: its offers, their order, and rejections. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which GID of a table is used. */
+/* The choice of a GID in a table. */
 #include "unit.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* From a device and a port to fi_info: nothing constant that the device knows. */
+/* From a device and a port to fi_info: what the device reports is not a constant. */
 #include "unit.h"
 
 #include <errno.h>
@@ -479,7 +479,9 @@ static void test_no_delivery(void **state)
 	assert_int_equal(ofi_attr_misses(FI_VERSION(2, 0), info, hints, &miss), 0);
 }
 
-/* Address vectors of others are not shared; a receive context has a name where it is asked for. */
+/*
+ * Address vectors of other domains are not shared; a receive context is named if this is requested.
+ */
 static void test_addresses(void **state)
 {
 	(void)state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Buffers of FI_MULTI_RECV: parts, their completions, the last of a buffer, failures; fi_cancel. */
+/*
+ * Buffers of FI_MULTI_RECV: segments, their completions, the last one of a buffer, failures;
+ * fi_cancel.
+ */
 #include "unit.h"
 
 #include <errno.h>

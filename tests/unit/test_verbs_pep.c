@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Passive endpoints and connection requests: accepted, rejected, given up and never answered. */
+/*
+ * Passive endpoints and connection requests that are accepted, rejected, abandoned and never
+ * answered.
+ */
 #include "unit.h"
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Posting as far as it is the same for all operations: states, full queues, failed posts, credits.
- */
+/* What posting has in common for all operations: states, full queues, failed posts, credits. */
 #include "unit.h"
 
 #include <errno.h>
@@ -120,7 +118,7 @@ static void complete_all(struct rig *rig)
 }
 
 /*
- * Silent operations ask the device often enough, and free their slots when it answers: also if
+ * Silent operations request completions often enough, and free their slots on completion, even if
  * nobody reads.
  */
 static void test_silent(void **state)
@@ -188,7 +186,7 @@ static void test_pool(void **state)
 }
 
 /*
- * A full queue looks for silent successes itself, but not behind a completion that is not read yet.
+ * A full queue polls for silent successes itself, but not behind a completion that is not read yet.
  */
 static void test_silent_behind(void **state)
 {

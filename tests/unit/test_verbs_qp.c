@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Queue pairs: what they are created with, timers set on purpose, each call failing in turn. */
+/* Queue pairs: their attributes at creation, timers set explicitly, each call failing in turn. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_OFI_RXM_*: which of them mean something here, and when the provider's own count more. */
+/* FI_OFI_RXM_*: which of them have an effect here, and when the provider's own take precedence. */
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Service ID resolution: answering, asking, many at once, every way to fail. */
+/* Service ID resolution: answers, queries, many at once, every failure. */
 #include "unit.h"
 
 #include <arpa/inet.h>

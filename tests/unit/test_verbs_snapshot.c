@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The shared snapshot: kept while a made up machine stays as it is, taken anew when it does not. */
+/* The shared snapshot: kept while a simulated machine does not change, renewed when it does. */
 #include "unit.h"
 
 #include <errno.h>
@@ -270,9 +270,7 @@ static void list_fds(bool *open)
 		open[fd] = fcntl(fd, F_GETFD) >= 0;
 }
 
-/*
- * An application that closes all descriptors, as daemons do, and opens its own under their numbers.
- */
+/* An application closes all descriptors, as daemons do, and opens its own with the same numbers. */
 static void test_closed_by_others(void **state)
 {
 	bool before[FDS], after[FDS];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared receive queues: completions on any CQ in any order, room in the CQs, who closes before
- * whom.
+ * Shared receive queues: completions on any CQ in any order, room in the CQs, closing in any order.
  */
 #include "unit.h"
 
@@ -73,8 +72,8 @@ static int enable_shared(struct rig *rig, size_t size, struct fid_ep **ep, struc
 }
 
 /*
- * Shared queues take the last quarter of a CQ too, then of its pool, and are refused where that is
- * not enough.
+ * Shared queues take the last quarter of a CQ, too, then of its pool, and are refused if this does
+ * not suffice.
  */
 static void test_no_room(void **state)
 {
@@ -135,7 +134,7 @@ static void test_endpoint_goes(void **state)
 }
 
 /*
- * The context is closed while completions of it are in two CQs, one of them kept behind an error.
+ * The context is closed while completions of it are in two CQs, one of them held behind an error.
  */
 static void test_context_goes(void **state)
 {
@@ -257,9 +256,7 @@ static void test_text(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
-/*
- * Counters of receives count for the endpoint that took them, also where nobody reads completions.
- */
+/* Counters of receives count for the endpoint that took them, even if nobody reads completions. */
 static void test_counted(void **state)
 {
 	struct fi_cntr_attr cntr_attr = { .events = FI_CNTR_EVENTS_COMP };
@@ -322,8 +319,8 @@ static void test_shut(void **state)
 }
 
 /*
- * Some devices forget the completions of a queue pair that is destroyed: they are told all the
- * same, in order.
+ * Some devices discard the completions of a destroyed queue pair: they are reported anyway, in
+ * order.
  */
 static void test_forgotten(void **state)
 {
@@ -351,9 +348,7 @@ static void test_forgotten(void **state)
 	assert_int_equal(fi_close(&rig_srx->fid), 0);
 }
 
-/*
- * An endpoint that was connected waits for the device to let go of the shared queue, once in vain.
- */
+/* An endpoint that was connected waits until the device releases the shared queue, once in vain. */
 static void test_last_wqe(void **state)
 {
 	struct rig *rig = *state;
@@ -374,8 +369,8 @@ static void test_last_wqe(void **state)
 }
 
 /*
- * The device: when the queue pair is in error, what it took completes, and then it says that this
- * was the last.
+ * The device: when the queue pair is in error, the receives that it took complete, and then it
+ * reports the last one.
  */
 static void *let_go(void *arg)
 {
@@ -391,8 +386,8 @@ static void *let_go(void *arg)
 }
 
 /*
- * On a device that forgets: first the error, then its last word, then all completions are taken,
- * and then it goes.
+ * On a device that discards completions: first the error, then its last event, then all completions
+ * are taken, and then it is freed.
  */
 static void test_order_of_the_end(void **state)
 {

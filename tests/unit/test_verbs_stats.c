@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What the provider counts, against traffic that is known. */
+/* The provider's counts, compared with known traffic. */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Traffic classes: code points, service levels, and where they go. */
+/* Traffic classes: code points, service levels, and where they are applied. */
 #include "unit.h"
 #include "capture.h"
 
@@ -46,7 +46,10 @@ static struct vrb_tclass class_of(const struct fi_info *info)
 	return vrb_tclass_of(info, info);
 }
 
-/* The endpoint's class, else its fi_info's for the domain, else that the domain was opened with. */
+/*
+ * The endpoint's class, or its fi_info's for the domain, or the one with which the domain was
+ * opened.
+ */
 static void test_code_point(void **state)
 {
 	struct rig *rig = *state;

@@ -331,7 +331,7 @@ static void test_bad(void **state)
 }
 
 /*
- * Endpoints of another kind or domain, what is no endpoint, work that there is not, counters of
+ * Endpoints of another type or domain, objects that are not endpoints, invalid work, counters of
  * others.
  */
 static void test_strange(void **state)

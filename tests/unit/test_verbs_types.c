@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which types of endpoints devices are offered with that lack something, and why not the others;
- * who asks with half a key.
+ * Which endpoint types are offered on devices that lack a feature, and the reasons for the others;
+ * hints with half a key.
  */
 #include "unit.h"
 
@@ -152,8 +152,8 @@ static void test_no_rc(void **state)
 }
 
 /*
- * A failure of the moment is not taken for a device without such queue pairs, and is over the next
- * time.
+ * A transient failure is not taken for a device without such queue pairs, and the next attempt
+ * succeeds.
  */
 static void test_failure_passes(void **state)
 {
