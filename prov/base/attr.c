@@ -175,13 +175,17 @@ static bool check_threading(const struct ask *ask, const void *have, const void 
 	return miss_values(miss, have, asked, type);
 }
 
-/* Automatic progress also serves an application that asked for manual progress. */
+/*
+ * Automatic progress also serves an application that asked for manual progress, and either serves
+ * one that makes control operations and data progress together.
+ */
 static bool check_progress(const struct ask *ask, const void *have, const void *asked,
 			   enum fi_type type, struct ofi_miss *miss)
 {
 	int wants = *(const int *)asked;
 
-	if (*(const int *)have == FI_PROGRESS_AUTO && wants <= FI_PROGRESS_CONTROL_UNIFIED)
+	if (wants == FI_PROGRESS_CONTROL_UNIFIED ||
+	    (*(const int *)have == FI_PROGRESS_AUTO && wants <= FI_PROGRESS_CONTROL_UNIFIED))
 		return true;
 	return check_same(ask, have, asked, type, miss);
 }

@@ -126,7 +126,6 @@ static const struct {
 	{ "Message order", "FI_ORDER_DATA", "it orders completions, not messages" },
 	{ "Message order", "*", "neither the device nor the protocol guarantees it" },
 	{ "Completion order", "*", "operations complete in the order in which they finish" },
-	{ "Progress", "*", "progress is made either by the domain's thread or by the application" },
 	{ "Address formats", "FI_SOCKADDR_IB", "the port uses IP addresses" },
 	{ "Address formats", "FI_ADDR_IB_UD", "only FI_EP_DGRAM uses these names" },
 	{ "Contexts", "*receive", "FI_EP_DGRAM cannot share a receive queue" },
