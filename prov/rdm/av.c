@@ -9,7 +9,7 @@
 #include "prov/base/refuse.h"
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-#include "av.h"
+#include "av_key.h"
 #include "av_svc.h"
 #include "prov/base/av_set.h"
 #include "coll.h"
@@ -29,7 +29,8 @@ enum { RX_CTX_BITS = 32 };
 struct known {
 	struct ofi_rdm_addr addr; /* first */
 	size_t index;
-	size_t more; /* number of other fi_addrs with the same address */
+	size_t more;	 /* number of other fi_addrs with the same address */
+	uint32_t number; /* of its authorization key, or 0 */
 };
 
 static struct ofi_rdm_av *rdm_av(struct fid_av *fid)
@@ -148,6 +149,7 @@ static const struct ofi_av_shared_class shared_class = {
 
 static void av_free(struct ofi_av *av)
 {
+	ofi_rdm_av_keys_free((struct ofi_rdm_av *)av);
 	tdestroy(((struct ofi_rdm_av *)av)->tree, free);
 	free(av);
 }
@@ -200,6 +202,30 @@ fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr
 	return fi_addr;
 }
 
+uint32_t ofi_rdm_av_get_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr)
+{
+	struct known **found;
+	uint32_t number = 0;
+
+	ofi_lock(&av->tree_lock);
+	found = tfind(addr, &av->tree, ofi_rdm_addr_compare);
+	if (found)
+		number = (*found)->number;
+	ofi_unlock(&av->tree_lock);
+	return number;
+}
+
+void ofi_rdm_av_set_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint32_t number)
+{
+	struct known **found;
+
+	ofi_lock(&av->tree_lock);
+	found = tfind(addr, &av->tree, ofi_rdm_addr_compare);
+	if (found)
+		(*found)->number = number;
+	ofi_unlock(&av->tree_lock);
+}
+
 void ofi_rdm_av_bind(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep)
 {
 	ofi_lock(&av->base.lock);
@@ -219,9 +245,11 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 		     uint64_t flags, void *context)
 {
 	struct ofi_rdm_av *av = rdm_av(fid);
-	int ret = ofi_av_check_insert(&av->base, "fi_av_insert", addr, count, fi_addr, flags,
-				      context);
+	int ret;
 
+	if (flags & FI_AUTH_KEY && av->keys)
+		return ofi_rdm_av_insert_with_keys(av, addr, count, fi_addr, flags, context);
+	ret = ofi_av_check_insert(&av->base, "fi_av_insert", addr, count, fi_addr, flags, context);
 	return ret ? ret : ofi_av_insert(&av->base, addr, NULL, count, fi_addr, flags, context);
 }
 
@@ -292,6 +320,8 @@ static const struct fi_ops_av av_ops = {
 	.straddr = av_straddr,
 	.av_set = ofi_av_set_of,
 	.set_user_id = av_set_user_id,
+	.insert_auth_key = ofi_rdm_av_insert_auth_key,
+	.lookup_auth_key = ofi_rdm_av_lookup_auth_key,
 };
 
 int ofi_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fid_av **fid,
@@ -310,9 +340,15 @@ int ofi_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, stru
 	av->addr_format = domain->info->addr_format;
 	LIST_INIT(&av->eps);
 	ofi_lock_init(&av->tree_lock);
-	ret = ofi_av_init(&av->base, domain->prov, &domain->ref, domain->fabric,
-			  class_of(av->addr_format), attr, context);
+	if (ofi_rdm_av_has_keys(domain))
+		av->keys = calloc(OFI_RDM_AV_KEYS, sizeof(*av->keys));
+	if (ofi_rdm_av_has_keys(domain) && !av->keys)
+		ret = -FI_ENOMEM;
+	else
+		ret = ofi_av_init(&av->base, domain->prov, &domain->ref, domain->fabric,
+				  class_of(av->addr_format), attr, context);
 	if (ret) {
+		free(av->keys);
 		free(av);
 		return ret;
 	}

@@ -10,9 +10,11 @@ struct ofi_rdm_av {
 	struct ofi_av base;
 	struct ofi_domain *domain;
 	uint32_t addr_format;
-	struct ofi_lock tree_lock;   /* innermost lock */
-	void *tree;		     /* a tsearch(3) tree keyed by address */
-	LIST_HEAD(, ofi_rdm_ep) eps; /* bound endpoints; guarded by base.lock */
+	struct ofi_lock tree_lock;    /* innermost lock */
+	void *tree;		      /* a tsearch(3) tree keyed by address */
+	LIST_HEAD(, ofi_rdm_ep) eps;  /* bound endpoints; guarded by base.lock */
+	struct ofi_rdm_av_key **keys; /* NULL if endpoints have keys of their own */
+	uint32_t key_count;	      /* guarded by tree_lock */
 };
 
 int ofi_rdm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
@@ -28,5 +30,11 @@ void ofi_rdm_av_leave(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep);
 bool ofi_rdm_av_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_addr *addr);
 /* Returns the fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes only the tree's lock. */
 fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr);
+/*
+ * Returns the number of the authorization key of an address, or 0; sets it. All fi_addrs of an
+ * address have the same.
+ */
+uint32_t ofi_rdm_av_get_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr);
+void ofi_rdm_av_set_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint32_t number);
 
 #endif

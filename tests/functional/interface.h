@@ -36,6 +36,8 @@ void try_attributes(void);
 void try_calls(void);
 void try_core(void);
 void try_datatypes(struct fid_domain *domain);
+/* Keys of a domain whose endpoints take them from address vectors, if there is one. */
+void try_auth_keys(struct fid_fabric *fabric, struct fid_domain *domain);
 /* Calls without an endpoint. */
 void try_waits(struct fid_fabric *fabric, struct fid_domain *domain, struct fid_cq *cq,
 	       struct fid_cntr *cntr);

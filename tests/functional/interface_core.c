@@ -146,3 +146,26 @@ void try_core(void)
 	try_imports();
 	TRY(fi_hmem_ze_device, fi_hmem_ze_device(1, 2) < 0 ? -FI_ENOSYS : 0);
 }
+
+void try_auth_keys(struct fid_fabric *fabric, struct fid_domain *domain)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	struct fi_info *hints = hints_of_kind(), *found = NULL;
+	struct fid_domain *keyed = NULL;
+	uint8_t bytes[8] = { 1 };
+	size_t len = sizeof(bytes);
+	fi_addr_t key = 0;
+	struct fid_av *av;
+
+	hints->domain_attr->auth_key_size = FI_AV_AUTH_KEY;
+	if (!fi_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, hints, &found))
+		OK(fi_domain(fabric, found, &keyed, NULL));
+	OK(fi_av_open(keyed ? keyed : domain, &attr, &av, NULL));
+	tried("Calls", "fi_av_insert_auth_key", fi_av_insert_auth_key(av, bytes, 8, &key, 0));
+	tried("Calls", "fi_av_lookup_auth_key", fi_av_lookup_auth_key(av, key, bytes, &len));
+	OK(fi_close(&av->fid));
+	if (keyed)
+		OK(fi_close(&keyed->fid));
+	fi_freeinfo(found);
+	fi_freeinfo(hints);
+}

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 const char *node_auth_key;
+bool node_av_keys;
 uint32_t node_tclass;
 
 static struct fi_info *get_info(const char *service)
@@ -30,6 +31,8 @@ static struct fi_info *get_info(const char *service)
 		hints->ep_attr->auth_key = (uint8_t *)strdup(node_auth_key);
 		hints->ep_attr->auth_key_size = strlen(node_auth_key);
 	}
+	if (node_av_keys)
+		hints->domain_attr->auth_key_size = FI_AV_AUTH_KEY;
 	OK(fi_getinfo(FI_VERSION(1, 17), service ? need_env("WEFT_ADDR") : NULL, service,
 		      service ? FI_SOURCE : 0, hints, &info));
 	fi_freeinfo(hints);

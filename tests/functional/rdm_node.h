@@ -27,6 +27,8 @@ struct node {
 
 /* The job secret of endpoints opened from now on; NULL for none. */
 extern const char *node_auth_key;
+/* Whether they take their keys from the address vector. */
+extern bool node_av_keys;
 /* Their traffic class. */
 extern uint32_t node_tclass;
 /* Opens a node at a port, or at any with NULL. */

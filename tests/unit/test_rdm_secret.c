@@ -76,6 +76,32 @@ static void the_nearest_counts(void **state)
 	assert_false(is_of(other, sizeof(other)));
 	ep_attr.auth_key = NULL;
 	assert_int_equal(not_made(), -FI_EINVAL);
+	ep_attr.auth_key_size = FI_AV_AUTH_KEY;
+	assert_int_equal(not_made(), -FI_EINVAL);
+}
+
+/* Where keys come from the address vector, an endpoint's own secret is different each time. */
+static void test_av_keys(void **state)
+{
+	struct vrb_rdm_secret *one, *two;
+	uint8_t mac[2][VRB_RDM_MAC_LEN];
+
+	(void)state;
+	domain_attr.auth_key_size = FI_AV_AUTH_KEY;
+	one = made();
+	ep_attr.auth_key_size = FI_AV_AUTH_KEY;
+	two = made();
+	assert_non_null(one);
+	assert_non_null(two);
+	vrb_rdm_secret_mac(one, "label", "bytes", 5, mac[0]);
+	vrb_rdm_secret_mac(two, "label", "bytes", 5, mac[1]);
+	assert_memory_not_equal(mac[0], mac[1], sizeof(mac[0]));
+	vrb_rdm_secret_close(one);
+	vrb_rdm_secret_close(two);
+	/* An endpoint with a key of its own has that. */
+	ep_attr.auth_key = key;
+	ep_attr.auth_key_size = sizeof(key);
+	assert_true(is_of(key, sizeof(key)));
 }
 
 /* All that a code is of: the key, the role, and each part of what was said. */
@@ -147,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_nearest_counts, begin),
+		cmocka_unit_test_setup(test_av_keys, begin),
 		cmocka_unit_test_setup(a_code_is_good_for_one_thing, begin),
 		cmocka_unit_test_setup(a_file_has_to_be_its_owners, begin),
 	};

@@ -9,6 +9,7 @@
 #include "info_rdm.h"
 #include "prov/base/domain.h"
 #include "prov/verbs/provider/prov.h"
+#include "prov/rdm/av_key.h"
 #include "prov/rdm/proto.h"
 
 /* Variants of FI_DIRECTED_RECV and FI_MULTI_RECV, for programs that ask for them. */
@@ -162,9 +163,11 @@ static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 	info->rx_attr->caps &= ~not_asked;
 }
 
-/* Accepts any key that is given. */
+/* Accepts any key that is given, and keys from the address vector. */
 static void take_key(uint8_t **key, size_t *size, const uint8_t *asked, size_t asked_size)
 {
+	if (asked_size == FI_AV_AUTH_KEY)
+		*size = asked_size;
 	if (!asked || !asked_size || asked_size == FI_AV_AUTH_KEY)
 		return;
 	*key = malloc(asked_size);
@@ -179,6 +182,8 @@ static void take_keys(struct fi_info *info, const struct fi_info *hints)
 	if (hints->domain_attr)
 		take_key(&info->domain_attr->auth_key, &info->domain_attr->auth_key_size,
 			 hints->domain_attr->auth_key, hints->domain_attr->auth_key_size);
+	if (info->domain_attr->auth_key_size == FI_AV_AUTH_KEY)
+		info->domain_attr->max_ep_auth_key = OFI_RDM_AV_KEYS;
 	if (hints->ep_attr)
 		take_key(&info->ep_attr->auth_key, &info->ep_attr->auth_key_size,
 			 hints->ep_attr->auth_key, hints->ep_attr->auth_key_size);

@@ -10,6 +10,7 @@
 #include <rdma/providers/fi_log.h>
 #include "conn_data.h"
 #include "conn_int.h"
+#include "prov/rdm/av_key.h"
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -21,6 +22,24 @@ struct first_packet {
 
 static const char prove[8] = "weftPROV", proven[8] = "weftGOOD";
 
+/* The secret of the peer's address, or that of the endpoint. */
+static const struct vrb_rdm_secret *secret_of(const struct vrb_rc_conn *conn)
+{
+	return conn->proof->secret ? conn->proof->secret : vrb_rc(conn->ep)->conns.secret;
+}
+
+/* A peer that has no key in the address vector cannot prove anything. */
+static int take_av_key(struct vrb_rc_conn *conn)
+{
+	const struct ofi_rdm_ep *ep = conn->ep;
+	const struct ofi_rdm_av_key *key;
+
+	if (!vrb_rdm_secret_is_av(ep->info, ep->domain->info))
+		return 0;
+	key = ofi_rdm_av_key_of(ep->av, &conn->peer->addr);
+	return key ? vrb_rdm_secret_make(key->bytes, key->len, &conn->proof->secret) : 0;
+}
+
 int vrb_rdm_proof_new(struct vrb_rc_conn *conn, bool active)
 {
 	conn->proof = calloc(1, sizeof(*conn->proof));
@@ -28,7 +47,7 @@ int vrb_rdm_proof_new(struct vrb_rc_conn *conn, bool active)
 		return -FI_ENOMEM;
 	conn->proof->active = active;
 	conn->proof->waits = conn->proof->shut = true;
-	return 0;
+	return take_av_key(conn);
 }
 
 static void put_addr(uint8_t *to, const struct ofi_rdm_addr *addr)
@@ -94,8 +113,7 @@ uint8_t vrb_rdm_proof_reply(struct vrb_rc_conn *conn, const struct rdma_cm_event
 	memcpy(hello->request, request, sizeof(hello->request));
 	proof_complete(conn, event->param.conn.qp_num);
 	memcpy(reply, hello->reply, sizeof(hello->reply));
-	vrb_rdm_secret_sign(vrb_rc(conn->ep)->conns.secret, VRB_RDM_RESPONDER, hello,
-			    reply + OFI_RDM_CMWIRE_LEN);
+	vrb_rdm_secret_sign(secret_of(conn), VRB_RDM_RESPONDER, hello, reply + OFI_RDM_CMWIRE_LEN);
 	return vrb_cm_pack(wire, reply, sizeof(reply));
 }
 
@@ -111,8 +129,8 @@ bool vrb_rdm_proof_is_right(struct vrb_rc_conn *conn, const struct rdma_cm_event
 		return false;
 	memcpy(hello->reply, reply, sizeof(hello->reply));
 	proof_complete(conn, event->param.conn.qp_num);
-	conn->proof->shut = !vrb_rdm_secret_check(vrb_rc(conn->ep)->conns.secret, VRB_RDM_RESPONDER,
-						  hello, reply + OFI_RDM_CMWIRE_LEN);
+	conn->proof->shut = !vrb_rdm_secret_check(secret_of(conn), VRB_RDM_RESPONDER, hello,
+						  reply + OFI_RDM_CMWIRE_LEN);
 	return !conn->proof->shut;
 }
 
@@ -140,8 +158,7 @@ int vrb_rdm_proof_begin(struct vrb_rc_conn *conn)
 	struct first_packet packet;
 
 	memcpy(packet.what, prove, sizeof(packet.what));
-	vrb_rdm_secret_sign(vrb_rc(conn->ep)->conns.secret, VRB_RDM_INITIATOR, &conn->proof->hello,
-			    packet.mac);
+	vrb_rdm_secret_sign(secret_of(conn), VRB_RDM_INITIATOR, &conn->proof->hello, packet.mac);
 	return send_first(conn, &packet, sizeof(packet));
 }
 
@@ -162,8 +179,8 @@ static bool is_proof(const struct vrb_rc_conn *conn, const struct first_packet *
 	if (conn->proof->active)
 		return len == sizeof(packet->what) && !memcmp(packet->what, proven, sizeof(proven));
 	return len == sizeof(*packet) && !memcmp(packet->what, prove, sizeof(prove)) &&
-	       vrb_rdm_secret_check(vrb_rc(conn->ep)->conns.secret, VRB_RDM_INITIATOR,
-				    &conn->proof->hello, packet->mac);
+	       vrb_rdm_secret_check(secret_of(conn), VRB_RDM_INITIATOR, &conn->proof->hello,
+				    packet->mac);
 }
 
 void vrb_rdm_proof_take(struct vrb_rc_conn *conn, const void *bytes, size_t len)

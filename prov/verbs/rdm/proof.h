@@ -23,6 +23,7 @@ struct vrb_rdm_proof {
 	bool shut;	/* the queue pair grants no remote access */
 	uint64_t known; /* expected incarnation in the reply */
 	uint32_t serial;
+	struct vrb_rdm_secret *secret; /* made of the peer's key in the address vector, or NULL */
 };
 
 /* Allocates the proof of a connection that needs one. Returns 0 or -FI_E*. */

@@ -147,6 +147,8 @@ void vrb_rc_conn_free(struct vrb_rc_conn *conn)
 	vrb_rc(conn->ep)->room.left += conn->size + 1;
 	if (conn->peer)
 		vrb_rc_peer(conn->peer)->conns--;
+	if (conn->proof)
+		vrb_rdm_secret_close(conn->proof->secret);
 	free(conn->proof);
 	free(conn->slots);
 	free(conn);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <nettle/hmac.h>
@@ -26,7 +27,7 @@ static const char *const roles[] = {
 	[VRB_RDM_RESPONDER] = "weft rdm responder",
 };
 
-static int secret_make(const uint8_t *key, size_t len, struct vrb_rdm_secret **secret)
+int vrb_rdm_secret_make(const uint8_t *key, size_t len, struct vrb_rdm_secret **secret)
 {
 	*secret = malloc(sizeof(**secret));
 	if (!*secret)
@@ -77,7 +78,7 @@ static int read_file(int fd, const char *path, struct vrb_rdm_secret **secret)
 	if (!ret && !len)
 		ret = secret_refuse(path, "it is empty", -FI_EINVAL);
 	if (!ret)
-		ret = secret_make(bytes, len, secret);
+		ret = vrb_rdm_secret_make(bytes, len, secret);
 	explicit_bzero(bytes, sizeof(bytes));
 	return ret;
 }
@@ -110,7 +111,24 @@ static int from_environment(struct vrb_rdm_secret **secret)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_endpoint: FI_VERBS_AUTH_KEY is empty\n");
 		return -FI_EINVAL;
 	}
-	return key ? secret_make((const uint8_t *)key, strlen(key), secret) : 0;
+	return key ? vrb_rdm_secret_make((const uint8_t *)key, strlen(key), secret) : 0;
+}
+
+bool vrb_rdm_secret_is_av(const struct fi_info *ep, const struct fi_info *domain)
+{
+	size_t len = ep->ep_attr->auth_key_size;
+
+	return domain->domain_attr->auth_key_size == FI_AV_AUTH_KEY &&
+	       (!len || len == FI_AV_AUTH_KEY);
+}
+
+static int secret_make_random(struct vrb_rdm_secret **secret)
+{
+	uint8_t key[VRB_RDM_MAC_LEN];
+
+	if (getrandom(key, sizeof(key), 0) != sizeof(key))
+		return -errno;
+	return vrb_rdm_secret_make(key, sizeof(key), secret);
 }
 
 int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
@@ -122,12 +140,15 @@ int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
 	size_t len = mine->auth_key_size ? mine->auth_key_size : its->auth_key_size;
 
 	*secret = NULL;
+	if (vrb_rdm_secret_is_av(ep, domain))
+		return secret_make_random(secret);
 	if (!len)
 		return from_environment(secret);
-	if (key)
-		return secret_make(key, len, secret);
+	if (key && len != FI_AV_AUTH_KEY)
+		return vrb_rdm_secret_make(key, len, secret);
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-		"fi_endpoint: auth_key_size is %zu, and auth_key is NULL\n", len);
+		"fi_endpoint: auth_key_size is %zu, and auth_key is NULL; FI_AV_AUTH_KEY must be that of the domain\n",
+		len);
 	return -FI_EINVAL;
 }
 

@@ -32,6 +32,13 @@ enum vrb_rdm_role { VRB_RDM_INITIATOR, VRB_RDM_RESPONDER };
  */
 int vrb_rdm_secret_open(const struct fi_info *ep, const struct fi_info *domain,
 			struct vrb_rdm_secret **secret);
+/* Makes a secret of the bytes. Returns 0 or -FI_ENOMEM. */
+int vrb_rdm_secret_make(const uint8_t *key, size_t len, struct vrb_rdm_secret **secret);
+/*
+ * Returns true if the endpoint takes its keys from the address vector. Its own secret is then one
+ * that nobody else knows.
+ */
+bool vrb_rdm_secret_is_av(const struct fi_info *ep, const struct fi_info *domain);
 void vrb_rdm_secret_close(struct vrb_rdm_secret *secret);
 /* Computes a code of VRB_RDM_MAC_LEN bytes; the label states its purpose. */
 void vrb_rdm_secret_mac(const struct vrb_rdm_secret *secret, const char *label, const void *bytes,
