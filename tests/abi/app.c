@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* An application as there are many, that compiles with the headers of 1.17 and of today. */
+/* A typical application that compiles with the headers of 1.17 and with the current ones. */
 #include "tests/abi/app.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The application on the verbs provider as a plug-in, which FI_PROVIDER_PATH prefers to the one
- * built in.
+ * The application with the verbs provider as a plug-in, which FI_PROVIDER_PATH prefers to the
+ * built-in one.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The application as the system's headers compile it. Without such headers they are our own. */
+/* The application compiled with the system's headers, or with our own if there are none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <rdma/fabric.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Compiled, never run: the public headers in one program. FIRST, when defined, is a header to
- * include before the others; with ALONE it is the only one. REVERSE turns the order round.
+ * Compiled, never run: the public headers in one program. FIRST, if defined, is a header to include
+ * before the others; with ALONE it is the only one. REVERSE reverses the order.
  */
 
 #ifdef FIRST

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A program of the time of NODE, a symbol version. Its structures end where they ended then, right
- * before memory that cannot be read, and it looks at each field that it knows.
+ * A program built for NODE, a symbol version. Its structures end where they ended in that version,
+ * right before unreadable memory, and it checks each field that it knows.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -167,7 +167,10 @@ static void test_dupinfo(void)
 	fi_freeinfo(copy);
 }
 
-/* What he has is printed and what he lacks is not, once the library knows who calls. */
+/*
+ * Fields that the caller has are printed, and others are not, once the library knows the caller's
+ * version.
+ */
 static void check_text(unsigned part, const char *text, bool known)
 {
 	const struct field *field;

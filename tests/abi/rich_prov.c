@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A plug-in that offers rich infos. The service is the symbol version of the caller: the hints
- * have to have what he set, and nothing beyond the end of his structures.
+ * A plug-in that offers rich infos. The service is the caller's symbol version: the hints must
+ * contain what the caller set, and nothing beyond the end of its structures.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A provider that uses all that the core gives to providers, compiled with the system's headers
- * where there are some: parameters of all types, the log, copies and texts of fi_info, and objects
- * that the core's hooks have to wrap. Its endpoint completes at once what it is given to send.
+ * A provider that uses everything the core offers to providers, compiled with the system's headers
+ * if there are any: parameters of all types, the log, copies and texts of fi_info, and objects that
+ * the core's hooks wrap. Its endpoint completes at once whatever it sends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,7 +182,7 @@ static int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, 
 	return 0;
 }
 
-/* Each parameter stands somewhere in the info, where the application looks. */
+/* Each parameter is stored in a field of the info, where the application reads it. */
 static int read_params(struct fi_info *info)
 {
 	char *name = NULL;

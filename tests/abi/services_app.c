@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * An application of the provider of services.c, compiled with the same headers: prints what its
- * parameters made of the info, sends, and asks for calls that the provider does not have.
+ * An application of the provider of services.c, compiled with the same headers: it prints the
+ * effects of its parameters on the info, sends, and makes calls that the provider does not have.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ int main(void)
 	expect("fi_ep_bind", fi_ep_bind(ep, &cq->fid, FI_TRANSMIT), 0);
 	expect("fi_enable", fi_enable(ep), 0);
 	send_one(ep, cq);
-	/* The provider's table has no such call: what stands in between has to notice. */
+	/* The provider's table does not have the call, which the core must detect. */
 	expect("fi_query_atomic", fi_query_atomic(domain, FI_UINT64, FI_SUM, &atomic, 0),
 	       -FI_ENOSYS);
 	expect("fi_close", fi_close(&ep->fid), 0);

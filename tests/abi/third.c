@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A provider as someone else would write one, against the installed headers alone: a fabric and
- * a domain, and nothing in them. THIRD_API and THIRD_VERSION are given when it is compiled.
+ * A third-party provider, built against the installed headers only: an empty fabric and domain.
+ * THIRD_API and THIRD_VERSION are defined on the command line.
  */
 #include <stdlib.h>
 #include <string.h>

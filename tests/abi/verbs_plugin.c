@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The verbs provider as a plug-in, also where it is built in. */
+/* The verbs provider as a plug-in, even if it is built in. */
 #include <rdma/providers/fi_prov.h>
 
 struct fi_provider *fi_verbs_ini(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Times libraries against raw verbs, in turns within one process, so that what else the machine
- * does meets all alike. Prints "TEST NAME MEDIAN RATIO": microseconds, and the ratio of the medians
- * to raw's.
+ * Times libraries against raw verbs, in turns within one process, so that the machine's load
+ * affects all alike. Prints "TEST NAME MEDIAN RATIO": microseconds, and the ratio of the medians to
+ * raw's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,7 +213,7 @@ static void open_contender(struct contender *contender, char *text, const char *
 }
 
 /*
- * Who is opened first and who gets which memory changes from one process to the next. The others
+ * The order of opening and the addresses of memory change from one process to the next. The others
  * are compared with the first.
  */
 static void open_contenders(struct contender *contenders, char **names, int count,

@@ -22,7 +22,7 @@ static const char *prefix = ""; /* of the names of the rows to measure */
 static const char *address;
 static struct fi_info *hints;
 
-/* One that finds the snapshot of the devices taken, as one soon before has. */
+/* A call that finds the current snapshot of the devices, as a recent call before has. */
 static struct fi_info *found;
 
 static void find(struct pair *pair)
@@ -469,7 +469,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	/* Long enough that the library asks for no completion of its own within a window. */
+	/* Long enough that the library requests no completion of its own within a window. */
 	struct pair_options options = { .depth = 6 * REPEAT };
 	const char *path = "libfabric.so.1", *only = NULL, *name;
 	struct lib lib;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The rows of FI_EP_RDM. Completions are read one by one, each after the device is done with it, as
- * in a ping-pong; what is between two reads is not collected.
+ * The rows of FI_EP_RDM. Completions are read one by one, each after the device has finished it, as
+ * in a ping-pong; code between two reads is not collected.
  */
 #include <string.h>
 #include <rdma/fi_atomic.h>
@@ -14,7 +14,7 @@
 #define DEEP 8 /* messages measured at each depth */
 
 static struct fi_context contexts[REPEAT];
-static int seen[4]; /* completions of a.tx, a.rx, b.tx, b.rx that were read and not waited for */
+static int seen[4]; /* completions of a.tx, a.rx, b.tx, b.rx that were read early */
 static uint64_t next_tag = TAG;
 
 static void look(struct pair *pair, struct fid_cq *cq, int *count)
@@ -237,7 +237,7 @@ static bool read_rx(struct pair *pair)
 	return ok;
 }
 
-/* The read that takes a message nobody waits for; what makes it a completion is not counted. */
+/* The read that takes an unexpected message; what makes it complete is not counted. */
 static bool read_unexpected(struct pair *pair)
 {
 	struct fi_cq_tagged_entry entry;
@@ -306,7 +306,7 @@ static bool read_empty(struct pair *pair)
 	return ok;
 }
 
-/* What is left of what a row needs besides, for the next to begin with nothing. */
+/* Removes what else a row leaves, so that the next one starts with nothing. */
 static void finish_deep(struct pair *pair, int depth)
 {
 	int i;
@@ -373,7 +373,7 @@ static bool match_posted(struct pair *pair)
 }
 
 /*
- * A message that is unexpected behind others, the receive that finds it, the read of its
+ * A message that is unexpected behind others, the receive that finds it, and the read of its
  * completion.
  */
 static bool match_unexpected(struct pair *pair)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rows of FI_EP_RDM as a program has them that keeps a window of messages under way: WINDOW are
- * posted, the device finishes them, then the completions are read one entry a call. And whole
+ * Rows of FI_EP_RDM for a program that keeps a window of messages in flight: WINDOW messages are
+ * posted, the device completes them, then the completions are read one entry a call. Also whole
  * transfers: a long message, from both posts to both completions.
  */
 #include <string.h>
@@ -150,7 +150,7 @@ static bool found_window(struct pair *pair)
 	return read_window(pair->b.rx) && ok;
 }
 
-/* Of a window of fi_tinject, and one fi_tsend at its end, the read of what completes. */
+/* The read of the completion of one fi_tsend behind a window of fi_tinject. */
 static bool inject_window(struct pair *pair)
 {
 	struct side *a = &pair->a;
@@ -232,7 +232,7 @@ static int look_once(struct fid_cq *cq)
 	return ret == 1;
 }
 
-/* Both posts, and reads of both ends in turn until both have their completion. */
+/* Both posts, and reads of both ends in turn until both have their completions. */
 static bool transfer(struct pair *pair, size_t len)
 {
 	struct side *a = &pair->a, *b = &pair->b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Loads the library under test; what the benchmarks do when something fails. */
+/* Loads the library under test, and ends the program if a call fails. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -123,7 +123,10 @@ static uint32_t next_event(struct pair *pair, struct fi_eq_cm_entry *entry)
 	return event;
 }
 
-/* The info of a connection request, else NULL. Shutdowns are of endpoints that are gone. */
+/*
+ * Returns the info of a connection request, otherwise NULL. Shutdowns concern endpoints that are
+ * closed.
+ */
 static struct fi_info *wait_event(struct pair *pair, uint32_t wanted)
 {
 	struct fi_eq_cm_entry entry;

@@ -67,7 +67,7 @@ ROW size_t row_build(struct ofi_rdm_wire_fast *fast, uint64_t tag)
 	return ofi_rdm_wire_build_fast(fast, true, tag);
 }
 
-/* An eager packet: is it one, and whose; what a caller does by itself is not counted. */
+/* The check of an eager packet and the lookup of its peer; the caller's own code is not counted. */
 ROW void *row_bypass(const void *bytes, size_t len);
 ROW void *row_bypass(const void *bytes, size_t len)
 {

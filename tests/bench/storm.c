@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Many endpoints of FI_EP_RDM that all send to one at once, for the first time. They are in one
- * process, the one in another. Prints "TEST NAME VALUE -": the time of a connection, how often a
- * send had to be tried again, resident memory of an endpoint that was enabled, and of a peer that
- * is connected.
+ * Many endpoints of FI_EP_RDM send to one at once, for the first time. They are in one process, the
+ * receiver in another. Prints "TEST NAME VALUE -": the time of a connection, how often a send had
+ * to be retried, and the resident memory of an enabled endpoint and of a connected peer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,7 +178,7 @@ static void direct(struct storm *s, const char *address)
 	close_all(s);
 }
 
-/* An address vector with many addresses of peers, and what is resident of each. */
+/* An address vector with many addresses of peers, and the resident memory of each. */
 static void time_av(struct storm *s)
 {
 	struct fi_av_attr attr = { .type = s->info->domain_attr->av_type, .count = ADDRESSES };

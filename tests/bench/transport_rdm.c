@@ -29,7 +29,7 @@ static void look(struct rdm *rdm, int which)
 		rdm->seen[which] += (int)bench_check(rdm->pair.lib, n, "fi_cq_read");
 }
 
-/* The other end is looked at now and then, it may have to do something for it. */
+/* The other end is polled now and then, because it may have work for the transfer. */
 static void wait_for(struct rdm *rdm, int which, int count)
 {
 	int i;

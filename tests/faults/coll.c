@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each allocation and each call of libibverbs and librdmacm fails in turn under a group that is
- * joined and used; of connections only some, see rdm.c.
+ * Each allocation and each call of libibverbs and librdmacm fails in turn while a group is joined
+ * and used; of the calls for connections only some, see rdm.c.
  */
 #include <stdlib.h>
 #include "run.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Wrappers of the functions that libfabric imports, and putting them into its table of imports. */
+/* Wrappers of the functions that libfabric imports, which are entered into its table of imports. */
 #include "inject.h"
 
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ enum how {
 	EAI,	   /* EAI_MEMORY */
 };
 
-/* name, how it fails, with what, what a success opens, what a call closes */
+/* its name, how it fails, with which errno, what a success opens, what a call closes */
 #define CALLS(CALL)                                                                           \
 	CALL(malloc, NO_OBJECT, ENOMEM, INJECT_MEMORY, INJECT_NOTHING)                        \
 	CALL(calloc, NO_OBJECT, ENOMEM, INJECT_MEMORY, INJECT_NOTHING)                        \
@@ -152,8 +152,8 @@ enum how {
 enum { CALLS(ID) CALL_COUNT };
 
 /*
- * Every argument and result is an integer or a pointer, and there are at most six: registers, all
- * of them.
+ * Every argument and result is an integer or a pointer, and there are at most six, which are all
+ * passed in registers.
  */
 typedef long any_fn(long, long, long, long, long, long);
 
@@ -184,7 +184,9 @@ static unsigned int counted, fail_at;
 static bool happened;
 static long live[INJECT_OBJECTS];
 
-/* Blocks of memory, by address: what libc allocates and libfabric frees must not be counted. */
+/*
+ * Blocks of memory by address: blocks that libc allocates and libfabric frees must not be counted.
+ */
 enum { BLOCKS = 1 << 14, FREED = 1 };
 static uintptr_t blocks[BLOCKS];
 static struct link_map *library;
@@ -246,7 +248,7 @@ static void list_blocks(void)
 			};
 }
 
-/* Marks the blocks that these words point into, and what those point into. */
+/* Marks the blocks that these words point to, and the blocks that those point to. */
 static __attribute__((no_sanitize("address"))) void reach(const uintptr_t *word, size_t count)
 {
 	struct live_block *block;
@@ -479,7 +481,7 @@ static void import(const struct link_map *map, const char *name, const ElfW(Rela
 	replace((any_fn **)(map->l_addr + rela->r_offset), call->wrapper);
 }
 
-/* libibverbs looks for its drivers once: here, instead of in each process to come. */
+/* libibverbs looks for its drivers once: here, instead of in each later process. */
 static void load_drivers(void)
 {
 	any_fn *get = (any_fn *)(uintptr_t)dlsym(RTLD_DEFAULT, "ibv_get_device_list");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The runs and what is demanded of each: no crash, no hang, no leak, the right error, and life
- * afterwards.
+ * The runs and their requirements: no crash, no hang, no leak, the right error, and a working
+ * library afterward.
  */
 #include "run.h"
 
@@ -22,8 +22,8 @@
 enum { RUN_SECONDS = 40, MOST = 5000 };
 
 /*
- * A run takes ten times as long with the address sanitizer: then it is not every call after the
- * first few.
+ * With AddressSanitizer a run takes ten times as long: then, after the first few calls, not every
+ * one fails.
  */
 #ifdef __SANITIZE_ADDRESS__
 enum { ALL = 6, STRIDE = 16 };
@@ -89,7 +89,7 @@ static void run_in_child(const char *addr, const char *function, unsigned int n)
 	report->happened = inject_happened();
 	inject_disarm();
 	take_account(0);
-	/* Whatever failed later has left nothing behind that another life could stumble over. */
+	/* A later failure has left nothing behind that affects another run. */
 	if (function && report->faulty.connecting)
 		_exit(0);
 	script(addr, &report->clean);
@@ -118,8 +118,8 @@ static int run_once(const char *addr, const char *function, unsigned int n)
 }
 
 /*
- * An error that a call returns is the one that was injected. By an event can also come what the
- * other side makes of it, or that an event was lost for want of memory.
+ * An error that a call returns is the injected one. An event may also report what the other side
+ * makes of it, or that an event was lost for lack of memory.
  */
 static bool right_error(const struct outcome *outcome, int injected)
 {

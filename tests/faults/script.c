@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Open, connect, transfer, close. Each part returns 0 when it came to its end. */
+/* Opens, connects, transfers and closes. Each part returns 0 if it was completed. */
 #include "script.h"
 
 #include <netinet/in.h>
@@ -47,7 +47,7 @@ struct script {
 	char buf[5 * LEN];
 };
 
-/* Notes where the script is, and the first error. Returns whether there was one. */
+/* Records the current step, and the first error. Returns true if there was one. */
 static int step(struct script *s, const char *name, ssize_t ret)
 {
 	if (s->outcome->err)
@@ -250,7 +250,7 @@ static ssize_t next_event(struct script *s, uint32_t *kind, union event *event)
 	return ret;
 }
 
-/* The next event must be this one. Keeps the fi_info of a connection request. */
+/* Checks that the next event is this one. Keeps the fi_info of a connection request. */
 static int expect(struct script *s, const char *name, uint32_t wanted)
 {
 	union event event;
@@ -308,9 +308,7 @@ static int complete(struct script *s, const char *name, int count)
 	return 0;
 }
 
-/*
- * Nothing is there: one sleep that comes to its end, and the descriptor is ready to be waited for.
- */
+/* The queue is empty: one sleep that times out, and the descriptor may be waited for. */
 static int sleep_once(struct script *s)
 {
 	struct fi_cq_msg_entry entry;
@@ -399,7 +397,7 @@ static int open_dgram(struct script *s)
 	       step(s, "fi_enable of datagrams", fi_enable(s->ep[3]));
 }
 
-/* An address that could not be resolved when it was inserted is resolved by sends. */
+/* Sends resolve an address that could not be resolved when it was inserted. */
 static ssize_t send_datagram(struct script *s, const void *buf, void *desc, fi_addr_t to)
 {
 	long end = now_ms() + WAIT_MS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Endpoints of reliable datagrams that are open join a group, and have collective operations. */
+/* Open reliable-datagram endpoints join a group, and perform collective operations. */
 #include "script.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ struct coll_script {
 
 static struct coll_script s;
 
-/* Notes where the script is, and the first error. Returns whether there was one. */
+/* Records the current step, and the first error. Returns true if there was one. */
 static int step(const char *name, ssize_t ret)
 {
 	if (s.outcome->err)

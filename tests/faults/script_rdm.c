@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two reliable-datagram endpoints: open, each way that a message goes, RMA, an atomic, a fence,
+ * Two reliable-datagram endpoints: open, each protocol of a message, RMA, an atomic, a fence,
  * close.
  */
 #include <string.h>

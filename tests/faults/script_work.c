@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reliable-datagram endpoints that are connected: counters, statistics, aliases, triggered
- * operations, deferred work, fences, and each kind of RMA by keys of the application.
+ * Connected reliable-datagram endpoints: counters, statistics, aliases, triggered operations,
+ * deferred work, fences, and each kind of RMA with application keys.
  */
 #include <string.h>
 #include <rdma/fi_atomic.h>
@@ -82,7 +82,7 @@ static int by_alias(struct work_script *w)
 	       ends_complete(s, "waiting for what an alias did", 3, 1);
 }
 
-/* Vectors, injected, with data, one that needs several rounds, a read by its parts. */
+/* Vectors, injected, with data, one that needs several rounds, and a read in segments. */
 static int transfer(struct work_script *w)
 {
 	struct ends *s = &w->ends;
@@ -242,7 +242,7 @@ static int queue(struct work_script *w, int i, enum fi_op_type type, void *op, u
 			 fi_control(&w->ends.domain->fid, FI_QUEUE_WORK, &w->work[i]));
 }
 
-/* The counter counts all of them; a failure is in a completion queue too. */
+/* The counter counts all of them; a failure is also written to a completion queue. */
 static int all_done(struct work_script *w)
 {
 	long end = ends_now_ms() + WAIT_MS;
@@ -258,7 +258,7 @@ static int all_done(struct work_script *w)
 	return ends_step(s, "waiting for deferred work", 0);
 }
 
-/* All at once; one more is cancelled, and another is dropped with its endpoint. */
+/* All at once; one more is canceled, and another is discarded with its endpoint. */
 static int deferred(struct work_script *w)
 {
 	struct ends *s = &w->ends;

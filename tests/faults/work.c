@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each allocation and each call of libibverbs fails in turn under work of reliable datagrams that
- * waits: triggered, deferred, fenced.
+ * Each allocation and each call of libibverbs fails in turn during pending work of reliable
+ * datagrams: triggered, deferred, fenced.
  */
 #include <stdlib.h>
 #include "run.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Addresses as applications pass them and peers answer with them, any bytes in place of each:
- * strings, socket addresses, names of datagram queue pairs. What is taken has a text that is taken
- * again, and stands for the same.
+ * Addresses as applications pass them and peers return them, with arbitrary bytes: strings, socket
+ * addresses, names of datagram queue pairs. An accepted address has a text that is accepted, too,
+ * and gives the same address.
  */
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a user sets: FI_PROVIDER and its like, parameters of each type, libfabric.conf. Any text is
- * taken or refused, and what is taken is in bounds.
+ * User settings: FI_PROVIDER and similar variables, parameters of each type, libfabric.conf. Any
+ * text is accepted or refused, and accepted values are in range.
  */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whatever private data strangers send, in whatever order with what else happens: each request is
- * either accepted or refused, and the counts of connections stay right. The input is a list of
- * steps: a byte for what happens, one for the peer that it happens to, and for a request the length
- * of its private data and the data.
+ * Arbitrary private data from strangers, in any order with other events: each request is either
+ * accepted or refused, and the counts of connections stay correct. The input is a list of steps: a
+ * byte for the event, one for the peer, and for a request the length of its private data and the
+ * data.
  */
 #include <stdio.h>
 #include <stdlib.h>

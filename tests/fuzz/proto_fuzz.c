@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A connected peer that sends whatever it likes, while the endpoint sends and receives: the
- * handlers of packets keep to their buffers and give back all they were given. The input is the
- * seed of what the endpoint does, then packets, each behind a byte of its length. With FUZZ_NEAR as
- * that byte, a packet that is nearly right.
+ * A connected peer sends arbitrary packets while the endpoint sends and receives: the handlers of
+ * packets stay within their buffers and return everything they were given. The input is the seed of
+ * the endpoint's actions, then packets, each preceded by a byte with its length. With FUZZ_NEAR as
+ * that byte, the packet is almost valid.
  */
 #include <stdlib.h>
 #include <string.h>

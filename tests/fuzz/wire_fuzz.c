@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Whatever a peer sends: the parsers stay within it, and what they accept builds the same header
- * again. Run by tests/fuzz/run. Called with -corpus DIRECTORY it writes one packet of each type to
- * begin with.
+ * Arbitrary bytes from a peer: the parsers stay within them, and a header that they accept is
+ * encoded to the same bytes. Run by tests/fuzz/run. With -corpus DIRECTORY it writes one packet of
+ * each type as a start.
  */
 #include <stdio.h>
 #include <stdlib.h>

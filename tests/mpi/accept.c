@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Runs the parts named as arguments, or all; the first rank says how each went. */
+/* Runs the parts named as arguments, or all; the first rank prints the result of each. */
 #include "accept.h"
 
 #include <stdarg.h>
@@ -111,7 +111,7 @@ static int is_asked(const char *name, int count, char **names)
 	return !count;
 }
 
-/* A program that was built for another MPI starts as so many programs of one rank. */
+/* A program that was built for another MPI starts as that many programs of one rank. */
 static void check_size(void)
 {
 	const char *asked = getenv("WEFT_RANKS");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which receive a message meets: wildcards, order, probes, cancelled and too short receives,
+ * Which receive a message matches: wildcards, order, probes, canceled and too short receives,
  * communicators.
  */
 #include "accept.h"
@@ -11,8 +11,8 @@
 enum { MANY = 300 };
 
 /*
- * The first rank hears from all with MPI_ANY_SOURCE and MPI_ANY_TAG; each one's messages keep their
- * order.
+ * The first rank receives from all with MPI_ANY_SOURCE and MPI_ANY_TAG; the messages of each rank
+ * keep their order.
  */
 void part_wildcards(void)
 {
@@ -39,7 +39,7 @@ void part_wildcards(void)
 	free(next);
 }
 
-/* Small and large messages with one tag come in the order they were sent in. */
+/* Small and large messages with one tag arrive in the order in which they were sent. */
 void part_order(void)
 {
 	static const int lens[] = { 4, 100000, 16, 20000, 1000, 300000, 4, 64 };
@@ -97,7 +97,7 @@ void part_probe(void)
 	free(out);
 }
 
-/* A message found is the finder's: a receive that would fit does not get it. */
+/* A message found by a probe belongs to the prober: a matching receive does not get it. */
 void part_mprobe(void)
 {
 	int peer = rank ^ 1, first = 1, second = 2, got = 0, count, there;

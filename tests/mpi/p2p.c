@@ -61,7 +61,7 @@ static void ping_pong(char *buf, size_t len, unsigned int seed)
 	}
 }
 
-/* 0 B to 16 MiB, with the neighbours of each power of two and of what headers leave of it. */
+/* 0 B to 16 MiB, with the neighbors of each power of two, with and without headers. */
 void part_sizes(void)
 {
 	static const int around[] = { -64, -33, -17, -1, 0, 1, 16 };
@@ -83,7 +83,7 @@ static size_t partner_len(int i)
 	return lens[i % 8] + i;
 }
 
-/* Receives posted and messages sent in different random orders: tags bring them together. */
+/* Receives and messages are posted in different random orders: tags match them. */
 void part_shuffled(void)
 {
 	char *in[PARTNERS], *out[PARTNERS];
@@ -122,7 +122,7 @@ void part_shuffled(void)
 	}
 }
 
-/* All arrive before any is asked for, and are asked for from the last to the first. */
+/* All arrive before any is received, and are received from the last to the first. */
 void part_flood(void)
 {
 	char *out = alloc(FLOOD_LEN), *in = alloc(FLOOD_LEN);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Objects under hooks: each call reaches the provider's object with its arguments, and the hooks
- * report it.
- */
+/* Objects under hooks: each call reaches the provider's object; the hooks report it. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -22,10 +19,7 @@
 
 enum { ARGS = 16, ANSWER = 7 };
 
-/*
- * All arguments and results are integers or pointers, so any function can be called through this
- * type.
- */
+/* All arguments and results are integers or pointers: this type serves for any function. */
 typedef long any_fn(long, long, long, long, long, long, long, long, long, long, long, long, long,
 		    long, long, long);
 
@@ -214,10 +208,7 @@ static const char *written(void)
 	return text;
 }
 
-/*
- * Calls each slot of the application's table. counts: the number of arguments of each slot; 0 skips
- * it.
- */
+/* Calls each slot of the table. counts: the number of arguments of each slot; 0 skips it. */
 static void check_table(void *object, void *real, void *table, const int *counts)
 {
 	any_fn **slot = (any_fn **)((size_t *)table + 1);
