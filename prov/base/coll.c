@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "coll_group.h"
+#include "hmem_copy.h"
 #include <rdma/fi_errno.h>
 
 /* Returns the tag of a step: the operation's tag in the high bits, the round in the low bits. */
@@ -110,7 +111,16 @@ void ofi_coll_op_free(struct ofi_coll_op *op)
 	TAILQ_REMOVE(&op->group->ops, op, link);
 	op->group->coll->ops--;
 	ofi_coll_plan_free(&op->plan);
+	free(op->staged);
 	free(op);
+}
+
+/* Copies the result of an operation on a host copy to device memory. */
+static void unstage(struct ofi_coll_op *op)
+{
+	if (op->staged && !op->err &&
+	    ofi_hmem_store(true, op->result, op->staged + op->result_at, op->result_len))
+		op->err = FI_EIO;
 }
 
 static void op_finish(struct ofi_coll_op *op)
@@ -123,9 +133,10 @@ static void op_finish(struct ofi_coll_op *op)
 		.kind = op->kind,
 		.context = op->context,
 		.flags = op->flags,
-		.err = op->err,
 	};
 
+	unstage(op);
+	done.err = op->err;
 	if (done.join && op != group->confirmation) {
 		ofi_coll_op_free(op);
 		confirm_group(group, ofi_coll_group_agree(group, done.err));
@@ -349,6 +360,64 @@ static int check_buffers(const struct ofi_coll_call *call, const struct ofi_coll
 	return (in && !call->buf) || (out && !call->result) ? -FI_EINVAL : 0;
 }
 
+/* Returns the size of the buffers that this member needs, up to its result. */
+static size_t input_size(const struct ofi_coll_shape *shape)
+{
+	bool sliced = shape->kind == FI_ALLTOALL || shape->kind == FI_REDUCE_SCATTER ||
+		      shape->kind == FI_SCATTER;
+
+	if (shape->kind == FI_BROADCAST ||
+	    (shape->kind == FI_SCATTER && shape->rank != shape->root))
+		return 0;
+	return sliced ? shape->size * shape->bytes : shape->bytes;
+}
+
+static size_t output_size(const struct ofi_coll_shape *shape)
+{
+	bool sliced = shape->kind == FI_ALLTOALL || shape->kind == FI_ALLGATHER ||
+		      shape->kind == FI_GATHER;
+
+	if ((shape->kind == FI_REDUCE || shape->kind == FI_GATHER) && shape->rank != shape->root)
+		return 0;
+	return sliced ? shape->size * shape->bytes : shape->bytes;
+}
+
+/*
+ * Makes an operation on buffers in device memory one on a host copy, because the processor reduces
+ * and moves the data. The operation only has to keep the copy.
+ */
+static int stage(struct ofi_coll_shape *shape, struct ofi_coll_op *kept)
+{
+	size_t in = input_size(shape), out = output_size(shape);
+	bool root = shape->kind == FI_BROADCAST && shape->rank == shape->root;
+	uint8_t *copy;
+	int ret;
+
+	if (!in && !out)
+		return 0;
+	copy = malloc(in + out);
+	if (!copy)
+		return -FI_ENOMEM;
+	ret = ofi_hmem_load(true, copy, shape->buf, in);
+	if (!ret && root)
+		ret = ofi_hmem_load(true, copy + in, shape->result, out);
+	if (ret) {
+		free(copy);
+		return ret;
+	}
+	*kept = (struct ofi_coll_op){
+		.staged = copy, .result = shape->result, .result_at = in, .result_len = out
+	};
+	shape->buf = copy;
+	shape->result = copy + in;
+	return 0;
+}
+
+static bool is_device(const struct ofi_coll_call *call)
+{
+	return ofi_hmem_at(call->device, call->buf) || ofi_hmem_at(call->device, call->result);
+}
+
 static int shape_fill(const struct ofi_coll_group *group, const struct ofi_coll_call *call,
 		      struct ofi_coll_shape *shape)
 {
@@ -378,7 +447,7 @@ ssize_t ofi_coll_start(struct ofi_coll *coll, fi_addr_t addr, const struct ofi_c
 {
 	struct ofi_coll_group *group = ofi_coll_find(coll, addr);
 	struct ofi_coll_shape shape = { 0 };
-	struct ofi_coll_op *op;
+	struct ofi_coll_op *op, kept = { .staged = NULL };
 	int ret;
 
 	if (!group)
@@ -390,9 +459,18 @@ ssize_t ofi_coll_start(struct ofi_coll *coll, fi_addr_t addr, const struct ofi_c
 		return ret;
 	if (coll->ops >= coll->net.max_ops)
 		return -FI_EAGAIN;
+	ret = is_device(call) ? stage(&shape, &kept) : 0;
+	if (ret)
+		return ret;
 	op = op_new(group, call, &shape, ofi_reduce_find(call->datatype, call->op));
-	if (!op)
+	if (!op) {
+		free(kept.staged);
 		return -FI_ENOMEM;
+	}
+	op->staged = kept.staged;
+	op->result = kept.result;
+	op->result_at = kept.result_at;
+	op->result_len = kept.result_len;
 	op->tag = ofi_coll_group_tag(group);
 	op_run(op);
 	return 0;

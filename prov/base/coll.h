@@ -82,6 +82,7 @@ struct ofi_coll_call {
 	fi_addr_t root;
 	void *context;
 	uint64_t flags;
+	bool device; /* the buffers may be device memory */
 };
 
 #define OFI_COLL_DIGEST 0xcbf29ce484222325ULL

@@ -29,6 +29,9 @@ struct ofi_coll_op {
 	enum fi_collective_op kind;
 	void *context;
 	uint64_t flags;
+	uint8_t *staged; /* host copy of buffers in device memory, the result at its end; or NULL */
+	void *result;	 /* where the copy of the result goes */
+	size_t result_at, result_len;
 	int err;
 	bool join;
 	bool running;

@@ -10,7 +10,6 @@
 #include "cq.h"
 #include "lock.h"
 #include "prov/base/refuse.h"
-#include "prov/base/hmem_copy.h"
 
 #define FLAGS (FI_COMPLETION | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
 
@@ -26,17 +25,14 @@ static ssize_t coll_call(struct fid_ep *fid, enum fi_collective_op kind, const v
 				      .datatype = datatype,
 				      .op = op,
 				      .root = root,
-				      .context = context };
+				      .context = context,
+				      .device = ep->hmem };
 	ssize_t ret;
 
 	if (flags & ~FLAGS)
 		return -FI_EBADFLAGS;
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
-	if (ofi_hmem_at(ep->hmem, buf) || ofi_hmem_at(ep->hmem, result))
-		return ofi_refuse(
-			ep->domain->prov, FI_LOG_EP_DATA, -FI_EOPNOTSUPP,
-			"collectives take buffers in system memory, not in device memory\n");
 	if (ep->tx_selective && !((flags | ep->tx_op_flags) & FI_COMPLETION))
 		call.flags = OFI_RDM_SILENT;
 	ofi_rdm_lock(ep);

@@ -215,6 +215,7 @@ static int srx_set_up(struct ofi_rdm_ep *srx, const struct fi_rx_attr *attr)
 	srx->info->caps &= SRX_CAPS;
 	srx->endpoint = srx;
 	srx->is_srx = srx->receives = srx->rx_selective = true;
+	srx->hmem = srx->domain->info->caps & FI_HMEM;
 	srx->fd = -1;
 	srx->rx_op_flags = attr->op_flags;
 	srx->min_multi_recv = 64;
@@ -276,10 +277,6 @@ int ofi_rdm_srx_bind(struct ofi_rdm_ep *ep, struct fid *fid, uint64_t flags)
 		return ofi_refuse(
 			prov, FI_LOG_EP_CTRL, -FI_EINVAL,
 			"fi_ep_bind: the endpoint was opened with a receive context of its own; set ep_attr->rx_ctx_cnt to FI_SHARED_CONTEXT\n");
-	if (ep->hmem)
-		return ofi_refuse(
-			prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
-			"fi_ep_bind: a shared receive context takes no device memory; open the endpoint without FI_HMEM\n");
 	if (ep->srx)
 		return ofi_refuse_second(prov, FI_LOG_EP_CTRL, "fi_ep_bind",
 					 "a shared receive context");
@@ -290,6 +287,7 @@ int ofi_rdm_srx_bind(struct ofi_rdm_ep *ep, struct fid *fid, uint64_t flags)
 			"fi_ep_bind: the endpoint has receive capabilities 0x%llx that the shared receive context was not opened with\n",
 			(unsigned long long)more);
 	ep->srx = srx;
+	ep->hmem |= srx->hmem;
 	ofi_ref_get(&srx->users);
 	return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* RMA and atomics of reliable datagrams access device memory; collectives refuse it. */
+/* RMA and atomics of reliable datagrams access device memory. */
 #include "hmem_rdm.h"
-#include <rdma/fi_collective.h>
 
 static void test_rma(struct hmem_pair *h, size_t len, unsigned int seed)
 {
@@ -78,14 +77,6 @@ static void test_no_desc(struct hmem_pair *h)
 		-FI_EINVAL);
 }
 
-static void test_collective(struct hmem_pair *h)
-{
-	struct rdm_side *side = &h->pair.side[0];
-
-	RETURNS(fi_broadcast(side->ep, h->buf[0], 8, h->desc[0], side->peer, 0, FI_UINT8, 0, NULL),
-		-FI_EOPNOTSUPP);
-}
-
 static void test(void)
 {
 	struct hmem_pair h;
@@ -97,7 +88,6 @@ static void test(void)
 	test_inject(&h);
 	test_atomics(&h);
 	test_no_desc(&h);
-	test_collective(&h);
 	hmem_close(&h);
 }
 

@@ -71,7 +71,8 @@ void team_open(struct team *team, size_t count, uint64_t caps)
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | caps;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->addr_format = FI_SOCKADDR_IN;
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
+				      (caps & FI_HMEM ? FI_MR_HMEM : 0);
 	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
 	hints->fabric_attr->prov_name = strdup("verbs");
 	OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &team->info));

@@ -15,15 +15,12 @@ static bool asks_hmem(const struct fi_info *hints)
 }
 
 /* Returns NULL, or the reason why endpoints of this type do not support device memory. */
-static const char *hmem_obstacle(enum fi_ep_type type, const struct fi_info *hints)
+static const char *hmem_obstacle(enum fi_ep_type type)
 {
-	bool shared = hints->ep_attr && hints->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	const char *why;
 
 	if (type == FI_EP_DGRAM)
 		return "there is no device memory for FI_EP_DGRAM";
-	if (type == FI_EP_RDM && shared)
-		return "shared receive contexts of FI_EP_RDM take no device memory";
 	if (!ofi_hmem_any(&vrb_prov, &why))
 		return why;
 	return ofi_hmem_p2p_disabled()
@@ -33,7 +30,7 @@ static const char *hmem_obstacle(enum fi_ep_type type, const struct fi_info *hin
 
 void vrb_info_offer_hmem(struct fi_info *info, const struct fi_info *hints)
 {
-	if (!asks_hmem(hints) || hmem_obstacle(info->ep_attr->type, hints))
+	if (!asks_hmem(hints) || hmem_obstacle(info->ep_attr->type))
 		return;
 	info->caps |= FI_HMEM;
 	info->tx_attr->caps |= FI_HMEM;
@@ -49,7 +46,7 @@ void vrb_info_explain_hmem(const struct fi_info *info, const struct fi_info *hin
 	const char *why = NULL;
 
 	if (asks_hmem(hints) && miss)
-		why = hmem_obstacle(info->ep_attr->type, hints);
+		why = hmem_obstacle(info->ep_attr->type);
 	if (why && !strcmp(miss->attr, "caps") && strstr(miss->asked, "FI_HMEM"))
 		snprintf(miss->has, sizeof(miss->has), "%s", why);
 }

@@ -182,13 +182,14 @@ static struct ofi_rdm_proto_config proto_config(void)
 int vrb_rc_srx_open(struct fid_domain *fid, struct fi_rx_attr *attr, struct fid_ep **srx,
 		    void *context)
 {
-	const struct fi_rx_attr limit = vrb_rdm_rx_limits();
+	struct fi_rx_attr limit = vrb_rdm_rx_limits();
 	const struct ofi_rdm_proto_config config = proto_config();
 	struct vrb_domain *domain = vrb_domain(fid);
 	const struct ofi_rdm_xport xport = vrb_rdm_rc(domain, domain->base.info);
 
 	if (__atomic_load_n(&domain->dead, __ATOMIC_ACQUIRE))
 		return -FI_ENODEV;
+	limit.caps |= domain->base.info->caps & FI_HMEM;
 	return ofi_rdm_srx_open(&domain->base, &limit, attr, &xport, &config, srx, context);
 }
 
