@@ -2,7 +2,8 @@
 /*
  * The hints of well-known users of fi_getinfo are matched and work: with each set of hints two
  * endpoints are opened, and do one transfer of each kind that the set is for. Sets that need
- * scalable endpoints or device memory may be refused.
+ * scalable endpoints or device memory may be refused. On the false GPU only the sets for device
+ * memory are asked for, and none is refused.
  */
 #include "hint_sets.h"
 
@@ -17,6 +18,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include "check.h"
+#include "gpu.h"
 
 enum { LEN = 3000, MULTI_LEN = 16384, TAG = 7, DATA = 0x1234 };
 
@@ -37,10 +39,12 @@ static struct fid_mr *mr;
 static void *desc;
 static struct fi_context2 contexts[4]; /* of operations, as some modes require */
 
-static struct {
+struct memory {
 	uint8_t out[LEN], in[MULTI_LEN];
 	uint64_t cell, operand, result;
-} mem;
+};
+
+static struct memory host, *mem;
 
 static struct fi_info *hints_of_set(void)
 {
@@ -109,8 +113,12 @@ static void open_all(void)
 	insert(&side[1], &side[0]);
 	if (set->caps & (FI_RMA | FI_ATOMIC))
 		access |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-	memset(&mem, 0, sizeof(mem));
-	OK(fi_mr_reg(domain, &mem, sizeof(mem), access, 0, 5, 0, &mr, NULL));
+	mem = gpu ? gpu->alloc(sizeof(*mem)) : &host;
+	mem_set(mem, 0, sizeof(*mem));
+	if (gpu)
+		gpu_reg(domain, mem, sizeof(*mem), access, &mr);
+	else
+		OK(fi_mr_reg(domain, mem, sizeof(*mem), access, 0, 5, 0, &mr, NULL));
 	if (info->domain_attr->mr_mode & (FI_MR_ENDPOINT | FI_MR_RMA_EVENT)) {
 		OK(fi_mr_bind(mr, &side[1].ep->fid, 0));
 		OK(fi_mr_enable(mr));
@@ -132,6 +140,8 @@ static void close_all(void)
 	}
 	OK(fi_close(&domain->fid));
 	OK(fi_close(&fabric->fid));
+	if (gpu)
+		gpu->free(mem);
 }
 
 /* Waits for the next completion of a side, while the other side makes progress. */
@@ -158,34 +168,34 @@ static void tagged(void)
 {
 	bool directed = set->caps & FI_DIRECTED_RECV;
 
-	fill(mem.out, LEN, 1);
-	OK(fi_trecv(side[1].ep, mem.in, LEN, desc, directed ? side[1].peer : FI_ADDR_UNSPEC, TAG, 0,
-		    &contexts[1]));
+	fill(mem->out, LEN, 1);
+	OK(fi_trecv(side[1].ep, mem->in, LEN, desc, directed ? side[1].peer : FI_ADDR_UNSPEC, TAG,
+		    0, &contexts[1]));
 	if (set->cq_data_size)
-		OK(fi_tsenddata(side[0].ep, mem.out, LEN, desc, DATA, side[0].peer, TAG,
+		OK(fi_tsenddata(side[0].ep, mem->out, LEN, desc, DATA, side[0].peer, TAG,
 				&contexts[0]));
 	else
-		OK(fi_tsend(side[0].ep, mem.out, LEN, desc, side[0].peer, TAG, &contexts[0]));
+		OK(fi_tsend(side[0].ep, mem->out, LEN, desc, side[0].peer, TAG, &contexts[0]));
 	EQUAL(comp(1).len, LEN);
-	CHECK_FILLED(mem.in, LEN, 1);
+	CHECK_FILLED(mem->in, LEN, 1);
 	CHECK(comp(0).op_context == &contexts[0]);
 }
 
 static void message(void)
 {
-	struct iovec iov = { mem.in, set->caps & FI_MULTI_RECV ? MULTI_LEN : LEN };
+	struct iovec iov = { mem->in, set->caps & FI_MULTI_RECV ? MULTI_LEN : LEN };
 	struct fi_msg msg = { .msg_iov = &iov,
 			      .desc = &desc,
 			      .iov_count = 1,
 			      .addr = FI_ADDR_UNSPEC,
 			      .context = &contexts[1] };
 
-	fill(mem.out, LEN, 2);
+	fill(mem->out, LEN, 2);
 	OK(fi_recvmsg(side[1].ep, &msg,
 		      FI_COMPLETION | (set->caps & FI_MULTI_RECV ? FI_MULTI_RECV : 0)));
-	OK(fi_send(side[0].ep, mem.out, LEN, desc, side[0].peer, &contexts[0]));
+	OK(fi_send(side[0].ep, mem->out, LEN, desc, side[0].peer, &contexts[0]));
 	EQUAL(comp(1).len, LEN);
-	CHECK_FILLED(mem.in, LEN, 2);
+	CHECK_FILLED(mem->in, LEN, 2);
 	comp(0);
 }
 
@@ -193,7 +203,7 @@ static uint64_t remote(const void *at)
 {
 	return info->domain_attr->mr_mode & (FI_MR_BASIC | FI_MR_VIRT_ADDR)
 		       ? (uint64_t)(uintptr_t)at
-		       : (uint64_t)((const uint8_t *)at - (const uint8_t *)&mem);
+		       : (uint64_t)((const uint8_t *)at - (const uint8_t *)mem);
 }
 
 /*
@@ -204,29 +214,29 @@ static void rma(void)
 {
 	uint64_t key = fi_mr_key(mr);
 
-	fill(mem.out, LEN, 3);
-	memset(mem.in, 0, LEN);
+	fill(mem->out, LEN, 3);
+	mem_set(mem->in, 0, LEN);
 	if (set->cq_data_size) {
-		OK(fi_writedata(side[0].ep, mem.out, LEN, desc, DATA, side[0].peer, remote(mem.in),
-				key, &contexts[0]));
+		OK(fi_writedata(side[0].ep, mem->out, LEN, desc, DATA, side[0].peer,
+				remote(mem->in), key, &contexts[0]));
 		EQUAL(comp(1).data, DATA);
 	} else {
-		OK(fi_write(side[0].ep, mem.out, LEN, desc, side[0].peer, remote(mem.in), key,
+		OK(fi_write(side[0].ep, mem->out, LEN, desc, side[0].peer, remote(mem->in), key,
 			    &contexts[0]));
 	}
 	comp(0);
-	memset(mem.out, 0, LEN);
-	OK(fi_read(side[0].ep, mem.out, LEN, desc, side[0].peer, remote(mem.in), key,
+	mem_set(mem->out, 0, LEN);
+	OK(fi_read(side[0].ep, mem->out, LEN, desc, side[0].peer, remote(mem->in), key,
 		   &contexts[0]));
 	comp(0);
-	CHECK_FILLED(mem.out, LEN, 3);
-	CHECK_FILLED(mem.in, LEN, 3);
+	CHECK_FILLED(mem->out, LEN, 3);
+	CHECK_FILLED(mem->in, LEN, 3);
 }
 
 static void fenced(void)
 {
-	struct iovec iov = { mem.out, LEN };
-	struct fi_rma_iov target = { remote(mem.in), LEN, fi_mr_key(mr) };
+	struct iovec iov = { mem->out, LEN };
+	struct fi_rma_iov target = { remote(mem->in), LEN, fi_mr_key(mr) };
 	struct fi_msg_rma msg = { .msg_iov = &iov,
 				  .desc = &desc,
 				  .iov_count = 1,
@@ -241,18 +251,21 @@ static void fenced(void)
 
 static void atomics(void)
 {
-	uint64_t key = fi_mr_key(mr);
+	const uint64_t forty = 40, two = 2;
+	uint64_t key = fi_mr_key(mr), word;
 
-	mem.cell = 40;
-	mem.operand = 2;
-	OK(fi_atomic(side[0].ep, &mem.operand, 1, desc, side[0].peer, remote(&mem.cell), key,
+	mem_put(&mem->cell, &forty, sizeof(forty));
+	mem_put(&mem->operand, &two, sizeof(two));
+	OK(fi_atomic(side[0].ep, &mem->operand, 1, desc, side[0].peer, remote(&mem->cell), key,
 		     FI_UINT64, FI_SUM, &contexts[0]));
 	comp(0);
-	OK(fi_fetch_atomic(side[0].ep, &mem.operand, 1, desc, &mem.result, desc, side[0].peer,
-			   remote(&mem.cell), key, FI_UINT64, FI_SUM, &contexts[0]));
+	OK(fi_fetch_atomic(side[0].ep, &mem->operand, 1, desc, &mem->result, desc, side[0].peer,
+			   remote(&mem->cell), key, FI_UINT64, FI_SUM, &contexts[0]));
 	comp(0);
-	EQUAL(mem.result, 42);
-	EQUAL(mem.cell, 44);
+	mem_get(&word, &mem->result, sizeof(word));
+	EQUAL(word, 42);
+	mem_get(&word, &mem->cell, sizeof(word));
+	EQUAL(word, 44);
 }
 
 static void use(void)
@@ -283,12 +296,14 @@ static void test(void)
 
 		info = NULL;
 		set = &hint_sets[i];
+		if (gpu && !(set->caps & FI_HMEM))
+			continue;
 		hints = hints_of_set();
 		ret = fi_getinfo(set->version ? set->version : FI_VERSION(1, 9), NULL, NULL, 0,
 				 hints, &info);
 		fi_freeinfo(hints);
 		printf("%s: %s\n", set->user, ret ? fi_strerror(-ret) : "offered");
-		RETURNS(ret, set->optional && ret ? -FI_ENODATA : 0);
+		RETURNS(ret, set->optional && !gpu && ret ? -FI_ENODATA : 0);
 		if (!ret && set->rx_contexts < 2)
 			use();
 		fi_freeinfo(info);
