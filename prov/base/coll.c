@@ -116,7 +116,7 @@ void ofi_coll_op_free(struct ofi_coll_op *op)
 }
 
 /* Copies the result of an operation on a host copy to device memory. */
-static void unstage(struct ofi_coll_op *op)
+static void copy_result_back(struct ofi_coll_op *op)
 {
 	if (op->staged && !op->err &&
 	    ofi_hmem_store(true, op->result, op->staged + op->result_at, op->result_len))
@@ -135,7 +135,7 @@ static void op_finish(struct ofi_coll_op *op)
 		.flags = op->flags,
 	};
 
-	unstage(op);
+	copy_result_back(op);
 	done.err = op->err;
 	if (done.join && op != group->confirmation) {
 		ofi_coll_op_free(op);
@@ -386,7 +386,7 @@ static size_t output_size(const struct ofi_coll_shape *shape)
  * Makes an operation on buffers in device memory one on a host copy, because the processor reduces
  * and moves the data. The operation only has to keep the copy.
  */
-static int stage(struct ofi_coll_shape *shape, struct ofi_coll_op *kept)
+static int stage_buffers(struct ofi_coll_shape *shape, struct ofi_coll_op *kept)
 {
 	size_t in = input_size(shape), out = output_size(shape);
 	bool root = shape->kind == FI_BROADCAST && shape->rank == shape->root;
@@ -413,7 +413,7 @@ static int stage(struct ofi_coll_shape *shape, struct ofi_coll_op *kept)
 	return 0;
 }
 
-static bool is_device(const struct ofi_coll_call *call)
+static bool is_device_call(const struct ofi_coll_call *call)
 {
 	return ofi_hmem_at(call->device, call->buf) || ofi_hmem_at(call->device, call->result);
 }
@@ -459,7 +459,7 @@ ssize_t ofi_coll_start(struct ofi_coll *coll, fi_addr_t addr, const struct ofi_c
 		return ret;
 	if (coll->ops >= coll->net.max_ops)
 		return -FI_EAGAIN;
-	ret = is_device(call) ? stage(&shape, &kept) : 0;
+	ret = is_device_call(call) ? stage_buffers(&shape, &kept) : 0;
 	if (ret)
 		return ret;
 	op = op_new(group, call, &shape, ofi_reduce_find(call->datatype, call->op));

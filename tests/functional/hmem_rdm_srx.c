@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A shared receive context of reliable datagrams with buffers in device memory: of each size, before
- * the message and after it, truncated, and several messages to a buffer.
+ * A shared receive context of reliable datagrams with buffers in device memory: of each size,
+ * before the message and after it, truncated, and several messages to a buffer.
  */
 #include <string.h>
 #include "gpu.h"
