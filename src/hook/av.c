@@ -15,8 +15,8 @@
 	CALL(OF, PLAIN, int, remove, "fi_av_remove", A_FI_ADDRS, A_COUNT, A_FLAGS)                 \
 	CALL(OF, PLAIN, int, lookup, "fi_av_lookup", A_FI_ADDR, (P, void *, addr),                 \
 	     (P, size_t *, addrlen))                                                               \
-	CALL(OF, OPTIONAL, int, av_set, "fi_av_set", (P, struct fi_av_set_attr *, attr),           \
-	     (P, struct fid_av_set **, av_set), A_CONTEXT)                                         \
+	CALL(OF, OPTIONAL, int, av_set, "fi_av_set", A_ATTR(fi_av_set_attr), A_NEW(av_set),        \
+	     A_CONTEXT)                                                                            \
 	CALL(OF, OPTIONAL, int, insert_auth_key, "fi_av_insert_auth_key",                          \
 	     (P, const void *, auth_key), (Z, size_t, auth_key_size), A_FI_ADDRS, A_FLAGS)         \
 	CALL(OF, OPTIONAL, int, lookup_auth_key, "fi_av_lookup_auth_key", (X, fi_addr_t, addr),    \

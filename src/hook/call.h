@@ -9,7 +9,6 @@
  * the object, each with its format, type and name. The kinds of calls:
  *
  * 	PLAIN      nothing special
- * 	BARE       no arguments
  * 	FID        the object is a fid_t, of an endpoint of any type
  * 	TRIGGERED  msg->context may name a counter
  * 	OPTIONAL   the provider's ops table may be older and shorter
@@ -28,31 +27,20 @@
 #include <rdma/fi_errno.h>
 #include "hook.h"
 
-#define HOOK_FORMAT_P "%p"
-#define HOOK_FORMAT_F "%p"
-#define HOOK_FORMAT_S "%s"
-#define HOOK_FORMAT_Z "%zu"
-#define HOOK_FORMAT_X "0x%llx"
-#define HOOK_FORMAT_D "%d"
-#define HOOK_FORMAT_U "%u"
+/* For each format of arguments: how printf prints it, what is printed, and what is passed on. */
+#define HOOK_P(part, name) part("%p", (const void *)name, name)
+#define HOOK_F(part, name) part("%p", (const void *)name, ofi_hook_unwrap(name))
+#define HOOK_S(part, name) part("%s", name ? name : "NULL", name)
+#define HOOK_Z(part, name) part("%zu", name, name)
+#define HOOK_X(part, name) part("0x%llx", (unsigned long long)name, name)
+#define HOOK_D(part, name) part("%d", (int)name, name)
+#define HOOK_U(part, name) part("%u", name, name)
 
-#define HOOK_TOLD_P(name) (const void *)name
-#define HOOK_TOLD_F(name) (const void *)name
-#define HOOK_TOLD_S(name) name ? name : "NULL"
-#define HOOK_TOLD_Z(name) name
-#define HOOK_TOLD_X(name) (unsigned long long)name
-#define HOOK_TOLD_D(name) (int)name
-#define HOOK_TOLD_U(name) name
+#define HOOK_1ST(a, b, c) a
+#define HOOK_2ND(a, b, c) b
+#define HOOK_3RD(a, b, c) c
 
-#define HOOK_PASSED_P(name) name
-#define HOOK_PASSED_F(name) ofi_hook_unwrap(name)
-#define HOOK_PASSED_S(name) name
-#define HOOK_PASSED_Z(name) name
-#define HOOK_PASSED_X(name) name
-#define HOOK_PASSED_D(name) name
-#define HOOK_PASSED_U(name) name
-
-/* Arguments of many calls; those that occur together are a single name. */
+/* Arguments of many calls. */
 #define A_BUF	  (P, const void *, buf)
 #define A_BUF_OUT (P, void *, buf)
 #define A_LEN	  (Z, size_t, len)
@@ -60,7 +48,6 @@
 #define A_DESC	  (P, void *, desc)
 #define A_DESCS	  (P, void **, desc)
 #define A_IOV	  (P, const struct iovec *, iov)
-#define A_IOCS	  (P, const struct fi_ioc *, iov)
 #define A_RESULT  (P, void *, result), (P, void *, result_desc)
 #define A_RESULTS \
 	(P, struct fi_ioc *, resultv), (P, void **, result_desc), (Z, size_t, result_count)
@@ -77,12 +64,10 @@
 #define A_ADDR	   (X, uint64_t, addr)
 #define A_KEY	   (X, uint64_t, key)
 #define A_TAG	   (X, uint64_t, tag)
-#define A_IGNORE   (X, uint64_t, ignore)
 #define A_DATA	   (X, uint64_t, data)
 #define A_FLAGS	   (X, uint64_t, flags)
 #define A_VALUE	   (X, uint64_t, value)
 #define A_TYPE	   (D, enum fi_datatype, datatype)
-#define A_OP	   (D, enum fi_op, op)
 #define A_TIMEOUT  (D, int, timeout)
 #define A_COND	   (P, const void *, cond)
 #define A_EVENT	   (P, uint32_t *, event)
@@ -92,11 +77,28 @@
 #define A_PARAM	   (P, const void *, param), (Z, size_t, paramlen)
 #define A_CONTEXT  (P, void *, context)
 
+/* Arguments that occur together. */
+#define A_SENT	     A_BUF, A_LEN, A_DESC
+#define A_RECEIVED   A_BUF_OUT, A_LEN, A_DESC
+#define A_IOVS	     A_IOV, A_DESCS, A_COUNT
+#define A_IOCV	     (P, const struct fi_ioc *, iov), A_DESCS, A_COUNT
+#define A_OPERANDS   A_BUF, A_COUNT, A_DESC
+#define A_TO	     A_DEST, A_ADDR, A_KEY
+#define A_FROM	     A_SRC, A_ADDR, A_KEY
+#define A_TYPE_OP    A_TYPE, (D, enum fi_op, op)
+#define A_SELECTOR   A_TAG, (X, uint64_t, ignore)
+#define A_ACCESS     (X, uint64_t, access), (X, uint64_t, offset), A_KEY, A_FLAGS
+#define A_GROUP	     A_OPERANDS, A_RESULT, A_COLL
+#define A_MSG(type)  (P, const struct type *, msg)
+#define A_ATTR(type) (P, struct type *, attr)
+#define A_NEW(name)  (P, struct fid_##name **, name)
+#define A_XPU(name)  A_FLAGS, (P, struct fid_xpu_##name *, xpu_##name)
+
 /* Expand to parts of an argument, after a comma. */
 #define HOOK_PARAMETER(how, type, name) , type name
-#define HOOK_PASSED(how, type, name)	, HOOK_PASSED_##how(name)
-#define HOOK_TOLD(how, type, name)	, HOOK_TOLD_##how(name)
-#define HOOK_FORMAT(how, type, name)	", " #name " " HOOK_FORMAT_##how
+#define HOOK_PASSED(how, type, name)	, HOOK_##how(HOOK_3RD, name)
+#define HOOK_TOLD(how, type, name)	, HOOK_##how(HOOK_2ND, name)
+#define HOOK_FORMAT(how, type, name)	", " #name " " HOOK_##how(HOOK_1ST, name)
 
 #define HOOK_EACH_1(m, a)	m a
 #define HOOK_EACH_2(m, a, ...)	m a HOOK_EACH_1(m, __VA_ARGS__)
@@ -114,11 +116,11 @@
 #define HOOK_EACH_14(m, a, ...) m a HOOK_EACH_13(m, __VA_ARGS__)
 #define HOOK_EACH_15(m, a, ...) m a HOOK_EACH_14(m, __VA_ARGS__)
 
-/* Applies m to each of 1 to 15 arguments. */
+/* Applies m to each of at most 15 arguments. */
 #define HOOK_COUNTED(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, count, ...) HOOK_EACH_##count
-#define HOOK_EACH(m, ...)                                                                    \
-	HOOK_COUNTED(__VA_ARGS__, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, unused) \
-	(m, __VA_ARGS__)
+#define HOOK_EACH(m, ...)                                                                       \
+	__VA_OPT__(HOOK_COUNTED(__VA_ARGS__, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, \
+				unused)(m, __VA_ARGS__))
 
 #define HOOK_CALL_NAME(object_, table_, op_) object_##_##table_##_##op_
 #define HOOK_CALL_HEAD(object_, at_, table_, ret_, op_, ...) \
@@ -141,8 +143,9 @@
 		ret = (ret_)ofi_hook_end(                                                      \
 			&site, object, start,                                                  \
 			(ssize_t)real->table_->op_(self_ HOOK_EACH(HOOK_PASSED, __VA_ARGS__)), \
-			&(HOOK_EACH(HOOK_FORMAT, __VA_ARGS__))[2] HOOK_EACH(HOOK_TOLD,         \
-									    __VA_ARGS__));     \
+			HOOK_EACH(HOOK_FORMAT, __VA_ARGS__) "%s" HOOK_EACH(HOOK_TOLD,          \
+									   __VA_ARGS__),       \
+			"");                                                                   \
 		return then_;                                                                  \
 	}
 
@@ -153,6 +156,7 @@
 	HOOK_THEN(object_, table_, ret_, op_, name_, ret, __VA_ARGS__)
 #define HOOK_OPENED(object_, table_, ret_, op_, name_, wrap_, ...) \
 	HOOK_THEN(object_, table_, ret_, op_, name_, ret ? ret : wrap_, __VA_ARGS__)
+#define HOOK_WRAP(name) ofi_hook_wrap((struct fid **)name, context)
 
 #define HOOK_FID_OPENED(object_, table_, ret_, op_, name_, wrap_, ...)           \
 	HOOK_CALL(object_, fid_t, table_, ret_, op_, name_, &real->fid, (void)0, \
@@ -173,17 +177,6 @@
 		  HOOK_IF_THERE(table_, op_), ret ? ret : wrap_, __VA_ARGS__)
 #define HOOK_OPTIONAL(object_, table_, ret_, op_, name_, ...) \
 	HOOK_OPTIONAL_OPENED(object_, table_, ret_, op_, name_, ret, __VA_ARGS__)
-
-#define HOOK_BARE(object_, table_, ret_, op_, name_)                                              \
-	static ret_ HOOK_CALL_NAME(object_, table_, op_)(struct object_ * object)                 \
-	{                                                                                         \
-		static struct ofi_hook_site site = { .name = name_ };                             \
-		struct object_ *real = ofi_hook_real(object);                                     \
-		uint64_t start = ofi_hook_begin();                                                \
-                                                                                                  \
-		return (ret_)ofi_hook_end(&site, object, start, (ssize_t)real->table_->op_(real), \
-					  "%s", "");                                              \
-	}
 
 #define HOOK_UNTOLD(object_, table_, ret_, op_, ...)                                \
 	HOOK_CALL_HEAD(object_, struct object_ *, table_, ret_, op_, __VA_ARGS__)   \

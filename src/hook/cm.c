@@ -6,7 +6,7 @@
 #define CM_PEP_CALLS(CALL, OF...)                                                            \
 	CALL(OF, FID, int, setname, "fi_setname", (P, void *, addr), (Z, size_t, addrlen))   \
 	CALL(OF, FID, int, getname, "fi_getname", (P, void *, addr), (P, size_t *, addrlen)) \
-	CALL(OF, BARE, int, listen, "fi_listen")                                             \
+	CALL(OF, PLAIN, int, listen, "fi_listen")                                            \
 	CALL(OF, PLAIN, int, reject, "fi_reject", (P, fid_t, handle), A_PARAM)
 
 CM_PEP_CALLS(HOOK_DEFINE, fid_pep, cm)
@@ -16,8 +16,8 @@ CM_PEP_CALLS(HOOK_DEFINE, fid_pep, cm)
 	CALL(OF, PLAIN, int, connect, "fi_connect", (P, const void *, addr), A_PARAM)          \
 	CALL(OF, PLAIN, int, accept, "fi_accept", A_PARAM)                                     \
 	CALL(OF, PLAIN, int, shutdown, "fi_shutdown", A_FLAGS)                                 \
-	CALL(OF, PLAIN, int, join, "fi_join", (P, const void *, addr), A_FLAGS,                \
-	     (P, struct fid_mc **, mc), A_CONTEXT)
+	CALL(OF, PLAIN, int, join, "fi_join", (P, const void *, addr), A_FLAGS, A_NEW(mc),     \
+	     A_CONTEXT)
 
 CM_EP_CALLS(HOOK_DEFINE, fid_ep, cm)
 

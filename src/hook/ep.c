@@ -12,17 +12,14 @@
 
 EP_PEP_CALLS(HOOK_DEFINE, fid_pep, ops)
 
-#define EP_EP_CALLS(CALL, OF...)                                                          \
-	CALL(OF, OPENED, int, tx_ctx, "fi_tx_ctx", ofi_hook_wrap_ep(tx_ep, context),      \
-	     (D, int, idx), (P, struct fi_tx_attr *, attr), (P, struct fid_ep **, tx_ep), \
-	     A_CONTEXT)                                                                   \
-	CALL(OF, OPENED, int, rx_ctx, "fi_rx_ctx", ofi_hook_wrap_ep(rx_ep, context),      \
-	     (D, int, idx), (P, struct fi_rx_attr *, attr), (P, struct fid_ep **, rx_ep), \
-	     A_CONTEXT)                                                                   \
-	CALL(OF, BARE, ssize_t, rx_size_left, "fi_rx_size_left")                          \
-	CALL(OF, BARE, ssize_t, tx_size_left, "fi_tx_size_left")                          \
-	CALL(OF, OPTIONAL, int, export_xpu, "fi_export_xpu", A_FLAGS,                     \
-	     (P, struct fid_xpu_ep *, xpu_ep))
+#define EP_EP_CALLS(CALL, OF...)                                                    \
+	CALL(OF, OPENED, int, tx_ctx, "fi_tx_ctx", HOOK_WRAP(tx_ep), (D, int, idx), \
+	     A_ATTR(fi_tx_attr), (P, struct fid_ep **, tx_ep), A_CONTEXT)           \
+	CALL(OF, OPENED, int, rx_ctx, "fi_rx_ctx", HOOK_WRAP(rx_ep), (D, int, idx), \
+	     A_ATTR(fi_rx_attr), (P, struct fid_ep **, rx_ep), A_CONTEXT)           \
+	CALL(OF, PLAIN, ssize_t, rx_size_left, "fi_rx_size_left")                   \
+	CALL(OF, PLAIN, ssize_t, tx_size_left, "fi_tx_size_left")                   \
+	CALL(OF, OPTIONAL, int, export_xpu, "fi_export_xpu", A_XPU(ep))
 
 EP_EP_CALLS(HOOK_DEFINE, fid_ep, ops)
 

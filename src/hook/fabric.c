@@ -5,44 +5,17 @@
 #include "src/hook.h"
 #include "call.h"
 
-static int wrap_domain(struct fid_domain **domain, void *context)
-{
-	struct fid_domain *real = *domain;
-	struct ofi_hook *hook;
-	int ret = ofi_hook_wrap((struct fid **)domain, context, &hook);
-
-	if (ret)
-		return ret;
-	hook->domain.ops = real->ops ? &ofi_hook_domain_ops : NULL;
-	hook->domain.mr = real->mr ? &ofi_hook_mr_ops : NULL;
-	return 0;
-}
-
-static int wrap_pep(struct fid_pep **pep, void *context)
-{
-	struct fid_pep *real = *pep;
-	struct ofi_hook *hook;
-	int ret = ofi_hook_wrap((struct fid **)pep, context, &hook);
-
-	if (ret)
-		return ret;
-	hook->pep.ops = real->ops ? &ofi_hook_ep_ops : NULL;
-	hook->pep.cm = real->cm ? &ofi_hook_cm_ops : NULL;
-	return 0;
-}
-
 /* A hook could see nothing of a wait set. */
-#define FABRIC_CALLS(CALL, OF...)                                                           \
-	CALL(OF, OPENED, int, domain, "fi_domain", wrap_domain(domain, context), A_INFO,    \
-	     (P, struct fid_domain **, domain), A_CONTEXT)                                  \
-	CALL(OF, OPTIONAL_OPENED, int, domain2, "fi_domain2", wrap_domain(domain, context), \
-	     A_INFO, (P, struct fid_domain **, domain), A_FLAGS, A_CONTEXT)                 \
-	CALL(OF, OPENED, int, passive_ep, "fi_passive_ep", wrap_pep(pep, context), A_INFO,  \
-	     (P, struct fid_pep **, pep), A_CONTEXT)                                        \
-	CALL(OF, OPENED, int, eq_open, "fi_eq_open",                                        \
-	     ofi_hook_wrap_ops((struct fid **)eq, context, &ofi_hook_eq_ops),               \
-	     (P, struct fi_eq_attr *, attr), (P, struct fid_eq **, eq), A_CONTEXT)          \
-	CALL(OF, PLAIN, int, wait_open, "fi_wait_open", (P, struct fi_wait_attr *, attr),   \
+#define FABRIC_CALLS(CALL, OF...)                                                                  \
+	CALL(OF, OPENED, int, domain, "fi_domain", HOOK_WRAP(domain), A_INFO, A_NEW(domain),       \
+	     A_CONTEXT)                                                                            \
+	CALL(OF, OPTIONAL_OPENED, int, domain2, "fi_domain2", HOOK_WRAP(domain), A_INFO,           \
+	     A_NEW(domain), A_FLAGS, A_CONTEXT)                                                    \
+	CALL(OF, OPENED, int, passive_ep, "fi_passive_ep", HOOK_WRAP(pep), A_INFO, A_NEW(pep),     \
+	     A_CONTEXT)                                                                            \
+	CALL(OF, OPENED, int, eq_open, "fi_eq_open", HOOK_WRAP(eq), A_ATTR(fi_eq_attr), A_NEW(eq), \
+	     A_CONTEXT)                                                                            \
+	CALL(OF, PLAIN, int, wait_open, "fi_wait_open", A_ATTR(fi_wait_attr),                      \
 	     (P, struct fid_wait **, waitset))
 
 FABRIC_CALLS(HOOK_DEFINE, fid_fabric, ops)
@@ -64,7 +37,7 @@ static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int coun
 	}
 	start = ofi_hook_begin();
 	ret = (int)ofi_hook_end(&site, fabric, start, real->ops->trywait(real, copy, count),
-				"fids %p, count %d", (void *)fids, count);
+				", fids %p, count %d", (void *)fids, count);
 	free(copy);
 	return ret;
 }
@@ -77,16 +50,23 @@ struct fi_ops_fabric ofi_hook_fabric_ops = {
 int ofi_hook_fabric(struct fid_fabric **fabric, void *context)
 {
 	static struct ofi_hook_site site = { .name = "fi_fabric" };
-	struct fid_fabric *real = *fabric;
-	struct ofi_hook *hook;
-	int ret = ofi_hook_wrap((struct fid **)fabric, context, &hook);
+	int ret = HOOK_WRAP(fabric);
 
-	if (ret)
-		return ret;
-	hook->fabric.ops = &ofi_hook_fabric_ops;
-	hook->fabric.api_version = real->api_version;
-	ofi_hook_end(&site, *fabric, ofi_hook_begin(), 0, "context %p", context);
-	return 0;
+	if (!ret)
+		ofi_hook_end(&site, *fabric, ofi_hook_begin(), 0, ", context %p", context);
+	return ret;
+}
+
+/* Replaces the objects in the attributes by what `other` gives for them. */
+static void replace(struct fi_info *info, struct fid *(*other)(struct fid *fid))
+{
+	struct fi_fabric_attr *fabric = info->fabric_attr;
+	struct fi_domain_attr *domain = info->domain_attr;
+
+	if (fabric && fabric->fabric)
+		fabric->fabric = (struct fid_fabric *)other(&fabric->fabric->fid);
+	if (domain && domain->domain)
+		domain->domain = (struct fid_domain *)other(&domain->domain->fid);
 }
 
 const struct fi_info *ofi_hook_hints(const struct fi_info *hints, struct ofi_hook_hints *copy)
@@ -96,29 +76,18 @@ const struct fi_info *ofi_hook_hints(const struct fi_info *hints, struct ofi_hoo
 	copy->info = *hints;
 	if (hints->fabric_attr) {
 		copy->fabric_attr = *hints->fabric_attr;
-		copy->fabric_attr.fabric = (struct fid_fabric *)ofi_hook_unwrap(
-			(struct fid *)copy->fabric_attr.fabric);
 		copy->info.fabric_attr = &copy->fabric_attr;
 	}
 	if (hints->domain_attr) {
 		copy->domain_attr = *hints->domain_attr;
-		copy->domain_attr.domain = (struct fid_domain *)ofi_hook_unwrap(
-			(struct fid *)copy->domain_attr.domain);
 		copy->info.domain_attr = &copy->domain_attr;
 	}
+	replace(&copy->info, ofi_hook_unwrap);
 	return &copy->info;
 }
 
 void ofi_hook_infos(struct fi_info *info)
 {
-	if (!ofi_hook_active())
-		return;
-	for (; info; info = info->next) {
-		if (info->fabric_attr && info->fabric_attr->fabric)
-			info->fabric_attr->fabric = (struct fid_fabric *)ofi_hook_find(
-				(struct fid *)info->fabric_attr->fabric);
-		if (info->domain_attr && info->domain_attr->domain)
-			info->domain_attr->domain = (struct fid_domain *)ofi_hook_find(
-				(struct fid *)info->domain_attr->domain);
-	}
+	for (; info && ofi_hook_active(); info = info->next)
+		replace(info, ofi_hook_find);
 }

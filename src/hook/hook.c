@@ -139,7 +139,65 @@ static bool drop(struct ofi_hook *hook)
 	return any;
 }
 
-int ofi_hook_wrap(struct fid **object, void *context, struct ofi_hook **wrapped)
+_Static_assert(offsetof(struct fid_cq, ops) == offsetof(struct fid_av, ops) &&
+		       offsetof(struct fid_cq, ops) == offsetof(struct fid_cntr, ops) &&
+		       offsetof(struct fid_cq, ops) == offsetof(struct fid_eq, ops) &&
+		       offsetof(struct fid_cq, ops) == offsetof(struct fid_poll, ops),
+	       "a fid, then its table");
+
+static void *const simple_ops[] = {
+	[FI_CLASS_AV] = &ofi_hook_av_ops,     [FI_CLASS_CNTR] = &ofi_hook_cntr_ops,
+	[FI_CLASS_CQ] = &ofi_hook_cq_ops,     [FI_CLASS_EQ] = &ofi_hook_eq_ops,
+	[FI_CLASS_POLL] = &ofi_hook_poll_ops,
+};
+
+/*
+ * Ops tables that the provider's object does not have are missing in the application's object too.
+ */
+static void fill_ep(struct fid_ep *ep, const struct fid_ep *real)
+{
+	ep->ops = real->ops ? &ofi_hook_ep_ops : NULL;
+	ep->cm = real->cm ? &ofi_hook_cm_ops : NULL;
+	ep->msg = real->msg ? &ofi_hook_msg_ops : NULL;
+	ep->rma = real->rma ? &ofi_hook_rma_ops : NULL;
+	ep->tagged = real->tagged ? &ofi_hook_tagged_ops : NULL;
+	ep->atomic = real->atomic ? &ofi_hook_atomic_ops : NULL;
+	ep->collective = real->collective ? &ofi_hook_collective_ops : NULL;
+}
+
+/* Fills what the application sees of the object, besides its fid. */
+static void fill(struct ofi_hook *hook)
+{
+	const struct ofi_hook *real = (const struct ofi_hook *)hook->real;
+	size_t class = hook->fid.fclass;
+
+	if (class < COUNT(simple_ops) && simple_ops[class]) {
+		hook->cq.ops = simple_ops[class];
+		return;
+	}
+	switch (class) {
+	case FI_CLASS_FABRIC:
+		hook->fabric.ops = &ofi_hook_fabric_ops;
+		hook->fabric.api_version = real->fabric.api_version;
+		break;
+	case FI_CLASS_DOMAIN:
+		hook->domain.ops = real->domain.ops ? &ofi_hook_domain_ops : NULL;
+		hook->domain.mr = real->domain.mr ? &ofi_hook_mr_ops : NULL;
+		break;
+	case FI_CLASS_PEP:
+		hook->pep.ops = real->pep.ops ? &ofi_hook_ep_ops : NULL;
+		hook->pep.cm = real->pep.cm ? &ofi_hook_cm_ops : NULL;
+		break;
+	case FI_CLASS_MR:
+		hook->mr.mem_desc = real->mr.mem_desc;
+		hook->mr.key = real->mr.key;
+		break;
+	default:
+		fill_ep(&hook->ep, &real->ep);
+	}
+}
+
+int ofi_hook_wrap(struct fid **object, void *context)
 {
 	struct ofi_hook *hook = calloc(1, sizeof(*hook));
 
@@ -154,28 +212,12 @@ int ofi_hook_wrap(struct fid **object, void *context, struct ofi_hook **wrapped)
 		.context = context,
 		.ops = &ofi_hook_fid_ops,
 	};
+	fill(hook);
 	insert(hook);
 	if (hooks.trace)
 		ofi_hook_trace_opened(&hook->fid);
 	*object = &hook->fid;
-	*wrapped = hook;
 	return 0;
-}
-
-_Static_assert(offsetof(struct fid_cq, ops) == offsetof(struct fid_av, ops) &&
-		       offsetof(struct fid_cq, ops) == offsetof(struct fid_cntr, ops) &&
-		       offsetof(struct fid_cq, ops) == offsetof(struct fid_eq, ops) &&
-		       offsetof(struct fid_cq, ops) == offsetof(struct fid_poll, ops),
-	       "a fid, then its table");
-
-int ofi_hook_wrap_ops(struct fid **object, void *context, void *ops)
-{
-	struct ofi_hook *hook;
-	int ret = ofi_hook_wrap(object, context, &hook);
-
-	if (!ret)
-		hook->cq.ops = ops;
-	return ret;
 }
 
 /* The object must be unlinked before its address can be reused for another object. */
@@ -189,8 +231,8 @@ static int hook_close(struct fid *fid)
 
 	last = !drop(hook) && fabric;
 	begun = ofi_hook_begin();
-	ret = (int)ofi_hook_end(&site, fid, begun, hook->real->ops->close(hook->real), "class %zu",
-				fid->fclass);
+	ret = (int)ofi_hook_end(&site, fid, begun, hook->real->ops->close(hook->real),
+				", class %zu", fid->fclass);
 	if (ret) {
 		insert(hook);
 		return ret;
@@ -222,7 +264,8 @@ static int hook_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	return (int)ofi_hook_end(bind_site(fid->fclass), fid, begun,
 				 real->ops->bind(real, ofi_hook_unwrap(bfid), flags),
-				 "bfid %p, flags 0x%llx", (void *)bfid, (unsigned long long)flags);
+				 ", bfid %p, flags 0x%llx", (void *)bfid,
+				 (unsigned long long)flags);
 }
 
 void ofi_hook_trigger(void *context, uint64_t flags)
@@ -234,17 +277,6 @@ void ofi_hook_trigger(void *context, uint64_t flags)
 		return;
 	cntr = &trigger->trigger.threshold.cntr;
 	*cntr = (struct fid_cntr *)ofi_hook_unwrap((struct fid *)*cntr);
-}
-
-/* Updates fields that applications read directly after a control call has changed them. */
-static void refresh(struct ofi_hook *hook)
-{
-	const struct fid_mr *mr = (const struct fid_mr *)hook->real;
-
-	if (hook->fid.fclass != FI_CLASS_MR)
-		return;
-	hook->mr.mem_desc = mr->mem_desc;
-	hook->mr.key = mr->key;
 }
 
 /* Deferred work contains objects that would have to be replaced when it runs. */
@@ -265,12 +297,12 @@ static int hook_control(struct fid *fid, int command, void *arg)
 		return -FI_ENOSYS;
 	begun = ofi_hook_begin();
 	ret = (int)ofi_hook_end(command == FI_ENABLE ? &enable : &site, fid, begun,
-				real->ops->control(real, command, arg), "command %d, arg %p",
+				real->ops->control(real, command, arg), ", command %d, arg %p",
 				command, arg);
-	refresh((struct ofi_hook *)fid);
+	if (fid->fclass == FI_CLASS_MR)
+		fill((struct ofi_hook *)fid); /* fi_mr_enable may have changed the key */
 	if (!ret && command == FI_ALIAS && fid->fclass == FI_CLASS_EP)
-		ret = ofi_hook_wrap_ep((struct fid_ep **)((struct fi_alias *)arg)->fid,
-				       fid->context);
+		ret = ofi_hook_wrap(((struct fi_alias *)arg)->fid, fid->context);
 	return ret;
 }
 

@@ -65,12 +65,7 @@ struct fid *ofi_hook_find(struct fid *real);
 /* Replaces the counter in the context of a triggered operation. */
 void ofi_hook_trigger(void *context, uint64_t flags);
 /* Puts a new object under hooks and replaces *object. On -FI_ENOMEM the object has been closed. */
-int ofi_hook_wrap(struct fid **object, void *context, struct ofi_hook **hook);
-/*
- * The same for an object that consists of a fid and an ops table of type ops, like struct fid_cq.
- */
-int ofi_hook_wrap_ops(struct fid **object, void *context, void *ops);
-int ofi_hook_wrap_ep(struct fid_ep **ep, void *context);
+int ofi_hook_wrap(struct fid **object, void *context);
 
 /* Returns the current count of the perf hook, 0 without it. */
 uint64_t ofi_hook_begin(void);

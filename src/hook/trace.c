@@ -49,13 +49,11 @@ void ofi_hook_trace_opened(const struct fid *fid)
 void ofi_hook_trace(const struct ofi_hook_site *site, const void *object, ssize_t ret,
 		    const char *args)
 {
-	const char *comma = *args ? ", " : "";
-
 	know_thread();
 	if (ret < 0)
-		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p%s%s) = %zd (%s)", (int)last.tid, site->name,
-			     object, comma, args, ret, fi_strerror((int)-ret));
+		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p%s) = %zd (%s)", (int)last.tid, site->name,
+			     object, args, ret, fi_strerror((int)-ret));
 	else
-		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p%s%s) = %zd", (int)last.tid, site->name, object,
-			     comma, args, ret);
+		ofi_hook_out(FI_LOG_TRACE, "%d %s(%p%s) = %zd", (int)last.tid, site->name, object,
+			     args, ret);
 }
