@@ -22,7 +22,7 @@
 	(FI_INJECT | FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | \
 	 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
-static bool is_read(enum fi_op_type type, const struct ofi_rdm_atomic_args *a)
+static bool is_read(enum fi_op_type type, const struct ofi_atomic_args *a)
 {
 	return type == FI_OP_FETCH_ATOMIC && a->msg.op == FI_ATOMIC_READ;
 }
@@ -60,7 +60,7 @@ static bool is_bad(const struct fi_ioc *ioc, size_t count)
 }
 
 static int atomic_check(const struct ofi_rdm_ep *ep, enum fi_op_type type,
-			const struct ofi_rdm_atomic_args *a, uint64_t flags, size_t *n)
+			const struct ofi_atomic_args *a, uint64_t flags, size_t *n)
 {
 	size_t i, max = ofi_rdm_atomic_count(ep->proto.eager, a->msg.datatype, a->msg.op);
 
@@ -101,7 +101,7 @@ static size_t to_iov(struct iovec *iov, const struct fi_ioc *ioc, size_t count, 
  * Keeps a copy of the iov, from which the operands are copied once the fence has passed. The copy
  * is stored behind the operands.
  */
-static bool keep_late(struct ofi_rdm_op *op, const struct ofi_rdm_atomic_args *a)
+static bool keep_late(struct ofi_rdm_op *op, const struct ofi_atomic_args *a)
 {
 	size_t align = _Alignof(struct iovec), count = a->msg.iov_count + a->compare_count;
 	size_t room = (op->operands_len + align - 1) / align * align;
@@ -120,7 +120,7 @@ static bool keep_late(struct ofi_rdm_op *op, const struct ofi_rdm_atomic_args *a
 
 /* Copies the operands and then the values to compare with. */
 static bool copy_operands(struct ofi_rdm_op *op, enum fi_op_type type,
-			  const struct ofi_rdm_atomic_args *a, uint64_t flags, size_t len)
+			  const struct ofi_atomic_args *a, uint64_t flags, size_t len)
 {
 	struct iovec iov[OFI_RDM_PROTO_IOV];
 	size_t size = op->atomic.size;
@@ -143,7 +143,7 @@ static bool copy_operands(struct ofi_rdm_op *op, enum fi_op_type type,
 }
 
 static enum ofi_rdm_wire_atomic_kind wire_kind(enum fi_op_type type,
-					       const struct ofi_rdm_atomic_args *a)
+					       const struct ofi_atomic_args *a)
 {
 	if (type == FI_OP_ATOMIC)
 		return OFI_RDM_WIRE_ATOMIC_WRITE;
@@ -154,7 +154,7 @@ static enum ofi_rdm_wire_atomic_kind wire_kind(enum fi_op_type type,
 
 /* Starts an atomic operation. The caller holds the lock. */
 static ssize_t atomic_start(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			    const struct ofi_rdm_atomic_args *a, uint64_t flags, uint64_t mark,
+			    const struct ofi_atomic_args *a, uint64_t flags, uint64_t mark,
 			    size_t n)
 {
 	size_t i, size = ofi_datatype_size(a->msg.datatype);
@@ -261,7 +261,7 @@ enum ofi_rdm_wire_error ofi_rdm_atomic_answer(struct ofi_rdm_peer *peer,
 }
 
 ssize_t ofi_rdm_atomic_work(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			    const struct ofi_rdm_atomic_args *args, uint64_t flags, uint64_t mark,
+			    const struct ofi_atomic_args *args, uint64_t flags, uint64_t mark,
 			    bool only_check)
 {
 	size_t n;

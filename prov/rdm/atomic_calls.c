@@ -23,7 +23,7 @@ static size_t ioc_elements(const struct fi_ioc *ioc, size_t count)
 }
 
 /* The remote region has the size of the result, or of the operands if nothing is fetched. */
-static ssize_t to_region(struct fid_ep *fid, enum fi_op_type type, struct ofi_rdm_atomic_args *args,
+static ssize_t to_region(struct fid_ep *fid, enum fi_op_type type, struct ofi_atomic_args *args,
 			 uint64_t remote, uint64_t key, uint64_t flags)
 {
 	const struct fi_rma_ioc rma = {
@@ -42,7 +42,7 @@ static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *ioc, void 
 			     size_t count, fi_addr_t addr, uint64_t remote, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct ofi_rdm_atomic_args args = {
+	struct ofi_atomic_args args = {
 		.msg = { ioc, desc, count, addr, NULL, 0, datatype, op, context, 0 },
 	};
 
@@ -58,7 +58,7 @@ static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, v
 	return atomic_writev(fid, &ioc, &desc, 1, addr, remote, key, datatype, op, context);
 }
 
-static ssize_t by_msg(struct fid_ep *fid, enum fi_op_type type, struct ofi_rdm_atomic_args *args,
+static ssize_t by_msg(struct fid_ep *fid, enum fi_op_type type, struct ofi_atomic_args *args,
 		      const struct fi_msg_atomic *msg, uint64_t flags)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self(fid);
@@ -71,7 +71,7 @@ static ssize_t by_msg(struct fid_ep *fid, enum fi_op_type type, struct ofi_rdm_a
 
 static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
 {
-	struct ofi_rdm_atomic_args args = { .result = NULL };
+	struct ofi_atomic_args args = { .result = NULL };
 
 	return by_msg(fid, FI_OP_ATOMIC, &args, msg, flags);
 }
@@ -81,7 +81,7 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, 
 			     enum fi_op op)
 {
 	const struct fi_ioc ioc = { (void *)(uintptr_t)buf, count };
-	struct ofi_rdm_atomic_args args = {
+	struct ofi_atomic_args args = {
 		.msg = { &ioc, NULL, 1, addr, NULL, 0, datatype, op, NULL, 0 },
 	};
 
@@ -93,7 +93,7 @@ static ssize_t atomic_fetchv(struct fid_ep *fid, const struct fi_ioc *ioc, void 
 			     size_t result_count, fi_addr_t addr, uint64_t remote, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct ofi_rdm_atomic_args args = {
+	struct ofi_atomic_args args = {
 		.msg = { ioc, desc, count, addr, NULL, 0, datatype, op, context, 0 },
 		.result = result,
 		.result_count = result_count,
@@ -120,7 +120,7 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 			       struct fi_ioc *result, void **result_desc, size_t result_count,
 			       uint64_t flags)
 {
-	struct ofi_rdm_atomic_args args = { .result = result, .result_count = result_count };
+	struct ofi_atomic_args args = { .result = result, .result_count = result_count };
 
 	(void)result_desc;
 	return by_msg(fid, FI_OP_FETCH_ATOMIC, &args, msg, flags);
@@ -132,7 +132,7 @@ static ssize_t atomic_comparev(struct fid_ep *fid, const struct fi_ioc *ioc, voi
 			       size_t result_count, fi_addr_t addr, uint64_t remote, uint64_t key,
 			       enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	struct ofi_rdm_atomic_args args = {
+	struct ofi_atomic_args args = {
 		.msg = { ioc, desc, count, addr, NULL, 0, datatype, op, context, 0 },
 		.compare = compare,
 		.compare_count = compare_count,
@@ -165,7 +165,7 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 				 size_t compare_count, struct fi_ioc *result, void **result_desc,
 				 size_t result_count, uint64_t flags)
 {
-	struct ofi_rdm_atomic_args args = {
+	struct ofi_atomic_args args = {
 		.compare = compare,
 		.compare_count = compare_count,
 		.result = result,

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * Triggered operations and deferred work: storing them, and running them when the counter reaches
- * its threshold.
- */
+/* Making the calls of triggered operations and deferred work, and completing deferred work. */
 #include <stdlib.h>
-#include <string.h>
+#include <rdma/fi_errno.h>
 #include "prov/base/cntr.h"
 #include "prov/base/cq_ring.h"
-#include "prov/base/reduce.h"
-#include <rdma/fi_errno.h>
-#include <rdma/providers/fi_log.h>
 #include "cntr.h"
+#include "complete.h"
 #include "lock.h"
 #include "objects.h"
 #include "op.h"
-#include "complete.h"
-#include "prov/base/condition.h"
-#include "rdm.h"
 #include "work.h"
-#include "prov/base/hmem_copy.h"
 
 struct ofi_rdm_done {
 	LIST_ENTRY(ofi_rdm_done) link; /* in ep->deferred.dones while the operation is in flight */
@@ -27,28 +18,14 @@ struct ofi_rdm_done {
 	bool entry; /* a CQ entry is wanted too */
 };
 
-struct work {
-	struct ofi_trigger trigger;
-	struct ofi_rdm_ep *ep;
-	enum fi_op_type type;
-	uint64_t flags;
-	struct ofi_rdm_done *done; /* for deferred work only */
-	union {
-		struct fi_msg_tagged msg;
-		struct fi_msg_rma rma;
-		struct ofi_rdm_atomic_args atomic;
-	};
-	struct iovec iov[OFI_RDM_PROTO_IOV];
-	void *desc[OFI_RDM_PROTO_IOV];
-	struct fi_rma_iov rma_iov[OFI_RDM_PROTO_IOV];
-	struct fi_ioc ioc[OFI_RDM_PROTO_IOV], compare[OFI_RDM_PROTO_IOV], result[OFI_RDM_PROTO_IOV];
-	struct fi_rma_ioc rma_ioc[OFI_RDM_PROTO_IOV];
-	void *copy; /* copy of the data with FI_INJECT */
+struct rdm_work {
+	struct ofi_work base;
+	struct ofi_rdm_done *done; /* for deferred work, until the operation owns it */
 };
 
-static bool is_recv(enum fi_op_type type)
+static bool is_recv(const struct ofi_work *work)
 {
-	return type == FI_OP_RECV || type == FI_OP_TRECV;
+	return work->call.type == FI_OP_RECV || work->call.type == FI_OP_TRECV;
 }
 
 static void done_free(struct ofi_rdm_done *done)
@@ -58,13 +35,9 @@ static void done_free(struct ofi_rdm_done *done)
 	free(done);
 }
 
-static void work_free(struct ofi_trigger *trigger)
+static void work_release(struct ofi_work *work)
 {
-	struct work *work = (struct work *)trigger;
-
-	done_free(work->done);
-	free(work->copy);
-	free(work);
+	done_free(((struct rdm_work *)work)->done);
 }
 
 void ofi_rdm_work_done(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, const struct ofi_cq_item *item)
@@ -85,46 +58,60 @@ void ofi_rdm_work_done(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, const struc
 }
 
 /* Makes the call, or only checks its arguments. */
-static ssize_t work_call(const struct work *work, bool check)
+static ssize_t work_call(const struct ofi_work *work, bool check)
 {
-	uint64_t mark = work->done ? OFI_RDM_DEFERRED : 0;
-	const struct ofi_rdm_work_calls *calls = work->ep->deferred.calls;
+	uint64_t mark = work->deferred ? OFI_RDM_DEFERRED : 0, flags = work->call.flags;
+	struct ofi_rdm_ep *ep = work->on.ep;
+	const struct ofi_rdm_work_calls *calls = ep->deferred.calls;
+	enum fi_op_type type = work->call.type;
 
-	switch (work->type) {
+	switch (type) {
 	case FI_OP_SEND:
 	case FI_OP_TSEND:
-		return calls->send(work->ep, &work->msg, work->flags, work->type == FI_OP_TSEND,
-				   mark, check);
+		return calls->send(ep, &work->call.msg, flags, type == FI_OP_TSEND, mark, check);
 	case FI_OP_RECV:
 	case FI_OP_TRECV:
-		return calls->recv(work->ep, &work->msg, work->flags, work->type == FI_OP_TRECV,
-				   mark, check);
+		return calls->recv(ep, &work->call.msg, flags, type == FI_OP_TRECV, mark, check);
 	case FI_OP_READ:
 	case FI_OP_WRITE:
-		return calls->rma(work->ep, &work->rma, work->flags, work->type == FI_OP_READ, mark,
-				  check);
+		return calls->rma(ep, &work->call.rma, flags, type == FI_OP_READ, mark, check);
 	default:
-		return calls->atomic(work->ep, work->type, &work->atomic, work->flags, mark, check);
+		return calls->atomic(ep, type, &work->call.atomic, flags, mark, check);
 	}
 }
 
-static void **context_of(struct work *work)
+/*
+ * The context of a deferred call is an ofi_rdm_done, which contains the application's context. The
+ * operation always completes, but a CQ entry is written only if the application wants one.
+ */
+static bool set_done(struct rdm_work *work)
 {
-	switch (work->type) {
-	case FI_OP_SEND:
-	case FI_OP_TSEND:
-	case FI_OP_RECV:
-	case FI_OP_TRECV:
-		return &work->msg.context;
-	case FI_OP_READ:
-	case FI_OP_WRITE:
-		return &work->rma.context;
-	default:
-		return &work->atomic.msg.context;
-	}
+	void **context = ofi_call_context(&work->base.call);
+
+	work->done = calloc(1, sizeof(*work->done));
+	if (!work->done)
+		return false;
+	work->done->cntr = work->base.completion;
+	work->done->entry = work->base.call.flags & FI_COMPLETION;
+	work->done->context = *context;
+	work->base.completion = NULL;
+	work->base.call.flags |= FI_COMPLETION;
+	*context = work->done;
+	return true;
 }
 
-static uint64_t class_of(const struct work *work)
+static ssize_t work_prepare(struct ofi_work *work)
+{
+	const struct ofi_rdm_ep *ep = work->on.ep;
+
+	if (work->deferred && !ep->enabled)
+		return -FI_EOPBADSTATE;
+	if (work->deferred && !set_done((struct rdm_work *)work))
+		return -FI_ENOMEM;
+	return work_call(work, true);
+}
+
+static uint64_t class_of(const struct ofi_work *work)
 {
 	static const uint64_t classes[] = {
 		[FI_OP_SEND] = FI_MSG | FI_SEND,
@@ -138,28 +125,28 @@ static uint64_t class_of(const struct work *work)
 		[FI_OP_COMPARE_ATOMIC] = FI_ATOMIC | FI_READ,
 	};
 
-	return classes[work->type];
+	return classes[work->call.type];
 }
 
 /*
  * The deferred call returned an error, which cannot be returned to anyone: reports it. The caller
  * holds the lock.
  */
-static void work_fail(struct work *work, int err)
+static void work_fail(struct ofi_work *work, int err)
 {
-	struct ofi_rdm_ep *ep = work->ep;
+	struct ofi_rdm_ep *ep = work->on.ep;
 	struct ofi_cq_item item = {
-		.context = *context_of(work),
+		.context = *ofi_call_context(&work->call),
 		.flags = class_of(work),
 		.src = FI_ADDR_NOTAVAIL,
 		.err = err,
 	};
 
-	if (work->done) {
-		ofi_rdm_work_done(ep, is_recv(work->type) ? ep->rx_cq : ep->tx_cq, &item);
+	if (work->deferred) {
+		ofi_rdm_work_done(ep, is_recv(work) ? ep->rx_cq : ep->tx_cq, &item);
 		return;
 	}
-	if (!is_recv(work->type)) {
+	if (!is_recv(work)) {
 		ofi_rdm_complete_tx(ep, item.context, item.flags, err, 0);
 		return;
 	}
@@ -169,367 +156,76 @@ static void work_fail(struct work *work, int err)
 		ofi_rdm_put(ep, ep->rx_cq, &item);
 }
 
-static void work_enlist(struct work *work, bool in)
+static void work_enlist(struct ofi_rdm_ep *ep, struct ofi_rdm_done *done, bool in)
 {
-	struct ofi_rdm_ep *ep = work->ep;
-
-	if (!work->done)
+	if (!done)
 		return;
 	ofi_rdm_lock(ep);
 	if (in)
-		LIST_INSERT_HEAD(&ep->deferred.dones, work->done, link);
+		LIST_INSERT_HEAD(&ep->deferred.dones, done, link);
 	else
-		LIST_REMOVE(work->done, link);
+		LIST_REMOVE(done, link);
 	ofi_rdm_unlock(ep);
 }
 
-static int work_fire(struct ofi_trigger *trigger)
+static int work_fire(struct ofi_work *work)
 {
-	struct work *work = (struct work *)trigger;
+	struct ofi_rdm_done *done = ((struct rdm_work *)work)->done;
+	struct ofi_rdm_ep *ep = work->on.ep;
 	ssize_t ret;
 
-	work_enlist(work, true);
+	work_enlist(ep, done, true);
 	ret = work_call(work, false);
 	if (ret == -FI_EAGAIN) {
-		work_enlist(work, false);
+		work_enlist(ep, done, false);
 		return -FI_EAGAIN;
 	}
 	if (ret) {
-		ofi_rdm_lock(work->ep);
+		ofi_rdm_lock(ep);
 		work_fail(work, (int)-ret);
-		ofi_rdm_unlock(work->ep);
+		ofi_rdm_unlock(ep);
 	}
-	work->done = NULL; /* the operation owns it, or it is gone */
+	((struct rdm_work *)work)->done = NULL; /* the operation owns it, or it is gone */
 	return 0;
 }
 
-/* Copying the arguments. */
-
-static bool bad_list(const void *list, size_t count)
+static int work_watch(struct ofi_work *work)
 {
-	return count > OFI_RDM_PROTO_IOV || (count && !list);
+	return ofi_rdm_cntr_watch_work(work->on.ep, work->completion);
 }
 
-#define KEEP(to, list, count) ((count) ? memcpy(to, list, (count) * sizeof(*(to))) : (to))
+const struct ofi_work_ops ofi_rdm_work_ops = {
+	.size = sizeof(struct rdm_work),
+	.limit = OFI_RDM_PROTO_IOV,
+	.prepare = work_prepare,
+	.fire = work_fire,
+	.release = work_release,
+	.watch = work_watch,
+};
 
-static void keep_desc(struct work *work, void *const *desc, size_t count)
+static ssize_t trigger(struct ofi_rdm_ep *ep, const struct ofi_call *call)
 {
-	if (desc)
-		KEEP(work->desc, desc, count);
-}
+	struct ofi_work_ep on = { ep, ep->domain, ep->info };
 
-static bool keep_msg(struct work *work, const struct fi_msg_tagged *msg)
-{
-	if (bad_list(msg->msg_iov, msg->iov_count))
-		return false;
-	work->msg = *msg;
-	work->msg.msg_iov = KEEP(work->iov, msg->msg_iov, msg->iov_count);
-	keep_desc(work, msg->desc, msg->iov_count);
-	work->msg.desc = work->desc;
-	return true;
-}
-
-static bool keep_rma(struct work *work, const struct fi_msg_rma *msg)
-{
-	if (bad_list(msg->msg_iov, msg->iov_count) || bad_list(msg->rma_iov, msg->rma_iov_count))
-		return false;
-	work->rma = *msg;
-	work->rma.msg_iov = KEEP(work->iov, msg->msg_iov, msg->iov_count);
-	work->rma.rma_iov = KEEP(work->rma_iov, msg->rma_iov, msg->rma_iov_count);
-	keep_desc(work, msg->desc, msg->iov_count);
-	work->rma.desc = work->desc;
-	return true;
-}
-
-/* An operation that only reads has no operands, and its operand arguments are not checked. */
-static bool is_read(const struct work *work, const struct fi_msg_atomic *msg)
-{
-	return work->type == FI_OP_FETCH_ATOMIC && msg->op == FI_ATOMIC_READ;
-}
-
-static bool keep_atomic(struct work *work, const struct ofi_rdm_atomic_args *args)
-{
-	const struct fi_msg_atomic *msg = &args->msg;
-	const struct fi_ioc *ioc = is_read(work, msg) ? NULL : msg->msg_iov;
-	size_t count = ioc ? msg->iov_count : 0;
-
-	if (bad_list(msg->rma_iov, msg->rma_iov_count) ||
-	    bad_list(args->compare, args->compare_count) ||
-	    bad_list(args->result, args->result_count) || count > OFI_RDM_PROTO_IOV)
-		return false;
-	work->atomic = *args;
-	work->atomic.msg.msg_iov = ioc ? KEEP(work->ioc, ioc, count) : NULL;
-	work->atomic.msg.iov_count = count;
-	work->atomic.msg.rma_iov = KEEP(work->rma_ioc, msg->rma_iov, msg->rma_iov_count);
-	if (args->compare)
-		work->atomic.compare = KEEP(work->compare, args->compare, args->compare_count);
-	if (args->result)
-		work->atomic.result = KEEP(work->result, args->result, args->result_count);
-	work->atomic.msg.desc = NULL;
-	return true;
-}
-
-/*
- * Copies the bytes that FI_INJECT allows the application to reuse. The operation has been checked.
- */
-static bool copy_iov(struct work *work, size_t *count)
-{
-	size_t i, len = 0;
-
-	for (i = 0; i < *count; i++)
-		len += work->iov[i].iov_len;
-	work->copy = malloc(len + 1);
-	if (!work->copy)
-		return false;
-	if (ofi_rdm_gather(work->copy, work->iov, *count, work->ep->hmem))
-		return false;
-	work->iov[0] = (struct iovec){ work->copy, len };
-	work->desc[0] = NULL;
-	*count = 1;
-	return true;
-}
-
-static bool copy_ioc(struct work *work, struct fi_ioc *ioc, size_t count, uint8_t **to)
-{
-	size_t i, len, size = ofi_datatype_size(work->atomic.msg.datatype);
-
-	for (i = 0; i < count; i++) {
-		len = ioc[i].count * size;
-		if (ofi_hmem_load(work->ep->hmem, *to, ioc[i].addr, len))
-			return false;
-		ioc[i].addr = *to;
-		*to += len;
-	}
-	return true;
-}
-
-static size_t bytes_of(const struct work *work)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < work->atomic.msg.rma_iov_count; i++)
-		n += work->rma_ioc[i].count;
-	return n * ofi_datatype_size(work->atomic.msg.datatype);
-}
-
-static bool copy_operands(struct work *work)
-{
-	uint8_t *to = work->copy = malloc(2 * bytes_of(work));
-
-	return to &&
-	       (!work->atomic.msg.msg_iov ||
-		copy_ioc(work, work->ioc, work->atomic.msg.iov_count, &to)) &&
-	       copy_ioc(work, work->compare, work->atomic.compare_count, &to);
-}
-
-static bool work_inject(struct work *work)
-{
-	if (!(work->flags & FI_INJECT))
-		return true;
-	switch (work->type) {
-	case FI_OP_SEND:
-	case FI_OP_TSEND:
-		return copy_iov(work, &work->msg.iov_count);
-	case FI_OP_WRITE:
-		return copy_iov(work, &work->rma.iov_count);
-	default:
-		return copy_operands(work);
-	}
-}
-
-/* Queueing. */
-
-static struct work *work_new(struct ofi_rdm_ep *ep, enum fi_op_type type, uint64_t flags)
-{
-	struct work *work = calloc(1, sizeof(*work));
-
-	if (!work)
-		return NULL;
-	work->trigger.owner = ep;
-	work->trigger.fire = work_fire;
-	work->trigger.drop = work_free;
-	work->ep = ep;
-	work->type = type;
-	work->flags = flags & ~(FI_TRIGGER | FI_MORE);
-	return work;
-}
-
-/* Queues work; `kept` tells whether its arguments could be copied. */
-static ssize_t work_queue(struct work *work, bool kept)
-{
-	ssize_t ret = kept ? work_call(work, true) : -FI_EINVAL;
-
-	if (!ret && !work_inject(work))
-		ret = -FI_ENOMEM;
-	if (ret) {
-		work_free(&work->trigger);
-		return ret;
-	}
-	ofi_triggers_add(&work->ep->domain->triggers, &work->trigger);
-	return 0;
-}
-
-static ssize_t work_prepare(struct ofi_rdm_ep *ep, enum fi_op_type type, const void *context,
-			    uint64_t flags, struct work **out)
-{
-	struct ofi_cntr *cntr;
-	uint64_t threshold;
-	ssize_t ret;
-
-	if (!(flags & FI_TRIGGER) || !(ep->info->caps & FI_TRIGGER))
-		return -FI_EBADFLAGS;
-	ret = ofi_trigger_condition(ep->domain, context, &cntr, &threshold);
-	if (ret)
-		return ret;
-	*out = work_new(ep, type, flags);
-	if (!*out)
-		return -FI_ENOMEM;
-	(*out)->trigger.cntr = cntr;
-	(*out)->trigger.threshold = threshold;
-	return 0;
+	return ofi_work_trigger(&ofi_rdm_work_ops, &on, call);
 }
 
 ssize_t ofi_rdm_trigger_msg(struct ofi_rdm_ep *ep, enum fi_op_type type,
 			    const struct fi_msg_tagged *msg, uint64_t flags)
 {
-	struct work *work;
-	ssize_t ret = work_prepare(ep, type, msg->context, flags, &work);
-
-	return ret ? ret : work_queue(work, keep_msg(work, msg));
+	return trigger(ep, &(struct ofi_call){ type, flags, .msg = *msg });
 }
 
 ssize_t ofi_rdm_trigger_rma(struct ofi_rdm_ep *ep, enum fi_op_type type,
 			    const struct fi_msg_rma *msg, uint64_t flags)
 {
-	struct work *work;
-	ssize_t ret = work_prepare(ep, type, msg->context, flags, &work);
-
-	return ret ? ret : work_queue(work, keep_rma(work, msg));
+	return trigger(ep, &(struct ofi_call){ type, flags, .rma = *msg });
 }
 
 ssize_t ofi_rdm_trigger_atomic(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			       const struct ofi_rdm_atomic_args *args, uint64_t flags)
+			       const struct ofi_atomic_args *args, uint64_t flags)
 {
-	struct work *work;
-	ssize_t ret = work_prepare(ep, type, args->msg.context, flags, &work);
-
-	return ret ? ret : work_queue(work, keep_atomic(work, args));
-}
-
-/* Deferred work. */
-
-static bool keep_deferred(struct work *work, const struct fi_deferred_work *from)
-{
-	const struct fi_op_fetch_atomic *fetch = from->op.fetch_atomic;
-	const struct fi_op_compare_atomic *compare = from->op.compare_atomic;
-	const struct fi_msg *msg = &from->op.msg->msg;
-
-	switch (from->op_type) {
-	case FI_OP_SEND:
-	case FI_OP_RECV:
-		return keep_msg(work, &(struct fi_msg_tagged){ .msg_iov = msg->msg_iov,
-							       .desc = msg->desc,
-							       .iov_count = msg->iov_count,
-							       .addr = msg->addr,
-							       .context = msg->context,
-							       .data = msg->data });
-	case FI_OP_TSEND:
-	case FI_OP_TRECV:
-		return keep_msg(work, &from->op.tagged->msg);
-	case FI_OP_READ:
-	case FI_OP_WRITE:
-		return keep_rma(work, &from->op.rma->msg);
-	case FI_OP_ATOMIC:
-		return keep_atomic(work,
-				   &(struct ofi_rdm_atomic_args){ .msg = from->op.atomic->msg });
-	case FI_OP_FETCH_ATOMIC:
-		return keep_atomic(work, &(struct ofi_rdm_atomic_args){
-						 .msg = fetch->msg,
-						 .result = fetch->fetch.msg_iov,
-						 .result_count = fetch->fetch.iov_count });
-	default:
-		return keep_atomic(work, &(struct ofi_rdm_atomic_args){
-						 .msg = compare->msg,
-						 .compare = compare->compare.msg_iov,
-						 .compare_count = compare->compare.iov_count,
-						 .result = compare->fetch.msg_iov,
-						 .result_count = compare->fetch.iov_count });
-	}
-}
-
-static uint64_t flags_of(const struct fi_deferred_work *from)
-{
-	switch (from->op_type) {
-	case FI_OP_SEND:
-	case FI_OP_RECV:
-		return from->op.msg->flags;
-	case FI_OP_TSEND:
-	case FI_OP_TRECV:
-		return from->op.tagged->flags;
-	case FI_OP_READ:
-	case FI_OP_WRITE:
-		return from->op.rma->flags;
-	case FI_OP_ATOMIC:
-		return from->op.atomic->flags;
-	case FI_OP_FETCH_ATOMIC:
-		return from->op.fetch_atomic->flags;
-	default:
-		return from->op.compare_atomic->flags;
-	}
-}
-
-static ssize_t set_done(struct work *work, struct fid_cntr *fid)
-{
-	struct ofi_rdm_ep *ep = work->ep;
-	struct ofi_cntr *cntr = ofi_trigger_cntr(ep->domain, fid);
-	int ret;
-
-	work->done = calloc(1, sizeof(*work->done));
-	if (!work->done)
-		return -FI_ENOMEM;
-	work->done->entry = work->flags & FI_COMPLETION;
-	work->flags |= FI_COMPLETION;
-	if (!fid)
-		return 0;
-	if (!cntr)
-		return -FI_EINVAL;
-	ret = ofi_rdm_cntr_watch_work(ep, cntr);
-	if (ret)
-		return ret;
-	ofi_ref_get(&cntr->ref);
-	work->done->cntr = cntr;
-	return 0;
-}
-
-/* The context of the call is the ofi_rdm_done, which contains the application's context. */
-static void set_context(struct work *work)
-{
-	work->done->context = *context_of(work);
-	*context_of(work) = work->done;
-}
-
-ssize_t ofi_rdm_work_defer(struct ofi_rdm_ep *ep, const struct fi_deferred_work *from,
-			   struct ofi_cntr *cntr)
-{
-	struct work *work = work_new(ep, from->op_type, flags_of(from));
-	ssize_t ret;
-	bool kept;
-
-	if (!work)
-		return -FI_ENOMEM;
-	work->trigger.key = from;
-	work->trigger.cntr = cntr;
-	work->trigger.threshold = from->threshold;
-	work->trigger.errors = true;
-	ret = set_done(work, from->completion_cntr);
-	if (ret) {
-		work_free(&work->trigger);
-		return ret;
-	}
-	kept = keep_deferred(work, from);
-	if (kept)
-		set_context(work);
-	return work_queue(work, kept);
+	return trigger(ep, &(struct ofi_call){ type, flags, .atomic = *args });
 }
 
 bool ofi_rdm_work_cancel(struct ofi_rdm_ep *ep, const void *context)

@@ -11,6 +11,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/fi_trigger.h>
+#include "prov/base/work.h"
 
 /*
  * In the flags of an operation: it is deferred work and its context is an ofi_rdm_done. The bit is
@@ -18,26 +19,12 @@
  */
 #define OFI_RDM_DEFERRED (1ULL << 59)
 
-struct ofi_cntr;
 struct ofi_cq_item;
-struct ofi_domain;
 struct ofi_rdm_ep;
 struct ofi_rdm_cq;
 
-/* The arguments of fi_atomic and its variants. */
-struct ofi_rdm_atomic_args {
-	struct fi_msg_atomic msg;
-	const struct fi_ioc *compare, *result;
-	size_t compare_count, result_count;
-};
-
-/* FI_QUEUE_WORK for everything but counter operations. */
-ssize_t ofi_rdm_queue_work(struct ofi_domain *domain, const struct fi_deferred_work *from,
-			   struct ofi_cntr *cntr);
-
-/* The same for a given endpoint. */
-ssize_t ofi_rdm_work_defer(struct ofi_rdm_ep *ep, const struct fi_deferred_work *from,
-			   struct ofi_cntr *cntr);
+extern const struct ofi_work_ops ofi_rdm_work_ops;
+ofi_work_find ofi_rdm_work_find;
 
 /*
  * Handles calls with flags that their normal path does not know: FI_TRIGGER, or else -FI_EBADFLAGS.
@@ -47,7 +34,7 @@ ssize_t ofi_rdm_trigger_msg(struct ofi_rdm_ep *ep, enum fi_op_type type,
 ssize_t ofi_rdm_trigger_rma(struct ofi_rdm_ep *ep, enum fi_op_type type,
 			    const struct fi_msg_rma *msg, uint64_t flags);
 ssize_t ofi_rdm_trigger_atomic(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			       const struct ofi_rdm_atomic_args *args, uint64_t flags);
+			       const struct ofi_atomic_args *args, uint64_t flags);
 
 /*
  * Completes deferred work: updates its counter, and writes a CQ entry only if one was requested or
@@ -72,7 +59,7 @@ struct ofi_rdm_work_calls {
 	ssize_t (*rma)(struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
 		       bool read, uint64_t mark, bool check);
 	ssize_t (*atomic)(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			  const struct ofi_rdm_atomic_args *args, uint64_t flags, uint64_t mark,
+			  const struct ofi_atomic_args *args, uint64_t flags, uint64_t mark,
 			  bool check);
 };
 
@@ -83,7 +70,7 @@ ssize_t ofi_rdm_recv_work(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg
 ssize_t ofi_rdm_rma_work(struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
 			 bool read, uint64_t mark, bool check);
 ssize_t ofi_rdm_atomic_work(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			    const struct ofi_rdm_atomic_args *args, uint64_t flags, uint64_t mark,
+			    const struct ofi_atomic_args *args, uint64_t flags, uint64_t mark,
 			    bool check);
 
 #endif

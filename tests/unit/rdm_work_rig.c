@@ -170,7 +170,7 @@ static uint8_t *note_operands(uint8_t *to, const struct fi_ioc *ioc, size_t coun
 }
 
 ssize_t ofi_rdm_atomic_work(struct ofi_rdm_ep *ep, enum fi_op_type type,
-			    const struct ofi_rdm_atomic_args *args, uint64_t flags, uint64_t mark,
+			    const struct ofi_atomic_args *args, uint64_t flags, uint64_t mark,
 			    bool check)
 {
 	ssize_t ret = check ? checked() : note(ep, type, flags, mark);
@@ -181,7 +181,8 @@ ssize_t ofi_rdm_atomic_work(struct ofi_rdm_ep *ep, enum fi_op_type type,
 	if (check)
 		return ret;
 	work_made.atomic = *args;
-	assert_null(msg->desc);
+	if (msg->desc)
+		NOTE_LIST(work_made.desc, msg->desc, msg->iov_count);
 	NOTE_LIST(work_made.rma_ioc, msg->rma_iov, msg->rma_iov_count);
 	NOTE_LIST(work_made.result, args->result, args->result_count);
 	if (reads)

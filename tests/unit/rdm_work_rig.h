@@ -18,7 +18,7 @@ struct work_call {
 	uint64_t flags, mark;
 	struct fi_msg_tagged msg;
 	struct fi_msg_rma rma;
-	struct ofi_rdm_atomic_args atomic;
+	struct ofi_atomic_args atomic;
 	struct iovec iov[WORK_LISTS];
 	void *desc[WORK_LISTS];
 	struct fi_rma_iov rma_iov[WORK_LISTS];

@@ -34,7 +34,7 @@ static unsigned int closed;
 /* The last call. */
 static struct fi_msg_tagged msg;
 static struct fi_msg_rma rma;
-static struct ofi_rdm_atomic_args atomic;
+static struct ofi_atomic_args atomic;
 static struct iovec iov;
 static struct fi_rma_iov rma_iov;
 static struct fi_rma_ioc rma_ioc;
@@ -76,8 +76,8 @@ ssize_t ofi_rdm_rma_work(struct ofi_rdm_ep *on, const struct fi_msg_rma *with, u
 }
 
 ssize_t ofi_rdm_atomic_work(struct ofi_rdm_ep *on, enum fi_op_type its_type,
-			    const struct ofi_rdm_atomic_args *args, uint64_t its_flags,
-			    uint64_t mark, bool check)
+			    const struct ofi_atomic_args *args, uint64_t its_flags, uint64_t mark,
+			    bool check)
 {
 	assert_ptr_equal(on, &ep);
 	assert_true(!mark && !check);

@@ -47,9 +47,9 @@ static struct fi_msg_rma transfer(int i)
 	return (struct fi_msg_rma){ iov, desc, 2, 7, rma_iov, 2, &contexts[i], 99 };
 }
 
-static struct ofi_rdm_atomic_args operation(int i)
+static struct ofi_atomic_args operation(int i)
 {
-	return (struct ofi_rdm_atomic_args){
+	return (struct ofi_atomic_args){
 		.msg = { ioc, desc, 2, 7, rma_ioc, 2, FI_UINT64, FI_CSWAP, &contexts[i], 99 },
 		.compare = compare,
 		.compare_count = 2,
@@ -174,7 +174,7 @@ static void operands_are_kept(void **state)
 {
 	static const enum fi_op_type types[] = { FI_OP_ATOMIC, FI_OP_FETCH_ATOMIC,
 						 FI_OP_COMPARE_ATOMIC };
-	struct ofi_rdm_atomic_args args = operation(0);
+	struct ofi_atomic_args args = operation(0);
 	int i;
 
 	for (i = 0; i < 3; i++) {
@@ -184,6 +184,7 @@ static void operands_are_kept(void **state)
 		work_count(1);
 		assert_int_equal(work_made.type, types[i]);
 		assert_ptr_equal(work_made.ioc[1].addr, &words[1]);
+		assert_ptr_equal(work_made.desc[1], &words[3]);
 		assert_ptr_equal(work_made.compare[1].addr, &words[3]);
 		assert_ptr_equal(work_made.result[1].addr, &results[1]);
 		assert_int_equal(work_made.rma_ioc[1].key, 6);
@@ -223,7 +224,7 @@ static void injected_bytes_are_copied(void **state)
 static void injected_operands_are_copied(void **state)
 {
 	uint64_t before[4] = { 11, 22, 33, 44 };
-	struct ofi_rdm_atomic_args args = operation(0);
+	struct ofi_atomic_args args = operation(0);
 
 	(void)state;
 	assert_int_equal(ofi_rdm_trigger_atomic(&work_ep, FI_OP_COMPARE_ATOMIC, &args,
@@ -240,7 +241,7 @@ static void injected_operands_are_copied(void **state)
 /* Of what is only read no operand is looked at, however wrong. */
 static void a_fetch_has_no_operands(void **state)
 {
-	struct ofi_rdm_atomic_args args = operation(0);
+	struct ofi_atomic_args args = operation(0);
 	struct fi_ioc wrong[] = { { NULL, 1000 }, { NULL, 1 } };
 
 	(void)state;
@@ -284,7 +285,7 @@ static ssize_t any(enum fi_op_type type)
 {
 	struct fi_msg_tagged msg = message(0);
 	struct fi_msg_rma rma = transfer(0);
-	struct ofi_rdm_atomic_args args = operation(0);
+	struct ofi_atomic_args args = operation(0);
 
 	if (type <= FI_OP_TSEND)
 		return ofi_rdm_trigger_msg(&work_ep, type, &msg, FI_TRIGGER);
@@ -373,7 +374,7 @@ static void lists_are_checked(void **state)
 	size_t n = WORK_LISTS + 1;
 	struct fi_msg_tagged msgs[] = { message(0), message(0) };
 	struct fi_msg_rma rmas[] = { transfer(0), transfer(0), transfer(0), transfer(0) };
-	struct ofi_rdm_atomic_args args[7];
+	struct ofi_atomic_args args[7];
 	int i;
 
 	(void)state;
@@ -420,7 +421,7 @@ static void what_the_call_would_refuse_is_refused(void **state)
 
 static void without_memory_nothing_is_queued(void **state)
 {
-	struct ofi_rdm_atomic_args args = operation(0);
+	struct ofi_atomic_args args = operation(0);
 	struct fi_msg_rma rma = transfer(0);
 	int i;
 

@@ -252,7 +252,8 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
 
 	if (ret == -FI_EBADFLAGS)
-		return vrb_trigger_atomic(ep, FI_OP_ATOMIC, msg, NULL, NULL, flags);
+		return vrb_trigger_atomic(ep, FI_OP_ATOMIC,
+					  &(struct ofi_atomic_args){ .msg = *msg }, flags);
 	if (ret)
 		return ret;
 	return do_write(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1, first_desc(msg->desc),
@@ -264,13 +265,17 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 			       uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	struct fi_msg_fetch fetch = { resultv, result_desc, result_count };
 	struct vrb_tx_mode mode;
 	struct target to;
 	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
 
 	if (ret == -FI_EBADFLAGS)
-		return vrb_trigger_atomic(ep, FI_OP_FETCH_ATOMIC, msg, NULL, &fetch, flags);
+		return vrb_trigger_atomic(ep, FI_OP_FETCH_ATOMIC,
+					  &(struct ofi_atomic_args){ .msg = *msg,
+								     .result = resultv,
+								     .result_count = result_count,
+								     .result_desc = result_desc },
+					  flags);
 	if (ret)
 		return ret;
 	return do_fetch(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1,
@@ -284,14 +289,20 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid, const struct fi_msg_atomic 
 				 size_t result_count, uint64_t flags)
 {
 	struct vrb_ep *ep = vrb_ep(fid);
-	struct fi_msg_fetch fetch = { resultv, result_desc, result_count };
-	struct fi_msg_compare compare = { comparev, compare_desc, compare_count };
 	struct vrb_tx_mode mode;
 	struct target to;
 	ssize_t ret = msg_prepare(ep, msg, flags, &to, &mode);
 
+	(void)compare_desc;
 	if (ret == -FI_EBADFLAGS)
-		return vrb_trigger_atomic(ep, FI_OP_COMPARE_ATOMIC, msg, &compare, &fetch, flags);
+		return vrb_trigger_atomic(ep, FI_OP_COMPARE_ATOMIC,
+					  &(struct ofi_atomic_args){ .msg = *msg,
+								     .compare = comparev,
+								     .compare_count = compare_count,
+								     .result = resultv,
+								     .result_count = result_count,
+								     .result_desc = result_desc },
+					  flags);
 	if (ret)
 		return ret;
 	return do_compare(ep, vrb_ioc_addr(msg->msg_iov, msg->iov_count), 1,

@@ -4,6 +4,7 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include "ep.h"
+#include "alias_trigger.h"
 #include "ep_alias.h"
 #include "ep_modes.h"
 #include "prov/verbs/dgram/dgram.h"
@@ -51,7 +52,8 @@ int vrb_ep_alias_open(struct vrb_ep *from, const struct fi_alias *arg)
 
 	if (!arg || !arg->fid)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_EP_CTRL, "fi_ep_alias", "alias_ep");
-	alias = calloc(1, vrb_ep_is_dgram(self) ? sizeof(struct vrb_dgram) : sizeof(*alias));
+	alias = calloc(1, vrb_ep_is_dgram(self) ? sizeof(struct vrb_dgram)
+						: sizeof(struct vrb_msg_alias));
 	if (!alias)
 		return -FI_ENOMEM;
 	alias->self = self;

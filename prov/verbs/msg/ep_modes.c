@@ -3,6 +3,7 @@
  * Default operation flags of an endpoint, the values that posting derives from them, and options.
  */
 #include <rdma/fi_errno.h>
+#include "alias_trigger.h"
 #include "ep.h"
 #include "ep_modes.h"
 #include "ops.h"
@@ -12,10 +13,22 @@
 #include "prov/verbs/queue/post.h"
 #include "prov/verbs/provider/prov.h"
 
-/* Returns the flags that receives may have as defaults. */
+static bool is_alias(const struct vrb_ep *ep)
+{
+	return ep->self != ep;
+}
+
+/* Returns the flags that transmits and receives may have as defaults. */
+static uint64_t tx_op_flags(const struct vrb_ep *ep)
+{
+	return (ep->tx_flags & ~(FI_REMOTE_CQ_DATA | FI_MORE)) |
+	       (is_alias(ep) ? ep->info->caps & FI_TRIGGER : 0);
+}
+
 static uint64_t rx_op_flags(const struct vrb_ep *ep)
 {
-	return (VRB_RX_FLAGS & ~FI_MORE) | (ep->info->caps & FI_MULTI_RECV);
+	return (VRB_RX_FLAGS & ~FI_MORE) | (ep->info->caps & FI_MULTI_RECV) |
+	       (is_alias(ep) ? ep->info->caps & FI_TRIGGER : 0);
 }
 
 void vrb_ep_set_modes(struct vrb_ep *ep)
@@ -23,7 +36,7 @@ void vrb_ep_set_modes(struct vrb_ep *ep)
 	bool tx_silent = ep->tx_selective && !(ep->tx_op_flags & FI_COMPLETION);
 	bool rx_silent = ep->rx_selective && !(ep->rx_op_flags & FI_COMPLETION);
 
-	ep->tx_op_flags &= ep->tx_flags & ~(FI_REMOTE_CQ_DATA | FI_MORE);
+	ep->tx_op_flags &= tx_op_flags(ep);
 	ep->rx_op_flags &= rx_op_flags(ep);
 	ep->tx_silent = tx_silent ? VRB_SILENT : 0;
 	ep->rx_flags = FI_MSG | FI_RECV | (rx_silent ? VRB_SILENT : 0);
@@ -31,6 +44,8 @@ void vrb_ep_set_modes(struct vrb_ep *ep)
 	ep->send_max = ep->tx_op_flags & FI_INJECT ? ep->inject_size : ep->max_msg_size;
 	if (vrb_ep_is_dgram(ep))
 		vrb_dgram_set_modes(vrb_dgram_of(ep));
+	else if (is_alias(ep))
+		vrb_alias_set_tables(ep);
 }
 
 static const struct fi_ops_msg *hmem_msg(const struct vrb_ep *ep)
@@ -59,7 +74,7 @@ struct ofi_ep_op_flags vrb_ep_op_flags(struct vrb_ep *ep)
 	return (struct ofi_ep_op_flags){
 		.tx = &ep->tx_op_flags,
 		.rx = &ep->rx_op_flags,
-		.tx_allowed = ep->tx_flags & ~(FI_REMOTE_CQ_DATA | FI_MORE),
+		.tx_allowed = tx_op_flags(ep),
 		.rx_allowed = rx_op_flags(ep),
 	};
 }

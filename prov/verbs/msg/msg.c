@@ -133,24 +133,41 @@ OFI_INLINE ssize_t send_single(struct vrb_ep *ep, const struct fi_msg *msg, uint
 			   flags & FI_MORE, lock);
 }
 
+OFI_INLINE ssize_t send_build(const struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags,
+			      struct ibv_send_wr *wr, size_t *len, struct vrb_tx_mode *mode)
+{
+	ssize_t ret = vrb_sge_fill(wr->sg_list, msg->msg_iov, msg->desc, msg->iov_count,
+				   ep->info->tx_attr->iov_limit, false, len);
+
+	if (ofi_likely(!ret))
+		ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, *len, mode);
+	if (ofi_unlikely(ret))
+		return ret;
+	wr->num_sge = *len ? (int)msg->iov_count : 0;
+	wr->opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
+	wr->imm_data = htonl((uint32_t)msg->data);
+	wr->send_flags = mode->wr_flags | vrb_inline_flag(ep, *len);
+	return 0;
+}
+
+ssize_t vrb_send_build(const struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags,
+		       struct ibv_send_wr *wr, size_t *len, struct vrb_tx_mode *mode)
+{
+	if ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)
+		return -FI_EINVAL;
+	return send_build(ep, msg, flags, wr, len, mode);
+}
+
 static OFI_OUTLINE ssize_t send_iov(struct vrb_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
 	struct ibv_sge sge[VRB_IOV_MAX];
 	struct ibv_send_wr wr = { .sg_list = sge };
 	struct vrb_tx_mode mode;
 	size_t len;
-	ssize_t ret;
+	ssize_t ret = send_build(ep, msg, flags, &wr, &len, &mode);
 
-	ret = vrb_sge_fill(sge, msg->msg_iov, msg->desc, msg->iov_count,
-			   ep->info->tx_attr->iov_limit, false, &len);
-	if (ofi_likely(!ret))
-		ret = vrb_tx_mode(ep, flags, VRB_TX_FLAGS, len, &mode);
 	if (ofi_unlikely(ret))
 		return ret == -FI_EBADFLAGS ? vrb_trigger_msg(ep, FI_OP_SEND, msg, flags) : ret;
-	wr.num_sge = len ? (int)msg->iov_count : 0;
-	wr.opcode = flags & FI_REMOTE_CQ_DATA ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
-	wr.imm_data = htonl((uint32_t)msg->data);
-	wr.send_flags = mode.wr_flags | vrb_inline_flag(ep, len);
 	vrb_wq_enter(ep->sq, ep->lock_posts);
 	return vrb_sq_post(ep->sq, &wr, msg->context, MSG_SEND | mode.silent, len, flags & FI_MORE,
 			   ep->lock_posts);

@@ -210,10 +210,11 @@ OFI_INLINE ssize_t post_single(struct vrb_ep *ep, const struct fi_msg_rma *msg, 
 }
 
 /* Prepares the single remote range of an fi_msg_rma, which must be as long as the local side. */
-static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
-			   uint64_t allowed, struct ibv_send_wr *wr, size_t *len,
-			   struct vrb_tx_mode *mode)
+OFI_INLINE ssize_t rma_build(const struct vrb_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
+			     bool read, struct ibv_send_wr *wr, size_t *len,
+			     struct vrb_tx_mode *mode)
 {
+	bool data = flags & FI_REMOTE_CQ_DATA;
 	ssize_t ret;
 
 	if (!msg || msg->rma_iov_count != 1 || !msg->rma_iov)
@@ -221,41 +222,44 @@ static ssize_t msg_prepare(struct vrb_ep *ep, const struct fi_msg_rma *msg, uint
 	ret = vrb_sge_fill(wr->sg_list, msg->msg_iov, msg->desc, msg->iov_count,
 			   ep->info->tx_attr->iov_limit, false, len);
 	if (!ret)
-		ret = vrb_tx_mode(ep, flags, allowed, *len, mode);
+		ret = vrb_tx_mode(ep, flags, read ? READ_FLAGS : VRB_TX_FLAGS, *len, mode);
 	if (ret)
 		return ret;
-	if (msg->rma_iov[0].len != *len)
+	if (msg->rma_iov[0].len != *len || (data && msg->data > VRB_CQ_DATA_MAX))
 		return -FI_EINVAL;
 	if (msg->rma_iov[0].key >> 32)
 		return -FI_EKEYREJECTED;
 	wr->num_sge = *len ? (int)msg->iov_count : 0;
 	wr->send_flags = mode->wr_flags;
+	wr->opcode = IBV_WR_RDMA_READ;
+	if (!read) {
+		wr->opcode = data ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+		wr->imm_data = htonl((uint32_t)msg->data);
+		wr->send_flags |= vrb_inline_flag(ep, *len);
+	}
 	remote(wr, msg->rma_iov[0].addr, msg->rma_iov[0].key);
 	return 0;
+}
+
+ssize_t vrb_rma_build(const struct vrb_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
+		      bool read, struct ibv_send_wr *wr, size_t *len, struct vrb_tx_mode *mode)
+{
+	return rma_build(ep, msg, flags, read, wr, len, mode);
 }
 
 static OFI_OUTLINE ssize_t rmamsg_any(struct vrb_ep *ep, const struct fi_msg_rma *msg,
 				      uint64_t flags, bool read)
 {
 	struct ibv_sge sge[VRB_IOV_MAX];
-	struct ibv_send_wr wr = { .sg_list = sge, .opcode = IBV_WR_RDMA_READ };
+	struct ibv_send_wr wr = { .sg_list = sge };
 	struct vrb_tx_mode mode;
 	size_t len;
-	ssize_t ret;
+	ssize_t ret = rma_build(ep, msg, flags, read, &wr, &len, &mode);
 
-	ret = msg_prepare(ep, msg, flags, read ? READ_FLAGS : VRB_TX_FLAGS, &wr, &len, &mode);
 	if (ret == -FI_EBADFLAGS)
 		return vrb_trigger_rma(ep, read ? FI_OP_READ : FI_OP_WRITE, msg, flags);
 	if (ret)
 		return ret;
-	if ((flags & FI_REMOTE_CQ_DATA) && msg->data > VRB_CQ_DATA_MAX)
-		return -FI_EINVAL;
-	if (!read) {
-		wr.opcode =
-			flags & FI_REMOTE_CQ_DATA ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
-		wr.imm_data = htonl((uint32_t)msg->data);
-		wr.send_flags |= vrb_inline_flag(ep, len);
-	}
 	vrb_wq_enter(ep->sq, ep->lock_posts);
 	return vrb_sq_post(ep->sq, &wr, msg->context, (read ? RMA_READ : RMA_WRITE) | mode.silent,
 			   len, flags & FI_MORE, ep->lock_posts);
@@ -318,7 +322,7 @@ static ssize_t post_iov(struct vrb_ep *ep, const struct iovec *iov, void **desc,
 		.context = context,
 	};
 
-	return rmamsg_any(ep, &msg, ep->tx_op_flags & (read ? READ_FLAGS : ~0ULL), read);
+	return rmamsg_any(ep, &msg, ep->tx_op_flags & (read ? ~FI_INJECT : ~0ULL), read);
 }
 
 static ssize_t rma_writev(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,

@@ -7,12 +7,12 @@
 #include "prov/base/refuse.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/batch.h"
+#include "prov/verbs/queue/cntr.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/queue/post.h"
 #include "work.h"
 
-#define READ_FLAGS (VRB_TX_FLAGS & ~(FI_INJECT | FI_REMOTE_CQ_DATA))
-#define FETCH	   (FI_ATOMIC | FI_READ)
+#define FETCH (FI_ATOMIC | FI_READ)
 
 struct request {
 	struct ibv_send_wr wr;
@@ -21,137 +21,142 @@ struct request {
 	size_t len;
 };
 
-static bool is_of_device(const struct vrb_work *work, const void *buf, const void *desc)
+static bool is_of_device(const struct vrb_ep *ep, const void *buf, void *const *desc, size_t i)
 {
-	return work->ep->info->caps & FI_HMEM && buf && vrb_hmem_of(work->ep, buf, desc);
+	return ep->info->caps & FI_HMEM && buf && vrb_hmem_of(ep, buf, desc ? desc[i] : NULL);
 }
 
-static bool has_device_memory(const struct vrb_work *work)
+static bool has_device_memory(const struct vrb_ep *ep, const struct iovec *iov, void *const *desc,
+			      size_t count)
 {
 	size_t i;
 
-	for (i = 0; i < work->count; i++)
-		if (is_of_device(work, work->iov[i].iov_base, work->desc[i]))
+	for (i = 0; i < count; i++)
+		if (is_of_device(ep, iov[i].iov_base, desc, i))
 			return true;
 	return false;
+}
+
+/* The operands of an atomic operation on one element; NULL where there is none. */
+struct operands {
+	void *buf, *compare, *result;
+};
+
+static struct operands operands_of(const struct ofi_atomic_args *args)
+{
+	return (struct operands){ vrb_ioc_addr(args->msg.msg_iov, args->msg.iov_count),
+				  vrb_ioc_addr(args->compare, args->compare_count),
+				  vrb_ioc_addr(args->result, args->result_count) };
 }
 
 /*
  * Returns true if the processor would have to read data in device memory when the counter is
  * reached, which it cannot.
  */
-static bool reads_device_memory(const struct vrb_work *work)
+static bool reads_device_memory(const struct vrb_ep *ep, const struct ofi_call *call)
 {
-	return (work->flags & FI_INJECT && has_device_memory(work)) ||
-	       is_of_device(work, work->operand, work->operand_desc) ||
-	       is_of_device(work, work->compare, NULL);
+	struct operands operands;
+
+	switch (call->type) {
+	case FI_OP_SEND:
+		return call->flags & FI_INJECT &&
+		       has_device_memory(ep, call->msg.msg_iov, call->msg.desc,
+					 call->msg.iov_count);
+	case FI_OP_WRITE:
+		return call->flags & FI_INJECT &&
+		       has_device_memory(ep, call->rma.msg_iov, call->rma.desc,
+					 call->rma.iov_count);
+	case FI_OP_ATOMIC:
+	case FI_OP_FETCH_ATOMIC:
+	case FI_OP_COMPARE_ATOMIC:
+		operands = operands_of(&call->atomic);
+		return is_of_device(ep, operands.buf, call->atomic.msg.desc, 0) ||
+		       is_of_device(ep, operands.compare, NULL, 0);
+	default:
+		return false;
+	}
 }
 
-static unsigned int inline_flag(const struct vrb_work *work, size_t len)
+static struct fi_msg fi_msg_of(const struct fi_msg_tagged *msg)
 {
-	return has_device_memory(work) ? 0 : vrb_inline_flag(work->ep, len);
+	return (struct fi_msg){ msg->msg_iov, msg->desc,    msg->iov_count,
+				msg->addr,    msg->context, msg->data };
 }
 
-static ssize_t build_iov(const struct vrb_work *work, size_t limit, struct request *req)
+static ssize_t build_send(const struct vrb_ep *ep, const struct ofi_call *call, struct request *req)
 {
-	ssize_t ret = vrb_sge_fill(req->sge, work->iov, work->desc, work->count, limit,
-				   work->type == FI_OP_RECV, &req->len);
-
-	req->wr.sg_list = req->sge;
-	req->wr.num_sge = req->len ? (int)work->count : 0;
-	return ret;
-}
-
-static ssize_t build_tx(const struct vrb_work *work, struct request *req, uint64_t allowed)
-{
-	const struct vrb_ep *ep = work->ep;
+	struct fi_msg msg = fi_msg_of(&call->msg);
 	struct vrb_tx_mode mode;
-	ssize_t ret = vrb_tx_mode(ep, work->flags, allowed, req->len, &mode);
+	ssize_t ret = vrb_send_build(ep, &msg, call->flags, &req->wr, &req->len, &mode);
 
 	if (ret)
 		return ret;
-	if ((work->flags & FI_REMOTE_CQ_DATA) && work->data > VRB_CQ_DATA_MAX)
-		return -FI_EINVAL;
-	req->wr.imm_data = htonl((uint32_t)work->data);
-	req->wr.send_flags = mode.wr_flags | IBV_SEND_SIGNALED;
-	req->flags |= mode.silent;
+	req->flags = FI_MSG | FI_SEND | mode.silent;
+	if (has_device_memory(ep, msg.msg_iov, msg.desc, msg.iov_count))
+		req->wr.send_flags &= ~(unsigned int)IBV_SEND_INLINE;
 	return 0;
 }
 
-static ssize_t build_send(const struct vrb_work *work, struct request *req)
+static ssize_t build_recv(const struct vrb_ep *ep, const struct ofi_call *call, struct request *req)
 {
-	bool data = work->flags & FI_REMOTE_CQ_DATA;
-	ssize_t ret = build_iov(work, work->ep->info->tx_attr->iov_limit, req);
+	const struct fi_msg_tagged *msg = &call->msg;
+	bool silent = ep->rx_selective && !(call->flags & FI_COMPLETION);
+	ssize_t ret = vrb_sge_fill(req->sge, msg->msg_iov, msg->desc, msg->iov_count,
+				   ep->info->rx_attr->iov_limit, true, &req->len);
 
-	if (ret)
-		return ret;
-	req->flags = FI_MSG | FI_SEND;
-	req->wr.opcode = data ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
-	ret = build_tx(work, req, VRB_TX_FLAGS);
-	req->wr.send_flags |= inline_flag(work, req->len);
-	return ret;
-}
-
-static ssize_t build_recv(const struct vrb_work *work, struct request *req)
-{
-	bool silent = work->ep->rx_selective && !(work->flags & FI_COMPLETION);
-	ssize_t ret = build_iov(work, work->ep->info->rx_attr->iov_limit, req);
-
+	req->wr.num_sge = req->len ? (int)msg->iov_count : 0;
 	req->flags = FI_MSG | FI_RECV | (silent ? VRB_SILENT : 0);
 	if (ret)
 		return ret;
-	if (work->flags & ~VRB_RX_FLAGS)
+	if (call->flags & ~VRB_RX_FLAGS)
 		return -FI_EBADFLAGS;
 	return req->len > UINT32_MAX ? -FI_EMSGSIZE : 0;
 }
 
-static ssize_t build_rma(const struct vrb_work *work, struct request *req)
+static ssize_t build_rma(const struct vrb_ep *ep, const struct ofi_call *call, struct request *req)
 {
-	bool read = work->type == FI_OP_READ, data = work->flags & FI_REMOTE_CQ_DATA;
-	ssize_t ret = build_iov(work, work->ep->info->tx_attr->iov_limit, req);
+	const struct fi_msg_rma *msg = &call->rma;
+	bool read = call->type == FI_OP_READ;
+	struct vrb_tx_mode mode;
+	ssize_t ret = vrb_rma_build(ep, msg, call->flags, read, &req->wr, &req->len, &mode);
 
 	if (ret)
 		return ret;
-	req->flags = FI_RMA | (read ? FI_READ : FI_WRITE);
-	ret = build_tx(work, req, read ? READ_FLAGS : VRB_TX_FLAGS);
-	if (ret)
-		return ret;
-	if (work->remote_len != req->len)
-		return -FI_EINVAL;
-	if (work->key >> 32)
-		return -FI_EKEYREJECTED;
-	if (read)
-		req->wr.opcode = IBV_WR_RDMA_READ;
-	else
-		req->wr.opcode = data ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
-	if (!read)
-		req->wr.send_flags |= inline_flag(work, req->len);
-	req->wr.wr.rdma.remote_addr = work->addr;
-	req->wr.wr.rdma.rkey = (uint32_t)work->key;
+	req->flags = FI_RMA | (read ? FI_READ : FI_WRITE) | mode.silent;
+	if (has_device_memory(ep, msg->msg_iov, msg->desc, msg->iov_count))
+		req->wr.send_flags &= ~(unsigned int)IBV_SEND_INLINE;
 	return 0;
 }
 
-static ssize_t check_atomic(const struct vrb_work *work)
+static bool is_known(const struct ofi_call *call)
 {
-	bool known;
+	enum fi_op op = call->atomic.msg.op;
 
-	if (work->type == FI_OP_ATOMIC)
-		known = vrb_atomic_write_op(work->op);
-	else if (work->type == FI_OP_FETCH_ATOMIC)
-		known = vrb_atomic_fetch_op(work->op);
-	else
-		known = vrb_atomic_compare_op(work->op);
-	if (!known || !vrb_atomic_is_word(work->datatype))
+	if (!vrb_atomic_is_word(call->atomic.msg.datatype))
+		return false;
+	if (call->type == FI_OP_ATOMIC)
+		return vrb_atomic_write_op(op);
+	return call->type == FI_OP_FETCH_ATOMIC ? vrb_atomic_fetch_op(op)
+						: vrb_atomic_compare_op(op);
+}
+
+static ssize_t check_atomic(const struct ofi_call *call, const struct operands *operands)
+{
+	const struct fi_msg_atomic *msg = &call->atomic.msg;
+
+	if (msg->rma_iov_count != 1)
+		return -FI_EINVAL;
+	if (!is_known(call))
 		return -FI_EOPNOTSUPP;
-	if (work->elements != 1 || work->addr % VRB_ATOMIC_SIZE)
+	if (msg->rma_iov->count != 1 || msg->rma_iov->addr % VRB_ATOMIC_SIZE)
 		return -FI_EINVAL;
-	if (work->key >> 32)
+	if (msg->rma_iov->key >> 32)
 		return -FI_EKEYREJECTED;
-	if (!work->operand && work->op != FI_ATOMIC_READ)
+	if (!operands->buf && msg->op != FI_ATOMIC_READ)
 		return -FI_EINVAL;
-	if (work->type != FI_OP_ATOMIC && !work->result)
+	if (call->type != FI_OP_ATOMIC && !operands->result)
 		return -FI_EINVAL;
-	return work->type == FI_OP_COMPARE_ATOMIC && !work->compare ? -FI_EINVAL : 0;
+	return call->type == FI_OP_COMPARE_ATOMIC && !operands->compare ? -FI_EINVAL : 0;
 }
 
 static uint64_t work_load(const void *buf)
@@ -164,101 +169,99 @@ static uint64_t work_load(const void *buf)
 }
 
 /* Sets the single segment: the destination of the result, or the operand of a write. */
-static void set_atomic_sge(const struct vrb_work *work, struct request *req)
+static void set_atomic_sge(const struct vrb_ep *ep, const struct ofi_call *call,
+			   const struct operands *operands, struct request *req)
 {
-	struct vrb_domain *domain = work->ep->domain;
+	const struct ofi_atomic_args *args = &call->atomic;
+	const struct vrb_domain *domain = ep->domain;
 
-	req->wr.sg_list = req->sge;
 	req->wr.num_sge = 1;
-	if (work->type != FI_OP_ATOMIC)
-		vrb_sge_set(req->sge, work->result, VRB_ATOMIC_SIZE, work->result_desc);
-	else if (work->op == FI_SUM)
+	if (call->type != FI_OP_ATOMIC)
+		vrb_sge_set(req->sge, operands->result, VRB_ATOMIC_SIZE,
+			    args->result_desc ? args->result_desc[0] : NULL);
+	else if (args->msg.op == FI_SUM)
 		vrb_sge_set(req->sge, domain->scratch, VRB_ATOMIC_SIZE,
 			    (void *)(uintptr_t)domain->scratch_mr->lkey);
 	else
-		vrb_sge_set(req->sge, work->operand, VRB_ATOMIC_SIZE, work->operand_desc);
+		vrb_sge_set(req->sge, operands->buf, VRB_ATOMIC_SIZE,
+			    args->msg.desc ? args->msg.desc[0] : NULL);
 }
 
-static void set_device_atomic(const struct vrb_work *work, struct request *req)
+/* Fills what depends on the operation: an atomic of the device, or RDMA of one word. */
+static void set_atomic(const struct vrb_ep *ep, const struct fi_msg_atomic *msg,
+		       const struct operands *operands, struct ibv_send_wr *wr)
 {
-	bool add = work->op == FI_SUM;
+	const struct fi_rma_ioc *to = msg->rma_iov;
+	bool add = msg->op == FI_SUM;
 
-	req->wr.opcode = add ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
-	req->wr.wr.atomic.remote_addr = work->addr;
-	req->wr.wr.atomic.rkey = (uint32_t)work->key;
-	req->wr.wr.atomic.compare_add = work_load(add ? work->operand : work->compare);
-	req->wr.wr.atomic.swap = add ? 0 : work_load(work->operand);
-}
-
-static ssize_t build_atomic(const struct vrb_work *work, struct request *req)
-{
-	ssize_t ret = check_atomic(work);
-
-	if (ret)
-		return ret;
-	req->len = VRB_ATOMIC_SIZE;
-	req->flags = work->type == FI_OP_ATOMIC ? FI_ATOMIC | FI_WRITE : FETCH;
-	ret = build_tx(work, req, VRB_TX_FLAGS & ~FI_REMOTE_CQ_DATA);
-	if (ret)
-		return ret;
-	set_atomic_sge(work, req);
-	if (work->op == FI_SUM || work->op == FI_CSWAP) {
-		set_device_atomic(work, req);
-		return 0;
+	if (add || msg->op == FI_CSWAP) {
+		wr->opcode = add ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
+		wr->wr.atomic.remote_addr = to->addr;
+		wr->wr.atomic.rkey = (uint32_t)to->key;
+		wr->wr.atomic.compare_add = work_load(add ? operands->buf : operands->compare);
+		wr->wr.atomic.swap = add ? 0 : work_load(operands->buf);
+		return;
 	}
-	req->wr.opcode = work->op == FI_ATOMIC_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-	if (work->op != FI_ATOMIC_READ)
-		req->wr.send_flags |= vrb_inline_flag(work->ep, VRB_ATOMIC_SIZE);
-	req->wr.wr.rdma.remote_addr = work->addr;
-	req->wr.wr.rdma.rkey = (uint32_t)work->key;
+	wr->opcode = msg->op == FI_ATOMIC_READ ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+	if (msg->op != FI_ATOMIC_READ)
+		wr->send_flags |= vrb_inline_flag(ep, VRB_ATOMIC_SIZE);
+	wr->wr.rdma.remote_addr = to->addr;
+	wr->wr.rdma.rkey = (uint32_t)to->key;
+}
+
+static ssize_t build_atomic(const struct vrb_ep *ep, const struct ofi_call *call,
+			    struct request *req)
+{
+	struct operands operands = operands_of(&call->atomic);
+	struct vrb_tx_mode mode;
+	ssize_t ret = check_atomic(call, &operands);
+
+	req->len = VRB_ATOMIC_SIZE;
+	if (!ret)
+		ret = vrb_tx_mode(ep, call->flags, VRB_TX_FLAGS & ~FI_REMOTE_CQ_DATA, req->len,
+				  &mode);
+	if (ret)
+		return ret;
+	req->flags = (call->type == FI_OP_ATOMIC ? FI_ATOMIC | FI_WRITE : FETCH) | mode.silent;
+	req->wr.send_flags = mode.wr_flags;
+	set_atomic_sge(ep, call, &operands, req);
+	set_atomic(ep, &call->atomic.msg, &operands, &req->wr);
 	return 0;
 }
 
-static ssize_t work_build(const struct vrb_work *work, struct request *req)
+/* Tagged messages are not supported. */
+static ssize_t work_build(const struct ofi_work *work, struct request *req)
 {
-	req->wr = (struct ibv_send_wr){ .opcode = IBV_WR_SEND };
-	switch (work->type) {
+	const struct ofi_call *call = &work->call;
+	const struct vrb_ep *ep = work->on.ep;
+
+	req->wr = (struct ibv_send_wr){ .sg_list = req->sge };
+	switch (call->type) {
 	case FI_OP_SEND:
-		return build_send(work, req);
+		return build_send(ep, call, req);
 	case FI_OP_RECV:
-		return build_recv(work, req);
+		return build_recv(ep, call, req);
 	case FI_OP_READ:
 	case FI_OP_WRITE:
-		return build_rma(work, req);
+		return build_rma(ep, call, req);
+	case FI_OP_ATOMIC:
+	case FI_OP_FETCH_ATOMIC:
+	case FI_OP_COMPARE_ATOMIC:
+		return build_atomic(ep, call, req);
 	default:
-		return build_atomic(work, req);
+		return -FI_EOPNOTSUPP;
 	}
 }
 
-ssize_t vrb_work_check(struct vrb_work *work)
+static ssize_t work_prepare(struct ofi_work *work)
 {
 	struct request req;
 
-	if (reads_device_memory(work))
+	if (reads_device_memory(work->on.ep, &work->call))
 		return ofi_refuse(
 			&vrb_prov, FI_LOG_EP_DATA, -FI_EOPNOTSUPP,
 			"work that waits for a counter: operands and injected data cannot be in device memory\n");
 	return work_build(work, &req);
-}
-
-void vrb_work_inject(struct vrb_work *work)
-{
-	size_t i, len = 0;
-
-	if (!(work->flags & FI_INJECT))
-		return;
-	if (work->operand) {
-		work->word = work_load(work->operand);
-		work->operand = &work->word;
-		return;
-	}
-	for (i = 0; i < work->count; i++) {
-		memcpy(work->inject + len, work->iov[i].iov_base, work->iov[i].iov_len);
-		len += work->iov[i].iov_len;
-	}
-	work->count = len ? 1 : 0;
-	work->iov[0] = (struct iovec){ work->inject, len };
-	work->desc[0] = NULL;
 }
 
 /* If the connection has ended, the queue pair is in the error state and flushes what is posted. */
@@ -269,6 +272,7 @@ static void work_post(struct vrb_wq *wq, struct request *req)
 				    .num_sge = req->wr.num_sge };
 	int err;
 
+	req->wr.send_flags |= IBV_SEND_SIGNALED;
 	if (req->flags & FI_RECV)
 		err = ibv_post_recv(wq->qp, &recv, &wq->bad_recv);
 	else
@@ -277,30 +281,36 @@ static void work_post(struct vrb_wq *wq, struct request *req)
 		vrb_wq_lose(wq);
 }
 
-static uint64_t slot_flags(const struct vrb_work *work, const struct request *req)
+static uint64_t slot_flags(const struct ofi_work *work, const struct request *req)
 {
-	uint64_t silent = work->flags & FI_COMPLETION ? 0 : VRB_SILENT;
+	uint64_t silent = work->call.flags & FI_COMPLETION ? 0 : VRB_SILENT;
 
 	return work->deferred ? req->flags | silent | VRB_UNCOUNTED | VRB_WORK : req->flags;
 }
 
-int vrb_work_post(struct vrb_work *work)
+static bool has_room(const struct vrb_ep *ep, struct vrb_wq *wq)
 {
-	struct vrb_ep *ep = work->ep;
-	struct vrb_wq *wq = work->type == FI_OP_RECV ? ep->rq : ep->sq;
+	bool over = __atomic_load_n(&ep->down_err, __ATOMIC_RELAXED);
+
+	return wq->cq && vrb_wq_refresh(wq) && (over || !(vrb_wq_special(wq) & VRB_WQ_SHUT)) &&
+	       vrb_wq_take_pool(wq);
+}
+
+static int work_fire(struct ofi_work *work)
+{
+	struct vrb_ep *ep = work->on.ep;
+	struct vrb_wq *wq = work->call.type == FI_OP_RECV ? ep->rq : ep->sq;
 	struct request req;
 	int ret = -FI_EAGAIN;
-	bool over;
 
 	work_build(work, &req);
 	ofi_lock(&wq->lock);
 	if (wq == ep->sq)
 		vrb_batch_ring(ep, 0);
-	over = __atomic_load_n(&ep->down_err, __ATOMIC_RELAXED);
-	if (wq->cq && vrb_wq_refresh(wq) && (over || !(vrb_wq_special(wq) & VRB_WQ_SHUT)) &&
-	    vrb_wq_take_pool(wq)) {
-		req.wr.wr_id = vrb_wq_take(wq, work->context, slot_flags(work, &req),
-					   work->deferred ? (uintptr_t)work->completion : req.len);
+	if (has_room(ep, wq)) {
+		req.wr.wr_id =
+			vrb_wq_take(wq, *ofi_call_context(&work->call), slot_flags(work, &req),
+				    work->deferred ? (uintptr_t)work->completion : req.len);
 		vrb_wq_count(wq, req.flags, req.len, 1);
 		if (work->deferred)
 			work->completion = NULL; /* owned by the slot now */
@@ -310,4 +320,51 @@ int vrb_work_post(struct vrb_work *work)
 	vrb_wq_guard(wq);
 	ofi_unlock(&wq->lock);
 	return ret;
+}
+
+bool vrb_work_find(const struct ofi_domain *domain, struct fid_ep *fid, struct ofi_work_ep *on)
+{
+	if (!vrb_is_ep(&fid->fid) || (struct ofi_domain *)vrb_ep(fid)->domain != domain)
+		return false;
+	on->ep = vrb_ep_self(&fid->fid);
+	on->info = vrb_ep(fid)->info;
+	return true;
+}
+
+static int work_watch(struct ofi_work *work)
+{
+	return vrb_cntr_watch_work(work->on.ep, work->completion, work->call.type == FI_OP_RECV);
+}
+
+const struct ofi_work_ops vrb_work_ops = {
+	.size = sizeof(struct ofi_work),
+	.limit = VRB_IOV_MAX,
+	.prepare = work_prepare,
+	.fire = work_fire,
+	.watch = work_watch,
+};
+
+static ssize_t trigger(struct vrb_ep *ep, const struct ofi_call *call)
+{
+	struct ofi_work_ep on = { ep->self, &ep->domain->base, ep->info };
+
+	return ofi_work_trigger(&vrb_work_ops, &on, call);
+}
+
+ssize_t vrb_trigger_msg(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg *msg,
+			uint64_t flags)
+{
+	return trigger(ep, &(struct ofi_call){ type, flags, .msg = ofi_untagged(msg) });
+}
+
+ssize_t vrb_trigger_rma(struct vrb_ep *ep, enum fi_op_type type, const struct fi_msg_rma *msg,
+			uint64_t flags)
+{
+	return trigger(ep, &(struct ofi_call){ type, flags, .rma = *msg });
+}
+
+ssize_t vrb_trigger_atomic(struct vrb_ep *ep, enum fi_op_type type,
+			   const struct ofi_atomic_args *args, uint64_t flags)
+{
+	return trigger(ep, &(struct ofi_call){ type, flags, .atomic = *args });
 }

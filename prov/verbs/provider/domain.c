@@ -86,13 +86,17 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 static int domain_control(struct fid *fid, int command, void *arg)
 {
+	struct vrb_domain *domain = (struct vrb_domain *)fid;
+	const struct vrb_domain_rdm *rdm = vrb_rdm_of(domain);
+
 	switch (command) {
 	case FI_MAP_RAW_MR:
-		return vrb_mr_raw_map(vrb_mr_key_size((struct vrb_domain *)fid), arg);
+		return vrb_mr_raw_map(vrb_mr_key_size(domain), arg);
 	case FI_UNMAP_KEY:
 		return vrb_mr_raw_unmap(arg);
 	default:
-		return vrb_domain_control(fid, command, arg);
+		return ofi_work_control(&domain->base, rdm ? rdm->work : &vrb_work_ops,
+					rdm ? rdm->work_find : vrb_work_find, command, arg);
 	}
 }
 

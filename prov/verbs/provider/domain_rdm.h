@@ -5,10 +5,9 @@
 
 #include <stdbool.h>
 #include <rdma/fi_domain.h>
+#include "prov/base/work.h"
 
-struct fi_deferred_work;
 struct ofi_cntr;
-struct ofi_domain;
 struct ofi_rdm_domain_progress;
 struct vrb_domain;
 
@@ -29,9 +28,9 @@ struct vrb_domain_rdm {
 	/* Makes all endpoints progress when the counter is read. Returns 0 or -FI_E*. */
 	int (*watch)(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
 	void (*unwatch)(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
-	/* Implements fi_control(FI_QUEUE_WORK) for operations. */
-	ssize_t (*queue_work)(struct ofi_domain *domain, const struct fi_deferred_work *work,
-			      struct ofi_cntr *cntr);
+	/* For deferred work. */
+	const struct ofi_work_ops *work;
+	ofi_work_find *work_find;
 };
 
 void vrb_domain_register_rdm(const struct vrb_domain_rdm *rdm);

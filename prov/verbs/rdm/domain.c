@@ -52,7 +52,8 @@ static const struct vrb_domain_rdm domain_rdm = {
 	.lost = ofi_rdm_domain_progress_lost,
 	.watch = ofi_rdm_domain_progress_watch,
 	.unwatch = ofi_rdm_domain_progress_unwatch,
-	.queue_work = ofi_rdm_queue_work,
+	.work = &ofi_rdm_work_ops,
+	.work_find = ofi_rdm_work_find,
 };
 
 void vrb_rdm_domain_init(void)
