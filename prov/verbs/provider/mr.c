@@ -21,7 +21,10 @@
 #include "prov.h"
 #include "prov/base/refuse.h"
 
-#define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+/* Programs pass their endpoints' capabilities with the access: those grant nothing. */
+#define ACCESS                                                                                \
+	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MSG | \
+	 FI_RMA | FI_TAGGED | FI_ATOMIC)
 
 struct buffer {
 	struct ibv_mr *ibv;
