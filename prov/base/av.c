@@ -51,8 +51,7 @@ static int av_check_attr(const struct fi_provider *prov, const struct ofi_av_cla
 		return -FI_EINVAL;
 	}
 	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > cls->rx_ctx_bits) {
-		FI_WARN(prov, FI_LOG_AV,
-			"fi_av_open: rx_ctx_bits %d: an endpoint has one receive context, it must be from 0 to %d\n",
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: rx_ctx_bits %d: it must be from 0 to %d\n",
 			attr->rx_ctx_bits, cls->rx_ctx_bits);
 		return -FI_EINVAL;
 	}

@@ -172,7 +172,7 @@ static const struct ofi_av_class *class_of(uint32_t addr_format)
 	return addr_format == FI_SOCKADDR_IN6 ? &in6_class : &in_class;
 }
 
-bool ofi_rdm_av_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_addr *addr)
+static bool entry_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_addr *addr)
 {
 	const void *entry;
 
@@ -182,6 +182,16 @@ bool ofi_rdm_av_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_add
 	if (entry)
 		memcpy(addr, entry, sizeof(*addr));
 	return entry;
+}
+
+bool ofi_rdm_av_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_addr *addr)
+{
+	uint64_t context;
+	fi_addr_t entry = ofi_rdm_av_split(av, fi_addr, &context);
+
+	if (context >= OFI_RDM_CMWIRE_CONTEXTS || !entry_get(av, entry, addr))
+		return false;
+	return !context || ofi_rdm_addr_shift(addr, (int)context);
 }
 
 fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr)
@@ -224,6 +234,17 @@ void ofi_rdm_av_set_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, 
 	if (found)
 		(*found)->number = number;
 	ofi_unlock(&av->tree_lock);
+}
+
+bool ofi_rdm_av_knows(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint8_t *context)
+{
+	struct ofi_rdm_addr base = *addr;
+
+	if (ofi_rdm_av_find(av, addr) == FI_ADDR_NOTAVAIL && *context >> av->context_bits == 0 &&
+	    ofi_rdm_addr_shift(&base, -*context))
+		return ofi_rdm_av_find(av, &base) != FI_ADDR_NOTAVAIL;
+	*context = 0;
+	return ofi_rdm_av_find(av, addr) != FI_ADDR_NOTAVAIL;
 }
 
 void ofi_rdm_av_bind(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep)
@@ -338,6 +359,7 @@ int ofi_rdm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, stru
 		return -FI_ENOMEM;
 	av->domain = domain;
 	av->addr_format = domain->info->addr_format;
+	av->context_bits = attr ? attr->rx_ctx_bits : 0;
 	LIST_INIT(&av->eps);
 	ofi_lock_init(&av->tree_lock);
 	if (ofi_rdm_av_has_keys(domain))

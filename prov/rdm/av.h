@@ -4,6 +4,7 @@
 #define OFI_RDM_AV_H
 
 #include "prov/base/av.h"
+#include "cmwire.h"
 #include "rdm.h"
 
 struct ofi_rdm_av {
@@ -15,6 +16,7 @@ struct ofi_rdm_av {
 	LIST_HEAD(, ofi_rdm_ep) eps;  /* bound endpoints; guarded by base.lock */
 	struct ofi_rdm_av_key **keys; /* NULL if endpoints have keys of their own */
 	uint32_t key_count;	      /* guarded by tree_lock */
+	int context_bits;	      /* of fi_rx_addr() */
 };
 
 int ofi_rdm_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
@@ -26,7 +28,20 @@ void ofi_rdm_av_bind(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep);
  * still holds the reference.
  */
 void ofi_rdm_av_leave(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep);
-/* Looks up the address of an fi_addr. Returns false if there is none. Takes no lock. */
+/* Splits an fi_addr into that of the entry and the index of a context. */
+static inline fi_addr_t ofi_rdm_av_split(const struct ofi_rdm_av *av, fi_addr_t fi_addr,
+					 uint64_t *context)
+{
+	int bits = av->context_bits;
+
+	*context = bits ? fi_addr >> (64 - bits) : 0;
+	return bits ? fi_addr << bits >> bits : fi_addr;
+}
+
+/*
+ * Looks up the address of an fi_addr, with the port of the context. Returns false if there is none.
+ * Takes no lock.
+ */
 bool ofi_rdm_av_get(struct ofi_rdm_av *av, fi_addr_t fi_addr, struct ofi_rdm_addr *addr);
 /* Returns the fi_addr of an address, or FI_ADDR_NOTAVAIL. Takes only the tree's lock. */
 fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr);
@@ -36,5 +51,10 @@ fi_addr_t ofi_rdm_av_find(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr
  */
 uint32_t ofi_rdm_av_get_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr);
 void ofi_rdm_av_set_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint32_t number);
+/*
+ * Returns true if the address is known as that of an endpoint, or, by the index that its owner
+ * states, as that of a context. The index becomes 0 if it does not count.
+ */
+bool ofi_rdm_av_knows(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint8_t *context);
 
 #endif

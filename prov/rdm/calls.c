@@ -330,3 +330,37 @@ static const struct fi_ops_rma rma_ops = {
 };
 
 const struct ofi_rdm_calls ofi_rdm_calls = { &msg_ops, &tagged_ops, &rma_ops };
+
+static const struct fi_ops_msg tx_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	OFI_MSG_DEFAULTS,
+	OFI_RDM_MSG_SENDS,
+	.send = calls_send,
+	.inject = calls_inject,
+};
+
+static const struct fi_ops_tagged tx_tagged_ops = {
+	.size = sizeof(struct fi_ops_tagged),
+	OFI_TAGGED_DEFAULTS,
+	OFI_RDM_TAGGED_SENDS,
+	.send = calls_tsend,
+	.inject = calls_tinject,
+};
+
+const struct ofi_rdm_calls ofi_rdm_tx_calls = { &tx_msg_ops, &tx_tagged_ops, &rma_ops };
+
+static const struct fi_ops_msg rx_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	OFI_MSG_DEFAULTS,
+	OFI_RDM_MSG_RECVS,
+	.recv = ofi_rdm_recv_any,
+};
+
+static const struct fi_ops_tagged rx_tagged_ops = {
+	.size = sizeof(struct fi_ops_tagged),
+	OFI_TAGGED_DEFAULTS,
+	OFI_RDM_TAGGED_RECVS,
+	.recv = ofi_rdm_trecv_any,
+};
+
+const struct ofi_rdm_calls ofi_rdm_rx_calls = { &rx_msg_ops, &rx_tagged_ops, &ofi_no_rma_ops };

@@ -61,13 +61,16 @@ OFI_RDM_CALL(fi_ops_rma, writedata) ofi_rdm_writedata;
 OFI_RDM_CALL(fi_ops_rma, injectdata) ofi_rdm_inject_writedata;
 
 /* Initializers for the slots of these calls. */
-#define OFI_RDM_MSG_CALLS                                                           \
-	.recvv = ofi_rdm_recvv, .recvmsg = ofi_rdm_recvmsg, .sendv = ofi_rdm_sendv, \
-	.sendmsg = ofi_rdm_sendmsg, .senddata = ofi_rdm_senddata, .injectdata = ofi_rdm_injectdata
-#define OFI_RDM_TAGGED_CALLS                                                           \
-	.recvv = ofi_rdm_trecvv, .recvmsg = ofi_rdm_trecvmsg, .sendv = ofi_rdm_tsendv, \
-	.sendmsg = ofi_rdm_tsendmsg, .senddata = ofi_rdm_tsenddata,                    \
+#define OFI_RDM_MSG_SENDS                                                                 \
+	.sendv = ofi_rdm_sendv, .sendmsg = ofi_rdm_sendmsg, .senddata = ofi_rdm_senddata, \
+	.injectdata = ofi_rdm_injectdata
+#define OFI_RDM_MSG_RECVS .recvv = ofi_rdm_recvv, .recvmsg = ofi_rdm_recvmsg
+#define OFI_RDM_MSG_CALLS OFI_RDM_MSG_RECVS, OFI_RDM_MSG_SENDS
+#define OFI_RDM_TAGGED_SENDS                                                                 \
+	.sendv = ofi_rdm_tsendv, .sendmsg = ofi_rdm_tsendmsg, .senddata = ofi_rdm_tsenddata, \
 	.injectdata = ofi_rdm_tinjectdata
+#define OFI_RDM_TAGGED_RECVS .recvv = ofi_rdm_trecvv, .recvmsg = ofi_rdm_trecvmsg
+#define OFI_RDM_TAGGED_CALLS OFI_RDM_TAGGED_RECVS, OFI_RDM_TAGGED_SENDS
 #define OFI_RDM_RMA_CALLS                                                             \
 	.readv = ofi_rdm_readv, .readmsg = ofi_rdm_readmsg, .writev = ofi_rdm_writev, \
 	.writemsg = ofi_rdm_writemsg, .writedata = ofi_rdm_writedata,                 \
@@ -79,6 +82,8 @@ ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *ms
 
 /* Ops tables with the engine's calls only. They also work on aliases. */
 extern const struct ofi_rdm_calls ofi_rdm_calls;
+/* The calls of one direction; the others return -FI_ENOSYS. */
+extern const struct ofi_rdm_calls ofi_rdm_tx_calls, ofi_rdm_rx_calls;
 extern const struct fi_ops_atomic ofi_rdm_atomic_ops;
 
 #endif

@@ -20,6 +20,14 @@ struct cm_bytes {
 
 enum { FIXED = offsetof(struct cm_bytes, incarnation) };
 
+/* The indexes of contexts lie behind the flags. */
+enum {
+	FROM_SHIFT = 2,
+	TO_SHIFT = 8,
+	CONTEXT_MASK = OFI_RDM_CMWIRE_CONTEXTS - 1,
+	CONTEXT_BITS = CONTEXT_MASK << FROM_SHIFT | CONTEXT_MASK << TO_SHIFT,
+};
+
 static_assert(offsetof(struct cm_bytes, padding) == OFI_RDM_CMWIRE_LEN, "wire");
 static_assert(FIXED == 8, "wire");
 static_assert(offsetof(struct cm_bytes, addr) == 24, "wire");
@@ -43,6 +51,7 @@ static const char *const reasons[OFI_RDM_CMWIRE_REASONS] = {
 		"the peer accepts requests only from addresses in its address vector (FI_VERBS_PEERS=known)",
 	[OFI_RDM_CMWIRE_LONELY] =
 		"one of the two endpoints has a job secret (auth_key, FI_VERBS_AUTH_KEY), the other has none",
+	[OFI_RDM_CMWIRE_CONTEXT] = "the peer has no receive context with this index",
 	[OFI_RDM_CMWIRE_SECRETS] = "the job secrets of the two endpoints differ",
 };
 
@@ -62,7 +71,8 @@ void ofi_rdm_cmwire_build(uint8_t *bytes, const struct ofi_rdm_cmwire *cm)
 		.incarnation = htole64(cm->incarnation),
 		.expected = htole64(cm->expected),
 		.port = htole16(cm->port),
-		.flags = htole16(cm->flags),
+		.flags = htole16((uint16_t)(cm->flags | cm->from_context << FROM_SHIFT |
+					    cm->to_context << TO_SHIFT)),
 		.eager = htole32(cm->eager),
 		.serial = htole32(cm->serial),
 	};
@@ -129,7 +139,9 @@ enum ofi_rdm_wire_error ofi_rdm_cmwire_parse(const void *bytes, size_t len,
 		cm->expected = le64toh(raw.expected);
 		memcpy(cm->addr, raw.addr, sizeof(cm->addr));
 		cm->port = le16toh(raw.port);
-		cm->flags = le16toh(raw.flags);
+		cm->flags = le16toh(raw.flags) & ~CONTEXT_BITS;
+		cm->from_context = le16toh(raw.flags) >> FROM_SHIFT & CONTEXT_MASK;
+		cm->to_context = le16toh(raw.flags) >> TO_SHIFT & CONTEXT_MASK;
 		cm->eager = le32toh(raw.eager);
 		cm->serial = le32toh(raw.serial);
 	}

@@ -33,6 +33,7 @@ enum ofi_rdm_cmwire_reason {
 	OFI_RDM_CMWIRE_UNKNOWN,	  /* the endpoint accepts only peers in its address vector */
 	OFI_RDM_CMWIRE_LONELY,	  /* only one of the two has a job secret */
 	OFI_RDM_CMWIRE_SECRETS,	  /* the two job secrets differ */
+	OFI_RDM_CMWIRE_CONTEXT,	  /* the endpoint is another context than the one requested */
 	OFI_RDM_CMWIRE_REASONS
 };
 
@@ -44,6 +45,8 @@ enum {
 	OFI_RDM_CMWIRE_SECRET = 1 << 1,
 };
 
+#define OFI_RDM_CMWIRE_CONTEXTS 64 /* most contexts of a scalable endpoint */
+
 struct ofi_rdm_cmwire {
 	uint8_t version;     /* the highest version that the sender supports */
 	uint8_t version_min; /* the lowest version that the sender supports */
@@ -53,7 +56,9 @@ struct ofi_rdm_cmwire {
 	uint64_t expected;    /* the receiver's incarnation as known to the sender, or 0 */
 	uint8_t addr[16];     /* the sender's listening address, IPv4 as ::ffff:a.b.c.d */
 	uint16_t port;
-	uint16_t flags;	 /* OFI_RDM_CMWIRE_RMA_EVENTS */
+	uint16_t flags;
+	/* Indexes of the sender's and the receiver's context; 0 without a scalable endpoint. */
+	uint8_t from_context, to_context;
 	uint32_t serial; /* number of requests the sender has made; older requests arrived late */
 	/* Payload bytes that fit in the sender's buffers after the largest header. */
 	uint32_t eager;

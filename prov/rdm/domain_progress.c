@@ -203,9 +203,11 @@ void ofi_rdm_domain_progress_bias(const struct ofi_rdm_domain_progress *all, str
 {
 	/* The endpoints of a shared receive context have one lock. */
 	bool shared = ep->info->ep_attr && ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+	/* Contexts of a scalable endpoint may be stricter than their domain. */
+	bool safe = ep->info->domain_attr && ep->info->domain_attr->threading == FI_THREAD_SAFE;
 
 	ep->with_domain = all->with_domain;
-	ep->biased = all->biased && !shared &&
+	ep->biased = all->biased && !shared && !safe &&
 		     (all->with_domain || !(ep->info->caps & (FI_TRIGGER | FI_COLLECTIVE)));
 }
 

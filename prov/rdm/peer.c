@@ -68,6 +68,16 @@ bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa)
 	return false;
 }
 
+bool ofi_rdm_addr_shift(struct ofi_rdm_addr *addr, int contexts)
+{
+	int port = ofi_addr_port(&addr->sa) + contexts;
+
+	if (port <= 0 || port > UINT16_MAX)
+		return false;
+	ofi_addr_set_port(&addr->sa, (uint16_t)port);
+	return true;
+}
+
 /* Ignores the scope id, because the peer may number its interfaces differently. */
 int ofi_rdm_addr_compare(const void *a, const void *b)
 {
@@ -130,6 +140,7 @@ static void peer_init(struct ofi_rdm_peer *peer, struct ofi_rdm_ep *ep,
 {
 	memset(peer, 0, offsetof(struct ofi_rdm_peer, stats));
 	peer->ep = ep;
+	peer->number = number;
 	peer->addr = *addr;
 	peer_name(peer, FI_ADDR_NOTAVAIL);
 	STAILQ_INIT(&peer->ops);
@@ -151,7 +162,7 @@ static struct ofi_rdm_peer *peer_take_own(struct ofi_rdm_ep *ep, const struct of
 
 	if (peer) {
 		LIST_REMOVE(peer, unused_entry);
-		peer_init(peer, ep, addr, peer->proto.src);
+		peer_init(peer, ep, addr, peer->number);
 		return peer;
 	}
 	if (!reserve_peers(&ep->peers, &ep->known.size, ep->peer_count))
@@ -176,20 +187,35 @@ void ofi_rdm_peer_unshare(struct ofi_rdm_peer *peer)
 }
 
 /*
- * Messages from one address have one number for matching at all endpoints of a shared receive
- * context.
+ * Messages from one scalable endpoint, or from one address to all endpoints of a shared receive
+ * context, have one number for matching. Returns false when out of memory.
  */
-static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
+static bool find_shared(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr, uint8_t context,
+			struct ofi_rdm_peer **shared)
 {
-	struct ofi_rdm_peer *peer, *shared = NULL;
+	struct ofi_rdm_addr base = *addr;
 
-	if (ep->srx) {
-		shared = ofi_rdm_peer_at(ep->srx, addr);
-		if (!shared)
-			return NULL;
-		shared->addrs++;
-	}
+	*shared = NULL;
+	if (!ep->srx && !context)
+		return true;
+	if (!ofi_rdm_addr_shift(&base, -context))
+		return false;
+	*shared = ofi_rdm_peer_at(ep->srx ? ep->srx : ep, &base, 0);
+	if (*shared)
+		(*shared)->addrs++;
+	return *shared;
+}
+
+static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr,
+				      uint8_t context)
+{
+	struct ofi_rdm_peer *peer, *shared;
+
+	if (!find_shared(ep, addr, context, &shared))
+		return NULL;
 	peer = peer_take_own(ep, addr);
+	if (peer)
+		peer->context = context;
 	if (peer && shared) {
 		peer->shared = shared;
 		peer->proto.src = shared->proto.src;
@@ -251,81 +277,152 @@ static void look_for_gone(struct ofi_rdm_ep *ep)
 	}
 }
 
-static struct ofi_rdm_peer *peer_new(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
+static struct ofi_rdm_peer *peer_new(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr,
+				     uint8_t context)
 {
 	struct ofi_rdm_peer *peer;
 
 	look_for_gone(ep);
-	peer = peer_take(ep, addr);
+	peer = peer_take(ep, addr, context);
 	if (!peer || tsearch(peer, &ep->known.tree, compare_peers))
 		return peer;
 	peer_release(peer);
 	return NULL;
 }
 
-struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr)
+struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr,
+				     uint8_t context)
 {
 	struct ofi_rdm_peer *found = peer_find(ep, addr);
 
-	return found ? found : peer_new(ep, addr);
+	return found ? found : peer_new(ep, addr, context);
 }
 
-struct ofi_rdm_peer *ofi_rdm_peer_meet(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, int *err)
+/* Returns the place of an fi_addr that has one, else NULL. */
+static struct ofi_rdm_peer **slot_find(const struct ofi_rdm_ep *ep, fi_addr_t entry,
+				       uint64_t context)
 {
-	struct ofi_rdm_peer *peer;
-	struct ofi_rdm_addr addr;
+	size_t slot = entry * OFI_RDM_CMWIRE_CONTEXTS + context;
 
-	*err = ep->av ? -FI_EINVAL : -FI_ENOAV;
-	if (!ep->av || !ofi_rdm_av_get(ep->av, fi_addr, &addr))
+	if (context)
+		return entry < ep->by_context_size && slot < ep->by_context_size
+			       ? &ep->by_context[slot]
+			       : NULL;
+	return entry < ep->by_addr_size ? &ep->by_addr[entry] : NULL;
+}
+
+/* The entry exists, so it is below the size of an address vector. */
+static struct ofi_rdm_peer **slot_of(struct ofi_rdm_ep *ep, fi_addr_t entry, uint64_t context)
+{
+	bool done = context ? reserve_peers(&ep->by_context, &ep->by_context_size,
+					    entry * OFI_RDM_CMWIRE_CONTEXTS + context)
+			    : reserve_peers(&ep->by_addr, &ep->by_addr_size, entry);
+
+	return done ? slot_find(ep, entry, context) : NULL;
+}
+
+static struct ofi_rdm_peer *meet(struct ofi_rdm_ep *ep, fi_addr_t entry, uint64_t context,
+				 const struct ofi_rdm_addr *addr)
+{
+	struct ofi_rdm_peer *peer = ofi_rdm_peer_at(ep, addr, (uint8_t)context), **slot;
+
+	slot = peer ? slot_of(ep, entry, context) : NULL;
+	if (!slot)
 		return NULL;
-	*err = -FI_ENOMEM;
-	peer = ofi_rdm_peer_at(ep, &addr);
-	if (!peer || !reserve_peers(&ep->by_addr, &ep->by_addr_size, fi_addr))
-		return NULL;
-	if (ep->by_addr[fi_addr] != peer)
+	if (*slot != peer)
 		peer->addrs++;
-	ep->by_addr[fi_addr] = peer;
+	*slot = peer;
 	peer->known = true;
 	/* Also called for a peer that is known already because it requested the connection. */
 	ops_of(ep)->peer_met(peer);
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
-		peer_name(peer, fi_addr);
+		peer_name(peer, entry);
+	return peer;
+}
+
+struct ofi_rdm_peer *ofi_rdm_peer_meet(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, int *err)
+{
+	struct ofi_rdm_peer *peer, **slot;
+	struct ofi_rdm_addr addr;
+	uint64_t context;
+	fi_addr_t entry;
+
+	*err = ep->av ? -FI_EINVAL : -FI_ENOAV;
+	if (!ep->av)
+		return NULL;
+	entry = ofi_rdm_av_split(ep->av, fi_addr, &context);
+	slot = context && context < OFI_RDM_CMWIRE_CONTEXTS ? slot_find(ep, entry, context) : NULL;
+	if (slot && *slot)
+		return *slot;
+	if (!ofi_rdm_av_get(ep->av, fi_addr, &addr))
+		return NULL;
+	/* A shared receive context knows only the endpoint that messages come from. */
+	if (ep->is_srx && ofi_rdm_addr_shift(&addr, -(int)context))
+		context = 0;
+	peer = meet(ep, entry, context, &addr);
+	*err = peer ? 0 : -FI_ENOMEM;
 	return peer;
 }
 
 fi_addr_t ofi_rdm_peer_source(struct ofi_rdm_peer *peer)
 {
-	if (peer->fi_addr == FI_ADDR_NOTAVAIL && peer->ep->wants_source)
-		peer_name(peer, ofi_rdm_av_find(peer->ep->av, &peer->addr));
+	struct ofi_rdm_addr base = peer->addr;
+
+	if (peer->fi_addr == FI_ADDR_NOTAVAIL && peer->ep->wants_source &&
+	    ofi_rdm_addr_shift(&base, -peer->context))
+		peer_name(peer, ofi_rdm_av_find(peer->ep->av, &base));
 	return peer->source;
 }
 
-/* A peer that only sends to us is not in by_addr. */
-void ofi_rdm_peer_forget(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, const struct ofi_rdm_addr *addr)
+static void forget_one(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, uint64_t context,
+		       const struct ofi_rdm_addr *addr)
 {
-	struct ofi_rdm_peer *peer = peer_find(ep, addr);
+	struct ofi_rdm_peer *peer = peer_find(ep, addr), **slot = slot_find(ep, fi_addr, context);
 
-	if (fi_addr < ep->by_addr_size && ep->by_addr[fi_addr]) {
-		ep->by_addr[fi_addr]->addrs--;
-		ep->by_addr[fi_addr] = NULL;
+	if (slot && *slot) {
+		(*slot)->addrs--;
+		*slot = NULL;
 	}
-	if (!peer)
+	if (!peer || peer->context != context)
 		return;
 	if (peer->fi_addr == fi_addr)
 		peer_name(peer, FI_ADDR_NOTAVAIL);
 	ofi_rdm_peer_leave(peer);
 }
 
+/* A peer that only sends to us is not in by_addr. Contexts refer to context 0, so they go first. */
+void ofi_rdm_peer_forget(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, const struct ofi_rdm_addr *addr)
+{
+	int context = ep->av && ep->av->context_bits ? OFI_RDM_CMWIRE_CONTEXTS - 1 : 0;
+	struct ofi_rdm_addr at;
+
+	for (; context >= 0; context--) {
+		at = *addr;
+		if (ofi_rdm_addr_shift(&at, context))
+			forget_one(ep, fi_addr, (uint64_t)context, &at);
+	}
+}
+
+static void rename_peer(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, const struct ofi_rdm_addr *addr)
+{
+	struct ofi_rdm_peer *peer = peer_find(ep, addr);
+
+	if (peer && peer->fi_addr == fi_addr)
+		peer_name(peer, fi_addr);
+}
+
 void ofi_rdm_peer_rename(struct ofi_rdm_ep *ep, fi_addr_t fi_addr)
 {
-	struct ofi_rdm_peer *peer;
-	struct ofi_rdm_addr addr;
+	int context = ep->av->context_bits ? OFI_RDM_CMWIRE_CONTEXTS - 1 : 0;
+	struct ofi_rdm_addr addr, at;
 
 	if (!ofi_rdm_av_get(ep->av, fi_addr, &addr))
 		return;
-	peer = peer_find(ep, &addr);
-	if (peer && peer->fi_addr == fi_addr)
-		peer_name(peer, fi_addr);
+	for (; context >= 0; context--) {
+		at = addr;
+		if (ofi_rdm_addr_shift(&at, context))
+			rename_peer(ep, fi_addr, &at);
+	}
 }
 
 static void leave_it(void *peer)
@@ -342,4 +439,5 @@ void ofi_rdm_peers_fini(struct ofi_rdm_ep *ep)
 		ops_of(ep)->peer_free(ep->peers[i]);
 	free(ep->peers);
 	free(ep->by_addr);
+	free(ep->by_context);
 }

@@ -22,6 +22,8 @@ struct ofi_rdm_peer {
 	fi_addr_t fi_addr; /* FI_ADDR_NOTAVAIL if none is known */
 	fi_addr_t source;  /* source in completions: fi_addr, or the user's id */
 	struct ofi_rdm_addr addr;
+	uint32_t number;		      /* index in ep->peers */
+	uint8_t context;		      /* its index in a scalable endpoint, else 0 */
 	STAILQ_HEAD(, ofi_rdm_op) ops;	      /* RMA and atomics waiting to be posted */
 	TAILQ_HEAD(, ofi_rdm_op) answers;     /* atomics awaiting the peer's response */
 	STAILQ_HEAD(, ofi_rdm_reply) replies; /* our replies that wait for a credit */
@@ -39,12 +41,18 @@ struct ofi_rdm_peer {
 	uint32_t key_id;
 	uint32_t missed; /* number of requests of the peer for memory that it was not given */
 	uint64_t key;
-	struct ofi_rdm_peer *shared; /* the same address in the shared receive context */
+	/*
+	 * The peer whose number messages of this one have for matching: the same address in the
+	 * shared receive context, or context 0 of the same scalable endpoint.
+	 */
+	struct ofi_rdm_peer *shared;
 	struct ofi_stats_peer stats; /* last, as ofi_stats_peer_alloc() requires */
 };
 
 /* Returns false if the address is not an IP address with a port. */
 bool ofi_rdm_addr_set(struct ofi_rdm_addr *addr, const struct sockaddr *sa);
+/* Adds to the port. Returns false if the result is not a port. */
+bool ofi_rdm_addr_shift(struct ofi_rdm_addr *addr, int contexts);
 int ofi_rdm_addr_compare(const void *a, const void *b);
 
 /*
@@ -53,13 +61,14 @@ int ofi_rdm_addr_compare(const void *a, const void *b);
  */
 struct ofi_rdm_peer *ofi_rdm_peer_meet(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, int *err);
 /* Returns the peer with the address and creates it if needed. Returns NULL when out of memory. */
-struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr);
+struct ofi_rdm_peer *ofi_rdm_peer_at(struct ofi_rdm_ep *ep, const struct ofi_rdm_addr *addr,
+				     uint8_t context);
 /*
  * Forgets a peer that no fi_addr in use refers to, that has no connection and left no messages. Its
  * number is reused.
  */
 void ofi_rdm_peer_leave(struct ofi_rdm_peer *peer);
-/* Drops the reference to the number of the peer's address in the shared receive context. */
+/* Drops the reference to `shared`. */
 void ofi_rdm_peer_unshare(struct ofi_rdm_peer *peer);
 /* Returns the source address for completions. */
 fi_addr_t ofi_rdm_peer_source(struct ofi_rdm_peer *peer);

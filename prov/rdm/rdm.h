@@ -183,6 +183,9 @@ struct ofi_rdm_ep {
 	/* Peers. */
 	struct ofi_rdm_peer **by_addr; /* by fi_addr; NULL until first used */
 	size_t by_addr_size;
+	/* The same for contexts of scalable endpoints; indexed by ofi_rdm_context_slot(). */
+	struct ofi_rdm_peer **by_context;
+	size_t by_context_size;
 	struct ofi_rdm_peer **peers; /* indexed by number, the peer's source in the protocol */
 	uint32_t peer_count;
 	struct {
@@ -192,6 +195,7 @@ struct ofi_rdm_ep {
 		LIST_HEAD(, ofi_rdm_peer) unused; /* unused peers, not in the tree */
 	} known;
 	struct ofi_rdm_addr self;   /* the address it listens on */
+	uint8_t context;	    /* its index in a scalable endpoint, else 0 */
 	struct ofi_rdm_tasks tasks; /* work of the event thread */
 	bool closing;
 

@@ -2,7 +2,7 @@
 /*
  * The hints of well-known users of fi_getinfo are matched and work: with each set of hints two
  * endpoints are opened, and do one transfer of each kind that the set is for. Sets that need
- * scalable endpoints or device memory may be refused. On the false GPU only the sets for device
+ * device memory may be refused. On the false GPU only the sets for device
  * memory are asked for, and none is refused.
  */
 #include "hint_sets.h"

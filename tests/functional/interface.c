@@ -31,7 +31,6 @@ enum fi_ep_type kind;
 #define DEVICE_MEMORY "FI_EP_MSG and FI_EP_RDM support GPU memory"
 #define OF_REGATTR    "a flag of fi_mr_regattr"
 #define NO_XPU	      "no verbs device lets accelerators post operations"
-#define NO_SCALABLE   "scalable endpoints are not supported: one context per direction"
 #define MESSAGES      "FI_EP_DGRAM offers messages only"
 #define OF_RDM	      "only FI_EP_RDM offers it"
 #define NO_SHARING    "objects cannot be shared with other providers"
@@ -52,8 +51,8 @@ static const struct {
 	{ "*", "FI_PEER",
 	  "completion queues can be peers (fi_cq_open with FI_PEER), other objects cannot" },
 	{ "Calls", "fi_export_fid", NO_SHARING },
-	{ "Calls", "fi_scalable_ep*", NO_SCALABLE },
-	{ "Calls", "fi_[tr]x_context", NO_SCALABLE },
+	{ "Calls", "fi_scalable_ep*", OF_RDM },
+	{ "Calls", "fi_[tr]x_context", OF_RDM },
 	{ "Calls", "fi_srx_context", "FI_EP_DGRAM cannot share a receive queue" },
 	{ "Calls", "fi_stx_context", "only FI_EP_MSG and FI_EP_RDM offer it" },
 	{ "Calls", "fi_t*", "only FI_EP_RDM matches tags" },

@@ -383,6 +383,25 @@ static void try_multicast(void)
 	group = NULL;
 }
 
+static void try_scalable(void)
+{
+	struct fid_ep *sep = NULL, *tx = NULL, *rx = NULL;
+
+	TRY(fi_scalable_ep, fi_scalable_ep(domain, info, &sep, NULL));
+	if (!sep) {
+		tried("Calls", "fi_scalable_ep_bind", -FI_ENOSYS);
+		tried("Calls", "fi_tx_context", -FI_ENOSYS);
+		tried("Calls", "fi_rx_context", -FI_ENOSYS);
+		return;
+	}
+	TRY(fi_scalable_ep_bind, fi_scalable_ep_bind(sep, &av->fid, 0));
+	TRY(fi_tx_context, fi_tx_context(sep, 0, NULL, &tx, NULL));
+	TRY(fi_rx_context, fi_rx_context(sep, 0, NULL, &rx, NULL));
+	OK(fi_close(&tx->fid));
+	OK(fi_close(&rx->fid));
+	OK(fi_close(&sep->fid));
+}
+
 static void try_endpoint(void)
 {
 	size_t value = 0, len = sizeof(value);
@@ -401,10 +420,7 @@ static void try_endpoint(void)
 	TRY(fi_alias, fi_alias(&ep->fid, &alias, FI_TRANSMIT | FI_COMPLETION));
 	if (alias)
 		OK(fi_close(alias));
-	TRY(fi_scalable_ep, fi_scalable_ep(domain, info, &other, NULL));
-	tried("Calls", "fi_scalable_ep_bind", -FI_ENOSYS);
-	TRY(fi_tx_context, fi_tx_context(ep, 0, NULL, &other, NULL));
-	TRY(fi_rx_context, fi_rx_context(ep, 0, NULL, &other, NULL));
+	try_scalable();
 	TRY(fi_stx_context, fi_stx_context(domain, NULL, &stx, NULL));
 	if (stx)
 		OK(fi_close(&stx->fid));

@@ -29,6 +29,8 @@ static struct ofi_rdm_cmwire request(void)
 		.flags = OFI_RDM_CMWIRE_RMA_EVENTS,
 		.eager = 16384,
 		.serial = 0x01020304,
+		.from_context = 63,
+		.to_context = 1,
 	};
 }
 
@@ -58,6 +60,8 @@ static void test_round_trip(void **state)
 	assert_int_equal(out.flags, in.flags);
 	assert_int_equal(out.eager, in.eager);
 	assert_int_equal(out.serial, in.serial);
+	assert_int_equal(out.from_context, in.from_context);
+	assert_int_equal(out.to_context, in.to_context);
 	assert_int_equal(ofi_rdm_cmwire_common(&out), OFI_RDM_WIRE_VERSION);
 }
 
@@ -86,13 +90,13 @@ static void test_wrong(void **state)
 		uint8_t value;
 		enum ofi_rdm_wire_error error;
 	} wrong[] = {
-		{ 0, 1, 0, OFI_RDM_WIRE_E_MAGIC },    { 3, 1, 0, OFI_RDM_WIRE_E_MAGIC },
-		{ 4, 1, 0, OFI_RDM_WIRE_E_VERSION },  { 5, 1, 0, OFI_RDM_WIRE_E_VERSION },
-		{ 5, 1, 2, OFI_RDM_WIRE_E_VERSION },  { 4, 2, 2, OFI_RDM_WIRE_E_VERSION },
-		{ 6, 1, 0, OFI_RDM_WIRE_E_KIND },     { 6, 1, 4, OFI_RDM_WIRE_E_KIND },
-		{ 6, 1, 3, OFI_RDM_WIRE_E_REASON },   { 7, 1, 1, OFI_RDM_WIRE_E_REASON },
-		{ 8, 8, 0, OFI_RDM_WIRE_E_SIZE },     { 40, 2, 0, OFI_RDM_WIRE_E_SIZE },
-		{ 42, 1, 4, OFI_RDM_WIRE_E_UNUSED },  { 44, 4, 0, OFI_RDM_WIRE_E_SIZE },
+		{ 0, 1, 0, OFI_RDM_WIRE_E_MAGIC },	{ 3, 1, 0, OFI_RDM_WIRE_E_MAGIC },
+		{ 4, 1, 0, OFI_RDM_WIRE_E_VERSION },	{ 5, 1, 0, OFI_RDM_WIRE_E_VERSION },
+		{ 5, 1, 2, OFI_RDM_WIRE_E_VERSION },	{ 4, 2, 2, OFI_RDM_WIRE_E_VERSION },
+		{ 6, 1, 0, OFI_RDM_WIRE_E_KIND },	{ 6, 1, 4, OFI_RDM_WIRE_E_KIND },
+		{ 6, 1, 3, OFI_RDM_WIRE_E_REASON },	{ 7, 1, 1, OFI_RDM_WIRE_E_REASON },
+		{ 8, 8, 0, OFI_RDM_WIRE_E_SIZE },	{ 40, 2, 0, OFI_RDM_WIRE_E_SIZE },
+		{ 43, 1, 0x40, OFI_RDM_WIRE_E_UNUSED }, { 44, 4, 0, OFI_RDM_WIRE_E_SIZE },
 		{ 44, 4, 0xff, OFI_RDM_WIRE_E_SIZE },
 	};
 	size_t i;

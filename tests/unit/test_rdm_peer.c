@@ -28,7 +28,7 @@ static struct ofi_rdm_peer *at_of(struct ofi_rdm_ep *ep, unsigned int port)
 
 	addr.in.sin_addr.s_addr = htonl(0x0a000001);
 	addr.in.sin_port = htons((uint16_t)port);
-	peer = ofi_rdm_peer_at(ep, &addr);
+	peer = ofi_rdm_peer_at(ep, &addr, 0);
 	assert_non_null(peer);
 	assert_int_equal(peer->addr.in.sin_port, htons((uint16_t)port));
 	return peer;
@@ -196,9 +196,9 @@ static void who_asks_is_on_the_same_link(void **state)
 	/* It is the same peer as one that the application inserted without a scope. */
 	other = addr;
 	other.in6.sin6_scope_id = 0;
-	peer = ofi_rdm_peer_at(&rc.rdm, &addr);
+	peer = ofi_rdm_peer_at(&rc.rdm, &addr, 0);
 	assert_int_equal(peer->addr.in6.sin6_scope_id, 5);
-	assert_ptr_equal(ofi_rdm_peer_at(&rc.rdm, &other), peer);
+	assert_ptr_equal(ofi_rdm_peer_at(&rc.rdm, &other, 0), peer);
 	/* Other addresses have none. */
 	cm.addr[0] = 0xfd;
 	assert_true(vrb_rdm_conn_addr(&rc.rdm, &cm, &addr));

@@ -427,8 +427,8 @@ static void test_rdm(void **state)
 	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_MANUAL);
 	assert_int_equal(info->domain_attr->max_ep_stx_ctx, 1000);
 	assert_int_equal(info->domain_attr->max_ep_srx_ctx, 1000);
-	assert_int_equal(info->domain_attr->max_ep_tx_ctx, 1);
-	assert_int_equal(info->domain_attr->max_ep_rx_ctx, 1);
+	assert_int_equal(info->domain_attr->max_ep_tx_ctx, 64);
+	assert_int_equal(info->domain_attr->max_ep_rx_ctx, 64);
 	hints->caps = FI_RMA | FI_RMA_EVENT;
 	hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
 	make_rdm();

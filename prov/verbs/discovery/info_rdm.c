@@ -11,6 +11,7 @@
 #include "prov/verbs/provider/prov.h"
 #include "prov/rdm/av_key.h"
 #include "prov/rdm/proto.h"
+#include "prov/rdm/sep.h"
 
 /* Variants of FI_DIRECTED_RECV and FI_MULTI_RECV, for programs that ask for them. */
 #define MODIFIED_RECV (FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_TAGGED_MULTI_RECV)
@@ -107,6 +108,7 @@ struct fi_info *vrb_info_rdm(const struct vrb_device *dev, const struct vrb_port
 	info->domain_attr->mr_mode &= ~FI_MR_LOCAL;
 	info->domain_attr->cq_data_size = sizeof(uint64_t);
 	info->domain_attr->tx_ctx_cnt = info->domain_attr->rx_ctx_cnt = info->domain_attr->ep_cnt;
+	info->domain_attr->max_ep_tx_ctx = info->domain_attr->max_ep_rx_ctx = OFI_RDM_SEP_MAX;
 	info->domain_attr->max_ep_stx_ctx = info->domain_attr->ep_cnt;
 	info->domain_attr->max_ep_srx_ctx = info->domain_attr->ep_cnt;
 	return info;

@@ -101,8 +101,7 @@ void vrb_rdm_conn_call(struct ofi_rdm_peer *peer)
 static uint8_t request_data(struct vrb_rc_conn *conn, uint8_t *wire)
 {
 	if (!vrb_rc(conn->ep)->conns.secret || !vrb_rc_peer(conn->peer)->policy.order)
-		return vrb_rdm_conn_data(conn->ep, OFI_RDM_CMWIRE_REQUEST, OFI_RDM_CMWIRE_NONE,
-					 vrb_rc_peer(conn->peer)->policy.known, wire);
+		return vrb_rdm_conn_data(conn->peer, OFI_RDM_CMWIRE_REQUEST, wire);
 	return vrb_rdm_proof_new(conn, true) ? 0 : vrb_rdm_proof_request(conn, wire);
 }
 
@@ -139,7 +138,7 @@ static void refuse_reply(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_reason re
 	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "reply of peer %s refused: %s%s\n",
 		       vrb_rdm_conn_name(conn->peer, text), ofi_rdm_cmwire_reason_text(reason),
 		       detail);
-	len = vrb_rdm_conn_data(conn->ep, OFI_RDM_CMWIRE_REJECT, reason, 0, wire);
+	len = vrb_rdm_conn_reject_data(conn->ep, reason, wire);
 	rdma_reject(conn->id, wire, len);
 	conn_cm_drop(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
 							.reason = (uint8_t)reason });
@@ -321,8 +320,7 @@ static uint8_t reply_data(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 {
 	if (conn->proof)
 		return vrb_rdm_proof_reply(conn, event, wire);
-	return vrb_rdm_conn_data(conn->ep, OFI_RDM_CMWIRE_REPLY, OFI_RDM_CMWIRE_NONE,
-				 vrb_rc_peer(conn->peer)->policy.known, wire);
+	return vrb_rdm_conn_data(conn->peer, OFI_RDM_CMWIRE_REPLY, wire);
 }
 
 static int accept_conn(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
@@ -456,12 +454,14 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 	if (!vrb_rc(ep)->conns.secret != !(cm->flags & OFI_RDM_CMWIRE_SECRET) &&
 	    ofi_rdm_addr_compare(&ep->self, &addr))
 		return OFI_RDM_CMWIRE_LONELY;
-	*stranger = ofi_rdm_av_find(ep->av, &addr) == FI_ADDR_NOTAVAIL;
+	if (cm->to_context != ep->context)
+		return OFI_RDM_CMWIRE_CONTEXT;
+	*stranger = !ofi_rdm_av_knows(ep->av, &addr, &cm->from_context);
 	if (*stranger)
 		reason = admit_host(ep, cm);
 	if (reason)
 		return reason;
-	*peer = ofi_rdm_peer_at(ep, &addr);
+	*peer = ofi_rdm_peer_at(ep, &addr, cm->from_context);
 	return *peer ? OFI_RDM_CMWIRE_NONE : OFI_RDM_CMWIRE_RESOURCES;
 }
 
@@ -517,7 +517,7 @@ static void log_refused(struct rdma_cm_id *id, enum ofi_rdm_cmwire_reason reason
 	if (reason == OFI_RDM_CMWIRE_VERSION || reason == OFI_RDM_CMWIRE_MALFORMED ||
 	    reason == OFI_RDM_CMWIRE_RESOURCES || reason == OFI_RDM_CMWIRE_SOURCE ||
 	    reason == OFI_RDM_CMWIRE_IN_USE || reason == OFI_RDM_CMWIRE_UNKNOWN ||
-	    reason == OFI_RDM_CMWIRE_LONELY)
+	    reason == OFI_RDM_CMWIRE_LONELY || reason == OFI_RDM_CMWIRE_CONTEXT)
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
 			       "connection request from %s refused: %s\n",
 			       ofi_addr_str(rdma_get_peer_addr(id), text, sizeof(text)),
@@ -536,7 +536,7 @@ static struct rdma_cm_id *take_request(struct vrb_owner *owner, const struct rdm
 	uint8_t len;
 
 	reason = conn_requested(ep, event);
-	len = vrb_rdm_conn_data(ep, OFI_RDM_CMWIRE_REJECT, reason, 0, wire);
+	len = vrb_rdm_conn_reject_data(ep, reason, wire);
 	if (reason == OFI_RDM_CMWIRE_NONE)
 		return NULL;
 	log_refused(event->id, reason);

@@ -17,14 +17,13 @@ void vrb_rdm_conn_ip(uint8_t *ip, const struct sockaddr *sa)
 	memcpy(ip + 12, &((const struct sockaddr_in *)sa)->sin_addr, 4);
 }
 
-struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind,
-					 uint64_t expected)
+static struct ofi_rdm_cmwire own_words(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind)
 {
 	struct ofi_rdm_cmwire cm = {
 		.kind = kind,
 		.incarnation = vrb_rc(ep)->conns.set.params.incarnation,
-		.expected = expected,
 		.flags = ep->info->caps & FI_RMA_EVENT ? OFI_RDM_CMWIRE_RMA_EVENTS : 0,
+		.from_context = ep->context,
 		.serial = vrb_rc(ep)->conns.set.serial,
 		.eager = (uint32_t)ep->proto.eager,
 		.port = ofi_addr_port(&ep->self.sa),
@@ -34,15 +33,39 @@ struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_ep *ep, enum ofi_r
 	return cm;
 }
 
-uint8_t vrb_rdm_conn_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind,
-			  enum ofi_rdm_cmwire_reason reason, uint64_t expected, uint8_t *wire)
+struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_peer *peer,
+					 enum ofi_rdm_cmwire_kind kind)
 {
-	struct ofi_rdm_cmwire cm = vrb_rdm_conn_words(ep, kind, expected);
+	struct ofi_rdm_cmwire cm = own_words(peer->ep, kind);
+
+	cm.expected = vrb_rc_peer(peer)->policy.known;
+	cm.to_context = peer->context;
+	return cm;
+}
+
+static uint8_t pack(const struct ofi_rdm_cmwire *cm, uint8_t *wire)
+{
 	uint8_t bytes[OFI_RDM_CMWIRE_LEN];
 
-	cm.reason = reason;
-	ofi_rdm_cmwire_build(bytes, &cm);
+	ofi_rdm_cmwire_build(bytes, cm);
 	return vrb_cm_pack(wire, bytes, sizeof(bytes));
+}
+
+uint8_t vrb_rdm_conn_data(const struct ofi_rdm_peer *peer, enum ofi_rdm_cmwire_kind kind,
+			  uint8_t *wire)
+{
+	const struct ofi_rdm_cmwire cm = vrb_rdm_conn_words(peer, kind);
+
+	return pack(&cm, wire);
+}
+
+uint8_t vrb_rdm_conn_reject_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_reason reason,
+				 uint8_t *wire)
+{
+	struct ofi_rdm_cmwire cm = own_words(ep, OFI_RDM_CMWIRE_REJECT);
+
+	cm.reason = reason;
+	return pack(&cm, wire);
 }
 
 bool vrb_rdm_conn_addr(const struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm,

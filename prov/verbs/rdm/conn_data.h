@@ -9,17 +9,17 @@
 #include "prov/rdm/peer.h"
 #include "rc_conn.h"
 
-/* Returns the message with the endpoint's own values. */
-struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind,
-					 uint64_t expected);
+/* Returns the message to a peer with the endpoint's own values. */
+struct ofi_rdm_cmwire vrb_rdm_conn_words(const struct ofi_rdm_peer *peer,
+					 enum ofi_rdm_cmwire_kind kind);
 /* Writes 16 bytes; IPv4 as ::ffff:a.b.c.d. */
 void vrb_rdm_conn_ip(uint8_t *ip, const struct sockaddr *sa);
-/*
- * Packs the private data of a message to a peer whose incarnation is `expected`. Returns its
- * length.
- */
-uint8_t vrb_rdm_conn_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_kind kind,
-			  enum ofi_rdm_cmwire_reason reason, uint64_t expected, uint8_t *wire);
+/* Packs the private data of a request or a reply to a peer. Returns its length. */
+uint8_t vrb_rdm_conn_data(const struct ofi_rdm_peer *peer, enum ofi_rdm_cmwire_kind kind,
+			  uint8_t *wire);
+/* The same for a reject, also to a peer that is not known. */
+uint8_t vrb_rdm_conn_reject_data(const struct ofi_rdm_ep *ep, enum ofi_rdm_cmwire_reason reason,
+				 uint8_t *wire);
 enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 					   struct ofi_rdm_cmwire *cm);
 /* Stores what a peer says about itself. */

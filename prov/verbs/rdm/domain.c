@@ -22,6 +22,7 @@ static const struct fi_ops_domain domain_ops = {
 	.av_open = ofi_rdm_av_open,
 	.cq_open = vrb_rc_cq_open,
 	.endpoint = vrb_rc_open,
+	.scalable_ep = vrb_rc_sep_open,
 	.cntr_open = vrb_cntr_open,
 	.poll_open = ofi_poll_open,
 	.stx_ctx = vrb_stx_open,

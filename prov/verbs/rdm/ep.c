@@ -8,6 +8,7 @@
 #include "conn.h"
 #include "prov/rdm/cq.h"
 #include "prov/rdm/ep.h"
+#include "prov/rdm/sep.h"
 #include "prov/rdm/srx.h"
 #include "mem.h"
 #include "rc.h"
@@ -213,6 +214,12 @@ int vrb_rc_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep
 	rc->recent_qp = VRB_RDM_NO_QP;
 	SLIST_INIT(&rc->conns.dead_conns);
 	return ofi_rdm_ep_open(&rc->rdm, &domain->base, info, &xport, &config, ep, context);
+}
+
+int vrb_rc_sep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **sep,
+		    void *context)
+{
+	return ofi_rdm_sep_open(fid, info, vrb_rc_open, sep, context);
 }
 
 void vrb_rc_free(struct ofi_rdm_ep *ep)

@@ -32,11 +32,14 @@ static const struct vrb_rdm_secret *secret_of(const struct vrb_rc_conn *conn)
 static int take_av_key(struct vrb_rc_conn *conn)
 {
 	const struct ofi_rdm_ep *ep = conn->ep;
+	struct ofi_rdm_addr base = conn->peer->addr;
 	const struct ofi_rdm_av_key *key;
 
 	if (!vrb_rdm_secret_is_av(ep->info, ep->domain->info))
 		return 0;
-	key = ofi_rdm_av_key_of(ep->av, &conn->peer->addr);
+	/* The contexts of a scalable endpoint have its key. */
+	ofi_rdm_addr_shift(&base, -conn->peer->context);
+	key = ofi_rdm_av_key_of(ep->av, &base);
 	return key ? vrb_rdm_secret_make(key->bytes, key->len, &conn->proof->secret) : 0;
 }
 
@@ -79,8 +82,7 @@ static void proof_complete(struct vrb_rc_conn *conn, uint32_t qp_num)
 /* With a secret, random bytes replace the address. */
 static int proof_message(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_kind kind, uint8_t *bytes)
 {
-	struct ofi_rdm_cmwire cm =
-		vrb_rdm_conn_words(conn->ep, kind, vrb_rc_peer(conn->peer)->policy.known);
+	struct ofi_rdm_cmwire cm = vrb_rdm_conn_words(conn->peer, kind);
 
 	cm.flags |= OFI_RDM_CMWIRE_SECRET;
 	if (getrandom(cm.addr, sizeof(cm.addr), 0) != sizeof(cm.addr))

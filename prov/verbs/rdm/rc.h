@@ -113,6 +113,8 @@ static inline struct vrb_domain *vrb_rc_domain(const struct ofi_rdm_ep *ep)
 struct ofi_rdm_xport vrb_rdm_rc(const struct vrb_domain *domain, const struct fi_info *info);
 /* Opens an endpoint that uses this transport. */
 int vrb_rc_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+int vrb_rc_sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
+		    void *context);
 int vrb_rc_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
 		    void *context);
 int vrb_rc_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,

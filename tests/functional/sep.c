@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Scalable endpoints, each with a completion queue for each index. */
+#include "sep.h"
+
+#include <string.h>
+
+static struct fi_info *sep_info(enum fi_threading threading)
+{
+	struct fi_info *info, *hints = fi_allocinfo();
+
+	CHECK(hints);
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->tx_ctx_cnt = hints->ep_attr->rx_ctx_cnt = SEP_MANY;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_NAMED_RX_CTX | FI_DIRECTED_RECV |
+		      FI_SOURCE;
+	hints->domain_attr->mr_mode = RDM_PROV_KEYS;
+	hints->domain_attr->threading = threading;
+	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
+	hints->fabric_attr->prov_name = strdup("verbs");
+	OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info));
+	fi_freeinfo(hints);
+	EQUAL(info->ep_attr->tx_ctx_cnt, SEP_MANY);
+	EQUAL(info->ep_attr->rx_ctx_cnt, SEP_MANY);
+	CHECK(info->domain_attr->max_ep_tx_ctx >= SEP_MANY);
+	CHECK(info->domain_attr->max_ep_rx_ctx >= SEP_MANY);
+	return info;
+}
+
+static void open_index(struct sep_pair *pair, struct sep_side *side, int i)
+{
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED };
+
+	OK(fi_cq_open(pair->domain, &cq, &side->cq[i], NULL));
+	OK(fi_tx_context(side->sep, i, NULL, &side->tx[i], NULL));
+	OK(fi_rx_context(side->sep, i, NULL, &side->rx[i], NULL));
+	EQUAL(side->tx[i]->fid.fclass, FI_CLASS_TX_CTX);
+	EQUAL(side->rx[i]->fid.fclass, FI_CLASS_RX_CTX);
+	OK(fi_ep_bind(side->tx[i], &side->cq[i]->fid, FI_TRANSMIT));
+	OK(fi_ep_bind(side->rx[i], &side->cq[i]->fid, FI_RECV));
+	OK(fi_enable(side->tx[i]));
+	OK(fi_enable(side->rx[i]));
+}
+
+static void open_side(struct sep_pair *pair, struct sep_side *side)
+{
+	struct fi_av_attr av = { .type = FI_AV_TABLE, .rx_ctx_bits = SEP_BITS };
+	int i;
+
+	OK(fi_av_open(pair->domain, &av, &side->av, NULL));
+	OK(fi_scalable_ep(pair->domain, pair->info, &side->sep, NULL));
+	EQUAL(side->sep->fid.fclass, FI_CLASS_SEP);
+	OK(fi_scalable_ep_bind(side->sep, &side->av->fid, 0));
+	OK(fi_enable(side->sep));
+	for (i = 0; i < SEP_MANY; i++)
+		open_index(pair, side, i);
+}
+
+static void introduce(struct sep_side *side, struct sep_side *peer)
+{
+	char name[128];
+	size_t len = sizeof(name);
+
+	OK(fi_getname(&peer->sep->fid, name, &len));
+	RETURNS(fi_av_insert(side->av, name, 1, &side->peer, 0, NULL), 1);
+}
+
+void sep_open(struct sep_pair *pair, enum fi_threading threading)
+{
+	memset(pair, 0, sizeof(*pair));
+	pair->info = sep_info(threading);
+	OK(fi_fabric(pair->info->fabric_attr, &pair->fabric, NULL));
+	OK(fi_domain(pair->fabric, pair->info, &pair->domain, NULL));
+	open_side(pair, &pair->side[0]);
+	open_side(pair, &pair->side[1]);
+	introduce(&pair->side[0], &pair->side[1]);
+	introduce(&pair->side[1], &pair->side[0]);
+}
+
+void sep_close(struct sep_pair *pair)
+{
+	struct sep_side *side;
+	int i;
+
+	for (side = pair->side; side < pair->side + 2; side++) {
+		RETURNS(fi_close(&side->sep->fid), -FI_EBUSY);
+		for (i = 0; i < SEP_MANY; i++) {
+			OK(fi_close(&side->tx[i]->fid));
+			OK(fi_close(&side->rx[i]->fid));
+			OK(fi_close(&side->cq[i]->fid));
+		}
+		OK(fi_close(&side->sep->fid));
+		OK(fi_close(&side->av->fid));
+	}
+	OK(fi_close(&pair->domain->fid));
+	OK(fi_close(&pair->fabric->fid));
+	fi_freeinfo(pair->info);
+}
+
+fi_addr_t sep_addr(const struct sep_pair *pair, int side, int index)
+{
+	return fi_rx_addr(pair->side[side].peer, index, SEP_BITS);
+}
+
+static void poll_others(struct sep_pair *pair, const struct fid_cq *but)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fid_cq *cq;
+	int i;
+
+	for (i = 0; i < 2 * SEP_MANY; i++) {
+		cq = pair->side[i / SEP_MANY].cq[i % SEP_MANY];
+		if (cq != but)
+			RETURNS(fi_cq_read(cq, &entry, 0), -FI_EAGAIN);
+	}
+}
+
+struct fi_cq_tagged_entry sep_wait(struct sep_pair *pair, int side, int index, fi_addr_t *source)
+{
+	struct fid_cq *cq = pair->side[side].cq[index];
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error = { 0 };
+	uint64_t end = deadline();
+	ssize_t ret;
+
+	while ((ret = fi_cq_readfrom(cq, &entry, 1, source)) == -FI_EAGAIN) {
+		poll_others(pair, cq);
+		pause_until(end, "a completion");
+	}
+	if (ret == -FI_EAVAIL && fi_cq_readerr(cq, &error, 0) == 1)
+		FAIL("%s", fi_strerror(error.err));
+	EQUAL(ret, 1);
+	return entry;
+}

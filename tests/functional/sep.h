@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Scalable endpoints, each with a completion queue for each index. */
+#ifndef SEP_H
+#define SEP_H
+
+#include "rdm.h"
+
+enum { SEP_MANY = 4, SEP_BITS = 3 };
+
+struct sep_side {
+	struct fid_ep *sep, *tx[SEP_MANY], *rx[SEP_MANY];
+	struct fid_cq *cq[SEP_MANY];
+	struct fid_av *av;
+	fi_addr_t peer; /* the other side */
+};
+
+struct sep_pair {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct sep_side side[2];
+};
+
+/* Opens two scalable endpoints with SEP_MANY contexts of each direction that know each other. */
+void sep_open(struct sep_pair *pair, enum fi_threading threading);
+void sep_close(struct sep_pair *pair);
+/* The address of a context of the other side. */
+fi_addr_t sep_addr(const struct sep_pair *pair, int side, int index);
+/* Waits for a completion on one queue; all queues make progress. */
+struct fi_cq_tagged_entry sep_wait(struct sep_pair *pair, int side, int index, fi_addr_t *source);
+
+#endif
