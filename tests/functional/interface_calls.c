@@ -367,6 +367,7 @@ static void try_collectives(void)
 static void try_multicast(void)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
+	uint64_t end;
 
 	inet_pton(AF_INET, "239.1.2.3", &in.sin_addr);
 	if (group) {
@@ -376,6 +377,10 @@ static void try_multicast(void)
 		TRY_VALUE(fi_mc_addr, true);
 	}
 	TRY(fi_join, fi_join(ep, &in, 0, &group, NULL));
+	/* The address is known once the group is joined. */
+	for (end = now_ms() + 5000; group && fi_mc_addr(group) == FI_ADDR_NOTAVAIL;)
+		if (now_ms() > end)
+			break;
 	if (kind != FI_EP_RDM)
 		TRY_VALUE(fi_mc_addr, group && fi_mc_addr(group) != FI_ADDR_NOTAVAIL);
 	if (group)
