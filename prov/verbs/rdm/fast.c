@@ -85,10 +85,12 @@ OFI_INLINE ssize_t fast_send_any(struct fid_ep *fid, bool tagged, const void *bu
 	struct ofi_rdm_ep *ep = ofi_rdm(fid);
 	const struct vrb_rdm_fast *fast = &vrb_rc(ep)->fast[tagged];
 
-	if (len < fast->end && buf &&
+	if (ofi_unlikely(!buf))
+		return ofi_rdm_send_one(fid, buf, len, addr, tag, context, tagged);
+	if (len < fast->end &&
 	    send_inline(ep, tagged, buf, len, addr, tag, context, fast->flags, nolock))
 		return 0;
-	if (len > vrb_rc(ep)->inline_max && len <= ep->proto.eager && fast->end && buf &&
+	if (len > vrb_rc(ep)->inline_max && len <= ep->proto.eager && fast->end &&
 	    send_bounced(ep, tagged, buf, len, addr, tag, context))
 		return 0;
 	return ofi_rdm_send_one(fid, buf, len, addr, tag, context, tagged);
