@@ -393,15 +393,11 @@ static void try_scalable(void)
 	struct fid_ep *sep = NULL, *tx = NULL, *rx = NULL;
 
 	TRY(fi_scalable_ep, fi_scalable_ep(domain, info, &sep, NULL));
-	if (!sep) {
-		tried("Calls", "fi_scalable_ep_bind", -FI_ENOSYS);
-		tried("Calls", "fi_tx_context", -FI_ENOSYS);
-		tried("Calls", "fi_rx_context", -FI_ENOSYS);
+	TRY(fi_scalable_ep_bind, sep ? fi_scalable_ep_bind(sep, &av->fid, 0) : -FI_ENOSYS);
+	TRY(fi_tx_context, sep ? fi_tx_context(sep, 0, NULL, &tx, NULL) : -FI_ENOSYS);
+	TRY(fi_rx_context, sep ? fi_rx_context(sep, 0, NULL, &rx, NULL) : -FI_ENOSYS);
+	if (!sep)
 		return;
-	}
-	TRY(fi_scalable_ep_bind, fi_scalable_ep_bind(sep, &av->fid, 0));
-	TRY(fi_tx_context, fi_tx_context(sep, 0, NULL, &tx, NULL));
-	TRY(fi_rx_context, fi_rx_context(sep, 0, NULL, &rx, NULL));
 	OK(fi_close(&tx->fid));
 	OK(fi_close(&rx->fid));
 	OK(fi_close(&sep->fid));
