@@ -228,6 +228,7 @@ static int context_enable(struct context *context)
 {
 	struct sep *sep = context->sep;
 	struct ofi_rdm_ep *ep = context->head.endpoint;
+	uint64_t needs = ep->info->caps & (context->rx ? FI_RECV : FI_SEND);
 	bool has_cq = context->rx ? ep->rx_cq || ep->cntrs[OFI_RDM_RECV]
 				  : ep->tx_cq || ep->cntrs[OFI_RDM_SEND];
 	int ret = 0;
@@ -236,7 +237,7 @@ static int context_enable(struct context *context)
 		return ofi_refuse(
 			sep->domain->prov, FI_LOG_EP_CTRL, -FI_ENOAV,
 			"fi_enable: no address vector is bound to the scalable endpoint\n");
-	if (!has_cq)
+	if (needs && !has_cq)
 		return ofi_refuse(sep->domain->prov, FI_LOG_EP_CTRL, -FI_ENOCQ,
 				  "fi_enable: no completion queue is bound to the context\n");
 	ofi_lock(&sep->lock);

@@ -58,6 +58,9 @@ static void all_fail(void)
 
 static void gone(struct child *parent, void *arg)
 {
+	uint64_t end;
+	ssize_t ret;
+
 	(void)parent;
 	(void)arg;
 	srx_open(&scene, FI_MSG | FI_TAGGED);
@@ -68,7 +71,12 @@ static void gone(struct child *parent, void *arg)
 	RETURNS(fi_recv(scene.srx, in[0], LEN, NULL, FI_ADDR_UNSPEC, in[0]), -FI_ENODEV);
 	RETURNS(fi_trecv(scene.ep[SRX_X], in[0], LEN, NULL, FI_ADDR_UNSPEC, 1, 0, in[0]),
 		-FI_ENODEV);
-	RETURNS(fi_tsend(scene.ep[SRX_A], out, LEN, NULL, scene.addr[SRX_X], 1, NULL), -FI_ENODEV);
+	/* The endpoints notice it one after the other. */
+	for (end = deadline(); (ret = fi_tsend(scene.ep[SRX_A], out, LEN, NULL, scene.addr[SRX_X],
+					       1, NULL)) != -FI_ENODEV;) {
+		OK(ret);
+		pause_until(end, "the endpoint to notice");
+	}
 	srx_close(&scene);
 }
 

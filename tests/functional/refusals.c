@@ -168,7 +168,10 @@ static void of_domains(void)
 	}
 	REFUSED(fi_poll_open(domain, &poll_attr, &set));
 	REFUSED(fi_poll_open(domain, &poll_attr, NULL));
-	LACKS(fi_scalable_ep(domain, info, &other, NULL));
+	if (info->domain_attr->max_ep_tx_ctx > 1)
+		REFUSED(fi_scalable_ep(domain, info, NULL, NULL));
+	else
+		LACKS(fi_scalable_ep(domain, info, &other, NULL));
 	if (info->domain_attr->max_ep_stx_ctx)
 		REFUSED(fi_stx_context(domain, NULL, NULL, NULL));
 	else
