@@ -100,7 +100,7 @@ int ofi_rdm_proto_rndv_announce(struct ofi_rdm_proto_out *out)
 	if (out->level == OFI_RDM_PROTO_DELIVERY)
 		rts.flags |= OFI_RDM_WIRE_WANT_ACK;
 	rts.count = put_regions(list, out->iov, out->count, out->mr);
-	/* Without its completion nothing would tell a peer whose turn it is from one that is gone. */
+	/* Without a completion nothing would show that a peer whose turn it is has vanished. */
 	ret = ofi_rdm_proto_control(out->peer, &rts, out);
 	if (ret)
 		return ret;
