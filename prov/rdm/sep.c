@@ -117,9 +117,7 @@ static int part_open(struct sep *sep, size_t index)
 		return ret;
 	part->ep = ofi_rdm_self(fid);
 	part->ep->context = (uint8_t)index;
-	if (sep->av)
-		ret = ofi_rdm_bind(&fid->fid, &sep->av->base.fid.fid, 0);
-	return ret;
+	return sep->av ? ofi_rdm_bind(&fid->fid, &sep->av->base.fid.fid, 0) : 0;
 }
 
 static void part_close(struct part *part)

@@ -4,15 +4,14 @@
 
 #include <string.h>
 
-static struct fi_info *sep_info(enum fi_threading threading)
+static struct fi_info *sep_info(enum fi_threading threading, uint64_t caps)
 {
 	struct fi_info *info, *hints = fi_allocinfo();
 
 	CHECK(hints);
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->ep_attr->tx_ctx_cnt = hints->ep_attr->rx_ctx_cnt = SEP_MANY;
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_NAMED_RX_CTX | FI_DIRECTED_RECV |
-		      FI_SOURCE;
+	hints->caps = caps;
 	hints->domain_attr->mr_mode = RDM_PROV_KEYS;
 	hints->domain_attr->threading = threading;
 	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
@@ -36,7 +35,9 @@ static void open_index(struct sep_pair *pair, struct sep_side *side, int i)
 	EQUAL(side->tx[i]->fid.fclass, FI_CLASS_TX_CTX);
 	EQUAL(side->rx[i]->fid.fclass, FI_CLASS_RX_CTX);
 	OK(fi_ep_bind(side->tx[i], &side->cq[i]->fid, FI_TRANSMIT));
-	OK(fi_ep_bind(side->rx[i], &side->cq[i]->fid, FI_RECV));
+	/* Who receives nothing needs no completion queue for it. */
+	if (pair->info->caps & (FI_MSG | FI_TAGGED))
+		OK(fi_ep_bind(side->rx[i], &side->cq[i]->fid, FI_RECV));
 	OK(fi_enable(side->tx[i]));
 	OK(fi_enable(side->rx[i]));
 }
@@ -66,8 +67,15 @@ static void introduce(struct sep_side *side, struct sep_side *peer)
 
 void sep_open(struct sep_pair *pair, enum fi_threading threading)
 {
+	sep_open_caps(pair, threading,
+		      FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_NAMED_RX_CTX | FI_DIRECTED_RECV |
+			      FI_SOURCE);
+}
+
+void sep_open_caps(struct sep_pair *pair, enum fi_threading threading, uint64_t caps)
+{
 	memset(pair, 0, sizeof(*pair));
-	pair->info = sep_info(threading);
+	pair->info = sep_info(threading, caps);
 	OK(fi_fabric(pair->info->fabric_attr, &pair->fabric, NULL));
 	OK(fi_domain(pair->fabric, pair->info, &pair->domain, NULL));
 	open_side(pair, &pair->side[0]);

@@ -23,6 +23,8 @@ struct sep_pair {
 
 /* Opens two scalable endpoints with SEP_MANY contexts of each direction that know each other. */
 void sep_open(struct sep_pair *pair, enum fi_threading threading);
+/* The same with these capabilities instead of all. */
+void sep_open_caps(struct sep_pair *pair, enum fi_threading threading, uint64_t caps);
 void sep_close(struct sep_pair *pair);
 /* The address of a context of the other side. */
 fi_addr_t sep_addr(const struct sep_pair *pair, int side, int index);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Each transmit context of a scalable endpoint reaches each receive context of another, and only
- * that one; messages, writes and atomics. The source is the endpoint, whichever its context.
+ * that one; messages, writes and atomics, also without messages. The source is the endpoint,
+ * whichever its context.
  */
 #include <stdio.h>
 #include "sep.h"
@@ -48,6 +49,17 @@ static void remote_memory(struct sep_pair *pair, int tx, int rx)
 	OK(fi_close(&mr->fid));
 }
 
+/* As one-sided communication of Open MPI does it. */
+static void one_sided(void)
+{
+	struct sep_pair pair;
+
+	sep_open_caps(&pair, FI_THREAD_SAFE, FI_RMA | FI_ATOMIC | FI_NAMED_RX_CTX);
+	remote_memory(&pair, 1, 2);
+	remote_memory(&pair, 0, 0);
+	sep_close(&pair);
+}
+
 static void test(void)
 {
 	struct sep_pair pair;
@@ -65,6 +77,7 @@ static void test(void)
 	sep_wait(&pair, 1, 0, &(fi_addr_t){ 0 });
 	sep_wait(&pair, 0, 3, &(fi_addr_t){ 0 });
 	sep_close(&pair);
+	one_sided();
 }
 
 int main(void)

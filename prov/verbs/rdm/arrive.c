@@ -126,6 +126,7 @@ static void take_any(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn, const stru
 	}
 	vrb_rc(ep)->recent_qp = conn->qp_num;
 	vrb_rc(ep)->recent_src = conn->peer->proto.src;
+	vrb_rc(ep)->recent_number = conn->peer->number;
 	if (ofi_rdm_wire_is_fast(bytes, wc->byte_len, true))
 		take_fast(conn, rx, wc->byte_len, true);
 	else if (ofi_rdm_wire_is_fast(bytes, wc->byte_len, false))

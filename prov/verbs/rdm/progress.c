@@ -127,7 +127,7 @@ OFI_INLINE bool direct_matched(struct ofi_rdm_ep *ep, const struct ibv_wc *wc)
 	vrb_rdm_take_matched(ep, wc, &a, direct->at);
 	ofi_rdm_direct_advance(direct, sizeof(struct fi_cq_tagged_entry),
 			       ofi_unlikely(direct->src)
-				       ? ofi_rdm_peer_source(ep->peers[vrb_rc(ep)->recent_src])
+				       ? ofi_rdm_peer_source(ep->peers[vrb_rc(ep)->recent_number])
 				       : 0);
 	if (ofi_unlikely(--vrb_rc(ep)->rx.above < 0))
 		vrb_rdm_refill(ep);

@@ -74,7 +74,9 @@ struct vrb_rc_ep {
 	/* Connections. */
 	struct vrb_rc_conn *by_qp[VRB_RDM_QP_BUCKETS];
 	uint32_t recent_qp;  /* live connection of a peer that is up and marked as used, or none */
-	uint32_t recent_src; /* the peer's number */
+	uint32_t recent_src; /* the number that the peer's messages have for matching */
+	/* The peer's own number; the contexts of a scalable endpoint share recent_src. */
+	uint32_t recent_number;
 	struct vrb_rdm_conns conns;
 
 	struct ofi_rdm_ep rdm; /* last, as ofi_stats_alloc() requires for its record */

@@ -155,7 +155,7 @@ static OFI_OUTLINE ssize_t read_unexpected(struct ofi_rdm_ep *ep)
 	struct vrb_rdm_rx *rx = vrb_rdm_rx_of(vrb_rc(ep)->wc);
 	uint64_t tag = ofi_rdm_wire_fast_tag((const void *)(uintptr_t)rx->sge.addr);
 
-	vrb_rdm_keep_fast(ep->peers[vrb_rc(ep)->recent_src], rx, vrb_rc(ep)->wc->byte_len, true,
+	vrb_rdm_keep_fast(ep->peers[vrb_rc(ep)->recent_number], rx, vrb_rc(ep)->wc->byte_len, true,
 			  tag);
 	return read_packet(cq, ep, -FI_EAGAIN, ep->biased);
 }
