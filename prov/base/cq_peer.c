@@ -56,7 +56,7 @@ static ssize_t peer_read(struct fid_cq *cq, void *buf, size_t count)
 	return ret < 0 || n > 0 || n == -FI_EAVAIL ? ret : n;
 }
 
-/* strerror is the provider's own: the owner passes on what the peer's errors mean. */
+/* Uses the provider's own strerror, because the owner passes on the peer's errors. */
 static const char *peer_strerror(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 				 size_t len)
 {

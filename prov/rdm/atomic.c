@@ -36,17 +36,6 @@ size_t ofi_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_o
 	return payload / size / (ofi_rdm_atomic_is_swap(op) ? 2 : 1);
 }
 
-/* Returns the number of elements, or SIZE_MAX, which exceeds every limit, if the sum overflows. */
-static size_t ioc_elements(const struct fi_ioc *ioc, size_t count)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < count; i++)
-		if (__builtin_add_overflow(n, ioc[i].count, &n))
-			return SIZE_MAX;
-	return n;
-}
-
 static bool is_bad(const struct fi_ioc *ioc, size_t count)
 {
 	size_t i;
@@ -77,13 +66,14 @@ static int atomic_check(const struct ofi_rdm_ep *ep, enum fi_op_type type,
 	if (!*n || *n > max)
 		return *n ? -FI_E2BIG : -FI_EINVAL;
 	if (!is_read(type, a) && (is_bad(a->msg.msg_iov, a->msg.iov_count) ||
-				  ioc_elements(a->msg.msg_iov, a->msg.iov_count) != *n))
+				  ofi_rdm_ioc_elements(a->msg.msg_iov, a->msg.iov_count) != *n))
 		return -FI_EINVAL;
-	if (type == FI_OP_COMPARE_ATOMIC && (is_bad(a->compare, a->compare_count) ||
-					     ioc_elements(a->compare, a->compare_count) != *n))
+	if (type == FI_OP_COMPARE_ATOMIC &&
+	    (is_bad(a->compare, a->compare_count) ||
+	     ofi_rdm_ioc_elements(a->compare, a->compare_count) != *n))
 		return -FI_EINVAL;
-	if (type != FI_OP_ATOMIC &&
-	    (is_bad(a->result, a->result_count) || ioc_elements(a->result, a->result_count) != *n))
+	if (type != FI_OP_ATOMIC && (is_bad(a->result, a->result_count) ||
+				     ofi_rdm_ioc_elements(a->result, a->result_count) != *n))
 		return -FI_EINVAL;
 	return ep->enabled ? 0 : ofi_rdm_not_enabled(ep);
 }

@@ -8,6 +8,7 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_domain.h>
 #include "prov/base/domain.h"
+#include "proto.h"
 #include "wire.h"
 
 static inline bool ofi_rdm_atomic_is_swap(enum fi_op op)
@@ -26,6 +27,20 @@ static inline bool ofi_rdm_atomic_is_defined(enum fi_datatype datatype, enum fi_
  * type.
  */
 size_t ofi_rdm_atomic_count(size_t payload, enum fi_datatype datatype, enum fi_op op);
+/*
+ * Returns the number of elements of at most OFI_RDM_PROTO_IOV buffers, or SIZE_MAX, which exceeds
+ * every limit, if the sum overflows.
+ */
+static inline size_t ofi_rdm_ioc_elements(const struct fi_ioc *ioc, size_t count)
+{
+	size_t i, n = 0;
+
+	for (i = 0; ioc && i < count && i < OFI_RDM_PROTO_IOV; i++)
+		if (__builtin_add_overflow(n, ioc[i].count, &n))
+			return SIZE_MAX;
+	return n;
+}
+
 int ofi_rdm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 			 struct fi_atomic_attr *attr, uint64_t flags);
 

@@ -11,25 +11,14 @@
 	(FI_COMPLETION | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
 	 FI_DELIVERY_COMPLETE | FI_TRIGGER)
 
-/* Returns the number of elements, or SIZE_MAX, which exceeds every limit, if the sum overflows. */
-static size_t ioc_elements(const struct fi_ioc *ioc, size_t count)
-{
-	size_t i, n = 0;
-
-	for (i = 0; ioc && i < count && i < OFI_RDM_PROTO_IOV; i++)
-		if (__builtin_add_overflow(n, ioc[i].count, &n))
-			return SIZE_MAX;
-	return n;
-}
-
 /* The remote region has the size of the result, or of the operands if nothing is fetched. */
 static ssize_t to_region(struct fid_ep *fid, enum fi_op_type type, struct ofi_atomic_args *args,
 			 uint64_t remote, uint64_t key, uint64_t flags)
 {
 	const struct fi_rma_ioc rma = {
 		remote,
-		args->result ? ioc_elements(args->result, args->result_count)
-			     : ioc_elements(args->msg.msg_iov, args->msg.iov_count),
+		args->result ? ofi_rdm_ioc_elements(args->result, args->result_count)
+			     : ofi_rdm_ioc_elements(args->msg.msg_iov, args->msg.iov_count),
 		key,
 	};
 

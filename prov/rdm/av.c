@@ -238,13 +238,14 @@ void ofi_rdm_av_set_key(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, 
 
 bool ofi_rdm_av_knows(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, uint8_t *context)
 {
+	bool known = ofi_rdm_av_find(av, addr) != FI_ADDR_NOTAVAIL;
 	struct ofi_rdm_addr base = *addr;
 
-	if (ofi_rdm_av_find(av, addr) == FI_ADDR_NOTAVAIL && *context >> av->context_bits == 0 &&
+	if (!known && *context && *context >> av->context_bits == 0 &&
 	    ofi_rdm_addr_shift(&base, -*context))
 		return ofi_rdm_av_find(av, &base) != FI_ADDR_NOTAVAIL;
 	*context = 0;
-	return ofi_rdm_av_find(av, addr) != FI_ADDR_NOTAVAIL;
+	return known;
 }
 
 void ofi_rdm_av_bind(struct ofi_rdm_av *av, struct ofi_rdm_ep *ep)

@@ -321,7 +321,7 @@ void ofi_rdm_proto_revoked(struct ofi_rdm_proto_peer *peer, struct ofi_rdm_proto
 void ofi_rdm_proto_bound(struct ofi_rdm_proto_peer *peer);
 /* Lets waiting peers go on after bytes were returned to the budget. */
 void ofi_rdm_proto_resume(struct ofi_rdm_proto *proto);
-/* What ofi_rdm_proto_progress() does if there is anything to do. */
+/* Sends what is queued and resumes peers; ofi_rdm_proto_progress() calls it if there is any. */
 void ofi_rdm_proto_go_on(struct ofi_rdm_proto_peer *peer);
 
 static inline bool ofi_rdm_proto_owes(const struct ofi_rdm_proto_peer *peer)

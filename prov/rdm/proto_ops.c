@@ -85,7 +85,7 @@ int ofi_rdm_proto_open(struct ofi_rdm_ep *ep, const struct ofi_rdm_xport *xport,
 	ofi_rdm_match_init(&ep->proto.match[1], ep->buckets + 2 * buckets,
 			   ep->buckets + 3 * buckets, MATCH_BITS);
 	ret = ofi_rdm_proto_init(&ep->proto, &proto_ops_ops, xport, config);
-	/* Of device memory, whether the local device may write to it is the endpoint's option. */
+	/* An option of the endpoint says whether the local device may write to device memory. */
 	ep->proto.config.descriptors = !ep->hmem;
 	ep->proto.config.device = ep->hmem;
 	return ret;

@@ -171,7 +171,7 @@ static const char *read_policy(bool *none)
 	return NULL;
 }
 
-/* Of a single device it does not matter where it is, and asking costs a file. */
+/* The place of a single device does not matter, and finding it costs the reading of a file. */
 static bool has_several(const struct vrb_snapshot *snapshot)
 {
 	const struct vrb_device *dev;

@@ -28,7 +28,7 @@ struct vrb_domain_rdm {
 	/* Makes all endpoints progress when the counter is read. Returns 0 or -FI_E*. */
 	int (*watch)(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
 	void (*unwatch)(struct ofi_rdm_domain_progress *all, struct ofi_cntr *cntr);
-	/* For deferred work. */
+	/* These serve deferred work. */
 	const struct ofi_work_ops *work;
 	ofi_work_find *work_find;
 };
