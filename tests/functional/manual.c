@@ -74,6 +74,10 @@ static void with_rdm(void *arg)
 	run_example();
 	OK(fi_close(&mr->fid));
 	OK(fi_close(&peer_mr->fid));
+	OK(fi_close(&ep->fid));
+	pair.side[0].ep = NULL;
+	if (cntr)
+		OK(fi_close(&cntr->fid));
 	rdm_close(&pair);
 	free(buf);
 	free(peer_buf);

@@ -10,6 +10,7 @@ struct fid_cq *cq;
 struct fid_av *av;
 struct fid_ep *ep;
 fi_addr_t peer, self;
+struct fid_cntr *cntr;
 struct fid_mr *mr;
 char *buf;
 size_t len = SNIPPET_LEN;

@@ -41,6 +41,7 @@ extern struct fid_cq *cq; /* format FI_CQ_FORMAT_TAGGED */
 extern struct fid_av *av; /* not for connected endpoints */
 extern struct fid_ep *ep;
 extern fi_addr_t peer, self;
+extern struct fid_cntr *cntr; /* NULL; if an example opens it, it is closed after ep */
 extern struct fid_mr *mr; /* buf, with every access */
 extern char *buf;	  /* SNIPPET_LEN bytes */
 extern size_t len;	  /* SNIPPET_LEN */
