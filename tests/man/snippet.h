@@ -42,9 +42,9 @@ extern struct fid_av *av; /* not for connected endpoints */
 extern struct fid_ep *ep;
 extern fi_addr_t peer, self;
 extern struct fid_cntr *cntr; /* NULL; if an example opens it, it is closed after ep */
-extern struct fid_mr *mr; /* buf, with every access */
-extern char *buf;	  /* SNIPPET_LEN bytes */
-extern size_t len;	  /* SNIPPET_LEN */
+extern struct fid_mr *mr;     /* buf, with every access */
+extern char *buf;	      /* SNIPPET_LEN bytes */
+extern size_t len;	      /* SNIPPET_LEN */
 extern void *desc;
 
 /* Of the other endpoint, which is in the same process. */
