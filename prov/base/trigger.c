@@ -185,6 +185,7 @@ void ofi_triggers_add(struct ofi_triggers *triggers, struct ofi_trigger *trigger
 static bool matches(const struct ofi_trigger *trigger, const struct ofi_trigger_match *match)
 {
 	return (!match->owner || match->owner == trigger->owner) &&
+	       (!match->part || match->part == trigger->part) &&
 	       (!match->key || match->key == trigger->key) &&
 	       (!match->cntr || match->cntr == trigger->cntr);
 }

@@ -15,12 +15,16 @@
 
 struct ofi_cntr;
 
+/* The parts of an endpoint, whose work can be canceled separately. */
+enum { OFI_TRIGGER_SENDS = 1, OFI_TRIGGER_RECEIVES = 2 };
+
 /* One piece of work; the provider's data follows it in memory. */
 struct ofi_trigger {
 	struct ofi_cntr *cntr; /* referenced until the work is done */
 	uint64_t threshold;
 	bool errors;	   /* errors of the counter count toward the threshold, too */
 	const void *owner; /* work of one owner, such as an endpoint, stays in order; may be NULL */
+	uint8_t part;	   /* of the owner, or 0 */
 	const void *key;   /* identifies it to ofi_triggers_cancel(); may be NULL */
 	/*
 	 * Does the work. Returns 0, or -FI_EAGAIN if nothing was done and it must be called again.
@@ -45,10 +49,11 @@ struct ofi_triggers {
 	LIST_HEAD(, ofi_cntr) cntrs;   /* counters that work waits for */
 };
 
-/* Selects work for ofi_triggers_cancel(); NULL matches everything. */
+/* Selects work for ofi_triggers_cancel(); NULL and 0 match everything. */
 struct ofi_trigger_match {
 	const void *owner, *key;
 	const struct ofi_cntr *cntr;
+	uint8_t part;
 };
 
 void ofi_triggers_init(struct ofi_triggers *triggers);

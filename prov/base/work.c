@@ -85,6 +85,11 @@ static bool is_read(const struct ofi_call *call)
 	return call->type == FI_OP_FETCH_ATOMIC && call->atomic.msg.op == FI_ATOMIC_READ;
 }
 
+static bool is_recv(const struct ofi_call *call)
+{
+	return call->type == FI_OP_RECV || call->type == FI_OP_TRECV;
+}
+
 static void keep_atomic(struct ofi_work *work, struct ofi_atomic_args *args)
 {
 	struct fi_msg_atomic *msg = &args->msg;
@@ -270,6 +275,7 @@ static ssize_t work_new(const struct ofi_work_ops *ops, const struct ofi_work_ep
 	if (!work)
 		return -FI_ENOMEM;
 	work->trigger.owner = on->ep;
+	work->trigger.part = is_recv(call) ? OFI_TRIGGER_RECEIVES : OFI_TRIGGER_SENDS;
 	work->trigger.fire = work_fire;
 	work->trigger.drop = work_free;
 	work->ops = ops;

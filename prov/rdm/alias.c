@@ -71,11 +71,6 @@ static const struct fi_ops fid_ops = {
 	.ops_open = alias_ops_open,
 };
 
-bool ofi_rdm_is_alias(const struct fid *fid)
-{
-	return fid->ops == &fid_ops;
-}
-
 int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,
 		       const struct fi_alias *arg)
 {

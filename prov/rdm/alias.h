@@ -22,6 +22,5 @@
  */
 int ofi_rdm_alias_open(struct ofi_rdm_ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags,
 		       const struct fi_alias *arg);
-bool ofi_rdm_is_alias(const struct fid *fid);
 
 #endif

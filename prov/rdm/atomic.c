@@ -75,7 +75,7 @@ static int atomic_check(const struct ofi_rdm_ep *ep, enum fi_op_type type,
 	if (type != FI_OP_ATOMIC && (is_bad(a->result, a->result_count) ||
 				     ofi_rdm_ioc_elements(a->result, a->result_count) != *n))
 		return -FI_EINVAL;
-	return ep->enabled ? 0 : ofi_rdm_not_enabled(ep);
+	return ep->enabled & OFI_RDM_TX ? 0 : ofi_rdm_not_enabled(ep);
 }
 
 static size_t to_iov(struct iovec *iov, const struct fi_ioc *ioc, size_t count, size_t size)

@@ -241,8 +241,7 @@ bool ofi_rdm_av_knows(struct ofi_rdm_av *av, const struct ofi_rdm_addr *addr, ui
 	bool known = ofi_rdm_av_find(av, addr) != FI_ADDR_NOTAVAIL;
 	struct ofi_rdm_addr base = *addr;
 
-	if (!known && *context && *context >> av->context_bits == 0 &&
-	    ofi_rdm_addr_shift(&base, -*context))
+	if (!known && *context && ofi_rdm_addr_shift(&base, -*context))
 		return ofi_rdm_av_find(av, &base) != FI_ADDR_NOTAVAIL;
 	*context = 0;
 	return known;

@@ -45,6 +45,16 @@ static int bind_cq(struct ofi_rdm_ep *ep, struct ofi_rdm_cq *cq, uint64_t flags)
 	return 0;
 }
 
+int ofi_rdm_bind_cq(struct ofi_rdm_ep *ep, struct fid *cq, uint64_t flags)
+{
+	int ret;
+
+	ofi_rdm_lock(ep);
+	ret = bind_cq(ep, (struct ofi_rdm_cq *)cq, flags);
+	ofi_rdm_unlock(ep);
+	return ret;
+}
+
 static const uint64_t cntr_flags[] = {
 	[OFI_RDM_SEND] = FI_SEND,
 	[OFI_RDM_RECV] = FI_RECV,
@@ -203,6 +213,29 @@ int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			bfid->fclass);
 		return -FI_EINVAL;
 	}
+}
+
+static void release_cntr(struct ofi_rdm_ep *ep, int i)
+{
+	struct ofi_cntr *cntr = ep->cntrs[i];
+
+	if (!cntr)
+		return;
+	ofi_rdm_lock(ep);
+	ep->cntrs[i] = NULL;
+	ofi_rdm_unlock(ep);
+	if (ep->enabled)
+		ofi_cntr_unwatch(cntr, ep);
+	ofi_ref_put(&cntr->ref);
+}
+
+void ofi_rdm_release_cntrs(struct ofi_rdm_ep *ep, uint64_t flags)
+{
+	int i;
+
+	for (i = 0; i < OFI_RDM_COUNTS; i++)
+		if (flags & cntr_flags[i])
+			release_cntr(ep, i);
 }
 
 void ofi_rdm_unbind(struct ofi_rdm_ep *ep)

@@ -69,6 +69,8 @@ bool ofi_rdm_cq_ready(struct ofi_cq *cq);
 int ofi_rdm_cq_attach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx);
 /* Detaches the endpoint: reading the CQ no longer makes it progress. */
 void ofi_rdm_cq_detach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx);
+/* An endpoint that was attached with `tx` becomes one of the other direction. */
+void ofi_rdm_cq_turn(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx);
 /* Called after an endpoint of the CQ has joined a collective group. */
 void ofi_rdm_cq_renew(struct ofi_rdm_cq *cq);
 /* Wakes threads that sleep on the CQ. */

@@ -32,6 +32,31 @@ void ofi_rdm_cq_renew(struct ofi_rdm_cq *cq)
 	ofi_unlock(&cq->eps_lock);
 }
 
+static void link_ep(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
+{
+	if (tx)
+		LIST_INSERT_HEAD(&cq->tx_eps, ep, tx_link);
+	else
+		LIST_INSERT_HEAD(&cq->rx_eps, ep, rx_link);
+}
+
+static void unlink_ep(struct ofi_rdm_ep *ep, bool tx)
+{
+	if (tx)
+		LIST_REMOVE(ep, tx_link);
+	else
+		LIST_REMOVE(ep, rx_link);
+}
+
+void ofi_rdm_cq_turn(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
+{
+	ofi_lock(&cq->eps_lock);
+	unlink_ep(ep, tx);
+	link_ep(cq, ep, !tx);
+	set_only(cq);
+	ofi_unlock(&cq->eps_lock);
+}
+
 int ofi_rdm_cq_attach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
 {
 	int ret = ofi_cq_watch(&cq->base, ep->fd);
@@ -39,10 +64,7 @@ int ofi_rdm_cq_attach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
 	if (ret)
 		return ret;
 	ofi_lock(&cq->eps_lock);
-	if (tx)
-		LIST_INSERT_HEAD(&cq->tx_eps, ep, tx_link);
-	else
-		LIST_INSERT_HEAD(&cq->rx_eps, ep, rx_link);
+	link_ep(cq, ep, tx);
 	set_only(cq);
 	ofi_unlock(&cq->eps_lock);
 	return 0;
@@ -51,10 +73,7 @@ int ofi_rdm_cq_attach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
 void ofi_rdm_cq_detach(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, bool tx)
 {
 	ofi_lock(&cq->eps_lock);
-	if (tx)
-		LIST_REMOVE(ep, tx_link);
-	else
-		LIST_REMOVE(ep, rx_link);
+	unlink_ep(ep, tx);
 	set_only(cq);
 	ofi_unlock(&cq->eps_lock);
 	ofi_cq_unwatch(&cq->base, ep->fd);

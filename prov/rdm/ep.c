@@ -12,6 +12,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "alias.h"
+#include "attach.h"
 #include "domain_progress.h"
 #include "atomic.h"
 #include "av.h"
@@ -33,44 +34,11 @@
 
 #define DRAIN_MS 2000
 
-static void ep_detach(struct ofi_rdm_ep *ep)
+/* Returns 0 if everything that these directions need is bound. */
+static int ep_missing(const struct ofi_rdm_ep *ep, uint8_t halves)
 {
-	int i;
-
-	ofi_rdm_domain_progress_remove(ep->domain->progress, ep);
-	if (ep->attached > 0 && ep->tx_cq)
-		ofi_rdm_cq_detach(ep->tx_cq, ep, true);
-	if (ep->attached > 1 && ep->rx_cq && ep->rx_cq != ep->tx_cq)
-		ofi_rdm_cq_detach(ep->rx_cq, ep, false);
-	ep->attached = 0;
-	for (i = 0; i < OFI_RDM_COUNTS; i++)
-		if (ep->cntrs[i])
-			ofi_cntr_unwatch(ep->cntrs[i], ep);
-	ofi_cntr_unwatch_all(&ep->domain->triggers, &ep->deferred.watches);
-}
-
-static int ep_attach(struct ofi_rdm_ep *ep)
-{
-	int i, ret = 0;
-
-	if (ep->tx_cq)
-		ret = ofi_rdm_cq_attach(ep->tx_cq, ep, true);
-	ep->attached = !ret;
-	if (!ret && ep->rx_cq && ep->rx_cq != ep->tx_cq)
-		ret = ofi_rdm_cq_attach(ep->rx_cq, ep, false);
-	if (ret)
-		return ret;
-	ep->attached = 2;
-	ret = ofi_rdm_domain_progress_add(ep->domain->progress, ep);
-	for (i = 0; i < OFI_RDM_COUNTS && !ret; i++)
-		if (ep->cntrs[i])
-			ret = ofi_cntr_watch(ep->cntrs[i], &ofi_rdm_cntr_source, ep, ep->fd);
-	return ret;
-}
-
-static int ep_missing(const struct ofi_rdm_ep *ep)
-{
-	uint64_t caps = ep->info->caps;
+	uint64_t caps = ep->info->caps & ~((halves & OFI_RDM_TX ? 0 : FI_SEND) |
+					   (halves & OFI_RDM_RX ? 0 : FI_RECV));
 
 	if (!ep->av) {
 		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
@@ -100,33 +68,43 @@ static int ep_missing(const struct ofi_rdm_ep *ep)
 	return 0;
 }
 
-static int ep_enable(struct ofi_rdm_ep *ep)
+static int ep_attach(struct ofi_rdm_ep *ep)
 {
+	int ret = ep->enabled ? ofi_rdm_attach_cqs(ep) : ofi_rdm_attach(ep);
+
+	if (!ret)
+		return 0;
+	if (!ep->enabled)
+		ofi_rdm_detach(ep);
+	return ofi_refuse(ep->domain->prov, FI_LOG_EP_CTRL, ret,
+			  "fi_enable: registering the endpoint for progress: %s\n",
+			  fi_strerror(-ret));
+}
+
+int ofi_rdm_enable(struct ofi_rdm_ep *ep, uint8_t halves)
+{
+	bool started = ep->enabled;
 	int ret;
 
-	if (ep->enabled || ep->dead)
+	if ((ep->enabled & halves) == halves || ep->dead)
 		return -ep->dead;
-	ret = ep_missing(ep);
-	if (!ret && ep->srx)
+	ret = ep_missing(ep, halves);
+	if (!ret && !started && ep->srx)
 		ret = ofi_rdm_srx_join(ep);
-	if (!ret)
+	if (!ret && !started)
 		ret = ep->proto.xport.ops->enable(ep);
+	if (!ret)
+		ret = ep_attach(ep);
 	if (ret)
 		return ret;
-	ret = ep_attach(ep);
-	if (ret) {
-		ep_detach(ep);
-		FI_WARN(ep->domain->prov, FI_LOG_EP_CTRL,
-			"fi_enable: registering the endpoint for progress: %s\n",
-			fi_strerror(-ret));
-		return ret;
-	}
-	ofi_rdm_coll_enable(ep);
+	if (!started)
+		ofi_rdm_coll_enable(ep);
 	ofi_rdm_lock(ep);
-	ep->enabled = true;
-	ep->receives = !ep->srx;
+	ep->enabled |= halves | OFI_RDM_STARTED;
+	ep->receives = !ep->srx && ep->enabled & OFI_RDM_RX;
 	ofi_rdm_unlock(ep);
-	ofi_rdm_stats_show(ep);
+	if (!started)
+		ofi_rdm_stats_show(ep);
 	return 0;
 }
 
@@ -172,7 +150,7 @@ static void ep_free(struct ofi_rdm_ep *ep)
 	ofi_rdm_lock(ep);
 	ep->closing = true;
 	ofi_rdm_unlock(ep);
-	ep_detach(ep);
+	ofi_rdm_detach(ep);
 	if (ep->av)
 		ofi_rdm_av_leave(ep->av, ep);
 	ops->disconnect(ep);
@@ -191,6 +169,26 @@ static void ep_free(struct ofi_rdm_ep *ep)
 	if (ep->srx)
 		ofi_ref_put(&ep->srx->users);
 	ops->free(ep);
+}
+
+void ofi_rdm_stop(struct ofi_rdm_ep *ep, uint8_t half, uint64_t cntrs)
+{
+	struct ofi_trigger_match match = { .owner = ep, .part = half };
+
+	ofi_triggers_cancel(&ep->domain->triggers, &match);
+	ofi_rdm_lock(ep);
+	ep->enabled &= (uint8_t)~half;
+	ep->receives = ep->receives && ep->enabled & OFI_RDM_RX;
+	ofi_rdm_unlock(ep);
+	if (half == OFI_RDM_TX && ep->enabled)
+		ep_drain(ep);
+	ofi_rdm_release_cq(ep, half);
+	ofi_rdm_release_cntrs(ep, cntrs);
+	if (half == OFI_RDM_TX)
+		return;
+	ofi_rdm_lock(ep);
+	ofi_rdm_recvs_stop(ep);
+	ofi_rdm_unlock(ep);
 }
 
 int ofi_rdm_close(struct ofi_rdm_ep *ep)
@@ -227,7 +225,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		return ep_enable(ep);
+		return ofi_rdm_enable(ep, OFI_RDM_BOTH);
 	case FI_ALIAS:
 		return ofi_rdm_alias_open(ep, ep->tx_op_flags, ep->rx_op_flags, arg);
 	case FI_GETOPSFLAG:
@@ -252,11 +250,6 @@ static const struct fi_ops ep_fid_ops = {
 	.control = ep_control,
 	.ops_open = ofi_rdm_stats_open_ops,
 };
-
-bool ofi_rdm_is_ep(const struct fid *fid)
-{
-	return fid->ops == &ep_fid_ops || ofi_rdm_is_alias(fid);
-}
 
 static ssize_t ep_cancel(struct fid *fid, void *context)
 {
@@ -348,6 +341,14 @@ static const struct fi_ops_ep ep_ops = {
 	.rx_size_left = ep_rx_size_left,
 	.tx_size_left = ep_tx_size_left,
 };
+
+bool ofi_rdm_is_ep(const struct fid *fid)
+{
+	bool is = fid->fclass == FI_CLASS_EP || fid->fclass == FI_CLASS_TX_CTX ||
+		  fid->fclass == FI_CLASS_RX_CTX;
+
+	return is && ((const struct fid_ep *)fid)->ops == &ep_ops;
+}
 
 static int ep_getname(fid_t fid, void *addr, size_t *len)
 {

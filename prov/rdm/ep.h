@@ -15,11 +15,22 @@ int ofi_rdm_ep_check(const struct ofi_domain *domain, const struct fi_info *info
 int ofi_rdm_ep_open(struct ofi_rdm_ep *ep, struct ofi_domain *domain, const struct fi_info *info,
 		    const struct ofi_rdm_xport *xport, const struct ofi_rdm_proto_config *config,
 		    struct fid_ep **ep_fid, void *context);
-/* Returns true if the fid is a reliable-datagram endpoint or an alias of one. */
+/* Returns true if the fid is a reliable-datagram endpoint, an alias, or a context. */
 bool ofi_rdm_is_ep(const struct fid *fid);
 int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+/* Binds a completion queue, also when the endpoint is at work in the other direction. */
+int ofi_rdm_bind_cq(struct ofi_rdm_ep *ep, struct fid *cq, uint64_t flags);
+/* Unbinds the counters of these flags. */
+void ofi_rdm_release_cntrs(struct ofi_rdm_ep *ep, uint64_t flags);
 /* Releases everything bound to the endpoint. */
 void ofi_rdm_unbind(struct ofi_rdm_ep *ep);
+/* Enables these directions of the endpoint. Returns 0 or -FI_E*. */
+int ofi_rdm_enable(struct ofi_rdm_ep *ep, uint8_t halves);
+/*
+ * Ends one direction while the endpoint stays open: drops what is posted, and unbinds its queue and
+ * the counters of these flags.
+ */
+void ofi_rdm_stop(struct ofi_rdm_ep *ep, uint8_t half, uint64_t cntrs);
 /*
  * Closes one fid of the endpoint; closing the last one closes the endpoint. Returns 0 or -FI_EBUSY.
  */

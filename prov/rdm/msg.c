@@ -104,7 +104,7 @@ static inline ssize_t msg_check(struct ofi_rdm_ep *ep, const struct fi_msg_tagge
 	if (ofi_unlikely(flags & ~TX_FLAGS))
 		return -FI_EBADFLAGS;
 	ret = total_of(ep, msg, flags, total);
-	return ret || ep->enabled ? ret : ofi_rdm_not_enabled(ep);
+	return ret || ep->enabled & OFI_RDM_TX ? ret : ofi_rdm_not_enabled(ep);
 }
 
 /* Queues a message. The caller holds the lock. */

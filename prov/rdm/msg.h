@@ -8,6 +8,8 @@
 void ofi_rdm_set_modes(struct ofi_rdm_ep *ep);
 /* The part of ofi_rdm_set_modes() that concerns receives. */
 void ofi_rdm_set_recv_modes(struct ofi_rdm_ep *ep);
+/* Cancels posted receives, and refuses others. The caller holds the lock. */
+void ofi_rdm_recvs_stop(struct ofi_rdm_ep *ep);
 /*
  * Fails posted receives because the device was lost (err: FI_E*), and refuses others. The caller
  * holds the lock.

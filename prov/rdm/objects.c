@@ -165,7 +165,7 @@ ssize_t ofi_rdm_tx_left(struct ofi_rdm_ep *ep)
 {
 	size_t size = ep->info->tx_attr->size, left = 0, used;
 
-	if (!ep->enabled)
+	if (!(ep->enabled & OFI_RDM_TX))
 		return -FI_EOPBADSTATE;
 	ofi_rdm_lock(ep);
 	used = outs_used(ep);
@@ -183,7 +183,7 @@ ssize_t ofi_rdm_rx_left(struct ofi_rdm_ep *ep)
 {
 	size_t size = ep->info->rx_attr->size, used;
 
-	if (!ep->enabled && !ep->is_srx)
+	if (!(ep->enabled & OFI_RDM_RX) && !ep->is_srx)
 		return -FI_EOPBADSTATE;
 	ofi_rdm_lock(ep);
 	used = recvs_used(ep);

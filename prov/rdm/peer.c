@@ -216,6 +216,8 @@ static struct ofi_rdm_peer *peer_take(struct ofi_rdm_ep *ep, const struct ofi_rd
 	peer = peer_take_own(ep, addr);
 	if (peer)
 		peer->context = context;
+	if (peer && context > ep->known.last_context)
+		ep->known.last_context = context;
 	if (peer && shared) {
 		peer->shared = shared;
 		peer->proto.src = shared->proto.src;
@@ -390,18 +392,10 @@ static void forget_one(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, uint64_t contex
 	ofi_rdm_peer_leave(peer);
 }
 
-/* Returns the largest index of a context that fi_addrs can name. */
-static int last_context(const struct ofi_rdm_ep *ep)
-{
-	int bits = ep->av ? ep->av->context_bits : 0;
-
-	return (1LL << bits < OFI_RDM_CMWIRE_CONTEXTS ? 1 << bits : OFI_RDM_CMWIRE_CONTEXTS) - 1;
-}
-
 /* A peer that only sends to us is not in by_addr. Contexts refer to context 0, so they go first. */
 void ofi_rdm_peer_forget(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, const struct ofi_rdm_addr *addr)
 {
-	int context = last_context(ep);
+	int context = ep->known.last_context;
 	struct ofi_rdm_addr at;
 
 	for (; context >= 0; context--) {
@@ -421,7 +415,7 @@ static void rename_peer(struct ofi_rdm_ep *ep, fi_addr_t fi_addr, const struct o
 
 void ofi_rdm_peer_rename(struct ofi_rdm_ep *ep, fi_addr_t fi_addr)
 {
-	int context = last_context(ep);
+	int context = ep->known.last_context;
 	struct ofi_rdm_addr addr, at;
 
 	if (!ofi_rdm_av_get(ep->av, fi_addr, &addr))

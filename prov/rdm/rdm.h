@@ -103,7 +103,18 @@ struct ofi_rdm_direct {
 	size_t left;
 };
 
-/* The common beginning of an endpoint and its aliases. */
+/*
+ * The directions of an endpoint, which contexts of a scalable endpoint enable and close one by one.
+ * An endpoint stays started until it is closed.
+ */
+enum {
+	OFI_RDM_TX = OFI_TRIGGER_SENDS,
+	OFI_RDM_RX = OFI_TRIGGER_RECEIVES,
+	OFI_RDM_BOTH = 3,
+	OFI_RDM_STARTED = 4,
+};
+
+/* The common beginning of an endpoint, its aliases, and contexts. */
 struct ofi_rdm_fid {
 	struct fid_ep fid;
 	struct ofi_rdm_ep *endpoint;
@@ -121,9 +132,9 @@ struct ofi_rdm_ep {
 	struct ofi_bias bias; /* toward the application's thread */
 	bool biased;	      /* the bias is in use; constant */
 	bool with_domain;     /* calls on all objects of the domain are serialized; constant */
-	bool enabled;
-	bool receives; /* receives may be posted here, not to a shared receive context */
-	int dead;      /* FI_E* if the device was lost, else 0 */
+	uint8_t enabled;      /* OFI_RDM_TX, OFI_RDM_RX, OFI_RDM_STARTED */
+	bool receives;	      /* receives may be posted here, not to a shared receive context */
+	int dead;	      /* FI_E* if the device was lost, else 0 */
 
 	size_t inject_size;
 	size_t min_multi_recv;
@@ -149,9 +160,9 @@ struct ofi_rdm_ep {
 	struct ofi_rdm_av *av;
 	struct ofi_eq *eq;
 	struct ofi_stx *stx;
-	int fd;	      /* readable when the transport has work; -1 until enabled */
-	bool in_all;  /* in the list of domain->progress */
-	int attached; /* attachments to tx_cq and rx_cq */
+	int fd;		  /* readable when the transport has work; -1 until enabled */
+	bool in_all;	  /* in the list of domain->progress */
+	uint8_t attached; /* to the queues of OFI_RDM_TX and OFI_RDM_RX */
 	struct ofi_rdm_proto proto;
 	struct ofi_rdm_match_node **buckets;
 	struct ofi_rdm_coll *coll; /* NULL without FI_COLLECTIVE */
@@ -189,9 +200,10 @@ struct ofi_rdm_ep {
 	struct ofi_rdm_peer **peers; /* indexed by number, the peer's source in the protocol */
 	uint32_t peer_count;
 	struct {
-		size_t size;	 /* allocated size of ep->peers */
-		uint32_t looked; /* number of the peer last checked for being gone */
-		void *tree;	 /* a tsearch(3) tree keyed by address */
+		size_t size;	      /* allocated size of ep->peers */
+		uint8_t last_context; /* the largest index of a context that a peer has */
+		uint32_t looked;      /* number of the peer last checked for being gone */
+		void *tree;	      /* a tsearch(3) tree keyed by address */
 		LIST_HEAD(, ofi_rdm_peer) unused; /* unused peers, not in the tree */
 	} known;
 	struct ofi_rdm_addr self;   /* the address it listens on */

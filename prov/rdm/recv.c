@@ -90,7 +90,7 @@ static inline bool is_bad(const struct iovec *iov, size_t count)
 /* Returns the reason why no receive can be posted. */
 static OFI_OUTLINE ssize_t not_receiving(const struct ofi_rdm_ep *ep)
 {
-	return ep->enabled ? -FI_ENOSYS : ofi_rdm_not_enabled(ep);
+	return ep->enabled & OFI_RDM_RX ? -FI_ENOSYS : ofi_rdm_not_enabled(ep);
 }
 
 static inline ssize_t recv_check(const struct ofi_rdm_ep *ep, const struct fi_msg_tagged *msg,
@@ -256,12 +256,17 @@ ssize_t ofi_rdm_recv_probe(struct ofi_rdm_ep *ep, const struct fi_msg_tagged *ms
 	return ret;
 }
 
+void ofi_rdm_recvs_stop(struct ofi_rdm_ep *ep)
+{
+	ep->receives = false;
+	ofi_rdm_proto_cancel_all(&ep->proto);
+}
+
 /* The fast path checks nothing, so it must find no free receive. */
 void ofi_rdm_recvs_lost(struct ofi_rdm_ep *ep, int err)
 {
 	ep->dead = err;
-	ep->receives = false;
-	ofi_rdm_proto_cancel_all(&ep->proto);
+	ofi_rdm_recvs_stop(ep);
 	SLIST_INIT(&ep->free_recvs[false]);
 	SLIST_INIT(&ep->free_recvs[true]);
 }

@@ -49,7 +49,7 @@ static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, 
 		return -FI_EINVAL;
 	if ((flags & FI_INJECT) && *total > ep->inject_size)
 		return -FI_EMSGSIZE;
-	return ep->enabled ? 0 : ofi_rdm_not_enabled(ep);
+	return ep->enabled & OFI_RDM_TX ? 0 : ofi_rdm_not_enabled(ep);
 }
 
 /* Operations before this one may still change the data that it writes. */

@@ -42,9 +42,21 @@ static void open_index(struct sep_pair *pair, struct sep_side *side, int i)
 	OK(fi_enable(side->rx[i]));
 }
 
+void sep_contexts(struct sep_pair *pair, int i, int index, struct fid_cq *tx, struct fid_cq *rx)
+{
+	struct sep_side *side = &pair->side[i];
+
+	OK(fi_close(&side->tx[index]->fid));
+	OK(fi_close(&side->rx[index]->fid));
+	OK(fi_tx_context(side->sep, index, NULL, &side->tx[index], NULL));
+	OK(fi_rx_context(side->sep, index, NULL, &side->rx[index], NULL));
+	OK(fi_ep_bind(side->tx[index], &tx->fid, FI_TRANSMIT));
+	OK(fi_ep_bind(side->rx[index], &rx->fid, FI_RECV));
+}
+
 static void open_side(struct sep_pair *pair, struct sep_side *side)
 {
-	struct fi_av_attr av = { .type = FI_AV_TABLE, .rx_ctx_bits = SEP_BITS };
+	struct fi_av_attr av = { .type = FI_AV_TABLE, .rx_ctx_bits = pair->bits };
 	int i;
 
 	OK(fi_av_open(pair->domain, &av, &side->av, NULL));
@@ -74,7 +86,13 @@ void sep_open(struct sep_pair *pair, enum fi_threading threading)
 
 void sep_open_caps(struct sep_pair *pair, enum fi_threading threading, uint64_t caps)
 {
+	sep_open_bits(pair, threading, caps, SEP_BITS);
+}
+
+void sep_open_bits(struct sep_pair *pair, enum fi_threading threading, uint64_t caps, int bits)
+{
 	memset(pair, 0, sizeof(*pair));
+	pair->bits = bits;
 	pair->info = sep_info(threading, caps);
 	OK(fi_fabric(pair->info->fabric_attr, &pair->fabric, NULL));
 	OK(fi_domain(pair->fabric, pair->info, &pair->domain, NULL));
@@ -106,7 +124,7 @@ void sep_close(struct sep_pair *pair)
 
 fi_addr_t sep_addr(const struct sep_pair *pair, int side, int index)
 {
-	return fi_rx_addr(pair->side[side].peer, index, SEP_BITS);
+	return fi_rx_addr(pair->side[side].peer, index, pair->bits);
 }
 
 static void poll_others(struct sep_pair *pair, const struct fid_cq *but)

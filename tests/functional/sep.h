@@ -19,12 +19,17 @@ struct sep_pair {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct sep_side side[2];
+	int bits; /* rx_ctx_bits of the address vectors */
 };
 
 /* Opens two scalable endpoints with SEP_MANY contexts of each direction that know each other. */
 void sep_open(struct sep_pair *pair, enum fi_threading threading);
+/* Closes the contexts of an index and opens them with these queues, but enables none. */
+void sep_contexts(struct sep_pair *pair, int side, int index, struct fid_cq *tx, struct fid_cq *rx);
 /* The same with these capabilities instead of all. */
 void sep_open_caps(struct sep_pair *pair, enum fi_threading threading, uint64_t caps);
+/* The same with these bits for the index in an address. */
+void sep_open_bits(struct sep_pair *pair, enum fi_threading threading, uint64_t caps, int bits);
 void sep_close(struct sep_pair *pair);
 /* The address of a context of the other side. */
 fi_addr_t sep_addr(const struct sep_pair *pair, int side, int index);

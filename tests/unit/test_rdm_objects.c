@@ -25,7 +25,7 @@ static const struct ofi_rdm_xport_ops xport = { .bounces_left = bounces_left };
 static int begin(void **state)
 {
 	(void)state;
-	ep = (struct ofi_rdm_ep){ .info = &info, .enabled = true };
+	ep = (struct ofi_rdm_ep){ .info = &info, .enabled = OFI_RDM_BOTH };
 	ep.proto.xport.ops = &xport;
 	ofi_lock_init(&ep.lock);
 	info.caps = FI_MSG;

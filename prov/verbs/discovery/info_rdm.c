@@ -145,6 +145,15 @@ static void offer_order(struct fi_info *info, const struct fi_info *hints)
 }
 
 /*
+ * Returns true for an endpoint whose messages are matched in a shared receive context or in several
+ * contexts. Collectives match in the endpoint itself.
+ */
+static bool is_divided(const struct fi_ep_attr *ep)
+{
+	return ep->rx_ctx_cnt > 1 || (ep->tx_ctx_cnt > 1 && ep->tx_ctx_cnt != FI_SHARED_CONTEXT);
+}
+
+/*
  * Features that all operations pay for are offered only if the hints ask for them: RMA events from
  * peers, work that completions trigger, sources of messages. Unknown senders are reported by their
  * socket addresses.
@@ -154,8 +163,7 @@ static void offer_costly(struct fi_info *info, const struct fi_info *hints)
 	uint64_t not_asked = FI_RMA_EVENT | FI_TRIGGER | FI_SOURCE_ERR | MODIFIED_RECV;
 
 	not_asked &= ~(hints ? hints->caps : 0);
-	/* Collectives match in the endpoint itself. */
-	if (hints && hints->ep_attr && hints->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT)
+	if (hints && hints->ep_attr && is_divided(hints->ep_attr))
 		not_asked |= FI_COLLECTIVE;
 	if (info->addr_format == FI_ADDR_STR || (hints && hints->addr_format == FI_ADDR_STR))
 		not_asked |= FI_SOURCE_ERR;
