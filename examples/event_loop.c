@@ -5,17 +5,9 @@
  * rounds.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
+#include "example.h"
 
 enum { ROUNDS = 100, SIZE = 64 };
 
@@ -28,14 +20,6 @@ static struct fid_cq *cq;
 static struct fid_mr *mr;
 static char buf[2][SIZE]; /* to send, to receive */
 static int epoll, timer, client, over, rounds, ticks;
-
-static ssize_t must(ssize_t ret, const char *call)
-{
-	if (ret >= 0)
-		return ret;
-	fprintf(stderr, "%s: %s\n", call, fi_strerror((int)-ret));
-	exit(1);
-}
 
 /* guide: add */
 /* Adds the descriptor of an event queue or completion queue to the loop. */
@@ -190,26 +174,12 @@ static void close_all(void)
 
 int main(int argc, char **argv)
 {
-	struct fi_info *hints = fi_allocinfo(), *info;
+	struct fi_info *hints = new_hints(FI_MSG, FI_MR_LOCAL), *info;
 	const char *port = "47592", *server;
-	int option;
 
-	while ((option = getopt(argc, argv, "hp:")) != -1) {
-		if (option == 'p') {
-			port = optarg;
-			continue;
-		}
-		fprintf(option == 'h' ? stdout : stderr,
-			"Usage: event_loop [-p PORT] [SERVER]\nWithout SERVER it is the server.\n");
-		return option == 'h' ? 0 : 2;
-	}
-	server = argv[optind];
+	server = arguments(argc, argv, "One loop sleeps until anything happens.", &port);
 	client = server != NULL;
-	if (!hints)
-		must(-FI_ENOMEM, "fi_allocinfo");
 	hints->ep_attr->type = FI_EP_MSG;
-	hints->caps = FI_MSG;
-	hints->domain_attr->mr_mode = FI_MR_LOCAL;
 	must(fi_getinfo(FI_VERSION(1, 17), server, port, server ? 0 : FI_SOURCE, hints, &info),
 	     "fi_getinfo");
 	start(server, info);

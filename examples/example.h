@@ -122,7 +122,7 @@ static inline const char *arguments(int argc, char **argv, const char *what, con
 		}
 		fprintf(option == 'h' ? stdout : stderr,
 			"Usage: %s [-p PORT] [SERVER]\n%s\n"
-			"Without SERVER it is the server, and prints its address.\n"
+			"Without SERVER it is the server.\n"
 			"  -p PORT   the server's port (%s)\n",
 			argv[0], what, *port);
 		exit(option == 'h' ? 0 : 2);

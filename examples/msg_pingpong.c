@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two processes send a message back and forth, over a connection. The calls follow those of
- * sockets: listen, connect, accept. The buffer is registered, as the device reads and writes it
- * directly.
+ * Two processes send a message back and forth, over a connection: listen, connect, accept. The
+ * buffer is registered, as the device reads and writes it directly.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -86,7 +85,7 @@ static void post_receive(void)
 	must(fi_recv(ep, buf[1], SIZE, fi_mr_desc(mr), 0, &received), "fi_recv");
 }
 
-static struct fi_info *discover(const char *server, const char *port)
+static struct fi_info *discover(const char *server)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
@@ -95,7 +94,7 @@ static struct fi_info *discover(const char *server, const char *port)
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->caps = FI_MSG;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL;
-	must(fi_getinfo(FI_VERSION(1, 17), server, port, server ? 0 : FI_SOURCE, hints, &info),
+	must(fi_getinfo(FI_VERSION(1, 17), server, "47592", server ? 0 : FI_SOURCE, hints, &info),
 	     "fi_getinfo");
 	fi_freeinfo(hints);
 	return info;
@@ -147,20 +146,22 @@ static void connect_to(struct fi_info *info)
 /* guide: end */
 
 /* guide: rounds */
-/* A receive is posted before the message that it is for can come. */
+static void take_message(int round)
+{
+	wait_for(&received);
+	if (round + 1 < ROUNDS) /* after the last one the peer may leave */
+		post_receive();
+}
+
 static void ping_pong(int client)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		if (!client) {
-			wait_for(&received);
-			post_receive();
-		}
+		if (!client)
+			take_message(i);
 		must(fi_send(ep, buf[0], SIZE, fi_mr_desc(mr), 0, &sent), "fi_send");
 		wait_for(&sent);
-		if (client) {
-			wait_for(&received);
-			post_receive();
-		}
+		if (client)
+			take_message(i);
 	}
 }
 /* guide: end */
@@ -181,21 +182,14 @@ static void close_all(struct fi_info *info)
 int main(int argc, char **argv)
 {
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
-	const char *port = "47592", *server;
+	const char *server = argc > 1 ? argv[1] : NULL;
 	struct fi_info *info;
-	int option;
 
-	while ((option = getopt(argc, argv, "hp:")) != -1) {
-		if (option == 'p') {
-			port = optarg;
-			continue;
-		}
-		fprintf(option == 'h' ? stdout : stderr, "Usage: msg_pingpong [-p PORT] [SERVER]\n"
-							 "Without SERVER it is the server.\n");
-		return option == 'h' ? 0 : 2;
+	if (server && server[0] == '-') {
+		printf("Usage: msg_pingpong [SERVER]\nWithout SERVER it is the server.\n");
+		return strcmp(server, "-h") ? 2 : 0;
 	}
-	server = argv[optind];
-	info = discover(server, port);
+	info = discover(server);
 	must(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
 	must(fi_eq_open(fabric, &eq_attr, &eq, NULL), "fi_eq_open");
 	server ? connect_to(info) : serve(info);
