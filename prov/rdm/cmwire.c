@@ -106,7 +106,7 @@ static enum ofi_rdm_wire_error check_fixed(const struct cm_bytes *raw)
 
 static enum ofi_rdm_wire_error check_rest(const struct ofi_rdm_cmwire *cm)
 {
-	if (cm->flags & ~(OFI_RDM_CMWIRE_RMA_EVENTS | OFI_RDM_CMWIRE_SECRET))
+	if (cm->flags & ~(OFI_RDM_CMWIRE_RMA_EVENTS | OFI_RDM_CMWIRE_SECRET | OFI_RDM_CMWIRE_SHM))
 		return OFI_RDM_WIRE_E_UNUSED;
 	if (!cm->incarnation || !cm->port)
 		return OFI_RDM_WIRE_E_SIZE;

@@ -43,6 +43,8 @@ enum {
 	OFI_RDM_CMWIRE_RMA_EVENTS = 1 << 0,
 	/* The sender has a job secret; addr holds random bytes, see proof.h. */
 	OFI_RDM_CMWIRE_SECRET = 1 << 1,
+	/* The sender exchanges packets through shared memory with peers on its host. */
+	OFI_RDM_CMWIRE_SHM = 1 << 14, /* behind the contexts */
 };
 
 #define OFI_RDM_CMWIRE_CONTEXTS 64 /* most contexts of a scalable endpoint */

@@ -46,7 +46,7 @@ static int begin(void **state)
 	rc.recent_qp = VRB_RDM_NO_QP;
 	TAILQ_INIT(&rc.conns.starved);
 	ofi_rdm_conn_set_init(&rc.conns.set, &params);
-	vrb_rdm_rx_init(&rc.rx, &domain, 4096, 64);
+	vrb_rdm_rx_init(&rc.rx, &domain, 4096, 64, 0);
 	rc_peer.rdm.ep = &rc.rdm;
 	rc_peer.rdm.addr.sa.sa_family = AF_INET;
 	ofi_rdm_conn_init(&rc_peer.policy, 1);

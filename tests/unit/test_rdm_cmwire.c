@@ -96,7 +96,7 @@ static void test_wrong(void **state)
 		{ 6, 1, 0, OFI_RDM_WIRE_E_KIND },	{ 6, 1, 4, OFI_RDM_WIRE_E_KIND },
 		{ 6, 1, 3, OFI_RDM_WIRE_E_REASON },	{ 7, 1, 1, OFI_RDM_WIRE_E_REASON },
 		{ 8, 8, 0, OFI_RDM_WIRE_E_SIZE },	{ 40, 2, 0, OFI_RDM_WIRE_E_SIZE },
-		{ 43, 1, 0x40, OFI_RDM_WIRE_E_UNUSED }, { 44, 4, 0, OFI_RDM_WIRE_E_SIZE },
+		{ 43, 1, 0x80, OFI_RDM_WIRE_E_UNUSED }, { 44, 4, 0, OFI_RDM_WIRE_E_SIZE },
 		{ 44, 4, 0xff, OFI_RDM_WIRE_E_SIZE },
 	};
 	size_t i;

@@ -23,7 +23,7 @@ static int begin(void **state)
 	memset(&domain, 0, sizeof(domain));
 	domain.ctx = &fake.ctx;
 	domain.pd = ibv_alloc_pd(&fake.ctx);
-	vrb_rdm_rx_init(&ring, &domain, SIZE, DEPTH);
+	vrb_rdm_rx_init(&ring, &domain, SIZE, DEPTH, 0);
 	ring.srq = ibv_create_srq(domain.pd, &srq);
 	fake_srq(ring.srq)->refuses = true;
 	cq = ibv_create_cq(&fake.ctx, DEPTH, NULL, NULL, 0);

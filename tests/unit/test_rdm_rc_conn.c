@@ -183,7 +183,7 @@ static void lingers_until_it_lets_go(void **state)
 	assert_true(vrb_rc_conn_freeable(conn, 5));
 	init.cap.max_send_wr = init.cap.max_recv_wr = 1;
 	init.cap.max_send_sge = init.cap.max_recv_sge = 1;
-	conn->qp = ibv_create_qp(pd, &init);
+	conn->qp = conn->sq = ibv_create_qp(pd, &init);
 	vrb_rc_conn_halt(conn, 5);
 	assert_true(vrb_rc_conn_freeable(conn, 5));
 	conn->takes = true;
@@ -286,7 +286,7 @@ static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 	rc_peer = (struct vrb_rc_peer){ .rdm.ep = &rc.rdm, .conn = conn };
 	TAILQ_INIT(&rc.conns.starved);
 	rc.conns.timer.fd = -1;
-	conn->qp = &qp;
+	conn->qp = conn->sq = &qp;
 	SLIST_INSERT_HEAD(&rc.tx_bufs.free, &bounce, link);
 	post_err = 0;
 	rc.inline_max = 256;
@@ -314,7 +314,7 @@ static void a_packet_goes_inline_or_by_a_bounce_buffer(void **state)
 	assert_int_equal(send_list(ops, &rc_peer.rdm), -FI_EAGAIN);
 	assert_ptr_equal(SLIST_FIRST(&rc.tx_bufs.free), &bounce);
 	assert_int_equal(conn->head, 3);
-	conn->qp = NULL;
+	conn->qp = conn->sq = NULL;
 	vrb_rc_conn_free(conn);
 }
 

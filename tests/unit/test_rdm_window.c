@@ -42,7 +42,7 @@ static void connect_conn(void)
 
 	conn = vrb_rc_conn_new(&rc.rdm);
 	assert_non_null(conn);
-	conn->qp = ibv_create_qp(domain.pd, &init);
+	conn->qp = conn->sq = ibv_create_qp(domain.pd, &init);
 	assert_non_null(conn->qp);
 	conn->state = VRB_RC_CONN_UP;
 	conn->live = true;

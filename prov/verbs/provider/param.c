@@ -74,6 +74,8 @@ const struct ofi_param vrb_param_table[] = {
 	    "Reliable datagrams: milliseconds without any response from a peer or its host after which operations to it fail"),
 	INT(rdm_rx_buffers, 512, 1, 32768,
 	    "Reliable datagrams: receive buffers that an endpoint keeps posted, for all peers together"),
+	BOOL(shm, 0,
+	     "Reliable datagrams: processes of one user on one host that all set this exchange packets through shared memory, unless they sleep"),
 	INT(max_conn, 0, 0, INT_MAX,
 	    "Reliable datagrams: maximum number of connections of an endpoint; to make room for another, the "
 	    "least recently used one ends once nothing is in flight on it. 0 is no limit"),

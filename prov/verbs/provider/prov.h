@@ -29,6 +29,7 @@ struct vrb_params {
 	int rdm_connect_timeout; /* in ms */
 	int rdm_auto_progress;	 /* use a thread even without FI_PROGRESS_AUTO */
 	int rdm_rx_buffers;	 /* in the shared receive queue */
+	int shm;		 /* packets to peers on the same host through memory */
 	int max_conn;		 /* per endpoint; 0: no limit */
 	int accept_rate;	 /* requests of unknown peers per host and second; 0: no limit */
 	const char *peers;	 /* who may connect: any, known */

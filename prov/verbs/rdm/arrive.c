@@ -12,6 +12,7 @@
 #include "conn.h"
 #include "prov/rdm/op.h"
 #include "progress.h"
+#include "shm.h"
 
 static size_t scatter_recv(const struct ofi_rdm_proto_recv *recv, const uint8_t *from, size_t len,
 			   bool device, int *err)
@@ -76,6 +77,10 @@ static void take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t 
 	enum ofi_rdm_wire_error error;
 	bool kept = false;
 
+	if (vrb_shm_packet(conn, (const void *)(uintptr_t)rx->sge.addr, len)) {
+		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
+		return;
+	}
 	rx = keep_early(rx, len);
 	error = ofi_rdm_proto_packet(&conn->peer->proto, &rx->in,
 				     (const void *)(uintptr_t)rx->sge.addr, len, &kept);

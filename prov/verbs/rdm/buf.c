@@ -100,12 +100,13 @@ struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool)
 }
 
 void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, size_t size,
-		     uint32_t depth)
+		     uint32_t depth, uint32_t reserve)
 {
 	*ring = (struct vrb_rdm_rx_ring){
 		.domain = domain,
 		.size = size,
 		.depth = depth,
+		.reserve = reserve,
 		.low = (depth > 2 * REFILL ? depth - REFILL : depth / 2) + 1,
 	};
 	ring->above = -(int32_t)ring->low;
@@ -217,10 +218,11 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 	return true;
 }
 
-/* The maximum: the posted buffers, a quarter more for held ones, and the missing ones. */
+/* The maximum: posted and reserved buffers, a quarter more for held ones, and the missing ones. */
 static bool has_all(const struct vrb_rdm_rx_ring *ring)
 {
-	return ring->count >= ring->depth + (ring->held ? ring->depth / 4 : 0) + ring->missing;
+	return ring->count >=
+	       ring->depth + ring->reserve + (ring->held ? ring->depth / 4 : 0) + ring->missing;
 }
 
 /* Links at most `want` work requests. Returns their number. */
@@ -232,6 +234,8 @@ static uint32_t chain_recvs(struct vrb_rdm_rx_ring *ring, uint32_t want, struct 
 	while (ring->free_count < want && !has_all(ring) && !ring->refused)
 		ring->refused = !rx_grow(ring);
 	*first = ring->free;
+	if (want + ring->reserve > ring->free_count)
+		want = ring->free_count > ring->reserve ? ring->free_count - ring->reserve : 0;
 	if (ring->free_count <= want) {
 		n = ring->free_count;
 		ring->free = NULL;
@@ -325,6 +329,19 @@ void vrb_rdm_rx_doubt(struct vrb_rdm_rx_ring *ring)
 		buf->rx.idle = false;
 	}
 	ring->judge_at = rx_completed(ring) + rx_posted(ring);
+}
+
+/* What arrives in it is counted like what arrives in one from the queue. */
+struct vrb_rdm_rx *vrb_rdm_rx_take(struct vrb_rdm_rx_ring *ring)
+{
+	struct ibv_recv_wr *wr = ring->free;
+
+	if (!wr)
+		return NULL;
+	ring->free = wr->next;
+	ring->free_count--;
+	ring->above++;
+	return rx_of(wr);
 }
 
 int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring)

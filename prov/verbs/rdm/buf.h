@@ -156,6 +156,7 @@ struct vrb_rdm_rx_ring {
 	struct ibv_srq *srq;
 	size_t size;	  /* size of a buffer */
 	uint32_t depth;	  /* depth of the queue */
+	uint32_t reserve; /* buffers that are not posted, for packets from elsewhere */
 	uint32_t low;	  /* the queue is refilled below this level */
 	int32_t above;	  /* number of posted buffers above low */
 	uint32_t count;	  /* number of all buffers */
@@ -180,7 +181,7 @@ struct vrb_rdm_rx_ring {
 #define VRB_RDM_RX_BIT 1u
 
 void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, size_t size,
-		     uint32_t depth);
+		     uint32_t depth, uint32_t reserve);
 /* Frees the buffers after the queue has been destroyed, or if there was none. */
 void vrb_rdm_rx_fini(struct vrb_rdm_rx_ring *ring);
 /*
@@ -194,6 +195,8 @@ int vrb_rdm_rx_fill(struct vrb_rdm_rx_ring *ring);
  * it was.
  */
 struct vrb_rdm_rx *vrb_rdm_rx_keep(struct vrb_rdm_rx_ring *ring, struct vrb_rdm_rx *rx, size_t len);
+/* Returns one of the reserved buffers, or another one that is not in the queue; NULL if none is. */
+struct vrb_rdm_rx *vrb_rdm_rx_take(struct vrb_rdm_rx_ring *ring);
 struct vrb_rdm_rx *vrb_rdm_rx_at(const struct vrb_rdm_rx_ring *ring, uint32_t index);
 
 /*

@@ -9,6 +9,7 @@
 #include "prov/rdm/reply.h"
 #include "progress.h"
 #include "proof.h"
+#include "shm.h"
 #include "prov/rdm/upcall.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -77,10 +78,18 @@ static void schedule_tick(struct ofi_rdm_ep *ep, bool soon)
 		vrb_rdm_conn_wake(ep, next - now);
 }
 
+static const struct vrb_shm_calls shm_calls = {
+	.damaged = vrb_rdm_conn_damaged,
+	.starved = vrb_rdm_conn_retry_receives,
+};
+
 /* peer->next is up and nothing is being flushed: it becomes the connection for sending. */
 static void install_conn(struct ofi_rdm_peer *peer)
 {
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->next;
+	bool shared = vrb_shm_is_near(conn);
+	/* Packets of the transport's own may still occupy slots of the ring. */
+	uint32_t credits = conn->size - !!conn->proof - (shared ? VRB_SHM_SLOTS : 0);
 	struct vrb_rdm_rx *rx;
 
 	vrb_rc_peer(peer)->next = NULL;
@@ -90,10 +99,10 @@ static void install_conn(struct ofi_rdm_peer *peer)
 	peer->rma_events = conn->rma_events;
 	peer->direct = peer->ep->prov_keys && !peer->rma_events && !peer->ep->ordered;
 	ofi_stats_add(&peer->ep->stats, OFI_STATS_CONNECTS, 1);
-	__atomic_store_n(&peer->stats.most, conn->size - !!conn->proof, __ATOMIC_RELAXED);
-	/* The handshake's packet may still occupy a slot of the ring. */
-	ofi_rdm_up(peer, conn->size - !!conn->proof, conn->eager,
-		   vrb_rc_peer(peer)->policy.state > OFI_RDM_CONN_UP);
+	__atomic_store_n(&peer->stats.most, credits, __ATOMIC_RELAXED);
+	if (shared)
+		vrb_shm_offer(conn, &shm_calls);
+	ofi_rdm_up(peer, credits, conn->eager, vrb_rc_peer(peer)->policy.state > OFI_RDM_CONN_UP);
 	while ((rx = STAILQ_FIRST(&conn->early))) {
 		STAILQ_REMOVE_HEAD(&conn->early, early);
 		if (!conn->live || !vrb_rdm_take_packet(conn, rx, rx->len))
@@ -181,7 +190,7 @@ void vrb_rdm_conn_drained(struct vrb_rc_conn *conn)
 
 void vrb_rdm_conn_flushed(struct vrb_rc_conn *conn)
 {
-	vrb_rdm_flush(conn, 0);
+	vrb_rdm_flush(conn, conn->shm ? conn->err : 0);
 	if (conn->state == VRB_RC_CONN_ENDED)
 		vrb_rdm_conn_drained(conn);
 }

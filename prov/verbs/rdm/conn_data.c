@@ -4,6 +4,7 @@
 #include <ofi/addr.h>
 #include "conn_data.h"
 #include "prov/verbs/cm/cm_wire.h"
+#include "prov/verbs/provider/prov.h"
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -22,7 +23,9 @@ static struct ofi_rdm_cmwire own_words(const struct ofi_rdm_ep *ep, enum ofi_rdm
 	struct ofi_rdm_cmwire cm = {
 		.kind = kind,
 		.incarnation = vrb_rc(ep)->conns.set.params.incarnation,
-		.flags = ep->info->caps & FI_RMA_EVENT ? OFI_RDM_CMWIRE_RMA_EVENTS : 0,
+		.flags =
+			(uint16_t)((ep->info->caps & FI_RMA_EVENT ? OFI_RDM_CMWIRE_RMA_EVENTS : 0) |
+				   (vrb_params.shm ? OFI_RDM_CMWIRE_SHM : 0)),
 		.from_context = ep->context,
 		.serial = vrb_rc(ep)->conns.set.serial,
 		.eager = (uint32_t)ep->proto.eager,
@@ -108,5 +111,6 @@ enum ofi_rdm_wire_error vrb_rdm_conn_parse(const struct rdma_cm_event *event,
 void vrb_rdm_conn_learn(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire *cm)
 {
 	conn->eager = cm->eager;
+	conn->peer_shares = cm->flags & OFI_RDM_CMWIRE_SHM;
 	conn->rma_events = cm->flags & OFI_RDM_CMWIRE_RMA_EVENTS;
 }

@@ -78,6 +78,20 @@ void vrb_rdm_conn_fault(struct ofi_rdm_proto_peer *of, enum ofi_rdm_wire_error e
 	vrb_rdm_conn_step_failed(peer, FI_ECONNABORTED);
 }
 
+void vrb_rdm_conn_damaged(struct vrb_rc_conn *conn)
+{
+	char text[OFI_ADDR_STRLEN];
+
+	if (conn->fault)
+		return;
+	FI_WARN_SPARSE(
+		&vrb_prov, FI_LOG_EP_DATA,
+		"peer %s broke the rules of the memory that it shares (FI_VERBS_SHM): connection ended\n",
+		vrb_rdm_conn_name(conn->peer, text));
+	conn->fault = FI_ECONNABORTED;
+	vrb_rdm_conn_retry_post(&conn->peer->proto);
+}
+
 static void qp_failed(struct vrb_rc_conn *conn, int err, enum ibv_event_type event)
 {
 	char text[OFI_ADDR_STRLEN];

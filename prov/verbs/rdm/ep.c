@@ -12,6 +12,7 @@
 #include "prov/rdm/srx.h"
 #include "mem.h"
 #include "rc.h"
+#include "shm.h"
 #include "prov/verbs/discovery/info_rdm.h"
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/provider/err.h"
@@ -20,6 +21,7 @@
 #include "prov/verbs/provider/tclass.h"
 
 #define TX_BUFS	 1024u
+#define SHM_BUFS 32u
 #define CQ_SHARE 3072 /* initial number of entries for the peers' send queues */
 
 static int ep_failed(const char *call, int err)
@@ -49,6 +51,7 @@ int vrb_rc_enable(struct ofi_rdm_ep *ep)
 					       vrb_rc(ep)->channel, ofi_rdm_vector(ep));
 	if (!vrb_rc(ep)->cq)
 		return ep_failed("ibv_create_cq", errno);
+	vrb_rc(ep)->poll_cq = vrb_rc(ep)->cq;
 	if (!vrb_rc(ep)->srq)
 		vrb_rc(ep)->srq = ibv_create_srq(vrb_rc_domain(ep)->pd, &srq);
 	if (!vrb_rc(ep)->srq)
@@ -63,6 +66,7 @@ int vrb_rc_enable(struct ofi_rdm_ep *ep)
 
 static void close_queues(struct ofi_rdm_ep *ep)
 {
+	vrb_shm_close(ep);
 	if (vrb_rc(ep)->srq)
 		ibv_destroy_srq(vrb_rc(ep)->srq);
 	if (vrb_rc(ep)->cq) {
@@ -131,8 +135,17 @@ static uint32_t rx_depth(const struct ofi_rdm_ep *ep)
 	return (uint32_t)(max > 0 && max < depth ? max : depth);
 }
 
+/* Receive buffers that are not posted, for what arrives through shared memory. */
+static uint32_t rx_reserve(uint32_t depth)
+{
+	uint32_t reserve = depth / 4 < SHM_BUFS ? depth / 4 : SHM_BUFS;
+
+	return vrb_params.shm ? reserve : 0;
+}
+
 int vrb_rc_init(struct ofi_rdm_ep *ep)
 {
+	uint32_t depth = rx_depth(ep), reserve = rx_reserve(depth);
 	size_t size = (size_t)vrb_params.rdm_buffer_size;
 	int ret = set_inline(ep);
 
@@ -141,7 +154,7 @@ int vrb_rc_init(struct ofi_rdm_ep *ep)
 	ep->prov_keys = vrb_mr_prov_key(vrb_rc_domain(ep));
 	set_templates(ep);
 	vrb_rdm_pool_init(&vrb_rc(ep)->tx_bufs, vrb_rc_domain(ep), size, TX_BUFS);
-	vrb_rdm_rx_init(&vrb_rc(ep)->rx, vrb_rc_domain(ep), size, rx_depth(ep));
+	vrb_rdm_rx_init(&vrb_rc(ep)->rx, vrb_rc_domain(ep), size, depth - reserve, reserve);
 	return vrb_rdm_conn_open(ep);
 }
 

@@ -13,6 +13,7 @@
 #include "prov/rdm/peer.h"
 #include "progress.h"
 #include "retire.h"
+#include "shm.h"
 #include "prov/rdm/direct.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
@@ -45,8 +46,8 @@ static void slot_done(struct ofi_rdm_ep *ep, struct vrb_rc_conn *conn,
 		ofi_rdm_op_done(slot->context, err, status);
 		break;
 	case VRB_RDM_PROBE:
-		/* The handshake's packet took no credit. */
-		if (slot->bounce)
+		/* A packet of the transport's own took no credit. */
+		if (slot->context)
 			break;
 		ofi_rdm_flow_give(&peer->proto.flow, 1);
 		if (conn->asked && slot->seq == conn->asked_at && !err)
@@ -167,7 +168,7 @@ void vrb_rdm_polled(struct ofi_rdm_ep *ep, int n)
 /* Polls the device's CQ. Returns true if there was something. The caller holds the lock. */
 static bool poll_cq(struct ofi_rdm_ep *ep)
 {
-	int n = ibv_poll_cq(vrb_rc(ep)->cq, VRB_RDM_BATCH, vrb_rc(ep)->wc);
+	int n = ibv_poll_cq(vrb_rc(ep)->poll_cq, VRB_RDM_BATCH, vrb_rc(ep)->wc);
 
 	ep->direct.cq = OFI_RDM_NO_DIRECT;
 	if (n > 0)
@@ -217,6 +218,12 @@ static bool drain_channel(struct ofi_rdm_ep *ep)
 	return some;
 }
 
+static int request_event(struct ofi_rdm_ep *ep)
+{
+	vrb_shm_arm(ep);
+	return ibv_req_notify_cq(vrb_rc(ep)->cq, 0);
+}
+
 /*
  * Other threads may be waiting for the event that was taken: this handles what came with it and
  * requests another event.
@@ -229,7 +236,7 @@ static void progress_settle(struct ofi_rdm_ep *ep)
 	do {
 		while (vrb_rdm_poll(ep) && --rounds > 0)
 			;
-		if (ibv_req_notify_cq(vrb_rc(ep)->cq, 0) || !vrb_rdm_poll(ep))
+		if (request_event(ep) || !vrb_rdm_poll(ep))
 			return;
 		/*
 		 * There may always be more completions: stop when there is another event, which
@@ -246,8 +253,7 @@ static int progress_arm(struct ofi_rdm_ep *ep)
 {
 	bool taken = vrb_rc(ep)->channel && drain_channel(ep);
 
-	if (!vrb_rdm_poll(ep) && vrb_rc(ep)->channel && !ibv_req_notify_cq(vrb_rc(ep)->cq, 0) &&
-	    !vrb_rdm_poll(ep))
+	if (!vrb_rdm_poll(ep) && vrb_rc(ep)->channel && !request_event(ep) && !vrb_rdm_poll(ep))
 		return 0;
 	if (taken)
 		progress_settle(ep);

@@ -136,32 +136,13 @@ bool vrb_rdm_proof_is_right(struct vrb_rc_conn *conn, const struct rdma_cm_event
 	return !conn->proof->shut;
 }
 
-/* Sends one packet on a connection that carries nothing else yet. Returns 0 or FI_E*. */
-static int send_first(struct vrb_rc_conn *conn, const struct first_packet *packet, size_t len)
-{
-	struct vrb_rdm_buf *buf = vrb_rdm_pool_get(&vrb_rc(conn->ep)->tx_bufs);
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .num_sge = 1 };
-	struct ibv_sge sge;
-	int err;
-
-	if (!buf)
-		return FI_ENOMEM;
-	memcpy(buf->out.data, packet, len);
-	sge = (struct ibv_sge){ (uintptr_t)buf->out.data, (uint32_t)len, buf->out.lkey };
-	wr.sg_list = &sge;
-	err = vrb_rc_conn_post(conn, &wr, (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT, NULL, buf);
-	if (err)
-		vrb_rdm_pool_put(&vrb_rc(conn->ep)->tx_bufs, buf);
-	return err;
-}
-
 int vrb_rdm_proof_begin(struct vrb_rc_conn *conn)
 {
 	struct first_packet packet;
 
 	memcpy(packet.what, prove, sizeof(packet.what));
 	vrb_rdm_secret_sign(secret_of(conn), VRB_RDM_INITIATOR, &conn->proof->hello, packet.mac);
-	return send_first(conn, &packet, sizeof(packet));
+	return vrb_rc_conn_send(conn, &packet, sizeof(packet));
 }
 
 /* The answer is sent before anything else. */
@@ -173,7 +154,7 @@ static int let_in(struct vrb_rc_conn *conn)
 	conn->proof->shut = false;
 	err = vrb_rc_conn_open(conn);
 	memcpy(answer.what, proven, sizeof(answer.what));
-	return err ? err : send_first(conn, &answer, sizeof(answer.what));
+	return err ? err : vrb_rc_conn_send(conn, &answer, sizeof(answer.what));
 }
 
 static bool is_proof(const struct vrb_rc_conn *conn, const struct first_packet *packet, size_t len)

@@ -20,6 +20,7 @@
 #define VRB_RDM_BATCH	   16 /* completions polled at once */
 
 struct vrb_rdm_lease;
+struct vrb_shm;
 struct vrb_rc_conn;
 
 /*
@@ -51,6 +52,8 @@ struct vrb_rdm_fast_rma {
 struct vrb_rc_ep {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
+	struct ibv_cq *poll_cq;		 /* what is polled: cq, or what stands for it, see shm.h */
+	struct vrb_shm *shm;		 /* NULL: none with any peer */
 	struct ibv_wc wc[VRB_RDM_BATCH]; /* polled by the thread that holds the lock */
 	struct {
 		uint32_t left; /* work requests for which the CQ still has room */

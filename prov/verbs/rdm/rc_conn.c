@@ -8,6 +8,7 @@
 #include "rc_conn.h"
 #include "prov/rdm/peer.h"
 #include "proof.h"
+#include "shm.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/qp.h"
@@ -81,12 +82,18 @@ bool vrb_rc_conn_has_room(const struct ofi_rdm_ep *ep)
 	return room > max / 4;
 }
 
+/* The ring, the work request that ends the connection, and packets that only wake the peer. */
+static uint32_t room_of(uint32_t size)
+{
+	return size + 1 + (vrb_params.shm ? VRB_SHM_WAKES : 0);
+}
+
 struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep)
 {
 	struct vrb_rc_conn *conn;
 	uint32_t i, size = ring_size(ep);
 
-	if (size + 1 > vrb_rc(ep)->room.left) {
+	if (room_of(size) > vrb_rc(ep)->room.left) {
 		FI_WARN_SPARSE(
 			&vrb_prov, FI_LOG_EP_CTRL,
 			"connecting reliable datagrams: the device's completion queue is full; use "
@@ -111,7 +118,7 @@ struct vrb_rc_conn *vrb_rc_conn_new(struct ofi_rdm_ep *ep)
 	}
 	for (i = 0; i < size; i++)
 		conn->slots[i].conn = conn;
-	vrb_rc(ep)->room.left -= size + 1;
+	vrb_rc(ep)->room.left -= room_of(size);
 	return conn;
 }
 
@@ -144,7 +151,8 @@ void vrb_rc_conn_free(struct vrb_rc_conn *conn)
 	if (!conn)
 		return;
 	conn_unlist(conn);
-	vrb_rc(conn->ep)->room.left += conn->size + 1;
+	vrb_shm_conn_close(conn);
+	vrb_rc(conn->ep)->room.left += room_of(conn->size);
 	if (conn->peer)
 		vrb_rc_peer(conn->peer)->conns--;
 	if (conn->proof)
@@ -186,7 +194,7 @@ int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 		.srq = vrb_rc(ep)->srq,
 		.qp_type = IBV_QPT_RC,
 		.cap = {
-			.max_send_wr = conn->size + 1,
+			.max_send_wr = room_of(conn->size),
 			.max_send_sge = 1 + OFI_RDM_PROTO_IOV,
 			.max_inline_data = ep->info->tx_attr->inject_size,
 		},
@@ -197,6 +205,7 @@ int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 	conn->qp = ibv_create_qp(vrb_rc_domain(ep)->pd, &attr);
 	if (!conn->qp)
 		return conn_failed("ibv_create_qp", errno);
+	conn->sq = conn->qp;
 	conn->qp_num = conn->qp->qp_num;
 	conn->qp_next = *qp_bucket(ep, conn->qp_num);
 	*qp_bucket(ep, conn->qp_num) = conn;
@@ -264,6 +273,32 @@ bool vrb_rc_conn_freeable(const struct vrb_rc_conn *conn, uint64_t now)
 
 	return !conn->qp || !conn->takes || conn->let_go || now >= conn->linger || conn->ep->dead ||
 	       __atomic_load_n(&domain->no_last_wqe, __ATOMIC_RELAXED);
+}
+
+/* Its context tells that it took no credit. */
+int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len)
+{
+	const uint64_t flags = (uint64_t)VRB_RDM_PROBE << OFI_RDM_KIND_SHIFT;
+	struct vrb_rdm_pool *pool = &vrb_rc(conn->ep)->tx_bufs;
+	struct ibv_sge sge = { .addr = (uintptr_t)bytes, .length = (uint32_t)len };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .num_sge = 1, .sg_list = &sge };
+	struct vrb_rdm_buf *buf;
+	int err;
+
+	if (len <= vrb_rc(conn->ep)->inline_max) {
+		wr.send_flags = IBV_SEND_INLINE;
+		return vrb_rc_conn_post(conn, &wr, flags, conn, NULL);
+	}
+	buf = vrb_rdm_pool_get(pool);
+	if (!buf)
+		return FI_ENOMEM;
+	memcpy(buf->out.data, bytes, len);
+	sge.addr = (uintptr_t)buf->out.data;
+	sge.lkey = buf->out.lkey;
+	err = vrb_rc_conn_post(conn, &wr, flags, conn, buf);
+	if (err)
+		vrb_rdm_pool_put(pool, buf);
+	return err;
 }
 
 bool vrb_rc_conn_touch(struct vrb_rc_conn *conn, struct ofi_rdm_flow *flow)

@@ -21,7 +21,8 @@ enum vrb_rdm_kind {
 	VRB_RDM_READ,	/* context: ofi_rdm_proto_in */
 	VRB_RDM_WRITE,	/* context: ofi_rdm_proto_out */
 	VRB_RDM_OP,	/* context: ofi_rdm_op */
-	VRB_RDM_PROBE,	/* carries nothing, retires what is before it; with a buffer: handshake */
+	/* Carries nothing, retires what is before it; with a context: a packet of the transport. */
+	VRB_RDM_PROBE,
 	VRB_RDM_BIND,	/* of a memory window */
 	VRB_RDM_REVOKE, /* context: ofi_rdm_proto_item */
 };
@@ -54,6 +55,9 @@ struct vrb_rc_conn {
 	struct ofi_rdm_peer *peer;
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;
+	struct ibv_qp *sq; /* what is posted to: qp, or what stands for it, see shm.h */
+	struct vrb_shm_conn *shm;
+	bool peer_shares; /* the peer takes part in shared memory */
 	uint32_t qp_num;
 	bool active; /* we requested the connection */
 	bool mirror; /* the passive end of an endpoint's connection to itself: receives only */
@@ -112,6 +116,11 @@ int vrb_rc_conn_open(struct vrb_rc_conn *conn);
  * happen, so the queue pair must be destroyed.
  */
 bool vrb_rc_conn_break(struct vrb_rc_conn *conn);
+/*
+ * Sends a packet of the transport's own, for which the ring has a slot apart from the peer's
+ * credits. Returns 0 or FI_E*.
+ */
+int vrb_rc_conn_send(struct vrb_rc_conn *conn, const void *bytes, size_t len);
 /*
  * Makes the most recent silent work requests complete, if there is a credit for the work request
  * that this takes. The credit is taken from the peer's flow.
@@ -173,7 +182,7 @@ static inline int vrb_rc_conn_post(struct vrb_rc_conn *conn, struct ibv_send_wr 
 	wr->wr_id = (uintptr_t)slot;
 	if (!(flags & OFI_RDM_SILENT) || !((conn->head + 1) & conn->quiet))
 		wr->send_flags |= IBV_SEND_SIGNALED;
-	err = ibv_post_send(conn->qp, wr, &bad);
+	err = ibv_post_send(conn->sq, wr, &bad);
 	if (ofi_likely(!err))
 		conn->head++;
 	return err;

@@ -63,7 +63,7 @@ OFI_INLINE ssize_t read_more(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep, size_
 	while (!count || direct->cq == cq) {
 		if (count && direct->left < most)
 			most = direct->left;
-		n = most ? ibv_poll_cq(vrb_rc(ep)->cq, (int)most, vrb_rc(ep)->wc) : 0;
+		n = most ? ibv_poll_cq(vrb_rc(ep)->poll_cq, (int)most, vrb_rc(ep)->wc) : 0;
 		if (n <= 0)
 			break;
 		vrb_rdm_polled(ep, n);
@@ -254,7 +254,7 @@ OFI_INLINE ssize_t read_entries(struct ofi_rdm_cq *cq, void *buf, size_t count, 
 	ep->direct.left = count;
 	if (src)
 		ep->direct.src = src;
-	some = ibv_poll_cq(vrb_rc(ep)->cq, 1, vrb_rc(ep)->wc) > 0;
+	some = ibv_poll_cq(vrb_rc(ep)->poll_cq, 1, vrb_rc(ep)->wc) > 0;
 	/* Only the endpoint is kept across the poll; the address of its lock is recomputed. */
 	cq = ep->direct.cq;
 	if (ofi_unlikely(some)) {

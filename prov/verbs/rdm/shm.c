@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shared memory of endpoints and connections: offering, mapping, closing. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/addr.h>
+#include "prov/verbs/provider/prov.h"
+#include "shm_int.h"
+
+struct offer {
+	uint8_t version, kind, unused[2];
+	uint32_t index; /* of the ring, for the bell */
+	struct vrb_shm_place bell, ring;
+};
+
+bool vrb_shm_is_near(const struct vrb_rc_conn *conn)
+{
+	struct ofi_rdm_addr addr = conn->peer->addr;
+	bool v4 = addr.sa.sa_family == AF_INET;
+	int fd, ret;
+
+	if (!vrb_params.shm || !conn->peer_shares || conn->mirror ||
+	    !vrb_rc_peer(conn->peer)->policy.order)
+		return false;
+	if (v4)
+		addr.in.sin_port = 0;
+	else
+		addr.in6.sin6_port = 0;
+	fd = socket(addr.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	ret = bind(fd, &addr.sa, v4 ? sizeof(addr.in) : sizeof(addr.in6));
+	close(fd);
+	return !ret;
+}
+
+static struct vrb_shm *shm_new(struct ofi_rdm_ep *ep)
+{
+	struct vrb_shm *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	all->bell = vrb_shm_create(sizeof(*all->bell), &all->place);
+	if (!all->bell) {
+		free(all);
+		return NULL;
+	}
+	TAILQ_INIT(&all->pending);
+	all->ep = ep;
+	all->context.ops.poll_cq = vrb_shm_poll_cq;
+	all->context.ops.post_send = vrb_shm_post_send;
+	all->cq.context = &all->context;
+	all->cq.cq_context = all;
+	vrb_rc(ep)->shm = all;
+	vrb_rc(ep)->poll_cq = &all->cq;
+	return all;
+}
+
+void vrb_shm_close(struct ofi_rdm_ep *ep)
+{
+	struct vrb_shm *all = vrb_rc(ep)->shm;
+
+	if (!all)
+		return;
+	vrb_rc(ep)->shm = NULL;
+	vrb_rc(ep)->poll_cq = vrb_rc(ep)->cq;
+	munmap(all->bell, sizeof(*all->bell));
+	close((int)all->place.fd);
+	free(all->conns);
+	free(all);
+}
+
+/* Gives the ring a number. Returns false if there are too many, or no memory. */
+static bool number_ring(struct vrb_shm *all, struct vrb_shm_conn *shm)
+{
+	struct vrb_shm_conn **conns;
+	uint32_t i, size = all->size ? 2 * all->size : 64;
+
+	for (i = 0; i < all->size && all->conns[i]; i++)
+		;
+	if (i == all->size) {
+		if (size > VRB_SHM_RINGS)
+			return false;
+		conns = realloc(all->conns, size * sizeof(*conns));
+		if (!conns)
+			return false;
+		memset(conns + all->size, 0, (size - all->size) * sizeof(*conns));
+		all->conns = conns;
+		all->size = size;
+	}
+	shm->index = i;
+	all->conns[i] = shm;
+	return true;
+}
+
+static void close_in(struct vrb_shm_conn *shm)
+{
+	if (shm->fd >= 0)
+		close(shm->fd);
+	shm->fd = -1;
+}
+
+void vrb_shm_conn_close(struct vrb_rc_conn *conn)
+{
+	struct vrb_shm_conn *shm = conn->shm;
+	struct vrb_shm *all = vrb_rc(conn->ep)->shm;
+
+	if (!shm)
+		return;
+	conn->shm = NULL;
+	conn->sq = conn->qp;
+	close_in(shm);
+	if (shm->rx.map) {
+		all->conns[shm->index] = NULL;
+		munmap(shm->rx.map, sizeof(*shm->rx.map));
+	}
+	if (shm->tx.map)
+		munmap(shm->tx.map, sizeof(*shm->tx.map));
+	if (shm->bell)
+		munmap(shm->bell, sizeof(*shm->bell));
+	if (shm->is_pending)
+		TAILQ_REMOVE(&all->pending, shm, pending);
+	free(shm);
+}
+
+static struct vrb_shm_conn *shm_conn_new(struct vrb_rc_conn *conn)
+{
+	struct vrb_shm *all = vrb_rc(conn->ep)->shm ? vrb_rc(conn->ep)->shm : shm_new(conn->ep);
+	struct vrb_shm_conn *shm = all ? calloc(1, sizeof(*shm)) : NULL;
+
+	if (!shm)
+		return NULL;
+	shm->conn = conn;
+	shm->fd = -1;
+	shm->reported = conn->head;
+	shm->rdma_end = conn->head;
+	shm->qp.context = &all->context;
+	conn->shm = shm;
+	conn->sq = &shm->qp;
+	return shm;
+}
+
+static bool open_ring(struct vrb_shm_conn *shm, struct vrb_shm_place *place)
+{
+	struct ofi_shm_ring_map *map = vrb_shm_create(sizeof(*map), place);
+
+	if (!map)
+		return false;
+	shm->fd = (int)place->fd;
+	if (number_ring(vrb_shm_of(shm), shm)) {
+		shm->rx.map = map;
+		return true;
+	}
+	close_in(shm);
+	munmap(map, sizeof(*map));
+	return false;
+}
+
+void vrb_shm_offer(struct vrb_rc_conn *conn, const struct vrb_shm_calls *calls)
+{
+	struct vrb_shm_conn *shm = shm_conn_new(conn);
+	struct offer offer = { .version = OFI_RDM_WIRE_VERSION, .kind = VRB_SHM_OFFER };
+
+	if (shm)
+		vrb_shm_of(shm)->calls = calls;
+	if (!shm || !open_ring(shm, &offer.ring))
+		return;
+	offer.index = shm->index;
+	offer.bell = vrb_rc(conn->ep)->shm->place;
+	vrb_rc_conn_send(conn, &offer, sizeof(offer));
+}
+
+static void map_offer(struct vrb_shm_conn *shm, const struct offer *offer)
+{
+	struct ofi_shm_ring_map *ring = vrb_shm_map(&offer->ring, sizeof(*ring));
+	const uint8_t start[2] = { OFI_RDM_WIRE_VERSION, VRB_SHM_START };
+	char text[OFI_ADDR_STRLEN];
+
+	shm->bell = ring ? vrb_shm_map(&offer->bell, sizeof(*shm->bell)) : NULL;
+	if (shm->bell && !vrb_rc_conn_send(shm->conn, start, sizeof(start))) {
+		shm->to = offer->index;
+		shm->sent = 0;
+		shm->tx.map = ring;
+		return;
+	}
+	FI_INFO(&vrb_prov, FI_LOG_EP_CTRL,
+		"peer %s: no shared memory with it, messages go through the device\n",
+		ofi_addr_str(&shm->conn->peer->addr.sa, text, sizeof(text)));
+	if (ring)
+		munmap(ring, sizeof(*ring));
+}
+
+static void take_offer(struct vrb_rc_conn *conn, const void *bytes, size_t len)
+{
+	struct offer offer;
+
+	if (len != sizeof(offer) || conn->shm->bell) {
+		vrb_rc(conn->ep)->shm->calls->damaged(conn);
+		return;
+	}
+	memcpy(&offer, bytes, sizeof(offer));
+	if (offer.index < VRB_SHM_RINGS)
+		map_offer(conn->shm, &offer);
+}
+
+static bool is_kind(const void *bytes, size_t len, enum vrb_shm_kind kind)
+{
+	const uint8_t *at = bytes;
+
+	return len >= 2 && at[0] == OFI_RDM_WIRE_VERSION && at[1] == kind;
+}
+
+bool vrb_shm_is_start(const void *bytes, size_t len)
+{
+	return is_kind(bytes, len, VRB_SHM_START);
+}
+
+bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len)
+{
+	if (!conn->shm)
+		return false;
+	if (is_kind(bytes, len, VRB_SHM_OFFER))
+		take_offer(conn, bytes, len);
+	else if (vrb_shm_is_start(bytes, len))
+		close_in(conn->shm);
+	else
+		return is_kind(bytes, len, VRB_SHM_WAKE);
+	return true;
+}
+
+void vrb_shm_arm(struct ofi_rdm_ep *ep)
+{
+	if (vrb_rc(ep)->shm)
+		__atomic_store_n(&vrb_rc(ep)->shm->bell->armed, 1, __ATOMIC_SEQ_CST);
+}

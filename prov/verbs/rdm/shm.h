@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Packets to peers on the same host go through shared memory. Each end of a connection offers the
+ * other a ring; once the other has mapped it, the packets that it sends are written to the ring
+ * instead of being posted, except while RDMA is in flight, which they must not overtake, and while
+ * the receiver sleeps, because the device can wake it. The connection remains: it says who the peer
+ * is, carries RDMA, and ends when the peer does. The queue pair and the CQ that the transport posts
+ * to and polls are then objects of this file, which pass on what is for the device, so connections
+ * without shared memory pay nothing.
+ */
+#ifndef VRB_RDM_SHM_H
+#define VRB_RDM_SHM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ofi_rdm_ep;
+struct vrb_rc_conn;
+struct vrb_shm;
+
+/* Work requests of a connection that this file posts: an offer, and the answer to one. */
+#define VRB_SHM_SLOTS 2u
+/* More of them, outside of the connection's ring: packets that only wake the peer. */
+#define VRB_SHM_WAKES 4u
+
+/* What the connections do for this file, with the endpoint's lock held. */
+struct vrb_shm_calls {
+	/* The peer breaks the rules: the connection must end, but not before this returns. */
+	void (*damaged)(struct vrb_rc_conn *conn);
+	/* There is no buffer for a packet: the endpoint must be polled again. */
+	void (*starved)(struct ofi_rdm_ep *ep);
+};
+
+/* Returns true if the peer's address is one of this host's, so an offer makes sense. */
+bool vrb_shm_is_near(const struct vrb_rc_conn *conn);
+/* Offers the peer a ring. A connection that cannot have one continues without. */
+void vrb_shm_offer(struct vrb_rc_conn *conn, const struct vrb_shm_calls *calls);
+/* Returns true for a packet of this file, which the caller then frees. */
+bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len);
+/* Makes the next packet through shared memory wake the endpoint. Poll once more after it. */
+void vrb_shm_arm(struct ofi_rdm_ep *ep);
+void vrb_shm_conn_close(struct vrb_rc_conn *conn);
+void vrb_shm_close(struct ofi_rdm_ep *ep);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Shared memory of endpoints and connections, private to shm*.c. */
+#ifndef VRB_RDM_SHM_INT_H
+#define VRB_RDM_SHM_INT_H
+
+#include <sys/queue.h>
+#include <infiniband/verbs.h>
+#include "prov/rdm/shm_ring.h"
+#include "rc_conn.h"
+#include "shm.h"
+#include "shm_map.h"
+
+#define VRB_SHM_WORDS 480u /* of bells: one bit for each ring of an endpoint */
+#define VRB_SHM_RINGS (VRB_SHM_WORDS * 64)
+
+/* The wr_id of a packet that only wakes the peer; neither a slot nor a receive. */
+#define VRB_SHM_WAKE_ID 2u
+
+/* The second byte of this file's packets, which no packet of the engine has. */
+enum vrb_shm_kind {
+	VRB_SHM_OFFER = 0x80,
+	VRB_SHM_START, /* the next packets may be in the ring */
+	VRB_SHM_WAKE,
+};
+
+/* Where senders tell an endpoint which of its rings have packets. */
+struct vrb_shm_bell {
+	uint64_t token[2];
+	uint32_t armed; /* the endpoint may sleep: the next sender wakes it */
+	uint64_t bells[VRB_SHM_WORDS] __attribute__((aligned(64)));
+};
+
+struct vrb_shm_conn {
+	struct ibv_qp qp; /* stands for the connection's queue pair in ibv_post_send */
+	struct vrb_rc_conn *conn;
+
+	/* What the peer sends. */
+	struct ofi_shm_ring_rx rx;
+	int fd; /* of the ring until the peer has mapped it, or -1 */
+	uint32_t index;
+	bool started;	  /* the peer has mapped it */
+	uint32_t arrived; /* packets through the device since then */
+
+	/* What is sent to the peer. */
+	struct ofi_shm_ring_tx tx; /* no map: only through the device */
+	struct vrb_shm_bell *bell;
+	uint32_t to;	   /* index of the ring there */
+	uint32_t sent;	   /* packets through the device since the ring is used */
+	uint32_t rdma_end; /* conn->head behind the last work request that is not a packet */
+	uint32_t wakes;	   /* posted */
+	bool wake_due;
+	/* The slots whose packets are in the ring, and where they end there. */
+	uint64_t in_ring[(OFI_RDM_WIRE_WINDOW + 63) / 64];
+	uint64_t ends[OFI_RDM_WIRE_WINDOW];
+	uint32_t reported; /* completions before this one have been reported */
+	bool is_pending;   /* in shm->pending: some are not reported */
+	TAILQ_ENTRY(vrb_shm_conn) pending;
+};
+
+struct vrb_shm {
+	struct ibv_context context; /* of the objects that stand for others */
+	struct ibv_cq cq;	    /* stands for the endpoint's CQ in ibv_poll_cq */
+	const struct vrb_shm_calls *calls;
+	struct ofi_rdm_ep *ep;
+	struct vrb_shm_bell *bell;
+	struct vrb_shm_place place;  /* of the bell */
+	struct vrb_shm_conn **conns; /* by index */
+	uint32_t size;
+	uint64_t ready[VRB_SHM_WORDS]; /* bells that were taken and not served to the end */
+	bool has_held;
+	struct ibv_wc held; /* a completion of the device that waits for packets before it */
+	TAILQ_HEAD(, vrb_shm_conn) pending;
+};
+
+static inline struct vrb_shm *vrb_shm_of(const struct vrb_shm_conn *shm)
+{
+	return vrb_rc(shm->conn->ep)->shm;
+}
+
+/* The calls behind the objects that stand for others (shm_post.c, shm_poll.c). */
+int vrb_shm_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
+/* Posts a packet that wakes the peer, or notes that it is due. */
+void vrb_shm_wake(struct vrb_shm_conn *shm);
+/* Returns true for the packet after which the peer uses its ring. */
+bool vrb_shm_is_start(const void *bytes, size_t len);
+
+#endif

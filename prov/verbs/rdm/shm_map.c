@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory that processes of one user share: sealed files without a name. */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "shm_map.h"
+
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+/* A file that shrinks would kill whoever has mapped it. */
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static bool find_host(struct vrb_shm_place *place)
+{
+	unsigned int digit, n = 0;
+	struct stat ns;
+	FILE *file;
+	int c;
+
+	memset(place->boot, 0, sizeof(place->boot));
+	file = fopen(BOOT_ID, "re");
+	if (!file)
+		return false;
+	while (n < 32 && (c = getc(file)) != EOF) {
+		if (c == '-')
+			continue;
+		digit = c >= 'a' ? (unsigned int)c - 'a' + 10 : (unsigned int)c - '0';
+		place->boot[n / 16] = place->boot[n / 16] << 4 | (digit & 15);
+		n++;
+	}
+	fclose(file);
+	if (n < 32 || stat("/proc/self/ns/net", &ns))
+		return false;
+	place->netns = ns.st_ino;
+	return true;
+}
+
+static void *map_fd(int fd, size_t size)
+{
+	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static int create_fd(size_t size)
+{
+	int fd = memfd_create("weft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -1;
+	if (!ftruncate(fd, (off_t)size) && !fcntl(fd, F_ADD_SEALS, SEALS))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+void *vrb_shm_create(size_t size, struct vrb_shm_place *place)
+{
+	void *map;
+	int fd;
+
+	if (!find_host(place) ||
+	    getrandom(place->token, sizeof(place->token), 0) != sizeof(place->token))
+		return NULL;
+	fd = create_fd(size);
+	if (fd < 0)
+		return NULL;
+	map = map_fd(fd, size);
+	if (!map) {
+		close(fd);
+		return NULL;
+	}
+	memcpy(map, place->token, sizeof(place->token));
+	place->pid = (uint32_t)getpid();
+	place->fd = (uint32_t)fd;
+	return map;
+}
+
+/*
+ * Opens the file only if it is one that vrb_shm_create() can have made: opening something else may
+ * have effects, and writing to it would damage it.
+ */
+static int open_theirs(const struct vrb_shm_place *place, size_t size)
+{
+	char path[64];
+	struct stat file;
+	int fd, found;
+
+	snprintf(path, sizeof(path), "/proc/%u/fd/%u", place->pid, place->fd);
+	found = open(path, O_PATH | O_CLOEXEC);
+	if (found < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+	fd = -1;
+	if (!fstat(found, &file) && S_ISREG(file.st_mode) && !file.st_nlink &&
+	    file.st_uid == geteuid() && file.st_size == (off_t)size)
+		fd = open(path, O_RDWR | O_CLOEXEC);
+	close(found);
+	if (fd >= 0 && fcntl(fd, F_GET_SEALS) != SEALS) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+void *vrb_shm_map(const struct vrb_shm_place *place, size_t size)
+{
+	struct vrb_shm_place here;
+	void *map;
+	int fd;
+
+	if (!find_host(&here) || memcmp(here.boot, place->boot, sizeof(here.boot)) ||
+	    here.netns != place->netns)
+		return NULL;
+	fd = open_theirs(place, size);
+	if (fd < 0)
+		return NULL;
+	map = map_fd(fd, size);
+	close(fd);
+	if (map && memcmp(map, place->token, sizeof(place->token))) {
+		munmap(map, size);
+		return NULL;
+	}
+	return map;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Receiving through shared memory: what arrives in rings, and what was written to rings, appears
+ * among the completions of the device in the order in which the peer sent it. A packet in a ring
+ * says how many packets the peer had sent through the device before; what the peer wrote to the
+ * ring before it sent a packet through the device is visible when that packet arrives.
+ */
+#include <string.h>
+#include "arrive.h"
+#include "shm_int.h"
+
+static bool is_in_ring(const struct vrb_shm_conn *shm, uint32_t seq)
+{
+	uint32_t slot = seq & shm->conn->mask;
+
+	return shm->in_ring[slot / 64] >> slot % 64 & 1;
+}
+
+/*
+ * A packet in a ring is complete. The completion is held back while much lies before the reader, so
+ * that whoever finds the ring full has a completion to wait for.
+ */
+static bool may_report(struct vrb_shm_conn *shm, uint32_t seq)
+{
+	return seq != shm->conn->head && is_in_ring(shm, seq) &&
+	       ofi_shm_ring_near(&shm->tx, shm->ends[seq & shm->conn->mask]);
+}
+
+static int report_conn(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc)
+{
+	struct vrb_rc_conn *conn = shm->conn;
+	uint32_t seq = shm->reported;
+	bool silent;
+	int n = 0;
+
+	if ((int32_t)(conn->tail - seq) > 0)
+		seq = conn->tail;
+	/* Work requests of the device that are not complete come first. */
+	for (; n < count && may_report(shm, seq); seq++) {
+		silent = conn->slots[seq & conn->mask].flags & OFI_RDM_SILENT;
+		if (silent && may_report(shm, seq + 1))
+			continue;
+		wc[n++] = (struct ibv_wc){
+			.wr_id = (uintptr_t)&conn->slots[seq & conn->mask],
+			.status = IBV_WC_SUCCESS,
+			.opcode = IBV_WC_SEND,
+			.qp_num = conn->qp_num,
+		};
+	}
+	shm->reported = seq;
+	return n;
+}
+
+/* A connection stays in the list until everything that it has written to its ring is reported. */
+static int report_sent(struct vrb_shm *all, int count, struct ibv_wc *wc)
+{
+	struct vrb_shm_conn *shm, *next;
+	int n = 0;
+
+	for (shm = TAILQ_FIRST(&all->pending); shm && n < count; shm = next) {
+		next = TAILQ_NEXT(shm, pending);
+		if (shm->wake_due)
+			vrb_shm_wake(shm);
+		n += report_conn(shm, count - n, wc + n);
+		if (shm->reported == shm->conn->head && !shm->wake_due) {
+			TAILQ_REMOVE(&all->pending, shm, pending);
+			shm->is_pending = false;
+		}
+	}
+	return n;
+}
+
+/* Takes the next packet of a ring if its turn has come. */
+static enum ofi_shm_ring_state take_packet(struct vrb_shm_conn *shm, struct ibv_wc *wc)
+{
+	struct vrb_rdm_rx_ring *ring = &vrb_rc(shm->conn->ep)->rx;
+	enum ofi_shm_ring_state state;
+	struct vrb_rdm_rx *rx;
+	uint32_t len, mark;
+
+	state = ofi_shm_ring_peek(&shm->rx, &len, &mark);
+	if (state != OFI_SHM_RING_PACKET)
+		return state;
+	if (len > ring->size || (int32_t)(mark - shm->arrived) > (int32_t)OFI_RDM_WIRE_WINDOW * 2)
+		return OFI_SHM_RING_INVALID;
+	if ((int32_t)(mark - shm->arrived) > 0)
+		return OFI_SHM_RING_FULL;
+	rx = vrb_rdm_rx_take(ring);
+	if (!rx) {
+		vrb_shm_of(shm)->calls->starved(shm->conn->ep);
+		return OFI_SHM_RING_FULL;
+	}
+	ofi_shm_ring_take(&shm->rx, (void *)(uintptr_t)rx->sge.addr, len);
+	*wc = (struct ibv_wc){
+		.wr_id = (uintptr_t)rx | VRB_RDM_RX_BIT,
+		.status = IBV_WC_SUCCESS,
+		.opcode = IBV_WC_RECV,
+		.byte_len = len,
+		.qp_num = shm->conn->qp_num,
+	};
+	return OFI_SHM_RING_PACKET;
+}
+
+/* Takes packets of a ring. Sets *more unless it is empty. */
+static int drain_ring(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc, bool *more)
+{
+	enum ofi_shm_ring_state state = OFI_SHM_RING_PACKET;
+	int n = 0;
+
+	*more = true;
+	if (!shm->started)
+		return 0;
+	while (n < count && (state = take_packet(shm, wc + n)) == OFI_SHM_RING_PACKET)
+		n++;
+	*more = state != OFI_SHM_RING_EMPTY && state != OFI_SHM_RING_INVALID;
+	if (state == OFI_SHM_RING_INVALID)
+		vrb_shm_of(shm)->calls->damaged(shm->conn);
+	return n;
+}
+
+static int drain_word(struct vrb_shm *all, uint32_t word, int count, struct ibv_wc *wc)
+{
+	uint64_t left = all->ready[word];
+	struct vrb_shm_conn *shm;
+	int bit, n = 0;
+	bool more;
+
+	for (; left && n < count; left &= left - 1) {
+		bit = __builtin_ctzll(left);
+		more = false;
+		shm = word * 64 + (uint32_t)bit < all->size ? all->conns[word * 64 + bit] : NULL;
+		if (shm)
+			n += drain_ring(shm, count - n, wc + n, &more);
+		if (!more)
+			all->ready[word] &= ~(1ULL << bit);
+	}
+	return n;
+}
+
+/* The bell is taken before the ring is looked at, so that none is missed. */
+static int drain_rings(struct vrb_shm *all, int count, struct ibv_wc *wc)
+{
+	uint32_t word, words = (all->size + 63) / 64;
+	int n = 0;
+
+	for (word = 0; word < words && n < count; word++) {
+		if (__atomic_load_n(&all->bell->bells[word], __ATOMIC_RELAXED))
+			all->ready[word] |=
+				__atomic_exchange_n(&all->bell->bells[word], 0, __ATOMIC_SEQ_CST);
+		if (all->ready[word])
+			n += drain_word(all, word, count - n, wc + n);
+	}
+	return n;
+}
+
+/* Takes a completion of the device. Returns false if there is none. */
+static bool hold_one(struct vrb_shm *all)
+{
+	struct ibv_cq *cq = vrb_rc(all->ep)->cq;
+	struct vrb_rc_conn *conn;
+
+	while (ibv_poll_cq(cq, 1, &all->held) > 0) {
+		if (all->held.wr_id != VRB_SHM_WAKE_ID)
+			return true;
+		conn = vrb_rc_conn_find(all->ep, all->held.qp_num);
+		if (conn && conn->shm)
+			conn->shm->wakes--;
+	}
+	return false;
+}
+
+/* Returns the shared memory of the connection on which the held packet arrived, or NULL. */
+static struct vrb_shm_conn *held_from(const struct vrb_shm *all)
+{
+	struct vrb_rc_conn *conn;
+
+	if (!(all->held.wr_id & VRB_RDM_RX_BIT) || all->held.status != IBV_WC_SUCCESS)
+		return NULL;
+	conn = vrb_rc_conn_find(all->ep, all->held.qp_num);
+	return conn ? conn->shm : NULL;
+}
+
+/* Counts a packet that arrived through the device. */
+static void count_arrived(struct vrb_shm_conn *shm, const struct ibv_wc *wc)
+{
+	const void *bytes = (const void *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
+
+	if (shm->started)
+		shm->arrived++;
+	else
+		shm->started = shm->rx.map && vrb_shm_is_start(bytes, wc->byte_len);
+}
+
+/* Passes on the held completion behind what the peer wrote to its ring before. */
+static int pass_held(struct vrb_shm *all, int count, struct ibv_wc *wc)
+{
+	struct vrb_shm_conn *shm = held_from(all);
+	bool more;
+	int n = 0;
+
+	if (shm && shm->started)
+		n = drain_ring(shm, count, wc, &more);
+	if (n == count)
+		return n;
+	if (shm)
+		count_arrived(shm, &all->held);
+	wc[n] = all->held;
+	all->has_held = false;
+	return n + 1;
+}
+
+int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	struct vrb_shm *all = cq->cq_context;
+	int n = 0;
+
+	if (all->has_held)
+		n = pass_held(all, count, wc);
+	/* A peer that is told to stop must hear it before it may send more. */
+	n += drain_rings(all, count - n, wc + n);
+	n += report_sent(all, count - n, wc + n);
+	while (n < count && (all->has_held = hold_one(all)))
+		n += pass_held(all, count - n, wc + n);
+	return n;
+}

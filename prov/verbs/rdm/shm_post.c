@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Sending through shared memory. */
+#include <errno.h>
+#include "shm_int.h"
+
+/* A packet larger than this goes through the device, so that several fit in the ring. */
+#define PACKET_MAX (OFI_SHM_RING_DATA / 3)
+
+static void set_in_ring(struct vrb_shm_conn *shm, uint32_t seq, bool in_ring)
+{
+	uint32_t slot = seq & shm->conn->mask;
+	uint64_t bit = 1ULL << slot % 64;
+
+	if (in_ring)
+		shm->in_ring[slot / 64] |= bit;
+	else
+		shm->in_ring[slot / 64] &= ~bit;
+}
+
+static int post_to_device(struct vrb_shm_conn *shm, struct ibv_send_wr *wr, uint32_t seq,
+			  struct ibv_send_wr **bad)
+{
+	int err;
+
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	err = ibv_post_send(shm->conn->qp, wr, bad);
+	if (err)
+		return err;
+	set_in_ring(shm, seq, false);
+	if (wr->opcode == IBV_WR_SEND)
+		shm->sent++;
+	else
+		shm->rdma_end = seq + 1;
+	return 0;
+}
+
+static uint32_t length_of(const struct ibv_send_wr *wr)
+{
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		len += wr->sg_list[i].length;
+	return len;
+}
+
+/* RDMA in flight must not be overtaken, and a receiver that sleeps is woken by the device. */
+static bool ring_is_usable(const struct vrb_shm_conn *shm, uint32_t len)
+{
+	return shm->tx.map && len <= PACKET_MAX &&
+	       (int32_t)(shm->rdma_end - shm->conn->tail) <= 0 &&
+	       !__atomic_load_n(&shm->bell->armed, __ATOMIC_RELAXED);
+}
+
+void vrb_shm_wake(struct vrb_shm_conn *shm)
+{
+	uint8_t bytes[2] = { OFI_RDM_WIRE_VERSION, VRB_SHM_WAKE };
+	struct ibv_sge sge = { (uintptr_t)bytes, sizeof(bytes), 0 };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = VRB_SHM_WAKE_ID,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
+	};
+
+	shm->wake_due = shm->wakes == VRB_SHM_WAKES || ibv_post_send(shm->conn->qp, &wr, &bad);
+	if (!shm->wake_due) {
+		shm->wakes++;
+		shm->sent++;
+	}
+}
+
+/* The exchange is a full barrier: a receiver that arms later sees the bell. */
+static void ring_bell(struct vrb_shm_conn *shm)
+{
+	struct vrb_shm_bell *bell = shm->bell;
+
+	__atomic_fetch_or(&bell->bells[shm->to / 64], 1ULL << shm->to % 64, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&bell->armed, __ATOMIC_RELAXED) &&
+	    __atomic_exchange_n(&bell->armed, 0, __ATOMIC_SEQ_CST))
+		vrb_shm_wake(shm);
+}
+
+static void enlist(struct vrb_shm_conn *shm)
+{
+	if (shm->is_pending)
+		return;
+	shm->is_pending = true;
+	TAILQ_INSERT_TAIL(&vrb_shm_of(shm)->pending, shm, pending);
+}
+
+static void write_packet(struct vrb_shm_conn *shm, const struct ibv_send_wr *wr, uint32_t seq)
+{
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		ofi_shm_ring_add(&shm->tx, (const void *)(uintptr_t)wr->sg_list[i].addr,
+				 wr->sg_list[i].length);
+	shm->ends[seq & shm->conn->mask] = ofi_shm_ring_end(&shm->tx);
+	set_in_ring(shm, seq, true);
+	enlist(shm);
+	ring_bell(shm);
+}
+
+/* The slot is the next one of the connection. */
+int vrb_shm_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct vrb_shm_conn *shm = (struct vrb_shm_conn *)qp;
+	uint32_t len = length_of(wr), seq = shm->conn->head;
+
+	*bad = wr;
+	if (wr->opcode != IBV_WR_SEND || !ring_is_usable(shm, len))
+		return post_to_device(shm, wr, seq, bad);
+	switch (ofi_shm_ring_begin(&shm->tx, len, shm->sent)) {
+	case OFI_SHM_RING_PACKET:
+		write_packet(shm, wr, seq);
+		return 0;
+	case OFI_SHM_RING_FULL:
+		return ENOMEM;
+	default:
+		vrb_shm_of(shm)->calls->damaged(shm->conn);
+		return EIO;
+	}
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Memory that is shared with another process: what was created is found, and nothing else is opened
+ * or written to, whatever the other side says about it.
+ */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "prov/verbs/rdm/shm_map.h"
+
+enum { SIZE = 8192 };
+
+static void test_found(void **state)
+{
+	struct vrb_shm_place place;
+	char *ours = vrb_shm_create(SIZE, &place), *theirs;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	assert_non_null(ours);
+	pid = fork();
+	if (!pid) {
+		theirs = vrb_shm_map(&place, SIZE);
+		if (theirs)
+			theirs[SIZE - 1] = 7;
+		_exit(!theirs);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(ours[SIZE - 1], 7);
+	munmap(ours, SIZE);
+	close((int)place.fd);
+}
+
+/* It cannot become smaller while it is mapped. */
+static void test_sealed(void **state)
+{
+	struct vrb_shm_place place;
+	char *ours = vrb_shm_create(SIZE, &place);
+
+	(void)state;
+	assert_non_null(ours);
+	assert_int_equal(ftruncate((int)place.fd, 0), -1);
+	munmap(ours, SIZE);
+	close((int)place.fd);
+}
+
+static void test_wrong_place(void **state)
+{
+	struct vrb_shm_place place, wrong;
+	char *ours = vrb_shm_create(SIZE, &place);
+
+	(void)state;
+	assert_non_null(ours);
+	assert_null(vrb_shm_map(&place, SIZE / 2));
+	wrong = place;
+	wrong.token[1]++;
+	assert_null(vrb_shm_map(&wrong, SIZE));
+	wrong = place;
+	wrong.boot[0]++;
+	assert_null(vrb_shm_map(&wrong, SIZE));
+	wrong = place;
+	wrong.netns++;
+	assert_null(vrb_shm_map(&wrong, SIZE));
+	wrong = place;
+	wrong.fd = 1000;
+	assert_null(vrb_shm_map(&wrong, SIZE));
+	wrong = place;
+	wrong.pid = 1;
+	assert_null(vrb_shm_map(&wrong, SIZE));
+	munmap(ours, SIZE);
+	close((int)place.fd);
+}
+
+/* A file of the user, which the other side would like to see damaged. */
+static void check_refused(struct vrb_shm_place *place, int fd)
+{
+	place->fd = (uint32_t)fd;
+	assert_null(vrb_shm_map(place, SIZE));
+	close(fd);
+}
+
+static void test_other_files(void **state)
+{
+	char path[] = "/tmp/weft-test-XXXXXX", data[SIZE];
+	struct vrb_shm_place place;
+	char *ours = vrb_shm_create(SIZE, &place);
+	int fd = mkstemp(path), own = (int)place.fd;
+
+	(void)state;
+	assert_non_null(ours);
+	assert_true(fd >= 0);
+	memset(data, 0, sizeof(data));
+	memcpy(data, place.token, sizeof(place.token));
+	assert_int_equal(write(fd, data, sizeof(data)), sizeof(data));
+	place.fd = (uint32_t)fd;
+	assert_null(vrb_shm_map(&place, SIZE));
+	/* Without a name it still has no seals. */
+	unlink(path);
+	check_refused(&place, fd);
+	fd = memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_int_equal(write(fd, data, sizeof(data)), sizeof(data));
+	check_refused(&place, fd);
+	check_refused(&place, open("/dev/null", O_RDWR));
+	munmap(ours, SIZE);
+	close(own);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_found),
+		cmocka_unit_test(test_sealed),
+		cmocka_unit_test(test_wrong_place),
+		cmocka_unit_test(test_other_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
