@@ -65,7 +65,7 @@ static bool dup_attr(void *slot, const void *attr, size_t size, bool always)
 	void *copy = NULL;
 
 	if (attr || always) {
-		copy = calloc(1, size);
+		copy = attr ? malloc(size) : calloc(1, size);
 		if (copy && attr)
 			memcpy(copy, attr, size);
 	}

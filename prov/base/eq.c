@@ -9,6 +9,9 @@
 #include "eq.h"
 #include "ops.h"
 
+/* After so many events that followed each other closely, a few more are expected. */
+enum { STREAK = 2 };
+
 struct ofi_eq_item {
 	TAILQ_ENTRY(ofi_eq_item) link;
 	bool is_err;
@@ -19,6 +22,9 @@ struct ofi_eq_item {
 	size_t len;
 	_Alignas(max_align_t) uint8_t data[]; /* the entry, or the error's err_data */
 };
+
+/* The EQ for which this thread serves the source and which it reads next, or NULL. */
+static __thread const struct ofi_eq *eq_served;
 
 static struct ofi_eq_item *item_new(uint32_t event, const void *data, size_t len)
 {
@@ -37,16 +43,18 @@ static struct ofi_eq_item *item_new(uint32_t event, const void *data, size_t len
 /* Appends an item; NULL stands for an event for which there was no memory. Takes the lock. */
 static int item_queue(struct ofi_eq *eq, struct ofi_eq_item *item)
 {
-	bool overrun;
+	bool overrun, quiet = eq == eq_served;
 
 	ofi_lock(&eq->lock);
+	eq->unsignaled |= quiet;
 	overrun = eq->overrun || !item;
 	if (overrun)
 		eq->overrun = true;
 	else
 		TAILQ_INSERT_TAIL(&eq->items, item, link);
 	ofi_unlock(&eq->lock);
-	ofi_wait_signal(&eq->wait);
+	if (!quiet)
+		ofi_wait_signal(&eq->wait);
 
 	if (!overrun)
 		return 0;
@@ -231,21 +239,80 @@ static int check_read(const struct ofi_eq *eq, const char *call, const void *out
 	return 0;
 }
 
+/* Returns true if events are left that nobody has been woken for. The lock is held. */
+static bool take_unsignaled(struct ofi_eq *eq)
+{
+	bool left = eq->unsignaled && (!TAILQ_EMPTY(&eq->items) || eq->overrun);
+
+	eq->unsignaled = false;
+	return left;
+}
+
+static ssize_t read_once(struct ofi_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
+{
+	struct ofi_eq_item *done = NULL, *last;
+	ssize_t ret;
+	bool left;
+
+	ofi_lock(&eq->lock);
+	last = forget_last_err(eq);
+	ret = read_head(eq, event, buf, len, flags & FI_PEEK, &done);
+	left = take_unsignaled(eq);
+	ofi_unlock(&eq->lock);
+	if (left)
+		ofi_wait_signal(&eq->wait);
+	free(done);
+	free(last);
+	return ret;
+}
+
+/* Serves the source in this thread, which reads its events next and needs no signal for them. */
+static bool eq_serve(struct ofi_eq *eq)
+{
+	if (!eq->source || !ofi_loop_claimed(eq->loop, eq->source))
+		return false;
+	eq_served = eq;
+	ofi_loop_serve(eq->source);
+	eq_served = NULL;
+	return true;
+}
+
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
 	struct ofi_eq *eq = ofi_eq(fid);
-	struct ofi_eq_item *done = NULL, *last;
 	ssize_t ret = check_read(eq, "fi_eq_read", event && (buf || !len) ? event : NULL, flags);
 
 	if (ret)
 		return ret;
-	ofi_lock(&eq->lock);
-	last = forget_last_err(eq);
-	ret = read_head(eq, event, buf, len, flags & FI_PEEK, &done);
-	ofi_unlock(&eq->lock);
-	free(done);
-	free(last);
+	ret = read_once(eq, event, buf, len, flags);
+	if (ret == -FI_EAGAIN && eq_serve(eq))
+		ret = read_once(eq, event, buf, len, flags);
 	return ret;
+}
+
+/*
+ * Notes that a thread waited for an event and got it. When such events follow each other closely,
+ * as while many connections are made, the threads that wait serve the source of events themselves,
+ * which spares the event thread's wake-ups and their own.
+ */
+static void eq_came(struct ofi_eq *eq)
+{
+	uint64_t now = ofi_now_ms();
+	bool close = now < __atomic_load_n(&eq->busy_until, __ATOMIC_RELAXED);
+	unsigned int streak = close ? __atomic_load_n(&eq->streak, __ATOMIC_RELAXED) + 1 : 0;
+
+	__atomic_store_n(&eq->busy_until, now + OFI_LOOP_CLAIM_MS, __ATOMIC_RELAXED);
+	__atomic_store_n(&eq->streak, streak, __ATOMIC_RELAXED);
+	if (streak >= STREAK)
+		ofi_loop_claim(eq->loop, eq->source, now);
+}
+
+/* The caller reads again, and then serves a source that is ready. */
+static int eq_sleep(struct ofi_eq *eq, int timeout)
+{
+	if (eq->source && ofi_loop_claimed(eq->loop, eq->source))
+		return ofi_loop_wait(eq->source, eq->wait.fd, timeout);
+	return ofi_wait_sleep(&eq->wait, timeout);
 }
 
 static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, int timeout,
@@ -263,11 +330,16 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 	for (;;) {
 		ret = eq_read(fid, event, buf, len, flags);
 		if (ret != -FI_EAGAIN)
-			return ret;
+			break;
 		/* According to fi_eq(3), a timeout and a signal both return -FI_EAGAIN. */
-		if (ofi_wait_sleep(&eq->wait, ofi_wait_left(start, timeout)))
-			return eq_read(fid, event, buf, len, flags);
+		if (eq_sleep(eq, ofi_wait_left(start, timeout))) {
+			ret = eq_read(fid, event, buf, len, flags);
+			break;
+		}
 	}
+	if (ret > 0 && eq->source && eq->wait.fd >= 0)
+		eq_came(eq);
+	return ret;
 }
 
 /*

@@ -11,6 +11,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/providers/fi_prov.h>
 #include "src/ds/lock.h"
+#include "loop.h"
 #include "ref.h"
 #include "wait.h"
 #include "waitset.h"
@@ -30,6 +31,11 @@ struct ofi_eq {
 	ofi_eq_strerror_fn *strerror;
 	struct ofi_wait wait;
 	struct ofi_waitset_member member;
+	/* What posts most events, or NULL: a thread that waits in fi_eq_sread serves it. */
+	struct ofi_loop *loop;
+	struct ofi_source *source;
+	uint64_t busy_until;  /* in ms; a recent event makes another one likely; atomic */
+	unsigned int streak;  /* number of events that followed each other closely; atomic */
 	struct ofi_lock lock; /* guards what follows */
 	/* In order; while an error is at the head, reads return -FI_EAVAIL. */
 	struct ofi_eq_list items;
@@ -37,6 +43,7 @@ struct ofi_eq {
 	bool writable;		      /* opened with FI_WRITE */
 	/* Out of memory: later events are lost, and FI_EOVERRUN is read after the others. */
 	bool overrun;
+	bool unsignaled; /* a thread posted events that it is about to read itself */
 };
 
 static inline struct ofi_eq *ofi_eq(struct fid_eq *fid)
@@ -59,6 +66,13 @@ static inline struct ofi_eq *ofi_eq_of(struct fid *fid, const struct ofi_ref *fa
 int ofi_eq_open(const struct fi_provider *prov, uint32_t api_version, struct ofi_ref *parent,
 		const struct fi_eq_attr *attr, ofi_eq_strerror_fn *strerror, struct fid_eq **eq,
 		void *context);
+/* Names the source of most events before the EQ is used. */
+static inline void ofi_eq_set_source(struct ofi_eq *eq, struct ofi_loop *loop,
+				     struct ofi_source *source)
+{
+	eq->loop = loop;
+	eq->source = source;
+}
 /* Appends an event with a copy of its entry (fi_eq_entry, or fi_eq_cm_entry followed by data). */
 int ofi_eq_post(struct ofi_eq *eq, uint32_t event, const void *entry, size_t len);
 /* Appends an error and copies err_data. */

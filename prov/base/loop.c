@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The fabric's event thread. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -9,7 +10,21 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "loop.h"
+#include "wait.h"
 #include "src/ds/bias.h"
+
+/* Returns false if another thread has made the source the event thread's own. */
+static bool serve_shared(struct ofi_source *source)
+{
+	bool shared;
+
+	ofi_lock(&source->lock);
+	shared = __atomic_load_n(&source->shared, __ATOMIC_RELAXED);
+	if (shared)
+		source->ready(source);
+	ofi_unlock(&source->lock);
+	return shared;
+}
 
 /*
  * Calls ready() of a source if it still exists: it may have been removed since epoll returned it.
@@ -25,27 +40,75 @@ static void loop_run(struct ofi_loop *loop, const struct ofi_source *seen)
 		return;
 	loop->current = source;
 	pthread_mutex_unlock(&loop->mutex);
-	source->ready(source);
+	if (!__atomic_load_n(&source->shared, __ATOMIC_ACQUIRE) || !serve_shared(source))
+		source->ready(source);
 	pthread_mutex_lock(&loop->mutex);
 	loop->current = NULL;
 	pthread_cond_broadcast(&loop->idle);
+}
+
+static int loop_watch(struct ofi_loop *loop, int fd, struct ofi_source *source)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
+
+	if (!epoll_ctl(loop->epfd, EPOLL_CTL_ADD, fd, &event))
+		return 0;
+	return -errno;
+}
+
+/*
+ * A claimed source leaves the epoll instance, which would wake the event thread even if no event of
+ * the source were asked for. The mutex is held.
+ */
+static int set_claimed(struct ofi_loop *loop, struct ofi_source *source, bool claimed)
+{
+	int ret = 0;
+
+	if (source->claimed == claimed)
+		return 0;
+	if (claimed)
+		epoll_ctl(loop->epfd, EPOLL_CTL_DEL, source->fd, NULL);
+	else
+		ret = loop_watch(loop, source->fd, source);
+	if (ret)
+		return ret;
+	__atomic_store_n(&source->claimed, claimed, __ATOMIC_RELAXED);
+	loop->claims += claimed ? 1 : -1;
+	return 0;
+}
+
+/* Takes back the sources whose claimants have stopped waiting. The mutex is held. */
+static void end_claims(struct ofi_loop *loop)
+{
+	struct ofi_source *source;
+
+	LIST_FOREACH (source, &loop->sources, link)
+		if (ofi_now_ms() >=
+		    __atomic_load_n(&source->claimed_at, __ATOMIC_RELAXED) + OFI_LOOP_CLAIM_MS)
+			set_claimed(loop, source, false);
 }
 
 static void *loop_thread(void *arg)
 {
 	struct ofi_loop *loop = arg;
 	struct epoll_event event;
-	int n;
+	uint64_t count;
+	int n, ms;
 
 	ofi_bias_outside = true;
 	pthread_mutex_lock(&loop->mutex);
 	while (!loop->stop) {
+		ms = loop->claims ? OFI_LOOP_CLAIM_MS : -1;
 		pthread_mutex_unlock(&loop->mutex);
 		/* One event at a time, so that no source is served from a stale list. */
-		n = epoll_wait(loop->epfd, &event, 1, -1);
+		n = epoll_wait(loop->epfd, &event, 1, ms);
 		pthread_mutex_lock(&loop->mutex);
 		if (n == 1 && event.data.ptr)
 			loop_run(loop, event.data.ptr);
+		else if (n == 1)
+			(void)!read(loop->wakefd, &count, sizeof(count));
+		if (loop->claims)
+			end_claims(loop);
 	}
 	pthread_mutex_unlock(&loop->mutex);
 	return NULL;
@@ -72,15 +135,6 @@ static int loop_start(struct ofi_loop *loop)
 	return 0;
 }
 
-static int loop_watch(struct ofi_loop *loop, int fd, struct ofi_source *source)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
-
-	if (!epoll_ctl(loop->epfd, EPOLL_CTL_ADD, fd, &event))
-		return 0;
-	return -errno;
-}
-
 int ofi_loop_init(struct ofi_loop *loop, const struct fi_provider *prov)
 {
 	int ret;
@@ -102,9 +156,15 @@ int ofi_loop_init(struct ofi_loop *loop, const struct fi_provider *prov)
 	return ret;
 }
 
-static void loop_stop(struct ofi_loop *loop)
+static void loop_wake(struct ofi_loop *loop)
 {
 	const uint64_t one = 1;
+
+	(void)!write(loop->wakefd, &one, sizeof(one));
+}
+
+static void loop_stop(struct ofi_loop *loop)
+{
 	pid_t pid;
 
 	pthread_mutex_lock(&loop->mutex);
@@ -114,7 +174,7 @@ static void loop_stop(struct ofi_loop *loop)
 	/* A forked child has the object, but not the thread. */
 	if (pid != getpid())
 		return;
-	(void)!write(loop->wakefd, &one, sizeof(one));
+	loop_wake(loop);
 	pthread_join(loop->thread, NULL);
 }
 
@@ -144,23 +204,99 @@ int ofi_loop_add(struct ofi_loop *loop, struct ofi_source *source)
 	return ret;
 }
 
+static bool is_added(const struct ofi_loop *loop, const struct ofi_source *source)
+{
+	const struct ofi_source *other;
+
+	LIST_FOREACH (other, &loop->sources, link)
+		if (other == source)
+			return true;
+	return false;
+}
+
 void ofi_loop_remove(struct ofi_loop *loop, struct ofi_source *source)
 {
-	struct ofi_source *other;
 	bool here;
 
 	pthread_mutex_lock(&loop->mutex);
 	here = loop->pid == getpid();
-	LIST_FOREACH (other, &loop->sources, link)
-		if (other == source)
-			break;
-	if (other) {
+	if (is_added(loop, source)) {
 		LIST_REMOVE(source, link);
+		loop->claims -= source->claimed;
+		source->claimed = false;
 		/* A child shares the parent's epoll instance and must leave it alone. */
 		if (here)
 			epoll_ctl(loop->epfd, EPOLL_CTL_DEL, source->fd, NULL);
 	}
 	while (here && loop->current == source && !pthread_equal(pthread_self(), loop->thread))
 		pthread_cond_wait(&loop->idle, &loop->mutex);
+	pthread_mutex_unlock(&loop->mutex);
+}
+
+void ofi_loop_claim(struct ofi_loop *loop, struct ofi_source *source, uint64_t now)
+{
+	bool begins;
+
+	if (!__atomic_load_n(&source->shared, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&source->claimed_at, now, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&source->claimed, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&loop->mutex);
+	begins =
+		is_added(loop, source) && loop->pid == getpid() && !set_claimed(loop, source, true);
+	pthread_mutex_unlock(&loop->mutex);
+	/* The event thread must not sleep longer than the claim. */
+	if (begins)
+		loop_wake(loop);
+}
+
+/* A forked child shares the descriptors, and must leave the events to its parent. */
+bool ofi_loop_claimed(const struct ofi_loop *loop, const struct ofi_source *source)
+{
+	return __atomic_load_n(&source->claimed, __ATOMIC_RELAXED) &&
+	       __atomic_load_n(&source->shared, __ATOMIC_RELAXED) && loop->pid == getpid();
+}
+
+int ofi_loop_wait(const struct ofi_source *source, int fd, int ms)
+{
+	struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
+				{ .fd = source->fd, .events = POLLIN } };
+	bool brief = ms >= 0 && ms <= OFI_LOOP_CLAIM_MS;
+	int n;
+
+	if (ms && !__atomic_load_n(&source->idle, __ATOMIC_RELAXED))
+		return 0;
+	n = poll(fds, 2, brief ? ms : OFI_LOOP_CLAIM_MS);
+	if (n < 0)
+		return -errno;
+	return n || !brief ? 0 : -FI_ETIMEDOUT;
+}
+
+/*
+ * Handlers expect not to be in a thread that owns a lock for free, and a thread that is canceled
+ * would keep their locks.
+ */
+void ofi_loop_serve(struct ofi_source *source)
+{
+	bool outside = ofi_bias_outside;
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ofi_bias_outside = true;
+	serve_shared(source);
+	ofi_bias_outside = outside;
+	pthread_setcancelstate(cancel, NULL);
+}
+
+void ofi_loop_unshare(struct ofi_loop *loop, struct ofi_source *source)
+{
+	if (!__atomic_load_n(&source->shared, __ATOMIC_RELAXED))
+		return;
+	ofi_lock(&source->lock);
+	__atomic_store_n(&source->shared, false, __ATOMIC_RELEASE);
+	ofi_unlock(&source->lock);
+	pthread_mutex_lock(&loop->mutex);
+	set_claimed(loop, source, false);
 	pthread_mutex_unlock(&loop->mutex);
 }

@@ -12,14 +12,27 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 #include <rdma/providers/fi_prov.h>
+#include "src/ds/lock.h"
+
+/* How long threads of the application keep a source that they claimed, in ms. */
+enum { OFI_LOOP_CLAIM_MS = 10 };
 
 /*
  * A descriptor and the function to call when it is readable. It must stay valid while it is added.
+ *
+ * Waking the event thread, which then wakes a thread of the application, takes longer than much of
+ * what ready() does. A thread that waits for the outcome can therefore claim a shared source and
+ * call ready() itself. The event thread takes the source back when the claim expires.
  */
 struct ofi_source {
 	LIST_ENTRY(ofi_source) link; /* loop->sources */
 	int fd;
 	void (*ready)(struct ofi_source *source);
+	bool idle;	      /* set by ready(): whether it found nothing; atomic */
+	bool shared;	      /* ready() can run in any thread that holds the lock; atomic */
+	struct ofi_lock lock; /* held while ready() of a shared source runs */
+	bool claimed;	      /* the event thread does not watch it; atomic */
+	uint64_t claimed_at;  /* in ms; atomic */
 };
 
 struct ofi_loop {
@@ -31,6 +44,7 @@ struct ofi_loop {
 	pthread_t thread;
 	pid_t pid; /* the process in which the thread runs; 0 if it does not run */
 	bool stop;
+	int claims; /* number of claimed sources */
 	int epfd, wakefd;
 };
 
@@ -45,5 +59,22 @@ int ofi_loop_add(struct ofi_loop *loop, struct ofi_source *source);
  * added. Must not be called with a lock that ready() takes; may be called from ready() itself.
  */
 void ofi_loop_remove(struct ofi_loop *loop, struct ofi_source *source);
+/*
+ * Lets threads of the application serve a shared source, for OFI_LOOP_CLAIM_MS from `now`, if it
+ * permits that. They do so in the two calls below.
+ */
+void ofi_loop_claim(struct ofi_loop *loop, struct ofi_source *source, uint64_t now);
+/*
+ * Waits until fd or a claimed source is readable, but not longer than ms and not longer than a
+ * claim, and not at all if the source was ready last time. Returns 0, -FI_ETIMEDOUT after ms, or
+ * -errno.
+ */
+int ofi_loop_wait(const struct ofi_source *source, int fd, int ms);
+/* Returns true if this thread may serve the source now. */
+bool ofi_loop_claimed(const struct ofi_loop *loop, const struct ofi_source *source);
+/* Serves a claimed source in this thread, if it is ready. */
+void ofi_loop_serve(struct ofi_source *source);
+/* From now on only the event thread calls ready(), as for a source that was not shared. */
+void ofi_loop_unshare(struct ofi_loop *loop, struct ofi_source *source);
 
 #endif

@@ -385,6 +385,12 @@ void ofi_stats_show(struct ofi_stats *stats, const char *format, ...)
 	__atomic_store_n(&stats->id, ofi_stats_number(), __ATOMIC_RELEASE);
 }
 
+void ofi_stats_show_like(struct ofi_stats *stats, const struct ofi_stats *other)
+{
+	memcpy(stats->name, other->name, sizeof(stats->name));
+	__atomic_store_n(&stats->id, ofi_stats_number(), __ATOMIC_RELEASE);
+}
+
 void ofi_stats_hide(struct ofi_stats *stats)
 {
 	__atomic_store_n(&stats->id, 0, __ATOMIC_RELEASE);

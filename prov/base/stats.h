@@ -40,6 +40,8 @@ void ofi_stats_free(void *object, struct ofi_stats *stats);
 /* Publish a record whose fields are set, and hide it again. */
 void ofi_stats_show(struct ofi_stats *stats, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same with the name of another record. */
+void ofi_stats_show_like(struct ofi_stats *stats, const struct ofi_stats *other);
 void ofi_stats_hide(struct ofi_stats *stats);
 /*
  * The same for a peer of an endpoint, whose object ends with struct ofi_stats_peer. There is room

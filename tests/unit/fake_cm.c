@@ -396,6 +396,12 @@ void vrb_ep_ready(struct vrb_ep *ep)
 	fake.ready++;
 }
 
+bool vrb_ep_is_idle(const struct vrb_ep *ep)
+{
+	(void)ep;
+	return fake.idle;
+}
+
 void vrb_ep_down(struct vrb_ep *ep, int err)
 {
 	(void)ep;

@@ -21,6 +21,7 @@ struct fake_cm {
 	struct rdma_cm_id *last_id;
 	/* If set, called after each successful call. */
 	void (*on_call)(struct rdma_cm_id *id, const char *call);
+	bool idle;		   /* result of vrb_ep_is_idle */
 	int ready, down, down_err; /* numbers of calls of vrb_ep_ready and vrb_ep_down */
 };
 

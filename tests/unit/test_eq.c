@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Event queues: order, errors, partial buffers, waiting, closing. */
 #include "unit.h"
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -408,6 +409,117 @@ static void strerror_needs_no_buffer(void **state)
 	close_eq(eq);
 }
 
+/* A source of events: each byte in its pipe is one. */
+struct feed {
+	struct ofi_source source; /* first */
+	struct fid_eq *eq;
+	int in;
+	int here, elsewhere; /* number of events by the thread that posted them */
+	pthread_t reader;
+};
+
+static void feed_ready(struct ofi_source *source)
+{
+	struct feed *feed = (struct feed *)source;
+	char byte;
+	bool idle = read(source->fd, &byte, 1) != 1;
+
+	__atomic_store_n(&source->idle, idle, __ATOMIC_RELAXED);
+	if (idle)
+		return;
+	if (pthread_equal(pthread_self(), feed->reader))
+		feed->here++;
+	else
+		feed->elsewhere++;
+	post(feed->eq, FI_CONNECTED, &feed->eq->fid, "");
+}
+
+static void feed_open(struct feed *feed, struct ofi_loop *loop)
+{
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
+	*feed = (struct feed){ .eq = open_plain(), .in = fds[1], .reader = pthread_self() };
+	feed->source.fd = fds[0];
+	feed->source.ready = feed_ready;
+	feed->source.shared = true;
+	ofi_lock_init(&feed->source.lock);
+	assert_int_equal(ofi_loop_init(loop, &prov), 0);
+	assert_int_equal(ofi_loop_add(loop, &feed->source), 0);
+	ofi_eq_set_source(ofi_eq(feed->eq), loop, &feed->source);
+}
+
+static void feed_close(struct feed *feed, struct ofi_loop *loop)
+{
+	ofi_loop_remove(loop, &feed->source);
+	ofi_loop_fini(loop);
+	close(feed->source.fd);
+	close(feed->in);
+	close_eq(feed->eq);
+}
+
+static void feed_read(struct feed *feed, int timeout)
+{
+	struct fi_eq_cm_entry entry;
+	uint32_t event = 0;
+
+	if (timeout)
+		assert_int_equal(fi_eq_sread(feed->eq, &event, &entry, sizeof(entry), timeout, 0),
+				 sizeof(entry));
+	else
+		assert_int_equal(fi_eq_read(feed->eq, &event, &entry, sizeof(entry), 0),
+				 sizeof(entry));
+	assert_int_equal(event, FI_CONNECTED);
+}
+
+/* The first events may come from either thread, since the test cannot tell when a streak begins. */
+static void a_busy_reader_serves_the_source(void **state)
+{
+	struct ofi_loop loop;
+	struct feed feed;
+	struct pollfd fd;
+	int i;
+
+	(void)state;
+	feed_open(&feed, &loop);
+	for (i = 0; i < 10000 && !ofi_loop_claimed(&loop, &feed.source); i++) {
+		assert_int_equal(write(feed.in, "x", 1), 1);
+		feed_read(&feed, 10000);
+	}
+	assert_true(ofi_loop_claimed(&loop, &feed.source));
+	ofi_loop_claim(&loop, &feed.source, UINT64_MAX / 2);
+	feed.here = feed.elsewhere = 0;
+	assert_int_equal(write(feed.in, "xx", 2), 2);
+	feed_read(&feed, 0);
+	/* The descriptor is not readable: nobody was woken for an event that has been read. */
+	assert_int_equal(fi_control(&feed.eq->fid, FI_GETWAIT, &fd.fd), 0);
+	fd.events = POLLIN;
+	assert_int_equal(poll(&fd, 1, 0), 0);
+	feed_ready(&feed.source);
+	assert_int_equal(poll(&fd, 1, 0), 1);
+	feed_read(&feed, 10000);
+	assert_int_equal(feed.here, 2);
+	assert_int_equal(feed.elsewhere, 0);
+	feed_close(&feed, &loop);
+}
+
+/* The reader stops reading, and the event thread takes over. */
+static void an_idle_reader_leaves_the_source(void **state)
+{
+	struct ofi_loop loop;
+	struct feed feed;
+	struct pollfd fd = { .events = POLLIN };
+
+	(void)state;
+	feed_open(&feed, &loop);
+	ofi_loop_claim(&loop, &feed.source, ofi_now_ms());
+	assert_int_equal(write(feed.in, "x", 1), 1);
+	assert_int_equal(fi_control(&feed.eq->fid, FI_GETWAIT, &fd.fd), 0);
+	assert_int_equal(poll(&fd, 1, 10000), 1);
+	feed_read(&feed, 0);
+	feed_close(&feed, &loop);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +539,8 @@ int main(void)
 		cmocka_unit_test(the_descriptor_says_if_there_is_something),
 		cmocka_unit_test(nothing_is_lost_between_threads),
 		cmocka_unit_test(strerror_needs_no_buffer),
+		cmocka_unit_test(a_busy_reader_serves_the_source),
+		cmocka_unit_test(an_idle_reader_leaves_the_source),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,6 +215,96 @@ static void sources_come_and_go_at_once(void **state)
 	ofi_loop_fini(&loop);
 }
 
+/* A claim ends OFI_LOOP_CLAIM_MS after `now`; this one does not. */
+static void shared_open(struct probe *probe, struct ofi_loop *loop)
+{
+	assert_int_equal(ofi_loop_init(loop, &prov), 0);
+	probe_open(probe, loop);
+	ofi_lock_init(&probe->source.lock);
+	probe->source.shared = probe->source.idle = true;
+	ofi_loop_claim(loop, &probe->source, UINT64_MAX / 2);
+	assert_true(ofi_loop_claimed(loop, &probe->source));
+}
+
+static void shared_close(struct probe *probe, struct ofi_loop *loop)
+{
+	ofi_loop_remove(loop, &probe->source);
+	assert_int_equal(loop->claims, 0);
+	ofi_loop_fini(loop);
+	close(probe->source.fd);
+}
+
+static void a_claimed_source_is_served_by_who_waits(void **state)
+{
+	struct ofi_loop loop;
+	struct probe probe;
+
+	(void)state;
+	shared_open(&probe, &loop);
+	assert_int_equal(ofi_loop_wait(&probe.source, -1, 0), -FI_ETIMEDOUT);
+	assert_int_equal(ofi_loop_wait(&probe.source, -1, 10000), 0);
+	kick(&probe);
+	usleep(30000);
+	assert_int_equal(__atomic_load_n(&probe.count, __ATOMIC_SEQ_CST), 0);
+	assert_int_equal(ofi_loop_wait(&probe.source, -1, 10000), 0);
+	ofi_loop_serve(&probe.source);
+	assert_int_equal(probe.count, 1);
+	/* More may be there. */
+	probe.source.idle = false;
+	assert_int_equal(ofi_loop_wait(&probe.source, -1, 10000), 0);
+	shared_close(&probe, &loop);
+}
+
+static void a_claim_expires(void **state)
+{
+	struct ofi_loop loop;
+	struct probe probe;
+
+	(void)state;
+	shared_open(&probe, &loop);
+	ofi_loop_claim(&loop, &probe.source, 0);
+	kick(&probe);
+	wait_count(&probe, 1);
+	assert_false(ofi_loop_claimed(&loop, &probe.source));
+	ofi_loop_claim(&loop, &probe.source, UINT64_MAX / 2);
+	assert_true(ofi_loop_claimed(&loop, &probe.source));
+	shared_close(&probe, &loop);
+}
+
+static void only_the_thread_serves_what_is_not_shared(void **state)
+{
+	struct ofi_loop loop;
+	struct probe probe;
+
+	(void)state;
+	shared_open(&probe, &loop);
+	ofi_loop_unshare(&loop, &probe.source);
+	ofi_loop_claim(&loop, &probe.source, UINT64_MAX / 2);
+	assert_false(ofi_loop_claimed(&loop, &probe.source));
+	kick(&probe);
+	wait_count(&probe, 1);
+	ofi_loop_serve(&probe.source);
+	assert_int_equal(probe.count, 1);
+	shared_close(&probe, &loop);
+}
+
+static void a_child_does_not_serve(void **state)
+{
+	struct ofi_loop loop;
+	struct probe probe;
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	shared_open(&probe, &loop);
+	pid = fork();
+	if (!pid)
+		_exit(ofi_loop_claimed(&loop, &probe.source));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	shared_close(&probe, &loop);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +315,10 @@ int main(void)
 		cmocka_unit_test(signals_stay_with_the_application),
 		cmocka_unit_test(a_child_can_close_and_open),
 		cmocka_unit_test(sources_come_and_go_at_once),
+		cmocka_unit_test(a_claimed_source_is_served_by_who_waits),
+		cmocka_unit_test(a_claim_expires),
+		cmocka_unit_test(only_the_thread_serves_what_is_not_shared),
+		cmocka_unit_test(a_child_does_not_serve),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

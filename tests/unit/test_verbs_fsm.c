@@ -8,6 +8,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include <prov/verbs/cm/fsm.h>
+#include <prov/verbs/msg/srx.h>
 #include <prov/verbs/provider/prov.h>
 #include "fake_cm.h"
 
@@ -359,6 +360,30 @@ static void an_event_may_come_before_the_call_returns(void **state)
 	expect_events("C");
 }
 
+/* Returns how often closing a connected endpoint shut its queues. */
+static int closing_shuts(bool idle, bool shares)
+{
+	struct vrb_srx srx = { 0 };
+
+	in_state(VRB_CONN_UP);
+	fake.idle = idle;
+	ep->srx = shares ? &srx : NULL;
+	fake.down = 0;
+	assert_int_equal(step(VRB_STEP_CLOSE), 0);
+	ep->srx = NULL;
+	assert_int_equal(ep->conn.state, VRB_CONN_CLOSED);
+	return fake.down;
+}
+
+/* With nothing outstanding, destroying the queue pair is enough. */
+static void closing_spares_idle_queues(void **state)
+{
+	(void)state;
+	assert_int_equal(closing_shuts(true, false), 0);
+	assert_int_equal(closing_shuts(true, true), 1);
+	assert_int_equal(closing_shuts(false, false), 1);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -375,6 +400,7 @@ int main(void)
 		test(the_route_leads_to_the_domain),
 		test(the_route_is_of_the_traffic_class),
 		test(an_event_may_come_before_the_call_returns),
+		test(closing_spares_idle_queues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

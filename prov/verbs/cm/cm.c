@@ -48,8 +48,11 @@ static void cm_ready(struct ofi_source *source)
 	struct vrb_cm *cm = (struct vrb_cm *)((char *)source - offsetof(struct vrb_cm, source));
 	struct rdma_cm_event *event;
 	struct vrb_cm_left left;
+	bool idle;
 
-	if (rdma_get_cm_event(cm->channel, &event)) {
+	idle = rdma_get_cm_event(cm->channel, &event);
+	__atomic_store_n(&source->idle, idle, __ATOMIC_RELAXED);
+	if (idle) {
 		if (errno != EAGAIN && errno != EINTR)
 			FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL, "rdma_get_cm_event: %s%s\n",
 				       fi_strerror(errno), vrb_remedy(errno));
@@ -76,7 +79,8 @@ bool vrb_cm_is_behind(struct vrb_cm *cm)
 
 void vrb_cm_init(struct vrb_cm *cm, struct vrb_fabric *fabric)
 {
-	*cm = (struct vrb_cm){ .fabric = fabric };
+	*cm = (struct vrb_cm){ .fabric = fabric, .source = { .ready = cm_ready, .shared = true } };
+	ofi_lock_init(&cm->source.lock);
 	ofi_lock_init(&cm->lock);
 	LIST_INIT(&cm->reqs);
 	LIST_INIT(&cm->peps);
@@ -102,7 +106,7 @@ static int channel_watch(struct vrb_cm *cm, struct rdma_event_channel *channel)
 	if (flags < 0 || fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -errno;
 	cm->channel = channel;
-	cm->source = (struct ofi_source){ .fd = channel->fd, .ready = cm_ready };
+	cm->source.fd = channel->fd;
 	return ofi_loop_add(&cm->fabric->loop, &cm->source);
 }
 
@@ -130,6 +134,8 @@ static int create_id(struct vrb_cm *cm, const char *call, enum rdma_port_space s
 {
 	int ret;
 
+	if (!owner->ops->shared)
+		ofi_loop_unshare(&cm->fabric->loop, &cm->source);
 	ofi_lock(&cm->lock);
 	ret = channel_open(cm);
 	if (!ret && rdma_create_id(cm->channel, id, owner, space))

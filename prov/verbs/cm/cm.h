@@ -2,7 +2,8 @@
 /*
  * The connection manager's event channel of a fabric, and the owners that receive its events.
  *
- * Lifetime of an id: only the event thread reads the channel. An event that it has read pins its
+ * Lifetime of an id: one thread at a time reads the channel, the event thread or, while all owners
+ * permit that, one that waits in fi_eq_sread. An event that it has read pins its
  * id, because rdma_destroy_id() waits until the event is acknowledged. Events are therefore
  * acknowledged last, and the owner found in id->context may be used until then. An owner that
  * closes
@@ -45,6 +46,7 @@ struct vrb_owner_ops {
 	void (*event)(struct vrb_owner *owner, const struct rdma_cm_event *event,
 		      struct vrb_cm_left *left);
 	bool locked; /* event() is called with cm->lock held, because the owner may change */
+	bool shared; /* event() may also be called by a thread that waits in fi_eq_sread */
 	void (*qp_event)(struct vrb_owner *owner, enum ibv_event_type type);
 	/* A queue that the owner uses, or the device, has failed with err, FI_E*. */
 	void (*fatal)(struct vrb_owner *owner, int err);

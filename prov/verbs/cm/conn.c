@@ -100,7 +100,7 @@ static void conn_cm_event(struct vrb_owner *owner, const struct rdma_cm_event *e
 	}
 }
 
-static const struct vrb_owner_ops conn_owner_ops = { .event = conn_cm_event };
+static const struct vrb_owner_ops conn_owner_ops = { .event = conn_cm_event, .shared = true };
 
 static int take_request(struct vrb_ep *ep, const struct fi_info *info)
 {

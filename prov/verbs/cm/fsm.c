@@ -287,6 +287,15 @@ static int act_down(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 	return 0;
 }
 
+/*
+ * The queue pair is destroyed next, which is all that an idle endpoint needs. The device reports
+ * when it no longer uses a shared receive context, but only after an error.
+ */
+static int act_close(struct vrb_ep *ep, const struct vrb_step_arg *arg)
+{
+	return !ep->srx && vrb_ep_is_idle(ep) ? 0 : act_down(ep, arg);
+}
+
 static int call_disconnect(struct vrb_ep *ep, const struct vrb_step_arg *arg)
 {
 	(void)arg;
@@ -427,14 +436,14 @@ static const struct cell table[VRB_CONN_STATES][VRB_STEPS] = {
 		[VRB_STEP_SHUTDOWN] = REFUSED(FI_ENOTCONN),
 		[VRB_STEP_ESTABLISHED] = GO(conn_up, VRB_CONN_UP),
 		[VRB_STEP_COMM_EST] = GO(act_notify, VRB_CONN_ACCEPTING),
-		[VRB_STEP_CLOSE] = CALL(act_down, call_disconnect, VRB_CONN_CLOSED),
+		[VRB_STEP_CLOSE] = CALL(act_close, call_disconnect, VRB_CONN_CLOSED),
 		BROKEN,
 	},
 	[VRB_CONN_UP] = {
 		[VRB_STEP_CONNECT] = REFUSED(FI_EISCONN),
 		[VRB_STEP_ACCEPT] = REFUSED(FI_EISCONN),
 		[VRB_STEP_SHUTDOWN] = GO(act_shutdown, VRB_CONN_DOWN),
-		[VRB_STEP_CLOSE] = CALL(act_down, call_disconnect, VRB_CONN_CLOSED),
+		[VRB_STEP_CLOSE] = CALL(act_close, call_disconnect, VRB_CONN_CLOSED),
 		[VRB_STEP_FAILED] = GO(act_fatal, VRB_CONN_DOWN),
 		[VRB_STEP_DISCONNECTED] = GO(act_disconnected, VRB_CONN_DOWN),
 		[VRB_STEP_FATAL] = GO(act_fatal, VRB_CONN_DOWN),

@@ -343,13 +343,30 @@ static bool posts_need_lock(const struct vrb_ep *ep)
 	return ep->domain->lock_posts || (vrb_ep_triggers(ep) && threading != FI_THREAD_DOMAIN);
 }
 
+/* Copies what an endpoint needs of its attributes; that of a connected one has no addresses. */
+static struct fi_info *needed_info(const struct fi_info *info)
+{
+	struct fi_domain_attr domain = *info->domain_attr;
+	struct fi_info needed = *info;
+
+	needed.nic = NULL;
+	if (info->ep_attr->type == FI_EP_DGRAM)
+		return fi_dupinfo(&needed);
+	domain.name = NULL;
+	domain.auth_key = NULL;
+	domain.auth_key_size = 0;
+	needed.domain_attr = &domain;
+	needed.fabric_attr = NULL;
+	needed.src_addr = needed.dest_addr = NULL;
+	needed.src_addrlen = needed.dest_addrlen = 0;
+	return fi_dupinfo(&needed);
+}
+
 static int ep_setup(struct vrb_ep *ep, const struct fi_info *info)
 {
-	struct fi_info without_nic = *info;
 	int ret;
 
-	without_nic.nic = NULL;
-	ep->info = fi_dupinfo(&without_nic);
+	ep->info = needed_info(info);
 	if (!ep->info)
 		return -FI_ENOMEM;
 	ep->tx_flags = vrb_ep_is_dgram(ep) ? VRB_TX_FLAGS & ~FI_DELIVERY_COMPLETE : VRB_TX_FLAGS;
@@ -365,10 +382,6 @@ static int ep_setup(struct vrb_ep *ep, const struct fi_info *info)
 	if (ret)
 		return ret;
 	ep->rq->multi = info->caps & FI_MULTI_RECV;
-	ep->batch = vrb_batch_new(info->tx_attr->iov_limit ? info->tx_attr->iov_limit : 1,
-				  ep->inject_size);
-	if (!ep->batch)
-		return -FI_ENOMEM;
 	if (vrb_ep_is_dgram(ep))
 		return vrb_dgram_init(vrb_dgram_of(ep), info);
 	return vrb_conn_init(ep, info);

@@ -129,6 +129,8 @@ static inline bool vrb_ep_shares_rx(const struct vrb_ep *ep)
 
 /* Callbacks of the connection to the endpoint, from any thread. */
 void vrb_ep_ready(struct vrb_ep *ep); /* connected: sending is allowed */
+/* Returns true if nothing is outstanding in its queues. */
+bool vrb_ep_is_idle(const struct vrb_ep *ep);
 void vrb_ep_down(struct vrb_ep *ep,
 		 /*
 	 * The connection has ended: posting returns err (-FI_ENOTCONN, -FI_ENODEV), the queues are

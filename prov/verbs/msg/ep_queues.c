@@ -55,6 +55,11 @@ void vrb_ep_ready(struct vrb_ep *ep)
 	vrb_wq_clear(ep->sq, VRB_WQ_SHUT);
 }
 
+bool vrb_ep_is_idle(const struct vrb_ep *ep)
+{
+	return !vrb_wq_used(ep->sq) && !vrb_wq_used(ep->rq);
+}
+
 void vrb_ep_down(struct vrb_ep *ep, int err)
 {
 	int none = 0;

@@ -233,7 +233,7 @@ static OFI_OUTLINE ssize_t send_more(struct fid_ep *fid, const struct fi_msg *ms
 			 !ofi_trylock(&sq->lock)))
 		return send_more_slow(fid, msg, flags);
 	n = vrb_wq_special(sq);
-	if (ofi_unlikely(!vrb_batch_open(sq, n))) {
+	if (ofi_unlikely(!vrb_batch_open(sq, n) || !ep->batch)) {
 		ofi_unlock(&sq->lock);
 		return send_more_slow(fid, msg, flags);
 	}

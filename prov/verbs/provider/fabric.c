@@ -23,11 +23,15 @@ static int fabric_eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr, struc
 			  void *context)
 {
 	struct vrb_fabric *fabric = vrb_fabric(fid);
+	int ret;
 
 	if (!eq)
 		return ofi_refuse_null(&vrb_prov, FI_LOG_EQ, "fi_eq_open", "eq");
-	return ofi_eq_open(&vrb_prov, fid->api_version, &fabric->ref, attr, vrb_eq_strerror, eq,
-			   context);
+	ret = ofi_eq_open(&vrb_prov, fid->api_version, &fabric->ref, attr, vrb_eq_strerror, eq,
+			  context);
+	if (!ret)
+		ofi_eq_set_source(ofi_eq(*eq), &fabric->loop, &fabric->cm.source);
+	return ret;
 }
 
 static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,

@@ -18,20 +18,16 @@ void vrb_stats_show(struct vrb_domain *domain, struct ofi_stats *stats, uint32_t
 	ofi_stats_show(stats, "%s", domain->base.info->domain_attr->name);
 }
 
-static void show_queue(struct vrb_ep *ep, struct ofi_stats *stats, uint32_t fclass, uint32_t group)
-{
-	stats->fclass = fclass;
-	stats->group = group;
-	stats->domain = ep->domain->base.stats->id;
-	ofi_stats_show(stats, "%s qp %u", ep->domain->base.info->domain_attr->name, ep->qp_num);
-}
-
 void vrb_stats_show_ep(struct vrb_ep *ep)
 {
-	uint32_t group = ofi_stats_number();
+	struct ofi_stats *tx = &ep->sq->stats, *rx = &ep->rq->stats;
 
-	show_queue(ep, &ep->sq->stats, FI_CLASS_TX_CTX, group);
-	show_queue(ep, &ep->rq->stats, FI_CLASS_RX_CTX, group);
+	tx->fclass = FI_CLASS_TX_CTX;
+	rx->fclass = FI_CLASS_RX_CTX;
+	tx->group = rx->group = ofi_stats_number();
+	tx->domain = rx->domain = ep->domain->base.stats->id;
+	ofi_stats_show(tx, "%s qp %u", ep->domain->base.info->domain_attr->name, ep->qp_num);
+	ofi_stats_show_like(rx, tx);
 }
 
 static uint64_t wq_completed(const struct vrb_wq *wq)

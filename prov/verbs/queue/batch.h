@@ -24,10 +24,7 @@ struct vrb_batch {
 	struct ibv_send_wr wr[VRB_BATCH_MAX];
 };
 
-struct vrb_batch *vrb_batch_new(size_t iov_limit, size_t inline_size);
 void vrb_batch_free(struct vrb_batch *batch);
-/* Appends a copy of wr, whose slot is published. There is room: see VRB_BATCH_MAX. */
-void vrb_batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr);
 /*
  * Posts the batch. If the device rejects some of it, the last `mine` (0 or 1) work requests fail
  * through the return value; those of earlier calls complete with an error, and the endpoint is
@@ -42,7 +39,7 @@ void vrb_batch_flush(struct vrb_ep *ep);
 
 /*
  * Returns true if another one fits after n and nothing else requires the slow path, so it can
- * simply be added.
+ * simply be added to the batch, if there is one.
  */
 static inline bool vrb_batch_open(const struct vrb_wq *sq, uint32_t n)
 {

@@ -11,13 +11,12 @@
 
 /* Batches. */
 
-struct vrb_batch *vrb_batch_new(size_t iov_limit, size_t inline_size)
+static struct vrb_batch *batch_new(size_t iov_limit, size_t inline_size)
 {
 	size_t sges = VRB_BATCH_MAX * iov_limit * sizeof(struct ibv_sge), i;
 	struct vrb_batch *batch;
 	struct ibv_sge *sge;
 
-	/* Most endpoints never touch the memory after the work requests. */
 	batch = malloc(sizeof(*batch) + sges + VRB_BATCH_MAX * inline_size);
 	if (!batch)
 		return NULL;
@@ -30,6 +29,19 @@ struct vrb_batch *vrb_batch_new(size_t iov_limit, size_t inline_size)
 		batch->wr[i].next = &batch->wr[i + 1];
 	}
 	return batch;
+}
+
+/*
+ * Returns true if the endpoint can hold work requests back, which most endpoints never do. Without
+ * memory they are posted one by one.
+ */
+static bool batch_open(struct vrb_ep *ep)
+{
+	size_t limit = ep->info->tx_attr->iov_limit;
+
+	if (!ep->batch)
+		ep->batch = batch_new(limit ? limit : 1, ep->inject_size);
+	return ep->batch;
 }
 
 void vrb_batch_free(struct vrb_batch *batch)
@@ -79,7 +91,8 @@ OFI_INLINE void copy(struct vrb_batch *batch, uint32_t n, const struct ibv_send_
 	}
 }
 
-void vrb_batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr)
+/* Appends a copy of wr, whose slot is published. There is room: see VRB_BATCH_MAX. */
+static void batch_add(struct vrb_ep *ep, const struct ibv_send_wr *wr)
 {
 	uint32_t n = vrb_wq_held(ep->sq);
 
@@ -207,11 +220,11 @@ static ssize_t sq_post_taken(struct vrb_wq *sq, struct ibv_send_wr *wr, bool mor
 {
 	int err;
 
-	if (!vrb_wq_held(sq) && !more) {
+	if (!vrb_wq_held(sq) && (!more || !batch_open(sq->ep))) {
 		err = ibv_post_send(sq->qp, wr, &sq->bad_send);
 		return err ? vrb_wq_post_failed(sq, err) : 0;
 	}
-	vrb_batch_add(sq->ep, wr);
+	batch_add(sq->ep, wr);
 	return more && vrb_wq_held(sq) < VRB_BATCH_MAX ? 0 : vrb_batch_ring(sq->ep, 1);
 }
 
@@ -245,7 +258,7 @@ ssize_t vrb_sq_hold(struct vrb_wq *sq, struct ibv_send_wr *wr, void *context, ui
 	if (!locked)
 		ofi_lock(&sq->lock);
 	n = vrb_wq_special(sq);
-	if (vrb_batch_open(sq, n)) {
+	if (vrb_batch_open(sq, n) && ofi_likely(sq->ep->batch)) {
 		wr->send_flags |= sq->head->signal;
 		wr->wr_id = (uintptr_t)sq->head;
 		copy(sq->ep->batch, n, wr);
