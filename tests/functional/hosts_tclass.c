@@ -157,7 +157,11 @@ static struct setup dgram = {
 
 static void send_dgram(struct end *end, struct fid_ep *ep)
 {
-	OK(fi_send(ep, end->buf + 4096, LEN, end->desc, end->to, end));
+	uint64_t limit = now_ms() + 10000;
+
+	/* An address may be resolved only after it was inserted. */
+	while (AGAIN(limit, fi_send(ep, end->buf + 4096, LEN, end->desc, end->to, end)))
+		;
 	wait_context(end->cq, end);
 }
 
