@@ -221,8 +221,6 @@ bool vrb_shm_is_start(const void *bytes, size_t len)
 
 bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 {
-	if (!conn->shm)
-		return false;
 	if (is_kind(bytes, len, VRB_SHM_OFFER))
 		take_offer(conn, bytes, len);
 	else if (vrb_shm_is_start(bytes, len))

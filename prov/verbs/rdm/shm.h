@@ -35,7 +35,10 @@ struct vrb_shm_calls {
 bool vrb_shm_is_near(const struct vrb_rc_conn *conn);
 /* Offers the peer a ring. A connection that cannot have one continues without. */
 void vrb_shm_offer(struct vrb_rc_conn *conn, const struct vrb_shm_calls *calls);
-/* Returns true for a packet of this file, which the caller then frees. */
+/*
+ * Returns true for a packet of this file, which the caller then frees. The connection takes part in
+ * shared memory.
+ */
 bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len);
 /* Makes the next packet through shared memory wake the endpoint. Poll once more after it. */
 void vrb_shm_arm(struct ofi_rdm_ep *ep);

@@ -144,7 +144,7 @@ static int drain_rings(struct vrb_shm *all, int count, struct ibv_wc *wc)
 	int n = 0;
 
 	for (word = 0; word < words && n < count; word++) {
-		if (__atomic_load_n(&all->bell->bells[word], __ATOMIC_RELAXED))
+		if (__atomic_load_n(&all->bell->bells[word], __ATOMIC_SEQ_CST))
 			all->ready[word] |=
 				__atomic_exchange_n(&all->bell->bells[word], 0, __ATOMIC_SEQ_CST);
 		if (all->ready[word])

@@ -49,7 +49,7 @@ static bool ring_is_usable(const struct vrb_shm_conn *shm, uint32_t len)
 {
 	return shm->tx.map && len <= PACKET_MAX &&
 	       (int32_t)(shm->rdma_end - shm->conn->tail) <= 0 &&
-	       !__atomic_load_n(&shm->bell->armed, __ATOMIC_RELAXED);
+	       !__atomic_load_n(&shm->bell->armed, __ATOMIC_SEQ_CST);
 }
 
 void vrb_shm_wake(struct vrb_shm_conn *shm)
@@ -71,13 +71,16 @@ void vrb_shm_wake(struct vrb_shm_conn *shm)
 	}
 }
 
-/* The exchange is a full barrier: a receiver that arms later sees the bell. */
+/*
+ * The bell is rung before the load, in the order of all: the receiver arms before it looks at the
+ * bells, so that one of the two sees the other.
+ */
 static void ring_bell(struct vrb_shm_conn *shm)
 {
 	struct vrb_shm_bell *bell = shm->bell;
 
 	__atomic_fetch_or(&bell->bells[shm->to / 64], 1ULL << shm->to % 64, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&bell->armed, __ATOMIC_RELAXED) &&
+	if (__atomic_load_n(&bell->armed, __ATOMIC_SEQ_CST) &&
 	    __atomic_exchange_n(&bell->armed, 0, __ATOMIC_SEQ_CST))
 		vrb_shm_wake(shm);
 }
