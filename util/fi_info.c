@@ -10,9 +10,11 @@
 #include "info_json.h"
 #include "info_options.h"
 #include "info_system.h"
+#include "info_table.h"
 #include "info_text.h"
 #include "info_why.h"
 #include "json.h"
+#include "term.h"
 #include "tool.h"
 
 static int report(const char *call, int ret)
@@ -81,13 +83,38 @@ static void why_json(const struct info_options *opts, const struct info_why *why
 	json_array_end(json);
 }
 
+static bool wants_table(const struct info_options *opts)
+{
+	if (opts->form != INFO_FORM_AUTO)
+		return opts->form == INFO_FORM_TABLE;
+	return term_is(stdout) && !opts->verbose && !opts->info_substr;
+}
+
+static void print_entries(const struct info_options *opts, const struct fi_info *list)
+{
+	struct info_table_style style = { .colors = term_has_colors(stdout) };
+	unsigned int lines;
+
+	term_size(stdout, &lines, &style.columns);
+	if (!wants_table(opts) || info_table_print(stdout, &style, opts, list))
+		info_text_query(stdout, opts, list);
+}
+
+/* Nothing matched, and the user has not asked for the reasons. */
+static void say_what_to_do(const struct info_options *opts)
+{
+	check_provider(opts, say_error, stderr);
+	fputs("fi_info: nothing matches. fi_info --why with the same options says why, and fi_doctor checks this host\n",
+	      stderr);
+}
+
 static void print_query(const struct info_options *opts, const struct fi_info *list,
 			const struct info_why *why, int ret)
 {
 	struct json json = { .out = stdout };
 
 	if (!opts->json) {
-		info_text_query(stdout, opts, list);
+		print_entries(opts, list);
 		if (opts->why)
 			why_text(opts, why, list);
 		return;
@@ -124,7 +151,7 @@ static int run_query(const struct info_options *opts)
 		print_query(opts, list, &why, ret);
 		fflush(stdout);
 		if (ret == -FI_ENODATA && !opts->why && !opts->json)
-			check_provider(opts, say_error, stderr);
+			say_what_to_do(opts);
 		report("fi_getinfo", ret);
 	}
 	fi_freeinfo(list);

@@ -16,6 +16,8 @@ enum {
 	OPTION_VERSION = 256,
 	OPTION_WHY,
 	OPTION_JSON,
+	OPTION_TABLE,
+	OPTION_NO_TABLE,
 };
 
 #define ALL_MR_MODES                                                                    \
@@ -58,6 +60,12 @@ static const struct {
 	  "print fi_info structures containing substr" },
 	{ { "list", no_argument, NULL, 'l' }, NULL, "list available libfabric providers" },
 	{ { "verbose", no_argument, NULL, 'v' }, NULL, "verbose output" },
+	{ { "table", no_argument, NULL, OPTION_TABLE },
+	  NULL,
+	  "print one line for each choice, as on a terminal" },
+	{ { "no-table", no_argument, NULL, OPTION_NO_TABLE },
+	  NULL,
+	  "print the fields of each entry, as into a file" },
 	{ { "why", no_argument, NULL, OPTION_WHY },
 	  NULL,
 	  "print why each other candidate was rejected, nearest miss first" },
@@ -133,6 +141,16 @@ static int set_action(struct info_options *opts, enum info_action action)
 	return 0;
 }
 
+static int set_form(struct info_options *opts, enum info_form form)
+{
+	if (opts->form != INFO_FORM_AUTO && opts->form != form) {
+		fprintf(stderr, "error: only one of --table and --no-table is allowed\n");
+		return EXIT_FAILURE;
+	}
+	opts->form = form;
+	return 0;
+}
+
 static int set_value(struct info_options *opts, int option, const char *arg)
 {
 	switch (option) {
@@ -180,6 +198,9 @@ static int set_option(struct info_options *opts, int option, const char *arg)
 	case OPTION_JSON:
 		opts->json = true;
 		return 0;
+	case OPTION_TABLE:
+	case OPTION_NO_TABLE:
+		return set_form(opts, option == OPTION_TABLE ? INFO_FORM_TABLE : INFO_FORM_FIELDS);
 	case 'e':
 		return set_action(opts, INFO_ENV);
 	case 'l':
@@ -241,6 +262,23 @@ static int set_source(struct info_options *opts)
 	return opts->hints->src_addr ? 0 : ENOMEM;
 }
 
+/* Returns 0, or -1 after printing which options do not go together. */
+static int check_together(const struct info_options *opts)
+{
+	const char *wrong = NULL;
+
+	if (opts->why && opts->action != INFO_QUERY)
+		wrong = "--why explains a query and does not go with --env, --getenv, --list or --version";
+	else if (opts->form == INFO_FORM_TABLE && opts->action != INFO_QUERY)
+		wrong = "--table shows a query and does not go with --env, --getenv, --list or --version";
+	else if (opts->form == INFO_FORM_TABLE &&
+		 (opts->verbose || opts->json || opts->info_substr))
+		wrong = "--table does not go with --verbose, --info or --json";
+	if (wrong)
+		fprintf(stderr, "error: %s\n", wrong);
+	return wrong ? -1 : 0;
+}
+
 int info_options_parse(struct info_options *opts, int argc, char **argv)
 {
 	struct option long_options[TABLE_COUNT + 1] = { 0 };
@@ -264,12 +302,7 @@ int info_options_parse(struct info_options *opts, int argc, char **argv)
 		fprintf(stderr, "error: unexpected argument: %s\n", argv[optind]);
 		return EXIT_FAILURE;
 	}
-	if (opts->why && opts->action != INFO_QUERY) {
-		fprintf(stderr,
-			"error: --why explains a query and does not go with --env, --getenv, --list or --version\n");
-		return EXIT_FAILURE;
-	}
-	return set_source(opts);
+	return check_together(opts) ? EXIT_FAILURE : set_source(opts);
 }
 
 void info_options_release(struct info_options *opts)

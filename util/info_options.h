@@ -17,8 +17,16 @@ enum info_action {
 	INFO_HELP,
 };
 
+/* How a query's entries are printed. */
+enum info_form {
+	INFO_FORM_AUTO, /* the table on a terminal, the fields otherwise */
+	INFO_FORM_TABLE,
+	INFO_FORM_FIELDS,
+};
+
 struct info_options {
 	enum info_action action;
+	enum info_form form;
 	struct fi_info *hints;
 	bool filtered; /* if false, fi_getinfo is called without hints */
 	const char *node;

@@ -58,15 +58,24 @@ const char *info_param_shown(const struct fi_param *param)
 }
 
 /* The library prints addresses only as lines of a whole fi_info. */
-static void print_address(FILE *out, const struct fi_info *info)
+bool info_text_address(const struct fi_info *info, char *text, size_t len)
 {
 	static const char title[] = "    src_addr: ";
 	const char *line = info->src_addr ? strstr(fi_tostr(info, FI_TYPE_INFO), title) : NULL;
 
 	if (!line)
-		return;
+		return false;
 	line += sizeof(title) - 1;
-	fprintf(out, "    address: %.*s\n", (int)strcspn(line, "\n"), line);
+	snprintf(text, len, "%.*s", (int)strcspn(line, "\n"), line);
+	return true;
+}
+
+static void print_address(FILE *out, const struct fi_info *info)
+{
+	char text[1024];
+
+	if (info_text_address(info, text, sizeof(text)))
+		fprintf(out, "    address: %s\n", text);
 }
 
 static void print_short(FILE *out, const struct fi_info *info)

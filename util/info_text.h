@@ -15,6 +15,9 @@ void info_text_params(FILE *out, const struct info_options *opts, const struct f
 		      int count);
 void info_text_version(FILE *out);
 
+/* Returns false without a source address. */
+bool info_text_address(const struct fi_info *info, char *text, size_t len);
+
 /* Shared with the JSON output. */
 bool info_selected(const struct info_options *opts, const struct fi_info *info);
 bool info_param_selected(const struct info_options *opts, const struct fi_param *param);

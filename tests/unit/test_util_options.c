@@ -141,6 +141,11 @@ static void test_info_refuses(void **state)
 		{ { "tool", "-e", "-l" }, 1 },
 		{ { "tool", "--why", "--version" }, 1 },
 		{ { "tool", "--why", "-g", "x" }, 1 },
+		{ { "tool", "--table", "--no-table" }, 1 },
+		{ { "tool", "--table", "-v" }, 1 },
+		{ { "tool", "--json", "--table" }, 1 },
+		{ { "tool", "--table", "-i", "x" }, 1 },
+		{ { "tool", "-e", "--table" }, 1 },
 	};
 	struct info_options opts;
 	size_t i;
@@ -150,6 +155,22 @@ static void test_info_refuses(void **state)
 		assert_int_equal(info(&opts, (char **)bad[i].argv), bad[i].status);
 		info_options_release(&opts);
 	}
+}
+
+static void test_info_form(void **state)
+{
+	struct info_options opts;
+
+	(void)state;
+	assert_int_equal(info(&opts, ARGS("-p", "verbs")), 0);
+	assert_int_equal(opts.form, INFO_FORM_AUTO);
+	info_options_release(&opts);
+	assert_int_equal(info(&opts, ARGS("--table", "--why", "--table")), 0);
+	assert_int_equal(opts.form, INFO_FORM_TABLE);
+	info_options_release(&opts);
+	assert_int_equal(info(&opts, ARGS("--no-table", "-v")), 0);
+	assert_int_equal(opts.form, INFO_FORM_FIELDS);
+	info_options_release(&opts);
 }
 
 static void test_info_actions(void **state)
@@ -232,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_info_source),   cmocka_unit_test(test_info_refuses),
 		cmocka_unit_test(test_info_actions),  cmocka_unit_test(test_pp_defaults),
 		cmocka_unit_test(test_pp_all),	      cmocka_unit_test(test_pp_refuses),
+		cmocka_unit_test(test_info_form),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,12 @@ expect 22 '^error: Unrecognized address format: FI_FOO$' fi_info -a FI_FOO
 expect 1 '^Usage: ' fi_info --nonsense
 expect 1 'unexpected argument: stray' fi_info stray
 expect 1 'explains a query' fi_info --why -l
+expect 1 'shows a query' fi_info --table -l
+expect 1 'does not go with --verbose' fi_info --table -v
+expect 1 'does not go with --verbose' fi_info --table --json
+expect 1 'only one of --table and --no-table' fi_info --table --no-table
+expect 61 '^fi_info: nothing matches\. fi_info --why .*fi_doctor' fi_info -d nosuchdevice
+expect 61 '^fi_info: nothing matches\. fi_info --why .*fi_doctor' fi_info --table -d nosuchdevice
 
 for option in -h --help; do
 	expect 0 '^ -I <number>' fi_pingpong $option
