@@ -13,18 +13,6 @@
 #include "stats.h"
 #include "refuse.h"
 
-size_t ofi_cq_entry_size(enum fi_cq_format format)
-{
-	static const size_t sizes[] = {
-		[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
-		[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
-		[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
-		[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
-	};
-
-	return sizes[format];
-}
-
 size_t ofi_cq_threshold(enum fi_cq_wait_cond wait_cond, const void *cond, size_t count)
 {
 	size_t want = 1;

@@ -93,7 +93,18 @@ static inline bool ofi_cq_can_wait(const struct ofi_cq *cq)
 }
 
 /* Returns the size of an entry; FI_CQ_FORMAT_UNSPEC is not allowed. */
-size_t ofi_cq_entry_size(enum fi_cq_format format);
+static inline size_t ofi_cq_entry_size(enum fi_cq_format format)
+{
+	static const uint8_t sizes[] = {
+		[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
+		[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
+		[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
+		[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
+	};
+
+	return sizes[format];
+}
+
 /* Returns the number of entries, at most count, that satisfies the wait condition. */
 size_t ofi_cq_threshold(enum fi_cq_wait_cond wait_cond, const void *cond, size_t count);
 /*

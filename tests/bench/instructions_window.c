@@ -15,7 +15,7 @@
 #define WINDOWS	 (REPEAT / WINDOW)
 #define RNDV	 (256 << 10)
 #define SEGMENTS (64 << 10)
-#define LONG	 8 /* transfers */
+#define LONG	 32 /* transfers */
 
 static void post_recvs(struct pair *pair, int count)
 {

@@ -30,7 +30,7 @@ OFI_INLINE bool release_cq(struct ofi_rdm_cq *cq, bool nolock)
 }
 
 /* Slow path: looks up whether there are locks. */
-static void leave_both(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
+OFI_INLINE void leave_both(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *ep)
 {
 	ofi_rdm_leave(ep, ep->biased);
 	if (ofi_unlikely(!release_cq(cq, ep->biased)))
@@ -46,7 +46,9 @@ static OFI_OUTLINE ssize_t read_rest(struct ofi_rdm_cq *cq, struct ofi_rdm_ep *e
 
 	direct->src = NULL;
 	leave_both(cq, ep);
-	return done ? (ssize_t)done : ofi_rdm_cq_read_ring(cq, buf, count, src);
+	if (!done && !ofi_cq_ring_empty(&cq->ring))
+		return ofi_rdm_cq_read_ring(cq, buf, count, src);
+	return done ? (ssize_t)done : -FI_EAGAIN;
 }
 
 /*
