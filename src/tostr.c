@@ -236,7 +236,8 @@ static void print(struct ofi_text *text, const void *data, enum fi_type type)
 	enum ofi_names_id names;
 
 	if (type == FI_TYPE_VERSION) {
-		ofi_text_printf(text, "%u.%u", FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+		ofi_text_printf(text, "%u.%u.%u (weft %s)", FI_MAJOR_VERSION, FI_MINOR_VERSION,
+				FI_REVISION_VERSION, PACKAGE_VERSION);
 	} else if (!data) {
 		ofi_text_printf(text, "(null)");
 	} else if (type == FI_TYPE_FID) {

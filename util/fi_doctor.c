@@ -81,8 +81,7 @@ int main(int argc, char **argv)
 		return EXIT_WELL;
 	}
 	if (opts.version) {
-		printf("fi_doctor: libfabric API %u.%u\n", FI_MAJOR(fi_version()),
-		       FI_MINOR(fi_version()));
+		tool_version(stdout);
 		return EXIT_WELL;
 	}
 	return run(&opts);

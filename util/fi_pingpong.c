@@ -156,8 +156,7 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	if (opts.action == PP_VERSION) {
-		printf("fi_pingpong: libfabric API %u.%u\n", FI_MAJOR(fi_version()),
-		       FI_MINOR(fi_version()));
+		tool_version(stdout);
 		return EXIT_SUCCESS;
 	}
 	pp_verbose = opts.verbose;

@@ -222,8 +222,7 @@ int main(int argc, char **argv)
 		return EXIT_GOOD;
 	}
 	if (opts.version) {
-		printf("fi_stat: libfabric API %u.%u\n", FI_MAJOR(fi_version()),
-		       FI_MINOR(fi_version()));
+		tool_version(stdout);
 		return EXIT_GOOD;
 	}
 	return run(&opts);

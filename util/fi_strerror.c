@@ -47,8 +47,7 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	if (argc == 2 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))) {
-		printf("fi_strerror: libfabric API %u.%u\n", FI_MAJOR(fi_version()),
-		       FI_MINOR(fi_version()));
+		tool_version(stdout);
 		return EXIT_SUCCESS;
 	}
 	if (argc != 2 || parse(argv[1], &code)) {

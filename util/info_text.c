@@ -150,7 +150,7 @@ void info_text_params(FILE *out, const struct info_options *opts, const struct f
 
 void info_text_version(FILE *out)
 {
-	fprintf(out, "fi_info: %s\n", info_tool_version());
+	fprintf(out, "fi_info: weft %s\n", info_tool_version());
 	fprintf(out, "libfabric: %s\n", fi_tostr("", FI_TYPE_VERSION));
 	fprintf(out, "libfabric api: %d.%d\n", FI_MAJOR_VERSION, FI_MINOR_VERSION);
 }

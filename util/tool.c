@@ -60,6 +60,13 @@ uint32_t tool_api_version(void)
 	return FI_VERSION_LT(fi_version(), compiled) ? fi_version() : compiled;
 }
 
+void tool_version(FILE *out)
+{
+	fprintf(out, "%s: weft %s, libfabric API %u.%u\n", program_invocation_short_name,
+		PACKAGE_VERSION, FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+	fprintf(out, "libfabric: %s\n", fi_tostr("", FI_TYPE_VERSION));
+}
+
 static struct fi_info *providers(const char *wanted)
 {
 	struct fi_info *hints = fi_allocinfo(), *list = NULL;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /*
  * Call it first in main(): messages start with the tool's name without its directory. Unless the
@@ -14,6 +15,8 @@
 void tool_start(char **argv);
 /* Returns the API version that both the tool and the library support. */
 uint32_t tool_api_version(void);
+/* Prints the versions of the tool and of the library that it has found. */
+void tool_version(FILE *out);
 /*
  * Returns true if a provider with this name exists, or any provider for NULL. Otherwise text lists
  * the existing ones.

@@ -227,7 +227,7 @@ static void test_combined(void **state)
 	assert_string_equal(fi_tostr(&odd, FI_TYPE_CAPS), "FI_MSG, 0x1");
 	assert_string_equal(fi_tostr(&mr_mode, FI_TYPE_MR_MODE), "FI_MR_LOCAL, FI_MR_PROV_KEY");
 	assert_string_equal(fi_tostr(&unknown, FI_TYPE_EP_TYPE), "77");
-	assert_string_equal(fi_tostr(NULL, FI_TYPE_VERSION), "2.6");
+	assert_string_equal(fi_tostr(NULL, FI_TYPE_VERSION), "2.6.0 (weft " PACKAGE_VERSION ")");
 	assert_string_equal(fi_tostr(NULL, FI_TYPE_CAPS), "(null)");
 	assert_string_equal(fi_tostr(&none, (enum fi_type)999), "unknown fi_type 999");
 	event = FI_SHUTDOWN;

@@ -40,6 +40,10 @@ expect 1 '^Usage: ' fi_strerror
 expect 1 '^Usage: ' fi_strerror 1 2
 
 expect 0 '^libfabric api: 2\.' fi_info --version
+for tool in doctor info pingpong stat strerror; do
+	expect 0 '^libfabric: 2\.[0-9]+\.[0-9]+ \(weft [0-9.]+\)$' fi_$tool --version
+	expect 0 "^fi_$tool: weft [0-9.]+(,|$)" fi_$tool --version
+done
 expect 0 '^Usage: ' fi_info --help
 expect 0 '^# FI_LOG_LEVEL: String$' fi_info -e
 expect 0 '^# FI_LOG_LEVEL: String$' fi_info -g fi_log_l
@@ -70,8 +74,8 @@ for option in -h --help; do
 	expect 0 '^ -I <number>' fi_pingpong $option
 	expect 0 '^  fi_pingpong \[OPTIONS\] <srv_addr>' fi_pingpong $option
 done
-expect 0 '^fi_pingpong: libfabric API 2\.' fi_pingpong --version
-expect 0 '^fi_strerror: libfabric API 2\.' fi_strerror --version
+expect 0 '^fi_pingpong: weft [0-9.]+, libfabric API 2\.[0-9]+$' fi_pingpong --version
+expect 0 '^fi_strerror: weft [0-9.]+, libfabric API 2\.[0-9]+$' fi_strerror --version
 expect 1 "^fi_pingpong: unrecognized option '--nonsense'$" fi_pingpong --nonsense
 expect 1 "^fi_pingpong: option requires an argument -- 'p'$" fi_pingpong -p
 expect 61 '^fi_pingpong: there is no provider verbz, did you mean verbs' fi_pingpong -p verbz -B 47594
@@ -86,7 +90,7 @@ expect 61 'fi_info --why -p nosuchprovider -t FI_EP_MSG -c FI_MSG says' \
 	fi_pingpong -p nosuchprovider -e msg 127.0.0.1
 
 expect 0 '^Usage: ' fi_doctor --help
-expect 0 '^fi_doctor: libfabric API 2\.' fi_doctor --version
+expect 0 '^fi_doctor: weft [0-9.]+, libfabric API 2\.[0-9]+$' fi_doctor --version
 expect 2 '^Usage: ' fi_doctor --nonsense
 expect 2 'unexpected argument: stray' fi_doctor host 1 stray
 expect 2 "a port is a number from 1 to 65535, not '0'" fi_doctor host 0
@@ -95,7 +99,7 @@ expect 1 '^fail  the kernel module ib_uverbs is not loaded  -> modprobe ib_uverb
 	fi_doctor -r /nonexistent
 
 expect 0 '^Usage: ' fi_stat --help
-expect 0 '^fi_stat: libfabric API 2\.' fi_stat --version
+expect 0 '^fi_stat: weft [0-9.]+, libfabric API 2\.[0-9]+$' fi_stat --version
 expect 2 '^Usage: ' fi_stat --nonsense
 expect 2 '--pid is required' fi_stat
 expect 2 "takes 1 to 2147483647, not '0'" fi_stat -p 0
