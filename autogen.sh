@@ -2,6 +2,17 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 # Makes ./configure from a git checkout.
 set -e
+case ${1:-} in
+'') ;;
+-h | --help)
+	echo "Usage: ./autogen.sh   make ./configure, with autoconf, automake and libtool"
+	exit 0
+	;;
+*)
+	echo "autogen.sh: unknown option $1; try ./autogen.sh --help" >&2
+	exit 2
+	;;
+esac
 cd "$(dirname "$0")"
 
 missing=

@@ -86,7 +86,7 @@ static bool set_option(struct doctor_options *opts, int option, const char *arg)
 		opts->version = true;
 		return true;
 	default:
-		doctor_options_usage(stderr);
+		fprintf(stderr, "Try 'fi_doctor --help'.\n");
 		return false;
 	}
 }

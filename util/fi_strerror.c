@@ -15,7 +15,9 @@ static void usage(FILE *out)
 	fprintf(out, "Usage: fi_strerror FI_ERROR_CODE\n\n"
 		     "Displays the error string for the given numeric FI_ERROR_CODE.\n"
 		     "FI_ERROR_CODE may be a hexadecimal, octal, or decimal constant.\n"
-		     "For convenience, the absolute value of FI_ERROR_CODE will be used.\n");
+		     "For convenience, the absolute value of FI_ERROR_CODE will be used.\n"
+		     "  -h, --help     display this help and exit\n"
+		     "  -V, --version  print version info and exit\n");
 }
 
 static int parse(const char *text, int *code)
@@ -26,11 +28,11 @@ static int parse(const char *text, int *code)
 	errno = 0;
 	value = strtol(text, &end, 0);
 	if (end == text || *end) {
-		fprintf(stderr, "ERROR: unable to parse '%s'\n\n", text);
+		fprintf(stderr, "ERROR: unable to parse '%s'\n", text);
 		return -1;
 	}
 	if (errno || value > INT_MAX || value < -INT_MAX) {
-		fprintf(stderr, "ERROR: '%s' is out of range\n\n", text);
+		fprintf(stderr, "ERROR: '%s' is out of range\n", text);
 		return -1;
 	}
 	*code = abs((int)value);
@@ -50,8 +52,10 @@ int main(int argc, char **argv)
 		tool_version(stdout);
 		return EXIT_SUCCESS;
 	}
+	if (argc != 2)
+		fprintf(stderr, "ERROR: not one error number\n");
 	if (argc != 2 || parse(argv[1], &code)) {
-		usage(stderr);
+		fprintf(stderr, "Try 'fi_strerror --help'.\n");
 		return EXIT_FAILURE;
 	}
 	puts(fi_strerror(code));

@@ -211,7 +211,7 @@ static int set_option(struct info_options *opts, int option, const char *arg)
 		opts->action = INFO_HELP;
 		return 0;
 	case '?':
-		info_options_usage(stderr);
+		fprintf(stderr, "Try 'fi_info --help'.\n");
 		return EXIT_FAILURE;
 	default:
 		return set_value(opts, option, arg);

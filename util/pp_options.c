@@ -184,7 +184,7 @@ int pp_options_parse(struct pp_options *opts, int argc, char **argv)
 			return 0;
 		}
 		if (option == '?')
-			pp_options_usage(stderr);
+			fprintf(stderr, "Try 'fi_pingpong --help'.\n");
 		if (pp_parse_option(opts, option, optarg))
 			return -1;
 	}

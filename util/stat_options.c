@@ -90,7 +90,7 @@ static bool set_option(struct stat_options *opts, int option, const char *arg)
 		opts->version = true;
 		return true;
 	default:
-		stat_options_usage(stderr);
+		fprintf(stderr, "Try 'fi_stat --help'.\n");
 		return false;
 	}
 }

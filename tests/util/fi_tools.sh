@@ -36,8 +36,8 @@ expect 1 "^ERROR: unable to parse '12x'" fi_strerror 12x
 expect 1 "^ERROR: unable to parse ''" fi_strerror ''
 expect 1 'out of range' fi_strerror 4294967296
 expect 1 'out of range' fi_strerror 99999999999999999999
-expect 1 '^Usage: ' fi_strerror
-expect 1 '^Usage: ' fi_strerror 1 2
+expect 1 "^Try 'fi_strerror --help'" fi_strerror
+expect 1 '^ERROR: not one error number' fi_strerror 1 2
 
 expect 0 '^libfabric api: 2\.' fi_info --version
 for tool in doctor info pingpong stat strerror; do
@@ -60,7 +60,7 @@ expect 22 '^error: Unrecognized capability: FI_FOO$' fi_info -c 'FI_MSG|FI_FOO'
 expect 22 '^error: Unrecognized endpoint type: FI_FOO$' fi_info -t FI_FOO
 expect 22 '^error: Unrecognized mode: FI_FOO$' fi_info -m FI_FOO
 expect 22 '^error: Unrecognized address format: FI_FOO$' fi_info -a FI_FOO
-expect 1 '^Usage: ' fi_info --nonsense
+expect 1 "^Try 'fi_info --help'" fi_info --nonsense
 expect 1 'unexpected argument: stray' fi_info stray
 expect 1 'explains a query' fi_info --why -l
 expect 1 'shows a query' fi_info --table -l
@@ -91,7 +91,7 @@ expect 61 'fi_info --why -p nosuchprovider -t FI_EP_MSG -c FI_MSG says' \
 
 expect 0 '^Usage: ' fi_doctor --help
 expect 0 '^fi_doctor: weft [0-9.]+, libfabric API 2\.[0-9]+$' fi_doctor --version
-expect 2 '^Usage: ' fi_doctor --nonsense
+expect 2 "^Try 'fi_doctor --help'" fi_doctor --nonsense
 expect 2 'unexpected argument: stray' fi_doctor host 1 stray
 expect 2 "a port is a number from 1 to 65535, not '0'" fi_doctor host 0
 expect 2 'does not go with a peer' fi_doctor -r /tmp host
@@ -100,7 +100,7 @@ expect 1 '^fail  the kernel module ib_uverbs is not loaded  -> modprobe ib_uverb
 
 expect 0 '^Usage: ' fi_stat --help
 expect 0 '^fi_stat: weft [0-9.]+, libfabric API 2\.[0-9]+$' fi_stat --version
-expect 2 '^Usage: ' fi_stat --nonsense
+expect 2 "^Try 'fi_stat --help'" fi_stat --nonsense
 expect 2 '--pid is required' fi_stat
 expect 2 "takes 1 to 2147483647, not '0'" fi_stat -p 0
 expect 2 "takes 1 to 2147483647, not '1x'" fi_stat -p 1x
