@@ -55,7 +55,7 @@ scripts()
 }
 
 count=0
-for tool in util/fi_*; do
+for tool in util/fi_* util/weft-alternative util/weft-run; do
 	[ ! -f "$tool" ] || [ ! -x "$tool" ] || explains "$tool"
 done
 while read -r script; do
