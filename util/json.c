@@ -3,6 +3,7 @@
 #include "json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 
 /* Returns the length of the UTF-8 sequence at text, 0 if it is invalid. */
@@ -130,4 +131,13 @@ void json_int(struct json *json, const char *key, int64_t value)
 {
 	json_lead(json, key);
 	fprintf(json->out, "%" PRId64, value);
+}
+
+void json_real(struct json *json, const char *key, double value)
+{
+	json_lead(json, key);
+	if (isfinite(value))
+		fprintf(json->out, "%.3f", value);
+	else
+		fputs("null", json->out);
 }

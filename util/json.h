@@ -21,5 +21,7 @@ void json_array_end(struct json *json);
 void json_string(struct json *json, const char *key, const char *text);
 void json_uint(struct json *json, const char *key, uint64_t value);
 void json_int(struct json *json, const char *key, int64_t value);
+/* Writes three decimal places; what is not finite becomes null. */
+void json_real(struct json *json, const char *key, double value);
 
 #endif

@@ -17,9 +17,11 @@
 
 #define PP_CTRL_TIMEOUT_SEC 30
 #define PP_COUNT_LEN	    10
+#define PP_AGREE_LEN	    64
 
 static const char pp_sync_question[] = "q";
 static const char pp_sync_answer[] = "a";
+static const char pp_agree_lead[] = "r";
 static const char pp_count_answer[] = "cnt ok";
 
 static int pp_ctrl_error(const char *what)
@@ -293,6 +295,53 @@ int pp_ctrl_sync(struct pp_ctrl *ctrl)
 			ret = pp_ctrl_send(ctrl, pp_sync_answer, sizeof(pp_sync_answer));
 	}
 	return ret;
+}
+
+static int pp_ctrl_send_agree(struct pp_ctrl *ctrl, const struct pp_agree *agree)
+{
+	char text[PP_AGREE_LEN] = "";
+	int ret;
+
+	snprintf(text, sizeof(text), "%u %u %zu", agree->window, agree->count, agree->size);
+	ret = pp_ctrl_send(ctrl, pp_agree_lead, sizeof(pp_agree_lead));
+	return ret ? ret : pp_ctrl_send(ctrl, text, sizeof(text));
+}
+
+static int pp_ctrl_recv_agree(struct pp_ctrl *ctrl, struct pp_agree *peer)
+{
+	char text[PP_AGREE_LEN + 1] = "";
+	int ret;
+
+	ret = pp_ctrl_expect(ctrl, pp_agree_lead, sizeof(pp_agree_lead));
+	if (!ret)
+		ret = pp_ctrl_recv(ctrl, text, PP_AGREE_LEN);
+	if (ret)
+		return ret;
+	if (sscanf(text, "%u %u %zu", &peer->window, &peer->count, &peer->size) == 3 &&
+	    peer->window)
+		return 0;
+	return pp_ctrl_protocol_error("agreement");
+}
+
+int pp_ctrl_agree(struct pp_ctrl *ctrl, struct pp_agree *agree)
+{
+	struct pp_agree peer;
+	int ret;
+
+	ret = pp_ctrl_send_agree(ctrl, agree);
+	if (!ret)
+		ret = pp_ctrl_recv_agree(ctrl, &peer);
+	if (ret)
+		return ret;
+	if (peer.count != agree->count || peer.size != agree->size) {
+		pp_error(
+			"the peer transfers %u messages of %zu bytes, this end %u of %zu: give both ends the same -I and -S",
+			peer.count, peer.size, agree->count, agree->size);
+		return -EPROTO;
+	}
+	if (agree->window > peer.window)
+		agree->window = peer.window;
+	return 0;
 }
 
 static int pp_ctrl_recv_count(struct pp_ctrl *ctrl, unsigned int *count)

@@ -20,12 +20,6 @@ static const char pp_fin[] = "fin";
 static const char pp_alphabet[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 #define PP_LETTERS (sizeof(pp_alphabet) - 1)
 
-struct pp_wait {
-	unsigned int spins;
-	time_t start;
-	time_t gone; /* time when the peer was first seen to have ended; 0 before */
-};
-
 static time_t pp_now(void)
 {
 	struct timespec ts;
@@ -54,7 +48,12 @@ static int pp_wait_check(struct pp_ep *ep, struct pp_wait *wait)
 	return 0;
 }
 
-static int pp_cq_error(struct fid_cq *cq, const char *what)
+int pp_wait_spin(struct pp_ep *ep, struct pp_wait *wait)
+{
+	return ++wait->spins == PP_SPINS ? pp_wait_check(ep, wait) : 0;
+}
+
+int pp_cq_error(struct fid_cq *cq, const char *what)
 {
 	struct fi_cq_err_entry entry = { 0 };
 	char text[256] = "";
@@ -104,31 +103,29 @@ static int pp_progress(struct pp_ep *ep, struct pp_wait *wait)
 		return pp_cq_error(ep->txcq, "send");
 	if (fi_cq_read(ep->rxcq, NULL, 0) == -FI_EAVAIL)
 		return pp_cq_error(ep->rxcq, "receive");
-	return ++wait->spins == PP_SPINS ? pp_wait_check(ep, wait) : 0;
+	return pp_wait_spin(ep, wait);
 }
 
-static inline ssize_t pp_recv_once(struct pp_ep *ep)
+inline ssize_t pp_recv_once(struct pp_ep *ep, void *context)
 {
 	if (ep->opts->caps == FI_TAGGED)
 		return fi_trecv(ep->ep, ep->rx_buf, ep->buf_size, ep->mr_desc, FI_ADDR_UNSPEC,
-				PP_TAG, 0, &ep->rx_context);
-	return fi_recv(ep->ep, ep->rx_buf, ep->buf_size, ep->mr_desc, FI_ADDR_UNSPEC,
-		       &ep->rx_context);
+				PP_TAG, 0, context);
+	return fi_recv(ep->ep, ep->rx_buf, ep->buf_size, ep->mr_desc, FI_ADDR_UNSPEC, context);
 }
 
-static inline ssize_t pp_inject_once(struct pp_ep *ep, size_t len)
+inline ssize_t pp_inject_once(struct pp_ep *ep, size_t len)
 {
 	if (ep->opts->caps == FI_TAGGED)
 		return fi_tinject(ep->ep, ep->tx_buf, len, ep->peer, PP_TAG);
 	return fi_inject(ep->ep, ep->tx_buf, len, ep->peer);
 }
 
-static inline ssize_t pp_send_once(struct pp_ep *ep, size_t len)
+inline ssize_t pp_send_once(struct pp_ep *ep, size_t len, void *context)
 {
 	if (ep->opts->caps == FI_TAGGED)
-		return fi_tsend(ep->ep, ep->tx_buf, len, ep->mr_desc, ep->peer, PP_TAG,
-				&ep->tx_context);
-	return fi_send(ep->ep, ep->tx_buf, len, ep->mr_desc, ep->peer, &ep->tx_context);
+		return fi_tsend(ep->ep, ep->tx_buf, len, ep->mr_desc, ep->peer, PP_TAG, context);
+	return fi_send(ep->ep, ep->tx_buf, len, ep->mr_desc, ep->peer, context);
 }
 
 int pp_post_recv(struct pp_ep *ep)
@@ -136,7 +133,7 @@ int pp_post_recv(struct pp_ep *ep)
 	struct pp_wait wait = { 0 };
 	ssize_t ret;
 
-	while ((ret = pp_recv_once(ep)) == -FI_EAGAIN) {
+	while ((ret = pp_recv_once(ep, &ep->rx_context)) == -FI_EAGAIN) {
 		ret = pp_progress(ep, &wait);
 		if (ret)
 			return (int)ret;
@@ -166,7 +163,7 @@ int pp_tx(struct pp_ep *ep, size_t size)
 
 	if (len <= ep->info->tx_attr->inject_size)
 		return pp_inject(ep, len);
-	while ((ret = pp_send_once(ep, len)) == -FI_EAGAIN) {
+	while ((ret = pp_send_once(ep, len, &ep->tx_context)) == -FI_EAGAIN) {
 		ret = pp_progress(ep, &wait);
 		if (ret)
 			return (int)ret;

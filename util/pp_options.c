@@ -11,6 +11,10 @@
 
 #include <rdma/fi_endpoint.h>
 
+enum { PP_PERCENTILES = 256, PP_PLOT, PP_RATE, PP_JSON };
+
+#define PP_ITERATIONS 10
+
 static const struct {
 	const char *option;
 	const char *help;
@@ -20,10 +24,15 @@ static const struct {
 	{ "-d <domain>", "domain name" },
 	{ "-p <provider>", "specific provider name, as fi_info -l lists them" },
 	{ "-e <ep_type>", "endpoint type: msg|rdm|dgram (dgram)" },
-	{ "-I <number>", "number of iterations (10)" },
+	{ "-I <number>", "number of iterations (10; with --rate 10000, or 1000 above 8k)" },
 	{ "-S <size>", "specific transfer size or 'all' (64 256 1k 4k 64k 1m)" },
 	{ "-c", "enables data_integrity checks" },
 	{ "-m <transmit mode>", "transmit mode type: msg|tagged (msg)" },
+	{ "--percentiles", "time each iteration: min, mean, 50%, 90%, 99%, 99.9%, max" },
+	{ "--plot", "and draw how the times are distributed" },
+	{ "--rate", "stream messages to the server: messages per second" },
+	{ "-W, --window <n>", "with --rate, messages sent ahead of the server (64)" },
+	{ "--json", "print the results as JSON" },
 	{ "-h, --help", "display this help output" },
 	{ "-V, --version", "display the version" },
 	{ "-v", "enable debugging output" },
@@ -35,7 +44,6 @@ void pp_options_init(struct pp_options *opts)
 	memset(opts, 0, sizeof(*opts));
 	opts->ep_type = FI_EP_DGRAM;
 	opts->caps = FI_MSG;
-	opts->iterations = 10;
 	opts->sizes = PP_SIZES_DEFAULT;
 }
 
@@ -80,13 +88,13 @@ static int pp_parse_port(int option, const char *text, uint16_t *port)
 	return 0;
 }
 
-static int pp_parse_iterations(const char *text, unsigned int *iterations)
+static int pp_parse_count(int option, const char *text, unsigned int max, unsigned int *count)
 {
 	unsigned long value;
 
-	if (pp_parse_number('I', text, 1, PP_MAX_ITERATIONS, &value))
+	if (pp_parse_number(option, text, 1, max, &value))
 		return -1;
-	*iterations = (unsigned int)value;
+	*count = (unsigned int)value;
 	return 0;
 }
 
@@ -133,6 +141,35 @@ static int pp_parse_mode(const char *text, uint64_t *caps)
 	return 0;
 }
 
+static int pp_parse_flag(struct pp_options *opts, int option)
+{
+	switch (option) {
+	case 'c':
+		opts->check = true;
+		return 0;
+	case 'v':
+		opts->verbose = true;
+		return 0;
+	case '6':
+		opts->ipv6 = true;
+		return 0;
+	case PP_PLOT:
+		opts->plot = true;
+		/* fallthrough */
+	case PP_PERCENTILES:
+		opts->percentiles = true;
+		return 0;
+	case PP_RATE:
+		opts->rate = true;
+		return 0;
+	case PP_JSON:
+		opts->json = true;
+		return 0;
+	default:
+		return -1;
+	}
+}
+
 static int pp_parse_option(struct pp_options *opts, int option, const char *arg)
 {
 	switch (option) {
@@ -141,7 +178,9 @@ static int pp_parse_option(struct pp_options *opts, int option, const char *arg)
 	case 'P':
 		return pp_parse_port(option, arg, &opts->dst_port);
 	case 'I':
-		return pp_parse_iterations(arg, &opts->iterations);
+		return pp_parse_count(option, arg, PP_MAX_ITERATIONS, &opts->iterations);
+	case 'W':
+		return pp_parse_count(option, arg, PP_MAX_WINDOW, &opts->window);
 	case 'S':
 		return pp_parse_size(opts, arg);
 	case 'e':
@@ -154,18 +193,29 @@ static int pp_parse_option(struct pp_options *opts, int option, const char *arg)
 	case 'p':
 		opts->provider = arg;
 		return 0;
-	case 'c':
-		opts->check = true;
-		return 0;
-	case 'v':
-		opts->verbose = true;
-		return 0;
-	case '6':
-		opts->ipv6 = true;
-		return 0;
 	default:
-		return -1;
+		return pp_parse_flag(opts, option);
 	}
+}
+
+/* Returns 0, or -1 after printing which options do not go together; sets what was not given. */
+static int pp_check_together(struct pp_options *opts)
+{
+	const char *wrong = NULL;
+
+	if (opts->rate && opts->percentiles)
+		wrong = "--rate has no round trips to time: it does not go with --percentiles or --plot";
+	else if (opts->rate && opts->check)
+		wrong = "--rate does not go with -c";
+	else if (opts->window && !opts->rate)
+		wrong = "-W goes with --rate only";
+	else if (opts->plot && opts->json)
+		wrong = "--plot draws text and does not go with --json";
+	if (wrong)
+		fprintf(stderr, "Error: %s\n", wrong);
+	if (!opts->iterations && !opts->rate)
+		opts->iterations = PP_ITERATIONS;
+	return wrong ? -1 : 0;
 }
 
 int pp_options_parse(struct pp_options *opts, int argc, char **argv)
@@ -173,11 +223,16 @@ int pp_options_parse(struct pp_options *opts, int argc, char **argv)
 	static const struct option long_options[] = {
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
+		{ "percentiles", no_argument, NULL, PP_PERCENTILES },
+		{ "plot", no_argument, NULL, PP_PLOT },
+		{ "rate", no_argument, NULL, PP_RATE },
+		{ "window", required_argument, NULL, 'W' },
+		{ "json", no_argument, NULL, PP_JSON },
 		{ NULL, 0, NULL, 0 },
 	};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "B:P:d:p:e:I:S:cm:hv6V", long_options, NULL)) !=
+	while ((option = getopt_long(argc, argv, "B:P:d:p:e:I:S:W:cm:hv6V", long_options, NULL)) !=
 	       -1) {
 		if (option == 'h' || option == 'V') {
 			opts->action = option == 'h' ? PP_HELP : PP_VERSION;
@@ -193,5 +248,5 @@ int pp_options_parse(struct pp_options *opts, int argc, char **argv)
 		return -1;
 	}
 	opts->dst_addr = argv[optind]; /* NULL at the end of argv */
-	return 0;
+	return pp_check_together(opts);
 }

@@ -12,6 +12,8 @@
 
 #define PP_CTRL_PORT	  47592
 #define PP_MAX_ITERATIONS 999999999u
+#define PP_DEFAULT_WINDOW 64
+#define PP_MAX_WINDOW	  65536
 
 enum pp_sizes {
 	PP_SIZES_DEFAULT,
@@ -29,10 +31,15 @@ struct pp_options {
 	const char *domain;
 	const char *provider;
 	enum fi_ep_type ep_type;
-	uint64_t caps; /* FI_MSG or FI_TAGGED */
-	unsigned int iterations;
+	uint64_t caps;		 /* FI_MSG or FI_TAGGED */
+	unsigned int iterations; /* 0 with rate: pp_size_count() */
 	enum pp_sizes sizes;
 	size_t size;
+	unsigned int window; /* for rate; 0 for the default */
+	bool percentiles;
+	bool plot; /* with percentiles */
+	bool rate;
+	bool json;
 	bool check;
 	bool ipv6;
 	bool verbose;

@@ -45,6 +45,13 @@ size_t pp_size_max(const struct pp_options *opts, size_t limit)
 	return max;
 }
 
+unsigned int pp_size_count(const struct pp_options *opts, size_t size)
+{
+	if (opts->iterations)
+		return opts->iterations;
+	return size > 8192 ? 1000 : 10000;
+}
+
 const char *pp_size_text(char text[PP_TEXT_LEN], uint64_t bytes)
 {
 	static const char units[] = "\0kmg";

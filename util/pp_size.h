@@ -15,6 +15,9 @@
 bool pp_size_at(const struct pp_options *opts, size_t limit, unsigned int index, size_t *size);
 size_t pp_size_max(const struct pp_options *opts, size_t limit);
 
+/* Returns how many messages of a size are sent with --rate. */
+unsigned int pp_size_count(const struct pp_options *opts, size_t size);
+
 /* Units of 1024: 64, 1.5k, 1m. */
 const char *pp_size_text(char text[PP_TEXT_LEN], uint64_t bytes);
 /* Units of 1000: 999, 2k, 1m. */

@@ -42,9 +42,12 @@ static void test_nesting(void **state)
 	json_array(&json, "d");
 	json_array_end(&json);
 	json_string(&json, "e", NULL);
+	json_real(&json, "f", 1234567.12345);
+	json_real(&json, "g", 1.0 / 0.0);
 	json_object_end(&json);
 	expect(&json, "{\n  \"a\": 18446744073709551615,\n  \"b\": [\n    \"x\",\n    {\n"
-		      "      \"c\": -61\n    }\n  ],\n  \"d\": [],\n  \"e\": null\n}\n");
+		      "      \"c\": -61\n    }\n  ],\n  \"d\": [],\n  \"e\": null,\n"
+		      "  \"f\": 1234567.123,\n  \"g\": null\n}\n");
 }
 
 static void test_empty_object(void **state)

@@ -201,6 +201,26 @@ static void test_pp_defaults(void **state)
 	assert_int_equal(opts.caps, FI_MSG);
 	assert_int_equal(opts.iterations, 10);
 	assert_int_equal(opts.sizes, PP_SIZES_DEFAULT);
+	assert_false(opts.percentiles || opts.plot || opts.rate || opts.json);
+}
+
+static void test_pp_modes(void **state)
+{
+	struct pp_options opts;
+
+	(void)state;
+	assert_int_equal(pp(&opts, ARGS("--percentiles", "--json", "-c")), 0);
+	assert_true(opts.percentiles && opts.json && !opts.plot && !opts.rate);
+	assert_int_equal(opts.iterations, 10);
+	assert_int_equal(pp(&opts, ARGS("--plot")), 0);
+	assert_true(opts.percentiles && opts.plot);
+	assert_int_equal(pp(&opts, ARGS("--rate", "--json", "-W", "100")), 0);
+	assert_true(opts.rate && opts.json && !opts.percentiles);
+	assert_int_equal(opts.window, 100);
+	assert_int_equal(opts.iterations, 0);
+	assert_int_equal(pp(&opts, ARGS("--rate", "-I", "7")), 0);
+	assert_int_equal(opts.window, 0);
+	assert_int_equal(opts.iterations, 7);
 }
 
 static void test_pp_all(void **state)
@@ -231,11 +251,28 @@ static void test_pp_all(void **state)
 static void test_pp_refuses(void **state)
 {
 	static const char *const bad[][2] = {
-		{ "-B", "0" },	  { "-B", "65536" },   { "-P", "-1" },
-		{ "-P", "http" }, { "-I", "0" },       { "-I", "1000000000" },
-		{ "-I", "" },	  { "-I", "10x" },     { "-S", "-1" },
-		{ "-S", "big" },  { "-e", "udp" },     { "-m", "rma" },
-		{ "-z", "1" },	  { "host", "other" }, { "-S", "99999999999999999999" },
+		{ "-B", "0" },
+		{ "-B", "65536" },
+		{ "-P", "-1" },
+		{ "-P", "http" },
+		{ "-I", "0" },
+		{ "-I", "1000000000" },
+		{ "-I", "" },
+		{ "-I", "10x" },
+		{ "-S", "-1" },
+		{ "-S", "big" },
+		{ "-e", "udp" },
+		{ "-m", "rma" },
+		{ "-W", "0" },
+		{ "-W", "65537" },
+		{ "-W", "8" },
+		{ "--rate", "-c" },
+		{ "--rate", "--plot" },
+		{ "--json", "--plot" },
+		{ "--rate", "--percentiles" },
+		{ "-z", "1" },
+		{ "host", "other" },
+		{ "-S", "99999999999999999999" },
 	};
 	struct pp_options opts;
 	size_t i;
@@ -253,7 +290,7 @@ int main(void)
 		cmocka_unit_test(test_info_source),   cmocka_unit_test(test_info_refuses),
 		cmocka_unit_test(test_info_actions),  cmocka_unit_test(test_pp_defaults),
 		cmocka_unit_test(test_pp_all),	      cmocka_unit_test(test_pp_refuses),
-		cmocka_unit_test(test_info_form),
+		cmocka_unit_test(test_info_form),     cmocka_unit_test(test_pp_modes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

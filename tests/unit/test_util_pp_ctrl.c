@@ -90,6 +90,57 @@ static void test_count(void **state)
 	close_pair(&pair);
 }
 
+static void peer_agrees(struct pair *pair, const char *text)
+{
+	char padded[64] = "";
+
+	strcpy(padded, text);
+	peer_sends(pair, "r", 2);
+	peer_sends(pair, padded, sizeof(padded));
+}
+
+/* The window is the smaller one, and both ends transfer the same. */
+static void test_agree(void **state)
+{
+	static const char *const bad[] = { "64 99 8", "64 100 9", "0 100 8", "64 100", "nonsense" };
+	struct pp_agree agree = { 64, 100, 8 };
+	struct pair pair = open_pair(true);
+	size_t i;
+
+	(void)state;
+	peer_agrees(&pair, "16 100 8");
+	assert_int_equal(pp_ctrl_agree(&pair.ctrl, &agree), 0);
+	peer_gets(&pair,
+		  "r\0"
+		  "64 100 8\0\0",
+		  12);
+	assert_int_equal(agree.window, 16);
+	close_pair(&pair);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		pair = open_pair(i % 2);
+		peer_agrees(&pair, bad[i]);
+		assert_int_equal(pp_ctrl_agree(&pair.ctrl, &agree), -EPROTO);
+		close_pair(&pair);
+	}
+	assert_int_equal(agree.window, 16);
+}
+
+/* One end has --rate, the other one has not. */
+static void test_agree_alone(void **state)
+{
+	struct pp_agree agree = { 64, 100, 8 };
+	struct pair pair = open_pair(false);
+
+	(void)state;
+	peer_sends(&pair, "q", 2);
+	assert_int_equal(pp_ctrl_agree(&pair.ctrl, &agree), -EPROTO);
+	close_pair(&pair);
+	pair = open_pair(true);
+	peer_agrees(&pair, "64 100 8");
+	assert_int_equal(pp_ctrl_sync(&pair.ctrl), -EPROTO);
+	close_pair(&pair);
+}
+
 static void test_name(void **state)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(44139) };
@@ -235,6 +286,7 @@ int main(void)
 		cmocka_unit_test(test_name),	  cmocka_unit_test(test_bad_name),
 		cmocka_unit_test(test_peer_gone), cmocka_unit_test(test_wildcard),
 		cmocka_unit_test(test_sizes),	  cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_agree),	  cmocka_unit_test(test_agree_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,6 +85,10 @@ expect 1 'Error parsing "foo"' fi_pingpong -S foo
 expect 1 'Error parsing "0"' fi_pingpong -I 0
 expect 1 'Error parsing "65536"' fi_pingpong -P 65536
 expect 1 'more than one server address' fi_pingpong a b
+expect 1 'no round trips to time' fi_pingpong --rate --plot
+expect 1 '--rate does not go with -c' fi_pingpong --rate -c
+expect 1 'goes with --rate only' fi_pingpong -W 8
+expect 1 '--plot .* does not go with --json' fi_pingpong --plot --json
 expect 61 'fi_getinfo.*No data available' fi_pingpong -p nosuchprovider -B 47594
 expect 61 'fi_info --why -p nosuchprovider -t FI_EP_MSG -c FI_MSG says' \
 	fi_pingpong -p nosuchprovider -e msg 127.0.0.1
