@@ -31,7 +31,7 @@ void doctor_options_usage(FILE *out)
 		"  -l, --listen           wait for one fi_doctor PEER to connect\n"
 		"  -s, --source=ADDR      connect from, or listen on, this address\n"
 		"  -t, --timeout=SECONDS  for each step of a connection (5), and for a peer to come\n"
-		"  -r, --root=DIR         look at the files of DIR/sys, DIR/proc, DIR/dev\n"
+		"  -r, --root=DIR         look at the files of DIR/sys, DIR/proc, DIR/dev, DIR/etc\n"
 		"  -q, --quiet            nothing of what is well\n"
 		"  -j, --json             print JSON\n"
 		"  -h, --help             display this help and exit\n"

@@ -47,6 +47,26 @@ bool tree_line(const char *root, const char *prefix, char *buf, size_t len, cons
 	return read_line(path.text, prefix, buf, len);
 }
 
+void tree_each_line(const char *root, void (*each)(void *arg, const char *line), void *arg,
+		    const char *fmt, ...)
+{
+	struct path path;
+	char line[512];
+	va_list args;
+	FILE *file;
+
+	va_start(args, fmt);
+	make_path(&path, root, fmt, args);
+	va_end(args);
+	file = fopen(path.text, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		each(arg, line);
+	}
+	if (file)
+		fclose(file);
+}
+
 long tree_number(const char *root, long instead, const char *fmt, ...)
 {
 	struct path path;

@@ -13,6 +13,9 @@
  */
 bool tree_line(const char *root, const char *prefix, char *buf, size_t len, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
+/* Calls `each` for all lines of a file, without newlines. */
+void tree_each_line(const char *root, void (*each)(void *arg, const char *line), void *arg,
+		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Returns the number in a file, or `instead`. */
 long tree_number(const char *root, long instead, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
