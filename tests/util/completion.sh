@@ -66,7 +66,7 @@ is "msg " fi_pingpong -e ms
 is "tagged " fi_pingpong -p verbs -m t
 is "--timeout= " fi_doctor --tim
 is "" fi_stat -w ""
-offered fi_stat -p "" | grep -qx " *$$" || complain "fi_stat -p: this process is not offered"
+offered fi_stat -p "" | grep -qx "$$" || complain "fi_stat -p: this process is not offered"
 [ "$(offered fi_info -p '' | tr '\n' ' ')" = "$(util/fi_info -l | sed -n 's/^\([^ ].*\):$/\1/p' | tr '\n' ' ')" ] ||
 	complain "fi_info -p: not the providers that there are"
 exit $failed
