@@ -15,7 +15,7 @@ static int find_option(const struct fi_provider *prov, const char *call, struct 
 	int ret;
 
 	if (level != FI_OPT_ENDPOINT)
-		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_EINVAL,
+		return ofi_refuse(prov, FI_LOG_EP_CTRL, -FI_ENOPROTOOPT,
 				  "%s: level %d is not supported; use FI_OPT_ENDPOINT\n", call,
 				  level);
 	ret = option(ep, name, value);

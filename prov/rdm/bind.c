@@ -169,8 +169,11 @@ static int bind_cntr(struct ofi_rdm_ep *ep, struct ofi_cntr *cntr, uint64_t flag
 	return ep->enabled ? bind_cntr_late(ep, cntr, flags) : set_cntr(ep, cntr, flags);
 }
 
-static int bind_av(struct ofi_rdm_ep *ep, struct ofi_rdm_av *av)
+static int bind_av(struct ofi_rdm_ep *ep, struct ofi_rdm_av *av, uint64_t flags)
 {
+	if (flags)
+		return ofi_refuse_flags(ep->domain->prov, FI_LOG_EP_CTRL,
+					"fi_ep_bind of an address vector", flags);
 	if (av->base.parent != &ep->domain->ref)
 		return bind_refuse(ep, "address vector");
 	if (ep->av)
@@ -198,7 +201,7 @@ int ofi_rdm_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_CNTR:
 		return bind_cntr(ep, (struct ofi_cntr *)bfid, flags);
 	case FI_CLASS_AV:
-		return bind_av(ep, (struct ofi_rdm_av *)bfid);
+		return bind_av(ep, (struct ofi_rdm_av *)bfid, flags);
 	case FI_CLASS_EQ:
 		return ofi_ep_bind_eq(ep->domain->prov, &ep->eq, (struct ofi_eq *)bfid,
 				      ep->domain->fabric, flags);

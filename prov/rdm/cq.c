@@ -196,13 +196,10 @@ int ofi_rdm_cq_open(struct ofi_domain *domain, const struct fi_cq_attr *attr, in
 		    const struct fi_ops_cq *ops, const struct fi_ops_cq *nolock_ops,
 		    struct fid_cq **cq_fid, void *context)
 {
-	static const struct fi_cq_attr none;
-	const struct fi_cq_attr *asked = attr ? attr : &none;
 	struct ofi_rdm_cq *cq;
 	int ret;
 
-	ret = cq_fid ? ofi_cq_check_attr(domain->prov, asked)
-		     : ofi_refuse_null(domain->prov, FI_LOG_CQ, "fi_cq_open", "cq");
+	ret = ofi_cq_check_attr(domain->prov, attr);
 	if (ret)
 		return ret;
 	cq = calloc(1, sizeof(*cq));
@@ -213,7 +210,7 @@ int ofi_rdm_cq_open(struct ofi_domain *domain, const struct fi_cq_attr *attr, in
 	cq->nolock = ofi_rdm_domain_progress_biased(domain->progress);
 	LIST_INIT(&cq->tx_eps);
 	LIST_INIT(&cq->rx_eps);
-	ret = cq_init(cq, asked);
+	ret = cq_init(cq, attr);
 	if (ret) {
 		cq_free(cq);
 		return ret;

@@ -62,6 +62,18 @@ static void refused(const char *call, long ret, int want)
 }
 
 #define REFUSED(call) refused(#call, (long)(call), 1)
+
+/* The code is the one that the manual names. */
+static void refused_as(const char *call, long ret, long code)
+{
+	if (ret != code) {
+		printf("%s: %ld, expected %ld (%s)\n", call, ret, code, fi_strerror((int)-code));
+		wrong++;
+	}
+	refused(call, ret, 1);
+}
+
+#define REFUSED_AS(call, code) refused_as(#call, (long)(call), code)
 /* The call does not exist here. */
 #define LACKS(call) refused(#call, (long)(call), 0)
 
@@ -205,8 +217,7 @@ static void of_queues(void)
 	struct fid_cq *other = NULL;
 
 	REFUSED(fi_cq_open(domain, &attr, &other, NULL));
-	if (info->ep_attr->type != FI_EP_RDM)
-		REFUSED(fi_cq_open(domain, NULL, &other, NULL));
+	REFUSED_AS(fi_cq_open(domain, NULL, &other, NULL), -FI_EINVAL);
 	attr = (struct fi_cq_attr){ .wait_obj = 99 };
 	REFUSED(fi_cq_open(domain, &attr, &other, NULL));
 	attr = (struct fi_cq_attr){ .flags = BAD_FLAG };
@@ -290,7 +301,7 @@ static void of_options(void)
 	size_t value = 1, len = sizeof(value);
 
 	REFUSED(fi_getopt(&ep->fid, FI_OPT_ENDPOINT, 9999, &value, &len));
-	REFUSED(fi_getopt(&ep->fid, 7, FI_OPT_TX_SIZE, &value, &len));
+	REFUSED_AS(fi_getopt(&ep->fid, 7, FI_OPT_TX_SIZE, &value, &len), -FI_ENOPROTOOPT);
 	REFUSED(fi_getopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, NULL, &len));
 	REFUSED(fi_getopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &value, NULL));
 	len = 1;
@@ -298,7 +309,7 @@ static void of_options(void)
 	REFUSED(fi_setopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &value, sizeof(value)));
 	REFUSED(fi_setopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &value, 1));
 	REFUSED(fi_setopt(&ep->fid, FI_OPT_ENDPOINT, 9999, &value, sizeof(value)));
-	REFUSED(fi_setopt(&ep->fid, 7, FI_OPT_TX_SIZE, &value, sizeof(value)));
+	REFUSED_AS(fi_setopt(&ep->fid, 7, FI_OPT_TX_SIZE, &value, sizeof(value)), -FI_ENOPROTOOPT);
 	REFUSED(fi_control(&ep->fid, FI_GETOPSFLAG, &flags));
 	REFUSED(fi_control(&ep->fid, FI_SETOPSFLAG, NULL));
 	flags = FI_TRANSMIT | 1ULL << 62;
@@ -330,8 +341,9 @@ static void of_bindings(void)
 	if (info->ep_attr->type == FI_EP_MSG) {
 		REFUSED(fi_ep_bind(fresh, &av->fid, 0));
 	} else {
+		REFUSED_AS(fi_ep_bind(fresh, &av->fid, BAD_FLAG), -FI_EBADFLAGS);
 		OK(fi_ep_bind(fresh, &av->fid, 0));
-		REFUSED(fi_ep_bind(fresh, &av->fid, 0));
+		REFUSED_AS(fi_ep_bind(fresh, &av->fid, 0), -FI_EBUSY);
 		REFUSED(fi_close(&av->fid));
 	}
 	REFUSED(fi_ep_alias(fresh, &alias, BAD_FLAG));
@@ -358,13 +370,15 @@ static void of_connections(void)
 	REFUSED(fi_connect(ep, NULL, NULL, 0));
 	REFUSED(fi_connect(ep, info->src_addr, buf, 100000));
 	REFUSED(fi_accept(ep, NULL, 0));
-	REFUSED(fi_shutdown(ep, BAD_FLAG));
+	REFUSED_AS(fi_shutdown(ep, BAD_FLAG), -FI_EBADFLAGS);
 	REFUSED(fi_getpeer(ep, buf, &len));
 	REFUSED(fi_getname(&ep->fid, NULL, NULL));
 	REFUSED(fi_pep_bind(pep, NULL, 0));
 	REFUSED(fi_pep_bind(pep, &cq->fid, 0));
-	REFUSED(fi_pep_bind(pep, &eq->fid, BAD_FLAG));
-	REFUSED(fi_listen(pep));
+	REFUSED_AS(fi_pep_bind(pep, &eq->fid, BAD_FLAG), -FI_EBADFLAGS);
+	REFUSED_AS(fi_listen(pep), -FI_ENOEQ);
+	OK(fi_pep_bind(pep, &eq->fid, 0));
+	REFUSED_AS(fi_pep_bind(pep, &eq->fid, 0), -FI_EBUSY);
 	REFUSED(fi_reject(pep, NULL, NULL, 0));
 	REFUSED(fi_reject(pep, &cq->fid, NULL, 0));
 	REFUSED(fi_control(&pep->fid, FI_BACKLOG, &backlog));

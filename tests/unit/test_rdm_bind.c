@@ -111,6 +111,7 @@ static void each_once(void **state)
 	assert_null(ep.cntrs[OFI_RDM_RMA_READ]);
 	assert_int_equal(cntr.ref.children, 2);
 	assert_int_equal(modes, 3);
+	assert_int_equal(bind_it(&av.base.fid.fid, 1), -FI_EBADFLAGS);
 	assert_int_equal(bind_it(&av.base.fid.fid, 0), 0);
 	assert_int_equal(bind_it(&av.base.fid.fid, 0), -FI_EBUSY);
 	assert_int_equal(av.base.ref.children, 1);

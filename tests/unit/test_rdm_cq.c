@@ -15,6 +15,7 @@ static struct ofi_domain domain;
 static struct fi_fabric_attr fabric = { .api_version = FI_VERSION(1, 17) };
 static struct fi_domain_attr attr = { .data_progress = FI_PROGRESS_MANUAL };
 static struct fi_info info = { .fabric_attr = &fabric, .domain_attr = &attr };
+static const struct fi_cq_attr cq_attr;
 static struct fid_cq *cq;
 static const struct fi_ops_cq ops = { .size = sizeof(ops), OFI_RDM_CQ_CALLS };
 
@@ -24,7 +25,7 @@ static int begin(void **state)
 	memset(&domain, 0, sizeof(domain));
 	domain.info = &info;
 	assert_int_equal(ofi_rdm_domain_progress_open(&domain, false), 0);
-	return ofi_rdm_cq_open(&domain, NULL, 0, &ops, &ops, &cq, NULL);
+	return ofi_rdm_cq_open(&domain, &cq_attr, 0, &ops, &ops, &cq, NULL);
 }
 
 static int end(void **state)

@@ -96,7 +96,7 @@ static void bad_arguments(void **state)
 	assert_int_equal(fi_connect(&ep->fid, &dest, data, sizeof(data)), -FI_EINVAL);
 	assert_int_equal(fi_accept(&ep->fid, data, sizeof(data)), -FI_EINVAL);
 	assert_int_equal(fi_accept(&ep->fid, NULL, 0), -FI_EOPBADSTATE);
-	assert_int_equal(fi_shutdown(&ep->fid, 1), -FI_EINVAL);
+	assert_int_equal(fi_shutdown(&ep->fid, 1), -FI_EBADFLAGS);
 	assert_int_equal(fi_shutdown(&ep->fid, 0), -FI_ENOTCONN);
 	assert_int_equal(fi_listen((struct fid_pep *)ep), -FI_ENOSYS);
 	ep->eq = NULL;

@@ -300,7 +300,7 @@ static void test_options(void **state)
 	}
 	assert_int_equal(fi_getopt(fid, FI_OPT_ENDPOINT, 999, &value, &len), -FI_ENOPROTOOPT);
 	assert_int_equal(fi_setopt(fid, FI_OPT_ENDPOINT, 999, &value, len), -FI_ENOPROTOOPT);
-	assert_int_equal(fi_getopt(fid, 5, FI_OPT_TX_SIZE, &value, &len), -FI_EINVAL);
+	assert_int_equal(fi_getopt(fid, 5, FI_OPT_TX_SIZE, &value, &len), -FI_ENOPROTOOPT);
 	assert_int_equal(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, NULL, &len), -FI_EINVAL);
 	assert_int_equal(fi_getopt(fid, FI_OPT_ENDPOINT, FI_OPT_TX_SIZE, &value, NULL), -FI_EINVAL);
 }

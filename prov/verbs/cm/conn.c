@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <ofi/addr.h>
+#include "prov/base/refuse.h"
 #include "prov/base/ops.h"
 #include "prov/verbs/provider/async.h"
 #include "conn.h"
@@ -271,11 +272,8 @@ static int conn_accept(struct fid_ep *fid, const void *param, size_t len)
 
 static int conn_shutdown(struct fid_ep *fid, uint64_t flags)
 {
-	if (flags) {
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_shutdown: flags 0x%llx; they must be 0\n",
-			(unsigned long long)flags);
-		return -FI_EINVAL;
-	}
+	if (flags)
+		return ofi_refuse_flags(&vrb_prov, FI_LOG_EP_CTRL, "fi_shutdown", flags);
 	return vrb_fsm_step(vrb_ep_self(&fid->fid), VRB_STEP_SHUTDOWN, NULL);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include "prov/base/refuse.h"
 #include "prov/base/cq_peer.h"
 #include "prov/base/ops.h"
 #include "prov/verbs/queue/cq.h"
@@ -324,7 +325,9 @@ int vrb_rc_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_c
 {
 	struct vrb_domain *domain = vrb_domain(fid);
 
-	if (attr && cq && attr->flags & FI_PEER)
+	if (!attr || !cq)
+		return ofi_refuse_null(domain->base.prov, FI_LOG_CQ, "fi_cq_open", "attr or cq");
+	if (attr->flags & FI_PEER)
 		return ofi_cq_peer_open(domain->base.prov, vrb_rc_cq_open, fid, attr, cq, context);
 	return ofi_rdm_cq_open(&domain->base, attr, vrb_cq_vector(domain, attr), &cq_ops,
 			       &cq_nolock_ops, cq, context);
