@@ -84,7 +84,7 @@ static void try_ud(const uint8_t *data, size_t size)
 	need(vrb_ud_name_valid(data, size) <= (size >= sizeof(name)));
 	if (size < sizeof(name))
 		return;
-	need(strlen(vrb_ud_name_str(data, text, sizeof(text))) < sizeof(text));
+	need(strlen(vrb_ud_name_str(FI_ADDR_IB_UD, data, text, sizeof(text))) < sizeof(text));
 	if (vrb_ud_name_in(data, &dest, &why))
 		need(why && *why);
 	else

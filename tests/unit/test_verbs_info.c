@@ -206,7 +206,7 @@ static void test_mode(void **state)
 	vrb_info_offer_mode(info, hints);
 	assert_int_equal(info->mode | info->rx_attr->mode, 0);
 	assert_int_equal(info->domain_attr->cq_data_size, 0);
-	vrb_info_settle(info, hints);
+	vrb_info_settle(&vrb_params, info, hints);
 	assert_int_equal(info->mode | info->rx_attr->mode, 0);
 }
 
@@ -221,13 +221,13 @@ static void test_asked_data(void **state)
 	assert_int_equal(info->mode, 0); /* which fits the hints */
 	assert_int_equal(info->domain_attr->cq_data_size, 4);
 	ofi_attr_narrow(FI_VERSION(2, 0), info, hints);
-	vrb_info_settle(info, hints);
+	vrb_info_settle(&vrb_params, info, hints);
 	assert_true(info->mode & info->rx_attr->mode & FI_RX_CQ_DATA);
 	hints->caps |= FI_WRITE;
 	make();
 	vrb_info_offer_mode(info, hints);
 	ofi_attr_narrow(FI_VERSION(2, 0), info, hints);
-	vrb_info_settle(info, hints);
+	vrb_info_settle(&vrb_params, info, hints);
 	assert_int_equal(info->mode | info->rx_attr->mode, 0);
 	assert_int_equal(info->domain_attr->cq_data_size, 4);
 }
@@ -236,7 +236,7 @@ static void test_default_sizes(void **state)
 {
 	(void)state;
 	make();
-	vrb_info_settle(info, NULL);
+	vrb_info_settle(&vrb_params, info, NULL);
 	assert_int_equal(info->tx_attr->size, 384);
 	assert_int_equal(info->rx_attr->size, 384);
 	assert_int_equal(info->tx_attr->iov_limit, 4);
@@ -253,7 +253,7 @@ static void test_asked_sizes(void **state)
 	hints->tx_attr->iov_limit = 1;
 	hints->rx_attr->size = 1;
 	hints->rx_attr->iov_limit = 30;
-	vrb_info_settle(info, hints);
+	vrb_info_settle(&vrb_params, info, hints);
 	assert_int_equal(info->tx_attr->size, 4096);
 	assert_int_equal(info->tx_attr->inject_size, 900);
 	assert_int_equal(info->tx_attr->iov_limit, 4);
@@ -268,19 +268,19 @@ static void test_asked_short(void **state)
 	make();
 	hints->tx_attr->size = 64;
 	hints->rx_attr->size = 65;
-	vrb_info_settle(info, hints);
+	vrb_info_settle(&vrb_params, info, hints);
 	assert_int_equal(info->tx_attr->size, 64);
 	assert_int_equal(info->rx_attr->size, 128);
 	make();
 	hints->tx_attr->size = 300;
 	hints->rx_attr->size = 15;
-	vrb_info_settle(info, hints);
+	vrb_info_settle(&vrb_params, info, hints);
 	assert_int_equal(info->tx_attr->size, 384);
 	assert_int_equal(info->rx_attr->size, 384);
 	make();
 	info->ep_attr->type = FI_EP_DGRAM;
 	hints->rx_attr->size = 64;
-	vrb_info_settle(info, hints);
+	vrb_info_settle(&vrb_params, info, hints);
 	assert_int_equal(info->rx_attr->size, 384);
 }
 
@@ -291,7 +291,7 @@ static void test_tiny_limits(void **state)
 	dev.attr.max_sge = 1;
 	dev.max_inline = 0;
 	make();
-	vrb_info_settle(info, NULL);
+	vrb_info_settle(&vrb_params, info, NULL);
 	assert_int_equal(info->tx_attr->size, 16);
 	assert_int_equal(info->rx_attr->size, 16);
 	assert_int_equal(info->tx_attr->iov_limit, 1);
@@ -304,7 +304,7 @@ static void test_inline_maximum(void **state)
 	(void)state;
 	vrb_params.inline_size = 0;
 	make();
-	vrb_info_settle(info, NULL);
+	vrb_info_settle(&vrb_params, info, NULL);
 	assert_int_equal(info->tx_attr->inject_size, 972);
 }
 
@@ -312,7 +312,7 @@ static void expect_unusable(const char *attr, const char *asked, const char *has
 {
 	struct ofi_miss why;
 
-	assert_false(vrb_port_usable(&port, &why));
+	assert_false(vrb_port_usable(&port, true, &why));
 	assert_string_equal(why.attr, attr);
 	assert_string_equal(why.asked, asked);
 	assert_string_equal(why.has, has);
@@ -323,7 +323,7 @@ static void test_usable(void **state)
 	struct ofi_miss why;
 
 	(void)state;
-	assert_true(vrb_port_usable(&port, &why));
+	assert_true(vrb_port_usable(&port, true, &why));
 	STAILQ_INIT(&port.addrs);
 	expect_unusable("port address", "an address of an interface that is up",
 			"none: give its network interface an IP address");
@@ -401,11 +401,11 @@ static void test_trigger(void **state)
 {
 	(void)state;
 	make();
-	vrb_info_settle(info, hints);
+	vrb_info_settle(&vrb_params, info, hints);
 	assert_int_equal((info->caps | info->tx_attr->caps | info->rx_attr->caps) & FI_TRIGGER, 0);
 	make();
 	hints->caps = FI_MSG | FI_TRIGGER;
-	vrb_info_settle(info, hints);
+	vrb_info_settle(&vrb_params, info, hints);
 	assert_true(info->caps & info->tx_attr->caps & info->rx_attr->caps & FI_TRIGGER);
 }
 

@@ -89,9 +89,11 @@ static void test_text(void **state)
 
 	(void)state;
 	assert_string_equal(
-		vrb_ud_name_str(good, buf, sizeof(buf)),
+		vrb_ud_name_str(FI_ADDR_IB_UD, good, buf, sizeof(buf)),
 		"fi_addr_ib_ud://[::ffff:10.0.0.5]/lid 7/pkey 0xffff/sl 3/qpn 0x123456/qkey 0x70010203");
-	assert_string_equal(vrb_ud_name_str(good, small, sizeof(small)), "fi_addr");
+	assert_string_equal(vrb_ud_name_str(FI_ADDR_EFA, good, buf, sizeof(buf)),
+			    "fi_addr_efa://[::ffff:10.0.0.5]:1193046:1879114243");
+	assert_string_equal(vrb_ud_name_str(FI_ADDR_IB_UD, good, small, sizeof(small)), "fi_addr");
 }
 
 int main(void)

@@ -143,7 +143,7 @@ static struct sockaddr *sidr_source(const struct vrb_av *av, struct sockaddr_sto
 	struct sockaddr *sa = (struct sockaddr *)ss;
 
 	memset(ss, 0, sizeof(*ss));
-	if (!info->src_addr || info->addr_format == FI_ADDR_IB_UD)
+	if (!info->src_addr || vrb_ud_format(info->addr_format))
 		return NULL;
 	if (info->addr_format == FI_ADDR_STR)
 		ofi_addr_parse(info->src_addr, ss);
@@ -171,7 +171,7 @@ const char *vrb_sidr_advice(int err)
 
 bool vrb_sidr_may_come(const struct vrb_av *av, int err)
 {
-	return err == -FI_ECONNREFUSED && av->addr_format != FI_ADDR_IB_UD;
+	return err == -FI_ECONNREFUSED && !vrb_ud_format(av->addr_format);
 }
 
 static void sidr_lookup_failed(const struct lookups *all, size_t which, int err)

@@ -53,8 +53,10 @@ static int name_put(struct ofi_av *base, size_t index, void *entry, const void *
 
 	if (!vrb_ud_name_in(addr, &dest, &why))
 		return dest_put(base, index, entry, &dest);
-	FI_WARN_SPARSE(&vrb_prov, FI_LOG_AV, "fi_av_insert: %s: %s\n",
-		       vrb_ud_name_str(addr, text, sizeof(text)), why);
+	FI_WARN_SPARSE(
+		&vrb_prov, FI_LOG_AV, "fi_av_insert: %s: %s\n",
+		vrb_ud_name_str(((struct vrb_av *)base)->addr_format, addr, text, sizeof(text)),
+		why);
 	return -FI_EINVAL;
 }
 
@@ -104,7 +106,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 
 	if (ret)
 		return ret;
-	if (av->addr_format == FI_ADDR_IB_UD)
+	if (vrb_ud_format(av->addr_format))
 		return ofi_av_insert(&av->base, addr, NULL, count, fi_addr, flags, context);
 	return vrb_av_insert_addrs(av, addr, count, fi_addr, flags, context);
 }
@@ -117,6 +119,7 @@ static const void *addr_of(const struct vrb_av *av, const void *entry, struct vr
 
 	switch (av->addr_format) {
 	case FI_ADDR_IB_UD:
+	case FI_ADDR_EFA:
 		vrb_ud_name_out(entry, name);
 		*size = sizeof(*name);
 		return name;
@@ -162,8 +165,8 @@ static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, s
 
 	if (!len)
 		return NULL;
-	if (addr && av->addr_format == FI_ADDR_IB_UD)
-		vrb_ud_name_str(addr, text, sizeof(text));
+	if (addr && vrb_ud_format(av->addr_format))
+		vrb_ud_name_str(av->addr_format, addr, text, sizeof(text));
 	else if (addr && av->addr_format == FI_ADDR_STR)
 		strncpy(text, addr, sizeof(text) - 1);
 	else if (addr)
@@ -187,7 +190,7 @@ static int av_setup(struct vrb_av *av, struct vrb_domain *domain, struct fi_av_a
 		    void *context)
 {
 	uint32_t format = domain->base.info->addr_format;
-	const struct ofi_av_class *cls = format == FI_ADDR_IB_UD ? &name_class : &ip_class;
+	const struct ofi_av_class *cls = vrb_ud_format(format) ? &name_class : &ip_class;
 	int ret = vrb_ud_port_find("fi_av_open", domain->ctx, domain->base.info, &av->port);
 
 	if (ret)

@@ -47,7 +47,7 @@ static int batch_insert(struct vrb_av *av, const char *call, struct batch *batch
 	size_t i;
 	int ret;
 
-	if (av->addr_format == FI_ADDR_IB_UD) {
+	if (vrb_ud_format(av->addr_format)) {
 		items = names = calloc(batch->count ? batch->count : 1, sizeof(*names));
 		if (!names)
 			return -FI_ENOMEM;
@@ -123,7 +123,7 @@ static int av_resolve(const struct vrb_av *av, const char *node, const char *ser
 	struct ofi_miss why;
 	int ret;
 
-	if (av->addr_format == FI_ADDR_IB_UD || av->addr_format == FI_ADDR_STR)
+	if (vrb_ud_format(av->addr_format) || av->addr_format == FI_ADDR_STR)
 		hints.addr_format = FI_FORMAT_UNSPEC;
 	ret = vrb_resolve(node, service, 0, &hints, &target, &why);
 	if (ret == -FI_ENODATA)

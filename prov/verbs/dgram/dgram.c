@@ -170,7 +170,7 @@ static bool has_ip_name(const struct vrb_dgram *ep)
 {
 	uint32_t format = ep->ep.info->addr_format;
 
-	return format != FI_ADDR_IB_UD && format != FI_FORMAT_UNSPEC;
+	return !vrb_ud_format(format) && format != FI_FORMAT_UNSPEC;
 }
 
 /* An endpoint with an IP address answers queries for its name there. */
@@ -415,7 +415,7 @@ static int dgram_setname(fid_t fid, void *addr, size_t len)
 	if (!has_ip_name(ep))
 		return ofi_decline(
 			&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
-			"fi_setname: a name of FI_ADDR_IB_UD has the number of the queue pair, which the device chooses\n");
+			"fi_setname: the name of a datagram endpoint has the number of the queue pair, which the device chooses\n");
 	ret = ofi_name_in(&vrb_prov, "fi_setname", info->addr_format, addr, len, &ss);
 	if (ret)
 		return ret;

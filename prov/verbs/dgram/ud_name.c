@@ -98,7 +98,7 @@ bool vrb_ud_name_valid(const void *addr, size_t len)
 	return addr && len >= sizeof(struct vrb_ud_name) && !vrb_ud_name_in(addr, &dest, &why);
 }
 
-const char *vrb_ud_name_str(const void *from, char *buf, size_t len)
+const char *vrb_ud_name_str(uint32_t format, const void *from, char *buf, size_t len)
 {
 	struct vrb_ud_name name;
 	union ibv_gid gid;
@@ -106,8 +106,13 @@ const char *vrb_ud_name_str(const void *from, char *buf, size_t len)
 
 	memcpy(&name, from, sizeof(name));
 	memcpy(gid.raw, name.gid, sizeof(gid.raw));
-	snprintf(buf, len, "fi_addr_ib_ud://[%s]/lid %u/pkey 0x%x/sl %u/qpn 0x%x/qkey 0x%x",
-		 vrb_gid_str(&gid, addr, sizeof(addr)), read_be(name.lid, 2), read_be(name.pkey, 2),
-		 name.sl, read_be(name.qpn, 4), read_be(name.qkey, 4));
+	vrb_gid_str(&gid, addr, sizeof(addr));
+	if (format == FI_ADDR_EFA)
+		snprintf(buf, len, "fi_addr_efa://[%s]:%u:%u", addr, read_be(name.qpn, 4),
+			 read_be(name.qkey, 4));
+	else
+		snprintf(buf, len, "fi_addr_ib_ud://[%s]/lid %u/pkey 0x%x/sl %u/qpn 0x%x/qkey 0x%x",
+			 addr, read_be(name.lid, 2), read_be(name.pkey, 2), name.sl,
+			 read_be(name.qpn, 4), read_be(name.qkey, 4));
 	return buf;
 }

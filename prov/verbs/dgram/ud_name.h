@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* FI_ADDR_IB_UD: the name of an unreliable datagram queue pair, which applications exchange. */
+/*
+ * FI_ADDR_IB_UD, FI_ADDR_EFA: the name of an unreliable datagram queue pair, which applications
+ * exchange.
+ */
 #ifndef VRB_UD_NAME_H
 #define VRB_UD_NAME_H
 
@@ -7,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
+#include <rdma/fabric.h>
 
 #define VRB_UD_QPN_MAX	 0xffffffu
 #define VRB_UD_QPN_MCAST 0xffffffu   /* destination QPN of multicast datagrams */
@@ -35,6 +39,15 @@ struct vrb_dest {
 	uint8_t qpn2[3];
 };
 
+/*
+ * Returns true if addresses of this format are names of queue pairs. FI_ADDR_EFA, that of Elastic
+ * Fabric Adapters, has the same bytes.
+ */
+static inline bool vrb_ud_format(uint32_t format)
+{
+	return format == FI_ADDR_IB_UD || format == FI_ADDR_EFA;
+}
+
 /* Returns true if the queue pair is unknown: no endpoint had the address when it was inserted. */
 static inline bool vrb_dest_is_late(const struct vrb_dest *dest)
 {
@@ -48,7 +61,10 @@ int vrb_ud_name_in(const void *name, struct vrb_dest *dest, const char **why);
 void vrb_ud_name_out(const struct vrb_dest *dest, struct vrb_ud_name *name);
 bool vrb_ud_name_valid(const void *addr, size_t len);
 #define VRB_UD_NAME_STRLEN 160
-/* Writes "fi_addr_ib_ud://[::ffff:10.0.0.1]/lid 0/...", always null-terminated. */
-const char *vrb_ud_name_str(const void *name, char *buf, size_t len);
+/*
+ * Writes "fi_addr_ib_ud://[::ffff:10.0.0.1]/lid 0/...", or "fi_addr_efa://..." for that format;
+ * always null-terminated.
+ */
+const char *vrb_ud_name_str(uint32_t format, const void *name, char *buf, size_t len);
 
 #endif

@@ -37,13 +37,13 @@ static int read_wish(const char *call, const struct fi_info *info, struct wish *
 	*wish = (struct wish){ .any = !info->src_addr };
 	if (wish->any)
 		return 0;
-	if (info->addr_format != FI_ADDR_IB_UD)
+	if (!vrb_ud_format(info->addr_format))
 		return ofi_name_in(&vrb_prov, call, info->addr_format, info->src_addr,
 				   info->src_addrlen, &wish->ss);
 	if (info->src_addrlen != sizeof(name)) {
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"%s: info->src_addr has %zu bytes, a name of FI_ADDR_IB_UD has %zu\n", call,
-			info->src_addrlen, sizeof(name));
+			"%s: info->src_addr has %zu bytes, the name of a datagram endpoint has %zu\n",
+			call, info->src_addrlen, sizeof(name));
 		return -FI_EINVAL;
 	}
 	memcpy(&name, info->src_addr, sizeof(name));
@@ -122,7 +122,7 @@ static int use_port(struct ibv_context *ctx, const struct vrb_gid_table *table, 
 		.lid = attr.lid,
 		.gid_index = (int)gid->gid_index,
 		.gid = gid->gid,
-		.mtu = vrb_ud_mtu(attr.active_mtu),
+		.mtu = vrb_ud_mtu(&attr),
 	};
 	*pkeys = attr.pkey_tbl_len;
 	return 0;

@@ -4,6 +4,7 @@
 #define VRB_UD_PORT_H
 
 #include <stdbool.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
 #include <rdma/fabric.h>
@@ -18,10 +19,18 @@ struct vrb_ud_port {
 	uint32_t mtu; /* in bytes */
 };
 
-/* Returns the size in bytes of an enum ibv_mtu. */
-static inline uint32_t vrb_ud_mtu(enum ibv_mtu mtu)
+/*
+ * Returns how many bytes a datagram has at most. An Elastic Fabric Adapter, whose ports have no
+ * known link layer, has an MTU beyond what enum ibv_mtu can say, and reports it as its longest
+ * message; elsewhere that is of connections.
+ */
+static inline uint32_t vrb_ud_mtu(const struct ibv_port_attr *attr)
 {
-	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 256;
+	enum ibv_mtu mtu = attr->active_mtu;
+	uint32_t bytes = mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 256;
+	bool efa = attr->link_layer == IBV_LINK_LAYER_UNSPECIFIED && attr->max_msg_sz <= UINT16_MAX;
+
+	return efa && attr->max_msg_sz > bytes ? attr->max_msg_sz : bytes;
 }
 
 /*

@@ -38,7 +38,7 @@ static void set_ep(struct fi_ep_attr *ep, const struct vrb_port *port)
 {
 	ep->type = FI_EP_DGRAM;
 	ep->protocol = FI_PROTO_IB_UD;
-	ep->max_msg_size = vrb_ud_mtu(port->attr.active_mtu);
+	ep->max_msg_size = vrb_ud_mtu(&port->attr);
 	ep->max_order_raw_size = 0;
 	ep->max_order_waw_size = 0;
 }

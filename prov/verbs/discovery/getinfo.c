@@ -19,6 +19,7 @@
 #include "netdev.h"
 #include "prov/verbs/provider/prov.h"
 #include "info_rdm.h"
+#include "kind.h"
 #include "offer.h"
 #include "resolve.h"
 #include "snapshot.h"
@@ -28,6 +29,7 @@
 #define DGRAM_DISTANCE 32 /* greater than the distance of any address */
 
 struct search {
+	const struct vrb_kind *kind;
 	uint32_t version;
 	const struct fi_info *hints;
 	struct vrb_target target;
@@ -45,7 +47,7 @@ static void reject_port(const struct search *search, const char *device, uint32_
 			uint32_t misses, const struct ofi_miss *miss)
 {
 	struct fi_explain_entry entry = {
-		.prov_name = vrb_prov.name,
+		.prov_name = search->kind->prov->name,
 		.domain_name = device,
 		.port = port,
 		.ep_type = device ? search->type : FI_EP_UNSPEC,
@@ -56,30 +58,7 @@ static void reject_port(const struct search *search, const char *device, uint32_
 	};
 
 	if (!search->quiet)
-		ofi_explain(&vrb_prov, &entry);
-}
-
-/* Sets an address, in text form if that is the address format. */
-static int set_addr(const struct fi_info *info, const struct sockaddr_storage *ss, void **addr,
-		    size_t *len)
-{
-	const struct sockaddr *sa = (const struct sockaddr *)ss;
-	char text[OFI_ADDR_STRLEN];
-	const void *from = sa;
-	size_t size = ofi_addr_size(sa);
-
-	if (!size)
-		return 0;
-	if (info->addr_format == FI_ADDR_STR) {
-		from = ofi_addr_str(sa, text, sizeof(text));
-		size = strlen(text) + 1;
-	}
-	*addr = malloc(size);
-	if (!*addr)
-		return -FI_ENOMEM;
-	memcpy(*addr, from, size);
-	*len = size;
-	return 0;
+		ofi_explain(search->kind->prov, &entry);
 }
 
 /* Copies hints->domain and similar objects to the offer. */
@@ -107,7 +86,7 @@ static struct fi_info *new_offer(const struct search *search, const struct fi_in
 	info->addr_format = format;
 	ofi_attr_narrow(search->version, info, search->hints);
 	if (search->type != FI_EP_RDM)
-		vrb_info_settle(info, search->hints);
+		vrb_info_settle(search->kind->sizes, info, search->hints);
 	set_objects(search, info);
 	return info;
 }
@@ -122,9 +101,9 @@ static int make_offer(const struct search *search, const struct fi_info *port_in
 
 	if (!info)
 		return -FI_ENOMEM;
-	ret = set_addr(info, src, &info->src_addr, &info->src_addrlen);
+	ret = vrb_offer_set_addr(info, src, &info->src_addr, &info->src_addrlen);
 	if (!ret)
-		ret = set_addr(info, dest, &info->dest_addr, &info->dest_addrlen);
+		ret = vrb_offer_set_addr(info, dest, &info->dest_addr, &info->dest_addrlen);
 	if (ret) {
 		fi_freeinfo(info);
 		return ret;
@@ -240,16 +219,6 @@ static bool is_fabric(const struct search *search, const struct fi_info *info,
 	       object_miss(miss, "fabric_attr->fabric", name, info->fabric_attr->name);
 }
 
-static int copy_name(const struct vrb_ud_name *name, void **addr, size_t *len)
-{
-	*addr = malloc(sizeof(*name));
-	if (!*addr)
-		return -FI_ENOMEM;
-	memcpy(*addr, name, sizeof(*name));
-	*len = sizeof(*name);
-	return 0;
-}
-
 /* Returns true if one of the requested source addresses belongs to the port. */
 static bool starts_here(const struct search *search, const struct vrb_port *port,
 			struct ofi_miss *miss)
@@ -278,23 +247,26 @@ static bool ends_at_name(const struct search *search, struct ofi_miss *miss)
 	ofi_addr_str((const struct sockaddr *)&search->target.dest.addr[0], miss->asked,
 		     sizeof(miss->asked));
 	snprintf(miss->has, sizeof(miss->has),
-		 "names of FI_ADDR_IB_UD; ask for FI_SOCKADDR_IN or FI_SOCKADDR_IN6");
+		 search->kind->has_ip
+			 ? "names of FI_ADDR_IB_UD; ask for FI_SOCKADDR_IN or FI_SOCKADDR_IN6"
+			 : "names of FI_ADDR_EFA, which have no IP address");
 	return false;
 }
 
 static int offer_name(struct search *search, const struct vrb_port *port,
 		      const struct fi_info *port_info)
 {
-	struct fi_info *info = new_offer(search, port_info, FI_ADDR_IB_UD);
+	struct fi_info *info = new_offer(search, port_info, search->kind->names);
 	struct vrb_ud_name name;
 	int ret;
 
 	if (!info)
 		return -FI_ENOMEM;
 	vrb_info_name(port, &name);
-	ret = copy_name(&name, &info->src_addr, &info->src_addrlen);
+	ret = vrb_offer_set_name(&name, &info->src_addr, &info->src_addrlen);
 	if (!ret && search->target.named_dest)
-		ret = copy_name(&search->target.dest_name, &info->dest_addr, &info->dest_addrlen);
+		ret = vrb_offer_set_name(&search->target.dest_name, &info->dest_addr,
+					 &info->dest_addrlen);
 	if (!ret)
 		ret = insert_offer(search, info, DGRAM_DISTANCE);
 	if (ret)
@@ -309,9 +281,10 @@ static int try_name(struct search *search, const struct vrb_device *dev,
 	uint32_t format = search->hints ? search->hints->addr_format : FI_FORMAT_UNSPEC;
 	struct ofi_miss miss;
 
-	if (format == FI_FORMAT_UNSPEC && (search->target.src.count || search->target.dest.count))
+	if (search->kind->has_ip && format == FI_FORMAT_UNSPEC &&
+	    (search->target.src.count || search->target.dest.count))
 		return 0;
-	if (format_fits(search, FI_ADDR_IB_UD, &miss) && starts_here(search, port, &miss) &&
+	if (format_fits(search, search->kind->names, &miss) && starts_here(search, port, &miss) &&
 	    ends_at_name(search, &miss))
 		return offer_name(search, port, port_info);
 	reject_port(search, dev->name, port->num, 1, &miss);
@@ -338,7 +311,7 @@ static int try_addrs(struct search *search, const struct vrb_device *dev,
 	if (search->type == FI_EP_DGRAM)
 		ret = try_name(search, dev, port, port_info);
 	STAILQ_FOREACH (local, &port->addrs, next) {
-		if (ret)
+		if (ret || !search->kind->has_ip)
 			break;
 		if (search->type != FI_EP_MSG && local->addr.ss_family == AF_IB)
 			continue;
@@ -378,7 +351,7 @@ static int try_type(struct search *search, const struct vrb_device *dev,
 	search->type = info->ep_attr->type;
 	if (search->type == FI_EP_RDM)
 		vrb_rdm_offer_mode(info, search->hints);
-	else
+	else if (search->kind->has_ip)
 		vrb_info_offer_mode(info, search->hints);
 	if (search->type == FI_EP_MSG) {
 		vrb_info_offer_shared(info, search->hints, dev);
@@ -390,7 +363,7 @@ static int try_type(struct search *search, const struct vrb_device *dev,
 	vrb_info_explain_dgram(info, search->hints, misses ? &miss : NULL);
 	if (!is_fabric(search, info, misses ? &unusable : &miss))
 		misses++;
-	if (!vrb_port_usable(port, &unusable))
+	if (!vrb_port_usable(port, search->kind->has_ip, &unusable))
 		reject_port(search, dev->name, port->num, misses + 1, &unusable);
 	else if (misses)
 		reject_port(search, dev->name, port->num, misses, &miss);
@@ -451,7 +424,7 @@ static int try_dgram(struct search *search, const struct vrb_device *dev,
 		     const struct vrb_port *port)
 {
 	if (!dev->ud_err)
-		return try_type(search, dev, port, vrb_info_dgram(dev, port));
+		return try_type(search, dev, port, search->kind->dgram(dev, port));
 	if (asked_type(search) == FI_EP_DGRAM)
 		reject_qp(search, dev, port, FI_EP_DGRAM, "UD", dev->ud_err);
 	return 0;
@@ -468,6 +441,8 @@ static int try_port(struct search *search, const struct vrb_device *dev,
 {
 	int ret = 0;
 
+	if (search->kind->dgram_only)
+		return try_dgram(search, dev, port);
 	if (!search->layered && is_of_interest(search, FI_EP_MSG))
 		ret = try_msg(search, dev, port);
 	if (!ret && is_of_interest(search, FI_EP_RDM))
@@ -489,7 +464,7 @@ static int try_device(struct search *search, const struct vrb_device *dev)
 		reject_port(search, dev->name, 0, 1, &dev->why);
 		return 0;
 	}
-	if (!is_domain(search, dev, &miss)) {
+	if (!search->kind->takes(dev, &miss) || !is_domain(search, dev, &miss)) {
 		reject_port(search, dev->name, 0, 1, &miss);
 		return 0;
 	}
@@ -568,10 +543,11 @@ static int attr_only(struct fi_info **info)
 	return 0;
 }
 
-int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-		const struct fi_info *hints, struct fi_info **info)
+int vrb_kind_getinfo(const struct vrb_kind *kind, uint32_t version, const char *node,
+		     const char *service, uint64_t flags, const struct fi_info *hints,
+		     struct fi_info **info)
 {
-	struct search search = { .version = version, .hints = hints };
+	struct search search = { .kind = kind, .version = version, .hints = hints };
 	struct ofi_miss miss;
 	int ret;
 
@@ -587,7 +563,7 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 			reject_port(&search, NULL, 0, 1, &miss);
 		return ret;
 	}
-	search.quiet = !ofi_explain_wanted(&vrb_prov);
+	search.quiet = !ofi_explain_wanted(kind->prov);
 	ret = try_all(&search, flags & FI_RESCAN);
 	if (!ret && search.quiet && STAILQ_EMPTY(&search.offers)) {
 		search.quiet = false;

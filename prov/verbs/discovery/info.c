@@ -252,7 +252,8 @@ static size_t info_settle_queue(const struct fi_info *info, size_t max, int def,
 	return info_settle(max, size < (size_t)def ? (int)size : def, asked);
 }
 
-void vrb_info_settle(struct fi_info *info, const struct fi_info *hints)
+void vrb_info_settle(const struct vrb_params *sizes, struct fi_info *info,
+		     const struct fi_info *hints)
 {
 	static const struct fi_tx_attr no_tx;
 	static const struct fi_rx_attr no_rx;
@@ -263,13 +264,13 @@ void vrb_info_settle(struct fi_info *info, const struct fi_info *hints)
 
 	settle_trigger(info, hints);
 	settle_cq_data(info);
-	tx->size = info_settle_queue(info, tx->size, vrb_params.tx_size, asked_tx->size);
-	tx->iov_limit = info_settle(tx->iov_limit, vrb_params.tx_iov_limit, asked_tx->iov_limit);
-	if (vrb_params.inline_size)
+	tx->size = info_settle_queue(info, tx->size, sizes->tx_size, asked_tx->size);
+	tx->iov_limit = info_settle(tx->iov_limit, sizes->tx_iov_limit, asked_tx->iov_limit);
+	if (sizes->inline_size)
 		tx->inject_size =
-			info_settle(tx->inject_size, vrb_params.inline_size, asked_tx->inject_size);
-	rx->size = info_settle_queue(info, rx->size, vrb_params.rx_size, asked_rx->size);
-	rx->iov_limit = info_settle(rx->iov_limit, vrb_params.rx_iov_limit, asked_rx->iov_limit);
+			info_settle(tx->inject_size, sizes->inline_size, asked_tx->inject_size);
+	rx->size = info_settle_queue(info, rx->size, sizes->rx_size, asked_rx->size);
+	rx->iov_limit = info_settle(rx->iov_limit, sizes->rx_iov_limit, asked_rx->iov_limit);
 	if (info->ep_attr->type == FI_EP_DGRAM)
 		vrb_info_settle_dgram(info, hints);
 }
@@ -302,7 +303,7 @@ static const char *no_address(void)
 	return "none: give its network interface an IP address";
 }
 
-bool vrb_port_usable(const struct vrb_port *port, struct ofi_miss *why)
+bool vrb_port_usable(const struct vrb_port *port, bool addressed, struct ofi_miss *why)
 {
 	char index[24];
 
@@ -314,7 +315,7 @@ bool vrb_port_usable(const struct vrb_port *port, struct ofi_miss *why)
 	}
 	if (port->gid_index < 0)
 		return port_miss(why, "port GID", "one GID", "none");
-	if (STAILQ_EMPTY(&port->addrs))
+	if (addressed && STAILQ_EMPTY(&port->addrs))
 		return port_miss(why, "port address", "an address of an interface that is up",
 				 no_address());
 	return true;

@@ -10,6 +10,8 @@
 
 #define VRB_CQ_DATA_SIZE 4
 
+struct vrb_params;
+
 /*
  * Returns everything that a port supports as FI_EP_MSG, before hints: all flags, and the largest
  * sizes. It has no address yet. Returns NULL when out of memory.
@@ -47,14 +49,18 @@ void vrb_info_offer_multi(struct fi_info *info, const struct fi_info *hints);
  * Replaces the largest sizes by those that the caller gets: the defaults, or more if the hints ask
  * for more.
  */
-void vrb_info_settle(struct fi_info *info, const struct fi_info *hints);
+void vrb_info_settle(const struct vrb_params *sizes, struct fi_info *info,
+		     const struct fi_info *hints);
 /* Offers FI_HMEM to a caller that asks for it, if an interface of device memory works. */
 void vrb_info_offer_hmem(struct fi_info *info, const struct fi_info *hints);
 /* Adds to a miss the reason why FI_HMEM is not offered; miss may be NULL. */
 void vrb_info_explain_hmem(const struct fi_info *info, const struct fi_info *hints,
 			   struct ofi_miss *miss);
-/* Returns true if the port can be used. Otherwise *why explains why not. */
-bool vrb_port_usable(const struct vrb_port *port, struct ofi_miss *why);
+/*
+ * Returns true if the port can be used, with an address or without. Otherwise *why explains why
+ * not.
+ */
+bool vrb_port_usable(const struct vrb_port *port, bool addressed, struct ofi_miss *why);
 
 int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 		const struct fi_info *hints, struct fi_info **info);

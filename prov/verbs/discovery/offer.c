@@ -3,6 +3,8 @@
 #include "offer.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <ofi/addr.h>
 #include <rdma/fi_errno.h>
 
 int vrb_offer_insert(struct vrb_offers *offers, struct fi_info *info, int distance)
@@ -22,6 +24,38 @@ int vrb_offer_insert(struct vrb_offers *offers, struct fi_info *info, int distan
 		STAILQ_INSERT_AFTER(offers, before, offer, next);
 	else
 		STAILQ_INSERT_HEAD(offers, offer, next);
+	return 0;
+}
+
+int vrb_offer_set_addr(const struct fi_info *info, const struct sockaddr_storage *ss, void **addr,
+		       size_t *len)
+{
+	const struct sockaddr *sa = (const struct sockaddr *)ss;
+	char text[OFI_ADDR_STRLEN];
+	const void *from = sa;
+	size_t size = ofi_addr_size(sa);
+
+	if (!size)
+		return 0;
+	if (info->addr_format == FI_ADDR_STR) {
+		from = ofi_addr_str(sa, text, sizeof(text));
+		size = strlen(text) + 1;
+	}
+	*addr = malloc(size);
+	if (!*addr)
+		return -FI_ENOMEM;
+	memcpy(*addr, from, size);
+	*len = size;
+	return 0;
+}
+
+int vrb_offer_set_name(const struct vrb_ud_name *name, void **addr, size_t *len)
+{
+	*addr = malloc(sizeof(*name));
+	if (!*addr)
+		return -FI_ENOMEM;
+	memcpy(*addr, name, sizeof(*name));
+	*len = sizeof(*name);
 	return 0;
 }
 

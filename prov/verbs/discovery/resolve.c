@@ -60,7 +60,7 @@ static int take_name(const void *addr, size_t len, const char *what, struct vrb_
 		     bool *named)
 {
 	if (len != sizeof(*name))
-		return bad(what, "a name of FI_ADDR_IB_UD has 32 bytes");
+		return bad(what, "the name of a datagram endpoint has 32 bytes");
 	memcpy(name, addr, len);
 	*named = true;
 	return 0;
@@ -69,7 +69,7 @@ static int take_name(const void *addr, size_t len, const char *what, struct vrb_
 /* Adds the addresses of the hints, according to their format. */
 static int take_hints(const struct fi_info *hints, bool src, bool dest, struct vrb_target *target)
 {
-	bool name = hints->addr_format == FI_ADDR_IB_UD;
+	bool name = vrb_ud_format(hints->addr_format);
 	int ret = 0;
 
 	if (src && hints->src_addr)

@@ -130,13 +130,13 @@ static void unknown_name(const char *name, const struct fi_info *infos)
 }
 
 /* Accepts the names that fi_getinfo reports. */
-static int check_name(const char *name)
+static int check_name(vrb_getinfo_fn *getinfo, const char *name)
 {
 	struct fi_info *infos = NULL;
 	const struct fi_info *info;
 	int ret;
 
-	ret = vrb_getinfo(vrb_prov.fi_version, NULL, NULL, 0, NULL, &infos);
+	ret = getinfo(vrb_prov.fi_version, NULL, NULL, 0, NULL, &infos);
 	if (ret)
 		return ret;
 	for (info = infos; info; info = info->next)
@@ -148,7 +148,8 @@ static int check_name(const char *name)
 	return info ? 0 : -FI_ENODATA;
 }
 
-int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *context)
+int vrb_fabric_open_by(vrb_getinfo_fn *getinfo, struct fi_fabric_attr *attr,
+		       struct fid_fabric **fid, void *context)
 {
 	struct vrb_fabric *fabric;
 	int ret;
@@ -158,7 +159,7 @@ int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *
 			"fi_fabric: attr, attr->name or fabric is NULL; pass fabric_attr of an fi_info\n");
 		return -FI_EINVAL;
 	}
-	ret = check_name(attr->name);
+	ret = check_name(getinfo, attr->name);
 	if (ret)
 		return ret;
 	fabric = calloc(1, sizeof(*fabric));
@@ -181,4 +182,9 @@ int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *
 	};
 	*fid = &fabric->fid;
 	return 0;
+}
+
+int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	return vrb_fabric_open_by(vrb_getinfo, attr, fabric, context);
 }

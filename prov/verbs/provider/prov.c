@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The provider's entry point, built in or as a plug-in. */
+/* The provider's start and end. */
 
-#ifdef HAVE_CONFIG_H
-#include <config.h>
-#endif
+#include <stdbool.h>
+#include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "prov/base/ops.h"
 #include "prov/base/stats.h"
@@ -21,7 +20,7 @@
 #include "prov/verbs/cm/req.h"
 #include "prov/verbs/discovery/snapshot.h"
 
-static void prov_cleanup(void)
+void vrb_prov_cleanup(void)
 {
 	vrb_snapshot_forget();
 	vrb_inline_forget();
@@ -34,15 +33,19 @@ struct fi_provider vrb_prov = {
 	.name = "verbs",
 	.getinfo = vrb_getinfo,
 	.fabric = vrb_fabric_open,
-	.cleanup = prov_cleanup,
+	.cleanup = vrb_prov_cleanup,
 };
 
-static struct fi_provider *prov_start(void)
+int vrb_prov_start(void)
 {
+	static bool started;
 	int stats = 1;
 
+	if (started)
+		return 0;
 	if (vrb_params_init())
-		return NULL;
+		return -FI_ENOMEM;
+	started = true;
 	/*
 	 * If the core does not have the parameter, the application has no way to disable
 	 * statistics.
@@ -50,19 +53,12 @@ static struct fi_provider *prov_start(void)
 	if (fi_param_get_bool(NULL, "stats", &stats) == -FI_ENOENT || !stats)
 		ofi_stats_forbid();
 	vrb_rdm_domain_init();
-	return &vrb_prov;
+	return 0;
 }
 
-#ifdef VERBS_DL
-FI_EXT_INI
-{
-	return prov_start();
-}
-#else
 struct fi_provider *fi_verbs_ini(void);
 
 struct fi_provider *fi_verbs_ini(void)
 {
-	return prov_start();
+	return vrb_prov_start() ? NULL : &vrb_prov;
 }
-#endif

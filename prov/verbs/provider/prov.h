@@ -43,6 +43,12 @@ struct vrb_params {
 };
 
 extern struct vrb_params vrb_params;
+/*
+ * Starts what the providers on these objects share, once: parameters, statistics. Returns 0 or
+ * -FI_E*. vrb_prov_cleanup() frees what it keeps.
+ */
+int vrb_prov_start(void);
+void vrb_prov_cleanup(void);
 int vrb_params_init(void);
 /* Reads FI_OFI_RXM_* parameters for which no FI_VERBS_* is set. */
 int vrb_rxm_params_init(struct vrb_params *params);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What a provider offers of the machine's devices: verbs and efa share everything else. */
+#ifndef VRB_KIND_H
+#define VRB_KIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <rdma/providers/fi_prov.h>
+#include "device.h"
+
+#define VRB_VENDOR_AMAZON 0x1d0f /* the vendor of Elastic Fabric Adapters */
+
+struct vrb_params;
+
+struct vrb_kind {
+	struct fi_provider *prov;
+	const struct vrb_params *sizes; /* default sizes of queues */
+	/* Returns true if the provider drives the device. Otherwise *why explains why not. */
+	bool (*takes)(const struct vrb_device *dev, struct ofi_miss *why);
+	/* Creates the fi_info of a port for FI_EP_DGRAM; returns NULL when out of memory. */
+	struct fi_info *(*dgram)(const struct vrb_device *dev, const struct vrb_port *port);
+	uint32_t names; /* address format of the names of datagram endpoints */
+	bool has_ip;	/* endpoints can have IP addresses */
+	bool dgram_only;
+};
+
+extern const struct vrb_kind vrb_kind;
+
+/* Offers what a kind of devices can do if it matches, and explains the rest: fi_getinfo. */
+int vrb_kind_getinfo(const struct vrb_kind *kind, uint32_t version, const char *node,
+		     const char *service, uint64_t flags, const struct fi_info *hints,
+		     struct fi_info **info);
+
+#endif
