@@ -6,6 +6,7 @@
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -113,9 +114,10 @@ static inline void exchange(struct node *n, const void *mine, void *theirs, size
 
 static inline const char *arguments(int argc, char **argv, const char *what, const char **port)
 {
+	static const struct option help[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
 	int option;
 
-	while ((option = getopt(argc, argv, "hp:")) != -1) {
+	while ((option = getopt_long(argc, argv, "hp:", help, NULL)) != -1) {
 		if (option == 'p') {
 			*port = optarg;
 			continue;

@@ -187,7 +187,7 @@ int main(int argc, char **argv)
 
 	if (server && server[0] == '-') {
 		printf("Usage: msg_pingpong [SERVER]\nWithout SERVER it is the server.\n");
-		return strcmp(server, "-h") ? 2 : 0;
+		return strcmp(server, "-h") && strcmp(server, "--help") ? 2 : 0;
 	}
 	info = discover(server);
 	must(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");

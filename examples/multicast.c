@@ -4,11 +4,11 @@
  * the addresses of the others. Datagrams may be lost, so they are numbered.
  */
 #include <arpa/inet.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -143,9 +143,10 @@ static void receive_some(void)
 int main(int argc, char **argv)
 {
 	const char *address = "239.77.0.1";
+	static const struct option help[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
 	int option, sender = 0;
 
-	while ((option = getopt(argc, argv, "hsg:")) != -1) {
+	while ((option = getopt_long(argc, argv, "hsg:", help, NULL)) != -1) {
 		if (option == 'g') {
 			address = optarg;
 			continue;

@@ -3,11 +3,11 @@
  * Two processes send a message back and forth, over reliable datagrams. Nothing is connected by the
  * program: each side has one endpoint, and sends to addresses.
  */
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -165,9 +165,10 @@ static void ping_pong(int client, fi_addr_t peer)
 int main(int argc, char **argv)
 {
 	const char *port = "47592", *server;
+	static const struct option help[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
 	int option;
 
-	while ((option = getopt(argc, argv, "hp:")) != -1) {
+	while ((option = getopt_long(argc, argv, "hp:", help, NULL)) != -1) {
 		if (option == 'p') {
 			port = optarg;
 			continue;
