@@ -60,6 +60,8 @@ static void test_parts(void **state)
 	assert_int_equal(size, 1000);
 	assert_int_equal(vrb_multi_parts(2600, 1000, 8, &size), 2);
 	assert_int_equal(size, 1280);
+	assert_int_equal(vrb_multi_parts(64 * 1000, 1000, 384, &size), 64);
+	assert_int_equal(size, 1000);
 	assert_int_equal(vrb_multi_parts(1 << 20, 64, 384, &size), VRB_MULTI_PARTS);
 	assert_int_equal(size, (1 << 20) / VRB_MULTI_PARTS);
 	assert_int_equal(vrb_multi_parts(1 << 20, 64, 8, &size), 8);

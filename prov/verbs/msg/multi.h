@@ -5,7 +5,7 @@
 
 #include "ep.h"
 
-#define VRB_MULTI_PARTS	  32	/* maximum number of parts of a buffer */
+#define VRB_MULTI_PARTS	  64	/* maximum number of parts of a buffer */
 #define VRB_MULTI_DEFAULT 16384 /* default of FI_OPT_MIN_MULTI_RECV in bytes */
 
 /*
