@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_stat: the statistics of a running process. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,9 @@
 
 #include "stat_options.h"
 #include "stat_print.h"
+#include "stat_process.h"
+#include "stat_screen.h"
+#include "term.h"
 #include "tool.h"
 
 enum { EXIT_GOOD, EXIT_FAILED, EXIT_USAGE };
@@ -92,7 +96,7 @@ static int take(pid_t pid, struct snapshot *snapshot)
 		ret = collect(fid, snapshot);
 		fi_close(fid);
 	}
-	return ret ? explain(pid, ret) : 0;
+	return ret;
 }
 
 static const struct fi_stats_object *find(const struct snapshot *snapshot, uint32_t id)
@@ -105,41 +109,96 @@ static const struct fi_stats_object *find(const struct snapshot *snapshot, uint3
 	return NULL;
 }
 
-static void print(const struct stat_options *opts, const struct snapshot *now,
-		  const struct snapshot *before)
+/* Where the output goes: to stdout, or first into a text that is drawn on a screen. */
+struct view {
+	const struct stat_options *opts;
+	struct stat_process process;
+	struct stat_screen screen;
+	bool live;
+	FILE *out;
+	char *text;
+	size_t len;
+};
+
+static void print_live_title(struct view *view)
 {
+	fprintf(view->out, "process %d ", (int)view->opts->pid);
+	stat_print_name(view->out, view->process.name);
+	fprintf(view->out, ", every %g s; Ctrl-C ends\n\n", view->opts->watch_ms / 1e3);
+}
+
+static int view_begin(struct view *view)
+{
+	view->out = stdout;
+	if (!view->live)
+		return 0;
+	view->out = open_memstream(&view->text, &view->len);
+	if (!view->out) {
+		fprintf(stderr, "fi_stat: %s\n", fi_strerror(FI_ENOMEM));
+		return -FI_ENOMEM;
+	}
+	print_live_title(view);
+	return 0;
+}
+
+/* Draws what was printed, unless it is not complete. */
+static void view_end(struct view *view, int ret)
+{
+	struct stat_screen *screen = &view->screen;
+
+	if (!view->live) {
+		if (!ret && view->opts->watch_ms && !view->opts->json)
+			fputc('\n', stdout);
+		fflush(stdout);
+		return;
+	}
+	fclose(view->out);
+	term_size(stdout, &screen->lines, &screen->columns);
+	if (!ret)
+		stat_screen_draw(screen, view->text);
+	free(view->text);
+	view->text = NULL;
+}
+
+static void print(struct view *view, const struct snapshot *now, const struct snapshot *before)
+{
+	const struct stat_options *opts = view->opts;
+	const struct fi_stats_object *object, *old;
 	size_t i;
 
 	if (opts->json)
-		printf("{\"pid\": %d, \"objects\": [", (int)opts->pid);
+		fprintf(view->out, "{\"pid\": %d, \"objects\": [", (int)opts->pid);
+	else if (view->live)
+		stat_print_title(view->out);
 	for (i = 0; i < now->count; i++) {
-		if (!opts->json) {
-			stat_print_text(stdout, &now->objects[i], find(before, now->objects[i].id),
-					now->time - before->time, opts->all);
-			continue;
+		object = &now->objects[i];
+		old = find(before, object->id);
+		if (opts->json) {
+			fputs(i ? ", " : "", view->out);
+			stat_print_json(view->out, object);
+		} else if (view->live) {
+			stat_print_table(view->out, object, old, now->time - before->time,
+					 opts->all);
+		} else {
+			stat_print_text(view->out, object, old, now->time - before->time,
+					opts->all);
 		}
-		fputs(i ? ", " : "", stdout);
-		stat_print_json(stdout, &now->objects[i]);
 	}
 	if (opts->json)
-		puts("]}");
-	else if (opts->watch_ms)
-		puts("");
-	fflush(stdout);
+		fputs("]}\n", view->out);
 }
 
-static void print_peer(const struct stat_options *opts, const struct fi_stats_peer *peer,
-		       bool first)
+static void print_peer(struct view *view, const struct fi_stats_peer *peer, bool first)
 {
-	if (!opts->json) {
-		stat_print_peer(stdout, peer, opts->all);
+	if (!view->opts->json) {
+		stat_print_peer(view->out, peer, view->opts->all);
 		return;
 	}
-	fputs(first ? "" : ", ", stdout);
-	stat_print_peer_json(stdout, peer);
+	fputs(first ? "" : ", ", view->out);
+	stat_print_peer_json(view->out, peer);
 }
 
-static int print_each(const struct stat_options *opts, struct fid *fid)
+static int print_each(struct view *view, struct fid *fid)
 {
 	struct fi_stats_peer peer = { 0 };
 	struct fi_ops_stats_process *ops;
@@ -150,61 +209,122 @@ static int print_each(const struct stat_options *opts, struct fid *fid)
 	if (!ret && ops->size < sizeof(*ops))
 		return -FI_ENOSYS;
 	for (; !ret && (ret = ops->next_peer(fid, peer.id, &peer)) == 1; ret = 0, first = false)
-		print_peer(opts, &peer, first);
+		print_peer(view, &peer, first);
 	return ret;
 }
 
-static int print_peers(const struct stat_options *opts)
+static int print_peers(struct view *view)
 {
+	const struct stat_options *opts = view->opts;
 	struct fid *fid;
 	int ret = open_process(opts->pid, &fid);
 
 	if (ret)
-		return explain(opts->pid, ret);
+		return ret;
 	if (opts->json)
-		printf("{\"pid\": %d, \"peers\": [", (int)opts->pid);
-	ret = print_each(opts, fid);
+		fprintf(view->out, "{\"pid\": %d, \"peers\": [", (int)opts->pid);
+	ret = print_each(view, fid);
 	if (opts->json)
-		puts("]}");
-	else if (opts->watch_ms)
-		puts("");
-	fflush(stdout);
+		fputs("]}\n", view->out);
 	fi_close(fid);
-	return ret ? explain(opts->pid, ret) : 0;
+	return ret;
 }
 
-static void pause_ms(int ms)
-{
-	struct timespec left = { ms / 1000, ms % 1000 * 1000000L };
-
-	while (nanosleep(&left, &left) && errno == EINTR)
-		;
-}
-
-static int print_objects(const struct stat_options *opts, struct snapshot *before)
+static int print_objects(struct view *view, struct snapshot *before)
 {
 	struct snapshot next;
-	int ret = take(opts->pid, &next);
+	int ret = take(view->opts->pid, &next);
 
 	if (!ret)
-		print(opts, &next, before);
+		print(view, &next, before);
 	free(before->objects);
 	*before = next;
 	return ret;
 }
 
+static int show(struct view *view, struct snapshot *before)
+{
+	int ret = view_begin(view);
+
+	if (ret)
+		return ret;
+	ret = view->opts->peers ? print_peers(view) : print_objects(view, before);
+	view_end(view, ret);
+	return ret;
+}
+
+/* Returns false when the user has pressed Ctrl-C. */
+static bool pause_ms(int ms)
+{
+	struct timespec left = { ms / 1000, ms % 1000 * 1000000L };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	return sigtimedwait(&set, NULL, &left) < 0;
+}
+
+/* Ctrl-C ends the pause between two outputs, not an output. */
+static void block_interrupt(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* The kernel takes a moment to end a process whose memory is gone. */
+static bool ends_soon(const struct stat_process *process)
+{
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		if (stat_process_has_ended(process))
+			return true;
+		if (!pause_ms(10))
+			break;
+	}
+	return false;
+}
+
+/* Shows again and again, until the process ends or the user does not want more. */
+static int watch(struct view *view, struct snapshot *before)
+{
+	const struct stat_options *opts = view->opts;
+	long round;
+	int ret;
+
+	block_interrupt();
+	for (round = 0; !opts->count || round < opts->count; round++) {
+		if (round && !pause_ms(opts->watch_ms))
+			return 0;
+		ret = round && stat_process_has_ended(&view->process) ? -ENOENT
+								      : show(view, before);
+		if (ret && round && ends_soon(&view->process)) {
+			fprintf(stderr, "fi_stat: process %d has ended\n", (int)opts->pid);
+			return 0;
+		}
+		if (ret)
+			return explain(opts->pid, ret);
+	}
+	return 0;
+}
+
 static int run(const struct stat_options *opts)
 {
+	struct view view = { .opts = opts, .screen.out = stdout };
 	struct snapshot before = { 0 };
-	long round;
-	int ret = 0;
+	int ret;
 
-	for (round = 0; !ret; round++) {
-		ret = opts->peers ? print_peers(opts) : print_objects(opts, &before);
-		if (!opts->watch_ms || (opts->count && round + 1 >= opts->count))
-			break;
-		if (!ret)
-			pause_ms(opts->watch_ms);
+	view.live = opts->watch_ms && !opts->json && term_is_screen(stdout);
+	stat_process_find(&view.process, opts->pid);
+	if (opts->watch_ms) {
+		ret = watch(&view, &before);
+	} else {
+		ret = show(&view, &before);
+		if (ret)
+			explain(opts->pid, ret);
 	}
 	free(before.objects);
 	return ret ? EXIT_FAILED : EXIT_GOOD;

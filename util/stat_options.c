@@ -6,12 +6,13 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define MAX_WATCH_S 86400
+#define MAX_WATCH_S	 86400
+#define DEFAULT_WATCH_MS 1000
 
 static const struct option long_options[] = {
 	{ "pid", required_argument, NULL, 'p' },
 	{ "peers", required_argument, NULL, 'P' },
-	{ "watch", required_argument, NULL, 'w' },
+	{ "watch", optional_argument, NULL, 'w' },
 	{ "count", required_argument, NULL, 'c' },
 	{ "all", no_argument, NULL, 'a' },
 	{ "json", no_argument, NULL, 'j' },
@@ -28,7 +29,8 @@ void stat_options_usage(FILE *out)
 		"  -p, --pid=PID        the process\n"
 		"  -P, --peers=PID      each peer of its reliable-datagram endpoints, and what it\n"
 		"                       waits for\n"
-		"  -w, --watch=SECONDS  print again each time so long has passed, with rates\n"
+		"  -w, --watch=SECONDS  print again each time so long has passed (without a value:\n"
+		"                       a second), with rates; in place on a terminal\n"
 		"  -c, --count=N        with --watch: so often\n"
 		"  -a, --all            print what is 0 too\n"
 		"  -j, --json           print JSON, with --watch one object a line\n"
@@ -50,8 +52,13 @@ static bool parse_number(const char *option, const char *text, long max, long *v
 static bool parse_watch(struct stat_options *opts, const char *text)
 {
 	char *end;
-	double seconds = strtod(text, &end);
+	double seconds;
 
+	if (!text) {
+		opts->watch_ms = DEFAULT_WATCH_MS;
+		return true;
+	}
+	seconds = strtod(text, &end);
 	if (end == text || *end || !(seconds >= 0.01 && seconds <= MAX_WATCH_S)) {
 		fprintf(stderr, "error: --watch takes 0.01 to %d seconds, not '%s'\n", MAX_WATCH_S,
 			text);
@@ -97,14 +104,19 @@ static bool set_option(struct stat_options *opts, int option, const char *arg)
 
 bool stat_options_parse(struct stat_options *opts, int argc, char **argv)
 {
+	const char *arg;
 	int option;
 
 	*opts = (struct stat_options){ 0 };
 	while (!opts->help && !opts->version) {
-		option = getopt_long(argc, argv, "p:P:w:c:ajhV", long_options, NULL);
+		option = getopt_long(argc, argv, "p:P:w::c:ajhV", long_options, NULL);
 		if (option == -1)
 			break;
-		if (!set_option(opts, option, optarg))
+		arg = optarg;
+		/* The value of --watch may be the next argument. */
+		if (option == 'w' && !arg && argv[optind] && argv[optind][0] != '-')
+			arg = argv[optind++];
+		if (!set_option(opts, option, arg))
 			return false;
 	}
 	if (opts->help || opts->version)

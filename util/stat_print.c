@@ -31,7 +31,7 @@ static uint32_t shown_number(const struct fi_stats_object *object)
 }
 
 /* The name comes from another process: it must reach a terminal or JSON only as text. */
-static void print_name(FILE *out, const char *name)
+void stat_print_name(FILE *out, const char *name)
 {
 	for (; *name; name++)
 		fputc(isprint((unsigned char)*name) && *name != '"' && *name != '\\' ? *name : '?',
@@ -53,7 +53,7 @@ void stat_print_text(FILE *out, const struct fi_stats_object *object,
 	size_t i;
 
 	fprintf(out, "%-6s %u ", kind(object), shown_number(object));
-	print_name(out, object->name);
+	stat_print_name(out, object->name);
 	if (object->cq)
 		fprintf(out, " cq %u", object->cq);
 	fputc(':', out);
@@ -68,21 +68,66 @@ void stat_print_text(FILE *out, const struct fi_stats_object *object,
 	fputc('\n', out);
 }
 
+void stat_print_title(FILE *out)
+{
+	fprintf(out, "%-31s %-19s %13s %13s\n", "OBJECT", "ITEM", "TOTAL", "PER SECOND");
+}
+
+/* Prints the object to the width of its column. */
+static void print_object(FILE *out, const struct fi_stats_object *object)
+{
+	char text[128] = "", cq[16] = "";
+	FILE *name = fmemopen(text, sizeof(text) - 1, "w");
+
+	if (object->cq)
+		snprintf(cq, sizeof(cq), " cq %u", object->cq);
+	if (name) {
+		fprintf(name, "%s %u ", kind(object), shown_number(object));
+		stat_print_name(name, object->name);
+		fputs(cq, name);
+		fclose(name);
+	}
+	fprintf(out, "%-31.31s", text);
+}
+
+void stat_print_table(FILE *out, const struct fi_stats_object *object,
+		      const struct fi_stats_object *before, double seconds, bool all)
+{
+	const struct fi_stats_item *item;
+	bool first = true;
+	size_t i;
+
+	for (i = 0; i < object->count; i++) {
+		item = &object->items[i];
+		if (!item->value && !all)
+			continue;
+		if (first)
+			print_object(out, object);
+		else
+			fprintf(out, "%31s", "");
+		fprintf(out, " %-19s %13" PRIu64, item->name, item->value);
+		if (before && !item->level)
+			fprintf(out, " %13.0f", rate(item, i, before, seconds));
+		fputc('\n', out);
+		first = false;
+	}
+}
+
 void stat_print_peer(FILE *out, const struct fi_stats_peer *peer, bool all)
 {
 	const struct fi_stats_item *item;
 	size_t i;
 
 	fprintf(out, "peer   %u ", peer->id);
-	print_name(out, peer->address);
+	stat_print_name(out, peer->address);
 	fprintf(out, " ep %u ", peer->ep);
-	print_name(out, peer->transport);
+	stat_print_name(out, peer->transport);
 	fputc(' ', out);
-	print_name(out, peer->state);
+	stat_print_name(out, peer->state);
 	fprintf(out, " for %.3f s", (double)peer->age_ms / 1000);
 	if (*peer->cause) {
 		fputs(" (", out);
-		print_name(out, peer->cause);
+		stat_print_name(out, peer->cause);
 		fputc(')', out);
 	}
 	fputc(':', out);
@@ -93,7 +138,7 @@ void stat_print_peer(FILE *out, const struct fi_stats_peer *peer, bool all)
 	}
 	if (*peer->waits) {
 		fputs("\n       waits for ", out);
-		print_name(out, peer->waits);
+		stat_print_name(out, peer->waits);
 	}
 	fputc('\n', out);
 }
@@ -111,7 +156,7 @@ static void print_items(FILE *out, const struct fi_stats_item *items, size_t cou
 static void print_member(FILE *out, const char *name, const char *text)
 {
 	fprintf(out, "\"%s\": \"", name);
-	print_name(out, text);
+	stat_print_name(out, text);
 	fputs("\", ", out);
 }
 

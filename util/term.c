@@ -14,14 +14,18 @@ bool term_is(FILE *out)
 	return fd >= 0 && isatty(fd);
 }
 
+bool term_is_screen(FILE *out)
+{
+	const char *name = getenv("TERM");
+
+	return name && *name && strcmp(name, "dumb") && term_is(out);
+}
+
 bool term_has_colors(FILE *out)
 {
 	const char *refused = getenv("NO_COLOR");
-	const char *name = getenv("TERM");
 
-	if ((refused && *refused) || !name || !*name || !strcmp(name, "dumb"))
-		return false;
-	return term_is(out);
+	return !(refused && *refused) && term_is_screen(out);
 }
 
 void term_size(FILE *out, unsigned int *lines, unsigned int *columns)

@@ -9,6 +9,8 @@
 bool term_is(FILE *out);
 /* Returns true for a terminal that has colors, unless NO_COLOR is set in the environment. */
 bool term_has_colors(FILE *out);
+/* Returns true for a terminal on which the cursor can be moved. */
+bool term_is_screen(FILE *out);
 /* Sets the size of the terminal, or 24 lines of 80 columns if it is unknown. */
 void term_size(FILE *out, unsigned int *lines, unsigned int *columns);
 

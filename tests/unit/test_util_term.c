@@ -48,10 +48,13 @@ static void test_colors(void **state)
 	assert_false(term_has_colors(file));
 	setenv("NO_COLOR", "1", 1);
 	assert_false(term_has_colors(terminal));
+	assert_true(term_is_screen(terminal));
+	assert_false(term_is_screen(file));
 	setenv("NO_COLOR", "", 1);
 	assert_true(term_has_colors(terminal));
 	setenv("TERM", "dumb", 1);
 	assert_false(term_has_colors(terminal));
+	assert_false(term_is_screen(terminal));
 	unsetenv("TERM");
 	assert_false(term_has_colors(terminal));
 }
