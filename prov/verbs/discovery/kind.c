@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The devices of the verbs provider: all but those that have a provider of their own. */
+/* The devices of the verbs provider: all but Elastic Fabric Adapters. */
 #include "kind.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include "prov/verbs/provider/prov.h"
 
 /*
- * An Elastic Fabric Adapter has neither connections nor multicast, and its datagrams differ in
- * ways that the efa provider knows.
+ * An Elastic Fabric Adapter has neither connections nor multicast, and its datagrams differ from
+ * those of other devices.
  */
 static bool kind_takes(const struct vrb_device *dev, struct ofi_miss *why)
 {
@@ -17,7 +17,7 @@ static bool kind_takes(const struct vrb_device *dev, struct ofi_miss *why)
 	why->attr = "device";
 	snprintf(why->asked, sizeof(why->asked), "an InfiniBand, RoCE or iWARP device");
 	snprintf(why->has, sizeof(why->has),
-		 "an Elastic Fabric Adapter: use the efa provider (configure --enable-efa)");
+		 "an Elastic Fabric Adapter, which verbs does not support");
 	return false;
 }
 
