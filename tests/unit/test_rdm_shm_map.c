@@ -16,6 +16,22 @@
 
 enum { SIZE = 8192 };
 
+static int shrinks = -1; /* a file that its owner makes smaller, and seals, while it is opened */
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+	int fd = __real_open(path, flags);
+
+	if (shrinks >= 0 && !(flags & O_PATH)) {
+		assert_int_equal(ftruncate(shrinks, 0), 0);
+		assert_int_equal(
+			fcntl(shrinks, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+	}
+	return fd;
+}
+
 static void test_found(void **state)
 {
 	struct vrb_shm_place place;
@@ -113,13 +129,29 @@ static void test_other_files(void **state)
 	close(own);
 }
 
+/* The size counts that the seals hold. */
+static void test_shrinks(void **state)
+{
+	struct vrb_shm_place place;
+	char *ours = vrb_shm_create(SIZE, &place);
+	int own = (int)place.fd;
+
+	(void)state;
+	assert_non_null(ours);
+	shrinks = memfd_create("shrinks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(shrinks, SIZE), 0);
+	check_refused(&place, shrinks);
+	shrinks = -1;
+	munmap(ours, SIZE);
+	close(own);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found),
-		cmocka_unit_test(test_sealed),
-		cmocka_unit_test(test_wrong_place),
-		cmocka_unit_test(test_other_files),
+		cmocka_unit_test(test_found),	    cmocka_unit_test(test_sealed),
+		cmocka_unit_test(test_wrong_place), cmocka_unit_test(test_other_files),
+		cmocka_unit_test(test_shrinks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,6 +68,7 @@ struct vrb_shm {
 	uint32_t size;
 	uint64_t ready[VRB_SHM_WORDS]; /* bells that were taken and not served to the end */
 	bool has_held;
+	bool starved;	    /* a packet in a ring waits for a buffer */
 	struct ibv_wc held; /* a completion of the device that waits for packets before it */
 	TAILQ_HEAD(, vrb_shm_conn) pending;
 };

@@ -81,6 +81,19 @@ void *vrb_shm_create(size_t size, struct vrb_shm_place *place)
 }
 
 /*
+ * A file can change its size until it is sealed, so the size is checked after the seals. The kernel
+ * may add seals of its own.
+ */
+static bool is_whole(int fd, size_t size)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat file;
+
+	return seals >= 0 && (seals & SEALS) == SEALS && !fstat(fd, &file) &&
+	       file.st_size == (off_t)size;
+}
+
+/*
  * Opens the file only if it is one that vrb_shm_create() can have made: opening something else may
  * have effects, and writing to it would damage it.
  */
@@ -100,7 +113,7 @@ static int open_theirs(const struct vrb_shm_place *place, size_t size)
 	    file.st_uid == geteuid() && file.st_size == (off_t)size)
 		fd = open(path, O_RDWR | O_CLOEXEC);
 	close(found);
-	if (fd >= 0 && fcntl(fd, F_GET_SEALS) != SEALS) {
+	if (fd >= 0 && !is_whole(fd, size)) {
 		close(fd);
 		return -1;
 	}

@@ -87,6 +87,7 @@ static enum ofi_shm_ring_state take_packet(struct vrb_shm_conn *shm, struct ibv_
 		return OFI_SHM_RING_FULL;
 	rx = vrb_rdm_rx_take(ring);
 	if (!rx) {
+		vrb_shm_of(shm)->starved = true;
 		vrb_shm_of(shm)->calls->starved(shm->conn->ep);
 		return OFI_SHM_RING_FULL;
 	}
@@ -191,16 +192,20 @@ static void count_arrived(struct vrb_shm_conn *shm, const struct ibv_wc *wc)
 		shm->started = shm->rx.map && vrb_shm_is_start(bytes, wc->byte_len);
 }
 
-/* Passes on the held completion behind what the peer wrote to its ring before. */
+/*
+ * Passes on the held completion behind what the peer wrote to its ring before. It stays if there is
+ * no room for all of that, or no buffer.
+ */
 static int pass_held(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
 	struct vrb_shm_conn *shm = held_from(all);
 	bool more;
 	int n = 0;
 
+	all->starved = false;
 	if (shm && shm->started)
 		n = drain_ring(shm, count, wc, &more);
-	if (n == count)
+	if (n == count || all->starved)
 		return n;
 	if (shm)
 		count_arrived(shm, &all->held);
@@ -219,7 +224,7 @@ int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	/* A peer that is told to stop must hear it before it may send more. */
 	n += drain_rings(all, count - n, wc + n);
 	n += report_sent(all, count - n, wc + n);
-	while (n < count && (all->has_held = hold_one(all)))
+	while (n < count && !all->has_held && (all->has_held = hold_one(all)))
 		n += pass_held(all, count - n, wc + n);
 	return n;
 }

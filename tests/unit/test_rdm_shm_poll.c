@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The order of packets that arrive in shared memory and of those that arrive through the device. */
+#include "unit.h"
+
+#include <string.h>
+#include "prov/verbs/rdm/arrive.h"
+#include "prov/verbs/rdm/shm_int.h"
+
+enum { LEN = 8, SIZE = 4096, ROOM = 8 };
+
+static struct vrb_rc_ep rc;
+static struct vrb_rc_conn conn;
+static struct vrb_shm_conn shm, *conns[64];
+static struct vrb_shm all;
+static struct vrb_shm_bell bell;
+static struct ofi_shm_ring_map map;
+static struct vrb_rdm_rx from_device;
+static struct vrb_rdm_rx_buf buffers[2];
+static uint8_t device_bytes[LEN], buffer_bytes[2][SIZE];
+static int device_has, starvations;
+
+static void no_damage(struct vrb_rc_conn *damaged)
+{
+	(void)damaged;
+	fail();
+}
+
+static void count_starvation(struct ofi_rdm_ep *ep)
+{
+	assert_ptr_equal(ep, &rc.rdm);
+	starvations++;
+}
+
+static int poll_device(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	assert_ptr_equal(cq, rc.cq);
+	assert_true(count > 0);
+	if (!device_has)
+		return 0;
+	device_has--;
+	*wc = (struct ibv_wc){
+		.wr_id = (uintptr_t)&from_device | VRB_RDM_RX_BIT,
+		.status = IBV_WC_SUCCESS,
+		.opcode = IBV_WC_RECV,
+		.byte_len = LEN,
+	};
+	return 1;
+}
+
+static void give_buffer(struct vrb_rdm_rx_buf *buffer, uint8_t *bytes)
+{
+	buffer->rx.sge.addr = (uintptr_t)bytes;
+	buffer->wr.wr_id = (uintptr_t)&buffer->rx | VRB_RDM_RX_BIT;
+	buffer->wr.next = rc.rx.free;
+	rc.rx.free = &buffer->wr;
+	rc.rx.free_count++;
+}
+
+static int begin(void **state)
+{
+	static const struct vrb_shm_calls calls = { no_damage, count_starvation };
+	static struct ibv_context context;
+	static struct ibv_cq cq = { .context = &context };
+
+	(void)state;
+	memset(&all, 0, sizeof(all));
+	memset(&shm, 0, sizeof(shm));
+	memset(&map, 0, sizeof(map));
+	memset(&bell, 0, sizeof(bell));
+	context.ops.poll_cq = poll_device;
+	rc.cq = &cq;
+	rc.shm = &all;
+	rc.rx.size = SIZE;
+	rc.rx.free = NULL;
+	rc.by_qp[0] = &conn;
+	conn.ep = &rc.rdm;
+	conn.shm = &shm;
+	shm.conn = &conn;
+	shm.started = true;
+	shm.rx.map = &map;
+	conns[0] = &shm;
+	all.conns = conns;
+	all.size = 64;
+	all.bell = &bell;
+	all.ep = &rc.rdm;
+	all.calls = &calls;
+	all.cq.cq_context = &all;
+	TAILQ_INIT(&all.pending);
+	from_device.sge.addr = (uintptr_t)device_bytes;
+	device_has = starvations = 0;
+	return 0;
+}
+
+static void write_ring(struct ofi_shm_ring_tx *tx, uint32_t mark)
+{
+	assert_int_equal(ofi_shm_ring_begin(tx, LEN, mark), OFI_SHM_RING_PACKET);
+	ofi_shm_ring_add(tx, "earlier", LEN);
+	ofi_shm_ring_end(tx);
+	bell.bells[0] = 1;
+}
+
+static int poll_all(struct ibv_wc *wc)
+{
+	return vrb_shm_poll_cq(&all.cq, ROOM, wc);
+}
+
+static void ring_before_device(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	give_buffer(&buffers[0], buffer_bytes[0]);
+	write_ring(&tx, 0);
+	device_has = 1;
+	assert_int_equal(poll_all(wc), 2);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &buffers[0].rx);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc[1]), &from_device);
+}
+
+/* The mark says that a packet of the device comes first. */
+static void device_before_ring(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	give_buffer(&buffers[0], buffer_bytes[0]);
+	write_ring(&tx, 1);
+	assert_int_equal(poll_all(wc), 0);
+	device_has = 1;
+	assert_int_equal(poll_all(wc), 1);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &from_device);
+	assert_int_equal(poll_all(wc), 1);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &buffers[0].rx);
+	assert_int_equal(starvations, 0);
+}
+
+/* Without a buffer for the packet in the ring the later one of the device waits, too. */
+static void order_without_buffers(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	give_buffer(&buffers[0], buffer_bytes[0]);
+	write_ring(&tx, 0);
+	write_ring(&tx, 0);
+	device_has = 2;
+	assert_int_equal(poll_all(wc), 1);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &buffers[0].rx);
+	assert_int_equal(poll_all(wc), 0);
+	assert_true(starvations > 0);
+	assert_int_equal(device_has, 1);
+	give_buffer(&buffers[1], buffer_bytes[1]);
+	assert_int_equal(poll_all(wc), 3);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &buffers[1].rx);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc[1]), &from_device);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc[2]), &from_device);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(ring_before_device, begin),
+		cmocka_unit_test_setup(device_before_ring, begin),
+		cmocka_unit_test_setup(order_without_buffers, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
