@@ -86,6 +86,14 @@ static ssize_t poll_both(struct rdm_pair *pair, int side, struct fi_cq_tagged_en
 	return fi_cq_read(pair->side[side].cq, entry, 1);
 }
 
+void rdm_order(struct rdm_pair *pair)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		RETURNS(fi_cancel(&pair->side[i].ep->fid, &pair->side[i]), -FI_ENOENT);
+}
+
 struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side)
 {
 	struct fi_cq_tagged_entry entry;

@@ -47,6 +47,12 @@ void rdm_close(struct rdm_pair *pair);
  * error.
  */
 struct fi_cq_tagged_entry rdm_wait(struct rdm_pair *pair, int side);
+/*
+ * Takes the locks of both endpoints. The progress thread of the library may do an RMA or an atomic
+ * at its target; the device orders that for the test, but ThreadSanitizer sees only locks. A test
+ * calls this between its own accesses to the target and those of the peer.
+ */
+void rdm_order(struct rdm_pair *pair);
 /* Waits for a failure instead. */
 struct fi_cq_err_entry rdm_wait_error(struct rdm_pair *pair, int side);
 /*

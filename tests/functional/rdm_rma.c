@@ -17,8 +17,10 @@ static void transfer(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base, si
 
 	fill(out, len, (unsigned int)len);
 	memset(in, 0, len);
+	rdm_order(pair);
 	OK(fi_write(side->ep, out, len, NULL, side->peer, base + 8, fi_mr_key(mr), out));
 	CHECK(rdm_wait(pair, 0).op_context == out);
+	rdm_order(pair);
 	CHECK_FILLED(target + 8, len, (unsigned int)len);
 	OK(fi_read(side->ep, in, len, NULL, side->peer, base + 8, fi_mr_key(mr), in));
 	CHECK(rdm_wait(pair, 0).op_context == in);
@@ -33,22 +35,29 @@ static void atomics(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base)
 	uint64_t key = fi_mr_key(mr);
 
 	memcpy(target, &(uint64_t){ 5 }, 8);
+	rdm_order(pair);
 	OK(fi_fetch_atomic(side->ep, &one, 1, NULL, &old, NULL, side->peer, base, key, FI_UINT64,
 			   FI_SUM, NULL));
 	rdm_wait(pair, 0);
+	rdm_order(pair);
 	EQUAL(old, 5);
 	OK(fi_compare_atomic(side->ep, &wanted, 1, NULL, &expected, NULL, &old, NULL, side->peer,
 			     base, key, FI_UINT64, FI_CSWAP, NULL));
 	rdm_wait(pair, 0);
+	rdm_order(pair);
 	EQUAL(old, 6);
 	EQUAL(*(uint64_t *)(void *)target, 40);
 	memcpy(target, &value, 8);
+	rdm_order(pair);
 	OK(fi_atomic(side->ep, &half, 1, NULL, side->peer, base, key, FI_DOUBLE, FI_PROD, NULL));
 	rdm_wait(pair, 0);
+	rdm_order(pair);
 	memcpy(&value, target, 8);
 	CHECK(value == .5);
+	rdm_order(pair);
 	OK(fi_atomic(side->ep, &value, 1, NULL, side->peer, base, key, FI_DOUBLE, FI_DIFF, NULL));
 	rdm_wait(pair, 0);
+	rdm_order(pair);
 	memcpy(&value, target, 8);
 	CHECK(value == 0);
 }
@@ -94,8 +103,10 @@ static void empty_places(struct rdm_pair *pair, struct fid_mr *mr, uint64_t base
 
 	at[0] = at[2] = 1;
 	at[1] = 10;
+	rdm_order(pair);
 	OK(fi_fetch_atomicmsg(side->ep, &msg, &into, NULL, 1, 0));
 	CHECK(rdm_wait(pair, 0).op_context == &msg);
+	rdm_order(pair);
 	EQUAL(old, 10);
 	CHECK(at[0] == 1 && at[1] == 12 && at[2] == 1);
 	msg.rma_iov_count = 1;

@@ -27,6 +27,7 @@ static void put(struct rdm_pair *pair, const void *from, size_t len, uint64_t of
 {
 	struct rdm_side *side = &pair->side[0];
 
+	rdm_order(pair);
 	OK(fi_write(side->ep, from, len, NULL, side->peer, offset, key, (void *)(uintptr_t)key));
 }
 
@@ -48,6 +49,7 @@ static int wait_for(struct rdm_pair *pair, uint64_t key, int count)
 		else
 			others++;
 	}
+	rdm_order(pair);
 	return others;
 }
 
@@ -143,6 +145,7 @@ static void crowd(struct rdm_pair *pair)
 		for (i = 0; i < TURNS; i++)
 			take(pair->side[1].cq);
 	}
+	rdm_order(pair);
 	CHECK(!memcmp(region[0], out[0], MIDDLE));
 	OK(fi_close(&mr->fid));
 }
