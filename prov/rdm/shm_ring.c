@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Rings of packets in shared memory. */
+/*
+ * Rings of packets in shared memory. Each side tells the other that it may sleep, and looks at the
+ * ring again; the other side changes the ring, and looks whether its peer may sleep. All of these
+ * accesses are in one order (SEQ_CST), so that one of the two sees what the other did.
+ */
 #include <string.h>
 #include "shm_ring.h"
 
@@ -19,7 +23,7 @@ static uint64_t room_of(uint32_t len)
 /* Looks where the reader is. Returns false if it cannot be there. */
 static bool look_at_reader(struct ofi_shm_ring_tx *tx)
 {
-	uint64_t read = __atomic_load_n(&tx->map->read, __ATOMIC_ACQUIRE);
+	uint64_t read = __atomic_load_n(&tx->map->read, __ATOMIC_SEQ_CST);
 
 	if (read < tx->read || read > tx->written)
 		return false;
@@ -57,8 +61,30 @@ void ofi_shm_ring_add(struct ofi_shm_ring_tx *tx, const void *bytes, size_t len)
 
 uint64_t ofi_shm_ring_end(struct ofi_shm_ring_tx *tx)
 {
-	__atomic_store_n(&tx->map->written, tx->written, __ATOMIC_RELEASE);
+	__atomic_store_n(&tx->map->written, tx->written, __ATOMIC_SEQ_CST);
 	return tx->written;
+}
+
+/* Returns true if the mark is set, and clears it. */
+static bool take_mark(uint32_t *mark)
+{
+	return __atomic_load_n(mark, __ATOMIC_SEQ_CST) &&
+	       __atomic_exchange_n(mark, 0, __ATOMIC_SEQ_CST);
+}
+
+bool ofi_shm_ring_sleeps(const struct ofi_shm_ring_tx *tx)
+{
+	return __atomic_load_n(&tx->map->reader_sleeps, __ATOMIC_SEQ_CST);
+}
+
+bool ofi_shm_ring_must_wake_reader(struct ofi_shm_ring_tx *tx)
+{
+	return take_mark(&tx->map->reader_sleeps);
+}
+
+void ofi_shm_ring_wait(struct ofi_shm_ring_tx *tx)
+{
+	__atomic_store_n(&tx->map->writer_waits, 1, __ATOMIC_SEQ_CST);
 }
 
 /* A reader that cannot be where it says is treated as one that does not move. */
@@ -97,5 +123,21 @@ void ofi_shm_ring_take(struct ofi_shm_ring_rx *rx, void *bytes, uint32_t len)
 	memcpy(bytes, &rx->map->data[at], first);
 	memcpy((uint8_t *)bytes + first, rx->map->data, len - first);
 	rx->read += room_of(len);
-	__atomic_store_n(&rx->map->read, rx->read, __ATOMIC_RELEASE);
+	__atomic_store_n(&rx->map->read, rx->read, __ATOMIC_SEQ_CST);
+}
+
+bool ofi_shm_ring_sleep(struct ofi_shm_ring_rx *rx)
+{
+	__atomic_store_n(&rx->map->reader_sleeps, 1, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&rx->map->written, __ATOMIC_SEQ_CST) != rx->read;
+}
+
+void ofi_shm_ring_awake(struct ofi_shm_ring_rx *rx)
+{
+	__atomic_store_n(&rx->map->reader_sleeps, 0, __ATOMIC_RELAXED);
+}
+
+bool ofi_shm_ring_must_wake_writer(struct ofi_shm_ring_rx *rx)
+{
+	return rx->written - rx->read <= OFI_SHM_RING_DATA / 2 && take_mark(&rx->map->writer_waits);
 }

@@ -17,6 +17,10 @@ struct ofi_shm_ring_map {
 	uint64_t token[2];
 	uint64_t written __attribute__((aligned(64))); /* by the writer */
 	uint64_t read __attribute__((aligned(64)));    /* by the reader */
+	/* The reader may sleep: the writer wakes it. */
+	uint32_t reader_sleeps __attribute__((aligned(64)));
+	/* The writer waits for room: the reader wakes it. */
+	uint32_t writer_waits __attribute__((aligned(64)));
 	uint8_t data[OFI_SHM_RING_DATA] __attribute__((aligned(64)));
 };
 
@@ -51,11 +55,26 @@ void ofi_shm_ring_add(struct ofi_shm_ring_tx *tx, const void *bytes, size_t len)
 uint64_t ofi_shm_ring_end(struct ofi_shm_ring_tx *tx);
 /* Returns true if at most half of the ring lies between the reader and this end of a packet. */
 bool ofi_shm_ring_near(struct ofi_shm_ring_tx *tx, uint64_t end);
+/* Returns true if the reader may sleep. */
+bool ofi_shm_ring_sleeps(const struct ofi_shm_ring_tx *tx);
+/* Returns true if the caller, who has written a packet, must wake the reader. */
+bool ofi_shm_ring_must_wake_reader(struct ofi_shm_ring_tx *tx);
+/*
+ * Asks the reader to wake the writer when half of the ring is free. The writer looks at the ring
+ * again after it.
+ */
+void ofi_shm_ring_wait(struct ofi_shm_ring_tx *tx);
 
 /* Looks at the next packet. */
 enum ofi_shm_ring_state ofi_shm_ring_peek(struct ofi_shm_ring_rx *rx, uint32_t *len,
 					  uint32_t *mark);
 /* Copies the packet, whose length is the one that was seen, and makes its room free. */
 void ofi_shm_ring_take(struct ofi_shm_ring_rx *rx, void *bytes, uint32_t len);
+/* Tells the writer that the reader may sleep. Returns true if there is a packet already. */
+bool ofi_shm_ring_sleep(struct ofi_shm_ring_rx *rx);
+/* Tells the writer that the reader is awake. */
+void ofi_shm_ring_awake(struct ofi_shm_ring_rx *rx);
+/* Returns true if the caller, who has taken packets, must wake the writer. */
+bool ofi_shm_ring_must_wake_writer(struct ofi_shm_ring_rx *rx);
 
 #endif

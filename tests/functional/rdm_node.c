@@ -15,6 +15,7 @@
 const char *node_auth_key;
 bool node_av_keys;
 uint32_t node_tclass;
+enum fi_wait_obj node_wait_obj = FI_WAIT_NONE;
 
 static struct fi_info *get_info(const char *service)
 {
@@ -41,7 +42,7 @@ static struct fi_info *get_info(const char *service)
 
 static void open_all(struct node *node, const char *service, struct fi_av_attr *av)
 {
-	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE };
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = node_wait_obj };
 	size_t len = sizeof(node->name);
 
 	memset(node, 0, sizeof(*node));

@@ -31,6 +31,8 @@ extern const char *node_auth_key;
 extern bool node_av_keys;
 /* Their traffic class. */
 extern uint32_t node_tclass;
+/* The wait object of their completion queues, FI_WAIT_NONE unless it is changed. */
+extern enum fi_wait_obj node_wait_obj;
 /* Opens a node at a port, or at any with NULL. */
 void node_open(struct node *node, const char *service);
 /* Opens a node at any port, with an address vector with these attributes. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A process writes at random over the memory that it shares with another while they exchange
- * messages: the other neither crashes nor waits for ever, and its other peer is not affected.
+ * messages: the other neither crashes nor waits for ever, and its other peer is not affected. Nor
+ * does a process that clears what all peers of an endpoint share keep that endpoint asleep.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +10,13 @@
 #include <unistd.h>
 #include "rdm_node.h"
 
-enum { LEN = 2000, VANDAL = 1, PING = 2, ROUNDS = 300, MS = 1500, MAPS = 64 };
+enum { LEN = 2000, VANDAL = 1, PING = 2, ROUNDS = 300, MS = 1500, SLEEP_MS = 5000, MAPS = 64 };
 
 struct range {
 	uint64_t *from, *to;
 };
 
-static char out[LEN], in[LEN];
+static char out[LEN], in[LEN], vandal_in[LEN];
 
 /* Finds the memory that this process shares. */
 static size_t find_shared(struct range *ranges)
@@ -42,6 +43,16 @@ static void scribble(const struct range *range)
 		rand() % 2 ? (uint64_t)rand() << (rand() % 33) : UINT64_MAX;
 }
 
+/* Clears the memory of one page, which all peers share, except the token at its beginning. */
+static void clear_bells(const struct range *ranges, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if ((char *)ranges[i].to - (char *)ranges[i].from <= 4096)
+			memset(ranges[i].from + 2, 0, 4096 - 16);
+}
+
 static bool drive(struct node *node)
 {
 	struct fi_cq_tagged_entry entry;
@@ -50,7 +61,23 @@ static bool drive(struct node *node)
 	return node_poll(node, &entry, &err);
 }
 
-/* Its own library may see anything: it exits when it is told to, or before. */
+static void scribble_all(struct node *node, const struct range *ranges, size_t n, fi_addr_t to)
+{
+	uint64_t end = now_ms() + MS;
+	int i;
+
+	while (now_ms() < end) {
+		fi_tsend(node->ep, out, LEN, NULL, to, VANDAL, NULL);
+		for (i = 0; i < 4; i++)
+			scribble(&ranges[(size_t)rand() % n]);
+		drive(node);
+	}
+}
+
+/*
+ * Its own library may see anything: it exits when it is told to, or before. With an argument it
+ * only clears, until it is killed.
+ */
 static void vandal(struct child *parent, void *arg)
 {
 	struct range ranges[MAPS];
@@ -59,9 +86,7 @@ static void vandal(struct child *parent, void *arg)
 	uint64_t end;
 	fi_addr_t to;
 	size_t n;
-	int i;
 
-	(void)arg;
 	node_open(&node, NULL);
 	child_hear(parent, &name, sizeof(name));
 	to = node_know(&node, &name);
@@ -73,12 +98,9 @@ static void vandal(struct child *parent, void *arg)
 	printf("%zu shared ranges\n", n);
 	CHECK(n >= 4);
 	child_say(parent, "s", 1);
-	for (end = now_ms() + MS; now_ms() < end;) {
-		fi_tsend(node.ep, out, LEN, NULL, to, VANDAL, NULL);
-		for (i = 0; i < 4; i++)
-			scribble(&ranges[(size_t)rand() % n]);
-		drive(&node);
-	}
+	while (arg)
+		clear_bells(ranges, n);
+	scribble_all(&node, ranges, n, to);
 	child_say(parent, "d", 1);
 	_exit(0);
 }
@@ -129,36 +151,76 @@ static void wait_for(struct node *node, const void *context)
 	}
 }
 
-static void test(void)
+/* Meets both, and exchanges a message with the first. */
+static void meet_both(struct node *node, struct child *bad, struct child *good, fi_addr_t *to)
 {
-	static char vandal_in[LEN];
-	struct child bad = child_start(vandal, NULL), good = child_start(echo, NULL);
-	fi_addr_t to[2];
-	struct node node;
 	char word;
+
+	node_open(node, NULL);
+	to[0] = meet(node, bad);
+	to[1] = meet(node, good);
+	node_trecv(node, vandal_in, LEN, VANDAL, NULL);
+	node_wait(node);
+	node_tsend(node, out, LEN, to[0], VANDAL);
+	node_wait(node);
+	child_hear(bad, &word, 1);
+}
+
+static void ping(struct node *node, fi_addr_t to, int i)
+{
+	fill(out, LEN, (unsigned int)i);
+	memset(in, 0, LEN);
+	OK(fi_trecv(node->ep, in, LEN, NULL, FI_ADDR_UNSPEC, PING, 0, in));
+	OK(fi_tsend(node->ep, out, LEN, NULL, to, PING, out));
+}
+
+static void scribbled(struct child *bad, struct child *good)
+{
+	struct node node;
+	fi_addr_t to[2];
 	int i;
 
-	node_open(&node, NULL);
-	to[0] = meet(&node, &bad);
-	to[1] = meet(&node, &good);
-	node_trecv(&node, vandal_in, LEN, VANDAL, NULL);
-	node_wait(&node);
-	node_tsend(&node, out, LEN, to[0], VANDAL);
-	node_wait(&node);
-	child_hear(&bad, &word, 1);
+	meet_both(&node, bad, good, to);
 	for (i = 0; i < ROUNDS; i++) {
 		fi_tsend(node.ep, out, LEN, NULL, to[0], VANDAL, NULL);
 		fi_trecv(node.ep, vandal_in, LEN, NULL, FI_ADDR_UNSPEC, VANDAL, 0, NULL);
-		fill(out, LEN, (unsigned int)i);
-		memset(in, 0, LEN);
-		OK(fi_trecv(node.ep, in, LEN, NULL, FI_ADDR_UNSPEC, PING, 0, in));
-		OK(fi_tsend(node.ep, out, LEN, NULL, to[1], PING, out));
+		ping(&node, to[1], i);
 		wait_for(&node, in);
 		CHECK(!memcmp(in, out, LEN));
 	}
-	child_kill(&bad);
-	child_end(&good);
+	child_kill(bad);
+	child_end(good);
 	node_close(&node);
+}
+
+/* The echo may arrive while this process is going to sleep. */
+static void cleared(struct child *bad, struct child *good)
+{
+	struct fi_cq_tagged_entry entry;
+	struct node node;
+	fi_addr_t to[2];
+	int i, left;
+
+	node_wait_obj = FI_WAIT_UNSPEC;
+	meet_both(&node, bad, good, to);
+	for (i = 0; i < ROUNDS; i++) {
+		ping(&node, to[1], i);
+		for (left = 2; left; left--)
+			RETURNS(fi_cq_sread(node.cq, &entry, 1, NULL, SLEEP_MS), 1);
+		CHECK(!memcmp(in, out, LEN));
+	}
+	child_kill(bad);
+	child_end(good);
+	node_close(&node);
+}
+
+static void test(void)
+{
+	struct child bad = child_start(vandal, NULL), good = child_start(echo, NULL);
+	struct child clears = child_start(vandal, ""), also_good = child_start(echo, NULL);
+
+	scribbled(&bad, &good);
+	cleared(&clears, &also_good);
 }
 
 int main(void)

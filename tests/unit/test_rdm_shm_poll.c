@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The order of packets that arrive in shared memory and of those that arrive through the device. */
+/*
+ * The order of packets that arrive in shared memory and of those that arrive through the device,
+ * and who wakes whom.
+ */
 #include "unit.h"
 
 #include <string.h>
@@ -17,7 +20,7 @@ static struct ofi_shm_ring_map map;
 static struct vrb_rdm_rx from_device;
 static struct vrb_rdm_rx_buf buffers[2];
 static uint8_t device_bytes[LEN], buffer_bytes[2][SIZE];
-static int device_has, starvations;
+static int device_has, starvations, woken;
 
 static void no_damage(struct vrb_rc_conn *damaged)
 {
@@ -47,6 +50,15 @@ static int poll_device(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 	return 1;
 }
 
+static int count_wake(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	(void)bad;
+	assert_ptr_equal(qp, conn.qp);
+	assert_int_equal(wr->wr_id, VRB_SHM_WAKE_ID);
+	woken++;
+	return 0;
+}
+
 static void give_buffer(struct vrb_rdm_rx_buf *buffer, uint8_t *bytes)
 {
 	buffer->rx.sge.addr = (uintptr_t)bytes;
@@ -61,13 +73,17 @@ static int begin(void **state)
 	static const struct vrb_shm_calls calls = { no_damage, count_starvation };
 	static struct ibv_context context;
 	static struct ibv_cq cq = { .context = &context };
+	static struct ibv_qp qp = { .context = &context };
 
 	(void)state;
 	memset(&all, 0, sizeof(all));
 	memset(&shm, 0, sizeof(shm));
 	memset(&map, 0, sizeof(map));
 	memset(&bell, 0, sizeof(bell));
+	memset(&conn, 0, sizeof(conn));
 	context.ops.poll_cq = poll_device;
+	context.ops.post_send = count_wake;
+	conn.qp = &qp;
 	rc.cq = &cq;
 	rc.shm = &all;
 	rc.rx.size = SIZE;
@@ -86,8 +102,10 @@ static int begin(void **state)
 	all.calls = &calls;
 	all.cq.cq_context = &all;
 	TAILQ_INIT(&all.pending);
+	TAILQ_INIT(&all.awake);
+	vrb_shm_set_awake(&shm, true);
 	from_device.sge.addr = (uintptr_t)device_bytes;
-	device_has = starvations = 0;
+	device_has = starvations = woken = 0;
 	return 0;
 }
 
@@ -102,6 +120,80 @@ static void write_ring(struct ofi_shm_ring_tx *tx, uint32_t mark)
 static int poll_all(struct ibv_wc *wc)
 {
 	return vrb_shm_poll_cq(&all.cq, ROOM, wc);
+}
+
+/* Another peer clears the bell, and the packet is found in turn. */
+static void bell_cleared(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+	uint32_t polls;
+
+	(void)state;
+	give_buffer(&buffers[0], buffer_bytes[0]);
+	write_ring(&tx, 0);
+	bell.bells[0] = 0;
+	for (polls = 1; !poll_all(wc); polls++)
+		assert_true(polls < all.size);
+	assert_ptr_equal(vrb_rdm_rx_of(&wc[0]), &buffers[0].rx);
+}
+
+/* A packet that was there before the endpoint sleeps is found by the next poll, without a bell. */
+static void before_sleep(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	give_buffer(&buffers[0], buffer_bytes[0]);
+	all.turn = 5;
+	write_ring(&tx, 0);
+	bell.bells[0] = 0;
+	vrb_shm_arm(&rc.rdm);
+	assert_int_equal(poll_all(wc), 1);
+}
+
+/* Only a packet through the device, which wakes whoever sleeps, ends the request to be woken. */
+static void asleep_until_device(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	vrb_shm_arm(&rc.rdm);
+	assert_true(ofi_shm_ring_sleeps(&tx));
+	assert_int_equal(poll_all(wc), 0);
+	assert_true(ofi_shm_ring_sleeps(&tx));
+	vrb_shm_arm(&rc.rdm);
+	device_has = 1;
+	assert_int_equal(poll_all(wc), 1);
+	assert_false(ofi_shm_ring_sleeps(&tx));
+	vrb_shm_arm(&rc.rdm);
+	assert_true(ofi_shm_ring_sleeps(&tx));
+	assert_true(ofi_shm_ring_must_wake_reader(&tx));
+	assert_false(ofi_shm_ring_must_wake_reader(&tx));
+	vrb_shm_set_awake(&shm, false);
+}
+
+/* A writer that waits for room is woken once, when there is room. */
+static void room_wakes_writer(void **state)
+{
+	struct ofi_shm_ring_tx tx = { .map = &map };
+	struct ibv_wc wc[ROOM];
+
+	(void)state;
+	give_buffer(&buffers[0], buffer_bytes[0]);
+	give_buffer(&buffers[1], buffer_bytes[1]);
+	write_ring(&tx, 0);
+	write_ring(&tx, 1);
+	ofi_shm_ring_wait(&tx);
+	assert_int_equal(poll_all(wc), 1);
+	assert_int_equal(woken, 1);
+	assert_int_equal(shm.sent, 1);
+	device_has = 1;
+	assert_int_equal(poll_all(wc), 1);
+	assert_int_equal(poll_all(wc), 1);
+	assert_int_equal(woken, 1);
 }
 
 static void ring_before_device(void **state)
@@ -165,6 +257,10 @@ int main(void)
 		cmocka_unit_test_setup(ring_before_device, begin),
 		cmocka_unit_test_setup(device_before_ring, begin),
 		cmocka_unit_test_setup(order_without_buffers, begin),
+		cmocka_unit_test_setup(bell_cleared, begin),
+		cmocka_unit_test_setup(before_sleep, begin),
+		cmocka_unit_test_setup(asleep_until_device, begin),
+		cmocka_unit_test_setup(room_wakes_writer, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,6 +50,7 @@ static struct vrb_shm *shm_new(struct ofi_rdm_ep *ep)
 		return NULL;
 	}
 	TAILQ_INIT(&all->pending);
+	TAILQ_INIT(&all->awake);
 	all->ep = ep;
 	all->context.ops.poll_cq = vrb_shm_poll_cq;
 	all->context.ops.post_send = vrb_shm_post_send;
@@ -115,6 +116,7 @@ void vrb_shm_conn_close(struct vrb_rc_conn *conn)
 	conn->sq = conn->qp;
 	close_in(shm);
 	if (shm->rx.map) {
+		vrb_shm_set_awake(shm, false);
 		all->conns[shm->index] = NULL;
 		munmap(shm->rx.map, sizeof(*shm->rx.map));
 	}
@@ -153,6 +155,7 @@ static bool open_ring(struct vrb_shm_conn *shm, struct vrb_shm_place *place)
 	shm->fd = (int)place->fd;
 	if (number_ring(vrb_shm_of(shm), shm)) {
 		shm->rx.map = map;
+		vrb_shm_set_awake(shm, true);
 		return true;
 	}
 	close_in(shm);
@@ -228,10 +231,4 @@ bool vrb_shm_packet(struct vrb_rc_conn *conn, const void *bytes, size_t len)
 	else
 		return is_kind(bytes, len, VRB_SHM_WAKE);
 	return true;
-}
-
-void vrb_shm_arm(struct ofi_rdm_ep *ep)
-{
-	if (vrb_rc(ep)->shm)
-		__atomic_store_n(&vrb_rc(ep)->shm->bell->armed, 1, __ATOMIC_SEQ_CST);
 }

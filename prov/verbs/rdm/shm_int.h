@@ -23,10 +23,12 @@ enum vrb_shm_kind {
 	VRB_SHM_WAKE,
 };
 
-/* Where senders tell an endpoint which of its rings have packets. */
+/*
+ * Where senders tell an endpoint which of its rings have packets. All senders can write it, so it
+ * is a hint: the endpoint also looks at each ring in turn, and asks in each ring to be woken.
+ */
 struct vrb_shm_bell {
 	uint64_t token[2];
-	uint32_t armed; /* the endpoint may sleep: the next sender wakes it */
 	uint64_t bells[VRB_SHM_WORDS] __attribute__((aligned(64)));
 };
 
@@ -40,6 +42,8 @@ struct vrb_shm_conn {
 	uint32_t index;
 	bool started;	  /* the peer has mapped it */
 	uint32_t arrived; /* packets through the device since then */
+	bool is_awake;	  /* in shm->awake: the peer is not asked to wake this side */
+	TAILQ_ENTRY(vrb_shm_conn) awake;
 
 	/* What is sent to the peer. */
 	struct ofi_shm_ring_tx tx; /* no map: only through the device */
@@ -66,11 +70,12 @@ struct vrb_shm {
 	struct vrb_shm_place place;  /* of the bell */
 	struct vrb_shm_conn **conns; /* by index */
 	uint32_t size;
-	uint64_t ready[VRB_SHM_WORDS]; /* bells that were taken and not served to the end */
+	uint32_t turn;		       /* index of the ring that was looked at last */
+	uint64_t ready[VRB_SHM_WORDS]; /* rings to be looked at */
 	bool has_held;
 	bool starved;	    /* a packet in a ring waits for a buffer */
 	struct ibv_wc held; /* a completion of the device that waits for packets before it */
-	TAILQ_HEAD(, vrb_shm_conn) pending;
+	TAILQ_HEAD(, vrb_shm_conn) pending, awake;
 };
 
 static inline struct vrb_shm *vrb_shm_of(const struct vrb_shm_conn *shm)
@@ -83,6 +88,7 @@ int vrb_shm_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 /* Posts a packet that wakes the peer, or notes that it is due. */
 void vrb_shm_wake(struct vrb_shm_conn *shm);
+void vrb_shm_set_awake(struct vrb_shm_conn *shm, bool awake);
 /* Returns true for the packet after which the peer uses its ring. */
 bool vrb_shm_is_start(const void *bytes, size_t len);
 

@@ -4,6 +4,11 @@
  * among the completions of the device in the order in which the peer sent it. A packet in a ring
  * says how many packets the peer had sent through the device before; what the peer wrote to the
  * ring before it sent a packet through the device is visible when that packet arrives.
+ *
+ * A peer is asked to wake this side, in its ring, before the endpoint sleeps, and wakes it through
+ * the device. A peer whose packet arrived through the device is not asked any more: from then on it
+ * uses its ring again, until the endpoint sleeps the next time. Whoever sleeps until then gets the
+ * device's event for that packet.
  */
 #include <string.h>
 #include "arrive.h"
@@ -113,6 +118,8 @@ static int drain_ring(struct vrb_shm_conn *shm, int count, struct ibv_wc *wc, bo
 		return 0;
 	while (n < count && (state = take_packet(shm, wc + n)) == OFI_SHM_RING_PACKET)
 		n++;
+	if (n && ofi_shm_ring_must_wake_writer(&shm->rx))
+		vrb_shm_wake(shm);
 	*more = state != OFI_SHM_RING_EMPTY && state != OFI_SHM_RING_INVALID;
 	if (state == OFI_SHM_RING_INVALID)
 		vrb_shm_of(shm)->calls->damaged(shm->conn);
@@ -138,12 +145,20 @@ static int drain_word(struct vrb_shm *all, uint32_t word, int count, struct ibv_
 	return n;
 }
 
-/* The bell is taken before the ring is looked at, so that none is missed. */
+static void set_ready(struct vrb_shm *all, uint32_t index)
+{
+	all->ready[index / 64] |= 1ULL << index % 64;
+}
+
+/* Looks at the rings whose bells were rung, and at one more in case a peer clears other bells. */
 static int drain_rings(struct vrb_shm *all, int count, struct ibv_wc *wc)
 {
 	uint32_t word, words = (all->size + 63) / 64;
 	int n = 0;
 
+	all->turn = all->turn + 1 < all->size ? all->turn + 1 : 0;
+	set_ready(all, all->turn);
+	/* A bell is taken before the ring is looked at, so that none is missed. */
 	for (word = 0; word < words && n < count; word++) {
 		if (__atomic_load_n(&all->bell->bells[word], __ATOMIC_SEQ_CST))
 			all->ready[word] |=
@@ -186,6 +201,7 @@ static void count_arrived(struct vrb_shm_conn *shm, const struct ibv_wc *wc)
 {
 	const void *bytes = (const void *)(uintptr_t)vrb_rdm_rx_of(wc)->sge.addr;
 
+	vrb_shm_set_awake(shm, true);
 	if (shm->started)
 		shm->arrived++;
 	else
@@ -212,6 +228,37 @@ static int pass_held(struct vrb_shm *all, int count, struct ibv_wc *wc)
 	wc[n] = all->held;
 	all->has_held = false;
 	return n + 1;
+}
+
+void vrb_shm_set_awake(struct vrb_shm_conn *shm, bool awake)
+{
+	if (shm->is_awake == awake || !shm->rx.map)
+		return;
+	shm->is_awake = awake;
+	if (awake) {
+		ofi_shm_ring_awake(&shm->rx);
+		TAILQ_INSERT_TAIL(&vrb_shm_of(shm)->awake, shm, awake);
+	} else {
+		TAILQ_REMOVE(&vrb_shm_of(shm)->awake, shm, awake);
+	}
+}
+
+void vrb_shm_arm(struct ofi_rdm_ep *ep)
+{
+	struct vrb_shm *all = vrb_rc(ep)->shm;
+	struct vrb_shm_conn *shm;
+
+	if (!all)
+		return;
+	while ((shm = TAILQ_FIRST(&all->awake))) {
+		vrb_shm_set_awake(shm, false);
+		if (ofi_shm_ring_sleep(&shm->rx))
+			set_ready(all, shm->index);
+	}
+	TAILQ_FOREACH (shm, &all->pending, pending) {
+		if (shm->tx.map)
+			ofi_shm_ring_wait(&shm->tx);
+	}
 }
 
 int vrb_shm_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)

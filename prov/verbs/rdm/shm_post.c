@@ -48,8 +48,15 @@ static uint32_t length_of(const struct ibv_send_wr *wr)
 static bool ring_is_usable(const struct vrb_shm_conn *shm, uint32_t len)
 {
 	return shm->tx.map && len <= PACKET_MAX &&
-	       (int32_t)(shm->rdma_end - shm->conn->tail) <= 0 &&
-	       !__atomic_load_n(&shm->bell->armed, __ATOMIC_SEQ_CST);
+	       (int32_t)(shm->rdma_end - shm->conn->tail) <= 0 && !ofi_shm_ring_sleeps(&shm->tx);
+}
+
+static void enlist(struct vrb_shm_conn *shm)
+{
+	if (shm->is_pending)
+		return;
+	shm->is_pending = true;
+	TAILQ_INSERT_TAIL(&vrb_shm_of(shm)->pending, shm, pending);
 }
 
 void vrb_shm_wake(struct vrb_shm_conn *shm)
@@ -65,32 +72,19 @@ void vrb_shm_wake(struct vrb_shm_conn *shm)
 	};
 
 	shm->wake_due = shm->wakes == VRB_SHM_WAKES || ibv_post_send(shm->conn->qp, &wr, &bad);
-	if (!shm->wake_due) {
-		shm->wakes++;
-		shm->sent++;
+	if (shm->wake_due) {
+		enlist(shm);
+		return;
 	}
+	shm->wakes++;
+	shm->sent++;
 }
 
-/*
- * The bell is rung before the load, in the order of all: the receiver arms before it looks at the
- * bells, so that one of the two sees the other.
- */
 static void ring_bell(struct vrb_shm_conn *shm)
 {
-	struct vrb_shm_bell *bell = shm->bell;
-
-	__atomic_fetch_or(&bell->bells[shm->to / 64], 1ULL << shm->to % 64, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&bell->armed, __ATOMIC_SEQ_CST) &&
-	    __atomic_exchange_n(&bell->armed, 0, __ATOMIC_SEQ_CST))
+	__atomic_fetch_or(&shm->bell->bells[shm->to / 64], 1ULL << shm->to % 64, __ATOMIC_RELEASE);
+	if (ofi_shm_ring_must_wake_reader(&shm->tx))
 		vrb_shm_wake(shm);
-}
-
-static void enlist(struct vrb_shm_conn *shm)
-{
-	if (shm->is_pending)
-		return;
-	shm->is_pending = true;
-	TAILQ_INSERT_TAIL(&vrb_shm_of(shm)->pending, shm, pending);
 }
 
 static void write_packet(struct vrb_shm_conn *shm, const struct ibv_send_wr *wr, uint32_t seq)
