@@ -86,6 +86,7 @@ static void vandal(struct child *parent, void *arg)
 	uint64_t end;
 	fi_addr_t to;
 	size_t n;
+	char word;
 
 	node_open(&node, NULL);
 	child_hear(parent, &name, sizeof(name));
@@ -98,6 +99,7 @@ static void vandal(struct child *parent, void *arg)
 	printf("%zu shared ranges\n", n);
 	CHECK(n >= 4);
 	child_say(parent, "s", 1);
+	child_hear(parent, &word, 1);
 	while (arg)
 		clear_bells(ranges, n);
 	scribble_all(&node, ranges, n, to);
@@ -151,7 +153,7 @@ static void wait_for(struct node *node, const void *context)
 	}
 }
 
-/* Meets both, and exchanges a message with the first. */
+/* Meets both, and exchanges a message with the first, which does no harm before. */
 static void meet_both(struct node *node, struct child *bad, struct child *good, fi_addr_t *to)
 {
 	char word;
@@ -164,6 +166,7 @@ static void meet_both(struct node *node, struct child *bad, struct child *good, 
 	node_tsend(node, out, LEN, to[0], VANDAL);
 	node_wait(node);
 	child_hear(bad, &word, 1);
+	child_say(bad, &word, 1);
 }
 
 static void ping(struct node *node, fi_addr_t to, int i)
