@@ -5,13 +5,12 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
-
-enum { WHY_LEN = 160 };
 
 static const struct ofi_hmem *const known[] = { &ofi_hmem_cuda };
 
@@ -22,13 +21,23 @@ static struct {
 	pthread_mutex_t lock;
 	bool loaded; /* atomic */
 	bool works[KNOWN];
-	char why[KNOWN][WHY_LEN];
-	char summary[KNOWN * WHY_LEN * 2];
+	struct ofi_hmem_why why[KNOWN];
+	char summary[KNOWN * sizeof(struct ofi_hmem_why) * 2];
 	bool p2p_disabled;
 	bool may_export[KNOWN];
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-bool ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size_t count)
+bool ofi_hmem_cannot(struct ofi_hmem_why *why, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why->text, sizeof(why->text), fmt, args);
+	va_end(args);
+	return false;
+}
+
+const char *ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size_t count)
 {
 	void *found;
 	size_t i;
@@ -36,49 +45,92 @@ bool ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size
 	for (i = 0; i < count; i++) {
 		found = dlsym(library, symbols[i].name);
 		if (!found && !symbols[i].optional)
-			return false;
+			return symbols[i].name;
 		memcpy(symbols[i].to, &found, sizeof(found));
 	}
-	return true;
+	return NULL;
+}
+
+/* A name in FI_HMEM. */
+struct word {
+	const char *text;
+	size_t len;
+};
+
+/* Moves to the next name of the list. Returns false at the end of it. */
+static bool next_word(const char **list, struct word *word)
+{
+	static const char separators[] = ",;: ";
+
+	*list += strspn(*list, separators);
+	*word = (struct word){ *list, strcspn(*list, separators) };
+	*list += word->len;
+	return word->len;
+}
+
+static bool is_word(const struct word *word, const char *name)
+{
+	return word->len == strlen(name) && !strncasecmp(word->text, name, word->len);
 }
 
 /* Returns true if FI_HMEM names the interface; all are named by default. */
 static bool is_named(const char *list, const char *name)
 {
-	size_t len;
+	struct word word;
+	bool any = false;
 
-	if (!list || !*list || !strcasecmp(list, "all"))
-		return true;
-	for (; *list; list += len + (list[len] != '\0')) {
-		len = strcspn(list, ",;: ");
-		if (len == strlen(name) && !strncasecmp(list, name, len))
+	while (list && next_word(&list, &word)) {
+		any = true;
+		if (is_word(&word, name) || is_word(&word, "all"))
 			return true;
 	}
-	return false;
+	return !any;
 }
 
-static int try_one(const struct ofi_hmem *hmem, const char *list, char *why)
+static bool is_permitted(const struct word *word)
+{
+	size_t i;
+
+	for (i = 0; i < KNOWN; i++)
+		if (is_word(word, known[i]->name))
+			return true;
+	return is_word(word, "all") || is_word(word, "system");
+}
+
+/* Warns of the first name in FI_HMEM that is not the name of an interface. */
+static void check_list(const struct fi_provider *prov, const char *list)
+{
+	char names[64] = "";
+	struct word word;
+	size_t i, len;
+
+	for (i = 0; i < KNOWN; i++) {
+		len = strlen(names);
+		snprintf(names + len, sizeof(names) - len, "%s, ", known[i]->name);
+	}
+	while (list && next_word(&list, &word)) {
+		if (is_permitted(&word))
+			continue;
+		FI_WARN(prov, FI_LOG_CORE,
+			"FI_HMEM: there is no interface \"%.*s\"; permitted are %ssystem and all\n",
+			(int)word.len, word.text, names);
+		return;
+	}
+}
+
+static bool try_one(const struct ofi_hmem *hmem, const char *list, struct ofi_hmem_why *why)
 {
 	void *library;
-	int ret;
 
-	if (!is_named(list, hmem->name)) {
-		snprintf(why, WHY_LEN, "FI_HMEM does not name it");
-		return -FI_ENOSYS;
-	}
+	if (!is_named(list, hmem->name))
+		return ofi_hmem_cannot(why, "FI_HMEM=%s does not name it", list);
 	library = dlopen(hmem->library, RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		snprintf(why, WHY_LEN, "%s is not installed", hmem->library);
-		return -FI_ENOSYS;
-	}
-	ret = hmem->open(library);
-	if (!ret)
-		return 0;
-	snprintf(why, WHY_LEN, "%s: %s", hmem->library,
-		 ret == -FI_ENOSYS ? "too old, functions are missing"
-				   : "the runtime finds no device that works");
+	if (!library)
+		return ofi_hmem_cannot(why, "%s", dlerror());
+	if (hmem->open(library, why))
+		return true;
 	dlclose(library);
-	return ret;
+	return false;
 }
 
 static bool param_is(const char *name, bool def)
@@ -102,16 +154,17 @@ static void load_runtimes(const struct fi_provider *prov)
 	size_t i;
 
 	fi_param_get(NULL, "hmem", &list);
+	check_list(prov, list);
 	state.p2p_disabled = param_is("hmem_disable_p2p", false);
 	for (i = 0; i < KNOWN; i++) {
-		state.works[i] = !try_one(known[i], list, state.why[i]);
+		state.works[i] = try_one(known[i], list, &state.why[i]);
 		state.may_export[i] = param_is(known[i]->dmabuf_param, true);
 		FI_INFO(prov, FI_LOG_CORE, "device memory, %s: %s\n", known[i]->name,
-			state.works[i] ? "works" : state.why[i]);
+			state.works[i] ? "works" : state.why[i].text);
 		if (state.works[i])
 			__atomic_store_n(&ofi_hmem_finder, ofi_hmem_of, __ATOMIC_RELAXED);
 		else
-			add_iface(known[i]->name, state.why[i]);
+			add_iface(known[i]->name, state.why[i].text);
 	}
 	__atomic_store_n(&state.loaded, true, __ATOMIC_RELEASE);
 }
@@ -153,7 +206,7 @@ const struct ofi_hmem *ofi_hmem_get(const struct fi_provider *prov, enum fi_hmem
 	for (i = 0; i < KNOWN; i++) {
 		if (known[i]->iface != iface)
 			continue;
-		*why = state.why[i];
+		*why = state.why[i].text;
 		return state.works[i] ? known[i] : NULL;
 	}
 	return NULL;

@@ -20,16 +20,19 @@ struct ofi_hmem_export {
 	uint64_t offset; /* offset of the range in it */
 };
 
+/* The reason why something does not work, as text. */
+struct ofi_hmem_why {
+	char text[200];
+};
+
 /* One interface. The calls return 0 or -FI_E*. */
 struct ofi_hmem {
 	enum fi_hmem_iface iface;
 	const char *name;	  /* name in FI_HMEM */
 	const char *library;	  /* for dlopen(3) */
 	const char *dmabuf_param; /* the parameter that disables exporting */
-	/*
-	 * Looks up the functions and starts the runtime. Returns -FI_ENODEV if there is no device.
-	 */
-	int (*open)(void *library);
+	/* Looks up the functions and starts the runtime. Returns false with the reason in *why. */
+	bool (*open)(void *library, struct ofi_hmem_why *why);
 	/* Returns true if the address is in device memory. */
 	bool (*owns)(const void *addr);
 	int (*copy_to)(void *device, const void *host, size_t len);
@@ -63,8 +66,11 @@ struct ofi_hmem_symbol {
 	bool optional;
 };
 
-/* Returns false if a function that is not optional is missing. */
-bool ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size_t count);
+/* Returns NULL, or the name of the first missing function that is not optional. */
+const char *ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size_t count);
+/* Formats the reason. Returns false. */
+bool ofi_hmem_cannot(struct ofi_hmem_why *why, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 extern const struct ofi_hmem ofi_hmem_cuda;
 

@@ -8,6 +8,10 @@
 /* From CUDA's driver interface. */
 enum {
 	SUCCESS = 0,
+	INVALID_VALUE = 1,
+	OUT_OF_MEMORY = 2,
+	NO_DEVICE = 100,
+	NOT_SUPPORTED = 801,
 	ATTRIBUTE_CONTEXT = 1,
 	ATTRIBUTE_MEMORY_TYPE = 2,
 	ATTRIBUTE_SYNC_MEMOPS = 6,
@@ -35,6 +39,7 @@ static struct {
 	int (*range)(device_ptr *base, size_t *len, device_ptr addr);
 	int (*handle)(void *handle, device_ptr addr, size_t len, int type,
 		      unsigned long long flags);
+	int (*error_name)(int err, const char **name);
 } cuda;
 
 static const struct ofi_hmem_symbol symbols[] = {
@@ -52,17 +57,57 @@ static const struct ofi_hmem_symbol symbols[] = {
 	{ "cuMemcpyDtoH_v2", &cuda.to_host, false },
 	{ "cuMemGetAddressRange_v2", &cuda.range, false },
 	{ "cuMemGetHandleForAddressRange", &cuda.handle, true },
+	{ "cuGetErrorName", &cuda.error_name, true },
 };
 
-static int cuda_open(void *library)
+static const char *error_name(int err)
 {
-	int count = 0;
+	const char *name = NULL;
 
-	if (!ofi_hmem_resolve(library, symbols, sizeof(symbols) / sizeof(symbols[0])))
-		return -FI_ENOSYS;
-	if (cuda.init(0) || cuda.device_count(&count) || !count)
+	if (cuda.error_name && cuda.error_name(err, &name) == SUCCESS && name)
+		return name;
+	return "an error without a name";
+}
+
+static int to_errno(int err)
+{
+	switch (err) {
+	case SUCCESS:
+		return 0;
+	case INVALID_VALUE:
+		return -FI_EINVAL;
+	case OUT_OF_MEMORY:
+		return -FI_ENOMEM;
+	case NO_DEVICE:
 		return -FI_ENODEV;
-	return 0;
+	case NOT_SUPPORTED:
+		return -FI_EOPNOTSUPP;
+	default:
+		return -FI_EIO;
+	}
+}
+
+static bool call_failed(const char *call, int err, struct ofi_hmem_why *why)
+{
+	return ofi_hmem_cannot(why, "%s returns %s (%d)", call, error_name(err), err);
+}
+
+static bool cuda_open(void *library, struct ofi_hmem_why *why)
+{
+	const char *missing =
+		ofi_hmem_resolve(library, symbols, sizeof(symbols) / sizeof(symbols[0]));
+	int count = 0, err;
+
+	if (missing)
+		return ofi_hmem_cannot(why, "the installed libcuda.so.1 is too old: it has no %s",
+				       missing);
+	err = cuda.init(0);
+	if (err)
+		return call_failed("cuInit", err, why);
+	err = cuda.device_count(&count);
+	if (err)
+		return call_failed("cuDeviceGetCount", err, why);
+	return count || ofi_hmem_cannot(why, "the driver finds no device");
 }
 
 static device_ptr pointer(const void *addr)
@@ -117,7 +162,7 @@ static int leave(const struct visit *visit, int err)
 		cuda.pop(&context);
 	if (visit->retained >= 0)
 		cuda.release(visit->retained);
-	return err == SUCCESS ? 0 : -FI_EIO;
+	return to_errno(err);
 }
 
 static int cuda_copy_to(void *device, const void *host, size_t len)
@@ -140,9 +185,7 @@ static int cuda_sync(const void *addr)
 {
 	const unsigned int yes = 1;
 
-	return cuda.set_attribute(&yes, ATTRIBUTE_SYNC_MEMOPS, pointer(addr)) == SUCCESS
-		       ? 0
-		       : -FI_EFAULT;
+	return to_errno(cuda.set_attribute(&yes, ATTRIBUTE_SYNC_MEMOPS, pointer(addr)));
 }
 
 /* Exports the whole pages of the allocation around the range. */

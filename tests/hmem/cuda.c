@@ -19,6 +19,7 @@ enum {
 	INVALID_VALUE = 1,
 	OUT_OF_MEMORY = 2,
 	NOT_INITIALIZED = 3,
+	NO_DEVICE = 100,
 	INVALID_CONTEXT = 201,
 	NOT_SUPPORTED = 801,
 	PAGE = 4096,
@@ -43,9 +44,18 @@ static bool initialized;
 static __thread void *current;
 static int primary; /* its address is the context */
 
-static void count(void)
+static long retained; /* primary contexts, atomic */
+
+/* Returns the error that FALSE_CUDA_FAIL, such as cuInit:100, asks of this function, or SUCCESS. */
+static int called(const char *name)
 {
+	const char *fail = getenv("FALSE_CUDA_FAIL");
+	size_t len = strlen(name);
+
 	__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+	if (!fail || strncmp(fail, name, len) || fail[len] != ':')
+		return SUCCESS;
+	return atoi(fail + len + 1);
 }
 
 /* For tests: how often anybody called anything here. */
@@ -53,6 +63,13 @@ uint64_t false_cuda_calls(void);
 uint64_t false_cuda_calls(void)
 {
 	return __atomic_load_n(&calls, __ATOMIC_RELAXED);
+}
+
+/* For tests: the primary contexts that are retained. */
+long false_cuda_retained(void);
+long false_cuda_retained(void)
+{
+	return __atomic_load_n(&retained, __ATOMIC_RELAXED);
 }
 
 static struct alloc *find(uint64_t addr)
@@ -66,10 +83,22 @@ static struct alloc *find(uint64_t addr)
 	return NULL;
 }
 
+int cuGetErrorName(int err, const char **name);
+int cuGetErrorName(int err, const char **name)
+{
+	*name = err == NO_DEVICE       ? "CUDA_ERROR_NO_DEVICE"
+		: err == NOT_SUPPORTED ? "CUDA_ERROR_NOT_SUPPORTED"
+				       : NULL;
+	return *name ? SUCCESS : INVALID_VALUE;
+}
+
 int cuInit(unsigned int flags);
 int cuInit(unsigned int flags)
 {
-	count();
+	int err = called(__func__);
+
+	if (err)
+		return err;
 	initialized = true;
 	return flags ? INVALID_VALUE : SUCCESS;
 }
@@ -77,7 +106,10 @@ int cuInit(unsigned int flags)
 int cuDeviceGetCount(int *devices);
 int cuDeviceGetCount(int *devices)
 {
-	count();
+	int err = called(__func__);
+
+	if (err)
+		return err;
 	*devices = getenv("FALSE_CUDA_NO_DEVICE") ? 0 : 1;
 	return initialized ? SUCCESS : NOT_INITIALIZED;
 }
@@ -85,7 +117,10 @@ int cuDeviceGetCount(int *devices)
 int cuDeviceGet(int *device, int ordinal);
 int cuDeviceGet(int *device, int ordinal)
 {
-	count();
+	int err = called(__func__);
+
+	if (err)
+		return err;
 	*device = 0;
 	return ordinal ? INVALID_VALUE : SUCCESS;
 }
@@ -93,7 +128,10 @@ int cuDeviceGet(int *device, int ordinal)
 int cuCtxGetCurrent(void **context);
 int cuCtxGetCurrent(void **context)
 {
-	count();
+	int err = called(__func__);
+
+	if (err)
+		return err;
 	*context = current;
 	return SUCCESS;
 }
@@ -101,7 +139,10 @@ int cuCtxGetCurrent(void **context)
 int cuCtxPushCurrent_v2(void *context);
 int cuCtxPushCurrent_v2(void *context)
 {
-	count();
+	int err = called(__func__);
+
+	if (err)
+		return err;
 	if (context != &primary || current)
 		return INVALID_CONTEXT;
 	current = context;
@@ -111,7 +152,10 @@ int cuCtxPushCurrent_v2(void *context)
 int cuCtxPopCurrent_v2(void **context);
 int cuCtxPopCurrent_v2(void **context)
 {
-	count();
+	int err = called(__func__);
+
+	if (err)
+		return err;
 	*context = current;
 	current = NULL;
 	return *context ? SUCCESS : INVALID_CONTEXT;
@@ -120,16 +164,28 @@ int cuCtxPopCurrent_v2(void **context)
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
-	count();
+	int err = called(__func__);
+
+	if (err)
+		return err;
+	if (device)
+		return INVALID_VALUE;
 	*context = &primary;
-	return device ? INVALID_VALUE : SUCCESS;
+	__atomic_add_fetch(&retained, 1, __ATOMIC_RELAXED);
+	return SUCCESS;
 }
 
 int cuDevicePrimaryCtxRelease_v2(int device);
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
-	count();
-	return device ? INVALID_VALUE : SUCCESS;
+	int err = called(__func__);
+
+	if (err)
+		return err;
+	if (device)
+		return INVALID_VALUE;
+	__atomic_sub_fetch(&retained, 1, __ATOMIC_RELAXED);
+	return SUCCESS;
 }
 
 static int map(struct alloc *alloc)
@@ -150,8 +206,10 @@ int cuMemAlloc_v2(uint64_t *addr, size_t len);
 int cuMemAlloc_v2(uint64_t *addr, size_t len)
 {
 	int i, ret = OUT_OF_MEMORY;
+	int err = called(__func__);
 
-	count();
+	if (err)
+		return err;
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < ALLOCS && allocs[i].id; i++)
 		;
@@ -172,8 +230,10 @@ int cuMemFree_v2(uint64_t addr);
 int cuMemFree_v2(uint64_t addr)
 {
 	struct alloc *alloc;
+	int err = called(__func__);
 
-	count();
+	if (err)
+		return err;
 	pthread_mutex_lock(&lock);
 	alloc = find(addr);
 	if (alloc) {
@@ -191,14 +251,16 @@ int cuPointerGetAttribute(void *value, int attribute, uint64_t addr)
 {
 	struct alloc *alloc;
 	int ret = SUCCESS;
+	int err = called(__func__);
 
-	count();
+	if (err)
+		return err;
 	pthread_mutex_lock(&lock);
 	alloc = find(addr);
 	if (!alloc)
 		ret = INVALID_VALUE;
 	else if (attribute == CONTEXT)
-		*(void **)value = &primary;
+		*(void **)value = getenv("FALSE_CUDA_NO_CONTEXT") ? NULL : &primary;
 	else if (attribute == MEMORY_TYPE)
 		*(unsigned int *)value = 2;
 	else if (attribute == BUFFER_ID)
@@ -215,8 +277,10 @@ int cuPointerSetAttribute(const void *value, int attribute, uint64_t addr);
 int cuPointerSetAttribute(const void *value, int attribute, uint64_t addr)
 {
 	struct alloc *alloc;
+	int err = called(__func__);
 
-	count();
+	if (err)
+		return err;
 	pthread_mutex_lock(&lock);
 	alloc = find(addr);
 	if (alloc && attribute == SYNC_MEMOPS)
@@ -248,8 +312,10 @@ int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t len);
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t len)
 {
 	int ret;
+	int err = called(__func__);
 
-	count();
+	if (err)
+		return err;
 	pthread_mutex_lock(&lock);
 	ret = copy(second(to, len), from, len);
 	pthread_mutex_unlock(&lock);
@@ -260,8 +326,10 @@ int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t len);
 int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t len)
 {
 	int ret;
+	int err = called(__func__);
 
-	count();
+	if (err)
+		return err;
 	pthread_mutex_lock(&lock);
 	ret = copy(to, second(from, len), len);
 	pthread_mutex_unlock(&lock);
@@ -272,8 +340,10 @@ int cuMemGetAddressRange_v2(uint64_t *base, size_t *len, uint64_t addr);
 int cuMemGetAddressRange_v2(uint64_t *base, size_t *len, uint64_t addr)
 {
 	struct alloc *alloc;
+	int err = called(__func__);
 
-	count();
+	if (err)
+		return err;
 	pthread_mutex_lock(&lock);
 	alloc = find(addr);
 	if (alloc) {
@@ -306,8 +376,10 @@ int cuMemGetHandleForAddressRange(void *handle, uint64_t addr, size_t len, int t
 				  unsigned long long flags)
 {
 	int fd = -1;
+	int err = called(__func__);
 
-	count();
+	if (err)
+		return err;
 	if (getenv("FALSE_CUDA_NO_DMABUF"))
 		return NOT_SUPPORTED;
 	pthread_mutex_lock(&lock);

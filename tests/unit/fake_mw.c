@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The fake device's memory windows: a bind and an invalidation are ordinary work requests. */
+/*
+ * The fake device's memory windows, whose bind and invalidation are ordinary work requests, and
+ * regions of dma-bufs.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include "fake_verbs.h"
@@ -30,4 +33,16 @@ void fake_mw_ops(struct ibv_context *ctx)
 {
 	ctx->ops.alloc_mw = alloc_mw;
 	ctx->ops.dealloc_mw = dealloc_mw;
+}
+
+/* The memory of the dma-buf is at the address at which it is registered. */
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t len, uint64_t iova,
+				 int fd, int access)
+{
+	if (fake_fails("ibv_reg_dmabuf_mr"))
+		return NULL;
+	fake.dmabufs++;
+	fake.dmabuf_fd = fd;
+	fake.dmabuf_offset = offset;
+	return ibv_reg_mr_iova2(pd, (void *)(uintptr_t)iova, len, iova, (unsigned int)access);
 }

@@ -78,6 +78,8 @@ struct fake_device {
 	int gid_count;
 	struct ibv_mr *mr; /* the last registration */
 	int mr_access;
+	int dmabufs, dmabuf_fd; /* registrations of dma-bufs; the last descriptor and offset */
+	uint64_t dmabuf_offset;
 	/* Errors of these calls while set. */
 	int dereg_err, dealloc_mw_err, poll_err, resize_err, notify_err;
 	unsigned int polls, resizes;

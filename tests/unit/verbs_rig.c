@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include "prov/base/ops.h"
 #include "prov/verbs/provider/async.h"
@@ -17,6 +18,8 @@
 #include "prov/base/hmem.h"
 
 int rig_async_err, rig_conn_err, rig_device_err, rig_sidr_err;
+const struct ofi_hmem *rig_hmem;
+bool rig_hmem_exports;
 enum rig_late rig_late;
 unsigned int rig_late_asked, rig_late_open;
 struct ofi_eq rig_eq = { .fid.fid.fclass = FI_CLASS_EQ, .parent = &rig_fabric.ref };
@@ -179,6 +182,8 @@ static struct fi_info *new_info(void)
 
 void rig_init(struct rig *rig)
 {
+	rig_hmem = NULL;
+	rig_hmem_exports = false;
 	rig_async_err = rig_conn_err = rig_device_err = rig_sidr_err = 0;
 	vrb_params = (struct vrb_params){ .cqread_bunch_size = 8, .min_rnr_timer = 12 };
 	vrb_params.rx_size = 16;
@@ -324,27 +329,23 @@ int rig_without_locks(void **state)
 	return 0;
 }
 
-/* There is no device memory: all that prov/base/hmem.c has. */
+/* All that prov/base/hmem.c has. */
 bool ofi_hmem_any(const struct fi_provider *prov, const char **why)
 {
-	(void)prov;
-	*why = "not in unit tests";
-	return false;
+	return ofi_hmem_get(prov, FI_HMEM_CUDA, why);
 }
 
 const struct ofi_hmem *ofi_hmem_get(const struct fi_provider *prov, enum fi_hmem_iface iface,
 				    const char **why)
 {
 	(void)prov;
-	(void)iface;
 	*why = "not in unit tests";
-	return NULL;
+	return rig_hmem && rig_hmem->iface == iface ? rig_hmem : NULL;
 }
 
 const struct ofi_hmem *ofi_hmem_of(const void *addr)
 {
-	(void)addr;
-	return NULL;
+	return rig_hmem && rig_hmem->owns(addr) ? rig_hmem : NULL;
 }
 
 bool ofi_hmem_p2p_disabled(void)
@@ -354,14 +355,21 @@ bool ofi_hmem_p2p_disabled(void)
 
 bool ofi_hmem_may_export(const struct ofi_hmem *hmem)
 {
-	(void)hmem;
-	return false;
+	return hmem == rig_hmem && rig_hmem_exports;
 }
 
-bool ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size_t count)
+const char *ofi_hmem_resolve(void *library, const struct ofi_hmem_symbol *symbols, size_t count)
 {
 	(void)library;
-	(void)symbols;
-	(void)count;
+	return count ? symbols[0].name : NULL;
+}
+
+bool ofi_hmem_cannot(struct ofi_hmem_why *why, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why->text, sizeof(why->text), fmt, args);
+	va_end(args);
 	return false;
 }

@@ -32,6 +32,10 @@ extern int rig_async_err, rig_conn_err, rig_device_err, rig_sidr_err;
 extern struct ofi_eq rig_eq;
 extern struct vrb_fabric rig_fabric;
 
+/* The interface of device memory that there is, or NULL, and whether it may export dma-bufs. */
+extern const struct ofi_hmem *rig_hmem;
+extern bool rig_hmem_exports;
+
 /*
  * Service ID lookups return, depending on the port of the address, the queue pair with that number
  * at the same host; port 1 refuses.

@@ -74,24 +74,37 @@ int vrb_mr_memory(const struct vrb_domain *domain, const struct fi_mr_attr *attr
 	return 0;
 }
 
+/* Returns a descriptor in *export, or false with the reason. */
+static bool export_memory(const struct vrb_mr_memory *memory, struct ofi_hmem_export *export,
+			  struct ofi_hmem_why *why)
+{
+	int ret;
+
+	if (!ofi_hmem_may_export(memory->hmem))
+		return ofi_hmem_cannot(why, "%s is off", memory->hmem->dmabuf_param);
+	if (!vrb_params.use_dmabuf)
+		return ofi_hmem_cannot(why, "verbs_use_dmabuf is off");
+	ret = memory->hmem->export(memory->iov.iov_base, memory->iov.iov_len, export);
+	return !ret || ofi_hmem_cannot(why, "its driver does not export it: %s", fi_strerror(-ret));
+}
+
 static struct ibv_mr *reg_export(const struct vrb_domain *domain,
-				 const struct vrb_mr_memory *memory, int access)
+				 const struct vrb_mr_memory *memory, int access,
+				 struct ofi_hmem_why *why)
 {
 	const struct iovec *iov = &memory->iov;
 	struct ofi_hmem_export export;
 	struct ibv_mr *mr;
 	int err;
 
-	if (!ofi_hmem_may_export(memory->hmem) || !vrb_params.use_dmabuf ||
-	    memory->hmem->export(iov->iov_base, iov->iov_len, &export))
+	if (!export_memory(memory, &export, why))
 		return NULL;
 	mr = ibv_reg_dmabuf_mr(domain->pd, export.offset, iov->iov_len, (uintptr_t)iov->iov_base,
 			       export.fd, access);
 	err = errno;
 	close(export.fd);
 	if (!mr)
-		FI_INFO(&vrb_prov, FI_LOG_MR, "ibv_reg_dmabuf_mr of %zu B at %p: %s\n",
-			iov->iov_len, iov->iov_base, strerror(err));
+		ofi_hmem_cannot(why, "ibv_reg_dmabuf_mr: %s%s", strerror(err), vrb_remedy(err));
 	return mr;
 }
 
@@ -112,16 +125,28 @@ static struct ibv_mr *reg_dmabuf(const struct vrb_domain *domain,
 	return NULL;
 }
 
+/* It is best effort: a runtime may have copies that are always complete. */
+static void sync_copies(const struct vrb_mr_memory *memory)
+{
+	int ret = memory->hmem->sync(memory->iov.iov_base);
+
+	if (ret)
+		FI_WARN_SPARSE(
+			&vrb_prov, FI_LOG_MR,
+			"memory of %s at %p: its copies cannot be made synchronous (%s); "
+			"wait for copies to complete before the memory is sent or read by a peer\n",
+			memory->hmem->name, memory->iov.iov_base, fi_strerror(-ret));
+}
+
 struct ibv_mr *vrb_mr_hmem_try(const struct vrb_domain *domain, const struct vrb_mr_memory *memory,
-			       int access)
+			       int access, struct ofi_hmem_why *why)
 {
 	const struct iovec *iov = &memory->iov;
 	struct ibv_mr *mr;
 
 	access &= ~IBV_ACCESS_ON_DEMAND;
-	/* It is best effort: a runtime may have copies that are always complete. */
-	memory->hmem->sync(iov->iov_base);
-	mr = reg_export(domain, memory, access);
+	sync_copies(memory);
+	mr = reg_export(domain, memory, access, why);
 	return mr ? mr : ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access);
 }
 
@@ -129,19 +154,20 @@ struct ibv_mr *vrb_mr_hmem_reg(const struct vrb_domain *domain, const struct vrb
 			       int access)
 {
 	const struct iovec *iov = &memory->iov;
+	struct ofi_hmem_why why;
 	struct ibv_mr *mr;
 	int err;
 
 	if (memory->dmabuf)
 		return reg_dmabuf(domain, memory, access & ~IBV_ACCESS_ON_DEMAND);
-	mr = vrb_mr_hmem_try(domain, memory, access);
+	mr = vrb_mr_hmem_try(domain, memory, access, &why);
 	if (mr)
 		return mr;
 	err = errno;
 	FI_WARN(&vrb_prov, FI_LOG_MR,
-		"fi_mr_regattr: %zu B of %s at %p: neither as dma-buf nor as peer memory (%s); "
+		"fi_mr_regattr: %zu B of %s at %p: as dma-buf: %s; as peer memory: %s; "
 		"load the kernel module for peer memory, or use a driver that exports dma-buf\n",
-		iov->iov_len, memory->hmem->name, iov->iov_base, strerror(err));
+		iov->iov_len, memory->hmem->name, iov->iov_base, why.text, strerror(err));
 	errno = err;
 	return NULL;
 }

@@ -38,9 +38,12 @@ static inline enum fi_hmem_iface vrb_mr_desc_iface(const void *desc)
 /* Reads from attr what fi_mr_regattr must register. Returns 0, or logs and returns -FI_E*. */
 int vrb_mr_memory(const struct vrb_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
 		  struct vrb_mr_memory *memory);
-/* Registers memory of an interface. On failure returns NULL and sets errno, without a warning. */
+/*
+ * Registers memory of an interface. On failure returns NULL without logging it; *why says why it is
+ * not a dma-buf, and errno why it is not peer memory.
+ */
 struct ibv_mr *vrb_mr_hmem_try(const struct vrb_domain *domain, const struct vrb_mr_memory *memory,
-			       int access);
+			       int access, struct ofi_hmem_why *why);
 /* Returns NULL with errno set on failure, which is logged. */
 struct ibv_mr *vrb_mr_hmem_reg(const struct vrb_domain *domain, const struct vrb_mr_memory *memory,
 			       int access);

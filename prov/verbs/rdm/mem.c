@@ -91,6 +91,7 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 {
 	const struct vrb_mr_memory memory = { .hmem = hmem, .iov = *iov };
 	const struct vrb_domain *domain = vrb_rc_domain(ep);
+	struct ofi_hmem_why why;
 	int err;
 
 	*lease = SLIST_FIRST(&vrb_rc(ep)->spare_leases);
@@ -100,7 +101,7 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 		*lease = calloc(1, sizeof(**lease));
 	if (!*lease)
 		return -FI_ENOMEM;
-	(*lease)->ibv = hmem ? vrb_mr_hmem_try(domain, &memory, access)
+	(*lease)->ibv = hmem ? vrb_mr_hmem_try(domain, &memory, access, &why)
 			     : ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access);
 	if ((*lease)->ibv) {
 		(*lease)->what = *iov;
@@ -109,7 +110,12 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 	}
 	err = errno;
 	SLIST_INSERT_HEAD(&vrb_rc(ep)->spare_leases, *lease, spare);
-	if (!hmem)
+	if (hmem)
+		FI_WARN_ONCE(
+			&vrb_prov, FI_LOG_MR,
+			"%s copies long messages, RDMA does not: as dma-buf: %s; as peer memory: %s\n",
+			hmem->name, why.text, strerror(err));
+	else
 		FI_WARN_SPARSE(&vrb_prov, FI_LOG_MR, "registering %zu B at %p: %s%s\n",
 			       iov->iov_len, iov->iov_base, strerror(err), vrb_remedy(err));
 	return vrb_errno(err);
