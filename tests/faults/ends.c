@@ -38,9 +38,11 @@ int ends_open_fabric(struct ends *s, uint64_t caps)
 	s->hints->caps = caps;
 	s->hints->ep_attr->type = FI_EP_RDM;
 	s->hints->addr_format = FI_SOCKADDR_IN;
+	if (caps & FI_HMEM)
+		s->hints->domain_attr->mr_mode = FI_MR_HMEM;
 	s->hints->fabric_attr->prov_name = strdup("verbs");
 	return ends_step(s, "fi_getinfo",
-			 fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, s->hints, &s->info)) ||
+			 fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, s->hints, &s->info)) ||
 	       ends_step(s, "fi_fabric", fi_fabric(s->info->fabric_attr, &s->fabric, NULL));
 }
 

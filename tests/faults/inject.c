@@ -101,6 +101,7 @@ enum how {
 	CALL(ibv_dealloc_pd, NEVER, 0, INJECT_NOTHING, INJECT_PD)                             \
 	CALL(ibv_reg_mr, NO_OBJECT, ENOMEM, INJECT_MR, INJECT_NOTHING)                        \
 	CALL(ibv_reg_mr_iova2, NO_OBJECT, EFAULT, INJECT_MR, INJECT_NOTHING)                  \
+	CALL(ibv_reg_dmabuf_mr, NO_OBJECT, EFAULT, INJECT_MR, INJECT_NOTHING)                 \
 	CALL(ibv_dereg_mr, NEVER, 0, INJECT_NOTHING, INJECT_MR)                               \
 	CALL(ibv_alloc_mw, NO_OBJECT, ENOMEM, INJECT_MW, INJECT_NOTHING)                      \
 	CALL(ibv_dealloc_mw, NEVER, 0, INJECT_NOTHING, INJECT_MW)                             \

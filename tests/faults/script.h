@@ -19,6 +19,6 @@ struct outcome {
 void script_begins(void);
 /* Runs as far as possible, then closes everything. */
 typedef void script_fn(const char *addr, struct outcome *outcome);
-script_fn script_coll, script_run, script_rdm, script_sep, script_work;
+script_fn script_coll, script_hmem, script_run, script_rdm, script_sep, script_work;
 
 #endif
