@@ -12,7 +12,7 @@ static struct fi_info *sep_info(enum fi_threading threading, uint64_t caps)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->ep_attr->tx_ctx_cnt = hints->ep_attr->rx_ctx_cnt = SEP_MANY;
 	hints->caps = caps;
-	hints->domain_attr->mr_mode = RDM_PROV_KEYS;
+	hints->domain_attr->mr_mode = RDM_PROV_KEYS | (caps & FI_HMEM ? FI_MR_HMEM : 0);
 	hints->domain_attr->threading = threading;
 	hints->domain_attr->name = strdup(need_env("WEFT_DEVICE"));
 	hints->fabric_attr->prov_name = strdup("verbs");
