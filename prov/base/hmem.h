@@ -74,6 +74,15 @@ bool ofi_hmem_cannot(struct ofi_hmem_why *why, const char *fmt, ...)
 
 extern const struct ofi_hmem ofi_hmem_cuda;
 
+/*
+ * Returns true if the descriptor is that of a region of device memory: the interface is in its
+ * upper half.
+ */
+static inline bool ofi_hmem_has_iface(const void *desc)
+{
+	return (uint64_t)(uintptr_t)desc >> 32;
+}
+
 /* Options of an endpoint with FI_HMEM. All 0 is the default. */
 struct ofi_hmem_options {
 	int p2p; /* FI_HMEM_P2P_* */
@@ -83,7 +92,10 @@ struct ofi_hmem_options {
 
 /* Returns true if this is one of the options and the endpoint supports them. */
 bool ofi_hmem_has_option(const struct fi_info *info, int level, int name);
-/* Implement fi_getopt and fi_setopt for these options. Return 0, or log and return -FI_E*. */
+/*
+ * Implement fi_getopt and fi_setopt for these options. Return 0, or log and return -FI_E*. Whether
+ * FI_OPT_CUDA_API_PERMITTED may be false is for the caller to say.
+ */
 int ofi_hmem_getopt(const struct fi_provider *prov, const struct ofi_hmem_options *options,
 		    int name, void *value, size_t *len);
 int ofi_hmem_setopt(const struct fi_provider *prov, const struct fi_info *info,

@@ -51,21 +51,10 @@ static int set_p2p(const struct fi_provider *prov, const struct fi_info *info,
 	return 0;
 }
 
-static int set_permitted(const struct fi_provider *prov, const struct fi_info *info,
-			 struct ofi_hmem_options *options, bool to)
-{
-	if (!to && info->ep_attr->type == FI_EP_RDM)
-		return ofi_decline(
-			prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
-			"fi_setopt: FI_OPT_CUDA_API_PERMITTED is false; FI_EP_RDM copies short messages by CUDA\n");
-	options->no_calls = !to;
-	return 0;
-}
-
 int ofi_hmem_setopt(const struct fi_provider *prov, const struct fi_info *info,
 		    struct ofi_hmem_options *options, int name, const void *value, size_t len)
 {
-	bool is_p2p = name == FI_OPT_FI_HMEM_P2P, permitted;
+	bool is_p2p = name == FI_OPT_FI_HMEM_P2P;
 	size_t size = is_p2p ? sizeof(int) : sizeof(bool);
 	uint8_t byte;
 	int p2p;
@@ -79,6 +68,6 @@ int ofi_hmem_setopt(const struct fi_provider *prov, const struct fi_info *info,
 		return set_p2p(prov, info, options, p2p);
 	}
 	memcpy(&byte, value, sizeof(byte));
-	permitted = byte;
-	return set_permitted(prov, info, options, permitted);
+	options->no_calls = !byte;
+	return 0;
 }

@@ -24,6 +24,7 @@
 #include "ep.h"
 #include "lock.h"
 #include "msg.h"
+#include "no_calls.h"
 #include "op.h"
 #include "order.h"
 #include "peer.h"
@@ -306,6 +307,23 @@ static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 	return ofi_ep_getopt(ep->domain->prov, fid, ep_option, level, name, value, len);
 }
 
+static int set_hmem_option(struct ofi_rdm_ep *ep, const struct fid *fid, int name,
+			   const void *value, size_t len)
+{
+	struct ofi_hmem_options to = ep->hmem_options;
+	int ret = ofi_hmem_setopt(ep->domain->prov, ep->info, &to, name, value, len);
+	bool changes = to.no_calls != ep->hmem_options.no_calls;
+
+	if (!ret && changes)
+		ret = ofi_rdm_may_stop_calls(ep, fid);
+	if (ret)
+		return ret;
+	ep->hmem_options = to;
+	if (changes)
+		ofi_rdm_set_calls(ep);
+	return 0;
+}
+
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
 	struct ofi_rdm_ep *ep = ofi_rdm_self((struct fid_ep *)fid);
@@ -313,8 +331,7 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 	int ret;
 
 	if (ofi_hmem_has_option(ep->info, level, name))
-		return ofi_hmem_setopt(ep->domain->prov, ep->info, &ep->hmem_options, name, value,
-				       len);
+		return set_hmem_option(ep, fid, name, value, len);
 	ret = ofi_ep_setopt(ep->domain->prov, fid, ep_option, level, name, value, len,
 			    FI_OPT_MIN_MULTI_RECV, &to);
 	if (!ret)

@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include "proto_ops.h"
 #include "lock.h"
+#include "no_calls.h"
 #include "objects.h"
 #include "op.h"
 #include "order.h"
@@ -30,6 +31,12 @@ static bool iov_sum(const struct iovec *iov, size_t count, size_t *total)
 	return true;
 }
 
+/* Returns true if the device accesses the application's memory by its descriptors. */
+static bool has_own(const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return msg->desc && msg->desc[0] && !(flags & FI_INJECT);
+}
+
 static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, uint64_t flags,
 		     bool read, size_t *total)
 {
@@ -49,7 +56,9 @@ static int rma_check(const struct ofi_rdm_ep *ep, const struct fi_msg_rma *msg, 
 		return -FI_EINVAL;
 	if ((flags & FI_INJECT) && *total > ep->inject_size)
 		return -FI_EMSGSIZE;
-	return ep->enabled & OFI_RDM_TX ? 0 : ofi_rdm_not_enabled(ep);
+	if (!(ep->enabled & OFI_RDM_TX))
+		return ofi_rdm_not_enabled(ep);
+	return has_own(msg, flags) ? 0 : ofi_rdm_check_copy(ep, "RMA", msg->desc, msg->iov_count);
 }
 
 /* Operations before this one may still change the data that it writes. */
@@ -111,11 +120,9 @@ static int use_memory(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, bool 
 static int set_local(struct ofi_rdm_op *op, const struct fi_msg_rma *msg, uint64_t flags, bool read,
 		     size_t total)
 {
-	bool own = msg->desc && msg->desc[0] && !(flags & FI_INJECT);
-
 	if (!total)
 		return 0;
-	if (!own && total <= op->peer->ep->proto.xport.props.max_packet)
+	if (!has_own(msg, flags) && total <= op->peer->ep->proto.xport.props.max_packet)
 		return use_bounce(op, msg, flags, read, total) ? 0 : -FI_EAGAIN;
 	return use_memory(op, msg, read);
 }

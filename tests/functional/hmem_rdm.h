@@ -22,12 +22,11 @@ static inline void hmem_hints(struct fi_info *hints)
 		FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_MULTI_RECV | FI_HMEM;
 }
 
-static inline void hmem_open(struct hmem_pair *hmem)
+static inline void hmem_open_with(struct hmem_pair *hmem, const struct rdm_change *change)
 {
-	const struct rdm_change change = { .hints = hmem_hints };
 	int i;
 
-	rdm_open_with(&hmem->pair, RDM_PROV_KEYS | FI_MR_HMEM, &change);
+	rdm_open_with(&hmem->pair, RDM_PROV_KEYS | FI_MR_HMEM, change);
 	CHECK(hmem->pair.info->caps & FI_HMEM);
 	CHECK(hmem->pair.info->domain_attr->mr_mode & FI_MR_HMEM);
 	for (i = 0; i < 2; i++) {
@@ -37,6 +36,13 @@ static inline void hmem_open(struct hmem_pair *hmem)
 			&hmem->mr[i]);
 		hmem->desc[i] = fi_mr_desc(hmem->mr[i]);
 	}
+}
+
+static inline void hmem_open(struct hmem_pair *hmem)
+{
+	const struct rdm_change change = { .hints = hmem_hints };
+
+	hmem_open_with(hmem, &change);
 }
 
 static inline void hmem_close(struct hmem_pair *hmem)

@@ -51,7 +51,9 @@ void rdm_open_with(struct rdm_pair *pair, int mr_mode, const struct rdm_change *
 	hints->fabric_attr->prov_name = strdup("verbs");
 	if (change->hints)
 		change->hints(hints);
-	OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &pair->info));
+	/* FI_MR_DMABUF came with API 1.20. */
+	OK(fi_getinfo(FI_VERSION(1, mr_mode & FI_MR_HMEM ? 20 : 17), NULL, NULL, 0, hints,
+		      &pair->info));
 	fi_freeinfo(hints);
 	OK(fi_fabric(pair->info->fabric_attr, &pair->fabric, NULL));
 	OK(fi_domain(pair->fabric, pair->info, &pair->domain, NULL));

@@ -110,7 +110,8 @@ static void test_permitted(void **state)
 	assert_false(permitted);
 	assert_int_equal(set(&options, FI_EP_MSG, FI_OPT_CUDA_API_PERMITTED, true), 0);
 	assert_false(options.no_calls);
-	assert_int_equal(set(&options, FI_EP_RDM, FI_OPT_CUDA_API_PERMITTED, true), 0);
+	assert_int_equal(set(&options, FI_EP_RDM, FI_OPT_CUDA_API_PERMITTED, false), 0);
+	assert_true(options.no_calls);
 }
 
 int main(void)
