@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_atomic.h>
+#include "gpu.h"
 #include "steps.h"
 
 #define ROUNDS 50
@@ -20,6 +21,7 @@ static void step_recvs(struct end *end, void *arg)
 static void step_check(struct end *end, void *arg)
 {
 	struct fi_cq_tagged_entry entry;
+	uint64_t sum;
 	int i;
 
 	(void)arg;
@@ -28,12 +30,14 @@ static void step_check(struct end *end, void *arg)
 		EQUAL(entry.data, entry.flags & FI_REMOTE_CQ_DATA ? 77 : 0);
 		CHECK_FILLED(end->buf + 8192 + i * 16, 16, (unsigned int)i);
 	}
-	EQUAL(*(uint64_t *)end->buf, ROUNDS);
+	mem_get(&sum, end->buf, sizeof(sum));
+	EQUAL(sum, ROUNDS);
 }
 
 /* All kinds of operations, by one thread at a time. */
 static void *use(void *arg)
 {
+	const uint64_t one = 1;
 	struct end *end = arg;
 	unsigned int i;
 	uint8_t data[16];
@@ -46,7 +50,7 @@ static void *use(void *arg)
 		OK(fi_injectdata(end->ep, data, 16, 77, 0));
 		fill(data, 16, i + 2);
 		OK(fi_inject(end->ep, data, 16, 0));
-		*(uint64_t *)(end->buf + 64) = 1;
+		mem_put(end->buf + 64, &one, sizeof(one));
 		OK(fi_atomic(end->ep, end->buf + 64, 1, end->desc, 0, end->peer.addr, end->peer.key,
 			     FI_UINT64, FI_SUM, end));
 		wait_context(end->cq, end);

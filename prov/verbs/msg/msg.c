@@ -399,6 +399,12 @@ const struct fi_ops_msg vrb_msg_multi_ops =
 const struct fi_ops_msg vrb_msg_multi_nolock_ops =
 	MESSAGES(vrb_multi_recv, vrb_multi_recvv, vrb_multi_recvmsg, _nolock);
 
+static ssize_t hmem_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src,
+			 void *context)
+{
+	return msg_recv_on(fid, buf, len, desc, src, context, vrb_ep(fid)->lock_posts);
+}
+
 #define HMEM_MESSAGES(recv_, recvv_, recvmsg_)                                                   \
 	{                                                                                        \
 		.size = sizeof(struct fi_ops_msg), OFI_MSG_DEFAULTS, .recv = (recv_),            \
@@ -407,7 +413,7 @@ const struct fi_ops_msg vrb_msg_multi_nolock_ops =
 		.senddata = vrb_hmem_senddata, .injectdata = vrb_hmem_injectdata,                \
 	}
 
-const struct fi_ops_msg vrb_msg_hmem_ops = HMEM_MESSAGES(msg_recv, msg_recvv, msg_recvmsg);
+const struct fi_ops_msg vrb_msg_hmem_ops = HMEM_MESSAGES(hmem_recv, msg_recvv, msg_recvmsg);
 const struct fi_ops_msg vrb_msg_hmem_srx_ops = HMEM_MESSAGES(NOT_HERE, NOT_HERE, NOT_HERE);
 const struct fi_ops_msg vrb_msg_hmem_multi_ops =
 	HMEM_MESSAGES(vrb_multi_recv, vrb_multi_recvv, vrb_multi_recvmsg);
