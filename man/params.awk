@@ -31,7 +31,7 @@ function unquote(t)
 
 function number(t)
 {
-	return t == "INT_MAX" ? "2147483647" : t
+	return t == "INT_MAX" ? "2147483647" : t == "LONG_MAX" ? "9223372036854775807" : t
 }
 
 # Strings with nothing between them, up to the end of the row.
@@ -72,6 +72,16 @@ function row(t, name, def, min, max, type, doc)
 		name = word()
 		def = word()
 		add(name, "boolean", text() " (default: " (def + 0 ? "yes" : "no") ")")
+	} else if (t == "UNUSED") {
+		name = word()
+		type = "FI_PARAM_" word()
+		def = word()
+		max = number(word())
+		doc = text()
+		if (type == "FI_PARAM_BOOL")
+			add(name, types[type], doc " (default: " (def + 0 ? "yes" : "no") ")")
+		else
+			add(name, types[type], doc " (0 to " max ", default: " def ")")
 	} else if (t == "NO_EFFECT") {
 		name = word()
 		type = word()

@@ -57,7 +57,7 @@ struct fi_info *hints_for(const struct setup *setup)
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->domain_attr->threading = setup->threading;
 	hints->domain_attr->name = device ? strdup(device) : NULL;
-	hints->fabric_attr->prov_name = strdup("verbs");
+	hints->fabric_attr->prov_name = strdup(setup->prov ? setup->prov : "verbs");
 	if (gpu && hints->ep_attr->type == FI_EP_MSG) {
 		hints->caps |= FI_HMEM;
 		hints->domain_attr->mr_mode |= FI_MR_HMEM;

@@ -22,6 +22,7 @@ struct end;
 /* Parameters of the ends. A field that is 0 stands for the default in its comment. */
 struct setup {
 	enum fi_ep_type type; /* FI_EP_MSG; the alternative is FI_EP_DGRAM */
+	const char *prov;     /* "verbs" */
 	uint64_t caps;	      /* FI_MSG | FI_RMA | FI_ATOMIC; for FI_EP_DGRAM FI_MSG | FI_SOURCE */
 	/* For FI_EP_DGRAM: */
 	enum fi_av_type av_type;

@@ -71,6 +71,58 @@ static void test_signals(void **state)
 	}
 }
 
+/* Slots that complete in any order are free once all before them are complete, and only then. */
+static void test_unordered(void **state)
+{
+	struct vrb_slot *slot[4];
+	struct vrb_wq *wq = open_wq(4);
+	uint32_t round, i;
+
+	(void)state;
+	vrb_wq_set_unordered(wq);
+	for (i = 0; i <= 4; i++)
+		assert_int_equal(wq->slots[i].signal, IBV_SEND_SIGNALED);
+	for (round = 0; round < 11; round++) {
+		for (i = 0; i < 4; i++)
+			slot[i] = take(wq);
+		assert_false(vrb_wq_refresh(wq));
+		assert_int_equal(vrb_wq_retire(wq, slot[2], FI_MSG), FI_MSG);
+		assert_int_equal(vrb_wq_retire(wq, slot[3], FI_SEND), FI_SEND);
+		assert_int_equal(vrb_wq_left(wq), 0);
+		vrb_wq_retire(wq, slot[0], 0);
+		assert_int_equal(vrb_wq_left(wq), 1);
+		slot[0] = take(wq);
+		vrb_wq_retire(wq, slot[1], 0);
+		assert_int_equal(vrb_wq_left(wq), 3);
+		vrb_wq_retire(wq, slot[0], 0);
+		assert_int_equal(vrb_wq_left(wq), 4);
+	}
+	vrb_wq_free(wq);
+}
+
+/* Credits of a pool go back with the slots. */
+static void test_unordered_pool(void **state)
+{
+	struct vrb_wq *wq = open_wq(2);
+	struct vrb_slot *first, *second;
+	int pool = 2;
+
+	(void)state;
+	vrb_wq_set_unordered(wq);
+	wq->pool = &pool;
+	vrb_wq_set(wq, VRB_WQ_SHARES);
+	assert_true(vrb_wq_take_pool(wq));
+	first = take(wq);
+	assert_true(vrb_wq_take_pool(wq));
+	second = take(wq);
+	assert_false(vrb_wq_take_pool(wq));
+	vrb_wq_retire(wq, second, 0);
+	assert_int_equal(pool, 0);
+	vrb_wq_retire(wq, first, 0);
+	assert_int_equal(pool, 2);
+	vrb_wq_free(wq);
+}
+
 /* Fills and empties the ring from every start. */
 static void test_round(void **state)
 {
@@ -211,10 +263,16 @@ static void test_pool(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_new),    cmocka_unit_test(test_signals),
-		cmocka_unit_test(test_round),  cmocka_unit_test(test_stop),
-		cmocka_unit_test(test_retire), cmocka_unit_test(test_untake),
-		cmocka_unit_test(test_shut),   cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_new),
+		cmocka_unit_test(test_unordered),
+		cmocka_unit_test(test_unordered_pool),
+		cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_round),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_retire),
+		cmocka_unit_test(test_untake),
+		cmocka_unit_test(test_shut),
+		cmocka_unit_test(test_pool),
 	};
 
 	return cmocka_run_group_tests_name("verbs_wq", tests, NULL, NULL);

@@ -534,12 +534,12 @@ static int try_all(struct search *search, bool fresh)
 	return ret;
 }
 
-static int attr_only(struct fi_info **info)
+static int attr_only(const struct vrb_kind *kind, struct fi_info **info)
 {
 	*info = fi_allocinfo();
 	if (!*info)
 		return -FI_ENOMEM;
-	(*info)->fabric_attr->prov_version = vrb_prov.version;
+	(*info)->fabric_attr->prov_version = kind->prov->version;
 	return 0;
 }
 
@@ -553,7 +553,7 @@ int vrb_kind_getinfo(const struct vrb_kind *kind, uint32_t version, const char *
 
 	*info = NULL;
 	if (flags & FI_PROV_ATTR_ONLY)
-		return attr_only(info);
+		return attr_only(kind, info);
 	STAILQ_INIT(&search.offers);
 	search.layered = hints && hints->fabric_attr && hints->fabric_attr->prov_name &&
 			 strchr(hints->fabric_attr->prov_name, ';');

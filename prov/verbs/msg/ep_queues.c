@@ -40,7 +40,13 @@ int vrb_ep_new_queues(struct vrb_ep *ep)
 {
 	ep->sq = vrb_wq_new(ep, ep->info->tx_attr->size);
 	ep->rq = vrb_wq_new(ep, vrb_ep_shares_rx(ep) ? 1 : ep->info->rx_attr->size);
-	return ep->sq && ep->rq ? 0 : -FI_ENOMEM;
+	if (!ep->sq || !ep->rq)
+		return -FI_ENOMEM;
+	if (ep->domain->unordered) {
+		vrb_wq_set_unordered(ep->sq);
+		vrb_wq_set_unordered(ep->rq);
+	}
+	return 0;
 }
 
 void vrb_ep_set_templates(struct vrb_ep *ep)

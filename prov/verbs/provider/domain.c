@@ -14,6 +14,7 @@
 #include "prov/verbs/queue/cntr.h"
 #include "prov/verbs/queue/cq.h"
 #include "prov/verbs/discovery/device.h"
+#include "prov/verbs/discovery/kind.h"
 #include "domain.h"
 #include "prov/verbs/msg/ep.h"
 #include "err.h"
@@ -133,6 +134,16 @@ static const struct fi_ops_domain dgram_domain_ops = {
 	.poll_open = ofi_poll_open,
 };
 
+/* Counters need to know that what was posted earlier is complete. */
+static const struct fi_ops_domain unordered_domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	OFI_DOMAIN_DEFAULTS,
+	.av_open = vrb_av_open,
+	.cq_open = vrb_cq_open,
+	.endpoint = vrb_ep_open,
+	.poll_open = ofi_poll_open,
+};
+
 bool vrb_is_domain(const struct fid_domain *fid)
 {
 	const struct vrb_domain_rdm *rdm = vrb_domain_rdm();
@@ -195,6 +206,7 @@ static int open_device(struct vrb_domain *domain)
 		errno = err;
 		return domain_failed("ibv_query_device", domain);
 	}
+	domain->unordered = domain->attr.vendor_id == VRB_VENDOR_AMAZON;
 	set_odp(domain);
 	domain->pd = ibv_alloc_pd(domain->ctx);
 	if (!domain->pd)
@@ -221,6 +233,8 @@ static const struct fi_ops_domain *ops_of(const struct vrb_domain *domain)
 {
 	if (domain->rdm)
 		return vrb_domain_rdm()->ops;
+	if (domain->unordered)
+		return &unordered_domain_ops;
 	return is_of_type(domain->base.info, FI_EP_DGRAM) ? &dgram_domain_ops : &domain_ops;
 }
 

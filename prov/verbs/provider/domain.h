@@ -35,6 +35,7 @@ struct vrb_domain {
 	bool lock_polls;
 	void *mrs;		 /* tsearch(3) tree by key, for RDM domains; guarded by lock */
 	bool rdm;		 /* opened for reliable datagrams */
+	bool unordered;		 /* queue pairs complete their work requests in any order */
 	bool dead;		 /* the device is gone; atomic */
 	struct ofi_source async; /* the device's asynchronous events */
 	struct ofi_lock lock;	 /* guards the lists */

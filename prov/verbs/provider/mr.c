@@ -180,7 +180,8 @@ static void mr_count(struct vrb_domain *domain, int counter, uint64_t n)
 
 /*
  * Remote write includes atomics if the device has them, and requires local write. An iWARP read
- * arrives as a write. Memory that the device cannot page on demand is pinned.
+ * arrives as a write. Memory that the device cannot page on demand is pinned. An Elastic Fabric
+ * Adapter, whose domains are unordered, refuses remote access, which datagrams do not need.
  */
 static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 {
@@ -188,6 +189,8 @@ static int ibv_access(const struct vrb_domain *domain, uint64_t access)
 
 	if (access & (FI_RECV | FI_READ | FI_REMOTE_WRITE))
 		flags |= IBV_ACCESS_LOCAL_WRITE;
+	if (domain->unordered)
+		return flags;
 	if ((access & FI_READ) && domain->ctx->device->transport_type == IBV_TRANSPORT_IWARP)
 		flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (access & FI_REMOTE_READ)

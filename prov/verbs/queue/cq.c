@@ -22,7 +22,7 @@ static void cq_join(struct vrb_cq *cq, struct vrb_wq *wq)
 	wq->cq = cq;
 	wq->stats.cq = cq->stats->id;
 	LIST_INSERT_HEAD(&cq->wqs, wq, siblings);
-	if (wq->multi || vrb_wq_special(wq) & VRB_WQ_TRACED)
+	if (wq->multi || wq->unordered || vrb_wq_special(wq) & VRB_WQ_TRACED)
 		vrb_cq_set_special(cq, VRB_CQ_TRACED, true);
 	if (wq->dgram)
 		vrb_cq_set_special(cq, VRB_CQ_DGRAM, true);

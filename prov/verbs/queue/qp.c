@@ -91,6 +91,12 @@ static int first_steps(struct vrb_ep *ep)
 	return vrb_ep_is_dgram(ep) ? vrb_qp_start_ud(vrb_dgram_of(ep), "fi_enable:") : to_init(ep);
 }
 
+/* Returns true if a receive has a segment of the library for the GRH. */
+static bool has_spill(struct vrb_ep *ep)
+{
+	return vrb_ep_is_dgram(ep) && !vrb_dgram_of(ep)->prefix;
+}
+
 int vrb_qp_create(struct vrb_ep *ep)
 {
 	const struct fi_info *info = ep->info;
@@ -113,7 +119,7 @@ int vrb_qp_create(struct vrb_ep *ep)
 		attr.srq = ep->srx->srq->ibv;
 	} else {
 		attr.cap.max_recv_wr = info->rx_attr->size;
-		attr.cap.max_recv_sge = info->rx_attr->iov_limit + vrb_ep_is_dgram(ep);
+		attr.cap.max_recv_sge = info->rx_attr->iov_limit + has_spill(ep);
 	}
 	ep->qp = ibv_create_qp(ep->domain->pd, &attr);
 	if (!ep->qp)

@@ -71,6 +71,12 @@ void vrb_wq_signal_all(struct vrb_wq *wq)
 		wq->slots[i].signal = IBV_SEND_SIGNALED;
 }
 
+void vrb_wq_set_unordered(struct vrb_wq *wq)
+{
+	vrb_wq_signal_all(wq);
+	wq->unordered = true;
+}
+
 void vrb_wq_set_cntrs(struct vrb_wq *wq, struct ofi_cntr *const *cntrs)
 {
 	vrb_wq_signal_all(wq);
@@ -153,9 +159,28 @@ void vrb_wq_untake(struct vrb_wq *wq, uint32_t n)
 	vrb_wq_give_pool(wq, n);
 }
 
+/* Moves the tail over the slots that are retired, which are free from then on. */
+static void retire_alone(struct vrb_wq *wq, struct vrb_slot *slot)
+{
+	const struct vrb_slot *head = __atomic_load_n(&wq->head, __ATOMIC_ACQUIRE);
+	struct vrb_slot *tail = wq->tail;
+	uint32_t n;
+
+	slot->flags |= VRB_RETIRED;
+	for (n = 0; tail != head && tail->flags & VRB_RETIRED; n++)
+		tail = tail->next;
+	__atomic_store_n(&wq->tail, tail, __ATOMIC_RELEASE);
+	vrb_wq_give_pool(wq, n);
+}
+
 uint64_t vrb_wq_retire(struct vrb_wq *wq, struct vrb_slot *slot, uint64_t flags)
 {
 	uint32_t n;
+
+	if (wq->unordered) {
+		retire_alone(wq, slot);
+		return flags;
+	}
 
 	if (vrb_wq_special(wq) & VRB_WQ_SHARED) {
 		vrb_srq_retire(wq, slot);

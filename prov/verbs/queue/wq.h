@@ -9,7 +9,9 @@
  * needs the slow path (the queue is shut, work requests are held back, and so on), stop is set to
  * head: a single comparison recognizes the fast path.
  *
- * The queue of a shared receive context is different, see srq.h: its slots retire in any order.
+ * The queue of a shared receive context is different, see srq.h: its slots retire in any order. The
+ * queue pairs of an Elastic Fabric Adapter complete each work request, in any order: such a queue
+ * is `unordered`, and its tail stops at the first slot that is not VRB_RETIRED.
  */
 #ifndef VRB_WQ_H
 #define VRB_WQ_H
@@ -33,6 +35,8 @@
 #define VRB_UNCOUNTED (1ULL << 62)
 /* In vrb_slot.flags until it is counted: deferred work, whose completion counter is in len. */
 #define VRB_WORK (1ULL << 61)
+/* In vrb_slot.flags, in unordered queues: complete, but behind a slot that is not. */
+#define VRB_RETIRED (1ULL << 59)
 /* Flags that the application does not see. */
 #define VRB_SLOT_OWN (VRB_SILENT | VRB_UNCOUNTED | VRB_WORK)
 
@@ -86,6 +90,7 @@ struct vrb_wq {
 	struct vrb_slot *marked; /* position at which stats.mark was set */
 	uint32_t size;		 /* capacity in work requests */
 	bool multi;		 /* accepts FI_MULTI_RECV buffers; constant */
+	bool unordered;		 /* slots retire one by one, in any order; constant */
 	int *pool;		 /* credits of a CQ that could not grow for this queue; atomic */
 	struct vrb_ep *ep;	 /* NULL in a shared queue, like cq */
 	struct vrb_cq *cq;
@@ -113,6 +118,8 @@ void vrb_wq_free(struct vrb_wq *wq);
  * The device completes nothing more for the queue: its CQ reports what is outstanding as flushed.
  */
 void vrb_wq_lose(struct vrb_wq *wq);
+/* Makes a new queue unordered: each work request has a completion, and nothing is counted. */
+void vrb_wq_set_unordered(struct vrb_wq *wq);
 /* Requests a completion for each work request. The caller holds the lock if posting uses locks. */
 void vrb_wq_signal_all(struct vrb_wq *wq);
 /*
@@ -205,8 +212,8 @@ static inline void vrb_wq_retire_fast(struct vrb_wq *wq, const struct vrb_slot *
 }
 
 /*
- * Retires all slots up to this one; in a shared queue only this one. Returns the flags of its
- * completion, with VRB_SILENT if it is not reported.
+ * Retires all slots up to this one; in a shared or unordered queue only this one. Returns the flags
+ * of its completion, with VRB_SILENT if it is not reported.
  */
 uint64_t vrb_wq_retire(struct vrb_wq *wq, struct vrb_slot *slot, uint64_t flags);
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Elastic Fabric Adapters: recognizing them, and their attributes, which are kept by device. */
+#include "device.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/discovery/kind.h"
+
+struct known {
+	SLIST_ENTRY(known) next;
+	char name[IBV_SYSFS_NAME_MAX];
+	__be64 guid; /* another device may get the name */
+	struct efadv_device_attr attr;
+};
+
+static SLIST_HEAD(, known) devices = SLIST_HEAD_INITIALIZER(devices);
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The caller holds the lock. */
+static const struct known *device_find(const struct vrb_device *dev)
+{
+	const struct known *known;
+
+	SLIST_FOREACH (known, &devices, next)
+		if (known->guid == dev->guid && !strcmp(known->name, dev->name))
+			return known;
+	return NULL;
+}
+
+/* Without memory the device is asked again next time. */
+static void device_keep(const struct vrb_device *dev, const struct efadv_device_attr *attr)
+{
+	struct known *known = calloc(1, sizeof(*known));
+
+	if (!known)
+		return;
+	snprintf(known->name, sizeof(known->name), "%s", dev->name);
+	known->guid = dev->guid;
+	known->attr = *attr;
+	SLIST_INSERT_HEAD(&devices, known, next);
+}
+
+static int device_ask(const struct vrb_device *dev, struct efadv_device_attr *attr,
+		      const char **call)
+{
+	struct ibv_context *ctx;
+	int err;
+
+	*call = "ibv_open_device";
+	ctx = vrb_device_open(dev->name, &err);
+	if (!ctx)
+		return -err;
+	*call = "efadv_query_device";
+	memset(attr, 0, sizeof(*attr));
+	err = efadv_query_device(ctx, attr, sizeof(*attr));
+	ibv_close_device(ctx);
+	return err;
+}
+
+int efa_device_query(const struct vrb_device *dev, struct efadv_device_attr *attr,
+		     const char **call)
+{
+	const struct known *known;
+	int err = 0;
+
+	pthread_mutex_lock(&devices_lock);
+	known = device_find(dev);
+	if (known)
+		*attr = known->attr;
+	else
+		err = device_ask(dev, attr, call);
+	if (!known && !err)
+		device_keep(dev, attr);
+	pthread_mutex_unlock(&devices_lock);
+	return err;
+}
+
+bool efa_device_takes(const struct vrb_device *dev, struct ofi_miss *why)
+{
+	struct efadv_device_attr attr;
+	const char *call;
+	int err;
+
+	why->attr = "device";
+	snprintf(why->asked, sizeof(why->asked), "an Elastic Fabric Adapter");
+	if (dev->attr.vendor_id != VRB_VENDOR_AMAZON) {
+		snprintf(why->has, sizeof(why->has), "a device of vendor 0x%x",
+			 dev->attr.vendor_id);
+		return false;
+	}
+	err = efa_device_query(dev, &attr, &call);
+	if (err)
+		snprintf(why->has, sizeof(why->has), "%s: %s", call, strerror(err));
+	return !err;
+}
+
+void efa_device_forget(void)
+{
+	struct known *known;
+
+	pthread_mutex_lock(&devices_lock);
+	while ((known = SLIST_FIRST(&devices))) {
+		SLIST_REMOVE_HEAD(&devices, next);
+		free(known);
+	}
+	pthread_mutex_unlock(&devices_lock);
+}

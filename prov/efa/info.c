@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Creates the fi_info of an Elastic Fabric Adapter. */
+#include "efa.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include "device.h"
+#include "prov/verbs/dgram/dgram.h"
+#include "prov/verbs/discovery/info.h"
+
+#define FABRIC_NAME "efa"
+#define LINK_NAME   "EFA"
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Work requests complete in any order, and there is neither a fence nor multicast. */
+static void efa_set_tx(struct fi_tx_attr *tx, const struct efadv_device_attr *attr)
+{
+	tx->caps = FI_MSG | FI_SEND;
+	tx->mode = FI_MSG_PREFIX;
+	tx->op_flags &= ~(FI_FENCE | FI_MULTICAST);
+	tx->comp_order = FI_ORDER_NONE;
+	tx->inject_size = smaller(tx->inject_size, attr->inline_buf_size);
+	tx->size = smaller(tx->size, attr->max_sq_wr);
+	tx->iov_limit = smaller(attr->max_sq_sge, VRB_IOV_MAX - 1);
+}
+
+/* No segment is needed for the header, which goes to the prefix. */
+static void efa_set_rx(struct fi_rx_attr *rx, const struct efadv_device_attr *attr)
+{
+	rx->caps = FI_MSG | FI_RECV;
+	rx->mode = FI_MSG_PREFIX;
+	rx->comp_order = FI_ORDER_NONE;
+	rx->size = smaller(rx->size, attr->max_rq_wr);
+	rx->iov_limit = smaller(attr->max_rq_sge, VRB_IOV_MAX - 1);
+}
+
+static bool efa_set_text(char **text, const char *value)
+{
+	free(*text);
+	*text = strdup(value);
+	return *text;
+}
+
+/* Changes what an info of datagrams says of other devices. Returns false when out of memory. */
+static bool efa_set_info(struct fi_info *info, const struct efadv_device_attr *attr)
+{
+	info->caps = FI_MSG | FI_SEND | FI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM;
+	info->mode = FI_MSG_PREFIX;
+	efa_set_tx(info->tx_attr, attr);
+	efa_set_rx(info->rx_attr, attr);
+	info->fabric_attr->prov_version = efa_prov.version;
+	info->ep_attr->protocol = FI_PROTO_EFA;
+	info->ep_attr->msg_prefix_size = VRB_GRH_SIZE;
+	info->domain_attr->caps = FI_LOCAL_COMM | FI_REMOTE_COMM;
+	info->domain_attr->cntr_cnt = 0;
+	info->domain_attr->max_cntr_value = 0;
+	info->domain_attr->max_err_cntr_value = 0;
+	return efa_set_text(&info->fabric_attr->name, FABRIC_NAME) &&
+	       efa_set_text(&info->nic->link_attr->network_type, LINK_NAME);
+}
+
+static struct fi_info *efa_info_dgram(const struct vrb_device *dev, const struct vrb_port *port)
+{
+	struct efadv_device_attr attr;
+	struct fi_info *info;
+	const char *call;
+
+	if (efa_device_query(dev, &attr, &call))
+		return NULL;
+	info = vrb_info_dgram(dev, port);
+	if (!info || efa_set_info(info, &attr))
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+const struct vrb_kind efa_kind = {
+	.prov = &efa_prov,
+	.sizes = &efa_params,
+	.takes = efa_device_takes,
+	.dgram = efa_info_dgram,
+	.names = FI_ADDR_EFA,
+	.dgram_only = true,
+};
+
+int efa_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info)
+{
+	return vrb_kind_getinfo(&efa_kind, version, node, service, flags, hints, info);
+}

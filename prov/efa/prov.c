@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The provider's start and end. */
+#include "efa.h"
+
+#include <rdma/fi_errno.h>
+#include "device.h"
+#include "prov/verbs/provider/fabric.h"
+
+static int efa_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	return vrb_fabric_open_by(efa_getinfo, attr, fabric, context);
+}
+
+static void efa_prov_cleanup(void)
+{
+	efa_device_forget();
+	vrb_prov_cleanup();
+}
+
+struct fi_provider efa_prov = {
+	/* Lower than that of another efa, which has reliable datagrams and replaces this one. */
+	.version = FI_VERSION(0, 1),
+	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
+	.name = "efa",
+	.getinfo = efa_getinfo,
+	.fabric = efa_fabric_open,
+	.cleanup = efa_prov_cleanup,
+};
+
+struct fi_provider *fi_efa_ini(void);
+
+struct fi_provider *fi_efa_ini(void)
+{
+	return vrb_prov_start() || efa_params_init() ? NULL : &efa_prov;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which devices the provider efa takes, and what it asks them; each call that can fail does. */
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+#include "efa_rig.h"
+#include "mock_device.h"
+#include "prov/efa/device.h"
+#include "prov/verbs/discovery/kind.h"
+
+static struct vrb_device *dev;
+static struct ofi_miss why;
+
+static int setup(void **state)
+{
+	(void)state;
+	efa_rig_reset();
+	dev = efa_rig_snapshot();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	efa_rig_close();
+	return 0;
+}
+
+static void test_takes(void **state)
+{
+	(void)state;
+	assert_true(efa_device_takes(dev, &why));
+	assert_int_equal(efa_rig_queries, 1);
+}
+
+static void test_other_vendor(void **state)
+{
+	(void)state;
+	dev->attr.vendor_id = 0x15b3;
+	assert_false(efa_device_takes(dev, &why));
+	assert_string_equal(why.attr, "device");
+	assert_string_equal(why.asked, "an Elastic Fabric Adapter");
+	assert_string_equal(why.has, "a device of vendor 0x15b3");
+	assert_int_equal(efa_rig_queries, 0);
+}
+
+/* A device is asked once, until another one has its name. */
+static void test_kept(void **state)
+{
+	struct efadv_device_attr attr;
+	const char *call;
+
+	(void)state;
+	assert_int_equal(efa_device_query(dev, &attr, &call), 0);
+	assert_int_equal(attr.max_rq_wr, EFA_RIG_RQ_WR);
+	memset(&attr, 0, sizeof(attr));
+	assert_int_equal(efa_device_query(dev, &attr, &call), 0);
+	assert_int_equal(attr.max_rq_wr, EFA_RIG_RQ_WR);
+	assert_int_equal(efa_rig_queries, 1);
+	dev->guid++;
+	assert_int_equal(efa_device_query(dev, &attr, &call), 0);
+	assert_int_equal(efa_rig_queries, 2);
+	efa_device_forget();
+	assert_int_equal(efa_device_query(dev, &attr, &call), 0);
+	assert_int_equal(efa_rig_queries, 3);
+	assert_int_equal(efa_rig_device->alive, 0);
+}
+
+/* A failure is not kept, and leaves nothing open. */
+static void test_query_fails(void **state)
+{
+	(void)state;
+	efa_rig_err = EOPNOTSUPP;
+	assert_false(efa_device_takes(dev, &why));
+	assert_non_null(strstr(why.has, "efadv_query_device: Operation not supported"));
+	assert_int_equal(efa_rig_device->alive, 0);
+	efa_rig_err = 0;
+	assert_true(efa_device_takes(dev, &why));
+}
+
+static void test_open_fails(void **state)
+{
+	(void)state;
+	efa_rig_device->open_errno = EACCES;
+	assert_false(efa_device_takes(dev, &why));
+	assert_non_null(strstr(why.has, "ibv_open_device: Permission denied"));
+	assert_int_equal(efa_rig_queries, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_takes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_vendor, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_query_fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_open_fails, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What fi_getinfo of the provider efa offers, what it refuses and why, and which calls may fail. */
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "efa_rig.h"
+#include "capture.h"
+#include "prov/efa/device.h"
+#include "prov/efa/efa.h"
+#include "prov/verbs/discovery/info.h"
+#include "prov/verbs/dgram/ud_name.h"
+
+static struct fi_info *info, *hints;
+static int fail_strdup; /* the call that fails, from 1 */
+
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+
+char *__wrap_strdup(const char *text)
+{
+	if (fail_strdup && !--fail_strdup)
+		return NULL;
+	return __real_strdup(text);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	efa_rig_reset();
+	hints = fi_allocinfo();
+	hints->mode = FI_MSG_PREFIX;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+	info = NULL;
+	fail_strdup = 0;
+	efa_rig_close();
+	return 0;
+}
+
+static int get(void)
+{
+	fi_freeinfo(info);
+	info = NULL;
+	return efa_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, hints, &info);
+}
+
+static void test_offer(void **state)
+{
+	struct vrb_ud_name name;
+
+	(void)state;
+	assert_int_equal(get(), 0);
+	assert_null(info->next);
+	assert_int_equal(info->caps, FI_MSG | FI_SEND | FI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM);
+	assert_int_equal(info->mode, FI_MSG_PREFIX);
+	assert_int_equal(info->addr_format, FI_ADDR_EFA);
+	assert_int_equal(info->src_addrlen, sizeof(name));
+	memcpy(&name, info->src_addr, sizeof(name));
+	assert_int_equal(name.gid[0], 0xfe);
+	assert_int_equal(info->fabric_attr->prov_version, FI_VERSION(0, 1));
+	assert_int_equal(info->ep_attr->type, FI_EP_DGRAM);
+	assert_int_equal(info->ep_attr->protocol, FI_PROTO_EFA);
+	assert_int_equal(info->ep_attr->max_msg_size, EFA_RIG_MTU);
+	assert_int_equal(info->ep_attr->msg_prefix_size, 40);
+	assert_string_equal(info->fabric_attr->name, "efa");
+	assert_string_equal(info->domain_attr->name, "efa0-dgram");
+	assert_string_equal(info->nic->link_attr->network_type, "EFA");
+	assert_int_equal(info->domain_attr->mr_mode, FI_MR_LOCAL);
+	assert_int_equal(info->domain_attr->cntr_cnt, 0);
+}
+
+static void test_attr_only(void **state)
+{
+	(void)state;
+	assert_int_equal(efa_getinfo(FI_VERSION(2, 6), NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &info),
+			 0);
+	assert_int_equal(info->fabric_attr->prov_version, efa_prov.version);
+}
+
+static void test_queues(void **state)
+{
+	(void)state;
+	assert_int_equal(get(), 0);
+	assert_int_equal(info->tx_attr->size, EFA_RIG_SQ_WR);
+	assert_int_equal(info->rx_attr->size, 384);
+	assert_int_equal(info->tx_attr->iov_limit, 2);
+	assert_int_equal(info->rx_attr->iov_limit, 3);
+	assert_int_equal(info->tx_attr->inject_size, 32);
+	assert_int_equal(info->tx_attr->comp_order, FI_ORDER_NONE);
+	assert_int_equal(info->rx_attr->comp_order, FI_ORDER_NONE);
+	assert_int_equal(info->tx_attr->mode & info->rx_attr->mode, FI_MSG_PREFIX);
+	assert_int_equal(info->tx_attr->op_flags & (FI_FENCE | FI_MULTICAST), 0);
+	hints->rx_attr->size = EFA_RIG_RQ_WR;
+	assert_int_equal(get(), 0);
+	assert_int_equal(info->rx_attr->size, EFA_RIG_RQ_WR);
+	hints->rx_attr->size = EFA_RIG_RQ_WR + 1;
+	assert_int_equal(get(), -FI_ENODATA);
+}
+
+static void test_refused(void **state)
+{
+	static const uint64_t caps[] = { FI_TAGGED, FI_RMA,	  FI_ATOMIC, FI_SOURCE,
+					 FI_FENCE,  FI_MULTICAST, FI_HMEM,   FI_TRIGGER };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
+		hints->caps = FI_MSG | caps[i];
+		assert_int_equal(get(), -FI_ENODATA);
+	}
+	hints->caps = 0;
+	hints->ep_attr->type = FI_EP_RDM;
+	assert_int_equal(get(), -FI_ENODATA);
+	hints->ep_attr->type = FI_EP_UNSPEC;
+	hints->mode = 0;
+	assert_int_equal(get(), -FI_ENODATA);
+	hints->mode = FI_MSG_PREFIX;
+	hints->domain_attr->mr_mode = 0;
+	assert_int_equal(get(), -FI_ENODATA);
+	hints->domain_attr->mr_mode = FI_MR_LOCAL;
+	hints->domain_attr->cntr_cnt = 1;
+	assert_int_equal(get(), -FI_ENODATA);
+	hints->domain_attr->cntr_cnt = 0;
+	hints->addr_format = FI_SOCKADDR_IN;
+	assert_int_equal(get(), -FI_ENODATA);
+	hints->addr_format = FI_ADDR_EFA;
+	assert_int_equal(get(), 0);
+}
+
+/* verbs does not have the device, efa has no other. */
+static void test_one_provider(void **state)
+{
+	(void)state;
+	assert_int_equal(vrb_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, NULL, &info), -FI_ENODATA);
+	efa_rig_device->attr.vendor_id = 0x15b3;
+	assert_int_equal(get(), -FI_ENODATA);
+}
+
+static void test_query_fails(void **state)
+{
+	(void)state;
+	efa_rig_err = EIO;
+	assert_int_equal(get(), -FI_ENODATA);
+	efa_rig_err = 0;
+	assert_int_equal(get(), 0);
+}
+
+/* The kind's own function, whose device may have gone meanwhile. */
+static void test_info_fails(void **state)
+{
+	struct vrb_device *dev = efa_rig_snapshot();
+
+	(void)state;
+	efa_rig_err = EIO;
+	assert_null(efa_kind.dgram(dev, &dev->ports[0]));
+	efa_rig_err = 0;
+	info = efa_kind.dgram(dev, &dev->ports[0]);
+	assert_non_null(info);
+}
+
+/* Each copy of a text fails in turn. */
+static void test_no_memory(void **state)
+{
+	struct vrb_device *dev = efa_rig_snapshot();
+	int i, failed = 0;
+
+	(void)state;
+	for (i = 1; !info; i++) {
+		fail_strdup = i;
+		info = efa_kind.dgram(dev, &dev->ports[0]);
+		failed += !info;
+	}
+	assert_true(failed >= 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_offer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_attr_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_queues, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_one_provider, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_query_fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_info_fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
