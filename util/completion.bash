@@ -53,6 +53,7 @@ _weft_values()
 	fi_info:-d | fi_info:--domain | fi_pingpong:-d | fi_pingpong:--domain) _weft_devices ;;
 	fi_pingpong:-e) echo msg rdm dgram ;;
 	fi_pingpong:-m) echo msg tagged ;;
+	fi_pingpong:-D) echo cuda ;;
 	fi_pingpong:-S) echo all ;;
 	fi_stat:-p | fi_stat:--pid | fi_stat:-P | fi_stat:--peers) _weft_processes ;;
 	fi_doctor:-r | fi_doctor:--root) echo - ;;

@@ -42,9 +42,9 @@ static double pp_usec(void)
 
 static int pp_send_step(struct pp_ep *ep, size_t size, unsigned int iteration)
 {
-	if (ep->opts->check)
-		pp_fill(ep, size, iteration);
-	return pp_tx(ep, size);
+	int ret = ep->opts->check ? pp_fill(ep, size, iteration) : 0;
+
+	return ret ? ret : pp_tx(ep, size);
 }
 
 static int pp_recv_step(struct pp_ep *ep, size_t size, unsigned int iteration)

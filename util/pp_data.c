@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
+#include "pp_gpu.h"
 #include "pp_log.h"
 
 #define PP_TAG	     1234
@@ -212,13 +213,48 @@ static ssize_t pp_send_fin(struct pp_ep *ep, size_t len)
 	return fi_sendmsg(ep->ep, &msg, flags);
 }
 
+/* Returns where the processor writes the message that pp_written() then passes on. */
+static char *pp_to_write(const struct pp_ep *ep)
+{
+	return ep->stage ? ep->stage : ep->tx_buf + ep->prefix;
+}
+
+static int pp_written(const struct pp_ep *ep, size_t len)
+{
+	return ep->stage ? pp_gpu_put(ep->tx_buf + ep->prefix, ep->stage, len) : 0;
+}
+
+/* Returns the bytes of the message that has arrived, or NULL if they cannot be copied. */
+static const char *pp_to_read(const struct pp_ep *ep, size_t len)
+{
+	if (!ep->stage)
+		return ep->rx_buf + ep->prefix;
+	return pp_gpu_get(ep->stage, ep->rx_buf + ep->prefix, len) ? NULL : ep->stage;
+}
+
+/* Other tools write it over the prefix of a datagram, which is not sent. */
+static int pp_check_fin(const struct pp_ep *ep)
+{
+	const char *data = pp_to_read(ep, sizeof(pp_fin));
+
+	if (!data)
+		return -FI_EIO;
+	if (ep->prefix || !memcmp(data, pp_fin, sizeof(pp_fin)))
+		return 0;
+	pp_error("unexpected closing message from the peer");
+	return -FI_EOTHER;
+}
+
 int pp_finish(struct pp_ep *ep)
 {
 	struct fi_cq_msg_entry entry;
 	struct pp_wait wait = { 0 };
 	ssize_t ret;
 
-	memcpy(ep->tx_buf + ep->prefix, pp_fin, sizeof(pp_fin));
+	memcpy(pp_to_write(ep), pp_fin, sizeof(pp_fin));
+	ret = pp_written(ep, sizeof(pp_fin));
+	if (ret)
+		return (int)ret;
 	while ((ret = pp_send_fin(ep, sizeof(pp_fin) + ep->prefix)) == -FI_EAGAIN) {
 		ret = pp_progress(ep, &wait);
 		if (ret)
@@ -229,34 +265,30 @@ int pp_finish(struct pp_ep *ep)
 	ret = pp_cq_wait(ep, ep->txcq, "send", &entry);
 	if (!ret)
 		ret = pp_cq_wait(ep, ep->rxcq, "receive", &entry);
-	if (ret)
-		return (int)ret;
-	/* Other tools write it over the prefix of a datagram, which is not sent. */
-	if (!ep->prefix && memcmp(ep->rx_buf, pp_fin, sizeof(pp_fin))) {
-		pp_error("unexpected closing message from the peer");
-		return -FI_EOTHER;
-	}
-	return 0;
+	return ret ? (int)ret : pp_check_fin(ep);
 }
 
-void pp_fill(struct pp_ep *ep, size_t size, unsigned int iteration)
+int pp_fill(struct pp_ep *ep, size_t size, unsigned int iteration)
 {
 	size_t letter = 7ul * iteration % PP_LETTERS;
-	char *data = ep->tx_buf + ep->prefix;
+	char *data = pp_to_write(ep);
 	size_t i;
 
 	for (i = 0; i < size; i++) {
 		data[i] = pp_alphabet[letter];
 		letter = letter + 1 == PP_LETTERS ? 0 : letter + 1;
 	}
+	return pp_written(ep, size);
 }
 
 int pp_verify(const struct pp_ep *ep, size_t size, unsigned int iteration)
 {
 	size_t letter = 7ul * iteration % PP_LETTERS;
-	const char *data = ep->rx_buf + ep->prefix;
+	const char *data = pp_to_read(ep, size);
 	size_t i;
 
+	if (!data)
+		return -FI_EIO;
 	for (i = 0; i < size; i++) {
 		if (data[i] != pp_alphabet[letter]) {
 			pp_error(

@@ -34,7 +34,7 @@ int pp_cq_error(struct fid_cq *cq, const char *what);
 int pp_wait_spin(struct pp_ep *ep, struct pp_wait *wait);
 
 /* Fills in the message of one iteration, for -c. Iterations are counted across all sizes. */
-void pp_fill(struct pp_ep *ep, size_t size, unsigned int iteration);
+int pp_fill(struct pp_ep *ep, size_t size, unsigned int iteration);
 int pp_verify(const struct pp_ep *ep, size_t size, unsigned int iteration);
 
 #endif

@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 
 #include "pp_data.h"
+#include "pp_gpu.h"
 #include "pp_log.h"
 #include "pp_size.h"
 #include "tool.h"
@@ -35,10 +36,10 @@ static int pp_hints(struct pp_ep *ep)
 	ep->hints = hints;
 	if (!hints)
 		return pp_failed("fi_allocinfo", -FI_ENOMEM);
-	hints->caps = opts->caps;
+	hints->caps = opts->caps | (opts->cuda ? FI_HMEM : 0);
 	hints->mode = FI_CONTEXT | FI_CONTEXT2 | FI_MSG_PREFIX;
 	hints->ep_attr->type = opts->ep_type;
-	hints->domain_attr->mr_mode = PP_MR_MODE;
+	hints->domain_attr->mr_mode = PP_MR_MODE | (opts->cuda ? FI_MR_HMEM : 0);
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	if (opts->sizes == PP_SIZES_ONE)
 		hints->ep_attr->max_msg_size = opts->size;
@@ -57,7 +58,7 @@ static void pp_say_why(const struct pp_ep *ep)
 	pp_error("nothing matches these options; fi_info --why%s%s -t %s -c %s says why",
 		 ep->opts->provider ? " -p " : "", ep->opts->provider ? ep->opts->provider : "",
 		 fi_tostr_r(type, sizeof(type), &ep->opts->ep_type, FI_TYPE_EP_TYPE),
-		 fi_tostr_r(caps, sizeof(caps), &ep->opts->caps, FI_TYPE_CAPS));
+		 fi_tostr_r(caps, sizeof(caps), &ep->hints->caps, FI_TYPE_CAPS));
 }
 
 static int pp_getinfo(struct pp_ep *ep)
@@ -78,7 +79,9 @@ int pp_ep_probe(struct pp_ep *ep, const struct pp_options *opts)
 
 	ep->opts = opts;
 	ep->peer = FI_ADDR_UNSPEC;
-	ret = pp_hints(ep);
+	ret = opts->cuda ? pp_gpu_open() : 0;
+	if (!ret)
+		ret = pp_hints(ep);
 	return ret ? ret : pp_getinfo(ep);
 }
 
@@ -118,27 +121,65 @@ static int pp_open_fabric(struct pp_ep *ep)
 	return ret ? pp_failed("fi_eq_open", ret) : 0;
 }
 
+static int pp_alloc_host(struct pp_ep *ep, size_t len)
+{
+	if (posix_memalign((void **)&ep->buf, (size_t)sysconf(_SC_PAGESIZE), len)) {
+		ep->buf = NULL;
+		pp_error("no memory for buffers of %zu bytes; choose a smaller -S", len);
+		return -FI_ENOMEM;
+	}
+	memset(ep->buf, 0, len);
+	return 0;
+}
+
+static int pp_alloc_device(struct pp_ep *ep, size_t len)
+{
+	ep->stage = calloc(1, len);
+	if (!ep->stage)
+		return pp_failed("calloc", -FI_ENOMEM);
+	if (pp_gpu_alloc(len, &ep->buf))
+		return -FI_ENOMEM;
+	return pp_gpu_put(ep->buf, ep->stage, len);
+}
+
+static int pp_register(struct pp_ep *ep, size_t len)
+{
+	struct iovec iov = { ep->buf, len };
+	struct fi_mr_attr attr = {
+		.mr_iov = &iov,
+		.iov_count = 1,
+		.access = FI_SEND | FI_RECV,
+		.requested_key = PP_MR_KEY,
+		.iface = ep->opts->cuda ? FI_HMEM_CUDA : FI_HMEM_SYSTEM,
+	};
+	int ret;
+
+	if (!ep->opts->cuda && !(ep->info->domain_attr->mr_mode & FI_MR_LOCAL) &&
+	    !(ep->info->mode & FI_LOCAL_MR))
+		return 0;
+	ret = fi_mr_regattr(ep->domain, &attr, 0, &ep->mr);
+	if (ret)
+		return pp_failed("fi_mr_regattr", ret);
+	ep->mr_desc = fi_mr_desc(ep->mr);
+	return 0;
+}
+
 static int pp_open_buffers(struct pp_ep *ep)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t stride;
+	int ret;
 
 	ep->prefix = ep->info->mode & FI_MSG_PREFIX ? ep->info->ep_attr->msg_prefix_size : 0;
 	/* The closing message must fit, too. */
 	ep->buf_size = pp_size_max(ep->opts, ep->info->ep_attr->max_msg_size) + 64 + ep->prefix;
 	stride = (ep->buf_size + page - 1) / page * page;
-	if (posix_memalign((void **)&ep->buf, page, 2 * stride)) {
-		ep->buf = NULL;
-		pp_error("no memory for two buffers of %zu bytes; choose a smaller -S", stride);
-		return -FI_ENOMEM;
-	}
-	memset(ep->buf, 0, 2 * stride);
+	ret = ep->opts->cuda ? pp_alloc_device(ep, 2 * stride) : pp_alloc_host(ep, 2 * stride);
+	if (ret)
+		return ret;
 	ep->tx_buf = ep->buf;
 	ep->rx_buf = ep->buf + stride;
-	if (!(ep->info->domain_attr->mr_mode & FI_MR_LOCAL) && !(ep->info->mode & FI_LOCAL_MR))
-		return 0;
-	return fi_mr_reg(ep->domain, ep->buf, 2 * stride, FI_SEND | FI_RECV, 0, PP_MR_KEY, 0,
-			 &ep->mr, NULL);
+	return pp_register(ep, 2 * stride);
 }
 
 static int pp_open_cqs(struct pp_ep *ep)
@@ -167,12 +208,8 @@ static int pp_open_domain(struct pp_ep *ep)
 	if (ret)
 		return ret;
 	ret = pp_open_buffers(ep);
-	if (ret)
-		return pp_failed("fi_mr_reg", ret);
-	if (ep->mr)
-		ep->mr_desc = fi_mr_desc(ep->mr);
-	if (ep->opts->ep_type == FI_EP_MSG)
-		return 0;
+	if (ret || ep->opts->ep_type == FI_EP_MSG)
+		return ret;
 	ret = fi_av_open(ep->domain, &av_attr, &ep->av, NULL);
 	return ret ? pp_failed("fi_av_open", ret) : 0;
 }
@@ -369,8 +406,13 @@ void pp_ep_close(struct pp_ep *ep)
 	pp_close(ep->domain ? &ep->domain->fid : NULL, "domain");
 	pp_close(ep->eq ? &ep->eq->fid : NULL, "EQ");
 	pp_close(ep->fabric ? &ep->fabric->fid : NULL, "fabric");
-	free(ep->buf);
+	if (!ep->stage)
+		free(ep->buf);
+	else if (ep->buf)
+		pp_gpu_free(ep->buf);
+	free(ep->stage);
 	fi_freeinfo(ep->info);
 	fi_freeinfo(ep->hints);
+	pp_gpu_close();
 	memset(ep, 0, sizeof(*ep));
 }

@@ -32,7 +32,8 @@ struct pp_ep {
 	fi_addr_t peer;
 	size_t prefix;	 /* bytes before each message that belong to the provider */
 	size_t buf_size; /* size of one buffer, including the prefix */
-	char *buf;	 /* both buffers */
+	char *buf;	 /* both buffers; of the device with -D */
+	char *stage;	 /* with -D, a copy of the message that the processor may access */
 	char *tx_buf;
 	char *rx_buf;
 	struct fi_context2 tx_context;

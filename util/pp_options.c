@@ -28,6 +28,7 @@ static const struct {
 	{ "-S <size>", "specific transfer size or 'all' (64 256 1k 4k 64k 1m)" },
 	{ "-c", "enables data_integrity checks" },
 	{ "-m <transmit mode>", "transmit mode type: msg|tagged (msg)" },
+	{ "-D <interface>", "buffers in device memory: cuda (with -e msg or rdm)" },
 	{ "--percentiles", "time each iteration: min, mean, 50%, 90%, 99%, 99.9%, max" },
 	{ "--plot", "and draw how the times are distributed" },
 	{ "--rate", "stream messages to the server: messages per second" },
@@ -141,6 +142,15 @@ static int pp_parse_mode(const char *text, uint64_t *caps)
 	return 0;
 }
 
+static int pp_parse_device(const char *text, bool *cuda)
+{
+	*cuda = !strcasecmp(text, "cuda");
+	if (*cuda)
+		return 0;
+	fprintf(stderr, "Unknown device interface : %s (-D takes cuda)\n", text);
+	return -1;
+}
+
 static int pp_parse_flag(struct pp_options *opts, int option)
 {
 	switch (option) {
@@ -187,6 +197,8 @@ static int pp_parse_option(struct pp_options *opts, int option, const char *arg)
 		return pp_parse_ep_type(arg, &opts->ep_type);
 	case 'm':
 		return pp_parse_mode(arg, &opts->caps);
+	case 'D':
+		return pp_parse_device(arg, &opts->cuda);
 	case 'd':
 		opts->domain = arg;
 		return 0;
@@ -209,6 +221,8 @@ static int pp_check_together(struct pp_options *opts)
 		wrong = "--rate does not go with -c";
 	else if (opts->window && !opts->rate)
 		wrong = "-W goes with --rate only";
+	else if (opts->cuda && opts->ep_type == FI_EP_DGRAM)
+		wrong = "-D goes with -e msg and -e rdm: there is no device memory for datagrams";
 	else if (opts->plot && opts->json)
 		wrong = "--plot draws text and does not go with --json";
 	if (wrong)
@@ -232,8 +246,8 @@ int pp_options_parse(struct pp_options *opts, int argc, char **argv)
 	};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "B:P:d:p:e:I:S:W:cm:hv6V", long_options, NULL)) !=
-	       -1) {
+	while ((option = getopt_long(argc, argv, "B:P:D:d:p:e:I:S:W:cm:hv6V", long_options,
+				     NULL)) != -1) {
 		if (option == 'h' || option == 'V') {
 			opts->action = option == 'h' ? PP_HELP : PP_VERSION;
 			return 0;

@@ -32,6 +32,7 @@ struct pp_options {
 	const char *provider;
 	enum fi_ep_type ep_type;
 	uint64_t caps;		 /* FI_MSG or FI_TAGGED */
+	bool cuda;		 /* buffers are in memory of a CUDA device */
 	unsigned int iterations; /* 0 with rate: pp_size_count() */
 	enum pp_sizes sizes;
 	size_t size;

@@ -158,6 +158,8 @@ static void json_head(struct json *json, const struct pp_options *opts, const st
 	json_string(json, "domain", info->domain_attr->name);
 	json_string(json, "ep_type", fi_tostr(&info->ep_attr->type, FI_TYPE_EP_TYPE));
 	json_string(json, "mode", opts->caps == FI_TAGGED ? "tagged" : "msg");
+	if (opts->cuda)
+		json_string(json, "memory", "cuda");
 	json_array(json, "results");
 }
 

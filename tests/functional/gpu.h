@@ -24,6 +24,9 @@ struct gpu {
 	uint64_t (*regions)(void);		     /* dma-buf registrations so far */
 };
 
+/* In tests/hmem/dmabuf.c. */
+uint64_t false_dmabuf_regions(void);
+
 /* NULL if there is none. */
 extern const struct gpu *const gpu;
 

@@ -169,12 +169,14 @@ static void test_json(void **state)
 /* JSON is whole, too, if the test fails. */
 static void test_json_error(void **state)
 {
-	const struct pp_options opts = { .json = true, .caps = FI_TAGGED };
+	struct pp_options opts = { .json = true, .caps = FI_TAGGED };
 
 	(void)state;
 	expect(&opts, NULL, -FI_ETIMEDOUT,
 	       HEAD("pingpong") "  \"results\": [],\n  \"error\": {\n    \"code\": -110,\n"
 				"    \"text\": \"Connection timed out\"\n  }\n}\n");
+	opts.cuda = true;
+	expect(&opts, NULL, 0, HEAD("pingpong") "  \"memory\": \"cuda\",\n  \"results\": []\n}\n");
 }
 
 int main(void)

@@ -64,6 +64,7 @@ is "--ep_type= " fi_info --ep
 is "FI_VERBS_GID_IDX " fi_info -g FI_VERBS_GID
 is "msg " fi_pingpong -e ms
 is "tagged " fi_pingpong -p verbs -m t
+is "cuda " fi_pingpong -D c
 is "--timeout= " fi_doctor --tim
 is "" fi_stat -w ""
 offered fi_stat -p "" | grep -qx "$$" || complain "fi_stat -p: this process is not offered"

@@ -81,6 +81,8 @@ expect 1 "^fi_pingpong: option requires an argument -- 'p'$" fi_pingpong -p
 expect 61 '^fi_pingpong: there is no provider verbz, did you mean verbs' fi_pingpong -p verbz -B 47594
 expect 1 'Unknown endpoint : foo' fi_pingpong -e foo
 expect 1 'Unknown transmit mode : foo' fi_pingpong -m foo
+expect 1 'Unknown device interface : foo \(-D takes cuda\)' fi_pingpong -D foo
+expect 1 'there is no device memory for datagrams' fi_pingpong -D cuda
 expect 1 'Error parsing "foo"' fi_pingpong -S foo
 expect 1 'Error parsing "0"' fi_pingpong -I 0
 expect 1 'Error parsing "65536"' fi_pingpong -P 65536
