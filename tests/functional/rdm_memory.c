@@ -13,6 +13,7 @@ enum {
 	EPS = 8,
 	CHUNK = 32, /* buffers that are registered at once */
 	/* From the manual page. */
+	SENDS = 4, /* buffers for sending that an endpoint always has */
 	ENDPOINT = 180224,
 	NOTE = 704, /* of a receive buffer */
 	PEER = 8192,
@@ -47,12 +48,13 @@ static size_t number(const char *name)
 	return (size_t)atol(need_env(name));
 }
 
-/* Receive buffers, which are registered in chunks. */
+/* Receive buffers, which are registered in chunks, and the first buffers for sending. */
 static size_t registered(void)
 {
 	size_t buffers = number("FI_VERBS_RDM_RX_BUFFERS");
 
-	return (buffers + CHUNK - 1) / CHUNK * CHUNK * number("FI_VERBS_RDM_BUFFER_SIZE");
+	buffers = (buffers + CHUNK - 1) / CHUNK * CHUNK + SENDS;
+	return buffers * number("FI_VERBS_RDM_BUFFER_SIZE");
 }
 
 /* Only the pages that were touched, which may not include the last one of a buffer. */

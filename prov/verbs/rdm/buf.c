@@ -11,9 +11,10 @@
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
-#define CHUNK_BUFS 32u
-#define REFILL	   32u /* receives posted at once */
-#define HEAP_EXTRA 16u /* malloc's overhead per block */
+#define CHUNK_BUFS   32u
+#define RESERVE_BUFS 4u	 /* for sends, however little memory there is */
+#define REFILL	     32u /* receives posted at once */
+#define HEAP_EXTRA   16u /* malloc's overhead per block */
 
 struct vrb_rdm_chunk {
 	SLIST_ENTRY(vrb_rdm_chunk) link;
@@ -33,27 +34,33 @@ static void chunk_free(struct vrb_rdm_chunk *chunk)
 	free(chunk);
 }
 
+static void chunk_failed(const struct vrb_rdm_chunk *chunk, int err)
+{
+	bool mapped = chunk->map != MAP_FAILED;
+
+	FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
+		       "reliable datagrams: %s of %zu B of buffers: %s%s\n",
+		       mapped ? "ibv_reg_mr" : "mmap", chunk->len, strerror(err),
+		       mapped ? vrb_remedy(err) : "");
+}
+
 /* Mapped, not allocated, so that no other data shares the pages that the device writes to. */
-static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, size_t size, size_t head_size)
+static struct vrb_rdm_chunk *chunk_new(struct vrb_domain *domain, uint32_t bufs, size_t size,
+				       size_t head_size)
 {
 	struct vrb_rdm_chunk *chunk = calloc(1, sizeof(*chunk));
-	int err;
 
 	if (!chunk)
 		return NULL;
-	chunk->len = size * CHUNK_BUFS;
-	chunk->heads = calloc(CHUNK_BUFS, head_size);
+	chunk->len = size * bufs;
+	chunk->heads = calloc(bufs, head_size);
 	chunk->map =
 		mmap(NULL, chunk->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (chunk->heads && chunk->map != MAP_FAILED) {
+	if (chunk->heads && chunk->map != MAP_FAILED)
 		chunk->mr = ibv_reg_mr(domain->pd, chunk->map, chunk->len, IBV_ACCESS_LOCAL_WRITE);
-		if (chunk->mr)
-			return chunk;
-		err = errno;
-		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_CTRL,
-			       "reliable datagrams: ibv_reg_mr of %zu B of buffers: %s%s\n",
-			       chunk->len, strerror(err), vrb_remedy(err));
-	}
+	if (chunk->mr)
+		return chunk;
+	chunk_failed(chunk, errno);
 	chunk_free(chunk);
 	return NULL;
 }
@@ -76,27 +83,43 @@ void vrb_rdm_pool_fini(struct vrb_rdm_pool *pool)
 	}
 }
 
-struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool)
+static struct vrb_rdm_buf *pool_add(struct vrb_rdm_pool *pool, uint32_t count)
 {
 	struct vrb_rdm_chunk *chunk;
 	struct vrb_rdm_buf *bufs;
 	uint32_t i;
 
-	if (pool->count >= pool->limit)
-		return NULL;
-	chunk = chunk_new(pool->domain, pool->size, sizeof(*bufs));
+	chunk = chunk_new(pool->domain, count, pool->size, sizeof(*bufs));
 	if (!chunk)
 		return NULL;
 	SLIST_INSERT_HEAD(&pool->chunks, chunk, link);
 	bufs = chunk->heads;
-	for (i = 0; i < CHUNK_BUFS; i++) {
+	for (i = 0; i < count; i++) {
 		bufs[i].out.lkey = chunk->mr->lkey;
 		bufs[i].out.data = chunk->map + i * pool->size;
 		if (i)
 			vrb_rdm_pool_put(pool, &bufs[i]);
 	}
-	pool->count += CHUNK_BUFS;
+	pool->count += count;
 	return &bufs[0];
+}
+
+struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool)
+{
+	return pool->count < pool->limit ? pool_add(pool, CHUNK_BUFS) : NULL;
+}
+
+int vrb_rdm_pool_reserve(struct vrb_rdm_pool *pool)
+{
+	struct vrb_rdm_buf *buf;
+
+	if (pool->count)
+		return 0;
+	buf = pool_add(pool, RESERVE_BUFS);
+	if (!buf)
+		return -FI_ENOMEM;
+	vrb_rdm_pool_put(pool, buf);
+	return 0;
 }
 
 void vrb_rdm_rx_init(struct vrb_rdm_rx_ring *ring, struct vrb_domain *domain, size_t size,
@@ -205,7 +228,7 @@ static bool rx_grow(struct vrb_rdm_rx_ring *ring)
 	ring->rx = rx;
 	if (ring->count + CHUNK_BUFS > VRB_RDM_SMALL_BIT)
 		return false;
-	chunk = chunk_new(ring->domain, ring->size, sizeof(**rx));
+	chunk = chunk_new(ring->domain, CHUNK_BUFS, ring->size, sizeof(**rx));
 	if (!chunk)
 		return false;
 	SLIST_INSERT_HEAD(&ring->chunks, chunk, link);

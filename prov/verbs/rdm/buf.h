@@ -37,6 +37,12 @@ void vrb_rdm_pool_init(struct vrb_rdm_pool *pool, struct vrb_domain *domain, siz
 void vrb_rdm_pool_fini(struct vrb_rdm_pool *pool);
 /* Adds a chunk. Returns NULL at the limit, or when out of memory. */
 struct vrb_rdm_buf *vrb_rdm_pool_grow(struct vrb_rdm_pool *pool);
+/*
+ * Registers the first buffers of an empty pool before receives and the application's regions can
+ * take all memory that may be locked: sends without any buffer would wait for ever. Returns 0 or
+ * -FI_ENOMEM.
+ */
+int vrb_rdm_pool_reserve(struct vrb_rdm_pool *pool);
 
 static inline struct vrb_rdm_buf *vrb_rdm_pool_get(struct vrb_rdm_pool *pool)
 {

@@ -39,6 +39,7 @@ int vrb_rc_enable(struct ofi_rdm_ep *ep)
 	int max = vrb_rc_domain(ep)->attr.max_cqe;
 	int size = (int)vrb_rc(ep)->rx.depth + CQ_SHARE < max ? (int)vrb_rc(ep)->rx.depth + CQ_SHARE
 							      : max;
+	int ret;
 
 	if (!vrb_rc(ep)->channel)
 		vrb_rc(ep)->channel = ibv_create_comp_channel(vrb_rc_domain(ep)->ctx);
@@ -61,7 +62,8 @@ int vrb_rc_enable(struct ofi_rdm_ep *ep)
 	vrb_rc(ep)->rx.srq = vrb_rc(ep)->srq;
 	vrb_rc(ep)->rx.refused = false;
 	ep->fd = vrb_rc(ep)->channel->fd;
-	return vrb_rdm_rx_fill(&vrb_rc(ep)->rx);
+	ret = vrb_rdm_pool_reserve(&vrb_rc(ep)->tx_bufs);
+	return ret ? ret : vrb_rdm_rx_fill(&vrb_rc(ep)->rx);
 }
 
 static void close_queues(struct ofi_rdm_ep *ep)
