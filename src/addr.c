@@ -338,6 +338,17 @@ static int parse_ib(struct addr_text *text, struct addr_ib *ib)
 	return 0;
 }
 
+bool ofi_addr_is_service(const char *service)
+{
+	unsigned long port;
+	char *end;
+
+	if (!service)
+		return true;
+	port = strtoul(service, &end, 10);
+	return end == service || *end || port <= UINT16_MAX;
+}
+
 int ofi_addr_parse(const char *str, struct sockaddr_storage *ss)
 {
 	struct addr_text text;

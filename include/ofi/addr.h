@@ -26,6 +26,8 @@ bool ofi_addr_is_any(const struct sockaddr *sa);
  * "fi_sockaddr_ib://..."; always terminates.
  */
 const char *ofi_addr_str(const struct sockaddr *sa, char *buf, size_t len);
+/* Returns false for a number that is no port; getaddrinfo() would take its low 16 bits. */
+bool ofi_addr_is_service(const char *service);
 /* Parses that form, with or without the scheme. 0 or -FI_EINVAL. */
 int ofi_addr_parse(const char *str, struct sockaddr_storage *ss);
 

@@ -53,7 +53,8 @@ static int lookup_entry(const struct batch *batch, const char *node, const char 
 
 	if (!service)
 		return parse_entry(batch, node, ss);
-	ret = getaddrinfo(node, service, &hints, &found);
+	ret = ofi_addr_is_service(service) ? getaddrinfo(node, service, &hints, &found)
+					   : EAI_SERVICE;
 	if (ret)
 		return ofi_refuse(batch->av->base.prov, FI_LOG_AV, -FI_ENODATA,
 				  "%s: %s, service %s: %s\n", batch->call, node, service,

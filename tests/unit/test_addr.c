@@ -132,6 +132,20 @@ static void test_unknown_family(void **state)
 	assert_string_equal(ofi_addr_str(NULL, buf, sizeof(buf)), "(null)");
 }
 
+/* Names are left to getaddrinfo(). */
+static void test_services(void **state)
+{
+	(void)state;
+	assert_true(ofi_addr_is_service(NULL));
+	assert_true(ofi_addr_is_service(""));
+	assert_true(ofi_addr_is_service("0"));
+	assert_true(ofi_addr_is_service("65535"));
+	assert_true(ofi_addr_is_service("99999x"));
+	assert_true(ofi_addr_is_service("http"));
+	assert_false(ofi_addr_is_service("65536"));
+	assert_false(ofi_addr_is_service("99999999999999999999"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -141,6 +155,7 @@ int main(void)
 		cmocka_unit_test(test_ports_and_hosts),
 		cmocka_unit_test(test_not_addresses),
 		cmocka_unit_test(test_unknown_family),
+		cmocka_unit_test(test_services),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -208,6 +208,22 @@ static void a_request_is_rejected(void **state)
 	fi_freeinfo(info);
 }
 
+/* The handle is right; it is only too late. */
+static void a_peer_that_gave_up_is_rejected(void **state)
+{
+	struct fi_info *info;
+
+	(void)state;
+	assert_int_equal(fi_listen(pep), 0);
+	info = request("");
+	fake.fail = "reject";
+	fake.err = EINVAL;
+	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), -FI_ECONNABORTED);
+	fake.fail = NULL;
+	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), -FI_EINVAL);
+	fi_freeinfo(info);
+}
+
 static void a_handle_can_be_closed(void **state)
 {
 	struct fi_info *info;
@@ -374,6 +390,7 @@ int main(void)
 		test(options),
 		test(a_request_becomes_an_endpoint),
 		test(a_request_is_rejected),
+		test(a_peer_that_gave_up_is_rejected),
 		test(a_handle_can_be_closed),
 		test(the_peer_gives_up),
 		test(the_peer_gives_up_before_accept),

@@ -140,13 +140,18 @@ int vrb_req_take(struct vrb_cm *cm, const struct fid *handle, struct vrb_owner *
 int vrb_req_reject_handle(struct vrb_cm *cm, const struct fid *handle, const void *data, size_t len)
 {
 	struct vrb_req *req;
+	int ret;
 
 	ofi_lock(&cm->lock);
 	req = req_find(cm, handle);
 	if (req)
 		LIST_REMOVE(req, link);
 	ofi_unlock(&cm->lock);
-	return req ? req_refuse(req, data, len) : -FI_EINVAL;
+	if (!req)
+		return -FI_EINVAL;
+	/* The connection manager no longer knows the connection of a peer that has given up. */
+	ret = req_refuse(req, data, len);
+	return ret == -FI_EINVAL ? -FI_ECONNABORTED : ret;
 }
 
 void vrb_req_forget(struct vrb_req *req)

@@ -115,7 +115,7 @@ static int resolve_ip(const char *node, const char *service, uint64_t flags, uin
 		hints.ai_flags |= AI_PASSIVE;
 	if (flags & FI_NUMERICHOST)
 		hints.ai_flags |= AI_NUMERICHOST;
-	ret = getaddrinfo(node, service, &hints, &res);
+	ret = ofi_addr_is_service(service) ? getaddrinfo(node, service, &hints, &res) : EAI_SERVICE;
 	if (ret) {
 		why_name(why, node, service,
 			 ret == EAI_SYSTEM ? strerror(errno) : gai_strerror(ret));
