@@ -74,7 +74,8 @@ static void fill_out(struct ofi_rdm_out *out, const struct fi_msg_tagged *msg, u
 	proto->data = flags & FI_REMOTE_CQ_DATA ? msg->data : 0;
 	proto->context = msg->context;
 	proto->count = (uint8_t)msg->iov_count;
-	memcpy(proto->iov, msg->msg_iov, msg->iov_count * sizeof(*msg->msg_iov));
+	if (msg->iov_count) /* the array may be NULL otherwise */
+		memcpy(proto->iov, msg->msg_iov, msg->iov_count * sizeof(*msg->msg_iov));
 	out->flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG) |
 		     (flags & FI_COMPLETION ? 0 : OFI_RDM_SILENT) | mark;
 }

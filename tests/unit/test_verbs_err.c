@@ -2,9 +2,12 @@
 /* The tables of errors. */
 #include "unit.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include "prov/verbs/provider/err.h"
 
@@ -104,6 +107,56 @@ static void test_remedy(void **state)
 	assert_string_equal(vrb_remedy(EINVAL), "");
 }
 
+/* With a limit of 0 the kernel denies permission, and it is not that of the devices. */
+static void test_remedy_of_no_locked_memory(void **state)
+{
+	struct rlimit limit, none;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	none = (struct rlimit){ 0, limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &none), 0);
+	assert_non_null(strstr(vrb_remedy(EPERM), "ulimit -l"));
+	assert_non_null(strstr(vrb_remedy(EACCES), "/dev/infiniband"));
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	if (limit.rlim_cur)
+		assert_non_null(strstr(vrb_remedy(EPERM), "/dev/infiniband"));
+}
+
+/* Lets the process open so many files more. */
+static void leave_files(struct rlimit *limit, int files)
+{
+	int first = dup(STDERR_FILENO);
+	struct rlimit few;
+
+	assert_true(first >= 0);
+	close(first);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, limit), 0);
+	few = (struct rlimit){ (rlim_t)(first + files), limit->rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
+static void test_cause_is_the_limit_of_files(void **state)
+{
+	struct rlimit limit;
+	int files, causes[6], same;
+
+	(void)state;
+	assert_int_equal(vrb_err_cause(ENOSYS), ENOSYS);
+	assert_int_equal(vrb_err_cause(0), 0);
+	for (files = 0; files < 6; files++) {
+		leave_files(&limit, files);
+		causes[files] = vrb_err_cause(ENODEV);
+		same = vrb_err_cause(EMFILE);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		assert_int_equal(same, EMFILE);
+	}
+	assert_int_equal(causes[0], EMFILE);
+	assert_int_equal(causes[3], EMFILE);
+	assert_int_equal(causes[4], ENODEV);
+	assert_int_equal(causes[5], ENODEV);
+}
+
 static void test_eq_strerror(void **state)
 {
 	char text[128], small[8];
@@ -117,6 +170,7 @@ static void test_eq_strerror(void **state)
 	vrb_eq_strerror(-ETIMEDOUT, NULL, 0, text, sizeof(text));
 	assert_non_null(strstr(text, fi_strerror(FI_ETIMEDOUT)));
 	assert_non_null(strstr(vrb_eq_strerror(8, NULL, 0, NULL, 0), "nobody listens"));
+	assert_non_null(strstr(vrb_eq_strerror(INT_MIN, NULL, 0, NULL, 0), "-2147483648"));
 	vrb_eq_strerror(8, NULL, 0, small, sizeof(small));
 	assert_int_equal(strlen(small), sizeof(small) - 1);
 }
@@ -124,9 +178,13 @@ static void test_eq_strerror(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errno),	    cmocka_unit_test(test_wc),
-		cmocka_unit_test(test_cm),	    cmocka_unit_test(test_remedy),
+		cmocka_unit_test(test_errno),
+		cmocka_unit_test(test_wc),
+		cmocka_unit_test(test_cm),
+		cmocka_unit_test(test_remedy),
 		cmocka_unit_test(test_eq_strerror),
+		cmocka_unit_test(test_remedy_of_no_locked_memory),
+		cmocka_unit_test(test_cause_is_the_limit_of_files),
 	};
 
 	return cmocka_run_group_tests_name("verbs_err", tests, NULL, NULL);

@@ -120,7 +120,7 @@ static int channel_open(struct vrb_cm *cm)
 		return 0;
 	channel = rdma_create_event_channel();
 	if (!channel)
-		return vrb_errno(errno);
+		return vrb_errno(vrb_err_cause(errno));
 	ret = channel_watch(cm, channel);
 	if (ret) {
 		cm->channel = NULL;
@@ -139,12 +139,14 @@ static int create_id(struct vrb_cm *cm, const char *call, enum rdma_port_space s
 	ofi_lock(&cm->lock);
 	ret = channel_open(cm);
 	if (!ret && rdma_create_id(cm->channel, id, owner, space))
-		ret = vrb_errno(errno);
+		ret = vrb_errno(vrb_err_cause(errno));
 	ofi_unlock(&cm->lock);
 	if (ret)
-		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL,
-			"%s: rdma_create_id: %s%s (is the kernel module rdma_ucm loaded?)\n", call,
-			fi_strerror(-ret), vrb_remedy(-ret));
+		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: rdma_create_id: %s%s%s\n", call,
+			fi_strerror(-ret), vrb_remedy(-ret),
+			ret == -EMFILE || ret == -ENFILE
+				? ""
+				: " (is the kernel module rdma_ucm loaded?)");
 	return ret;
 }
 
@@ -173,7 +175,7 @@ int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
 	rdma_set_option(*id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on));
 	if (!rdma_bind_addr(*id, (struct sockaddr *)ss))
 		return 0;
-	ret = vrb_errno(errno);
+	ret = vrb_errno(vrb_err_cause(errno));
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: rdma_bind_addr to %s: %s%s\n", call,
 		ofi_addr_str((struct sockaddr *)ss, text, sizeof(text)), fi_strerror(-ret),
 		vrb_remedy(-ret));

@@ -99,7 +99,7 @@ static void post_shutdown(struct vrb_ep *ep)
 /* Logs a failed call of librdmacm and returns its -FI_E*. */
 static int cm_failed(struct vrb_ep *ep, const char *call)
 {
-	int ret = vrb_errno(errno);
+	int ret = vrb_errno(vrb_err_cause(errno));
 	char text[OFI_ADDR_STRLEN];
 
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s, peer %s: %s%s\n", call,

@@ -15,7 +15,7 @@ enum { BACKLOG = 1024 };
 static int sidr_failed(const char *call, const struct sockaddr_storage *local)
 {
 	char text[OFI_ADDR_STRLEN];
-	int err = errno;
+	int err = vrb_err_cause(errno);
 
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: %s, %s: %s%s\n", call,
 		ofi_addr_str((const struct sockaddr *)local, text, sizeof(text)), fi_strerror(err),

@@ -212,7 +212,7 @@ static int sidr_lookup_start(struct vrb_sidr_lookup *lookup, struct vrb_av *av, 
 	vrb_tclass_set_id(vrb_tclass_of(info, info), lookup->id);
 	if (!rdma_resolve_addr(lookup->id, src, (struct sockaddr *)to, vrb_params.resolve_timeout))
 		return 0;
-	ret = vrb_errno(errno);
+	ret = vrb_errno(vrb_err_cause(errno));
 	rdma_destroy_id(lookup->id);
 	lookup->id = NULL;
 	return ret;

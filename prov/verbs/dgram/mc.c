@@ -266,7 +266,7 @@ static void local_addr(const struct vrb_dgram *ep, struct sockaddr_storage *ss)
 static int mc_failed(const struct vrb_mc *mc, const char *call)
 {
 	char text[OFI_ADDR_STRLEN];
-	int err = errno;
+	int err = vrb_err_cause(errno);
 
 	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_join: %s, group %s: %s%s\n", call,
 		ofi_addr_str(sa(&mc->addr), text, sizeof(text)), fi_strerror(err), vrb_remedy(err));

@@ -14,6 +14,7 @@
 #include "gid.h"
 #include "inline.h"
 #include "netdev.h"
+#include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 
 struct report {
@@ -249,7 +250,7 @@ static void fill(struct vrb_device *dev, struct ibv_device *ibdev, const struct 
 	errno = 0;
 	ctx = ibv_open_device(ibdev);
 	if (!ctx) {
-		set_error(dev, ibdev, call, errno ? errno : ENODEV);
+		set_error(dev, ibdev, call, vrb_err_cause(errno ? errno : ENODEV));
 		return;
 	}
 	err = read_device(dev, ctx, ifaddrs, &call);
@@ -291,6 +292,17 @@ static int add_device(struct vrb_snapshot *snapshot, struct ibv_device *ibdev,
 	return 0;
 }
 
+/* Returns 0 if there are no devices, and an error if the process cannot see them. */
+static int none_found(int err)
+{
+	err = vrb_err_cause(err);
+	if (err != ENOMEM && err != EMFILE && err != ENFILE)
+		return 0;
+	FI_WARN(&vrb_prov, FI_LOG_FABRIC, "fi_getinfo: looking for devices: %s%s\n", strerror(err),
+		vrb_remedy(err));
+	return -err;
+}
+
 int vrb_snapshot_take(struct vrb_snapshot *snapshot)
 {
 	struct ibv_device **list;
@@ -301,8 +313,12 @@ int vrb_snapshot_take(struct vrb_snapshot *snapshot)
 	vrb_fork_init();
 	errno = 0;
 	list = ibv_get_device_list(&count);
-	if (!list) /* a kernel without RDMA has no devices */
-		return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? -errno : 0;
+	if (!list || !count) { /* a kernel without RDMA has no devices */
+		ret = none_found(list ? 0 : errno);
+		if (list)
+			ibv_free_device_list(list);
+		return ret;
+	}
 	if (getifaddrs(&ifaddrs)) {
 		ret = -errno;
 		FI_WARN(&vrb_prov, FI_LOG_FABRIC, "getifaddrs failed: %s\n", strerror(-ret));
@@ -355,10 +371,10 @@ struct ibv_context *vrb_device_open(const char *name, int *err)
 	dev = list ? device_find(list, count, name) : NULL;
 	if (dev)
 		ctx = ibv_open_device(dev);
-	*err = ctx ? 0 : -((dev || !list) && errno ? errno : ENODEV);
-	if (!list) {
-		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "%s: ibv_get_device_list failed: %s\n", name,
-			strerror(-*err));
+	*err = ctx ? 0 : -vrb_err_cause((dev || !list) && errno ? errno : ENODEV);
+	if (!list || (!dev && *err != -ENODEV)) {
+		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "%s: ibv_get_device_list failed: %s%s\n", name,
+			strerror(-*err), vrb_remedy(-*err));
 	} else if (!dev) {
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "%s: there is no such device: %s\n", name,
 			strerror(-*err));

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Converts errors of libibverbs and librdmacm to FI_E* and text. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fabric.h>
 #include "err.h"
+
+#define FILES_AT_ONCE 4 /* that a call of libibverbs or librdmacm may have open */
 
 /* FI_E* up to 255 have the values of errno. */
 int vrb_errno(int err)
@@ -13,6 +18,22 @@ int vrb_errno(int err)
 	if (err < 0)
 		err = -err;
 	return err ? -err : -FI_EIO;
+}
+
+int vrb_err_cause(int err)
+{
+	int fds[FILES_AT_ONCE], n = 0, cause = 0;
+
+	while (n < FILES_AT_ONCE && !cause) {
+		fds[n] = open("/", O_PATH | O_CLOEXEC);
+		if (fds[n] >= 0)
+			n++;
+		else
+			cause = errno;
+	}
+	while (n > 0)
+		close(fds[--n]);
+	return cause == EMFILE || cause == ENFILE ? cause : err;
 }
 
 int vrb_wc_err(enum ibv_wc_status status, bool receive)
@@ -79,13 +100,24 @@ int vrb_cm_err(enum rdma_cm_event_type event, int status)
 	}
 }
 
+/* The kernel does not run out of a limit that is 0: it denies permission. */
+static bool may_lock_nothing(void)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_MEMLOCK, &limit) && !limit.rlim_cur;
+}
+
 const char *vrb_remedy(int err)
 {
 	switch (err) {
 	case ENOMEM:
 		return "; the device has run out of it, or the locked-memory limit is too low (ulimit -l)";
-	case EACCES:
 	case EPERM:
+		if (may_lock_nothing())
+			return "; raise the locked-memory limit, which is 0 (ulimit -l)";
+		/* fall through */
+	case EACCES:
 		return "; check the permissions of /dev/infiniband/*";
 	case EMFILE:
 	case ENFILE:
@@ -133,6 +165,6 @@ const char *vrb_eq_strerror(int prov_errno, const void *err_data, size_t size, c
 	if (prov_errno > 0)
 		snprintf(buf, len, "%s (reason %d)", reject_reason(prov_errno), prov_errno);
 	else
-		snprintf(buf, len, "%s (%d)", fi_strerror(-prov_errno), prov_errno);
+		snprintf(buf, len, "%s (%d)", fi_strerror(prov_errno), prov_errno);
 	return buf;
 }

@@ -10,6 +10,11 @@
 
 /* Converts the errno of a failed ibv_ or rdma_ call to a negative FI_E*; 0 becomes -FI_EIO. */
 int vrb_errno(int err);
+/*
+ * Returns why a call that opens files has failed: EMFILE or ENFILE if no more can be opened, which
+ * libibverbs and librdmacm report as a missing device or module; otherwise err.
+ */
+int vrb_err_cause(int err);
 /* Returns the positive FI_E* of a failed work completion. */
 int vrb_wc_err(enum ibv_wc_status status, bool receive);
 /* Returns the positive FI_E* of a connection manager event that is an error. */
