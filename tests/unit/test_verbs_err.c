@@ -144,6 +144,7 @@ static void test_cause_is_the_limit_of_files(void **state)
 	(void)state;
 	assert_int_equal(vrb_err_cause(ENOSYS), ENOSYS);
 	assert_int_equal(vrb_err_cause(0), 0);
+	assert_int_equal(vrb_err_opening(ENODEV, "no such file"), ENODEV);
 	for (files = 0; files < 6; files++) {
 		leave_files(&limit, files);
 		causes[files] = vrb_err_cause(ENODEV);

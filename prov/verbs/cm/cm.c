@@ -120,7 +120,7 @@ static int channel_open(struct vrb_cm *cm)
 		return 0;
 	channel = rdma_create_event_channel();
 	if (!channel)
-		return vrb_errno(vrb_err_cause(errno));
+		return vrb_errno(vrb_err_opening(errno, "rdma_cm"));
 	ret = channel_watch(cm, channel);
 	if (ret) {
 		cm->channel = NULL;
@@ -139,12 +139,12 @@ static int create_id(struct vrb_cm *cm, const char *call, enum rdma_port_space s
 	ofi_lock(&cm->lock);
 	ret = channel_open(cm);
 	if (!ret && rdma_create_id(cm->channel, id, owner, space))
-		ret = vrb_errno(vrb_err_cause(errno));
+		ret = vrb_errno(vrb_err_opening(errno, "rdma_cm"));
 	ofi_unlock(&cm->lock);
 	if (ret)
 		FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "%s: rdma_create_id: %s%s%s\n", call,
 			fi_strerror(-ret), vrb_remedy(-ret),
-			ret == -EMFILE || ret == -ENFILE
+			ret == -EMFILE || ret == -ENFILE || ret == -EACCES
 				? ""
 				: " (is the kernel module rdma_ucm loaded?)");
 	return ret;

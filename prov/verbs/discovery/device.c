@@ -250,7 +250,8 @@ static void fill(struct vrb_device *dev, struct ibv_device *ibdev, const struct 
 	errno = 0;
 	ctx = ibv_open_device(ibdev);
 	if (!ctx) {
-		set_error(dev, ibdev, call, vrb_err_cause(errno ? errno : ENODEV));
+		set_error(dev, ibdev, call,
+			  vrb_err_opening(errno ? errno : ENODEV, ibdev->dev_name));
 		return;
 	}
 	err = read_device(dev, ctx, ifaddrs, &call);
@@ -371,7 +372,8 @@ struct ibv_context *vrb_device_open(const char *name, int *err)
 	dev = list ? device_find(list, count, name) : NULL;
 	if (dev)
 		ctx = ibv_open_device(dev);
-	*err = ctx ? 0 : -vrb_err_cause((dev || !list) && errno ? errno : ENODEV);
+	*err = (dev || !list) && errno ? errno : ENODEV;
+	*err = ctx ? 0 : -(dev ? vrb_err_opening(*err, dev->dev_name) : vrb_err_cause(*err));
 	if (!list || (!dev && *err != -ENODEV)) {
 		FI_WARN(&vrb_prov, FI_LOG_DOMAIN, "%s: ibv_get_device_list failed: %s%s\n", name,
 			strerror(-*err), vrb_remedy(-*err));

@@ -2,6 +2,7 @@
 /* Converts errors of libibverbs and librdmacm to FI_E* and text. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -34,6 +35,14 @@ int vrb_err_cause(int err)
 	while (n > 0)
 		close(fds[--n]);
 	return cause == EMFILE || cause == ENFILE ? cause : err;
+}
+
+int vrb_err_opening(int err, const char *name)
+{
+	char path[NAME_MAX];
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", name);
+	return eaccess(path, R_OK | W_OK) && errno == EACCES ? EACCES : vrb_err_cause(err);
 }
 
 int vrb_wc_err(enum ibv_wc_status status, bool receive)

@@ -15,6 +15,8 @@ int vrb_errno(int err);
  * libibverbs and librdmacm report as a missing device or module; otherwise err.
  */
 int vrb_err_cause(int err);
+/* The same of a call that opens this file of /dev/infiniband, which may also be denied: EACCES. */
+int vrb_err_opening(int err, const char *name);
 /* Returns the positive FI_E* of a failed work completion. */
 int vrb_wc_err(enum ibv_wc_status status, bool receive);
 /* Returns the positive FI_E* of a connection manager event that is an error. */
