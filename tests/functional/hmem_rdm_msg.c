@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Messages of reliable datagrams between buffers in device memory: every size and protocol,
- * expected and unexpected, injected, truncated, several in one buffer, and without RDMA.
+ * expected and unexpected, injected, truncated, several in one buffer, without registration, and
+ * without RDMA.
  */
+#include <stdlib.h>
 #include "hmem_rdm.h"
 
 static const size_t sizes[] = { 1, 8, 64, 1000, 16384, 40000, 65536, 65537, 300000, 1 << 20 };
@@ -129,6 +131,20 @@ static void test_without_rdma(struct hmem_pair *h)
 	EQUAL(gpu->regions(), regions);
 }
 
+/* Neither a dma-buf nor peer memory: long messages go in packets, too. */
+static void test_unregistered(struct hmem_pair *h)
+{
+	uint64_t regions = gpu->regions();
+
+	setenv("FALSE_CUDA_NO_DMABUF", "1", 1);
+	exchange(h, 300000, 79, false);
+	exchange(h, 1 << 20, 80, true);
+	EQUAL(gpu->regions(), regions);
+	unsetenv("FALSE_CUDA_NO_DMABUF");
+	exchange(h, 300000, 81, false);
+	CHECK(gpu->regions() > regions);
+}
+
 static void test(void)
 {
 	struct hmem_pair h;
@@ -137,6 +153,7 @@ static void test(void)
 	test_sizes(&h);
 	test_untagged(&h);
 	test_truncated(&h);
+	test_unregistered(&h);
 	test_without_rdma(&h);
 	test_multi(&h);
 	hmem_close(&h);
