@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 #include "capture.h"
+#include "prov/verbs/discovery/kind.h"
 #include "verbs_rig.h"
 #include "prov/verbs/provider/mr.h"
 #include "prov/verbs/provider/prov.h"
@@ -61,6 +62,19 @@ static void test_access_no_atomics(void **state)
 	fake.attr.atomic_cap = IBV_ATOMIC_NONE;
 	rig_open_domain(rig);
 	check_access(rig, FI_REMOTE_WRITE, LOCAL | REMOTE_WRITE);
+}
+
+/* An Elastic Fabric Adapter refuses access by peers. */
+static void test_access_local(void **state)
+{
+	struct rig *rig = *state;
+
+	fake.attr.vendor_id = VRB_VENDOR_AMAZON;
+	rig_open_domain(rig);
+	check_access(rig, FI_SEND, 0);
+	check_access(rig, FI_RECV, LOCAL);
+	check_access(rig, FI_SEND | FI_REMOTE_READ, 0);
+	check_access(rig, FI_REMOTE_WRITE, LOCAL);
 }
 
 /* An iWARP read arrives as a write of the peer. */
@@ -444,6 +458,7 @@ static void test_buffers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		RIG_TEST(test_access),	     RIG_TEST(test_access_local),
 		RIG_TEST(test_access),	     RIG_TEST(test_access_no_atomics),
 		RIG_TEST(test_access_iwarp), RIG_TEST(test_odp),
 		RIG_TEST(test_keys),	     RIG_TEST(test_refused),
