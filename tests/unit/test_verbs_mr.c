@@ -169,7 +169,9 @@ static void test_refused(void **state)
 	assert_int_equal(fi_mr_reg(domain, buf, 1, FI_MULTICAST, 0, 0, 0, &mr, 0), -FI_EINVAL);
 	assert_int_equal(fi_mr_reg(domain, buf, 1, FI_SEND, 1, 0, 0, &mr, 0), -FI_EINVAL);
 	assert_int_equal(fi_mr_reg(domain, buf, 1, FI_SEND, 0, 0, FI_MORE, &mr, 0), -FI_EBADFLAGS);
+	capture_start();
 	assert_int_equal(fi_mr_reg(domain, NULL, 1, FI_SEND, 0, 0, 0, &mr, 0), -FI_EINVAL);
+	assert_non_null(strstr(capture_stop(), "NULL"));
 	assert_int_equal(fi_mr_reg(domain, buf, 1, FI_SEND, 0, 0, 0, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_mr_regv(domain, iov, 2, FI_SEND, 0, 0, 0, &mr, 0), -FI_EINVAL);
 	assert_int_equal(fi_mr_regv(domain, iov, 0, FI_SEND, 0, 0, 0, &mr, 0), -FI_EINVAL);

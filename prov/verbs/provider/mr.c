@@ -388,13 +388,11 @@ static size_t iov_limit(const struct vrb_domain *domain)
 	return vrb_mr_prov_key(domain) ? 1 : OFI_MR_BUFFERS;
 }
 
-/* Returns true if there are buffers. One of several must not be empty. */
-static bool has_buffers(const struct iovec *iov, size_t count, size_t limit)
+/* One of several buffers must not be empty. */
+static bool are_buffers(const struct iovec *iov, size_t count)
 {
 	size_t i, sum = 0;
 
-	if (!iov || !count || count > limit)
-		return false;
 	for (i = 0; i < count; i++)
 		if ((!iov[i].iov_base && iov[i].iov_len) || (!iov[i].iov_len && count > 1) ||
 		    __builtin_add_overflow(sum, iov[i].iov_len, &sum))
@@ -407,10 +405,15 @@ static int mr_check(const struct vrb_domain *domain, const struct iovec *iov, si
 {
 	if (flags & ~(domain->base.progress ? FI_RMA_EVENT : 0))
 		return ofi_refuse_flags(&vrb_prov, FI_LOG_MR, "fi_mr_reg", flags);
-	if (!has_buffers(iov, count, iov_limit(domain)) || offset) {
+	if (!iov || !count || count > iov_limit(domain) || offset) {
 		FI_WARN(&vrb_prov, FI_LOG_MR,
 			"fi_mr_reg: %zu buffers, offset %llu: mr_iov_limit is %zu, and the offset must be 0\n",
 			count, (unsigned long long)offset, iov_limit(domain));
+		return -FI_EINVAL;
+	}
+	if (!are_buffers(iov, count)) {
+		FI_WARN(&vrb_prov, FI_LOG_MR,
+			"fi_mr_reg: a buffer at NULL, an empty one of several, or too many bytes\n");
 		return -FI_EINVAL;
 	}
 	if (access & ~ACCESS) {
