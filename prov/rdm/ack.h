@@ -130,6 +130,12 @@ void ofi_rdm_ack_arrived(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *i
 void ofi_rdm_ack_fill(struct ofi_rdm_ack *ack, const struct ofi_rdm_seq_in *in,
 		      struct ofi_rdm_ack_words *words);
 
+/* The peer is known to exist although nothing of it has arrived. */
+static inline void ofi_rdm_ack_heard(struct ofi_rdm_ack *ack, uint64_t now)
+{
+	ack->last_arrival = now;
+}
+
 /* Returns true if an acknowledgment must be sent alone. */
 static inline bool ofi_rdm_ack_is_owed(const struct ofi_rdm_ack *ack, uint64_t now)
 {

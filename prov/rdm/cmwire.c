@@ -94,7 +94,7 @@ static enum ofi_rdm_wire_error check_fixed(const struct cm_bytes *raw)
 {
 	if (le32toh(raw->magic) != OFI_RDM_CMWIRE_MAGIC)
 		return OFI_RDM_WIRE_E_MAGIC;
-	if (raw->kind < OFI_RDM_CMWIRE_REQUEST || raw->kind > OFI_RDM_CMWIRE_REJECT)
+	if (raw->kind < OFI_RDM_CMWIRE_REQUEST || raw->kind > OFI_RDM_CMWIRE_PROBE)
 		return OFI_RDM_WIRE_E_KIND;
 	if (raw->version_min > raw->version || !raw->version_min)
 		return OFI_RDM_WIRE_E_VERSION;

@@ -16,6 +16,7 @@ enum ofi_rdm_cmwire_kind {
 	OFI_RDM_CMWIRE_REQUEST = 1,
 	OFI_RDM_CMWIRE_REPLY,
 	OFI_RDM_CMWIRE_REJECT,
+	OFI_RDM_CMWIRE_PROBE, /* only asks whether the endpoint is there; it is rejected */
 };
 
 enum ofi_rdm_cmwire_reason {

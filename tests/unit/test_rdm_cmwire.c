@@ -93,7 +93,7 @@ static void test_wrong(void **state)
 		{ 0, 1, 0, OFI_RDM_WIRE_E_MAGIC },	{ 3, 1, 0, OFI_RDM_WIRE_E_MAGIC },
 		{ 4, 1, 0, OFI_RDM_WIRE_E_VERSION },	{ 5, 1, 0, OFI_RDM_WIRE_E_VERSION },
 		{ 5, 1, 2, OFI_RDM_WIRE_E_VERSION },	{ 4, 2, 2, OFI_RDM_WIRE_E_VERSION },
-		{ 6, 1, 0, OFI_RDM_WIRE_E_KIND },	{ 6, 1, 4, OFI_RDM_WIRE_E_KIND },
+		{ 6, 1, 0, OFI_RDM_WIRE_E_KIND },	{ 6, 1, 5, OFI_RDM_WIRE_E_KIND },
 		{ 6, 1, 3, OFI_RDM_WIRE_E_REASON },	{ 7, 1, 1, OFI_RDM_WIRE_E_REASON },
 		{ 8, 8, 0, OFI_RDM_WIRE_E_SIZE },	{ 40, 2, 0, OFI_RDM_WIRE_E_SIZE },
 		{ 43, 1, 0x80, OFI_RDM_WIRE_E_UNUSED }, { 44, 4, 0, OFI_RDM_WIRE_E_SIZE },

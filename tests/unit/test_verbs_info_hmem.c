@@ -10,6 +10,7 @@
 #include "prov/verbs/provider/prov.h"
 
 struct fi_provider vrb_prov = { .name = "verbs" };
+struct vrb_params vrb_params;
 static bool works, disabled;
 static int asked;
 
@@ -72,6 +73,10 @@ static void test_offered(void **state)
 	assert_true(offered(FI_EP_MSG));
 	assert_int_equal(info->tx_attr->inject_size, VRB_HMEM_INJECT_MAX);
 	assert_false(offered(FI_EP_DGRAM));
+	vrb_params.rdm_transport = "ud";
+	assert_false(offered(FI_EP_RDM));
+	assert_true(offered(FI_EP_MSG));
+	vrb_params.rdm_transport = NULL;
 	works = false;
 	assert_false(offered(FI_EP_RDM));
 	works = disabled = true;

@@ -162,13 +162,13 @@ int vrb_cm_create_ud_id(struct vrb_cm *cm, const char *call, struct vrb_owner *o
 	return create_id(cm, call, RDMA_PS_UDP, owner, id);
 }
 
-int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
+int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
 		   const struct sockaddr_storage *ss, struct rdma_cm_id **id)
 {
 	char text[OFI_ADDR_STRLEN];
 	int on = 1, ret;
 
-	ret = vrb_cm_create_id(cm, call, owner, id);
+	ret = create_id(cm, call, ud ? RDMA_PS_UDP : RDMA_PS_TCP, owner, id);
 	if (ret)
 		return ret;
 	/* A restarted server can reuse its port while connections of the old one linger. */

@@ -78,10 +78,10 @@ int vrb_cm_create_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owne
 int vrb_cm_create_ud_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
 			struct rdma_cm_id **id);
 /*
- * Creates a connection's id and binds it to an address. Logs and returns -FI_EADDRINUSE or the
- * like.
+ * Creates an id for connections, or for datagrams, and binds it to an address. Logs and returns
+ * -FI_EADDRINUSE or the like.
  */
-int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner,
+int vrb_cm_bind_id(struct vrb_cm *cm, const char *call, struct vrb_owner *owner, bool ud,
 		   const struct sockaddr_storage *ss, struct rdma_cm_id **id);
 /* Returns true if the id reaches that peer through the device; otherwise logs that for `call`. */
 bool vrb_cm_same_device(const char *call, const struct rdma_cm_id *id, struct ibv_device *device,

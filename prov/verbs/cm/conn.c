@@ -315,7 +315,8 @@ static int conn_setname(fid_t fid, void *addr, size_t len)
 
 	ret = ofi_name_in(&vrb_prov, "fi_setname", ep->info->addr_format, addr, len, &ss);
 	if (!ret)
-		ret = vrb_cm_bind_id(&ep->domain->fabric->cm, "fi_setname", &conn->owner, &ss, &id);
+		ret = vrb_cm_bind_id(&ep->domain->fabric->cm, "fi_setname", &conn->owner, false,
+				     &ss, &id);
 	if (ret)
 		return ret;
 	old = id;

@@ -217,7 +217,7 @@ static int pep_name(struct vrb_pep *pep, const char *call, const struct sockaddr
 	struct rdma_cm_id *id, *old;
 	int ret;
 
-	ret = vrb_cm_bind_id(&pep->fabric->cm, call, &pep->owner, ss, &id);
+	ret = vrb_cm_bind_id(&pep->fabric->cm, call, &pep->owner, false, ss, &id);
 	if (ret)
 		return ret;
 	ofi_lock(&pep->lock);

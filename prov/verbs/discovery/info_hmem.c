@@ -21,6 +21,8 @@ static const char *hmem_obstacle(enum fi_ep_type type)
 
 	if (type == FI_EP_DGRAM)
 		return "there is no device memory for FI_EP_DGRAM";
+	if (type == FI_EP_RDM && vrb_rdm_wants_ud())
+		return "FI_VERBS_RDM_TRANSPORT=ud has no device memory";
 	if (!ofi_hmem_any(&vrb_prov, &why))
 		return why;
 	return ofi_hmem_p2p_disabled()

@@ -12,6 +12,7 @@
 #include "src/ds/lock.h"
 #include "domain_rdm.h"
 #include "fabric.h"
+#include "mr_table.h"
 
 struct vrb_ep;
 struct vrb_cq;
@@ -33,9 +34,11 @@ struct vrb_domain {
 	bool lock_posts;	   /* FI_THREAD_SAFE: several threads may post to one endpoint */
 	/* Set for FI_THREAD_FID, too: an endpoint may close while another thread polls. */
 	bool lock_polls;
-	void *mrs;		 /* tsearch(3) tree by key, for RDM domains; guarded by lock */
-	bool rdm;		 /* opened for reliable datagrams */
-	bool unordered;		 /* queue pairs complete their work requests in any order */
+	void *mrs;	/* tsearch(3) tree by key, for RDM domains; guarded by lock */
+	bool rdm;	/* opened for reliable datagrams */
+	bool unordered; /* queue pairs complete their work requests in any order */
+	bool ud;	/* reliable datagrams go through unreliable ones; constant */
+	struct vrb_mr_table table;
 	bool dead;		 /* the device is gone; atomic */
 	struct ofi_source async; /* the device's asynchronous events */
 	struct ofi_lock lock;	 /* guards the lists */

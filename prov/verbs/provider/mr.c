@@ -341,6 +341,7 @@ static int mr_dereg(struct vrb_mr *mr)
 
 	for (; mr->count && !err; mr->count -= !err) {
 		buffer = &mr->buffers[mr->count - 1];
+		vrb_mr_table_remove(mr->domain, buffer->ibv);
 		err = ibv_dereg_mr(buffer->ibv);
 		if (err)
 			FI_WARN(&vrb_prov, FI_LOG_MR, "fi_close: ibv_dereg_mr of key 0x%x: %s%s\n",
@@ -454,6 +455,10 @@ static int reg_buffers(struct vrb_mr *mr, const struct iovec *iov, size_t count,
 			     : reg_system(mr->domain, iov, flags);
 		if (!ibv)
 			return errno;
+		if (vrb_mr_table_add(mr->domain, ibv, flags)) {
+			ibv_dereg_mr(ibv);
+			return ENOMEM;
+		}
 		mr->buffers[mr->count] = (struct buffer){
 			.ibv = ibv,
 			.start = (uintptr_t)iov->iov_base,

@@ -74,6 +74,8 @@ const struct ofi_param vrb_param_table[] = {
 	    "Reliable datagrams: milliseconds without any response from a peer or its host after which operations to it fail"),
 	INT(rdm_rx_buffers, 512, 1, 32768,
 	    "Reliable datagrams: receive buffers that an endpoint keeps posted, for all peers together"),
+	STR_OR(rdm_transport, "rc",
+	       "Reliable datagrams: rc, a queue pair for each peer, or ud, one queue pair of unreliable datagrams for all peers; both ends must choose the same"),
 	BOOL(shm, 0,
 	     "Reliable datagrams: processes of one user on one host that all set this exchange packets through shared memory, unless they sleep"),
 	INT(max_conn, 0, 0, INT_MAX,

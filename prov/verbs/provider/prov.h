@@ -3,7 +3,9 @@
 #ifndef VRB_PROV_H
 #define VRB_PROV_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <strings.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
@@ -26,13 +28,14 @@ struct vrb_params {
 	int rdm_use_windows;	/* rendezvous: memory windows; -1: if they work well */
 	/* Bytes of unexpected messages after which peers are told to stop. */
 	int rdm_unexpected_size;
-	int rdm_connect_timeout; /* in ms */
-	int rdm_auto_progress;	 /* use a thread even without FI_PROGRESS_AUTO */
-	int rdm_rx_buffers;	 /* in the shared receive queue */
-	int shm;		 /* packets to peers on the same host through memory */
-	int max_conn;		 /* per endpoint; 0: no limit */
-	int accept_rate;	 /* requests of unknown peers per host and second; 0: no limit */
-	const char *peers;	 /* who may connect: any, known */
+	int rdm_connect_timeout;   /* in ms */
+	int rdm_auto_progress;	   /* use a thread even without FI_PROGRESS_AUTO */
+	int rdm_rx_buffers;	   /* in the shared receive queue */
+	const char *rdm_transport; /* rc, ud; NULL: rc */
+	int shm;		   /* packets to peers on the same host through memory */
+	int max_conn;		   /* per endpoint; 0: no limit */
+	int accept_rate;	   /* requests of unknown peers per host and second; 0: no limit */
+	const char *peers;	   /* who may connect: any, known */
 	const char *auth_key, *auth_key_file; /* for endpoints without an auth_key */
 	const char *device_name, *iface;      /* NULL: all */
 	int use_odp, use_dmabuf;
@@ -43,6 +46,13 @@ struct vrb_params {
 };
 
 extern struct vrb_params vrb_params;
+
+/* Returns true if reliable datagrams go through unreliable ones. */
+static inline bool vrb_rdm_wants_ud(void)
+{
+	return vrb_params.rdm_transport && !strcasecmp(vrb_params.rdm_transport, "ud");
+}
+
 /*
  * Starts what the providers on these objects share, once: parameters, statistics. Returns 0 or
  * -FI_E*. vrb_prov_cleanup() frees what it keeps.

@@ -13,6 +13,7 @@
 #include "prov/rdm/op.h"
 #include "progress.h"
 #include "shm.h"
+#include "ud.h"
 
 static size_t scatter_recv(const struct ofi_rdm_proto_recv *recv, const uint8_t *from, size_t len,
 			   bool device, int *err)
@@ -79,6 +80,10 @@ static void take_packet(struct vrb_rc_conn *conn, struct vrb_rdm_rx *rx, size_t 
 
 	if (ofi_unlikely(conn->shm) &&
 	    vrb_shm_packet(conn, (const void *)(uintptr_t)rx->sge.addr, len)) {
+		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
+		return;
+	}
+	if (ofi_unlikely(conn->ud) && vrb_ud_is_start((const void *)(uintptr_t)rx->sge.addr, len)) {
 		vrb_rdm_rx_put(&vrb_rc(ep)->rx, rx);
 		return;
 	}

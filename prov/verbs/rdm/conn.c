@@ -10,6 +10,7 @@
 #include "progress.h"
 #include "proof.h"
 #include "shm.h"
+#include "ud.h"
 #include "prov/rdm/upcall.h"
 #include "prov/verbs/provider/prov.h"
 
@@ -58,6 +59,13 @@ static bool is_proving(const struct ofi_rdm_ep *ep)
 	return vrb_rc(ep)->conns.secret && ofi_rdm_due_first(&vrb_rc(ep)->conns.set.due);
 }
 
+static uint64_t next_of_ud(const struct ofi_rdm_ep *ep, uint64_t next)
+{
+	uint64_t now = vrb_rc(ep)->conns.set.now, due = vrb_ud_due(ep);
+
+	return due != UINT64_MAX && now + due < next ? now + due : next;
+}
+
 /* Sets the timer. With `soon`, a connection has become free that others may be waiting for. */
 static void schedule_tick(struct ofi_rdm_ep *ep, bool soon)
 {
@@ -72,6 +80,7 @@ static void schedule_tick(struct ofi_rdm_ep *ep, bool soon)
 	if (!TAILQ_EMPTY(&vrb_rc(ep)->conns.set.ups) && next > vrb_rc(ep)->conns.watch)
 		next = vrb_rc(ep)->conns.watch;
 	next = first_deferred_free(ep, next);
+	next = next_of_ud(ep, next);
 	if (soon || next < now)
 		next = now;
 	if (next != UINT64_MAX)
@@ -89,7 +98,8 @@ static void install_conn(struct ofi_rdm_peer *peer)
 	struct vrb_rc_conn *conn = vrb_rc_peer(peer)->next;
 	bool shared = vrb_shm_is_near(conn);
 	/* Packets of the transport's own may still occupy slots of the ring. */
-	uint32_t credits = conn->size - !!conn->proof - (shared ? VRB_SHM_SLOTS : 0);
+	uint32_t credits = conn->size - !!conn->proof - (shared ? VRB_SHM_SLOTS : 0) -
+			   (conn->ud ? VRB_UD_SLOTS : 0);
 	struct vrb_rdm_rx *rx;
 
 	vrb_rc_peer(peer)->next = NULL;
@@ -158,7 +168,9 @@ void vrb_rdm_conn_end(struct vrb_rc_conn *conn, int err)
 
 	if (conn->state >= VRB_RC_CONN_ENDED)
 		return;
-	if (conn->state >= VRB_RC_CONN_ACCEPTED)
+	if (conn->ud)
+		vrb_ud_conn_end(conn);
+	else if (conn->state >= VRB_RC_CONN_ACCEPTED)
 		rdma_disconnect(conn->id);
 	conn->state = VRB_RC_CONN_ENDED;
 	conn->live = false;
@@ -358,8 +370,11 @@ static void retry_starved(struct ofi_rdm_ep *ep)
  */
 static bool is_awaited(const struct ofi_rdm_peer *peer)
 {
-	return vrb_rc_peer(peer)->conn && vrb_rc_peer(peer)->conn->live &&
-	       vrb_rc_conn_idle(vrb_rc_peer(peer)->conn) && ofi_rdm_is_awaited(peer);
+	const struct vrb_rc_conn *conn = vrb_rc_peer(peer)->conn;
+
+	if (!conn || !conn->live || !ofi_rdm_is_awaited(peer))
+		return false;
+	return conn->ud ? vrb_ud_conn_quiet(conn) : vrb_rc_conn_idle(conn);
 }
 
 /*

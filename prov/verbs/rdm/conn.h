@@ -23,7 +23,13 @@ struct vrb_rdm_host_probe {
 	struct ofi_rdm_ep *ep;
 	struct ofi_rdm_peer *peer; /* NULL: nobody wants the answer any more */
 	struct rdma_cm_id *id;
-	bool asked;			      /* the request is on its way */
+	bool asked; /* the request is on its way */
+	/*
+	 * Not 0: the probe is about this connection on datagrams, whose peer is silent. It goes to
+	 * the peer's port if `to_port` is set: there is no answer while the process is stopped.
+	 */
+	uint32_t number;
+	bool to_port;
 	LIST_ENTRY(vrb_rdm_host_probe) link;  /* in peer->probes */
 	SLIST_ENTRY(vrb_rdm_host_probe) over; /* in ep->conns.probes, then conns.deferred */
 	struct ofi_rdm_task end;	      /* runs when the id is destroyed */
@@ -79,6 +85,7 @@ void vrb_rdm_conn_bye(struct ofi_rdm_proto_peer *peer, const struct ofi_rdm_wire
 
 /* The owners of the listener's id, and of a connection's id and queue pair. */
 extern const struct vrb_owner_ops vrb_rdm_listener_ops, vrb_rc_conn_ops;
+extern const struct vrb_ud_calls vrb_rdm_ud_calls;
 /* Handles an asynchronous event of the connection's queue pair. */
 void vrb_rdm_conn_qp_event(struct vrb_rc_conn *conn, enum ibv_event_type event);
 /*

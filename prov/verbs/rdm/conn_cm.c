@@ -10,6 +10,7 @@
 #include "conn_int.h"
 #include "progress.h"
 #include "proof.h"
+#include "ud.h"
 #include "prov/verbs/cm/cm_wire.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/async.h"
@@ -24,6 +25,12 @@ static struct rdma_conn_param conn_param(const struct vrb_rc_conn *conn, const u
 {
 	const struct ibv_device_attr *attr = &vrb_rc_domain(conn->ep)->attr;
 
+	if (conn->ud)
+		return (struct rdma_conn_param){
+			.private_data = wire,
+			.private_data_len = len,
+			.qp_num = vrb_ud_qpn(conn->ep),
+		};
 	return (struct rdma_conn_param){
 		.private_data = wire,
 		.private_data_len = len,
@@ -55,6 +62,15 @@ static void conn_cm_failed(struct vrb_rc_conn *conn, int err)
 	vrb_rdm_conn_step_failed(conn->peer, err);
 }
 
+static int create_id(struct vrb_rc_conn *conn)
+{
+	static const char call[] = "connecting reliable datagrams";
+	struct vrb_cm *cm = vrb_rdm_conn_cm(conn->ep);
+
+	return vrb_rc_domain(conn->ep)->ud ? vrb_cm_create_ud_id(cm, call, &conn->owner, &conn->id)
+					   : vrb_cm_create_id(cm, call, &conn->owner, &conn->id);
+}
+
 /*
  * Resolves from the endpoint's listening address: the route to the peer may start at another
  * device, and the peer accepts a request only from the address that it names.
@@ -65,8 +81,7 @@ static int resolve_addr(struct vrb_rc_conn *conn)
 	struct sockaddr *src;
 	int ret;
 
-	ret = vrb_cm_create_id(vrb_rdm_conn_cm(conn->ep), "connecting reliable datagrams",
-			       &conn->owner, &conn->id);
+	ret = create_id(conn);
 	if (ret)
 		return ret;
 	vrb_tclass_set_id(vrb_tclass_of(conn->ep->domain->info, conn->ep->info), conn->id);
@@ -108,7 +123,7 @@ static uint8_t request_data(struct vrb_rc_conn *conn, uint8_t *wire)
 static void conn_cm_ask(struct vrb_rc_conn *conn)
 {
 	struct ofi_rdm_ep *ep = conn->ep;
-	uint8_t wire[VRB_CM_WIRE_MAX], len;
+	uint8_t wire[VRB_RDM_CM_MAX], len;
 	struct rdma_conn_param param;
 	int ret;
 
@@ -123,6 +138,8 @@ static void conn_cm_ask(struct vrb_rc_conn *conn)
 		conn_cm_failed(conn, -ret);
 		return;
 	}
+	if (conn->ud)
+		len = vrb_ud_say(conn, wire, len);
 	param = conn_param(conn, wire, len);
 	if (rdma_connect(conn->id, &param))
 		conn_cm_failed(conn, -vrb_errno(errno));
@@ -139,7 +156,8 @@ static void refuse_reply(struct vrb_rc_conn *conn, enum ofi_rdm_cmwire_reason re
 		       vrb_rdm_conn_name(conn->peer, text), ofi_rdm_cmwire_reason_text(reason),
 		       detail);
 	len = vrb_rdm_conn_reject_data(conn->ep, reason, wire);
-	rdma_reject(conn->id, wire, len);
+	if (!conn->ud)
+		rdma_reject(conn->id, wire, len);
 	conn_cm_drop(conn, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_REJECTED,
 							.reason = (uint8_t)reason });
 }
@@ -158,6 +176,8 @@ static int conn_establish(struct vrb_rc_conn *conn, const struct ofi_rdm_cmwire 
 		if (vrb_rdm_proof_begin(conn))
 			return FI_ENOMEM;
 	}
+	if (conn->ud)
+		return conn->proof ? 0 : vrb_ud_conn_start(conn);
 	return rdma_establish(conn->id) ? FI_ECONNABORTED : 0;
 }
 
@@ -167,6 +187,8 @@ static void conn_answered(struct vrb_rc_conn *conn, const struct rdma_cm_event *
 	enum ofi_rdm_wire_error error = vrb_rdm_conn_parse(event, &cm);
 	int err;
 
+	if (!error && conn->ud && vrb_ud_hear(conn, event))
+		error = OFI_RDM_WIRE_E_SIZE;
 	if (error || cm.kind != OFI_RDM_CMWIRE_REPLY) {
 		refuse_reply(conn, OFI_RDM_CMWIRE_MALFORMED, ofi_rdm_wire_strerror(error));
 		return;
@@ -233,7 +255,7 @@ static void conn_established(struct vrb_rc_conn *conn)
 }
 
 /* The peer's last messages may have arrived without being processed. */
-static void conn_disconnected(struct vrb_rc_conn *conn)
+void vrb_rdm_conn_disconnected(struct vrb_rc_conn *conn)
 {
 	vrb_rdm_poll_all(conn->ep);
 	if (conn->state >= VRB_RC_CONN_ENDED)
@@ -246,7 +268,7 @@ static void conn_disconnected(struct vrb_rc_conn *conn)
 							       .err = FI_ECONNRESET });
 }
 
-static void conn_broken(struct vrb_rc_conn *conn, int err)
+void vrb_rdm_conn_broken(struct vrb_rc_conn *conn, int err)
 {
 	if (conn->mirror)
 		vrb_rdm_conn_end(conn, err);
@@ -256,7 +278,7 @@ static void conn_broken(struct vrb_rc_conn *conn, int err)
 
 static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
-	switch (event->event) {
+	switch (conn->ud ? vrb_ud_event(event) : event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		if (rdma_resolve_route(conn->id, vrb_params.resolve_timeout))
 			conn_cm_failed(conn, -vrb_errno(errno));
@@ -276,21 +298,21 @@ static void conn_event(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 		 * connection.
 		 */
 		if (conn->state == VRB_RC_CONN_UP)
-			conn_disconnected(conn);
+			vrb_rdm_conn_disconnected(conn);
 		else
 			conn_rejected(conn, event);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		conn_disconnected(conn);
+		vrb_rdm_conn_disconnected(conn);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		conn_broken(conn, FI_ENODEV);
+		vrb_rdm_conn_broken(conn, FI_ENODEV);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		conn_broken(conn, vrb_cm_err(event->event, event->status));
+		vrb_rdm_conn_broken(conn, vrb_cm_err(event->event, event->status));
 		break;
 	default:
 		break;
@@ -334,12 +356,14 @@ static int accept_conn(struct vrb_rc_conn *conn, const struct rdma_cm_event *eve
 	if (!ret)
 		ret = vrb_rc_conn_create_qp(conn);
 	if (!ret)
-		ret = vrb_rc_conn_connect(conn);
+		ret = conn->ud ? vrb_ud_hear(conn, event) : vrb_rc_conn_connect(conn);
 	if (ret)
 		return ret;
 	len = reply_data(conn, event, wire);
 	if (!len)
 		return -FI_EIO;
+	if (conn->ud)
+		len = vrb_ud_say(conn, wire, len);
 	param = conn_param(conn, wire, len);
 	conn->state = VRB_RC_CONN_ACCEPTED;
 	conn->live = conn->mirror;
@@ -417,9 +441,13 @@ static enum ofi_rdm_cmwire_reason conn_cm_take(struct ofi_rdm_peer *peer,
  */
 static bool is_ours(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
 {
-	return conn && conn->qp && event->param.conn.qp_num == conn->qp_num &&
-	       ofi_addr_port(rdma_get_peer_addr(event->id)) ==
-		       ofi_addr_port(rdma_get_local_addr(conn->id));
+	uint32_t from;
+
+	if (!conn || !conn->qp)
+		return false;
+	from = conn->ud ? vrb_ud_number_in(event) : event->param.conn.qp_num;
+	return from == conn->qp_num && ofi_addr_port(rdma_get_peer_addr(event->id)) ==
+					       ofi_addr_port(rdma_get_local_addr(conn->id));
 }
 
 static enum ofi_rdm_cmwire_reason admit_host(struct ofi_rdm_ep *ep, const struct ofi_rdm_cmwire *cm)
@@ -445,10 +473,13 @@ static enum ofi_rdm_cmwire_reason identify(struct ofi_rdm_ep *ep, const struct r
 	/* The address then comes from the connection manager. */
 	if (cm->flags & OFI_RDM_CMWIRE_SECRET)
 		vrb_rdm_conn_ip(cm->addr, rdma_get_peer_addr(event->id));
-	if (error || cm->kind != OFI_RDM_CMWIRE_REQUEST || !vrb_rdm_conn_addr(ep, cm, &addr))
+	if (error || (cm->kind != OFI_RDM_CMWIRE_REQUEST && cm->kind != OFI_RDM_CMWIRE_PROBE) ||
+	    !vrb_rdm_conn_addr(ep, cm, &addr))
 		return OFI_RDM_CMWIRE_MALFORMED;
 	if (!vrb_rdm_conn_is_from(cm, rdma_get_peer_addr(event->id)))
 		return OFI_RDM_CMWIRE_SOURCE;
+	if (cm->kind == OFI_RDM_CMWIRE_PROBE)
+		return OFI_RDM_CMWIRE_BUSY;
 	if (ep->closing || !ep->enabled)
 		return ep->closing ? OFI_RDM_CMWIRE_CLOSING : OFI_RDM_CMWIRE_BUSY;
 	if (!vrb_rc(ep)->conns.secret != !(cm->flags & OFI_RDM_CMWIRE_SECRET) &&

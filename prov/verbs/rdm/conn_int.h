@@ -35,6 +35,12 @@ static inline struct ofi_rdm_peer *vrb_rdm_conn_peer(struct ofi_rdm_conn *conn)
 struct ofi_rdm_conn_action vrb_rdm_conn_step(struct ofi_rdm_peer *peer,
 					     struct ofi_rdm_conn_input input);
 void vrb_rdm_conn_step_failed(struct ofi_rdm_peer *peer, int err);
+/*
+ * The connection has ended: the peer's last messages may have arrived without being processed. Or
+ * it failed with err.
+ */
+void vrb_rdm_conn_disconnected(struct vrb_rc_conn *conn);
+void vrb_rdm_conn_broken(struct vrb_rc_conn *conn, int err);
 /* Handles expired timers of all peers. */
 void vrb_rdm_conn_tick(struct ofi_rdm_ep *ep);
 /* Ends a connection: what was posted is flushed, and the peer learns of the end. */
@@ -67,6 +73,12 @@ void vrb_rdm_conn_make_room(struct ofi_rdm_peer *asker);
 void vrb_rdm_conn_probe_host(struct ofi_rdm_peer *peer);
 /* The answers do not matter any more. */
 void vrb_rdm_conn_probes_end(struct ofi_rdm_peer *peer);
+/*
+ * The peer of a connection on datagrams is silent: asks its host, and whether its process is still
+ * there.
+ */
+void vrb_rdm_conn_ask(struct vrb_rc_conn *conn);
+void vrb_rdm_conn_asks_end(struct ofi_rdm_peer *peer);
 /* Frees probes that are finished. Called without the lock. */
 void vrb_rdm_conn_probes_free(struct vrb_rdm_host_probes *probes);
 /* Frees a probe whose id is destroyed. */

@@ -198,7 +198,8 @@ static int listen_at(struct ofi_rdm_ep *ep, const char *call, const struct socka
 
 	listener->ep = ep;
 	listener->owner.ops = &vrb_rdm_listener_ops;
-	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), call, &listener->owner, local, &id);
+	ret = vrb_cm_bind_id(vrb_rdm_conn_cm(ep), call, &listener->owner, vrb_rc_domain(ep)->ud,
+			     local, &id);
 	if (ret)
 		return ret;
 	ret = old ? check_device(ep, id, call) : 0;
@@ -282,6 +283,7 @@ void vrb_rdm_conn_close(struct ofi_rdm_ep *ep)
 	}
 	for (i = 0; i < ep->peer_count; i++) {
 		vrb_rdm_conn_probes_end(ep->peers[i]);
+		vrb_rdm_conn_asks_end(ep->peers[i]);
 		/* Outgoing requests that have no queue pair yet. */
 		if (vrb_rc_peer(ep->peers[i])->next && !vrb_rc_peer(ep->peers[i])->next->qp)
 			close_conn(vrb_rc_peer(ep->peers[i])->next);

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
+#include "conn_data.h"
 #include "conn_int.h"
+#include "prov/verbs/cm/cm_wire.h"
+#include "ud.h"
 #include "prov/verbs/provider/prov.h"
 
 static void probe_set_port(struct ofi_rdm_addr *addr, in_port_t port)
@@ -21,12 +24,17 @@ static void probe_set_port(struct ofi_rdm_addr *addr, in_port_t port)
 
 static bool probe_begin(struct vrb_rdm_host_probe *probe)
 {
+	struct vrb_cm *cm = vrb_rdm_conn_cm(probe->ep);
 	struct ofi_rdm_addr addr = probe->peer->addr;
+	int ret;
 
-	probe_set_port(&addr, 0);
-	return !vrb_cm_create_id(vrb_rdm_conn_cm(probe->ep), "asking a host", &probe->owner,
-				 &probe->id) &&
-	       !rdma_resolve_addr(probe->id, NULL, &addr.sa, vrb_params.resolve_timeout);
+	if (probe->to_port) {
+		ret = vrb_cm_create_ud_id(cm, "asking a peer", &probe->owner, &probe->id);
+	} else {
+		probe_set_port(&addr, 0);
+		ret = vrb_cm_create_id(cm, "asking a host", &probe->owner, &probe->id);
+	}
+	return !ret && !rdma_resolve_addr(probe->id, NULL, &addr.sa, vrb_params.resolve_timeout);
 }
 
 static void probe_end(struct vrb_rdm_host_probe *probe)
@@ -71,7 +79,12 @@ void vrb_rdm_conn_probe_ended(struct ofi_rdm_ep *ep, struct ofi_rdm_task *end)
 static bool send_probe(struct vrb_rdm_host_probe *probe)
 {
 	struct rdma_conn_param param = { .retry_count = 0 };
+	uint8_t wire[VRB_CM_WIRE_MAX];
 
+	if (probe->to_port) {
+		param.private_data = wire;
+		param.private_data_len = vrb_rdm_conn_data(probe->peer, OFI_RDM_CMWIRE_PROBE, wire);
+	}
 	return !rdma_connect(probe->id, &param);
 }
 
@@ -85,6 +98,47 @@ static void host_answered(struct ofi_rdm_peer *peer)
 {
 	vrb_rdm_conn_probes_end(peer);
 	vrb_rdm_conn_step(peer, (struct ofi_rdm_conn_input){ .event = OFI_RDM_CONN_ANSWERED });
+}
+
+/*
+ * The answer about a connection. Its host answers for itself, and for a port where nobody listens,
+ * but not for a process; a process states its incarnation.
+ */
+static void ask_answered(struct vrb_rdm_host_probe *probe, const struct rdma_cm_event *event)
+{
+	struct vrb_rc_conn *conn = vrb_rc_conn_find(probe->ep, probe->number);
+	uint64_t known = vrb_rc_peer(probe->peer)->policy.known;
+	struct ofi_rdm_cmwire cm;
+
+	if (!conn || !conn->ud || conn->state >= VRB_RC_CONN_ENDED)
+		return;
+	if (probe->to_port && (vrb_rdm_conn_parse(event, &cm) || cm.kind != OFI_RDM_CMWIRE_REJECT ||
+			       cm.incarnation != known))
+		vrb_ud_conn_lost(conn);
+	else
+		vrb_ud_conn_heard(conn);
+}
+
+static bool is_answer(const struct vrb_rdm_host_probe *probe, const struct rdma_cm_event *event)
+{
+	if (probe->to_port)
+		return event->event == RDMA_CM_EVENT_UNREACHABLE && event->status > 0;
+	return event->event == RDMA_CM_EVENT_CONNECT_RESPONSE ||
+	       event->event == RDMA_CM_EVENT_REJECTED;
+}
+
+static void ask_step(struct vrb_rdm_host_probe *probe, const struct rdma_cm_event *event)
+{
+	bool goes_on = false;
+
+	if (event->event == RDMA_CM_EVENT_ADDR_RESOLVED)
+		goes_on = !rdma_resolve_route(probe->id, vrb_params.resolve_timeout);
+	else if (event->event == RDMA_CM_EVENT_ROUTE_RESOLVED)
+		goes_on = probe->asked = send_probe(probe);
+	else if (is_answer(probe, event))
+		ask_answered(probe, event);
+	if (!goes_on)
+		probe_end(probe);
 }
 
 static void probe_step(struct vrb_rdm_host_probe *probe, const struct rdma_cm_event *event)
@@ -117,7 +171,9 @@ static struct rdma_cm_id *probe_event(struct vrb_owner *owner, const struct rdma
 {
 	struct vrb_rdm_host_probe *probe = vrb_owner_of(owner, struct vrb_rdm_host_probe, owner);
 
-	if (!probe->ep->closing && probe->peer)
+	if (!probe->ep->closing && probe->peer && probe->number)
+		ask_step(probe, event);
+	else if (!probe->ep->closing && probe->peer)
 		probe_step(probe, event);
 	return NULL;
 }
@@ -147,4 +203,45 @@ void vrb_rdm_conn_probe_host(struct ofi_rdm_peer *peer)
 		return;
 	probe_end(probe);
 	host_probed(peer);
+}
+
+static bool is_asking(const struct vrb_rc_conn *conn, bool to_port)
+{
+	const struct vrb_rdm_host_probe *probe;
+
+	LIST_FOREACH (probe, &vrb_rc_peer(conn->peer)->asks, link)
+		if (probe->number == conn->qp_num && probe->to_port == to_port)
+			return true;
+	return false;
+}
+
+static void ask_about(struct vrb_rc_conn *conn, bool to_port)
+{
+	struct vrb_rdm_host_probe *probe;
+
+	if (is_asking(conn, to_port))
+		return;
+	probe = calloc(1, sizeof(*probe));
+	if (!probe)
+		return;
+	*probe = (struct vrb_rdm_host_probe){ .owner.ops = &probe_owner_ops,
+					      .ep = conn->ep,
+					      .peer = conn->peer,
+					      .number = conn->qp_num,
+					      .to_port = to_port };
+	LIST_INSERT_HEAD(&vrb_rc_peer(conn->peer)->asks, probe, link);
+	if (!probe_begin(probe))
+		probe_end(probe);
+}
+
+void vrb_rdm_conn_ask(struct vrb_rc_conn *conn)
+{
+	ask_about(conn, true);
+	ask_about(conn, false);
+}
+
+void vrb_rdm_conn_asks_end(struct ofi_rdm_peer *peer)
+{
+	while (!LIST_EMPTY(&vrb_rc_peer(peer)->asks))
+		probe_end(LIST_FIRST(&vrb_rc_peer(peer)->asks));
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Domains of reliable datagrams: their calls and their objects. */
+#include <strings.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
 #include "prov/base/ops.h"
 #include "prov/base/poll.h"
+#include "prov/base/refuse.h"
 #include "prov/rdm/domain_progress.h"
 #include "prov/rdm/atomic.h"
 #include "prov/rdm/av.h"
@@ -31,10 +35,26 @@ static const struct fi_ops_domain domain_ops = {
 	.query_collective = ofi_rdm_query_collective,
 };
 
+static int set_transport(struct vrb_domain *domain)
+{
+	const char *name = vrb_params.rdm_transport;
+
+	domain->ud = vrb_rdm_wants_ud();
+	if (domain->ud)
+		vrb_mr_table_open(&domain->table);
+	if (!name || !strcasecmp(name, "rc") || domain->ud)
+		return 0;
+	return ofi_refuse(&vrb_prov, FI_LOG_DOMAIN, -FI_EINVAL,
+			  "fi_domain: FI_VERBS_RDM_TRANSPORT=%s is not valid; it takes rc or ud\n",
+			  name);
+}
+
 static int domain_open(struct vrb_domain *domain)
 {
-	int ret = vrb_rdm_cache_open(domain, &domain->base.cache);
+	int ret = set_transport(domain);
 
+	if (!ret)
+		ret = vrb_rdm_cache_open(domain, &domain->base.cache);
 	domain->base.packet = (size_t)vrb_params.rdm_buffer_size;
 	return ret ? ret
 		   : ofi_rdm_domain_progress_open(&domain->base, vrb_params.rdm_auto_progress);
@@ -44,6 +64,7 @@ static void domain_close(struct vrb_domain *domain)
 {
 	ofi_rdm_domain_progress_close(domain->base.progress);
 	vrb_rdm_cache_close(domain->base.cache);
+	vrb_mr_table_close(&domain->table);
 }
 
 static const struct vrb_domain_rdm domain_rdm = {

@@ -13,6 +13,7 @@
 #include "mem.h"
 #include "rc.h"
 #include "shm.h"
+#include "ud.h"
 #include "prov/verbs/discovery/info_rdm.h"
 #include "prov/verbs/discovery/inline.h"
 #include "prov/verbs/provider/err.h"
@@ -31,15 +32,32 @@ static int ep_failed(const char *call, int err)
 	return vrb_errno(err);
 }
 
+static int cq_size(const struct ofi_rdm_ep *ep)
+{
+	int max = vrb_rc_domain(ep)->attr.max_cqe;
+	int size = (int)vrb_rc(ep)->rx.depth + CQ_SHARE;
+
+	return size < max ? size : max;
+}
+
+/* Posts receives to the SRQ. */
+static int receive_now(struct ofi_rdm_ep *ep)
+{
+	int ret;
+
+	vrb_rc(ep)->rx.srq = vrb_rc(ep)->srq;
+	vrb_rc(ep)->rx.refused = false;
+	ep->fd = vrb_rc(ep)->channel->fd;
+	ret = vrb_rdm_pool_reserve(&vrb_rc(ep)->tx_bufs);
+	return ret ? ret : vrb_rdm_rx_fill(&vrb_rc(ep)->rx);
+}
+
 /* Creates the device's objects. A thread that sleeps for completions needs the channel. */
 int vrb_rc_enable(struct ofi_rdm_ep *ep)
 {
 	struct ibv_srq_init_attr srq = { .srq_context = ep,
 					 .attr = { .max_wr = vrb_rc(ep)->rx.depth, .max_sge = 1 } };
-	int max = vrb_rc_domain(ep)->attr.max_cqe;
-	int size = (int)vrb_rc(ep)->rx.depth + CQ_SHARE < max ? (int)vrb_rc(ep)->rx.depth + CQ_SHARE
-							      : max;
-	int ret;
+	int size = cq_size(ep), ret;
 
 	if (!vrb_rc(ep)->channel)
 		vrb_rc(ep)->channel = ibv_create_comp_channel(vrb_rc_domain(ep)->ctx);
@@ -53,22 +71,23 @@ int vrb_rc_enable(struct ofi_rdm_ep *ep)
 	if (!vrb_rc(ep)->cq)
 		return ep_failed("ibv_create_cq", errno);
 	vrb_rc(ep)->poll_cq = vrb_rc(ep)->cq;
+	if (vrb_rc_domain(ep)->ud) {
+		ret = vrb_rc(ep)->ud ? 0 : vrb_ud_open(ep, &vrb_rdm_ud_calls);
+		return ret ? ret : receive_now(ep);
+	}
 	if (!vrb_rc(ep)->srq)
 		vrb_rc(ep)->srq = ibv_create_srq(vrb_rc_domain(ep)->pd, &srq);
 	if (!vrb_rc(ep)->srq)
 		return ep_failed("ibv_create_srq", errno);
 	vrb_rc(ep)->room.size = (uint32_t)size;
 	vrb_rc(ep)->room.left = vrb_rc(ep)->room.size - vrb_rc(ep)->rx.depth;
-	vrb_rc(ep)->rx.srq = vrb_rc(ep)->srq;
-	vrb_rc(ep)->rx.refused = false;
-	ep->fd = vrb_rc(ep)->channel->fd;
-	ret = vrb_rdm_pool_reserve(&vrb_rc(ep)->tx_bufs);
-	return ret ? ret : vrb_rdm_rx_fill(&vrb_rc(ep)->rx);
+	return receive_now(ep);
 }
 
 static void close_queues(struct ofi_rdm_ep *ep)
 {
 	vrb_shm_close(ep);
+	vrb_ud_close(ep);
 	if (vrb_rc(ep)->srq)
 		ibv_destroy_srq(vrb_rc(ep)->srq);
 	if (vrb_rc(ep)->cq) {
@@ -119,7 +138,13 @@ static int set_inline(struct ofi_rdm_ep *ep)
 {
 	const char *what;
 	uint32_t max;
-	int err = vrb_inline_max(vrb_rc_domain(ep)->ctx, IBV_QPT_RC, &what, &max);
+	int err;
+
+	/* What stands for a queue pair copies what fits in the smallest packet. */
+	vrb_rc(ep)->inline_max = VRB_UD_INLINE;
+	if (vrb_rc_domain(ep)->ud)
+		return 0;
+	err = vrb_inline_max(vrb_rc_domain(ep)->ctx, IBV_QPT_RC, &what, &max);
 
 	if (err)
 		return ep_failed(what, err);

@@ -49,7 +49,7 @@ static int reg_cached(struct ofi_rdm_ep *ep, const struct iovec *iov, unsigned i
 static bool has_windows(const struct ofi_rdm_peer *peer)
 {
 	return vrb_rc_peer(peer)->conn && vrb_rc_peer(peer)->policy.order &&
-	       vrb_rdm_has_windows(vrb_rc_domain(peer->ep));
+	       !vrb_rc(peer->ep)->ud && vrb_rdm_has_windows(vrb_rc_domain(peer->ep));
 }
 
 static int reg_window(struct ofi_rdm_peer *peer, const struct iovec *iov, bool written,
@@ -90,7 +90,7 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 		     const struct ofi_hmem *hmem, struct vrb_rdm_lease **lease)
 {
 	const struct vrb_mr_memory memory = { .hmem = hmem, .iov = *iov };
-	const struct vrb_domain *domain = vrb_rc_domain(ep);
+	struct vrb_domain *domain = vrb_rc_domain(ep);
 	struct ofi_hmem_why why;
 	int err;
 
@@ -103,6 +103,11 @@ static int lease_new(struct ofi_rdm_ep *ep, const struct iovec *iov, int access,
 		return -FI_ENOMEM;
 	(*lease)->ibv = hmem ? vrb_mr_hmem_try(domain, &memory, access, &why)
 			     : ibv_reg_mr(domain->pd, iov->iov_base, iov->iov_len, access);
+	if ((*lease)->ibv && vrb_mr_table_add(domain, (*lease)->ibv, access)) {
+		ibv_dereg_mr((*lease)->ibv);
+		(*lease)->ibv = NULL;
+		errno = ENOMEM;
+	}
 	if ((*lease)->ibv) {
 		(*lease)->what = *iov;
 		(*lease)->users = 1;
@@ -127,6 +132,7 @@ static void lease_put(struct ofi_rdm_ep *ep, struct vrb_rdm_lease *lease)
 		return;
 	if (vrb_rc(ep)->lease == lease)
 		vrb_rc(ep)->lease = NULL;
+	vrb_mr_table_remove(vrb_rc_domain(ep), lease->ibv);
 	ibv_dereg_mr(lease->ibv);
 	SLIST_INSERT_HEAD(&vrb_rc(ep)->spare_leases, lease, spare);
 }

@@ -50,7 +50,8 @@ bool vrb_rc_peer_is_gone(const struct ofi_rdm_peer *peer)
 {
 	const struct vrb_rc_peer *rc = vrb_rc_peer(peer);
 
-	return rc->policy.state == OFI_RDM_CONN_IDLE && !rc->conns && !rc->starved;
+	return rc->policy.state == OFI_RDM_CONN_IDLE && !rc->conns && !rc->starved &&
+	       LIST_EMPTY(&rc->asks);
 }
 
 void vrb_rc_peer_met(struct ofi_rdm_peer *peer)

@@ -14,6 +14,7 @@
 #include "progress.h"
 #include "retire.h"
 #include "shm.h"
+#include "ud.h"
 #include "prov/rdm/direct.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
@@ -221,6 +222,7 @@ static bool drain_channel(struct ofi_rdm_ep *ep)
 static int request_event(struct ofi_rdm_ep *ep)
 {
 	vrb_shm_arm(ep);
+	vrb_ud_arm(ep);
 	return ibv_req_notify_cq(vrb_rc(ep)->cq, 0);
 }
 

@@ -12,6 +12,7 @@
 #include "conn_int.h"
 #include "prov/rdm/av_key.h"
 #include "prov/verbs/cm/cm_wire.h"
+#include "ud.h"
 #include "prov/verbs/provider/prov.h"
 
 /* The packets of the handshake; all other packets begin differently. */
@@ -67,6 +68,12 @@ static void put_qp(uint8_t *to, uint32_t number)
 	memcpy(to, &number, sizeof(number));
 }
 
+/* Returns the number of the peer's queue pair, or of what stands for it. */
+static uint32_t qp_of(const struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+{
+	return conn->ud ? vrb_ud_peer_number(conn) : event->param.conn.qp_num;
+}
+
 /* The rest of the state is known once the peer's queue pair number is. */
 static void proof_complete(struct vrb_rc_conn *conn, uint32_t qp_num)
 {
@@ -113,7 +120,7 @@ uint8_t vrb_rdm_proof_reply(struct vrb_rc_conn *conn, const struct rdma_cm_event
 	if (len < sizeof(hello->request) || proof_message(conn, OFI_RDM_CMWIRE_REPLY, hello->reply))
 		return 0;
 	memcpy(hello->request, request, sizeof(hello->request));
-	proof_complete(conn, event->param.conn.qp_num);
+	proof_complete(conn, qp_of(conn, event));
 	memcpy(reply, hello->reply, sizeof(hello->reply));
 	vrb_rdm_secret_sign(secret_of(conn), VRB_RDM_RESPONDER, hello, reply + OFI_RDM_CMWIRE_LEN);
 	return vrb_cm_pack(wire, reply, sizeof(reply));
@@ -130,7 +137,7 @@ bool vrb_rdm_proof_is_right(struct vrb_rc_conn *conn, const struct rdma_cm_event
 	if (len < OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN)
 		return false;
 	memcpy(hello->reply, reply, sizeof(hello->reply));
-	proof_complete(conn, event->param.conn.qp_num);
+	proof_complete(conn, qp_of(conn, event));
 	conn->proof->shut = !vrb_rdm_secret_check(secret_of(conn), VRB_RDM_RESPONDER, hello,
 						  reply + OFI_RDM_CMWIRE_LEN);
 	return !conn->proof->shut;

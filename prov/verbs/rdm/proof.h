@@ -13,8 +13,9 @@
 #include <rdma/rdma_cma.h>
 #include "rc_conn.h"
 #include "secret.h"
+#include "ud.h"
 
-#define VRB_RDM_CM_MAX (1 + OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN)
+#define VRB_RDM_CM_MAX (1 + OFI_RDM_CMWIRE_LEN + VRB_RDM_MAC_LEN + VRB_UD_SAYS)
 
 struct vrb_rdm_proof {
 	struct vrb_rdm_hello hello;

@@ -21,6 +21,7 @@
 
 struct vrb_rdm_lease;
 struct vrb_shm;
+struct vrb_ud;
 struct vrb_rc_conn;
 
 /*
@@ -54,6 +55,7 @@ struct vrb_rc_ep {
 	struct ibv_cq *cq;
 	struct ibv_cq *poll_cq;		 /* what is polled: cq, or what stands for it, see shm.h */
 	struct vrb_shm *shm;		 /* NULL: none with any peer */
+	struct vrb_ud *ud;		 /* NULL: connections have queue pairs */
 	struct ibv_wc wc[VRB_RDM_BATCH]; /* polled by the thread that holds the lock */
 	struct {
 		uint32_t left; /* work requests for which the CQ still has room */
@@ -93,6 +95,7 @@ struct vrb_rc_peer {
 	struct vrb_rc_conn *conn;
 	struct vrb_rc_conn *next;		/* being set up */
 	LIST_HEAD(, vrb_rdm_host_probe) probes; /* unanswered probes of its host */
+	LIST_HEAD(, vrb_rdm_host_probe) asks;	/* the same about a connection on datagrams */
 	bool starved;				/* in the endpoint's conn.starved */
 	TAILQ_ENTRY(vrb_rc_peer) starving;
 	uint32_t bounces;	 /* bounce buffers held by queued operations */

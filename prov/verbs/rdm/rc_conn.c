@@ -9,6 +9,7 @@
 #include "prov/rdm/peer.h"
 #include "proof.h"
 #include "shm.h"
+#include "ud.h"
 #include "prov/verbs/provider/err.h"
 #include "prov/verbs/provider/prov.h"
 #include "prov/verbs/queue/qp.h"
@@ -139,8 +140,12 @@ static void conn_unlist(struct vrb_rc_conn *conn)
 
 void vrb_rc_conn_destroy_qp(struct vrb_rc_conn *conn)
 {
-	int err = conn->qp ? ibv_destroy_qp(conn->qp) : 0;
+	int err;
 
+	/* What stands for a queue pair is freed with the connection. */
+	if (conn->ud)
+		return;
+	err = conn->qp ? ibv_destroy_qp(conn->qp) : 0;
 	conn->qp = NULL;
 	if (err)
 		conn_failed("ibv_destroy_qp", err);
@@ -152,6 +157,7 @@ void vrb_rc_conn_free(struct vrb_rc_conn *conn)
 		return;
 	conn_unlist(conn);
 	vrb_shm_conn_close(conn);
+	vrb_ud_conn_close(conn);
 	vrb_rc(conn->ep)->room.left += room_of(conn->size);
 	if (conn->peer)
 		vrb_rc_peer(conn->peer)->conns--;
@@ -184,6 +190,21 @@ static int to_init(struct vrb_rc_conn *conn)
 	return err ? conn_failed("ibv_modify_qp to INIT", err) : 0;
 }
 
+static void conn_list(struct vrb_rc_conn *conn)
+{
+	conn->qp_next = *qp_bucket(conn->ep, conn->qp_num);
+	*qp_bucket(conn->ep, conn->qp_num) = conn;
+}
+
+static int create_ud(struct vrb_rc_conn *conn)
+{
+	int ret = vrb_ud_conn_open(conn);
+
+	if (!ret)
+		conn_list(conn);
+	return ret;
+}
+
 int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 {
 	struct ofi_rdm_ep *ep = conn->ep;
@@ -200,6 +221,8 @@ int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 		},
 	};
 
+	if (vrb_rc(ep)->ud)
+		return create_ud(conn);
 	attr.cap.max_inline_data =
 		vrb_rc(ep)->inline_max + (uint32_t)sizeof(struct ofi_rdm_wire_fast);
 	conn->qp = ibv_create_qp(vrb_rc_domain(ep)->pd, &attr);
@@ -207,8 +230,7 @@ int vrb_rc_conn_create_qp(struct vrb_rc_conn *conn)
 		return conn_failed("ibv_create_qp", errno);
 	conn->sq = conn->qp;
 	conn->qp_num = conn->qp->qp_num;
-	conn->qp_next = *qp_bucket(ep, conn->qp_num);
-	*qp_bucket(ep, conn->qp_num) = conn;
+	conn_list(conn);
 	return to_init(conn);
 }
 
@@ -228,8 +250,11 @@ static int qp_modify(struct vrb_rc_conn *conn, enum ibv_qp_state state, const ch
 
 int vrb_rc_conn_connect(struct vrb_rc_conn *conn)
 {
-	int ret = qp_modify(conn, IBV_QPS_INIT, "ibv_modify_qp to INIT");
+	int ret;
 
+	if (conn->ud)
+		return 0;
+	ret = qp_modify(conn, IBV_QPS_INIT, "ibv_modify_qp to INIT");
 	conn->takes = !ret;
 	if (!ret)
 		ret = qp_modify(conn, IBV_QPS_RTR, "ibv_modify_qp to RTR");
@@ -241,7 +266,7 @@ int vrb_rc_conn_connect(struct vrb_rc_conn *conn)
 int vrb_rc_conn_open(struct vrb_rc_conn *conn)
 {
 	struct ibv_qp_attr attr = { .qp_access_flags = (unsigned int)access_of(conn) };
-	int err = ibv_modify_qp(conn->qp, &attr, IBV_QP_ACCESS_FLAGS);
+	int err = conn->ud ? 0 : ibv_modify_qp(conn->qp, &attr, IBV_QP_ACCESS_FLAGS);
 
 	return err ? -conn_failed("ibv_modify_qp for remote access", err) : 0;
 }
@@ -255,7 +280,11 @@ bool vrb_rc_conn_break(struct vrb_rc_conn *conn)
 		.send_flags = IBV_SEND_SIGNALED,
 	};
 
-	return !ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE) && !ibv_post_send(conn->qp, &wr, &bad);
+	if (conn->ud)
+		vrb_ud_conn_flush(conn);
+	else if (ibv_modify_qp(conn->qp, &attr, IBV_QP_STATE))
+		return false;
+	return !ibv_post_send(conn->qp, &wr, &bad);
 }
 
 void vrb_rc_conn_halt(struct vrb_rc_conn *conn, uint64_t now)

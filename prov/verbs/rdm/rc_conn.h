@@ -57,7 +57,8 @@ struct vrb_rc_conn {
 	struct ibv_qp *qp;
 	struct ibv_qp *sq; /* what is posted to: qp, or what stands for it, see shm.h */
 	struct vrb_shm_conn *shm;
-	bool peer_shares; /* the peer takes part in shared memory */
+	struct vrb_ud_conn *ud; /* what stands for the queue pair, or NULL; see ud.h */
+	bool peer_shares;	/* the peer takes part in shared memory */
 	uint32_t qp_num;
 	bool active; /* we requested the connection */
 	bool mirror; /* the passive end of an endpoint's connection to itself: receives only */
@@ -89,7 +90,13 @@ struct vrb_rc_conn {
 	struct vrb_rdm_spare_windows spare_windows;
 	struct vrb_rc_conn *qp_next;	     /* in ep->by_qp */
 	SLIST_ENTRY(vrb_rc_conn) dead_entry; /* in ep->conns.dead_conns, then conns.deferred */
-	struct ofi_rdm_task end;	     /* runs when the id and the queue pair are destroyed */
+	/* With ud: what the event thread must learn. */
+	struct {
+		struct ofi_rdm_task task;
+		bool queued;
+		int err; /* FI_E*: the connection has ended; 0: the peer is silent */
+	} news;
+	struct ofi_rdm_task end; /* runs when the id and the queue pair are destroyed */
 };
 
 /*

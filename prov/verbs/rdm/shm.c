@@ -23,7 +23,7 @@ bool vrb_shm_is_near(const struct vrb_rc_conn *conn)
 	bool v4 = addr.sa.sa_family == AF_INET;
 	int fd, ret;
 
-	if (!vrb_params.shm || !conn->peer_shares || conn->mirror ||
+	if (!vrb_params.shm || conn->ud || !conn->peer_shares || conn->mirror ||
 	    !vrb_rc_peer(conn->peer)->policy.order)
 		return false;
 	if (v4)

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections to peers on unreliable datagrams: what differs from queue pairs. */
+#include <rdma/fi_errno.h>
+#include "conn_int.h"
+#include "ud.h"
+
+/* What has happened since: the peer has ended the connection, or is silent. */
+static void ud_news_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
+{
+	struct vrb_rc_conn *conn =
+		(struct vrb_rc_conn *)((char *)task - offsetof(struct vrb_rc_conn, news.task));
+	int err = conn->news.err;
+
+	conn->news.queued = false;
+	if (ep->closing || conn->state >= VRB_RC_CONN_ENDED)
+		return;
+	if (!err)
+		vrb_rdm_conn_ask(conn);
+	else if (err == FI_ECONNRESET)
+		vrb_rdm_conn_disconnected(conn);
+	else
+		vrb_rdm_conn_broken(conn, err);
+}
+
+/* The thread that polls is in the middle of it, so the event thread does it. */
+static void ud_news(struct vrb_rc_conn *conn)
+{
+	if (conn->ep->closing || conn->news.queued)
+		return;
+	conn->news.queued = true;
+	conn->news.task.run = ud_news_run;
+	ofi_rdm_task_add(conn->ep, &conn->news.task);
+	vrb_rdm_conn_wake(conn->ep, 0);
+}
+
+static void ud_ended(struct vrb_rc_conn *conn, int err)
+{
+	conn->news.err = err;
+	ud_news(conn);
+}
+
+const struct vrb_ud_calls vrb_rdm_ud_calls = {
+	.ended = ud_ended,
+	.silent = ud_news,
+	.wake = vrb_rdm_conn_wake,
+};

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Endpoints and connections on unreliable datagrams: opening and closing. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include "prov/base/refuse.h"
+#include "prov/base/wait.h"
+#include "prov/verbs/cm/cm_wire.h"
+#include "prov/verbs/dgram/ud_name.h"
+#include "prov/verbs/discovery/inline.h"
+#include "prov/verbs/provider/err.h"
+#include "prov/verbs/provider/prov.h"
+#include "ud_int.h"
+
+#define BUFFERS	   16384u /* packets being sent */
+#define INLINE_MAX 256u
+#define DRAIN_MS   100
+#define MTU_MIN	   1024u
+#define END_TIMES  3 /* copies of the packet that ends a connection, as any may be lost */
+
+static const uint8_t start_packet[2] = { OFI_RDM_WIRE_VERSION, 0x83 };
+
+/*
+ * Times in us. The peer's process acknowledges, at the latest when its timer polls. A peer is given
+ * up when its host has been silent, too, for half of the time in which it would have to connect.
+ */
+static struct ofi_rdm_ack_params ack_params(void)
+{
+	uint64_t silence = (uint64_t)vrb_params.rdm_connect_timeout * 500;
+
+	return (struct ofi_rdm_ack_params){
+		.first = 50000,
+		.min = 5000,
+		.max = 400000,
+		.delay = 200,
+		.every = 8,
+		.silence = silence < UINT32_MAX ? (uint32_t)silence : UINT32_MAX,
+	};
+}
+
+static const struct ofi_rdm_cwnd_params cwnd_params = { .target = 5000,
+							.first = 16,
+							.most = OFI_RDM_SEQ_WINDOW };
+
+static int ud_failed(const char *call, int err)
+{
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "fi_enable: datagrams: %s: %s%s\n", call, strerror(err),
+		vrb_remedy(err));
+	return vrb_errno(err);
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct vrb_ud *all = srq->srq_context;
+
+	(void)bad;
+	*all->recvs_end = wr;
+	while (wr->next)
+		wr = wr->next;
+	all->recvs_end = &wr->next;
+	return 0;
+}
+
+static int start_qp(struct vrb_ud *all)
+{
+	static const int masks[] = { IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY,
+				     IBV_QP_STATE, IBV_QP_STATE | IBV_QP_SQ_PSN };
+	static const enum ibv_qp_state states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
+	struct ibv_qp_attr attr = {
+		.pkey_index = all->port.pkey_index,
+		.port_num = all->port.num,
+		.qkey = VRB_UD_QKEY_CM,
+	};
+	int i, err;
+
+	for (i = 0; i < 3; i++) {
+		attr.qp_state = states[i];
+		err = ibv_modify_qp(all->qp, &attr, masks[i]);
+		if (err)
+			return ud_failed("ibv_modify_qp", err);
+	}
+	return 0;
+}
+
+static int create_qp(struct vrb_ud *all)
+{
+	struct vrb_domain *domain = vrb_rc_domain(all->ep);
+	struct ibv_cq *cq = vrb_rc(all->ep)->cq;
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_UD,
+		.cap = { .max_send_wr = VRB_UD_SQ,
+			 .max_recv_wr = VRB_UD_RQ,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+	};
+	const char *call;
+	uint32_t max;
+	int err = vrb_inline_max(domain->ctx, IBV_QPT_UD, &call, &max);
+
+	if (err)
+		return ud_failed(call, err);
+	all->inline_max = attr.cap.max_inline_data = max < INLINE_MAX ? max : INLINE_MAX;
+	all->qp = ibv_create_qp(domain->pd, &attr);
+	return all->qp ? start_qp(all) : ud_failed("ibv_create_qp", errno);
+}
+
+/* Mapped, so that no other data shares the pages that the device writes to. */
+static int open_receives(struct vrb_ud *all)
+{
+	uint32_t i, size = VRB_UD_GRH + all->port.mtu;
+
+	all->map_len = (size_t)size * VRB_UD_RQ;
+	all->map = mmap(NULL, all->map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+	if (all->map == MAP_FAILED) {
+		all->map = NULL;
+		return -FI_ENOMEM;
+	}
+	all->mr = ibv_reg_mr(vrb_rc_domain(all->ep)->pd, all->map, all->map_len,
+			     IBV_ACCESS_LOCAL_WRITE);
+	if (!all->mr)
+		return ud_failed("ibv_reg_mr", errno);
+	all->rxs = calloc(VRB_UD_RQ, sizeof(*all->rxs));
+	if (!all->rxs)
+		return -FI_ENOMEM;
+	for (i = 0; i < VRB_UD_RQ; i++) {
+		all->rxs[i].sge = (struct ibv_sge){ .addr = (uintptr_t)all->map + (size_t)i * size,
+						    .length = size,
+						    .lkey = all->mr->lkey };
+		all->rxs[i].wr = (struct ibv_recv_wr){ .wr_id = (uintptr_t)&all->rxs[i],
+						       .next = all->repost,
+						       .sg_list = &all->rxs[i].sge,
+						       .num_sge = 1 };
+		all->repost = &all->rxs[i].wr;
+	}
+	vrb_ud_repost(all);
+	return all->repost ? ud_failed("ibv_post_recv", ENOMEM) : 0;
+}
+
+static int open_messages(struct vrb_ud *all)
+{
+	uint32_t size = 64;
+
+	/* Kept packets are replaced by other buffers, so there may be more than are posted. */
+	while (size < 4 * vrb_rc(all->ep)->rx.depth)
+		size *= 2;
+	all->messages = calloc(size, sizeof(*all->messages));
+	all->message_mask = size - 1;
+	return all->messages ? 0 : -FI_ENOMEM;
+}
+
+static void stand_in(struct vrb_ud *all)
+{
+	struct vrb_rc_ep *rc = vrb_rc(all->ep);
+
+	all->context.ops.poll_cq = vrb_ud_poll_cq;
+	all->context.ops.post_send = vrb_ud_post_send;
+	all->context.ops.post_srq_recv = post_srq_recv;
+	all->cq.context = all->srq.context = &all->context;
+	all->cq.cq_context = all->srq.srq_context = all;
+	rc->poll_cq = &all->cq;
+	rc->srq = &all->srq;
+	/* No connection takes room in the device's CQ. */
+	rc->room.fixed = true;
+	rc->room.size = rc->room.left = 1u << 30;
+}
+
+/* Some buffers are there from the start, so that there is always progress. */
+static int open_buffers(struct vrb_ud *all)
+{
+	vrb_rdm_pool_init(&all->pool, vrb_rc_domain(all->ep),
+			  sizeof(struct vrb_ud_tx) + all->port.mtu, BUFFERS);
+	return vrb_rdm_pool_reserve(&all->pool);
+}
+
+static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls)
+{
+	struct vrb_ud *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	all->ep = ep;
+	all->calls = calls;
+	all->next = OFI_RDM_ACK_NEVER;
+	all->recvs_end = &all->recvs;
+	STAILQ_INIT(&all->free_wrs);
+	TAILQ_INIT(&all->busy);
+	TAILQ_INIT(&all->done);
+	TAILQ_INIT(&all->failing);
+	TAILQ_INIT(&all->stalled);
+	return all;
+}
+
+int vrb_ud_open(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls)
+{
+	struct vrb_ud *all = ud_new(ep, calls);
+	int ret;
+
+	if (!all)
+		return -FI_ENOMEM;
+	vrb_rc(ep)->ud = all;
+	all->ack_params = ack_params();
+	ret = vrb_ud_port_find("fi_enable", vrb_rc_domain(ep)->ctx, ep->info, &all->port);
+	if (ret)
+		return ret;
+	if (all->port.mtu < MTU_MIN)
+		return ofi_refuse(&vrb_prov, FI_LOG_EP_CTRL, -FI_EOPNOTSUPP,
+				  "fi_enable: datagrams need an MTU of %u B, the port has %u B\n",
+				  MTU_MIN, all->port.mtu);
+	all->payload = all->port.mtu - VRB_UD_HEAD_MAX;
+	ret = open_buffers(all);
+	if (!ret)
+		ret = create_qp(all);
+	if (!ret)
+		ret = open_receives(all);
+	if (!ret)
+		ret = open_messages(all);
+	if (!ret)
+		stand_in(all);
+	return ret;
+}
+
+/* The device must not lose what it has not sent yet. */
+static void drain(struct vrb_ud *all)
+{
+	uint64_t until = ofi_now_ms() + DRAIN_MS;
+	struct ibv_wc wc;
+
+	while (all->qp && all->sq_tail + 1 < all->sq_head && ofi_now_ms() < until)
+		if (ibv_poll_cq(vrb_rc(all->ep)->cq, 1, &wc) > 0 && wc.wr_id & 1)
+			vrb_ud_sent(all, wc.wr_id >> 1);
+}
+
+void vrb_ud_close(struct ofi_rdm_ep *ep)
+{
+	struct vrb_ud *all = vrb_rc(ep)->ud;
+	struct vrb_ud_wr *wr;
+
+	if (!all)
+		return;
+	vrb_rc(ep)->ud = NULL;
+	vrb_rc(ep)->poll_cq = vrb_rc(ep)->cq;
+	vrb_rc(ep)->srq = NULL;
+	drain(all);
+	if (all->qp)
+		ibv_destroy_qp(all->qp);
+	vrb_ud_paths_free(all);
+	if (all->mr)
+		ibv_dereg_mr(all->mr);
+	if (all->map)
+		munmap(all->map, all->map_len);
+	vrb_rdm_pool_fini(&all->pool);
+	while ((wr = STAILQ_FIRST(&all->free_wrs))) {
+		STAILQ_REMOVE_HEAD(&all->free_wrs, link);
+		free(wr);
+	}
+	free(all->rxs);
+	free(all->messages);
+	free(all);
+}
+
+/* Returns false if there are no random bytes. */
+static bool draw_number(struct vrb_rc_conn *conn, uint32_t *first)
+{
+	uint32_t random[2];
+
+	do {
+		if (getrandom(random, sizeof(random), 0) != sizeof(random))
+			return false;
+	} while (!random[0] || random[0] == VRB_RDM_NO_QP || vrb_rc_conn_find(conn->ep, random[0]));
+	conn->qp_num = random[0];
+	*first = random[1];
+	return true;
+}
+
+int vrb_ud_conn_open(struct vrb_rc_conn *conn)
+{
+	struct vrb_ud *all = vrb_rc(conn->ep)->ud;
+	struct vrb_ud_conn *ud = calloc(1, sizeof(*ud));
+
+	if (!ud)
+		return -FI_ENOMEM;
+	if (!draw_number(conn, &ud->first)) {
+		free(ud);
+		return -FI_EIO;
+	}
+	ud->qp.context = &all->context;
+	ud->conn = conn;
+	STAILQ_INIT(&ud->wrs);
+	STAILQ_INIT(&ud->jobs);
+	STAILQ_INIT(&ud->stalled);
+	ofi_rdm_ack_init(&ud->ack, &all->ack_params, ud->first);
+	ofi_rdm_cwnd_init(&ud->cwnd, &cwnd_params);
+	conn->ud = ud;
+	all->conns++;
+	all->fresh++;
+	all->wake = vrb_ud_clock() + VRB_UD_FRESH_MS * 1000;
+	all->calls->wake(all->ep, VRB_UD_FRESH_MS);
+	conn->qp = conn->sq = &ud->qp;
+	return 0;
+}
+
+static void unlist(struct vrb_ud *all, struct vrb_ud_conn *ud)
+{
+	if (ud->is_busy)
+		TAILQ_REMOVE(&all->busy, ud, busy);
+	if (ud->is_done)
+		TAILQ_REMOVE(&all->done, ud, done);
+	if (ud->is_failing)
+		TAILQ_REMOVE(&all->failing, ud, failing);
+}
+
+void vrb_ud_conn_close(struct vrb_rc_conn *conn)
+{
+	struct vrb_ud_conn *ud = conn->ud;
+	struct vrb_ud_wr *wr;
+
+	if (!ud)
+		return;
+	vrb_ud_conn_end(conn);
+	vrb_ud_drop_sent(ud);
+	vrb_ud_drop_received(ud);
+	while ((wr = STAILQ_FIRST(&ud->wrs))) {
+		STAILQ_REMOVE_HEAD(&ud->wrs, link);
+		vrb_ud_wr_free(ud, wr);
+	}
+	unlist(vrb_ud_of(ud), ud);
+	vrb_ud_of(ud)->conns--;
+	vrb_ud_of(ud)->fresh -= !ud->used;
+	conn->ud = NULL;
+	conn->qp = conn->sq = NULL;
+	free(ud);
+}
+
+void vrb_ud_conn_end(struct vrb_rc_conn *conn)
+{
+	int i;
+
+	for (i = 0; i < END_TIMES && !conn->ud->over; i++)
+		vrb_ud_send_bare(conn->ud, VRB_UD_END, VRB_UD_CLOSED);
+	conn->ud->over = true;
+}
+
+void vrb_ud_conn_flush(struct vrb_rc_conn *conn)
+{
+	vrb_ud_fail(conn->ud, IBV_WC_WR_FLUSH_ERR);
+}
+
+void vrb_ud_conn_heard(struct vrb_rc_conn *conn)
+{
+	ofi_rdm_ack_heard(&conn->ud->ack, vrb_ud_clock());
+}
+
+void vrb_ud_conn_lost(struct vrb_rc_conn *conn)
+{
+	if (conn->ud->over)
+		return;
+	conn->ud->over = true;
+	vrb_ud_tell(conn->ud, FI_ECONNRESET);
+}
+
+int vrb_ud_conn_start(struct vrb_rc_conn *conn)
+{
+	return vrb_rc_conn_send(conn, start_packet, sizeof(start_packet));
+}
+
+bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn)
+{
+	return !conn->ud->turn && !conn->ud->flying && !conn->ud->reads;
+}
+
+bool vrb_ud_is_start(const void *bytes, size_t len)
+{
+	return len == sizeof(start_packet) && !memcmp(bytes, start_packet, len);
+}
+
+uint8_t vrb_ud_say(const struct vrb_rc_conn *conn, uint8_t *wire, uint8_t len)
+{
+	const struct vrb_ud_words words = { .number = conn->qp_num,
+					    .first = conn->ud->first,
+					    .qpn = vrb_rc(conn->ep)->ud->qp->qp_num };
+
+	vrb_ud_words_build(wire + len, &words);
+	return (uint8_t)(len + VRB_UD_WORDS);
+}
+
+static bool words_in(const struct rdma_cm_event *event, struct vrb_ud_words *words)
+{
+	const struct rdma_ud_param *ud = &event->param.ud;
+	const uint8_t *data;
+	size_t len;
+
+	data = vrb_cm_unpack(ud->private_data, ud->private_data_len, &len);
+	return data && vrb_ud_words_parse(data + len, ud->private_data_len - 1 - len, words);
+}
+
+uint32_t vrb_ud_number_in(const struct rdma_cm_event *event)
+{
+	struct vrb_ud_words words;
+
+	return words_in(event, &words) ? words.number : 0;
+}
+
+int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event)
+{
+	struct vrb_ud_conn *ud = conn->ud;
+	struct vrb_ud_words words;
+
+	if (!words_in(event, &words))
+		return -FI_EPROTO;
+	ud->to = words.number;
+	ud->qpn = words.qpn;
+	ud->heard = true;
+	ofi_rdm_seq_begin(&ud->in, 1, words.first);
+	if (event->event != RDMA_CM_EVENT_ESTABLISHED)
+		return 0;
+	ud->path = vrb_ud_path_get(vrb_ud_of(ud), &event->param.ud.ah_attr);
+	return ud->path ? 0 : -FI_ENOMEM;
+}
+
+/* Service ID resolution has one reply, which accepts or, with a status above 0, refuses. */
+enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_ESTABLISHED)
+		return RDMA_CM_EVENT_CONNECT_RESPONSE;
+	if (event->event == RDMA_CM_EVENT_UNREACHABLE && event->status > 0)
+		return RDMA_CM_EVENT_REJECTED;
+	return event->event;
+}
+
+uint32_t vrb_ud_qpn(const struct ofi_rdm_ep *ep)
+{
+	return vrb_rc(ep)->ud->qp->qp_num;
+}
+
+uint32_t vrb_ud_peer_number(const struct vrb_rc_conn *conn)
+{
+	return conn->ud->to;
+}

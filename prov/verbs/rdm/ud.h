@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections on unreliable datagrams (FI_VERBS_RDM_TRANSPORT=ud): one queue pair of the endpoint
+ * serves all peers. This file does in software what the device does for a reliable connection:
+ * messages, RDMA reads and writes in order, each once, with a check of the peer's access. seq.h,
+ * ack.h and cwnd.h restore what datagrams lack. The queue pair, the CQ and the SRQ that the
+ * transport posts to and polls are then objects of this file, so that nothing else changes.
+ *
+ * The connection manager resolves a peer's address by service ID: one request, which carries the
+ * same private data as for a reliable connection, and one reply. Neither leaves anything in the
+ * kernel. What is received, and what peers read and write, is handled when the endpoint is polled;
+ * the endpoint's timer polls it if nobody else does, so peers know that it is alive.
+ */
+#ifndef VRB_RDM_UD_H
+#define VRB_RDM_UD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <rdma/rdma_cma.h>
+
+struct ofi_rdm_ep;
+struct vrb_rc_conn;
+struct vrb_ud;
+struct vrb_ud_conn;
+
+/* Bytes of payload that are sent inline. */
+#define VRB_UD_INLINE 512u
+/* Bytes that vrb_ud_say() adds to private data. */
+#define VRB_UD_SAYS 16u
+/* Work requests of a connection that this file posts: the first packet. */
+#define VRB_UD_SLOTS 1u
+
+/* What the connections do for this file, with the endpoint's lock held. */
+struct vrb_ud_calls {
+	/* The peer has ended the connection, or was given up: err is FI_E*. */
+	void (*ended)(struct vrb_rc_conn *conn, int err);
+	/* The peer does not acknowledge what was sent. */
+	void (*silent)(struct vrb_rc_conn *conn);
+	/* The endpoint must be polled within that time in ms. */
+	void (*wake)(struct ofi_rdm_ep *ep, uint64_t ms);
+};
+
+/* Creates the queue pair and all that stands for the device's objects. Returns 0 or -FI_E*. */
+int vrb_ud_open(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls);
+/* Waits briefly until what was sent is on its way. */
+void vrb_ud_close(struct ofi_rdm_ep *ep);
+/* Gives the connection what stands for its queue pair. Returns 0 or -FI_E*. */
+int vrb_ud_conn_open(struct vrb_rc_conn *conn);
+void vrb_ud_conn_close(struct vrb_rc_conn *conn);
+/* Tells the peer that the connection has ended. */
+void vrb_ud_conn_end(struct vrb_rc_conn *conn);
+/* Everything posted completes with errors; what is posted from now on, too. */
+void vrb_ud_conn_flush(struct vrb_rc_conn *conn);
+/* The peer's host, or its process, is there: waiting goes on. */
+void vrb_ud_conn_heard(struct vrb_rc_conn *conn);
+/* The peer's process does not exist any more. */
+void vrb_ud_conn_lost(struct vrb_rc_conn *conn);
+/* Sends the packet that tells the passive side that the connection is established. */
+int vrb_ud_conn_start(struct vrb_rc_conn *conn);
+/* Returns true if nothing is in flight, though its completion may not be reported yet. */
+bool vrb_ud_conn_quiet(const struct vrb_rc_conn *conn);
+/* Returns true for that packet. */
+bool vrb_ud_is_start(const void *bytes, size_t len);
+
+/* Appends to private data what the peer needs, and returns the new length. */
+uint8_t vrb_ud_say(const struct vrb_rc_conn *conn, uint8_t *wire, uint8_t len);
+/* Stores what the peer of a new connection says, and how it is reached if known. */
+int vrb_ud_hear(struct vrb_rc_conn *conn, const struct rdma_cm_event *event);
+/* Returns the event that a connection with a queue pair would have instead. */
+enum rdma_cm_event_type vrb_ud_event(const struct rdma_cm_event *event);
+/* Returns the number of the sender's end in private data; 0 if there is none. */
+uint32_t vrb_ud_number_in(const struct rdma_cm_event *event);
+/* The queue pair number for the connection manager. */
+uint32_t vrb_ud_qpn(const struct ofi_rdm_ep *ep);
+/* Returns the number of the peer's end. */
+uint32_t vrb_ud_peer_number(const struct vrb_rc_conn *conn);
+
+/* Sends the acknowledgments that are due before the endpoint sleeps. */
+void vrb_ud_arm(struct ofi_rdm_ep *ep);
+/* Returns how soon in ms the endpoint must be polled; UINT64_MAX: nothing is due. */
+uint64_t vrb_ud_due(const struct ofi_rdm_ep *ep);
+
+#endif

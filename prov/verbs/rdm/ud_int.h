@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Connections on unreliable datagrams, private to ud*.c. The endpoint's lock guards everything. */
+#ifndef VRB_RDM_UD_INT_H
+#define VRB_RDM_UD_INT_H
+
+#include <sys/queue.h>
+#include <infiniband/verbs.h>
+#include "prov/rdm/ack.h"
+#include "prov/rdm/cwnd.h"
+#include "prov/verbs/dgram/ud_port.h"
+#include "rc_conn.h"
+#include "ud.h"
+#include "ud_wire.h"
+
+enum {
+	/* How often an endpoint is polled while a peer waits for its first packet to be taken. */
+	VRB_UD_FRESH_MS = 10,
+	VRB_UD_GRH = 40,
+	VRB_UD_SQ = 1024,  /* depth of the device's send queue */
+	VRB_UD_RQ = 2048,  /* of its receive queue */
+	VRB_UD_READS = 16, /* reads of a connection in flight */
+	VRB_UD_JOBS = 64,  /* reads of a peer that wait for their turn */
+};
+
+struct vrb_ud_wr;
+
+/* A packet that is being sent, in a buffer of the pool, whose rest has the bytes. */
+struct vrb_ud_tx {
+	struct ofi_rdm_ack_node node; /* first */
+	struct vrb_rdm_buf *buf;
+	struct vrb_ud_wr *wr; /* what it is a part of, or NULL */
+	uint32_t len;
+	uint32_t posted; /* copies in the device's send queue */
+	bool done;	 /* nobody needs it once none is posted */
+	uint8_t bytes[] __attribute__((aligned(8)));
+};
+
+/* A work request of the transport. */
+struct vrb_ud_wr {
+	STAILQ_ENTRY(vrb_ud_wr) link;
+	uint64_t wr_id;
+	enum ibv_wr_opcode opcode;
+	enum vrb_ud_kind kind;
+	bool signaled, packed, done;
+	int num_sge;
+	struct ibv_sge sge[1 + OFI_RDM_PROTO_IOV];
+	uint64_t remote;
+	uint32_t rkey, id;
+	uint32_t len, sent;	/* bytes, and how many of them are in packets */
+	uint32_t got;		/* bytes of a read that have arrived */
+	uint32_t flying;	/* packets that are not acknowledged */
+	struct vrb_ud_tx *copy; /* its only packet, until it is sent */
+};
+
+/* A read of the peer that is being answered. */
+struct vrb_ud_job {
+	STAILQ_ENTRY(vrb_ud_job) link;
+	uint64_t addr;
+	uint32_t key, len, id, sent;
+};
+
+/* A packet of the device's receive queue. */
+struct vrb_ud_rx {
+	struct ofi_rdm_seq_node node; /* first */
+	struct ibv_recv_wr wr;
+	struct ibv_sge sge;
+	struct vrb_ud_packet packet;
+	STAILQ_ENTRY(vrb_ud_rx) stalled;
+};
+
+/* How a peer is reached; shared by all peers that are reached so. */
+struct vrb_ud_path {
+	struct ibv_ah_attr attr;
+	struct ibv_ah *ah;
+};
+
+struct vrb_ud_conn {
+	struct ibv_qp qp; /* stands for the connection's queue pair */
+	struct vrb_rc_conn *conn;
+	uint32_t first;		  /* our first sequence number */
+	uint32_t to;		  /* the peer's number */
+	uint32_t qpn;		  /* the peer's queue pair */
+	struct vrb_ud_path *path; /* NULL until the first packet has arrived */
+	bool used;		  /* a packet has arrived */
+	bool heard;		  /* the peer's words are known */
+	bool over;   /* the peer has ended the connection, or was told that it has ended */
+	bool broken; /* what is posted fails */
+	bool told;   /* `ended` was called */
+	bool is_busy, is_done, is_failing;
+	enum ibv_wc_status status; /* of the first failure */
+	uint64_t ask;		   /* in us: when the peer's host may be asked again */
+	uint64_t arrived; /* the earliest time at which the newest packet may have arrived, in us */
+	uint32_t flying, reads, next_id, job_count;
+	struct ofi_rdm_ack ack;
+	struct ofi_rdm_seq_in in;
+	struct ofi_rdm_cwnd cwnd;
+	STAILQ_HEAD(, vrb_ud_wr) wrs;
+	struct vrb_ud_wr *turn; /* the first that is not packed */
+	STAILQ_HEAD(, vrb_ud_job) jobs;
+	STAILQ_HEAD(, vrb_ud_rx) stalled; /* in order, but there was no buffer */
+	struct vrb_rdm_rx *part;	  /* a message of which a part has arrived */
+	uint32_t part_len;
+	TAILQ_ENTRY(vrb_ud_conn) busy, done, failing, stalling;
+	bool is_stalled;
+};
+
+TAILQ_HEAD(vrb_ud_conns, vrb_ud_conn);
+
+/* A message that has arrived. */
+struct vrb_ud_message {
+	struct vrb_rdm_rx *rx;
+	uint32_t len, number;
+};
+
+struct vrb_ud {
+	struct ibv_context context; /* of the objects that stand for others */
+	struct ibv_cq cq;
+	struct ibv_srq srq;
+	const struct vrb_ud_calls *calls;
+	struct ofi_rdm_ep *ep;
+	struct vrb_ud_port port;
+	struct ibv_qp *qp;
+	uint32_t payload;    /* bytes of a packet behind the longest header */
+	uint32_t inline_max; /* packets up to this length are posted inline */
+
+	/* What is in the device's send queue: NULL for packets that were posted inline. */
+	struct vrb_ud_tx *sq[VRB_UD_SQ];
+	uint64_t sq_head, sq_tail;
+	struct vrb_rdm_pool pool;
+	STAILQ_HEAD(, vrb_ud_wr) free_wrs;
+
+	uint8_t *map; /* memory of the receive queue */
+	size_t map_len;
+	struct ibv_mr *mr;
+	struct vrb_ud_rx *rxs;
+	struct ibv_recv_wr *repost;
+
+	/* What the transport has posted to the SRQ, in order. */
+	struct ibv_recv_wr *recvs, **recvs_end;
+	/* A ring of messages that have arrived, one for each buffer at most. */
+	struct vrb_ud_message *messages;
+	uint32_t message_mask, message_head, message_tail;
+
+	struct vrb_ud_conns busy;    /* timers run, or something waits to be sent */
+	struct vrb_ud_conns done;    /* the oldest work request has completed */
+	struct vrb_ud_conns failing; /* work requests fail */
+	struct vrb_ud_conns stalled;
+	struct ofi_rdm_ack_params ack_params;
+	uint64_t polled, last; /* in us: when the device was polled before, and last */
+	uint64_t now, next;    /* in us: the time, and when a timer expires first */
+	uint64_t wake;	       /* in us: when the endpoint's timer polls */
+	uint32_t conns, fresh; /* connections, and those of which nothing has arrived */
+	bool short_of_room;    /* something could not be sent for lack of buffers or room */
+	void *paths;	       /* tree of vrb_ud_path */
+};
+
+static inline struct vrb_ud *vrb_ud_of(const struct vrb_ud_conn *ud)
+{
+	return vrb_rc(ud->conn->ep)->ud;
+}
+
+uint64_t vrb_ud_clock(void);
+
+/* Sending (ud_send.c). */
+int vrb_ud_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+/* Sends what may be sent now. */
+void vrb_ud_pump(struct vrb_ud_conn *ud);
+/* Retransmits what is due. Returns false if the peer was given up. */
+bool vrb_ud_resend(struct vrb_ud_conn *ud);
+/* Sends a packet without a number. */
+void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud_reason reason);
+/* Handles acknowledged packets, linked by `next`. */
+void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node);
+/* Takes completions of the device's send queue up to that work request. */
+void vrb_ud_sent(struct vrb_ud *all, uint64_t index);
+void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
+/* A work request is complete. */
+void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr);
+/* The connection is over: what is posted fails, with that status first. */
+void vrb_ud_fail(struct vrb_ud_conn *ud, enum ibv_wc_status status);
+/* Frees what has been sent and what waits to be. */
+void vrb_ud_drop_sent(struct vrb_ud_conn *ud);
+/* Has the connection's timers looked at by that time. */
+void vrb_ud_watch(struct vrb_ud_conn *ud);
+
+/* Receiving (ud_recv.c). */
+void vrb_ud_arrived(struct vrb_ud *all, const struct ibv_wc *wc);
+/* Delivers what waited for a buffer. */
+void vrb_ud_unstall(struct vrb_ud *all);
+void vrb_ud_drop_received(struct vrb_ud_conn *ud);
+/* Ends a connection whose peer violates the protocol. */
+void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason);
+/* Tells the connection's owner once that it has ended. */
+void vrb_ud_tell(struct vrb_ud_conn *ud, int err);
+
+/* Polling (ud_poll.c). */
+int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
+/* Returns receives to the device. */
+void vrb_ud_repost(struct vrb_ud *all);
+
+/* Paths (ud_path.c). */
+struct vrb_ud_path *vrb_ud_path_get(struct vrb_ud *all, const struct ibv_ah_attr *attr);
+void vrb_ud_paths_free(struct vrb_ud *all);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Polling an endpoint on unreliable datagrams: the device's completions, the timers of connections,
+ * and what the transport gets to see: arrived messages and completed work requests.
+ */
+#include <time.h>
+#include "ud_int.h"
+
+#define BATCH	16
+#define TICK_MS 100 /* peers learn from polls that this process is alive */
+
+uint64_t vrb_ud_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+void vrb_ud_repost(struct vrb_ud *all)
+{
+	struct ibv_recv_wr *bad = NULL;
+
+	if (!all->repost)
+		return;
+	if (!ibv_post_recv(all->qp, all->repost, &bad))
+		bad = NULL;
+	/* The rest is posted with the next ones. */
+	all->repost = bad;
+}
+
+/* Removes and frees the oldest work request, and reports it if it has a completion. */
+static int report_wr(struct vrb_ud_conn *ud, enum ibv_wc_status status, struct ibv_wc *wc)
+{
+	struct vrb_ud_wr *wr = STAILQ_FIRST(&ud->wrs);
+	bool reports = wr->signaled || status != IBV_WC_SUCCESS;
+
+	if (reports)
+		*wc = (struct ibv_wc){
+			.wr_id = wr->wr_id,
+			.status = status,
+			.opcode = IBV_WC_SEND,
+			.qp_num = ud->conn->qp_num,
+		};
+	STAILQ_REMOVE_HEAD(&ud->wrs, link);
+	vrb_ud_wr_free(ud, wr);
+	return reports;
+}
+
+static int report_done(struct vrb_ud *all, int count, struct ibv_wc *wc)
+{
+	struct vrb_ud_conn *ud;
+	struct vrb_ud_wr *wr;
+	int n = 0;
+
+	while (n < count && (ud = TAILQ_FIRST(&all->done))) {
+		while (n < count && (wr = STAILQ_FIRST(&ud->wrs)) && wr->done && !ud->broken)
+			n += report_wr(ud, IBV_WC_SUCCESS, wc + n);
+		if (n == count)
+			break;
+		TAILQ_REMOVE(&all->done, ud, done);
+		ud->is_done = false;
+	}
+	return n;
+}
+
+static int report_messages(struct vrb_ud *all, int count, struct ibv_wc *wc)
+{
+	const struct vrb_ud_message *message;
+	int n = 0;
+
+	for (; n < count && all->message_tail != all->message_head; all->message_tail++) {
+		message = &all->messages[all->message_tail & all->message_mask];
+		wc[n++] = (struct ibv_wc){
+			.wr_id = (uintptr_t)message->rx | VRB_RDM_RX_BIT,
+			.status = IBV_WC_SUCCESS,
+			.opcode = IBV_WC_RECV,
+			.byte_len = message->len,
+			.qp_num = message->number,
+		};
+	}
+	return n;
+}
+
+/* The first work request that is not complete tells why, the rest is flushed. */
+static enum ibv_wc_status failure(struct vrb_ud_conn *ud)
+{
+	enum ibv_wc_status status = ud->status;
+
+	if (STAILQ_FIRST(&ud->wrs)->done)
+		return IBV_WC_SUCCESS;
+	ud->status = IBV_WC_WR_FLUSH_ERR;
+	return status;
+}
+
+static int report_failed(struct vrb_ud *all, int count, struct ibv_wc *wc)
+{
+	struct vrb_ud_conn *ud;
+	int n = 0;
+
+	while (n < count && (ud = TAILQ_FIRST(&all->failing))) {
+		while (n < count && !STAILQ_EMPTY(&ud->wrs))
+			n += report_wr(ud, failure(ud), wc + n);
+		if (!STAILQ_EMPTY(&ud->wrs))
+			break;
+		TAILQ_REMOVE(&all->failing, ud, failing);
+		ud->is_failing = false;
+	}
+	return n;
+}
+
+static int report(struct vrb_ud *all, int count, struct ibv_wc *wc)
+{
+	int n = report_done(all, count, wc);
+
+	n += report_messages(all, count - n, wc + n);
+	return n + report_failed(all, count - n, wc + n);
+}
+
+static void run_timers(struct vrb_ud *all)
+{
+	struct vrb_ud_conns busy = TAILQ_HEAD_INITIALIZER(busy);
+	struct vrb_ud_conn *ud;
+
+	TAILQ_CONCAT(&busy, &all->busy, busy);
+	all->next = OFI_RDM_ACK_NEVER;
+	all->short_of_room = false;
+	while ((ud = TAILQ_FIRST(&busy))) {
+		TAILQ_REMOVE(&busy, ud, busy);
+		ud->is_busy = false;
+		if (ud->over || !vrb_ud_resend(ud))
+			continue;
+		vrb_ud_pump(ud);
+		if (ofi_rdm_ack_is_owed(&ud->ack, all->now))
+			vrb_ud_send_bare(ud, VRB_UD_ACK, 0);
+		vrb_ud_watch(ud);
+	}
+}
+
+static int poll_device(struct vrb_ud *all)
+{
+	struct ibv_wc wc[BATCH];
+	int i, n = ibv_poll_cq(vrb_rc(all->ep)->cq, BATCH, wc);
+
+	if (n > 0 || !TAILQ_EMPTY(&all->busy)) {
+		all->polled = all->last;
+		all->last = all->now = vrb_ud_clock();
+	}
+	for (i = 0; i < n; i++) {
+		if (wc[i].wr_id & 1)
+			vrb_ud_sent(all, wc[i].wr_id >> 1);
+		else
+			vrb_ud_arrived(all, &wc[i]);
+	}
+	return n;
+}
+
+int vrb_ud_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	struct vrb_ud *all = cq->cq_context;
+	int some, n = report(all, count, wc);
+
+	do {
+		if (n == count)
+			return n;
+		some = poll_device(all);
+		if (!TAILQ_EMPTY(&all->stalled))
+			vrb_ud_unstall(all);
+		if (!TAILQ_EMPTY(&all->busy) && (all->now >= all->next || all->short_of_room))
+			run_timers(all);
+		vrb_ud_repost(all);
+		n += report(all, count - n, wc + n);
+	} while (some > 0);
+	return n;
+}
+
+void vrb_ud_arm(struct ofi_rdm_ep *ep)
+{
+	struct vrb_ud *all = vrb_rc(ep)->ud;
+	struct vrb_ud_conn *ud;
+
+	if (!all)
+		return;
+	TAILQ_FOREACH (ud, &all->busy, busy)
+		if (ud->ack.owes != OFI_RDM_ACK_NEVER)
+			vrb_ud_send_bare(ud, VRB_UD_ACK, 0);
+}
+
+uint64_t vrb_ud_due(const struct ofi_rdm_ep *ep)
+{
+	struct vrb_ud *all = vrb_rc(ep)->ud;
+	uint64_t now, left, ms;
+
+	if (!all || !all->conns)
+		return UINT64_MAX;
+	ms = all->fresh ? VRB_UD_FRESH_MS : TICK_MS;
+	now = vrb_ud_clock();
+	left = all->next > now ? (all->next - now) / 1000 + 1 : 1;
+	if (!TAILQ_EMPTY(&all->busy) && left < ms)
+		ms = left;
+	all->wake = now + ms * 1000;
+	return ms;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Receiving on unreliable datagrams: packets are put in order, messages are assembled in the
+ * transport's receive buffers, and the peer's reads and writes are carried out.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <ofi/addr.h>
+#include "proof.h"
+#include "prov/verbs/provider/mr_table.h"
+#include "prov/verbs/provider/prov.h"
+#include "ud_int.h"
+
+static void rx_put(struct vrb_ud *all, struct vrb_ud_rx *rx)
+{
+	rx->wr.next = all->repost;
+	all->repost = &rx->wr;
+}
+
+void vrb_ud_tell(struct vrb_ud_conn *ud, int err)
+{
+	if (ud->told)
+		return;
+	ud->told = true;
+	vrb_ud_of(ud)->calls->ended(ud->conn, err);
+}
+
+/* The peer's end learns that this one is gone, and why. */
+static void end_conn(struct vrb_ud_conn *ud, enum vrb_ud_reason reason, int err)
+{
+	if (ud->over)
+		return;
+	vrb_ud_send_bare(ud, VRB_UD_END, reason);
+	ud->over = true;
+	vrb_ud_tell(ud, err);
+}
+
+void vrb_ud_violated(struct vrb_ud_conn *ud, enum vrb_ud_reason reason)
+{
+	static const char *const what[] = {
+		[VRB_UD_ACCESS] = "accessed memory without the right to",
+		[VRB_UD_BROKEN] = "sent a packet that violates the protocol",
+	};
+	char text[OFI_ADDR_STRLEN];
+
+	if (!ud->over)
+		FI_WARN_SPARSE(&vrb_prov, FI_LOG_EP_DATA, "peer %s %s: connection ended\n",
+			       ofi_addr_str(&ud->conn->peer->addr.sa, text, sizeof(text)),
+			       what[reason]);
+	end_conn(ud, reason, reason == VRB_UD_ACCESS ? FI_EKEYREJECTED : FI_ECONNABORTED);
+}
+
+/* Takes the next of the transport's receive buffers. */
+static struct vrb_rdm_rx *take_recv(struct vrb_ud *all)
+{
+	struct ibv_recv_wr *wr = all->recvs;
+
+	if (!wr)
+		return NULL;
+	all->recvs = wr->next;
+	if (!all->recvs)
+		all->recvs_end = &all->recvs;
+	return (struct vrb_rdm_rx *)(uintptr_t)(wr->wr_id & ~(uint64_t)VRB_RDM_RX_BIT);
+}
+
+static bool lacks_buffer(const struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	return packet->kind == VRB_UD_SEND && !ud->part && !vrb_ud_of(ud)->recvs;
+}
+
+static void take_part(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+
+	if (!ud->part) {
+		ud->part = take_recv(all);
+		ud->part_len = 0;
+	}
+	if (packet->len > ud->part->sge.length - ud->part_len || (!packet->len && !packet->last)) {
+		vrb_ud_violated(ud, VRB_UD_BROKEN);
+		return;
+	}
+	memcpy((uint8_t *)(uintptr_t)ud->part->sge.addr + ud->part_len, packet->payload,
+	       packet->len);
+	ud->part_len += (uint32_t)packet->len;
+	if (!packet->last)
+		return;
+	all->messages[all->message_head++ & all->message_mask] =
+		(struct vrb_ud_message){ ud->part, ud->part_len, ud->conn->qp_num };
+	ud->part = NULL;
+}
+
+/* A peer that has not proved that it knows the job secret has no access. */
+static bool is_shut(const struct vrb_ud_conn *ud)
+{
+	return ud->conn->proof && ud->conn->proof->shut;
+}
+
+static void take_write(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	if (is_shut(ud) ||
+	    !vrb_mr_table_copy(vrb_rc_domain(ud->conn->ep), packet->key, packet->addr, packet->len,
+			       true, (void *)(uintptr_t)packet->payload))
+		vrb_ud_violated(ud, VRB_UD_ACCESS);
+}
+
+static void take_read(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	struct vrb_ud_job *job;
+
+	if (ud->job_count >= VRB_UD_JOBS || !packet->asked) {
+		vrb_ud_violated(ud, VRB_UD_BROKEN);
+		return;
+	}
+	if (is_shut(ud)) {
+		vrb_ud_violated(ud, VRB_UD_ACCESS);
+		return;
+	}
+	job = malloc(sizeof(*job));
+	if (!job) {
+		vrb_ud_violated(ud, VRB_UD_BROKEN);
+		return;
+	}
+	*job = (struct vrb_ud_job){
+		.addr = packet->addr, .key = packet->key, .len = packet->asked, .id = packet->id
+	};
+	STAILQ_INSERT_TAIL(&ud->jobs, job, link);
+	ud->job_count++;
+}
+
+static void scatter(const struct vrb_ud_wr *wr, uint64_t to, const uint8_t *from, size_t len)
+{
+	size_t take;
+	int i;
+
+	for (i = 0; i < wr->num_sge && len; i++) {
+		if (to >= wr->sge[i].length) {
+			to -= wr->sge[i].length;
+			continue;
+		}
+		take = wr->sge[i].length - to < len ? wr->sge[i].length - to : len;
+		memcpy((uint8_t *)(uintptr_t)wr->sge[i].addr + to, from, take);
+		from += take;
+		len -= take;
+		to = 0;
+	}
+}
+
+static void take_data(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	struct vrb_ud_wr *wr;
+
+	STAILQ_FOREACH (wr, &ud->wrs, link)
+		if (wr->kind == VRB_UD_READ && wr->id == packet->id && wr->packed && !wr->done)
+			break;
+	if (!wr || packet->addr != wr->got || packet->len > wr->len - wr->got || !packet->len) {
+		vrb_ud_violated(ud, VRB_UD_BROKEN);
+		return;
+	}
+	scatter(wr, wr->got, packet->payload, packet->len);
+	wr->got += (uint32_t)packet->len;
+	vrb_ud_wr_done(ud, wr);
+}
+
+static void handle(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	if (ud->over)
+		return;
+	switch (packet->kind) {
+	case VRB_UD_SEND:
+		take_part(ud, packet);
+		break;
+	case VRB_UD_WRITE:
+		take_write(ud, packet);
+		break;
+	case VRB_UD_READ:
+		take_read(ud, packet);
+		break;
+	case VRB_UD_DATA:
+		take_data(ud, packet);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Handles a packet whose turn has come, or lets it wait for a buffer with those behind it. */
+static void deliver(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+
+	if (!ud->over && (ud->is_stalled || lacks_buffer(ud, &rx->packet))) {
+		STAILQ_INSERT_TAIL(&ud->stalled, rx, stalled);
+		if (!ud->is_stalled)
+			TAILQ_INSERT_TAIL(&all->stalled, ud, stalling);
+		ud->is_stalled = true;
+		return;
+	}
+	handle(ud, &rx->packet);
+	rx_put(all, rx);
+}
+
+static void unstall(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud_rx *rx;
+
+	while ((rx = STAILQ_FIRST(&ud->stalled)) && (ud->over || !lacks_buffer(ud, &rx->packet))) {
+		STAILQ_REMOVE_HEAD(&ud->stalled, stalled);
+		handle(ud, &rx->packet);
+		rx_put(vrb_ud_of(ud), rx);
+	}
+	if (rx)
+		return;
+	ud->is_stalled = false;
+	TAILQ_REMOVE(&vrb_ud_of(ud)->stalled, ud, stalling);
+	vrb_ud_pump(ud);
+	vrb_ud_watch(ud);
+}
+
+void vrb_ud_unstall(struct vrb_ud *all)
+{
+	struct vrb_ud_conn *ud, *next;
+
+	for (ud = TAILQ_FIRST(&all->stalled); ud; ud = next) {
+		next = TAILQ_NEXT(ud, stalling);
+		unstall(ud);
+	}
+}
+
+void vrb_ud_drop_received(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct ofi_rdm_seq_node *node, *next;
+	struct ibv_recv_wr *wr;
+	struct vrb_ud_rx *rx;
+
+	for (node = ofi_rdm_seq_begin(&ud->in, 0, 0); node; node = next) {
+		next = node->next;
+		rx_put(all, (struct vrb_ud_rx *)node);
+	}
+	while ((rx = STAILQ_FIRST(&ud->stalled))) {
+		STAILQ_REMOVE_HEAD(&ud->stalled, stalled);
+		rx_put(all, rx);
+	}
+	if (ud->is_stalled)
+		TAILQ_REMOVE(&all->stalled, ud, stalling);
+	ud->is_stalled = false;
+	if (!ud->part)
+		return;
+	wr = &((struct vrb_rdm_rx_buf *)ud->part)->wr;
+	wr->next = all->recvs;
+	if (!all->recvs)
+		all->recvs_end = &wr->next;
+	all->recvs = wr;
+	ud->part = NULL;
+}
+
+/*
+ * A packet that cannot be kept counts as lost: the peer sends it again. Returns true if the packet
+ * stays.
+ */
+static bool take_numbered(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct vrb_ud_packet *packet = &rx->packet;
+	enum ofi_rdm_seq_verdict verdict;
+	struct ofi_rdm_seq_node *node;
+
+	if (ud->is_stalled || (packet->number == ud->in.next && lacks_buffer(ud, packet)))
+		return false;
+	verdict = ofi_rdm_seq_arrive(&ud->in, 1, packet->number, &rx->node);
+	if (verdict > OFI_RDM_SEQ_DUPLICATE)
+		return false;
+	if (verdict == OFI_RDM_SEQ_DELIVER) {
+		deliver(ud, rx);
+		while ((node = ofi_rdm_seq_pop(&ud->in)))
+			deliver(ud, (struct vrb_ud_rx *)node);
+	}
+	ud->arrived = all->polled;
+	ofi_rdm_ack_arrived(&ud->ack, &ud->in, packet->order, verdict, all->now);
+	return verdict != OFI_RDM_SEQ_DUPLICATE;
+}
+
+/* The first access that is not complete was refused. */
+static void take_refusal(struct vrb_ud_conn *ud)
+{
+	vrb_ud_fail(ud, IBV_WC_REM_ACCESS_ERR);
+	if (STAILQ_EMPTY(&ud->wrs))
+		vrb_ud_tell(ud, FI_EKEYREJECTED);
+}
+
+static void take_end(struct vrb_ud_conn *ud, const struct vrb_ud_packet *packet)
+{
+	if (ud->over)
+		return;
+	if (packet->id == VRB_UD_ACCESS) {
+		take_refusal(ud);
+		return;
+	}
+	ud->over = true;
+	vrb_ud_tell(ud, packet->id == VRB_UD_BROKEN ? FI_ECONNABORTED : FI_ECONNRESET);
+}
+
+/* The passive side learns from the first packet how the peer is reached. */
+static bool has_path(struct vrb_ud_conn *ud, const struct ibv_wc *wc, const struct vrb_ud_rx *rx)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct ibv_ah_attr attr = { 0 };
+	struct ibv_wc copy = *wc;
+
+	if (ud->path)
+		return true;
+	if (ibv_init_ah_from_wc(vrb_rc_domain(all->ep)->ctx, all->port.num, &copy,
+				(struct ibv_grh *)(uintptr_t)rx->sge.addr, &attr))
+		return false;
+	ud->path = vrb_ud_path_get(all, &attr);
+	return ud->path;
+}
+
+/*
+ * The round trip without the times for which packets may have waited because a process did not
+ * poll: what is left tells how full the network is.
+ */
+static uint32_t time_on_wire(const struct vrb_ud_conn *ud, const struct ofi_rdm_ack_news *news,
+			     const struct vrb_ud_packet *packet)
+{
+	const struct vrb_ud *all = vrb_ud_of(ud);
+	uint64_t waits = all->now - all->polled + packet->lag;
+
+	if (!news->rtt)
+		return 0;
+	return news->rtt > waits ? (uint32_t)(news->rtt - waits) : 1;
+}
+
+/* Returns true if the packet stays. */
+static bool take_packet(struct vrb_ud_conn *ud, struct vrb_ud_rx *rx)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct ofi_rdm_ack_news news;
+	bool stays = false;
+
+	if (!ofi_rdm_ack_take(&ud->ack, &rx->packet.words, all->now, &news))
+		return false;
+	all->fresh -= !ud->used;
+	ud->used = true;
+	if (news.count) {
+		vrb_ud_acked(ud, news.done);
+		ofi_rdm_cwnd_acked(&ud->cwnd, news.count, time_on_wire(ud, &news, &rx->packet),
+				   all->now);
+	}
+	if (rx->packet.kind == VRB_UD_END)
+		take_end(ud, &rx->packet);
+	else if (rx->packet.kind >= VRB_UD_NUMBERED)
+		stays = take_numbered(ud, rx);
+	if (!vrb_ud_resend(ud) || ud->over)
+		return stays;
+	vrb_ud_pump(ud);
+	if (ofi_rdm_ack_is_owed(&ud->ack, all->now))
+		vrb_ud_send_bare(ud, VRB_UD_ACK, 0);
+	vrb_ud_watch(ud);
+	return stays;
+}
+
+static struct vrb_ud_conn *find_conn(struct vrb_ud *all, const struct vrb_ud_packet *packet)
+{
+	struct vrb_rc_conn *conn = vrb_rc_conn_find(all->ep, packet->to);
+
+	return conn ? conn->ud : NULL;
+}
+
+void vrb_ud_arrived(struct vrb_ud *all, const struct ibv_wc *wc)
+{
+	struct vrb_ud_rx *rx = (struct vrb_ud_rx *)(uintptr_t)wc->wr_id;
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)rx->sge.addr + VRB_UD_GRH;
+	struct vrb_ud_conn *ud = NULL;
+	bool stays = false;
+
+	if (wc->status == IBV_WC_SUCCESS && wc->byte_len > VRB_UD_GRH &&
+	    vrb_ud_parse(bytes, wc->byte_len - VRB_UD_GRH, &rx->packet))
+		ud = find_conn(all, &rx->packet);
+	if (ud && ud->heard && !ud->over && wc->src_qp == ud->qpn && rx->packet.from == ud->to &&
+	    has_path(ud, wc, rx))
+		stays = take_packet(ud, rx);
+	if (!stays)
+		rx_put(all, rx);
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sending on unreliable datagrams: work requests become packets, which are kept until the peer has
+ * acknowledged them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "prov/verbs/dgram/ud_name.h"
+#include "prov/verbs/provider/mr_table.h"
+#include "ud_int.h"
+
+#define RESERVE	     32u /* of the device's send queue, for packets without a number */
+#define SIGNAL_EVERY 16u
+#define WAKE_US	     20000
+#define PACE_US	     20000  /* between packets if nothing is in flight */
+#define SILENT_US    200000 /* until the peer's host is asked */
+#define ASK_US	     1000000
+
+static struct vrb_ud_tx *tx_new(struct vrb_ud *all)
+{
+	struct vrb_rdm_buf *buf = vrb_rdm_pool_get(&all->pool);
+	struct vrb_ud_tx *tx;
+
+	if (!buf)
+		return NULL;
+	tx = (struct vrb_ud_tx *)(void *)buf->out.data;
+	*tx = (struct vrb_ud_tx){ .buf = buf };
+	return tx;
+}
+
+/* The device may still read it. */
+static void tx_put(struct vrb_ud *all, struct vrb_ud_tx *tx)
+{
+	tx->done = true;
+	if (!tx->posted)
+		vrb_rdm_pool_put(&all->pool, tx->buf);
+}
+
+static uint32_t sq_room(const struct vrb_ud *all)
+{
+	return VRB_UD_SQ - (uint32_t)(all->sq_head - all->sq_tail);
+}
+
+/* Posts a packet to the device. It counts as lost if there is no room. */
+static void put_packet(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_t qpn,
+		       struct ibv_sge sge, struct vrb_ud_tx *tx)
+{
+	bool is_inline = sge.length <= all->inline_max;
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = all->sq_head << 1 | 1,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = is_inline ? IBV_SEND_INLINE : IBV_SEND_SIGNALED,
+		.wr.ud = { .ah = path->ah, .remote_qpn = qpn, .remote_qkey = VRB_UD_QKEY_CM },
+	};
+
+	if (all->sq_head % SIGNAL_EVERY == 0)
+		wr.send_flags |= IBV_SEND_SIGNALED;
+	if (!sq_room(all) || ibv_post_send(all->qp, &wr, &bad)) {
+		all->short_of_room = true;
+		return;
+	}
+	tx = is_inline ? NULL : tx;
+	all->sq[all->sq_head++ % VRB_UD_SQ] = tx;
+	if (tx)
+		tx->posted++;
+}
+
+void vrb_ud_sent(struct vrb_ud *all, uint64_t index)
+{
+	struct vrb_ud_tx *tx;
+
+	for (; all->sq_tail <= index && all->sq_tail < all->sq_head; all->sq_tail++) {
+		tx = all->sq[all->sq_tail % VRB_UD_SQ];
+		if (tx && !--tx->posted && tx->done)
+			vrb_rdm_pool_put(&all->pool, tx->buf);
+	}
+}
+
+/* How long the newest packet of the peer may have been here already. */
+static uint64_t lag_of(const struct vrb_ud_conn *ud)
+{
+	return vrb_ud_of(ud)->now - ud->arrived;
+}
+
+static void transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)tx->bytes,
+			       .length = tx->len,
+			       .lkey = tx->buf->out.lkey };
+	struct ofi_rdm_ack_words words;
+
+	/* An earlier copy has not left yet. */
+	if (tx->posted)
+		return;
+	ofi_rdm_ack_fill(&ud->ack, &ud->in, &words);
+	vrb_ud_stamp(tx->bytes, tx->node.number, tx->node.order, &words, lag_of(ud));
+	put_packet(vrb_ud_of(ud), ud->path, ud->qpn, sge, tx);
+}
+
+/* Sends a new packet, for which there is room in all windows. */
+static void launch(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+
+	ofi_rdm_ack_sent(&ud->ack, &tx->node, all->now);
+	ofi_rdm_cwnd_sent(&ud->cwnd, all->now);
+	ud->flying++;
+	if (tx->wr)
+		tx->wr->flying++;
+	transmit(ud, tx);
+}
+
+static struct vrb_ud_packet packet_to(const struct vrb_ud_conn *ud, enum vrb_ud_kind kind)
+{
+	return (struct vrb_ud_packet){ .kind = kind, .to = ud->to, .from = ud->conn->qp_num };
+}
+
+void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud_reason reason)
+{
+	struct vrb_ud_packet packet = packet_to(ud, kind);
+	uint8_t bytes[VRB_UD_HEAD_MAX] __attribute__((aligned(8)));
+	struct ibv_sge sge = { .addr = (uintptr_t)bytes };
+	struct ofi_rdm_ack_words words;
+
+	if (!ud->path)
+		return;
+	packet.id = reason;
+	sge.length = (uint32_t)vrb_ud_build(bytes, &packet);
+	ofi_rdm_ack_fill(&ud->ack, &ud->in, &words);
+	vrb_ud_stamp(bytes, 0, 0, &words, lag_of(ud));
+	put_packet(vrb_ud_of(ud), ud->path, ud->qpn, sge, NULL);
+}
+
+/* Copies a part of what a work request sends. */
+static void gather(const struct vrb_ud_wr *wr, uint32_t from, uint32_t len, uint8_t *to)
+{
+	uint32_t take;
+	int i;
+
+	for (i = 0; i < wr->num_sge && len; i++) {
+		if (from >= wr->sge[i].length) {
+			from -= wr->sge[i].length;
+			continue;
+		}
+		take = wr->sge[i].length - from < len ? wr->sge[i].length - from : len;
+		memcpy(to, (const uint8_t *)(uintptr_t)wr->sge[i].addr + from, take);
+		to += take;
+		len -= take;
+		from = 0;
+	}
+}
+
+/* The number of the peer's end is written when the packet is sent: it may not be known yet. */
+static struct vrb_ud_tx *pack(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct vrb_ud_packet packet = packet_to(ud, wr->kind);
+	uint32_t left = wr->len - wr->sent, len = left < all->payload ? left : all->payload;
+	struct vrb_ud_tx *tx = tx_new(all);
+	size_t head;
+
+	if (!tx)
+		return NULL;
+	tx->wr = wr;
+	packet.last = wr->kind == VRB_UD_SEND && len == left;
+	packet.addr = wr->remote + wr->sent;
+	packet.key = wr->rkey;
+	packet.id = wr->id;
+	if (wr->kind == VRB_UD_READ) {
+		packet.asked = wr->len;
+		len = 0;
+	}
+	head = vrb_ud_build(tx->bytes, &packet);
+	gather(wr, wr->sent, len, tx->bytes + head);
+	tx->len = (uint32_t)head + len;
+	wr->sent = wr->kind == VRB_UD_READ ? wr->len : wr->sent + len;
+	return tx;
+}
+
+static bool send_wr(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud_wr *wr = ud->turn;
+	struct vrb_ud_tx *tx;
+
+	if (!wr || (wr->kind == VRB_UD_READ && ud->reads == VRB_UD_READS))
+		return false;
+	tx = wr->copy ? wr->copy : pack(ud, wr);
+	if (!tx) {
+		vrb_ud_of(ud)->short_of_room = true;
+		return false;
+	}
+	wr->copy = NULL;
+	((struct vrb_ud_head *)(void *)tx->bytes)->to = htole32(ud->to);
+	ud->reads += wr->kind == VRB_UD_READ;
+	if (wr->sent == wr->len) {
+		wr->packed = true;
+		ud->turn = STAILQ_NEXT(wr, link);
+	}
+	launch(ud, tx);
+	return true;
+}
+
+/* Sends a part of what the peer reads. */
+static bool send_job(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud_job *job = STAILQ_FIRST(&ud->jobs);
+	struct vrb_ud_packet packet = packet_to(ud, VRB_UD_DATA);
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct vrb_ud_tx *tx;
+	uint32_t len;
+	size_t head;
+
+	if (!job)
+		return false;
+	tx = tx_new(all);
+	if (!tx) {
+		all->short_of_room = true;
+		return false;
+	}
+	len = job->len - job->sent < all->payload ? job->len - job->sent : all->payload;
+	packet.addr = job->sent;
+	packet.id = job->id;
+	head = vrb_ud_build(tx->bytes, &packet);
+	if (!vrb_mr_table_copy(vrb_rc_domain(all->ep), job->key, job->addr + job->sent, len, false,
+			       tx->bytes + head)) {
+		tx_put(all, tx);
+		vrb_ud_violated(ud, VRB_UD_ACCESS);
+		return false;
+	}
+	tx->len = (uint32_t)head + len;
+	job->sent += len;
+	if (job->sent == job->len) {
+		STAILQ_REMOVE_HEAD(&ud->jobs, link);
+		ud->job_count--;
+		free(job);
+	}
+	launch(ud, tx);
+	return true;
+}
+
+static bool has_work(const struct vrb_ud_conn *ud)
+{
+	return ud->turn || !STAILQ_EMPTY(&ud->jobs);
+}
+
+/*
+ * Returns when the next packet may be sent. A process that was stopped has measured long round
+ * trips, but it does not wait for long once nothing is in flight.
+ */
+static uint64_t send_time(const struct vrb_ud_conn *ud)
+{
+	uint64_t time = ofi_rdm_cwnd_time(&ud->cwnd, ud->flying), most = ud->cwnd.sent + PACE_US;
+
+	return !ud->flying && time > most ? most : time;
+}
+
+static bool may_send(const struct vrb_ud_conn *ud)
+{
+	const struct vrb_ud *all = vrb_ud_of(ud);
+
+	return ud->path && !ud->over && !ud->broken && ofi_rdm_seq_out_open(&ud->ack.out) &&
+	       sq_room(all) > RESERVE && send_time(ud) <= all->now;
+}
+
+void vrb_ud_pump(struct vrb_ud_conn *ud)
+{
+	bool some = true;
+
+	while (some && has_work(ud) && may_send(ud)) {
+		some = send_job(ud);
+		some |= may_send(ud) && send_wr(ud);
+	}
+	if (has_work(ud) && sq_room(vrb_ud_of(ud)) <= RESERVE)
+		vrb_ud_of(ud)->short_of_room = true;
+}
+
+void vrb_ud_watch(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	uint64_t next = ofi_rdm_ack_next(&ud->ack), pace;
+
+	if (ud->over)
+		return;
+	if (has_work(ud) && ud->path) {
+		pace = send_time(ud);
+		if (pace > all->now && pace < next)
+			next = pace;
+	}
+	if (next == OFI_RDM_ACK_NEVER && !has_work(ud))
+		return;
+	if (!ud->is_busy)
+		TAILQ_INSERT_TAIL(&all->busy, ud, busy);
+	ud->is_busy = true;
+	if (next < all->next)
+		all->next = next;
+	/* The endpoint's timer polls soon if nobody else does. */
+	if (all->wake > all->now && all->wake <= all->now + WAKE_US)
+		return;
+	all->wake = all->now + WAKE_US;
+	all->calls->wake(all->ep, WAKE_US / 1000);
+}
+
+static void done_soon(struct vrb_ud_conn *ud)
+{
+	const struct vrb_ud_wr *first = STAILQ_FIRST(&ud->wrs);
+
+	if (!first || !first->done || ud->is_done || ud->broken)
+		return;
+	ud->is_done = true;
+	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->done, ud, done);
+}
+
+void vrb_ud_wr_done(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
+{
+	if (wr->done || !wr->packed || wr->flying ||
+	    (wr->kind == VRB_UD_READ && wr->got != wr->len))
+		return;
+	wr->done = true;
+	ud->reads -= wr->kind == VRB_UD_READ;
+	done_soon(ud);
+}
+
+void vrb_ud_acked(struct vrb_ud_conn *ud, struct ofi_rdm_ack_node *node)
+{
+	struct ofi_rdm_ack_node *next;
+	struct vrb_ud_tx *tx;
+
+	for (; node; node = next) {
+		next = node->next;
+		tx = (struct vrb_ud_tx *)node;
+		ud->flying--;
+		if (tx->wr) {
+			tx->wr->flying--;
+			vrb_ud_wr_done(ud, tx->wr);
+		}
+		tx_put(vrb_ud_of(ud), tx);
+	}
+}
+
+static void timed_out(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+
+	/* Those that follow say nothing new about the network. */
+	if (ud->ack.backoff < 2)
+		ofi_rdm_cwnd_timeout(&ud->cwnd, all->now);
+	if (all->now - ud->ack.last_arrival < SILENT_US || all->now < ud->ask)
+		return;
+	ud->ask = all->now + ASK_US;
+	all->calls->silent(ud->conn);
+}
+
+bool vrb_ud_resend(struct vrb_ud_conn *ud)
+{
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct ofi_rdm_ack_node *node;
+	enum ofi_rdm_ack_due due;
+
+	while (!ud->over &&
+	       (due = ofi_rdm_ack_due(&ud->ack, all->now, &node)) != OFI_RDM_ACK_NOTHING) {
+		if (due == OFI_RDM_ACK_GIVE_UP) {
+			vrb_ud_fail(ud, IBV_WC_RETRY_EXC_ERR);
+			vrb_ud_tell(ud, FI_ETIMEDOUT);
+			return false;
+		}
+		if (due == OFI_RDM_ACK_TIMEOUT)
+			timed_out(ud);
+		else
+			ofi_rdm_cwnd_lost(&ud->cwnd, all->now);
+		transmit(ud, (struct vrb_ud_tx *)node);
+	}
+	return true;
+}
+
+void vrb_ud_wr_free(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr)
+{
+	if (wr->copy)
+		tx_put(vrb_ud_of(ud), wr->copy);
+	STAILQ_INSERT_HEAD(&vrb_ud_of(ud)->free_wrs, wr, link);
+}
+
+void vrb_ud_drop_sent(struct vrb_ud_conn *ud)
+{
+	struct ofi_rdm_ack_node *node, *next;
+	struct vrb_ud_job *job;
+
+	for (node = ud->ack.first; node; node = next) {
+		next = node->next;
+		tx_put(vrb_ud_of(ud), (struct vrb_ud_tx *)node);
+	}
+	ud->ack.first = ud->ack.last = NULL;
+	ud->flying = 0;
+	ud->turn = NULL;
+	while ((job = STAILQ_FIRST(&ud->jobs))) {
+		STAILQ_REMOVE_HEAD(&ud->jobs, link);
+		free(job);
+	}
+	ud->job_count = 0;
+}
+
+static void fail_soon(struct vrb_ud_conn *ud)
+{
+	if (ud->is_failing || STAILQ_EMPTY(&ud->wrs))
+		return;
+	ud->is_failing = true;
+	TAILQ_INSERT_TAIL(&vrb_ud_of(ud)->failing, ud, failing);
+}
+
+void vrb_ud_fail(struct vrb_ud_conn *ud, enum ibv_wc_status status)
+{
+	if (!ud->broken) {
+		ud->status = status;
+		ud->broken = ud->over = true;
+		vrb_ud_drop_sent(ud);
+	}
+	fail_soon(ud);
+}
+
+static struct vrb_ud_wr *wr_new(struct vrb_ud *all)
+{
+	struct vrb_ud_wr *wr = STAILQ_FIRST(&all->free_wrs);
+
+	if (!wr)
+		return malloc(sizeof(*wr));
+	STAILQ_REMOVE_HEAD(&all->free_wrs, link);
+	return wr;
+}
+
+static bool kind_of(enum ibv_wr_opcode opcode, uint32_t len, enum vrb_ud_kind *kind)
+{
+	switch (opcode) {
+	case IBV_WR_SEND:
+		*kind = VRB_UD_SEND;
+		return true;
+	case IBV_WR_RDMA_WRITE:
+		*kind = len ? VRB_UD_WRITE : VRB_UD_NOTHING;
+		return true;
+	case IBV_WR_RDMA_READ:
+		*kind = len ? VRB_UD_READ : VRB_UD_NOTHING;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What fits in one packet is copied now, as inline data have to be. */
+static int prepare(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr, const struct ibv_send_wr *from)
+{
+	int i;
+
+	*wr = (struct vrb_ud_wr){
+		.wr_id = from->wr_id,
+		.opcode = from->opcode,
+		.signaled = from->send_flags & IBV_SEND_SIGNALED,
+		.num_sge = from->num_sge,
+		.remote = from->wr.rdma.remote_addr,
+		.rkey = from->wr.rdma.rkey,
+		.id = ud->next_id++,
+	};
+	for (i = 0; i < from->num_sge; i++) {
+		wr->sge[i] = from->sg_list[i];
+		wr->len += wr->sge[i].length;
+	}
+	if (!kind_of(from->opcode, wr->len, &wr->kind))
+		return EINVAL;
+	if (ud->broken || wr->kind == VRB_UD_READ || wr->len > vrb_ud_of(ud)->payload)
+		return 0;
+	wr->copy = pack(ud, wr);
+	return wr->copy ? 0 : ENOMEM;
+}
+
+int vrb_ud_post_send(struct ibv_qp *qp, struct ibv_send_wr *from, struct ibv_send_wr **bad)
+{
+	struct vrb_ud_conn *ud = (struct vrb_ud_conn *)qp;
+	struct vrb_ud *all = vrb_ud_of(ud);
+	struct vrb_ud_wr *wr = wr_new(all);
+	int err = wr ? prepare(ud, wr, from) : ENOMEM;
+
+	*bad = from;
+	if (err) {
+		if (wr)
+			STAILQ_INSERT_HEAD(&all->free_wrs, wr, link);
+		return err;
+	}
+	STAILQ_INSERT_TAIL(&ud->wrs, wr, link);
+	if (ud->broken) {
+		fail_soon(ud);
+		return 0;
+	}
+	if (!ud->turn)
+		ud->turn = wr;
+	all->now = vrb_ud_clock();
+	vrb_ud_pump(ud);
+	vrb_ud_watch(ud);
+	return 0;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The packets of connections on unreliable datagrams. Each begins with vrb_ud_head; those about
+ * memory continue with vrb_ud_place. All fields are in little-endian order.
+ *
+ * Each end of a connection has a random number that only the other end knows. A packet carries
+ * both, so nobody who has not seen the connection's packets can send one.
+ */
+#ifndef VRB_RDM_UD_WIRE_H
+#define VRB_RDM_UD_WIRE_H
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include "prov/rdm/ack.h"
+
+enum { VRB_UD_VERSION = 1 };
+
+enum vrb_ud_kind {
+	/* Without a sequence number. */
+	VRB_UD_ACK, /* only acknowledges */
+	VRB_UD_END, /* the sender has no such connection any more; id: enum vrb_ud_reason */
+	/* Packets that are numbered, delivered in order, and acknowledged. */
+	VRB_UD_NUMBERED,
+	VRB_UD_NOTHING = VRB_UD_NUMBERED,
+	VRB_UD_SEND,  /* a part of a message */
+	VRB_UD_WRITE, /* bytes for the receiver's memory */
+	VRB_UD_READ,  /* asks for bytes of the receiver's memory; id: of the request */
+	VRB_UD_DATA, /* these bytes; addr: their offset in what the request with the id asked for */
+	VRB_UD_KINDS
+};
+
+enum vrb_ud_reason {
+	VRB_UD_CLOSED,
+	VRB_UD_ACCESS, /* the peer accessed memory without the right to */
+	VRB_UD_BROKEN, /* the peer violated the protocol */
+};
+
+enum { VRB_UD_LAST = 1 /* the last part of a message */ };
+
+struct vrb_ud_head {
+	uint8_t version, kind, flags, unused;
+	uint32_t to, from; /* numbers of the receiver's and of the sender's end */
+	uint32_t number, order;
+	uint32_t next, echo; /* these, early and doubles: struct ofi_rdm_ack_words */
+	uint16_t doubles;
+	uint16_t lag; /* how long the newest packet waited for this packet, in 16 us */
+	uint64_t early;
+};
+
+struct vrb_ud_place {
+	uint64_t addr;
+	uint32_t key, len, id, unused;
+};
+
+enum {
+	VRB_UD_HEAD = sizeof(struct vrb_ud_head),
+	VRB_UD_HEAD_MAX = VRB_UD_HEAD + sizeof(struct vrb_ud_place)
+};
+
+/* A parsed packet. */
+struct vrb_ud_packet {
+	enum vrb_ud_kind kind;
+	bool last;
+	uint32_t to, from, number, order;
+	struct ofi_rdm_ack_words words;
+	uint32_t lag; /* in us */
+	uint64_t addr;
+	uint32_t key, asked, id; /* asked: bytes of a read */
+	const uint8_t *payload;
+	size_t len;
+};
+
+static inline bool vrb_ud_has_place(enum vrb_ud_kind kind)
+{
+	return kind >= VRB_UD_WRITE || kind == VRB_UD_END;
+}
+
+static inline size_t vrb_ud_head_len(enum vrb_ud_kind kind)
+{
+	return vrb_ud_has_place(kind) ? (size_t)VRB_UD_HEAD_MAX : (size_t)VRB_UD_HEAD;
+}
+
+/* Writes the fields that stay the same however often the packet is sent. Returns their length. */
+static inline size_t vrb_ud_build(uint8_t *bytes, const struct vrb_ud_packet *packet)
+{
+	const struct vrb_ud_head head = {
+		.version = VRB_UD_VERSION,
+		.kind = (uint8_t)packet->kind,
+		.flags = packet->last ? VRB_UD_LAST : 0,
+		.to = htole32(packet->to),
+		.from = htole32(packet->from),
+	};
+	const struct vrb_ud_place place = {
+		.addr = htole64(packet->addr),
+		.key = htole32(packet->key),
+		.len = htole32(packet->asked),
+		.id = htole32(packet->id),
+	};
+
+	memcpy(bytes, &head, sizeof(head));
+	if (vrb_ud_has_place(packet->kind))
+		memcpy(bytes + sizeof(head), &place, sizeof(place));
+	return vrb_ud_head_len(packet->kind);
+}
+
+/* Writes the fields of one transmission. */
+static inline void vrb_ud_stamp(uint8_t *bytes, uint32_t number, uint32_t order,
+				const struct ofi_rdm_ack_words *words, uint64_t lag)
+{
+	struct vrb_ud_head *head = (struct vrb_ud_head *)(void *)bytes;
+
+	head->number = htole32(number);
+	head->order = htole32(order);
+	head->next = htole32(words->next);
+	head->echo = htole32(words->echo);
+	head->doubles = htole16(words->doubles);
+	head->lag = htole16((uint16_t)(lag / 16 < UINT16_MAX ? lag / 16 : UINT16_MAX));
+	head->early = htole64(words->early);
+}
+
+/* Returns false for a packet that no peer sends. */
+static inline bool vrb_ud_parse(const uint8_t *bytes, size_t len, struct vrb_ud_packet *packet)
+{
+	struct vrb_ud_place place = { 0 };
+	struct vrb_ud_head head;
+
+	if (len < sizeof(head))
+		return false;
+	memcpy(&head, bytes, sizeof(head));
+	if (head.version != VRB_UD_VERSION || head.kind >= VRB_UD_KINDS || head.unused ||
+	    head.flags & ~VRB_UD_LAST || len < vrb_ud_head_len(head.kind))
+		return false;
+	if (vrb_ud_has_place(head.kind))
+		memcpy(&place, bytes + sizeof(head), sizeof(place));
+	*packet = (struct vrb_ud_packet){
+		.kind = head.kind,
+		.last = head.flags & VRB_UD_LAST,
+		.to = le32toh(head.to),
+		.from = le32toh(head.from),
+		.number = le32toh(head.number),
+		.order = le32toh(head.order),
+		.words = { .next = le32toh(head.next),
+			   .echo = le32toh(head.echo),
+			   .early = le64toh(head.early),
+			   .doubles = le16toh(head.doubles) },
+		.lag = 16u * le16toh(head.lag),
+		.addr = le64toh(place.addr),
+		.key = le32toh(place.key),
+		.asked = le32toh(place.len),
+		.id = le32toh(place.id),
+		.payload = bytes + vrb_ud_head_len(head.kind),
+		.len = len - vrb_ud_head_len(head.kind),
+	};
+	return true;
+}
+
+/* What the two ends tell each other in the connection manager's private data. */
+struct vrb_ud_words {
+	uint32_t number; /* of the sender's end */
+	uint32_t first;	 /* the sequence number with which the sender begins */
+	uint32_t qpn;	 /* queue pair number of the sender */
+};
+
+enum { VRB_UD_WORDS = 16 };
+
+static inline void vrb_ud_words_build(uint8_t *bytes, const struct vrb_ud_words *words)
+{
+	const uint32_t raw[] = { htole32(VRB_UD_VERSION), htole32(words->number),
+				 htole32(words->first), htole32(words->qpn) };
+
+	memcpy(bytes, raw, VRB_UD_WORDS);
+}
+
+static inline bool vrb_ud_words_parse(const uint8_t *bytes, size_t len, struct vrb_ud_words *words)
+{
+	uint32_t raw[4];
+
+	if (len < VRB_UD_WORDS)
+		return false;
+	memcpy(raw, bytes, sizeof(raw));
+	*words = (struct vrb_ud_words){
+		.number = le32toh(raw[1]),
+		.first = le32toh(raw[2]),
+		.qpn = le32toh(raw[3]),
+	};
+	return le32toh(raw[0]) == VRB_UD_VERSION && words->number && words->qpn <= 0xffffff;
+}
+
+#endif
