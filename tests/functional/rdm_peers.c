@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_stats.h>
 #include "rdm_node.h"
@@ -91,6 +92,7 @@ static uint64_t item(const struct fi_stats_peer *peer, const char *name)
 static struct fi_stats_peer expect(pid_t pid, const struct sockaddr_in *name, const char *state,
 				   const char *waits)
 {
+	const char *transport = getenv("FI_VERBS_RDM_TRANSPORT");
 	struct fi_stats_peer peer = { 0 };
 	uint64_t end = deadline();
 
@@ -101,7 +103,7 @@ static struct fi_stats_peer expect(pid_t pid, const struct sockaddr_in *name, co
 			     peer.waits, waits);
 		sleep_ms(2);
 	}
-	EQUAL(strcmp(peer.transport, "rc"), 0);
+	EQUAL(strcmp(peer.transport, transport ? transport : "rc"), 0);
 	return peer;
 }
 

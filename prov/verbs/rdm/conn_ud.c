@@ -42,5 +42,6 @@ static void ud_ended(struct vrb_rc_conn *conn, int err)
 const struct vrb_ud_calls vrb_rdm_ud_calls = {
 	.ended = ud_ended,
 	.silent = ud_news,
+	.lost = vrb_rdm_conn_lost,
 	.wake = vrb_rdm_conn_wake,
 };

@@ -94,7 +94,7 @@ void vrb_rc_stats_show_peer(struct ofi_rdm_peer *peer)
 	stats->ep = peer->ep->stats.id;
 	stats->most = 0;
 	memcpy(stats->address, &peer->addr, sizeof(stats->address));
-	memcpy(stats->transport, "rc", sizeof("rc"));
+	memcpy(stats->transport, vrb_rc(peer->ep)->ud ? "ud" : "rc", sizeof("rc"));
 	memcpy(stats->place, places, sizeof(places));
 	ofi_stats_peer_enter(stats, ofi_rdm_conn_state_name(vrb_rc_peer(peer)->policy.state), "",
 			     "", ofi_now_ms());

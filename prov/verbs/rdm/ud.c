@@ -19,6 +19,7 @@
 #define BUFFERS	   16384u /* packets being sent */
 #define INLINE_MAX 256u
 #define DRAIN_MS   100
+#define SILENCE_MS 5000 /* at least */
 #define MTU_MIN	   1024u
 #define END_TIMES  3 /* copies of the packet that ends a connection, as any may be lost */
 
@@ -26,11 +27,12 @@ static const uint8_t start_packet[2] = { OFI_RDM_WIRE_VERSION, 0x83 };
 
 /*
  * Times in us. The peer's process acknowledges, at the latest when its timer polls. A peer is given
- * up when its host has been silent, too, for half of the time in which it would have to connect.
+ * up when its host has been silent, too, for that long.
  */
 static struct ofi_rdm_ack_params ack_params(void)
 {
-	uint64_t silence = (uint64_t)vrb_params.rdm_connect_timeout * 500;
+	uint32_t ms = (uint32_t)vrb_params.rdm_connect_timeout;
+	uint64_t silence = 1000ull * (ms > SILENCE_MS ? ms : SILENCE_MS);
 
 	return (struct ofi_rdm_ack_params){
 		.first = 50000,
@@ -86,11 +88,26 @@ static int start_qp(struct vrb_ud *all)
 	return 0;
 }
 
+static void ud_qp_event(struct vrb_owner *owner, enum ibv_event_type type)
+{
+	struct vrb_ud *all = vrb_owner_of(owner, struct vrb_ud, owner);
+
+	if (type != IBV_EVENT_QP_FATAL && type != IBV_EVENT_QP_REQ_ERR &&
+	    type != IBV_EVENT_QP_ACCESS_ERR)
+		return;
+	FI_WARN(&vrb_prov, FI_LOG_EP_CTRL, "the queue pair for datagrams has failed: %s\n",
+		ibv_event_type_str(type));
+	all->calls->lost(all->ep, FI_EIO);
+}
+
+static const struct vrb_owner_ops owner_ops = { .qp_event = ud_qp_event };
+
 static int create_qp(struct vrb_ud *all)
 {
 	struct vrb_domain *domain = vrb_rc_domain(all->ep);
 	struct ibv_cq *cq = vrb_rc(all->ep)->cq;
 	struct ibv_qp_init_attr attr = {
+		.qp_context = &all->owner,
 		.send_cq = cq,
 		.recv_cq = cq,
 		.qp_type = IBV_QPT_UD,
@@ -185,6 +202,7 @@ static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *c
 
 	if (!all)
 		return NULL;
+	all->owner.ops = &owner_ops;
 	all->ep = ep;
 	all->calls = calls;
 	all->next = OFI_RDM_ACK_NEVER;
@@ -197,15 +215,11 @@ static struct vrb_ud *ud_new(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *c
 	return all;
 }
 
-int vrb_ud_open(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls)
+static int open_all(struct vrb_ud *all)
 {
-	struct vrb_ud *all = ud_new(ep, calls);
+	struct ofi_rdm_ep *ep = all->ep;
 	int ret;
 
-	if (!all)
-		return -FI_ENOMEM;
-	vrb_rc(ep)->ud = all;
-	all->ack_params = ack_params();
 	ret = vrb_ud_port_find("fi_enable", vrb_rc_domain(ep)->ctx, ep->info, &all->port);
 	if (ret)
 		return ret;
@@ -221,7 +235,22 @@ int vrb_ud_open(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls)
 		ret = open_receives(all);
 	if (!ret)
 		ret = open_messages(all);
-	if (!ret)
+	return ret;
+}
+
+int vrb_ud_open(struct ofi_rdm_ep *ep, const struct vrb_ud_calls *calls)
+{
+	struct vrb_ud *all = ud_new(ep, calls);
+	int ret;
+
+	if (!all)
+		return -FI_ENOMEM;
+	vrb_rc(ep)->ud = all;
+	all->ack_params = ack_params();
+	ret = open_all(all);
+	if (ret)
+		vrb_ud_close(ep);
+	else
 		stand_in(all);
 	return ret;
 }
@@ -232,7 +261,7 @@ static void drain(struct vrb_ud *all)
 	uint64_t until = ofi_now_ms() + DRAIN_MS;
 	struct ibv_wc wc;
 
-	while (all->qp && all->sq_tail + 1 < all->sq_head && ofi_now_ms() < until)
+	while (all->qp && all->sq_tail < all->sq_reports && ofi_now_ms() < until)
 		if (ibv_poll_cq(vrb_rc(all->ep)->cq, 1, &wc) > 0 && wc.wr_id & 1)
 			vrb_ud_sent(all, wc.wr_id >> 1);
 }

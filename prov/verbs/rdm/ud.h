@@ -7,9 +7,9 @@
  * transport posts to and polls are then objects of this file, so that nothing else changes.
  *
  * The connection manager resolves a peer's address by service ID: one request, which carries the
- * same private data as for a reliable connection, and one reply. Neither leaves anything in the
- * kernel. What is received, and what peers read and write, is handled when the endpoint is polled;
- * the endpoint's timer polls it if nobody else does, so peers know that it is alive.
+ * same private data as for a reliable connection, and one reply. What is received, and what peers
+ * read and write, is handled when the endpoint is polled; the endpoint's timer polls it if nobody
+ * else does, so peers know that it is alive.
  */
 #ifndef VRB_RDM_UD_H
 #define VRB_RDM_UD_H
@@ -36,6 +36,8 @@ struct vrb_ud_calls {
 	void (*ended)(struct vrb_rc_conn *conn, int err);
 	/* The peer does not acknowledge what was sent. */
 	void (*silent)(struct vrb_rc_conn *conn);
+	/* The queue pair has failed; called without the endpoint's lock. err is FI_E*. */
+	void (*lost)(struct ofi_rdm_ep *ep, int err);
 	/* The endpoint must be polled within that time in ms. */
 	void (*wake)(struct ofi_rdm_ep *ep, uint64_t ms);
 };

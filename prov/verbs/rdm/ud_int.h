@@ -113,6 +113,7 @@ struct vrb_ud_message {
 };
 
 struct vrb_ud {
+	struct vrb_owner owner;	    /* of the queue pair */
 	struct ibv_context context; /* of the objects that stand for others */
 	struct ibv_cq cq;
 	struct ibv_srq srq;
@@ -126,6 +127,7 @@ struct vrb_ud {
 	/* What is in the device's send queue: NULL for packets that were posted inline. */
 	struct vrb_ud_tx *sq[VRB_UD_SQ];
 	uint64_t sq_head, sq_tail;
+	uint64_t sq_reports; /* all before this one are reported as sent */
 	struct vrb_rdm_pool pool;
 	STAILQ_HEAD(, vrb_ud_wr) free_wrs;
 

@@ -45,7 +45,7 @@ static uint32_t sq_room(const struct vrb_ud *all)
 
 /* Posts a packet to the device. It counts as lost if there is no room. */
 static void put_packet(struct vrb_ud *all, const struct vrb_ud_path *path, uint32_t qpn,
-		       struct ibv_sge sge, struct vrb_ud_tx *tx)
+		       struct ibv_sge sge, struct vrb_ud_tx *tx, bool report)
 {
 	bool is_inline = sge.length <= all->inline_max;
 	struct ibv_send_wr *bad, wr = {
@@ -57,12 +57,14 @@ static void put_packet(struct vrb_ud *all, const struct vrb_ud_path *path, uint3
 		.wr.ud = { .ah = path->ah, .remote_qpn = qpn, .remote_qkey = VRB_UD_QKEY_CM },
 	};
 
-	if (all->sq_head % SIGNAL_EVERY == 0)
+	if (report || all->sq_head % SIGNAL_EVERY == 0)
 		wr.send_flags |= IBV_SEND_SIGNALED;
 	if (!sq_room(all) || ibv_post_send(all->qp, &wr, &bad)) {
 		all->short_of_room = true;
 		return;
 	}
+	if (wr.send_flags & IBV_SEND_SIGNALED)
+		all->sq_reports = all->sq_head + 1;
 	tx = is_inline ? NULL : tx;
 	all->sq[all->sq_head++ % VRB_UD_SQ] = tx;
 	if (tx)
@@ -98,7 +100,7 @@ static void transmit(struct vrb_ud_conn *ud, struct vrb_ud_tx *tx)
 		return;
 	ofi_rdm_ack_fill(&ud->ack, &ud->in, &words);
 	vrb_ud_stamp(tx->bytes, tx->node.number, tx->node.order, &words, lag_of(ud));
-	put_packet(vrb_ud_of(ud), ud->path, ud->qpn, sge, tx);
+	put_packet(vrb_ud_of(ud), ud->path, ud->qpn, sge, tx, false);
 }
 
 /* Sends a new packet, for which there is room in all windows. */
@@ -132,7 +134,7 @@ void vrb_ud_send_bare(struct vrb_ud_conn *ud, enum vrb_ud_kind kind, enum vrb_ud
 	sge.length = (uint32_t)vrb_ud_build(bytes, &packet);
 	ofi_rdm_ack_fill(&ud->ack, &ud->in, &words);
 	vrb_ud_stamp(bytes, 0, 0, &words, lag_of(ud));
-	put_packet(vrb_ud_of(ud), ud->path, ud->qpn, sge, NULL);
+	put_packet(vrb_ud_of(ud), ud->path, ud->qpn, sge, NULL, kind == VRB_UD_END);
 }
 
 /* Copies a part of what a work request sends. */
