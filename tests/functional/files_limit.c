@@ -78,23 +78,38 @@ static void close_all(struct opened *all)
 		close_one(&all->fabric->fid);
 }
 
+static void limit_files(rlim_t files)
+{
+	struct rlimit limit;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = files < limit.rlim_max ? files : limit.rlim_max;
+	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+/* LeakSanitizer opens files at the end. */
+static void end(int status)
+{
+	limit_files(RLIM_INFINITY);
+	exit(status);
+}
+
 static void open_with(void *arg)
 {
 	const rlim_t *files = arg;
-	struct rlimit limit = { *files, *files };
 	struct opened all = { 0 };
 	struct fi_info *info;
 	int ret;
 
-	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+	limit_files(*files);
 	if (refused("fi_getinfo", find(&info)))
-		exit(REFUSED);
+		end(REFUSED);
 	ret = open_domain(&all, info);
 	if (!ret)
 		ret = open_endpoint(&all, info);
 	close_all(&all);
 	fi_freeinfo(info);
-	exit(ret);
+	end(ret);
 }
 
 /* Elsewhere, because the library remembers the devices that it has found. */
