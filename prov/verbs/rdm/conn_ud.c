@@ -4,7 +4,7 @@
 #include "conn_int.h"
 #include "ud.h"
 
-/* What has happened since: the peer has ended the connection, or is silent. */
+/* Handles the news: the peer has ended the connection, or is silent. */
 static void ud_news_run(struct ofi_rdm_ep *ep, struct ofi_rdm_task *task)
 {
 	struct vrb_rc_conn *conn =

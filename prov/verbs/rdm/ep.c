@@ -140,7 +140,7 @@ static int set_inline(struct ofi_rdm_ep *ep)
 	uint32_t max;
 	int err;
 
-	/* What stands for a queue pair copies what fits in the smallest packet. */
+	/* The stand-in for a queue pair copies data that fit in the smallest packet. */
 	vrb_rc(ep)->inline_max = VRB_UD_INLINE;
 	if (vrb_rc_domain(ep)->ud)
 		return 0;

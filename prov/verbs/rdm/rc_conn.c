@@ -142,7 +142,7 @@ void vrb_rc_conn_destroy_qp(struct vrb_rc_conn *conn)
 {
 	int err;
 
-	/* What stands for a queue pair is freed with the connection. */
+	/* The stand-in for a queue pair is freed with the connection. */
 	if (conn->ud)
 		return;
 	err = conn->qp ? ibv_destroy_qp(conn->qp) : 0;

@@ -90,7 +90,7 @@ struct vrb_rc_conn {
 	struct vrb_rdm_spare_windows spare_windows;
 	struct vrb_rc_conn *qp_next;	     /* in ep->by_qp */
 	SLIST_ENTRY(vrb_rc_conn) dead_entry; /* in ep->conns.dead_conns, then conns.deferred */
-	/* With ud: what the event thread must learn. */
+	/* News of a connection with ud, for the event thread. */
 	struct {
 		struct ofi_rdm_task task;
 		bool queued;

@@ -30,7 +30,7 @@ struct vrb_ud_conn;
 /* Work requests of a connection that this file posts: the first packet. */
 #define VRB_UD_SLOTS 1u
 
-/* What the connections do for this file, with the endpoint's lock held. */
+/* The connections' part, called with the endpoint's lock held. */
 struct vrb_ud_calls {
 	/* The peer has ended the connection, or was given up: err is FI_E*. */
 	void (*ended)(struct vrb_rc_conn *conn, int err);

@@ -39,7 +39,6 @@ struct vrb_ud_tx {
 struct vrb_ud_wr {
 	STAILQ_ENTRY(vrb_ud_wr) link;
 	uint64_t wr_id;
-	enum ibv_wr_opcode opcode;
 	enum vrb_ud_kind kind;
 	bool signaled, packed, done;
 	int num_sge;
@@ -124,7 +123,7 @@ struct vrb_ud {
 	uint32_t payload;    /* bytes of a packet behind the longest header */
 	uint32_t inline_max; /* packets up to this length are posted inline */
 
-	/* What is in the device's send queue: NULL for packets that were posted inline. */
+	/* The packets in the device's send queue; NULL stands for one that was posted inline. */
 	struct vrb_ud_tx *sq[VRB_UD_SQ];
 	uint64_t sq_head, sq_tail;
 	uint64_t sq_reports; /* all before this one are reported as sent */
@@ -137,7 +136,7 @@ struct vrb_ud {
 	struct vrb_ud_rx *rxs;
 	struct ibv_recv_wr *repost;
 
-	/* What the transport has posted to the SRQ, in order. */
+	/* The receives that the transport has posted to the SRQ, in order. */
 	struct ibv_recv_wr *recvs, **recvs_end;
 	/* A ring of messages that have arrived, one for each buffer at most. */
 	struct vrb_ud_message *messages;

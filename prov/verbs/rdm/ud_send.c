@@ -347,7 +347,7 @@ static void timed_out(struct vrb_ud_conn *ud)
 {
 	struct vrb_ud *all = vrb_ud_of(ud);
 
-	/* Those that follow say nothing new about the network. */
+	/* Further timeouts say nothing new about the network. */
 	if (ud->ack.backoff < 2)
 		ofi_rdm_cwnd_timeout(&ud->cwnd, all->now);
 	if (all->now - ud->ack.last_arrival < SILENT_US || all->now < ud->ask)
@@ -449,14 +449,13 @@ static bool kind_of(enum ibv_wr_opcode opcode, uint32_t len, enum vrb_ud_kind *k
 	}
 }
 
-/* What fits in one packet is copied now, as inline data have to be. */
+/* Data that fit in one packet are copied now, as inline data have to be. */
 static int prepare(struct vrb_ud_conn *ud, struct vrb_ud_wr *wr, const struct ibv_send_wr *from)
 {
 	int i;
 
 	*wr = (struct vrb_ud_wr){
 		.wr_id = from->wr_id,
-		.opcode = from->opcode,
 		.signaled = from->send_flags & IBV_SEND_SIGNALED,
 		.num_sge = from->num_sge,
 		.remote = from->wr.rdma.remote_addr,

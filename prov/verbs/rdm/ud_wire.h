@@ -19,7 +19,7 @@
 enum { VRB_UD_VERSION = 1 };
 
 enum vrb_ud_kind {
-	/* Without a sequence number. */
+	/* These have no sequence number. */
 	VRB_UD_ACK, /* only acknowledges */
 	VRB_UD_END, /* the sender has no such connection any more; id: enum vrb_ud_reason */
 	/* Packets that are numbered, delivered in order, and acknowledged. */
